@@ -1,0 +1,440 @@
+/*
+ * cptx: build, check and print PTX kernels from C.
+ *
+ * A module holds kernels, device functions and variables.  A kernel is built by calling one function per PTX instruction
+ * (the calls, one per instruction, are in <cptx/insn.h>, which this header includes).  Printing a module for a target gives
+ * PTX text; <cptx/device.h> loads and launches it.
+ *
+ * Errors: the first error of a module sticks, with the file and line of the user's call; every later call on the module, its
+ * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.
+ *
+ * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
+ * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.
+ *
+ * Threads: a module is built by one thread at a time; a frozen module may be read (printed, loaded) by any number of threads.
+ */
+#ifndef CPTX_H
+#define CPTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cptx/isa.h>   /* generated: enum cptx_type, cptx_mod, cptx_sreg, cptx_code, CPTX_OP_* */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define CPTX_API
+#else
+#define CPTX_API __attribute__((visibility("default")))
+#endif
+#if defined(__GNUC__)
+#define CPTX_PRINTF_(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define CPTX_PRINTF_(fmt, args)
+#endif
+
+#define CPTX_VERSION "0.1.0"
+
+/** The version of the library that runs, "major.minor.patch". */
+CPTX_API const char *cptx_version(void);
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
+
+enum { CPTX_ERROR_TEXT = 3072, CPTX_ERROR_FILE = 256 };
+
+/** One error.  `text` is complete: "file:line: kernel name: what was wrong; what would be right". */
+typedef struct cptx_error {
+	enum cptx_code code;          /**< CPTX_OK where there is none */
+	uint32_t line;                /**< of the user's source, 0 if none */
+	char file[CPTX_ERROR_FILE];   /**< of the user's source, "" if none */
+	char text[CPTX_ERROR_TEXT];
+} cptx_error;
+
+/** The name of a code ("TARGET") and what it means; "?" for a number that is no code. */
+CPTX_API const char *cptx_code_name(enum cptx_code code);
+CPTX_API const char *cptx_code_meaning(enum cptx_code code);
+
+/** Where in the user's source a call stands.  Made by CPTX_HERE; the macros below do it for you. */
+typedef struct cptx_site {
+	const char *file;
+	uint32_t line;
+} cptx_site;
+
+#if defined(__GNUC__)
+#define CPTX_LINE_ ((uint32_t)__builtin_LINE())   /* the same in gcc and clang where a call spans lines; __LINE__ is not */
+#else
+#define CPTX_LINE_ ((uint32_t)__LINE__)
+#endif
+#ifdef __cplusplus
+#define CPTX_HERE (cptx_site{__FILE__, CPTX_LINE_})
+#else
+#define CPTX_HERE ((cptx_site){__FILE__, CPTX_LINE_})
+#endif
+
+/* ---- Types and values -------------------------------------------------------------------------------------------- */
+
+/** Size of a type in bits; 1 for a predicate, 0 for what is no type. */
+CPTX_API unsigned cptx_type_bits(enum cptx_type type);
+/** The PTX spelling of a type, "f32"; "?" for what is no type. */
+CPTX_API const char *cptx_type_name(enum cptx_type type);
+/** The type of that PTX spelling, CPTX_TYPE_NONE if there is none. */
+CPTX_API enum cptx_type cptx_type_find(const char *name);
+
+/** What a cptx_val is. */
+enum cptx_val_kind {
+	CPTX_VAL_NONE,     /**< nothing; {0} */
+	CPTX_VAL_REG,      /**< `count` consecutive registers from `id` on; `offset` bytes are added where it is an address */
+	CPTX_VAL_VEC,      /**< registers gathered by cptx_pack */
+	CPTX_VAL_INT,      /**< an integer constant, `i` */
+	CPTX_VAL_FLOAT,    /**< a floating point constant, `f` */
+	CPTX_VAL_SYM,      /**< a variable (shared, global, constant, local) or parameter, plus `i` bytes */
+	CPTX_VAL_SREG,     /**< special register number `id` */
+	CPTX_VAL_LABEL,    /**< a label */
+	CPTX_VAL_FUNC      /**< a device function */
+};
+
+/** A value: an operand of an instruction.  Plain data, copied freely; it belongs to the kernel that made it. */
+typedef struct cptx_val {
+	uint8_t kind;      /**< enum cptx_val_kind */
+	uint8_t type;      /**< enum cptx_type */
+	uint8_t negated;   /**< a predicate read as its complement */
+	uint8_t space;     /**< enum cptx_mod of the state space of a variable, else 0 */
+	uint16_t count;    /**< registers in it; 1 but for arrays and vectors */
+	uint16_t owner;    /**< number of its kernel in the module, from 1; 0: constants and module variables */
+	uint32_t id;
+	union {
+		int64_t i;
+		double f;
+	} u;
+} cptx_val;
+
+static inline cptx_val cptx_val_id_(cptx_val v) { return v; }
+static inline cptx_val cptx_val_int_(int64_t i)
+{
+	cptx_val v;
+	v.kind = CPTX_VAL_INT, v.type = 0, v.negated = 0, v.space = 0, v.count = 1, v.owner = 0, v.id = 0, v.u.i = i;
+	return v;
+}
+static inline cptx_val cptx_val_uint_(uint64_t i) /* id 1: the number is unsigned, so its top bit is no sign */
+{
+	cptx_val v = cptx_val_int_((int64_t)i);
+	v.id = i > INT64_MAX;
+	return v;
+}
+static inline cptx_val cptx_val_float_(double f)
+{
+	cptx_val v = cptx_val_int_(0);
+	v.kind = CPTX_VAL_FLOAT, v.u.f = f;
+	return v;
+}
+
+#ifndef __cplusplus
+/** Any C number, or a cptx_val, as a cptx_val.  Operands of builder calls pass through it by themselves. */
+#define CPTX_V(x)                                                                                                         \
+	_Generic((x), cptx_val: cptx_val_id_, float: cptx_val_float_, double: cptx_val_float_, unsigned: cptx_val_uint_,     \
+	         unsigned long: cptx_val_uint_, unsigned long long: cptx_val_uint_, default: cptx_val_int_)(x)
+#endif
+
+/** Element `i` of a register array; NONE if out of range (its use is then an error). */
+CPTX_API cptx_val cptx_elem(cptx_val array, uint32_t i);
+/** Elements first .. first + n - 1 of a register array. */
+CPTX_API cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n);
+/** The address `bytes` behind an address (a register or variable).  Costs no instruction. */
+CPTX_API cptx_val cptx_offset(cptx_val address, int64_t bytes);
+/** The same registers seen as another type of the same size, f32 bits as b32 for example. */
+CPTX_API cptx_val cptx_as(cptx_val v, enum cptx_type type);
+/** A predicate read as its complement; for operands that the manual writes {!}c. */
+CPTX_API cptx_val cptx_negated(cptx_val predicate);
+
+/* ---- Modules ----------------------------------------------------------------------------------------------------- */
+
+typedef struct cptx_module cptx_module;
+typedef struct cptx_kernel cptx_kernel;   /**< the body of a kernel or device function while it is built */
+
+/** Memory hooks: realloc semantics (size 0 frees and returns NULL; NULL means failure).  All NULL: the C library's. */
+typedef struct cptx_allocator {
+	void *(*realloc_fn)(void *user, void *old, size_t size);
+	void *user;
+} cptx_allocator;
+
+/** A new module; NULL if memory is short.  `allocator` may be NULL.  Every call accepts the NULL and does nothing. */
+CPTX_API cptx_module *cptx_module_new(const cptx_allocator *allocator);
+/** Frees the module and all that was made in it.  NULL is allowed. */
+CPTX_API void cptx_module_destroy(cptx_module *m);
+/** The first error, or NULL.  For a NULL module: out of memory. */
+CPTX_API const cptx_error *cptx_module_error(const cptx_module *m);
+/**
+ * Checks what only the whole module shows (open blocks, unplaced labels, recursion of names) and forbids further changes.
+ * False: see cptx_module_error().  cptx_emit freezes by itself.
+ */
+CPTX_API bool cptx_module_freeze(cptx_module *m);
+/** Number of instructions in all bodies. */
+CPTX_API size_t cptx_module_size(const cptx_module *m);
+
+/** Launch bounds and cluster shape; zero means "not given".  PTX manual, "Performance-Tuning Directives", "Cluster Dimension Directives". */
+typedef struct cptx_kernel_opt {
+	uint32_t block[3];           /**< .reqntid: the launch must have exactly this block; missing y and z are 1 */
+	uint32_t max_block[3];       /**< .maxntid: the launch may not exceed it; excludes block */
+	uint32_t min_ctas;           /**< .minnctapersm: CTAs per multiprocessor the register count must allow; needs one of the above */
+	uint32_t max_regs;           /**< .maxnreg: registers per thread */
+	uint32_t cluster[3];         /**< .reqnctapercluster (sm_90 and later) */
+	uint32_t max_cluster_rank;   /**< .maxclusterrank (sm_90 and later); excludes cluster */
+	char z_;
+} cptx_kernel_opt;
+
+CPTX_API cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, const cptx_kernel_opt *opt);
+/**
+ * Opens a kernel: cptx_kernel_begin(m, "name", .block = { 256 }, .min_ctas = 2).
+ * Ends with the next begin or with freeze; a `ret` is added where the body can run off its end.
+ */
+#define cptx_kernel_begin(...) cptx_kernel_begin_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_kernel_begin_x_(m, name, ...) cptx_kernel_begin_((m), CPTX_HERE, (name), &(cptx_kernel_opt){ __VA_ARGS__ })
+
+CPTX_API cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, enum cptx_type ret);
+/** Opens a device function.  `ret` is the type of its result, CPTX_TYPE_NONE for none. */
+#define cptx_func_begin(m, name, ret) cptx_func_begin_((m), CPTX_HERE, (name), (ret))
+/** A device function as the operand of cptx_call. */
+CPTX_API cptx_val cptx_func_val(const cptx_kernel *f);
+CPTX_API void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v);
+/** Sets the result of a device function and returns from it. */
+#define cptx_func_return(f, v) cptx_func_return_((f), CPTX_HERE, CPTX_V(v))
+CPTX_API cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n);
+/** Calls a device function: cptx_call(k, f, n, (cptx_val[]){ a, b }); gives its result, or a NONE value. */
+#define cptx_call(k, func, n, args) cptx_call_((k), CPTX_HERE, (func), (args), (n))
+
+/* ---- Parameters, registers, variables ---------------------------------------------------------------------------- */
+
+CPTX_API cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name);
+/**
+ * Declares the next parameter and loads it into a register.  CPTX_PTR is a pointer to global memory: 64 bits, converted so
+ * that ld.global and st.global take it.  In a device function the parameter is a register.
+ */
+#define cptx_param(k, type, name) cptx_param_((k), CPTX_HERE, (type), (name))
+
+CPTX_API cptx_val cptx_param_bytes_(cptx_kernel *k, cptx_site at, uint32_t size, uint32_t align, const char *name);
+/**
+ * Declares a parameter of `size` bytes with that alignment, such as a 128-byte, 64-aligned tensor map (what CUDA C calls a
+ * __grid_constant__).  The result is its address in parameter space, for ld.param and cptx_mov + cptx_cvta.
+ */
+#define cptx_param_bytes(k, size, align, name) cptx_param_bytes_((k), CPTX_HERE, (size), (align), (name))
+
+CPTX_API cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t n);
+/** A new register, unset.  Types of fewer than 16 bits are held in 16. */
+#define cptx_reg(k, type) cptx_regs_((k), CPTX_HERE, (type), 1)
+/** An array of n new registers (1 to 65535), one value: an accumulator, a fragment. */
+#define cptx_regs(k, type, n) cptx_regs_((k), CPTX_HERE, (type), (n))
+
+CPTX_API cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val init);
+/** A new register set to `init` by a mov: a variable of the kernel, to be changed by `.into =`. */
+#define cptx_var(k, type, init) cptx_var_((k), CPTX_HERE, (type), CPTX_V(init))
+
+CPTX_API cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n);
+/** Single registers, not necessarily neighbours, as one vector operand: cptx_pack(k, 2, (cptx_val[]){ a, b }). */
+#define cptx_pack(k, n, regs) cptx_pack_((k), CPTX_HERE, (regs), (n))
+
+CPTX_API cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg);
+/** A special register itself, for cptx_mov; cptx_tid_x(k) and its like in insn.h read one into a new register. */
+CPTX_API cptx_val cptx_sreg_val(enum cptx_sreg sreg);
+
+CPTX_API cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t n, uint32_t align, const char *name);
+/** A static shared array of n elements; its address.  Aligned to 16 bytes. */
+#define cptx_shared(k, type, n) cptx_shared_((k), CPTX_HERE, (type), (n), 16, NULL)
+/** The same with a name and an alignment (a power of two). */
+#define cptx_shared_named(k, type, n, align, name) cptx_shared_((k), CPTX_HERE, (type), (n), (align), (name))
+
+CPTX_API cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t align, const char *name);
+/**
+ * A named part of the dynamic shared memory of the launch, placed behind the parts declared before, at the alignment (a power
+ * of two).  cptx_kernel_dyn_smem() is what the launch must give; the launch calls of device.h do it by themselves.
+ */
+#define cptx_shared_dyn(k, bytes, align, name) cptx_shared_dyn_((k), CPTX_HERE, (bytes), (align), (name))
+CPTX_API uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k);
+
+/** Memory that all kernels of the module see. */
+typedef struct cptx_global_opt {
+	enum cptx_mod space;   /**< CPTX_GLOBAL (default) or CPTX_CONST */
+	const void *init;      /**< n elements in host byte order; NULL: zero */
+	uint32_t align;        /**< a power of two; 0: 16 */
+	bool export_;          /**< .visible: the host can find it by name */
+	char z_;
+} cptx_global_opt;
+CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_t n, const char *name,
+                               const cptx_global_opt *opt);
+/** cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = data) */
+#define cptx_global(...) cptx_global_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_global_x_(m, type, n, name, ...)                                                                             \
+	cptx_global_((m), CPTX_HERE, (type), (n), (name), &(cptx_global_opt){ __VA_ARGS__ })
+
+/* ---- Control flow ------------------------------------------------------------------------------------------------ */
+
+/** A new label, to be placed once; cptx_bra (insn.h) goes there. */
+CPTX_API cptx_val cptx_label(cptx_kernel *k);
+CPTX_API void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label);
+#define cptx_place(k, label) cptx_place_((k), CPTX_HERE, (label))
+
+/* Each begin emits the head and returns 1; each end emits the tail and returns 0.  The macros make one pass of a C loop. */
+CPTX_API int cptx_if_begin_(cptx_kernel *k, cptx_site at, cptx_val predicate);
+CPTX_API int cptx_else_begin_(cptx_kernel *k, cptx_site at);
+CPTX_API int cptx_for_begin_(cptx_kernel *k, cptx_site at, cptx_val i, cptx_val end, cptx_val step);
+CPTX_API int cptx_while_begin_(cptx_kernel *k, cptx_site at);
+CPTX_API int cptx_while_test_(cptx_kernel *k, cptx_site at, cptx_val predicate);
+CPTX_API int cptx_block_end_(cptx_kernel *k, cptx_site at);
+CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when);
+
+#define CPTX_NAME2_(a, b) a##b
+#define CPTX_NAME_(a, b)  CPTX_NAME2_(a, b)
+#define CPTX_BLOCK_(k, begin)                                                                                             \
+	for (int CPTX_NAME_(cptx_b_, __LINE__) = (begin); CPTX_NAME_(cptx_b_, __LINE__);                                     \
+	     CPTX_NAME_(cptx_b_, __LINE__) = cptx_block_end_((k), CPTX_HERE))
+
+/*
+ * Blocks of the kernel.  The C code between the braces runs once, while the kernel is built; do not leave it by break,
+ * continue, goto or return.
+ *
+ *   CPTX_IF (k, p) { ... }  CPTX_ELSE (k) { ... }
+ *   CPTX_FOR (k, i, end, step) { ... }      while i < end (in i's type): body, i += step; i, a register, must be set before
+ *   CPTX_WHILE (k, cptx_setp(k, ...)) { ... }   the condition is built anew, at the loop's head
+ */
+#define CPTX_IF(k, predicate)        CPTX_BLOCK_(k, cptx_if_begin_((k), CPTX_HERE, (predicate)))
+#define CPTX_ELSE(k)                 CPTX_BLOCK_(k, cptx_else_begin_((k), CPTX_HERE))
+#define CPTX_FOR(k, i, end, step)    CPTX_BLOCK_(k, cptx_for_begin_((k), CPTX_HERE, (i), CPTX_V(end), CPTX_V(step)))
+#define CPTX_WHILE(k, predicate)                                                                                          \
+	CPTX_BLOCK_(k, (cptx_while_begin_((k), CPTX_HERE) && cptx_while_test_((k), CPTX_HERE, (predicate))))
+/** Leaves the innermost loop, or starts its next turn, in the threads where `when` holds. */
+#define cptx_break_when(k, when)     cptx_leave_((k), CPTX_HERE, 0, (when))
+#define cptx_continue_when(k, when)  cptx_leave_((k), CPTX_HERE, 1, (when))
+
+/* ---- Text -------------------------------------------------------------------------------------------------------- */
+
+CPTX_API cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, const cptx_val *holes, size_t n);
+#ifndef __cplusplus
+/**
+ * One instruction as PTX text, through the same checks as a call.  Each {} is filled by the next value: a register, an array
+ * (printed as a vector), a constant, a label, a variable; [{}+16] is an address.  Returns the first destination.
+ *   cptx_asm(k, "ld.global.v4.f32 {}, [{}+16];", v, p);
+ */
+#define cptx_asm(k, ...) cptx_asm_n_(k, __VA_ARGS__, CPTX_ASM_NONE_)
+#define CPTX_ASM_NONE_   ((cptx_val){ 0 })
+#define cptx_asm_n_(k, text, ...)                                                                                         \
+	cptx_asm_((k), CPTX_HERE, (text), (cptx_val[]){ __VA_ARGS__ }, sizeof((cptx_val[]){ __VA_ARGS__ }) / sizeof(cptx_val) - 1)
+#endif
+/** A number as a value, for the holes of cptx_asm and for optional operands (.src_size = cptx_imm(8)). */
+static inline cptx_val cptx_imm(int64_t i) { return cptx_val_int_(i); }
+static inline cptx_val cptx_immf(double f) { return cptx_val_float_(f); }
+
+CPTX_API void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text);
+/** .pragma "text"; in front of the next instruction. */
+#define cptx_pragma(k, text) cptx_pragma_((k), CPTX_HERE, (text))
+CPTX_API void cptx_comment_(cptx_kernel *k, cptx_site at, const char *format, ...) CPTX_PRINTF_(3, 4);
+/** A line comment in the PTX, printf-style. */
+#define cptx_comment(k, ...) cptx_comment_((k), CPTX_HERE, __VA_ARGS__)
+
+/* ---- Targets ----------------------------------------------------------------------------------------------------- */
+
+/** Facts of a code generation target.  Sizes in bytes. */
+typedef struct cptx_target {
+	const char *name;            /**< "sm_90a" */
+	const char *about;
+	uint16_t number;             /**< 90 */
+	char suffix;                 /**< ' ', 'a' architecture-specific, 'f' family-specific */
+	uint8_t family;              /**< 10, 11, 12 where there are family targets, else 0 */
+	uint16_t ptx;                /**< lowest .version that knows it, times ten: 80 */
+	uint16_t compute_capability; /**< 90 */
+	uint32_t static_smem;        /**< most static shared memory of a CTA */
+	uint32_t smem_per_sm;
+	uint32_t smem_per_cta;       /**< most dynamic shared memory of a CTA, by opting in */
+	uint32_t threads_per_sm;
+	uint32_t ctas_per_sm;
+	uint32_t cluster;            /**< most CTAs of a portable cluster; 0: no clusters */
+} cptx_target;
+
+enum { CPTX_REGS_PER_SM = 65536, CPTX_REGS_PER_THREAD = 255, CPTX_THREADS_PER_CTA = 1024, CPTX_WARP = 32, CPTX_BARRIERS = 16 };
+
+/** The target of that name, NULL if there is none. */
+CPTX_API const cptx_target *cptx_target_find(const char *name);
+/** Target number i, from 0 on; NULL behind the last. */
+CPTX_API const cptx_target *cptx_target_at(size_t i);
+/** The most specific target whose code runs on devices of that compute capability (major * 10 + minor); NULL if none does. */
+CPTX_API const cptx_target *cptx_target_for_device(unsigned compute_capability);
+
+/* ---- Printing ---------------------------------------------------------------------------------------------------- */
+
+typedef struct cptx_emit_opt {
+	bool lines;               /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
+	uint16_t min_version;     /**< print at least this .version (times ten); 0: the lowest that serves */
+} cptx_emit_opt;
+
+/** PTX text and where its lines come from. */
+typedef struct cptx_ptx cptx_ptx;
+
+/**
+ * Prints a module for a target ("sm_90a").  The module is frozen first.  `opt` may be NULL.  A pure function of both: the
+ * same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what the target lacks is named with
+ * the user's line, the targets that have it, and a replacement where there is one.
+ */
+CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
+CPTX_API void cptx_ptx_destroy(cptx_ptx *ptx);
+/** The text, NUL-terminated; its length without the NUL. */
+CPTX_API const char *cptx_ptx_text(const cptx_ptx *ptx);
+CPTX_API size_t cptx_ptx_size(const cptx_ptx *ptx);
+/** The .version printed, times ten. */
+CPTX_API unsigned cptx_ptx_version(const cptx_ptx *ptx);
+CPTX_API const cptx_target *cptx_ptx_target(const cptx_ptx *ptx);
+/** The user's source line that line `line` (from 1) of the text comes from; file NULL where there is none. */
+CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
+
+/* ---- Looking at a module ----------------------------------------------------------------------------------------- */
+
+/** One parameter of a kernel. */
+typedef struct cptx_param_info {
+	const char *name;
+	enum cptx_type type;   /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
+	uint32_t size, align;  /**< bytes */
+} cptx_param_info;
+
+/** One kernel, for those who launch it.  Lives as long as the module. */
+typedef struct cptx_kernel_info {
+	const char *name;
+	size_t nparams;
+	const cptx_param_info *params;
+	uint32_t dyn_smem;             /**< dynamic shared memory that it laid out, bytes */
+	uint32_t static_smem;          /**< bytes */
+	cptx_kernel_opt bounds;
+} cptx_kernel_info;
+
+/** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */
+CPTX_API bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info);
+
+/* ---- The instruction table --------------------------------------------------------------------------------------- */
+
+/** One instruction of the table. */
+typedef struct cptx_op_info {
+	const char *name;      /**< of the builder call, "cp_async" */
+	const char *chapter;   /**< of the PTX manual */
+	const char *about;
+	size_t nforms;
+} cptx_op_info;
+/** One form. */
+typedef struct cptx_form_info {
+	const char *text;          /**< in the notation of src/arch/insn.def */
+	const char *availability;  /**< "PTX 7.0, sm_80" */
+	const char *constraint;    /**< a rule that the notation cannot say, NULL if none */
+} cptx_form_info;
+CPTX_API bool cptx_op_at(size_t i, cptx_op_info *info);
+CPTX_API bool cptx_form_at(size_t op, size_t form, cptx_form_info *info);
+/** Whether form `form` of instruction `op` exists on a target with its lowest spelling. */
+CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target);
+
+CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_val *vals, const uint16_t *mods);
+
+#ifdef __cplusplus
+}
+#else
+#include <cptx/insn.h>
+#endif
+
+#endif

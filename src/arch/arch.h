@@ -1,0 +1,130 @@
+/*
+ * The instruction table as compiled from insn.def, and choosing a form of it.  A form is a sequence of modifier groups and a
+ * list of operands; groups are told apart by their index in the form, modifiers by their enum cptx_mod.
+ */
+#ifndef CPTX_ARCH_H
+#define CPTX_ARCH_H
+
+#include "base/base.h"
+
+enum { ARCH_GROUPS = 12, ARCH_OPERANDS = 8, ARCH_FIELDS = 16, ARCH_SLOTS = 8, ARCH_NO = 0xff };
+enum { ARCH_TARGETS = 32 }; /* at least as many as target.def has */
+
+typedef struct arch_alt {
+	uint16_t mod;
+	uint8_t avail; /* index of an availability; 0: that of the form */
+} arch_alt;
+
+enum arch_group_kind { GROUP_REQUIRED, GROUP_OPTIONAL, GROUP_REPEAT };
+
+typedef struct arch_group {
+	const char *prefix; /* text in front: the mnemonic, fixed modifiers */
+	uint8_t nprefix, kind, field, same /* GROUP_REPEAT: of that group */, is_type, is_space, is_count, nalt, has_avail /* of a value */;
+	uint16_t alt;
+} arch_group;
+
+enum arch_operand_kind { OPERAND_REG, OPERAND_ADDR, OPERAND_IMM, OPERAND_LABEL, OPERAND_FUNC };
+enum arch_operand_flags {
+	OPERAND_DEST = 1,
+	OPERAND_OPTIONAL = 2,
+	OPERAND_NEGATABLE = 4,
+	OPERAND_WIDER = 8,
+	OPERAND_SYMBOL = 16,   /* or a special register, or the address of a variable */
+	OPERAND_REG_ONLY = 32, /* no constant */
+	OPERAND_PIPE = 64,     /* printed behind a | */
+	OPERAND_DOUBLE = 128   /* of twice the width of its type */
+};
+
+typedef struct arch_operand {
+	uint8_t slot; /* 0: what the call returns (.into); n: the n-th of the op's slots */
+	uint8_t kind, flags;
+	uint8_t type;            /* enum cptx_type, or 0: what group `tgroup` chose */
+	uint8_t tgroup, cgroup;  /* groups that give type and count, or ARCH_NO */
+	uint8_t count;           /* 1, or the length of a fixed vector; vectors print braces */
+	uint8_t sgroup;          /* OPERAND_ADDR: the group that names the space, or ARCH_NO */
+	uint16_t space;          /* OPERAND_ADDR: the fixed space, or 0 */
+	uint8_t brace;           /* printed in braces even if single */
+	int32_t lo, hi;          /* OPERAND_IMM: the range */
+	uint64_t set;            /* OPERAND_IMM: allowed values as bits, 0: the whole range */
+} arch_operand;
+
+typedef struct arch_form {
+	const char *text, *tail; /* as in insn.def; what is printed behind the last group */
+	uint16_t op, group, operand;
+	uint8_t ngroup, noperand, ntail, avail, constraint;
+	uint32_t fields, must;  /* the op's fields that the form knows; that must be given */
+	uint32_t slots;
+	uint16_t line;           /* in insn.def */
+} arch_form;
+
+typedef struct arch_op {
+	const char *name, *chapter, *about, *instead /* on targets that lack it; "" if nothing */;
+	uint16_t form, nform;
+	uint8_t nfield, nslot, has_dest;
+	const char *field[ARCH_FIELDS], *slot[ARCH_SLOTS];
+} arch_op;
+
+extern const arch_op arch_ops[];
+extern const arch_form arch_forms[];
+extern const arch_group arch_groups[];
+extern const arch_operand arch_operands[];
+extern const arch_alt arch_alts[];
+extern const uint8_t arch_avails[][ARCH_TARGETS]; /* lowest PTX version times ten for each target; 0: not there */
+extern const char *const arch_avail_text[];
+extern const uint16_t arch_nop, arch_nform;
+
+/* Modifiers and types share one numbering: types first. */
+typedef struct arch_mod {
+	const char *name, *about;
+	uint8_t len, count; /* count: the number in the name: v4 4, x2 2 */
+} arch_mod;
+extern const arch_mod arch_mods[];
+extern const uint16_t arch_nmod;
+
+typedef struct arch_type {
+	uint8_t bits;
+	char cls; /* as in types.def */
+} arch_type;
+extern const arch_type arch_types[]; /* by enum cptx_type; CPTX_PTR too */
+extern const uint8_t arch_ntype;
+
+typedef struct arch_sreg {
+	const char *text;
+	uint8_t type, avail;
+} arch_sreg;
+extern const arch_sreg arch_sregs[];
+extern const uint16_t arch_nsreg;
+
+extern const cptx_target arch_targets[];
+extern const uint8_t arch_ntarget;
+
+/* Named rules of insn.def.  Numbers are the rows of constraint.def. */
+struct arch_match;
+const char *arch_constraint_check(unsigned constraint, const struct arch_match *m); /* NULL, or what is wrong */
+const char *arch_constraint_text(unsigned constraint);
+
+/* ---- matching ---- */
+
+typedef struct arch_match {
+	uint16_t form;
+	uint8_t ngroup, noperand, dest_type /* register type to make where .into is not given */;
+	uint16_t dest_count;
+	uint16_t mod[ARCH_GROUPS];      /* chosen value of each group, 0: left out */
+	cptx_val operand[ARCH_OPERANDS]; /* in printed order; kind NONE: left out.  Constants carry their final type */
+} arch_match;
+
+/*
+ * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
+ * given.  False if none fits; arch_why then tells, form by form.
+ */
+bool arch_match_op(unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out);
+void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, buf *why);
+/* The same for one form that text already chose; mod[] holds its groups.  why may be NULL. */
+bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, arch_match *out, buf *why);
+
+/* The number of a target, by its entry. */
+static inline unsigned arch_target_index(const cptx_target *t) { return (unsigned)(t - arch_targets); }
+/* "sm_80, sm_86, ..." of an availability. */
+void arch_avail_targets(unsigned avail, buf *b);
+
+#endif

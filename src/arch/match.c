@@ -1,0 +1,417 @@
+/*
+ * Choosing the form of an instruction.  A form fits if every modifier that was given is one of its values, every modifier it
+ * needs was given or follows from the operands, and every operand has the kind, type and length that the form asks for.
+ * Nothing later decides this again.  With `why`, the first thing that does not fit is told in words.
+ */
+#include "arch/arch.h"
+
+#include <stdio.h>
+
+#define WHY(...) (why ? buf_printf(why, __VA_ARGS__) : (void)0, false)
+
+typedef struct request {
+	const cptx_val *vals;  /* into, when, unless, slots */
+	const uint16_t *mods;  /* by field of the op, or by group of the form if `by_group` */
+	bool by_group;
+} request;
+
+enum { FIRST_SLOT = 2 }; /* vals[FIRST_SLOT + slot], slot from 1; slot 0 is vals[0] */
+
+static const cptx_val *slot_value(const request *q, const arch_operand *o)
+{
+	return &q->vals[o->slot ? FIRST_SLOT + o->slot : 0];
+}
+
+static const char *slot_name(const arch_form *f, const arch_operand *o)
+{
+	return o->slot ? arch_ops[f->op].slot[o->slot - 1] : "d";
+}
+
+static const char *type_name(unsigned t)
+{
+	return t > CPTX_ON && t < arch_ntype ? arch_mods[t].name : "no type";
+}
+
+static bool is_register(const cptx_val *v)
+{
+	return v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC;
+}
+
+/* ---- modifiers ---- */
+
+static void list_values(const arch_group *g, buf *why)
+{
+	for (unsigned i = 0; i < g->nalt; i++)
+		buf_printf(why, "%s.%s", i ? " " : "", arch_mods[arch_alts[g->alt + i].mod].name);
+}
+
+/* The value that the type `t` of an operand stands for, 0 if none: itself, else bits of its width, else (for bits) the only one of its width. */
+static unsigned alt_for_type(const arch_group *g, unsigned t)
+{
+	unsigned found = 0, n = 0;
+
+	for (unsigned i = 0; i < g->nalt; i++)
+		if (arch_alts[g->alt + i].mod == t)
+			return t;
+	for (unsigned i = 0; i < g->nalt; i++) {
+		unsigned a = arch_alts[g->alt + i].mod;
+		if (a >= arch_ntype || arch_types[a].bits != arch_types[t].bits)
+			continue;
+		if (arch_types[a].cls == 'B' && t != CPTX_PRED)
+			return a;
+		if (arch_types[t].cls == 'B')
+			found = a, n++;
+	}
+	return n == 1 ? found : 0;
+}
+
+static bool infer_type(const arch_form *f, const request *q, unsigned index, arch_match *m, uint8_t *kept, buf *why)
+{
+	const arch_group *g = &arch_groups[f->group + index];
+	const arch_operand *from = NULL;
+	unsigned t = 0;
+
+	for (unsigned i = f->noperand; i-- > 0;) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		const cptx_val *v = slot_value(q, o);
+		if (o->tgroup != index || (o->flags & OPERAND_DOUBLE) || !v->type || v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT)
+			continue;
+		if (from && (o->flags & OPERAND_DEST))
+			continue; /* sources decide first */
+		from = o;
+		t = v->kind == CPTX_VAL_SYM ? (v->space == CPTX_SHARED ? CPTX_U32 : CPTX_U64) : v->type;
+	}
+	if (!from) {
+		if (g->nalt != 1) {
+			if (why) {
+				buf_printf(why, "no operand tells .%s; give one of ", arch_ops[f->op].field[g->field]);
+				list_values(g, why);
+			}
+			return false;
+		}
+		m->mod[index] = arch_alts[g->alt].mod;
+		return true;
+	}
+	m->mod[index] = (uint16_t)alt_for_type(g, t);
+	if (m->mod[index]) {
+		*kept = (uint8_t)t;
+		return true;
+	}
+	if (g->nalt == 1 && arch_types[t].cls != 'B')
+		return WHY("%s is .%s, not .%s", slot_name(f, from), type_name(t), arch_mods[arch_alts[g->alt].mod].name);
+	if (!why)
+		return false;
+	buf_printf(why, "%s is .%s; .%s must be one of ", slot_name(f, from), type_name(t), arch_ops[f->op].field[g->field]);
+	list_values(g, why);
+	return false;
+}
+
+static bool infer_space(const arch_form *f, const request *q, unsigned index, arch_match *m)
+{
+	const arch_group *g = &arch_groups[f->group + index];
+
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		const cptx_val *v = slot_value(q, o);
+		if (v->kind != CPTX_VAL_SYM)
+			continue;
+		for (unsigned a = 0; a < g->nalt; a++)
+			if (arch_alts[g->alt + a].mod == v->space)
+				m->mod[index] = v->space;
+	}
+	return m->mod[index] != 0;
+}
+
+static void infer_count(const arch_form *f, const request *q, unsigned index, arch_match *m)
+{
+	const arch_group *g = &arch_groups[f->group + index];
+
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		const cptx_val *v = slot_value(q, o);
+		if (o->cgroup != index || !is_register(v) || (g->kind == GROUP_OPTIONAL && v->count < 2))
+			continue;
+		for (unsigned a = 0; a < g->nalt; a++)
+			if (arch_mods[arch_alts[g->alt + a].mod].count == v->count)
+				m->mod[index] = arch_alts[g->alt + a].mod;
+	}
+}
+
+static bool choose_value(const arch_form *f, const arch_group *g, unsigned given, uint16_t *chosen, buf *why)
+{
+	for (unsigned a = 0; a < g->nalt; a++) {
+		unsigned mod = arch_alts[g->alt + a].mod;
+		if (mod == given || (given == CPTX_ON && g->nalt == 1)) {
+			*chosen = (uint16_t)mod;
+			return true;
+		}
+	}
+	if (why) {
+		buf_printf(why, ".%s = .%s is not one of ", arch_ops[f->op].field[g->field], given < arch_nmod ? arch_mods[given].name : "?");
+		list_values(g, why);
+	}
+	return false;
+}
+
+static bool match_modifiers(const arch_form *f, const request *q, arch_match *m, uint8_t *kept, buf *why)
+{
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		m->mod[i] = 0;
+		kept[i] = 0;
+		if (g->kind == GROUP_REPEAT) {
+			m->mod[i] = m->mod[g->same];
+			continue;
+		}
+		unsigned given = q->mods[q->by_group ? i : g->field];
+		if (given) {
+			if (!choose_value(f, g, given, &m->mod[i], why))
+				return false;
+			continue;
+		}
+		if (f->must >> g->field & 1)
+			return WHY("it has .%s", arch_mods[arch_alts[g->alt].mod].name);
+		if (q->by_group && g->kind == GROUP_OPTIONAL)
+			continue;
+		if (g->is_space)
+			infer_space(f, q, i, m);
+		else if (g->is_count)
+			infer_count(f, q, i, m);
+		else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i], why))
+			return false;
+		if (!m->mod[i] && g->kind == GROUP_REQUIRED) {
+			if (why) {
+				buf_printf(why, "it needs .%s, one of ", arch_ops[f->op].field[g->field]);
+				list_values(g, why);
+			}
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- operands ---- */
+
+static bool is_int(arch_type t) { return t.cls == 'U' || t.cls == 'S'; }
+
+/* May a register of type `have` stand where `want` is read or written?  (PTX manual, "Operand Size Exceeding Instruction-Type Size") */
+static bool type_fits(unsigned want, unsigned have, bool wider)
+{
+	arch_type w = arch_types[want], h = arch_types[have];
+
+	if (want == have)
+		return true;
+	if (want == CPTX_PRED || have == CPTX_PRED)
+		return false;
+	if (w.bits != h.bits)
+		return wider && h.bits > w.bits && (is_int(h) || h.cls == 'B') && (is_int(w) || w.cls == 'B');
+	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h)) || (w.cls == 'X' && w.bits == 8);
+}
+
+static unsigned doubled(unsigned t)
+{
+	switch (t) {
+	case CPTX_U16: return CPTX_U32;
+	case CPTX_S16: return CPTX_S32;
+	case CPTX_U32: return CPTX_U64;
+	case CPTX_S32: return CPTX_S64;
+	default: return 0;
+	}
+}
+
+static bool match_constant(const arch_form *f, const arch_operand *o, unsigned want, cptx_val *v, buf *why)
+{
+	arch_type t = arch_types[want];
+	const char *name = slot_name(f, o);
+
+	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED || o->brace)
+		return WHY("%s must be a register", name);
+	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32))
+		return WHY("%s is .%s: no constants of that type, move the bits to a register first", name, type_name(want));
+	if (t.cls == 'F' && v->kind == CPTX_VAL_INT) {
+		v->kind = CPTX_VAL_FLOAT;
+		v->u.f = v->id ? (double)(uint64_t)v->u.i : (double)v->u.i;
+	}
+	if (v->kind == CPTX_VAL_FLOAT) {
+		if (t.cls != 'F' && !(t.cls == 'B' && t.bits >= 32))
+			return WHY("%s is .%s, not a floating point number", name, type_name(want));
+		v->type = t.bits == 64 ? CPTX_F64 : CPTX_F32;
+		return true;
+	}
+	int64_t low = t.bits == 64 ? INT64_MIN : -((int64_t)1 << (t.bits - 1));
+	int64_t high = t.bits == 64 ? INT64_MAX : ((int64_t)1 << t.bits) - 1;
+	if ((v->id && t.bits != 64) || v->u.i < low || v->u.i > high)
+		return WHY("%s = %lld does not fit .%s", name, (long long)v->u.i, type_name(want));
+	v->type = (uint8_t)want;
+	v->id = 0;
+	return true;
+}
+
+static bool match_address(const arch_form *f, const arch_operand *o, const arch_match *m, const cptx_val *v, buf *why)
+{
+	unsigned space = o->space ? o->space : o->sgroup != ARCH_NO ? m->mod[o->sgroup] : 0;
+	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM || space == CPTX_CONST ||
+	              space == CPTX_SHARED_CLUSTER;
+	const char *name = slot_name(f, o);
+
+	if (v->kind == CPTX_VAL_INT)
+		return true;
+	if (v->kind == CPTX_VAL_SYM) {
+		bool same = v->space == space || (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
+		return same || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name, space ? arch_mods[space].name : "generic");
+	}
+	if (v->kind != CPTX_VAL_REG || v->count != 1)
+		return WHY("%s is not an address (a register or a variable)", name);
+	arch_type t = arch_types[v->type];
+	if (!(is_int(t) || t.cls == 'B') || !(t.bits == 64 || (window && t.bits == 32)))
+		return WHY("%s is a .%s register; an address in %s%s memory is %s", name, type_name(v->type), space ? "." : "",
+		           space ? arch_mods[space].name : "generic", window ? "a 32- or 64-bit integer" : "a 64-bit integer");
+	return true;
+}
+
+static bool match_immediate(const arch_form *f, const arch_operand *o, const cptx_val *v, buf *why)
+{
+	const char *name = slot_name(f, o);
+
+	if (v->kind != CPTX_VAL_INT)
+		return WHY("%s must be an integer constant", name);
+	if (v->id || v->u.i < o->lo || v->u.i > o->hi || (o->set && !(o->set >> v->u.i & 1))) {
+		if (!why)
+			return false;
+		buf_printf(why, "%s = %lld is not ", name, (long long)v->u.i);
+		if (!o->set)
+			return WHY("in %d to %d", (int)o->lo, (int)o->hi);
+		for (unsigned i = 0, n = 0; i < 64; i++)
+			if (o->set >> i & 1)
+				buf_printf(why, "%s%u", n++ ? " or " : "", i);
+		return false;
+	}
+	return true;
+}
+
+/* A result of plain bits keeps the type of the first source of its width: shfl of an f32 is an f32. */
+static unsigned type_of_bits(const arch_form *f, const arch_match *m, unsigned want, unsigned count)
+{
+	for (unsigned i = 1; i < f->noperand && count == 1; i++) {
+		const cptx_val *v = &m->operand[i];
+		if (arch_operands[f->operand + i].kind == OPERAND_REG && v->kind == CPTX_VAL_REG && v->count == 1 &&
+		    arch_types[v->type].bits == arch_types[want].bits)
+			return v->type;
+	}
+	return want;
+}
+
+static bool match_register(const arch_form *f, const arch_operand *o, arch_match *m, const uint8_t *kept, cptx_val *v, buf *why)
+{
+	unsigned want = o->type ? o->type : m->mod[o->tgroup];
+	unsigned count = o->cgroup == ARCH_NO ? o->count : m->mod[o->cgroup] ? arch_mods[m->mod[o->cgroup]].count : 1;
+	const char *name = slot_name(f, o);
+
+	if (o->flags & OPERAND_DOUBLE)
+		want = doubled(want);
+	if (v->kind == CPTX_VAL_NONE && o->slot == 0) { /* a destination to be made */
+		unsigned t = o->tgroup != ARCH_NO && kept[o->tgroup] && !(o->flags & OPERAND_DOUBLE) ? kept[o->tgroup] : want;
+		if (arch_types[t].bits == 8) /* registers have at least 16 bits */
+			t = arch_types[t].cls == 'S' ? CPTX_S16 : arch_types[t].cls == 'U' ? CPTX_U16 : CPTX_B16;
+		m->dest_type = (uint8_t)t;
+		m->dest_count = (uint16_t)count;
+		return true;
+	}
+	if (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT)
+		return match_constant(f, o, want, v, why);
+	if (v->kind == CPTX_VAL_SREG || v->kind == CPTX_VAL_SYM) {
+		if (!(o->flags & OPERAND_SYMBOL))
+			return WHY("%s is %s; cptx_mov it to a register first", name, v->kind == CPTX_VAL_SYM ? "a variable's address" : "a special register");
+		if (v->kind == CPTX_VAL_SYM)
+			return arch_types[want].bits >= 32 || WHY("%s: an address has 32 or 64 bits", name);
+	} else if (!is_register(v)) {
+		return WHY("%s is %s", name, v->kind == CPTX_VAL_NONE ? "missing" : "not a register or constant");
+	}
+	if (v->count != count)
+		return WHY("%s has %u register%s, %u needed", name, v->count, v->count == 1 ? "" : "s", count);
+	if (v->kind == CPTX_VAL_REG && v->u.i)
+		return WHY("%s carries an offset, which only an address can", name);
+	if (!type_fits(want, v->type, o->flags & OPERAND_WIDER))
+		return WHY("%s is .%s, not .%s", name, type_name(v->type), type_name(want));
+	return !v->negated || (o->flags & OPERAND_NEGATABLE) || WHY("%s cannot be negated here", name);
+}
+
+static bool match_operands(const arch_form *f, const request *q, arch_match *m, const uint8_t *kept, buf *why)
+{
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		cptx_val *v = &m->operand[i];
+		*v = *slot_value(q, o);
+		if (v->kind == CPTX_VAL_NONE && (o->flags & OPERAND_OPTIONAL))
+			continue;
+		bool ok = false;
+		switch (o->kind) {
+		case OPERAND_REG: ok = match_register(f, o, m, kept, v, why); break;
+		case OPERAND_ADDR: ok = match_address(f, o, m, v, why); break;
+		case OPERAND_IMM: ok = match_immediate(f, o, v, why); break;
+		case OPERAND_LABEL: ok = v->kind == CPTX_VAL_LABEL || WHY("%s is not a label", slot_name(f, o)); break;
+		case OPERAND_FUNC: ok = v->kind == CPTX_VAL_FUNC || WHY("%s is not a function", slot_name(f, o)); break;
+		}
+		if (!ok)
+			return false;
+	}
+	if (m->dest_type && arch_operands[f->operand].type && arch_types[m->dest_type].cls == 'B')
+		m->dest_type = (uint8_t)type_of_bits(f, m, m->dest_type, m->dest_count);
+	return true;
+}
+
+static bool match_given(const arch_form *f, const request *q, buf *why)
+{
+	const arch_op *op = &arch_ops[f->op];
+
+	for (unsigned i = 0; i < op->nfield && !q->by_group; i++)
+		if (q->mods[i] && !(f->fields >> i & 1))
+			return WHY(".%s is not allowed here", op->field[i]);
+	for (unsigned i = 0; i < op->nslot; i++)
+		if (q->vals[FIRST_SLOT + 1 + i].kind && !(f->slots >> i & 1))
+			return WHY("it has no operand %s", op->slot[i]);
+	if (q->vals[0].kind && !op->has_dest)
+		return WHY("it has no destination for .into");
+	return true;
+}
+
+static bool match(unsigned form, const request *q, arch_match *m, buf *why)
+{
+	const arch_form *f = &arch_forms[form];
+	uint8_t kept[ARCH_GROUPS];
+
+	m->form = (uint16_t)form;
+	m->ngroup = f->ngroup;
+	m->noperand = f->noperand;
+	m->dest_type = 0;
+	if (!match_given(f, q, why) || !match_modifiers(f, q, m, kept, why) || !match_operands(f, q, m, kept, why))
+		return false;
+	const char *broken = f->constraint ? arch_constraint_check(f->constraint, m) : NULL;
+	return !broken || WHY("%s", broken);
+}
+
+bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, arch_match *out, buf *why)
+{
+	return match(form, &(request){ vals, mods, true }, out, why);
+}
+
+bool arch_match_op(unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out)
+{
+	const request q = { vals, mods, false };
+
+	for (unsigned i = 0; i < arch_ops[op].nform; i++)
+		if (match(arch_ops[op].form + i, &q, out, NULL))
+			return true;
+	return false;
+}
+
+void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, buf *why)
+{
+	const request q = { vals, mods, false };
+	arch_match scratch;
+
+	for (unsigned i = 0; i < arch_ops[op].nform; i++) {
+		buf_printf(why, "\n    %s  -- ", arch_forms[arch_ops[op].form + i].text);
+		match(arch_ops[op].form + i, &q, &scratch, why);
+	}
+}

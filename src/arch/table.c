@@ -1,0 +1,56 @@
+/* The compiled tables, and the public look-ups in them. */
+#include "arch/arch.h"
+
+#include "insn_table.inc" /* generated from insn.def */
+
+static const char *const constraint_text[] = {
+#define CONSTRAINT(name, text) text,
+#include "arch/constraint.def"
+#undef CONSTRAINT
+};
+
+const char *arch_constraint_text(unsigned constraint)
+{
+	return constraint_text[constraint];
+}
+
+unsigned cptx_type_bits(enum cptx_type type)
+{
+	return (unsigned)type < arch_ntype ? arch_types[type].bits : 0;
+}
+
+const char *cptx_type_name(enum cptx_type type)
+{
+	return (unsigned)type > CPTX_ON && (unsigned)type < arch_ntype ? arch_mods[type].name : "?";
+}
+
+enum cptx_type cptx_type_find(const char *name)
+{
+	for (unsigned t = CPTX_ON + 1; name && t < CPTX_PTR; t++)
+		if (!strcmp(arch_mods[t].name, name))
+			return (enum cptx_type)t;
+	return CPTX_TYPE_NONE;
+}
+
+bool cptx_op_at(size_t i, cptx_op_info *info)
+{
+	if (i >= arch_nop || !info)
+		return false;
+	*info = (cptx_op_info){ arch_ops[i].name, arch_ops[i].chapter, arch_ops[i].about, arch_ops[i].nform };
+	return true;
+}
+
+bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
+{
+	if (op >= arch_nop || form >= arch_ops[op].nform || !info)
+		return false;
+	const arch_form *f = &arch_forms[arch_ops[op].form + form];
+	*info = (cptx_form_info){ f->text, arch_avail_text[f->avail], f->constraint ? arch_constraint_text(f->constraint) : NULL };
+	return true;
+}
+
+bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target)
+{
+	return op < arch_nop && form < arch_ops[op].nform && target &&
+	       arch_avails[arch_forms[arch_ops[op].form + form].avail][arch_target_index(target)];
+}

@@ -1,0 +1,57 @@
+#include "arch/arch.h"
+
+const cptx_target arch_targets[] = {
+#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, cc, about) \
+	{ name, about, number, suffix, family, ptx, cc, static_smem, smem_sm, smem_cta, threads, ctas, cluster },
+#include "arch/target.def"
+#undef TARGET
+};
+const uint8_t arch_ntarget = ARRAY_LEN(arch_targets);
+_Static_assert(ARRAY_LEN(arch_targets) <= ARCH_TARGETS, "ARCH_TARGETS is too small for target.def");
+
+const cptx_target *cptx_target_find(const char *name)
+{
+	for (size_t i = 0; name && i < ARRAY_LEN(arch_targets); i++)
+		if (!strcmp(arch_targets[i].name, name))
+			return &arch_targets[i];
+	return NULL;
+}
+
+const cptx_target *cptx_target_at(size_t i)
+{
+	return i < ARRAY_LEN(arch_targets) ? &arch_targets[i] : NULL;
+}
+
+const cptx_target *cptx_target_for_device(unsigned compute_capability)
+{
+	const cptx_target *best = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(arch_targets); i++) {
+		const cptx_target *t = &arch_targets[i];
+		bool exact = t->compute_capability == compute_capability;
+		if (!exact && (t->suffix != ' ' || t->compute_capability > compute_capability))
+			continue;
+		/* The `a` target of the device itself, else the newest plain one that it can run; sm_101 is an old name. */
+		bool better = !best || t->number > best->number || (t->number == best->number && t->suffix == 'a') ||
+		              (t->number == best->number && t->suffix == best->suffix && t->ptx > best->ptx);
+		if (better && !(best && best->suffix == 'a' && best->number >= t->number && t->suffix != 'a'))
+			best = t;
+	}
+	return best;
+}
+
+void arch_avail_targets(unsigned avail, buf *b)
+{
+	size_t start = b->n;
+
+	for (size_t i = 0; i < ARRAY_LEN(arch_targets); i++) {
+		const cptx_target *t = &arch_targets[i];
+		if (!arch_avails[avail][i] || (t->number == 110 && t->ptx < 90)) /* old names are not advertised */
+			continue;
+		if (b->n != start)
+			buf_str(b, " ");
+		buf_str(b, t->name);
+	}
+	if (b->n == start)
+		buf_str(b, "none");
+}

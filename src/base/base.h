@@ -1,0 +1,73 @@
+/* What everything stands on: memory, text buffers, error text.  No state; every function accepts what a failed one returned. */
+#ifndef CPTX_BASE_H
+#define CPTX_BASE_H
+
+#include <cptx/cptx.h>
+
+#include <stdarg.h>
+#include <string.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* ---- arena: memory freed all at once; NULL when the allocator fails, and from then on ---- */
+typedef struct arena {
+	cptx_allocator hook;
+	struct arena_chunk *chunk; /* newest; a list of all */
+	char *at, *end;
+	bool failed;
+} arena;
+
+void arena_init(arena *a, const cptx_allocator *hook);
+void arena_free(arena *a);
+void *arena_grow(arena *a, size_t size); /* the slow path of arena_alloc */
+char *arena_strdup(arena *a, const char *s);
+void *arena_memdup(arena *a, const void *p, size_t size);
+
+/* Not zeroed; aligned to 8 bytes. */
+static inline void *arena_alloc(arena *a, size_t size)
+{
+	size = (size + 7) & ~(size_t)7;
+	if (size > (size_t)(a->end - a->at))
+		return arena_grow(a, size);
+	void *p = a->at;
+	a->at += size;
+	return p;
+}
+void *arena_zalloc(arena *a, size_t size);
+
+/* The hook itself, for what must be freed or grown apart from an arena. */
+extern const cptx_allocator heap_default;
+static inline void *heap_realloc(const cptx_allocator *h, void *p, size_t size) { return h->realloc_fn(h->user, p, size); }
+
+/* A growing array in an arena: makes room for one more of `size` bytes at *n; the old copy stays in the arena until the end. */
+bool arena_push(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size);
+
+/* ---- buf: growing text.  After a failed growth every call is harmless and `failed` is set. ---- */
+typedef struct buf {
+	const cptx_allocator *hook;
+	char *p;
+	size_t n, cap;
+	bool failed;
+} buf;
+
+void buf_init(buf *b, const cptx_allocator *hook);
+void buf_free(buf *b);
+bool buf_reserve(buf *b, size_t more); /* room for `more` bytes behind n */
+void buf_put(buf *b, const char *s, size_t n);
+void buf_str(buf *b, const char *s);
+void buf_printf(buf *b, const char *format, ...) CPTX_PRINTF_(2, 3);
+/* Decimal digits of v at p; the end. */
+char *text_u64(char *p, uint64_t v);
+
+/* ---- errors ---- */
+/* Fills *err (may be NULL; a set one is kept): "file:line: " if at.file, then the formatted text.  Returns false. */
+bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, ...) CPTX_PRINTF_(4, 5);
+bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap);
+#define NOWHERE ((cptx_site){ NULL, 0 })
+
+/* Edit distance, for "did you mean". */
+unsigned text_distance(const char *a, const char *b);
+
+#endif

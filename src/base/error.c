@@ -1,0 +1,51 @@
+#include "base/base.h"
+
+#include <stdio.h>
+
+static const struct {
+	const char *name, *meaning;
+} codes[] = {
+#define ERROR(name, meaning) { #name, meaning },
+#include "base/errors.def"
+#undef ERROR
+};
+
+const char *cptx_code_name(enum cptx_code code)
+{
+	return (size_t)code < ARRAY_LEN(codes) ? codes[code].name : "?";
+}
+
+const char *cptx_code_meaning(enum cptx_code code)
+{
+	return (size_t)code < ARRAY_LEN(codes) ? codes[code].meaning : "?";
+}
+
+bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap)
+{
+	int n = 0;
+
+	if (!err || err->code != CPTX_OK)
+		return false;
+	*err = (cptx_error){ .code = code };
+	if (at.file) {
+		err->line = at.line;
+		snprintf(err->file, sizeof err->file, "%s", at.file);
+		n = snprintf(err->text, sizeof err->text, "%s:%u: ", err->file, (unsigned)at.line);
+	}
+	vsnprintf(err->text + n, sizeof err->text - (size_t)n, format, ap);
+	return false;
+}
+
+bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	error_vset(err, code, at, format, ap);
+	va_end(ap);
+	return false;
+}
+
+const char *cptx_version(void)
+{
+	return CPTX_VERSION;
+}

@@ -1,0 +1,92 @@
+#include "base/base.h"
+
+#include <stdio.h>
+
+void buf_init(buf *b, const cptx_allocator *hook)
+{
+	*b = (buf){ .hook = hook ? hook : &heap_default };
+}
+
+void buf_free(buf *b)
+{
+	if (b->p)
+		heap_realloc(b->hook, b->p, 0);
+	b->p = NULL;
+	b->n = b->cap = 0;
+}
+
+bool buf_reserve(buf *b, size_t more)
+{
+	if (more <= b->cap - b->n)
+		return true;
+	size_t want = MAX(b->cap * 2, b->n + more + 256);
+	char *p = b->failed ? NULL : heap_realloc(b->hook, b->p, want);
+	if (!p) {
+		b->failed = true;
+		return false;
+	}
+	b->p = p;
+	b->cap = want;
+	return true;
+}
+
+void buf_put(buf *b, const char *s, size_t n)
+{
+	if (!n || !buf_reserve(b, n))
+		return;
+	memcpy(b->p + b->n, s, n);
+	b->n += n;
+}
+
+void buf_str(buf *b, const char *s)
+{
+	buf_put(b, s, strlen(s));
+}
+
+void buf_printf(buf *b, const char *format, ...)
+{
+	va_list ap, again;
+	va_start(ap, format);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, format, ap);
+	va_end(ap);
+	if (n > 0 && buf_reserve(b, (size_t)n + 1)) {
+		vsnprintf(b->p + b->n, (size_t)n + 1, format, again);
+		b->n += (size_t)n;
+	}
+	va_end(again);
+}
+
+char *text_u64(char *p, uint64_t v)
+{
+	char tmp[20];
+	int n = 0;
+	do
+		tmp[n++] = (char)('0' + v % 10);
+	while (v /= 10);
+	while (n)
+		*p++ = tmp[--n];
+	return p;
+}
+
+unsigned text_distance(const char *a, const char *b)
+{
+	enum { MOST = 40 };
+	unsigned row[MOST + 1];
+	size_t n = strlen(b);
+
+	if (strlen(a) > MOST || n > MOST)
+		return MOST;
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 1; a[i - 1]; i++) {
+		unsigned diagonal = row[0];
+		row[0] = i;
+		for (unsigned j = 1; j <= n; j++) {
+			unsigned here = MIN(MIN(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+			diagonal = row[j];
+			row[j] = here;
+		}
+	}
+	return row[n];
+}

@@ -1,0 +1,292 @@
+/* One call, one instruction: matches it against the table and appends it; and what is declared beside instructions. */
+#include "ir/ir.h"
+
+#include <stdio.h>
+
+/* All forms of the instruction and why each does not fit, as the module's error. */
+static void report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
+{
+	const arch_op *o = &arch_ops[op];
+	buf why;
+
+	buf_init(&why, &k->m->a.hook);
+	arch_why(op, vals, mods, &why);
+	buf_put(&why, "", 1);
+	if (why.failed)
+		ir_no_memory(k->m, at);
+	else
+		ir_error(k, CPTX_E_FORM, at, "no form of %s fits these operands and modifiers:%s", o->name, why.p);
+	buf_free(&why);
+}
+
+static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
+{
+	const arch_op *o = &arch_ops[op];
+	cptx_val none = { 0 }, guard;
+	arch_match m;
+
+	for (unsigned i = 0; i < 3u + o->nslot; i++)
+		if (vals[i].owner && vals[i].owner != k->number) {
+			ir_error(k, CPTX_E_ARG, at, "%s: operand %s belongs to another kernel or function of the module", o->name,
+			         i == 0 ? "into" : i == 1 ? "when" : i == 2 ? "unless" : o->slot[i - 3]);
+			return none;
+		}
+	if (!ir_guard_ok(k, at, &guard, vals[1], vals[2]))
+		return none;
+	if (!arch_match_op(op, vals, mods, &m)) {
+		report_no_form(k, at, op, vals, mods);
+		return none;
+	}
+	cptx_val result = vals[0];
+	if (o->has_dest && !result.kind) {
+		result = ir_regs(k, at, m.dest_type, m.dest_count);
+		if (!result.kind)
+			return none;
+		m.operand[0] = result;
+	}
+	return ir_append_match(k, at, &m, guard) ? result : none;
+}
+
+cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_val *vals, const uint16_t *mods)
+{
+	if (!ir_open(k, at))
+		return (cptx_val){ 0 };
+	if ((unsigned)op >= arch_nop) {
+		ir_error(k, CPTX_E_ARG, at, "instruction number %u is not in this library's table", (unsigned)op);
+		return (cptx_val){ 0 };
+	}
+	return append_insn(k, at, op, vals, mods);
+}
+
+cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots, size_t nslot,
+                 const char *fields, ...)
+{
+	cptx_val vals[3 + ARCH_SLOTS] = { into, when };
+	uint16_t mods[ARCH_FIELDS] = { 0 };
+	va_list ap;
+
+	if (nslot)
+		memcpy(vals + 3, slots, nslot * sizeof *slots);
+	va_start(ap, fields);
+	for (const char *p = fields; *p;) { /* "space type": the op's fields in the order of the values that follow */
+		size_t n = strcspn(p, " ");
+		uint16_t v = (uint16_t)va_arg(ap, int);
+		for (unsigned i = 0; i < arch_ops[op].nfield; i++)
+			if (strlen(arch_ops[op].field[i]) == n && !memcmp(arch_ops[op].field[i], p, n))
+				mods[i] = v;
+		p += n + (p[n] == ' ');
+	}
+	va_end(ap);
+	return append_insn(k, at, op, vals, mods);
+}
+
+cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val init)
+{
+	if (!ir_open(k, at))
+		return (cptx_val){ 0 };
+	cptx_val r = ir_regs(k, at, type == CPTX_PTR ? CPTX_U64 : type, 1);
+	if (!r.kind)
+		return r;
+	cptx_val bits = r;
+	if (type != CPTX_PRED && arch_types[r.type].cls == 'X')
+		bits = cptx_as(r, arch_types[r.type].bits == 64 ? CPTX_B64 : CPTX_B32);
+	ir_insn(k, at, CPTX_OP_MOV, bits, (cptx_val){ 0 }, &init, 1, "");
+	return r;
+}
+
+/* ---- parameters ---- */
+
+static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val v)
+{
+	cptx_module *m = k->m;
+
+	if (!ir_name_ok(m, at, "parameter", p.name))
+		return false;
+	for (size_t i = 0; i < k->nparam; i++)
+		if (!strcmp(k->param[i].name, p.name))
+			return ir_error(k, CPTX_E_ARG, at, "it already has a parameter named '%s'", p.name);
+	p.name = arena_strdup(&m->a, p.name);
+	if (!p.name || !arena_push(&m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||
+	    !arena_push(&m->a, &k->param_val, k->nparam, &k->cap_param_val, sizeof *k->param_val))
+		return ir_no_memory(m, at);
+	k->param_val[k->nparam] = v;
+	k->param[k->nparam++] = p;
+	return true;
+}
+
+static cptx_val param_symbol(cptx_kernel *k, size_t index, unsigned type)
+{
+	cptx_val v = cptx_val_int_(0);
+	v.kind = CPTX_VAL_SYM;
+	v.type = (uint8_t)type;
+	v.space = CPTX_PARAM;
+	v.owner = k->number;
+	v.id = (uint32_t)index;
+	return v;
+}
+
+cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name)
+{
+	cptx_val none = { 0 };
+
+	if (!ir_open(k, at))
+		return none;
+	unsigned bits = cptx_type_bits(type), held = type == CPTX_PTR ? CPTX_U64 : type;
+	if (bits < 8 || bits > 64) {
+		ir_error(k, CPTX_E_ARG, at, "parameter '%s': a scalar parameter has 8 to 64 bits; cptx_param_bytes passes more", name ? name : "");
+		return none;
+	}
+	if (bits == 8)
+		held = type == CPTX_S8 ? CPTX_S16 : CPTX_U16;
+	cptx_val r = ir_regs(k, at, held, 1);
+	if (!r.kind || !add_param(k, at, (cptx_param_info){ name, type, bits / 8, bits / 8 }, r))
+		return none;
+	if (k->is_func)
+		return r;
+	cptx_val from = param_symbol(k, k->nparam - 1, held);
+	unsigned as = arch_types[held].cls == 'X' || (arch_types[held].cls == 'F' && bits == 16) ? (bits == 16 ? CPTX_B16 : CPTX_B32) : held;
+	if (bits == 8)
+		as = type;
+	ir_insn(k, at, CPTX_OP_LD, r, none, &from, 1, "space type", CPTX_PARAM, as);
+	if (type == CPTX_PTR)
+		ir_insn(k, at, CPTX_OP_CVTA, r, none, &r, 1, "to space type", CPTX_ON, CPTX_GLOBAL, CPTX_U64);
+	return k->m->err.code == CPTX_OK ? r : none;
+}
+
+cptx_val cptx_param_bytes_(cptx_kernel *k, cptx_site at, uint32_t size, uint32_t align, const char *name)
+{
+	cptx_val none = { 0 };
+
+	if (!ir_open(k, at))
+		return none;
+	if (k->is_func || !size || size > 4096 || !align || (align & (align - 1)) || align > 128) {
+		ir_error(k, CPTX_E_ARG, at, "parameter '%s': byte parameters belong to kernels, with 1 to 4096 bytes and a power of two up to 128 as "
+		         "alignment; %u and %u were given", name ? name : "", size, align);
+		return none;
+	}
+	if (!add_param(k, at, (cptx_param_info){ name, CPTX_B8, size, align }, none))
+		return none;
+	return param_symbol(k, k->nparam - 1, CPTX_B8);
+}
+
+cptx_val cptx_sreg_val(enum cptx_sreg sreg)
+{
+	cptx_val v = { 0 };
+	if ((unsigned)sreg >= arch_nsreg)
+		return v;
+	v.kind = CPTX_VAL_SREG;
+	v.type = arch_sregs[sreg].type;
+	v.count = 1;
+	v.id = sreg;
+	return v;
+}
+
+cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg)
+{
+	cptx_val v = cptx_sreg_val(sreg);
+	return ir_open(k, at) ? ir_insn(k, at, CPTX_OP_MOV, (cptx_val){ 0 }, (cptx_val){ 0 }, &v, 1, "") : (cptx_val){ 0 };
+}
+
+/* ---- device functions ---- */
+
+void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v)
+{
+	cptx_val none = { 0 };
+
+	if (!ir_open(f, at))
+		return;
+	if (!f->is_func || !f->ret.kind) {
+		ir_error(f, CPTX_E_STATE, at, "only a device function with a result type returns a value");
+		return;
+	}
+	ir_insn(f, at, CPTX_OP_MOV, f->ret, none, &v, 1, "");
+	ir_insn(f, at, CPTX_OP_RET, none, none, NULL, 0, "");
+}
+
+static cptx_kernel *function_of(cptx_module *m, cptx_val func)
+{
+	cptx_kernel *f = m->first;
+	while (f && func.kind == CPTX_VAL_FUNC && f->number != func.id)
+		f = f->next;
+	return func.kind == CPTX_VAL_FUNC ? f : NULL;
+}
+
+cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n)
+{
+	cptx_val none = { 0 }, result = none;
+
+	if (!ir_open(k, at))
+		return none;
+	const cptx_kernel *f = function_of(k->m, func);
+	if (!f) {
+		ir_error(k, CPTX_E_ARG, at, "cptx_call: that is no device function of this module");
+		return none;
+	}
+	if (n != f->nparam) {
+		ir_error(k, CPTX_E_ARG, at, "function %s takes %zu arguments, %zu were given", f->name, f->nparam, n);
+		return none;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!ir_owned(k, at, &args[i], "an argument"))
+			return none;
+		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].u.i || ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
+			ir_error(k, CPTX_E_ARG, at, "function %s: argument %zu (%s) must be a .%s register", f->name, i, f->param[i].name,
+			         cptx_type_name((enum cptx_type)f->param_val[i].type));
+			return none;
+		}
+	}
+	if (f->ret.kind)
+		result = ir_regs(k, at, f->ret.type, 1);
+	if (n > 200) {
+		ir_error(k, CPTX_E_LIMIT, at, "function %s: a call has at most 200 arguments", f->name);
+		return none;
+	}
+	ir_item *it = ir_append(k, at, ITEM_CALL, (unsigned)n + 2, 0);
+	if (!it)
+		return none;
+	ir_operands(it)[0] = func;
+	ir_operands(it)[1] = result;
+	if (n)
+		memcpy(ir_operands(it) + 2, args, n * sizeof *args);
+	k->ninsn++;
+	return result;
+}
+
+/* ---- text items ---- */
+
+static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const char *text)
+{
+	cptx_module *m = k->m;
+	char *copy = arena_strdup(&m->a, text);
+
+	if (!copy || !arena_push(&m->a, &k->text, k->ntext, &k->cap_text, sizeof *k->text)) {
+		ir_no_memory(m, at);
+		return;
+	}
+	for (char *p = copy; *p; p++)
+		if ((unsigned char)*p < ' ' || (kind == ITEM_PRAGMA && *p == '"'))
+			*p = ' '; /* one line, whatever it held */
+	k->text[k->ntext] = copy;
+	ir_item *it = ir_append(k, at, kind, 1, 0);
+	if (it)
+		ir_operands(it)[0] = cptx_val_int_((int64_t)k->ntext++);
+}
+
+void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text)
+{
+	if (ir_open(k, at))
+		add_text(k, at, ITEM_PRAGMA, text ? text : "");
+}
+
+void cptx_comment_(cptx_kernel *k, cptx_site at, const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (!ir_open(k, at))
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	add_text(k, at, ITEM_COMMENT, text);
+}

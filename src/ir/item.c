@@ -1,0 +1,231 @@
+/* Items of a body: appending, registers, values and who owns them. */
+#include "ir/ir.h"
+
+const ir_class_info ir_classes[CLASS_COUNT] = {
+	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "f32", "%f" },
+	[CLASS_B64] = { "b64", "%rd" },  [CLASS_F64] = { "f64", "%fd" }, [CLASS_B128] = { "b128", "%rq" },
+};
+
+enum ir_class ir_class_of(unsigned type)
+{
+	switch (cptx_type_bits((enum cptx_type)type)) {
+	case 1: return CLASS_PRED;
+	case 8:
+	case 16: return CLASS_B16;
+	case 32: return type == CPTX_F32 ? CLASS_F32 : CLASS_B32;
+	case 64: return type == CPTX_F64 ? CLASS_F64 : CLASS_B64;
+	case 128: return CLASS_B128;
+	default: return CLASS_COUNT;
+	}
+}
+
+/* Number of the user's file; its pointer is the same from call to call, so comparing that is nearly always enough. */
+static uint16_t file_number(cptx_module *m, const char *file)
+{
+	if (!file)
+		return 0;
+	if (file == m->last_file)
+		return m->last_file_number;
+	size_t i = 0;
+	while (i < m->nfile && strcmp(m->file[i], file))
+		i++;
+	if (i == m->nfile) {
+		if (i >= UINT16_MAX - 1 || !arena_push(&m->a, &m->file, m->nfile, &m->cap_file, sizeof *m->file))
+			return 0;
+		char *copy = arena_strdup(&m->a, file);
+		if (!copy)
+			return 0;
+		m->file[m->nfile++] = copy;
+	}
+	m->last_file = file;
+	m->last_file_number = (uint16_t)(i + 1);
+	return m->last_file_number;
+}
+
+ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod)
+{
+	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + nmod * sizeof(uint16_t));
+
+	if (!it) {
+		ir_no_memory(k->m, at);
+		return NULL;
+	}
+	it->prev = k->last;
+	it->next = NULL;
+	it->form = 0;
+	it->kind = (uint8_t)kind;
+	it->nmod = (uint8_t)nmod;
+	it->noperand = (uint8_t)noperand;
+	it->guard_negated = 0;
+	it->file = file_number(k->m, at.file);
+	it->line = at.line;
+	it->guard = 0;
+	if (k->last)
+		k->last->next = it;
+	else
+		k->first = it;
+	k->last = it;
+	k->nitem++;
+	k->closed_if = NULL;
+	return it;
+}
+
+void ir_unlink(cptx_kernel *k, ir_item *it)
+{
+	if (it->prev)
+		it->prev->next = it->next;
+	else
+		k->first = it->next;
+	if (it->next)
+		it->next->prev = it->prev;
+	else
+		k->last = it->prev;
+	k->nitem--;
+}
+
+ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
+{
+	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
+
+	if (!it)
+		return NULL;
+	it->form = m->form;
+	memcpy(ir_operands(it), m->operand, m->noperand * sizeof(cptx_val));
+	memcpy(ir_mods(it), m->mod, m->ngroup * sizeof(uint16_t));
+	if (guard.kind) {
+		it->guard = guard.id + 1;
+		it->guard_negated = guard.negated;
+	}
+	for (unsigned i = 0; i < m->noperand; i++)
+		if (m->operand[i].kind == CPTX_VAL_LABEL) {
+			k->label[m->operand[i].id].used = 1;
+			k->label[m->operand[i].id].at = at;
+		}
+	k->ninsn++;
+	return it;
+}
+
+/* ---- values ---- */
+
+bool ir_owned(cptx_kernel *k, cptx_site at, const cptx_val *v, const char *what)
+{
+	if (!v->owner || v->owner == k->number)
+		return true;
+	return ir_error(k, CPTX_E_ARG, at, "%s belongs to another kernel or function of the module", what);
+}
+
+bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, cptx_val unless)
+{
+	*guard = when.kind ? when : unless;
+	if (!guard->kind)
+		return true;
+	if (when.kind && unless.kind)
+		return ir_error(k, CPTX_E_ARG, at, "give .when or .unless, not both");
+	if (guard->kind != CPTX_VAL_REG || guard->type != CPTX_PRED || guard->count != 1)
+		return ir_error(k, CPTX_E_ARG, at, ".%s must be a predicate register", when.kind ? "when" : "unless");
+	guard->negated ^= unless.kind != 0;
+	return ir_owned(k, at, guard, "the guard");
+}
+
+cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)
+{
+	cptx_val v = { 0 };
+	enum ir_class cls = ir_class_of(type);
+
+	if (cls == CLASS_COUNT || n == 0 || n > UINT16_MAX) {
+		ir_error(k, CPTX_E_ARG, at, "cannot make %u registers of type number %u (1 to 65535 of a type of isa.h)", n, type);
+		return v;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (!arena_push(&k->m->a, &k->reg, k->nreg, &k->cap_reg, sizeof *k->reg)) {
+			ir_no_memory(k->m, at);
+			return v;
+		}
+		k->reg[k->nreg++] = (ir_reg){ ++k->class_count[cls], (uint8_t)type, (uint8_t)cls };
+	}
+	v.kind = CPTX_VAL_REG;
+	v.type = (uint8_t)type;
+	v.count = (uint16_t)n;
+	v.owner = k->number;
+	v.id = (uint32_t)(k->nreg - n);
+	return v;
+}
+
+cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t n)
+{
+	if (!ir_open(k, at))
+		return (cptx_val){ 0 };
+	if (type == CPTX_PTR)
+		type = CPTX_U64;
+	else if (cptx_type_bits(type) == 8)
+		type = CPTX_B16;
+	return ir_regs(k, at, type, n);
+}
+
+cptx_val cptx_elem(cptx_val array, uint32_t i)
+{
+	return cptx_slice(array, i, 1);
+}
+
+cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n)
+{
+	if (array.kind != CPTX_VAL_REG || !n || first >= array.count || n > array.count - first)
+		return (cptx_val){ 0 };
+	array.id += first;
+	array.count = (uint16_t)n;
+	return array;
+}
+
+cptx_val cptx_offset(cptx_val address, int64_t bytes)
+{
+	if (address.kind != CPTX_VAL_REG && address.kind != CPTX_VAL_SYM && address.kind != CPTX_VAL_INT)
+		return (cptx_val){ 0 };
+	address.u.i += bytes;
+	return address;
+}
+
+cptx_val cptx_as(cptx_val v, enum cptx_type type)
+{
+	bool reg = v.kind == CPTX_VAL_REG || v.kind == CPTX_VAL_VEC;
+	if (!reg || cptx_type_bits(type) != cptx_type_bits((enum cptx_type)v.type))
+		return (cptx_val){ 0 };
+	v.type = (uint8_t)type;
+	return v;
+}
+
+cptx_val cptx_negated(cptx_val predicate)
+{
+	predicate.negated ^= 1;
+	return predicate;
+}
+
+cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n)
+{
+	cptx_val v = { 0 };
+
+	if (!ir_open(k, at))
+		return v;
+	if (!regs || n < 1 || n > UINT16_MAX) {
+		ir_error(k, CPTX_E_ARG, at, "cptx_pack takes 1 to 65535 registers");
+		return v;
+	}
+	size_t first = k->nvec;
+	for (size_t i = 0; i < n; i++) {
+		if (regs[i].kind != CPTX_VAL_REG || regs[i].count != 1 || regs[i].u.i) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is not a single register", i);
+			return v;
+		}
+		if (!ir_owned(k, at, &regs[i], "a packed register"))
+			return v;
+		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec)) {
+			ir_no_memory(k->m, at);
+			return v;
+		}
+		k->vec[k->nvec++] = regs[i];
+	}
+	v = regs[0];
+	v.kind = CPTX_VAL_VEC;
+	v.count = (uint16_t)n;
+	v.id = (uint32_t)first;
+	return v;
+}

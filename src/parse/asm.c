@@ -1,0 +1,293 @@
+/* cptx_asm: one instruction as text, its holes filled with values, matched like a call. */
+#include "ir/ir.h"
+#include "parse/parse.h"
+
+#include <stdlib.h>
+
+enum { MOST_TOKENS = 12 };
+
+typedef struct token {
+	cptx_val v;
+	bool pipe, address;
+} token;
+
+typedef struct reader {
+	cptx_kernel *k;
+	cptx_site at;
+	const char *text, *p;
+	const cptx_val *holes;
+	size_t nhole, used;
+	token tokens[MOST_TOKENS];
+	unsigned ntoken;
+} reader;
+
+static bool bad(reader *r, const char *what)
+{
+	return ir_error(r->k, CPTX_E_PARSE, r->at, "cptx_asm(\"%.200s\"): column %d: %s", r->text, (int)(r->p - r->text) + 1, what);
+}
+
+static void blanks(reader *r)
+{
+	r->p += strspn(r->p, " \t\n\r");
+}
+
+static bool take(reader *r, const char *s)
+{
+	size_t n = strlen(s);
+	if (strncmp(r->p, s, n))
+		return false;
+	r->p += n;
+	return true;
+}
+
+static bool read_hole(reader *r, cptx_val *v)
+{
+	if (r->used == r->nhole)
+		return bad(r, "there are more {} than values");
+	*v = r->holes[r->used++];
+	return v->kind != CPTX_VAL_NONE || bad(r, "the value for this {} is a NONE value (from a call that failed?)");
+}
+
+static bool read_number(reader *r, cptx_val *v)
+{
+	char *end;
+
+	if (take(r, "0f") || take(r, "0F")) {
+		uint32_t bits = (uint32_t)strtoul(r->p, &end, 16);
+		float f;
+		memcpy(&f, &bits, sizeof f);
+		*v = cptx_immf((double)f);
+	} else if (take(r, "0d") || take(r, "0D")) {
+		uint64_t bits = strtoull(r->p, &end, 16);
+		double f;
+		memcpy(&f, &bits, sizeof f);
+		*v = cptx_immf(f);
+	} else if (*r->p == '-') {
+		*v = cptx_imm(strtoll(r->p, &end, 0));
+	} else {
+		*v = cptx_val_uint_(strtoull(r->p, &end, 0));
+	}
+	if (end == r->p)
+		return bad(r, "expected {}, a number, a special register, [address] or {a, b}");
+	r->p = end;
+	if (*r->p == '.')
+		return bad(r, "decimal fractions depend on the locale; pass the number through a {}, or write 0f3F800000");
+	return true;
+}
+
+static bool read_sreg(reader *r, cptx_val *v)
+{
+	size_t n = strspn(r->p + 1, "abcdefghijklmnopqrstuvwxyz0123456789_.") + 1;
+
+	for (unsigned i = 0; i < arch_nsreg; i++)
+		if (strlen(arch_sregs[i].text) == n && !memcmp(arch_sregs[i].text, r->p, n)) {
+			r->p += n;
+			*v = cptx_sreg_val((enum cptx_sreg)i);
+			return true;
+		}
+	return bad(r, "no such special register; registers of the kernel go through a {}");
+}
+
+static bool read_vector(reader *r, cptx_val *v)
+{
+	cptx_val regs[64];
+	size_t n = 0;
+
+	for (;;) {
+		blanks(r);
+		if (n == ARRAY_LEN(regs))
+			return bad(r, "more than 64 registers in a vector");
+		if (!take(r, "{}"))
+			return bad(r, "expected {} for a register of the vector");
+		if (!read_hole(r, &regs[n++]))
+			return false;
+		blanks(r);
+		if (take(r, "}"))
+			break;
+		if (!take(r, ","))
+			return bad(r, "expected , or }");
+	}
+	*v = cptx_pack_(r->k, r->at, regs, n);
+	return v->kind != CPTX_VAL_NONE;
+}
+
+static bool read_address(reader *r, cptx_val *v)
+{
+	blanks(r);
+	if (!(take(r, "{}") ? read_hole(r, v) : read_number(r, v)))
+		return false;
+	blanks(r);
+	if (*r->p == '+' || *r->p == '-') {
+		char *end;
+		bool plus = *r->p == '+';
+		if (plus)
+			r->p++;
+		*v = cptx_offset(*v, strtoll(r->p, &end, 0));
+		if (end == r->p)
+			return bad(r, "expected an offset");
+		r->p = end;
+		blanks(r);
+	}
+	return take(r, "]") || bad(r, "expected ]");
+}
+
+static bool read_operand(reader *r, bool pipe)
+{
+	token *t = &r->tokens[r->ntoken];
+	bool negated = false;
+
+	if (r->ntoken++ == MOST_TOKENS)
+		return bad(r, "too many operands");
+	*t = (token){ .pipe = pipe };
+	blanks(r);
+	if (take(r, "!"))
+		negated = true;
+	if (take(r, "{}")) {
+		if (!read_hole(r, &t->v))
+			return false;
+	} else if (take(r, "{")) {
+		if (!read_vector(r, &t->v))
+			return false;
+	} else if (take(r, "[")) {
+		t->address = true;
+		if (!read_address(r, &t->v))
+			return false;
+	} else if (*r->p == '%') {
+		if (!read_sreg(r, &t->v))
+			return false;
+	} else if (!read_number(r, &t->v)) {
+		return false;
+	}
+	if (negated)
+		t->v = cptx_negated(t->v);
+	blanks(r);
+	return true;
+}
+
+static bool read_operands(reader *r)
+{
+	blanks(r);
+	if (!*r->p || *r->p == ';')
+		return true;
+	for (bool pipe = false;;) {
+		if (!read_operand(r, pipe))
+			return false;
+		if (take(r, ","))
+			pipe = false;
+		else if (take(r, "|"))
+			pipe = true;
+		else
+			return true;
+	}
+}
+
+/* Gives each operand of the form its token; false if they are too many or too few, or brackets stand wrong. */
+static bool assign(const reader *r, const arch_form *f, cptx_val *vals)
+{
+	unsigned needed = 0, t = 0;
+
+	for (unsigned i = 0; i < f->noperand; i++)
+		needed += !(arch_operands[f->operand + i].flags & OPERAND_OPTIONAL);
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		bool optional = o->flags & OPERAND_OPTIONAL, pipe = o->flags & OPERAND_PIPE;
+		bool here = t < r->ntoken && r->tokens[t].pipe == pipe && r->tokens[t].address == (o->kind == OPERAND_ADDR);
+		if (optional && (!here || r->ntoken - t <= needed))
+			continue;
+		if (!here)
+			return false;
+		needed -= !optional;
+		vals[o->slot ? 2 + o->slot : 0] = r->tokens[t++].v;
+	}
+	return t == r->ntoken;
+}
+
+/* Tries all forms with that spelling; the reasons of those that do not fit go to why. */
+static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, buf *why)
+{
+	unsigned spelled = 0;
+
+	for (unsigned i = 0; i < arch_nform; i++) {
+		cptx_val vals[3 + ARCH_SLOTS] = { 0 };
+		uint16_t mods[ARCH_GROUPS];
+		if (!parse_opcode(i, opcode, n, mods))
+			continue;
+		spelled++;
+		buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
+		if (!assign(r, &arch_forms[i], vals))
+			buf_str(why, "not these operands");
+		else if (arch_match_form(i, vals, mods, m, why))
+			return true;
+	}
+	if (spelled)
+		return false;
+	size_t mnemonic = strcspn(opcode, ". ;\t");
+	for (unsigned i = 0; i < arch_nform; i++) {
+		const char *text = arch_forms[i].text;
+		if (strcspn(text, ".{ ") == mnemonic && !memcmp(text, opcode, mnemonic))
+			buf_printf(why, "\n    %s  -- spelled otherwise", text);
+	}
+	return false;
+}
+
+static cptx_val append(reader *r, const char *opcode, size_t n, cptx_val guard)
+{
+	cptx_val none = { 0 };
+	arch_match m;
+	buf why;
+
+	buf_init(&why, &r->k->m->a.hook);
+	bool found = match_forms(r, opcode, n, &m, &why);
+	if (!found) {
+		buf_put(&why, "", 1);
+		if (why.failed)
+			ir_no_memory(r->k->m, r->at);
+		else
+			ir_error(r->k, CPTX_E_FORM, r->at, "cptx_asm: no form is spelled %.*s with these operands%s", (int)MIN(n, (size_t)200), opcode,
+			         *why.p ? why.p : "; `cptx insn` lists the instructions");
+	}
+	buf_free(&why);
+	if (!found || !ir_append_match(r->k, r->at, &m, guard))
+		return none;
+	const arch_form *f = &arch_forms[m.form];
+	return f->noperand && arch_operands[f->operand].flags & OPERAND_DEST ? m.operand[0] : none;
+}
+
+cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, const cptx_val *holes, size_t n)
+{
+	cptx_val none = { 0 }, guard = none;
+	reader r = { .k = k, .at = at, .text = text ? text : "", .p = text ? text : "", .holes = holes, .nhole = n };
+
+	if (!ir_open(k, at))
+		return none;
+	for (size_t i = 0; i < n; i++)
+		if (!ir_owned(k, at, &holes[i], "a value"))
+			return none;
+	blanks(&r);
+	if (take(&r, "@")) {
+		bool negated = take(&r, "!");
+		if (!take(&r, "{}"))
+			return bad(&r, "expected {} for the guard"), none;
+		if (!read_hole(&r, &guard))
+			return none;
+		cptx_val when = negated ? cptx_negated(guard) : guard;
+		if (!ir_guard_ok(k, at, &guard, when, none))
+			return none;
+		blanks(&r);
+	}
+	const char *opcode = r.p;
+	size_t len = strcspn(r.p, " \t\r\n;");
+	r.p += len;
+	if (!len)
+		return bad(&r, "expected an instruction"), none;
+	if (!read_operands(&r))
+		return none;
+	blanks(&r);
+	take(&r, ";");
+	blanks(&r);
+	if (*r.p)
+		return bad(&r, "expected the end of one instruction"), none;
+	if (r.used != r.nhole)
+		return bad(&r, "there are more values than {}"), none;
+	return append(&r, opcode, len, guard);
+}

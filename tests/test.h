@@ -1,0 +1,28 @@
+/*
+ * A test program: Check test cases and a last line "N passed, N failed, N skipped" that CI adds up.  A test that lacks
+ * something (ptxas, a GPU) calls skip("what it lacks") and returns; it is counted as skipped, not as passed.
+ */
+#ifndef CPTX_TEST_H
+#define CPTX_TEST_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Needs CK_NOFORK (test_main sets it), so that the count reaches the summary. */
+static int test_skips;
+#define skip(...) (printf("SKIP %s: ", __func__), printf(__VA_ARGS__), putchar('\n'), (void)test_skips++)
+
+static inline int test_main(const char *name, Suite *s)
+{
+	SRunner *r = srunner_create(s);
+	srunner_set_fork_status(r, CK_NOFORK);
+	srunner_run_all(r, CK_NORMAL);
+	int run = srunner_ntests_run(r), failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	printf("%s: %d passed, %d failed, %d skipped\n", name, run - failed - test_skips, failed, test_skips);
+	return failed != 0;
+}
+
+#endif
