@@ -1,0 +1,484 @@
+/*
+ * A CUDA driver that has no GPU: "device memory" is the host's, streams are done at once, launches are written down.  Built as
+ * a shared module; with FAKE_OLD without the calls that old drivers lack.
+ */
+#include "fake_cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DECLARE(name, args) cu_result name args;
+#define NOTHING(name, args)
+#ifdef FAKE_OLD
+DRIVER_CALLS(DECLARE, NOTHING)
+#else
+DRIVER_CALLS(DECLARE, DECLARE)
+#endif
+
+extern fake_state fake_cuda;
+fake_state fake_cuda;
+
+#define MAY_FAIL                                                                                                          \
+	if (!strcmp(fake_cuda.fail_call, __func__))                                                                          \
+	return fake_cuda.fail_code
+#define PRIMARY ((cu_context)(void *)&fake_cuda.retained)
+
+cu_result cuInit(unsigned flags)
+{
+	(void)flags;
+	MAY_FAIL;
+	return CU_OK;
+}
+
+cu_result cuDriverGetVersion(int *version)
+{
+	MAY_FAIL;
+	*version = fake_cuda.version;
+	return CU_OK;
+}
+
+static const struct {
+	cu_result r;
+	const char *name, *text;
+} errors[] = {
+	{ CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument" },
+	{ CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
+	{ CU_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed" },
+	{ CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },
+};
+
+cu_result cuGetErrorName(cu_result r, const char **name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
+		if (errors[i].r == r) {
+			*name = errors[i].name;
+			return CU_OK;
+		}
+	*name = NULL;
+	return CU_INVALID_VALUE;
+}
+
+cu_result cuGetErrorString(cu_result r, const char **text)
+{
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
+		if (errors[i].r == r) {
+			*text = errors[i].text;
+			return CU_OK;
+		}
+	*text = NULL;
+	return CU_INVALID_VALUE;
+}
+
+/* ---- devices and contexts ---- */
+
+cu_result cuDeviceGetCount(int *n)
+{
+	MAY_FAIL;
+	*n = fake_cuda.devices;
+	return CU_OK;
+}
+
+cu_result cuDeviceGet(cu_device *dev, int i)
+{
+	MAY_FAIL;
+	*dev = i;
+	return CU_OK;
+}
+
+cu_result cuDeviceGetName(char *name, int size, cu_device dev)
+{
+	MAY_FAIL;
+	snprintf(name, (size_t)size, "Fake %d", dev);
+	return CU_OK;
+}
+
+cu_result cuDeviceGetAttribute(int *v, unsigned attr, cu_device dev)
+{
+	static const int values[][2] = {
+		{ CU_DEV_SMEM_PER_CTA, 49152 }, { CU_DEV_CLOCK, 1980000 }, { CU_DEV_SMS, 132 }, { CU_DEV_L2, 62914560 },
+		{ CU_DEV_SMEM_PER_SM, 233472 }, { CU_DEV_SMEM_OPTIN, 232448 }, { CU_DEV_REGS_PER_SM, 65536 },
+		{ CU_DEV_THREADS_PER_SM, 2048 }, { CU_DEV_MEMORY_CLOCK, 3201000 }, { CU_DEV_BUS_WIDTH, 6144 },
+	};
+
+	(void)dev;
+	MAY_FAIL;
+	*v = attr == CU_DEV_MAJOR ? fake_cuda.major : attr == CU_DEV_MINOR ? fake_cuda.minor : 0;
+	if (attr == CU_DEV_CLUSTERS)
+		*v = fake_cuda.major >= 9;
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (values[i][0] == (int)attr)
+			*v = values[i][1];
+	return CU_OK;
+}
+
+cu_result cuDeviceTotalMem_v2(size_t *bytes, cu_device dev)
+{
+	(void)dev;
+	MAY_FAIL;
+	*bytes = (size_t)1 << 37;
+	return CU_OK;
+}
+
+cu_result cuDevicePrimaryCtxRetain(cu_context *ctx, cu_device dev)
+{
+	(void)dev;
+	MAY_FAIL;
+	fake_cuda.retained++;
+	*ctx = PRIMARY;
+	return CU_OK;
+}
+
+cu_result cuDevicePrimaryCtxRelease_v2(cu_device dev)
+{
+	(void)dev;
+	fake_cuda.retained--;
+	return CU_OK;
+}
+
+cu_result cuDevicePrimaryCtxGetState(cu_device dev, unsigned *flags, int *active)
+{
+	(void)dev;
+	*flags = 0;
+	*active = fake_cuda.retained != 0;
+	return CU_OK;
+}
+
+cu_result cuCtxGetCurrent(cu_context *ctx)
+{
+	*ctx = fake_cuda.current;
+	return CU_OK;
+}
+
+cu_result cuCtxSetCurrent(cu_context ctx)
+{
+	MAY_FAIL;
+	fake_cuda.sets++;
+	fake_cuda.current = ctx;
+	return CU_OK;
+}
+
+static cu_context below; /* a stack of two */
+
+cu_result cuCtxPushCurrent_v2(cu_context ctx)
+{
+	MAY_FAIL;
+	fake_cuda.pushes++;
+	below = fake_cuda.current;
+	fake_cuda.current = ctx;
+	return CU_OK;
+}
+
+cu_result cuCtxPopCurrent_v2(cu_context *ctx)
+{
+	fake_cuda.pops++;
+	*ctx = fake_cuda.current;
+	fake_cuda.current = below;
+	return CU_OK;
+}
+
+cu_result cuCtxGetDevice(cu_device *dev)
+{
+	MAY_FAIL;
+	*dev = 0;
+	return CU_OK;
+}
+
+cu_result cuCtxSynchronize(void)
+{
+	MAY_FAIL;
+	return CU_OK;
+}
+
+/* ---- memory ---- */
+
+cu_result cuMemGetInfo_v2(size_t *unused, size_t *total)
+{
+	*unused = 1000;
+	*total = 2000;
+	return CU_OK;
+}
+
+cu_result cuMemAlloc_v2(cu_ptr *p, size_t size)
+{
+	void *host;
+
+	MAY_FAIL;
+	if (size > (size_t)1 << 30 || !(host = malloc(size)))
+		return CU_OUT_OF_MEMORY;
+	fake_cuda.allocations++;
+	*p = (uintptr_t)host;
+	return CU_OK;
+}
+
+cu_result cuMemFree_v2(cu_ptr p)
+{
+	fake_cuda.allocations--;
+	free((void *)(uintptr_t)p);
+	return CU_OK;
+}
+
+cu_result cuMemcpyHtoDAsync_v2(cu_ptr dst, const void *src, size_t size, cu_stream s)
+{
+	(void)s;
+	MAY_FAIL;
+	memcpy((void *)(uintptr_t)dst, src, size);
+	return CU_OK;
+}
+
+cu_result cuMemcpyDtoHAsync_v2(void *dst, cu_ptr src, size_t size, cu_stream s)
+{
+	(void)s;
+	MAY_FAIL;
+	memcpy(dst, (void *)(uintptr_t)src, size);
+	return CU_OK;
+}
+
+cu_result cuMemcpyDtoDAsync_v2(cu_ptr dst, cu_ptr src, size_t size, cu_stream s)
+{
+	(void)s;
+	MAY_FAIL;
+	memmove((void *)(uintptr_t)dst, (void *)(uintptr_t)src, size);
+	return CU_OK;
+}
+
+cu_result cuMemsetD8Async(cu_ptr dst, unsigned char value, size_t n, cu_stream s)
+{
+	(void)s;
+	MAY_FAIL;
+	memset((void *)(uintptr_t)dst, value, n);
+	return CU_OK;
+}
+
+cu_result cuMemsetD32Async(cu_ptr dst, unsigned value, size_t n, cu_stream s)
+{
+	(void)s;
+	MAY_FAIL;
+	for (unsigned *p = (unsigned *)(uintptr_t)dst; n; n--)
+		*p++ = value;
+	return CU_OK;
+}
+
+/* ---- streams and events ---- */
+
+/* A stream or event is a block that remembers its context. */
+static void *object(unsigned *count)
+{
+	cu_context *o = malloc(sizeof *o);
+
+	if (o)
+		*o = fake_cuda.current, ++*count;
+	return o;
+}
+
+cu_result cuStreamCreate(cu_stream *s, unsigned flags)
+{
+	(void)flags;
+	MAY_FAIL;
+	*s = object(&fake_cuda.streams);
+	return *s ? CU_OK : CU_OUT_OF_MEMORY;
+}
+
+cu_result cuStreamDestroy_v2(cu_stream s)
+{
+	fake_cuda.streams--;
+	free(s);
+	return CU_OK;
+}
+
+cu_result cuStreamSynchronize(cu_stream s)
+{
+	(void)s;
+	MAY_FAIL;
+	return CU_OK;
+}
+
+cu_result cuStreamGetCtx(cu_stream s, cu_context *ctx)
+{
+	MAY_FAIL;
+	*ctx = s ? *(cu_context *)(void *)s : fake_cuda.current;
+	return CU_OK;
+}
+
+cu_result cuStreamWaitEvent(cu_stream s, cu_event e, unsigned flags)
+{
+	(void)s, (void)e, (void)flags;
+	MAY_FAIL;
+	return CU_OK;
+}
+
+cu_result cuEventCreate(cu_event *e, unsigned flags)
+{
+	(void)flags;
+	MAY_FAIL;
+	*e = object(&fake_cuda.events);
+	return *e ? CU_OK : CU_OUT_OF_MEMORY;
+}
+
+cu_result cuEventDestroy_v2(cu_event e)
+{
+	fake_cuda.events--;
+	free(e);
+	return CU_OK;
+}
+
+cu_result cuEventRecord(cu_event e, cu_stream s)
+{
+	(void)e, (void)s;
+	MAY_FAIL;
+	return CU_OK;
+}
+
+cu_result cuEventSynchronize(cu_event e)
+{
+	(void)e;
+	MAY_FAIL;
+	return CU_OK;
+}
+
+cu_result cuEventElapsedTime(float *ms, cu_event start, cu_event end)
+{
+	(void)start, (void)end;
+	MAY_FAIL;
+	*ms = 1.5f;
+	return CU_OK;
+}
+
+/* ---- modules ---- */
+
+static const char *said;
+
+static void log_to(uintptr_t buffer, const char *text)
+{
+	if (buffer && text)
+		strcpy((char *)buffer, text);
+}
+
+cu_result cuModuleLoadDataEx(cu_module *m, const void *image, unsigned n, unsigned *options, void **values)
+{
+	(void)image;
+	MAY_FAIL;
+	fake_cuda.noptions = n;
+	for (unsigned i = 0; i < n && i < FAKE_OPTIONS; i++) {
+		fake_cuda.options[i] = options[i];
+		fake_cuda.values[i] = (uintptr_t)values[i];
+		if (options[i] == CU_JIT_INFO)
+			log_to((uintptr_t)values[i], fake_cuda.jit_info);
+		if (options[i] == CU_JIT_ERROR)
+			log_to((uintptr_t)values[i], fake_cuda.jit_error);
+	}
+	if (fake_cuda.jit_error)
+		return CU_INVALID_PTX;
+	fake_cuda.modules++;
+	*m = (cu_module)(void *)&said;
+	return CU_OK;
+}
+
+cu_result cuModuleUnload(cu_module m)
+{
+	(void)m;
+	fake_cuda.modules--;
+	return CU_OK;
+}
+
+cu_result cuModuleGetFunction(cu_function *f, cu_module m, const char *name)
+{
+	(void)m;
+	MAY_FAIL;
+	if (fake_cuda.kernel && strcmp(name, fake_cuda.kernel))
+		return CU_NOT_FOUND;
+	*f = (cu_function)(void *)&fake_cuda.launches;
+	return CU_OK;
+}
+
+cu_result cuModuleGetGlobal_v2(cu_ptr *p, size_t *size, cu_module m, const char *name)
+{
+	(void)m;
+	MAY_FAIL;
+	if (strcmp(name, "table"))
+		return CU_NOT_FOUND;
+	*p = 4096;
+	*size = 16;
+	return CU_OK;
+}
+
+cu_result cuFuncGetAttribute(int *v, unsigned attr, cu_function f)
+{
+	(void)f;
+	MAY_FAIL;
+	*v = attr == CU_FN_REGS ? fake_cuda.regs : attr == CU_FN_LOCAL ? fake_cuda.local : attr == CU_FN_BINARY ? 90 : 0;
+	if (attr == CU_FN_STATIC_SMEM)
+		*v = fake_cuda.static_smem;
+	if (attr == CU_FN_MAX_THREADS)
+		*v = fake_cuda.max_threads;
+	return CU_OK;
+}
+
+cu_result cuFuncSetAttribute(cu_function f, unsigned attr, int v)
+{
+	(void)f;
+	MAY_FAIL;
+	fake_cuda.set_attr = attr;
+	fake_cuda.set_value = v;
+	fake_cuda.set_count++;
+	return CU_OK;
+}
+
+cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, cu_function f, int threads, size_t smem)
+{
+	(void)f, (void)threads, (void)smem;
+	MAY_FAIL;
+	*n = fake_cuda.ctas;
+	return CU_OK;
+}
+
+/* ---- launches ---- */
+
+static void take_params(void **params)
+{
+	for (unsigned i = 0; i < fake_cuda.nparams && i < FAKE_PARAMS; i++) {
+		fake_cuda.params[i] = 0;
+		memcpy(&fake_cuda.params[i], params[i], MIN(fake_cuda.param_size[i], 8));
+	}
+}
+
+cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                         unsigned smem, cu_stream s, void **params, void **extra)
+{
+	(void)f, (void)extra;
+	MAY_FAIL;
+	fake_cuda.launches++;
+	memcpy(fake_cuda.grid, (unsigned[]){ gx, gy, gz }, sizeof fake_cuda.grid);
+	memcpy(fake_cuda.block, (unsigned[]){ bx, by, bz }, sizeof fake_cuda.block);
+	fake_cuda.smem = smem;
+	fake_cuda.stream = s;
+	take_params(params);
+	return CU_OK;
+}
+
+#ifndef FAKE_OLD
+cu_result cuLaunchKernelEx(const cu_launch_config *config, cu_function f, void **params, void **extra)
+{
+	(void)f, (void)extra;
+	MAY_FAIL;
+	fake_cuda.cluster_launches++;
+	memcpy(fake_cuda.grid, config->grid, sizeof fake_cuda.grid);
+	memcpy(fake_cuda.block, config->block, sizeof fake_cuda.block);
+	fake_cuda.smem = config->smem;
+	fake_cuda.stream = config->stream;
+	fake_cuda.nattrs = config->nattrs;
+	fake_cuda.attr = config->attrs[0];
+	take_params(params);
+	return CU_OK;
+}
+
+cu_result cuFuncGetParamInfo(cu_function f, size_t i, size_t *offset, size_t *size)
+{
+	(void)f;
+	MAY_FAIL;
+	if (i >= fake_cuda.nparams)
+		return CU_INVALID_VALUE;
+	*offset = 0;
+	*size = fake_cuda.param_size[i];
+	return CU_OK;
+}
+#endif
