@@ -1,0 +1,348 @@
+/*
+ * Devices: memory, streams, events, programs and launches.
+ *
+ * A device is opened by name.  "cuda" and "cuda:N" are GPUs, through the CUDA driver library, which is opened at run time:
+ * nothing of CUDA is needed to build.  Names that begin with "emu" are kept for an emulator on the CPU.
+ *
+ * Environment: CPTX_CUDA_LIBRARY is the path of the driver library to open in place of libcuda.so.1.
+ *
+ * Errors: a function that can fail takes a cptx_error * last (it may be NULL).  It must start zeroed; the first error stays,
+ * and a call that finds one there does nothing and fails, so a chain of calls needs one test, at its end.  A failing call
+ * of the driver is CPTX_E_DRIVER, with CUDA's name and meaning of the error; as with all of CUDA, it may come from work
+ * that was started earlier.
+ *
+ * Contexts: a device works in the primary context of its GPU, or in the context that it adopted.  A calling thread that has
+ * no current context gets the device's; a thread that has another one finds it unchanged after each call.
+ *
+ * Threads: devices, programs and streams may be used by many threads; a cptx_launch by one at a time.
+ *
+ * Ownership: destroy launches before their program; programs, streams and events before their device.  Every destroy and
+ * close accepts NULL.
+ */
+#ifndef CPTX_DEVICE_H
+#define CPTX_DEVICE_H
+
+#include <cptx/cptx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cptx_device cptx_device;
+typedef struct cptx_stream cptx_stream;
+typedef struct cptx_event cptx_event;
+typedef struct cptx_program cptx_program;
+typedef struct cptx_launch cptx_launch;
+
+/* ---- Devices ----------------------------------------------------------------------------------------------------- */
+
+/** Number of devices of a kind ("cuda"); 0 with an error where the driver cannot be opened. */
+CPTX_API unsigned cptx_device_count(const char *kind, cptx_error *err);
+
+/**
+ * Opens "cuda" (device 0) or "cuda:N"; NULL: "cuda".  The GPU's primary context is retained until close.
+ * Errors: NO_DRIVER (no driver library, or too old), NO_DEVICE (no such device), ARG (not a device name), DRIVER, MEMORY.
+ */
+CPTX_API cptx_device *cptx_device_open(const char *name, cptx_error *err);
+/** Works in an existing context (a CUcontext), which stays the caller's; NULL: the calling thread's current one. */
+CPTX_API cptx_device *cptx_device_adopt(void *context, cptx_error *err);
+CPTX_API void cptx_device_close(cptx_device *dev);
+
+/** Facts of a device.  Sizes in bytes. */
+typedef struct cptx_device_info {
+	char name[128];
+	uint16_t compute_capability; /**< major * 10 + minor: 90 */
+	uint16_t ptx;                /**< highest PTX ISA version that the driver takes, times ten: 90 */
+	uint32_t driver;             /**< CUDA version of the driver, major * 1000 + minor * 10: 13000 */
+	const char *target;          /**< best target for device and driver, "sm_90a"; NULL: none of this library's */
+	uint32_t sms;
+	uint32_t smem_per_sm;
+	uint32_t smem_per_cta; /**< most shared memory of a CTA, static and dynamic together, by opting in */
+	uint32_t smem_default; /**< the same without opting in */
+	uint32_t regs_per_sm;
+	uint32_t threads_per_sm;
+	uint32_t l2;
+	uint32_t clock_khz;
+	uint32_t memory_clock_khz;
+	uint32_t memory_bus_bits;
+	bool clusters; /**< can launch thread block clusters */
+	uint64_t global_memory;
+} cptx_device_info;
+/** Never NULL for a device; lives as long as it. */
+CPTX_API const cptx_device_info *cptx_device_get_info(const cptx_device *dev);
+
+/** The CUcontext. */
+CPTX_API void *cptx_device_context(const cptx_device *dev);
+/** A function of the driver by its exported name, "cuMemGetInfo_v2", for what is not wrapped here; NULL if not there. */
+CPTX_API void *cptx_device_symbol(const cptx_device *dev, const char *name);
+/** Makes the context current in the calling thread, to stay. */
+CPTX_API bool cptx_device_make_current(cptx_device *dev, cptx_error *err);
+/** Waits for all work of the context; errors of earlier launches appear here at the latest. */
+CPTX_API bool cptx_device_synchronize(cptx_device *dev, cptx_error *err);
+
+/* ---- Streams and events.  A NULL stream is the context's default stream ------------------------------------------- */
+
+/** A new stream; it is ordered with the default stream (not CU_STREAM_NON_BLOCKING). */
+CPTX_API cptx_stream *cptx_stream_new(cptx_device *dev, cptx_error *err);
+/** A CUstream of the device's context as a cptx_stream; it stays the caller's. */
+CPTX_API cptx_stream *cptx_stream_adopt(cptx_device *dev, void *stream, cptx_error *err);
+/** Destroys a stream once its work is done; forgets an adopted one. */
+CPTX_API void cptx_stream_destroy(cptx_stream *stream);
+/** The CUstream; NULL for NULL. */
+CPTX_API void *cptx_stream_handle(const cptx_stream *stream);
+/** Waits for all work of a stream. */
+CPTX_API bool cptx_stream_synchronize(cptx_device *dev, cptx_stream *stream, cptx_error *err);
+/** Later work of the stream waits for the event. */
+CPTX_API bool cptx_stream_wait(cptx_stream *stream, cptx_event *event, cptx_error *err);
+
+CPTX_API cptx_event *cptx_event_new(cptx_device *dev, cptx_error *err);
+CPTX_API void cptx_event_destroy(cptx_event *event);
+CPTX_API bool cptx_event_record(cptx_event *event, cptx_stream *stream, cptx_error *err);
+CPTX_API bool cptx_event_synchronize(cptx_event *event, cptx_error *err);
+/** Milliseconds between two recorded and completed events. */
+CPTX_API bool cptx_event_elapsed(cptx_event *start, cptx_event *end, float *ms, cptx_error *err);
+
+/* ---- Memory.  Device pointers are uint64_t, sizes bytes ----------------------------------------------------------- */
+
+/** Global memory, aligned to 256 bytes at least; 0 on failure. */
+CPTX_API uint64_t cptx_mem_alloc(cptx_device *dev, size_t size, cptx_error *err);
+/** Waits for the work that uses it, then frees.  0 is allowed. */
+CPTX_API void cptx_mem_free(cptx_device *dev, uint64_t ptr);
+
+/** Host to device, device to host, device to device.  Complete on return, ordered behind the default stream. */
+CPTX_API bool cptx_mem_write(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_error *err);
+CPTX_API bool cptx_mem_read(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_error *err);
+CPTX_API bool cptx_mem_copy(cptx_device *dev, uint64_t dst, uint64_t src, size_t size, cptx_error *err);
+/** Sets `size` bytes; `count` words of 32 bits (dst aligned to 4). */
+CPTX_API bool cptx_mem_fill8(cptx_device *dev, uint64_t dst, uint8_t value, size_t size, cptx_error *err);
+CPTX_API bool cptx_mem_fill32(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_error *err);
+
+/** The same as work of a stream; host memory must stay until it is done (and is staged by the driver if it is pageable). */
+CPTX_API bool cptx_mem_write_async(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_stream *stream,
+                                   cptx_error *err);
+CPTX_API bool cptx_mem_read_async(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_stream *stream,
+                                  cptx_error *err);
+CPTX_API bool cptx_mem_copy_async(cptx_device *dev, uint64_t dst, uint64_t src, size_t size, cptx_stream *stream,
+                                  cptx_error *err);
+CPTX_API bool cptx_mem_fill8_async(cptx_device *dev, uint64_t dst, uint8_t value, size_t size, cptx_stream *stream,
+                                   cptx_error *err);
+CPTX_API bool cptx_mem_fill32_async(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_stream *stream,
+                                    cptx_error *err);
+
+/* ---- Programs ----------------------------------------------------------------------------------------------------- */
+
+typedef struct cptx_load_opt {
+	const char *target; /**< "sm_90"; NULL: the device's best */
+	cptx_emit_opt emit; /**< how the module is printed */
+	uint32_t max_regs;  /**< registers per thread; 0: the compiler's choice */
+	bool verbose;       /**< resource usage in cptx_program_log() */
+	bool line_info;     /**< keep the .loc lines for profilers */
+	bool debug;         /**< compile for a debugger, not optimized */
+	char z_;
+} cptx_load_opt;
+
+CPTX_API cptx_program *cptx_device_load_(cptx_site at, cptx_device *dev, cptx_module *m, const cptx_load_opt *opt,
+                                         cptx_error *err);
+/**
+ * Prints a module for the device and has the driver compile it: cptx_device_load(dev, m, opt, err); opt may be NULL.  The
+ * module may be destroyed afterwards.  NULL on error.
+ * Errors: what cptx_emit says; TARGET, the device cannot run the target; NO_DRIVER, the driver is too old for the PTX
+ * version; DRIVER, with the driver's log and, for each line of PTX that it names, that line and the user's line behind it.
+ */
+#define cptx_device_load(...) cptx_device_load_(CPTX_HERE, __VA_ARGS__)
+
+CPTX_API cptx_program *cptx_device_load_text_(cptx_site at, cptx_device *dev, const void *image, size_t size,
+                                              const cptx_load_opt *opt, cptx_error *err);
+/** The same for PTX text, a cubin or a fat binary: cptx_device_load_text(dev, image, size, opt, err). */
+#define cptx_device_load_text(...) cptx_device_load_text_(CPTX_HERE, __VA_ARGS__)
+CPTX_API void cptx_program_destroy(cptx_program *program);
+
+/** What the driver's compiler said; "" if nothing. */
+CPTX_API const char *cptx_program_log(const cptx_program *program);
+/** The PTX target and version that were loaded; NULL and 0 for a raw image that does not tell. */
+CPTX_API const char *cptx_program_target(const cptx_program *program);
+CPTX_API unsigned cptx_program_version(const cptx_program *program);
+/** Name of kernel i, from 0 on; NULL behind the last, and for a cubin. */
+CPTX_API const char *cptx_program_kernel_at(const cptx_program *program, size_t i);
+/** The CUmodule. */
+CPTX_API void *cptx_program_handle(const cptx_program *program);
+/** Address of a variable of the program, 0 on error; its size in bytes if `size` is not NULL. */
+CPTX_API uint64_t cptx_program_global(const cptx_program *program, const char *name, size_t *size, cptx_error *err);
+
+/* ---- Arguments ---------------------------------------------------------------------------------------------------- */
+
+enum cptx_arg_kind { CPTX_ARG_NONE, CPTX_ARG_INT, CPTX_ARG_FLOAT, CPTX_ARG_OBJECT };
+
+/** One argument of a launch: made by CPTX_ARG and CPTX_ARG_BYTES. */
+typedef struct cptx_arg {
+	uint8_t kind;  /**< enum cptx_arg_kind */
+	uint32_t size; /**< bytes */
+	union {
+		uint8_t u8;
+		uint16_t u16;
+		uint32_t u32;
+		uint64_t u64;
+		float f32;
+		double f64;
+		const void *object;
+	} u;
+} cptx_arg;
+
+static inline cptx_arg cptx_arg_id_(cptx_arg a) { return a; }
+static inline cptx_arg cptx_arg_u64_(uint64_t v)
+{
+	cptx_arg a;
+	a.kind = CPTX_ARG_INT, a.size = 8, a.u.u64 = v;
+	return a;
+}
+static inline cptx_arg cptx_arg_u32_(uint32_t v)
+{
+	cptx_arg a = cptx_arg_u64_(0);
+	a.size = 4, a.u.u32 = v;
+	return a;
+}
+static inline cptx_arg cptx_arg_u16_(uint16_t v)
+{
+	cptx_arg a = cptx_arg_u64_(0);
+	a.size = 2, a.u.u16 = v;
+	return a;
+}
+static inline cptx_arg cptx_arg_u8_(uint8_t v)
+{
+	cptx_arg a = cptx_arg_u64_(0);
+	a.size = 1, a.u.u8 = v;
+	return a;
+}
+static inline cptx_arg cptx_arg_long_(unsigned long v)
+{
+	cptx_arg a = cptx_arg_u64_(v);
+	if (sizeof v == 4)
+		a.size = 4, a.u.u32 = (uint32_t)v;
+	return a;
+}
+static inline cptx_arg cptx_arg_f32_(float v)
+{
+	cptx_arg a = cptx_arg_u64_(0);
+	a.kind = CPTX_ARG_FLOAT, a.size = 4, a.u.f32 = v;
+	return a;
+}
+static inline cptx_arg cptx_arg_f64_(double v)
+{
+	cptx_arg a = cptx_arg_u64_(0);
+	a.kind = CPTX_ARG_FLOAT, a.size = 8, a.u.f64 = v;
+	return a;
+}
+/** `size` bytes at `p`, for a cptx_param_bytes parameter (a tensor map, a struct) or one without a C type (f16). */
+static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
+{
+	cptx_arg a = cptx_arg_u64_(0);
+	a.kind = CPTX_ARG_OBJECT, a.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size, a.u.object = p;
+	return a;
+}
+
+#ifndef __cplusplus
+/** A C number as an argument.  Its type counts: a float for .f32, a uint64_t for a device pointer. */
+#define CPTX_ARG(x)                                                                                                         \
+	_Generic((x), cptx_arg                                                                                                  \
+	         : cptx_arg_id_, float                                                                                          \
+	         : cptx_arg_f32_, double                                                                                        \
+	         : cptx_arg_f64_, _Bool                                                                                         \
+	         : cptx_arg_u8_, char                                                                                           \
+	         : cptx_arg_u8_, signed char                                                                                    \
+	         : cptx_arg_u8_, unsigned char                                                                                  \
+	         : cptx_arg_u8_, short                                                                                          \
+	         : cptx_arg_u16_, unsigned short                                                                                \
+	         : cptx_arg_u16_, int                                                                                           \
+	         : cptx_arg_u32_, unsigned                                                                                      \
+	         : cptx_arg_u32_, long                                                                                          \
+	         : cptx_arg_long_, unsigned long                                                                                \
+	         : cptx_arg_long_, long long                                                                                    \
+	         : cptx_arg_u64_, unsigned long long                                                                            \
+	         : cptx_arg_u64_)(x)
+
+/** Up to 16 arguments inside a cptx_launch_opt: { .grid = { n }, CPTX_ARGS(x, y, 3u) }.  For more, set .args and .nargs. */
+#define CPTX_ARGS(...)                                                                                                      \
+	.args = (cptx_arg[]){ CPTX_ARG_EACH_(CPTX_ARG_N_(__VA_ARGS__), __VA_ARGS__) }, .nargs = CPTX_ARG_N_(__VA_ARGS__)
+#define CPTX_ARG_N_(...) CPTX_ARG_N2_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define CPTX_ARG_N2_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#define CPTX_ARG_EACH_(n, ...) CPTX_ARG_EACH2_(n, __VA_ARGS__)
+#define CPTX_ARG_EACH2_(n, ...) CPTX_ARG_##n##_(__VA_ARGS__)
+#define CPTX_ARG_1_(x) CPTX_ARG(x)
+#define CPTX_ARG_2_(x, ...) CPTX_ARG(x), CPTX_ARG_1_(__VA_ARGS__)
+#define CPTX_ARG_3_(x, ...) CPTX_ARG(x), CPTX_ARG_2_(__VA_ARGS__)
+#define CPTX_ARG_4_(x, ...) CPTX_ARG(x), CPTX_ARG_3_(__VA_ARGS__)
+#define CPTX_ARG_5_(x, ...) CPTX_ARG(x), CPTX_ARG_4_(__VA_ARGS__)
+#define CPTX_ARG_6_(x, ...) CPTX_ARG(x), CPTX_ARG_5_(__VA_ARGS__)
+#define CPTX_ARG_7_(x, ...) CPTX_ARG(x), CPTX_ARG_6_(__VA_ARGS__)
+#define CPTX_ARG_8_(x, ...) CPTX_ARG(x), CPTX_ARG_7_(__VA_ARGS__)
+#define CPTX_ARG_9_(x, ...) CPTX_ARG(x), CPTX_ARG_8_(__VA_ARGS__)
+#define CPTX_ARG_10_(x, ...) CPTX_ARG(x), CPTX_ARG_9_(__VA_ARGS__)
+#define CPTX_ARG_11_(x, ...) CPTX_ARG(x), CPTX_ARG_10_(__VA_ARGS__)
+#define CPTX_ARG_12_(x, ...) CPTX_ARG(x), CPTX_ARG_11_(__VA_ARGS__)
+#define CPTX_ARG_13_(x, ...) CPTX_ARG(x), CPTX_ARG_12_(__VA_ARGS__)
+#define CPTX_ARG_14_(x, ...) CPTX_ARG(x), CPTX_ARG_13_(__VA_ARGS__)
+#define CPTX_ARG_15_(x, ...) CPTX_ARG(x), CPTX_ARG_14_(__VA_ARGS__)
+#define CPTX_ARG_16_(x, ...) CPTX_ARG(x), CPTX_ARG_15_(__VA_ARGS__)
+#endif
+
+/* ---- Launches ----------------------------------------------------------------------------------------------------- */
+
+/** Shape and arguments of a launch.  In grid, block and cluster, missing y and z are 1. */
+typedef struct cptx_launch_opt {
+	uint32_t grid[3];    /**< CTAs */
+	uint32_t block[3];   /**< threads; all zero: the kernel's .reqntid */
+	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's, or none */
+	uint32_t dyn_smem;   /**< bytes; 0: what the kernel laid out with cptx_shared_dyn */
+	size_t nargs;
+	const cptx_arg *args;
+	char z_;
+} cptx_launch_opt;
+
+CPTX_API cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *program, const char *kernel,
+                                       const cptx_launch_opt *opt, cptx_error *err);
+/**
+ * Prepares a launch: everything is checked and set here, so that running it is one call of the driver.
+ *   cptx_launch_new(program, "scale", &(cptx_launch_opt){ .grid = { n / 256 }, .block = { 256 }, CPTX_ARGS(x, y, n) }, err)
+ * Arguments are checked against the kernel's parameters in number, size and kind; of a raw image only number and size are
+ * known, from drivers of CUDA 12.4 on.  kernel NULL: the program's only one.
+ * Errors: ARG, LIMIT (threads, shared memory, cluster size), TARGET (no clusters on the device), DRIVER, MEMORY.
+ */
+#define cptx_launch_new(...) cptx_launch_new_(CPTX_HERE, __VA_ARGS__)
+CPTX_API void cptx_launch_destroy(cptx_launch *launch);
+
+CPTX_API bool cptx_launch_set_(cptx_site at, cptx_launch *launch, size_t i, cptx_arg arg, cptx_error *err);
+/** Changes argument i, from 0 on, for later runs; checked as before. */
+#define cptx_launch_set(launch, i, x, err) cptx_launch_set_(CPTX_HERE, (launch), (i), CPTX_ARG(x), (err))
+CPTX_API bool cptx_launch_grid_(cptx_site at, cptx_launch *launch, uint32_t x, uint32_t y, uint32_t z, cptx_error *err);
+/** Changes the grid for later runs. */
+#define cptx_launch_grid(launch, x, y, z, err) cptx_launch_grid_(CPTX_HERE, (launch), (x), (y), (z), (err))
+
+/** Runs it as work of a stream.  The arguments are taken now.  Allocates nothing; does not wait. */
+CPTX_API bool cptx_launch_run(cptx_launch *launch, cptx_stream *stream, cptx_error *err);
+
+CPTX_API bool cptx_launch_once_(cptx_site at, const cptx_program *program, const char *kernel, const cptx_launch_opt *opt,
+                                cptx_stream *stream, cptx_error *err);
+/** New, run and destroy in one: cptx_launch_once(program, "scale", &(cptx_launch_opt){ ... }, stream, err). */
+#define cptx_launch_once(...) cptx_launch_once_(CPTX_HERE, __VA_ARGS__)
+
+/** What a compiled kernel takes.  Sizes in bytes. */
+typedef struct cptx_resources {
+	uint32_t regs;        /**< per thread */
+	uint32_t local_bytes; /**< per thread: spills and local arrays */
+	uint32_t static_smem; /**< per CTA */
+	uint32_t const_bytes;
+	uint32_t max_threads;    /**< of a CTA, as the registers allow */
+	uint32_t binary_version; /**< architecture of the machine code, times ten: 90 */
+	uint32_t ctas_per_sm;    /**< resident at once, for the given threads and dynamic shared memory; 0 if they do not fit */
+} cptx_resources;
+/** threads 0: ctas_per_sm is not asked for. */
+CPTX_API bool cptx_program_resources(const cptx_program *program, const char *kernel, uint32_t threads, uint32_t dyn_smem,
+                                     cptx_resources *out, cptx_error *err);
+/** The same for the block and shared memory of a launch. */
+CPTX_API bool cptx_launch_resources(const cptx_launch *launch, cptx_resources *out, cptx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,151 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_OPTIONS = 32, FIRST_LONG = 256, HELP = FIRST_LONG + MOST_OPTIONS };
+
+int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, int *status)
+{
+	struct option longs[MOST_OPTIONS + 2] = { { 0 } };
+	char shorts[2 * MOST_OPTIONS + 8] = ":h"; /* the colon tells a missing argument from an unknown option */
+	size_t n = cmd->noption;
+
+	for (size_t i = 0; i < n; i++) {
+		longs[i] = (struct option){ cmd->options[i].name, cmd->options[i].argument ? required_argument : no_argument, NULL, FIRST_LONG + (int)i };
+		if (cmd->options[i].letter)
+			strncat(shorts, &cmd->options[i].letter, 1);
+		if (cmd->options[i].letter && cmd->options[i].argument)
+			strcat(shorts, ":");
+	}
+	longs[n] = (struct option){ "help", no_argument, NULL, HELP };
+	opterr = 0;
+	int c = getopt_long(argc, argv, shorts, longs, NULL);
+	*value = optarg;
+	if (c == -1)
+		return -1;
+	if (c == 'h' || c == HELP) {
+		cli_help(cmd, stdout);
+		*status = cli_flush(cmd, EXIT_OK);
+		return -2;
+	}
+	if (c >= FIRST_LONG)
+		return c - FIRST_LONG;
+	for (size_t i = 0; i < n && c != ':' && c != '?'; i++)
+		if (cmd->options[i].letter == c)
+			return (int)i;
+	const char *bad = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+	*status = cli_usage(cmd, c == ':' ? "option '%s' needs an argument" : "there is no option '%s'", bad);
+	return -2;
+}
+
+void cli_help(const cli_command *cmd, FILE *out)
+{
+	fprintf(out, "usage: cptx %s %s\n\n%s\n", cmd->name, cmd->arguments, cmd->about);
+	if (cmd->noption)
+		fputs("\noptions:\n", out);
+	for (size_t i = 0; i < cmd->noption; i++) {
+		const cli_option *o = &cmd->options[i];
+		char left[64];
+		int len = snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
+		                   o->argument ? " " : "", o->argument ? o->argument : "");
+		fprintf(out, "  %-26s%s", left, len > 25 ? "\n                            " : "");
+		fprintf(out, "%s\n", o->help);
+	}
+	if (cmd->details)
+		fprintf(out, "\n%s", cmd->details);
+}
+
+static int complain(const cli_command *cmd, int status, const char *format, va_list ap)
+{
+	fprintf(stderr, "cptx%s%s: ", cmd ? " " : "", cmd ? cmd->name : "");
+	vfprintf(stderr, format, ap);
+	fputc('\n', stderr);
+	if (status == EXIT_USAGE)
+		fprintf(stderr, "Try 'cptx%s%s --help'.\n", cmd ? " " : "", cmd ? cmd->name : "");
+	return status;
+}
+
+int cli_usage(const cli_command *cmd, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	int status = complain(cmd, EXIT_USAGE, format, ap);
+	va_end(ap);
+	return status;
+}
+
+int cli_failed(const cli_command *cmd, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	int status = complain(cmd, EXIT_FAILED, format, ap);
+	va_end(ap);
+	return status;
+}
+
+bool cli_dims(const char *text, uint64_t *dims, size_t n, uint64_t most)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *end;
+		if (*text < '0' || *text > '9')
+			return false;
+		errno = 0;
+		dims[i] = strtoull(text, &end, 10);
+		if (errno || dims[i] < 1 || dims[i] > most)
+			return false;
+		if (*end != (i + 1 < n ? 'x' : '\0'))
+			return false;
+		text = end + 1;
+	}
+	return true;
+}
+
+bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
+{
+	if (!strcmp(path, "-"))
+		return fwrite(text, 1, size, stdout) == size && cli_flush(cmd, EXIT_OK) == EXIT_OK;
+	FILE *f = fopen(path, "wb");
+	if (!f) {
+		cli_failed(cmd, "cannot write '%s': %s", path, strerror(errno));
+		return false;
+	}
+	errno = 0;
+	bool ok = fwrite(text, 1, size, f) == size;
+	int why = errno;
+	if (fclose(f)) {
+		why = errno;
+		ok = false;
+	}
+	if (!ok) {
+		cli_failed(cmd, "cannot write '%s': %s", path, strerror(why));
+		remove(path);
+	}
+	return ok;
+}
+
+int cli_flush(const cli_command *cmd, int status)
+{
+	if (fflush(stdout) || ferror(stdout))
+		return cli_failed(cmd, "cannot write to standard output: %s", strerror(errno));
+	return status;
+}
+
+bool cli_find_ptxas(char *path, size_t size)
+{
+	const char *given = getenv("CPTX_PTXAS"), *dirs = getenv("PATH");
+
+	if (given && *given)
+		return snprintf(path, size, "%s", given) < (int)size && access(path, X_OK) == 0;
+	for (const char *p = dirs ? dirs : ""; *p;) {
+		size_t n = strcspn(p, ":");
+		if (n && snprintf(path, size, "%.*s/ptxas", (int)n, p) < (int)size && access(path, X_OK) == 0)
+			return true;
+		p += n + (p[n] == ':');
+	}
+	return snprintf(path, size, "/usr/local/cuda/bin/ptxas") < (int)size && access(path, X_OK) == 0;
+}

@@ -1,0 +1,54 @@
+/*
+ * What the subcommands share.  A subcommand describes itself and its options once; parsing (getopt_long), --help and shell
+ * completion read that.
+ */
+#ifndef CPTX_CLI_H
+#define CPTX_CLI_H
+
+#include <cptx/cptx.h>
+
+#include <stdio.h>
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1 /* a check failed, a wrong result */, EXIT_USAGE = 2 };
+
+typedef struct cli_option {
+	const char *name;        /* long name, without -- */
+	char letter;             /* short name, 0: none */
+	const char *argument;    /* NULL: takes none; what --help shows */
+	const char *help;
+	const char *choices;     /* for completion: words, "@arch" or "@file"; NULL: nothing */
+} cli_option;
+
+typedef struct cli_command {
+	const char *name, *arguments, *about;
+	const char *details;     /* the text of --help behind the options */
+	const cli_option *options;
+	size_t noption;
+	const char *operand_choices; /* as cli_option.choices, for what stands without an option */
+	int (*run)(const struct cli_command *cmd, int argc, char **argv);
+} cli_command;
+
+extern const cli_command cmd_gemm, cmd_insn, cmd_arch, cmd_completion;
+extern const cli_command *const cli_commands[];
+extern const size_t cli_ncommand;
+
+/*
+ * Next option as its index in cmd->options, with its argument in *value; -1 at the end (optind is the first operand); -2: an
+ * error was printed, or --help: return *status.
+ */
+int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, int *status);
+void cli_help(const cli_command *cmd, FILE *out);
+/* "cptx gemm: text" on stderr; returns EXIT_USAGE or EXIT_FAILED as named. */
+int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
+int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
+
+/* Numbers joined by x, "128x256x64": true if there are exactly n, each from 1 to most. */
+bool cli_dims(const char *text, uint64_t *dims, size_t n, uint64_t most);
+/* Writes to a file, or "-" for standard output; on failure prints why and removes what was begun. */
+bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
+/* What stdout got has arrived (a full disk shows at the end); else prints and gives EXIT_FAILED. */
+int cli_flush(const cli_command *cmd, int status);
+/* Path of ptxas: $CPTX_PTXAS, the PATH, /usr/local/cuda/bin; false if there is none. */
+bool cli_find_ptxas(char *path, size_t size);
+
+#endif

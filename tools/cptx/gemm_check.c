@@ -1,0 +1,326 @@
+#include "gemm_check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xff /* NaN in every type */ };
+
+/* ---- the reference: one thread an element, f64 sums, no shared memory and no tensor cores ---- */
+
+/* Element `half` (0 low, 1 high) of two packed 16-bit floats as f64. */
+static cptx_val widen(cptx_kernel *k, cptx_val pair, int half, enum cptx_type type)
+{
+	cptx_val f;
+
+	if (type == CPTX_BF16) { /* the upper half of an f32 */
+		f = cptx_as(half ? cptx_and(k, pair, 0xffff0000u) : cptx_shl(k, pair, 16), CPTX_F32);
+	} else {
+		cptx_val both = cptx_regs(k, CPTX_B16, 2);
+		cptx_mov(k, pair, .into = both);
+		f = cptx_cvt(k, cptx_as(cptx_elem(both, (uint32_t)half), CPTX_F16), .dtype = CPTX_F32);
+	}
+	return cptx_cvt(k, f, .dtype = CPTX_F64);
+}
+
+/* ref[i][j] = sum of A[i][l] * B[j][l], bound[i][j] = sum of their magnitudes */
+static void build_reference(cptx_module *m, enum cptx_type in)
+{
+	cptx_kernel *k = cptx_kernel_begin(m, "gemm_reference", .block = { 16, 16 });
+	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), ref = cptx_param(k, CPTX_PTR, "ref");
+	cptx_val bound = cptx_param(k, CPTX_PTR, "bound"), M = cptx_param(k, CPTX_U32, "M"), N = cptx_param(k, CPTX_U32, "N");
+	cptx_val K = cptx_param(k, CPTX_U32, "K");
+	cptx_val col = cptx_mad(k, cptx_ctaid_x(k), 16, cptx_tid_x(k), .mode = CPTX_LO);
+	cptx_val row = cptx_mad(k, cptx_ctaid_y(k), 16, cptx_tid_y(k), .mode = CPTX_LO);
+	cptx_val pitch = cptx_shl(k, K, 1), sum = cptx_var(k, CPTX_F64, 0.0), mag = cptx_var(k, CPTX_F64, 0.0), l = cptx_var(k, CPTX_U32, 0);
+
+	cptx_exit(k, .when = cptx_setp(k, row, M, .cmp = CPTX_GE));
+	cptx_exit(k, .when = cptx_setp(k, col, N, .cmp = CPTX_GE));
+	cptx_mad_wide(k, row, pitch, a, .into = a);
+	cptx_mad_wide(k, col, pitch, b, .into = b);
+	CPTX_FOR (k, l, K, 8) {
+		cptx_val x = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
+		cptx_val y = cptx_ld(k, b, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
+		for (uint32_t i = 0; i < 8; i++) {
+			cptx_val u = widen(k, cptx_elem(x, i / 2), i % 2, in), v = widen(k, cptx_elem(y, i / 2), i % 2, in);
+			cptx_fma(k, u, v, sum, .rnd = CPTX_RN, .into = sum);
+			cptx_fma(k, cptx_abs(k, u), cptx_abs(k, v), mag, .rnd = CPTX_RN, .into = mag);
+		}
+		cptx_add(k, a, 16, .into = a);
+		cptx_add(k, b, 16, .into = b);
+	}
+	cptx_val at = cptx_mul(k, cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64)), 4, .mode = CPTX_LO);
+	cptx_st(k, cptx_add(k, ref, at), cptx_cvt(k, sum, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
+	cptx_st(k, cptx_add(k, bound, at), cptx_cvt(k, mag, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
+}
+
+/* ---- numbers ---- */
+
+static uint64_t next_random(uint64_t *s)
+{
+	*s ^= *s << 13;
+	*s ^= *s >> 7;
+	*s ^= *s << 17;
+	return *s;
+}
+
+static uint16_t to_half(float f, enum cptx_type type)
+{
+	uint32_t u;
+	memcpy(&u, &f, sizeof u);
+	if (type == CPTX_BF16)
+		return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+	/* f16 of a normal number of moderate size, rounded to nearest */
+	int e = (int)(u >> 23 & 255) - 127 + 15;
+	uint32_t mantissa = u & 0x7fffff;
+	if (e <= 0)
+		return (uint16_t)(u >> 16 & 0x8000);
+	return (uint16_t)((u >> 16 & 0x8000) + (((uint32_t)e << 23 | mantissa) + 0xfff + (mantissa >> 13 & 1)) / 8192);
+}
+
+static double from_half(uint16_t h, enum cptx_type type)
+{
+	if (type == CPTX_BF16) {
+		uint32_t u = (uint32_t)h << 16;
+		float f;
+		memcpy(&f, &u, sizeof f);
+		return (double)f;
+	}
+	int e = h >> 10 & 31, mantissa = h & 1023;
+	double v = e == 31 ? (mantissa ? (double)NAN : (double)INFINITY) : e ? ldexp(1024 + mantissa, e - 25) : ldexp(mantissa, -24);
+	return h & 0x8000 ? -v : v;
+}
+
+/* Normally distributed numbers, drawn from a table. */
+static void fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t seed)
+{
+	uint16_t table[4096];
+	uint64_t s = seed * 2654435761u + 88172645463325252u;
+
+	for (size_t i = 0; i < 4096; i++) {
+		double u = ((double)(next_random(&s) >> 11) + 1) / 9007199254740993.0, v = (double)(next_random(&s) >> 11) / 9007199254740992.0;
+		table[i] = to_half((float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v)), type);
+	}
+	for (uint64_t i = 0; i < n; i++)
+		p[i] = table[next_random(&s) >> 20 & 4095];
+}
+
+/* ---- the run ---- */
+
+typedef struct bench {
+	cptx_device *dev;
+	const cptx_gemm_opt *o;
+	const gemm_problem *p;
+	uint16_t *a, *b;
+	unsigned char *d;
+	float *ref, *bound;
+	uint64_t dev_a, dev_b, dev_d, dev_ref, dev_bound, d_bytes;
+} bench;
+
+static void *host(size_t size, cptx_error *err)
+{
+	void *p = err->code == CPTX_OK ? malloc(size ? size : 1) : NULL;
+	if (!p && err->code == CPTX_OK) {
+		err->code = CPTX_E_MEMORY;
+		snprintf(err->text, sizeof err->text, "out of host memory (%zu bytes)", size);
+	}
+	return p;
+}
+
+static bool prepare(bench *t, cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	uint64_t na = p->m * p->k, nb = p->n * p->k, nd = p->m * p->n;
+
+	t->d_bytes = nd * (cptx_type_bits(t->o->out) / 8);
+	t->a = host(na * 2, err);
+	t->b = host(nb * 2, err);
+	t->d = host(t->d_bytes + GUARD, err);
+	t->ref = host(nd * 4, err);
+	t->bound = host(nd * 4, err);
+	t->dev_a = cptx_mem_alloc(t->dev, na * 2, err);
+	t->dev_b = cptx_mem_alloc(t->dev, nb * 2, err);
+	t->dev_d = cptx_mem_alloc(t->dev, t->d_bytes + GUARD, err);
+	t->dev_ref = cptx_mem_alloc(t->dev, nd * 4, err);
+	t->dev_bound = cptx_mem_alloc(t->dev, nd * 4, err);
+	if (err->code != CPTX_OK)
+		return false;
+	fill_normal(t->a, na, t->o->in, p->seed * 2 + 1);
+	fill_normal(t->b, nb, t->o->in, p->seed * 2 + 2);
+	return cptx_mem_write(t->dev, t->dev_a, t->a, na * 2, err) && cptx_mem_write(t->dev, t->dev_b, t->b, nb * 2, err) &&
+	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
+}
+
+static void release(bench *t)
+{
+	cptx_mem_free(t->dev, t->dev_a);
+	cptx_mem_free(t->dev, t->dev_b);
+	cptx_mem_free(t->dev, t->dev_d);
+	cptx_mem_free(t->dev, t->dev_ref);
+	cptx_mem_free(t->dev, t->dev_bound);
+	free(t->a);
+	free(t->b);
+	free(t->d);
+	free(t->ref);
+	free(t->bound);
+}
+
+/* The reference itself, at 64 places, against sums made on the host. */
+static bool check_reference(const bench *t, cptx_error *err)
+{
+	uint64_t s = t->p->seed + 7;
+
+	for (int i = 0; i < 64; i++) {
+		uint64_t row = next_random(&s) % t->p->m, col = next_random(&s) % t->p->n, at = row * t->p->n + col;
+		double sum = 0;
+		for (uint64_t l = 0; l < t->p->k; l++)
+			sum += from_half(t->a[row * t->p->k + l], t->o->in) * from_half(t->b[col * t->p->k + l], t->o->in);
+		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * (double)t->bound[at])) {
+			err->code = CPTX_E_WRONG;
+			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g", (unsigned long long)row,
+			         (unsigned long long)col, (double)t->ref[at], sum);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool make_reference(bench *t, cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	cptx_module *m = cptx_module_new(NULL);
+	build_reference(m, t->o->in);
+	cptx_program *program = cptx_device_load(t->dev, m, NULL, err);
+	bool ok = program &&
+	          cptx_launch_once(program, "gemm_reference",
+	                           &(cptx_launch_opt){ .grid = { (uint32_t)((p->n + 15) / 16), (uint32_t)((p->m + 15) / 16) },
+	                                               CPTX_ARGS(t->dev_a, t->dev_b, t->dev_ref, t->dev_bound, (uint32_t)p->m, (uint32_t)p->n,
+	                                                         (uint32_t)p->k) },
+	                           NULL, err) &&
+	          cptx_mem_read(t->dev, t->ref, t->dev_ref, p->m * p->n * 4, err) &&
+	          cptx_mem_read(t->dev, t->bound, t->dev_bound, p->m * p->n * 4, err);
+	cptx_program_destroy(program);
+	cptx_module_destroy(m);
+	return ok && check_reference(t, err);
+}
+
+static double element(const bench *t, uint64_t i)
+{
+	uint16_t h;
+	float f;
+
+	if (t->o->out == CPTX_F32) {
+		memcpy(&f, t->d + i * 4, sizeof f);
+		return (double)f;
+	}
+	memcpy(&h, t->d + i * 2, sizeof h);
+	return from_half(h, t->o->out);
+}
+
+/*
+ * Sums of K products in f32, in whatever order: the error grows with the square root of the additions and the magnitude of
+ * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to 16 bits.
+ */
+static void compare(const bench *t, gemm_report *r)
+{
+	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->o->out == CPTX_F32 ? 0 : t->o->out == CPTX_BF16 ? ldexp(1, -9) : ldexp(1, -12);
+
+	r->elements = t->p->m * t->p->n;
+	for (uint64_t i = 0; i < r->elements; i++) {
+		double v = element(t, i), ref = (double)t->ref[i], error = fabs(v - ref);
+		double allowed = grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + 1e-7;
+		if (error <= allowed) {
+			if (error / allowed > r->worst)
+				r->worst = error / allowed;
+			continue;
+		}
+		if (!r->wrong++) {
+			r->wrong_row = i / t->p->n, r->wrong_column = i % t->p->n;
+			r->wrong_value = v, r->wrong_reference = ref;
+		}
+	}
+	for (uint64_t i = 0; i < GUARD; i++)
+		if (t->d[t->d_bytes + i] != POISON && !r->wrong++) {
+			r->wrong_row = t->p->m, r->wrong_column = i;
+			r->wrong_value = t->d[t->d_bytes + i], r->wrong_reference = POISON;
+		}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+	return (x > y) - (x < y);
+}
+
+/* Median over bursts of about 3 ms each; a pause before each keeps the device out of its power limit. */
+static bool measure(const bench *t, cptx_launch *launch, gemm_report *r, cptx_error *err)
+{
+	float times[64];
+	unsigned n = t->p->bursts > 64 ? 64 : t->p->bursts, done = 0, runs = 1;
+	cptx_event *start = cptx_event_new(t->dev, err), *end = cptx_event_new(t->dev, err);
+
+	for (unsigned i = 0; i <= n && err->code == CPTX_OK; i++) {
+		float ms = 0;
+		for (int warm = 0; warm < 2; warm++)
+			cptx_launch_run(launch, NULL, err);
+		cptx_event_record(start, NULL, err);
+		for (unsigned j = 0; j < runs; j++)
+			cptx_launch_run(launch, NULL, err);
+		cptx_event_record(end, NULL, err);
+		cptx_event_synchronize(end, err);
+		if (!cptx_event_elapsed(start, end, &ms, err))
+			break;
+		if (i == 0)
+			runs = ms < 3 ? (unsigned)(3 / (ms > 0.003f ? ms : 0.003f)) + 1 : 1;
+		else
+			times[done++] = ms / (float)runs;
+		nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
+	}
+	if (done && err->code == CPTX_OK) {
+		qsort(times, done, sizeof *times, by_value);
+		r->ms = (double)times[done / 2];
+	}
+	cptx_event_destroy(start);
+	cptx_event_destroy(end);
+	return err->code == CPTX_OK;
+}
+
+static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	cptx_gemm_plan plan;
+	cptx_kernel_info info;
+	cptx_program *program = cptx_device_load(t->dev, module, NULL, err);
+	cptx_launch *launch = NULL;
+
+	if (program && cptx_gemm_check(t->o, NULL, &plan, err) && cptx_module_kernel(module, NULL, &info) &&
+	    cptx_program_resources(program, info.name, plan.threads, plan.smem, &r->resources, err)) {
+		r->grid = cptx_gemm_grid(t->o, p->m, p->n, cptx_device_get_info(t->dev)->sms * r->resources.ctas_per_sm);
+		launch = cptx_launch_new(program, info.name,
+		                         &(cptx_launch_opt){ .grid = { r->grid }, .block = { plan.threads },
+		                                             CPTX_ARGS(t->dev_a, t->dev_b, t->dev_d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
+		                         err);
+	}
+	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err) &&
+	          cptx_mem_read(t->dev, t->d, t->dev_d, t->d_bytes + GUARD, err);
+	if (ok)
+		compare(t, r);
+	if (ok && p->bursts && !r->wrong)
+		ok = measure(t, launch, r, err);
+	cptx_launch_destroy(launch);
+	cptx_program_destroy(program);
+	return ok;
+}
+
+bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r, cptx_error *err)
+{
+	bench t = { .dev = dev, .o = opt, .p = p };
+
+	*r = (gemm_report){ 0 };
+	*err = (cptx_error){ 0 };
+	bool ok = cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) && prepare(&t, err) && make_reference(&t, err) && run(&t, module, r, err);
+	release(&t);
+	return ok;
+}

@@ -1,0 +1,42 @@
+/* The cptx command: finds the subcommand.  Its own --help is the place to start. */
+#include "cli.h"
+
+#include <string.h>
+
+const cli_command *const cli_commands[] = { &cmd_gemm, &cmd_insn, &cmd_arch, &cmd_completion };
+const size_t cli_ncommand = sizeof cli_commands / sizeof cli_commands[0];
+
+static void help(FILE *out)
+{
+	fputs("usage: cptx COMMAND [OPTION]...\n\nBuilds, checks, prints and runs PTX kernels. No CUDA is needed but to run them.\n\ncommands:\n", out);
+	for (size_t i = 0; i < cli_ncommand; i++)
+		fprintf(out, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->about);
+	fputs("\nTo begin:\n"
+	      "  cptx gemm --arch sm_90a -o gemm.ptx      a matrix multiplication as PTX\n"
+	      "  cptx gemm --run 4096x4096x4096           the same on this machine's GPU: checked and timed\n"
+	      "  cptx gemm --tile 128x128x32 --stages 3   another tile shape\n"
+	      "  cptx insn ldmatrix                       what an instruction looks like, and where it exists\n"
+	      "  cptx arch sm_120a                        facts of a target\n"
+	      "\nEvery command has --help. Exit status: 0 done, 1 failed or wrong result, 2 wrong usage.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+		help(stdout);
+		return cli_flush(NULL, EXIT_OK);
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		printf("cptx %s\n", cptx_version());
+		return cli_flush(NULL, EXIT_OK);
+	}
+	for (size_t i = 0; i < cli_ncommand; i++)
+		if (!strcmp(cli_commands[i]->name, name))
+			return cli_commands[i]->run(cli_commands[i], argc - 1, argv + 1);
+	if (argc > 1)
+		return cli_usage(NULL, "there is no command '%s'", name);
+	help(stderr);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,89 @@
+#include "ptxas.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, p, n);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return false;
+		p += w;
+		n -= (size_t)w;
+	}
+	return true;
+}
+
+static void read_all(int fd, char *out, size_t most)
+{
+	size_t n = 0;
+	char rest[512];
+
+	for (;;) {
+		bool full = n + 1 >= most;
+		ssize_t r = read(fd, full ? rest : out + n, full ? sizeof rest : most - 1 - n);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			break;
+		n += full ? 0 : (size_t)r;
+	}
+	out[n] = 0;
+}
+
+static int spawn(const char *path, const char *target, const char *file, char *out, size_t most)
+{
+	int fds[2], status = -1;
+	pid_t pid;
+	char arch[32];
+	posix_spawn_file_actions_t actions;
+
+	snprintf(arch, sizeof arch, "-arch=%s", target);
+	char *argv[] = { (char *)path, arch, "-v", (char *)file, "-o", "/dev/null", NULL };
+	if (pipe(fds))
+		return -1;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+	posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
+	posix_spawn_file_actions_addclose(&actions, fds[0]);
+	posix_spawn_file_actions_addclose(&actions, fds[1]);
+	int failed = posix_spawn(&pid, path, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(fds[1]);
+	if (!failed) {
+		read_all(fds[0], out, most);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(fds[0]);
+	if (failed)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128; /* a crash is a rejection */
+}
+
+int ptxas_run(const char *path, const char *target, const char *ptx, size_t size, char *out, size_t most)
+{
+	const char *dir = getenv("TMPDIR");
+	char file[4096];
+
+	out[0] = 0;
+	if (snprintf(file, sizeof file, "%s/cptx-XXXXXX", dir && *dir ? dir : "/tmp") >= (int)sizeof file)
+		return -1;
+	int fd = mkstemp(file);
+	if (fd < 0)
+		return -1;
+	bool ok = write_all(fd, ptx, size);
+	ok &= close(fd) == 0;
+	int status = ok ? spawn(path, target, file, out, most) : -1;
+	unlink(file);
+	return status;
+}
