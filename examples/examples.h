@@ -1,0 +1,16 @@
+/* The kernels of the examples, so that tests and benchmarks can use them.  Compile with -DEXAMPLES_NO_MAIN for those. */
+#ifndef EXAMPLES_H
+#define EXAMPLES_H
+
+#include <cptx/cptx.h>
+
+/*
+ * Row kernels: grid { rows }, block { threads }; n floats in a row, a multiple of 4; threads a power of two from 32 to 1024.
+ * Buffers are aligned to 16 bytes.
+ */
+cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads); /* (x, w, y, float eps) */
+cptx_kernel *softmax(cptx_module *m, uint32_t n, uint32_t threads);  /* (x, y) */
+/* Element-wise: grid { ceil(n / (4 * threads * unroll)) }; parameters (a, b, y, u32 n / 4). */
+cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll);
+
+#endif

@@ -1,0 +1,22 @@
+/* Prints a module as PTX, or says what is wrong with it. */
+#ifndef EXAMPLES_SHOW_H
+#define EXAMPLES_SHOW_H
+
+#include <cptx/cptx.h>
+#include <stdio.h>
+
+static inline int show(cptx_module *m, const char *target)
+{
+	cptx_error err;
+	cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
+
+	if (ptx)
+		fputs(cptx_ptx_text(ptx), stdout);
+	else
+		fprintf(stderr, "%s\n", err.text);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	return !ptx;
+}
+
+#endif
