@@ -241,41 +241,30 @@ static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
 }
 
 #ifndef __cplusplus
+/* clang-format off */
 /** A C number as an argument.  Its type counts: a float for .f32, a uint64_t for a device pointer. */
 #define CPTX_ARG(x)                                                                                                         \
-	_Generic((x), cptx_arg                                                                                                  \
-	         : cptx_arg_id_, float                                                                                          \
-	         : cptx_arg_f32_, double                                                                                        \
-	         : cptx_arg_f64_, _Bool                                                                                         \
-	         : cptx_arg_u8_, char                                                                                           \
-	         : cptx_arg_u8_, signed char                                                                                    \
-	         : cptx_arg_u8_, unsigned char                                                                                  \
-	         : cptx_arg_u8_, short                                                                                          \
-	         : cptx_arg_u16_, unsigned short                                                                                \
-	         : cptx_arg_u16_, int                                                                                           \
-	         : cptx_arg_u32_, unsigned                                                                                      \
-	         : cptx_arg_u32_, long                                                                                          \
-	         : cptx_arg_long_, unsigned long                                                                                \
-	         : cptx_arg_long_, long long                                                                                    \
-	         : cptx_arg_u64_, unsigned long long                                                                            \
-	         : cptx_arg_u64_)(x)
+	_Generic((x), cptx_arg: cptx_arg_id_, float: cptx_arg_f32_, double: cptx_arg_f64_, _Bool: cptx_arg_u8_,                 \
+	         char: cptx_arg_u8_, signed char: cptx_arg_u8_, unsigned char: cptx_arg_u8_, short: cptx_arg_u16_,              \
+	         unsigned short: cptx_arg_u16_, int: cptx_arg_u32_, unsigned: cptx_arg_u32_, long: cptx_arg_long_,              \
+	         unsigned long: cptx_arg_long_, long long: cptx_arg_u64_, unsigned long long: cptx_arg_u64_)(x)
 
 /** Up to 16 arguments inside a cptx_launch_opt: { .grid = { n }, CPTX_ARGS(x, y, 3u) }.  For more, set .args and .nargs. */
 #define CPTX_ARGS(...)                                                                                                      \
 	.args = (cptx_arg[]){ CPTX_ARG_EACH_(CPTX_ARG_N_(__VA_ARGS__), __VA_ARGS__) }, .nargs = CPTX_ARG_N_(__VA_ARGS__)
 #define CPTX_ARG_N_(...) CPTX_ARG_N2_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define CPTX_ARG_N2_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-#define CPTX_ARG_EACH_(n, ...) CPTX_ARG_EACH2_(n, __VA_ARGS__)
+#define CPTX_ARG_EACH_(n, ...)  CPTX_ARG_EACH2_(n, __VA_ARGS__)
 #define CPTX_ARG_EACH2_(n, ...) CPTX_ARG_##n##_(__VA_ARGS__)
-#define CPTX_ARG_1_(x) CPTX_ARG(x)
-#define CPTX_ARG_2_(x, ...) CPTX_ARG(x), CPTX_ARG_1_(__VA_ARGS__)
-#define CPTX_ARG_3_(x, ...) CPTX_ARG(x), CPTX_ARG_2_(__VA_ARGS__)
-#define CPTX_ARG_4_(x, ...) CPTX_ARG(x), CPTX_ARG_3_(__VA_ARGS__)
-#define CPTX_ARG_5_(x, ...) CPTX_ARG(x), CPTX_ARG_4_(__VA_ARGS__)
-#define CPTX_ARG_6_(x, ...) CPTX_ARG(x), CPTX_ARG_5_(__VA_ARGS__)
-#define CPTX_ARG_7_(x, ...) CPTX_ARG(x), CPTX_ARG_6_(__VA_ARGS__)
-#define CPTX_ARG_8_(x, ...) CPTX_ARG(x), CPTX_ARG_7_(__VA_ARGS__)
-#define CPTX_ARG_9_(x, ...) CPTX_ARG(x), CPTX_ARG_8_(__VA_ARGS__)
+#define CPTX_ARG_1_(x)       CPTX_ARG(x)
+#define CPTX_ARG_2_(x, ...)  CPTX_ARG(x), CPTX_ARG_1_(__VA_ARGS__)
+#define CPTX_ARG_3_(x, ...)  CPTX_ARG(x), CPTX_ARG_2_(__VA_ARGS__)
+#define CPTX_ARG_4_(x, ...)  CPTX_ARG(x), CPTX_ARG_3_(__VA_ARGS__)
+#define CPTX_ARG_5_(x, ...)  CPTX_ARG(x), CPTX_ARG_4_(__VA_ARGS__)
+#define CPTX_ARG_6_(x, ...)  CPTX_ARG(x), CPTX_ARG_5_(__VA_ARGS__)
+#define CPTX_ARG_7_(x, ...)  CPTX_ARG(x), CPTX_ARG_6_(__VA_ARGS__)
+#define CPTX_ARG_8_(x, ...)  CPTX_ARG(x), CPTX_ARG_7_(__VA_ARGS__)
+#define CPTX_ARG_9_(x, ...)  CPTX_ARG(x), CPTX_ARG_8_(__VA_ARGS__)
 #define CPTX_ARG_10_(x, ...) CPTX_ARG(x), CPTX_ARG_9_(__VA_ARGS__)
 #define CPTX_ARG_11_(x, ...) CPTX_ARG(x), CPTX_ARG_10_(__VA_ARGS__)
 #define CPTX_ARG_12_(x, ...) CPTX_ARG(x), CPTX_ARG_11_(__VA_ARGS__)
@@ -283,6 +272,7 @@ static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
 #define CPTX_ARG_14_(x, ...) CPTX_ARG(x), CPTX_ARG_13_(__VA_ARGS__)
 #define CPTX_ARG_15_(x, ...) CPTX_ARG(x), CPTX_ARG_14_(__VA_ARGS__)
 #define CPTX_ARG_16_(x, ...) CPTX_ARG(x), CPTX_ARG_15_(__VA_ARGS__)
+/* clang-format on */
 #endif
 
 /* ---- Launches ----------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * A CUDA driver that has no GPU: "device memory" is the host's, streams are done at once, launches are written down.  Built as
- * a shared module; with FAKE_OLD without the calls that old drivers lack.
+ * A CUDA driver that has no GPU: "device memory" is the host's, streams are done at once, launches are written down.  Built
+ * as a shared module; with FAKE_OLD without the calls that old drivers lack.
  */
 #include "fake_cuda.h"
 
@@ -18,8 +18,8 @@ DRIVER_CALLS(DECLARE, DECLARE)
 extern fake_state fake_cuda;
 fake_state fake_cuda;
 
-#define MAY_FAIL                                                                                                          \
-	if (!strcmp(fake_cuda.fail_call, __func__))                                                                          \
+#define MAY_FAIL                                                                                                            \
+	if (!strcmp(fake_cuda.fail_call, __func__))                                                                             \
 	return fake_cuda.fail_code
 #define PRIMARY ((cu_context)(void *)&fake_cuda.retained)
 
@@ -95,9 +95,10 @@ cu_result cuDeviceGetName(char *name, int size, cu_device dev)
 cu_result cuDeviceGetAttribute(int *v, unsigned attr, cu_device dev)
 {
 	static const int values[][2] = {
-		{ CU_DEV_SMEM_PER_CTA, 49152 }, { CU_DEV_CLOCK, 1980000 }, { CU_DEV_SMS, 132 }, { CU_DEV_L2, 62914560 },
-		{ CU_DEV_SMEM_PER_SM, 233472 }, { CU_DEV_SMEM_OPTIN, 232448 }, { CU_DEV_REGS_PER_SM, 65536 },
-		{ CU_DEV_THREADS_PER_SM, 2048 }, { CU_DEV_MEMORY_CLOCK, 3201000 }, { CU_DEV_BUS_WIDTH, 6144 },
+		{ CU_DEV_SMEM_PER_CTA, 49152 }, { CU_DEV_CLOCK, 1980000 },       { CU_DEV_SMS, 132 },
+		{ CU_DEV_L2, 62914560 },        { CU_DEV_SMEM_PER_SM, 233472 },  { CU_DEV_SMEM_OPTIN, 232448 },
+		{ CU_DEV_REGS_PER_SM, 65536 },  { CU_DEV_THREADS_PER_SM, 2048 }, { CU_DEV_MEMORY_CLOCK, 3201000 },
+		{ CU_DEV_BUS_WIDTH, 6144 },
 	};
 
 	(void)dev;

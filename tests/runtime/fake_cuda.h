@@ -9,13 +9,13 @@ enum { FAKE_PARAMS = 8, FAKE_OPTIONS = 16 };
 typedef struct fake_state {
 	/* set by a test */
 	int version, devices, major, minor;
-	char fail_call[64];           /* this call answers fail_code */
+	char fail_call[64]; /* this call answers fail_code */
 	cu_result fail_code;
 	const char *jit_error, *jit_info;
-	unsigned nparams;             /* of every kernel, for cuFuncGetParamInfo */
+	unsigned nparams; /* of every kernel, for cuFuncGetParamInfo */
 	size_t param_size[FAKE_PARAMS];
 	int regs, local, static_smem, max_threads, ctas;
-	const char *kernel;           /* the only one that exists; NULL: any */
+	const char *kernel; /* the only one that exists; NULL: any */
 
 	/* read by a test */
 	cu_context current;
@@ -23,7 +23,7 @@ typedef struct fake_state {
 	unsigned launches, cluster_launches;
 	unsigned grid[3], block[3], smem;
 	cu_stream stream;
-	uint64_t params[FAKE_PARAMS];  /* first bytes of the arguments, of as many as nparams says */
+	uint64_t params[FAKE_PARAMS]; /* first bytes of the arguments, of as many as nparams says */
 	cu_launch_attr attr;
 	unsigned nattrs, noptions, options[FAKE_OPTIONS];
 	uintptr_t values[FAKE_OPTIONS];

@@ -1,0 +1,42 @@
+/* A GPU behind cptx_device. */
+#ifndef CPTX_RUNTIME_CUDA_H
+#define CPTX_RUNTIME_CUDA_H
+
+#include "runtime/driver.h"
+#include "runtime/runtime.h"
+
+typedef struct cuda {
+	cptx_device base; /* first, so that a cptx_device * is one of these */
+	driver drv;
+	cu_device dev;
+	cu_context ctx;
+	bool retained; /* ctx is the primary context, retained by us */
+} cuda;
+
+static inline cuda *cuda_of(const cptx_device *dev) { return (cuda *)dev; }
+
+/*
+ * Around every call that needs the context: a thread without a current one gets ours, for good; a thread with another has it
+ * back after cuda_leave.
+ */
+typedef struct cuda_scope {
+	cuda *c;
+	bool pushed;
+} cuda_scope;
+bool cuda_enter(cuda *c, cuda_scope *scope, cptx_error *err);
+void cuda_leave(const cuda_scope *scope);
+
+/* cuda_program.c */
+bool cuda_load(cptx_program *p, const load_request *q, cptx_error *err);
+void cuda_unload(cptx_program *p);
+uint64_t cuda_global(const cptx_program *p, const char *name, size_t *size, cptx_error *err);
+const char *cuda_pick_target(unsigned compute_capability, unsigned ptx);
+
+/* cuda_launch.c */
+bool cuda_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err);
+bool cuda_resources(const cptx_program *p, const kernel *k, uint32_t threads, uint32_t dyn_smem, cptx_resources *out,
+                    cptx_error *err);
+bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err);
+bool cuda_launch_run(cptx_launch *l, void *stream, cptx_error *err);
+
+#endif

@@ -1,0 +1,390 @@
+/* Launches: arguments and shapes are checked here, once, against what is known of the kernel and the device. */
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_CTA_THREADS = 1024, MAX_CTA_Z = 64, MAX_GRID_YZ = 65535, MAX_GRID_X = 0x7fffffff, MAX_CLUSTER = 16 };
+enum { VALUE_ALIGN = 16 };
+
+/* An error about a kernel. */
+static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_error *err, const char *format, ...)
+	CPTX_PRINTF_(5, 6);
+static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_error *err, const char *format, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	error_set(err, code, at, "kernel %s: %s", k->info.name, text);
+	return false;
+}
+
+/* ---- arguments ---- */
+
+typedef enum param_class { POINTER, INTEGER, FLOAT, BITS, OBJECT } param_class;
+
+static param_class class_of(const cptx_param_info *p)
+{
+	switch (p->type) {
+	case CPTX_PTR: return POINTER;
+	case CPTX_U8:
+	case CPTX_U16:
+	case CPTX_U32:
+	case CPTX_U64:
+	case CPTX_S8:
+	case CPTX_S16:
+	case CPTX_S32:
+	case CPTX_S64: return INTEGER;
+	case CPTX_F32:
+	case CPTX_F64: return FLOAT;
+	default: /* f16 and its like are bits too: C11 has no type for them */
+		return p->size * 8 > cptx_type_bits(p->type) ? OBJECT : BITS;
+	}
+}
+
+static bool kind_fits(param_class c, const cptx_arg *a)
+{
+	switch (c) {
+	case POINTER:
+	case INTEGER: return a->kind == CPTX_ARG_INT;
+	case FLOAT: return a->kind == CPTX_ARG_FLOAT;
+	case OBJECT: return a->kind == CPTX_ARG_OBJECT;
+	default: return a->kind != CPTX_ARG_NONE;
+	}
+}
+
+static void describe_param(const cptx_param_info *p, char *text, size_t size)
+{
+	param_class c = class_of(p);
+	const char *type = cptx_type_name(p->type);
+
+	if (c == POINTER)
+		snprintf(text, size, "\"%s\" is a pointer: give a device address, a uint64_t", p->name);
+	else if (c == OBJECT)
+		snprintf(text, size, "\"%s\" is %u bytes: give CPTX_ARG_BYTES(address, %u)", p->name, (unsigned)p->size,
+		         (unsigned)p->size);
+	else if (c == FLOAT)
+		snprintf(text, size, "\"%s\" is .%s: give a %s", p->name, type, p->size == 4 ? "float" : "double");
+	else if (c == INTEGER)
+		snprintf(text, size, "\"%s\" is .%s: give %s %sint%u_t", p->name, type, *type == 'u' ? "a" : "an",
+		         *type == 'u' ? "u" : "", (unsigned)p->size * 8);
+	else
+		snprintf(text, size, "\"%s\" is .%s: give its bits as a uint%u_t, or CPTX_ARG_BYTES(address, %u)", p->name, type,
+		         (unsigned)p->size * 8, (unsigned)p->size);
+}
+
+static void describe_arg(const cptx_arg *a, char *text, size_t size)
+{
+	switch (a->kind) {
+	case CPTX_ARG_INT: snprintf(text, size, "an integer of %u byte%s", (unsigned)a->size, a->size == 1 ? "" : "s"); break;
+	case CPTX_ARG_FLOAT: snprintf(text, size, "%s", a->size == 4 ? "a float" : "a double"); break;
+	case CPTX_ARG_OBJECT: snprintf(text, size, "an object of %u bytes", (unsigned)a->size); break;
+	default: snprintf(text, size, "nothing");
+	}
+}
+
+static bool arg_fits(const kernel *k, size_t i, const cptx_arg *a, cptx_site at, cptx_error *err)
+{
+	char want[320], got[64];
+	const cptx_param_info *p = k->info.params ? &k->info.params[i] : NULL;
+
+	describe_arg(a, got, sizeof got);
+	if (a->kind == CPTX_ARG_OBJECT && !a->u.object)
+		return reject(k, CPTX_E_ARG, at, err, "argument %zu is an object at address NULL", i);
+	if (p) {
+		if (a->size == p->size && kind_fits(class_of(p), a))
+			return true;
+		describe_param(p, want, sizeof want);
+		return reject(k, CPTX_E_ARG, at, err, "argument %zu is %s, but parameter %s", i, got, want);
+	}
+	if (k->sized && a->size != k->param_size[i])
+		return reject(k, CPTX_E_ARG, at, err, "argument %zu is %s, but the parameter has %u bytes", i, got,
+		              (unsigned)k->param_size[i]);
+	return (a->kind != CPTX_ARG_NONE && a->size) || reject(k, CPTX_E_ARG, at, err, "argument %zu is %s", i, got);
+}
+
+static bool count_fits(const kernel *k, size_t n, cptx_site at, cptx_error *err)
+{
+	buf b;
+
+	if ((!k->info.params && !k->sized) || n == k->info.nparams)
+		return true;
+	buf_init(&b, NULL);
+	for (size_t i = 0; k->info.params && i < k->info.nparams; i++)
+		buf_printf(&b, "%s.%s %s", i ? ", " : " (",
+		           k->info.params[i].type == CPTX_PTR ? "ptr" : cptx_type_name(k->info.params[i].type),
+		           k->info.params[i].name);
+	if (b.n)
+		buf_str(&b, ")");
+	reject(k, CPTX_E_ARG, at, err, "it takes %zu argument%s%.*s, but %zu %s given", k->info.nparams,
+	       k->info.nparams == 1 ? "" : "s", b.failed ? 0 : (int)b.n, b.n ? b.p : "", n, n == 1 ? "was" : "were");
+	buf_free(&b);
+	return false;
+}
+
+static void store(cptx_launch *l, size_t i, const cptx_arg *a)
+{
+	memcpy(l->params[i], a->kind == CPTX_ARG_OBJECT ? a->u.object : (const void *)&a->u, a->size);
+}
+
+/* ---- shapes ---- */
+
+static uint64_t volume(const uint32_t d[3]) { return (uint64_t)d[0] * d[1] * d[2]; }
+
+static bool dims(uint32_t out[3], const uint32_t in[3], const char *what, const kernel *k, cptx_site at, cptx_error *err)
+{
+	if (!in[0] || (!in[1] && in[2])) {
+		reject(k, CPTX_E_ARG, at, err, "the %s is %u x %u x %u; x must not be 0, nor y before z", what, (unsigned)in[0],
+		       (unsigned)in[1], (unsigned)in[2]);
+		return false;
+	}
+	out[0] = in[0];
+	out[1] = MAX(in[1], 1u);
+	out[2] = MAX(in[2], 1u);
+	return true;
+}
+
+static bool set_grid(cptx_launch *l, const uint32_t grid[3], cptx_site at, cptx_error *err)
+{
+	const uint32_t *c = l->cluster;
+	uint32_t g[3];
+
+	if (!dims(g, grid, "grid", &l->k, at, err))
+		return false;
+	if (g[0] > MAX_GRID_X || g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ)
+		return reject(&l->k, CPTX_E_LIMIT, at, err, "the grid is %u x %u x %u; the limit is %d x %d x %d", g[0], g[1], g[2],
+		              MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
+	if (c[0] && (g[0] % c[0] || g[1] % c[1] || g[2] % c[2]))
+		return reject(&l->k, CPTX_E_ARG, at, err, "the grid is %u x %u x %u, no multiple of the cluster, %u x %u x %u", g[0],
+		              g[1], g[2], c[0], c[1], c[2]);
+	memcpy(l->grid, g, sizeof g);
+	return true;
+}
+
+static bool set_block(cptx_launch *l, const uint32_t block[3], cptx_site at, cptx_error *err)
+{
+	const kernel *k = &l->k;
+	const uint32_t *want = k->info.bounds.block, *most = k->info.bounds.max_block;
+	uint32_t b[3], exact[3];
+
+	if (!block[0] && !block[1] && !block[2]) {
+		if (!want[0])
+			return reject(k, CPTX_E_ARG, at, err, "no block is given, and the kernel has no .reqntid to take it from");
+		block = want;
+	}
+	if (!dims(b, block, "block", k, at, err))
+		return false;
+	memcpy(l->block, b, sizeof b);
+	if (want[0] && dims(exact, want, ".reqntid", k, at, err) && memcmp(exact, b, sizeof b))
+		return reject(k, CPTX_E_ARG, at, err, "the block is %u x %u x %u, but its .reqntid is %u x %u x %u", b[0], b[1],
+		              b[2], exact[0], exact[1], exact[2]);
+	if (volume(b) > MAX_CTA_THREADS || b[2] > MAX_CTA_Z)
+		return reject(k, CPTX_E_LIMIT, at, err, "a block of %u x %u x %u; the limit is %d threads, %d of them in z", b[0],
+		              b[1], b[2], MAX_CTA_THREADS, MAX_CTA_Z);
+	if (most[0] && dims(exact, most, ".maxntid", k, at, err) && volume(b) > volume(exact))
+		return reject(k, CPTX_E_LIMIT, at, err, "a block of %llu threads, but its .maxntid allows %llu",
+		              (unsigned long long)volume(b), (unsigned long long)volume(exact));
+	if (k->max_threads && volume(b) > k->max_threads)
+		return reject(k, CPTX_E_LIMIT, at, err, "a block of %llu threads, but its %u registers per thread allow %u",
+		              (unsigned long long)volume(b), k->regs, k->max_threads);
+	return true;
+}
+
+static bool set_cluster(cptx_launch *l, const uint32_t cluster[3], cptx_site at, cptx_error *err)
+{
+	const kernel *k = &l->k;
+	const uint32_t *want = k->info.bounds.cluster;
+	const cptx_device_info *dev = &l->program->dev->info;
+	uint32_t c[3], exact[3], rank = k->info.bounds.max_cluster_rank;
+
+	if (!cluster[0] && !cluster[1] && !cluster[2])
+		cluster = want;
+	if (!cluster[0] && !cluster[1] && !cluster[2])
+		return true;
+	if (!dims(c, cluster, "cluster", k, at, err))
+		return false;
+	if (want[0] && dims(exact, want, ".reqnctapercluster", k, at, err) && memcmp(exact, c, sizeof c))
+		return reject(k, CPTX_E_ARG, at, err, "the cluster is %u x %u x %u, but its .reqnctapercluster is %u x %u x %u",
+		              c[0], c[1], c[2], exact[0], exact[1], exact[2]);
+	if (!dev->clusters)
+		return reject(k, CPTX_E_TARGET, at, err,
+		              "%s and its driver have no clusters; they need compute capability 9.0 and "
+		              "a driver of CUDA 11.8",
+		              dev->name);
+	if (volume(c) > (rank ? MIN(rank, (uint32_t)MAX_CLUSTER) : MAX_CLUSTER))
+		return reject(k, CPTX_E_LIMIT, at, err, "a cluster of %llu CTAs; the limit is %u%s", (unsigned long long)volume(c),
+		              rank ? MIN(rank, (uint32_t)MAX_CLUSTER) : MAX_CLUSTER,
+		              rank && rank <= MAX_CLUSTER ? ", its .maxclusterrank" : "");
+	memcpy(l->cluster, c, sizeof c);
+	return true;
+}
+
+static bool set_smem(cptx_launch *l, uint32_t bytes, cptx_site at, cptx_error *err)
+{
+	const kernel *k = &l->k;
+	const cptx_device_info *dev = &l->program->dev->info;
+
+	if (bytes && bytes < k->info.dyn_smem)
+		return reject(k, CPTX_E_ARG, at, err, "%u bytes of dynamic shared memory, but it laid out %u", bytes,
+		              k->info.dyn_smem);
+	l->dyn_smem = bytes ? bytes : k->info.dyn_smem;
+	if (l->dyn_smem <= dev->smem_per_cta && k->static_smem <= dev->smem_per_cta - l->dyn_smem)
+		return true;
+	return reject(k, CPTX_E_LIMIT, at, err,
+	              "%u bytes of dynamic and %u of static shared memory, but a CTA of %s can have "
+	              "%u in all",
+	              l->dyn_smem, k->static_smem, dev->name, dev->smem_per_cta);
+}
+
+/* ---- the calls ---- */
+
+static size_t aligned(size_t n) { return (n + VALUE_ALIGN - 1) & ~(size_t)(VALUE_ALIGN - 1); }
+
+/* One block of memory: the launch, pointers to the values, their sizes, the values, the name. */
+static cptx_launch *launch_alloc(const cptx_program *p, const kernel *k, const cptx_launch_opt *opt)
+{
+	size_t n = opt->nargs, name = strlen(k->info.name) + 1, head = aligned(sizeof(cptx_launch));
+	size_t values = aligned(head + n * (sizeof(void *) + sizeof(uint32_t))), size = values + name;
+
+	for (size_t i = 0; i < n; i++)
+		size += aligned(opt->args[i].size);
+	char *mem = calloc(1, size);
+	if (!mem)
+		return NULL;
+	cptx_launch *l = (cptx_launch *)(void *)mem;
+	*l = (cptx_launch){ .run = p->dev->ops->launch_run, .program = p, .k = *k, .nargs = n };
+	l->params = (void **)(void *)(mem + head);
+	l->sizes = (uint32_t *)(void *)(mem + head + n * sizeof(void *));
+	for (size_t i = 0; i < n; i++) {
+		l->params[i] = mem + values;
+		l->sizes[i] = opt->args[i].size;
+		values += aligned(opt->args[i].size);
+		store(l, i, &opt->args[i]);
+	}
+	l->k.info.name = memcpy(mem + values, k->info.name, name);
+	return l;
+}
+
+static bool args_fit(const kernel *k, const cptx_launch_opt *opt, cptx_site at, cptx_error *err)
+{
+	if (opt->nargs && !opt->args)
+		return reject(k, CPTX_E_ARG, at, err, ".nargs is %zu, but .args is NULL", opt->nargs);
+	if (!count_fits(k, opt->nargs, at, err))
+		return false;
+	for (size_t i = 0; i < opt->nargs; i++)
+		if (!arg_fits(k, i, &opt->args[i], at, err))
+			return false;
+	return true;
+}
+
+cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *name, const cptx_launch_opt *opt,
+                              cptx_error *err)
+{
+	kernel k;
+	cptx_launch *l = NULL;
+
+	if (!may_go(err))
+		return NULL;
+	if (!p || !opt) {
+		error_set(err, CPTX_E_ARG, at, "the %s NULL", !p ? "program is" : "options are");
+		return NULL;
+	}
+	if (!program_find(p, name, &k, at, err))
+		return NULL;
+	if (p->dev->ops->kernel(p, &k, at, err) && args_fit(&k, opt, at, err) && !(l = launch_alloc(p, &k, opt)))
+		no_memory(err, at);
+	if (!l) {
+		kernel_release(&k);
+		return NULL;
+	}
+	l->at = at;
+	if (set_cluster(l, opt->cluster, at, err) && set_grid(l, opt->grid, at, err) && set_block(l, opt->block, at, err) &&
+	    set_smem(l, opt->dyn_smem, at, err) && p->dev->ops->launch_prepare(l, at, err))
+		return l;
+	cptx_launch_destroy(l);
+	return NULL;
+}
+
+void cptx_launch_destroy(cptx_launch *l)
+{
+	if (!l)
+		return;
+	kernel_release(&l->k);
+	free(l->extra);
+	free(l);
+}
+
+static bool given(const cptx_launch *l, cptx_site at, cptx_error *err)
+{
+	if (!may_go(err))
+		return false;
+	return l || error_set(err, CPTX_E_ARG, at, "the launch is NULL");
+}
+
+bool cptx_launch_set_(cptx_site at, cptx_launch *l, size_t i, cptx_arg arg, cptx_error *err)
+{
+	if (!given(l, at, err))
+		return false;
+	if (i >= l->nargs)
+		return reject(&l->k, CPTX_E_ARG, at, err, "there is no argument %zu; it has %zu, counted from 0", i, l->nargs);
+	if (!arg_fits(&l->k, i, &arg, at, err))
+		return false;
+	if (arg.size != l->sizes[i])
+		return reject(&l->k, CPTX_E_ARG, at, err, "argument %zu had %u bytes and cannot have %u now", i,
+		              (unsigned)l->sizes[i], (unsigned)arg.size);
+	store(l, i, &arg);
+	return true;
+}
+
+bool cptx_launch_grid_(cptx_site at, cptx_launch *l, uint32_t x, uint32_t y, uint32_t z, cptx_error *err)
+{
+	return given(l, at, err) && set_grid(l, (uint32_t[3]){ x, y, z }, at, err);
+}
+
+bool cptx_launch_run(cptx_launch *l, cptx_stream *s, cptx_error *err)
+{
+	if (!given(l, NOWHERE, err))
+		return false;
+	if (s && s->dev != l->program->dev)
+		return reject(&l->k, CPTX_E_ARG, l->at, err, "the stream belongs to another device than the program");
+	return l->run(l, s ? s->handle : NULL, err);
+}
+
+bool cptx_launch_once_(cptx_site at, const cptx_program *p, const char *name, const cptx_launch_opt *opt, cptx_stream *s,
+                       cptx_error *err)
+{
+	cptx_launch *l = cptx_launch_new_(at, p, name, opt, err);
+	bool ok = l && cptx_launch_run(l, s, err);
+
+	cptx_launch_destroy(l);
+	return ok;
+}
+
+bool cptx_program_resources(const cptx_program *p, const char *name, uint32_t threads, uint32_t dyn_smem,
+                            cptx_resources *out, cptx_error *err)
+{
+	kernel k;
+
+	if (!may_go(err))
+		return false;
+	if (!p || !out)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "the %s is NULL", !p ? "program" : "result");
+	if (!program_find(p, name, &k, NOWHERE, err))
+		return false;
+	bool ok = p->dev->ops->kernel(p, &k, NOWHERE, err) && p->dev->ops->resources(p, &k, threads, dyn_smem, out, err);
+	kernel_release(&k);
+	return ok;
+}
+
+bool cptx_launch_resources(const cptx_launch *l, cptx_resources *out, cptx_error *err)
+{
+	if (!given(l, NOWHERE, err))
+		return false;
+	if (!out)
+		return error_set(err, CPTX_E_ARG, l->at, "the result is NULL");
+	const cptx_program *p = l->program;
+	return p->dev->ops->resources(p, &l->k, (uint32_t)volume(l->block), l->dyn_smem, out, err);
+}

@@ -1,0 +1,133 @@
+/*
+ * What a device is inside: a table of calls and the facts about it.  device.c, program.c and launch.c check and keep books,
+ * the same for every kind of device; a kind fills in device_ops.
+ */
+#ifndef CPTX_RUNTIME_RUNTIME_H
+#define CPTX_RUNTIME_RUNTIME_H
+
+#include "base/base.h"
+#include <cptx/device.h>
+
+typedef enum transfer_kind { TRANSFER_WRITE, TRANSFER_READ, TRANSFER_COPY, TRANSFER_FILL8, TRANSFER_FILL32 } transfer_kind;
+
+typedef struct transfer {
+	transfer_kind kind;
+	bool wait;         /* complete on return */
+	uint64_t dst, src; /* device addresses */
+	const void *host_src;
+	void *host_dst;
+	size_t n; /* bytes; words for FILL32 */
+	uint32_t value;
+	void *stream;
+} transfer;
+
+/* A kernel as a launch sees it. */
+typedef struct kernel {
+	cptx_kernel_info info; /* params NULL: not known */
+	void *fn;
+	bool sized;           /* not known, but size and number are: param_size, info.nparams */
+	uint32_t *param_size; /* info.nparams of them, malloced */
+	uint32_t max_threads, static_smem, regs;
+} kernel;
+
+typedef struct load_request {
+	cptx_site at;
+	cptx_module *module; /* or: */
+	const void *image;
+	size_t size;
+	cptx_load_opt opt;
+} load_request;
+
+typedef struct device_ops {
+	void (*close)(cptx_device *dev);
+	void *(*context)(const cptx_device *dev);
+	void *(*symbol)(const cptx_device *dev, const char *name);
+	bool (*make_current)(cptx_device *dev, cptx_error *err);
+	bool (*synchronize)(cptx_device *dev, cptx_error *err);
+
+	bool (*stream_new)(cptx_device *dev, void **handle, cptx_error *err);
+	bool (*stream_adopt)(cptx_device *dev, void *handle, cptx_error *err);
+	void (*stream_destroy)(cptx_device *dev, void *handle);
+	bool (*stream_synchronize)(cptx_device *dev, void *handle, cptx_error *err);
+	bool (*stream_wait)(cptx_device *dev, void *handle, void *event, cptx_error *err);
+	bool (*event_new)(cptx_device *dev, void **handle, cptx_error *err);
+	void (*event_destroy)(cptx_device *dev, void *handle);
+	bool (*event_record)(cptx_device *dev, void *handle, void *stream, cptx_error *err);
+	bool (*event_synchronize)(cptx_device *dev, void *handle, cptx_error *err);
+	bool (*event_elapsed)(cptx_device *dev, void *start, void *end, float *ms, cptx_error *err);
+
+	uint64_t (*alloc)(cptx_device *dev, size_t size, cptx_error *err);
+	void (*free)(cptx_device *dev, uint64_t ptr);
+	bool (*transfer)(cptx_device *dev, const transfer *t, cptx_error *err);
+
+	bool (*load)(cptx_program *p, const load_request *q, cptx_error *err);
+	void (*unload)(cptx_program *p);
+	uint64_t (*global)(const cptx_program *p, const char *name, size_t *size, cptx_error *err);
+	/* Finds the kernel in the program: fn, limits, and sizes of parameters if info.params is NULL. */
+	bool (*kernel)(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err);
+	bool (*resources)(const cptx_program *p, const kernel *k, uint32_t threads, uint32_t dyn_smem, cptx_resources *out,
+	                  cptx_error *err);
+	bool (*launch_prepare)(cptx_launch *l, cptx_site at, cptx_error *err);
+	bool (*launch_run)(cptx_launch *l, void *stream, cptx_error *err);
+} device_ops;
+
+struct cptx_device {
+	const device_ops *ops;
+	cptx_device_info info;
+};
+
+struct cptx_stream {
+	cptx_device *dev;
+	void *handle;
+	bool adopted;
+};
+
+struct cptx_event {
+	cptx_device *dev;
+	void *handle;
+};
+
+struct cptx_program {
+	cptx_device *dev;
+	arena mem;
+	void *handle;
+	cptx_kernel_info *kernels; /* those whose names are known */
+	size_t nkernels, kernels_cap;
+	const char *log, *target;
+	unsigned version;
+};
+
+struct cptx_launch {
+	bool (*run)(cptx_launch *l, void *stream, cptx_error *err);
+	const cptx_program *program;
+	kernel k;
+	uint32_t grid[3], block[3], cluster[3]; /* cluster[0] 0: none */
+	uint32_t dyn_smem;
+	size_t nargs;
+	void **params; /* nargs pointers to the values; NULL if none */
+	uint32_t *sizes;
+	cptx_site at;
+	void *extra; /* the device's own; freed with the launch */
+};
+
+/* False also where *err holds an error already. */
+static inline bool may_go(const cptx_error *err) { return !err || err->code == CPTX_OK; }
+bool no_memory(cptx_error *err, cptx_site at);
+
+/* program.c */
+/* Keeps the names of the .entry functions of PTX text; with a module, all that a launch wants to know of them. */
+bool program_learn(cptx_program *p, const char *text, const cptx_module *m);
+/* The version of PTX text, times ten, 0 if it has none; *target gets its .target (not terminated) and the length. */
+unsigned ptx_header(const char *text, const char **target, size_t *target_len);
+/* Appends the log; under each line of it that names a line of the text: that line, and the user's.  The first such. */
+cptx_site log_explain(buf *b, const char *log, const char *text, const cptx_ptx *ptx);
+/* Fills in what the program knows of a kernel; name NULL: its only one. */
+bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site at, cptx_error *err);
+void kernel_release(kernel *k);
+
+/* cuda.c */
+unsigned cuda_count(cptx_error *err);
+cptx_device *cuda_open(unsigned n, cptx_error *err);
+cptx_device *cuda_adopt(void *context, cptx_error *err);
+
+#endif
