@@ -33,12 +33,10 @@ cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads)
 }
 
 #ifndef EXAMPLES_NO_MAIN
-#include "show.h"
+#include "check.h"
 
 int main(void)
 {
-	cptx_module *m = cptx_module_new(NULL);
-	rms_norm(m, 8192, 512);
-	return show(m, "sm_90a");
+	return row_main(&(row_case){ .kernel = ROW_RMS_NORM, .rows = 2048, .n = 8192, .threads = 512, .unroll = 1, .bursts = 11 });
 }
 #endif

@@ -26,12 +26,10 @@ cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll)
 }
 
 #ifndef EXAMPLES_NO_MAIN
-#include "show.h"
+#include "check.h"
 
 int main(void)
 {
-	cptx_module *m = cptx_module_new(NULL);
-	swiglu(m, 256, 4);
-	return show(m, "sm_90a");
+	return row_main(&(row_case){ .kernel = ROW_SWIGLU, .rows = 2048, .n = 8192, .threads = 256, .unroll = 4, .bursts = 11 });
 }
 #endif

@@ -1,0 +1,250 @@
+#include "check.h"
+#include "examples.h"
+#include "show.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SETS = 3 /* of buffers, used in turn so that the L2 cache does not hold the input */, MOST_INPUTS = 2 };
+static const float eps = 1e-5f;
+
+typedef struct rows_test {
+	cptx_device *dev;
+	const row_case *c;
+	uint64_t count, bytes;               /* of one matrix */
+	float *in[MOST_INPUTS], *w, *out;
+	uint64_t dev_in[SETS][MOST_INPUTS], dev_out[SETS], dev_w;
+} rows_test;
+
+const char *row_name(enum row_kernel kernel)
+{
+	return kernel == ROW_RMS_NORM ? "rms_norm" : kernel == ROW_SOFTMAX ? "softmax" : "swiglu";
+}
+
+static void build(cptx_module *m, const row_case *c)
+{
+	switch (c->kernel) {
+	case ROW_RMS_NORM: rms_norm(m, c->n, c->threads); break;
+	case ROW_SOFTMAX: softmax(m, c->n, c->threads); break;
+	case ROW_SWIGLU: swiglu(m, c->threads, c->unroll); break;
+	}
+}
+
+static float random_normal(uint64_t *s)
+{
+	double u[2];
+	for (int i = 0; i < 2; i++) {
+		*s ^= *s << 13, *s ^= *s >> 7, *s ^= *s << 17;
+		u[i] = ((double)(*s >> 11) + 1) / 9007199254740993.0;
+	}
+	return (float)(sqrt(-2 * log(u[0])) * cos(6.283185307179586 * u[1]));
+}
+
+static bool prepare(rows_test *t, cptx_error *err)
+{
+	unsigned inputs = t->c->kernel == ROW_SWIGLU ? 2 : 1;
+	uint64_t seed = 88172645463325252u + t->c->n;
+	float table[8192];
+
+	for (int i = 0; i < 8192; i++)
+		table[i] = random_normal(&seed);
+	t->out = malloc(t->bytes);
+	t->w = malloc(t->c->n * 4u);
+	for (unsigned i = 0; i < inputs; i++) {
+		t->in[i] = malloc(t->bytes);
+		for (uint64_t j = 0; t->in[i] && j < t->count; j++) {
+			seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+			t->in[i][j] = table[seed >> 40 & 8191];
+		}
+	}
+	if (!t->out || !t->w || !t->in[0] || !t->in[inputs - 1]) {
+		err->code = CPTX_E_MEMORY;
+		snprintf(err->text, sizeof err->text, "out of host memory");
+		return false;
+	}
+	for (uint32_t i = 0; i < t->c->n; i++)
+		t->w[i] = table[i & 8191];
+	t->dev_w = cptx_mem_alloc(t->dev, t->c->n * 4u, err);
+	cptx_mem_write(t->dev, t->dev_w, t->w, t->c->n * 4u, err);
+	for (int s = 0; s < SETS; s++) {
+		t->dev_out[s] = cptx_mem_alloc(t->dev, t->bytes, err);
+		cptx_mem_fill8(t->dev, t->dev_out[s], 0xff, t->bytes, err);
+		for (unsigned i = 0; i < inputs; i++) {
+			t->dev_in[s][i] = cptx_mem_alloc(t->dev, t->bytes, err);
+			cptx_mem_write(t->dev, t->dev_in[s][i], t->in[i], t->bytes, err);
+		}
+	}
+	return err->code == CPTX_OK;
+}
+
+static void release(rows_test *t)
+{
+	for (int s = 0; s < SETS; s++) {
+		cptx_mem_free(t->dev, t->dev_out[s]);
+		for (int i = 0; i < MOST_INPUTS; i++)
+			cptx_mem_free(t->dev, t->dev_in[s][i]);
+	}
+	cptx_mem_free(t->dev, t->dev_w);
+	for (int i = 0; i < MOST_INPUTS; i++)
+		free(t->in[i]);
+	free(t->w);
+	free(t->out);
+}
+
+static cptx_launch *launch_for(const rows_test *t, const cptx_program *p, int set, cptx_error *err)
+{
+	const row_case *c = t->c;
+	uint32_t vectors = (uint32_t)(t->count / 4), per_cta = c->threads * c->unroll;
+
+	switch (c->kernel) {
+	case ROW_RMS_NORM:
+		return cptx_launch_new(p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_w, t->dev_out[set], eps) }, err);
+	case ROW_SOFTMAX:
+		return cptx_launch_new(p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_out[set]) }, err);
+	default:
+		return cptx_launch_new(p, NULL,
+		                       &(cptx_launch_opt){ .grid = { (vectors + per_cta - 1) / per_cta },
+		                                           .block = { c->threads },
+		                                           CPTX_ARGS(t->dev_in[set][0], t->dev_in[set][1], t->dev_out[set], vectors) },
+		                       err);
+	}
+}
+
+/* The row's result in f64. */
+static void reference(const rows_test *t, const float *x, const float *b, double *y)
+{
+	uint32_t n = t->c->n;
+	double sum = 0, top = -INFINITY;
+
+	for (uint32_t i = 0; i < n; i++) {
+		sum += (double)x[i] * (double)x[i];
+		top = fmax(top, (double)x[i]);
+	}
+	double scale = 1 / sqrt(sum / n + (double)eps), total = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (t->c->kernel == ROW_RMS_NORM)
+			y[i] = (double)x[i] * scale * (double)t->w[i];
+		else if (t->c->kernel == ROW_SOFTMAX)
+			total += y[i] = exp((double)x[i] - top);
+		else
+			y[i] = (double)x[i] / (1 + exp(-(double)x[i])) * (double)b[i];
+	}
+	for (uint32_t i = 0; i < n && t->c->kernel == ROW_SOFTMAX; i++)
+		y[i] /= total;
+}
+
+/* Sums of n squares or exponentials err by a few ulp; ex2.approx and rsqrt.approx by two more. */
+static void compare(const rows_test *t, row_report *r)
+{
+	double *y = malloc(t->c->n * sizeof *y);
+
+	r->elements = t->count;
+	for (uint32_t row = 0; y && row < t->c->rows; row++) {
+		uint64_t at = (uint64_t)row * t->c->n;
+		reference(t, t->in[0] + at, t->in[1] ? t->in[1] + at : NULL, y);
+		for (uint32_t i = 0; i < t->c->n; i++) {
+			double allowed = 4e-6 * fabs(y[i]) + 1e-12, error = fabs((double)t->out[at + i] - y[i]);
+			if (!(error <= allowed))
+				r->wrong++;
+			else if (error / allowed > r->worst)
+				r->worst = error / allowed;
+		}
+	}
+	if (!y)
+		r->wrong = r->elements;
+	free(y);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+	return (x > y) - (x < y);
+}
+
+static bool measure(const rows_test *t, cptx_launch *launch[SETS], row_report *r, cptx_error *err)
+{
+	enum { RUNS = 60 };
+	float times[64];
+	unsigned n = t->c->bursts > 64 ? 64 : t->c->bursts;
+	cptx_event *start = cptx_event_new(t->dev, err), *end = cptx_event_new(t->dev, err);
+
+	for (unsigned i = 0; i < n && err->code == CPTX_OK; i++) {
+		for (int j = 0; j < SETS; j++)
+			cptx_launch_run(launch[j], NULL, err);
+		cptx_event_record(start, NULL, err);
+		for (int j = 0; j < RUNS; j++)
+			cptx_launch_run(launch[j % SETS], NULL, err);
+		cptx_event_record(end, NULL, err);
+		cptx_event_synchronize(end, err);
+		cptx_event_elapsed(start, end, &times[i], err);
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	if (n && err->code == CPTX_OK) {
+		qsort(times, n, sizeof *times, by_value);
+		r->ms = (double)times[n / 2] / RUNS;
+		r->gbps = (double)t->bytes * (t->c->kernel == ROW_SWIGLU ? 3 : 2) / r->ms * 1e-6;
+	}
+	cptx_event_destroy(start);
+	cptx_event_destroy(end);
+	return err->code == CPTX_OK;
+}
+
+static bool run(rows_test *t, row_report *r, cptx_error *err)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_launch *launch[SETS] = { NULL };
+
+	build(m, t->c);
+	cptx_program *p = cptx_device_load(t->dev, m, NULL, err);
+	bool ok = p != NULL;
+	for (int s = 0; ok && s < SETS; s++)
+		ok = (launch[s] = launch_for(t, p, s, err)) != NULL;
+	ok = ok && cptx_launch_resources(launch[0], &r->resources, err) && cptx_launch_run(launch[0], NULL, err) &&
+	     cptx_mem_read(t->dev, t->out, t->dev_out[0], t->bytes, err);
+	if (ok)
+		compare(t, r);
+	if (ok && t->c->bursts && !r->wrong)
+		ok = measure(t, launch, r, err);
+	for (int s = 0; s < SETS; s++)
+		cptx_launch_destroy(launch[s]);
+	cptx_program_destroy(p);
+	cptx_module_destroy(m);
+	return ok;
+}
+
+bool row_check(cptx_device *dev, const row_case *c, row_report *r, cptx_error *err)
+{
+	rows_test t = { .dev = dev, .c = c, .count = (uint64_t)c->rows * c->n };
+
+	*r = (row_report){ 0 };
+	*err = (cptx_error){ 0 };
+	t.bytes = t.count * 4;
+	bool ok = prepare(&t, err) && run(&t, r, err);
+	release(&t);
+	return ok;
+}
+
+int row_main(const row_case *c)
+{
+	cptx_error err = { 0 };
+	row_report r;
+	cptx_device *dev = cptx_device_open("cuda", &err);
+
+	if (!dev) {
+		fprintf(stderr, "%s\nNo GPU: here is the PTX.\n", err.text);
+		cptx_module *m = cptx_module_new(NULL);
+		build(m, c);
+		return show(m, "sm_90a");
+	}
+	bool ok = row_check(dev, c, &r, &err);
+	if (!ok)
+		fprintf(stderr, "%s\n", err.text);
+	else if (r.wrong)
+		fprintf(stderr, "%s: %llu of %llu elements are wrong\n", row_name(c->kernel), (unsigned long long)r.wrong, (unsigned long long)r.elements);
+	else
+		printf("%s %u x %u: all elements right, %.2f us, %.0f GB/s\n", row_name(c->kernel), c->rows, c->n, r.ms * 1e3, r.gbps);
+	cptx_device_close(dev);
+	return !ok || r.wrong;
+}

@@ -1,0 +1,28 @@
+/* Runs a row kernel on a device, compares every element with the host's result, and times it. */
+#ifndef EXAMPLES_CHECK_H
+#define EXAMPLES_CHECK_H
+
+#include <cptx/device.h>
+
+enum row_kernel { ROW_RMS_NORM, ROW_SOFTMAX, ROW_SWIGLU };
+
+typedef struct row_case {
+	enum row_kernel kernel;
+	uint32_t rows, n;      /* n floats in a row, a multiple of 4 */
+	uint32_t threads, unroll;
+	unsigned bursts;       /* timed bursts; 0: none */
+} row_case;
+
+typedef struct row_report {
+	uint64_t elements, wrong;
+	double worst;          /* largest error as a part of the tolerance */
+	double ms, gbps;       /* median; bytes read once plus bytes written */
+	cptx_resources resources;
+} row_report;
+
+const char *row_name(enum row_kernel kernel);
+bool row_check(cptx_device *dev, const row_case *c, row_report *r, cptx_error *err);
+/* What an example's main does: check and time the case on the GPU; without one, print the PTX. */
+int row_main(const row_case *c);
+
+#endif
