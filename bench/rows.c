@@ -1,5 +1,5 @@
 /* Bandwidth of the row kernels, for several thread counts.  With arguments: ROWS N. */
-#include "check.h"
+#include "row_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -33,7 +33,7 @@ cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads)
 }
 
 #ifndef EXAMPLES_NO_MAIN
-#include "check.h"
+#include "row_run.h"
 
 int main(void)
 {

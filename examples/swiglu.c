@@ -26,7 +26,7 @@ cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll)
 }
 
 #ifndef EXAMPLES_NO_MAIN
-#include "check.h"
+#include "row_run.h"
 
 int main(void)
 {

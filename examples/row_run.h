@@ -1,6 +1,6 @@
 /* Runs a row kernel on a device, compares every element with the host's result, and times it. */
-#ifndef EXAMPLES_CHECK_H
-#define EXAMPLES_CHECK_H
+#ifndef EXAMPLES_ROW_RUN_H
+#define EXAMPLES_ROW_RUN_H
 
 #include <cptx/device.h>
 

@@ -1,4 +1,4 @@
-#include "check.h"
+#include "row_run.h"
 #include "examples.h"
 #include "show.h"
 
