@@ -151,11 +151,11 @@ static int intern_avail(const char *at, char *s)
 	return navail++;
 }
 
-/* Lowest version (times ten) of availability `s` on a target; 0 if it is not there. */
-static int avail_on(const char *s, int target)
+/* Lowest version (times ten) of availability `s`, up to a `;`, on a target; 0 if it is not there. */
+static int avail_part(const char *s, int target)
 {
 	int ptx = 10, on = 0, named = 0;
-	for (const char *p = s; *p;) {
+	for (const char *p = s; *p && *p != ';';) {
 		int major, minor, number, n = 0;
 		char suffix = ' ';
 		if (sscanf(p, "PTX %d.%d%n", &major, &minor, &n) == 2 && n) {
@@ -182,6 +182,20 @@ static int avail_on(const char *s, int target)
 	if (named && !on)
 		return 0;
 	return ptx > targets[target].ptx ? ptx : targets[target].ptx;
+}
+
+static int avail_on(const char *s, int target)
+{
+	int lowest = 0;
+	for (;;) {
+		int v = avail_part(s, target);
+		if (v && (!lowest || v < lowest))
+			lowest = v;
+		s = strchr(s, ';');
+		if (!s)
+			return lowest;
+		s += 1 + strspn(s + 1, " ");
+	}
 }
 
 /* ---- reading a form ---- */

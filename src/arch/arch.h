@@ -114,10 +114,23 @@ typedef struct arch_match {
 } arch_match;
 
 /*
- * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
- * given.  False if none fits; arch_why then tells, form by form.
+ * The last match of some instructions.  Kernels repeat a call with other registers over and over; what was found for the
+ * same modifiers and kinds of operands holds again, and only constants must be looked at.
  */
-bool arch_match_op(unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out);
+enum { ARCH_MEMO = 16 };
+typedef struct arch_memo {
+	struct {
+		uint64_t key[3 + ARCH_SLOTS];
+		uint16_t mods[ARCH_FIELDS], op /* + 1; 0: empty */;
+		arch_match m;
+	} at[ARCH_MEMO];
+} arch_memo;
+
+/*
+ * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
+ * given.  False if none fits; arch_why then tells, form by form.  The memo begins zeroed.
+ */
+bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out);
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, buf *why);
 /* The same for one form that text already chose; mod[] holds its groups.  why may be NULL. */
 bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, arch_match *out, buf *why);

@@ -204,7 +204,7 @@ static bool type_fits(unsigned want, unsigned have, bool wider)
 	if (want == CPTX_PRED || have == CPTX_PRED)
 		return false;
 	if (w.bits != h.bits)
-		return wider && h.bits > w.bits && (is_int(h) || h.cls == 'B') && (is_int(w) || w.cls == 'B');
+		return wider && h.bits > w.bits && h.bits <= 64 && (is_int(h) || h.cls == 'B') && (is_int(w) || w.cls == 'B');
 	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h)) || (w.cls == 'X' && w.bits == 8);
 }
 
@@ -226,7 +226,7 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 
 	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED || o->brace)
 		return WHY("%s must be a register", name);
-	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32))
+	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32) || t.bits > 64)
 		return WHY("%s is .%s: no constants of that type, move the bits to a register first", name, type_name(want));
 	if (t.cls == 'F' && v->kind == CPTX_VAL_INT) {
 		v->kind = CPTX_VAL_FLOAT;
@@ -255,12 +255,12 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 	const char *name = slot_name(f, o);
 
 	if (v->kind == CPTX_VAL_INT)
-		return true;
+		return space == CPTX_LOCAL || WHY("%s: only .local memory has constant addresses", name);
 	if (v->kind == CPTX_VAL_SYM) {
 		bool same = v->space == space || (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
 		return same || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name, space ? arch_mods[space].name : "generic");
 	}
-	if (v->kind != CPTX_VAL_REG || v->count != 1)
+	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated)
 		return WHY("%s is not an address (a register or a variable)", name);
 	arch_type t = arch_types[v->type];
 	if (!(is_int(t) || t.cls == 'B') || !(t.bits == 64 || (window && t.bits == 32)))
@@ -318,12 +318,15 @@ static bool match_register(const arch_form *f, const arch_operand *o, arch_match
 		return true;
 	}
 	if (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT)
-		return match_constant(f, o, want, v, why);
+		return count == 1 ? match_constant(f, o, want, v, why) : WHY("%s must be %u registers", name, count);
 	if (v->kind == CPTX_VAL_SREG || v->kind == CPTX_VAL_SYM) {
 		if (!(o->flags & OPERAND_SYMBOL))
 			return WHY("%s is %s; cptx_mov it to a register first", name, v->kind == CPTX_VAL_SYM ? "a variable's address" : "a special register");
+		if (arch_types[want].cls == 'F' || arch_types[want].cls == 'P')
+			return WHY("%s is an integer, not .%s", name, type_name(want));
 		if (v->kind == CPTX_VAL_SYM)
-			return arch_types[want].bits >= 32 || WHY("%s: an address has 32 or 64 bits", name);
+			return arch_types[want].bits == 64 || (arch_types[want].bits == 32 && v->space != CPTX_GLOBAL) ||
+			       WHY("%s: an address has 64 bits; 32 do outside of global memory", name);
 	} else if (!is_register(v)) {
 		return WHY("%s is %s", name, v->kind == CPTX_VAL_NONE ? "missing" : "not a register or constant");
 	}
@@ -395,13 +398,69 @@ bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, 
 	return match(form, &(request){ vals, mods, true }, out, why);
 }
 
-bool arch_match_op(unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out)
+/* All of a value that the choice of a form depends on, constants apart: everything but its number and owner. */
+static uint64_t value_key(const cptx_val *v)
 {
-	const request q = { vals, mods, false };
+	uint64_t offset = v->kind == CPTX_VAL_REG && v->u.i;
+	return v->kind | (uint64_t)v->type << 8 | (uint64_t)v->negated << 16 | (uint64_t)v->space << 24 | (uint64_t)v->count << 32 | offset << 48;
+}
 
-	for (unsigned i = 0; i < arch_ops[op].nform; i++)
-		if (match(arch_ops[op].form + i, &q, out, NULL))
+/* The remembered match with these values in it; false if a constant does not fit. */
+static bool recall(const arch_match *known, const request *q, arch_match *m)
+{
+	const arch_form *f = &arch_forms[known->form];
+	static const uint8_t kept[ARCH_GROUPS]; /* of no use to constants */
+
+	m->form = known->form;
+	m->ngroup = known->ngroup;
+	m->noperand = known->noperand;
+	m->dest_type = known->dest_type;
+	m->dest_count = known->dest_count;
+	memcpy(m->mod, known->mod, sizeof m->mod);
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		cptx_val *v = &m->operand[i];
+		*v = *slot_value(q, o);
+		if (v->kind != CPTX_VAL_INT && v->kind != CPTX_VAL_FLOAT)
+			continue;
+		if (o->kind == OPERAND_REG ? !match_register(f, o, m, kept, v, NULL) : o->kind == OPERAND_IMM && !match_immediate(f, o, v, NULL))
+			return false;
+	}
+	return !f->constraint || !arch_constraint_check(f->constraint, m);
+}
+
+static bool has_constant(const cptx_val *vals, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (vals[i].kind == CPTX_VAL_INT || vals[i].kind == CPTX_VAL_FLOAT)
 			return true;
+	return false;
+}
+
+bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out)
+{
+	const arch_op *o = &arch_ops[op];
+	const request q = { vals, mods, false };
+	uint64_t key[3 + ARCH_SLOTS];
+	size_t keys = (3u + o->nslot) * sizeof *key, fields = o->nfield * sizeof *mods;
+
+	for (unsigned i = 0; i < 3u + o->nslot; i++)
+		key[i] = value_key(&vals[i]);
+	unsigned at = op % ARCH_MEMO;
+	if (memo->at[at].op == op + 1 && !memcmp(memo->at[at].key, key, keys) && !memcmp(memo->at[at].mods, mods, fields) &&
+	    recall(&memo->at[at].m, &q, out))
+		return true;
+	for (unsigned i = 0; i < o->nform; i++) {
+		if (!match(o->form + i, &q, out, NULL))
+			continue;
+		if (i && has_constant(vals, 3u + o->nslot)) /* another constant might fit an earlier form */
+			return true;
+		memo->at[at].op = (uint16_t)(op + 1);
+		memcpy(memo->at[at].key, key, keys);
+		memcpy(memo->at[at].mods, mods, fields);
+		memo->at[at].m = *out;
+		return true;
+	}
 	return false;
 }
 

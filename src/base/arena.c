@@ -7,7 +7,7 @@ struct arena_chunk {
 	size_t size;
 };
 
-enum { CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20 };
+enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 1 << 20 }; /* pages that are not touched cost nothing */
 
 static void *heap_libc(void *user, void *old, size_t size)
 {

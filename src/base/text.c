@@ -57,16 +57,27 @@ void buf_printf(buf *b, const char *format, ...)
 	va_end(again);
 }
 
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
+                            "616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
 char *text_u64(char *p, uint64_t v)
 {
 	char tmp[20];
-	int n = 0;
-	do
-		tmp[n++] = (char)('0' + v % 10);
-	while (v /= 10);
-	while (n)
-		*p++ = tmp[--n];
-	return p;
+	int n = sizeof tmp;
+
+	if (v < 10) { /* most numbers are register numbers */
+		*p = (char)('0' + v);
+		return p + 1;
+	}
+	while (v >= 10) {
+		n -= 2;
+		memcpy(tmp + n, pairs + v % 100 * 2, 2);
+		v /= 100;
+	}
+	if (v)
+		tmp[--n] = (char)('0' + v);
+	memcpy(p, tmp + n, sizeof tmp - (size_t)n);
+	return p + sizeof tmp - n;
 }
 
 unsigned text_distance(const char *a, const char *b)

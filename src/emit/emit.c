@@ -16,6 +16,20 @@ struct cptx_ptx {
 	buf text, map, files; /* map: line_entry; files: the names, each with its NUL */
 };
 
+/* A register's name, ready to be copied: most of the text is register names. */
+typedef struct reg_name {
+	char text[15];
+	uint8_t len;
+} reg_name;
+
+/* A spelling that the target is known to have: form, modifiers and text. */
+enum { SPELLINGS = 64, OPCODE_MOST = 256 };
+typedef struct spelling {
+	uint16_t form /* + 1; 0: empty */, mods[ARCH_GROUPS];
+	uint8_t len;
+	char text[OPCODE_MOST - 1];
+} spelling;
+
 typedef struct emitter {
 	const cptx_module *m;
 	const cptx_kernel *k;
@@ -24,8 +38,11 @@ typedef struct emitter {
 	const cptx_emit_opt *opt;
 	unsigned target, version;
 	uint32_t line; /* that is written next, from 1 */
-	uint16_t file;
-	uint32_t user_line; /* last .loc */
+	uint16_t file, loc_file;
+	uint32_t user_line, loc_line; /* of the last item, of the last .loc */
+	reg_name *names;    /* of the body's registers */
+	size_t names_cap;
+	spelling known[SPELLINGS];
 } emitter;
 
 /* ---- what the target has ---- */
@@ -77,31 +94,56 @@ static char *put_opcode(char *p, const ir_item *it)
 	return p + f->ntail;
 }
 
-enum { OPCODE_MOST = 512 };
-
-static bool check_available(emitter *e, const ir_item *it)
+static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const uint16_t *mods = ir_mods(it);
-	const cptx_val *v = ir_operands(it);
-	char what[OPCODE_MOST];
+	char which[80];
 
-	if (!need(e, f->avail)) {
-		*put_opcode(what, it) = 0;
-		return lacks(e, item_site(e, it), what, "", f->avail, arch_ops[f->op].instead);
-	}
 	for (unsigned i = 0; i < f->ngroup; i++) {
 		const arch_group *g = &arch_groups[f->group + i];
 		for (unsigned a = 0; g->has_avail && mods[i] && a < g->nalt; a++) {
 			const arch_alt *alt = &arch_alts[g->alt + a];
 			if (alt->mod != mods[i] || !alt->avail || need(e, alt->avail))
 				continue;
-			snprintf(what, sizeof what, " (.%s)", arch_mods[mods[i]].name);
-			char opcode[OPCODE_MOST];
-			*put_opcode(opcode, it) = 0;
-			return lacks(e, item_site(e, it), opcode, what, alt->avail, arch_ops[f->op].instead);
+			snprintf(which, sizeof which, " (.%s)", arch_mods[mods[i]].name);
+			return lacks(e, item_site(e, it), opcode, which, alt->avail, arch_ops[f->op].instead);
 		}
 	}
+	return true;
+}
+
+/* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
+static const spelling *spell(emitter *e, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const uint16_t *mods = ir_mods(it);
+	unsigned hash = it->form;
+	char opcode[OPCODE_MOST];
+
+	for (unsigned i = 0; i < it->nmod; i++)
+		hash = hash * 31 + mods[i];
+	spelling *s = &e->known[(hash ^ hash >> 8) % SPELLINGS];
+	if (s->form == it->form + 1 && !memcmp(s->mods, mods, it->nmod * sizeof *mods))
+		return s;
+	*put_opcode(opcode, it) = 0;
+	if (!need(e, f->avail)) {
+		lacks(e, item_site(e, it), opcode, "", f->avail, arch_ops[f->op].instead);
+		return NULL;
+	}
+	if (!check_modifiers(e, it, opcode))
+		return NULL;
+	s->form = (uint16_t)(it->form + 1);
+	memcpy(s->mods, mods, it->nmod * sizeof *mods);
+	s->len = (uint8_t)strlen(opcode);
+	memcpy(s->text, opcode, s->len);
+	return s;
+}
+
+static bool check_sregs(emitter *e, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+
 	for (unsigned i = 0; i < it->noperand; i++)
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail))
 			return lacks(e, item_site(e, it), arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
@@ -131,15 +173,28 @@ static char *put_hex(char *p, uint64_t v, int digits)
 	return p;
 }
 
-static char *put_reg(const cptx_kernel *k, char *p, uint32_t id)
+static char *put_reg(const emitter *e, char *p, uint32_t id)
 {
-	const ir_reg *r = &k->reg[id];
-	const char *s = ir_classes[r->cls].prefix;
-	*p++ = *s++;
-	*p++ = *s++;
-	if (*s)
-		*p++ = *s;
-	return text_u64(p, r->number);
+	memcpy(p, e->names[id].text, sizeof e->names[id].text); /* all of it: faster than its length */
+	return p + e->names[id].len;
+}
+
+static bool name_registers(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	if (k->nreg > e->names_cap) {
+		reg_name *names = heap_realloc(&e->out->hook, e->names, k->nreg * sizeof *names);
+		if (!names)
+			return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+		e->names = names;
+		e->names_cap = k->nreg;
+	}
+	for (size_t i = 0; i < k->nreg; i++) {
+		char *p = put_str(e->names[i].text, ir_classes[k->reg[i].cls].prefix);
+		e->names[i].len = (uint8_t)(text_u64(p, k->reg[i].number) - e->names[i].text);
+	}
+	return true;
 }
 
 static char *put_float(char *p, const cptx_val *v)
@@ -158,13 +213,13 @@ static char *put_float(char *p, const cptx_val *v)
 	return put_hex(p, bits, 8);
 }
 
-static char *put_vector(const cptx_kernel *k, char *p, const cptx_val *v)
+static char *put_vector(const emitter *e, char *p, const cptx_val *v)
 {
 	*p++ = '{';
 	for (uint32_t i = 0; i < v->count; i++) {
 		if (i)
 			*p++ = ',', *p++ = ' ';
-		p = put_reg(k, p, v->kind == CPTX_VAL_VEC ? k->vec[v->id + i].id : v->id + i);
+		p = put_reg(e, p, v->kind == CPTX_VAL_VEC ? e->k->vec[v->id + i].id : v->id + i);
 	}
 	*p++ = '}';
 	return p;
@@ -184,19 +239,19 @@ static char *put_offset(char *p, int64_t offset)
 	return p;
 }
 
-static char *put_operand(const cptx_kernel *k, char *p, const cptx_val *v, bool brace)
+static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brace)
 {
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
 		if (v->negated)
 			*p++ = '!';
 		if (v->count > 1 || brace)
-			return put_vector(k, p, v);
-		return put_offset(put_reg(k, p, v->id), v->u.i);
-	case CPTX_VAL_VEC: return v->count > 1 || brace ? put_vector(k, p, v) : put_reg(k, p, k->vec[v->id].id);
+			return put_vector(e, p, v);
+		return put_offset(put_reg(e, p, v->id), v->u.i);
+	case CPTX_VAL_VEC: return v->count > 1 || brace ? put_vector(e, p, v) : put_reg(e, p, e->k->vec[v->id].id);
 	case CPTX_VAL_INT: return put_i64(p, v->u.i);
 	case CPTX_VAL_FLOAT: return put_float(p, v);
-	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(k, v)), v->u.i);
+	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->u.i);
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
 	case CPTX_VAL_LABEL: return text_u64(put_str(p, "$L"), v->id);
 	case CPTX_VAL_FUNC:
@@ -212,7 +267,7 @@ static size_t item_most(const cptx_kernel *k, const ir_item *it)
 	size_t n = OPCODE_MOST + 64;
 
 	for (unsigned i = 0; i < it->noperand; i++) {
-		n += 64 + v[i].count * 16u;
+		n += 64 + v[i].count * 20u;
 		if (v[i].kind == CPTX_VAL_SYM)
 			n += strlen(symbol_name(k, &v[i]));
 	}
@@ -229,30 +284,34 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 	*p++ = '@';
 	if (it->guard_negated)
 		*p++ = '!';
-	p = put_reg(e->k, p, it->guard - 1);
+	p = put_reg(e, p, it->guard - 1);
 	*p++ = ' ';
 	return p;
 }
 
-static void emit_insn(emitter *e, const ir_item *it)
+static bool emit_insn(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const arch_operand *o = &arch_operands[f->operand];
 	const cptx_val *v = ir_operands(it);
 	buf *b = &e->out->text;
+	const spelling *opcode = spell(e, it);
 
+	if (!opcode || !check_sregs(e, it))
+		return false;
 	if (!buf_reserve(b, item_most(e->k, it)))
-		return;
+		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	char *p = b->p + b->n, *start = put_guard(e, p, it);
 	if (f->op == CPTX_OP_RET && e->k->ret.kind) { /* a function's result leaves through parameter space */
 		start = put_str(start, "st.param.");
 		start = put_str(start, ir_classes[e->k->reg[e->k->ret.id].cls].type);
 		start = put_str(start, " [func_result], ");
-		start = put_str(put_reg(e->k, start, e->k->ret.id), ";\n");
+		start = put_str(put_reg(e, start, e->k->ret.id), ";\n");
 		start = put_guard(e, start, it);
 		e->line++;
 	}
-	p = put_opcode(start, it);
+	memcpy(start, opcode->text, opcode->len);
+	p = start + opcode->len;
 	for (unsigned i = 0, n = 0; i < it->noperand; i++, o++) {
 		if (v[i].kind == CPTX_VAL_NONE)
 			continue;
@@ -266,7 +325,7 @@ static void emit_insn(emitter *e, const ir_item *it)
 		}
 		if (o->kind == OPERAND_ADDR)
 			*p++ = '[';
-		p = put_operand(e->k, p, &v[i], o->brace);
+		p = put_operand(e, p, &v[i], o->brace);
 		if (o->kind == OPERAND_ADDR)
 			*p++ = ']';
 	}
@@ -274,6 +333,7 @@ static void emit_insn(emitter *e, const ir_item *it)
 	*p++ = '\n';
 	b->n = (size_t)(p - b->p);
 	e->line++;
+	return true;
 }
 
 static void put_line(emitter *e, const char *format, ...) CPTX_PRINTF_(2, 3);
@@ -291,7 +351,7 @@ static void put_line(emitter *e, const char *format, ...)
 
 static const char *reg_text(const emitter *e, uint32_t id, char text[16])
 {
-	*put_reg(e->k, text, id) = 0;
+	*put_reg(e, text, id) = 0;
 	return text;
 }
 
@@ -323,11 +383,16 @@ static void emit_call(emitter *e, const ir_item *it)
 
 static void map_line(emitter *e, const ir_item *it)
 {
-	if (it->file != e->file || it->line != e->user_line) {
+	bool moved = it->file != e->file || it->line != e->user_line;
+
+	if (e->opt->lines && it->file && it->kind != ITEM_COMMENT && (it->file != e->loc_file || it->line != e->loc_line)) {
+		e->loc_file = it->file;
+		e->loc_line = it->line;
+		put_line(e, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
+	}
+	if (moved) {
 		e->file = it->file;
 		e->user_line = it->line;
-		if (e->opt->lines && it->file && it->kind != ITEM_COMMENT)
-			put_line(e, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
 		line_entry entry = { e->line, it->line, it->file };
 		buf_put(&e->out->map, (const char *)&entry, sizeof entry);
 	}
@@ -345,10 +410,7 @@ static bool emit_item(emitter *e, const ir_item *it)
 	map_line(e, it);
 	switch ((enum ir_item_kind)it->kind) {
 	case ITEM_INSN:
-		if (!check_available(e, it))
-			return false;
-		emit_insn(e, it);
-		break;
+		return emit_insn(e, it);
 	case ITEM_PRAGMA:
 	case ITEM_COMMENT:
 		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\t.pragma \"" : "\t// ");
@@ -398,6 +460,14 @@ static bool emit_bounds(emitter *e)
 		put_line(e, ".minnctapersm %u\n", o->min_ctas);
 	if (o->max_regs)
 		put_line(e, ".maxnreg %u\n", o->max_regs);
+	const uint32_t *block = o->block[0] ? o->block : o->max_block;
+	uint32_t threads = block[0] * block[1] * block[2];
+	if (o->min_ctas > t->ctas_per_sm || o->min_ctas * threads > t->threads_per_sm) /* ptxas would ignore it */
+		return error_set(e->err, CPTX_E_LIMIT, e->k->at,
+		                 "kernel %s: launch bounds: %u CTAs of %u threads; a multiprocessor of %s holds at most %u threads and %u CTAs", e->k->name,
+		                 o->min_ctas, threads, t->name, t->threads_per_sm, t->ctas_per_sm);
+	if (e->k->param_bytes > 4352)
+		e->version = MAX(e->version, 81u);
 	if (!o->cluster[0] && !o->max_cluster_rank)
 		return true;
 	if (!t->cluster)
@@ -429,6 +499,8 @@ static void emit_declarations(emitter *e)
 {
 	const cptx_kernel *k = e->k;
 
+	if (k->class_count[CLASS_B128])
+		e->version = MAX(e->version, 83u);
 	for (unsigned c = 0; c < CLASS_COUNT; c++)
 		if (k->class_count[c])
 			put_line(e, "\t.reg .%s %s<%u>;\n", ir_classes[c].type, ir_classes[c].prefix, k->class_count[c] + 1);
@@ -464,7 +536,8 @@ static bool emit_body(emitter *e, const cptx_kernel *k)
 	e->k = k;
 	e->file = 0;
 	e->user_line = 0;
-	if (!check_smem(e))
+	e->loc_file = 0;
+	if (!check_smem(e) || !name_registers(e))
 		return false;
 	emit_signature(e);
 	if (!emit_bounds(e))
@@ -582,8 +655,11 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 	buf_init(&out->text, &out->hook);
 	buf_init(&out->map, &out->hook);
 	buf_init(&out->files, &out->hook);
-	emitter e = { m, NULL, out, err, opt ? opt : &defaults, arch_target_index(t), t->ptx, 1, 0, 0 };
-	if (!emit_module(&e)) {
+	emitter e = { .m = m, .out = out, .err = err, .opt = opt ? opt : &defaults, .target = arch_target_index(t), .version = t->ptx, .line = 1 };
+	bool ok = emit_module(&e);
+	if (e.names)
+		heap_realloc(&out->hook, e.names, 0);
+	if (!ok) {
 		if (err->code == CPTX_OK)
 			error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 		cptx_ptx_destroy(out);

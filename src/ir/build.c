@@ -3,19 +3,38 @@
 
 #include <stdio.h>
 
+void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms)
+{
+	enum { AROUND = 128 }; /* "kernel name: ", how many more */
+	size_t used = strlen(head) + strlen(k->name) + (at.file ? strlen(at.file) : 0) + AROUND, left = 0;
+
+	buf_put(forms, "", 1);
+	if (forms->failed) {
+		ir_no_memory(k->m, at);
+		return;
+	}
+	while (forms->n > 1 && forms->n + used > CPTX_ERROR_TEXT) {
+		char *last = strrchr(forms->p, '\n');
+		forms->n = last ? (size_t)(last - forms->p) + 1 : 1;
+		forms->p[forms->n - 1] = 0;
+		left++;
+	}
+	if (left)
+		ir_error(k, CPTX_E_FORM, at, "%s%s\n    and %zu more forms; `cptx insn` lists them", head, forms->p, left);
+	else
+		ir_error(k, CPTX_E_FORM, at, "%s%s", head, forms->p);
+}
+
 /* All forms of the instruction and why each does not fit, as the module's error. */
 static void report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
-	const arch_op *o = &arch_ops[op];
+	char head[128];
 	buf why;
 
+	snprintf(head, sizeof head, "no form of %s fits these operands and modifiers:", arch_ops[op].name);
 	buf_init(&why, &k->m->a.hook);
 	arch_why(op, vals, mods, &why);
-	buf_put(&why, "", 1);
-	if (why.failed)
-		ir_no_memory(k->m, at);
-	else
-		ir_error(k, CPTX_E_FORM, at, "no form of %s fits these operands and modifiers:%s", o->name, why.p);
+	ir_form_error(k, at, head, &why);
 	buf_free(&why);
 }
 
@@ -26,14 +45,14 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 	arch_match m;
 
 	for (unsigned i = 0; i < 3u + o->nslot; i++)
-		if (vals[i].owner && vals[i].owner != k->number) {
+		if (!ir_is_ours(k, &vals[i])) {
 			ir_error(k, CPTX_E_ARG, at, "%s: operand %s belongs to another kernel or function of the module", o->name,
 			         i == 0 ? "into" : i == 1 ? "when" : i == 2 ? "unless" : o->slot[i - 3]);
 			return none;
 		}
 	if (!ir_guard_ok(k, at, &guard, vals[1], vals[2]))
 		return none;
-	if (!arch_match_op(op, vals, mods, &m)) {
+	if (!arch_match_op(&k->m->memo, op, vals, mods, &m)) {
 		report_no_form(k, at, op, vals, mods);
 		return none;
 	}
@@ -96,6 +115,8 @@ cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val i
 
 /* ---- parameters ---- */
 
+enum { MOST_PARAM_BYTES = 32764 }; /* from PTX 8.1 on; PTX manual, "Kernel Function Parameters" */
+
 static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val v)
 {
 	cptx_module *m = k->m;
@@ -105,10 +126,18 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 	for (size_t i = 0; i < k->nparam; i++)
 		if (!strcmp(k->param[i].name, p.name))
 			return ir_error(k, CPTX_E_ARG, at, "it already has a parameter named '%s'", p.name);
+	for (size_t i = 0; i < k->nsym; i++)
+		if (!strcmp(k->sym[i]->name, p.name))
+			return ir_error(k, CPTX_E_ARG, at, "it already has a variable named '%s'", p.name);
+	uint32_t end = (k->param_bytes + p.align - 1) / p.align * p.align + p.size;
+	if (!k->is_func && end > MOST_PARAM_BYTES)
+		return ir_error(k, CPTX_E_LIMIT, at, "parameter '%s' would end at byte %u; a kernel has at most %d bytes of parameters", p.name, end,
+		                MOST_PARAM_BYTES);
 	p.name = arena_strdup(&m->a, p.name);
 	if (!p.name || !arena_push(&m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||
 	    !arena_push(&m->a, &k->param_val, k->nparam, &k->cap_param_val, sizeof *k->param_val))
 		return ir_no_memory(m, at);
+	k->param_bytes = end;
 	k->param_val[k->nparam] = v;
 	k->param[k->nparam++] = p;
 	return true;

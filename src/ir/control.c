@@ -31,7 +31,7 @@ void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label)
 {
 	if (!ir_open(k, at))
 		return;
-	if (label.kind != CPTX_VAL_LABEL || label.owner != k->number) {
+	if (label.kind != CPTX_VAL_LABEL || label.owner != k->number || !ir_is_ours(k, &label)) {
 		ir_error(k, CPTX_E_ARG, at, "cptx_place: that is no label of this kernel");
 		return;
 	}
@@ -150,8 +150,12 @@ int cptx_while_begin_(cptx_kernel *k, cptx_site at)
 
 int cptx_while_test_(cptx_kernel *k, cptx_site at, cptx_val predicate)
 {
-	if (ir_open(k, at) && is_predicate(k, at, predicate, "CPTX_WHILE"))
+	if (!ir_open(k, at) || !is_predicate(k, at, predicate, "CPTX_WHILE"))
+		return 1;
+	if (k->block && k->block->kind == BLOCK_WHILE)
 		branch(k, at, k->block->end, cptx_negated(predicate));
+	else
+		ir_error(k, CPTX_E_STATE, at, "the condition of CPTX_WHILE leaves a block open, or stands in no loop");
 	return 1;
 }
 

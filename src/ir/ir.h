@@ -91,7 +91,7 @@ struct cptx_kernel {
 	size_t nsym, cap_sym;
 	const char **text;       /* of pragmas and comments */
 	size_t ntext, cap_text;
-	uint32_t static_smem, dyn_smem, dyn_align;
+	uint32_t static_smem, dyn_smem, dyn_align, param_bytes;
 	int dyn_sym;             /* its extern array, or -1 */
 	ir_block *block;         /* innermost open one */
 	ir_block *closed_if;     /* the if that an else may follow now */
@@ -102,12 +102,14 @@ enum { MODULE_SYM = 0x40000000 }; /* symbol ids from here on are the module's */
 
 struct cptx_module {
 	arena a;
+	arch_memo memo;
 	cptx_error err;
 	bool frozen;
 	cptx_kernel *first, *last;
 	size_t nkernel;
 	ir_sym **sym;
 	size_t nsym, cap_sym;
+	uint32_t const_bytes;
 	const char **file;       /* of the user's source, by number - 1 */
 	size_t nfile, cap_file;
 	const char *last_file;   /* the user's pointer that file number `last_file_number` was made from */
@@ -125,12 +127,25 @@ bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name
 /* A new item at the end of the body, with room for its operands and modifiers; NULL on failure. */
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod);
 void ir_unlink(cptx_kernel *k, ir_item *it);
+/* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold. */
+void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
 /* Appends the instruction that `m` describes, with a guard (or NONE). */
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots, size_t nslot,
                  const char *fields, ...);
-/* Whether the value was made by this kernel (or belongs to all). */
+/*
+ * Whether the value was made by this kernel (or belongs to all).  One made in another module may carry this kernel's number:
+ * what it names must at least exist here.
+ */
+bool ir_names_ours(const cptx_kernel *k, const cptx_val *v); /* all but registers */
+static inline bool ir_is_ours(const cptx_kernel *k, const cptx_val *v)
+{
+	if (v->owner && v->owner != k->number)
+		return false;
+	return v->kind == CPTX_VAL_REG ? v->id < k->nreg && v->count <= k->nreg - v->id : !v->kind || ir_names_ours(k, v);
+}
+/* The same, with an error. */
 bool ir_owned(cptx_kernel *k, cptx_site at, const cptx_val *v, const char *what);
 bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, cptx_val unless);
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n);

@@ -1,9 +1,10 @@
 /* Items of a body: appending, registers, values and who owns them. */
 #include "ir/ir.h"
 
+/* Declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but .f32 only for some. */
 const ir_class_info ir_classes[CLASS_COUNT] = {
-	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "f32", "%f" },
-	[CLASS_B64] = { "b64", "%rd" },  [CLASS_F64] = { "f64", "%fd" }, [CLASS_B128] = { "b128", "%rq" },
+	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "b32", "%f" },
+	[CLASS_B64] = { "b64", "%rd" },  [CLASS_F64] = { "b64", "%fd" }, [CLASS_B128] = { "b128", "%rq" },
 };
 
 enum ir_class ir_class_of(unsigned type)
@@ -30,11 +31,13 @@ static uint16_t file_number(cptx_module *m, const char *file)
 	while (i < m->nfile && strcmp(m->file[i], file))
 		i++;
 	if (i == m->nfile) {
-		if (i >= UINT16_MAX - 1 || !arena_push(&m->a, &m->file, m->nfile, &m->cap_file, sizeof *m->file))
+		if (i >= UINT16_MAX - 1)
 			return 0;
 		char *copy = arena_strdup(&m->a, file);
-		if (!copy)
+		if (!copy || !arena_push(&m->a, &m->file, m->nfile, &m->cap_file, sizeof *m->file)) {
+			ir_no_memory(m, NOWHERE);
 			return 0;
+		}
 		m->file[m->nfile++] = copy;
 	}
 	m->last_file = file;
@@ -107,9 +110,22 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 
 /* ---- values ---- */
 
+bool ir_names_ours(const cptx_kernel *k, const cptx_val *v)
+{
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_VEC: return v->id < k->nvec && v->count <= k->nvec - v->id;
+	case CPTX_VAL_LABEL: return v->id < k->nlabel;
+	case CPTX_VAL_SYM:
+		if (v->space == CPTX_PARAM)
+			return v->id < k->nparam;
+		return v->id >= MODULE_SYM ? v->id - MODULE_SYM < k->m->nsym : v->id < k->nsym;
+	default: return true;
+	}
+}
+
 bool ir_owned(cptx_kernel *k, cptx_site at, const cptx_val *v, const char *what)
 {
-	if (!v->owner || v->owner == k->number)
+	if (ir_is_ours(k, v))
 		return true;
 	return ir_error(k, CPTX_E_ARG, at, "%s belongs to another kernel or function of the module", what);
 }
@@ -211,8 +227,12 @@ cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n
 	}
 	size_t first = k->nvec;
 	for (size_t i = 0; i < n; i++) {
-		if (regs[i].kind != CPTX_VAL_REG || regs[i].count != 1 || regs[i].u.i) {
+		if (regs[i].kind != CPTX_VAL_REG || regs[i].count != 1 || regs[i].u.i || regs[i].negated) {
 			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is not a single register", i);
+			return v;
+		}
+		if (cptx_type_bits((enum cptx_type)regs[i].type) != cptx_type_bits((enum cptx_type)regs[0].type)) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is .%s; value 0 has another width", i, cptx_type_name((enum cptx_type)regs[i].type));
 			return v;
 		}
 		if (!ir_owned(k, at, &regs[i], "a packed register"))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 enum { MOST_SHARED = 227 * 1024 }; /* of any target; the target's own limit is checked when it is known */
+enum { MOST_CONST = 64 * 1024 };
 
 static bool is_power_of_two(uint32_t v) { return v && !(v & (v - 1)); }
 
@@ -48,11 +49,25 @@ static ir_sym *new_symbol(cptx_module *m, cptx_site at, const char *name, unsign
 	return s;
 }
 
+static bool has_name(const cptx_kernel *k, const char *name)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < k->nsym; i++)
+		found |= !strcmp(k->sym[i]->name, name);
+	for (size_t i = 0; i < k->nparam; i++)
+		found |= !strcmp(k->param[i].name, name);
+	return found;
+}
+
 static bool kernel_symbol(cptx_kernel *k, cptx_site at, ir_sym *s, cptx_val *v)
 {
 	for (size_t i = 0; i < k->nsym; i++)
 		if (!strcmp(k->sym[i]->name, s->name))
 			return ir_error(k, CPTX_E_ARG, at, "it already has a variable named '%s'", s->name);
+	for (size_t i = 0; i < k->nparam; i++)
+		if (!strcmp(k->param[i].name, s->name))
+			return ir_error(k, CPTX_E_ARG, at, "it already has a parameter named '%s'", s->name);
 	if (!arena_push(&k->m->a, &k->sym, k->nsym, &k->cap_sym, sizeof *k->sym))
 		return ir_no_memory(k->m, at);
 	*v = symbol_value(s, (uint32_t)k->nsym, k->number);
@@ -67,9 +82,10 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 
 	if (!ir_open(k, at))
 		return v;
-	if (!name) {
-		snprintf(made, sizeof made, "shared_%zu", k->nsym);
-		name = made;
+	for (size_t i = k->nsym; !name; i++) {
+		snprintf(made, sizeof made, "shared_%zu", i);
+		if (!has_name(k, made))
+			name = made;
 	}
 	ir_sym *s = ir_name_ok(k->m, at, "variable", name) ? new_symbol(k->m, at, name, CPTX_SHARED, type, n, align) : NULL;
 	if (!s || !kernel_symbol(k, at, s, &v))
@@ -132,9 +148,20 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 			error_set(&m->err, CPTX_E_ARG, at, "the module already has a variable named '%s'", name);
 			return none;
 		}
+	for (const cptx_kernel *k = m->first; k; k = k->next)
+		if (!strcmp(k->name, name)) {
+			error_set(&m->err, CPTX_E_ARG, at, "the module already has a %s named '%s'", k->is_func ? "function" : "kernel", name);
+			return none;
+		}
 	ir_sym *s = new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16);
 	if (!s)
 		return none;
+	uint64_t const_end = ((uint64_t)m->const_bytes + s->align - 1) / s->align * s->align + s->size;
+	if (space == CPTX_CONST && const_end > MOST_CONST) {
+		error_set(&m->err, CPTX_E_LIMIT, at, "variable '%s': %llu bytes of constant memory; a module has at most %d", name,
+		          (unsigned long long)const_end, MOST_CONST);
+		return none;
+	}
 	s->exported = opt && opt->export_;
 	if (opt && opt->init && !(s->init = arena_memdup(&m->a, opt->init, s->size))) {
 		ir_no_memory(m, at);
@@ -144,6 +171,8 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 		ir_no_memory(m, at);
 		return none;
 	}
+	if (space == CPTX_CONST)
+		m->const_bytes = (uint32_t)const_end;
 	m->sym[m->nsym++] = s;
 	return symbol_value(s, MODULE_SYM + (uint32_t)m->nsym - 1, 0);
 }

@@ -126,7 +126,8 @@ static bool check_bounds(cptx_kernel *k, cptx_site at)
 			return ir_error(k, CPTX_E_ARG, at, "launch bounds: y and z are given without x");
 		for (int i = 1; i < 3 && dims[0]; i++)
 			dims[i] = dims[i] ? dims[i] : 1;
-		if (n < 2 && (uint64_t)dims[0] * dims[1] * dims[2] > CPTX_THREADS_PER_CTA)
+		uint64_t xy = (uint64_t)dims[0] * dims[1];
+		if (n < 2 && (xy > CPTX_THREADS_PER_CTA || xy * dims[2] > CPTX_THREADS_PER_CTA))
 			return ir_error(k, CPTX_E_LIMIT, at, "launch bounds: %u x %u x %u threads; a CTA has at most %d", dims[0], dims[1], dims[2],
 			                CPTX_THREADS_PER_CTA);
 	}
@@ -144,19 +145,27 @@ static bool check_bounds(cptx_kernel *k, cptx_site at)
 
 cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, const cptx_kernel_opt *opt)
 {
-	cptx_kernel *k = body_begin(m, at, "kernel", name);
+	cptx_kernel draft = { .m = m, .name = name ? name : "(null)" }; /* a failed call leaves the body before open */
 
-	if (!k)
-		return NULL;
 	if (opt)
-		k->opt = *opt;
-	return check_bounds(k, at) ? k : NULL;
+		draft.opt = *opt;
+	if (m && m->err.code == CPTX_OK && !m->frozen && !check_bounds(&draft, at))
+		return NULL;
+	cptx_kernel *k = body_begin(m, at, "kernel", name);
+	if (k)
+		k->opt = draft.opt;
+	return k;
 }
 
 cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, enum cptx_type ret)
 {
-	cptx_kernel *f = body_begin(m, at, "function", name);
+	unsigned bits = cptx_type_bits(ret);
 
+	if (m && ret != CPTX_TYPE_NONE && (bits < 8 || bits > 64)) {
+		error_set(&m->err, CPTX_E_ARG, at, "function %s: a result has 8 to 64 bits; CPTX_TYPE_NONE is for none", name ? name : "(null)");
+		return NULL;
+	}
+	cptx_kernel *f = body_begin(m, at, "function", name);
 	if (!f)
 		return NULL;
 	f->is_func = true;

@@ -131,6 +131,7 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uin
 {
 	if (err)
 		*err = (cptx_error){ 0 };
+	RULE(o && o->bm && o->bn, "no tile shape was given");
 	RULE(m && n && k && m <= INT32_MAX - 1024 && n <= INT32_MAX - 1024, "M = %llu, N = %llu, K = %llu; each must be at least 1, M and N below 2^31",
 	     (unsigned long long)m, (unsigned long long)n, (unsigned long long)k);
 	RULE(k % 8 == 0, "K = %llu is not a multiple of 8: rows of A and B would not be aligned to the 16 bytes of a copy (pad K to %llu)",
@@ -143,6 +144,8 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uin
 
 uint32_t cptx_gemm_grid(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint32_t resident)
 {
+	if (!o || !o->bm || !o->bn)
+		return 0;
 	uint64_t tiles = (m + o->bm - 1) / o->bm * ((n + o->bn - 1) / o->bn);
 	return (uint32_t)MIN(tiles, MAX(resident, 1u));
 }

@@ -2,6 +2,7 @@
 #include "ir/ir.h"
 #include "parse/parse.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_TOKENS = 12 };
@@ -239,12 +240,10 @@ static cptx_val append(reader *r, const char *opcode, size_t n, cptx_val guard)
 	buf_init(&why, &r->k->m->a.hook);
 	bool found = match_forms(r, opcode, n, &m, &why);
 	if (!found) {
-		buf_put(&why, "", 1);
-		if (why.failed)
-			ir_no_memory(r->k->m, r->at);
-		else
-			ir_error(r->k, CPTX_E_FORM, r->at, "cptx_asm: no form is spelled %.*s with these operands%s", (int)MIN(n, (size_t)200), opcode,
-			         *why.p ? why.p : "; `cptx insn` lists the instructions");
+		char head[256];
+		snprintf(head, sizeof head, "cptx_asm: no form is spelled %.*s with these operands%s", (int)MIN(n, (size_t)180), opcode,
+		         why.n ? "" : "; `cptx insn` lists the instructions");
+		ir_form_error(r->k, r->at, head, &why);
 	}
 	buf_free(&why);
 	if (!found || !ir_append_match(r->k, r->at, &m, guard))

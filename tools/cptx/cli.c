@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_OPTIONS = 32, FIRST_LONG = 256, HELP = FIRST_LONG + MOST_OPTIONS };
@@ -122,8 +123,10 @@ bool cli_write(const cli_command *cmd, const char *path, const char *text, size_
 		ok = false;
 	}
 	if (!ok) {
+		struct stat st;
 		cli_failed(cmd, "cannot write '%s': %s", path, strerror(why));
-		remove(path);
+		if (!lstat(path, &st) && S_ISREG(st.st_mode)) /* no device, and no link to one */
+			remove(path);
 	}
 	return ok;
 }

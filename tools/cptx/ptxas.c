@@ -47,7 +47,8 @@ static int spawn(const char *path, const char *target, const char *file, char *o
 	char arch[32];
 	posix_spawn_file_actions_t actions;
 
-	snprintf(arch, sizeof arch, "-arch=%s", target);
+	bool old = !strncmp(target, "sm_101", 6); /* in .target only: ptxas knows the option by the new name */
+	snprintf(arch, sizeof arch, "-arch=%s%s", old ? "sm_110" : target, old ? target + 6 : "");
 	char *argv[] = { (char *)path, arch, "-v", (char *)file, "-o", "/dev/null", NULL };
 	if (pipe(fds))
 		return -1;
