@@ -1,0 +1,172 @@
+#!/bin/sh
+# shellcheck disable=SC2016 # $ and ` in single quotes are meant for awk, sed and grep
+# Checks the source tree itself: tests/house/check.sh [root of the tree].
+# Prints each offence as "file:line: what" and ends with "house: N passed, N failed, N skipped".
+set -eu
+cd "${1:-$(dirname "$0")/../..}"
+passed=0 failed=0 skipped=0
+
+# check WHAT COMMAND...: the command prints one line per offence, and nothing if all is well.
+check() {
+	what=$1
+	shift
+	offences=$("$@") || :
+	if [ -z "$offences" ]; then
+		passed=$((passed + 1))
+		echo "ok    $what"
+	else
+		failed=$((failed + 1))
+		echo "FAIL  $what"
+		printf '%s\n' "$offences" | sed 's/^/    /'
+	fi
+}
+
+# files PATTERN...: the project's files with such names.  Without git, so that a tarball can be checked too.
+files() {
+	names=
+	for pattern; do names="$names ${names:+-o }-name $pattern"; done
+	for place in .ci bench bootstrap docs examples include meson.build meson_options.txt src tests tools README.md; do
+		[ -e $place ] || continue
+		# shellcheck disable=SC2086 # words, and not the shell's own patterns
+		(set -f && find $place -type f \( $names \))
+	done | sort
+}
+
+# lines REGEX FILE-PATTERN...: where it matches, as file:line:text
+lines() {
+	regex=$1
+	shift
+	files "$@" | xargs grep -nE "$regex" /dev/null
+}
+
+# ---- design: who may include whom ----
+
+# base <- arch <- ir <- {emit, parse, layout, check} <- {emu, runtime} <- kernels, inspect <- tools.  A file may include
+# its own folder and those of a lower rank.  A public header belongs to the folder that implements it.
+arrows() {
+	files '*.c' '*.h' '*.def' | grep -E '^(src|include/cptx|tools)/' | xargs awk '
+	BEGIN {
+		n = split("base 0 arch 1 ir 2 emit 3 parse 3 layout 3 check 3 emu 4 runtime 4 kernels 5 inspect 5 tools 6", w, " ")
+		for (i = 1; i < n; i += 2)
+			rank[w[i]] = w[i + 1]
+		n = split("cptx base isa base insn base layout layout device runtime kernels kernels inspect inspect", w, " ")
+		for (i = 1; i < n; i += 2)
+			home["cptx/" w[i] ".h"] = w[i + 1]
+	}
+	FNR == 1 {
+		split(FILENAME, part, "/")
+		from = part[1] == "src" ? part[2] : part[1] == "tools" ? "tools" : home[part[2] "/" part[3]]
+		if (!(from in rank))
+			print FILENAME ":1: the place of this file in the order of folders is not known"
+	}
+	/^[ \t]*#[ \t]*include[ \t]*["<]/ {
+		file = $0
+		sub(/^[^"<]*["<]/, "", file)
+		sub(/[">].*/, "", file)
+		if (file ~ /^cptx\//)
+			to = (file in home) ? home[file] : file
+		else if (split(file, part, "/") == 2 && $0 ~ /"/)
+			to = part[1]
+		else
+			next
+		if (to != from && !(to in rank && rank[to] < rank[from]))
+			print FILENAME ":" FNR ": " from " may not include " file
+	}'
+}
+
+# Kernel generators build with the public calls only (errors come from base); examples know nothing else at all.
+public_only() {
+	lines '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[^"]*/' '*.[ch]' | grep -E '^(src/kernels|examples)/' |
+		grep -vE '^src/kernels/[^:]*:.*"(kernels|base)/' | sed 's/$/   (include <cptx\/...>)/'
+}
+
+no_cuda_headers() {
+	lines '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(cuda|nv|cublas)[^>]*>' '*.[ch]' '*.def' | grep -v '^\(tests\|bench\)/'
+}
+
+# ---- manners ----
+
+# The library never exits, aborts or prints.  Strings and comments do not count.
+library_calls() {
+	files '*.c' '*.h' | grep '^src/' | xargs awk '
+	{
+		if (FNR == 1)
+			inside = 0
+		code = " " $0 " "
+		gsub(/\\"/, "", code)
+		gsub(/"[^"]*"/, "\"\"", code)
+		if (inside) {
+			if (!match(code, /\*\//))
+				next
+			code = " " substr(code, RSTART + 2)
+			inside = 0
+		}
+		gsub(/\/\*([^*]|\*[^\/])*\*\//, " ", code)
+		sub(/\/\/.*/, "", code)
+		if (match(code, /\/\*/)) {
+			code = substr(code, 1, RSTART - 1)
+			inside = 1
+		}
+	}
+	code ~ /[^A-Za-z0-9_](exit|_Exit|_exit|quick_exit|abort|assert|printf|vprintf|puts|putchar|perror)[ \t]*\(/ ||
+	code ~ /[^A-Za-z0-9_](stdout|stderr)[^A-Za-z0-9_]/ { print FILENAME ":" FNR ":" $0 }'
+}
+
+long_files() {
+	for f in $(files '*.c' '*.h' '*.sh' 'meson.build' bootstrap run run-all '*.awk'); do
+		n=$(wc -l <"$f")
+		[ "$n" -le 700 ] || echo "$f:700: $n lines"
+	done
+}
+
+unfinished() { lines '(^|[^A-Za-z0-9_])(TO''DO|FIX''ME|XX''X)([^A-Za-z0-9_]|$)' '*'; }
+
+own_machine() { lines '(^|[^A-Za-z0-9_.])/(home|root|work|Users|mnt)/[A-Za-z0-9_]' '*' | grep -v '^tests/house/'; }
+
+untidy() {
+	blank='[ 	]$'
+	return_character=$(printf '\r')
+	lines "$blank|$return_character" '*.c' '*.h' '*.def' '*.sh' '*.build' '*.awk' bootstrap run run-all |
+		sed 's/^\([^:]*:[0-9]*\):.*/\1: blank at the end of the line/'
+	for f in $(files '*.c' '*.h' '*.def' '*.sh' '*.build' '*.md' '*.awk' bootstrap run run-all); do
+		[ -z "$(tail -c 1 "$f")" ] || echo "$f:$(wc -l <"$f"): no newline at the end"
+	done
+}
+
+# One document has them all: what the code reads is described there, and what is described there is read.
+variables() {
+	document=docs/environment.md
+	[ -f $document ] || { echo "$document:1: missing"; return; }
+	described=$(sed -n 's/^| `\(CPTX_[A-Z_0-9]*\)[`=].*/\1/p' $document)
+	lines 'getenv\("[A-Z_0-9]+"\)|\$\{?CPTX_[A-Z_0-9]+' '*.c' '*.h' '*.sh' bootstrap run run-all | grep -v '^tests/house/' |
+		sed 's/^\([^:]*:[0-9]*\):.*\(getenv("\|${*\)\(CPTX_[A-Z_0-9]*\).*/\1 \3/; t; d' |
+		while read -r place name; do
+			printf '%s\n' "$described" | grep -qx "$name" || echo "$place: $name is not described in $document"
+		done
+	for name in $described; do
+		files '*.c' '*.h' '*.sh' bootstrap run run-all meson.build | xargs grep -qE "[^A-Z_]$name([^A-Z_0-9]|\$)" ||
+			echo "$document:$(grep -n "^| \`$name" $document | cut -d: -f1): nothing reads $name"
+	done
+}
+
+scripts() { # every shell script, by its first line
+	files '*' | xargs grep -lE '^#!/bin/(ba)?sh' | xargs -r shellcheck -f gcc
+}
+
+check "includes point down only" arrows
+check "kernels and examples use the public headers only" public_only
+check "no header of CUDA is needed" no_cuda_headers
+check "the library never exits, aborts or prints" library_calls
+check "no source file is over 700 lines" long_files
+check "nothing is left unfinished" unfinished
+check "no path of somebody's machine" own_machine
+check "lines and files end as they should" untidy
+check "environment variables are described" variables
+if command -v shellcheck >/dev/null 2>&1; then
+	check "shell scripts" scripts
+else
+	skipped=$((skipped + 1))
+	echo "skip  shell scripts: shellcheck is not installed"
+fi
+echo "house: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
