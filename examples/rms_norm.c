@@ -37,6 +37,6 @@ cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads)
 
 int main(void)
 {
-	return row_main(&(row_case){ .kernel = ROW_RMS_NORM, .rows = 2048, .n = 8192, .threads = 512, .unroll = 1, .bursts = 11 });
+	return row_main(&(row_case){ .kernel = ROW_RMS_NORM, .rows = 2048, .n = 8192, .threads = 1024, .unroll = 1, .bursts = 11 });
 }
 #endif
