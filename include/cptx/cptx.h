@@ -65,7 +65,7 @@ typedef struct cptx_site {
 } cptx_site;
 
 #if defined(__GNUC__)
-#define CPTX_LINE_ ((uint32_t)__builtin_LINE())   /* the same in gcc and clang where a call spans lines; __LINE__ is not */
+#define CPTX_LINE_ ((uint32_t)__builtin_LINE())   /* of a call that spans lines: the first with gcc, the last with clang */
 #else
 #define CPTX_LINE_ ((uint32_t)__LINE__)
 #endif
@@ -91,7 +91,7 @@ enum cptx_val_kind {
 	CPTX_VAL_VEC,      /**< registers gathered by cptx_pack */
 	CPTX_VAL_INT,      /**< an integer constant, `i` */
 	CPTX_VAL_FLOAT,    /**< a floating point constant, `f` */
-	CPTX_VAL_SYM,      /**< a variable (shared, global, constant, local) or parameter, plus `i` bytes */
+	CPTX_VAL_SYM,      /**< a variable (shared, global, constant, local) or parameter, plus `offset` bytes */
 	CPTX_VAL_SREG,     /**< special register number `id` */
 	CPTX_VAL_LABEL,    /**< a label */
 	CPTX_VAL_FUNC      /**< a device function */
@@ -105,30 +105,33 @@ typedef struct cptx_val {
 	uint8_t space;     /**< enum cptx_mod of the state space of a variable, else 0 */
 	uint16_t count;    /**< registers in it; 1 but for arrays and vectors */
 	uint16_t owner;    /**< number of its kernel in the module, from 1; 0: constants and module variables */
-	uint32_t id;
 	union {
+		struct {
+			uint32_t id;     /**< of the first register, the variable, label ... */
+			int32_t offset;  /**< bytes, of an address */
+		};
 		int64_t i;
 		double f;
-	} u;
+	};
 } cptx_val;
 
 static inline cptx_val cptx_val_id_(cptx_val v) { return v; }
 static inline cptx_val cptx_val_int_(int64_t i)
 {
 	cptx_val v;
-	v.kind = CPTX_VAL_INT, v.type = 0, v.negated = 0, v.space = 0, v.count = 1, v.owner = 0, v.id = 0, v.u.i = i;
+	v.kind = CPTX_VAL_INT, v.type = 0, v.negated = 0, v.space = 0, v.count = 1, v.owner = 0, v.i = i;
 	return v;
 }
-static inline cptx_val cptx_val_uint_(uint64_t i) /* id 1: the number is unsigned, so its top bit is no sign */
+static inline cptx_val cptx_val_uint_(uint64_t i) /* negated: its top bit is no sign */
 {
 	cptx_val v = cptx_val_int_((int64_t)i);
-	v.id = i > INT64_MAX;
+	v.negated = i > INT64_MAX;
 	return v;
 }
 static inline cptx_val cptx_val_float_(double f)
 {
 	cptx_val v = cptx_val_int_(0);
-	v.kind = CPTX_VAL_FLOAT, v.u.f = f;
+	v.kind = CPTX_VAL_FLOAT, v.f = f;
 	return v;
 }
 
@@ -143,7 +146,7 @@ static inline cptx_val cptx_val_float_(double f)
 CPTX_API cptx_val cptx_elem(cptx_val array, uint32_t i);
 /** Elements first .. first + n - 1 of a register array. */
 CPTX_API cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n);
-/** The address `bytes` behind an address (a register or variable).  Costs no instruction. */
+/** The address `bytes` behind an address (a register or variable), within 2 GiB.  Costs no instruction. */
 CPTX_API cptx_val cptx_offset(cptx_val address, int64_t bytes);
 /** The same registers seen as another type of the same size, f32 bits as b32 for example. */
 CPTX_API cptx_val cptx_as(cptx_val v, enum cptx_type type);

@@ -61,10 +61,10 @@ static const char *check_BARRIER(const arch_match *m)
 {
 	const cptx_val *id = &m->operand[0], *threads = &m->operand[1];
 
-	if (id->kind == CPTX_VAL_INT && (id->u.i < 0 || id->u.i >= CPTX_BARRIERS))
+	if (id->kind == CPTX_VAL_INT && (id->i < 0 || id->i >= CPTX_BARRIERS))
 		return "the barrier is not one of 0 to 15";
 	if (m->noperand > 1 && threads->kind == CPTX_VAL_INT &&
-	    (threads->u.i <= 0 || threads->u.i % CPTX_WARP || threads->u.i > CPTX_THREADS_PER_CTA))
+	    (threads->i <= 0 || threads->i % CPTX_WARP || threads->i > CPTX_THREADS_PER_CTA))
 		return "the thread count is not a multiple of 32 from 32 to 1024";
 	return NULL;
 }
@@ -95,7 +95,7 @@ static const char *check_BITS(const arch_match *m)
 	for (unsigned i = 0; i < m->noperand; i++) {
 		const cptx_val *v = &m->operand[i];
 		bool position = arch_operands[arch_forms[m->form].operand + i].type == CPTX_U32;
-		if (position && v->kind == CPTX_VAL_INT && (v->u.i < 0 || v->u.i > 255))
+		if (position && v->kind == CPTX_VAL_INT && (v->i < 0 || v->i > 255))
 			return "a constant position or length is not in 0 to 255";
 	}
 	return NULL;
@@ -104,7 +104,7 @@ static const char *check_BITS(const arch_match *m)
 static const char *check_COPY(const arch_match *m)
 {
 	const cptx_val *size = &m->operand[2], *from = &m->operand[3];
-	bool fits = from->kind != CPTX_VAL_INT || (from->u.i >= 0 && from->u.i <= size->u.i);
+	bool fits = from->kind != CPTX_VAL_INT || (from->i >= 0 && from->i <= size->i);
 	return fits ? NULL : "src_size is not in 0 to size";
 }
 

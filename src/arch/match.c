@@ -230,7 +230,8 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 		return WHY("%s is .%s: no constants of that type, move the bits to a register first", name, type_name(want));
 	if (t.cls == 'F' && v->kind == CPTX_VAL_INT) {
 		v->kind = CPTX_VAL_FLOAT;
-		v->u.f = v->id ? (double)(uint64_t)v->u.i : (double)v->u.i;
+		v->f = v->negated ? (double)(uint64_t)v->i : (double)v->i;
+		v->negated = 0;
 	}
 	if (v->kind == CPTX_VAL_FLOAT) {
 		if (t.cls != 'F' && !(t.cls == 'B' && t.bits >= 32))
@@ -240,10 +241,10 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	}
 	int64_t low = t.bits == 64 ? INT64_MIN : -((int64_t)1 << (t.bits - 1));
 	int64_t high = t.bits == 64 ? INT64_MAX : ((int64_t)1 << t.bits) - 1;
-	if ((v->id && t.bits != 64) || v->u.i < low || v->u.i > high)
-		return WHY("%s = %lld does not fit .%s", name, (long long)v->u.i, type_name(want));
+	if ((v->negated && t.bits != 64) || v->i < low || v->i > high)
+		return WHY("%s = %lld does not fit .%s", name, (long long)v->i, type_name(want));
 	v->type = (uint8_t)want;
-	v->id = 0;
+	v->negated = 0;
 	return true;
 }
 
@@ -275,10 +276,10 @@ static bool match_immediate(const arch_form *f, const arch_operand *o, const cpt
 
 	if (v->kind != CPTX_VAL_INT)
 		return WHY("%s must be an integer constant", name);
-	if (v->id || v->u.i < o->lo || v->u.i > o->hi || (o->set && !(o->set >> v->u.i & 1))) {
+	if (v->negated || v->i < o->lo || v->i > o->hi || (o->set && !(o->set >> v->i & 1))) {
 		if (!why)
 			return false;
-		buf_printf(why, "%s = %lld is not ", name, (long long)v->u.i);
+		buf_printf(why, "%s = %lld is not ", name, (long long)v->i);
 		if (!o->set)
 			return WHY("in %d to %d", (int)o->lo, (int)o->hi);
 		for (unsigned i = 0, n = 0; i < 64; i++)
@@ -332,7 +333,7 @@ static bool match_register(const arch_form *f, const arch_operand *o, arch_match
 	}
 	if (v->count != count)
 		return WHY("%s has %u register%s, %u needed", name, v->count, v->count == 1 ? "" : "s", count);
-	if (v->kind == CPTX_VAL_REG && v->u.i)
+	if (v->kind == CPTX_VAL_REG && v->offset)
 		return WHY("%s carries an offset, which only an address can", name);
 	if (!type_fits(want, v->type, o->flags & OPERAND_WIDER))
 		return WHY("%s is .%s, not .%s", name, type_name(v->type), type_name(want));
@@ -401,9 +402,15 @@ bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, 
 /* All of a value that the choice of a form depends on, constants apart: everything but its number and owner. */
 static uint64_t value_key(const cptx_val *v)
 {
-	uint64_t offset = v->kind == CPTX_VAL_REG && v->u.i;
-	return v->kind | (uint64_t)v->type << 8 | (uint64_t)v->negated << 16 | (uint64_t)v->space << 24 | (uint64_t)v->count << 32 | offset << 48;
+	cptx_val key = *v;
+	uint64_t word;
+
+	key.owner = v->kind == CPTX_VAL_REG && v->offset;
+	memcpy(&word, &key, sizeof word);
+	return word;
 }
+_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "value_key takes what stands in front of the number");
+_Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
 
 /* The remembered match with these values in it; false if a constant does not fit. */
 static bool recall(const arch_match *known, const request *q, arch_match *m)
@@ -441,23 +448,24 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 {
 	const arch_op *o = &arch_ops[op];
 	const request q = { vals, mods, false };
-	uint64_t key[3 + ARCH_SLOTS];
-	size_t keys = (3u + o->nslot) * sizeof *key, fields = o->nfield * sizeof *mods;
+	unsigned at = op % ARCH_MEMO, n = 3u + o->nslot;
+	uint64_t differs = memo->at[at].op ^ (op + 1);
 
-	for (unsigned i = 0; i < 3u + o->nslot; i++)
-		key[i] = value_key(&vals[i]);
-	unsigned at = op % ARCH_MEMO;
-	if (memo->at[at].op == op + 1 && !memcmp(memo->at[at].key, key, keys) && !memcmp(memo->at[at].mods, mods, fields) &&
-	    recall(&memo->at[at].m, &q, out))
+	for (unsigned i = 0; i < n; i++)
+		differs |= memo->at[at].key[i] ^ value_key(&vals[i]);
+	for (unsigned i = 0; i < o->nfield; i++)
+		differs |= memo->at[at].mods[i] ^ mods[i];
+	if (!differs && recall(&memo->at[at].m, &q, out))
 		return true;
 	for (unsigned i = 0; i < o->nform; i++) {
 		if (!match(o->form + i, &q, out, NULL))
 			continue;
-		if (i && has_constant(vals, 3u + o->nslot)) /* another constant might fit an earlier form */
+		if (i && has_constant(vals, n)) /* another constant might fit an earlier form */
 			return true;
 		memo->at[at].op = (uint16_t)(op + 1);
-		memcpy(memo->at[at].key, key, keys);
-		memcpy(memo->at[at].mods, mods, fields);
+		for (unsigned j = 0; j < n; j++)
+			memo->at[at].key[j] = value_key(&vals[j]);
+		memcpy(memo->at[at].mods, mods, o->nfield * sizeof *mods);
 		memo->at[at].m = *out;
 		return true;
 	}

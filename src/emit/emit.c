@@ -202,11 +202,11 @@ static char *put_float(char *p, const cptx_val *v)
 	*p++ = '0';
 	if (v->type == CPTX_F64) {
 		uint64_t bits;
-		memcpy(&bits, &v->u.f, sizeof bits);
+		memcpy(&bits, &v->f, sizeof bits);
 		*p++ = 'd';
 		return put_hex(p, bits, 16);
 	}
-	float f = (float)v->u.f;
+	float f = (float)v->f;
 	uint32_t bits;
 	memcpy(&bits, &f, sizeof bits);
 	*p++ = 'f';
@@ -247,11 +247,11 @@ static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brac
 			*p++ = '!';
 		if (v->count > 1 || brace)
 			return put_vector(e, p, v);
-		return put_offset(put_reg(e, p, v->id), v->u.i);
+		return put_offset(put_reg(e, p, v->id), v->offset);
 	case CPTX_VAL_VEC: return v->count > 1 || brace ? put_vector(e, p, v) : put_reg(e, p, e->k->vec[v->id].id);
-	case CPTX_VAL_INT: return put_i64(p, v->u.i);
+	case CPTX_VAL_INT: return put_i64(p, v->i);
 	case CPTX_VAL_FLOAT: return put_float(p, v);
-	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->u.i);
+	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
 	case CPTX_VAL_LABEL: return text_u64(put_str(p, "$L"), v->id);
 	case CPTX_VAL_FUNC:
@@ -383,18 +383,16 @@ static void emit_call(emitter *e, const ir_item *it)
 
 static void map_line(emitter *e, const ir_item *it)
 {
-	bool moved = it->file != e->file || it->line != e->user_line;
-
-	if (e->opt->lines && it->file && it->kind != ITEM_COMMENT && (it->file != e->loc_file || it->line != e->loc_line)) {
-		e->loc_file = it->file;
-		e->loc_line = it->line;
-		put_line(e, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
-	}
-	if (moved) {
+	if (it->file != e->file || it->line != e->user_line) {
 		e->file = it->file;
 		e->user_line = it->line;
 		line_entry entry = { e->line, it->line, it->file };
 		buf_put(&e->out->map, (const char *)&entry, sizeof entry);
+	}
+	if (e->opt->lines && it->file && it->kind != ITEM_COMMENT && (it->file != e->loc_file || it->line != e->loc_line)) {
+		e->loc_file = it->file;
+		e->loc_line = it->line;
+		put_line(e, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
 	}
 }
 
@@ -414,7 +412,7 @@ static bool emit_item(emitter *e, const ir_item *it)
 	case ITEM_PRAGMA:
 	case ITEM_COMMENT:
 		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\t.pragma \"" : "\t// ");
-		buf_str(&e->out->text, e->k->text[v[0].u.i]);
+		buf_str(&e->out->text, e->k->text[v[0].i]);
 		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\";\n" : "\n");
 		e->line++;
 		break;
@@ -656,6 +654,8 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 	buf_init(&out->map, &out->hook);
 	buf_init(&out->files, &out->hook);
 	emitter e = { .m = m, .out = out, .err = err, .opt = opt ? opt : &defaults, .target = arch_target_index(t), .version = t->ptx, .line = 1 };
+	buf_reserve(&out->text, cptx_module_size(m) * 64 + 4096); /* about what it takes; it grows if need be */
+	buf_reserve(&out->map, cptx_module_size(m) * sizeof(line_entry) + 256);
 	bool ok = emit_module(&e);
 	if (e.names)
 		heap_realloc(&out->hook, e.names, 0);

@@ -84,6 +84,8 @@ cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, c
 	uint16_t mods[ARCH_FIELDS] = { 0 };
 	va_list ap;
 
+	if (k->m->err.code != CPTX_OK) /* a step of the same call failed before */
+		return (cptx_val){ 0 };
 	if (nslot)
 		memcpy(vals + 3, slots, nslot * sizeof *slots);
 	va_start(ap, fields);
@@ -258,7 +260,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 	for (size_t i = 0; i < n; i++) {
 		if (!ir_owned(k, at, &args[i], "an argument"))
 			return none;
-		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].u.i || ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
+		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].offset || ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
 			ir_error(k, CPTX_E_ARG, at, "function %s: argument %zu (%s) must be a .%s register", f->name, i, f->param[i].name,
 			         cptx_type_name((enum cptx_type)f->param_val[i].type));
 			return none;

@@ -21,8 +21,8 @@ typedef struct ir_item {
 	uint32_t guard;             /* predicate register + 1; 0: unconditional */
 	/*
 	 * Behind it: noperand cptx_val, then nmod uint16_t.
-	 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT: operand 0 with the
-	 * text as u.i = offset in a char pointer (see ir_text).
+	 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT: operand 0 is
+	 * the index of the body's text.
 	 */
 } ir_item;
 

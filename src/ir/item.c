@@ -93,8 +93,12 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 	if (!it)
 		return NULL;
 	it->form = m->form;
-	memcpy(ir_operands(it), m->operand, m->noperand * sizeof(cptx_val));
-	memcpy(ir_mods(it), m->mod, m->ngroup * sizeof(uint16_t));
+	cptx_val *operand = ir_operands(it);
+	uint16_t *mod = ir_mods(it);
+	for (unsigned i = 0; i < m->noperand; i++) /* so few that a loop beats memcpy */
+		operand[i] = m->operand[i];
+	for (unsigned i = 0; i < m->ngroup; i++)
+		mod[i] = m->mod[i];
 	if (guard.kind) {
 		it->guard = guard.id + 1;
 		it->guard_negated = guard.negated;
@@ -196,7 +200,14 @@ cptx_val cptx_offset(cptx_val address, int64_t bytes)
 {
 	if (address.kind != CPTX_VAL_REG && address.kind != CPTX_VAL_SYM && address.kind != CPTX_VAL_INT)
 		return (cptx_val){ 0 };
-	address.u.i += bytes;
+	if (address.kind == CPTX_VAL_INT) {
+		address.i += bytes;
+		return address;
+	}
+	int64_t offset = address.offset + bytes;
+	if (bytes > INT32_MAX || bytes < INT32_MIN || offset > INT32_MAX || offset < INT32_MIN)
+		return (cptx_val){ 0 };
+	address.offset = (int32_t)offset;
 	return address;
 }
 
@@ -227,7 +238,7 @@ cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n
 	}
 	size_t first = k->nvec;
 	for (size_t i = 0; i < n; i++) {
-		if (regs[i].kind != CPTX_VAL_REG || regs[i].count != 1 || regs[i].u.i || regs[i].negated) {
+		if (regs[i].kind != CPTX_VAL_REG || regs[i].count != 1 || regs[i].offset || regs[i].negated) {
 			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is not a single register", i);
 			return v;
 		}

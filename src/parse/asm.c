@@ -2,6 +2,7 @@
 #include "ir/ir.h"
 #include "parse/parse.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,6 +54,7 @@ static bool read_number(reader *r, cptx_val *v)
 {
 	char *end;
 
+	errno = 0;
 	if (take(r, "0f") || take(r, "0F")) {
 		uint32_t bits = (uint32_t)strtoul(r->p, &end, 16);
 		float f;
@@ -70,6 +72,8 @@ static bool read_number(reader *r, cptx_val *v)
 	}
 	if (end == r->p)
 		return bad(r, "expected {}, a number, a special register, [address] or {a, b}");
+	if (errno)
+		return bad(r, "the number has more than 64 bits");
 	r->p = end;
 	if (*r->p == '.')
 		return bad(r, "decimal fractions depend on the locale; pass the number through a {}, or write 0f3F800000");
@@ -120,10 +124,12 @@ static bool read_address(reader *r, cptx_val *v)
 	blanks(r);
 	if (*r->p == '+' || *r->p == '-') {
 		char *end;
-		bool plus = *r->p == '+';
-		if (plus)
-			r->p++;
-		*v = cptx_offset(*v, strtoll(r->p, &end, 0));
+		bool minus = *r->p++ == '-';
+		blanks(r);
+		if (!minus && take(r, "-")) /* "+-8", as it is printed */
+			minus = true;
+		int64_t offset = strtoll(r->p, &end, 0);
+		*v = cptx_offset(*v, minus ? -offset : offset);
 		if (end == r->p)
 			return bad(r, "expected an offset");
 		r->p = end;

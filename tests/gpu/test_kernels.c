@@ -41,7 +41,7 @@ static const struct {
 	{ 64, 64, 32, 2, 2, 4, CPTX_BF16, CPTX_F32, 200, 203, 96 },
 	{ 64, 64, 32, 2, 2, 16, CPTX_F16, CPTX_F16, 63, 65, 8 },
 	{ 64, 64, 32, 1, 2, 3, CPTX_BF16, CPTX_F32, 70, 71, 4096 },
-	{ 96, 192, 32, 2, 2, 4, CPTX_BF16, CPTX_F32, 500, 600, 696 },
+	{ 96, 128, 32, 2, 2, 4, CPTX_BF16, CPTX_F32, 500, 600, 696 },
 	{ 32, 64, 32, 1, 2, 4, CPTX_F16, CPTX_F32, 31, 33, 1024 },
 	/* from here on too much for compute-sanitizer */
 	{ TUNED, CPTX_BF16, CPTX_F32, 1, 4096, 16384 },

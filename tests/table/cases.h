@@ -1,0 +1,91 @@
+/*
+ * Instructions to try: the spellings of a row of insn.def, and operands for them out of a pool of registers, variables and
+ * constants that every kernel of these tests declares in the same way, so that values and their names carry over.
+ */
+#ifndef TABLE_CASES_H
+#define TABLE_CASES_H
+
+#include "arch/arch.h"
+
+enum { OPCODE = 256, LINE = 4096, TRIED_LINE = 4242, MOST_TOKENS = 12 };
+
+/* ---- the pool ---- */
+
+typedef struct pool {
+	cptx_module *m;
+	cptx_kernel *k;
+} pool;
+
+void pool_init(void); /* once, first of all */
+pool pool_make(bool b128);
+/* One register (nth from 0 to 5), or n behind one another, of a type. */
+cptx_val pool_reg(unsigned type, unsigned nth);
+cptx_val pool_vec(unsigned type, unsigned nth, unsigned n);
+/* Any operand, by number; NONE from pool_nvalue on. */
+unsigned pool_nvalue(void);
+cptx_val pool_value(unsigned i);
+cptx_val pool_symbol(unsigned space); /* a variable there; NONE if there is none */
+cptx_val pool_label(void);
+/* Text around lines of instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
+char *pool_file_head(const char *target, unsigned version);
+char *pool_kernel_head(unsigned n, unsigned version);
+/* A value as PTX prints it. */
+char *pool_print(char *p, const cptx_val *v, bool brace, bool wide);
+
+/* ---- spellings ---- */
+
+typedef struct spelling {
+	uint16_t form;
+	uint16_t mod[ARCH_GROUPS];
+} spelling;
+
+/*
+ * The spellings of a form: all of them, or, if they are more than `most`, as many as it takes (at least `most`) to have every
+ * pair of values of two modifiers.  To be freed.
+ */
+spelling *spell_all(unsigned form, unsigned most, unsigned *n);
+void spell(const spelling *s, char text[OPCODE]);
+void spell_line(char *text, const char *opcode);
+
+/* ---- one instruction ---- */
+
+typedef struct token {
+	cptx_val v;
+	bool pipe, address, brace;
+} token;
+
+/* What is tried: an opcode and its operands as text; `vals`, `mods` for the builder call if `structured`. */
+typedef struct trial {
+	char opcode[OPCODE];
+	token tok[MOST_TOKENS];
+	unsigned ntok;
+	unsigned form;
+	bool structured;
+	cptx_val vals[3 + ARCH_SLOTS];
+	uint16_t mods[ARCH_FIELDS];
+} trial;
+
+/* The spelling with the plainest operands: registers of the declared types, optional operands left out. */
+trial trial_of(const spelling *s);
+/* Operand number i of the form replaced (NONE: left out). */
+trial trial_with(const spelling *s, const trial *base, unsigned i, cptx_val v);
+void trial_print(const trial *t, char line[LINE]);
+
+/* What the library makes of a trial on a target: false and the reason, or true, the lowest version and the printed line. */
+typedef struct outcome {
+	bool built, ok;       /* accepted by the builder; and by the target */
+	unsigned version;
+	char line[LINE], why[400];
+} outcome;
+enum path { BY_CALL, BY_TEXT };
+void trial_build(const trial *t, enum path path, const cptx_target *target, outcome *o);
+/* The lowest version on every target, 0 where it is not available; false if it cannot be built. */
+bool trial_versions(const trial *t, enum path path, uint8_t version[ARCH_TARGETS], outcome *o);
+
+/* Numbers below n, the same in every run. */
+typedef struct dice {
+	uint64_t state;
+} dice;
+unsigned roll(dice *d, unsigned n);
+
+#endif

@@ -1,0 +1,342 @@
+#include "judge.h"
+
+#include "cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHUNK = 2000, PER_KERNEL = 250, MOST_PROCESSES = 8, OPTION = 64 };
+
+typedef struct question {
+	const cptx_target *target;
+	unsigned version;
+	char *line;
+	uint32_t at; /* line in the file of the current run, 0: not in it */
+	verdict v;
+	bool asked;  /* takes part in the next run */
+} question;
+
+typedef struct job {
+	unsigned first, n; /* in judge.order */
+	pid_t pid;
+	bool done;
+	unsigned round;
+} job;
+
+struct judge {
+	question *q;
+	unsigned n, cap, *order, runs;
+	job *jobs;
+	unsigned njob;
+	char dir[64];
+};
+
+const char *judge_ptxas(void)
+{
+	static char path[4096];
+	const char *given = getenv("CPTX_PTXAS"), *list = getenv("PATH");
+
+	if (given && !access(given, X_OK))
+		return given;
+	while (list && *list) {
+		size_t n = strcspn(list, ":");
+		snprintf(path, sizeof path, "%.*s/ptxas", (int)n, list);
+		if (n && !access(path, X_OK))
+			return path;
+		list += n + (list[n] == ':');
+	}
+	return access("/usr/local/cuda/bin/ptxas", X_OK) ? NULL : "/usr/local/cuda/bin/ptxas";
+}
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	perror(what);
+	exit(2);
+}
+
+judge *judge_new(void)
+{
+	judge *j = calloc(1, sizeof *j);
+	must(j != NULL, "calloc");
+	strcpy(j->dir, "/tmp/cptx_table_XXXXXX");
+	must(mkdtemp(j->dir) != NULL, "mkdtemp");
+	return j;
+}
+
+void judge_free(judge *j)
+{
+	for (unsigned i = 0; i < j->n; i++)
+		free(j->q[i].line);
+	rmdir(j->dir);
+	free(j->q);
+	free(j->order);
+	free(j->jobs);
+	free(j);
+}
+
+unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line)
+{
+	if (j->n == j->cap) {
+		j->cap = j->cap ? 2 * j->cap : 1024;
+		j->q = realloc(j->q, j->cap * sizeof *j->q);
+		must(j->q != NULL, "realloc");
+	}
+	j->q[j->n] = (question){ .target = target, .version = version, .line = strdup(line), .asked = true };
+	must(j->q[j->n].line != NULL, "strdup");
+	return j->n++;
+}
+
+const verdict *judge_said(const judge *j, unsigned number) { return &j->q[number].v; }
+unsigned judge_runs(const judge *j) { return j->runs; }
+
+/* ---- one run ---- */
+
+static pid_t start(const char *source, const char *messages, const char *target)
+{
+	char arch[OPTION];
+	/* sm_101 is the old name of sm_110, in .target only */
+	bool old = !strncmp(target, "sm_101", 6);
+	snprintf(arch, sizeof arch, "-arch=%s%s", old ? "sm_110" : target, old ? target + 6 : "");
+	fflush(stdout);
+	pid_t pid = fork();
+	must(pid >= 0, "fork");
+	if (pid)
+		return pid;
+	if (!freopen(messages, "w", stderr) || !freopen("/dev/null", "w", stdout))
+		_exit(127);
+	execl(judge_ptxas(), "ptxas", "-O0", "-w", arch, source, "-o", "/dev/null", (char *)NULL);
+	_exit(127);
+}
+
+static void file_names(const judge *j, const job *w, char source[128], char messages[128])
+{
+	unsigned i = (unsigned)(w - j->jobs);
+	snprintf(source, 128, "%s/%u.ptx", j->dir, i);
+	snprintf(messages, 128, "%s/%u.txt", j->dir, i);
+}
+
+static unsigned count_lines(const char *s)
+{
+	unsigned n = 0;
+	for (; *s; s++)
+		n += *s == '\n';
+	return n;
+}
+
+static void begin_round(judge *j, job *w)
+{
+	char source[128], messages[128];
+	const question *head = &j->q[j->order[w->first]];
+	uint32_t line = 1;
+	unsigned in = 0;
+
+	file_names(j, w, source, messages);
+	FILE *f = fopen(source, "w");
+	must(f != NULL, source);
+	char *text = pool_file_head(head->target->name, head->version);
+	fputs(text, f);
+	line += count_lines(text);
+	free(text);
+	for (unsigned i = 0; i < w->n; i++) {
+		question *q = &j->q[j->order[w->first + i]];
+		q->at = 0;
+		if (!q->asked)
+			continue;
+		if (in % PER_KERNEL == 0) {
+			text = pool_kernel_head(in, head->version);
+			fprintf(f, "%s%s", in ? "\tret;\n}\n" : "", text);
+			line += count_lines(text) + (in ? 2 : 0);
+			free(text);
+		}
+		in++;
+		q->at = line++;
+		fprintf(f, "%s\n", q->line);
+	}
+	fputs(in ? "\tret;\n}\n" : "", f);
+	fclose(f);
+	w->done = in == 0;
+	if (w->done)
+		return;
+	j->runs++;
+	w->round++;
+	w->pid = start(source, messages, head->target->name);
+}
+
+static question *question_at(judge *j, const job *w, uint32_t line)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		question *q = &j->q[j->order[w->first + i]];
+		if (q->at == line)
+			return q;
+	}
+	return NULL;
+}
+
+static unsigned read_messages(judge *j, const job *w, const char *path)
+{
+	char text[1024];
+	unsigned found = 0;
+	FILE *f = fopen(path, "r");
+
+	must(f != NULL, path);
+	while (fgets(text, sizeof text, f)) {
+		const char *p = strstr(text, "; error") || strstr(text, "; fatal") ? strstr(text, ", line ") : NULL;
+		question *q = p ? question_at(j, w, (uint32_t)strtoul(p + 7, NULL, 10)) : NULL;
+		if (!q || !q->asked)
+			continue;
+		q->asked = false;
+		q->v.ok = false;
+		p = strchr(p, ';');
+		snprintf(q->v.why, sizeof q->v.why, "%.*s", (int)strcspn(p ? p + 2 : text, "\n"), p ? p + 2 : text);
+		found++;
+	}
+	fclose(f);
+	return found;
+}
+
+static void add_job(judge *j, unsigned first, unsigned n)
+{
+	j->jobs = realloc(j->jobs, (j->njob + 1) * sizeof *j->jobs);
+	must(j->jobs != NULL, "realloc");
+	j->jobs[j->njob++] = (job){ .first = first, .n = n };
+}
+
+/* The run told no line: a crash, or an error of code generation.  Halves the job; a single line is the culprit itself. */
+static void blame(judge *j, unsigned index, const char *path)
+{
+	unsigned first = j->jobs[index].first, n = j->jobs[index].n, in = 0, half = 0;
+	question *last = NULL;
+
+	for (unsigned i = 0; i < n; i++)
+		in += j->q[j->order[first + i]].asked;
+	for (unsigned i = 0, seen = 0; i < n && !half; i++) {
+		question *q = &j->q[j->order[first + i]];
+		seen += q->asked;
+		last = q->asked ? q : last;
+		if (in > 1 && seen == in / 2)
+			half = i + 1;
+	}
+	if (half) { /* the second half becomes a job of its own */
+		j->jobs[index].n = half;
+		add_job(j, first + half, n - half);
+		return;
+	}
+	last->asked = false;
+	FILE *f = fopen(path, "r");
+	if (!f || !fgets(last->v.why, sizeof last->v.why, f))
+		strcpy(last->v.why, "ptxas crashed");
+	if (f)
+		fclose(f);
+}
+
+static void end_round(judge *j, unsigned index, int status)
+{
+	char source[128], messages[128];
+	job *w = &j->jobs[index];
+
+	file_names(j, w, source, messages);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+		for (unsigned i = 0; i < w->n; i++) {
+			question *q = &j->q[j->order[w->first + i]];
+			q->v.ok |= q->asked;
+			q->asked = false;
+		}
+		w->done = true;
+	} else {
+		if (!read_messages(j, w, messages))
+			blame(j, index, messages);
+	}
+	unlink(source);
+	unlink(messages);
+	j->jobs[index].pid = 0;
+}
+
+/* ---- all of them ---- */
+
+static const judge *sorting;
+
+static int by_group(const void *a, const void *b)
+{
+	unsigned i = *(const unsigned *)a, k = *(const unsigned *)b;
+	const question *x = &sorting->q[i], *y = &sorting->q[k];
+	if (x->target != y->target)
+		return x->target < y->target ? -1 : 1;
+	if (x->version != y->version)
+		return x->version < y->version ? -1 : 1;
+	return i < k ? -1 : 1;
+}
+
+static void make_jobs(judge *j)
+{
+	unsigned m = 0;
+
+	j->order = realloc(j->order, (j->n + 1) * sizeof *j->order);
+	must(j->order != NULL, "realloc");
+	for (unsigned i = 0; i < j->n; i++)
+		if (j->q[i].asked)
+			j->order[m++] = i;
+	sorting = j;
+	qsort(j->order, m, sizeof *j->order, by_group);
+	j->njob = 0;
+	for (unsigned i = 0, n; i < m; i += n) {
+		const question *head = &j->q[j->order[i]];
+		for (n = 1; i + n < m && n < CHUNK; n++) {
+			const question *q = &j->q[j->order[i + n]];
+			if (q->target != head->target || q->version != head->version)
+				break;
+		}
+		add_job(j, i, n);
+	}
+}
+
+void judge_run(judge *j)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned most = cores < 1 ? 1 : cores > MOST_PROCESSES ? MOST_PROCESSES : (unsigned)cores, busy = 0;
+
+	make_jobs(j);
+	for (;;) {
+		for (unsigned i = 0; i < j->njob && busy < most; i++)
+			if (!j->jobs[i].done && !j->jobs[i].pid) {
+				begin_round(j, &j->jobs[i]);
+				busy += !j->jobs[i].done;
+			}
+		if (!busy)
+			return;
+		int status;
+		pid_t pid = wait(&status);
+		for (unsigned i = 0; i < j->njob; i++)
+			if (j->jobs[i].pid == pid) {
+				end_round(j, i, status);
+				busy--;
+				break;
+			}
+	}
+}
+
+int judge_file(const char *text, const char *target, char *messages, size_t size)
+{
+	char dir[] = "/tmp/cptx_table_XXXXXX", source[64], out[64];
+	int status;
+
+	must(mkdtemp(dir) != NULL, "mkdtemp");
+	snprintf(source, sizeof source, "%s/file.ptx", dir);
+	snprintf(out, sizeof out, "%s/file.txt", dir);
+	FILE *f = fopen(source, "w");
+	must(f != NULL, source);
+	fputs(text, f);
+	fclose(f);
+	must(waitpid(start(source, out, target), &status, 0) > 0, "waitpid");
+	f = fopen(out, "r");
+	must(f != NULL, out);
+	messages[fread(messages, 1, size - 1, f)] = 0;
+	fclose(f);
+	unlink(source);
+	unlink(out);
+	rmdir(dir);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}

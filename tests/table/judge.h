@@ -1,0 +1,30 @@
+/*
+ * What ptxas says about single instructions.  Lines are collected by target and .version, put into kernels that declare the
+ * pool of cases.h, and assembled in as few runs as possible; rejected lines are taken out and the rest is assembled again, so
+ * that each line's verdict is its own.
+ */
+#ifndef TABLE_JUDGE_H
+#define TABLE_JUDGE_H
+
+#include <cptx/cptx.h>
+
+typedef struct verdict {
+	bool ok;
+	char why[200]; /* ptxas's message for the line */
+} verdict;
+
+typedef struct judge judge;
+
+/* Where ptxas is; NULL if it is not found. */
+const char *judge_ptxas(void);
+judge *judge_new(void);
+void judge_free(judge *j);
+/* The answer is in the verdict of that number after judge_run. */
+unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line);
+void judge_run(judge *j);
+const verdict *judge_said(const judge *j, unsigned number);
+unsigned judge_runs(const judge *j);
+/* Assembles a whole file; its exit status, and the messages in the caller's buffer. */
+int judge_file(const char *text, const char *target, char *messages, size_t size);
+
+#endif

@@ -1,0 +1,19 @@
+/* Which of the library's rules, stricter than ptxas on purpose, a rejected instruction breaks. */
+#ifndef TABLE_RELAX_H
+#define TABLE_RELAX_H
+
+#include "cases.h"
+
+/* Words of an opcode, at dots. */
+enum { MOST_WORDS = 20, WORD = 64 };
+typedef struct words {
+	char w[MOST_WORDS][WORD];
+	unsigned n;
+} words;
+words words_split(const char *opcode);
+void words_join(const words *o, char opcode[OPCODE]);
+
+/* A reason why the library rejects on `target` what ptxas accepts; NULL if there is none, so that the table lacks the form. */
+const char *relax_reason(const trial *t, const cptx_target *target);
+
+#endif

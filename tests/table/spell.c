@@ -1,0 +1,104 @@
+/* The spellings of a row. */
+#include "cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const arch_group *group_of(unsigned form, unsigned i)
+{
+	return &arch_groups[arch_forms[form].group + i];
+}
+
+/* Number of choices of a group; the value of choice c. */
+static unsigned choices(const arch_group *g)
+{
+	return g->kind == GROUP_REPEAT ? 1 : g->nalt + (g->kind == GROUP_OPTIONAL);
+}
+
+static uint16_t choice(const arch_group *g, unsigned c)
+{
+	return c < g->nalt ? arch_alts[g->alt + c].mod : 0;
+}
+
+static unsigned long count_all(unsigned form)
+{
+	unsigned long n = 1;
+	for (unsigned i = 0; i < arch_forms[form].ngroup; i++)
+		n *= choices(group_of(form, i));
+	return n;
+}
+
+static void take(unsigned form, const unsigned *pick, spelling *s)
+{
+	*s = (spelling){ .form = (uint16_t)form };
+	for (unsigned i = 0; i < arch_forms[form].ngroup; i++) {
+		const arch_group *g = group_of(form, i);
+		s->mod[i] = g->kind == GROUP_REPEAT ? s->mod[g->same] : choice(g, pick[i]);
+	}
+}
+
+static void by_number(unsigned form, unsigned long n, spelling *s)
+{
+	unsigned pick[ARCH_GROUPS];
+	for (unsigned i = 0; i < arch_forms[form].ngroup; i++) {
+		unsigned c = choices(group_of(form, i));
+		pick[i] = (unsigned)(n % c);
+		n /= c;
+	}
+	take(form, pick, s);
+}
+
+/* One spelling for each pair of values of two groups, the others at random. */
+static unsigned pairs(unsigned form, spelling *list, unsigned room)
+{
+	dice d = { form };
+	unsigned n = 0, ngroup = arch_forms[form].ngroup, pick[ARCH_GROUPS];
+
+	for (unsigned a = 0; a < ngroup; a++)
+		for (unsigned b = a + 1; b < ngroup; b++)
+			for (unsigned x = 0; x < choices(group_of(form, a)); x++)
+				for (unsigned y = 0; y < choices(group_of(form, b)) && n < room; y++) {
+					for (unsigned i = 0; i < ngroup; i++)
+						pick[i] = roll(&d, choices(group_of(form, i)));
+					pick[a] = x;
+					pick[b] = y;
+					take(form, pick, &list[n++]);
+				}
+	return n;
+}
+
+spelling *spell_all(unsigned form, unsigned most, unsigned *n)
+{
+	unsigned long all = count_all(form);
+	unsigned room = all <= most ? (unsigned)all : most + 20000;
+	spelling *list = malloc(room * sizeof *list);
+	dice d = { form + 1u };
+
+	if (!list)
+		exit(2);
+	*n = 0;
+	if (all <= most) {
+		for (; *n < all; ++*n)
+			by_number(form, *n, &list[*n]);
+		return list;
+	}
+	*n = pairs(form, list, room);
+	while (*n < most) {
+		by_number(form, (unsigned long)roll(&d, (unsigned)(all < 1u << 30 ? all : 1u << 30)), &list[*n]);
+		++*n;
+	}
+	return list;
+}
+
+void spell(const spelling *s, char text[OPCODE])
+{
+	const arch_form *f = &arch_forms[s->form];
+	char *p = text;
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		p += sprintf(p, "%s", group_of(s->form, i)->prefix);
+		if (s->mod[i])
+			p += sprintf(p, ".%s", arch_mods[s->mod[i]].name);
+	}
+	sprintf(p, "%s", f->tail);
+}

@@ -1,0 +1,316 @@
+/*
+ * Every spelling that the rows of insn.def enumerate is assembled for its lowest target and version, with operands of all
+ * kinds that the rows allow; one version lower, and on targets that lack it, it is not.
+ */
+#include "cases.h"
+#include "judge.h"
+#include "report.h"
+#include "test.h"
+
+enum { SPELLINGS = 1200, VARIANTS = 900, PER_MODULE = 20 };
+
+static const uint8_t versions[] = { 63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90 };
+
+/* A question to ptxas and what is expected. */
+typedef struct expected {
+	unsigned form, number;
+	bool accept;
+	const char *what;
+	const cptx_target *target;
+	unsigned version;
+	char *line;
+} expected;
+
+typedef struct inquiry {
+	judge *j;
+	expected *list;
+	unsigned n, cap;
+} inquiry;
+
+static void expect(inquiry *q, unsigned form, const cptx_target *target, unsigned version, const char *line, bool accept, const char *what)
+{
+	if (q->n == q->cap) {
+		q->cap = q->cap ? 2 * q->cap : 4096;
+		q->list = realloc(q->list, q->cap * sizeof *q->list);
+		ck_assert_ptr_nonnull(q->list);
+	}
+	char *copy = strdup(line);
+	ck_assert_ptr_nonnull(copy);
+	q->list[q->n++] = (expected){ form, judge_ask(q->j, target, version, line), accept, what, target, version, copy };
+}
+
+static unsigned answer(inquiry *q)
+{
+	report bad = { 0 };
+
+	judge_run(q->j);
+	for (unsigned i = 0; i < q->n; i++) {
+		const expected *e = &q->list[i];
+		const verdict *v = judge_said(q->j, e->number);
+		if (v->ok != e->accept) {
+			char why[512];
+			snprintf(why, sizeof why, ".target %s, .version %u.%u: ptxas %s%s", e->target->name, e->version / 10, e->version % 10,
+			         v->ok ? "accepts it" : "says: ", v->why);
+			report_add(&bad, e->form, e->what, e->line, why);
+		}
+		free(e->line);
+	}
+	free(q->list);
+	printf("%u questions to ptxas in %u runs, %u wrong answers\n", q->n, judge_runs(q->j), bad.n);
+	judge_free(q->j);
+	return bad.n;
+}
+
+/* Version in front of v, 0 if there is none that the target knows. */
+static unsigned version_before(unsigned v, const cptx_target *t)
+{
+	for (unsigned i = 1; i < ARRAY_LEN(versions); i++)
+		if (versions[i] == v)
+			return versions[i - 1] >= t->ptx ? versions[i - 1] : 0;
+	return 0;
+}
+
+static const cptx_target *lowest(const uint8_t version[ARCH_TARGETS])
+{
+	for (unsigned i = 0; i < arch_ntarget; i++)
+		if (version[i])
+			return &arch_targets[i];
+	return NULL;
+}
+
+static bool same_opcode(const char *line, const char *opcode)
+{
+	size_t n = strlen(opcode);
+	return line[0] == '\t' && !strncmp(line + 1, opcode, n) && (line[n + 1] == ' ' || line[n + 1] == ';');
+}
+
+/* ---- every spelling, with the plainest operands, on the lowest target ---- */
+
+/* A combination that a rule of constraint.c forbids; ptxas must do so too. */
+static void refused(inquiry *q, const spelling *s, const trial *t, report *bad, const char *why)
+{
+	const uint8_t *on = arch_avails[arch_forms[s->form].avail];
+	char line[LINE];
+
+	trial_print(t, line);
+	if (!arch_forms[s->form].constraint) {
+		report_add(bad, s->form, "the builder refuses a spelling of the row", line, why);
+		return;
+	}
+	for (unsigned i = 0; i < arch_ntarget; i++)
+		if (on[i] && (i + 1 == arch_ntarget || arch_targets[i].suffix == 'a'))
+			expect(q, s->form, &arch_targets[i], 90, line, false, "a rule of constraint.c forbids what ptxas takes");
+}
+
+static unsigned try_form(inquiry *q, unsigned form, unsigned most, report *bad)
+{
+	unsigned n, built = 0;
+	spelling *list = spell_all(form, most, &n);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t version[ARCH_TARGETS] = { 0 };
+		outcome o;
+		trial t = trial_of(&list[i]);
+		if (!trial_versions(&t, BY_CALL, version, &o)) {
+			refused(q, &list[i], &t, bad, o.why);
+			continue;
+		}
+		built++;
+		const cptx_target *low = lowest(version);
+		if (!low)
+			report_add(bad, form, "on no target", t.opcode, o.why);
+		else if (!same_opcode(o.line, t.opcode))
+			report_add(bad, form, "printed as another spelling", o.line, t.opcode);
+		else
+			expect(q, form, low, version[arch_target_index(low)], o.line, true, "not assembled");
+	}
+	free(list);
+	return built;
+}
+
+START_TEST(every_spelling_is_assembled)
+{
+	report bad = { 0 };
+	inquiry q = { 0 };
+	unsigned spellings = 0;
+
+	if (!judge_ptxas()) {
+		skip("ptxas not found");
+		return;
+	}
+	q.j = judge_new();
+	for (unsigned form = 0; form < arch_nform; form++)
+		spellings += try_form(&q, form, 10 * SPELLINGS, &bad);
+	printf("%u forms, %u spellings\n", arch_nform, spellings);
+	bad.n += answer(&q);
+	ck_assert_uint_eq(bad.n, 0);
+}
+END_TEST
+
+/* ---- availability ---- */
+
+static void ask_everywhere(inquiry *q, unsigned form, const uint8_t version[ARCH_TARGETS], const char *line)
+{
+	for (unsigned i = 0; i < arch_ntarget; i++) {
+		const cptx_target *t = &arch_targets[i];
+		if (!version[i]) {
+			expect(q, form, t, 90, line, false, "we say that the target lacks it");
+			continue;
+		}
+		unsigned before = version_before(version[i], t);
+		expect(q, form, t, version[i], line, true, "we say that the target has it from this version on");
+		if (before)
+			expect(q, form, t, before, line, false, "we say that it needs a later version");
+	}
+}
+
+START_TEST(availability_is_exact)
+{
+	inquiry q = { 0 };
+
+	if (!judge_ptxas()) {
+		skip("ptxas not found");
+		return;
+	}
+	q.j = judge_new();
+	for (unsigned form = 0; form < arch_nform; form++) {
+		unsigned n;
+		spelling *list = spell_all(form, SPELLINGS / 10, &n);
+		for (unsigned i = 0; i < n; i++) {
+			uint8_t version[ARCH_TARGETS] = { 0 };
+			outcome o;
+			trial t = trial_of(&list[i]);
+			if (trial_versions(&t, BY_CALL, version, &o))
+				ask_everywhere(&q, form, version, o.line);
+		}
+		free(list);
+	}
+	ck_assert_uint_eq(answer(&q), 0);
+}
+END_TEST
+
+/* ---- operands ---- */
+
+static unsigned vary(inquiry *q, const spelling *s, const trial *base, unsigned operand, cptx_val v)
+{
+	uint8_t version[ARCH_TARGETS] = { 0 };
+	trial t = trial_with(s, base, operand, v);
+	outcome o;
+
+	if (!trial_versions(&t, BY_CALL, version, &o))
+		return 0;
+	const cptx_target *low = lowest(version);
+	if (low)
+		expect(q, s->form, low, version[arch_target_index(low)], o.line, true, "the builder takes operands that ptxas does not");
+	return 1;
+}
+
+static unsigned vary_form(inquiry *q, unsigned form)
+{
+	unsigned n, taken = 0;
+	spelling *list = spell_all(form, SPELLINGS, &n);
+	dice d = { form };
+
+	if (!arch_forms[form].noperand)
+		n = 0;
+	for (unsigned i = 0; i < VARIANTS && n; i++) {
+		const spelling *s = &list[n <= VARIANTS ? i % n : roll(&d, n)];
+		unsigned operand = roll(&d, arch_forms[form].noperand);
+		trial base = trial_of(s);
+		taken += vary(q, s, &base, operand, pool_value(roll(&d, pool_nvalue() + 1)));
+	}
+	free(list);
+	return taken;
+}
+
+START_TEST(operands_that_we_take_are_assembled)
+{
+	inquiry q = { 0 };
+	unsigned taken = 0;
+
+	if (!judge_ptxas()) {
+		skip("ptxas not found");
+		return;
+	}
+	q.j = judge_new();
+	for (unsigned form = 0; form < arch_nform; form++)
+		taken += vary_form(&q, form);
+	printf("%u variations of operands that the builder takes\n", taken);
+	ck_assert_uint_eq(answer(&q), 0);
+}
+END_TEST
+
+/* ---- whole modules ---- */
+
+typedef struct example {
+	trial t;
+	uint8_t version[ARCH_TARGETS];
+} example;
+
+/* A few spellings of each form; not of those that end a thread's path, behind which all would be dead. */
+static const example *examples(unsigned *count)
+{
+	static example *all;
+	static unsigned number;
+
+	if (all) {
+		*count = number;
+		return all;
+	}
+	all = calloc(arch_nform * PER_MODULE, sizeof *all);
+	ck_assert_ptr_nonnull(all);
+	for (unsigned form = 0; form < arch_nform; form++) {
+		unsigned n, op = arch_forms[form].op;
+		bool ends = op == CPTX_OP_BRA || op == CPTX_OP_RET || op == CPTX_OP_EXIT || op == CPTX_OP_TRAP;
+		spelling *list = spell_all(form, PER_MODULE, &n);
+		for (unsigned i = 0; i < n && i < PER_MODULE && !ends; i++) {
+			example e = { .t = trial_of(&list[i]) };
+			outcome o;
+			if (trial_versions(&e.t, BY_CALL, e.version, &o))
+				all[number++] = e;
+		}
+		free(list);
+	}
+	*count = number;
+	return all;
+}
+
+START_TEST(modules_are_assembled)
+{
+	static char messages[4096];
+
+	if (!judge_ptxas()) {
+		skip("ptxas not found");
+		return;
+	}
+	const cptx_target *target = cptx_target_at((size_t)_i);
+	pool p = pool_make(true);
+	unsigned n;
+	const example *e = examples(&n);
+	for (unsigned i = 0; i < n; i++)
+		if (e[i].version[_i])
+			cptx_insn_(p.k, (cptx_site){ 0 }, (enum cptx_op)arch_forms[e[i].t.form].op, e[i].t.vals, e[i].t.mods);
+	cptx_error err;
+	cptx_ptx *ptx = cptx_emit(p.m, target->name, NULL, &err);
+	ck_assert_msg(ptx != NULL, "%s: %s", target->name, err.text);
+	ck_assert_uint_gt(cptx_module_size(p.m), 1000);
+	int status = judge_file(cptx_ptx_text(ptx), target->name, messages, sizeof messages);
+	ck_assert_msg(status == 0, "%s: ptxas ends with %d: %.1500s", target->name, status, messages);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(p.m);
+}
+END_TEST
+
+int main(void)
+{
+	pool_init();
+	Suite *s = suite_create("table");
+	TCase *t = tcase_create("accept");
+	tcase_set_timeout(t, 0);
+	tcase_add_test(t, every_spelling_is_assembled);
+	tcase_add_test(t, availability_is_exact);
+	tcase_add_test(t, operands_that_we_take_are_assembled);
+	tcase_add_loop_test(t, modules_are_assembled, 0, arch_ntarget);
+	suite_add_tcase(s, t);
+	return test_main("table accept", s);
+}

@@ -1,0 +1,178 @@
+/* One instruction: its operands, and what the library makes of it. */
+#include "cases.h"
+
+#include <stdio.h>
+
+static unsigned want_type(const spelling *s, const arch_operand *o)
+{
+	unsigned t = o->type ? o->type : o->tgroup != ARCH_NO ? s->mod[o->tgroup] : 0;
+
+	if (o->flags & OPERAND_DOUBLE)
+		t = t == CPTX_U16 ? CPTX_U32 : t == CPTX_S16 ? CPTX_S32 : t == CPTX_U32 ? CPTX_U64 : t == CPTX_S32 ? CPTX_S64 : CPTX_B128;
+	return t;
+}
+
+static unsigned want_count(const spelling *s, const arch_operand *o)
+{
+	if (o->cgroup == ARCH_NO)
+		return o->count;
+	return s->mod[o->cgroup] ? arch_mods[s->mod[o->cgroup]].count : 1;
+}
+
+static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth)
+{
+	switch (o->kind) {
+	case OPERAND_ADDR: return pool_reg(CPTX_U64, nth);
+	case OPERAND_IMM: return cptx_imm(o->lo == INT32_MIN ? 0 : o->lo);
+	case OPERAND_LABEL: return pool_label();
+	case OPERAND_REG: break;
+	default: return (cptx_val){ 0 };
+	}
+	unsigned n = want_count(s, o), t = want_type(s, o);
+	return n > 1 ? pool_vec(t, nth, n) : pool_reg(t, nth);
+}
+
+static void fill_mods(const spelling *s, trial *t)
+{
+	const arch_form *f = &arch_forms[s->form];
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		if (g->kind != GROUP_REPEAT)
+			t->mods[g->field] = s->mod[i];
+	}
+}
+
+static void put_operand(const arch_form *f, trial *t, unsigned i, cptx_val v)
+{
+	const arch_operand *o = &arch_operands[f->operand + i];
+
+	t->vals[o->slot ? 2 + o->slot : 0] = v;
+	if (v.kind)
+		t->tok[t->ntok++] = (token){ v, o->flags & OPERAND_PIPE, o->kind == OPERAND_ADDR, o->brace };
+}
+
+trial trial_with(const spelling *s, const trial *base, unsigned changed, cptx_val v)
+{
+	const arch_form *f = &arch_forms[s->form];
+	trial t = { .form = s->form, .structured = true };
+
+	spell(s, t.opcode);
+	fill_mods(s, &t);
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (i == changed)
+			put_operand(f, &t, i, v);
+		else if (base)
+			put_operand(f, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
+		else
+			put_operand(f, &t, i, o->flags & OPERAND_OPTIONAL ? (cptx_val){ 0 } : plainest(s, o, i));
+	}
+	return t;
+}
+
+trial trial_of(const spelling *s)
+{
+	return trial_with(s, NULL, ARCH_OPERANDS, (cptx_val){ 0 });
+}
+
+/* ---- what the library says ---- */
+
+static void append_text(const trial *t, cptx_kernel *k)
+{
+	char text[LINE], *p = text + sprintf(text, "%s", t->opcode);
+	cptx_val holes[MOST_TOKENS];
+
+	for (unsigned i = 0; i < t->ntok; i++) {
+		const token *x = &t->tok[i];
+		bool single = x->brace && x->v.count == 1;
+		p += sprintf(p, "%s%s", i == 0 ? " " : x->pipe ? "|" : ", ", x->address ? "[{}]" : single ? "{{}}" : "{}");
+		holes[i] = x->v;
+	}
+	sprintf(p, ";");
+	cptx_asm_(k, (cptx_site){ "trial", TRIED_LINE }, text, holes, t->ntok);
+}
+
+static void first_line(char *to, size_t size, const char *from)
+{
+	size_t n = 0;
+	for (; from[n] && n + 1 < size; n++)
+		to[n] = from[n] == '\n' ? '/' : from[n];
+	to[n] = 0;
+}
+
+static bool needs_b128(const trial *t)
+{
+	for (unsigned i = 0; i < t->ntok; i++)
+		if (t->tok[i].v.type == CPTX_B128)
+			return true;
+	return false;
+}
+
+static bool build(const trial *t, enum path path, pool *p, outcome *o)
+{
+	*p = pool_make(needs_b128(t));
+	if (path == BY_CALL)
+		cptx_insn_(p->k, (cptx_site){ "trial", TRIED_LINE }, (enum cptx_op)arch_forms[t->form].op, t->vals, t->mods);
+	else
+		append_text(t, p->k);
+	o->built = cptx_module_freeze(p->m);
+	if (!o->built)
+		first_line(o->why, sizeof o->why, cptx_module_error(p->m)->text);
+	return o->built;
+}
+
+static void find_line(const cptx_ptx *ptx, char line[LINE])
+{
+	uint32_t n = 1;
+
+	line[0] = 0;
+	for (const char *p = cptx_ptx_text(ptx); *p; n++) {
+		size_t len = strcspn(p, "\n");
+		if (len < LINE && cptx_ptx_origin(ptx, n).line == TRIED_LINE) {
+			memcpy(line, p, len);
+			line[len] = 0;
+			return;
+		}
+		p += len + (p[len] == '\n');
+	}
+}
+
+static void emit(pool *p, const cptx_target *target, outcome *o)
+{
+	cptx_error err;
+	cptx_ptx *ptx = cptx_emit(p->m, target->name, NULL, &err);
+
+	o->ok = ptx != NULL;
+	if (!ptx) {
+		first_line(o->why, sizeof o->why, err.text);
+		return;
+	}
+	o->version = cptx_ptx_version(ptx);
+	if (!o->line[0])
+		find_line(ptx, o->line);
+	cptx_ptx_destroy(ptx);
+}
+
+void trial_build(const trial *t, enum path path, const cptx_target *target, outcome *o)
+{
+	pool p;
+
+	*o = (outcome){ 0 };
+	if (build(t, path, &p, o))
+		emit(&p, target, o);
+	cptx_module_destroy(p.m);
+}
+
+bool trial_versions(const trial *t, enum path path, uint8_t version[ARCH_TARGETS], outcome *o)
+{
+	pool p;
+
+	*o = (outcome){ 0 };
+	if (build(t, path, &p, o))
+		for (unsigned i = 0; i < arch_ntarget; i++) {
+			emit(&p, &arch_targets[i], o);
+			version[i] = o->ok ? (uint8_t)o->version : 0;
+		}
+	cptx_module_destroy(p.m);
+	return o->built;
+}

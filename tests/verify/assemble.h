@@ -1,0 +1,20 @@
+/* Asks ptxas about PTX text, two files at a time. */
+#ifndef VERIFY_ASSEMBLE_H
+#define VERIFY_ASSEMBLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct assembly {
+	const char *target; /* of the library: sm_101 is asked for by its new name */
+	const char *ptx;
+	int status;         /* 0: accepted */
+	char *said;         /* with -v and all warnings; freed by assemble_free */
+} assembly;
+
+/* Path of ptxas: $CPTX_PTXAS, the PATH, /usr/local/cuda/bin; NULL if there is none. */
+const char *assemble_ptxas(void);
+void assemble(assembly *jobs, size_t n);
+void assemble_free(assembly *jobs, size_t n);
+
+#endif
