@@ -60,8 +60,9 @@ int main(void)
 	double b = build[ROUNDS / 2] / (double)insns, e = emit[ROUNDS / 2] / (double)insns;
 	printf("GEMM %ux%ux%u: %zu instructions, %zu bytes of PTX\n", o.bm, o.bn, o.bk, insns, bytes);
 	printf("build and check  %6.1f ns per instruction\n", b);
-	printf("print            %6.1f ns per instruction, %.0f MB/s (memcpy of the text: %.0f MB/s)\n", e, (double)bytes / emit[ROUNDS / 2] * 1e3,
-	       (double)bytes / copy[ROUNDS / 2] * 1e3);
-	printf("together         %6.1f ns per instruction (median of %d; the first in the process: %.1f)\n", b + e, ROUNDS, first);
+	printf("print            %6.1f ns per instruction, %.0f MB/s (memcpy of the text: %.0f MB/s)\n", e,
+	       (double)bytes / emit[ROUNDS / 2] * 1e3, (double)bytes / copy[ROUNDS / 2] * 1e3);
+	printf("together         %6.1f ns per instruction (median of %d; the first in the process: %.1f)\n", b + e, ROUNDS,
+	       first);
 	return 0;
 }

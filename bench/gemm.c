@@ -12,8 +12,9 @@
 /* From the cuBLAS and CUDA library documentation: data types, compute type, operations. */
 enum { R_32F = 0, R_16BF = 14, COMPUTE_32F = 68, OP_N = 0, OP_T = 1, GEMM_DEFAULT = -1 };
 typedef int (*create_fn)(void **handle);
-typedef int (*gemm_ex_fn)(void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *A, int atype, int lda,
-                          const void *B, int btype, int ldb, const void *beta, void *C, int ctype, int ldc, int compute, int algo);
+typedef int (*gemm_ex_fn)(void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *A,
+                          int atype, int lda, const void *B, int btype, int ldb, const void *beta, void *C, int ctype,
+                          int ldc, int compute, int algo);
 
 typedef struct peer {
 	void *handle;
@@ -53,8 +54,9 @@ static void run_arm(const arms *t, int arm, cptx_error *err)
 		return;
 	}
 	int type = t->out == CPTX_F32 ? R_32F : R_16BF;
-	if (t->theirs->gemm(t->theirs->handle, OP_T, OP_N, t->n, t->n, t->n, &one, (void *)(uintptr_t)t->b, R_16BF, t->n, (void *)(uintptr_t)t->a,
-	                    R_16BF, t->n, &zero, (void *)(uintptr_t)t->d, type, t->n, COMPUTE_32F, GEMM_DEFAULT))
+	if (t->theirs->gemm(t->theirs->handle, OP_T, OP_N, t->n, t->n, t->n, &one, (void *)(uintptr_t)t->b, R_16BF, t->n,
+	                    (void *)(uintptr_t)t->a, R_16BF, t->n, &zero, (void *)(uintptr_t)t->d, type, t->n, COMPUTE_32F,
+	                    GEMM_DEFAULT))
 		err->code = CPTX_E_DRIVER, snprintf(err->text, sizeof err->text, "cublasGemmEx failed");
 }
 
@@ -114,12 +116,18 @@ static bool bench(cptx_device *dev, peer *theirs, uint32_t n, enum cptx_type out
 	cptx_gemm_build(m, &o, err);
 	cptx_gemm_check(&o, NULL, &plan, err);
 	cptx_program *p = cptx_device_load(dev, m, NULL, err);
-	arms arm = { .dev = dev, .theirs = theirs, .n = (int)n, .out = out, .a = cptx_mem_alloc(dev, count * 2, err), .b = cptx_mem_alloc(dev, count * 2, err),
+	arms arm = { .dev = dev,
+		         .theirs = theirs,
+		         .n = (int)n,
+		         .out = out,
+		         .a = cptx_mem_alloc(dev, count * 2, err),
+		         .b = cptx_mem_alloc(dev, count * 2, err),
 		         .d = cptx_mem_alloc(dev, count * 4, err) };
 	fill(dev, arm.a, count, err);
 	fill(dev, arm.b, count, err);
 	arm.ours = cptx_launch_new(p, NULL,
-	                           &(cptx_launch_opt){ .grid = { cptx_gemm_grid(&o, n, n, cptx_device_get_info(dev)->sms) }, .block = { plan.threads },
+	                           &(cptx_launch_opt){ .grid = { cptx_gemm_grid(&o, n, n, cptx_device_get_info(dev)->sms) },
+	                                               .block = { plan.threads },
 	                                               CPTX_ARGS(arm.a, arm.b, arm.d, n, n, n) },
 	                           err);
 	cptx_event *start = cptx_event_new(dev, err), *end = cptx_event_new(dev, err);
@@ -166,7 +174,8 @@ int main(int argc, char **argv)
 	bool ok = true;
 	for (int i = 0; ok && i < (argc > 1 ? argc - 1 : 3); i++)
 		for (int wide = 1; ok && wide >= 0; wide--)
-			ok = bench(dev, have ? &cublas : NULL, argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : sizes[i], wide ? CPTX_F32 : CPTX_BF16, &err);
+			ok = bench(dev, have ? &cublas : NULL, argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : sizes[i],
+			           wide ? CPTX_F32 : CPTX_BF16, &err);
 	if (!ok)
 		fprintf(stderr, "%s\n", err.text);
 	cptx_device_close(dev);

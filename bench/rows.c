@@ -13,14 +13,16 @@ static int bench(cptx_device *dev, row_case c)
 		fprintf(stderr, "%s: %s\n", row_name(c.kernel), err.text);
 		return 1;
 	}
-	printf("%-9s f32 %u x %u  %4u threads, unroll %u: %s %8.2f us %6.0f GB/s  (%u registers, %u local bytes)\n", row_name(c.kernel), c.rows, c.n,
-	       c.threads, c.unroll, r.wrong ? "WRONG" : "right", r.ms * 1e3, r.gbps, r.resources.regs, r.resources.local_bytes);
+	printf("%-9s f32 %u x %u  %4u threads, unroll %u: %s %8.2f us %6.0f GB/s  (%u registers, %u local bytes)\n",
+	       row_name(c.kernel), c.rows, c.n, c.threads, c.unroll, r.wrong ? "WRONG" : "right", r.ms * 1e3, r.gbps,
+	       r.resources.regs, r.resources.local_bytes);
 	return r.wrong != 0;
 }
 
 int main(int argc, char **argv)
 {
-	uint32_t rows = argc > 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 2048, n = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 8192;
+	uint32_t rows = argc > 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 2048,
+			 n = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 8192;
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_device_open("cuda", &err);
 	int failed = 0;

@@ -32,7 +32,8 @@ static inline void reduce_cta(cptx_kernel *k, enum reduction op, cptx_val v, cpt
 	reduce_lanes(k, op, v, 32);
 	if (warps == 1)
 		return;
-	cptx_st(k, cptx_mad(k, cptx_shr(k, tid, 5), 4, base, .mode = CPTX_LO), v, .space = CPTX_SHARED, .when = cptx_setp(k, lane, 0, .cmp = CPTX_EQ));
+	cptx_st(k, cptx_mad(k, cptx_shr(k, tid, 5), 4, base, .mode = CPTX_LO), v, .space = CPTX_SHARED,
+	        .when = cptx_setp(k, lane, 0, .cmp = CPTX_EQ));
 	cptx_bar_sync(k, 0);
 	cptx_val mine = cptx_mad(k, cptx_and(k, lane, warps - 1), 4, base, .mode = CPTX_LO);
 	cptx_ld(k, mine, .space = CPTX_SHARED, .type = CPTX_F32, .into = v);

@@ -1,4 +1,5 @@
-/* RMSNorm: y[r][i] = x[r][i] * rsqrt(mean(x[r]^2) + eps) * w[i].  One CTA a row; the row is read once and kept in registers. */
+/* RMSNorm: y[r][i] = x[r][i] * rsqrt(mean(x[r]^2) + eps) * w[i].  One CTA a row; the row is read once and kept in registers.
+ */
 #include "examples.h"
 #include "reduce.h"
 #include "rows.h"
@@ -22,7 +23,8 @@ cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads)
 	weight.v = cptx_regs(k, CPTX_F32, r.v.count);
 	cptx_val p = cptx_add(k, w, r.first);
 	for (uint32_t i = 0; i < r.vectors; i++) {
-		cptx_ld(k, cptx_offset(p, i * threads * 16), .space = CPTX_GLOBAL, .nc = 1, .into = row_vector(&weight, i), .when = row_has(&r, i));
+		cptx_ld(k, cptx_offset(p, i * threads * 16), .space = CPTX_GLOBAL, .nc = 1, .into = row_vector(&weight, i),
+		        .when = row_has(&r, i));
 		for (uint32_t e = i * 4; e < i * 4 + 4; e++) {
 			cptx_val v = cptx_elem(r.v, e);
 			cptx_mul(k, cptx_mul(k, v, scale), cptx_elem(weight.v, e), .into = v);
@@ -37,6 +39,7 @@ cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads)
 
 int main(void)
 {
-	return row_main(&(row_case){ .kernel = ROW_RMS_NORM, .rows = 2048, .n = 8192, .threads = 1024, .unroll = 1, .bursts = 11 });
+	return row_main(
+		&(row_case){ .kernel = ROW_RMS_NORM, .rows = 2048, .n = 8192, .threads = 1024, .unroll = 1, .bursts = 11 });
 }
 #endif

@@ -13,7 +13,7 @@ static const float eps = 1e-5f;
 typedef struct rows_test {
 	cptx_device *dev;
 	const row_case *c;
-	uint64_t count, bytes;               /* of one matrix */
+	uint64_t count, bytes; /* of one matrix */
 	float *in[MOST_INPUTS], *w, *out;
 	uint64_t dev_in[SETS][MOST_INPUTS], dev_out[SETS], dev_w;
 } rows_test;
@@ -100,15 +100,19 @@ static cptx_launch *launch_for(const rows_test *t, const cptx_program *p, int se
 
 	switch (c->kernel) {
 	case ROW_RMS_NORM:
-		return cptx_launch_new(p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_w, t->dev_out[set], eps) }, err);
+		return cptx_launch_new(
+			p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_w, t->dev_out[set], eps) },
+			err);
 	case ROW_SOFTMAX:
-		return cptx_launch_new(p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_out[set]) }, err);
+		return cptx_launch_new(
+			p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_out[set]) }, err);
 	default:
-		return cptx_launch_new(p, NULL,
-		                       &(cptx_launch_opt){ .grid = { (vectors + per_cta - 1) / per_cta },
-		                                           .block = { c->threads },
-		                                           CPTX_ARGS(t->dev_in[set][0], t->dev_in[set][1], t->dev_out[set], vectors) },
-		                       err);
+		return cptx_launch_new(
+			p, NULL,
+			&(cptx_launch_opt){ .grid = { (vectors + per_cta - 1) / per_cta },
+		                        .block = { c->threads },
+		                        CPTX_ARGS(t->dev_in[set][0], t->dev_in[set][1], t->dev_out[set], vectors) },
+			err);
 	}
 }
 
@@ -163,20 +167,78 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/*
+ * RUNS launches in turn over the sets of buffers, as one CUDA graph where the driver has graphs, so that the host's launches
+ * do not count; else one by one.
+ */
+enum { RUNS = 60 };
+
+typedef struct replay {
+	cptx_stream *stream;
+	void *graph, *exec; /* CUgraph, CUgraphExec; NULL: none */
+	int (*launch)(void *exec, void *stream);
+	cptx_launch **launches;
+} replay;
+
+static void run_all(cptx_launch *launch[SETS], cptx_stream *stream, cptx_error *err)
+{
+	for (int j = 0; j < RUNS; j++)
+		cptx_launch_run(launch[j % SETS], stream, err);
+}
+
+static replay capture(cptx_device *dev, cptx_launch *launch[SETS], cptx_error *err)
+{
+	replay r = { .stream = cptx_stream_new(dev, err), .launches = launch };
+	int (*begin)(void *stream, int mode), (*end)(void *stream, void **graph),
+		(*make)(void **exec, void *graph, unsigned long long flags);
+	void *stream = cptx_stream_handle(r.stream);
+
+	*(void **)&begin = cptx_device_symbol(dev, "cuStreamBeginCapture_v2");
+	*(void **)&end = cptx_device_symbol(dev, "cuStreamEndCapture");
+	*(void **)&make = cptx_device_symbol(dev, "cuGraphInstantiateWithFlags");
+	*(void **)&r.launch = cptx_device_symbol(dev, "cuGraphLaunch");
+	if (!stream || !begin || !end || !make || !r.launch || !cptx_device_make_current(dev, err) ||
+	    begin(stream, 2 /* relaxed */))
+		return r;
+	run_all(launch, r.stream, err);
+	if (end(stream, &r.graph) || make(&r.exec, r.graph, 0))
+		r.exec = NULL;
+	return r;
+}
+
+static void forget(cptx_device *dev, replay *r)
+{
+	int (*destroy_exec)(void *exec), (*destroy)(void *graph);
+
+	*(void **)&destroy_exec = cptx_device_symbol(dev, "cuGraphExecDestroy");
+	*(void **)&destroy = cptx_device_symbol(dev, "cuGraphDestroy");
+	if (r->exec && destroy_exec)
+		destroy_exec(r->exec);
+	if (r->graph && destroy)
+		destroy(r->graph);
+	cptx_stream_destroy(r->stream);
+}
+
+static void play(replay *r, cptx_error *err)
+{
+	if (!r->exec)
+		run_all(r->launches, r->stream, err);
+	else if (r->launch(r->exec, cptx_stream_handle(r->stream)))
+		err->code = CPTX_E_DRIVER, snprintf(err->text, sizeof err->text, "cuGraphLaunch failed");
+}
+
 static bool measure(const rows_test *t, cptx_launch *launch[SETS], row_report *r, cptx_error *err)
 {
-	enum { RUNS = 60 };
 	float times[64];
 	unsigned n = t->c->bursts > 64 ? 64 : t->c->bursts;
+	replay graph = capture(t->dev, launch, err);
 	cptx_event *start = cptx_event_new(t->dev, err), *end = cptx_event_new(t->dev, err);
 
 	for (unsigned i = 0; i < n && err->code == CPTX_OK; i++) {
-		for (int j = 0; j < SETS; j++)
-			cptx_launch_run(launch[j], NULL, err);
-		cptx_event_record(start, NULL, err);
-		for (int j = 0; j < RUNS; j++)
-			cptx_launch_run(launch[j % SETS], NULL, err);
-		cptx_event_record(end, NULL, err);
+		play(&graph, err);
+		cptx_event_record(start, graph.stream, err);
+		play(&graph, err);
+		cptx_event_record(end, graph.stream, err);
 		cptx_event_synchronize(end, err);
 		cptx_event_elapsed(start, end, &times[i], err);
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
@@ -188,6 +250,7 @@ static bool measure(const rows_test *t, cptx_launch *launch[SETS], row_report *r
 	}
 	cptx_event_destroy(start);
 	cptx_event_destroy(end);
+	forget(t->dev, &graph);
 	return err->code == CPTX_OK;
 }
 
@@ -242,9 +305,11 @@ int row_main(const row_case *c)
 	if (!ok)
 		fprintf(stderr, "%s\n", err.text);
 	else if (r.wrong)
-		fprintf(stderr, "%s: %llu of %llu elements are wrong\n", row_name(c->kernel), (unsigned long long)r.wrong, (unsigned long long)r.elements);
+		fprintf(stderr, "%s: %llu of %llu elements are wrong\n", row_name(c->kernel), (unsigned long long)r.wrong,
+		        (unsigned long long)r.elements);
 	else
-		printf("%s %u x %u: all elements right, %.2f us, %.0f GB/s\n", row_name(c->kernel), c->rows, c->n, r.ms * 1e3, r.gbps);
+		printf("%s %u x %u: all elements right, %.2f us, %.0f GB/s\n", row_name(c->kernel), c->rows, c->n, r.ms * 1e3,
+		       r.gbps);
 	cptx_device_close(dev);
 	return !ok || r.wrong;
 }

@@ -8,15 +8,15 @@ enum row_kernel { ROW_RMS_NORM, ROW_SOFTMAX, ROW_SWIGLU };
 
 typedef struct row_case {
 	enum row_kernel kernel;
-	uint32_t rows, n;      /* n floats in a row, a multiple of 4 */
+	uint32_t rows, n; /* n floats in a row, a multiple of 4 */
 	uint32_t threads, unroll;
-	unsigned bursts;       /* timed bursts; 0: none */
+	unsigned bursts; /* timed bursts; 0: none */
 } row_case;
 
 typedef struct row_report {
 	uint64_t elements, wrong;
-	double worst;          /* largest error as a part of the tolerance */
-	double ms, gbps;       /* median; bytes read once plus bytes written */
+	double worst;    /* largest error as a part of the tolerance */
+	double ms, gbps; /* median; bytes read once plus bytes written */
 	cptx_resources resources;
 } row_report;
 

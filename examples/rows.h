@@ -39,7 +39,8 @@ static inline void row_load(const row *r, cptx_val at, float fill)
 		cptx_val has = row_has(r, i);
 		for (uint32_t e = 0; has.kind && e < 4; e++)
 			cptx_mov(r->k, fill, .into = cptx_elem(r->v, i * 4 + e));
-		cptx_ld(r->k, cptx_offset(p, i * r->threads * 16), .space = CPTX_GLOBAL, .cop = CPTX_CS, .into = row_vector(r, i), .when = has);
+		cptx_ld(r->k, cptx_offset(p, i * r->threads * 16), .space = CPTX_GLOBAL, .cop = CPTX_CS, .into = row_vector(r, i),
+		        .when = has);
 	}
 }
 
@@ -48,7 +49,8 @@ static inline void row_store(const row *r, cptx_val at)
 	cptx_val p = cptx_add(r->k, at, r->first);
 
 	for (uint32_t i = 0; i < r->vectors; i++)
-		cptx_st(r->k, cptx_offset(p, i * r->threads * 16), row_vector(r, i), .space = CPTX_GLOBAL, .cop = CPTX_CS, .when = row_has(r, i));
+		cptx_st(r->k, cptx_offset(p, i * r->threads * 16), row_vector(r, i), .space = CPTX_GLOBAL, .cop = CPTX_CS,
+		        .when = row_has(r, i));
 }
 
 #endif

@@ -10,7 +10,7 @@ int main(void)
 	cptx_val a = cptx_param(k, CPTX_F32, "a"), n = cptx_param(k, CPTX_U32, "n");
 	cptx_val i = cptx_mad(k, cptx_ctaid_x(k), 256, cptx_tid_x(k), .mode = CPTX_LO);
 
-	CPTX_IF (k, cptx_setp(k, i, n, .cmp = CPTX_LT)) {
+	CPTX_IF(k, cptx_setp(k, i, n, .cmp = CPTX_LT)) {
 		cptx_val at = cptx_mul_wide(k, i, 4), px = cptx_add(k, x, at), py = cptx_add(k, y, at);
 		cptx_val vx = cptx_ld(k, px, .space = CPTX_GLOBAL, .type = CPTX_F32);
 		cptx_val vy = cptx_ld(k, py, .space = CPTX_GLOBAL, .type = CPTX_F32);

@@ -11,7 +11,8 @@
 #include <math.h>
 
 static const float log2e = 1.44269504f;
-static const float lowest = -1e38f; /* stands for an empty maximum: minus infinity would give NaN when subtracted from itself */
+static const float lowest =
+	-1e38f; /* stands for an empty maximum: minus infinity would give NaN when subtracted from itself */
 
 /* 2^((v - from) * log2e) */
 static cptx_val exp_above(cptx_kernel *k, cptx_val v, cptx_val from)
@@ -32,7 +33,8 @@ static void merge_lanes(cptx_kernel *k, cptx_val top, cptx_val sum, int lanes)
 /* The same over the CTA; `pairs` holds two f32 per warp. */
 static void merge_cta(cptx_kernel *k, cptx_val top, cptx_val sum, cptx_val pairs, int warps)
 {
-	cptx_val tid = cptx_tid_x(k), lane = cptx_and(k, tid, 31), base = cptx_mov(k, pairs), pair = cptx_pack(k, 2, ((cptx_val[]){ top, sum }));
+	cptx_val tid = cptx_tid_x(k), lane = cptx_and(k, tid, 31), base = cptx_mov(k, pairs),
+			 pair = cptx_pack(k, 2, ((cptx_val[]){ top, sum }));
 
 	merge_lanes(k, top, sum, 32);
 	if (warps == 1)
@@ -40,7 +42,8 @@ static void merge_cta(cptx_kernel *k, cptx_val top, cptx_val sum, cptx_val pairs
 	cptx_st(k, cptx_mad(k, cptx_shr(k, tid, 5), 8, base, .mode = CPTX_LO), pair, .space = CPTX_SHARED, .type = CPTX_F32,
 	        .when = cptx_setp(k, lane, 0, .cmp = CPTX_EQ));
 	cptx_bar_sync(k, 0);
-	cptx_ld(k, cptx_mad(k, cptx_and(k, lane, warps - 1), 8, base, .mode = CPTX_LO), .space = CPTX_SHARED, .type = CPTX_F32, .into = pair);
+	cptx_ld(k, cptx_mad(k, cptx_and(k, lane, warps - 1), 8, base, .mode = CPTX_LO), .space = CPTX_SHARED, .type = CPTX_F32,
+	        .into = pair);
 	merge_lanes(k, top, sum, warps);
 }
 
@@ -74,6 +77,7 @@ cptx_kernel *softmax(cptx_module *m, uint32_t n, uint32_t threads)
 
 int main(void)
 {
-	return row_main(&(row_case){ .kernel = ROW_SOFTMAX, .rows = 2048, .n = 8192, .threads = 512, .unroll = 1, .bursts = 11 });
+	return row_main(
+		&(row_case){ .kernel = ROW_SOFTMAX, .rows = 2048, .n = 8192, .threads = 1024, .unroll = 1, .bursts = 11 });
 }
 #endif
