@@ -1,0 +1,367 @@
+/* One item -> its line of PTX: spelling, operands, availability on the target. */
+#include "emit/emit.h"
+
+#include <stdio.h>
+
+/* ---- what the target has ---- */
+
+static cptx_site item_site(const emitter *e, const ir_item *it)
+{
+	return it->file ? (cptx_site){ e->m->file[it->file - 1], it->line } : NOWHERE;
+}
+
+static bool lacks(emitter *e, cptx_site at, const char *what, const char *why, unsigned avail, const char *instead)
+{
+	buf targets;
+
+	buf_init(&targets, &e->out->hook);
+	arch_avail_targets(avail, &targets);
+	buf_put(&targets, "", 1);
+	error_set(e->err, CPTX_E_TARGET, at, "%s %s: %s is not available on %s%s; targets that have it: %s%s%s", e->k->is_func ? "function" : "kernel",
+	          e->k->name, what, e->out->target->name, why, targets.failed ? "(out of memory)" : targets.p, *instead ? ". Instead: " : "", instead);
+	buf_free(&targets);
+	return false;
+}
+
+static bool need(emitter *e, unsigned avail)
+{
+	unsigned v = arch_avails[avail][e->target];
+	if (v > e->version)
+		e->version = v;
+	return v != 0;
+}
+
+/* The spelling of an item's instruction, without operands. */
+static char *put_opcode(char *p, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const arch_group *g = &arch_groups[f->group];
+	const uint16_t *mods = ir_mods(it);
+
+	for (unsigned i = 0; i < f->ngroup; i++, g++) {
+		memcpy(p, g->prefix, g->nprefix);
+		p += g->nprefix;
+		if (!mods[i])
+			continue;
+		const arch_mod *m = &arch_mods[mods[i]];
+		*p++ = '.';
+		memcpy(p, m->name, m->len);
+		p += m->len;
+	}
+	memcpy(p, f->tail, f->ntail);
+	return p + f->ntail;
+}
+
+static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const uint16_t *mods = ir_mods(it);
+	char which[80];
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		for (unsigned a = 0; g->has_avail && mods[i] && a < g->nalt; a++) {
+			const arch_alt *alt = &arch_alts[g->alt + a];
+			if (alt->mod != mods[i] || !alt->avail || need(e, alt->avail))
+				continue;
+			snprintf(which, sizeof which, " (.%s)", arch_mods[mods[i]].name);
+			return lacks(e, item_site(e, it), opcode, which, alt->avail, arch_ops[f->op].instead);
+		}
+	}
+	return true;
+}
+
+/* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
+static const spelling *spell(emitter *e, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const uint16_t *mods = ir_mods(it);
+	unsigned hash = it->form;
+	char opcode[OPCODE_MOST];
+
+	for (unsigned i = 0; i < it->nmod; i++)
+		hash = hash * 31 + mods[i];
+	spelling *s = &e->known[(hash ^ hash >> 8) % SPELLINGS];
+	if (s->form == it->form + 1 && !memcmp(s->mods, mods, it->nmod * sizeof *mods))
+		return s;
+	*put_opcode(opcode, it) = 0;
+	if (!need(e, f->avail)) {
+		lacks(e, item_site(e, it), opcode, "", f->avail, arch_ops[f->op].instead);
+		return NULL;
+	}
+	if (!check_modifiers(e, it, opcode))
+		return NULL;
+	s->form = (uint16_t)(it->form + 1);
+	memcpy(s->mods, mods, it->nmod * sizeof *mods);
+	s->len = (uint8_t)strlen(opcode);
+	memcpy(s->text, opcode, s->len);
+	return s;
+}
+
+static bool check_sregs(emitter *e, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+
+	for (unsigned i = 0; i < it->noperand; i++)
+		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail))
+			return lacks(e, item_site(e, it), arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
+	return true;
+}
+
+/* ---- operands ---- */
+
+static char *put_str(char *p, const char *s)
+{
+	size_t n = strlen(s);
+	memcpy(p, s, n);
+	return p + n;
+}
+
+static char *put_i64(char *p, int64_t v)
+{
+	if (v < 0)
+		*p++ = '-';
+	return text_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+static char *put_hex(char *p, uint64_t v, int digits)
+{
+	for (int i = digits - 1; i >= 0; i--)
+		*p++ = "0123456789ABCDEF"[v >> (4 * i) & 15];
+	return p;
+}
+
+static char *put_reg(const emitter *e, char *p, uint32_t id)
+{
+	memcpy(p, e->names[id].text, sizeof e->names[id].text); /* all of it: faster than its length */
+	return p + e->names[id].len;
+}
+
+bool emit_name_registers(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	if (k->nreg > e->names_cap) {
+		reg_name *names = heap_realloc(&e->out->hook, e->names, k->nreg * sizeof *names);
+		if (!names)
+			return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+		e->names = names;
+		e->names_cap = k->nreg;
+	}
+	for (size_t i = 0; i < k->nreg; i++) {
+		char *p = put_str(e->names[i].text, ir_classes[k->reg[i].cls].prefix);
+		e->names[i].len = (uint8_t)(text_u64(p, k->reg[i].number) - e->names[i].text);
+	}
+	return true;
+}
+
+static char *put_float(char *p, const cptx_val *v)
+{
+	*p++ = '0';
+	if (v->type == CPTX_F64) {
+		uint64_t bits;
+		memcpy(&bits, &v->f, sizeof bits);
+		*p++ = 'd';
+		return put_hex(p, bits, 16);
+	}
+	float f = (float)v->f;
+	uint32_t bits;
+	memcpy(&bits, &f, sizeof bits);
+	*p++ = 'f';
+	return put_hex(p, bits, 8);
+}
+
+static char *put_vector(const emitter *e, char *p, const cptx_val *v)
+{
+	*p++ = '{';
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			*p++ = ',', *p++ = ' ';
+		p = put_reg(e, p, v->kind == CPTX_VAL_VEC ? e->k->vec[v->id + i].id : v->id + i);
+	}
+	*p++ = '}';
+	return p;
+}
+
+static const char *symbol_name(const cptx_kernel *k, const cptx_val *v)
+{
+	return v->space == CPTX_PARAM ? k->param[v->id].name : ir_symbol(k, v->id)->name;
+}
+
+static char *put_offset(char *p, int64_t offset)
+{
+	if (offset) {
+		*p++ = '+';
+		p = put_i64(p, offset);
+	}
+	return p;
+}
+
+static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brace)
+{
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_REG:
+		if (v->negated)
+			*p++ = '!';
+		if (v->count > 1 || brace)
+			return put_vector(e, p, v);
+		return put_offset(put_reg(e, p, v->id), v->offset);
+	case CPTX_VAL_VEC: return v->count > 1 || brace ? put_vector(e, p, v) : put_reg(e, p, e->k->vec[v->id].id);
+	case CPTX_VAL_INT: return put_i64(p, v->i);
+	case CPTX_VAL_FLOAT: return put_float(p, v);
+	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
+	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
+	case CPTX_VAL_LABEL: return text_u64(put_str(p, "$L"), v->id);
+	case CPTX_VAL_FUNC:
+	case CPTX_VAL_NONE: break;
+	}
+	return p;
+}
+
+/* Most bytes that an item's line can take. */
+static size_t item_most(const cptx_kernel *k, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+	size_t n = OPCODE_MOST + 64;
+
+	for (unsigned i = 0; i < it->noperand; i++) {
+		n += 64 + v[i].count * 20u;
+		if (v[i].kind == CPTX_VAL_SYM)
+			n += strlen(symbol_name(k, &v[i]));
+	}
+	return n;
+}
+
+/* ---- items ---- */
+
+static char *put_guard(const emitter *e, char *p, const ir_item *it)
+{
+	*p++ = '\t';
+	if (!it->guard)
+		return p;
+	*p++ = '@';
+	if (it->guard_negated)
+		*p++ = '!';
+	p = put_reg(e, p, it->guard - 1);
+	*p++ = ' ';
+	return p;
+}
+
+static bool emit_insn(emitter *e, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const arch_operand *o = &arch_operands[f->operand];
+	const cptx_val *v = ir_operands(it);
+	buf *b = &e->out->text;
+	const spelling *opcode = spell(e, it);
+
+	if (!opcode || !check_sregs(e, it))
+		return false;
+	if (!buf_reserve(b, item_most(e->k, it)))
+		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+	char *p = b->p + b->n, *start = put_guard(e, p, it);
+	if (f->op == CPTX_OP_RET && e->k->ret.kind) { /* a function's result leaves through parameter space */
+		start = put_str(start, "st.param.");
+		start = put_str(start, ir_classes[e->k->reg[e->k->ret.id].cls].type);
+		start = put_str(start, " [func_result], ");
+		start = put_str(put_reg(e, start, e->k->ret.id), ";\n");
+		start = put_guard(e, start, it);
+		e->line++;
+	}
+	memcpy(start, opcode->text, opcode->len);
+	p = start + opcode->len;
+	for (unsigned i = 0, n = 0; i < it->noperand; i++, o++) {
+		if (v[i].kind == CPTX_VAL_NONE)
+			continue;
+		if (n++) {
+			if (o->flags & OPERAND_PIPE)
+				*p++ = '|';
+			else
+				*p++ = ',', *p++ = ' ';
+		} else {
+			*p++ = ' ';
+		}
+		if (o->kind == OPERAND_ADDR)
+			*p++ = '[';
+		p = put_operand(e, p, &v[i], o->brace);
+		if (o->kind == OPERAND_ADDR)
+			*p++ = ']';
+	}
+	*p++ = ';';
+	*p++ = '\n';
+	b->n = (size_t)(p - b->p);
+	e->line++;
+	return true;
+}
+const char *emit_reg_text(const emitter *e, uint32_t id, char text[16])
+{
+	*put_reg(e, text, id) = 0;
+	return text;
+}
+
+static void emit_call(emitter *e, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+	const cptx_kernel *f = e->m->first;
+	unsigned n = it->noperand - 2u;
+	char r[16];
+
+	while (f->number != v[0].id)
+		f = f->next;
+	emit_line(e, "\t{\n");
+	for (unsigned i = 0; i < n; i++) {
+		const char *type = ir_classes[e->k->reg[v[i + 2].id].cls].type;
+		emit_line(e, "\t.param .%s call_arg%u;\n\tst.param.%s [call_arg%u], %s;\n", type, i, type, i, emit_reg_text(e, v[i + 2].id, r));
+	}
+	if (v[1].kind)
+		emit_line(e, "\t.param .%s call_result;\n\tcall (call_result), %s", ir_classes[e->k->reg[v[1].id].cls].type, f->name);
+	else
+		emit_line(e, "\tcall %s", f->name);
+	for (unsigned i = 0; i < n; i++)
+		emit_line(e, "%scall_arg%u", i ? ", " : ", (", i);
+	emit_line(e, n ? ");\n" : ";\n");
+	if (v[1].kind)
+		emit_line(e, "\tld.param.%s %s, [call_result];\n", ir_classes[e->k->reg[v[1].id].cls].type, emit_reg_text(e, v[1].id, r));
+	emit_line(e, "\t}\n");
+}
+
+static void map_line(emitter *e, const ir_item *it)
+{
+	if (it->file != e->file || it->line != e->user_line) {
+		e->file = it->file;
+		e->user_line = it->line;
+		line_entry entry = { e->line, it->line, it->file };
+		buf_put(&e->out->map, (const char *)&entry, sizeof entry);
+	}
+	if (e->opt->lines && it->file && it->kind != ITEM_COMMENT && (it->file != e->loc_file || it->line != e->loc_line)) {
+		e->loc_file = it->file;
+		e->loc_line = it->line;
+		emit_line(e, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
+	}
+}
+
+bool emit_item(emitter *e, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+
+	if (it->kind == ITEM_LABEL) {
+		if (e->k->label[v[0].id].used)
+			emit_line(e, "$L%u:\n", (unsigned)v[0].id);
+		return true;
+	}
+	map_line(e, it);
+	switch ((enum ir_item_kind)it->kind) {
+	case ITEM_INSN:
+		return emit_insn(e, it);
+	case ITEM_PRAGMA:
+	case ITEM_COMMENT:
+		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\t.pragma \"" : "\t// ");
+		buf_str(&e->out->text, e->k->text[v[0].i]);
+		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\";\n" : "\n");
+		e->line++;
+		break;
+	case ITEM_CALL: emit_call(e, it); break;
+	case ITEM_LABEL: break;
+	}
+	return true;
+}

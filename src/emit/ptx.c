@@ -1,0 +1,38 @@
+/* The printed text: what cptx_emit gives, and where its lines come from. */
+#include "emit/emit.h"
+
+void cptx_ptx_destroy(cptx_ptx *ptx)
+{
+	if (!ptx)
+		return;
+	buf_free(&ptx->text);
+	buf_free(&ptx->map);
+	buf_free(&ptx->files);
+	cptx_allocator hook = ptx->hook;
+	heap_realloc(&hook, ptx, 0);
+}
+
+const char *cptx_ptx_text(const cptx_ptx *ptx) { return ptx ? ptx->text.p : NULL; }
+size_t cptx_ptx_size(const cptx_ptx *ptx) { return ptx ? ptx->text.n : 0; }
+unsigned cptx_ptx_version(const cptx_ptx *ptx) { return ptx ? ptx->version : 0; }
+const cptx_target *cptx_ptx_target(const cptx_ptx *ptx) { return ptx ? ptx->target : NULL; }
+
+cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line)
+{
+	cptx_site at = { NULL, 0 };
+	line_entry found = { 0, 0, 0 }, entry;
+
+	for (size_t i = 0; ptx && i + sizeof entry <= ptx->map.n; i += sizeof entry) {
+		memcpy(&entry, ptx->map.p + i, sizeof entry);
+		if (entry.ptx_line > line)
+			break;
+		found = entry;
+	}
+	if (!found.file)
+		return at;
+	at.file = ptx->files.p;
+	for (unsigned i = 1; i < found.file; i++)
+		at.file += strlen(at.file) + 1;
+	at.line = found.line;
+	return at;
+}
