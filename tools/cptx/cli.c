@@ -17,7 +17,8 @@ int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, 
 	size_t n = cmd->noption;
 
 	for (size_t i = 0; i < n; i++) {
-		longs[i] = (struct option){ cmd->options[i].name, cmd->options[i].argument ? required_argument : no_argument, NULL, FIRST_LONG + (int)i };
+		longs[i] = (struct option){ cmd->options[i].name, cmd->options[i].argument ? required_argument : no_argument, NULL,
+			                        FIRST_LONG + (int)i };
 		if (cmd->options[i].letter)
 			strncat(shorts, &cmd->options[i].letter, 1);
 		if (cmd->options[i].letter && cmd->options[i].argument)
@@ -52,8 +53,8 @@ void cli_help(const cli_command *cmd, FILE *out)
 	for (size_t i = 0; i < cmd->noption; i++) {
 		const cli_option *o = &cmd->options[i];
 		char left[64];
-		int len = snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
-		                   o->argument ? " " : "", o->argument ? o->argument : "");
+		int len = snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+		                   o->letter ? "," : " ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
 		fprintf(out, "  %-26s%s", left, len > 25 ? "\n                            " : "");
 		fprintf(out, "%s\n", o->help);
 	}

@@ -12,16 +12,16 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1 /* a check failed, a wrong result */, EXIT_USAGE = 2 };
 
 typedef struct cli_option {
-	const char *name;        /* long name, without -- */
-	char letter;             /* short name, 0: none */
-	const char *argument;    /* NULL: takes none; what --help shows */
+	const char *name;     /* long name, without -- */
+	char letter;          /* short name, 0: none */
+	const char *argument; /* NULL: takes none; what --help shows */
 	const char *help;
-	const char *choices;     /* for completion: words, "@arch" or "@file"; NULL: nothing */
+	const char *choices; /* for completion: words, "@arch" or "@file"; NULL: nothing */
 } cli_option;
 
 typedef struct cli_command {
 	const char *name, *arguments, *about;
-	const char *details;     /* the text of --help behind the options */
+	const char *details; /* the text of --help behind the options */
 	const cli_option *options;
 	size_t noption;
 	const char *operand_choices; /* as cli_option.choices, for what stands without an option */

@@ -10,8 +10,8 @@ static void list(void)
 
 	printf("%-9s %-5s %-9s %-12s %-11s %-8s %s\n", "target", "PTX", "smem/CTA", "static smem", "threads/SM", "cluster", "");
 	for (size_t i = 0; (t = cptx_target_at(i)); i++)
-		printf("%-9s %u.%-3u %-9u %-12u %-11u %-8u %s\n", t->name, t->ptx / 10u, t->ptx % 10u, t->smem_per_cta, t->static_smem, t->threads_per_sm,
-		       t->cluster, t->about);
+		printf("%-9s %u.%-3u %-9u %-12u %-11u %-8u %s\n", t->name, t->ptx / 10u, t->ptx % 10u, t->smem_per_cta,
+		       t->static_smem, t->threads_per_sm, t->cluster, t->about);
 }
 
 static void show(const cptx_target *t)
@@ -25,11 +25,13 @@ static void show(const cptx_target *t)
 	printf("%s: %s\n", t->name, t->about);
 	printf("  compute capability            %u.%u\n", t->compute_capability / 10u, t->compute_capability % 10u);
 	printf("  lowest PTX version            %u.%u\n", t->ptx / 10u, t->ptx % 10u);
-	printf("  code runs on                  %s\n", t->suffix == 'a' ? "this architecture only" : t->suffix == 'f' ? "this family" :
-	       "this architecture and later ones");
+	printf("  code runs on                  %s\n", t->suffix == 'a'   ? "this architecture only"
+	                                               : t->suffix == 'f' ? "this family"
+	                                                                  : "this architecture and later ones");
 	printf("  shared memory, CTA            %u bytes (static: %u)\n", t->smem_per_cta, t->static_smem);
 	printf("  shared memory, multiprocessor %u bytes\n", t->smem_per_sm);
-	printf("  registers                     %d per thread, %d per multiprocessor and CTA\n", CPTX_REGS_PER_THREAD, CPTX_REGS_PER_SM);
+	printf("  registers                     %d per thread, %d per multiprocessor and CTA\n", CPTX_REGS_PER_THREAD,
+	       CPTX_REGS_PER_SM);
 	printf("  threads                       %d per CTA, %u per multiprocessor\n", CPTX_THREADS_PER_CTA, t->threads_per_sm);
 	printf("  CTAs per multiprocessor       %u\n", t->ctas_per_sm);
 	printf("  portable cluster size         %u%s\n", t->cluster, t->cluster ? "" : " (no clusters)");

@@ -66,7 +66,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "name the shell: bash");
 	fputs("# bash completion of cptx.  Install: cptx completion bash > ~/.local/share/bash-completion/completions/cptx\n"
 	      "_cptx()\n{\n\tlocal cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
-	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '--help --version", stdout);
+	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '--help --version",
+	      stdout);
 	for (size_t i = 0; i < cli_ncommand; i++)
 		printf(" %s", cli_commands[i]->name);
 	fputs("' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase \"${COMP_WORDS[1]}\" in\n", stdout);

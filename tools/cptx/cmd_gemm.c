@@ -7,7 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_ARCH, OPTION_TILE, OPTION_WARPS, OPTION_STAGES, OPTION_IN, OPTION_OUT, OPTION_GROUP, OPTION_OUTPUT, OPTION_RUN, OPTION_DEVICE, OPTION_LINES };
+enum {
+	OPTION_ARCH,
+	OPTION_TILE,
+	OPTION_WARPS,
+	OPTION_STAGES,
+	OPTION_IN,
+	OPTION_OUT,
+	OPTION_GROUP,
+	OPTION_OUTPUT,
+	OPTION_RUN,
+	OPTION_DEVICE,
+	OPTION_LINES
+};
 static const cli_option options[] = {
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the GPU with --run, else sm_90a", "@arch" },
 	[OPTION_TILE] = { "tile", 't', "MxNxK", "tile of a CTA in elements", "128x256x64 128x128x64 128x128x32 64x64x32" },
@@ -16,7 +28,8 @@ static const cli_option options[] = {
 	[OPTION_IN] = { "in", 'i', "TYPE", "type of A and B: bf16 or f16", "bf16 f16" },
 	[OPTION_OUT] = { "out", 'u', "TYPE", "type of D: f32, bf16 or f16", "f32 bf16 f16" },
 	[OPTION_GROUP] = { "group", 'g', "ROWS", "rows of tiles walked together, for the L2 cache", "8 16" },
-	[OPTION_OUTPUT] = { "output", 'o', "FILE", "write the PTX there; - is standard output (the default without --run)", "@file" },
+	[OPTION_OUTPUT] = { "output", 'o', "FILE", "write the PTX there; - is standard output (the default without --run)",
+	                    "@file" },
 	[OPTION_RUN] = { "run", 'r', "MxNxK", "run on a GPU, compare every element, time it", "4096x4096x4096" },
 	[OPTION_DEVICE] = { "device", 'd', "NAME", "device for --run; default cuda:0", "cuda:0" },
 	[OPTION_LINES] = { "lines", 'l', NULL, "print .file and .loc", NULL },
@@ -99,11 +112,14 @@ static void complete_shape(request *q, const cptx_target *target)
 static void print_module(const request *q, const cptx_module *m, const cptx_ptx *ptx, FILE *out)
 {
 	const cptx_gemm_opt *o = &q->o;
-	fprintf(out, "kernel   D[M][N] %s = A[M][K] * B[N][K]^T %s, tile %ux%ux%u, %ux%u warps, %u stages\n", cptx_type_name(o->out), cptx_type_name(o->in),
-	        o->bm, o->bn, o->bk, o->warps_m, o->warps_n, o->stages);
+	fprintf(out, "kernel   D[M][N] %s = A[M][K] * B[N][K]^T %s, tile %ux%ux%u, %ux%u warps, %u stages\n",
+	        cptx_type_name(o->out), cptx_type_name(o->in), o->bm, o->bn, o->bk, o->warps_m, o->warps_n, o->stages);
 	fprintf(out, "PTX      %s, %zu bytes, %zu instructions, .version %u.%u, %s\n",
-	        !q->output ? "not kept (-o FILE keeps it)" : strcmp(q->output, "-") ? q->output : "standard output", cptx_ptx_size(ptx),
-	        cptx_module_size(m), cptx_ptx_version(ptx) / 10, cptx_ptx_version(ptx) % 10, cptx_ptx_target(ptx)->name);
+	        !q->output               ? "not kept (-o FILE keeps it)"
+	        : strcmp(q->output, "-") ? q->output
+	                                 : "standard output",
+	        cptx_ptx_size(ptx), cptx_module_size(m), cptx_ptx_version(ptx) / 10, cptx_ptx_version(ptx) % 10,
+	        cptx_ptx_target(ptx)->name);
 }
 
 /* Without a GPU: what can still be said. */
@@ -113,7 +129,8 @@ static int judge_by_ptxas(const request *q, const cptx_ptx *ptx, const cptx_erro
 
 	fprintf(out, "device   none: %s\n", why->text);
 	if (!cli_find_ptxas(path, sizeof path)) {
-		fprintf(out, "ptxas    none found (CPTX_PTXAS, PATH, /usr/local/cuda/bin)\nNOT DONE assembling, running, checking and timing the kernel\n");
+		fprintf(out, "ptxas    none found (CPTX_PTXAS, PATH, /usr/local/cuda/bin)\nNOT DONE assembling, running, checking "
+		             "and timing the kernel\n");
 		return EXIT_OK;
 	}
 	int status = ptxas_run(path, cptx_ptx_target(ptx)->name, cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said);
@@ -135,36 +152,44 @@ static int run_on(const request *q, cptx_device *dev, cptx_module *m, FILE *out)
 
 	if (!gemm_check(dev, m, &q->o, p, &r, &err))
 		return cli_failed(q->cmd, "%s", err.text);
-	fprintf(out, "device   %s (%s): %u registers, %u bytes of local memory, %u CTAs of %u multiprocessors\n", cptx_device_get_info(dev)->name,
-	        cptx_device_get_info(dev)->target, r.resources.regs, r.resources.local_bytes, r.grid, cptx_device_get_info(dev)->sms);
+	fprintf(out, "device   %s (%s): %u registers, %u bytes of local memory, %u CTAs of %u multiprocessors\n",
+	        cptx_device_get_info(dev)->name, cptx_device_get_info(dev)->target, r.resources.regs, r.resources.local_bytes,
+	        r.grid, cptx_device_get_info(dev)->sms);
 	if (r.wrong)
-		return cli_failed(q->cmd, "%llu of %llu elements are wrong; the first at row %llu, column %llu: %g, not %g", (unsigned long long)r.wrong,
-		                  (unsigned long long)r.elements, (unsigned long long)r.wrong_row, (unsigned long long)r.wrong_column, r.wrong_value,
-		                  r.wrong_reference);
-	fprintf(out, "check    all %llu elements right; largest error %.2f of the tolerance\n", (unsigned long long)r.elements, r.worst);
+		return cli_failed(q->cmd, "%llu of %llu elements are wrong; the first at row %llu, column %llu: %g, not %g",
+		                  (unsigned long long)r.wrong, (unsigned long long)r.elements, (unsigned long long)r.wrong_row,
+		                  (unsigned long long)r.wrong_column, r.wrong_value, r.wrong_reference);
+	fprintf(out, "check    all %llu elements right; largest error %.2f of the tolerance\n", (unsigned long long)r.elements,
+	        r.worst);
 	fprintf(out, "time     %.4f ms, %.1f TFLOP/s (%llux%llux%llu, median of %u bursts)\n", r.ms,
-	        2e-9 * (double)p->m * (double)p->n * (double)p->k / r.ms, (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k, p->bursts);
+	        2e-9 * (double)p->m * (double)p->n * (double)p->k / r.ms, (unsigned long long)p->m, (unsigned long long)p->n,
+	        (unsigned long long)p->k, p->bursts);
 	return cli_flush(q->cmd, EXIT_OK);
 }
 
 static int generate(request *q, cptx_device *dev, const cptx_error *no_device)
 {
 	cptx_error err = { 0 };
-	const char *arch = q->arch ? q->arch : dev && cptx_device_get_info(dev)->target ? cptx_device_get_info(dev)->target : "sm_90a";
+	const char *arch = q->arch                                    ? q->arch
+	                   : dev && cptx_device_get_info(dev)->target ? cptx_device_get_info(dev)->target
+	                                                              : "sm_90a";
 	const cptx_target *target = cptx_target_find(arch);
 	FILE *out = q->output && !strcmp(q->output, "-") ? stderr : stdout; /* so that PTX on stdout stays clean */
 
 	if (!target)
 		return cli_usage(q->cmd, "there is no target '%s'; `cptx arch` lists them", arch);
 	complete_shape(q, target);
-	if (!cptx_gemm_check(&q->o, target, NULL, &err) || (q->run && !cptx_gemm_check_problem(&q->o, q->problem.m, q->problem.n, q->problem.k, &err)))
+	if (!cptx_gemm_check(&q->o, target, NULL, &err) ||
+	    (q->run && !cptx_gemm_check_problem(&q->o, q->problem.m, q->problem.n, q->problem.k, &err)))
 		return cli_failed(q->cmd, "%s", err.text);
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_ptx *ptx = cptx_gemm_build(m, &q->o, &err) ? cptx_emit(m, target->name, &(cptx_emit_opt){ .lines = q->lines }, &err) : NULL;
+	cptx_ptx *ptx =
+		cptx_gemm_build(m, &q->o, &err) ? cptx_emit(m, target->name, &(cptx_emit_opt){ .lines = q->lines }, &err) : NULL;
 	int status = EXIT_OK;
 	if (!ptx)
 		status = cli_failed(q->cmd, "%s", err.text);
-	else if ((q->output || !q->run) && !cli_write(q->cmd, q->output ? q->output : "-", cptx_ptx_text(ptx), cptx_ptx_size(ptx)))
+	else if ((q->output || !q->run) &&
+	         !cli_write(q->cmd, q->output ? q->output : "-", cptx_ptx_text(ptx), cptx_ptx_size(ptx)))
 		status = EXIT_FAILED;
 	else if (q->run || (q->output && strcmp(q->output, "-")))
 		print_module(q, m, ptx, out);
@@ -202,12 +227,13 @@ const cli_command cmd_gemm = {
 	.name = "gemm",
 	.arguments = "[OPTION]...",
 	.about = "Generates D = A * B^T for a tile shape, as PTX; --run checks and times it.",
-	.details = "A is MxK, B is NxK, D is MxN, all row-major. The kernel takes M, N and K as arguments: any M and N, K a multiple of 8.\n"
-	           "It uses cp.async, ldmatrix and mma.sync, so it needs sm_80 or later.\n\n"
-	           "A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
-	           "What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"
-	           "  cptx gemm -a sm_80 -t 128x128x32 -w 2x2 -s 4 -o gemm.ptx\n"
-	           "  cptx gemm --in f16 --out f16 --run 8192x8192x8192\n",
+	.details = "A is MxK, B is NxK, D is MxN, all row-major. The kernel takes M, N and K as arguments: any M and N, K a "
+	           "multiple of 8.\n"
+			   "It uses cp.async, ldmatrix and mma.sync, so it needs sm_80 or later.\n\n"
+			   "A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
+			   "What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"
+			   "  cptx gemm -a sm_80 -t 128x128x32 -w 2x2 -s 4 -o gemm.ptx\n"
+			   "  cptx gemm --in f16 --out f16 --run 8192x8192x8192\n",
 	.options = options,
 	.noption = sizeof options / sizeof options[0],
 	.run = run,

@@ -40,7 +40,8 @@ static void show(size_t i, const cptx_op_info *op, const cptx_target *target)
 	for (size_t j = 0; cptx_form_at(i, j, &f); j++) {
 		if (target && !cptx_form_on_target(i, j, target))
 			continue;
-		printf("    %s\n        %s%s%s\n", f.text, f.availability, f.constraint ? "; " : "", f.constraint ? f.constraint : "");
+		printf("    %s\n        %s%s%s\n", f.text, f.availability, f.constraint ? "; " : "",
+		       f.constraint ? f.constraint : "");
 	}
 }
 
@@ -79,7 +80,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	for (size_t i = 0; pattern && cptx_op_at(i, &op); i++)
 		exact |= !strcmp(op.name, pattern);
 	for (size_t i = 0; cptx_op_at(i, &op); i++) {
-		if (exact ? strcmp(op.name, pattern) != 0 || !wanted(&op, i, pattern, target) : !wanted(&op, i, pattern ? pattern : "*", target))
+		if (exact ? strcmp(op.name, pattern) != 0 || !wanted(&op, i, pattern, target)
+		          : !wanted(&op, i, pattern ? pattern : "*", target))
 			continue;
 		found++;
 		if (pattern)
@@ -88,8 +90,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 			printf("%-24s %2zu form%s  %s\n", op.name, op.nforms, op.nforms == 1 ? " " : "s", op.about);
 	}
 	if (!found)
-		return cli_failed(cmd, "no instruction of the table matches '%s'%s%s; `cptx insn` lists them", pattern ? pattern : "*", target ? " on " : "",
-		                  target ? target->name : "");
+		return cli_failed(cmd, "no instruction of the table matches '%s'%s%s; `cptx insn` lists them",
+		                  pattern ? pattern : "*", target ? " on " : "", target ? target->name : "");
 	return cli_flush(cmd, EXIT_OK);
 }
 
@@ -97,8 +99,9 @@ const cli_command cmd_insn = {
 	.name = "insn",
 	.arguments = "[--arch NAME] [PATTERN]",
 	.about = "Looks up instructions: forms, operands, availability.",
-	.details = "PATTERN is a part of a name or spelling (ldmatrix, cp.async), or a glob (mma*). Without one, all are listed.\n"
-	           "Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
+	.details =
+		"PATTERN is a part of a name or spelling (ldmatrix, cp.async), or a glob (mma*). Without one, all are listed.\n"
+		"Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
 	.options = options,
 	.noption = sizeof options / sizeof options[0],
 	.operand_choices = "@insn",

@@ -32,15 +32,17 @@ static void build_reference(cptx_module *m, enum cptx_type in)
 	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), ref = cptx_param(k, CPTX_PTR, "ref");
 	cptx_val bound = cptx_param(k, CPTX_PTR, "bound"), M = cptx_param(k, CPTX_U32, "M"), N = cptx_param(k, CPTX_U32, "N");
 	cptx_val K = cptx_param(k, CPTX_U32, "K");
-	cptx_val col = cptx_mad(k, cptx_ctaid_x(k), 16, cptx_tid_x(k), .mode = CPTX_LO);
-	cptx_val row = cptx_mad(k, cptx_ctaid_y(k), 16, cptx_tid_y(k), .mode = CPTX_LO);
-	cptx_val pitch = cptx_shl(k, K, 1), sum = cptx_var(k, CPTX_F64, 0.0), mag = cptx_var(k, CPTX_F64, 0.0), l = cptx_var(k, CPTX_U32, 0);
+	cptx_val id = cptx_ctaid_x(k), across = cptx_div(k, cptx_add(k, N, 15), 16); /* grid.y would end at 65535 */
+	cptx_val col = cptx_mad(k, cptx_rem(k, id, across), 16, cptx_tid_x(k), .mode = CPTX_LO);
+	cptx_val row = cptx_mad(k, cptx_div(k, id, across), 16, cptx_tid_y(k), .mode = CPTX_LO);
+	cptx_val pitch = cptx_shl(k, K, 1), sum = cptx_var(k, CPTX_F64, 0.0), mag = cptx_var(k, CPTX_F64, 0.0),
+			 l = cptx_var(k, CPTX_U32, 0);
 
 	cptx_exit(k, .when = cptx_setp(k, row, M, .cmp = CPTX_GE));
 	cptx_exit(k, .when = cptx_setp(k, col, N, .cmp = CPTX_GE));
 	cptx_mad_wide(k, row, pitch, a, .into = a);
 	cptx_mad_wide(k, col, pitch, b, .into = b);
-	CPTX_FOR (k, l, K, 8) {
+	CPTX_FOR(k, l, K, 8) {
 		cptx_val x = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
 		cptx_val y = cptx_ld(k, b, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
 		for (uint32_t i = 0; i < 8; i++) {
@@ -51,7 +53,8 @@ static void build_reference(cptx_module *m, enum cptx_type in)
 		cptx_add(k, a, 16, .into = a);
 		cptx_add(k, b, 16, .into = b);
 	}
-	cptx_val at = cptx_mul(k, cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64)), 4, .mode = CPTX_LO);
+	cptx_val at =
+		cptx_mul(k, cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64)), 4, .mode = CPTX_LO);
 	cptx_st(k, cptx_add(k, ref, at), cptx_cvt(k, sum, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
 	cptx_st(k, cptx_add(k, bound, at), cptx_cvt(k, mag, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
 }
@@ -89,7 +92,9 @@ static double from_half(uint16_t h, enum cptx_type type)
 		return (double)f;
 	}
 	int e = h >> 10 & 31, mantissa = h & 1023;
-	double v = e == 31 ? (mantissa ? (double)NAN : (double)INFINITY) : e ? ldexp(1024 + mantissa, e - 25) : ldexp(mantissa, -24);
+	double v = e == 31 ? (mantissa ? (double)NAN : (double)INFINITY)
+	           : e     ? ldexp(1024 + mantissa, e - 25)
+	                   : ldexp(mantissa, -24);
 	return h & 0x8000 ? -v : v;
 }
 
@@ -100,7 +105,8 @@ static void fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t s
 	uint64_t s = seed * 2654435761u + 88172645463325252u;
 
 	for (size_t i = 0; i < 4096; i++) {
-		double u = ((double)(next_random(&s) >> 11) + 1) / 9007199254740993.0, v = (double)(next_random(&s) >> 11) / 9007199254740992.0;
+		double u = ((double)(next_random(&s) >> 11) + 1) / 9007199254740993.0,
+			   v = (double)(next_random(&s) >> 11) / 9007199254740992.0;
 		table[i] = to_half((float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v)), type);
 	}
 	for (uint64_t i = 0; i < n; i++)
@@ -179,8 +185,8 @@ static bool check_reference(const bench *t, cptx_error *err)
 			sum += from_half(t->a[row * t->p->k + l], t->o->in) * from_half(t->b[col * t->p->k + l], t->o->in);
 		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * (double)t->bound[at])) {
 			err->code = CPTX_E_WRONG;
-			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g", (unsigned long long)row,
-			         (unsigned long long)col, (double)t->ref[at], sum);
+			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g",
+			         (unsigned long long)row, (unsigned long long)col, (double)t->ref[at], sum);
 			return false;
 		}
 	}
@@ -195,9 +201,9 @@ static bool make_reference(bench *t, cptx_error *err)
 	cptx_program *program = cptx_device_load(t->dev, m, NULL, err);
 	bool ok = program &&
 	          cptx_launch_once(program, "gemm_reference",
-	                           &(cptx_launch_opt){ .grid = { (uint32_t)((p->n + 15) / 16), (uint32_t)((p->m + 15) / 16) },
-	                                               CPTX_ARGS(t->dev_a, t->dev_b, t->dev_ref, t->dev_bound, (uint32_t)p->m, (uint32_t)p->n,
-	                                                         (uint32_t)p->k) },
+	                           &(cptx_launch_opt){ .grid = { (uint32_t)((p->n + 15) / 16 * ((p->m + 15) / 16)) },
+	                                               CPTX_ARGS(t->dev_a, t->dev_b, t->dev_ref, t->dev_bound, (uint32_t)p->m,
+	                                                         (uint32_t)p->n, (uint32_t)p->k) },
 	                           NULL, err) &&
 	          cptx_mem_read(t->dev, t->ref, t->dev_ref, p->m * p->n * 4, err) &&
 	          cptx_mem_read(t->dev, t->bound, t->dev_bound, p->m * p->n * 4, err);
@@ -225,7 +231,9 @@ static double element(const bench *t, uint64_t i)
  */
 static void compare(const bench *t, gemm_report *r)
 {
-	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->o->out == CPTX_F32 ? 0 : t->o->out == CPTX_BF16 ? ldexp(1, -9) : ldexp(1, -12);
+	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->o->out == CPTX_F32    ? 0
+	                                                                : t->o->out == CPTX_BF16 ? ldexp(1, -9)
+	                                                                                         : ldexp(1, -12);
 
 	r->elements = t->p->m * t->p->n;
 	for (uint64_t i = 0; i < r->elements; i++) {
@@ -298,10 +306,12 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	if (program && cptx_gemm_check(t->o, NULL, &plan, err) && cptx_module_kernel(module, NULL, &info) &&
 	    cptx_program_resources(program, info.name, plan.threads, plan.smem, &r->resources, err)) {
 		r->grid = cptx_gemm_grid(t->o, p->m, p->n, cptx_device_get_info(t->dev)->sms * r->resources.ctas_per_sm);
-		launch = cptx_launch_new(program, info.name,
-		                         &(cptx_launch_opt){ .grid = { r->grid }, .block = { plan.threads },
-		                                             CPTX_ARGS(t->dev_a, t->dev_b, t->dev_d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
-		                         err);
+		launch = cptx_launch_new(
+			program, info.name,
+			&(cptx_launch_opt){ .grid = { r->grid },
+		                        .block = { plan.threads },
+		                        CPTX_ARGS(t->dev_a, t->dev_b, t->dev_d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
+			err);
 	}
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err) &&
 	          cptx_mem_read(t->dev, t->d, t->dev_d, t->d_bytes + GUARD, err);
@@ -314,13 +324,15 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	return ok;
 }
 
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r, cptx_error *err)
+bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
+                cptx_error *err)
 {
 	bench t = { .dev = dev, .o = opt, .p = p };
 
 	*r = (gemm_report){ 0 };
 	*err = (cptx_error){ 0 };
-	bool ok = cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) && prepare(&t, err) && make_reference(&t, err) && run(&t, module, r, err);
+	bool ok = cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) && prepare(&t, err) && make_reference(&t, err) &&
+	          run(&t, module, r, err);
 	release(&t);
 	return ok;
 }

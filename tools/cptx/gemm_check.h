@@ -1,4 +1,5 @@
-/* Runs a GEMM kernel on a device and compares every element with a reference; used by `cptx gemm --run` and the GPU tests. */
+/* Runs a GEMM kernel on a device and compares every element with a reference; used by `cptx gemm --run` and the GPU tests.
+ */
 #ifndef CPTX_GEMM_CHECK_H
 #define CPTX_GEMM_CHECK_H
 
@@ -7,10 +8,10 @@
 
 typedef struct gemm_report {
 	uint64_t elements, wrong;
-	double worst;              /* largest error as a part of the tolerance */
+	double worst; /* largest error as a part of the tolerance */
 	uint64_t wrong_row, wrong_column;
 	double wrong_value, wrong_reference; /* of the first wrong element */
-	double ms;                 /* median time of a launch; 0 if not asked for */
+	double ms;                           /* median time of a launch; 0 if not asked for */
 	uint32_t grid;
 	cptx_resources resources;
 } gemm_report;
@@ -20,7 +21,9 @@ typedef struct gemm_problem {
 	unsigned bursts; /* timed bursts; 0: none */
 } gemm_problem;
 
-/* ptx: what cptx_emit gave for the device.  False, with err, if something could not be run; wrong elements are in the report. */
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r, cptx_error *err);
+/* ptx: what cptx_emit gave for the device.  False, with err, if something could not be run; wrong elements are in the
+ * report. */
+bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
+                cptx_error *err);
 
 #endif

@@ -8,7 +8,9 @@ const size_t cli_ncommand = sizeof cli_commands / sizeof cli_commands[0];
 
 static void help(FILE *out)
 {
-	fputs("usage: cptx COMMAND [OPTION]...\n\nBuilds, checks, prints and runs PTX kernels. No CUDA is needed but to run them.\n\ncommands:\n", out);
+	fputs("usage: cptx COMMAND [OPTION]...\n\nBuilds, checks, prints and runs PTX kernels. No CUDA is needed but to run "
+	      "them.\n\ncommands:\n",
+	      out);
 	for (size_t i = 0; i < cli_ncommand; i++)
 		fprintf(out, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->about);
 	fputs("\nTo begin:\n"
@@ -17,7 +19,8 @@ static void help(FILE *out)
 	      "  cptx gemm --tile 128x128x32 --stages 3   another tile shape\n"
 	      "  cptx insn ldmatrix                       what an instruction looks like, and where it exists\n"
 	      "  cptx arch sm_120a                        facts of a target\n"
-	      "\nEvery command has --help. Exit status: 0 done, 1 failed or wrong result, 2 wrong usage.\n", out);
+	      "\nEvery command has --help. Exit status: 0 done, 1 failed or wrong result, 2 wrong usage.\n",
+	      out);
 }
 
 int main(int argc, char **argv)
