@@ -2,11 +2,12 @@
  * GEMM for sm_80 and later: D = A * B^T, A and B K-major, cp.async -> shared memory -> ldmatrix -> mma.sync.
  *
  * Shared memory is a ring of stages; a stage holds bm rows of A, then bn rows of B, bk elements each.  Rows are cut into
- * 16-byte chunks, and chunk c of row r lies at chunk position c ^ key(r), so that neither the copies nor ldmatrix meet a bank
- * twice.  For A the key is the row within its group of eight (counted in 128-byte lines where rows are shorter).  B's rows
- * are handed to ldmatrix in another order: a lane of mma holds columns 2t and 2t + 1 of each 8-column tile, and by giving
- * tile 2j the rows {0,1,4,5,8,9,12,13} and tile 2j + 1 the rest of a group of sixteen, the lane ends up with four
- * neighbouring columns 4t .. 4t + 3, which it stores at once, without going through shared memory.  B's key follows that order.
+ * 16-byte chunks, and chunk c of row r lies at chunk position c ^ key(r), so that neither the copies nor ldmatrix meet a
+ * bank twice.  For A the key is the row within its group of eight (counted in 128-byte lines where rows are shorter).  B's
+ * rows are handed to ldmatrix in another order: a lane of mma holds columns 2t and 2t + 1 of each 8-column tile, and by
+ * giving tile 2j the rows {0,1,4,5,8,9,12,13} and tile 2j + 1 the rest of a group of sixteen, the lane ends up with four
+ * neighbouring columns 4t .. 4t + 3, which it stores at once, without going through shared memory.  B's key follows that
+ * order.
  *
  * CTAs are persistent: each walks over tiles, and the loader runs `stages - 1` steps ahead of the tensor cores, across tile
  * borders.  A tile that would stick out of the matrix is moved inwards as a whole for loading (so every row that is read
@@ -30,12 +31,12 @@ typedef struct gemm {
 	uint32_t stage_bytes, b_offset, mi, nj, steps;
 	cptx_val A, B, D, M, N, K;
 	cptx_val tile, tiles, tiles_m, tiles_n;
-	cptx_val lane, warp_m, warp_n;  /* warp's first row and column in the tile */
+	cptx_val lane, warp_m, warp_n; /* warp's first row and column in the tile */
 	/* loader */
 	cptx_val pa, pb, off_a, off_b, dst_a, dst_b, k_left, k_step0, load_tile, load_count, k_tiles, write;
 	/* compute */
 	cptx_val base_a, base_b, read, acc, fa[2], fb[2];
-	cptx_val m0, n0;                /* first row and column of the tile, before it is moved inwards */
+	cptx_val m0, n0; /* first row and column of the tile, before it is moved inwards */
 } gemm;
 
 /* ---- options ---- */
@@ -60,14 +61,13 @@ static gemm derive(const cptx_gemm_opt *o)
 }
 
 /* Accumulators, two sets of fragments, copy offsets, and what addresses and loop counters took in the shapes tried. */
-static uint32_t estimate_regs(const gemm *g)
-{
-	return g->mi * g->nj * 8 + 2 * (g->mi + g->nj) * 4 + g->na + g->nb + 36;
-}
+static uint32_t estimate_regs(const gemm *g) { return g->mi * g->nj * 8 + 2 * (g->mi + g->nj) * 4 + g->na + g->nb + 36; }
 
 cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
 {
-	cptx_gemm_opt o = { .bm = 128, .bn = 256, .bk = 64, .warps_m = 2, .warps_n = 4, .stages = 4, .in = CPTX_BF16, .out = CPTX_F32 };
+	cptx_gemm_opt o = {
+		.bm = 128, .bn = 256, .bk = 64, .warps_m = 2, .warps_n = 4, .stages = 4, .in = CPTX_BF16, .out = CPTX_F32
+	};
 
 	if (target && target->smem_per_cta < 192 * 1024)
 		o.stages = 3;
@@ -76,10 +76,10 @@ cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
 	return o;
 }
 
-#define RULE(ok, ...) \
-	do \
-		if (!(ok)) \
-			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm: " __VA_ARGS__); \
+#define RULE(ok, ...)                                                                                                       \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm: " __VA_ARGS__);                                               \
 	while (0)
 
 static bool check_shape(const cptx_gemm_opt *o, cptx_error *err)
@@ -105,22 +105,26 @@ bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gem
 	if (err)
 		*err = (cptx_error){ 0 };
 	RULE(o, "no options were given (NULL)");
+	RULE(!target || target->number >= 80,
+	     "cp.async and mma.sync.m16n8k16 are not available on %s; targets from sm_80 on have them", target->name);
 	if (!check_shape(o, err))
 		return false;
 	gemm g = derive(o);
 	uint32_t smem = o->stages * g.stage_bytes, regs = estimate_regs(&g), most = CPTX_REGS_PER_SM / g.threads / 8 * 8;
 	RULE(g.pass_rows % 16 == 0,
-	     "%u threads copy %u rows of %u bytes at once; that must be a multiple of 16 rows for the swizzle: take more warps or a smaller tile K",
+	     "%u threads copy %u rows of %u bytes at once; that must be a multiple of 16 rows for the swizzle: take more warps "
+	     "or a smaller tile K",
 	     g.threads, g.pass_rows, g.row_bytes);
 	RULE(o->bm % g.pass_rows == 0 && o->bn % g.pass_rows == 0,
-	     "tile %ux%u is not divisible by the %u rows that %u threads copy at once (16 bytes each): take fewer warps or a larger tile", o->bm,
-	     o->bn, g.pass_rows, g.threads);
+	     "tile %ux%u is not divisible by the %u rows that %u threads copy at once (16 bytes each): take fewer warps or a "
+	     "larger tile",
+	     o->bm, o->bn, g.pass_rows, g.threads);
 	RULE(regs <= MIN(most, (uint32_t)CPTX_REGS_PER_THREAD),
-	     "about %u registers per thread are needed, %u threads can have %u each: take more warps or a smaller tile", regs, g.threads,
-	     MIN(most, (uint32_t)CPTX_REGS_PER_THREAD));
+	     "about %u registers per thread are needed, %u threads can have %u each: take more warps or a smaller tile", regs,
+	     g.threads, MIN(most, (uint32_t)CPTX_REGS_PER_THREAD));
 	RULE(!target || smem <= target->smem_per_cta,
-	     "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)", o->stages, o->bm, o->bn, o->bk, smem,
-	     target->name, target->smem_per_cta, target->smem_per_cta / g.stage_bytes);
+	     "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)", o->stages,
+	     o->bm, o->bn, o->bk, smem, target->name, target->smem_per_cta, target->smem_per_cta / g.stage_bytes);
 	RULE(smem <= 227 * 1024, "%u bytes of shared memory; no target has more than %u", smem, 227 * 1024);
 	if (plan)
 		*plan = (cptx_gemm_plan){ g.threads, smem, regs };
@@ -132,13 +136,16 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uin
 	if (err)
 		*err = (cptx_error){ 0 };
 	RULE(o && o->bm && o->bn, "no tile shape was given");
-	RULE(m && n && k && m <= INT32_MAX - 1024 && n <= INT32_MAX - 1024, "M = %llu, N = %llu, K = %llu; each must be at least 1, M and N below 2^31",
-	     (unsigned long long)m, (unsigned long long)n, (unsigned long long)k);
-	RULE(k % 8 == 0, "K = %llu is not a multiple of 8: rows of A and B would not be aligned to the 16 bytes of a copy (pad K to %llu)",
+	RULE(m && n && k && m <= INT32_MAX - 1024 && n <= INT32_MAX - 1024,
+	     "M = %llu, N = %llu, K = %llu; each must be at least 1, M and N below 2^31", (unsigned long long)m,
+	     (unsigned long long)n, (unsigned long long)k);
+	RULE(k % 8 == 0,
+	     "K = %llu is not a multiple of 8: rows of A and B would not be aligned to the 16 bytes of a copy (pad K to %llu)",
 	     (unsigned long long)k, (unsigned long long)(k + 7) / 8 * 8);
-	RULE(k * 2 * MAX(o->bm, o->bn) <= UINT32_MAX && k <= INT32_MAX / 4, "K = %llu; a tile's rows must span less than 4 GiB", (unsigned long long)k);
-	RULE((m + o->bm - 1) / o->bm * ((n + o->bn - 1) / o->bn) <= INT32_MAX / 2, "M = %llu, N = %llu: too many tiles", (unsigned long long)m,
-	     (unsigned long long)n);
+	RULE(k * 2 * MAX(o->bm, o->bn) <= UINT32_MAX && k <= INT32_MAX / 4, "K = %llu; a tile's rows must span less than 4 GiB",
+	     (unsigned long long)k);
+	RULE((m + o->bm - 1) / o->bm * ((n + o->bn - 1) / o->bn) <= INT32_MAX / 2, "M = %llu, N = %llu: too many tiles",
+	     (unsigned long long)m, (unsigned long long)n);
 	return true;
 }
 
@@ -152,12 +159,10 @@ uint32_t cptx_gemm_grid(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint32_t
 
 /* ---- set-up ---- */
 
-static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b)
-{
-	return cptx_div(k, cptx_add(k, a, b - 1), b);
-}
+static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
 
-/* Row r of an operand has its chunks permuted by XOR with this; `order` gives r's place among the rows that ldmatrix reads at once. */
+/* Row r of an operand has its chunks permuted by XOR with this; `order` gives r's place among the rows that ldmatrix reads
+ * at once. */
 static cptx_val swizzle_key(const gemm *g, cptx_val order)
 {
 	uint32_t rows_per_line = MAX(128 / g->row_bytes, 1u), mask = MIN(g->chunks, 8u) - 1;
@@ -223,7 +228,8 @@ static void setup_fragments(gemm *g, cptx_val smem)
 	}
 }
 
-/* First row and column of tile number `id`: groups of rows of tiles, walked column by column, so that CTAs at work share A and B in L2. */
+/* First row and column of tile number `id`: groups of rows of tiles, walked column by column, so that CTAs at work share A
+ * and B in L2. */
 static void tile_origin(const gemm *g, cptx_val id, cptx_val m0, cptx_val n0)
 {
 	cptx_kernel *k = g->k;
@@ -270,8 +276,8 @@ static void issue_copies(const gemm *g, uint32_t from, uint32_t to)
 		bool is_a = i < g->na;
 		uint32_t pass = is_a ? i : i - g->na, at = pass * g->pass_rows * g->row_bytes + (is_a ? 0 : g->b_offset);
 		cptx_val offset = cptx_cvt(k, cptx_elem(is_a ? g->off_a : g->off_b, pass), .dtype = CPTX_U64);
-		cptx_cp_async(k, cptx_offset(is_a ? to_a : to_b, at), cptx_add(k, is_a ? g->pa : g->pb, offset), CHUNK, .cop = CPTX_CG,
-		              .l2 = CPTX_L2_128B, .src_size = bytes);
+		cptx_cp_async(k, cptx_offset(is_a ? to_a : to_b, at), cptx_add(k, is_a ? g->pa : g->pb, offset), CHUNK,
+		              .cop = CPTX_CG, .l2 = CPTX_L2_128B, .src_size = bytes);
 	}
 }
 
@@ -284,10 +290,10 @@ static void advance_loader(gemm *g)
 	cptx_add(k, g->pb, g->row_bytes, .into = g->pb);
 	cptx_sub(k, g->k_left, g->o->bk, .into = g->k_left);
 	cptx_sub(k, g->load_count, 1, .into = g->load_count);
-	CPTX_IF (k, cptx_setp(k, g->load_count, 0, .cmp = CPTX_EQ)) {
+	CPTX_IF(k, cptx_setp(k, g->load_count, 0, .cmp = CPTX_EQ)) {
 		cptx_add(k, g->load_tile, cptx_nctaid_x(k), .into = g->load_tile);
 		cptx_mov(k, 0, .into = g->k_left);
-		CPTX_IF (k, cptx_setp(k, g->load_tile, g->tiles, .cmp = CPTX_LT))
+		CPTX_IF(k, cptx_setp(k, g->load_tile, g->tiles, .cmp = CPTX_LT))
 			loader_to_tile(g);
 	}
 }
@@ -389,7 +395,8 @@ static void store_scalar(const gemm *g, cptx_val at, cptx_val c, cptx_val when)
 	if (g->o->out == CPTX_F32)
 		cptx_st(k, at, c, .space = CPTX_GLOBAL, .when = when);
 	else
-		cptx_st(k, at, cptx_cvt(k, c, .rnd = CPTX_RN, .dtype = g->o->out), .space = CPTX_GLOBAL, .type = CPTX_B16, .when = when);
+		cptx_st(k, at, cptx_cvt(k, c, .rnd = CPTX_RN, .dtype = g->o->out), .space = CPTX_GLOBAL, .type = CPTX_B16,
+		        .when = when);
 }
 
 /* One row of a fragment: per 16 columns this lane holds four neighbours, all stored at once or one by one. */
@@ -409,7 +416,8 @@ static void store_row(const gemm *g, cptx_val at, uint32_t i, uint32_t half, con
 	}
 }
 
-/* Stores what of the tile lies at or behind its unmoved origin (m0, n0) and inside D: the rest is another tile's, or nowhere. */
+/* Stores what of the tile lies at or behind its unmoved origin (m0, n0) and inside D: the rest is another tile's, or
+ * nowhere. */
 static void store_tile(const gemm *g, cptx_val row0, cptx_val column, bool vector)
 {
 	enum { MOST_COLUMNS = 1024 / FRAG_ROWS * 4 };
@@ -425,8 +433,9 @@ static void store_tile(const gemm *g, cptx_val row0, cptx_val column, bool vecto
 	for (uint32_t i = 0; i < g->mi; i++)
 		for (uint32_t half = 0; half < 2; half++) {
 			cptx_val row = cptx_add(k, row0, i * FRAG_ROWS + half * 8);
-			CPTX_IF (k, cptx_setp(k, cptx_sub(k, row, g->m0), rows, .cmp = CPTX_LT))
-				store_row(g, cptx_mad(k, cptx_cvt(k, row, .dtype = CPTX_U64), pitch, at, .mode = CPTX_LO), i, half, column_ok, vector);
+			CPTX_IF(k, cptx_setp(k, cptx_sub(k, row, g->m0), rows, .cmp = CPTX_LT))
+				store_row(g, cptx_mad(k, cptx_cvt(k, row, .dtype = CPTX_U64), pitch, at, .mode = CPTX_LO), i, half,
+				          column_ok, vector);
 		}
 }
 
@@ -438,9 +447,9 @@ static void epilogue(gemm *g)
 
 	cptx_add(k, column, cptx_shl(k, cptx_and(k, g->lane, 3), 2), .into = column);
 	/* Rows of D are aligned for vectors of four only if N is a multiple of four. */
-	CPTX_IF (k, cptx_setp(k, cptx_and(k, g->N, 3), 0, .cmp = CPTX_EQ))
+	CPTX_IF(k, cptx_setp(k, cptx_and(k, g->N, 3), 0, .cmp = CPTX_EQ))
 		store_tile(g, row, column, true);
-	CPTX_ELSE (k)
+	CPTX_ELSE(k)
 		store_tile(g, row, column, false);
 }
 
@@ -449,12 +458,12 @@ static void walk_tiles(gemm *g)
 	cptx_kernel *k = g->k;
 	cptx_val kt = cptx_reg(k, CPTX_U32);
 
-	CPTX_FOR (k, g->tile, g->tiles, cptx_nctaid_x(k)) {
+	CPTX_FOR(k, g->tile, g->tiles, cptx_nctaid_x(k)) {
 		for (uint32_t i = 0; i < g->acc.count; i++)
 			cptx_mov(k, 0.0f, .into = cptx_elem(g->acc, i));
 		tile_origin(g, g->tile, g->m0, g->n0);
 		cptx_mov(k, 0, .into = kt);
-		CPTX_FOR (k, kt, g->k_tiles, 1)
+		CPTX_FOR(k, kt, g->k_tiles, 1)
 			k_tile(g);
 		epilogue(g);
 	}
