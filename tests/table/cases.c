@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SINGLES = 8, VECTOR = 24, LARGE = 264, VALUES = 400 };
+enum { SINGLES = 8, VECTOR = 24, VALUES = 400 };
 
 static cptx_val regs[ARCH_TARGETS * 4]; /* of each type: single ones, then those for vectors */
 static cptx_val symbols[8], label;
@@ -23,9 +23,15 @@ unsigned roll(dice *d, unsigned n)
 
 /* ---- the pool ---- */
 
-static bool is_large(unsigned t)
+/* Registers for vectors: accumulators are 32 bits wide, and as long as the longest operand of the table. */
+static unsigned room(unsigned type)
 {
-	return t == CPTX_B32 || t == CPTX_F32 || t == CPTX_S32;
+	static unsigned longest;
+
+	for (unsigned i = 0; !longest && i < arch_nform; i++)
+		for (unsigned o = 0; o < arch_forms[i].noperand; o++)
+			longest = MAX(longest, arch_operands[arch_forms[i].operand + o].count);
+	return type == CPTX_B32 || type == CPTX_F32 || type == CPTX_S32 ? MAX(longest, (unsigned)VECTOR) : VECTOR;
 }
 
 static void add_value(cptx_val v)
@@ -36,8 +42,9 @@ static void add_value(cptx_val v)
 
 static void add_constants(void)
 {
-	static const int64_t ints[] = { 0, 1, -1, 2, 3, 4, 8, 16, 31, 32, 63, 64, 128, 255, 256, 1023, 1024, 32767, 32768, 65535, 65536, -32768, -32769,
-		INT32_MAX, INT32_MIN, UINT32_MAX, (int64_t)UINT32_MAX + 1, (int64_t)INT32_MIN - 1, INT64_MAX, INT64_MIN };
+	static const int64_t ints[] = { 0, 1, -1, 2, 3, 4, 8, 16, 31, 32, 63, 64, 128, 255, 256, 1023, 1024, 32767, 32768, 65535,
+		65536, -32768, -32769, INT32_MAX, INT32_MIN, UINT32_MAX, (int64_t)UINT32_MAX + 1,
+		(int64_t)INT32_MIN - 1, INT64_MAX, INT64_MIN };
 
 	for (unsigned i = 0; i < ARRAY_LEN(ints); i++)
 		add_value(cptx_imm(ints[i]));
@@ -88,7 +95,7 @@ static void add_values(cptx_kernel *k)
 	add_value(label);
 }
 
-/* The same calls in every kernel, so the same names and values.  Registers of 128 bits raise the .version: only on demand. */
+/* The same calls in every kernel, so the same names and values.  128-bit registers raise the .version: only on demand. */
 pool pool_make(bool b128)
 {
 	static const cptx_kernel_opt plain;
@@ -100,7 +107,7 @@ pool pool_make(bool b128)
 	p.k = cptx_kernel_begin_(p.m, NOWHERE, "k", &plain);
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
 		if (t != CPTX_B128)
-			regs[t] = cptx_regs_(p.k, NOWHERE, (enum cptx_type)t, SINGLES + (is_large(t) ? LARGE : VECTOR));
+			regs[t] = cptx_regs_(p.k, NOWHERE, (enum cptx_type)t, SINGLES + room(t));
 	if (b128)
 		regs[CPTX_B128] = cptx_regs_(p.k, NOWHERE, CPTX_B128, SINGLES + VECTOR);
 	cptx_val s = cptx_shared_(p.k, NOWHERE, CPTX_F32, 64, 16, "in_shared");
@@ -130,8 +137,8 @@ void pool_init(void) { names(); }
 cptx_val pool_reg(unsigned type, unsigned nth) { return cptx_elem(regs[type], nth % SINGLES); }
 cptx_val pool_vec(unsigned type, unsigned nth, unsigned n)
 {
-	unsigned room = (is_large(type) ? LARGE : VECTOR), at = nth % 3 * 8;
-	return cptx_slice(regs[type], SINGLES + (at + n <= room ? at : 0), n);
+	unsigned at = nth % 3 * 8;
+	return cptx_slice(regs[type], SINGLES + (at + n <= room(type) ? at : 0), n);
 }
 unsigned pool_nvalue(void) { return names() ? nvalue : 0; }
 cptx_val pool_value(unsigned i) { return values[i]; }
@@ -139,8 +146,10 @@ cptx_val pool_label(void) { return label; }
 
 cptx_val pool_symbol(unsigned space)
 {
+	if (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER)
+		space = CPTX_SHARED;
 	for (unsigned i = 0; i < nsymbol; i++)
-		if (symbols[i].space == space || (symbols[i].space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER)))
+		if (symbols[i].space == space)
 			return symbols[i];
 	return (cptx_val){ 0 };
 }
@@ -206,7 +215,7 @@ static char *print_symbol(char *p, const cptx_val *v)
 char *pool_print(char *p, const cptx_val *v, bool brace, bool wide)
 {
 	brace |= v->count > 1;
-	if (v->negated)
+	if (v->negated && v->kind != CPTX_VAL_INT)
 		*p++ = '!';
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:

@@ -26,7 +26,7 @@ unsigned pool_nvalue(void);
 cptx_val pool_value(unsigned i);
 cptx_val pool_symbol(unsigned space); /* a variable there; NONE if there is none */
 cptx_val pool_label(void);
-/* Text around lines of instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
+/* Text around instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
 char *pool_file_head(const char *target, unsigned version);
 char *pool_kernel_head(unsigned n, unsigned version);
 /* A value as PTX prints it. */
@@ -40,8 +40,8 @@ typedef struct spelling {
 } spelling;
 
 /*
- * The spellings of a form: all of them, or, if they are more than `most`, as many as it takes (at least `most`) to have every
- * pair of values of two modifiers.  To be freed.
+ * The spellings of a form: all of them, or, if they are more than `most`, as many as it takes (at least `most`) to have
+ * every pair of values of two modifiers.  To be freed.
  */
 spelling *spell_all(unsigned form, unsigned most, unsigned *n);
 void spell(const spelling *s, char text[OPCODE]);
@@ -81,6 +81,8 @@ enum path { BY_CALL, BY_TEXT };
 void trial_build(const trial *t, enum path path, const cptx_target *target, outcome *o);
 /* The lowest version on every target, 0 where it is not available; false if it cannot be built. */
 bool trial_versions(const trial *t, enum path path, uint8_t version[ARCH_TARGETS], outcome *o);
+/* The lowest target that has it, with its version in o->version; NULL if there is none or it cannot be built. */
+const cptx_target *trial_lowest(const trial *t, enum path path, outcome *o);
 
 /* Numbers below n, the same in every run. */
 typedef struct dice {

@@ -1,7 +1,7 @@
 /*
  * What ptxas says about single instructions.  Lines are collected by target and .version, put into kernels that declare the
- * pool of cases.h, and assembled in as few runs as possible; rejected lines are taken out and the rest is assembled again, so
- * that each line's verdict is its own.
+ * pool of cases.h, and assembled in as few runs as possible; rejected lines are taken out and the rest is assembled again,
+ * so that each line's verdict is its own.
  */
 #ifndef TABLE_JUDGE_H
 #define TABLE_JUDGE_H

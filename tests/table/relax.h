@@ -13,7 +13,7 @@ typedef struct words {
 words words_split(const char *opcode);
 void words_join(const words *o, char opcode[OPCODE]);
 
-/* A reason why the library rejects on `target` what ptxas accepts; NULL if there is none, so that the table lacks the form. */
+/* Why the library rejects on `target` what ptxas accepts; NULL if there is no reason, so that the table lacks the form. */
 const char *relax_reason(const trial *t, const cptx_target *target);
 
 #endif

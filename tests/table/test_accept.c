@@ -27,7 +27,8 @@ typedef struct inquiry {
 	unsigned n, cap;
 } inquiry;
 
-static void expect(inquiry *q, unsigned form, const cptx_target *target, unsigned version, const char *line, bool accept, const char *what)
+static void expect(inquiry *q, unsigned form, const cptx_target *target, unsigned version, const char *line, bool accept,
+                   const char *what)
 {
 	if (q->n == q->cap) {
 		q->cap = q->cap ? 2 * q->cap : 4096;
@@ -70,14 +71,6 @@ static unsigned version_before(unsigned v, const cptx_target *t)
 	return 0;
 }
 
-static const cptx_target *lowest(const uint8_t version[ARCH_TARGETS])
-{
-	for (unsigned i = 0; i < arch_ntarget; i++)
-		if (version[i])
-			return &arch_targets[i];
-	return NULL;
-}
-
 static bool same_opcode(const char *line, const char *opcode)
 {
 	size_t n = strlen(opcode);
@@ -102,27 +95,38 @@ static void refused(inquiry *q, const spelling *s, const trial *t, report *bad, 
 			expect(q, s->form, &arch_targets[i], 90, line, false, "a rule of constraint.c forbids what ptxas takes");
 }
 
+/* cptx_asm reads the instruction as the call makes it. */
+static bool same_as_text(const trial *t, const cptx_target *target, outcome *by_call)
+{
+	outcome o;
+
+	trial_build(t, BY_TEXT, target, &o);
+	memcpy(by_call->why, o.why, sizeof o.why);
+	return o.ok && !strcmp(o.line, by_call->line);
+}
+
 static unsigned try_form(inquiry *q, unsigned form, unsigned most, report *bad)
 {
 	unsigned n, built = 0;
 	spelling *list = spell_all(form, most, &n);
 
 	for (unsigned i = 0; i < n; i++) {
-		uint8_t version[ARCH_TARGETS] = { 0 };
 		outcome o;
 		trial t = trial_of(&list[i]);
-		if (!trial_versions(&t, BY_CALL, version, &o)) {
+		const cptx_target *low = trial_lowest(&t, BY_CALL, &o);
+		if (!o.built) {
 			refused(q, &list[i], &t, bad, o.why);
 			continue;
 		}
 		built++;
-		const cptx_target *low = lowest(version);
 		if (!low)
 			report_add(bad, form, "on no target", t.opcode, o.why);
 		else if (!same_opcode(o.line, t.opcode))
 			report_add(bad, form, "printed as another spelling", o.line, t.opcode);
 		else
-			expect(q, form, low, version[arch_target_index(low)], o.line, true, "not assembled");
+			expect(q, form, low, o.version, o.line, true, "not assembled");
+		if (low && i % 4 == 0 && !same_as_text(&t, low, &o))
+			report_add(bad, form, "cptx_asm does not take it, or prints it otherwise", o.line, o.why);
 	}
 	free(list);
 	return built;
@@ -193,16 +197,13 @@ END_TEST
 
 static unsigned vary(inquiry *q, const spelling *s, const trial *base, unsigned operand, cptx_val v)
 {
-	uint8_t version[ARCH_TARGETS] = { 0 };
 	trial t = trial_with(s, base, operand, v);
 	outcome o;
+	const cptx_target *low = trial_lowest(&t, BY_CALL, &o);
 
-	if (!trial_versions(&t, BY_CALL, version, &o))
-		return 0;
-	const cptx_target *low = lowest(version);
 	if (low)
-		expect(q, s->form, low, version[arch_target_index(low)], o.line, true, "the builder takes operands that ptxas does not");
-	return 1;
+		expect(q, s->form, low, o.version, o.line, true, "the builder takes operands that ptxas does not");
+	return low != NULL;
 }
 
 static unsigned vary_form(inquiry *q, unsigned form)

@@ -1,6 +1,6 @@
 /*
- * One step away from a spelling of the table: another, missing or additional modifier, another operand, one more or less.  As
- * text for cptx_asm and to ptxas, the verdict must be the same; what we take and ptxas does not is always an error.
+ * One step away from a spelling of the table: another, missing or additional modifier, another operand, one more or less.
+ * As text for cptx_asm and to ptxas, the verdict must be the same; what we take and ptxas does not is always an error.
  */
 #include "cases.h"
 #include "judge.h"
@@ -9,12 +9,12 @@
 #include "test.h"
 
 enum { PER_FORM = 400, BASES = 40 };
-/* New rows change the mutations: so many that meet leniency of ptxas not yet in left_out.def are reported, but do not fail. */
+/* New rows change the mutations: so many may meet leniency of ptxas that is not in left_out.def yet; they are printed. */
 enum { UNKNOWN_MOST = 10 };
 
 enum kind { ORDER, TYPE, VALUE, DROPPED, ADDED, OPERAND_DROPPED, OPERAND_ADDED, OPERANDS_SWAPPED, OPERAND_CHANGED, NKINDS };
-static const char *const kind_names[NKINDS] = { "modifiers swapped", "another type", "another modifier", "a modifier less", "a modifier more",
-	"an operand less", "an operand more", "operands swapped", "another operand" };
+static const char *const kind_names[NKINDS] = { "modifiers swapped", "another type", "another modifier", "a modifier less",
+	"a modifier more", "an operand less", "an operand more", "operands swapped", "another operand" };
 
 typedef struct mutant {
 	trial t;
@@ -173,8 +173,8 @@ static unsigned compare(judge *j, asked *list, unsigned n)
 		const asked *a = &list[i];
 		const verdict *v = judge_said(j, a->number);
 		char why[512];
-		snprintf(why, sizeof why, ".target %s, .version %u.%u: %s%s", a->target->name, a->version / 10, a->version % 10, kind_names[a->kind],
-		         v->ok ? "; ptxas accepts it" : "; ptxas says: ");
+		snprintf(why, sizeof why, ".target %s, .version %u.%u: %s%s", a->target->name, a->version / 10, a->version % 10,
+		         kind_names[a->kind], v->ok ? "; ptxas accepts it" : "; ptxas says: ");
 		if (!v->ok)
 			snprintf(why + strlen(why), sizeof why - strlen(why), "%s", v->why);
 		agreed += v->ok == a->ours;
@@ -188,8 +188,8 @@ static unsigned compare(judge *j, asked *list, unsigned n)
 		free(a->line);
 		free(a->t);
 	}
-	printf("%u mutations compared: %u same verdict (%u accepted by both), %u where we are stricter on purpose, %u too strict, %u too lax\n", n,
-	       agreed, accepted, excused, missing.n, bad.n);
+	printf("%u mutations compared: %u same verdict (%u accepted by both), %u where we are stricter on purpose, %u too strict, "
+	       "%u too lax\n", n, agreed, accepted, excused, missing.n, bad.n);
 	return bad.n + (missing.n > UNKNOWN_MOST ? missing.n : 0);
 }
 

@@ -176,3 +176,18 @@ bool trial_versions(const trial *t, enum path path, uint8_t version[ARCH_TARGETS
 	cptx_module_destroy(p.m);
 	return o->built;
 }
+
+const cptx_target *trial_lowest(const trial *t, enum path path, outcome *o)
+{
+	const cptx_target *low = NULL;
+	pool p;
+
+	*o = (outcome){ 0 };
+	if (build(t, path, &p, o))
+		for (unsigned i = 0; i < arch_ntarget && !low; i++) {
+			emit(&p, &arch_targets[i], o);
+			low = o->ok ? &arch_targets[i] : NULL;
+		}
+	cptx_module_destroy(p.m);
+	return low;
+}
