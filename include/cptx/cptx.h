@@ -150,7 +150,7 @@ CPTX_API cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n);
 CPTX_API cptx_val cptx_offset(cptx_val address, int64_t bytes);
 /** The same registers seen as another type of the same size, f32 bits as b32 for example. */
 CPTX_API cptx_val cptx_as(cptx_val v, enum cptx_type type);
-/** A predicate read as its complement; for operands that the manual writes {!}c. */
+/** A predicate register read as its complement, for operands that the manual writes {!}c; NONE for what is none. */
 CPTX_API cptx_val cptx_negated(cptx_val predicate);
 
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */

@@ -222,6 +222,8 @@ cptx_val cptx_as(cptx_val v, enum cptx_type type)
 
 cptx_val cptx_negated(cptx_val predicate)
 {
+	if (predicate.kind != CPTX_VAL_REG || predicate.type != CPTX_PRED)
+		return (cptx_val){ 0 };
 	predicate.negated ^= 1;
 	return predicate;
 }

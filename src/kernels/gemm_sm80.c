@@ -73,6 +73,8 @@ cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
 		o.stages = 3;
 	if (target && target->smem_per_cta < 144 * 1024)
 		o.bk = 32, o.stages = 4;
+	if (target && target->family == 12) /* ptxas takes more registers there: 64 x 64 a warp would spill */
+		o.bn = 128, o.bk = 64, o.stages = 3;
 	return o;
 }
 
