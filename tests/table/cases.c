@@ -80,7 +80,9 @@ static void add_values(cptx_kernel *k)
 		add_value(pool_vec(t, 1, 4));
 	}
 	add_value(cptx_negated(pool_reg(CPTX_PRED, 3)));
-	add_value(cptx_negated(pool_reg(CPTX_B32, 3)));
+	cptx_val negated_bits = pool_reg(CPTX_B32, 3); /* no call makes it */
+	negated_bits.negated = 1;
+	add_value(negated_bits);
 	for (unsigned t = 0; t < 2; t++) {
 		unsigned type = t ? CPTX_U64 : CPTX_U32;
 		add_value(cptx_offset(pool_reg(type, 4), 16));
