@@ -34,6 +34,7 @@ cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll)
 
 int main(void)
 {
-	return row_main(&(row_case){ .kernel = ROW_SWIGLU, .rows = 2048, .n = 8192, .threads = 1024, .unroll = 1, .bursts = 11 });
+	return row_main(
+		&(row_case){ .kernel = ROW_SWIGLU, .rows = 2048, .n = 8192, .threads = 1024, .unroll = 1, .bursts = 11 });
 }
 #endif

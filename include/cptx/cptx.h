@@ -11,7 +11,8 @@
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.
  *
- * Threads: a module is built by one thread at a time; a frozen module may be read (printed, loaded) by any number of threads.
+ * Threads: a module is built by one thread at a time; a frozen module may be read (printed, loaded) by any number of
+ * threads.
  */
 #ifndef CPTX_H
 #define CPTX_H
@@ -20,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cptx/isa.h>   /* generated: enum cptx_type, cptx_mod, cptx_sreg, cptx_code, CPTX_OP_* */
+#include <cptx/isa.h> /* generated: enum cptx_type, cptx_mod, cptx_sreg, cptx_code, CPTX_OP_* */
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,9 +49,9 @@ enum { CPTX_ERROR_TEXT = 3072, CPTX_ERROR_FILE = 256 };
 
 /** One error.  `text` is complete: "file:line: kernel name: what was wrong; what would be right". */
 typedef struct cptx_error {
-	enum cptx_code code;          /**< CPTX_OK where there is none */
-	uint32_t line;                /**< of the user's source, 0 if none */
-	char file[CPTX_ERROR_FILE];   /**< of the user's source, "" if none */
+	enum cptx_code code;        /**< CPTX_OK where there is none */
+	uint32_t line;              /**< of the user's source, 0 if none */
+	char file[CPTX_ERROR_FILE]; /**< of the user's source, "" if none */
 	char text[CPTX_ERROR_TEXT];
 } cptx_error;
 
@@ -65,14 +66,14 @@ typedef struct cptx_site {
 } cptx_site;
 
 #if defined(__GNUC__)
-#define CPTX_LINE_ ((uint32_t)__builtin_LINE())   /* of a call that spans lines: the first with gcc, the last with clang */
+#define CPTX_LINE_ ((uint32_t) __builtin_LINE()) /* of a call that spans lines: the first with gcc, the last with clang */
 #else
 #define CPTX_LINE_ ((uint32_t)__LINE__)
 #endif
 #ifdef __cplusplus
-#define CPTX_HERE (cptx_site{__FILE__, CPTX_LINE_})
+#define CPTX_HERE (cptx_site{ __FILE__, CPTX_LINE_ })
 #else
-#define CPTX_HERE ((cptx_site){__FILE__, CPTX_LINE_})
+#define CPTX_HERE ((cptx_site){ __FILE__, CPTX_LINE_ })
 #endif
 
 /* ---- Types and values -------------------------------------------------------------------------------------------- */
@@ -86,29 +87,29 @@ CPTX_API enum cptx_type cptx_type_find(const char *name);
 
 /** What a cptx_val is. */
 enum cptx_val_kind {
-	CPTX_VAL_NONE,     /**< nothing; {0} */
-	CPTX_VAL_REG,      /**< `count` consecutive registers from `id` on; `offset` bytes are added where it is an address */
-	CPTX_VAL_VEC,      /**< registers gathered by cptx_pack */
-	CPTX_VAL_INT,      /**< an integer constant, `i` */
-	CPTX_VAL_FLOAT,    /**< a floating point constant, `f` */
-	CPTX_VAL_SYM,      /**< a variable (shared, global, constant, local) or parameter, plus `offset` bytes */
-	CPTX_VAL_SREG,     /**< special register number `id` */
-	CPTX_VAL_LABEL,    /**< a label */
-	CPTX_VAL_FUNC      /**< a device function */
+	CPTX_VAL_NONE,  /**< nothing; {0} */
+	CPTX_VAL_REG,   /**< `count` consecutive registers from `id` on; `offset` bytes are added where it is an address */
+	CPTX_VAL_VEC,   /**< registers gathered by cptx_pack */
+	CPTX_VAL_INT,   /**< an integer constant, `i` */
+	CPTX_VAL_FLOAT, /**< a floating point constant, `f` */
+	CPTX_VAL_SYM,   /**< a variable (shared, global, constant, local) or parameter, plus `offset` bytes */
+	CPTX_VAL_SREG,  /**< special register number `id` */
+	CPTX_VAL_LABEL, /**< a label */
+	CPTX_VAL_FUNC   /**< a device function */
 };
 
 /** A value: an operand of an instruction.  Plain data, copied freely; it belongs to the kernel that made it. */
 typedef struct cptx_val {
-	uint8_t kind;      /**< enum cptx_val_kind */
-	uint8_t type;      /**< enum cptx_type */
-	uint8_t negated;   /**< a predicate read as its complement */
-	uint8_t space;     /**< enum cptx_mod of the state space of a variable, else 0 */
-	uint16_t count;    /**< registers in it; 1 but for arrays and vectors */
-	uint16_t owner;    /**< number of its kernel in the module, from 1; 0: constants and module variables */
+	uint8_t kind;    /**< enum cptx_val_kind */
+	uint8_t type;    /**< enum cptx_type */
+	uint8_t negated; /**< a predicate read as its complement */
+	uint8_t space;   /**< enum cptx_mod of the state space of a variable, else 0 */
+	uint16_t count;  /**< registers in it; 1 but for arrays and vectors */
+	uint16_t owner;  /**< number of its kernel in the module, from 1; 0: constants and module variables */
 	union {
 		struct {
-			uint32_t id;     /**< of the first register, the variable, label ... */
-			int32_t offset;  /**< bytes, of an address */
+			uint32_t id;    /**< of the first register, the variable, label ... */
+			int32_t offset; /**< bytes, of an address */
 		};
 		int64_t i;
 		double f;
@@ -137,9 +138,15 @@ static inline cptx_val cptx_val_float_(double f)
 
 #ifndef __cplusplus
 /** Any C number, or a cptx_val, as a cptx_val.  Operands of builder calls pass through it by themselves. */
-#define CPTX_V(x)                                                                                                         \
-	_Generic((x), cptx_val: cptx_val_id_, float: cptx_val_float_, double: cptx_val_float_, unsigned: cptx_val_uint_,     \
-	         unsigned long: cptx_val_uint_, unsigned long long: cptx_val_uint_, default: cptx_val_int_)(x)
+#define CPTX_V(x)                                                                                                           \
+	_Generic((x), cptx_val                                                                                                  \
+	         : cptx_val_id_, float                                                                                          \
+	         : cptx_val_float_, double                                                                                      \
+	         : cptx_val_float_, unsigned                                                                                    \
+	         : cptx_val_uint_, unsigned long                                                                                \
+	         : cptx_val_uint_, unsigned long long                                                                           \
+	         : cptx_val_uint_, default                                                                                      \
+	         : cptx_val_int_)(x)
 #endif
 
 /** Element `i` of a register array; NONE if out of range (its use is then an error). */
@@ -156,7 +163,7 @@ CPTX_API cptx_val cptx_negated(cptx_val predicate);
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
 
 typedef struct cptx_module cptx_module;
-typedef struct cptx_kernel cptx_kernel;   /**< the body of a kernel or device function while it is built */
+typedef struct cptx_kernel cptx_kernel; /**< the body of a kernel or device function while it is built */
 
 /** Memory hooks: realloc semantics (size 0 frees and returns NULL; NULL means failure).  All NULL: the C library's. */
 typedef struct cptx_allocator {
@@ -178,14 +185,15 @@ CPTX_API bool cptx_module_freeze(cptx_module *m);
 /** Number of instructions in all bodies. */
 CPTX_API size_t cptx_module_size(const cptx_module *m);
 
-/** Launch bounds and cluster shape; zero means "not given".  PTX manual, "Performance-Tuning Directives", "Cluster Dimension Directives". */
+/** Launch bounds and cluster shape; zero means "not given".  PTX manual, "Performance-Tuning Directives", "Cluster Dimension
+ * Directives". */
 typedef struct cptx_kernel_opt {
-	uint32_t block[3];           /**< .reqntid: the launch must have exactly this block; missing y and z are 1 */
-	uint32_t max_block[3];       /**< .maxntid: the launch may not exceed it; excludes block */
-	uint32_t min_ctas;           /**< .minnctapersm: CTAs per multiprocessor the register count must allow; needs one of the above */
-	uint32_t max_regs;           /**< .maxnreg: registers per thread */
-	uint32_t cluster[3];         /**< .reqnctapercluster (sm_90 and later) */
-	uint32_t max_cluster_rank;   /**< .maxclusterrank (sm_90 and later); excludes cluster */
+	uint32_t block[3];     /**< .reqntid: the launch must have exactly this block; missing y and z are 1 */
+	uint32_t max_block[3]; /**< .maxntid: the launch may not exceed it; excludes block */
+	uint32_t min_ctas;   /**< .minnctapersm: CTAs per multiprocessor the register count must allow; needs one of the above */
+	uint32_t max_regs;   /**< .maxnreg: registers per thread */
+	uint32_t cluster[3]; /**< .reqnctapercluster (sm_90 and later) */
+	uint32_t max_cluster_rank; /**< .maxclusterrank (sm_90 and later); excludes cluster */
 	char z_;
 } cptx_kernel_opt;
 
@@ -243,7 +251,8 @@ CPTX_API cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg);
 /** A special register itself, for cptx_mov; cptx_tid_x(k) and its like in insn.h read one into a new register. */
 CPTX_API cptx_val cptx_sreg_val(enum cptx_sreg sreg);
 
-CPTX_API cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t n, uint32_t align, const char *name);
+CPTX_API cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t n, uint32_t align,
+                               const char *name);
 /** A static shared array of n elements; its address.  Aligned to 16 bytes. */
 #define cptx_shared(k, type, n) cptx_shared_((k), CPTX_HERE, (type), (n), 16, NULL)
 /** The same with a name and an alignment (a power of two). */
@@ -251,25 +260,25 @@ CPTX_API cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type
 
 CPTX_API cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t align, const char *name);
 /**
- * A named part of the dynamic shared memory of the launch, placed behind the parts declared before, at the alignment (a power
- * of two).  cptx_kernel_dyn_smem() is what the launch must give; the launch calls of device.h do it by themselves.
+ * A named part of the dynamic shared memory of the launch, placed behind the parts declared before, at the alignment (a
+ * power of two).  cptx_kernel_dyn_smem() is what the launch must give; the launch calls of device.h do it by themselves.
  */
 #define cptx_shared_dyn(k, bytes, align, name) cptx_shared_dyn_((k), CPTX_HERE, (bytes), (align), (name))
 CPTX_API uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k);
 
 /** Memory that all kernels of the module see. */
 typedef struct cptx_global_opt {
-	enum cptx_mod space;   /**< CPTX_GLOBAL (default) or CPTX_CONST */
-	const void *init;      /**< n elements in host byte order; NULL: zero */
-	uint32_t align;        /**< a power of two; 0: 16 */
-	bool export_;          /**< .visible: the host can find it by name */
+	enum cptx_mod space; /**< CPTX_GLOBAL (default) or CPTX_CONST */
+	const void *init;    /**< n elements in host byte order; NULL: zero */
+	uint32_t align;      /**< a power of two; 0: 16 */
+	bool export_;        /**< .visible: the host can find it by name */
 	char z_;
 } cptx_global_opt;
 CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_t n, const char *name,
                                const cptx_global_opt *opt);
 /** cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = data) */
 #define cptx_global(...) cptx_global_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_global_x_(m, type, n, name, ...)                                                                             \
+#define cptx_global_x_(m, type, n, name, ...)                                                                               \
 	cptx_global_((m), CPTX_HERE, (type), (n), (name), &(cptx_global_opt){ __VA_ARGS__ })
 
 /* ---- Control flow ------------------------------------------------------------------------------------------------ */
@@ -289,9 +298,9 @@ CPTX_API int cptx_block_end_(cptx_kernel *k, cptx_site at);
 CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when);
 
 #define CPTX_NAME2_(a, b) a##b
-#define CPTX_NAME_(a, b)  CPTX_NAME2_(a, b)
-#define CPTX_BLOCK_(k, begin)                                                                                             \
-	for (int CPTX_NAME_(cptx_b_, __LINE__) = (begin); CPTX_NAME_(cptx_b_, __LINE__);                                     \
+#define CPTX_NAME_(a, b) CPTX_NAME2_(a, b)
+#define CPTX_BLOCK_(k, begin)                                                                                               \
+	for (int CPTX_NAME_(cptx_b_, __LINE__) = (begin); CPTX_NAME_(cptx_b_, __LINE__);                                        \
 	     CPTX_NAME_(cptx_b_, __LINE__) = cptx_block_end_((k), CPTX_HERE))
 
 /*
@@ -302,14 +311,14 @@ CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when
  *   CPTX_FOR (k, i, end, step) { ... }      while i < end (in i's type): body, i += step; i, a register, must be set before
  *   CPTX_WHILE (k, cptx_setp(k, ...)) { ... }   the condition is built anew, at the loop's head
  */
-#define CPTX_IF(k, predicate)        CPTX_BLOCK_(k, cptx_if_begin_((k), CPTX_HERE, (predicate)))
-#define CPTX_ELSE(k)                 CPTX_BLOCK_(k, cptx_else_begin_((k), CPTX_HERE))
-#define CPTX_FOR(k, i, end, step)    CPTX_BLOCK_(k, cptx_for_begin_((k), CPTX_HERE, (i), CPTX_V(end), CPTX_V(step)))
-#define CPTX_WHILE(k, predicate)                                                                                          \
+#define CPTX_IF(k, predicate) CPTX_BLOCK_(k, cptx_if_begin_((k), CPTX_HERE, (predicate)))
+#define CPTX_ELSE(k) CPTX_BLOCK_(k, cptx_else_begin_((k), CPTX_HERE))
+#define CPTX_FOR(k, i, end, step) CPTX_BLOCK_(k, cptx_for_begin_((k), CPTX_HERE, (i), CPTX_V(end), CPTX_V(step)))
+#define CPTX_WHILE(k, predicate)                                                                                            \
 	CPTX_BLOCK_(k, (cptx_while_begin_((k), CPTX_HERE) && cptx_while_test_((k), CPTX_HERE, (predicate))))
 /** Leaves the innermost loop, or starts its next turn, in the threads where `when` holds. */
-#define cptx_break_when(k, when)     cptx_leave_((k), CPTX_HERE, 0, (when))
-#define cptx_continue_when(k, when)  cptx_leave_((k), CPTX_HERE, 1, (when))
+#define cptx_break_when(k, when) cptx_leave_((k), CPTX_HERE, 0, (when))
+#define cptx_continue_when(k, when) cptx_leave_((k), CPTX_HERE, 1, (when))
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
@@ -321,9 +330,10 @@ CPTX_API cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, cons
  *   cptx_asm(k, "ld.global.v4.f32 {}, [{}+16];", v, p);
  */
 #define cptx_asm(k, ...) cptx_asm_n_(k, __VA_ARGS__, CPTX_ASM_NONE_)
-#define CPTX_ASM_NONE_   ((cptx_val){ 0 })
-#define cptx_asm_n_(k, text, ...)                                                                                         \
-	cptx_asm_((k), CPTX_HERE, (text), (cptx_val[]){ __VA_ARGS__ }, sizeof((cptx_val[]){ __VA_ARGS__ }) / sizeof(cptx_val) - 1)
+#define CPTX_ASM_NONE_ ((cptx_val){ 0 })
+#define cptx_asm_n_(k, text, ...)                                                                                           \
+	cptx_asm_((k), CPTX_HERE, (text), (cptx_val[]){ __VA_ARGS__ },                                                          \
+	          sizeof((cptx_val[]){ __VA_ARGS__ }) / sizeof(cptx_val) - 1)
 #endif
 /** A number as a value, for the holes of cptx_asm and for optional operands (.src_size = cptx_imm(8)). */
 static inline cptx_val cptx_imm(int64_t i) { return cptx_val_int_(i); }
@@ -340,7 +350,7 @@ CPTX_API void cptx_comment_(cptx_kernel *k, cptx_site at, const char *format, ..
 
 /** Facts of a code generation target.  Sizes in bytes. */
 typedef struct cptx_target {
-	const char *name;            /**< "sm_90a" */
+	const char *name; /**< "sm_90a" */
 	const char *about;
 	uint16_t number;             /**< 90 */
 	char suffix;                 /**< ' ', 'a' architecture-specific, 'f' family-specific */
@@ -349,26 +359,33 @@ typedef struct cptx_target {
 	uint16_t compute_capability; /**< 90 */
 	uint32_t static_smem;        /**< most static shared memory of a CTA */
 	uint32_t smem_per_sm;
-	uint32_t smem_per_cta;       /**< most dynamic shared memory of a CTA, by opting in */
+	uint32_t smem_per_cta; /**< most dynamic shared memory of a CTA, by opting in */
 	uint32_t threads_per_sm;
 	uint32_t ctas_per_sm;
-	uint32_t cluster;            /**< most CTAs of a portable cluster; 0: no clusters */
+	uint32_t cluster; /**< most CTAs of a portable cluster; 0: no clusters */
 } cptx_target;
 
-enum { CPTX_REGS_PER_SM = 65536, CPTX_REGS_PER_THREAD = 255, CPTX_THREADS_PER_CTA = 1024, CPTX_WARP = 32, CPTX_BARRIERS = 16 };
+enum {
+	CPTX_REGS_PER_SM = 65536,
+	CPTX_REGS_PER_THREAD = 255,
+	CPTX_THREADS_PER_CTA = 1024,
+	CPTX_WARP = 32,
+	CPTX_BARRIERS = 16
+};
 
 /** The target of that name, NULL if there is none. */
 CPTX_API const cptx_target *cptx_target_find(const char *name);
 /** Target number i, from 0 on; NULL behind the last. */
 CPTX_API const cptx_target *cptx_target_at(size_t i);
-/** The most specific target whose code runs on devices of that compute capability (major * 10 + minor); NULL if none does. */
+/** The most specific target whose code runs on devices of that compute capability (major * 10 + minor); NULL if none does.
+ */
 CPTX_API const cptx_target *cptx_target_for_device(unsigned compute_capability);
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
 typedef struct cptx_emit_opt {
-	bool lines;               /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
-	uint16_t min_version;     /**< print at least this .version (times ten); 0: the lowest that serves */
+	bool lines;           /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
+	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that serves */
 } cptx_emit_opt;
 
 /** PTX text and where its lines come from. */
@@ -376,8 +393,8 @@ typedef struct cptx_ptx cptx_ptx;
 
 /**
  * Prints a module for a target ("sm_90a").  The module is frozen first.  `opt` may be NULL.  A pure function of both: the
- * same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what the target lacks is named with
- * the user's line, the targets that have it, and a replacement where there is one.
+ * same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what the target lacks is named
+ * with the user's line, the targets that have it, and a replacement where there is one.
  */
 CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
 CPTX_API void cptx_ptx_destroy(cptx_ptx *ptx);
@@ -395,8 +412,8 @@ CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
 /** One parameter of a kernel. */
 typedef struct cptx_param_info {
 	const char *name;
-	enum cptx_type type;   /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
-	uint32_t size, align;  /**< bytes */
+	enum cptx_type type;  /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
+	uint32_t size, align; /**< bytes */
 } cptx_param_info;
 
 /** One kernel, for those who launch it.  Lives as long as the module. */
@@ -404,8 +421,8 @@ typedef struct cptx_kernel_info {
 	const char *name;
 	size_t nparams;
 	const cptx_param_info *params;
-	uint32_t dyn_smem;             /**< dynamic shared memory that it laid out, bytes */
-	uint32_t static_smem;          /**< bytes */
+	uint32_t dyn_smem;    /**< dynamic shared memory that it laid out, bytes */
+	uint32_t static_smem; /**< bytes */
 	cptx_kernel_opt bounds;
 } cptx_kernel_info;
 
@@ -416,16 +433,16 @@ CPTX_API bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_ke
 
 /** One instruction of the table. */
 typedef struct cptx_op_info {
-	const char *name;      /**< of the builder call, "cp_async" */
-	const char *chapter;   /**< of the PTX manual */
+	const char *name;    /**< of the builder call, "cp_async" */
+	const char *chapter; /**< of the PTX manual */
 	const char *about;
 	size_t nforms;
 } cptx_op_info;
 /** One form. */
 typedef struct cptx_form_info {
-	const char *text;          /**< in the notation of src/arch/insn.def */
-	const char *availability;  /**< "PTX 7.0, sm_80" */
-	const char *constraint;    /**< a rule that the notation cannot say, NULL if none */
+	const char *text;         /**< in the notation of src/arch/insn.def */
+	const char *availability; /**< "PTX 7.0, sm_80" */
+	const char *constraint;   /**< a rule that the notation cannot say, NULL if none */
 } cptx_form_info;
 CPTX_API bool cptx_op_at(size_t i, cptx_op_info *info);
 CPTX_API bool cptx_form_at(size_t op, size_t form, cptx_form_info *info);

@@ -18,23 +18,24 @@ extern "C" {
  * any M and N from 1 on, K a multiple of 8.  Launch: block as in cptx_gemm_plan, grid and shared memory from there too.
  */
 typedef struct cptx_gemm_opt {
-	uint32_t bm, bn, bk;         /**< tile of a CTA, elements.  bk: 32, 64 or 128 */
-	uint32_t warps_m, warps_n;   /**< warps along M and N; each computes (bm / warps_m) x (bn / warps_n), multiples of 16 */
-	uint32_t stages;             /**< tiles of A and B in shared memory, 2 to 16 */
-	enum cptx_type in;           /**< CPTX_BF16 or CPTX_F16 */
-	enum cptx_type out;          /**< CPTX_F32, CPTX_BF16 or CPTX_F16 */
-	uint32_t group;              /**< rows of tiles that share the L2 cache; 0: 16 */
-	const char *name;            /**< of the kernel; NULL: "gemm" */
+	uint32_t bm, bn, bk;       /**< tile of a CTA, elements.  bk: 32, 64 or 128 */
+	uint32_t warps_m, warps_n; /**< warps along M and N; each computes (bm / warps_m) x (bn / warps_n), multiples of 16 */
+	uint32_t stages;           /**< tiles of A and B in shared memory, 2 to 16 */
+	enum cptx_type in;         /**< CPTX_BF16 or CPTX_F16 */
+	enum cptx_type out;        /**< CPTX_F32, CPTX_BF16 or CPTX_F16 */
+	uint32_t group;            /**< rows of tiles that share the L2 cache; 0: 16 */
+	const char *name;          /**< of the kernel; NULL: "gemm" */
 } cptx_gemm_opt;
 
-/** The tuned shape: 128 x 256 x 64, 2 x 4 warps, 4 stages, bf16 in, f32 out; shrunk where `target` has less shared memory. */
+/** The tuned shape: 128 x 256 x 64, 2 x 4 warps, 4 stages, bf16 in, f32 out; shrunk where `target` has less shared memory.
+ */
 CPTX_API cptx_gemm_opt cptx_gemm_default(const cptx_target *target);
 
 /** What a shape needs. */
 typedef struct cptx_gemm_plan {
-	uint32_t threads;      /**< block.x */
-	uint32_t smem;         /**< dynamic shared memory, bytes */
-	uint32_t regs;         /**< estimate of registers per thread */
+	uint32_t threads; /**< block.x */
+	uint32_t smem;    /**< dynamic shared memory, bytes */
+	uint32_t regs;    /**< estimate of registers per thread */
 } cptx_gemm_plan;
 
 /** Checks a shape; target may be NULL (its shared memory is then not checked).  plan may be NULL. */

@@ -19,7 +19,8 @@ enum arch_group_kind { GROUP_REQUIRED, GROUP_OPTIONAL, GROUP_REPEAT };
 
 typedef struct arch_group {
 	const char *prefix; /* text in front: the mnemonic, fixed modifiers */
-	uint8_t nprefix, kind, field, same /* GROUP_REPEAT: of that group */, is_type, is_space, is_count, nalt, has_avail /* of a value */;
+	uint8_t nprefix, kind, field, same /* GROUP_REPEAT: of that group */, is_type, is_space, is_count, nalt,
+		has_avail /* of a value */;
 	uint16_t alt;
 } arch_group;
 
@@ -38,23 +39,23 @@ enum arch_operand_flags {
 typedef struct arch_operand {
 	uint8_t slot; /* 0: what the call returns (.into); n: the n-th of the op's slots */
 	uint8_t kind, flags;
-	uint8_t type;            /* enum cptx_type, or 0: what group `tgroup` chose */
-	uint8_t tgroup, cgroup;  /* groups that give type and count, or ARCH_NO */
-	uint8_t count;           /* 1, or the length of a fixed vector; vectors print braces */
-	uint8_t sgroup;          /* OPERAND_ADDR: the group that names the space, or ARCH_NO */
-	uint16_t space;          /* OPERAND_ADDR: the fixed space, or 0 */
-	uint8_t brace;           /* printed in braces even if single */
-	int32_t lo, hi;          /* OPERAND_IMM: the range */
-	uint64_t set;            /* OPERAND_IMM: allowed values as bits, 0: the whole range */
+	uint8_t type;           /* enum cptx_type, or 0: what group `tgroup` chose */
+	uint8_t tgroup, cgroup; /* groups that give type and count, or ARCH_NO */
+	uint8_t count;          /* 1, or the length of a fixed vector; vectors print braces */
+	uint8_t sgroup;         /* OPERAND_ADDR: the group that names the space, or ARCH_NO */
+	uint16_t space;         /* OPERAND_ADDR: the fixed space, or 0 */
+	uint8_t brace;          /* printed in braces even if single */
+	int32_t lo, hi;         /* OPERAND_IMM: the range */
+	uint64_t set;           /* OPERAND_IMM: allowed values as bits, 0: the whole range */
 } arch_operand;
 
 typedef struct arch_form {
 	const char *text, *tail; /* as in insn.def; what is printed behind the last group */
 	uint16_t op, group, operand;
 	uint8_t ngroup, noperand, ntail, avail, constraint;
-	uint32_t fields, must;  /* the op's fields that the form knows; that must be given */
+	uint32_t fields, must; /* the op's fields that the form knows; that must be given */
 	uint32_t slots;
-	uint16_t line;           /* in insn.def */
+	uint16_t line; /* in insn.def */
 } arch_form;
 
 typedef struct arch_op {
@@ -109,7 +110,7 @@ typedef struct arch_match {
 	uint16_t form;
 	uint8_t ngroup, noperand, dest_type /* register type to make where .into is not given */;
 	uint16_t dest_count;
-	uint16_t mod[ARCH_GROUPS];      /* chosen value of each group, 0: left out */
+	uint16_t mod[ARCH_GROUPS];       /* chosen value of each group, 0: left out */
 	cptx_val operand[ARCH_OPERANDS]; /* in printed order; kind NONE: left out.  Constants carry their final type */
 } arch_match;
 

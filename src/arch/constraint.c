@@ -1,10 +1,7 @@
 /* Rules of insn.def that its notation cannot say.  Each gives NULL, or what is wrong. */
 #include "arch/arch.h"
 
-static const arch_group *group_of(const arch_match *m, unsigned i)
-{
-	return &arch_groups[arch_forms[m->form].group + i];
-}
+static const arch_group *group_of(const arch_match *m, unsigned i) { return &arch_groups[arch_forms[m->form].group + i]; }
 
 static unsigned chosen_type(const arch_match *m, unsigned nth)
 {
@@ -43,10 +40,7 @@ static const char *check_LDST(const arch_match *m)
 	return vector_bits(m) > 128 ? "the vector has more than 128 bits" : NULL;
 }
 
-static const char *check_VEC256(const arch_match *m)
-{
-	return vector_bits(m) != 256 ? "the vector has not 256 bits" : NULL;
-}
+static const char *check_VEC256(const arch_match *m) { return vector_bits(m) != 256 ? "the vector has not 256 bits" : NULL; }
 
 _Static_assert(CPTX_L2_256B - CPTX_L1_EVICT_NORMAL == 7, "the cache hints stand together in mods.def");
 
@@ -114,7 +108,4 @@ static const char *(*const checks[])(const arch_match *) = {
 #undef CONSTRAINT
 };
 
-const char *arch_constraint_check(unsigned constraint, const arch_match *m)
-{
-	return checks[constraint](m);
-}
+const char *arch_constraint_check(unsigned constraint, const arch_match *m) { return checks[constraint](m); }

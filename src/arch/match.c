@@ -10,8 +10,8 @@
 #define WHY(...) (why ? buf_printf(why, __VA_ARGS__) : (void)0, false)
 
 typedef struct request {
-	const cptx_val *vals;  /* into, when, unless, slots */
-	const uint16_t *mods;  /* by field of the op, or by group of the form if `by_group` */
+	const cptx_val *vals; /* into, when, unless, slots */
+	const uint16_t *mods; /* by field of the op, or by group of the form if `by_group` */
 	bool by_group;
 } request;
 
@@ -27,15 +27,9 @@ static const char *slot_name(const arch_form *f, const arch_operand *o)
 	return o->slot ? arch_ops[f->op].slot[o->slot - 1] : "d";
 }
 
-static const char *type_name(unsigned t)
-{
-	return t > CPTX_ON && t < arch_ntype ? arch_mods[t].name : "no type";
-}
+static const char *type_name(unsigned t) { return t > CPTX_ON && t < arch_ntype ? arch_mods[t].name : "no type"; }
 
-static bool is_register(const cptx_val *v)
-{
-	return v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC;
-}
+static bool is_register(const cptx_val *v) { return v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC; }
 
 /* ---- modifiers ---- */
 
@@ -45,7 +39,8 @@ static void list_values(const arch_group *g, buf *why)
 		buf_printf(why, "%s.%s", i ? " " : "", arch_mods[arch_alts[g->alt + i].mod].name);
 }
 
-/* The value that the type `t` of an operand stands for, 0 if none: itself, else bits of its width, else (for bits) the only one of its width. */
+/* The value that the type `t` of an operand stands for, 0 if none: itself, else bits of its width, else (for bits) the only
+ * one of its width. */
 static unsigned alt_for_type(const arch_group *g, unsigned t)
 {
 	unsigned found = 0, n = 0;
@@ -74,7 +69,8 @@ static bool infer_type(const arch_form *f, const request *q, unsigned index, arc
 	for (unsigned i = f->noperand; i-- > 0;) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		const cptx_val *v = slot_value(q, o);
-		if (o->tgroup != index || (o->flags & OPERAND_DOUBLE) || !v->type || v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT)
+		if (o->tgroup != index || (o->flags & OPERAND_DOUBLE) || !v->type || v->kind == CPTX_VAL_INT ||
+		    v->kind == CPTX_VAL_FLOAT)
 			continue;
 		if (from && (o->flags & OPERAND_DEST))
 			continue; /* sources decide first */
@@ -147,7 +143,8 @@ static bool choose_value(const arch_form *f, const arch_group *g, unsigned given
 		}
 	}
 	if (why) {
-		buf_printf(why, ".%s = .%s is not one of ", arch_ops[f->op].field[g->field], given < arch_nmod ? arch_mods[given].name : "?");
+		buf_printf(why, ".%s = .%s is not one of ", arch_ops[f->op].field[g->field],
+		           given < arch_nmod ? arch_mods[given].name : "?");
 		list_values(g, why);
 	}
 	return false;
@@ -194,7 +191,8 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 
 static bool is_int(arch_type t) { return t.cls == 'U' || t.cls == 'S'; }
 
-/* May a register of type `have` stand where `want` is read or written?  (PTX manual, "Operand Size Exceeding Instruction-Type Size") */
+/* May a register of type `have` stand where `want` is read or written?  (PTX manual, "Operand Size Exceeding
+ * Instruction-Type Size") */
 static bool type_fits(unsigned want, unsigned have, bool wider)
 {
 	arch_type w = arch_types[want], h = arch_types[have];
@@ -251,15 +249,17 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 static bool match_address(const arch_form *f, const arch_operand *o, const arch_match *m, const cptx_val *v, buf *why)
 {
 	unsigned space = o->space ? o->space : o->sgroup != ARCH_NO ? m->mod[o->sgroup] : 0;
-	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM || space == CPTX_CONST ||
-	              space == CPTX_SHARED_CLUSTER;
+	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM ||
+	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER;
 	const char *name = slot_name(f, o);
 
 	if (v->kind == CPTX_VAL_INT)
 		return space == CPTX_LOCAL || WHY("%s: only .local memory has constant addresses", name);
 	if (v->kind == CPTX_VAL_SYM) {
-		bool same = v->space == space || (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
-		return same || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name, space ? arch_mods[space].name : "generic");
+		bool same =
+			v->space == space || (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
+		return same || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
+		                   space ? arch_mods[space].name : "generic");
 	}
 	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated)
 		return WHY("%s is not an address (a register or a variable)", name);
@@ -302,7 +302,8 @@ static unsigned type_of_bits(const arch_form *f, const arch_match *m, unsigned w
 	return want;
 }
 
-static bool match_register(const arch_form *f, const arch_operand *o, arch_match *m, const uint8_t *kept, cptx_val *v, buf *why)
+static bool match_register(const arch_form *f, const arch_operand *o, arch_match *m, const uint8_t *kept, cptx_val *v,
+                           buf *why)
 {
 	unsigned want = o->type ? o->type : m->mod[o->tgroup];
 	unsigned count = o->cgroup == ARCH_NO ? o->count : m->mod[o->cgroup] ? arch_mods[m->mod[o->cgroup]].count : 1;
@@ -322,7 +323,8 @@ static bool match_register(const arch_form *f, const arch_operand *o, arch_match
 		return count == 1 ? match_constant(f, o, want, v, why) : WHY("%s must be %u registers", name, count);
 	if (v->kind == CPTX_VAL_SREG || v->kind == CPTX_VAL_SYM) {
 		if (!(o->flags & OPERAND_SYMBOL))
-			return WHY("%s is %s; cptx_mov it to a register first", name, v->kind == CPTX_VAL_SYM ? "a variable's address" : "a special register");
+			return WHY("%s is %s; cptx_mov it to a register first", name,
+			           v->kind == CPTX_VAL_SYM ? "a variable's address" : "a special register");
 		if (arch_types[want].cls == 'F' || arch_types[want].cls == 'P')
 			return WHY("%s is an integer, not .%s", name, type_name(want));
 		if (v->kind == CPTX_VAL_SYM)
@@ -430,7 +432,8 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 		*v = *slot_value(q, o);
 		if (v->kind != CPTX_VAL_INT && v->kind != CPTX_VAL_FLOAT)
 			continue;
-		if (o->kind == OPERAND_REG ? !match_register(f, o, m, kept, v, NULL) : o->kind == OPERAND_IMM && !match_immediate(f, o, v, NULL))
+		if (o->kind == OPERAND_REG ? !match_register(f, o, m, kept, v, NULL)
+		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, v, NULL))
 			return false;
 	}
 	return !f->constraint || !arch_constraint_check(f->constraint, m);

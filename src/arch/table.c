@@ -9,15 +9,9 @@ static const char *const constraint_text[] = {
 #undef CONSTRAINT
 };
 
-const char *arch_constraint_text(unsigned constraint)
-{
-	return constraint_text[constraint];
-}
+const char *arch_constraint_text(unsigned constraint) { return constraint_text[constraint]; }
 
-unsigned cptx_type_bits(enum cptx_type type)
-{
-	return (unsigned)type < arch_ntype ? arch_types[type].bits : 0;
-}
+unsigned cptx_type_bits(enum cptx_type type) { return (unsigned)type < arch_ntype ? arch_types[type].bits : 0; }
 
 const char *cptx_type_name(enum cptx_type type)
 {
@@ -45,7 +39,8 @@ bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
 	if (op >= arch_nop || form >= arch_ops[op].nform || !info)
 		return false;
 	const arch_form *f = &arch_forms[arch_ops[op].form + form];
-	*info = (cptx_form_info){ f->text, arch_avail_text[f->avail], f->constraint ? arch_constraint_text(f->constraint) : NULL };
+	*info =
+		(cptx_form_info){ f->text, arch_avail_text[f->avail], f->constraint ? arch_constraint_text(f->constraint) : NULL };
 	return true;
 }
 

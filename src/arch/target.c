@@ -1,7 +1,7 @@
 #include "arch/arch.h"
 
 const cptx_target arch_targets[] = {
-#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, cc, about) \
+#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, cc, about)        \
 	{ name, about, number, suffix, family, ptx, cc, static_smem, smem_sm, smem_cta, threads, ctas, cluster },
 #include "arch/target.def"
 #undef TARGET
@@ -17,10 +17,7 @@ const cptx_target *cptx_target_find(const char *name)
 	return NULL;
 }
 
-const cptx_target *cptx_target_at(size_t i)
-{
-	return i < ARRAY_LEN(arch_targets) ? &arch_targets[i] : NULL;
-}
+const cptx_target *cptx_target_at(size_t i) { return i < ARRAY_LEN(arch_targets) ? &arch_targets[i] : NULL; }
 
 const cptx_target *cptx_target_for_device(unsigned compute_capability)
 {

@@ -67,10 +67,7 @@ void *arena_memdup(arena *a, const void *p, size_t size)
 	return q ? memcpy(q, p, size) : NULL;
 }
 
-char *arena_strdup(arena *a, const char *s)
-{
-	return s ? arena_memdup(a, s, strlen(s) + 1) : NULL;
-}
+char *arena_strdup(arena *a, const char *s) { return s ? arena_memdup(a, s, strlen(s) + 1) : NULL; }
 
 bool arena_push(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size)
 {

@@ -1,4 +1,5 @@
-/* What everything stands on: memory, text buffers, error text.  No state; every function accepts what a failed one returned. */
+/* What everything stands on: memory, text buffers, error text.  No state; every function accepts what a failed one returned.
+ */
 #ifndef CPTX_BASE_H
 #define CPTX_BASE_H
 
@@ -41,7 +42,8 @@ void *arena_zalloc(arena *a, size_t size);
 extern const cptx_allocator heap_default;
 static inline void *heap_realloc(const cptx_allocator *h, void *p, size_t size) { return h->realloc_fn(h->user, p, size); }
 
-/* A growing array in an arena: makes room for one more of `size` bytes at *n; the old copy stays in the arena until the end. */
+/* A growing array in an arena: makes room for one more of `size` bytes at *n; the old copy stays in the arena until the end.
+ */
 bool arena_push(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size);
 
 /* ---- buf: growing text.  After a failed growth every call is harmless and `failed` is set. ---- */

@@ -10,15 +10,9 @@ static const struct {
 #undef ERROR
 };
 
-const char *cptx_code_name(enum cptx_code code)
-{
-	return (size_t)code < ARRAY_LEN(codes) ? codes[code].name : "?";
-}
+const char *cptx_code_name(enum cptx_code code) { return (size_t)code < ARRAY_LEN(codes) ? codes[code].name : "?"; }
 
-const char *cptx_code_meaning(enum cptx_code code)
-{
-	return (size_t)code < ARRAY_LEN(codes) ? codes[code].meaning : "?";
-}
+const char *cptx_code_meaning(enum cptx_code code) { return (size_t)code < ARRAY_LEN(codes) ? codes[code].meaning : "?"; }
 
 bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap)
 {
@@ -45,7 +39,4 @@ bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *f
 	return false;
 }
 
-const char *cptx_version(void)
-{
-	return CPTX_VERSION;
-}
+const char *cptx_version(void) { return CPTX_VERSION; }

@@ -2,10 +2,7 @@
 
 #include <stdio.h>
 
-void buf_init(buf *b, const cptx_allocator *hook)
-{
-	*b = (buf){ .hook = hook ? hook : &heap_default };
-}
+void buf_init(buf *b, const cptx_allocator *hook) { *b = (buf){ .hook = hook ? hook : &heap_default }; }
 
 void buf_free(buf *b)
 {
@@ -38,10 +35,7 @@ void buf_put(buf *b, const char *s, size_t n)
 	b->n += n;
 }
 
-void buf_str(buf *b, const char *s)
-{
-	buf_put(b, s, strlen(s));
-}
+void buf_str(buf *b, const char *s) { buf_put(b, s, strlen(s)); }
 
 void buf_printf(buf *b, const char *format, ...)
 {
@@ -57,8 +51,9 @@ void buf_printf(buf *b, const char *format, ...)
 	va_end(again);
 }
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
-                            "616263646566676869707172737475767778798081828384858687888990919293949596979899";
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464"
+                            "748495051525354555657585960"
+							"616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
 char *text_u64(char *p, uint64_t v)
 {

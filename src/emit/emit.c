@@ -28,8 +28,12 @@ static void emit_params(emitter *e)
 		else if (p->type == CPTX_B8 && (p->size > 1 || p->align > 1))
 			emit_line(e, ".align %u .b8 ", p->align);
 		else
-			emit_line(e, ".%s ", arch_types[p->type].cls == 'X' || (arch_types[p->type].cls == 'F' && p->size == 2)
-			         ? (p->size == 2 ? "b16" : p->size == 4 ? "b32" : "b64") : arch_mods[p->type].name);
+			emit_line(e, ".%s ",
+			          arch_types[p->type].cls == 'X' || (arch_types[p->type].cls == 'F' && p->size == 2)
+			              ? (p->size == 2   ? "b16"
+			                 : p->size == 4 ? "b32"
+			                                : "b64")
+			              : arch_mods[p->type].name);
 		buf_str(&e->out->text, p->name);
 		if (!k->is_func && p->type == CPTX_B8 && (p->size > 1 || p->align > 1))
 			emit_line(e, "[%u]", p->size);
@@ -53,16 +57,18 @@ static bool emit_bounds(emitter *e)
 	const uint32_t *block = o->block[0] ? o->block : o->max_block;
 	uint32_t threads = block[0] * block[1] * block[2];
 	if (o->min_ctas > t->ctas_per_sm || o->min_ctas * threads > t->threads_per_sm) /* ptxas would ignore it */
-		return error_set(e->err, CPTX_E_LIMIT, e->k->at,
-		                 "kernel %s: launch bounds: %u CTAs of %u threads; a multiprocessor of %s holds at most %u threads and %u CTAs", e->k->name,
-		                 o->min_ctas, threads, t->name, t->threads_per_sm, t->ctas_per_sm);
+		return error_set(
+			e->err, CPTX_E_LIMIT, e->k->at,
+			"kernel %s: launch bounds: %u CTAs of %u threads; a multiprocessor of %s holds at most %u threads and %u CTAs",
+			e->k->name, o->min_ctas, threads, t->name, t->threads_per_sm, t->ctas_per_sm);
 	if (e->k->param_bytes > 4352)
 		e->version = MAX(e->version, 81u);
 	if (!o->cluster[0] && !o->max_cluster_rank)
 		return true;
 	if (!t->cluster)
-		return error_set(e->err, CPTX_E_TARGET, e->k->at, "kernel %s: cluster dimensions are not available on %s; clusters need sm_90 or later",
-		                 e->k->name, t->name);
+		return error_set(e->err, CPTX_E_TARGET, e->k->at,
+		                 "kernel %s: cluster dimensions are not available on %s; clusters need sm_90 or later", e->k->name,
+		                 t->name);
 	e->version = MAX(e->version, 78u);
 	if (o->cluster[0])
 		emit_line(e, ".reqnctapercluster %u, %u, %u\n", o->cluster[0], o->cluster[1], o->cluster[2]);
@@ -77,11 +83,13 @@ static bool check_smem(emitter *e)
 	const cptx_target *t = e->out->target;
 
 	if (k->static_smem > t->static_smem)
-		return error_set(e->err, CPTX_E_LIMIT, k->at, "kernel %s: %u bytes of static shared memory; %s allows %u. Use cptx_shared_dyn for more",
-		                 k->name, k->static_smem, t->name, t->static_smem);
+		return error_set(e->err, CPTX_E_LIMIT, k->at,
+		                 "kernel %s: %u bytes of static shared memory; %s allows %u. Use cptx_shared_dyn for more", k->name,
+		                 k->static_smem, t->name, t->static_smem);
 	if (k->static_smem + k->dyn_smem > t->smem_per_cta)
-		return error_set(e->err, CPTX_E_LIMIT, k->at, "kernel %s: %u bytes of shared memory (%u static, %u dynamic); a CTA of %s has at most %u",
-		                 k->name, k->static_smem + k->dyn_smem, k->static_smem, k->dyn_smem, t->name, t->smem_per_cta);
+		return error_set(e->err, CPTX_E_LIMIT, k->at,
+		                 "kernel %s: %u bytes of shared memory (%u static, %u dynamic); a CTA of %s has at most %u", k->name,
+		                 k->static_smem + k->dyn_smem, k->static_smem, k->dyn_smem, t->name, t->smem_per_cta);
 	return true;
 }
 
@@ -104,7 +112,8 @@ static void emit_declarations(emitter *e)
 	}
 	for (size_t i = 0; k->is_func && i < k->nparam; i++) {
 		char r[16];
-		emit_line(e, "\tld.param.%s %s, [", ir_classes[k->reg[k->param_val[i].id].cls].type, emit_reg_text(e, k->param_val[i].id, r));
+		emit_line(e, "\tld.param.%s %s, [", ir_classes[k->reg[k->param_val[i].id].cls].type,
+		          emit_reg_text(e, k->param_val[i].id, r));
 		buf_str(&e->out->text, k->param[i].name);
 		emit_line(e, "];\n");
 	}
@@ -212,7 +221,8 @@ static bool emit_module(emitter *e)
 	e->out->text.n--;
 	e->out->version = MAX(e->version, e->opt->min_version);
 	if (e->out->version > 99)
-		return error_set(e->err, CPTX_E_ARG, NOWHERE, "min_version = %u: versions are given times ten, at most 99", e->opt->min_version);
+		return error_set(e->err, CPTX_E_ARG, NOWHERE, "min_version = %u: versions are given times ten, at most 99",
+		                 e->opt->min_version);
 	e->out->text.p[version_at] = (char)('0' + e->out->version / 10);
 	e->out->text.p[version_at + 2] = (char)('0' + e->out->version % 10);
 	return true;
@@ -245,7 +255,13 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 	buf_init(&out->text, &out->hook);
 	buf_init(&out->map, &out->hook);
 	buf_init(&out->files, &out->hook);
-	emitter e = { .m = m, .out = out, .err = err, .opt = opt ? opt : &defaults, .target = arch_target_index(t), .version = t->ptx, .line = 1 };
+	emitter e = { .m = m,
+		          .out = out,
+		          .err = err,
+		          .opt = opt ? opt : &defaults,
+		          .target = arch_target_index(t),
+		          .version = t->ptx,
+		          .line = 1 };
 	buf_reserve(&out->text, cptx_module_size(m) * 64 + 4096); /* about what it takes; it grows if need be */
 	buf_reserve(&out->map, cptx_module_size(m) * sizeof(line_entry) + 256);
 	bool ok = emit_module(&e);
@@ -270,6 +286,6 @@ void emit_unknown_target(const char *target, cptx_error *err)
 		if (d < best)
 			best = d, near = cptx_target_at(i)->name;
 	}
-	error_set(err, CPTX_E_TARGET, NOWHERE, "there is no target '%.64s'%s%s%s; `cptx arch` lists them", target ? target : "(null)",
-	          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	error_set(err, CPTX_E_TARGET, NOWHERE, "there is no target '%.64s'%s%s%s; `cptx arch` lists them",
+	          target ? target : "(null)", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }

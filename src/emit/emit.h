@@ -40,7 +40,7 @@ typedef struct emitter {
 	uint32_t line; /* that is written next, from 1 */
 	uint16_t file, loc_file;
 	uint32_t user_line, loc_line; /* of the last item, of the last .loc */
-	reg_name *names;    /* of the body's registers */
+	reg_name *names;              /* of the body's registers */
 	size_t names_cap;
 	spelling known[SPELLINGS];
 } emitter;

@@ -17,8 +17,9 @@ static bool lacks(emitter *e, cptx_site at, const char *what, const char *why, u
 	buf_init(&targets, &e->out->hook);
 	arch_avail_targets(avail, &targets);
 	buf_put(&targets, "", 1);
-	error_set(e->err, CPTX_E_TARGET, at, "%s %s: %s is not available on %s%s; targets that have it: %s%s%s", e->k->is_func ? "function" : "kernel",
-	          e->k->name, what, e->out->target->name, why, targets.failed ? "(out of memory)" : targets.p, *instead ? ". Instead: " : "", instead);
+	error_set(e->err, CPTX_E_TARGET, at, "%s %s: %s is not available on %s%s; targets that have it: %s%s%s",
+	          e->k->is_func ? "function" : "kernel", e->k->name, what, e->out->target->name, why,
+	          targets.failed ? "(out of memory)" : targets.p, *instead ? ". Instead: " : "", instead);
 	buf_free(&targets);
 	return false;
 }
@@ -311,17 +312,20 @@ static void emit_call(emitter *e, const ir_item *it)
 	emit_line(e, "\t{\n");
 	for (unsigned i = 0; i < n; i++) {
 		const char *type = ir_classes[e->k->reg[v[i + 2].id].cls].type;
-		emit_line(e, "\t.param .%s call_arg%u;\n\tst.param.%s [call_arg%u], %s;\n", type, i, type, i, emit_reg_text(e, v[i + 2].id, r));
+		emit_line(e, "\t.param .%s call_arg%u;\n\tst.param.%s [call_arg%u], %s;\n", type, i, type, i,
+		          emit_reg_text(e, v[i + 2].id, r));
 	}
 	if (v[1].kind)
-		emit_line(e, "\t.param .%s call_result;\n\tcall (call_result), %s", ir_classes[e->k->reg[v[1].id].cls].type, f->name);
+		emit_line(e, "\t.param .%s call_result;\n\tcall (call_result), %s", ir_classes[e->k->reg[v[1].id].cls].type,
+		          f->name);
 	else
 		emit_line(e, "\tcall %s", f->name);
 	for (unsigned i = 0; i < n; i++)
 		emit_line(e, "%scall_arg%u", i ? ", " : ", (", i);
 	emit_line(e, n ? ");\n" : ";\n");
 	if (v[1].kind)
-		emit_line(e, "\tld.param.%s %s, [call_result];\n", ir_classes[e->k->reg[v[1].id].cls].type, emit_reg_text(e, v[1].id, r));
+		emit_line(e, "\tld.param.%s %s, [call_result];\n", ir_classes[e->k->reg[v[1].id].cls].type,
+		          emit_reg_text(e, v[1].id, r));
 	emit_line(e, "\t}\n");
 }
 
@@ -351,8 +355,7 @@ bool emit_item(emitter *e, const ir_item *it)
 	}
 	map_line(e, it);
 	switch ((enum ir_item_kind)it->kind) {
-	case ITEM_INSN:
-		return emit_insn(e, it);
+	case ITEM_INSN: return emit_insn(e, it);
 	case ITEM_PRAGMA:
 	case ITEM_COMMENT:
 		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\t.pragma \"" : "\t// ");

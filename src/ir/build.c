@@ -47,7 +47,10 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 	for (unsigned i = 0; i < 3u + o->nslot; i++)
 		if (!ir_is_ours(k, &vals[i])) {
 			ir_error(k, CPTX_E_ARG, at, "%s: operand %s belongs to another kernel or function of the module", o->name,
-			         i == 0 ? "into" : i == 1 ? "when" : i == 2 ? "unless" : o->slot[i - 3]);
+			         i == 0   ? "into"
+			         : i == 1 ? "when"
+			         : i == 2 ? "unless"
+			                  : o->slot[i - 3]);
 			return none;
 		}
 	if (!ir_guard_ok(k, at, &guard, vals[1], vals[2]))
@@ -77,8 +80,8 @@ cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_va
 	return append_insn(k, at, op, vals, mods);
 }
 
-cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots, size_t nslot,
-                 const char *fields, ...)
+cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
+                 size_t nslot, const char *fields, ...)
 {
 	cptx_val vals[3 + ARCH_SLOTS] = { into, when };
 	uint16_t mods[ARCH_FIELDS] = { 0 };
@@ -133,7 +136,8 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 			return ir_error(k, CPTX_E_ARG, at, "it already has a variable named '%s'", p.name);
 	uint32_t end = (k->param_bytes + p.align - 1) / p.align * p.align + p.size;
 	if (!k->is_func && end > MOST_PARAM_BYTES)
-		return ir_error(k, CPTX_E_LIMIT, at, "parameter '%s' would end at byte %u; a kernel has at most %d bytes of parameters", p.name, end,
+		return ir_error(k, CPTX_E_LIMIT, at,
+		                "parameter '%s' would end at byte %u; a kernel has at most %d bytes of parameters", p.name, end,
 		                MOST_PARAM_BYTES);
 	p.name = arena_strdup(&m->a, p.name);
 	if (!p.name || !arena_push(&m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||
@@ -164,7 +168,8 @@ cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 		return none;
 	unsigned bits = cptx_type_bits(type), held = type == CPTX_PTR ? CPTX_U64 : type;
 	if (bits < 8 || bits > 64) {
-		ir_error(k, CPTX_E_ARG, at, "parameter '%s': a scalar parameter has 8 to 64 bits; cptx_param_bytes passes more", name ? name : "");
+		ir_error(k, CPTX_E_ARG, at, "parameter '%s': a scalar parameter has 8 to 64 bits; cptx_param_bytes passes more",
+		         name ? name : "");
 		return none;
 	}
 	if (bits == 8)
@@ -175,7 +180,9 @@ cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 	if (k->is_func)
 		return r;
 	cptx_val from = param_symbol(k, k->nparam - 1, held);
-	unsigned as = arch_types[held].cls == 'X' || (arch_types[held].cls == 'F' && bits == 16) ? (bits == 16 ? CPTX_B16 : CPTX_B32) : held;
+	unsigned as = arch_types[held].cls == 'X' || (arch_types[held].cls == 'F' && bits == 16)
+	                  ? (bits == 16 ? CPTX_B16 : CPTX_B32)
+	                  : held;
 	if (bits == 8)
 		as = type;
 	ir_insn(k, at, CPTX_OP_LD, r, none, &from, 1, "space type", CPTX_PARAM, as);
@@ -191,8 +198,10 @@ cptx_val cptx_param_bytes_(cptx_kernel *k, cptx_site at, uint32_t size, uint32_t
 	if (!ir_open(k, at))
 		return none;
 	if (k->is_func || !size || size > 4096 || !align || (align & (align - 1)) || align > 128) {
-		ir_error(k, CPTX_E_ARG, at, "parameter '%s': byte parameters belong to kernels, with 1 to 4096 bytes and a power of two up to 128 as "
-		         "alignment; %u and %u were given", name ? name : "", size, align);
+		ir_error(k, CPTX_E_ARG, at,
+		         "parameter '%s': byte parameters belong to kernels, with 1 to 4096 bytes and a power of two up to 128 as "
+		         "alignment; %u and %u were given",
+		         name ? name : "", size, align);
 		return none;
 	}
 	if (!add_param(k, at, (cptx_param_info){ name, CPTX_B8, size, align }, none))
@@ -260,9 +269,10 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 	for (size_t i = 0; i < n; i++) {
 		if (!ir_owned(k, at, &args[i], "an argument"))
 			return none;
-		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].offset || ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
-			ir_error(k, CPTX_E_ARG, at, "function %s: argument %zu (%s) must be a .%s register", f->name, i, f->param[i].name,
-			         cptx_type_name((enum cptx_type)f->param_val[i].type));
+		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].offset ||
+		    ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
+			ir_error(k, CPTX_E_ARG, at, "function %s: argument %zu (%s) must be a .%s register", f->name, i,
+			         f->param[i].name, cptx_type_name((enum cptx_type)f->param_val[i].type));
 			return none;
 		}
 	}

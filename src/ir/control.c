@@ -119,7 +119,8 @@ int cptx_for_begin_(cptx_kernel *k, cptx_site at, cptx_val i, cptx_val end, cptx
 	if (!ir_open(k, at))
 		return 1;
 	if (i.kind != CPTX_VAL_REG || i.count != 1) {
-		ir_error(k, CPTX_E_ARG, at, "the counter of CPTX_FOR must be a single register, set before the loop (cptx_var makes one)");
+		ir_error(k, CPTX_E_ARG, at,
+		         "the counter of CPTX_FOR must be a single register, set before the loop (cptx_var makes one)");
 		return 1;
 	}
 	ir_block *b = push_block(k, at, BLOCK_FOR);

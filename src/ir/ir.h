@@ -13,17 +13,17 @@ enum ir_item_kind { ITEM_INSN, ITEM_LABEL, ITEM_PRAGMA, ITEM_COMMENT, ITEM_CALL 
 
 typedef struct ir_item {
 	struct ir_item *prev, *next;
-	uint16_t form;              /* ITEM_INSN */
+	uint16_t form; /* ITEM_INSN */
 	uint8_t kind, nmod, noperand;
 	uint8_t guard_negated;
-	uint16_t file;              /* index in the module's files, from 1; 0: no source */
+	uint16_t file; /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
-	uint32_t guard;             /* predicate register + 1; 0: unconditional */
-	/*
-	 * Behind it: noperand cptx_val, then nmod uint16_t.
-	 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT: operand 0 is
-	 * the index of the body's text.
-	 */
+	uint32_t guard; /* predicate register + 1; 0: unconditional */
+					/*
+	                 * Behind it: noperand cptx_val, then nmod uint16_t.
+	                 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT: operand 0 is
+	                 * the index of the body's text.
+	                 */
 } ir_item;
 
 static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uintptr_t)(it + 1); }
@@ -38,7 +38,7 @@ extern const ir_class_info ir_classes[CLASS_COUNT];
 enum ir_class ir_class_of(unsigned type);
 
 typedef struct ir_reg {
-	uint32_t number;  /* within its class */
+	uint32_t number; /* within its class */
 	uint8_t type, cls;
 } ir_reg;
 
@@ -69,10 +69,10 @@ struct cptx_kernel {
 	cptx_kernel *next;
 	const char *name;
 	cptx_site at;
-	uint16_t number;         /* from 1 */
+	uint16_t number; /* from 1 */
 	bool is_func, closed;
-	uint8_t ret_type;        /* of a function */
-	cptx_val ret;            /* its result register */
+	uint8_t ret_type; /* of a function */
+	cptx_val ret;     /* its result register */
 	cptx_kernel_opt opt;
 	ir_item *first, *last;
 	size_t nitem, ninsn;
@@ -80,21 +80,21 @@ struct cptx_kernel {
 	ir_reg *reg;
 	size_t nreg, cap_reg;
 	uint32_t class_count[CLASS_COUNT];
-	cptx_val *vec;           /* registers of all cptx_pack values, behind one another */
+	cptx_val *vec; /* registers of all cptx_pack values, behind one another */
 	size_t nvec, cap_vec;
 	ir_label *label;
 	size_t nlabel, cap_label;
-	cptx_param_info *param;  /* a kernel's; a function's are registers */
+	cptx_param_info *param; /* a kernel's; a function's are registers */
 	cptx_val *param_val;
 	size_t nparam, cap_param, cap_param_val;
-	ir_sym **sym;            /* its own variables, by id (below MODULE_SYM) */
+	ir_sym **sym; /* its own variables, by id (below MODULE_SYM) */
 	size_t nsym, cap_sym;
-	const char **text;       /* of pragmas and comments */
+	const char **text; /* of pragmas and comments */
 	size_t ntext, cap_text;
 	uint32_t static_smem, dyn_smem, dyn_align, param_bytes;
-	int dyn_sym;             /* its extern array, or -1 */
-	ir_block *block;         /* innermost open one */
-	ir_block *closed_if;     /* the if that an else may follow now */
+	int dyn_sym;         /* its extern array, or -1 */
+	ir_block *block;     /* innermost open one */
+	ir_block *closed_if; /* the if that an else may follow now */
 	ir_item *closed_if_item;
 };
 
@@ -110,9 +110,9 @@ struct cptx_module {
 	ir_sym **sym;
 	size_t nsym, cap_sym;
 	uint32_t const_bytes;
-	const char **file;       /* of the user's source, by number - 1 */
+	const char **file; /* of the user's source, by number - 1 */
 	size_t nfile, cap_file;
-	const char *last_file;   /* the user's pointer that file number `last_file_number` was made from */
+	const char *last_file; /* the user's pointer that file number `last_file_number` was made from */
 	uint16_t last_file_number;
 };
 
@@ -127,13 +127,14 @@ bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name
 /* A new item at the end of the body, with room for its operands and modifiers; NULL on failure. */
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod);
 void ir_unlink(cptx_kernel *k, ir_item *it);
-/* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold. */
+/* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold.
+ */
 void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
 /* Appends the instruction that `m` describes, with a guard (or NONE). */
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
 /* Appends by op, without designators: for control flow and parameters. */
-cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots, size_t nslot,
-                 const char *fields, ...);
+cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
+                 size_t nslot, const char *fields, ...);
 /*
  * Whether the value was made by this kernel (or belongs to all).  One made in another module may carry this kernel's number:
  * what it names must at least exist here.

@@ -1,10 +1,12 @@
 /* Items of a body: appending, registers, values and who owns them. */
 #include "ir/ir.h"
 
-/* Declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but .f32 only for some. */
+/* Declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but .f32 only for
+ * some. */
 const ir_class_info ir_classes[CLASS_COUNT] = {
-	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "b32", "%f" },
-	[CLASS_B64] = { "b64", "%rd" },  [CLASS_F64] = { "b64", "%fd" }, [CLASS_B128] = { "b128", "%rq" },
+	[CLASS_PRED] = { "pred", "%p" },  [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },
+	[CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" }, [CLASS_F64] = { "b64", "%fd" },
+	[CLASS_B128] = { "b128", "%rq" },
 };
 
 enum ir_class ir_class_of(unsigned type)
@@ -182,10 +184,7 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 	return ir_regs(k, at, type, n);
 }
 
-cptx_val cptx_elem(cptx_val array, uint32_t i)
-{
-	return cptx_slice(array, i, 1);
-}
+cptx_val cptx_elem(cptx_val array, uint32_t i) { return cptx_slice(array, i, 1); }
 
 cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n)
 {
@@ -204,8 +203,8 @@ cptx_val cptx_offset(cptx_val address, int64_t bytes)
 		address.i += bytes;
 		return address;
 	}
-	int64_t offset = address.offset + bytes;
-	if (bytes > INT32_MAX || bytes < INT32_MIN || offset > INT32_MAX || offset < INT32_MIN)
+	int64_t offset = bytes > INT32_MAX || bytes < INT32_MIN ? INT64_MAX : address.offset + bytes;
+	if (offset > INT32_MAX || offset < INT32_MIN)
 		return (cptx_val){ 0 };
 	address.offset = (int32_t)offset;
 	return address;
@@ -245,7 +244,8 @@ cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n
 			return v;
 		}
 		if (cptx_type_bits((enum cptx_type)regs[i].type) != cptx_type_bits((enum cptx_type)regs[0].type)) {
-			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is .%s; value 0 has another width", i, cptx_type_name((enum cptx_type)regs[i].type));
+			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is .%s; value 0 has another width", i,
+			         cptx_type_name((enum cptx_type)regs[i].type));
 			return v;
 		}
 		if (!ir_owned(k, at, &regs[i], "a packed register"))

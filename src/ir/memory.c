@@ -24,15 +24,18 @@ static cptx_val symbol_value(const ir_sym *s, uint32_t id, uint16_t owner)
 	return v;
 }
 
-static ir_sym *new_symbol(cptx_module *m, cptx_site at, const char *name, unsigned space, unsigned type, uint32_t n, uint32_t align)
+static ir_sym *new_symbol(cptx_module *m, cptx_site at, const char *name, unsigned space, unsigned type, uint32_t n,
+                          uint32_t align)
 {
 	uint64_t size = (uint64_t)n * (cptx_type_bits((enum cptx_type)type) / 8);
 
-	if (cptx_type_bits((enum cptx_type)type) < 8 || !n || size > (space == CPTX_SHARED ? MOST_SHARED : INT32_MAX) || !is_power_of_two(align) ||
-	    align > 1024) {
+	if (cptx_type_bits((enum cptx_type)type) < 8 || !n || size > (space == CPTX_SHARED ? MOST_SHARED : INT32_MAX) ||
+	    !is_power_of_two(align) || align > 1024) {
 		error_set(&m->err, CPTX_E_ARG, at,
-		          "variable '%s': %u elements of .%s, aligned to %u: it must have at least one element of 8 bits or more, at most %u bytes, and a "
-		          "power of two up to 1024 as alignment", name, n, cptx_type_name((enum cptx_type)type), align,
+		          "variable '%s': %u elements of .%s, aligned to %u: it must have at least one element of 8 bits or more, "
+		          "at most %u bytes, and a "
+		          "power of two up to 1024 as alignment",
+		          name, n, cptx_type_name((enum cptx_type)type), align,
 		          space == CPTX_SHARED ? MOST_SHARED : (unsigned)INT32_MAX);
 		return NULL;
 	}
@@ -101,7 +104,8 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 	if (!ir_open(k, at) || !ir_name_ok(k->m, at, "variable", name))
 		return v;
 	if (!bytes || bytes > MOST_SHARED || !is_power_of_two(align) || align > 1024) {
-		ir_error(k, CPTX_E_ARG, at, "dynamic shared memory '%s': %u bytes aligned to %u; it takes 1 to %d bytes and a power of two up to 1024",
+		ir_error(k, CPTX_E_ARG, at,
+		         "dynamic shared memory '%s': %u bytes aligned to %u; it takes 1 to %d bytes and a power of two up to 1024",
 		         name, bytes, align, MOST_SHARED);
 		return v;
 	}
@@ -124,12 +128,10 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 	return cptx_offset(symbol_value(whole, (uint32_t)k->dyn_sym, k->number), start);
 }
 
-uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k)
-{
-	return k ? k->dyn_smem : 0;
-}
+uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k) { return k ? k->dyn_smem : 0; }
 
-cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_t n, const char *name, const cptx_global_opt *opt)
+cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_t n, const char *name,
+                      const cptx_global_opt *opt)
 {
 	cptx_val none = { 0 };
 
@@ -150,7 +152,8 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 		}
 	for (const cptx_kernel *k = m->first; k; k = k->next)
 		if (!strcmp(k->name, name)) {
-			error_set(&m->err, CPTX_E_ARG, at, "the module already has a %s named '%s'", k->is_func ? "function" : "kernel", name);
+			error_set(&m->err, CPTX_E_ARG, at, "the module already has a %s named '%s'", k->is_func ? "function" : "kernel",
+			          name);
 			return none;
 		}
 	ir_sym *s = new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16);

@@ -33,10 +33,7 @@ const cptx_error *cptx_module_error(const cptx_module *m)
 	return m->err.code == CPTX_OK ? NULL : &m->err;
 }
 
-bool ir_no_memory(cptx_module *m, cptx_site at)
-{
-	return error_set(&m->err, CPTX_E_MEMORY, at, "out of memory");
-}
+bool ir_no_memory(cptx_module *m, cptx_site at) { return error_set(&m->err, CPTX_E_MEMORY, at, "out of memory"); }
 
 bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *format, ...)
 {
@@ -68,7 +65,8 @@ bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name
 	for (size_t i = 1; ok && i < n; i++)
 		ok = strchr(letters, name[i]) || strchr(more, name[i]);
 	if (!ok)
-		return error_set(&m->err, CPTX_E_ARG, at, "%s name '%.64s' is no PTX identifier (a letter, then letters, digits, _ and $)", what,
+		return error_set(&m->err, CPTX_E_ARG, at,
+		                 "%s name '%.64s' is no PTX identifier (a letter, then letters, digits, _ and $)", what,
 		                 name ? name : "(null)");
 	return true;
 }
@@ -79,7 +77,8 @@ static bool name_free(cptx_module *m, cptx_site at, const char *name)
 {
 	for (cptx_kernel *k = m->first; k; k = k->next)
 		if (!strcmp(k->name, name))
-			return error_set(&m->err, CPTX_E_ARG, at, "the module already has a %s named '%s'", k->is_func ? "function" : "kernel", name);
+			return error_set(&m->err, CPTX_E_ARG, at, "the module already has a %s named '%s'",
+			                 k->is_func ? "function" : "kernel", name);
 	for (size_t i = 0; i < m->nsym; i++)
 		if (!strcmp(m->sym[i]->name, name))
 			return error_set(&m->err, CPTX_E_ARG, at, "the module already has a variable named '%s'", name);
@@ -91,8 +90,8 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 	if (!m || m->err.code != CPTX_OK)
 		return NULL;
 	if (m->frozen) {
-		error_set(&m->err, CPTX_E_STATE, at, "%s %s: the module is frozen; build everything before it is printed or loaded", what,
-		          name ? name : "(null)");
+		error_set(&m->err, CPTX_E_STATE, at, "%s %s: the module is frozen; build everything before it is printed or loaded",
+		          what, name ? name : "(null)");
 		return NULL;
 	}
 	if (!ir_name_ok(m, at, what, name) || !name_free(m, at, name))
@@ -128,13 +127,14 @@ static bool check_bounds(cptx_kernel *k, cptx_site at)
 			dims[i] = dims[i] ? dims[i] : 1;
 		uint64_t xy = (uint64_t)dims[0] * dims[1];
 		if (n < 2 && (xy > CPTX_THREADS_PER_CTA || xy * dims[2] > CPTX_THREADS_PER_CTA))
-			return ir_error(k, CPTX_E_LIMIT, at, "launch bounds: %u x %u x %u threads; a CTA has at most %d", dims[0], dims[1], dims[2],
-			                CPTX_THREADS_PER_CTA);
+			return ir_error(k, CPTX_E_LIMIT, at, "launch bounds: %u x %u x %u threads; a CTA has at most %d", dims[0],
+			                dims[1], dims[2], CPTX_THREADS_PER_CTA);
 	}
 	if (o->block[0] && o->max_block[0])
 		return ir_error(k, CPTX_E_ARG, at, "launch bounds: give .block (exact) or .max_block (upper bound), not both");
 	if (o->cluster[0] && o->max_cluster_rank)
-		return ir_error(k, CPTX_E_ARG, at, "launch bounds: give .cluster (exact) or .max_cluster_rank (upper bound), not both");
+		return ir_error(k, CPTX_E_ARG, at,
+		                "launch bounds: give .cluster (exact) or .max_cluster_rank (upper bound), not both");
 	if (o->min_ctas && !o->block[0] && !o->max_block[0])
 		return ir_error(k, CPTX_E_ARG, at, "launch bounds: .min_ctas needs .block or .max_block");
 	if (o->max_regs > CPTX_REGS_PER_THREAD)
@@ -162,7 +162,8 @@ cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, en
 	unsigned bits = cptx_type_bits(ret);
 
 	if (m && ret != CPTX_TYPE_NONE && (bits < 8 || bits > 64)) {
-		error_set(&m->err, CPTX_E_ARG, at, "function %s: a result has 8 to 64 bits; CPTX_TYPE_NONE is for none", name ? name : "(null)");
+		error_set(&m->err, CPTX_E_ARG, at, "function %s: a result has 8 to 64 bits; CPTX_TYPE_NONE is for none",
+		          name ? name : "(null)");
 		return NULL;
 	}
 	cptx_kernel *f = body_begin(m, at, "function", name);
@@ -204,7 +205,8 @@ void ir_close(cptx_kernel *k)
 		return;
 	if (k->block) {
 		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE", "CPTX_FOR", "CPTX_WHILE" };
-		ir_error(k, CPTX_E_STATE, k->block->at, "%s is never closed (left by break, goto or return?)", names[k->block->kind]);
+		ir_error(k, CPTX_E_STATE, k->block->at, "%s is never closed (left by break, goto or return?)",
+		         names[k->block->kind]);
 		return;
 	}
 	for (size_t i = 0; i < k->nlabel; i++)

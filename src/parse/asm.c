@@ -25,13 +25,11 @@ typedef struct reader {
 
 static bool bad(reader *r, const char *what)
 {
-	return ir_error(r->k, CPTX_E_PARSE, r->at, "cptx_asm(\"%.200s\"): column %d: %s", r->text, (int)(r->p - r->text) + 1, what);
+	return ir_error(r->k, CPTX_E_PARSE, r->at, "cptx_asm(\"%.200s\"): column %d: %s", r->text, (int)(r->p - r->text) + 1,
+	                what);
 }
 
-static void blanks(reader *r)
-{
-	r->p += strspn(r->p, " \t\n\r");
-}
+static void blanks(reader *r) { r->p += strspn(r->p, " \t\n\r"); }
 
 static bool take(reader *r, const char *s)
 {
@@ -247,8 +245,8 @@ static cptx_val append(reader *r, const char *opcode, size_t n, cptx_val guard)
 	bool found = match_forms(r, opcode, n, &m, &why);
 	if (!found) {
 		char head[256];
-		snprintf(head, sizeof head, "cptx_asm: no form is spelled %.*s with these operands%s", (int)MIN(n, (size_t)180), opcode,
-		         why.n ? "" : "; `cptx insn` lists the instructions");
+		snprintf(head, sizeof head, "cptx_asm: no form is spelled %.*s with these operands%s", (int)MIN(n, (size_t)180),
+		         opcode, why.n ? "" : "; `cptx insn` lists the instructions");
 		ir_form_error(r->k, r->at, head, &why);
 	}
 	buf_free(&why);

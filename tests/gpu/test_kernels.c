@@ -21,7 +21,7 @@ static const struct {
 	enum cptx_type in, out;
 	uint64_t m, n, k;
 } gemms[] = {
-	/* the small ones first */
+/* the small ones first */
 #define TUNED 128, 256, 64, 2, 4, 4
 	{ TUNED, CPTX_BF16, CPTX_F32, 1, 1, 8 },
 	{ TUNED, CPTX_BF16, CPTX_F32, 37, 24, 8 },

@@ -42,9 +42,36 @@ static void add_value(cptx_val v)
 
 static void add_constants(void)
 {
-	static const int64_t ints[] = { 0, 1, -1, 2, 3, 4, 8, 16, 31, 32, 63, 64, 128, 255, 256, 1023, 1024, 32767, 32768, 65535,
-		65536, -32768, -32769, INT32_MAX, INT32_MIN, UINT32_MAX, (int64_t)UINT32_MAX + 1,
-		(int64_t)INT32_MIN - 1, INT64_MAX, INT64_MIN };
+	static const int64_t ints[] = { 0,
+		                            1,
+		                            -1,
+		                            2,
+		                            3,
+		                            4,
+		                            8,
+		                            16,
+		                            31,
+		                            32,
+		                            63,
+		                            64,
+		                            128,
+		                            255,
+		                            256,
+		                            1023,
+		                            1024,
+		                            32767,
+		                            32768,
+		                            65535,
+		                            65536,
+		                            -32768,
+		                            -32769,
+		                            INT32_MAX,
+		                            INT32_MIN,
+		                            UINT32_MAX,
+		                            (int64_t)UINT32_MAX + 1,
+		                            (int64_t)INT32_MIN - 1,
+		                            INT64_MAX,
+		                            INT64_MIN };
 
 	for (unsigned i = 0; i < ARRAY_LEN(ints); i++)
 		add_value(cptx_imm(ints[i]));
@@ -167,8 +194,10 @@ static char *duplicate(const char *s)
 char *pool_file_head(const char *target, unsigned version)
 {
 	char text[512];
-	snprintf(text, sizeof text, ".version %u.%u\n.target %s\n.address_size 64\n.global .align 16 .b8 in_global[256];\n"
-	         ".const .align 16 .b8 in_const[256];\n", version / 10, version % 10, target);
+	snprintf(text, sizeof text,
+	         ".version %u.%u\n.target %s\n.address_size 64\n.global .align 16 .b8 in_global[256];\n"
+	         ".const .align 16 .b8 in_const[256];\n",
+	         version / 10, version % 10, target);
 	return duplicate(text);
 }
 
@@ -180,8 +209,8 @@ char *pool_kernel_head(unsigned n, unsigned version)
 
 	for (unsigned c = 0; c < CLASS_COUNT; c++) /* more than the pool has: for destinations that calls make */
 		if (c != CLASS_B128 || version >= 83)
-			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type, ir_classes[c].prefix,
-		               k->class_count[c] + 300);
+			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
+			               ir_classes[c].prefix, k->class_count[c] + 300);
 	snprintf(text + at, sizeof text - (size_t)at, "\t.shared .align 16 .b8 in_shared[256];\n$L%u:\n", (unsigned)label.id);
 	return duplicate(text);
 }

@@ -73,7 +73,7 @@ void trial_print(const trial *t, char line[LINE]);
 
 /* What the library makes of a trial on a target: false and the reason, or true, the lowest version and the printed line. */
 typedef struct outcome {
-	bool built, ok;       /* accepted by the builder; and by the target */
+	bool built, ok; /* accepted by the builder; and by the target */
 	unsigned version;
 	char line[LINE], why[400];
 } outcome;

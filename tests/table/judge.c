@@ -15,7 +15,7 @@ typedef struct question {
 	char *line;
 	uint32_t at; /* line in the file of the current run, 0: not in it */
 	verdict v;
-	bool asked;  /* takes part in the next run */
+	bool asked; /* takes part in the next run */
 } question;
 
 typedef struct job {

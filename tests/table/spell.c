@@ -4,21 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const arch_group *group_of(unsigned form, unsigned i)
-{
-	return &arch_groups[arch_forms[form].group + i];
-}
+static const arch_group *group_of(unsigned form, unsigned i) { return &arch_groups[arch_forms[form].group + i]; }
 
 /* Number of choices of a group; the value of choice c. */
-static unsigned choices(const arch_group *g)
-{
-	return g->kind == GROUP_REPEAT ? 1 : g->nalt + (g->kind == GROUP_OPTIONAL);
-}
+static unsigned choices(const arch_group *g) { return g->kind == GROUP_REPEAT ? 1 : g->nalt + (g->kind == GROUP_OPTIONAL); }
 
-static uint16_t choice(const arch_group *g, unsigned c)
-{
-	return c < g->nalt ? arch_alts[g->alt + c].mod : 0;
-}
+static uint16_t choice(const arch_group *g, unsigned c) { return c < g->nalt ? arch_alts[g->alt + c].mod : 0; }
 
 static unsigned long count_all(unsigned form)
 {

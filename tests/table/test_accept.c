@@ -50,8 +50,8 @@ static unsigned answer(inquiry *q)
 		const verdict *v = judge_said(q->j, e->number);
 		if (v->ok != e->accept) {
 			char why[512];
-			snprintf(why, sizeof why, ".target %s, .version %u.%u: ptxas %s%s", e->target->name, e->version / 10, e->version % 10,
-			         v->ok ? "accepts it" : "says: ", v->why);
+			snprintf(why, sizeof why, ".target %s, .version %u.%u: ptxas %s%s", e->target->name, e->version / 10,
+			         e->version % 10, v->ok ? "accepts it" : "says: ", v->why);
 			report_add(&bad, e->form, e->what, e->line, why);
 		}
 		free(e->line);

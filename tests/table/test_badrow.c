@@ -16,7 +16,8 @@ static const struct {
 	  "src/arch/insn.def:2:10: error: a choice needs a label" },
 	{ "unknown_constraint", "OP(add, \"x\", \"y\")\n\nINSN(add, \"add.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NOSUCH)\n",
 	  "src/arch/insn.def:3: error: no constraint NOSUCH in constraint.def" },
-	{ "wrong_op", "OP(add, \"x\", \"y\")\nINSN(add, \"add.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n"
+	{ "wrong_op",
+	  "OP(add, \"x\", \"y\")\nINSN(add, \"add.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n"
 	  "INSN(sub, \"sub.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n",
 	  "src/arch/insn.def:3: error: INSN(sub) does not stand under OP(sub)" },
 	{ "open_brace", "OP(add, \"x\", \"y\")\nINSN(add, \"add{.ftz.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n",
@@ -52,8 +53,10 @@ START_TEST(a_bad_row_stops_the_build)
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 	snprintf(path, sizeof path, "%s/arch/insn.def", dir);
 	write_file(path, bad[_i].rows);
-	snprintf(command, sizeof command, "cd '%s' && %s -D_DEFAULT_SOURCE -I. -I'%s/src' -o gen '%s'/tools/gen_insn/*.c 2>&1 && "
-	         "./gen table out 2>&1", dir, cc, source, source);
+	snprintf(command, sizeof command,
+	         "cd '%s' && %s -D_DEFAULT_SOURCE -I. -I'%s/src' -o gen '%s'/tools/gen_insn/*.c 2>&1 && "
+	         "./gen table out 2>&1",
+	         dir, cc, source, source);
 	FILE *p = popen(command, "r");
 	ck_assert_ptr_nonnull(p);
 	said[fread(said, 1, sizeof said - 1, p)] = 0;
@@ -61,7 +64,8 @@ START_TEST(a_bad_row_stops_the_build)
 	snprintf(command, sizeof command, "rm -r '%s'", dir);
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_msg(status != 0, "%s: the generator took it", bad[_i].name);
-	ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: expected '%s', it said: %s", bad[_i].name, bad[_i].message, said);
+	ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: expected '%s', it said: %s", bad[_i].name, bad[_i].message,
+	              said);
 }
 END_TEST
 

@@ -11,8 +11,9 @@
 enum { PER_FORM = 400, BASES = 40 };
 
 enum kind { ORDER, TYPE, VALUE, DROPPED, ADDED, OPERAND_DROPPED, OPERAND_ADDED, OPERANDS_SWAPPED, OPERAND_CHANGED, NKINDS };
-static const char *const kind_names[NKINDS] = { "modifiers swapped", "another type", "another modifier", "a modifier less",
-	"a modifier more", "an operand less", "an operand more", "operands swapped", "another operand" };
+static const char *const kind_names[NKINDS] = { "modifiers swapped", "another type",     "another modifier",
+	                                            "a modifier less",   "a modifier more",  "an operand less",
+	                                            "an operand more",   "operands swapped", "another operand" };
 
 typedef struct mutant {
 	trial t;
@@ -186,8 +187,10 @@ static unsigned compare(judge *j, asked *list, unsigned n)
 		free(a->line);
 		free(a->t);
 	}
-	printf("%u mutations compared: %u same verdict (%u accepted by both), %u where we are stricter on purpose, %u too strict, "
-	       "%u too lax\n", n, agreed, accepted, excused, missing.n, bad.n);
+	printf(
+		"%u mutations compared: %u same verdict (%u accepted by both), %u where we are stricter on purpose, %u too strict, "
+		"%u too lax\n",
+		n, agreed, accepted, excused, missing.n, bad.n);
 	return bad.n + missing.n;
 }
 

@@ -8,7 +8,11 @@ static unsigned want_type(const spelling *s, const arch_operand *o)
 	unsigned t = o->type ? o->type : o->tgroup != ARCH_NO ? s->mod[o->tgroup] : 0;
 
 	if (o->flags & OPERAND_DOUBLE)
-		t = t == CPTX_U16 ? CPTX_U32 : t == CPTX_S16 ? CPTX_S32 : t == CPTX_U32 ? CPTX_U64 : t == CPTX_S32 ? CPTX_S64 : CPTX_B128;
+		t = t == CPTX_U16   ? CPTX_U32
+		    : t == CPTX_S16 ? CPTX_S32
+		    : t == CPTX_U32 ? CPTX_U64
+		    : t == CPTX_S32 ? CPTX_S64
+		                    : CPTX_B128;
 	return t;
 }
 
@@ -70,10 +74,7 @@ trial trial_with(const spelling *s, const trial *base, unsigned changed, cptx_va
 	return t;
 }
 
-trial trial_of(const spelling *s)
-{
-	return trial_with(s, NULL, ARCH_OPERANDS, (cptx_val){ 0 });
-}
+trial trial_of(const spelling *s) { return trial_with(s, NULL, ARCH_OPERANDS, (cptx_val){ 0 }); }
 
 /* ---- what the library says ---- */
 
