@@ -65,7 +65,8 @@ static pid_t start(const char *target, const char *source, const char *messages)
 		return pid;
 	if (!freopen(messages, "w", stdout) || dup2(1, 2) < 0)
 		_exit(127);
-	execl(assemble_ptxas(), "ptxas", arch, "-v", "-warn-spills", "-warn-lmem-usage", source, "-o", "/dev/null", (char *)NULL);
+	execl(assemble_ptxas(), "ptxas", arch, "-v", "-warn-spills", "-warn-lmem-usage", source, "-o", "/dev/null",
+	      (char *)NULL);
 	_exit(127);
 }
 

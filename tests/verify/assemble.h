@@ -8,8 +8,8 @@
 typedef struct assembly {
 	const char *target; /* of the library: sm_101 is asked for by its new name */
 	const char *ptx;
-	int status;         /* 0: accepted */
-	char *said;         /* with -v and all warnings; freed by assemble_free */
+	int status; /* 0: accepted */
+	char *said; /* with -v and all warnings; freed by assemble_free */
 } assembly;
 
 /* Path of ptxas: $CPTX_PTXAS, the PATH, /usr/local/cuda/bin; NULL if there is none. */

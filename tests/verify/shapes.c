@@ -16,12 +16,12 @@ static void walk(cptx_module *m, cptx_val func, cptx_val table)
 
 	cptx_ld(k, map, .space = CPTX_PARAM, .type = CPTX_U64);
 	cptx_pragma(k, "nounroll");
-	CPTX_FOR (k, i, n, 128) {
+	CPTX_FOR(k, i, n, 128) {
 		cptx_val at = cptx_add(k, p, cptx_mul_wide(k, i, 16)), big = cptx_setp(k, i, 1000, .cmp = CPTX_GT);
 		cptx_ld(k, at, .space = CPTX_GLOBAL, .into = v);
-		CPTX_IF (k, big)
+		CPTX_IF(k, big)
 			cptx_st(k, buffer, cptx_elem(v, 0));
-		CPTX_ELSE (k)
+		CPTX_ELSE(k)
 			cptx_asm(k, "st.shared.v2.f32 [{}+8], {{}, {}};", ring, cptx_elem(v, 1), cptx_elem(v, 2));
 		cptx_break_when(k, big);
 		cptx_comment(k, "through %s", "the function");
@@ -33,7 +33,9 @@ static void walk(cptx_module *m, cptx_val func, cptx_val table)
 void build_everything(cptx_module *m)
 {
 	static const float numbers[] = { 1, 2, 3, 4 };
-	cptx_gemm_opt o = { .bm = 64, .bn = 64, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .in = CPTX_BF16, .out = CPTX_F16 };
+	cptx_gemm_opt o = {
+		.bm = 64, .bn = 64, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .in = CPTX_BF16, .out = CPTX_F16
+	};
 	cptx_val table = cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = numbers);
 
 	cptx_global(m, CPTX_U32, 1, "counter", .export_ = true);

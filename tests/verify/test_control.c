@@ -19,7 +19,7 @@ static void mark(int n) { cptx_mov(k, n, .into = i); }
 START_TEST(if_alone)
 {
 	begin();
-	CPTX_IF (k, p)
+	CPTX_IF(k, p)
 		mark(1);
 	mark(2);
 	body_is("sm_80", HEAD "\t@!%p1 bra $L0;\n\tmov.u32 %r1, 1;\n$L0:\n\tmov.u32 %r1, 2;\n\tret;\n");
@@ -29,7 +29,7 @@ END_TEST
 START_TEST(if_negated)
 {
 	begin();
-	CPTX_IF (k, cptx_negated(p)) {
+	CPTX_IF(k, cptx_negated(p)) {
 		mark(1);
 	}
 	body_is("sm_80", HEAD "\t@%p1 bra $L0;\n\tmov.u32 %r1, 1;\n$L0:\n\tret;\n");
@@ -39,9 +39,9 @@ END_TEST
 START_TEST(if_else)
 {
 	begin();
-	CPTX_IF (k, p)
+	CPTX_IF(k, p)
 		mark(1);
-	CPTX_ELSE (k)
+	CPTX_ELSE(k)
 		mark(2);
 	body_is("sm_80", HEAD "\t@!%p1 bra $L0;\n\tmov.u32 %r1, 1;\n\tbra $L1;\n$L0:\n\tmov.u32 %r1, 2;\n$L1:\n\tret;\n");
 }
@@ -50,17 +50,18 @@ END_TEST
 START_TEST(else_of_the_outer)
 {
 	begin();
-	CPTX_IF (k, p) {
-		CPTX_IF (k, p)
+	CPTX_IF(k, p) {
+		CPTX_IF(k, p)
 			mark(1);
-		CPTX_ELSE (k)
+		CPTX_ELSE(k)
 			mark(2);
 	}
-	CPTX_ELSE (k) {
-		CPTX_IF (k, p)
+	CPTX_ELSE(k) {
+		CPTX_IF(k, p)
 			mark(3);
 	}
-	body_is("sm_80", HEAD "\t@!%p1 bra $L0;\n\t@!%p1 bra $L1;\n\tmov.u32 %r1, 1;\n\tbra $L2;\n$L1:\n\tmov.u32 %r1, 2;\n$L2:\n\tbra $L3;\n$L0:\n"
+	body_is("sm_80", HEAD "\t@!%p1 bra $L0;\n\t@!%p1 bra $L1;\n\tmov.u32 %r1, 1;\n\tbra $L2;\n$L1:\n\tmov.u32 %r1, "
+	                      "2;\n$L2:\n\tbra $L3;\n$L0:\n"
 	                      "\t@!%p1 bra $L4;\n\tmov.u32 %r1, 3;\n$L4:\n$L3:\n\tret;\n");
 }
 END_TEST
@@ -68,13 +69,15 @@ END_TEST
 START_TEST(for_loop)
 {
 	begin();
-	CPTX_FOR (k, i, 10, 2) {
+	CPTX_FOR(k, i, 10, 2) {
 		cptx_continue_when(k, p);
 		cptx_break_when(k, cptx_negated(p));
 		mark(7);
 	}
-	body_is("sm_80", HEAD "\tsetp.lt.u32 %p2, %r1, 10;\n\t@!%p2 bra $L0;\n$L1:\n\t@%p1 bra $L2;\n\t@!%p1 bra $L0;\n\tmov.u32 %r1, 7;\n$L2:\n"
-	                      "\tadd.u32 %r1, %r1, 2;\n\tsetp.lt.u32 %p3, %r1, 10;\n\t@%p3 bra $L1;\n$L0:\n\tret;\n");
+	body_is(
+		"sm_80", HEAD
+		"\tsetp.lt.u32 %p2, %r1, 10;\n\t@!%p2 bra $L0;\n$L1:\n\t@%p1 bra $L2;\n\t@!%p1 bra $L0;\n\tmov.u32 %r1, 7;\n$L2:\n"
+		"\tadd.u32 %r1, %r1, 2;\n\tsetp.lt.u32 %p3, %r1, 10;\n\t@%p3 bra $L1;\n$L0:\n\tret;\n");
 }
 END_TEST
 
@@ -82,10 +85,10 @@ START_TEST(for_of_other_types)
 {
 	begin();
 	cptx_val wide = cptx_var(k, CPTX_S64, -8), step = cptx_var(k, CPTX_S64, 4);
-	CPTX_FOR (k, wide, INT64_C(5000000000), step)
+	CPTX_FOR(k, wide, INT64_C(5000000000), step)
 		mark(1);
 	cptx_val x = cptx_var(k, CPTX_F32, 0.0f);
-	CPTX_FOR (k, x, 1.0f, 0.25f)
+	CPTX_FOR(k, x, 1.0f, 0.25f)
 		mark(2);
 	shows("sm_80", "setp.lt.s64 %p2, %rd1, 5000000000;", "add.s64 %rd1, %rd1, %rd2;", "setp.lt.f32 %p4, %f1, 0f3F800000;",
 	      "add.f32 %f1, %f1, 0f3E800000;", NULL);
@@ -95,14 +98,15 @@ END_TEST
 START_TEST(while_loop)
 {
 	begin();
-	CPTX_WHILE (k, cptx_setp(k, i, 3, .cmp = CPTX_NE)) {
-		CPTX_IF (k, p)
+	CPTX_WHILE(k, cptx_setp(k, i, 3, .cmp = CPTX_NE)) {
+		CPTX_IF(k, p)
 			cptx_break_when(k, p);
 		cptx_continue_when(k, p);
 		mark(1);
 	}
-	body_is("sm_80", HEAD "$L1:\n\tsetp.ne.u32 %p2, %r1, 3;\n\t@!%p2 bra $L0;\n\t@!%p1 bra $L2;\n\t@%p1 bra $L0;\n$L2:\n\t@%p1 bra $L1;\n"
-	                      "\tmov.u32 %r1, 1;\n\tbra $L1;\n$L0:\n\tret;\n");
+	body_is("sm_80", HEAD
+	        "$L1:\n\tsetp.ne.u32 %p2, %r1, 3;\n\t@!%p2 bra $L0;\n\t@!%p1 bra $L2;\n\t@%p1 bra $L0;\n$L2:\n\t@%p1 bra $L1;\n"
+	        "\tmov.u32 %r1, 1;\n\tbra $L1;\n$L0:\n\tret;\n");
 }
 END_TEST
 
@@ -110,8 +114,8 @@ START_TEST(loops_within_loops)
 {
 	begin();
 	cptx_val j = cptx_var(k, CPTX_U32, 0);
-	CPTX_FOR (k, i, 4, 1) {
-		CPTX_FOR (k, j, 4, 1)
+	CPTX_FOR(k, i, 4, 1) {
+		CPTX_FOR(k, j, 4, 1)
 			cptx_break_when(k, p);
 		cptx_break_when(k, p);
 	}
@@ -145,7 +149,8 @@ END_TEST
 START_TEST(bad_conditions)
 {
 	const char *text = "must be a predicate register (cptx_setp makes one)";
-	REFUSES(CPTX_E_ARG, "kernel k: the condition of CPTX_IF must be a predicate register", cptx_if_begin_(s.k, CPTX_HERE, s.a));
+	REFUSES(CPTX_E_ARG, "kernel k: the condition of CPTX_IF must be a predicate register",
+	        cptx_if_begin_(s.k, CPTX_HERE, s.a));
 	REFUSES(CPTX_E_ARG, text, cptx_if_begin_(s.k, CPTX_HERE, (cptx_val){ 0 }));
 	fresh();
 	cptx_while_begin_(s.k, CPTX_HERE);
@@ -199,14 +204,14 @@ START_TEST(else_without_if)
 	const char *text = "kernel k: CPTX_ELSE must follow the closing brace of a CPTX_IF";
 	REFUSES(CPTX_E_STATE, text, cptx_else_begin_(s.k, CPTX_HERE));
 	fresh();
-	CPTX_IF (s.k, s.p)
+	CPTX_IF(s.k, s.p)
 		cptx_add(s.k, s.a, s.b);
 	cptx_add(s.k, s.a, s.b);
 	REFUSED(CPTX_E_STATE, text, cptx_else_begin_(s.k, CPTX_HERE));
 	fresh();
-	CPTX_IF (s.k, s.p)
+	CPTX_IF(s.k, s.p)
 		cptx_add(s.k, s.a, s.b);
-	CPTX_ELSE (s.k)
+	CPTX_ELSE(s.k)
 		cptx_add(s.k, s.a, s.b);
 	REFUSED(CPTX_E_STATE, text, cptx_else_begin_(s.k, CPTX_HERE));
 }
@@ -227,24 +232,24 @@ START_TEST(open_blocks)
 {
 	fresh();
 	uint32_t line = __LINE__ + 1;
-	CPTX_IF (s.k, s.p)
+	CPTX_IF(s.k, s.p)
 		break;
 	left_open("CPTX_IF", line);
 	fresh();
 	line = __LINE__ + 1;
-	CPTX_FOR (s.k, s.a, 3, 1)
+	CPTX_FOR(s.k, s.a, 3, 1)
 		break;
 	left_open("CPTX_FOR", line);
 	fresh();
 	line = __LINE__ + 1;
-	CPTX_WHILE (s.k, s.p)
+	CPTX_WHILE(s.k, s.p)
 		break;
 	left_open("CPTX_WHILE", line);
 	fresh();
-	CPTX_IF (s.k, s.p)
+	CPTX_IF(s.k, s.p)
 		cptx_ret(s.k);
 	line = __LINE__ + 1;
-	CPTX_ELSE (s.k)
+	CPTX_ELSE(s.k)
 		break;
 	left_open("CPTX_ELSE", line);
 }
@@ -266,7 +271,8 @@ START_TEST(unplaced_label)
 	uint32_t line = __LINE__ + 1;
 	cptx_bra(s.k, l);
 	ck_assert(!cptx_module_freeze(s.m));
-	says(cptx_module_error(s.m), CPTX_E_STATE, "kernel k: a branch goes to a label that is never placed; cptx_place puts it");
+	says(cptx_module_error(s.m), CPTX_E_STATE,
+	     "kernel k: a branch goes to a label that is never placed; cptx_place puts it");
 	ck_assert_uint_eq(cptx_module_error(s.m)->line, line);
 }
 END_TEST
@@ -309,7 +315,8 @@ START_TEST(calls)
 	cptx_val y = cptx_call(s.k, s.func, 1, &s.a);
 	cptx_st(s.k, s.ptr, y, .space = CPTX_GLOBAL);
 	cptx_kernel *f = cptx_func_begin(s.m, "later", CPTX_TYPE_NONE);
-	cptx_val at = cptx_param(f, CPTX_PTR, "at"), what = cptx_param(f, CPTX_F32, "what"), small = cptx_param(f, CPTX_U8, "small");
+	cptx_val at = cptx_param(f, CPTX_PTR, "at"), what = cptx_param(f, CPTX_F32, "what"),
+			 small = cptx_param(f, CPTX_U8, "small");
 	cptx_st(f, at, what, .space = CPTX_GLOBAL);
 	cptx_st(f, at, small, .space = CPTX_GLOBAL, .type = CPTX_U8);
 	cptx_kernel *n = cptx_func_begin(s.m, "nothing", CPTX_TYPE_NONE);
@@ -321,13 +328,15 @@ START_TEST(calls)
 	shows("sm_80", ".func later(\n\t.param .b64 at,\n\t.param .b32 what,\n\t.param .b16 small\n)\n;", ".func nothing\n;",
 	      "\t{\n\t.param .b32 call_arg0;\n\tst.param.b32 [call_arg0], %r1;\n\t.param .b32 call_result;\n"
 	      "\tcall (call_result), twice, (call_arg0);\n\tld.param.b32 %r7, [call_result];\n\t}\n",
-	      "\tst.param.b64 [call_arg0], %rd1;\n", "\tcall later, (call_arg0, call_arg1, call_arg2);\n\t}\n", "\tcall nothing;\n", NULL);
+	      "\tst.param.b64 [call_arg0], %rd1;\n", "\tcall later, (call_arg0, call_arg1, call_arg2);\n\t}\n",
+	      "\tcall nothing;\n", NULL);
 }
 END_TEST
 
 START_TEST(results_of_all_types)
 {
-	static const enum cptx_type types[] = { CPTX_U8, CPTX_S16, CPTX_BF16, CPTX_B32, CPTX_F32, CPTX_F16X2, CPTX_U64, CPTX_F64, CPTX_PTR };
+	static const enum cptx_type types[] = { CPTX_U8,    CPTX_S16, CPTX_BF16, CPTX_B32, CPTX_F32,
+		                                    CPTX_F16X2, CPTX_U64, CPTX_F64,  CPTX_PTR };
 	cptx_val f[ARRAY_LEN(types)];
 
 	blank();
@@ -343,7 +352,8 @@ START_TEST(results_of_all_types)
 		char name[8];
 		snprintf(name, sizeof name, "p%zu", t);
 		cptx_val x = cptx_param(c, types[t], name), y = cptx_call(c, f[t], 1, &x);
-		ck_assert_msg(y.kind == CPTX_VAL_REG, "%s: %s", cptx_type_name(types[t]), cptx_module_error(s.m) ? cptx_module_error(s.m)->text : "");
+		ck_assert_msg(y.kind == CPTX_VAL_REG, "%s: %s", cptx_type_name(types[t]),
+		              cptx_module_error(s.m) ? cptx_module_error(s.m)->text : "");
 	}
 	shows("sm_90", "st.param.b64 [func_result], %fd1;\n\tret;", NULL);
 }
@@ -354,10 +364,12 @@ START_TEST(guarded_return)
 	blank();
 	cptx_kernel *f = cptx_func_begin(s.m, "f", CPTX_U32);
 	cptx_val x = cptx_param(f, CPTX_U32, "x");
-	CPTX_IF (f, cptx_setp(f, x, 9, .cmp = CPTX_GT))
+	CPTX_IF(f, cptx_setp(f, x, 9, .cmp = CPTX_GT))
 		cptx_func_return(f, 9);
 	cptx_func_return(f, x);
-	shows("sm_80", "@!%p1 bra $L0;\n\tmov.u32 %r1, 9;\n\tst.param.b32 [func_result], %r1;\n\tret;\n$L0:\n\tmov.u32 %r1, %r2;\n", NULL);
+	shows("sm_80",
+	      "@!%p1 bra $L0;\n\tmov.u32 %r1, 9;\n\tst.param.b32 [func_result], %r1;\n\tret;\n$L0:\n\tmov.u32 %r1, %r2;\n",
+	      NULL);
 }
 END_TEST
 
@@ -365,7 +377,8 @@ START_TEST(bad_calls)
 {
 	REFUSES(CPTX_E_ARG, "kernel k: cptx_call: that is no device function of this module", cptx_call(s.k, s.a, 0, NULL));
 	REFUSES(CPTX_E_ARG, "that is no device function", cptx_call(s.k, cptx_func_val(s.other), 0, NULL));
-	REFUSES(CPTX_E_ARG, "kernel k: function twice takes 1 arguments, 2 were given", cptx_call(s.k, s.func, 2, ((cptx_val[]){ s.a, s.a })));
+	REFUSES(CPTX_E_ARG, "kernel k: function twice takes 1 arguments, 2 were given",
+	        cptx_call(s.k, s.func, 2, ((cptx_val[]){ s.a, s.a })));
 	REFUSES(CPTX_E_ARG, "function twice takes 1 arguments, 0 were given", cptx_call(s.k, s.func, 0, NULL));
 	REFUSES(CPTX_E_ARG, "function twice: argument 0 (x) must be a .u32 register", cptx_call(s.k, s.func, 1, &s.d));
 	REFUSES(CPTX_E_ARG, "argument 0 (x) must be a .u32 register", cptx_call(s.k, s.func, 1, (cptx_val[]){ cptx_imm(3) }));
@@ -394,16 +407,39 @@ START_TEST(many_arguments)
 	s.k = cptx_kernel_begin(s.m, "k");
 	for (unsigned n = 0; n < 201; n++)
 		args[n] = cptx_var(s.k, CPTX_U32, n);
-	REFUSED(CPTX_E_LIMIT, "kernel k: function f: a call has at most 200 arguments", cptx_call(s.k, cptx_func_val(f), 201, args));
+	REFUSED(CPTX_E_LIMIT, "kernel k: function f: a call has at most 200 arguments",
+	        cptx_call(s.k, cptx_func_val(f), 201, args));
 }
 END_TEST
 
 int main(void)
 {
 	const TTest *const tests[] = {
-		if_alone, if_negated, if_else, else_of_the_outer, for_loop, for_of_other_types, while_loop, loops_within_loops, labels,
-		an_unused_label_may_stay_away, bad_conditions, foreign_predicate, bad_loops, bad_step, else_without_if, open_blocks, open_block_at_next_kernel,
-		unplaced_label, bad_labels, arguments, calls, results_of_all_types, guarded_return, bad_calls, many_arguments,
+		if_alone,
+		if_negated,
+		if_else,
+		else_of_the_outer,
+		for_loop,
+		for_of_other_types,
+		while_loop,
+		loops_within_loops,
+		labels,
+		an_unused_label_may_stay_away,
+		bad_conditions,
+		foreign_predicate,
+		bad_loops,
+		bad_step,
+		else_without_if,
+		open_blocks,
+		open_block_at_next_kernel,
+		unplaced_label,
+		bad_labels,
+		arguments,
+		calls,
+		results_of_all_types,
+		guarded_return,
+		bad_calls,
+		many_arguments,
 	};
-	return verify_run("control", tests, ARRAY_LEN(tests));
+	return verify_run("control", tests, ARRAY_LEN(tests), true);
 }

@@ -26,10 +26,12 @@ START_TEST(asm_holes)
 	ck_assert_msg(!cptx_module_error(s.m), "%s", cptx_module_error(s.m) ? cptx_module_error(s.m)->text : "");
 	ck_assert_uint_eq(d.id, s.b.id);
 	ck_assert_int_eq(none.kind, CPTX_VAL_NONE);
-	shows("sm_80", "ld.global.v4.b32 {%r3, %r4, %r5, %r6}, [%rd1+16];", "ld.global.v2.b32 {%r1, %r2}, [%rd1+-8];", "st.shared.f32 [shared_0+4], %f1;",
-	      "st.global.v2.u32 [%rd1+4], {%r1, %r2};", "@%p1 bra $L0;", "@!%p1 add.u32 %r1, %r1, 16;", "fma.rn.f32 %f1, %f1, 0f3F000000, 0f40000000;",
-	      "add.f64 %fd1, %fd1, 0d3FF0000000000000;", "add.s32 %r1, %r1, -7;", "mov.u32 %r1, %ctaid.y;", "setp.lt.u32 %p1|%p1, %r1, 4;",
-	      "vote.sync.any.pred %p1, !%p1, -1;", "bar.sync 0;", "mov.u32 %r1, shared_0;", "$L0:\n\tmov.b32 %r2, %r1;\n\tret;\n}", NULL);
+	shows("sm_80", "ld.global.v4.b32 {%r3, %r4, %r5, %r6}, [%rd1+16];", "ld.global.v2.b32 {%r1, %r2}, [%rd1+-8];",
+	      "st.shared.f32 [shared_0+4], %f1;", "st.global.v2.u32 [%rd1+4], {%r1, %r2};", "@%p1 bra $L0;",
+	      "@!%p1 add.u32 %r1, %r1, 16;", "fma.rn.f32 %f1, %f1, 0f3F000000, 0f40000000;",
+	      "add.f64 %fd1, %fd1, 0d3FF0000000000000;", "add.s32 %r1, %r1, -7;", "mov.u32 %r1, %ctaid.y;",
+	      "setp.lt.u32 %p1|%p1, %r1, 4;", "vote.sync.any.pred %p1, !%p1, -1;", "bar.sync 0;", "mov.u32 %r1, shared_0;",
+	      "$L0:\n\tmov.b32 %r2, %r1;\n\tret;\n}", NULL);
 }
 END_TEST
 
@@ -56,16 +58,20 @@ START_TEST(asm_errors)
 	REFUSES(CPTX_E_PARSE, "expected an instruction", cptx_asm(s.k, " ; "));
 	REFUSES(CPTX_E_PARSE, "expected an instruction", cptx_asm_(s.k, CPTX_HERE, NULL, NULL, 0));
 	REFUSES(CPTX_E_PARSE, "column 6: expected the end of one instruction", cptx_asm(s.k, "ret; ret;"));
-	REFUSES(CPTX_E_PARSE, "expected {}, a number, a special register, [address] or {a, b}", cptx_asm(s.k, "add.u32 {}, x, 1;", s.a));
+	REFUSES(CPTX_E_PARSE, "expected {}, a number, a special register, [address] or {a, b}",
+	        cptx_asm(s.k, "add.u32 {}, x, 1;", s.a));
 	REFUSES(CPTX_E_PARSE, "expected {}, a number", cptx_asm(s.k, "add.u32 {}, , 1;", s.a));
 	REFUSES(CPTX_E_PARSE, "expected {}, a number", cptx_asm(s.k, "add.u32 {}, {},", s.a, s.a));
-	REFUSES(CPTX_E_PARSE, "no such special register; registers of the kernel go through a {}", cptx_asm(s.k, "mov.u32 {}, %r1;", s.a));
+	REFUSES(CPTX_E_PARSE, "no such special register; registers of the kernel go through a {}",
+	        cptx_asm(s.k, "mov.u32 {}, %r1;", s.a));
 	REFUSES(CPTX_E_PARSE, "decimal fractions depend on the locale", cptx_asm(s.k, "mov.f32 {}, 1.5;", s.f));
 	REFUSES(CPTX_E_PARSE, "expected {} for the guard", cptx_asm(s.k, "@%p1 ret;"));
 	REFUSES(CPTX_E_ARG, "must be a predicate register", cptx_asm(s.k, "@{} ret;", s.a));
-	REFUSES(CPTX_E_PARSE, "expected {} for a register of the vector", cptx_asm(s.k, "st.global.v2.b32 [{}], {1, {}};", s.ptr, s.a));
+	REFUSES(CPTX_E_PARSE, "expected {} for a register of the vector",
+	        cptx_asm(s.k, "st.global.v2.b32 [{}], {1, {}};", s.ptr, s.a));
 	REFUSES(CPTX_E_PARSE, "expected , or }", cptx_asm(s.k, "st.global.v2.b32 [{}], {{} {}};", s.ptr, s.a, s.b));
-	REFUSES(CPTX_E_ARG, "cptx_pack: value 1 is not a single register", cptx_asm(s.k, "st.global.v2.b32 [{}], {{}, {}};", s.ptr, s.a, s.w));
+	REFUSES(CPTX_E_ARG, "cptx_pack: value 1 is not a single register",
+	        cptx_asm(s.k, "st.global.v2.b32 [{}], {{}, {}};", s.ptr, s.a, s.w));
 	REFUSES(CPTX_E_PARSE, "expected an offset", cptx_asm(s.k, "ld.global.b32 {}, [{}+x];", s.a, s.ptr));
 	REFUSES(CPTX_E_PARSE, "expected ]", cptx_asm(s.k, "ld.global.b32 {}, [{};", s.a, s.ptr));
 	REFUSES(CPTX_E_PARSE, "too many operands", cptx_asm(s.k, "ret 1,2,3,4,5,6,7,8,9,10,11,12,13;"));
@@ -93,9 +99,11 @@ START_TEST(asm_forms)
 {
 	REFUSES(CPTX_E_FORM, "cptx_asm: no form is spelled frob.u32 with these operands; `cptx insn` lists the instructions",
 	        cptx_asm(s.k, "frob.u32 {}, 1;", s.a));
-	REFUSES(CPTX_E_FORM, "cptx_asm: no form is spelled mul.wide.f32 with these operands\n    mul.", cptx_asm(s.k, "mul.wide.f32 {}, {}, {};", s.d, s.f, s.f));
+	REFUSES(CPTX_E_FORM, "cptx_asm: no form is spelled mul.wide.f32 with these operands\n    mul.",
+	        cptx_asm(s.k, "mul.wide.f32 {}, {}, {};", s.d, s.f, s.f));
 	REFUSES(CPTX_E_FORM, "  -- spelled otherwise", cptx_asm(s.k, "mul.wide.f32 {}, {}, {};", s.d, s.f, s.f));
-	REFUSES(CPTX_E_FORM, "mul.wide.type=u32|s32|u16|s16 d:2type, a, b  -- not these operands", cptx_asm(s.k, "mul.wide.u32 {}, {};", s.ptr, s.a));
+	REFUSES(CPTX_E_FORM, "mul.wide.type=u32|s32|u16|s16 d:2type, a, b  -- not these operands",
+	        cptx_asm(s.k, "mul.wide.u32 {}, {};", s.ptr, s.a));
 	REFUSES(CPTX_E_FORM, "a is .f32, not .u32", cptx_asm(s.k, "mul.wide.u32 {}, {}, {};", s.ptr, s.f, s.a));
 	REFUSES(CPTX_E_FORM, "with these operands", cptx_asm(s.k, "ld.global.b32 {}, {};", s.a, s.ptr));
 }
@@ -104,8 +112,9 @@ END_TEST
 /* No text may crash the reader or leave something behind: mutations of instructions that are right. */
 START_TEST(asm_of_noise)
 {
-	static const char *const seeds[] = { "@!{} ld.global.v4.b32 {}, [{}+16];", "st.global.v2.b32 [{}], {{}, {}};", "mov.u32 {}, %ctaid.x;",
-		                                 "fma.rn.f32 {}, {}, 0f3F000000, 0d12;", "setp.lt.and.u32 {}|{}, {}, -4, !{};" };
+	static const char *const seeds[] = { "@!{} ld.global.v4.b32 {}, [{}+16];", "st.global.v2.b32 [{}], {{}, {}};",
+		                                 "mov.u32 {}, %ctaid.x;", "fma.rn.f32 {}, {}, 0f3F000000, 0d12;",
+		                                 "setp.lt.and.u32 {}|{}, {}, -4, !{};" };
 	static const char letters[] = "{}[]@!|,;.+-% 0x1fdsu9:\t\n\\\"";
 	uint32_t seed = 1;
 
@@ -143,7 +152,8 @@ START_TEST(pragmas_and_comments)
 	ck_assert_ptr_nonnull(ptx);
 	text = strdup(cptx_ptx_text(ptx));
 	cptx_ptx_destroy(ptx);
-	ck_assert_ptr_nonnull(strstr(text, "{\n\t// row 3 of A second line\n\t.pragma \"nounroll\";\n\t.pragma \"used_bytes_mask  0xf \";\n\t.pragma \"\";\n\tret;\n}"));
+	ck_assert_ptr_nonnull(strstr(text, "{\n\t// row 3 of A second line\n\t.pragma \"nounroll\";\n\t.pragma "
+	                                   "\"used_bytes_mask  0xf \";\n\t.pragma \"\";\n\tret;\n}"));
 	free(text);
 }
 END_TEST
@@ -214,10 +224,14 @@ START_TEST(instructions_that_a_target_lacks)
 	cptx_error err;
 
 	fresh();
+	cptx_kernel *k = s.k;
+	cptx_val b = cptx_slice(s.w, 0, 2), c = cptx_regs(k, CPTX_F32, 4);
 	uint32_t line = __LINE__ + 1;
-	cptx_mma(s.k, s.w, cptx_slice(s.w, 0, 2), cptx_regs(s.k, CPTX_F32, 4), .shape = CPTX_M16N8K16, .dtype = CPTX_F32, .atype = CPTX_F16);
+	cptx_mma(k, s.w, b, c, .shape = CPTX_M16N8K16, .dtype = CPTX_F32, .atype = CPTX_F16);
 	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", NULL, &err));
-	says(&err, CPTX_E_TARGET, "kernel k: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 is not available on sm_75; targets that have it: sm_80 sm_86");
+	says(&err, CPTX_E_TARGET,
+	     "kernel k: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 is not available on sm_75; targets that have it: "
+	     "sm_80 sm_86");
 	says(&err, CPTX_E_TARGET, "Instead: mma.m16n8k8 with f16 inputs, twice for k = 16, exists from sm_75 on");
 	ck_assert_uint_eq(err.line, line);
 	ck_assert_str_eq(err.file, __FILE__);
@@ -234,11 +248,13 @@ START_TEST(modifiers_that_a_target_lacks)
 {
 	fresh();
 	cptx_min(s.k, s.f, s.f, .NaN = 1);
-	cannot_print("sm_75", CPTX_E_TARGET, "kernel k: min.NaN.f32 is not available on sm_75 (.NaN); targets that have it: sm_80");
+	cannot_print("sm_75", CPTX_E_TARGET,
+	             "kernel k: min.NaN.f32 is not available on sm_75 (.NaN); targets that have it: sm_80");
 	shows("sm_80", ".version 7.0\n", "min.NaN.f32", NULL);
 	fresh();
 	cptx_fence(s.k, .sem = CPTX_ACQ_REL, .scope = CPTX_CLUSTER);
-	cannot_print("sm_89", CPTX_E_TARGET, "fence.acq_rel.cluster is not available on sm_89 (.cluster); targets that have it: sm_90 sm_90a");
+	cannot_print("sm_89", CPTX_E_TARGET,
+	             "fence.acq_rel.cluster is not available on sm_89 (.cluster); targets that have it: sm_90 sm_90a");
 	shows("sm_90", ".version 7.8\n", "fence.acq_rel.cluster;", NULL);
 }
 END_TEST
@@ -358,11 +374,19 @@ START_TEST(origin_of_every_line)
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	char *got = annotate(ptx);
 	ck_assert_msg(strstr(got, "-0|.target sm_80\n") && strstr(got, "-0|.file 1 \"b.c\"\n"), "%s", got);
-	ck_assert_msg(strstr(got, "b.c3|\t.loc 1 3 0\nb.c3|\tmov.u32 %r1, %r2;\nb.c3|\tst.param.b32 [func_result], %r1;\nb.c3|\tret;\n") != NULL, "%s", got);
-	ck_assert_msg(strstr(got, "-0|.visible .entry k()\n-0|{\n-0|\t.reg .b32 %r<3>;\na.c11|\t.loc 2 11 0\na.c11|\tmov.u32 %r1, %tid.x;\n"
-	                          "a.c12|\t// twice\na.c12|\t.loc 2 12 0\na.c12|\t{\na.c12|\t.param .b32 call_arg0;\n") != NULL, "%s", got);
-	ck_assert_msg(strstr(got, "a.c12|\tld.param.b32 %r2, [call_result];\na.c12|\t}\n-0|\tmembar.gl;\nb.c14|\t.loc 1 14 0\nb.c14|\t.pragma \"nounroll\";\n"
-	                          "a.c10|\t.loc 2 10 0\na.c10|\tret;\na.c10|}\n") != NULL, "%s", got);
+	ck_assert_msg(
+		strstr(got, "b.c3|\t.loc 1 3 0\nb.c3|\tmov.u32 %r1, %r2;\nb.c3|\tst.param.b32 [func_result], %r1;\nb.c3|\tret;\n") !=
+			NULL,
+		"%s", got);
+	ck_assert_msg(
+		strstr(got,
+	           "-0|.visible .entry k()\n-0|{\n-0|\t.reg .b32 %r<3>;\na.c11|\t.loc 2 11 0\na.c11|\tmov.u32 %r1, %tid.x;\n"
+	           "a.c12|\t// twice\na.c12|\t.loc 2 12 0\na.c12|\t{\na.c12|\t.param .b32 call_arg0;\n") != NULL,
+		"%s", got);
+	ck_assert_msg(strstr(got, "a.c12|\tld.param.b32 %r2, [call_result];\na.c12|\t}\n-0|\tmembar.gl;\nb.c14|\t.loc 1 14 "
+	                          "0\nb.c14|\t.pragma \"nounroll\";\n"
+	                          "a.c10|\t.loc 2 10 0\na.c10|\tret;\na.c10|}\n") != NULL,
+	              "%s", got);
 	ck_assert_ptr_null(cptx_ptx_origin(ptx, 0).file);
 	ck_assert_ptr_null(cptx_ptx_origin(ptx, UINT32_MAX).file);
 	free(got);
@@ -402,9 +426,26 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		asm_holes, asm_equals_call, asm_errors, asm_long_vector, asm_forms, asm_of_noise, pragmas_and_comments, long_comment, text_in_closed_bodies,
-		targets, unknown_target, instructions_that_a_target_lacks, modifiers_that_a_target_lacks, versions, the_instruction_table, locations,
-		file_names_are_quoted, origin_of_every_line, origin_without_locations, emitting_again,
+		asm_holes,
+		asm_equals_call,
+		asm_errors,
+		asm_long_vector,
+		asm_forms,
+		asm_of_noise,
+		pragmas_and_comments,
+		long_comment,
+		text_in_closed_bodies,
+		targets,
+		unknown_target,
+		instructions_that_a_target_lacks,
+		modifiers_that_a_target_lacks,
+		versions,
+		the_instruction_table,
+		locations,
+		file_names_are_quoted,
+		origin_of_every_line,
+		origin_without_locations,
+		emitting_again,
 	};
-	return verify_run("text", tests, ARRAY_LEN(tests));
+	return verify_run("text", tests, ARRAY_LEN(tests), true);
 }

@@ -89,7 +89,8 @@ START_TEST(one_frozen_module)
 	cptx_module *m = cptx_module_new(NULL);
 	build_everything(m);
 	ck_assert(cptx_module_freeze(m));
-	cptx_ptx *plain = cptx_emit(m, "sm_90a", NULL, NULL), *lines = cptx_emit(m, "sm_90a", &(cptx_emit_opt){ .lines = true }, NULL);
+	cptx_ptx *plain = cptx_emit(m, "sm_90a", NULL, NULL),
+			 *lines = cptx_emit(m, "sm_90a", &(cptx_emit_opt){ .lines = true }, NULL);
 	ck_assert(plain && lines);
 	worker w[THREADS];
 	for (unsigned i = 0; i < THREADS; i++)
@@ -104,5 +105,5 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = { two_modules_at_once, one_frozen_module };
-	return verify_run("threads", tests, ARRAY_LEN(tests));
+	return verify_run("threads", tests, ARRAY_LEN(tests), false);
 }

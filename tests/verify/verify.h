@@ -21,25 +21,25 @@ typedef struct scene {
 } scene;
 extern scene s;
 
-void fresh(void);  /* the scene */
-void blank(void);  /* s.m alone, empty */
-void drop(void);   /* frees it */
+void fresh(void); /* the scene */
+void blank(void); /* s.m alone, empty */
+void drop(void);  /* frees it */
 
 /*
- * `call`, in the scene as it stands, must fail with this code, at this line, with `part` in the text, and append nothing; then
- * every later call must be harmless and the error stay.
+ * `call`, in the scene as it stands, must fail with this code, at this line, with `part` in the text, and append nothing;
+ * then every later call must be harmless and the error stay.
  */
-#define REFUSED(code, part, call)                                                                                             \
-	do {                                                                                                                      \
-		size_t size_ = cptx_module_size(s.m);                                                                                 \
-		(void)(call);                                                                                                         \
-		refused((cptx_site){ __FILE__, CPTX_LINE_ }, size_, (code), (part));                                                  \
+#define REFUSED(code, part, call)                                                                                           \
+	do {                                                                                                                    \
+		size_t size_ = cptx_module_size(s.m);                                                                               \
+		(void)(call);                                                                                                       \
+		refused((cptx_site){ __FILE__, CPTX_LINE_ }, size_, (code), (part));                                                \
 	} while (0)
 /* The same in a fresh scene. */
-#define REFUSES(code, part, call)                                                                                             \
-	do {                                                                                                                      \
-		fresh();                                                                                                              \
-		REFUSED(code, part, call);                                                                                            \
+#define REFUSES(code, part, call)                                                                                           \
+	do {                                                                                                                    \
+		fresh();                                                                                                            \
+		REFUSED(code, part, call);                                                                                          \
 	} while (0)
 void refused(cptx_site at, size_t size_before, enum cptx_code code, const char *part);
 
@@ -55,6 +55,7 @@ void body_is(const char *target, const char *want);
 /* Printing fails. */
 void cannot_print(const char *target, enum cptx_code code, const char *part);
 
-int verify_run(const char *name, const TTest *const *tests, size_t n);
+/* `prints`: some tests call printed(); then whether ptxas was there to judge is a test of its own. */
+int verify_run(const char *name, const TTest *const *tests, size_t n, bool prints);
 
 #endif

@@ -40,8 +40,9 @@ int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, 
 	for (size_t i = 0; i < n && c != ':' && c != '?'; i++)
 		if (cmd->options[i].letter == c)
 			return (int)i;
-	const char *bad = optind > 0 && optind <= argc ? argv[optind - 1] : "";
-	*status = cli_usage(cmd, c == ':' ? "option '%s' needs an argument" : "there is no option '%s'", bad);
+	const char letter[] = { '-', (char)optopt, 0 }; /* it may stand among others, as in -lz */
+	const char *bad = optopt > 0 && optopt < FIRST_LONG ? letter : optind > 0 && optind <= argc ? argv[optind - 1] : "";
+	*status = cli_usage(cmd, c == ':' ? "option '%s' needs an argument" : optopt >= FIRST_LONG ? "option '%s' takes no argument" : "there is no option '%s'", bad);
 	return -2;
 }
 
@@ -109,8 +110,10 @@ bool cli_dims(const char *text, uint64_t *dims, size_t n, uint64_t most)
 
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
 {
-	if (!strcmp(path, "-"))
-		return fwrite(text, 1, size, stdout) == size && cli_flush(cmd, EXIT_OK) == EXIT_OK;
+	if (!strcmp(path, "-")) {
+		size_t n = fwrite(text, 1, size, stdout);
+		return cli_flush(cmd, EXIT_OK) == EXIT_OK && n == size;
+	}
 	FILE *f = fopen(path, "wb");
 	if (!f) {
 		cli_failed(cmd, "cannot write '%s': %s", path, strerror(errno));

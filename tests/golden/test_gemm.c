@@ -1,0 +1,304 @@
+/*
+ * Random GEMM shapes: what is illegal is refused by a message that names the rule, what is legal builds and prints; ptxas
+ * takes a sample of those, and the registers that the plan estimates are held against what ptxas needs.
+ */
+#include <cptx/kernels.h>
+
+#include "../test.h"
+#include "../verify/assemble.h"
+
+enum { SHAPES = 300, SAMPLE = 20, PTX_MOST = 100 * 1024, REGS_OFF_MOST = 32 };
+
+static uint32_t seed = 2026;
+
+static uint32_t below(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)seed * n >> 32);
+}
+
+static cptx_gemm_opt random_shape(void)
+{
+	static const uint32_t tiles[] = { 16, 32, 48, 64, 96, 128, 160, 192, 256, 100, 512 }, ks[] = { 32, 64, 128, 32, 64, 48 };
+	static const uint32_t warps[] = { 1, 2, 4, 2, 1, 4, 8, 3 };
+	static const enum cptx_type ins[] = {
+		CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F32
+	};
+	static const enum cptx_type outs[] = { CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_S8 };
+	return (cptx_gemm_opt){
+		.bm = tiles[below(11)],
+		.bn = tiles[below(11)],
+		.bk = ks[below(6)],
+		.warps_m = warps[below(8)],
+		.warps_n = warps[below(8)],
+		.stages = 2 + below(5),
+		.in = ins[below(8)],
+		.out = outs[below(8)],
+		.group = below(3) * 8,
+	};
+}
+
+static const char *describe(const cptx_gemm_opt *o)
+{
+	static char text[128];
+	snprintf(text, sizeof text, "%ux%ux%u, %ux%u warps, %u stages, %s to %s", o->bm, o->bn, o->bk, o->warps_m, o->warps_n,
+	         o->stages, cptx_type_name(o->in), cptx_type_name(o->out));
+	return text;
+}
+
+/* An illegal shape's message is one of these. */
+static const char *const rules[] = {
+	"it must be bf16 or f16",
+	"it must be f32, bf16 or f16",
+	"the swizzle is made for 32, 64 and 128",
+	"2 to 16 are possible",
+	"a CTA has 1 to 32",
+	"is not divisible into",
+	"must be a multiple of 16 rows for the swizzle: take more warps or a smaller tile K",
+	"copy at once (16 bytes each): take fewer warps or a larger tile",
+	"registers per thread are needed",
+	"bytes of shared memory; a CTA of",
+	"bytes of shared memory; no target has more",
+	"at most 1024 rows of tiles",
+	"no options were given",
+};
+enum { NRULE = sizeof rules / sizeof rules[0] };
+static bool broken[NRULE];
+
+static void names_a_rule(const cptx_gemm_opt *o, const cptx_error *err)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < NRULE; i++)
+		if (strstr(err->text, rules[i]))
+			found = broken[i] = true;
+	ck_assert_msg(err->code == CPTX_E_ARG && found && !strncmp(err->text, "gemm: ", 6), "%s: %s", o ? describe(o) : "NULL",
+	              err->text);
+}
+
+static char *text_of(const cptx_gemm_opt *o, const char *target)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err;
+
+	ck_assert_msg(cptx_gemm_build(m, o, &err) != NULL, "%s: %s", describe(o), err.text);
+	cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
+	ck_assert_msg(ptx != NULL, "%s: %s", describe(o), err.text);
+	char *text = strdup(cptx_ptx_text(ptx));
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	return text;
+}
+
+static unsigned number_before(const char *said, const char *what)
+{
+	const char *p = strstr(said, what);
+
+	ck_assert_msg(p != NULL, "no \"%s\" in: %s", what, said);
+	const char *digit = p;
+	while (digit > said && digit[-1] >= '0' && digit[-1] <= '9')
+		digit--;
+	return (unsigned)strtoul(digit, NULL, 10);
+}
+
+static void judge(const cptx_gemm_opt *o, unsigned n, const char *target)
+{
+	assembly jobs[SAMPLE] = { { 0 } };
+	char *text[SAMPLE];
+	unsigned spilled = 0;
+	int low = 0, high = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		text[i] = text_of(&o[i], target);
+		jobs[i] = (assembly){ .target = target, .ptx = text[i] };
+	}
+	assemble(jobs, n);
+	for (unsigned i = 0; i < n; i++) {
+		cptx_gemm_plan plan;
+		ck_assert(cptx_gemm_check(&o[i], cptx_target_find(target), &plan, NULL));
+		ck_assert_msg(!jobs[i].status, "%s: %s", describe(&o[i]), jobs[i].said);
+		unsigned regs = number_before(jobs[i].said, " registers"),
+				 spill = number_before(jobs[i].said, " bytes spill stores");
+		int off = (int)regs - (int)plan.regs;
+		low = off < low ? off : low;
+		high = off > high ? off : high;
+		spilled += spill != 0;
+		if (spill || getenv("CPTX_TABLE_ALL"))
+			printf("%s: %u registers, %u estimated, %u bytes spilled\n", describe(&o[i]), regs, plan.regs, spill);
+		ck_assert_msg(abs(off) <= REGS_OFF_MOST, "%s: %u registers, %u estimated", describe(&o[i]), regs, plan.regs);
+	}
+	printf("%u shapes: ptxas takes %d to %+d registers more than estimated; %u spill\n", n, low, high, spilled);
+	ck_assert_uint_eq(spilled, 0);
+	assemble_free(jobs, n);
+	for (unsigned i = 0; i < n; i++)
+		free(text[i]);
+}
+
+START_TEST(random_shapes)
+{
+	cptx_gemm_opt sample[SAMPLE];
+	unsigned legal = 0, nsample = 0;
+	const cptx_target *t = cptx_target_find("sm_90a");
+
+	for (unsigned i = 0; i < SHAPES || legal < 60; i++) {
+		cptx_gemm_opt o = random_shape();
+		cptx_gemm_plan plan = { 0 };
+		cptx_error err;
+		ck_assert_uint_lt(i, 100 * SHAPES);
+		if (!cptx_gemm_check(&o, t, &plan, &err)) {
+			names_a_rule(&o, &err);
+			continue;
+		}
+		ck_assert_int_eq(err.code, CPTX_OK);
+		ck_assert_uint_eq(plan.threads, o.warps_m * o.warps_n * 32);
+		ck_assert_uint_eq(plan.smem, o.stages * (o.bm + o.bn) * o.bk * 2);
+		char *text = text_of(&o, "sm_90a");
+		ck_assert_msg(strlen(text) < PTX_MOST, "%s: %zu bytes", describe(&o), strlen(text));
+		free(text);
+		if (legal++ % 3 == 0 && nsample < SAMPLE)
+			sample[nsample++] = o;
+	}
+	printf("%u legal shapes\n", legal);
+	ck_assert_uint_ge(nsample, SAMPLE);
+	if (assemble_ptxas())
+		judge(sample, nsample, "sm_90a");
+	else
+		skip("ptxas, to judge %u shapes", nsample);
+}
+END_TEST
+
+/* Each rule, broken on purpose. */
+START_TEST(every_rule)
+{
+	const cptx_gemm_opt good = {
+		.bm = 128, .bn = 128, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .in = CPTX_BF16, .out = CPTX_F32
+	};
+	struct {
+		cptx_gemm_opt o;
+		const char *text;
+	} bad[] = {
+		{ good, "gemm: input type .f32; it must be bf16 or f16" },
+		{ good, "gemm: output type .s32; it must be f32, bf16 or f16" },
+		{ good, "gemm: tile K = 48; the swizzle is made for 32, 64 and 128" },
+		{ good, "gemm: 17 stages; 2 to 16 are possible" },
+		{ good, "gemm: 1 stages; 2 to 16 are possible" },
+		{ good, "gemm: 0x2 warps; a CTA has 1 to 32" },
+		{ good, "gemm: 8x8 warps; a CTA has 1 to 32" },
+		{ good, "gemm: tile M = 100 is not divisible into 2 warps of a multiple of 16 rows (try 96)" },
+		{ good, "gemm: tile N = 136 is not divisible into 2 warps of a multiple of 16 columns (try 128)" },
+		{ good, "gemm: 32 threads copy 2 rows of 256 bytes at once; that must be a multiple of 16 rows" },
+		{ good, "gemm: tile 96x128 is not divisible by the 64 rows that 256 threads copy at once" },
+		{ good, "registers per thread are needed, 128 threads can have 255 each: take more warps or a smaller tile" },
+		{ good, "gemm: 4 stages of 128x128x128 need 262144 bytes of shared memory; a CTA of sm_90a has at most 232448 (3 "
+		        "stages fit)" },
+		{ good, "gemm: group = 2000; at most 1024 rows of tiles" },
+	};
+	enum { NBAD = sizeof bad / sizeof bad[0] };
+	cptx_error err;
+
+	bad[0].o.in = CPTX_F32, bad[1].o.out = CPTX_S32, bad[2].o.bk = 48, bad[3].o.stages = 17, bad[4].o.stages = 1,
+	bad[5].o.warps_m = 0;
+	bad[6].o.warps_m = bad[6].o.warps_n = 8, bad[7].o.bm = 100, bad[8].o.bn = 136;
+	bad[9].o.warps_m = bad[9].o.warps_n = 1, bad[9].o.bk = 128, bad[9].o.bm = bad[9].o.bn = 32;
+	bad[10].o.bm = 96, bad[10].o.warps_n = 4, bad[11].o.bm = bad[11].o.bn = 256;
+	bad[12].o.bk = 128, bad[12].o.warps_m = bad[12].o.warps_n = 4, bad[12].o.stages = 4;
+	bad[13].o.group = 2000;
+	ck_assert_msg(cptx_gemm_check(&good, cptx_target_find("sm_90a"), NULL, &err), "%s", err.text);
+	for (unsigned i = 0; i < NBAD; i++) {
+		ck_assert_msg(!cptx_gemm_check(&bad[i].o, cptx_target_find("sm_90a"), NULL, &err), "%s", bad[i].text);
+		ck_assert_msg(strstr(err.text, bad[i].text) != NULL, "not \"%s\": %s", bad[i].text, err.text);
+		names_a_rule(&bad[i].o, &err);
+		ck_assert(!cptx_gemm_check(&bad[i].o, cptx_target_find("sm_90a"), NULL, NULL));
+	}
+	ck_assert(!cptx_gemm_check(NULL, NULL, NULL, &err));
+	names_a_rule(NULL, &err);
+	ck_assert(!cptx_gemm_check(&bad[12].o, NULL, NULL, &err)); /* no target, but no target can */
+	names_a_rule(&bad[12].o, &err);
+	for (unsigned i = 0; i < NRULE; i++)
+		ck_assert_msg(broken[i], "never seen: %s", rules[i]);
+}
+END_TEST
+
+START_TEST(build_refuses)
+{
+	cptx_gemm_opt o = cptx_gemm_default(NULL);
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err;
+
+	o.bk = 48;
+	ck_assert_ptr_null(cptx_gemm_build(m, &o, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "tile K = 48"));
+	ck_assert_ptr_null(cptx_module_error(m)); /* nothing was begun */
+	ck_assert_uint_eq(cptx_module_size(m), 0);
+	ck_assert_ptr_null(cptx_gemm_build(m, NULL, &err));
+	o.bk = 64, o.name = "a b";
+	ck_assert_ptr_null(cptx_gemm_build(m, &o, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "kernel name 'a b' is no PTX identifier"));
+	ck_assert_str_eq(cptx_module_error(m)->text, err.text);
+	ck_assert_ptr_null(cptx_gemm_build(NULL, &(cptx_gemm_opt){ .bm = 0 }, NULL));
+	o.name = "fine";
+	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, &err));
+	ck_assert_int_eq(err.code, CPTX_E_MEMORY);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+START_TEST(problems)
+{
+	cptx_gemm_opt o = cptx_gemm_default(NULL);
+	cptx_error err;
+
+	ck_assert(cptx_gemm_check_problem(&o, 1, 1, 8, &err));
+	ck_assert(cptx_gemm_check_problem(&o, 8192, 8192, 8192, NULL));
+	ck_assert(!cptx_gemm_check_problem(&o, 0, 1, 8, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "gemm: M = 0, N = 1, K = 8; each must be at least 1"));
+	ck_assert(!cptx_gemm_check_problem(&o, 1, 1, 12, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "gemm: K = 12 is not a multiple of 8: rows of A and B would not be aligned to "
+	                                       "the 16 bytes of a copy (pad K to 16)"));
+	ck_assert(!cptx_gemm_check_problem(&o, 1ull << 31, 1, 8, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "M and N below 2^31"));
+	ck_assert(!cptx_gemm_check_problem(&o, 1, 1, 1u << 24, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "a tile's rows must span less than 4 GiB"));
+	ck_assert(!cptx_gemm_check_problem(&o, 1u << 30, 1u << 30, 8, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "too many tiles"));
+	ck_assert(!cptx_gemm_check_problem(NULL, 1, 1, 8, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "no tile shape was given"));
+	ck_assert_uint_eq(cptx_gemm_grid(&o, 129, 257, 132), 4);
+	ck_assert_uint_eq(cptx_gemm_grid(&o, 8192, 8192, 132), 132);
+	ck_assert_uint_eq(cptx_gemm_grid(&o, 1, 1, 0), 1);
+	ck_assert_uint_eq(cptx_gemm_grid(NULL, 1, 1, 1), 0);
+}
+END_TEST
+
+START_TEST(the_tuned_shape_fits)
+{
+	const cptx_target *t;
+
+	for (size_t i = 0; (t = cptx_target_at(i)); i++) {
+		cptx_gemm_opt o = cptx_gemm_default(t);
+		cptx_gemm_plan plan;
+		cptx_error err;
+		bool ok = cptx_gemm_check(&o, t, &plan, &err);
+		ck_assert_msg(ok == (t->number >= 80), "%s: %s", t->name, err.text);
+		if (ok)
+			ck_assert_uint_le(plan.smem, t->smem_per_cta);
+	}
+	ck_assert_uint_eq(cptx_gemm_default(NULL).stages, 4);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("gemm");
+	TCase *c = tcase_create("gemm");
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	tcase_set_timeout(c, 0);
+	tcase_add_test(c, random_shapes);
+	tcase_add_test(c, every_rule);
+	tcase_add_test(c, build_refuses);
+	tcase_add_test(c, problems);
+	tcase_add_test(c, the_tuned_shape_fits);
+	suite_add_tcase(s, c);
+	return test_main("gemm", s);
+}

@@ -1,0 +1,128 @@
+/*
+ * The PTX that is kept in tests/golden/NAME.ptx, byte by byte: the same from every compiler.  CPTX_BLESS=1 writes the files.
+ */
+#include "kernels.h"
+
+#include "../../examples/examples.h"
+#include "../test.h"
+
+typedef struct sample {
+	const char *name, *target;
+	enum cptx_type in, out; /* of a GEMM */
+	cptx_kernel *(*row)(cptx_module *m, uint32_t n, uint32_t threads);
+	uint32_t n, threads;
+	bool lines;
+} sample;
+
+static const sample samples[] = {
+	{ "gemm_sm_80", "sm_80", CPTX_F16, CPTX_F16, NULL, 0, 0, false },
+	{ "gemm_sm_90a", "sm_90a", CPTX_BF16, CPTX_F32, NULL, 0, 0, false },
+	{ "gemm_sm_120a", "sm_120a", CPTX_BF16, CPTX_BF16, NULL, 0, 0, false },
+	{ "rms_norm", "sm_80", CPTX_TYPE_NONE, CPTX_TYPE_NONE, rms_norm, 8192, 512, false },
+	{ "rms_norm_ragged", "sm_90", CPTX_TYPE_NONE, CPTX_TYPE_NONE, rms_norm, 1000, 128, false },
+	{ "softmax", "sm_90a", CPTX_TYPE_NONE, CPTX_TYPE_NONE, softmax, 8192, 512, false },
+	{ "swiglu", "sm_120", CPTX_TYPE_NONE, CPTX_TYPE_NONE, NULL, 4, 256, false },
+	{ "flow", "sm_80", CPTX_TYPE_NONE, CPTX_TYPE_NONE, NULL, 0, 0, true },
+};
+
+static void build(const sample *w, cptx_module *m)
+{
+	if (w->in) {
+		cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(w->target));
+		o.in = w->in;
+		o.out = w->out;
+		cptx_gemm_build(m, &o, NULL);
+	} else if (w->row) {
+		w->row(m, w->n, w->threads);
+	} else if (w->n) {
+		swiglu(m, w->threads, w->n);
+	} else {
+		build_flow(m);
+	}
+}
+
+static char *read_all(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	if (!f)
+		return NULL;
+	size_t room = 1 << 20;
+	char *text = malloc(room);
+	size_t n = text ? fread(text, 1, room - 1, f) : 0;
+	fclose(f);
+	if (text)
+		text[n] = 0;
+	return text;
+}
+
+static size_t line_length(const char *s) { return strcspn(s, "\n"); }
+static const char *next_line(const char *s) { return s + line_length(s) + (s[line_length(s)] == '\n'); }
+
+/* The first place where they part: two lines before it, then some of each. */
+static void print_difference(const char *path, const char *want, const char *got)
+{
+	enum { LINES = 8 };
+	const char *before[2] = { NULL, NULL };
+	unsigned line = 1;
+
+	for (; *want && line_length(want) == line_length(got) && !strncmp(want, got, line_length(want)); line++) {
+		before[0] = before[1];
+		before[1] = want;
+		want = next_line(want);
+		got = next_line(got);
+	}
+	printf("--- %s\n+++ what is printed now\n@@ line %u @@\n", path, line);
+	for (int i = 0; i < 2; i++)
+		if (before[i])
+			printf(" %.*s\n", (int)line_length(before[i]), before[i]);
+	for (int i = 0; i < LINES && *want; i++, want = next_line(want))
+		printf("-%.*s\n", (int)line_length(want), want);
+	for (int i = 0; i < LINES && *got; i++, got = next_line(got))
+		printf("+%.*s\n", (int)line_length(got), got);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "wb");
+	ck_assert_msg(f != NULL, "cannot write %s", path);
+	fputs(text, f);
+	ck_assert_int_eq(fclose(f), 0);
+	printf("wrote %s\n", path);
+}
+
+START_TEST(as_kept)
+{
+	const sample *w = &samples[_i];
+	const char *bless = getenv("CPTX_BLESS");
+	char path[4096];
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err;
+
+	snprintf(path, sizeof path, "%s/%s.ptx", GOLDEN_DIR, w->name);
+	build(w, m);
+	cptx_ptx *ptx = cptx_emit(m, w->target, &(cptx_emit_opt){ .lines = w->lines }, &err);
+	ck_assert_msg(ptx != NULL, "%s: %s", w->name, err.text);
+	if (bless && *bless == '1')
+		write_file(path, cptx_ptx_text(ptx));
+	char *want = read_all(path);
+	ck_assert_msg(want != NULL, "%s is missing; CPTX_BLESS=1 writes it", path);
+	bool same = !strcmp(want, cptx_ptx_text(ptx));
+	if (!same)
+		print_difference(path, want, cptx_ptx_text(ptx));
+	free(want);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	ck_assert_msg(same, "%s differs; CPTX_BLESS=1 keeps the new text", w->name);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("golden");
+	TCase *c = tcase_create("golden");
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	tcase_add_loop_test(c, as_kept, 0, sizeof samples / sizeof samples[0]);
+	suite_add_tcase(s, c);
+	return test_main("golden", s);
+}
