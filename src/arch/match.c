@@ -480,8 +480,11 @@ void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, buf *why)
 	const request q = { vals, mods, false };
 	arch_match scratch;
 
-	for (unsigned i = 0; i < arch_ops[op].nform; i++) {
-		buf_printf(why, "\n    %s  -- ", arch_forms[arch_ops[op].form + i].text);
-		match(arch_ops[op].form + i, &q, &scratch, why);
-	}
+	for (int near = 1; near >= 0; near--) /* first the forms that know all that was given */
+		for (unsigned i = arch_ops[op].form; i < arch_ops[op].form + arch_ops[op].nform; i++) {
+			if (match_given(&arch_forms[i], &q, NULL) != near)
+				continue;
+			buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
+			match(i, &q, &scratch, why);
+		}
 }

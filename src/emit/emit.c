@@ -82,14 +82,14 @@ static bool check_smem(emitter *e)
 	const cptx_kernel *k = e->k;
 	const cptx_target *t = e->out->target;
 
-	if (k->static_smem > t->static_smem)
+	if (k->reached_smem > t->static_smem)
 		return error_set(e->err, CPTX_E_LIMIT, k->at,
 		                 "kernel %s: %u bytes of static shared memory; %s allows %u. Use cptx_shared_dyn for more", k->name,
-		                 k->static_smem, t->name, t->static_smem);
-	if (k->static_smem + k->dyn_smem > t->smem_per_cta)
+		                 k->reached_smem, t->name, t->static_smem);
+	if (k->reached_smem + k->dyn_smem > t->smem_per_cta)
 		return error_set(e->err, CPTX_E_LIMIT, k->at,
 		                 "kernel %s: %u bytes of shared memory (%u static, %u dynamic); a CTA of %s has at most %u", k->name,
-		                 k->static_smem + k->dyn_smem, k->static_smem, k->dyn_smem, t->name, t->smem_per_cta);
+		                 k->reached_smem + k->dyn_smem, k->reached_smem, k->dyn_smem, t->name, t->smem_per_cta);
 	return true;
 }
 

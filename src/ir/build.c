@@ -285,6 +285,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 	ir_item *it = ir_append(k, at, ITEM_CALL, (unsigned)n + 2, 0);
 	if (!it)
 		return none;
+	k->calls = true;
 	ir_operands(it)[0] = func;
 	ir_operands(it)[1] = result;
 	if (n)

@@ -103,6 +103,11 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 
 	if (!ir_open(k, at) || !ir_name_ok(k->m, at, "variable", name))
 		return v;
+	if (k->is_func) {
+		ir_error(k, CPTX_E_STATE, at, "dynamic shared memory '%s' belongs to kernels; pass its address to the function",
+		         name);
+		return v;
+	}
 	if (!bytes || bytes > MOST_SHARED || !is_power_of_two(align) || align > 1024) {
 		ir_error(k, CPTX_E_ARG, at,
 		         "dynamic shared memory '%s': %u bytes aligned to %u; it takes 1 to %d bytes and a power of two up to 1024",

@@ -107,6 +107,7 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 	k->at = at;
 	k->number = (uint16_t)++m->nkernel;
 	k->dyn_sym = -1;
+	k->prev = m->last;
 	if (m->last)
 		m->last->next = k;
 	else
@@ -219,6 +220,24 @@ void ir_close(cptx_kernel *k)
 	k->closed = true;
 }
 
+/* Static shared memory of a kernel and all functions that it reaches.  A body calls itself or earlier ones only. */
+static uint32_t reached_smem(cptx_module *m, const cptx_kernel *kernel)
+{
+	uint32_t sum = 0;
+
+	for (cptx_kernel *k = m->first; k; k = k->next)
+		k->reached = k == kernel;
+	for (cptx_kernel *k = m->last; k; k = k->prev) {
+		if (!k->reached)
+			continue;
+		sum += k->static_smem;
+		for (const ir_item *it = k->first; it; it = it->next)
+			for (cptx_kernel *f = m->first; it->kind == ITEM_CALL && f; f = f->next)
+				f->reached |= f->number == ir_operands(it)[0].id;
+	}
+	return sum;
+}
+
 bool cptx_module_freeze(cptx_module *m)
 {
 	if (!m || m->err.code != CPTX_OK)
@@ -229,6 +248,8 @@ bool cptx_module_freeze(cptx_module *m)
 		ir_close(m->last);
 	if (m->err.code != CPTX_OK)
 		return false;
+	for (cptx_kernel *k = m->first; k; k = k->next)
+		k->reached_smem = k->calls ? reached_smem(m, k) : k->static_smem;
 	m->frozen = true;
 	return true;
 }
@@ -256,6 +277,6 @@ bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info
 	}
 	if (!found)
 		return false;
-	*info = (cptx_kernel_info){ found->name, found->nparam, found->param, found->dyn_smem, found->static_smem, found->opt };
+	*info = (cptx_kernel_info){ found->name, found->nparam, found->param, found->dyn_smem, found->reached_smem, found->opt };
 	return true;
 }

@@ -107,8 +107,10 @@ bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gem
 	if (err)
 		*err = (cptx_error){ 0 };
 	RULE(o, "no options were given (NULL)");
-	RULE(!target || target->number >= 80,
-	     "cp.async and mma.sync.m16n8k16 are not available on %s; targets from sm_80 on have them", target->name);
+	if (target && target->number < 80)
+		return error_set(err, CPTX_E_TARGET, NOWHERE,
+		                 "gemm: cp.async and mma.sync.m16n8k16 are not available on %s; targets from sm_80 on have them",
+		                 target->name);
 	if (!check_shape(o, err))
 		return false;
 	gemm g = derive(o);

@@ -207,7 +207,7 @@ static bool assign(const reader *r, const arch_form *f, cptx_val *vals)
 	return t == r->ntoken;
 }
 
-/* Tries all forms with that spelling; the reasons of those that do not fit go to why. */
+/* Tries all forms with that spelling.  With `why`: the reasons of those that do not fit. */
 static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, buf *why)
 {
 	unsigned spelled = 0;
@@ -218,13 +218,16 @@ static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, 
 		if (!parse_opcode(i, opcode, n, mods))
 			continue;
 		spelled++;
-		buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
-		if (!assign(r, &arch_forms[i], vals))
+		if (why)
+			buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
+		if (assign(r, &arch_forms[i], vals)) {
+			if (arch_match_form(i, vals, mods, m, why))
+				return true;
+		} else if (why) {
 			buf_str(why, "not these operands");
-		else if (arch_match_form(i, vals, mods, m, why))
-			return true;
+		}
 	}
-	if (spelled)
+	if (spelled || !why)
 		return false;
 	size_t mnemonic = strcspn(opcode, ". ;\t");
 	for (unsigned i = 0; i < arch_nform; i++) {
@@ -242,9 +245,10 @@ static cptx_val append(reader *r, const char *opcode, size_t n, cptx_val guard)
 	buf why;
 
 	buf_init(&why, &r->k->m->a.hook);
-	bool found = match_forms(r, opcode, n, &m, &why);
+	bool found = match_forms(r, opcode, n, &m, NULL);
 	if (!found) {
 		char head[256];
+		match_forms(r, opcode, n, &m, &why);
 		snprintf(head, sizeof head, "cptx_asm: no form is spelled %.*s with these operands%s", (int)MIN(n, (size_t)180),
 		         opcode, why.n ? "" : "; `cptx insn` lists the instructions");
 		ir_form_error(r->k, r->at, head, &why);

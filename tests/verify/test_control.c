@@ -393,6 +393,33 @@ START_TEST(bad_calls)
 }
 END_TEST
 
+/* A function's shared memory is the kernel's too, however often and by whatever way it is called. */
+START_TEST(shared_memory_of_functions)
+{
+	cptx_kernel_info info;
+
+	blank();
+	cptx_kernel *inner = cptx_func_begin(s.m, "inner", CPTX_TYPE_NONE);
+	cptx_st(inner, cptx_shared(inner, CPTX_U32, 8 * 1024), 1u, .type = CPTX_U32);
+	cptx_kernel *outer = cptx_func_begin(s.m, "outer", CPTX_TYPE_NONE);
+	cptx_call(outer, cptx_func_val(inner), 0, NULL);
+	cptx_call(outer, cptx_func_val(inner), 0, NULL);
+	cptx_kernel *caller = cptx_kernel_begin(s.m, "k");
+	cptx_st(caller, cptx_shared(caller, CPTX_U32, 4 * 1024 + 1), 1u, .type = CPTX_U32);
+	cptx_call(caller, cptx_func_val(outer), 0, NULL);
+	ck_assert(cptx_module_freeze(s.m));
+	ck_assert(cptx_module_kernel(s.m, "k", &info));
+	ck_assert_uint_eq(info.static_smem, 48 * 1024 + 4);
+	cannot_print("sm_80", CPTX_E_LIMIT, "49156 bytes of static shared memory; sm_80 allows 49152");
+	free(printed("sm_90a", NULL));
+	drop();
+	fresh();
+	cptx_kernel *function = cptx_func_begin(s.m, "f", CPTX_TYPE_NONE);
+	REFUSED(CPTX_E_STATE, "belongs to kernels", cptx_shared_dyn(function, 64, 16, "part"));
+	drop();
+}
+END_TEST
+
 START_TEST(many_arguments)
 {
 	cptx_val args[201];
@@ -440,6 +467,7 @@ int main(void)
 		guarded_return,
 		bad_calls,
 		many_arguments,
+		shared_memory_of_functions,
 	};
 	return verify_run("control", tests, ARRAY_LEN(tests), true);
 }
