@@ -1,4 +1,5 @@
 #include "judge.h"
+#include "ptxas.h"
 
 #include "cases.h"
 
@@ -36,18 +37,7 @@ struct judge {
 const char *judge_ptxas(void)
 {
 	static char path[4096];
-	const char *given = getenv("CPTX_PTXAS"), *list = getenv("PATH");
-
-	if (given && !access(given, X_OK))
-		return given;
-	while (list && *list) {
-		size_t n = strcspn(list, ":");
-		snprintf(path, sizeof path, "%.*s/ptxas", (int)n, list);
-		if (n && !access(path, X_OK))
-			return path;
-		list += n + (list[n] == ':');
-	}
-	return access("/usr/local/cuda/bin/ptxas", X_OK) ? NULL : "/usr/local/cuda/bin/ptxas";
+	return ptxas_find(path, sizeof path) ? path : NULL;
 }
 
 static void must(bool ok, const char *what)

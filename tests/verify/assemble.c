@@ -1,4 +1,5 @@
 #include "assemble.h"
+#include "ptxas.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +12,7 @@ enum { AT_ONCE = 2, SAID_MOST = 1 << 16 };
 const char *assemble_ptxas(void)
 {
 	static char path[4096];
-	const char *given = getenv("CPTX_PTXAS"), *list = getenv("PATH");
-
-	if (given && *given)
-		return access(given, X_OK) ? NULL : given;
-	while (list && *list) {
-		size_t n = strcspn(list, ":");
-		snprintf(path, sizeof path, "%.*s/ptxas", (int)n, list);
-		if (n && !access(path, X_OK))
-			return path;
-		list += n + (list[n] == ':');
-	}
-	return access("/usr/local/cuda/bin/ptxas", X_OK) ? NULL : "/usr/local/cuda/bin/ptxas";
+	return ptxas_find(path, sizeof path) ? path : NULL;
 }
 
 static void must(bool ok, const char *what)

@@ -42,7 +42,11 @@ int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, 
 			return (int)i;
 	const char letter[] = { '-', (char)optopt, 0 }; /* it may stand among others, as in -lz */
 	const char *bad = optopt > 0 && optopt < FIRST_LONG ? letter : optind > 0 && optind <= argc ? argv[optind - 1] : "";
-	*status = cli_usage(cmd, c == ':' ? "option '%s' needs an argument" : optopt >= FIRST_LONG ? "option '%s' takes no argument" : "there is no option '%s'", bad);
+	*status = cli_usage(cmd,
+	                    c == ':'               ? "option '%s' needs an argument"
+	                    : optopt >= FIRST_LONG ? "option '%s' takes no argument"
+	                                           : "there is no option '%s'",
+	                    bad);
 	return -2;
 }
 
@@ -140,19 +144,4 @@ int cli_flush(const cli_command *cmd, int status)
 	if (fflush(stdout) || ferror(stdout))
 		return cli_failed(cmd, "cannot write to standard output: %s", strerror(errno));
 	return status;
-}
-
-bool cli_find_ptxas(char *path, size_t size)
-{
-	const char *given = getenv("CPTX_PTXAS"), *dirs = getenv("PATH");
-
-	if (given && *given)
-		return snprintf(path, size, "%s", given) < (int)size && access(path, X_OK) == 0;
-	for (const char *p = dirs ? dirs : ""; *p;) {
-		size_t n = strcspn(p, ":");
-		if (n && snprintf(path, size, "%.*s/ptxas", (int)n, p) < (int)size && access(path, X_OK) == 0)
-			return true;
-		p += n + (p[n] == ':');
-	}
-	return snprintf(path, size, "/usr/local/cuda/bin/ptxas") < (int)size && access(path, X_OK) == 0;
 }

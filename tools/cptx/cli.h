@@ -48,7 +48,5 @@ bool cli_dims(const char *text, uint64_t *dims, size_t n, uint64_t most);
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
 /* What stdout got has arrived (a full disk shows at the end); else prints and gives EXIT_FAILED. */
 int cli_flush(const cli_command *cmd, int status);
-/* Path of ptxas: $CPTX_PTXAS, the PATH, /usr/local/cuda/bin; false if there is none. */
-bool cli_find_ptxas(char *path, size_t size);
 
 #endif

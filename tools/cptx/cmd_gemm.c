@@ -128,7 +128,7 @@ static int judge_by_ptxas(const request *q, const cptx_ptx *ptx, const cptx_erro
 	char path[4096], said[8192];
 
 	fprintf(out, "device   none: %s\n", why->text);
-	if (!cli_find_ptxas(path, sizeof path)) {
+	if (!ptxas_find(path, sizeof path)) {
 		fprintf(out, "ptxas    none found (CPTX_PTXAS, PATH, /usr/local/cuda/bin)\nNOT DONE assembling, running, checking "
 		             "and timing the kernel\n");
 		return EXIT_OK;
@@ -228,7 +228,7 @@ const cli_command cmd_gemm = {
 	.arguments = "[OPTION]...",
 	.about = "Generates D = A * B^T for a tile shape, as PTX; --run checks and times it.",
 	.details = "A is MxK, B is NxK, D is MxN, all row-major. The kernel takes M, N and K as arguments: any M and N, K a "
-	           "multiple of 8.\n"
+			   "multiple of 8.\n"
 			   "It uses cp.async, ldmatrix and mma.sync, so it needs sm_80 or later.\n\n"
 			   "A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
 			   "What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"

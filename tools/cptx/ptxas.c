@@ -2,12 +2,28 @@
 
 #include <errno.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
+
+bool ptxas_find(char *path, size_t size)
+{
+	const char *given = getenv("CPTX_PTXAS"), *dirs = getenv("PATH");
+
+	if (given && *given)
+		return snprintf(path, size, "%s", given) < (int)size && access(path, X_OK) == 0;
+	for (const char *p = dirs ? dirs : ""; *p;) {
+		size_t n = strcspn(p, ":");
+		if (n && snprintf(path, size, "%.*s/ptxas", (int)n, p) < (int)size && access(path, X_OK) == 0)
+			return true;
+		p += n + (p[n] == ':');
+	}
+	return snprintf(path, size, "/usr/local/cuda/bin/ptxas") < (int)size && access(path, X_OK) == 0;
+}
 
 static bool write_all(int fd, const char *p, size_t n)
 {
