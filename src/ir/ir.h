@@ -71,7 +71,7 @@ struct cptx_kernel {
 	cptx_site at;
 	uint16_t number; /* from 1 */
 	bool is_func, closed, calls;
-	bool reached;            /* while freezing */
+	bool reached;     /* while freezing */
 	uint8_t ret_type; /* of a function */
 	cptx_val ret;     /* its result register */
 	cptx_kernel_opt opt;
@@ -92,7 +92,7 @@ struct cptx_kernel {
 	size_t nsym, cap_sym;
 	const char **text; /* of pragmas and comments */
 	size_t ntext, cap_text;
-	uint32_t reached_smem;   /* static_smem and that of the functions it calls; set by freezing */
+	uint32_t reached_smem; /* static_smem and that of the functions it calls; set by freezing */
 	uint32_t static_smem, dyn_smem, dyn_align, param_bytes;
 	int dyn_sym;         /* its extern array, or -1 */
 	ir_block *block;     /* innermost open one */
