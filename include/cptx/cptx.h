@@ -95,7 +95,8 @@ enum cptx_val_kind {
 	CPTX_VAL_SYM,   /**< a variable (shared, global, constant, local) or parameter, plus `offset` bytes */
 	CPTX_VAL_SREG,  /**< special register number `id` */
 	CPTX_VAL_LABEL, /**< a label */
-	CPTX_VAL_FUNC   /**< a device function */
+	CPTX_VAL_FUNC,  /**< a device function */
+	CPTX_VAL_BAD    /**< no value, where one was asked for: every use is an error */
 };
 
 /** A value: an operand of an instruction.  Plain data, copied freely; it belongs to the kernel that made it. */
@@ -149,7 +150,7 @@ static inline cptx_val cptx_val_float_(double f)
 	         : cptx_val_int_)(x)
 #endif
 
-/** Element `i` of a register array; NONE if out of range (its use is then an error). */
+/** Element `i` of a register array; BAD if out of range. */
 CPTX_API cptx_val cptx_elem(cptx_val array, uint32_t i);
 /** Elements first .. first + n - 1 of a register array. */
 CPTX_API cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n);
@@ -157,7 +158,7 @@ CPTX_API cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n);
 CPTX_API cptx_val cptx_offset(cptx_val address, int64_t bytes);
 /** The same registers seen as another type of the same size, f32 bits as b32 for example. */
 CPTX_API cptx_val cptx_as(cptx_val v, enum cptx_type type);
-/** A predicate register read as its complement, for operands that the manual writes {!}c; NONE for what is none. */
+/** A predicate register read as its complement, for operands that the manual writes {!}c; BAD for what is none. */
 CPTX_API cptx_val cptx_negated(cptx_val predicate);
 
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */

@@ -331,7 +331,10 @@ static bool match_register(const arch_form *f, const arch_operand *o, arch_match
 			return arch_types[want].bits == 64 || (arch_types[want].bits == 32 && v->space != CPTX_GLOBAL) ||
 			       WHY("%s: an address has 64 bits; 32 do outside of global memory", name);
 	} else if (!is_register(v)) {
-		return WHY("%s is %s", name, v->kind == CPTX_VAL_NONE ? "missing" : "not a register or constant");
+		return WHY("%s is %s", name,
+		           v->kind == CPTX_VAL_NONE  ? "missing"
+		           : v->kind == CPTX_VAL_BAD ? "no value: an element out of range, or what cannot be seen so"
+		                                     : "not a register or constant");
 	}
 	if (v->count != count)
 		return WHY("%s has %u register%s, %u needed", name, v->count, v->count == 1 ? "" : "s", count);

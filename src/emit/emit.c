@@ -125,7 +125,7 @@ static void emit_signature(emitter *e)
 
 	emit_line(e, k->is_func ? "\n.func " : "\n.visible .entry ");
 	if (k->ret.kind)
-		emit_line(e, "(.param .%s func_result) ", ir_classes[k->reg[k->ret.id].cls].type);
+		emit_line(e, "(.param .%s " IR_PREFIX "_result) ", ir_classes[k->reg[k->ret.id].cls].type);
 	buf_str(&e->out->text, k->name);
 	emit_params(e);
 }
@@ -186,7 +186,8 @@ static void emit_head(emitter *e, size_t *version_at)
 	for (size_t i = 0; e->opt->lines && i < e->m->nfile; i++) {
 		emit_line(e, ".file %zu \"", i + 1);
 		for (const char *p = e->m->file[i]; *p; p++)
-			buf_put(&e->out->text, *p == '"' || *p == '\\' || *p == '\n' ? "/" : p, 1);
+			buf_put(&e->out->text, *p == '"' || *p == '\\' || *p < ' ' || *p > '~' ? "_" : p,
+			        1); /* ptxas takes ASCII only */
 		emit_line(e, "\"\n");
 	}
 	for (size_t i = 0; i < e->m->nsym; i++)
@@ -195,7 +196,14 @@ static void emit_head(emitter *e, size_t *version_at)
 		if (k->dyn_sym >= 0)
 			dyn_align = MAX(dyn_align, k->sym[k->dyn_sym]->align);
 	if (dyn_align)
-		emit_line(e, ".extern .shared .align %u .b8 dynamic_smem[];\n", dyn_align);
+		emit_line(e, ".extern .shared .align %u .b8 " IR_PREFIX "_smem[];\n", dyn_align);
+}
+
+/* The PTX versions that exist, times ten: the last minor version of each major one. */
+static bool is_version(unsigned version)
+{
+	static const unsigned char last[] = { [1] = 5, [2] = 3, [3] = 2, [4] = 3, [5] = 1, [6] = 5, [7] = 8, [8] = 8, [9] = 2 };
+	return version >= 10 && version / 10 < ARRAY_LEN(last) && version % 10 <= last[version / 10];
 }
 
 static bool emit_module(emitter *e)
@@ -220,8 +228,9 @@ static bool emit_module(emitter *e)
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	e->out->text.n--;
 	e->out->version = MAX(e->version, e->opt->min_version);
-	if (e->out->version > 99)
-		return error_set(e->err, CPTX_E_ARG, NOWHERE, "min_version = %u: versions are given times ten, at most 99",
+	if (e->opt->min_version && !is_version(e->opt->min_version))
+		return error_set(e->err, CPTX_E_ARG, NOWHERE,
+		                 "min_version = %u: there is no such PTX version (versions are given times ten: 78 for 7.8)",
 		                 e->opt->min_version);
 	e->out->text.p[version_at] = (char)('0' + e->out->version / 10);
 	e->out->text.p[version_at + 2] = (char)('0' + e->out->version % 10);

@@ -214,6 +214,7 @@ static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brac
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
 	case CPTX_VAL_LABEL: return text_u64(put_str(p, "$L"), v->id);
 	case CPTX_VAL_FUNC:
+	case CPTX_VAL_BAD:
 	case CPTX_VAL_NONE: break;
 	}
 	return p;
@@ -264,7 +265,7 @@ static bool emit_insn(emitter *e, const ir_item *it)
 	if (f->op == CPTX_OP_RET && e->k->ret.kind) { /* a function's result leaves through parameter space */
 		start = put_str(start, "st.param.");
 		start = put_str(start, ir_classes[e->k->reg[e->k->ret.id].cls].type);
-		start = put_str(start, " [func_result], ");
+		start = put_str(start, " [" IR_PREFIX "_result], ");
 		start = put_str(put_reg(e, start, e->k->ret.id), ";\n");
 		start = put_guard(e, start, it);
 		e->line++;
@@ -312,19 +313,19 @@ static void emit_call(emitter *e, const ir_item *it)
 	emit_line(e, "\t{\n");
 	for (unsigned i = 0; i < n; i++) {
 		const char *type = ir_classes[e->k->reg[v[i + 2].id].cls].type;
-		emit_line(e, "\t.param .%s call_arg%u;\n\tst.param.%s [call_arg%u], %s;\n", type, i, type, i,
+		emit_line(e, "\t.param .%s " IR_PREFIX "_arg%u;\n\tst.param.%s [" IR_PREFIX "_arg%u], %s;\n", type, i, type, i,
 		          emit_reg_text(e, v[i + 2].id, r));
 	}
 	if (v[1].kind)
-		emit_line(e, "\t.param .%s call_result;\n\tcall (call_result), %s", ir_classes[e->k->reg[v[1].id].cls].type,
-		          f->name);
+		emit_line(e, "\t.param .%s " IR_PREFIX "_value;\n\tcall (" IR_PREFIX "_value), %s",
+		          ir_classes[e->k->reg[v[1].id].cls].type, f->name);
 	else
 		emit_line(e, "\tcall %s", f->name);
 	for (unsigned i = 0; i < n; i++)
-		emit_line(e, "%scall_arg%u", i ? ", " : ", (", i);
+		emit_line(e, "%s" IR_PREFIX "_arg%u", i ? ", " : ", (", i);
 	emit_line(e, n ? ");\n" : ";\n");
 	if (v[1].kind)
-		emit_line(e, "\tld.param.%s %s, [call_result];\n", ir_classes[e->k->reg[v[1].id].cls].type,
+		emit_line(e, "\tld.param.%s %s, [" IR_PREFIX "_value];\n", ir_classes[e->k->reg[v[1].id].cls].type,
 		          emit_reg_text(e, v[1].id, r));
 	emit_line(e, "\t}\n");
 }

@@ -108,7 +108,7 @@ cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val i
 {
 	if (!ir_open(k, at))
 		return (cptx_val){ 0 };
-	cptx_val r = ir_regs(k, at, type == CPTX_PTR ? CPTX_U64 : type, 1);
+	cptx_val r = cptx_regs_(k, at, type, 1);
 	if (!r.kind)
 		return r;
 	cptx_val bits = r;
@@ -128,12 +128,14 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 
 	if (!ir_name_ok(m, at, "parameter", p.name))
 		return false;
-	for (size_t i = 0; i < k->nparam; i++)
-		if (!strcmp(k->param[i].name, p.name))
-			return ir_error(k, CPTX_E_ARG, at, "it already has a parameter named '%s'", p.name);
-	for (size_t i = 0; i < k->nsym; i++)
-		if (!strcmp(k->sym[i]->name, p.name))
-			return ir_error(k, CPTX_E_ARG, at, "it already has a variable named '%s'", p.name);
+	if (!ir_local_name_free(k, at, p.name))
+		return false;
+	if (k->block)
+		return ir_error(k, CPTX_E_STATE, at,
+		                "parameter '%s': declare it outside of CPTX_IF and loops; it is loaded where it is declared",
+		                p.name);
+	if (k->called)
+		return ir_error(k, CPTX_E_STATE, at, "parameter '%s': the function was called already, with fewer", p.name);
 	uint32_t end = (k->param_bytes + p.align - 1) / p.align * p.align + p.size;
 	if (!k->is_func && end > MOST_PARAM_BYTES)
 		return ir_error(k, CPTX_E_LIMIT, at,
@@ -155,7 +157,7 @@ static cptx_val param_symbol(cptx_kernel *k, size_t index, unsigned type)
 	v.kind = CPTX_VAL_SYM;
 	v.type = (uint8_t)type;
 	v.space = CPTX_PARAM;
-	v.owner = k->number;
+	v.owner = k->owner;
 	v.id = (uint32_t)index;
 	return v;
 }
@@ -180,9 +182,8 @@ cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 	if (k->is_func)
 		return r;
 	cptx_val from = param_symbol(k, k->nparam - 1, held);
-	unsigned as = arch_types[held].cls == 'X' || (arch_types[held].cls == 'F' && bits == 16)
-	                  ? (bits == 16 ? CPTX_B16 : CPTX_B32)
-	                  : held;
+	bool packed = arch_types[held].cls == 'X' || (arch_types[held].cls == 'F' && bits == 16);
+	unsigned as = !packed ? held : bits == 16 ? CPTX_B16 : bits == 32 ? CPTX_B32 : CPTX_B64;
 	if (bits == 8)
 		as = type;
 	ir_insn(k, at, CPTX_OP_LD, r, none, &from, 1, "space type", CPTX_PARAM, as);
@@ -212,8 +213,10 @@ cptx_val cptx_param_bytes_(cptx_kernel *k, cptx_site at, uint32_t size, uint32_t
 cptx_val cptx_sreg_val(enum cptx_sreg sreg)
 {
 	cptx_val v = { 0 };
-	if ((unsigned)sreg >= arch_nsreg)
+	if ((unsigned)sreg >= arch_nsreg) {
+		v.kind = CPTX_VAL_BAD;
 		return v;
+	}
 	v.kind = CPTX_VAL_SREG;
 	v.type = arch_sregs[sreg].type;
 	v.count = 1;
@@ -246,7 +249,7 @@ void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v)
 static cptx_kernel *function_of(cptx_module *m, cptx_val func)
 {
 	cptx_kernel *f = m->first;
-	while (f && func.kind == CPTX_VAL_FUNC && f->number != func.id)
+	while (f && func.kind == CPTX_VAL_FUNC && (f->number != func.id || !f->is_func || func.owner != m->tag))
 		f = f->next;
 	return func.kind == CPTX_VAL_FUNC ? f : NULL;
 }
@@ -257,9 +260,13 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 
 	if (!ir_open(k, at))
 		return none;
-	const cptx_kernel *f = function_of(k->m, func);
+	cptx_kernel *f = function_of(k->m, func);
 	if (!f) {
 		ir_error(k, CPTX_E_ARG, at, "cptx_call: that is no device function of this module");
+		return none;
+	}
+	if (n && !args) {
+		ir_error(k, CPTX_E_ARG, at, "function %s: args is NULL", f->name);
 		return none;
 	}
 	if (n != f->nparam) {
@@ -285,7 +292,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 	ir_item *it = ir_append(k, at, ITEM_CALL, (unsigned)n + 2, 0);
 	if (!it)
 		return none;
-	k->calls = true;
+	k->calls = f->called = true;
 	ir_operands(it)[0] = func;
 	ir_operands(it)[1] = result;
 	if (n)
@@ -306,8 +313,8 @@ static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const
 		return;
 	}
 	for (char *p = copy; *p; p++)
-		if ((unsigned char)*p < ' ' || (kind == ITEM_PRAGMA && *p == '"'))
-			*p = ' '; /* one line, whatever it held */
+		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~' || (kind == ITEM_PRAGMA && *p == '"'))
+			*p = ' '; /* one line of ASCII, whatever it held */
 	k->text[k->ntext] = copy;
 	ir_item *it = ir_append(k, at, kind, 1, 0);
 	if (it)
@@ -328,7 +335,7 @@ void cptx_comment_(cptx_kernel *k, cptx_site at, const char *format, ...)
 	if (!ir_open(k, at))
 		return;
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
+	vsnprintf(text, sizeof text, format ? format : "", ap);
 	va_end(ap);
 	add_text(k, at, ITEM_COMMENT, text);
 }

@@ -22,7 +22,7 @@ cptx_val cptx_label(cptx_kernel *k)
 	k->label[k->nlabel] = (ir_label){ 0 };
 	v.kind = CPTX_VAL_LABEL;
 	v.count = 1;
-	v.owner = k->number;
+	v.owner = k->owner;
 	v.id = (uint32_t)k->nlabel++;
 	return v;
 }
@@ -31,7 +31,7 @@ void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label)
 {
 	if (!ir_open(k, at))
 		return;
-	if (label.kind != CPTX_VAL_LABEL || label.owner != k->number || !ir_is_ours(k, &label)) {
+	if (label.kind != CPTX_VAL_LABEL || label.owner != k->owner || !ir_is_ours(k, &label)) {
 		ir_error(k, CPTX_E_ARG, at, "cptx_place: that is no label of this kernel");
 		return;
 	}

@@ -69,8 +69,8 @@ struct cptx_kernel {
 	cptx_kernel *prev, *next;
 	const char *name;
 	cptx_site at;
-	uint16_t number; /* from 1 */
-	bool is_func, closed, calls;
+	uint16_t number, owner; /* from 1; what its values carry */
+	bool is_func, closed, calls, called;
 	bool reached;     /* while freezing */
 	uint8_t ret_type; /* of a function */
 	cptx_val ret;     /* its result register */
@@ -105,6 +105,7 @@ enum { MODULE_SYM = 0x40000000 }; /* symbol ids from here on are the module's */
 struct cptx_module {
 	arena a;
 	arch_memo memo;
+	uint16_t tag; /* what its variables and functions carry: a hash, to tell modules apart */
 	cptx_error err;
 	bool frozen;
 	cptx_kernel *first, *last;
@@ -124,7 +125,15 @@ bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *for
 bool ir_open(cptx_kernel *k, cptx_site at);
 /* Out of memory, as an error of the module.  Returns false. */
 bool ir_no_memory(cptx_module *m, cptx_site at);
+
+/* ---- name.c ---- */
+#define IR_PREFIX "__cptx" /* of the names that we print; refused to users */
 bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name);
+/* Free for a variable or parameter of a body: it must not hide what the body may mean. */
+bool ir_local_name_taken(const cptx_kernel *k, const char *name);
+bool ir_local_name_free(cptx_kernel *k, cptx_site at, const char *name);
+/* Free for a kernel, function or variable of the module; `open`: a body that could use it, or NULL. */
+bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const cptx_kernel *open);
 
 /* A new item at the end of the body, with room for its operands and modifiers; NULL on failure. */
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod);
@@ -144,7 +153,7 @@ cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, c
 bool ir_names_ours(const cptx_kernel *k, const cptx_val *v); /* all but registers */
 static inline bool ir_is_ours(const cptx_kernel *k, const cptx_val *v)
 {
-	if (v->owner && v->owner != k->number)
+	if (v->owner && v->owner != k->owner && v->owner != k->m->tag)
 		return false;
 	return v->kind == CPTX_VAL_REG ? v->id < k->nreg && v->count <= k->nreg - v->id : !v->kind || ir_names_ours(k, v);
 }

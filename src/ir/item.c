@@ -143,7 +143,7 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 		return true;
 	if (when.kind && unless.kind)
 		return ir_error(k, CPTX_E_ARG, at, "give .when or .unless, not both");
-	if (guard->kind != CPTX_VAL_REG || guard->type != CPTX_PRED || guard->count != 1)
+	if (guard->kind != CPTX_VAL_REG || guard->type != CPTX_PRED || guard->count != 1 || guard->offset)
 		return ir_error(k, CPTX_E_ARG, at, ".%s must be a predicate register", when.kind ? "when" : "unless");
 	guard->negated ^= unless.kind != 0;
 	return ir_owned(k, at, guard, "the guard");
@@ -168,7 +168,7 @@ cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)
 	v.kind = CPTX_VAL_REG;
 	v.type = (uint8_t)type;
 	v.count = (uint16_t)n;
-	v.owner = k->number;
+	v.owner = k->owner;
 	v.id = (uint32_t)(k->nreg - n);
 	return v;
 }
@@ -184,12 +184,15 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 	return ir_regs(k, at, type, n);
 }
 
+/* Unlike NONE, which stands for "not given", it is refused wherever it is used. */
+static const cptx_val bad = { .kind = CPTX_VAL_BAD };
+
 cptx_val cptx_elem(cptx_val array, uint32_t i) { return cptx_slice(array, i, 1); }
 
 cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n)
 {
 	if (array.kind != CPTX_VAL_REG || !n || first >= array.count || n > array.count - first)
-		return (cptx_val){ 0 };
+		return bad;
 	array.id += first;
 	array.count = (uint16_t)n;
 	return array;
@@ -197,15 +200,11 @@ cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n)
 
 cptx_val cptx_offset(cptx_val address, int64_t bytes)
 {
-	if (address.kind != CPTX_VAL_REG && address.kind != CPTX_VAL_SYM && address.kind != CPTX_VAL_INT)
-		return (cptx_val){ 0 };
-	if (address.kind == CPTX_VAL_INT) {
-		address.i += bytes;
-		return address;
-	}
+	if (address.kind != CPTX_VAL_REG && address.kind != CPTX_VAL_SYM)
+		return bad;
 	int64_t offset = bytes > INT32_MAX || bytes < INT32_MIN ? INT64_MAX : address.offset + bytes;
 	if (offset > INT32_MAX || offset < INT32_MIN)
-		return (cptx_val){ 0 };
+		return bad;
 	address.offset = (int32_t)offset;
 	return address;
 }
@@ -213,8 +212,10 @@ cptx_val cptx_offset(cptx_val address, int64_t bytes)
 cptx_val cptx_as(cptx_val v, enum cptx_type type)
 {
 	bool reg = v.kind == CPTX_VAL_REG || v.kind == CPTX_VAL_VEC;
+	if (type == CPTX_PTR)
+		type = CPTX_U64;
 	if (!reg || cptx_type_bits(type) != cptx_type_bits((enum cptx_type)v.type))
-		return (cptx_val){ 0 };
+		return bad;
 	v.type = (uint8_t)type;
 	return v;
 }
@@ -222,7 +223,7 @@ cptx_val cptx_as(cptx_val v, enum cptx_type type)
 cptx_val cptx_negated(cptx_val predicate)
 {
 	if (predicate.kind != CPTX_VAL_REG || predicate.type != CPTX_PRED)
-		return (cptx_val){ 0 };
+		return bad;
 	predicate.negated ^= 1;
 	return predicate;
 }

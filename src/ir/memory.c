@@ -52,28 +52,13 @@ static ir_sym *new_symbol(cptx_module *m, cptx_site at, const char *name, unsign
 	return s;
 }
 
-static bool has_name(const cptx_kernel *k, const char *name)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < k->nsym; i++)
-		found |= !strcmp(k->sym[i]->name, name);
-	for (size_t i = 0; i < k->nparam; i++)
-		found |= !strcmp(k->param[i].name, name);
-	return found;
-}
-
 static bool kernel_symbol(cptx_kernel *k, cptx_site at, ir_sym *s, cptx_val *v)
 {
-	for (size_t i = 0; i < k->nsym; i++)
-		if (!strcmp(k->sym[i]->name, s->name))
-			return ir_error(k, CPTX_E_ARG, at, "it already has a variable named '%s'", s->name);
-	for (size_t i = 0; i < k->nparam; i++)
-		if (!strcmp(k->param[i].name, s->name))
-			return ir_error(k, CPTX_E_ARG, at, "it already has a parameter named '%s'", s->name);
+	if (!ir_local_name_free(k, at, s->name))
+		return false;
 	if (!arena_push(&k->m->a, &k->sym, k->nsym, &k->cap_sym, sizeof *k->sym))
 		return ir_no_memory(k->m, at);
-	*v = symbol_value(s, (uint32_t)k->nsym, k->number);
+	*v = symbol_value(s, (uint32_t)k->nsym, k->owner);
 	k->sym[k->nsym++] = s;
 	return true;
 }
@@ -87,7 +72,7 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 		return v;
 	for (size_t i = k->nsym; !name; i++) {
 		snprintf(made, sizeof made, "shared_%zu", i);
-		if (!has_name(k, made))
+		if (!ir_local_name_taken(k, made))
 			name = made;
 	}
 	ir_sym *s = ir_name_ok(k->m, at, "variable", name) ? new_symbol(k->m, at, name, CPTX_SHARED, type, n, align) : NULL;
@@ -115,7 +100,7 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 		return v;
 	}
 	if (k->dyn_sym < 0) {
-		ir_sym *s = new_symbol(k->m, at, "dynamic_smem", CPTX_SHARED, CPTX_B8, 1, 16);
+		ir_sym *s = new_symbol(k->m, at, IR_PREFIX "_smem", CPTX_SHARED, CPTX_B8, 1, 16);
 		if (!s || !kernel_symbol(k, at, s, &v))
 			return (cptx_val){ 0 };
 		s->size = s->count = 0; /* extern: the launch sizes it */
@@ -130,7 +115,7 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 	}
 	whole->align = MAX(whole->align, align);
 	k->dyn_smem = start + bytes;
-	return cptx_offset(symbol_value(whole, (uint32_t)k->dyn_sym, k->number), start);
+	return cptx_offset(symbol_value(whole, (uint32_t)k->dyn_sym, k->owner), start);
 }
 
 uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k) { return k ? k->dyn_smem : 0; }
@@ -148,19 +133,9 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 		          m->frozen ? "the module is frozen" : ".space must be CPTX_GLOBAL or CPTX_CONST");
 		return none;
 	}
-	if (!ir_name_ok(m, at, "variable", name))
+	if (!ir_name_ok(m, at, "variable", name) ||
+	    !ir_module_name_free(m, at, name, m->last && !m->last->closed ? m->last : NULL))
 		return none;
-	for (size_t i = 0; i < m->nsym; i++)
-		if (!strcmp(m->sym[i]->name, name)) {
-			error_set(&m->err, CPTX_E_ARG, at, "the module already has a variable named '%s'", name);
-			return none;
-		}
-	for (const cptx_kernel *k = m->first; k; k = k->next)
-		if (!strcmp(k->name, name)) {
-			error_set(&m->err, CPTX_E_ARG, at, "the module already has a %s named '%s'", k->is_func ? "function" : "kernel",
-			          name);
-			return none;
-		}
 	ir_sym *s = new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16);
 	if (!s)
 		return none;
@@ -182,5 +157,5 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	if (space == CPTX_CONST)
 		m->const_bytes = (uint32_t)const_end;
 	m->sym[m->nsym++] = s;
-	return symbol_value(s, MODULE_SYM + (uint32_t)m->nsym - 1, 0);
+	return symbol_value(s, MODULE_SYM + (uint32_t)m->nsym - 1, m->tag);
 }

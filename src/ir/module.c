@@ -14,6 +14,7 @@ cptx_module *cptx_module_new(const cptx_allocator *allocator)
 		return NULL;
 	}
 	m->a = a;
+	m->tag = (uint16_t)((uintptr_t)m / 64 * 2654435761u >> 13 | 1);
 	return m;
 }
 
@@ -56,34 +57,7 @@ bool ir_open(cptx_kernel *k, cptx_site at)
 	return true;
 }
 
-bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name)
-{
-	size_t n = name ? strlen(name) : 0;
-	const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *more = "0123456789_$";
-	bool ok = n && n < 1024 && (strchr(letters, name[0]) || (strchr("_$", name[0]) && n > 1));
-
-	for (size_t i = 1; ok && i < n; i++)
-		ok = strchr(letters, name[i]) || strchr(more, name[i]);
-	if (!ok)
-		return error_set(&m->err, CPTX_E_ARG, at,
-		                 "%s name '%.64s' is no PTX identifier (a letter, then letters, digits, _ and $)", what,
-		                 name ? name : "(null)");
-	return true;
-}
-
 /* ---- bodies ---- */
-
-static bool name_free(cptx_module *m, cptx_site at, const char *name)
-{
-	for (cptx_kernel *k = m->first; k; k = k->next)
-		if (!strcmp(k->name, name))
-			return error_set(&m->err, CPTX_E_ARG, at, "the module already has a %s named '%s'",
-			                 k->is_func ? "function" : "kernel", name);
-	for (size_t i = 0; i < m->nsym; i++)
-		if (!strcmp(m->sym[i]->name, name))
-			return error_set(&m->err, CPTX_E_ARG, at, "the module already has a variable named '%s'", name);
-	return true;
-}
 
 static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, const char *name)
 {
@@ -94,18 +68,24 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 		          what, name ? name : "(null)");
 		return NULL;
 	}
-	if (!ir_name_ok(m, at, what, name) || !name_free(m, at, name))
+	if (m->nkernel == UINT16_MAX) {
+		error_set(&m->err, CPTX_E_LIMIT, at, "%s '%s': a module has at most %d kernels and functions", what,
+		          name ? name : "(null)", UINT16_MAX);
+		return NULL;
+	}
+	if (!ir_name_ok(m, at, what, name) || !ir_module_name_free(m, at, name, NULL))
 		return NULL;
 	if (m->last && !m->last->closed)
 		ir_close(m->last);
 	cptx_kernel *k = m->err.code == CPTX_OK ? arena_zalloc(&m->a, sizeof *k) : NULL;
-	if (m->err.code != CPTX_OK || !k || !(k->name = arena_strdup(&m->a, name)) || m->nkernel >= UINT16_MAX) {
+	if (m->err.code != CPTX_OK || !k || !(k->name = arena_strdup(&m->a, name))) {
 		ir_no_memory(m, at);
 		return NULL;
 	}
 	k->m = m;
 	k->at = at;
 	k->number = (uint16_t)++m->nkernel;
+	k->owner = (uint16_t)(m->tag ^ k->number * 0x9e37u); /* odd: distinct for each number */
 	k->dyn_sym = -1;
 	k->prev = m->last;
 	if (m->last)
@@ -115,6 +95,8 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 	m->last = k;
 	return k;
 }
+
+enum { MOST_BLOCK_Z = 64, MOST_CLUSTER = 16 }; /* CUDA programming guide, "Compute Capabilities" */
 
 static bool check_bounds(cptx_kernel *k, cptx_site at)
 {
@@ -131,6 +113,12 @@ static bool check_bounds(cptx_kernel *k, cptx_site at)
 			return ir_error(k, CPTX_E_LIMIT, at, "launch bounds: %u x %u x %u threads; a CTA has at most %d", dims[0],
 			                dims[1], dims[2], CPTX_THREADS_PER_CTA);
 	}
+	if (o->block[2] > MOST_BLOCK_Z || o->max_block[2] > MOST_BLOCK_Z)
+		return ir_error(k, CPTX_E_LIMIT, at, "launch bounds: z of a block is at most %d", MOST_BLOCK_Z);
+	uint64_t ctas = MIN((uint64_t)o->cluster[0] * o->cluster[1], UINT32_MAX) * o->cluster[2];
+	if (ctas > MOST_CLUSTER || o->cluster[0] > MOST_CLUSTER || o->max_cluster_rank > MOST_CLUSTER)
+		return ir_error(k, CPTX_E_LIMIT, at,
+		                "launch bounds: a cluster has at most %d CTAs (8 on every target that has clusters)", MOST_CLUSTER);
 	if (o->block[0] && o->max_block[0])
 		return ir_error(k, CPTX_E_ARG, at, "launch bounds: give .block (exact) or .max_block (upper bound), not both");
 	if (o->cluster[0] && o->max_cluster_rank)
@@ -184,6 +172,7 @@ cptx_val cptx_func_val(const cptx_kernel *f)
 		v = cptx_val_int_(0);
 		v.kind = CPTX_VAL_FUNC;
 		v.id = f->number;
+		v.owner = f->m->tag;
 	}
 	return v;
 }

@@ -3,6 +3,7 @@
 #include "parse/parse.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,20 +46,28 @@ static bool read_hole(reader *r, cptx_val *v)
 	if (r->used == r->nhole)
 		return bad(r, "there are more {} than values");
 	*v = r->holes[r->used++];
-	return v->kind != CPTX_VAL_NONE || bad(r, "the value for this {} is a NONE value (from a call that failed?)");
+	return (v->kind != CPTX_VAL_NONE && v->kind != CPTX_VAL_BAD) ||
+	       bad(r, "the value for this {} is none (from a call that failed, or an element out of range?)");
 }
 
 static bool read_number(reader *r, cptx_val *v)
 {
+	static const char hex_digits[] = "0123456789abcdefABCDEF";
 	char *end;
 
 	errno = 0;
 	if (take(r, "0f") || take(r, "0F")) {
+		if (strspn(r->p, hex_digits) != 8)
+			return bad(r, "0f is followed by exactly 8 hexadecimal digits");
 		uint32_t bits = (uint32_t)strtoul(r->p, &end, 16);
 		float f;
 		memcpy(&f, &bits, sizeof f);
+		if ((bits & 0x7fc00000) == 0x7f800000 && (bits & 0x3fffff))
+			return bad(r, "a signalling NaN would not keep its bits; mov.b32 them as an integer");
 		*v = cptx_immf((double)f);
 	} else if (take(r, "0d") || take(r, "0D")) {
+		if (strspn(r->p, hex_digits) != 16)
+			return bad(r, "0d is followed by exactly 16 hexadecimal digits");
 		uint64_t bits = strtoull(r->p, &end, 16);
 		double f;
 		memcpy(&f, &bits, sizeof f);
@@ -126,10 +135,10 @@ static bool read_address(reader *r, cptx_val *v)
 		blanks(r);
 		if (!minus && take(r, "-")) /* "+-8", as it is printed */
 			minus = true;
-		int64_t offset = strtoll(r->p, &end, 0);
-		*v = cptx_offset(*v, minus ? -offset : offset);
-		if (end == r->p)
-			return bad(r, "expected an offset");
+		unsigned long long offset = *r->p >= '0' && *r->p <= '9' ? strtoull(r->p, &end, 0) : ULLONG_MAX;
+		if (offset > INT32_MAX)
+			return bad(r, "expected an offset of at most 2147483647");
+		*v = cptx_offset(*v, minus ? -(int64_t)offset : (int64_t)offset);
 		r->p = end;
 		blanks(r);
 	}
@@ -267,6 +276,8 @@ cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, const cptx_va
 
 	if (!ir_open(k, at))
 		return none;
+	if (n && !holes)
+		return bad(&r, "the values are NULL"), none;
 	for (size_t i = 0; i < n; i++)
 		if (!ir_owned(k, at, &holes[i], "a value"))
 			return none;

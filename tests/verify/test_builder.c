@@ -61,12 +61,19 @@ START_TEST(parts_of_arrays)
 	ck_assert_uint_eq(e.count, 1);
 	ck_assert_uint_eq(two.id, s.w.id + 1);
 	ck_assert_uint_eq(two.count, 2);
-	ck_assert_int_eq(cptx_elem(s.w, 4).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_slice(s.w, 0, 0).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_slice(s.w, 2, 3).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_slice(s.w, 1, UINT32_MAX).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_elem(cptx_imm(1), 0).kind, CPTX_VAL_NONE);
-	REFUSED(CPTX_E_FORM, "a is missing", cptx_mov(s.k, cptx_elem(s.w, 4), .type = CPTX_B32));
+	ck_assert_int_eq(cptx_elem(s.w, 4).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_slice(s.w, 0, 0).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_slice(s.w, 2, 3).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_slice(s.w, 1, UINT32_MAX).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_elem(cptx_imm(1), 0).kind, CPTX_VAL_BAD);
+	REFUSED(CPTX_E_FORM, "a is no value", cptx_mov(s.k, cptx_elem(s.w, 4), .type = CPTX_B32));
+	/* what is not there is not the same as what was not given */
+	REFUSES(CPTX_E_FORM, "d is no value", cptx_add(s.k, s.a, s.b, .into = cptx_elem(s.w, 4)));
+	REFUSES(CPTX_E_ARG, ".when must be a predicate register", cptx_add(s.k, s.a, s.b, .when = cptx_negated(s.a)));
+	REFUSES(CPTX_E_ARG, ".unless must be a predicate register", cptx_add(s.k, s.a, s.b, .unless = cptx_elem(s.p, 1)));
+	REFUSES(CPTX_E_FORM, "b is no value", cptx_bar_sync(s.k, 0, .b = cptx_offset(s.p, INT64_MAX)));
+	REFUSES(CPTX_E_ARG, "must be a predicate register", cptx_asm(s.k, "@!{} add.u32 {}, {}, 1;", s.a, s.a, s.b));
+	fresh();
 }
 END_TEST
 
@@ -74,14 +81,14 @@ START_TEST(offsets_and_views)
 {
 	fresh();
 	ck_assert_int_eq(cptx_offset(cptx_offset(s.ptr, 16), -4).offset, 12);
-	ck_assert_int_eq(cptx_offset(s.ptr, INT64_C(1) << 31).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_offset(cptx_offset(s.ptr, INT32_MAX), 1).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_offset(cptx_offset(s.ptr, 1), INT64_MAX).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_offset(s.foreign_label, 4).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_offset((cptx_val){ 0 }, 4).kind, CPTX_VAL_NONE);
+	ck_assert_int_eq(cptx_offset(s.ptr, INT64_C(1) << 31).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_offset(cptx_offset(s.ptr, INT32_MAX), 1).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_offset(cptx_offset(s.ptr, 1), INT64_MAX).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_offset(s.foreign_label, 4).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_offset((cptx_val){ 0 }, 4).kind, CPTX_VAL_BAD);
 	ck_assert_int_eq(cptx_as(s.f, CPTX_B32).type, CPTX_B32);
-	ck_assert_int_eq(cptx_as(s.f, CPTX_B64).kind, CPTX_VAL_NONE);
-	ck_assert_int_eq(cptx_as(cptx_imm(1), CPTX_B32).kind, CPTX_VAL_NONE);
+	ck_assert_int_eq(cptx_as(s.f, CPTX_B64).kind, CPTX_VAL_BAD);
+	ck_assert_int_eq(cptx_as(cptx_imm(1), CPTX_B32).kind, CPTX_VAL_BAD);
 	ck_assert_int_eq(cptx_negated(s.p).negated, 1);
 	ck_assert_int_eq(cptx_negated(cptx_negated(s.p)).negated, 0);
 	cptx_st(s.k, cptx_offset(s.ptr, -8), cptx_as(s.f, CPTX_U32), .space = CPTX_GLOBAL, .when = cptx_negated(s.p));
@@ -175,7 +182,7 @@ START_TEST(bodies)
 	cptx_add(s.k, s.a, s.b);
 	cptx_comment(s.k, "no instruction");
 	ck_assert_uint_eq(cptx_module_size(s.m), n + 1);
-	shows("sm_75", ".func (.param .b32 func_result) twice(\n\t.param .b32 x\n)\n;", ".visible .entry other()\n",
+	shows("sm_75", ".func (.param .b32 __cptx_result) twice(\n\t.param .b32 x\n)\n;", ".visible .entry other()\n",
 	      ".visible .entry k(\n\t.param .u64 ptr\n)\n", "\tadd.u32 %r7, %r1, %r2;\n\t// no instruction\n\tret;\n}\n", NULL);
 	ck_assert(cptx_module_freeze(s.m));
 }
@@ -236,15 +243,25 @@ END_TEST
 START_TEST(names_of_other_places)
 {
 	blank();
-	cptx_global(s.m, CPTX_U32, 1, "x"); /* scopes: a parameter hides it */
 	cptx_kernel *k = cptx_kernel_begin(s.m, "k");
 	cptx_param(k, CPTX_U32, "x");
 	cptx_st(k, cptx_shared_named(k, CPTX_U32, 1, 4, "shared_1"), 1, .type = CPTX_U32);
 	cptx_st(k, cptx_shared(k, CPTX_U32, 1), 2, .type = CPTX_U32);
 	k = cptx_kernel_begin(s.m, "x2");
 	cptx_st(k, cptx_shared_named(k, CPTX_U32, 1, 4, "shared_1"), 1, .type = CPTX_U32);
-	shows("sm_80", ".global .align 16 .b8 x[4];", ".param .u32 x\n", "st.shared.u32 [shared_1], 1;",
-	      "st.shared.u32 [shared_2], 2;", NULL);
+	shows("sm_80", ".param .u32 x\n", "st.shared.u32 [shared_1], 1;", "st.shared.u32 [shared_2], 2;", NULL);
+	/* nothing may hide what the body could mean, or be taken for what we print */
+	fresh();
+	cptx_global(s.m, CPTX_U32, 1, "x");
+	REFUSED(CPTX_E_ARG, "the module already has a variable named 'x', which this one would hide",
+	        cptx_param(s.k, CPTX_U32, "x"));
+	fresh();
+	cptx_param(s.k, CPTX_U32, "x");
+	REFUSED(CPTX_E_ARG, "kernel k, which is still open, has a parameter named 'x'", cptx_global(s.m, CPTX_U32, 1, "x"));
+	REFUSES(CPTX_E_ARG, "the module already has a function named 'twice'", cptx_shared_named(s.k, CPTX_U32, 1, 4, "twice"));
+	REFUSES(CPTX_E_ARG, "reserved", cptx_global(s.m, CPTX_U32, 1, "__cptx_smem"));
+	REFUSES(CPTX_E_ARG, "reserved", cptx_param(s.k, CPTX_U32, "WARP_SZ"));
+	REFUSES(CPTX_E_ARG, "reserved", cptx_shared_named(s.k, CPTX_U32, 1, 4, "$L0"));
 }
 END_TEST
 

@@ -326,9 +326,9 @@ START_TEST(calls)
 	cptx_call(c, cptx_func_val(f), 3, args);
 	cptx_call(c, cptx_func_val(n), 0, NULL);
 	shows("sm_80", ".func later(\n\t.param .b64 at,\n\t.param .b32 what,\n\t.param .b16 small\n)\n;", ".func nothing\n;",
-	      "\t{\n\t.param .b32 call_arg0;\n\tst.param.b32 [call_arg0], %r1;\n\t.param .b32 call_result;\n"
-	      "\tcall (call_result), twice, (call_arg0);\n\tld.param.b32 %r7, [call_result];\n\t}\n",
-	      "\tst.param.b64 [call_arg0], %rd1;\n", "\tcall later, (call_arg0, call_arg1, call_arg2);\n\t}\n",
+	      "\t{\n\t.param .b32 __cptx_arg0;\n\tst.param.b32 [__cptx_arg0], %r1;\n\t.param .b32 __cptx_value;\n"
+	      "\tcall (__cptx_value), twice, (__cptx_arg0);\n\tld.param.b32 %r7, [__cptx_value];\n\t}\n",
+	      "\tst.param.b64 [__cptx_arg0], %rd1;\n", "\tcall later, (__cptx_arg0, __cptx_arg1, __cptx_arg2);\n\t}\n",
 	      "\tcall nothing;\n", NULL);
 }
 END_TEST
@@ -355,7 +355,7 @@ START_TEST(results_of_all_types)
 		ck_assert_msg(y.kind == CPTX_VAL_REG, "%s: %s", cptx_type_name(types[t]),
 		              cptx_module_error(s.m) ? cptx_module_error(s.m)->text : "");
 	}
-	shows("sm_90", "st.param.b64 [func_result], %fd1;\n\tret;", NULL);
+	shows("sm_90", "st.param.b64 [__cptx_result], %fd1;\n\tret;", NULL);
 }
 END_TEST
 
@@ -368,7 +368,7 @@ START_TEST(guarded_return)
 		cptx_func_return(f, 9);
 	cptx_func_return(f, x);
 	shows("sm_80",
-	      "@!%p1 bra $L0;\n\tmov.u32 %r1, 9;\n\tst.param.b32 [func_result], %r1;\n\tret;\n$L0:\n\tmov.u32 %r1, %r2;\n",
+	      "@!%p1 bra $L0;\n\tmov.u32 %r1, 9;\n\tst.param.b32 [__cptx_result], %r1;\n\tret;\n$L0:\n\tmov.u32 %r1, %r2;\n",
 	      NULL);
 }
 END_TEST
@@ -390,6 +390,20 @@ START_TEST(bad_calls)
 	fresh();
 	s.k = cptx_func_begin(s.m, "v", CPTX_U32);
 	REFUSED(CPTX_E_FORM, "function v: no form of mov fits", cptx_func_return(s.k, 1.5f));
+}
+END_TEST
+
+START_TEST(parameters_come_first)
+{
+	fresh();
+	CPTX_IF(s.k, s.p)
+		REFUSED(CPTX_E_STATE, "declare it outside of CPTX_IF and loops", cptx_param(s.k, CPTX_U32, "late"));
+	blank();
+	cptx_kernel *self = cptx_func_begin(s.m, "self", CPTX_TYPE_NONE);
+	cptx_call(self, cptx_func_val(self), 0, NULL);
+	REFUSED(CPTX_E_STATE, "the function was called already, with fewer", cptx_param(self, CPTX_U32, "late"));
+	REFUSES(CPTX_E_ARG, "args is NULL", cptx_call(s.k, s.func, 1, NULL));
+	drop();
 }
 END_TEST
 
@@ -468,6 +482,7 @@ int main(void)
 		bad_calls,
 		many_arguments,
 		shared_memory_of_functions,
+		parameters_come_first,
 	};
 	return verify_run("control", tests, ARRAY_LEN(tests), true);
 }

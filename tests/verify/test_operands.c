@@ -157,11 +157,11 @@ START_TEST(special_registers)
 	cptx_mov(k, cptx_sreg_val(CPTX_SREG_CLOCK64));
 	cptx_val v = cptx_ctaid_z(k);
 	ck_assert_int_eq(v.type, CPTX_U32);
-	ck_assert_int_eq(cptx_sreg_val((enum cptx_sreg)9999).kind, CPTX_VAL_NONE);
+	ck_assert_int_eq(cptx_sreg_val((enum cptx_sreg)9999).kind, CPTX_VAL_BAD);
 	body_is("sm_80", "\tmov.u64 %rd1, %clock64;\n\tmov.u32 %r1, %ctaid.z;\n\tret;\n");
 	REFUSES(CPTX_E_FORM, "a is a special register; cptx_mov it to a register first",
 	        cptx_add(s.k, cptx_sreg_val(CPTX_SREG_TID_X), 1));
-	REFUSES(CPTX_E_FORM, "a is missing", cptx_sreg_(s.k, CPTX_HERE, (enum cptx_sreg)9999));
+	REFUSES(CPTX_E_FORM, "a is no value", cptx_sreg_(s.k, CPTX_HERE, (enum cptx_sreg)9999));
 	fresh();
 	cptx_cluster_ctarank(s.k);
 	cannot_print("sm_80", CPTX_E_TARGET,
@@ -184,10 +184,10 @@ START_TEST(shared_memory)
 	cptx_st(k, y, 2, .type = CPTX_U32);
 	cptx_st(k, cptx_offset(z, 4), 3, .type = CPTX_U32);
 	ck_assert_uint_eq(cptx_kernel_dyn_smem(k), 200);
-	shows("sm_80", ".extern .shared .align 128 .b8 dynamic_smem[];", ".shared .align 16 .b8 shared_0[12];",
+	shows("sm_80", ".extern .shared .align 128 .b8 __cptx_smem[];", ".shared .align 16 .b8 shared_0[12];",
 	      ".shared .align 256 .b8 bytes[5];", "mov.u32 %r1, shared_0;", "st.shared.u8 [bytes], 1;",
-	      "st.shared.f32 [dynamic_smem], 0f3F800000;", "st.shared.u32 [dynamic_smem+128], 2;",
-	      "st.shared.u32 [dynamic_smem+196], 3;", NULL);
+	      "st.shared.f32 [__cptx_smem], 0f3F800000;", "st.shared.u32 [__cptx_smem+128], 2;",
+	      "st.shared.u32 [__cptx_smem+196], 3;", NULL);
 }
 END_TEST
 
@@ -223,7 +223,7 @@ START_TEST(shared_memory_of_targets)
 	k = cptx_kernel_begin(s.m, "k");
 	cptx_shared(k, CPTX_B8, 1024);
 	cptx_shared_dyn(k, 100 * 1024, 16, "d");
-	shows("sm_80", "dynamic_smem", NULL);
+	shows("sm_80", "__cptx_smem", NULL);
 	cannot_print("sm_86", CPTX_E_LIMIT,
 	             "kernel k: 103424 bytes of shared memory (1024 static, 102400 dynamic); a CTA of sm_86 has at most 101376");
 }

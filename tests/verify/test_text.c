@@ -52,7 +52,7 @@ START_TEST(asm_errors)
 	REFUSES(CPTX_E_PARSE, "kernel k: cptx_asm(\"add.u32 {}, {}, {};\"): column 19: there are more {} than values",
 	        cptx_asm(s.k, "add.u32 {}, {}, {};", s.a, s.a));
 	REFUSES(CPTX_E_PARSE, "there are more values than {}", cptx_asm(s.k, "add.u32 {}, {}, 1;", s.a, s.a, s.b));
-	REFUSES(CPTX_E_PARSE, "the value for this {} is a NONE value (from a call that failed?)",
+	REFUSES(CPTX_E_PARSE, "the value for this {} is none (from a call that failed, or an element out of range?)",
 	        cptx_asm(s.k, "add.u32 {}, {}, {};", s.a, (cptx_val){ 0 }, s.b));
 	REFUSES(CPTX_E_PARSE, "column 1: expected an instruction", cptx_asm(s.k, ""));
 	REFUSES(CPTX_E_PARSE, "expected an instruction", cptx_asm(s.k, " ; "));
@@ -279,7 +279,10 @@ START_TEST(versions)
 	ck_assert_uint_eq(cptx_ptx_version(ptx), 70);
 	cptx_ptx_destroy(ptx);
 	ck_assert_ptr_null(cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 100 }, &err));
-	says(&err, CPTX_E_ARG, "min_version = 100: versions are given times ten, at most 99");
+	says(&err, CPTX_E_ARG, "min_version = 100: there is no such PTX version");
+	err = (cptx_error){ 0 };
+	ck_assert_ptr_null(cptx_emit(s.m, "sm_80", &(cptx_emit_opt){ .min_version = 79 }, &err));
+	says(&err, CPTX_E_ARG, "min_version = 79: there is no such PTX version");
 }
 END_TEST
 
@@ -343,10 +346,10 @@ END_TEST
 START_TEST(file_names_are_quoted)
 {
 	blank();
-	cptx_kernel *k = cptx_kernel_begin_(s.m, (cptx_site){ "a\"b\\c\n.c", 1 }, "k", NULL);
-	cptx_sreg_(k, (cptx_site){ "a\"b\\c\n.c", 2 }, CPTX_SREG_TID_X);
+	cptx_kernel *k = cptx_kernel_begin_(s.m, (cptx_site){ "a\"b\\c\n\xc3.c", 1 }, "k", NULL);
+	cptx_sreg_(k, (cptx_site){ "a\"b\\c\n\xc3.c", 2 }, CPTX_SREG_TID_X);
 	char *text = printed("sm_80", &(cptx_emit_opt){ .lines = true });
-	ck_assert_ptr_nonnull(strstr(text, ".file 1 \"a/b/c/.c\"\n"));
+	ck_assert_ptr_nonnull(strstr(text, ".file 1 \"a_b_c__.c\"\n"));
 	free(text);
 }
 END_TEST
@@ -375,15 +378,16 @@ START_TEST(origin_of_every_line)
 	char *got = annotate(ptx);
 	ck_assert_msg(strstr(got, "-0|.target sm_80\n") && strstr(got, "-0|.file 1 \"b.c\"\n"), "%s", got);
 	ck_assert_msg(
-		strstr(got, "b.c3|\t.loc 1 3 0\nb.c3|\tmov.u32 %r1, %r2;\nb.c3|\tst.param.b32 [func_result], %r1;\nb.c3|\tret;\n") !=
+		strstr(got,
+	           "b.c3|\t.loc 1 3 0\nb.c3|\tmov.u32 %r1, %r2;\nb.c3|\tst.param.b32 [__cptx_result], %r1;\nb.c3|\tret;\n") !=
 			NULL,
 		"%s", got);
 	ck_assert_msg(
 		strstr(got,
 	           "-0|.visible .entry k()\n-0|{\n-0|\t.reg .b32 %r<3>;\na.c11|\t.loc 2 11 0\na.c11|\tmov.u32 %r1, %tid.x;\n"
-	           "a.c12|\t// twice\na.c12|\t.loc 2 12 0\na.c12|\t{\na.c12|\t.param .b32 call_arg0;\n") != NULL,
+	           "a.c12|\t// twice\na.c12|\t.loc 2 12 0\na.c12|\t{\na.c12|\t.param .b32 __cptx_arg0;\n") != NULL,
 		"%s", got);
-	ck_assert_msg(strstr(got, "a.c12|\tld.param.b32 %r2, [call_result];\na.c12|\t}\n-0|\tmembar.gl;\nb.c14|\t.loc 1 14 "
+	ck_assert_msg(strstr(got, "a.c12|\tld.param.b32 %r2, [__cptx_value];\na.c12|\t}\n-0|\tmembar.gl;\nb.c14|\t.loc 1 14 "
 	                          "0\nb.c14|\t.pragma \"nounroll\";\n"
 	                          "a.c10|\t.loc 2 10 0\na.c10|\tret;\na.c10|}\n") != NULL,
 	              "%s", got);
