@@ -179,7 +179,7 @@ CPTX_API void cptx_module_destroy(cptx_module *m);
 /** The first error, or NULL.  For a NULL module: out of memory. */
 CPTX_API const cptx_error *cptx_module_error(const cptx_module *m);
 /**
- * Checks what only the whole module shows (open blocks, unplaced labels, recursion of names) and forbids further changes.
+ * Checks what only the whole module shows (open blocks, unplaced labels) and forbids further changes.
  * False: see cptx_module_error().  cptx_emit freezes by itself.
  */
 CPTX_API bool cptx_module_freeze(cptx_module *m);

@@ -211,7 +211,7 @@ static bool emit_module(emitter *e)
 	size_t version_at = 0;
 
 	emit_head(e, &version_at);
-	for (const cptx_kernel *f = e->m->first; f; f = f->next) { /* so that functions may call later ones */
+	for (const cptx_kernel *f = e->m->first; f; f = f->next) { /* declared before anything calls them */
 		if (!f->is_func)
 			continue;
 		e->k = f;

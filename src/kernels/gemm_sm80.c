@@ -92,10 +92,11 @@ static bool check_shape(const cptx_gemm_opt *o, cptx_error *err)
 	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
 	RULE(o->warps_m && o->warps_n && o->warps_m <= 32 && o->warps_n <= 32 && o->warps_m * o->warps_n <= 32,
 	     "%ux%u warps; a CTA has 1 to 32", o->warps_m, o->warps_n);
-	RULE(o->bm && o->bm <= 1024 && o->bm % (o->warps_m * FRAG_ROWS) == 0,
+	RULE(o->bm <= 1024 && o->bn <= 1024, "tile %ux%u; each side is at most 1024", o->bm, o->bn);
+	RULE(o->bm && o->bm % (o->warps_m * FRAG_ROWS) == 0,
 	     "tile M = %u is not divisible into %u warps of a multiple of 16 rows (try %u)", o->bm, o->warps_m,
 	     MAX(o->bm / (o->warps_m * FRAG_ROWS), 1u) * o->warps_m * FRAG_ROWS);
-	RULE(o->bn && o->bn <= 1024 && o->bn % (o->warps_n * FRAG_ROWS) == 0,
+	RULE(o->bn && o->bn % (o->warps_n * FRAG_ROWS) == 0,
 	     "tile N = %u is not divisible into %u warps of a multiple of 16 columns (try %u)", o->bn, o->warps_n,
 	     MAX(o->bn / (o->warps_n * FRAG_ROWS), 1u) * o->warps_n * FRAG_ROWS);
 	RULE(o->group <= 1024, "group = %u; at most 1024 rows of tiles", o->group);

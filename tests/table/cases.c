@@ -130,6 +130,7 @@ pool pool_make(bool b128)
 	static const cptx_kernel_opt plain;
 	static const cptx_global_opt in_const = { .space = CPTX_CONST }, in_global;
 	pool p = { cptx_module_new(NULL), NULL };
+	p.m->tag = 1; /* all pools alike, so that a value of one stands for the same of another */
 
 	cptx_val g = cptx_global_(p.m, NOWHERE, CPTX_F32, 64, "in_global", &in_global);
 	cptx_val c = cptx_global_(p.m, NOWHERE, CPTX_F32, 64, "in_const", &in_const);

@@ -3,6 +3,7 @@
 #include "gemm_check.h"
 #include "ptxas.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,8 +135,11 @@ static int judge_by_ptxas(const request *q, const cptx_ptx *ptx, const cptx_erro
 		return EXIT_OK;
 	}
 	int status = ptxas_run(path, cptx_ptx_target(ptx)->name, cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said);
+	if (status < 0)
+		return cli_failed(q->cmd, "%s could not be run on a file in %s: %s", path,
+		                  getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", strerror(errno));
 	if (status)
-		return cli_failed(q->cmd, "%s %s:\n%s", path, status < 0 ? "could not be run" : "rejects the kernel", said);
+		return cli_failed(q->cmd, "%s rejects the kernel:\n%s", path, said);
 	fprintf(out, "ptxas    accepted\n");
 	for (char *line = strtok(said, "\n"); line; line = strtok(NULL, "\n"))
 		if (strstr(line, "registers") || strstr(line, "spill"))
