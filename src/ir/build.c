@@ -335,7 +335,7 @@ void cptx_comment_(cptx_kernel *k, cptx_site at, const char *format, ...)
 	if (!ir_open(k, at))
 		return;
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format ? format : "", ap);
+	vsnprintf(text, sizeof text, format ? format : " ", ap);
 	va_end(ap);
 	add_text(k, at, ITEM_COMMENT, text);
 }
