@@ -46,7 +46,7 @@ typedef struct ir_reg {
 typedef struct ir_sym {
 	const char *name;
 	const void *init; /* bytes, or NULL */
-	uint32_t size, align, count;
+	uint32_t size, align;
 	uint8_t space, type, exported;
 } ir_sym;
 
@@ -71,12 +71,11 @@ struct cptx_kernel {
 	cptx_site at;
 	uint16_t number, owner; /* from 1; what its values carry */
 	bool is_func, closed, calls, called;
-	bool reached;     /* while freezing */
-	uint8_t ret_type; /* of a function */
-	cptx_val ret;     /* its result register */
+	bool reached; /* while freezing */
+	cptx_val ret; /* its result register */
 	cptx_kernel_opt opt;
 	ir_item *first, *last;
-	size_t nitem, ninsn;
+	size_t ninsn;
 
 	ir_reg *reg;
 	size_t nreg, cap_reg;
@@ -93,7 +92,7 @@ struct cptx_kernel {
 	const char **text; /* of pragmas and comments */
 	size_t ntext, cap_text;
 	uint32_t reached_smem; /* static_smem and that of the functions it calls; set by freezing */
-	uint32_t static_smem, dyn_smem, dyn_align, param_bytes;
+	uint32_t static_smem, dyn_smem, param_bytes;
 	int dyn_sym;         /* its extern array, or -1 */
 	ir_block *block;     /* innermost open one */
 	ir_block *closed_if; /* the if that an else may follow now */

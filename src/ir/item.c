@@ -70,7 +70,6 @@ ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigne
 	else
 		k->first = it;
 	k->last = it;
-	k->nitem++;
 	k->closed_if = NULL;
 	return it;
 }
@@ -85,7 +84,6 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 		it->next->prev = it->prev;
 	else
 		k->last = it->prev;
-	k->nitem--;
 }
 
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)

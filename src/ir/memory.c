@@ -46,7 +46,6 @@ static ir_sym *new_symbol(cptx_module *m, cptx_site at, const char *name, unsign
 	}
 	s->space = (uint8_t)space;
 	s->type = (uint8_t)type;
-	s->count = n;
 	s->size = (uint32_t)size;
 	s->align = MAX(align, cptx_type_bits((enum cptx_type)type) / 8);
 	return s;
@@ -103,7 +102,7 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 		ir_sym *s = new_symbol(k->m, at, IR_PREFIX "_smem", CPTX_SHARED, CPTX_B8, 1, 16);
 		if (!s || !kernel_symbol(k, at, s, &v))
 			return (cptx_val){ 0 };
-		s->size = s->count = 0; /* extern: the launch sizes it */
+		s->size = 0; /* extern: the launch sizes it */
 		k->dyn_sym = (int)v.id;
 	}
 	ir_sym *whole = k->sym[k->dyn_sym];

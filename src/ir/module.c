@@ -159,7 +159,6 @@ cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, en
 	if (!f)
 		return NULL;
 	f->is_func = true;
-	f->ret_type = (uint8_t)ret;
 	if (ret != CPTX_TYPE_NONE)
 		f->ret = ir_regs(f, at, ret == CPTX_PTR ? CPTX_U64 : bits > 8 ? ret : ret == CPTX_S8 ? CPTX_S16 : CPTX_U16, 1);
 	return m->err.code == CPTX_OK ? f : NULL;

@@ -6,6 +6,7 @@
 
 #include "../test.h"
 #include "../verify/assemble.h"
+#include "../ask.h"
 
 enum { SHAPES = 300, SAMPLE = 20, PTX_MOST = 100 * 1024, REGS_OFF_MOST = 32 };
 
@@ -160,7 +161,7 @@ START_TEST(random_shapes)
 	}
 	printf("%u legal shapes\n", legal);
 	ck_assert_uint_ge(nsample, SAMPLE);
-	if (assemble_ptxas())
+	if (test_ptxas())
 		judge(sample, nsample, "sm_90a");
 	else
 		skip("ptxas, to judge %u shapes", nsample);

@@ -4,6 +4,7 @@
 #include "../../examples/examples.h"
 #include "../test.h"
 #include "../verify/assemble.h"
+#include "../ask.h"
 
 static const char *const names[] = { "sm_75",   "sm_80",   "sm_86",   "sm_87",   "sm_89",   "sm_90",  "sm_90a",  "sm_100",
 	                                 "sm_100a", "sm_100f", "sm_101a", "sm_103a", "sm_110a", "sm_120", "sm_120a", "sm_121a" };
@@ -66,11 +67,11 @@ START_TEST(ptxas_takes_all)
 		jobs[i] = (assembly){ .target = names[i], .ptx = cptx_ptx_text(ptx[i]) };
 		cptx_module_destroy(m);
 	}
-	if (assemble_ptxas())
+	if (test_ptxas())
 		assemble(jobs, NTARGET);
 	else
 		skip("ptxas, to judge the kernels on %d targets", NTARGET);
-	for (unsigned i = 0; i < NTARGET && assemble_ptxas(); i++) {
+	for (unsigned i = 0; i < NTARGET && test_ptxas(); i++) {
 		unsigned kernels = 0, spills = spilling(jobs[i].said, &kernels);
 		ck_assert_msg(!jobs[i].status, "%s: %s", names[i], jobs[i].said);
 		ck_assert_msg(!strstr(jobs[i].said, "warning"), "%s: %s", names[i], jobs[i].said);

@@ -1,5 +1,5 @@
 #include "judge.h"
-#include "ptxas.h"
+#include "../ask.h"
 
 #include "cases.h"
 
@@ -33,20 +33,6 @@ struct judge {
 	unsigned njob;
 	char dir[64];
 };
-
-const char *judge_ptxas(void)
-{
-	static char path[4096];
-	return ptxas_find(path, sizeof path) ? path : NULL;
-}
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	exit(2);
-}
 
 judge *judge_new(void)
 {
@@ -98,7 +84,7 @@ static pid_t start(const char *source, const char *messages, const char *target)
 		return pid;
 	if (!freopen(messages, "w", stderr) || !freopen("/dev/null", "w", stdout))
 		_exit(127);
-	execl(judge_ptxas(), "ptxas", "-O0", "-w", arch, source, "-o", "/dev/null", (char *)NULL);
+	execl(test_ptxas(), "ptxas", "-O0", "-w", arch, source, "-o", "/dev/null", (char *)NULL);
 	_exit(127);
 }
 

@@ -15,8 +15,6 @@ typedef struct verdict {
 
 typedef struct judge judge;
 
-/* Where ptxas is; NULL if it is not found. */
-const char *judge_ptxas(void);
 judge *judge_new(void);
 void judge_free(judge *j);
 /* The answer is in the verdict of that number after judge_run. */

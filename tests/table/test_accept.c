@@ -4,6 +4,7 @@
  */
 #include "cases.h"
 #include "judge.h"
+#include "../ask.h"
 #include "report.h"
 #include "test.h"
 
@@ -138,7 +139,7 @@ START_TEST(every_spelling_is_assembled)
 	inquiry q = { 0 };
 	unsigned spellings = 0;
 
-	if (!judge_ptxas()) {
+	if (!test_ptxas()) {
 		skip("ptxas not found");
 		return;
 	}
@@ -172,7 +173,7 @@ START_TEST(availability_is_exact)
 {
 	inquiry q = { 0 };
 
-	if (!judge_ptxas()) {
+	if (!test_ptxas()) {
 		skip("ptxas not found");
 		return;
 	}
@@ -229,7 +230,7 @@ START_TEST(operands_that_we_take_are_assembled)
 	inquiry q = { 0 };
 	unsigned taken = 0;
 
-	if (!judge_ptxas()) {
+	if (!test_ptxas()) {
 		skip("ptxas not found");
 		return;
 	}
@@ -280,7 +281,7 @@ START_TEST(modules_are_assembled)
 {
 	static char messages[4096];
 
-	if (!judge_ptxas()) {
+	if (!test_ptxas()) {
 		skip("ptxas not found");
 		return;
 	}

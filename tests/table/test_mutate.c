@@ -4,6 +4,7 @@
  */
 #include "cases.h"
 #include "judge.h"
+#include "../ask.h"
 #include "relax.h"
 #include "report.h"
 #include "test.h"
@@ -198,7 +199,7 @@ START_TEST(mutations_get_the_same_verdict)
 {
 	unsigned n = 0, room = arch_nform * PER_FORM;
 
-	if (!judge_ptxas()) {
+	if (!test_ptxas()) {
 		skip("ptxas not found");
 		return;
 	}

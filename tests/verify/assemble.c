@@ -1,5 +1,5 @@
 #include "assemble.h"
-#include "ptxas.h"
+#include "../ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,20 +8,6 @@
 #include <unistd.h>
 
 enum { AT_ONCE = 2, SAID_MOST = 1 << 16 };
-
-const char *assemble_ptxas(void)
-{
-	static char path[4096];
-	return ptxas_find(path, sizeof path) ? path : NULL;
-}
-
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	exit(2);
-}
 
 static void write_file(const char *path, const char *text)
 {
@@ -55,8 +41,7 @@ static pid_t start(const char *target, const char *source, const char *messages)
 		return pid;
 	if (!freopen(messages, "w", stdout) || dup2(1, 2) < 0)
 		_exit(127);
-	execl(assemble_ptxas(), "ptxas", arch, "-v", "-warn-spills", "-warn-lmem-usage", source, "-o", "/dev/null",
-	      (char *)NULL);
+	execl(test_ptxas(), "ptxas", arch, "-v", "-warn-spills", "-warn-lmem-usage", source, "-o", "/dev/null", (char *)NULL);
 	_exit(127);
 }
 

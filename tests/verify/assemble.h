@@ -12,8 +12,6 @@ typedef struct assembly {
 	char *said; /* with -v and all warnings; freed by assemble_free */
 } assembly;
 
-/* Path of ptxas: $CPTX_PTXAS, the PATH, /usr/local/cuda/bin; NULL if there is none. */
-const char *assemble_ptxas(void);
 void assemble(assembly *jobs, size_t n);
 void assemble_free(assembly *jobs, size_t n);
 

@@ -1,6 +1,7 @@
 #include "verify.h"
 
 #include "assemble.h"
+#include "../ask.h"
 
 #include <stdarg.h>
 
@@ -86,7 +87,7 @@ char *printed(const char *target, const cptx_emit_opt *opt)
 	ck_assert_uint_eq(cptx_ptx_size(ptx), strlen(cptx_ptx_text(ptx)));
 	char *text = strdup(cptx_ptx_text(ptx));
 	cptx_ptx_destroy(ptx);
-	if (!assemble_ptxas()) {
+	if (!test_ptxas()) {
 		unasked++;
 		return text;
 	}

@@ -121,13 +121,6 @@ static bool is_count(const struct form *f, const struct group *g)
 	return false;
 }
 
-/* The state space that a fixed part of the form names, for addresses without one of their own. */
-static int fixed_space(const struct form *f, const struct operand *o)
-{
-	(void)f;
-	return o->type[0] ? find_mod(o->type) : 0;
-}
-
 static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 {
 	const struct operand *o = &f->operand[i];
@@ -145,8 +138,8 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	if (sgroup < 0)
 		sgroup = NO;
 	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, kind, flags,
-	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, sgroup, o->addr ? fixed_space(f, o) : 0,
-	        o->count[0] && !optional_count, o->lo, o->hi, o->set);
+	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, sgroup,
+	        o->addr && o->type[0] ? find_mod(o->type) : 0, o->count[0] && !optional_count, o->lo, o->hi, o->set);
 }
 
 static void write_forms(FILE *out)
