@@ -3,59 +3,22 @@
 
 #include <stdio.h>
 
-void emit_line(emitter *e, const char *format, ...)
+static void put_line(emitter *e, const char *text)
 {
-	char text[2048];
-	va_list ap;
-	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
-	va_end(ap);
 	buf_str(&e->out->text, text);
-	for (const char *p = text; *p; p++)
-		e->line += *p == '\n';
+	buf_put(&e->out->text, "\n", 1);
+	e->line++;
 }
+
 /* ---- bodies ---- */
 
-static void emit_params(emitter *e)
-{
-	const cptx_kernel *k = e->k;
-
-	for (size_t i = 0; i < k->nparam; i++) {
-		const cptx_param_info *p = &k->param[i];
-		emit_line(e, "%s\n\t.param ", i ? "," : "(");
-		if (k->is_func)
-			emit_line(e, ".%s ", ir_classes[k->reg[k->param_val[i].id].cls].type);
-		else if (p->type == CPTX_B8 && (p->size > 1 || p->align > 1))
-			emit_line(e, ".align %u .b8 ", p->align);
-		else
-			emit_line(e, ".%s ",
-			          arch_types[p->type].cls == 'X' || (arch_types[p->type].cls == 'F' && p->size == 2)
-			              ? (p->size == 2   ? "b16"
-			                 : p->size == 4 ? "b32"
-			                                : "b64")
-			              : arch_mods[p->type].name);
-		buf_str(&e->out->text, p->name);
-		if (!k->is_func && p->type == CPTX_B8 && (p->size > 1 || p->align > 1))
-			emit_line(e, "[%u]", p->size);
-	}
-	emit_line(e, k->nparam ? "\n)\n" : k->is_func ? "\n" : "()\n");
-}
-
-static bool emit_bounds(emitter *e)
+static bool check_bounds(emitter *e)
 {
 	const cptx_kernel_opt *o = &e->k->opt;
 	const cptx_target *t = e->out->target;
-
-	if (o->block[0])
-		emit_line(e, ".reqntid %u, %u, %u\n", o->block[0], o->block[1], o->block[2]);
-	if (o->max_block[0])
-		emit_line(e, ".maxntid %u, %u, %u\n", o->max_block[0], o->max_block[1], o->max_block[2]);
-	if (o->min_ctas)
-		emit_line(e, ".minnctapersm %u\n", o->min_ctas);
-	if (o->max_regs)
-		emit_line(e, ".maxnreg %u\n", o->max_regs);
 	const uint32_t *block = o->block[0] ? o->block : o->max_block;
 	uint32_t threads = block[0] * block[1] * block[2];
+
 	if (o->min_ctas > t->ctas_per_sm || o->min_ctas * threads > t->threads_per_sm) /* ptxas would ignore it */
 		return error_set(
 			e->err, CPTX_E_LIMIT, e->k->at,
@@ -70,10 +33,6 @@ static bool emit_bounds(emitter *e)
 		                 "kernel %s: cluster dimensions are not available on %s; clusters need sm_90 or later", e->k->name,
 		                 t->name);
 	e->version = MAX(e->version, 78u);
-	if (o->cluster[0])
-		emit_line(e, ".reqnctapercluster %u, %u, %u\n", o->cluster[0], o->cluster[1], o->cluster[2]);
-	else
-		emit_line(e, ".maxclusterrank %u\n", o->max_cluster_rank);
 	return true;
 }
 
@@ -93,41 +52,13 @@ static bool check_smem(emitter *e)
 	return true;
 }
 
-static void emit_declarations(emitter *e)
+static void emit_head_of(emitter *e, const cptx_kernel *k)
 {
-	const cptx_kernel *k = e->k;
-
-	if (k->class_count[CLASS_B128])
-		e->version = MAX(e->version, 83u);
-	for (unsigned c = 0; c < CLASS_COUNT; c++)
-		if (k->class_count[c])
-			emit_line(e, "\t.reg .%s %s<%u>;\n", ir_classes[c].type, ir_classes[c].prefix, k->class_count[c] + 1);
-	for (size_t i = 0; i < k->nsym; i++) {
-		const ir_sym *s = k->sym[i];
-		if ((int)i == k->dyn_sym)
-			continue;
-		emit_line(e, "\t.shared .align %u .b8 ", s->align);
-		buf_str(&e->out->text, s->name);
-		emit_line(e, "[%u];\n", s->size);
-	}
-	for (size_t i = 0; k->is_func && i < k->nparam; i++) {
-		char r[16];
-		emit_line(e, "\tld.param.%s %s, [", ir_classes[k->reg[k->param_val[i].id].cls].type,
-		          emit_reg_text(e, k->param_val[i].id, r));
-		buf_str(&e->out->text, k->param[i].name);
-		emit_line(e, "];\n");
-	}
-}
-
-static void emit_signature(emitter *e)
-{
-	const cptx_kernel *k = e->k;
-
-	emit_line(e, k->is_func ? "\n.func " : "\n.visible .entry ");
-	if (k->ret.kind)
-		emit_line(e, "(.param .%s " IR_PREFIX "_result) ", ir_classes[k->reg[k->ret.id].cls].type);
-	buf_str(&e->out->text, k->name);
-	emit_params(e);
+	buf_str(&e->out->text, "\n");
+	buf_str(&e->out->text, ir_linkages[k->linkage]);
+	e->line++;
+	emit_signature(e, k);
+	emit_bounds(e, k);
 }
 
 static bool emit_body(emitter *e, const cptx_kernel *k)
@@ -136,17 +67,20 @@ static bool emit_body(emitter *e, const cptx_kernel *k)
 	e->file = 0;
 	e->user_line = 0;
 	e->loc_file = 0;
-	if (!check_smem(e) || !emit_name_registers(e))
+	if (!check_smem(e) || !check_bounds(e) || !emit_name_registers(e))
 		return false;
-	emit_signature(e);
-	if (!emit_bounds(e))
-		return false;
-	emit_line(e, "{\n");
-	emit_declarations(e);
+	emit_head_of(e, k);
+	put_line(e, "\n{");
+	e->line++;
+	if (k->ndecl && k->decl[CLASS_B128].count)
+		e->version = MAX(e->version, 83u);
+	for (unsigned c = 0; c < CLASS_COUNT && k->ndecl; c++)
+		if (k->decl[c].count)
+			emit_registers(e, c, 1);
 	for (const ir_item *it = k->first; it; it = it->next)
 		if (!emit_item(e, it))
 			return false;
-	emit_line(e, "}\n");
+	put_line(e, "}");
 	line_entry end = { e->line, 0, 0 };
 	buf_put(&e->out->map, (const char *)&end, sizeof end);
 	return true;
@@ -154,49 +88,52 @@ static bool emit_body(emitter *e, const cptx_kernel *k)
 
 /* ---- the module ---- */
 
-static void emit_variable(emitter *e, const ir_sym *s)
+static void emit_head(emitter *e)
 {
-	static const char digits[] = "0123456789";
-	const unsigned char *bytes = s->init;
+	buf *b = &e->out->text;
 
-	emit_line(e, "%s.%s .align %u .b8 ", s->exported ? ".visible " : "", arch_mods[s->space].name, s->align);
-	buf_str(&e->out->text, s->name);
-	emit_line(e, "[%u]", s->size);
-	for (uint32_t i = 0; bytes && i < s->size; i++) {
-		char b[8], *p = b;
-		*p++ = i ? ',' : '=';
-		*p++ = i ? ' ' : '{';
-		if (bytes[i] >= 100)
-			*p++ = digits[bytes[i] / 100];
-		if (bytes[i] >= 10)
-			*p++ = digits[bytes[i] / 10 % 10];
-		*p++ = digits[bytes[i] % 10];
-		buf_put(&e->out->text, b, (size_t)(p - b));
+	if (!e->m->parsed) {
+		buf_str(b, "// cptx ");
+		put_line(e, CPTX_VERSION);
 	}
-	emit_line(e, bytes ? "};\n" : ";\n");
+	buf_str(b, ".version ");
+	e->version_at = b->n;
+	buf_str(b, "0.0\n.target ");
+	buf_str(b, e->out->target->name);
+	put_line(e, e->m->target_more);
+	put_line(e, ".address_size 64");
+	e->line++;
+	for (size_t i = 0; e->opt->lines && !e->m->parsed && i < e->m->nfile; i++) {
+		buf_printf(b, ".file %zu \"", i + 1);
+		for (const char *p = e->m->file[i]; *p; p++) /* ptxas takes ASCII only */
+			buf_put(b, *p == '"' || *p == '\\' || *p < ' ' || *p > '~' ? "_" : p, 1);
+		put_line(e, "\"");
+	}
 }
 
-static void emit_head(emitter *e, size_t *version_at)
+static bool emit_top(emitter *e, const ir_top *t)
 {
-	uint32_t dyn_align = 0;
+	buf *b = &e->out->text;
 
-	emit_line(e, "// cptx %s\n.version ", CPTX_VERSION);
-	*version_at = e->out->text.n;
-	emit_line(e, "0.0\n.target %s\n.address_size 64\n", e->out->target->name);
-	for (size_t i = 0; e->opt->lines && i < e->m->nfile; i++) {
-		emit_line(e, ".file %zu \"", i + 1);
-		for (const char *p = e->m->file[i]; *p; p++)
-			buf_put(&e->out->text, *p == '"' || *p == '\\' || *p < ' ' || *p > '~' ? "_" : p,
-			        1); /* ptxas takes ASCII only */
-		emit_line(e, "\"\n");
+	switch (t->kind) {
+	case TOP_HEAD: emit_head(e); break;
+	case TOP_VAR:
+		emit_variable(e, e->m->sym[t->sym - MODULE_SYM]);
+		put_line(e, ";");
+		break;
+	case TOP_PROTO:
+		e->k = t->k;
+		emit_head_of(e, t->k);
+		put_line(e, ";");
+		break;
+	case TOP_BODY: return emit_body(e, t->k);
+	case TOP_TEXT: put_line(e, t->text); break;
+	case TOP_COMMENT:
+		buf_str(b, *t->text ? "// " : "//");
+		put_line(e, t->text);
+		break;
 	}
-	for (size_t i = 0; i < e->m->nsym; i++)
-		emit_variable(e, e->m->sym[i]);
-	for (const cptx_kernel *k = e->m->first; k; k = k->next)
-		if (k->dyn_sym >= 0)
-			dyn_align = MAX(dyn_align, k->sym[k->dyn_sym]->align);
-	if (dyn_align)
-		emit_line(e, ".extern .shared .align %u .b8 " IR_PREFIX "_smem[];\n", dyn_align);
+	return true;
 }
 
 /* The PTX versions that exist, times ten: the last minor version of each major one. */
@@ -208,18 +145,8 @@ static bool is_version(unsigned version)
 
 static bool emit_module(emitter *e)
 {
-	size_t version_at = 0;
-
-	emit_head(e, &version_at);
-	for (const cptx_kernel *f = e->m->first; f; f = f->next) { /* declared before anything calls them */
-		if (!f->is_func)
-			continue;
-		e->k = f;
-		emit_signature(e);
-		emit_line(e, ";\n");
-	}
-	for (const cptx_kernel *k = e->m->first; k; k = k->next)
-		if (!emit_body(e, k))
+	for (const ir_top *t = e->m->top_first; t; t = t->next)
+		if (!emit_top(e, t))
 			return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
 		buf_put(&e->out->files, e->m->file[i], strlen(e->m->file[i]) + 1);
@@ -232,15 +159,15 @@ static bool emit_module(emitter *e)
 		return error_set(e->err, CPTX_E_ARG, NOWHERE,
 		                 "min_version = %u: there is no such PTX version (versions are given times ten: 78 for 7.8)",
 		                 e->opt->min_version);
-	e->out->text.p[version_at] = (char)('0' + e->out->version / 10);
-	e->out->text.p[version_at + 2] = (char)('0' + e->out->version % 10);
+	e->out->text.p[e->version_at] = (char)('0' + e->out->version / 10);
+	e->out->text.p[e->version_at + 2] = (char)('0' + e->out->version % 10);
 	return true;
 }
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
 	static const cptx_emit_opt defaults;
-	const cptx_target *t = cptx_target_find(target);
+	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
 	cptx_error ignored;
 
 	if (!err)
@@ -269,7 +196,7 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		          .err = err,
 		          .opt = opt ? opt : &defaults,
 		          .target = arch_target_index(t),
-		          .version = t->ptx,
+		          .version = MAX(t->ptx, m->version),
 		          .line = 1 };
 	buf_reserve(&out->text, cptx_module_size(m) * 64 + 4096); /* about what it takes; it grows if need be */
 	buf_reserve(&out->map, cptx_module_size(m) * sizeof(line_entry) + 256);

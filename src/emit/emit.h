@@ -16,10 +16,11 @@ struct cptx_ptx {
 	buf text, map, files; /* map: line_entry; files: the names, each with its NUL */
 };
 
-/* A register's name, ready to be copied: most of the text is register names. */
+/* A register's name, ready to be copied: most of the text is register names.  A longer one is put together each time. */
+enum { NAME_MOST = 15 };
 typedef struct reg_name {
-	char text[15];
-	uint8_t len;
+	char text[NAME_MOST];
+	uint8_t len; /* NAME_MOST + 1: longer */
 } reg_name;
 
 /* A spelling that the target is known to have: form, modifiers and text. */
@@ -39,9 +40,10 @@ typedef struct emitter {
 	unsigned target, version;
 	uint32_t line; /* that is written next, from 1 */
 	uint16_t file, loc_file;
+	size_t version_at; /* where the text has its version */
 	uint32_t user_line, loc_line; /* of the last item, of the last .loc */
 	reg_name *names;              /* of the body's registers */
-	size_t names_cap;
+	size_t names_cap, longest_name;
 	spelling known[SPELLINGS];
 } emitter;
 
@@ -49,11 +51,15 @@ typedef struct emitter {
 bool emit_item(emitter *e, const ir_item *it);
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
-const char *emit_reg_text(const emitter *e, uint32_t id, char text[16]);
+char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id); /* writes the name at p; its end */
+
+/* ---- decl.c ---- */
+void emit_variable(emitter *e, const ir_sym *s); /* without the semicolon */
+void emit_registers(emitter *e, uint32_t first, uint32_t n); /* declarations of the body */
+void emit_signature(emitter *e, const cptx_kernel *k);       /* ".entry name(...)" */
+void emit_bounds(emitter *e, const cptx_kernel *k);          /* each directive on its line */
 
 /* ---- emit.c ---- */
-/* Formatted text; counts the lines. */
-void emit_line(emitter *e, const char *format, ...) CPTX_PRINTF_(2, 3);
 /* The error for a target name that does not exist, with the nearest that does. */
 void emit_unknown_target(const char *target, cptx_error *err);
 

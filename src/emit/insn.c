@@ -134,13 +134,27 @@ static char *put_hex(char *p, uint64_t v, int digits)
 
 static char *put_reg(const emitter *e, char *p, uint32_t id)
 {
-	memcpy(p, e->names[id].text, sizeof e->names[id].text); /* all of it: faster than its length */
-	return p + e->names[id].len;
+	memcpy(p, e->names[id].text, NAME_MOST); /* all of it: faster than its length */
+	return e->names[id].len <= NAME_MOST ? p + e->names[id].len : emit_reg_name(e->k, p, id);
+}
+
+char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id)
+{
+	const ir_reg *r = &k->reg[id];
+	const ir_decl *d = &k->decl[r->decl];
+
+	p = put_str(p, d->name);
+	if (d->form == DECL_RANGE)
+		return text_u64(p, r->number);
+	if (d->form == DECL_VECTOR)
+		*p++ = '.', *p++ = "xyzw"[r->number & 3];
+	return p;
 }
 
 bool emit_name_registers(emitter *e)
 {
 	const cptx_kernel *k = e->k;
+	size_t len = 0;
 
 	if (k->nreg > e->names_cap) {
 		reg_name *names = heap_realloc(&e->out->hook, e->names, k->nreg * sizeof *names);
@@ -149,9 +163,17 @@ bool emit_name_registers(emitter *e)
 		e->names = names;
 		e->names_cap = k->nreg;
 	}
-	for (size_t i = 0; i < k->nreg; i++) {
-		char *p = put_str(e->names[i].text, ir_classes[k->reg[i].cls].prefix);
-		e->names[i].len = (uint8_t)(text_u64(p, k->reg[i].number) - e->names[i].text);
+	e->longest_name = NAME_MOST;
+	for (uint32_t i = 0, last = IR_NONE; i < k->nreg; i++) {
+		if (k->reg[i].decl != last) {
+			last = k->reg[i].decl;
+			len = strlen(k->decl[last].name);
+			e->longest_name = MAX(e->longest_name, len + 12);
+		}
+		if (len + 10 <= NAME_MOST || len + (k->reg[i].number < 10 ? 1 : 10) <= NAME_MOST)
+			e->names[i].len = (uint8_t)(emit_reg_name(k, e->names[i].text, i) - e->names[i].text);
+		else
+			e->names[i].len = NAME_MOST + 1;
 	}
 	return true;
 }
@@ -186,7 +208,7 @@ static char *put_vector(const emitter *e, char *p, const cptx_val *v)
 
 static const char *symbol_name(const cptx_kernel *k, const cptx_val *v)
 {
-	return v->space == CPTX_PARAM ? k->param[v->id].name : ir_symbol(k, v->id)->name;
+	return ir_symbol(k, v->id)->name;
 }
 
 static char *put_offset(char *p, int64_t offset)
@@ -212,8 +234,9 @@ static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brac
 	case CPTX_VAL_FLOAT: return put_float(p, v);
 	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
-	case CPTX_VAL_LABEL: return text_u64(put_str(p, "$L"), v->id);
-	case CPTX_VAL_FUNC:
+	case CPTX_VAL_LABEL:
+		return e->k->label[v->id].name ? put_str(p, e->k->label[v->id].name) : text_u64(put_str(p, "$L"), v->id);
+	case CPTX_VAL_FUNC: return put_str(p, e->m->body[v->id - 1]->name);
 	case CPTX_VAL_BAD:
 	case CPTX_VAL_NONE: break;
 	}
@@ -221,15 +244,19 @@ static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brac
 }
 
 /* Most bytes that an item's line can take. */
-static size_t item_most(const cptx_kernel *k, const ir_item *it)
+static size_t item_most(const emitter *e, const ir_item *it)
 {
 	const cptx_val *v = ir_operands(it);
 	size_t n = OPCODE_MOST + 64;
 
 	for (unsigned i = 0; i < it->noperand; i++) {
-		n += 64 + v[i].count * 20u;
+		n += 64 + v[i].count * (e->longest_name + 8);
 		if (v[i].kind == CPTX_VAL_SYM)
-			n += strlen(symbol_name(k, &v[i]));
+			n += strlen(symbol_name(e->k, &v[i]));
+		else if (v[i].kind == CPTX_VAL_FUNC)
+			n += strlen(e->m->body[v[i].id - 1]->name);
+		else if (v[i].kind == CPTX_VAL_LABEL && e->k->label[v[i].id].name)
+			n += strlen(e->k->label[v[i].id].name);
 	}
 	return n;
 }
@@ -242,7 +269,7 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 	if (!it->guard)
 		return p;
 	*p++ = '@';
-	if (it->guard_negated)
+	if (it->flags & ITEM_NEGATED)
 		*p++ = '!';
 	p = put_reg(e, p, it->guard - 1);
 	*p++ = ' ';
@@ -259,17 +286,9 @@ static bool emit_insn(emitter *e, const ir_item *it)
 
 	if (!opcode || !check_sregs(e, it))
 		return false;
-	if (!buf_reserve(b, item_most(e->k, it)))
+	if (!buf_reserve(b, item_most(e, it)))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	char *p = b->p + b->n, *start = put_guard(e, p, it);
-	if (f->op == CPTX_OP_RET && e->k->ret.kind) { /* a function's result leaves through parameter space */
-		start = put_str(start, "st.param.");
-		start = put_str(start, ir_classes[e->k->reg[e->k->ret.id].cls].type);
-		start = put_str(start, " [" IR_PREFIX "_result], ");
-		start = put_str(put_reg(e, start, e->k->ret.id), ";\n");
-		start = put_guard(e, start, it);
-		e->line++;
-	}
 	memcpy(start, opcode->text, opcode->len);
 	p = start + opcode->len;
 	for (unsigned i = 0, n = 0; i < it->noperand; i++, o++) {
@@ -295,41 +314,6 @@ static bool emit_insn(emitter *e, const ir_item *it)
 	e->line++;
 	return true;
 }
-const char *emit_reg_text(const emitter *e, uint32_t id, char text[16])
-{
-	*put_reg(e, text, id) = 0;
-	return text;
-}
-
-static void emit_call(emitter *e, const ir_item *it)
-{
-	const cptx_val *v = ir_operands(it);
-	const cptx_kernel *f = e->m->first;
-	unsigned n = it->noperand - 2u;
-	char r[16];
-
-	while (f->number != v[0].id)
-		f = f->next;
-	emit_line(e, "\t{\n");
-	for (unsigned i = 0; i < n; i++) {
-		const char *type = ir_classes[e->k->reg[v[i + 2].id].cls].type;
-		emit_line(e, "\t.param .%s " IR_PREFIX "_arg%u;\n\tst.param.%s [" IR_PREFIX "_arg%u], %s;\n", type, i, type, i,
-		          emit_reg_text(e, v[i + 2].id, r));
-	}
-	if (v[1].kind)
-		emit_line(e, "\t.param .%s " IR_PREFIX "_value;\n\tcall (" IR_PREFIX "_value), %s",
-		          ir_classes[e->k->reg[v[1].id].cls].type, f->name);
-	else
-		emit_line(e, "\tcall %s", f->name);
-	for (unsigned i = 0; i < n; i++)
-		emit_line(e, "%s" IR_PREFIX "_arg%u", i ? ", " : ", (", i);
-	emit_line(e, n ? ");\n" : ";\n");
-	if (v[1].kind)
-		emit_line(e, "\tld.param.%s %s, [" IR_PREFIX "_value];\n", ir_classes[e->k->reg[v[1].id].cls].type,
-		          emit_reg_text(e, v[1].id, r));
-	emit_line(e, "\t}\n");
-}
-
 static void map_line(emitter *e, const ir_item *it)
 {
 	if (it->file != e->file || it->line != e->user_line) {
@@ -345,26 +329,83 @@ static void map_line(emitter *e, const ir_item *it)
 	}
 }
 
+static void put_text_line(emitter *e, const char *before, const char *text, const char *after)
+{
+	buf *b = &e->out->text;
+
+	buf_str(b, before);
+	buf_str(b, text);
+	buf_str(b, after);
+	e->line++;
+}
+
+/* A label's name; the builder's have a number only. */
+static void put_label(emitter *e, const cptx_val *v, const char *after)
+{
+	const char *name = e->k->label[v->id].name;
+	char made[16];
+
+	if (!name) {
+		*text_u64(put_str(made, "$L"), v->id) = 0;
+		name = made;
+	}
+	put_text_line(e, "", name, after);
+}
+
+static void emit_targets(emitter *e, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it), *list = &e->k->vec[v[1].id];
+	buf *b = &e->out->text;
+
+	put_label(e, &v[0], list->kind == CPTX_VAL_FUNC ? ": .calltargets " : ": .branchtargets ");
+	for (unsigned i = 0; i < v[1].count; i++, list++) {
+		if (i)
+			buf_str(b, ", ");
+		if (list->kind == CPTX_VAL_FUNC)
+			buf_str(b, e->m->body[list->id - 1]->name);
+		else
+			put_label(e, list, ""), e->line--;
+	}
+	buf_str(b, ";\n");
+}
+
+static void emit_proto(emitter *e, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+	const cptx_kernel *k = e->k;
+
+	put_label(e, &v[0], ": ");
+	emit_signature(e, e->m->body[v[1].id - 1]);
+	emit_bounds(e, e->m->body[v[1].id - 1]);
+	e->k = k;
+	buf_str(&e->out->text, ";\n");
+}
+
 bool emit_item(emitter *e, const ir_item *it)
 {
 	const cptx_val *v = ir_operands(it);
 
 	if (it->kind == ITEM_LABEL) {
-		if (e->k->label[v[0].id].used)
-			emit_line(e, "$L%u:\n", (unsigned)v[0].id);
+		if (e->k->label[v[0].id].used || e->k->label[v[0].id].name)
+			put_label(e, &v[0], ":\n");
 		return true;
 	}
 	map_line(e, it);
 	switch ((enum ir_item_kind)it->kind) {
 	case ITEM_INSN: return emit_insn(e, it);
-	case ITEM_PRAGMA:
-	case ITEM_COMMENT:
-		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\t.pragma \"" : "\t// ");
-		buf_str(&e->out->text, e->k->text[v[0].i]);
-		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\";\n" : "\n");
-		e->line++;
+	case ITEM_SCOPE: put_text_line(e, "\t{", "", "\n"); break;
+	case ITEM_END: put_text_line(e, "\t}", "", "\n"); break;
+	case ITEM_REGS: emit_registers(e, v[0].id, (uint32_t)v[0].offset); break;
+	case ITEM_VAR:
+		buf_str(&e->out->text, "\t");
+		emit_variable(e, ir_symbol(e->k, v[0].id));
+		put_text_line(e, ";", "", "\n");
 		break;
-	case ITEM_CALL: emit_call(e, it); break;
+	case ITEM_PRAGMA: put_text_line(e, "\t.pragma \"", e->k->text[v[0].i], "\";\n"); break;
+	case ITEM_COMMENT: put_text_line(e, *e->k->text[v[0].i] ? "\t// " : "\t//", e->k->text[v[0].i], "\n"); break;
+	case ITEM_TEXT: put_text_line(e, "\t", e->k->text[v[0].i], "\n"); break;
+	case ITEM_TARGETS: emit_targets(e, it); break;
+	case ITEM_PROTO: emit_proto(e, it); break;
 	case ITEM_LABEL: break;
 	}
 	return true;

@@ -122,9 +122,21 @@ cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val i
 
 enum { MOST_PARAM_BYTES = 32764 }; /* from PTX 8.1 on; PTX manual, "Kernel Function Parameters" */
 
-static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val v)
+/* How a parameter of the type is declared and loaded: ptxas knows no packed types there. */
+static unsigned type_in_memory(unsigned type)
+{
+	arch_type t = arch_types[type];
+	bool packed = t.cls == 'X' || (t.cls == 'F' && t.bits == 16);
+
+	return !packed ? type : t.bits == 16 ? CPTX_B16 : t.bits == 32 ? CPTX_B32 : CPTX_B64;
+}
+
+/* A parameter, `p.type` CPTX_B8 with more than a byte: an array of bytes.  Gives its address. */
+static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val v, cptx_val *address)
 {
 	cptx_module *m = k->m;
+	bool bytes = p.type == CPTX_B8 && (p.size > 1 || p.align > 1);
+	ir_sym s = { .space = CPTX_PARAM, .size = p.size, .align = p.align, .align_given = bytes, .ndim = bytes };
 
 	if (!ir_name_ok(m, at, "parameter", p.name))
 		return false;
@@ -141,30 +153,27 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 		return ir_error(k, CPTX_E_LIMIT, at,
 		                "parameter '%s' would end at byte %u; a kernel has at most %d bytes of parameters", p.name, end,
 		                MOST_PARAM_BYTES);
-	p.name = arena_strdup(&m->a, p.name);
-	if (!p.name || !arena_push(&m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||
+	s.dim = bytes ? arena_memdup(&m->a, &p.size, sizeof p.size) : NULL;
+	s.elem = (uint8_t)(p.type == CPTX_PTR ? CPTX_U64 : p.type);
+	s.type = (uint8_t)(k->is_func ? cptx_type_find(ir_classes[ir_class_of(v.type)].type) : type_in_memory(s.elem));
+	s.size = k->is_func ? arch_types[s.type].bits / 8 : s.size;
+	s.name = p.name = arena_strdup(&m->a, p.name);
+	uint32_t id = s.name && (s.dim || !bytes) ? ir_add_symbol(m, k, &s) : IR_NONE;
+	if (id == IR_NONE || !arena_push(&m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||
+	    !arena_push(&m->a, &k->arg, k->narg, &k->cap_arg, sizeof *k->arg) ||
 	    !arena_push(&m->a, &k->param_val, k->nparam, &k->cap_param_val, sizeof *k->param_val))
 		return ir_no_memory(m, at);
 	k->param_bytes = end;
+	k->arg[k->narg++] = (ir_arg){ id, 0 };
 	k->param_val[k->nparam] = v;
 	k->param[k->nparam++] = p;
+	*address = ir_symbol_value(m, k, id);
 	return true;
-}
-
-static cptx_val param_symbol(cptx_kernel *k, size_t index, unsigned type)
-{
-	cptx_val v = cptx_val_int_(0);
-	v.kind = CPTX_VAL_SYM;
-	v.type = (uint8_t)type;
-	v.space = CPTX_PARAM;
-	v.owner = k->owner;
-	v.id = (uint32_t)index;
-	return v;
 }
 
 cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name)
 {
-	cptx_val none = { 0 };
+	cptx_val none = { 0 }, from;
 
 	if (!ir_open(k, at))
 		return none;
@@ -177,24 +186,18 @@ cptx_val cptx_param_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 	if (bits == 8)
 		held = type == CPTX_S8 ? CPTX_S16 : CPTX_U16;
 	cptx_val r = ir_regs(k, at, held, 1);
-	if (!r.kind || !add_param(k, at, (cptx_param_info){ name, type, bits / 8, bits / 8 }, r))
+	if (!r.kind || !add_param(k, at, (cptx_param_info){ name, type, bits / 8, bits / 8 }, r, &from))
 		return none;
-	if (k->is_func)
-		return r;
-	cptx_val from = param_symbol(k, k->nparam - 1, held);
-	bool packed = arch_types[held].cls == 'X' || (arch_types[held].cls == 'F' && bits == 16);
-	unsigned as = !packed ? held : bits == 16 ? CPTX_B16 : bits == 32 ? CPTX_B32 : CPTX_B64;
-	if (bits == 8)
-		as = type;
+	unsigned as = k->is_func ? k->sym[from.id]->type : bits == 8 ? type : type_in_memory(held);
 	ir_insn(k, at, CPTX_OP_LD, r, none, &from, 1, "space type", CPTX_PARAM, as);
-	if (type == CPTX_PTR)
+	if (type == CPTX_PTR && !k->is_func)
 		ir_insn(k, at, CPTX_OP_CVTA, r, none, &r, 1, "to space type", CPTX_ON, CPTX_GLOBAL, CPTX_U64);
 	return k->m->err.code == CPTX_OK ? r : none;
 }
 
 cptx_val cptx_param_bytes_(cptx_kernel *k, cptx_site at, uint32_t size, uint32_t align, const char *name)
 {
-	cptx_val none = { 0 };
+	cptx_val none = { 0 }, address;
 
 	if (!ir_open(k, at))
 		return none;
@@ -205,9 +208,7 @@ cptx_val cptx_param_bytes_(cptx_kernel *k, cptx_site at, uint32_t size, uint32_t
 		         name ? name : "", size, align);
 		return none;
 	}
-	if (!add_param(k, at, (cptx_param_info){ name, CPTX_B8, size, align }, none))
-		return none;
-	return param_symbol(k, k->nparam - 1, CPTX_B8);
+	return add_param(k, at, (cptx_param_info){ name, CPTX_B8, size, align }, none, &address) ? address : none;
 }
 
 cptx_val cptx_sreg_val(enum cptx_sreg sreg)
@@ -242,16 +243,59 @@ void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v)
 		ir_error(f, CPTX_E_STATE, at, "only a device function with a result type returns a value");
 		return;
 	}
-	ir_insn(f, at, CPTX_OP_MOV, f->ret, none, &v, 1, "");
+	cptx_val store[] = { f->ret, v }; /* slots of st: a, b */
+	if (v.kind != CPTX_VAL_REG) { /* a constant, or what only mov takes */
+		store[1] = ir_regs(f, at, f->ret_type, 1);
+		ir_insn(f, at, CPTX_OP_MOV, store[1], none, &v, 1, "");
+	}
+	ir_insn(f, at, CPTX_OP_ST, none, none, store, ARRAY_LEN(store), "space type", CPTX_PARAM, f->sym[f->ret.id]->type);
 	ir_insn(f, at, CPTX_OP_RET, none, none, NULL, 0, "");
 }
 
 static cptx_kernel *function_of(cptx_module *m, cptx_val func)
 {
-	cptx_kernel *f = m->first;
-	while (f && func.kind == CPTX_VAL_FUNC && (f->number != func.id || !f->is_func || func.owner != m->tag))
-		f = f->next;
-	return func.kind == CPTX_VAL_FUNC ? f : NULL;
+	if (func.kind != CPTX_VAL_FUNC || func.owner != m->tag || func.id - 1 >= m->nbody || !m->body[func.id - 1]->is_func)
+		return NULL;
+	return m->body[func.id - 1];
+}
+
+static bool append_param(cptx_kernel *k, cptx_site at, const char *name, unsigned type, cptx_val *address)
+{
+	ir_item *it = ir_param_symbol(k, name, type, address) ? ir_append(k, at, ITEM_VAR, 1, 0) : NULL;
+
+	if (!it)
+		return ir_no_memory(k->m, at);
+	ir_operands(it)[0] = *address;
+	return true;
+}
+
+/*
+ * { .param .b32 arg0; st.param.b32 [arg0], a; ... .param .b32 value; call (value), f, (arg0); ld.param.b32 result, [value]; }
+ * as the calling convention wants it.  (PTX manual, "Abstracting the ABI")
+ */
+static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cptx_val *args, size_t n, cptx_val result)
+{
+	cptx_val none = { 0 }, list[202], value, slots[3];
+	char name[32];
+
+	if (!ir_append(k, at, ITEM_SCOPE, 0, 0))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		unsigned type = f->sym[f->arg[i].sym]->type;
+		snprintf(name, sizeof name, IR_PREFIX "_arg%zu", i);
+		if (!append_param(k, at, name, type, &list[i]))
+			return;
+		cptx_val store[] = { list[i], args[i] };
+		ir_insn(k, at, CPTX_OP_ST, none, none, store, ARRAY_LEN(store), "space type", CPTX_PARAM, type);
+	}
+	if (result.kind && !append_param(k, at, IR_PREFIX "_value", f->sym[f->ret.id]->type, &value))
+		return;
+	slots[0] = ir_func_value(f);
+	slots[1] = n ? ir_list(k, at, list, n) : none;
+	ir_insn(k, at, CPTX_OP_CALL, result.kind ? ir_list(k, at, &value, 1) : none, none, slots, 2, "");
+	if (result.kind)
+		ir_insn(k, at, CPTX_OP_LD, result, none, &value, 1, "space type", CPTX_PARAM, f->sym[f->ret.id]->type);
+	ir_append(k, at, ITEM_END, 0, 0);
 }
 
 cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n)
@@ -284,41 +328,40 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 		}
 	}
 	if (f->ret.kind)
-		result = ir_regs(k, at, f->ret.type, 1);
+		result = ir_regs(k, at, f->ret_type, 1);
 	if (n > 200) {
 		ir_error(k, CPTX_E_LIMIT, at, "function %s: a call has at most 200 arguments", f->name);
 		return none;
 	}
-	ir_item *it = ir_append(k, at, ITEM_CALL, (unsigned)n + 2, 0);
-	if (!it)
-		return none;
 	k->calls = f->called = true;
-	ir_operands(it)[0] = func;
-	ir_operands(it)[1] = result;
-	if (n)
-		memcpy(ir_operands(it) + 2, args, n * sizeof *args);
-	k->ninsn++;
-	return result;
+	call_sequence(k, at, f, args, n, result);
+	return k->m->err.code == CPTX_OK ? result : none;
 }
 
 /* ---- text items ---- */
+
+uint32_t ir_add_text(cptx_kernel *k, const char *text)
+{
+	if (!arena_push(&k->m->a, &k->text, k->ntext, &k->cap_text, sizeof *k->text))
+		return IR_NONE;
+	k->text[k->ntext] = text;
+	return (uint32_t)k->ntext++;
+}
 
 static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const char *text)
 {
 	cptx_module *m = k->m;
 	char *copy = arena_strdup(&m->a, text);
 
-	if (!copy || !arena_push(&m->a, &k->text, k->ntext, &k->cap_text, sizeof *k->text)) {
-		ir_no_memory(m, at);
-		return;
-	}
-	for (char *p = copy; *p; p++)
+	for (char *p = copy; p && *p; p++)
 		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~' || (kind == ITEM_PRAGMA && *p == '"'))
 			*p = ' '; /* one line of ASCII, whatever it held */
-	k->text[k->ntext] = copy;
-	ir_item *it = ir_append(k, at, kind, 1, 0);
+	uint32_t id = copy ? ir_add_text(k, copy) : IR_NONE;
+	ir_item *it = id == IR_NONE ? NULL : ir_append(k, at, kind, 1, 0);
 	if (it)
-		ir_operands(it)[0] = cptx_val_int_((int64_t)k->ntext++);
+		ir_operands(it)[0] = cptx_val_int_((int64_t)id);
+	else
+		ir_no_memory(m, at);
 }
 
 void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text)

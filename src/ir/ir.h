@@ -1,7 +1,7 @@
 /*
- * The IR: a module is a list of bodies (kernels and device functions) and variables; a body is a list of items.  An
- * instruction item holds the form that matching chose, the value of each of its modifier groups and its operands: all that
- * printing, checking and executing need.
+ * The IR: a module is a list of variables and bodies (kernels and device functions) in the order of their text; a body is a
+ * list of items.  An instruction item holds the form that matching chose, the value of each of its modifier groups and its
+ * operands: all that printing, checking and executing need.  Built and parsed modules differ in nothing but their names.
  */
 #ifndef CPTX_IR_H
 #define CPTX_IR_H
@@ -9,27 +9,40 @@
 #include "arch/arch.h"
 #include "base/base.h"
 
-enum ir_item_kind { ITEM_INSN, ITEM_LABEL, ITEM_PRAGMA, ITEM_COMMENT, ITEM_CALL };
+enum ir_item_kind {
+	ITEM_INSN,
+	ITEM_LABEL,   /* operand 0: the label */
+	ITEM_SCOPE,   /* { */
+	ITEM_END,     /* } */
+	ITEM_REGS,    /* operand 0: declarations `id` up to `id` + `offset` */
+	ITEM_VAR,     /* operand 0: a variable, declared here */
+	ITEM_PRAGMA,  /* operand 0: index of the body's text */
+	ITEM_COMMENT, /* the same */
+	ITEM_TEXT,    /* the same; a directive without meaning to us, such as .loc */
+	ITEM_TARGETS, /* .branchtargets, or .calltargets of functions: operand 0 the label, operand 1 a list */
+	ITEM_PROTO    /* .callprototype: operand 0 the label, operand 1 a function without body */
+};
+
+enum ir_item_flags {
+	ITEM_NEGATED = 1, /* the guard is */
+	ITEM_EDITED = 2   /* parsed, and no longer what its text says */
+};
 
 typedef struct ir_item {
 	struct ir_item *prev, *next;
 	uint16_t form; /* ITEM_INSN */
-	uint8_t kind, nmod, noperand;
-	uint8_t guard_negated;
+	uint8_t kind, nmod, noperand, flags;
 	uint16_t file; /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
-	uint32_t guard; /* predicate register + 1; 0: unconditional */
-					/*
-	                 * Behind it: noperand cptx_val, then nmod uint16_t.
-	                 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT: operand 0 is
-	                 * the index of the body's text.
-	                 */
+	uint32_t guard;        /* predicate register + 1; 0: unconditional */
+	uint32_t src, src_len; /* of a parsed item: its text in the module's source; length 0: it has none */
+						   /* Behind it: noperand cptx_val, then nmod uint16_t. */
 } ir_item;
 
 static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uintptr_t)(it + 1); }
 static inline uint16_t *ir_mods(const ir_item *it) { return (uint16_t *)(void *)(ir_operands(it) + it->noperand); }
 
-/* Register files as PTX declares them: what a register may hold follows from its class. */
+/* Register files as the builder declares them: what a register may hold follows from its class. */
 enum ir_class { CLASS_PRED, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
 typedef struct ir_class_info {
 	const char *type, *prefix;
@@ -37,21 +50,58 @@ typedef struct ir_class_info {
 extern const ir_class_info ir_classes[CLASS_COUNT];
 enum ir_class ir_class_of(unsigned type);
 
+/*
+ * Registers declared together.  The first CLASS_COUNT of a body are the builder's: their registers are numbered from 1 as
+ * they are made.  Those of text are consecutive registers from `first` on, numbered from 0.
+ */
+enum ir_decl_form { DECL_RANGE /* prefix<count> */, DECL_SINGLE, DECL_VECTOR /* a .v2 or .v4: name.x, name.y ... */ };
+typedef struct ir_decl {
+	const char *name; /* or prefix */
+	uint32_t first, count;
+	uint8_t type, form;
+} ir_decl;
+
 typedef struct ir_reg {
-	uint32_t number; /* within its class */
-	uint8_t type, cls;
+	uint32_t number; /* within its declaration */
+	uint32_t type : 8, decl : 24;
 } ir_reg;
+enum { IR_MOST_DECLS = 1 << 24 };
+
+enum ir_linkage { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_COUNT };
+extern const char *const ir_linkages[LINK_COUNT]; /* "", ".extern " ... */
+
+/* An element of an initialiser that is the address of a variable or function. */
+typedef struct ir_reloc {
+	cptx_val to;     /* SYM with its offset, or FUNC */
+	uint64_t mask;   /* 0, or the bits of the address that a .b8 element takes: 0xFF00(name) */
+	uint32_t index;  /* of the element */
+	uint8_t generic; /* generic(name) */
+} ir_reloc;
 
 /* A variable or a parameter in memory. */
 typedef struct ir_sym {
 	const char *name;
-	const void *init; /* bytes, or NULL */
-	uint32_t size, align;
-	uint8_t space, type, exported;
+	const unsigned char *init; /* ninit elements, or NULL */
+	const ir_reloc *reloc;     /* nreloc, by element */
+	const uint32_t *dim;       /* ndim lengths; the first may be 0 for [] */
+	const char *attribute;     /* what stands in .attribute( ), or NULL */
+	uint64_t size;             /* bytes */
+	uint32_t ninit, nreloc, align, ptr_align;
+	uint8_t space, type, elem, vec, ndim, linkage;
+	uint8_t align_given, is_ptr, ptr_space; /* .ptr .space .align */
 } ir_sym;
 
+/* A parameter or result of a signature: in memory, or (device functions only) in a register. */
+typedef struct ir_arg {
+	uint32_t sym, reg; /* ids; sym is IR_NONE for a register */
+} ir_arg;
+#define IR_NONE UINT32_MAX
+
 typedef struct ir_label {
+	const char *name; /* NULL: one of the builder's */
 	uint8_t placed, used;
+	uint32_t same_as; /* while parsing: number + 1 of the label of an outer scope that it is */
+	uint32_t src;     /* where text used it first */
 	cptx_site at;
 } ir_label;
 
@@ -64,36 +114,46 @@ typedef struct ir_block {
 	cptx_val i, limit, step; /* BLOCK_FOR */
 } ir_block;
 
+/* A kernel or device function; without a body: declared only, or a call prototype. */
 struct cptx_kernel {
 	cptx_module *m;
-	cptx_kernel *prev, *next;
+	cptx_kernel *prev, *next; /* of those with bodies */
 	const char *name;
 	cptx_site at;
-	uint16_t number, owner; /* from 1; what its values carry */
-	bool is_func, closed, calls, called;
-	bool reached; /* while freezing */
-	cptx_val ret; /* its result register */
+	uint16_t owner;  /* what its values carry */
+	uint32_t number; /* from 1, in m->body */
+	uint8_t linkage;
+	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */;
+	uint32_t *callee, stamp; /* numbers of the functions it names, and who reached it: while freezing */
+	size_t ncallee, cap_callee;
+	cptx_val ret; /* CPTX_VAL_SYM: the result of a function that was built */
+	uint8_t ret_type;
 	cptx_kernel_opt opt;
-	ir_item *first, *last;
+	const char **extra; /* further directives of its head, as text */
+	size_t nextra, cap_extra;
+	ir_item *first, *last, *cursor /* new items go in front of it; NULL: at the end */;
 	size_t ninsn;
+	uint32_t src, src_len; /* of its head, up to the brace or semicolon */
 
 	ir_reg *reg;
 	size_t nreg, cap_reg;
-	uint32_t class_count[CLASS_COUNT];
-	cptx_val *vec; /* registers of all cptx_pack values, behind one another */
+	ir_decl *decl;
+	size_t ndecl, cap_decl;
+	cptx_val *vec; /* elements of all vectors and lists, behind one another */
 	size_t nvec, cap_vec;
 	ir_label *label;
 	size_t nlabel, cap_label;
-	cptx_param_info *param; /* a kernel's; a function's are registers */
-	cptx_val *param_val;
+	ir_arg *arg, *result;
+	size_t narg, cap_arg, nresult, cap_result;
+	cptx_param_info *param; /* of arg, for those who launch it */
+	cptx_val *param_val;    /* what cptx_param gave */
 	size_t nparam, cap_param, cap_param_val;
 	ir_sym **sym; /* its own variables, by id (below MODULE_SYM) */
 	size_t nsym, cap_sym;
-	const char **text; /* of pragmas and comments */
+	const char **text; /* of pragmas, comments, directives */
 	size_t ntext, cap_text;
 	uint32_t reached_smem; /* static_smem and that of the functions it calls; set by freezing */
 	uint32_t static_smem, dyn_smem, param_bytes;
-	int dyn_sym;         /* its extern array, or -1 */
 	ir_block *block;     /* innermost open one */
 	ir_block *closed_if; /* the if that an else may follow now */
 	ir_item *closed_if_item;
@@ -101,21 +161,43 @@ struct cptx_kernel {
 
 enum { MODULE_SYM = 0x40000000 }; /* symbol ids from here on are the module's */
 
+/* What stands at the level of the module, in the order of the text. */
+enum ir_top_kind { TOP_HEAD /* .version, .target, .address_size */, TOP_VAR, TOP_PROTO /* signature only */, TOP_BODY, TOP_TEXT, TOP_COMMENT };
+typedef struct ir_top {
+	struct ir_top *prev, *next;
+	enum ir_top_kind kind;
+	uint32_t src, src_len; /* as of an item; of a body: all of it */
+	uint32_t sym;          /* TOP_VAR */
+	bool edited;
+	cptx_kernel *k;   /* TOP_PROTO, TOP_BODY */
+	const char *text; /* TOP_TEXT, TOP_COMMENT */
+} ir_top;
+
 struct cptx_module {
 	arena a;
 	arch_memo memo;
 	uint16_t tag; /* what its variables and functions carry: a hash, to tell modules apart */
 	cptx_error err;
 	bool frozen;
-	cptx_kernel *first, *last;
-	size_t nkernel;
+	cptx_kernel *first, *last; /* with bodies */
+	cptx_kernel **body;        /* all functions and kernels, by number - 1 */
+	size_t nbody, cap_body;
+	ir_top *top_first, *top_last;
 	ir_sym **sym;
 	size_t nsym, cap_sym;
 	uint32_t const_bytes;
+	uint32_t dyn_sym;  /* id of the extern array behind cptx_shared_dyn, 0: none yet */
 	const char **file; /* of the user's source, by number - 1 */
 	size_t nfile, cap_file;
 	const char *last_file; /* the user's pointer that file number `last_file_number` was made from */
 	uint16_t last_file_number;
+
+	bool parsed;
+	uint16_t version;          /* of parsed text, times ten */
+	const cptx_target *target; /* of parsed text */
+	const char *target_more;   /* ", debug" and the like; "" */
+	const char *source;        /* its text, kept if asked for */
+	size_t source_size;
 };
 
 /* Sets the module's first error, with the kernel's name.  Returns false. */
@@ -124,6 +206,21 @@ bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *for
 bool ir_open(cptx_kernel *k, cptx_site at);
 /* Out of memory, as an error of the module.  Returns false. */
 bool ir_no_memory(cptx_module *m, cptx_site at);
+
+/* A top-level entry in its place: variables in front of all functions, signatures in front of all bodies, others last. */
+ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind);
+ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind);
+/* A new kernel or function; NULL when memory is short or there are too many. */
+cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name);
+void ir_body_link(cptx_kernel *k); /* it has a body: among those of the module */
+/* A declaration behind those of text; its number, or IR_NONE. */
+uint32_t ir_declare(cptx_kernel *k, const ir_decl *d);
+/* A variable of the body, or of the module (k NULL); its id, or IR_NONE. */
+uint32_t ir_add_symbol(cptx_module *m, cptx_kernel *k, const ir_sym *s);
+cptx_val ir_symbol_value(const cptx_module *m, const cptx_kernel *k, uint32_t id);
+cptx_val ir_func_value(const cptx_kernel *f);
+/* Copies text into the body's; its index, or IR_NONE. */
+uint32_t ir_add_text(cptx_kernel *k, const char *text);
 
 /* ---- name.c ---- */
 #define IR_PREFIX "__cptx" /* of the names that we print; refused to users */
@@ -141,6 +238,8 @@ void ir_unlink(cptx_kernel *k, ir_item *it);
  */
 void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
 /* Appends the instruction that `m` describes, with a guard (or NONE). */
+/* A parameter or result in memory, by the builder: declared as plain bits. */
+bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,

@@ -47,6 +47,22 @@ static uint16_t file_number(cptx_module *m, const char *file)
 	return m->last_file_number;
 }
 
+static void link_item(cptx_kernel *k, ir_item *it)
+{
+	ir_item *next = k->cursor;
+
+	it->prev = next ? next->prev : k->last;
+	it->next = next;
+	if (it->prev)
+		it->prev->next = it;
+	else
+		k->first = it;
+	if (next)
+		next->prev = it;
+	else
+		k->last = it;
+}
+
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod)
 {
 	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + nmod * sizeof(uint16_t));
@@ -55,21 +71,16 @@ ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigne
 		ir_no_memory(k->m, at);
 		return NULL;
 	}
-	it->prev = k->last;
-	it->next = NULL;
 	it->form = 0;
 	it->kind = (uint8_t)kind;
 	it->nmod = (uint8_t)nmod;
 	it->noperand = (uint8_t)noperand;
-	it->guard_negated = 0;
+	it->flags = 0;
 	it->file = file_number(k->m, at.file);
 	it->line = at.line;
 	it->guard = 0;
-	if (k->last)
-		k->last->next = it;
-	else
-		k->first = it;
-	k->last = it;
+	it->src = it->src_len = 0;
+	link_item(k, it);
 	k->closed_if = NULL;
 	return it;
 }
@@ -101,7 +112,7 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		mod[i] = m->mod[i];
 	if (guard.kind) {
 		it->guard = guard.id + 1;
-		it->guard_negated = guard.negated;
+		it->flags = guard.negated ? ITEM_NEGATED : 0;
 	}
 	for (unsigned i = 0; i < m->noperand; i++)
 		if (m->operand[i].kind == CPTX_VAL_LABEL) {
@@ -119,10 +130,7 @@ bool ir_names_ours(const cptx_kernel *k, const cptx_val *v)
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_VEC: return v->id < k->nvec && v->count <= k->nvec - v->id;
 	case CPTX_VAL_LABEL: return v->id < k->nlabel;
-	case CPTX_VAL_SYM:
-		if (v->space == CPTX_PARAM)
-			return v->id < k->nparam;
-		return v->id >= MODULE_SYM ? v->id - MODULE_SYM < k->m->nsym : v->id < k->nsym;
+	case CPTX_VAL_SYM: return v->id >= MODULE_SYM ? v->id - MODULE_SYM < k->m->nsym : v->id < k->nsym;
 	default: return true;
 	}
 }
@@ -147,6 +155,46 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 	return ir_owned(k, at, guard, "the guard");
 }
 
+/* The declarations of the registers that calls make, in front of those of text. */
+static bool builder_classes(cptx_kernel *k)
+{
+	if (k->ndecl)
+		return true;
+	k->decl = arena_zalloc(&k->m->a, 2 * CLASS_COUNT * sizeof *k->decl);
+	if (!k->decl)
+		return false;
+	k->cap_decl = 2 * CLASS_COUNT;
+	for (; k->ndecl < CLASS_COUNT; k->ndecl++) {
+		k->decl[k->ndecl].name = ir_classes[k->ndecl].prefix;
+		k->decl[k->ndecl].type = (uint8_t)cptx_type_find(ir_classes[k->ndecl].type);
+	}
+	return true;
+}
+
+uint32_t ir_declare(cptx_kernel *k, const ir_decl *d)
+{
+	arena *a = &k->m->a;
+
+	if (!builder_classes(k) || k->ndecl == IR_MOST_DECLS || d->count > IR_NONE - k->nreg ||
+	    !arena_push(a, &k->decl, k->ndecl, &k->cap_decl, sizeof *k->decl))
+		return IR_NONE;
+	if (d->count > k->cap_reg - k->nreg) {
+		size_t want = MAX(k->nreg + d->count, k->cap_reg * 2);
+		ir_reg *grown = arena_alloc(a, want * sizeof *grown);
+		if (!grown)
+			return IR_NONE;
+		if (k->nreg)
+			memcpy(grown, k->reg, k->nreg * sizeof *grown);
+		k->reg = grown;
+		k->cap_reg = want;
+	}
+	k->decl[k->ndecl] = *d;
+	k->decl[k->ndecl].first = (uint32_t)k->nreg;
+	for (uint32_t i = 0; i < d->count; i++)
+		k->reg[k->nreg++] = (ir_reg){ i, d->type, (uint32_t)k->ndecl };
+	return (uint32_t)k->ndecl++;
+}
+
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)
 {
 	cptx_val v = { 0 };
@@ -156,12 +204,16 @@ cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)
 		ir_error(k, CPTX_E_ARG, at, "cannot make %u registers of type number %u (1 to 65535 of a type of isa.h)", n, type);
 		return v;
 	}
+	if (!builder_classes(k)) {
+		ir_no_memory(k->m, at);
+		return v;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (!arena_push(&k->m->a, &k->reg, k->nreg, &k->cap_reg, sizeof *k->reg)) {
 			ir_no_memory(k->m, at);
 			return v;
 		}
-		k->reg[k->nreg++] = (ir_reg){ ++k->class_count[cls], (uint8_t)type, (uint8_t)cls };
+		k->reg[k->nreg++] = (ir_reg){ ++k->decl[cls].count, type, cls };
 	}
 	v.kind = CPTX_VAL_REG;
 	v.type = (uint8_t)type;

@@ -13,19 +13,53 @@ const ir_sym *ir_symbol(const cptx_kernel *k, uint32_t id)
 	return id >= MODULE_SYM ? k->m->sym[id - MODULE_SYM] : k->sym[id];
 }
 
-static cptx_val symbol_value(const ir_sym *s, uint32_t id, uint16_t owner)
+cptx_val ir_symbol_value(const cptx_module *m, const cptx_kernel *k, uint32_t id)
 {
+	const ir_sym *s = id >= MODULE_SYM ? m->sym[id - MODULE_SYM] : k->sym[id];
 	cptx_val v = cptx_val_int_(0);
+
 	v.kind = CPTX_VAL_SYM;
-	v.type = s->type;
+	v.type = s->elem;
 	v.space = s->space;
-	v.owner = owner;
+	v.owner = id >= MODULE_SYM ? m->tag : k->owner;
 	v.id = id;
 	return v;
 }
 
-static ir_sym *new_symbol(cptx_module *m, cptx_site at, const char *name, unsigned space, unsigned type, uint32_t n,
-                          uint32_t align)
+uint32_t ir_add_symbol(cptx_module *m, cptx_kernel *k, const ir_sym *s)
+{
+	ir_sym *copy = arena_memdup(&m->a, s, sizeof *s);
+
+	if (!copy)
+		return IR_NONE;
+	if (k) {
+		if (k->nsym == MODULE_SYM || !arena_push(&m->a, &k->sym, k->nsym, &k->cap_sym, sizeof *k->sym))
+			return IR_NONE;
+		k->sym[k->nsym] = copy;
+		return (uint32_t)k->nsym++;
+	}
+	if (m->nsym == MODULE_SYM || !arena_push(&m->a, &m->sym, m->nsym, &m->cap_sym, sizeof *m->sym))
+		return IR_NONE;
+	m->sym[m->nsym] = copy;
+	return MODULE_SYM + (uint32_t)m->nsym++;
+}
+
+bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v)
+{
+	ir_sym s = { .name = arena_strdup(&k->m->a, name), .space = CPTX_PARAM, .elem = (uint8_t)type };
+
+	s.type = (uint8_t)cptx_type_find(ir_classes[ir_class_of(type)].type);
+	s.size = arch_types[type].bits / 8;
+	s.align = (uint32_t)s.size;
+	uint32_t id = s.name ? ir_add_symbol(k->m, k, &s) : IR_NONE;
+	if (id == IR_NONE)
+		return false;
+	*v = ir_symbol_value(k->m, k, id);
+	return true;
+}
+
+static bool new_symbol(cptx_module *m, cptx_site at, const char *name, unsigned space, unsigned type, uint32_t n,
+                       uint32_t align, ir_sym *s)
 {
 	uint64_t size = (uint64_t)n * (cptx_type_bits((enum cptx_type)type) / 8);
 
@@ -37,28 +71,39 @@ static ir_sym *new_symbol(cptx_module *m, cptx_site at, const char *name, unsign
 		          "power of two up to 1024 as alignment",
 		          name, n, cptx_type_name((enum cptx_type)type), align,
 		          space == CPTX_SHARED ? MOST_SHARED : (unsigned)INT32_MAX);
-		return NULL;
+		return false;
 	}
-	ir_sym *s = arena_zalloc(&m->a, sizeof *s);
-	if (!s || !(s->name = arena_strdup(&m->a, name))) {
-		ir_no_memory(m, at);
-		return NULL;
-	}
-	s->space = (uint8_t)space;
-	s->type = (uint8_t)type;
-	s->size = (uint32_t)size;
-	s->align = MAX(align, cptx_type_bits((enum cptx_type)type) / 8);
-	return s;
+	uint32_t *dim = arena_alloc(&m->a, sizeof *dim);
+	const char *copy = arena_strdup(&m->a, name);
+	if (!dim || !copy)
+		return ir_no_memory(m, at);
+	*dim = (uint32_t)size;
+	*s = (ir_sym){ .name = copy, .space = (uint8_t)space, .type = CPTX_B8, .elem = (uint8_t)type, .size = size, .dim = dim, .ndim = 1,
+		           .align = MAX(align, cptx_type_bits((enum cptx_type)type) / 8), .align_given = 1 };
+	return true;
 }
 
-static bool kernel_symbol(cptx_kernel *k, cptx_site at, ir_sym *s, cptx_val *v)
+/* Declares a variable of the body, at its start. */
+static bool kernel_symbol(cptx_kernel *k, cptx_site at, const ir_sym *s, cptx_val *v)
 {
 	if (!ir_local_name_free(k, at, s->name))
 		return false;
-	if (!arena_push(&k->m->a, &k->sym, k->nsym, &k->cap_sym, sizeof *k->sym))
+	uint32_t id = ir_add_symbol(k->m, k, s);
+	if (id == IR_NONE)
 		return ir_no_memory(k->m, at);
-	*v = symbol_value(s, (uint32_t)k->nsym, k->owner);
-	k->sym[k->nsym++] = s;
+	*v = ir_symbol_value(k->m, k, id);
+	ir_item *cursor = k->cursor, *if_item = k->closed_if_item, *first = k->first;
+	ir_block *closed_if = k->closed_if;
+	while (first && first->kind == ITEM_VAR)
+		first = first->next;
+	k->cursor = first;
+	ir_item *it = ir_append(k, NOWHERE, ITEM_VAR, 1, 0);
+	k->cursor = cursor;
+	k->closed_if = closed_if;
+	k->closed_if_item = if_item;
+	if (!it)
+		return false;
+	ir_operands(it)[0] = *v;
 	return true;
 }
 
@@ -74,11 +119,31 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 		if (!ir_local_name_taken(k, made))
 			name = made;
 	}
-	ir_sym *s = ir_name_ok(k->m, at, "variable", name) ? new_symbol(k->m, at, name, CPTX_SHARED, type, n, align) : NULL;
-	if (!s || !kernel_symbol(k, at, s, &v))
+	ir_sym s;
+	if (!ir_name_ok(k->m, at, "variable", name) || !new_symbol(k->m, at, name, CPTX_SHARED, type, n, align, &s) ||
+	    !kernel_symbol(k, at, &s, &v))
 		return (cptx_val){ 0 };
-	k->static_smem = (k->static_smem + s->align - 1) / s->align * s->align + s->size;
+	k->static_smem = (k->static_smem + s.align - 1) / s.align * s.align + (uint32_t)s.size;
 	return v;
+}
+
+/* The extern array that all dynamic shared memory of the module lies in: the launch sizes it. */
+static ir_sym *dynamic_shared(cptx_module *m, cptx_site at)
+{
+	static const uint32_t unsized[1];
+	ir_sym s = { .name = IR_PREFIX "_smem", .space = CPTX_SHARED, .type = CPTX_B8, .elem = CPTX_B8, .dim = unsized, .ndim = 1,
+		         .align = 16, .align_given = 1, .linkage = LINK_EXTERN };
+
+	if (!m->dyn_sym) {
+		uint32_t id = ir_add_symbol(m, NULL, &s);
+		ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_VAR);
+		if (!t) {
+			ir_no_memory(m, at);
+			return NULL;
+		}
+		t->sym = m->dyn_sym = id;
+	}
+	return m->sym[m->dyn_sym - MODULE_SYM];
 }
 
 cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t align, const char *name)
@@ -98,23 +163,18 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 		         name, bytes, align, MOST_SHARED);
 		return v;
 	}
-	if (k->dyn_sym < 0) {
-		ir_sym *s = new_symbol(k->m, at, IR_PREFIX "_smem", CPTX_SHARED, CPTX_B8, 1, 16);
-		if (!s || !kernel_symbol(k, at, s, &v))
-			return (cptx_val){ 0 };
-		s->size = 0; /* extern: the launch sizes it */
-		k->dyn_sym = (int)v.id;
-	}
-	ir_sym *whole = k->sym[k->dyn_sym];
+	ir_sym *whole = dynamic_shared(k->m, at);
+	if (!whole)
+		return v;
 	uint32_t start = (k->dyn_smem + align - 1) / align * align;
 	if ((uint64_t)start + bytes > MOST_SHARED) {
 		ir_error(k, CPTX_E_LIMIT, at, "dynamic shared memory '%s' would end at byte %llu; no target has more than %d", name,
 		         (unsigned long long)start + bytes, MOST_SHARED);
-		return (cptx_val){ 0 };
+		return v;
 	}
 	whole->align = MAX(whole->align, align);
 	k->dyn_smem = start + bytes;
-	return cptx_offset(symbol_value(whole, (uint32_t)k->dyn_sym, k->owner), start);
+	return cptx_offset(ir_symbol_value(k->m, k, k->m->dyn_sym), start);
 }
 
 uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k) { return k ? k->dyn_smem : 0; }
@@ -135,26 +195,28 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	if (!ir_name_ok(m, at, "variable", name) ||
 	    !ir_module_name_free(m, at, name, m->last && !m->last->closed ? m->last : NULL))
 		return none;
-	ir_sym *s = new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16);
-	if (!s)
+	ir_sym s;
+	if (!new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16, &s))
 		return none;
-	uint64_t const_end = ((uint64_t)m->const_bytes + s->align - 1) / s->align * s->align + s->size;
+	uint64_t const_end = ((uint64_t)m->const_bytes + s.align - 1) / s.align * s.align + s.size;
 	if (space == CPTX_CONST && const_end > MOST_CONST) {
 		error_set(&m->err, CPTX_E_LIMIT, at, "variable '%s': %llu bytes of constant memory; a module has at most %d", name,
 		          (unsigned long long)const_end, MOST_CONST);
 		return none;
 	}
-	s->exported = opt && opt->export_;
-	if (opt && opt->init && !(s->init = arena_memdup(&m->a, opt->init, s->size))) {
+	s.linkage = opt && opt->export_ ? LINK_VISIBLE : LINK_NONE;
+	if (opt && opt->init) {
+		s.init = arena_memdup(&m->a, opt->init, (size_t)s.size);
+		s.ninit = (uint32_t)s.size;
+	}
+	uint32_t id = opt && opt->init && !s.init ? IR_NONE : ir_add_symbol(m, NULL, &s);
+	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_VAR);
+	if (!t) {
 		ir_no_memory(m, at);
 		return none;
 	}
-	if (!arena_push(&m->a, &m->sym, m->nsym, &m->cap_sym, sizeof *m->sym)) {
-		ir_no_memory(m, at);
-		return none;
-	}
+	t->sym = id;
 	if (space == CPTX_CONST)
 		m->const_bytes = (uint32_t)const_end;
-	m->sym[m->nsym++] = s;
-	return symbol_value(s, MODULE_SYM + (uint32_t)m->nsym - 1, m->tag);
+	return ir_symbol_value(m, NULL, id);
 }

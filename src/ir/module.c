@@ -14,6 +14,12 @@ cptx_module *cptx_module_new(const cptx_allocator *allocator)
 		return NULL;
 	}
 	m->a = a;
+	m->target_more = "";
+	if (!ir_top_append(m, TOP_HEAD)) {
+		a = m->a;
+		arena_free(&a);
+		return NULL;
+	}
 	m->tag = (uint16_t)((uintptr_t)m / 64 * 2654435761u >> 13 | 1);
 	return m;
 }
@@ -57,7 +63,71 @@ bool ir_open(cptx_kernel *k, cptx_site at)
 	return true;
 }
 
+/* ---- the order of a module's text ---- */
+
+static ir_top *top_before(cptx_module *m, enum ir_top_kind kind, ir_top *next)
+{
+	ir_top *t = arena_zalloc(&m->a, sizeof *t);
+
+	if (!t)
+		return NULL;
+	t->kind = kind;
+	t->next = next;
+	t->prev = next ? next->prev : m->top_last;
+	if (t->prev)
+		t->prev->next = t;
+	else
+		m->top_first = t;
+	if (next)
+		next->prev = t;
+	else
+		m->top_last = t;
+	return t;
+}
+
+ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind) { return top_before(m, kind, NULL); }
+
+ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind)
+{
+	ir_top *next = m->top_first;
+
+	while (next && next->kind != TOP_BODY && !(kind == TOP_VAR && next->kind == TOP_PROTO))
+		next = next->next;
+	return top_before(m, kind, kind == TOP_BODY ? NULL : next);
+}
+
 /* ---- bodies ---- */
+
+enum { MOST_BODIES = 0x7fff0000 };
+
+cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name)
+{
+	cptx_kernel *k = arena_zalloc(&m->a, sizeof *k);
+
+	if (!k || !arena_push(&m->a, &m->body, m->nbody, &m->cap_body, sizeof *m->body) || m->nbody == MOST_BODIES)
+		return NULL;
+	m->body[m->nbody++] = k;
+	k->m = m;
+	k->at = at;
+	k->name = name;
+	k->number = (uint32_t)m->nbody;
+	k->owner = (uint16_t)(m->tag ^ k->number * 0x9e37u); /* odd: distinct for the first 65535 */
+	k->owner = k->owner ? k->owner : 1;
+	return k;
+}
+
+void ir_body_link(cptx_kernel *k)
+{
+	cptx_module *m = k->m;
+
+	k->has_body = true;
+	k->prev = m->last;
+	if (m->last)
+		m->last->next = k;
+	else
+		m->first = k;
+	m->last = k;
+}
 
 static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, const char *name)
 {
@@ -68,31 +138,19 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 		          what, name ? name : "(null)");
 		return NULL;
 	}
-	if (m->nkernel == UINT16_MAX) {
-		error_set(&m->err, CPTX_E_LIMIT, at, "%s '%s': a module has at most %d kernels and functions", what,
-		          name ? name : "(null)", UINT16_MAX);
-		return NULL;
-	}
 	if (!ir_name_ok(m, at, what, name) || !ir_module_name_free(m, at, name, NULL))
 		return NULL;
 	if (m->last && !m->last->closed)
 		ir_close(m->last);
-	cptx_kernel *k = m->err.code == CPTX_OK ? arena_zalloc(&m->a, sizeof *k) : NULL;
-	if (m->err.code != CPTX_OK || !k || !(k->name = arena_strdup(&m->a, name))) {
+	const char *copy = arena_strdup(&m->a, name);
+	cptx_kernel *k = m->err.code == CPTX_OK && copy ? ir_body_new(m, at, copy) : NULL;
+	ir_top *t = k ? ir_top_append(m, TOP_BODY) : NULL;
+	if (m->err.code != CPTX_OK || !t) {
 		ir_no_memory(m, at);
 		return NULL;
 	}
-	k->m = m;
-	k->at = at;
-	k->number = (uint16_t)++m->nkernel;
-	k->owner = (uint16_t)(m->tag ^ k->number * 0x9e37u); /* odd: distinct for each number */
-	k->dyn_sym = -1;
-	k->prev = m->last;
-	if (m->last)
-		m->last->next = k;
-	else
-		m->first = k;
-	m->last = k;
+	t->k = k;
+	ir_body_link(k);
 	return k;
 }
 
@@ -141,8 +199,10 @@ cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, 
 	if (m && m->err.code == CPTX_OK && !m->frozen && !check_bounds(&draft, at))
 		return NULL;
 	cptx_kernel *k = body_begin(m, at, "kernel", name);
-	if (k)
+	if (k) {
 		k->opt = draft.opt;
+		k->linkage = LINK_VISIBLE;
+	}
 	return k;
 }
 
@@ -159,22 +219,34 @@ cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, en
 	if (!f)
 		return NULL;
 	f->is_func = true;
-	if (ret != CPTX_TYPE_NONE)
-		f->ret = ir_regs(f, at, ret == CPTX_PTR ? CPTX_U64 : bits > 8 ? ret : ret == CPTX_S8 ? CPTX_S16 : CPTX_U16, 1);
-	return m->err.code == CPTX_OK ? f : NULL;
+	ir_top *t = ir_top_add(m, TOP_PROTO); /* in front of all bodies: anything may call it */
+	if (!t) {
+		ir_no_memory(m, at);
+		return NULL;
+	}
+	t->k = f;
+	if (ret == CPTX_TYPE_NONE)
+		return f;
+	f->ret_type = (uint8_t)(ret == CPTX_PTR ? CPTX_U64 : bits > 8 ? ret : ret == CPTX_S8 ? CPTX_S16 : CPTX_U16);
+	if (!arena_push(&m->a, &f->result, f->nresult, &f->cap_result, sizeof *f->result) ||
+	    !ir_param_symbol(f, IR_PREFIX "_result", f->ret_type, &f->ret)) {
+		ir_no_memory(m, at);
+		return NULL;
+	}
+	f->result[f->nresult++] = (ir_arg){ f->ret.id, 0 };
+	return f;
 }
 
-cptx_val cptx_func_val(const cptx_kernel *f)
+cptx_val ir_func_value(const cptx_kernel *f)
 {
-	cptx_val v = { 0 };
-	if (f && f->is_func) {
-		v = cptx_val_int_(0);
-		v.kind = CPTX_VAL_FUNC;
-		v.id = f->number;
-		v.owner = f->m->tag;
-	}
+	cptx_val v = cptx_val_int_(0);
+	v.kind = CPTX_VAL_FUNC;
+	v.id = f->number;
+	v.owner = f->m->tag;
 	return v;
 }
+
+cptx_val cptx_func_val(const cptx_kernel *f) { return f && f->is_func ? ir_func_value(f) : (cptx_val){ 0 }; }
 
 /* Does control run off behind the last item? */
 static bool falls_through(const cptx_kernel *k)
@@ -208,22 +280,58 @@ void ir_close(cptx_kernel *k)
 	k->closed = true;
 }
 
-/* Static shared memory of a kernel and all functions that it reaches.  A body calls itself or earlier ones only. */
-static uint32_t reached_smem(cptx_module *m, const cptx_kernel *kernel)
+static bool note_callees(cptx_module *m, cptx_kernel *k)
+{
+	for (const ir_item *it = k->calls ? k->first : NULL; it; it = it->next)
+		for (unsigned i = 0; i < it->noperand; i++) {
+			const cptx_val *v = &ir_operands(it)[i];
+			if (v->kind != CPTX_VAL_FUNC)
+				continue;
+			if (!arena_push(&m->a, &k->callee, k->ncallee, &k->cap_callee, sizeof *k->callee))
+				return ir_no_memory(m, k->at);
+			k->callee[k->ncallee++] = v->id;
+		}
+	return true;
+}
+
+/* Static shared memory of a kernel and all functions that it reaches; `stack` has room for all. */
+static uint32_t reached_smem(cptx_module *m, cptx_kernel *kernel, cptx_kernel **stack)
 {
 	uint32_t sum = 0;
+	size_t n = 0;
 
-	for (cptx_kernel *k = m->first; k; k = k->next)
-		k->reached = k == kernel;
-	for (cptx_kernel *k = m->last; k; k = k->prev) {
-		if (!k->reached)
-			continue;
+	stack[n++] = kernel;
+	kernel->stamp = kernel->number;
+	while (n) {
+		const cptx_kernel *k = stack[--n];
 		sum += k->static_smem;
-		for (const ir_item *it = k->first; it; it = it->next)
-			for (cptx_kernel *f = m->first; it->kind == ITEM_CALL && f; f = f->next)
-				f->reached |= f->number == ir_operands(it)[0].id;
+		for (size_t i = 0; i < k->ncallee; i++) {
+			cptx_kernel *f = m->body[k->callee[i] - 1];
+			if (f->stamp == kernel->number)
+				continue;
+			f->stamp = kernel->number;
+			stack[n++] = f;
+		}
 	}
 	return sum;
+}
+
+static bool count_smem(cptx_module *m)
+{
+	cptx_kernel **stack = NULL;
+
+	for (cptx_kernel *k = m->first; k; k = k->next)
+		if (!note_callees(m, k))
+			return false;
+	for (cptx_kernel *k = m->first; k; k = k->next) {
+		k->reached_smem = k->static_smem;
+		if (k->is_func || !k->ncallee)
+			continue;
+		if (!stack && !(stack = arena_alloc(&m->a, m->nbody * sizeof(cptx_kernel *))))
+			return ir_no_memory(m, k->at);
+		k->reached_smem = reached_smem(m, k, stack);
+	}
+	return true;
 }
 
 bool cptx_module_freeze(cptx_module *m)
@@ -236,8 +344,8 @@ bool cptx_module_freeze(cptx_module *m)
 		ir_close(m->last);
 	if (m->err.code != CPTX_OK)
 		return false;
-	for (cptx_kernel *k = m->first; k; k = k->next)
-		k->reached_smem = k->calls ? reached_smem(m, k) : k->static_smem;
+	if (!count_smem(m))
+		return false;
 	m->frozen = true;
 	return true;
 }

@@ -19,21 +19,26 @@ bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name
 	return true;
 }
 
-static bool has_variable(const cptx_kernel *k, const char *name)
+static bool is_parameter(const cptx_kernel *k, uint32_t sym)
 {
-	for (size_t i = 0; i < k->nsym; i++)
-		if (!strcmp(k->sym[i]->name, name))
+	for (size_t i = 0; i < k->narg; i++)
+		if (k->arg[i].sym == sym)
 			return true;
 	return false;
 }
 
-static bool has_parameter(const cptx_kernel *k, const char *name)
+/* A parameter of it, or another variable. */
+static bool has_name(const cptx_kernel *k, const char *name, bool parameter)
 {
-	for (size_t i = 0; i < k->nparam; i++)
-		if (!strcmp(k->param[i].name, name))
+	for (size_t i = 0; i < k->nsym; i++)
+		if (!strcmp(k->sym[i]->name, name) && is_parameter(k, (uint32_t)i) == parameter)
 			return true;
 	return false;
 }
+
+static bool has_variable(const cptx_kernel *k, const char *name) { return has_name(k, name, false); }
+
+static bool has_parameter(const cptx_kernel *k, const char *name) { return has_name(k, name, true); }
 
 static bool module_has_variable(const cptx_module *m, const char *name)
 {
@@ -45,10 +50,10 @@ static bool module_has_variable(const cptx_module *m, const char *name)
 
 static const cptx_kernel *body_named(const cptx_module *m, const char *name)
 {
-	const cptx_kernel *k = m->first;
-	while (k && strcmp(k->name, name))
-		k = k->next;
-	return k;
+	for (size_t i = 0; i < m->nbody; i++)
+		if (m->body[i]->name && !strcmp(m->body[i]->name, name))
+			return m->body[i];
+	return NULL;
 }
 
 bool ir_local_name_taken(const cptx_kernel *k, const char *name)

@@ -1,0 +1,207 @@
+/* The text: blanks, comments, names, and messages about a place. */
+#include "parse/parser.h"
+
+#include <stdio.h>
+
+#define DIGITS ['0'] = 3, ['1'] = 3, ['2'] = 3, ['3'] = 3, ['4'] = 3, ['5'] = 3, ['6'] = 3, ['7'] = 3, ['8'] = 3, ['9'] = 3
+const unsigned char parse_is_word[256] = {
+	DIGITS,    ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['j'] = 1,
+	['k'] = 1, ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1, ['u'] = 1,
+	['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, ['E'] = 1, ['F'] = 1,
+	['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1, ['N'] = 1, ['O'] = 1, ['P'] = 1, ['Q'] = 1,
+	['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1, ['W'] = 1, ['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['$'] = 1,
+	['%'] = 1,
+};
+
+static void note_comment(parser *p, const char *at, size_t len)
+{
+	if (p->ncomment == p->cap_comment) {
+		size_t want = p->cap_comment ? 2 * p->cap_comment : 16;
+		comment *grown = heap_realloc(&p->m->a.hook, p->comments, want * sizeof *grown);
+		if (!grown) {
+			parse_out_of_memory(p);
+			return;
+		}
+		p->comments = grown;
+		p->cap_comment = want;
+	}
+	p->comments[p->ncomment++] = (comment){ at, len };
+}
+
+void parse_skip(parser *p)
+{
+	const char *s = p->p;
+
+	for (;; s++) {
+		if (*s == '\n') {
+			p->line++;
+			p->line_start = s + 1;
+		} else if (*s == '/' && s[1] == '/') {
+			const char *from = s;
+			while (s < p->end && *s != '\n')
+				s++;
+			note_comment(p, from, (size_t)(s - from));
+			s--;
+		} else if (*s == '/' && s[1] == '*') {
+			const char *from = s;
+			for (s += 2; s < p->end && !(*s == '*' && s[1] == '/'); s++)
+				if (*s == '\n') {
+					p->line++;
+					p->line_start = s + 1;
+				}
+			if (s >= p->end) {
+				parse_error(p, from, CPTX_E_PARSE, "this comment never ends; close it with */");
+				p->p = p->end;
+				return;
+			}
+			s++;
+			note_comment(p, from, (size_t)(s + 1 - from));
+		} else if (*s != ' ' && (*s < '\t' || *s > '\r')) {
+			break;
+		}
+	}
+	p->p = s;
+}
+
+word parse_word_of(const char *s, size_t len)
+{
+	word w = { s, (uint32_t)len, 2166136261u, 0, 2166136261u };
+
+	for (size_t i = 0; i < len; i++) {
+		w.hash = (w.hash ^ (unsigned char)s[i]) * 16777619u;
+		if (parse_is_word[(unsigned char)s[i]] != 3)
+			w.stem = (uint32_t)i + 1, w.stem_hash = w.hash;
+	}
+	return w;
+}
+
+bool parse_word(parser *p, word *w)
+{
+	const char *s = p->p;
+	uint32_t hash = 2166136261u, stem_hash = hash;
+	unsigned char c = parse_is_word[(unsigned char)*s];
+
+	if (c != 1)
+		return false;
+	const char *stem = s;
+	do {
+		hash = (hash ^ (unsigned char)*s++) * 16777619u;
+		if (c == 1)
+			stem = s, stem_hash = hash;
+		c = parse_is_word[(unsigned char)*s];
+	} while (c);
+	*w = (word){ p->p, (uint32_t)(s - p->p), hash, (uint32_t)(stem - p->p), stem_hash };
+	p->stop = p->p = s;
+	parse_blanks(p);
+	return true;
+}
+
+bool parse_directive(parser *p, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (*p->p != '.' || strncmp(p->p + 1, name, n) || parse_is_word[(unsigned char)p->p[1 + n]])
+		return false;
+	if (p->p[1 + n] == ':' && p->p[2 + n] == ':') /* .shared is not the beginning of .shared::cta */
+		return false;
+	p->stop = p->p += 1 + n;
+	parse_blanks(p);
+	return true;
+}
+
+/* ---- messages ---- */
+
+const char *parse_found(const parser *p, char text[24])
+{
+	if (p->p >= p->end)
+		return "the end of the file";
+	if (!*p->p)
+		return "a NUL byte";
+	if ((unsigned char)*p->p < ' ' || (unsigned char)*p->p > '~')
+		snprintf(text, 24, "byte 0x%02x", (unsigned char)*p->p);
+	else
+		snprintf(text, 24, "'%c'", *p->p);
+	return text;
+}
+
+bool parse_out_of_memory(parser *p)
+{
+	p->no_memory = true;
+	p->p = p->end; /* nothing more is read */
+	return ir_no_memory(p->m, NOWHERE);
+}
+
+bool parse_error(parser *p, const char *at, enum cptx_code code, const char *format, ...)
+{
+	cptx_error err = { .code = code, .line = p->line };
+	const char *start = p->line_start;
+	va_list ap;
+
+	if (p->no_memory || p->nerror++ >= p->most_errors)
+		return false;
+	if (at < start) { /* on an earlier line of the statement */
+		for (const char *s = at; s < p->line_start; s++)
+			err.line -= *s == '\n';
+		for (start = at; start > p->begin && start[-1] != '\n'; start--)
+			;
+	}
+	err.column = (uint32_t)(at - start) + 1;
+	snprintf(err.file, sizeof err.file, "%s", p->file);
+	int n = snprintf(err.text, sizeof err.text, "%s:%u:%u: error: ", err.file, (unsigned)err.line, (unsigned)err.column);
+	va_start(ap, format);
+	vsnprintf(err.text + n, sizeof err.text - (size_t)n, format, ap);
+	va_end(ap);
+	if (p->m->err.code == CPTX_OK)
+		p->m->err = err;
+	if (p->report)
+		p->report(p->user, &err);
+	if (p->nerror == p->most_errors)
+		p->p = p->end;
+	return false;
+}
+
+bool parse_expect(parser *p, char c, const char *where)
+{
+	char found[24];
+	return parse_take(p, c) || parse_error(p, p->p, CPTX_E_PARSE, "expected '%c' %s, found %s", c, where, parse_found(p, found));
+}
+
+cptx_site parse_site(const parser *p) { return (cptx_site){ p->file, p->start_line }; }
+
+/* ---- text kept as it stands ---- */
+
+const char *parse_collapse(parser *p, const char *from, const char *to)
+{
+	char *copy = arena_alloc(&p->m->a, (size_t)(to - from) + 1), *out = copy;
+	bool quoted = false;
+
+	if (!copy) {
+		parse_out_of_memory(p);
+		return NULL;
+	}
+	for (const char *s = from; s < to;) {
+		if (*s == '"')
+			quoted = !quoted;
+		bool comment_line = !quoted && *s == '/' && s + 1 < to && s[1] == '/';
+		bool comment_block = !quoted && *s == '/' && s + 1 < to && s[1] == '*';
+		if (comment_line) {
+			while (s < to && *s != '\n')
+				s++;
+		} else if (comment_block) {
+			for (s += 2; s < to && !(*s == '*' && s[1] == '/'); s++)
+				;
+			s += 2;
+		} else if (quoted || *(const unsigned char *)s > ' ') {
+			*out++ = *s++;
+			continue;
+		} else {
+			s++;
+		}
+		if (out > copy && out[-1] != ' ')
+			*out++ = ' ';
+	}
+	while (out > copy && out[-1] == ' ')
+		out--;
+	*out = 0;
+	return copy;
+}

@@ -1,0 +1,158 @@
+/* What the files of the parser share: the text, the names in scope, and where things are reported. */
+#ifndef CPTX_PARSER_H
+#define CPTX_PARSER_H
+
+#include "ir/ir.h"
+#include "parse/parse.h"
+
+/* ---- names: scopes.c ---- */
+enum name_kind { NAME_NONE, NAME_REG, NAME_RANGE, NAME_VECTOR, NAME_SYM, NAME_FUNC, NAME_LABEL, NAME_SREG };
+
+typedef struct binding {
+	uint32_t slot, id; /* id: a register (the first of a range or vector), symbol, function number, label ... */
+	uint32_t count;    /* NAME_RANGE, NAME_VECTOR */
+	uint32_t shadow;   /* the binding it hides, or IR_NONE */
+	uint8_t kind, pending /* a label that was only used yet */;
+} binding;
+
+typedef struct name_slot {
+	const char *name; /* in the module's arena; NULL: free */
+	uint32_t len;     /* with RANGE_KEY: the prefix of a range */
+	uint32_t hash, binding;
+} name_slot;
+
+typedef struct name_table {
+	name_slot *slot;
+	size_t nslot, used; /* a power of two */
+	binding *bound;
+	size_t nbound, cap_bound;
+	uint32_t *scope; /* the first binding of each open scope */
+	size_t nscope, cap_scope;
+	bool odd_prefix, numbered_single; /* a range's prefix ends in a digit; a single name does */
+} name_table;
+
+/* A word of the text with what look-up needs. */
+typedef struct word {
+	const char *s;
+	uint32_t len, hash;
+	uint32_t stem, stem_hash; /* without the digits behind it */
+} word;
+
+/* ---- instructions: spelling.c ---- */
+typedef struct spelled_form {
+	uint16_t form, mods[ARCH_GROUPS];
+} spelled_form;
+typedef struct spelled {
+	struct spelled *next; /* of the same hash */
+	const char *text;
+	uint32_t len, hash;
+	uint16_t nform;
+	bool takes_label;
+	spelled_form *form;
+} spelled;
+
+typedef struct comment {
+	const char *at;
+	size_t len;
+} comment;
+
+enum { SPELLED_SLOTS = 1024 };
+typedef struct parser {
+	cptx_module *m;
+	cptx_kernel *k;
+	const char *begin, *end, *p; /* *end is NUL */
+	const char *line_start;
+	uint32_t line;
+	const char *stop;  /* behind the last token: where what stands there ends */
+	const char *start; /* of the statement */
+	uint32_t start_line;
+	const char *file; /* its name, in the arena */
+	name_table names;
+	comment *comments; /* met since the last statement */
+	size_t ncomment, cap_comment;
+	spelled *spelled[SPELLED_SLOTS];
+	cptx_report_fn report;
+	void *user;
+	size_t nerror, most_errors;
+	bool no_memory;
+	bool head_done; /* .version and .target were read */
+} parser;
+
+/* ---- lex.c ---- */
+extern const unsigned char parse_is_word[256]; /* 1: in names; 2: digits */
+/* Skips blanks and comments. */
+void parse_skip(parser *p);
+static inline void parse_blanks(parser *p)
+{
+	if ((unsigned char)*p->p <= ' ' || *p->p == '/')
+		parse_skip(p);
+}
+/* If the text goes on with `c`: skips it and what blanks follow. */
+static inline bool parse_take(parser *p, char c)
+{
+	if (*p->p != c)
+		return false;
+	p->stop = ++p->p;
+	parse_blanks(p);
+	return true;
+}
+/* ".word": true if the text goes on with exactly this directive; skips it. */
+bool parse_directive(parser *p, const char *name);
+bool parse_word(parser *p, word *w); /* a name; false, without error, if there is none */
+word parse_word_of(const char *s, size_t len);
+/* One character of context as text for a message: "'x'", "the end of the file", "a NUL byte". */
+const char *parse_found(const parser *p, char text[24]);
+/* Reports at a place of the text, "file:line:column: error: ...".  False. */
+bool parse_error(parser *p, const char *at, enum cptx_code code, const char *format, ...) CPTX_PRINTF_(4, 5);
+bool parse_expect(parser *p, char c, const char *where);
+bool parse_out_of_memory(parser *p);
+cptx_site parse_site(const parser *p);
+/* Text from `from` to `to` in one line: blanks and comments become single blanks.  In the arena, or NULL. */
+const char *parse_collapse(parser *p, const char *from, const char *to);
+
+/* ---- scopes.c ---- */
+#define RANGE_KEY 0x80000000u
+bool names_init(parser *p);
+void names_free(parser *p);
+binding *names_find(parser *p, const word *w); /* not ranges */
+/* The register that a word names, or IR_NONE; *b is its binding. */
+uint32_t names_register(parser *p, const word *w, const binding **b);
+/* A new name in the innermost scope; NULL, with an error, if it is taken there. */
+binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32_t count);
+const char *names_text(parser *p, const binding *b);
+bool names_enter(parser *p);
+void names_leave(parser *p);
+/* The label of that name, made if nobody placed it yet; its id, or IR_NONE. */
+uint32_t names_label(parser *p, const word *w);
+
+/* ---- expr.c ---- */
+/* A constant expression: INT, or FLOAT with its type. */
+bool parse_constant(parser *p, cptx_val *v);
+bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what);
+
+/* ---- decl.c ---- */
+typedef struct decl_words {
+	unsigned linkage;
+	bool has_linkage;
+} decl_words;
+/* Declarations that begin with a state space, up to and with the semicolon; in the body, or in the module. */
+bool parse_variables(parser *p, unsigned linkage);
+bool parse_registers(parser *p);
+unsigned parse_space(parser *p); /* the state space that the text goes on with (skipped), or 0 */
+bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named);
+
+/* ---- head.c: kernels and functions ---- */
+bool parse_function(parser *p, unsigned linkage);
+bool parse_signature(parser *p, cptx_kernel *k);
+
+/* ---- body.c, insn.c ---- */
+void parse_body(parser *p);
+bool parse_instruction(parser *p);
+/* Comments since the last statement, as items. */
+void parse_flush_comments(parser *p);
+ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand);
+/* The forms of an instruction as it is spelled; NULL when memory is short. */
+spelled *parse_spelled(parser *p, const char *text, size_t len);
+bool parse_spelling_error(parser *p, const char *at, const spelled *s);
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * The names in scope.  A table maps each name to its innermost binding; a binding remembers the one it hides, so that a scope
+ * ends by undoing its bindings, last first.  `.reg .b32 %r<100>` is one binding: a name that ends in digits is looked up by
+ * what stands in front of them first, since most names are registers of such a range.
+ */
+#include "parse/parser.h"
+
+static bool same(const name_slot *s, const char *name, uint32_t len, uint32_t hash)
+{
+	return s->hash == hash && s->len == len && !memcmp(s->name, name, len & ~RANGE_KEY);
+}
+
+static name_slot *slot_of(name_table *t, const char *name, uint32_t len, uint32_t hash)
+{
+	size_t i = (hash ^ hash >> 15) & (t->nslot - 1);
+
+	while (t->slot[i].name && !same(&t->slot[i], name, len, hash))
+		i = (i + 1) & (t->nslot - 1);
+	return &t->slot[i];
+}
+
+static bool grow(parser *p, size_t want)
+{
+	name_table *t = &p->names, old = *t;
+	name_slot *slots = heap_realloc(&p->m->a.hook, NULL, want * sizeof *slots);
+
+	if (!slots)
+		return parse_out_of_memory(p);
+	memset(slots, 0, want * sizeof *slots);
+	t->slot = slots;
+	t->nslot = want;
+	for (size_t i = 0; i < old.nslot; i++) {
+		if (!old.slot[i].name)
+			continue;
+		name_slot *s = slot_of(t, old.slot[i].name, old.slot[i].len, old.slot[i].hash);
+		*s = old.slot[i];
+		if (s->binding == IR_NONE)
+			continue;
+		for (uint32_t b = s->binding; b != IR_NONE; b = t->bound[b].shadow)
+			t->bound[b].slot = (uint32_t)(s - slots);
+	}
+	if (old.slot)
+		heap_realloc(&p->m->a.hook, old.slot, 0);
+	return true;
+}
+
+static name_slot *slot_for(parser *p, const char *name, uint32_t len, uint32_t hash)
+{
+	name_table *t = &p->names;
+
+	if (2 * t->used >= t->nslot && !grow(p, 2 * t->nslot))
+		return NULL;
+	name_slot *s = slot_of(t, name, len, hash);
+	if (s->name)
+		return s;
+	size_t n = len & ~RANGE_KEY;
+	char *copy = arena_alloc(&p->m->a, n + 1);
+	if (!copy) {
+		parse_out_of_memory(p);
+		return NULL;
+	}
+	memcpy(copy, name, n);
+	copy[n] = 0;
+	*s = (name_slot){ copy, len, hash, IR_NONE };
+	t->used++;
+	return s;
+}
+
+static binding *push(parser *p, name_slot *s, unsigned kind, uint32_t id, uint32_t count)
+{
+	name_table *t = &p->names;
+
+	if (t->nbound == t->cap_bound) {
+		size_t want = t->cap_bound ? 2 * t->cap_bound : 256;
+		binding *grown = heap_realloc(&p->m->a.hook, t->bound, want * sizeof *grown);
+		if (!grown) {
+			parse_out_of_memory(p);
+			return NULL;
+		}
+		t->bound = grown;
+		t->cap_bound = want;
+	}
+	binding *b = &t->bound[t->nbound];
+	*b = (binding){ .slot = (uint32_t)(s - t->slot), .id = id, .count = count, .shadow = s->binding, .kind = (uint8_t)kind };
+	s->binding = (uint32_t)t->nbound++;
+	return b;
+}
+
+bool names_init(parser *p)
+{
+	if (!grow(p, 1024) || !names_enter(p))
+		return false;
+	for (unsigned i = 0; i < arch_nsreg; i++) {
+		word w = parse_word_of(arch_sregs[i].text, strlen(arch_sregs[i].text));
+		name_slot *s = slot_for(p, w.s, w.len, w.hash);
+		if (!s || !push(p, s, NAME_SREG, i, 1))
+			return false;
+	}
+	return names_enter(p); /* users may hide them */
+}
+
+void names_free(parser *p)
+{
+	const cptx_allocator *h = &p->m->a.hook;
+
+	if (p->names.slot)
+		heap_realloc(h, p->names.slot, 0);
+	if (p->names.bound)
+		heap_realloc(h, p->names.bound, 0);
+	if (p->names.scope)
+		heap_realloc(h, p->names.scope, 0);
+}
+
+binding *names_find(parser *p, const word *w)
+{
+	name_slot *s = slot_of(&p->names, w->s, w->len, w->hash);
+	return s->name && s->binding != IR_NONE ? &p->names.bound[s->binding] : NULL;
+}
+
+const char *names_text(parser *p, const binding *b) { return p->names.slot[b->slot].name; }
+
+/* The number behind a range's prefix: digits without leading zeros; IR_NONE if it is none. */
+static uint32_t number_of(const char *s, uint32_t len)
+{
+	uint64_t v = 0;
+
+	if (!len || len > 9 || (*s == '0' && len > 1))
+		return IR_NONE;
+	for (uint32_t i = 0; i < len; i++)
+		v = v * 10 + (uint64_t)(s[i] - '0');
+	return (uint32_t)v;
+}
+
+static uint32_t in_range(parser *p, const word *w, uint32_t stem, uint32_t hash, const binding **b)
+{
+	uint32_t number = number_of(w->s + stem, w->len - stem);
+	if (number == IR_NONE)
+		return IR_NONE;
+	const name_slot *s = slot_of(&p->names, w->s, stem | RANGE_KEY, hash);
+	if (!s->name)
+		return IR_NONE;
+	for (uint32_t i = s->binding; i != IR_NONE; i = p->names.bound[i].shadow)
+		if (number < p->names.bound[i].count) {
+			*b = &p->names.bound[i];
+			return (*b)->id + number;
+		}
+	return IR_NONE;
+}
+
+uint32_t names_register(parser *p, const word *w, const binding **b)
+{
+	const binding *range = NULL, *single;
+	uint32_t reg = w->stem < w->len ? in_range(p, w, w->stem, w->stem_hash, &range) : IR_NONE;
+
+	for (uint32_t stem = w->stem + 1; p->names.odd_prefix && reg == IR_NONE && stem < w->len; stem++)
+		reg = in_range(p, w, stem, parse_word_of(w->s, stem).hash, &range);
+	if (reg != IR_NONE && !p->names.numbered_single) {
+		*b = range;
+		return reg;
+	}
+	single = names_find(p, w);
+	*b = single && (!range || single > range) ? single : range;
+	return *b == range ? reg : single->kind == NAME_REG || single->kind == NAME_VECTOR ? single->id : IR_NONE;
+}
+
+binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32_t count)
+{
+	name_table *t = &p->names;
+	bool range = kind == NAME_RANGE;
+	name_slot *s = slot_for(p, w->s, w->len | (range ? RANGE_KEY : 0), w->hash);
+	const binding *hides = NULL;
+
+	if (!s)
+		return NULL;
+	if (s->binding != IR_NONE)
+		hides = &t->bound[s->binding];
+	if (!range && w->stem < w->len) {
+		const binding *in = NULL;
+		t->numbered_single |= kind != NAME_LABEL;
+		if (!hides && in_range(p, w, w->stem, w->stem_hash, &in) != IR_NONE)
+			hides = in;
+	}
+	if (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1]) {
+		parse_error(p, w->s, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name", (int)MIN(w->len, 64u),
+		            w->s);
+		return NULL;
+	}
+	if (range && w->len && parse_is_word[(unsigned char)w->s[w->len - 1]] == 3)
+		t->odd_prefix = true;
+	return push(p, s, kind, id, count);
+}
+
+bool names_enter(parser *p)
+{
+	name_table *t = &p->names;
+
+	if (t->nscope == t->cap_scope) {
+		size_t want = t->cap_scope ? 2 * t->cap_scope : 16;
+		uint32_t *grown = heap_realloc(&p->m->a.hook, t->scope, want * sizeof *grown);
+		if (!grown)
+			return parse_out_of_memory(p);
+		t->scope = grown;
+		t->cap_scope = want;
+	}
+	t->scope[t->nscope++] = (uint32_t)t->nbound;
+	return true;
+}
+
+/*
+ * A label that an inner scope used and did not place may be one of an outer scope, placed or to come: its binding moves out,
+ * or it turns out to be the one there (ir_label.at tells which: see resolve_labels in body.c).
+ */
+void names_leave(parser *p)
+{
+	name_table *t = &p->names;
+	uint32_t base = t->scope[--t->nscope];
+	size_t kept = base;
+
+	for (size_t i = t->nbound; i-- > base;)
+		t->slot[t->bound[i].slot].binding = t->bound[i].shadow;
+	for (size_t i = base; i < t->nbound; i++) {
+		binding b = t->bound[i];
+		name_slot *s = &t->slot[b.slot];
+		if (b.kind != NAME_LABEL || !b.pending || t->nscope <= 2)
+			continue;
+		if (s->binding != IR_NONE && t->bound[s->binding].kind == NAME_LABEL) {
+			p->k->label[b.id].same_as = t->bound[s->binding].id + 1;
+			continue;
+		}
+		b.shadow = s->binding;
+		t->bound[kept] = b;
+		s->binding = (uint32_t)kept++;
+	}
+	t->nbound = kept;
+}
+
+uint32_t names_label(parser *p, const word *w)
+{
+	binding *b = names_find(p, w);
+	cptx_kernel *k = p->k;
+
+	if (b && b->kind == NAME_LABEL)
+		return b->id;
+	if (!arena_push(&k->m->a, &k->label, k->nlabel, &k->cap_label, sizeof *k->label)) {
+		parse_out_of_memory(p);
+		return IR_NONE;
+	}
+	b = names_bind(p, w, NAME_LABEL, (uint32_t)k->nlabel, 1);
+	if (!b)
+		return IR_NONE;
+	b->pending = 1;
+	k->label[k->nlabel] = (ir_label){ .name = names_text(p, b), .at = parse_site(p), .src = (uint32_t)(w->s - p->begin) };
+	return (uint32_t)k->nlabel++;
+}
