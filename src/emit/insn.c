@@ -156,37 +156,74 @@ bool emit_name_registers(emitter *e)
 	return true;
 }
 
-static char *put_float(char *p, const cptx_val *v)
+static char *put_float(char *p, double number, bool wide)
 {
 	*p++ = '0';
-	if (v->type == CPTX_F64) {
+	if (wide) {
 		uint64_t bits;
-		memcpy(&bits, &v->f, sizeof bits);
+		memcpy(&bits, &number, sizeof bits);
 		*p++ = 'd';
 		return put_hex(p, bits, 16);
 	}
-	float f = (float)v->f;
+	float f = (float)number;
 	uint32_t bits;
 	memcpy(&bits, &f, sizeof bits);
 	*p++ = 'f';
 	return put_hex(p, bits, 8);
 }
 
-static char *put_vector(const emitter *e, char *p, const cptx_val *v)
-{
-	*p++ = '{';
-	for (uint32_t i = 0; i < v->count; i++) {
-		if (i)
-			*p++ = ',', *p++ = ' ';
-		p = put_reg(e, p, v->kind == CPTX_VAL_VEC ? e->k->vec[v->id + i].id : v->id + i);
-	}
-	*p++ = '}';
-	return p;
-}
-
 static const char *symbol_name(const cptx_kernel *k, const cptx_val *v)
 {
 	return v->space == CPTX_PARAM ? k->param[v->id].name : ir_symbol(k, v->id)->name;
+}
+
+/* A constant, sink or parameter in a vector or list of type `type`. */
+static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned type)
+{
+	bool wide = arch_types[type].bits == 64;
+
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_REG: return put_reg(e, p, v->id);
+	case CPTX_VAL_FLOAT: return put_float(p, v->f, wide);
+	case CPTX_VAL_SYM: return put_str(p, symbol_name(e->k, v));
+	case CPTX_VAL_SINK: *p++ = '_'; return p;
+	default:
+		if (arch_types[type].cls == 'F')
+			return put_float(p, v->negated ? (double)(uint64_t)v->i : (double)v->i, wide);
+		return put_i64(p, v->i);
+	}
+}
+
+/* The elements of a vector or list, with what stands around them. */
+static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned type, const char *around)
+{
+	const cptx_val *vec = v->kind == CPTX_VAL_REG ? NULL : &e->k->vec[v->id];
+
+	*p++ = around[0];
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			*p++ = ',', *p++ = ' ';
+		p = vec ? put_element(e, p, &vec[i], type) : put_reg(e, p, v->id + i);
+	}
+	*p++ = around[1];
+	return p;
+}
+
+static char *put_selector(char *p, const cptx_val *v)
+{
+	*p++ = '.';
+	*p++ = v->space & SELECTED_H ? 'h' : 'b';
+	for (unsigned i = 0; i < (v->space & SELECTED_DIGITS); i++)
+		*p++ = (char)('0' + ((uint32_t)v->offset >> 3 * i & 7));
+	return p;
+}
+
+static const char *function_name(const cptx_module *m, const cptx_val *v)
+{
+	const cptx_kernel *f = m->first;
+	while (f->next && f->number != v->id)
+		f = f->next;
+	return f->name;
 }
 
 static char *put_offset(char *p, int64_t offset)
@@ -198,22 +235,42 @@ static char *put_offset(char *p, int64_t offset)
 	return p;
 }
 
-static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brace)
+/* The type of an operand's elements. */
+static unsigned operand_type(const arch_operand *o, const uint16_t *mods)
+{
+	return o->type ? o->type : o->tgroup != ARCH_NO ? mods[o->tgroup] : 0;
+}
+
+static char *put_operand(const emitter *e, char *p, const arch_operand *o, const uint16_t *mods, const cptx_val *v)
 {
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
+		if (v->count > 1 || o->brace)
+			return put_elements(e, p, v, 0, "{}");
 		if (v->negated)
-			*p++ = '!';
-		if (v->count > 1 || brace)
-			return put_vector(e, p, v);
-		return put_offset(put_reg(e, p, v->id), v->offset);
-	case CPTX_VAL_VEC: return v->count > 1 || brace ? put_vector(e, p, v) : put_reg(e, p, e->k->vec[v->id].id);
-	case CPTX_VAL_INT: return put_i64(p, v->i);
-	case CPTX_VAL_FLOAT: return put_float(p, v);
+			*p++ = v->type == CPTX_PRED ? '!' : '-';
+		p = put_reg(e, p, v->id);
+		return v->space ? put_selector(p, v) : put_offset(p, v->offset);
+	case CPTX_VAL_VEC:
+		if (v->count > 1 || o->brace)
+			return put_elements(e, p, v, operand_type(o, mods), "{}");
+		return put_element(e, p, &e->k->vec[v->id], operand_type(o, mods));
+	case CPTX_VAL_LIST: return put_elements(e, p, v, 0, "()");
+	case CPTX_VAL_INT:
+	case CPTX_VAL_FLOAT:
+		if (o->brace)
+			*p++ = '{';
+		p = v->kind == CPTX_VAL_INT ? put_i64(p, v->i) : put_float(p, v->f, v->type == CPTX_F64);
+		if (o->brace)
+			*p++ = '}';
+		return p;
+	case CPTX_VAL_SINK: *p++ = '_'; return p;
 	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
 	case CPTX_VAL_LABEL: return text_u64(put_str(p, "$L"), v->id);
-	case CPTX_VAL_FUNC:
+	case CPTX_VAL_TARGETS: return text_u64(put_str(p, "$T"), v->id);
+	case CPTX_VAL_PROTO: return text_u64(put_str(p, "$P"), v->id);
+	case CPTX_VAL_FUNC: return put_str(p, function_name(e->m, v));
 	case CPTX_VAL_BAD:
 	case CPTX_VAL_NONE: break;
 	}
@@ -221,15 +278,21 @@ static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brac
 }
 
 /* Most bytes that an item's line can take. */
-static size_t item_most(const cptx_kernel *k, const ir_item *it)
+static size_t item_most(const emitter *e, const ir_item *it)
 {
+	const cptx_kernel *k = e->k;
 	const cptx_val *v = ir_operands(it);
 	size_t n = OPCODE_MOST + 64;
 
 	for (unsigned i = 0; i < it->noperand; i++) {
-		n += 64 + v[i].count * 20u;
+		n += 64 + v[i].count * 24u;
 		if (v[i].kind == CPTX_VAL_SYM)
 			n += strlen(symbol_name(k, &v[i]));
+		if (v[i].kind == CPTX_VAL_FUNC)
+			n += strlen(function_name(e->m, &v[i]));
+		for (unsigned j = 0; v[i].kind == CPTX_VAL_LIST && j < v[i].count; j++)
+			if (k->vec[v[i].id + j].kind == CPTX_VAL_SYM)
+				n += strlen(symbol_name(k, &k->vec[v[i].id + j]));
 	}
 	return n;
 }
@@ -249,17 +312,27 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 	return p;
 }
 
+/* Does another operand that is there stand inside the same brackets? */
+static inline bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
+{
+	for (unsigned i = 0; i < n && o[i].flags & OPERAND_INSIDE; i++)
+		if (v[i].kind != CPTX_VAL_NONE)
+			return true;
+	return false;
+}
+
 static bool emit_insn(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const arch_operand *o = &arch_operands[f->operand];
 	const cptx_val *v = ir_operands(it);
+	const uint16_t *mods = ir_mods(it);
 	buf *b = &e->out->text;
 	const spelling *opcode = spell(e, it);
 
 	if (!opcode || !check_sregs(e, it))
 		return false;
-	if (!buf_reserve(b, item_most(e->k, it)))
+	if (!buf_reserve(b, item_most(e, it)))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	char *p = b->p + b->n, *start = put_guard(e, p, it);
 	if (f->op == CPTX_OP_RET && e->k->ret.kind) { /* a function's result leaves through parameter space */
@@ -283,10 +356,11 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		} else {
 			*p++ = ' ';
 		}
-		if (o->kind == OPERAND_ADDR)
+		bool bracket = o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE);
+		if (bracket)
 			*p++ = '[';
-		p = put_operand(e, p, &v[i], o->brace);
-		if (o->kind == OPERAND_ADDR)
+		p = put_operand(e, p, o, mods, &v[i]);
+		if ((bracket || o->flags & OPERAND_INSIDE) && !more_inside(o + 1, it->noperand - i - 1, &v[i + 1]))
 			*p++ = ']';
 	}
 	*p++ = ';';
