@@ -178,37 +178,66 @@ bool emit_name_registers(emitter *e)
 	return true;
 }
 
-static char *put_float(char *p, const cptx_val *v)
+static char *put_float(char *p, double number, bool wide)
 {
 	*p++ = '0';
-	if (v->type == CPTX_F64) {
+	if (wide) {
 		uint64_t bits;
-		memcpy(&bits, &v->f, sizeof bits);
+		memcpy(&bits, &number, sizeof bits);
 		*p++ = 'd';
 		return put_hex(p, bits, 16);
 	}
-	float f = (float)v->f;
+	float f = (float)number;
 	uint32_t bits;
 	memcpy(&bits, &f, sizeof bits);
 	*p++ = 'f';
 	return put_hex(p, bits, 8);
 }
 
-static char *put_vector(const emitter *e, char *p, const cptx_val *v)
-{
-	*p++ = '{';
-	for (uint32_t i = 0; i < v->count; i++) {
-		if (i)
-			*p++ = ',', *p++ = ' ';
-		p = put_reg(e, p, v->kind == CPTX_VAL_VEC ? e->k->vec[v->id + i].id : v->id + i);
-	}
-	*p++ = '}';
-	return p;
-}
-
 static const char *symbol_name(const cptx_kernel *k, const cptx_val *v)
 {
 	return ir_symbol(k, v->id)->name;
+}
+
+/* A constant, sink or parameter in a vector or list of type `type`. */
+static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned type)
+{
+	bool wide = arch_types[type].bits == 64;
+
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_REG: return put_reg(e, p, v->id);
+	case CPTX_VAL_FLOAT: return put_float(p, v->f, wide);
+	case CPTX_VAL_SYM: return put_str(p, symbol_name(e->k, v));
+	case CPTX_VAL_SINK: *p++ = '_'; return p;
+	default:
+		if (arch_types[type].cls == 'F')
+			return put_float(p, v->negated ? (double)(uint64_t)v->i : (double)v->i, wide);
+		return put_i64(p, v->i);
+	}
+}
+
+/* The elements of a vector or list, with what stands around them. */
+static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned type, const char *around)
+{
+	const cptx_val *vec = v->kind == CPTX_VAL_REG ? NULL : &e->k->vec[v->id];
+
+	*p++ = around[0];
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			*p++ = ',', *p++ = ' ';
+		p = vec ? put_element(e, p, &vec[i], type) : put_reg(e, p, v->id + i);
+	}
+	*p++ = around[1];
+	return p;
+}
+
+static char *put_selector(char *p, const cptx_val *v)
+{
+	*p++ = '.';
+	*p++ = v->space & SELECTED_H ? 'h' : 'b';
+	for (unsigned i = 0; i < (v->space & SELECTED_DIGITS); i++)
+		*p++ = (char)('0' + ((uint32_t)v->offset >> 3 * i & 7));
+	return p;
 }
 
 static char *put_offset(char *p, int64_t offset)
@@ -220,27 +249,52 @@ static char *put_offset(char *p, int64_t offset)
 	return p;
 }
 
-static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brace)
+/* The type of an operand's elements. */
+static unsigned operand_type(const arch_operand *o, const uint16_t *mods)
+{
+	return o->type ? o->type : o->tgroup != ARCH_NO ? mods[o->tgroup] : 0;
+}
+
+static char *put_operand(const emitter *e, char *p, const arch_operand *o, const uint16_t *mods, const cptx_val *v)
 {
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
+		if (v->count > 1 || o->brace)
+			return put_elements(e, p, v, 0, "{}");
 		if (v->negated)
-			*p++ = '!';
-		if (v->count > 1 || brace)
-			return put_vector(e, p, v);
-		return put_offset(put_reg(e, p, v->id), v->offset);
-	case CPTX_VAL_VEC: return v->count > 1 || brace ? put_vector(e, p, v) : put_reg(e, p, e->k->vec[v->id].id);
-	case CPTX_VAL_INT: return put_i64(p, v->i);
-	case CPTX_VAL_FLOAT: return put_float(p, v);
+			*p++ = v->type == CPTX_PRED ? '!' : '-';
+		p = put_reg(e, p, v->id);
+		return v->space ? put_selector(p, v) : put_offset(p, v->offset);
+	case CPTX_VAL_VEC:
+		if (v->count > 1 || o->brace)
+			return put_elements(e, p, v, operand_type(o, mods), "{}");
+		return put_element(e, p, &e->k->vec[v->id], operand_type(o, mods));
+	case CPTX_VAL_LIST: return put_elements(e, p, v, 0, "()");
+	case CPTX_VAL_INT:
+	case CPTX_VAL_FLOAT:
+		if (o->brace)
+			*p++ = '{';
+		p = v->kind == CPTX_VAL_INT ? put_i64(p, v->i) : put_float(p, v->f, v->type == CPTX_F64);
+		if (o->brace)
+			*p++ = '}';
+		return p;
+	case CPTX_VAL_SINK: *p++ = '_'; return p;
 	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
 	case CPTX_VAL_LABEL:
+	case CPTX_VAL_TARGETS:
+	case CPTX_VAL_PROTO:
 		return e->k->label[v->id].name ? put_str(p, e->k->label[v->id].name) : text_u64(put_str(p, "$L"), v->id);
 	case CPTX_VAL_FUNC: return put_str(p, e->m->body[v->id - 1]->name);
 	case CPTX_VAL_BAD:
 	case CPTX_VAL_NONE: break;
 	}
 	return p;
+}
+
+static bool is_label(const cptx_val *v)
+{
+	return v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
 }
 
 /* Most bytes that an item's line can take. */
@@ -255,8 +309,11 @@ static size_t item_most(const emitter *e, const ir_item *it)
 			n += strlen(symbol_name(e->k, &v[i]));
 		else if (v[i].kind == CPTX_VAL_FUNC)
 			n += strlen(e->m->body[v[i].id - 1]->name);
-		else if (v[i].kind == CPTX_VAL_LABEL && e->k->label[v[i].id].name)
+		else if (is_label(&v[i]) && e->k->label[v[i].id].name)
 			n += strlen(e->k->label[v[i].id].name);
+		for (unsigned j = 0; v[i].kind == CPTX_VAL_LIST && j < v[i].count; j++)
+			if (e->k->vec[v[i].id + j].kind == CPTX_VAL_SYM)
+				n += strlen(symbol_name(e->k, &e->k->vec[v[i].id + j]));
 	}
 	return n;
 }
@@ -276,11 +333,21 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 	return p;
 }
 
+/* Does another operand that is there stand inside the same brackets? */
+static inline bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
+{
+	for (unsigned i = 0; i < n && o[i].flags & OPERAND_INSIDE; i++)
+		if (v[i].kind != CPTX_VAL_NONE)
+			return true;
+	return false;
+}
+
 static bool emit_insn(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const arch_operand *o = &arch_operands[f->operand];
 	const cptx_val *v = ir_operands(it);
+	const uint16_t *mods = ir_mods(it);
 	buf *b = &e->out->text;
 	const spelling *opcode = spell(e, it);
 
@@ -302,10 +369,11 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		} else {
 			*p++ = ' ';
 		}
-		if (o->kind == OPERAND_ADDR)
+		bool bracket = o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE);
+		if (bracket)
 			*p++ = '[';
-		p = put_operand(e, p, &v[i], o->brace);
-		if (o->kind == OPERAND_ADDR)
+		p = put_operand(e, p, o, mods, &v[i]);
+		if ((bracket || o->flags & OPERAND_INSIDE) && !more_inside(o + 1, it->noperand - i - 1, &v[i + 1]))
 			*p++ = ']';
 	}
 	*p++ = ';';
@@ -325,7 +393,8 @@ static void map_line(emitter *e, const ir_item *it)
 	if (e->opt->lines && it->file && it->kind != ITEM_COMMENT && (it->file != e->loc_file || it->line != e->loc_line)) {
 		e->loc_file = it->file;
 		e->loc_line = it->line;
-		emit_line(e, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
+		buf_printf(&e->out->text, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
+		e->line++;
 	}
 }
 

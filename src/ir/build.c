@@ -33,7 +33,7 @@ static void report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx
 
 	snprintf(head, sizeof head, "no form of %s fits these operands and modifiers:", arch_ops[op].name);
 	buf_init(&why, &k->m->a.hook);
-	arch_why(op, vals, mods, &why);
+	arch_why(op, vals, mods, k->vec, &why);
 	ir_form_error(k, at, head, &why);
 	buf_free(&why);
 }
@@ -55,12 +55,12 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 		}
 	if (!ir_guard_ok(k, at, &guard, vals[1], vals[2]))
 		return none;
-	if (!arch_match_op(&k->m->memo, op, vals, mods, &m)) {
+	if (!arch_match_op(&k->m->memo, op, vals, mods, k->vec, &m)) {
 		report_no_form(k, at, op, vals, mods);
 		return none;
 	}
 	cptx_val result = vals[0];
-	if (o->has_dest && !result.kind) {
+	if (m.dest_type && !result.kind) {
 		result = ir_regs(k, at, m.dest_type, m.dest_count);
 		if (!result.kind)
 			return none;
@@ -290,9 +290,10 @@ static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cp
 	}
 	if (result.kind && !append_param(k, at, IR_PREFIX "_value", f->sym[f->ret.id]->type, &value))
 		return;
-	slots[0] = ir_func_value(f);
-	slots[1] = n ? ir_list(k, at, list, n) : none;
-	ir_insn(k, at, CPTX_OP_CALL, result.kind ? ir_list(k, at, &value, 1) : none, none, slots, 2, "");
+	slots[0] = result.kind ? cptx_list_(k, at, &value, 1) : none;
+	slots[1] = ir_func_value(f);
+	slots[2] = n ? cptx_list_(k, at, list, n) : none;
+	ir_insn(k, at, CPTX_OP_CALL_TO, none, none, slots, ARRAY_LEN(slots), "");
 	if (result.kind)
 		ir_insn(k, at, CPTX_OP_LD, result, none, &value, 1, "space type", CPTX_PARAM, f->sym[f->ret.id]->type);
 	ir_append(k, at, ITEM_END, 0, 0);

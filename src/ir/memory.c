@@ -114,7 +114,10 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 
 	if (!ir_open(k, at))
 		return v;
-	for (size_t i = k->nsym; !name; i++) {
+	size_t i = 0;
+	for (size_t j = 0; j < k->nsym; j++)
+		i += k->sym[j]->space == CPTX_SHARED;
+	for (; !name; i++) {
 		snprintf(made, sizeof made, "shared_%zu", i);
 		if (!ir_local_name_taken(k, made))
 			name = made;

@@ -211,7 +211,7 @@ char *pool_kernel_head(unsigned n, unsigned version)
 	for (unsigned c = 0; c < CLASS_COUNT; c++) /* more than the pool has: for destinations that calls make */
 		if (c != CLASS_B128 || version >= 83)
 			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
-			               ir_classes[c].prefix, k->class_count[c] + 300);
+			               ir_classes[c].prefix, k->decl[c].count + 300);
 	snprintf(text + at, sizeof text - (size_t)at, "\t.shared .align 16 .b8 in_shared[256];\n$L%u:\n", (unsigned)label.id);
 	return duplicate(text);
 }
@@ -221,7 +221,7 @@ char *pool_kernel_head(unsigned n, unsigned version)
 static char *print_reg(char *p, uint32_t id)
 {
 	const cptx_kernel *k = names();
-	return p + sprintf(p, "%s%u", ir_classes[k->reg[id].cls].prefix, (unsigned)k->reg[id].number);
+	return p + sprintf(p, "%s%u", ir_classes[k->reg[id].decl].prefix, (unsigned)k->reg[id].number);
 }
 
 static char *print_number(char *p, const cptx_val *v, bool wide)
@@ -264,9 +264,8 @@ char *pool_print(char *p, const cptx_val *v, bool brace, bool wide)
 	case CPTX_VAL_SYM: p = print_symbol(p, v); break;
 	case CPTX_VAL_SREG: p += sprintf(p, "%s", arch_sregs[v->id].text); break;
 	case CPTX_VAL_LABEL: p += sprintf(p, "$L%u", (unsigned)v->id); break;
-	case CPTX_VAL_FUNC:
-	case CPTX_VAL_BAD:
-	case CPTX_VAL_NONE: break;
+	case CPTX_VAL_SINK: *p++ = '_'; break;
+	default: break;
 	}
 	if ((v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset)
 		p += sprintf(p, "+%d", (int)v->offset);
