@@ -50,7 +50,7 @@ enum { CPTX_ERROR_TEXT = 3072, CPTX_ERROR_FILE = 256 };
 /** One error.  `text` is complete: "file:line: kernel name: what was wrong; what would be right". */
 typedef struct cptx_error {
 	enum cptx_code code;        /**< CPTX_OK where there is none */
-	uint32_t line;              /**< of the user's source, 0 if none */
+	uint32_t line, column;      /**< of the user's source, 0 if none; columns, from 1, of parsed text only */
 	char file[CPTX_ERROR_FILE]; /**< of the user's source, "" if none */
 	char text[CPTX_ERROR_TEXT];
 } cptx_error;
@@ -407,15 +407,16 @@ CPTX_API const cptx_target *cptx_target_for_device(unsigned compute_capability);
 typedef struct cptx_emit_opt {
 	bool lines;           /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
 	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that serves */
+	bool keep;            /**< of a parsed module: print what was not edited as it stood, byte for byte */
 } cptx_emit_opt;
 
 /** PTX text and where its lines come from. */
 typedef struct cptx_ptx cptx_ptx;
 
 /**
- * Prints a module for a target ("sm_90a").  The module is frozen first.  `opt` may be NULL.  A pure function of both: the
- * same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what the target lacks is named
- * with the user's line, the targets that have it, and a replacement where there is one.
+ * Prints a module for a target ("sm_90a"; NULL: that of the parsed text).  The module is frozen first.  `opt` may be NULL.
+ * A pure function of both: the same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what
+ * the target lacks is named with the user's line, the targets that have it, and a replacement where there is one.
  */
 CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
 CPTX_API void cptx_ptx_destroy(cptx_ptx *ptx);
@@ -427,6 +428,39 @@ CPTX_API unsigned cptx_ptx_version(const cptx_ptx *ptx);
 CPTX_API const cptx_target *cptx_ptx_target(const cptx_ptx *ptx);
 /** The user's source line that line `line` (from 1) of the text comes from; file NULL where there is none. */
 CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
+
+/* ---- Parsing and checking ---------------------------------------------------------------------------------------- */
+
+/** Called with one error after another. */
+typedef void (*cptx_report_fn)(void *user, const cptx_error *error);
+
+typedef struct cptx_parse_opt {
+	const char *name;      /**< of the text, for messages; NULL: "ptx" */
+	bool keep;             /**< keep the text, so that it can be printed with cptx_emit_opt.keep */
+	uint32_t most_errors;  /**< stop there; 0: 1000 */
+	cptx_report_fn report; /**< gets every error, "name:line:column: error: what was wrong; what would be right" */
+	void *user;
+	const cptx_allocator *allocator; /**< of the module; NULL: the C library's */
+	char z_;
+} cptx_parse_opt;
+
+/**
+ * Reads PTX text of `size` bytes (it need not end in a NUL) into a module that equals a built one: it can be printed,
+ * checked, edited, loaded.  NULL if memory is short.  After any error the module is of no use but for cptx_module_error(),
+ * the first error.  `opt` may be NULL.  The text is copied where needed.
+ */
+CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt);
+
+/**
+ * Checks a module for its own .target (arch NULL), or as ptxas does with -arch: that code for its target runs there, and
+ * within the limits there.  Reports every instruction, modifier and special register that the target or the .version of the
+ * text lacks.  Returns the number of errors.  The module is frozen first.
+ */
+CPTX_API size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void *user);
+
+/** The .target of parsed text, NULL for a module that was built; its .version, times ten, or 0. */
+CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
+CPTX_API unsigned cptx_module_version(const cptx_module *m);
 
 /* ---- Looking at a module ----------------------------------------------------------------------------------------- */
 

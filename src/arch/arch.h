@@ -170,6 +170,10 @@ enum { SELECTED = 16, SELECTED_H = 8, SELECTED_DIGITS = 7 }; /* of `space` of a 
 /* What `space` of a VEC tells of its elements. */
 enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
 
+/* Whether a PTX version (times ten) exists. */
+bool arch_is_version(unsigned version);
+/* A target that text may name: those of cptx_target_find, and older ones that ptxas still reads. */
+const cptx_target *arch_target_any(const char *name);
 /* The number of a target, by its entry. */
 static inline unsigned arch_target_index(const cptx_target *t) { return (unsigned)(t - arch_targets); }
 /* "sm_80, sm_86, ..." of an availability. */

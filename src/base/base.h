@@ -62,6 +62,9 @@ void buf_str(buf *b, const char *s);
 void buf_printf(buf *b, const char *format, ...) CPTX_PRINTF_(2, 3);
 /* Decimal digits of v at p; the end. */
 char *text_u64(char *p, uint64_t v);
+/* Bits of an f32 as a double, and back: NaNs keep all their bits, which a conversion would not do. */
+double text_f32_as_f64(uint32_t bits);
+uint32_t text_f32_bits(double f);
 
 /* ---- errors ---- */
 /* Fills *err (may be NULL; a set one is kept): "file:line: " if at.file, then the formatted text.  Returns false. */

@@ -96,3 +96,30 @@ unsigned text_distance(const char *a, const char *b)
 	}
 	return row[n];
 }
+
+double text_f32_as_f64(uint32_t bits)
+{
+	float f;
+	double d;
+
+	if ((bits & 0x7f800000) != 0x7f800000 || !(bits & 0x7fffff)) {
+		memcpy(&f, &bits, sizeof f);
+		return (double)f;
+	}
+	uint64_t wide = (uint64_t)(bits >> 31) << 63 | (uint64_t)0x7ff << 52 | (uint64_t)(bits & 0x7fffff) << 29;
+	memcpy(&d, &wide, sizeof d);
+	return d;
+}
+
+uint32_t text_f32_bits(double d)
+{
+	uint64_t wide;
+	uint32_t bits;
+
+	memcpy(&wide, &d, sizeof wide);
+	if ((wide >> 52 & 0x7ff) == 0x7ff && wide << 12)
+		return (uint32_t)(wide >> 63) << 31 | 0x7f800000 | (wide >> 29 & 0x7fffff ? (uint32_t)(wide >> 29 & 0x7fffff) : 0x400000);
+	float f = (float)d;
+	memcpy(&bits, &f, sizeof bits);
+	return bits;
+}

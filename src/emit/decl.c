@@ -196,6 +196,11 @@ void emit_signature(emitter *e, const cptx_kernel *k)
 		buf_str(b, ".callprototype ");
 	else
 		buf_str(b, k->is_func ? ".func " : ".entry ");
+	if (k->attribute) {
+		buf_str(b, ".attribute");
+		buf_str(b, k->attribute);
+		buf_str(b, " ");
+	}
 	if (k->nresult) {
 		buf_str(b, "(");
 		for (size_t i = 0; i < k->nresult; i++) {

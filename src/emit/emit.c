@@ -136,13 +136,6 @@ static bool emit_top(emitter *e, const ir_top *t)
 	return true;
 }
 
-/* The PTX versions that exist, times ten: the last minor version of each major one. */
-static bool is_version(unsigned version)
-{
-	static const unsigned char last[] = { [1] = 5, [2] = 3, [3] = 2, [4] = 3, [5] = 1, [6] = 5, [7] = 8, [8] = 8, [9] = 2 };
-	return version >= 10 && version / 10 < ARRAY_LEN(last) && version % 10 <= last[version / 10];
-}
-
 static bool emit_module(emitter *e)
 {
 	for (const ir_top *t = e->m->top_first; t; t = t->next)
@@ -155,7 +148,7 @@ static bool emit_module(emitter *e)
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	e->out->text.n--;
 	e->out->version = MAX(e->version, e->opt->min_version);
-	if (e->opt->min_version && !is_version(e->opt->min_version))
+	if (e->opt->min_version && !arch_is_version(e->opt->min_version))
 		return error_set(e->err, CPTX_E_ARG, NOWHERE,
 		                 "min_version = %u: there is no such PTX version (versions are given times ten: 78 for 7.8)",
 		                 e->opt->min_version);

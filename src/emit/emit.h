@@ -40,7 +40,7 @@ typedef struct emitter {
 	unsigned target, version;
 	uint32_t line; /* that is written next, from 1 */
 	uint16_t file, loc_file;
-	size_t version_at; /* where the text has its version */
+	size_t version_at;            /* where the text has its version */
 	uint32_t user_line, loc_line; /* of the last item, of the last .loc */
 	reg_name *names;              /* of the body's registers */
 	size_t names_cap, longest_name;
@@ -54,7 +54,7 @@ bool emit_name_registers(emitter *e);
 char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id); /* writes the name at p; its end */
 
 /* ---- decl.c ---- */
-void emit_variable(emitter *e, const ir_sym *s); /* without the semicolon */
+void emit_variable(emitter *e, const ir_sym *s);             /* without the semicolon */
 void emit_registers(emitter *e, uint32_t first, uint32_t n); /* declarations of the body */
 void emit_signature(emitter *e, const cptx_kernel *k);       /* ".entry name(...)" */
 void emit_bounds(emitter *e, const cptx_kernel *k);          /* each directive on its line */

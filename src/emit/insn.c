@@ -178,26 +178,17 @@ bool emit_name_registers(emitter *e)
 	return true;
 }
 
-static char *put_float(char *p, double number, bool wide)
+static char *put_float(char *p, double d, bool wide)
 {
+	uint64_t bits;
+
+	memcpy(&bits, &d, sizeof bits);
 	*p++ = '0';
-	if (wide) {
-		uint64_t bits;
-		memcpy(&bits, &number, sizeof bits);
-		*p++ = 'd';
-		return put_hex(p, bits, 16);
-	}
-	float f = (float)number;
-	uint32_t bits;
-	memcpy(&bits, &f, sizeof bits);
-	*p++ = 'f';
-	return put_hex(p, bits, 8);
+	*p++ = wide ? 'd' : 'f';
+	return wide ? put_hex(p, bits, 16) : put_hex(p, text_f32_bits(d), 8);
 }
 
-static const char *symbol_name(const cptx_kernel *k, const cptx_val *v)
-{
-	return ir_symbol(k, v->id)->name;
-}
+static const char *symbol_name(const cptx_kernel *k, const cptx_val *v) { return ir_symbol(k, v->id)->name; }
 
 /* A constant, sink or parameter in a vector or list of type `type`. */
 static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned type)

@@ -244,7 +244,7 @@ void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v)
 		return;
 	}
 	cptx_val store[] = { f->ret, v }; /* slots of st: a, b */
-	if (v.kind != CPTX_VAL_REG) { /* a constant, or what only mov takes */
+	if (v.kind != CPTX_VAL_REG) {     /* a constant, or what only mov takes */
 		store[1] = ir_regs(f, at, f->ret_type, 1);
 		ir_insn(f, at, CPTX_OP_MOV, store[1], none, &v, 1, "");
 	}
@@ -270,8 +270,8 @@ static bool append_param(cptx_kernel *k, cptx_site at, const char *name, unsigne
 }
 
 /*
- * { .param .b32 arg0; st.param.b32 [arg0], a; ... .param .b32 value; call (value), f, (arg0); ld.param.b32 result, [value]; }
- * as the calling convention wants it.  (PTX manual, "Abstracting the ABI")
+ * { .param .b32 arg0; st.param.b32 [arg0], a; ... .param .b32 value; call (value), f, (arg0); ld.param.b32 result, [value];
+ * } as the calling convention wants it.  (PTX manual, "Abstracting the ABI")
  */
 static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cptx_val *args, size_t n, cptx_val result)
 {

@@ -128,6 +128,8 @@ struct cptx_kernel {
 	size_t ncallee, cap_callee;
 	cptx_val ret; /* CPTX_VAL_SYM: the result of a function that was built */
 	uint8_t ret_type;
+	cptx_kernel *def;      /* of a function that is only declared here: its definition, if the module has it */
+	const char *attribute; /* of .func, as text, or NULL */
 	cptx_kernel_opt opt;
 	const char **extra; /* further directives of its head, as text */
 	size_t nextra, cap_extra;
@@ -162,7 +164,14 @@ struct cptx_kernel {
 enum { MODULE_SYM = 0x40000000 }; /* symbol ids from here on are the module's */
 
 /* What stands at the level of the module, in the order of the text. */
-enum ir_top_kind { TOP_HEAD /* .version, .target, .address_size */, TOP_VAR, TOP_PROTO /* signature only */, TOP_BODY, TOP_TEXT, TOP_COMMENT };
+enum ir_top_kind {
+	TOP_HEAD /* .version, .target, .address_size */,
+	TOP_VAR,
+	TOP_PROTO /* signature only */,
+	TOP_BODY,
+	TOP_TEXT,
+	TOP_COMMENT
+};
 typedef struct ir_top {
 	struct ir_top *prev, *next;
 	enum ir_top_kind kind;

@@ -277,7 +277,8 @@ cptx_val cptx_as(cptx_val v, enum cptx_type type)
 cptx_val cptx_negated(cptx_val predicate)
 {
 	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
-	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) || !(cls == 'P' || cls == 'S' || cls == 'U'))
+	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) ||
+	    !(cls == 'P' || cls == 'S' || cls == 'U'))
 		return bad;
 	predicate.negated ^= 1;
 	return predicate;

@@ -78,8 +78,15 @@ static bool new_symbol(cptx_module *m, cptx_site at, const char *name, unsigned 
 	if (!dim || !copy)
 		return ir_no_memory(m, at);
 	*dim = (uint32_t)size;
-	*s = (ir_sym){ .name = copy, .space = (uint8_t)space, .type = CPTX_B8, .elem = (uint8_t)type, .size = size, .dim = dim, .ndim = 1,
-		           .align = MAX(align, cptx_type_bits((enum cptx_type)type) / 8), .align_given = 1 };
+	*s = (ir_sym){ .name = copy,
+		           .space = (uint8_t)space,
+		           .type = CPTX_B8,
+		           .elem = (uint8_t)type,
+		           .size = size,
+		           .dim = dim,
+		           .ndim = 1,
+		           .align = MAX(align, cptx_type_bits((enum cptx_type)type) / 8),
+		           .align_given = 1 };
 	return true;
 }
 
@@ -134,8 +141,15 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 static ir_sym *dynamic_shared(cptx_module *m, cptx_site at)
 {
 	static const uint32_t unsized[1];
-	ir_sym s = { .name = IR_PREFIX "_smem", .space = CPTX_SHARED, .type = CPTX_B8, .elem = CPTX_B8, .dim = unsized, .ndim = 1,
-		         .align = 16, .align_given = 1, .linkage = LINK_EXTERN };
+	ir_sym s = { .name = IR_PREFIX "_smem",
+		         .space = CPTX_SHARED,
+		         .type = CPTX_B8,
+		         .elem = CPTX_B8,
+		         .dim = unsized,
+		         .ndim = 1,
+		         .align = 16,
+		         .align_given = 1,
+		         .linkage = LINK_EXTERN };
 
 	if (!m->dyn_sym) {
 		uint32_t id = ir_add_symbol(m, NULL, &s);

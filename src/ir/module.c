@@ -28,13 +28,15 @@ void cptx_module_destroy(cptx_module *m)
 {
 	if (!m)
 		return;
+	if (m->source)
+		heap_realloc(&m->a.hook, (void *)(uintptr_t)m->source, 0);
 	arena a = m->a; /* the module itself lies in it */
 	arena_free(&a);
 }
 
 const cptx_error *cptx_module_error(const cptx_module *m)
 {
-	static const cptx_error no_memory = { CPTX_E_MEMORY, 0, "", "out of memory" };
+	static const cptx_error no_memory = { .code = CPTX_E_MEMORY, .text = "out of memory" };
 	if (!m)
 		return &no_memory;
 	return m->err.code == CPTX_OK ? NULL : &m->err;
@@ -307,6 +309,7 @@ static uint32_t reached_smem(cptx_module *m, cptx_kernel *kernel, cptx_kernel **
 		sum += k->static_smem;
 		for (size_t i = 0; i < k->ncallee; i++) {
 			cptx_kernel *f = m->body[k->callee[i] - 1];
+			f = f->def ? f->def : f;
 			if (f->stamp == kernel->number)
 				continue;
 			f->stamp = kernel->number;

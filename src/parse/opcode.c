@@ -2,7 +2,7 @@
 
 typedef struct reading {
 	const arch_form *f;
-	const char *end;
+	const char *end, *far; /* far: the furthest that a modifier was understood */
 	uint16_t *mods;
 } reading;
 
@@ -32,6 +32,7 @@ static bool read_value(reading *r, unsigned i, const char *p, unsigned mod)
 /* Group i and all behind it, from p on.  Tries an optional group's values before leaving it out. */
 static bool read_groups(reading *r, unsigned i, const char *p)
 {
+	r->far = MAX(r->far, p);
 	if (i == r->f->ngroup)
 		return literal(&p, r->end, r->f->tail, r->f->ntail) && p == r->end;
 	const arch_group *g = &arch_groups[r->f->group + i];
@@ -46,8 +47,17 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	return g->kind == GROUP_OPTIONAL && read_groups(r, i + 1, p);
 }
 
+bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached)
+{
+	reading r = { &arch_forms[form], text + n, text, mods };
+	bool ok = read_groups(&r, 0, text);
+
+	*reached = (size_t)(r.far - text);
+	return ok;
+}
+
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS])
 {
-	reading r = { &arch_forms[form], text + n, mods };
-	return read_groups(&r, 0, text);
+	size_t reached;
+	return parse_opcode_far(form, text, n, mods, &reached);
 }

@@ -131,10 +131,6 @@ bool parse_constant(parser *p, cptx_val *v);
 bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what);
 
 /* ---- decl.c ---- */
-typedef struct decl_words {
-	unsigned linkage;
-	bool has_linkage;
-} decl_words;
 /* Declarations that begin with a state space, up to and with the semicolon; in the body, or in the module. */
 bool parse_variables(parser *p, unsigned linkage);
 bool parse_registers(parser *p);
@@ -144,12 +140,14 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named);
 /* ---- head.c: kernels and functions ---- */
 bool parse_function(parser *p, unsigned linkage);
 bool parse_signature(parser *p, cptx_kernel *k);
+bool parse_pragma(parser *p); /* the strings behind .pragma */
 
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
 bool parse_instruction(parser *p);
 /* Comments since the last statement, as items. */
 void parse_flush_comments(parser *p);
+ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand);
 /* The forms of an instruction as it is spelled; NULL when memory is short. */
 spelled *parse_spelled(parser *p, const char *text, size_t len);

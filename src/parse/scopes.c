@@ -1,7 +1,7 @@
 /*
- * The names in scope.  A table maps each name to its innermost binding; a binding remembers the one it hides, so that a scope
- * ends by undoing its bindings, last first.  `.reg .b32 %r<100>` is one binding: a name that ends in digits is looked up by
- * what stands in front of them first, since most names are registers of such a range.
+ * The names in scope.  A table maps each name to its innermost binding; a binding remembers the one it hides, so that a
+ * scope ends by undoing its bindings, last first.  `.reg .b32 %r<100>` is one binding: a name that ends in digits is looked
+ * up by what stands in front of them first, since most names are registers of such a range.
  */
 #include "parse/parser.h"
 
@@ -181,8 +181,8 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 			hides = in;
 	}
 	if (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1]) {
-		parse_error(p, w->s, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name", (int)MIN(w->len, 64u),
-		            w->s);
+		parse_error(p, w->s, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
+		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
 	}
 	if (range && w->len && parse_is_word[(unsigned char)w->s[w->len - 1]] == 3)

@@ -1,0 +1,374 @@
+/* Bodies: statements between braces, each an item. */
+#include "parse/parser.h"
+
+#include <stdio.h>
+
+void parse_flush_comments(parser *p)
+{
+	size_t n = p->ncomment;
+
+	p->ncomment = 0;
+	for (size_t i = 0; i < n && !p->no_memory; i++) {
+		const comment *c = &p->comments[i];
+		bool block = c->at[1] == '*';
+		const char *s = c->at + 2, *end = c->at + c->len - (block ? 2 : 0);
+		do { /* each line of it becomes a line comment */
+			const char *stop = memchr(s, '\n', (size_t)(end - s)), *next = stop ? stop + 1 : end;
+			stop = stop ? stop : end;
+			while (s < stop && (*s == ' ' || *s == '\t'))
+				s++;
+			while (stop > s && *(const unsigned char *)(stop - 1) <= ' ')
+				stop--;
+			char *text = arena_alloc(&p->m->a, (size_t)(stop - s) + 1);
+			if (!text) {
+				parse_out_of_memory(p);
+				return;
+			}
+			memcpy(text, s, (size_t)(stop - s));
+			text[stop - s] = 0;
+			if (p->k && p->k->has_body) {
+				uint32_t id = ir_add_text(p->k, text);
+				ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, parse_site(p), ITEM_COMMENT, 1, 0);
+				if (!it) {
+					parse_out_of_memory(p);
+					return;
+				}
+				ir_operands(it)[0] = cptx_val_int_(id);
+			} else {
+				ir_top *t = ir_top_append(p->m, TOP_COMMENT);
+				if (!t) {
+					parse_out_of_memory(p);
+					return;
+				}
+				t->text = text;
+			}
+			s = next;
+		} while (s < end);
+	}
+}
+
+static void place(const parser *p, uint32_t *src, uint32_t *len)
+{
+	*src = (uint32_t)(p->start - p->begin);
+	*len = (uint32_t)(p->stop - p->start);
+}
+
+ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand)
+{
+	if (p->ncomment)
+		parse_flush_comments(p);
+	ir_item *it = p->no_memory ? NULL : ir_append(p->k, parse_site(p), kind, noperand, 0);
+	if (!it) {
+		parse_out_of_memory(p);
+		return NULL;
+	}
+	place(p, &it->src, &it->src_len);
+	return it;
+}
+
+ir_top *parse_top(parser *p, enum ir_top_kind kind)
+{
+	parse_flush_comments(p);
+	ir_top *t = p->no_memory ? NULL : ir_top_append(p->m, kind);
+	if (!t) {
+		parse_out_of_memory(p);
+		return NULL;
+	}
+	place(p, &t->src, &t->src_len);
+	return t;
+}
+
+/* ---- labels ---- */
+
+static bool place_label(parser *p, const word *w)
+{
+	cptx_kernel *k = p->k;
+	binding *b = names_find(p, w);
+	uint32_t id;
+
+	bool here = b && b->kind == NAME_LABEL && (size_t)(b - p->names.bound) >= p->names.scope[p->names.nscope - 1];
+	if (here && !b->pending)
+		return parse_error(p, w->s, CPTX_E_PARSE, "label '%.*s' stands twice in this scope", (int)MIN(w->len, 64u), w->s);
+	if (here) {
+		id = b->id;
+		b->pending = 0;
+	} else {
+		if (!arena_push(&k->m->a, &k->label, k->nlabel, &k->cap_label, sizeof *k->label))
+			return parse_out_of_memory(p);
+		id = (uint32_t)k->nlabel;
+		b = names_bind(p, w, NAME_LABEL, id, 1);
+		if (!b)
+			return false;
+		k->label[k->nlabel++] = (ir_label){ .name = names_text(p, b) };
+	}
+	k->label[id].placed = 1;
+	ir_item *it = parse_item(p, ITEM_LABEL, 1);
+	if (!it)
+		return false;
+	ir_operands(it)[0] = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = id };
+	return true;
+}
+
+static uint32_t final_label(const cptx_kernel *k, uint32_t id)
+{
+	while (k->label[id].same_as)
+		id = k->label[id].same_as - 1;
+	return id;
+}
+
+/* At the end of a body: labels that inner scopes used get their meaning; all must stand somewhere. */
+static void resolve_labels(parser *p)
+{
+	cptx_kernel *k = p->k;
+	bool any = false;
+
+	for (size_t i = 0; i < k->nlabel; i++)
+		any |= k->label[i].same_as != 0;
+	for (ir_item *it = any ? k->first : NULL; it; it = it->next)
+		for (unsigned i = 0; i < it->noperand; i++) {
+			cptx_val *v = &ir_operands(it)[i];
+			if (v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO)
+				v->id = final_label(k, v->id);
+		}
+	for (size_t i = 0; any && i < k->nvec; i++)
+		if (k->vec[i].kind == CPTX_VAL_LABEL)
+			k->vec[i].id = final_label(k, k->vec[i].id);
+	for (size_t i = 0; i < k->nlabel; i++) {
+		ir_label *l = &k->label[final_label(k, (uint32_t)i)];
+		l->used |= k->label[i].used;
+		if (!k->label[i].same_as && !l->placed)
+			parse_error(p, p->begin + l->src, CPTX_E_PARSE, "'%.64s' is neither declared nor a label of '%s'", l->name,
+			            k->name);
+	}
+}
+
+/* ---- directives ---- */
+
+static bool text_item(parser *p, enum ir_item_kind kind, const char *from, const char *to)
+{
+	const char *text = parse_collapse(p, from, to);
+	uint32_t id = text ? ir_add_text(p->k, text) : IR_NONE;
+	ir_item *it = id == IR_NONE ? NULL : parse_item(p, kind, 1);
+
+	if (!it)
+		return parse_out_of_memory(p);
+	ir_operands(it)[0] = cptx_val_int_(id);
+	return true;
+}
+
+/* .loc 1 20 5 [, function_name label [+ number], inlined_at 1 30 7] */
+static bool read_loc(parser *p)
+{
+	int64_t v;
+	word w;
+
+	for (int i = 0; i < 3; i++)
+		if (!parse_int(p, 0, UINT32_MAX, &v, "a file, line or column of .loc"))
+			return false;
+	while (parse_take(p, ',')) {
+		if (!parse_word(p, &w))
+			return parse_error(p, p->p, CPTX_E_PARSE, "expected function_name or inlined_at in .loc");
+		if (w.len == 10 && !memcmp(w.s, "inlined_at", 10)) {
+			for (int i = 0; i < 3; i++)
+				if (!parse_int(p, 0, UINT32_MAX, &v, "a file, line or column of .loc"))
+					return false;
+		} else if (w.len != 13 || memcmp(w.s, "function_name", 13) || !parse_word(p, &w)) {
+			return parse_error(p, w.s, CPTX_E_PARSE, "expected function_name LABEL or inlined_at in .loc");
+		} else if (parse_take(p, '+') && !parse_int(p, 0, UINT32_MAX, &v, "an offset")) {
+			return false;
+		}
+	}
+	return text_item(p, ITEM_TEXT, p->start, p->stop);
+}
+
+/* The label that stands right in front, as the name of a list or prototype: its item goes. */
+static bool take_label(parser *p, cptx_val *label)
+{
+	ir_item *last = p->k->last;
+
+	if (!last || last->kind != ITEM_LABEL)
+		return parse_error(p, p->start, CPTX_E_PARSE,
+		                   "this directive needs a label in front of it, name: .branchtargets ...");
+	*label = ir_operands(last)[0];
+	p->start = p->begin + last->src;
+	ir_unlink(p->k, last);
+	return true;
+}
+
+static bool read_targets(parser *p, bool calls)
+{
+	cptx_kernel *k = p->k;
+	cptx_val label, list = { .kind = CPTX_VAL_LIST, .owner = k->owner, .id = (uint32_t)k->nvec };
+	char found[24];
+	word w;
+
+	if (!take_label(p, &label))
+		return false;
+	do {
+		cptx_val v = { .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner };
+		const char *at = p->p;
+		if (!parse_word(p, &w))
+			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a %s, found %s", calls ? "function" : "label",
+			                   parse_found(p, found));
+		const binding *b = calls ? names_find(p, &w) : NULL;
+		if (calls && (!b || b->kind != NAME_FUNC))
+			return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no function that is declared above", (int)MIN(w.len, 64u),
+			                   w.s);
+		if (calls)
+			v = ir_func_value(p->m->body[b->id - 1]);
+		else if ((v.id = names_label(p, &w)) == IR_NONE)
+			return false;
+		else
+			k->label[v.id].used = 1;
+		if (list.count == UINT16_MAX)
+			return parse_error(p, at, CPTX_E_LIMIT, "a list has at most 65535 targets");
+		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec))
+			return parse_out_of_memory(p);
+		k->vec[k->nvec++] = v;
+		list.count++;
+	} while (parse_take(p, ','));
+	if (!parse_expect(p, ';', "behind the targets"))
+		return false;
+	ir_item *it = parse_item(p, ITEM_TARGETS, 2);
+	if (!it)
+		return false;
+	ir_operands(it)[0] = label;
+	ir_operands(it)[1] = list;
+	k->calls |= calls;
+	return true;
+}
+
+static bool read_prototype(parser *p)
+{
+	cptx_val label;
+
+	if (!take_label(p, &label))
+		return false;
+	cptx_kernel *f = ir_body_new(p->m, parse_site(p), "_");
+	if (!f)
+		return parse_out_of_memory(p);
+	f->is_func = f->is_proto = f->closed = true;
+	if (!parse_signature(p, f) || !parse_expect(p, ';', "behind the prototype"))
+		return false;
+	ir_item *it = parse_item(p, ITEM_PROTO, 2);
+	if (!it)
+		return false;
+	ir_operands(it)[0] = label;
+	ir_operands(it)[1] = ir_func_value(f);
+	return true;
+}
+
+static bool read_pragma(parser *p) { return parse_pragma(p) && text_item(p, ITEM_TEXT, p->start, p->stop); }
+
+static bool body_directive(parser *p)
+{
+	static const char *const linkages[] = { "extern", "visible", "weak", "common" };
+	const char *at = p->p;
+
+	if (parse_directive(p, "reg"))
+		return parse_registers(p);
+	if (parse_directive(p, "loc"))
+		return read_loc(p);
+	if (parse_directive(p, "pragma"))
+		return read_pragma(p);
+	if (parse_directive(p, "branchtargets"))
+		return read_targets(p, false);
+	if (parse_directive(p, "calltargets"))
+		return read_targets(p, true);
+	if (parse_directive(p, "callprototype"))
+		return read_prototype(p);
+	unsigned linkage = LINK_NONE;
+	for (unsigned i = 0; i < ARRAY_LEN(linkages); i++)
+		if (parse_directive(p, linkages[i]))
+			linkage = LINK_EXTERN + i;
+	const char *space = p->p;
+	if (parse_space(p)) {
+		p->p = space;
+		return parse_variables(p, linkage);
+	}
+	size_t n = strcspn(at, " \t\r\n;{");
+	return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no directive of a body", (int)MIN(n, (size_t)40), at);
+}
+
+/* ---- statements ---- */
+
+/* After an error: behind the semicolon, or in front of a brace. */
+static void recover(parser *p)
+{
+	for (; p->p < p->end; p->p++) {
+		if (*p->p == '\n') {
+			p->line++;
+			p->line_start = p->p + 1;
+			const char *next = p->p + 1 + strspn(p->p + 1, " \t\r");
+			if (*next == '.' || *next == '@' || *next == '}' || *next == '/') /* a semicolon was forgotten */
+				break;
+		}
+		if (*p->p == ';') {
+			p->p++;
+			break;
+		}
+		if (*p->p == '}')
+			break;
+	}
+	parse_blanks(p);
+}
+
+static bool statement(parser *p)
+{
+	word w;
+
+	if (*p->p == '@')
+		return parse_instruction(p);
+	if (*p->p == '.')
+		return body_directive(p);
+	if (parse_take(p, '{'))
+		return names_enter(p) && parse_item(p, ITEM_SCOPE, 0);
+	if (parse_take(p, ';')) /* empty */
+		return true;
+	if (parse_is_word[(unsigned char)*p->p] == 1) {
+		const char *s = p->p;
+		while (parse_is_word[(unsigned char)*s])
+			s++;
+		const char *colon = s + strspn(s, " \t");
+		if (*colon == ':' && colon[1] != ':') {
+			parse_word(p, &w);
+			parse_take(p, ':');
+			return place_label(p, &w);
+		}
+		return parse_instruction(p);
+	}
+	char found[24];
+	parse_error(p, p->p, CPTX_E_PARSE, "expected an instruction, a label or a directive, found %s", parse_found(p, found));
+	if (p->p < p->end && *p->p != '}')
+		p->p++;
+	return false;
+}
+
+void parse_body(parser *p)
+{
+	size_t depth = 1;
+
+	while (p->p < p->end) {
+		p->start = p->p;
+		p->start_line = p->line;
+		if (*p->p != '}') {
+			if (!statement(p))
+				recover(p);
+			else if (p->start[0] == '{')
+				depth++;
+			continue;
+		}
+		p->stop = p->p + 1;
+		if (--depth == 0) {
+			parse_flush_comments(p);
+			parse_take(p, '}');
+			resolve_labels(p);
+			return;
+		}
+		names_leave(p);
+		parse_take(p, '}');
+		parse_item(p, ITEM_END, 0);
+	}
+	if (!p->no_memory)
+		parse_error(p, p->end, CPTX_E_PARSE, "the body of '%s' is never closed; a } is missing", p->k->name);
+}

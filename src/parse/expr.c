@@ -1,0 +1,366 @@
+/* Constants: numbers, and expressions of them.  (PTX manual, "Constants", "Constant Expressions") */
+#include "parse/parser.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DEEPEST = 200 }; /* parentheses and operators within one another */
+
+typedef struct number {
+	bool is_float, is_unsigned;
+	uint8_t type; /* CPTX_F32 of 0f..., else 0 */
+	uint64_t i;
+	double f;
+} number;
+
+static bool ternary(parser *p, number *n, unsigned depth);
+
+static bool hex_float(parser *p, unsigned digits, number *n)
+{
+	uint64_t bits = 0;
+	const char *s = p->p + 2;
+
+	for (unsigned i = 0; i < digits; i++, s++) {
+		char c = *s;
+		unsigned v = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+		             : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+		             : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
+		                                    : 16;
+		if (v > 15)
+			return parse_error(p, s, CPTX_E_PARSE, "0%c is followed by exactly %u hexadecimal digits", p->p[1], digits);
+		bits = bits << 4 | v;
+	}
+	if (parse_is_word[(unsigned char)*s])
+		return parse_error(p, s, CPTX_E_PARSE, "0%c is followed by exactly %u hexadecimal digits", p->p[1], digits);
+	n->is_float = true;
+	n->type = digits == 8 ? CPTX_F32 : CPTX_F64;
+	if (digits == 16)
+		memcpy(&n->f, &bits, sizeof n->f);
+	else
+		n->f = text_f32_as_f64((uint32_t)bits);
+	p->p = s;
+	return true;
+}
+
+/* A decimal fraction; strtod reads the locale's point. */
+static bool fraction(parser *p, number *n, size_t len)
+{
+	char text[512], point[8], *end;
+
+	if (len >= 400)
+		return parse_error(p, p->p, CPTX_E_PARSE,
+		                   "the number has more than 400 characters; write its bits as 0d and 16 digits");
+	snprintf(point, sizeof point, "%.1f", 0.5); /* 0.5, or 0,5 */
+	memcpy(text, p->p, len);
+	text[len] = 0;
+	char *dot = strchr(text, '.');
+	if (dot)
+		*dot = point[1];
+	n->is_float = true;
+	n->f = strtod(text, &end);
+	if (*end)
+		return parse_error(p, p->p + (end - text), CPTX_E_PARSE,
+		                   "this is no number; fractions are written 1.5, 1.5e-3, 0f3FC00000");
+	p->p += len;
+	return true;
+}
+
+static bool literal(parser *p, number *n)
+{
+	const char *s = p->p;
+	unsigned base = 10;
+	uint64_t v = 0;
+
+	if (*s == '0' && (s[1] == 'f' || s[1] == 'F'))
+		return hex_float(p, 8, n);
+	if (*s == '0' && (s[1] == 'd' || s[1] == 'D'))
+		return hex_float(p, 16, n);
+	if (*s == '0' && (s[1] == 'x' || s[1] == 'X'))
+		base = 16, s += 2;
+	else if (*s == '0' && (s[1] == 'b' || s[1] == 'B'))
+		base = 2, s += 2;
+	else if (*s == '0')
+		base = 8;
+	const char *digits = s;
+	if (base == 10 || base == 8) {
+		size_t len = strspn(s, "0123456789"), all = len;
+		if (s[all] == '.')
+			all += 1 + strspn(s + all + 1, "0123456789");
+		if ((s[all] == 'e' || s[all] == 'E') &&
+		    (parse_is_word[(unsigned char)s[all + 1]] == 3 || s[all + 1] == '-' || s[all + 1] == '+'))
+			all += 2 + strspn(s + all + 2, "0123456789");
+		if (all > len)
+			return fraction(p, n, all);
+	}
+	for (;; s++) {
+		unsigned d = *s >= '0' && *s <= '9'                 ? (unsigned)(*s - '0')
+		             : (*s | 32) >= 'a' && (*s | 32) <= 'f' ? (unsigned)((*s | 32) - 'a' + 10)
+		                                                    : 99;
+		if (d >= base)
+			break;
+		if (v > (UINT64_MAX - d) / base)
+			return parse_error(p, p->p, CPTX_E_PARSE, "the number has more than 64 bits");
+		v = v * base + d;
+	}
+	n->is_unsigned = *s == 'U' || v > INT64_MAX;
+	n->i = v;
+	if (s == digits || parse_is_word[(unsigned char)s[*s == 'U']])
+		return parse_error(p, s, CPTX_E_PARSE, "this is no digit of a number to base %u", base);
+	p->p = s + (*s == 'U');
+	return true;
+}
+
+static bool to_int(parser *p, const char *at, const number *n)
+{
+	return !n->is_float ||
+	       parse_error(p, at, CPTX_E_PARSE, "this operator is for integers; the constant is a floating point number");
+}
+
+static bool cast(parser *p, number *n, unsigned depth, bool *was)
+{
+	const char *at = p->p;
+
+	*was = false;
+	if (*p->p != '(')
+		return true;
+	const char *s = p->p + 1;
+	while (*s == ' ' || *s == '\t')
+		s++;
+	bool is_signed = !strncmp(s, ".s64", 4), is_unsigned = !strncmp(s, ".u64", 4);
+	if (!is_signed && !is_unsigned)
+		return true;
+	p->p = s + 4;
+	parse_blanks(p);
+	*was = true;
+	if (!parse_expect(p, ')', "behind the type of a cast"))
+		return false;
+	if (depth > DEEPEST)
+		return parse_error(p, at, CPTX_E_PARSE, "the expression is nested more than %d deep", DEEPEST);
+	if (*p->p == '(') {
+		bool again;
+		if (!cast(p, n, depth + 1, &again))
+			return false;
+		if (again)
+			goto done;
+	}
+	if (*p->p == '(') {
+		parse_take(p, '(');
+		if (!ternary(p, n, depth + 1) || !parse_expect(p, ')', "behind the expression"))
+			return false;
+	} else if (parse_is_word[(unsigned char)*p->p] == 3) {
+		if (!literal(p, n))
+			return false;
+		p->stop = p->p;
+		parse_blanks(p);
+	} else {
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected a number or an expression in parentheses behind a cast");
+	}
+done:
+	if (n->is_float) {
+		n->i = is_signed ? (uint64_t)(int64_t)n->f : (uint64_t)n->f;
+		n->is_float = false;
+	}
+	n->is_unsigned = is_unsigned;
+	return true;
+}
+
+static bool unary(parser *p, number *n, unsigned depth)
+{
+	const char *at = p->p;
+	char found[24];
+	bool was;
+
+	*n = (number){ 0 };
+	if (depth > DEEPEST)
+		return parse_error(p, at, CPTX_E_PARSE, "the expression is nested more than %d deep", DEEPEST);
+	if (!cast(p, n, depth, &was))
+		return false;
+	if (was)
+		return true;
+	if (parse_take(p, '('))
+		return ternary(p, n, depth + 1) && parse_expect(p, ')', "behind the expression");
+	if (*p->p == '-' || *p->p == '+' || *p->p == '!' || *p->p == '~') {
+		char op = *p->p;
+		parse_take(p, op);
+		if (!unary(p, n, depth + 1) || ((op == '!' || op == '~') && !to_int(p, at, n)))
+			return false;
+		if (op == '-' && n->is_float)
+			n->f = -n->f;
+		else if (op == '-')
+			n->i = 0 - n->i, n->is_unsigned = false;
+		else if (op == '!')
+			n->i = !n->i;
+		else if (op == '~')
+			n->i = ~n->i;
+		return true;
+	}
+	if (!strncmp(p->p, "WARP_SZ", 7) && !parse_is_word[(unsigned char)p->p[7]]) {
+		p->p += 7;
+		n->i = CPTX_WARP;
+	} else if (parse_is_word[(unsigned char)*p->p] != 3) {
+		return parse_error(p, at, CPTX_E_PARSE, "expected a number, found %s", parse_found(p, found));
+	} else if (!literal(p, n)) {
+		return false;
+	}
+	p->stop = p->p;
+	parse_blanks(p);
+	return true;
+}
+
+/* Binary operators by how tightly they bind; two characters where the second is not NUL. */
+static const struct {
+	char text[3];
+	int level;
+} operators[] = { { "*", 10 }, { "/", 10 }, { "%", 10 }, { "+", 9 }, { "-", 9 }, { "<<", 8 },
+	              { ">>", 8 }, { "<=", 7 }, { ">=", 7 }, { "<", 7 }, { ">", 7 }, { "==", 6 },
+	              { "!=", 6 }, { "&&", 2 }, { "||", 1 }, { "&", 5 }, { "^", 4 }, { "|", 3 } };
+
+static int operator_at(const char *s)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(operators); i++)
+		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) &&
+		    !(*s == '%' && parse_is_word[(unsigned char)s[1]] == 1))
+			return (int)i;
+	return -1;
+}
+
+static bool apply_float(parser *p, const char *at, number *a, const number *b, const char *op)
+{
+	double x = a->is_float ? a->f : a->is_unsigned ? (double)a->i : (double)(int64_t)a->i;
+	double y = b->is_float ? b->f : b->is_unsigned ? (double)b->i : (double)(int64_t)b->i;
+	bool compares = true;
+
+	switch (*op) {
+	case '<': a->i = op[1] ? x <= y : x < y; break;
+	case '>': a->i = op[1] ? x >= y : x > y; break;
+	case '=': a->i = x == y; break;
+	case '!': a->i = x != y; break;
+	default: compares = false;
+	}
+	if (op[1] == '<' || (op[1] == '>' && *op == '>'))
+		return parse_error(p, at, CPTX_E_PARSE, "%s is for integers", op);
+	a->is_float = !compares;
+	a->type = 0;
+	switch (compares ? 0 : *op) {
+	case 0: break;
+	case '+': a->f = x + y; break;
+	case '-': a->f = x - y; break;
+	case '*': a->f = x * y; break;
+	case '/': a->f = x / y; break;
+	default: return parse_error(p, at, CPTX_E_PARSE, "%s is for integers", op);
+	}
+	return true;
+}
+
+static bool apply(parser *p, const char *at, number *a, const number *b, const char *op)
+{
+	bool u = a->is_unsigned || b->is_unsigned;
+	int64_t x = (int64_t)a->i, y = (int64_t)b->i;
+
+	if (a->is_float || b->is_float)
+		return apply_float(p, at, a, b, op);
+	if ((*op == '/' || *op == '%') && (!b->i || (!u && x == INT64_MIN && y == -1)))
+		return parse_error(p, at, CPTX_E_PARSE, "this division has no result");
+	if (!strcmp(op, "<<") || !strcmp(op, ">>")) {
+		uint64_t by = b->i;
+		if (*op == '<')
+			a->i = by > 63 ? 0 : a->i << by;
+		else if (a->is_unsigned)
+			a->i = by > 63 ? 0 : a->i >> by;
+		else
+			a->i = (uint64_t)(x < 0 ? ~(~x >> (by > 63 ? 63 : by)) : x >> (by > 63 ? 63 : by));
+		return true;
+	}
+	a->is_unsigned = u;
+	switch (*op) {
+	case '*': a->i *= b->i; return true;
+	case '/': a->i = u ? a->i / b->i : (uint64_t)(x / y); return true;
+	case '%': a->i = u ? a->i % b->i : (uint64_t)(x % y); return true;
+	case '+': a->i += b->i; return true;
+	case '-': a->i -= b->i; return true;
+	case '^': a->i ^= b->i; return true;
+	case '&': a->i = op[1] ? a->i && b->i : a->i & b->i; break;
+	case '|': a->i = op[1] ? a->i || b->i : a->i | b->i; break;
+	case '=': a->i = a->i == b->i; break;
+	case '!': a->i = a->i != b->i; break;
+	case '<': a->i = op[1] ? (u ? a->i <= b->i : x <= y) : u ? a->i < b->i : x < y; break;
+	case '>': a->i = op[1] ? (u ? a->i >= b->i : x >= y) : u ? a->i > b->i : x > y; break;
+	}
+	if (!((*op == '&' || *op == '|') && !op[1]))
+		a->is_unsigned = false;
+	return true;
+}
+
+static bool binary(parser *p, number *a, int level, unsigned depth)
+{
+	if (!unary(p, a, depth))
+		return false;
+	for (int i; (i = operator_at(p->p)) >= 0 && operators[i].level >= level;) {
+		const char *at = p->p;
+		number b;
+		p->p += strlen(operators[i].text);
+		parse_blanks(p);
+		if (!binary(p, &b, operators[i].level + 1, depth + 1) || !apply(p, at, a, &b, operators[i].text))
+			return false;
+	}
+	return true;
+}
+
+static bool ternary(parser *p, number *n, unsigned depth)
+{
+	number yes, no;
+	const char *at = p->p;
+
+	if (!binary(p, n, 1, depth))
+		return false;
+	if (*p->p != '?')
+		return true;
+	if (!to_int(p, at, n))
+		return false;
+	parse_take(p, '?');
+	if (!ternary(p, &yes, depth + 1) || !parse_expect(p, ':', "in a ? b : c") || !ternary(p, &no, depth + 1))
+		return false;
+	*n = n->i ? yes : no;
+	return true;
+}
+
+bool parse_constant(parser *p, cptx_val *v)
+{
+	const char *s = p->p;
+	number n;
+
+	/* nearly all are decimal digits alone */
+	if (*s >= '1' && *s <= '9') {
+		uint64_t i = 0;
+		while (*s >= '0' && *s <= '9' && i < UINT64_MAX / 20)
+			i = i * 10 + (uint64_t)(*s++ - '0');
+		if (*s == ';' || *s == ',' || *s == ']') {
+			*v = cptx_val_uint_(i);
+			p->stop = p->p = s;
+			return true;
+		}
+	}
+	if (!ternary(p, &n, 0))
+		return false;
+	if (n.is_float) {
+		*v = cptx_val_float_(n.f);
+		v->type = n.type;
+	} else {
+		*v = n.is_unsigned ? cptx_val_uint_(n.i) : cptx_val_int_((int64_t)n.i);
+	}
+	return true;
+}
+
+bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what)
+{
+	const char *at = p->p;
+	cptx_val c;
+
+	if (!parse_constant(p, &c))
+		return false;
+	if (c.kind != CPTX_VAL_INT || c.negated || c.i < low || c.i > high)
+		return parse_error(p, at, CPTX_E_PARSE, "%s is an integer from %lld to %lld", what, (long long)low, (long long)high);
+	*v = c.i;
+	return true;
+}

@@ -1,0 +1,457 @@
+/*
+ * Instructions: the spelling picks candidate forms, the operands are read without knowing the form, then they are given to
+ * the operands of the first candidate that they fit.
+ */
+#include "parse/parser.h"
+
+#include <stdio.h>
+
+enum { MOST_TOKENS = 24, MOST_ELEMENTS = UINT16_MAX };
+
+typedef struct token {
+	cptx_val v;
+	const char *at;
+	bool pipe, address, inside;
+	bool unknown; /* a name that nothing has: a label to come, or an error */
+	word name;
+} token;
+
+typedef struct tokens {
+	token t[MOST_TOKENS];
+	unsigned n;
+} tokens;
+
+/* ---- operands ---- */
+
+static cptx_val register_value(const cptx_kernel *k, uint32_t id, uint32_t count)
+{
+	return (
+		cptx_val){ .kind = CPTX_VAL_REG, .type = k->reg[id].type, .count = (uint16_t)count, .owner = k->owner, .id = id };
+}
+
+/* ".x" behind a vector register, ".b0" behind any. */
+static bool read_suffix(parser *p, cptx_val *v, const binding *b)
+{
+	const char *at = p->p;
+	word w;
+
+	p->p++;
+	if (!parse_word(p, &w))
+		return parse_error(p, at, CPTX_E_PARSE, "expected an element (.x) or selector (.b0) behind the dot");
+	if (b->kind == NAME_VECTOR && w.len == 1) {
+		const char *which = strchr("xyzwrgba", *w.s);
+		uint32_t i = which ? (uint32_t)(which - "xyzwrgba") & 3 : 4;
+		if (i >= b->count)
+			return parse_error(p, at, CPTX_E_PARSE, "the vector has %u elements", b->count);
+		*v = register_value(p->k, b->id + i, 1);
+		return true;
+	}
+	char text[8];
+	snprintf(text, sizeof text, "%.*s", (int)MIN(w.len, 7u), w.s);
+	*v = cptx_select(*v, text);
+	return v->kind != CPTX_VAL_BAD ||
+	       parse_error(p, at, CPTX_E_PARSE, "'.%.*s' selects nothing of a register; .b0 to .b3, .h0, .h1 and the like do",
+	                   (int)MIN(w.len, 64u), w.s);
+}
+
+/* %tid.x and its like: the name goes on behind the dot. */
+static const binding *find_special(parser *p, word *w)
+{
+	word more = *w, rest;
+	const char *at = p->p;
+
+	if (*w->s != '%' || *p->p != '.' || p->p != w->s + w->len)
+		return NULL;
+	p->p++;
+	if (!parse_word(p, &rest))
+		return NULL;
+	more = parse_word_of(w->s, w->len + 1 + rest.len);
+	const binding *b = names_find(p, &more);
+	if (b)
+		*w = more;
+	else
+		p->p = at;
+	return b;
+}
+
+static bool read_name(parser *p, token *t)
+{
+	const binding *b = NULL;
+	word w;
+
+	parse_word(p, &w);
+	if (w.len == 1 && *w.s == '_') {
+		t->v = cptx_sink();
+		return true;
+	}
+	uint32_t reg = names_register(p, &w, &b);
+	if (reg != IR_NONE) {
+		t->v = register_value(p->k, reg, b->kind == NAME_VECTOR ? b->count : 1);
+		return *p->p != '.' || p->p[-1] == ' ' || read_suffix(p, &t->v, b);
+	}
+	if (!b)
+		b = find_special(p, &w);
+	if (!b && w.len == 7 && !memcmp(w.s, "WARP_SZ", 7)) {
+		p->p = w.s;
+		return parse_constant(p, &t->v);
+	}
+	if (!b) {
+		t->unknown = true;
+		t->name = w;
+		return true;
+	}
+	switch (b->kind) {
+	case NAME_SYM: t->v = ir_symbol_value(p->m, p->k, b->id); break;
+	case NAME_FUNC: t->v = ir_func_value(p->m->body[b->id - 1]); break;
+	case NAME_SREG: t->v = cptx_sreg_val((enum cptx_sreg)b->id); break;
+	default: /* a label */ t->v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
+	}
+	return true;
+}
+
+static bool read_value(parser *p, token *t)
+{
+	return parse_is_word[(unsigned char)*p->p] == 1 ? read_name(p, t) : parse_constant(p, &t->v);
+}
+
+/* The name is none, where a value of any kind is needed. */
+static bool undeclared(parser *p, const token *t)
+{
+	return parse_error(p, t->at, CPTX_E_PARSE, "'%.*s' is not declared", (int)MIN(t->name.len, 200u), t->name.s);
+}
+
+static bool read_offset(parser *p, cptx_val *v)
+{
+	const char *at = p->p;
+	int64_t offset;
+
+	if (*p->p == '+') { /* "+-8" too */
+		p->p++;
+		parse_blanks(p);
+	}
+	if (!parse_int(p, INT32_MIN, INT32_MAX, &offset, "an offset"))
+		return false;
+	cptx_val moved = v->kind == CPTX_VAL_INT ? cptx_val_int_(v->i + offset) : cptx_offset(*v, offset);
+	if (moved.kind == CPTX_VAL_BAD)
+		return parse_error(p, at, CPTX_E_PARSE, "only a register or a variable has an offset");
+	*v = moved;
+	return true;
+}
+
+/* Consecutive registers of a type are one value; anything else is a VEC. */
+static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
+{
+	const cptx_val *e = &k->vec[first];
+	uint32_t n = (uint32_t)k->nvec - first;
+	cptx_val v = { .kind = list ? CPTX_VAL_LIST : CPTX_VAL_VEC, .count = (uint16_t)n, .owner = k->owner, .id = first };
+	bool run = !list;
+
+	for (uint32_t i = 0; i < n; i++) {
+		run &= e[i].kind == CPTX_VAL_REG && e[i].id == e[0].id + i && e[i].type == e[0].type && !e[i].negated && !e[i].space;
+		if (e[i].kind == CPTX_VAL_INT || e[i].kind == CPTX_VAL_FLOAT)
+			v.space |= VEC_CONSTANTS;
+		else if (e[i].kind == CPTX_VAL_SINK)
+			v.space |= VEC_SINKS;
+		else if (!v.type)
+			v.type = e[i].type;
+	}
+	if (list)
+		v.type = 0, v.space = 0;
+	if (!run)
+		return v;
+	v = e[0];
+	v.count = (uint16_t)n;
+	return v;
+}
+
+static bool read_elements(parser *p, cptx_val *v, char close)
+{
+	cptx_kernel *k = p->k;
+	uint32_t first = (uint32_t)k->nvec;
+	bool list = close == ')';
+
+	for (bool more = !(list && *p->p == ')'); more; more = parse_take(p, ',')) {
+		token t = { .at = p->p };
+		if (!read_value(p, &t))
+			return false;
+		if (t.unknown)
+			return undeclared(p, &t);
+		if (k->nvec - first == MOST_ELEMENTS)
+			return parse_error(p, t.at, CPTX_E_LIMIT, "more than %d elements", MOST_ELEMENTS);
+		if (!list && t.v.kind != CPTX_VAL_REG && t.v.kind != CPTX_VAL_INT && t.v.kind != CPTX_VAL_FLOAT &&
+		    t.v.kind != CPTX_VAL_SINK)
+			return parse_error(p, t.at, CPTX_E_PARSE, "an element of a vector is a register or a constant");
+		if (!list && t.v.kind == CPTX_VAL_REG && k->nvec > first && k->vec[k->nvec - 1].kind == CPTX_VAL_REG &&
+		    arch_types[t.v.type].bits != arch_types[k->vec[k->nvec - 1].type].bits)
+			return parse_error(p, t.at, CPTX_E_FORM, "the elements of a vector have one width; this one is .%s",
+			                   arch_mods[t.v.type].name);
+		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec))
+			return parse_out_of_memory(p);
+		k->vec[k->nvec++] = t.v;
+	}
+	if (!parse_expect(p, close, list ? "behind the list" : "behind the vector"))
+		return false;
+	*v = vector_value(k, first, list);
+	if (v->kind == CPTX_VAL_REG)
+		k->nvec = first;
+	return true;
+}
+
+static bool read_operand(parser *p, tokens *all, bool pipe, bool inside);
+
+static bool read_address(parser *p, tokens *all, token *t)
+{
+	char found[24];
+
+	t->address = true;
+	if (!read_value(p, t))
+		return false;
+	if ((*p->p == '+' || *p->p == '-') && !t->unknown && !read_offset(p, &t->v))
+		return false;
+	while (parse_take(p, ','))
+		if (!read_operand(p, all, false, true))
+			return false;
+	if (!parse_take(p, ']'))
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected ] behind the address, found %s", parse_found(p, found));
+	return true;
+}
+
+static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
+{
+	if (all->n == MOST_TOKENS)
+		return parse_error(p, p->p, CPTX_E_FORM, "too many operands");
+	token *t = &all->t[all->n++];
+	unsigned char c = (unsigned char)*p->p;
+
+	*t = (token){ .at = p->p, .pipe = pipe, .inside = inside };
+	if (parse_is_word[c] == 1) {
+		if (!read_name(p, t))
+			return false;
+		if ((*p->p == '+' || *p->p == '-') && (t->v.kind == CPTX_VAL_SYM || t->v.kind == CPTX_VAL_REG))
+			return read_offset(p, &t->v);
+		return true;
+	}
+	if (c == '[' && !inside)
+		return parse_take(p, '[') && read_address(p, all, t);
+	if (c == '{' || (c == '(' && !inside && !all->t[0].address && all->n <= 3 && p->p[1] != '.')) {
+		const char *at = p->p;
+		if (c == '{')
+			return parse_take(p, '{') && read_elements(p, &t->v, '}');
+		if (parse_is_word[(unsigned char)*(p->p + 1 + strspn(p->p + 1, " \t\r\n"))] != 3)
+			return parse_take(p, '(') && read_elements(p, &t->v, ')');
+		p->p = at;
+	}
+	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1) {
+		parse_take(p, (char)c);
+		if (!read_name(p, t))
+			return false;
+		if (!t->unknown && (c == '-') == (t->v.type == CPTX_PRED) && t->v.kind == CPTX_VAL_REG)
+			return parse_error(p, t->at, CPTX_E_FORM,
+			                   c == '-' ? "a predicate is negated by !" : "only a predicate is negated by !");
+		if (!t->unknown)
+			t->v = cptx_negated(t->v);
+		return true;
+	}
+	return parse_constant(p, &t->v);
+}
+
+static bool read_operands(parser *p, tokens *all)
+{
+	bool pipe = false;
+
+	if (*p->p == ';')
+		return true;
+	for (;;) {
+		if (!read_operand(p, all, pipe, false))
+			return false;
+		if (parse_take(p, ','))
+			pipe = false;
+		else if (parse_take(p, '|'))
+			pipe = true;
+		else
+			return true;
+	}
+}
+
+/* ---- matching ---- */
+
+static bool is_needed(const arch_operand *o, const uint16_t *mods)
+{
+	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
+}
+
+/* Gives each operand of the form its token; false if they are too many or too few, or brackets stand wrong. */
+static bool assign(const tokens *all, const arch_form *f, const uint16_t *mods, cptx_val *vals)
+{
+	unsigned needed = 0, t = 0;
+
+	for (unsigned i = 0; i < f->noperand; i++)
+		needed += is_needed(&arch_operands[f->operand + i], mods);
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		bool optional = !is_needed(o, mods), pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
+		const token *k = &all->t[t];
+		bool here =
+			t < all->n && k->pipe == pipe && k->inside == inside && k->address == (o->kind == OPERAND_ADDR && !inside);
+		if (o->given != ARCH_NO && !mods[o->given])
+			continue;
+		if (optional && (!here || all->n - t <= needed))
+			continue;
+		if (!here)
+			return false;
+		needed -= !optional;
+		cptx_val *v = &vals[o->slot ? 2 + o->slot : 0];
+		*v = all->t[t++].v;
+		if (v->kind == CPTX_VAL_LABEL)
+			v->kind = o->kind == OPERAND_TARGETS ? CPTX_VAL_TARGETS
+			          : o->kind == OPERAND_PROTO ? CPTX_VAL_PROTO
+			                                     : CPTX_VAL_LABEL;
+	}
+	return t == all->n;
+}
+
+static bool fits(parser *p, const spelled_form *s, const tokens *all, arch_match *m, buf *why)
+{
+	cptx_val vals[3 + ARCH_SLOTS];
+	unsigned n = 3u + arch_ops[arch_forms[s->form].op].nslot;
+
+	memset(vals, 0, n * sizeof *vals);
+	if (assign(all, &arch_forms[s->form], s->mods, vals))
+		return arch_match_form(s->form, vals, s->mods, p->k->vec, m, why);
+	if (why)
+		buf_str(why, "not these operands");
+	return false;
+}
+
+static bool operand_error(parser *p, const char *at, const spelled *s, const tokens *all)
+{
+	arch_match m;
+	buf why;
+
+	buf_init(&why, &p->m->a.hook);
+	for (unsigned i = 0; i < s->nform; i++) {
+		if (i)
+			buf_str(&why, "\n    ");
+		size_t form = why.n;
+		fits(p, &s->form[i], all, &m, &why);
+		if (s->nform > 1 || why.n == form)
+			buf_printf(&why, "; the form is \"%s\"", arch_forms[s->form[i].form].text);
+		else
+			buf_printf(&why, "; write \"%s\"", arch_forms[s->form[i].form].text);
+	}
+	buf_put(&why, "", 1);
+	if (why.failed)
+		parse_out_of_memory(p);
+	else
+		parse_error(p, at, CPTX_E_FORM, "%.*s: %s%s", (int)MIN(s->len, 200u), s->text,
+		            s->nform > 1 ? "no form fits\n    " : "", why.p);
+	buf_free(&why);
+	return false;
+}
+
+/* Names that nothing has yet become labels where the instruction takes one. */
+static bool name_labels(parser *p, const spelled *s, tokens *all)
+{
+	for (unsigned i = 0; i < all->n; i++) {
+		token *t = &all->t[i];
+		if (!t->unknown)
+			continue;
+		if (!s->takes_label || t->address)
+			return undeclared(p, t);
+		uint32_t id = names_label(p, &t->name);
+		if (id == IR_NONE)
+			return false;
+		t->v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = id };
+	}
+	return true;
+}
+
+static bool read_guard(parser *p, cptx_val *guard)
+{
+	const char *at = p->p;
+	const binding *b;
+	word w;
+
+	*guard = (cptx_val){ 0 };
+	if (!parse_take(p, '@'))
+		return true;
+	bool negated = parse_take(p, '!');
+	at = p->p;
+	if (!parse_word(p, &w))
+		return parse_error(p, at, CPTX_E_PARSE, "expected a predicate register behind @");
+	uint32_t reg = names_register(p, &w, &b);
+	if (reg == IR_NONE || p->k->reg[reg].type != CPTX_PRED)
+		return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no predicate register%s", (int)MIN(w.len, 200u), w.s,
+		                   b || reg != IR_NONE ? "" : "; it is not declared");
+	*guard = register_value(p->k, reg, 1);
+	guard->negated = negated;
+	return true;
+}
+
+/* The spelling, "ld.global.v4.f32"; blanks may stand in front of a dot. */
+static const char *read_opcode(parser *p, char joined[256], size_t *len)
+{
+	const char *s = p->p, *from = s;
+
+	while (parse_is_word[(unsigned char)*s] || *s == '.' || (*s == ':' && s[1] == ':') || (*s == ':' && s[-1] == ':'))
+		s++;
+	*len = (size_t)(s - from);
+	p->stop = p->p = s;
+	parse_blanks(p);
+	if (*p->p != '.')
+		return from;
+	size_t n = MIN(*len, (size_t)255);
+	memcpy(joined, from, n);
+	while (*p->p == '.') {
+		for (s = p->p; (parse_is_word[(unsigned char)*s] || *s == '.' || *s == ':'); s++)
+			if (n < 255)
+				joined[n++] = *s;
+		p->stop = p->p = s;
+		parse_blanks(p);
+	}
+	*len = n;
+	return joined;
+}
+
+bool parse_instruction(parser *p)
+{
+	char joined[256], found[24];
+	cptx_val guard;
+	arch_match m;
+	tokens all;
+	size_t len;
+
+	all.n = 0;
+	if (!read_guard(p, &guard))
+		return false;
+	const char *at = p->p, *opcode = read_opcode(p, joined, &len);
+	if (!len)
+		return parse_error(p, at, CPTX_E_PARSE, "expected an instruction, found %s", parse_found(p, found));
+	spelled *s = parse_spelled(p, opcode, len);
+	if (!s)
+		return false;
+	if (!s->nform)
+		return parse_spelling_error(p, at, s);
+	if (!read_operands(p, &all) || !name_labels(p, s, &all))
+		return false;
+	if (*p->p != ';')
+		return parse_error(p, p->stop, CPTX_E_PARSE, "expected ';' behind the instruction");
+	p->stop = ++p->p;
+	bool found_form = false;
+	for (unsigned i = 0; i < s->nform && !found_form; i++)
+		found_form = fits(p, &s->form[i], &all, &m, NULL);
+	if (!found_form) {
+		operand_error(p, at, s, &all);
+		parse_blanks(p);
+		return true; /* the statement was read whole */
+	}
+	if (p->ncomment)
+		parse_flush_comments(p);
+	ir_item *it = ir_append_match(p->k, parse_site(p), &m, guard);
+	if (!it)
+		return parse_out_of_memory(p);
+	it->src = (uint32_t)(p->start - p->begin);
+	it->src_len = (uint32_t)(p->stop - p->start);
+	parse_blanks(p);
+	return true;
+}

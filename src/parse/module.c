@@ -1,0 +1,336 @@
+/* PTX text -> module: what stands outside of functions. */
+#include "parse/parser.h"
+
+#include <stdio.h>
+
+enum { MOST_ERRORS = 1000 };
+
+static bool top_text(parser *p)
+{
+	const char *text = parse_collapse(p, p->start, p->stop);
+	ir_top *t = text ? parse_top(p, TOP_TEXT) : NULL;
+
+	if (t)
+		t->text = text;
+	return t != NULL;
+}
+
+/* ---- .version, .target, .address_size ---- */
+
+static bool read_version(parser *p)
+{
+	const char *s = p->p;
+	unsigned major = 0, minor = 0;
+
+	while (*s >= '0' && *s <= '9' && major < 100)
+		major = major * 10 + (unsigned)(*s++ - '0');
+	if (s == p->p || *s != '.' || s[1] < '0' || s[1] > '9')
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected a version such as 8.0 behind .version");
+	for (s++; *s >= '0' && *s <= '9' && minor < 100; s++)
+		minor = minor * 10 + (unsigned)(*s - '0');
+	if (!arch_is_version(major * 10 + minor) || minor > 9)
+		return parse_error(p, p->p, CPTX_E_PARSE, "there is no PTX version %u.%u", major, minor);
+	p->m->version = (uint16_t)(major * 10 + minor);
+	p->stop = p->p = s;
+	parse_blanks(p);
+	return true;
+}
+
+static bool read_target(parser *p)
+{
+	static const char *const options[] = { "texmode_unified", "texmode_independent", "debug", "map_f64_to_f32" };
+	char name[32];
+	word w;
+
+	do {
+		const char *at = p->p;
+		if (!parse_word(p, &w))
+			return parse_error(p, at, CPTX_E_PARSE, "expected a target such as sm_90a behind .target");
+		snprintf(name, sizeof name, "%.*s", (int)MIN(w.len, 31u), w.s);
+		bool option = false;
+		for (unsigned i = 0; i < ARRAY_LEN(options); i++)
+			option |= !strcmp(options[i], name);
+		if (!option && p->m->target)
+			return parse_error(p, at, CPTX_E_PARSE,
+			                   "'%s' is no option of .target; debug, texmode_unified, texmode_independent are", name);
+		if (option)
+			continue;
+		char as_sm[40];
+		snprintf(as_sm, sizeof as_sm, "%s", name);
+		if (!strncmp(name, "compute_", 8))
+			snprintf(as_sm, sizeof as_sm, "sm_%s", name + 8);
+		p->m->target = arch_target_any(as_sm);
+		if (!p->m->target)
+			return parse_error(p, at, CPTX_E_TARGET, "there is no target '%s'; `cptx arch` lists them", name);
+		if (p->m->version < p->m->target->ptx)
+			parse_error(p, at, CPTX_E_TARGET, ".target %s needs .version %u.%u or later; the text says %u.%u", name,
+			            p->m->target->ptx / 10u, p->m->target->ptx % 10u, p->m->version / 10u, p->m->version % 10u);
+	} while (parse_take(p, ','));
+	return true;
+}
+
+/* What stands behind the first target, as text. */
+static const char *target_options(parser *p, const char *from)
+{
+	const char *comma = memchr(from, ',', (size_t)(p->stop - from));
+	return comma ? parse_collapse(p, comma, p->stop) : "";
+}
+
+static bool read_head(parser *p)
+{
+	const char *from = p->p;
+	int64_t bits = 64;
+
+	p->start_line = p->line;
+	if (!parse_directive(p, "version"))
+		return parse_error(p, p->p, CPTX_E_PARSE, "PTX text begins with .version, such as .version 8.0");
+	if (!read_version(p))
+		return false;
+	if (!parse_directive(p, "target"))
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected .target behind .version, such as .target sm_90a");
+	const char *target = p->p;
+	if (!read_target(p))
+		return false;
+	p->m->target_more = target_options(p, target);
+	if (!p->m->target_more)
+		return false;
+	if (!p->m->target)
+		return parse_error(p, target, CPTX_E_PARSE, "expected a target such as sm_90a behind .target");
+	const char *size = p->p;
+	if (parse_directive(p, "address_size") && !parse_int(p, 32, 64, &bits, "the size of an address"))
+		return false;
+	if (bits != 64)
+		return parse_error(p, size, CPTX_E_PARSE, "addresses of %lld bits are no longer supported; .address_size 64 is",
+		                   (long long)bits);
+	p->m->top_first->src = (uint32_t)(from - p->begin);
+	p->m->top_first->src_len = (uint32_t)(p->stop - from);
+	return true;
+}
+
+/* ---- directives ---- */
+
+static bool read_file(parser *p)
+{
+	int64_t v;
+
+	if (!parse_int(p, 0, UINT32_MAX, &v, "the number of a file"))
+		return false;
+	if (*p->p != '"')
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected the name of the file in double quotes");
+	const char *from = p->p++;
+	while (p->p < p->end && *p->p != '"' && *p->p != '\n')
+		p->p++;
+	if (*p->p != '"')
+		return parse_error(p, from, CPTX_E_PARSE, "this string never ends; close it with \"");
+	p->stop = ++p->p;
+	parse_blanks(p);
+	while (parse_take(p, ','))
+		if (!parse_int(p, 0, INT64_MAX, &v, "time or size of the file"))
+			return false;
+	return top_text(p);
+}
+
+/* .section .debug_info { ... }: kept as it stands. */
+static bool read_section(parser *p)
+{
+	const char *from = p->start;
+
+	while (p->p < p->end && *p->p != '{' && *p->p != '\n' && *p->p != ';')
+		p->p++;
+	parse_blanks(p);
+	if (!parse_take(p, '{'))
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected { behind the name of the section");
+	while (p->p < p->end && *p->p != '}') {
+		const char *s = p->p;
+		parse_blanks(p);
+		p->p += p->p == s;
+	}
+	p->stop = p->p + 1;
+	if (!parse_take(p, '}'))
+		return parse_error(p, from, CPTX_E_PARSE, "this section is never closed; a } is missing");
+	p->ncomment = 0;
+	char *text = arena_alloc(&p->m->a, (size_t)(p->stop - from) + 1);
+	ir_top *t = text ? parse_top(p, TOP_TEXT) : NULL;
+	if (!t)
+		return parse_out_of_memory(p);
+	char *out = text;
+	for (const char *s = from; s < p->stop; s++)
+		if (*s != '\r')
+			*out++ = *s;
+	*out = 0;
+	t->text = text;
+	return true;
+}
+
+static bool read_alias(parser *p)
+{
+	word w[2];
+
+	for (int i = 0; i < 2; i++) {
+		const char *at = p->p;
+		if (!parse_word(p, &w[i]))
+			return parse_error(p, at, CPTX_E_PARSE, "expected .alias name, function;");
+		const binding *b = names_find(p, &w[i]);
+		if (!b || b->kind != NAME_FUNC)
+			return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no function that is declared above", (int)MIN(w[i].len, 64u),
+			                   w[i].s);
+		if (!i && !parse_expect(p, ',', "between the two names of .alias"))
+			return false;
+	}
+	return parse_expect(p, ';', "behind .alias") && top_text(p);
+}
+
+static unsigned read_linkage(parser *p)
+{
+	static const char *const names[] = { "extern", "visible", "weak", "common" };
+
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+		if (parse_directive(p, names[i]))
+			return LINK_EXTERN + i;
+	return LINK_NONE;
+}
+
+static bool top_statement(parser *p)
+{
+	const char *at = p->p;
+	char found[24];
+
+	if (parse_take(p, ';'))
+		return true;
+	if (*p->p != '.')
+		return parse_error(p, at, CPTX_E_PARSE, "expected a directive, such as .visible .entry, found %s",
+		                   parse_found(p, found));
+	if (parse_directive(p, "file"))
+		return read_file(p);
+	if (parse_directive(p, "section"))
+		return read_section(p);
+	if (parse_directive(p, "alias"))
+		return read_alias(p);
+	if (parse_directive(p, "pragma"))
+		return parse_pragma(p) && top_text(p);
+	unsigned linkage = read_linkage(p);
+	const char *space = p->p;
+	if (parse_space(p)) {
+		p->p = space;
+		return parse_variables(p, linkage);
+	}
+	size_t n = strcspn(p->p, " \t\r\n;({");
+	bool function = !strncmp(p->p, ".entry", 6) || !strncmp(p->p, ".func", 5);
+	if (function)
+		return parse_function(p, linkage);
+	if (!strncmp(p->p, ".reg", 4))
+		return parse_error(p, at, CPTX_E_PARSE, "registers belong into functions");
+	return parse_error(p, p->p, CPTX_E_PARSE, "'%.*s' is no directive of a module", (int)MIN(n, (size_t)40), p->p);
+}
+
+/* After an error: behind the statement, over braces, or in front of what only a module has. */
+static void recover(parser *p)
+{
+	size_t depth = 0;
+
+	for (; p->p < p->end; p->p++) {
+		if (*p->p == '\n') {
+			p->line++;
+			p->line_start = p->p + 1;
+			if (!depth &&
+			    (!strncmp(p->p + 1, ".visible", 8) || !strncmp(p->p + 1, ".entry", 6) || !strncmp(p->p + 1, ".func", 5)))
+				break;
+		}
+		depth += *p->p == '{';
+		if (*p->p == '}' && (!depth || --depth == 0)) {
+			p->p++;
+			break;
+		}
+		if (*p->p == ';' && !depth) {
+			p->p++;
+			break;
+		}
+	}
+	parse_blanks(p);
+}
+
+static void read_module(parser *p)
+{
+	parse_blanks(p);
+	if (!strncmp(p->p, "\xef\xbb\xbf", 3)) { /* a byte order mark */
+		p->p += 3;
+		parse_blanks(p);
+	}
+	size_t ncomment = p->ncomment;
+	if (!read_head(p))
+		return; /* nothing can be judged without version and target */
+	/* the comments in front of it stay in front */
+	ir_top *head = p->m->top_first;
+	size_t behind = p->ncomment - ncomment;
+	p->ncomment = ncomment;
+	parse_flush_comments(p);
+	if (head->next && !p->no_memory) {
+		head->next->prev = NULL;
+		p->m->top_first = head->next;
+		head->prev = p->m->top_last;
+		head->next = NULL;
+		p->m->top_last->next = head;
+		p->m->top_last = head;
+	}
+	for (size_t i = 0; i < behind; i++)
+		p->comments[i] = p->comments[ncomment + i];
+	p->ncomment = behind;
+	while (p->p < p->end) {
+		p->start = p->p;
+		p->start_line = p->line;
+		if (!top_statement(p) && p->p < p->end)
+			recover(p);
+	}
+	p->start_line = p->line;
+	parse_flush_comments(p);
+}
+
+cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
+{
+	static const cptx_parse_opt defaults;
+	const cptx_parse_opt *o = opt ? opt : &defaults;
+	cptx_module *m = cptx_module_new(o->allocator);
+	parser *p = m ? arena_zalloc(&m->a, sizeof *p) : NULL;
+
+	if (!p || (size && !text)) {
+		cptx_module_destroy(m);
+		return NULL;
+	}
+	p->m = m;
+	m->parsed = true;
+	p->file = arena_strdup(&m->a, o->name ? o->name : "ptx");
+	char *copy = size < UINT32_MAX ? heap_realloc(&m->a.hook, NULL, size + 1) : NULL; /* with a NUL behind it */
+	if (!p->file || !copy) {
+		if (copy)
+			heap_realloc(&m->a.hook, copy, 0);
+		if (size < UINT32_MAX) {
+			cptx_module_destroy(m);
+			return NULL;
+		}
+		error_set(&m->err, CPTX_E_LIMIT, NOWHERE, "the text has %zu bytes; at most 4 GiB can be read", size);
+		return m;
+	}
+	memcpy(copy, text, size);
+	copy[size] = 0;
+	p->begin = p->p = p->stop = p->start = p->line_start = copy;
+	p->end = copy + size;
+	p->line = p->start_line = 1;
+	p->report = o->report;
+	p->user = o->user;
+	p->most_errors = o->most_errors ? o->most_errors : MOST_ERRORS;
+	if (names_init(p))
+		read_module(p);
+	names_free(p);
+	if (p->comments)
+		heap_realloc(&m->a.hook, p->comments, 0);
+	if (o->keep && m->err.code == CPTX_OK) {
+		m->source = copy; /* freed with the module */
+		m->source_size = size;
+	} else {
+		heap_realloc(&m->a.hook, copy, 0);
+	}
+	return m;
+}
+
+const cptx_target *cptx_module_target(const cptx_module *m) { return m ? m->target : NULL; }
+unsigned cptx_module_version(const cptx_module *m) { return m ? m->version : 0; }

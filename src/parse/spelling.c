@@ -1,0 +1,165 @@
+/* Spellings: the forms that one can be, found once and remembered; and what is wrong with one that is none. */
+#include "parse/parser.h"
+
+#include <stdio.h>
+
+static bool same_mnemonic(const char *a, const char *b, size_t n)
+{
+	return !strncmp(a, b, n) && (!a[n] || strchr(".{ ", a[n]));
+}
+
+static bool takes_label(const arch_form *f)
+{
+	for (unsigned i = 0; i < f->noperand; i++) {
+		unsigned kind = arch_operands[f->operand + i].kind;
+		if (kind == OPERAND_LABEL || kind == OPERAND_TARGETS || kind == OPERAND_PROTO)
+			return true;
+	}
+	return false;
+}
+
+static bool find_forms(parser *p, spelled *s)
+{
+	size_t n = 0;
+	uint16_t mods[ARCH_GROUPS];
+
+	while (n < s->len && s->text[n] != '.')
+		n++;
+	for (unsigned pass = 0; pass < 2; pass++) {
+		if (pass && !s->nform)
+			return true;
+		if (pass && !(s->form = arena_alloc(&p->m->a, s->nform * sizeof *s->form)))
+			return parse_out_of_memory(p);
+		s->nform = 0;
+		for (unsigned i = 0; i < arch_nform; i++) {
+			if (!same_mnemonic(arch_forms[i].text, s->text, n) || !parse_opcode(i, s->text, s->len, mods))
+				continue;
+			if (pass) {
+				s->form[s->nform].form = (uint16_t)i;
+				memcpy(s->form[s->nform].mods, mods, sizeof mods);
+				s->takes_label |= takes_label(&arch_forms[i]);
+			}
+			s->nform++;
+		}
+	}
+	return true;
+}
+
+spelled *parse_spelled(parser *p, const char *text, size_t len)
+{
+	uint32_t hash = 2166136261u ^ (uint32_t)len;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+	spelled **slot = &p->spelled[(hash ^ hash >> 16) % SPELLED_SLOTS], *s = *slot;
+	while (s && (s->hash != hash || s->len != len || memcmp(s->text, text, len)))
+		s = s->next;
+	if (s)
+		return s;
+	s = arena_zalloc(&p->m->a, sizeof *s);
+	char *copy = s ? arena_alloc(&p->m->a, len + 1) : NULL;
+	if (!copy) {
+		parse_out_of_memory(p);
+		return NULL;
+	}
+	memcpy(copy, text, len);
+	copy[len] = 0;
+	s->text = copy;
+	s->len = (uint32_t)len;
+	s->hash = hash;
+	if (!find_forms(p, s))
+		return NULL;
+	s->next = *slot;
+	*slot = s;
+	return s;
+}
+
+/* ---- what is wrong ---- */
+
+/* How much of the spelling a form can begin with. */
+static size_t longest_start(unsigned form, const char *text, size_t len)
+{
+	uint16_t mods[ARCH_GROUPS];
+	size_t reached = 0;
+
+	parse_opcode_far(form, text, len, mods, &reached);
+	return reached;
+}
+
+static bool is_spelling(const char *text, size_t len)
+{
+	uint16_t mods[ARCH_GROUPS];
+	size_t n = strcspn(text, ".");
+
+	for (unsigned f = 0; f < arch_nform; f++)
+		if (same_mnemonic(arch_forms[f].text, text, n) && parse_opcode(f, text, len, mods))
+			return true;
+	return false;
+}
+
+/* One modifier moved elsewhere, so that it is a spelling; into `right`. */
+static bool in_order(const spelled *s, char *right, size_t size)
+{
+	enum { MOST_PARTS = 24 };
+	const char *part[MOST_PARTS + 1];
+	unsigned n = 0;
+
+	for (const char *q = s->text; n < MOST_PARTS && q; q = strchr(q + 1, '.'))
+		part[n++] = q;
+	part[n] = s->text + s->len;
+	if (s->len >= size || n == MOST_PARTS)
+		return false;
+	for (unsigned from = 1; from < n; from++)
+		for (unsigned to = 1; to < n; to++) {
+			size_t at = 0;
+			for (unsigned i = 0, next = 0; i < n; i++) {
+				next += next == from;
+				unsigned k = i == to ? from : next++;
+				memcpy(right + at, part[k], (size_t)(part[k + 1] - part[k]));
+				at += (size_t)(part[k + 1] - part[k]);
+			}
+			right[at] = 0;
+			if (from != to && is_spelling(right, at))
+				return true;
+		}
+	return false;
+}
+
+bool parse_spelling_error(parser *p, const char *at, const spelled *s)
+{
+	size_t n = strcspn(s->text, "."), best = 0, forms = 0;
+	const char *near = NULL, *form = "";
+	unsigned distance = 4;
+	char right[256], known[64];
+
+	for (unsigned i = 0; i < arch_nop; i++) {
+		const char *text = arch_forms[arch_ops[i].form].text;
+		snprintf(known, sizeof known, "%.*s", (int)strcspn(text, ".{ "), text);
+		char mine[64];
+		snprintf(mine, sizeof mine, "%.*s", (int)MIN(n, sizeof mine - 1), s->text);
+		unsigned d = text_distance(mine, known);
+		if (d && d < distance)
+			distance = d, near = text;
+	}
+	for (unsigned i = 0; i < arch_nform; i++) {
+		if (!same_mnemonic(arch_forms[i].text, s->text, n))
+			continue;
+		size_t reached = longest_start(i, s->text, s->len);
+		if (!forms++ || reached > best)
+			best = reached, form = arch_forms[i].text;
+	}
+	if (!forms)
+		return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no instruction%s%.*s%s", (int)MIN(n, (size_t)100), s->text,
+		                   near ? "; did you mean " : "", near ? (int)strcspn(near, ".{ ") : 0, near ? near : "",
+		                   near ? "?" : "");
+	if (in_order(s, right, sizeof right))
+		return parse_error(p, at, CPTX_E_FORM, "%.*s: the modifiers stand in another order; write %s",
+		                   (int)MIN(s->len, 200u), s->text, right);
+	if (best >= s->len)
+		return parse_error(p, at, CPTX_E_FORM, "%.*s: a modifier is missing at the end; the form is \"%s\"",
+		                   (int)MIN(s->len, 200u), s->text, form);
+	size_t len = 1 + strcspn(s->text + best + 1, ".");
+	return parse_error(p, at + (at[0] == s->text[0] ? best : 0), CPTX_E_FORM,
+	                   "%.*s: '%.*s' does not fit here; the form is \"%s\"", (int)MIN(s->len, 200u), s->text,
+	                   (int)MIN(len, (size_t)64), s->text + best, form);
+}
