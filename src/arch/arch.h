@@ -90,6 +90,7 @@ extern const arch_group arch_groups[];
 extern const arch_operand arch_operands[];
 extern const arch_alt arch_alts[];
 extern const uint8_t arch_avails[][ARCH_TARGETS]; /* lowest PTX version times ten for each target; 0: not there */
+extern const uint8_t arch_ends[][ARCH_TARGETS];   /* the version times ten that it was removed in; 0: it is there still */
 extern const char *const arch_avail_text[];
 extern const uint16_t arch_nop, arch_nform;
 

@@ -108,6 +108,7 @@ int find_mod(const char *text);
 int first_mod(void);
 int intern_avail(const char *at, const char *text);
 int avail_on(const char *text, int target); /* lowest version (times ten) on a target; 0: not there */
+int avail_end(const char *text, int target); /* the version (times ten) that it was removed in there; 0: none */
 /* The path of a row's file as messages name it: from the root of the source. */
 const char *row_file(const struct row *row);
 int has_group(const struct form *f, const char *label);

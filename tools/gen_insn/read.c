@@ -125,16 +125,31 @@ static int avail_part(const char *s, int target)
 	return ptx > targets[target].ptx ? ptx : targets[target].ptx;
 }
 
+static const char removed[] = "removed ";
+
+int avail_end(const char *s, int target)
+{
+	const char *part = strstr(s, removed);
+	int major, minor;
+
+	if (!part)
+		return 0;
+	part += strlen(removed);
+	if (sscanf(part, "PTX %d.%d", &major, &minor) != 2)
+		die(NULL, "availability '%s': expected 'removed PTX major.minor'", s);
+	return avail_part(part, target) ? major * 10 + minor : 0;
+}
+
 int avail_on(const char *s, int target)
 {
-	int lowest = 0;
+	int lowest = 0, end = avail_end(s, target);
 	for (;;) {
-		int v = avail_part(s, target);
+		int v = strncmp(s, removed, strlen(removed)) ? avail_part(s, target) : 0;
 		if (v && (!lowest || v < lowest))
 			lowest = v;
 		s = strchr(s, ';');
 		if (!s)
-			return lowest;
+			return end && lowest >= end ? 0 : lowest;
 		s += 1 + strspn(s + 1, " ");
 	}
 }

@@ -305,6 +305,13 @@ void write_table(FILE *out)
 			fprintf(out, "%d, ", avail_on(avails[i], t));
 		fputs("},\n", out);
 	}
+	fputs("};\n\nconst uint8_t arch_ends[][ARCH_TARGETS] = {\n\t{ 0 },\n", out);
+	for (int i = 1; i < navail; i++) {
+		fputs("\t{ ", out);
+		for (int t = 0; t < ntargets; t++)
+			fprintf(out, "%d, ", avail_end(avails[i], t));
+		fputs("},\n", out);
+	}
 	fputs("};\n", out);
 }
 
