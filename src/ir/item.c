@@ -4,16 +4,16 @@
 /* Declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but .f32 only for
  * some. */
 const ir_class_info ir_classes[CLASS_COUNT] = {
-	[CLASS_PRED] = { "pred", "%p" },  [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },
-	[CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" }, [CLASS_F64] = { "b64", "%fd" },
-	[CLASS_B128] = { "b128", "%rq" },
+	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B8] = { "b8", "%c" },      [CLASS_B16] = { "b16", "%h" },
+	[CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" },
+	[CLASS_F64] = { "b64", "%fd" },  [CLASS_B128] = { "b128", "%rq" },
 };
 
 enum ir_class ir_class_of(unsigned type)
 {
 	switch (cptx_type_bits((enum cptx_type)type)) {
 	case 1: return CLASS_PRED;
-	case 8:
+	case 8: return CLASS_B8;
 	case 16: return CLASS_B16;
 	case 32: return type == CPTX_F32 ? CLASS_F32 : CLASS_B32;
 	case 64: return type == CPTX_F64 ? CLASS_F64 : CLASS_B64;
@@ -223,7 +223,8 @@ cptx_val cptx_as(cptx_val v, enum cptx_type type)
 cptx_val cptx_negated(cptx_val predicate)
 {
 	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
-	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) || !(cls == 'P' || cls == 'S' || cls == 'U'))
+	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) ||
+	    !(cls == 'P' || cls == 'S' || cls == 'U'))
 		return bad;
 	predicate.negated ^= 1;
 	return predicate;
