@@ -64,6 +64,7 @@ typedef struct arch_operand {
 	uint8_t brace;          /* printed in braces even if single */
 	uint16_t flags;
 	uint16_t space; /* OPERAND_ADDR: the fixed space, or 0 */
+	uint16_t avail; /* index of an availability; 0: that of the form */
 	int32_t lo, hi; /* OPERAND_IMM: the range */
 	uint64_t set;   /* OPERAND_IMM: allowed values as bits, 0: the whole range */
 } arch_operand;
@@ -90,6 +91,7 @@ extern const arch_group arch_groups[];
 extern const arch_operand arch_operands[];
 extern const arch_alt arch_alts[];
 extern const uint8_t arch_avails[][ARCH_TARGETS]; /* lowest PTX version times ten for each target; 0: not there */
+extern const uint8_t arch_ends[][ARCH_TARGETS];   /* the version times ten that it was removed in; 0: it is there still */
 extern const char *const arch_avail_text[];
 extern const uint16_t arch_nop, arch_nform;
 

@@ -107,6 +107,13 @@ void emit_variable(emitter *e, const ir_sym *s)
 	buf *b = &e->out->text;
 
 	buf_str(b, ir_linkages[s->linkage]);
+	if (ir_is_opaque(s->space)) {
+		buf_str(b, s->is_param ? ".param ." : ".global .");
+		buf_str(b, arch_mods[s->space].name);
+		buf_str(b, " ");
+		buf_str(b, s->name);
+		return;
+	}
 	buf_str(b, ".");
 	buf_str(b, arch_mods[s->space].name);
 	if (s->attribute) {

@@ -290,10 +290,10 @@ static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cp
 	}
 	if (result.kind && !append_param(k, at, IR_PREFIX "_value", f->sym[f->ret.id]->type, &value))
 		return;
-	slots[0] = result.kind ? cptx_list_(k, at, &value, 1) : none;
-	slots[1] = ir_func_value(f);
-	slots[2] = n ? cptx_list_(k, at, list, n) : none;
-	ir_insn(k, at, CPTX_OP_CALL_TO, none, none, slots, ARRAY_LEN(slots), "");
+	slots[0] = ir_func_value(f);
+	slots[1] = n ? cptx_list_(k, at, list, n) : none;
+	slots[2] = result.kind ? cptx_list_(k, at, &value, 1) : none;
+	ir_insn(k, at, CPTX_OP_CALL_FUNC, none, none, slots, ARRAY_LEN(slots), "");
 	if (result.kind)
 		ir_insn(k, at, CPTX_OP_LD, result, none, &value, 1, "space type", CPTX_PARAM, f->sym[f->ret.id]->type);
 	ir_append(k, at, ITEM_END, 0, 0);
@@ -363,6 +363,97 @@ static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const
 		ir_operands(it)[0] = cptx_val_int_((int64_t)id);
 	else
 		ir_no_memory(m, at);
+}
+
+/* A label of its own for a list or prototype, of that kind. */
+static cptx_val own_label(cptx_kernel *k, enum cptx_val_kind kind)
+{
+	cptx_val v = cptx_label(k);
+
+	if (v.kind)
+		k->label[v.id].placed = 1;
+	v.kind = v.kind ? (uint8_t)kind : CPTX_VAL_NONE;
+	return v;
+}
+
+cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n)
+{
+	cptx_val none = { 0 }, list = { .kind = CPTX_VAL_LIST };
+
+	if (!ir_open(k, at))
+		return none;
+	if (!n || !labels || n > UINT16_MAX) {
+		ir_error(k, CPTX_E_ARG, at, "cptx_targets takes 1 to 65535 labels");
+		return none;
+	}
+	list.owner = k->owner;
+	list.count = (uint16_t)n;
+	list.id = (uint32_t)k->nvec;
+	for (size_t i = 0; i < n; i++) {
+		if (!ir_owned(k, at, &labels[i], "a label"))
+			return none;
+		if (labels[i].kind != CPTX_VAL_LABEL) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_targets: value %zu is not a label", i);
+			return none;
+		}
+		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec)) {
+			ir_no_memory(k->m, at);
+			return none;
+		}
+		k->vec[k->nvec++] = labels[i];
+		k->label[labels[i].id].used = 1;
+		k->label[labels[i].id].at = at;
+	}
+	cptx_val v = own_label(k, CPTX_VAL_TARGETS);
+	ir_item *it = v.kind ? ir_append(k, at, ITEM_TARGETS, 2, 0) : NULL;
+	if (!it)
+		return none;
+	ir_operands(it)[0] = v;
+	ir_operands(it)[1] = list;
+	return v;
+}
+
+static bool add_signature(cptx_kernel *f, unsigned type, ir_arg **list, size_t *n, size_t *cap)
+{
+	cptx_val v;
+
+	if (!ir_param_symbol(f, "_", type, &v) || !arena_push(&f->m->a, list, *n, cap, sizeof **list))
+		return ir_no_memory(f->m, f->at);
+	(*list)[(*n)++] = (ir_arg){ v.id, 0 };
+	return true;
+}
+
+cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const enum cptx_type *params, size_t n)
+{
+	cptx_val none = { 0 };
+
+	if (!ir_open(k, at))
+		return none;
+	for (size_t i = 0; i <= n; i++) {
+		unsigned bits = i == n ? cptx_type_bits(ret) : params ? cptx_type_bits(params[i]) : 0;
+		if ((i < n || ret) && (bits < 16 || bits > 64)) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_prototype: results and parameters have 16 to 64 bits");
+			return none;
+		}
+	}
+	cptx_kernel *f = ir_body_new(k->m, at, "_");
+	if (!f) {
+		ir_no_memory(k->m, at);
+		return none;
+	}
+	f->is_func = f->is_proto = f->closed = true;
+	if (ret && !add_signature(f, ret == CPTX_PTR ? CPTX_U64 : ret, &f->result, &f->nresult, &f->cap_result))
+		return none;
+	for (size_t i = 0; i < n; i++)
+		if (!add_signature(f, params[i] == CPTX_PTR ? CPTX_U64 : params[i], &f->arg, &f->narg, &f->cap_arg))
+			return none;
+	cptx_val v = own_label(k, CPTX_VAL_PROTO);
+	ir_item *it = v.kind ? ir_append(k, at, ITEM_PROTO, 2, 0) : NULL;
+	if (!it)
+		return none;
+	ir_operands(it)[0] = v;
+	ir_operands(it)[1] = ir_func_value(f);
+	return v;
 }
 
 void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text)

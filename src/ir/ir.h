@@ -43,7 +43,7 @@ static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uin
 static inline uint16_t *ir_mods(const ir_item *it) { return (uint16_t *)(void *)(ir_operands(it) + it->noperand); }
 
 /* Register files as the builder declares them: what a register may hold follows from its class. */
-enum ir_class { CLASS_PRED, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
+enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
 typedef struct ir_class_info {
 	const char *type, *prefix;
 } ir_class_info;
@@ -88,8 +88,14 @@ typedef struct ir_sym {
 	uint64_t size;             /* bytes */
 	uint32_t ninit, nreloc, align, ptr_align;
 	uint8_t space, type, elem, vec, ndim, linkage;
-	uint8_t align_given, is_ptr, ptr_space; /* .ptr .space .align */
+	uint8_t align_given, is_param, is_ptr, ptr_space; /* .ptr .space .align */
 } ir_sym;
+
+/* Texture, sampler and surface references: where a variable is one, its space says so. */
+static inline bool ir_is_opaque(unsigned space)
+{
+	return space == CPTX_TEXREF || space == CPTX_SAMPLERREF || space == CPTX_SURFREF;
+}
 
 /* A parameter or result of a signature: in memory, or (device functions only) in a register. */
 typedef struct ir_arg {

@@ -318,6 +318,23 @@ static bool read_attribute(parser *p, ir_sym *s)
 	return s->attribute != NULL;
 }
 
+/* .texref and its like: a kind of variable of its own, declared in .global or as a parameter. */
+static bool read_opaque(parser *p, ir_sym *s)
+{
+	static const uint16_t opaque[] = { CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF };
+
+	if (s->space != CPTX_GLOBAL && s->space != CPTX_PARAM)
+		return false;
+	for (unsigned i = 0; i < ARRAY_LEN(opaque); i++)
+		if (parse_directive(p, arch_mods[opaque[i]].name)) {
+			s->is_param = s->space == CPTX_PARAM;
+			s->space = (uint8_t)opaque[i];
+			s->type = CPTX_B64;
+			return true;
+		}
+	return false;
+}
+
 /* Everything of a declaration between state space and name. */
 static bool read_specifiers(parser *p, ir_sym *s)
 {
@@ -333,6 +350,8 @@ static bool read_specifiers(parser *p, ir_sym *s)
 		} else if (parse_directive(p, "attribute")) {
 			if (!read_attribute(p, s))
 				return false;
+		} else if (!s->type && read_opaque(p, s)) {
+			continue;
 		} else if (parse_directive(p, "ptr")) {
 			s->is_ptr = 1;
 			s->ptr_space = (uint8_t)parse_space(p);
@@ -345,7 +364,7 @@ static bool read_specifiers(parser *p, ir_sym *s)
 			                   (int)MIN(n + 1, (size_t)40), at);
 		}
 	}
-	if (!s->type || (!arch_types[s->type].bits && arch_types[s->type].cls != 'O') || s->type == CPTX_PRED)
+	if (!s->type || s->type == CPTX_PRED)
 		return parse_error(p, at, CPTX_E_PARSE, "expected the type of a variable, such as .b32");
 	s->elem = s->type;
 	return true;

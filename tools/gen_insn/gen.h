@@ -72,6 +72,7 @@ struct operand {
 	enum operand_kind kind;
 	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
 	int times, over; /* of the number in the value that `count` names */
+	int avail;       /* 0: that of the form */
 	int lo, hi;
 	unsigned long long set;
 };
@@ -108,6 +109,7 @@ int find_mod(const char *text);
 int first_mod(void);
 int intern_avail(const char *at, const char *text);
 int avail_on(const char *text, int target); /* lowest version (times ten) on a target; 0: not there */
+int avail_end(const char *text, int target); /* the version (times ten) that it was removed in there; 0: none */
 /* The path of a row's file as messages name it: from the root of the source. */
 const char *row_file(const struct row *row);
 int has_group(const struct form *f, const char *label);

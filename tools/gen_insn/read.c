@@ -125,16 +125,31 @@ static int avail_part(const char *s, int target)
 	return ptx > targets[target].ptx ? ptx : targets[target].ptx;
 }
 
+static const char removed[] = "removed ";
+
+int avail_end(const char *s, int target)
+{
+	const char *part = strstr(s, removed);
+	int major, minor;
+
+	if (!part)
+		return 0;
+	part += strlen(removed);
+	if (sscanf(part, "PTX %d.%d", &major, &minor) != 2)
+		die(NULL, "availability '%s': expected 'removed PTX major.minor'", s);
+	return avail_part(part, target) ? major * 10 + minor : 0;
+}
+
 int avail_on(const char *s, int target)
 {
-	int lowest = 0;
+	int lowest = 0, end = avail_end(s, target);
 	for (;;) {
-		int v = avail_part(s, target);
+		int v = strncmp(s, removed, strlen(removed)) ? avail_part(s, target) : 0;
 		if (v && (!lowest || v < lowest))
 			lowest = v;
 		s = strchr(s, ';');
 		if (!s)
-			return lowest;
+			return end && lowest >= end ? 0 : lowest;
 		s += 1 + strspn(s + 1, " ");
 	}
 }
@@ -155,6 +170,19 @@ static const char *word(const char *p, char *out, const char *extra)
 	return p;
 }
 
+/* <availability> */
+static const char *read_avail(const char *p, int *avail)
+{
+	char text[128];
+	const char *end = strchr(p, '>');
+
+	if (!end || end - p >= LEN(text))
+		die(p, "no closing >");
+	snprintf(text, sizeof text, "%.*s", (int)(end - p - 1), p + 1);
+	*avail = intern_avail(p, text);
+	return end + 1;
+}
+
 static const char *read_alternatives(const char *p, struct group *g)
 {
 	for (;;) {
@@ -166,15 +194,8 @@ static const char *read_alternatives(const char *p, struct group *g)
 		g->tok[g->ntok] = strdup(tok);
 		g->mod[g->ntok] = find_mod(g->tok[g->ntok]);
 		g->avail[g->ntok] = 0;
-		if (*p == '<') {
-			char text[128];
-			const char *end = strchr(p, '>');
-			if (!end || end - p >= LEN(text))
-				die(p, "no closing >");
-			snprintf(text, sizeof text, "%.*s", (int)(end - p - 1), p + 1);
-			g->avail[g->ntok] = intern_avail(p, text);
-			p = end + 1;
-		}
+		if (*p == '<')
+			p = read_avail(p, &g->avail[g->ntok]);
 		for (int i = 0; i < g->ntok; i++)
 			if (!strcmp(g->tok[i], g->tok[g->ntok]))
 				die(at, "value '%s' twice", g->tok[i]);
@@ -326,6 +347,8 @@ static const char *read_suffixes(const char *p, struct operand *o)
 			p = read_select(p + 1, o) - 1;
 		else if (*p == '?')
 			p = word(p + 1, o->given, "") - 1;
+		else if (*p == '<' && o->optional)
+			p = read_avail(p, &o->avail) - 1;
 		else
 			break;
 	}

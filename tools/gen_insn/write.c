@@ -172,10 +172,10 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->count);
 	if (sgroup < 0)
 		sgroup = NO;
-	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
+	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
 	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
 	        o->given[0] ? has_group(f, o->given) : NO, select_number(o->select), addr ? address_number(o->type) : 0,
-	        o->count[0] && !optional_count, operand_flags(o), addr && o->type[0] ? find_mod(o->type) : 0, o->lo, o->hi,
+	        o->count[0] && !optional_count, operand_flags(o), addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi,
 	        o->set);
 }
 
@@ -303,6 +303,13 @@ void write_table(FILE *out)
 		fputs("\t{ ", out);
 		for (int t = 0; t < ntargets; t++)
 			fprintf(out, "%d, ", avail_on(avails[i], t));
+		fputs("},\n", out);
+	}
+	fputs("};\n\nconst uint8_t arch_ends[][ARCH_TARGETS] = {\n\t{ 0 },\n", out);
+	for (int i = 1; i < navail; i++) {
+		fputs("\t{ ", out);
+		for (int t = 0; t < ntargets; t++)
+			fprintf(out, "%d, ", avail_end(avails[i], t));
 		fputs("},\n", out);
 	}
 	fputs("};\n", out);
