@@ -8,7 +8,7 @@
 #include "base/base.h"
 
 enum { ARCH_GROUPS = 16, ARCH_OPERANDS = 12, ARCH_FIELDS = 24, ARCH_SLOTS = 12, ARCH_NO = 0xff };
-enum { ARCH_TARGETS = 32 }; /* at least as many as target.def has */
+enum { ARCH_TARGETS = 48 }; /* at least as many as target.def has */
 
 typedef struct arch_alt {
 	uint16_t mod;

@@ -6,10 +6,24 @@ const cptx_target arch_targets[] = {
 #include "arch/target.def"
 #undef TARGET
 };
-const uint8_t arch_ntarget = ARRAY_LEN(arch_targets);
+/* The old ones stand behind those that code is generated for. */
+enum {
+#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, cc, about) +1
+#define OLD_TARGET(name, number, ptx)
+	GENERATED = 0
+#include "arch/target.def"
+#undef TARGET
+};
+const uint8_t arch_ntarget = GENERATED;
 _Static_assert(ARRAY_LEN(arch_targets) <= ARCH_TARGETS, "ARCH_TARGETS is too small for target.def");
 
 const cptx_target *cptx_target_find(const char *name)
+{
+	const cptx_target *t = arch_target_any(name);
+	return t && t - arch_targets < GENERATED ? t : NULL;
+}
+
+const cptx_target *arch_target_any(const char *name)
 {
 	for (size_t i = 0; name && i < ARRAY_LEN(arch_targets); i++)
 		if (!strcmp(arch_targets[i].name, name))
@@ -17,13 +31,13 @@ const cptx_target *cptx_target_find(const char *name)
 	return NULL;
 }
 
-const cptx_target *cptx_target_at(size_t i) { return i < ARRAY_LEN(arch_targets) ? &arch_targets[i] : NULL; }
+const cptx_target *cptx_target_at(size_t i) { return i < GENERATED ? &arch_targets[i] : NULL; }
 
 const cptx_target *cptx_target_for_device(unsigned compute_capability)
 {
 	const cptx_target *best = NULL;
 
-	for (size_t i = 0; i < ARRAY_LEN(arch_targets); i++) {
+	for (size_t i = 0; i < GENERATED; i++) {
 		const cptx_target *t = &arch_targets[i];
 		bool exact = t->compute_capability == compute_capability;
 		if (!exact && (t->suffix != ' ' || t->compute_capability > compute_capability))
@@ -41,7 +55,7 @@ void arch_avail_targets(unsigned avail, buf *b)
 {
 	size_t start = b->n;
 
-	for (size_t i = 0; i < ARRAY_LEN(arch_targets); i++) {
+	for (size_t i = 0; i < GENERATED; i++) {
 		const cptx_target *t = &arch_targets[i];
 		if (!arch_avails[avail][i] || (t->number == 110 && t->ptx < 90)) /* old names are not advertised */
 			continue;
@@ -59,5 +73,3 @@ bool arch_is_version(unsigned version)
 	static const unsigned char last[] = { [1] = 5, [2] = 3, [3] = 2, [4] = 3, [5] = 1, [6] = 5, [7] = 8, [8] = 8, [9] = 2 };
 	return version >= 10 && version / 10 < ARRAY_LEN(last) && version % 10 <= last[version / 10];
 }
-
-const cptx_target *arch_target_any(const char *name) { return cptx_target_find(name); }

@@ -12,14 +12,14 @@ static void put_line(emitter *e, const char *text)
 
 /* ---- bodies ---- */
 
-static bool check_bounds(emitter *e)
+static bool check_bounds(emitter *e, const cptx_target *t)
 {
 	const cptx_kernel_opt *o = &e->k->opt;
-	const cptx_target *t = e->out->target;
 	const uint32_t *block = o->block[0] ? o->block : o->max_block;
 	uint32_t threads = block[0] * block[1] * block[2];
 
-	if (o->min_ctas > t->ctas_per_sm || o->min_ctas * threads > t->threads_per_sm) /* ptxas would ignore it */
+	if (!e->m->parsed &&
+	    (o->min_ctas > t->ctas_per_sm || o->min_ctas * threads > t->threads_per_sm)) /* ptxas would ignore it */
 		return error_set(
 			e->err, CPTX_E_LIMIT, e->k->at,
 			"kernel %s: launch bounds: %u CTAs of %u threads; a multiprocessor of %s holds at most %u threads and %u CTAs",
@@ -28,18 +28,17 @@ static bool check_bounds(emitter *e)
 		e->version = MAX(e->version, 81u);
 	if (!o->cluster[0] && !o->max_cluster_rank)
 		return true;
-	if (!t->cluster)
+	if (!e->out->target->cluster)
 		return error_set(e->err, CPTX_E_TARGET, e->k->at,
 		                 "kernel %s: cluster dimensions are not available on %s; clusters need sm_90 or later", e->k->name,
-		                 t->name);
+		                 e->out->target->name);
 	e->version = MAX(e->version, 78u);
 	return true;
 }
 
-static bool check_smem(emitter *e)
+static bool check_smem(emitter *e, const cptx_target *t)
 {
 	const cptx_kernel *k = e->k;
-	const cptx_target *t = e->out->target;
 
 	if (k->reached_smem > t->static_smem)
 		return error_set(e->err, CPTX_E_LIMIT, k->at,
@@ -52,7 +51,9 @@ static bool check_smem(emitter *e)
 	return true;
 }
 
-static void emit_head_of(emitter *e, const cptx_kernel *k)
+bool emit_limits(emitter *e, const cptx_target *t) { return check_smem(e, t) && check_bounds(e, t); }
+
+void emit_head_of(emitter *e, const cptx_kernel *k)
 {
 	buf_str(&e->out->text, "\n");
 	buf_str(&e->out->text, ir_linkages[k->linkage]);
@@ -61,14 +62,10 @@ static void emit_head_of(emitter *e, const cptx_kernel *k)
 	emit_bounds(e, k);
 }
 
-static bool emit_body(emitter *e, const cptx_kernel *k)
+void emit_body_head(emitter *e)
 {
-	e->k = k;
-	e->file = 0;
-	e->user_line = 0;
-	e->loc_file = 0;
-	if (!check_smem(e) || !check_bounds(e) || !emit_name_registers(e))
-		return false;
+	const cptx_kernel *k = e->k;
+
 	emit_head_of(e, k);
 	put_line(e, "\n{");
 	e->line++;
@@ -77,6 +74,17 @@ static bool emit_body(emitter *e, const cptx_kernel *k)
 	for (unsigned c = 0; c < CLASS_COUNT && k->ndecl; c++)
 		if (k->decl[c].count)
 			emit_registers(e, c, 1);
+}
+
+static bool emit_body(emitter *e, const cptx_kernel *k)
+{
+	e->k = k;
+	e->file = 0;
+	e->user_line = 0;
+	e->loc_file = 0;
+	if (!emit_limits(e, e->out->target) || !emit_name_registers(e))
+		return false;
+	emit_body_head(e);
 	for (const ir_item *it = k->first; it; it = it->next)
 		if (!emit_item(e, it))
 			return false;
@@ -136,11 +144,24 @@ static bool emit_top(emitter *e, const ir_top *t)
 	return true;
 }
 
-static bool emit_module(emitter *e)
+static bool emit_all(emitter *e)
 {
 	for (const ir_top *t = e->m->top_first; t; t = t->next)
 		if (!emit_top(e, t))
 			return false;
+	return true;
+}
+
+static bool emit_module(emitter *e)
+{
+	if (e->opt->min_version && !arch_is_version(e->opt->min_version))
+		return error_set(e->err, CPTX_E_ARG, NOWHERE,
+		                 "min_version = %u: there is no such PTX version (versions are given times ten: 78 for 7.8)",
+		                 e->opt->min_version);
+	if (e->opt->keep && !e->m->source)
+		return error_set(e->err, CPTX_E_ARG, NOWHERE, "only what cptx_parse read with .keep can be printed as it stood");
+	if (!(e->opt->keep ? emit_kept(e) : emit_all(e)))
+		return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
 		buf_put(&e->out->files, e->m->file[i], strlen(e->m->file[i]) + 1);
 	buf_put(&e->out->text, "", 1);
@@ -150,13 +171,25 @@ static bool emit_module(emitter *e)
 	e->out->version = MAX(e->version, e->opt->min_version);
 	if (!emit_still_there(e, e->out->version))
 		return false;
-	if (e->opt->min_version && !arch_is_version(e->opt->min_version))
-		return error_set(e->err, CPTX_E_ARG, NOWHERE,
-		                 "min_version = %u: there is no such PTX version (versions are given times ten: 78 for 7.8)",
-		                 e->opt->min_version);
-	e->out->text.p[e->version_at] = (char)('0' + e->out->version / 10);
-	e->out->text.p[e->version_at + 2] = (char)('0' + e->out->version % 10);
+	if (e->version_at) {
+		e->out->text.p[e->version_at] = (char)('0' + e->out->version / 10);
+		e->out->text.p[e->version_at + 2] = (char)('0' + e->out->version % 10);
+	}
 	return true;
+}
+
+cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
+{
+	const cptx_allocator *hook = &m->a.hook;
+	cptx_ptx *out = heap_realloc(hook, NULL, sizeof *out);
+
+	if (!out)
+		return NULL;
+	*out = (cptx_ptx){ .hook = *hook, .target = t };
+	buf_init(&out->text, &out->hook);
+	buf_init(&out->map, &out->hook);
+	buf_init(&out->files, &out->hook);
+	return out;
 }
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
@@ -176,16 +209,11 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		emit_unknown_target(target, err);
 		return NULL;
 	}
-	const cptx_allocator *hook = &m->a.hook;
-	cptx_ptx *out = heap_realloc(hook, NULL, sizeof *out);
+	cptx_ptx *out = emit_new(m, t);
 	if (!out) {
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 		return NULL;
 	}
-	*out = (cptx_ptx){ .hook = *hook, .target = t };
-	buf_init(&out->text, &out->hook);
-	buf_init(&out->map, &out->hook);
-	buf_init(&out->files, &out->hook);
 	emitter e = { .m = m,
 		          .out = out,
 		          .err = err,

@@ -38,7 +38,8 @@ typedef struct emitter {
 	cptx_error *err;
 	const cptx_emit_opt *opt;
 	unsigned target, version;
-	uint32_t line; /* that is written next, from 1 */
+	unsigned strict; /* the .version of text that is checked as it stands; 0: the version rises as far as needed */
+	uint32_t line;   /* that is written next, from 1 */
 	uint16_t file, loc_file;
 	size_t version_at;            /* where the text has its version */
 	uint32_t user_line, loc_line; /* of the last item, of the last .loc */
@@ -51,10 +52,18 @@ typedef struct emitter {
 	unsigned ends_avail;
 } emitter;
 
-/* ---- insn.c: items, and what of them the target has ---- */
-bool emit_item(emitter *e, const ir_item *it);
+/* ---- target.c ---- */
+/* An error at an item (or NULL: at none), with the place in parsed text or the user's line. */
+bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *format, ...) CPTX_PRINTF_(4, 5);
+/* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
+const spelling *emit_spelling(emitter *e, const ir_item *it);
+/* Special registers, and operands with an availability of their own. */
+bool emit_check_operands(emitter *e, const ir_item *it);
 /* Whether the .version is one that everything printed still belongs to. */
 bool emit_still_there(emitter *e, unsigned version);
+
+/* ---- insn.c ---- */
+bool emit_item(emitter *e, const ir_item *it);
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
 char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id); /* writes the name at p; its end */
@@ -66,6 +75,14 @@ void emit_signature(emitter *e, const cptx_kernel *k);       /* ".entry name(...
 void emit_bounds(emitter *e, const cptx_kernel *k);          /* each directive on its line */
 
 /* ---- emit.c ---- */
+bool emit_limits(emitter *e, const cptx_target *t); /* of the body, on the device of a target */
+void emit_head_of(emitter *e, const cptx_kernel *k);
+void emit_body_head(emitter *e); /* up to and with the brace and the registers that calls made */
+cptx_ptx *emit_new(cptx_module *m, const cptx_target *t);
+
+/* ---- keep.c ---- */
+bool emit_kept(emitter *e); /* the whole module, as it stood where nobody edited it */
+
 /* The error for a target name that does not exist, with the nearest that does. */
 void emit_unknown_target(const char *target, cptx_error *err);
 

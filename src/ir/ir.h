@@ -120,6 +120,10 @@ typedef struct ir_block {
 	cptx_val i, limit, step; /* BLOCK_FOR */
 } ir_block;
 
+typedef struct ir_span {
+	uint32_t src, len;
+} ir_span;
+
 /* A kernel or device function; without a body: declared only, or a call prototype. */
 struct cptx_kernel {
 	cptx_module *m;
@@ -142,6 +146,8 @@ struct cptx_kernel {
 	ir_item *first, *last, *cursor /* new items go in front of it; NULL: at the end */;
 	size_t ninsn;
 	uint32_t src, src_len; /* of its head, up to the brace or semicolon */
+	struct ir_span *removed; /* statements of the text that are gone, by place */
+	size_t nremoved, cap_removed;
 
 	ir_reg *reg;
 	size_t nreg, cap_reg;

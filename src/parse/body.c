@@ -292,22 +292,25 @@ static bool body_directive(parser *p)
 
 /* ---- statements ---- */
 
-/* After an error: behind the semicolon, or in front of a brace. */
+/* After an error: behind the semicolon, or in front of the brace that closes the scope. */
 static void recover(parser *p)
 {
+	size_t depth = 0; /* of the statement's own braces */
+
 	for (; p->p < p->end; p->p++) {
 		if (*p->p == '\n') {
 			p->line++;
 			p->line_start = p->p + 1;
 			const char *next = p->p + 1 + strspn(p->p + 1, " \t\r");
-			if (*next == '.' || *next == '@' || *next == '}' || *next == '/') /* a semicolon was forgotten */
+			if (!depth && (*next == '.' || *next == '@' || *next == '}' || *next == '/')) /* a semicolon was forgotten */
 				break;
 		}
 		if (*p->p == ';') {
 			p->p++;
 			break;
 		}
-		if (*p->p == '}')
+		depth += *p->p == '{';
+		if (*p->p == '}' && depth-- == 0)
 			break;
 	}
 	parse_blanks(p);

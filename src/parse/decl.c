@@ -91,14 +91,14 @@ bool parse_registers(parser *p)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a register, found %s", parse_found(p, found));
 		ir_decl d = { .type = (uint8_t)type, .count = vec ? vec : 1, .form = vec ? DECL_VECTOR : DECL_SINGLE };
 		if (parse_take(p, '<')) {
-			int64_t count;
+			uint32_t count;
 			if (vec)
 				return parse_error(p, at, CPTX_E_PARSE, "vectors of registers are declared by name, without <count>");
-			if (!parse_int(p, 1, MOST_REGISTERS, &count, "the number of registers") ||
+			if (!parse_count(p, MOST_REGISTERS, &count, "the number of registers") ||
 			    !parse_expect(p, '>', "behind the number of registers"))
 				return false;
 			d.form = DECL_RANGE;
-			d.count = (uint32_t)count;
+			d.count = count;
 		}
 		if (!declare_registers(p, &w, d))
 			return false;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEEPEST = 200 }; /* parentheses and operators within one another */
+enum { ADDITIVE = 9 /* the level of + and - */, DEEPEST = 200 }; /* parentheses and operators within one another */
 
 typedef struct number {
 	bool is_float, is_unsigned;
@@ -15,6 +15,7 @@ typedef struct number {
 } number;
 
 static bool ternary(parser *p, number *n, unsigned depth);
+static bool unary(parser *p, number *n, unsigned depth);
 
 static bool hex_float(parser *p, unsigned digits, number *n)
 {
@@ -137,26 +138,8 @@ static bool cast(parser *p, number *n, unsigned depth, bool *was)
 		return false;
 	if (depth > DEEPEST)
 		return parse_error(p, at, CPTX_E_PARSE, "the expression is nested more than %d deep", DEEPEST);
-	if (*p->p == '(') {
-		bool again;
-		if (!cast(p, n, depth + 1, &again))
-			return false;
-		if (again)
-			goto done;
-	}
-	if (*p->p == '(') {
-		parse_take(p, '(');
-		if (!ternary(p, n, depth + 1) || !parse_expect(p, ')', "behind the expression"))
-			return false;
-	} else if (parse_is_word[(unsigned char)*p->p] == 3) {
-		if (!literal(p, n))
-			return false;
-		p->stop = p->p;
-		parse_blanks(p);
-	} else {
-		return parse_error(p, p->p, CPTX_E_PARSE, "expected a number or an expression in parentheses behind a cast");
-	}
-done:
+	if (!unary(p, n, depth + 1))
+		return false;
 	if (n->is_float) {
 		n->i = is_signed ? (uint64_t)(int64_t)n->f : (uint64_t)n->f;
 		n->is_float = false;
@@ -325,6 +308,19 @@ static bool ternary(parser *p, number *n, unsigned depth)
 	return true;
 }
 
+bool parse_count(parser *p, uint32_t most, uint32_t *v, const char *what)
+{
+	const char *at = p->p;
+	number n;
+
+	if (!binary(p, &n, ADDITIVE, 0))
+		return false;
+	if (n.is_float || !n.i || n.i > most)
+		return parse_error(p, at, CPTX_E_PARSE, "%s is an integer from 1 to %u", what, (unsigned)most);
+	*v = (uint32_t)n.i;
+	return true;
+}
+
 bool parse_constant(parser *p, cptx_val *v)
 {
 	const char *s = p->p;
@@ -336,7 +332,7 @@ bool parse_constant(parser *p, cptx_val *v)
 		while (*s >= '0' && *s <= '9' && i < UINT64_MAX / 20)
 			i = i * 10 + (uint64_t)(*s++ - '0');
 		if (*s == ';' || *s == ',' || *s == ']') {
-			*v = cptx_val_uint_(i);
+			*v = cptx_val_int_((int64_t)i);
 			p->stop = p->p = s;
 			return true;
 		}
@@ -347,7 +343,7 @@ bool parse_constant(parser *p, cptx_val *v)
 		*v = cptx_val_float_(n.f);
 		v->type = n.type;
 	} else {
-		*v = n.is_unsigned ? cptx_val_uint_(n.i) : cptx_val_int_((int64_t)n.i);
+		*v = cptx_val_int_((int64_t)n.i); /* 64 bits, whatever their sign */
 	}
 	return true;
 }

@@ -38,6 +38,7 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	const arch_group *g = &arch_groups[r->f->group + i];
 	if (g->nprefix && !literal(&p, r->end, g->prefix, g->nprefix))
 		return false;
+	r->far = MAX(r->far, p);
 	if (g->kind == GROUP_REPEAT)
 		return read_value(r, i, p, r->mods[g->same]);
 	for (unsigned a = 0; a < g->nalt; a++)

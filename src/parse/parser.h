@@ -128,6 +128,8 @@ uint32_t names_label(parser *p, const word *w);
 /* ---- expr.c ---- */
 /* A constant expression: INT, or FLOAT with its type. */
 bool parse_constant(parser *p, cptx_val *v);
+/* In < >, so without comparisons. */
+bool parse_count(parser *p, uint32_t most, uint32_t *v, const char *what);
 bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what);
 
 /* ---- decl.c ---- */

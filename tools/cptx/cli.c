@@ -139,6 +139,37 @@ bool cli_write(const cli_command *cmd, const char *path, const char *text, size_
 	return ok;
 }
 
+char *cli_read(const cli_command *cmd, const char *path, size_t *size)
+{
+	bool std = !strcmp(path, "-");
+	FILE *f = std ? stdin : fopen(path, "rb");
+	char *text = NULL;
+	size_t room = 0, n = 0, got = 1;
+
+	errno = 0;
+	while (f && got) {
+		if (n == room) {
+			room = room ? 2 * room : 1 << 16;
+			char *grown = realloc(text, room);
+			if (!grown)
+				break;
+			text = grown;
+		}
+		got = fread(text + n, 1, room - n, f);
+		n += got;
+	}
+	bool ok = f && !got && !ferror(f);
+	int why = errno ? errno : ENOMEM;
+	if (f && !std)
+		fclose(f);
+	*size = n;
+	if (ok)
+		return text;
+	free(text);
+	cli_failed(cmd, "cannot read '%s': %s", path, strerror(why));
+	return NULL;
+}
+
 int cli_flush(const cli_command *cmd, int status)
 {
 	if (fflush(stdout) || ferror(stdout))

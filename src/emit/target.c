@@ -1,0 +1,176 @@
+/* What of an instruction the target and the .version have. */
+#include "emit/emit.h"
+
+#include <stdio.h>
+
+bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *format, ...)
+{
+	cptx_site at = it && it->file ? (cptx_site){ e->m->file[it->file - 1], it->line } : NOWHERE;
+	char text[CPTX_ERROR_TEXT - CPTX_ERROR_FILE - 32];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	if (!e->m->parsed || !it)
+		return error_set(e->err, code, at, "%s %s: %s", e->k->is_func ? "function" : "kernel", e->k->name, text);
+	const char *source = e->m->source;
+	uint32_t column = it->src; /* without the text: the column itself */
+	if (source)
+		for (column = 1; column <= it->src && source[it->src - column] != '\n'; column++)
+			;
+	if (e->err->code != CPTX_OK)
+		return false;
+	*e->err = (cptx_error){ .code = code, .line = it->line, .column = column };
+	snprintf(e->err->file, sizeof e->err->file, "%s", at.file ? at.file : "");
+	snprintf(e->err->text, sizeof e->err->text, "%s:%u:%u: error: %s", e->err->file, (unsigned)it->line, (unsigned)column,
+	         text);
+	return false;
+}
+
+/* "was removed in PTX 6.4 for sm_70 and later" of an availability that ends, else what a missing one is told as. */
+static void put_missing(const emitter *e, unsigned avail, char text[80])
+{
+	const char *removed = strstr(arch_avail_text[avail], "removed "), *from = removed ? strstr(removed, ", ") : NULL;
+
+	if (removed && arch_ends[avail][e->target])
+		snprintf(text, 80, "was removed in %.*s%s%s%s", (int)strcspn(removed + 8, ","), removed + 8, from ? " for " : "",
+		         from ? from + 2 : "", from ? " and later" : "");
+	else
+		snprintf(text, 80, "is not available on %s", e->out->target->name);
+}
+
+static bool lacks(emitter *e, const ir_item *it, const char *what, const char *why, unsigned avail, const char *instead)
+{
+	unsigned v = arch_avails[avail][e->target], end = arch_ends[avail][e->target];
+	char missing[80];
+	buf targets;
+
+	put_missing(e, avail, missing);
+	if (v && end && e->strict && e->strict >= end)
+		return emit_error(e, it, CPTX_E_TARGET, "%s%s %s; the text says .version %u.%u", what, why, missing, e->strict / 10,
+		                  e->strict % 10);
+	if (v)
+		return emit_error(e, it, CPTX_E_TARGET, "%s%s needs .version %u.%u on %s; the text says %u.%u", what, why, v / 10,
+		                  v % 10, e->out->target->name, e->strict / 10, e->strict % 10);
+	buf_init(&targets, &e->out->hook);
+	arch_avail_targets(avail, &targets);
+	buf_put(&targets, "", 1);
+	emit_error(e, it, CPTX_E_TARGET, "%s %s%s; targets that have it: %s%s%s", what, missing, why,
+	           targets.failed ? "(out of memory)" : targets.p, *instead ? ". Instead: " : "", instead);
+	buf_free(&targets);
+	return false;
+}
+
+/* Raises the .version as far as an availability of something in `it` needs, and notes where it ends. */
+static bool need(emitter *e, unsigned avail, const ir_item *it)
+{
+	unsigned v = arch_avails[avail][e->target], end = arch_ends[avail][e->target];
+	if (e->strict && (v > e->strict || (end && end <= e->strict)))
+		return false;
+	if (v > e->version)
+		e->version = v;
+	if (v && end && (!e->end || end < e->end)) {
+		e->end = end;
+		e->ends = it;
+		e->ends_in = e->k;
+		e->ends_avail = avail;
+	}
+	return v != 0;
+}
+
+/* The spelling of an item's instruction, without operands. */
+static char *put_opcode(char *p, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const arch_group *g = &arch_groups[f->group];
+	const uint16_t *mods = ir_mods(it);
+
+	for (unsigned i = 0; i < f->ngroup; i++, g++) {
+		memcpy(p, g->prefix, g->nprefix);
+		p += g->nprefix;
+		if (!mods[i])
+			continue;
+		const arch_mod *m = &arch_mods[mods[i]];
+		*p++ = '.';
+		memcpy(p, m->name, m->len);
+		p += m->len;
+	}
+	memcpy(p, f->tail, f->ntail);
+	return p + f->ntail;
+}
+
+static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const uint16_t *mods = ir_mods(it);
+	char which[80];
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		for (unsigned a = 0; g->has_avail && mods[i] && a < g->nalt; a++) {
+			const arch_alt *alt = &arch_alts[g->alt + a];
+			if (alt->mod != mods[i] || !alt->avail || need(e, alt->avail, it))
+				continue;
+			snprintf(which, sizeof which, " (.%s)", arch_mods[mods[i]].name);
+			return lacks(e, it, opcode, which, alt->avail, arch_ops[f->op].instead);
+		}
+	}
+	return true;
+}
+
+/* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
+const spelling *emit_spelling(emitter *e, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const uint16_t *mods = ir_mods(it);
+	unsigned hash = it->form;
+	char opcode[OPCODE_MOST];
+
+	for (unsigned i = 0; i < it->nmod; i++)
+		hash = hash * 31 + mods[i];
+	spelling *s = &e->known[(hash ^ hash >> 8) % SPELLINGS];
+	if (s->form == it->form + 1 && !memcmp(s->mods, mods, it->nmod * sizeof *mods))
+		return s;
+	*put_opcode(opcode, it) = 0;
+	if (!need(e, f->avail, it)) {
+		lacks(e, it, opcode, "", f->avail, arch_ops[f->op].instead);
+		return NULL;
+	}
+	if (!check_modifiers(e, it, opcode))
+		return NULL;
+	s->form = (uint16_t)(it->form + 1);
+	memcpy(s->mods, mods, it->nmod * sizeof *mods);
+	s->len = (uint8_t)strlen(opcode);
+	memcpy(s->text, opcode, s->len);
+	return s;
+}
+
+bool emit_still_there(emitter *e, unsigned version)
+{
+	char opcode[OPCODE_MOST], missing[80];
+
+	if (!e->end || version < e->end)
+		return true;
+	e->k = e->ends_in;
+	*put_opcode(opcode, e->ends) = 0;
+	put_missing(e, e->ends_avail, missing);
+	return emit_error(e, e->ends, CPTX_E_TARGET, "%s %s; this module is printed for PTX %u.%u", opcode, missing,
+	                  version / 10, version % 10);
+}
+
+/* Special registers, and operands with an availability of their own. */
+bool emit_check_operands(emitter *e, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
+	const cptx_val *v = ir_operands(it);
+
+	for (unsigned i = 0; i < it->noperand; i++) {
+		unsigned avail = arch_operands[f->operand + i].avail;
+		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
+			return lacks(e, it, arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
+		if (avail && v[i].kind && !need(e, avail, it))
+			return lacks(e, it, f->text, "with all its operands", avail, arch_ops[f->op].instead);
+	}
+	return true;
+}

@@ -1,0 +1,134 @@
+/* cptx fmt and cptx check: PTX files, printed in one form, and judged. */
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ARCHS = 32 };
+
+static void report(void *user, const cptx_error *e)
+{
+	(void)user;
+	fprintf(stderr, "%s\n", e->text);
+}
+
+static cptx_module *parse_file(const cli_command *cmd, const char *path, bool keep)
+{
+	size_t size = 0;
+	char *text = cli_read(cmd, path, &size);
+
+	if (!text)
+		return NULL;
+	cptx_module *m =
+		cptx_parse(text, size, &(cptx_parse_opt){ .name = strcmp(path, "-") ? path : "<stdin>", .keep = keep, .report = report });
+	free(text);
+	const cptx_error *e = cptx_module_error(m);
+	if (e && (!m || !e->line))
+		cli_failed(cmd, "%s: %s", path, e->text); /* what has no place in the text was not reported yet */
+	if (m && e) {
+		cptx_module_destroy(m);
+		return NULL;
+	}
+	return m;
+}
+
+/* ---- fmt ---- */
+
+enum { FMT_KEEP, FMT_ARCH, FMT_OUTPUT };
+static const cli_option fmt_options[] = {
+	[FMT_KEEP] = { "keep", 0, NULL, "keep comments, blanks and order as they stand", NULL },
+	[FMT_ARCH] = { "arch", 'a', "ARCH", "print for another target", "@arch" },
+	[FMT_OUTPUT] = { "output", 'o', "FILE", "write there; - is standard output (the default)", "@file" },
+};
+
+static int run_fmt(const cli_command *cmd, int argc, char **argv)
+{
+	const char *value, *arch = NULL, *output = "-";
+	int status = EXIT_OK, option;
+	bool keep = false;
+
+	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
+		switch (option) {
+		case FMT_KEEP: keep = true; break;
+		case FMT_ARCH: arch = value; break;
+		case FMT_OUTPUT: output = value; break;
+		}
+	}
+	if (option == -2)
+		return status;
+	if (optind + 1 != argc)
+		return cli_usage(cmd, "give one file, or - for standard input");
+	cptx_module *m = parse_file(cmd, argv[optind], keep);
+	if (!m)
+		return EXIT_FAILED;
+	cptx_error err;
+	cptx_ptx *ptx = cptx_emit(m, arch, &(cptx_emit_opt){ .keep = keep }, &err);
+	if (!ptx)
+		status = cli_failed(cmd, "%s", err.text);
+	else if (!cli_write(cmd, output, cptx_ptx_text(ptx), cptx_ptx_size(ptx)))
+		status = EXIT_FAILED;
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	return status;
+}
+
+const cli_command cmd_fmt = {
+	.name = "fmt",
+	.arguments = "[OPTION]... FILE",
+	.about = "Prints a PTX file in one normal form, or for another target.",
+	.details = "Comments stay, one to a line. Printing what was printed changes nothing.\n",
+	.options = fmt_options,
+	.noption = sizeof fmt_options / sizeof *fmt_options,
+	.operand_choices = "@file",
+	.run = run_fmt,
+};
+
+/* ---- check ---- */
+
+static const cli_option check_options[] = {
+	{ "arch", 'a', "ARCH", "as ptxas -arch; may be given several times (default: the file's target)", "@arch" },
+};
+
+static int run_check(const cli_command *cmd, int argc, char **argv)
+{
+	const char *value, *arch[MOST_ARCHS];
+	int status = EXIT_OK, narch = 0, option;
+
+	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
+		if (!cptx_target_find(value))
+			return cli_usage(cmd, "there is no target '%s'; `cptx arch` lists them", value);
+		if (narch == MOST_ARCHS)
+			return cli_usage(cmd, "at most %d targets", MOST_ARCHS);
+		arch[narch++] = value;
+	}
+	if (option == -2)
+		return status;
+	if (optind == argc)
+		return cli_usage(cmd, "give a file, or - for standard input");
+	if (!narch)
+		arch[narch++] = NULL;
+	for (int i = optind; i < argc; i++) {
+		cptx_module *m = parse_file(cmd, argv[i], false);
+		if (!m)
+			status = EXIT_FAILED;
+		for (int a = 0; m && a < narch; a++)
+			if (cptx_check(m, arch[a], report, NULL))
+				status = EXIT_FAILED;
+		cptx_module_destroy(m);
+	}
+	return status;
+}
+
+const cli_command cmd_check = {
+	.name = "check",
+	.arguments = "[--arch ARCH]... FILE...",
+	.about = "Checks PTX files: every error, with its place and what would be right.",
+	.details = "Errors go to standard error, as file:line:column: error: what; what would be right.\n"
+			   "Exit status: 0 no error, 1 errors, 2 wrong usage.\n",
+	.options = check_options,
+	.noption = sizeof check_options / sizeof *check_options,
+	.operand_choices = "@file",
+	.run = run_check,
+};
