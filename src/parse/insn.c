@@ -19,6 +19,7 @@ typedef struct token {
 typedef struct tokens {
 	token t[MOST_TOKENS];
 	unsigned n;
+	bool lists; /* parentheses hold what a call passes, and no expression */
 } tokens;
 
 /* ---- operands ---- */
@@ -233,14 +234,10 @@ static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
 	}
 	if (c == '[' && !inside)
 		return parse_take(p, '[') && read_address(p, all, t);
-	if (c == '{' || (c == '(' && !inside && !all->t[0].address && all->n <= 3 && p->p[1] != '.')) {
-		const char *at = p->p;
-		if (c == '{')
-			return parse_take(p, '{') && read_elements(p, &t->v, '}');
-		if (parse_is_word[(unsigned char)*(p->p + 1 + strspn(p->p + 1, " \t\r\n"))] != 3)
-			return parse_take(p, '(') && read_elements(p, &t->v, ')');
-		p->p = at;
-	}
+	if (c == '{')
+		return parse_take(p, '{') && read_elements(p, &t->v, '}');
+	if (c == '(' && all->lists && !inside)
+		return parse_take(p, '(') && read_elements(p, &t->v, ')');
 	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1) {
 		parse_take(p, (char)c);
 		if (!read_name(p, t))
@@ -432,6 +429,7 @@ bool parse_instruction(parser *p)
 		return false;
 	if (!s->nform)
 		return parse_spelling_error(p, at, s);
+	all.lists = s->takes_list;
 	if (!read_operands(p, &all) || !name_labels(p, s, &all))
 		return false;
 	if (*p->p != ';')

@@ -47,7 +47,7 @@ typedef struct spelled {
 	const char *text;
 	uint32_t len, hash;
 	uint16_t nform;
-	bool takes_label;
+	bool takes_label, takes_list;
 	spelled_form *form;
 } spelled;
 

@@ -8,14 +8,14 @@ static bool same_mnemonic(const char *a, const char *b, size_t n)
 	return !strncmp(a, b, n) && (!a[n] || strchr(".{ ", a[n]));
 }
 
-static bool takes_label(const arch_form *f)
+/* What the operands of a form may be that text writes like something else. */
+static void note_operands(const arch_form *f, spelled *s)
 {
 	for (unsigned i = 0; i < f->noperand; i++) {
 		unsigned kind = arch_operands[f->operand + i].kind;
-		if (kind == OPERAND_LABEL || kind == OPERAND_TARGETS || kind == OPERAND_PROTO)
-			return true;
+		s->takes_label |= kind == OPERAND_LABEL || kind == OPERAND_TARGETS || kind == OPERAND_PROTO;
+		s->takes_list |= kind == OPERAND_LIST;
 	}
-	return false;
 }
 
 static bool find_forms(parser *p, spelled *s)
@@ -37,7 +37,7 @@ static bool find_forms(parser *p, spelled *s)
 			if (pass) {
 				s->form[s->nform].form = (uint16_t)i;
 				memcpy(s->form[s->nform].mods, mods, sizeof mods);
-				s->takes_label |= takes_label(&arch_forms[i]);
+				note_operands(&arch_forms[i], s);
 			}
 			s->nform++;
 		}
