@@ -118,9 +118,10 @@ bool ir_names_ours(const cptx_kernel *k, const cptx_val *v)
 {
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_VEC:
-	case CPTX_VAL_LIST:
-	case CPTX_VAL_TARGETS: return v->id <= k->nvec && v->count <= k->nvec - v->id;
+	case CPTX_VAL_LIST: return v->id <= k->nvec && v->count <= k->nvec - v->id;
 	case CPTX_VAL_LABEL: return v->id < k->nlabel;
+	case CPTX_VAL_TARGETS:
+	case CPTX_VAL_PROTO: return v->id < k->ntext;
 	case CPTX_VAL_SYM:
 		if (v->space == CPTX_PARAM)
 			return v->id < k->nparam;
