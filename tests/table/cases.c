@@ -141,6 +141,8 @@ static void add_packs(cptx_kernel *k)
 static void add_values(cptx_kernel *k)
 {
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++) {
+		if (ir_class_of(t) == CLASS_COUNT)
+			continue; /* a type of opcodes only */
 		add_value(pool_reg(t, 3));
 		add_value(pool_vec(t, 0, 2));
 		add_value(pool_vec(t, 1, 4));
@@ -212,7 +214,7 @@ pool pool_make(bool b128)
 	add_functions(p.m);
 	p.k = cptx_kernel_begin_(p.m, NOWHERE, "k", &plain);
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
-		if (t != CPTX_B128)
+		if (t != CPTX_B128 && ir_class_of(t) != CLASS_COUNT)
 			regs[t] = cptx_regs_(p.k, NOWHERE, (enum cptx_type)t, SINGLES + room(t));
 	if (b128)
 		regs[CPTX_B128] = cptx_regs_(p.k, NOWHERE, CPTX_B128, SINGLES + VECTOR);
