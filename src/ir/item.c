@@ -88,7 +88,7 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
-	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
+	ir_item *it = ir_call_fits(k, at, m) ? ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup) : NULL;
 
 	if (!it)
 		return NULL;
