@@ -1,0 +1,2 @@
+/* Rules of matrix instructions. */
+#include "arch/check.h"
