@@ -12,6 +12,8 @@ enum { MOST_TOKENS = 16 };
 typedef struct token {
 	cptx_val v;
 	bool pipe, address, inside; /* inside: behind the first in brackets */
+	const char *behind;         /* a modifier behind the brackets */
+	size_t nbehind;
 } token;
 
 typedef struct reader {
@@ -190,6 +192,11 @@ static bool read_operand(reader *r, bool pipe, bool inside)
 		t->address = true;
 		if (!read_address(r, &t->v))
 			return false;
+		if (take(r, ".")) {
+			t->behind = r->p;
+			t->nbehind = strcspn(r->p, ", \t\r\n;");
+			r->p += t->nbehind;
+		}
 	} else if (*r->p == '%') {
 		if (!read_sreg(r, &t->v))
 			return false;
@@ -224,8 +231,24 @@ static bool is_needed(const arch_operand *o, const uint16_t *mods)
 	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
 }
 
+/* The modifier that stands behind an address. */
+static bool read_behind(const arch_form *f, const arch_operand *o, const token *t, uint16_t *mods)
+{
+	if (!t->behind)
+		return true;
+	if (o->behind == ARCH_NO)
+		return false;
+	const arch_group *g = &arch_groups[f->group + o->behind];
+	for (unsigned i = 0; i < g->nalt; i++) {
+		unsigned mod = arch_alts[g->alt + i].mod;
+		if (arch_mods[mod].len == t->nbehind && !memcmp(arch_mods[mod].name, t->behind, t->nbehind))
+			mods[o->behind] = (uint16_t)mod;
+	}
+	return mods[o->behind] != 0;
+}
+
 /* Gives each operand of the form its token; false if they are too many or too few, or brackets stand wrong. */
-static bool assign(const reader *r, const arch_form *f, const uint16_t *mods, cptx_val *vals)
+static bool assign(const reader *r, const arch_form *f, uint16_t *mods, cptx_val *vals)
 {
 	unsigned needed = 0, t = 0;
 
@@ -241,7 +264,7 @@ static bool assign(const reader *r, const arch_form *f, const uint16_t *mods, cp
 			continue;
 		if (optional && (!here || r->ntoken - t <= needed))
 			continue;
-		if (!here)
+		if (!here || !read_behind(f, o, k, mods))
 			return false;
 		needed -= !optional;
 		vals[o->slot ? 2 + o->slot : 0] = r->tokens[t++].v;

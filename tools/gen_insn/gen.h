@@ -64,11 +64,13 @@ struct group {
 	char label[TOK], prefix[256];
 	const char *tok[64];
 	int kind, same, ntok, avail[64], mod[64], fixed;
+	int preset; /* the value that is taken when none is given, + 1 */
+	int behind; /* printed behind the brackets of an address */
 };
 /* The kinds, flags and selectors are those of src/arch/arch.h, in words; write.c gives their numbers. */
-enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO };
+enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO, KIND_SINK };
 struct operand {
-	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK];
+	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
 	enum operand_kind kind;
 	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
 	int times, over; /* of the number in the value that `count` names */
@@ -107,7 +109,7 @@ enum { FIRST_TYPE = 2 };
 int find_mod(const char *text);
 int first_mod(void);
 int intern_avail(const char *at, const char *text);
-int avail_on(const char *text, int target); /* lowest version (times ten) on a target; 0: not there */
+int avail_on(const char *text, int target);  /* lowest version (times ten) on a target; 0: not there */
 int avail_end(const char *text, int target); /* the version (times ten) that it was removed in there; 0: none */
 /* The path of a row's file as messages name it: from the root of the source. */
 const char *row_file(const struct row *row);
