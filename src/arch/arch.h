@@ -67,6 +67,7 @@ typedef struct arch_operand {
 	uint8_t brace;          /* printed in braces even if single */
 	uint16_t flags;
 	uint16_t space; /* OPERAND_ADDR: the fixed space, or 0 */
+	uint16_t avail; /* index of an availability; 0: that of the form */
 	int32_t lo, hi; /* OPERAND_IMM: the range */
 	uint64_t set;   /* OPERAND_IMM: allowed values as bits, 0: the whole range */
 } arch_operand;

@@ -4,16 +4,16 @@
 /* Declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but .f32 only for
  * some. */
 const ir_class_info ir_classes[CLASS_COUNT] = {
-	[CLASS_PRED] = { "pred", "%p" },  [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },
-	[CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" }, [CLASS_F64] = { "b64", "%fd" },
-	[CLASS_B128] = { "b128", "%rq" },
+	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B8] = { "b8", "%c" },      [CLASS_B16] = { "b16", "%h" },
+	[CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" },
+	[CLASS_F64] = { "b64", "%fd" },  [CLASS_B128] = { "b128", "%rq" },
 };
 
 enum ir_class ir_class_of(unsigned type)
 {
 	switch (cptx_type_bits((enum cptx_type)type)) {
 	case 1: return CLASS_PRED;
-	case 8:
+	case 8: return type == CPTX_E2M1X2 ? CLASS_B8 : CLASS_B16; /* the only one that fills no 16 bits */
 	case 16: return CLASS_B16;
 	case 32: return type == CPTX_F32 ? CLASS_F32 : CLASS_B32;
 	case 64: return type == CPTX_F64 ? CLASS_F64 : CLASS_B64;
@@ -180,7 +180,7 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 		return (cptx_val){ 0 };
 	if (type == CPTX_PTR)
 		type = CPTX_U64;
-	else if (cptx_type_bits(type) == 8)
+	else if (cptx_type_bits(type) == 8 && type != CPTX_E2M1X2)
 		type = CPTX_B16;
 	return ir_regs(k, at, type, n);
 }

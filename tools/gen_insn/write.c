@@ -172,11 +172,11 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->count);
 	if (sgroup < 0)
 		sgroup = NO;
-	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
+	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
 	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
 	        o->given[0] ? has_group(f, o->given) : NO, o->behind[0] ? has_group(f, o->behind) : NO, select_number(o->select),
 	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o),
-	        addr && o->type[0] ? find_mod(o->type) : 0, o->lo, o->hi, o->set);
+	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
 }
 
 static void write_forms(FILE *out)
