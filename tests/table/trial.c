@@ -51,14 +51,9 @@ static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth,
 	case OPERAND_LABEL: return pool_label();
 	case OPERAND_TARGETS: return pool_targets();
 	case OPERAND_LIST: return pool_list();
-<<<<<<< HEAD
-	case OPERAND_FUNC: return callee(f, false);
-	case OPERAND_PROTO: return callee(f, true);
-	case OPERAND_NOWHERE: return cptx_sink();
-=======
 	case OPERAND_FUNC: return callee(f, false, full);
 	case OPERAND_PROTO: return callee(f, true, full);
->>>>>>> isa
+	case OPERAND_NOWHERE: return cptx_sink();
 	case OPERAND_REG: break;
 	}
 	unsigned n = want_count(s, o), t = want_type(s, o);
@@ -112,11 +107,7 @@ static trial make(const spelling *s, const trial *base, unsigned changed, cptx_v
 		else if (base)
 			put_operand(s, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
 		else
-<<<<<<< HEAD
-			put_operand(s, &t, i, is_there(s, o, full) ? plainest(s, o, i) : (cptx_val){ 0 });
-=======
-			put_operand(f, &t, i, is_there(s, o, full) ? plainest(s, o, i, full) : (cptx_val){ 0 });
->>>>>>> isa
+			put_operand(s, &t, i, is_there(s, o, full) ? plainest(s, o, i, full) : (cptx_val){ 0 });
 	}
 	return t;
 }
