@@ -188,6 +188,8 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 			infer_count(f, q, i, m);
 		else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i], why))
 			return false;
+		if (!m->mod[i] && g->preset && !q->by_group)
+			m->mod[i] = arch_alts[g->alt + g->preset - 1u].mod;
 		if (!m->mod[i] && g->kind == GROUP_REQUIRED) {
 			if (why) {
 				buf_printf(why, "it needs .%s, one of ", arch_ops[f->op].field[g->field]);
@@ -283,7 +285,8 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 		return match_handle(f, o, v, why);
 	unsigned space = o->space ? o->space : o->sgroup != ARCH_NO ? m->mod[o->sgroup] : 0;
 	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM ||
-	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER;
+	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER || space == CPTX_PARAM_ENTRY ||
+	              space == CPTX_PARAM_FUNC;
 	const char *name = slot_name(f, o);
 	bool alone = o + 1 == &arch_operands[f->operand + f->noperand] || !(o[1].flags & OPERAND_INSIDE);
 
@@ -292,8 +295,9 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 	if (v->kind == CPTX_VAL_INT)
 		return space == CPTX_LOCAL || WHY("%s: only .local memory has constant addresses", name);
 	if (v->kind == CPTX_VAL_SYM) {
-		bool same =
-			v->space == space || (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
+		bool same = v->space == space ||
+		            (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER)) ||
+		            (v->space == CPTX_PARAM && (space == CPTX_PARAM_ENTRY || space == CPTX_PARAM_FUNC));
 		return same || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
 		                   space ? arch_mods[space].name : "generic");
 	}
@@ -474,6 +478,10 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 			ok = v->kind == CPTX_VAL_TARGETS || WHY("%s is not a list of branch targets", slot_name(f, o));
 			break;
 		case OPERAND_PROTO: ok = v->kind == CPTX_VAL_PROTO || WHY("%s is not a prototype", slot_name(f, o)); break;
+		case OPERAND_NOWHERE:
+			ok = v->kind == CPTX_VAL_NONE || v->kind == CPTX_VAL_SINK || WHY("its destination is always the sink _");
+			*v = cptx_sink();
+			break;
 		}
 		if (!ok)
 			return false;
@@ -555,6 +563,8 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
+		if (o->kind == OPERAND_NOWHERE)
+			*v = cptx_sink();
 		if (!varies(v))
 			continue;
 		if (o->kind == OPERAND_REG ? !match_register(f, o, q, m, kept, v, NULL)

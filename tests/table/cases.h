@@ -62,6 +62,7 @@ void spell_line(char *text, const char *opcode);
 typedef struct token {
 	cptx_val v;
 	bool pipe, address, inside, brace;
+	uint16_t behind; /* a modifier behind the brackets, or 0 */
 } token;
 
 /* What is tried: an opcode and its operands as text; `vals`, `mods` for the builder call if `structured`. */

@@ -3,6 +3,7 @@
 #include "parse/parse.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Forms that are left out of the table on purpose. */
 static struct left_out {
@@ -150,10 +151,11 @@ static bool taken_with_register(const trial *t, const cptx_target *target)
 	for (unsigned w = 0; w < ARRAY_LEN(types); w++) {
 		trial all = plain_operands(t, false);
 		for (unsigned i = 0; i < t->ntok; i++) {
-			trial one = plain_operands(t, false);
+			trial one = plain_operands(t, false), same = one;
 			bool vector = t->tok[i].v.count > 1;
 			one.tok[i].v = pool_reg(types[w], 5);
-			if (taken(&one, target))
+			same.tok[i].v = vector ? pool_vec(types[w], 0, t->tok[i].v.count) : one.tok[i].v;
+			if (taken(&one, target) || (vector && taken(&same, target)))
 				return true;
 			if (!t->tok[i].address && (t->tok[i].v.kind == CPTX_VAL_REG || t->tok[i].v.kind == CPTX_VAL_VEC))
 				all.tok[i].v = vector ? pool_vec(types[w], i, t->tok[i].v.count) : pool_reg(types[w], i);
@@ -238,13 +240,16 @@ static bool has_item(const words *o, const char *item, size_t n, unsigned at)
 	return false;
 }
 
-static bool is_left_out(const words *o, const struct left_out *row)
+static bool is_left_out(const trial *t, const words *o, const struct left_out *row)
 {
 	if (!has_item(o, row->instruction, strlen(row->instruction), 0))
 		return false;
 	for (const char *p = row->modifiers; *p; p += strspn(p, " ")) {
 		size_t n = strcspn(p, " ");
-		if (!has_item(o, p, n, MOST_WORDS))
+		bool holds = *p == '@'   ? t->ntok == strtoul(p + 1, NULL, 10)
+		             : *p == '!' ? !has_item(o, p + 1, n - 1, MOST_WORDS)
+		                         : has_item(o, p, n, MOST_WORDS);
+		if (!holds)
 			return false;
 		p += n;
 	}
@@ -271,7 +276,7 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 	if (taken_without_policy(t, target))
 		return by_rule(RULE_POLICY);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
-		if (is_left_out(&o, &left_out[i])) {
+		if (is_left_out(t, &o, &left_out[i])) {
 			left_out[i].used++;
 			return left_out[i].reason;
 		}

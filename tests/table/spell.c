@@ -123,7 +123,7 @@ void spell(const spelling *s, char text[OPCODE])
 
 	for (unsigned i = 0; i < f->ngroup; i++) {
 		p += sprintf(p, "%s", group_of(s->form, i)->prefix);
-		if (s->mod[i])
+		if (s->mod[i] && !group_of(s->form, i)->behind)
 			p += sprintf(p, ".%s", arch_mods[s->mod[i]].name);
 	}
 	sprintf(p, "%s", f->tail);

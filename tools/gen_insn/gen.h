@@ -70,11 +70,13 @@ struct group {
 	char label[TOK], prefix[256];
 	const char *tok[64];
 	int kind, same, ntok, avail[64], mod[64], fixed;
+	int preset; /* the value that is taken when none is given, + 1 */
+	int behind; /* printed behind the brackets of an address */
 };
 /* The kinds, flags and selectors are those of src/arch/arch.h, in words; write.c gives their numbers. */
-enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO };
+enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO, KIND_SINK };
 struct operand {
-	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK];
+	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
 	enum operand_kind kind;
 	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
 	int times, over; /* of the number in the value that `count` names */

@@ -165,18 +165,18 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	int type = reg ? find_type(o->type) : -1, tgroup = !reg || type >= 0 ? NO : has_group(f, o->type);
 	int fixed = atoi(o->count), cgroup = o->count[0] && !fixed ? has_group(f, o->count) : NO;
 	int sgroup = addr && !o->type[0] ? has_group(f, "space") : NO;
-	int slot = o->dest && i == 0 ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
+	int slot = (o->dest && i == 0) || o->kind == KIND_SINK ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
 	bool optional_count = cgroup != NO && cgroup >= 0 && f->group[cgroup].kind == 1;
 
 	if (o->count[0] && !fixed && cgroup < 0)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->count);
 	if (sgroup < 0)
 		sgroup = NO;
-	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
+	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
 	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
-	        o->given[0] ? has_group(f, o->given) : NO, select_number(o->select), addr ? address_number(o->type) : 0,
-	        o->count[0] && !optional_count, operand_flags(o), addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo,
-	        o->hi, o->set);
+	        o->given[0] ? has_group(f, o->given) : NO, o->behind[0] ? has_group(f, o->behind) : NO, select_number(o->select),
+	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o),
+	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
 }
 
 static void write_forms(FILE *out)
@@ -199,9 +199,10 @@ static void write_forms(FILE *out)
 			int follows = 0;
 			for (int o = 0; o < forms[i].noperand && !follows; o++)
 				follows = !strcmp(forms[i].operand[o].given, grp->label) && grp->kind != 2 ? o + 1 : 0;
-			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix,
+			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix,
 			        (int)strlen(grp->prefix), grp->kind, grp->kind == 2 ? NO : index_of(op->field, op->nfield, grp->label),
-			        grp->same, is_type(grp), is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, follows, nalt);
+			        grp->same, is_type(grp), is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, follows,
+			        grp->preset, grp->behind, nalt);
 			nalt += grp->ntok;
 		}
 	}
@@ -225,7 +226,7 @@ static void write_forms(FILE *out)
 			must |= f->group[g].fixed ? bit : 0;
 		}
 		for (int o = 0; o < f->noperand; o++)
-			if (!(f->operand[o].dest && o == 0))
+			if (!(f->operand[o].dest && o == 0) && f->operand[o].kind != KIND_SINK)
 				slots |= 1u << index_of(op->slot, op->nslot, f->operand[o].name);
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
