@@ -87,16 +87,20 @@ CPTX_API enum cptx_type cptx_type_find(const char *name);
 
 /** What a cptx_val is. */
 enum cptx_val_kind {
-	CPTX_VAL_NONE,  /**< nothing; {0} */
-	CPTX_VAL_REG,   /**< `count` consecutive registers from `id` on; `offset` bytes are added where it is an address */
-	CPTX_VAL_VEC,   /**< registers gathered by cptx_pack */
-	CPTX_VAL_INT,   /**< an integer constant, `i` */
-	CPTX_VAL_FLOAT, /**< a floating point constant, `f` */
-	CPTX_VAL_SYM,   /**< a variable (shared, global, constant, local) or parameter, plus `offset` bytes */
-	CPTX_VAL_SREG,  /**< special register number `id` */
-	CPTX_VAL_LABEL, /**< a label */
-	CPTX_VAL_FUNC,  /**< a device function */
-	CPTX_VAL_BAD    /**< no value, where one was asked for: every use is an error */
+	CPTX_VAL_NONE,    /**< nothing; {0} */
+	CPTX_VAL_REG,     /**< `count` consecutive registers from `id` on; `offset` bytes are added where it is an address */
+	CPTX_VAL_VEC,     /**< registers gathered by cptx_pack */
+	CPTX_VAL_INT,     /**< an integer constant, `i` */
+	CPTX_VAL_FLOAT,   /**< a floating point constant, `f` */
+	CPTX_VAL_SYM,     /**< a variable (shared, global, constant, local) or parameter, plus `offset` bytes */
+	CPTX_VAL_SREG,    /**< special register number `id` */
+	CPTX_VAL_LABEL,   /**< a label */
+	CPTX_VAL_FUNC,    /**< a device function */
+	CPTX_VAL_BAD,     /**< no value, where one was asked for: every use is an error */
+	CPTX_VAL_SINK,    /**< _, a destination that nobody reads */
+	CPTX_VAL_LIST,    /**< what a call passes, (a, b) */
+	CPTX_VAL_TARGETS, /**< a list of branch targets, for brx.idx */
+	CPTX_VAL_PROTO    /**< a prototype of an indirect call */
 };
 
 /** A value: an operand of an instruction.  Plain data, copied freely; it belongs to the kernel that made it. */
@@ -158,8 +162,18 @@ CPTX_API cptx_val cptx_slice(cptx_val array, uint32_t first, uint32_t n);
 CPTX_API cptx_val cptx_offset(cptx_val address, int64_t bytes);
 /** The same registers seen as another type of the same size, f32 bits as b32 for example. */
 CPTX_API cptx_val cptx_as(cptx_val v, enum cptx_type type);
-/** A predicate register read as its complement, for operands that the manual writes {!}c; BAD for what is none. */
+/** A predicate read as its complement, or an integer register as its negative, for operands that the manual writes {!}c and
+ * {-}a; BAD for what is none. */
 CPTX_API cptx_val cptx_negated(cptx_val predicate);
+/** Part of a register, for the video instructions: "b0" to "b3", "h0", "h1", "h10", "b7654", ...; BAD for what is none. */
+CPTX_API cptx_val cptx_select(cptx_val reg, const char *selector);
+/** The sink _: a destination whose value nobody reads, where the forms say d~. */
+static inline cptx_val cptx_sink(void)
+{
+	cptx_val v = cptx_val_int_(0);
+	v.kind = CPTX_VAL_SINK;
+	return v;
+}
 
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
 
@@ -245,8 +259,14 @@ CPTX_API cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, c
 #define cptx_var(k, type, init) cptx_var_((k), CPTX_HERE, (type), CPTX_V(init))
 
 CPTX_API cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n);
-/** Single registers, not necessarily neighbours, as one vector operand: cptx_pack(k, 2, (cptx_val[]){ a, b }). */
+/**
+ * Single registers, not necessarily neighbours, as one vector operand: cptx_pack(k, 2, (cptx_val[]){ a, b }).  Elements may
+ * be constants, and the sink where the vector is written.
+ */
 #define cptx_pack(k, n, regs) cptx_pack_((k), CPTX_HERE, (regs), (n))
+CPTX_API cptx_val cptx_list_(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n);
+/** Registers, constants and parameters as the list (a, b) of a call, for operands that the forms write (a). */
+#define cptx_list(k, n, vals) cptx_list_((k), CPTX_HERE, (vals), (n))
 
 CPTX_API cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg);
 /** A special register itself, for cptx_mov; cptx_tid_x(k) and its like in insn.h read one into a new register. */

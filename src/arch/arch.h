@@ -7,12 +7,12 @@
 
 #include "base/base.h"
 
-enum { ARCH_GROUPS = 12, ARCH_OPERANDS = 8, ARCH_FIELDS = 16, ARCH_SLOTS = 8, ARCH_NO = 0xff };
+enum { ARCH_GROUPS = 16, ARCH_OPERANDS = 12, ARCH_FIELDS = 24, ARCH_SLOTS = 12, ARCH_NO = 0xff };
 enum { ARCH_TARGETS = 32 }; /* at least as many as target.def has */
 
 typedef struct arch_alt {
 	uint16_t mod;
-	uint8_t avail; /* index of an availability; 0: that of the form */
+	uint16_t avail; /* index of an availability; 0: that of the form */
 } arch_alt;
 
 enum arch_group_kind { GROUP_REQUIRED, GROUP_OPTIONAL, GROUP_REPEAT };
@@ -20,11 +20,20 @@ enum arch_group_kind { GROUP_REQUIRED, GROUP_OPTIONAL, GROUP_REPEAT };
 typedef struct arch_group {
 	const char *prefix; /* text in front: the mnemonic, fixed modifiers */
 	uint8_t nprefix, kind, field, same /* GROUP_REPEAT: of that group */, is_type, is_space, is_count, nalt,
-		has_avail /* of a value */;
+		has_avail /* of a value */, follows /* the operand that is there exactly when it is chosen, + 1; 0: none */;
 	uint16_t alt;
 } arch_group;
 
-enum arch_operand_kind { OPERAND_REG, OPERAND_ADDR, OPERAND_IMM, OPERAND_LABEL, OPERAND_FUNC };
+enum arch_operand_kind {
+	OPERAND_REG,
+	OPERAND_ADDR,
+	OPERAND_IMM,
+	OPERAND_LABEL,
+	OPERAND_FUNC,
+	OPERAND_LIST,    /* (a, b): what a call passes */
+	OPERAND_TARGETS, /* the label of a .branchtargets */
+	OPERAND_PROTO    /* the label of a .callprototype */
+};
 enum arch_operand_flags {
 	OPERAND_DEST = 1,
 	OPERAND_OPTIONAL = 2,
@@ -33,29 +42,39 @@ enum arch_operand_flags {
 	OPERAND_SYMBOL = 16,   /* or a special register, or the address of a variable */
 	OPERAND_REG_ONLY = 32, /* no constant */
 	OPERAND_PIPE = 64,     /* printed behind a | */
-	OPERAND_DOUBLE = 128   /* of twice the width of its type */
+	OPERAND_DOUBLE = 128,  /* of twice the width of its type */
+	OPERAND_SINK = 256,    /* or _, whole or in elements */
+	OPERAND_MINUS = 512,   /* or -a */
+	OPERAND_INSIDE = 1024  /* inside the brackets of the address in front */
 };
+enum arch_select { SELECT_NONE, SELECT_SCALAR, SELECT_2, SELECT_4, SELECT_MASK_2, SELECT_MASK_4 };
+enum arch_address { ADDRESS_MEMORY, ADDRESS_TMEM, ADDRESS_HANDLE };
 
 typedef struct arch_operand {
 	uint8_t slot; /* 0: what the call returns (.into); n: the n-th of the op's slots */
-	uint8_t kind, flags;
+	uint8_t kind;
 	uint8_t type;           /* enum cptx_type, or 0: what group `tgroup` chose */
 	uint8_t tgroup, cgroup; /* groups that give type and count, or ARCH_NO */
 	uint8_t count;          /* 1, or the length of a fixed vector; vectors print braces */
+	uint8_t times, over;    /* what the number of group `cgroup` is multiplied by and divided by */
 	uint8_t sgroup;         /* OPERAND_ADDR: the group that names the space, or ARCH_NO */
-	uint16_t space;         /* OPERAND_ADDR: the fixed space, or 0 */
+	uint8_t given;          /* the group that is chosen exactly when the operand is there, or ARCH_NO */
+	uint8_t select;         /* enum arch_select */
+	uint8_t address;        /* OPERAND_ADDR: enum arch_address */
 	uint8_t brace;          /* printed in braces even if single */
-	int32_t lo, hi;         /* OPERAND_IMM: the range */
-	uint64_t set;           /* OPERAND_IMM: allowed values as bits, 0: the whole range */
+	uint16_t flags;
+	uint16_t space; /* OPERAND_ADDR: the fixed space, or 0 */
+	int32_t lo, hi; /* OPERAND_IMM: the range */
+	uint64_t set;   /* OPERAND_IMM: allowed values as bits, 0: the whole range */
 } arch_operand;
 
 typedef struct arch_form {
 	const char *text, *tail; /* as in insn.def; what is printed behind the last group */
-	uint16_t op, group, operand;
-	uint8_t ngroup, noperand, ntail, avail, constraint;
+	const char *file;        /* of the row */
+	uint16_t op, group, operand, line /* in file */, avail;
+	uint8_t ngroup, noperand, ntail, constraint;
 	uint32_t fields, must; /* the op's fields that the form knows; that must be given */
 	uint32_t slots;
-	uint16_t line; /* in insn.def */
 } arch_form;
 
 typedef struct arch_op {
@@ -71,13 +90,15 @@ extern const arch_group arch_groups[];
 extern const arch_operand arch_operands[];
 extern const arch_alt arch_alts[];
 extern const uint8_t arch_avails[][ARCH_TARGETS]; /* lowest PTX version times ten for each target; 0: not there */
+extern const uint8_t arch_ends[][ARCH_TARGETS];   /* the version times ten that it was removed in; 0: it is there still */
 extern const char *const arch_avail_text[];
 extern const uint16_t arch_nop, arch_nform;
 
 /* Modifiers and types share one numbering: types first. */
 typedef struct arch_mod {
 	const char *name, *about;
-	uint8_t len, count; /* count: the number in the name: v4 4, x2 2 */
+	uint8_t len;
+	uint16_t count; /* the number in the name: v4 4, x2 2, m64n128k16 128 */
 } arch_mod;
 extern const arch_mod arch_mods[];
 extern const uint16_t arch_nmod;
@@ -91,7 +112,8 @@ extern const uint8_t arch_ntype;
 
 typedef struct arch_sreg {
 	const char *text;
-	uint8_t type, avail;
+	uint8_t type;
+	uint16_t avail;
 } arch_sreg;
 extern const arch_sreg arch_sregs[];
 extern const uint16_t arch_nsreg;
@@ -112,6 +134,7 @@ typedef struct arch_match {
 	uint16_t dest_count;
 	uint16_t mod[ARCH_GROUPS];       /* chosen value of each group, 0: left out */
 	cptx_val operand[ARCH_OPERANDS]; /* in printed order; kind NONE: left out.  Constants carry their final type */
+	const cptx_val *vec;             /* elements of vectors, for as long as the call that matched */
 } arch_match;
 
 /*
@@ -129,12 +152,25 @@ typedef struct arch_memo {
 
 /*
  * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
- * given.  False if none fits; arch_why then tells, form by form.  The memo begins zeroed.
+ * given; vec: where the elements of vectors and lists stand.  False if none fits; arch_why then tells, form by form.  The
+ * memo begins zeroed.
  */
-bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out);
-void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, buf *why);
+bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
+                   arch_match *out);
+void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why);
 /* The same for one form that text already chose; mod[] holds its groups.  why may be NULL. */
-bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, arch_match *out, buf *why);
+bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, arch_match *out,
+                     buf *why);
+/* The length of an operand that is a vector: 1 for a single register. */
+unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
+
+/*
+ * The selector of a video operand, as cptx_select writes it into a value: .b0, .h10, .b7654.  The digits stand from the
+ * lowest three bits of `offset` on, the first first.
+ */
+enum { SELECTED = 16, SELECTED_H = 8, SELECTED_DIGITS = 7 }; /* of `space` of a register */
+/* What `space` of a VEC tells of its elements. */
+enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
 
 /* The number of a target, by its entry. */
 static inline unsigned arch_target_index(const cptx_target *t) { return (unsigned)(t - arch_targets); }

@@ -11,6 +11,7 @@
 
 typedef struct request {
 	const cptx_val *vals; /* into, when, unless, slots */
+	const cptx_val *vec;  /* elements of vectors and lists */
 	const uint16_t *mods; /* by field of the op, or by group of the form if `by_group` */
 	bool by_group;
 } request;
@@ -102,6 +103,13 @@ static bool infer_type(const arch_form *f, const request *q, unsigned index, arc
 	return false;
 }
 
+/* A variable of .shared lies in shared memory of its CTA and of the cluster too. */
+static bool same_space(unsigned space, unsigned of_variable)
+{
+	return space == of_variable ||
+	       (of_variable == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
+}
+
 static bool infer_space(const arch_form *f, const request *q, unsigned index, arch_match *m)
 {
 	const arch_group *g = &arch_groups[f->group + index];
@@ -111,9 +119,11 @@ static bool infer_space(const arch_form *f, const request *q, unsigned index, ar
 		const cptx_val *v = slot_value(q, o);
 		if (v->kind != CPTX_VAL_SYM)
 			continue;
-		for (unsigned a = 0; a < g->nalt; a++)
-			if (arch_alts[g->alt + a].mod == v->space)
-				m->mod[index] = v->space;
+		for (unsigned a = 0; a < g->nalt; a++) {
+			unsigned mod = arch_alts[g->alt + a].mod;
+			if (mod == v->space || (!m->mod[index] && same_space(mod, v->space)))
+				m->mod[index] = (uint16_t)mod;
+		}
 	}
 	return m->mod[index] != 0;
 }
@@ -128,9 +138,18 @@ static void infer_count(const arch_form *f, const request *q, unsigned index, ar
 		if (o->cgroup != index || !is_register(v) || (g->kind == GROUP_OPTIONAL && v->count < 2))
 			continue;
 		for (unsigned a = 0; a < g->nalt; a++)
-			if (arch_mods[arch_alts[g->alt + a].mod].count == v->count)
+			if (arch_mods[arch_alts[g->alt + a].mod].count * o->times == v->count * o->over)
 				m->mod[index] = arch_alts[g->alt + a].mod;
 	}
+}
+
+/* A modifier that stands exactly where an operand does: given by the operand alone. */
+static bool infer_given(const arch_form *f, const request *q, const arch_group *g, uint16_t *chosen)
+{
+	const arch_operand *o = &arch_operands[f->operand + g->follows - 1u];
+	if (slot_value(q, o)->kind && g->nalt == 1)
+		*chosen = arch_alts[g->alt].mod;
+	return *chosen != 0;
 }
 
 static bool choose_value(const arch_form *f, const arch_group *g, unsigned given, uint16_t *chosen, buf *why)
@@ -169,6 +188,8 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 		if (f->must >> g->field & 1)
 			return WHY("it has .%s", arch_mods[arch_alts[g->alt].mod].name);
 		if (q->by_group && g->kind == GROUP_OPTIONAL)
+			continue;
+		if (g->follows && infer_given(f, q, g, &m->mod[i]))
 			continue;
 		if (g->is_space)
 			infer_space(f, q, i, m);
@@ -222,7 +243,7 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
 
-	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED || o->brace)
+	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED)
 		return WHY("%s must be a register", name);
 	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32) || t.bits > 64)
 		return WHY("%s is .%s: no constants of that type, move the bits to a register first", name, type_name(want));
@@ -246,8 +267,27 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	return true;
 }
 
+/* The address of tensor memory, or the handle of a texture, sampler or surface. */
+static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_val *v, buf *why)
+{
+	bool tmem = o->address == ADDRESS_TMEM;
+	const char *name = slot_name(f, o), *what = tmem ? "tensor memory" : arch_mods[o->space].name;
+
+	if (v->kind == CPTX_VAL_SYM && !tmem)
+		return v->space == o->space || WHY("%s is a variable of .%s, not a .%s", name, arch_mods[v->space].name, what);
+	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space || (v->offset && !tmem))
+		return WHY("%s is no register with %s", name, tmem ? "an address in tensor memory" : "a handle");
+	arch_type t = arch_types[v->type];
+	if (!(is_int(t) || t.cls == 'B') || t.bits != (tmem ? 32 : 64))
+		return WHY("%s is a .%s register; %s takes %s integer", name, type_name(v->type), what,
+		           tmem ? "a 32-bit" : "a 64-bit");
+	return true;
+}
+
 static bool match_address(const arch_form *f, const arch_operand *o, const arch_match *m, const cptx_val *v, buf *why)
 {
+	if (o->address != ADDRESS_MEMORY)
+		return match_handle(f, o, v, why);
 	unsigned space = o->space ? o->space : o->sgroup != ARCH_NO ? m->mod[o->sgroup] : 0;
 	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM ||
 	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER;
@@ -256,12 +296,10 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 	if (v->kind == CPTX_VAL_INT)
 		return space == CPTX_LOCAL || WHY("%s: only .local memory has constant addresses", name);
 	if (v->kind == CPTX_VAL_SYM) {
-		bool same =
-			v->space == space || (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
-		return same || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
-		                   space ? arch_mods[space].name : "generic");
+		return same_space(space, v->space) || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
+		                                          space ? arch_mods[space].name : "generic");
 	}
-	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated)
+	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space)
 		return WHY("%s is not an address (a register or a variable)", name);
 	arch_type t = arch_types[v->type];
 	if (!(is_int(t) || t.cls == 'B') || !(t.bits == 64 || (window && t.bits == 32)))
@@ -302,11 +340,68 @@ static unsigned type_of_bits(const arch_form *f, const arch_match *m, unsigned w
 	return want;
 }
 
-static bool match_register(const arch_form *f, const arch_operand *o, arch_match *m, const uint8_t *kept, cptx_val *v,
+unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods)
+{
+	if (o->cgroup == ARCH_NO)
+		return o->count;
+	return (mods[o->cgroup] ? arch_mods[mods[o->cgroup]].count : 1u) * o->times / o->over;
+}
+
+/* Constants and sinks among the elements of a vector. */
+static bool match_elements(const arch_form *f, const arch_operand *o, const request *q, unsigned want, const cptx_val *v,
                            buf *why)
 {
+	for (unsigned i = 0; i < v->count; i++) {
+		cptx_val e = q->vec[v->id + i];
+		if (e.kind == CPTX_VAL_REG)
+			continue;
+		if (e.kind == CPTX_VAL_SINK) {
+			if (!(o->flags & OPERAND_SINK))
+				return WHY("element %u of %s cannot be the sink _", i, slot_name(f, o));
+		} else if (!match_constant(f, o, want, &e, why)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Digits of a selector, each below `most`; descending and all different in a mask. */
+static bool digits_fit(const cptx_val *v, unsigned most, bool mask)
+{
+	unsigned n = v->space & SELECTED_DIGITS, before = most;
+
+	for (unsigned i = n; i-- > 0;) {
+		unsigned digit = (uint32_t)v->offset >> (3 * (mask ? n - 1 - i : i)) & 7;
+		if (digit >= most || (mask && digit >= before))
+			return false;
+		before = digit;
+	}
+	return true;
+}
+
+static bool match_selector(const arch_form *f, const arch_operand *o, const cptx_val *v, buf *why)
+{
+	static const char *const right[] = { "no selector",       "b0 to b3, h0 or h1", "h and two digits",
+		                                 "b and four digits", "h0, h1 or h10",      "b and up to four descending digits" };
+	unsigned n = v->space & SELECTED_DIGITS;
+	bool h = v->space & SELECTED_H, fits = false;
+
+	switch ((enum arch_select)o->select) {
+	case SELECT_NONE: break;
+	case SELECT_SCALAR: fits = n == 1 && digits_fit(v, h ? 2 : 4, false); break;
+	case SELECT_2: fits = h && n == 2 && digits_fit(v, 4, false); break;
+	case SELECT_4: fits = !h && n == 4 && digits_fit(v, 8, false); break;
+	case SELECT_MASK_2: fits = h && digits_fit(v, 2, true); break;
+	case SELECT_MASK_4: fits = !h && digits_fit(v, 4, true); break;
+	}
+	return fits || WHY("%s takes %s", slot_name(f, o), right[o->select]);
+}
+
+static bool match_register(const arch_form *f, const arch_operand *o, const request *q, arch_match *m, const uint8_t *kept,
+                           cptx_val *v, buf *why)
+{
 	unsigned want = o->type ? o->type : m->mod[o->tgroup];
-	unsigned count = o->cgroup == ARCH_NO ? o->count : m->mod[o->cgroup] ? arch_mods[m->mod[o->cgroup]].count : 1;
+	unsigned count = arch_operand_count(o, m->mod);
 	const char *name = slot_name(f, o);
 
 	if (o->flags & OPERAND_DOUBLE)
@@ -321,6 +416,8 @@ static bool match_register(const arch_form *f, const arch_operand *o, arch_match
 	}
 	if (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT)
 		return count == 1 ? match_constant(f, o, want, v, why) : WHY("%s must be %u registers", name, count);
+	if (v->kind == CPTX_VAL_SINK)
+		return (count == 1 && !o->brace && (o->flags & OPERAND_SINK)) || WHY("%s cannot be the sink _", name);
 	if (v->kind == CPTX_VAL_SREG || v->kind == CPTX_VAL_SYM) {
 		if (!(o->flags & OPERAND_SYMBOL))
 			return WHY("%s is %s; cptx_mov it to a register first", name,
@@ -338,11 +435,19 @@ static bool match_register(const arch_form *f, const arch_operand *o, arch_match
 	}
 	if (v->count != count)
 		return WHY("%s has %u register%s, %u needed", name, v->count, v->count == 1 ? "" : "s", count);
-	if (v->kind == CPTX_VAL_REG && v->offset)
+	if (v->kind == CPTX_VAL_REG && v->space) {
+		if (!match_selector(f, o, v, why))
+			return false;
+	} else if (v->kind == CPTX_VAL_REG && v->offset) {
 		return WHY("%s carries an offset, which only an address can", name);
+	}
+	if (v->kind == CPTX_VAL_VEC && v->space && !match_elements(f, o, q, want, v, why))
+		return false;
+	if (v->kind == CPTX_VAL_VEC && !v->type)
+		return true; /* constants and sinks only */
 	if (!type_fits(want, v->type, o->flags & OPERAND_WIDER))
 		return WHY("%s is .%s, not .%s", name, type_name(v->type), type_name(want));
-	return !v->negated || (o->flags & OPERAND_NEGATABLE) || WHY("%s cannot be negated here", name);
+	return !v->negated || (o->flags & (OPERAND_NEGATABLE | OPERAND_MINUS)) || WHY("%s cannot be negated here", name);
 }
 
 static bool match_operands(const arch_form *f, const request *q, arch_match *m, const uint8_t *kept, buf *why)
@@ -351,15 +456,23 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
+		if (o->given != ARCH_NO && !m->mod[o->given] != !v->kind)
+			return WHY("%s and .%s belong together", slot_name(f, o),
+			           arch_ops[f->op].field[arch_groups[f->group + o->given].field]);
 		if (v->kind == CPTX_VAL_NONE && (o->flags & OPERAND_OPTIONAL))
 			continue;
 		bool ok = false;
-		switch (o->kind) {
-		case OPERAND_REG: ok = match_register(f, o, m, kept, v, why); break;
+		switch ((enum arch_operand_kind)o->kind) {
+		case OPERAND_REG: ok = match_register(f, o, q, m, kept, v, why); break;
 		case OPERAND_ADDR: ok = match_address(f, o, m, v, why); break;
 		case OPERAND_IMM: ok = match_immediate(f, o, v, why); break;
 		case OPERAND_LABEL: ok = v->kind == CPTX_VAL_LABEL || WHY("%s is not a label", slot_name(f, o)); break;
 		case OPERAND_FUNC: ok = v->kind == CPTX_VAL_FUNC || WHY("%s is not a function", slot_name(f, o)); break;
+		case OPERAND_LIST: ok = v->kind == CPTX_VAL_LIST || WHY("%s is not a list", slot_name(f, o)); break;
+		case OPERAND_TARGETS:
+			ok = v->kind == CPTX_VAL_TARGETS || WHY("%s is not a list of branch targets", slot_name(f, o));
+			break;
+		case OPERAND_PROTO: ok = v->kind == CPTX_VAL_PROTO || WHY("%s is not a prototype", slot_name(f, o)); break;
 		}
 		if (!ok)
 			return false;
@@ -379,7 +492,7 @@ static bool match_given(const arch_form *f, const request *q, buf *why)
 	for (unsigned i = 0; i < op->nslot; i++)
 		if (q->vals[FIRST_SLOT + 1 + i].kind && !(f->slots >> i & 1))
 			return WHY("it has no operand %s", op->slot[i]);
-	if (q->vals[0].kind && !op->has_dest)
+	if (q->vals[0].kind && !(f->noperand && arch_operands[f->operand].flags & OPERAND_DEST))
 		return WHY("it has no destination for .into");
 	return true;
 }
@@ -393,15 +506,17 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 	m->ngroup = f->ngroup;
 	m->noperand = f->noperand;
 	m->dest_type = 0;
+	m->vec = q->vec;
 	if (!match_given(f, q, why) || !match_modifiers(f, q, m, kept, why) || !match_operands(f, q, m, kept, why))
 		return false;
 	const char *broken = f->constraint ? arch_constraint_check(f->constraint, m) : NULL;
 	return !broken || WHY("%s", broken);
 }
 
-bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, arch_match *out, buf *why)
+bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, arch_match *out,
+                     buf *why)
 {
-	return match(form, &(request){ vals, mods, true }, out, why);
+	return match(form, &(request){ vals, vec, mods, true }, out, why);
 }
 
 /* All of a value that the choice of a form depends on, constants apart: everything but its number and owner. */
@@ -417,6 +532,13 @@ static uint64_t value_key(const cptx_val *v)
 _Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "value_key takes what stands in front of the number");
 _Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
 
+/* Does more than its kind and type decide where the value fits? */
+static bool varies(const cptx_val *v)
+{
+	return v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT ||
+	       (v->space && (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC));
+}
+
 /* The remembered match with these values in it; false if a constant does not fit. */
 static bool recall(const arch_match *known, const request *q, arch_match *m)
 {
@@ -428,32 +550,34 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 	m->noperand = known->noperand;
 	m->dest_type = known->dest_type;
 	m->dest_count = known->dest_count;
+	m->vec = q->vec;
 	memcpy(m->mod, known->mod, sizeof m->mod);
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
-		if (v->kind != CPTX_VAL_INT && v->kind != CPTX_VAL_FLOAT)
+		if (!varies(v))
 			continue;
-		if (o->kind == OPERAND_REG ? !match_register(f, o, m, kept, v, NULL)
+		if (o->kind == OPERAND_REG ? !match_register(f, o, q, m, kept, v, NULL)
 		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, v, NULL))
 			return false;
 	}
 	return !f->constraint || !arch_constraint_check(f->constraint, m);
 }
 
-static bool has_constant(const cptx_val *vals, unsigned n)
+static bool has_varying(const cptx_val *vals, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (vals[i].kind == CPTX_VAL_INT || vals[i].kind == CPTX_VAL_FLOAT)
+		if (varies(&vals[i]))
 			return true;
 	return false;
 }
 
-bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, arch_match *out)
+bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
+                   arch_match *out)
 {
 	const arch_op *o = &arch_ops[op];
-	const request q = { vals, mods, false };
+	const request q = { vals, vec, mods, false };
 	unsigned at = op % ARCH_MEMO, n = 3u + o->nslot;
 	uint64_t differs = memo->at[at].op ^ (op + 1);
 
@@ -466,7 +590,7 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 	for (unsigned i = 0; i < o->nform; i++) {
 		if (!match(o->form + i, &q, out, NULL))
 			continue;
-		if (i && has_constant(vals, n)) /* another constant might fit an earlier form */
+		if (i && has_varying(vals, n)) /* another constant might fit an earlier form */
 			return true;
 		memo->at[at].op = (uint16_t)(op + 1);
 		for (unsigned j = 0; j < n; j++)
@@ -478,9 +602,9 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 	return false;
 }
 
-void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, buf *why)
+void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why)
 {
-	const request q = { vals, mods, false };
+	const request q = { vals, vec, mods, false };
 	arch_match scratch;
 
 	for (int near = 1; near >= 0; near--) /* first the forms that know all that was given */

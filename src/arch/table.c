@@ -1,5 +1,5 @@
 /* The compiled tables, and the public look-ups in them. */
-#include "arch/arch.h"
+#include "arch/check.h"
 
 #include "insn_table.inc" /* generated from insn.def */
 
@@ -8,6 +8,20 @@ static const char *const constraint_text[] = {
 #include "arch/constraint.def"
 #undef CONSTRAINT
 };
+
+static const char *(*const constraint_check[])(const arch_match *) = {
+#define CONSTRAINT(name, text) arch_check_##name,
+#include "arch/constraint.def"
+#undef CONSTRAINT
+};
+
+const char *arch_check_NONE(const arch_match *m)
+{
+	(void)m;
+	return NULL;
+}
+
+const char *arch_constraint_check(unsigned constraint, const arch_match *m) { return constraint_check[constraint](m); }
 
 const char *arch_constraint_text(unsigned constraint) { return constraint_text[constraint]; }
 

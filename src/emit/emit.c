@@ -228,6 +228,8 @@ static bool emit_module(emitter *e)
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	e->out->text.n--;
 	e->out->version = MAX(e->version, e->opt->min_version);
+	if (!emit_still_there(e, e->out->version))
+		return false;
 	if (e->opt->min_version && !is_version(e->opt->min_version))
 		return error_set(e->err, CPTX_E_ARG, NOWHERE,
 		                 "min_version = %u: there is no such PTX version (versions are given times ten: 78 for 7.8)",

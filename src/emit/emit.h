@@ -43,10 +43,16 @@ typedef struct emitter {
 	reg_name *names;              /* of the body's registers */
 	size_t names_cap;
 	spelling known[SPELLINGS];
+	unsigned end; /* lowest version that something printed was removed in; 0: none */
+	const ir_item *ends;
+	const cptx_kernel *ends_in; /* its body */
+	unsigned ends_avail;
 } emitter;
 
 /* ---- insn.c: items, and what of them the target has ---- */
 bool emit_item(emitter *e, const ir_item *it);
+/* Whether the .version is one that everything printed still belongs to. */
+bool emit_still_there(emitter *e, unsigned version);
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
 const char *emit_reg_text(const emitter *e, uint32_t id, char text[16]);

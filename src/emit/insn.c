@@ -10,25 +10,46 @@ static cptx_site item_site(const emitter *e, const ir_item *it)
 	return it->file ? (cptx_site){ e->m->file[it->file - 1], it->line } : NOWHERE;
 }
 
+/* "was removed in PTX 6.4 for sm_70 and later" of an availability that ends, else what a missing one is told as. */
+static void put_missing(const emitter *e, unsigned avail, char text[80])
+{
+	const char *removed = strstr(arch_avail_text[avail], "removed "), *from = removed ? strstr(removed, ", ") : NULL;
+
+	if (removed && arch_ends[avail][e->target])
+		snprintf(text, 80, "was removed in %.*s%s%s%s", (int)strcspn(removed + 8, ","), removed + 8, from ? " for " : "",
+		         from ? from + 2 : "", from ? " and later" : "");
+	else
+		snprintf(text, 80, "is not available on %s", e->out->target->name);
+}
+
 static bool lacks(emitter *e, cptx_site at, const char *what, const char *why, unsigned avail, const char *instead)
 {
+	char missing[80];
 	buf targets;
 
 	buf_init(&targets, &e->out->hook);
 	arch_avail_targets(avail, &targets);
 	buf_put(&targets, "", 1);
-	error_set(e->err, CPTX_E_TARGET, at, "%s %s: %s is not available on %s%s; targets that have it: %s%s%s",
-	          e->k->is_func ? "function" : "kernel", e->k->name, what, e->out->target->name, why,
+	put_missing(e, avail, missing);
+	error_set(e->err, CPTX_E_TARGET, at, "%s %s: %s %s%s; targets that have it: %s%s%s",
+	          e->k->is_func ? "function" : "kernel", e->k->name, what, missing, why,
 	          targets.failed ? "(out of memory)" : targets.p, *instead ? ". Instead: " : "", instead);
 	buf_free(&targets);
 	return false;
 }
 
-static bool need(emitter *e, unsigned avail)
+/* Raises the .version as far as an availability of something in `it` needs, and notes where it ends. */
+static bool need(emitter *e, unsigned avail, const ir_item *it)
 {
-	unsigned v = arch_avails[avail][e->target];
+	unsigned v = arch_avails[avail][e->target], end = arch_ends[avail][e->target];
 	if (v > e->version)
 		e->version = v;
+	if (v && end && (!e->end || end < e->end)) {
+		e->end = end;
+		e->ends = it;
+		e->ends_in = e->k;
+		e->ends_avail = avail;
+	}
 	return v != 0;
 }
 
@@ -63,7 +84,7 @@ static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
 		const arch_group *g = &arch_groups[f->group + i];
 		for (unsigned a = 0; g->has_avail && mods[i] && a < g->nalt; a++) {
 			const arch_alt *alt = &arch_alts[g->alt + a];
-			if (alt->mod != mods[i] || !alt->avail || need(e, alt->avail))
+			if (alt->mod != mods[i] || !alt->avail || need(e, alt->avail, it))
 				continue;
 			snprintf(which, sizeof which, " (.%s)", arch_mods[mods[i]].name);
 			return lacks(e, item_site(e, it), opcode, which, alt->avail, arch_ops[f->op].instead);
@@ -86,7 +107,7 @@ static const spelling *spell(emitter *e, const ir_item *it)
 	if (s->form == it->form + 1 && !memcmp(s->mods, mods, it->nmod * sizeof *mods))
 		return s;
 	*put_opcode(opcode, it) = 0;
-	if (!need(e, f->avail)) {
+	if (!need(e, f->avail, it)) {
 		lacks(e, item_site(e, it), opcode, "", f->avail, arch_ops[f->op].instead);
 		return NULL;
 	}
@@ -99,12 +120,25 @@ static const spelling *spell(emitter *e, const ir_item *it)
 	return s;
 }
 
+bool emit_still_there(emitter *e, unsigned version)
+{
+	char opcode[OPCODE_MOST], missing[80];
+
+	if (!e->end || version < e->end)
+		return true;
+	e->k = e->ends_in;
+	*put_opcode(opcode, e->ends) = 0;
+	put_missing(e, e->ends_avail, missing);
+	return error_set(e->err, CPTX_E_TARGET, item_site(e, e->ends), "%s %s: %s %s; this module is printed for PTX %u.%u",
+	                 e->k->is_func ? "function" : "kernel", e->k->name, opcode, missing, version / 10, version % 10);
+}
+
 static bool check_sregs(emitter *e, const ir_item *it)
 {
 	const cptx_val *v = ir_operands(it);
 
 	for (unsigned i = 0; i < it->noperand; i++)
-		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail))
+		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, item_site(e, it), arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
 	return true;
 }
@@ -156,37 +190,74 @@ bool emit_name_registers(emitter *e)
 	return true;
 }
 
-static char *put_float(char *p, const cptx_val *v)
+static char *put_float(char *p, double number, bool wide)
 {
 	*p++ = '0';
-	if (v->type == CPTX_F64) {
+	if (wide) {
 		uint64_t bits;
-		memcpy(&bits, &v->f, sizeof bits);
+		memcpy(&bits, &number, sizeof bits);
 		*p++ = 'd';
 		return put_hex(p, bits, 16);
 	}
-	float f = (float)v->f;
+	float f = (float)number;
 	uint32_t bits;
 	memcpy(&bits, &f, sizeof bits);
 	*p++ = 'f';
 	return put_hex(p, bits, 8);
 }
 
-static char *put_vector(const emitter *e, char *p, const cptx_val *v)
-{
-	*p++ = '{';
-	for (uint32_t i = 0; i < v->count; i++) {
-		if (i)
-			*p++ = ',', *p++ = ' ';
-		p = put_reg(e, p, v->kind == CPTX_VAL_VEC ? e->k->vec[v->id + i].id : v->id + i);
-	}
-	*p++ = '}';
-	return p;
-}
-
 static const char *symbol_name(const cptx_kernel *k, const cptx_val *v)
 {
 	return v->space == CPTX_PARAM ? k->param[v->id].name : ir_symbol(k, v->id)->name;
+}
+
+/* A constant, sink or parameter in a vector or list of type `type`. */
+static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned type)
+{
+	bool wide = arch_types[type].bits == 64;
+
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_REG: return put_reg(e, p, v->id);
+	case CPTX_VAL_FLOAT: return put_float(p, v->f, wide);
+	case CPTX_VAL_SYM: return put_str(p, symbol_name(e->k, v));
+	case CPTX_VAL_SINK: *p++ = '_'; return p;
+	default:
+		if (arch_types[type].cls == 'F')
+			return put_float(p, v->negated ? (double)(uint64_t)v->i : (double)v->i, wide);
+		return put_i64(p, v->i);
+	}
+}
+
+/* The elements of a vector or list, with what stands around them. */
+static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned type, const char *around)
+{
+	const cptx_val *vec = v->kind == CPTX_VAL_REG ? NULL : &e->k->vec[v->id];
+
+	*p++ = around[0];
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			*p++ = ',', *p++ = ' ';
+		p = vec ? put_element(e, p, &vec[i], type) : put_reg(e, p, v->id + i);
+	}
+	*p++ = around[1];
+	return p;
+}
+
+static char *put_selector(char *p, const cptx_val *v)
+{
+	*p++ = '.';
+	*p++ = v->space & SELECTED_H ? 'h' : 'b';
+	for (unsigned i = 0; i < (v->space & SELECTED_DIGITS); i++)
+		*p++ = (char)('0' + ((uint32_t)v->offset >> 3 * i & 7));
+	return p;
+}
+
+static const char *function_name(const cptx_module *m, const cptx_val *v)
+{
+	const cptx_kernel *f = m->first;
+	while (f->next && f->number != v->id)
+		f = f->next;
+	return f->name;
 }
 
 static char *put_offset(char *p, int64_t offset)
@@ -198,22 +269,42 @@ static char *put_offset(char *p, int64_t offset)
 	return p;
 }
 
-static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brace)
+/* The type of an operand's elements. */
+static unsigned operand_type(const arch_operand *o, const uint16_t *mods)
+{
+	return o->type ? o->type : o->tgroup != ARCH_NO ? mods[o->tgroup] : 0;
+}
+
+static char *put_operand(const emitter *e, char *p, const arch_operand *o, const uint16_t *mods, const cptx_val *v)
 {
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
+		if (v->count > 1 || o->brace)
+			return put_elements(e, p, v, 0, "{}");
 		if (v->negated)
-			*p++ = '!';
-		if (v->count > 1 || brace)
-			return put_vector(e, p, v);
-		return put_offset(put_reg(e, p, v->id), v->offset);
-	case CPTX_VAL_VEC: return v->count > 1 || brace ? put_vector(e, p, v) : put_reg(e, p, e->k->vec[v->id].id);
-	case CPTX_VAL_INT: return put_i64(p, v->i);
-	case CPTX_VAL_FLOAT: return put_float(p, v);
+			*p++ = v->type == CPTX_PRED ? '!' : '-';
+		p = put_reg(e, p, v->id);
+		return v->space ? put_selector(p, v) : put_offset(p, v->offset);
+	case CPTX_VAL_VEC:
+		if (v->count > 1 || o->brace)
+			return put_elements(e, p, v, operand_type(o, mods), "{}");
+		return put_element(e, p, &e->k->vec[v->id], operand_type(o, mods));
+	case CPTX_VAL_LIST: return put_elements(e, p, v, 0, "()");
+	case CPTX_VAL_INT:
+	case CPTX_VAL_FLOAT:
+		if (o->brace)
+			*p++ = '{';
+		p = v->kind == CPTX_VAL_INT ? put_i64(p, v->i) : put_float(p, v->f, v->type == CPTX_F64);
+		if (o->brace)
+			*p++ = '}';
+		return p;
+	case CPTX_VAL_SINK: *p++ = '_'; return p;
 	case CPTX_VAL_SYM: return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
 	case CPTX_VAL_LABEL: return text_u64(put_str(p, "$L"), v->id);
-	case CPTX_VAL_FUNC:
+	case CPTX_VAL_TARGETS: return text_u64(put_str(p, "$T"), v->id);
+	case CPTX_VAL_PROTO: return text_u64(put_str(p, "$P"), v->id);
+	case CPTX_VAL_FUNC: return put_str(p, function_name(e->m, v));
 	case CPTX_VAL_BAD:
 	case CPTX_VAL_NONE: break;
 	}
@@ -221,15 +312,21 @@ static char *put_operand(const emitter *e, char *p, const cptx_val *v, bool brac
 }
 
 /* Most bytes that an item's line can take. */
-static size_t item_most(const cptx_kernel *k, const ir_item *it)
+static size_t item_most(const emitter *e, const ir_item *it)
 {
+	const cptx_kernel *k = e->k;
 	const cptx_val *v = ir_operands(it);
 	size_t n = OPCODE_MOST + 64;
 
 	for (unsigned i = 0; i < it->noperand; i++) {
-		n += 64 + v[i].count * 20u;
+		n += 64 + v[i].count * 24u;
 		if (v[i].kind == CPTX_VAL_SYM)
 			n += strlen(symbol_name(k, &v[i]));
+		if (v[i].kind == CPTX_VAL_FUNC)
+			n += strlen(function_name(e->m, &v[i]));
+		for (unsigned j = 0; v[i].kind == CPTX_VAL_LIST && j < v[i].count; j++)
+			if (k->vec[v[i].id + j].kind == CPTX_VAL_SYM)
+				n += strlen(symbol_name(k, &k->vec[v[i].id + j]));
 	}
 	return n;
 }
@@ -249,17 +346,27 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 	return p;
 }
 
+/* Does another operand that is there stand inside the same brackets? */
+static inline bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
+{
+	for (unsigned i = 0; i < n && o[i].flags & OPERAND_INSIDE; i++)
+		if (v[i].kind != CPTX_VAL_NONE)
+			return true;
+	return false;
+}
+
 static bool emit_insn(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const arch_operand *o = &arch_operands[f->operand];
 	const cptx_val *v = ir_operands(it);
+	const uint16_t *mods = ir_mods(it);
 	buf *b = &e->out->text;
 	const spelling *opcode = spell(e, it);
 
 	if (!opcode || !check_sregs(e, it))
 		return false;
-	if (!buf_reserve(b, item_most(e->k, it)))
+	if (!buf_reserve(b, item_most(e, it)))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 	char *p = b->p + b->n, *start = put_guard(e, p, it);
 	if (f->op == CPTX_OP_RET && e->k->ret.kind) { /* a function's result leaves through parameter space */
@@ -283,10 +390,11 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		} else {
 			*p++ = ' ';
 		}
-		if (o->kind == OPERAND_ADDR)
+		bool bracket = o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE);
+		if (bracket)
 			*p++ = '[';
-		p = put_operand(e, p, &v[i], o->brace);
-		if (o->kind == OPERAND_ADDR)
+		p = put_operand(e, p, o, mods, &v[i]);
+		if ((bracket || o->flags & OPERAND_INSIDE) && !more_inside(o + 1, it->noperand - i - 1, &v[i + 1]))
 			*p++ = ']';
 	}
 	*p++ = ';';

@@ -33,7 +33,7 @@ static void report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx
 
 	snprintf(head, sizeof head, "no form of %s fits these operands and modifiers:", arch_ops[op].name);
 	buf_init(&why, &k->m->a.hook);
-	arch_why(op, vals, mods, &why);
+	arch_why(op, vals, mods, k->vec, &why);
 	ir_form_error(k, at, head, &why);
 	buf_free(&why);
 }
@@ -55,12 +55,12 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 		}
 	if (!ir_guard_ok(k, at, &guard, vals[1], vals[2]))
 		return none;
-	if (!arch_match_op(&k->m->memo, op, vals, mods, &m)) {
+	if (!arch_match_op(&k->m->memo, op, vals, mods, k->vec, &m)) {
 		report_no_form(k, at, op, vals, mods);
 		return none;
 	}
 	cptx_val result = vals[0];
-	if (o->has_dest && !result.kind) {
+	if (m.dest_type && !result.kind) {
 		result = ir_regs(k, at, m.dest_type, m.dest_count);
 		if (!result.kind)
 			return none;

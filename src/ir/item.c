@@ -117,7 +117,9 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 bool ir_names_ours(const cptx_kernel *k, const cptx_val *v)
 {
 	switch ((enum cptx_val_kind)v->kind) {
-	case CPTX_VAL_VEC: return v->id < k->nvec && v->count <= k->nvec - v->id;
+	case CPTX_VAL_VEC:
+	case CPTX_VAL_LIST:
+	case CPTX_VAL_TARGETS: return v->id <= k->nvec && v->count <= k->nvec - v->id;
 	case CPTX_VAL_LABEL: return v->id < k->nlabel;
 	case CPTX_VAL_SYM:
 		if (v->space == CPTX_PARAM)
@@ -220,43 +222,106 @@ cptx_val cptx_as(cptx_val v, enum cptx_type type)
 
 cptx_val cptx_negated(cptx_val predicate)
 {
-	if (predicate.kind != CPTX_VAL_REG || predicate.type != CPTX_PRED)
+	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
+	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) || !(cls == 'P' || cls == 'S' || cls == 'U'))
 		return bad;
 	predicate.negated ^= 1;
 	return predicate;
 }
 
+cptx_val cptx_select(cptx_val reg, const char *selector)
+{
+	size_t n = selector ? strlen(selector) : 0;
+	bool half = n && *selector == 'h';
+
+	if (reg.kind != CPTX_VAL_REG || reg.count != 1 || reg.offset || reg.space || n < 2 || n > 5 ||
+	    (!half && *selector != 'b') || strspn(selector + 1, "01234567") != n - 1)
+		return bad;
+	reg.space = (uint8_t)(SELECTED | (half ? SELECTED_H : 0) | (n - 1));
+	for (size_t i = 1; i < n; i++)
+		reg.offset |= (selector[i] - '0') << 3 * (i - 1);
+	return reg;
+}
+
+/* Appends the elements of a vector or list; its first is *first. */
+static bool add_elements(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!ir_owned(k, at, &vals[i], "an element"))
+			return false;
+		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec))
+			return ir_no_memory(k->m, at);
+		k->vec[k->nvec++] = vals[i];
+	}
+	return true;
+}
+
+static bool is_constant(const cptx_val *v) { return v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT; }
+static bool is_single(const cptx_val *v)
+{
+	return v->kind == CPTX_VAL_REG && v->count == 1 && !v->offset && !v->negated && !v->space;
+}
+
+/* What a vector's elements have in common: its type, and whether there are constants and sinks. */
+static bool vector_of(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n, cptx_val *v)
+{
+	*v = (cptx_val){ .kind = CPTX_VAL_VEC };
+	for (size_t i = 0; i < n; i++) {
+		const cptx_val *e = &regs[i];
+		if (is_constant(e)) {
+			v->space |= VEC_CONSTANTS;
+		} else if (e->kind == CPTX_VAL_SINK) {
+			v->space |= VEC_SINKS;
+		} else if (!is_single(e)) {
+			return ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is not a single register", i);
+		} else if (!v->type) {
+			v->type = e->type;
+		} else if (cptx_type_bits((enum cptx_type)e->type) != cptx_type_bits((enum cptx_type)v->type)) {
+			return ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is .%s; those before it have another width", i,
+			                cptx_type_name((enum cptx_type)e->type));
+		}
+	}
+	return true;
+}
+
 cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n)
 {
-	cptx_val v = { 0 };
+	cptx_val v, none = { 0 };
 
 	if (!ir_open(k, at))
-		return v;
+		return none;
 	if (!regs || n < 1 || n > UINT16_MAX) {
 		ir_error(k, CPTX_E_ARG, at, "cptx_pack takes 1 to 65535 registers");
-		return v;
+		return none;
 	}
 	size_t first = k->nvec;
-	for (size_t i = 0; i < n; i++) {
-		if (regs[i].kind != CPTX_VAL_REG || regs[i].count != 1 || regs[i].offset || regs[i].negated) {
-			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is not a single register", i);
-			return v;
-		}
-		if (cptx_type_bits((enum cptx_type)regs[i].type) != cptx_type_bits((enum cptx_type)regs[0].type)) {
-			ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is .%s; value 0 has another width", i,
-			         cptx_type_name((enum cptx_type)regs[i].type));
-			return v;
-		}
-		if (!ir_owned(k, at, &regs[i], "a packed register"))
-			return v;
-		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec)) {
-			ir_no_memory(k->m, at);
-			return v;
-		}
-		k->vec[k->nvec++] = regs[i];
+	if (!vector_of(k, at, regs, n, &v) || !add_elements(k, at, regs, n))
+		return none;
+	v.owner = k->owner;
+	v.count = (uint16_t)n;
+	v.id = (uint32_t)first;
+	return v;
+}
+
+cptx_val cptx_list_(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n)
+{
+	cptx_val v = { .kind = CPTX_VAL_LIST }, none = { 0 };
+
+	if (!ir_open(k, at))
+		return none;
+	if ((n && !vals) || n > UINT16_MAX) {
+		ir_error(k, CPTX_E_ARG, at, "cptx_list takes up to 65535 values");
+		return none;
 	}
-	v = regs[0];
-	v.kind = CPTX_VAL_VEC;
+	for (size_t i = 0; i < n; i++)
+		if (!is_single(&vals[i]) && !is_constant(&vals[i]) && vals[i].kind != CPTX_VAL_SYM) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_list: value %zu is neither a single register nor a constant or parameter", i);
+			return none;
+		}
+	size_t first = k->nvec;
+	if (!add_elements(k, at, vals, n))
+		return none;
+	v.owner = k->owner;
 	v.count = (uint16_t)n;
 	v.id = (uint32_t)first;
 	return v;

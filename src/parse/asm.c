@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_TOKENS = 12 };
+enum { MOST_TOKENS = 16 };
 
 typedef struct token {
 	cptx_val v;
-	bool pipe, address;
+	bool pipe, address, inside; /* inside: behind the first in brackets */
 } token;
 
 typedef struct reader {
@@ -100,28 +100,47 @@ static bool read_sreg(reader *r, cptx_val *v)
 	return bad(r, "no such special register; registers of the kernel go through a {}");
 }
 
-static bool read_vector(reader *r, cptx_val *v)
+/* Elements up to the closing brace of a vector or parenthesis of a list. */
+static bool read_elements(reader *r, cptx_val *v, bool list)
 {
-	cptx_val regs[64];
+	enum { MOST_ELEMENTS = 256 };
+	cptx_val element[MOST_ELEMENTS];
 	size_t n = 0;
 
-	for (;;) {
+	for (blanks(r); !(list && !n && take(r, ")"));) {
 		blanks(r);
-		if (n == ARRAY_LEN(regs))
-			return bad(r, "more than 64 registers in a vector");
-		if (!take(r, "{}"))
-			return bad(r, "expected {} for a register of the vector");
-		if (!read_hole(r, &regs[n++]))
+		if (n == MOST_ELEMENTS)
+			return bad(r, "more than 256 elements");
+		if (!list && take(r, "_"))
+			element[n++] = cptx_sink();
+		else if (!(take(r, "{}") ? read_hole(r, &element[n++]) : read_number(r, &element[n++])))
 			return false;
 		blanks(r);
-		if (take(r, "}"))
+		if (take(r, list ? ")" : "}"))
 			break;
 		if (!take(r, ","))
-			return bad(r, "expected , or }");
+			return bad(r, list ? "expected , or )" : "expected , or }");
 	}
-	*v = cptx_pack_(r->k, r->at, regs, n);
+	*v = list ? cptx_list_(r->k, r->at, element, n) : cptx_pack_(r->k, r->at, element, n);
 	return v->kind != CPTX_VAL_NONE;
 }
+
+/* ".b0", ".h10" behind a register. */
+static bool read_selector(reader *r, cptx_val *v)
+{
+	char text[8];
+	size_t n = strspn(r->p, "bh01234567");
+
+	if (n >= sizeof text)
+		return bad(r, "expected a selector such as .b0 or .h10");
+	memcpy(text, r->p, n);
+	text[n] = 0;
+	*v = cptx_select(*v, text);
+	r->p += n;
+	return v->kind != CPTX_VAL_BAD || bad(r, "expected a selector such as .b0 or .h10");
+}
+
+static bool read_operand(reader *r, bool pipe, bool inside);
 
 static bool read_address(reader *r, cptx_val *v)
 {
@@ -142,27 +161,32 @@ static bool read_address(reader *r, cptx_val *v)
 		r->p = end;
 		blanks(r);
 	}
+	while (take(r, ","))
+		if (!read_operand(r, false, true))
+			return false;
 	return take(r, "]") || bad(r, "expected ]");
 }
 
-static bool read_operand(reader *r, bool pipe)
+static bool read_operand(reader *r, bool pipe, bool inside)
 {
 	token *t = &r->tokens[r->ntoken];
 	bool negated = false;
 
 	if (r->ntoken++ == MOST_TOKENS)
 		return bad(r, "too many operands");
-	*t = (token){ .pipe = pipe };
+	*t = (token){ .pipe = pipe, .inside = inside };
 	blanks(r);
-	if (take(r, "!"))
+	if (take(r, "!") || (!strncmp(r->p, "-{}", 3) && take(r, "-")))
 		negated = true;
 	if (take(r, "{}")) {
-		if (!read_hole(r, &t->v))
+		if (!read_hole(r, &t->v) || (take(r, ".") && !read_selector(r, &t->v)))
 			return false;
-	} else if (take(r, "{")) {
-		if (!read_vector(r, &t->v))
+	} else if (take(r, "{") || (!inside && *r->p == '(')) {
+		if (!read_elements(r, &t->v, take(r, "(")))
 			return false;
-	} else if (take(r, "[")) {
+	} else if (take(r, "_")) {
+		t->v = cptx_sink();
+	} else if (!inside && take(r, "[")) {
 		t->address = true;
 		if (!read_address(r, &t->v))
 			return false;
@@ -184,7 +208,7 @@ static bool read_operands(reader *r)
 	if (!*r->p || *r->p == ';')
 		return true;
 	for (bool pipe = false;;) {
-		if (!read_operand(r, pipe))
+		if (!read_operand(r, pipe, false))
 			return false;
 		if (take(r, ","))
 			pipe = false;
@@ -195,17 +219,26 @@ static bool read_operands(reader *r)
 	}
 }
 
+static bool is_needed(const arch_operand *o, const uint16_t *mods)
+{
+	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
+}
+
 /* Gives each operand of the form its token; false if they are too many or too few, or brackets stand wrong. */
-static bool assign(const reader *r, const arch_form *f, cptx_val *vals)
+static bool assign(const reader *r, const arch_form *f, const uint16_t *mods, cptx_val *vals)
 {
 	unsigned needed = 0, t = 0;
 
 	for (unsigned i = 0; i < f->noperand; i++)
-		needed += !(arch_operands[f->operand + i].flags & OPERAND_OPTIONAL);
+		needed += is_needed(&arch_operands[f->operand + i], mods);
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
-		bool optional = o->flags & OPERAND_OPTIONAL, pipe = o->flags & OPERAND_PIPE;
-		bool here = t < r->ntoken && r->tokens[t].pipe == pipe && r->tokens[t].address == (o->kind == OPERAND_ADDR);
+		bool optional = !is_needed(o, mods), pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
+		const token *k = &r->tokens[t];
+		bool here =
+			t < r->ntoken && k->pipe == pipe && k->inside == inside && k->address == (o->kind == OPERAND_ADDR && !inside);
+		if (o->given != ARCH_NO && !mods[o->given])
+			continue;
 		if (optional && (!here || r->ntoken - t <= needed))
 			continue;
 		if (!here)
@@ -229,8 +262,8 @@ static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, 
 		spelled++;
 		if (why)
 			buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
-		if (assign(r, &arch_forms[i], vals)) {
-			if (arch_match_form(i, vals, mods, m, why))
+		if (assign(r, &arch_forms[i], mods, vals)) {
+			if (arch_match_form(i, vals, mods, r->k->vec, m, why))
 				return true;
 		} else if (why) {
 			buf_str(why, "not these operands");

@@ -264,9 +264,8 @@ char *pool_print(char *p, const cptx_val *v, bool brace, bool wide)
 	case CPTX_VAL_SYM: p = print_symbol(p, v); break;
 	case CPTX_VAL_SREG: p += sprintf(p, "%s", arch_sregs[v->id].text); break;
 	case CPTX_VAL_LABEL: p += sprintf(p, "$L%u", (unsigned)v->id); break;
-	case CPTX_VAL_FUNC:
-	case CPTX_VAL_BAD:
-	case CPTX_VAL_NONE: break;
+	case CPTX_VAL_SINK: *p++ = '_'; break;
+	default: break;
 	}
 	if ((v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset)
 		p += sprintf(p, "+%d", (int)v->offset);

@@ -152,7 +152,7 @@ static question *question_at(judge *j, const job *w, uint32_t line)
 	return NULL;
 }
 
-static unsigned read_messages(judge *j, const job *w, const char *path)
+static unsigned read_messages(judge *j, const job *w, const char *source, const char *path)
 {
 	char text[1024];
 	unsigned found = 0;
@@ -160,7 +160,9 @@ static unsigned read_messages(judge *j, const job *w, const char *path)
 
 	must(f != NULL, path);
 	while (fgets(text, sizeof text, f)) {
-		const char *p = strstr(text, "; error") || strstr(text, "; fatal") ? strstr(text, ", line ") : NULL;
+		/* Messages about the text of its own that ptxas puts in wmma's place name another file. */
+		bool ours = !strncmp(text, "ptxas ", 6) && !strncmp(text + 6, source, strlen(source));
+		const char *p = ours && (strstr(text, "; error") || strstr(text, "; fatal")) ? strstr(text, ", line ") : NULL;
 		question *q = p ? question_at(j, w, (uint32_t)strtoul(p + 7, NULL, 10)) : NULL;
 		if (!q || !q->asked)
 			continue;
@@ -223,7 +225,7 @@ static void end_round(judge *j, unsigned index, int status)
 		}
 		w->done = true;
 	} else {
-		if (!read_messages(j, w, messages))
+		if (!read_messages(j, w, source, messages))
 			blame(j, index, messages);
 	}
 	unlink(source);

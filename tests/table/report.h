@@ -17,8 +17,8 @@ typedef struct report {
 static inline void report_add(report *r, unsigned form, const char *what, const char *line, const char *why)
 {
 	if (r->n++ < REPORT_MOST || getenv("CPTX_TABLE_ALL"))
-		printf("src/arch/insn.def:%u: %s: %s\n    %s\n    %s\n", arch_forms[form].line, what, arch_forms[form].text, line,
-		       why);
+		printf("%s:%u: %s: %s\n    %s\n    %s\n", arch_forms[form].file, arch_forms[form].line, what, arch_forms[form].text,
+		       line, why);
 }
 
 #endif

@@ -16,12 +16,7 @@ static unsigned want_type(const spelling *s, const arch_operand *o)
 	return t;
 }
 
-static unsigned want_count(const spelling *s, const arch_operand *o)
-{
-	if (o->cgroup == ARCH_NO)
-		return o->count;
-	return s->mod[o->cgroup] ? arch_mods[s->mod[o->cgroup]].count : 1;
-}
+static unsigned want_count(const spelling *s, const arch_operand *o) { return arch_operand_count(o, s->mod); }
 
 static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth)
 {

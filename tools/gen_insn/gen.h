@@ -10,10 +10,11 @@
 #include <stdio.h>
 
 enum {
-	MAX_GROUPS = 12,
-	MAX_OPERANDS = 8,
-	MAX_FIELDS = 16,
-	MAX_SLOTS = 8,
+	MAX_GROUPS = 16,
+	MAX_OPERANDS = 12,
+	MAX_FIELDS = 24,
+	MAX_SLOTS = 12,
+	MAX_AVAILS = 1024,
 	MAX_FORMS = 2048,
 	MAX_OPS = 512,
 	MAX_SPELLING = 200,
@@ -45,6 +46,7 @@ struct named_row {
 };
 enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD };
 struct row {
+	const char *file;
 	int line;
 	enum row_kind kind;
 	const char *name, *text, *avail, *constraint; /* ROW_OP: chapter and meaning stand in text and avail */
@@ -59,12 +61,17 @@ extern const int ntypes, nmods, nsregs, ntargets, nerrors, nconstraints, nrows;
 
 /* ---- read.c ---- */
 struct group {
-	char label[TOK], prefix[256], tok[64][TOK];
+	char label[TOK], prefix[256];
+	const char *tok[64];
 	int kind, same, ntok, avail[64], mod[64], fixed;
 };
+/* The kinds, flags and selectors are those of src/arch/arch.h, in words; write.c gives their numbers. */
+enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO };
 struct operand {
-	char name[TOK], type[TOK], count[TOK];
-	int addr, imm, label, func, dest, optional, negatable, wider, symbol, reg_only, pipe, twice;
+	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK];
+	enum operand_kind kind;
+	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
+	int times, over; /* of the number in the value that `count` names */
 	int lo, hi;
 	unsigned long long set;
 };
@@ -86,7 +93,7 @@ struct op {
 extern struct form forms[MAX_FORMS];
 extern struct op ops[MAX_OPS];
 extern int nforms, nops;
-extern const char *avails[256];
+extern const char *avails[MAX_AVAILS];
 extern int navail;
 
 void read_tables(void);
@@ -101,6 +108,9 @@ int find_mod(const char *text);
 int first_mod(void);
 int intern_avail(const char *at, const char *text);
 int avail_on(const char *text, int target); /* lowest version (times ten) on a target; 0: not there */
+int avail_end(const char *text, int target); /* the version (times ten) that it was removed in there; 0: none */
+/* The path of a row's file as messages name it: from the root of the source. */
+const char *row_file(const struct row *row);
 int has_group(const struct form *f, const char *label);
 
 /* ---- write.c ---- */

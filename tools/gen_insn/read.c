@@ -11,7 +11,7 @@
 struct form forms[MAX_FORMS];
 struct op ops[MAX_OPS];
 int nforms, nops;
-const char *avails[256];
+const char *avails[MAX_AVAILS];
 int navail = 1; /* 0: no restriction of its own */
 
 static const char *where_text; /* of the row being read, for columns */
@@ -23,6 +23,24 @@ void reading(const char *file, int line, const char *text)
 	where_file = file;
 	where_line = line;
 	where_text = text;
+}
+
+const char *row_file(const struct row *row)
+{
+	static char path[256];
+	const char *below = strstr(row->file, "arch/insn");
+
+	for (const char *next = below; next; next = strstr(next + 1, "arch/insn"))
+		below = next;
+	snprintf(path, sizeof path, "src/%s", below ? below : row->file);
+	return path;
+}
+
+static void at_row(const struct row *row, const char *text)
+{
+	static char file[256];
+	snprintf(file, sizeof file, "%s", row_file(row));
+	reading(file, row->line, text);
 }
 
 void die(const char *at, const char *format, ...)
@@ -107,16 +125,31 @@ static int avail_part(const char *s, int target)
 	return ptx > targets[target].ptx ? ptx : targets[target].ptx;
 }
 
+static const char removed[] = "removed ";
+
+int avail_end(const char *s, int target)
+{
+	const char *part = strstr(s, removed);
+	int major, minor;
+
+	if (!part)
+		return 0;
+	part += strlen(removed);
+	if (sscanf(part, "PTX %d.%d", &major, &minor) != 2)
+		die(NULL, "availability '%s': expected 'removed PTX major.minor'", s);
+	return avail_part(part, target) ? major * 10 + minor : 0;
+}
+
 int avail_on(const char *s, int target)
 {
-	int lowest = 0;
+	int lowest = 0, end = avail_end(s, target);
 	for (;;) {
-		int v = avail_part(s, target);
+		int v = strncmp(s, removed, strlen(removed)) ? avail_part(s, target) : 0;
 		if (v && (!lowest || v < lowest))
 			lowest = v;
 		s = strchr(s, ';');
 		if (!s)
-			return lowest;
+			return end && lowest >= end ? 0 : lowest;
 		s += 1 + strspn(s + 1, " ");
 	}
 }
@@ -143,7 +176,9 @@ static const char *read_alternatives(const char *p, struct group *g)
 		if (g->ntok == LEN(g->tok))
 			die(p, "too many values");
 		const char *at = p;
-		p = word(p, g->tok[g->ntok], ":");
+		char tok[TOK];
+		p = word(p, tok, ":");
+		g->tok[g->ntok] = strdup(tok);
 		g->mod[g->ntok] = find_mod(g->tok[g->ntok]);
 		g->avail[g->ntok] = 0;
 		if (*p == '<') {
@@ -163,6 +198,25 @@ static const char *read_alternatives(const char *p, struct group *g)
 			return p;
 		p++;
 	}
+}
+
+/* A modifier as the name of a field of the call: "shared::cta" shared_cta, "1d" _1d, "const" const_. */
+static void field_name(const char *tok, char name[TOK])
+{
+	static const char *const keywords[] = { "auto", "const", "default", "do", "volatile" };
+	int n = 0;
+
+	if (isdigit((unsigned char)*tok))
+		name[n++] = '_';
+	for (; *tok && n < TOK - 2; tok++)
+		if (*tok != ':')
+			name[n++] = *tok;
+		else if (name[n - 1] != '_')
+			name[n++] = '_';
+	name[n] = 0;
+	for (int i = 0; i < LEN(keywords); i++)
+		if (!strcmp(name, keywords[i]))
+			strcpy(name + n, "_");
 }
 
 static const char *read_group(const char *p, struct form *f, bool optional)
@@ -186,14 +240,14 @@ static const char *read_group(const char *p, struct form *f, bool optional)
 		die(p, "a choice needs a label: .label=a|b");
 	if (!g->label[0]) {
 		g->fixed = !optional;
-		memcpy(g->label, g->tok[0], sizeof g->label);
+		field_name(g->tok[0], g->label);
 	}
 	return p;
 }
 
 static const char *read_imm(const char *p, struct operand *o)
 {
-	o->imm = 1;
+	o->kind = KIND_IMM;
 	o->lo = INT32_MIN, o->hi = INT32_MAX;
 	if (*p != '(')
 		return p;
@@ -213,44 +267,67 @@ static const char *read_imm(const char *p, struct operand *o)
 	return end + 1;
 }
 
-static const char *read_operand(const char *p, struct form *f, bool optional, bool pipe)
+static struct operand *new_operand(const char *p, struct form *f)
 {
 	if (f->noperand == MAX_OPERANDS)
 		die(p, "too many operands");
 	struct operand *o = &f->operand[f->noperand++];
-	o->optional = optional;
-	o->pipe = pipe;
-	if (!strncmp(p, "{!}", 3)) {
-		o->negatable = 1;
-		p += 3;
+	o->times = o->over = 1;
+	return o;
+}
+
+/* "4", "label", "label*4", "label/2" behind the * of an operand. */
+static const char *read_count(const char *p, struct operand *o)
+{
+	p = word(p, o->count, "");
+	bool times = *p == '*';
+	if (!times && *p != '/')
+		return p;
+	char *end;
+	long n = strtol(p + 1, &end, 10);
+	if (n < 1 || n > 64)
+		die(p, "expected a number from 1 to 64");
+	if (times)
+		o->times = (int)n;
+	else
+		o->over = (int)n;
+	return end;
+}
+
+static const char *read_type(const char *p, struct operand *o)
+{
+	static const struct {
+		const char *name;
+		enum operand_kind kind;
+	} kinds[] = { { "label", KIND_LABEL }, { "func", KIND_FUNC }, { "targets", KIND_TARGETS }, { "proto", KIND_PROTO } };
+
+	if (!strncmp(p, "imm", 3))
+		return read_imm(p + 3, o);
+	if (*p == '2') {
+		o->twice = 1;
+		p++;
 	}
-	if (*p == '[') {
-		o->addr = 1;
-		p = word(p + 1, o->name, "");
-		if (*p == ':')
-			p = word(p + 1, o->type, ":");
-		if (*p != ']')
-			die(p, "expected ]");
-		return p + 1;
-	}
-	p = word(p, o->name, "");
-	o->dest = !strcmp(o->name, "d") || !strcmp(o->name, "p") || !strcmp(o->name, "q");
-	strcpy(o->type, "type");
-	if (*p == ':') {
-		if (!strncmp(p, ":imm", 4)) {
-			p = read_imm(p + 4, o);
-		} else {
-			if (p[1] == '2') {
-				o->twice = 1;
-				p++;
-			}
-			p = word(p + 1, o->type, "");
-			o->label = !strcmp(o->type, "label");
-			o->func = !strcmp(o->type, "func");
-		}
-	}
-	if (*p == '*')
-		p = word(p + 1, o->count, "");
+	p = word(p, o->type, "");
+	for (int i = 0; i < LEN(kinds); i++)
+		if (!strcmp(o->type, kinds[i].name))
+			o->kind = kinds[i].kind;
+	return p;
+}
+
+static const char *read_select(const char *p, struct operand *o)
+{
+	static const char *const selects[] = { "s", "2", "4", "m2", "m4" };
+
+	p = word(p, o->select, "");
+	for (int i = 0; i < LEN(selects); i++)
+		if (!strcmp(o->select, selects[i]))
+			return p;
+	die(p, "expected @s, @2, @4, @m2 or @m4");
+	return p;
+}
+
+static const char *read_suffixes(const char *p, struct operand *o)
+{
 	for (;; p++) {
 		if (*p == '+')
 			o->wider = 1;
@@ -258,35 +335,108 @@ static const char *read_operand(const char *p, struct form *f, bool optional, bo
 			o->symbol = 1;
 		else if (*p == '!')
 			o->reg_only = 1;
+		else if (*p == '~')
+			o->sink = 1;
+		else if (*p == '@')
+			p = read_select(p + 1, o) - 1;
+		else if (*p == '?')
+			p = word(p + 1, o->given, "") - 1;
 		else
+			break;
+	}
+	if (o->given[0] && !o->optional)
+		die(p, "?%s: only an operand that may be left out follows a modifier", o->given);
+	if (o->sink && !o->dest)
+		die(p, "only a destination (d, p, q) can be the sink");
+	return p;
+}
+
+static const char *read_register(const char *p, struct operand *o)
+{
+	p = word(p, o->name, "");
+	o->dest = !strcmp(o->name, "d") || !strcmp(o->name, "p") || !strcmp(o->name, "q");
+	strcpy(o->type, "type");
+	if (*p == '@')
+		p = read_select(p + 1, o);
+	if (*p == ':')
+		p = read_type(p + 1, o);
+	if (*p == '*')
+		p = read_count(p + 1, o);
+	return read_suffixes(p, o);
+}
+
+static const char *read_more(const char *p, struct form *f, bool inside, char end);
+
+/* [a], [a:space], and further operands inside the brackets: [a, c:s32*2], [a:texref, b:samplerref, c:f32]. */
+static const char *read_address(const char *p, struct form *f, struct operand *o)
+{
+	o->kind = KIND_ADDR;
+	p = word(p, o->name, "");
+	if (*p == ':')
+		p = word(p + 1, o->type, ":");
+	if (*p != ']')
+		p = read_more(p, f, true, ']');
+	if (*p != ']')
+		die(p, "expected ]");
+	return read_suffixes(p + 1, o);
+}
+
+static const char *read_operand(const char *p, struct form *f, bool optional, bool pipe, bool inside)
+{
+	struct operand *o = new_operand(p, f);
+
+	o->optional = optional;
+	o->pipe = pipe;
+	o->inside = inside;
+	if (!strncmp(p, "{!}", 3)) {
+		o->negatable = 1;
+		p += 3;
+	} else if (!strncmp(p, "{-}", 3)) {
+		o->minus = 1;
+		p += 3;
+	}
+	if (*p == '[')
+		return read_address(p + 1, f, o);
+	if (*p == '(') {
+		o->kind = KIND_LIST;
+		p = word(p + 1, o->name, "");
+		if (*p != ')')
+			die(p, "expected )");
+		return read_suffixes(p + 1, o);
+	}
+	p = read_register(p, o);
+	if (inside && o->kind == KIND_REG &&
+	    (!strcmp(o->type, "texref") || !strcmp(o->type, "samplerref") || !strcmp(o->type, "surfref")))
+		o->kind = KIND_ADDR;
+	return p;
+}
+
+/* What follows an operand, up to `end`. */
+static const char *read_more(const char *p, struct form *f, bool inside, char end)
+{
+	for (;;) {
+		bool optional = false, pipe = false;
+		if (!strncmp(p, "{|", 2))
+			optional = pipe = true, p += 2;
+		else if (!strncmp(p, "{, ", 3))
+			optional = true, p += 3;
+		else if (*p == '|')
+			pipe = true, p++;
+		else if (!strncmp(p, ", ", 2))
+			p += 2;
+		else if (*p == end)
 			return p;
+		else
+			die(p, "expected ', '");
+		p = read_operand(p, f, optional, pipe, inside);
+		if (optional && *p++ != '}')
+			die(p - 1, "expected }");
 	}
 }
 
 static const char *read_operands(const char *p, struct form *f)
 {
-	for (;;) {
-		p = read_operand(p, f, false, false);
-		for (;;) {
-			bool optional = false, pipe = false;
-			if (!strncmp(p, "{|", 2))
-				optional = pipe = true, p += 2;
-			else if (!strncmp(p, "{, ", 3))
-				optional = true, p += 3;
-			else if (*p == '|')
-				pipe = true, p++;
-			else
-				break;
-			p = read_operand(p, f, optional, pipe);
-			if (optional && *p++ != '}')
-				die(p - 1, "expected }");
-		}
-		if (!*p)
-			return p;
-		if (strncmp(p, ", ", 2))
-			die(p, "expected ', '");
-		p += 2;
-	}
+	return read_more(read_operand(p, f, false, false, false), f, false, 0);
 }
 
 static void read_form(const struct row *row)
@@ -295,8 +445,8 @@ static void read_form(const struct row *row)
 		die(NULL, "too many forms");
 	struct form *f = &forms[nforms++];
 	char mnemonic[TOK];
-	const char *p = where_text = row->text;
-	where_line = row->line;
+	const char *p = row->text;
+	at_row(row, row->text);
 	f->row = row;
 	f->op = nops - 1;
 	f->avail = intern_avail(p, row->avail);
@@ -386,9 +536,19 @@ static void check_spelling(const struct form *f)
 		die(NULL, "a spelling can have %d characters, more than %d", (int)longest, MAX_SPELLING);
 }
 
+static void check_operand(const struct form *f, const struct operand *o)
+{
+	if (o->kind == KIND_REG && find_type(o->type) < 0 && has_group(f, o->type) < 0)
+		die(NULL, "operand %s: '%s' is neither a type nor the label of a modifier", o->name, o->type);
+	if (o->kind == KIND_ADDR && o->type[0] && strcmp(o->type, "tmem") && !find_mod(o->type))
+		die(NULL, "operand %s: '%s' is no state space", o->name, o->type);
+	if (o->given[0] && has_group(f, o->given) < 0)
+		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->given);
+}
+
 static void finish_form(struct op *op, struct form *f)
 {
-	where_text = f->row->text, where_line = f->row->line;
+	at_row(f->row, f->row->text);
 	for (int i = 0; i < f->ngroup; i++) {
 		struct group *g = &f->group[i];
 		if (g->kind == 2) {
@@ -408,8 +568,7 @@ static void finish_form(struct op *op, struct form *f)
 			op->has_dest = 1;
 		if (!(o->dest && i == 0))
 			op->nslot = add_name(op->slot, op->nslot, MAX_SLOTS, o->name);
-		if (!o->addr && !o->imm && !o->label && !o->func && find_type(o->type) < 0 && has_group(f, o->type) < 0)
-			die(NULL, "operand %s: '%s' is neither a type nor the label of a modifier", o->name, o->type);
+		check_operand(f, o);
 	}
 }
 
@@ -431,8 +590,7 @@ static bool needed_everywhere(const struct op *op, const char *slot)
 void read_tables(void)
 {
 	for (int i = 0; i < nrows; i++) {
-		where_line = rows[i].line;
-		where_text = NULL;
+		at_row(&rows[i], NULL);
 		if (rows[i].kind == ROW_OP) {
 			if (nops == MAX_OPS)
 				die(NULL, "too many instructions");
@@ -450,7 +608,7 @@ void read_tables(void)
 	for (int i = 0; i < nops; i++) {
 		struct op *op = &ops[i];
 		if (!op->nform) {
-			where_line = op->row->line, where_text = NULL;
+			at_row(op->row, NULL);
 			die(NULL, "OP(%s) has no INSN", op->row->name);
 		}
 		/* Decided over all forms before any is changed. */
@@ -459,7 +617,7 @@ void read_tables(void)
 			die(NULL, "out of memory");
 		for (int j = 0; j < op->nform; j++) {
 			copy[j] = forms[op->form + j];
-			where_text = copy[j].row->text, where_line = copy[j].row->line;
+			at_row(copy[j].row, copy[j].row->text);
 			fold_fixed(op, &copy[j]);
 		}
 		memcpy(&forms[op->form], copy, sizeof *copy * (size_t)op->nform);

@@ -28,9 +28,9 @@ const struct named_row constraints[] = {
 #include "arch/constraint.def"
 };
 const struct row rows[] = {
-#define OP(name, chapter, about) { __LINE__, ROW_OP, #name, chapter, about, NULL },
-#define INSTEAD(name, text) { __LINE__, ROW_INSTEAD, #name, text, NULL, NULL },
-#define INSN(name, form, avail, constraint) { __LINE__, ROW_INSN, #name, form, avail, #constraint },
+#define OP(name, chapter, about) { __FILE__, __LINE__, ROW_OP, #name, chapter, about, NULL },
+#define INSTEAD(name, text) { __FILE__, __LINE__, ROW_INSTEAD, #name, text, NULL, NULL },
+#define INSN(name, form, avail, constraint) { __FILE__, __LINE__, ROW_INSN, #name, form, avail, #constraint },
 #include "arch/insn.def"
 };
 const int ntypes = LEN(types), nmods = LEN(mods), nsregs = LEN(sregs), ntargets = LEN(targets), nerrors = LEN(errors),

@@ -121,25 +121,62 @@ static bool is_count(const struct form *f, const struct group *g)
 	return false;
 }
 
+enum operand_flag { /* as in src/arch/arch.h */
+	                FLAG_DEST = 1,
+	                FLAG_OPTIONAL = 2,
+	                FLAG_NEGATABLE = 4,
+	                FLAG_WIDER = 8,
+	                FLAG_SYMBOL = 16,
+	                FLAG_REG_ONLY = 32,
+	                FLAG_PIPE = 64,
+	                FLAG_DOUBLE = 128,
+	                FLAG_SINK = 256,
+	                FLAG_MINUS = 512,
+	                FLAG_INSIDE = 1024
+};
+
+static int operand_flags(const struct operand *o)
+{
+	return (o->dest ? FLAG_DEST : 0) | (o->optional ? FLAG_OPTIONAL : 0) | (o->negatable ? FLAG_NEGATABLE : 0) |
+	       (o->wider ? FLAG_WIDER : 0) | (o->symbol ? FLAG_SYMBOL : 0) | (o->reg_only ? FLAG_REG_ONLY : 0) |
+	       (o->pipe ? FLAG_PIPE : 0) | (o->twice ? FLAG_DOUBLE : 0) | (o->sink ? FLAG_SINK : 0) |
+	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0);
+}
+
+/* enum arch_select: none, @s, @2, @4, @m2, @m4. */
+static int select_number(const char *s)
+{
+	if (*s == 'm')
+		return s[1] == '2' ? 4 : 5;
+	return *s == 's' ? 1 : *s == '2' ? 2 : *s == '4' ? 3 : 0;
+}
+
+/* enum arch_address: memory, tensor memory, the handle of a texture or the like. */
+static int address_number(const char *space)
+{
+	size_t n = strlen(space);
+	return !strcmp(space, "tmem") ? 1 : n > 3 && !strcmp(space + n - 3, "ref") ? 2 : 0;
+}
+
 static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 {
 	const struct operand *o = &f->operand[i];
-	int kind = o->addr ? 1 : o->imm ? 2 : o->label ? 3 : o->func ? 4 : 0;
-	int type = kind ? -1 : find_type(o->type), tgroup = kind || type >= 0 ? NO : has_group(f, o->type);
+	bool reg = o->kind == KIND_REG, addr = o->kind == KIND_ADDR;
+	int type = reg ? find_type(o->type) : -1, tgroup = !reg || type >= 0 ? NO : has_group(f, o->type);
 	int fixed = atoi(o->count), cgroup = o->count[0] && !fixed ? has_group(f, o->count) : NO;
-	int sgroup = o->addr && !o->type[0] ? has_group(f, "space") : NO;
+	int sgroup = addr && !o->type[0] ? has_group(f, "space") : NO;
 	int slot = o->dest && i == 0 ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
-	int flags = (o->dest ? 1 : 0) | (o->optional ? 2 : 0) | (o->negatable ? 4 : 0) | (o->wider ? 8 : 0) |
-	            (o->symbol ? 16 : 0) | (o->reg_only ? 32 : 0) | (o->pipe ? 64 : 0) | (o->twice ? 128 : 0);
 	bool optional_count = cgroup != NO && cgroup >= 0 && f->group[cgroup].kind == 1;
 
 	if (o->count[0] && !fixed && cgroup < 0)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->count);
 	if (sgroup < 0)
 		sgroup = NO;
-	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, kind, flags,
-	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, sgroup,
-	        o->addr && o->type[0] ? find_mod(o->type) : 0, o->count[0] && !optional_count, o->lo, o->hi, o->set);
+	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
+	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
+	        o->given[0] ? has_group(f, o->given) : NO, select_number(o->select), addr ? address_number(o->type) : 0,
+	        o->count[0] && !optional_count, operand_flags(o), addr && o->type[0] ? find_mod(o->type) : 0, o->lo, o->hi,
+	        o->set);
 }
 
 static void write_forms(FILE *out)
@@ -159,15 +196,18 @@ static void write_forms(FILE *out)
 			int has_avail = 0;
 			for (int a = 0; a < grp->ntok; a++)
 				has_avail |= grp->avail[a] != 0;
-			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix, (int)strlen(grp->prefix),
-			        grp->kind, grp->kind == 2 ? NO : index_of(op->field, op->nfield, grp->label), grp->same, is_type(grp),
-			        is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, nalt);
+			int follows = 0;
+			for (int o = 0; o < forms[i].noperand && !follows; o++)
+				follows = !strcmp(forms[i].operand[o].given, grp->label) && grp->kind != 2 ? o + 1 : 0;
+			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix,
+			        (int)strlen(grp->prefix), grp->kind, grp->kind == 2 ? NO : index_of(op->field, op->nfield, grp->label),
+			        grp->same, is_type(grp), is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, follows, nalt);
 			nalt += grp->ntok;
 		}
 	}
 	fputs("};\n\nconst arch_operand arch_operands[] = {\n", out);
 	for (int i = 0; i < nforms; i++) {
-		reading("src/arch/insn.def", forms[i].row->line, forms[i].row->text);
+		reading(row_file(forms[i].row), forms[i].row->line, forms[i].row->text);
 		for (int o = 0; o < forms[i].noperand; o++)
 			write_operand(out, &ops[forms[i].op], &forms[i], o);
 	}
@@ -189,9 +229,9 @@ static void write_forms(FILE *out)
 				slots |= 1u << index_of(op->slot, op->nslot, f->operand[o].name);
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
-		fprintf(out, "\t{ \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu, %d },\n", f->row->text, f->tail,
-		        f->op, ngroup, noperand, f->ngroup, f->noperand, (int)strlen(f->tail), f->avail, c, fields, must, slots,
-		        f->row->line);
+		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->row->text,
+		        f->tail, row_file(f->row), f->op, ngroup, noperand, f->row->line, f->avail, f->ngroup, f->noperand,
+		        (int)strlen(f->tail), c, fields, must, slots);
 		ngroup += f->ngroup;
 		noperand += f->noperand;
 	}
@@ -215,10 +255,18 @@ static void write_ops(FILE *out)
 	fprintf(out, "};\nconst uint16_t arch_nop = %d;\n\n", nops);
 }
 
-/* The number inside a modifier's name: v4, x2; 1 where there is none. */
+/* The number inside a modifier's name: v4 and x4 4, 2d 2, m64n128k16 128, cta_group::2 2; 1 where there is none. */
 static int mod_count(const char *s)
 {
-	return (s[0] == 'v' || s[0] == 'x') && isdigit((unsigned char)s[1]) ? atoi(s + 1) : 1;
+	int m, n, k, end = 0;
+
+	if (sscanf(s, "m%dn%dk%d%n", &m, &n, &k, &end) == 3 && !s[end])
+		return n;
+	if (sscanf(s, "cta_group::%d%n", &n, &end) == 1 && end && !s[end])
+		return n;
+	bool before = s[0] == 'v' || s[0] == 'x', digits = isdigit((unsigned char)s[before]);
+	size_t len = strspn(s + before, "0123456789") + before;
+	return digits && (before ? !s[len] : !strcmp(s + len, "d")) ? atoi(s + before) : 1;
 }
 
 static void write_mods(FILE *out)
@@ -257,6 +305,13 @@ void write_table(FILE *out)
 		fputs("\t{ ", out);
 		for (int t = 0; t < ntargets; t++)
 			fprintf(out, "%d, ", avail_on(avails[i], t));
+		fputs("},\n", out);
+	}
+	fputs("};\n\nconst uint8_t arch_ends[][ARCH_TARGETS] = {\n\t{ 0 },\n", out);
+	for (int i = 1; i < navail; i++) {
+		fputs("\t{ ", out);
+		for (int t = 0; t < ntargets; t++)
+			fprintf(out, "%d, ", avail_end(avails[i], t));
 		fputs("},\n", out);
 	}
 	fputs("};\n", out);
