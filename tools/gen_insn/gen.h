@@ -44,7 +44,7 @@ struct target_row {
 struct named_row {
 	const char *name, *text;
 };
-enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD };
+enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_ALSO };
 struct row {
 	const char *file;
 	int line;
@@ -76,7 +76,7 @@ struct operand {
 	unsigned long long set;
 };
 struct form {
-	const struct row *row;
+	const struct row *row, *also; /* also: another order of its modifiers, or NULL */
 	int op, ngroup, noperand, avail;
 	struct group group[MAX_GROUPS + 8];
 	struct operand operand[MAX_OPERANDS];

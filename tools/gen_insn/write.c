@@ -179,6 +179,47 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	        o->set);
 }
 
+/* The group of a form that a word of ALSO stands for, from its label, or =label where it is repeated; -1: it is text. */
+static int group_of_word(const struct form *f, const char *word)
+{
+	bool repeat = *word == '=';
+
+	for (int i = 0; i < f->ngroup; i++)
+		if (!strcmp(f->group[i].label, word + repeat) && (f->group[i].kind == 2) == repeat)
+			return i;
+	return -1;
+}
+
+/* Writes the order of ALSO as a string: a byte of the value n + 1 stands for group n, the rest for itself. */
+static void write_order(FILE *out, const struct form *f)
+{
+	char text[256], fixed[256];
+	unsigned seen = 0, repeats = 0;
+	size_t nfixed = strlen(f->tail), nwords = 0;
+
+	reading(row_file(f->also), f->also->line, f->also->text);
+	snprintf(text, sizeof text, "%s", f->also->text);
+	fputc('"', out);
+	for (char *word = strtok(text, "."); word; word = strtok(NULL, ".")) {
+		int g = group_of_word(f, word);
+		if (g < 0) {
+			snprintf(fixed, sizeof fixed, "%s%s", nwords ? "." : "", word);
+			fputs(fixed, out);
+			nwords += strlen(fixed);
+			continue;
+		}
+		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
+			die(NULL, "'%s' stands twice, or in front of what it repeats", word);
+		seen |= 1u << g;
+		fprintf(out, "\\%03o", (unsigned)g + 1);
+	}
+	for (int i = 0; i < f->ngroup; i++)
+		nfixed += strlen(f->group[i].prefix), repeats |= 1u << i;
+	if (seen != repeats || nwords != nfixed)
+		die(NULL, "ALSO has not the same modifiers as the row above: %s", f->row->text);
+	fputs("\", ", out);
+}
+
 static void write_forms(FILE *out)
 {
 	int ngroup = 0, noperand = 0, nalt = 0;
@@ -229,9 +270,13 @@ static void write_forms(FILE *out)
 				slots |= 1u << index_of(op->slot, op->nslot, f->operand[o].name);
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
-		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->row->text,
-		        f->tail, row_file(f->row), f->op, ngroup, noperand, f->row->line, f->avail, f->ngroup, f->noperand,
-		        (int)strlen(f->tail), c, fields, must, slots);
+		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", ", f->row->text, f->tail, row_file(f->row));
+		if (f->also)
+			write_order(out, f);
+		else
+			fputs("NULL, ", out);
+		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
+		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, fields, must, slots);
 		ngroup += f->ngroup;
 		noperand += f->noperand;
 	}
@@ -340,6 +385,8 @@ void write_docs(FILE *out)
 			for (const char *p = f->row->text; *p; p++)
 				fprintf(out, *p == '|' ? "\\|" : "%c", *p);
 			fprintf(out, "` | %s |\n", f->row->avail);
+			if (f->also)
+				fprintf(out, "| also written `%s` | |\n", f->also->text);
 		}
 	}
 }
