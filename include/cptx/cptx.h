@@ -229,6 +229,12 @@ CPTX_API void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v);
 /** Sets the result of a device function and returns from it. */
 #define cptx_func_return(f, v) cptx_func_return_((f), CPTX_HERE, CPTX_V(v))
 CPTX_API cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n);
+CPTX_API cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const enum cptx_type *params, size_t n);
+/** The prototype of an indirect call: the type of the result (CPTX_TYPE_NONE for none) and those of n parameters. */
+#define cptx_prototype(k, ret, n, params) cptx_prototype_((k), CPTX_HERE, (ret), (params), (n))
+CPTX_API cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n);
+/** A list of labels for brx.idx, which goes to the one of that number. */
+#define cptx_targets(k, n, labels) cptx_targets_((k), CPTX_HERE, (labels), (n))
 /** Calls a device function: cptx_call(k, f, n, (cptx_val[]){ a, b }); gives its result, or a NONE value. */
 #define cptx_call(k, func, n, args) cptx_call_((k), CPTX_HERE, (func), (args), (n))
 
@@ -289,7 +295,7 @@ CPTX_API uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k);
 
 /** Memory that all kernels of the module see. */
 typedef struct cptx_global_opt {
-	enum cptx_mod space; /**< CPTX_GLOBAL (default) or CPTX_CONST */
+	enum cptx_mod space; /**< CPTX_GLOBAL (default), CPTX_CONST; CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF: one of these */
 	const void *init;    /**< n elements in host byte order; NULL: zero */
 	uint32_t align;      /**< a power of two; 0: 16 */
 	bool export_;        /**< .visible: the host can find it by name */

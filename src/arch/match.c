@@ -292,7 +292,10 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM ||
 	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER;
 	const char *name = slot_name(f, o);
+	bool alone = o + 1 == &arch_operands[f->operand + f->noperand] || !(o[1].flags & OPERAND_INSIDE);
 
+	if (!alone && (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset)
+		return WHY("%s has an offset, which an address with more in its brackets cannot have", name);
 	if (v->kind == CPTX_VAL_INT)
 		return space == CPTX_LOCAL || WHY("%s: only .local memory has constant addresses", name);
 	if (v->kind == CPTX_VAL_SYM) {
@@ -424,6 +427,8 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 			           v->kind == CPTX_VAL_SYM ? "a variable's address" : "a special register");
 		if (arch_types[want].cls == 'F' || arch_types[want].cls == 'P')
 			return WHY("%s is an integer, not .%s", name, type_name(want));
+		if (v->kind == CPTX_VAL_SYM && (v->space == CPTX_TEXREF || v->space == CPTX_SAMPLERREF || v->space == CPTX_SURFREF))
+			return want == CPTX_U64 || WHY("%s: the handle of a .%s is .u64", name, arch_mods[v->space].name);
 		if (v->kind == CPTX_VAL_SYM)
 			return arch_types[want].bits == 64 || (arch_types[want].bits == 32 && v->space != CPTX_GLOBAL) ||
 			       WHY("%s: an address has 64 bits; 32 do outside of global memory", name);
@@ -443,8 +448,8 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 	}
 	if (v->kind == CPTX_VAL_VEC && v->space && !match_elements(f, o, q, want, v, why))
 		return false;
-	if (v->kind == CPTX_VAL_VEC && !v->type)
-		return true; /* constants and sinks only */
+	if (v->kind == CPTX_VAL_VEC && !v->type) /* constants and sinks only */
+		return !(v->space & VEC_SINKS) || WHY("%s has no element that is a register", name);
 	if (!type_fits(want, v->type, o->flags & OPERAND_WIDER))
 		return WHY("%s is .%s, not .%s", name, type_name(v->type), type_name(want));
 	return !v->negated || (o->flags & (OPERAND_NEGATABLE | OPERAND_MINUS)) || WHY("%s cannot be negated here", name);

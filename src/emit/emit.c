@@ -159,6 +159,12 @@ static void emit_variable(emitter *e, const ir_sym *s)
 	static const char digits[] = "0123456789";
 	const unsigned char *bytes = s->init;
 
+	if (s->space == CPTX_TEXREF || s->space == CPTX_SAMPLERREF || s->space == CPTX_SURFREF) {
+		emit_line(e, "%s.global .%s ", s->exported ? ".visible " : "", arch_mods[s->space].name);
+		buf_str(&e->out->text, s->name);
+		emit_line(e, ";\n");
+		return;
+	}
 	emit_line(e, "%s.%s .align %u .b8 ", s->exported ? ".visible " : "", arch_mods[s->space].name, s->align);
 	buf_str(&e->out->text, s->name);
 	emit_line(e, "[%u]", s->size);

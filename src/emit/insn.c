@@ -472,6 +472,11 @@ bool emit_item(emitter *e, const ir_item *it)
 		buf_str(&e->out->text, it->kind == ITEM_PRAGMA ? "\";\n" : "\n");
 		e->line++;
 		break;
+	case ITEM_DECLARE: /* $T and $P are what operands of these kinds print */
+		emit_line(e, "$%c%u: ", e->k->text[v[0].i][1] == 'b' ? 'T' : 'P', (unsigned)v[0].i);
+		buf_str(&e->out->text, e->k->text[v[0].i]);
+		emit_line(e, ";\n");
+		break;
 	case ITEM_CALL: emit_call(e, it); break;
 	case ITEM_LABEL: break;
 	}

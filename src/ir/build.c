@@ -303,15 +303,13 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 
 /* ---- text items ---- */
 
-static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const char *text)
+static bool add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const char *text)
 {
 	cptx_module *m = k->m;
 	char *copy = arena_strdup(&m->a, text);
 
-	if (!copy || !arena_push(&m->a, &k->text, k->ntext, &k->cap_text, sizeof *k->text)) {
-		ir_no_memory(m, at);
-		return;
-	}
+	if (!copy || !arena_push(&m->a, &k->text, k->ntext, &k->cap_text, sizeof *k->text))
+		return ir_no_memory(m, at);
 	for (char *p = copy; *p; p++)
 		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~' || (kind == ITEM_PRAGMA && *p == '"'))
 			*p = ' '; /* one line of ASCII, whatever it held */
@@ -319,6 +317,78 @@ static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const
 	ir_item *it = ir_append(k, at, kind, 1, 0);
 	if (it)
 		ir_operands(it)[0] = cptx_val_int_((int64_t)k->ntext++);
+	return it != NULL;
+}
+
+/* A declaration in the body, whose label is a value of that kind. */
+static cptx_val declare(cptx_kernel *k, cptx_site at, enum cptx_val_kind kind, buf *text)
+{
+	cptx_val v = cptx_val_int_(0);
+
+	buf_put(text, "", 1);
+	bool ok = text->failed ? ir_no_memory(k->m, at) : add_text(k, at, ITEM_DECLARE, text->p);
+	buf_free(text);
+	if (!ok)
+		return (cptx_val){ 0 };
+	v.kind = (uint8_t)kind;
+	v.owner = k->owner;
+	v.id = (uint32_t)k->ntext - 1;
+	v.offset = 0;
+	return v;
+}
+
+cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n)
+{
+	buf text;
+
+	if (!ir_open(k, at))
+		return (cptx_val){ 0 };
+	if (!n || !labels) {
+		ir_error(k, CPTX_E_ARG, at, "cptx_targets takes at least one label");
+		return (cptx_val){ 0 };
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!ir_owned(k, at, &labels[i], "a label"))
+			return (cptx_val){ 0 };
+		if (labels[i].kind != CPTX_VAL_LABEL) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_targets: value %zu is not a label", i);
+			return (cptx_val){ 0 };
+		}
+		k->label[labels[i].id].used = 1;
+		k->label[labels[i].id].at = at;
+	}
+	buf_init(&text, &k->m->a.hook);
+	buf_str(&text, ".branchtargets ");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&text, "%s$L%u", i ? ", " : "", (unsigned)labels[i].id);
+	return declare(k, at, CPTX_VAL_TARGETS, &text);
+}
+
+/* The type of a parameter in a prototype: plain bits of its width. */
+static const char *prototype_type(unsigned type) { return ir_classes[ir_class_of(type)].type; }
+
+cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const enum cptx_type *params, size_t n)
+{
+	buf text;
+
+	if (!ir_open(k, at))
+		return (cptx_val){ 0 };
+	for (size_t i = 0; i <= n; i++) {
+		unsigned bits = i == n ? cptx_type_bits(ret) : params ? cptx_type_bits(params[i]) : 0;
+		if ((i < n || ret) && (bits < 16 || bits > 64)) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_prototype: results and parameters have 16 to 64 bits");
+			return (cptx_val){ 0 };
+		}
+	}
+	buf_init(&text, &k->m->a.hook);
+	buf_str(&text, ".callprototype ");
+	if (ret)
+		buf_printf(&text, "(.param .%s _) ", prototype_type(ret));
+	buf_str(&text, "_ (");
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&text, "%s.param .%s _", i ? ", " : "", prototype_type(params[i]));
+	buf_str(&text, ")");
+	return declare(k, at, CPTX_VAL_PROTO, &text);
 }
 
 void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text)

@@ -9,7 +9,7 @@
 #include "arch/arch.h"
 #include "base/base.h"
 
-enum ir_item_kind { ITEM_INSN, ITEM_LABEL, ITEM_PRAGMA, ITEM_COMMENT, ITEM_CALL };
+enum ir_item_kind { ITEM_INSN, ITEM_LABEL, ITEM_PRAGMA, ITEM_COMMENT, ITEM_CALL, ITEM_DECLARE };
 
 typedef struct ir_item {
 	struct ir_item *prev, *next;
@@ -21,7 +21,7 @@ typedef struct ir_item {
 	uint32_t guard; /* predicate register + 1; 0: unconditional */
 					/*
 	                 * Behind it: noperand cptx_val, then nmod uint16_t.
-	                 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT: operand 0 is
+	                 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT, DECLARE: operand 0 is
 	                 * the index of the body's text.
 	                 */
 } ir_item;

@@ -118,9 +118,10 @@ bool ir_names_ours(const cptx_kernel *k, const cptx_val *v)
 {
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_VEC:
-	case CPTX_VAL_LIST:
-	case CPTX_VAL_TARGETS: return v->id <= k->nvec && v->count <= k->nvec - v->id;
+	case CPTX_VAL_LIST: return v->id <= k->nvec && v->count <= k->nvec - v->id;
 	case CPTX_VAL_LABEL: return v->id < k->nlabel;
+	case CPTX_VAL_TARGETS:
+	case CPTX_VAL_PROTO: return v->id < k->ntext;
 	case CPTX_VAL_SYM:
 		if (v->space == CPTX_PARAM)
 			return v->id < k->nparam;
@@ -223,7 +224,8 @@ cptx_val cptx_as(cptx_val v, enum cptx_type type)
 cptx_val cptx_negated(cptx_val predicate)
 {
 	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
-	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) || !(cls == 'P' || cls == 'S' || cls == 'U'))
+	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) ||
+	    !(cls == 'P' || cls == 'S' || cls == 'U'))
 		return bad;
 	predicate.negated ^= 1;
 	return predicate;

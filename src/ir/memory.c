@@ -127,9 +127,11 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	if (!m || m->err.code != CPTX_OK)
 		return none;
 	unsigned space = opt && opt->space ? opt->space : CPTX_GLOBAL;
-	if (m->frozen || (space != CPTX_GLOBAL && space != CPTX_CONST)) {
+	bool opaque = space == CPTX_TEXREF || space == CPTX_SAMPLERREF || space == CPTX_SURFREF;
+	if (m->frozen || (space != CPTX_GLOBAL && space != CPTX_CONST && !opaque)) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at, "variable '%s': %s", name ? name : "(null)",
-		          m->frozen ? "the module is frozen" : ".space must be CPTX_GLOBAL or CPTX_CONST");
+		          m->frozen ? "the module is frozen"
+		                    : ".space must be CPTX_GLOBAL, CPTX_CONST, or CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF");
 		return none;
 	}
 	if (!ir_name_ok(m, at, "variable", name) ||

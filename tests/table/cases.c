@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SINGLES = 8, VECTOR = 24, VALUES = 400 };
+enum { SINGLES = 8, VECTOR = 24, VALUES = 800 };
 
-static cptx_val regs[ARCH_TARGETS * 4]; /* of each type: single ones, then those for vectors */
-static cptx_val symbols[8], label;
+static cptx_val regs[256]; /* of each type: single ones, then those for vectors */
+static cptx_val symbols[8], label, targets, list, functions[4], prototypes[4];
 static cptx_val values[VALUES];
 static unsigned nvalue, nsymbol;
 static bool packed;
@@ -23,15 +23,39 @@ unsigned roll(dice *d, unsigned n)
 
 /* ---- the pool ---- */
 
-/* Registers for vectors: accumulators are 32 bits wide, and as long as the longest operand of the table. */
+/* As long as the longest vector of that type in the table. */
+static void grow(uint8_t longest[256], const arch_form *f, const arch_operand *o, unsigned n)
+{
+	if (o->type)
+		longest[o->type] = (uint8_t)MAX(longest[o->type], n);
+	for (unsigned a = 0; o->tgroup != ARCH_NO && a < arch_groups[f->group + o->tgroup].nalt; a++) {
+		unsigned t = arch_alts[arch_groups[f->group + o->tgroup].alt + a].mod;
+		longest[t] = (uint8_t)MAX(longest[t], n);
+	}
+}
+
+/* Registers for vectors of a type. */
 static unsigned room(unsigned type)
 {
-	static unsigned longest;
+	static uint8_t longest[256];
+	static bool known;
 
-	for (unsigned i = 0; !longest && i < arch_nform; i++)
-		for (unsigned o = 0; o < arch_forms[i].noperand; o++)
-			longest = MAX(longest, arch_operands[arch_forms[i].operand + o].count);
-	return type == CPTX_B32 || type == CPTX_F32 || type == CPTX_S32 ? MAX(longest, (unsigned)VECTOR) : VECTOR;
+	for (unsigned i = 0; !known && i < arch_nform; i++)
+		for (unsigned n = 0; n < arch_forms[i].noperand; n++) {
+			const arch_form *f = &arch_forms[i];
+			const arch_operand *o = &arch_operands[f->operand + n];
+			if (o->kind != OPERAND_REG)
+				continue;
+			uint16_t mods[ARCH_GROUPS] = { 0 };
+			const arch_group *g = o->cgroup == ARCH_NO ? NULL : &arch_groups[f->group + o->cgroup];
+			grow(longest, f, o, arch_operand_count(o, mods));
+			for (unsigned a = 0; g && a < g->nalt; a++) {
+				mods[o->cgroup] = arch_alts[g->alt + a].mod;
+				grow(longest, f, o, arch_operand_count(o, mods));
+			}
+		}
+	known = true;
+	return MAX(longest[type], (unsigned)VECTOR);
 }
 
 static void add_value(cptx_val v)
@@ -90,8 +114,23 @@ static void add_packs(cptx_kernel *k)
 {
 	static const uint8_t types[] = { CPTX_U32, CPTX_U64, CPTX_F32, CPTX_B16 };
 	bool first = !packed;
+	const cptx_val mixed[][4] = {
+		{ pool_reg(CPTX_B32, 5), cptx_imm(3) },
+		{ cptx_imm(0), pool_reg(CPTX_B64, 5) },
+		{ cptx_immf(1.5), pool_reg(CPTX_F32, 5) },
+		{ cptx_imm(0), cptx_imm(0) },
+		{ cptx_sink(), pool_reg(CPTX_B32, 5) },
+		{ cptx_sink(), cptx_sink() },
+		{ pool_reg(CPTX_B32, 5), cptx_imm(1), cptx_imm(2), pool_reg(CPTX_B32, 1) },
+		{ pool_reg(CPTX_F32, 5), cptx_sink(), cptx_sink(), pool_reg(CPTX_F32, 1) },
+	};
 
 	packed = true;
+	for (unsigned i = 0; i < ARRAY_LEN(mixed); i++) {
+		cptx_val v = cptx_pack_(k, NOWHERE, mixed[i], mixed[i][2].kind ? 4 : 2);
+		if (first)
+			add_value(v);
+	}
 	for (unsigned i = 0; i < ARRAY_LEN(types); i++) {
 		cptx_val v = cptx_pack_(k, NOWHERE, (cptx_val[]){ pool_reg(types[i], 5), pool_reg(types[i], 1) }, 2);
 		if (first)
@@ -107,6 +146,10 @@ static void add_values(cptx_kernel *k)
 		add_value(pool_vec(t, 1, 4));
 	}
 	add_value(cptx_negated(pool_reg(CPTX_PRED, 3)));
+	add_value(cptx_negated(pool_reg(CPTX_S32, 3)));
+	static const char *const selectors[] = { "b0", "b3", "b5", "h0", "h1", "h10", "h32", "b10", "b210", "b3210", "b7654" };
+	for (unsigned i = 0; i < ARRAY_LEN(selectors); i++)
+		add_value(cptx_select(pool_reg(i % 2 ? CPTX_S32 : CPTX_U32, 2), selectors[i]));
 	cptx_val negated_bits = pool_reg(CPTX_B32, 3); /* no call makes it */
 	negated_bits.negated = 1;
 	add_value(negated_bits);
@@ -122,18 +165,51 @@ static void add_values(cptx_kernel *k)
 	}
 	add_constants();
 	add_value(label);
+	add_value(cptx_sink());
+	add_value(targets);
+	add_value(list);
+	add_value(functions[3]);
+	add_value(prototypes[3]);
+}
+
+/* What calls and indirect branches name. */
+static void add_callees(cptx_kernel *k)
+{
+	static const enum cptx_type b32 = CPTX_B32;
+	cptx_val reg = pool_reg(CPTX_B32, 2);
+
+	targets = cptx_targets_(k, NOWHERE, &label, 1);
+	list = cptx_list_(k, NOWHERE, &reg, 1);
+	for (unsigned i = 0; i < ARRAY_LEN(prototypes); i++)
+		prototypes[i] = cptx_prototype_(k, NOWHERE, i & 1 ? CPTX_B32 : CPTX_TYPE_NONE, &b32, i >> 1);
+}
+
+static void add_functions(cptx_module *m)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(functions); i++) {
+		char name[16];
+		snprintf(name, sizeof name, "in_func%u", i);
+		cptx_kernel *f = cptx_func_begin_(m, NOWHERE, name, i & 1 ? CPTX_B32 : CPTX_TYPE_NONE);
+		if (i >> 1)
+			cptx_param_(f, NOWHERE, CPTX_B32, "a");
+		functions[i] = cptx_func_val(f);
+	}
 }
 
 /* The same calls in every kernel, so the same names and values.  128-bit registers raise the .version: only on demand. */
 pool pool_make(bool b128)
 {
 	static const cptx_kernel_opt plain;
-	static const cptx_global_opt in_const = { .space = CPTX_CONST }, in_global;
+	static const cptx_global_opt in_const = { .space = CPTX_CONST }, in_tex = { .space = CPTX_TEXREF },
+								 in_surf = { .space = CPTX_SURFREF }, in_global;
 	pool p = { cptx_module_new(NULL), NULL };
 	p.m->tag = 1; /* all pools alike, so that a value of one stands for the same of another */
 
 	cptx_val g = cptx_global_(p.m, NOWHERE, CPTX_F32, 64, "in_global", &in_global);
 	cptx_val c = cptx_global_(p.m, NOWHERE, CPTX_F32, 64, "in_const", &in_const);
+	cptx_val x = cptx_global_(p.m, NOWHERE, CPTX_B64, 1, "in_tex", &in_tex);
+	cptx_val u = cptx_global_(p.m, NOWHERE, CPTX_B64, 1, "in_surf", &in_surf);
+	add_functions(p.m);
 	p.k = cptx_kernel_begin_(p.m, NOWHERE, "k", &plain);
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
 		if (t != CPTX_B128)
@@ -149,6 +225,9 @@ pool pool_make(bool b128)
 	symbols[nsymbol++] = c;
 	symbols[nsymbol++] = s;
 	symbols[nsymbol++] = b;
+	symbols[nsymbol++] = x;
+	symbols[nsymbol++] = u;
+	add_callees(p.k);
 	if (!nvalue)
 		add_values(p.k);
 	else
@@ -173,6 +252,10 @@ cptx_val pool_vec(unsigned type, unsigned nth, unsigned n)
 unsigned pool_nvalue(void) { return names() ? nvalue : 0; }
 cptx_val pool_value(unsigned i) { return values[i]; }
 cptx_val pool_label(void) { return label; }
+cptx_val pool_targets(void) { return targets; }
+cptx_val pool_list(void) { return list; }
+cptx_val pool_function(bool result, bool parameter) { return functions[2 * parameter + result]; }
+cptx_val pool_prototype(bool result, bool parameter) { return prototypes[2 * parameter + result]; }
 
 cptx_val pool_symbol(unsigned space)
 {
@@ -194,10 +277,12 @@ static char *duplicate(const char *s)
 
 char *pool_file_head(const char *target, unsigned version)
 {
-	char text[512];
+	char text[1024];
 	snprintf(text, sizeof text,
 	         ".version %u.%u\n.target %s\n.address_size 64\n.global .align 16 .b8 in_global[256];\n"
-	         ".const .align 16 .b8 in_const[256];\n",
+	         ".const .align 16 .b8 in_const[256];\n.global .texref in_tex;\n.global .surfref in_surf;\n"
+	         ".func in_func0 { ret; }\n.func (.reg .b32 r) in_func1 { mov.b32 r, 0; ret; }\n"
+	         ".func in_func2(.reg .b32 a) { ret; }\n.func (.reg .b32 r) in_func3(.reg .b32 a) { mov.b32 r, a; ret; }\n",
 	         version / 10, version % 10, target);
 	return duplicate(text);
 }
@@ -212,7 +297,11 @@ char *pool_kernel_head(unsigned n, unsigned version)
 		if (c != CLASS_B128 || version >= 83)
 			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
 			               ir_classes[c].prefix, k->class_count[c] + 300);
-	snprintf(text + at, sizeof text - (size_t)at, "\t.shared .align 16 .b8 in_shared[256];\n$L%u:\n", (unsigned)label.id);
+	at += snprintf(text + at, sizeof text - (size_t)at, "\t.shared .align 16 .b8 in_shared[256];\n$L%u:\n$T%u: %s;\n",
+	               (unsigned)label.id, (unsigned)targets.id, k->text[targets.id]);
+	for (unsigned i = 0; i < ARRAY_LEN(prototypes); i++)
+		at += snprintf(text + at, sizeof text - (size_t)at, "$P%u: %s;\n", (unsigned)prototypes[i].id,
+		               k->text[prototypes[i].id]);
 	return duplicate(text);
 }
 
@@ -244,30 +333,65 @@ static char *print_symbol(char *p, const cptx_val *v)
 	return p + sprintf(p, "%s", name);
 }
 
+static char *print_elements(char *p, const cptx_val *v, const char *around, bool wide)
+{
+	if (*around)
+		*p++ = around[0];
+	for (unsigned i = 0; i < v->count; i++) {
+		cptx_val e = { .kind = CPTX_VAL_REG, .id = v->id + i };
+		if (v->kind != CPTX_VAL_REG)
+			e = names()->vec[v->id + i];
+		p += sprintf(p, "%s", i ? ", " : "");
+		if (e.kind == CPTX_VAL_REG)
+			p = print_reg(p, e.id);
+		else if (e.kind == CPTX_VAL_SINK)
+			*p++ = '_';
+		else
+			p = print_number(p, &e, wide);
+	}
+	if (*around)
+		*p++ = around[1];
+	return p;
+}
+
+static char *print_selector(char *p, const cptx_val *v)
+{
+	p += sprintf(p, ".%c", v->space & SELECTED_H ? 'h' : 'b');
+	for (unsigned i = 0; i < (v->space & SELECTED_DIGITS); i++)
+		*p++ = (char)('0' + ((uint32_t)v->offset >> 3 * i & 7));
+	return p;
+}
+
 char *pool_print(char *p, const cptx_val *v, bool brace, bool wide)
 {
-	brace |= v->count > 1;
 	if (v->negated && v->kind != CPTX_VAL_INT)
-		*p++ = '!';
+		*p++ = v->type == CPTX_PRED ? '!' : '-';
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
-	case CPTX_VAL_VEC:
-		if (brace)
-			*p++ = '{';
-		for (unsigned i = 0; i < v->count; i++)
-			p = print_reg(i ? p + sprintf(p, ", ") : p, v->kind == CPTX_VAL_VEC ? names()->vec[v->id + i].id : v->id + i);
-		if (brace)
-			*p++ = '}';
-		break;
+	case CPTX_VAL_VEC: p = print_elements(p, v, v->count > 1 || brace ? "{}" : "", wide); break;
+	case CPTX_VAL_LIST: p = print_elements(p, v, "()", wide); break;
 	case CPTX_VAL_INT:
-	case CPTX_VAL_FLOAT: p = print_number(p, v, wide); break;
+	case CPTX_VAL_FLOAT:
+		p += sprintf(p, "%s", brace ? "{" : "");
+		p = print_number(p, v, wide);
+		p += sprintf(p, "%s", brace ? "}" : "");
+		break;
 	case CPTX_VAL_SYM: p = print_symbol(p, v); break;
 	case CPTX_VAL_SREG: p += sprintf(p, "%s", arch_sregs[v->id].text); break;
 	case CPTX_VAL_LABEL: p += sprintf(p, "$L%u", (unsigned)v->id); break;
+	case CPTX_VAL_TARGETS: p += sprintf(p, "$T%u", (unsigned)v->id); break;
+	case CPTX_VAL_PROTO: p += sprintf(p, "$P%u", (unsigned)v->id); break;
 	case CPTX_VAL_SINK: *p++ = '_'; break;
-	default: break;
+	case CPTX_VAL_FUNC:
+		for (unsigned i = 0; i < ARRAY_LEN(functions); i++)
+			p += functions[i].id == v->id ? sprintf(p, "in_func%u", i) : 0;
+		break;
+	case CPTX_VAL_BAD:
+	case CPTX_VAL_NONE: break;
 	}
-	if ((v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset)
+	if (v->kind == CPTX_VAL_REG && v->space)
+		p = print_selector(p, v);
+	else if ((v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset)
 		p += sprintf(p, "+%d", (int)v->offset);
 	*p = 0;
 	return p;
@@ -282,7 +406,7 @@ void trial_print(const trial *t, char line[LINE])
 		const token *k = &t->tok[i];
 		p += sprintf(p, "%s%s", i == 0 ? " " : k->pipe ? "|" : ", ", k->address ? "[" : "");
 		p = pool_print(p, &k->v, k->brace, wide);
-		p += sprintf(p, "%s", k->address ? "]" : "");
+		p += sprintf(p, "%s", (k->address || k->inside) && !(i + 1 < t->ntok && k[1].inside) ? "]" : "");
 	}
 	sprintf(p, ";");
 }

@@ -26,6 +26,11 @@ unsigned pool_nvalue(void);
 cptx_val pool_value(unsigned i);
 cptx_val pool_symbol(unsigned space); /* a variable there; NONE if there is none */
 cptx_val pool_label(void);
+cptx_val pool_targets(void);
+cptx_val pool_list(void);
+/* A function, or its prototype, with a 32-bit result and parameter, or without. */
+cptx_val pool_function(bool result, bool parameter);
+cptx_val pool_prototype(bool result, bool parameter);
 /* Text around instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
 char *pool_file_head(const char *target, unsigned version);
 char *pool_kernel_head(unsigned n, unsigned version);
@@ -39,9 +44,14 @@ typedef struct spelling {
 	uint16_t mod[ARCH_GROUPS];
 } spelling;
 
+/* Whether the rows are tried as a whole (CPTX_TABLE_WHOLE), not in samples; and whether this form is (CPTX_TABLE_ONLY). */
+bool spell_whole(void);
+bool spell_wanted(unsigned form);
+/* A seed that depends on nothing but the row's text, so that other rows do not change a form's samples. */
+uint64_t spell_seed(unsigned form);
 /*
- * The spellings of a form: all of them, or, if they are more than `most`, as many as it takes (at least `most`) to have
- * every pair of values of two modifiers.  To be freed.
+ * The spellings of a form: all of them, or, if they are more than `most`, a sample of at least that many that has every
+ * value of every modifier, and, when rows are tried as a whole, every pair of values of two modifiers.  To be freed.
  */
 spelling *spell_all(unsigned form, unsigned most, unsigned *n);
 void spell(const spelling *s, char text[OPCODE]);
@@ -51,7 +61,7 @@ void spell_line(char *text, const char *opcode);
 
 typedef struct token {
 	cptx_val v;
-	bool pipe, address, brace;
+	bool pipe, address, inside, brace;
 } token;
 
 /* What is tried: an opcode and its operands as text; `vals`, `mods` for the builder call if `structured`. */
@@ -65,8 +75,9 @@ typedef struct trial {
 	uint16_t mods[ARCH_FIELDS];
 } trial;
 
-/* The spelling with the plainest operands: registers of the declared types, optional operands left out. */
+/* The spelling with the plainest operands: registers of the declared types, optional operands left out, or put in. */
 trial trial_of(const spelling *s);
+trial trial_full(const spelling *s);
 /* Operand number i of the form replaced (NONE: left out). */
 trial trial_with(const spelling *s, const trial *base, unsigned i, cptx_val v);
 void trial_print(const trial *t, char line[LINE]);
@@ -81,6 +92,8 @@ enum path { BY_CALL, BY_TEXT };
 void trial_build(const trial *t, enum path path, const cptx_target *target, outcome *o);
 /* The lowest version on every target, 0 where it is not available; false if it cannot be built. */
 bool trial_versions(const trial *t, enum path path, uint8_t version[ARCH_TARGETS], outcome *o);
+/* The version (times ten) that a spelling was removed in on a target; 0: it is there still. */
+unsigned trial_end(const spelling *s, unsigned target);
 /* The lowest target that has it, with its version in o->version; NULL if there is none or it cannot be built. */
 const cptx_target *trial_lowest(const trial *t, enum path path, outcome *o);
 

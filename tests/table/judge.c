@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHUNK = 2000, PER_KERNEL = 250, MOST_PROCESSES = 8, OPTION = 64 };
+enum { CHUNK = 2000, PER_KERNEL = 250, MOST_PROCESSES = 8, OPTION = 64, SECONDS = 120 };
 
 typedef struct question {
 	const cptx_target *target;
@@ -82,6 +82,7 @@ static pid_t start(const char *source, const char *messages, const char *target)
 	must(pid >= 0, "fork");
 	if (pid)
 		return pid;
+	alarm(SECONDS); /* what takes longer hangs; the end by a signal counts as a crash */
 	if (!freopen(messages, "w", stderr) || !freopen("/dev/null", "w", stdout))
 		_exit(127);
 	execl(test_ptxas(), "ptxas", "-O0", "-w", arch, source, "-o", "/dev/null", (char *)NULL);

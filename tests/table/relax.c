@@ -4,12 +4,26 @@
 
 #include <stdio.h>
 
-/* Forms that are left out of the table on purpose: instructions whose text contains all the parts. */
-static const struct {
-	const char *part[3], *reason;
+/* Forms that are left out of the table on purpose. */
+static struct left_out {
+	const char *instruction, *modifiers, *reason;
+	unsigned used;
 } left_out[] = {
+#define LEFT_OUT(instruction, modifiers, reason) { instruction, modifiers, reason, 0 },
 #include "left_out.def"
+#undef LEFT_OUT
 };
+
+/* Rules that hold for all instructions. */
+enum rule { RULE_PLAIN, RULE_ORDER, RULE_REGISTER, RULE_POLICY, RULE_FOREIGN, NRULES };
+static const char *const rule_text[NRULES] = {
+	[RULE_PLAIN] = "types of registers, range of constants, widths of addresses: ptxas does not look at them",
+	[RULE_ORDER] = "the order of modifiers is the manual's",
+	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register",
+	[RULE_POLICY] = "a cache policy without .L2::cache_hint",
+	[RULE_FOREIGN] = "a modifier of other instructions, which ptxas ignores",
+};
+static unsigned rule_used[NRULES];
 
 words words_split(const char *opcode)
 {
@@ -34,8 +48,9 @@ static bool is_spelling(const words *o, char opcode[OPCODE])
 	uint16_t mods[ARCH_GROUPS];
 
 	words_join(o, opcode);
+	size_t n = strlen(o->w[0]);
 	for (unsigned form = 0; form < arch_nform; form++)
-		if (parse_opcode(form, opcode, strlen(opcode), mods))
+		if (!strncmp(arch_forms[form].text, o->w[0], n) && parse_opcode(form, opcode, strlen(opcode), mods))
 			return true;
 	return false;
 }
@@ -147,26 +162,117 @@ static bool taken_without_policy(const trial *t, const cptx_target *target)
 	return false;
 }
 
+/* Does any form of the instruction know the word? */
+static bool knows(const char *mnemonic, const char *word)
+{
+	size_t n = strlen(mnemonic);
+
+	for (unsigned form = 0; form < arch_nform; form++) {
+		const arch_form *f = &arch_forms[form];
+		if (strncmp(f->text, mnemonic, n) || !strchr(".{ ", f->text[n]))
+			continue;
+		for (unsigned i = 0; i <= f->ngroup; i++) {
+			const arch_group *g = &arch_groups[f->group + i];
+			words fixed = words_split(i < f->ngroup ? g->prefix : f->tail);
+			for (unsigned k = 0; k < fixed.n; k++)
+				if (!strcmp(fixed.w[k], word))
+					return true;
+			for (unsigned a = 0; i < f->ngroup && a < g->nalt; a++)
+				if (!strcmp(arch_mods[arch_alts[g->alt + a].mod].name, word))
+					return true;
+		}
+	}
+	return false;
+}
+
+static bool taken_without_foreign(const trial *t, const cptx_target *target)
+{
+	words o = words_split(t->opcode);
+
+	for (unsigned i = 1; i < o.n; i++) {
+		trial s = *t;
+		words less = without(&o, i);
+		if (knows(o.w[0], o.w[i]))
+			continue;
+		words_join(&less, s.opcode);
+		if (taken_plainly(&s, target) || (put_in_order(s.opcode, s.opcode) && taken_plainly(&s, target)))
+			return true;
+	}
+	return false;
+}
+
+/* One of "a|b.c|d*" at word `at`, or anywhere if `at` is none. */
+static bool has_item(const words *o, const char *item, size_t n, unsigned at)
+{
+	for (const char *end = item + n; item < end; item += strcspn(item, "|") + 1) {
+		size_t len = strcspn(item, "| ");
+		for (unsigned first = at == MOST_WORDS ? 1 : at; first < (at == MOST_WORDS ? o->n : at + 1); first++) {
+			size_t done = 0;
+			unsigned w = first;
+			for (; done < len && w < o->n; w++) {
+				size_t part = strcspn(item + done, ".| ");
+				bool rest = part && item[done + part - 1] == '*';
+				if (rest ? strncmp(o->w[w], item + done, part - 1) : strncmp(o->w[w], item + done, part) || o->w[w][part])
+					break;
+				done += part + 1;
+			}
+			if (done > len || done == len)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_left_out(const words *o, const struct left_out *row)
+{
+	if (!has_item(o, row->instruction, strlen(row->instruction), 0))
+		return false;
+	for (const char *p = row->modifiers; *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+		if (!has_item(o, p, n, MOST_WORDS))
+			return false;
+		p += n;
+	}
+	return true;
+}
+
+static const char *by_rule(enum rule rule)
+{
+	rule_used[rule]++;
+	return rule_text[rule];
+}
+
 const char *relax_reason(const trial *t, const cptx_target *target)
 {
 	trial ordered = *t;
-	char line[LINE];
+	words o = words_split(t->opcode);
 
 	if (taken_plainly(t, target))
-		return "types of registers, range of constants, widths of addresses: ptxas does not look at them";
+		return by_rule(RULE_PLAIN);
 	if (put_in_order(t->opcode, ordered.opcode) && taken_plainly(&ordered, target))
-		return "the order of modifiers is the manual's";
+		return by_rule(RULE_ORDER);
 	if (taken_with_register(t, target))
-		return "constants, vectors and registers of another width where the manual asks for a register";
+		return by_rule(RULE_REGISTER);
 	if (taken_without_policy(t, target))
-		return "a cache policy, which the table lacks";
-	trial_print(t, line);
-	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
-		bool all = true;
-		for (unsigned p = 0; p < ARRAY_LEN(left_out[i].part); p++)
-			all &= !left_out[i].part[p] || strstr(line, left_out[i].part[p]);
-		if (all)
+		return by_rule(RULE_POLICY);
+	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
+		if (is_left_out(&o, &left_out[i])) {
+			left_out[i].used++;
 			return left_out[i].reason;
+		}
+	return taken_without_foreign(t, target) ? by_rule(RULE_FOREIGN) : NULL;
+}
+
+unsigned relax_report(void)
+{
+	unsigned unused = 0;
+
+	for (unsigned i = 0; i < NRULES; i++)
+		printf("%7u excused: %s\n", rule_used[i], rule_text[i]);
+	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
+		printf("%7u excused: %s with %s: %s\n", left_out[i].used, left_out[i].instruction, left_out[i].modifiers,
+		       left_out[i].reason);
+		unused += !left_out[i].used;
 	}
-	return NULL;
+	return unused;
 }

@@ -15,5 +15,7 @@ void words_join(const words *o, char opcode[OPCODE]);
 
 /* Why the library rejects on `target` what ptxas accepts; NULL if there is no reason, so that the table lacks the form. */
 const char *relax_reason(const trial *t, const cptx_target *target);
+/* Prints how often each reason was given; the number of rows of left_out.def that never were. */
+unsigned relax_report(void);
 
 #endif

@@ -39,10 +39,45 @@ static void by_number(unsigned form, unsigned long n, spelling *s)
 	take(form, pick, s);
 }
 
+bool spell_whole(void) { return getenv("CPTX_TABLE_WHOLE") != NULL; }
+
+bool spell_wanted(unsigned form)
+{
+	const char *only = getenv("CPTX_TABLE_ONLY"), *text = arch_forms[form].text;
+	size_t n = only ? strlen(only) : 0;
+
+	return !only || !strcmp(arch_ops[arch_forms[form].op].name, only) ||
+	       (!strncmp(text, only, n) && (!text[n] || strchr(".{ ", text[n])));
+}
+
+uint64_t spell_seed(unsigned form)
+{
+	uint64_t hash = 14695981039346656037u; /* FNV-1a */
+	for (const char *p = arch_forms[form].text; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 1099511628211u;
+	return hash;
+}
+
+/* Every value of every group, the others at random. */
+static unsigned singles(unsigned form, spelling *list, unsigned room)
+{
+	dice d = { spell_seed(form) };
+	unsigned n = 0, ngroup = arch_forms[form].ngroup, pick[ARCH_GROUPS];
+
+	for (unsigned a = 0; a < ngroup; a++)
+		for (unsigned x = 0; x < choices(group_of(form, a)) && n < room; x++) {
+			for (unsigned i = 0; i < ngroup; i++)
+				pick[i] = roll(&d, choices(group_of(form, i)));
+			pick[a] = x;
+			take(form, pick, &list[n++]);
+		}
+	return n;
+}
+
 /* One spelling for each pair of values of two groups, the others at random. */
 static unsigned pairs(unsigned form, spelling *list, unsigned room)
 {
-	dice d = { form };
+	dice d = { spell_seed(form) };
 	unsigned n = 0, ngroup = arch_forms[form].ngroup, pick[ARCH_GROUPS];
 
 	for (unsigned a = 0; a < ngroup; a++)
@@ -63,7 +98,7 @@ spelling *spell_all(unsigned form, unsigned most, unsigned *n)
 	unsigned long all = count_all(form);
 	unsigned room = all <= most ? (unsigned)all : most + 20000;
 	spelling *list = malloc(room * sizeof *list);
-	dice d = { form + 1u };
+	dice d = { spell_seed(form) + 1 };
 
 	if (!list)
 		exit(2);
@@ -73,7 +108,7 @@ spelling *spell_all(unsigned form, unsigned most, unsigned *n)
 			by_number(form, *n, &list[*n]);
 		return list;
 	}
-	*n = pairs(form, list, room);
+	*n = spell_whole() ? pairs(form, list, room) : singles(form, list, room);
 	while (*n < most) {
 		by_number(form, (unsigned long)roll(&d, (unsigned)(all < 1u << 30 ? all : 1u << 30)), &list[*n]);
 		++*n;

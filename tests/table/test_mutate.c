@@ -9,7 +9,8 @@
 #include "report.h"
 #include "test.h"
 
-enum { PER_FORM = 400, BASES = 40 };
+/* Of each form, at least, and of all together; and how much of it when the table is tried as a whole. */
+enum { PER_FORM = 40, TOGETHER = 45000, BASES = 40, WHOLE = 8 };
 
 enum kind { ORDER, TYPE, VALUE, DROPPED, ADDED, OPERAND_DROPPED, OPERAND_ADDED, OPERANDS_SWAPPED, OPERAND_CHANGED, NKINDS };
 static const char *const kind_names[NKINDS] = { "modifiers swapped", "another type",     "another modifier",
@@ -188,6 +189,11 @@ static unsigned compare(judge *j, asked *list, unsigned n)
 		free(a->line);
 		free(a->t);
 	}
+	unsigned unused = relax_report();
+	if (spell_whole() && !getenv("CPTX_TABLE_ONLY") && unused) {
+		printf("%u rows of left_out.def excuse nothing\n", unused);
+		bad.n += unused;
+	}
 	printf(
 		"%u mutations compared: %u same verdict (%u accepted by both), %u where we are stricter on purpose, %u too strict, "
 		"%u too lax\n",
@@ -197,7 +203,8 @@ static unsigned compare(judge *j, asked *list, unsigned n)
 
 START_TEST(mutations_get_the_same_verdict)
 {
-	unsigned n = 0, room = arch_nform * PER_FORM;
+	unsigned n = 0, each = MAX((unsigned)PER_FORM, TOGETHER / arch_nform + 1u) * (spell_whole() ? WHOLE : 1);
+	size_t room = (size_t)arch_nform * each;
 
 	if (!test_ptxas()) {
 		skip("ptxas not found");
@@ -208,9 +215,11 @@ START_TEST(mutations_get_the_same_verdict)
 	ck_assert_ptr_nonnull(list);
 	for (unsigned form = 0; form < arch_nform; form++) {
 		unsigned nspelling;
+		if (!spell_wanted(form))
+			continue;
 		spelling *s = spell_all(form, BASES, &nspelling);
-		dice d = { form + 1000u };
-		for (unsigned i = 0; i < PER_FORM; i++) {
+		dice d = { spell_seed(form) + 2 };
+		for (unsigned i = 0; i < each; i++) {
 			trial base = trial_of(&s[roll(&d, nspelling)]);
 			mutant m;
 			if (mutate(&d, &base, &m))

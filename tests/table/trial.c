@@ -18,14 +18,41 @@ static unsigned want_type(const spelling *s, const arch_operand *o)
 
 static unsigned want_count(const spelling *s, const arch_operand *o) { return arch_operand_count(o, s->mod); }
 
+/* What is called has a result and a parameter if the form has lists for them. */
+static cptx_val callee(const arch_form *f, bool prototype)
+{
+	bool result = arch_operands[f->operand].kind == OPERAND_LIST, parameter = false;
+
+	for (unsigned i = 1; i < f->noperand; i++)
+		parameter |= arch_operands[f->operand + i].kind == OPERAND_LIST;
+	return prototype ? pool_prototype(result, parameter) : pool_function(result, parameter);
+}
+
+/* Samplers are registers: variables of that kind need another .target mode. */
+static cptx_val plain_address(const spelling *s, const arch_operand *o, unsigned nth)
+{
+	cptx_val v = { 0 };
+
+	if (o->address == ADDRESS_TMEM)
+		return pool_reg(CPTX_B32, nth);
+	if (o->address == ADDRESS_HANDLE && s->mod[0] % 2)
+		v = pool_symbol(o->space);
+	return v.kind ? v : pool_reg(CPTX_U64, nth);
+}
+
 static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth)
 {
-	switch (o->kind) {
-	case OPERAND_ADDR: return pool_reg(CPTX_U64, nth);
+	const arch_form *f = &arch_forms[s->form];
+
+	switch ((enum arch_operand_kind)o->kind) {
+	case OPERAND_ADDR: return plain_address(s, o, nth);
 	case OPERAND_IMM: return cptx_imm(o->lo == INT32_MIN ? 0 : o->lo);
 	case OPERAND_LABEL: return pool_label();
+	case OPERAND_TARGETS: return pool_targets();
+	case OPERAND_LIST: return pool_list();
+	case OPERAND_FUNC: return callee(f, false);
+	case OPERAND_PROTO: return callee(f, true);
 	case OPERAND_REG: break;
-	default: return (cptx_val){ 0 };
 	}
 	unsigned n = want_count(s, o), t = want_type(s, o);
 	return n > 1 ? pool_vec(t, nth, n) : pool_reg(t, nth);
@@ -47,10 +74,19 @@ static void put_operand(const arch_form *f, trial *t, unsigned i, cptx_val v)
 
 	t->vals[o->slot ? 2 + o->slot : 0] = v;
 	if (v.kind)
-		t->tok[t->ntok++] = (token){ v, o->flags & OPERAND_PIPE, o->kind == OPERAND_ADDR, o->brace };
+		t->tok[t->ntok++] = (token){ v, o->flags & OPERAND_PIPE, o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE),
+			                         o->flags & OPERAND_INSIDE, o->brace };
 }
 
-trial trial_with(const spelling *s, const trial *base, unsigned changed, cptx_val v)
+/* Whether an operand is there in the plainest instruction, or in the fullest. */
+static bool is_there(const spelling *s, const arch_operand *o, bool full)
+{
+	if (o->given != ARCH_NO)
+		return s->mod[o->given] != 0;
+	return full || !(o->flags & OPERAND_OPTIONAL);
+}
+
+static trial make(const spelling *s, const trial *base, unsigned changed, cptx_val v, bool full)
 {
 	const arch_form *f = &arch_forms[s->form];
 	trial t = { .form = s->form, .structured = true };
@@ -64,12 +100,34 @@ trial trial_with(const spelling *s, const trial *base, unsigned changed, cptx_va
 		else if (base)
 			put_operand(f, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
 		else
-			put_operand(f, &t, i, o->flags & OPERAND_OPTIONAL ? (cptx_val){ 0 } : plainest(s, o, i));
+			put_operand(f, &t, i, is_there(s, o, full) ? plainest(s, o, i) : (cptx_val){ 0 });
 	}
 	return t;
 }
 
-trial trial_of(const spelling *s) { return trial_with(s, NULL, ARCH_OPERANDS, (cptx_val){ 0 }); }
+trial trial_with(const spelling *s, const trial *base, unsigned changed, cptx_val v)
+{
+	return make(s, base, changed, v, false);
+}
+
+trial trial_of(const spelling *s) { return make(s, NULL, ARCH_OPERANDS, (cptx_val){ 0 }, false); }
+trial trial_full(const spelling *s) { return make(s, NULL, ARCH_OPERANDS, (cptx_val){ 0 }, true); }
+
+unsigned trial_end(const spelling *s, unsigned target)
+{
+	const arch_form *f = &arch_forms[s->form];
+	unsigned end = arch_ends[f->avail][target];
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		for (unsigned a = 0; a < g->nalt; a++) {
+			const arch_alt *alt = &arch_alts[g->alt + a];
+			unsigned e = alt->mod == s->mod[i] && alt->avail ? arch_ends[alt->avail][target] : 0;
+			end = e && (!end || e < end) ? e : end;
+		}
+	}
+	return end;
+}
 
 /* ---- what the library says ---- */
 
@@ -80,8 +138,13 @@ static void append_text(const trial *t, cptx_kernel *k)
 
 	for (unsigned i = 0; i < t->ntok; i++) {
 		const token *x = &t->tok[i];
-		bool single = x->brace && x->v.count == 1;
-		p += sprintf(p, "%s%s", i == 0 ? " " : x->pipe ? "|" : ", ", x->address ? "[{}]" : single ? "{{}}" : "{}");
+		bool single = x->brace && x->v.count == 1 && x->v.kind != CPTX_VAL_VEC;
+		bool last = (x->address || x->inside) && !(i + 1 < t->ntok && x[1].inside);
+		p += sprintf(p, "%s%s%s%s",
+		             i == 0    ? " "
+		             : x->pipe ? "|"
+		                       : ", ",
+		             x->address ? "[" : "", single ? "{{}}" : "{}", last ? "]" : "");
 		holes[i] = x->v;
 	}
 	sprintf(p, ";");

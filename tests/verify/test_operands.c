@@ -139,11 +139,12 @@ START_TEST(bad_packs)
 	REFUSES(CPTX_E_ARG, "kernel k: cptx_pack takes 1 to 65535 registers", cptx_pack(s.k, 0, &s.a));
 	REFUSES(CPTX_E_ARG, "cptx_pack takes 1 to 65535 registers", cptx_pack(s.k, 2, NULL));
 	REFUSES(CPTX_E_ARG, "cptx_pack: value 1 is not a single register", cptx_pack(s.k, 2, ((cptx_val[]){ s.a, s.w })));
-	REFUSES(CPTX_E_ARG, "cptx_pack: value 0 is not a single register", cptx_pack(s.k, 1, ((cptx_val[]){ cptx_imm(1) })));
+	REFUSES(CPTX_E_ARG, "cptx_pack: value 0 is not a single register",
+	        cptx_pack(s.k, 1, ((cptx_val[]){ cptx_sreg_val(CPTX_SREG_TID_X) })));
 	REFUSES(CPTX_E_ARG, "cptx_pack: value 0 is not a single register",
 	        cptx_pack(s.k, 1, ((cptx_val[]){ cptx_offset(s.a, 4) })));
-	REFUSES(CPTX_E_ARG, "a packed register belongs to another kernel", cptx_pack(s.k, 2, ((cptx_val[]){ s.a, s.foreign })));
-	REFUSES(CPTX_E_ARG, "cptx_pack: value 1 is .f64; value 0 has another width",
+	REFUSES(CPTX_E_ARG, "an element belongs to another kernel", cptx_pack(s.k, 2, ((cptx_val[]){ s.a, s.foreign })));
+	REFUSES(CPTX_E_ARG, "cptx_pack: value 1 is .f64; those before it have another width",
 	        cptx_pack(s.k, 2, ((cptx_val[]){ s.a, s.d })));
 	REFUSES(CPTX_E_ARG, "cptx_pack: value 1 is not a single register",
 	        cptx_pack(s.k, 2, ((cptx_val[]){ s.p, cptx_negated(s.p) })));
@@ -251,7 +252,7 @@ END_TEST
 
 START_TEST(bad_globals)
 {
-	REFUSES(CPTX_E_ARG, "variable 'g': .space must be CPTX_GLOBAL or CPTX_CONST",
+	REFUSES(CPTX_E_ARG, "variable 'g': .space must be CPTX_GLOBAL, CPTX_CONST, or CPTX_TEXREF",
 	        cptx_global(s.m, CPTX_U32, 1, "g", .space = CPTX_SHARED));
 	REFUSES(CPTX_E_ARG, "variable 'g': 0 elements of .u32", cptx_global(s.m, CPTX_U32, 0, "g"));
 	REFUSES(CPTX_E_ARG, "aligned to 3", cptx_global(s.m, CPTX_U32, 1, "g", .align = 3));
@@ -374,7 +375,7 @@ START_TEST(values_of_another_module)
 	REFUSES(CPTX_E_ARG, "operand t belongs to another", cptx_bra(s.k, l));
 	REFUSES(CPTX_E_ARG, "that is no label of this kernel", cptx_place(s.k, l));
 	REFUSES(CPTX_E_ARG, "operand when belongs to another", cptx_add(s.k, s.a, 1, .when = p));
-	REFUSES(CPTX_E_ARG, "a packed register belongs to another", cptx_pack(s.k, 2, v));
+	REFUSES(CPTX_E_ARG, "an element belongs to another", cptx_pack(s.k, 2, v));
 	REFUSES(CPTX_E_ARG, "a value belongs to another", cptx_asm(s.k, "mov.u32 {}, {};", s.a, r));
 	REFUSES(CPTX_E_ARG, "an argument belongs to another", cptx_call(s.k, s.func, 1, &r));
 	cptx_module_destroy(m);

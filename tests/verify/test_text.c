@@ -67,8 +67,11 @@ START_TEST(asm_errors)
 	REFUSES(CPTX_E_PARSE, "decimal fractions depend on the locale", cptx_asm(s.k, "mov.f32 {}, 1.5;", s.f));
 	REFUSES(CPTX_E_PARSE, "expected {} for the guard", cptx_asm(s.k, "@%p1 ret;"));
 	REFUSES(CPTX_E_ARG, "must be a predicate register", cptx_asm(s.k, "@{} ret;", s.a));
-	REFUSES(CPTX_E_PARSE, "expected {} for a register of the vector",
-	        cptx_asm(s.k, "st.global.v2.b32 [{}], {1, {}};", s.ptr, s.a));
+	REFUSES(CPTX_E_PARSE, "expected {}, a number", cptx_asm(s.k, "st.global.v2.b32 [{}], {x, {}};", s.ptr, s.a));
+	REFUSES(CPTX_E_FORM, "element 0 of b cannot be the sink _",
+	        cptx_asm(s.k, "st.global.v2.b32 [{}], {_, {}};", s.ptr, s.a));
+	REFUSES(CPTX_E_PARSE, "expected a selector", cptx_asm(s.k, "mov.u32 {}, {}.b8;", s.a, s.b));
+	REFUSES(CPTX_E_FORM, "a takes no selector", cptx_asm(s.k, "mov.u32 {}, {}.b0;", s.a, s.b));
 	REFUSES(CPTX_E_PARSE, "expected , or }", cptx_asm(s.k, "st.global.v2.b32 [{}], {{} {}};", s.ptr, s.a, s.b));
 	REFUSES(CPTX_E_ARG, "cptx_pack: value 1 is not a single register",
 	        cptx_asm(s.k, "st.global.v2.b32 [{}], {{}, {}};", s.ptr, s.a, s.w));
@@ -82,16 +85,16 @@ END_TEST
 
 START_TEST(asm_long_vector)
 {
-	char text[64 * 4 + 64] = "st.global.v4.b32 [{}], {";
-	cptx_val v[66];
+	char text[257 * 4 + 64] = "st.global.v4.b32 [{}], {";
+	cptx_val v[258];
 
 	fresh();
 	v[0] = s.ptr;
-	for (int i = 1; i < 66; i++) {
+	for (int i = 1; i < 258; i++) {
 		v[i] = s.a;
-		strcat(text, i == 65 ? "{}};" : "{},");
+		strcat(text, i == 257 ? "{}};" : "{},");
 	}
-	REFUSED(CPTX_E_PARSE, "more than 64 registers in a vector", cptx_asm_(s.k, CPTX_HERE, text, v, 66));
+	REFUSED(CPTX_E_PARSE, "more than 256 elements", cptx_asm_(s.k, CPTX_HERE, text, v, 258));
 }
 END_TEST
 
