@@ -18,3 +18,61 @@ const char *arch_check_BITS(const arch_match *m)
 	}
 	return NULL;
 }
+
+const char *arch_check_MAXNREG(const arch_match *m)
+{
+	return m->operand[0].i % 8 ? "the number of registers is not a multiple of 8" : NULL;
+}
+
+const char *arch_check_ALIGNMENT(const arch_match *m)
+{
+	const cptx_val *n = &m->operand[2];
+	return n->kind && n->i & (n->i - 1) ? "the alignment is not a power of two" : NULL;
+}
+
+/* The value of the operand of that name; NULL if the form has none or it was left out. */
+static const cptx_val *operand_named(const arch_match *m, const char *name)
+{
+	const arch_form *f = &arch_forms[m->form];
+
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (o->slot && m->operand[i].kind && !strcmp(arch_ops[f->op].slot[o->slot - 1], name))
+			return &m->operand[i];
+	}
+	return NULL;
+}
+
+const char *arch_check_TEX(const arch_match *m)
+{
+	unsigned vec = 0, dtype = check_type(m, 0), ctype = check_type(m, 1);
+
+	for (unsigned i = 0; i < m->ngroup; i++)
+		if (check_group(m, i)->is_count)
+			vec = m->mod[i];
+	if ((dtype == CPTX_F16X2) != (vec == CPTX_V2))
+		return "f16x2 comes as .v2, other types as .v4";
+	return ctype != CPTX_F32 && operand_named(m, "f") ? "a depth is compared at .f32 coordinates only" : NULL;
+}
+
+const char *arch_check_SURFACE(const arch_match *m)
+{
+	unsigned count = 1;
+
+	for (unsigned i = 0; i < m->ngroup; i++)
+		if (check_group(m, i)->is_count && m->mod[i])
+			count = arch_mods[m->mod[i]].count;
+	return count * arch_types[check_type(m, 0)].bits > 128 ? "the vector has more than 128 bits" : NULL;
+}
+
+const char *arch_check_VMAD(const arch_match *m)
+{
+	const cptx_val *v = m->operand;
+	bool minus_product = v[1].negated != v[2].negated, minus_c = v[3].negated, po = false;
+
+	for (unsigned i = 0; i < m->ngroup; i++)
+		po |= m->mod[i] == CPTX_PO;
+	if (po && (minus_product || minus_c))
+		return "with .po neither the product nor c can be negated";
+	return minus_product && minus_c ? "the product and c cannot both be negated" : NULL;
+}

@@ -411,7 +411,7 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 		want = doubled(want);
 	if (v->kind == CPTX_VAL_NONE && o->slot == 0) { /* a destination to be made */
 		unsigned t = o->tgroup != ARCH_NO && kept[o->tgroup] && !(o->flags & OPERAND_DOUBLE) ? kept[o->tgroup] : want;
-		if (arch_types[t].bits == 8) /* registers have at least 16 bits */
+		if (arch_types[t].bits == 8 && o->flags & OPERAND_WIDER) /* 16 bits are of more use */
 			t = arch_types[t].cls == 'S' ? CPTX_S16 : arch_types[t].cls == 'U' ? CPTX_U16 : CPTX_B16;
 		m->dest_type = (uint8_t)t;
 		m->dest_count = (uint16_t)count;
@@ -425,8 +425,9 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 		if (!(o->flags & OPERAND_SYMBOL))
 			return WHY("%s is %s; cptx_mov it to a register first", name,
 			           v->kind == CPTX_VAL_SYM ? "a variable's address" : "a special register");
-		if (arch_types[want].cls == 'F' || arch_types[want].cls == 'P')
-			return WHY("%s is an integer, not .%s", name, type_name(want));
+		bool pred = v->kind == CPTX_VAL_SREG && v->type == CPTX_PRED;
+		if (arch_types[want].cls == 'F' || (arch_types[want].cls == 'P') != pred)
+			return WHY("%s is %s, not .%s", name, pred ? "a predicate" : "an integer", type_name(want));
 		if (v->kind == CPTX_VAL_SYM && (v->space == CPTX_TEXREF || v->space == CPTX_SAMPLERREF || v->space == CPTX_SURFREF))
 			return want == CPTX_U64 || WHY("%s: the handle of a .%s is .u64", name, arch_mods[v->space].name);
 		if (v->kind == CPTX_VAL_SYM)

@@ -133,13 +133,19 @@ bool emit_still_there(emitter *e, unsigned version)
 	                 e->k->is_func ? "function" : "kernel", e->k->name, opcode, missing, version / 10, version % 10);
 }
 
-static bool check_sregs(emitter *e, const ir_item *it)
+/* Special registers, and operands with an availability of their own. */
+static bool check_operands(emitter *e, const ir_item *it)
 {
+	const arch_form *f = &arch_forms[it->form];
 	const cptx_val *v = ir_operands(it);
 
-	for (unsigned i = 0; i < it->noperand; i++)
+	for (unsigned i = 0; i < it->noperand; i++) {
+		unsigned avail = arch_operands[f->operand + i].avail;
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, item_site(e, it), arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
+		if (avail && v[i].kind && !need(e, avail, it))
+			return lacks(e, item_site(e, it), f->text, "with all its operands", avail, arch_ops[f->op].instead);
+	}
 	return true;
 }
 
@@ -364,7 +370,7 @@ static bool emit_insn(emitter *e, const ir_item *it)
 	buf *b = &e->out->text;
 	const spelling *opcode = spell(e, it);
 
-	if (!opcode || !check_sregs(e, it))
+	if (!opcode || !check_operands(e, it))
 		return false;
 	if (!buf_reserve(b, item_most(e, it)))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");

@@ -373,6 +373,10 @@ cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const
 
 	if (!ir_open(k, at))
 		return (cptx_val){ 0 };
+	if (n > 200) {
+		ir_error(k, CPTX_E_LIMIT, at, "cptx_prototype: a call has at most 200 arguments");
+		return (cptx_val){ 0 };
+	}
 	for (size_t i = 0; i <= n; i++) {
 		unsigned bits = i == n ? cptx_type_bits(ret) : params ? cptx_type_bits(params[i]) : 0;
 		if ((i < n || ret) && (bits < 16 || bits > 64)) {
@@ -388,7 +392,10 @@ cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&text, "%s.param .%s _", i ? ", " : "", prototype_type(params[i]));
 	buf_str(&text, ")");
-	return declare(k, at, CPTX_VAL_PROTO, &text);
+	cptx_val v = declare(k, at, CPTX_VAL_PROTO, &text);
+	v.count = (uint16_t)n; /* and in space: whether there is a result */
+	v.space = ret != CPTX_TYPE_NONE;
+	return v;
 }
 
 void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text)

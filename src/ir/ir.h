@@ -30,7 +30,7 @@ static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uin
 static inline uint16_t *ir_mods(const ir_item *it) { return (uint16_t *)(void *)(ir_operands(it) + it->noperand); }
 
 /* Register files as PTX declares them: what a register may hold follows from its class. */
-enum ir_class { CLASS_PRED, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
+enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
 typedef struct ir_class_info {
 	const char *type, *prefix;
 } ir_class_info;

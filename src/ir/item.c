@@ -4,16 +4,16 @@
 /* Declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but .f32 only for
  * some. */
 const ir_class_info ir_classes[CLASS_COUNT] = {
-	[CLASS_PRED] = { "pred", "%p" },  [CLASS_B16] = { "b16", "%h" },  [CLASS_B32] = { "b32", "%r" },
-	[CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" }, [CLASS_F64] = { "b64", "%fd" },
-	[CLASS_B128] = { "b128", "%rq" },
+	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B8] = { "b8", "%c" },      [CLASS_B16] = { "b16", "%h" },
+	[CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" },
+	[CLASS_F64] = { "b64", "%fd" },  [CLASS_B128] = { "b128", "%rq" },
 };
 
 enum ir_class ir_class_of(unsigned type)
 {
 	switch (cptx_type_bits((enum cptx_type)type)) {
 	case 1: return CLASS_PRED;
-	case 8:
+	case 8: return type == CPTX_E2M1X2 ? CLASS_B8 : CLASS_B16; /* the only one that fills no 16 bits */
 	case 16: return CLASS_B16;
 	case 32: return type == CPTX_F32 ? CLASS_F32 : CLASS_B32;
 	case 64: return type == CPTX_F64 ? CLASS_F64 : CLASS_B64;
@@ -86,6 +86,39 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 		k->last = it->prev;
 }
 
+/* Lists as long as what is called says; the widths of registers too where it is a function of the module. */
+static bool call_fits(cptx_kernel *k, cptx_site at, const arch_match *m, const cptx_val *callee)
+{
+	cptx_kernel *f = k->m->first;
+	unsigned given[2] = { 0, 0 }; /* results, parameters */
+
+	while (callee->kind == CPTX_VAL_FUNC && f && f->number != callee->id)
+		f = f->next;
+	if (!f)
+		return ir_error(k, CPTX_E_ARG, at, "call: that is no function of this module");
+	bool result = callee->kind == CPTX_VAL_FUNC ? f->ret.kind != 0 : callee->space != 0;
+	size_t parameters = callee->kind == CPTX_VAL_FUNC ? f->nparam : callee->count;
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const cptx_val *list = &m->operand[i];
+		if (list->kind != CPTX_VAL_LIST)
+			continue;
+		given[i != 0] = list->count;
+		for (unsigned j = 0; callee->kind == CPTX_VAL_FUNC && j < list->count && j < (i ? f->nparam : 1); j++) {
+			const cptx_val *e = &k->vec[list->id + j], *want = i ? &f->param_val[j] : &f->ret;
+			if (e->kind == CPTX_VAL_REG && want->kind && arch_types[e->type].bits != arch_types[want->type].bits)
+				return ir_error(k, CPTX_E_ARG, at, "call: function %s: %s %u is .%s; it takes .%s", f->name,
+				                i ? "argument" : "result", j, arch_mods[e->type].name, arch_mods[want->type].name);
+		}
+	}
+	if (given[0] == result && given[1] == parameters) {
+		if (callee->kind == CPTX_VAL_FUNC)
+			k->calls = f->called = true;
+		return true;
+	}
+	return ir_error(k, CPTX_E_ARG, at, "call: %u results and %u arguments where what is called has %u and %zu", given[0],
+	                given[1], result, parameters);
+}
+
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
 	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
@@ -103,11 +136,16 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		it->guard = guard.id + 1;
 		it->guard_negated = guard.negated;
 	}
-	for (unsigned i = 0; i < m->noperand; i++)
-		if (m->operand[i].kind == CPTX_VAL_LABEL) {
-			k->label[m->operand[i].id].used = 1;
-			k->label[m->operand[i].id].at = at;
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const cptx_val *v = &m->operand[i];
+		if (v->kind == CPTX_VAL_LABEL) {
+			k->label[v->id].used = 1;
+			k->label[v->id].at = at;
+		} else if ((v->kind == CPTX_VAL_FUNC || v->kind == CPTX_VAL_PROTO) && !call_fits(k, at, m, v)) {
+			ir_unlink(k, it);
+			return NULL;
 		}
+	}
 	k->ninsn++;
 	return it;
 }
@@ -180,7 +218,7 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 		return (cptx_val){ 0 };
 	if (type == CPTX_PTR)
 		type = CPTX_U64;
-	else if (cptx_type_bits(type) == 8)
+	else if (cptx_type_bits(type) == 8 && type != CPTX_E2M1X2)
 		type = CPTX_B16;
 	return ir_regs(k, at, type, n);
 }

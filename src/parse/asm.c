@@ -252,31 +252,27 @@ static bool assign(const reader *r, const arch_form *f, const uint16_t *mods, cp
 /* Tries all forms with that spelling.  With `why`: the reasons of those that do not fit. */
 static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, buf *why)
 {
-	unsigned spelled = 0;
+	unsigned spelled = 0, count;
+	const uint16_t *forms = arch_forms_of(opcode, n, &count);
 
-	for (unsigned i = 0; i < arch_nform; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		cptx_val vals[3 + ARCH_SLOTS] = { 0 };
 		uint16_t mods[ARCH_GROUPS];
-		if (!parse_opcode(i, opcode, n, mods))
+		const arch_form *f = &arch_forms[forms[i]];
+		if (!parse_opcode(forms[i], opcode, n, mods))
 			continue;
 		spelled++;
 		if (why)
-			buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
-		if (assign(r, &arch_forms[i], mods, vals)) {
-			if (arch_match_form(i, vals, mods, r->k->vec, m, why))
+			buf_printf(why, "\n    %s  -- ", f->text);
+		if (assign(r, f, mods, vals)) {
+			if (arch_match_form(forms[i], vals, mods, r->k->vec, m, why))
 				return true;
 		} else if (why) {
 			buf_str(why, "not these operands");
 		}
 	}
-	if (spelled || !why)
-		return false;
-	size_t mnemonic = strcspn(opcode, ". ;\t");
-	for (unsigned i = 0; i < arch_nform; i++) {
-		const char *text = arch_forms[i].text;
-		if (strcspn(text, ".{ ") == mnemonic && !memcmp(text, opcode, mnemonic))
-			buf_printf(why, "\n    %s  -- spelled otherwise", text);
-	}
+	for (unsigned i = 0; i < count && !spelled && why; i++)
+		buf_printf(why, "\n    %s  -- spelled otherwise", arch_forms[forms[i]].text);
 	return false;
 }
 

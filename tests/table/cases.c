@@ -60,7 +60,7 @@ static unsigned room(unsigned type)
 
 static void add_value(cptx_val v)
 {
-	if (nvalue < VALUES)
+	if (nvalue < VALUES && v.kind != CPTX_VAL_BAD)
 		values[nvalue++] = v;
 }
 
@@ -212,7 +212,7 @@ pool pool_make(bool b128)
 	add_functions(p.m);
 	p.k = cptx_kernel_begin_(p.m, NOWHERE, "k", &plain);
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
-		if (t != CPTX_B128)
+		if (t != CPTX_B128 && ir_class_of(t) != CLASS_COUNT) /* formats of 4 and 6 bits come packed only */
 			regs[t] = cptx_regs_(p.k, NOWHERE, (enum cptx_type)t, SINGLES + room(t));
 	if (b128)
 		regs[CPTX_B128] = cptx_regs_(p.k, NOWHERE, CPTX_B128, SINGLES + VECTOR);

@@ -77,7 +77,7 @@ START_TEST(asm_errors)
 	        cptx_asm(s.k, "st.global.v2.b32 [{}], {{}, {}};", s.ptr, s.a, s.w));
 	REFUSES(CPTX_E_PARSE, "expected an offset", cptx_asm(s.k, "ld.global.b32 {}, [{}+x];", s.a, s.ptr));
 	REFUSES(CPTX_E_PARSE, "expected ]", cptx_asm(s.k, "ld.global.b32 {}, [{};", s.a, s.ptr));
-	REFUSES(CPTX_E_PARSE, "too many operands", cptx_asm(s.k, "ret 1,2,3,4,5,6,7,8,9,10,11,12,13;"));
+	REFUSES(CPTX_E_PARSE, "too many operands", cptx_asm(s.k, "ret 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17;"));
 	REFUSES(CPTX_E_PARSE, "more than 64 bits", cptx_asm(s.k, "mov.u64 {}, 99999999999999999999;", s.ptr));
 	REFUSES(CPTX_E_PARSE, "more than 64 bits", cptx_asm(s.k, "mov.s64 {}, -99999999999999999999;", s.ptr));
 }

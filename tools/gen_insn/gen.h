@@ -72,6 +72,7 @@ struct operand {
 	enum operand_kind kind;
 	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
 	int times, over; /* of the number in the value that `count` names */
+	int avail;       /* 0: that of the form */
 	int lo, hi;
 	unsigned long long set;
 };

@@ -170,6 +170,19 @@ static const char *word(const char *p, char *out, const char *extra)
 	return p;
 }
 
+/* <availability> */
+static const char *read_avail(const char *p, int *avail)
+{
+	char text[128];
+	const char *end = strchr(p, '>');
+
+	if (!end || end - p >= LEN(text))
+		die(p, "no closing >");
+	snprintf(text, sizeof text, "%.*s", (int)(end - p - 1), p + 1);
+	*avail = intern_avail(p, text);
+	return end + 1;
+}
+
 static const char *read_alternatives(const char *p, struct group *g)
 {
 	for (;;) {
@@ -181,15 +194,8 @@ static const char *read_alternatives(const char *p, struct group *g)
 		g->tok[g->ntok] = strdup(tok);
 		g->mod[g->ntok] = find_mod(g->tok[g->ntok]);
 		g->avail[g->ntok] = 0;
-		if (*p == '<') {
-			char text[128];
-			const char *end = strchr(p, '>');
-			if (!end || end - p >= LEN(text))
-				die(p, "no closing >");
-			snprintf(text, sizeof text, "%.*s", (int)(end - p - 1), p + 1);
-			g->avail[g->ntok] = intern_avail(p, text);
-			p = end + 1;
-		}
+		if (*p == '<')
+			p = read_avail(p, &g->avail[g->ntok]);
 		for (int i = 0; i < g->ntok; i++)
 			if (!strcmp(g->tok[i], g->tok[g->ntok]))
 				die(at, "value '%s' twice", g->tok[i]);
@@ -341,6 +347,8 @@ static const char *read_suffixes(const char *p, struct operand *o)
 			p = read_select(p + 1, o) - 1;
 		else if (*p == '?')
 			p = word(p + 1, o->given, "") - 1;
+		else if (*p == '<' && o->optional)
+			p = read_avail(p, &o->avail) - 1;
 		else
 			break;
 	}
