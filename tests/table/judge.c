@@ -17,6 +17,7 @@ typedef struct question {
 	uint32_t at; /* line in the file of the current run, 0: not in it */
 	verdict v;
 	bool asked; /* takes part in the next run */
+	bool pair;  /* as judge_pair */
 } question;
 
 typedef struct job {
@@ -54,6 +55,8 @@ void judge_free(judge *j)
 	free(j);
 }
 
+bool judge_pair(const char *text) { return strstr(text, ".cta_group::2") != NULL; }
+
 unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line)
 {
 	if (j->n == j->cap) {
@@ -61,7 +64,8 @@ unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const 
 		j->q = realloc(j->q, j->cap * sizeof *j->q);
 		must(j->q != NULL, "realloc");
 	}
-	j->q[j->n] = (question){ .target = target, .version = version, .line = strdup(line), .asked = true };
+	j->q[j->n] =
+		(question){ .target = target, .version = version, .line = strdup(line), .asked = true, .pair = judge_pair(line) };
 	must(j->q[j->n].line != NULL, "strdup");
 	return j->n++;
 }
@@ -246,6 +250,8 @@ static int by_group(const void *a, const void *b)
 		return x->target < y->target ? -1 : 1;
 	if (x->version != y->version)
 		return x->version < y->version ? -1 : 1;
+	if (x->pair != y->pair)
+		return x->pair < y->pair ? -1 : 1;
 	return i < k ? -1 : 1;
 }
 
@@ -265,7 +271,7 @@ static void make_jobs(judge *j)
 		const question *head = &j->q[j->order[i]];
 		for (n = 1; i + n < m && n < CHUNK; n++) {
 			const question *q = &j->q[j->order[i + n]];
-			if (q->target != head->target || q->version != head->version)
+			if (q->target != head->target || q->version != head->version || q->pair != head->pair)
 				break;
 		}
 		add_job(j, i, n);
