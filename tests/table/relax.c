@@ -15,12 +15,13 @@ static struct left_out {
 };
 
 /* Rules that hold for all instructions. */
-enum rule { RULE_PLAIN, RULE_ORDER, RULE_REGISTER, RULE_POLICY, RULE_FOREIGN, NRULES };
+enum rule { RULE_PLAIN, RULE_ORDER, RULE_REGISTER, RULE_POLICY, RULE_EXTRA, RULE_FOREIGN, NRULES };
 static const char *const rule_text[NRULES] = {
 	[RULE_PLAIN] = "types of registers, range of constants, widths of addresses: ptxas does not look at them",
 	[RULE_ORDER] = "the order of modifiers is the manual's",
 	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register",
 	[RULE_POLICY] = "a cache policy without .L2::cache_hint",
+	[RULE_EXTRA] = "an operand behind the last of tcgen05.mma, which ptxas ignores",
 	[RULE_FOREIGN] = "a modifier of other instructions, which ptxas ignores",
 };
 static unsigned rule_used[NRULES];
@@ -97,8 +98,8 @@ static unsigned bits_of_width(unsigned type)
 	}
 }
 
-/* Registers as plain bits, small constants if asked for, whole addresses. */
-static trial plain_operands(const trial *t, bool constants)
+/* Registers as plain bits, small constants if asked for, addresses of 64 bits, or 32 where they are such. */
+static trial plain_operands(const trial *t, bool constants, bool narrow)
 {
 	trial s = *t;
 
@@ -108,7 +109,7 @@ static trial plain_operands(const trial *t, bool constants)
 		if (reg)
 			*v = cptx_as(*v, (enum cptx_type)bits_of_width(v->type));
 		if (s.tok[i].address && v->count == 1)
-			*v = pool_reg(CPTX_U64, 0);
+			*v = pool_reg(narrow && reg && arch_types[v->type].bits == 32 ? CPTX_U32 : CPTX_U64, 0);
 		else if (v->kind == CPTX_VAL_SYM || (v->kind == CPTX_VAL_REG && v->offset) || (constants && v->kind == CPTX_VAL_INT))
 			*v = cptx_imm(1);
 	}
@@ -124,8 +125,12 @@ static bool taken(const trial *t, const cptx_target *target)
 
 static bool taken_plainly(const trial *t, const cptx_target *target)
 {
-	trial a = plain_operands(t, true), b = plain_operands(t, false);
-	return taken(&a, target) || taken(&b, target);
+	for (unsigned i = 0; i < 4; i++) {
+		trial s = plain_operands(t, i & 1, i >> 1);
+		if (taken(&s, target))
+			return true;
+	}
+	return false;
 }
 
 /* With one operand, or all registers, replaced by a register of some width. */
@@ -133,10 +138,11 @@ static bool taken_with_register(const trial *t, const cptx_target *target)
 {
 	static const uint8_t types[] = { CPTX_B16, CPTX_B32, CPTX_B64, CPTX_B128, CPTX_PRED };
 
-	for (unsigned w = 0; w < ARRAY_LEN(types); w++) {
-		trial all = plain_operands(t, false);
+	for (unsigned n = 0; n < 2 * ARRAY_LEN(types); n++) {
+		unsigned w = n / 2;
+		trial all = plain_operands(t, false, n & 1);
 		for (unsigned i = 0; i < t->ntok; i++) {
-			trial one = plain_operands(t, false);
+			trial one = plain_operands(t, false, n & 1);
 			bool vector = t->tok[i].v.count > 1;
 			one.tok[i].v = pool_reg(types[w], 5);
 			if (taken(&one, target))
@@ -162,6 +168,16 @@ static bool taken_without_policy(const trial *t, const cptx_target *target)
 			return taken_plainly(&s, target);
 		}
 	return false;
+}
+
+static bool taken_without_last(const trial *t, const cptx_target *target)
+{
+	trial s = *t;
+
+	if (!s.ntok || strncmp(s.opcode, "tcgen05.mma.", strlen("tcgen05.mma.")))
+		return false;
+	s.ntok--;
+	return taken_plainly(&s, target);
 }
 
 /* Does any form of the instruction know the word? */
@@ -256,6 +272,8 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 		return by_rule(RULE_REGISTER);
 	if (taken_without_policy(t, target))
 		return by_rule(RULE_POLICY);
+	if (taken_without_last(t, target))
+		return by_rule(RULE_EXTRA);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
 		if (is_left_out(&o, &left_out[i])) {
 			left_out[i].used++;
