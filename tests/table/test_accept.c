@@ -169,6 +169,50 @@ START_TEST(every_spelling_is_assembled)
 }
 END_TEST
 
+/* ---- modifiers in the order in which others write them ---- */
+
+static void try_other_order(inquiry *q, const spelling *s, report *bad)
+{
+	trial t = trial_of(s);
+	outcome by_call, by_text;
+	char line[LINE];
+	const cptx_target *low = trial_lowest(&t, BY_CALL, &by_call);
+
+	if (!low)
+		return; /* a rule forbids it */
+	spell_other(s, t.opcode);
+	trial_build(&t, BY_TEXT, low, &by_text);
+	trial_print(&t, line);
+	if (!by_text.ok || strcmp(by_text.line, by_call.line))
+		report_add(bad, s->form, "the other order is not read, or as another instruction", line, by_text.why);
+	expect(q, s->form, low, by_call.version, line, true, "the other order is not assembled");
+}
+
+START_TEST(other_orders_are_read)
+{
+	report bad = { 0 };
+	inquiry q = { 0 };
+
+	if (!test_ptxas()) {
+		skip("ptxas not found");
+		return;
+	}
+	q.j = judge_new();
+	for (unsigned form = 0; form < arch_nform; form++) {
+		unsigned n;
+		if (!arch_forms[form].also || !spell_wanted(form))
+			continue;
+		spelling *list = spell_all(form, most(EVERYWHERE), &n);
+		for (unsigned i = 0; i < n; i++)
+			try_other_order(&q, &list[i], &bad);
+		free(list);
+	}
+	printf("%u spellings in another order\n", q.n);
+	bad.n += answer(&q);
+	ck_assert_uint_eq(bad.n, 0);
+}
+END_TEST
+
 /* ---- availability ---- */
 
 static void ask_everywhere(inquiry *q, const spelling *s, const uint8_t version[ARCH_TARGETS], const char *line)
@@ -345,6 +389,7 @@ int main(void)
 	TCase *t = tcase_create("accept");
 	tcase_set_timeout(t, 0);
 	tcase_add_test(t, every_spelling_is_assembled);
+	tcase_add_test(t, other_orders_are_read);
 	tcase_add_test(t, availability_is_exact);
 	tcase_add_test(t, operands_that_we_take_are_assembled);
 	tcase_add_loop_test(t, modules_are_assembled, 0, arch_ntarget);

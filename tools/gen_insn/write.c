@@ -190,33 +190,49 @@ static int group_of_word(const struct form *f, const char *word)
 	return -1;
 }
 
+/* Blanks a word among the fixed ones of a form; false if it is not there. */
+static bool take_word(char *fixed, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (char *p = fixed; (p = strstr(p, word)) != NULL; p++)
+		if ((p == fixed || p[-1] == '.') && (!p[n] || p[n] == '.')) {
+			memset(p, ' ', n);
+			return true;
+		}
+	return false;
+}
+
 /* Writes the order of ALSO as a string: a byte of the value n + 1 stands for group n, the rest for itself. */
 static void write_order(FILE *out, const struct form *f)
 {
-	char text[256], fixed[256];
-	unsigned seen = 0, repeats = 0;
-	size_t nfixed = strlen(f->tail), nwords = 0;
+	static char fixed[2048];
+	char text[256];
+	unsigned seen = 0;
+	bool first = true;
 
+	fixed[0] = 0;
+	for (int i = 0; i < f->ngroup; i++)
+		strcat(fixed, f->group[i].prefix);
+	strcat(fixed, f->tail);
 	reading(row_file(f->also), f->also->line, f->also->text);
 	snprintf(text, sizeof text, "%s", f->also->text);
 	fputc('"', out);
-	for (char *word = strtok(text, "."); word; word = strtok(NULL, ".")) {
+	for (char *word = strtok(text, "."); word; word = strtok(NULL, "."), first = false) {
 		int g = group_of_word(f, word);
+		if (g < 0 && !take_word(fixed, word))
+			die(strstr(f->also->text, word), "the row above has no '%s': %s", word, f->row->text);
 		if (g < 0) {
-			snprintf(fixed, sizeof fixed, "%s%s", nwords ? "." : "", word);
-			fputs(fixed, out);
-			nwords += strlen(fixed);
+			fprintf(out, "%s%s", first ? "" : ".", word);
 			continue;
 		}
 		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
-			die(NULL, "'%s' stands twice, or in front of what it repeats", word);
+			die(strstr(f->also->text, word), "'%s' stands twice, or in front of what it repeats", word);
 		seen |= 1u << g;
 		fprintf(out, "\\%03o", (unsigned)g + 1);
 	}
-	for (int i = 0; i < f->ngroup; i++)
-		nfixed += strlen(f->group[i].prefix), repeats |= 1u << i;
-	if (seen != repeats || nwords != nfixed)
-		die(NULL, "ALSO has not the same modifiers as the row above: %s", f->row->text);
+	if (seen != (1u << f->ngroup) - 1 || strspn(fixed, " .") != strlen(fixed))
+		die(NULL, "ALSO lacks modifiers of the row above: %s", f->row->text);
 	fputs("\", ", out);
 }
 
