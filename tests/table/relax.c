@@ -15,13 +15,25 @@ static struct left_out {
 };
 
 /* Rules that hold for all instructions. */
-enum rule { RULE_PLAIN, RULE_ORDER, RULE_REGISTER, RULE_POLICY, RULE_EXTRA, RULE_FOREIGN, NRULES };
+enum rule {
+	RULE_PLAIN,
+	RULE_ORDER,
+	RULE_REGISTER,
+	RULE_POLICY,
+	RULE_EXTRA,
+	RULE_SWAPPED,
+	RULE_ALIGNED,
+	RULE_FOREIGN,
+	NRULES
+};
 static const char *const rule_text[NRULES] = {
 	[RULE_PLAIN] = "types of registers, range of constants, widths of addresses: ptxas does not look at them",
 	[RULE_ORDER] = "the order of modifiers is the manual's",
 	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register",
 	[RULE_POLICY] = "a cache policy without .L2::cache_hint",
 	[RULE_EXTRA] = "an operand behind the last of tcgen05.mma, which ptxas ignores",
+	[RULE_SWAPPED] = "the metadata of mma.sp in the place of a fragment, which ptxas does not notice",
+	[RULE_ALIGNED] = "wgmma and tcgen05 without .aligned, which the manual demands",
 	[RULE_FOREIGN] = "a modifier of other instructions, which ptxas ignores",
 };
 static unsigned rule_used[NRULES];
@@ -180,6 +192,42 @@ static bool taken_without_last(const trial *t, const cptx_target *target)
 	return taken_plainly(&s, target);
 }
 
+static bool taken_swapped(const trial *t, const cptx_target *target)
+{
+	if (strncmp(t->opcode, "mma.sp", strlen("mma.sp")))
+		return false;
+	for (unsigned i = 0; i < t->ntok; i++)
+		for (unsigned k = 0; k < i; k++) {
+			trial s = *t;
+			s.tok[i] = t->tok[k];
+			s.tok[k] = t->tok[i];
+			if (taken_plainly(&s, target))
+				return true;
+		}
+	return false;
+}
+
+/* The instruction with the .aligned that it lacks. */
+static bool with_aligned(const trial *t, trial *s)
+{
+	words o = words_split(t->opcode);
+	unsigned sync = 0;
+
+	for (unsigned i = 1; i < o.n; i++) {
+		sync = strcmp(o.w[i], "sync") ? sync : i;
+		if (!strcmp(o.w[i], "aligned"))
+			return false;
+	}
+	if (!sync || o.n == MOST_WORDS || (strcmp(o.w[0], "wgmma") && strcmp(o.w[0], "tcgen05")))
+		return false;
+	memmove(o.w[sync + 2], o.w[sync + 1], (o.n - sync - 1) * WORD);
+	strcpy(o.w[sync + 1], "aligned");
+	o.n++;
+	*s = *t;
+	words_join(&o, s->opcode);
+	return true;
+}
+
 /* Does any form of the instruction know the word? */
 static bool knows(const char *mnemonic, const char *word)
 {
@@ -274,6 +322,10 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 		return by_rule(RULE_POLICY);
 	if (taken_without_last(t, target))
 		return by_rule(RULE_EXTRA);
+	if (taken_swapped(t, target))
+		return by_rule(RULE_SWAPPED);
+	if (with_aligned(t, &ordered) && (taken_plainly(&ordered, target) || relax_reason(&ordered, target)))
+		return by_rule(RULE_ALIGNED);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
 		if (is_left_out(&o, &left_out[i])) {
 			left_out[i].used++;
