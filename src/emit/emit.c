@@ -108,8 +108,9 @@ static void emit_head(emitter *e)
 	e->version_at = b->n;
 	buf_str(b, "0.0\n.target ");
 	buf_str(b, e->out->target->name);
-	put_line(e, e->m->target_more);
-	put_line(e, ".address_size 64");
+	buf_str(b, e->m->target_more);
+	e->target_end = b->n;
+	put_line(e, "\n.address_size 64");
 	e->line++;
 	for (size_t i = 0; e->opt->lines && !e->m->parsed && i < e->m->nfile; i++) {
 		buf_printf(b, ".file %zu \"", i + 1);
@@ -126,6 +127,8 @@ static bool emit_top(emitter *e, const ir_top *t)
 	switch (t->kind) {
 	case TOP_HEAD: emit_head(e); break;
 	case TOP_VAR:
+		if (e->m->sym[t->sym - MODULE_SYM]->space == CPTX_SAMPLERREF)
+			e->texmode = TEXMODE_INDEPENDENT;
 		emit_variable(e, e->m->sym[t->sym - MODULE_SYM]);
 		put_line(e, ";");
 		break;
@@ -152,6 +155,18 @@ static bool emit_all(emitter *e)
 	return true;
 }
 
+/* Known only when all is printed. */
+static void insert(buf *b, size_t at, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (!buf_reserve(b, n))
+		return;
+	memmove(b->p + at + n, b->p + at, b->n - at);
+	memcpy(b->p + at, s, n);
+	b->n += n;
+}
+
 static bool emit_module(emitter *e)
 {
 	if (e->opt->min_version && !arch_is_version(e->opt->min_version))
@@ -164,6 +179,8 @@ static bool emit_module(emitter *e)
 		return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
 		buf_put(&e->out->files, e->m->file[i], strlen(e->m->file[i]) + 1);
+	if (e->texmode == TEXMODE_INDEPENDENT && !e->m->parsed)
+		insert(&e->out->text, e->target_end, ", texmode_independent");
 	buf_put(&e->out->text, "", 1);
 	if (e->out->text.failed || e->out->map.failed || e->out->files.failed)
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");

@@ -41,7 +41,7 @@ typedef struct emitter {
 	unsigned strict; /* the .version of text that is checked as it stands; 0: the version rises as far as needed */
 	uint32_t line;   /* that is written next, from 1 */
 	uint16_t file, loc_file;
-	size_t version_at;            /* where the text has its version */
+	size_t version_at, target_end; /* where the text has its version, and where its target ends */
 	uint32_t user_line, loc_line; /* of the last item, of the last .loc */
 	reg_name *names;              /* of the body's registers */
 	size_t names_cap, longest_name;
@@ -50,14 +50,18 @@ typedef struct emitter {
 	const ir_item *ends;
 	const cptx_kernel *ends_in; /* its body */
 	unsigned ends_avail;
+	unsigned char texmode; /* enum emit_texmode, of what was printed so far */
 } emitter;
+
+/* A module names a sampler beside each texture, or none. */
+enum emit_texmode { TEXMODE_NONE, TEXMODE_UNIFIED, TEXMODE_INDEPENDENT };
 
 /* ---- target.c ---- */
 /* An error at an item (or NULL: at none), with the place in parsed text or the user's line. */
 bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *format, ...) CPTX_PRINTF_(4, 5);
 /* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it);
-/* Special registers, and operands with an availability of their own. */
+/* Special registers, operands with an availability of their own, samplers. */
 bool emit_check_operands(emitter *e, const ir_item *it);
 /* Whether the .version is one that everything printed still belongs to. */
 bool emit_still_there(emitter *e, unsigned version);

@@ -89,7 +89,7 @@ static char *put_opcode(char *p, const ir_item *it)
 	for (unsigned i = 0; i < f->ngroup; i++, g++) {
 		memcpy(p, g->prefix, g->nprefix);
 		p += g->nprefix;
-		if (!mods[i])
+		if (!mods[i] || g->behind)
 			continue;
 		const arch_mod *m = &arch_mods[mods[i]];
 		*p++ = '.';
@@ -159,18 +159,42 @@ bool emit_still_there(emitter *e, unsigned version)
 	                  version / 10, version % 10);
 }
 
-/* Special registers, and operands with an availability of their own. */
+/*
+ * Whether the instruction agrees with others of the module, or with the .target of text, on naming samplers.  A handle in a
+ * register says nothing where a sampler is all that is asked for (txq).
+ */
+static bool check_texmode(emitter *e, const ir_item *it, const arch_operand *o, const cptx_val *v)
+{
+	bool beside = o->flags & OPERAND_OPTIONAL;
+	unsigned mode = !v->kind ? TEXMODE_UNIFIED : beside || v->kind == CPTX_VAL_SYM ? TEXMODE_INDEPENDENT : TEXMODE_NONE;
+
+	if (e->m->parsed && !e->texmode)
+		e->texmode = strstr(e->m->target_more, "texmode_independent") ? TEXMODE_INDEPENDENT : TEXMODE_UNIFIED;
+	if (mode && e->texmode && mode != e->texmode)
+		return emit_error(e, it, CPTX_E_ARG, "%s %s; all of a module must do the same%s",
+		                  arch_ops[arch_forms[it->form].op].name,
+		                  mode == TEXMODE_UNIFIED ? "without a sampler, while the module names samplers"
+		                                          : "with a sampler, while others of the module have none",
+		                  e->m->parsed ? ", as its .target says (texmode_independent or not)" : "");
+	if (mode)
+		e->texmode = (unsigned char)mode;
+	return true;
+}
+
+/* Special registers, operands with an availability of their own, samplers. */
 bool emit_check_operands(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const cptx_val *v = ir_operands(it);
 
 	for (unsigned i = 0; i < it->noperand; i++) {
-		unsigned avail = arch_operands[f->operand + i].avail;
+		const arch_operand *o = &arch_operands[f->operand + i];
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, it, arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
-		if (avail && v[i].kind && !need(e, avail, it))
-			return lacks(e, it, f->text, "with all its operands", avail, arch_ops[f->op].instead);
+		if (o->avail && v[i].kind && !need(e, o->avail, it))
+			return lacks(e, it, f->text, " with all its operands", o->avail, arch_ops[f->op].instead);
+		if (o->space == CPTX_SAMPLERREF && !check_texmode(e, it, o, &v[i]))
+			return false;
 	}
 	return true;
 }

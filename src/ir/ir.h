@@ -107,6 +107,7 @@ typedef struct ir_label {
 	const char *name; /* NULL: one of the builder's */
 	uint8_t placed, used;
 	uint32_t same_as; /* while parsing: number + 1 of the label of an outer scope that it is */
+	uint32_t proto;   /* number of the prototype that it names, or 0 */
 	uint32_t src;     /* where text used it first */
 	cptx_site at;
 } ir_label;
@@ -145,7 +146,7 @@ struct cptx_kernel {
 	size_t nextra, cap_extra;
 	ir_item *first, *last, *cursor /* new items go in front of it; NULL: at the end */;
 	size_t ninsn;
-	uint32_t src, src_len; /* of its head, up to the brace or semicolon */
+	uint32_t src, src_len;   /* of its head, up to the brace or semicolon */
 	struct ir_span *removed; /* statements of the text that are gone, by place */
 	size_t nremoved, cap_removed;
 
@@ -262,6 +263,8 @@ void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
 /* A parameter or result in memory, by the builder: declared as plain bits. */
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
+/* Whether a call passes and takes what the function or prototype has, else why not; true for all that is no call. */
+bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160]);
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
                  size_t nslot, const char *fields, ...);

@@ -99,6 +99,12 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
+	char why[160];
+
+	if (!ir_call_fits(k, m, why)) {
+		ir_error(k, CPTX_E_ARG, at, "call: %s", why);
+		return NULL;
+	}
 	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
 
 	if (!it)
@@ -114,12 +120,13 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		it->guard = guard.id + 1;
 		it->flags = guard.negated ? ITEM_NEGATED : 0;
 	}
-	for (unsigned i = 0; i < m->noperand; i++)
-		if (m->operand[i].kind == CPTX_VAL_LABEL || m->operand[i].kind == CPTX_VAL_TARGETS ||
-		    m->operand[i].kind == CPTX_VAL_PROTO) {
-			k->label[m->operand[i].id].used = 1;
-			k->label[m->operand[i].id].at = at;
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const cptx_val *v = &m->operand[i];
+		if (v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO) {
+			k->label[v->id].used = 1;
+			k->label[v->id].at = at;
 		}
+	}
 	k->ninsn++;
 	return it;
 }

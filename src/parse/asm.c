@@ -9,18 +9,13 @@
 
 enum { MOST_TOKENS = 16 };
 
-typedef struct token {
-	cptx_val v;
-	bool pipe, address, inside; /* inside: behind the first in brackets */
-} token;
-
 typedef struct reader {
 	cptx_kernel *k;
 	cptx_site at;
 	const char *text, *p;
 	const cptx_val *holes;
 	size_t nhole, used;
-	token tokens[MOST_TOKENS];
+	parse_token tokens[MOST_TOKENS];
 	unsigned ntoken;
 } reader;
 
@@ -169,12 +164,12 @@ static bool read_address(reader *r, cptx_val *v)
 
 static bool read_operand(reader *r, bool pipe, bool inside)
 {
-	token *t = &r->tokens[r->ntoken];
+	parse_token *t = &r->tokens[r->ntoken];
 	bool negated = false;
 
 	if (r->ntoken++ == MOST_TOKENS)
 		return bad(r, "too many operands");
-	*t = (token){ .pipe = pipe, .inside = inside };
+	*t = (parse_token){ .pipe = pipe, .inside = inside };
 	blanks(r);
 	if (take(r, "!") || (!strncmp(r->p, "-{}", 3) && take(r, "-")))
 		negated = true;
@@ -190,6 +185,11 @@ static bool read_operand(reader *r, bool pipe, bool inside)
 		t->address = true;
 		if (!read_address(r, &t->v))
 			return false;
+		if (take(r, ".")) {
+			t->behind = r->p;
+			t->nbehind = strcspn(r->p, ", \t\r\n;");
+			r->p += t->nbehind;
+		}
 	} else if (*r->p == '%') {
 		if (!read_sreg(r, &t->v))
 			return false;
@@ -219,64 +219,24 @@ static bool read_operands(reader *r)
 	}
 }
 
-static bool is_needed(const arch_operand *o, const uint16_t *mods)
-{
-	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
-}
-
-/* Gives each operand of the form its token; false if they are too many or too few, or brackets stand wrong. */
-static bool assign(const reader *r, const arch_form *f, const uint16_t *mods, cptx_val *vals)
-{
-	unsigned needed = 0, t = 0;
-
-	for (unsigned i = 0; i < f->noperand; i++)
-		needed += is_needed(&arch_operands[f->operand + i], mods);
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		bool optional = !is_needed(o, mods), pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
-		const token *k = &r->tokens[t];
-		bool here =
-			t < r->ntoken && k->pipe == pipe && k->inside == inside && k->address == (o->kind == OPERAND_ADDR && !inside);
-		if (o->given != ARCH_NO && !mods[o->given])
-			continue;
-		if (optional && (!here || r->ntoken - t <= needed))
-			continue;
-		if (!here)
-			return false;
-		needed -= !optional;
-		vals[o->slot ? 2 + o->slot : 0] = r->tokens[t++].v;
-	}
-	return t == r->ntoken;
-}
-
 /* Tries all forms with that spelling.  With `why`: the reasons of those that do not fit. */
 static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, buf *why)
 {
-	unsigned spelled = 0;
+	unsigned spelled = 0, count;
+	const uint16_t *forms = arch_forms_of(opcode, n, &count);
 
-	for (unsigned i = 0; i < arch_nform; i++) {
-		cptx_val vals[3 + ARCH_SLOTS] = { 0 };
+	for (unsigned i = 0; i < count; i++) {
 		uint16_t mods[ARCH_GROUPS];
-		if (!parse_opcode(i, opcode, n, mods))
+		if (!parse_opcode(forms[i], opcode, n, mods))
 			continue;
 		spelled++;
 		if (why)
-			buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
-		if (assign(r, &arch_forms[i], mods, vals)) {
-			if (arch_match_form(i, vals, mods, r->k->vec, m, why))
-				return true;
-		} else if (why) {
-			buf_str(why, "not these operands");
-		}
+			buf_printf(why, "\n    %s  -- ", arch_forms[forms[i]].text);
+		if (parse_match(forms[i], mods, r->tokens, r->ntoken, r->k->vec, m, why))
+			return true;
 	}
-	if (spelled || !why)
-		return false;
-	size_t mnemonic = strcspn(opcode, ". ;\t");
-	for (unsigned i = 0; i < arch_nform; i++) {
-		const char *text = arch_forms[i].text;
-		if (strcspn(text, ".{ ") == mnemonic && !memcmp(text, opcode, mnemonic))
-			buf_printf(why, "\n    %s  -- spelled otherwise", text);
-	}
+	for (unsigned i = 0; i < count && !spelled && why; i++)
+		buf_printf(why, "\n    %s  -- spelled otherwise", arch_forms[forms[i]].text);
 	return false;
 }
 

@@ -253,6 +253,7 @@ static bool read_prototype(parser *p)
 	ir_item *it = parse_item(p, ITEM_PROTO, 2);
 	if (!it)
 		return false;
+	p->k->label[label.id].proto = f->number;
 	ir_operands(it)[0] = label;
 	ir_operands(it)[1] = ir_func_value(f);
 	return true;

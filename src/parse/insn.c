@@ -9,15 +9,14 @@
 enum { MOST_TOKENS = 24, MOST_ELEMENTS = UINT16_MAX };
 
 typedef struct token {
-	cptx_val v;
 	const char *at;
-	bool pipe, address, inside;
 	bool unknown; /* a name that nothing has: a label to come, or an error */
 	word name;
 } token;
 
 typedef struct tokens {
-	token t[MOST_TOKENS];
+	parse_token t[MOST_TOKENS];
+	token from[MOST_TOKENS]; /* where each stands */
 	unsigned n;
 	bool lists; /* parentheses hold what a call passes, and no expression */
 } tokens;
@@ -75,26 +74,26 @@ static const binding *find_special(parser *p, word *w)
 	return b;
 }
 
-static bool read_name(parser *p, token *t)
+static bool read_name(parser *p, cptx_val *v, token *t)
 {
 	const binding *b = NULL;
 	word w;
 
 	parse_word(p, &w);
 	if (w.len == 1 && *w.s == '_') {
-		t->v = cptx_sink();
+		*v = cptx_sink();
 		return true;
 	}
 	uint32_t reg = names_register(p, &w, &b);
 	if (reg != IR_NONE) {
-		t->v = register_value(p->k, reg, b->kind == NAME_VECTOR ? b->count : 1);
-		return *p->p != '.' || p->p[-1] == ' ' || read_suffix(p, &t->v, b);
+		*v = register_value(p->k, reg, b->kind == NAME_VECTOR ? b->count : 1);
+		return *p->p != '.' || p->p[-1] == ' ' || read_suffix(p, v, b);
 	}
 	if (!b)
 		b = find_special(p, &w);
 	if (!b && w.len == 7 && !memcmp(w.s, "WARP_SZ", 7)) {
 		p->p = w.s;
-		return parse_constant(p, &t->v);
+		return parse_constant(p, v);
 	}
 	if (!b) {
 		t->unknown = true;
@@ -102,17 +101,17 @@ static bool read_name(parser *p, token *t)
 		return true;
 	}
 	switch (b->kind) {
-	case NAME_SYM: t->v = ir_symbol_value(p->m, p->k, b->id); break;
-	case NAME_FUNC: t->v = ir_func_value(p->m->body[b->id - 1]); break;
-	case NAME_SREG: t->v = cptx_sreg_val((enum cptx_sreg)b->id); break;
-	default: /* a label */ t->v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
+	case NAME_SYM: *v = ir_symbol_value(p->m, p->k, b->id); break;
+	case NAME_FUNC: *v = ir_func_value(p->m->body[b->id - 1]); break;
+	case NAME_SREG: *v = cptx_sreg_val((enum cptx_sreg)b->id); break;
+	default: /* a label */ *v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
 	}
 	return true;
 }
 
-static bool read_value(parser *p, token *t)
+static bool read_value(parser *p, cptx_val *v, token *t)
 {
-	return parse_is_word[(unsigned char)*p->p] == 1 ? read_name(p, t) : parse_constant(p, &t->v);
+	return parse_is_word[(unsigned char)*p->p] == 1 ? read_name(p, v, t) : parse_constant(p, v);
 }
 
 /* The name is none, where a value of any kind is needed. */
@@ -173,22 +172,22 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 
 	for (bool more = !(list && *p->p == ')'); more; more = parse_take(p, ',')) {
 		token t = { .at = p->p };
-		if (!read_value(p, &t))
+		cptx_val e;
+		if (!read_value(p, &e, &t))
 			return false;
 		if (t.unknown)
 			return undeclared(p, &t);
 		if (k->nvec - first == MOST_ELEMENTS)
 			return parse_error(p, t.at, CPTX_E_LIMIT, "more than %d elements", MOST_ELEMENTS);
-		if (!list && t.v.kind != CPTX_VAL_REG && t.v.kind != CPTX_VAL_INT && t.v.kind != CPTX_VAL_FLOAT &&
-		    t.v.kind != CPTX_VAL_SINK)
+		if (!list && e.kind != CPTX_VAL_REG && e.kind != CPTX_VAL_INT && e.kind != CPTX_VAL_FLOAT && e.kind != CPTX_VAL_SINK)
 			return parse_error(p, t.at, CPTX_E_PARSE, "an element of a vector is a register or a constant");
-		if (!list && t.v.kind == CPTX_VAL_REG && k->nvec > first && k->vec[k->nvec - 1].kind == CPTX_VAL_REG &&
-		    arch_types[t.v.type].bits != arch_types[k->vec[k->nvec - 1].type].bits)
+		if (!list && e.kind == CPTX_VAL_REG && k->nvec > first && k->vec[k->nvec - 1].kind == CPTX_VAL_REG &&
+		    arch_types[e.type].bits != arch_types[k->vec[k->nvec - 1].type].bits)
 			return parse_error(p, t.at, CPTX_E_FORM, "the elements of a vector have one width; this one is .%s",
-			                   arch_mods[t.v.type].name);
+			                   arch_mods[e.type].name);
 		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec))
 			return parse_out_of_memory(p);
-		k->vec[k->nvec++] = t.v;
+		k->vec[k->nvec++] = e;
 	}
 	if (!parse_expect(p, close, list ? "behind the list" : "behind the vector"))
 		return false;
@@ -200,55 +199,72 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 
 static bool read_operand(parser *p, tokens *all, bool pipe, bool inside);
 
-static bool read_address(parser *p, tokens *all, token *t)
+static bool read_address(parser *p, tokens *all, unsigned i)
 {
+	parse_token *t = &all->t[i];
 	char found[24];
+	word w;
 
 	t->address = true;
-	if (!read_value(p, t))
+	if (!read_value(p, &t->v, &all->from[i]))
 		return false;
-	if ((*p->p == '+' || *p->p == '-') && !t->unknown && !read_offset(p, &t->v))
+	if ((*p->p == '+' || *p->p == '-') && !all->from[i].unknown && !read_offset(p, &t->v))
 		return false;
 	while (parse_take(p, ','))
 		if (!read_operand(p, all, false, true))
 			return false;
 	if (!parse_take(p, ']'))
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected ] behind the address, found %s", parse_found(p, found));
+	if (*p->p != '.')
+		return true;
+	p->p++;
+	if (!parse_word(p, &w))
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected a modifier such as .unified behind the address");
+	t->behind = w.s;
+	t->nbehind = w.len;
 	return true;
+}
+
+/* !p or -a */
+static bool read_negated(parser *p, cptx_val *v, token *from)
+{
+	bool minus = *p->p == '-';
+
+	parse_take(p, *p->p);
+	if (!read_name(p, v, from) || from->unknown)
+		return from->unknown;
+	if (v->kind == CPTX_VAL_REG && minus == (v->type == CPTX_PRED))
+		return parse_error(p, from->at, CPTX_E_FORM,
+		                   minus ? "a predicate is negated by !" : "only a predicate is negated by !");
+	*v = cptx_negated(*v);
+	return v->kind != CPTX_VAL_BAD || parse_error(p, from->at, CPTX_E_FORM, "only registers are negated");
 }
 
 static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
 {
 	if (all->n == MOST_TOKENS)
 		return parse_error(p, p->p, CPTX_E_FORM, "too many operands");
-	token *t = &all->t[all->n++];
+	unsigned i = all->n++;
+	parse_token *t = &all->t[i];
 	unsigned char c = (unsigned char)*p->p;
 
-	*t = (token){ .at = p->p, .pipe = pipe, .inside = inside };
+	*t = (parse_token){ .pipe = pipe, .inside = inside };
+	all->from[i] = (token){ .at = p->p };
 	if (parse_is_word[c] == 1) {
-		if (!read_name(p, t))
+		if (!read_name(p, &t->v, &all->from[i]))
 			return false;
 		if ((*p->p == '+' || *p->p == '-') && (t->v.kind == CPTX_VAL_SYM || t->v.kind == CPTX_VAL_REG))
 			return read_offset(p, &t->v);
 		return true;
 	}
 	if (c == '[' && !inside)
-		return parse_take(p, '[') && read_address(p, all, t);
+		return parse_take(p, '[') && read_address(p, all, i);
 	if (c == '{')
 		return parse_take(p, '{') && read_elements(p, &t->v, '}');
 	if (c == '(' && all->lists && !inside)
 		return parse_take(p, '(') && read_elements(p, &t->v, ')');
-	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1) {
-		parse_take(p, (char)c);
-		if (!read_name(p, t))
-			return false;
-		if (!t->unknown && (c == '-') == (t->v.type == CPTX_PRED) && t->v.kind == CPTX_VAL_REG)
-			return parse_error(p, t->at, CPTX_E_FORM,
-			                   c == '-' ? "a predicate is negated by !" : "only a predicate is negated by !");
-		if (!t->unknown)
-			t->v = cptx_negated(t->v);
-		return true;
-	}
+	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1)
+		return read_negated(p, &t->v, &all->from[i]);
 	return parse_constant(p, &t->v);
 }
 
@@ -272,54 +288,6 @@ static bool read_operands(parser *p, tokens *all)
 
 /* ---- matching ---- */
 
-static bool is_needed(const arch_operand *o, const uint16_t *mods)
-{
-	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
-}
-
-/* Gives each operand of the form its token; false if they are too many or too few, or brackets stand wrong. */
-static bool assign(const tokens *all, const arch_form *f, const uint16_t *mods, cptx_val *vals)
-{
-	unsigned needed = 0, t = 0;
-
-	for (unsigned i = 0; i < f->noperand; i++)
-		needed += is_needed(&arch_operands[f->operand + i], mods);
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		bool optional = !is_needed(o, mods), pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
-		const token *k = &all->t[t];
-		bool here =
-			t < all->n && k->pipe == pipe && k->inside == inside && k->address == (o->kind == OPERAND_ADDR && !inside);
-		if (o->given != ARCH_NO && !mods[o->given])
-			continue;
-		if (optional && (!here || all->n - t <= needed))
-			continue;
-		if (!here)
-			return false;
-		needed -= !optional;
-		cptx_val *v = &vals[o->slot ? 2 + o->slot : 0];
-		*v = all->t[t++].v;
-		if (v->kind == CPTX_VAL_LABEL)
-			v->kind = o->kind == OPERAND_TARGETS ? CPTX_VAL_TARGETS
-			          : o->kind == OPERAND_PROTO ? CPTX_VAL_PROTO
-			                                     : CPTX_VAL_LABEL;
-	}
-	return t == all->n;
-}
-
-static bool fits(parser *p, const spelled_form *s, const tokens *all, arch_match *m, buf *why)
-{
-	cptx_val vals[3 + ARCH_SLOTS];
-	unsigned n = 3u + arch_ops[arch_forms[s->form].op].nslot;
-
-	memset(vals, 0, n * sizeof *vals);
-	if (assign(all, &arch_forms[s->form], s->mods, vals))
-		return arch_match_form(s->form, vals, s->mods, p->k->vec, m, why);
-	if (why)
-		buf_str(why, "not these operands");
-	return false;
-}
-
 static bool operand_error(parser *p, const char *at, const spelled *s, const tokens *all)
 {
 	arch_match m;
@@ -330,7 +298,7 @@ static bool operand_error(parser *p, const char *at, const spelled *s, const tok
 		if (i)
 			buf_str(&why, "\n    ");
 		size_t form = why.n;
-		fits(p, &s->form[i], all, &m, &why);
+		parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, &m, &why);
 		if (s->nform > 1 || why.n == form)
 			buf_printf(&why, "; the form is \"%s\"", arch_forms[s->form[i].form].text);
 		else
@@ -350,15 +318,15 @@ static bool operand_error(parser *p, const char *at, const spelled *s, const tok
 static bool name_labels(parser *p, const spelled *s, tokens *all)
 {
 	for (unsigned i = 0; i < all->n; i++) {
-		token *t = &all->t[i];
-		if (!t->unknown)
+		token *from = &all->from[i];
+		if (!from->unknown)
 			continue;
-		if (!s->takes_label || t->address)
-			return undeclared(p, t);
-		uint32_t id = names_label(p, &t->name);
+		if (!s->takes_label || all->t[i].address)
+			return undeclared(p, from);
+		uint32_t id = names_label(p, &from->name);
 		if (id == IR_NONE)
 			return false;
-		t->v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = id };
+		all->t[i].v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = id };
 	}
 	return true;
 }
@@ -437,11 +405,17 @@ bool parse_instruction(parser *p)
 	p->stop = ++p->p;
 	bool found_form = false;
 	for (unsigned i = 0; i < s->nform && !found_form; i++)
-		found_form = fits(p, &s->form[i], &all, &m, NULL);
+		found_form = parse_match(s->form[i].form, s->form[i].mods, all.t, all.n, p->k->vec, &m, NULL);
 	if (!found_form) {
 		operand_error(p, at, s, &all);
 		parse_blanks(p);
 		return true; /* the statement was read whole */
+	}
+	char why[160];
+	if (!ir_call_fits(p->k, &m, why)) {
+		parse_error(p, at, CPTX_E_ARG, "call: %s", why);
+		parse_blanks(p);
+		return true;
 	}
 	if (p->ncomment)
 		parse_flush_comments(p);

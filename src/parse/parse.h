@@ -11,4 +11,19 @@ bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_
 /* The same; *reached: how much of the text was understood. */
 bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached);
 
+/* An operand as it stands in the text. */
+typedef struct parse_token {
+	cptx_val v;
+	bool pipe, address, inside; /* inside: behind the first in brackets */
+	const char *behind;         /* a modifier behind the brackets, or NULL */
+	size_t nbehind;
+} parse_token;
+
+/*
+ * Matches a form, whose groups have the values `mods`, with operands.  vec: where the elements of vectors stand.  With
+ * `why`: what does not fit.
+ */
+bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
+                 const cptx_val *vec, arch_match *m, buf *why);
+
 #endif

@@ -3,11 +3,6 @@
 
 #include <stdio.h>
 
-static bool same_mnemonic(const char *a, const char *b, size_t n)
-{
-	return !strncmp(a, b, n) && (!a[n] || strchr(".{ ", a[n]));
-}
-
 /* What the operands of a form may be that text writes like something else. */
 static void note_operands(const arch_form *f, spelled *s)
 {
@@ -20,27 +15,19 @@ static void note_operands(const arch_form *f, spelled *s)
 
 static bool find_forms(parser *p, spelled *s)
 {
-	size_t n = 0;
 	uint16_t mods[ARCH_GROUPS];
+	unsigned count;
+	const uint16_t *forms = arch_forms_of(s->text, s->len, &count);
 
-	while (n < s->len && s->text[n] != '.')
-		n++;
-	for (unsigned pass = 0; pass < 2; pass++) {
-		if (pass && !s->nform)
-			return true;
-		if (pass && !(s->form = arena_alloc(&p->m->a, s->nform * sizeof *s->form)))
-			return parse_out_of_memory(p);
-		s->nform = 0;
-		for (unsigned i = 0; i < arch_nform; i++) {
-			if (!same_mnemonic(arch_forms[i].text, s->text, n) || !parse_opcode(i, s->text, s->len, mods))
-				continue;
-			if (pass) {
-				s->form[s->nform].form = (uint16_t)i;
-				memcpy(s->form[s->nform].mods, mods, sizeof mods);
-				note_operands(&arch_forms[i], s);
-			}
-			s->nform++;
-		}
+	s->form = count ? arena_alloc(&p->m->a, count * sizeof *s->form) : NULL;
+	if (count && !s->form)
+		return parse_out_of_memory(p);
+	for (unsigned i = 0; i < count; i++) {
+		if (!parse_opcode(forms[i], s->text, s->len, mods))
+			continue;
+		s->form[s->nform].form = forms[i];
+		memcpy(s->form[s->nform++].mods, mods, sizeof mods);
+		note_operands(&arch_forms[forms[i]], s);
 	}
 	return true;
 }
@@ -89,10 +76,11 @@ static size_t longest_start(unsigned form, const char *text, size_t len)
 static bool is_spelling(const char *text, size_t len)
 {
 	uint16_t mods[ARCH_GROUPS];
-	size_t n = strcspn(text, ".");
+	unsigned count;
+	const uint16_t *forms = arch_forms_of(text, len, &count);
 
-	for (unsigned f = 0; f < arch_nform; f++)
-		if (same_mnemonic(arch_forms[f].text, text, n) && parse_opcode(f, text, len, mods))
+	for (unsigned i = 0; i < count; i++)
+		if (parse_opcode(forms[i], text, len, mods))
 			return true;
 	return false;
 }
@@ -127,9 +115,9 @@ static bool in_order(const spelled *s, char *right, size_t size)
 
 bool parse_spelling_error(parser *p, const char *at, const spelled *s)
 {
-	size_t n = strcspn(s->text, "."), best = 0, forms = 0;
+	size_t n = strcspn(s->text, "."), best = 0;
 	const char *near = NULL, *form = "";
-	unsigned distance = 4;
+	unsigned distance = 4, forms;
 	char right[256], known[64];
 
 	for (unsigned i = 0; i < arch_nop; i++) {
@@ -141,12 +129,11 @@ bool parse_spelling_error(parser *p, const char *at, const spelled *s)
 		if (d && d < distance)
 			distance = d, near = text;
 	}
-	for (unsigned i = 0; i < arch_nform; i++) {
-		if (!same_mnemonic(arch_forms[i].text, s->text, n))
-			continue;
-		size_t reached = longest_start(i, s->text, s->len);
-		if (!forms++ || reached > best)
-			best = reached, form = arch_forms[i].text;
+	const uint16_t *of = arch_forms_of(s->text, s->len, &forms);
+	for (unsigned i = 0; i < forms; i++) {
+		size_t reached = longest_start(of[i], s->text, s->len);
+		if (!i || reached > best)
+			best = reached, form = arch_forms[of[i]].text;
 	}
 	if (!forms)
 		return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no instruction%s%.*s%s", (int)MIN(n, (size_t)100), s->text,

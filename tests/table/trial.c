@@ -19,12 +19,13 @@ static unsigned want_type(const spelling *s, const arch_operand *o)
 static unsigned want_count(const spelling *s, const arch_operand *o) { return arch_operand_count(o, s->mod); }
 
 /* What is called has a result and a parameter if the form has lists for them. */
-static cptx_val callee(const arch_form *f, bool prototype)
+static cptx_val callee(const arch_form *f, bool prototype, bool full)
 {
 	bool result = arch_operands[f->operand].kind == OPERAND_LIST, parameter = false;
 
 	for (unsigned i = 1; i < f->noperand; i++)
-		parameter |= arch_operands[f->operand + i].kind == OPERAND_LIST;
+		parameter |= arch_operands[f->operand + i].kind == OPERAND_LIST &&
+		             (full || !(arch_operands[f->operand + i].flags & OPERAND_OPTIONAL));
 	return prototype ? pool_prototype(result, parameter) : pool_function(result, parameter);
 }
 
@@ -40,7 +41,7 @@ static cptx_val plain_address(const spelling *s, const arch_operand *o, unsigned
 	return v.kind ? v : pool_reg(CPTX_U64, nth);
 }
 
-static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth)
+static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth, bool full)
 {
 	const arch_form *f = &arch_forms[s->form];
 
@@ -50,8 +51,9 @@ static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth)
 	case OPERAND_LABEL: return pool_label();
 	case OPERAND_TARGETS: return pool_targets();
 	case OPERAND_LIST: return pool_list();
-	case OPERAND_FUNC: return callee(f, false);
-	case OPERAND_PROTO: return callee(f, true);
+	case OPERAND_FUNC: return callee(f, false, full);
+	case OPERAND_PROTO: return callee(f, true, full);
+	case OPERAND_NOWHERE: return cptx_sink();
 	case OPERAND_REG: break;
 	}
 	unsigned n = want_count(s, o), t = want_type(s, o);
@@ -68,14 +70,19 @@ static void fill_mods(const spelling *s, trial *t)
 	}
 }
 
-static void put_operand(const arch_form *f, trial *t, unsigned i, cptx_val v)
+static void put_operand(const spelling *s, trial *t, unsigned i, cptx_val v)
 {
+	const arch_form *f = &arch_forms[s->form];
 	const arch_operand *o = &arch_operands[f->operand + i];
 
 	t->vals[o->slot ? 2 + o->slot : 0] = v;
 	if (v.kind)
-		t->tok[t->ntok++] = (token){ v, o->flags & OPERAND_PIPE, o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE),
-			                         o->flags & OPERAND_INSIDE, o->brace };
+		t->tok[t->ntok++] = (token){ v,
+			                         o->flags & OPERAND_PIPE,
+			                         o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE),
+			                         o->flags & OPERAND_INSIDE,
+			                         o->brace,
+			                         o->behind != ARCH_NO ? s->mod[o->behind] : 0 };
 }
 
 /* Whether an operand is there in the plainest instruction, or in the fullest. */
@@ -96,11 +103,11 @@ static trial make(const spelling *s, const trial *base, unsigned changed, cptx_v
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		if (i == changed)
-			put_operand(f, &t, i, v);
+			put_operand(s, &t, i, v);
 		else if (base)
-			put_operand(f, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
+			put_operand(s, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
 		else
-			put_operand(f, &t, i, is_there(s, o, full) ? plainest(s, o, i) : (cptx_val){ 0 });
+			put_operand(s, &t, i, is_there(s, o, full) ? plainest(s, o, i, full) : (cptx_val){ 0 });
 	}
 	return t;
 }
@@ -145,6 +152,8 @@ static void append_text(const trial *t, cptx_kernel *k)
 		             : x->pipe ? "|"
 		                       : ", ",
 		             x->address ? "[" : "", single ? "{{}}" : "{}", last ? "]" : "");
+		if (x->behind)
+			p += sprintf(p, ".%s", arch_mods[x->behind].name);
 		holes[i] = x->v;
 	}
 	sprintf(p, ";");

@@ -1,0 +1,281 @@
+/* Device functions: results, calls, direct and through pointers. */
+#include "ir/ir.h"
+
+#include <stdio.h>
+
+void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v)
+{
+	cptx_val none = { 0 };
+
+	if (!ir_open(f, at))
+		return;
+	if (!f->is_func || !f->ret.kind) {
+		ir_error(f, CPTX_E_STATE, at, "only a device function with a result type returns a value");
+		return;
+	}
+	cptx_val store[] = { f->ret, v }; /* slots of st: a, b */
+	if (v.kind != CPTX_VAL_REG) {     /* a constant, or what only mov takes */
+		store[1] = ir_regs(f, at, f->ret_type, 1);
+		ir_insn(f, at, CPTX_OP_MOV, store[1], none, &v, 1, "");
+	}
+	ir_insn(f, at, CPTX_OP_ST, none, none, store, ARRAY_LEN(store), "space type", CPTX_PARAM, f->sym[f->ret.id]->type);
+	ir_insn(f, at, CPTX_OP_RET, none, none, NULL, 0, "");
+}
+
+static cptx_kernel *function_of(cptx_module *m, cptx_val func)
+{
+	if (func.kind != CPTX_VAL_FUNC || func.owner != m->tag || func.id - 1 >= m->nbody || !m->body[func.id - 1]->is_func)
+		return NULL;
+	return m->body[func.id - 1];
+}
+
+static bool append_param(cptx_kernel *k, cptx_site at, const char *name, unsigned type, cptx_val *address)
+{
+	ir_item *it = ir_param_symbol(k, name, type, address) ? ir_append(k, at, ITEM_VAR, 1, 0) : NULL;
+
+	if (!it)
+		return ir_no_memory(k->m, at);
+	ir_operands(it)[0] = *address;
+	return true;
+}
+
+/*
+ * { .param .b32 arg0; st.param.b32 [arg0], a; ... .param .b32 value; call (value), f, (arg0); ld.param.b32 result, [value];
+ * } as the calling convention wants it.  (PTX manual, "Abstracting the ABI")
+ */
+static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cptx_val *args, size_t n, cptx_val result)
+{
+	cptx_val none = { 0 }, list[202], value, slots[3];
+	char name[32];
+
+	if (!ir_append(k, at, ITEM_SCOPE, 0, 0))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		unsigned type = f->sym[f->arg[i].sym]->type;
+		snprintf(name, sizeof name, IR_PREFIX "_arg%zu", i);
+		if (!append_param(k, at, name, type, &list[i]))
+			return;
+		cptx_val store[] = { list[i], args[i] };
+		ir_insn(k, at, CPTX_OP_ST, none, none, store, ARRAY_LEN(store), "space type", CPTX_PARAM, type);
+	}
+	if (result.kind && !append_param(k, at, IR_PREFIX "_value", f->sym[f->ret.id]->type, &value))
+		return;
+	slots[0] = ir_func_value(f);
+	slots[1] = n ? cptx_list_(k, at, list, n) : none;
+	slots[2] = result.kind ? cptx_list_(k, at, &value, 1) : none;
+	ir_insn(k, at, CPTX_OP_CALL_FUNC, none, none, slots, ARRAY_LEN(slots), "");
+	if (result.kind)
+		ir_insn(k, at, CPTX_OP_LD, result, none, &value, 1, "space type", CPTX_PARAM, f->sym[f->ret.id]->type);
+	ir_append(k, at, ITEM_END, 0, 0);
+}
+
+static uint64_t argument_bits(const cptx_kernel *f, const ir_arg *a)
+{
+	return a->sym == IR_NONE ? arch_types[f->reg[a->reg].type].bits : f->sym[a->sym]->size * 8;
+}
+
+/* Does one value of a call's list stand for that parameter or result?  Constants take any width. */
+static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
+                   const cptx_val *v, char why[160])
+{
+	uint64_t bits = argument_bits(f, a), have = bits;
+
+	if (v->kind == CPTX_VAL_REG)
+		have = arch_types[v->type].bits;
+	else if (v->kind == CPTX_VAL_SYM)
+		have = ir_symbol(k, v->id)->size * 8;
+	if (have == bits || (a->sym != IR_NONE && f->sym[a->sym]->ndim && !f->sym[a->sym]->size))
+		return true;
+	snprintf(why, 160, "%s %zu has %llu bits, the function has %llu there", what, i, (unsigned long long)have,
+	         (unsigned long long)bits);
+	return false;
+}
+
+static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_val *list, const ir_arg *a, const char *what,
+                        char why[160])
+{
+	for (size_t i = 0; list && i < list->count; i++) {
+		const cptx_val *v = &k->vec[list->id + i];
+		if (*what == 'r' && v->kind != CPTX_VAL_REG && v->kind != CPTX_VAL_SYM) {
+			snprintf(why, 160, "a result goes to a register or parameter, not to a constant");
+			return false;
+		}
+		if (!passes(k, f, &a[i], what, i, v, why))
+			return false;
+	}
+	return true;
+}
+
+bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])
+{
+	const arch_form *form = &arch_forms[m->form];
+	const cptx_val *to = NULL, *list[2] = { NULL, NULL }; /* results, arguments */
+	cptx_kernel *f = NULL;
+
+	if (form->op != CPTX_OP_CALL_FUNC && form->op != CPTX_OP_CALL_PTR)
+		return true;
+	for (unsigned i = 0; i < m->noperand; i++) {
+		if (m->operand[i].kind == CPTX_VAL_FUNC || m->operand[i].kind == CPTX_VAL_PROTO)
+			to = &m->operand[i];
+		else if (m->operand[i].kind == CPTX_VAL_LIST)
+			list[i > 0] = &m->operand[i];
+	}
+	if (to && to->kind == CPTX_VAL_FUNC) {
+		if (to->owner == k->m->tag && to->id - 1 < k->m->nbody)
+			f = k->m->body[to->id - 1];
+		if (!f || !f->is_func) {
+			snprintf(why, 160, "that is no device function of this module");
+			return false;
+		}
+		k->calls = f->called = true;
+	} else if (to && k->label[to->id].proto) {
+		f = k->m->body[k->label[to->id].proto - 1];
+	}
+	size_t nresult = list[0] ? list[0]->count : 0, narg = list[1] ? list[1]->count : 0;
+	if (!f) /* through a list of targets, each with its own signature */
+		return true;
+	if (f->narg != narg || f->nresult != nresult) {
+		snprintf(why, 160, "the function has %zu parameters and %zu results, the call %zu and %zu", f->narg, f->nresult,
+		         narg, nresult);
+		return false;
+	}
+	return list_passes(k, f, list[0], f->result, "result", why) && list_passes(k, f, list[1], f->arg, "argument", why);
+}
+
+cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n)
+{
+	cptx_val none = { 0 }, result = none;
+
+	if (!ir_open(k, at))
+		return none;
+	cptx_kernel *f = function_of(k->m, func);
+	if (!f) {
+		ir_error(k, CPTX_E_ARG, at, "cptx_call: that is no device function of this module");
+		return none;
+	}
+	if (n && !args) {
+		ir_error(k, CPTX_E_ARG, at, "function %s: args is NULL", f->name);
+		return none;
+	}
+	if (n != f->nparam) {
+		ir_error(k, CPTX_E_ARG, at, "function %s takes %zu arguments, %zu were given", f->name, f->nparam, n);
+		return none;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!ir_owned(k, at, &args[i], "an argument"))
+			return none;
+		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].offset ||
+		    ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
+			ir_error(k, CPTX_E_ARG, at, "function %s: argument %zu (%s) must be a .%s register", f->name, i,
+			         f->param[i].name, cptx_type_name((enum cptx_type)f->param_val[i].type));
+			return none;
+		}
+	}
+	if (f->ret.kind)
+		result = ir_regs(k, at, f->ret_type, 1);
+	if (n > 200) {
+		ir_error(k, CPTX_E_LIMIT, at, "function %s: a call has at most 200 arguments", f->name);
+		return none;
+	}
+	k->calls = f->called = true;
+	call_sequence(k, at, f, args, n, result);
+	return k->m->err.code == CPTX_OK ? result : none;
+}
+
+/* ---- what indirect calls and branches name ---- */
+
+/* A label of its own for a list or prototype, of that kind. */
+static cptx_val own_label(cptx_kernel *k, enum cptx_val_kind kind)
+{
+	cptx_val v = cptx_label(k);
+
+	if (v.kind)
+		k->label[v.id].placed = 1;
+	v.kind = v.kind ? (uint8_t)kind : CPTX_VAL_NONE;
+	return v;
+}
+
+cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n)
+{
+	cptx_val none = { 0 }, list = { .kind = CPTX_VAL_LIST };
+
+	if (!ir_open(k, at))
+		return none;
+	if (!n || !labels || n > UINT16_MAX) {
+		ir_error(k, CPTX_E_ARG, at, "cptx_targets takes 1 to 65535 labels");
+		return none;
+	}
+	list.owner = k->owner;
+	list.count = (uint16_t)n;
+	list.id = (uint32_t)k->nvec;
+	for (size_t i = 0; i < n; i++) {
+		if (!ir_owned(k, at, &labels[i], "a label"))
+			return none;
+		if (labels[i].kind != CPTX_VAL_LABEL) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_targets: value %zu is not a label", i);
+			return none;
+		}
+		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec)) {
+			ir_no_memory(k->m, at);
+			return none;
+		}
+		k->vec[k->nvec++] = labels[i];
+		k->label[labels[i].id].used = 1;
+		k->label[labels[i].id].at = at;
+	}
+	cptx_val v = own_label(k, CPTX_VAL_TARGETS);
+	ir_item *it = v.kind ? ir_append(k, at, ITEM_TARGETS, 2, 0) : NULL;
+	if (!it)
+		return none;
+	ir_operands(it)[0] = v;
+	ir_operands(it)[1] = list;
+	return v;
+}
+
+static bool add_signature(cptx_kernel *f, unsigned type, ir_arg **list, size_t *n, size_t *cap)
+{
+	cptx_val v;
+
+	if (!ir_param_symbol(f, "_", type, &v) || !arena_push(&f->m->a, list, *n, cap, sizeof **list))
+		return ir_no_memory(f->m, f->at);
+	(*list)[(*n)++] = (ir_arg){ v.id, 0 };
+	return true;
+}
+
+cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const enum cptx_type *params, size_t n)
+{
+	cptx_val none = { 0 };
+
+	if (!ir_open(k, at))
+		return none;
+	if (n > 200) {
+		ir_error(k, CPTX_E_LIMIT, at, "cptx_prototype: a call has at most 200 arguments");
+		return none;
+	}
+	for (size_t i = 0; i <= n; i++) {
+		unsigned bits = i == n ? cptx_type_bits(ret) : params ? cptx_type_bits(params[i]) : 0;
+		if ((i < n || ret) && (bits < 16 || bits > 64)) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_prototype: results and parameters have 16 to 64 bits");
+			return none;
+		}
+	}
+	cptx_kernel *f = ir_body_new(k->m, at, "_");
+	if (!f) {
+		ir_no_memory(k->m, at);
+		return none;
+	}
+	f->is_func = f->is_proto = f->closed = true;
+	if (ret && !add_signature(f, ret == CPTX_PTR ? CPTX_U64 : ret, &f->result, &f->nresult, &f->cap_result))
+		return none;
+	for (size_t i = 0; i < n; i++)
+		if (!add_signature(f, params[i] == CPTX_PTR ? CPTX_U64 : params[i], &f->arg, &f->narg, &f->cap_arg))
+			return none;
+	cptx_val v = own_label(k, CPTX_VAL_PROTO);
+	ir_item *it = v.kind ? ir_append(k, at, ITEM_PROTO, 2, 0) : NULL;
+	if (!it)
+		return none;
+	k->label[v.id].proto = f->number;
+	ir_operands(it)[0] = v;
+	ir_operands(it)[1] = ir_func_value(f);
+	return v;
+}

@@ -1,0 +1,91 @@
+/* Operands of text, read without knowing the form, given to those of a form. */
+#include "parse/parse.h"
+
+static bool is_needed(const arch_operand *o, const uint16_t *mods)
+{
+	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
+}
+
+/* The modifier that stands behind an address. */
+static bool read_behind(const arch_form *f, const arch_operand *o, const parse_token *t, uint16_t *mods)
+{
+	if (!t->behind)
+		return true;
+	if (o->behind == ARCH_NO)
+		return false;
+	const arch_group *g = &arch_groups[f->group + o->behind];
+	for (unsigned i = 0; i < g->nalt; i++) {
+		unsigned mod = arch_alts[g->alt + i].mod;
+		if (arch_mods[mod].len == t->nbehind && !memcmp(arch_mods[mod].name, t->behind, t->nbehind))
+			mods[o->behind] = (uint16_t)mod;
+	}
+	return mods[o->behind] != 0;
+}
+
+/* One form against the operands of the text. */
+typedef struct trying {
+	const parse_token *token;
+	unsigned ntoken, form;
+	const cptx_val *vec;
+	uint16_t mods[ARCH_GROUPS];
+	cptx_val vals[3 + ARCH_SLOTS];
+	arch_match *m;
+	buf *why;
+	bool assigned; /* some way to give each operand its token was found */
+} trying;
+
+/* May the token stand for the operand?  What may be left out must look like it: braces and all, for what comes next might
+ * not. */
+static bool stands_for(const parse_token *k, const arch_operand *o, const uint16_t *mods, bool optional)
+{
+	bool pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
+	bool braces = k->v.kind == CPTX_VAL_VEC || k->v.count > 1;
+
+	if (k->pipe != pipe || k->inside != inside || k->address != (o->kind == OPERAND_ADDR && !inside))
+		return false;
+	return !optional || o->kind != OPERAND_REG || braces == (o->brace || arch_operand_count(o, mods) > 1);
+}
+
+/* Operands from number i on have the tokens from number t on: tries an optional one's token before leaving it out. */
+static bool try_operands(trying *a, unsigned i, unsigned t)
+{
+	const arch_form *f = &arch_forms[a->form];
+	const arch_operand *o = &arch_operands[f->operand + i];
+
+	if (i == f->noperand) {
+		if (t != a->ntoken)
+			return false;
+		buf *why = a->assigned ? NULL : a->why; /* of the first way only */
+		a->assigned = true;
+		return arch_match_form(a->form, a->vals, a->mods, a->vec, a->m, why);
+	}
+	cptx_val *v = &a->vals[o->slot ? 2 + o->slot : 0];
+	bool optional = !is_needed(o, a->mods), never = o->given != ARCH_NO && optional;
+	if (!never && t < a->ntoken && stands_for(&a->token[t], o, a->mods, optional) &&
+	    read_behind(f, o, &a->token[t], a->mods)) {
+		*v = a->token[t].v;
+		if (v->kind == CPTX_VAL_LABEL && o->kind == OPERAND_TARGETS)
+			v->kind = CPTX_VAL_TARGETS;
+		else if (v->kind == CPTX_VAL_LABEL && o->kind == OPERAND_PROTO)
+			v->kind = CPTX_VAL_PROTO;
+		if (try_operands(a, i + 1, t + 1))
+			return true;
+		*v = (cptx_val){ 0 };
+		if (o->behind != ARCH_NO)
+			a->mods[o->behind] = 0;
+	}
+	return optional && try_operands(a, i + 1, t);
+}
+
+bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
+                 const cptx_val *vec, arch_match *m, buf *why)
+{
+	trying a = { .token = token, .ntoken = ntoken, .form = form, .vec = vec, .m = m, .why = why };
+
+	memcpy(a.mods, mods, sizeof a.mods);
+	if (try_operands(&a, 0, 0))
+		return true;
+	if (why && !a.assigned)
+		buf_str(why, "not these operands");
+	return false;
+}
