@@ -161,6 +161,10 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 		ir_error(k, CPTX_E_ARG, at, "function %s takes %zu arguments, %zu were given", f->name, f->nparam, n);
 		return none;
 	}
+	if (f->nparam != f->narg || (f->nresult && !f->ret.kind)) {
+		ir_error(k, CPTX_E_ARG, at, "function %s was declared in full: cptx_call_func calls it", f->name);
+		return none;
+	}
 	for (size_t i = 0; i < n; i++) {
 		if (!ir_owned(k, at, &args[i], "an argument"))
 			return none;
@@ -185,7 +189,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 /* ---- what indirect calls and branches name ---- */
 
 /* A label of its own for a list or prototype, of that kind. */
-static cptx_val own_label(cptx_kernel *k, enum cptx_val_kind kind)
+cptx_val ir_own_label(cptx_kernel *k, enum cptx_val_kind kind)
 {
 	cptx_val v = cptx_label(k);
 
@@ -211,8 +215,8 @@ cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, siz
 	for (size_t i = 0; i < n; i++) {
 		if (!ir_owned(k, at, &labels[i], "a label"))
 			return none;
-		if (labels[i].kind != CPTX_VAL_LABEL) {
-			ir_error(k, CPTX_E_ARG, at, "cptx_targets: value %zu is not a label", i);
+		if ((labels[i].kind != CPTX_VAL_LABEL && labels[i].kind != CPTX_VAL_FUNC) || labels[i].kind != labels[0].kind) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_targets: value %zu is not a label (or function, as all of them)", i);
 			return none;
 		}
 		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec)) {
@@ -220,10 +224,14 @@ cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, siz
 			return none;
 		}
 		k->vec[k->nvec++] = labels[i];
+		if (labels[i].kind == CPTX_VAL_FUNC) {
+			k->calls = true;
+			continue;
+		}
 		k->label[labels[i].id].used = 1;
 		k->label[labels[i].id].at = at;
 	}
-	cptx_val v = own_label(k, CPTX_VAL_TARGETS);
+	cptx_val v = ir_own_label(k, labels[0].kind == CPTX_VAL_FUNC ? CPTX_VAL_PROTO : CPTX_VAL_TARGETS);
 	ir_item *it = v.kind ? ir_append(k, at, ITEM_TARGETS, 2, 0) : NULL;
 	if (!it)
 		return none;
@@ -270,7 +278,7 @@ cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const
 	for (size_t i = 0; i < n; i++)
 		if (!add_signature(f, params[i] == CPTX_PTR ? CPTX_U64 : params[i], &f->arg, &f->narg, &f->cap_arg))
 			return none;
-	cptx_val v = own_label(k, CPTX_VAL_PROTO);
+	cptx_val v = ir_own_label(k, CPTX_VAL_PROTO);
 	ir_item *it = v.kind ? ir_append(k, at, ITEM_PROTO, 2, 0) : NULL;
 	if (!it)
 		return none;

@@ -31,7 +31,7 @@ static bool is_parameter(const cptx_kernel *k, uint32_t sym)
 static bool has_name(const cptx_kernel *k, const char *name, bool parameter)
 {
 	for (size_t i = 0; i < k->nsym; i++)
-		if (!strcmp(k->sym[i]->name, name) && is_parameter(k, (uint32_t)i) == parameter)
+		if (!k->sym[i]->ended && !strcmp(k->sym[i]->name, name) && is_parameter(k, (uint32_t)i) == parameter)
 			return true;
 	return false;
 }

@@ -21,27 +21,16 @@ static bool read_arguments(parser *p, cptx_kernel *k, ir_arg **list, size_t *n, 
 /* What those who launch a kernel want to know of its parameters. */
 static bool publish_parameters(parser *p, cptx_kernel *k)
 {
-	uint32_t end = 0;
-
 	for (size_t i = 0; i < k->narg; i++) {
 		if (k->arg[i].sym == IR_NONE)
 			continue;
 		const ir_sym *s = k->sym[k->arg[i].sym];
-		bool bytes = s->ndim || s->vec;
-		uint32_t align = MAX(s->align, 1u);
 		if (s->size > UINT16_MAX)
 			return parse_error(p, p->start, CPTX_E_LIMIT, "parameter '%s' has %llu bytes; a kernel has at most 32764",
 			                   s->name, (unsigned long long)s->size);
-		end = (end + align - 1) / align * align + (uint32_t)s->size;
-		if (!arena_push(&p->m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param))
+		if (!ir_publish_param(k, s))
 			return parse_out_of_memory(p);
-		k->param[k->nparam++] = (cptx_param_info){ s->name,
-			                                       s->is_ptr ? CPTX_PTR
-			                                       : bytes   ? CPTX_B8
-			                                                 : (enum cptx_type)s->type,
-			                                       (uint32_t)s->size, align };
 	}
-	k->param_bytes = end;
 	return true;
 }
 
