@@ -570,6 +570,17 @@ CPTX_API const cptx_target *cptx_ptx_target(const cptx_ptx *ptx);
 /** The user's source line that line `line` (from 1) of the text comes from; file NULL where there is none. */
 CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
 
+typedef struct cptx_to_c_opt {
+	bool main; /**< a whole program, that prints the PTX */
+	char z_;
+} cptx_to_c_opt;
+/**
+ * C that builds the module by the calls of this header: one function for each kernel and device function, and
+ * `void build(cptx_module *m)`, which calls them.  Compiled and run, it gives instructions that ptxas makes the same machine
+ * code of.  The module is frozen first.  The result is read and destroyed as what cptx_emit gives; NULL on error.
+ */
+CPTX_API cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err);
+
 /* ---- Parsing and checking ---------------------------------------------------------------------------------------- */
 
 /** Called with one error after another. */
