@@ -95,6 +95,15 @@ extern const uint8_t arch_ends[][ARCH_TARGETS];   /* the version times ten that 
 extern const char *const arch_avail_text[];
 extern const uint16_t arch_nop, arch_nform;
 
+/* First words of spellings, sorted, and the forms that begin so, behind one another. */
+typedef struct arch_mnemonic {
+	const char *text;
+	uint16_t first, nform;
+	uint8_t len;
+} arch_mnemonic;
+extern const arch_mnemonic arch_mnemonics[];
+extern const uint16_t arch_nmnemonic, arch_forms_by_mnemonic[];
+
 /* Modifiers and types share one numbering: types first. */
 typedef struct arch_mod {
 	const char *name, *about;
@@ -161,6 +170,11 @@ void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cpt
 /* The same for one form that text already chose; mod[] holds its groups.  why may be NULL. */
 bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, arch_match *out,
                      buf *why);
+/*
+ * The forms whose spelling begins with the first word of an opcode (text[0 .. n), up to a dot): their numbers, in the order
+ * of the table; *count of them.
+ */
+const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
 /* The length of an operand that is a vector: 1 for a single register. */
 unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
 

@@ -23,6 +23,30 @@ const char *arch_check_NONE(const arch_match *m)
 
 const char *arch_constraint_check(unsigned constraint, const arch_match *m) { return constraint_check[constraint](m); }
 
+const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count)
+{
+	const char *dot = n ? memchr(text, '.', n) : NULL;
+	unsigned low = 0, high = arch_nmnemonic;
+
+	n = dot ? (size_t)(dot - text) : n;
+	*count = 0;
+	while (low < high) {
+		const arch_mnemonic *m = &arch_mnemonics[(low + high) / 2];
+		int order = memcmp(text, m->text, MIN(n, m->len));
+		if (!order)
+			order = (n > m->len) - (n < m->len);
+		if (!order) {
+			*count = m->nform;
+			return &arch_forms_by_mnemonic[m->first];
+		}
+		if (order < 0)
+			high = (low + high) / 2;
+		else
+			low = (low + high) / 2 + 1;
+	}
+	return NULL;
+}
+
 const char *arch_constraint_text(unsigned constraint) { return constraint_text[constraint]; }
 
 unsigned cptx_type_bits(enum cptx_type type) { return (unsigned)type < arch_ntype ? arch_types[type].bits : 0; }

@@ -279,7 +279,7 @@ bool ir_call_fits(cptx_kernel *k, cptx_site at, const arch_match *m)
 		else if (m->operand[i].kind == CPTX_VAL_LIST)
 			list[i > 0] = &m->operand[i];
 	}
-	const cptx_kernel *f = to->kind == CPTX_VAL_FUNC ? function_of(k->m, *to) : NULL;
+	cptx_kernel *f = to->kind == CPTX_VAL_FUNC ? function_of(k->m, *to) : NULL;
 	if (to->kind == CPTX_VAL_FUNC && !f)
 		return ir_error(k, CPTX_E_ARG, at, "call: that is no device function of this module");
 	unsigned result = f ? (f->ret.kind ? f->ret.type : 0u) : to->type;
@@ -298,6 +298,8 @@ bool ir_call_fits(cptx_kernel *k, cptx_site at, const arch_match *m)
 		if (!passes(k, at, "argument", i, &k->vec[list[1]->id + i],
 		            f ? f->param[i].type : k->vec[(uint32_t)to->offset + i].type))
 			return false;
+	if (f)
+		k->calls = f->called = true;
 	return true;
 }
 
@@ -420,6 +422,10 @@ cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const
 
 	if (!ir_open(k, at))
 		return (cptx_val){ 0 };
+	if (n > 200) {
+		ir_error(k, CPTX_E_LIMIT, at, "cptx_prototype: a call has at most 200 arguments");
+		return (cptx_val){ 0 };
+	}
 	for (size_t i = 0; i <= n; i++) {
 		unsigned bits = i == n ? cptx_type_bits(ret) : params ? cptx_type_bits(params[i]) : 0;
 		if ((i < n || ret) && (bits < 16 || bits > 64)) {

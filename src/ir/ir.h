@@ -22,7 +22,7 @@ typedef struct ir_item {
 					/*
 	                 * Behind it: noperand cptx_val, then nmod uint16_t.
 	                 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT, DECLARE: operand
-	                 * 0 is	             the index of the body's text.
+	                 * 0	             is the index of the body's text.
 	                 */
 } ir_item;
 

@@ -103,11 +103,13 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		it->guard = guard.id + 1;
 		it->guard_negated = guard.negated;
 	}
-	for (unsigned i = 0; i < m->noperand; i++)
-		if (m->operand[i].kind == CPTX_VAL_LABEL) {
-			k->label[m->operand[i].id].used = 1;
-			k->label[m->operand[i].id].at = at;
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const cptx_val *v = &m->operand[i];
+		if (v->kind == CPTX_VAL_LABEL) {
+			k->label[v->id].used = 1;
+			k->label[v->id].at = at;
 		}
+	}
 	k->ninsn++;
 	return it;
 }

@@ -219,9 +219,10 @@ static uint32_t reached_smem(cptx_module *m, const cptx_kernel *kernel)
 		if (!k->reached)
 			continue;
 		sum += k->static_smem;
-		for (const ir_item *it = k->first; it; it = it->next)
-			for (cptx_kernel *f = m->first; it->kind == ITEM_CALL && f; f = f->next)
-				f->reached |= f->number == ir_operands(it)[0].id;
+		for (const ir_item *it = k->first; it && k->calls; it = it->next)
+			for (unsigned i = 0; i < it->noperand; i++)
+				for (cptx_kernel *f = m->first; ir_operands(it)[i].kind == CPTX_VAL_FUNC && f; f = f->next)
+					f->reached |= f->number == ir_operands(it)[i].id;
 	}
 	return sum;
 }

@@ -274,28 +274,23 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 /* Tries all forms with that spelling.  With `why`: the reasons of those that do not fit. */
 static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, buf *why)
 {
-	unsigned spelled = 0;
+	unsigned spelled = 0, count;
+	const uint16_t *forms = arch_forms_of(opcode, n, &count);
 
-	for (unsigned i = 0; i < arch_nform; i++) {
-		trying a = { .r = r, .form = i, .m = m, .why = why };
-		if (!parse_opcode(i, opcode, n, a.mods))
+	for (unsigned i = 0; i < count; i++) {
+		trying a = { .r = r, .form = forms[i], .m = m, .why = why };
+		if (!parse_opcode(forms[i], opcode, n, a.mods))
 			continue;
 		spelled++;
 		if (why)
-			buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
+			buf_printf(why, "\n    %s  -- ", arch_forms[forms[i]].text);
 		if (try_operands(&a, 0, 0))
 			return true;
 		if (why && !a.assigned)
 			buf_str(why, "not these operands");
 	}
-	if (spelled || !why)
-		return false;
-	size_t mnemonic = strcspn(opcode, ". ;\t");
-	for (unsigned i = 0; i < arch_nform; i++) {
-		const char *text = arch_forms[i].text;
-		if (strcspn(text, ".{ ") == mnemonic && !memcmp(text, opcode, mnemonic))
-			buf_printf(why, "\n    %s  -- spelled otherwise", text);
-	}
+	for (unsigned i = 0; i < count && !spelled && why; i++)
+		buf_printf(why, "\n    %s  -- spelled otherwise", arch_forms[forms[i]].text);
 	return false;
 }
 

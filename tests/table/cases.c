@@ -60,7 +60,7 @@ static unsigned room(unsigned type)
 
 static void add_value(cptx_val v)
 {
-	if (nvalue < VALUES)
+	if (nvalue < VALUES && v.kind != CPTX_VAL_BAD)
 		values[nvalue++] = v;
 }
 
@@ -214,7 +214,7 @@ pool pool_make(bool b128)
 	add_functions(p.m);
 	p.k = cptx_kernel_begin_(p.m, NOWHERE, "k", &plain);
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
-		if (t != CPTX_B128 && ir_class_of(t) != CLASS_COUNT)
+		if (t != CPTX_B128 && ir_class_of(t) != CLASS_COUNT) /* formats of 4 and 6 bits come packed only */
 			regs[t] = cptx_regs_(p.k, NOWHERE, (enum cptx_type)t, SINGLES + room(t));
 	if (b128)
 		regs[CPTX_B128] = cptx_regs_(p.k, NOWHERE, CPTX_B128, SINGLES + VECTOR);
@@ -283,7 +283,7 @@ char *pool_file_head(const char *target, unsigned version, bool samplers)
 	snprintf(text, sizeof text,
 	         ".version %u.%u\n.target %s%s\n.address_size 64\n.global .align 16 .b8 in_global[256];\n"
 	         ".const .align 16 .b8 in_const[256];\n.global .texref in_tex;\n.global .surfref in_surf;\n"
-	         ".func in_func0 { ret; }\n.func (.reg .b32 r) in_func1 { mov.b32 r, 0; ret; }\n"
+	         ".func function { ret; }\n.func in_func0 { ret; }\n.func (.reg .b32 r) in_func1 { mov.b32 r, 0; ret; }\n"
 	         ".func in_func2(.reg .b32 a) { ret; }\n.func (.reg .b32 r) in_func3(.reg .b32 a) { mov.b32 r, a; ret; }\n",
 	         version / 10, version % 10, target, samplers ? ", texmode_independent" : "");
 	return duplicate(text);

@@ -47,10 +47,12 @@ static bool is_spelling(const words *o, char opcode[OPCODE])
 {
 	uint16_t mods[ARCH_GROUPS];
 
+	unsigned count;
+
 	words_join(o, opcode);
-	size_t n = strlen(o->w[0]);
-	for (unsigned form = 0; form < arch_nform; form++)
-		if (!strncmp(arch_forms[form].text, o->w[0], n) && parse_opcode(form, opcode, strlen(opcode), mods))
+	const uint16_t *forms = arch_forms_of(opcode, strlen(opcode), &count);
+	for (unsigned i = 0; i < count; i++)
+		if (parse_opcode(forms[i], opcode, strlen(opcode), mods))
 			return true;
 	return false;
 }
@@ -182,12 +184,11 @@ static bool taken_without_policy(const trial *t, const cptx_target *target)
 /* Does any form of the instruction know the word? */
 static bool knows(const char *mnemonic, const char *word)
 {
-	size_t n = strlen(mnemonic);
+	unsigned count;
+	const uint16_t *forms = arch_forms_of(mnemonic, strlen(mnemonic), &count);
 
-	for (unsigned form = 0; form < arch_nform; form++) {
-		const arch_form *f = &arch_forms[form];
-		if (strncmp(f->text, mnemonic, n) || !strchr(".{ ", f->text[n]))
-			continue;
+	for (unsigned n = 0; n < count; n++) {
+		const arch_form *f = &arch_forms[forms[n]];
 		for (unsigned i = 0; i <= f->ngroup; i++) {
 			const arch_group *g = &arch_groups[f->group + i];
 			words fixed = words_split(i < f->ngroup ? g->prefix : f->tail);

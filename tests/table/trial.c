@@ -19,12 +19,13 @@ static unsigned want_type(const spelling *s, const arch_operand *o)
 static unsigned want_count(const spelling *s, const arch_operand *o) { return arch_operand_count(o, s->mod); }
 
 /* What is called has a result and a parameter if the form has lists for them. */
-static cptx_val callee(const arch_form *f, bool prototype)
+static cptx_val callee(const arch_form *f, bool prototype, bool full)
 {
 	bool result = arch_operands[f->operand].kind == OPERAND_LIST, parameter = false;
 
 	for (unsigned i = 1; i < f->noperand; i++)
-		parameter |= arch_operands[f->operand + i].kind == OPERAND_LIST;
+		parameter |= arch_operands[f->operand + i].kind == OPERAND_LIST &&
+		             (full || !(arch_operands[f->operand + i].flags & OPERAND_OPTIONAL));
 	return prototype ? pool_prototype(result, parameter) : pool_function(result, parameter);
 }
 
@@ -40,7 +41,7 @@ static cptx_val plain_address(const spelling *s, const arch_operand *o, unsigned
 	return v.kind ? v : pool_reg(CPTX_U64, nth);
 }
 
-static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth)
+static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth, bool full)
 {
 	const arch_form *f = &arch_forms[s->form];
 
@@ -50,8 +51,8 @@ static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth)
 	case OPERAND_LABEL: return pool_label();
 	case OPERAND_TARGETS: return pool_targets();
 	case OPERAND_LIST: return pool_list();
-	case OPERAND_FUNC: return callee(f, false);
-	case OPERAND_PROTO: return callee(f, true);
+	case OPERAND_FUNC: return callee(f, false, full);
+	case OPERAND_PROTO: return callee(f, true, full);
 	case OPERAND_REG: break;
 	}
 	unsigned n = want_count(s, o), t = want_type(s, o);
@@ -100,7 +101,7 @@ static trial make(const spelling *s, const trial *base, unsigned changed, cptx_v
 		else if (base)
 			put_operand(f, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
 		else
-			put_operand(f, &t, i, is_there(s, o, full) ? plainest(s, o, i) : (cptx_val){ 0 });
+			put_operand(f, &t, i, is_there(s, o, full) ? plainest(s, o, i, full) : (cptx_val){ 0 });
 	}
 	return t;
 }

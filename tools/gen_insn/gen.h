@@ -44,7 +44,11 @@ struct target_row {
 struct named_row {
 	const char *name, *text;
 };
-enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD };
+/* A section of the manual; reason: why no row belongs to it, "" where rows do. */
+struct section_row {
+	const char *chapter, *title, *name, *reason;
+};
+enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE };
 struct row {
 	const char *file;
 	int line;
@@ -56,6 +60,8 @@ extern const struct mod_row mods[];
 extern const struct sreg_row sregs[];
 extern const struct target_row targets[];
 extern const struct named_row errors[], constraints[];
+extern const struct section_row sections[];
+extern const int nsections;
 extern const struct row rows[];
 extern const int ntypes, nmods, nsregs, ntargets, nerrors, nconstraints, nrows;
 
@@ -108,7 +114,7 @@ enum { FIRST_TYPE = 2 };
 int find_mod(const char *text);
 int first_mod(void);
 int intern_avail(const char *at, const char *text);
-int avail_on(const char *text, int target); /* lowest version (times ten) on a target; 0: not there */
+int avail_on(const char *text, int target);  /* lowest version (times ten) on a target; 0: not there */
 int avail_end(const char *text, int target); /* the version (times ten) that it was removed in there; 0: none */
 /* The path of a row's file as messages name it: from the root of the source. */
 const char *row_file(const struct row *row);
@@ -118,6 +124,12 @@ int has_group(const struct form *f, const char *label);
 void write_isa(FILE *out);
 void write_insn(FILE *out);
 void write_table(FILE *out);
+int mod_count(const char *s); /* the number inside a modifier's name */
+
+/* ---- page.c ---- */
+void check_chapters(void);
+void write_pages(FILE *out);
+void write_examples(FILE *out);
 void write_docs(FILE *out);
 
 #endif
