@@ -266,6 +266,8 @@ static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_v
 	bool tmem = o->address == ADDRESS_TMEM;
 	const char *name = slot_name(f, o), *what = tmem ? "tensor memory" : arch_mods[o->space].name;
 
+	if (v->kind == CPTX_VAL_SYM && !tmem && v->offset)
+		return WHY("%s has an offset, which the name of a .%s cannot have", name, what);
 	if (v->kind == CPTX_VAL_SYM && !tmem)
 		return v->space == o->space || WHY("%s is a variable of .%s, not a .%s", name, arch_mods[v->space].name, what);
 	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space || (v->offset && !tmem))

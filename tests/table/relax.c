@@ -20,7 +20,7 @@ enum rule { RULE_PLAIN, RULE_ORDER, RULE_REGISTER, RULE_POLICY, RULE_FOREIGN, NR
 static const char *const rule_text[NRULES] = {
 	[RULE_PLAIN] = "types of registers, range of constants, widths of addresses: ptxas does not look at them",
 	[RULE_ORDER] = "the order of modifiers is the manual's",
-	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register",
+	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register or vector",
 	[RULE_POLICY] = "a cache policy without .L2::cache_hint",
 	[RULE_FOREIGN] = "a modifier of other instructions, which ptxas ignores",
 };
@@ -127,6 +127,20 @@ static bool taken_plainly(const trial *t, const cptx_target *target)
 {
 	trial a = plain_operands(t, true), b = plain_operands(t, false);
 	return taken(&a, target) || taken(&b, target);
+}
+
+/* With one operand replaced by a vector of some length. */
+static bool taken_with_vector(const trial *t, const cptx_target *target)
+{
+	for (unsigned i = 0; i < t->ntok; i++)
+		for (unsigned n = 1; n <= 4 && !t->tok[i].address; n *= 2) {
+			trial s = plain_operands(t, false);
+			s.tok[i].v = n > 1 ? pool_vec(CPTX_B32, i, n) : pool_reg(CPTX_B32, 5);
+			s.tok[i].brace = true;
+			if (taken(&s, target))
+				return true;
+		}
+	return false;
 }
 
 /* With one operand, or all registers, replaced by a register of some width. */
@@ -255,9 +269,9 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 
 	if (taken_plainly(t, target))
 		return by_rule(RULE_PLAIN);
-	if (put_in_order(t->opcode, ordered.opcode) && taken_plainly(&ordered, target))
+	if (put_in_order(t->opcode, ordered.opcode) && (taken_plainly(&ordered, target) || taken_with_vector(&ordered, target)))
 		return by_rule(RULE_ORDER);
-	if (taken_with_register(t, target))
+	if (taken_with_register(t, target) || taken_with_vector(t, target))
 		return by_rule(RULE_REGISTER);
 	if (taken_without_policy(t, target))
 		return by_rule(RULE_POLICY);

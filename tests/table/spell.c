@@ -46,7 +46,7 @@ bool spell_wanted(unsigned form)
 	const char *only = getenv("CPTX_TABLE_ONLY"), *text = arch_forms[form].text;
 	size_t n = only ? strlen(only) : 0;
 
-	return !only || !strcmp(arch_ops[arch_forms[form].op].name, only) ||
+	return !only || !strcmp(arch_ops[arch_forms[form].op].name, only) || (n > 4 && strstr(arch_forms[form].file, only)) ||
 	       (!strncmp(text, only, n) && (!text[n] || strchr(".{ ", text[n])));
 }
 

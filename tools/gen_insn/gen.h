@@ -44,7 +44,11 @@ struct target_row {
 struct named_row {
 	const char *name, *text;
 };
-enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD };
+/* A section of the manual; reason: why no row belongs to it, "" where rows do. */
+struct section_row {
+	const char *chapter, *title, *name, *reason;
+};
+enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE };
 struct row {
 	const char *file;
 	int line;
@@ -56,6 +60,8 @@ extern const struct mod_row mods[];
 extern const struct sreg_row sregs[];
 extern const struct target_row targets[];
 extern const struct named_row errors[], constraints[];
+extern const struct section_row sections[];
+extern const int nsections;
 extern const struct row rows[];
 extern const int ntypes, nmods, nsregs, ntargets, nerrors, nconstraints, nrows;
 
@@ -120,6 +126,12 @@ int has_group(const struct form *f, const char *label);
 void write_isa(FILE *out);
 void write_insn(FILE *out);
 void write_table(FILE *out);
+int mod_count(const char *s); /* the number inside a modifier's name */
+
+/* ---- page.c ---- */
+void check_chapters(void);
+void write_pages(FILE *out);
+void write_examples(FILE *out);
 void write_docs(FILE *out);
 
 #endif

@@ -631,7 +631,7 @@ void read_tables(void)
 			die(NULL, "INSN(%s) does not stand under OP(%s)", rows[i].name, rows[i].name);
 		} else if (rows[i].kind == ROW_INSTEAD) {
 			ops[nops - 1].instead = rows[i].text;
-		} else {
+		} else if (rows[i].kind == ROW_INSN) {
 			read_form(&rows[i]);
 		}
 	}

@@ -291,7 +291,7 @@ static void write_ops(FILE *out)
 }
 
 /* The number inside a modifier's name: v4 and x4 4, 2d 2, m64n128k16 128; 1 where there is none. */
-static int mod_count(const char *s)
+int mod_count(const char *s)
 {
 	int m, n, k, end = 0;
 
@@ -349,31 +349,4 @@ void write_table(FILE *out)
 		fputs("},\n", out);
 	}
 	fputs("};\n", out);
-}
-
-void write_docs(FILE *out)
-{
-	fputs("# Instructions\n\nGenerated from `src/arch/insn.def`, whose head explains the notation. `cptx insn NAME` prints "
-	      "the same.\n",
-	      out);
-	for (int i = 0; i < nops; i++) {
-		const struct op *op = &ops[i];
-		fprintf(out, "\n## %s\n\n%s. *%s*\n\n`cptx_%s(k", op->row->name, op->row->avail, op->row->text, op->row->name);
-		for (int j = 0; j < op->npos; j++)
-			fprintf(out, ", %s", op->pos[j]);
-		fputs("", out);
-		for (int j = 0; j < op->nslot; j++)
-			if (index_of((char(*)[TOK])op->pos, op->npos, op->slot[j]) == NO)
-				fprintf(out, ", .%s", op->slot[j]);
-		for (int j = 0; j < op->nfield; j++)
-			fprintf(out, ", .%s", op->field[j]);
-		fputs(")`\n\n| form | availability |\n|---|---|\n", out);
-		for (int j = 0; j < op->nform; j++) {
-			const struct form *f = &forms[op->form + j];
-			fputs("| `", out);
-			for (const char *p = f->row->text; *p; p++)
-				fprintf(out, *p == '|' ? "\\|" : "%c", *p);
-			fprintf(out, "` | %s |\n", f->row->avail);
-		}
-	}
 }
