@@ -291,6 +291,8 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 		if (try_operands(a, i + 1, t + 1))
 			return true;
 		*v = (cptx_val){ 0 };
+		if (o->behind != ARCH_NO)
+			a->mods[o->behind] = 0;
 	}
 	return optional && try_operands(a, i + 1, t);
 }
