@@ -75,6 +75,7 @@ typedef struct arch_operand {
 typedef struct arch_form {
 	const char *text, *tail; /* as in insn.def; what is printed behind the last group */
 	const char *file;        /* of the row */
+	const char *also;        /* another order that text may have, or NULL: a byte n + 1 stands for group n */
 	uint16_t op, group, operand, line /* in file */, avail;
 	uint8_t ngroup, noperand, ntail, constraint;
 	uint32_t fields, must; /* the op's fields that the form knows; that must be given */
@@ -147,6 +148,7 @@ typedef struct arch_match {
 	uint16_t dest_count;
 	uint16_t mod[ARCH_GROUPS];       /* chosen value of each group, 0: left out */
 	cptx_val operand[ARCH_OPERANDS]; /* in printed order; kind NONE: left out.  Constants carry their final type */
+	const cptx_val *vec;             /* elements of vectors, for as long as the call that matched */
 } arch_match;
 
 /*

@@ -128,3 +128,17 @@ void spell(const spelling *s, char text[OPCODE])
 	}
 	sprintf(p, "%s", f->tail);
 }
+
+void spell_other(const spelling *s, char text[OPCODE])
+{
+	char *p = text;
+
+	for (const char *q = arch_forms[s->form].also; *q; q++) {
+		unsigned group = (unsigned)(unsigned char)*q - 1;
+		if (group >= ARCH_GROUPS)
+			*p++ = *q;
+		else if (s->mod[group])
+			p += sprintf(p, ".%s", arch_mods[s->mod[group]].name);
+	}
+	*p = 0;
+}

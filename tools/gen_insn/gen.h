@@ -48,7 +48,7 @@ struct named_row {
 struct section_row {
 	const char *chapter, *title, *name, *reason;
 };
-enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE };
+enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE, ROW_ALSO };
 struct row {
 	const char *file;
 	int line;
@@ -85,7 +85,7 @@ struct operand {
 	unsigned long long set;
 };
 struct form {
-	const struct row *row;
+	const struct row *row, *also; /* also: another order of its modifiers, or NULL */
 	int op, ngroup, noperand, avail;
 	struct group group[MAX_GROUPS + 8];
 	struct operand operand[MAX_OPERANDS];

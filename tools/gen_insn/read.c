@@ -631,6 +631,10 @@ void read_tables(void)
 			die(NULL, "INSN(%s) does not stand under OP(%s)", rows[i].name, rows[i].name);
 		} else if (rows[i].kind == ROW_INSTEAD) {
 			ops[nops - 1].instead = rows[i].text;
+		} else if (rows[i].kind == ROW_ALSO) {
+			if (!ops[nops - 1].nform || forms[nforms - 1].also)
+				die(NULL, "ALSO(%s) stands below an INSN, one below each", rows[i].name);
+			forms[nforms - 1].also = &rows[i];
 		} else if (rows[i].kind == ROW_INSN) {
 			read_form(&rows[i]);
 		}
