@@ -574,6 +574,8 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
+		if (v->kind == CPTX_VAL_REG && !v->space) /* most are */
+			continue;
 		if (o->kind == OPERAND_NOWHERE)
 			*v = cptx_sink();
 		if (!varies(v))

@@ -88,8 +88,9 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
-	ir_item *it = ir_call_fits(k, at, m) ? ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup) : NULL;
-
+	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(k, at, m))
+		return NULL;
+	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
 	if (!it)
 		return NULL;
 	it->form = m->form;
