@@ -103,6 +103,14 @@ static bool infer_type(const arch_form *f, const request *q, unsigned index, arc
 	return false;
 }
 
+/* A variable of .shared lies in shared memory of its CTA and of the cluster too. */
+static bool same_space(unsigned space, unsigned of_variable)
+{
+	return space == of_variable ||
+	       (of_variable == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER)) ||
+	       (of_variable == CPTX_PARAM && (space == CPTX_PARAM_ENTRY || space == CPTX_PARAM_FUNC));
+}
+
 static bool infer_space(const arch_form *f, const request *q, unsigned index, arch_match *m)
 {
 	const arch_group *g = &arch_groups[f->group + index];
@@ -112,9 +120,11 @@ static bool infer_space(const arch_form *f, const request *q, unsigned index, ar
 		const cptx_val *v = slot_value(q, o);
 		if (v->kind != CPTX_VAL_SYM)
 			continue;
-		for (unsigned a = 0; a < g->nalt; a++)
-			if (arch_alts[g->alt + a].mod == v->space)
-				m->mod[index] = v->space;
+		for (unsigned a = 0; a < g->nalt; a++) {
+			unsigned mod = arch_alts[g->alt + a].mod;
+			if (mod == v->space || (!m->mod[index] && same_space(mod, v->space)))
+				m->mod[index] = (uint16_t)mod;
+		}
 	}
 	return m->mod[index] != 0;
 }
@@ -188,6 +198,8 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 			infer_count(f, q, i, m);
 		else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i], why))
 			return false;
+		if (!m->mod[i] && g->preset && !q->by_group)
+			m->mod[i] = arch_alts[g->alt + g->preset - 1u].mod;
 		if (!m->mod[i] && g->kind == GROUP_REQUIRED) {
 			if (why) {
 				buf_printf(why, "it needs .%s, one of ", arch_ops[f->op].field[g->field]);
@@ -287,7 +299,8 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 		return match_handle(f, o, v, why);
 	unsigned space = o->space ? o->space : o->sgroup != ARCH_NO ? m->mod[o->sgroup] : 0;
 	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM ||
-	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER;
+	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER || space == CPTX_PARAM_ENTRY ||
+	              space == CPTX_PARAM_FUNC;
 	const char *name = slot_name(f, o);
 	bool alone = o + 1 == &arch_operands[f->operand + f->noperand] || !(o[1].flags & OPERAND_INSIDE);
 
@@ -296,10 +309,8 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 	if (v->kind == CPTX_VAL_INT)
 		return space == CPTX_LOCAL || WHY("%s: only .local memory has constant addresses", name);
 	if (v->kind == CPTX_VAL_SYM) {
-		bool same =
-			v->space == space || (v->space == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
-		return same || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
-		                   space ? arch_mods[space].name : "generic");
+		return same_space(space, v->space) || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
+		                                          space ? arch_mods[space].name : "generic");
 	}
 	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space)
 		return WHY("%s is not an address (a register or a variable)", name);
@@ -478,6 +489,10 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 			ok = v->kind == CPTX_VAL_TARGETS || WHY("%s is not a list of branch targets", slot_name(f, o));
 			break;
 		case OPERAND_PROTO: ok = v->kind == CPTX_VAL_PROTO || WHY("%s is not a prototype", slot_name(f, o)); break;
+		case OPERAND_NOWHERE:
+			ok = v->kind == CPTX_VAL_NONE || v->kind == CPTX_VAL_SINK || WHY("its destination is always the sink _");
+			*v = cptx_sink();
+			break;
 		}
 		if (!ok)
 			return false;
@@ -511,6 +526,7 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 	m->ngroup = f->ngroup;
 	m->noperand = f->noperand;
 	m->dest_type = 0;
+	m->vec = q->vec;
 	if (!match_given(f, q, why) || !match_modifiers(f, q, m, kept, why) || !match_operands(f, q, m, kept, why))
 		return false;
 	const char *broken = f->constraint ? arch_constraint_check(f->constraint, m) : NULL;
@@ -554,11 +570,14 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 	m->noperand = known->noperand;
 	m->dest_type = known->dest_type;
 	m->dest_count = known->dest_count;
+	m->vec = q->vec;
 	memcpy(m->mod, known->mod, sizeof m->mod);
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
+		if (o->kind == OPERAND_NOWHERE)
+			*v = cptx_sink();
 		if (!varies(v))
 			continue;
 		if (o->kind == OPERAND_REG ? !match_register(f, o, q, m, kept, v, NULL)

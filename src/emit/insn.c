@@ -63,7 +63,7 @@ static char *put_opcode(char *p, const ir_item *it)
 	for (unsigned i = 0; i < f->ngroup; i++, g++) {
 		memcpy(p, g->prefix, g->nprefix);
 		p += g->nprefix;
-		if (!mods[i])
+		if (!mods[i] || g->behind)
 			continue;
 		const arch_mod *m = &arch_mods[mods[i]];
 		*p++ = '.';
@@ -422,6 +422,10 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		p = put_operand(e, p, o, mods, &v[i]);
 		if ((bracket || o->flags & OPERAND_INSIDE) && !more_inside(o + 1, it->noperand - i - 1, &v[i + 1]))
 			*p++ = ']';
+		if (o->behind != ARCH_NO && mods[o->behind]) {
+			*p++ = '.';
+			p = put_str(p, arch_mods[mods[o->behind]].name);
+		}
 	}
 	*p++ = ';';
 	*p++ = '\n';

@@ -12,6 +12,8 @@ enum { MOST_TOKENS = 16 };
 typedef struct token {
 	cptx_val v;
 	bool pipe, address, inside; /* inside: behind the first in brackets */
+	const char *behind;         /* a modifier behind the brackets */
+	size_t nbehind;
 } token;
 
 typedef struct reader {
@@ -190,6 +192,11 @@ static bool read_operand(reader *r, bool pipe, bool inside)
 		t->address = true;
 		if (!read_address(r, &t->v))
 			return false;
+		if (take(r, ".")) {
+			t->behind = r->p;
+			t->nbehind = strcspn(r->p, ", \t\r\n;");
+			r->p += t->nbehind;
+		}
 	} else if (*r->p == '%') {
 		if (!read_sreg(r, &t->v))
 			return false;
@@ -222,6 +229,22 @@ static bool read_operands(reader *r)
 static bool is_needed(const arch_operand *o, const uint16_t *mods)
 {
 	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
+}
+
+/* The modifier that stands behind an address. */
+static bool read_behind(const arch_form *f, const arch_operand *o, const token *t, uint16_t *mods)
+{
+	if (!t->behind)
+		return true;
+	if (o->behind == ARCH_NO)
+		return false;
+	const arch_group *g = &arch_groups[f->group + o->behind];
+	for (unsigned i = 0; i < g->nalt; i++) {
+		unsigned mod = arch_alts[g->alt + i].mod;
+		if (arch_mods[mod].len == t->nbehind && !memcmp(arch_mods[mod].name, t->behind, t->nbehind))
+			mods[o->behind] = (uint16_t)mod;
+	}
+	return mods[o->behind] != 0;
 }
 
 /* One form against the operands of the text. */
@@ -262,11 +285,14 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 	}
 	cptx_val *v = &a->vals[o->slot ? 2 + o->slot : 0];
 	bool optional = !is_needed(o, a->mods), never = o->given != ARCH_NO && optional;
-	if (!never && t < a->r->ntoken && stands_for(&a->r->tokens[t], o, a->mods, optional)) {
+	if (!never && t < a->r->ntoken && stands_for(&a->r->tokens[t], o, a->mods, optional) &&
+	    read_behind(f, o, &a->r->tokens[t], a->mods)) {
 		*v = a->r->tokens[t].v;
 		if (try_operands(a, i + 1, t + 1))
 			return true;
 		*v = (cptx_val){ 0 };
+		if (o->behind != ARCH_NO)
+			a->mods[o->behind] = 0;
 	}
 	return optional && try_operands(a, i + 1, t);
 }

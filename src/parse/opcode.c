@@ -1,5 +1,9 @@
 #include "parse/parse.h"
 
+/* What stands for a group in arch_form.also. */
+#define GROUP_BYTES "\001\002\003\004\005\006\007\010\011\012\013\014\015\016\017\020"
+_Static_assert(ARCH_GROUPS == 16, "one byte for each group");
+
 typedef struct reading {
 	const arch_form *f;
 	const char *end;
@@ -37,6 +41,10 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	const arch_group *g = &arch_groups[r->f->group + i];
 	if (g->nprefix && !literal(&p, r->end, g->prefix, g->nprefix))
 		return false;
+	if (g->behind) {
+		r->mods[i] = 0;
+		return read_groups(r, i + 1, p);
+	}
 	if (g->kind == GROUP_REPEAT)
 		return read_value(r, i, p, r->mods[g->same]);
 	for (unsigned a = 0; a < g->nalt; a++)
@@ -46,8 +54,34 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	return g->kind == GROUP_OPTIONAL && read_groups(r, i + 1, p);
 }
 
+/* The rest of the form's other order, from p on. */
+static bool read_other(reading *r, const char *order, const char *p)
+{
+	size_t n = strcspn(order, GROUP_BYTES);
+
+	if (n && !literal(&p, r->end, order, n))
+		return false;
+	order += n;
+	if (!*order)
+		return p == r->end;
+	unsigned i = (unsigned)*order++ - 1;
+	const arch_group *g = &arch_groups[r->f->group + i];
+	unsigned nalt = g->kind == GROUP_REPEAT ? 1 : g->nalt;
+	for (unsigned a = 0; a < nalt && p != r->end && *p == '.'; a++) {
+		unsigned mod = g->kind == GROUP_REPEAT ? r->mods[g->same] : arch_alts[g->alt + a].mod;
+		const char *q = p + 1;
+		if (!literal(&q, r->end, arch_mods[mod].name, arch_mods[mod].len))
+			continue;
+		r->mods[i] = (uint16_t)mod;
+		if (read_other(r, order, q))
+			return true;
+	}
+	r->mods[i] = 0;
+	return g->kind == GROUP_OPTIONAL && read_other(r, order, p);
+}
+
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS])
 {
 	reading r = { &arch_forms[form], text + n, mods };
-	return read_groups(&r, 0, text);
+	return read_groups(&r, 0, text) || (r.f->also && read_other(&r, r.f->also, text));
 }

@@ -409,6 +409,8 @@ void trial_print(const trial *t, char line[LINE])
 		p += sprintf(p, "%s%s", i == 0 ? " " : k->pipe ? "|" : ", ", k->address ? "[" : "");
 		p = pool_print(p, &k->v, k->brace, wide);
 		p += sprintf(p, "%s", (k->address || k->inside) && !(i + 1 < t->ntok && k[1].inside) ? "]" : "");
+		if (k->behind)
+			p += sprintf(p, ".%s", arch_mods[k->behind].name);
 	}
 	sprintf(p, ";");
 }

@@ -55,6 +55,7 @@ uint64_t spell_seed(unsigned form);
  */
 spelling *spell_all(unsigned form, unsigned most, unsigned *n);
 void spell(const spelling *s, char text[OPCODE]);
+void spell_other(const spelling *s, char text[OPCODE]); /* in the order of the row's ALSO, which it must have */
 void spell_line(char *text, const char *opcode);
 
 /* ---- one instruction ---- */
@@ -62,6 +63,7 @@ void spell_line(char *text, const char *opcode);
 typedef struct token {
 	cptx_val v;
 	bool pipe, address, inside, brace;
+	uint16_t behind; /* a modifier behind the brackets, or 0 */
 } token;
 
 /* What is tried: an opcode and its operands as text; `vals`, `mods` for the builder call if `structured`. */

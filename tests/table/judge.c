@@ -17,6 +17,7 @@ typedef struct question {
 	uint32_t at; /* line in the file of the current run, 0: not in it */
 	verdict v;
 	bool asked; /* takes part in the next run */
+	bool pair;  /* as judge_pair */
 } question;
 
 typedef struct job {
@@ -54,6 +55,8 @@ void judge_free(judge *j)
 	free(j);
 }
 
+bool judge_pair(const char *text) { return strstr(text, ".cta_group::2") != NULL; }
+
 unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line)
 {
 	if (j->n == j->cap) {
@@ -61,7 +64,8 @@ unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const 
 		j->q = realloc(j->q, j->cap * sizeof *j->q);
 		must(j->q != NULL, "realloc");
 	}
-	j->q[j->n] = (question){ .target = target, .version = version, .line = strdup(line), .asked = true };
+	j->q[j->n] =
+		(question){ .target = target, .version = version, .line = strdup(line), .asked = true, .pair = judge_pair(line) };
 	must(j->q[j->n].line != NULL, "strdup");
 	return j->n++;
 }
@@ -163,7 +167,7 @@ static question *question_at(judge *j, const job *w, uint32_t line)
 	return NULL;
 }
 
-static unsigned read_messages(judge *j, const job *w, const char *path)
+static unsigned read_messages(judge *j, const job *w, const char *source, const char *path)
 {
 	char text[1024];
 	unsigned found = 0;
@@ -171,7 +175,9 @@ static unsigned read_messages(judge *j, const job *w, const char *path)
 
 	must(f != NULL, path);
 	while (fgets(text, sizeof text, f)) {
-		const char *p = strstr(text, "; error") || strstr(text, "; fatal") ? strstr(text, ", line ") : NULL;
+		/* Messages about the text of its own that ptxas puts in wmma's place name another file. */
+		bool ours = !strncmp(text, "ptxas ", 6) && !strncmp(text + 6, source, strlen(source));
+		const char *p = ours && (strstr(text, "; error") || strstr(text, "; fatal")) ? strstr(text, ", line ") : NULL;
 		question *q = p ? question_at(j, w, (uint32_t)strtoul(p + 7, NULL, 10)) : NULL;
 		if (!q || !q->asked)
 			continue;
@@ -234,7 +240,7 @@ static void end_round(judge *j, unsigned index, int status)
 		}
 		w->done = true;
 	} else {
-		if (!read_messages(j, w, messages))
+		if (!read_messages(j, w, source, messages))
 			blame(j, index, messages);
 	}
 	unlink(source);
@@ -256,6 +262,8 @@ static int by_group(const void *a, const void *b)
 		return x->version < y->version ? -1 : 1;
 	if (names_sampler(x->line) != names_sampler(y->line))
 		return names_sampler(x->line) ? 1 : -1;
+	if (x->pair != y->pair)
+		return x->pair < y->pair ? -1 : 1;
 	return i < k ? -1 : 1;
 }
 
@@ -275,7 +283,7 @@ static void make_jobs(judge *j)
 		const question *head = &j->q[j->order[i]];
 		for (n = 1; i + n < m && n < CHUNK; n++) {
 			const question *q = &j->q[j->order[i + n]];
-			if (q->target != head->target || q->version != head->version ||
+			if (q->target != head->target || q->version != head->version || q->pair != head->pair ||
 			    names_sampler(q->line) != names_sampler(head->line))
 				break;
 		}

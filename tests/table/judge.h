@@ -17,6 +17,8 @@ typedef struct judge judge;
 
 judge *judge_new(void);
 void judge_free(judge *j);
+/* Does it use the tensor memory of a pair of CTAs?  A kernel uses that or its own CTA's, not both. */
+bool judge_pair(const char *text);
 /* The answer is in the verdict of that number after judge_run. */
 unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line);
 void judge_run(judge *j);

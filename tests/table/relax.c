@@ -3,6 +3,7 @@
 #include "parse/parse.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Forms that are left out of the table on purpose. */
 static struct left_out {
@@ -15,12 +16,25 @@ static struct left_out {
 };
 
 /* Rules that hold for all instructions. */
-enum rule { RULE_PLAIN, RULE_ORDER, RULE_REGISTER, RULE_POLICY, RULE_FOREIGN, NRULES };
+enum rule {
+	RULE_PLAIN,
+	RULE_ORDER,
+	RULE_REGISTER,
+	RULE_POLICY,
+	RULE_EXTRA,
+	RULE_SWAPPED,
+	RULE_ALIGNED,
+	RULE_FOREIGN,
+	NRULES
+};
 static const char *const rule_text[NRULES] = {
 	[RULE_PLAIN] = "types of registers, range of constants, widths of addresses: ptxas does not look at them",
 	[RULE_ORDER] = "the order of modifiers is the manual's",
 	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register or vector",
 	[RULE_POLICY] = "a cache policy without .L2::cache_hint",
+	[RULE_EXTRA] = "an operand behind the last of tcgen05.mma, which ptxas ignores",
+	[RULE_SWAPPED] = "the metadata of mma.sp in the place of a fragment, which ptxas does not notice",
+	[RULE_ALIGNED] = "wgmma and tcgen05 without .aligned, which the manual demands",
 	[RULE_FOREIGN] = "a modifier of other instructions, which ptxas ignores",
 };
 static unsigned rule_used[NRULES];
@@ -97,8 +111,8 @@ static unsigned bits_of_width(unsigned type)
 	}
 }
 
-/* Registers as plain bits, small constants if asked for, whole addresses. */
-static trial plain_operands(const trial *t, bool constants)
+/* Registers as plain bits, small constants if asked for, addresses of 64 bits, or 32 where they are such. */
+static trial plain_operands(const trial *t, bool constants, bool narrow)
 {
 	trial s = *t;
 
@@ -108,7 +122,7 @@ static trial plain_operands(const trial *t, bool constants)
 		if (reg)
 			*v = cptx_as(*v, (enum cptx_type)bits_of_width(v->type));
 		if (s.tok[i].address && v->count == 1)
-			*v = pool_reg(CPTX_U64, 0);
+			*v = pool_reg(narrow && reg && arch_types[v->type].bits == 32 ? CPTX_U32 : CPTX_U64, 0);
 		else if (v->kind == CPTX_VAL_SYM || (v->kind == CPTX_VAL_REG && v->offset) || (constants && v->kind == CPTX_VAL_INT))
 			*v = cptx_imm(1);
 	}
@@ -124,8 +138,12 @@ static bool taken(const trial *t, const cptx_target *target)
 
 static bool taken_plainly(const trial *t, const cptx_target *target)
 {
-	trial a = plain_operands(t, true), b = plain_operands(t, false);
-	return taken(&a, target) || taken(&b, target);
+	for (unsigned i = 0; i < 4; i++) {
+		trial s = plain_operands(t, i & 1, i >> 1);
+		if (taken(&s, target))
+			return true;
+	}
+	return false;
 }
 
 /* With one operand replaced by a vector of some length. */
@@ -136,7 +154,7 @@ static bool taken_with_vector(const trial *t, const cptx_target *target)
 	for (unsigned i = 0; i < t->ntok * ARRAY_LEN(types); i++)
 		for (unsigned n = 1, at = i / ARRAY_LEN(types), type = types[i % ARRAY_LEN(types)]; n <= 4 && !t->tok[at].address;
 		     n *= 2) {
-			trial s = plain_operands(t, false);
+			trial s = plain_operands(t, false, false);
 			s.tok[at].v = n > 1 ? pool_vec(type, at, n) : pool_reg(type, 5);
 			s.tok[at].brace = true;
 			if (taken(&s, target))
@@ -150,13 +168,15 @@ static bool taken_with_register(const trial *t, const cptx_target *target)
 {
 	static const uint8_t types[] = { CPTX_B8, CPTX_B16, CPTX_B32, CPTX_B64, CPTX_B128, CPTX_PRED };
 
-	for (unsigned w = 0; w < ARRAY_LEN(types); w++) {
-		trial all = plain_operands(t, false);
+	for (unsigned n = 0; n < 2 * ARRAY_LEN(types); n++) {
+		unsigned w = n / 2;
+		trial all = plain_operands(t, false, n & 1);
 		for (unsigned i = 0; i < t->ntok; i++) {
-			trial one = plain_operands(t, false);
+			trial one = plain_operands(t, false, n & 1), same = one;
 			bool vector = t->tok[i].v.count > 1;
 			one.tok[i].v = pool_reg(types[w], 5);
-			if (taken(&one, target))
+			same.tok[i].v = vector ? pool_vec(types[w], 0, t->tok[i].v.count) : one.tok[i].v;
+			if (taken(&one, target) || (vector && taken(&same, target)))
 				return true;
 			if (!t->tok[i].address && (t->tok[i].v.kind == CPTX_VAL_REG || t->tok[i].v.kind == CPTX_VAL_VEC))
 				all.tok[i].v = vector ? pool_vec(types[w], i, t->tok[i].v.count) : pool_reg(types[w], i);
@@ -179,6 +199,52 @@ static bool taken_without_policy(const trial *t, const cptx_target *target)
 			return taken_plainly(&s, target);
 		}
 	return false;
+}
+
+static bool taken_without_last(const trial *t, const cptx_target *target)
+{
+	trial s = *t;
+
+	if (!s.ntok || strncmp(s.opcode, "tcgen05.mma.", strlen("tcgen05.mma.")))
+		return false;
+	s.ntok--;
+	return taken_plainly(&s, target);
+}
+
+static bool taken_swapped(const trial *t, const cptx_target *target)
+{
+	if (strncmp(t->opcode, "mma.sp", strlen("mma.sp")))
+		return false;
+	for (unsigned i = 0; i < t->ntok; i++)
+		for (unsigned k = 0; k < i; k++) {
+			trial s = *t;
+			s.tok[i] = t->tok[k];
+			s.tok[k] = t->tok[i];
+			if (taken_plainly(&s, target))
+				return true;
+		}
+	return false;
+}
+
+/* The instruction with the .aligned that it lacks. */
+static bool with_aligned(const trial *t, trial *s)
+{
+	words o = words_split(t->opcode);
+	unsigned sync = 0;
+
+	for (unsigned i = 1; i < o.n; i++) {
+		sync = strcmp(o.w[i], "sync") ? sync : i;
+		if (!strcmp(o.w[i], "aligned"))
+			return false;
+	}
+	if (!sync || o.n == MOST_WORDS || (strcmp(o.w[0], "wgmma") && strcmp(o.w[0], "tcgen05")))
+		return false;
+	memmove(o.w[sync + 2], o.w[sync + 1], (o.n - sync - 1) * WORD);
+	strcpy(o.w[sync + 1], "aligned");
+	o.n++;
+	*s = *t;
+	words_join(&o, s->opcode);
+	return true;
 }
 
 /* Does any form of the instruction know the word? */
@@ -242,13 +308,16 @@ static bool has_item(const words *o, const char *item, size_t n, unsigned at)
 	return false;
 }
 
-static bool is_left_out(const words *o, const struct left_out *row)
+static bool is_left_out(const trial *t, const words *o, const struct left_out *row)
 {
 	if (!has_item(o, row->instruction, strlen(row->instruction), 0))
 		return false;
 	for (const char *p = row->modifiers; *p; p += strspn(p, " ")) {
 		size_t n = strcspn(p, " ");
-		if (!has_item(o, p, n, MOST_WORDS))
+		bool holds = *p == '@'   ? t->ntok == strtoul(p + 1, NULL, 10)
+		             : *p == '!' ? !has_item(o, p + 1, n - 1, MOST_WORDS)
+		                         : has_item(o, p, n, MOST_WORDS);
+		if (!holds)
 			return false;
 		p += n;
 	}
@@ -274,8 +343,14 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 		return by_rule(RULE_REGISTER);
 	if (taken_without_policy(t, target))
 		return by_rule(RULE_POLICY);
+	if (taken_without_last(t, target))
+		return by_rule(RULE_EXTRA);
+	if (taken_swapped(t, target))
+		return by_rule(RULE_SWAPPED);
+	if (with_aligned(t, &ordered) && (taken_plainly(&ordered, target) || relax_reason(&ordered, target)))
+		return by_rule(RULE_ALIGNED);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
-		if (is_left_out(&o, &left_out[i])) {
+		if (is_left_out(t, &o, &left_out[i])) {
 			left_out[i].used++;
 			return left_out[i].reason;
 		}

@@ -123,8 +123,22 @@ void spell(const spelling *s, char text[OPCODE])
 
 	for (unsigned i = 0; i < f->ngroup; i++) {
 		p += sprintf(p, "%s", group_of(s->form, i)->prefix);
-		if (s->mod[i])
+		if (s->mod[i] && !group_of(s->form, i)->behind)
 			p += sprintf(p, ".%s", arch_mods[s->mod[i]].name);
 	}
 	sprintf(p, "%s", f->tail);
+}
+
+void spell_other(const spelling *s, char text[OPCODE])
+{
+	char *p = text;
+
+	for (const char *q = arch_forms[s->form].also; *q; q++) {
+		unsigned group = (unsigned)(unsigned char)*q - 1;
+		if (group >= ARCH_GROUPS)
+			*p++ = *q;
+		else if (s->mod[group])
+			p += sprintf(p, ".%s", arch_mods[s->mod[group]].name);
+	}
+	*p = 0;
 }

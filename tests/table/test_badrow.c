@@ -31,6 +31,14 @@ static const struct {
 	  "error: availability 'PTX one': expected 'PTX major.minor'" },
 	{ "twice", "OP(add, \"x\", \"y\")\nINSN(add, \"add.type=f32|f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n",
 	  "src/arch/insn.def:2:14: error: value 'f32' twice" },
+	{ "other_words",
+	  "OP(add, \"x\", \"y\")\nINSN(add, \"add{.ftz}.x.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n"
+	  "ALSO(add, \"add.ftz.type.y\")\n",
+	  "src/arch/insn.def:3:14: error: the row above has no 'y'" },
+	{ "fewer_words",
+	  "OP(add, \"x\", \"y\")\nINSN(add, \"add{.ftz}.x.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n"
+	  "ALSO(add, \"add.ftz.type\")\n",
+	  "src/arch/insn.def:3: error: ALSO lacks modifiers of the row above" },
 	{ "no_insn", "OP(add, \"x\", \"y\")\n", "src/arch/insn.def:1: error: OP(add) has no INSN" },
 };
 

@@ -48,7 +48,7 @@ struct named_row {
 struct section_row {
 	const char *chapter, *title, *name, *reason;
 };
-enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE };
+enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE, ROW_ALSO };
 struct row {
 	const char *file;
 	int line;
@@ -70,11 +70,13 @@ struct group {
 	char label[TOK], prefix[256];
 	const char *tok[64];
 	int kind, same, ntok, avail[64], mod[64], fixed;
+	int preset; /* the value that is taken when none is given, + 1 */
+	int behind; /* printed behind the brackets of an address */
 };
 /* The kinds, flags and selectors are those of src/arch/arch.h, in words; write.c gives their numbers. */
-enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO };
+enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO, KIND_SINK };
 struct operand {
-	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK];
+	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
 	enum operand_kind kind;
 	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
 	int times, over; /* of the number in the value that `count` names */
@@ -83,7 +85,7 @@ struct operand {
 	unsigned long long set;
 };
 struct form {
-	const struct row *row;
+	const struct row *row, *also; /* also: another order of its modifiers, or NULL */
 	int op, ngroup, noperand, avail;
 	struct group group[MAX_GROUPS + 8];
 	struct operand operand[MAX_OPERANDS];

@@ -109,6 +109,7 @@ static void operand_words(char text[TEXT], const struct form *f, const struct op
 	case KIND_REG: register_words(text, f, o); break;
 	case KIND_ADDR: address_words(text, f, o); break;
 	case KIND_LABEL: add(text, "label"); break;
+	case KIND_SINK: add(text, "always the sink"); break;
 	case KIND_FUNC: add(text, "device function"); break;
 	case KIND_LIST: add(text, "list of registers, constants and parameters (cptx_list)"); break;
 	case KIND_TARGETS: add(text, "list of labels (cptx_targets)"); break;
@@ -353,6 +354,7 @@ static void example_operand(struct example *e, const struct operand *o, bool mad
 		add(e->decl, "%s: .callprototype _ (); ", name);
 		add(e->setup, "cptx_val %s = cptx_prototype(k, CPTX_TYPE_NONE, 0, NULL);\n", name);
 		break;
+	case KIND_SINK: add(e->ptx, "_"); return;
 	case KIND_FUNC: /* the tests have one of that name */
 		add(e->ptx, "function");
 		add(e->setup, "cptx_val %s = cptx_func_val(function);\n", name);

@@ -165,18 +165,75 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	int type = reg ? find_type(o->type) : -1, tgroup = !reg || type >= 0 ? NO : has_group(f, o->type);
 	int fixed = atoi(o->count), cgroup = o->count[0] && !fixed ? has_group(f, o->count) : NO;
 	int sgroup = addr && !o->type[0] ? has_group(f, "space") : NO;
-	int slot = o->dest && i == 0 ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
+	int slot = (o->dest && i == 0) || o->kind == KIND_SINK ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
 	bool optional_count = cgroup != NO && cgroup >= 0 && f->group[cgroup].kind == 1;
 
 	if (o->count[0] && !fixed && cgroup < 0)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->count);
 	if (sgroup < 0)
 		sgroup = NO;
-	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
+	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
 	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
-	        o->given[0] ? has_group(f, o->given) : NO, select_number(o->select), addr ? address_number(o->type) : 0,
-	        o->count[0] && !optional_count, operand_flags(o), addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo,
-	        o->hi, o->set);
+	        o->given[0] ? has_group(f, o->given) : NO, o->behind[0] ? has_group(f, o->behind) : NO, select_number(o->select),
+	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o),
+	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
+}
+
+/* The group of a form that a word of ALSO stands for, from its label, or =label where it is repeated; -1: it is text. */
+static int group_of_word(const struct form *f, const char *word)
+{
+	bool repeat = *word == '=';
+
+	for (int i = 0; i < f->ngroup; i++)
+		if (!strcmp(f->group[i].label, word + repeat) && (f->group[i].kind == 2) == repeat)
+			return i;
+	return -1;
+}
+
+/* Blanks a word among the fixed ones of a form; false if it is not there. */
+static bool take_word(char *fixed, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (char *p = fixed; (p = strstr(p, word)) != NULL; p++)
+		if ((p == fixed || p[-1] == '.') && (!p[n] || p[n] == '.')) {
+			memset(p, ' ', n);
+			return true;
+		}
+	return false;
+}
+
+/* Writes the order of ALSO as a string: a byte of the value n + 1 stands for group n, the rest for itself. */
+static void write_order(FILE *out, const struct form *f)
+{
+	static char fixed[2048];
+	char text[256];
+	unsigned seen = 0;
+	bool first = true;
+
+	fixed[0] = 0;
+	for (int i = 0; i < f->ngroup; i++)
+		strcat(fixed, f->group[i].prefix);
+	strcat(fixed, f->tail);
+	reading(row_file(f->also), f->also->line, f->also->text);
+	snprintf(text, sizeof text, "%s", f->also->text);
+	fputc('"', out);
+	for (char *word = strtok(text, "."); word; word = strtok(NULL, "."), first = false) {
+		int g = group_of_word(f, word);
+		if (g < 0 && !take_word(fixed, word))
+			die(strstr(f->also->text, word), "the row above has no '%s': %s", word, f->row->text);
+		if (g < 0) {
+			fprintf(out, "%s%s", first ? "" : ".", word);
+			continue;
+		}
+		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
+			die(strstr(f->also->text, word), "'%s' stands twice, or in front of what it repeats", word);
+		seen |= 1u << g;
+		fprintf(out, "\\%03o", (unsigned)g + 1);
+	}
+	if (seen != (1u << f->ngroup) - 1 || strspn(fixed, " .") != strlen(fixed))
+		die(NULL, "ALSO lacks modifiers of the row above: %s", f->row->text);
+	fputs("\", ", out);
 }
 
 static void write_forms(FILE *out)
@@ -199,9 +256,10 @@ static void write_forms(FILE *out)
 			int follows = 0;
 			for (int o = 0; o < forms[i].noperand && !follows; o++)
 				follows = !strcmp(forms[i].operand[o].given, grp->label) && grp->kind != 2 ? o + 1 : 0;
-			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix,
+			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix,
 			        (int)strlen(grp->prefix), grp->kind, grp->kind == 2 ? NO : index_of(op->field, op->nfield, grp->label),
-			        grp->same, is_type(grp), is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, follows, nalt);
+			        grp->same, is_type(grp), is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, follows,
+			        grp->preset, grp->behind, nalt);
 			nalt += grp->ntok;
 		}
 	}
@@ -225,13 +283,17 @@ static void write_forms(FILE *out)
 			must |= f->group[g].fixed ? bit : 0;
 		}
 		for (int o = 0; o < f->noperand; o++)
-			if (!(f->operand[o].dest && o == 0))
+			if (!(f->operand[o].dest && o == 0) && f->operand[o].kind != KIND_SINK)
 				slots |= 1u << index_of(op->slot, op->nslot, f->operand[o].name);
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
-		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->row->text,
-		        f->tail, row_file(f->row), f->op, ngroup, noperand, f->row->line, f->avail, f->ngroup, f->noperand,
-		        (int)strlen(f->tail), c, fields, must, slots);
+		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", ", f->row->text, f->tail, row_file(f->row));
+		if (f->also)
+			write_order(out, f);
+		else
+			fputs("NULL, ", out);
+		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
+		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, fields, must, slots);
 		ngroup += f->ngroup;
 		noperand += f->noperand;
 	}
@@ -289,12 +351,14 @@ static void write_ops(FILE *out)
 	fprintf(out, "};\nconst uint16_t arch_nop = %d;\n\n", nops);
 }
 
-/* The number inside a modifier's name: v4 and x4 4, 2d 2, m64n128k16 128; 1 where there is none. */
+/* The number inside a modifier's name: v4 and x4 4, 2d 2, m64n128k16 128, cta_group::2 2; 1 where there is none. */
 int mod_count(const char *s)
 {
 	int m, n, k, end = 0;
 
 	if (sscanf(s, "m%dn%dk%d%n", &m, &n, &k, &end) == 3 && !s[end])
+		return n;
+	if (sscanf(s, "cta_group::%d%n", &n, &end) == 1 && end && !s[end])
 		return n;
 	bool before = s[0] == 'v' || s[0] == 'x', digits = isdigit((unsigned char)s[before]);
 	size_t len = strspn(s + before, "0123456789") + before;
