@@ -182,7 +182,7 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 		return (cptx_val){ 0 };
 	if (type == CPTX_PTR)
 		type = CPTX_U64;
-	else if (cptx_type_bits(type) == 8 && type != CPTX_E2M1X2) /* 16 bits are of more use, wherever they serve */
+	else if (type == CPTX_U8 || type == CPTX_S8) /* integers are widened by what loads or converts them */
 		type = CPTX_B16;
 	return ir_regs(k, at, type, n);
 }
