@@ -292,8 +292,10 @@ bool ir_call_fits(cptx_kernel *k, cptx_site at, const arch_match *m)
 			return false;
 	}
 	for (size_t i = 0; i < narg; i++)
-		if (!passes(k, at, "argument", i, &k->vec[list[1]->id + i],
-		            f ? f->param[i].type : k->vec[(uint32_t)to->offset + i].type))
+		if (k->vec[list[1]->id + i].kind == CPTX_VAL_SINK)
+			return ir_error(k, CPTX_E_ARG, at, "call: argument %zu is the sink _, which only a result can be", i);
+		else if (!passes(k, at, "argument", i, &k->vec[list[1]->id + i],
+		                 f ? f->param[i].type : k->vec[(uint32_t)to->offset + i].type))
 			return false;
 	if (f)
 		k->calls = f->called = true;

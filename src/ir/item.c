@@ -319,7 +319,8 @@ cptx_val cptx_list_(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n
 		return none;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!is_single(&vals[i]) && !is_constant(&vals[i]) && vals[i].kind != CPTX_VAL_SYM) {
+		if (!is_single(&vals[i]) && !is_constant(&vals[i]) && vals[i].kind != CPTX_VAL_SYM &&
+		    vals[i].kind != CPTX_VAL_SINK) {
 			ir_error(k, CPTX_E_ARG, at, "cptx_list: value %zu is neither a single register nor a constant or parameter", i);
 			return none;
 		}
