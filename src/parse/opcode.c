@@ -57,12 +57,12 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 /* The rest of the form's other order, from p on. */
 static bool read_other(reading *r, const char *order, const char *p)
 {
-	size_t n = strcspn(order, GROUP_BYTES);
+	size_t n = strcspn(order, GROUP_BYTES "|");
 
 	if (n && !literal(&p, r->end, order, n))
 		return false;
 	order += n;
-	if (!*order)
+	if (!*order || *order == '|')
 		return p == r->end;
 	unsigned i = (unsigned)*order++ - 1;
 	const arch_group *g = &arch_groups[r->f->group + i];
@@ -83,5 +83,10 @@ static bool read_other(reading *r, const char *order, const char *p)
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS])
 {
 	reading r = { &arch_forms[form], text + n, mods };
-	return read_groups(&r, 0, text) || (r.f->also && read_other(&r, r.f->also, text));
+	bool found = read_groups(&r, 0, text);
+	for (const char *order = r.f->also; order && !found; order = strchr(order, '|'), order += order != NULL) {
+		memset(mods, 0, r.f->ngroup * sizeof *mods);
+		found = read_other(&r, order, text);
+	}
+	return found;
 }
