@@ -80,13 +80,21 @@ static bool read_other(reading *r, const char *order, const char *p)
 	return g->kind == GROUP_OPTIONAL && read_other(r, order, p);
 }
 
+static const char *next_order(const char *order)
+{
+	const char *end = strchr(order, '|');
+	return end ? end + 1 : NULL;
+}
+
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS])
 {
 	reading r = { &arch_forms[form], text + n, mods };
-	bool found = read_groups(&r, 0, text);
-	for (const char *order = r.f->also; order && !found; order = strchr(order, '|'), order += order != NULL) {
+	if (read_groups(&r, 0, text))
+		return true;
+	for (const char *order = r.f->also; order; order = next_order(order)) {
 		memset(mods, 0, r.f->ngroup * sizeof *mods);
-		found = read_other(&r, order, text);
+		if (read_other(&r, order, text))
+			return true;
 	}
-	return found;
+	return false;
 }
