@@ -207,8 +207,8 @@ static bool take_word(char *fixed, const char *word)
 	return false;
 }
 
-/* Writes the order of ALSO as a string: a byte of the value n + 1 stands for group n, the rest for itself. */
-static void write_order(FILE *out, const struct form *f)
+/* Writes the order of ALSO: a byte of the value n + 1 stands for group n, the rest for itself. */
+static void write_order(FILE *out, const struct form *f, const struct row *also)
 {
 	static char fixed[2048];
 	char text[256];
@@ -219,25 +219,25 @@ static void write_order(FILE *out, const struct form *f)
 	for (int i = 0; i < f->ngroup; i++)
 		strcat(fixed, f->group[i].prefix);
 	strcat(fixed, f->tail);
-	reading(row_file(f->also), f->also->line, f->also->text);
-	snprintf(text, sizeof text, "%s", f->also->text);
-	fputc('"', out);
+	reading(row_file(also), also->line, also->text);
+	snprintf(text, sizeof text, "%s", also->text);
+	for (int i = 0; i < f->ngroup; i++)
+		seen |= f->group[i].behind ? 1u << i : 0;
 	for (char *word = strtok(text, "."); word; word = strtok(NULL, "."), first = false) {
 		int g = group_of_word(f, word);
 		if (g < 0 && !take_word(fixed, word))
-			die(strstr(f->also->text, word), "the row above has no '%s': %s", word, f->row->text);
+			die(strstr(also->text, word), "the row above has no '%s': %s", word, f->row->text);
 		if (g < 0) {
 			fprintf(out, "%s%s", first ? "" : ".", word);
 			continue;
 		}
 		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
-			die(strstr(f->also->text, word), "'%s' stands twice, or in front of what it repeats", word);
+			die(strstr(also->text, word), "'%s' stands twice, or in front of what it repeats", word);
 		seen |= 1u << g;
 		fprintf(out, "\\%03o", (unsigned)g + 1);
 	}
 	if (seen != (1u << f->ngroup) - 1 || strspn(fixed, " .") != strlen(fixed))
 		die(NULL, "ALSO lacks modifiers of the row above: %s", f->row->text);
-	fputs("\", ", out);
 }
 
 static void write_forms(FILE *out)
@@ -294,10 +294,12 @@ static void write_forms(FILE *out)
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
 		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", ", f->row->text, f->tail, row_file(f->row));
-		if (f->also)
-			write_order(out, f);
-		else
-			fputs("NULL, ", out);
+		fputs(f->nalso ? "\"" : "NULL", out);
+		for (int n = 0; n < f->nalso; n++) {
+			fputs(n ? "|" : "", out);
+			write_order(out, f, f->also[n]);
+		}
+		fputs(f->nalso ? "\", " : ", ", out);
 		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
 		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, looks, fields, must, slots);
 		ngroup += f->ngroup;
