@@ -246,6 +246,10 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
 
+	if (want == CPTX_PRED && o->flags & OPERAND_SYMBOL && v->kind == CPTX_VAL_INT && v->i >= -1 && v->i <= 1) {
+		v->type = CPTX_PRED; /* false or true, by mov */
+		return true;
+	}
 	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED)
 		return WHY("%s must be a register", name);
 	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32) || t.bits > 64)
@@ -415,6 +419,8 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 
 	if (o->flags & OPERAND_DOUBLE)
 		want = doubled(want);
+	if (v->kind == CPTX_VAL_NONE && o->flags & OPERAND_READ)
+		return WHY("%s is read too: give it as .into", name);
 	if (v->kind == CPTX_VAL_NONE && o->slot == 0) { /* a destination to be made */
 		unsigned t = o->tgroup != ARCH_NO && kept[o->tgroup] && !(o->flags & OPERAND_DOUBLE) ? kept[o->tgroup] : want;
 		if (arch_types[t].bits == 8 && o->flags & OPERAND_WIDER) /* 16 bits are of more use */
@@ -427,6 +433,9 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 		return count == 1 ? match_constant(f, o, want, v, why) : WHY("%s must be %u registers", name, count);
 	if (v->kind == CPTX_VAL_SINK)
 		return (count == 1 && !o->brace && (o->flags & OPERAND_SINK)) || WHY("%s cannot be the sink _", name);
+	if (v->kind == CPTX_VAL_FUNC && o->flags & OPERAND_SYMBOL)
+		return (arch_types[want].bits == 64 && arch_types[want].cls != 'F') ||
+		       WHY("%s: the address of a function has 64 bits", name);
 	if (v->kind == CPTX_VAL_SREG || v->kind == CPTX_VAL_SYM) {
 		if (!(o->flags & OPERAND_SYMBOL))
 			return WHY("%s is %s; cptx_mov it to a register first", name,
@@ -572,6 +581,8 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
+		if (v->kind == CPTX_VAL_REG && !v->space) /* most are */
+			continue;
 		if (o->kind == OPERAND_NOWHERE)
 			*v = cptx_sink();
 		if (!varies(v))

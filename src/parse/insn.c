@@ -288,28 +288,36 @@ static bool read_operands(parser *p, tokens *all)
 
 /* ---- matching ---- */
 
+/* The operands of a form, as insn.def writes them. */
+static const char *operands_of(unsigned form)
+{
+	const char *p = arch_forms[form].text;
+	int inside = 0; /* < >: blanks of availabilities */
+
+	for (; *p && (inside || *p != ' '); p++)
+		inside += *p == '<' ? 1 : *p == '>' ? -1 : 0;
+	return p;
+}
+
 static bool operand_error(parser *p, const char *at, const spelled *s, const tokens *all)
 {
+	int len = (int)MIN(s->len, 200u);
 	arch_match m;
 	buf why;
 
 	buf_init(&why, &p->m->a.hook);
 	for (unsigned i = 0; i < s->nform; i++) {
-		if (i)
-			buf_str(&why, "\n    ");
-		size_t form = why.n;
-		parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, &m, &why);
-		if (s->nform > 1 || why.n == form)
-			buf_printf(&why, "; the form is \"%s\"", arch_forms[s->form[i].form].text);
-		else
-			buf_printf(&why, "; write \"%s\"", arch_forms[s->form[i].form].text);
+		const spelled_form *f = &s->form[i];
+		buf_str(&why, s->nform > 1 ? "\n    " : "");
+		parse_match(f->form, f->mods, all->t, all->n, p->k->vec, &m, &why);
+		buf_printf(&why, s->nform > 1 ? "; it is %.*s%s" : "; write %.*s%s", len, s->text, operands_of(f->form));
 	}
 	buf_put(&why, "", 1);
 	if (why.failed)
 		parse_out_of_memory(p);
 	else
-		parse_error(p, at, CPTX_E_FORM, "%.*s: %s%s", (int)MIN(s->len, 200u), s->text,
-		            s->nform > 1 ? "no form fits\n    " : "", why.p);
+		parse_error(p, at, CPTX_E_FORM, "%.*s: %s%s", len, s->text, s->nform > 1 ? "no form takes these operands" : "",
+		            why.p);
 	buf_free(&why);
 	return false;
 }
@@ -412,7 +420,7 @@ bool parse_instruction(parser *p)
 		return true; /* the statement was read whole */
 	}
 	char why[160];
-	if (!ir_call_fits(p->k, &m, why)) {
+	if (ir_is_call(arch_forms[m.form].op) && !ir_call_fits(p->k, &m, why)) {
 		parse_error(p, at, CPTX_E_ARG, "call: %s", why);
 		parse_blanks(p);
 		return true;
