@@ -183,6 +183,12 @@ bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, 
  * of the table; *count of them.
  */
 const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
+/*
+ * Matching again what differs from an earlier match in the numbers of registers and in constants only: operands of equal
+ * keys.  m: the earlier match with the new operands; false if a constant does not fit.
+ */
+uint64_t arch_value_key(const cptx_val *v);
+bool arch_match_again(arch_match *m, const cptx_val *vec);
 /* The length of an operand that is a vector: 1 for a single register. */
 unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
 
