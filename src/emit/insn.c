@@ -45,6 +45,28 @@ char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id)
 	return p;
 }
 
+static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
+
+/* Names of the body that operands can have; those of the module are known since the start. */
+static void measure_names(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	e->longest_symbol = e->longest_global;
+	for (size_t i = 0; i < k->nsym; i++)
+		e->longest_symbol = longer(e->longest_symbol, k->sym[i]->name);
+	for (size_t i = 0; i < k->nlabel; i++)
+		e->longest_symbol = longer(e->longest_symbol, k->label[i].name);
+}
+
+void emit_measure_globals(emitter *e)
+{
+	for (size_t i = 0; i < e->m->nsym; i++)
+		e->longest_global = longer(e->longest_global, e->m->sym[i]->name);
+	for (size_t i = 0; i < e->m->nbody; i++)
+		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
+}
+
 bool emit_name_registers(emitter *e)
 {
 	const cptx_kernel *k = e->k;
@@ -57,6 +79,7 @@ bool emit_name_registers(emitter *e)
 		e->names = names;
 		e->names_cap = k->nreg;
 	}
+	measure_names(e);
 	e->longest_name = NAME_MOST;
 	for (uint32_t i = 0, last = IR_NONE; i < k->nreg; i++) {
 		if (k->reg[i].decl != last) {
@@ -192,38 +215,14 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	return p;
 }
 
-static bool is_label(const cptx_val *v)
-{
-	return v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
-}
-
-/* Bytes of the names in a value. */
-static size_t names_most(const emitter *e, const cptx_val *v)
-{
-	size_t n = 0;
-
-	if (v->kind == CPTX_VAL_SYM)
-		return strlen(symbol_name(e->k, v));
-	if (v->kind == CPTX_VAL_FUNC)
-		return strlen(e->m->body[v->id - 1]->name);
-	if (is_label(v) && e->k->label[v->id].name)
-		return strlen(e->k->label[v->id].name);
-	for (unsigned i = 0; v->kind == CPTX_VAL_LIST && i < v->count; i++)
-		n += e->k->vec[v->id + i].kind == CPTX_VAL_SYM ? strlen(symbol_name(e->k, &e->k->vec[v->id + i])) : 0;
-	return n;
-}
-
 /* Most bytes that an item's line can take. */
 static size_t item_most(const emitter *e, const ir_item *it)
 {
 	const cptx_val *v = ir_operands(it);
-	size_t n = OPCODE_MOST + 64;
+	size_t n = OPCODE_MOST + 64 + it->noperand * (64 + e->longest_symbol);
 
-	for (unsigned i = 0; i < it->noperand; i++) {
-		n += 64 + v[i].count * (e->longest_name + 8);
-		if (v[i].kind > CPTX_VAL_FLOAT)
-			n += names_most(e, &v[i]);
-	}
+	for (unsigned i = 0; i < it->noperand; i++)
+		n += v[i].count * (e->longest_name + 8 + (v[i].kind == CPTX_VAL_LIST ? e->longest_symbol : 0));
 	return n;
 }
 

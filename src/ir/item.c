@@ -65,7 +65,8 @@ static void link_item(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod)
 {
-	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + nmod * sizeof(uint16_t));
+	size_t mods = (nmod + 3u) / 4 * 4 * sizeof(uint16_t); /* up to three zeros behind them, for those who compare words */
+	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + mods);
 
 	if (!it) {
 		ir_no_memory(k->m, at);
@@ -116,6 +117,8 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		operand[i] = m->operand[i];
 	for (unsigned i = 0; i < m->ngroup; i++)
 		mod[i] = m->mod[i];
+	for (unsigned i = m->ngroup; i % 4; i++)
+		mod[i] = 0;
 	if (guard.kind) {
 		it->guard = guard.id + 1;
 		it->flags = guard.negated ? ITEM_NEGATED : 0;
