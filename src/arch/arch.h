@@ -20,7 +20,8 @@ enum arch_group_kind { GROUP_REQUIRED, GROUP_OPTIONAL, GROUP_REPEAT };
 typedef struct arch_group {
 	const char *prefix; /* text in front: the mnemonic, fixed modifiers */
 	uint8_t nprefix, kind, field, same /* GROUP_REPEAT: of that group */, is_type, is_space, is_count, nalt,
-		has_avail /* of a value */, follows /* the operand that is there exactly when it is chosen, + 1; 0: none */;
+		has_avail /* of a value */, follows /* the operand that is there exactly when it is chosen, + 1; 0: none */,
+		preset /* the value taken when none is given, + 1; 0: none */, behind /* printed behind an address */;
 	uint16_t alt;
 } arch_group;
 
@@ -32,7 +33,8 @@ enum arch_operand_kind {
 	OPERAND_FUNC,
 	OPERAND_LIST,    /* (a, b): what a call passes */
 	OPERAND_TARGETS, /* the label of a .branchtargets */
-	OPERAND_PROTO    /* the label of a .callprototype */
+	OPERAND_PROTO,   /* the label of a .callprototype */
+	OPERAND_NOWHERE  /* a destination that is always the sink */
 };
 enum arch_operand_flags {
 	OPERAND_DEST = 1,
@@ -59,6 +61,7 @@ typedef struct arch_operand {
 	uint8_t times, over;    /* what the number of group `cgroup` is multiplied by and divided by */
 	uint8_t sgroup;         /* OPERAND_ADDR: the group that names the space, or ARCH_NO */
 	uint8_t given;          /* the group that is chosen exactly when the operand is there, or ARCH_NO */
+	uint8_t behind;         /* OPERAND_ADDR: the group that is printed behind it, or ARCH_NO */
 	uint8_t select;         /* enum arch_select */
 	uint8_t address;        /* OPERAND_ADDR: enum arch_address */
 	uint8_t brace;          /* printed in braces even if single */

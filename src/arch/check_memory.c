@@ -12,6 +12,30 @@ static unsigned vector_bits(const arch_match *m)
 	return count * arch_types[check_type(m, 0)].bits;
 }
 
+/* The operand of that name; NULL if the form has none. */
+static const cptx_val *operand(const arch_match *m, const char *name)
+{
+	const arch_form *f = &arch_forms[m->form];
+
+	for (unsigned i = 0; i < m->noperand; i++) {
+		unsigned slot = arch_operands[f->operand + i].slot;
+		if (slot && !strcmp(arch_ops[f->op].slot[slot - 1], name))
+			return &m->operand[i];
+	}
+	return NULL;
+}
+
+/* Is it a constant outside of low to high, or no multiple of `step`? */
+static bool outside(const cptx_val *v, int64_t low, int64_t high, int64_t step)
+{
+	return v && v->kind == CPTX_VAL_INT && (v->negated || v->i < low || v->i > high || v->i % step);
+}
+
+static bool is_hint(unsigned mod)
+{
+	return (mod >= CPTX_L1_EVICT_NORMAL && mod <= CPTX_L2_256B) || mod == CPTX_L2_CACHE_HINT;
+}
+
 const char *arch_check_LDST(const arch_match *m)
 {
 	bool global = true, hint = false;
@@ -19,23 +43,106 @@ const char *arch_check_LDST(const arch_match *m)
 	for (unsigned i = 0; i < m->ngroup; i++) {
 		if (check_group(m, i)->is_space)
 			global = !m->mod[i] || m->mod[i] == CPTX_GLOBAL;
-		hint |= m->mod[i] >= CPTX_L1_EVICT_NORMAL && m->mod[i] <= CPTX_L2_256B;
+		hint |= is_hint(m->mod[i]);
 	}
 	if (hint && !global)
 		return "cache hints (L1::, L2::) are for global memory and generic addresses";
 	return vector_bits(m) > 128 ? "the vector has more than 128 bits" : NULL;
 }
 
-const char *arch_check_VEC256(const arch_match *m) { return vector_bits(m) != 256 ? "the vector has not 256 bits" : NULL; }
+const char *arch_check_NO_SINK(const arch_match *m)
+{
+	return m->operand[0].kind == CPTX_VAL_SINK ? "the destination cannot be the sink _" : NULL;
+}
+
+static const char *check_unified(const arch_match *m)
+{
+	bool global = true, unified = false;
+
+	for (unsigned i = 0; i < m->ngroup; i++) {
+		if (check_group(m, i)->is_space)
+			global = !m->mod[i] || m->mod[i] == CPTX_GLOBAL;
+		unified |= m->mod[i] == CPTX_UNIFIED;
+	}
+	if (unified && (!global || operand(m, "a")->kind != CPTX_VAL_REG))
+		return ".unified is for registers with a global or generic address";
+	return NULL;
+}
+
+const char *arch_check_LOAD(const arch_match *m)
+{
+	const char *wrong = arch_check_NO_SINK(m);
+
+	if (!wrong)
+		wrong = check_unified(m);
+	return wrong ? wrong : arch_check_LDST(m);
+}
+
+const char *arch_check_VEC256(const arch_match *m)
+{
+	return vector_bits(m) != 256 ? "the vector has not 256 bits" : check_unified(m);
+}
+
+const char *arch_check_ST_BULK(const arch_match *m)
+{
+	if (operand(m, "a")->kind != CPTX_VAL_REG)
+		return "the address must be a register";
+	return outside(operand(m, "size"), 0, 16777216, 8) ? "size is not a multiple of 8 from 0 to 16777216" : NULL;
+}
+
+const char *arch_check_POLICY_RANGE(const arch_match *m)
+{
+	const cptx_val *primary = operand(m, "primary_size"), *total = operand(m, "total_size");
+
+	if (primary->kind == CPTX_VAL_INT && total->kind == CPTX_VAL_INT && (uint32_t)primary->i > (uint32_t)total->i)
+		return "primary_size is greater than total_size";
+	return NULL;
+}
+
+const char *arch_check_FRACTION(const arch_match *m)
+{
+	const cptx_val *v = operand(m, "fraction");
+
+	return v->kind == CPTX_VAL_FLOAT && !((float)v->f > 0 && (float)v->f <= 1) ? "fraction is not above 0 and at most 1"
+	                                                                           : NULL;
+}
+
+const char *arch_check_SHARED_VAR(const arch_match *m)
+{
+	const cptx_val *a = operand(m, "a");
+
+	if (a->kind == CPTX_VAL_SREG)
+		return "a special register is no address";
+	return a->kind == CPTX_VAL_SYM && a->space != CPTX_SHARED ? "the variable does not lie in shared memory" : NULL;
+}
+
+const char *arch_check_BULK(const arch_match *m)
+{
+	return outside(operand(m, "size"), 0, 1048560, 16) ? "size is not a multiple of 16 from 0 to 1048560" : NULL;
+}
+
+const char *arch_check_ARRIVALS(const arch_match *m)
+{
+	return outside(operand(m, "count"), 1, 1048575, 1) ? "count is not in 1 to 1048575" : NULL;
+}
+
+const char *arch_check_BYTES(const arch_match *m)
+{
+	return outside(operand(m, "tx"), 0, 1048575, 1) ? "tx is not in 0 to 1048575" : NULL;
+}
+
+const char *arch_check_PARITY(const arch_match *m)
+{
+	return outside(operand(m, "parity"), 0, 1, 1) ? "parity is not 0 or 1" : NULL;
+}
 
 const char *arch_check_BARRIER(const arch_match *m)
 {
-	const cptx_val *id = &m->operand[0], *threads = &m->operand[1];
+	const cptx_val *threads = operand(m, "b");
 
-	if (id->kind == CPTX_VAL_INT && (id->i < 0 || id->i >= CPTX_BARRIERS))
+	if (outside(operand(m, "a"), 0, CPTX_BARRIERS - 1, 1))
 		return "the barrier is not one of 0 to 15";
-	if (m->noperand > 1 && threads->kind == CPTX_VAL_INT &&
-	    (threads->i <= 0 || threads->i % CPTX_WARP || threads->i > CPTX_THREADS_PER_CTA))
+	if (outside(threads, CPTX_WARP, CPTX_THREADS_PER_CTA, CPTX_WARP))
 		return "the thread count is not a multiple of 32 from 32 to 1024";
 	return NULL;
 }
@@ -58,12 +165,14 @@ const char *arch_check_CVTA(const arch_match *m)
 	if (to)
 		return "a variable's address is no generic one; take it with mov";
 	bool shared = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER;
-	return a->space == space || (a->space == CPTX_SHARED && shared) ? NULL : "the variable does not lie in that space";
+	bool param = space == CPTX_PARAM || space == CPTX_PARAM_ENTRY;
+	return a->space == space || (a->space == CPTX_SHARED && shared) || (a->space == CPTX_PARAM && param)
+	           ? NULL
+	           : "the variable does not lie in that space";
 }
 
 const char *arch_check_COPY(const arch_match *m)
 {
-	const cptx_val *size = &m->operand[2], *from = &m->operand[3];
-	bool fits = from->kind != CPTX_VAL_INT || (from->i >= 0 && from->i <= size->i);
-	return fits ? NULL : "src_size is not in 0 to size";
+	const cptx_val *size = operand(m, "size"), *from = operand(m, "src_size");
+	return outside(from, 0, size->i, 1) ? "src_size is not in 0 to size" : NULL;
 }

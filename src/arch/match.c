@@ -107,7 +107,8 @@ static bool infer_type(const arch_form *f, const request *q, unsigned index, arc
 static bool same_space(unsigned space, unsigned of_variable)
 {
 	return space == of_variable ||
-	       (of_variable == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER));
+	       (of_variable == CPTX_SHARED && (space == CPTX_SHARED_CTA || space == CPTX_SHARED_CLUSTER)) ||
+	       (of_variable == CPTX_PARAM && (space == CPTX_PARAM_ENTRY || space == CPTX_PARAM_FUNC));
 }
 
 static bool infer_space(const arch_form *f, const request *q, unsigned index, arch_match *m)
@@ -197,6 +198,8 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 			infer_count(f, q, i, m);
 		else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i], why))
 			return false;
+		if (!m->mod[i] && g->preset && !q->by_group)
+			m->mod[i] = arch_alts[g->alt + g->preset - 1u].mod;
 		if (!m->mod[i] && g->kind == GROUP_REQUIRED) {
 			if (why) {
 				buf_printf(why, "it needs .%s, one of ", arch_ops[f->op].field[g->field]);
@@ -273,6 +276,8 @@ static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_v
 	bool tmem = o->address == ADDRESS_TMEM;
 	const char *name = slot_name(f, o), *what = tmem ? "tensor memory" : arch_mods[o->space].name;
 
+	if (v->kind == CPTX_VAL_SYM && !tmem && v->offset)
+		return WHY("%s has an offset, which the name of a .%s cannot have", name, what);
 	if (v->kind == CPTX_VAL_SYM && !tmem)
 		return v->space == o->space || WHY("%s is a variable of .%s, not a .%s", name, arch_mods[v->space].name, what);
 	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space || (v->offset && !tmem))
@@ -290,7 +295,8 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 		return match_handle(f, o, v, why);
 	unsigned space = o->space ? o->space : o->sgroup != ARCH_NO ? m->mod[o->sgroup] : 0;
 	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM ||
-	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER;
+	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER || space == CPTX_PARAM_ENTRY ||
+	              space == CPTX_PARAM_FUNC;
 	const char *name = slot_name(f, o);
 	bool alone = o + 1 == &arch_operands[f->operand + f->noperand] || !(o[1].flags & OPERAND_INSIDE);
 
@@ -479,6 +485,10 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 			ok = v->kind == CPTX_VAL_TARGETS || WHY("%s is not a list of branch targets", slot_name(f, o));
 			break;
 		case OPERAND_PROTO: ok = v->kind == CPTX_VAL_PROTO || WHY("%s is not a prototype", slot_name(f, o)); break;
+		case OPERAND_NOWHERE:
+			ok = v->kind == CPTX_VAL_NONE || v->kind == CPTX_VAL_SINK || WHY("its destination is always the sink _");
+			*v = cptx_sink();
+			break;
 		}
 		if (!ok)
 			return false;
@@ -562,6 +572,8 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
+		if (o->kind == OPERAND_NOWHERE)
+			*v = cptx_sink();
 		if (!varies(v))
 			continue;
 		if (o->kind == OPERAND_REG ? !match_register(f, o, q, m, kept, v, NULL)

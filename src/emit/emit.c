@@ -159,6 +159,8 @@ static void emit_variable(emitter *e, const ir_sym *s)
 	static const char digits[] = "0123456789";
 	const unsigned char *bytes = s->init;
 
+	if (s->space == CPTX_SAMPLERREF)
+		e->texmode = TEXMODE_INDEPENDENT;
 	if (s->space == CPTX_TEXREF || s->space == CPTX_SAMPLERREF || s->space == CPTX_SURFREF) {
 		emit_line(e, "%s.global .%s ", s->exported ? ".visible " : "", arch_mods[s->space].name);
 		buf_str(&e->out->text, s->name);
@@ -182,13 +184,15 @@ static void emit_variable(emitter *e, const ir_sym *s)
 	emit_line(e, bytes ? "};\n" : ";\n");
 }
 
-static void emit_head(emitter *e, size_t *version_at)
+static void emit_head(emitter *e, size_t *version_at, size_t *target_end)
 {
 	uint32_t dyn_align = 0;
 
 	emit_line(e, "// cptx %s\n.version ", CPTX_VERSION);
 	*version_at = e->out->text.n;
-	emit_line(e, "0.0\n.target %s\n.address_size 64\n", e->out->target->name);
+	emit_line(e, "0.0\n.target %s", e->out->target->name);
+	*target_end = e->out->text.n;
+	emit_line(e, "\n.address_size 64\n");
 	for (size_t i = 0; e->opt->lines && i < e->m->nfile; i++) {
 		emit_line(e, ".file %zu \"", i + 1);
 		for (const char *p = e->m->file[i]; *p; p++)
@@ -212,11 +216,23 @@ static bool is_version(unsigned version)
 	return version >= 10 && version / 10 < ARRAY_LEN(last) && version % 10 <= last[version / 10];
 }
 
+/* Known only when all is printed. */
+static void insert(buf *b, size_t at, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (!buf_reserve(b, n))
+		return;
+	memmove(b->p + at + n, b->p + at, b->n - at);
+	memcpy(b->p + at, s, n);
+	b->n += n;
+}
+
 static bool emit_module(emitter *e)
 {
-	size_t version_at = 0;
+	size_t version_at = 0, target_end = 0;
 
-	emit_head(e, &version_at);
+	emit_head(e, &version_at, &target_end);
 	for (const cptx_kernel *f = e->m->first; f; f = f->next) { /* declared before anything calls them */
 		if (!f->is_func)
 			continue;
@@ -229,6 +245,8 @@ static bool emit_module(emitter *e)
 			return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
 		buf_put(&e->out->files, e->m->file[i], strlen(e->m->file[i]) + 1);
+	if (e->texmode == TEXMODE_INDEPENDENT)
+		insert(&e->out->text, target_end, ", texmode_independent");
 	buf_put(&e->out->text, "", 1);
 	if (e->out->text.failed || e->out->map.failed || e->out->files.failed)
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");

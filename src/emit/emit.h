@@ -47,7 +47,11 @@ typedef struct emitter {
 	const ir_item *ends;
 	const cptx_kernel *ends_in; /* its body */
 	unsigned ends_avail;
+	unsigned char texmode; /* enum emit_texmode, of what was printed so far */
 } emitter;
+
+/* A module names a sampler beside each texture, or none. */
+enum emit_texmode { TEXMODE_NONE, TEXMODE_UNIFIED, TEXMODE_INDEPENDENT };
 
 /* ---- insn.c: items, and what of them the target has ---- */
 bool emit_item(emitter *e, const ir_item *it);

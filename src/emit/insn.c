@@ -63,7 +63,7 @@ static char *put_opcode(char *p, const ir_item *it)
 	for (unsigned i = 0; i < f->ngroup; i++, g++) {
 		memcpy(p, g->prefix, g->nprefix);
 		p += g->nprefix;
-		if (!mods[i])
+		if (!mods[i] || g->behind)
 			continue;
 		const arch_mod *m = &arch_mods[mods[i]];
 		*p++ = '.';
@@ -133,18 +133,38 @@ bool emit_still_there(emitter *e, unsigned version)
 	                 e->k->is_func ? "function" : "kernel", e->k->name, opcode, missing, version / 10, version % 10);
 }
 
-/* Special registers, and operands with an availability of their own. */
+/* Whether the instruction agrees with others of the module on naming samplers.  A handle in a register says nothing where a
+ * sampler is all that is asked for (txq). */
+static bool check_texmode(emitter *e, const ir_item *it, const arch_operand *o, const cptx_val *v)
+{
+	bool beside = o->flags & OPERAND_OPTIONAL;
+	unsigned mode = !v->kind ? TEXMODE_UNIFIED : beside || v->kind == CPTX_VAL_SYM ? TEXMODE_INDEPENDENT : TEXMODE_NONE;
+
+	if (mode && e->texmode && mode != e->texmode)
+		return error_set(e->err, CPTX_E_ARG, item_site(e, it), "%s %s: %s %s; all of a module must do the same",
+		                 e->k->is_func ? "function" : "kernel", e->k->name, arch_ops[arch_forms[it->form].op].name,
+		                 mode == TEXMODE_UNIFIED ? "without a sampler, while the module names samplers"
+		                                         : "with a sampler, while others of the module have none");
+	if (mode)
+		e->texmode = (unsigned char)mode;
+	return true;
+}
+
+/* Special registers, operands with an availability of their own, samplers. */
 static bool check_operands(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const cptx_val *v = ir_operands(it);
 
 	for (unsigned i = 0; i < it->noperand; i++) {
-		unsigned avail = arch_operands[f->operand + i].avail;
+		const arch_operand *o = &arch_operands[f->operand + i];
+		unsigned avail = o->avail;
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, item_site(e, it), arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
 		if (avail && v[i].kind && !need(e, avail, it))
 			return lacks(e, item_site(e, it), f->text, "with all its operands", avail, arch_ops[f->op].instead);
+		if (o->space == CPTX_SAMPLERREF && !check_texmode(e, it, o, &v[i]))
+			return false;
 	}
 	return true;
 }
@@ -402,6 +422,10 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		p = put_operand(e, p, o, mods, &v[i]);
 		if ((bracket || o->flags & OPERAND_INSIDE) && !more_inside(o + 1, it->noperand - i - 1, &v[i + 1]))
 			*p++ = ']';
+		if (o->behind != ARCH_NO && mods[o->behind]) {
+			*p++ = '.';
+			p = put_str(p, arch_mods[mods[o->behind]].name);
+		}
 	}
 	*p++ = ';';
 	*p++ = '\n';

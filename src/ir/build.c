@@ -254,6 +254,55 @@ static cptx_kernel *function_of(cptx_module *m, cptx_val func)
 	return func.kind == CPTX_VAL_FUNC ? f : NULL;
 }
 
+/* Does one value of a call's list have the width of `type`?  Constants take any; what stands in parameter space is ptxas' to
+ * see. */
+static bool passes(cptx_kernel *k, cptx_site at, const char *what, size_t i, const cptx_val *v, unsigned type)
+{
+	unsigned bits = cptx_type_bits((enum cptx_type)type);
+
+	if (v->kind != CPTX_VAL_REG || cptx_type_bits((enum cptx_type)v->type) == bits)
+		return true;
+	return ir_error(k, CPTX_E_ARG, at, "call: %s %zu is a .%s register, the function has .%s there", what, i,
+	                cptx_type_name((enum cptx_type)v->type), cptx_type_name((enum cptx_type)type));
+}
+
+bool ir_call_fits(cptx_kernel *k, cptx_site at, const arch_match *m)
+{
+	const arch_form *form = &arch_forms[m->form];
+	const cptx_val *to = NULL, *list[2] = { NULL, NULL }; /* results, arguments */
+
+	if (form->op != CPTX_OP_CALL_FUNC && form->op != CPTX_OP_CALL_PTR)
+		return true;
+	for (unsigned i = 0; i < m->noperand; i++) {
+		if (m->operand[i].kind == CPTX_VAL_FUNC || m->operand[i].kind == CPTX_VAL_PROTO)
+			to = &m->operand[i];
+		else if (m->operand[i].kind == CPTX_VAL_LIST)
+			list[i > 0] = &m->operand[i];
+	}
+	cptx_kernel *f = to->kind == CPTX_VAL_FUNC ? function_of(k->m, *to) : NULL;
+	if (to->kind == CPTX_VAL_FUNC && !f)
+		return ir_error(k, CPTX_E_ARG, at, "call: that is no device function of this module");
+	unsigned result = f ? (f->ret.kind ? f->ret.type : 0u) : to->type;
+	size_t nparam = f ? f->nparam : to->count, nresult = list[0] ? list[0]->count : 0, narg = list[1] ? list[1]->count : 0;
+	if (nparam != narg || nresult != (result != 0))
+		return ir_error(k, CPTX_E_ARG, at, "call: the function has %zu parameters and %d results, the call %zu and %zu",
+		                nparam, result != 0, narg, nresult);
+	for (size_t i = 0; i < nresult; i++) {
+		const cptx_val *v = &k->vec[list[0]->id + i];
+		if (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT)
+			return ir_error(k, CPTX_E_ARG, at, "call: a result goes to a register, not to a constant");
+		if (!passes(k, at, "result", i, v, result))
+			return false;
+	}
+	for (size_t i = 0; i < narg; i++)
+		if (!passes(k, at, "argument", i, &k->vec[list[1]->id + i],
+		            f ? f->param[i].type : k->vec[(uint32_t)to->offset + i].type))
+			return false;
+	if (f)
+		k->calls = f->called = true;
+	return true;
+}
+
 cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n)
 {
 	cptx_val none = { 0 }, result = none;
@@ -393,8 +442,16 @@ cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const
 		buf_printf(&text, "%s.param .%s _", i ? ", " : "", prototype_type(params[i]));
 	buf_str(&text, ")");
 	cptx_val v = declare(k, at, CPTX_VAL_PROTO, &text);
-	v.count = (uint16_t)n; /* and in space: whether there is a result */
-	v.space = ret != CPTX_TYPE_NONE;
+	v.type = (uint8_t)ret;
+	v.count = (uint16_t)n;
+	v.offset = (int32_t)k->nvec; /* the types of the parameters */
+	for (size_t i = 0; i < n; i++) {
+		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec)) {
+			ir_no_memory(k->m, at);
+			return (cptx_val){ 0 };
+		}
+		k->vec[k->nvec++] = (cptx_val){ .type = (uint8_t)params[i] };
+	}
 	return v;
 }
 

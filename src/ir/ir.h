@@ -21,8 +21,8 @@ typedef struct ir_item {
 	uint32_t guard; /* predicate register + 1; 0: unconditional */
 					/*
 	                 * Behind it: noperand cptx_val, then nmod uint16_t.
-	                 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT, DECLARE: operand 0 is
-	                 * the index of the body's text.
+	                 * ITEM_LABEL: operand 0.  ITEM_CALL: the function, the result or NONE, the arguments.  PRAGMA, COMMENT, DECLARE: operand
+	                 * 0	             is the index of the body's text.
 	                 */
 } ir_item;
 
@@ -142,6 +142,8 @@ void ir_unlink(cptx_kernel *k, ir_item *it);
 void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
 /* Appends the instruction that `m` describes, with a guard (or NONE). */
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
+/* Whether a call passes and takes what the function or prototype has; true for all that is no call. */
+bool ir_call_fits(cptx_kernel *k, cptx_site at, const arch_match *m);
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
                  size_t nslot, const char *fields, ...);

@@ -86,42 +86,9 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 		k->last = it->prev;
 }
 
-/* Lists as long as what is called says; the widths of registers too where it is a function of the module. */
-static bool call_fits(cptx_kernel *k, cptx_site at, const arch_match *m, const cptx_val *callee)
-{
-	cptx_kernel *f = k->m->first;
-	unsigned given[2] = { 0, 0 }; /* results, parameters */
-
-	while (callee->kind == CPTX_VAL_FUNC && f && f->number != callee->id)
-		f = f->next;
-	if (!f)
-		return ir_error(k, CPTX_E_ARG, at, "call: that is no function of this module");
-	bool result = callee->kind == CPTX_VAL_FUNC ? f->ret.kind != 0 : callee->space != 0;
-	size_t parameters = callee->kind == CPTX_VAL_FUNC ? f->nparam : callee->count;
-	for (unsigned i = 0; i < m->noperand; i++) {
-		const cptx_val *list = &m->operand[i];
-		if (list->kind != CPTX_VAL_LIST)
-			continue;
-		given[i != 0] = list->count;
-		for (unsigned j = 0; callee->kind == CPTX_VAL_FUNC && j < list->count && j < (i ? f->nparam : 1); j++) {
-			const cptx_val *e = &k->vec[list->id + j], *want = i ? &f->param_val[j] : &f->ret;
-			if (e->kind == CPTX_VAL_REG && want->kind && arch_types[e->type].bits != arch_types[want->type].bits)
-				return ir_error(k, CPTX_E_ARG, at, "call: function %s: %s %u is .%s; it takes .%s", f->name,
-				                i ? "argument" : "result", j, arch_mods[e->type].name, arch_mods[want->type].name);
-		}
-	}
-	if (given[0] == result && given[1] == parameters) {
-		if (callee->kind == CPTX_VAL_FUNC)
-			k->calls = f->called = true;
-		return true;
-	}
-	return ir_error(k, CPTX_E_ARG, at, "call: %u results and %u arguments where what is called has %u and %zu", given[0],
-	                given[1], result, parameters);
-}
-
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
-	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
+	ir_item *it = ir_call_fits(k, at, m) ? ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup) : NULL;
 
 	if (!it)
 		return NULL;
@@ -141,9 +108,6 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		if (v->kind == CPTX_VAL_LABEL) {
 			k->label[v->id].used = 1;
 			k->label[v->id].at = at;
-		} else if ((v->kind == CPTX_VAL_FUNC || v->kind == CPTX_VAL_PROTO) && !call_fits(k, at, m, v)) {
-			ir_unlink(k, it);
-			return NULL;
 		}
 	}
 	k->ninsn++;

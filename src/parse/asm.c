@@ -12,6 +12,8 @@ enum { MOST_TOKENS = 16 };
 typedef struct token {
 	cptx_val v;
 	bool pipe, address, inside; /* inside: behind the first in brackets */
+	const char *behind;         /* a modifier behind the brackets */
+	size_t nbehind;
 } token;
 
 typedef struct reader {
@@ -190,6 +192,11 @@ static bool read_operand(reader *r, bool pipe, bool inside)
 		t->address = true;
 		if (!read_address(r, &t->v))
 			return false;
+		if (take(r, ".")) {
+			t->behind = r->p;
+			t->nbehind = strcspn(r->p, ", \t\r\n;");
+			r->p += t->nbehind;
+		}
 	} else if (*r->p == '%') {
 		if (!read_sreg(r, &t->v))
 			return false;
@@ -224,29 +231,70 @@ static bool is_needed(const arch_operand *o, const uint16_t *mods)
 	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
 }
 
-/* Gives each operand of the form its token; false if they are too many or too few, or brackets stand wrong. */
-static bool assign(const reader *r, const arch_form *f, const uint16_t *mods, cptx_val *vals)
+/* The modifier that stands behind an address. */
+static bool read_behind(const arch_form *f, const arch_operand *o, const token *t, uint16_t *mods)
 {
-	unsigned needed = 0, t = 0;
-
-	for (unsigned i = 0; i < f->noperand; i++)
-		needed += is_needed(&arch_operands[f->operand + i], mods);
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		bool optional = !is_needed(o, mods), pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
-		const token *k = &r->tokens[t];
-		bool here =
-			t < r->ntoken && k->pipe == pipe && k->inside == inside && k->address == (o->kind == OPERAND_ADDR && !inside);
-		if (o->given != ARCH_NO && !mods[o->given])
-			continue;
-		if (optional && (!here || r->ntoken - t <= needed))
-			continue;
-		if (!here)
-			return false;
-		needed -= !optional;
-		vals[o->slot ? 2 + o->slot : 0] = r->tokens[t++].v;
+	if (!t->behind)
+		return true;
+	if (o->behind == ARCH_NO)
+		return false;
+	const arch_group *g = &arch_groups[f->group + o->behind];
+	for (unsigned i = 0; i < g->nalt; i++) {
+		unsigned mod = arch_alts[g->alt + i].mod;
+		if (arch_mods[mod].len == t->nbehind && !memcmp(arch_mods[mod].name, t->behind, t->nbehind))
+			mods[o->behind] = (uint16_t)mod;
 	}
-	return t == r->ntoken;
+	return mods[o->behind] != 0;
+}
+
+/* One form against the operands of the text. */
+typedef struct trying {
+	const reader *r;
+	unsigned form;
+	uint16_t mods[ARCH_GROUPS];
+	cptx_val vals[3 + ARCH_SLOTS];
+	arch_match *m;
+	buf *why;
+	bool assigned; /* some way to give each operand its token was found */
+} trying;
+
+/* May the token stand for the operand?  What may be left out must look like it: braces and all, for what comes next might
+ * not. */
+static bool stands_for(const token *k, const arch_operand *o, const uint16_t *mods, bool optional)
+{
+	bool pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
+	bool braces = k->v.kind == CPTX_VAL_VEC || k->v.count > 1;
+
+	if (k->pipe != pipe || k->inside != inside || k->address != (o->kind == OPERAND_ADDR && !inside))
+		return false;
+	return !optional || o->kind != OPERAND_REG || braces == (o->brace || arch_operand_count(o, mods) > 1);
+}
+
+/* Operands from number i on have the tokens from number t on: tries an optional one's token before leaving it out. */
+static bool try_operands(trying *a, unsigned i, unsigned t)
+{
+	const arch_form *f = &arch_forms[a->form];
+	const arch_operand *o = &arch_operands[f->operand + i];
+
+	if (i == f->noperand) {
+		if (t != a->r->ntoken)
+			return false;
+		buf *why = a->assigned ? NULL : a->why; /* of the first way only */
+		a->assigned = true;
+		return arch_match_form(a->form, a->vals, a->mods, a->r->k->vec, a->m, why);
+	}
+	cptx_val *v = &a->vals[o->slot ? 2 + o->slot : 0];
+	bool optional = !is_needed(o, a->mods), never = o->given != ARCH_NO && optional;
+	if (!never && t < a->r->ntoken && stands_for(&a->r->tokens[t], o, a->mods, optional) &&
+	    read_behind(f, o, &a->r->tokens[t], a->mods)) {
+		*v = a->r->tokens[t].v;
+		if (try_operands(a, i + 1, t + 1))
+			return true;
+		*v = (cptx_val){ 0 };
+		if (o->behind != ARCH_NO)
+			a->mods[o->behind] = 0;
+	}
+	return optional && try_operands(a, i + 1, t);
 }
 
 /* Tries all forms with that spelling.  With `why`: the reasons of those that do not fit. */
@@ -256,20 +304,16 @@ static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, 
 	const uint16_t *forms = arch_forms_of(opcode, n, &count);
 
 	for (unsigned i = 0; i < count; i++) {
-		cptx_val vals[3 + ARCH_SLOTS] = { 0 };
-		uint16_t mods[ARCH_GROUPS];
-		const arch_form *f = &arch_forms[forms[i]];
-		if (!parse_opcode(forms[i], opcode, n, mods))
+		trying a = { .r = r, .form = forms[i], .m = m, .why = why };
+		if (!parse_opcode(forms[i], opcode, n, a.mods))
 			continue;
 		spelled++;
 		if (why)
-			buf_printf(why, "\n    %s  -- ", f->text);
-		if (assign(r, f, mods, vals)) {
-			if (arch_match_form(forms[i], vals, mods, r->k->vec, m, why))
-				return true;
-		} else if (why) {
+			buf_printf(why, "\n    %s  -- ", arch_forms[forms[i]].text);
+		if (try_operands(&a, 0, 0))
+			return true;
+		if (why && !a.assigned)
 			buf_str(why, "not these operands");
-		}
 	}
 	for (unsigned i = 0; i < count && !spelled && why; i++)
 		buf_printf(why, "\n    %s  -- spelled otherwise", arch_forms[forms[i]].text);

@@ -41,6 +41,10 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	const arch_group *g = &arch_groups[r->f->group + i];
 	if (g->nprefix && !literal(&p, r->end, g->prefix, g->nprefix))
 		return false;
+	if (g->behind) {
+		r->mods[i] = 0;
+		return read_groups(r, i + 1, p);
+	}
 	if (g->kind == GROUP_REPEAT)
 		return read_value(r, i, p, r->mods[g->same]);
 	for (unsigned a = 0; a < g->nalt; a++)

@@ -251,25 +251,34 @@ says "ldmatrix"
 holds test "$(wc -l <"$out")" -gt 50
 status 0 insn ldmatrix
 says "ldmatrix.sync.aligned.m8n8.num=x1|x2|x4{.trans}.shared.b16 d:b32*num, [a:shared]"
-says "PTX 6.5, sm_75"
-says "cptx_ldmatrix(k, ...)"
-status 0 insn cp.async
-says "cp_async: "
-says "cp_async_commit_group: "
+says "PTX 6.5 on sm_75 and later"
+says "cptx_ldmatrix(k, a, .num =, .trans =)"
+for word in NAME CALL MANUAL FORMS OPERANDS MODIFIERS EXAMPLE "two matrices" "address in .shared memory"; do says "$word"; done
+says "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {d0}, [a];"
+says "cptx_ldmatrix(k, a, .num = CPTX_X1);"
+status 0 insn cp.async # a mnemonic of its own
+says "cptx_cp_async(k"
+if grep -q 'cptx_cp_async_commit_group' "$out"; then bad "$what: others too"; else ok; fi
+status 0 insn 'cp.async*'
+says "cptx_cp_async_commit_group(k"
 status 0 insn 'mma*'
-says "mma: "
-if grep -q '^ldmatrix: ' "$out"; then bad "$what: not that one"; else ok; fi
+says "cptx_mma(k"
+if grep -q 'cptx_ldmatrix' "$out"; then bad "$what: not that one"; else ok; fi
 status 0 insn '*matrix'
-says "stmatrix: "
+says "cptx_stmatrix(k"
 status 0 insn add # a name of its own: no others that hold it
-if grep -q '^[a-z_]*[a-z]add\|^red: ' "$out"; then bad "$what: others too"; else ok; fi
+if grep -q 'cptx_[a-z_]*[a-z]add(\|cptx_red(' "$out"; then bad "$what: others too"; else ok; fi
+status 0 insn --coverage
+says "9.7.9 Data Movement and Conversion Instructions"
+says " 0 missing; "
+usage "--coverage stands alone" insn --coverage add
 status 0 insn -a sm_75 'cvt'
 if grep -qF 'sm_89' "$out"; then bad "$what: forms that sm_75 lacks"; else ok; fi
 status 0 insn --arch sm_75
 if grep -q '^cp_async ' "$out"; then bad "$what: sm_75 has no cp.async"; else ok; fi
 fails "no instruction of the table matches 'frobnicate'; \`cptx insn\` lists them" insn frobnicate
 fails "no instruction of the table matches 'cp_async' on sm_75" insn --arch sm_75 cp_async
-usage "one PATTERN at most" insn a b
+usage "one NAME at most" insn a b
 usage "there is no target 'sm_1'" insn --arch sm_1
 usage "needs an argument" insn --arch
 

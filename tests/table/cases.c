@@ -141,6 +141,8 @@ static void add_packs(cptx_kernel *k)
 static void add_values(cptx_kernel *k)
 {
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++) {
+		if (ir_class_of(t) == CLASS_COUNT)
+			continue; /* a type of opcodes only */
 		add_value(pool_reg(t, 3));
 		add_value(pool_vec(t, 0, 2));
 		add_value(pool_vec(t, 1, 4));
@@ -275,15 +277,15 @@ static char *duplicate(const char *s)
 	return p;
 }
 
-char *pool_file_head(const char *target, unsigned version)
+char *pool_file_head(const char *target, unsigned version, bool samplers)
 {
 	char text[1024];
 	snprintf(text, sizeof text,
-	         ".version %u.%u\n.target %s\n.address_size 64\n.global .align 16 .b8 in_global[256];\n"
+	         ".version %u.%u\n.target %s%s\n.address_size 64\n.global .align 16 .b8 in_global[256];\n"
 	         ".const .align 16 .b8 in_const[256];\n.global .texref in_tex;\n.global .surfref in_surf;\n"
-	         ".func in_func0 { ret; }\n.func (.reg .b32 r) in_func1 { mov.b32 r, 0; ret; }\n"
+	         ".func function { ret; }\n.func in_func0 { ret; }\n.func (.reg .b32 r) in_func1 { mov.b32 r, 0; ret; }\n"
 	         ".func in_func2(.reg .b32 a) { ret; }\n.func (.reg .b32 r) in_func3(.reg .b32 a) { mov.b32 r, a; ret; }\n",
-	         version / 10, version % 10, target);
+	         version / 10, version % 10, target, samplers ? ", texmode_independent" : "");
 	return duplicate(text);
 }
 
@@ -407,6 +409,8 @@ void trial_print(const trial *t, char line[LINE])
 		p += sprintf(p, "%s%s", i == 0 ? " " : k->pipe ? "|" : ", ", k->address ? "[" : "");
 		p = pool_print(p, &k->v, k->brace, wide);
 		p += sprintf(p, "%s", (k->address || k->inside) && !(i + 1 < t->ntok && k[1].inside) ? "]" : "");
+		if (k->behind)
+			p += sprintf(p, ".%s", arch_mods[k->behind].name);
 	}
 	sprintf(p, ";");
 }

@@ -32,7 +32,7 @@ cptx_val pool_list(void);
 cptx_val pool_function(bool result, bool parameter);
 cptx_val pool_prototype(bool result, bool parameter);
 /* Text around instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
-char *pool_file_head(const char *target, unsigned version);
+char *pool_file_head(const char *target, unsigned version, bool samplers /* are named beside textures */);
 char *pool_kernel_head(unsigned n, unsigned version);
 /* A value as PTX prints it. */
 char *pool_print(char *p, const cptx_val *v, bool brace, bool wide);
@@ -63,6 +63,7 @@ void spell_line(char *text, const char *opcode);
 typedef struct token {
 	cptx_val v;
 	bool pipe, address, inside, brace;
+	uint16_t behind; /* a modifier behind the brackets, or 0 */
 } token;
 
 /* What is tried: an opcode and its operands as text; `vals`, `mods` for the builder call if `structured`. */

@@ -108,6 +108,16 @@ static unsigned count_lines(const char *s)
 	return n;
 }
 
+/* A texture instruction with a second name in front of the coordinates needs a file of another mode. */
+static bool names_sampler(const char *line)
+{
+	const char *p = strstr(line, "\ttex.") || strstr(line, "\ttld4.") ? strchr(line, '[') : NULL;
+
+	if (p)
+		p += strcspn(p, ",]");
+	return p && *p == ',' && p[1 + strspn(p + 1, " ")] != '{';
+}
+
 static void begin_round(judge *j, job *w)
 {
 	char source[128], messages[128];
@@ -118,7 +128,7 @@ static void begin_round(judge *j, job *w)
 	file_names(j, w, source, messages);
 	FILE *f = fopen(source, "w");
 	must(f != NULL, source);
-	char *text = pool_file_head(head->target->name, head->version);
+	char *text = pool_file_head(head->target->name, head->version, names_sampler(head->line));
 	fputs(text, f);
 	line += count_lines(text);
 	free(text);
@@ -250,6 +260,8 @@ static int by_group(const void *a, const void *b)
 		return x->target < y->target ? -1 : 1;
 	if (x->version != y->version)
 		return x->version < y->version ? -1 : 1;
+	if (names_sampler(x->line) != names_sampler(y->line))
+		return names_sampler(x->line) ? 1 : -1;
 	if (x->pair != y->pair)
 		return x->pair < y->pair ? -1 : 1;
 	return i < k ? -1 : 1;
@@ -271,7 +283,8 @@ static void make_jobs(judge *j)
 		const question *head = &j->q[j->order[i]];
 		for (n = 1; i + n < m && n < CHUNK; n++) {
 			const question *q = &j->q[j->order[i + n]];
-			if (q->target != head->target || q->version != head->version || q->pair != head->pair)
+			if (q->target != head->target || q->version != head->version || q->pair != head->pair ||
+			    names_sampler(q->line) != names_sampler(head->line))
 				break;
 		}
 		add_job(j, i, n);

@@ -3,6 +3,7 @@
 #include "parse/parse.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Forms that are left out of the table on purpose. */
 static struct left_out {
@@ -29,7 +30,7 @@ enum rule {
 static const char *const rule_text[NRULES] = {
 	[RULE_PLAIN] = "types of registers, range of constants, widths of addresses: ptxas does not look at them",
 	[RULE_ORDER] = "the order of modifiers is the manual's",
-	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register",
+	[RULE_REGISTER] = "constants, vectors and registers of another width where the manual asks for a register or vector",
 	[RULE_POLICY] = "a cache policy without .L2::cache_hint",
 	[RULE_EXTRA] = "an operand behind the last of tcgen05.mma, which ptxas ignores",
 	[RULE_SWAPPED] = "the metadata of mma.sp in the place of a fragment, which ptxas does not notice",
@@ -145,6 +146,20 @@ static bool taken_plainly(const trial *t, const cptx_target *target)
 	return false;
 }
 
+/* With one operand replaced by a vector of some length. */
+static bool taken_with_vector(const trial *t, const cptx_target *target)
+{
+	for (unsigned i = 0; i < t->ntok; i++)
+		for (unsigned n = 1; n <= 4 && !t->tok[i].address; n *= 2) {
+			trial s = plain_operands(t, false, false);
+			s.tok[i].v = n > 1 ? pool_vec(CPTX_B32, i, n) : pool_reg(CPTX_B32, 5);
+			s.tok[i].brace = true;
+			if (taken(&s, target))
+				return true;
+		}
+	return false;
+}
+
 /* With one operand, or all registers, replaced by a register of some width. */
 static bool taken_with_register(const trial *t, const cptx_target *target)
 {
@@ -154,10 +169,11 @@ static bool taken_with_register(const trial *t, const cptx_target *target)
 		unsigned w = n / 2;
 		trial all = plain_operands(t, false, n & 1);
 		for (unsigned i = 0; i < t->ntok; i++) {
-			trial one = plain_operands(t, false, n & 1);
+			trial one = plain_operands(t, false, n & 1), same = one;
 			bool vector = t->tok[i].v.count > 1;
 			one.tok[i].v = pool_reg(types[w], 5);
-			if (taken(&one, target))
+			same.tok[i].v = vector ? pool_vec(types[w], 0, t->tok[i].v.count) : one.tok[i].v;
+			if (taken(&one, target) || (vector && taken(&same, target)))
 				return true;
 			if (!t->tok[i].address && (t->tok[i].v.kind == CPTX_VAL_REG || t->tok[i].v.kind == CPTX_VAL_VEC))
 				all.tok[i].v = vector ? pool_vec(types[w], i, t->tok[i].v.count) : pool_reg(types[w], i);
@@ -288,13 +304,16 @@ static bool has_item(const words *o, const char *item, size_t n, unsigned at)
 	return false;
 }
 
-static bool is_left_out(const words *o, const struct left_out *row)
+static bool is_left_out(const trial *t, const words *o, const struct left_out *row)
 {
 	if (!has_item(o, row->instruction, strlen(row->instruction), 0))
 		return false;
 	for (const char *p = row->modifiers; *p; p += strspn(p, " ")) {
 		size_t n = strcspn(p, " ");
-		if (!has_item(o, p, n, MOST_WORDS))
+		bool holds = *p == '@'   ? t->ntok == strtoul(p + 1, NULL, 10)
+		             : *p == '!' ? !has_item(o, p + 1, n - 1, MOST_WORDS)
+		                         : has_item(o, p, n, MOST_WORDS);
+		if (!holds)
 			return false;
 		p += n;
 	}
@@ -314,9 +333,9 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 
 	if (taken_plainly(t, target))
 		return by_rule(RULE_PLAIN);
-	if (put_in_order(t->opcode, ordered.opcode) && taken_plainly(&ordered, target))
+	if (put_in_order(t->opcode, ordered.opcode) && (taken_plainly(&ordered, target) || taken_with_vector(&ordered, target)))
 		return by_rule(RULE_ORDER);
-	if (taken_with_register(t, target))
+	if (taken_with_register(t, target) || taken_with_vector(t, target))
 		return by_rule(RULE_REGISTER);
 	if (taken_without_policy(t, target))
 		return by_rule(RULE_POLICY);
@@ -327,7 +346,7 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 	if (with_aligned(t, &ordered) && (taken_plainly(&ordered, target) || relax_reason(&ordered, target)))
 		return by_rule(RULE_ALIGNED);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
-		if (is_left_out(&o, &left_out[i])) {
+		if (is_left_out(t, &o, &left_out[i])) {
 			left_out[i].used++;
 			return left_out[i].reason;
 		}

@@ -46,7 +46,7 @@ bool spell_wanted(unsigned form)
 	const char *only = getenv("CPTX_TABLE_ONLY"), *text = arch_forms[form].text;
 	size_t n = only ? strlen(only) : 0;
 
-	return !only || !strcmp(arch_ops[arch_forms[form].op].name, only) ||
+	return !only || !strcmp(arch_ops[arch_forms[form].op].name, only) || (n > 4 && strstr(arch_forms[form].file, only)) ||
 	       (!strncmp(text, only, n) && (!text[n] || strchr(".{ ", text[n])));
 }
 
@@ -123,7 +123,7 @@ void spell(const spelling *s, char text[OPCODE])
 
 	for (unsigned i = 0; i < f->ngroup; i++) {
 		p += sprintf(p, "%s", group_of(s->form, i)->prefix);
-		if (s->mod[i])
+		if (s->mod[i] && !group_of(s->form, i)->behind)
 			p += sprintf(p, ".%s", arch_mods[s->mod[i]].name);
 	}
 	sprintf(p, "%s", f->tail);

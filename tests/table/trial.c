@@ -53,6 +53,7 @@ static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth,
 	case OPERAND_LIST: return pool_list();
 	case OPERAND_FUNC: return callee(f, false, full);
 	case OPERAND_PROTO: return callee(f, true, full);
+	case OPERAND_NOWHERE: return cptx_sink();
 	case OPERAND_REG: break;
 	}
 	unsigned n = want_count(s, o), t = want_type(s, o);
@@ -69,14 +70,19 @@ static void fill_mods(const spelling *s, trial *t)
 	}
 }
 
-static void put_operand(const arch_form *f, trial *t, unsigned i, cptx_val v)
+static void put_operand(const spelling *s, trial *t, unsigned i, cptx_val v)
 {
+	const arch_form *f = &arch_forms[s->form];
 	const arch_operand *o = &arch_operands[f->operand + i];
 
 	t->vals[o->slot ? 2 + o->slot : 0] = v;
 	if (v.kind)
-		t->tok[t->ntok++] = (token){ v, o->flags & OPERAND_PIPE, o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE),
-			                         o->flags & OPERAND_INSIDE, o->brace };
+		t->tok[t->ntok++] = (token){ v,
+			                         o->flags & OPERAND_PIPE,
+			                         o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE),
+			                         o->flags & OPERAND_INSIDE,
+			                         o->brace,
+			                         o->behind != ARCH_NO ? s->mod[o->behind] : 0 };
 }
 
 /* Whether an operand is there in the plainest instruction, or in the fullest. */
@@ -97,11 +103,11 @@ static trial make(const spelling *s, const trial *base, unsigned changed, cptx_v
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		if (i == changed)
-			put_operand(f, &t, i, v);
+			put_operand(s, &t, i, v);
 		else if (base)
-			put_operand(f, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
+			put_operand(s, &t, i, base->vals[o->slot ? 2 + o->slot : 0]);
 		else
-			put_operand(f, &t, i, is_there(s, o, full) ? plainest(s, o, i, full) : (cptx_val){ 0 });
+			put_operand(s, &t, i, is_there(s, o, full) ? plainest(s, o, i, full) : (cptx_val){ 0 });
 	}
 	return t;
 }
@@ -146,6 +152,8 @@ static void append_text(const trial *t, cptx_kernel *k)
 		             : x->pipe ? "|"
 		                       : ", ",
 		             x->address ? "[" : "", single ? "{{}}" : "{}", last ? "]" : "");
+		if (x->behind)
+			p += sprintf(p, ".%s", arch_mods[x->behind].name);
 		holes[i] = x->v;
 	}
 	sprintf(p, ";");

@@ -1,93 +1,143 @@
-/* cptx insn: the instruction table. */
+/* cptx insn: the instruction table, as pages; and how much of the PTX manual it has. */
 #include "cli.h"
 
 #include <fnmatch.h>
 #include <getopt.h>
 #include <string.h>
 
-enum { OPTION_ARCH };
+/* One instruction: its builder call, how its spellings begin, and the lines of its page, each list ended by NULL. */
+typedef struct page {
+	const char *name, *mnemonic;
+	const char *const *head, *const *forms /* two lines each */, *const *tail;
+} page;
+
+/* One section of the manual. */
+typedef struct coverage {
+	const char *chapter, *section, *reason /* why the table has nothing of it; "" if it has */;
+	unsigned nop, nform;
+} coverage;
+
+#include "insn_pages.inc" /* pages, by number as cptx_op_at has them, and sections */
+
+enum { NPAGES = sizeof pages / sizeof pages[0], NSECTIONS = sizeof sections / sizeof sections[0] };
+enum { OPTION_ARCH, OPTION_COVERAGE };
 static const cli_option options[] = {
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "only forms that this target has", "@arch" },
+	[OPTION_COVERAGE] = { "coverage", 'c', NULL, "what of each section of the PTX manual the table has", NULL },
 };
 
-/* The pattern is a glob on the call's name or the PTX spelling of a form; without wildcards, a part of either. */
+/* The pattern is a glob on the call's name or the start of a spelling; without wildcards, a part of either. */
 static bool matches(const char *pattern, const char *text)
 {
 	return strpbrk(pattern, "*?[") ? fnmatch(pattern, text, 0) == 0 : strstr(text, pattern) != NULL;
 }
 
-/* "cp.async" of "cp.async.cop=cg...": the fixed start of a spelling. */
-static void spelling(const char *form, char *out, size_t size)
+/* How well a page answers: 3 by its name or mnemonic, 2 if its mnemonic begins with these words, 1 as a pattern, 0 not. */
+static unsigned rank(const page *p, const char *pattern)
 {
-	size_t n = 0;
-	while (form[n] && form[n] != ' ' && form[n] != '{' && n + 1 < size) {
-		if (form[n] == '=') { /* the label is no part of it */
-			while (n && out[n] != '.')
-				n--;
-			break;
-		}
-		out[n] = form[n];
-		n++;
-	}
-	out[n] = 0;
+	size_t n = strlen(pattern);
+
+	if (!strcmp(p->name, pattern) || !strcmp(p->mnemonic, pattern))
+		return 3;
+	if (!strncmp(p->mnemonic, pattern, n) && p->mnemonic[n] == '.')
+		return 2;
+	return matches(pattern, p->name) || matches(pattern, p->mnemonic);
 }
 
-static void show(size_t i, const cptx_op_info *op, const cptx_target *target)
+static bool is_on(size_t op, const cptx_target *target)
 {
-	cptx_form_info f;
+	bool on = !target;
 
-	printf("%s: %s\n  %s; call: cptx_%s(k, ...)\n", op->name, op->about, op->chapter, op->name);
-	for (size_t j = 0; cptx_form_at(i, j, &f); j++) {
-		if (target && !cptx_form_on_target(i, j, target))
-			continue;
-		printf("    %s\n        %s%s%s\n", f.text, f.availability, f.constraint ? "; " : "",
-		       f.constraint ? f.constraint : "");
-	}
+	for (size_t j = 0; !on && pages[op].forms[2 * j]; j++)
+		on = cptx_form_on_target(op, j, target);
+	return on;
 }
 
-static bool wanted(const cptx_op_info *op, size_t i, const char *pattern, const cptx_target *target)
+static void print_lines(const char *const *lines)
 {
-	cptx_form_info f;
-	bool match = matches(pattern, op->name), on = !target;
+	for (; *lines; lines++)
+		puts(*lines);
+}
 
-	for (size_t j = 0; cptx_form_at(i, j, &f); j++) {
-		char start[64];
-		spelling(f.text, start, sizeof start);
-		match |= matches(pattern, start);
-		on |= target && cptx_form_on_target(i, j, target);
+static void show(size_t i, const cptx_target *target)
+{
+	const page *p = &pages[i];
+
+	print_lines(p->head);
+	puts("FORMS");
+	for (size_t j = 0; p->forms[2 * j]; j++)
+		if (!target || cptx_form_on_target(i, j, target))
+			printf("%s\n%s\n", p->forms[2 * j], p->forms[2 * j + 1]);
+	print_lines(p->tail);
+	putchar('\n');
+}
+
+static void list(size_t i)
+{
+	cptx_op_info op;
+
+	if (cptx_op_at(i, &op))
+		printf("%-24s %2zu form%s  %s\n", op.name, op.nforms, op.nforms == 1 ? " " : "s", op.about);
+}
+
+static int show_coverage(const cli_command *cmd)
+{
+	unsigned in = 0, reasoned = 0, forms = 0;
+	cptx_op_info op;
+
+	for (size_t i = 0; i < NSECTIONS; i++) {
+		const coverage *c = &sections[i];
+		if (!i || strcmp(c->chapter, sections[i - 1].chapter))
+			printf("%s%s\n", i ? "\n" : "", c->chapter);
+		if (c->nop)
+			printf("    %-36s %2u instruction%s %3u form%s\n", c->section, c->nop, c->nop == 1 ? ", " : "s,", c->nform,
+			       c->nform == 1 ? "" : "s");
+		else
+			printf("    %-36s -  %s\n", c->section, *c->reason ? c->reason : "MISSING");
+		in += c->nop != 0;
+		reasoned += !c->nop && *c->reason;
 	}
-	return match && on;
+	for (size_t i = 0; cptx_op_at(i, &op); i++)
+		forms += (unsigned)op.nforms;
+	printf("\n%u sections with instructions, %u without for a reason, %u missing; %u instructions, %u forms\n", in, reasoned,
+	       (unsigned)NSECTIONS - in - reasoned, (unsigned)NPAGES, forms);
+	return in + reasoned == NSECTIONS ? cli_flush(cmd, EXIT_OK)
+	                                  : cli_failed(cmd, "the table lacks %u sections", (unsigned)NSECTIONS - in - reasoned);
 }
 
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	const cptx_target *target = NULL;
 	const char *value, *pattern;
-	cptx_op_info op;
-	size_t found = 0;
+	bool cover = false;
+	unsigned best = 0;
 	int status = EXIT_OK;
 
 	for (int option; (option = cli_next(cmd, argc, argv, &value, &status)) != -1;) {
 		if (option == -2)
 			return status;
-		if (!(target = cptx_target_find(value)))
+		if (option == OPTION_COVERAGE)
+			cover = true;
+		else if (!(target = cptx_target_find(value)))
 			return cli_usage(cmd, "there is no target '%s'; `cptx arch` lists them", value);
 	}
-	if (argc - optind > 1)
-		return cli_usage(cmd, "one PATTERN at most");
+	if (argc - optind > 1 || (cover && (target || argc > optind)))
+		return cli_usage(cmd, cover ? "--coverage stands alone" : "one NAME at most");
+	if (cover)
+		return show_coverage(cmd);
 	pattern = optind < argc ? argv[optind] : NULL;
-	bool exact = false;
-	for (size_t i = 0; pattern && cptx_op_at(i, &op); i++)
-		exact |= !strcmp(op.name, pattern);
-	for (size_t i = 0; cptx_op_at(i, &op); i++) {
-		if (exact ? strcmp(op.name, pattern) != 0 || !wanted(&op, i, pattern, target)
-		          : !wanted(&op, i, pattern ? pattern : "*", target))
+	for (size_t i = 0; pattern && i < NPAGES; i++)
+		if (is_on(i, target) || !strcmp(pages[i].name, pattern))
+			best = rank(&pages[i], pattern) > best ? rank(&pages[i], pattern) : best;
+	size_t found = 0;
+	for (size_t i = 0; i < NPAGES; i++) {
+		if (!is_on(i, target) || (pattern && (!best || rank(&pages[i], pattern) < best)))
 			continue;
 		found++;
 		if (pattern)
-			show(i, &op, target);
+			show(i, target);
 		else
-			printf("%-24s %2zu form%s  %s\n", op.name, op.nforms, op.nforms == 1 ? " " : "s", op.about);
+			list(i);
 	}
 	if (!found)
 		return cli_failed(cmd, "no instruction of the table matches '%s'%s%s; `cptx insn` lists them",
@@ -97,10 +147,11 @@ static int run(const cli_command *cmd, int argc, char **argv)
 
 const cli_command cmd_insn = {
 	.name = "insn",
-	.arguments = "[--arch NAME] [PATTERN]",
+	.arguments = "[--arch NAME] [NAME] | --coverage",
 	.about = "Looks up instructions: forms, operands, availability.",
 	.details =
-		"PATTERN is a part of a name or spelling (ldmatrix, cp.async), or a glob (mma*). Without one, all are listed.\n"
+		"NAME is a spelling's start (cp.async, mbarrier.try_wait), a builder call's name (cp_async), a part of these, or a\n"
+		"glob (mma*).  Without one, all are listed.\n"
 		"Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
 	.options = options,
 	.noption = sizeof options / sizeof options[0],

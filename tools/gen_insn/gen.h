@@ -44,7 +44,11 @@ struct target_row {
 struct named_row {
 	const char *name, *text;
 };
-enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_ALSO };
+/* A section of the manual; reason: why no row belongs to it, "" where rows do. */
+struct section_row {
+	const char *chapter, *title, *name, *reason;
+};
+enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE, ROW_ALSO };
 struct row {
 	const char *file;
 	int line;
@@ -56,6 +60,8 @@ extern const struct mod_row mods[];
 extern const struct sreg_row sregs[];
 extern const struct target_row targets[];
 extern const struct named_row errors[], constraints[];
+extern const struct section_row sections[];
+extern const int nsections;
 extern const struct row rows[];
 extern const int ntypes, nmods, nsregs, ntargets, nerrors, nconstraints, nrows;
 
@@ -64,11 +70,13 @@ struct group {
 	char label[TOK], prefix[256];
 	const char *tok[64];
 	int kind, same, ntok, avail[64], mod[64], fixed;
+	int preset; /* the value that is taken when none is given, + 1 */
+	int behind; /* printed behind the brackets of an address */
 };
 /* The kinds, flags and selectors are those of src/arch/arch.h, in words; write.c gives their numbers. */
-enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO };
+enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO, KIND_SINK };
 struct operand {
-	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK];
+	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
 	enum operand_kind kind;
 	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
 	int times, over; /* of the number in the value that `count` names */
@@ -108,7 +116,7 @@ enum { FIRST_TYPE = 2 };
 int find_mod(const char *text);
 int first_mod(void);
 int intern_avail(const char *at, const char *text);
-int avail_on(const char *text, int target); /* lowest version (times ten) on a target; 0: not there */
+int avail_on(const char *text, int target);  /* lowest version (times ten) on a target; 0: not there */
 int avail_end(const char *text, int target); /* the version (times ten) that it was removed in there; 0: none */
 /* The path of a row's file as messages name it: from the root of the source. */
 const char *row_file(const struct row *row);
@@ -118,6 +126,12 @@ int has_group(const struct form *f, const char *label);
 void write_isa(FILE *out);
 void write_insn(FILE *out);
 void write_table(FILE *out);
+int mod_count(const char *s); /* the number inside a modifier's name */
+
+/* ---- page.c ---- */
+void check_chapters(void);
+void write_pages(FILE *out);
+void write_examples(FILE *out);
 void write_docs(FILE *out);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * Host program of the build: reads the tables of src/arch (by including them) and writes what is generated from them.
  *
- *   gen_insn isa|insn|table|docs OUTPUT
+ *   gen_insn isa|insn|table|docs|pages|examples OUTPUT
  *
- * isa: enums of the public API; insn: one builder call per instruction; table: the compiled rows; docs: the reference.
+ * isa: enums of the public API; insn: one builder call per instruction; table: the compiled rows; docs: the reference;
+ * pages: the pages of `cptx insn`; examples: their examples, for the tests.
  * A bad row stops the build with file:line:column.
  */
 #include "gen.h"
@@ -15,9 +16,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*write)(FILE *);
-	} outputs[] = { { "isa", write_isa }, { "insn", write_insn }, { "table", write_table }, { "docs", write_docs } };
+	} outputs[] = { { "isa", write_isa },   { "insn", write_insn },   { "table", write_table },
+		            { "docs", write_docs }, { "pages", write_pages }, { "examples", write_examples } };
 
 	read_tables();
+	check_chapters();
 	for (int i = 0; argc == 3 && i < (int)(sizeof outputs / sizeof *outputs); i++) {
 		if (strcmp(outputs[i].name, argv[1]))
 			continue;
@@ -33,6 +36,6 @@ int main(int argc, char **argv)
 		}
 		return 0;
 	}
-	fputs("usage: gen_insn isa|insn|table|docs OUTPUT\n", stderr);
+	fputs("usage: gen_insn isa|insn|table|docs|pages|examples OUTPUT\n", stderr);
 	return 2;
 }

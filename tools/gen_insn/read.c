@@ -200,6 +200,12 @@ static const char *read_alternatives(const char *p, struct group *g)
 			if (!strcmp(g->tok[i], g->tok[g->ntok]))
 				die(at, "value '%s' twice", g->tok[i]);
 		g->ntok++;
+		if (*p == '*') {
+			if (g->kind || g->preset)
+				die(p, "one value of a modifier that must be there can be the preset");
+			g->preset = g->ntok;
+			p++;
+		}
 		if (*p != '|')
 			return p;
 		p++;
@@ -362,6 +368,11 @@ static const char *read_suffixes(const char *p, struct operand *o)
 static const char *read_register(const char *p, struct operand *o)
 {
 	p = word(p, o->name, "");
+	if (!strcmp(o->name, "_")) {
+		o->kind = KIND_SINK;
+		o->dest = 1;
+		return p;
+	}
 	o->dest = !strcmp(o->name, "d") || !strcmp(o->name, "p") || !strcmp(o->name, "q");
 	strcpy(o->type, "type");
 	if (*p == '@')
@@ -386,7 +397,16 @@ static const char *read_address(const char *p, struct form *f, struct operand *o
 		p = read_more(p, f, true, ']');
 	if (*p != ']')
 		die(p, "expected ]");
-	return read_suffixes(p + 1, o);
+	p++;
+	if (!strncmp(p, "{.", 2)) {
+		p = read_group(p + 2, f, true);
+		struct group *g = &f->group[f->ngroup - 1];
+		g->behind = 1;
+		memcpy(o->behind, g->label, sizeof o->behind);
+		if (*p++ != '}')
+			die(p - 1, "expected }");
+	}
+	return read_suffixes(p, o);
 }
 
 static const char *read_operand(const char *p, struct form *f, bool optional, bool pipe, bool inside)
@@ -519,8 +539,10 @@ static void fold_fixed(struct op *op, struct form *f)
 			snprintf(text + len, sizeof text - len, ".%s", g.tok[0]);
 			continue;
 		}
-		snprintf(g.prefix, sizeof g.prefix, "%s", text);
-		text[0] = 0;
+		if (!g.behind) {
+			snprintf(g.prefix, sizeof g.prefix, "%s", text);
+			text[0] = 0;
+		}
 		f->group[n++] = g;
 	}
 	snprintf(f->tail, sizeof f->tail, "%s", text);
@@ -574,7 +596,7 @@ static void finish_form(struct op *op, struct form *f)
 		struct operand *o = &f->operand[i];
 		if (o->dest && !op->has_dest && i == 0)
 			op->has_dest = 1;
-		if (!(o->dest && i == 0))
+		if (!(o->dest && i == 0) && o->kind != KIND_SINK)
 			op->nslot = add_name(op->slot, op->nslot, MAX_SLOTS, o->name);
 		check_operand(f, o);
 	}
@@ -613,7 +635,7 @@ void read_tables(void)
 			if (!ops[nops - 1].nform || forms[nforms - 1].also)
 				die(NULL, "ALSO(%s) stands below an INSN, one below each", rows[i].name);
 			forms[nforms - 1].also = &rows[i];
-		} else {
+		} else if (rows[i].kind == ROW_INSN) {
 			read_form(&rows[i]);
 		}
 	}

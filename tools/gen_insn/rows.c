@@ -27,12 +27,17 @@ const struct named_row constraints[] = {
 #define CONSTRAINT(name, text) { #name, text },
 #include "arch/constraint.def"
 };
+const struct section_row sections[] = {
+#define SECTION(chapter, title, name, reason) { chapter, title, name, reason },
+#include "arch/manual.def"
+};
 const struct row rows[] = {
 #define OP(name, chapter, about) { __FILE__, __LINE__, ROW_OP, #name, chapter, about, NULL },
 #define INSTEAD(name, text) { __FILE__, __LINE__, ROW_INSTEAD, #name, text, NULL, NULL },
+#define NOTE(name, text) { __FILE__, __LINE__, ROW_NOTE, #name, text, NULL, NULL },
 #define ALSO(name, order) { __FILE__, __LINE__, ROW_ALSO, #name, order, NULL, NULL },
 #define INSN(name, form, avail, constraint) { __FILE__, __LINE__, ROW_INSN, #name, form, avail, #constraint },
 #include "arch/insn.def"
 };
 const int ntypes = LEN(types), nmods = LEN(mods), nsregs = LEN(sregs), ntargets = LEN(targets), nerrors = LEN(errors),
-		  nconstraints = LEN(constraints), nrows = LEN(rows);
+		  nconstraints = LEN(constraints), nrows = LEN(rows), nsections = LEN(sections);

@@ -165,18 +165,18 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	int type = reg ? find_type(o->type) : -1, tgroup = !reg || type >= 0 ? NO : has_group(f, o->type);
 	int fixed = atoi(o->count), cgroup = o->count[0] && !fixed ? has_group(f, o->count) : NO;
 	int sgroup = addr && !o->type[0] ? has_group(f, "space") : NO;
-	int slot = o->dest && i == 0 ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
+	int slot = (o->dest && i == 0) || o->kind == KIND_SINK ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
 	bool optional_count = cgroup != NO && cgroup >= 0 && f->group[cgroup].kind == 1;
 
 	if (o->count[0] && !fixed && cgroup < 0)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->count);
 	if (sgroup < 0)
 		sgroup = NO;
-	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
+	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
 	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
-	        o->given[0] ? has_group(f, o->given) : NO, select_number(o->select), addr ? address_number(o->type) : 0,
-	        o->count[0] && !optional_count, operand_flags(o), addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo,
-	        o->hi, o->set);
+	        o->given[0] ? has_group(f, o->given) : NO, o->behind[0] ? has_group(f, o->behind) : NO, select_number(o->select),
+	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o),
+	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
 }
 
 /* The group of a form that a word of ALSO stands for, from its label, or =label where it is repeated; -1: it is text. */
@@ -256,9 +256,10 @@ static void write_forms(FILE *out)
 			int follows = 0;
 			for (int o = 0; o < forms[i].noperand && !follows; o++)
 				follows = !strcmp(forms[i].operand[o].given, grp->label) && grp->kind != 2 ? o + 1 : 0;
-			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix,
+			fprintf(out, "\t{ \"%s\", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d },\n", grp->prefix,
 			        (int)strlen(grp->prefix), grp->kind, grp->kind == 2 ? NO : index_of(op->field, op->nfield, grp->label),
-			        grp->same, is_type(grp), is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, follows, nalt);
+			        grp->same, is_type(grp), is_space(grp), is_count(&forms[i], grp), grp->ntok, has_avail, follows,
+			        grp->preset, grp->behind, nalt);
 			nalt += grp->ntok;
 		}
 	}
@@ -282,7 +283,7 @@ static void write_forms(FILE *out)
 			must |= f->group[g].fixed ? bit : 0;
 		}
 		for (int o = 0; o < f->noperand; o++)
-			if (!(f->operand[o].dest && o == 0))
+			if (!(f->operand[o].dest && o == 0) && f->operand[o].kind != KIND_SINK)
 				slots |= 1u << index_of(op->slot, op->nslot, f->operand[o].name);
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
@@ -351,7 +352,7 @@ static void write_ops(FILE *out)
 }
 
 /* The number inside a modifier's name: v4 and x4 4, 2d 2, m64n128k16 128, cta_group::2 2; 1 where there is none. */
-static int mod_count(const char *s)
+int mod_count(const char *s)
 {
 	int m, n, k, end = 0;
 
@@ -411,33 +412,4 @@ void write_table(FILE *out)
 		fputs("},\n", out);
 	}
 	fputs("};\n", out);
-}
-
-void write_docs(FILE *out)
-{
-	fputs("# Instructions\n\nGenerated from `src/arch/insn.def`, whose head explains the notation. `cptx insn NAME` prints "
-	      "the same.\n",
-	      out);
-	for (int i = 0; i < nops; i++) {
-		const struct op *op = &ops[i];
-		fprintf(out, "\n## %s\n\n%s. *%s*\n\n`cptx_%s(k", op->row->name, op->row->avail, op->row->text, op->row->name);
-		for (int j = 0; j < op->npos; j++)
-			fprintf(out, ", %s", op->pos[j]);
-		fputs("", out);
-		for (int j = 0; j < op->nslot; j++)
-			if (index_of((char(*)[TOK])op->pos, op->npos, op->slot[j]) == NO)
-				fprintf(out, ", .%s", op->slot[j]);
-		for (int j = 0; j < op->nfield; j++)
-			fprintf(out, ", .%s", op->field[j]);
-		fputs(")`\n\n| form | availability |\n|---|---|\n", out);
-		for (int j = 0; j < op->nform; j++) {
-			const struct form *f = &forms[op->form + j];
-			fputs("| `", out);
-			for (const char *p = f->row->text; *p; p++)
-				fprintf(out, *p == '|' ? "\\|" : "%c", *p);
-			fprintf(out, "` | %s |\n", f->row->avail);
-			if (f->also)
-				fprintf(out, "| also written `%s` | |\n", f->also->text);
-		}
-	}
 }

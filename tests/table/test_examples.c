@@ -1,0 +1,98 @@
+/* The example on the page of every instruction: ptxas assembles it as it is printed there, and as its C call makes it. */
+#include "../ask.h"
+#include "cases.h"
+#include "judge.h"
+#include "test.h"
+
+typedef struct example {
+	const char *name, *opcode, *declarations, *ptx;
+	unsigned form;
+	void (*build)(cptx_kernel *k, cptx_kernel *function);
+} example;
+
+#include "insn_examples.inc"
+
+enum { NEXAMPLES = sizeof examples / sizeof examples[0] };
+
+/* The lowest target that has the form, and the version there. */
+static const cptx_target *lowest(unsigned form, unsigned *version)
+{
+	for (unsigned i = 0; i < arch_ntarget; i++) {
+		*version = arch_avails[arch_forms[form].avail][i];
+		if (*version)
+			return &arch_targets[i];
+	}
+	return NULL;
+}
+
+START_TEST(examples_are_assembled)
+{
+	unsigned number[NEXAMPLES], wrong = 0;
+
+	if (!test_ptxas()) {
+		skip("ptxas not found");
+		return;
+	}
+	judge *j = judge_new();
+	for (unsigned i = 0; i < NEXAMPLES; i++) {
+		char line[LINE];
+		unsigned version;
+		const cptx_target *t = lowest(examples[i].form, &version);
+		ck_assert_msg(t != NULL, "%s: on no target", examples[i].name);
+		snprintf(line, sizeof line, "\t{ %s%s }", examples[i].declarations, examples[i].ptx);
+		number[i] = judge_ask(j, t, version, line);
+	}
+	judge_run(j);
+	for (unsigned i = 0; i < NEXAMPLES; i++)
+		if (!judge_said(j, number[i])->ok) {
+			printf("%s: { %s%s }: %s\n", examples[i].name, examples[i].declarations, examples[i].ptx,
+			       judge_said(j, number[i])->why);
+			wrong++;
+		}
+	printf("%u examples, %u not assembled\n", (unsigned)NEXAMPLES, wrong);
+	judge_free(j);
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+START_TEST(calls_make_the_examples)
+{
+	static char messages[4096];
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < NEXAMPLES; i++) {
+		unsigned version;
+		const cptx_target *t = lowest(examples[i].form, &version);
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_kernel *function = cptx_func_begin(m, "function", CPTX_TYPE_NONE);
+		examples[i].build(cptx_kernel_begin(m, "k"), function);
+		cptx_error err;
+		cptx_ptx *ptx = cptx_emit(m, t->name, NULL, &err);
+		const char *why = NULL;
+		if (!ptx)
+			why = err.text;
+		else if (!strstr(cptx_ptx_text(ptx), examples[i].opcode))
+			why = "printed as another spelling";
+		else if (test_ptxas() && judge_file(cptx_ptx_text(ptx), t->name, messages, sizeof messages))
+			why = messages;
+		if (why)
+			printf("%s (%s): %s\n", examples[i].name, examples[i].opcode, why);
+		wrong += why != NULL;
+		cptx_ptx_destroy(ptx);
+		cptx_module_destroy(m);
+	}
+	ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+int main(void)
+{
+	pool_init();
+	Suite *s = suite_create("table");
+	TCase *t = tcase_create("examples");
+	tcase_set_timeout(t, 0);
+	tcase_add_test(t, examples_are_assembled);
+	tcase_add_test(t, calls_make_the_examples);
+	suite_add_tcase(s, t);
+	return test_main("table examples", s);
+}
