@@ -47,7 +47,8 @@ enum arch_operand_flags {
 	OPERAND_DOUBLE = 128,  /* of twice the width of its type */
 	OPERAND_SINK = 256,    /* or _, whole or in elements */
 	OPERAND_MINUS = 512,   /* or -a */
-	OPERAND_INSIDE = 1024  /* inside the brackets of the address in front */
+	OPERAND_INSIDE = 1024, /* inside the brackets of the address in front */
+	OPERAND_READ = 2048    /* a destination that is read too */
 };
 enum arch_select { SELECT_NONE, SELECT_SCALAR, SELECT_2, SELECT_4, SELECT_MASK_2, SELECT_MASK_4 };
 enum arch_address { ADDRESS_MEMORY, ADDRESS_TMEM, ADDRESS_HANDLE };

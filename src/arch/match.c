@@ -415,6 +415,8 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 
 	if (o->flags & OPERAND_DOUBLE)
 		want = doubled(want);
+	if (v->kind == CPTX_VAL_NONE && o->flags & OPERAND_READ)
+		return WHY("%s is read too: give it as .into", name);
 	if (v->kind == CPTX_VAL_NONE && o->slot == 0) { /* a destination to be made */
 		unsigned t = o->tgroup != ARCH_NO && kept[o->tgroup] && !(o->flags & OPERAND_DOUBLE) ? kept[o->tgroup] : want;
 		if (arch_types[t].bits == 8 && o->flags & OPERAND_WIDER) /* 16 bits are of more use */

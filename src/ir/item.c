@@ -13,7 +13,7 @@ enum ir_class ir_class_of(unsigned type)
 {
 	switch (cptx_type_bits((enum cptx_type)type)) {
 	case 1: return CLASS_PRED;
-	case 8: return type == CPTX_E2M1X2 ? CLASS_B8 : CLASS_B16; /* the only one that fills no 16 bits */
+	case 8: return CLASS_B8;
 	case 16: return CLASS_B16;
 	case 32: return type == CPTX_F32 ? CLASS_F32 : CLASS_B32;
 	case 64: return type == CPTX_F64 ? CLASS_F64 : CLASS_B64;
@@ -182,7 +182,7 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 		return (cptx_val){ 0 };
 	if (type == CPTX_PTR)
 		type = CPTX_U64;
-	else if (cptx_type_bits(type) == 8 && type != CPTX_E2M1X2)
+	else if (type == CPTX_U8 || type == CPTX_S8) /* integers are widened by what loads or converts them */
 		type = CPTX_B16;
 	return ir_regs(k, at, type, n);
 }

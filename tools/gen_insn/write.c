@@ -121,18 +121,20 @@ static bool is_count(const struct form *f, const struct group *g)
 	return false;
 }
 
-enum operand_flag { /* as in src/arch/arch.h */
-	                FLAG_DEST = 1,
-	                FLAG_OPTIONAL = 2,
-	                FLAG_NEGATABLE = 4,
-	                FLAG_WIDER = 8,
-	                FLAG_SYMBOL = 16,
-	                FLAG_REG_ONLY = 32,
-	                FLAG_PIPE = 64,
-	                FLAG_DOUBLE = 128,
-	                FLAG_SINK = 256,
-	                FLAG_MINUS = 512,
-	                FLAG_INSIDE = 1024
+/* As in src/arch/arch.h. */
+enum operand_flag {
+	FLAG_DEST = 1,
+	FLAG_OPTIONAL = 2,
+	FLAG_NEGATABLE = 4,
+	FLAG_WIDER = 8,
+	FLAG_SYMBOL = 16,
+	FLAG_REG_ONLY = 32,
+	FLAG_PIPE = 64,
+	FLAG_DOUBLE = 128,
+	FLAG_SINK = 256,
+	FLAG_MINUS = 512,
+	FLAG_INSIDE = 1024,
+	FLAG_READ = 2048
 };
 
 static int operand_flags(const struct operand *o)
@@ -140,7 +142,7 @@ static int operand_flags(const struct operand *o)
 	return (o->dest ? FLAG_DEST : 0) | (o->optional ? FLAG_OPTIONAL : 0) | (o->negatable ? FLAG_NEGATABLE : 0) |
 	       (o->wider ? FLAG_WIDER : 0) | (o->symbol ? FLAG_SYMBOL : 0) | (o->reg_only ? FLAG_REG_ONLY : 0) |
 	       (o->pipe ? FLAG_PIPE : 0) | (o->twice ? FLAG_DOUBLE : 0) | (o->sink ? FLAG_SINK : 0) |
-	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0);
+	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0) | (o->read ? FLAG_READ : 0);
 }
 
 /* enum arch_select: none, @s, @2, @4, @m2, @m4. */
