@@ -78,7 +78,7 @@ typedef struct arch_form {
 	const char *file;        /* of the row */
 	const char *also;        /* another order that text may have, or NULL: a byte n + 1 stands for group n */
 	uint16_t op, group, operand, line /* in file */, avail;
-	uint8_t ngroup, noperand, ntail, constraint;
+	uint8_t ngroup, noperand, ntail, constraint, asks /* an operand decides which targets have it */;
 	uint32_t fields, must; /* the op's fields that the form knows; that must be given */
 	uint32_t slots;
 } arch_form;

@@ -238,6 +238,15 @@ static void write_order(FILE *out, const struct form *f)
 	fputs("\", ", out);
 }
 
+/* Whether an operand, not only the form and its modifiers, decides which targets and modules have the instruction. */
+static int asks_target(const struct form *f)
+{
+	for (int i = 0; i < f->noperand; i++)
+		if (f->operand[i].avail || !strcmp(f->operand[i].type, "samplerref"))
+			return 1;
+	return 0;
+}
+
 static void write_forms(FILE *out)
 {
 	int ngroup = 0, noperand = 0, nalt = 0;
@@ -294,8 +303,8 @@ static void write_forms(FILE *out)
 			write_order(out, f);
 		else
 			fputs("NULL, ", out);
-		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
-		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, fields, must, slots);
+		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
+		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, asks_target(f), fields, must, slots);
 		ngroup += f->ngroup;
 		noperand += f->noperand;
 	}
