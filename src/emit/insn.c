@@ -159,11 +159,10 @@ static bool check_operands(emitter *e, const ir_item *it)
 	for (unsigned i = 0; i < it->noperand; i++)
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, item_site(e, it), arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
-	for (unsigned i = 0; f->looks && i < it->noperand; i++) {
+	for (unsigned i = 0; f->asks && i < it->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
-		unsigned avail = o->avail;
-		if (avail && v[i].kind && !need(e, avail, it))
-			return lacks(e, item_site(e, it), f->text, "with all its operands", avail, arch_ops[f->op].instead);
+		if (o->avail && v[i].kind && !need(e, o->avail, it))
+			return lacks(e, item_site(e, it), f->text, " with all its operands", o->avail, arch_ops[f->op].instead);
 		if (o->space == CPTX_SAMPLERREF && !check_texmode(e, it, o, &v[i]))
 			return false;
 	}
