@@ -134,7 +134,8 @@ enum operand_flag {
 	FLAG_SINK = 256,
 	FLAG_MINUS = 512,
 	FLAG_INSIDE = 1024,
-	FLAG_READ = 2048
+	FLAG_READ = 2048,
+	FLAG_MORE = 4096
 };
 
 static int operand_flags(const struct operand *o)
@@ -168,6 +169,7 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	int fixed = atoi(o->count), cgroup = o->count[0] && !fixed ? has_group(f, o->count) : NO;
 	int sgroup = addr && !o->type[0] ? has_group(f, "space") : NO;
 	int slot = (o->dest && i == 0) || o->kind == KIND_SINK ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
+	int more = addr && i + 1 < f->noperand && o[1].inside ? FLAG_MORE : 0;
 	bool optional_count = cgroup != NO && cgroup >= 0 && f->group[cgroup].kind == 1;
 
 	if (o->count[0] && !fixed && cgroup < 0)
@@ -177,7 +179,7 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
 	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
 	        o->given[0] ? has_group(f, o->given) : NO, o->behind[0] ? has_group(f, o->behind) : NO, select_number(o->select),
-	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o),
+	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o) | more,
 	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
 }
 
@@ -276,7 +278,7 @@ static void write_forms(FILE *out)
 		const struct form *f = &forms[i];
 		struct op *op = &ops[f->op];
 		unsigned fields = 0, must = 0, slots = 0;
-		int c = 0;
+		int c = 0, looks = 0;
 		for (int g = 0; g < f->ngroup; g++) {
 			if (f->group[g].kind == 2)
 				continue;
@@ -284,6 +286,8 @@ static void write_forms(FILE *out)
 			fields |= bit;
 			must |= f->group[g].fixed ? bit : 0;
 		}
+		for (int o = 0; o < f->noperand; o++)
+			looks |= f->operand[o].avail || !strcmp(f->operand[o].type, "samplerref");
 		for (int o = 0; o < f->noperand; o++)
 			if (!(f->operand[o].dest && o == 0) && f->operand[o].kind != KIND_SINK)
 				slots |= 1u << index_of(op->slot, op->nslot, f->operand[o].name);
@@ -296,8 +300,8 @@ static void write_forms(FILE *out)
 			write_order(out, f, f->also[n]);
 		}
 		fputs(f->nalso ? "\", " : ", ", out);
-		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
-		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, fields, must, slots);
+		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
+		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, looks, fields, must, slots);
 		ngroup += f->ngroup;
 		noperand += f->noperand;
 	}
