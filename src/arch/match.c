@@ -246,6 +246,10 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
 
+	if (want == CPTX_PRED && o->flags & OPERAND_SYMBOL && v->kind == CPTX_VAL_INT && v->i >= -1 && v->i <= 1) {
+		v->type = CPTX_PRED; /* false or true, by mov */
+		return true;
+	}
 	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED)
 		return WHY("%s must be a register", name);
 	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32) || t.bits > 64)
@@ -574,6 +578,8 @@ static bool recall(const arch_match *known, const request *q, arch_match *m)
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
 		*v = *slot_value(q, o);
+		if (v->kind == CPTX_VAL_REG && !v->space) /* most are */
+			continue;
 		if (o->kind == OPERAND_NOWHERE)
 			*v = cptx_sink();
 		if (!varies(v))

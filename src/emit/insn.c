@@ -156,11 +156,12 @@ static bool check_operands(emitter *e, const ir_item *it)
 	const arch_form *f = &arch_forms[it->form];
 	const cptx_val *v = ir_operands(it);
 
-	for (unsigned i = 0; i < it->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		unsigned avail = o->avail;
+	for (unsigned i = 0; i < it->noperand; i++)
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, item_site(e, it), arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
+	for (unsigned i = 0; f->looks && i < it->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		unsigned avail = o->avail;
 		if (avail && v[i].kind && !need(e, avail, it))
 			return lacks(e, item_site(e, it), f->text, "with all its operands", avail, arch_ops[f->op].instead);
 		if (o->space == CPTX_SAMPLERREF && !check_texmode(e, it, o, &v[i]))
@@ -257,15 +258,28 @@ static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned 
 /* The elements of a vector or list, with what stands around them. */
 static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned type, const char *around)
 {
-	const cptx_val *vec = v->kind == CPTX_VAL_REG ? NULL : &e->k->vec[v->id];
+	const cptx_val *vec = &e->k->vec[v->id];
 
 	*p++ = around[0];
 	for (uint32_t i = 0; i < v->count; i++) {
 		if (i)
 			*p++ = ',', *p++ = ' ';
-		p = vec ? put_element(e, p, &vec[i], type) : put_reg(e, p, v->id + i);
+		p = put_element(e, p, &vec[i], type);
 	}
 	*p++ = around[1];
+	return p;
+}
+
+/* A vector of registers only. */
+static char *put_vector(const emitter *e, char *p, const cptx_val *v)
+{
+	*p++ = '{';
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			*p++ = ',', *p++ = ' ';
+		p = put_reg(e, p, v->kind == CPTX_VAL_VEC ? e->k->vec[v->id + i].id : v->id + i);
+	}
+	*p++ = '}';
 	return p;
 }
 
@@ -306,12 +320,14 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
 		if (v->count > 1 || o->brace)
-			return put_elements(e, p, v, 0, "{}");
+			return put_vector(e, p, v);
 		if (v->negated)
 			*p++ = v->type == CPTX_PRED ? '!' : '-';
 		p = put_reg(e, p, v->id);
 		return v->space ? put_selector(p, v) : put_offset(p, v->offset);
 	case CPTX_VAL_VEC:
+		if (!v->space && (v->count > 1 || o->brace))
+			return put_vector(e, p, v);
 		if (v->count > 1 || o->brace)
 			return put_elements(e, p, v, operand_type(o, mods), "{}");
 		return put_element(e, p, &e->k->vec[v->id], operand_type(o, mods));
@@ -337,22 +353,30 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	return p;
 }
 
+/* Bytes of the names in a value. */
+static size_t names_most(const emitter *e, const cptx_val *v)
+{
+	size_t n = 0;
+
+	if (v->kind == CPTX_VAL_SYM)
+		return strlen(symbol_name(e->k, v));
+	if (v->kind == CPTX_VAL_FUNC)
+		return strlen(function_name(e->m, v));
+	for (unsigned i = 0; v->kind == CPTX_VAL_LIST && i < v->count; i++)
+		n += e->k->vec[v->id + i].kind == CPTX_VAL_SYM ? strlen(symbol_name(e->k, &e->k->vec[v->id + i])) : 0;
+	return n;
+}
+
 /* Most bytes that an item's line can take. */
 static size_t item_most(const emitter *e, const ir_item *it)
 {
-	const cptx_kernel *k = e->k;
 	const cptx_val *v = ir_operands(it);
 	size_t n = OPCODE_MOST + 64;
 
 	for (unsigned i = 0; i < it->noperand; i++) {
 		n += 64 + v[i].count * 24u;
-		if (v[i].kind == CPTX_VAL_SYM)
-			n += strlen(symbol_name(k, &v[i]));
-		if (v[i].kind == CPTX_VAL_FUNC)
-			n += strlen(function_name(e->m, &v[i]));
-		for (unsigned j = 0; v[i].kind == CPTX_VAL_LIST && j < v[i].count; j++)
-			if (k->vec[v[i].id + j].kind == CPTX_VAL_SYM)
-				n += strlen(symbol_name(k, &k->vec[v[i].id + j]));
+		if (v[i].kind > CPTX_VAL_FLOAT)
+			n += names_most(e, &v[i]);
 	}
 	return n;
 }
@@ -373,12 +397,26 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 }
 
 /* Does another operand that is there stand inside the same brackets? */
-static inline bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
+static bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
 {
 	for (unsigned i = 0; i < n && o[i].flags & OPERAND_INSIDE; i++)
 		if (v[i].kind != CPTX_VAL_NONE)
 			return true;
 	return false;
+}
+
+/* What ends operand number i, which is an address or stands inside the brackets of one. */
+static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsigned i)
+{
+	const uint16_t *mods = ir_mods(it);
+
+	if (!(o->flags & (OPERAND_INSIDE | OPERAND_MORE)) || !more_inside(o + 1, it->noperand - i - 1, ir_operands(it) + i + 1))
+		*p++ = ']';
+	if (o->behind != ARCH_NO && mods[o->behind]) {
+		*p++ = '.';
+		p = put_str(p, arch_mods[mods[o->behind]].name);
+	}
+	return p;
 }
 
 static bool emit_insn(emitter *e, const ir_item *it)
@@ -416,16 +454,11 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		} else {
 			*p++ = ' ';
 		}
-		bool bracket = o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE);
-		if (bracket)
+		if (o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE))
 			*p++ = '[';
 		p = put_operand(e, p, o, mods, &v[i]);
-		if ((bracket || o->flags & OPERAND_INSIDE) && !more_inside(o + 1, it->noperand - i - 1, &v[i + 1]))
-			*p++ = ']';
-		if (o->behind != ARCH_NO && mods[o->behind]) {
-			*p++ = '.';
-			p = put_str(p, arch_mods[mods[o->behind]].name);
-		}
+		if (o->kind == OPERAND_ADDR || o->flags & OPERAND_INSIDE)
+			p = end_address(p, it, o, i);
 	}
 	*p++ = ';';
 	*p++ = '\n';

@@ -268,11 +268,8 @@ static bool passes(cptx_kernel *k, cptx_site at, const char *what, size_t i, con
 
 bool ir_call_fits(cptx_kernel *k, cptx_site at, const arch_match *m)
 {
-	const arch_form *form = &arch_forms[m->form];
 	const cptx_val *to = NULL, *list[2] = { NULL, NULL }; /* results, arguments */
 
-	if (form->op != CPTX_OP_CALL_FUNC && form->op != CPTX_OP_CALL_PTR)
-		return true;
 	for (unsigned i = 0; i < m->noperand; i++) {
 		if (m->operand[i].kind == CPTX_VAL_FUNC || m->operand[i].kind == CPTX_VAL_PROTO)
 			to = &m->operand[i];
@@ -295,8 +292,10 @@ bool ir_call_fits(cptx_kernel *k, cptx_site at, const arch_match *m)
 			return false;
 	}
 	for (size_t i = 0; i < narg; i++)
-		if (!passes(k, at, "argument", i, &k->vec[list[1]->id + i],
-		            f ? f->param[i].type : k->vec[(uint32_t)to->offset + i].type))
+		if (k->vec[list[1]->id + i].kind == CPTX_VAL_SINK)
+			return ir_error(k, CPTX_E_ARG, at, "call: argument %zu is the sink _, which only a result can be", i);
+		else if (!passes(k, at, "argument", i, &k->vec[list[1]->id + i],
+		                 f ? f->param[i].type : k->vec[(uint32_t)to->offset + i].type))
 			return false;
 	if (f)
 		k->calls = f->called = true;

@@ -88,8 +88,9 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
-	ir_item *it = ir_call_fits(k, at, m) ? ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup) : NULL;
-
+	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(k, at, m))
+		return NULL;
+	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
 	if (!it)
 		return NULL;
 	it->form = m->form;
@@ -318,7 +319,8 @@ cptx_val cptx_list_(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n
 		return none;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!is_single(&vals[i]) && !is_constant(&vals[i]) && vals[i].kind != CPTX_VAL_SYM) {
+		if (!is_single(&vals[i]) && !is_constant(&vals[i]) && vals[i].kind != CPTX_VAL_SYM &&
+		    vals[i].kind != CPTX_VAL_SINK) {
 			ir_error(k, CPTX_E_ARG, at, "cptx_list: value %zu is neither a single register nor a constant or parameter", i);
 			return none;
 		}

@@ -166,7 +166,7 @@ static bool taken_with_vector(const trial *t, const cptx_target *target)
 /* With one operand, or all registers, replaced by a register of some width. */
 static bool taken_with_register(const trial *t, const cptx_target *target)
 {
-	static const uint8_t types[] = { CPTX_B16, CPTX_B32, CPTX_B64, CPTX_B128, CPTX_PRED };
+	static const uint8_t types[] = { CPTX_B8, CPTX_B16, CPTX_B32, CPTX_B64, CPTX_B128, CPTX_PRED };
 
 	for (unsigned n = 0; n < 2 * ARRAY_LEN(types); n++) {
 		unsigned w = n / 2;

@@ -16,6 +16,7 @@ enum {
 	MAX_SLOTS = 12,
 	MAX_AVAILS = 1024,
 	MAX_FORMS = 2048,
+	MAX_ALSO = 3,
 	MAX_OPS = 512,
 	MAX_SPELLING = 200,
 	NO = 0xff,
@@ -85,7 +86,8 @@ struct operand {
 	unsigned long long set;
 };
 struct form {
-	const struct row *row, *also; /* also: another order of its modifiers, or NULL */
+	const struct row *row, *also[MAX_ALSO]; /* also: other orders of its modifiers */
+	int nalso;
 	int op, ngroup, noperand, avail;
 	struct group group[MAX_GROUPS + 8];
 	struct operand operand[MAX_OPERANDS];

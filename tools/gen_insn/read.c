@@ -658,9 +658,10 @@ void read_tables(void)
 		} else if (rows[i].kind == ROW_INSTEAD) {
 			ops[nops - 1].instead = rows[i].text;
 		} else if (rows[i].kind == ROW_ALSO) {
-			if (!ops[nops - 1].nform || forms[nforms - 1].also)
-				die(NULL, "ALSO(%s) stands below an INSN, one below each", rows[i].name);
-			forms[nforms - 1].also = &rows[i];
+			struct form *f = &forms[nforms - 1];
+			if (!ops[nops - 1].nform || f->nalso == MAX_ALSO)
+				die(NULL, "ALSO(%s) stands below an INSN, at most %d below each", rows[i].name, MAX_ALSO);
+			f->also[f->nalso++] = &rows[i];
 		} else if (rows[i].kind == ROW_INSN) {
 			read_form(&rows[i]);
 		}
