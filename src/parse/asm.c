@@ -106,7 +106,7 @@ static bool read_elements(reader *r, cptx_val *v, bool list)
 		blanks(r);
 		if (n == MOST_ELEMENTS)
 			return bad(r, "more than 256 elements");
-		if (!list && take(r, "_"))
+		if (take(r, "_"))
 			element[n++] = cptx_sink();
 		else if (!(take(r, "{}") ? read_hole(r, &element[n++]) : read_number(r, &element[n++])))
 			return false;

@@ -349,6 +349,8 @@ static const char *read_suffixes(const char *p, struct operand *o)
 			o->reg_only = 1;
 		else if (*p == '~')
 			o->sink = 1;
+		else if (*p == '&')
+			o->read = 1;
 		else if (*p == '@')
 			p = read_select(p + 1, o) - 1;
 		else if (*p == '?')
@@ -360,8 +362,8 @@ static const char *read_suffixes(const char *p, struct operand *o)
 	}
 	if (o->given[0] && !o->optional)
 		die(p, "?%s: only an operand that may be left out follows a modifier", o->given);
-	if (o->sink && !o->dest)
-		die(p, "only a destination (d, p, q) can be the sink");
+	if ((o->sink || o->read) && !o->dest)
+		die(p, "only a destination (d, p, q) can be the sink, or be read too");
 	return p;
 }
 
@@ -632,9 +634,10 @@ void read_tables(void)
 		} else if (rows[i].kind == ROW_INSTEAD) {
 			ops[nops - 1].instead = rows[i].text;
 		} else if (rows[i].kind == ROW_ALSO) {
-			if (!ops[nops - 1].nform || forms[nforms - 1].also)
-				die(NULL, "ALSO(%s) stands below an INSN, one below each", rows[i].name);
-			forms[nforms - 1].also = &rows[i];
+			struct form *f = &forms[nforms - 1];
+			if (!ops[nops - 1].nform || f->nalso == MAX_ALSO)
+				die(NULL, "ALSO(%s) stands below an INSN, at most %d below each", rows[i].name, MAX_ALSO);
+			f->also[f->nalso++] = &rows[i];
 		} else if (rows[i].kind == ROW_INSN) {
 			read_form(&rows[i]);
 		}
