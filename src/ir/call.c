@@ -76,9 +76,12 @@ static uint64_t argument_bits(const cptx_kernel *f, const ir_arg *a)
 
 /* Does one value of a call's list stand for that parameter or result?  Constants take any width. */
 static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
-                   const cptx_val *v, char why[160])
+                   cptx_val *v, char why[160])
 {
 	uint64_t bits = argument_bits(f, a), have = bits;
+
+	if (v->kind == CPTX_VAL_FLOAT)
+		v->type = bits == 64 ? CPTX_F64 : CPTX_F32;
 
 	if (v->kind == CPTX_VAL_REG)
 		have = arch_types[v->type].bits;
@@ -95,9 +98,13 @@ static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_v
                         char why[160])
 {
 	for (size_t i = 0; list && i < list->count; i++) {
-		const cptx_val *v = &k->vec[list->id + i];
-		if (*what == 'r' && v->kind != CPTX_VAL_REG && v->kind != CPTX_VAL_SYM) {
+		cptx_val *v = &k->vec[list->id + i];
+		if (*what == 'r' && v->kind != CPTX_VAL_REG && v->kind != CPTX_VAL_SYM && v->kind != CPTX_VAL_SINK) {
 			snprintf(why, 160, "a result goes to a register or parameter, not to a constant");
+			return false;
+		}
+		if (*what == 'a' && v->kind == CPTX_VAL_SINK) {
+			snprintf(why, 160, "argument %zu is the sink _, which only a result can be", i);
 			return false;
 		}
 		if (!passes(k, f, &a[i], what, i, v, why))
@@ -108,12 +115,9 @@ static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_v
 
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])
 {
-	const arch_form *form = &arch_forms[m->form];
 	const cptx_val *to = NULL, *list[2] = { NULL, NULL }; /* results, arguments */
 	cptx_kernel *f = NULL;
 
-	if (form->op != CPTX_OP_CALL_FUNC && form->op != CPTX_OP_CALL_PTR)
-		return true;
 	for (unsigned i = 0; i < m->noperand; i++) {
 		if (m->operand[i].kind == CPTX_VAL_FUNC || m->operand[i].kind == CPTX_VAL_PROTO)
 			to = &m->operand[i];

@@ -116,11 +116,12 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 		return none;
 	s.linkage = linkage_of(o.linkage);
 	uint32_t id = ir_add_symbol(m, NULL, &s);
-	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_VAR);
+	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, o.naddress ? TOP_PROTO : TOP_VAR); /* behind what it names */
 	if (!t) {
 		ir_no_memory(m, at);
 		return none;
 	}
+	t->kind = TOP_VAR;
 	t->sym = id;
 	return ir_symbol_value(m, NULL, id);
 }
@@ -385,7 +386,7 @@ static bool text_ok(const char *text, const char *const *words, bool lines)
 
 void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text)
 {
-	bool ok = text && *text == '.' && !strpbrk(text, "{};\n\r");
+	bool ok = text && *text == '.' && !strpbrk(text, "{}\n\r") && (!strchr(text, ';') || !strncmp(text, ".pragma ", 8));
 
 	if (!ir_open(k, at))
 		return;

@@ -269,7 +269,8 @@ void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
 /* A parameter or result in memory, by the builder: declared as plain bits. */
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
-/* Whether a call passes and takes what the function or prototype has, else why not; true for all that is no call. */
+/* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype has, else why not. */
+static inline bool ir_is_call(unsigned op) { return op == CPTX_OP_CALL_FUNC || op == CPTX_OP_CALL_PTR; }
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160]);
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
