@@ -116,7 +116,7 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 		return none;
 	s.linkage = linkage_of(o.linkage);
 	uint32_t id = ir_add_symbol(m, NULL, &s);
-	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, o.naddress ? TOP_PROTO : TOP_VAR); /* behind what it names */
+	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_PROTO); /* behind all that was declared so far: it may name it */
 	if (!t) {
 		ir_no_memory(m, at);
 		return none;
@@ -401,26 +401,34 @@ void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text)
 		ir_no_memory(k->m, at);
 }
 
-void cptx_module_options_(cptx_module *m, cptx_site at, const char *options)
+void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned version, const char *options)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_, ";
+	const cptx_target *t = target ? arch_target_any(target) : NULL;
 	size_t n = options ? strlen(options) : 0;
 
 	if (!m || m->err.code != CPTX_OK)
 		return;
-	if (m->frozen || !n || strspn(options, letters) != n || *options == ',') {
+	if (m->frozen || !t || (version && (!arch_is_version(version) || version < t->ptx)) ||
+	    (n && (strspn(options, letters) != n || *options == ','))) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at,
-		          m->frozen ? "the module is frozen" : "cptx_module_options takes words of .target, such as \"debug\"");
+		          m->frozen ? "the module is frozen"
+		                    : "cptx_set_target takes a target, a .version times ten that has it (or 0), and NULL or words of "
+		                      ".target, such as \"debug\"; '%.32s', %u, '%.64s' were given",
+		          target ? target : "(null)", version, options ? options : "(null)");
 		return;
 	}
-	char *more = arena_alloc(&m->a, n + 3);
-	if (!more) {
+	m->target = t;
+	m->version = (uint16_t)version;
+	m->target_more = "";
+	char *more = n ? arena_alloc(&m->a, n + 3) : NULL;
+	if (n && !more) {
 		ir_no_memory(m, at);
-		return;
+	} else if (n) {
+		memcpy(more, ", ", 2);
+		memcpy(more + 2, options, n + 1);
+		m->target_more = more;
 	}
-	memcpy(more, ", ", 2);
-	memcpy(more + 2, options, n + 1);
-	m->target_more = more;
 }
 
 void cptx_module_text_(cptx_module *m, cptx_site at, const char *text)

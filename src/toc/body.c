@@ -39,12 +39,25 @@ void flush_line(toc_body *b)
 	b->line.n = 0;
 }
 
+/* What compilers write around inline assembly, calls and blocks: the C shows it. */
+static bool is_marker(const char *s)
+{
+	static const char *const markers[] = { "begin inline asm", "end inline asm", "demoted variable", "callseq ", "%bb.", "%$L" };
+
+	for (unsigned i = 0; i < ARRAY_LEN(markers); i++)
+		if (!strncmp(s, markers[i], strlen(markers[i])))
+			return true;
+	return false;
+}
+
 static void comment(toc_body *b, const ir_item *first)
 {
 	for (const ir_item *it = first; it && (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS); it = it->next) {
 		if (it->kind != ITEM_COMMENT)
 			continue;
 		const char *s = b->k->text[ir_operands(it)[0].i];
+		if (is_marker(s))
+			continue;
 		put(b, *s ? "// " : "//");
 		for (; *s; s++)
 			buf_put(&b->line, *s == '\\' ? "/" : *s == '?' && s[1] == '?' ? " " : s, 1);
@@ -540,6 +553,14 @@ static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_
 	flush_line(b);
 }
 
+/* Is there nothing to say of a function but its name? */
+static bool is_bare(const toc_body *b)
+{
+	const cptx_kernel_opt *o = &b->k->opt;
+	return !b->k->linkage && !b->k->nextra && !b->k->nresult && !b->k->narg && !o->block[0] && !o->max_block[0] && !o->min_ctas &&
+	       !o->max_regs && !o->max_cluster_rank && !o->cluster[0];
+}
+
 void put_signature(toc_body *b, bool declare_only)
 {
 	const cptx_kernel *k = b->k;
@@ -548,7 +569,7 @@ void put_signature(toc_body *b, bool declare_only)
 	if (!k->is_func)
 		put(b, "cptx_kernel *k = cptx_kernel_begin(m, ");
 	else if (declare_only)
-		put(b, "cptx_kernel *k = cptx_func_declare(m, ");
+		put(b, is_bare(b) ? "cptx_func_declare(m, " : "cptx_kernel *k = cptx_func_declare(m, ");
 	else if (at)
 		put(b, "cptx_kernel *k = cptx_func_define(m, ");
 	else

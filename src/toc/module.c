@@ -155,18 +155,24 @@ static void put_module_text(toc *t, const char *text)
 	buf_str(&t->out, ");\n");
 }
 
+static void put_target(toc_body *b)
+{
+	const cptx_module *m = b->t->m;
+	const char *more = m->target_more + strspn(m->target_more, ", ");
+
+	if (!m->target)
+		return;
+	buf_printf(&b->line, "cptx_set_target(m, \"%s\", %u, ", m->target->name, m->version);
+	if (*more)
+		put_string(&b->line, more, strlen(more));
+	put(b, *more ? ");" : "NULL);");
+	flush_line(b);
+}
+
 static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *name)
 {
 	switch (top->kind) {
-	case TOP_HEAD:
-		if (*t->m->target_more) {
-			put(b, "cptx_module_options(m, ");
-			put_string(&b->line, t->m->target_more + strspn(t->m->target_more, ", "),
-			           strlen(t->m->target_more + strspn(t->m->target_more, ", ")));
-			put(b, ");");
-			flush_line(b);
-		}
-		break;
+	case TOP_HEAD: put_target(b); break;
 	case TOP_VAR: put_global(t, b, top->sym - MODULE_SYM); break;
 	case TOP_PROTO:
 		if (declares(t, top))
@@ -195,20 +201,13 @@ static void put_build(toc *t, const char *const *name)
 
 static void put_main(toc *t)
 {
-	const cptx_module *m = t->m;
-	const char *target = m->target ? m->target->name : NULL;
-
-	buf_str(&t->out, "\n/* Prints the PTX, for the target that is named. */\nint main(int argc, char **argv)\n{\n");
-	if (target)
-		buf_printf(&t->out, "\tconst char *target = argc > 1 ? argv[1] : \"%s\";\n", target);
-	else
-		buf_str(&t->out, "\tif (argc < 2) {\n\t\tfputs(\"name a target, such as sm_80\\n\", stderr);\n\t\treturn 2;\n\t}\n"
-		                 "\tconst char *target = argv[1];\n");
-	buf_str(&t->out, "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n");
-	if (m->version)
-		buf_printf(&t->out, "\tcptx_ptx *ptx = cptx_emit(m, target, &(cptx_emit_opt){ .min_version = %u }, &err);\n", m->version);
-	else
-		buf_str(&t->out, "\tcptx_ptx *ptx = cptx_emit(m, target, NULL, &err);\n");
+	buf_printf(&t->out, "\n/* Prints the PTX, for the target that is named%s. */\nint main(int argc, char **argv)\n{\n",
+	           t->m->target ? " or that of the text" : "");
+	if (!t->m->target)
+		buf_str(&t->out, "\tif (argc < 2) {\n\t\tfputs(\"name a target, such as sm_80\\n\", stderr);\n\t\treturn 2;\n\t}\n");
+	buf_printf(&t->out, "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n"
+	                    "\tcptx_ptx *ptx = cptx_emit(m, %s, NULL, &err);\n",
+	           t->m->target ? "argc > 1 ? argv[1] : NULL" : "argv[1]");
 	buf_str(&t->out, "\tif (ptx)\n\t\tfputs(cptx_ptx_text(ptx), stdout);\n\telse\n\t\tfprintf(stderr, \"%s\\n\", err.text);\n"
 	                 "\tint status = !ptx || fflush(stdout);\n\tcptx_ptx_destroy(ptx);\n\tcptx_module_destroy(m);\n"
 	                 "\treturn status;\n}\n");
