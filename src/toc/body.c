@@ -400,12 +400,53 @@ static void put_item(toc_body *b, uint32_t i)
 
 /* ---- blocks ---- */
 
+/* The head of a loop whose condition is item i. */
+static void put_while(toc_body *b, uint32_t i)
+{
+	const ir_item *it = b->item[i].it;
+	bool negate = !(b->item[i + 1].it->flags & ITEM_NEGATED);
+	const char *head = negate ? "CPTX_WHILE (k, cptx_negated(" : "CPTX_WHILE (k, ";
+	uint32_t p = b->reg_var[ir_operands(it)[0].id];
+	uint8_t type;
+
+	declare(b, i, p);
+	put(b, head);
+	if (!put_call(b, it, true, &type)) {
+		b->line.n = 0;
+		declare(b, i, IR_NONE);
+		put(b, head);
+		put_call(b, it, false, &type);
+	}
+	put(b, negate ? ")) {" : ") {");
+}
+
+/* The head of a counting loop, up to and with its first label; false if CPTX_FOR does not make it. */
+static bool begin_for(toc_body *b, uint32_t i)
+{
+	uint32_t p = b->reg_var[ir_operands(b->item[i].it)[0].id];
+
+	declare(b, i, p);
+	declare(b, i + 1, IR_NONE);
+	if (!put_for(b, i))
+		return false;
+	b->var[p].declared = true;
+	flush_line(b);
+	b->indent++;
+	return true;
+}
+
 static void open_block(toc_body *b, uint32_t id)
 {
 	static const char *const heads[] = { "", "CPTX_SCOPE (k) {", "", "CPTX_ELSE (k) {", "CPTX_DO (k) {" };
 	const toc_block *block = &b->block[id];
 
-	if (block->kind == TOC_IF) {
+	if (block->kind == TOC_FOR) { /* its head was printed; the if around it shows nothing */
+		b->now = id;
+		return;
+	}
+	if (block->kind == TOC_WHILE) {
+		put_while(b, b->item[block->start].loop);
+	} else if (block->kind == TOC_IF) {
 		put(b, "CPTX_IF (k, ");
 		put_predicate(b, b->item[block->start].it, true);
 		put(b, ") {");
@@ -420,6 +461,10 @@ static void open_block(toc_body *b, uint32_t id)
 static void close_blocks(toc_body *b, uint32_t i)
 {
 	while (b->now && b->block[b->now].end <= i) {
+		uint32_t outer = b->block[b->now].outer;
+		if (b->block[b->now].kind == TOC_FOR && b->block[outer].kind == TOC_FOR && b->block[outer].end == b->block[b->now].end &&
+		    b->block[outer].start + 1 == b->block[b->now].start)
+			b->now = outer; /* one brace for both */
 		b->indent--;
 		put(b, "}");
 		flush_line(b);
@@ -439,10 +484,12 @@ static void put_items(toc_body *b)
 			declare(b, i, IR_NONE);
 			open_block(b, next);
 		}
+		if (t->role == ROLE_FOR && begin_for(b, i))
+			continue;
 		if (t->role == ROLE_BREAK || t->role == ROLE_CONTINUE) {
 			declare(b, i, IR_NONE);
 			put_leave(b, i);
-		} else if (t->role == ROLE_PLAIN || t->role == ROLE_WAIT) {
+		} else if (t->role == ROLE_PLAIN || t->role == ROLE_WAIT || t->role == ROLE_FOR) {
 			put_item(b, i);
 		}
 	}

@@ -352,5 +352,8 @@ bool flow_blocks(toc_body *b)
 		return false;
 	nest(b);
 	name_leaves(b);
-	return drop_labels(b);
+	if (!drop_labels(b))
+		return false;
+	loops_find(b);
+	return true;
 }

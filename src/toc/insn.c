@@ -268,3 +268,14 @@ bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type)
 	print(&c);
 	return true;
 }
+
+bool call_makes(toc_body *b, const ir_item *it, bool result, uint16_t mod)
+{
+	const arch_form *f = &arch_forms[it->form];
+	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };
+
+	for (unsigned g = 0; g < f->ngroup; g++)
+		if (mod && ir_mods(it)[g] == mod && arch_groups[f->group + g].kind != GROUP_REPEAT)
+			c.mods[arch_groups[f->group + g].field] = mod;
+	return matches(&c);
+}

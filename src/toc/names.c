@@ -101,9 +101,10 @@ static char *identifier(toc *t, const char *want, bool c)
 	if (c)
 		while (n && (*want == '%' || *want == '$' || *want == '_'))
 			want++, n--;
-	else if (n && *want == '%')
-		want++, n--;
-	if (!n || (*want >= '0' && *want <= '9') || (!c && (!strncmp(want, IR_PREFIX, 6) || !strncmp(want, "$L", 2))))
+	else
+		while (n && (*want == '%' || (*want == '_' && !strncmp(want + strspn(want, "_"), IR_PREFIX + 2, 4))))
+			want++, n--;
+	if (!n || (*want >= '0' && *want <= '9') || (!c && !strncmp(want, "$L", 2)))
 		*p++ = 'v';
 	for (size_t i = 0; i < n; i++) {
 		char ch = want[i];

@@ -33,7 +33,7 @@ typedef struct toc_var {
 	uint32_t next;        /* declared in front of the same item */
 } toc_var;
 
-enum toc_block_kind { TOC_BODY, TOC_SCOPE, TOC_IF, TOC_ELSE, TOC_DO };
+enum toc_block_kind { TOC_BODY, TOC_SCOPE, TOC_IF, TOC_ELSE, TOC_DO, TOC_WHILE, TOC_FOR /* an if around a do */ };
 typedef struct toc_block {
 	enum toc_block_kind kind;
 	uint32_t start, end; /* items */
@@ -48,7 +48,9 @@ enum toc_role {
 	ROLE_IF,       /* the branch that an if begins with */
 	ROLE_CONTINUE, /* a branch */
 	ROLE_BREAK,
-	ROLE_WAIT /* the test of a waiting loop */
+	ROLE_WAIT, /* the test of a waiting loop */
+	ROLE_WHILE, /* the condition of a loop, at its head */
+	ROLE_FOR /* the first test of a counting loop, if the call makes it; then its block is number `loop` */
 };
 
 typedef struct toc_item {
@@ -57,6 +59,7 @@ typedef struct toc_item {
 	uint32_t block;
 	uint32_t vars; /* those declared in front of it */
 	uint8_t role, wait /* enum cptx_wait_shape */;
+	uint32_t loop;
 } toc_item;
 
 typedef struct toc {
@@ -105,6 +108,10 @@ const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc
 /* ---- flow.c ---- */
 bool flow_items(toc_body *b);  /* the items, without what leaves no trace */
 bool flow_blocks(toc_body *b); /* blocks and roles */
+/* ---- loop.c ---- */
+void loops_find(toc_body *b); /* those that are while and for */
+/* Prints the head of the for whose first test is item i; false if CPTX_FOR would not make its instructions. */
+bool put_for(toc_body *b, uint32_t i);
 static inline bool flow_inside(const toc_body *b, uint32_t block, uint32_t outer)
 {
 	while (b->block[block].depth > b->block[outer].depth)
@@ -135,6 +142,9 @@ void put_float(buf *out, double d, bool wide, bool as_value);
  * nothing is printed) if no call does that so.  Without `result` it is always printed, as text if need be.
  */
 bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type);
+
+/* Whether a call makes an instruction by its operands and this modifier (0: none) alone. */
+bool call_makes(toc_body *b, const ir_item *it, bool result, uint16_t mod);
 
 /* ---- body.c ---- */
 bool body_begin(toc *t, toc_body *b, const cptx_kernel *k);
