@@ -652,7 +652,7 @@ static void put_found(toc_body *b)
 			           (unsigned)b->k->dyn_smem, (unsigned)m->sym[i]->align);
 		else
 			buf_printf(&b->line, "cptx_val %s = cptx_find(m, \"%s\");", b->var[var].name,
-			           i < m->nsym ? m->sym[i]->name : m->body[i - m->nsym]->name);
+			           i < m->nsym ? b->t->global[i] : m->body[i - m->nsym]->name);
 		flush_line(b);
 	}
 }

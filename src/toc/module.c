@@ -47,7 +47,7 @@ static void put_addresses(toc *t, buf *line, const ir_sym *s)
 	for (uint32_t i = 0; i < s->nreloc; i++) {
 		const ir_reloc *r = &s->reloc[i];
 		bool func = r->to.kind == CPTX_VAL_FUNC;
-		const char *name = func ? t->m->body[r->to.id - 1]->name : t->m->sym[r->to.id - MODULE_SYM]->name;
+		const char *name = func ? t->m->body[r->to.id - 1]->name : t->global[r->to.id - MODULE_SYM];
 		buf_printf(line, i ? ", { %u, " : "{ %u, ", (unsigned)r->index);
 		buf_printf(line, !func && r->to.offset ? "cptx_offset(cptx_find(m, \"%s\"), %d)" : "cptx_find(m, \"%s\")", name,
 		           (int)r->to.offset);
@@ -64,11 +64,11 @@ static void put_global(toc *t, toc_body *b, uint32_t id)
 	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || is_spoken_for(t->m, id))
 		return;
 	if (s->init) {
-		init = c_name(t, "", s->name);
+		init = c_name(t, "", t->global[id]);
 		put_initial(t, s, init);
 	}
 	put(b, "cptx_variable(m, ");
-	put_variable(&b->line, s, s->name, CPTX_GLOBAL);
+	put_variable(&b->line, s, t->global[id], CPTX_GLOBAL);
 	if (init)
 		buf_printf(&b->line, ", .init = %s, .ninit = %u", init, (unsigned)s->ninit);
 	if (s->nreloc)
@@ -213,12 +213,35 @@ static void put_main(toc *t)
 	                 "\treturn status;\n}\n");
 }
 
+/* Names that are reserved, such as those of the builder's own variables, are changed. */
+static bool name_globals(toc *t)
+{
+	const cptx_module *m = t->m;
+	toc_names taken;
+
+	t->global = toc_alloc(t, m->nsym, sizeof *t->global);
+	if (!t->global || !names_new(t, &taken))
+		return false;
+	for (size_t i = 0; i < m->nsym; i++)
+		if (!names_has(&taken, m->sym[i]->name))
+			names_make(t, &taken, m->sym[i]->name, false, NULL, IR_NONE);
+	for (size_t i = 0; i < m->nsym; i++) {
+		const char *name = m->sym[i]->name;
+		for (size_t j = 0; j < i && !t->global[i]; j++) /* declared twice */
+			if (!strcmp(m->sym[j]->name, name))
+				t->global[i] = t->global[j];
+		if (!t->global[i])
+			t->global[i] = strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) ? name : names_make(t, &taken, name, false, NULL, IR_NONE);
+	}
+	return !t->failed;
+}
+
 static void put_file(toc *t)
 {
 	const char **name = toc_alloc(t, 2 * t->m->nbody, sizeof *name);
 
 	t->by_name = toc_alloc(t, t->m->nbody, sizeof *t->by_name);
-	if (t->failed || !names_new(t, &t->names))
+	if (t->failed || !names_new(t, &t->names) || !name_globals(t))
 		return;
 	note_declared(t);
 	for (const ir_top *top = t->m->top_first; top && top->kind != TOP_HEAD; top = top->next)

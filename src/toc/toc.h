@@ -67,7 +67,8 @@ typedef struct toc {
 	const cptx_to_c_opt *opt;
 	arena a; /* of the whole work */
 	buf out;
-	toc_names names; /* of the C functions */
+	toc_names names;     /* of the C functions */
+	const char **global; /* PTX names of the module's variables: theirs, where the builder takes them */
 	bool *by_name;   /* functions whose body follows their declaration, by number - 1 */
 	bool failed;     /* out of memory */
 } toc;

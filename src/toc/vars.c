@@ -199,8 +199,8 @@ bool vars_signature(toc_body *b)
 
 	b->sym_name = toc_alloc(b->t, k->nsym, sizeof *b->sym_name);
 	for (size_t i = 0; i < k->m->nsym; i++)
-		if (!names_has(&b->ptx_names, k->m->sym[i]->name))
-			names_make(b->t, &b->ptx_names, k->m->sym[i]->name, false, NULL, IR_NONE);
+		if (!names_has(&b->ptx_names, b->t->global[i]))
+			names_make(b->t, &b->ptx_names, b->t->global[i], false, NULL, IR_NONE);
 	for (size_t i = 0; i < k->m->nbody; i++)
 		if (k->m->body[i]->is_func && !k->m->body[i]->is_proto && !names_has(&b->ptx_names, k->m->body[i]->name))
 			names_make(b->t, &b->ptx_names, k->m->body[i]->name, false, NULL, IR_NONE);
