@@ -75,8 +75,8 @@ static uint64_t argument_bits(const cptx_kernel *f, const ir_arg *a)
 }
 
 /* Does one value of a call's list stand for that parameter or result?  Constants take any width. */
-static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
-                   cptx_val *v, char why[160])
+static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i, cptx_val *v,
+                   char why[160])
 {
 	uint64_t bits = argument_bits(f, a), have = bits;
 

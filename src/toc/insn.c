@@ -26,10 +26,7 @@ static unsigned first_type(const toc_body *b, const cptx_val *v)
 	return 0;
 }
 
-static bool is_first_dest(const call *c, unsigned i)
-{
-	return !i && c->o[0].flags & OPERAND_DEST && !c->o[0].slot;
-}
+static bool is_first_dest(const call *c, unsigned i) { return !i && c->o[0].flags & OPERAND_DEST && !c->o[0].slot; }
 
 static bool same_operand(const cptx_val *a, const cptx_val *b)
 {
@@ -39,7 +36,8 @@ static bool same_operand(const cptx_val *a, const cptx_val *b)
 		return false;
 	if (a->kind == CPTX_VAL_INT)
 		return a->i == b->i;
-	return a->kind != CPTX_VAL_FLOAT || (!memcmp(&a->f, &b->f, sizeof a->f) && (a->type == CPTX_F64) == (b->type == CPTX_F64));
+	return a->kind != CPTX_VAL_FLOAT ||
+	       (!memcmp(&a->f, &b->f, sizeof a->f) && (a->type == CPTX_F64) == (b->type == CPTX_F64));
 }
 
 /* Does the call, as it stands now, make the instruction? */

@@ -60,7 +60,8 @@ static void find_while(toc_body *b, uint32_t id)
 	uint32_t i = behind_head(b, loop->start), last = loop->end - 1, p;
 
 	if (i + 1 >= last || !is_test(b, i, &p) || b->item[i + 1].role != ROLE_BREAK || b->item[i + 1].block != id ||
-	    b->item[i].block != id || b->item[last].role != ROLE_CONTINUE || b->item[last].it->guard || b->item[last].block != id)
+	    b->item[i].block != id || b->item[last].role != ROLE_CONTINUE || b->item[last].it->guard ||
+	    b->item[last].block != id)
 		return;
 	loop->kind = TOC_WHILE;
 	b->item[i].role = ROLE_WHILE;
@@ -80,7 +81,8 @@ static uint32_t loop_of(const toc_body *b, uint32_t i)
 
 static bool same(const cptx_val *a, const cptx_val *b)
 {
-	return a->kind == b->kind && (a->kind == CPTX_VAL_INT ? a->i == b->i : a->kind == CPTX_VAL_REG && a->id == b->id && a->count == 1);
+	return a->kind == b->kind &&
+	       (a->kind == CPTX_VAL_INT ? a->i == b->i : a->kind == CPTX_VAL_REG && a->id == b->id && a->count == 1);
 }
 
 /* setp p, i, end; @!p bra END; TOP: ... add i, i, step; setp q, i, end; @q bra TOP; END: */
@@ -97,7 +99,8 @@ static void find_for(toc_body *b, uint32_t id)
 	const cptx_val *test = ir_operands(b->item[first].it), *test2 = ir_operands(b->item[last - 1].it);
 	if (!add || add->guard || b->item[last - 2].block != id || b->item[last].role != ROLE_CONTINUE ||
 	    b->item[first].block != around->outer || !(enter->flags & ITEM_NEGATED) || again->flags & ITEM_NEGATED ||
-	    b->item[first].it->form != b->item[last - 1].it->form || b->item[first].it->noperand != b->item[last - 1].it->noperand)
+	    b->item[first].it->form != b->item[last - 1].it->form ||
+	    b->item[first].it->noperand != b->item[last - 1].it->noperand)
 		return;
 	const cptx_val *v = ir_operands(add);
 	unsigned n = b->item[first].it->noperand;

@@ -205,12 +205,14 @@ static void put_main(toc *t)
 	           t->m->target ? " or that of the text" : "");
 	if (!t->m->target)
 		buf_str(&t->out, "\tif (argc < 2) {\n\t\tfputs(\"name a target, such as sm_80\\n\", stderr);\n\t\treturn 2;\n\t}\n");
-	buf_printf(&t->out, "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n"
-	                    "\tcptx_ptx *ptx = cptx_emit(m, %s, NULL, &err);\n",
+	buf_printf(&t->out,
+	           "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n"
+	           "\tcptx_ptx *ptx = cptx_emit(m, %s, NULL, &err);\n",
 	           t->m->target ? "argc > 1 ? argv[1] : NULL" : "argv[1]");
-	buf_str(&t->out, "\tif (ptx)\n\t\tfputs(cptx_ptx_text(ptx), stdout);\n\telse\n\t\tfprintf(stderr, \"%s\\n\", err.text);\n"
-	                 "\tint status = !ptx || fflush(stdout);\n\tcptx_ptx_destroy(ptx);\n\tcptx_module_destroy(m);\n"
-	                 "\treturn status;\n}\n");
+	buf_str(&t->out,
+	        "\tif (ptx)\n\t\tfputs(cptx_ptx_text(ptx), stdout);\n\telse\n\t\tfprintf(stderr, \"%s\\n\", err.text);\n"
+	        "\tint status = !ptx || fflush(stdout);\n\tcptx_ptx_destroy(ptx);\n\tcptx_module_destroy(m);\n"
+	        "\treturn status;\n}\n");
 }
 
 /* Names that are reserved, such as those of the builder's own variables, are changed. */
@@ -231,7 +233,8 @@ static bool name_globals(toc *t)
 			if (!strcmp(m->sym[j]->name, name))
 				t->global[i] = t->global[j];
 		if (!t->global[i])
-			t->global[i] = strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) ? name : names_make(t, &taken, name, false, NULL, IR_NONE);
+			t->global[i] =
+				strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) ? name : names_make(t, &taken, name, false, NULL, IR_NONE);
 	}
 	return !t->failed;
 }

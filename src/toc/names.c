@@ -18,12 +18,13 @@ void *toc_alloc(toc *t, size_t n, size_t size)
 
 /* Words of C, and macros and names of what the text includes. */
 static const char *const reserved[] = {
-	"auto",     "break",   "case",     "char",     "const",    "continue", "default", "do",     "double", "else",   "enum",
-	"extern",   "float",   "for",      "goto",     "if",       "inline",   "int",     "long",   "register", "restrict", "return",
-	"short",    "signed",  "sizeof",   "static",   "struct",   "switch",   "typedef", "union",  "unsigned", "void",  "volatile",
-	"while",    "asm",     "typeof",   "bool",     "true",     "false",    "nullptr", "thread_local", "alignas", "alignof",
-	"constexpr", "static_assert", "offsetof", "linux", "unix",  "stdin",    "stdout",  "stderr", "errno",  "main",   "build",
-	"k",        "m",       "f",
+	"auto",     "break",    "case",     "char",     "const",        "continue", "default", "do",        "double",
+	"else",     "enum",     "extern",   "float",    "for",          "goto",     "if",      "inline",    "int",
+	"long",     "register", "restrict", "return",   "short",        "signed",   "sizeof",  "static",    "struct",
+	"switch",   "typedef",  "union",    "unsigned", "void",         "volatile", "while",   "asm",       "typeof",
+	"bool",     "true",     "false",    "nullptr",  "thread_local", "alignas",  "alignof", "constexpr", "static_assert",
+	"offsetof", "linux",    "unix",     "stdin",    "stdout",       "stderr",   "errno",   "main",      "build",
+	"k",        "m",        "f",
 };
 
 static uint32_t hash_of(const char *s)

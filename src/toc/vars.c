@@ -133,7 +133,9 @@ static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
 	case CPTX_VAL_PROTO: slot = &b->label_var[v->id]; break;
 	default: return;
 	}
-	toc_var_kind kind = v->kind == CPTX_VAL_SYM ? VAR_SYM : v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_FUNC ? VAR_LABEL : VAR_LIST;
+	toc_var_kind kind = v->kind == CPTX_VAL_SYM                                 ? VAR_SYM
+	                    : v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_FUNC ? VAR_LABEL
+	                                                                            : VAR_LIST;
 	if ((var = var_of(b, slot, kind)) != IR_NONE)
 		use(b, var, item);
 }
