@@ -24,7 +24,7 @@ typedef struct reg_name {
 } reg_name;
 
 /* A spelling that the target is known to have: form, modifiers and text. */
-enum { SPELLINGS = 64, OPCODE_MOST = 256 };
+enum { SPELLINGS = 128, OPCODE_MOST = 256 };
 typedef struct spelling {
 	uint16_t form /* + 1; 0: empty */, mods[ARCH_GROUPS];
 	uint8_t len;
@@ -42,9 +42,10 @@ typedef struct emitter {
 	uint32_t line;   /* that is written next, from 1 */
 	uint16_t file, loc_file;
 	size_t version_at, target_end; /* where the text has its version, and where its target ends */
-	uint32_t user_line, loc_line; /* of the last item, of the last .loc */
-	reg_name *names;              /* of the body's registers */
+	uint32_t user_line, loc_line;  /* of the last item, of the last .loc */
+	reg_name *names;               /* of the body's registers */
 	size_t names_cap, longest_name;
+	size_t longest_symbol, longest_global; /* names of variables, labels, functions: of the body, of the module */
 	spelling known[SPELLINGS];
 	unsigned end; /* lowest version that something printed was removed in; 0: none */
 	const ir_item *ends;
@@ -70,6 +71,7 @@ bool emit_still_there(emitter *e, unsigned version);
 bool emit_item(emitter *e, const ir_item *it);
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
+void emit_measure_globals(emitter *e);                           /* before the first body */
 char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id); /* writes the name at p; its end */
 
 /* ---- decl.c ---- */

@@ -6,7 +6,7 @@
 #include "parse/parse.h"
 
 /* ---- names: scopes.c ---- */
-enum name_kind { NAME_NONE, NAME_REG, NAME_RANGE, NAME_VECTOR, NAME_SYM, NAME_FUNC, NAME_LABEL, NAME_SREG };
+enum name_kind { NAME_NONE, NAME_REG, NAME_RANGE, NAME_VECTOR, NAME_SYM, NAME_FUNC, NAME_LABEL, NAME_SREG, NAME_FILE };
 
 typedef struct binding {
 	uint32_t slot, id; /* id: a register (the first of a range or vector), symbol, function number, label ... */
@@ -28,7 +28,8 @@ typedef struct name_table {
 	size_t nbound, cap_bound;
 	uint32_t *scope; /* the first binding of each open scope */
 	size_t nscope, cap_scope;
-	bool odd_prefix, numbered_single; /* a range's prefix ends in a digit; a single name does */
+	bool numbered_single; /* a single name could be one of a range */
+	uint64_t stems[4];    /* of single names that end in digits: a set of hashes */
 } name_table;
 
 /* A word of the text with what look-up needs. */
@@ -42,6 +43,15 @@ typedef struct word {
 typedef struct spelled_form {
 	uint16_t form, mods[ARCH_GROUPS];
 } spelled_form;
+/* The last match of a spelling: most instructions repeat one with other registers. */
+enum { REMEMBERED_TOKENS = 8 };
+typedef struct remembered {
+	uint64_t key[REMEMBERED_TOKENS];
+	unsigned ntoken;
+	uint8_t token[ARCH_OPERANDS]; /* of each operand, + 1; 0: none */
+	arch_match m;
+} remembered;
+
 typedef struct spelled {
 	struct spelled *next; /* of the same hash */
 	const char *text;
@@ -49,6 +59,7 @@ typedef struct spelled {
 	uint16_t nform;
 	bool takes_label, takes_list;
 	spelled_form *form;
+	remembered *last; /* or NULL */
 } spelled;
 
 typedef struct comment {
@@ -84,6 +95,8 @@ extern const unsigned char parse_is_word[256]; /* 1: in names; 2: digits */
 void parse_skip(parser *p);
 static inline void parse_blanks(parser *p)
 {
+	if (*p->p == ' ')
+		p->p++;
 	if ((unsigned char)*p->p <= ' ' || *p->p == '/')
 		parse_skip(p);
 }
@@ -109,6 +122,8 @@ bool parse_out_of_memory(parser *p);
 cptx_site parse_site(const parser *p);
 /* Text from `from` to `to` in one line: blanks and comments become single blanks.  In the arena, or NULL. */
 const char *parse_collapse(parser *p, const char *from, const char *to);
+/* Reports the first byte of text[from .. to) that is not ASCII: ptxas takes none. */
+bool parse_ascii(parser *p, const char *from, const char *to);
 
 /* ---- scopes.c ---- */
 #define RANGE_KEY 0x80000000u
@@ -117,7 +132,7 @@ void names_free(parser *p);
 binding *names_find(parser *p, const word *w); /* not ranges */
 /* The register that a word names, or IR_NONE; *b is its binding. */
 uint32_t names_register(parser *p, const word *w, const binding **b);
-/* A new name in the innermost scope; NULL, with an error, if it is taken there. */
+/* A new name in the innermost scope; NULL, with an error, if it is taken there or no name. */
 binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32_t count);
 const char *names_text(parser *p, const binding *b);
 bool names_enter(parser *p);
@@ -128,8 +143,8 @@ uint32_t names_label(parser *p, const word *w);
 /* ---- expr.c ---- */
 /* A constant expression: INT, or FLOAT with its type. */
 bool parse_constant(parser *p, cptx_val *v);
-/* In < >, so without comparisons. */
-bool parse_count(parser *p, uint32_t most, uint32_t *v, const char *what);
+/* A number alone, as lengths, alignments and the arguments of directives are. */
+bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const char *what);
 bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what);
 
 /* ---- decl.c ---- */
@@ -142,7 +157,9 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named);
 /* ---- head.c: kernels and functions ---- */
 bool parse_function(parser *p, unsigned linkage);
 bool parse_signature(parser *p, cptx_kernel *k);
+bool parse_string(parser *p); /* "..." */
 bool parse_pragma(parser *p); /* the strings behind .pragma */
+bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
@@ -152,7 +169,7 @@ void parse_flush_comments(parser *p);
 ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand);
 /* The forms of an instruction as it is spelled; NULL when memory is short. */
-spelled *parse_spelled(parser *p, const char *text, size_t len);
+spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash);
 bool parse_spelling_error(parser *p, const char *at, const spelled *s);
 
 #endif

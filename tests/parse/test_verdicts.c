@@ -66,7 +66,9 @@ START_TEST(theirs)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char *text = text_of(i);
-		jobs[i] = (assembly){ .target = strstr(text, ".target sm_75") ? "sm_75" : strstr(text, ".target sm_80") ? "sm_80" : "sm_90",
+		jobs[i] = (assembly){ .target = strstr(text, ".target sm_75")   ? "sm_75"
+			                            : strstr(text, ".target sm_80") ? "sm_80"
+			                                                            : "sm_90",
 			                  .ptx = text,
 			                  .separate = strstr(text, ".extern") != NULL };
 	}
