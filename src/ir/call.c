@@ -85,6 +85,12 @@ static const char *differs(const cptx_kernel *f, const ir_arg *a, unsigned type,
 	return want && have && want->align != have->align ? "another alignment" : NULL;
 }
 
+static const char *constant_differs(const cptx_kernel *f, const ir_arg *a, bool is_float)
+{
+	char cls = arch_types[a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type].cls;
+	return strchr(is_float ? "USP" : "F", cls) ? "another type" : NULL;
+}
+
 static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
                    const cptx_val *v, char why[160])
 {
@@ -97,9 +103,8 @@ static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, 
 	}
 	if (have || v->kind == CPTX_VAL_REG)
 		other = differs(f, a, have ? have->type : v->type, have);
-	else if (v->kind == CPTX_VAL_INT) /* constants take any width */
-		other =
-			arch_types[a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type].cls == 'F' ? "another type" : NULL;
+	else if (v->kind == CPTX_VAL_FLOAT || v->kind == CPTX_VAL_INT) /* constants take any width */
+		other = constant_differs(f, a, v->kind == CPTX_VAL_FLOAT);
 	if (other)
 		snprintf(why, 160, "%s %zu has %s than the function declares", what, i, other);
 	return !other;

@@ -490,21 +490,26 @@ static bool check_again(parser *p, const ir_sym *before, const ir_sym *s, const 
 /* { width = 4, filter_mode = linear } of a texture, sampler or surface; each element of an array has braces of its own. */
 static bool read_fields(parser *p, const ir_sym *s, unsigned depth)
 {
-	static const char *const fields[] = { "width",
-		                                  "height",
-		                                  "depth",
-		                                  "channel_data_type",
-		                                  "channel_order",
-		                                  "normalized_coords",
-		                                  "force_unnormalized_coords",
-		                                  "filter_mode",
-		                                  "addr_mode_0",
-		                                  "addr_mode_1",
-		                                  "addr_mode_2",
-		                                  "array_size",
-		                                  "num_mipmap_levels",
-		                                  "num_samples",
-		                                  "memory_layout" };
+	enum { T = 1, S = 2, F = 4 }; /* textures, samplers, surfaces have it */
+	static const struct {
+		const char *name;
+		int of;
+	} fields[] = { { "width", T | F },
+		           { "height", T | F },
+		           { "depth", T | F },
+		           { "channel_order", T | F },
+		           { "channel_data_type", T | F },
+		           { "array_size", T | F },
+		           { "num_samples", T },
+		           { "num_mipmap_levels", T },
+		           { "normalized_coords", T },
+		           { "filter_mode", T | S },
+		           { "addr_mode_0", T | S },
+		           { "addr_mode_1", T | S },
+		           { "addr_mode_2", T | S },
+		           { "memory_layout", F },
+		           { "force_unnormalized_coords", S } };
+	int kind = s->space == CPTX_TEXREF ? T : s->space == CPTX_SAMPLERREF ? S : F;
 	const char *at = p->p;
 	bool known = false;
 	cptx_val v;
@@ -525,7 +530,7 @@ static bool read_fields(parser *p, const ir_sym *s, unsigned depth)
 			return parse_error(p, at, CPTX_E_PARSE, "expected a field such as width = 4");
 		known = false;
 		for (unsigned i = 0; i < ARRAY_LEN(fields); i++)
-			known |= strlen(fields[i]) == w.len && !memcmp(fields[i], w.s, w.len);
+			known |= fields[i].of & kind && strlen(fields[i].name) == w.len && !memcmp(fields[i].name, w.s, w.len);
 		if (!known)
 			return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no field of a .%s", (int)MIN(w.len, 64u), w.s,
 			                   arch_mods[s->space].name);

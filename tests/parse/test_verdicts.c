@@ -55,30 +55,43 @@ START_TEST(ours)
 }
 END_TEST
 
+/* ptxas takes its time: a fourth of what it agrees with, all that it does not; with CPTX_WHOLE=1 all. */
+static bool is_asked(size_t i)
+{
+	const char *whole = getenv("CPTX_WHOLE");
+	return (whole && *whole == '1') || cases[i].verdict == LAX || cases[i].verdict == STRICT || i % 4 == 0;
+}
+
 START_TEST(theirs)
 {
 	static assembly jobs[ARRAY_LEN(cases)];
+	static size_t number[ARRAY_LEN(cases)];
 	unsigned bad = 0;
+	size_t n = 0;
 
 	if (!test_ptxas()) {
 		skip("no ptxas");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		if (!is_asked(i))
+			continue;
 		char *text = text_of(i);
-		jobs[i] = (assembly){ .target = strstr(text, ".target sm_75")   ? "sm_75"
-			                            : strstr(text, ".target sm_80") ? "sm_80"
-			                                                            : "sm_90",
-			                  .ptx = text,
-			                  .separate = strstr(text, ".extern") != NULL };
+		bool turing = strstr(text, ".target sm_75") != NULL, ampere = strstr(text, ".target sm_80") != NULL;
+		number[n] = i;
+		jobs[n++] = (assembly){ .target = turing   ? "sm_75"
+			                              : ampere ? "sm_80"
+			                                       : "sm_90",
+			                    .ptx = text,
+			                    .separate = strstr(text, ".extern") || strstr(text, ".unified") };
 	}
-	assemble(jobs, ARRAY_LEN(cases));
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (!jobs[i].status != they_take(i))
-			bad += wrong(i, jobs[i].status ? "ptxas refuses it" : "ptxas takes it", jobs[i].said);
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		free((void *)(uintptr_t)jobs[i].ptx);
-	assemble_free(jobs, ARRAY_LEN(cases));
+	assemble(jobs, n);
+	for (size_t j = 0; j < n; j++)
+		if (!jobs[j].status != they_take(number[j]))
+			bad += wrong(number[j], jobs[j].status ? "ptxas refuses it" : "ptxas takes it", jobs[j].said);
+	for (size_t j = 0; j < n; j++)
+		free((void *)(uintptr_t)jobs[j].ptx);
+	assemble_free(jobs, n);
 	ck_assert_msg(!bad, "%u verdicts of ptxas are others", bad);
 }
 END_TEST
