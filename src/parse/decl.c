@@ -185,7 +185,8 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	const ir_sym *s = b && b->kind == NAME_SYM && b->id >= MODULE_SYM ? p->m->sym[b->id - MODULE_SYM] : NULL;
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && b->id - MODULE_SYM < p->m->nsym; /* not `a = a` */
+	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
 	if (!(b && b->kind == NAME_FUNC) && !s)
 		return parse_error(
 			p, at, CPTX_E_PARSE,
