@@ -3,11 +3,12 @@
 
 #include <stdio.h>
 
-void parse_flush_comments(parser *p)
+static void flush_comments(parser *p, const char *before)
 {
-	size_t n = p->ncomment;
+	size_t n = 0, behind;
 
-	p->ncomment = 0;
+	while (n < p->ncomment && p->comments[n].at < before)
+		n++;
 	for (size_t i = 0; i < n && !p->no_memory; i++) {
 		const comment *c = &p->comments[i];
 		bool block = c->at[1] == '*';
@@ -45,7 +46,13 @@ void parse_flush_comments(parser *p)
 			s = next;
 		} while (s < end);
 	}
+	behind = p->ncomment - n;
+	if (n && behind)
+		memmove(p->comments, p->comments + n, behind * sizeof *p->comments);
+	p->ncomment = behind;
 }
+
+void parse_flush_comments(parser *p) { flush_comments(p, p->end + 1); }
 
 static void place(const parser *p, uint32_t *src, uint32_t *len)
 {
@@ -55,8 +62,8 @@ static void place(const parser *p, uint32_t *src, uint32_t *len)
 
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand)
 {
-	if (p->ncomment)
-		parse_flush_comments(p);
+	if (p->ncomment) /* those behind the statement come later */
+		flush_comments(p, p->stop);
 	ir_item *it = p->no_memory ? NULL : ir_append(p->k, parse_site(p), kind, noperand, 0);
 	if (!it) {
 		parse_out_of_memory(p);
@@ -68,7 +75,7 @@ ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand)
 
 ir_top *parse_top(parser *p, enum ir_top_kind kind)
 {
-	parse_flush_comments(p);
+	flush_comments(p, p->stop);
 	ir_top *t = p->no_memory ? NULL : ir_top_append(p->m, kind);
 	if (!t) {
 		parse_out_of_memory(p);
