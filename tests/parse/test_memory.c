@@ -73,7 +73,7 @@ static void run(const char *text, size_t size, bool keep, bool good)
 
 START_TEST(corpus)
 {
-	static const char *const names[] = { "hand/syntax.ptx", "hand/texture_refs.ptx", "ptx/printf_assert.sm_80.O3.ptx" };
+	static const char *const names[] = { "hand/functions.ptx", "hand/texture_refs.ptx", "ptx/print_assert.sm_80.O3.ptx" };
 
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
 		char path[1024];
