@@ -79,23 +79,28 @@ static words without(const words *o, unsigned i)
 	return s;
 }
 
-/* The opcode with one modifier moved, or a repeated one taken out, as the table has it. */
-static bool put_in_order(const char *opcode, char ordered[OPCODE])
+/* The nth way to move one modifier, or to take out a repeated one, that the table has. */
+static bool put_in_order(const char *opcode, unsigned nth, char ordered[OPCODE])
 {
 	words o = words_split(opcode);
+	char candidate[OPCODE];
 
 	for (unsigned i = 1; i < o.n; i++) {
 		words s = without(&o, i);
+		bool again = false;
 		for (unsigned k = 1; k < o.n; k++)
-			if (k != i && !strcmp(o.w[k], o.w[i]) && is_spelling(&s, ordered))
-				return true;
-		for (unsigned k = 1; k <= s.n; k++) {
+			again |= k != i && !strcmp(o.w[k], o.w[i]);
+		for (unsigned k = again ? 0 : 1; k <= s.n; k++) { /* 0: without the word */
 			words moved = s;
-			memmove(moved.w[k + 1], moved.w[k], (moved.n - k) * WORD);
-			memcpy(moved.w[k], o.w[i], WORD);
-			moved.n++;
-			if (is_spelling(&moved, ordered))
-				return true;
+			if (k) {
+				memmove(moved.w[k + 1], moved.w[k], (moved.n - k) * WORD);
+				memcpy(moved.w[k], o.w[i], WORD);
+				moved.n++;
+			}
+			if (!is_spelling(&moved, candidate) || !strcmp(candidate, opcode) || nth--)
+				continue;
+			memcpy(ordered, candidate, OPCODE);
+			return true;
 		}
 	}
 	return false;
@@ -282,7 +287,7 @@ static bool taken_without_foreign(const trial *t, const cptx_target *target)
 			continue;
 		words_join(&less, s.opcode);
 		if (taken_plainly(&s, target) || taken_with_vector(&s, target) ||
-		    (put_in_order(s.opcode, s.opcode) && taken_plainly(&s, target)))
+		    (put_in_order(s.opcode, 0, s.opcode) && taken_plainly(&s, target)))
 			return true;
 	}
 	return false;
@@ -339,8 +344,9 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 
 	if (taken_plainly(t, target))
 		return by_rule(RULE_PLAIN);
-	if (put_in_order(t->opcode, ordered.opcode) && (taken_plainly(&ordered, target) || taken_with_vector(&ordered, target)))
-		return by_rule(RULE_ORDER);
+	for (unsigned nth = 0; put_in_order(t->opcode, nth, ordered.opcode); nth++)
+		if (taken_plainly(&ordered, target) || taken_with_vector(&ordered, target))
+			return by_rule(RULE_ORDER);
 	if (taken_with_register(t, target) || taken_with_vector(t, target))
 		return by_rule(RULE_REGISTER);
 	if (taken_without_policy(t, target))
