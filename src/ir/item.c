@@ -288,7 +288,7 @@ cptx_val cptx_negated(cptx_val predicate)
 {
 	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
 	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) ||
-	    !(cls == 'P' || cls == 'S' || cls == 'U'))
+	    !(cls == 'P' || cls == 'S' || cls == 'U' || cls == 'B'))
 		return bad;
 	predicate.negated ^= 1;
 	return predicate;
