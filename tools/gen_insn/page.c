@@ -160,7 +160,9 @@ static bool is_positional(const struct op *op, const char *slot)
 
 static void synopsis(char text[TEXT], const struct op *op)
 {
-	add(text, "%scptx_%s(k", op->has_dest ? "cptx_val d = " : "", op->row->name);
+	if (op->has_dest)
+		add(text, "cptx_val %s = ", forms[op->form].operand[0].name);
+	add(text, "cptx_%s(k", op->row->name);
 	for (int i = 0; i < op->npos; i++)
 		add(text, ", %s", op->pos[i]);
 	for (int i = 0; i < op->nslot; i++)
