@@ -47,7 +47,9 @@ enum arch_operand_flags {
 	OPERAND_DOUBLE = 128,  /* of twice the width of its type */
 	OPERAND_SINK = 256,    /* or _, whole or in elements */
 	OPERAND_MINUS = 512,   /* or -a */
-	OPERAND_INSIDE = 1024  /* inside the brackets of the address in front */
+	OPERAND_INSIDE = 1024, /* inside the brackets of the address in front */
+	OPERAND_READ = 2048,   /* a destination that is read too */
+	OPERAND_MORE = 4096    /* an address with more operands in its brackets */
 };
 enum arch_select { SELECT_NONE, SELECT_SCALAR, SELECT_2, SELECT_4, SELECT_MASK_2, SELECT_MASK_4 };
 enum arch_address { ADDRESS_MEMORY, ADDRESS_TMEM, ADDRESS_HANDLE };
@@ -75,9 +77,9 @@ typedef struct arch_operand {
 typedef struct arch_form {
 	const char *text, *tail; /* as in insn.def; what is printed behind the last group */
 	const char *file;        /* of the row */
-	const char *also;        /* another order that text may have, or NULL: a byte n + 1 stands for group n */
+	const char *also; /* other orders that text may have, or NULL: a byte n + 1 stands for group n, | is between two */
 	uint16_t op, group, operand, line /* in file */, avail;
-	uint8_t ngroup, noperand, ntail, constraint;
+	uint8_t ngroup, noperand, ntail, constraint, asks /* an operand decides which targets have it */;
 	uint32_t fields, must; /* the op's fields that the form knows; that must be given */
 	uint32_t slots;
 } arch_form;
@@ -155,7 +157,7 @@ typedef struct arch_match {
  * The last match of some instructions.  Kernels repeat a call with other registers over and over; what was found for the
  * same modifiers and kinds of operands holds again, and only constants must be looked at.
  */
-enum { ARCH_MEMO = 16 };
+enum { ARCH_MEMO = 32 };
 typedef struct arch_memo {
 	struct {
 		uint64_t key[3 + ARCH_SLOTS];
@@ -183,6 +185,12 @@ const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
 /* Writes the spelling of a form with these values of its groups, without operands, at p (ARCH_OPCODE bytes); its end. */
 enum { ARCH_OPCODE = 256 };
 char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods);
+/*
+ * Matching again what differs from an earlier match in the numbers of registers and in constants only: operands of equal
+ * keys.  m: the earlier match with the new operands; false if a constant does not fit.
+ */
+uint64_t arch_value_key(const cptx_val *v);
+bool arch_match_again(arch_match *m, const cptx_val *vec);
 /* The length of an operand that is a vector: 1 for a single register. */
 unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
 

@@ -49,8 +49,6 @@ const char *arch_check_WGMMA(const arch_match *m)
 {
 	cptx_val a = operand(m, "scale_a"), b = operand(m, "scale_b");
 
-	if (!m->operand[0].kind)
-		return "D is read too: give it as .into";
 	return (a.kind && !a.i) || (b.kind && !b.i) ? "scale_a and scale_b are 1 or -1" : NULL;
 }
 

@@ -246,6 +246,10 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
 
+	if (want == CPTX_PRED && o->flags & OPERAND_SYMBOL && v->kind == CPTX_VAL_INT && v->i >= -1 && v->i <= 1) {
+		v->type = CPTX_PRED; /* false or true, by mov */
+		return true;
+	}
 	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED)
 		return WHY("%s must be a register", name);
 	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32) || t.bits > 64)
@@ -415,6 +419,8 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 
 	if (o->flags & OPERAND_DOUBLE)
 		want = doubled(want);
+	if (v->kind == CPTX_VAL_NONE && o->flags & OPERAND_READ)
+		return WHY("%s is read too: give it as .into", name);
 	if (v->kind == CPTX_VAL_NONE && o->slot == 0) { /* a destination to be made */
 		unsigned t = o->tgroup != ARCH_NO && kept[o->tgroup] && !(o->flags & OPERAND_DOUBLE) ? kept[o->tgroup] : want;
 		if (arch_types[t].bits == 8 && o->flags & OPERAND_WIDER) /* 16 bits are of more use */
@@ -427,6 +433,9 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 		return count == 1 ? match_constant(f, o, want, v, why) : WHY("%s must be %u registers", name, count);
 	if (v->kind == CPTX_VAL_SINK)
 		return (count == 1 && !o->brace && (o->flags & OPERAND_SINK)) || WHY("%s cannot be the sink _", name);
+	if (v->kind == CPTX_VAL_FUNC && o->flags & OPERAND_SYMBOL)
+		return (arch_types[want].bits == 64 && arch_types[want].cls != 'F') ||
+		       WHY("%s: the address of a function has 64 bits", name);
 	if (v->kind == CPTX_VAL_SREG || v->kind == CPTX_VAL_SYM) {
 		if (!(o->flags & OPERAND_SYMBOL))
 			return WHY("%s is %s; cptx_mov it to a register first", name,
@@ -536,7 +545,7 @@ bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, 
 }
 
 /* All of a value that the choice of a form depends on, constants apart: everything but its number and owner. */
-static uint64_t value_key(const cptx_val *v)
+uint64_t arch_value_key(const cptx_val *v)
 {
 	cptx_val key = *v;
 	uint64_t word;
@@ -545,7 +554,7 @@ static uint64_t value_key(const cptx_val *v)
 	memcpy(&word, &key, sizeof word);
 	return word;
 }
-_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "value_key takes what stands in front of the number");
+_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "arch_value_key takes what stands in front of the number");
 _Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
 
 /* Does more than its kind and type decide where the value fits? */
@@ -555,32 +564,41 @@ static bool varies(const cptx_val *v)
 	       (v->space && (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC));
 }
 
+bool arch_match_again(arch_match *m, const cptx_val *vec)
+{
+	const arch_form *f = &arch_forms[m->form];
+	static const uint8_t kept[ARCH_GROUPS]; /* of no use to constants */
+	const request q = { .vec = vec };
+
+	m->vec = vec;
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		cptx_val *v = &m->operand[i];
+		if (!varies(v))
+			continue;
+		if (o->kind == OPERAND_REG ? !match_register(f, o, &q, m, kept, v, NULL)
+		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, v, NULL))
+			return false;
+	}
+	return !f->constraint || !arch_constraint_check(f->constraint, m);
+}
+
 /* The remembered match with these values in it; false if a constant does not fit. */
 static bool recall(const arch_match *known, const request *q, arch_match *m)
 {
 	const arch_form *f = &arch_forms[known->form];
-	static const uint8_t kept[ARCH_GROUPS]; /* of no use to constants */
 
 	m->form = known->form;
 	m->ngroup = known->ngroup;
 	m->noperand = known->noperand;
 	m->dest_type = known->dest_type;
 	m->dest_count = known->dest_count;
-	m->vec = q->vec;
 	memcpy(m->mod, known->mod, sizeof m->mod);
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
-		cptx_val *v = &m->operand[i];
-		*v = *slot_value(q, o);
-		if (o->kind == OPERAND_NOWHERE)
-			*v = cptx_sink();
-		if (!varies(v))
-			continue;
-		if (o->kind == OPERAND_REG ? !match_register(f, o, q, m, kept, v, NULL)
-		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, v, NULL))
-			return false;
+		m->operand[i] = o->kind == OPERAND_NOWHERE ? cptx_sink() : *slot_value(q, o);
 	}
-	return !f->constraint || !arch_constraint_check(f->constraint, m);
+	return arch_match_again(m, q->vec);
 }
 
 static bool has_varying(const cptx_val *vals, unsigned n)
@@ -600,7 +618,7 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 	uint64_t differs = memo->at[at].op ^ (op + 1);
 
 	for (unsigned i = 0; i < n; i++)
-		differs |= memo->at[at].key[i] ^ value_key(&vals[i]);
+		differs |= memo->at[at].key[i] ^ arch_value_key(&vals[i]);
 	for (unsigned i = 0; i < o->nfield; i++)
 		differs |= memo->at[at].mods[i] ^ mods[i];
 	if (!differs && recall(&memo->at[at].m, &q, out))
@@ -612,7 +630,7 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 			return true;
 		memo->at[at].op = (uint16_t)(op + 1);
 		for (unsigned j = 0; j < n; j++)
-			memo->at[at].key[j] = value_key(&vals[j]);
+			memo->at[at].key[j] = arch_value_key(&vals[j]);
 		memcpy(memo->at[at].mods, mods, o->nfield * sizeof *mods);
 		memo->at[at].m = *out;
 		return true;

@@ -1,13 +1,30 @@
 #include "base/base.h"
 
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 struct arena_chunk {
 	struct arena_chunk *next;
 	size_t size;
 };
 
-enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 1 << 20 }; /* pages that are not touched cost nothing */
+enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 32 << 20 }; /* pages that are not touched cost nothing */
+
+enum { HUGE_PAGE = 2 << 20 };
+
+/* A hint: a quarter of the time of reading a big file goes into faults of small pages. */
+static void use_huge_pages(void *p, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+	uintptr_t from = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, to = ((uintptr_t)p + size) / HUGE_PAGE * HUGE_PAGE;
+	if (to > from)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
+#else
+	(void)p, (void)size;
+#endif
+}
 
 static void *heap_libc(void *user, void *old, size_t size)
 {
@@ -16,7 +33,10 @@ static void *heap_libc(void *user, void *old, size_t size)
 		free(old);
 		return NULL;
 	}
-	return realloc(old, size);
+	void *p = realloc(old, size);
+	if (p && size >= 2 * HUGE_PAGE)
+		use_huge_pages(p, size);
+	return p;
 }
 
 const cptx_allocator heap_default = { heap_libc, NULL };

@@ -209,6 +209,7 @@ static bool emit_module(emitter *e)
 		                 e->opt->min_version);
 	if (e->opt->keep && !e->m->source)
 		return error_set(e->err, CPTX_E_ARG, NOWHERE, "only what cptx_parse read with .keep can be printed as it stood");
+	emit_measure_globals(e);
 	if (!(e->opt->keep ? emit_kept(e) : emit_all(e)))
 		return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
@@ -274,8 +275,9 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		          .target = arch_target_index(t),
 		          .version = MAX(t->ptx, m->version),
 		          .line = 1 };
-	buf_reserve(&out->text, cptx_module_size(m) * 64 + 4096); /* about what it takes; it grows if need be */
-	buf_reserve(&out->map, cptx_module_size(m) * sizeof(line_entry) + 256);
+	size_t n = cptx_module_size(m);
+	buf_reserve(&out->text, n * 64 + 4096); /* about what it takes; it grows if need be */
+	buf_reserve(&out->map, n * sizeof(line_entry) + 256);
 	bool ok = emit_module(&e);
 	if (e.names)
 		heap_realloc(&out->hook, e.names, 0);

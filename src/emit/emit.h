@@ -24,7 +24,7 @@ typedef struct reg_name {
 } reg_name;
 
 /* A spelling that the target is known to have: form, modifiers and text. */
-enum { SPELLINGS = 64, OPCODE_MOST = ARCH_OPCODE };
+enum { SPELLINGS = 128, OPCODE_MOST = ARCH_OPCODE };
 typedef struct spelling {
 	uint16_t form /* + 1; 0: empty */, mods[ARCH_GROUPS];
 	uint8_t len;
@@ -46,6 +46,7 @@ typedef struct emitter {
 	uint32_t user_line, loc_line;  /* of the last item, of the last .loc */
 	reg_name *names;               /* of the body's registers */
 	size_t names_cap, longest_name;
+	size_t longest_symbol, longest_global; /* names of variables, labels, functions: of the body, of the module */
 	spelling known[SPELLINGS];
 	unsigned end; /* lowest version that something printed was removed in; 0: none */
 	const ir_item *ends;
@@ -72,6 +73,7 @@ bool emit_item(emitter *e, const ir_item *it);
 void emit_map_line(emitter *e, const ir_item *it); /* e->line comes from where the item does */
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
+void emit_measure_globals(emitter *e); /* before the first body */
 
 /* ---- decl.c ---- */
 void emit_variable(emitter *e, const ir_sym *s);             /* without the semicolon */

@@ -32,6 +32,28 @@ static char *put_reg(const emitter *e, char *p, uint32_t id)
 	return e->names[id].len <= NAME_MOST ? p + e->names[id].len : ir_reg_name(e->k, p, id);
 }
 
+static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
+
+/* Names of the body that operands can have; those of the module are known since the start. */
+static void measure_names(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	e->longest_symbol = e->longest_global;
+	for (size_t i = 0; i < k->nsym; i++)
+		e->longest_symbol = longer(e->longest_symbol, k->sym[i]->name);
+	for (size_t i = 0; i < k->nlabel; i++)
+		e->longest_symbol = longer(e->longest_symbol, k->label[i].name);
+}
+
+void emit_measure_globals(emitter *e)
+{
+	for (size_t i = 0; i < e->m->nsym; i++)
+		e->longest_global = longer(e->longest_global, e->m->sym[i]->name);
+	for (size_t i = 0; i < e->m->nbody; i++)
+		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
+}
+
 bool emit_name_registers(emitter *e)
 {
 	const cptx_kernel *k = e->k;
@@ -44,6 +66,7 @@ bool emit_name_registers(emitter *e)
 		e->names = names;
 		e->names_cap = k->nreg;
 	}
+	measure_names(e);
 	e->longest_name = NAME_MOST;
 	for (uint32_t i = 0, last = IR_NONE; i < k->nreg; i++) {
 		if (k->reg[i].decl != last) {
@@ -91,15 +114,28 @@ static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned 
 /* The elements of a vector or list, with what stands around them. */
 static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned type, const char *around)
 {
-	const cptx_val *vec = v->kind == CPTX_VAL_REG ? NULL : &e->k->vec[v->id];
+	const cptx_val *vec = &e->k->vec[v->id];
 
 	*p++ = around[0];
 	for (uint32_t i = 0; i < v->count; i++) {
 		if (i)
 			*p++ = ',', *p++ = ' ';
-		p = vec ? put_element(e, p, &vec[i], type) : put_reg(e, p, v->id + i);
+		p = put_element(e, p, &vec[i], type);
 	}
 	*p++ = around[1];
+	return p;
+}
+
+/* A vector of registers only. */
+static char *put_vector(const emitter *e, char *p, const cptx_val *v)
+{
+	*p++ = '{';
+	for (uint32_t i = 0; i < v->count; i++) {
+		if (i)
+			*p++ = ',', *p++ = ' ';
+		p = put_reg(e, p, v->kind == CPTX_VAL_VEC ? e->k->vec[v->id + i].id : v->id + i);
+	}
+	*p++ = '}';
 	return p;
 }
 
@@ -132,12 +168,14 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
 		if (v->count > 1 || o->brace)
-			return put_elements(e, p, v, 0, "{}");
+			return put_vector(e, p, v);
 		if (v->negated)
 			*p++ = v->type == CPTX_PRED ? '!' : '-';
 		p = put_reg(e, p, v->id);
 		return v->space ? put_selector(p, v) : put_offset(p, v->offset);
 	case CPTX_VAL_VEC:
+		if (!v->space && (v->count > 1 || o->brace))
+			return put_vector(e, p, v);
 		if (v->count > 1 || o->brace)
 			return put_elements(e, p, v, operand_type(o, mods), "{}");
 		return put_element(e, p, &e->k->vec[v->id], operand_type(o, mods));
@@ -163,29 +201,14 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	return p;
 }
 
-static bool is_label(const cptx_val *v)
-{
-	return v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
-}
-
 /* Most bytes that an item's line can take. */
 static size_t item_most(const emitter *e, const ir_item *it)
 {
 	const cptx_val *v = ir_operands(it);
-	size_t n = OPCODE_MOST + 64;
+	size_t n = OPCODE_MOST + 64 + it->noperand * (64 + e->longest_symbol);
 
-	for (unsigned i = 0; i < it->noperand; i++) {
-		n += 64 + v[i].count * (e->longest_name + 8);
-		if (v[i].kind == CPTX_VAL_SYM)
-			n += strlen(symbol_name(e->k, &v[i]));
-		else if (v[i].kind == CPTX_VAL_FUNC)
-			n += strlen(e->m->body[v[i].id - 1]->name);
-		else if (is_label(&v[i]))
-			n += ir_label_name(e->k, NULL, v[i].id);
-		for (unsigned j = 0; v[i].kind == CPTX_VAL_LIST && j < v[i].count; j++)
-			if (e->k->vec[v[i].id + j].kind == CPTX_VAL_SYM)
-				n += strlen(symbol_name(e->k, &e->k->vec[v[i].id + j]));
-	}
+	for (unsigned i = 0; i < it->noperand; i++)
+		n += v[i].count * (e->longest_name + 8 + (v[i].kind == CPTX_VAL_LIST ? e->longest_symbol : 0));
 	return n;
 }
 
@@ -205,12 +228,26 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 }
 
 /* Does another operand that is there stand inside the same brackets? */
-static inline bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
+static bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
 {
 	for (unsigned i = 0; i < n && o[i].flags & OPERAND_INSIDE; i++)
 		if (v[i].kind != CPTX_VAL_NONE)
 			return true;
 	return false;
+}
+
+/* What ends operand number i, which is an address or stands inside the brackets of one. */
+static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsigned i)
+{
+	const uint16_t *mods = ir_mods(it);
+
+	if (!(o->flags & (OPERAND_INSIDE | OPERAND_MORE)) || !more_inside(o + 1, it->noperand - i - 1, ir_operands(it) + i + 1))
+		*p++ = ']';
+	if (o->behind != ARCH_NO && mods[o->behind]) {
+		*p++ = '.';
+		p = put_str(p, arch_mods[mods[o->behind]].name);
+	}
+	return p;
 }
 
 static bool emit_insn(emitter *e, const ir_item *it)
@@ -240,16 +277,11 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		} else {
 			*p++ = ' ';
 		}
-		bool bracket = o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE);
-		if (bracket)
+		if (o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE))
 			*p++ = '[';
 		p = put_operand(e, p, o, mods, &v[i]);
-		if ((bracket || o->flags & OPERAND_INSIDE) && !more_inside(o + 1, it->noperand - i - 1, &v[i + 1]))
-			*p++ = ']';
-		if (o->behind != ARCH_NO && mods[o->behind]) {
-			*p++ = '.';
-			p = put_str(p, arch_mods[mods[o->behind]].name);
-		}
+		if (o->kind == OPERAND_ADDR || o->flags & OPERAND_INSIDE)
+			p = end_address(p, it, o, i);
 	}
 	*p++ = ';';
 	*p++ = '\n';

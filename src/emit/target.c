@@ -103,12 +103,14 @@ const spelling *emit_spelling(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const uint16_t *mods = ir_mods(it);
-	unsigned hash = it->form;
+	uint64_t hash = it->form, word;
 	char opcode[OPCODE_MOST];
 
-	for (unsigned i = 0; i < it->nmod; i++)
-		hash = hash * 31 + mods[i];
-	spelling *s = &e->known[(hash ^ hash >> 8) % SPELLINGS];
+	for (unsigned i = 0; i < it->nmod; i += 4) { /* four at a time; behind the last stand zeros */
+		memcpy(&word, mods + i, sizeof word);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	}
+	spelling *s = &e->known[(hash >> 40) % SPELLINGS];
 	if (s->form == it->form + 1 && !memcmp(s->mods, mods, it->nmod * sizeof *mods))
 		return s;
 	*arch_put_opcode(opcode, it->form, mods) = 0;
@@ -166,10 +168,11 @@ bool emit_check_operands(emitter *e, const ir_item *it)
 	const arch_form *f = &arch_forms[it->form];
 	const cptx_val *v = ir_operands(it);
 
-	for (unsigned i = 0; i < it->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
+	for (unsigned i = 0; i < it->noperand; i++)
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, it, arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
+	for (unsigned i = 0; f->asks && i < it->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
 		if (o->avail && v[i].kind && !need(e, o->avail, it))
 			return lacks(e, it, f->text, " with all its operands", o->avail, arch_ops[f->op].instead);
 		if (o->space == CPTX_SAMPLERREF && !check_texmode(e, it, o, &v[i]))

@@ -96,8 +96,12 @@ static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_v
 {
 	for (size_t i = 0; list && i < list->count; i++) {
 		const cptx_val *v = &k->vec[list->id + i];
-		if (*what == 'r' && v->kind != CPTX_VAL_REG && v->kind != CPTX_VAL_SYM) {
+		if (*what == 'r' && v->kind != CPTX_VAL_REG && v->kind != CPTX_VAL_SYM && v->kind != CPTX_VAL_SINK) {
 			snprintf(why, 160, "a result goes to a register or parameter, not to a constant");
+			return false;
+		}
+		if (*what == 'a' && v->kind == CPTX_VAL_SINK) {
+			snprintf(why, 160, "argument %zu is the sink _, which only a result can be", i);
 			return false;
 		}
 		if (!passes(k, f, &a[i], what, i, v, why))
@@ -108,12 +112,9 @@ static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_v
 
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])
 {
-	const arch_form *form = &arch_forms[m->form];
 	const cptx_val *to = NULL, *list[2] = { NULL, NULL }; /* results, arguments */
 	cptx_kernel *f = NULL;
 
-	if (form->op != CPTX_OP_CALL_FUNC && form->op != CPTX_OP_CALL_PTR)
-		return true;
 	for (unsigned i = 0; i < m->noperand; i++) {
 		if (m->operand[i].kind == CPTX_VAL_FUNC || m->operand[i].kind == CPTX_VAL_PROTO)
 			to = &m->operand[i];

@@ -214,11 +214,11 @@ void cptx_edit_replace_(cptx_kernel *k, cptx_site at, cptx_item *it)
 
 /* ---- instructions ---- */
 
-static bool is_insn(cptx_kernel *k, cptx_site at, const ir_item *it)
+static bool may_edit_insn(cptx_kernel *k, cptx_site at, const ir_item *it)
 {
-	return may_edit_item(k, at, it) || false
-	           ? it->kind == ITEM_INSN || ir_error(k, CPTX_E_ARG, at, "the item is no instruction")
-	           : false;
+	if (!may_edit_item(k, at, it))
+		return false;
+	return it->kind == ITEM_INSN || ir_error(k, CPTX_E_ARG, at, "the item is no instruction");
 }
 
 /* Finds the form for other operands and modifiers of an instruction, its own first. */
@@ -244,7 +244,7 @@ static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val 
 		return false;
 	}
 	char why[160];
-	return ir_call_fits(k, m, why) || ir_error(k, CPTX_E_ARG, at, "call: %s", why);
+	return !ir_is_call(f->op) || ir_call_fits(k, m, why) || ir_error(k, CPTX_E_ARG, at, "call: %s", why);
 }
 
 /* Makes an instruction what was matched: itself, or another in its place. */
@@ -255,7 +255,8 @@ static ir_item *become(cptx_kernel *k, cptx_site at, ir_item *it, const arch_mat
 	if (!ir_mark(k, it))
 		return NULL;
 	if (m->noperand != it->noperand || m->ngroup != it->nmod) {
-		now = arena_alloc(&k->m->a, sizeof *now + m->noperand * sizeof(cptx_val) + m->ngroup * sizeof(uint16_t));
+		size_t mods = ir_mods_size(m->ngroup);
+		now = arena_alloc(&k->m->a, sizeof *now + m->noperand * sizeof(cptx_val) + mods);
 		if (!now) {
 			ir_no_memory(k->m, at);
 			return NULL;
@@ -270,6 +271,7 @@ static ir_item *become(cptx_kernel *k, cptx_site at, ir_item *it, const arch_mat
 	}
 	now->form = m->form;
 	memcpy(ir_operands(now), m->operand, m->noperand * sizeof(cptx_val));
+	memset(ir_mods(now), 0, ir_mods_size(m->ngroup));
 	memcpy(ir_mods(now), m->mod, m->ngroup * sizeof(uint16_t));
 	return now;
 }
@@ -279,7 +281,7 @@ cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_
 	cptx_val operand[ARCH_OPERANDS];
 	arch_match m;
 
-	if (!is_insn(k, at, it) || !ir_owned(k, at, &v, "the operand"))
+	if (!may_edit_insn(k, at, it) || !ir_owned(k, at, &v, "the operand"))
 		return NULL;
 	if (i >= it->noperand) {
 		ir_error(k, CPTX_E_ARG, at, "%s: there is no operand %zu; it has %u", arch_ops[arch_forms[it->form].op].name, i,
@@ -297,7 +299,7 @@ cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, cons
 	bool found = false;
 	arch_match m;
 
-	if (!is_insn(k, at, it))
+	if (!may_edit_insn(k, at, it))
 		return NULL;
 	const arch_form *f = &arch_forms[it->form];
 	memcpy(mods, ir_mods(it), it->nmod * sizeof *mods);
@@ -319,7 +321,7 @@ void cptx_edit_guard_(cptx_kernel *k, cptx_site at, cptx_item *it, cptx_val when
 {
 	cptx_val guard;
 
-	if (!is_insn(k, at, it) || !ir_guard_ok(k, at, &guard, when, (cptx_val){ 0 }) || !ir_mark(k, it))
+	if (!may_edit_insn(k, at, it) || !ir_guard_ok(k, at, &guard, when, (cptx_val){ 0 }) || !ir_mark(k, it))
 		return;
 	it->guard = guard.kind ? guard.id + 1 : 0;
 	it->flags = (uint16_t)((it->flags & ~ITEM_NEGATED) | (guard.kind && guard.negated ? ITEM_NEGATED : 0));

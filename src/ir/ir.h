@@ -47,6 +47,9 @@ _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields a
 static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uintptr_t)(it + 1); }
 static inline uint16_t *ir_mods(const ir_item *it) { return (uint16_t *)(void *)(ir_operands(it) + it->noperand); }
 
+/* Up to three zeros stand behind them, for those who compare words. */
+static inline size_t ir_mods_size(unsigned nmod) { return (nmod + 3u) / 4 * 4 * sizeof(uint16_t); }
+
 /* Register files as the builder declares them: what a register may hold follows from its class. */
 enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
 typedef struct ir_class_info {
@@ -289,7 +292,8 @@ void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val
 /* A parameter or result in memory, by the builder: declared as plain bits. */
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
-/* Whether a call passes and takes what the function or prototype has, else why not; true for all that is no call. */
+/* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype has, else why not. */
+static inline bool ir_is_call(unsigned op) { return op == CPTX_OP_CALL_FUNC || op == CPTX_OP_CALL_PTR; }
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160]);
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,

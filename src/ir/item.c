@@ -13,7 +13,7 @@ enum ir_class ir_class_of(unsigned type)
 {
 	switch (cptx_type_bits((enum cptx_type)type)) {
 	case 1: return CLASS_PRED;
-	case 8: return type == CPTX_E2M1X2 ? CLASS_B8 : CLASS_B16; /* the only one that fills no 16 bits */
+	case 8: return CLASS_B8;
 	case 16: return CLASS_B16;
 	case 32: return type == CPTX_F32 ? CLASS_F32 : CLASS_B32;
 	case 64: return type == CPTX_F64 ? CLASS_F64 : CLASS_B64;
@@ -65,7 +65,7 @@ static void link_item(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod)
 {
-	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + nmod * sizeof(uint16_t));
+	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + ir_mods_size(nmod));
 
 	if (!it) {
 		ir_no_memory(k->m, at);
@@ -104,7 +104,7 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 {
 	char why[160];
 
-	if (!ir_call_fits(k, m, why)) {
+	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(k, m, why)) {
 		ir_error(k, CPTX_E_ARG, at, "call: %s", why);
 		return NULL;
 	}
@@ -119,6 +119,8 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		operand[i] = m->operand[i];
 	for (unsigned i = 0; i < m->ngroup; i++)
 		mod[i] = m->mod[i];
+	for (unsigned i = m->ngroup; i % 4; i++)
+		mod[i] = 0;
 	if (guard.kind) {
 		it->guard = guard.id + 1;
 		it->flags = guard.negated ? ITEM_NEGATED : 0;
@@ -246,7 +248,7 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 		return (cptx_val){ 0 };
 	if (type == CPTX_PTR)
 		type = CPTX_U64;
-	else if (cptx_type_bits(type) == 8 && type != CPTX_E2M1X2)
+	else if (type == CPTX_U8 || type == CPTX_S8) /* integers are widened by what loads or converts them */
 		type = CPTX_B16;
 	return ir_regs(k, at, type, n);
 }
@@ -382,7 +384,8 @@ cptx_val cptx_list_(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n
 		return none;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (!is_single(&vals[i]) && !is_constant(&vals[i]) && vals[i].kind != CPTX_VAL_SYM) {
+		if (!is_single(&vals[i]) && !is_constant(&vals[i]) && vals[i].kind != CPTX_VAL_SYM &&
+		    vals[i].kind != CPTX_VAL_SINK) {
 			ir_error(k, CPTX_E_ARG, at, "cptx_list: value %zu is neither a single register nor a constant or parameter", i);
 			return none;
 		}

@@ -106,7 +106,7 @@ static bool read_elements(reader *r, cptx_val *v, bool list)
 		blanks(r);
 		if (n == MOST_ELEMENTS)
 			return bad(r, "more than 256 elements");
-		if (!list && take(r, "_"))
+		if (take(r, "_"))
 			element[n++] = cptx_sink();
 		else if (!(take(r, "{}") ? read_hole(r, &element[n++]) : read_number(r, &element[n++])))
 			return false;
@@ -287,7 +287,7 @@ cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, const cptx_va
 		blanks(&r);
 	}
 	const char *opcode = r.p;
-	size_t len = strcspn(r.p, " \t\r\n;");
+	size_t len = strcspn(r.p, " \t\r\n;[{(");
 	r.p += len;
 	if (!len)
 		return bad(&r, "expected an instruction"), none;

@@ -346,7 +346,9 @@ static bool statement(parser *p)
 		const char *s = p->p;
 		while (parse_is_word[(unsigned char)*s])
 			s++;
-		const char *colon = s + strspn(s, " \t");
+		const char *colon = s;
+		while (*colon == ' ' || *colon == '\t')
+			colon++;
 		if (*colon == ':' && colon[1] != ':') {
 			parse_word(p, &w);
 			parse_take(p, ':');

@@ -201,6 +201,8 @@ static const struct {
 
 static int operator_at(const char *s)
 {
+	if (*s == ';' || *s == ',' || *s == ']' || *s == '}' || !strchr("*/%+-<>=!&^|", *s))
+		return -1;
 	for (unsigned i = 0; i < ARRAY_LEN(operators); i++)
 		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) &&
 		    !(*s == '%' && parse_is_word[(unsigned char)s[1]] == 1))
@@ -321,21 +323,34 @@ bool parse_count(parser *p, uint32_t most, uint32_t *v, const char *what)
 	return true;
 }
 
+static bool ends_operand(char c) { return c == ';' || c == ',' || c == ']' || c == '}'; }
+
 bool parse_constant(parser *p, cptx_val *v)
 {
 	const char *s = p->p;
 	number n;
 
-	/* nearly all are decimal digits alone */
-	if (*s >= '1' && *s <= '9') {
+	/* nearly all stand alone: digits, or the bits of a floating point number */
+	if (*s >= '0' && *s <= '9' && !(*s == '0' && parse_is_word[(unsigned char)s[1]] == 3)) {
 		uint64_t i = 0;
 		while (*s >= '0' && *s <= '9' && i < UINT64_MAX / 20)
 			i = i * 10 + (uint64_t)(*s++ - '0');
-		if (*s == ';' || *s == ',' || *s == ']') {
+		if (ends_operand(*s)) {
 			*v = cptx_val_int_((int64_t)i);
 			p->stop = p->p = s;
 			return true;
 		}
+	}
+	if (s == p->p + 1 && *p->p == '0' && (*s | 32) == 'f') {
+		if (!hex_float(p, 8, &n))
+			return false;
+		if (ends_operand(*p->p)) {
+			*v = cptx_val_float_(n.f);
+			v->type = CPTX_F32;
+			p->stop = p->p;
+			return true;
+		}
+		p->p = s - 1;
 	}
 	if (!ternary(p, &n, 0))
 		return false;

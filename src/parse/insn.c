@@ -4,6 +4,7 @@
  */
 #include "parse/parser.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 enum { MOST_TOKENS = 24, MOST_ELEMENTS = UINT16_MAX };
@@ -288,28 +289,36 @@ static bool read_operands(parser *p, tokens *all)
 
 /* ---- matching ---- */
 
+/* The operands of a form, as insn.def writes them. */
+static const char *operands_of(unsigned form)
+{
+	const char *p = arch_forms[form].text;
+	int inside = 0; /* < >: blanks of availabilities */
+
+	for (; *p && (inside || *p != ' '); p++)
+		inside += *p == '<' ? 1 : *p == '>' ? -1 : 0;
+	return p;
+}
+
 static bool operand_error(parser *p, const char *at, const spelled *s, const tokens *all)
 {
+	int len = (int)MIN(s->len, 200u);
 	arch_match m;
 	buf why;
 
 	buf_init(&why, &p->m->a.hook);
 	for (unsigned i = 0; i < s->nform; i++) {
-		if (i)
-			buf_str(&why, "\n    ");
-		size_t form = why.n;
-		parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, &m, &why);
-		if (s->nform > 1 || why.n == form)
-			buf_printf(&why, "; the form is \"%s\"", arch_forms[s->form[i].form].text);
-		else
-			buf_printf(&why, "; write \"%s\"", arch_forms[s->form[i].form].text);
+		const spelled_form *f = &s->form[i];
+		buf_str(&why, s->nform > 1 ? "\n    " : "");
+		parse_match(f->form, f->mods, all->t, all->n, p->k->vec, &m, &why);
+		buf_printf(&why, s->nform > 1 ? "; it is %.*s%s" : "; write %.*s%s", len, s->text, operands_of(f->form));
 	}
 	buf_put(&why, "", 1);
 	if (why.failed)
 		parse_out_of_memory(p);
 	else
-		parse_error(p, at, CPTX_E_FORM, "%.*s: %s%s", (int)MIN(s->len, 200u), s->text,
-		            s->nform > 1 ? "no form fits\n    " : "", why.p);
+		parse_error(p, at, CPTX_E_FORM, "%.*s: %s%s", len, s->text, s->nform > 1 ? "no form takes these operands" : "",
+		            why.p);
 	buf_free(&why);
 	return false;
 }
@@ -353,14 +362,30 @@ static bool read_guard(parser *p, cptx_val *guard)
 	return true;
 }
 
+static uint32_t hash_of(const char *text, size_t n)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+	return hash;
+}
+
+static inline bool in_spelling(const char *s)
+{
+	return parse_is_word[(unsigned char)*s] || *s == '.' || (*s == ':' && (s[1] == ':' || s[-1] == ':'));
+}
+
 /* The spelling, "ld.global.v4.f32"; blanks may stand in front of a dot. */
-static const char *read_opcode(parser *p, char joined[256], size_t *len)
+static const char *read_opcode(parser *p, char joined[256], size_t *len, uint32_t *hash)
 {
 	const char *s = p->p, *from = s;
+	uint32_t h = 2166136261u;
 
-	while (parse_is_word[(unsigned char)*s] || *s == '.' || (*s == ':' && s[1] == ':') || (*s == ':' && s[-1] == ':'))
-		s++;
+	for (; in_spelling(s); s++)
+		h = (h ^ (unsigned char)*s) * 16777619u;
 	*len = (size_t)(s - from);
+	*hash = h;
 	p->stop = p->p = s;
 	parse_blanks(p);
 	if (*p->p != '.')
@@ -368,14 +393,101 @@ static const char *read_opcode(parser *p, char joined[256], size_t *len)
 	size_t n = MIN(*len, (size_t)255);
 	memcpy(joined, from, n);
 	while (*p->p == '.') {
-		for (s = p->p; (parse_is_word[(unsigned char)*s] || *s == '.' || *s == ':'); s++)
+		for (s = p->p; in_spelling(s); s++)
 			if (n < 255)
 				joined[n++] = *s;
 		p->stop = p->p = s;
 		parse_blanks(p);
 	}
 	*len = n;
+	*hash = hash_of(joined, n);
 	return joined;
+}
+
+/* ---- the last match again ---- */
+
+static uint64_t token_key(const parse_token *t)
+{
+	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2) << 56;
+}
+
+/* The operands of text, in order, are those of the form that are there. */
+static void remember(parser *p, spelled *s, const tokens *all, const arch_match *m)
+{
+	const arch_form *f = &arch_forms[m->form];
+	unsigned t = 0;
+
+	for (unsigned i = 0; i < all->n; i++)
+		if (all->t[i].behind)
+			return;
+	if (all->n > REMEMBERED_TOKENS || (!s->last && !(s->last = arena_zalloc(&p->m->a, sizeof *s->last))))
+		return;
+	s->last->m = *m;
+	s->last->ntoken = all->n;
+	for (unsigned i = 0; i < all->n; i++)
+		s->last->key[i] = token_key(&all->t[i]);
+	for (unsigned i = 0; i < f->noperand; i++) {
+		bool there = m->operand[i].kind != CPTX_VAL_NONE && arch_operands[f->operand + i].kind != OPERAND_NOWHERE;
+		s->last->token[i] = there ? (uint8_t)++t : 0;
+	}
+	if (t != all->n)
+		s->last->ntoken = UINT_MAX; /* never again */
+}
+
+/* The match of the same spelling with operands of the same kinds, with these; NULL if there is none. */
+static const arch_match *again(parser *p, const spelled *s, const tokens *all)
+{
+	remembered *last = s->last;
+	uint64_t differs = 0;
+
+	if (!last || last->ntoken != all->n)
+		return NULL;
+	for (unsigned i = 0; i < all->n; i++)
+		differs |= last->key[i] ^ token_key(&all->t[i]);
+	if (differs)
+		return NULL;
+	for (unsigned i = 0; i < last->m.noperand; i++) {
+		if (!last->token[i])
+			continue;
+		unsigned kind = last->m.operand[i].kind;
+		last->m.operand[i] = all->t[last->token[i] - 1].v;
+		if (kind == CPTX_VAL_TARGETS || kind == CPTX_VAL_PROTO)
+			last->m.operand[i].kind = (uint8_t)kind;
+	}
+	if (arch_match_again(&last->m, p->k->vec))
+		return &last->m;
+	last->ntoken = UINT_MAX; /* its operands are half changed */
+	return NULL;
+}
+
+static const arch_match *find_match(parser *p, spelled *s, const tokens *all, arch_match *m)
+{
+	const arch_match *known = again(p, s, all);
+
+	for (unsigned i = 0; i < s->nform && !known; i++)
+		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, m, NULL)) {
+			remember(p, s, all, m);
+			known = m;
+		}
+	return known;
+}
+
+static bool append(parser *p, const char *at, const arch_match *m, cptx_val guard)
+{
+	char why[160];
+
+	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(p->k, m, why)) {
+		parse_error(p, at, CPTX_E_ARG, "call: %s", why);
+		return true;
+	}
+	if (p->ncomment)
+		parse_flush_comments(p);
+	ir_item *it = ir_append_match(p->k, parse_site(p), m, guard);
+	if (!it)
+		return parse_out_of_memory(p);
+	it->src = (uint32_t)(p->start - p->begin);
+	it->src_len = (uint32_t)(p->stop - p->start);
+	return true;
 }
 
 bool parse_instruction(parser *p)
@@ -383,16 +495,17 @@ bool parse_instruction(parser *p)
 	char joined[256], found[24];
 	cptx_val guard;
 	arch_match m;
+	uint32_t hash;
 	tokens all;
 	size_t len;
 
 	all.n = 0;
 	if (!read_guard(p, &guard))
 		return false;
-	const char *at = p->p, *opcode = read_opcode(p, joined, &len);
+	const char *at = p->p, *opcode = read_opcode(p, joined, &len, &hash);
 	if (!len)
 		return parse_error(p, at, CPTX_E_PARSE, "expected an instruction, found %s", parse_found(p, found));
-	spelled *s = parse_spelled(p, opcode, len);
+	spelled *s = parse_spelled(p, opcode, len, hash);
 	if (!s)
 		return false;
 	if (!s->nform)
@@ -403,27 +516,9 @@ bool parse_instruction(parser *p)
 	if (*p->p != ';')
 		return parse_error(p, p->stop, CPTX_E_PARSE, "expected ';' behind the instruction");
 	p->stop = ++p->p;
-	bool found_form = false;
-	for (unsigned i = 0; i < s->nform && !found_form; i++)
-		found_form = parse_match(s->form[i].form, s->form[i].mods, all.t, all.n, p->k->vec, &m, NULL);
-	if (!found_form) {
-		operand_error(p, at, s, &all);
+	const arch_match *match = find_match(p, s, &all, &m);
+	bool ok = match ? append(p, at, match, guard) : (operand_error(p, at, s, &all), true); /* it was read whole */
+	if (ok)
 		parse_blanks(p);
-		return true; /* the statement was read whole */
-	}
-	char why[160];
-	if (!ir_call_fits(p->k, &m, why)) {
-		parse_error(p, at, CPTX_E_ARG, "call: %s", why);
-		parse_blanks(p);
-		return true;
-	}
-	if (p->ncomment)
-		parse_flush_comments(p);
-	ir_item *it = ir_append_match(p->k, parse_site(p), &m, guard);
-	if (!it)
-		return parse_out_of_memory(p);
-	it->src = (uint32_t)(p->start - p->begin);
-	it->src_len = (uint32_t)(p->stop - p->start);
-	parse_blanks(p);
-	return true;
+	return ok;
 }

@@ -59,12 +59,12 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 /* The rest of the form's other order, from p on. */
 static bool read_other(reading *r, const char *order, const char *p)
 {
-	size_t n = strcspn(order, GROUP_BYTES);
+	size_t n = strcspn(order, GROUP_BYTES "|");
 
 	if (n && !literal(&p, r->end, order, n))
 		return false;
 	order += n;
-	if (!*order)
+	if (!*order || *order == '|')
 		return p == r->end;
 	unsigned i = (unsigned)*order++ - 1;
 	const arch_group *g = &arch_groups[r->f->group + i];
@@ -82,10 +82,21 @@ static bool read_other(reading *r, const char *order, const char *p)
 	return g->kind == GROUP_OPTIONAL && read_other(r, order, p);
 }
 
+static const char *next_order(const char *order)
+{
+	const char *end = strchr(order, '|');
+	return end ? end + 1 : NULL;
+}
+
 bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached)
 {
 	reading r = { &arch_forms[form], text + n, text, mods };
-	bool ok = read_groups(&r, 0, text) || (r.f->also && read_other(&r, r.f->also, text));
+	bool ok = read_groups(&r, 0, text);
+
+	for (const char *order = ok ? NULL : r.f->also; order && !ok; order = next_order(order)) {
+		memset(mods, 0, r.f->ngroup * sizeof *mods);
+		ok = read_other(&r, order, text);
+	}
 
 	*reached = (size_t)(r.far - text);
 	return ok;

@@ -28,7 +28,9 @@ typedef struct name_table {
 	size_t nbound, cap_bound;
 	uint32_t *scope; /* the first binding of each open scope */
 	size_t nscope, cap_scope;
-	bool odd_prefix, numbered_single; /* a range's prefix ends in a digit; a single name does */
+	bool odd_prefix;      /* a range's prefix ends in a digit */
+	bool numbered_single; /* a single name could be one of a range */
+	uint64_t stems[4];    /* of single names that end in digits: a set of hashes */
 } name_table;
 
 /* A word of the text with what look-up needs. */
@@ -42,6 +44,15 @@ typedef struct word {
 typedef struct spelled_form {
 	uint16_t form, mods[ARCH_GROUPS];
 } spelled_form;
+/* The last match of a spelling: most instructions repeat one with other registers. */
+enum { REMEMBERED_TOKENS = 8 };
+typedef struct remembered {
+	uint64_t key[REMEMBERED_TOKENS];
+	unsigned ntoken;
+	uint8_t token[ARCH_OPERANDS]; /* of each operand, + 1; 0: none */
+	arch_match m;
+} remembered;
+
 typedef struct spelled {
 	struct spelled *next; /* of the same hash */
 	const char *text;
@@ -49,6 +60,7 @@ typedef struct spelled {
 	uint16_t nform;
 	bool takes_label, takes_list;
 	spelled_form *form;
+	remembered *last; /* or NULL */
 } spelled;
 
 typedef struct comment {
@@ -85,6 +97,8 @@ extern const unsigned char parse_is_word[256]; /* 1: in names; 2: digits */
 void parse_skip(parser *p);
 static inline void parse_blanks(parser *p)
 {
+	if (*p->p == ' ')
+		p->p++;
 	if ((unsigned char)*p->p <= ' ' || *p->p == '/')
 		parse_skip(p);
 }
@@ -153,7 +167,7 @@ void parse_flush_comments(parser *p);
 ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand);
 /* The forms of an instruction as it is spelled; NULL when memory is short. */
-spelled *parse_spelled(parser *p, const char *text, size_t len);
+spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash);
 bool parse_spelling_error(parser *p, const char *at, const spelled *s);
 
 #endif

@@ -152,12 +152,12 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 	const binding *range = NULL, *single;
 	uint32_t reg = w->stem < w->len ? in_range(p, w, w->stem, w->stem_hash, &range) : IR_NONE;
 
-	for (uint32_t stem = w->stem + 1; p->names.odd_prefix && reg == IR_NONE && stem < w->len; stem++)
-		reg = in_range(p, w, stem, parse_word_of(w->s, stem).hash, &range);
 	if (reg != IR_NONE && !p->names.numbered_single) {
 		*b = range;
 		return reg;
 	}
+	for (uint32_t stem = w->stem + 1; p->names.odd_prefix && reg == IR_NONE && stem < w->len; stem++)
+		reg = in_range(p, w, stem, parse_word_of(w->s, stem).hash, &range);
 	single = names_find(p, w);
 	*b = single && (!range || single > range) ? single : range;
 	return *b == range ? reg : single->kind == NAME_REG || single->kind == NAME_VECTOR ? single->id : IR_NONE;
@@ -176,7 +176,8 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 		hides = &t->bound[s->binding];
 	if (!range && w->stem < w->len) {
 		const binding *in = NULL;
-		t->numbered_single |= kind != NAME_LABEL;
+		t->stems[w->stem_hash >> 6 & 3] |= (uint64_t)1 << (w->stem_hash & 63);
+		t->numbered_single |= slot_of(t, w->s, w->stem | RANGE_KEY, w->stem_hash)->name != NULL;
 		if (!hides && in_range(p, w, w->stem, w->stem_hash, &in) != IR_NONE)
 			hides = in;
 	}
@@ -185,6 +186,8 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
 	}
+	if (range)
+		t->numbered_single |= t->stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1;
 	if (range && w->len && parse_is_word[(unsigned char)w->s[w->len - 1]] == 3)
 		t->odd_prefix = true;
 	return push(p, s, kind, id, count);

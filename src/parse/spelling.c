@@ -32,12 +32,8 @@ static bool find_forms(parser *p, spelled *s)
 	return true;
 }
 
-spelled *parse_spelled(parser *p, const char *text, size_t len)
+spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash)
 {
-	uint32_t hash = 2166136261u ^ (uint32_t)len;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
 	spelled **slot = &p->spelled[(hash ^ hash >> 16) % SPELLED_SLOTS], *s = *slot;
 	while (s && (s->hash != hash || s->len != len || memcmp(s->text, text, len)))
 		s = s->next;

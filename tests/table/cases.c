@@ -215,7 +215,7 @@ pool pool_make(bool b128)
 	p.k = cptx_kernel_begin_(p.m, NOWHERE, "k", &plain);
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
 		if (t != CPTX_B128 && ir_class_of(t) != CLASS_COUNT) /* formats of 4 and 6 bits come packed only */
-			regs[t] = cptx_regs_(p.k, NOWHERE, (enum cptx_type)t, SINGLES + room(t));
+			regs[t] = ir_regs(p.k, NOWHERE, t, SINGLES + room(t)); /* 8 bits stay 8 */
 	if (b128)
 		regs[CPTX_B128] = cptx_regs_(p.k, NOWHERE, CPTX_B128, SINGLES + VECTOR);
 	cptx_val s = cptx_shared_(p.k, NOWHERE, CPTX_F32, 64, 16, "in_shared");

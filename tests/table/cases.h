@@ -55,7 +55,8 @@ uint64_t spell_seed(unsigned form);
  */
 spelling *spell_all(unsigned form, unsigned most, unsigned *n);
 void spell(const spelling *s, char text[OPCODE]);
-void spell_other(const spelling *s, char text[OPCODE]); /* in the order of the row's ALSO, which it must have */
+/* In the order of the row's nth ALSO; false if it has fewer. */
+bool spell_other(const spelling *s, unsigned nth, char text[OPCODE]);
 void spell_line(char *text, const char *opcode);
 
 /* ---- one instruction ---- */

@@ -149,11 +149,14 @@ static bool taken_plainly(const trial *t, const cptx_target *target)
 /* With one operand replaced by a vector of some length. */
 static bool taken_with_vector(const trial *t, const cptx_target *target)
 {
-	for (unsigned i = 0; i < t->ntok; i++)
-		for (unsigned n = 1; n <= 4 && !t->tok[i].address; n *= 2) {
+	static const uint8_t types[] = { CPTX_B16, CPTX_B32, CPTX_B64 };
+
+	for (unsigned i = 0; i < t->ntok * ARRAY_LEN(types); i++)
+		for (unsigned n = 1, at = i / ARRAY_LEN(types), type = types[i % ARRAY_LEN(types)]; n <= 4 && !t->tok[at].address;
+		     n *= 2) {
 			trial s = plain_operands(t, false, false);
-			s.tok[i].v = n > 1 ? pool_vec(CPTX_B32, i, n) : pool_reg(CPTX_B32, 5);
-			s.tok[i].brace = true;
+			s.tok[at].v = n > 1 ? pool_vec(type, at, n) : pool_reg(type, 5);
+			s.tok[at].brace = true;
 			if (taken(&s, target))
 				return true;
 		}
@@ -163,7 +166,7 @@ static bool taken_with_vector(const trial *t, const cptx_target *target)
 /* With one operand, or all registers, replaced by a register of some width. */
 static bool taken_with_register(const trial *t, const cptx_target *target)
 {
-	static const uint8_t types[] = { CPTX_B16, CPTX_B32, CPTX_B64, CPTX_B128, CPTX_PRED };
+	static const uint8_t types[] = { CPTX_B8, CPTX_B16, CPTX_B32, CPTX_B64, CPTX_B128, CPTX_PRED };
 
 	for (unsigned n = 0; n < 2 * ARRAY_LEN(types); n++) {
 		unsigned w = n / 2;
@@ -276,7 +279,8 @@ static bool taken_without_foreign(const trial *t, const cptx_target *target)
 		if (knows(o.w[0], o.w[i]))
 			continue;
 		words_join(&less, s.opcode);
-		if (taken_plainly(&s, target) || (put_in_order(s.opcode, s.opcode) && taken_plainly(&s, target)))
+		if (taken_plainly(&s, target) || taken_with_vector(&s, target) ||
+		    (put_in_order(s.opcode, s.opcode) && taken_plainly(&s, target)))
 			return true;
 	}
 	return false;

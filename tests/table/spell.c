@@ -129,11 +129,19 @@ void spell(const spelling *s, char text[OPCODE])
 	sprintf(p, "%s", f->tail);
 }
 
-void spell_other(const spelling *s, char text[OPCODE])
+bool spell_other(const spelling *s, unsigned nth, char text[OPCODE])
 {
+	const char *q = arch_forms[s->form].also;
 	char *p = text;
 
-	for (const char *q = arch_forms[s->form].also; *q; q++) {
+	for (; nth && q; nth--) {
+		q = strchr(q, '|');
+		if (q)
+			q++;
+	}
+	if (!q)
+		return false;
+	for (; *q && *q != '|'; q++) {
 		unsigned group = (unsigned)(unsigned char)*q - 1;
 		if (group >= ARCH_GROUPS)
 			*p++ = *q;
@@ -141,4 +149,5 @@ void spell_other(const spelling *s, char text[OPCODE])
 			p += sprintf(p, ".%s", arch_mods[s->mod[group]].name);
 	}
 	*p = 0;
+	return true;
 }

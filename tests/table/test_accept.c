@@ -177,15 +177,17 @@ static void try_other_order(inquiry *q, const spelling *s, report *bad)
 	outcome by_call, by_text;
 	char line[LINE];
 	const cptx_target *low = trial_lowest(&t, BY_CALL, &by_call);
+	arch_match m;
 
-	if (!low)
-		return; /* a rule forbids it */
-	spell_other(s, t.opcode);
-	trial_build(&t, BY_TEXT, low, &by_text);
-	trial_print(&t, line);
-	if (!by_text.ok || strcmp(by_text.line, by_call.line))
-		report_add(bad, s->form, "the other order is not read, or as another instruction", line, by_text.why);
-	expect(q, s->form, low, by_call.version, line, true, "the other order is not assembled");
+	if (!low || !arch_match_form(s->form, t.vals, s->mod, NULL, &m, NULL))
+		return; /* a rule forbids it, or leaves it to another form */
+	for (unsigned nth = 0; spell_other(s, nth, t.opcode); nth++) {
+		trial_build(&t, BY_TEXT, low, &by_text);
+		trial_print(&t, line);
+		if (!by_text.ok || strcmp(by_text.line, by_call.line))
+			report_add(bad, s->form, "the other order is not read, or as another instruction", line, by_text.why);
+		expect(q, s->form, low, by_call.version, line, true, "the other order is not assembled");
+	}
 }
 
 START_TEST(other_orders_are_read)
@@ -260,6 +262,39 @@ START_TEST(availability_is_exact)
 		}
 		free(list);
 	}
+	ck_assert_uint_eq(answer(&q), 0);
+}
+END_TEST
+
+/* ---- special registers ---- */
+
+/* mov of each: the table has their availability in rows of their own. */
+START_TEST(special_registers_are_where_we_say)
+{
+	inquiry q = { 0 };
+	unsigned form = 0;
+
+	if (!test_ptxas() || !spell_wanted(arch_ops[CPTX_OP_MOV].form)) {
+		skip(test_ptxas() ? "not asked for" : "ptxas not found");
+		return;
+	}
+	while (arch_forms[form].op != CPTX_OP_MOV)
+		form++;
+	unsigned n;
+	spelling *list = spell_all(form, 1, &n);
+	q.j = judge_new();
+	for (unsigned i = 0; i < arch_nsreg; i++) {
+		unsigned type = arch_sregs[i].type;
+		trial t = { .form = form };
+		uint8_t version[ARCH_TARGETS] = { 0 };
+		outcome o;
+		snprintf(t.opcode, sizeof t.opcode, "mov.%s", cptx_type_name((enum cptx_type)type));
+		t.tok[t.ntok++] = (token){ .v = pool_reg(type, 1) };
+		t.tok[t.ntok++] = (token){ .v = cptx_sreg_val((enum cptx_sreg)i) };
+		ck_assert_msg(trial_versions(&t, BY_TEXT, version, &o), "%s: %s", arch_sregs[i].text, o.why);
+		ask_everywhere(&q, &list[0], version, o.line);
+	}
+	free(list);
 	ck_assert_uint_eq(answer(&q), 0);
 }
 END_TEST
@@ -394,6 +429,7 @@ int main(void)
 	tcase_add_test(t, every_spelling_is_assembled);
 	tcase_add_test(t, other_orders_are_read);
 	tcase_add_test(t, availability_is_exact);
+	tcase_add_test(t, special_registers_are_where_we_say);
 	tcase_add_test(t, operands_that_we_take_are_assembled);
 	tcase_add_loop_test(t, modules_are_assembled, 0, arch_ntarget);
 	suite_add_tcase(s, t);

@@ -57,6 +57,8 @@ static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth,
 	case OPERAND_REG: break;
 	}
 	unsigned n = want_count(s, o), t = want_type(s, o);
+	if (o->flags & OPERAND_WIDER && arch_types[t].bits == 8)
+		t = CPTX_B16; /* as nearly everybody does */
 	return n > 1 ? pool_vec(t, nth, n) : pool_reg(t, nth);
 }
 

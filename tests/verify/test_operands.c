@@ -287,7 +287,7 @@ END_TEST
 static void check_list(size_t i, const cptx_op_info *op, const char *at)
 {
 	cptx_form_info form;
-	char line[1024];
+	char line[2048];
 	size_t f = 0;
 
 	for (; cptx_form_at(i, f, &form); f++) {
@@ -300,7 +300,10 @@ static void check_list(size_t i, const cptx_op_info *op, const char *at)
 	}
 	if (f == op->nforms)
 		return;
-	ck_assert_msg(f >= 3, "%s: only %zu of %zu forms are listed", op->name, f, op->nforms);
+	size_t three = 0; /* what the text can hold at least, long forms apart */
+	for (size_t j = 0; j < 3 && cptx_form_at(i, j, &form); j++)
+		three += strlen(form.text) + 100;
+	ck_assert_msg(f >= (three < CPTX_ERROR_TEXT ? 3 : 1), "%s: only %zu of %zu forms are listed", op->name, f, op->nforms);
 	snprintf(line, sizeof line, "\n    and %zu more forms; `cptx insn` lists them", op->nforms - f);
 	at += strcspn(at, "\n");
 	ck_assert_msg(!strcmp(at, line), "%s, behind form %zu:%s", op->name, f, at);

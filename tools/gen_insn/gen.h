@@ -16,6 +16,7 @@ enum {
 	MAX_SLOTS = 12,
 	MAX_AVAILS = 1024,
 	MAX_FORMS = 2048,
+	MAX_ALSO = 3,
 	MAX_OPS = 512,
 	MAX_SPELLING = 200,
 	NO = 0xff,
@@ -78,14 +79,15 @@ enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_L
 struct operand {
 	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
 	enum operand_kind kind;
-	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside;
+	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside, read;
 	int times, over; /* of the number in the value that `count` names */
 	int avail;       /* 0: that of the form */
 	int lo, hi;
 	unsigned long long set;
 };
 struct form {
-	const struct row *row, *also; /* also: another order of its modifiers, or NULL */
+	const struct row *row, *also[MAX_ALSO]; /* also: other orders of its modifiers */
+	int nalso;
 	int op, ngroup, noperand, avail;
 	struct group group[MAX_GROUPS + 8];
 	struct operand operand[MAX_OPERANDS];

@@ -179,7 +179,8 @@ static void write_operands(FILE *out, const struct op *op, line_fn *line)
 		if (i < 0 && !op->has_dest)
 			continue;
 		slot_words(words, op, name);
-		add(text, "%-8s %s%s", name, i < 0 ? "result, or .into: " : "", words);
+		add(text, "%-8s %s%s", name,
+		    i < 0 ? (forms[op->form].operand[0].read ? ".into, read too: " : "result, or .into: ") : "", words);
 		line(out, text);
 	}
 }
@@ -400,7 +401,7 @@ static void example_ptx(struct example *e)
 		if (!is_there(e, o))
 			continue;
 		add(e->ptx, "%s", !n++ ? " " : o->pipe ? "|" : ", ");
-		example_operand(e, o, o->dest && i == 0);
+		example_operand(e, o, o->dest && i == 0 && !o->read);
 		if ((o->kind == KIND_ADDR || o->inside) && !more_inside(e, i + 1))
 			add(e->ptx, "]");
 	}
@@ -425,7 +426,8 @@ static void example_value(struct example *e, const struct operand *o, bool posit
 
 static void example_call(struct example *e, const struct op *op)
 {
-	bool returns = e->form->noperand && e->form->operand[0].dest;
+	bool read = e->form->noperand && e->form->operand[0].read;
+	bool returns = e->form->noperand && e->form->operand[0].dest && !read;
 
 	add(e->call, "%s%s%scptx_%s(k", returns ? "cptx_val " : "", returns ? e->form->operand[0].name : "",
 	    returns ? " = " : "", op->row->name);
@@ -440,6 +442,8 @@ static void example_call(struct example *e, const struct op *op)
 		add(e->call, ", .%s = ", op->slot[i]);
 		example_value(e, o, false);
 	}
+	if (read)
+		add(e->call, ", .into = %s", e->form->operand[0].name);
 	for (int i = 0; i < e->form->ngroup; i++) {
 		const struct group *g = &e->form->group[i];
 		int mod = g->kind == 2 ? 0 : picked_mod(e, i);

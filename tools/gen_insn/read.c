@@ -183,23 +183,47 @@ static const char *read_avail(const char *p, int *avail)
 	return end + 1;
 }
 
+static void add_value(const char *at, struct group *g, const char *tok)
+{
+	if (g->ntok == LEN(g->tok))
+		die(at, "too many values");
+	for (int i = 0; i < g->ntok; i++)
+		if (!strcmp(g->tok[i], tok))
+			die(at, "value '%s' twice", tok);
+	g->tok[g->ntok] = strdup(tok);
+	g->mod[g->ntok] = find_mod(tok);
+	g->avail[g->ntok++] = 0;
+}
+
+/* A value, or those of all numbers of a range: m64n[8..256:8]k16. */
+static const char *read_values(const char *p, struct group *g)
+{
+	const char *at = p;
+	char tok[TOK], head[TOK], tail[TOK];
+	int lo, hi, step, n = 0;
+
+	p = word(p, head, ":");
+	if (*p != '[') {
+		add_value(at, g, head);
+		return p;
+	}
+	if (sscanf(p, "[%d..%d:%d]%n", &lo, &hi, &step, &n) != 3 || !n || lo < 0 || hi < lo || step < 1)
+		die(p, "expected [low..high:step]");
+	p = word(p + n, tail, ":");
+	for (int i = lo; i <= hi; i += step) {
+		if (snprintf(tok, sizeof tok, "%s%d%s", head, i, tail) >= TOK)
+			die(at, "a word of more than %d characters", TOK - 1);
+		add_value(at, g, tok);
+	}
+	return p;
+}
+
 static const char *read_alternatives(const char *p, struct group *g)
 {
 	for (;;) {
-		if (g->ntok == LEN(g->tok))
-			die(p, "too many values");
-		const char *at = p;
-		char tok[TOK];
-		p = word(p, tok, ":");
-		g->tok[g->ntok] = strdup(tok);
-		g->mod[g->ntok] = find_mod(g->tok[g->ntok]);
-		g->avail[g->ntok] = 0;
+		p = read_values(p, g);
 		if (*p == '<')
-			p = read_avail(p, &g->avail[g->ntok]);
-		for (int i = 0; i < g->ntok; i++)
-			if (!strcmp(g->tok[i], g->tok[g->ntok]))
-				die(at, "value '%s' twice", g->tok[i]);
-		g->ntok++;
+			p = read_avail(p, &g->avail[g->ntok - 1]);
 		if (*p == '*') {
 			if (g->kind || g->preset)
 				die(p, "one value of a modifier that must be there can be the preset");
@@ -349,6 +373,8 @@ static const char *read_suffixes(const char *p, struct operand *o)
 			o->reg_only = 1;
 		else if (*p == '~')
 			o->sink = 1;
+		else if (*p == '&')
+			o->read = 1;
 		else if (*p == '@')
 			p = read_select(p + 1, o) - 1;
 		else if (*p == '?')
@@ -360,8 +386,8 @@ static const char *read_suffixes(const char *p, struct operand *o)
 	}
 	if (o->given[0] && !o->optional)
 		die(p, "?%s: only an operand that may be left out follows a modifier", o->given);
-	if (o->sink && !o->dest)
-		die(p, "only a destination (d, p, q) can be the sink");
+	if ((o->sink || o->read) && !o->dest)
+		die(p, "only a destination (d, p, q) can be the sink, or be read too");
 	return p;
 }
 
@@ -632,9 +658,10 @@ void read_tables(void)
 		} else if (rows[i].kind == ROW_INSTEAD) {
 			ops[nops - 1].instead = rows[i].text;
 		} else if (rows[i].kind == ROW_ALSO) {
-			if (!ops[nops - 1].nform || forms[nforms - 1].also)
-				die(NULL, "ALSO(%s) stands below an INSN, one below each", rows[i].name);
-			forms[nforms - 1].also = &rows[i];
+			struct form *f = &forms[nforms - 1];
+			if (!ops[nops - 1].nform || f->nalso == MAX_ALSO)
+				die(NULL, "ALSO(%s) stands below an INSN, at most %d below each", rows[i].name, MAX_ALSO);
+			f->also[f->nalso++] = &rows[i];
 		} else if (rows[i].kind == ROW_INSN) {
 			read_form(&rows[i]);
 		}

@@ -121,18 +121,21 @@ static bool is_count(const struct form *f, const struct group *g)
 	return false;
 }
 
-enum operand_flag { /* as in src/arch/arch.h */
-	                FLAG_DEST = 1,
-	                FLAG_OPTIONAL = 2,
-	                FLAG_NEGATABLE = 4,
-	                FLAG_WIDER = 8,
-	                FLAG_SYMBOL = 16,
-	                FLAG_REG_ONLY = 32,
-	                FLAG_PIPE = 64,
-	                FLAG_DOUBLE = 128,
-	                FLAG_SINK = 256,
-	                FLAG_MINUS = 512,
-	                FLAG_INSIDE = 1024
+/* As in src/arch/arch.h. */
+enum operand_flag {
+	FLAG_DEST = 1,
+	FLAG_OPTIONAL = 2,
+	FLAG_NEGATABLE = 4,
+	FLAG_WIDER = 8,
+	FLAG_SYMBOL = 16,
+	FLAG_REG_ONLY = 32,
+	FLAG_PIPE = 64,
+	FLAG_DOUBLE = 128,
+	FLAG_SINK = 256,
+	FLAG_MINUS = 512,
+	FLAG_INSIDE = 1024,
+	FLAG_READ = 2048,
+	FLAG_MORE = 4096
 };
 
 static int operand_flags(const struct operand *o)
@@ -140,7 +143,7 @@ static int operand_flags(const struct operand *o)
 	return (o->dest ? FLAG_DEST : 0) | (o->optional ? FLAG_OPTIONAL : 0) | (o->negatable ? FLAG_NEGATABLE : 0) |
 	       (o->wider ? FLAG_WIDER : 0) | (o->symbol ? FLAG_SYMBOL : 0) | (o->reg_only ? FLAG_REG_ONLY : 0) |
 	       (o->pipe ? FLAG_PIPE : 0) | (o->twice ? FLAG_DOUBLE : 0) | (o->sink ? FLAG_SINK : 0) |
-	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0);
+	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0) | (o->read ? FLAG_READ : 0);
 }
 
 /* enum arch_select: none, @s, @2, @4, @m2, @m4. */
@@ -166,6 +169,7 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	int fixed = atoi(o->count), cgroup = o->count[0] && !fixed ? has_group(f, o->count) : NO;
 	int sgroup = addr && !o->type[0] ? has_group(f, "space") : NO;
 	int slot = (o->dest && i == 0) || o->kind == KIND_SINK ? 0 : index_of(op->slot, op->nslot, o->name) + 1;
+	int more = addr && i + 1 < f->noperand && o[1].inside ? FLAG_MORE : 0;
 	bool optional_count = cgroup != NO && cgroup >= 0 && f->group[cgroup].kind == 1;
 
 	if (o->count[0] && !fixed && cgroup < 0)
@@ -175,7 +179,7 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
 	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
 	        o->given[0] ? has_group(f, o->given) : NO, o->behind[0] ? has_group(f, o->behind) : NO, select_number(o->select),
-	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o),
+	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o) | more,
 	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
 }
 
@@ -203,8 +207,8 @@ static bool take_word(char *fixed, const char *word)
 	return false;
 }
 
-/* Writes the order of ALSO as a string: a byte of the value n + 1 stands for group n, the rest for itself. */
-static void write_order(FILE *out, const struct form *f)
+/* Writes the order of ALSO: a byte of the value n + 1 stands for group n, the rest for itself. */
+static void write_order(FILE *out, const struct form *f, const struct row *also)
 {
 	static char fixed[2048];
 	char text[256];
@@ -215,25 +219,34 @@ static void write_order(FILE *out, const struct form *f)
 	for (int i = 0; i < f->ngroup; i++)
 		strcat(fixed, f->group[i].prefix);
 	strcat(fixed, f->tail);
-	reading(row_file(f->also), f->also->line, f->also->text);
-	snprintf(text, sizeof text, "%s", f->also->text);
-	fputc('"', out);
+	reading(row_file(also), also->line, also->text);
+	snprintf(text, sizeof text, "%s", also->text);
+	for (int i = 0; i < f->ngroup; i++)
+		seen |= f->group[i].behind ? 1u << i : 0;
 	for (char *word = strtok(text, "."); word; word = strtok(NULL, "."), first = false) {
 		int g = group_of_word(f, word);
 		if (g < 0 && !take_word(fixed, word))
-			die(strstr(f->also->text, word), "the row above has no '%s': %s", word, f->row->text);
+			die(strstr(also->text, word), "the row above has no '%s': %s", word, f->row->text);
 		if (g < 0) {
 			fprintf(out, "%s%s", first ? "" : ".", word);
 			continue;
 		}
 		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
-			die(strstr(f->also->text, word), "'%s' stands twice, or in front of what it repeats", word);
+			die(strstr(also->text, word), "'%s' stands twice, or in front of what it repeats", word);
 		seen |= 1u << g;
 		fprintf(out, "\\%03o", (unsigned)g + 1);
 	}
 	if (seen != (1u << f->ngroup) - 1 || strspn(fixed, " .") != strlen(fixed))
 		die(NULL, "ALSO lacks modifiers of the row above: %s", f->row->text);
-	fputs("\", ", out);
+}
+
+/* Whether an operand, not only the form and its modifiers, decides which targets and modules have the instruction. */
+static int asks_target(const struct form *f)
+{
+	for (int i = 0; i < f->noperand; i++)
+		if (f->operand[i].avail || !strcmp(f->operand[i].type, "samplerref"))
+			return 1;
+	return 0;
 }
 
 static void write_forms(FILE *out)
@@ -288,12 +301,14 @@ static void write_forms(FILE *out)
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
 		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", ", f->row->text, f->tail, row_file(f->row));
-		if (f->also)
-			write_order(out, f);
-		else
-			fputs("NULL, ", out);
-		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
-		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, fields, must, slots);
+		fputs(f->nalso ? "\"" : "NULL", out);
+		for (int n = 0; n < f->nalso; n++) {
+			fputs(n ? "|" : "", out);
+			write_order(out, f, f->also[n]);
+		}
+		fputs(f->nalso ? "\", " : ", ", out);
+		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
+		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, asks_target(f), fields, must, slots);
 		ngroup += f->ngroup;
 		noperand += f->noperand;
 	}
