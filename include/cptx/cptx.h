@@ -547,6 +547,8 @@ CPTX_API cptx_item *cptx_item_declaring(const cptx_kernel *k, cptx_val v);
 CPTX_API bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info);
 /** Operand i in printed order, the destination first; NONE if it is left out or there is none. */
 CPTX_API cptx_val cptx_item_operand(const cptx_item *it, size_t i);
+/** The number of the operand that the builder call names so ("a", "b"; "into" the destination); SIZE_MAX if there is none. */
+CPTX_API size_t cptx_item_slot(const cptx_item *it, const char *name);
 /** The value of a modifier by the name of its group, as in the builder call ("type", "space"); 0 if it is not there. */
 CPTX_API enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group);
 /** The spelling, "ld.global.v4.f32", as snprintf does; "" for what is no instruction. */
@@ -602,8 +604,8 @@ CPTX_API void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_
 #define cptx_edit_bounds_x_(k, ...) cptx_edit_bounds_((k), CPTX_HERE, &(cptx_kernel_opt){ __VA_ARGS__ })
 CPTX_API void cptx_edit_target_(cptx_module *m, cptx_site at, const char *target, unsigned version);
 /**
- * Sets the .target that cptx_emit prints for where none is named, and the lowest .version (times ten) it prints; 0: as low
- * as serves.  What the target lacks is found by printing.
+ * Sets the .target that cptx_emit prints for where none is named, and the lowest .version (times ten) it prints; 0: that of
+ * the text, or as low as serves.  What the target lacks is found by printing.
  */
 #define cptx_edit_target(m, target, version) cptx_edit_target_((m), CPTX_HERE, (target), (version))
 

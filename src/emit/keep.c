@@ -15,7 +15,7 @@ typedef struct keeper {
 	uint32_t at;               /* how far the text was copied */
 	const ir_span *gone, *end; /* removed from what is printed: the next one, and behind the last */
 	bool fresh;                /* a line was begun, where the text goes on in the middle of one */
-	bool retarget;             /* printed for another target than the text's: everything must be checked */
+	bool retarget, check;      /* for another target than the text's; all of it must be checked */
 	const char *eol;
 	char indent[INDENT_MOST]; /* of new statements here */
 	bool indent_known;
@@ -180,6 +180,8 @@ static bool indent_like(keeper *k, const ir_item *it)
 		return false;
 	while (from && k->text[from - 1] != '\n')
 		from--;
+	if (from <= k->e->k->src + k->e->k->src_len) /* the line of the brace */
+		return false;
 	while (n < INDENT_MOST - 1 && (k->text[from + n] == ' ' || k->text[from + n] == '\t'))
 		n++;
 	memcpy(k->indent, k->text + from, n);
@@ -245,7 +247,7 @@ static bool copy_item(keeper *k, const ir_item *it)
 		emit_map_line(e, it);
 	}
 	copy(k, it->src + it->src_len);
-	if (!k->retarget || it->kind != ITEM_INSN)
+	if (!k->check || it->kind != ITEM_INSN)
 		return true;
 	return emit_spelling(e, it) && emit_check_operands(e, it);
 }
@@ -284,7 +286,7 @@ static bool keep_body(keeper *k, const ir_top *t)
 	e->k = body;
 	if (!emit_limits(e, e->out->target) || (body->touched && !emit_name_registers(e)))
 		return false;
-	if (!k->retarget && !body->edited) /* as the text has it */
+	if (!k->check && !body->edited) /* as the text has it */
 		e->version = version;
 	copy(k, t->src);
 	map_nothing(e);
@@ -378,6 +380,7 @@ bool emit_kept(emitter *e)
 		         .eol = newline && newline > m->source && newline[-1] == '\r' ? "\r\n" : "\n" };
 	bool ok = true;
 
+	k.check = k.retarget || m->version < m->text_version;
 	for (const ir_top *t = m->top_first; ok && t; t = t->next) {
 		if (t->kind == TOP_COMMENT)
 			continue;
@@ -392,5 +395,5 @@ bool emit_kept(emitter *e)
 	}
 	copy(&k, (uint32_t)m->source_size);
 	unsigned version = MAX(e->version, e->opt->min_version);
-	return ok && (k.retarget || version <= m->text_version || check_rest(e));
+	return ok && (k.check || version <= m->text_version || check_rest(e));
 }

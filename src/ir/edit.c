@@ -61,55 +61,48 @@ static ir_item *same_statement(const ir_item *it, bool before)
 	return next && next->src_len && next->src == it->src ? next : NULL;
 }
 
-bool ir_split(cptx_kernel *k, ir_item *it)
+/* The first stays in the place of the statement. */
+void ir_split(ir_item *it)
 {
-	uint32_t src = it->src, len = it->src_len;
+	uint32_t src = it->src;
 
-	if (!len || (!same_statement(it, true) && !same_statement(it, false)))
-		return true;
-	if (!ir_note_gone(k->m, k, src, len))
-		return false;
+	if (!it->src_len || (!same_statement(it, true) && !same_statement(it, false)))
+		return;
 	while (same_statement(it, true))
 		it = same_statement(it, true);
-	for (; it && (it->src == IR_NONE || (it->src == src && it->src_len)); it = it->next)
+	it->flags |= ITEM_EDITED;
+	for (it = it->next; it && (it->src == IR_NONE || (it->src == src && it->src_len)); it = it->next)
 		it->src = it->src_len = 0;
-	return true;
 }
 
-bool ir_split_top(cptx_module *m, ir_top *t)
+void ir_split_top(ir_top *t)
 {
 	uint32_t src = t->src, len = t->src_len;
 	bool shared =
 		(t->prev && t->prev->src_len && t->prev->src == src) || (t->next && t->next->src_len && t->next->src == src);
 
 	if (!len || !shared)
-		return true;
-	if (!ir_note_gone(m, NULL, src, len))
-		return false;
+		return;
 	while (t->prev && t->prev->src_len && t->prev->src == src)
 		t = t->prev;
-	for (; t && t->src_len && t->src == src; t = t->next)
+	t->edited = true;
+	for (t = t->next; t && t->src_len && t->src == src; t = t->next)
 		t->src = t->src_len = 0;
-	return true;
 }
 
-bool ir_mark(cptx_kernel *k, ir_item *it)
+void ir_mark(cptx_kernel *k, ir_item *it)
 {
 	ir_touch(k);
-	if (!ir_split(k, it))
-		return false;
+	ir_split(it);
 	it->flags |= it->src_len ? ITEM_EDITED : 0;
-	return true;
 }
 
 /* ---- where calls go ---- */
 
 static void open_at(cptx_kernel *k, ir_item *next)
 {
-	ir_item *prev = next ? next->prev : k->last;
-
-	if (prev && next && same_statement(next, true) && !ir_split(k, next)) /* between two of one statement */
-		return;
+	if (next && same_statement(next, true)) /* between two of one statement */
+		ir_split(next);
 	ir_touch(k);
 	k->closed = false;
 	k->cursor = next;
@@ -162,8 +155,9 @@ static bool remove_one(cptx_kernel *k, cptx_site at, ir_item *it)
 {
 	uint32_t label = ir_operands(it)->id;
 
-	if (section_names(k, at, it) || !ir_split(k, it))
+	if (section_names(k, at, it))
 		return false;
+	ir_split(it);
 	if (it->src_len && !ir_note_gone(k->m, k, it->src, it->src_len))
 		return false;
 	ir_unlink(k, it);
@@ -252,8 +246,7 @@ static ir_item *become(cptx_kernel *k, cptx_site at, ir_item *it, const arch_mat
 {
 	ir_item *now = it;
 
-	if (!ir_mark(k, it))
-		return NULL;
+	ir_mark(k, it);
 	if (m->noperand != it->noperand || m->ngroup != it->nmod) {
 		size_t mods = ir_mods_size(m->ngroup);
 		now = arena_alloc(&k->m->a, sizeof *now + m->noperand * sizeof(cptx_val) + mods);
@@ -321,8 +314,9 @@ void cptx_edit_guard_(cptx_kernel *k, cptx_site at, cptx_item *it, cptx_val when
 {
 	cptx_val guard;
 
-	if (!may_edit_insn(k, at, it) || !ir_guard_ok(k, at, &guard, when, (cptx_val){ 0 }) || !ir_mark(k, it))
+	if (!may_edit_insn(k, at, it) || !ir_guard_ok(k, at, &guard, when, (cptx_val){ 0 }))
 		return;
+	ir_mark(k, it);
 	it->guard = guard.kind ? guard.id + 1 : 0;
 	it->flags = (uint16_t)((it->flags & ~ITEM_NEGATED) | (guard.kind && guard.negated ? ITEM_NEGATED : 0));
 }
@@ -367,5 +361,5 @@ void cptx_edit_target_(cptx_module *m, cptx_site at, const char *target, unsigne
 		error_set(&m->err, CPTX_E_TARGET, at, ".target %s needs .version %u.%u or later; %u.%u was asked for", t->name,
 		          t->ptx / 10u, t->ptx % 10u, version / 10, version % 10);
 	else
-		m->target = t, m->version = (uint16_t)version, m->touched = true;
+		m->target = t, m->version = version ? (uint16_t)version : m->version, m->touched = true;
 }

@@ -325,11 +325,11 @@ void ir_unlink_top(cptx_module *m, ir_top *t);
 typedef bool (*ir_value_fn)(const cptx_kernel *k, const cptx_val *v, void *user);
 bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void *user);
 void ir_touch(cptx_kernel *k);
-bool ir_mark(cptx_kernel *k, ir_item *it);                                     /* it is no longer what its text says */
+void ir_mark(cptx_kernel *k, ir_item *it);                                     /* it is no longer what its text says */
 bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len); /* k NULL: outside of bodies */
 /* Statements that declare several things are printed anew, one by one, once one of them is edited. */
-bool ir_split(cptx_kernel *k, ir_item *it);
-bool ir_split_top(cptx_module *m, ir_top *t);
+void ir_split(ir_item *it);
+void ir_split_top(ir_top *t);
 
 /* ---- declared.c: when an edited module is frozen ---- */
 /* All that is used is declared where it is used, under the name that is printed. */

@@ -129,6 +129,18 @@ bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *i
 
 cptx_val cptx_item_operand(const cptx_item *it, size_t i) { return it && i < operand_count(it) ? ir_operands(it)[i] : none; }
 
+size_t cptx_item_slot(const cptx_item *it, const char *name)
+{
+	const arch_form *f = it && name && it->kind == ITEM_INSN ? &arch_forms[it->form] : NULL;
+
+	for (unsigned i = 0; f && i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (!strcmp(o->slot ? arch_ops[f->op].slot[o->slot - 1] : "into", name))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
 enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group)
 {
 	if (!it || it->kind != ITEM_INSN || !group)

@@ -65,8 +65,8 @@ static void mark_all(cptx_kernel *k, ir_value_fn fn, target *t)
 		const cptx_val *v = ir_operands(it);
 		bool regs = it->kind == ITEM_REGS && t->v.kind == CPTX_VAL_REG && k->reg[t->v.id].decl >= v->id &&
 		            k->reg[t->v.id].decl - v->id < (uint32_t)v->offset;
-		if ((regs || ir_any_value(k, it, fn, t)) && !ir_mark(k, it))
-			return;
+		if (regs || ir_any_value(k, it, fn, t))
+			ir_mark(k, it);
 	}
 }
 
@@ -338,8 +338,7 @@ void cptx_edit_rename_global_(cptx_module *m, cptx_site at, const char *old, con
 		const ir_sym *s = top->kind == TOP_VAR ? m->sym[top->sym - MODULE_SYM] : NULL;
 		if (!s || (s->name != t.name && !refers(m, s, t.name)))
 			continue;
-		if (!ir_split_top(m, top))
-			return;
+		ir_split_top(top);
 		top->edited = true;
 	}
 	m->touched = true;
@@ -351,7 +350,8 @@ void cptx_edit_rename_global_(cptx_module *m, cptx_site at, const char *old, con
 
 static bool remove_top(cptx_module *m, ir_top *t)
 {
-	if (!ir_split_top(m, t) || (t->src_len && !ir_note_gone(m, NULL, t->src, t->src_len)))
+	ir_split_top(t);
+	if (t->src_len && !ir_note_gone(m, NULL, t->src, t->src_len))
 		return false;
 	ir_unlink_top(m, t);
 	return true;
