@@ -182,6 +182,9 @@ bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, 
  * of the table; *count of them.
  */
 const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
+/* Writes the spelling of a form with these values of its groups, without operands, at p (ARCH_OPCODE bytes); its end. */
+enum { ARCH_OPCODE = 256 };
+char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods);
 /*
  * Matching again what differs from an earlier match in the numbers of registers and in constants only: operands of equal
  * keys.  m: the earlier match with the new operands; false if a constant does not fit.

@@ -245,6 +245,7 @@ static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 		return parse_error(p, p->start, CPTX_E_PARSE, "'%s' is defined twice", k->name);
 	if (declared)
 		declared->def = k;
+	p->stop = p->p; /* comments in front of the brace belong to the head */
 	ir_top *t = parse_top(p, TOP_BODY);
 	if (!t)
 		return false;
