@@ -104,8 +104,8 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 {
 	char why[160];
 
-	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(k, m, why)) {
-		ir_error(k, CPTX_E_ARG, at, "call: %s", why);
+	if (!ir_fits(k, m, why)) {
+		ir_error(k, CPTX_E_ARG, at, "%s: %s", ir_op_name(arch_forms[m->form].op), why);
 		return NULL;
 	}
 	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
