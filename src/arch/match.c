@@ -246,12 +246,14 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
 
-	if (want == CPTX_PRED && o->flags & OPERAND_SYMBOL && v->kind == CPTX_VAL_INT && v->i >= -1 && v->i <= 1) {
-		v->type = CPTX_PRED; /* false or true, by mov */
+	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
+		return WHY("%s must be a register", name);
+	if (want == CPTX_PRED) { /* false or true */
+		if (v->kind != CPTX_VAL_INT || v->i < -1 || v->i > 1)
+			return WHY("%s is a predicate: a register, 0 or 1", name);
+		v->type = CPTX_PRED;
 		return true;
 	}
-	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED)
-		return WHY("%s must be a register", name);
 	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32) || t.bits > 64)
 		return WHY("%s is .%s: no constants of that type, move the bits to a register first", name, type_name(want));
 	bool exact = v->space == EXACT_CONSTANT;

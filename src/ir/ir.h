@@ -25,22 +25,30 @@ enum ir_item_kind {
 
 enum ir_item_flags {
 	ITEM_NEGATED = 1, /* the guard is */
-	ITEM_EDITED = 2   /* parsed, and no longer what its text says */
+	ITEM_EDITED = 2,  /* parsed, and no longer what its text says */
+	ITEM_REMOVED = 4  /* in no list any more */
 };
 
-typedef struct ir_item {
-	struct ir_item *prev, *next;
+typedef cptx_item ir_item;
+struct cptx_item {
+	ir_item *prev, *next;
 	uint16_t form; /* ITEM_INSN */
-	uint8_t kind, nmod, noperand, flags;
-	uint16_t file; /* index in the module's files, from 1; 0: no source */
+	uint16_t kind : 4, nmod : 5, noperand : 4, flags : 3;
+	uint16_t owner; /* of its body */
+	uint16_t file;  /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
 	uint32_t guard;        /* predicate register + 1; 0: unconditional */
-	uint32_t src, src_len; /* of a parsed item: its text in the module's source; length 0: it has none */
+	uint32_t src, src_len; /* of a parsed item: its text in the module's source; length 0: it has none.  Items that one
+	                        * statement declares share theirs; src IR_NONE: a comment inside of a statement's text */
 						   /* Behind it: noperand cptx_val, then nmod uint16_t. */
-} ir_item;
+};
+_Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields above hold them");
 
 static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uintptr_t)(it + 1); }
 static inline uint16_t *ir_mods(const ir_item *it) { return (uint16_t *)(void *)(ir_operands(it) + it->noperand); }
+
+/* Up to three zeros stand behind them, for those who compare words. */
+static inline size_t ir_mods_size(unsigned nmod) { return (nmod + 3u) / 4 * 4 * sizeof(uint16_t); }
 
 /* Register files as the builder declares them: what a register may hold follows from its class. */
 enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
@@ -92,6 +100,8 @@ typedef struct ir_sym {
 	uint32_t ninit, nreloc, align, ptr_align;
 	uint8_t space, type, elem, vec, ndim, linkage;
 	uint8_t align_given, is_param /* enum ir_param */, is_ptr, ptr_space; /* .ptr .space .align */
+	uint8_t removed; /* its declaration is gone */
+	uint8_t here, ended; /* declared where it stands; its scope has ended */
 } ir_sym;
 
 /* Texture, sampler and surface references: where a variable is one, its space says so. */
@@ -106,6 +116,10 @@ typedef struct ir_arg {
 } ir_arg;
 #define IR_NONE UINT32_MAX
 
+typedef struct ir_span {
+	uint32_t src, len;
+} ir_span;
+
 typedef struct ir_label {
 	const char *name;              /* NULL: one of the builder's */
 	uint8_t placed, used, is_list; /* is_list: the name of a list or prototype */
@@ -115,18 +129,15 @@ typedef struct ir_label {
 	cptx_site at;
 } ir_label;
 
-enum ir_block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_FOR, BLOCK_WHILE };
+enum ir_block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_FOR, BLOCK_WHILE, BLOCK_DO, BLOCK_SCOPE, BLOCK_WAIT };
 typedef struct ir_block {
 	struct ir_block *outer;
 	enum ir_block_kind kind;
 	cptx_site at;
 	cptx_val top, next, end; /* labels: head of the loop, its next turn, behind the block */
 	cptx_val i, limit, step; /* BLOCK_FOR */
+	size_t nsym;             /* BLOCK_SCOPE: variables declared in front of it */
 } ir_block;
-
-typedef struct ir_span {
-	uint32_t src, len;
-} ir_span;
 
 /* A kernel or device function; without a body: declared only, or a call prototype. */
 struct cptx_kernel {
@@ -137,7 +148,9 @@ struct cptx_kernel {
 	uint16_t owner;  /* what its values carry */
 	uint32_t number; /* from 1, in m->body */
 	uint8_t linkage;
-	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */;
+	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed;
+	bool touched;            /* its items were edited: freezing looks for what is no longer declared */
+	const char *made;        /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
 	uint32_t *callee, stamp; /* numbers of the functions it names, and who reached it: while freezing */
 	size_t ncallee, cap_callee;
 	cptx_val ret; /* CPTX_VAL_SYM: the result of a function that was built */
@@ -149,9 +162,9 @@ struct cptx_kernel {
 	size_t nextra, cap_extra;
 	ir_item *first, *last, *cursor /* new items go in front of it; NULL: at the end */;
 	size_t ninsn;
-	uint32_t src, src_len;   /* of its head, up to the brace or semicolon */
-	struct ir_span *removed; /* statements of the text that are gone, by place */
-	size_t nremoved, cap_removed;
+	uint32_t src, src_len; /* of its head, up to the brace or semicolon */
+	ir_span *gone;         /* statements of the text that were removed, by place */
+	size_t ngone, cap_gone;
 
 	ir_reg *reg;
 	size_t nreg, cap_reg;
@@ -191,7 +204,7 @@ enum ir_top_kind {
 typedef struct ir_top {
 	struct ir_top *prev, *next;
 	enum ir_top_kind kind;
-	uint32_t src, src_len; /* as of an item; of a body: all of it */
+	uint32_t src, src_len; /* as of an item; of a body: all of it; a comment inside of another text has length 0 */
 	uint32_t sym;          /* TOP_VAR */
 	bool edited;
 	cptx_kernel *k;   /* TOP_PROTO, TOP_BODY */
@@ -218,10 +231,16 @@ struct cptx_module {
 	uint16_t last_file_number;
 
 	bool parsed;
-	uint16_t version;          /* of parsed text, times ten */
-	const cptx_target *target; /* of parsed text */
-	const char *target_more;   /* ", debug" and the like; "" */
-	const char *source;        /* its text, kept if asked for */
+	uint16_t version;                /* of parsed text, times ten */
+	const cptx_target *target;       /* of parsed text */
+	const char *target_more;         /* ", debug" and the like; "" */
+	ir_span version_src, target_src; /* where the text names them, and what it says there */
+	uint16_t text_version;
+	const cptx_target *text_target;
+	bool touched;  /* edited: see freezing */
+	ir_span *gone; /* statements outside of bodies that were removed */
+	size_t ngone, cap_gone;
+	const char *source; /* its text, kept if asked for */
 	size_t source_size;
 };
 
@@ -237,6 +256,10 @@ ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind);
 ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind);
 /* A new kernel or function; NULL when memory is short or there are too many. */
 cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name);
+cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const char *name); /* the same, by the builder */
+bool ir_body_open(cptx_kernel *k, cptx_site at); /* the body of the builder's that items go to from now on */
+/* Tells those who launch a kernel of its next parameter; false, with no error, when memory is short. */
+bool ir_publish_param(cptx_kernel *k, const ir_sym *s);
 void ir_body_link(cptx_kernel *k); /* it has a body: among those of the module */
 /* A declaration behind those of text; its number, or IR_NONE. */
 uint32_t ir_declare(cptx_kernel *k, const ir_decl *d);
@@ -255,13 +278,25 @@ bool ir_local_name_taken(const cptx_kernel *k, const char *name);
 bool ir_local_name_free(cptx_kernel *k, cptx_site at, const char *name);
 /* Free for a kernel, function or variable of the module; `open`: a body that could use it, or NULL. */
 bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const cptx_kernel *open);
+/* Names for registers and labels to be made in a body of a parsed module: sets k->made.  False when memory is short. */
+bool ir_made_names(cptx_kernel *k);
+bool ir_prepare_names(cptx_kernel *k); /* the same, with the declarations that use them; for any module */
+char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id);    /* writes a register's name at p; its end */
+size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id); /* the same; its length.  NULL: only that */
+/* What stands in a text directive as a word of its own. */
+const char *ir_find_word(const char *text, const char *name);
+/* Free for anything new in a body of text: no register, variable, label or name of the module is called so. */
+bool ir_body_has_name(const cptx_kernel *k, const char *name);
+bool ir_module_has_name(const cptx_module *m, const char *name);
 
-/* A new item at the end of the body, with room for its operands and modifiers; NULL on failure. */
+/* A new item at the cursor of the body, with room for its operands and modifiers; NULL on failure. */
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod);
 void ir_unlink(cptx_kernel *k, ir_item *it);
 /* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold.
  */
 void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
+/* All forms of the instruction and why each does not fit, as the module's error. */
+void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods);
 /* Appends the instruction that `m` describes, with a guard (or NONE). */
 /* A parameter or result in memory, by the builder: declared as plain bits. */
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
@@ -298,5 +333,27 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n);
 const ir_sym *ir_symbol(const cptx_kernel *k, uint32_t id);
 void ir_close(cptx_kernel *k);
+bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */
+ir_top *ir_top_of(const cptx_module *m, const cptx_kernel *k, enum ir_top_kind kind);
+void ir_unlink_top(cptx_module *m, ir_top *t);
+
+/* ---- edit.c, rename.c ---- */
+/* Calls fn for each value that an item reads, writes or names, elements of vectors and the guard too, until it gives true.
+ */
+typedef bool (*ir_value_fn)(const cptx_kernel *k, const cptx_val *v, void *user);
+bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void *user);
+void ir_touch(cptx_kernel *k);
+void ir_mark(cptx_kernel *k, ir_item *it);                                     /* it is no longer what its text says */
+bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len); /* k NULL: outside of bodies */
+/* Statements that declare several things are printed anew, one by one, once one of them is edited. */
+void ir_split(ir_item *it);
+void ir_split_top(ir_top *t);
+
+/* ---- declared.c: when an edited module is frozen ---- */
+/* All that is used is declared where it is used, under the name that is printed. */
+bool ir_check_declared(cptx_module *m);
+
+/* A label of its own for a list or prototype, of that kind. */
+cptx_val ir_own_label(cptx_kernel *k, enum cptx_val_kind kind);
 
 #endif

@@ -3,14 +3,19 @@
 
 #include <stdio.h>
 
-static void flush_comments(parser *p, const char *before)
+/* Those in front of what p->stop ends; later ones wait. */
+void parse_flush_comments(parser *p)
 {
-	size_t n = 0, behind;
+	size_t n = 0, i = 0;
 
-	while (n < p->ncomment && p->comments[n].at < before)
+	if (!p->ncomment)
+		return;
+	while (n < p->ncomment && p->comments[n].at < p->stop)
 		n++;
-	for (size_t i = 0; i < n && !p->no_memory; i++) {
+	for (; i < n && !p->no_memory; i++) {
 		const comment *c = &p->comments[i];
+		cptx_site at = { p->file, c->line };
+		bool inside = c->at >= p->start && c->at < p->stop;
 		bool block = c->at[1] == '*';
 		const char *s = c->at + 2, *end = c->at + c->len - (block ? 2 : 0);
 		do { /* each line of it becomes a line comment */
@@ -29,12 +34,14 @@ static void flush_comments(parser *p, const char *before)
 			text[stop - s] = 0;
 			if (p->k && p->k->has_body) {
 				uint32_t id = ir_add_text(p->k, text);
-				ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, parse_site(p), ITEM_COMMENT, 1, 0);
+				ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, at, ITEM_COMMENT, 1, 0);
 				if (!it) {
 					parse_out_of_memory(p);
 					return;
 				}
 				ir_operands(it)[0] = cptx_val_int_(id);
+				it->src = inside ? IR_NONE : (uint32_t)(c->at - p->begin);
+				it->src_len = inside ? 0 : (uint32_t)c->len;
 			} else {
 				ir_top *t = ir_top_append(p->m, TOP_COMMENT);
 				if (!t) {
@@ -42,17 +49,16 @@ static void flush_comments(parser *p, const char *before)
 					return;
 				}
 				t->text = text;
+				t->src = (uint32_t)(c->at - p->begin);
+				t->src_len = inside ? 0 : (uint32_t)c->len;
 			}
 			s = next;
+			at.line++;
 		} while (s < end);
 	}
-	behind = p->ncomment - n;
-	if (n && behind)
-		memmove(p->comments, p->comments + n, behind * sizeof *p->comments);
-	p->ncomment = behind;
+	memmove(p->comments, p->comments + n, (p->ncomment - n) * sizeof *p->comments);
+	p->ncomment -= n;
 }
-
-void parse_flush_comments(parser *p) { flush_comments(p, p->end + 1); }
 
 static void place(const parser *p, uint32_t *src, uint32_t *len)
 {
@@ -62,8 +68,7 @@ static void place(const parser *p, uint32_t *src, uint32_t *len)
 
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand)
 {
-	if (p->ncomment) /* those behind the statement come later */
-		flush_comments(p, p->stop);
+	parse_flush_comments(p);
 	ir_item *it = p->no_memory ? NULL : ir_append(p->k, parse_site(p), kind, noperand, 0);
 	if (!it) {
 		parse_out_of_memory(p);
@@ -75,7 +80,7 @@ ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand)
 
 ir_top *parse_top(parser *p, enum ir_top_kind kind)
 {
-	flush_comments(p, p->stop);
+	parse_flush_comments(p);
 	ir_top *t = p->no_memory ? NULL : ir_top_append(p->m, kind);
 	if (!t) {
 		parse_out_of_memory(p);
@@ -395,7 +400,8 @@ void parse_body(parser *p)
 		}
 		p->stop = p->p + 1;
 		if (--depth == 0) {
-			parse_flush_comments(p);
+			if (p->ncomment)
+				parse_flush_comments(p);
 			parse_take(p, '}');
 			resolve_labels(p);
 			return;

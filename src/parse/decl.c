@@ -582,6 +582,9 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	id = ir_add_symbol(p->m, p->k, &s);
 	if (id == IR_NONE)
 		return parse_out_of_memory(p);
+	if (s.space == CPTX_CONST)
+		p->m->const_bytes =
+			(uint32_t)MIN((p->m->const_bytes + (uint64_t)s.align - 1) / s.align * s.align + s.size, (uint64_t)UINT32_MAX);
 	if (!p->k) {
 		ir_top *t = parse_top(p, TOP_VAR);
 		if (t)
@@ -597,6 +600,17 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	return it != NULL;
 }
 
+/* The semicolon belongs to the statement, all of whose variables share it. */
+static void end_statement(parser *p)
+{
+	uint32_t src = (uint32_t)(p->start - p->begin), len = (uint32_t)(p->stop - p->start);
+
+	for (ir_item *it = p->k ? p->k->last : NULL; it && (it->src == src || it->src == IR_NONE); it = it->prev)
+		it->src_len = it->src == src ? len : 0;
+	for (ir_top *t = p->k ? NULL : p->m->top_last; t && (t->src == src || !t->src_len); t = t->prev)
+		t->src_len = t->src == src ? len : 0;
+}
+
 bool parse_variables(parser *p, unsigned linkage)
 {
 	ir_sym s = { .linkage = (uint8_t)linkage };
@@ -608,7 +622,10 @@ bool parse_variables(parser *p, unsigned linkage)
 		if (!read_variable(p, &s))
 			return false;
 	} while (parse_take(p, ','));
-	return parse_expect(p, ';', "behind the declaration");
+	if (!parse_expect(p, ';', "behind the declaration"))
+		return false;
+	end_statement(p);
+	return true;
 }
 
 /* ---- parameters ---- */

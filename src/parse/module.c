@@ -30,7 +30,8 @@ static bool read_version(parser *p)
 		minor = minor * 10 + (unsigned)(*s - '0');
 	if (!arch_is_version(major * 10 + minor) || minor > 9)
 		return parse_error(p, p->p, CPTX_E_PARSE, "there is no PTX version %u.%u", major, minor);
-	p->m->version = (uint16_t)(major * 10 + minor);
+	p->m->version = p->m->text_version = (uint16_t)(major * 10 + minor);
+	p->m->version_src = (ir_span){ (uint32_t)(p->p - p->begin), (uint32_t)(s - p->p) };
 	p->stop = p->p = s;
 	parse_blanks(p);
 	return true;
@@ -66,7 +67,8 @@ static bool read_target(parser *p)
 		snprintf(as_sm, sizeof as_sm, "%s", name);
 		if (!strncmp(name, "compute_", 8))
 			snprintf(as_sm, sizeof as_sm, "sm_%s", name + 8);
-		p->m->target = arch_target_any(as_sm);
+		p->m->target = p->m->text_target = arch_target_any(as_sm);
+		p->m->target_src = (ir_span){ (uint32_t)(at - p->begin), w.len };
 		if (!p->m->target)
 			return parse_error(p, at, CPTX_E_TARGET, "there is no target '%s'; `cptx arch` lists them", name);
 		if (p->m->version < p->m->target->ptx)
@@ -89,6 +91,7 @@ static bool read_head(parser *p)
 	uint32_t bits = 64;
 
 	p->start_line = p->line;
+	p->start = from;
 	if (!parse_directive(p, "version"))
 		return parse_error(p, p->p, CPTX_E_PARSE, "PTX text begins with .version, such as .version 8.0");
 	if (!read_version(p))
@@ -297,6 +300,7 @@ static void read_module(parser *p)
 			recover(p);
 	}
 	p->start_line = p->line;
+	p->start = p->stop = p->p;
 	parse_flush_comments(p);
 }
 

@@ -65,6 +65,7 @@ typedef struct spelled {
 typedef struct comment {
 	const char *at;
 	size_t len;
+	uint32_t line;
 } comment;
 
 enum { SPELLED_SLOTS = 1024 };

@@ -226,13 +226,13 @@ static void write_order(FILE *out, const struct form *f, const struct row *also)
 	for (char *word = strtok(text, "."); word; word = strtok(NULL, "."), first = false) {
 		int g = group_of_word(f, word);
 		if (g < 0 && !take_word(fixed, word))
-			die(strstr(also->text, word), "the row above has no '%s': %s", word, f->row->text);
+			die(also->text + (word - text), "the row above has no '%s': %s", word, f->row->text);
 		if (g < 0) {
 			fprintf(out, "%s%s", first ? "" : ".", word);
 			continue;
 		}
 		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
-			die(strstr(also->text, word), "'%s' stands twice, or in front of what it repeats", word);
+			die(also->text + (word - text), "'%s' stands twice, or in front of what it repeats", word);
 		seen |= 1u << g;
 		fprintf(out, "\\%03o", (unsigned)g + 1);
 	}
@@ -361,7 +361,10 @@ static void write_ops(FILE *out)
 		fputs(op->nfield ? " }, {" : " 0 }, {", out);
 		for (int j = 0; j < op->nslot; j++)
 			fprintf(out, " \"%s\",", op->slot[j]);
-		fputs(op->nslot ? " } },\n" : " 0 } },\n", out);
+		fprintf(out, "%s }, %d, {", op->nslot ? "" : " 0", op->npos);
+		for (int j = 0; j < op->npos; j++)
+			fprintf(out, " %d,", index_of((char(*)[TOK])(uintptr_t)op->slot, op->nslot, op->pos[j]));
+		fputs(op->npos ? " } },\n" : " 0 } },\n", out);
 	}
 	fprintf(out, "};\nconst uint16_t arch_nop = %d;\n\n", nops);
 }
@@ -382,12 +385,12 @@ int mod_count(const char *s)
 
 static void write_mods(FILE *out)
 {
-	fputs("const arch_mod arch_mods[] = {\n\t{ \"\", \"\", 0, 1 },\n\t{ \"1\", \"on\", 1, 1 },\n", out);
+	fputs("const arch_mod arch_mods[] = {\n\t{ \"\", \"\", \"MOD_NONE\", 0, 1 },\n\t{ \"1\", \"on\", \"ON\", 1, 1 },\n", out);
 	for (int i = 0; i < ntypes; i++)
-		fprintf(out, "\t{ \"%s\", \"type\", %d, 1 },\n", types[i].text, (int)strlen(types[i].text));
-	fputs("\t{ \"u64\", \"pointer\", 3, 1 },\n", out);
+		fprintf(out, "\t{ \"%s\", \"type\", \"%s\", %d, 1 },\n", types[i].text, types[i].name, (int)strlen(types[i].text));
+	fputs("\t{ \"u64\", \"pointer\", \"PTR\", 3, 1 },\n", out);
 	for (int i = 0; i < nmods; i++)
-		fprintf(out, "\t{ \"%s\", \"%s\", %d, %d },\n", mods[i].text, mods[i].about, (int)strlen(mods[i].text),
+		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", %d, %d },\n", mods[i].text, mods[i].about, mods[i].name, (int)strlen(mods[i].text),
 		        mod_count(mods[i].text));
 	fprintf(out, "};\nconst uint16_t arch_nmod = %d;\n\n", first_mod() + nmods);
 	fputs("const arch_type arch_types[] = {\n\t{ 0, ' ' },\n\t{ 0, ' ' },\n", out);
@@ -406,7 +409,7 @@ void write_table(FILE *out)
 	fputs("const arch_sreg arch_sregs[] = {\n", out);
 	for (int i = 0; i < nsregs; i++) {
 		reading("src/arch/sreg.def", sregs[i].line, NULL);
-		fprintf(out, "\t{ \"%s\", CPTX_%s, %d },\n", sregs[i].text, sregs[i].type, intern_avail(NULL, sregs[i].avail));
+		fprintf(out, "\t{ \"%s\", \"%s\", CPTX_%s, %d },\n", sregs[i].text, sregs[i].name, sregs[i].type, intern_avail(NULL, sregs[i].avail));
 	}
 	fprintf(out, "};\nconst uint16_t arch_nsreg = %d;\n\n", nsregs);
 	fputs("const char *const arch_avail_text[] = {\n\t\"\",\n", out);
