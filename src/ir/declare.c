@@ -223,7 +223,7 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
 	}
 	if (!fill_symbol(k->m, at, "parameter", type, k->is_proto ? "_" : name, &o, &s))
 		return none;
-	s.is_param = opaque;
+	s.is_param = result ? PARAM_OUT : PARAM_IN;
 	if (s.size > MOST_PARAM) {
 		ir_error(k, CPTX_E_LIMIT, at, "parameter '%s' has %llu bytes; a kernel has at most %d", s.name,
 		         (unsigned long long)s.size, MOST_PARAM);

@@ -49,7 +49,7 @@ bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *
 	ir_sym s = { .name = arena_strdup(&k->m->a, name), .space = CPTX_PARAM, .elem = (uint8_t)type };
 
 	s.type = (uint8_t)cptx_type_find(ir_classes[ir_class_of(type)].type);
-	s.size = arch_types[type].bits / 8;
+	s.size = arch_types[s.type].bits / 8; /* 8 bits have 16 there */
 	s.align = (uint32_t)s.size;
 	uint32_t id = s.name ? ir_add_symbol(k->m, k, &s) : IR_NONE;
 	if (id == IR_NONE)
@@ -151,6 +151,13 @@ static ir_sym *dynamic_shared(cptx_module *m, cptx_site at)
 		         .align_given = 1,
 		         .linkage = LINK_EXTERN };
 
+	for (size_t i = 0; !m->dyn_sym && i < m->nsym; i++)
+		if (m->sym[i]->space == CPTX_SHARED && !m->sym[i]->removed) {
+			error_set(&m->err, CPTX_E_STATE, at,
+			          "the text declares '%s' in shared memory of the module, which dynamic shared memory might overlap",
+			          m->sym[i]->name);
+			return NULL;
+		}
 	if (!m->dyn_sym) {
 		uint32_t id = ir_add_symbol(m, NULL, &s);
 		ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_VAR);
@@ -180,6 +187,12 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 		         name, bytes, align, MOST_SHARED);
 		return v;
 	}
+	for (size_t i = 0; i < k->nsym; i++)
+		if (k->sym[i]->space == CPTX_SHARED && k->sym[i]->linkage == LINK_EXTERN) {
+			ir_error(k, CPTX_E_STATE, at, "the text declares '%s' of its own, which dynamic shared memory would overlap",
+			         k->sym[i]->name);
+			return v;
+		}
 	ir_sym *whole = dynamic_shared(k->m, at);
 	if (!whole)
 		return v;
@@ -204,7 +217,7 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	if (!m || m->err.code != CPTX_OK)
 		return none;
 	unsigned space = opt && opt->space ? opt->space : CPTX_GLOBAL;
-	bool opaque = space == CPTX_TEXREF || space == CPTX_SAMPLERREF || space == CPTX_SURFREF;
+	bool opaque = ir_is_opaque(space);
 	if (m->frozen || (space != CPTX_GLOBAL && space != CPTX_CONST && !opaque)) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at, "variable '%s': %s", name ? name : "(null)",
 		          m->frozen ? "the module is frozen"
@@ -217,6 +230,10 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	ir_sym s;
 	if (!new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16, &s))
 		return none;
+	if (opaque) { /* one reference, of no size that matters */
+		s.ndim = s.align_given = 0;
+		s.dim = NULL;
+	}
 	uint64_t const_end = ((uint64_t)m->const_bytes + s.align - 1) / s.align * s.align + s.size;
 	if (space == CPTX_CONST && const_end > MOST_CONST) {
 		error_set(&m->err, CPTX_E_LIMIT, at, "variable '%s': %llu bytes of constant memory; a module has at most %d", name,
