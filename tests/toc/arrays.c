@@ -1,4 +1,5 @@
 // Vectors: what is loaded or computed as one is an array, what is gathered is a vector of single registers.
+// ptxas: -arch=sm_90
 #include <cptx/cptx.h>
 
 void build(cptx_module *m);

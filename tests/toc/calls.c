@@ -1,4 +1,5 @@
 // Functions: declared first, from elsewhere, through a pointer; call sequences; variables with addresses.
+// ptxas: -arch=sm_90 -c
 #include <cptx/cptx.h>
 
 void build(cptx_module *m);

@@ -1,4 +1,5 @@
 // Blocks: if, else, loops that test at the head and at the end, a counting loop, an early way out, a jump that no block says.
+// ptxas: -arch=sm_90
 #include <cptx/cptx.h>
 
 void build(cptx_module *m);

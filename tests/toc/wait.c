@@ -1,4 +1,5 @@
 // Loops that wait for an mbarrier, in the three shapes that ptxas makes different code of.
+// ptxas: -arch=sm_90
 #include <cptx/cptx.h>
 
 void build(cptx_module *m);
