@@ -199,6 +199,8 @@ unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
  * lowest three bits of `offset` on, the first first.
  */
 enum { SELECTED = 16, SELECTED_H = 8, SELECTED_DIGITS = 7 }; /* of `space` of a register */
+/* `space` of a constant of text: as ptxas, it is taken for no other kind or width of number than it is written as. */
+enum { EXACT_CONSTANT = 1 };
 /* What `space` of a VEC tells of its elements. */
 enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
 

@@ -125,7 +125,7 @@ static void emit_head(emitter *e)
 	buf_str(b, e->m->target_more);
 	e->target_end = b->n;
 	put_line(e, "\n.address_size 64");
-	e->line++;
+	e->line += 2; /* two of these lines ended in the middle of a text */
 	for (size_t i = 0; e->opt->lines && !e->m->parsed && i < e->m->nfile; i++) {
 		buf_printf(b, ".file %zu \"", i + 1);
 		for (const char *p = e->m->file[i]; *p; p++) /* ptxas takes ASCII only */

@@ -86,18 +86,21 @@ typedef struct ir_reloc {
 	uint8_t generic; /* generic(name) */
 } ir_reloc;
 
+/* Of a head: read only, written only. */
+enum ir_param { PARAM_NONE, PARAM_IN, PARAM_OUT };
+
 /* A variable or a parameter in memory. */
 typedef struct ir_sym {
 	const char *name;
 	const unsigned char *init; /* ninit elements, or NULL */
 	const ir_reloc *reloc;     /* nreloc, by element */
 	const uint32_t *dim;       /* ndim lengths; the first may be 0 for [] */
-	const char *attribute;     /* what stands in .attribute( ), or NULL */
+	const char *attribute;     /* what stands in .attribute( ); of a texture its initial value; or NULL */
 	uint64_t size;             /* bytes */
 	uint32_t ninit, nreloc, align, ptr_align;
 	uint8_t space, type, elem, vec, ndim, linkage;
-	uint8_t align_given, is_param, is_ptr, ptr_space; /* .ptr .space .align */
-	uint8_t removed;                                  /* its declaration is gone */
+	uint8_t align_given, is_param /* enum ir_param */, is_ptr, ptr_space; /* .ptr .space .align */
+	uint8_t removed;                                                      /* its declaration is gone */
 } ir_sym;
 
 /* Texture, sampler and surface references: where a variable is one, its space says so. */
@@ -117,11 +120,11 @@ typedef struct ir_span {
 } ir_span;
 
 typedef struct ir_label {
-	const char *name; /* NULL: one of the builder's */
-	uint8_t placed, used;
-	uint32_t same_as; /* while parsing: number + 1 of the label of an outer scope that it is */
-	uint32_t proto;   /* number of the prototype that it names, or 0 */
-	uint32_t src;     /* where text used it first */
+	const char *name;              /* NULL: one of the builder's */
+	uint8_t placed, used, is_list; /* is_list: the name of a list or prototype */
+	uint32_t same_as;              /* while parsing: number + 1 of the label of an outer scope that it is */
+	uint32_t proto;                /* number of the prototype that it names, or 0 */
+	uint32_t src;                  /* where text used it first */
 	cptx_site at;
 } ir_label;
 
@@ -295,6 +298,15 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 /* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype has, else why not. */
 static inline bool ir_is_call(unsigned op) { return op == CPTX_OP_CALL_FUNC || op == CPTX_OP_CALL_PTR; }
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160]);
+/* Whether ld and st use the parameters of the head as they may. */
+bool ir_param_fits(cptx_kernel *k, const arch_match *m, char why[160]);
+/* What the instruction passes, reads or writes beside what its form says; true for most. */
+static inline const char *ir_op_name(unsigned op) { return ir_is_call(op) ? "call" : arch_ops[op].name; }
+static inline bool ir_fits(cptx_kernel *k, const arch_match *m, char why[160])
+{
+	unsigned op = arch_forms[m->form].op;
+	return ir_is_call(op) ? ir_call_fits(k, m, why) : (op != CPTX_OP_LD && op != CPTX_OP_ST) || ir_param_fits(k, m, why);
+}
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
                  size_t nslot, const char *fields, ...);

@@ -104,8 +104,8 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 {
 	char why[160];
 
-	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(k, m, why)) {
-		ir_error(k, CPTX_E_ARG, at, "call: %s", why);
+	if (!ir_fits(k, m, why)) {
+		ir_error(k, CPTX_E_ARG, at, "%s: %s", ir_op_name(arch_forms[m->form].op), why);
 		return NULL;
 	}
 	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
@@ -293,7 +293,7 @@ cptx_val cptx_negated(cptx_val predicate)
 {
 	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
 	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) ||
-	    !(cls == 'P' || cls == 'S' || cls == 'U'))
+	    !(cls == 'P' || cls == 'S' || cls == 'U' || cls == 'B'))
 		return bad;
 	predicate.negated ^= 1;
 	return predicate;

@@ -129,14 +129,35 @@ static uint32_t final_label(const cptx_kernel *k, uint32_t id)
 	return id;
 }
 
+/* Branches go to places, not to the name of a list or prototype. */
+static void check_branches(parser *p, const ir_item *it)
+{
+	const cptx_kernel *k = p->k;
+	const cptx_val *v = ir_operands(it);
+	size_t n = it->noperand;
+
+	if (it->kind == ITEM_TARGETS) {
+		n = v[1].count;
+		v = &k->vec[v[1].id];
+	} else if (it->kind != ITEM_INSN) {
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == CPTX_VAL_LABEL && k->label[v[i].id].is_list)
+			parse_error(p, p->begin + it->src, CPTX_E_PARSE,
+			            "'%.64s' is the name of a list or prototype, and no place to go to", k->label[v[i].id].name);
+}
+
 /* At the end of a body: labels that inner scopes used get their meaning; all must stand somewhere. */
 static void resolve_labels(parser *p)
 {
 	cptx_kernel *k = p->k;
-	bool any = false;
+	bool any = false, lists = false;
 
-	for (size_t i = 0; i < k->nlabel; i++)
+	for (size_t i = 0; i < k->nlabel; i++) {
 		any |= k->label[i].same_as != 0;
+		lists |= k->label[i].is_list;
+	}
 	for (ir_item *it = any ? k->first : NULL; it; it = it->next)
 		for (unsigned i = 0; i < it->noperand; i++) {
 			cptx_val *v = &ir_operands(it)[i];
@@ -153,6 +174,8 @@ static void resolve_labels(parser *p)
 			parse_error(p, p->begin + l->src, CPTX_E_PARSE, "'%.64s' is neither declared nor a label of '%s'", l->name,
 			            k->name);
 	}
+	for (const ir_item *it = lists ? k->first : NULL; it; it = it->next)
+		check_branches(p, it);
 }
 
 /* ---- directives ---- */
@@ -204,6 +227,7 @@ static bool take_label(parser *p, cptx_val *label)
 		                   "this directive needs a label in front of it, name: .branchtargets ...");
 	*label = ir_operands(last)[0];
 	p->start = p->begin + last->src;
+	p->k->label[label->id].is_list = 1;
 	ir_unlink(p->k, last);
 	return true;
 }
@@ -340,8 +364,6 @@ static bool statement(parser *p)
 		return body_directive(p);
 	if (parse_take(p, '{'))
 		return names_enter(p) && parse_item(p, ITEM_SCOPE, 0);
-	if (parse_take(p, ';')) /* empty */
-		return true;
 	if (parse_is_word[(unsigned char)*p->p] == 1) {
 		const char *s = p->p;
 		while (parse_is_word[(unsigned char)*s])

@@ -13,8 +13,18 @@ const unsigned char parse_is_word[256] = {
 	['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['$'] = 1, ['%'] = 1,
 };
 
+bool parse_ascii(parser *p, const char *from, const char *to)
+{
+	for (; from < to; from++)
+		if (*from & 0x80)
+			return parse_error(p, from, CPTX_E_PARSE, "byte 0x%02x: PTX is ASCII, in comments and strings too",
+			                   (unsigned char)*from);
+	return true;
+}
+
 static void note_comment(parser *p, const char *at, size_t len, uint32_t line)
 {
+	parse_ascii(p, at, at + len);
 	if (p->ncomment == p->cap_comment) {
 		size_t want = p->cap_comment ? 2 * p->cap_comment : 16;
 		comment *grown = heap_realloc(&p->m->a.hook, p->comments, want * sizeof *grown);
