@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WAITS = 1024 };
-
 /* Where one wait begins and ends. */
 typedef struct wait {
 	cptx_item *from, *to;
@@ -72,13 +70,16 @@ static wait loop_around(const cptx_kernel *k, cptx_item *it)
 	return w;
 }
 
+/* How many there are; into `waits` if there is room. */
 static size_t find_waits(const cptx_kernel *k, wait *waits)
 {
 	size_t n = 0;
 
-	for (cptx_item *it = cptx_item_first(k); it && n < MOST_WAITS; it = cptx_item_next(it)) {
+	for (cptx_item *it = cptx_item_first(k); it; it = cptx_item_next(it)) {
 		int kind = is_wait(it);
-		if (kind)
+		if (kind && !waits)
+			n++;
+		else if (kind)
 			waits[n++] = kind == 2 ? loop_around(k, it) : (wait){ it, it };
 	}
 	return n;
@@ -86,11 +87,12 @@ static size_t find_waits(const cptx_kernel *k, wait *waits)
 
 size_t stamp_waits(cptx_kernel *k)
 {
-	static wait waits[MOST_WAITS];
-	size_t n = find_waits(k, waits);
+	size_t n = find_waits(k, NULL);
+	wait *waits = n ? malloc(n * sizeof *waits) : NULL;
 
-	if (!n)
+	if (!waits)
 		return 0;
+	find_waits(k, waits);
 	cptx_edit_before(k, cptx_item_first(k));
 	cptx_val stamps = cptx_param(k, CPTX_PTR, "stamps");
 	cptx_val yz = cptx_mad(k, cptx_tid_z(k), cptx_ntid_y(k), cptx_tid_y(k), .mode = CPTX_LO);
@@ -109,6 +111,7 @@ size_t stamp_waits(cptx_kernel *k)
 		cptx_edit_after(k, waits[i].to);
 		cptx_st(k, cptx_offset(mine, (int64_t)i * 16 + 8), cptx_globaltimer(k), .space = CPTX_GLOBAL, .when = first);
 	}
+	free(waits);
 	return n;
 }
 

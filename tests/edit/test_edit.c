@@ -297,12 +297,25 @@ START_TEST(module_level)
 	ck_assert_uint_eq(info.nparams, 2);
 	ck_assert_str_eq(info.params[1].name, "more");
 
+	open_text(
+		".version 8.0\n.target sm_90\n.entry main(.param .u64 a);\n.func helper();\n.func other();\n.alias other, helper;\n"
+		".entry main(.param .u64 b)\n{\n\tret;\n}\n.func helper() { ret; }\n.section .debug_x { .b64 helper }\n");
+	cptx_edit_before(k, find("ret"));
+	cptx_param_bytes(k, 8, 8, "more");
+	cptx_edit_rename_global(m, "helper", "aid");
+	char *now = print_module(m, NULL, true);
+	ck_assert_str_eq(now, ".version 8.0\n.target sm_90\n.entry main(\n\t.param .u64 a,\n\t.param .align 8 .b8 more[8]\n);\n"
+	                      ".func aid();\n.func other();\n.alias other, aid;\n"
+	                      ".entry main(\n\t.param .u64 b,\n\t.param .align 8 .b8 more[8]\n)\n{\n\tret;\n}\n"
+	                      ".func aid()\n{ ret; }\n.section .debug_x { .b64 aid }\n");
+	free(now);
+
 	open_text(text);
 	cptx_edit_remove_global(m, "main");
 	cptx_kernel *fresh = cptx_kernel_begin(m, "fresh");
 	cptx_add(fresh, cptx_tid_x(fresh), 1);
 	ck_assert_ptr_null(cptx_module_body(m, "main"));
-	char *now = print_module(m, NULL, true);
+	now = print_module(m, NULL, true);
 	ck_assert_ptr_nonnull(strstr(now, ".visible .entry fresh()\n{\n"));
 	ck_assert_ptr_null(strstr(now, "main"));
 	free(now);

@@ -42,6 +42,9 @@ START_TEST(edits_refuse)
 	REFUSES(CPTX_E_ARG, "must be a predicate", cptx_edit_guard(k, find("bar"), value("%r1")));
 	REFUSES(CPTX_E_ARG, "only kernels", cptx_edit_bounds(f, .block = { 32 }));
 	REFUSES(CPTX_E_LIMIT, "a CTA has at most 1024", cptx_edit_bounds(k, .block = { 2048 }));
+	open_text(".version 9.0\n.target sm_90\n.entry main() .reqntid 32 .reqnctapercluster 2 .blocksareclusters { ret; }\n");
+	cptx_edit_bounds(k, .block = { 64 });
+	says(CPTX_E_ARG, ".blocksareclusters of the text needs .block and .cluster");
 	REFUSES(CPTX_E_TARGET, "there is no target 'sm_1'", cptx_edit_target(m, "sm_1", 0));
 	REFUSES(CPTX_E_ARG, "no PTX version 33", cptx_edit_target(m, "sm_90", 33));
 	REFUSES(CPTX_E_TARGET, "needs .version 7.8", cptx_edit_target(m, "sm_90", 70));
