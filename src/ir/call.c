@@ -175,6 +175,14 @@ bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])
 	return list_passes(k, f, list[0], f->result, "result", why) && list_passes(k, f, list[1], f->arg, "argument", why);
 }
 
+/* Parameters of text are mostly plain bits, which take any register of their width. */
+static bool fits_parameter(const cptx_kernel *k, unsigned have, unsigned want)
+{
+	if (k->m->parsed && arch_types[want].cls == 'B')
+		return arch_types[have].bits == arch_types[want].bits;
+	return ir_class_of(have) == ir_class_of(want);
+}
+
 cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n)
 {
 	cptx_val none = { 0 }, result = none;
@@ -190,6 +198,11 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 		ir_error(k, CPTX_E_ARG, at, "function %s: args is NULL", f->name);
 		return none;
 	}
+	if (f->odd_call) {
+		ir_error(k, CPTX_E_ARG, at, "function %s passes more than single values in .param; write the call with cptx_asm",
+		         f->name);
+		return none;
+	}
 	if (n != f->nparam) {
 		ir_error(k, CPTX_E_ARG, at, "function %s takes %zu arguments, %zu were given", f->name, f->nparam, n);
 		return none;
@@ -202,7 +215,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 		if (!ir_owned(k, at, &args[i], "an argument"))
 			return none;
 		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].offset ||
-		    ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
+		    !fits_parameter(k, args[i].type, f->param_val[i].type)) {
 			ir_error(k, CPTX_E_ARG, at, "function %s: argument %zu (%s) must be a .%s register", f->name, i,
 			         f->param[i].name, cptx_type_name((enum cptx_type)f->param_val[i].type));
 			return none;
