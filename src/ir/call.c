@@ -97,6 +97,10 @@ static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, 
 	const ir_sym *have = v->kind == CPTX_VAL_SYM ? ir_symbol(k, v->id) : NULL;
 	const char *other = NULL;
 
+	if (v->kind == CPTX_VAL_FLOAT) {
+		unsigned type = a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type;
+		v->type = arch_types[type].bits == 64 ? CPTX_F64 : CPTX_F32;
+	}
 	if (have && have->is_param) {
 		snprintf(why, 160, "%s %zu is '%.64s' of the head; a call passes what the body declares", what, i, have->name);
 		return false;
