@@ -14,6 +14,7 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 	if (ir_is_opaque(o->space)) {
 		s->type = s->elem = CPTX_B64;
 		s->size = s->align = 8;
+		s->attribute = NULL;
 		s->name = arena_strdup(&m->a, name);
 		return s->name || ir_no_memory(m, at);
 	}
@@ -70,10 +71,11 @@ static bool fill_initial(cptx_module *m, cptx_site at, const cptx_variable_opt *
 		return !o->naddress || error_set(&m->err, CPTX_E_ARG, at, "variable '%s': addresses stand in an .init", s->name);
 	if (!o->ninit || o->ninit > room || (o->naddress && !o->address) ||
 	    (s->space != CPTX_GLOBAL && s->space != CPTX_CONST) || o->linkage == CPTX_LINK_EXTERN)
-		return error_set(&m->err, CPTX_E_ARG, at,
-		                 "variable '%s': initial values belong to .global and .const variables that are not extern; 1 to %llu "
-		                 "of them, %u were given",
-		                 s->name, (unsigned long long)room, (unsigned)o->ninit);
+		return error_set(
+			&m->err, CPTX_E_ARG, at,
+			"variable '%s': initial values belong to .global and .const variables that are not extern; 1 to %llu "
+			"of them, %u were given",
+			s->name, (unsigned long long)room, (unsigned)o->ninit);
 	ir_reloc *reloc = arena_alloc(&m->a, (o->naddress + 1) * sizeof *reloc);
 	s->init = arena_memdup(&m->a, o->init, o->ninit * element);
 	if (!s->init || !reloc)
@@ -106,8 +108,9 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 	if (m->frozen || (!ir_is_opaque(o.space) && o.space != CPTX_GLOBAL && o.space != CPTX_CONST && o.space != CPTX_SHARED &&
 	                  o.space != CPTX_LOCAL)) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at, "variable '%s': %s", name ? name : "(null)",
-		          m->frozen ? "the module is frozen" : ".space must be CPTX_GLOBAL, CPTX_CONST, CPTX_SHARED, CPTX_LOCAL or "
-		                                               "CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF");
+		          m->frozen ? "the module is frozen"
+		                    : ".space must be CPTX_GLOBAL, CPTX_CONST, CPTX_SHARED, CPTX_LOCAL or "
+		                      "CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF");
 		return none;
 	}
 	if (!ir_name_ok(m, at, "variable", name) ||
@@ -168,7 +171,7 @@ bool ir_publish_param(cptx_kernel *k, const ir_sym *s)
 		return false;
 	k->param_bytes = (k->param_bytes + align - 1) / align * align + (uint32_t)s->size;
 	k->param[k->nparam++] = (cptx_param_info){ s->name,
-		                                       s->is_ptr              ? CPTX_PTR
+		                                       s->is_ptr             ? CPTX_PTR
 		                                       : (s->ndim || s->vec) ? CPTX_B8
 		                                                             : (enum cptx_type)s->type,
 		                                       (uint32_t)s->size, align };
@@ -221,7 +224,7 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
 	}
 	if (!fill_symbol(k->m, at, "parameter", type, k->is_proto ? "_" : name, &o, &s))
 		return none;
-	s.is_param = opaque;
+	s.is_param = result ? PARAM_OUT : PARAM_IN;
 	if (s.size > MOST_PARAM) {
 		ir_error(k, CPTX_E_LIMIT, at, "parameter '%s' has %llu bytes; a kernel has at most %d", s.name,
 		         (unsigned long long)s.size, MOST_PARAM);
