@@ -91,8 +91,8 @@ static const char *constant_differs(const cptx_kernel *f, const ir_arg *a, bool 
 	return strchr(is_float ? "USP" : "F", cls) ? "another type" : NULL;
 }
 
-static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
-                   cptx_val *v, char why[160])
+static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i, cptx_val *v,
+                   char why[160])
 {
 	const ir_sym *have = v->kind == CPTX_VAL_SYM ? ir_symbol(k, v->id) : NULL;
 	const char *other = NULL;
@@ -109,8 +109,12 @@ static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, 
 		other = differs(f, a, have ? have->type : v->type, have);
 	else if (v->kind == CPTX_VAL_FLOAT || v->kind == CPTX_VAL_INT) /* constants take any width */
 		other = constant_differs(f, a, v->kind == CPTX_VAL_FLOAT);
-	if (other)
-		snprintf(why, 160, "%s %zu has %s than the function declares", what, i, other);
+	unsigned declared = a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type;
+	if (other && v->kind == CPTX_VAL_REG)
+		snprintf(why, 160, "%s %zu is a .%s register, the function has .%s there", what, i, arch_mods[v->type].name,
+		         arch_mods[declared].name);
+	else if (other)
+		snprintf(why, 160, "%s %zu has %s than the function declares, .%s", what, i, other, arch_mods[declared].name);
 	return !other;
 }
 

@@ -14,6 +14,7 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 	if (ir_is_opaque(o->space)) {
 		s->type = s->elem = CPTX_B64;
 		s->size = s->align = 8;
+		s->attribute = NULL;
 		s->name = arena_strdup(&m->a, name);
 		return s->name || ir_no_memory(m, at);
 	}
