@@ -582,9 +582,6 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	id = ir_add_symbol(p->m, p->k, &s);
 	if (id == IR_NONE)
 		return parse_out_of_memory(p);
-	if (s.space == CPTX_CONST)
-		p->m->const_bytes =
-			(uint32_t)MIN((p->m->const_bytes + (uint64_t)s.align - 1) / s.align * s.align + s.size, (uint64_t)UINT32_MAX);
 	if (!p->k) {
 		ir_top *t = parse_top(p, TOP_VAR);
 		if (t)
