@@ -345,10 +345,15 @@ static void keep_module_head(keeper *k)
 	copy(k, version->src);
 	e->kept_version_at = e->out->text.n;
 	copy(k, target->src);
-	if (!k->retarget)
+	bool options = e->m->target_more != e->m->text_more;
+	if (!k->retarget && !options)
 		return;
 	buf_str(&e->out->text, e->out->target->name);
 	k->at = target->src + target->len;
+	if (!options)
+		return;
+	buf_str(&e->out->text, e->m->target_more);
+	k->at = e->m->target_end;
 }
 
 /* A later .version than the text's may have lost something that the text uses. */

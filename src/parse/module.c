@@ -101,7 +101,8 @@ static bool read_head(parser *p)
 	const char *target = p->p;
 	if (!read_target(p))
 		return false;
-	p->m->target_more = target_options(p, target);
+	p->m->target_more = p->m->text_more = target_options(p, target);
+	p->m->target_end = (uint32_t)(p->stop - p->begin);
 	if (!p->m->target_more)
 		return false;
 	if (!p->m->target)
