@@ -5,9 +5,10 @@
 
 void parse_flush_comments(parser *p)
 {
-	size_t n = p->ncomment;
+	size_t n = 0;
 
-	p->ncomment = 0;
+	while (n < p->ncomment && p->comments[n].at < p->stop)
+		n++;
 	for (size_t i = 0; i < n && !p->no_memory; i++) {
 		const comment *c = &p->comments[i];
 		bool block = c->at[1] == '*';
@@ -45,6 +46,9 @@ void parse_flush_comments(parser *p)
 			s = next;
 		} while (s < end);
 	}
+	p->ncomment -= n;
+	if (p->ncomment)
+		memmove(p->comments, p->comments + n, p->ncomment * sizeof *p->comments);
 }
 
 static void place(const parser *p, uint32_t *src, uint32_t *len)

@@ -134,7 +134,9 @@ static bool read_file(parser *p)
 static bool read_section(parser *p)
 {
 	const char *from = p->start;
+	size_t behind = 0;
 
+	parse_flush_comments(p);
 	while (p->p < p->end && *p->p != '{' && *p->p != '\n' && *p->p != ';')
 		p->p++;
 	parse_blanks(p);
@@ -148,7 +150,10 @@ static bool read_section(parser *p)
 	p->stop = p->p + 1;
 	if (!parse_take(p, '}'))
 		return parse_error(p, from, CPTX_E_PARSE, "this section is never closed; a } is missing");
-	p->ncomment = 0;
+	for (size_t i = 0; i < p->ncomment; i++) /* those within are part of it */
+		if (p->comments[i].at >= p->stop)
+			p->comments[behind++] = p->comments[i];
+	p->ncomment = behind;
 	char *text = arena_alloc(&p->m->a, (size_t)(p->stop - from) + 1);
 	ir_top *t = text ? parse_top(p, TOP_TEXT) : NULL;
 	if (!t)
@@ -282,6 +287,7 @@ static void read_module(parser *p)
 			recover(p);
 	}
 	p->start_line = p->line;
+	p->stop = p->end;
 	parse_flush_comments(p);
 }
 

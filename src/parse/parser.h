@@ -161,7 +161,7 @@ bool parse_pragma(parser *p); /* the strings behind .pragma */
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
 bool parse_instruction(parser *p);
-/* Comments since the last statement, as items. */
+/* Comments up to the end of this statement, as items; those behind it stay for the next. */
 void parse_flush_comments(parser *p);
 ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand);
