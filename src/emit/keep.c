@@ -96,7 +96,7 @@ static bool keep_body(keeper *k, const ir_top *t)
 
 	e->k = body;
 	k->removed = body->removed;
-	k->nremoved = body->removed + body->nremoved;
+	k->nremoved = body->nremoved ? body->removed + body->nremoved : NULL;
 	if (!emit_limits(e, e->out->target) || !emit_name_registers(e))
 		return false;
 	if (body->edited) {

@@ -426,10 +426,14 @@ static bool read_variable(parser *p, const ir_sym *specified)
 
 	if (!parse_word(p, &w))
 		return parse_error(p, at, CPTX_E_PARSE, "expected the name of the variable, found %s", parse_found(p, found));
-	uint32_t id = (uint32_t)(p->k ? p->k->nsym : MODULE_SYM + p->m->nsym);
 	const binding *before = p->k ? NULL : names_find(p, &w);
 	bool again = before && before->kind == NAME_SYM &&
 	             (p->m->sym[before->id - MODULE_SYM]->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN);
+	/* It exists before its values are read: they may name it. */
+	s.name = "";
+	uint32_t id = ir_add_symbol(p->m, p->k, &s);
+	if (id == IR_NONE)
+		return parse_out_of_memory(p);
 	const binding *b =
 		again ? before : names_bind(p, &w, NAME_SYM, id, 1); /* .extern may be said twice, and defined later */
 	if (!b)
@@ -441,9 +445,7 @@ static bool read_variable(parser *p, const ir_sym *specified)
 		uint64_t all = (uint64_t)s.ninit * (arch_types[s.type].bits / 8);
 		s.size = all; /* the length follows from the values; it stays open in the text */
 	}
-	id = ir_add_symbol(p->m, p->k, &s);
-	if (id == IR_NONE)
-		return parse_out_of_memory(p);
+	*(p->k ? p->k->sym[id] : p->m->sym[id - MODULE_SYM]) = s;
 	if (!p->k) {
 		ir_top *t = parse_top(p, TOP_VAR);
 		if (t)
