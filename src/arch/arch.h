@@ -77,10 +77,9 @@ typedef struct arch_operand {
 typedef struct arch_form {
 	const char *text, *tail; /* as in insn.def; what is printed behind the last group */
 	const char *file;        /* of the row */
-	const char *also;        /* other orders that text may have, or NULL: a byte n + 1 stands for group n, | is between two */
+	const char *also; /* other orders that text may have, or NULL: a byte n + 1 stands for group n, | is between two */
 	uint16_t op, group, operand, line /* in file */, avail;
-	uint8_t ngroup, noperand, ntail, constraint;
-	uint8_t looks;         /* whether printing must look at its operands: availabilities of their own, samplers */
+	uint8_t ngroup, noperand, ntail, constraint, asks /* an operand decides which targets have it */;
 	uint32_t fields, must; /* the op's fields that the form knows; that must be given */
 	uint32_t slots;
 } arch_form;

@@ -192,7 +192,7 @@ bool emit_check_operands(emitter *e, const ir_item *it)
 	for (unsigned i = 0; i < it->noperand; i++)
 		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
 			return lacks(e, it, arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
-	for (unsigned i = 0; f->looks && i < it->noperand; i++) {
+	for (unsigned i = 0; f->asks && i < it->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		if (o->avail && v[i].kind && !need(e, o->avail, it))
 			return lacks(e, it, f->text, " with all its operands", o->avail, arch_ops[f->op].instead);

@@ -287,7 +287,7 @@ cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, const cptx_va
 		blanks(&r);
 	}
 	const char *opcode = r.p;
-	size_t len = strcspn(r.p, " \t\r\n;");
+	size_t len = strcspn(r.p, " \t\r\n;[{(");
 	r.p += len;
 	if (!len)
 		return bad(&r, "expected an instruction"), none;

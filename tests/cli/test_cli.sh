@@ -250,10 +250,10 @@ status 0 insn
 says "ldmatrix"
 holds test "$(wc -l <"$out")" -gt 50
 status 0 insn ldmatrix
-says "ldmatrix.sync.aligned.m8n8.num=x1|x2|x4{.trans}"
+says "ldmatrix.sync.aligned.m8n8.num=x1|x2|x4{.trans}{.space=shared|shared::cta<PTX 7.8>}.b16 d:b32*num, [a]"
 says "PTX 6.5 on sm_75 and later"
-says "cptx_val d = cptx_ldmatrix(k, a, "
-for word in NAME CALL MANUAL FORMS OPERANDS MODIFIERS EXAMPLE "two matrices" "address in"; do says "$word"; done
+says "cptx_ldmatrix(k, a, .num =, .trans =, .space =)"
+for word in NAME CALL MANUAL FORMS OPERANDS MODIFIERS EXAMPLE "two matrices" "address in the space of .space, generic without"; do says "$word"; done
 says "ldmatrix.sync.aligned.m8n8.x1.b16 {d0}, [a];"
 says "cptx_ldmatrix(k, a, .num = CPTX_X1);"
 status 0 insn cp.async # a mnemonic of its own

@@ -177,9 +177,10 @@ static void try_other_order(inquiry *q, const spelling *s, report *bad)
 	outcome by_call, by_text;
 	char line[LINE];
 	const cptx_target *low = trial_lowest(&t, BY_CALL, &by_call);
+	arch_match m;
 
-	if (!low)
-		return; /* a rule forbids it */
+	if (!low || !arch_match_form(s->form, t.vals, s->mod, NULL, &m, NULL))
+		return; /* a rule forbids it, or leaves it to another form */
 	for (unsigned nth = 0; spell_other(s, nth, t.opcode); nth++) {
 		trial_build(&t, BY_TEXT, low, &by_text);
 		trial_print(&t, line);

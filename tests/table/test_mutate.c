@@ -137,7 +137,7 @@ static bool mutate(dice *d, const trial *base, mutant *m)
 
 /* ---- the comparison ---- */
 
-static const char *const tried_on[] = { "sm_75", "sm_80", "sm_90a", "sm_100a", "sm_121" };
+static const char *const tried_on[] = { "sm_75", "sm_80", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121" };
 
 static trial *keep(const trial *t)
 {

@@ -35,6 +35,29 @@ START_TEST(asm_holes)
 }
 END_TEST
 
+/* Vectors with constants and sinks, brackets with more than an address, modifiers that an operand brings along. */
+START_TEST(asm_and_calls_with_elements)
+{
+	fresh();
+	cptx_val policy = cptx_reg(s.k, CPTX_B64), map = cptx_reg(s.k, CPTX_U64), bar = cptx_reg(s.k, CPTX_U32);
+	cptx_asm(s.k, "st.global.v2.f32 [{}], {0f3F800000, {}};", s.ptr, s.f);
+	cptx_st(s.k, s.ptr, cptx_pack(s.k, 2, ((cptx_val[]){ cptx_imm(1), s.f })), .space = CPTX_GLOBAL, .type = CPTX_F32);
+	cptx_asm(s.k, "ld.global.L2::cache_hint.u32 {}, [{}], {};", s.a, s.ptr, policy);
+	cptx_ld(s.k, s.ptr, .space = CPTX_GLOBAL, .policy = policy, .into = s.a);
+	cptx_asm(s.k, "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [{}, {{}, 0}];", map, s.a);
+	cptx_asm(s.k, "mbarrier.arrive.shared.b64 _, [{}];", bar);
+	cptx_mbarrier_arrive(s.k, bar, .space = CPTX_SHARED, .into = cptx_sink());
+	shows("sm_90", "st.global.v2.f32 [%rd1], {0f3F800000, %f1};", "st.global.v2.f32 [%rd1], {0f3F800000, %f1};",
+	      "ld.global.L2::cache_hint.u32 %r1, [%rd1], %rd2;", "ld.global.L2::cache_hint.u32 %r1, [%rd1], %rd2;",
+	      "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd3, {%r1, 0}];", "mbarrier.arrive.shared.b64 _, [%r7];",
+	      "mbarrier.arrive.shared.b64 _, [%r7];", NULL);
+	REFUSES(CPTX_E_FORM, "policy and .l2hint belong together",
+	        cptx_ld(s.k, s.ptr, .space = CPTX_GLOBAL, .l2hint = 1, .type = CPTX_U32));
+	REFUSES(CPTX_E_FORM, "not these operands", cptx_asm(s.k, "ld.global.L2::cache_hint.u32 {}, [{}];", s.a, s.ptr));
+	REFUSES(CPTX_E_FORM, "has no element that is a register", cptx_asm(s.k, "ld.global.v2.u32 {_, _}, [{}];", s.ptr));
+}
+END_TEST
+
 /* The same checks as a call: what is printed is what the call would have printed. */
 START_TEST(asm_equals_call)
 {
@@ -246,6 +269,33 @@ START_TEST(instructions_that_a_target_lacks)
 }
 END_TEST
 
+/* Gone from a version on: on targets that came later, and beside what needs that version. */
+START_TEST(instructions_that_were_removed)
+{
+	cptx_error err;
+
+	fresh();
+	cptx_shfl(s.k, s.a, 1, 31, .mode = CPTX_BFLY);
+	cptx_ptx *ptx = cptx_emit(s.m, "sm_75", NULL, &err); /* ptxas takes it with a warning */
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	ck_assert_uint_eq(cptx_ptx_version(ptx), 63);
+	ck_assert_ptr_nonnull(strstr(cptx_ptx_text(ptx), "shfl.bfly.b32 %r7, %r1, 1, 31;"));
+	cptx_ptx_destroy(ptx);
+	cannot_print("sm_80", CPTX_E_TARGET,
+	             "shfl.bfly.b32 was removed in PTX 6.4 for sm_70 and later; targets that have it: sm_75");
+	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", &(cptx_emit_opt){ .min_version = 64 }, &err));
+	says(&err, CPTX_E_TARGET, "was removed in PTX 6.4 for sm_70 and later; this module is printed for PTX 6.4");
+	fresh();
+	uint32_t line = __LINE__ + 1;
+	cptx_shfl(s.k, s.a, 1, 31, .mode = CPTX_BFLY);
+	cptx_tanh(s.k, s.f);
+	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", NULL, &err));
+	says(&err, CPTX_E_TARGET,
+	     "kernel k: shfl.bfly.b32 was removed in PTX 6.4 for sm_70 and later; this module is printed for PTX 7.0");
+	ck_assert_uint_eq(err.line, line);
+}
+END_TEST
+
 /* One value of a modifier, where the form itself is there. */
 START_TEST(modifiers_that_a_target_lacks)
 {
@@ -434,6 +484,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		asm_holes,
+		asm_and_calls_with_elements,
 		asm_equals_call,
 		asm_errors,
 		asm_long_vector,
@@ -445,6 +496,7 @@ int main(void)
 		targets,
 		unknown_target,
 		instructions_that_a_target_lacks,
+		instructions_that_were_removed,
 		modifiers_that_a_target_lacks,
 		versions,
 		the_instruction_table,

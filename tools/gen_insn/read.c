@@ -183,23 +183,47 @@ static const char *read_avail(const char *p, int *avail)
 	return end + 1;
 }
 
+static void add_value(const char *at, struct group *g, const char *tok)
+{
+	if (g->ntok == LEN(g->tok))
+		die(at, "too many values");
+	for (int i = 0; i < g->ntok; i++)
+		if (!strcmp(g->tok[i], tok))
+			die(at, "value '%s' twice", tok);
+	g->tok[g->ntok] = strdup(tok);
+	g->mod[g->ntok] = find_mod(tok);
+	g->avail[g->ntok++] = 0;
+}
+
+/* A value, or those of all numbers of a range: m64n[8..256:8]k16. */
+static const char *read_values(const char *p, struct group *g)
+{
+	const char *at = p;
+	char tok[TOK], head[TOK], tail[TOK];
+	int lo, hi, step, n = 0;
+
+	p = word(p, head, ":");
+	if (*p != '[') {
+		add_value(at, g, head);
+		return p;
+	}
+	if (sscanf(p, "[%d..%d:%d]%n", &lo, &hi, &step, &n) != 3 || !n || lo < 0 || hi < lo || step < 1)
+		die(p, "expected [low..high:step]");
+	p = word(p + n, tail, ":");
+	for (int i = lo; i <= hi; i += step) {
+		if (snprintf(tok, sizeof tok, "%s%d%s", head, i, tail) >= TOK)
+			die(at, "a word of more than %d characters", TOK - 1);
+		add_value(at, g, tok);
+	}
+	return p;
+}
+
 static const char *read_alternatives(const char *p, struct group *g)
 {
 	for (;;) {
-		if (g->ntok == LEN(g->tok))
-			die(p, "too many values");
-		const char *at = p;
-		char tok[TOK];
-		p = word(p, tok, ":");
-		g->tok[g->ntok] = strdup(tok);
-		g->mod[g->ntok] = find_mod(g->tok[g->ntok]);
-		g->avail[g->ntok] = 0;
+		p = read_values(p, g);
 		if (*p == '<')
-			p = read_avail(p, &g->avail[g->ntok]);
-		for (int i = 0; i < g->ntok; i++)
-			if (!strcmp(g->tok[i], g->tok[g->ntok]))
-				die(at, "value '%s' twice", g->tok[i]);
-		g->ntok++;
+			p = read_avail(p, &g->avail[g->ntok - 1]);
 		if (*p == '*') {
 			if (g->kind || g->preset)
 				die(p, "one value of a modifier that must be there can be the preset");

@@ -240,6 +240,15 @@ static void write_order(FILE *out, const struct form *f, const struct row *also)
 		die(NULL, "ALSO lacks modifiers of the row above: %s", f->row->text);
 }
 
+/* Whether an operand, not only the form and its modifiers, decides which targets and modules have the instruction. */
+static int asks_target(const struct form *f)
+{
+	for (int i = 0; i < f->noperand; i++)
+		if (f->operand[i].avail || !strcmp(f->operand[i].type, "samplerref"))
+			return 1;
+	return 0;
+}
+
 static void write_forms(FILE *out)
 {
 	int ngroup = 0, noperand = 0, nalt = 0;
@@ -278,7 +287,7 @@ static void write_forms(FILE *out)
 		const struct form *f = &forms[i];
 		struct op *op = &ops[f->op];
 		unsigned fields = 0, must = 0, slots = 0;
-		int c = 0, looks = 0;
+		int c = 0;
 		for (int g = 0; g < f->ngroup; g++) {
 			if (f->group[g].kind == 2)
 				continue;
@@ -286,8 +295,6 @@ static void write_forms(FILE *out)
 			fields |= bit;
 			must |= f->group[g].fixed ? bit : 0;
 		}
-		for (int o = 0; o < f->noperand; o++)
-			looks |= f->operand[o].avail || !strcmp(f->operand[o].type, "samplerref");
 		for (int o = 0; o < f->noperand; o++)
 			if (!(f->operand[o].dest && o == 0) && f->operand[o].kind != KIND_SINK)
 				slots |= 1u << index_of(op->slot, op->nslot, f->operand[o].name);
@@ -301,7 +308,7 @@ static void write_forms(FILE *out)
 		}
 		fputs(f->nalso ? "\", " : ", ", out);
 		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
-		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, looks, fields, must, slots);
+		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, asks_target(f), fields, must, slots);
 		ngroup += f->ngroup;
 		noperand += f->noperand;
 	}
