@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20 };
+enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_IN_ALL = 1 << 25 };
 static const uint64_t most_bytes = (uint64_t)1 << 40;
 
 /* ".word" at the text, without skipping it; its length behind the dot, 0 if there is none. */
@@ -56,8 +56,9 @@ static bool declare_registers(parser *p, const word *w, ir_decl d)
 {
 	cptx_kernel *k = p->k;
 
-	if (k->nreg + d.count > UINT32_MAX / 2)
-		return parse_error(p, w->s, CPTX_E_LIMIT, "more registers than can be counted");
+	if (d.count > MOST_IN_ALL - p->nregister)
+		return parse_error(p, w->s, CPTX_E_LIMIT, "more than %d registers in all", MOST_IN_ALL);
+	p->nregister += d.count;
 	unsigned kind = d.form == DECL_RANGE ? NAME_RANGE : d.form == DECL_VECTOR ? NAME_VECTOR : NAME_REG;
 	binding *b = names_bind(p, w, kind, (uint32_t)k->nreg, d.count);
 	if (!b)

@@ -86,6 +86,7 @@ typedef struct parser {
 	cptx_report_fn report;
 	void *user;
 	size_t nerror, most_errors;
+	uint32_t nregister; /* declared in all bodies: a few bytes of text declare many */
 	bool no_memory;
 	bool head_done; /* .version and .target were read */
 } parser;

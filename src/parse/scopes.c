@@ -119,12 +119,14 @@ binding *names_find(parser *p, const word *w)
 
 const char *names_text(parser *p, const binding *b) { return p->names.slot[b->slot].name; }
 
+enum { MOST_DIGITS = 9 };
+
 /* The number behind a range's prefix: digits without leading zeros; IR_NONE if it is none. */
 static uint32_t number_of(const char *s, uint32_t len)
 {
 	uint64_t v = 0;
 
-	if (!len || len > 9 || (*s == '0' && len > 1))
+	if (!len || len > MOST_DIGITS || (*s == '0' && len > 1))
 		return IR_NONE;
 	for (uint32_t i = 0; i < len; i++)
 		v = v * 10 + (uint64_t)(s[i] - '0');
@@ -156,7 +158,9 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 		*b = range;
 		return reg;
 	}
-	for (uint32_t stem = w->stem + 1; p->names.odd_prefix && reg == IR_NONE && stem < w->len; stem++)
+	/* The digits may also be shared out between prefix and number, which has at most MOST_DIGITS. */
+	uint32_t first = w->len > MOST_DIGITS ? MAX(w->stem + 1, w->len - MOST_DIGITS) : w->stem + 1;
+	for (uint32_t stem = first; p->names.odd_prefix && reg == IR_NONE && stem < w->len; stem++)
 		reg = in_range(p, w, stem, parse_word_of(w->s, stem).hash, &range);
 	single = names_find(p, w);
 	*b = single && (!range || single > range) ? single : range;
