@@ -384,7 +384,7 @@ static bool read_dims(parser *p, ir_sym *s)
 		if (s->ndim == MOST_DIMS)
 			return parse_error(p, at, CPTX_E_LIMIT, "an array has at most %d dimensions", MOST_DIMS);
 		bool open = *p->p == ']' && !s->ndim;
-		if (!open && !parse_int(p, 0, UINT32_MAX - 1, &v, "the length of an array"))
+		if (!open && !parse_int(p, s->ndim > 0, UINT32_MAX - 1, &v, "the length of an array"))
 			return false;
 		if (!parse_expect(p, ']', "behind the length of the array"))
 			return false;

@@ -138,12 +138,8 @@ static bool cast(parser *p, number *n, unsigned depth, bool *was)
 		return false;
 	if (depth > DEEPEST)
 		return parse_error(p, at, CPTX_E_PARSE, "the expression is nested more than %d deep", DEEPEST);
-	if (!unary(p, n, depth + 1))
+	if (!unary(p, n, depth + 1) || !to_int(p, at, n))
 		return false;
-	if (n->is_float) {
-		n->i = is_signed ? (uint64_t)(int64_t)n->f : (uint64_t)n->f;
-		n->is_float = false;
-	}
 	n->is_unsigned = is_unsigned;
 	return true;
 }
