@@ -182,6 +182,9 @@ bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, 
  * of the table; *count of them.
  */
 const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
+/* Writes the spelling of a form with these values of its groups, without operands, at p (ARCH_OPCODE bytes); its end. */
+enum { ARCH_OPCODE = 256 };
+char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods);
 /*
  * Matching again what differs from an earlier match in the numbers of registers and in constants only: operands of equal
  * keys.  m: the earlier match with the new operands; false if a constant does not fit.
@@ -196,6 +199,8 @@ unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
  * lowest three bits of `offset` on, the first first.
  */
 enum { SELECTED = 16, SELECTED_H = 8, SELECTED_DIGITS = 7 }; /* of `space` of a register */
+/* `space` of a constant of text: as ptxas, it is taken for no other kind or width of number than it is written as. */
+enum { EXACT_CONSTANT = 1 };
 /* What `space` of a VEC tells of its elements. */
 enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
 

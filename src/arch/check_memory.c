@@ -55,6 +55,11 @@ const char *arch_check_NO_SINK(const arch_match *m)
 	return m->operand[0].kind == CPTX_VAL_SINK ? "the destination cannot be the sink _" : NULL;
 }
 
+const char *arch_check_STORE_PARAM(const arch_match *m)
+{
+	return operand(m, "a")->kind != CPTX_VAL_SYM ? "the address must be a variable of .param" : arch_check_LDST(m);
+}
+
 static const char *check_unified(const arch_match *m)
 {
 	bool global = true, unified = false;

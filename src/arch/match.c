@@ -246,14 +246,19 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
 
-	if (want == CPTX_PRED && o->flags & OPERAND_SYMBOL && v->kind == CPTX_VAL_INT && v->i >= -1 && v->i <= 1) {
-		v->type = CPTX_PRED; /* false or true, by mov */
+	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
+		return WHY("%s must be a register", name);
+	if (want == CPTX_PRED) { /* false or true */
+		if (v->kind != CPTX_VAL_INT || v->i < -1 || v->i > 1)
+			return WHY("%s is a predicate: a register, 0 or 1", name);
+		v->type = CPTX_PRED;
 		return true;
 	}
-	if ((o->flags & (OPERAND_REG_ONLY | OPERAND_DEST)) || want == CPTX_PRED)
-		return WHY("%s must be a register", name);
 	if (t.cls == 'X' || (t.cls == 'F' && t.bits < 32) || t.bits > 64)
 		return WHY("%s is .%s: no constants of that type, move the bits to a register first", name, type_name(want));
+	bool exact = v->space == EXACT_CONSTANT;
+	if (t.cls == 'F' && v->kind == CPTX_VAL_INT && exact)
+		return WHY("%s is .%s: write a floating point number, 1.0 for 1", name, type_name(want));
 	if (t.cls == 'F' && v->kind == CPTX_VAL_INT) {
 		v->kind = CPTX_VAL_FLOAT;
 		v->f = v->negated ? (double)(uint64_t)v->i : (double)v->i;
@@ -262,6 +267,9 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	if (v->kind == CPTX_VAL_FLOAT) {
 		if (t.cls != 'F' && !(t.cls == 'B' && t.bits >= 32))
 			return WHY("%s is .%s, not a floating point number", name, type_name(want));
+		if (exact && t.cls == 'B' && t.bits != (v->type == CPTX_F32 ? 32 : 64))
+			return WHY("%s is .%s; 0f3F800000 has 32 bits, 1.0 and 0d... have 64", name, type_name(want));
+		v->space = 0;
 		v->type = t.bits == 64 ? CPTX_F64 : CPTX_F32;
 		return true;
 	}
@@ -270,7 +278,7 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	if ((v->negated && t.bits != 64) || v->i < low || v->i > high)
 		return WHY("%s = %lld does not fit .%s", name, (long long)v->i, type_name(want));
 	v->type = (uint8_t)want;
-	v->negated = 0;
+	v->negated = v->space = 0;
 	return true;
 }
 

@@ -87,3 +87,22 @@ bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target)
 	return op < arch_nop && form < arch_ops[op].nform && target &&
 	       arch_avails[arch_forms[arch_ops[op].form + form].avail][arch_target_index(target)];
 }
+
+char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods)
+{
+	const arch_form *f = &arch_forms[form];
+	const arch_group *g = &arch_groups[f->group];
+
+	for (unsigned i = 0; i < f->ngroup; i++, g++) {
+		memcpy(p, g->prefix, g->nprefix);
+		p += g->nprefix;
+		if (!mods[i] || g->behind)
+			continue;
+		const arch_mod *m = &arch_mods[mods[i]];
+		*p++ = '.';
+		memcpy(p, m->name, m->len);
+		p += m->len;
+	}
+	memcpy(p, f->tail, f->ntail);
+	return p + f->ntail;
+}

@@ -44,7 +44,7 @@ static void put_address(emitter *e, const ir_reloc *r)
 	if (r->generic)
 		buf_str(b, ")");
 	if (r->to.kind == CPTX_VAL_SYM && r->to.offset) {
-		buf_str(b, r->to.offset < 0 ? "-" : "+");
+		buf_str(b, r->to.offset < 0 ? "+-" : "+");
 		put_u64(b, r->to.offset < 0 ? 0 - (uint64_t)(int64_t)r->to.offset : (uint64_t)r->to.offset);
 	}
 	if (r->mask)
@@ -108,15 +108,12 @@ void emit_variable(emitter *e, const ir_sym *s)
 
 	buf_str(b, ir_linkages[s->linkage]);
 	if (ir_is_opaque(s->space)) {
-		buf_str(b, s->is_param ? ".param ." : ".global .");
+		buf_str(b, s->is_param ? ".param" : ".global");
+	} else {
+		buf_str(b, ".");
 		buf_str(b, arch_mods[s->space].name);
-		buf_str(b, " ");
-		buf_str(b, s->name);
-		return;
 	}
-	buf_str(b, ".");
-	buf_str(b, arch_mods[s->space].name);
-	if (s->attribute) {
+	if (s->attribute && !ir_is_opaque(s->space)) {
 		buf_str(b, " .attribute(");
 		buf_str(b, s->attribute);
 		buf_str(b, ")");
@@ -128,7 +125,7 @@ void emit_variable(emitter *e, const ir_sym *s)
 	if (s->vec)
 		buf_str(b, s->vec == 2 ? " .v2" : s->vec == 4 ? " .v4" : " .v8");
 	buf_str(b, " .");
-	buf_str(b, arch_mods[s->type].name);
+	buf_str(b, arch_mods[ir_is_opaque(s->space) ? s->space : s->type].name);
 	if (s->is_ptr) {
 		buf_str(b, " .ptr");
 		if (s->ptr_space) {
@@ -148,7 +145,10 @@ void emit_variable(emitter *e, const ir_sym *s)
 			put_u64(b, s->dim[i]);
 		buf_str(b, "]");
 	}
-	if (s->init) {
+	if (s->attribute && ir_is_opaque(s->space)) {
+		buf_str(b, "=");
+		buf_str(b, s->attribute);
+	} else if (s->init) {
 		uint32_t reloc = 0;
 		buf_str(b, "=");
 		put_elements(e, s, 0, 0, &reloc);

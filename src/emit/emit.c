@@ -62,18 +62,32 @@ void emit_head_of(emitter *e, const cptx_kernel *k)
 	emit_bounds(e, k);
 }
 
-void emit_body_head(emitter *e)
+bool emit_has_made(const cptx_kernel *k)
+{
+	bool any = false;
+
+	for (unsigned c = 0; c < CLASS_COUNT && k->ndecl; c++)
+		any |= k->decl[c].count != 0;
+	return any;
+}
+
+void emit_made_registers(emitter *e)
 {
 	const cptx_kernel *k = e->k;
 
-	emit_head_of(e, k);
-	put_line(e, "\n{");
-	e->line++;
 	if (k->ndecl && k->decl[CLASS_B128].count)
 		e->version = MAX(e->version, 83u);
 	for (unsigned c = 0; c < CLASS_COUNT && k->ndecl; c++)
 		if (k->decl[c].count)
 			emit_registers(e, c, 1);
+}
+
+static void emit_body_head(emitter *e)
+{
+	emit_head_of(e, e->k);
+	put_line(e, "\n{");
+	e->line++;
+	emit_made_registers(e);
 }
 
 static bool emit_body(emitter *e, const cptx_kernel *k)
@@ -111,7 +125,7 @@ static void emit_head(emitter *e)
 	buf_str(b, e->m->target_more);
 	e->target_end = b->n;
 	put_line(e, "\n.address_size 64");
-	e->line++;
+	e->line += 2; /* two of these lines ended in the middle of a text */
 	for (size_t i = 0; e->opt->lines && !e->m->parsed && i < e->m->nfile; i++) {
 		buf_printf(b, ".file %zu \"", i + 1);
 		for (const char *p = e->m->file[i]; *p; p++) /* ptxas takes ASCII only */
@@ -120,7 +134,7 @@ static void emit_head(emitter *e)
 	}
 }
 
-static bool emit_top(emitter *e, const ir_top *t)
+bool emit_top(emitter *e, const ir_top *t)
 {
 	buf *b = &e->out->text;
 
@@ -138,7 +152,11 @@ static bool emit_top(emitter *e, const ir_top *t)
 		put_line(e, ";");
 		break;
 	case TOP_BODY: return emit_body(e, t->k);
-	case TOP_TEXT: put_line(e, t->text); break;
+	case TOP_TEXT:
+		for (const char *p = t->text; *p; p++)
+			e->line += *p == '\n';
+		put_line(e, t->text);
+		break;
 	case TOP_COMMENT:
 		buf_str(b, *t->text ? "// " : "//");
 		put_line(e, t->text);
@@ -167,6 +185,22 @@ static void insert(buf *b, size_t at, const char *s)
 	b->n += n;
 }
 
+/* In the place of what the text says. */
+static bool put_kept_version(emitter *e)
+{
+	buf *b = &e->out->text;
+	size_t at = e->kept_version_at, behind = at + e->m->version_src.len;
+	char text[16];
+	size_t n = (size_t)snprintf(text, sizeof text, "%u.%u", e->out->version / 10, e->out->version % 10);
+
+	if (!buf_reserve(b, n + 1))
+		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+	memmove(b->p + at + n, b->p + behind, b->n + 1 - behind); /* and the NUL */
+	memcpy(b->p + at, text, n);
+	b->n = b->n + n - e->m->version_src.len;
+	return true;
+}
+
 static bool emit_module(emitter *e)
 {
 	if (e->opt->min_version && !arch_is_version(e->opt->min_version))
@@ -188,6 +222,8 @@ static bool emit_module(emitter *e)
 	e->out->text.n--;
 	e->out->version = MAX(e->version, e->opt->min_version);
 	if (!emit_still_there(e, e->out->version))
+		return false;
+	if (e->opt->keep && e->out->version != e->m->text_version && !put_kept_version(e))
 		return false;
 	if (e->version_at) {
 		e->out->text.p[e->version_at] = (char)('0' + e->out->version / 10);

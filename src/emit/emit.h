@@ -24,7 +24,7 @@ typedef struct reg_name {
 } reg_name;
 
 /* A spelling that the target is known to have: form, modifiers and text. */
-enum { SPELLINGS = 128, OPCODE_MOST = 256 };
+enum { SPELLINGS = 128, OPCODE_MOST = ARCH_OPCODE };
 typedef struct spelling {
 	uint16_t form /* + 1; 0: empty */, mods[ARCH_GROUPS];
 	uint8_t len;
@@ -41,6 +41,7 @@ typedef struct emitter {
 	unsigned strict; /* the .version of text that is checked as it stands; 0: the version rises as far as needed */
 	uint32_t line;   /* that is written next, from 1 */
 	uint16_t file, loc_file;
+	size_t kept_version_at;        /* where the version stands in text that is kept */
 	size_t version_at, target_end; /* where the text has its version, and where its target ends */
 	uint32_t user_line, loc_line;  /* of the last item, of the last .loc */
 	reg_name *names;               /* of the body's registers */
@@ -69,10 +70,10 @@ bool emit_still_there(emitter *e, unsigned version);
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
+void emit_map_line(emitter *e, const ir_item *it); /* e->line comes from where the item does */
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
-void emit_measure_globals(emitter *e);                           /* before the first body */
-char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id); /* writes the name at p; its end */
+void emit_measure_globals(emitter *e); /* before the first body */
 
 /* ---- decl.c ---- */
 void emit_variable(emitter *e, const ir_sym *s);             /* without the semicolon */
@@ -83,7 +84,9 @@ void emit_bounds(emitter *e, const cptx_kernel *k);          /* each directive o
 /* ---- emit.c ---- */
 bool emit_limits(emitter *e, const cptx_target *t); /* of the body, on the device of a target */
 void emit_head_of(emitter *e, const cptx_kernel *k);
-void emit_body_head(emitter *e); /* up to and with the brace and the registers that calls made */
+bool emit_top(emitter *e, const ir_top *t);
+bool emit_has_made(const cptx_kernel *k); /* registers that calls made */
+void emit_made_registers(emitter *e);     /* their declarations */
 cptx_ptx *emit_new(cptx_module *m, const cptx_target *t);
 
 /* ---- keep.c ---- */

@@ -29,20 +29,7 @@ static char *put_hex(char *p, uint64_t v, int digits)
 static char *put_reg(const emitter *e, char *p, uint32_t id)
 {
 	memcpy(p, e->names[id].text, NAME_MOST); /* all of it: faster than its length */
-	return e->names[id].len <= NAME_MOST ? p + e->names[id].len : emit_reg_name(e->k, p, id);
-}
-
-char *emit_reg_name(const cptx_kernel *k, char *p, uint32_t id)
-{
-	const ir_reg *r = &k->reg[id];
-	const ir_decl *d = &k->decl[r->decl];
-
-	p = put_str(p, d->name);
-	if (d->form == DECL_RANGE)
-		return text_u64(p, r->number);
-	if (d->form == DECL_VECTOR)
-		*p++ = '.', *p++ = "xyzw"[r->number & 3];
-	return p;
+	return e->names[id].len <= NAME_MOST ? p + e->names[id].len : ir_reg_name(e->k, p, id);
 }
 
 static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
@@ -88,7 +75,7 @@ bool emit_name_registers(emitter *e)
 			e->longest_name = MAX(e->longest_name, len + 12);
 		}
 		if (len + 10 <= NAME_MOST || len + (k->reg[i].number < 10 ? 1 : 10) <= NAME_MOST)
-			e->names[i].len = (uint8_t)(emit_reg_name(k, e->names[i].text, i) - e->names[i].text);
+			e->names[i].len = (uint8_t)(ir_reg_name(k, e->names[i].text, i) - e->names[i].text);
 		else
 			e->names[i].len = NAME_MOST + 1;
 	}
@@ -204,8 +191,7 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	case CPTX_VAL_SREG: return put_str(p, arch_sregs[v->id].text);
 	case CPTX_VAL_LABEL:
 	case CPTX_VAL_TARGETS:
-	case CPTX_VAL_PROTO:
-		return e->k->label[v->id].name ? put_str(p, e->k->label[v->id].name) : text_u64(put_str(p, "$L"), v->id);
+	case CPTX_VAL_PROTO: return p + ir_label_name(e->k, p, v->id);
 	case CPTX_VAL_FUNC: return put_str(p, e->m->body[v->id - 1]->name);
 	case CPTX_VAL_BAD:
 	case CPTX_VAL_NONE: break;
@@ -301,7 +287,8 @@ static bool emit_insn(emitter *e, const ir_item *it)
 	e->line++;
 	return true;
 }
-static void map_line(emitter *e, const ir_item *it)
+
+void emit_map_line(emitter *e, const ir_item *it)
 {
 	if (it->file != e->file || it->line != e->user_line) {
 		e->file = it->file;
@@ -309,7 +296,8 @@ static void map_line(emitter *e, const ir_item *it)
 		line_entry entry = { e->line, it->line, it->file };
 		buf_put(&e->out->map, (const char *)&entry, sizeof entry);
 	}
-	if (e->opt->lines && it->file && it->kind != ITEM_COMMENT && (it->file != e->loc_file || it->line != e->loc_line)) {
+	if (e->opt->lines && !e->m->parsed && it->file && it->kind != ITEM_COMMENT &&
+	    (it->file != e->loc_file || it->line != e->loc_line)) {
 		e->loc_file = it->file;
 		e->loc_line = it->line;
 		buf_printf(&e->out->text, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
@@ -330,14 +318,11 @@ static void put_text_line(emitter *e, const char *before, const char *text, cons
 /* A label's name; the builder's have a number only. */
 static void put_label(emitter *e, const cptx_val *v, const char *after)
 {
-	const char *name = e->k->label[v->id].name;
-	char made[16];
+	buf *b = &e->out->text;
 
-	if (!name) {
-		*text_u64(put_str(made, "$L"), v->id) = 0;
-		name = made;
-	}
-	put_text_line(e, "", name, after);
+	if (buf_reserve(b, ir_label_name(e->k, NULL, v->id)))
+		b->n += ir_label_name(e->k, b->p + b->n, v->id);
+	put_text_line(e, "", "", after);
 }
 
 static void emit_targets(emitter *e, const ir_item *it)
@@ -378,7 +363,7 @@ bool emit_item(emitter *e, const ir_item *it)
 			put_label(e, &v[0], ":\n");
 		return true;
 	}
-	map_line(e, it);
+	emit_map_line(e, it);
 	switch ((enum ir_item_kind)it->kind) {
 	case ITEM_INSN: return emit_insn(e, it);
 	case ITEM_SCOPE: put_text_line(e, "\t{", "", "\n"); break;

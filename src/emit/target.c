@@ -79,27 +79,6 @@ static bool need(emitter *e, unsigned avail, const ir_item *it)
 	return v != 0;
 }
 
-/* The spelling of an item's instruction, without operands. */
-static char *put_opcode(char *p, const ir_item *it)
-{
-	const arch_form *f = &arch_forms[it->form];
-	const arch_group *g = &arch_groups[f->group];
-	const uint16_t *mods = ir_mods(it);
-
-	for (unsigned i = 0; i < f->ngroup; i++, g++) {
-		memcpy(p, g->prefix, g->nprefix);
-		p += g->nprefix;
-		if (!mods[i] || g->behind)
-			continue;
-		const arch_mod *m = &arch_mods[mods[i]];
-		*p++ = '.';
-		memcpy(p, m->name, m->len);
-		p += m->len;
-	}
-	memcpy(p, f->tail, f->ntail);
-	return p + f->ntail;
-}
-
 static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
 {
 	const arch_form *f = &arch_forms[it->form];
@@ -134,7 +113,7 @@ const spelling *emit_spelling(emitter *e, const ir_item *it)
 	spelling *s = &e->known[(hash >> 40) % SPELLINGS];
 	if (s->form == it->form + 1 && !memcmp(s->mods, mods, it->nmod * sizeof *mods))
 		return s;
-	*put_opcode(opcode, it) = 0;
+	*arch_put_opcode(opcode, it->form, mods) = 0;
 	if (!need(e, f->avail, it)) {
 		lacks(e, it, opcode, "", f->avail, arch_ops[f->op].instead);
 		return NULL;
@@ -155,7 +134,7 @@ bool emit_still_there(emitter *e, unsigned version)
 	if (!e->end || version < e->end)
 		return true;
 	e->k = e->ends_in;
-	*put_opcode(opcode, e->ends) = 0;
+	*arch_put_opcode(opcode, e->ends->form, ir_mods(e->ends)) = 0;
 	put_missing(e, e->ends_avail, missing);
 	return emit_error(e, e->ends, CPTX_E_TARGET, "%s %s; this module is printed for PTX %u.%u", opcode, missing,
 	                  version / 10, version % 10);

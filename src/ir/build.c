@@ -25,8 +25,7 @@ void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms)
 		ir_error(k, CPTX_E_FORM, at, "%s%s", head, forms->p);
 }
 
-/* All forms of the instruction and why each does not fit, as the module's error. */
-static void report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
+void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
 	char head[128];
 	buf why;
@@ -56,7 +55,7 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 	if (!ir_guard_ok(k, at, &guard, vals[1], vals[2]))
 		return none;
 	if (!arch_match_op(&k->m->memo, op, vals, mods, k->vec, &m)) {
-		report_no_form(k, at, op, vals, mods);
+		ir_report_no_form(k, at, op, vals, mods);
 		return none;
 	}
 	cptx_val result = vals[0];
@@ -131,6 +130,22 @@ static unsigned type_in_memory(unsigned type)
 	return !packed ? type : t.bits == 16 ? CPTX_B16 : t.bits == 32 ? CPTX_B32 : CPTX_B64;
 }
 
+/* Where the text declares the kernel without its body, the parameter is declared too. */
+static bool declare_too(cptx_kernel *k, const ir_sym *s)
+{
+	for (size_t i = 0; i < k->m->nbody; i++) {
+		cptx_kernel *d = k->m->body[i];
+		if (d->def != k)
+			continue;
+		uint32_t id = ir_add_symbol(k->m, d, s);
+		if (id == IR_NONE || !arena_push(&k->m->a, &d->arg, d->narg, &d->cap_arg, sizeof *d->arg))
+			return false;
+		d->arg[d->narg++] = (ir_arg){ id, 0 };
+		d->edited = true;
+	}
+	return true;
+}
+
 /* A parameter, `p.type` CPTX_B8 with more than a byte: an array of bytes.  Gives its address. */
 static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val v, cptx_val *address)
 {
@@ -148,6 +163,8 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 		                p.name);
 	if (k->called)
 		return ir_error(k, CPTX_E_STATE, at, "parameter '%s': the function was called already, with fewer", p.name);
+	if (k->is_func && k->src_len)
+		return ir_error(k, CPTX_E_STATE, at, "parameter '%s': only kernels of parsed text get more parameters", p.name);
 	uint32_t end = (k->param_bytes + p.align - 1) / p.align * p.align + p.size;
 	if (!k->is_func && end > MOST_PARAM_BYTES)
 		return ir_error(k, CPTX_E_LIMIT, at,
@@ -161,12 +178,15 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 	uint32_t id = s.name && (s.dim || !bytes) ? ir_add_symbol(m, k, &s) : IR_NONE;
 	if (id == IR_NONE || !arena_push(&m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||
 	    !arena_push(&m->a, &k->arg, k->narg, &k->cap_arg, sizeof *k->arg) ||
-	    !arena_push(&m->a, &k->param_val, k->nparam, &k->cap_param_val, sizeof *k->param_val))
+	    (k->is_func && !arena_push(&m->a, &k->param_val, k->nparam, &k->cap_param_val, sizeof *k->param_val)) ||
+	    (m->parsed && !declare_too(k, &s)))
 		return ir_no_memory(m, at);
 	k->param_bytes = end;
 	k->arg[k->narg++] = (ir_arg){ id, 0 };
-	k->param_val[k->nparam] = v;
+	if (k->is_func)
+		k->param_val[k->nparam] = v;
 	k->param[k->nparam++] = p;
+	k->edited = true;
 	*address = ir_symbol_value(m, k, id);
 	return true;
 }

@@ -69,26 +69,45 @@ static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cp
 	ir_append(k, at, ITEM_END, 0, 0);
 }
 
-static uint64_t argument_bits(const cptx_kernel *f, const ir_arg *a)
+/* Does a value of this type, or a parameter like `have` (else NULL), stand for a parameter or result of the function? */
+static const char *differs(const cptx_kernel *f, const ir_arg *a, unsigned type, const ir_sym *have)
 {
-	return a->sym == IR_NONE ? arch_types[f->reg[a->reg].type].bits : f->sym[a->sym]->size * 8;
+	const ir_sym *want = a->sym == IR_NONE ? NULL : f->sym[a->sym];
+	arch_type w = arch_types[want ? want->type : f->reg[a->reg].type], h = arch_types[type];
+	bool open = want && want->ndim && !want->size;
+
+	if (open ? !have || !have->ndim : (want ? want->size * 8 : w.bits) != (have ? have->size * 8 : h.bits))
+		return "another size";
+	if (!want != !have ? (want ? want : have)->ndim != 0 : want && (want->ndim != have->ndim || w.bits != h.bits))
+		return "another type";
+	if (w.cls != h.cls && w.cls != 'B' && h.cls != 'B' && (w.cls == 'F' || h.cls == 'F' || w.cls == 'P' || h.cls == 'P'))
+		return "another type";
+	return want && have && want->align != have->align ? "another alignment" : NULL;
 }
 
-/* Does one value of a call's list stand for that parameter or result?  Constants take any width. */
+static const char *constant_differs(const cptx_kernel *f, const ir_arg *a, bool is_float)
+{
+	char cls = arch_types[a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type].cls;
+	return strchr(is_float ? "USP" : "F", cls) ? "another type" : NULL;
+}
+
 static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
                    const cptx_val *v, char why[160])
 {
-	uint64_t bits = argument_bits(f, a), have = bits;
+	const ir_sym *have = v->kind == CPTX_VAL_SYM ? ir_symbol(k, v->id) : NULL;
+	const char *other = NULL;
 
-	if (v->kind == CPTX_VAL_REG)
-		have = arch_types[v->type].bits;
-	else if (v->kind == CPTX_VAL_SYM)
-		have = ir_symbol(k, v->id)->size * 8;
-	if (have == bits || (a->sym != IR_NONE && f->sym[a->sym]->ndim && !f->sym[a->sym]->size))
-		return true;
-	snprintf(why, 160, "%s %zu has %llu bits, the function has %llu there", what, i, (unsigned long long)have,
-	         (unsigned long long)bits);
-	return false;
+	if (have && have->is_param) {
+		snprintf(why, 160, "%s %zu is '%.64s' of the head; a call passes what the body declares", what, i, have->name);
+		return false;
+	}
+	if (have || v->kind == CPTX_VAL_REG)
+		other = differs(f, a, have ? have->type : v->type, have);
+	else if (v->kind == CPTX_VAL_FLOAT || v->kind == CPTX_VAL_INT) /* constants take any width */
+		other = constant_differs(f, a, v->kind == CPTX_VAL_FLOAT);
+	if (other)
+		snprintf(why, 160, "%s %zu has %s than the function declares", what, i, other);
+	return !other;
 }
 
 static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_val *list, const ir_arg *a, const char *what,
@@ -108,6 +127,19 @@ static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_v
 			return false;
 	}
 	return true;
+}
+
+bool ir_param_fits(cptx_kernel *k, const arch_match *m, char why[160])
+{
+	bool store = arch_forms[m->form].op == CPTX_OP_ST;
+	const cptx_val *v = &m->operand[store ? 0 : 1];
+	const ir_sym *s = v->kind == CPTX_VAL_SYM && v->space == CPTX_PARAM ? ir_symbol(k, v->id) : NULL;
+
+	if (!s || s->is_param != (store ? PARAM_IN : PARAM_OUT))
+		return true;
+	snprintf(why, 160, "'%.100s' is a %s", s->name,
+	         store ? "parameter, which is only read" : "result, which is only written");
+	return false;
 }
 
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])

@@ -15,7 +15,7 @@ cptx_val cptx_label(cptx_kernel *k)
 
 	if (!ir_open(k, NOWHERE))
 		return v;
-	if (!arena_push(&k->m->a, &k->label, k->nlabel, &k->cap_label, sizeof *k->label)) {
+	if (!arena_push(&k->m->a, &k->label, k->nlabel, &k->cap_label, sizeof *k->label) || !ir_prepare_names(k)) {
 		ir_no_memory(k->m, NOWHERE);
 		return v;
 	}
@@ -181,7 +181,7 @@ int cptx_block_end_(cptx_kernel *k, cptx_site at)
 	cptx_place_(k, b->at, b->end);
 	if (b->kind == BLOCK_IF && k->m->err.code == CPTX_OK) {
 		k->closed_if = b;
-		k->closed_if_item = k->last;
+		k->closed_if_item = k->cursor ? k->cursor->prev : k->last;
 	}
 	return 0;
 }

@@ -25,22 +25,30 @@ enum ir_item_kind {
 
 enum ir_item_flags {
 	ITEM_NEGATED = 1, /* the guard is */
-	ITEM_EDITED = 2   /* parsed, and no longer what its text says */
+	ITEM_EDITED = 2,  /* parsed, and no longer what its text says */
+	ITEM_REMOVED = 4  /* in no list any more */
 };
 
-typedef struct ir_item {
-	struct ir_item *prev, *next;
+typedef cptx_item ir_item;
+struct cptx_item {
+	ir_item *prev, *next;
 	uint16_t form; /* ITEM_INSN */
-	uint8_t kind, nmod, noperand, flags;
-	uint16_t file; /* index in the module's files, from 1; 0: no source */
+	uint16_t kind : 4, nmod : 5, noperand : 4, flags : 3;
+	uint16_t owner; /* of its body */
+	uint16_t file;  /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
 	uint32_t guard;        /* predicate register + 1; 0: unconditional */
-	uint32_t src, src_len; /* of a parsed item: its text in the module's source; length 0: it has none */
+	uint32_t src, src_len; /* of a parsed item: its text in the module's source; length 0: it has none.  Items that one
+	                        * statement declares share theirs; src IR_NONE: a comment inside of a statement's text */
 						   /* Behind it: noperand cptx_val, then nmod uint16_t. */
-} ir_item;
+};
+_Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields above hold them");
 
 static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uintptr_t)(it + 1); }
 static inline uint16_t *ir_mods(const ir_item *it) { return (uint16_t *)(void *)(ir_operands(it) + it->noperand); }
+
+/* Up to three zeros stand behind them, for those who compare words. */
+static inline size_t ir_mods_size(unsigned nmod) { return (nmod + 3u) / 4 * 4 * sizeof(uint16_t); }
 
 /* Register files as the builder declares them: what a register may hold follows from its class. */
 enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
@@ -78,17 +86,21 @@ typedef struct ir_reloc {
 	uint8_t generic; /* generic(name) */
 } ir_reloc;
 
+/* Of a head: read only, written only. */
+enum ir_param { PARAM_NONE, PARAM_IN, PARAM_OUT };
+
 /* A variable or a parameter in memory. */
 typedef struct ir_sym {
 	const char *name;
 	const unsigned char *init; /* ninit elements, or NULL */
 	const ir_reloc *reloc;     /* nreloc, by element */
 	const uint32_t *dim;       /* ndim lengths; the first may be 0 for [] */
-	const char *attribute;     /* what stands in .attribute( ), or NULL */
+	const char *attribute;     /* what stands in .attribute( ); of a texture its initial value; or NULL */
 	uint64_t size;             /* bytes */
 	uint32_t ninit, nreloc, align, ptr_align;
 	uint8_t space, type, elem, vec, ndim, linkage;
-	uint8_t align_given, is_param, is_ptr, ptr_space; /* .ptr .space .align */
+	uint8_t align_given, is_param /* enum ir_param */, is_ptr, ptr_space; /* .ptr .space .align */
+	uint8_t removed;                                                      /* its declaration is gone */
 } ir_sym;
 
 /* Texture, sampler and surface references: where a variable is one, its space says so. */
@@ -103,12 +115,16 @@ typedef struct ir_arg {
 } ir_arg;
 #define IR_NONE UINT32_MAX
 
+typedef struct ir_span {
+	uint32_t src, len;
+} ir_span;
+
 typedef struct ir_label {
-	const char *name; /* NULL: one of the builder's */
-	uint8_t placed, used;
-	uint32_t same_as; /* while parsing: number + 1 of the label of an outer scope that it is */
-	uint32_t proto;   /* number of the prototype that it names, or 0 */
-	uint32_t src;     /* where text used it first */
+	const char *name;              /* NULL: one of the builder's */
+	uint8_t placed, used, is_list; /* is_list: the name of a list or prototype */
+	uint32_t same_as;              /* while parsing: number + 1 of the label of an outer scope that it is */
+	uint32_t proto;                /* number of the prototype that it names, or 0 */
+	uint32_t src;                  /* where text used it first */
 	cptx_site at;
 } ir_label;
 
@@ -121,10 +137,6 @@ typedef struct ir_block {
 	cptx_val i, limit, step; /* BLOCK_FOR */
 } ir_block;
 
-typedef struct ir_span {
-	uint32_t src, len;
-} ir_span;
-
 /* A kernel or device function; without a body: declared only, or a call prototype. */
 struct cptx_kernel {
 	cptx_module *m;
@@ -134,7 +146,9 @@ struct cptx_kernel {
 	uint16_t owner;  /* what its values carry */
 	uint32_t number; /* from 1, in m->body */
 	uint8_t linkage;
-	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */;
+	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed;
+	bool touched;            /* its items were edited: freezing looks for what is no longer declared */
+	const char *made;        /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
 	uint32_t *callee, stamp; /* numbers of the functions it names, and who reached it: while freezing */
 	size_t ncallee, cap_callee;
 	cptx_val ret; /* CPTX_VAL_SYM: the result of a function that was built */
@@ -146,9 +160,9 @@ struct cptx_kernel {
 	size_t nextra, cap_extra;
 	ir_item *first, *last, *cursor /* new items go in front of it; NULL: at the end */;
 	size_t ninsn;
-	uint32_t src, src_len;   /* of its head, up to the brace or semicolon */
-	struct ir_span *removed; /* statements of the text that are gone, by place */
-	size_t nremoved, cap_removed;
+	uint32_t src, src_len; /* of its head, up to the brace or semicolon */
+	ir_span *gone;         /* statements of the text that were removed, by place */
+	size_t ngone, cap_gone;
 
 	ir_reg *reg;
 	size_t nreg, cap_reg;
@@ -188,7 +202,7 @@ enum ir_top_kind {
 typedef struct ir_top {
 	struct ir_top *prev, *next;
 	enum ir_top_kind kind;
-	uint32_t src, src_len; /* as of an item; of a body: all of it */
+	uint32_t src, src_len; /* as of an item; of a body: all of it; a comment inside of another text has length 0 */
 	uint32_t sym;          /* TOP_VAR */
 	bool edited;
 	cptx_kernel *k;   /* TOP_PROTO, TOP_BODY */
@@ -215,10 +229,16 @@ struct cptx_module {
 	uint16_t last_file_number;
 
 	bool parsed;
-	uint16_t version;          /* of parsed text, times ten */
-	const cptx_target *target; /* of parsed text */
-	const char *target_more;   /* ", debug" and the like; "" */
-	const char *source;        /* its text, kept if asked for */
+	uint16_t version;                /* of parsed text, times ten */
+	const cptx_target *target;       /* of parsed text */
+	const char *target_more;         /* ", debug" and the like; "" */
+	ir_span version_src, target_src; /* where the text names them, and what it says there */
+	uint16_t text_version;
+	const cptx_target *text_target;
+	bool touched;  /* edited: see freezing */
+	ir_span *gone; /* statements outside of bodies that were removed */
+	size_t ngone, cap_gone;
+	const char *source; /* its text, kept if asked for */
 	size_t source_size;
 };
 
@@ -252,13 +272,25 @@ bool ir_local_name_taken(const cptx_kernel *k, const char *name);
 bool ir_local_name_free(cptx_kernel *k, cptx_site at, const char *name);
 /* Free for a kernel, function or variable of the module; `open`: a body that could use it, or NULL. */
 bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const cptx_kernel *open);
+/* Names for registers and labels to be made in a body of a parsed module: sets k->made.  False when memory is short. */
+bool ir_made_names(cptx_kernel *k);
+bool ir_prepare_names(cptx_kernel *k); /* the same, with the declarations that use them; for any module */
+char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id);    /* writes a register's name at p; its end */
+size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id); /* the same; its length.  NULL: only that */
+/* What stands in a text directive as a word of its own. */
+const char *ir_find_word(const char *text, const char *name);
+/* Free for anything new in a body of text: no register, variable, label or name of the module is called so. */
+bool ir_body_has_name(const cptx_kernel *k, const char *name);
+bool ir_module_has_name(const cptx_module *m, const char *name);
 
-/* A new item at the end of the body, with room for its operands and modifiers; NULL on failure. */
+/* A new item at the cursor of the body, with room for its operands and modifiers; NULL on failure. */
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod);
 void ir_unlink(cptx_kernel *k, ir_item *it);
 /* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold.
  */
 void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
+/* All forms of the instruction and why each does not fit, as the module's error. */
+void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods);
 /* Appends the instruction that `m` describes, with a guard (or NONE). */
 /* A parameter or result in memory, by the builder: declared as plain bits. */
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
@@ -266,6 +298,15 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 /* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype has, else why not. */
 static inline bool ir_is_call(unsigned op) { return op == CPTX_OP_CALL_FUNC || op == CPTX_OP_CALL_PTR; }
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160]);
+/* Whether ld and st use the parameters of the head as they may. */
+bool ir_param_fits(cptx_kernel *k, const arch_match *m, char why[160]);
+/* What the instruction passes, reads or writes beside what its form says; true for most. */
+static inline const char *ir_op_name(unsigned op) { return ir_is_call(op) ? "call" : arch_ops[op].name; }
+static inline bool ir_fits(cptx_kernel *k, const arch_match *m, char why[160])
+{
+	unsigned op = arch_forms[m->form].op;
+	return ir_is_call(op) ? ir_call_fits(k, m, why) : (op != CPTX_OP_LD && op != CPTX_OP_ST) || ir_param_fits(k, m, why);
+}
 /* Appends by op, without designators: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
                  size_t nslot, const char *fields, ...);
@@ -286,5 +327,24 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n);
 const ir_sym *ir_symbol(const cptx_kernel *k, uint32_t id);
 void ir_close(cptx_kernel *k);
+bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */
+ir_top *ir_top_of(const cptx_module *m, const cptx_kernel *k, enum ir_top_kind kind);
+void ir_unlink_top(cptx_module *m, ir_top *t);
+
+/* ---- edit.c, rename.c ---- */
+/* Calls fn for each value that an item reads, writes or names, elements of vectors and the guard too, until it gives true.
+ */
+typedef bool (*ir_value_fn)(const cptx_kernel *k, const cptx_val *v, void *user);
+bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void *user);
+void ir_touch(cptx_kernel *k);
+void ir_mark(cptx_kernel *k, ir_item *it);                                     /* it is no longer what its text says */
+bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len); /* k NULL: outside of bodies */
+/* Statements that declare several things are printed anew, one by one, once one of them is edited. */
+void ir_split(ir_item *it);
+void ir_split_top(ir_top *t);
+
+/* ---- declared.c: when an edited module is frozen ---- */
+/* All that is used is declared where it is used, under the name that is printed. */
+bool ir_check_declared(cptx_module *m);
 
 #endif

@@ -65,8 +65,7 @@ static void link_item(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod)
 {
-	size_t mods = (nmod + 3u) / 4 * 4 * sizeof(uint16_t); /* up to three zeros behind them, for those who compare words */
-	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + mods);
+	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + ir_mods_size(nmod));
 
 	if (!it) {
 		ir_no_memory(k->m, at);
@@ -77,6 +76,7 @@ ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigne
 	it->nmod = (uint8_t)nmod;
 	it->noperand = (uint8_t)noperand;
 	it->flags = 0;
+	it->owner = k->owner;
 	it->file = file_number(k->m, at.file);
 	it->line = at.line;
 	it->guard = 0;
@@ -96,14 +96,16 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 		it->next->prev = it->prev;
 	else
 		k->last = it->prev;
+	if (k->cursor == it)
+		k->cursor = it->next;
 }
 
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
 	char why[160];
 
-	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(k, m, why)) {
-		ir_error(k, CPTX_E_ARG, at, "call: %s", why);
+	if (!ir_fits(k, m, why)) {
+		ir_error(k, CPTX_E_ARG, at, "%s: %s", ir_op_name(arch_forms[m->form].op), why);
 		return NULL;
 	}
 	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
@@ -185,6 +187,9 @@ static bool builder_classes(cptx_kernel *k)
 	return true;
 }
 
+/* Calls make something in the body that gets a name: in a body of text, one that nothing there has. */
+bool ir_prepare_names(cptx_kernel *k) { return builder_classes(k) && (!k->m->parsed || k->made || ir_made_names(k)); }
+
 uint32_t ir_declare(cptx_kernel *k, const ir_decl *d)
 {
 	arena *a = &k->m->a;
@@ -218,7 +223,7 @@ cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)
 		ir_error(k, CPTX_E_ARG, at, "cannot make %u registers of type number %u (1 to 65535 of a type of isa.h)", n, type);
 		return v;
 	}
-	if (!builder_classes(k)) {
+	if (!ir_prepare_names(k)) {
 		ir_no_memory(k->m, at);
 		return v;
 	}
@@ -288,7 +293,7 @@ cptx_val cptx_negated(cptx_val predicate)
 {
 	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
 	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) ||
-	    !(cls == 'P' || cls == 'S' || cls == 'U'))
+	    !(cls == 'P' || cls == 'S' || cls == 'U' || cls == 'B'))
 		return bad;
 	predicate.negated ^= 1;
 	return predicate;

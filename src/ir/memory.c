@@ -151,6 +151,13 @@ static ir_sym *dynamic_shared(cptx_module *m, cptx_site at)
 		         .align_given = 1,
 		         .linkage = LINK_EXTERN };
 
+	for (size_t i = 0; !m->dyn_sym && i < m->nsym; i++)
+		if (m->sym[i]->space == CPTX_SHARED && !m->sym[i]->removed) {
+			error_set(&m->err, CPTX_E_STATE, at,
+			          "the text declares '%s' in shared memory of the module, which dynamic shared memory might overlap",
+			          m->sym[i]->name);
+			return NULL;
+		}
 	if (!m->dyn_sym) {
 		uint32_t id = ir_add_symbol(m, NULL, &s);
 		ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_VAR);
@@ -180,6 +187,12 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 		         name, bytes, align, MOST_SHARED);
 		return v;
 	}
+	for (size_t i = 0; i < k->nsym; i++)
+		if (k->sym[i]->space == CPTX_SHARED && k->sym[i]->linkage == LINK_EXTERN) {
+			ir_error(k, CPTX_E_STATE, at, "the text declares '%s' of its own, which dynamic shared memory would overlap",
+			         k->sym[i]->name);
+			return v;
+		}
 	ir_sym *whole = dynamic_shared(k->m, at);
 	if (!whole)
 		return v;

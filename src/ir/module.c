@@ -60,8 +60,12 @@ bool ir_open(cptx_kernel *k, cptx_site at)
 		return false;
 	if (k->m->frozen)
 		return ir_error(k, CPTX_E_STATE, at, "the module is frozen; build everything before it is printed or loaded");
+	if (k->removed)
+		return ir_error(k, CPTX_E_STATE, at, "it was removed");
 	if (k->closed)
-		return ir_error(k, CPTX_E_STATE, at, "the body is closed, since another one was begun; build one at a time");
+		return ir_error(k, CPTX_E_STATE, at, "the body is %s; %scptx_edit_before and its like open it again",
+		                k->src_len ? "that of the text" : "closed, since another one was begun",
+		                k->src_len ? "" : "build one at a time; ");
 	return true;
 }
 
@@ -84,6 +88,27 @@ static ir_top *top_before(cptx_module *m, enum ir_top_kind kind, ir_top *next)
 		next->prev = t;
 	else
 		m->top_last = t;
+	return t;
+}
+
+void ir_unlink_top(cptx_module *m, ir_top *t)
+{
+	if (t->prev)
+		t->prev->next = t->next;
+	else
+		m->top_first = t->next;
+	if (t->next)
+		t->next->prev = t->prev;
+	else
+		m->top_last = t->prev;
+}
+
+ir_top *ir_top_of(const cptx_module *m, const cptx_kernel *k, enum ir_top_kind kind)
+{
+	ir_top *t = m->top_first;
+
+	while (t && (t->kind != kind || t->k != k))
+		t = t->next;
 	return t;
 }
 
@@ -158,7 +183,7 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 
 enum { MOST_BLOCK_Z = 64, MOST_CLUSTER = 16 }; /* CUDA programming guide, "Compute Capabilities" */
 
-static bool check_bounds(cptx_kernel *k, cptx_site at)
+bool ir_check_bounds(cptx_kernel *k, cptx_site at)
 {
 	cptx_kernel_opt *o = &k->opt;
 
@@ -198,7 +223,7 @@ cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, 
 
 	if (opt)
 		draft.opt = *opt;
-	if (m && m->err.code == CPTX_OK && !m->frozen && !check_bounds(&draft, at))
+	if (m && m->err.code == CPTX_OK && !m->frozen && !ir_check_bounds(&draft, at))
 		return NULL;
 	cptx_kernel *k = body_begin(m, at, "kernel", name);
 	if (k) {
@@ -272,12 +297,13 @@ void ir_close(cptx_kernel *k)
 		         names[k->block->kind]);
 		return;
 	}
-	for (size_t i = 0; i < k->nlabel; i++)
+	for (size_t i = 0; i < k->nlabel && !k->touched; i++) /* else ir_check_declared looks for more */
 		if (k->label[i].used && !k->label[i].placed) {
 			ir_error(k, CPTX_E_STATE, k->label[i].at, "a branch goes to a label that is never placed; cptx_place puts it");
 			return;
 		}
-	if (falls_through(k))
+	k->cursor = NULL;
+	if (!k->src_len && falls_through(k))
 		ir_insn(k, k->at, CPTX_OP_RET, (cptx_val){ 0 }, (cptx_val){ 0 }, NULL, 0, "");
 	k->closed = true;
 }
@@ -343,9 +369,9 @@ bool cptx_module_freeze(cptx_module *m)
 		return false;
 	if (m->frozen)
 		return true;
-	if (m->last)
-		ir_close(m->last);
-	if (m->err.code != CPTX_OK)
+	for (cptx_kernel *k = m->first; k; k = k->next)
+		ir_close(k);
+	if (m->err.code != CPTX_OK || (m->touched && !ir_check_declared(m)))
 		return false;
 	if (!count_smem(m))
 		return false;

@@ -1,6 +1,8 @@
 /* Names of the user: what they may be, and whether they are free where they will stand. */
 #include "ir/ir.h"
 
+#include <stdio.h>
+
 bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
@@ -31,7 +33,7 @@ static bool is_parameter(const cptx_kernel *k, uint32_t sym)
 static bool has_name(const cptx_kernel *k, const char *name, bool parameter)
 {
 	for (size_t i = 0; i < k->nsym; i++)
-		if (!strcmp(k->sym[i]->name, name) && is_parameter(k, (uint32_t)i) == parameter)
+		if (!k->sym[i]->removed && !strcmp(k->sym[i]->name, name) && is_parameter(k, (uint32_t)i) == parameter)
 			return true;
 	return false;
 }
@@ -43,7 +45,7 @@ static bool has_parameter(const cptx_kernel *k, const char *name) { return has_n
 static bool module_has_variable(const cptx_module *m, const char *name)
 {
 	for (size_t i = 0; i < m->nsym; i++)
-		if (!strcmp(m->sym[i]->name, name))
+		if (!m->sym[i]->removed && !strcmp(m->sym[i]->name, name))
 			return true;
 	return false;
 }
@@ -51,15 +53,44 @@ static bool module_has_variable(const cptx_module *m, const char *name)
 static const cptx_kernel *body_named(const cptx_module *m, const char *name)
 {
 	for (size_t i = 0; i < m->nbody; i++)
-		if (m->body[i]->name && !strcmp(m->body[i]->name, name))
+		if (!m->body[i]->removed && !m->body[i]->is_proto && m->body[i]->name && !strcmp(m->body[i]->name, name))
 			return m->body[i];
 	return NULL;
+}
+
+/* Digits alone, as behind the prefix of a range. */
+static bool is_number(const char *s) { return *s && s[strspn(s, "0123456789")] == 0; }
+
+static bool has_register_or_label(const cptx_kernel *k, const char *name)
+{
+	for (size_t i = 0; i < k->ndecl; i++) {
+		const ir_decl *d = &k->decl[i];
+		size_t n = strlen(d->name);
+		if ((i >= CLASS_COUNT || d->count) && !strncmp(d->name, name, n) &&
+		    (d->form == DECL_RANGE ? is_number(name + n) : !name[n]))
+			return true;
+	}
+	for (size_t i = 0; i < k->nlabel; i++)
+		if (k->label[i].name && !strcmp(k->label[i].name, name))
+			return true;
+	return false;
+}
+
+bool ir_body_has_name(const cptx_kernel *k, const char *name)
+{
+	return has_variable(k, name) || has_parameter(k, name) || has_register_or_label(k, name);
+}
+
+bool ir_module_has_name(const cptx_module *m, const char *name)
+{
+	return module_has_variable(m, name) || body_named(m, name);
 }
 
 bool ir_local_name_taken(const cptx_kernel *k, const char *name)
 {
 	const cptx_kernel *f = body_named(k->m, name);
-	return has_variable(k, name) || has_parameter(k, name) || module_has_variable(k->m, name) || (f && f->is_func);
+	return has_variable(k, name) || has_parameter(k, name) || module_has_variable(k->m, name) || (f && f->is_func) ||
+	       (k->m->parsed && has_register_or_label(k, name));
 }
 
 bool ir_local_name_free(cptx_kernel *k, cptx_site at, const char *name)
@@ -70,6 +101,8 @@ bool ir_local_name_free(cptx_kernel *k, cptx_site at, const char *name)
 		return ir_error(k, CPTX_E_ARG, at, "it already has a variable named '%s'", name);
 	if (has_parameter(k, name))
 		return ir_error(k, CPTX_E_ARG, at, "it already has a parameter named '%s'", name);
+	if (k->m->parsed && has_register_or_label(k, name))
+		return ir_error(k, CPTX_E_ARG, at, "it already has a register or label named '%s'", name);
 	return ir_error(k, CPTX_E_ARG, at, "the module already has a %s named '%s', which this one would hide",
 	                module_has_variable(k->m, name) ? "variable" : "function", name);
 }
@@ -83,9 +116,108 @@ bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const c
 		                 k->is_func ? "function" : "kernel", name);
 	if (module_has_variable(m, name))
 		return error_set(&m->err, CPTX_E_ARG, at, "the module already has a variable named '%s'", name);
+	for (const cptx_kernel *f = m->parsed ? m->first : NULL; f; f = f->next)
+		if (ir_body_has_name(f, name))
+			return error_set(&m->err, CPTX_E_ARG, at, "%s %s has something named '%s', which would hide it there",
+			                 f->is_func ? "function" : "kernel", f->name, name);
 	if (open && (has_variable(open, name) || has_parameter(open, name)))
 		return error_set(&m->err, CPTX_E_ARG, at, "%s %s, which is still open, has a %s named '%s' that would hide it",
 		                 open->is_func ? "function" : "kernel", open->name,
 		                 has_variable(open, name) ? "variable" : "parameter", name);
 	return true;
+}
+
+/* ---- names that are made ---- */
+
+char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id)
+{
+	const ir_reg *r = &k->reg[id];
+	const ir_decl *d = &k->decl[r->decl];
+	size_t n = strlen(d->name);
+
+	memcpy(p, d->name, n);
+	p += n;
+	if (d->form == DECL_RANGE)
+		return text_u64(p, r->number);
+	if (d->form == DECL_VECTOR)
+		*p++ = '.', *p++ = "xyzw"[r->number & 3];
+	return p;
+}
+
+size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id)
+{
+	const char *name = k->label[id].name, *made = k->made ? k->made : "";
+	char number[24];
+
+	size_t digits = name ? 0 : (size_t)(text_u64(number, id) - number);
+	if (!p)
+		return name ? strlen(name) : 2 + strlen(made) + digits;
+	if (name) {
+		memcpy(p, name, strlen(name));
+		return strlen(name);
+	}
+	*p++ = '$';
+	memcpy(p, made, strlen(made));
+	p += strlen(made);
+	*p++ = 'L';
+	memcpy(p, number, digits);
+	return 2 + strlen(made) + digits;
+}
+
+static bool begins(const char *name, char mark, const char *with)
+{
+	return name && *name == mark && !strncmp(name + 1, with, strlen(with));
+}
+
+/* Does a name that the body may mean begin with % or $, and then like this? */
+static bool in_use(const cptx_kernel *k, const char *with)
+{
+	const cptx_module *m = k->m;
+	bool used = false;
+
+	for (size_t i = CLASS_COUNT; i < k->ndecl && !used; i++)
+		used = begins(k->decl[i].name, '%', with) || begins(k->decl[i].name, '$', with);
+	for (size_t i = 0; i < k->nsym && !used; i++)
+		used = begins(k->sym[i]->name, '%', with) || begins(k->sym[i]->name, '$', with);
+	for (size_t i = 0; i < k->nlabel && !used; i++)
+		used = begins(k->label[i].name, '$', with) || begins(k->label[i].name, '%', with);
+	for (size_t i = 0; i < m->nsym && !used; i++)
+		used = begins(m->sym[i]->name, '%', with) || begins(m->sym[i]->name, '$', with);
+	for (size_t i = 0; i < m->nbody && !used; i++)
+		used = begins(m->body[i]->name, '%', with) || begins(m->body[i]->name, '$', with);
+	return used;
+}
+
+bool ir_made_names(cptx_kernel *k)
+{
+	char tag[32] = "";
+
+	if (!k->m->parsed || k->made)
+		return true;
+	if (k->src_len || in_use(k, tag)) /* a body of text: its names begin with % and $ anyway */
+		for (unsigned n = 1; n == 1 || in_use(k, tag); n++)
+			snprintf(tag, sizeof tag, n == 1 ? "cptx_" : "cptx%u_", n);
+	const char *copy = arena_strdup(&k->m->a, tag);
+	for (unsigned c = 0; copy && c < CLASS_COUNT && k->ndecl; c++) {
+		size_t n = strlen(tag) + strlen(ir_classes[c].prefix) + 1;
+		char *name = arena_alloc(&k->m->a, n);
+		if (!name)
+			return false;
+		snprintf(name, n, "%%%s%s", tag, ir_classes[c].prefix + 1);
+		k->decl[c].name = name;
+	}
+	if (copy && k->ndecl)
+		k->made = copy;
+	return copy && k->ndecl;
+}
+
+const char *ir_find_word(const char *text, const char *name)
+{
+	const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_$%";
+	size_t n = strlen(name);
+
+	for (const char *p = text; (p = strstr(p, name)); p++)
+		if ((p == text || !strchr(letters, p[-1])) && (!p[n] || !strchr(letters, p[n])))
+			return p;
+	return NULL;
 }

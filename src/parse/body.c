@@ -3,14 +3,19 @@
 
 #include <stdio.h>
 
+/* Those in front of what p->stop ends; later ones wait. */
 void parse_flush_comments(parser *p)
 {
-	size_t n = 0;
+	size_t n = 0, i = 0;
 
+	if (!p->ncomment)
+		return;
 	while (n < p->ncomment && p->comments[n].at < p->stop)
 		n++;
-	for (size_t i = 0; i < n && !p->no_memory; i++) {
+	for (; i < n && !p->no_memory; i++) {
 		const comment *c = &p->comments[i];
+		cptx_site at = { p->file, c->line };
+		bool inside = c->at >= p->start && c->at < p->stop;
 		bool block = c->at[1] == '*';
 		const char *s = c->at + 2, *end = c->at + c->len - (block ? 2 : 0);
 		do { /* each line of it becomes a line comment */
@@ -25,17 +30,19 @@ void parse_flush_comments(parser *p)
 				parse_out_of_memory(p);
 				return;
 			}
-			for (size_t at = 0; at < (size_t)(stop - s); at++) /* a NUL would end the text */
-				text[at] = s[at] ? s[at] : ' ';
+			for (size_t j = 0; j < (size_t)(stop - s); j++) /* a NUL would end the text */
+				text[j] = s[j] ? s[j] : ' ';
 			text[stop - s] = 0;
 			if (p->k && p->k->has_body) {
 				uint32_t id = ir_add_text(p->k, text);
-				ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, parse_site(p), ITEM_COMMENT, 1, 0);
+				ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, at, ITEM_COMMENT, 1, 0);
 				if (!it) {
 					parse_out_of_memory(p);
 					return;
 				}
 				ir_operands(it)[0] = cptx_val_int_(id);
+				it->src = inside ? IR_NONE : (uint32_t)(c->at - p->begin);
+				it->src_len = inside ? 0 : (uint32_t)c->len;
 			} else {
 				ir_top *t = ir_top_append(p->m, TOP_COMMENT);
 				if (!t) {
@@ -43,13 +50,15 @@ void parse_flush_comments(parser *p)
 					return;
 				}
 				t->text = text;
+				t->src = (uint32_t)(c->at - p->begin);
+				t->src_len = inside ? 0 : (uint32_t)c->len;
 			}
 			s = next;
+			at.line++;
 		} while (s < end);
 	}
+	memmove(p->comments, p->comments + n, (p->ncomment - n) * sizeof *p->comments);
 	p->ncomment -= n;
-	if (p->ncomment)
-		memmove(p->comments, p->comments + n, p->ncomment * sizeof *p->comments);
 }
 
 static void place(const parser *p, uint32_t *src, uint32_t *len)
@@ -121,14 +130,35 @@ static uint32_t final_label(const cptx_kernel *k, uint32_t id)
 	return id;
 }
 
+/* Branches go to places, not to the name of a list or prototype. */
+static void check_branches(parser *p, const ir_item *it)
+{
+	const cptx_kernel *k = p->k;
+	const cptx_val *v = ir_operands(it);
+	size_t n = it->noperand;
+
+	if (it->kind == ITEM_TARGETS) {
+		n = v[1].count;
+		v = &k->vec[v[1].id];
+	} else if (it->kind != ITEM_INSN) {
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == CPTX_VAL_LABEL && k->label[v[i].id].is_list)
+			parse_error(p, p->begin + it->src, CPTX_E_PARSE,
+			            "'%.64s' is the name of a list or prototype, and no place to go to", k->label[v[i].id].name);
+}
+
 /* At the end of a body: labels that inner scopes used get their meaning; all must stand somewhere. */
 static void resolve_labels(parser *p)
 {
 	cptx_kernel *k = p->k;
-	bool any = false;
+	bool any = false, lists = false;
 
-	for (size_t i = 0; i < k->nlabel; i++)
+	for (size_t i = 0; i < k->nlabel; i++) {
 		any |= k->label[i].same_as != 0;
+		lists |= k->label[i].is_list;
+	}
 	for (ir_item *it = any ? k->first : NULL; it; it = it->next)
 		for (unsigned i = 0; i < it->noperand; i++) {
 			cptx_val *v = &ir_operands(it)[i];
@@ -145,6 +175,8 @@ static void resolve_labels(parser *p)
 			parse_error(p, p->begin + l->src, CPTX_E_PARSE, "'%.64s' is neither declared nor a label of '%s'", l->name,
 			            k->name);
 	}
+	for (const ir_item *it = lists ? k->first : NULL; it; it = it->next)
+		check_branches(p, it);
 }
 
 /* ---- directives ---- */
@@ -196,6 +228,7 @@ static bool take_label(parser *p, cptx_val *label)
 		                   "this directive needs a label in front of it, name: .branchtargets ...");
 	*label = ir_operands(last)[0];
 	p->start = p->begin + last->src;
+	p->k->label[label->id].is_list = 1;
 	ir_unlink(p->k, last);
 	return true;
 }
@@ -332,8 +365,6 @@ static bool statement(parser *p)
 		return body_directive(p);
 	if (parse_take(p, '{'))
 		return names_enter(p) && parse_item(p, ITEM_SCOPE, 0);
-	if (parse_take(p, ';')) /* empty */
-		return true;
 	if (parse_is_word[(unsigned char)*p->p] == 1) {
 		const char *s = p->p;
 		while (parse_is_word[(unsigned char)*s])
@@ -371,7 +402,8 @@ void parse_body(parser *p)
 		}
 		p->stop = p->p + 1;
 		if (--depth == 0) {
-			parse_flush_comments(p);
+			if (p->ncomment)
+				parse_flush_comments(p);
 			parse_take(p, '}');
 			resolve_labels(p);
 			return;

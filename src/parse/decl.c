@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_IN_ALL = 1 << 25 };
+enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_IN_ALL = 1 << 25, MOST_CONSTANTS = 1 << 16 };
 static const uint64_t most_bytes = (uint64_t)1 << 40;
 
 /* ".word" at the text, without skipping it; its length behind the dot, 0 if there is none. */
@@ -15,7 +15,7 @@ static size_t dot_word(const parser *p)
 	return n;
 }
 
-/* A type that variables and registers may have; skips it. */
+/* A type that variables and registers may have (ptxas has no others); skips it. */
 static unsigned take_type(parser *p)
 {
 	char text[16];
@@ -26,8 +26,11 @@ static unsigned take_type(parser *p)
 	memcpy(text, p->p + 1, n);
 	text[n] = 0;
 	unsigned t = cptx_type_find(text);
-	if (!t)
+	if (!t || t == CPTX_BF16 || (arch_types[t].cls == 'X' && t != CPTX_F16X2))
 		return 0;
+	if (t == CPTX_B128 && p->m->version < 83)
+		parse_error(p, p->p, CPTX_E_TARGET, ".b128 needs .version 8.3; the text says %u.%u", p->m->version / 10u,
+		            p->m->version % 10u);
 	p->stop = p->p += 1 + n;
 	parse_blanks(p);
 	return t;
@@ -67,8 +70,14 @@ static bool declare_registers(parser *p, const word *w, ir_decl d)
 	return ir_declare(k, &d) != IR_NONE || parse_out_of_memory(p);
 }
 
-/* What a register may be declared as; ptxas has no other. */
-static bool is_register_type(unsigned t) { return arch_types[t].cls != 'X' || arch_types[t].bits == 32; }
+/* A vector of variables or registers has at most 128 bits; it stands at `at`. */
+static bool check_vector(parser *p, const char *at, unsigned type, unsigned n)
+{
+	if (n < 2 || (type != CPTX_PRED && n * arch_types[type].bits <= 128))
+		return true;
+	return parse_error(p, at, CPTX_E_PARSE, ".v%u .%s: vectors have at most 128 bits, and none of predicates", n,
+	                   arch_mods[type].name);
+}
 
 bool parse_registers(parser *p)
 {
@@ -82,8 +91,10 @@ bool parse_registers(parser *p)
 		vec = 4;
 	at = p->p;
 	unsigned type = take_type(p);
-	if (!type || !is_register_type(type))
+	if (!type)
 		return parse_error(p, at, CPTX_E_PARSE, "expected the type of the registers, such as .b32, .f32, .b64, .pred");
+	if (!check_vector(p, at, type, vec))
+		return false;
 	uint32_t first = (uint32_t)MAX(p->k->ndecl, (size_t)CLASS_COUNT), n = 0;
 	do {
 		word w;
@@ -95,7 +106,7 @@ bool parse_registers(parser *p)
 			uint32_t count;
 			if (vec)
 				return parse_error(p, at, CPTX_E_PARSE, "vectors of registers are declared by name, without <count>");
-			if (!parse_count(p, MOST_REGISTERS, &count, "the number of registers") ||
+			if (!parse_literal(p, 1, MOST_REGISTERS, &count, "the number of registers") ||
 			    !parse_expect(p, '>', "behind the number of registers"))
 				return false;
 			d.form = DECL_RANGE;
@@ -138,15 +149,13 @@ static bool store_number(filling *f, uint32_t i, const char *at, cptx_val v)
 	arch_type t = arch_types[f->s->type];
 	uint64_t bits = (uint64_t)v.i;
 
-	if (t.cls == 'F' && t.bits >= 32) {
-		double d = v.kind == CPTX_VAL_FLOAT ? v.f : v.negated ? (double)(uint64_t)v.i : (double)v.i;
-		if (v.kind == CPTX_VAL_INT)
-			return parse_error(f->p, at, CPTX_E_PARSE, "'%s' is .%s: write a floating point number, 1.0 for 1", f->s->name,
-			                   arch_mods[f->s->type].name);
-		if (t.bits == 32)
-			bits = text_f32_bits(d);
-		else
-			memcpy(&bits, &d, sizeof bits);
+	if (t.cls == 'F' && v.kind == CPTX_VAL_INT)
+		return parse_error(f->p, at, CPTX_E_PARSE, "'%s' is .%s: write a floating point number, 1.0 for 1", f->s->name,
+		                   arch_mods[f->s->type].name);
+	if (v.kind == CPTX_VAL_FLOAT && (t.cls == 'F' || t.cls == 'B') && t.bits == 32) {
+		bits = text_f32_bits(v.f);
+	} else if (v.kind == CPTX_VAL_FLOAT && (t.cls == 'F' || t.cls == 'B') && t.bits == 64) {
+		memcpy(&bits, &v.f, sizeof bits);
 	} else if (v.kind == CPTX_VAL_FLOAT) {
 		return parse_error(f->p, at, CPTX_E_PARSE, "'%s' is .%s, which has no floating point values", f->s->name,
 		                   arch_mods[f->s->type].name);
@@ -177,22 +186,31 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	if (!b || (b->kind != NAME_SYM && b->kind != NAME_FUNC) || (b->kind == NAME_SYM && b->id < MODULE_SYM))
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && b->id - MODULE_SYM < p->m->nsym; /* not `a = a` */
+	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
+	if (!(b && b->kind == NAME_FUNC) && !s)
 		return parse_error(
 			p, at, CPTX_E_PARSE,
 			"'%.*s' is no variable or function of the module that is declared above; its address is no initial value",
 			(int)MIN(w.len, 64u), w.s);
 	r.to = b->kind == NAME_FUNC ? ir_func_value(p->m->body[b->id - 1]) : ir_symbol_value(p->m, NULL, b->id);
+	if (s && s->space != CPTX_GLOBAL && s->space != CPTX_CONST)
+		return parse_error(p, at, CPTX_E_PARSE, "'%s' is in .%s; only addresses in .global and .const are initial values",
+		                   s->name, arch_mods[s->space].name);
+	if (wrapped && !s)
+		return parse_error(p, at, CPTX_E_PARSE, "generic( ) is for variables; write the name of the function alone");
 	if (wrapped && !parse_expect(p, ')', "behind generic(name"))
 		return false;
-	if ((*p->p == '+' || *p->p == '-') && !parse_int(p, INT32_MIN, INT32_MAX, &offset, "an offset"))
+	if (parse_take(p, '+') && !parse_int(p, INT32_MIN, INT32_MAX, &offset, "an offset"))
 		return false;
 	r.to.offset = (int32_t)offset;
 	if (b->kind == NAME_FUNC && offset)
 		return parse_error(p, at, CPTX_E_PARSE, "an offset to the address of a function");
-	if (!mask && arch_types[f->s->type].bits < 32)
+	unsigned t = f->s->type;
+	if (t != CPTX_U32 && t != CPTX_U64 && !(t == CPTX_U8 && mask))
 		return parse_error(p, at, CPTX_E_PARSE,
-		                   "an address has 32 or 64 bits; one byte of it is written 0xFF(name), 0xFF00(name) ...");
+		                   "'%s' is .%s: an address is .u64 or .u32; one byte of it, 0xFF(name), 0xFF00(name) ..., is .u8",
+		                   f->s->name, arch_mods[t].name);
 	buf_put(&f->relocs, (const char *)&r, sizeof r);
 	return !f->relocs.failed || parse_out_of_memory(p);
 }
@@ -214,8 +232,11 @@ static bool read_element(filling *f, uint32_t i)
 	if (*p->p != '(')
 		return store_number(f, i, at, v);
 	parse_take(p, '(');
-	if (v.kind != CPTX_VAL_INT || !v.i)
-		return parse_error(p, at, CPTX_E_PARSE, "the mask in front of ( is an integer such as 0xFF");
+	unsigned shift = 0;
+	while (v.kind == CPTX_VAL_INT && shift < 56 && (uint64_t)v.i >> shift != 0xff)
+		shift += 8;
+	if (v.kind != CPTX_VAL_INT || (uint64_t)v.i != (uint64_t)0xff << shift)
+		return parse_error(p, at, CPTX_E_PARSE, "the mask in front of ( is one byte: 0xFF, 0xFF00, 0xFF0000 ...");
 	return read_address(f, i, (uint64_t)v.i) && parse_expect(p, ')', "behind the masked address");
 }
 
@@ -233,20 +254,20 @@ static bool read_values(filling *f, unsigned depth, uint32_t *i)
 		return read_element(f, (*i)++);
 	if (depth >= depths)
 		return parse_error(p, p->p, CPTX_E_PARSE, "more braces than '%s' has dimensions", s->name);
-	uint32_t length = depth < s->ndim ? s->dim[depth] : s->vec;
-	for (uint32_t n = 0; *p->p != '}'; n++) {
+	uint32_t length = depth < s->ndim ? s->dim[depth] : s->vec, n = 0;
+	for (bool more = *p->p != '}'; more; n++, more = parse_take(p, ',')) {
 		if (length && n == length)
 			return parse_error(p, p->p, CPTX_E_PARSE, "more than the %u values of this dimension of '%s'", length, s->name);
-		if (depth + 1 < depths && *p->p == '{') {
-			*i = from + n * stride;
-			if (!read_values(f, depth + 1, i))
-				return false;
-		} else if (!read_element(f, (*i)++)) {
+		*i = from + n * stride;
+		if (depth + 1 < depths && *p->p != '{')
+			return parse_error(p, p->p, CPTX_E_PARSE, "expected {: each dimension of '%s' has braces of its own", s->name);
+		if (!read_values(f, depth + 1, i))
 			return false;
-		}
-		if (!parse_take(p, ','))
-			break;
 	}
+	if (depth >= s->ndim && n < length)
+		return parse_error(p, p->p, CPTX_E_PARSE, "a vector of '%s' has %u values, not %u", s->name, length, n);
+	if (!length && !n)
+		return parse_error(p, p->p, CPTX_E_PARSE, "'%s' has neither length nor values", s->name);
 	if (!parse_expect(p, '}', "behind the initial values"))
 		return false;
 	if (depth > 0)
@@ -261,7 +282,7 @@ static bool read_initialiser(parser *p, ir_sym *s)
 	uint32_t n = 0;
 	bool ok = false;
 
-	if (!f.size)
+	if (!f.size || (arch_types[s->type].cls == 'F' && f.size < 4) || arch_types[s->type].cls == 'X')
 		return parse_error(p, p->p, CPTX_E_PARSE, "'%s' is of a type without initial values", s->name);
 	if (s->size)
 		f.most = (uint32_t)MIN(s->size / f.size, (uint64_t)UINT32_MAX);
@@ -289,15 +310,12 @@ static bool read_initialiser(parser *p, ir_sym *s)
 
 static bool read_align(parser *p, uint32_t *align)
 {
-	int64_t v;
 	const char *at = p->p;
 
-	if (!parse_int(p, 1, 1 << 30, &v, "an alignment"))
+	if (!parse_literal(p, 1, 1 << 30, align, "an alignment"))
 		return false;
-	if (v & (v - 1))
-		return parse_error(p, at, CPTX_E_PARSE, "an alignment is a power of two, not %lld", (long long)v);
-	*align = (uint32_t)v;
-	return true;
+	return !(*align & (*align - 1)) ||
+	       parse_error(p, at, CPTX_E_PARSE, "an alignment is a power of two, not %u", (unsigned)*align);
 }
 
 /* What .attribute( ) holds, as text. */
@@ -324,10 +342,11 @@ static bool read_opaque(parser *p, ir_sym *s)
 {
 	static const uint16_t opaque[] = { CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF };
 
-	if (s->space != CPTX_GLOBAL && s->space != CPTX_PARAM)
-		return false;
+	const char *at = p->p;
 	for (unsigned i = 0; i < ARRAY_LEN(opaque); i++)
 		if (parse_directive(p, arch_mods[opaque[i]].name)) {
+			if (opaque[i] == CPTX_SAMPLERREF && !strstr(p->m->target_more, "texmode_independent"))
+				parse_error(p, at, CPTX_E_PARSE, "a .samplerref is for .target sm_XX, texmode_independent only");
 			s->is_param = s->space == CPTX_PARAM;
 			s->space = (uint8_t)opaque[i];
 			s->type = CPTX_B64;
@@ -336,39 +355,58 @@ static bool read_opaque(parser *p, ir_sym *s)
 	return false;
 }
 
-/* Everything of a declaration between state space and name. */
-static bool read_specifiers(parser *p, ir_sym *s)
+/* .ptr .space .align n: of a parameter of a kernel. */
+static bool read_ptr(parser *p, ir_sym *s)
 {
 	const char *at = p->p;
+
+	s->is_ptr = 1;
+	s->ptr_space = (uint8_t)parse_space(p);
+	if (s->ptr_space == CPTX_PARAM)
+		return parse_error(p, at, CPTX_E_PARSE, ".ptr points to .global, .const, .shared or .local");
+	return !parse_directive(p, "align") || read_align(p, &s->ptr_align);
+}
+
+/* Everything of a declaration between state space and name.  k: the kernel whose parameter it is, or NULL. */
+static bool read_specifiers(parser *p, ir_sym *s, const cptx_kernel *k)
+{
+	bool opaque = k ? !k->is_func : !p->k && s->space == CPTX_GLOBAL, early = true;
+	const char *at = p->p, *vector = p->p;
 	size_t n;
 
 	while ((n = dot_word(p))) {
 		at = p->p;
-		if (parse_directive(p, "align")) {
-			if (!read_align(p, s->is_ptr ? &s->ptr_align : &s->align))
+		early = !s->type && !s->vec;
+		if (early && parse_directive(p, "align")) {
+			if (!read_align(p, &s->align))
 				return false;
-			s->align_given |= !s->is_ptr;
-		} else if (parse_directive(p, "attribute")) {
+			s->align_given = 1;
+		} else if (early && parse_directive(p, "attribute")) {
 			if (!read_attribute(p, s))
 				return false;
-		} else if (!s->type && read_opaque(p, s)) {
+		} else if (early && opaque && read_opaque(p, s)) {
 			continue;
-		} else if (parse_directive(p, "ptr")) {
-			s->is_ptr = 1;
-			s->ptr_space = (uint8_t)parse_space(p);
-		} else if (n == 2 && p->p[1] == 'v' && strchr("248", p->p[2])) {
+		} else if (s->type && k && !k->is_func && parse_directive(p, "ptr")) {
+			if (!read_ptr(p, s))
+				return false;
+		} else if (early && n == 2 && p->p[1] == 'v' && strchr("24", p->p[2])) {
+			vector = p->p;
 			s->vec = (uint8_t)(p->p[2] - '0');
 			p->stop = p->p += 3;
 			parse_blanks(p);
-		} else if (s->type || !(s->type = (uint8_t)take_type(p))) {
+		} else if (!s->type && (s->type = (uint8_t)take_type(p))) {
+			continue;
+		} else {
 			return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no type or specifier of a declaration",
 			                   (int)MIN(n + 1, (size_t)40), at);
 		}
 	}
 	if (!s->type || s->type == CPTX_PRED)
 		return parse_error(p, at, CPTX_E_PARSE, "expected the type of a variable, such as .b32");
+	if (s->vec && s->space == CPTX_PARAM)
+		return parse_error(p, vector, CPTX_E_PARSE, "no vectors in .param; write .align 16 .b8 name[16]");
 	s->elem = s->type;
-	return true;
+	return check_vector(p, vector, s->type, s->vec);
 }
 
 /* "[2][3]" behind a name; the size in bytes. */
@@ -380,16 +418,16 @@ static bool read_dims(parser *p, ir_sym *s)
 	s->ndim = 0;
 	s->size = (uint64_t)arch_types[s->type].bits / 8 * (s->vec ? s->vec : 1);
 	while (parse_take(p, '[')) {
-		int64_t v = 0;
+		uint32_t v = 0;
 		if (s->ndim == MOST_DIMS)
 			return parse_error(p, at, CPTX_E_LIMIT, "an array has at most %d dimensions", MOST_DIMS);
 		bool open = *p->p == ']' && !s->ndim;
-		if (!open && !parse_int(p, s->ndim > 0, UINT32_MAX - 1, &v, "the length of an array"))
+		if (!open && !parse_literal(p, s->ndim > 0, UINT32_MAX - 1, &v, "the length of an array"))
 			return false;
 		if (!parse_expect(p, ']', "behind the length of the array"))
 			return false;
-		dim[s->ndim++] = (uint32_t)v;
-		s->size *= (uint64_t)v;
+		dim[s->ndim++] = v;
+		s->size *= v;
 		if (s->size > most_bytes)
 			return parse_error(p, at, CPTX_E_LIMIT, "the array is larger than any memory");
 	}
@@ -400,12 +438,25 @@ static bool read_dims(parser *p, ir_sym *s)
 	return s->dim || !s->ndim || parse_out_of_memory(p);
 }
 
+/* Constant memory is counted over the whole module, functions and all. */
+static bool count_constants(parser *p, const ir_sym *s, const char *at)
+{
+	uint64_t end = ((uint64_t)p->m->const_bytes + s->align - 1) / s->align * s->align + s->size;
+
+	if (s->space != CPTX_CONST || s->linkage == LINK_EXTERN)
+		return true;
+	if (end > MOST_CONSTANTS)
+		return parse_error(p, at, CPTX_E_LIMIT, "%llu bytes of .const memory, with '%s'; there are %u",
+		                   (unsigned long long)end, s->name, (unsigned)MOST_CONSTANTS);
+	p->m->const_bytes = (uint32_t)end;
+	return true;
+}
+
 static bool check_variable(parser *p, const ir_sym *s, const char *at)
 {
 	bool open = s->ndim && !s->dim[0], local = p->k != NULL;
 
-	if (open && !s->init && s->linkage != LINK_EXTERN && s->linkage != LINK_COMMON && s->space != CPTX_PARAM &&
-	    !(s->space == CPTX_SHARED && s->linkage == LINK_NONE))
+	if (open && !s->init && s->linkage != LINK_EXTERN)
 		return parse_error(p, at, CPTX_E_PARSE,
 		                   "'%s' has no length; only .extern arrays and those with initial values may leave it out",
 		                   s->name);
@@ -413,9 +464,92 @@ static bool check_variable(parser *p, const ir_sym *s, const char *at)
 		return parse_error(p, at, CPTX_E_PARSE, "only .global and .const variables have initial values");
 	if (s->init && s->linkage == LINK_EXTERN)
 		return parse_error(p, at, CPTX_E_PARSE, "an .extern variable gets its value where it is defined");
-	if (!local && (s->space == CPTX_PARAM || (s->space == CPTX_LOCAL && s->linkage != LINK_NONE)))
+	if (!local && (s->space == CPTX_PARAM || s->space == CPTX_LOCAL))
 		return parse_error(p, at, CPTX_E_PARSE, ".%s variables belong into functions", arch_mods[s->space].name);
+	if (local && s->linkage != LINK_NONE)
+		return parse_error(p, at, CPTX_E_PARSE, "'%s' is %sbut in a function; such variables belong into the module",
+		                   s->name, ir_linkages[s->linkage]);
+	if (s->linkage == LINK_COMMON && s->space != CPTX_GLOBAL)
+		return parse_error(p, at, CPTX_E_PARSE, ".common variables are .global");
+	if (s->attribute && s->space != CPTX_GLOBAL && !ir_is_opaque(s->space))
+		return parse_error(p, at, CPTX_E_PARSE, "only .global variables have attributes");
+	return count_constants(p, s, at);
+}
+
+/* What `s` says of a variable that was declared `before`: the same, but for the length of an array. */
+static bool check_again(parser *p, const ir_sym *before, const ir_sym *s, const char *at)
+{
+	unsigned from = (s->ndim && !s->dim[0]) || (before->ndim && !before->dim[0]);
+
+	if (before->type != s->type || before->vec != s->vec || before->ndim != s->ndim ||
+	    (s->ndim > from && memcmp(before->dim + from, s->dim + from, (s->ndim - from) * sizeof *s->dim)))
+		return parse_error(p, at, CPTX_E_PARSE, "'%s' was declared above with another type", s->name);
+	if (before->linkage == LINK_EXTERN && s->linkage == LINK_NONE)
+		return parse_error(p, at, CPTX_E_PARSE, "'%s' was declared .extern above; define it as .visible", s->name);
 	return true;
+}
+
+/* { width = 4, filter_mode = linear } of a texture, sampler or surface; each element of an array has braces of its own. */
+static bool read_fields(parser *p, const ir_sym *s, unsigned depth)
+{
+	enum { T = 1, S = 2, F = 4 }; /* textures, samplers, surfaces have it */
+	static const struct {
+		const char *name;
+		int of;
+	} fields[] = { { "width", T | F },
+		           { "height", T | F },
+		           { "depth", T | F },
+		           { "channel_order", T | F },
+		           { "channel_data_type", T | F },
+		           { "array_size", T | F },
+		           { "num_samples", T },
+		           { "num_mipmap_levels", T },
+		           { "normalized_coords", T },
+		           { "filter_mode", T | S },
+		           { "addr_mode_0", T | S },
+		           { "addr_mode_1", T | S },
+		           { "addr_mode_2", T | S },
+		           { "memory_layout", F },
+		           { "force_unnormalized_coords", S } };
+	int kind = s->space == CPTX_TEXREF ? T : s->space == CPTX_SAMPLERREF ? S : F;
+	const char *at = p->p;
+	bool known = false;
+	cptx_val v;
+	word w;
+
+	if (!parse_expect(p, '{', "in front of the initial values"))
+		return false;
+	if (parse_take(p, '}'))
+		return true;
+	do {
+		if (depth < s->ndim) {
+			if (!read_fields(p, s, depth + 1))
+				return false;
+			continue;
+		}
+		at = p->p;
+		if (!parse_word(p, &w))
+			return parse_error(p, at, CPTX_E_PARSE, "expected a field such as width = 4");
+		known = false;
+		for (unsigned i = 0; i < ARRAY_LEN(fields); i++)
+			known |= fields[i].of & kind && strlen(fields[i].name) == w.len && !memcmp(fields[i].name, w.s, w.len);
+		if (!known)
+			return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no field of a .%s", (int)MIN(w.len, 64u), w.s,
+			                   arch_mods[s->space].name);
+		if (!parse_expect(p, '=', "behind the field") || !(parse_word(p, &w) || parse_constant(p, &v)))
+			return false;
+	} while (parse_take(p, ','));
+	return parse_expect(p, '}', "behind the initial values");
+}
+
+static bool read_opaque_initialiser(parser *p, ir_sym *s)
+{
+	const char *from = p->p;
+
+	if (!read_fields(p, s, 0))
+		return false;
+	s->attribute = parse_collapse(p, from, p->stop);
+	return s->attribute != NULL;
 }
 
 static bool read_variable(parser *p, const ir_sym *specified)
@@ -440,13 +574,20 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	if (!b)
 		return false;
 	s.name = names_text(p, b);
-	if (!read_dims(p, &s) || (parse_take(p, '=') && !read_initialiser(p, &s)) || !check_variable(p, &s, at))
+	if (!read_dims(p, &s) || (again && !check_again(p, p->m->sym[before->id - MODULE_SYM], &s, at)))
+		return false;
+	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : read_initialiser(p, &s)))
+		return false;
+	if (!check_variable(p, &s, at))
 		return false;
 	if (s.ndim && !s.dim[0] && s.init) {
 		uint64_t all = (uint64_t)s.ninit * (arch_types[s.type].bits / 8);
 		s.size = all; /* the length follows from the values; it stays open in the text */
 	}
 	*(p->k ? p->k->sym[id] : p->m->sym[id - MODULE_SYM]) = s;
+	if (s.space == CPTX_CONST)
+		p->m->const_bytes =
+			(uint32_t)MIN((p->m->const_bytes + (uint64_t)s.align - 1) / s.align * s.align + s.size, (uint64_t)UINT32_MAX);
 	if (!p->k) {
 		ir_top *t = parse_top(p, TOP_VAR);
 		if (t)
@@ -462,18 +603,32 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	return it != NULL;
 }
 
+/* The semicolon belongs to the statement, all of whose variables share it. */
+static void end_statement(parser *p)
+{
+	uint32_t src = (uint32_t)(p->start - p->begin), len = (uint32_t)(p->stop - p->start);
+
+	for (ir_item *it = p->k ? p->k->last : NULL; it && (it->src == src || it->src == IR_NONE); it = it->prev)
+		it->src_len = it->src == src ? len : 0;
+	for (ir_top *t = p->k ? NULL : p->m->top_last; t && (t->src == src || !t->src_len); t = t->prev)
+		t->src_len = t->src == src ? len : 0;
+}
+
 bool parse_variables(parser *p, unsigned linkage)
 {
 	ir_sym s = { .linkage = (uint8_t)linkage };
 
 	s.space = (uint8_t)parse_space(p);
-	if (!read_specifiers(p, &s))
+	if (!read_specifiers(p, &s, NULL))
 		return false;
 	do {
 		if (!read_variable(p, &s))
 			return false;
 	} while (parse_take(p, ','));
-	return parse_expect(p, ';', "behind the declaration");
+	if (!parse_expect(p, ';', "behind the declaration"))
+		return false;
+	end_statement(p);
+	return true;
 }
 
 /* ---- parameters ---- */
@@ -486,9 +641,11 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named)
 
 	*a = (ir_arg){ IR_NONE, IR_NONE };
 	if (parse_directive(p, "reg")) {
+		if (!k->is_func)
+			return parse_error(p, at, CPTX_E_PARSE, "the parameters of a kernel are .param");
 		at = p->p;
 		unsigned type = take_type(p);
-		if (!type || !is_register_type(type))
+		if (!type)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the type of the parameter's register");
 		at = p->p;
 		if (!parse_word(p, &w))
@@ -502,7 +659,7 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named)
 	ir_sym s = { .space = CPTX_PARAM };
 	if (!parse_directive(p, "param"))
 		return parse_error(p, at, CPTX_E_PARSE, "expected a parameter, .param or .reg, found %s", parse_found(p, found));
-	if (!read_specifiers(p, &s))
+	if (!read_specifiers(p, &s, k))
 		return false;
 	at = p->p;
 	if (!parse_word(p, &w))
@@ -515,6 +672,10 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named)
 	}
 	if (!s.name || !read_dims(p, &s))
 		return false;
+	if (s.ndim > 1 || (s.ndim && !s.dim[0] && !k->is_func))
+		return parse_error(p, at, CPTX_E_PARSE,
+		                   s.ndim > 1 ? "a parameter has one dimension at most"
+		                              : "an array that a kernel takes has a length");
 	a->sym = ir_add_symbol(p->m, k, &s);
 	return a->sym != IR_NONE || parse_out_of_memory(p);
 }

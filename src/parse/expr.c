@@ -2,10 +2,11 @@
 #include "parse/parser.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ADDITIVE = 9 /* the level of + and - */, DEEPEST = 200 }; /* parentheses and operators within one another */
+enum { DEEPEST = 200 }; /* parentheses and operators within one another */
 
 typedef struct number {
 	bool is_float, is_unsigned;
@@ -63,6 +64,9 @@ static bool fraction(parser *p, number *n, size_t len)
 	if (*end)
 		return parse_error(p, p->p + (end - text), CPTX_E_PARSE,
 		                   "this is no number; fractions are written 1.5, 1.5e-3, 0f3FC00000");
+	bool zero = strcspn(text, "123456789") >= strcspn(text, "eE");
+	if (isinf(n->f) || (n->f == 0 && !zero))
+		return parse_error(p, p->p, CPTX_E_PARSE, "the number is out of the range of .f64");
 	p->p += len;
 	return true;
 }
@@ -73,10 +77,8 @@ static bool literal(parser *p, number *n)
 	unsigned base = 10;
 	uint64_t v = 0;
 
-	if (*s == '0' && (s[1] == 'f' || s[1] == 'F'))
-		return hex_float(p, 8, n);
-	if (*s == '0' && (s[1] == 'd' || s[1] == 'D'))
-		return hex_float(p, 16, n);
+	if (*s == '0' && s[1] && strchr("fFdD", s[1]))
+		return parse_error(p, s, CPTX_E_PARSE, "0f... and 0d... stand alone, without operators");
 	if (*s == '0' && (s[1] == 'x' || s[1] == 'X'))
 		base = 16, s += 2;
 	else if (*s == '0' && (s[1] == 'b' || s[1] == 'B'))
@@ -177,7 +179,7 @@ static bool unary(parser *p, number *n, unsigned depth)
 	if (!strncmp(p->p, "WARP_SZ", 7) && !parse_is_word[(unsigned char)p->p[7]]) {
 		p->p += 7;
 		n->i = CPTX_WARP;
-	} else if (parse_is_word[(unsigned char)*p->p] != 3) {
+	} else if (parse_is_word[(unsigned char)*p->p] != 3 && !(*p->p == '.' && parse_is_word[(unsigned char)p->p[1]] == 3)) {
 		return parse_error(p, at, CPTX_E_PARSE, "expected a number, found %s", parse_found(p, found));
 	} else if (!literal(p, n)) {
 		return false;
@@ -300,21 +302,25 @@ static bool ternary(parser *p, number *n, unsigned depth)
 	if (!to_int(p, at, n))
 		return false;
 	parse_take(p, '?');
-	if (!ternary(p, &yes, depth + 1) || !parse_expect(p, ':', "in a ? b : c") || !ternary(p, &no, depth + 1))
+	if (!ternary(p, &yes, depth + 1) || !to_int(p, at, &yes) || !parse_expect(p, ':', "in a ? b : c") ||
+	    !ternary(p, &no, depth + 1) || !to_int(p, at, &no))
 		return false;
 	*n = n->i ? yes : no;
 	return true;
 }
 
-bool parse_count(parser *p, uint32_t most, uint32_t *v, const char *what)
+bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const char *what)
 {
 	const char *at = p->p;
-	number n;
+	bool digits = parse_is_word[(unsigned char)*at] == 3;
+	number n = { 0 };
 
-	if (!binary(p, &n, ADDITIVE, 0))
+	if (digits && !literal(p, &n))
 		return false;
-	if (n.is_float || !n.i || n.i > most)
-		return parse_error(p, at, CPTX_E_PARSE, "%s is an integer from 1 to %u", what, (unsigned)most);
+	if (!digits || n.is_float || n.i < low || n.i > high)
+		return parse_error(p, at, CPTX_E_PARSE, "%s is a number from %u to %u", what, (unsigned)low, (unsigned)high);
+	p->stop = p->p;
+	parse_blanks(p);
 	*v = (uint32_t)n.i;
 	return true;
 }
@@ -333,29 +339,28 @@ bool parse_constant(parser *p, cptx_val *v)
 			i = i * 10 + (uint64_t)(*s++ - '0');
 		if (ends_operand(*s)) {
 			*v = cptx_val_int_((int64_t)i);
+			v->space = EXACT_CONSTANT;
 			p->stop = p->p = s;
 			return true;
 		}
 	}
-	if (s == p->p + 1 && *p->p == '0' && (*s | 32) == 'f') {
-		if (!hex_float(p, 8, &n))
+	s = p->p;
+	if (*s == '0' && s[1] && strchr("fFdD", s[1])) {
+		n = (number){ 0 };
+		if (!hex_float(p, (s[1] | 32) == 'f' ? 8 : 16, &n))
 			return false;
-		if (ends_operand(*p->p)) {
-			*v = cptx_val_float_(n.f);
-			v->type = CPTX_F32;
-			p->stop = p->p;
-			return true;
-		}
-		p->p = s - 1;
-	}
-	if (!ternary(p, &n, 0))
+		p->stop = p->p;
+		parse_blanks(p);
+	} else if (!ternary(p, &n, 0)) {
 		return false;
+	}
 	if (n.is_float) {
 		*v = cptx_val_float_(n.f);
 		v->type = n.type;
 	} else {
 		*v = cptx_val_int_((int64_t)n.i); /* 64 bits, whatever their sign */
 	}
+	v->space = EXACT_CONSTANT;
 	return true;
 }
 

@@ -11,6 +11,8 @@ static bool read_arguments(parser *p, cptx_kernel *k, ir_arg **list, size_t *n, 
 		ir_arg a;
 		if (!parse_argument(p, k, &a, named))
 			return false;
+		if (a.sym != IR_NONE)
+			k->sym[a.sym]->is_param = list == &k->arg ? PARAM_IN : PARAM_OUT;
 		if (!arena_push(&p->m->a, list, *n, cap, sizeof **list))
 			return parse_out_of_memory(p);
 		(*list)[(*n)++] = a;
@@ -21,7 +23,8 @@ static bool read_arguments(parser *p, cptx_kernel *k, ir_arg **list, size_t *n, 
 /* What those who launch a kernel want to know of its parameters. */
 static bool publish_parameters(parser *p, cptx_kernel *k)
 {
-	uint32_t end = 0;
+	unsigned most = p->m->version >= 81 && p->m->target->number >= 70 ? 32764 : 4352;
+	uint64_t end = 0;
 
 	for (size_t i = 0; i < k->narg; i++) {
 		if (k->arg[i].sym == IR_NONE)
@@ -29,10 +32,12 @@ static bool publish_parameters(parser *p, cptx_kernel *k)
 		const ir_sym *s = k->sym[k->arg[i].sym];
 		bool bytes = s->ndim || s->vec;
 		uint32_t align = MAX(s->align, 1u);
-		if (s->size > UINT16_MAX)
-			return parse_error(p, p->start, CPTX_E_LIMIT, "parameter '%s' has %llu bytes; a kernel has at most 32764",
-			                   s->name, (unsigned long long)s->size);
-		end = (end + align - 1) / align * align + (uint32_t)s->size;
+		end = (end + align - 1) / align * align + s->size;
+		if (end > most)
+			return parse_error(p, p->start, CPTX_E_LIMIT,
+			                   "%llu bytes of parameters, with '%s'; a kernel has at most %u (32764 from .version 8.1 and "
+			                   "sm_70 on)",
+			                   (unsigned long long)end, s->name, most);
 		if (!arena_push(&p->m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param))
 			return parse_out_of_memory(p);
 		k->param[k->nparam++] = (cptx_param_info){ s->name,
@@ -41,7 +46,7 @@ static bool publish_parameters(parser *p, cptx_kernel *k)
 			                                                 : (enum cptx_type)s->type,
 			                                       (uint32_t)s->size, align };
 	}
-	k->param_bytes = end;
+	k->param_bytes = (uint32_t)end;
 	return true;
 }
 
@@ -50,28 +55,15 @@ static bool publish_parameters(parser *p, cptx_kernel *k)
 static bool read_dims(parser *p, uint32_t dims[3], const char *what)
 {
 	dims[1] = dims[2] = 1;
-	for (int i = 0; i < 3; i++) {
-		int64_t v;
-		if (!parse_int(p, 0, UINT32_MAX, &v, what))
+	for (int i = 0; i < 3; i++)
+		if (!parse_literal(p, 1, UINT32_MAX, &dims[i], what))
 			return false;
-		dims[i] = (uint32_t)v;
-		if (*p->p != ',' || i == 2)
+		else if (i == 2 || !parse_take(p, ','))
 			break;
-		parse_take(p, ',');
-	}
-	if (!dims[0])
-		dims[1] = dims[2] = 0;
 	return true;
 }
 
-static bool read_number(parser *p, uint32_t *v, const char *what)
-{
-	int64_t i;
-	if (!parse_int(p, 0, UINT32_MAX, &i, what))
-		return false;
-	*v = (uint32_t)i;
-	return true;
-}
+static bool read_number(parser *p, uint32_t *v, const char *what) { return parse_literal(p, 1, UINT32_MAX, v, what); }
 
 static bool add_extra(parser *p, cptx_kernel *k, const char *from)
 {
@@ -83,19 +75,27 @@ static bool add_extra(parser *p, cptx_kernel *k, const char *from)
 	return true;
 }
 
-static bool read_strings(parser *p)
+bool parse_string(parser *p)
 {
 	char found[24];
+
+	if (*p->p != '"')
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected a string in double quotes, found %s", parse_found(p, found));
+	const char *from = p->p++;
+	while (p->p < p->end && *p->p != '"' && *p->p != '\n')
+		p->p++;
+	if (p->p >= p->end || *p->p != '"')
+		return parse_error(p, from, CPTX_E_PARSE, "this string never ends; close it with \"");
+	p->stop = ++p->p;
+	parse_blanks(p);
+	return parse_ascii(p, from, p->stop);
+}
+
+static bool read_strings(parser *p)
+{
 	do {
-		if (*p->p != '"')
-			return parse_error(p, p->p, CPTX_E_PARSE, "expected a string in double quotes, found %s", parse_found(p, found));
-		const char *from = p->p++;
-		while (p->p < p->end && *p->p != '"' && *p->p != '\n')
-			p->p++;
-		if (*p->p != '"')
-			return parse_error(p, from, CPTX_E_PARSE, "this string never ends; close it with \"");
-		p->stop = ++p->p;
-		parse_blanks(p);
+		if (!parse_string(p))
+			return false;
 	} while (parse_take(p, ','));
 	return true;
 }
@@ -105,28 +105,46 @@ bool parse_pragma(parser *p) { return read_strings(p) && parse_expect(p, ';', "b
 /* Directives that we keep as they stand; ptxas knows them. */
 static bool read_extra(parser *p, cptx_kernel *k)
 {
-	static const char *const alone[] = { "noreturn", "blocksareclusters", "explicitcluster" };
-	static const char *const number[] = { "abi_preserve", "abi_preserve_control", "maxnctapersm" };
+	static const struct {
+		const char *name;
+		bool func, number;
+		uint8_t version;
+	} extras[] = { { "noreturn", true, false, 0 },
+		           { "abi_preserve", true, true, 90 },
+		           { "abi_preserve_control", true, true, 90 },
+		           { "explicitcluster", false, false, 0 },
+		           { "blocksareclusters", false, false, 90 } };
 	const char *from = p->p;
 	uint32_t ignored;
 
-	for (unsigned i = 0; i < ARRAY_LEN(alone); i++)
-		if (parse_directive(p, alone[i]))
-			return add_extra(p, k, from);
-	for (unsigned i = 0; i < ARRAY_LEN(number); i++)
-		if (parse_directive(p, number[i]))
-			return read_number(p, &ignored, "the argument of this directive") && add_extra(p, k, from);
-	if (parse_directive(p, "pragma"))
+	for (unsigned i = 0; i < ARRAY_LEN(extras); i++) {
+		if (extras[i].func != k->is_func || !parse_directive(p, extras[i].name))
+			continue;
+		if (p->m->version < extras[i].version)
+			return parse_error(p, from, CPTX_E_TARGET, ".%s needs .version %u.%u; the text says %u.%u", extras[i].name,
+			                   extras[i].version / 10u, extras[i].version % 10u, p->m->version / 10u, p->m->version % 10u);
+		if (!i && k->nresult)
+			return parse_error(p, from, CPTX_E_PARSE, ".noreturn is for functions without results");
+		if (extras[i].number && !read_number(p, &ignored, "the argument of this directive"))
+			return false;
+		return add_extra(p, k, from);
+	}
+	if (!k->is_func && parse_directive(p, "pragma"))
 		return parse_pragma(p) && add_extra(p, k, from);
 	size_t n = strcspn(from, " \t\r\n;{");
-	return parse_error(p, from, CPTX_E_PARSE, "'%.*s' is no directive in front of a body", (int)MIN(n, (size_t)40), from);
+	return parse_error(p, from, CPTX_E_PARSE, "'%.*s' is no directive in front of the body of a %s", (int)MIN(n, (size_t)40),
+	                   from, k->is_func ? "function" : "kernel");
 }
 
 static bool read_directives(parser *p, cptx_kernel *k)
 {
+	const char *at = p->p;
+
 	while (*p->p == '.') {
 		bool ok;
-		if (parse_directive(p, "reqntid"))
+		if (k->is_func)
+			ok = read_extra(p, k);
+		else if (parse_directive(p, "reqntid"))
 			ok = read_dims(p, k->opt.block, "a dimension of the block");
 		else if (parse_directive(p, "maxntid"))
 			ok = read_dims(p, k->opt.max_block, "a dimension of the block");
@@ -143,6 +161,16 @@ static bool read_directives(parser *p, cptx_kernel *k)
 		if (!ok)
 			return false;
 	}
+	const cptx_kernel_opt *o = &k->opt;
+	bool clusters = false;
+	for (size_t i = 0; i < k->nextra; i++)
+		clusters |= !strcmp(k->extra[i], ".blocksareclusters");
+	if (o->block[0] && o->max_block[0])
+		return parse_error(p, at, CPTX_E_PARSE, ".reqntid and .maxntid: write one of the two");
+	if (o->cluster[0] && o->max_cluster_rank)
+		return parse_error(p, at, CPTX_E_PARSE, ".reqnctapercluster and .maxclusterrank: write one of the two");
+	if (clusters && !(o->block[0] && o->cluster[0]))
+		return parse_error(p, at, CPTX_E_PARSE, ".blocksareclusters needs .reqntid and .reqnctapercluster beside it");
 	return true;
 }
 
@@ -153,11 +181,12 @@ static bool same_argument(const cptx_kernel *f, const ir_arg *a, const cptx_kern
 	if ((a->sym == IR_NONE) != (b->sym == IR_NONE))
 		return false;
 	if (a->sym == IR_NONE)
-		return arch_types[f->reg[a->reg].type].bits == arch_types[g->reg[b->reg].type].bits;
-	return f->sym[a->sym]->size == g->sym[b->sym]->size;
+		return f->reg[a->reg].type == g->reg[b->reg].type;
+	const ir_sym *s = f->sym[a->sym], *t = g->sym[b->sym];
+	return s->type == t->type && s->space == t->space && s->ndim == t->ndim && s->size == t->size && s->align == t->align;
 }
 
-static bool same_signature(const cptx_kernel *f, const cptx_kernel *g)
+bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g)
 {
 	if (f->is_func != g->is_func || f->narg != g->narg || f->nresult != g->nresult)
 		return false;
@@ -176,8 +205,13 @@ static bool read_signature(parser *p, cptx_kernel *k, word *name, bool named)
 	char found[24];
 	const char *at = p->p;
 
+	if (*p->p == '(' && !k->is_func)
+		return parse_error(p, at, CPTX_E_PARSE, "a kernel has no results");
 	if (parse_take(p, '(') && !read_arguments(p, k, &k->result, &k->nresult, &k->cap_result, named))
 		return false;
+	for (size_t i = 0; i < k->nresult && k->nresult > 1; i++)
+		if (k->result[i].sym != IR_NONE)
+			return parse_error(p, at, CPTX_E_PARSE, "several results are registers, (.reg .b32 a, .reg .b32 b)");
 	at = p->p;
 	if (!parse_word(p, name))
 		return parse_error(p, at, CPTX_E_PARSE, "expected the name of the %s, found %s", k->is_func ? "function" : "kernel",
@@ -217,8 +251,12 @@ static bool read_name(parser *p, cptx_kernel *k, cptx_kernel **declared)
 	if (b && b->kind == NAME_FUNC) {
 		*declared = p->m->body[b->id - 1];
 		k->name = (*declared)->name;
-		return same_signature(*declared, &scratch) ||
-		       parse_error(p, name.s, CPTX_E_PARSE, "'%s' was declared above with other parameters", k->name);
+		if (!parse_same_signature(*declared, &scratch))
+			return parse_error(p, name.s, CPTX_E_PARSE, "'%s' was declared above with other parameters", k->name);
+		unsigned before = (*declared)->linkage;
+		return k->linkage == before || (k->linkage == LINK_NONE && before != LINK_EXTERN) ||
+		       parse_error(p, name.s, CPTX_E_PARSE, "'%s' was declared %sabove; write the same here", k->name,
+		                   before ? ir_linkages[before] : "without .visible, .extern or .weak ");
 	}
 	b = names_bind(p, &name, NAME_FUNC, k->number, 1);
 	k->name = b ? names_text(p, b) : "";
@@ -241,10 +279,11 @@ static bool read_attribute(parser *p, cptx_kernel *k)
 
 static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 {
-	if (declared && (declared->has_body || declared->def))
-		return parse_error(p, p->start, CPTX_E_PARSE, "'%s' is defined twice", k->name);
+	if (k->linkage == LINK_EXTERN)
+		return parse_error(p, p->start, CPTX_E_PARSE, "'%s' is .extern, so its body is elsewhere", k->name);
 	if (declared)
 		declared->def = k;
+	p->stop = p->p; /* comments in front of the brace belong to the head */
 	ir_top *t = parse_top(p, TOP_BODY);
 	if (!t)
 		return false;
@@ -268,6 +307,8 @@ bool parse_function(parser *p, unsigned linkage)
 		return parse_out_of_memory(p);
 	k->closed = true;
 	k->linkage = (uint8_t)linkage;
+	if (linkage == LINK_COMMON)
+		return parse_error(p, p->start, CPTX_E_PARSE, ".common is for variables");
 	k->is_func = !parse_directive(p, "entry");
 	if (k->is_func && !parse_directive(p, "func"))
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected .entry, .func or a declaration, found %s",
@@ -278,7 +319,14 @@ bool parse_function(parser *p, unsigned linkage)
 	if (!read_name(p, k, &declared) || !names_enter(p))
 		goto out;
 	word name;
-	if (read_signature(p, k, &name, true) && read_directives(p, k) && (k->is_func || publish_parameters(p, k))) {
+	const char *directives = NULL;
+	bool head = read_signature(p, k, &name, true) && (directives = p->p, read_directives(p, k)) &&
+	            (k->is_func || publish_parameters(p, k));
+	if (head && declared && (declared->has_body || declared->def)) {
+		parse_error(p, name.s, CPTX_E_PARSE, "'%s' is defined above already", k->name);
+	} else if (head && *p->p == ';' && *directives == '.' && !k->is_func) {
+		parse_error(p, directives, CPTX_E_PARSE, "the directives of a kernel stand where its body is");
+	} else if (head) {
 		if (*p->p == '{') {
 			ok = read_body(p, k, declared);
 		} else if (parse_take(p, ';')) {

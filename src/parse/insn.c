@@ -126,10 +126,8 @@ static bool read_offset(parser *p, cptx_val *v)
 	const char *at = p->p;
 	int64_t offset;
 
-	if (*p->p == '+') { /* "+-8" too */
-		p->p++;
-		parse_blanks(p);
-	}
+	if (!parse_take(p, '+'))
+		return parse_error(p, at, CPTX_E_PARSE, "an offset is added: write +-4 for -4");
 	if (!parse_int(p, INT32_MIN, INT32_MAX, &offset, "an offset"))
 		return false;
 	cptx_val moved = v->kind == CPTX_VAL_INT ? cptx_val_int_(v->i + offset) : cptx_offset(*v, offset);
@@ -264,7 +262,7 @@ static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
 		return parse_take(p, '{') && read_elements(p, &t->v, '}');
 	if (c == '(' && all->lists && !inside)
 		return parse_take(p, '(') && read_elements(p, &t->v, ')');
-	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1)
+	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1 && strncmp(p->p + 1, "WARP_SZ", 7))
 		return read_negated(p, &t->v, &all->from[i]);
 	return parse_constant(p, &t->v);
 }
@@ -476,9 +474,17 @@ static bool append(parser *p, const char *at, const arch_match *m, cptx_val guar
 {
 	char why[160];
 
-	if (ir_is_call(arch_forms[m->form].op) && !ir_call_fits(p->k, m, why)) {
-		parse_error(p, at, CPTX_E_ARG, "call: %s", why);
+	if (!ir_fits(p->k, m, why)) {
+		parse_error(p, at, CPTX_E_ARG, "%s: %s", ir_op_name(arch_forms[m->form].op), why);
 		return true;
+	}
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const cptx_val *v = &m->operand[i];
+		bool list = v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
+		if (list && !p->k->label[v->id].is_list) {
+			parse_error(p, at, CPTX_E_ARG, "'%.64s' is no list or prototype that stands above", p->k->label[v->id].name);
+			return true;
+		}
 	}
 	if (p->ncomment)
 		parse_flush_comments(p);

@@ -13,8 +13,18 @@ const unsigned char parse_is_word[256] = {
 	['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['$'] = 1, ['%'] = 1,
 };
 
-static void note_comment(parser *p, const char *at, size_t len)
+bool parse_ascii(parser *p, const char *from, const char *to)
 {
+	for (; from < to; from++)
+		if (*from & 0x80)
+			return parse_error(p, from, CPTX_E_PARSE, "byte 0x%02x: PTX is ASCII, in comments and strings too",
+			                   (unsigned char)*from);
+	return true;
+}
+
+static void note_comment(parser *p, const char *at, size_t len, uint32_t line)
+{
+	parse_ascii(p, at, at + len);
 	if (p->ncomment == p->cap_comment) {
 		size_t want = p->cap_comment ? 2 * p->cap_comment : 16;
 		comment *grown = heap_realloc(&p->m->a.hook, p->comments, want * sizeof *grown);
@@ -25,7 +35,7 @@ static void note_comment(parser *p, const char *at, size_t len)
 		p->comments = grown;
 		p->cap_comment = want;
 	}
-	p->comments[p->ncomment++] = (comment){ at, len };
+	p->comments[p->ncomment++] = (comment){ at, len, line };
 }
 
 void parse_skip(parser *p)
@@ -40,10 +50,11 @@ void parse_skip(parser *p)
 			const char *from = s;
 			while (s < p->end && *s != '\n')
 				s++;
-			note_comment(p, from, (size_t)(s - from));
+			note_comment(p, from, (size_t)(s - from), p->line);
 			s--;
 		} else if (*s == '/' && s[1] == '*') {
 			const char *from = s;
+			uint32_t line = p->line;
 			for (s += 2; s < p->end && !(*s == '*' && s[1] == '/'); s++)
 				if (*s == '\n') {
 					p->line++;
@@ -55,7 +66,7 @@ void parse_skip(parser *p)
 				return;
 			}
 			s++;
-			note_comment(p, from, (size_t)(s + 1 - from));
+			note_comment(p, from, (size_t)(s + 1 - from), line);
 		} else if (*s != ' ' && (*s < '\t' || *s > '\r')) {
 			break;
 		}

@@ -30,7 +30,8 @@ static bool read_version(parser *p)
 		minor = minor * 10 + (unsigned)(*s - '0');
 	if (!arch_is_version(major * 10 + minor) || minor > 9)
 		return parse_error(p, p->p, CPTX_E_PARSE, "there is no PTX version %u.%u", major, minor);
-	p->m->version = (uint16_t)(major * 10 + minor);
+	p->m->version = p->m->text_version = (uint16_t)(major * 10 + minor);
+	p->m->version_src = (ir_span){ (uint32_t)(p->p - p->begin), (uint32_t)(s - p->p) };
 	p->stop = p->p = s;
 	parse_blanks(p);
 	return true;
@@ -38,7 +39,8 @@ static bool read_version(parser *p)
 
 static bool read_target(parser *p)
 {
-	static const char *const options[] = { "texmode_unified", "texmode_independent", "debug", "map_f64_to_f32" };
+	static const char *const options[] = { "texmode_unified", "texmode_independent", "debug" };
+	const char *texmode = NULL;
 	char name[32];
 	word w;
 
@@ -53,13 +55,20 @@ static bool read_target(parser *p)
 		if (!option && p->m->target)
 			return parse_error(p, at, CPTX_E_PARSE,
 			                   "'%s' is no option of .target; debug, texmode_unified, texmode_independent are", name);
+		if (option && !p->m->target)
+			return parse_error(p, at, CPTX_E_PARSE, "expected a target such as sm_90a in front of '%s'", name);
+		if (*name == 't' && texmode && strcmp(name, texmode))
+			return parse_error(p, at, CPTX_E_PARSE, "texmode_unified and texmode_independent: write one of the two");
+		if (*name == 't')
+			texmode = !strcmp(name, options[0]) ? options[0] : options[1];
 		if (option)
 			continue;
 		char as_sm[40];
 		snprintf(as_sm, sizeof as_sm, "%s", name);
 		if (!strncmp(name, "compute_", 8))
 			snprintf(as_sm, sizeof as_sm, "sm_%s", name + 8);
-		p->m->target = arch_target_any(as_sm);
+		p->m->target = p->m->text_target = arch_target_any(as_sm);
+		p->m->target_src = (ir_span){ (uint32_t)(at - p->begin), w.len };
 		if (!p->m->target)
 			return parse_error(p, at, CPTX_E_TARGET, "there is no target '%s'; `cptx arch` lists them", name);
 		if (p->m->version < p->m->target->ptx)
@@ -79,9 +88,10 @@ static const char *target_options(parser *p, const char *from)
 static bool read_head(parser *p)
 {
 	const char *from = p->p;
-	int64_t bits = 64;
+	uint32_t bits = 64;
 
 	p->start_line = p->line;
+	p->start = from;
 	if (!parse_directive(p, "version"))
 		return parse_error(p, p->p, CPTX_E_PARSE, "PTX text begins with .version, such as .version 8.0");
 	if (!read_version(p))
@@ -97,11 +107,11 @@ static bool read_head(parser *p)
 	if (!p->m->target)
 		return parse_error(p, target, CPTX_E_PARSE, "expected a target such as sm_90a behind .target");
 	const char *size = p->p;
-	if (parse_directive(p, "address_size") && !parse_int(p, 32, 64, &bits, "the size of an address"))
+	if (parse_directive(p, "address_size") && !parse_literal(p, 32, 64, &bits, "the size of an address"))
 		return false;
 	if (bits != 64)
-		return parse_error(p, size, CPTX_E_PARSE, "addresses of %lld bits are no longer supported; .address_size 64 is",
-		                   (long long)bits);
+		return parse_error(p, size, CPTX_E_PARSE, "addresses of %u bits are no longer supported; .address_size 64 is",
+		                   (unsigned)bits);
 	p->m->top_first->src = (uint32_t)(from - p->begin);
 	p->m->top_first->src_len = (uint32_t)(p->stop - from);
 	return true;
@@ -111,19 +121,17 @@ static bool read_head(parser *p)
 
 static bool read_file(parser *p)
 {
+	const char *at = p->p;
+	uint32_t number;
 	int64_t v;
 
-	if (!parse_int(p, 0, UINT32_MAX, &v, "the number of a file"))
+	if (!parse_literal(p, 0, UINT32_MAX, &number, "the number of a file"))
 		return false;
-	if (*p->p != '"')
-		return parse_error(p, p->p, CPTX_E_PARSE, "expected the name of the file in double quotes");
-	const char *from = p->p++;
-	while (p->p < p->end && *p->p != '"' && *p->p != '\n')
-		p->p++;
-	if (*p->p != '"')
-		return parse_error(p, from, CPTX_E_PARSE, "this string never ends; close it with \"");
-	p->stop = ++p->p;
-	parse_blanks(p);
+	word w = parse_word_of(at, (size_t)(p->stop - at));
+	if (names_find(p, &w))
+		return parse_error(p, at, CPTX_E_PARSE, "there is a file %u above already", (unsigned)number);
+	if (!names_bind(p, &w, NAME_FILE, number, 1) || !parse_string(p))
+		return false;
 	while (parse_take(p, ','))
 		if (!parse_int(p, 0, INT64_MAX, &v, "time or size of the file"))
 			return false;
@@ -136,6 +144,8 @@ static bool read_section(parser *p)
 	const char *from = p->start;
 	size_t behind = 0;
 
+	if (*p->p != '.')
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected the name of a section, such as .debug_str");
 	parse_flush_comments(p);
 	while (p->p < p->end && *p->p != '{' && *p->p != '\n' && *p->p != ';')
 		p->p++;
@@ -169,6 +179,7 @@ static bool read_section(parser *p)
 
 static bool read_alias(parser *p)
 {
+	const cptx_kernel *f[2];
 	word w[2];
 
 	for (int i = 0; i < 2; i++) {
@@ -179,6 +190,15 @@ static bool read_alias(parser *p)
 		if (!b || b->kind != NAME_FUNC)
 			return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no function that is declared above", (int)MIN(w[i].len, 64u),
 			                   w[i].s);
+		f[i] = p->m->body[b->id - 1];
+		if (!f[i]->is_func || (!i && (f[i]->has_body || f[i]->def)))
+			return parse_error(p, at, CPTX_E_PARSE, "'%s' %s", f[i]->name,
+			                   f[i]->is_func ? "has a body; an alias is a function that is only declared" : "is a kernel");
+		if (i && f[0] == f[1])
+			return parse_error(p, at, CPTX_E_PARSE, "'%s' cannot be another name of itself", f[i]->name);
+		if (i && !parse_same_signature(f[0], f[1]))
+			return parse_error(p, at, CPTX_E_PARSE, "'%s' has other parameters or results than '%s'", f[1]->name,
+			                   f[0]->name);
 		if (!i && !parse_expect(p, ',', "between the two names of .alias"))
 			return false;
 	}
@@ -200,8 +220,6 @@ static bool top_statement(parser *p)
 	const char *at = p->p;
 	char found[24];
 
-	if (parse_take(p, ';'))
-		return true;
 	if (*p->p != '.')
 		return parse_error(p, at, CPTX_E_PARSE, "expected a directive, such as .visible .entry, found %s",
 		                   parse_found(p, found));
@@ -257,10 +275,10 @@ static void recover(parser *p)
 static void read_module(parser *p)
 {
 	parse_blanks(p);
-	if (!strncmp(p->p, "\xef\xbb\xbf", 3)) { /* a byte order mark */
-		p->p += 3;
-		parse_blanks(p);
-	}
+	if (!strncmp(p->p, "\xef\xbb\xbf", 3))
+		parse_error(p, p->p, CPTX_E_PARSE, "the text begins with a byte order mark; PTX is ASCII, without one");
+	p->p += p->nerror ? 3 : 0;
+	parse_blanks(p);
 	size_t ncomment = p->ncomment;
 	if (!read_head(p))
 		return; /* nothing can be judged without version and target */
@@ -287,7 +305,7 @@ static void read_module(parser *p)
 			recover(p);
 	}
 	p->start_line = p->line;
-	p->stop = p->end;
+	p->start = p->stop = p->p;
 	parse_flush_comments(p);
 }
 

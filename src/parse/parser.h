@@ -6,7 +6,7 @@
 #include "parse/parse.h"
 
 /* ---- names: scopes.c ---- */
-enum name_kind { NAME_NONE, NAME_REG, NAME_RANGE, NAME_VECTOR, NAME_SYM, NAME_FUNC, NAME_LABEL, NAME_SREG };
+enum name_kind { NAME_NONE, NAME_REG, NAME_RANGE, NAME_VECTOR, NAME_SYM, NAME_FUNC, NAME_LABEL, NAME_SREG, NAME_FILE };
 
 typedef struct binding {
 	uint32_t slot, id; /* id: a register (the first of a range or vector), symbol, function number, label ... */
@@ -28,7 +28,6 @@ typedef struct name_table {
 	size_t nbound, cap_bound;
 	uint32_t *scope; /* the first binding of each open scope */
 	size_t nscope, cap_scope;
-	bool odd_prefix;      /* a range's prefix ends in a digit */
 	bool numbered_single; /* a single name could be one of a range */
 	uint64_t stems[4];    /* of single names that end in digits: a set of hashes */
 } name_table;
@@ -66,6 +65,7 @@ typedef struct spelled {
 typedef struct comment {
 	const char *at;
 	size_t len;
+	uint32_t line;
 } comment;
 
 enum { SPELLED_SLOTS = 1024 };
@@ -124,6 +124,8 @@ bool parse_out_of_memory(parser *p);
 cptx_site parse_site(const parser *p);
 /* Text from `from` to `to` in one line: blanks and comments become single blanks.  In the arena, or NULL. */
 const char *parse_collapse(parser *p, const char *from, const char *to);
+/* Reports the first byte of text[from .. to) that is not ASCII: ptxas takes none. */
+bool parse_ascii(parser *p, const char *from, const char *to);
 
 /* ---- scopes.c ---- */
 #define RANGE_KEY 0x80000000u
@@ -132,7 +134,7 @@ void names_free(parser *p);
 binding *names_find(parser *p, const word *w); /* not ranges */
 /* The register that a word names, or IR_NONE; *b is its binding. */
 uint32_t names_register(parser *p, const word *w, const binding **b);
-/* A new name in the innermost scope; NULL, with an error, if it is taken there. */
+/* A new name in the innermost scope; NULL, with an error, if it is taken there or no name. */
 binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32_t count);
 const char *names_text(parser *p, const binding *b);
 bool names_enter(parser *p);
@@ -143,8 +145,8 @@ uint32_t names_label(parser *p, const word *w);
 /* ---- expr.c ---- */
 /* A constant expression: INT, or FLOAT with its type. */
 bool parse_constant(parser *p, cptx_val *v);
-/* In < >, so without comparisons. */
-bool parse_count(parser *p, uint32_t most, uint32_t *v, const char *what);
+/* A number alone, as lengths, alignments and the arguments of directives are. */
+bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const char *what);
 bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what);
 
 /* ---- decl.c ---- */
@@ -157,7 +159,9 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named);
 /* ---- head.c: kernels and functions ---- */
 bool parse_function(parser *p, unsigned linkage);
 bool parse_signature(parser *p, cptx_kernel *k);
+bool parse_string(parser *p); /* "..." */
 bool parse_pragma(parser *p); /* the strings behind .pragma */
+bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);

@@ -158,13 +158,39 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 		*b = range;
 		return reg;
 	}
-	/* The digits may also be shared out between prefix and number, which has at most MOST_DIGITS. */
-	uint32_t first = w->len > MOST_DIGITS ? MAX(w->stem + 1, w->len - MOST_DIGITS) : w->stem + 1;
-	for (uint32_t stem = first; p->names.odd_prefix && reg == IR_NONE && stem < w->len; stem++)
-		reg = in_range(p, w, stem, parse_word_of(w->s, stem).hash, &range);
 	single = names_find(p, w);
 	*b = single && (!range || single > range) ? single : range;
 	return *b == range ? reg : single->kind == NAME_REG || single->kind == NAME_VECTOR ? single->id : IR_NONE;
+}
+
+/* Letters, digits, _ and $; % only in front; and more than one character where that is none of a letter. */
+static bool is_name(const word *w)
+{
+	bool letter = (*w->s | 32) >= 'a' && (*w->s | 32) <= 'z', sink = w->len == 7 && !memcmp(w->s, "WARP_SZ", 7);
+	return (w->len > 1 || letter || parse_is_word[(unsigned char)*w->s] == 3) && !memchr(w->s + 1, '%', w->len - 1) && !sink;
+}
+
+/* Is one of the names that a range declares taken in this scope? */
+static bool range_taken(parser *p, const word *w, uint32_t count)
+{
+	name_table *t = &p->names;
+	uint32_t hash = w->hash;
+	char name[80];
+
+	if (!(t->stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1) || w->len > 64 || w->stem < w->len)
+		return false;
+	memcpy(name, w->s, w->len);
+	for (uint32_t i = 0; i < count; i++) { /* no more work than making the registers is */
+		char *end = text_u64(name + w->len, i);
+		uint32_t len = (uint32_t)(end - name), h = hash;
+		for (const char *s = name + w->len; s < end; s++)
+			h = (h ^ (unsigned char)*s) * 16777619u;
+		const name_slot *s = slot_of(t, name, len, h);
+		if (s->name && s->binding != IR_NONE && s->binding >= t->scope[t->nscope - 1] &&
+		    t->bound[s->binding].kind != NAME_LABEL)
+			return true;
+	}
+	return false;
 }
 
 binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32_t count)
@@ -176,6 +202,12 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 
 	if (!s)
 		return NULL;
+	if (!is_name(w)) {
+		parse_error(p, w->s, CPTX_E_PARSE,
+		            "'%.*s' is no name: names are a letter, or one of _ $ %% and more; then letters, digits, _ and $",
+		            (int)MIN(w->len, 64u), w->s);
+		return NULL;
+	}
 	if (s->binding != IR_NONE)
 		hides = &t->bound[s->binding];
 	if (!range && w->stem < w->len) {
@@ -185,15 +217,15 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 		if (!hides && in_range(p, w, w->stem, w->stem_hash, &in) != IR_NONE)
 			hides = in;
 	}
-	if (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1]) {
+	bool module_sreg = hides && hides->kind == NAME_SREG && t->nscope == 2;
+	if (module_sreg || (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1]) ||
+	    (range && range_taken(p, w, count))) {
 		parse_error(p, w->s, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
 	}
 	if (range)
 		t->numbered_single |= t->stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1;
-	if (range && w->len && parse_is_word[(unsigned char)w->s[w->len - 1]] == 3)
-		t->odd_prefix = true;
 	return push(p, s, kind, id, count);
 }
 

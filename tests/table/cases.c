@@ -214,7 +214,7 @@ pool pool_make(bool b128)
 	add_functions(p.m);
 	p.k = cptx_kernel_begin_(p.m, NOWHERE, "k", &plain);
 	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
-		if (t != CPTX_B128 && ir_class_of(t) != CLASS_COUNT) /* formats of 4 and 6 bits come packed only */
+		if (t != CPTX_B128 && ir_class_of(t) != CLASS_COUNT)       /* formats of 4 and 6 bits come packed only */
 			regs[t] = ir_regs(p.k, NOWHERE, t, SINGLES + room(t)); /* 8 bits stay 8 */
 	if (b128)
 		regs[CPTX_B128] = cptx_regs_(p.k, NOWHERE, CPTX_B128, SINGLES + VECTOR);
@@ -299,7 +299,8 @@ char *pool_kernel_head(unsigned n, unsigned version)
 		if (c != CLASS_B128 || version >= 83)
 			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
 			               ir_classes[c].prefix, k->decl[c].count + 300);
-	at += snprintf(text + at, sizeof text - (size_t)at, "\t.shared .align 16 .b8 in_shared[256];\n$L%u:\n$L%u: .branchtargets $L%u;\n",
+	at += snprintf(text + at, sizeof text - (size_t)at,
+	               "\t.shared .align 16 .b8 in_shared[256];\n\t.param .align 16 .b8 to_param[64];\n$L%u:\n$L%u: .branchtargets $L%u;\n",
 	               (unsigned)label.id, (unsigned)targets.id, (unsigned)label.id);
 	for (unsigned i = 0; i < ARRAY_LEN(prototypes); i++)
 		at += snprintf(text + at, sizeof text - (size_t)at, "$L%u: .callprototype %s_ %s;\n", (unsigned)prototypes[i].id,

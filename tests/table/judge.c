@@ -57,6 +57,17 @@ void judge_free(judge *j)
 
 bool judge_pair(const char *text) { return strstr(text, ".cta_group::2") != NULL; }
 
+/* What is stored to is no parameter of the kernel, which ptxas keeps read-only, but a variable for what a call passes. */
+static char *copy_of(const char *line)
+{
+	char *copy = strdup(line);
+	must(copy != NULL, "strdup");
+	char *at = !strncmp(copy, "\tst.", 4) ? strstr(copy, "[in_param") : NULL;
+	if (at)
+		memcpy(at + 1, "to", 2);
+	return copy;
+}
+
 unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line)
 {
 	if (j->n == j->cap) {
@@ -65,7 +76,7 @@ unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const 
 		must(j->q != NULL, "realloc");
 	}
 	j->q[j->n] =
-		(question){ .target = target, .version = version, .line = strdup(line), .asked = true, .pair = judge_pair(line) };
+		(question){ .target = target, .version = version, .line = copy_of(line), .asked = true, .pair = judge_pair(line) };
 	must(j->q[j->n].line != NULL, "strdup");
 	return j->n++;
 }

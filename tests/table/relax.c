@@ -79,23 +79,28 @@ static words without(const words *o, unsigned i)
 	return s;
 }
 
-/* The opcode with one modifier moved, or a repeated one taken out, as the table has it. */
-static bool put_in_order(const char *opcode, char ordered[OPCODE])
+/* The nth way to move one modifier, or to take out a repeated one, that the table has. */
+static bool put_in_order(const char *opcode, unsigned nth, char ordered[OPCODE])
 {
 	words o = words_split(opcode);
+	char candidate[OPCODE];
 
 	for (unsigned i = 1; i < o.n; i++) {
 		words s = without(&o, i);
+		bool again = false;
 		for (unsigned k = 1; k < o.n; k++)
-			if (k != i && !strcmp(o.w[k], o.w[i]) && is_spelling(&s, ordered))
-				return true;
-		for (unsigned k = 1; k <= s.n; k++) {
+			again |= k != i && !strcmp(o.w[k], o.w[i]);
+		for (unsigned k = again ? 0 : 1; k <= s.n; k++) { /* 0: without the word */
 			words moved = s;
-			memmove(moved.w[k + 1], moved.w[k], (moved.n - k) * WORD);
-			memcpy(moved.w[k], o.w[i], WORD);
-			moved.n++;
-			if (is_spelling(&moved, ordered))
-				return true;
+			if (k) {
+				memmove(moved.w[k + 1], moved.w[k], (moved.n - k) * WORD);
+				memcpy(moved.w[k], o.w[i], WORD);
+				moved.n++;
+			}
+			if (!is_spelling(&moved, candidate) || !strcmp(candidate, opcode) || nth--)
+				continue;
+			memcpy(ordered, candidate, OPCODE);
+			return true;
 		}
 	}
 	return false;
@@ -121,7 +126,9 @@ static trial plain_operands(const trial *t, bool constants, bool narrow)
 		bool reg = v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC;
 		if (reg)
 			*v = cptx_as(*v, (enum cptx_type)bits_of_width(v->type));
-		if (s.tok[i].address && v->count == 1)
+		if (s.tok[i].address && v->kind == CPTX_VAL_SYM && v->space == CPTX_PARAM)
+			v->offset = 0; /* st takes no register there */
+		else if (s.tok[i].address && v->count == 1)
 			*v = pool_reg(narrow && reg && arch_types[v->type].bits == 32 ? CPTX_U32 : CPTX_U64, 0);
 		else if (v->kind == CPTX_VAL_SYM || (v->kind == CPTX_VAL_REG && v->offset) || (constants && v->kind == CPTX_VAL_INT))
 			*v = cptx_imm(1);
@@ -280,7 +287,7 @@ static bool taken_without_foreign(const trial *t, const cptx_target *target)
 			continue;
 		words_join(&less, s.opcode);
 		if (taken_plainly(&s, target) || taken_with_vector(&s, target) ||
-		    (put_in_order(s.opcode, s.opcode) && taken_plainly(&s, target)))
+		    (put_in_order(s.opcode, 0, s.opcode) && taken_plainly(&s, target)))
 			return true;
 	}
 	return false;
@@ -337,8 +344,9 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 
 	if (taken_plainly(t, target))
 		return by_rule(RULE_PLAIN);
-	if (put_in_order(t->opcode, ordered.opcode) && (taken_plainly(&ordered, target) || taken_with_vector(&ordered, target)))
-		return by_rule(RULE_ORDER);
+	for (unsigned nth = 0; put_in_order(t->opcode, nth, ordered.opcode); nth++)
+		if (taken_plainly(&ordered, target) || taken_with_vector(&ordered, target))
+			return by_rule(RULE_ORDER);
 	if (taken_with_register(t, target) || taken_with_vector(t, target))
 		return by_rule(RULE_REGISTER);
 	if (taken_without_policy(t, target))

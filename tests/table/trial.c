@@ -38,6 +38,9 @@ static cptx_val plain_address(const spelling *s, const arch_operand *o, unsigned
 		return pool_reg(CPTX_B32, nth);
 	if (o->address == ADDRESS_HANDLE && s->mod[0] % 2)
 		v = pool_symbol(o->space);
+	if (arch_forms[s->form].op == CPTX_OP_ST && o->sgroup != ARCH_NO &&
+	    (s->mod[o->sgroup] == CPTX_PARAM || s->mod[o->sgroup] == CPTX_PARAM_FUNC))
+		v = pool_symbol(CPTX_PARAM);
 	return v.kind ? v : pool_reg(CPTX_U64, nth);
 }
 

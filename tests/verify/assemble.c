@@ -28,7 +28,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-static pid_t start(const char *target, const char *source, const char *messages)
+static pid_t start(const char *target, bool separate, const char *source, const char *messages)
 {
 	bool old = !strncmp(target, "sm_101", 6);
 	char arch[64];
@@ -41,7 +41,8 @@ static pid_t start(const char *target, const char *source, const char *messages)
 		return pid;
 	if (!freopen(messages, "w", stdout) || dup2(1, 2) < 0)
 		_exit(127);
-	execl(test_ptxas(), "ptxas", arch, "-v", "-warn-spills", "-warn-lmem-usage", source, "-o", "/dev/null", (char *)NULL);
+	execl(test_ptxas(), "ptxas", arch, "-v", "-warn-spills", "-warn-lmem-usage", source, "-o", "/dev/null",
+	      separate ? "-c" : (char *)NULL, (char *)NULL);
 	_exit(127);
 }
 
@@ -71,7 +72,7 @@ void assemble(assembly *jobs, size_t n)
 		snprintf(source[s], sizeof source[s], "%s/%zu.ptx", dir, i);
 		snprintf(messages[s], sizeof messages[s], "%s/%zu.txt", dir, i);
 		write_file(source[s], jobs[i].ptx);
-		pid[s] = start(jobs[i].target, source[s], messages[s]);
+		pid[s] = start(jobs[i].target, jobs[i].separate, source[s], messages[s]);
 	}
 	rmdir(dir);
 }

@@ -8,8 +8,9 @@
 typedef struct assembly {
 	const char *target; /* of the library: sm_101 is asked for by its new name */
 	const char *ptx;
-	int status; /* 0: accepted */
-	char *said; /* with -v and all warnings; freed by assemble_free */
+	bool separate; /* -c: what is extern may be missing */
+	int status;    /* 0: accepted */
+	char *said;    /* with -v and all warnings; freed by assemble_free */
 } assembly;
 
 void assemble(assembly *jobs, size_t n);

@@ -14,6 +14,7 @@ typedef struct page {
 /* One section of the manual. */
 typedef struct coverage {
 	const char *chapter, *section, *reason /* why the table has nothing of it; "" if it has */;
+	const char *of; /* the section where its forms are listed, "" if that is it */
 	unsigned nop, nform;
 } coverage;
 
@@ -90,8 +91,8 @@ static int show_coverage(const cli_command *cmd)
 		if (!i || strcmp(c->chapter, sections[i - 1].chapter))
 			printf("%s%s\n", i ? "\n" : "", c->chapter);
 		if (c->nop)
-			printf("    %-36s %2u instruction%s %3u form%s\n", c->section, c->nop, c->nop == 1 ? ", " : "s,", c->nform,
-			       c->nform == 1 ? "" : "s");
+			printf("    %-36s %2u instruction%s %3u form%s%s%s\n", c->section, c->nop, c->nop == 1 ? ", " : "s,", c->nform,
+			       c->nform == 1 ? "" : "s", *c->of ? ", with " : "", c->of);
 		else
 			printf("    %-36s -  %s\n", c->section, *c->reason ? c->reason : "MISSING");
 		in += c->nop != 0;

@@ -45,9 +45,10 @@ struct target_row {
 struct named_row {
 	const char *name, *text;
 };
-/* A section of the manual; reason: why no row belongs to it, "" where rows do. */
+/* A section of the manual.  reason: why no row belongs to it; of, words: where its forms stand, as PART in manual.def says.
+ */
 struct section_row {
-	const char *chapter, *title, *name, *reason;
+	const char *chapter, *title, *name, *reason, *of, *words;
 };
 enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE, ROW_ALSO };
 struct row {
@@ -130,8 +131,11 @@ void write_insn(FILE *out);
 void write_table(FILE *out);
 int mod_count(const char *s); /* the number inside a modifier's name */
 
+/* ---- cover.c ---- */
+void check_chapters(void); /* every instruction names a section of the manual */
+void write_coverage(FILE *out);
+
 /* ---- page.c ---- */
-void check_chapters(void);
 void write_pages(FILE *out);
 void write_examples(FILE *out);
 void write_docs(FILE *out);

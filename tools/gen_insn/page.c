@@ -160,7 +160,9 @@ static bool is_positional(const struct op *op, const char *slot)
 
 static void synopsis(char text[TEXT], const struct op *op)
 {
-	add(text, "%scptx_%s(k", op->has_dest ? "cptx_val d = " : "", op->row->name);
+	if (op->has_dest)
+		add(text, "cptx_val %s = ", forms[op->form].operand[0].name);
+	add(text, "cptx_%s(k", op->row->name);
 	for (int i = 0; i < op->npos; i++)
 		add(text, ", %s", op->pos[i]);
 	for (int i = 0; i < op->nslot; i++)
@@ -569,52 +571,6 @@ static void write_page(FILE *out, const struct op *op)
 	lines_of(out, e.setup, string_line);
 	string_line(out, e.call);
 	fputs("NULL } },\n", out);
-}
-
-/* ---- how much of the manual the table has ---- */
-
-/* Is the section among those that the instruction's chapter ("Chapter: one, two") names? */
-static bool names_section(const char *chapter, const struct section_row *s)
-{
-	size_t n = strlen(s->chapter), len = strlen(s->name);
-
-	if (strncmp(chapter, s->chapter, n) || chapter[n] != ':')
-		return false;
-	for (const char *p = chapter + n + 2; *p; p += strspn(p, ", ")) {
-		size_t word = strcspn(p, ",");
-		if (word == len && !strncmp(p, s->name, len))
-			return true;
-		p += word;
-	}
-	return false;
-}
-
-void check_chapters(void)
-{
-	for (int i = 0; i < nops; i++) {
-		bool found = false;
-		for (int k = 0; k < nsections && !found; k++)
-			found = names_section(ops[i].row->text, &sections[k]);
-		reading(row_file(ops[i].row), ops[i].row->line, NULL);
-		if (!found)
-			die(NULL, "OP(%s): '%s' is no section of manual.def", ops[i].row->name, ops[i].row->text);
-	}
-}
-
-static void write_coverage(FILE *out)
-{
-	fputs("static const coverage sections[] = {\n", out);
-	for (int k = 0; k < nsections; k++) {
-		int nop = 0, nform = 0;
-		for (int i = 0; i < nops; i++)
-			if (names_section(ops[i].row->text, &sections[k])) {
-				nop++;
-				nform += ops[i].nform;
-			}
-		fprintf(out, "{ \"%s\", \"%s\", \"%s\", %d, %d },\n", sections[k].title, sections[k].name, sections[k].reason, nop,
-		        nform);
-	}
-	fputs("};\n", out);
 }
 
 void write_pages(FILE *out)

@@ -28,7 +28,8 @@ const struct named_row constraints[] = {
 #include "arch/constraint.def"
 };
 const struct section_row sections[] = {
-#define SECTION(chapter, title, name, reason) { chapter, title, name, reason },
+#define SECTION(chapter, title, name, reason) { chapter, title, name, reason, "", "" },
+#define PART(chapter, title, name, of, words) { chapter, title, name, "", of, words },
 #include "arch/manual.def"
 };
 const struct row rows[] = {

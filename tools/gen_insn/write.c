@@ -226,13 +226,13 @@ static void write_order(FILE *out, const struct form *f, const struct row *also)
 	for (char *word = strtok(text, "."); word; word = strtok(NULL, "."), first = false) {
 		int g = group_of_word(f, word);
 		if (g < 0 && !take_word(fixed, word))
-			die(strstr(also->text, word), "the row above has no '%s': %s", word, f->row->text);
+			die(also->text + (word - text), "the row above has no '%s': %s", word, f->row->text);
 		if (g < 0) {
 			fprintf(out, "%s%s", first ? "" : ".", word);
 			continue;
 		}
 		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
-			die(strstr(also->text, word), "'%s' stands twice, or in front of what it repeats", word);
+			die(also->text + (word - text), "'%s' stands twice, or in front of what it repeats", word);
 		seen |= 1u << g;
 		fprintf(out, "\\%03o", (unsigned)g + 1);
 	}

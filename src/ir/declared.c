@@ -1,0 +1,347 @@
+/*
+ * What an edited module uses must be declared where it is used, and its name must mean it there: registers and variables
+ * above, in the same scope or one around it; labels anywhere in such a scope; functions and variables of the module above.
+ */
+#include "ir/ir.h"
+
+#include <stdio.h>
+
+/* A register declaration, variable or label that the text may name at some place of the body. */
+typedef struct live {
+	uint32_t id;
+	enum { LIVE_REGS, LIVE_VAR, LIVE_LABEL } kind;
+} live;
+
+typedef struct walk {
+	cptx_kernel *k;
+	uint32_t top;            /* place of the body in the module */
+	uint32_t *func, *var;    /* of the module: where each is declared first; IR_NONE: nowhere */
+	uint32_t *regs, *sym;    /* of the body: place in `stack` + 1 while declared, else 0 */
+	uint32_t *label, *outer; /* the scope + 1 of each label; of each scope: the one around it */
+	unsigned char *open;     /* scopes */
+	live *stack;             /* all that is declared */
+	size_t nstack, *mark;    /* its height where each scope began */
+	const ir_item *it;       /* the one that is looked at */
+} walk;
+
+static bool undeclared(walk *w, const cptx_val *v, const char *why)
+{
+	const ir_item *it = w->it;
+	cptx_site at = it->file ? (cptx_site){ w->k->m->file[it->file - 1], it->line } : w->k->at;
+	char name[256];
+
+	cptx_body_name_of(w->k, *v, name, sizeof name);
+	return ir_error(w->k, CPTX_E_STATE, at, "'%.200s' %s", name, why);
+}
+
+/* Is that what the name would mean instead? */
+static bool same_name(const walk *w, const live *l, const char *name)
+{
+	const cptx_kernel *k = w->k;
+
+	if (l->kind == LIVE_VAR)
+		return !strcmp(k->sym[l->id]->name, name);
+	if (l->kind == LIVE_LABEL)
+		return k->label[l->id].name && !strcmp(k->label[l->id].name, name);
+	const ir_decl *d = &k->decl[l->id];
+	size_t n = strlen(d->name), digits;
+	if (strncmp(name, d->name, n) != 0)
+		return false;
+	digits = strspn(name + n, "0123456789");
+	if (d->form != DECL_RANGE)
+		return !name[n] || (d->form == DECL_VECTOR && name[n] == '.');
+	uint64_t number = 0;
+	for (size_t i = 0; i < digits && i < 10; i++)
+		number = number * 10 + (uint64_t)(name[n + i] - '0');
+	return digits && digits < 10 && !name[n + digits] && (name[n] != '0' || digits == 1) && number < d->count;
+}
+
+/* Is something declared further in, from place `from` of the stack on, that the name would mean? */
+static bool hidden(walk *w, const cptx_val *v, size_t from)
+{
+	char name[2048];
+
+	if (from == w->nstack || (w->it->src_len && !(w->it->flags & ITEM_EDITED)))
+		return false; /* the text said so before */
+	cptx_body_name_of(w->k, *v, name, sizeof name);
+	for (size_t i = from; i < w->nstack; i++)
+		if (same_name(w, &w->stack[i], name))
+			return true;
+	return false;
+}
+
+static bool check_register(walk *w, const cptx_val *v)
+{
+	for (uint32_t i = 0; i < v->count; i++) {
+		uint32_t d = w->k->reg[v->id + i].decl;
+		cptx_val one = cptx_elem(*v, i);
+		if (d < CLASS_COUNT)
+			continue;
+		if (!w->regs[d])
+			return undeclared(w, &one,
+			                  "is not declared where this uses it; its .reg was removed, or stands further down or in "
+			                  "another scope");
+		if (hidden(w, &one, w->regs[d]))
+			return undeclared(w, &one, "means something else in this scope");
+	}
+	return true;
+}
+
+static bool check_symbol(walk *w, const cptx_val *v)
+{
+	uint32_t id = v->id;
+
+	if (id >= MODULE_SYM ? w->var[id - MODULE_SYM] == IR_NONE : !w->sym[id])
+		return undeclared(w, v,
+		                  "is not declared where this uses it; it was removed, or stands further down or in another "
+		                  "scope");
+	if (id >= MODULE_SYM && w->var[id - MODULE_SYM] > w->top)
+		return undeclared(w, v, "is declared further down in the module");
+	return !hidden(w, v, id >= MODULE_SYM ? 0 : w->sym[id]) || undeclared(w, v, "means something else in this scope");
+}
+
+static bool check_label(walk *w, const cptx_val *v)
+{
+	uint32_t scope = w->label[v->id];
+
+	w->k->label[v->id].used = 1;
+	if (!scope || !w->open[scope - 1])
+		return undeclared(w, v,
+		                  scope ? "is a label of another scope" : "is a label that stands nowhere; cptx_place puts it");
+	return true;
+}
+
+/* A function that only stands further down is declared in front of all bodies. */
+static bool check_function(walk *w, const cptx_val *v)
+{
+	cptx_module *m = w->k->m;
+	cptx_kernel *f = m->body[v->id - 1];
+
+	if (f->removed || w->func[v->id - 1] == IR_NONE)
+		return undeclared(w, v, "was removed");
+	if (w->func[v->id - 1] > w->top) {
+		ir_top *t = ir_top_add(m, TOP_PROTO);
+		if (!t)
+			return ir_no_memory(m, w->k->at);
+		t->k = f;
+		w->func[v->id - 1] = 0;
+	}
+	return !hidden(w, v, 0) || undeclared(w, v, "means something else in this scope");
+}
+
+/* For ir_any_value: true stops, with an error. */
+static bool wrong(const cptx_kernel *k, const cptx_val *v, void *user)
+{
+	walk *w = user;
+
+	(void)k;
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_REG: return !check_register(w, v);
+	case CPTX_VAL_SYM: return !check_symbol(w, v);
+	case CPTX_VAL_LABEL:
+	case CPTX_VAL_TARGETS:
+	case CPTX_VAL_PROTO: return !check_label(w, v);
+	case CPTX_VAL_FUNC: return !check_function(w, v);
+	default: return false;
+	}
+}
+
+static void declare(walk *w, uint32_t id, int kind)
+{
+	w->stack[w->nstack++] = (live){ id, kind };
+	if (kind == LIVE_REGS)
+		w->regs[id] = (uint32_t)w->nstack;
+	else if (kind == LIVE_VAR)
+		w->sym[id] = (uint32_t)w->nstack;
+}
+
+static void leave(walk *w, uint32_t scope)
+{
+	while (w->nstack > w->mark[scope]) {
+		const live *l = &w->stack[--w->nstack];
+		if (l->kind == LIVE_REGS)
+			w->regs[l->id] = 0;
+		else if (l->kind == LIVE_VAR)
+			w->sym[l->id] = 0;
+	}
+	w->open[scope] = 0;
+}
+
+static bool is_label_item(const ir_item *it)
+{
+	return it->kind == ITEM_LABEL || it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO;
+}
+
+/* Labels are known in all of their scope. */
+static void place_labels(walk *w)
+{
+	uint32_t scope = 0, n = 0;
+
+	for (const ir_item *it = w->k->first; it; it = it->next) {
+		if (it->kind == ITEM_SCOPE)
+			w->outer[++n] = scope, scope = n;
+		else if (it->kind == ITEM_END)
+			scope = w->outer[scope];
+		else if (is_label_item(it))
+			w->label[ir_operands(it)->id] = scope + 1;
+	}
+	for (size_t i = 0; i < w->k->nlabel; i++)
+		w->k->label[i].used = 0;
+}
+
+static void declare_arguments(walk *w, const ir_arg *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		declare(w, list[i].sym == IR_NONE ? w->k->reg[list[i].reg].decl : list[i].sym,
+		        list[i].sym == IR_NONE ? LIVE_REGS : LIVE_VAR);
+}
+
+static bool check_items(walk *w)
+{
+	uint32_t scope = 0, n = 0;
+
+	w->open[0] = 1;
+	declare_arguments(w, w->k->arg, w->k->narg);
+	declare_arguments(w, w->k->result, w->k->nresult);
+	for (const ir_item *it = w->it = w->k->first; it; w->it = it = it->next) {
+		const cptx_val *v = ir_operands(it);
+		switch ((enum ir_item_kind)it->kind) {
+		case ITEM_SCOPE:
+			scope = ++n;
+			w->open[scope] = 1;
+			w->mark[scope] = w->nstack;
+			break;
+		case ITEM_END:
+			leave(w, scope);
+			scope = w->outer[scope];
+			break;
+		case ITEM_REGS:
+			for (uint32_t i = 0; i < (uint32_t)v->offset; i++)
+				declare(w, v->id + i, LIVE_REGS);
+			break;
+		case ITEM_VAR: declare(w, v->id, LIVE_VAR); break;
+		case ITEM_LABEL: declare(w, v->id, LIVE_LABEL); break;
+		case ITEM_INSN:
+			if (ir_any_value(w->k, it, wrong, w))
+				return false;
+			break;
+		case ITEM_TARGETS:
+			for (uint32_t i = 0; i < v[1].count; i++)
+				if (wrong(w->k, &w->k->vec[v[1].id + i], w))
+					return false;
+			break;
+		default: break;
+		}
+	}
+	return true;
+}
+
+static void *zeroed(cptx_module *m, size_t n, size_t size, bool *ok)
+{
+	void *p = *ok ? heap_realloc(&m->a.hook, NULL, (n + 1) * size) : NULL;
+
+	*ok = p != NULL;
+	return p ? memset(p, 0, (n + 1) * size) : NULL;
+}
+
+static void release(cptx_module *m, void *p)
+{
+	if (p)
+		heap_realloc(&m->a.hook, p, 0);
+}
+
+static bool check_body(walk *w)
+{
+	cptx_kernel *k = w->k;
+	size_t scopes = 0, labels = 0;
+	bool ok = true;
+
+	for (const ir_item *it = k->first; it; it = it->next) {
+		scopes += it->kind == ITEM_SCOPE;
+		labels += it->kind == ITEM_LABEL;
+	}
+	w->nstack = 0;
+	w->regs = zeroed(k->m, k->ndecl, sizeof *w->regs, &ok);
+	w->sym = zeroed(k->m, k->nsym, sizeof *w->sym, &ok);
+	w->label = zeroed(k->m, k->nlabel, sizeof *w->label, &ok);
+	w->outer = zeroed(k->m, scopes, sizeof *w->outer, &ok);
+	w->open = zeroed(k->m, scopes, sizeof *w->open, &ok);
+	w->mark = zeroed(k->m, scopes, sizeof *w->mark, &ok);
+	w->stack = zeroed(k->m, k->ndecl + k->nsym + labels, sizeof *w->stack, &ok);
+	if (ok) {
+		place_labels(w);
+		ok = check_items(w);
+	} else {
+		ir_no_memory(k->m, k->at);
+	}
+	release(k->m, w->regs);
+	release(k->m, w->sym);
+	release(k->m, w->label);
+	release(k->m, w->outer);
+	release(k->m, w->open);
+	release(k->m, w->mark);
+	release(k->m, w->stack);
+	return ok;
+}
+
+/* Where functions and variables of the module are declared first. */
+static void place_globals(cptx_module *m, walk *w)
+{
+	uint32_t i = 1;
+
+	memset(w->func, 0xff, m->nbody * sizeof *w->func);
+	memset(w->var, 0xff, m->nsym * sizeof *w->var);
+	for (const ir_top *t = m->top_first; t; t = t->next, i++) {
+		uint32_t *at = t->kind == TOP_VAR                            ? &w->var[t->sym - MODULE_SYM]
+		               : t->kind == TOP_BODY || t->kind == TOP_PROTO ? &w->func[t->k->number - 1]
+		                                                             : NULL;
+		if (at)
+			*at = MIN(*at, i);
+	}
+	for (size_t b = 0; b < m->nbody; b++) { /* a declaration stands for its definition, and the other way round */
+		const cptx_kernel *def = m->body[b]->def;
+		if (!def || def->removed)
+			continue;
+		uint32_t first = MIN(w->func[b], w->func[def->number - 1]);
+		w->func[b] = w->func[def->number - 1] = first;
+	}
+}
+
+static bool check_initialisers(cptx_module *m, const walk *w)
+{
+	for (size_t i = 0; i < m->nsym; i++)
+		for (uint32_t r = 0; !m->sym[i]->removed && r < m->sym[i]->nreloc; r++) {
+			const cptx_val *to = &m->sym[i]->reloc[r].to;
+			bool gone = to->kind == CPTX_VAL_FUNC ? w->func[to->id - 1] == IR_NONE : w->var[to->id - MODULE_SYM] == IR_NONE;
+			if (gone)
+				return error_set(&m->err, CPTX_E_STATE, NOWHERE, "variable '%s': '%s', whose address it holds, was removed",
+				                 m->sym[i]->name,
+				                 to->kind == CPTX_VAL_FUNC ? m->body[to->id - 1]->name : m->sym[to->id - MODULE_SYM]->name);
+		}
+	return true;
+}
+
+bool ir_check_declared(cptx_module *m)
+{
+	walk w = { 0 };
+	bool ok = true;
+	uint32_t i = 1;
+
+	w.func = zeroed(m, m->nbody, sizeof *w.func, &ok);
+	w.var = zeroed(m, m->nsym, sizeof *w.var, &ok);
+	if (ok) {
+		place_globals(m, &w);
+		ok = check_initialisers(m, &w);
+	} else {
+		ir_no_memory(m, NOWHERE);
+	}
+	for (const ir_top *t = m->top_first, *next; ok && t; t = next, i++) {
+		next = t->next;
+		w.k = t->k;
+		w.top = i;
+		ok = t->kind != TOP_BODY || check_body(&w);
+	}
+	release(m, w.func);
+	release(m, w.var);
+	return ok;
+}
