@@ -233,7 +233,7 @@ CPTX_API cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type r
 /** The prototype of an indirect call: the type of the result (CPTX_TYPE_NONE for none) and those of n parameters. */
 #define cptx_prototype(k, ret, n, params) cptx_prototype_((k), CPTX_HERE, (ret), (params), (n))
 CPTX_API cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n);
-/** A list of labels for brx.idx, which goes to the one of that number. */
+/** A list of labels for brx.idx, which goes to the one of that number; or of the functions that an indirect call may reach. */
 #define cptx_targets(k, n, labels) cptx_targets_((k), CPTX_HERE, (labels), (n))
 /** Calls a device function: cptx_call(k, f, n, (cptx_val[]){ a, b }); gives its result, or a NONE value. */
 #define cptx_call(k, func, n, args) cptx_call_((k), CPTX_HERE, (func), (args), (n))
@@ -308,10 +308,117 @@ CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type
 #define cptx_global_x_(m, type, n, name, ...)                                                                               \
 	cptx_global_((m), CPTX_HERE, (type), (n), (name), &(cptx_global_opt){ __VA_ARGS__ })
 
+/* ---- Declarations in full ---------------------------------------------------------------------------------------- */
+
+/*
+ * What the calls above make for the usual cases, piece by piece: any variable, any parameter, any signature.  Parameters
+ * declared here are not loaded (cptx_ld with .space = CPTX_PARAM does that), and calls are made by cptx_call_func.
+ */
+
+enum cptx_linkage {
+	CPTX_LINK_DEFAULT, /**< .visible for kernels, none for the rest */
+	CPTX_LINK_NONE,
+	CPTX_LINK_EXTERN,
+	CPTX_LINK_VISIBLE,
+	CPTX_LINK_WEAK,
+	CPTX_LINK_COMMON
+};
+
+/** An element of an initialiser that is an address. */
+typedef struct cptx_address {
+	uint32_t index; /**< of the element */
+	cptx_val to;    /**< a variable of the module (with an offset), or a function */
+	uint64_t mask;  /**< 0, or the bits that a .b8 element takes: 0xFF00(name) */
+	bool generic;   /**< generic(name) */
+} cptx_address;
+
+enum { CPTX_DIMS = 8 };
+typedef struct cptx_variable_opt {
+	enum cptx_mod space;     /**< of a variable; of the module: CPTX_GLOBAL by default, of a body: CPTX_LOCAL */
+	uint32_t dim[CPTX_DIMS]; /**< lengths of an array, up to the first 0; none: a single element */
+	bool unsized;            /**< [] in front of them */
+	uint32_t vec;            /**< 2, 4 or 8: each element is a vector */
+	uint32_t align;          /**< a power of two; 0: that of the element */
+	enum cptx_linkage linkage;
+	const char *attribute; /**< what .attribute holds, ".managed" */
+	const void *init;      /**< ninit elements in host byte order; the rest is zero.  NULL: nothing */
+	uint32_t ninit;
+	const cptx_address *address; /**< those of them that are addresses, by index */
+	uint32_t naddress;
+	bool pointer;             /**< of a parameter: .ptr, with the space and alignment of what it points to */
+	enum cptx_mod ptr_space;  /**< 0: none said */
+	uint32_t ptr_align;       /**< 0: none said */
+	char z_;
+} cptx_variable_opt;
+
+CPTX_API cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const char *name,
+                                 const cptx_variable_opt *opt);
+/** A variable of the module: cptx_variable(m, CPTX_B8, "table", .dim = { 2, 16 }, .space = CPTX_CONST). */
+#define cptx_variable(...) cptx_variable_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_variable_x_(m, type, name, ...)                                                                                \
+	cptx_variable_((m), CPTX_HERE, (type), (name), &(cptx_variable_opt){ __VA_ARGS__ })
+CPTX_API cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name,
+                              const cptx_variable_opt *opt);
+/** A variable of the body, declared here: in .local, .shared, or, for a call sequence, .param. */
+#define cptx_local(...) cptx_local_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_local_x_(k, type, name, ...)                                                                                   \
+	cptx_local_((k), CPTX_HERE, (type), (name), &(cptx_variable_opt){ __VA_ARGS__ })
+
+CPTX_API cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, bool result,
+                                  const cptx_variable_opt *opt);
+/** Declares the next parameter, or result of a function, in memory; its address. */
+#define cptx_param_var(...) cptx_param_var_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_param_var_x_(k, type, name, ...)                                                                               \
+	cptx_param_var_((k), CPTX_HERE, (type), (name), false, &(cptx_variable_opt){ __VA_ARGS__ })
+#define cptx_result_var(...) cptx_result_var_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_result_var_x_(k, type, name, ...)                                                                              \
+	cptx_param_var_((k), CPTX_HERE, (type), (name), true, &(cptx_variable_opt){ __VA_ARGS__ })
+CPTX_API cptx_val cptx_param_reg_(cptx_kernel *f, cptx_site at, enum cptx_type type, const char *name, bool result);
+/** The same in a register, of device functions only. */
+#define cptx_param_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), false)
+#define cptx_result_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), true)
+/** Parameter or result i, from 0: its address or register; BAD if there is none. */
+CPTX_API cptx_val cptx_param_at(const cptx_kernel *k, uint32_t i);
+CPTX_API cptx_val cptx_result_at(const cptx_kernel *k, uint32_t i);
+
+CPTX_API cptx_kernel *cptx_func_declare_(cptx_module *m, cptx_site at, const char *name);
+/** A device function whose body follows by cptx_func_define, or is elsewhere (.linkage extern): declare its parameters. */
+#define cptx_func_declare(m, name) cptx_func_declare_((m), CPTX_HERE, (name))
+CPTX_API cptx_kernel *cptx_func_define_(cptx_module *m, cptx_site at, const char *name);
+/** Opens the body of a function that was declared. */
+#define cptx_func_define(m, name) cptx_func_define_((m), CPTX_HERE, (name))
+CPTX_API void cptx_set_linkage_(cptx_kernel *k, cptx_site at, enum cptx_linkage linkage);
+#define cptx_set_linkage(k, linkage) cptx_set_linkage_((k), CPTX_HERE, (linkage))
+CPTX_API void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text);
+/** A further directive in front of the body, such as ".noreturn". */
+#define cptx_directive(k, text) cptx_directive_((k), CPTX_HERE, (text))
+CPTX_API cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name);
+/** The variable or device function of the module with that name. */
+#define cptx_find(m, name) cptx_find_((m), CPTX_HERE, (name))
+
+CPTX_API cptx_kernel *cptx_prototype_begin_(cptx_kernel *k, cptx_site at);
+/** A prototype with any signature: declare its results and parameters (names do not matter), then place it. */
+#define cptx_prototype_begin(k) cptx_prototype_begin_((k), CPTX_HERE)
+CPTX_API cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *prototype);
+#define cptx_prototype_place(k, prototype) cptx_prototype_place_((k), CPTX_HERE, (prototype))
+
+CPTX_API void cptx_module_options_(cptx_module *m, cptx_site at, const char *options);
+/** Further words of .target: "debug", "texmode_independent". */
+#define cptx_module_options(m, options) cptx_module_options_((m), CPTX_HERE, (options))
+CPTX_API void cptx_module_text_(cptx_module *m, cptx_site at, const char *text);
+/** A .file, .section, .alias or .pragma directive of the module, as text. */
+#define cptx_module_text(m, text) cptx_module_text_((m), CPTX_HERE, (text))
+CPTX_API void cptx_text_(cptx_kernel *k, cptx_site at, const char *text);
+/** A .loc or .pragma directive of a body, as text. */
+#define cptx_text(k, text) cptx_text_((k), CPTX_HERE, (text))
+
 /* ---- Control flow ------------------------------------------------------------------------------------------------ */
 
 /** A new label, to be placed once; cptx_bra (insn.h) goes there. */
 CPTX_API cptx_val cptx_label(cptx_kernel *k);
+CPTX_API cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name);
+/** The same with a name, for text that speaks of it (.loc, .section). */
+#define cptx_label_named(k, name) cptx_label_named_((k), CPTX_HERE, (name))
 CPTX_API void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label);
 #define cptx_place(k, label) cptx_place_((k), CPTX_HERE, (label))
 
@@ -321,6 +428,8 @@ CPTX_API int cptx_else_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_for_begin_(cptx_kernel *k, cptx_site at, cptx_val i, cptx_val end, cptx_val step);
 CPTX_API int cptx_while_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_while_test_(cptx_kernel *k, cptx_site at, cptx_val predicate);
+CPTX_API int cptx_do_begin_(cptx_kernel *k, cptx_site at);
+CPTX_API int cptx_scope_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_block_end_(cptx_kernel *k, cptx_site at);
 CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when);
 
@@ -337,15 +446,38 @@ CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when
  *   CPTX_IF (k, p) { ... }  CPTX_ELSE (k) { ... }
  *   CPTX_FOR (k, i, end, step) { ... }      while i < end (in i's type): body, i += step; i, a register, must be set before
  *   CPTX_WHILE (k, cptx_setp(k, ...)) { ... }   the condition is built anew, at the loop's head
+ *   CPTX_DO (k) { ... cptx_continue_when(k, p); }   a loop as compilers print it, tested where its body says so; runs on
+ *                                                   behind the brace
+ *   CPTX_SCOPE (k) { ... }                  { ... } in the PTX: the names of variables declared in it end with it
  */
 #define CPTX_IF(k, predicate) CPTX_BLOCK_(k, cptx_if_begin_((k), CPTX_HERE, (predicate)))
 #define CPTX_ELSE(k) CPTX_BLOCK_(k, cptx_else_begin_((k), CPTX_HERE))
 #define CPTX_FOR(k, i, end, step) CPTX_BLOCK_(k, cptx_for_begin_((k), CPTX_HERE, (i), CPTX_V(end), CPTX_V(step)))
 #define CPTX_WHILE(k, predicate)                                                                                            \
 	CPTX_BLOCK_(k, (cptx_while_begin_((k), CPTX_HERE) && cptx_while_test_((k), CPTX_HERE, (predicate))))
+#define CPTX_DO(k) CPTX_BLOCK_(k, cptx_do_begin_((k), CPTX_HERE))
+#define CPTX_SCOPE(k) CPTX_BLOCK_(k, cptx_scope_begin_((k), CPTX_HERE))
 /** Leaves the innermost loop, or starts its next turn, in the threads where `when` holds. */
 #define cptx_break_when(k, when) cptx_leave_((k), CPTX_HERE, 0, (when))
 #define cptx_continue_when(k, when) cptx_leave_((k), CPTX_HERE, 1, (when))
+/** The same in all threads. */
+#define cptx_break(k) cptx_leave_((k), CPTX_HERE, 2, cptx_val_int_(0))
+#define cptx_continue(k) cptx_leave_((k), CPTX_HERE, 3, cptx_val_int_(0))
+
+/** How a loop that waits goes round: ptxas makes different code of each. */
+enum cptx_wait_shape {
+	CPTX_WAIT_LOOP,    /**< L: wait p; @!p bra L; */
+	CPTX_WAIT_UNIFORM, /**< L: wait p; @!p bra.uni L; */
+	CPTX_WAIT_DONE     /**< L: wait p; @p bra D; bra L; D:   as CUTLASS and libcu++ print it */
+};
+CPTX_API void cptx_wait_begin_(cptx_kernel *k, cptx_site at);
+CPTX_API void cptx_wait_end_(cptx_kernel *k, cptx_site at, enum cptx_wait_shape shape, cptx_val predicate);
+/**
+ * Waits until the phase of an mbarrier completes: a loop of that shape around a test, of which `test` is the call:
+ *   cptx_mbarrier_wait(k, CPTX_WAIT_LOOP, cptx_mbarrier_try_wait_parity(k, bar, parity, .space = CPTX_SHARED));
+ */
+#define cptx_mbarrier_wait(k, shape, test)                                                                                  \
+	(cptx_wait_begin_((k), CPTX_HERE), cptx_wait_end_((k), CPTX_HERE, (shape), (test)))
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
@@ -365,6 +497,9 @@ CPTX_API cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, cons
 /** A number as a value, for the holes of cptx_asm and for optional operands (.src_size = cptx_imm(8)). */
 static inline cptx_val cptx_imm(int64_t i) { return cptx_val_int_(i); }
 static inline cptx_val cptx_immf(double f) { return cptx_val_float_(f); }
+/** Floating point constants by their bits: infinities, NaNs. */
+CPTX_API cptx_val cptx_f32_bits(uint32_t bits);
+CPTX_API cptx_val cptx_f64_bits(uint64_t bits);
 
 CPTX_API void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text);
 /** .pragma "text"; in front of the next instruction. */
@@ -434,6 +569,17 @@ CPTX_API unsigned cptx_ptx_version(const cptx_ptx *ptx);
 CPTX_API const cptx_target *cptx_ptx_target(const cptx_ptx *ptx);
 /** The user's source line that line `line` (from 1) of the text comes from; file NULL where there is none. */
 CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
+
+typedef struct cptx_to_c_opt {
+	bool main; /**< a whole program, that prints the PTX */
+	char z_;
+} cptx_to_c_opt;
+/**
+ * C that builds the module by the calls of this header: one function for each kernel and device function, and
+ * `void build(cptx_module *m)`, which calls them.  Compiled and run, it gives instructions that ptxas makes the same machine
+ * code of.  The module is frozen first.  The result is read and destroyed as what cptx_emit gives; NULL on error.
+ */
+CPTX_API cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err);
 
 /* ---- Parsing and checking ---------------------------------------------------------------------------------------- */
 
@@ -635,6 +781,14 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 }
 #else
 #include <cptx/insn.h>
+
+/* ---- Short forms ------------------------------------------------------------------------------------------------- */
+
+#define CPTX_COUNT_(...) (sizeof((cptx_val[]){ __VA_ARGS__ }) / sizeof(cptx_val))
+/** cptx_vec(k, a, b) is cptx_pack of these values, cptx_args(k, a, b) cptx_list. */
+#define cptx_vec(k, ...) cptx_pack_((k), CPTX_HERE, (cptx_val[]){ __VA_ARGS__ }, CPTX_COUNT_(__VA_ARGS__))
+#define cptx_args(k, ...) cptx_list_((k), CPTX_HERE, (cptx_val[]){ __VA_ARGS__ }, CPTX_COUNT_(__VA_ARGS__))
+
 #endif
 
 #endif

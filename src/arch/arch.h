@@ -89,6 +89,7 @@ typedef struct arch_op {
 	uint16_t form, nform;
 	uint8_t nfield, nslot, has_dest;
 	const char *field[ARCH_FIELDS], *slot[ARCH_SLOTS];
+	uint8_t npos, pos[ARCH_SLOTS]; /* the slots that are arguments of the call, in order */
 } arch_op;
 
 extern const arch_op arch_ops[];
@@ -112,7 +113,7 @@ extern const uint16_t arch_nmnemonic, arch_forms_by_mnemonic[];
 
 /* Modifiers and types share one numbering: types first. */
 typedef struct arch_mod {
-	const char *name, *about;
+	const char *name, *about, *id; /* id: of the enum, without CPTX_ */
 	uint8_t len;
 	uint16_t count; /* the number in the name: v4 4, x2 2, m64n128k16 128 */
 } arch_mod;
@@ -127,7 +128,7 @@ extern const arch_type arch_types[]; /* by enum cptx_type; CPTX_PTR too */
 extern const uint8_t arch_ntype;
 
 typedef struct arch_sreg {
-	const char *text;
+	const char *text, *name; /* name: of the call */
 	uint8_t type;
 	uint16_t avail;
 } arch_sreg;

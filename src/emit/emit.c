@@ -214,7 +214,7 @@ static bool emit_module(emitter *e)
 		return false;
 	for (size_t i = 0; i < e->m->nfile; i++)
 		buf_put(&e->out->files, e->m->file[i], strlen(e->m->file[i]) + 1);
-	if (e->texmode == TEXMODE_INDEPENDENT && !e->m->parsed)
+	if (e->texmode == TEXMODE_INDEPENDENT && !e->m->parsed && !strstr(e->m->target_more, "texmode_"))
 		insert(&e->out->text, e->target_end, ", texmode_independent");
 	buf_put(&e->out->text, "", 1);
 	if (e->out->text.failed || e->out->map.failed || e->out->files.failed)

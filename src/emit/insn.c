@@ -101,7 +101,7 @@ static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned 
 
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG: return put_reg(e, p, v->id);
-	case CPTX_VAL_FLOAT: return put_float(p, v->f, wide);
+	case CPTX_VAL_FLOAT: return put_float(p, v->f, wide || (!type && v->type == CPTX_F64));
 	case CPTX_VAL_SYM: return put_str(p, symbol_name(e->k, v));
 	case CPTX_VAL_SINK: *p++ = '_'; return p;
 	default:

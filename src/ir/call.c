@@ -92,7 +92,7 @@ static const char *constant_differs(const cptx_kernel *f, const ir_arg *a, bool 
 }
 
 static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
-                   const cptx_val *v, char why[160])
+                   cptx_val *v, char why[160])
 {
 	const ir_sym *have = v->kind == CPTX_VAL_SYM ? ir_symbol(k, v->id) : NULL;
 	const char *other = NULL;
@@ -114,7 +114,7 @@ static bool list_passes(const cptx_kernel *k, const cptx_kernel *f, const cptx_v
                         char why[160])
 {
 	for (size_t i = 0; list && i < list->count; i++) {
-		const cptx_val *v = &k->vec[list->id + i];
+		cptx_val *v = &k->vec[list->id + i];
 		if (*what == 'r' && v->kind != CPTX_VAL_REG && v->kind != CPTX_VAL_SYM && v->kind != CPTX_VAL_SINK) {
 			snprintf(why, 160, "a result goes to a register or parameter, not to a constant");
 			return false;
@@ -194,6 +194,10 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 		ir_error(k, CPTX_E_ARG, at, "function %s takes %zu arguments, %zu were given", f->name, f->nparam, n);
 		return none;
 	}
+	if (f->nparam != f->narg || (f->nresult && !f->ret.kind)) {
+		ir_error(k, CPTX_E_ARG, at, "function %s was declared in full: cptx_call_func calls it", f->name);
+		return none;
+	}
 	for (size_t i = 0; i < n; i++) {
 		if (!ir_owned(k, at, &args[i], "an argument"))
 			return none;
@@ -218,7 +222,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 /* ---- what indirect calls and branches name ---- */
 
 /* A label of its own for a list or prototype, of that kind. */
-static cptx_val own_label(cptx_kernel *k, enum cptx_val_kind kind)
+cptx_val ir_own_label(cptx_kernel *k, enum cptx_val_kind kind)
 {
 	cptx_val v = cptx_label(k);
 
@@ -244,8 +248,8 @@ cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, siz
 	for (size_t i = 0; i < n; i++) {
 		if (!ir_owned(k, at, &labels[i], "a label"))
 			return none;
-		if (labels[i].kind != CPTX_VAL_LABEL) {
-			ir_error(k, CPTX_E_ARG, at, "cptx_targets: value %zu is not a label", i);
+		if ((labels[i].kind != CPTX_VAL_LABEL && labels[i].kind != CPTX_VAL_FUNC) || labels[i].kind != labels[0].kind) {
+			ir_error(k, CPTX_E_ARG, at, "cptx_targets: value %zu is not a label (or function, as all of them)", i);
 			return none;
 		}
 		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec)) {
@@ -253,10 +257,14 @@ cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, siz
 			return none;
 		}
 		k->vec[k->nvec++] = labels[i];
+		if (labels[i].kind == CPTX_VAL_FUNC) {
+			k->calls = true;
+			continue;
+		}
 		k->label[labels[i].id].used = 1;
 		k->label[labels[i].id].at = at;
 	}
-	cptx_val v = own_label(k, CPTX_VAL_TARGETS);
+	cptx_val v = ir_own_label(k, labels[0].kind == CPTX_VAL_FUNC ? CPTX_VAL_PROTO : CPTX_VAL_TARGETS);
 	ir_item *it = v.kind ? ir_append(k, at, ITEM_TARGETS, 2, 0) : NULL;
 	if (!it)
 		return none;
@@ -303,7 +311,7 @@ cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const
 	for (size_t i = 0; i < n; i++)
 		if (!add_signature(f, params[i] == CPTX_PTR ? CPTX_U64 : params[i], &f->arg, &f->narg, &f->cap_arg))
 			return none;
-	cptx_val v = own_label(k, CPTX_VAL_PROTO);
+	cptx_val v = ir_own_label(k, CPTX_VAL_PROTO);
 	ir_item *it = v.kind ? ir_append(k, at, ITEM_PROTO, 2, 0) : NULL;
 	if (!it)
 		return none;

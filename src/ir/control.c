@@ -3,6 +3,7 @@
  *
  *   for:    @!(i < end) bra END; TOP: body; NEXT: i += step; @(i < end) bra TOP; END:
  *   while:  TOP: condition; @!p bra END; body; bra TOP; END:
+ *   do:     TOP: body; END:             with @p bra TOP and @p bra END in the body, where it says so
  *   if:     @!p bra END; body; END:         with else: @!p bra ELSE; body; bra END; ELSE: other; END:
  */
 #include "ir/ir.h"
@@ -24,6 +25,33 @@ cptx_val cptx_label(cptx_kernel *k)
 	v.count = 1;
 	v.owner = k->owner;
 	v.id = (uint32_t)k->nlabel++;
+	return v;
+}
+
+cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	if (!ir_open(k, at))
+		return none;
+	bool ok = n && n < 1024 && !(*name >= '0' && *name <= '9');
+	for (size_t i = 0; ok && i < n; i++)
+		ok = (name[i] >= '0' && name[i] <= '9') || (name[i] >= 'a' && name[i] <= 'z') ||
+		     (name[i] >= 'A' && name[i] <= 'Z') || name[i] == '_' || name[i] == '$';
+	for (const char *p = ok && !strncmp(name, "$L", 2) ? name + 2 : ""; *p >= '0' && *p <= '9';)
+		ok = *++p != 0; /* $L and a number is what labels without a name print as */
+	for (size_t i = 0; ok && i < k->nlabel; i++)
+		ok = !k->label[i].name || strcmp(k->label[i].name, name);
+	if (!ok) {
+		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1", name ? name : "(null)");
+		return none;
+	}
+	char *copy = arena_strdup(&k->m->a, name);
+	cptx_val v = copy ? cptx_label(k) : none;
+	if (v.kind)
+		k->label[v.id].name = copy;
+	else
+		ir_no_memory(k->m, at);
 	return v;
 }
 
@@ -160,6 +188,73 @@ int cptx_while_test_(cptx_kernel *k, cptx_site at, cptx_val predicate)
 	return 1;
 }
 
+/* A loop without a test of its own. */
+static ir_block *push_loop(cptx_kernel *k, cptx_site at, enum ir_block_kind kind)
+{
+	ir_block *b = push_block(k, at, kind);
+
+	if (!b)
+		return NULL;
+	b->top = b->next = cptx_label(k);
+	cptx_place_(k, at, b->top);
+	return b;
+}
+
+int cptx_do_begin_(cptx_kernel *k, cptx_site at)
+{
+	if (ir_open(k, at))
+		push_loop(k, at, BLOCK_DO);
+	return 1;
+}
+
+int cptx_scope_begin_(cptx_kernel *k, cptx_site at)
+{
+	ir_block *b = ir_open(k, at) ? push_block(k, at, BLOCK_SCOPE) : NULL;
+
+	if (b) {
+		b->nsym = k->nsym;
+		ir_append(k, at, ITEM_SCOPE, 0, 0);
+	}
+	return 1;
+}
+
+static void end_scope(cptx_kernel *k, const ir_block *b)
+{
+	ir_append(k, b->at, ITEM_END, 0, 0);
+	for (size_t i = b->nsym; i < k->nsym; i++)
+		k->sym[i]->ended = k->sym[i]->here;
+}
+
+void cptx_wait_begin_(cptx_kernel *k, cptx_site at)
+{
+	if (ir_open(k, at))
+		push_loop(k, at, BLOCK_WAIT);
+}
+
+void cptx_wait_end_(cptx_kernel *k, cptx_site at, enum cptx_wait_shape shape, cptx_val predicate)
+{
+	ir_block *b = k ? k->block : NULL;
+
+	if (!ir_open(k, at) || !is_predicate(k, at, predicate, "cptx_mbarrier_wait"))
+		return;
+	if (!b || b->kind != BLOCK_WAIT || (unsigned)shape > CPTX_WAIT_DONE) {
+		ir_error(k, CPTX_E_ARG, at, b && b->kind == BLOCK_WAIT ? "cptx_mbarrier_wait: shape %u is none of enum cptx_wait_shape"
+		                                                        : "the test of cptx_mbarrier_wait (shape %u) leaves a block open",
+		         (unsigned)shape);
+		return;
+	}
+	k->block = b->outer;
+	if (shape == CPTX_WAIT_UNIFORM) {
+		ir_insn(k, at, CPTX_OP_BRA, none, cptx_negated(predicate), &b->top, 1, "uni", CPTX_ON);
+	} else if (shape == CPTX_WAIT_LOOP) {
+		branch(k, at, b->top, cptx_negated(predicate));
+	} else {
+		branch(k, at, b->end, predicate);
+		branch(k, at, b->top, none);
+	}
+	cptx_place_(k, at, b->end);
+}
+
 int cptx_block_end_(cptx_kernel *k, cptx_site at)
 {
 	if (!ir_open(k, at))
@@ -170,7 +265,9 @@ int cptx_block_end_(cptx_kernel *k, cptx_site at)
 		return 0;
 	}
 	k->block = b->outer;
-	if (b->kind == BLOCK_FOR) {
+	if (b->kind == BLOCK_SCOPE) {
+		end_scope(k, b);
+	} else if (b->kind == BLOCK_FOR) {
 		cptx_val add[] = { b->i, b->step };
 		cptx_place_(k, b->at, b->next);
 		ir_insn(k, b->at, CPTX_OP_ADD, b->i, none, add, ARRAY_LEN(add), "");
@@ -186,16 +283,19 @@ int cptx_block_end_(cptx_kernel *k, cptx_site at)
 	return 0;
 }
 
-void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when)
+/* `how`: bit 0 the next turn, bit 1 in all threads. */
+void cptx_leave_(cptx_kernel *k, cptx_site at, int how, cptx_val when)
 {
-	if (!ir_open(k, at) || !is_predicate(k, at, when, again ? "cptx_continue_when" : "cptx_break_when"))
+	bool again = how & 1, all = how & 2;
+
+	if (!ir_open(k, at) || (!all && !is_predicate(k, at, when, again ? "cptx_continue_when" : "cptx_break_when")))
 		return;
 	ir_block *b = k->block;
-	while (b && b->kind != BLOCK_FOR && b->kind != BLOCK_WHILE)
+	while (b && b->kind != BLOCK_FOR && b->kind != BLOCK_WHILE && b->kind != BLOCK_DO)
 		b = b->outer;
 	if (!b) {
-		ir_error(k, CPTX_E_STATE, at, "%s stands in no loop", again ? "cptx_continue_when" : "cptx_break_when");
+		ir_error(k, CPTX_E_STATE, at, "%s%s stands in no loop", again ? "cptx_continue" : "cptx_break", all ? "" : "_when");
 		return;
 	}
-	branch(k, at, again ? b->next : b->end, when);
+	branch(k, at, again ? b->next : b->end, all ? none : when);
 }

@@ -100,7 +100,8 @@ typedef struct ir_sym {
 	uint32_t ninit, nreloc, align, ptr_align;
 	uint8_t space, type, elem, vec, ndim, linkage;
 	uint8_t align_given, is_param /* enum ir_param */, is_ptr, ptr_space; /* .ptr .space .align */
-	uint8_t removed;                                                      /* its declaration is gone */
+	uint8_t removed; /* its declaration is gone */
+	uint8_t here, ended; /* declared where it stands; its scope has ended */
 } ir_sym;
 
 /* Texture, sampler and surface references: where a variable is one, its space says so. */
@@ -128,13 +129,14 @@ typedef struct ir_label {
 	cptx_site at;
 } ir_label;
 
-enum ir_block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_FOR, BLOCK_WHILE };
+enum ir_block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_FOR, BLOCK_WHILE, BLOCK_DO, BLOCK_SCOPE, BLOCK_WAIT };
 typedef struct ir_block {
 	struct ir_block *outer;
 	enum ir_block_kind kind;
 	cptx_site at;
 	cptx_val top, next, end; /* labels: head of the loop, its next turn, behind the block */
 	cptx_val i, limit, step; /* BLOCK_FOR */
+	size_t nsym;             /* BLOCK_SCOPE: variables declared in front of it */
 } ir_block;
 
 /* A kernel or device function; without a body: declared only, or a call prototype. */
@@ -254,6 +256,10 @@ ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind);
 ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind);
 /* A new kernel or function; NULL when memory is short or there are too many. */
 cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name);
+cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const char *name); /* the same, by the builder */
+bool ir_body_open(cptx_kernel *k, cptx_site at); /* the body of the builder's that items go to from now on */
+/* Tells those who launch a kernel of its next parameter; false, with no error, when memory is short. */
+bool ir_publish_param(cptx_kernel *k, const ir_sym *s);
 void ir_body_link(cptx_kernel *k); /* it has a body: among those of the module */
 /* A declaration behind those of text; its number, or IR_NONE. */
 uint32_t ir_declare(cptx_kernel *k, const ir_decl *d);
@@ -346,5 +352,8 @@ void ir_split_top(ir_top *t);
 /* ---- declared.c: when an edited module is frozen ---- */
 /* All that is used is declared where it is used, under the name that is printed. */
 bool ir_check_declared(cptx_module *m);
+
+/* A label of its own for a list or prototype, of that kind. */
+cptx_val ir_own_label(cptx_kernel *k, enum cptx_val_kind kind);
 
 #endif

@@ -65,6 +65,10 @@ static void link_item(cptx_kernel *k, ir_item *it)
 
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod)
 {
+	if (!k->has_body) {
+		ir_error(k, CPTX_E_STATE, at, "it is only declared; cptx_func_define opens its body");
+		return NULL;
+	}
 	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + ir_mods_size(nmod));
 
 	if (!it) {

@@ -156,7 +156,19 @@ void ir_body_link(cptx_kernel *k)
 	m->last = k;
 }
 
-static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, const char *name)
+bool ir_body_open(cptx_kernel *k, cptx_site at)
+{
+	if (k->m->last && !k->m->last->closed)
+		ir_close(k->m->last);
+	ir_top *t = k->m->err.code == CPTX_OK ? ir_top_append(k->m, TOP_BODY) : NULL;
+	if (!t)
+		return ir_no_memory(k->m, at);
+	t->k = k;
+	ir_body_link(k);
+	return true;
+}
+
+cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const char *name)
 {
 	if (!m || m->err.code != CPTX_OK)
 		return NULL;
@@ -167,18 +179,17 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 	}
 	if (!ir_name_ok(m, at, what, name) || !ir_module_name_free(m, at, name, NULL))
 		return NULL;
-	if (m->last && !m->last->closed)
-		ir_close(m->last);
 	const char *copy = arena_strdup(&m->a, name);
-	cptx_kernel *k = m->err.code == CPTX_OK && copy ? ir_body_new(m, at, copy) : NULL;
-	ir_top *t = k ? ir_top_append(m, TOP_BODY) : NULL;
-	if (m->err.code != CPTX_OK || !t) {
+	cptx_kernel *k = copy ? ir_body_new(m, at, copy) : NULL;
+	if (!k)
 		ir_no_memory(m, at);
-		return NULL;
-	}
-	t->k = k;
-	ir_body_link(k);
 	return k;
+}
+
+static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, const char *name)
+{
+	cptx_kernel *k = ir_body_named(m, at, what, name);
+	return k && ir_body_open(k, at) ? k : NULL;
 }
 
 enum { MOST_BLOCK_Z = 64, MOST_CLUSTER = 16 }; /* CUDA programming guide, "Compute Capabilities" */
@@ -292,7 +303,7 @@ void ir_close(cptx_kernel *k)
 	if (k->closed || k->m->err.code != CPTX_OK)
 		return;
 	if (k->block) {
-		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE", "CPTX_FOR", "CPTX_WHILE" };
+		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE", "CPTX_FOR", "CPTX_WHILE", "CPTX_DO", "CPTX_SCOPE", "cptx_mbarrier_wait" };
 		ir_error(k, CPTX_E_STATE, k->block->at, "%s is never closed (left by break, goto or return?)",
 		         names[k->block->kind]);
 		return;

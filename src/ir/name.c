@@ -33,7 +33,8 @@ static bool is_parameter(const cptx_kernel *k, uint32_t sym)
 static bool has_name(const cptx_kernel *k, const char *name, bool parameter)
 {
 	for (size_t i = 0; i < k->nsym; i++)
-		if (!k->sym[i]->removed && !strcmp(k->sym[i]->name, name) && is_parameter(k, (uint32_t)i) == parameter)
+		if (!k->sym[i]->removed && !k->sym[i]->ended && !strcmp(k->sym[i]->name, name) &&
+		    is_parameter(k, (uint32_t)i) == parameter)
 			return true;
 	return false;
 }

@@ -30,23 +30,15 @@ static bool publish_parameters(parser *p, cptx_kernel *k)
 		if (k->arg[i].sym == IR_NONE)
 			continue;
 		const ir_sym *s = k->sym[k->arg[i].sym];
-		bool bytes = s->ndim || s->vec;
-		uint32_t align = MAX(s->align, 1u);
-		end = (end + align - 1) / align * align + s->size;
+		end = (end + MAX(s->align, 1u) - 1) / MAX(s->align, 1u) * MAX(s->align, 1u) + s->size;
 		if (end > most)
 			return parse_error(p, p->start, CPTX_E_LIMIT,
 			                   "%llu bytes of parameters, with '%s'; a kernel has at most %u (32764 from .version 8.1 and "
 			                   "sm_70 on)",
 			                   (unsigned long long)end, s->name, most);
-		if (!arena_push(&p->m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param))
+		if (!ir_publish_param(k, s))
 			return parse_out_of_memory(p);
-		k->param[k->nparam++] = (cptx_param_info){ s->name,
-			                                       s->is_ptr ? CPTX_PTR
-			                                       : bytes   ? CPTX_B8
-			                                                 : (enum cptx_type)s->type,
-			                                       (uint32_t)s->size, align };
 	}
-	k->param_bytes = (uint32_t)end;
 	return true;
 }
 

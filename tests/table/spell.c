@@ -39,6 +39,9 @@ static void by_number(unsigned form, unsigned long n, spelling *s)
 	take(form, pick, s);
 }
 
+/* Samples below that are the same whether the table is tried as a whole or not. */
+enum { ROOM_FOR_PAIRS = 100 };
+
 bool spell_whole(void) { return getenv("CPTX_TABLE_WHOLE") != NULL; }
 
 bool spell_wanted(unsigned form)
@@ -108,7 +111,7 @@ spelling *spell_all(unsigned form, unsigned most, unsigned *n)
 			by_number(form, *n, &list[*n]);
 		return list;
 	}
-	*n = spell_whole() ? pairs(form, list, room) : singles(form, list, room);
+	*n = spell_whole() && most >= ROOM_FOR_PAIRS ? pairs(form, list, room) : singles(form, list, room);
 	while (*n < most) {
 		by_number(form, (unsigned long)roll(&d, (unsigned)(all < 1u << 30 ? all : 1u << 30)), &list[*n]);
 		++*n;

@@ -28,7 +28,7 @@ typedef struct cli_command {
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 } cli_command;
 
-extern const cli_command cmd_gemm, cmd_insn, cmd_arch, cmd_fmt, cmd_check, cmd_completion;
+extern const cli_command cmd_gemm, cmd_insn, cmd_arch, cmd_fmt, cmd_check, cmd_to_c, cmd_completion;
 extern const cli_command *const cli_commands[];
 extern const size_t cli_ncommand;
 
@@ -48,6 +48,8 @@ bool cli_dims(const char *text, uint64_t *dims, size_t n, uint64_t most);
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
 /* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */
 char *cli_read(const cli_command *cmd, const char *path, size_t *size);
+/* Reads and parses a PTX file, or standard input for "-"; NULL, after messages, on an error.  keep: as cptx_parse_opt. */
+cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep);
 /* What stdout got has arrived (a full disk shows at the end); else prints and gives EXIT_FAILED. */
 int cli_flush(const cli_command *cmd, int status);
 

@@ -14,7 +14,7 @@ static void report(void *user, const cptx_error *e)
 	fprintf(stderr, "%s\n", e->text);
 }
 
-static cptx_module *parse_file(const cli_command *cmd, const char *path, bool keep)
+cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep)
 {
 	size_t size = 0;
 	char *text = cli_read(cmd, path, &size);
@@ -60,7 +60,7 @@ static int run_fmt(const cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return cli_usage(cmd, "give one file, or - for standard input");
-	cptx_module *m = parse_file(cmd, argv[optind], keep);
+	cptx_module *m = cli_parse(cmd, argv[optind], keep);
 	if (!m)
 		return EXIT_FAILED;
 	cptx_error err;
@@ -110,7 +110,7 @@ static int run_check(const cli_command *cmd, int argc, char **argv)
 	if (!narch)
 		arch[narch++] = NULL;
 	for (int i = optind; i < argc; i++) {
-		cptx_module *m = parse_file(cmd, argv[i], false);
+		cptx_module *m = cli_parse(cmd, argv[i], false);
 		if (!m)
 			status = EXIT_FAILED;
 		for (int a = 0; m && a < narch; a++)

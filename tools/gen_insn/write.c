@@ -361,7 +361,10 @@ static void write_ops(FILE *out)
 		fputs(op->nfield ? " }, {" : " 0 }, {", out);
 		for (int j = 0; j < op->nslot; j++)
 			fprintf(out, " \"%s\",", op->slot[j]);
-		fputs(op->nslot ? " } },\n" : " 0 } },\n", out);
+		fprintf(out, "%s }, %d, {", op->nslot ? "" : " 0", op->npos);
+		for (int j = 0; j < op->npos; j++)
+			fprintf(out, " %d,", index_of((char(*)[TOK])(uintptr_t)op->slot, op->nslot, op->pos[j]));
+		fputs(op->npos ? " } },\n" : " 0 } },\n", out);
 	}
 	fprintf(out, "};\nconst uint16_t arch_nop = %d;\n\n", nops);
 }
@@ -382,12 +385,12 @@ int mod_count(const char *s)
 
 static void write_mods(FILE *out)
 {
-	fputs("const arch_mod arch_mods[] = {\n\t{ \"\", \"\", 0, 1 },\n\t{ \"1\", \"on\", 1, 1 },\n", out);
+	fputs("const arch_mod arch_mods[] = {\n\t{ \"\", \"\", \"MOD_NONE\", 0, 1 },\n\t{ \"1\", \"on\", \"ON\", 1, 1 },\n", out);
 	for (int i = 0; i < ntypes; i++)
-		fprintf(out, "\t{ \"%s\", \"type\", %d, 1 },\n", types[i].text, (int)strlen(types[i].text));
-	fputs("\t{ \"u64\", \"pointer\", 3, 1 },\n", out);
+		fprintf(out, "\t{ \"%s\", \"type\", \"%s\", %d, 1 },\n", types[i].text, types[i].name, (int)strlen(types[i].text));
+	fputs("\t{ \"u64\", \"pointer\", \"PTR\", 3, 1 },\n", out);
 	for (int i = 0; i < nmods; i++)
-		fprintf(out, "\t{ \"%s\", \"%s\", %d, %d },\n", mods[i].text, mods[i].about, (int)strlen(mods[i].text),
+		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", %d, %d },\n", mods[i].text, mods[i].about, mods[i].name, (int)strlen(mods[i].text),
 		        mod_count(mods[i].text));
 	fprintf(out, "};\nconst uint16_t arch_nmod = %d;\n\n", first_mod() + nmods);
 	fputs("const arch_type arch_types[] = {\n\t{ 0, ' ' },\n\t{ 0, ' ' },\n", out);
@@ -406,7 +409,7 @@ void write_table(FILE *out)
 	fputs("const arch_sreg arch_sregs[] = {\n", out);
 	for (int i = 0; i < nsregs; i++) {
 		reading("src/arch/sreg.def", sregs[i].line, NULL);
-		fprintf(out, "\t{ \"%s\", CPTX_%s, %d },\n", sregs[i].text, sregs[i].type, intern_avail(NULL, sregs[i].avail));
+		fprintf(out, "\t{ \"%s\", \"%s\", CPTX_%s, %d },\n", sregs[i].text, sregs[i].name, sregs[i].type, intern_avail(NULL, sregs[i].avail));
 	}
 	fprintf(out, "};\nconst uint16_t arch_nsreg = %d;\n\n", nsregs);
 	fputs("const char *const arch_avail_text[] = {\n\t\"\",\n", out);

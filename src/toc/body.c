@@ -1,0 +1,614 @@
+/* A kernel or function as a C function: its head, then one statement after another. */
+#include "toc/toc.h"
+
+#include <stdio.h>
+
+/* ---- lines ---- */
+
+static void tabs(buf *out, unsigned n)
+{
+	while (n--)
+		buf_put(out, "\t", 1);
+}
+
+void flush_line(toc_body *b)
+{
+	enum { WIDTH = 125, TAB = 4 };
+	buf *out = &b->t->out;
+	const char *s = b->line.p, *end = s + b->line.n;
+	unsigned indent = b->indent;
+
+	while (s && s < end) {
+		size_t room = indent * TAB < WIDTH - 60 ? WIDTH - indent * TAB : 60, n = (size_t)(end - s);
+		bool quoted = false;
+		if (n > room) {
+			size_t cut = 0;
+			for (size_t i = 0; i < n && (i < room || !cut); i++) {
+				quoted ^= s[i] == '"' && (!i || s[i - 1] != '\\');
+				if (s[i] == ',' && i + 1 < n && s[i + 1] == ' ' && !quoted)
+					cut = i + 2;
+			}
+			n = cut ? cut : n;
+		}
+		tabs(out, indent);
+		buf_put(out, s, s[n - 1] == ' ' ? n - 1 : n);
+		buf_put(out, "\n", 1);
+		s += n;
+		indent = b->indent + 2;
+	}
+	b->line.n = 0;
+}
+
+static void comment(toc_body *b, const ir_item *first)
+{
+	for (const ir_item *it = first; it && (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS); it = it->next) {
+		if (it->kind != ITEM_COMMENT)
+			continue;
+		const char *s = b->k->text[ir_operands(it)[0].i];
+		put(b, *s ? "// " : "//");
+		for (; *s; s++)
+			buf_put(&b->line, *s == '\\' ? "/" : *s == '?' && s[1] == '?' ? " " : s, 1);
+		size_t n = b->line.n;
+		while (n && b->line.p[n - 1] == ' ')
+			n--;
+		tabs(&b->t->out, b->indent);
+		buf_put(&b->t->out, b->line.p, n);
+		buf_put(&b->t->out, "\n", 1);
+		b->line.n = 0;
+	}
+}
+
+/* ---- declarations ---- */
+
+/* How a variable begins that nothing sets where it is declared. */
+static void put_new(toc_body *b, toc_var *v, const char *label)
+{
+	buf_printf(&b->line, "%s = ", v->name);
+	if (v->kind == VAR_LABEL && label) {
+		put(b, "cptx_label_named(k, ");
+		put_string(&b->line, label, strlen(label));
+		put(b, ")");
+	} else if (v->kind == VAR_LABEL) {
+		put(b, "cptx_label(k)");
+	} else if (v->kind == VAR_REG) {
+		unsigned type = arch_types[v->type].bits == 8 ? CPTX_E2M1X2 : v->type; /* the type that keeps 8 bits */
+		v->c_type = (uint8_t)type;
+		put(b, v->count > 1 ? "cptx_regs(k, " : "cptx_reg(k, ");
+		put_type(b, type);
+		if (v->count > 1)
+			buf_printf(&b->line, ", %u", (unsigned)v->count);
+		put(b, ")");
+	} else {
+		put(b, "{ 0 }");
+	}
+	v->declared = true;
+}
+
+/* The name of a label that text outside of the instructions speaks of. */
+static const char *kept_name(const toc_body *b, uint32_t var)
+{
+	for (size_t i = 0; i < b->k->nlabel; i++) {
+		const char *name = b->label_var[i] == var ? b->k->label[i].name : NULL;
+		for (const ir_top *t = name ? b->t->m->top_first : NULL; t; t = t->next)
+			if (t->kind == TOP_TEXT && strstr(t->text, name))
+				return name;
+	}
+	return NULL;
+}
+
+/* Declares what must be declared in front of item i in this block, all but `but`. */
+static void declare(toc_body *b, uint32_t i, uint32_t but)
+{
+	bool any = false;
+
+	for (uint32_t id = b->item[i].vars; id != IR_NONE; id = b->var[id].next) {
+		toc_var *v = &b->var[id];
+		if (id == but || v->declared || v->block != b->now)
+			continue;
+		if (any && b->line.n > 90) {
+			put(b, ";");
+			flush_line(b);
+			any = false;
+		}
+		put(b, any ? ", " : "cptx_val ");
+		put_new(b, v, v->kind == VAR_LABEL && b->has_text ? kept_name(b, id) : NULL);
+		any = true;
+	}
+	if (any) {
+		put(b, ";");
+		flush_line(b);
+	}
+}
+
+/* "cptx_val name = " or "name = " in front of what makes it; nothing if nobody uses it. */
+static void begin_made(toc_body *b, uint32_t var)
+{
+	if (var == IR_NONE || b->var[var].uses < 2)
+		return;
+	put(b, b->var[var].declared ? "" : "cptx_val ");
+	put(b, b->var[var].name);
+	put(b, " = ");
+	b->var[var].declared = true;
+}
+
+/* Is the variable declared by the item itself? */
+static bool made_here(const toc_body *b, uint32_t var, uint32_t i)
+{
+	return var != IR_NONE && b->var[var].first == i && b->var[var].block == b->now && !b->var[var].declared && !b->var[var].given;
+}
+
+/* ---- instructions ---- */
+
+static unsigned mentions(const toc_body *b, const ir_item *it, uint32_t var)
+{
+	unsigned n = it->guard && b->reg_var[it->guard - 1] == var;
+
+	for (unsigned i = 0; i < it->noperand; i++) {
+		const cptx_val *v = &ir_operands(it)[i];
+		for (uint32_t e = 0; v->kind == CPTX_VAL_REG && e < v->count; e++)
+			n += b->reg_var[v->id + e] == var && (!e || b->reg_var[v->id + e - 1] != var);
+		for (uint32_t e = 0; (v->kind == CPTX_VAL_VEC || v->kind == CPTX_VAL_LIST) && e < v->count; e++)
+			n += b->k->vec[v->id + e].kind == CPTX_VAL_REG && b->reg_var[b->k->vec[v->id + e].id] == var;
+	}
+	return n;
+}
+
+/* The variable whose registers are exactly what the instruction writes first, and that it does not name again; or NONE. */
+static uint32_t result_of(const toc_body *b, const ir_item *it)
+{
+	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
+	const cptx_val *v = ir_operands(it);
+
+	if (it->kind != ITEM_INSN || !it->noperand || !(o->flags & OPERAND_DEST) || o->slot || v->kind != CPTX_VAL_REG || v->space ||
+	    v->offset)
+		return IR_NONE;
+	uint32_t var = b->reg_var[v->id];
+	if (b->var[var].first_reg != v->id || b->var[var].count != v->count || mentions(b, it, var) != 1)
+		return IR_NONE;
+	return var;
+}
+
+static void put_wait(toc_body *b, uint32_t i, uint32_t result)
+{
+	static const char *const shapes[] = { "LOOP", "UNIFORM", "DONE" };
+	const ir_item *it = b->item[i].it;
+	uint8_t type;
+
+	bool alone = result != IR_NONE && b->var[result].uses == 1;
+	declare(b, i, alone ? result : IR_NONE);
+	buf_printf(&b->line, "cptx_mbarrier_wait(k, CPTX_WAIT_%s, ", shapes[b->item[i].wait]);
+	if (!alone || !put_call(b, it, true, &type)) {
+		b->line.n = 0; /* once more, with a register for the test */
+		declare(b, i, IR_NONE);
+		buf_printf(&b->line, "cptx_mbarrier_wait(k, CPTX_WAIT_%s, ", shapes[b->item[i].wait]);
+		put_call(b, it, false, &type);
+	}
+	put(b, ");");
+	flush_line(b);
+}
+
+static void put_insn(toc_body *b, uint32_t i)
+{
+	const ir_item *it = b->item[i].it;
+	uint32_t result = result_of(b, it);
+	uint8_t type = 0;
+
+	if (b->item[i].role == ROLE_WAIT) {
+		put_wait(b, i, made_here(b, result, i) ? result : IR_NONE);
+		return;
+	}
+	if (made_here(b, result, i)) {
+		declare(b, i, result);
+		begin_made(b, result);
+		if (put_call(b, it, true, &type)) {
+			b->var[result].c_type = type;
+			put(b, ";");
+			flush_line(b);
+			return;
+		}
+		b->line.n = 0;
+		b->var[result].declared = false;
+	}
+	declare(b, i, IR_NONE);
+	put_call(b, it, false, &type);
+	put(b, ";");
+	flush_line(b);
+}
+
+static void put_predicate(toc_body *b, const ir_item *it, bool negate)
+{
+	cptx_val p = { .kind = CPTX_VAL_REG, .type = CPTX_PRED, .count = 1 };
+	p.id = it->guard - 1;
+	p.negated = ((it->flags & ITEM_NEGATED) != 0) ^ negate;
+	put_value(b, &p, 0);
+}
+
+static void put_leave(toc_body *b, uint32_t i)
+{
+	const ir_item *it = b->item[i].it;
+
+	put(b, b->item[i].role == ROLE_BREAK ? "cptx_break" : "cptx_continue");
+	put(b, it->guard ? "_when(k, " : "(k");
+	if (it->guard)
+		put_predicate(b, it, false);
+	put(b, ");");
+	flush_line(b);
+}
+
+/* ---- lists, prototypes, variables ---- */
+
+static void put_targets(toc_body *b, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+
+	begin_made(b, b->label_var[v[0].id]);
+	buf_printf(&b->line, "cptx_targets(k, %u, ((cptx_val[]){ ", v[1].count);
+	for (unsigned i = 0; i < v[1].count; i++) {
+		put(b, i ? ", " : "");
+		put_value(b, &b->k->vec[v[1].id + i], 0);
+	}
+	put(b, " }));");
+	flush_line(b);
+}
+
+static void put_arguments(toc_body *b, const cptx_kernel *f, const ir_arg *list, size_t n, const char *how)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].sym == IR_NONE) {
+			buf_printf(&b->line, "cptx_%s_reg(prototype, CPTX_%s, \"_\");", how, arch_mods[f->reg[list[i].reg].type].id);
+		} else {
+			buf_printf(&b->line, "cptx_%s_var(prototype, ", how);
+			put_variable(&b->line, f->sym[list[i].sym], "_", CPTX_PARAM);
+			put(b, ");");
+		}
+		flush_line(b);
+	}
+}
+
+/* A signature that cptx_prototype makes: plain bits, one result at most. */
+static bool is_plain(const cptx_kernel *f)
+{
+	if (f->nextra || f->attribute || f->nresult > 1 || f->opt.block[0] || f->opt.max_block[0] || f->opt.min_ctas || f->opt.max_regs)
+		return false;
+	for (size_t i = 0; i < f->nresult + f->narg; i++) {
+		const ir_arg *a = i < f->nresult ? f->result + i : f->arg + (i - f->nresult);
+		const ir_sym *s = a->sym == IR_NONE ? NULL : f->sym[a->sym];
+		if (!s || s->ndim || s->vec || s->align_given || s->is_ptr || s->space != CPTX_PARAM ||
+		    arch_types[s->type].cls != 'B' || arch_types[s->type].bits < 16 || arch_types[s->type].bits > 64)
+			return false;
+	}
+	return true;
+}
+
+static void put_prototype(toc_body *b, const ir_item *it)
+{
+	const cptx_val *v = ir_operands(it);
+	const cptx_kernel *f = b->k->m->body[v[1].id - 1];
+	uint32_t var = b->label_var[v[0].id];
+
+	if (is_plain(f)) {
+		begin_made(b, var);
+		buf_printf(&b->line, "cptx_prototype(k, CPTX_%s, %zu, ",
+		           f->nresult ? arch_mods[f->sym[f->result[0].sym]->type].id : "TYPE_NONE", f->narg);
+		put(b, f->narg ? "((enum cptx_type[]){ " : "NULL");
+		for (size_t i = 0; i < f->narg; i++)
+			buf_printf(&b->line, "%sCPTX_%s", i ? ", " : "", arch_mods[f->sym[f->arg[i].sym]->type].id);
+		put(b, f->narg ? " }));" : ");");
+		flush_line(b);
+		return;
+	}
+	if (var != IR_NONE && b->var[var].uses > 1 && !b->var[var].declared) {
+		buf_printf(&b->line, "cptx_val %s;", b->var[var].name);
+		flush_line(b);
+		b->var[var].declared = true;
+	}
+	put(b, "{");
+	flush_line(b);
+	b->indent++;
+	put(b, "cptx_kernel *prototype = cptx_prototype_begin(k);");
+	flush_line(b);
+	put_arguments(b, f, f->result, f->nresult, "result");
+	put_arguments(b, f, f->arg, f->narg, "param");
+	for (size_t i = 0; i < f->nextra; i++) {
+		put(b, "cptx_directive(prototype, ");
+		put_string(&b->line, f->extra[i], strlen(f->extra[i]));
+		put(b, ");");
+		flush_line(b);
+	}
+	begin_made(b, var);
+	put(b, "cptx_prototype_place(k, prototype);");
+	flush_line(b);
+	b->indent--;
+	put(b, "}");
+	flush_line(b);
+}
+
+static void put_local(toc_body *b, const ir_item *it)
+{
+	uint32_t id = ir_operands(it)[0].id;
+
+	begin_made(b, b->sym_var[id]);
+	put(b, "cptx_local(k, ");
+	put_variable(&b->line, b->k->sym[id], b->sym_name[id], CPTX_LOCAL);
+	put(b, ");");
+	flush_line(b);
+}
+
+static void put_text(toc_body *b, const char *call, const char *text)
+{
+	buf_printf(&b->line, "%s(k, ", call);
+	put_string(&b->line, text, strlen(text));
+	put(b, ");");
+	flush_line(b);
+}
+
+/* .pragma "x"; as cptx_pragma prints it. */
+static void put_directive(toc_body *b, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n < 13 || strncmp(text, ".pragma \"", 9) || strcmp(text + n - 2, "\";") || memchr(text + 9, '"', n - 11)) {
+		put_text(b, "cptx_text", text);
+		return;
+	}
+	put(b, "cptx_pragma(k, ");
+	put_string(&b->line, text + 9, n - 11);
+	put(b, ");");
+	flush_line(b);
+}
+
+static void put_item(toc_body *b, uint32_t i)
+{
+	const ir_item *it = b->item[i].it;
+	const cptx_val *v = ir_operands(it);
+	uint32_t made = it->kind == ITEM_VAR ? b->sym_var[v[0].id]
+	                : it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO ? b->label_var[v[0].id]
+	                                                                     : IR_NONE;
+
+	if (it->kind != ITEM_INSN)
+		declare(b, i, made_here(b, made, i) ? made : IR_NONE);
+	switch ((enum ir_item_kind)it->kind) {
+	case ITEM_INSN: put_insn(b, i); break;
+	case ITEM_LABEL:
+		buf_printf(&b->line, "cptx_place(k, %s);", b->var[b->label_var[v[0].id]].name);
+		flush_line(b);
+		break;
+	case ITEM_VAR: put_local(b, it); break;
+	case ITEM_PRAGMA: put_text(b, "cptx_pragma", b->k->text[v[0].i]); break;
+	case ITEM_TEXT: put_directive(b, b->k->text[v[0].i]); break;
+	case ITEM_TARGETS: put_targets(b, it); break;
+	case ITEM_PROTO: put_prototype(b, it); break;
+	case ITEM_SCOPE:
+	case ITEM_END:
+	case ITEM_REGS:
+	case ITEM_COMMENT: break;
+	}
+}
+
+/* ---- blocks ---- */
+
+static void open_block(toc_body *b, uint32_t id)
+{
+	static const char *const heads[] = { "", "CPTX_SCOPE (k) {", "", "CPTX_ELSE (k) {", "CPTX_DO (k) {" };
+	const toc_block *block = &b->block[id];
+
+	if (block->kind == TOC_IF) {
+		put(b, "CPTX_IF (k, ");
+		put_predicate(b, b->item[block->start].it, true);
+		put(b, ") {");
+	} else {
+		put(b, heads[block->kind]);
+	}
+	flush_line(b);
+	b->indent++;
+	b->now = id;
+}
+
+static void close_blocks(toc_body *b, uint32_t i)
+{
+	while (b->now && b->block[b->now].end <= i) {
+		b->indent--;
+		put(b, "}");
+		flush_line(b);
+		b->now = b->block[b->now].outer;
+	}
+}
+
+static void put_items(toc_body *b)
+{
+	uint32_t next = 1;
+
+	for (uint32_t i = 0; i < b->nitem && !b->t->failed; i++) {
+		const toc_item *t = &b->item[i];
+		close_blocks(b, i);
+		comment(b, t->comment);
+		for (; next < b->nblock && b->block[next].start == i; next++) {
+			declare(b, i, IR_NONE);
+			open_block(b, next);
+		}
+		if (t->role == ROLE_BREAK || t->role == ROLE_CONTINUE) {
+			declare(b, i, IR_NONE);
+			put_leave(b, i);
+		} else if (t->role == ROLE_PLAIN || t->role == ROLE_WAIT) {
+			put_item(b, i);
+		}
+	}
+	close_blocks(b, b->nitem);
+	comment(b, b->item[b->nitem].comment);
+}
+
+/* ---- heads ---- */
+
+static void put_dims(toc_body *b, const char *name, const uint32_t d[3])
+{
+	if (!d[0])
+		return;
+	buf_printf(&b->line, ", .%s = { %u", name, (unsigned)d[0]);
+	for (int i = 1; i < 3 && (d[1] > 1 || d[2] > 1); i++)
+		buf_printf(&b->line, ", %u", (unsigned)d[i]);
+	put(b, " }");
+}
+
+/* Bounds as the options of cptx_kernel_begin. */
+static void put_bounds(toc_body *b)
+{
+	const cptx_kernel_opt *o = &b->k->opt;
+
+	put_dims(b, "block", o->block);
+	if (!o->block[0])
+		put_dims(b, "max_block", o->max_block);
+	if (o->min_ctas && (o->block[0] || o->max_block[0]))
+		buf_printf(&b->line, ", .min_ctas = %u", (unsigned)o->min_ctas);
+	if (o->max_regs)
+		buf_printf(&b->line, ", .max_regs = %u", (unsigned)o->max_regs);
+	put_dims(b, "cluster", o->cluster);
+	if (o->max_cluster_rank && !o->cluster[0])
+		buf_printf(&b->line, ", .max_cluster_rank = %u", (unsigned)o->max_cluster_rank);
+}
+
+static void put_head_text(toc_body *b, const char *text)
+{
+	put_text(b, "cptx_directive", text);
+}
+
+/* Bounds that cptx_kernel_begin refuses, such as both of .reqntid and .maxntid: as text. */
+static void put_other_bounds(toc_body *b)
+{
+	const cptx_kernel_opt *o = &b->k->opt;
+	bool func = b->k->is_func;
+	char text[64];
+
+	if (o->block[0] && func) {
+		snprintf(text, sizeof text, ".reqntid %u, %u, %u", (unsigned)o->block[0], (unsigned)o->block[1], (unsigned)o->block[2]);
+		put_head_text(b, text);
+	}
+	if (o->max_block[0] && (func || o->block[0])) {
+		snprintf(text, sizeof text, ".maxntid %u, %u, %u", (unsigned)o->max_block[0], (unsigned)o->max_block[1],
+		         (unsigned)o->max_block[2]);
+		put_head_text(b, text);
+	}
+	if (o->min_ctas && (func || (!o->block[0] && !o->max_block[0]))) {
+		snprintf(text, sizeof text, ".minnctapersm %u", (unsigned)o->min_ctas);
+		put_head_text(b, text);
+	}
+	if (o->max_regs && func) {
+		snprintf(text, sizeof text, ".maxnreg %u", (unsigned)o->max_regs);
+		put_head_text(b, text);
+	}
+	if (o->max_cluster_rank && (func || o->cluster[0])) {
+		snprintf(text, sizeof text, ".maxclusterrank %u", (unsigned)o->max_cluster_rank);
+		put_head_text(b, text);
+	}
+	for (size_t i = 0; i < b->k->nextra; i++)
+		put_head_text(b, b->k->extra[i]);
+}
+
+static void put_linkage(toc_body *b)
+{
+	unsigned usual = b->k->is_func ? LINK_NONE : LINK_VISIBLE;
+
+	if (b->k->linkage == usual)
+		return;
+	buf_printf(&b->line, "cptx_set_linkage(k, CPTX_LINK_%s);", linkage_name(b->k->linkage));
+	flush_line(b);
+}
+
+/* One parameter or result; `at`: it was declared with the function, as number i. */
+static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_t i, bool at, bool named)
+{
+	const ir_sym *s = a->sym == IR_NONE ? NULL : b->k->sym[a->sym];
+	uint32_t var = !named ? IR_NONE : s ? b->sym_var[a->sym] : b->reg_var[a->reg];
+	bool used = var != IR_NONE && b->var[var].uses && b->var[var].name;
+
+	if (at && !used)
+		return;
+	if (used) {
+		buf_printf(&b->line, "cptx_val %s = ", b->var[var].name);
+		b->var[var].declared = true;
+	}
+	if (at) {
+		buf_printf(&b->line, "cptx_%s_at(k, %zu);", how, i);
+	} else if (s) {
+		buf_printf(&b->line, "cptx_%s_var(k, ", how);
+		put_variable(&b->line, s, b->sym_name[a->sym], CPTX_PARAM);
+		put(b, ");");
+	} else {
+		const ir_reg *r = &b->k->reg[a->reg];
+		const char *name = names_make(b->t, &b->ptx_names, b->k->decl[r->decl].name, false, NULL, IR_NONE);
+		buf_printf(&b->line, "cptx_%s_reg(k, CPTX_%s, \"%s\");", how, arch_mods[r->type].id, name);
+	}
+	flush_line(b);
+}
+
+void put_signature(toc_body *b, bool declare_only)
+{
+	const cptx_kernel *k = b->k;
+	bool at = !declare_only && b->t->by_name[k->number - 1];
+
+	if (!k->is_func)
+		put(b, "cptx_kernel *k = cptx_kernel_begin(m, ");
+	else if (declare_only)
+		put(b, "cptx_kernel *k = cptx_func_declare(m, ");
+	else if (at)
+		put(b, "cptx_kernel *k = cptx_func_define(m, ");
+	else
+		put(b, "cptx_kernel *k = cptx_func_begin(m, ");
+	put_string(&b->line, k->name, strlen(k->name));
+	if (!k->is_func)
+		put_bounds(b);
+	else if (!declare_only && !at)
+		put(b, ", CPTX_TYPE_NONE");
+	put(b, ");");
+	flush_line(b);
+	if (!at) {
+		put_linkage(b);
+		put_other_bounds(b);
+	}
+	for (size_t i = 0; i < k->nresult; i++)
+		put_argument_of(b, &k->result[i], "result", i, at, !declare_only);
+	for (size_t i = 0; i < k->narg; i++)
+		put_argument_of(b, &k->arg[i], "param", i, at, !declare_only);
+}
+
+/* What the body uses of the module. */
+static void put_found(toc_body *b)
+{
+	const cptx_module *m = b->t->m;
+
+	for (size_t i = 0; i < m->nsym + m->nbody; i++) {
+		uint32_t var = i < m->nsym ? b->module_sym_var[i] : b->func_var[i - m->nsym];
+		if (var == IR_NONE || !b->var[var].uses)
+			continue;
+		if (i < m->nsym && m->dyn_sym && m->dyn_sym - MODULE_SYM == i)
+			buf_printf(&b->line, "cptx_val %s = cptx_shared_dyn(k, %u, %u, \"smem\");", b->var[var].name,
+			           (unsigned)b->k->dyn_smem, (unsigned)m->sym[i]->align);
+		else
+			buf_printf(&b->line, "cptx_val %s = cptx_find(m, \"%s\");", b->var[var].name,
+			           i < m->nsym ? m->sym[i]->name : m->body[i - m->nsym]->name);
+		flush_line(b);
+	}
+}
+
+bool body_begin(toc *t, toc_body *b, const cptx_kernel *k)
+{
+	*b = (toc_body){ .t = t, .k = k, .indent = 1 };
+	buf_init(&b->line, t->out.hook);
+	for (const ir_top *top = t->m->top_first; top; top = top->next)
+		b->has_text |= top->kind == TOP_TEXT;
+	return names_new(t, &b->names) && names_new(t, &b->ptx_names) && vars_signature(b);
+}
+
+void put_body(toc *t, const cptx_kernel *k)
+{
+	toc_body b;
+
+	if (body_begin(t, &b, k) && flow_items(&b) && flow_blocks(&b) && vars_find(&b)) {
+		put_signature(&b, false);
+		put_found(&b);
+		put_items(&b);
+		put(&b, "return k;");
+		flush_line(&b);
+	}
+	t->failed |= b.line.failed;
+	buf_free(&b.line);
+}

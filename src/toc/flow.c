@@ -1,0 +1,356 @@
+/*
+ * Blocks.  A block is a range of items: those of a scope, of an if up to where its branch goes, of the else behind it, of a
+ * loop from the label at its head to the last branch back.  Blocks that would overlap are not taken; branches that no block
+ * says stay branches.
+ */
+#include "toc/toc.h"
+
+#include <stdlib.h>
+
+enum { MOST_DEPTH = 24 };
+
+/* ---- items ---- */
+
+/* Scopes that declare variables stay; others only kept names of registers apart. */
+static uint8_t *kept_scopes(toc_body *b, size_t n)
+{
+	uint8_t *kept = toc_alloc(b->t, n, 1);
+	uint32_t *open = toc_alloc(b->t, n, sizeof *open);
+	size_t nopen = 0, i = 0;
+
+	for (const ir_item *it = kept && open ? b->k->first : NULL; it; it = it->next, i++) {
+		if (it->kind == ITEM_SCOPE) {
+			open[nopen++] = (uint32_t)i;
+		} else if (it->kind == ITEM_END && nopen) {
+			kept[i] = kept[open[--nopen]];
+		} else if (it->kind == ITEM_VAR && nopen) {
+			kept[open[nopen - 1]] = 1;
+		}
+	}
+	return open ? kept : NULL;
+}
+
+/* Lists of targets and prototypes that are named before they stand: they go in front of all. */
+static bool lists_first(toc_body *b)
+{
+	uint8_t *named = toc_alloc(b->t, b->k->nlabel, 1);
+
+	b->early = toc_alloc(b->t, b->k->nlabel, 1);
+	for (const ir_item *it = named && b->early ? b->k->first : NULL; it; it = it->next) {
+		const cptx_val *v = ir_operands(it);
+		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++)
+			if (v[i].kind == CPTX_VAL_TARGETS || v[i].kind == CPTX_VAL_PROTO)
+				named[v[i].id] = 1;
+		if ((it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && named[v[0].id]) {
+			b->early[v[0].id] = 1;
+			b->item[b->nitem++] = (toc_item){ .it = it, .vars = IR_NONE };
+		}
+	}
+	return named && b->early;
+}
+
+static bool is_early(const toc_body *b, const ir_item *it)
+{
+	return (it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && b->early[ir_operands(it)[0].id];
+}
+
+bool flow_items(toc_body *b)
+{
+	size_t n = 1, i = 0;
+
+	for (const ir_item *it = b->k->first; it; it = it->next)
+		n++;
+	if (n > UINT32_MAX / 4)
+		return toc_no_memory(b->t);
+	const uint8_t *kept = kept_scopes(b, n);
+	b->item = toc_alloc(b->t, n, sizeof *b->item);
+	if (!kept || !b->item)
+		return false;
+	if (!lists_first(b))
+		return false;
+	const ir_item *comment = NULL;
+	for (const ir_item *it = b->k->first; it; it = it->next, i++) {
+		if (is_early(b, it))
+			continue;
+		if (it->kind == ITEM_COMMENT && !comment)
+			comment = it;
+		if (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS || ((it->kind == ITEM_SCOPE || it->kind == ITEM_END) && !kept[i]))
+			continue;
+		b->item[b->nitem++] = (toc_item){ .it = it, .comment = comment, .vars = IR_NONE };
+		comment = NULL;
+	}
+	b->item[b->nitem] = (toc_item){ .comment = comment, .vars = IR_NONE };
+	return true;
+}
+
+/* ---- branches ---- */
+
+static const cptx_val *operands(const toc_body *b, uint32_t i) { return ir_operands(b->item[i].it); }
+
+static bool is_op(const toc_body *b, uint32_t i, unsigned op)
+{
+	return i < b->nitem && b->item[i].it->kind == ITEM_INSN && arch_forms[b->item[i].it->form].op == op;
+}
+
+static bool is_uniform(const ir_item *it) { return it->nmod && ir_mods(it)[0]; }
+
+/* A branch that blocks print: bra without .uni, or with it where it has no condition (and .uni tells nothing new). */
+static bool is_branch(const toc_body *b, uint32_t i, bool conditional)
+{
+	if (!is_op(b, i, CPTX_OP_BRA))
+		return false;
+	const ir_item *it = b->item[i].it;
+	return conditional ? it->guard && !is_uniform(it) : !it->guard;
+}
+
+static uint32_t target(const toc_body *b, uint32_t i) { return b->label_at[operands(b, i)[0].id]; }
+
+/* The first of the labels that stand in one place. */
+static uint32_t place(const toc_body *b, uint32_t at)
+{
+	while (at > 0 && at != IR_NONE && b->item[at - 1].it->kind == ITEM_LABEL)
+		at--;
+	return at;
+}
+
+static bool is_label(const toc_body *b, uint32_t i)
+{
+	return i < b->nitem && b->item[i].it->kind == ITEM_LABEL;
+}
+
+/* ---- loops that wait ---- */
+
+static bool is_wait(unsigned op)
+{
+	return op == CPTX_OP_MBARRIER_TEST_WAIT || op == CPTX_OP_MBARRIER_TEST_WAIT_PARITY || op == CPTX_OP_MBARRIER_TRY_WAIT ||
+	       op == CPTX_OP_MBARRIER_TRY_WAIT_PARITY;
+}
+
+static void find_waits(toc_body *b)
+{
+	for (uint32_t i = 1; i + 1 < b->nitem; i++) {
+		toc_item *t = &b->item[i];
+		if (t->it->kind != ITEM_INSN || !is_wait(arch_forms[t->it->form].op) || t->it->guard || !is_label(b, i - 1) ||
+		    !is_op(b, i + 1, CPTX_OP_BRA))
+			continue;
+		const ir_item *branch = b->item[i + 1].it;
+		const cptx_val *p = &operands(b, i)[0];
+		if (p->kind != CPTX_VAL_REG || branch->guard != p->id + 1)
+			continue;
+		if (branch->flags & ITEM_NEGATED && target(b, i + 1) == i - 1) {
+			t->wait = is_uniform(branch) ? CPTX_WAIT_UNIFORM : CPTX_WAIT_LOOP;
+		} else if (!(branch->flags & ITEM_NEGATED) && !is_uniform(branch) && is_branch(b, i + 2, false) &&
+		           target(b, i + 2) == i - 1 && is_label(b, i + 3) && place(b, target(b, i + 1)) == i + 3) {
+			t->wait = CPTX_WAIT_DONE;
+			b->item[i + 2].role = ROLE_GONE;
+		} else {
+			continue;
+		}
+		t->role = ROLE_WAIT;
+		b->item[i + 1].role = ROLE_GONE;
+	}
+}
+
+/* ---- blocks ---- */
+
+static bool add_block(toc_body *b, enum toc_block_kind kind, uint32_t start, uint32_t end)
+{
+	if (!arena_push(&b->t->a, &b->block, b->nblock, &b->cap_block, sizeof *b->block))
+		return toc_no_memory(b->t);
+	b->block[b->nblock++] = (toc_block){ .kind = kind, .start = start, .end = end, .pair = IR_NONE };
+	return true;
+}
+
+/* Is every block in it, around it or beside it? */
+static bool nests(const toc_body *b, uint32_t start, uint32_t end, bool is_if)
+{
+	unsigned depth = 0;
+
+	for (size_t i = 0; i < b->nblock; i++) {
+		const toc_block *o = &b->block[i];
+		if ((o->start < start && start < o->end && o->end < end) || (start < o->start && o->start < end && end < o->end))
+			return false;
+		if (is_if && o->start < start && o->end == end && (o->pair != IR_NONE || o->kind == TOC_DO))
+			return false; /* its last branch is the way around an else; it would be a break */
+		depth += o->start <= start && end <= o->end;
+	}
+	return depth < MOST_DEPTH;
+}
+
+static bool find_scopes(toc_body *b)
+{
+	uint32_t *open = toc_alloc(b->t, b->nitem, sizeof *open);
+	size_t nopen = 0;
+
+	for (uint32_t i = 0; open && i < b->nitem; i++) {
+		if (b->item[i].it->kind == ITEM_SCOPE)
+			open[nopen++] = i;
+		else if (b->item[i].it->kind == ITEM_END && nopen && !add_block(b, TOC_SCOPE, open[--nopen], i + 1))
+			return false;
+		else if (b->item[i].it->kind != ITEM_END)
+			continue;
+		b->item[i].role = ROLE_GONE;
+	}
+	return open != NULL;
+}
+
+static bool find_loops(toc_body *b)
+{
+	uint32_t *back = toc_alloc(b->t, b->nitem + 1, sizeof *back); /* behind the last branch back to a place */
+
+	for (uint32_t i = 0; back && i < b->nitem; i++)
+		if (b->item[i].role == ROLE_PLAIN && (is_branch(b, i, true) || is_branch(b, i, false)) && target(b, i) < i)
+			back[place(b, target(b, i))] = i + 1;
+	for (uint32_t i = 0; back && i < b->nitem; i++)
+		if (back[i] && nests(b, i, back[i], false) && !add_block(b, TOC_DO, i, back[i]))
+			return false;
+	return back != NULL;
+}
+
+/* The else of the if [i, end), which its last branch goes around. */
+static bool find_else(toc_body *b, uint32_t i, uint32_t end)
+{
+	uint32_t around = end - 1;
+
+	if (around <= i || b->item[around].role != ROLE_PLAIN || !is_branch(b, around, false))
+		return true;
+	uint32_t behind = target(b, around);
+	if (behind == IR_NONE || (behind = place(b, behind)) <= end || !nests(b, i, behind, false) || !nests(b, end, behind, false))
+		return true;
+	for (size_t o = 0; o < b->nblock; o++) /* the branch must stand in the if itself; a loop's break stays one */
+		if ((b->block[o].start > i && b->block[o].start <= around && around < b->block[o].end) ||
+		    (b->block[o].kind == TOC_DO && b->block[o].start <= i && b->block[o].end == behind))
+			return true;
+	uint32_t mine = (uint32_t)b->nblock - 1;
+	if (!add_block(b, TOC_ELSE, end, behind))
+		return false;
+	b->block[mine].pair = mine + 1;
+	b->block[mine + 1].pair = mine;
+	b->item[around].role = ROLE_GONE;
+	return true;
+}
+
+static bool find_ifs(toc_body *b)
+{
+	for (uint32_t i = 0; i < b->nitem; i++) {
+		if (b->item[i].role != ROLE_PLAIN || !is_branch(b, i, true))
+			continue;
+		uint32_t end = target(b, i);
+		if (end == IR_NONE || (end = place(b, end)) <= i + 1 || !nests(b, i, end, true))
+			continue;
+		b->item[i].role = ROLE_IF;
+		if (!add_block(b, TOC_IF, i, end) || !find_else(b, i, end))
+			return false;
+	}
+	return true;
+}
+
+static int by_start(const void *x, const void *y)
+{
+	const toc_block *a = x, *b = y;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->end != b->end)
+		return a->end > b->end ? -1 : 1;
+	return (int)a->kind - (int)b->kind;
+}
+
+/* Sorted, with their outer blocks and pairs; and the block of each item. */
+static void nest(toc_body *b)
+{
+	uint32_t now = 0;
+	size_t next = 1;
+
+	qsort(b->block + 1, b->nblock - 1, sizeof *b->block, by_start);
+	for (uint32_t i = 0; i <= b->nitem; i++) {
+		while (now && b->block[now].end <= i)
+			now = b->block[now].outer;
+		b->item[i].block = now;
+		for (; next < b->nblock && b->block[next].start == i; next++) {
+			b->block[next].outer = now;
+			b->block[next].depth = b->block[now].depth + 1;
+			now = (uint32_t)next;
+			if (b->block[next].kind != TOC_IF)
+				b->item[i].block = now;
+		}
+	}
+	for (size_t i = 1; i < b->nblock; i++) {
+		toc_block *e = &b->block[i];
+		if (e->kind != TOC_ELSE)
+			continue;
+		for (size_t j = i; j-- > 1;) /* the if that ends where it starts, beside it */
+			if (b->block[j].kind == TOC_IF && b->block[j].end == e->start && b->block[j].outer == e->outer &&
+			    b->block[j].pair != IR_NONE) {
+				e->pair = (uint32_t)j;
+				b->block[j].pair = (uint32_t)i;
+				break;
+			}
+	}
+}
+
+/* ---- roles ---- */
+
+static void name_leaves(toc_body *b)
+{
+	for (uint32_t i = 0; i < b->nitem; i++) {
+		if (b->item[i].role != ROLE_PLAIN || (!is_branch(b, i, true) && !is_branch(b, i, false)) || target(b, i) == IR_NONE)
+			continue;
+		uint32_t loop = b->item[i].block, to = place(b, target(b, i));
+		while (loop && b->block[loop].kind != TOC_DO)
+			loop = b->block[loop].outer;
+		if (loop && to == b->block[loop].start)
+			b->item[i].role = ROLE_CONTINUE;
+		else if (loop && to == b->block[loop].end)
+			b->item[i].role = ROLE_BREAK;
+	}
+}
+
+static bool is_mentioned(const toc_body *b, const char *name)
+{
+	if (!name)
+		return false;
+	for (const ir_top *t = b->t->m->top_first; t; t = t->next)
+		if (t->kind == TOP_TEXT && strstr(t->text, name))
+			return true;
+	return false;
+}
+
+/* Labels that nothing goes to are not placed. */
+static bool drop_labels(toc_body *b)
+{
+	uint8_t *used = toc_alloc(b->t, b->k->nlabel, 1);
+
+	for (uint32_t i = 0; used && i < b->nitem; i++) {
+		const toc_item *t = &b->item[i];
+		const cptx_val *v = operands(b, i);
+		for (unsigned o = 0; t->role == ROLE_PLAIN && t->it->kind == ITEM_INSN && o < t->it->noperand; o++)
+			if (v[o].kind == CPTX_VAL_LABEL)
+				used[v[o].id] = 1;
+		for (unsigned o = 0; t->it->kind == ITEM_TARGETS && o < v[1].count; o++)
+			if (b->k->vec[v[1].id + o].kind == CPTX_VAL_LABEL)
+				used[b->k->vec[v[1].id + o].id] = 1;
+	}
+	for (uint32_t i = 0; used && i < b->nitem; i++)
+		if (is_label(b, i) && !used[operands(b, i)[0].id] && !is_mentioned(b, b->k->label[operands(b, i)[0].id].name))
+			b->item[i].role = ROLE_GONE;
+	return used != NULL;
+}
+
+bool flow_blocks(toc_body *b)
+{
+	b->label_at = toc_alloc(b->t, b->k->nlabel, sizeof *b->label_at);
+	if (!b->label_at)
+		return false;
+	for (size_t i = 0; i < b->k->nlabel; i++)
+		b->label_at[i] = IR_NONE;
+	for (uint32_t i = 0; i < b->nitem; i++)
+		if (is_label(b, i))
+			b->label_at[operands(b, i)[0].id] = i;
+	find_waits(b);
+	if (!add_block(b, TOC_BODY, 0, b->nitem + 1) || !find_scopes(b) || !find_loops(b) || !find_ifs(b))
+		return false;
+	nest(b);
+	name_leaves(b);
+	return drop_labels(b);
+}

@@ -1,0 +1,265 @@
+/* cptx_to_c: what stands outside of bodies, in the order of the text, and the program around it. */
+#include "toc/toc.h"
+
+#include "emit/emit.h"
+
+#include <stdio.h>
+
+static const char *c_name(toc *t, const char *prefix, const char *name)
+{
+	size_t n = strlen(name);
+	char *joined = toc_alloc(t, n + 16, 1);
+
+	if (!joined)
+		return "";
+	snprintf(joined, n + 16, "%s%s", prefix, name + strspn(name, "_$%"));
+	return names_make(t, &t->names, joined, true, NULL, IR_NONE);
+}
+
+static void put_comment(toc *t, const char *text)
+{
+	buf_str(&t->out, *text ? "// " : "//");
+	for (; *text; text++)
+		buf_put(&t->out, *text == '\\' ? "/" : *text == '?' && text[1] == '?' ? " " : text, 1);
+	buf_str(&t->out, "\n");
+}
+
+/* ---- variables ---- */
+
+/* Several declarations of one name: the one that is no .extern, or the first. */
+static bool is_spoken_for(const cptx_module *m, uint32_t id)
+{
+	const ir_sym *s = m->sym[id];
+
+	for (uint32_t i = 0; i < m->nsym; i++) {
+		const ir_sym *o = m->sym[i];
+		if (i != id && !strcmp(o->name, s->name) &&
+		    ((s->linkage == LINK_EXTERN && o->linkage != LINK_EXTERN) ||
+		     ((s->linkage == LINK_EXTERN) == (o->linkage == LINK_EXTERN) && i < id)))
+			return true;
+	}
+	return false;
+}
+
+static void put_addresses(toc *t, buf *line, const ir_sym *s)
+{
+	buf_str(line, ", .address = ((cptx_address[]){ ");
+	for (uint32_t i = 0; i < s->nreloc; i++) {
+		const ir_reloc *r = &s->reloc[i];
+		bool func = r->to.kind == CPTX_VAL_FUNC;
+		const char *name = func ? t->m->body[r->to.id - 1]->name : t->m->sym[r->to.id - MODULE_SYM]->name;
+		buf_printf(line, i ? ", { %u, " : "{ %u, ", (unsigned)r->index);
+		buf_printf(line, !func && r->to.offset ? "cptx_offset(cptx_find(m, \"%s\"), %d)" : "cptx_find(m, \"%s\")", name,
+		           (int)r->to.offset);
+		buf_printf(line, ", 0x%llX, %s }", (unsigned long long)r->mask, r->generic ? "true" : "false");
+	}
+	buf_printf(line, " }), .naddress = %u", (unsigned)s->nreloc);
+}
+
+static void put_global(toc *t, toc_body *b, uint32_t id)
+{
+	const ir_sym *s = t->m->sym[id];
+	const char *init = NULL;
+
+	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || is_spoken_for(t->m, id))
+		return;
+	if (s->init) {
+		init = c_name(t, "", s->name);
+		put_initial(t, s, init);
+	}
+	put(b, "cptx_variable(m, ");
+	put_variable(&b->line, s, s->name, CPTX_GLOBAL);
+	if (init)
+		buf_printf(&b->line, ", .init = %s, .ninit = %u", init, (unsigned)s->ninit);
+	if (s->nreloc)
+		put_addresses(t, &b->line, s);
+	put(b, ");");
+	flush_line(b);
+}
+
+/* ---- functions ---- */
+
+/* The body that a declaration stands for: its own, or where it is defined. */
+static const cptx_kernel *meant(const cptx_kernel *k) { return k->def ? k->def : k; }
+
+/* Functions that are declared in front of their bodies, or have none. */
+static void note_declared(toc *t)
+{
+	bool *seen = toc_alloc(t, t->m->nbody, 1);
+
+	for (const ir_top *top = seen ? t->m->top_first : NULL; top; top = top->next) {
+		if (top->kind == TOP_BODY)
+			seen[top->k->number - 1] = true;
+		if (top->kind == TOP_PROTO && top->k->is_func && !seen[meant(top->k)->number - 1])
+			t->by_name[meant(top->k)->number - 1] = true;
+	}
+}
+
+/* Is it the first declaration of its function? */
+static bool declares(const toc *t, const ir_top *top)
+{
+	const cptx_kernel *k = meant(top->k);
+
+	if (!k->is_func || !t->by_name[k->number - 1])
+		return false;
+	for (const ir_top *o = t->m->top_first; o != top; o = o->next)
+		if (o->kind == TOP_PROTO && (meant(o->k) == k || !strcmp(o->k->name, k->name)))
+			return false;
+	return true;
+}
+
+static void put_declaration(toc *t, const cptx_kernel *k)
+{
+	toc_body b;
+
+	if (body_begin(t, &b, k))
+		put_signature(&b, true);
+	t->failed |= b.line.failed;
+	buf_free(&b.line);
+}
+
+static void put_functions(toc *t, const char **name)
+{
+	for (const ir_top *top = t->m->top_first; top && !t->failed; top = top->next) {
+		if (top->kind == TOP_PROTO && declares(t, top)) {
+			const char *declare = c_name(t, "declare_", top->k->name);
+			name[meant(top->k)->number - 1] = declare;
+			buf_printf(&t->out, "static void %s(cptx_module *m)\n{\n", declare);
+			put_declaration(t, meant(top->k));
+			buf_str(&t->out, "}\n\n");
+		}
+	}
+	for (const ir_top *top = t->m->top_first; top && !t->failed; top = top->next) {
+		if (top->kind != TOP_BODY)
+			continue;
+		const char *function = c_name(t, top->k->is_func ? "func_" : "kernel_", top->k->name);
+		name[t->m->nbody + top->k->number - 1] = function;
+		buf_printf(&t->out, "static cptx_kernel *%s(cptx_module *m)\n{\n", function);
+		put_body(t, top->k);
+		buf_str(&t->out, "}\n\n");
+	}
+}
+
+/* ---- the module ---- */
+
+/* Text of several lines, each a string of its own. */
+static void put_module_text(toc *t, const char *text)
+{
+	const char *end = strchr(text, '\n');
+
+	buf_str(&t->out, "\tcptx_module_text(m, ");
+	for (; *text; text = end ? end + 1 : text + strlen(text), end = strchr(text, '\n')) {
+		buf_str(&t->out, end || text[-1] == '\n' ? "\n\t\t" : "");
+		put_string(&t->out, text, end ? (size_t)(end - text) + 1 : strlen(text));
+	}
+	buf_str(&t->out, ");\n");
+}
+
+static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *name)
+{
+	switch (top->kind) {
+	case TOP_HEAD:
+		if (*t->m->target_more) {
+			put(b, "cptx_module_options(m, ");
+			put_string(&b->line, t->m->target_more + strspn(t->m->target_more, ", "),
+			           strlen(t->m->target_more + strspn(t->m->target_more, ", ")));
+			put(b, ");");
+			flush_line(b);
+		}
+		break;
+	case TOP_VAR: put_global(t, b, top->sym - MODULE_SYM); break;
+	case TOP_PROTO:
+		if (declares(t, top))
+			buf_printf(&t->out, "\t%s(m);\n", name[meant(top->k)->number - 1]);
+		break;
+	case TOP_BODY: buf_printf(&t->out, "\t%s(m);\n", name[t->m->nbody + top->k->number - 1]); break;
+	case TOP_TEXT: put_module_text(t, top->text); break;
+	case TOP_COMMENT: break; /* those in front of the head stand at the top of the file */
+	}
+}
+
+static void put_build(toc *t, const char *const *name)
+{
+	toc_body b = { .t = t, .indent = 1 };
+
+	buf_init(&b.line, t->out.hook);
+	buf_str(&t->out, "void build(cptx_module *m)\n{\n");
+	for (const ir_top *top = t->m->top_first; top && !t->failed; top = top->next)
+		put_top(t, &b, top, name);
+	if (!t->m->nbody && !t->m->nsym)
+		buf_str(&t->out, "\t(void)m;\n");
+	buf_str(&t->out, "}\n");
+	t->failed |= b.line.failed;
+	buf_free(&b.line);
+}
+
+static void put_main(toc *t)
+{
+	const cptx_module *m = t->m;
+	const char *target = m->target ? m->target->name : NULL;
+
+	buf_str(&t->out, "\n/* Prints the PTX, for the target that is named. */\nint main(int argc, char **argv)\n{\n");
+	if (target)
+		buf_printf(&t->out, "\tconst char *target = argc > 1 ? argv[1] : \"%s\";\n", target);
+	else
+		buf_str(&t->out, "\tif (argc < 2) {\n\t\tfputs(\"name a target, such as sm_80\\n\", stderr);\n\t\treturn 2;\n\t}\n"
+		                 "\tconst char *target = argv[1];\n");
+	buf_str(&t->out, "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n");
+	if (m->version)
+		buf_printf(&t->out, "\tcptx_ptx *ptx = cptx_emit(m, target, &(cptx_emit_opt){ .min_version = %u }, &err);\n", m->version);
+	else
+		buf_str(&t->out, "\tcptx_ptx *ptx = cptx_emit(m, target, NULL, &err);\n");
+	buf_str(&t->out, "\tif (ptx)\n\t\tfputs(cptx_ptx_text(ptx), stdout);\n\telse\n\t\tfprintf(stderr, \"%s\\n\", err.text);\n"
+	                 "\tint status = !ptx || fflush(stdout);\n\tcptx_ptx_destroy(ptx);\n\tcptx_module_destroy(m);\n"
+	                 "\treturn status;\n}\n");
+}
+
+static void put_file(toc *t)
+{
+	const char **name = toc_alloc(t, 2 * t->m->nbody, sizeof *name);
+
+	t->by_name = toc_alloc(t, t->m->nbody, sizeof *t->by_name);
+	if (t->failed || !names_new(t, &t->names))
+		return;
+	note_declared(t);
+	for (const ir_top *top = t->m->top_first; top && top->kind != TOP_HEAD; top = top->next)
+		if (top->kind == TOP_COMMENT)
+			put_comment(t, top->text);
+	buf_str(&t->out, "#include <cptx/cptx.h>\n\n");
+	buf_str(&t->out, t->opt->main ? "#include <stdio.h>\n\n" : "");
+	buf_str(&t->out, "void build(cptx_module *m);\n\n");
+	put_functions(t, name);
+	put_build(t, name);
+	if (t->opt->main)
+		put_main(t);
+}
+
+cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)
+{
+	static const cptx_to_c_opt defaults;
+	cptx_error ignored;
+
+	err = err ? err : &ignored;
+	*err = (cptx_error){ 0 };
+	if (!m || !cptx_module_freeze(m)) {
+		*err = *cptx_module_error(m);
+		return NULL;
+	}
+	cptx_ptx *out = emit_new(m, m->target);
+	toc t = { .m = m, .opt = opt ? opt : &defaults };
+	arena_init(&t.a, &m->a.hook);
+	if (out) {
+		t.out = out->text;
+		put_file(&t);
+		buf_put(&t.out, "", 1);
+		out->text = t.out;
+		out->text.n -= out->text.n > 0;
+		t.failed |= out->text.failed || t.a.failed;
+	}
+	arena_free(&t.a);
+	if (out && !t.failed)
+		return out;
+	cptx_ptx_destroy(out);
+	error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while writing C");
+	return NULL;
+}

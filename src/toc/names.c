@@ -1,0 +1,146 @@
+/* Names: C identifiers that clash with nothing, PTX names that the builder takes. */
+#include "toc/toc.h"
+
+#include <stdio.h>
+
+bool toc_no_memory(toc *t)
+{
+	t->failed = true;
+	return false;
+}
+
+void *toc_alloc(toc *t, size_t n, size_t size)
+{
+	void *p = n <= SIZE_MAX / 2 / size ? arena_zalloc(&t->a, (n ? n : 1) * size) : NULL;
+	t->failed |= !p;
+	return p;
+}
+
+/* Words of C, and macros and names of what the text includes. */
+static const char *const reserved[] = {
+	"auto",     "break",   "case",     "char",     "const",    "continue", "default", "do",     "double", "else",   "enum",
+	"extern",   "float",   "for",      "goto",     "if",       "inline",   "int",     "long",   "register", "restrict", "return",
+	"short",    "signed",  "sizeof",   "static",   "struct",   "switch",   "typedef", "union",  "unsigned", "void",  "volatile",
+	"while",    "asm",     "typeof",   "bool",     "true",     "false",    "nullptr", "thread_local", "alignas", "alignof",
+	"constexpr", "static_assert", "offsetof", "linux", "unix",  "stdin",    "stdout",  "stderr", "errno",  "main",   "build",
+	"k",        "m",       "f",
+};
+
+static uint32_t hash_of(const char *s)
+{
+	uint32_t h = 2166136261u;
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 16777619u;
+	return h;
+}
+
+static toc_name *slot_of(const toc_names *n, const char *text)
+{
+	size_t i = hash_of(text) & (n->nslot - 1);
+	while (n->slot[i].text && strcmp(n->slot[i].text, text))
+		i = (i + 1) & (n->nslot - 1);
+	return &n->slot[i];
+}
+
+bool names_new(toc *t, toc_names *n)
+{
+	*n = (toc_names){ .nslot = 256 };
+	n->slot = toc_alloc(t, n->nslot, sizeof *n->slot);
+	return n->slot != NULL;
+}
+
+bool names_has(const toc_names *n, const char *text) { return slot_of(n, text)->text != NULL; }
+
+static bool add(toc *t, toc_names *n, const char *text, uint32_t block)
+{
+	if (n->used * 2 >= n->nslot) {
+		toc_names grown = { .nslot = n->nslot * 2, .used = n->used };
+		grown.slot = toc_alloc(t, grown.nslot, sizeof *grown.slot);
+		if (!grown.slot)
+			return false;
+		for (size_t i = 0; i < n->nslot; i++)
+			if (n->slot[i].text)
+				*slot_of(&grown, n->slot[i].text) = n->slot[i];
+		*n = grown;
+	}
+	toc_name *s = slot_of(n, text);
+	n->used += !s->text;
+	*s = (toc_name){ text, block };
+	return true;
+}
+
+static bool is_reserved(const char *s)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(reserved); i++)
+		if (!strcmp(reserved[i], s))
+			return true;
+	return !strncmp(s, "cptx", 4) || !strncmp(s, "CPTX", 4);
+}
+
+/* Capitals only: NULL, EOF, INT_MAX and what other headers may define. */
+static bool is_capitals(const char *s)
+{
+	size_t letters = 0;
+	for (; *s; s++) {
+		if (*s >= 'a' && *s <= 'z')
+			return false;
+		letters += *s >= 'A' && *s <= 'Z';
+	}
+	return letters > 1;
+}
+
+/* The identifier nearest to a name: letters, digits and _ (C), of PTX $ too. */
+static char *identifier(toc *t, const char *want, bool c)
+{
+	enum { LONGEST = 900 };
+	size_t n = MIN(strlen(want), (size_t)LONGEST);
+	char *s = toc_alloc(t, n + 24, 1), *p = s;
+
+	if (!s)
+		return NULL;
+	if (c)
+		while (n && (*want == '%' || *want == '$' || *want == '_'))
+			want++, n--;
+	else if (n && *want == '%')
+		want++, n--;
+	if (!n || (*want >= '0' && *want <= '9') || (!c && (!strncmp(want, IR_PREFIX, 6) || !strncmp(want, "$L", 2))))
+		*p++ = 'v';
+	for (size_t i = 0; i < n; i++) {
+		char ch = want[i];
+		bool ok = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') || ch == '_' ||
+		          (!c && ch == '$');
+		*p++ = ok ? ch : '_';
+	}
+	*p = 0;
+	if (!c && (!strcmp(s, "_") || !strcmp(s, "$")))
+		memcpy(s, "v", 2);
+	if (c && is_capitals(s))
+		for (char *q = s; *q; q++)
+			*q = (char)(*q >= 'A' && *q <= 'Z' ? *q + 'a' - 'A' : *q);
+	if (c ? is_reserved(s) : !strcmp(s, "WARP_SZ"))
+		memcpy(s + strlen(s), "_", 2);
+	return s;
+}
+
+/* May a name be given anew: by a scope that has nothing to do with the one that had it? */
+static bool free_again(const toc_body *b, const toc_name *had, uint32_t block)
+{
+	return b && block != IR_NONE && had->block != IR_NONE && !flow_inside(b, block, had->block) &&
+	       !flow_inside(b, had->block, block);
+}
+
+const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc_body *b, uint32_t block)
+{
+	char *s = identifier(t, want, c);
+	size_t len = s ? strlen(s) : 0;
+
+	if (!s)
+		return "";
+	for (unsigned i = 2;; i++) {
+		const toc_name *had = slot_of(n, s);
+		if (!had->text || free_again(b, had, block))
+			break;
+		snprintf(s + len, 24 - 2, "_%u", i);
+	}
+	return add(t, n, s, block) ? s : "";
+}

@@ -1,0 +1,152 @@
+/*
+ * A module -> C that builds it.  The text of a body is gone through three times: flow.c finds the blocks (if, else, loops,
+ * waits), vars.c what becomes a C variable and where it is declared, body.c prints one statement after another.
+ */
+#ifndef CPTX_TOC_H
+#define CPTX_TOC_H
+
+#include "ir/ir.h"
+
+/* ---- names.c ---- */
+typedef struct toc_name {
+	const char *text; /* NULL: free */
+	uint32_t block;   /* the block that a name of a scope ends with; IR_NONE: never */
+} toc_name;
+typedef struct toc_names {
+	toc_name *slot;
+	size_t nslot, used;
+} toc_names;
+
+typedef enum toc_var_kind { VAR_REG, VAR_LABEL, VAR_SYM, VAR_LIST /* of targets, or a prototype */ } toc_var_kind;
+
+/* A C variable of a body. */
+typedef struct toc_var {
+	const char *name;
+	toc_var_kind kind;
+	uint8_t type;    /* of a register, as text declares it */
+	uint8_t c_type;  /* the type of the C value, known once it is declared */
+	bool declared;   /* in the C text */
+	bool given;      /* declared by the head of the function */
+	uint32_t first_reg, count;
+	uint32_t first, uses; /* first item that names it; how often */
+	uint32_t block;       /* innermost one around all uses */
+	uint32_t next;        /* declared in front of the same item */
+} toc_var;
+
+enum toc_block_kind { TOC_BODY, TOC_SCOPE, TOC_IF, TOC_ELSE, TOC_DO };
+typedef struct toc_block {
+	enum toc_block_kind kind;
+	uint32_t start, end; /* items */
+	uint32_t outer, depth;
+	uint32_t pair; /* TOC_IF: its else; TOC_ELSE: its if; else IR_NONE */
+} toc_block;
+
+/* What stands for an item. */
+enum toc_role {
+	ROLE_PLAIN,
+	ROLE_GONE,     /* nothing; a block says it */
+	ROLE_IF,       /* the branch that an if begins with */
+	ROLE_CONTINUE, /* a branch */
+	ROLE_BREAK,
+	ROLE_WAIT /* the test of a waiting loop */
+};
+
+typedef struct toc_item {
+	const ir_item *it;
+	const ir_item *comment; /* the first of those in front of it, or NULL */
+	uint32_t block;
+	uint32_t vars; /* those declared in front of it */
+	uint8_t role, wait /* enum cptx_wait_shape */;
+} toc_item;
+
+typedef struct toc {
+	const cptx_module *m;
+	const cptx_to_c_opt *opt;
+	arena a; /* of the whole work */
+	buf out;
+	toc_names names; /* of the C functions */
+	bool *by_name;   /* functions whose body follows their declaration, by number - 1 */
+	bool failed;     /* out of memory */
+} toc;
+
+typedef struct toc_body {
+	toc *t;
+	const cptx_kernel *k;
+	toc_names names, ptx_names;
+	toc_item *item;
+	uint32_t nitem;
+	toc_block *block;
+	size_t nblock, cap_block;
+	toc_var *var;
+	size_t nvar, cap_var;
+	uint32_t *reg_var;   /* of each register */
+	uint32_t *label_var; /* of each label, or IR_NONE */
+	uint8_t *early;      /* lists that go in front of all, by label */
+	uint32_t *label_at;  /* item that places it, or IR_NONE */
+	uint32_t *sym_var;
+	const char **sym_name; /* in PTX */
+	uint32_t *module_sym_var, *func_var;
+	uint32_t indent, now; /* block */
+	bool has_text; /* the module has directives as text */
+	buf line;
+	cptx_val *vec; /* elements of the vectors being matched */
+	size_t nvec, cap_vec;
+	arch_memo memo;
+} toc_body;
+
+bool toc_no_memory(toc *t);
+void *toc_alloc(toc *t, size_t n, size_t size); /* zeroed; NULL, with failed set */
+
+bool names_new(toc *t, toc_names *n);
+bool names_has(const toc_names *n, const char *text);
+/* `want` as a C (or, c false, PTX) identifier that is not taken; `block` as above, `b` to tell blocks apart, or NULL. */
+const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc_body *b, uint32_t block);
+
+/* ---- flow.c ---- */
+bool flow_items(toc_body *b);  /* the items, without what leaves no trace */
+bool flow_blocks(toc_body *b); /* blocks and roles */
+static inline bool flow_inside(const toc_body *b, uint32_t block, uint32_t outer)
+{
+	while (b->block[block].depth > b->block[outer].depth)
+		block = b->block[block].outer;
+	return block == outer;
+}
+
+/* ---- vars.c ---- */
+bool vars_signature(toc_body *b); /* PTX names of parameters */
+bool vars_find(toc_body *b);
+uint32_t vars_new(toc_body *b, toc_var_kind kind, const char *name);
+
+/* ---- value.c ---- */
+void put(toc_body *b, const char *s); /* into the line */
+void put_u64(toc_body *b, uint64_t v);
+/* A C expression of type cptx_val; the registers in it seen as type `as`, if that is not 0. */
+void put_value(toc_body *b, const cptx_val *v, unsigned as);
+/* The same, as an argument that may be a number; `bits`: of a type that is plain bits; `wide`: of 64. */
+void put_argument(toc_body *b, const cptx_val *v, unsigned as, bool bits, bool wide);
+void put_type(toc_body *b, unsigned type); /* CPTX_S32 */
+/* What that expression will be; vectors stand in b->vec. */
+cptx_val value_of(toc_body *b, const cptx_val *v, unsigned as);
+void put_float(buf *out, double d, bool wide, bool as_value);
+
+/* ---- insn.c ---- */
+/*
+ * The call that makes an instruction, into b->line.  `result`: it makes its own destination, of type *type; false (and
+ * nothing is printed) if no call does that so.  Without `result` it is always printed, as text if need be.
+ */
+bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type);
+
+/* ---- body.c ---- */
+bool body_begin(toc *t, toc_body *b, const cptx_kernel *k);
+void put_signature(toc_body *b, bool declare);
+void put_body(toc *t, const cptx_kernel *k);
+void flush_line(toc_body *b); /* prints the line as a statement, in several lines if it is long */
+
+/* ---- variable.c ---- */
+/* "CPTX_B32, \"name\", .dim = { 2 }, ..." of a declaration. */
+void put_variable(buf *out, const ir_sym *s, const char *name, unsigned usual_space);
+void put_initial(toc *t, const ir_sym *s, const char *name); /* the array of its values */
+void put_string(buf *out, const char *s, size_t n);
+const char *linkage_name(unsigned linkage);
+
+#endif
