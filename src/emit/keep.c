@@ -292,7 +292,7 @@ static bool keep_body(keeper *k, const ir_top *t)
 	map_nothing(e);
 	keep_head(k, body);
 	k->gone = body->gone;
-	k->end = body->gone + body->ngone;
+	k->end = body->ngone ? body->gone + body->ngone : body->gone;
 	k->indent_known = false;
 	if (emit_has_made(body)) {
 		find_indent(k, body->first);
@@ -380,7 +380,7 @@ bool emit_kept(emitter *e)
 	keeper k = { .e = e,
 		         .text = m->source,
 		         .gone = m->gone,
-		         .end = m->gone + m->ngone,
+		         .end = m->ngone ? m->gone + m->ngone : m->gone,
 		         .retarget = e->out->target != m->text_target,
 		         .eol = newline && newline > m->source && newline[-1] == '\r' ? "\r\n" : "\n" };
 	bool ok = true;

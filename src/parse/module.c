@@ -143,9 +143,11 @@ static bool read_file(parser *p)
 static bool read_section(parser *p)
 {
 	const char *from = p->start;
+	size_t behind = 0;
 
 	if (*p->p != '.')
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected the name of a section, such as .debug_str");
+	parse_flush_comments(p);
 	while (p->p < p->end && *p->p != '{' && *p->p != '\n' && *p->p != ';')
 		p->p++;
 	parse_blanks(p);
@@ -159,7 +161,10 @@ static bool read_section(parser *p)
 	p->stop = p->p + 1;
 	if (!parse_take(p, '}'))
 		return parse_error(p, from, CPTX_E_PARSE, "this section is never closed; a } is missing");
-	p->ncomment = 0;
+	for (size_t i = 0; i < p->ncomment; i++) /* those within are part of it */
+		if (p->comments[i].at >= p->stop)
+			p->comments[behind++] = p->comments[i];
+	p->ncomment = behind;
 	char *text = arena_alloc(&p->m->a, (size_t)(p->stop - from) + 1);
 	ir_top *t = text ? parse_top(p, TOP_TEXT) : NULL;
 	if (!t)
