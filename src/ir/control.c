@@ -70,11 +70,48 @@ void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label)
 		ir_error(k, CPTX_E_STATE, at, "cptx_place: the label stands somewhere already");
 		return;
 	}
+	k->label_runs |= k->last && k->last->kind == ITEM_LABEL;
 	ir_item *it = ir_append(k, at, ITEM_LABEL, 1, 0);
 	if (!it)
 		return;
 	ir_operands(it)[0] = label;
 	k->label[label.id].placed = 1;
+}
+
+static void rename_label(cptx_val *v, const uint32_t *as)
+{
+	if (v->kind == CPTX_VAL_LABEL)
+		v->id = as[v->id];
+}
+
+void ir_merge_labels(cptx_kernel *k)
+{
+	uint32_t *as = k->label_runs ? arena_alloc(&k->m->a, k->nlabel * sizeof *as) : NULL;
+
+	if (!k->label_runs)
+		return;
+	if (!as) {
+		ir_no_memory(k->m, k->at);
+		return;
+	}
+	for (uint32_t i = 0; i < k->nlabel; i++)
+		as[i] = i;
+	for (ir_item *it = k->first, *next; it; it = next) {
+		next = it->next;
+		if (it->kind != ITEM_LABEL || !it->prev || it->prev->kind != ITEM_LABEL)
+			continue;
+		uint32_t id = ir_operands(it)[0].id, first = ir_operands(it->prev)[0].id;
+		if (k->label[id].name)
+			continue;
+		as[id] = first;
+		k->label[first].used |= k->label[id].used;
+		ir_unlink(k, it);
+	}
+	for (ir_item *it = k->first; it; it = it->next)
+		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++)
+			rename_label(&ir_operands(it)[i], as);
+	for (size_t i = 0; i < k->nvec; i++)
+		rename_label(&k->vec[i], as);
 }
 
 static void branch(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val when)

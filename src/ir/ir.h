@@ -148,7 +148,7 @@ struct cptx_kernel {
 	uint16_t owner;  /* what its values carry */
 	uint32_t number; /* from 1, in m->body */
 	uint8_t linkage;
-	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed;
+	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed, label_runs;
 	bool odd_call;    /* of text: takes or gives more than single values in .param, so that cptx_call cannot call it */
 	bool touched;     /* its items were edited: freezing looks for what is no longer declared */
 	const char *made; /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
@@ -336,6 +336,8 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n);
 const ir_sym *ir_symbol(const cptx_kernel *k, uint32_t id);
 void ir_close(cptx_kernel *k);
+/* Labels in one place become the first of them: what blocks end with is what a branch goes to. */
+void ir_merge_labels(cptx_kernel *k);
 bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */
 ir_top *ir_top_of(const cptx_module *m, const cptx_kernel *k, enum ir_top_kind kind);
 void ir_unlink_top(cptx_module *m, ir_top *t);

@@ -132,6 +132,7 @@ typedef struct filling {
 	ir_sym *s;
 	buf bytes, relocs;
 	uint64_t size; /* bytes of an element */
+	uint32_t self; /* its id */
 	uint32_t most; /* elements it has room for; UINT32_MAX while the first length is open */
 } filling;
 
@@ -186,9 +187,11 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && b->id - MODULE_SYM < p->m->nsym; /* not `a = a` */
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && b->id - MODULE_SYM < p->m->nsym;
 	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
-	if (!(b && b->kind == NAME_FUNC) && !s)
+	if (known && b->id == f->self) /* not `a = a` */
+		s = NULL;
+	if (!s && !(b && b->kind == NAME_FUNC))
 		return parse_error(
 			p, at, CPTX_E_PARSE,
 			"'%.*s' is no variable or function of the module that is declared above; its address is no initial value",
@@ -275,10 +278,10 @@ static bool read_values(filling *f, unsigned depth, uint32_t *i)
 	return true;
 }
 
-static bool read_initialiser(parser *p, ir_sym *s)
+static bool read_initialiser(parser *p, ir_sym *s, uint32_t id)
 {
 	arena *a = &p->m->a;
-	filling f = { .p = p, .s = s, .size = arch_types[s->type].bits / 8, .most = UINT32_MAX };
+	filling f = { .p = p, .s = s, .self = id, .size = arch_types[s->type].bits / 8, .most = UINT32_MAX };
 	uint32_t n = 0;
 	bool ok = false;
 
@@ -576,7 +579,7 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	s.name = names_text(p, b);
 	if (!read_dims(p, &s) || (again && !check_again(p, p->m->sym[before->id - MODULE_SYM], &s, at)))
 		return false;
-	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : read_initialiser(p, &s)))
+	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : read_initialiser(p, &s, id)))
 		return false;
 	if (!check_variable(p, &s, at))
 		return false;
