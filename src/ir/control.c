@@ -96,16 +96,20 @@ void ir_merge_labels(cptx_kernel *k)
 	}
 	for (uint32_t i = 0; i < k->nlabel; i++)
 		as[i] = i;
-	for (ir_item *it = k->first, *next; it; it = next) {
-		next = it->next;
-		if (it->kind != ITEM_LABEL || !it->prev || it->prev->kind != ITEM_LABEL)
+	uint32_t first = IR_NONE; /* of the labels that stand here and are printed */
+	for (ir_item *it = k->first; it; it = it->next) {
+		if (it->kind != ITEM_LABEL) {
+			first = IR_NONE;
 			continue;
-		uint32_t id = ir_operands(it)[0].id, first = ir_operands(it->prev)[0].id;
-		if (k->label[id].name)
-			continue;
-		as[id] = first;
-		k->label[first].used |= k->label[id].used;
-		ir_unlink(k, it);
+		}
+		uint32_t id = ir_operands(it)[0].id;
+		if (first != IR_NONE && !k->label[id].name) {
+			as[id] = first;
+			k->label[id].used = 0;
+		} else if (k->label[id].used || k->label[id].name) {
+			first = id;
+			k->label[id].used = 1;
+		}
 	}
 	for (ir_item *it = k->first; it; it = it->next)
 		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++)

@@ -160,14 +160,15 @@ static void assemble(const char *options, const char *from, const char *to)
 {
 	char command[16384], said[SAID];
 
-	snprintf(command, sizeof command, "'%s' %s '%s' -o '%s' 2>&1", ptxas, options, from, to);
+	ck_assert_int_lt(snprintf(command, sizeof command, "'%s' %s '%s' -o '%s' 2>&1", ptxas, options, from, to),
+	                 sizeof command);
 	ck_assert_msg(run(said, command) == 0, "ptxas rejects %s: %s", from, said);
 }
 
 START_TEST(same_machine_code)
 {
 	const char *path = files[_i];
-	char command[16384], said[SAID], options[256], a[4400], b[4400];
+	char command[16384], said[SAID], options[256], a[512], b[512], ptx[512];
 	bool debug;
 
 	cptx_ptx *c = to_c(path, true, &debug);
@@ -178,8 +179,9 @@ START_TEST(same_machine_code)
 	snprintf(a, sizeof a, "%s/a.c", folder);
 	write_all(a, cptx_ptx_text(c));
 	cptx_ptx_destroy(c);
-	snprintf(command, sizeof command, "%s -O0 -Wall -Wextra -Werror %s '%s' -o '%s/a' '%s' -Wl,-rpath,\"$(dirname '%s')\" 2>&1", TOC_CC,
-	         TOC_INCLUDE, a, folder, TOC_LIBRARY, TOC_LIBRARY);
+	snprintf(command, sizeof command,
+	         "%s -O0 -Wall -Wextra -Werror %s '%s' -o '%s/a' '%s' -Wl,-rpath,\"$(dirname '%s')\" 2>&1", TOC_CC, TOC_INCLUDE,
+	         a, folder, TOC_LIBRARY, TOC_LIBRARY);
 	ck_assert_msg(run(said, command) == 0, "%s: its C does not compile: %s", path, said);
 	snprintf(command, sizeof command, "'%s/a' 2>&1 >'%s/a.ptx'", folder, folder);
 	ck_assert_msg(run(said, command) == 0, "%s: its C fails: %s", path, said);
@@ -189,8 +191,8 @@ START_TEST(same_machine_code)
 	snprintf(a, sizeof a, "%s/a.cubin", folder);
 	snprintf(b, sizeof b, "%s/b.cubin", folder);
 	assemble(options, path, a);
-	snprintf(command, sizeof command, "%s/a.ptx", folder);
-	assemble(options, command, b);
+	snprintf(ptx, sizeof ptx, "%s/a.ptx", folder);
+	assemble(options, ptx, b);
 	if (debug) /* unoptimised code depends on the names of registers, which are the builder's */
 		return;
 	size_t na, nb;
