@@ -186,7 +186,7 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && b->id - MODULE_SYM < p->m->nsym; /* not `a = a` */
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && *p->m->sym[b->id - MODULE_SYM]->name; /* not `a = a` */
 	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
 	if (!(b && b->kind == NAME_FUNC) && !s)
 		return parse_error(
@@ -564,7 +564,7 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	const binding *before = p->k ? NULL : names_find(p, &w);
 	bool again = before && before->kind == NAME_SYM &&
 	             (p->m->sym[before->id - MODULE_SYM]->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN);
-	/* It exists before its values are read: they may name it. */
+	/* What was bound exists, even if the rest of its declaration is wrong; without a name until that was read. */
 	s.name = "";
 	uint32_t id = ir_add_symbol(p->m, p->k, &s);
 	if (id == IR_NONE)
@@ -585,9 +585,6 @@ static bool read_variable(parser *p, const ir_sym *specified)
 		s.size = all; /* the length follows from the values; it stays open in the text */
 	}
 	*(p->k ? p->k->sym[id] : p->m->sym[id - MODULE_SYM]) = s;
-	if (s.space == CPTX_CONST)
-		p->m->const_bytes =
-			(uint32_t)MIN((p->m->const_bytes + (uint64_t)s.align - 1) / s.align * s.align + s.size, (uint64_t)UINT32_MAX);
 	if (!p->k) {
 		ir_top *t = parse_top(p, TOP_VAR);
 		if (t)
