@@ -402,9 +402,12 @@ CPTX_API cptx_kernel *cptx_prototype_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *prototype);
 #define cptx_prototype_place(k, prototype) cptx_prototype_place_((k), CPTX_HERE, (prototype))
 
-CPTX_API void cptx_module_options_(cptx_module *m, cptx_site at, const char *options);
-/** Further words of .target: "debug", "texmode_independent". */
-#define cptx_module_options(m, options) cptx_module_options_((m), CPTX_HERE, (options))
+CPTX_API void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned version, const char *options);
+/**
+ * What is printed where no target is named: the target, at least that .version (times ten; 0: any), and further words of
+ * .target (NULL: none), as parsed text has them: cptx_set_target(m, "sm_90a", 80, "debug").
+ */
+#define cptx_set_target(m, target, version, options) cptx_set_target_((m), CPTX_HERE, (target), (version), (options))
 CPTX_API void cptx_module_text_(cptx_module *m, cptx_site at, const char *text);
 /** A .file, .section, .alias or .pragma directive of the module, as text. */
 #define cptx_module_text(m, text) cptx_module_text_((m), CPTX_HERE, (text))
@@ -555,7 +558,7 @@ typedef struct cptx_emit_opt {
 typedef struct cptx_ptx cptx_ptx;
 
 /**
- * Prints a module for a target ("sm_90a"; NULL: that of the parsed text).  The module is frozen first.  `opt` may be NULL.
+ * Prints a module for a target ("sm_90a"; NULL: its own, of parsed text or cptx_set_target).  The module is frozen first.  `opt` may be NULL.
  * A pure function of both: the same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what
  * the target lacks is named with the user's line, the targets that have it, and a replacement where there is one.
  */
@@ -610,7 +613,7 @@ CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse
  */
 CPTX_API size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void *user);
 
-/** The .target of parsed text, NULL for a module that was built; its .version, times ten, or 0. */
+/** The .target of parsed text or of cptx_set_target, NULL if there is none; its .version, times ten, or 0. */
 CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
 CPTX_API unsigned cptx_module_version(const cptx_module *m);
 

@@ -97,7 +97,7 @@ static const char *symbol_name(const cptx_kernel *k, const cptx_val *v) { return
 /* A constant, sink or parameter in a vector or list of type `type`. */
 static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned type)
 {
-	bool wide = arch_types[type].bits == 64;
+	bool wide = type ? arch_types[type].bits == 64 : v->type != CPTX_F32; /* a list has no type of its own */
 
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG: return put_reg(e, p, v->id);

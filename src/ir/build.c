@@ -173,7 +173,8 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 	s.dim = bytes ? arena_memdup(&m->a, &p.size, sizeof p.size) : NULL;
 	s.elem = (uint8_t)(p.type == CPTX_PTR ? CPTX_U64 : p.type);
 	s.type = (uint8_t)(k->is_func ? cptx_type_find(ir_classes[ir_class_of(v.type)].type) : type_in_memory(s.elem));
-	s.size = k->is_func ? arch_types[s.type].bits / 8 : s.size;
+	if (k->is_func)
+		s.align = (uint32_t)(s.size = arch_types[s.type].bits / 8);
 	s.name = p.name = arena_strdup(&m->a, p.name);
 	uint32_t id = s.name && (s.dim || !bytes) ? ir_add_symbol(m, k, &s) : IR_NONE;
 	if (id == IR_NONE || !arena_push(&m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||

@@ -43,7 +43,8 @@ cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 	for (size_t i = 0; ok && i < k->nlabel; i++)
 		ok = !k->label[i].name || strcmp(k->label[i].name, name);
 	if (!ok) {
-		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1", name ? name : "(null)");
+		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1",
+		         name ? name : "(null)");
 		return none;
 	}
 	char *copy = arena_strdup(&k->m->a, name);
@@ -238,8 +239,9 @@ void cptx_wait_end_(cptx_kernel *k, cptx_site at, enum cptx_wait_shape shape, cp
 	if (!ir_open(k, at) || !is_predicate(k, at, predicate, "cptx_mbarrier_wait"))
 		return;
 	if (!b || b->kind != BLOCK_WAIT || (unsigned)shape > CPTX_WAIT_DONE) {
-		ir_error(k, CPTX_E_ARG, at, b && b->kind == BLOCK_WAIT ? "cptx_mbarrier_wait: shape %u is none of enum cptx_wait_shape"
-		                                                        : "the test of cptx_mbarrier_wait (shape %u) leaves a block open",
+		ir_error(k, CPTX_E_ARG, at,
+		         b && b->kind == BLOCK_WAIT ? "cptx_mbarrier_wait: shape %u is none of enum cptx_wait_shape"
+		                                    : "the test of cptx_mbarrier_wait (shape %u) leaves a block open",
 		         (unsigned)shape);
 		return;
 	}

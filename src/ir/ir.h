@@ -149,8 +149,9 @@ struct cptx_kernel {
 	uint32_t number; /* from 1, in m->body */
 	uint8_t linkage;
 	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed;
-	bool touched;            /* its items were edited: freezing looks for what is no longer declared */
-	const char *made;        /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
+	bool odd_call;    /* of text: takes or gives more than single values in .param, so that cptx_call cannot call it */
+	bool touched;     /* its items were edited: freezing looks for what is no longer declared */
+	const char *made; /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
 	uint32_t *callee, stamp; /* numbers of the functions it names, and who reached it: while freezing */
 	size_t ncallee, cap_callee;
 	cptx_val ret; /* CPTX_VAL_SYM: the result of a function that was built */

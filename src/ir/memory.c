@@ -49,7 +49,7 @@ bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *
 	ir_sym s = { .name = arena_strdup(&k->m->a, name), .space = CPTX_PARAM, .elem = (uint8_t)type };
 
 	s.type = (uint8_t)cptx_type_find(ir_classes[ir_class_of(type)].type);
-	s.size = arch_types[type].bits / 8;
+	s.size = arch_types[s.type].bits / 8; /* 8 bits have 16 there */
 	s.align = (uint32_t)s.size;
 	uint32_t id = s.name ? ir_add_symbol(k->m, k, &s) : IR_NONE;
 	if (id == IR_NONE)
@@ -217,7 +217,7 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	if (!m || m->err.code != CPTX_OK)
 		return none;
 	unsigned space = opt && opt->space ? opt->space : CPTX_GLOBAL;
-	bool opaque = space == CPTX_TEXREF || space == CPTX_SAMPLERREF || space == CPTX_SURFREF;
+	bool opaque = ir_is_opaque(space);
 	if (m->frozen || (space != CPTX_GLOBAL && space != CPTX_CONST && !opaque)) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at, "variable '%s': %s", name ? name : "(null)",
 		          m->frozen ? "the module is frozen"
@@ -230,12 +230,18 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	ir_sym s;
 	if (!new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16, &s))
 		return none;
+	if (opaque) { /* one reference, of no size that matters */
+		s.ndim = s.align_given = 0;
+		s.dim = NULL;
+	}
 	uint64_t const_end = ((uint64_t)m->const_bytes + s.align - 1) / s.align * s.align + s.size;
 	if (space == CPTX_CONST && const_end > MOST_CONST) {
 		error_set(&m->err, CPTX_E_LIMIT, at, "variable '%s': %llu bytes of constant memory; a module has at most %d", name,
 		          (unsigned long long)const_end, MOST_CONST);
 		return none;
 	}
+	if (opaque)
+		s.type = CPTX_B64, s.ndim = s.align_given = 0;
 	s.linkage = opt && opt->export_ ? LINK_VISIBLE : LINK_NONE;
 	if (opt && opt->init) {
 		s.init = arena_memdup(&m->a, opt->init, (size_t)s.size);

@@ -303,7 +303,8 @@ void ir_close(cptx_kernel *k)
 	if (k->closed || k->m->err.code != CPTX_OK)
 		return;
 	if (k->block) {
-		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE", "CPTX_FOR", "CPTX_WHILE", "CPTX_DO", "CPTX_SCOPE", "cptx_mbarrier_wait" };
+		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE",  "CPTX_FOR",          "CPTX_WHILE",
+			                                 "CPTX_DO", "CPTX_SCOPE", "cptx_mbarrier_wait" };
 		ir_error(k, CPTX_E_STATE, k->block->at, "%s is never closed (left by break, goto or return?)",
 		         names[k->block->kind]);
 		return;

@@ -69,8 +69,7 @@ static void place(const parser *p, uint32_t *src, uint32_t *len)
 
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand)
 {
-	if (p->ncomment)
-		parse_flush_comments(p);
+	parse_flush_comments(p);
 	ir_item *it = p->no_memory ? NULL : ir_append(p->k, parse_site(p), kind, noperand, 0);
 	if (!it) {
 		parse_out_of_memory(p);

@@ -180,6 +180,8 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 			return parse_error(p, t.at, CPTX_E_LIMIT, "more than %d elements", MOST_ELEMENTS);
 		if (!list && e.kind != CPTX_VAL_REG && e.kind != CPTX_VAL_INT && e.kind != CPTX_VAL_FLOAT && e.kind != CPTX_VAL_SINK)
 			return parse_error(p, t.at, CPTX_E_PARSE, "an element of a vector is a register or a constant");
+		if (list && e.kind == CPTX_VAL_FLOAT && !e.type)
+			e.type = CPTX_F64;
 		if (!list && e.kind == CPTX_VAL_REG && k->nvec > first && k->vec[k->nvec - 1].kind == CPTX_VAL_REG &&
 		    arch_types[e.type].bits != arch_types[k->vec[k->nvec - 1].type].bits)
 			return parse_error(p, t.at, CPTX_E_FORM, "the elements of a vector have one width; this one is .%s",

@@ -16,9 +16,9 @@ const unsigned char parse_is_word[256] = {
 bool parse_ascii(parser *p, const char *from, const char *to)
 {
 	for (; from < to; from++)
-		if (*from & 0x80)
-			return parse_error(p, from, CPTX_E_PARSE, "byte 0x%02x: PTX is ASCII, in comments and strings too",
-			                   (unsigned char)*from);
+		if (*from & 0x80 || !*from)
+			return parse_error(p, from, CPTX_E_PARSE, "%s 0x%02x: PTX is ASCII text, in comments and strings too",
+			                   *from ? "byte" : "a NUL byte,", (unsigned char)*from);
 	return true;
 }
 

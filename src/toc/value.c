@@ -99,10 +99,7 @@ static void put_part(toc_body *b, const toc_var *var, uint32_t first, uint32_t c
 	put(b, ")");
 }
 
-static void put_element(toc_body *b, const cptx_val *v)
-{
-	put_value(b, v, 0);
-}
+static void put_element(toc_body *b, const cptx_val *v) { put_value(b, v, 0); }
 
 static void put_elements(toc_body *b, const cptx_val *v)
 {
@@ -128,7 +125,9 @@ static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
 {
 	const toc_var *var = v->kind == CPTX_VAL_REG ? part_of(b, v) : NULL;
 
-	put(b, v->space && v->kind == CPTX_VAL_REG ? "cptx_select(" : v->kind == CPTX_VAL_REG && v->offset ? "cptx_offset(" : "");
+	put(b, v->space && v->kind == CPTX_VAL_REG    ? "cptx_select("
+	       : v->kind == CPTX_VAL_REG && v->offset ? "cptx_offset("
+	                                              : "");
 	put(b, v->negated ? "cptx_negated(" : "");
 	put(b, as ? "cptx_as(" : "");
 	if (var)
@@ -147,7 +146,10 @@ static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
 		buf_printf(&b->line, ", %d)", (int)v->offset);
 }
 
-static const char *var_name(const toc_body *b, uint32_t var) { return var == IR_NONE || !b->var[var].name ? "?" : b->var[var].name; }
+static const char *var_name(const toc_body *b, uint32_t var)
+{
+	return var == IR_NONE || !b->var[var].name ? "?" : b->var[var].name;
+}
 
 void put_value(toc_body *b, const cptx_val *v, unsigned as)
 {

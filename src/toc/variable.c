@@ -26,7 +26,10 @@ void put_string(buf *out, const char *s, size_t n)
 	buf_str(out, "\"");
 }
 
-static void put_mod(buf *out, const char *field, unsigned mod) { buf_printf(out, ", .%s = CPTX_%s", field, arch_mods[mod].id); }
+static void put_mod(buf *out, const char *field, unsigned mod)
+{
+	buf_printf(out, ", .%s = CPTX_%s", field, arch_mods[mod].id);
+}
 
 void put_variable(buf *out, const ir_sym *s, const char *name, unsigned usual_space)
 {

@@ -182,7 +182,7 @@ START_TEST(bodies)
 	cptx_add(s.k, s.a, s.b);
 	cptx_comment(s.k, "no instruction");
 	ck_assert_uint_eq(cptx_module_size(s.m), n + 1);
-	shows("sm_75", ".func (.param .b32 __cptx_result) twice(\n\t.param .b32 x\n)\n;", ".visible .entry other()\n",
+	shows("sm_75", ".func (.param .b32 __cptx_result) twice(\n\t.param .b32 x\n);", ".visible .entry other()\n",
 	      ".visible .entry k(\n\t.param .u64 ptr\n)\n", "\tadd.u32 %r7, %r1, %r2;\n\t// no instruction\n\tret;\n}\n", NULL);
 	ck_assert(cptx_module_freeze(s.m));
 }

@@ -325,7 +325,7 @@ START_TEST(calls)
 	cptx_val args[] = { cptx_param(c, CPTX_PTR, "p"), cptx_var(c, CPTX_F32, 2), cptx_param(c, CPTX_U8, "b") };
 	cptx_call(c, cptx_func_val(f), 3, args);
 	cptx_call(c, cptx_func_val(n), 0, NULL);
-	shows("sm_80", ".func later(\n\t.param .b64 at,\n\t.param .b32 what,\n\t.param .b16 small\n)\n;", ".func nothing\n;",
+	shows("sm_80", ".func later(\n\t.param .b64 at,\n\t.param .b32 what,\n\t.param .b16 small\n);", ".func nothing();",
 	      "\t{\n\t.param .b32 __cptx_arg0;\n\tst.param.b32 [__cptx_arg0], %r1;\n\t.param .b32 __cptx_value;\n"
 	      "\tcall (__cptx_value), twice, (__cptx_arg0);\n\tld.param.b32 %r7, [__cptx_value];\n\t}\n",
 	      "\tst.param.b64 [__cptx_arg0], %rd1;\n", "\tcall later, (__cptx_arg0, __cptx_arg1, __cptx_arg2);\n\t}\n",
@@ -368,7 +368,8 @@ START_TEST(guarded_return)
 		cptx_func_return(f, 9);
 	cptx_func_return(f, x);
 	shows("sm_80",
-	      "@!%p1 bra $L0;\n\tmov.u32 %r1, 9;\n\tst.param.b32 [__cptx_result], %r1;\n\tret;\n$L0:\n\tmov.u32 %r1, %r2;\n",
+	      "@!%p1 bra $L0;\n\tmov.u32 %r2, 9;\n\tst.param.b32 [__cptx_result], %r2;\n\tret;\n$L0:\n"
+	      "\tst.param.b32 [__cptx_result], %r1;\n\tret;\n}\n",
 	      NULL);
 }
 END_TEST
