@@ -132,7 +132,6 @@ typedef struct filling {
 	ir_sym *s;
 	buf bytes, relocs;
 	uint64_t size; /* bytes of an element */
-	uint32_t self; /* its id */
 	uint32_t most; /* elements it has room for; UINT32_MAX while the first length is open */
 } filling;
 
@@ -187,10 +186,8 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && b->id - MODULE_SYM < p->m->nsym;
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && *p->m->sym[b->id - MODULE_SYM]->name; /* not `a = a` */
 	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
-	if (known && b->id == f->self) /* not `a = a` */
-		s = NULL;
 	if (!s && !(b && b->kind == NAME_FUNC))
 		return parse_error(
 			p, at, CPTX_E_PARSE,
@@ -278,10 +275,10 @@ static bool read_values(filling *f, unsigned depth, uint32_t *i)
 	return true;
 }
 
-static bool read_initialiser(parser *p, ir_sym *s, uint32_t id)
+static bool read_initialiser(parser *p, ir_sym *s)
 {
 	arena *a = &p->m->a;
-	filling f = { .p = p, .s = s, .self = id, .size = arch_types[s->type].bits / 8, .most = UINT32_MAX };
+	filling f = { .p = p, .s = s, .size = arch_types[s->type].bits / 8, .most = UINT32_MAX };
 	uint32_t n = 0;
 	bool ok = false;
 
@@ -567,7 +564,7 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	const binding *before = p->k ? NULL : names_find(p, &w);
 	bool again = before && before->kind == NAME_SYM &&
 	             (p->m->sym[before->id - MODULE_SYM]->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN);
-	/* It exists before its values are read: they may name it. */
+	/* What was bound exists, even if the rest of its declaration is wrong; without a name until that was read. */
 	s.name = "";
 	uint32_t id = ir_add_symbol(p->m, p->k, &s);
 	if (id == IR_NONE)
@@ -579,7 +576,7 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	s.name = names_text(p, b);
 	if (!read_dims(p, &s) || (again && !check_again(p, p->m->sym[before->id - MODULE_SYM], &s, at)))
 		return false;
-	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : read_initialiser(p, &s, id)))
+	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : read_initialiser(p, &s)))
 		return false;
 	if (!check_variable(p, &s, at))
 		return false;

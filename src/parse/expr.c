@@ -109,7 +109,8 @@ static bool literal(parser *p, number *n)
 	n->is_unsigned = *s == 'U' || v > INT64_MAX;
 	n->i = v;
 	char behind = s[*s == 'U'];
-	if (s == digits || (parse_is_word[(unsigned char)behind] && behind != '%')) /* 7%3 */
+	bool modulo = behind == '%' && !parse_is_word[(unsigned char)s[1 + (*s == 'U')]]; /* 7%(3); %3 is a name */
+	if (s == digits || (parse_is_word[(unsigned char)behind] && !modulo))
 		return parse_error(p, s, CPTX_E_PARSE, "this is no digit of a number to base %u", base);
 	p->p = s + (*s == 'U');
 	return true;
@@ -203,8 +204,7 @@ static int operator_at(const char *s)
 	if (*s == ';' || *s == ',' || *s == ']' || *s == '}' || !strchr("*/%+-<>=!&^|", *s))
 		return -1;
 	for (unsigned i = 0; i < ARRAY_LEN(operators); i++)
-		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) &&
-		    !(*s == '%' && parse_is_word[(unsigned char)s[1]] == 1))
+		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) && !(*s == '%' && parse_is_word[(unsigned char)s[1]]))
 			return (int)i;
 	return -1;
 }

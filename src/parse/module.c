@@ -276,9 +276,11 @@ static void recover(parser *p)
 static void read_module(parser *p)
 {
 	parse_blanks(p);
-	if (!strncmp(p->p, "\xef\xbb\xbf", 3))
-		parse_error(p, p->p, CPTX_E_PARSE, "the text begins with a byte order mark; PTX is ASCII, without one");
-	p->p += p->nerror ? 3 : 0;
+	const char *mark = p->p;
+	if (!strncmp(mark, "\xef\xbb\xbf", 3)) {
+		parse_error(p, mark, CPTX_E_PARSE, "the text begins with a byte order mark; PTX is ASCII, without one");
+		p->p = MAX(p->p, mark + 3); /* at the end already, if no more errors are wanted */
+	}
 	parse_blanks(p);
 	size_t ncomment = p->ncomment;
 	if (!read_head(p))
