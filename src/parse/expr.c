@@ -204,18 +204,18 @@ static int operator_at(const char *s)
 	if (*s == ';' || *s == ',' || *s == ']' || *s == '}' || !strchr("*/%+-<>=!&^|", *s))
 		return -1;
 	for (unsigned i = 0; i < ARRAY_LEN(operators); i++)
-		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) &&
-		    !(*s == '%' && parse_is_word[(unsigned char)s[1]] == 1))
+		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) && !(*s == '%' && parse_is_word[(unsigned char)s[1]]))
 			return (int)i;
 	return -1;
 }
 
 static bool apply_float(parser *p, const char *at, number *a, const number *b, const char *op)
 {
-	double x = a->is_float ? a->f : a->is_unsigned ? (double)a->i : (double)(int64_t)a->i;
-	double y = b->is_float ? b->f : b->is_unsigned ? (double)b->i : (double)(int64_t)b->i;
+	double x = a->f, y = b->f;
 	bool compares = true;
 
+	if (a->is_float != b->is_float)
+		return parse_error(p, at, CPTX_E_PARSE, "%s of an integer and a floating point number; write 1.0 for 1", op);
 	switch (*op) {
 	case '<': a->i = op[1] ? x <= y : x < y; break;
 	case '>': a->i = op[1] ? x >= y : x > y; break;
