@@ -211,10 +211,11 @@ static int operator_at(const char *s)
 
 static bool apply_float(parser *p, const char *at, number *a, const number *b, const char *op)
 {
-	double x = a->is_float ? a->f : a->is_unsigned ? (double)a->i : (double)(int64_t)a->i;
-	double y = b->is_float ? b->f : b->is_unsigned ? (double)b->i : (double)(int64_t)b->i;
+	double x = a->f, y = b->f;
 	bool compares = true;
 
+	if (a->is_float != b->is_float)
+		return parse_error(p, at, CPTX_E_PARSE, "%s of an integer and a floating point number; write 1.0 for 1", op);
 	switch (*op) {
 	case '<': a->i = op[1] ? x <= y : x < y; break;
 	case '>': a->i = op[1] ? x >= y : x > y; break;

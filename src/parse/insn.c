@@ -260,6 +260,7 @@ static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
 	}
 	if (c == '[' && !inside)
 		return parse_take(p, '[') && read_address(p, all, i);
+	t->braces = c == '{';
 	if (c == '{')
 		return parse_take(p, '{') && read_elements(p, &t->v, '}');
 	if (c == '(' && all->lists && !inside)
@@ -408,7 +409,7 @@ static const char *read_opcode(parser *p, char joined[256], size_t *len, uint32_
 
 static uint64_t token_key(const parse_token *t)
 {
-	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2) << 56;
+	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2 | t->braces << 3) << 56;
 }
 
 /* The operands of text, in order, are those of the form that are there. */

@@ -312,6 +312,22 @@ static void read_module(parser *p)
 	parse_flush_comments(p);
 }
 
+/* Without the text, a statement's place in it is of no use: its column takes its place (see emit_error). */
+static void keep_columns(cptx_module *m, const char *text)
+{
+	uint32_t at = 0, line = 0; /* how far it was looked at; where the line begins */
+
+	for (const cptx_kernel *k = m->first; k; k = k->next)
+		for (ir_item *it = k->first; it; it = it->next) {
+			if (!it->src_len)
+				continue;
+			for (const char *end; at < it->src && (end = memchr(text + at, '\n', it->src - at)); at = line)
+				line = (uint32_t)(end - text) + 1;
+			at = MAX(at, it->src);
+			it->src = it->src - line + 1;
+		}
+}
+
 cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
 {
 	static const cptx_parse_opt defaults;
@@ -354,6 +370,8 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 		m->source = copy; /* freed with the module */
 		m->source_size = size;
 	} else {
+		if (m->err.code == CPTX_OK)
+			keep_columns(m, copy);
 		heap_realloc(&m->a.hook, copy, 0);
 	}
 	return m;
