@@ -14,7 +14,8 @@ enum { SPELLINGS = 48, EVERYWHERE = 8, VARIANTS = 100, PER_MODULE = 4, WHOLE = 2
 
 static unsigned most(unsigned sample) { return spell_whole() ? sample * WHOLE : sample; }
 
-static const uint8_t versions[] = { 63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90, 91, 92 };
+static const uint8_t versions[] = { 63, 64, 65, 70, 71, 72, 73, 74, 75, 76, 77, 78,
+	                                80, 81, 82, 83, 84, 85, 86, 87, 88, 90, 91, 92 };
 
 /* A question to ptxas and what is expected. */
 typedef struct expected {
@@ -99,7 +100,8 @@ static void refused(inquiry *q, const spelling *s, const trial *t, report *bad, 
 	}
 	for (unsigned i = 0; i < arch_ntarget; i++)
 		if (on[i] && (i + 1 == arch_ntarget || arch_targets[i].suffix == 'a'))
-			expect(q, s->form, &arch_targets[i], judge_newest(), line, false, "a rule of constraint.def forbids what ptxas takes");
+			expect(q, s->form, &arch_targets[i], judge_newest(), line, false,
+			       "a rule of constraint.def forbids what ptxas takes");
 }
 
 /* cptx_asm reads the instruction as the call makes it. */
