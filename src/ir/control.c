@@ -42,6 +42,8 @@ cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 		ok = *++p != 0; /* $L and a number is what labels without a name print as */
 	for (size_t i = 0; ok && i < k->nlabel; i++)
 		ok = !k->label[i].name || strcmp(k->label[i].name, name);
+	if (k->m->parsed) /* a body of text: nothing else there may be called so */
+		ok = ok && strncmp(name, "$cptx", 5) != 0 && !ir_body_has_name(k, name) && !ir_module_has_name(k->m, name);
 	if (!ok) {
 		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1",
 		         name ? name : "(null)");

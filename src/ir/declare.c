@@ -14,6 +14,7 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 	if (ir_is_opaque(o->space)) {
 		s->type = s->elem = CPTX_B64;
 		s->size = s->align = 8;
+		s->attribute = NULL;
 		s->name = arena_strdup(&m->a, name);
 		return s->name || ir_no_memory(m, at);
 	}
@@ -187,6 +188,10 @@ static bool signature_open(cptx_kernel *k, cptx_site at, const char *name)
 	if (k->called)
 		return ir_error(k, CPTX_E_STATE, at, "parameter '%s': the function was called already, with fewer",
 		                name ? name : "(null)");
+	if (k->src_len)
+		return ir_error(k, CPTX_E_STATE, at,
+		                "parameter '%s': a kernel of parsed text gets more by cptx_param and cptx_param_bytes",
+		                name ? name : "(null)");
 	return ir_name_ok(k->m, at, "parameter", name) && ir_local_name_free(k, at, name);
 }
 
@@ -317,7 +322,7 @@ void cptx_set_linkage_(cptx_kernel *k, cptx_site at, enum cptx_linkage linkage)
 	if ((unsigned)linkage > CPTX_LINK_WEAK || (linkage == CPTX_LINK_EXTERN && k->has_body))
 		ir_error(k, CPTX_E_ARG, at, "its linkage is none, visible or weak, or extern where it has no body");
 	else
-		k->linkage = linkage == CPTX_LINK_DEFAULT && !k->is_func ? LINK_VISIBLE : linkage_of(linkage);
+		k->linkage = linkage == CPTX_LINK_DEFAULT && !k->is_func ? LINK_VISIBLE : linkage_of(linkage), k->edited = true;
 }
 
 cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name)
@@ -398,7 +403,7 @@ void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text)
 	}
 	const char *copy = arena_strdup(&k->m->a, text);
 	if (copy && arena_push(&k->m->a, &k->extra, k->nextra, &k->cap_extra, sizeof *k->extra))
-		k->extra[k->nextra++] = copy;
+		k->extra[k->nextra++] = copy, k->edited = true;
 	else
 		ir_no_memory(k->m, at);
 }

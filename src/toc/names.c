@@ -103,7 +103,7 @@ static char *identifier(toc *t, const char *want, bool c)
 		while (n && (*want == '%' || *want == '$' || *want == '_'))
 			want++, n--;
 	else
-		while (n && (*want == '%' || (*want == '_' && !strncmp(want + strspn(want, "_"), IR_PREFIX + 2, 4))))
+		while (n && (*want == '%' || (*want == '_' && !strncmp(want + strspn(want, "_"), &IR_PREFIX[2], 4))))
 			want++, n--;
 	if (!n || (*want >= '0' && *want <= '9') || (!c && !strncmp(want, "$L", 2)))
 		*p++ = 'v';

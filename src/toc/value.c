@@ -241,7 +241,7 @@ cptx_val value_of(toc_body *b, const cptx_val *v, unsigned as)
 		if (v->kind == CPTX_VAL_VEC)
 			e = b->k->vec[v->id + i];
 		if (!push_element(b, e))
-			return out;
+			return (cptx_val){ 0 };
 		if (e.kind == CPTX_VAL_REG && !out.type)
 			out.type = (uint8_t)(as ? as : c_type(b, e.id));
 	}

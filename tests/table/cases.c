@@ -299,9 +299,10 @@ char *pool_kernel_head(unsigned n, unsigned version)
 		if (c != CLASS_B128 || version >= 83)
 			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
 			               ir_classes[c].prefix, k->decl[c].count + 300);
-	at += snprintf(text + at, sizeof text - (size_t)at,
-	               "\t.shared .align 16 .b8 in_shared[256];\n\t.param .align 16 .b8 to_param[64];\n$L%u:\n$L%u: .branchtargets $L%u;\n",
-	               (unsigned)label.id, (unsigned)targets.id, (unsigned)label.id);
+	at += snprintf(
+		text + at, sizeof text - (size_t)at,
+		"\t.shared .align 16 .b8 in_shared[256];\n\t.param .align 16 .b8 to_param[64];\n$L%u:\n$L%u: .branchtargets $L%u;\n",
+		(unsigned)label.id, (unsigned)targets.id, (unsigned)label.id);
 	for (unsigned i = 0; i < ARRAY_LEN(prototypes); i++)
 		at += snprintf(text + at, sizeof text - (size_t)at, "$L%u: .callprototype %s_ %s;\n", (unsigned)prototypes[i].id,
 		               i & 1 ? "(.param .b32 _) " : "", i >> 1 ? "(.param .b32 _)" : "()");

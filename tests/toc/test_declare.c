@@ -159,6 +159,46 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
+/* ---- cptx_to_c when memory runs out: at every allocation once ---- */
+
+static long left; /* allocations that succeed */
+
+static void *failing(void *user, void *old, size_t size)
+{
+	(void)user;
+	if (!size) {
+		free(old);
+		return NULL;
+	}
+	return left-- > 0 ? realloc(old, size) : NULL;
+}
+
+START_TEST(memory_runs_out)
+{
+	const cptx_allocator hook = { failing, NULL };
+	char text[1 << 14];
+	cptx_error err;
+	bool done = false;
+
+	FILE *f = fopen(TOC_DIR "/calls.ptx", "rb");
+	ck_assert(f != NULL);
+	size_t n = fread(text, 1, sizeof text, f);
+	fclose(f);
+	for (long fail = 0; !done && fail < 1000; fail++) {
+		left = 1 << 20;
+		m = cptx_parse(text, n, &(cptx_parse_opt){ .allocator = &hook });
+		ck_assert_ptr_null(cptx_module_error(m));
+		left = fail;
+		cptx_ptx *c = cptx_to_c(m, NULL, &err);
+		done = c != NULL;
+		ck_assert(done || err.code == CPTX_E_MEMORY);
+		cptx_ptx_destroy(c);
+		cptx_module_destroy(m);
+	}
+	ck_assert(done);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("declare");
@@ -170,6 +210,7 @@ int main(void)
 	tcase_add_loop_test(c, waits, CPTX_WAIT_LOOP, CPTX_WAIT_DONE + 1);
 	tcase_add_test(c, loops);
 	tcase_add_test(c, what_is_refused);
+	tcase_add_test(c, memory_runs_out);
 	suite_add_tcase(s, c);
 	return test_main("declare", s);
 }
