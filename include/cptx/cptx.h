@@ -233,7 +233,8 @@ CPTX_API cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type r
 /** The prototype of an indirect call: the type of the result (CPTX_TYPE_NONE for none) and those of n parameters. */
 #define cptx_prototype(k, ret, n, params) cptx_prototype_((k), CPTX_HERE, (ret), (params), (n))
 CPTX_API cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n);
-/** A list of labels for brx.idx, which goes to the one of that number; or of the functions that an indirect call may reach. */
+/** A list of labels for brx.idx, which goes to the one of that number; or of the functions that an indirect call may reach.
+ */
 #define cptx_targets(k, n, labels) cptx_targets_((k), CPTX_HERE, (labels), (n))
 /** Calls a device function: cptx_call(k, f, n, (cptx_val[]){ a, b }); gives its result, or a NONE value. */
 #define cptx_call(k, func, n, args) cptx_call_((k), CPTX_HERE, (func), (args), (n))
@@ -453,9 +454,10 @@ typedef struct cptx_emit_opt {
 typedef struct cptx_ptx cptx_ptx;
 
 /**
- * Prints a module for a target ("sm_90a"; NULL: its own, of parsed text or cptx_set_target).  The module is frozen first.  `opt` may be NULL.
- * A pure function of both: the same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what
- * the target lacks is named with the user's line, the targets that have it, and a replacement where there is one.
+ * Prints a module for a target ("sm_90a"; NULL: its own, of parsed text or cptx_set_target).  The module is frozen first.
+ * `opt` may be NULL. A pure function of both: the same bytes each time, from any thread.  NULL on error, with *err set (err
+ * may be NULL): what the target lacks is named with the user's line, the targets that have it, and a replacement where there
+ * is one.
  */
 CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
 CPTX_API void cptx_ptx_destroy(cptx_ptx *ptx);

@@ -63,7 +63,8 @@ CPTX_API cptx_item *cptx_item_declaring(const cptx_kernel *k, cptx_val v);
 CPTX_API bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info);
 /** Operand i in printed order, the destination first; NONE if it is left out or there is none. */
 CPTX_API cptx_val cptx_item_operand(const cptx_item *it, size_t i);
-/** The number of the operand that the builder call names so ("a", "b"; "into" the destination); SIZE_MAX if there is none. */
+/** The number of the operand that the builder call names so ("a", "b"; "into" the destination); SIZE_MAX if there is none.
+ */
 CPTX_API size_t cptx_item_slot(const cptx_item *it, const char *name);
 /** The value of a modifier by the name of its group, as in the builder call ("type", "space"); 0 if it is not there. */
 CPTX_API enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group);
