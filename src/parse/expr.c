@@ -245,23 +245,23 @@ static bool apply(parser *p, const char *at, number *a, const number *b, const c
 
 	if (a->is_float || b->is_float)
 		return apply_float(p, at, a, b, op);
-	if ((*op == '/' || *op == '%') && (!b->i || (!u && x == INT64_MIN && y == -1)))
+	if ((*op == '/' || *op == '%') && (!b->i || (*op == '/' && !u && x == INT64_MIN && y == -1)))
 		return parse_error(p, at, CPTX_E_PARSE, "this division has no result");
 	if (!strcmp(op, "<<") || !strcmp(op, ">>")) {
-		uint64_t by = b->i;
+		uint64_t by = b->i & 63; /* as ptxas does */
 		if (*op == '<')
-			a->i = by > 63 ? 0 : a->i << by;
+			a->i <<= by;
 		else if (a->is_unsigned)
-			a->i = by > 63 ? 0 : a->i >> by;
+			a->i >>= by;
 		else
-			a->i = (uint64_t)(x < 0 ? ~(~x >> (by > 63 ? 63 : by)) : x >> (by > 63 ? 63 : by));
+			a->i = (uint64_t)(x < 0 ? ~(~x >> by) : x >> by);
 		return true;
 	}
 	a->is_unsigned = u;
 	switch (*op) {
 	case '*': a->i *= b->i; return true;
 	case '/': a->i = u ? a->i / b->i : (uint64_t)(x / y); return true;
-	case '%': a->i = u ? a->i % b->i : (uint64_t)(x % y); return true;
+	case '%': a->i %= b->i; return true; /* to ptxas its operands are unsigned */
 	case '+': a->i += b->i; return true;
 	case '-': a->i -= b->i; return true;
 	case '^': a->i ^= b->i; return true;

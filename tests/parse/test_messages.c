@@ -80,7 +80,7 @@ START_TEST(normal_forms)
 		  "r, "
 		  "0x10+010+0b10; mov.s32 r, -7/2; mov.s32 r, -7 % 4; }",
 		  "\n.entry k()\n{\n\t.reg .u32 r;\n\tmov.u32 r, 8;\n\tmov.u32 r, 17;\n\tmov.u32 r, 15;\n\tmov.u32 r, 5;\n\tmov.u32 "
-		  "r, 1;\n\tmov.u32 r, 3;\n\tmov.u32 r, 64;\n\tmov.u32 r, 26;\n\tmov.s32 r, -3;\n\tmov.s32 r, -3;\n}\n" },
+		  "r, 1;\n\tmov.u32 r, 3;\n\tmov.u32 r, 64;\n\tmov.u32 r, 26;\n\tmov.s32 r, -3;\n\tmov.s32 r, 1;\n}\n" },
 	};
 	compare(rows, ARRAY_LEN(rows), false);
 }
