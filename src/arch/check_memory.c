@@ -126,6 +126,13 @@ const char *arch_check_BULK(const arch_match *m)
 	return outside(operand(m, "size"), 0, 1048560, 16) ? "size is not a multiple of 16 from 0 to 1048560" : NULL;
 }
 
+const char *arch_check_BULK_OOB(const arch_match *m)
+{
+	if (outside(operand(m, "left"), 0, 15, 1) || outside(operand(m, "right"), 0, 15, 1))
+		return "left or right is not in 0 to 15";
+	return arch_check_BULK(m);
+}
+
 const char *arch_check_ARRIVALS(const arch_match *m)
 {
 	return outside(operand(m, "count"), 1, 1048575, 1) ? "count is not in 1 to 1048575" : NULL;

@@ -248,8 +248,8 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 
 	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
 		return WHY("%s must be a register", name);
-	if (want == CPTX_PRED) { /* false or true */
-		if (v->kind != CPTX_VAL_INT || v->i < -1 || v->i > 1)
+	if (want == CPTX_PRED) { /* false or true; mov takes -1 too */
+		if (v->kind != CPTX_VAL_INT || v->i < (o->flags & OPERAND_SYMBOL ? -1 : 0) || v->i > 1)
 			return WHY("%s is a predicate: a register, 0 or 1", name);
 		v->type = CPTX_PRED;
 		return true;

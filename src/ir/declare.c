@@ -119,7 +119,7 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 		return none;
 	s.linkage = linkage_of(o.linkage);
 	uint32_t id = ir_add_symbol(m, NULL, &s);
-	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, o.naddress ? TOP_PROTO : TOP_VAR); /* behind what it names */
+	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_PROTO); /* behind all that was declared so far: it may name it */
 	if (!t) {
 		ir_no_memory(m, at);
 		return none;
@@ -187,6 +187,10 @@ static bool signature_open(cptx_kernel *k, cptx_site at, const char *name)
 		return true; /* its names are all _ */
 	if (k->called)
 		return ir_error(k, CPTX_E_STATE, at, "parameter '%s': the function was called already, with fewer",
+		                name ? name : "(null)");
+	if (k->src_len)
+		return ir_error(k, CPTX_E_STATE, at,
+		                "parameter '%s': a kernel of parsed text gets more by cptx_param and cptx_param_bytes",
 		                name ? name : "(null)");
 	return ir_name_ok(k->m, at, "parameter", name) && ir_local_name_free(k, at, name);
 }
@@ -318,7 +322,7 @@ void cptx_set_linkage_(cptx_kernel *k, cptx_site at, enum cptx_linkage linkage)
 	if ((unsigned)linkage > CPTX_LINK_WEAK || (linkage == CPTX_LINK_EXTERN && k->has_body))
 		ir_error(k, CPTX_E_ARG, at, "its linkage is none, visible or weak, or extern where it has no body");
 	else
-		k->linkage = linkage == CPTX_LINK_DEFAULT && !k->is_func ? LINK_VISIBLE : linkage_of(linkage);
+		k->linkage = linkage == CPTX_LINK_DEFAULT && !k->is_func ? LINK_VISIBLE : linkage_of(linkage), k->edited = true;
 }
 
 cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name)
@@ -399,31 +403,40 @@ void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text)
 	}
 	const char *copy = arena_strdup(&k->m->a, text);
 	if (copy && arena_push(&k->m->a, &k->extra, k->nextra, &k->cap_extra, sizeof *k->extra))
-		k->extra[k->nextra++] = copy;
+		k->extra[k->nextra++] = copy, k->edited = true;
 	else
 		ir_no_memory(k->m, at);
 }
 
-void cptx_module_options_(cptx_module *m, cptx_site at, const char *options)
+void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned version, const char *options)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_, ";
+	const cptx_target *t = target ? arch_target_any(target) : NULL;
 	size_t n = options ? strlen(options) : 0;
 
 	if (!m || m->err.code != CPTX_OK)
 		return;
-	if (m->frozen || !n || strspn(options, letters) != n || *options == ',') {
+	if (m->frozen || !t || (version && (!arch_is_version(version) || version < t->ptx)) ||
+	    (n && (strspn(options, letters) != n || *options == ','))) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at,
-		          m->frozen ? "the module is frozen" : "cptx_module_options takes words of .target, such as \"debug\"");
+		          m->frozen
+		              ? "the module is frozen"
+		              : "cptx_set_target takes a target, a .version times ten that has it (or 0), and NULL or words of "
+		                ".target, such as \"debug\"; '%.32s', %u, '%.64s' were given",
+		          target ? target : "(null)", version, options ? options : "(null)");
 		return;
 	}
-	char *more = arena_alloc(&m->a, n + 3);
-	if (!more) {
+	m->target = t;
+	m->version = (uint16_t)version;
+	m->target_more = "";
+	char *more = n ? arena_alloc(&m->a, n + 3) : NULL;
+	if (n && !more) {
 		ir_no_memory(m, at);
-		return;
+	} else if (n) {
+		memcpy(more, ", ", 2);
+		memcpy(more + 2, options, n + 1);
+		m->target_more = more;
 	}
-	memcpy(more, ", ", 2);
-	memcpy(more + 2, options, n + 1);
-	m->target_more = more;
 }
 
 void cptx_module_text_(cptx_module *m, cptx_site at, const char *text)

@@ -217,7 +217,7 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	if (!m || m->err.code != CPTX_OK)
 		return none;
 	unsigned space = opt && opt->space ? opt->space : CPTX_GLOBAL;
-	bool opaque = space == CPTX_TEXREF || space == CPTX_SAMPLERREF || space == CPTX_SURFREF;
+	bool opaque = ir_is_opaque(space);
 	if (m->frozen || (space != CPTX_GLOBAL && space != CPTX_CONST && !opaque)) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at, "variable '%s': %s", name ? name : "(null)",
 		          m->frozen ? "the module is frozen"
@@ -230,6 +230,10 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	ir_sym s;
 	if (!new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16, &s))
 		return none;
+	if (opaque) { /* one reference, of no size that matters */
+		s.ndim = s.align_given = 0;
+		s.dim = NULL;
+	}
 	uint64_t const_end = ((uint64_t)m->const_bytes + s.align - 1) / s.align * s.align + s.size;
 	if (space == CPTX_CONST && const_end > MOST_CONST) {
 		error_set(&m->err, CPTX_E_LIMIT, at, "variable '%s': %llu bytes of constant memory; a module has at most %d", name,

@@ -315,6 +315,8 @@ void ir_close(cptx_kernel *k)
 			return;
 		}
 	k->cursor = NULL;
+	if (!k->src_len)
+		ir_merge_labels(k);
 	if (!k->src_len && falls_through(k))
 		ir_insn(k, k->at, CPTX_OP_RET, (cptx_val){ 0 }, (cptx_val){ 0 }, NULL, 0, "");
 	k->closed = true;

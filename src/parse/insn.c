@@ -140,7 +140,7 @@ static bool read_offset(parser *p, cptx_val *v)
 /* Consecutive registers of a type are one value; anything else is a VEC. */
 static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
 {
-	const cptx_val *e = &k->vec[first];
+	const cptx_val *e = k->vec ? &k->vec[first] : NULL; /* an empty list may be the first */
 	uint32_t n = (uint32_t)k->nvec - first;
 	cptx_val v = { .kind = list ? CPTX_VAL_LIST : CPTX_VAL_VEC, .count = (uint16_t)n, .owner = k->owner, .id = first };
 	bool run = !list;

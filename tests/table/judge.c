@@ -35,6 +35,25 @@ struct judge {
 	char dir[64];
 };
 
+unsigned judge_newest(void) { return MIN(test_ptxas_version(), (unsigned)ARCH_NEWEST); }
+
+static unsigned left, left_version;
+
+bool judge_reads(unsigned version)
+{
+	if (version <= judge_newest())
+		return true;
+	left++;
+	left_version = MAX(left_version, version);
+	return false;
+}
+
+unsigned judge_left(unsigned *version)
+{
+	*version = left_version;
+	return left;
+}
+
 judge *judge_new(void)
 {
 	judge *j = calloc(1, sizeof *j);

@@ -15,6 +15,14 @@ typedef struct verdict {
 
 typedef struct judge judge;
 
+/*
+ * The version that is asked for what no version has: the table's newest, or the newest that ptxas reads if that is older.
+ * What needs a newer one is not asked: judge_reads is false, and judge_left tells how often it was and the highest version.
+ */
+unsigned judge_newest(void);
+bool judge_reads(unsigned version);
+unsigned judge_left(unsigned *version);
+
 judge *judge_new(void);
 void judge_free(judge *j);
 /* Does it use the tensor memory of a pair of CTAs?  A kernel uses that or its own CTA's, not both. */

@@ -29,6 +29,7 @@ static const cptx_target *lowest(unsigned form, unsigned *version)
 START_TEST(examples_are_assembled)
 {
 	unsigned number[NEXAMPLES], wrong = 0;
+	bool asked[NEXAMPLES];
 
 	if (!test_ptxas()) {
 		skip("ptxas not found");
@@ -41,16 +42,19 @@ START_TEST(examples_are_assembled)
 		const cptx_target *t = lowest(examples[i].form, &version);
 		ck_assert_msg(t != NULL, "%s: on no target", examples[i].name);
 		snprintf(line, sizeof line, "\t{ %s%s }", examples[i].declarations, examples[i].ptx);
-		number[i] = judge_ask(j, t, version, line);
+		asked[i] = judge_reads(version);
+		if (asked[i])
+			number[i] = judge_ask(j, t, version, line);
 	}
 	judge_run(j);
 	for (unsigned i = 0; i < NEXAMPLES; i++)
-		if (!judge_said(j, number[i])->ok) {
+		if (asked[i] && !judge_said(j, number[i])->ok) {
 			printf("%s: { %s%s }: %s\n", examples[i].name, examples[i].declarations, examples[i].ptx,
 			       judge_said(j, number[i])->why);
 			wrong++;
 		}
-	printf("%u examples, %u not assembled\n", (unsigned)NEXAMPLES, wrong);
+	unsigned latest, left = judge_left(&latest);
+	printf("%u examples, %u not assembled, %u of versions that ptxas does not read\n", (unsigned)NEXAMPLES, wrong, left);
 	judge_free(j);
 	ck_assert_uint_eq(wrong, 0);
 }
@@ -76,7 +80,7 @@ START_TEST(calls_make_the_examples)
 			why = "printed as another spelling";
 		else if (!test_reparses(cptx_ptx_text(ptx)))
 			why = "read and printed again it is another";
-		else if (test_ptxas() && judge_file(cptx_ptx_text(ptx), t->name, messages, sizeof messages))
+		else if (test_ptxas() && judge_reads(version) && judge_file(cptx_ptx_text(ptx), t->name, messages, sizeof messages))
 			why = messages;
 		if (why)
 			printf("%s (%s): %s\n", examples[i].name, examples[i].opcode, why);
