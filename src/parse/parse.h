@@ -15,7 +15,7 @@ bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[A
 typedef struct parse_token {
 	cptx_val v;
 	bool pipe, address, inside, braces; /* inside: behind the first in brackets; braces: even around one */
-	const char *behind;         /* a modifier behind the brackets, or NULL */
+	const char *behind;                 /* a modifier behind the brackets, or NULL */
 	size_t nbehind;
 } parse_token;
 
