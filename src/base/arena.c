@@ -18,8 +18,7 @@ enum { HUGE_PAGE = 2 << 20 };
 static void use_huge_pages(void *p, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-	uintptr_t from = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE,
-			  to = ((uintptr_t)p + size) / HUGE_PAGE * HUGE_PAGE;
+	uintptr_t from = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, to = ((uintptr_t)p + size) / HUGE_PAGE * HUGE_PAGE;
 	if (to > from)
 		madvise((void *)from, to - from, MADV_HUGEPAGE);
 #else

@@ -19,7 +19,7 @@ static cptx_kernel *kernel_arrays(cptx_module *m)
 	cptx_mov(k, cptx_elem(f1, 0), .into = cptx_elem(f1, 3));
 	cptx_mma(k, r1, r5, f1, .shape = CPTX_M16N8K16, .atype = CPTX_F16, .into = f1);
 	cptx_val f5 = cptx_mma(k, cptx_vec(k, cptx_elem(r1, 3), cptx_elem(r1, 2), cptx_elem(r1, 1), cptx_elem(r1, 0)),
-	                       cptx_vec(k, cptx_elem(r5, 1), cptx_elem(r5, 0)), f1, .shape = CPTX_M16N8K16, .atype = CPTX_F16);
+			cptx_vec(k, cptx_elem(r5, 1), cptx_elem(r5, 0)), f1, .shape = CPTX_M16N8K16, .atype = CPTX_F16);
 	cptx_val v = cptx_ld(k, scale, .vec = CPTX_V4, .type = CPTX_F32);
 	cptx_val f9 = cptx_mul(k, cptx_elem(f5, 0), cptx_elem(v, 0));
 	cptx_val f10 = cptx_mul(k, cptx_elem(f5, 1), cptx_elem(v, 3));

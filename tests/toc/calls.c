@@ -41,8 +41,7 @@ static cptx_kernel *kernel_calls(cptx_module *m)
 	cptx_val twice = cptx_find(m, "twice");
 	cptx_val local_depot0 = cptx_local(k, CPTX_B8, "__local_depot0", .dim = { 8 }, .align = 8);
 	cptx_val r2 = cptx_reg(k, CPTX_B32);
-	CPTX_SCOPE(k)
-	{
+	CPTX_SCOPE (k) {
 		cptx_val param0 = cptx_local(k, CPTX_B32, "param0", .space = CPTX_PARAM);
 		cptx_st(k, param0, r1, .type = CPTX_B32);
 		cptx_val retval0 = cptx_local(k, CPTX_B32, "retval0", .space = CPTX_PARAM);
@@ -51,8 +50,7 @@ static cptx_kernel *kernel_calls(cptx_module *m)
 	}
 	cptx_val rd1 = cptx_ld(k, table, .type = CPTX_U64);
 	cptx_val r3 = cptx_reg(k, CPTX_B32);
-	CPTX_SCOPE(k)
-	{
+	CPTX_SCOPE (k) {
 		cptx_val param0 = cptx_local(k, CPTX_B32, "param0", .space = CPTX_PARAM);
 		cptx_st(k, param0, r2);
 		cptx_val retval0 = cptx_local(k, CPTX_B32, "retval0", .space = CPTX_PARAM);
@@ -65,8 +63,7 @@ static cptx_kernel *kernel_calls(cptx_module *m)
 	cptx_val rd3 = cptx_cvta(k, rd2, .space = CPTX_GLOBAL);
 	cptx_val rd4 = cptx_mov(k, local_depot0);
 	cptx_val rd5 = cptx_cvta(k, rd4, .space = CPTX_LOCAL);
-	CPTX_SCOPE(k)
-	{
+	CPTX_SCOPE (k) {
 		cptx_val param0 = cptx_local(k, CPTX_B64, "param0", .space = CPTX_PARAM);
 		cptx_st(k, param0, rd3, .type = CPTX_B64);
 		cptx_val param1 = cptx_local(k, CPTX_B64, "param1", .space = CPTX_PARAM);
@@ -87,9 +84,8 @@ void build(cptx_module *m)
 	cptx_variable(m, CPTX_B8, "$str", .dim = { 10 }, .align = 1, .init = str, .ninit = 10);
 	static const uint64_t table[] = { 0, 0 };
 	cptx_variable(m, CPTX_U64, "table", .dim = { 2 }, .align = 8, .linkage = CPTX_LINK_VISIBLE, .init = table, .ninit = 2,
-	              .address = ((cptx_address[]){ { 0, cptx_find(m, "twice"), 0x0, false },
-	                                            { 1, cptx_offset(cptx_find(m, "$str"), 4), 0x0, true } }),
-	              .naddress = 2);
+			.address = ((cptx_address[]){ { 0, cptx_find(m, "twice"), 0x0, false }, { 1, cptx_offset(cptx_find(m, "$str"),
+			4), 0x0, true } }), .naddress = 2);
 	func_twice(m);
 	kernel_calls(m);
 }
