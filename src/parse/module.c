@@ -353,7 +353,8 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 		error_set(&m->err, CPTX_E_LIMIT, NOWHERE, "the text has %zu bytes; at most 4 GiB can be read", size);
 		return m;
 	}
-	memcpy(copy, text, size);
+	if (size)
+		memcpy(copy, text, size);
 	copy[size] = 0;
 	p->begin = p->p = p->stop = p->start = p->line_start = copy;
 	p->end = copy + size;

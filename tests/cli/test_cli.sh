@@ -354,7 +354,7 @@ if [ -c /dev/full ]; then
 	fails "No space left" fmt -o /dev/full "$dir/good.ptx"
 	what="cptx fmt >/dev/full"
 	"$cptx" fmt "$dir/good.ptx" >/dev/full 2>"$err"
-	[ $? -eq 1 ] && ok || bad "$what: no status 1"
+	if [ $? -eq 1 ]; then ok; else bad "$what: no status 1"; fi
 	complains "No space left"
 else
 	skip "there is no /dev/full"

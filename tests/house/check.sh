@@ -49,7 +49,7 @@ arrows() {
 		n = split("base 0 arch 1 ir 2 emit 3 parse 3 layout 3 check 3 emu 4 toc 4 runtime 4 kernels 5 inspect 5 tools 6", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
-		n = split("cptx base isa base insn base edit base layout layout device runtime kernels kernels inspect inspect", w, " ")
+		n = split("cptx base isa base insn base edit base declare base layout layout device runtime kernels kernels inspect inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i] ".h"] = w[i + 1]
 	}
