@@ -38,7 +38,7 @@ typedef struct cptx_variable_opt {
 	uint32_t vec;            /**< 2, 4 or 8: each element is a vector */
 	uint32_t align;          /**< a power of two; 0: that of the element */
 	enum cptx_linkage linkage;
-	const char *attribute; /**< what .attribute holds, ".managed" */
+	const char *attribute; /**< what .attribute holds, ".managed"; of a .samplerref: its initial values */
 	const void *init;      /**< ninit elements in host byte order; the rest is zero.  NULL: nothing */
 	uint32_t ninit;
 	const cptx_address *address; /**< those of them that are addresses, by index */

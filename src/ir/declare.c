@@ -7,24 +7,18 @@
 static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cptx_type type, const char *name,
                         const cptx_variable_opt *o, ir_sym *s)
 {
-	unsigned bits = cptx_type_bits(type), n = 0, element;
+	bool opaque = ir_is_opaque(o->space);
+	unsigned bits = opaque ? 64 : cptx_type_bits(type), n = 0, element;
 	uint32_t dim[CPTX_DIMS + 1] = { 0 };
 
 	*s = (ir_sym){ .space = (uint8_t)o->space, .attribute = o->attribute, .is_ptr = o->pointer };
-	if (ir_is_opaque(o->space)) {
-		s->type = s->elem = CPTX_B64;
-		s->size = s->align = 8;
-		s->attribute = NULL;
-		s->name = arena_strdup(&m->a, name);
-		return s->name || ir_no_memory(m, at);
-	}
 	if (bits < 8 || (o->align & (o->align - 1)) || (o->ptr_align & (o->ptr_align - 1)) ||
 	    (o->vec && o->vec != 2 && o->vec != 4 && o->vec != 8) || (unsigned)o->linkage > CPTX_LINK_COMMON)
 		return error_set(&m->err, CPTX_E_ARG, at,
 		                 "%s '%s': it needs a type of 8 bits or more, alignments that are powers of two, a linkage of enum "
 		                 "cptx_linkage, and .vec 0, 2, 4 or 8",
 		                 what, name);
-	s->elem = s->type = (uint8_t)(type == CPTX_PTR ? CPTX_U64 : type);
+	s->elem = s->type = (uint8_t)(opaque ? CPTX_B64 : type == CPTX_PTR ? CPTX_U64 : type);
 	s->vec = (uint8_t)o->vec;
 	element = bits / 8 * (o->vec ? o->vec : 1);
 	s->size = o->unsized ? 0 : element;

@@ -1,5 +1,5 @@
 /*
- * PTX as C: the text that is kept in tests/toc/NAME.c (CPTX_BLESS=1 writes it), and the corpus, of which each file's C is
+ * PTX as C: the text that is kept in tests/toc/NAME.c.txt (CPTX_BLESS=1 writes it), and the corpus, of which each file's C is
  * compiled, run, and its PTX assembled and held against the machine code of the file.
  */
 #include "../test.h"
@@ -96,7 +96,7 @@ START_TEST(as_kept)
 	snprintf(path, sizeof path, "%s/%s.ptx", TOC_DIR, golden[_i]);
 	cptx_ptx *c = to_c(path, false, &debug);
 	ck_assert_msg(c != NULL, "%s is not parsed", path);
-	snprintf(path, sizeof path, "%s/%s.c", TOC_DIR, golden[_i]);
+	snprintf(path, sizeof path, "%s/%s.c.txt", TOC_DIR, golden[_i]);
 	if (bless && *bless == '1')
 		write_all(path, cptx_ptx_text(c));
 	char *want = read_all(path, &size);
