@@ -385,13 +385,14 @@ int mod_count(const char *s)
 
 static void write_mods(FILE *out)
 {
-	fputs("const arch_mod arch_mods[] = {\n\t{ \"\", \"\", \"MOD_NONE\", 0, 1 },\n\t{ \"1\", \"on\", \"ON\", 1, 1 },\n", out);
+	fputs("const arch_mod arch_mods[] = {\n\t{ \"\", \"\", \"MOD_NONE\", 0, 1 },\n\t{ \"1\", \"on\", \"ON\", 1, 1 },\n",
+	      out);
 	for (int i = 0; i < ntypes; i++)
 		fprintf(out, "\t{ \"%s\", \"type\", \"%s\", %d, 1 },\n", types[i].text, types[i].name, (int)strlen(types[i].text));
 	fputs("\t{ \"u64\", \"pointer\", \"PTR\", 3, 1 },\n", out);
 	for (int i = 0; i < nmods; i++)
-		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", %d, %d },\n", mods[i].text, mods[i].about, mods[i].name, (int)strlen(mods[i].text),
-		        mod_count(mods[i].text));
+		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", %d, %d },\n", mods[i].text, mods[i].about, mods[i].name,
+		        (int)strlen(mods[i].text), mod_count(mods[i].text));
 	fprintf(out, "};\nconst uint16_t arch_nmod = %d;\n\n", first_mod() + nmods);
 	fputs("const arch_type arch_types[] = {\n\t{ 0, ' ' },\n\t{ 0, ' ' },\n", out);
 	for (int i = 0; i < ntypes; i++)
@@ -409,7 +410,8 @@ void write_table(FILE *out)
 	fputs("const arch_sreg arch_sregs[] = {\n", out);
 	for (int i = 0; i < nsregs; i++) {
 		reading("src/arch/sreg.def", sregs[i].line, NULL);
-		fprintf(out, "\t{ \"%s\", \"%s\", CPTX_%s, %d },\n", sregs[i].text, sregs[i].name, sregs[i].type, intern_avail(NULL, sregs[i].avail));
+		fprintf(out, "\t{ \"%s\", \"%s\", CPTX_%s, %d },\n", sregs[i].text, sregs[i].name, sregs[i].type,
+		        intern_avail(NULL, sregs[i].avail));
 	}
 	fprintf(out, "};\nconst uint16_t arch_nsreg = %d;\n\n", nsregs);
 	fputs("const char *const arch_avail_text[] = {\n\t\"\",\n", out);
