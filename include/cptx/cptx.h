@@ -233,7 +233,8 @@ CPTX_API cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type r
 /** The prototype of an indirect call: the type of the result (CPTX_TYPE_NONE for none) and those of n parameters. */
 #define cptx_prototype(k, ret, n, params) cptx_prototype_((k), CPTX_HERE, (ret), (params), (n))
 CPTX_API cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n);
-/** A list of labels for brx.idx, which goes to the one of that number; or of the functions that an indirect call may reach. */
+/** A list of labels for brx.idx, which goes to the one of that number; or of the functions that an indirect call may reach.
+ */
 #define cptx_targets(k, n, labels) cptx_targets_((k), CPTX_HERE, (labels), (n))
 /** Calls a device function: cptx_call(k, f, n, (cptx_val[]){ a, b }); gives its result, or a NONE value. */
 #define cptx_call(k, func, n, args) cptx_call_((k), CPTX_HERE, (func), (args), (n))
@@ -308,109 +309,7 @@ CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type
 #define cptx_global_x_(m, type, n, name, ...)                                                                               \
 	cptx_global_((m), CPTX_HERE, (type), (n), (name), &(cptx_global_opt){ __VA_ARGS__ })
 
-/* ---- Declarations in full ---------------------------------------------------------------------------------------- */
-
-/*
- * What the calls above make for the usual cases, piece by piece: any variable, any parameter, any signature.  Parameters
- * declared here are not loaded (cptx_ld with .space = CPTX_PARAM does that), and calls are made by cptx_call_func.
- */
-
-enum cptx_linkage {
-	CPTX_LINK_DEFAULT, /**< .visible for kernels, none for the rest */
-	CPTX_LINK_NONE,
-	CPTX_LINK_EXTERN,
-	CPTX_LINK_VISIBLE,
-	CPTX_LINK_WEAK,
-	CPTX_LINK_COMMON
-};
-
-/** An element of an initialiser that is an address. */
-typedef struct cptx_address {
-	uint32_t index; /**< of the element */
-	cptx_val to;    /**< a variable of the module (with an offset), or a function */
-	uint64_t mask;  /**< 0, or the bits that a .b8 element takes: 0xFF00(name) */
-	bool generic;   /**< generic(name) */
-} cptx_address;
-
-enum { CPTX_DIMS = 8 };
-typedef struct cptx_variable_opt {
-	enum cptx_mod space;     /**< of a variable; of the module: CPTX_GLOBAL by default, of a body: CPTX_LOCAL */
-	uint32_t dim[CPTX_DIMS]; /**< lengths of an array, up to the first 0; none: a single element */
-	bool unsized;            /**< [] in front of them */
-	uint32_t vec;            /**< 2, 4 or 8: each element is a vector */
-	uint32_t align;          /**< a power of two; 0: that of the element */
-	enum cptx_linkage linkage;
-	const char *attribute; /**< what .attribute holds, ".managed" */
-	const void *init;      /**< ninit elements in host byte order; the rest is zero.  NULL: nothing */
-	uint32_t ninit;
-	const cptx_address *address; /**< those of them that are addresses, by index */
-	uint32_t naddress;
-	bool pointer;             /**< of a parameter: .ptr, with the space and alignment of what it points to */
-	enum cptx_mod ptr_space;  /**< 0: none said */
-	uint32_t ptr_align;       /**< 0: none said */
-	char z_;
-} cptx_variable_opt;
-
-CPTX_API cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const char *name,
-                                 const cptx_variable_opt *opt);
-/** A variable of the module: cptx_variable(m, CPTX_B8, "table", .dim = { 2, 16 }, .space = CPTX_CONST). */
-#define cptx_variable(...) cptx_variable_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_variable_x_(m, type, name, ...)                                                                                \
-	cptx_variable_((m), CPTX_HERE, (type), (name), &(cptx_variable_opt){ __VA_ARGS__ })
-CPTX_API cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name,
-                              const cptx_variable_opt *opt);
-/** A variable of the body, declared here: in .local, .shared, or, for a call sequence, .param. */
-#define cptx_local(...) cptx_local_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_local_x_(k, type, name, ...)                                                                                   \
-	cptx_local_((k), CPTX_HERE, (type), (name), &(cptx_variable_opt){ __VA_ARGS__ })
-
-CPTX_API cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, bool result,
-                                  const cptx_variable_opt *opt);
-/** Declares the next parameter, or result of a function, in memory; its address. */
-#define cptx_param_var(...) cptx_param_var_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_param_var_x_(k, type, name, ...)                                                                               \
-	cptx_param_var_((k), CPTX_HERE, (type), (name), false, &(cptx_variable_opt){ __VA_ARGS__ })
-#define cptx_result_var(...) cptx_result_var_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_result_var_x_(k, type, name, ...)                                                                              \
-	cptx_param_var_((k), CPTX_HERE, (type), (name), true, &(cptx_variable_opt){ __VA_ARGS__ })
-CPTX_API cptx_val cptx_param_reg_(cptx_kernel *f, cptx_site at, enum cptx_type type, const char *name, bool result);
-/** The same in a register, of device functions only. */
-#define cptx_param_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), false)
-#define cptx_result_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), true)
-/** Parameter or result i, from 0: its address or register; BAD if there is none. */
-CPTX_API cptx_val cptx_param_at(const cptx_kernel *k, uint32_t i);
-CPTX_API cptx_val cptx_result_at(const cptx_kernel *k, uint32_t i);
-
-CPTX_API cptx_kernel *cptx_func_declare_(cptx_module *m, cptx_site at, const char *name);
-/** A device function whose body follows by cptx_func_define, or is elsewhere (.linkage extern): declare its parameters. */
-#define cptx_func_declare(m, name) cptx_func_declare_((m), CPTX_HERE, (name))
-CPTX_API cptx_kernel *cptx_func_define_(cptx_module *m, cptx_site at, const char *name);
-/** Opens the body of a function that was declared. */
-#define cptx_func_define(m, name) cptx_func_define_((m), CPTX_HERE, (name))
-CPTX_API void cptx_set_linkage_(cptx_kernel *k, cptx_site at, enum cptx_linkage linkage);
-#define cptx_set_linkage(k, linkage) cptx_set_linkage_((k), CPTX_HERE, (linkage))
-CPTX_API void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text);
-/** A further directive in front of the body, such as ".noreturn". */
-#define cptx_directive(k, text) cptx_directive_((k), CPTX_HERE, (text))
-CPTX_API cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name);
-/** The variable or device function of the module with that name. */
-#define cptx_find(m, name) cptx_find_((m), CPTX_HERE, (name))
-
-CPTX_API cptx_kernel *cptx_prototype_begin_(cptx_kernel *k, cptx_site at);
-/** A prototype with any signature: declare its results and parameters (names do not matter), then place it. */
-#define cptx_prototype_begin(k) cptx_prototype_begin_((k), CPTX_HERE)
-CPTX_API cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *prototype);
-#define cptx_prototype_place(k, prototype) cptx_prototype_place_((k), CPTX_HERE, (prototype))
-
-CPTX_API void cptx_module_options_(cptx_module *m, cptx_site at, const char *options);
-/** Further words of .target: "debug", "texmode_independent". */
-#define cptx_module_options(m, options) cptx_module_options_((m), CPTX_HERE, (options))
-CPTX_API void cptx_module_text_(cptx_module *m, cptx_site at, const char *text);
-/** A .file, .section, .alias or .pragma directive of the module, as text. */
-#define cptx_module_text(m, text) cptx_module_text_((m), CPTX_HERE, (text))
-CPTX_API void cptx_text_(cptx_kernel *k, cptx_site at, const char *text);
-/** A .loc or .pragma directive of a body, as text. */
-#define cptx_text(k, text) cptx_text_((k), CPTX_HERE, (text))
+#include <cptx/declare.h> /* declarations in full: any variable, any signature */
 
 /* ---- Control flow ------------------------------------------------------------------------------------------------ */
 
@@ -555,9 +454,10 @@ typedef struct cptx_emit_opt {
 typedef struct cptx_ptx cptx_ptx;
 
 /**
- * Prints a module for a target ("sm_90a"; NULL: that of the parsed text).  The module is frozen first.  `opt` may be NULL.
- * A pure function of both: the same bytes each time, from any thread.  NULL on error, with *err set (err may be NULL): what
- * the target lacks is named with the user's line, the targets that have it, and a replacement where there is one.
+ * Prints a module for a target ("sm_90a"; NULL: its own, of parsed text or cptx_set_target).  The module is frozen first.
+ * `opt` may be NULL. A pure function of both: the same bytes each time, from any thread.  NULL on error, with *err set (err
+ * may be NULL): what the target lacks is named with the user's line, the targets that have it, and a replacement where there
+ * is one.
  */
 CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
 CPTX_API void cptx_ptx_destroy(cptx_ptx *ptx);
@@ -610,7 +510,7 @@ CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse
  */
 CPTX_API size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void *user);
 
-/** The .target of parsed text, NULL for a module that was built; its .version, times ten, or 0. */
+/** The .target of parsed text or of cptx_set_target, NULL if there is none; its .version, times ten, or 0. */
 CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
 CPTX_API unsigned cptx_module_version(const cptx_module *m);
 
@@ -636,125 +536,6 @@ typedef struct cptx_kernel_info {
 /** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */
 CPTX_API bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info);
 
-/* ---- Looking into and editing bodies ----------------------------------------------------------------------------- */
-
-/*
- * A body, built or parsed, is a list of items: instructions, labels, declarations, scopes, comments.  They are looked at in
- * any state of the module and edited until it is frozen.  Edits are checked like building, the first error sticks; what only
- * the whole shows (something used that is no longer declared) is found by freezing.  With cptx_emit_opt.keep the text of a
- * parsed module changes only where it was edited.
- */
-typedef struct cptx_item cptx_item; /**< one item; lives as long as the module */
-
-enum cptx_item_kind {
-	CPTX_ITEM_INSN,
-	CPTX_ITEM_LABEL,   /**< operand 0: the label */
-	CPTX_ITEM_SCOPE,   /**< { */
-	CPTX_ITEM_END,     /**< } */
-	CPTX_ITEM_REGS,    /**< .reg */
-	CPTX_ITEM_VAR,     /**< a variable; operand 0 */
-	CPTX_ITEM_PRAGMA,  /**< `text` */
-	CPTX_ITEM_COMMENT, /**< `text` */
-	CPTX_ITEM_TEXT,    /**< a directive without meaning to us, such as .loc; `text` */
-	CPTX_ITEM_TARGETS, /**< .branchtargets or .calltargets; operand 0: its label, 1: the list */
-	CPTX_ITEM_PROTO    /**< .callprototype; operand 0: its label */
-};
-
-typedef struct cptx_item_info {
-	enum cptx_item_kind kind;
-	enum cptx_op op;  /**< of an instruction */
-	const char *form; /**< the same, in the notation of src/arch/insn.def; else NULL */
-	const char *text; /**< of comments and the like; else NULL */
-	size_t noperands;
-	cptx_val guard; /**< the predicate, negated for @!p; NONE: unconditional */
-	cptx_site at;   /**< its line in the text or in the user's source; file NULL: none */
-} cptx_item_info;
-
-/** Kernel or function number i of those with bodies; NULL behind the last. */
-CPTX_API cptx_kernel *cptx_module_body_at(const cptx_module *m, size_t i);
-/** The kernel or function with a body of that name (NULL: the only kernel); NULL if there is none. */
-CPTX_API cptx_kernel *cptx_module_body(const cptx_module *m, const char *name);
-CPTX_API const char *cptx_body_name(const cptx_kernel *k);
-CPTX_API bool cptx_body_is_func(const cptx_kernel *k);
-
-/** Items in order; NULL at the ends. */
-CPTX_API cptx_item *cptx_item_first(const cptx_kernel *k);
-CPTX_API cptx_item *cptx_item_last(const cptx_kernel *k);
-CPTX_API cptx_item *cptx_item_next(const cptx_item *it);
-CPTX_API cptx_item *cptx_item_prev(const cptx_item *it);
-/** The next instruction behind `it` (NULL: from the start of the body on) of that op; NULL if there is none. */
-CPTX_API cptx_item *cptx_item_find_op(const cptx_kernel *k, const cptx_item *it, enum cptx_op op);
-/** The same by spelling: "bar.sync" finds bar.sync and bar.sync.aligned, "bar" all that begin so. */
-CPTX_API cptx_item *cptx_item_find(const cptx_kernel *k, const cptx_item *it, const char *spelling);
-/** The item that declares a register, a variable or a label of the body; NULL if there is none. */
-CPTX_API cptx_item *cptx_item_declaring(const cptx_kernel *k, cptx_val v);
-
-/** What an item is; false if that is no item of this body. */
-CPTX_API bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info);
-/** Operand i in printed order, the destination first; NONE if it is left out or there is none. */
-CPTX_API cptx_val cptx_item_operand(const cptx_item *it, size_t i);
-/** The number of the operand that the builder call names so ("a", "b"; "into" the destination); SIZE_MAX if there is none. */
-CPTX_API size_t cptx_item_slot(const cptx_item *it, const char *name);
-/** The value of a modifier by the name of its group, as in the builder call ("type", "space"); 0 if it is not there. */
-CPTX_API enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group);
-/** The spelling, "ld.global.v4.f32", as snprintf does; "" for what is no instruction. */
-CPTX_API size_t cptx_item_spelling(const cptx_item *it, char *text, size_t size);
-/** Element i of a vector, list or register array; BAD if out of range. */
-CPTX_API cptx_val cptx_body_element(const cptx_kernel *k, cptx_val v, size_t i);
-/** What a name of the text means in the body: a register ("%r5"), variable, parameter, label, function; NONE if nothing. */
-CPTX_API cptx_val cptx_body_value(const cptx_kernel *k, const char *name);
-/** The name of a register, variable, label or function, as snprintf does; "" for others. */
-CPTX_API size_t cptx_body_name_of(const cptx_kernel *k, cptx_val v, char *text, size_t size);
-
-CPTX_API void cptx_edit_before_(cptx_kernel *k, cptx_site at, cptx_item *it);
-CPTX_API void cptx_edit_after_(cptx_kernel *k, cptx_site at, cptx_item *it);
-CPTX_API void cptx_edit_end_(cptx_kernel *k, cptx_site at);
-/**
- * Opens a body for editing and says where builder calls go from now on: in front of an item, behind one, or behind the last.
- * New registers and labels get names that nothing in the text has.  cptx_param adds a parameter, loaded there.
- */
-#define cptx_edit_before(k, it) cptx_edit_before_((k), CPTX_HERE, (it))
-#define cptx_edit_after(k, it) cptx_edit_after_((k), CPTX_HERE, (it))
-#define cptx_edit_end(k) cptx_edit_end_((k), CPTX_HERE)
-CPTX_API void cptx_edit_remove_(cptx_kernel *k, cptx_site at, cptx_item *it);
-/** Removes an item; { goes with all up to its }, which cannot go alone. */
-#define cptx_edit_remove(k, it) cptx_edit_remove_((k), CPTX_HERE, (it))
-CPTX_API void cptx_edit_replace_(cptx_kernel *k, cptx_site at, cptx_item *it);
-/** Removes an item; builder calls go in its place from now on. */
-#define cptx_edit_replace(k, it) cptx_edit_replace_((k), CPTX_HERE, (it))
-CPTX_API cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_t i, cptx_val v);
-/** Changes operand i, and matches again.  Gives the item, which is another one where another form fits; NULL on error. */
-#define cptx_edit_operand(k, it, i, v) cptx_edit_operand_((k), CPTX_HERE, (it), (i), CPTX_V(v))
-CPTX_API cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, const char *group, enum cptx_mod mod);
-/** The same for the modifier of a group; 0 leaves it out. */
-#define cptx_edit_modifier(k, it, group, mod) cptx_edit_modifier_((k), CPTX_HERE, (it), (group), (mod))
-CPTX_API void cptx_edit_guard_(cptx_kernel *k, cptx_site at, cptx_item *it, cptx_val when);
-/** Sets the guard of an instruction, a predicate or cptx_negated() of one; NONE: unconditional. */
-#define cptx_edit_guard(k, it, when) cptx_edit_guard_((k), CPTX_HERE, (it), (when))
-
-CPTX_API void cptx_edit_rename_(cptx_kernel *k, cptx_site at, cptx_val what, const char *name);
-/**
- * Renames a parameter, variable, label or register of a body (a register with all that are declared by `name<n>` with it:
- * `name` is the new prefix).  All uses follow.
- */
-#define cptx_edit_rename(k, what, name) cptx_edit_rename_((k), CPTX_HERE, (what), (name))
-CPTX_API void cptx_edit_rename_global_(cptx_module *m, cptx_site at, const char *old, const char *name);
-/** Renames a kernel, function or variable of the module.  Calls, declarations, initialisers and debug sections follow. */
-#define cptx_edit_rename_global(m, old, name) cptx_edit_rename_global_((m), CPTX_HERE, (old), (name))
-CPTX_API void cptx_edit_remove_global_(cptx_module *m, cptx_site at, const char *name);
-/** Removes a kernel, function or variable of the module; what still uses it is found by freezing. */
-#define cptx_edit_remove_global(m, name) cptx_edit_remove_global_((m), CPTX_HERE, (name))
-CPTX_API void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_opt *opt);
-/** Replaces all launch bounds of a kernel: cptx_edit_bounds(k, .max_block = { 256 }). */
-#define cptx_edit_bounds(...) cptx_edit_bounds_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_edit_bounds_x_(k, ...) cptx_edit_bounds_((k), CPTX_HERE, &(cptx_kernel_opt){ __VA_ARGS__ })
-CPTX_API void cptx_edit_target_(cptx_module *m, cptx_site at, const char *target, unsigned version);
-/**
- * Sets the .target that cptx_emit prints for where none is named, and the lowest .version (times ten) it prints; 0: that of
- * the text, or as low as serves.  What the target lacks is found by printing.
- */
-#define cptx_edit_target(m, target, version) cptx_edit_target_((m), CPTX_HERE, (target), (version))
-
 /* ---- The instruction table --------------------------------------------------------------------------------------- */
 
 /** One instruction of the table. */
@@ -779,7 +560,11 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 
 #ifdef __cplusplus
 }
-#else
+#endif
+
+#include <cptx/edit.h> /* looking into and editing bodies */
+
+#ifndef __cplusplus
 #include <cptx/insn.h>
 
 /* ---- Short forms ------------------------------------------------------------------------------------------------- */

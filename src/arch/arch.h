@@ -205,8 +205,7 @@ enum { EXACT_CONSTANT = 1 };
 /* What `space` of a VEC tells of its elements. */
 enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
 
-/* The newest PTX version (times ten) whose instructions the table has; text of newer ones that exist is read all the same.
- */
+/* The newest PTX version (times ten) whose instructions the table has; text of newer ones that exist is read too. */
 enum { ARCH_NEWEST = 93 };
 /* Whether a PTX version (times ten) exists. */
 bool arch_is_version(unsigned version);

@@ -196,7 +196,8 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 			infer_space(f, q, i, m);
 		else if (g->is_count)
 			infer_count(f, q, i, m);
-		else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i], why))
+		else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i], g->preset ? NULL : why) &&
+		         !g->preset)
 			return false;
 		if (!m->mod[i] && g->preset && !q->by_group)
 			m->mod[i] = arch_alts[g->alt + g->preset - 1u].mod;

@@ -7,7 +7,7 @@
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	size_t size;
+	size_t pad; /* what follows is aligned to 16 bytes */
 };
 
 enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 32 << 20 }; /* pages that are not touched cost nothing */
@@ -18,7 +18,8 @@ enum { HUGE_PAGE = 2 << 20 };
 static void use_huge_pages(void *p, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-	uintptr_t from = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, to = ((uintptr_t)p + size) / HUGE_PAGE * HUGE_PAGE;
+	uintptr_t from = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE,
+			  to = ((uintptr_t)p + size) / HUGE_PAGE * HUGE_PAGE;
 	if (to > from)
 		madvise((void *)from, to - from, MADV_HUGEPAGE);
 #else
@@ -58,8 +59,9 @@ void arena_free(arena *a)
 
 void *arena_grow(arena *a, size_t size)
 {
-	size_t last = a->chunk ? a->chunk->size : CHUNK_FIRST / 2;
-	size_t want = MAX(MIN(last * 2, (size_t)CHUNK_MOST), size + sizeof(struct arena_chunk));
+	/* an eighth of all so far: little is left over at the end, and big ones come in huge pages */
+	size_t next = MIN(MAX(a->total / 8, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
+	size_t want = MAX(next, size + sizeof(struct arena_chunk));
 	struct arena_chunk *c = a->failed ? NULL : heap_realloc(&a->hook, NULL, want);
 
 	if (!c) {
@@ -68,7 +70,7 @@ void *arena_grow(arena *a, size_t size)
 		return NULL;
 	}
 	c->next = a->chunk;
-	c->size = want;
+	a->total += want;
 	a->chunk = c;
 	a->at = (char *)(c + 1) + size;
 	a->end = (char *)c + want;
@@ -95,7 +97,7 @@ bool arena_push(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size)
 
 	if (n < *cap)
 		return true;
-	size_t want = *cap ? *cap * 2 : 16;
+	size_t want = *cap ? *cap * 2 : 4;
 	grown = arena_alloc(a, want * size);
 	if (!grown)
 		return false;

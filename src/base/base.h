@@ -17,6 +17,7 @@ typedef struct arena {
 	cptx_allocator hook;
 	struct arena_chunk *chunk; /* newest; a list of all */
 	char *at, *end;
+	size_t total; /* bytes of all chunks */
 	bool failed;
 } arena;
 

@@ -118,7 +118,8 @@ uint32_t text_f32_bits(double d)
 
 	memcpy(&wide, &d, sizeof wide);
 	if ((wide >> 52 & 0x7ff) == 0x7ff && wide << 12)
-		return (uint32_t)(wide >> 63) << 31 | 0x7f800000 | (wide >> 29 & 0x7fffff ? (uint32_t)(wide >> 29 & 0x7fffff) : 0x400000);
+		return (uint32_t)(wide >> 63) << 31 | 0x7f800000 |
+		       (wide >> 29 & 0x7fffff ? (uint32_t)(wide >> 29 & 0x7fffff) : 0x400000);
 	float f = (float)d;
 	memcpy(&bits, &f, sizeof bits);
 	return bits;

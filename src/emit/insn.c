@@ -114,13 +114,11 @@ static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned 
 /* The elements of a vector or list, with what stands around them. */
 static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned type, const char *around)
 {
-	const cptx_val *vec = &e->k->vec[v->id];
-
 	*p++ = around[0];
 	for (uint32_t i = 0; i < v->count; i++) {
 		if (i)
 			*p++ = ',', *p++ = ' ';
-		p = put_element(e, p, &vec[i], type);
+		p = put_element(e, p, &e->k->vec[v->id + i], type);
 	}
 	*p++ = around[1];
 	return p;

@@ -292,7 +292,7 @@ static bool keep_body(keeper *k, const ir_top *t)
 	map_nothing(e);
 	keep_head(k, body);
 	k->gone = body->gone;
-	k->end = body->gone + body->ngone;
+	k->end = body->ngone ? body->gone + body->ngone : body->gone;
 	k->indent_known = false;
 	if (emit_has_made(body)) {
 		find_indent(k, body->first);
@@ -345,10 +345,15 @@ static void keep_module_head(keeper *k)
 	copy(k, version->src);
 	e->kept_version_at = e->out->text.n;
 	copy(k, target->src);
-	if (!k->retarget)
+	bool options = e->m->target_more != e->m->text_more;
+	if (!k->retarget && !options)
 		return;
 	buf_str(&e->out->text, e->out->target->name);
 	k->at = target->src + target->len;
+	if (!options)
+		return;
+	buf_str(&e->out->text, e->m->target_more);
+	k->at = e->m->target_end;
 }
 
 /* A later .version than the text's may have lost something that the text uses. */
@@ -375,7 +380,7 @@ bool emit_kept(emitter *e)
 	keeper k = { .e = e,
 		         .text = m->source,
 		         .gone = m->gone,
-		         .end = m->gone + m->ngone,
+		         .end = m->ngone ? m->gone + m->ngone : m->gone,
 		         .retarget = e->out->target != m->text_target,
 		         .eol = newline && newline > m->source && newline[-1] == '\r' ? "\r\n" : "\n" };
 	bool ok = true;

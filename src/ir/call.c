@@ -91,12 +91,16 @@ static const char *constant_differs(const cptx_kernel *f, const ir_arg *a, bool 
 	return strchr(is_float ? "USP" : "F", cls) ? "another type" : NULL;
 }
 
-static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i,
-                   cptx_val *v, char why[160])
+static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, const char *what, size_t i, cptx_val *v,
+                   char why[160])
 {
 	const ir_sym *have = v->kind == CPTX_VAL_SYM ? ir_symbol(k, v->id) : NULL;
 	const char *other = NULL;
 
+	if (v->kind == CPTX_VAL_FLOAT) {
+		unsigned type = a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type;
+		v->type = arch_types[type].bits == 64 ? CPTX_F64 : CPTX_F32;
+	}
 	if (have && have->is_param) {
 		snprintf(why, 160, "%s %zu is '%.64s' of the head; a call passes what the body declares", what, i, have->name);
 		return false;
@@ -105,8 +109,12 @@ static bool passes(const cptx_kernel *k, const cptx_kernel *f, const ir_arg *a, 
 		other = differs(f, a, have ? have->type : v->type, have);
 	else if (v->kind == CPTX_VAL_FLOAT || v->kind == CPTX_VAL_INT) /* constants take any width */
 		other = constant_differs(f, a, v->kind == CPTX_VAL_FLOAT);
-	if (other)
-		snprintf(why, 160, "%s %zu has %s than the function declares", what, i, other);
+	unsigned declared = a->sym == IR_NONE ? f->reg[a->reg].type : f->sym[a->sym]->type;
+	if (other && v->kind == CPTX_VAL_REG)
+		snprintf(why, 160, "%s %zu is a .%s register, the function has .%s there", what, i, arch_mods[v->type].name,
+		         arch_mods[declared].name);
+	else if (other)
+		snprintf(why, 160, "%s %zu has %s than the function declares, .%s", what, i, other, arch_mods[declared].name);
 	return !other;
 }
 
@@ -175,6 +183,14 @@ bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])
 	return list_passes(k, f, list[0], f->result, "result", why) && list_passes(k, f, list[1], f->arg, "argument", why);
 }
 
+/* Parameters of text are mostly plain bits, which take any register of their width. */
+static bool fits_parameter(const cptx_kernel *k, unsigned have, unsigned want)
+{
+	if (k->m->parsed && arch_types[want].cls == 'B')
+		return arch_types[have].bits == arch_types[want].bits;
+	return ir_class_of(have) == ir_class_of(want);
+}
+
 cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n)
 {
 	cptx_val none = { 0 }, result = none;
@@ -190,6 +206,11 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 		ir_error(k, CPTX_E_ARG, at, "function %s: args is NULL", f->name);
 		return none;
 	}
+	if (f->odd_call) {
+		ir_error(k, CPTX_E_ARG, at, "function %s passes more than single values in .param; write the call with cptx_asm",
+		         f->name);
+		return none;
+	}
 	if (n != f->nparam) {
 		ir_error(k, CPTX_E_ARG, at, "function %s takes %zu arguments, %zu were given", f->name, f->nparam, n);
 		return none;
@@ -202,7 +223,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 		if (!ir_owned(k, at, &args[i], "an argument"))
 			return none;
 		if (args[i].kind != CPTX_VAL_REG || args[i].count != 1 || args[i].offset ||
-		    ir_class_of(args[i].type) != ir_class_of(f->param_val[i].type)) {
+		    !fits_parameter(k, args[i].type, f->param_val[i].type)) {
 			ir_error(k, CPTX_E_ARG, at, "function %s: argument %zu (%s) must be a .%s register", f->name, i,
 			         f->param[i].name, cptx_type_name((enum cptx_type)f->param_val[i].type));
 			return none;

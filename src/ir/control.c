@@ -42,8 +42,11 @@ cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 		ok = *++p != 0; /* $L and a number is what labels without a name print as */
 	for (size_t i = 0; ok && i < k->nlabel; i++)
 		ok = !k->label[i].name || strcmp(k->label[i].name, name);
+	if (k->m->parsed) /* a body of text: nothing else there may be called so */
+		ok = ok && strncmp(name, "$cptx", 5) != 0 && !ir_body_has_name(k, name) && !ir_module_has_name(k->m, name);
 	if (!ok) {
-		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1", name ? name : "(null)");
+		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1",
+		         name ? name : "(null)");
 		return none;
 	}
 	char *copy = arena_strdup(&k->m->a, name);
@@ -67,11 +70,52 @@ void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label)
 		ir_error(k, CPTX_E_STATE, at, "cptx_place: the label stands somewhere already");
 		return;
 	}
+	k->label_runs |= k->last && k->last->kind == ITEM_LABEL;
 	ir_item *it = ir_append(k, at, ITEM_LABEL, 1, 0);
 	if (!it)
 		return;
 	ir_operands(it)[0] = label;
 	k->label[label.id].placed = 1;
+}
+
+static void rename_label(cptx_val *v, const uint32_t *as)
+{
+	if (v->kind == CPTX_VAL_LABEL)
+		v->id = as[v->id];
+}
+
+void ir_merge_labels(cptx_kernel *k)
+{
+	uint32_t *as = k->label_runs ? arena_alloc(&k->m->a, k->nlabel * sizeof *as) : NULL;
+
+	if (!k->label_runs)
+		return;
+	if (!as) {
+		ir_no_memory(k->m, k->at);
+		return;
+	}
+	for (uint32_t i = 0; i < k->nlabel; i++)
+		as[i] = i;
+	uint32_t first = IR_NONE; /* of the labels that stand here and are printed */
+	for (ir_item *it = k->first; it; it = it->next) {
+		if (it->kind != ITEM_LABEL) {
+			first = IR_NONE;
+			continue;
+		}
+		uint32_t id = ir_operands(it)[0].id;
+		if (first != IR_NONE && !k->label[id].name) {
+			as[id] = first;
+			k->label[id].used = 0;
+		} else if (k->label[id].used || k->label[id].name) {
+			first = id;
+			k->label[id].used = 1;
+		}
+	}
+	for (ir_item *it = k->first; it; it = it->next)
+		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++)
+			rename_label(&ir_operands(it)[i], as);
+	for (size_t i = 0; i < k->nvec; i++)
+		rename_label(&k->vec[i], as);
 }
 
 static void branch(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val when)
@@ -238,8 +282,9 @@ void cptx_wait_end_(cptx_kernel *k, cptx_site at, enum cptx_wait_shape shape, cp
 	if (!ir_open(k, at) || !is_predicate(k, at, predicate, "cptx_mbarrier_wait"))
 		return;
 	if (!b || b->kind != BLOCK_WAIT || (unsigned)shape > CPTX_WAIT_DONE) {
-		ir_error(k, CPTX_E_ARG, at, b && b->kind == BLOCK_WAIT ? "cptx_mbarrier_wait: shape %u is none of enum cptx_wait_shape"
-		                                                        : "the test of cptx_mbarrier_wait (shape %u) leaves a block open",
+		ir_error(k, CPTX_E_ARG, at,
+		         b && b->kind == BLOCK_WAIT ? "cptx_mbarrier_wait: shape %u is none of enum cptx_wait_shape"
+		                                    : "the test of cptx_mbarrier_wait (shape %u) leaves a block open",
 		         (unsigned)shape);
 		return;
 	}

@@ -14,6 +14,7 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 	if (ir_is_opaque(o->space)) {
 		s->type = s->elem = CPTX_B64;
 		s->size = s->align = 8;
+		s->attribute = NULL;
 		s->name = arena_strdup(&m->a, name);
 		return s->name || ir_no_memory(m, at);
 	}
@@ -70,10 +71,11 @@ static bool fill_initial(cptx_module *m, cptx_site at, const cptx_variable_opt *
 		return !o->naddress || error_set(&m->err, CPTX_E_ARG, at, "variable '%s': addresses stand in an .init", s->name);
 	if (!o->ninit || o->ninit > room || (o->naddress && !o->address) ||
 	    (s->space != CPTX_GLOBAL && s->space != CPTX_CONST) || o->linkage == CPTX_LINK_EXTERN)
-		return error_set(&m->err, CPTX_E_ARG, at,
-		                 "variable '%s': initial values belong to .global and .const variables that are not extern; 1 to %llu "
-		                 "of them, %u were given",
-		                 s->name, (unsigned long long)room, (unsigned)o->ninit);
+		return error_set(
+			&m->err, CPTX_E_ARG, at,
+			"variable '%s': initial values belong to .global and .const variables that are not extern; 1 to %llu "
+			"of them, %u were given",
+			s->name, (unsigned long long)room, (unsigned)o->ninit);
 	ir_reloc *reloc = arena_alloc(&m->a, (o->naddress + 1) * sizeof *reloc);
 	s->init = arena_memdup(&m->a, o->init, o->ninit * element);
 	if (!s->init || !reloc)
@@ -106,8 +108,9 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 	if (m->frozen || (!ir_is_opaque(o.space) && o.space != CPTX_GLOBAL && o.space != CPTX_CONST && o.space != CPTX_SHARED &&
 	                  o.space != CPTX_LOCAL)) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at, "variable '%s': %s", name ? name : "(null)",
-		          m->frozen ? "the module is frozen" : ".space must be CPTX_GLOBAL, CPTX_CONST, CPTX_SHARED, CPTX_LOCAL or "
-		                                               "CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF");
+		          m->frozen ? "the module is frozen"
+		                    : ".space must be CPTX_GLOBAL, CPTX_CONST, CPTX_SHARED, CPTX_LOCAL or "
+		                      "CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF");
 		return none;
 	}
 	if (!ir_name_ok(m, at, "variable", name) ||
@@ -116,7 +119,7 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 		return none;
 	s.linkage = linkage_of(o.linkage);
 	uint32_t id = ir_add_symbol(m, NULL, &s);
-	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, o.naddress ? TOP_PROTO : TOP_VAR); /* behind what it names */
+	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_PROTO); /* behind all that was declared so far: it may name it */
 	if (!t) {
 		ir_no_memory(m, at);
 		return none;
@@ -168,7 +171,7 @@ bool ir_publish_param(cptx_kernel *k, const ir_sym *s)
 		return false;
 	k->param_bytes = (k->param_bytes + align - 1) / align * align + (uint32_t)s->size;
 	k->param[k->nparam++] = (cptx_param_info){ s->name,
-		                                       s->is_ptr              ? CPTX_PTR
+		                                       s->is_ptr             ? CPTX_PTR
 		                                       : (s->ndim || s->vec) ? CPTX_B8
 		                                                             : (enum cptx_type)s->type,
 		                                       (uint32_t)s->size, align };
@@ -184,6 +187,10 @@ static bool signature_open(cptx_kernel *k, cptx_site at, const char *name)
 		return true; /* its names are all _ */
 	if (k->called)
 		return ir_error(k, CPTX_E_STATE, at, "parameter '%s': the function was called already, with fewer",
+		                name ? name : "(null)");
+	if (k->src_len)
+		return ir_error(k, CPTX_E_STATE, at,
+		                "parameter '%s': a kernel of parsed text gets more by cptx_param and cptx_param_bytes",
 		                name ? name : "(null)");
 	return ir_name_ok(k->m, at, "parameter", name) && ir_local_name_free(k, at, name);
 }
@@ -221,7 +228,7 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
 	}
 	if (!fill_symbol(k->m, at, "parameter", type, k->is_proto ? "_" : name, &o, &s))
 		return none;
-	s.is_param = opaque;
+	s.is_param = result ? PARAM_OUT : PARAM_IN;
 	if (s.size > MOST_PARAM) {
 		ir_error(k, CPTX_E_LIMIT, at, "parameter '%s' has %llu bytes; a kernel has at most %d", s.name,
 		         (unsigned long long)s.size, MOST_PARAM);
@@ -315,7 +322,7 @@ void cptx_set_linkage_(cptx_kernel *k, cptx_site at, enum cptx_linkage linkage)
 	if ((unsigned)linkage > CPTX_LINK_WEAK || (linkage == CPTX_LINK_EXTERN && k->has_body))
 		ir_error(k, CPTX_E_ARG, at, "its linkage is none, visible or weak, or extern where it has no body");
 	else
-		k->linkage = linkage == CPTX_LINK_DEFAULT && !k->is_func ? LINK_VISIBLE : linkage_of(linkage);
+		k->linkage = linkage == CPTX_LINK_DEFAULT && !k->is_func ? LINK_VISIBLE : linkage_of(linkage), k->edited = true;
 }
 
 cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name)
@@ -396,31 +403,40 @@ void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text)
 	}
 	const char *copy = arena_strdup(&k->m->a, text);
 	if (copy && arena_push(&k->m->a, &k->extra, k->nextra, &k->cap_extra, sizeof *k->extra))
-		k->extra[k->nextra++] = copy;
+		k->extra[k->nextra++] = copy, k->edited = true;
 	else
 		ir_no_memory(k->m, at);
 }
 
-void cptx_module_options_(cptx_module *m, cptx_site at, const char *options)
+void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned version, const char *options)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_, ";
+	const cptx_target *t = target ? arch_target_any(target) : NULL;
 	size_t n = options ? strlen(options) : 0;
 
 	if (!m || m->err.code != CPTX_OK)
 		return;
-	if (m->frozen || !n || strspn(options, letters) != n || *options == ',') {
+	if (m->frozen || !t || (version && (!arch_is_version(version) || version < t->ptx)) ||
+	    (n && (strspn(options, letters) != n || *options == ','))) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at,
-		          m->frozen ? "the module is frozen" : "cptx_module_options takes words of .target, such as \"debug\"");
+		          m->frozen
+		              ? "the module is frozen"
+		              : "cptx_set_target takes a target, a .version times ten that has it (or 0), and NULL or words of "
+		                ".target, such as \"debug\"; '%.32s', %u, '%.64s' were given",
+		          target ? target : "(null)", version, options ? options : "(null)");
 		return;
 	}
-	char *more = arena_alloc(&m->a, n + 3);
-	if (!more) {
+	m->target = t;
+	m->version = (uint16_t)version;
+	m->target_more = "";
+	char *more = n ? arena_alloc(&m->a, n + 3) : NULL;
+	if (n && !more) {
 		ir_no_memory(m, at);
-		return;
+	} else if (n) {
+		memcpy(more, ", ", 2);
+		memcpy(more + 2, options, n + 1);
+		m->target_more = more;
 	}
-	memcpy(more, ", ", 2);
-	memcpy(more + 2, options, n + 1);
-	m->target_more = more;
 }
 
 void cptx_module_text_(cptx_module *m, cptx_site at, const char *text)

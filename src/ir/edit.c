@@ -335,14 +335,14 @@ void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_opt *opt)
 	draft.opt = opt ? *opt : (cptx_kernel_opt){ 0 };
 	if (!ir_check_bounds(&draft, at))
 		return;
+	for (size_t i = 0; i < k->nextra; i++)
+		if (!strcmp(k->extra[i], ".blocksareclusters") && !(draft.opt.block[0] && draft.opt.cluster[0])) {
+			ir_error(k, CPTX_E_ARG, at, "launch bounds: .blocksareclusters of the text needs .block and .cluster");
+			return;
+		}
 	ir_touch(k);
 	k->opt = draft.opt;
 	k->edited = true;
-	for (size_t i = 0; i < k->m->nbody; i++)
-		if (k->m->body[i]->def == k) {
-			k->m->body[i]->opt = draft.opt;
-			k->m->body[i]->edited = true;
-		}
 }
 
 void cptx_edit_target_(cptx_module *m, cptx_site at, const char *target, unsigned version)

@@ -100,8 +100,8 @@ typedef struct ir_sym {
 	uint32_t ninit, nreloc, align, ptr_align;
 	uint8_t space, type, elem, vec, ndim, linkage;
 	uint8_t align_given, is_param /* enum ir_param */, is_ptr, ptr_space; /* .ptr .space .align */
-	uint8_t removed; /* its declaration is gone */
-	uint8_t here, ended; /* declared where it stands; its scope has ended */
+	uint8_t removed;                                                      /* its declaration is gone */
+	uint8_t here, ended;                                                  /* declared where it stands; its scope has ended */
 } ir_sym;
 
 /* Texture, sampler and surface references: where a variable is one, its space says so. */
@@ -148,9 +148,10 @@ struct cptx_kernel {
 	uint16_t owner;  /* what its values carry */
 	uint32_t number; /* from 1, in m->body */
 	uint8_t linkage;
-	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed;
-	bool touched;            /* its items were edited: freezing looks for what is no longer declared */
-	const char *made;        /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
+	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed, label_runs;
+	bool odd_call;    /* of text: takes or gives more than single values in .param, so that cptx_call cannot call it */
+	bool touched;     /* its items were edited: freezing looks for what is no longer declared */
+	const char *made; /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
 	uint32_t *callee, stamp; /* numbers of the functions it names, and who reached it: while freezing */
 	size_t ncallee, cap_callee;
 	cptx_val ret; /* CPTX_VAL_SYM: the result of a function that was built */
@@ -234,6 +235,8 @@ struct cptx_module {
 	uint16_t version;                /* of parsed text, times ten */
 	const cptx_target *target;       /* of parsed text */
 	const char *target_more;         /* ", debug" and the like; "" */
+	const char *text_more;           /* target_more, as the text has it */
+	uint32_t target_end;             /* where the list of .target ends */
 	ir_span version_src, target_src; /* where the text names them, and what it says there */
 	uint16_t text_version;
 	const cptx_target *text_target;
@@ -333,6 +336,8 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n);
 const ir_sym *ir_symbol(const cptx_kernel *k, uint32_t id);
 void ir_close(cptx_kernel *k);
+/* Labels in one place become the first of them: what blocks end with is what a branch goes to. */
+void ir_merge_labels(cptx_kernel *k);
 bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */
 ir_top *ir_top_of(const cptx_module *m, const cptx_kernel *k, enum ir_top_kind kind);
 void ir_unlink_top(cptx_module *m, ir_top *t);

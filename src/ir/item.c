@@ -180,10 +180,10 @@ static bool builder_classes(cptx_kernel *k)
 {
 	if (k->ndecl)
 		return true;
-	k->decl = arena_zalloc(&k->m->a, 2 * CLASS_COUNT * sizeof *k->decl);
+	k->decl = arena_zalloc(&k->m->a, (CLASS_COUNT + 4) * sizeof *k->decl);
 	if (!k->decl)
 		return false;
-	k->cap_decl = 2 * CLASS_COUNT;
+	k->cap_decl = CLASS_COUNT + 4;
 	for (; k->ndecl < CLASS_COUNT; k->ndecl++) {
 		k->decl[k->ndecl].name = ir_classes[k->ndecl].prefix;
 		k->decl[k->ndecl].type = (uint8_t)cptx_type_find(ir_classes[k->ndecl].type);

@@ -240,6 +240,8 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 		          (unsigned long long)const_end, MOST_CONST);
 		return none;
 	}
+	if (opaque)
+		s.type = CPTX_B64, s.ndim = s.align_given = 0;
 	s.linkage = opt && opt->export_ ? LINK_VISIBLE : LINK_NONE;
 	if (opt && opt->init) {
 		s.init = arena_memdup(&m->a, opt->init, (size_t)s.size);

@@ -303,7 +303,8 @@ void ir_close(cptx_kernel *k)
 	if (k->closed || k->m->err.code != CPTX_OK)
 		return;
 	if (k->block) {
-		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE", "CPTX_FOR", "CPTX_WHILE", "CPTX_DO", "CPTX_SCOPE", "cptx_mbarrier_wait" };
+		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE",  "CPTX_FOR",          "CPTX_WHILE",
+			                                 "CPTX_DO", "CPTX_SCOPE", "cptx_mbarrier_wait" };
 		ir_error(k, CPTX_E_STATE, k->block->at, "%s is never closed (left by break, goto or return?)",
 		         names[k->block->kind]);
 		return;
@@ -314,6 +315,8 @@ void ir_close(cptx_kernel *k)
 			return;
 		}
 	k->cursor = NULL;
+	if (!k->src_len)
+		ir_merge_labels(k);
 	if (!k->src_len && falls_through(k))
 		ir_insn(k, k->at, CPTX_OP_RET, (cptx_val){ 0 }, (cptx_val){ 0 }, NULL, 0, "");
 	k->closed = true;

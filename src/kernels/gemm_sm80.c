@@ -318,9 +318,11 @@ static void load_fragments(const gemm *g, uint32_t step, cptx_val stage, int to)
 	cptx_val b = cptx_add(k, step ? cptx_xor(k, g->base_b, step * 2 * CHUNK) : g->base_b, stage);
 
 	for (uint32_t i = 0; i < g->mi; i++)
-		cptx_ldmatrix(k, cptx_offset(a, i * FRAG_ROWS * g->row_bytes), .space = CPTX_SHARED, .into = cptx_slice(g->fa[to], i * 4, 4));
+		cptx_ldmatrix(k, cptx_offset(a, i * FRAG_ROWS * g->row_bytes), .space = CPTX_SHARED,
+		              .into = cptx_slice(g->fa[to], i * 4, 4));
 	for (uint32_t j = 0; j < g->nj; j++)
-		cptx_ldmatrix(k, cptx_offset(b, j * FRAG_ROWS * g->row_bytes), .space = CPTX_SHARED, .into = cptx_slice(g->fb[to], j * 4, 4));
+		cptx_ldmatrix(k, cptx_offset(b, j * FRAG_ROWS * g->row_bytes), .space = CPTX_SHARED,
+		              .into = cptx_slice(g->fb[to], j * 4, 4));
 }
 
 static void multiply(const gemm *g, int from)

@@ -176,7 +176,7 @@ static bool read_operand(reader *r, bool pipe, bool inside)
 	if (take(r, "{}")) {
 		if (!read_hole(r, &t->v) || (take(r, ".") && !read_selector(r, &t->v)))
 			return false;
-	} else if (take(r, "{") || (!inside && *r->p == '(')) {
+	} else if ((t->braces = take(r, "{")) || (!inside && *r->p == '(')) {
 		if (!read_elements(r, &t->v, take(r, "(")))
 			return false;
 	} else if (take(r, "_")) {

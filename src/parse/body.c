@@ -21,7 +21,7 @@ void parse_flush_comments(parser *p)
 		do { /* each line of it becomes a line comment */
 			const char *stop = memchr(s, '\n', (size_t)(end - s)), *next = stop ? stop + 1 : end;
 			stop = stop ? stop : end;
-			while (s < stop && (*s == ' ' || *s == '\t'))
+			while (s < stop && *(const unsigned char *)s <= ' ')
 				s++;
 			while (stop > s && *(const unsigned char *)(stop - 1) <= ' ')
 				stop--;
@@ -30,7 +30,8 @@ void parse_flush_comments(parser *p)
 				parse_out_of_memory(p);
 				return;
 			}
-			memcpy(text, s, (size_t)(stop - s));
+			for (size_t j = 0; j < (size_t)(stop - s); j++) /* a NUL would end the text */
+				text[j] = s[j] ? s[j] : ' ';
 			text[stop - s] = 0;
 			if (p->k && p->k->has_body) {
 				uint32_t id = ir_add_text(p->k, text);

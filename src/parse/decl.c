@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_CONSTANTS = 1 << 16 };
+enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_IN_ALL = 1 << 25, MOST_CONSTANTS = 1 << 16 };
 static const uint64_t most_bytes = (uint64_t)1 << 40;
 
 /* ".word" at the text, without skipping it; its length behind the dot, 0 if there is none. */
@@ -59,8 +59,9 @@ static bool declare_registers(parser *p, const word *w, ir_decl d)
 {
 	cptx_kernel *k = p->k;
 
-	if (k->nreg + d.count > UINT32_MAX / 2)
-		return parse_error(p, w->s, CPTX_E_LIMIT, "more registers than can be counted");
+	if (d.count > MOST_IN_ALL - p->nregister)
+		return parse_error(p, w->s, CPTX_E_LIMIT, "more than %d registers in all", MOST_IN_ALL);
+	p->nregister += d.count;
 	unsigned kind = d.form == DECL_RANGE ? NAME_RANGE : d.form == DECL_VECTOR ? NAME_VECTOR : NAME_REG;
 	binding *b = names_bind(p, w, kind, (uint32_t)k->nreg, d.count);
 	if (!b)
@@ -185,9 +186,9 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && b->id - MODULE_SYM < p->m->nsym; /* not `a = a` */
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && *p->m->sym[b->id - MODULE_SYM]->name; /* not `a = a` */
 	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
-	if (!(b && b->kind == NAME_FUNC) && !s)
+	if (!s && !(b && b->kind == NAME_FUNC))
 		return parse_error(
 			p, at, CPTX_E_PARSE,
 			"'%.*s' is no variable or function of the module that is declared above; its address is no initial value",
@@ -421,7 +422,7 @@ static bool read_dims(parser *p, ir_sym *s)
 		if (s->ndim == MOST_DIMS)
 			return parse_error(p, at, CPTX_E_LIMIT, "an array has at most %d dimensions", MOST_DIMS);
 		bool open = *p->p == ']' && !s->ndim;
-		if (!open && !parse_literal(p, 0, UINT32_MAX - 1, &v, "the length of an array"))
+		if (!open && !parse_literal(p, s->ndim > 0, UINT32_MAX - 1, &v, "the length of an array"))
 			return false;
 		if (!parse_expect(p, ']', "behind the length of the array"))
 			return false;
@@ -560,10 +561,14 @@ static bool read_variable(parser *p, const ir_sym *specified)
 
 	if (!parse_word(p, &w))
 		return parse_error(p, at, CPTX_E_PARSE, "expected the name of the variable, found %s", parse_found(p, found));
-	uint32_t id = (uint32_t)(p->k ? p->k->nsym : MODULE_SYM + p->m->nsym);
 	const binding *before = p->k ? NULL : names_find(p, &w);
 	bool again = before && before->kind == NAME_SYM &&
 	             (p->m->sym[before->id - MODULE_SYM]->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN);
+	/* What was bound exists, even if the rest of its declaration is wrong; without a name until that was read. */
+	s.name = "";
+	uint32_t id = ir_add_symbol(p->m, p->k, &s);
+	if (id == IR_NONE)
+		return parse_out_of_memory(p);
 	const binding *b =
 		again ? before : names_bind(p, &w, NAME_SYM, id, 1); /* .extern may be said twice, and defined later */
 	if (!b)
@@ -579,9 +584,7 @@ static bool read_variable(parser *p, const ir_sym *specified)
 		uint64_t all = (uint64_t)s.ninit * (arch_types[s.type].bits / 8);
 		s.size = all; /* the length follows from the values; it stays open in the text */
 	}
-	id = ir_add_symbol(p->m, p->k, &s);
-	if (id == IR_NONE)
-		return parse_out_of_memory(p);
+	*(p->k ? p->k->sym[id] : p->m->sym[id - MODULE_SYM]) = s;
 	if (!p->k) {
 		ir_top *t = parse_top(p, TOP_VAR);
 		if (t)

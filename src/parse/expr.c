@@ -108,7 +108,9 @@ static bool literal(parser *p, number *n)
 	}
 	n->is_unsigned = *s == 'U' || v > INT64_MAX;
 	n->i = v;
-	if (s == digits || parse_is_word[(unsigned char)s[*s == 'U']])
+	char behind = s[*s == 'U'];
+	bool modulo = behind == '%' && !parse_is_word[(unsigned char)s[1 + (*s == 'U')]]; /* 7%(3); %3 is a name */
+	if (s == digits || (parse_is_word[(unsigned char)behind] && !modulo))
 		return parse_error(p, s, CPTX_E_PARSE, "this is no digit of a number to base %u", base);
 	p->p = s + (*s == 'U');
 	return true;
@@ -140,9 +142,7 @@ static bool cast(parser *p, number *n, unsigned depth, bool *was)
 		return false;
 	if (depth > DEEPEST)
 		return parse_error(p, at, CPTX_E_PARSE, "the expression is nested more than %d deep", DEEPEST);
-	if (!unary(p, n, depth + 1))
-		return false;
-	if (!to_int(p, at, n))
+	if (!unary(p, n, depth + 1) || !to_int(p, at, n))
 		return false;
 	n->is_unsigned = is_unsigned;
 	return true;
@@ -171,11 +171,11 @@ static bool unary(parser *p, number *n, unsigned depth)
 		if (op == '-' && n->is_float)
 			n->f = -n->f;
 		else if (op == '-')
-			n->i = 0 - n->i, n->is_unsigned = false;
+			n->i = 0 - n->i;
 		else if (op == '!')
-			n->i = !n->i;
+			n->i = !n->i, n->is_unsigned = false;
 		else if (op == '~')
-			n->i = ~n->i;
+			n->i = ~n->i, n->is_unsigned = true;
 		return true;
 	}
 	if (!strncmp(p->p, "WARP_SZ", 7) && !parse_is_word[(unsigned char)p->p[7]]) {
@@ -204,18 +204,18 @@ static int operator_at(const char *s)
 	if (*s == ';' || *s == ',' || *s == ']' || *s == '}' || !strchr("*/%+-<>=!&^|", *s))
 		return -1;
 	for (unsigned i = 0; i < ARRAY_LEN(operators); i++)
-		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) &&
-		    !(*s == '%' && parse_is_word[(unsigned char)s[1]] == 1))
+		if (!strncmp(s, operators[i].text, strlen(operators[i].text)) && !(*s == '%' && parse_is_word[(unsigned char)s[1]]))
 			return (int)i;
 	return -1;
 }
 
 static bool apply_float(parser *p, const char *at, number *a, const number *b, const char *op)
 {
-	double x = a->is_float ? a->f : a->is_unsigned ? (double)a->i : (double)(int64_t)a->i;
-	double y = b->is_float ? b->f : b->is_unsigned ? (double)b->i : (double)(int64_t)b->i;
+	double x = a->f, y = b->f;
 	bool compares = true;
 
+	if (a->is_float != b->is_float)
+		return parse_error(p, at, CPTX_E_PARSE, "%s of an integer and a floating point number; write 1.0 for 1", op);
 	switch (*op) {
 	case '<': a->i = op[1] ? x <= y : x < y; break;
 	case '>': a->i = op[1] ? x >= y : x > y; break;
@@ -245,23 +245,26 @@ static bool apply(parser *p, const char *at, number *a, const number *b, const c
 
 	if (a->is_float || b->is_float)
 		return apply_float(p, at, a, b, op);
-	if ((*op == '/' || *op == '%') && (!b->i || (!u && x == INT64_MIN && y == -1)))
+	if ((*op == '/' || *op == '%') && (!b->i || (*op == '/' && !u && x == INT64_MIN && y == -1)))
 		return parse_error(p, at, CPTX_E_PARSE, "this division has no result");
 	if (!strcmp(op, "<<") || !strcmp(op, ">>")) {
-		uint64_t by = b->i;
+		unsigned by = b->i & 63; /* as ptxas does */
 		if (*op == '<')
-			a->i = by > 63 ? 0 : a->i << by;
+			a->i <<= by;
 		else if (a->is_unsigned)
-			a->i = by > 63 ? 0 : a->i >> by;
+			a->i >>= by;
 		else
-			a->i = (uint64_t)(x < 0 ? ~(~x >> (by > 63 ? 63 : by)) : x >> (by > 63 ? 63 : by));
+			a->i = (uint64_t)(x < 0 ? ~(~x >> by) : x >> by);
 		return true;
 	}
 	a->is_unsigned = u;
 	switch (*op) {
 	case '*': a->i *= b->i; return true;
 	case '/': a->i = u ? a->i / b->i : (uint64_t)(x / y); return true;
-	case '%': a->i = u ? a->i % b->i : (uint64_t)(x % y); return true;
+	case '%': /* always unsigned */
+		a->i %= b->i;
+		a->is_unsigned = true;
+		return true;
 	case '+': a->i += b->i; return true;
 	case '-': a->i -= b->i; return true;
 	case '^': a->i ^= b->i; return true;

@@ -42,6 +42,35 @@ static bool publish_parameters(parser *p, cptx_kernel *k)
 	return true;
 }
 
+/* What cptx_call wants to know of a function: single values of 16 bits and more, all passed in memory. */
+static bool is_plain(const cptx_kernel *k, const ir_arg *a)
+{
+	const ir_sym *s = a->sym == IR_NONE ? NULL : k->sym[a->sym];
+	return s && s->space == CPTX_PARAM && !s->ndim && !s->vec && s->size >= 2 && s->size <= 8;
+}
+
+static bool publish_function(parser *p, cptx_kernel *k)
+{
+	bool plain = k->nresult <= 1 && (!k->nresult || is_plain(k, k->result));
+
+	for (size_t i = 0; i < k->narg; i++)
+		plain &= is_plain(k, &k->arg[i]);
+	k->odd_call = !plain;
+	for (size_t i = 0; plain && i < k->narg; i++) {
+		const ir_sym *s = k->sym[k->arg[i].sym];
+		if (!arena_push(&p->m->a, &k->param, k->nparam, &k->cap_param, sizeof *k->param) ||
+		    !arena_push(&p->m->a, &k->param_val, k->nparam, &k->cap_param_val, sizeof *k->param_val))
+			return parse_out_of_memory(p);
+		k->param_val[k->nparam] = (cptx_val){ .kind = CPTX_VAL_REG, .type = s->type, .count = 1 };
+		k->param[k->nparam++] = (cptx_param_info){ s->name, (enum cptx_type)s->type, (uint32_t)s->size, MAX(s->align, 1u) };
+	}
+	if (plain && k->nresult) {
+		k->ret = ir_symbol_value(p->m, k, k->result[0].sym);
+		k->ret_type = k->sym[k->result[0].sym]->type;
+	}
+	return true;
+}
+
 /* ---- directives in front of the body ---- */
 
 static bool read_dims(parser *p, uint32_t dims[3], const char *what)
@@ -313,7 +342,7 @@ bool parse_function(parser *p, unsigned linkage)
 	word name;
 	const char *directives = NULL;
 	bool head = read_signature(p, k, &name, true) && (directives = p->p, read_directives(p, k)) &&
-	            (k->is_func || publish_parameters(p, k));
+	            (k->is_func ? publish_function(p, k) : publish_parameters(p, k));
 	if (head && declared && (declared->has_body || declared->def)) {
 		parse_error(p, name.s, CPTX_E_PARSE, "'%s' is defined above already", k->name);
 	} else if (head && *p->p == ';' && *directives == '.' && !k->is_func) {

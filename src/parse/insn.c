@@ -140,7 +140,7 @@ static bool read_offset(parser *p, cptx_val *v)
 /* Consecutive registers of a type are one value; anything else is a VEC. */
 static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
 {
-	const cptx_val *e = &k->vec[first];
+	const cptx_val *e = k->vec ? &k->vec[first] : NULL; /* an empty list may be the first */
 	uint32_t n = (uint32_t)k->nvec - first;
 	cptx_val v = { .kind = list ? CPTX_VAL_LIST : CPTX_VAL_VEC, .count = (uint16_t)n, .owner = k->owner, .id = first };
 	bool run = !list;
@@ -260,6 +260,7 @@ static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
 	}
 	if (c == '[' && !inside)
 		return parse_take(p, '[') && read_address(p, all, i);
+	t->braces = c == '{';
 	if (c == '{')
 		return parse_take(p, '{') && read_elements(p, &t->v, '}');
 	if (c == '(' && all->lists && !inside)
@@ -408,7 +409,7 @@ static const char *read_opcode(parser *p, char joined[256], size_t *len, uint32_
 
 static uint64_t token_key(const parse_token *t)
 {
-	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2) << 56;
+	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2 | t->braces << 3) << 56;
 }
 
 /* The operands of text, in order, are those of the form that are there. */

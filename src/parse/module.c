@@ -101,7 +101,8 @@ static bool read_head(parser *p)
 	const char *target = p->p;
 	if (!read_target(p))
 		return false;
-	p->m->target_more = target_options(p, target);
+	p->m->target_more = p->m->text_more = target_options(p, target);
+	p->m->target_end = (uint32_t)(p->stop - p->begin);
 	if (!p->m->target_more)
 		return false;
 	if (!p->m->target)
@@ -142,9 +143,11 @@ static bool read_file(parser *p)
 static bool read_section(parser *p)
 {
 	const char *from = p->start;
+	size_t behind = 0;
 
 	if (*p->p != '.')
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected the name of a section, such as .debug_str");
+	parse_flush_comments(p);
 	while (p->p < p->end && *p->p != '{' && *p->p != '\n' && *p->p != ';')
 		p->p++;
 	parse_blanks(p);
@@ -158,7 +161,10 @@ static bool read_section(parser *p)
 	p->stop = p->p + 1;
 	if (!parse_take(p, '}'))
 		return parse_error(p, from, CPTX_E_PARSE, "this section is never closed; a } is missing");
-	p->ncomment = 0;
+	for (size_t i = 0; i < p->ncomment; i++) /* those within are part of it */
+		if (p->comments[i].at >= p->stop)
+			p->comments[behind++] = p->comments[i];
+	p->ncomment = behind;
 	char *text = arena_alloc(&p->m->a, (size_t)(p->stop - from) + 1);
 	ir_top *t = text ? parse_top(p, TOP_TEXT) : NULL;
 	if (!t)
@@ -270,9 +276,11 @@ static void recover(parser *p)
 static void read_module(parser *p)
 {
 	parse_blanks(p);
-	if (!strncmp(p->p, "\xef\xbb\xbf", 3))
-		parse_error(p, p->p, CPTX_E_PARSE, "the text begins with a byte order mark; PTX is ASCII, without one");
-	p->p += p->nerror ? 3 : 0;
+	const char *mark = p->p;
+	if (!strncmp(mark, "\xef\xbb\xbf", 3)) {
+		parse_error(p, mark, CPTX_E_PARSE, "the text begins with a byte order mark; PTX is ASCII, without one");
+		p->p = MAX(p->p, mark + 3); /* at the end already, if no more errors are wanted */
+	}
 	parse_blanks(p);
 	size_t ncomment = p->ncomment;
 	if (!read_head(p))
@@ -304,6 +312,22 @@ static void read_module(parser *p)
 	parse_flush_comments(p);
 }
 
+/* Without the text, a statement's place in it is of no use: its column takes its place (see emit_error). */
+static void keep_columns(cptx_module *m, const char *text)
+{
+	uint32_t at = 0, line = 0; /* how far it was looked at; where the line begins */
+
+	for (const cptx_kernel *k = m->first; k; k = k->next)
+		for (ir_item *it = k->first; it; it = it->next) {
+			if (!it->src_len)
+				continue;
+			for (const char *end; at < it->src && (end = memchr(text + at, '\n', it->src - at)); at = line)
+				line = (uint32_t)(end - text) + 1;
+			at = MAX(at, it->src);
+			it->src = it->src - line + 1;
+		}
+}
+
 cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
 {
 	static const cptx_parse_opt defaults;
@@ -329,7 +353,8 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 		error_set(&m->err, CPTX_E_LIMIT, NOWHERE, "the text has %zu bytes; at most 4 GiB can be read", size);
 		return m;
 	}
-	memcpy(copy, text, size);
+	if (size)
+		memcpy(copy, text, size);
 	copy[size] = 0;
 	p->begin = p->p = p->stop = p->start = p->line_start = copy;
 	p->end = copy + size;
@@ -346,6 +371,8 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 		m->source = copy; /* freed with the module */
 		m->source_size = size;
 	} else {
+		if (m->err.code == CPTX_OK)
+			keep_columns(m, copy);
 		heap_realloc(&m->a.hook, copy, 0);
 	}
 	return m;

@@ -39,7 +39,7 @@ typedef struct trying {
 static bool stands_for(const parse_token *k, const arch_operand *o, const uint16_t *mods, bool optional)
 {
 	bool pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
-	bool braces = k->v.kind == CPTX_VAL_VEC || k->v.count > 1;
+	bool braces = k->braces || k->v.kind == CPTX_VAL_VEC || k->v.count > 1;
 
 	if (k->pipe != pipe || k->inside != inside || k->address != (o->kind == OPERAND_ADDR && !inside))
 		return false;

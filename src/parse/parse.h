@@ -14,8 +14,8 @@ bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[A
 /* An operand as it stands in the text. */
 typedef struct parse_token {
 	cptx_val v;
-	bool pipe, address, inside; /* inside: behind the first in brackets */
-	const char *behind;         /* a modifier behind the brackets, or NULL */
+	bool pipe, address, inside, braces; /* inside: behind the first in brackets; braces: even around one */
+	const char *behind;                 /* a modifier behind the brackets, or NULL */
 	size_t nbehind;
 } parse_token;
 

@@ -86,6 +86,7 @@ typedef struct parser {
 	cptx_report_fn report;
 	void *user;
 	size_t nerror, most_errors;
+	uint32_t nregister; /* declared in all bodies: a few bytes of text declare many */
 	bool no_memory;
 	bool head_done; /* .version and .target were read */
 } parser;
@@ -165,7 +166,7 @@ bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
 bool parse_instruction(parser *p);
-/* Comments since the last statement, as items. */
+/* Comments up to the end of this statement, as items; those behind it stay for the next. */
 void parse_flush_comments(parser *p);
 ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand);

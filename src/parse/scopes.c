@@ -119,12 +119,14 @@ binding *names_find(parser *p, const word *w)
 
 const char *names_text(parser *p, const binding *b) { return p->names.slot[b->slot].name; }
 
+enum { MOST_DIGITS = 9 };
+
 /* The number behind a range's prefix: digits without leading zeros; IR_NONE if it is none. */
 static uint32_t number_of(const char *s, uint32_t len)
 {
 	uint64_t v = 0;
 
-	if (!len || len > 9 || (*s == '0' && len > 1))
+	if (!len || len > MOST_DIGITS || (*s == '0' && len > 1))
 		return IR_NONE;
 	for (uint32_t i = 0; i < len; i++)
 		v = v * 10 + (uint64_t)(s[i] - '0');

@@ -39,12 +39,26 @@ void flush_line(toc_body *b)
 	b->line.n = 0;
 }
 
+/* What compilers write around inline assembly, calls and blocks: the C shows it. */
+static bool is_marker(const char *s)
+{
+	static const char *const markers[] = { "begin inline asm", "end inline asm", "demoted variable",
+		                                   "callseq ",         "%bb.",           "%$L" };
+
+	for (unsigned i = 0; i < ARRAY_LEN(markers); i++)
+		if (!strncmp(s, markers[i], strlen(markers[i])))
+			return true;
+	return false;
+}
+
 static void comment(toc_body *b, const ir_item *first)
 {
 	for (const ir_item *it = first; it && (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS); it = it->next) {
 		if (it->kind != ITEM_COMMENT)
 			continue;
 		const char *s = b->k->text[ir_operands(it)[0].i];
+		if (is_marker(s))
+			continue;
 		put(b, *s ? "// " : "//");
 		for (; *s; s++)
 			buf_put(&b->line, *s == '\\' ? "/" : *s == '?' && s[1] == '?' ? " " : s, 1);
@@ -134,7 +148,8 @@ static void begin_made(toc_body *b, uint32_t var)
 /* Is the variable declared by the item itself? */
 static bool made_here(const toc_body *b, uint32_t var, uint32_t i)
 {
-	return var != IR_NONE && b->var[var].first == i && b->var[var].block == b->now && !b->var[var].declared && !b->var[var].given;
+	return var != IR_NONE && b->var[var].first == i && b->var[var].block == b->now && !b->var[var].declared &&
+	       !b->var[var].given;
 }
 
 /* ---- instructions ---- */
@@ -159,8 +174,8 @@ static uint32_t result_of(const toc_body *b, const ir_item *it)
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
 	const cptx_val *v = ir_operands(it);
 
-	if (it->kind != ITEM_INSN || !it->noperand || !(o->flags & OPERAND_DEST) || o->slot || v->kind != CPTX_VAL_REG || v->space ||
-	    v->offset)
+	if (it->kind != ITEM_INSN || !it->noperand || !(o->flags & OPERAND_DEST) || o->slot || v->kind != CPTX_VAL_REG ||
+	    v->space || v->offset)
 		return IR_NONE;
 	uint32_t var = b->reg_var[v->id];
 	if (b->var[var].first_reg != v->id || b->var[var].count != v->count || mentions(b, it, var) != 1)
@@ -268,7 +283,8 @@ static void put_arguments(toc_body *b, const cptx_kernel *f, const ir_arg *list,
 /* A signature that cptx_prototype makes: plain bits, one result at most. */
 static bool is_plain(const cptx_kernel *f)
 {
-	if (f->nextra || f->attribute || f->nresult > 1 || f->opt.block[0] || f->opt.max_block[0] || f->opt.min_ctas || f->opt.max_regs)
+	if (f->nextra || f->attribute || f->nresult > 1 || f->opt.block[0] || f->opt.max_block[0] || f->opt.min_ctas ||
+	    f->opt.max_regs)
 		return false;
 	for (size_t i = 0; i < f->nresult + f->narg; i++) {
 		const ir_arg *a = i < f->nresult ? f->result + i : f->arg + (i - f->nresult);
@@ -334,7 +350,7 @@ static void put_local(toc_body *b, const ir_item *it)
 	flush_line(b);
 }
 
-static void put_text(toc_body *b, const char *call, const char *text)
+void put_text(toc_body *b, const char *call, const char *text)
 {
 	buf_printf(&b->line, "%s(k, ", call);
 	put_string(&b->line, text, strlen(text));
@@ -361,7 +377,7 @@ static void put_item(toc_body *b, uint32_t i)
 {
 	const ir_item *it = b->item[i].it;
 	const cptx_val *v = ir_operands(it);
-	uint32_t made = it->kind == ITEM_VAR ? b->sym_var[v[0].id]
+	uint32_t made = it->kind == ITEM_VAR                                 ? b->sym_var[v[0].id]
 	                : it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO ? b->label_var[v[0].id]
 	                                                                     : IR_NONE;
 
@@ -387,12 +403,53 @@ static void put_item(toc_body *b, uint32_t i)
 
 /* ---- blocks ---- */
 
+/* The head of a loop whose condition is item i. */
+static void put_while(toc_body *b, uint32_t i)
+{
+	const ir_item *it = b->item[i].it;
+	bool negate = !(b->item[i + 1].it->flags & ITEM_NEGATED);
+	const char *head = negate ? "CPTX_WHILE (k, cptx_negated(" : "CPTX_WHILE (k, ";
+	uint32_t p = b->reg_var[ir_operands(it)[0].id];
+	uint8_t type;
+
+	declare(b, i, p);
+	put(b, head);
+	if (!put_call(b, it, true, &type)) {
+		b->line.n = 0;
+		declare(b, i, IR_NONE);
+		put(b, head);
+		put_call(b, it, false, &type);
+	}
+	put(b, negate ? ")) {" : ") {");
+}
+
+/* The head of a counting loop, up to and with its first label; false if CPTX_FOR does not make it. */
+static bool begin_for(toc_body *b, uint32_t i)
+{
+	uint32_t p = b->reg_var[ir_operands(b->item[i].it)[0].id];
+
+	declare(b, i, p);
+	declare(b, i + 1, IR_NONE);
+	if (!put_for(b, i))
+		return false;
+	b->var[p].declared = true;
+	flush_line(b);
+	b->indent++;
+	return true;
+}
+
 static void open_block(toc_body *b, uint32_t id)
 {
 	static const char *const heads[] = { "", "CPTX_SCOPE (k) {", "", "CPTX_ELSE (k) {", "CPTX_DO (k) {" };
 	const toc_block *block = &b->block[id];
 
-	if (block->kind == TOC_IF) {
+	if (block->kind == TOC_FOR) { /* its head was printed; the if around it shows nothing */
+		b->now = id;
+		return;
+	}
+	if (block->kind == TOC_WHILE) {
+		put_while(b, b->item[block->start].loop);
+	} else if (block->kind == TOC_IF) {
 		put(b, "CPTX_IF (k, ");
 		put_predicate(b, b->item[block->start].it, true);
 		put(b, ") {");
@@ -407,6 +464,10 @@ static void open_block(toc_body *b, uint32_t id)
 static void close_blocks(toc_body *b, uint32_t i)
 {
 	while (b->now && b->block[b->now].end <= i) {
+		uint32_t outer = b->block[b->now].outer;
+		if (b->block[b->now].kind == TOC_FOR && b->block[outer].kind == TOC_FOR &&
+		    b->block[outer].end == b->block[b->now].end && b->block[outer].start + 1 == b->block[b->now].start)
+			b->now = outer; /* one brace for both */
 		b->indent--;
 		put(b, "}");
 		flush_line(b);
@@ -426,10 +487,12 @@ static void put_items(toc_body *b)
 			declare(b, i, IR_NONE);
 			open_block(b, next);
 		}
+		if (t->role == ROLE_FOR && begin_for(b, i))
+			continue;
 		if (t->role == ROLE_BREAK || t->role == ROLE_CONTINUE) {
 			declare(b, i, IR_NONE);
 			put_leave(b, i);
-		} else if (t->role == ROLE_PLAIN || t->role == ROLE_WAIT) {
+		} else if (t->role == ROLE_PLAIN || t->role == ROLE_WAIT || t->role == ROLE_FOR) {
 			put_item(b, i);
 		}
 	}
@@ -437,157 +500,7 @@ static void put_items(toc_body *b)
 	comment(b, b->item[b->nitem].comment);
 }
 
-/* ---- heads ---- */
-
-static void put_dims(toc_body *b, const char *name, const uint32_t d[3])
-{
-	if (!d[0])
-		return;
-	buf_printf(&b->line, ", .%s = { %u", name, (unsigned)d[0]);
-	for (int i = 1; i < 3 && (d[1] > 1 || d[2] > 1); i++)
-		buf_printf(&b->line, ", %u", (unsigned)d[i]);
-	put(b, " }");
-}
-
-/* Bounds as the options of cptx_kernel_begin. */
-static void put_bounds(toc_body *b)
-{
-	const cptx_kernel_opt *o = &b->k->opt;
-
-	put_dims(b, "block", o->block);
-	if (!o->block[0])
-		put_dims(b, "max_block", o->max_block);
-	if (o->min_ctas && (o->block[0] || o->max_block[0]))
-		buf_printf(&b->line, ", .min_ctas = %u", (unsigned)o->min_ctas);
-	if (o->max_regs)
-		buf_printf(&b->line, ", .max_regs = %u", (unsigned)o->max_regs);
-	put_dims(b, "cluster", o->cluster);
-	if (o->max_cluster_rank && !o->cluster[0])
-		buf_printf(&b->line, ", .max_cluster_rank = %u", (unsigned)o->max_cluster_rank);
-}
-
-static void put_head_text(toc_body *b, const char *text)
-{
-	put_text(b, "cptx_directive", text);
-}
-
-/* Bounds that cptx_kernel_begin refuses, such as both of .reqntid and .maxntid: as text. */
-static void put_other_bounds(toc_body *b)
-{
-	const cptx_kernel_opt *o = &b->k->opt;
-	bool func = b->k->is_func;
-	char text[64];
-
-	if (o->block[0] && func) {
-		snprintf(text, sizeof text, ".reqntid %u, %u, %u", (unsigned)o->block[0], (unsigned)o->block[1], (unsigned)o->block[2]);
-		put_head_text(b, text);
-	}
-	if (o->max_block[0] && (func || o->block[0])) {
-		snprintf(text, sizeof text, ".maxntid %u, %u, %u", (unsigned)o->max_block[0], (unsigned)o->max_block[1],
-		         (unsigned)o->max_block[2]);
-		put_head_text(b, text);
-	}
-	if (o->min_ctas && (func || (!o->block[0] && !o->max_block[0]))) {
-		snprintf(text, sizeof text, ".minnctapersm %u", (unsigned)o->min_ctas);
-		put_head_text(b, text);
-	}
-	if (o->max_regs && func) {
-		snprintf(text, sizeof text, ".maxnreg %u", (unsigned)o->max_regs);
-		put_head_text(b, text);
-	}
-	if (o->max_cluster_rank && (func || o->cluster[0])) {
-		snprintf(text, sizeof text, ".maxclusterrank %u", (unsigned)o->max_cluster_rank);
-		put_head_text(b, text);
-	}
-	for (size_t i = 0; i < b->k->nextra; i++)
-		put_head_text(b, b->k->extra[i]);
-}
-
-static void put_linkage(toc_body *b)
-{
-	unsigned usual = b->k->is_func ? LINK_NONE : LINK_VISIBLE;
-
-	if (b->k->linkage == usual)
-		return;
-	buf_printf(&b->line, "cptx_set_linkage(k, CPTX_LINK_%s);", linkage_name(b->k->linkage));
-	flush_line(b);
-}
-
-/* One parameter or result; `at`: it was declared with the function, as number i. */
-static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_t i, bool at, bool named)
-{
-	const ir_sym *s = a->sym == IR_NONE ? NULL : b->k->sym[a->sym];
-	uint32_t var = !named ? IR_NONE : s ? b->sym_var[a->sym] : b->reg_var[a->reg];
-	bool used = var != IR_NONE && b->var[var].uses && b->var[var].name;
-
-	if (at && !used)
-		return;
-	if (used) {
-		buf_printf(&b->line, "cptx_val %s = ", b->var[var].name);
-		b->var[var].declared = true;
-	}
-	if (at) {
-		buf_printf(&b->line, "cptx_%s_at(k, %zu);", how, i);
-	} else if (s) {
-		buf_printf(&b->line, "cptx_%s_var(k, ", how);
-		put_variable(&b->line, s, b->sym_name[a->sym], CPTX_PARAM);
-		put(b, ");");
-	} else {
-		const ir_reg *r = &b->k->reg[a->reg];
-		const char *name = names_make(b->t, &b->ptx_names, b->k->decl[r->decl].name, false, NULL, IR_NONE);
-		buf_printf(&b->line, "cptx_%s_reg(k, CPTX_%s, \"%s\");", how, arch_mods[r->type].id, name);
-	}
-	flush_line(b);
-}
-
-void put_signature(toc_body *b, bool declare_only)
-{
-	const cptx_kernel *k = b->k;
-	bool at = !declare_only && b->t->by_name[k->number - 1];
-
-	if (!k->is_func)
-		put(b, "cptx_kernel *k = cptx_kernel_begin(m, ");
-	else if (declare_only)
-		put(b, "cptx_kernel *k = cptx_func_declare(m, ");
-	else if (at)
-		put(b, "cptx_kernel *k = cptx_func_define(m, ");
-	else
-		put(b, "cptx_kernel *k = cptx_func_begin(m, ");
-	put_string(&b->line, k->name, strlen(k->name));
-	if (!k->is_func)
-		put_bounds(b);
-	else if (!declare_only && !at)
-		put(b, ", CPTX_TYPE_NONE");
-	put(b, ");");
-	flush_line(b);
-	if (!at) {
-		put_linkage(b);
-		put_other_bounds(b);
-	}
-	for (size_t i = 0; i < k->nresult; i++)
-		put_argument_of(b, &k->result[i], "result", i, at, !declare_only);
-	for (size_t i = 0; i < k->narg; i++)
-		put_argument_of(b, &k->arg[i], "param", i, at, !declare_only);
-}
-
-/* What the body uses of the module. */
-static void put_found(toc_body *b)
-{
-	const cptx_module *m = b->t->m;
-
-	for (size_t i = 0; i < m->nsym + m->nbody; i++) {
-		uint32_t var = i < m->nsym ? b->module_sym_var[i] : b->func_var[i - m->nsym];
-		if (var == IR_NONE || !b->var[var].uses)
-			continue;
-		if (i < m->nsym && m->dyn_sym && m->dyn_sym - MODULE_SYM == i)
-			buf_printf(&b->line, "cptx_val %s = cptx_shared_dyn(k, %u, %u, \"smem\");", b->var[var].name,
-			           (unsigned)b->k->dyn_smem, (unsigned)m->sym[i]->align);
-		else
-			buf_printf(&b->line, "cptx_val %s = cptx_find(m, \"%s\");", b->var[var].name,
-			           i < m->nsym ? m->sym[i]->name : m->body[i - m->nsym]->name);
-		flush_line(b);
-	}
-}
+/* ---- the body ---- */
 
 bool body_begin(toc *t, toc_body *b, const cptx_kernel *k)
 {

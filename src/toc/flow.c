@@ -74,7 +74,8 @@ bool flow_items(toc_body *b)
 			continue;
 		if (it->kind == ITEM_COMMENT && !comment)
 			comment = it;
-		if (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS || ((it->kind == ITEM_SCOPE || it->kind == ITEM_END) && !kept[i]))
+		if (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS ||
+		    ((it->kind == ITEM_SCOPE || it->kind == ITEM_END) && !kept[i]))
 			continue;
 		b->item[b->nitem++] = (toc_item){ .it = it, .comment = comment, .vars = IR_NONE };
 		comment = NULL;
@@ -113,10 +114,7 @@ static uint32_t place(const toc_body *b, uint32_t at)
 	return at;
 }
 
-static bool is_label(const toc_body *b, uint32_t i)
-{
-	return i < b->nitem && b->item[i].it->kind == ITEM_LABEL;
-}
+static bool is_label(const toc_body *b, uint32_t i) { return i < b->nitem && b->item[i].it->kind == ITEM_LABEL; }
 
 /* ---- loops that wait ---- */
 
@@ -215,7 +213,8 @@ static bool find_else(toc_body *b, uint32_t i, uint32_t end)
 	if (around <= i || b->item[around].role != ROLE_PLAIN || !is_branch(b, around, false))
 		return true;
 	uint32_t behind = target(b, around);
-	if (behind == IR_NONE || (behind = place(b, behind)) <= end || !nests(b, i, behind, false) || !nests(b, end, behind, false))
+	if (behind == IR_NONE || (behind = place(b, behind)) <= end || !nests(b, i, behind, false) ||
+	    !nests(b, end, behind, false))
 		return true;
 	for (size_t o = 0; o < b->nblock; o++) /* the branch must stand in the if itself; a loop's break stays one */
 		if ((b->block[o].start > i && b->block[o].start <= around && around < b->block[o].end) ||
@@ -352,5 +351,8 @@ bool flow_blocks(toc_body *b)
 		return false;
 	nest(b);
 	name_leaves(b);
-	return drop_labels(b);
+	if (!drop_labels(b))
+		return false;
+	loops_find(b);
+	return true;
 }

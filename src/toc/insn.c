@@ -26,10 +26,7 @@ static unsigned first_type(const toc_body *b, const cptx_val *v)
 	return 0;
 }
 
-static bool is_first_dest(const call *c, unsigned i)
-{
-	return !i && c->o[0].flags & OPERAND_DEST && !c->o[0].slot;
-}
+static bool is_first_dest(const call *c, unsigned i) { return !i && c->o[0].flags & OPERAND_DEST && !c->o[0].slot; }
 
 static bool same_operand(const cptx_val *a, const cptx_val *b)
 {
@@ -39,7 +36,8 @@ static bool same_operand(const cptx_val *a, const cptx_val *b)
 		return false;
 	if (a->kind == CPTX_VAL_INT)
 		return a->i == b->i;
-	return a->kind != CPTX_VAL_FLOAT || (!memcmp(&a->f, &b->f, sizeof a->f) && (a->type == CPTX_F64) == (b->type == CPTX_F64));
+	return a->kind != CPTX_VAL_FLOAT ||
+	       (!memcmp(&a->f, &b->f, sizeof a->f) && (a->type == CPTX_F64) == (b->type == CPTX_F64));
 }
 
 /* Does the call, as it stands now, make the instruction? */
@@ -267,4 +265,15 @@ bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type)
 	*type = result ? c.m.dest_type : 0;
 	print(&c);
 	return true;
+}
+
+bool call_makes(toc_body *b, const ir_item *it, bool result, uint16_t mod)
+{
+	const arch_form *f = &arch_forms[it->form];
+	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };
+
+	for (unsigned g = 0; g < f->ngroup; g++)
+		if (mod && ir_mods(it)[g] == mod && arch_groups[f->group + g].kind != GROUP_REPEAT)
+			c.mods[arch_groups[f->group + g].field] = mod;
+	return matches(&c);
 }

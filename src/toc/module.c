@@ -47,7 +47,7 @@ static void put_addresses(toc *t, buf *line, const ir_sym *s)
 	for (uint32_t i = 0; i < s->nreloc; i++) {
 		const ir_reloc *r = &s->reloc[i];
 		bool func = r->to.kind == CPTX_VAL_FUNC;
-		const char *name = func ? t->m->body[r->to.id - 1]->name : t->m->sym[r->to.id - MODULE_SYM]->name;
+		const char *name = func ? t->m->body[r->to.id - 1]->name : t->global[r->to.id - MODULE_SYM];
 		buf_printf(line, i ? ", { %u, " : "{ %u, ", (unsigned)r->index);
 		buf_printf(line, !func && r->to.offset ? "cptx_offset(cptx_find(m, \"%s\"), %d)" : "cptx_find(m, \"%s\")", name,
 		           (int)r->to.offset);
@@ -64,11 +64,11 @@ static void put_global(toc *t, toc_body *b, uint32_t id)
 	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || is_spoken_for(t->m, id))
 		return;
 	if (s->init) {
-		init = c_name(t, "", s->name);
+		init = c_name(t, "", t->global[id]);
 		put_initial(t, s, init);
 	}
 	put(b, "cptx_variable(m, ");
-	put_variable(&b->line, s, s->name, CPTX_GLOBAL);
+	put_variable(&b->line, s, t->global[id], CPTX_GLOBAL);
 	if (init)
 		buf_printf(&b->line, ", .init = %s, .ninit = %u", init, (unsigned)s->ninit);
 	if (s->nreloc)
@@ -155,18 +155,24 @@ static void put_module_text(toc *t, const char *text)
 	buf_str(&t->out, ");\n");
 }
 
+static void put_target(toc_body *b)
+{
+	const cptx_module *m = b->t->m;
+	const char *more = m->target_more + strspn(m->target_more, ", ");
+
+	if (!m->target)
+		return;
+	buf_printf(&b->line, "cptx_set_target(m, \"%s\", %u, ", m->target->name, m->version);
+	if (*more)
+		put_string(&b->line, more, strlen(more));
+	put(b, *more ? ");" : "NULL);");
+	flush_line(b);
+}
+
 static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *name)
 {
 	switch (top->kind) {
-	case TOP_HEAD:
-		if (*t->m->target_more) {
-			put(b, "cptx_module_options(m, ");
-			put_string(&b->line, t->m->target_more + strspn(t->m->target_more, ", "),
-			           strlen(t->m->target_more + strspn(t->m->target_more, ", ")));
-			put(b, ");");
-			flush_line(b);
-		}
-		break;
+	case TOP_HEAD: put_target(b); break;
 	case TOP_VAR: put_global(t, b, top->sym - MODULE_SYM); break;
 	case TOP_PROTO:
 		if (declares(t, top))
@@ -195,23 +201,42 @@ static void put_build(toc *t, const char *const *name)
 
 static void put_main(toc *t)
 {
-	const cptx_module *m = t->m;
-	const char *target = m->target ? m->target->name : NULL;
+	buf_printf(&t->out, "\n/* Prints the PTX, for the target that is named%s. */\nint main(int argc, char **argv)\n{\n",
+	           t->m->target ? " or that of the text" : "");
+	if (!t->m->target)
+		buf_str(&t->out, "\tif (argc < 2) {\n\t\tfputs(\"name a target, such as sm_80\\n\", stderr);\n\t\treturn 2;\n\t}\n");
+	buf_printf(&t->out,
+	           "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n"
+	           "\tcptx_ptx *ptx = cptx_emit(m, %s, NULL, &err);\n",
+	           t->m->target ? "argc > 1 ? argv[1] : NULL" : "argv[1]");
+	buf_str(&t->out,
+	        "\tif (ptx)\n\t\tfputs(cptx_ptx_text(ptx), stdout);\n\telse\n\t\tfprintf(stderr, \"%s\\n\", err.text);\n"
+	        "\tint status = !ptx || fflush(stdout);\n\tcptx_ptx_destroy(ptx);\n\tcptx_module_destroy(m);\n"
+	        "\treturn status;\n}\n");
+}
 
-	buf_str(&t->out, "\n/* Prints the PTX, for the target that is named. */\nint main(int argc, char **argv)\n{\n");
-	if (target)
-		buf_printf(&t->out, "\tconst char *target = argc > 1 ? argv[1] : \"%s\";\n", target);
-	else
-		buf_str(&t->out, "\tif (argc < 2) {\n\t\tfputs(\"name a target, such as sm_80\\n\", stderr);\n\t\treturn 2;\n\t}\n"
-		                 "\tconst char *target = argv[1];\n");
-	buf_str(&t->out, "\tcptx_module *m = cptx_module_new(NULL);\n\tcptx_error err;\n\n\tbuild(m);\n");
-	if (m->version)
-		buf_printf(&t->out, "\tcptx_ptx *ptx = cptx_emit(m, target, &(cptx_emit_opt){ .min_version = %u }, &err);\n", m->version);
-	else
-		buf_str(&t->out, "\tcptx_ptx *ptx = cptx_emit(m, target, NULL, &err);\n");
-	buf_str(&t->out, "\tif (ptx)\n\t\tfputs(cptx_ptx_text(ptx), stdout);\n\telse\n\t\tfprintf(stderr, \"%s\\n\", err.text);\n"
-	                 "\tint status = !ptx || fflush(stdout);\n\tcptx_ptx_destroy(ptx);\n\tcptx_module_destroy(m);\n"
-	                 "\treturn status;\n}\n");
+/* Names that are reserved, such as those of the builder's own variables, are changed. */
+static bool name_globals(toc *t)
+{
+	const cptx_module *m = t->m;
+	toc_names taken;
+
+	t->global = toc_alloc(t, m->nsym, sizeof *t->global);
+	if (!t->global || !names_new(t, &taken))
+		return false;
+	for (size_t i = 0; i < m->nsym; i++)
+		if (!names_has(&taken, m->sym[i]->name))
+			names_make(t, &taken, m->sym[i]->name, false, NULL, IR_NONE);
+	for (size_t i = 0; i < m->nsym; i++) {
+		const char *name = m->sym[i]->name;
+		for (size_t j = 0; j < i && !t->global[i]; j++) /* declared twice */
+			if (!strcmp(m->sym[j]->name, name))
+				t->global[i] = t->global[j];
+		if (!t->global[i])
+			t->global[i] =
+				strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) ? name : names_make(t, &taken, name, false, NULL, IR_NONE);
+	}
+	return !t->failed;
 }
 
 static void put_file(toc *t)
@@ -219,7 +244,7 @@ static void put_file(toc *t)
 	const char **name = toc_alloc(t, 2 * t->m->nbody, sizeof *name);
 
 	t->by_name = toc_alloc(t, t->m->nbody, sizeof *t->by_name);
-	if (t->failed || !names_new(t, &t->names))
+	if (t->failed || !names_new(t, &t->names) || !name_globals(t))
 		return;
 	note_declared(t);
 	for (const ir_top *top = t->m->top_first; top && top->kind != TOP_HEAD; top = top->next)

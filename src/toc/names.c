@@ -18,12 +18,13 @@ void *toc_alloc(toc *t, size_t n, size_t size)
 
 /* Words of C, and macros and names of what the text includes. */
 static const char *const reserved[] = {
-	"auto",     "break",   "case",     "char",     "const",    "continue", "default", "do",     "double", "else",   "enum",
-	"extern",   "float",   "for",      "goto",     "if",       "inline",   "int",     "long",   "register", "restrict", "return",
-	"short",    "signed",  "sizeof",   "static",   "struct",   "switch",   "typedef", "union",  "unsigned", "void",  "volatile",
-	"while",    "asm",     "typeof",   "bool",     "true",     "false",    "nullptr", "thread_local", "alignas", "alignof",
-	"constexpr", "static_assert", "offsetof", "linux", "unix",  "stdin",    "stdout",  "stderr", "errno",  "main",   "build",
-	"k",        "m",       "f",
+	"auto",     "break",    "case",     "char",     "const",        "continue", "default", "do",        "double",
+	"else",     "enum",     "extern",   "float",    "for",          "goto",     "if",      "inline",    "int",
+	"long",     "register", "restrict", "return",   "short",        "signed",   "sizeof",  "static",    "struct",
+	"switch",   "typedef",  "union",    "unsigned", "void",         "volatile", "while",   "asm",       "typeof",
+	"bool",     "true",     "false",    "nullptr",  "thread_local", "alignas",  "alignof", "constexpr", "static_assert",
+	"offsetof", "linux",    "unix",     "stdin",    "stdout",       "stderr",   "errno",   "main",      "build",
+	"k",        "m",        "f",
 };
 
 static uint32_t hash_of(const char *s)
@@ -101,9 +102,10 @@ static char *identifier(toc *t, const char *want, bool c)
 	if (c)
 		while (n && (*want == '%' || *want == '$' || *want == '_'))
 			want++, n--;
-	else if (n && *want == '%')
-		want++, n--;
-	if (!n || (*want >= '0' && *want <= '9') || (!c && (!strncmp(want, IR_PREFIX, 6) || !strncmp(want, "$L", 2))))
+	else
+		while (n && (*want == '%' || (*want == '_' && !strncmp(want + strspn(want, "_"), &IR_PREFIX[2], 4))))
+			want++, n--;
+	if (!n || (*want >= '0' && *want <= '9') || (!c && !strncmp(want, "$L", 2)))
 		*p++ = 'v';
 	for (size_t i = 0; i < n; i++) {
 		char ch = want[i];

@@ -23,17 +23,17 @@ typedef enum toc_var_kind { VAR_REG, VAR_LABEL, VAR_SYM, VAR_LIST /* of targets,
 typedef struct toc_var {
 	const char *name;
 	toc_var_kind kind;
-	uint8_t type;    /* of a register, as text declares it */
-	uint8_t c_type;  /* the type of the C value, known once it is declared */
-	bool declared;   /* in the C text */
-	bool given;      /* declared by the head of the function */
+	uint8_t type;   /* of a register, as text declares it */
+	uint8_t c_type; /* the type of the C value, known once it is declared */
+	bool declared;  /* in the C text */
+	bool given;     /* declared by the head of the function */
 	uint32_t first_reg, count;
 	uint32_t first, uses; /* first item that names it; how often */
 	uint32_t block;       /* innermost one around all uses */
 	uint32_t next;        /* declared in front of the same item */
 } toc_var;
 
-enum toc_block_kind { TOC_BODY, TOC_SCOPE, TOC_IF, TOC_ELSE, TOC_DO };
+enum toc_block_kind { TOC_BODY, TOC_SCOPE, TOC_IF, TOC_ELSE, TOC_DO, TOC_WHILE, TOC_FOR /* an if around a do */ };
 typedef struct toc_block {
 	enum toc_block_kind kind;
 	uint32_t start, end; /* items */
@@ -48,7 +48,9 @@ enum toc_role {
 	ROLE_IF,       /* the branch that an if begins with */
 	ROLE_CONTINUE, /* a branch */
 	ROLE_BREAK,
-	ROLE_WAIT /* the test of a waiting loop */
+	ROLE_WAIT,  /* the test of a waiting loop */
+	ROLE_WHILE, /* the condition of a loop, at its head */
+	ROLE_FOR    /* the first test of a counting loop, if the call makes it; then its block is number `loop` */
 };
 
 typedef struct toc_item {
@@ -57,6 +59,7 @@ typedef struct toc_item {
 	uint32_t block;
 	uint32_t vars; /* those declared in front of it */
 	uint8_t role, wait /* enum cptx_wait_shape */;
+	uint32_t loop;
 } toc_item;
 
 typedef struct toc {
@@ -64,9 +67,10 @@ typedef struct toc {
 	const cptx_to_c_opt *opt;
 	arena a; /* of the whole work */
 	buf out;
-	toc_names names; /* of the C functions */
-	bool *by_name;   /* functions whose body follows their declaration, by number - 1 */
-	bool failed;     /* out of memory */
+	toc_names names;     /* of the C functions */
+	const char **global; /* PTX names of the module's variables: theirs, where the builder takes them */
+	bool *by_name;       /* functions whose body follows their declaration, by number - 1 */
+	bool failed;         /* out of memory */
 } toc;
 
 typedef struct toc_body {
@@ -87,7 +91,7 @@ typedef struct toc_body {
 	const char **sym_name; /* in PTX */
 	uint32_t *module_sym_var, *func_var;
 	uint32_t indent, now; /* block */
-	bool has_text; /* the module has directives as text */
+	bool has_text;        /* the module has directives as text */
 	buf line;
 	cptx_val *vec; /* elements of the vectors being matched */
 	size_t nvec, cap_vec;
@@ -105,6 +109,10 @@ const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc
 /* ---- flow.c ---- */
 bool flow_items(toc_body *b);  /* the items, without what leaves no trace */
 bool flow_blocks(toc_body *b); /* blocks and roles */
+/* ---- loop.c ---- */
+void loops_find(toc_body *b); /* those that are while and for */
+/* Prints the head of the for whose first test is item i; false if CPTX_FOR would not make its instructions. */
+bool put_for(toc_body *b, uint32_t i);
 static inline bool flow_inside(const toc_body *b, uint32_t block, uint32_t outer)
 {
 	while (b->block[block].depth > b->block[outer].depth)
@@ -136,11 +144,18 @@ void put_float(buf *out, double d, bool wide, bool as_value);
  */
 bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type);
 
+/* Whether a call makes an instruction by its operands and this modifier (0: none) alone. */
+bool call_makes(toc_body *b, const ir_item *it, bool result, uint16_t mod);
+
 /* ---- body.c ---- */
 bool body_begin(toc *t, toc_body *b, const cptx_kernel *k);
-void put_signature(toc_body *b, bool declare);
+void put_text(toc_body *b, const char *call, const char *text); /* call(k, "text"); */
 void put_body(toc *t, const cptx_kernel *k);
 void flush_line(toc_body *b); /* prints the line as a statement, in several lines if it is long */
+
+/* ---- head.c ---- */
+void put_signature(toc_body *b, bool declare);
+void put_found(toc_body *b); /* what the body uses of the module */
 
 /* ---- variable.c ---- */
 /* "CPTX_B32, \"name\", .dim = { 2 }, ..." of a declaration. */

@@ -23,7 +23,12 @@ void put_type(toc_body *b, unsigned type)
 /* The shortest decimal that is read back as the same number. */
 static void shortest(char text[40], double d, bool wide)
 {
+	bool whole = d > -1e9 && d < 1e9 && d == (double)(int64_t)d;
 	for (int digits = 1; digits <= 17; digits++) {
+		if (whole) {
+			snprintf(text, 40, "%.1f", d);
+			break;
+		}
 		snprintf(text, 40, "%.*g", digits, d);
 		double back = wide ? strtod(text, NULL) : (double)strtof(text, NULL);
 		if (!memcmp(&back, &d, sizeof d))
@@ -35,7 +40,7 @@ static void shortest(char text[40], double d, bool wide)
 			point = p;
 	if (point)
 		*point = '.'; /* whatever the locale has */
-	else if (!strchr(text, 'e'))
+	else if (!strchr(text, 'e') && !whole)
 		strcat(text, ".0");
 }
 
@@ -99,11 +104,6 @@ static void put_part(toc_body *b, const toc_var *var, uint32_t first, uint32_t c
 	put(b, ")");
 }
 
-static void put_element(toc_body *b, const cptx_val *v)
-{
-	put_value(b, v, 0);
-}
-
 static void put_elements(toc_body *b, const cptx_val *v)
 {
 	put(b, v->kind == CPTX_VAL_LIST ? "cptx_args(k, " : "cptx_vec(k, ");
@@ -111,7 +111,7 @@ static void put_elements(toc_body *b, const cptx_val *v)
 		cptx_val e = { .kind = CPTX_VAL_REG, .type = v->type, .count = 1 };
 		e.id = v->id + i;
 		put(b, i ? ", " : "");
-		put_element(b, v->kind == CPTX_VAL_REG ? &e : &b->k->vec[v->id + i]);
+		put_value(b, v->kind == CPTX_VAL_REG ? &e : &b->k->vec[v->id + i], 0);
 	}
 	put(b, ")");
 }
@@ -128,7 +128,9 @@ static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
 {
 	const toc_var *var = v->kind == CPTX_VAL_REG ? part_of(b, v) : NULL;
 
-	put(b, v->space && v->kind == CPTX_VAL_REG ? "cptx_select(" : v->kind == CPTX_VAL_REG && v->offset ? "cptx_offset(" : "");
+	put(b, v->space && v->kind == CPTX_VAL_REG    ? "cptx_select("
+	       : v->kind == CPTX_VAL_REG && v->offset ? "cptx_offset("
+	                                              : "");
 	put(b, v->negated ? "cptx_negated(" : "");
 	put(b, as ? "cptx_as(" : "");
 	if (var)
@@ -147,7 +149,10 @@ static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
 		buf_printf(&b->line, ", %d)", (int)v->offset);
 }
 
-static const char *var_name(const toc_body *b, uint32_t var) { return var == IR_NONE || !b->var[var].name ? "?" : b->var[var].name; }
+static const char *var_name(const toc_body *b, uint32_t var)
+{
+	return var == IR_NONE || !b->var[var].name ? "?" : b->var[var].name;
+}
 
 void put_value(toc_body *b, const cptx_val *v, unsigned as)
 {
@@ -236,7 +241,7 @@ cptx_val value_of(toc_body *b, const cptx_val *v, unsigned as)
 		if (v->kind == CPTX_VAL_VEC)
 			e = b->k->vec[v->id + i];
 		if (!push_element(b, e))
-			return out;
+			return (cptx_val){ 0 };
 		if (e.kind == CPTX_VAL_REG && !out.type)
 			out.type = (uint8_t)(as ? as : c_type(b, e.id));
 	}

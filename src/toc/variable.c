@@ -26,7 +26,10 @@ void put_string(buf *out, const char *s, size_t n)
 	buf_str(out, "\"");
 }
 
-static void put_mod(buf *out, const char *field, unsigned mod) { buf_printf(out, ", .%s = CPTX_%s", field, arch_mods[mod].id); }
+static void put_mod(buf *out, const char *field, unsigned mod)
+{
+	buf_printf(out, ", .%s = CPTX_%s", field, arch_mods[mod].id);
+}
 
 void put_variable(buf *out, const ir_sym *s, const char *name, unsigned usual_space)
 {
@@ -128,17 +131,18 @@ void put_initial(toc *t, const ir_sym *s, const char *name)
 		cls = cls == 'S' ? 'S' : 'U';
 		snprintf(type, sizeof type, "%sint%u_t", cls == 'S' ? "" : "u", size * 8);
 	}
-	buf_printf(out, "\tstatic const %s %s[] = {", type, name);
-	size_t line = out->n - WIDTH;
+	bool inline_ = n <= 8;
+	buf_printf(out, "\tstatic const %s %s[] = {%s", type, name, inline_ ? "" : "\n\t\t");
+	size_t line = out->n;
 	for (size_t i = 0; i < n; i++) {
-		if (out->n - line >= WIDTH - 12) {
+		if (!inline_ && out->n - line >= WIDTH - 12) {
 			buf_str(out, "\n\t\t");
 			line = out->n;
-		} else {
+		} else if (inline_ || i) {
 			buf_str(out, " ");
 		}
 		put_element(out, s, i, size, cls);
-		buf_str(out, ",");
+		buf_str(out, inline_ && i + 1 == n ? "" : ",");
 	}
-	buf_str(out, n > 8 ? "\n\t};\n" : " };\n");
+	buf_str(out, inline_ ? " };\n" : "\n\t};\n");
 }

@@ -133,7 +133,9 @@ static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
 	case CPTX_VAL_PROTO: slot = &b->label_var[v->id]; break;
 	default: return;
 	}
-	toc_var_kind kind = v->kind == CPTX_VAL_SYM ? VAR_SYM : v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_FUNC ? VAR_LABEL : VAR_LIST;
+	toc_var_kind kind = v->kind == CPTX_VAL_SYM                                 ? VAR_SYM
+	                    : v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_FUNC ? VAR_LABEL
+	                                                                            : VAR_LIST;
 	if ((var = var_of(b, slot, kind)) != IR_NONE)
 		use(b, var, item);
 }
@@ -199,8 +201,8 @@ bool vars_signature(toc_body *b)
 
 	b->sym_name = toc_alloc(b->t, k->nsym, sizeof *b->sym_name);
 	for (size_t i = 0; i < k->m->nsym; i++)
-		if (!names_has(&b->ptx_names, k->m->sym[i]->name))
-			names_make(b->t, &b->ptx_names, k->m->sym[i]->name, false, NULL, IR_NONE);
+		if (!names_has(&b->ptx_names, b->t->global[i]))
+			names_make(b->t, &b->ptx_names, b->t->global[i], false, NULL, IR_NONE);
 	for (size_t i = 0; i < k->m->nbody; i++)
 		if (k->m->body[i]->is_func && !k->m->body[i]->is_proto && !names_has(&b->ptx_names, k->m->body[i]->name))
 			names_make(b->t, &b->ptx_names, k->m->body[i]->name, false, NULL, IR_NONE);

@@ -298,6 +298,68 @@ says "(no clusters)"
 fails "there is no target 'sm_1'" arch sm_1
 fails "there is no target 'sm_90b'" arch sm_90 sm_90b
 
+# ---- fmt and check ----
+printf '.version 8.0\n.target sm_80\n.entry k() { // why\n.reg .b32 r; mov.b32 r,1+1; ret; }\n' >"$dir/good.ptx"
+printf '.version 8.0\n.target sm_80\n.entry k() {\n  bra L; bra M;\n}\n' >"$dir/bad.ptx"
+printf '.version 8.0\n.target sm_90\n.entry k() { barrier.cluster.arrive; ret; }\n' >"$dir/sm_90.ptx"
+status 0 fmt "$dir/good.ptx"
+says "	mov.b32 r, 2;"
+says "	// why"
+silent "$err"
+cp "$out" "$dir/once.ptx"
+status 0 fmt "$dir/once.ptx"
+holds cmp -s "$out" "$dir/once.ptx"
+status 0 fmt -o "$dir/written.ptx" "$dir/good.ptx"
+silent "$out"
+holds cmp -s "$dir/written.ptx" "$dir/once.ptx"
+status 0 fmt --keep "$dir/good.ptx"
+holds cmp -s "$out" "$dir/good.ptx"
+what="cptx fmt -, from a pipe"
+"$cptx" fmt - <"$dir/good.ptx" >"$out" 2>"$err"
+holds cmp -s "$out" "$dir/once.ptx"
+status 0 fmt --arch sm_90a "$dir/good.ptx"
+says ".target sm_90a"
+fails "$dir/bad.ptx:4:7: error: 'L' is neither declared nor a label of 'k'" fmt -o "$dir/none.ptx" "$dir/bad.ptx"
+complains "$dir/bad.ptx:4:14: error: 'M' is neither"
+holds test ! -e "$dir/none.ptx"
+fails "not available on sm_80" fmt --arch sm_80 "$dir/sm_90.ptx"
+fails "there is no target 'sm_1'" fmt --arch sm_1 "$dir/good.ptx"
+fails "$dir/nothing.ptx" fmt "$dir/nothing.ptx"
+usage "give one file" fmt
+usage "give one file" fmt "$dir/good.ptx" "$dir/bad.ptx"
+status 0 to-c "$dir/good.ptx"
+says "	cptx_mov(k, 2, .type = CPTX_B32);"
+silent "$err"
+status 0 to-c --main -o "$dir/good.c" "$dir/good.ptx"
+silent "$out"
+holds grep -q '^int main' "$dir/good.c"
+fails "$dir/bad.ptx:4:7: error: 'L'" to-c -o "$dir/none.c" "$dir/bad.ptx"
+holds test ! -e "$dir/none.c"
+fails "$dir/nothing.ptx" to-c "$dir/nothing.ptx"
+usage "give one file" to-c
+status 0 check "$dir/good.ptx" "$dir/once.ptx" "$dir/sm_90.ptx"
+silent "$out"
+silent "$err"
+fails "bad.ptx:4:7: error:" check "$dir/good.ptx" "$dir/bad.ptx" "$dir/sm_90.ptx"
+status 0 check --arch sm_90 --arch sm_100 "$dir/sm_90.ptx"
+fails "code for sm_90 does not run on sm_80" check --arch sm_90 -a sm_80 "$dir/sm_90.ptx"
+fails "$dir/nothing.ptx" check "$dir/nothing.ptx" "$dir/good.ptx"
+fails "$dir" check "$dir"
+usage "there is no target 'sm_1'" check --arch sm_1 "$dir/good.ptx"
+usage "give a file" check
+what="cptx check -, from a pipe"
+"$cptx" check - <"$dir/bad.ptx" >"$out" 2>"$err"
+complains "<stdin>:4:7: error: 'L'"
+if [ -c /dev/full ]; then
+	fails "No space left" fmt -o /dev/full "$dir/good.ptx"
+	what="cptx fmt >/dev/full"
+	"$cptx" fmt "$dir/good.ptx" >/dev/full 2>"$err"
+	if [ $? -eq 1 ]; then ok; else bad "$what: no status 1"; fi
+	complains "No space left"
+else
+	skip "there is no /dev/full"
+fi
+
 # ---- completion ----
 usage "name the shell: bash" completion
 usage "name the shell: bash" completion zsh

@@ -100,8 +100,13 @@ static const char *accepted(cptx_module *m, const char *text, size_t size, bool 
 		return wrong("a report without text", NULL);
 	if (!good && !own.n)
 		return wrong("the check passes a module that is broken", cptx_module_error(m));
-	cptx_ptx_destroy(cptx_emit(m, "sm_100a", &(cptx_emit_opt){ .keep = keep, .lines = true }, NULL));
-	cptx_ptx *p = cptx_emit(m, NULL, &(cptx_emit_opt){ .keep = keep }, &err);
+	cptx_ptx *p = cptx_emit(m, "sm_100a", &(cptx_emit_opt){ .keep = keep, .lines = true }, NULL);
+	if (p && !keep)
+		fault = printed_again(p);
+	cptx_ptx_destroy(p);
+	if (fault)
+		return fault;
+	p = cptx_emit(m, NULL, &(cptx_emit_opt){ .keep = keep }, &err);
 	if (!p)
 		return own.n ? NULL : wrong("checked, but not printed", &err);
 	if (keep && (cptx_ptx_size(p) != size || memcmp(cptx_ptx_text(p), text, size)))

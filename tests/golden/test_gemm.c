@@ -5,6 +5,7 @@
 #include <cptx/kernels.h>
 
 #include "../test.h"
+#include "../reparse.h"
 #include "../verify/assemble.h"
 #include "../ask.h"
 
@@ -85,6 +86,7 @@ static char *text_of(const cptx_gemm_opt *o, const char *target)
 	ck_assert_msg(cptx_gemm_build(m, o, &err) != NULL, "%s: %s", describe(o), err.text);
 	cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
 	ck_assert_msg(ptx != NULL, "%s: %s", describe(o), err.text);
+	ck_assert(test_reparses(cptx_ptx_text(ptx)));
 	char *text = strdup(cptx_ptx_text(ptx));
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);

@@ -2,6 +2,7 @@
  * The PTX that is kept in tests/golden/NAME.ptx, byte by byte: the same from every compiler.  CPTX_BLESS=1 writes the files.
  */
 #include "kernels.h"
+#include "../reparse.h"
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -102,6 +103,7 @@ START_TEST(as_kept)
 	build(w, m);
 	cptx_ptx *ptx = cptx_emit(m, w->target, &(cptx_emit_opt){ .lines = w->lines }, &err);
 	ck_assert_msg(ptx != NULL, "%s: %s", w->name, err.text);
+	ck_assert(test_reparses(cptx_ptx_text(ptx)));
 	if (bless && *bless == '1')
 		write_file(path, cptx_ptx_text(ptx));
 	char *want = read_all(path);

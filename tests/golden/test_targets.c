@@ -1,5 +1,6 @@
 /* Every ready kernel on every target: ptxas takes it without a warning and without spilling, or we say first why not. */
 #include "kernels.h"
+#include "../reparse.h"
 
 #include "../../examples/examples.h"
 #include "../test.h"
@@ -64,6 +65,7 @@ START_TEST(ptxas_takes_all)
 		cptx_module *m = all_kernels(cptx_target_find(names[i]));
 		ptx[i] = cptx_emit(m, names[i], NULL, &err);
 		ck_assert_msg(ptx[i] != NULL, "%s: %s", names[i], err.text);
+		ck_assert(test_reparses(cptx_ptx_text(ptx[i])));
 		jobs[i] = (assembly){ .target = names[i], .ptx = cptx_ptx_text(ptx[i]) };
 		cptx_module_destroy(m);
 	}

@@ -41,15 +41,15 @@ lines() {
 
 # ---- design: who may include whom ----
 
-# base <- arch <- ir <- {emit, parse, layout, check} <- {emu, runtime} <- kernels, inspect <- tools.  A file may include
+# base <- arch <- ir <- {emit, parse, layout, check} <- {emu, toc, runtime} <- kernels, inspect <- tools.  A file may include
 # its own folder and those of a lower rank.  A public header belongs to the folder that implements it.
 arrows() {
 	files '*.c' '*.h' '*.def' | grep -E '^(src|include/cptx|tools)/' | xargs awk '
 	BEGIN {
-		n = split("base 0 arch 1 ir 2 emit 3 parse 3 layout 3 check 3 emu 4 runtime 4 kernels 5 inspect 5 tools 6", w, " ")
+		n = split("base 0 arch 1 ir 2 emit 3 parse 3 layout 3 check 3 emu 4 toc 4 runtime 4 kernels 5 inspect 5 tools 6", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
-		n = split("cptx base isa base insn base layout layout device runtime kernels kernels inspect inspect", w, " ")
+		n = split("cptx base isa base insn base edit base declare base layout layout device runtime kernels kernels inspect inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i] ".h"] = w[i + 1]
 	}

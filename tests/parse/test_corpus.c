@@ -156,7 +156,7 @@ static bool same_code(const char *path, const char *dir, unsigned worker)
 	char *text = read_whole(path, &size), *at = strstr(text, "// ptxas: "), *out = print(path, text, size, false);
 
 	if (at)
-		snprintf(options, sizeof options, "%.*s", (int)strcspn(at + 10, "\n"), at + 10);
+		snprintf(options, sizeof options, "%.*s", (int)strcspn(at + 10, "\r\n"), at + 10);
 	snprintf(source, sizeof source, "%s/%u.ptx", dir, worker);
 	snprintf(cubin, sizeof cubin, "%s/%u.cubin", dir, worker);
 	bool ok = at && out && assemble_file(options, path, cubin);

@@ -261,12 +261,13 @@ START_TEST(limits)
 		".entry k() { .reg .b64 r; .reg .b32 x; ld.global.b32 x, [r+9223372036854775807]; }",
 		".entry k() { .reg .b64 r; .reg .b32 x; ld.global.b32 x, [r+2147483647+1]; }",
 		".entry k() { .reg .s64 r; mov.s64 r, (-9223372036854775807-1)/-1; }",
-		".entry k() { .reg .s64 r; mov.s64 r, (-9223372036854775807-1)%-1; }",
+		".entry k() { .reg .s64 r; mov.s64 r, 1 % (2-2); }",
 		".entry k(.param .b8 a[4294967294], .param .b8 b[4294967294]) { ret; }",
 		".file 4294967296 \"a\"",
 		".global .u64 a[2] = { 1, 18446744073709551616 };",
 	};
 	static const char *const taken[] = {
+		".entry k() { .reg .s64 r; mov.s64 r, (-9223372036854775807-1)%-1; }", /* unsigned, as ptxas has it */
 		".global .b8 a[4294967294];",
 		".entry k() { .reg .b64 r; .reg .b32 x; ld.global.b32 x, [r+2147483647]; ld.global.b32 x, [r+-2147483648]; }",
 		".entry k() { .reg .u64 r; mov.u64 r, 18446744073709551615; mov.s64 r, -9223372036854775808; }",

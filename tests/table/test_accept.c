@@ -3,6 +3,7 @@
  * kinds that the rows allow; one version lower, and on targets that lack it, it is not.
  */
 #include "cases.h"
+#include "../reparse.h"
 #include "judge.h"
 #include "../ask.h"
 #include "report.h"
@@ -409,6 +410,7 @@ static unsigned assemble_module(unsigned target_index, bool pair)
 	cptx_error err;
 	cptx_ptx *ptx = cptx_emit(p.m, target->name, NULL, &err);
 	ck_assert_msg(ptx != NULL, "%s: %s", target->name, err.text);
+	ck_assert(test_reparses(cptx_ptx_text(ptx)));
 	size = (unsigned)cptx_module_size(p.m);
 	int status = judge_file(cptx_ptx_text(ptx), target->name, messages, sizeof messages);
 	ck_assert_msg(status == 0, "%s: ptxas ends with %d: %.1500s", target->name, status, messages);

@@ -1,5 +1,6 @@
 /* The example on the page of every instruction: ptxas assembles it as it is printed there, and as its C call makes it. */
 #include "../ask.h"
+#include "../reparse.h"
 #include "cases.h"
 #include "judge.h"
 #include "test.h"
@@ -77,6 +78,8 @@ START_TEST(calls_make_the_examples)
 			why = err.text;
 		else if (!strstr(cptx_ptx_text(ptx), examples[i].opcode))
 			why = "printed as another spelling";
+		else if (!test_reparses(cptx_ptx_text(ptx)))
+			why = "read and printed again it is another";
 		else if (test_ptxas() && judge_reads(version) && judge_file(cptx_ptx_text(ptx), t->name, messages, sizeof messages))
 			why = messages;
 		if (why)

@@ -1,5 +1,6 @@
 /* One instruction: its operands, and what the library makes of it. */
 #include "cases.h"
+#include "../reparse.h"
 
 #include <stdio.h>
 
@@ -223,6 +224,10 @@ static void emit(pool *p, const cptx_target *target, outcome *o)
 	o->version = cptx_ptx_version(ptx);
 	if (!o->line[0])
 		find_line(ptx, o->line);
+	if (!test_reparses_slowly(cptx_ptx_text(ptx))) {
+		o->ok = false;
+		first_line(o->why, sizeof o->why, "read and printed again it is another");
+	}
 	cptx_ptx_destroy(ptx);
 }
 

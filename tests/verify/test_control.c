@@ -61,8 +61,8 @@ START_TEST(else_of_the_outer)
 			mark(3);
 	}
 	body_is("sm_80", HEAD "\t@!%p1 bra $L0;\n\t@!%p1 bra $L1;\n\tmov.u32 %r1, 1;\n\tbra $L2;\n$L1:\n\tmov.u32 %r1, "
-	                      "2;\n$L2:\n\tbra $L3;\n$L0:\n"
-	                      "\t@!%p1 bra $L4;\n\tmov.u32 %r1, 3;\n$L4:\n$L3:\n\tret;\n");
+	                      "2;\n$L2:\n\tbra $L4;\n$L0:\n"
+	                      "\t@!%p1 bra $L4;\n\tmov.u32 %r1, 3;\n$L4:\n\tret;\n");
 }
 END_TEST
 

@@ -272,9 +272,9 @@ START_TEST(all_forms_are_listed)
 	        "kernel k: no form of mul_wide fits these operands and modifiers:\n    mul.wide.type=u32|s32|u16|s16 d:2type, "
 	        "a, b  -- ",
 	        cptx_mul_wide(s.k, s.f, s.f));
-	REFUSES(CPTX_E_FORM, "add.sat.type=s32 d, a, b  -- ", cptx_add(s.k, s.a, s.b, .sat = 1));
+	REFUSES(CPTX_E_FORM, "add.sat.type=s32 d, a, b  -- ", cptx_add(s.k, s.d, s.d, .sat = 1));
 	REFUSES(CPTX_E_FORM, "add.type=u32|s32|u64|s64|u16|s16 d, a, b  -- .sat is not allowed here",
-	        cptx_add(s.k, s.a, s.b, .sat = 1));
+	        cptx_add(s.k, s.d, s.d, .sat = 1));
 	REFUSES(CPTX_E_FORM, "it needs .rnd, one of .rn", cptx_fma(s.k, s.f, s.f, s.f));
 	REFUSES(CPTX_E_FORM, ".cmp = .lo is not one of .eq", cptx_setp(s.k, s.f, s.f, .cmp = CPTX_LO));
 	REFUSES(CPTX_E_FORM, "d has 1 register, 4 needed",

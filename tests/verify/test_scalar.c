@@ -127,7 +127,7 @@ START_TEST(predicates)
 	cptx_mov(k, 0, .into = p, .type = CPTX_PRED);
 	cptx_mov(k, -1, .into = p, .type = CPTX_PRED);
 	shows("sm_90", "\tmov.pred %p1, %is_explicit_cluster;\n\tmov.pred %p1, 0;\n\tmov.pred %p1, -1;\n", NULL);
-	REFUSES(CPTX_E_FORM, "must be a register", cptx_mov(s.k, 2, .into = s.p, .type = CPTX_PRED));
+	REFUSES(CPTX_E_FORM, "is a predicate: a register, 0 or 1", cptx_mov(s.k, 2, .into = s.p, .type = CPTX_PRED));
 	REFUSES(CPTX_E_FORM, "is a predicate", cptx_mov(s.k, cptx_sreg_val(CPTX_SREG_IS_EXPLICIT_CLUSTER), .type = CPTX_U32));
 }
 END_TEST
@@ -146,7 +146,7 @@ START_TEST(calls)
 	cptx_val proto = cptx_prototype(s.k, CPTX_U32, 1, parameters), to = cptx_reg(s.k, CPTX_U64);
 	cptx_call_ptr(s.k, to, proto, .r = list(s.a), .a = list(s.b));
 	shows("sm_80", "\tcall (%r1), twice, (%r2);\n\tcall.uni (_), twice, (5);\n",
-	      ": .callprototype (.param .b32 _) _ (.param .b32 _);\n", "\tcall (%r1), %rd", ", (%r2), $P", NULL);
+	      ": .callprototype (.param .b32 _) _(\n\t.param .b32 _\n);\n", "\tcall (%r1), %rd", ", (%r2), $L0;\n", NULL);
 }
 END_TEST
 
@@ -155,7 +155,7 @@ START_TEST(bad_calls)
 	REFUSES(CPTX_E_ARG, "the function has 1 parameters and 1 results, the call 0 and 1",
 	        cptx_call_func(s.k, s.func, .r = list(s.a)));
 	REFUSES(CPTX_E_ARG, "the call 1 and 0", cptx_call_func(s.k, s.func, .a = list(s.a)));
-	REFUSES(CPTX_E_ARG, "argument 0 is a .f64 register, the function has .u32 there",
+	REFUSES(CPTX_E_ARG, "argument 0 is a .f64 register, the function has .b32 there",
 	        cptx_call_func(s.k, s.func, .r = list(s.a), .a = list(s.d)));
 	REFUSES(CPTX_E_ARG, "argument 0 is the sink _", cptx_call_func(s.k, s.func, .r = list(s.a), .a = list(cptx_sink())));
 	REFUSES(CPTX_E_ARG, "a result goes to a register", cptx_call_func(s.k, s.func, .r = list(cptx_imm(1)), .a = list(s.a)));
@@ -170,7 +170,7 @@ START_TEST(table_of_branches)
 	cptx_place(k, l[0]);
 	cptx_exit(k);
 	cptx_place(k, l[1]);
-	shows("sm_75", ": .branchtargets $L0, $L1;\n", "\tbrx.idx %r1, $T", "$L0:\n\texit;\n$L1:\n", NULL);
+	shows("sm_75", ": .branchtargets $L0, $L1;\n", "\tbrx.idx %r1, $L2;\n", "$L0:\n\texit;\n$L1:\n", NULL);
 }
 END_TEST
 

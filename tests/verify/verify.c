@@ -1,4 +1,5 @@
 #include "verify.h"
+#include "../reparse.h"
 
 #include "assemble.h"
 #include "../ask.h"
@@ -86,6 +87,7 @@ char *printed(const char *target, const cptx_emit_opt *opt)
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	ck_assert_uint_eq(cptx_ptx_size(ptx), strlen(cptx_ptx_text(ptx)));
 	char *text = strdup(cptx_ptx_text(ptx));
+	ck_assert_msg(test_reparses(text), "%s", text);
 	cptx_ptx_destroy(ptx);
 	if (!test_ptxas()) {
 		unasked++;

@@ -21,8 +21,8 @@ cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep)
 
 	if (!text)
 		return NULL;
-	cptx_module *m =
-		cptx_parse(text, size, &(cptx_parse_opt){ .name = strcmp(path, "-") ? path : "<stdin>", .keep = keep, .report = report });
+	cptx_module *m = cptx_parse(
+		text, size, &(cptx_parse_opt){ .name = strcmp(path, "-") ? path : "<stdin>", .keep = keep, .report = report });
 	free(text);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && (!m || !e->line))

@@ -43,9 +43,10 @@ const cli_command cmd_to_c = {
 	.name = "to-c",
 	.arguments = "[OPTION]... FILE",
 	.about = "Turns a PTX file into C that builds it by cptx calls.",
-	.details = "Compiled and run, a program made by --main prints PTX with the same instructions, for the target of the file\n"
-			   "or the one that it is given:\n"
-			   "  cptx to-c --main kernel.ptx -o kernel.c && cc kernel.c -lcptx -o kernel && ./kernel sm_90a\n",
+	.details =
+		"Compiled and run, a program made by --main prints PTX with the same instructions, for the target of the file\n"
+		"or the one that it is given:\n"
+		"  cptx to-c --main kernel.ptx -o kernel.c && cc kernel.c -lcptx -o kernel && ./kernel sm_90a\n",
 	.options = options,
 	.noption = sizeof options / sizeof *options,
 	.operand_choices = "@file",

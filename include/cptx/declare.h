@@ -1,0 +1,119 @@
+/*
+ * cptx: declarations in full.  <cptx/cptx.h> includes this header.
+ *
+ * What its calls make for the usual cases, piece by piece: any variable, any parameter, any signature.  Parameters declared
+ * here are not loaded (cptx_ld with .space = CPTX_PARAM does that), and calls are made by cptx_call_func.
+ */
+#ifndef CPTX_DECLARE_H
+#define CPTX_DECLARE_H
+
+#include <cptx/cptx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum cptx_linkage {
+	CPTX_LINK_DEFAULT, /**< .visible for kernels, none for the rest */
+	CPTX_LINK_NONE,
+	CPTX_LINK_EXTERN,
+	CPTX_LINK_VISIBLE,
+	CPTX_LINK_WEAK,
+	CPTX_LINK_COMMON
+};
+
+/** An element of an initialiser that is an address. */
+typedef struct cptx_address {
+	uint32_t index; /**< of the element */
+	cptx_val to;    /**< a variable of the module (with an offset), or a function */
+	uint64_t mask;  /**< 0, or the bits that a .b8 element takes: 0xFF00(name) */
+	bool generic;   /**< generic(name) */
+} cptx_address;
+
+enum { CPTX_DIMS = 8 };
+typedef struct cptx_variable_opt {
+	enum cptx_mod space;     /**< of a variable; of the module: CPTX_GLOBAL by default, of a body: CPTX_LOCAL */
+	uint32_t dim[CPTX_DIMS]; /**< lengths of an array, up to the first 0; none: a single element */
+	bool unsized;            /**< [] in front of them */
+	uint32_t vec;            /**< 2, 4 or 8: each element is a vector */
+	uint32_t align;          /**< a power of two; 0: that of the element */
+	enum cptx_linkage linkage;
+	const char *attribute; /**< what .attribute holds, ".managed" */
+	const void *init;      /**< ninit elements in host byte order; the rest is zero.  NULL: nothing */
+	uint32_t ninit;
+	const cptx_address *address; /**< those of them that are addresses, by index */
+	uint32_t naddress;
+	bool pointer;            /**< of a parameter: .ptr, with the space and alignment of what it points to */
+	enum cptx_mod ptr_space; /**< 0: none said */
+	uint32_t ptr_align;      /**< 0: none said */
+	char z_;
+} cptx_variable_opt;
+
+CPTX_API cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const char *name,
+                                 const cptx_variable_opt *opt);
+/** A variable of the module: cptx_variable(m, CPTX_B8, "table", .dim = { 2, 16 }, .space = CPTX_CONST). */
+#define cptx_variable(...) cptx_variable_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_variable_x_(m, type, name, ...)                                                                                \
+	cptx_variable_((m), CPTX_HERE, (type), (name), &(cptx_variable_opt){ __VA_ARGS__ })
+CPTX_API cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name,
+                              const cptx_variable_opt *opt);
+/** A variable of the body, declared here: in .local, .shared, or, for a call sequence, .param. */
+#define cptx_local(...) cptx_local_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_local_x_(k, type, name, ...) cptx_local_((k), CPTX_HERE, (type), (name), &(cptx_variable_opt){ __VA_ARGS__ })
+
+CPTX_API cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, bool result,
+                                  const cptx_variable_opt *opt);
+/** Declares the next parameter, or result of a function, in memory; its address. */
+#define cptx_param_var(...) cptx_param_var_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_param_var_x_(k, type, name, ...)                                                                               \
+	cptx_param_var_((k), CPTX_HERE, (type), (name), false, &(cptx_variable_opt){ __VA_ARGS__ })
+#define cptx_result_var(...) cptx_result_var_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_result_var_x_(k, type, name, ...)                                                                              \
+	cptx_param_var_((k), CPTX_HERE, (type), (name), true, &(cptx_variable_opt){ __VA_ARGS__ })
+CPTX_API cptx_val cptx_param_reg_(cptx_kernel *f, cptx_site at, enum cptx_type type, const char *name, bool result);
+/** The same in a register, of device functions only. */
+#define cptx_param_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), false)
+#define cptx_result_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), true)
+/** Parameter or result i, from 0: its address or register; BAD if there is none. */
+CPTX_API cptx_val cptx_param_at(const cptx_kernel *k, uint32_t i);
+CPTX_API cptx_val cptx_result_at(const cptx_kernel *k, uint32_t i);
+
+CPTX_API cptx_kernel *cptx_func_declare_(cptx_module *m, cptx_site at, const char *name);
+/** A device function whose body follows by cptx_func_define, or is elsewhere (.linkage extern): declare its parameters. */
+#define cptx_func_declare(m, name) cptx_func_declare_((m), CPTX_HERE, (name))
+CPTX_API cptx_kernel *cptx_func_define_(cptx_module *m, cptx_site at, const char *name);
+/** Opens the body of a function that was declared. */
+#define cptx_func_define(m, name) cptx_func_define_((m), CPTX_HERE, (name))
+CPTX_API void cptx_set_linkage_(cptx_kernel *k, cptx_site at, enum cptx_linkage linkage);
+#define cptx_set_linkage(k, linkage) cptx_set_linkage_((k), CPTX_HERE, (linkage))
+CPTX_API void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text);
+/** A further directive in front of the body, such as ".noreturn". */
+#define cptx_directive(k, text) cptx_directive_((k), CPTX_HERE, (text))
+CPTX_API cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name);
+/** The variable or device function of the module with that name. */
+#define cptx_find(m, name) cptx_find_((m), CPTX_HERE, (name))
+
+CPTX_API cptx_kernel *cptx_prototype_begin_(cptx_kernel *k, cptx_site at);
+/** A prototype with any signature: declare its results and parameters (names do not matter), then place it. */
+#define cptx_prototype_begin(k) cptx_prototype_begin_((k), CPTX_HERE)
+CPTX_API cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *prototype);
+#define cptx_prototype_place(k, prototype) cptx_prototype_place_((k), CPTX_HERE, (prototype))
+
+CPTX_API void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned version, const char *options);
+/**
+ * What is printed where no target is named: the target, at least that .version (times ten; 0: any), and further words of
+ * .target (NULL: none), as parsed text has them: cptx_set_target(m, "sm_90a", 80, "debug").
+ */
+#define cptx_set_target(m, target, version, options) cptx_set_target_((m), CPTX_HERE, (target), (version), (options))
+CPTX_API void cptx_module_text_(cptx_module *m, cptx_site at, const char *text);
+/** A .file, .section, .alias or .pragma directive of the module, as text. */
+#define cptx_module_text(m, text) cptx_module_text_((m), CPTX_HERE, (text))
+CPTX_API void cptx_text_(cptx_kernel *k, cptx_site at, const char *text);
+/** A .loc or .pragma directive of a body, as text. */
+#define cptx_text(k, text) cptx_text_((k), CPTX_HERE, (text))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

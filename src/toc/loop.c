@@ -1,0 +1,156 @@
+/* Loops that CPTX_WHILE and CPTX_FOR print, among those that flow.c found. */
+#include "toc/toc.h"
+
+static const ir_item *insn(const toc_body *b, uint32_t i, unsigned op)
+{
+	const ir_item *it = i < b->nitem ? b->item[i].it : NULL;
+	return it && it->kind == ITEM_INSN && arch_forms[it->form].op == op ? it : NULL;
+}
+
+static bool names(const ir_item *it, const cptx_kernel *k, uint32_t reg)
+{
+	if (it->kind != ITEM_INSN)
+		return false;
+	if (it->guard == reg + 1)
+		return true;
+	for (unsigned i = 0; i < it->noperand; i++) {
+		const cptx_val *v = &ir_operands(it)[i];
+		if (v->kind == CPTX_VAL_REG && v->id <= reg && reg < v->id + v->count)
+			return true;
+		for (uint32_t e = 0; (v->kind == CPTX_VAL_VEC || v->kind == CPTX_VAL_LIST) && e < v->count; e++)
+			if (k->vec[v->id + e].kind == CPTX_VAL_REG && k->vec[v->id + e].id == reg)
+				return true;
+	}
+	return false;
+}
+
+/* A comparison into one predicate that only the branch behind it reads; *p: the predicate. */
+static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
+{
+	const ir_item *it = insn(b, i, CPTX_OP_SETP);
+
+	if (!it || it->guard || b->item[i].role != ROLE_PLAIN || i + 1 >= b->nitem)
+		return false;
+	const cptx_val *v = ir_operands(it);
+	if (v[0].kind != CPTX_VAL_REG || b->item[i + 1].it->guard != v[0].id + 1)
+		return false;
+	*p = v[0].id;
+	for (uint32_t j = 0; j < b->nitem; j++)
+		if (j != i && j != i + 1 && names(b->item[j].it, b->k, *p))
+			return false;
+	for (unsigned n = 1; n < it->noperand; n++)
+		if (v[n].kind == CPTX_VAL_REG && v[n].id == *p)
+			return false;
+	return true;
+}
+
+/* The first item of a loop that is no label; NITEM if other branches than its own go to one of them. */
+static uint32_t behind_head(const toc_body *b, uint32_t i)
+{
+	for (; i < b->nitem && b->item[i].it->kind == ITEM_LABEL; i++)
+		if (b->item[i].role != ROLE_GONE)
+			return b->nitem;
+	return i;
+}
+
+/* TOP: setp p; @p bra END; ... bra TOP; END: */
+static void find_while(toc_body *b, uint32_t id)
+{
+	toc_block *loop = &b->block[id];
+	uint32_t i = behind_head(b, loop->start), last = loop->end - 1, p;
+
+	if (i + 1 >= last || !is_test(b, i, &p) || b->item[i + 1].role != ROLE_BREAK || b->item[i + 1].block != id ||
+	    b->item[i].block != id || b->item[last].role != ROLE_CONTINUE || b->item[last].it->guard ||
+	    b->item[last].block != id)
+		return;
+	loop->kind = TOC_WHILE;
+	b->item[i].role = ROLE_WHILE;
+	b->item[i].block = loop->outer; /* its operands are there before the loop */
+	b->item[i + 1].role = b->item[last].role = ROLE_GONE;
+	b->item[loop->start].loop = i;
+}
+
+/* The innermost loop around an item. */
+static uint32_t loop_of(const toc_body *b, uint32_t i)
+{
+	uint32_t id = b->item[i].block;
+	while (id && b->block[id].kind != TOC_DO && b->block[id].kind != TOC_WHILE)
+		id = b->block[id].outer;
+	return id;
+}
+
+static bool same(const cptx_val *a, const cptx_val *b)
+{
+	return a->kind == b->kind &&
+	       (a->kind == CPTX_VAL_INT ? a->i == b->i : a->kind == CPTX_VAL_REG && a->id == b->id && a->count == 1);
+}
+
+/* setp p, i, end; @!p bra END; TOP: ... add i, i, step; setp q, i, end; @q bra TOP; END: */
+static void find_for(toc_body *b, uint32_t id)
+{
+	const toc_block *loop = &b->block[id], *around = &b->block[loop->outer];
+	uint32_t first = around->start - 1, last = loop->end - 1, p, q;
+
+	if (around->kind != TOC_IF || around->pair != IR_NONE || around->start + 1 != loop->start || around->end != loop->end ||
+	    !around->start || loop->end - loop->start < 5 || behind_head(b, loop->start) >= b->nitem || !is_test(b, first, &p) ||
+	    !is_test(b, last - 1, &q) || p == q)
+		return;
+	const ir_item *add = insn(b, last - 2, CPTX_OP_ADD), *enter = b->item[around->start].it, *again = b->item[last].it;
+	const cptx_val *test = ir_operands(b->item[first].it), *test2 = ir_operands(b->item[last - 1].it);
+	if (!add || add->guard || b->item[last - 2].block != id || b->item[last].role != ROLE_CONTINUE ||
+	    b->item[first].block != around->outer || !(enter->flags & ITEM_NEGATED) || again->flags & ITEM_NEGATED ||
+	    b->item[first].it->form != b->item[last - 1].it->form ||
+	    b->item[first].it->noperand != b->item[last - 1].it->noperand)
+		return;
+	const cptx_val *v = ir_operands(add);
+	unsigned n = b->item[first].it->noperand;
+	const cptx_val *i = NULL, *end = NULL;
+	for (unsigned o = 1; o < n; o++) { /* p, perhaps nothing for q, i, end */
+		if (test[o].kind && !i)
+			i = &test[o];
+		else if (test[o].kind && !end)
+			end = &test[o];
+		if (!same(&test[o], &test2[o]) && (test[o].kind || test2[o].kind))
+			return;
+	}
+	if (!i || !end || i->kind != CPTX_VAL_REG || i->count != 1 || add->noperand < 3 || !same(&v[0], i) || !same(&v[1], i) ||
+	    (v[2].kind != CPTX_VAL_REG && v[2].kind != CPTX_VAL_INT))
+		return;
+	for (uint32_t j = loop->start; j < last; j++)
+		if (b->item[j].role == ROLE_CONTINUE && loop_of(b, j) == id)
+			return; /* goes to the head, not to where the counter is raised */
+	b->item[first].role = ROLE_FOR;
+	b->item[first].loop = id;
+}
+
+void loops_find(toc_body *b)
+{
+	for (uint32_t id = 1; id < b->nblock; id++) {
+		if (b->block[id].kind != TOC_DO)
+			continue;
+		find_for(b, id);
+		find_while(b, id);
+	}
+}
+
+bool put_for(toc_body *b, uint32_t i)
+{
+	uint32_t id = b->item[i].loop, last = b->block[id].end - 1;
+	const ir_item *test = b->item[i].it, *add = b->item[last - 2].it;
+	const cptx_val *v = ir_operands(test), *a = ir_operands(add);
+
+	if (!call_makes(b, test, true, CPTX_LT) || !call_makes(b, add, false, 0))
+		return false;
+	put(b, "CPTX_FOR (k");
+	for (unsigned n = 1; n < test->noperand; n++)
+		if (v[n].kind) {
+			put(b, ", ");
+			put_argument(b, &v[n], 0, false, false);
+		}
+	put(b, ", ");
+	put_argument(b, &a[2], 0, false, false);
+	put(b, ") {");
+	b->block[b->block[id].outer].kind = b->block[id].kind = TOC_FOR;
+	b->item[i + 1].role = b->item[last].role = b->item[last - 1].role = b->item[last - 2].role = ROLE_GONE;
+	return true;
+}

@@ -1,0 +1,93 @@
+/* Messages word for word, with their places; all of a text, and none that only follow from others; and normal forms. */
+#include "parse.h"
+
+typedef struct row {
+	const char *text, *want;
+} row;
+
+static void compare(const row *rows, size_t n, bool messages)
+{
+	unsigned bad = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char *text = with_head(rows[i].text);
+		outcome o = outcome_of(text, strlen(text), NULL);
+		const char *got = messages || !o.printed ? o.said : strstr(o.printed, "_size 64\n") + 9;
+		if (strcmp(got, rows[i].want)) {
+			printf("%s\n-- gives\n%s-- and not\n%s\n", rows[i].text, got, rows[i].want);
+			bad++;
+		}
+		outcome_free(&o);
+		free(text);
+	}
+	ck_assert_uint_eq(bad, 0);
+}
+
+START_TEST(places)
+{
+	static const row rows[] = {
+		{ ".entry k()\n{\n\t.reg .b32 r<3>;\n\tadd.u32 r1, r2, x;\n}\n", "t:7:18: error: 'x' is not declared\n" },
+		{ ".entry k()\n{\n.reg .b32 r<3>;\n\tadd.u32 r1,\n\t\tr2,\n\t\tx;\n}\n", "t:9:3: error: 'x' is not declared\n" },
+		{ ".entry k() {\n/* over\nlines */ bra L; }\n", "t:6:14: error: 'L' is neither declared nor a label of 'k'\n" },
+		{ ".entry k() {\r\n\tbra L;\r\n}\r\n", "t:5:6: error: 'L' is neither declared nor a label of 'k'\n" },
+		{ ".entry k() {\n@q ret; }", "t:5:2: error: 'q' is no predicate register; it is not declared\n" },
+		{ ".global .b32 a = 1.5, b = c;\n",
+		  "t:4:27: error: 'c' is no variable or function of the module that is declared above; its address is no initial "
+		  "value\n" },
+		{ ".entry k() { ret; } frob", "t:4:21: error: expected a directive, such as .visible .entry, found 'f'\n" },
+		{ ".entry k() { ret;", "t:4:18: error: the body of 'k' is never closed; a } is missing\n" },
+		{ ".entry k() {\n/* ret; }", "t:5:1: error: this comment never ends; close it with */\n"
+		                             "t:5:10: error: the body of 'k' is never closed; a } is missing\n" },
+		{ ".version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{\n\t.reg .b64 d;\n\tbarrier.cluster.arrive;\n}\n",
+		  "t:7:2: error: barrier.cluster.arrive is not available on sm_80; targets that have it: sm_90 sm_90a sm_100 "
+		  "sm_100f sm_100a sm_103 sm_103f sm_103a sm_110 sm_110f sm_110a sm_120 sm_120f sm_120a sm_121 sm_121f sm_121a. "
+		  "Instead: bar.sync, for the threads of one CTA\n" },
+	};
+	compare(rows, ARRAY_LEN(rows), true);
+}
+END_TEST
+
+/* Once per use, and what follows is still judged. */
+START_TEST(recovery)
+{
+	static const row rows[] = {
+		{ ".entry k() {\n.reg .b32 r;\nadd.u32 r, r, x;\nadd.u32 x, r, r;\nmov.b32 r, y;\n}\n",
+		  "t:6:15: error: 'x' is not declared\nt:7:9: error: 'x' is not declared\nt:8:12: error: 'y' is not declared\n" },
+		{ ".entry k() {\n.reg .frob r;\n.reg .b32 q;\nmov.b32 q, 1;\nmov.b32 q, z;\n}\n.entry l() { bra M; }\n",
+		  "t:5:6: error: expected the type of the registers, such as .b32, .f32, .b64, .pred\nt:8:12: error: 'z' is not "
+		  "declared\nt:10:18: error: 'M' is neither declared nor a label of 'l'\n" },
+		{ ".global .frob a;\n.global .b32 b;\n.entry k() { .reg .b64 d; mov.b64 d, b; mov.b64 d, c; }\n",
+		  "t:4:9: error: '.frob' is no type or specifier of a declaration\nt:6:52: error: 'c' is not declared\n" },
+		{ ".entry k() {\n.reg .b32 r;\nmov.b32 r, 1\nmov.b32 r, 2;\nmov.b32 r, x;\n}\n",
+		  "t:6:13: error: expected ';' behind the instruction\nt:8:12: error: 'x' is not declared\n" },
+		{ ".entry k() {\n.reg .b32 r;\n{ mov.b32 r, x; }\nmov.b32 r, y; }\n.entry l() { ret; }\n",
+		  "t:6:14: error: 'x' is not declared\nt:7:12: error: 'y' is not declared\n" },
+	};
+	compare(rows, ARRAY_LEN(rows), true);
+}
+END_TEST
+
+START_TEST(normal_forms)
+{
+	static const row rows[] = {
+		{ ".entry k(){ret;}", "\n.entry k()\n{\n\tret;\n}\n" },
+		{ ".visible.entry k(.param.u64 a,.param .align 8 .b8 b[16])\r\n.maxntid 8,4\r\n{\r\nret;\r\n}",
+		  "\n.visible .entry k(\n\t.param .u64 a,\n\t.param .align 8 .b8 b[16]\n)\n.maxntid 8, 4, 1\n{\n\tret;\n}\n" },
+		{ ".entry k() { // a\n .reg .b32 /* b */ r; /* c\n d */ mov.b32 r, 1; } // e",
+		  "\n.entry k()\n{\n\t// a\n\t// b\n\t.reg .b32 r;\n\t// c\n\t// d\n\tmov.b32 r, 1;\n}\n// e\n" },
+		{ ".entry k() { .reg .u32 r; mov.u32 r, 7/2+7 % 4*2-1; mov.u32 r, (1<<4|3)^2&6; mov.u32 r, ~0>>28&15; mov.u32 r, "
+		  "!0+(3>2)+(2>=3)+(1<2)+(2<=2)+(1==1)+(1!=1); mov.u32 r, 1&&0||1; mov.u32 r, 0?2:3; mov.u32 r, WARP_SZ*2; mov.u32 "
+		  "r, "
+		  "0x10+010+0b10; mov.s32 r, -7/2; mov.s32 r, -7 % 4; }",
+		  "\n.entry k()\n{\n\t.reg .u32 r;\n\tmov.u32 r, 8;\n\tmov.u32 r, 17;\n\tmov.u32 r, 15;\n\tmov.u32 r, 5;\n\tmov.u32 "
+		  "r, 1;\n\tmov.u32 r, 3;\n\tmov.u32 r, 64;\n\tmov.u32 r, 26;\n\tmov.s32 r, -3;\n\tmov.s32 r, 1;\n}\n" },
+	};
+	compare(rows, ARRAY_LEN(rows), false);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = { places, recovery, normal_forms };
+	return parse_test_run("messages", tests, ARRAY_LEN(tests));
+}
