@@ -52,7 +52,7 @@ enum arch_operand_flags {
 	OPERAND_MORE = 4096    /* an address with more operands in its brackets */
 };
 enum arch_select { SELECT_NONE, SELECT_SCALAR, SELECT_2, SELECT_4, SELECT_MASK_2, SELECT_MASK_4 };
-enum arch_address { ADDRESS_MEMORY, ADDRESS_TMEM, ADDRESS_HANDLE };
+enum arch_address { ADDRESS_MEMORY, ADDRESS_TMEM, ADDRESS_HANDLE, ADDRESS_ENDPOINT };
 
 typedef struct arch_operand {
 	uint8_t slot; /* 0: what the call returns (.into); n: the n-th of the op's slots */
@@ -205,9 +205,8 @@ enum { EXACT_CONSTANT = 1 };
 /* What `space` of a VEC tells of its elements. */
 enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
 
-/* The newest PTX version (times ten) whose instructions the table has; text of newer ones that exist is read all the same.
- */
-enum { ARCH_NEWEST = 92 };
+/* The newest PTX version (times ten) whose instructions the table has; text of newer ones that exist is read too. */
+enum { ARCH_NEWEST = 93 };
 /* Whether a PTX version (times ten) exists. */
 bool arch_is_version(unsigned version);
 /* A target that text may name: those of cptx_target_find, and older ones that ptxas still reads. */

@@ -138,6 +138,16 @@ const char *arch_check_ARRIVALS(const arch_match *m)
 	return outside(operand(m, "count"), 1, 1048575, 1) ? "count is not in 1 to 1048575" : NULL;
 }
 
+const char *arch_check_ARRIVALS_V1(const arch_match *m)
+{
+	return outside(operand(m, "count"), 1, 511, 1) ? "count is not in 1 to 511" : NULL;
+}
+
+const char *arch_check_SIZE16(const arch_match *m)
+{
+	return outside(operand(m, "size"), 0, UINT32_MAX, 16) ? "size is not a multiple of 16" : NULL;
+}
+
 const char *arch_check_BYTES(const arch_match *m)
 {
 	return outside(operand(m, "tx"), 0, 1048575, 1) ? "tx is not in 0 to 1048575" : NULL;

@@ -283,22 +283,26 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	return true;
 }
 
-/* The address of tensor memory, or the handle of a texture, sampler or surface. */
+/* The address of tensor memory, the number of a logical endpoint, or the handle of a texture, sampler or surface. */
 static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_val *v, buf *why)
 {
-	bool tmem = o->address == ADDRESS_TMEM;
-	const char *name = slot_name(f, o), *what = tmem ? "tensor memory" : arch_mods[o->space].name;
+	bool tmem = o->address == ADDRESS_TMEM, handle = o->address == ADDRESS_HANDLE;
+	const char *name = slot_name(f, o);
+	const char *what = tmem ? "tensor memory" : handle ? arch_mods[o->space].name : "fabric";
 
-	if (v->kind == CPTX_VAL_SYM && !tmem && v->offset)
+	if (v->kind == CPTX_VAL_SYM && handle && v->offset)
 		return WHY("%s has an offset, which the name of a .%s cannot have", name, what);
-	if (v->kind == CPTX_VAL_SYM && !tmem)
+	if (v->kind == CPTX_VAL_SYM && handle)
 		return v->space == o->space || WHY("%s is a variable of .%s, not a .%s", name, arch_mods[v->space].name, what);
 	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space || (v->offset && !tmem))
-		return WHY("%s is no register with %s", name, tmem ? "an address in tensor memory" : "a handle");
+		return WHY("%s is no register with %s", name,
+		           tmem     ? "an address in tensor memory"
+		           : handle ? "a handle"
+		                    : "the number of an endpoint");
 	arch_type t = arch_types[v->type];
-	if (!(is_int(t) || t.cls == 'B') || t.bits != (tmem ? 32 : 64))
+	if (!(is_int(t) || t.cls == 'B') || t.bits != (handle ? 64 : 32))
 		return WHY("%s is a .%s register; %s takes %s integer", name, type_name(v->type), what,
-		           tmem ? "a 32-bit" : "a 64-bit");
+		           handle ? "a 64-bit" : "a 32-bit");
 	return true;
 }
 
@@ -336,6 +340,8 @@ static bool match_immediate(const arch_form *f, const arch_operand *o, const cpt
 
 	if (v->kind != CPTX_VAL_INT)
 		return WHY("%s must be an integer constant", name);
+	if (o->lo == -1 && o->hi == -1 && v->i == UINT32_MAX) /* all lanes, as most write it */
+		return !v->negated || WHY("%s is negated", name);
 	if (v->negated || v->i < o->lo || v->i > o->hi || (o->set && !(o->set >> v->i & 1))) {
 		if (!why)
 			return false;

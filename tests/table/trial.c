@@ -35,7 +35,7 @@ static cptx_val plain_address(const spelling *s, const arch_operand *o, unsigned
 {
 	cptx_val v = { 0 };
 
-	if (o->address == ADDRESS_TMEM)
+	if (o->address == ADDRESS_TMEM || o->address == ADDRESS_ENDPOINT)
 		return pool_reg(CPTX_B32, nth);
 	if (o->address == ADDRESS_HANDLE && s->mod[0] % 2)
 		v = pool_symbol(o->space);

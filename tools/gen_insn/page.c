@@ -95,6 +95,8 @@ static void address_words(char text[TEXT], const struct form *f, const struct op
 
 	if (!strcmp(o->type, "tmem"))
 		add(text, "address in tensor memory, a 32-bit register");
+	else if (!strcmp(o->type, "endpoint"))
+		add(text, "number of a logical endpoint, a 32-bit register");
 	else if (n > 3 && !strcmp(o->type + n - 3, "ref"))
 		add(text, "variable of .%s, or a 64-bit register with its handle", o->type);
 	else if (n)
@@ -336,13 +338,15 @@ static void example_register(struct example *e, const struct operand *o, bool ma
 static void example_operand(struct example *e, const struct operand *o, bool made)
 {
 	const char *name = o->name;
+	bool narrow;
 
 	switch (o->kind) {
 	case KIND_REG: example_register(e, o, made); return;
 	case KIND_ADDR:
 		add(e->ptx, "%s%s", o->inside ? "" : "[", name);
-		add(e->decl, ".reg .%s %s; ", strcmp(o->type, "tmem") ? "b64" : "b32", name);
-		add(e->setup, "cptx_val %s = cptx_reg(k, CPTX_%s);\n", name, strcmp(o->type, "tmem") ? "U64" : "U32");
+		narrow = !strcmp(o->type, "tmem") || !strcmp(o->type, "endpoint");
+		add(e->decl, ".reg .%s %s; ", narrow ? "b32" : "b64", name);
+		add(e->setup, "cptx_val %s = cptx_reg(k, CPTX_%s);\n", name, narrow ? "U32" : "U64");
 		return;
 	case KIND_IMM: add(e->ptx, "%d", o->lo == INT32_MIN ? 0 : o->lo); return;
 	case KIND_LABEL:

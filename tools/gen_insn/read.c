@@ -596,7 +596,7 @@ static void check_operand(const struct form *f, const struct operand *o)
 {
 	if (o->kind == KIND_REG && find_type(o->type) < 0 && has_group(f, o->type) < 0)
 		die(NULL, "operand %s: '%s' is neither a type nor the label of a modifier", o->name, o->type);
-	if (o->kind == KIND_ADDR && o->type[0] && strcmp(o->type, "tmem") && !find_mod(o->type))
+	if (o->kind == KIND_ADDR && o->type[0] && strcmp(o->type, "tmem") && strcmp(o->type, "endpoint") && !find_mod(o->type))
 		die(NULL, "operand %s: '%s' is no state space", o->name, o->type);
 	if (o->given[0] && has_group(f, o->given) < 0)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->given);

@@ -154,11 +154,11 @@ static int select_number(const char *s)
 	return *s == 's' ? 1 : *s == '2' ? 2 : *s == '4' ? 3 : 0;
 }
 
-/* enum arch_address: memory, tensor memory, the handle of a texture or the like. */
+/* enum arch_address: memory, tensor memory, the handle of a texture or the like, a logical endpoint. */
 static int address_number(const char *space)
 {
 	size_t n = strlen(space);
-	return !strcmp(space, "tmem") ? 1 : n > 3 && !strcmp(space + n - 3, "ref") ? 2 : 0;
+	return !strcmp(space, "endpoint") ? 3 : !strcmp(space, "tmem") ? 1 : n > 3 && !strcmp(space + n - 3, "ref") ? 2 : 0;
 }
 
 static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
