@@ -55,7 +55,7 @@ static unsigned alt_for_type(const arch_group *g, unsigned t)
 			continue;
 		if (arch_types[a].cls == 'B' && t != CPTX_PRED)
 			return a;
-		if (arch_types[t].cls == 'B')
+		if (arch_types[t].cls == 'B' && arch_types[a].cls != 'F') /* bits are no floating point number by themselves */
 			found = a, n++;
 	}
 	return n == 1 ? found : 0;

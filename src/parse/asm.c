@@ -174,9 +174,10 @@ static bool read_operand(reader *r, bool pipe, bool inside)
 	if (take(r, "!") || (!strncmp(r->p, "-{}", 3) && take(r, "-")))
 		negated = true;
 	if (take(r, "{}")) {
+		t->braces = BRACES_EITHER;
 		if (!read_hole(r, &t->v) || (take(r, ".") && !read_selector(r, &t->v)))
 			return false;
-	} else if ((t->braces = take(r, "{")) || (!inside && *r->p == '(')) {
+	} else if ((t->braces = take(r, "{") ? BRACES_HERE : BRACES_NONE) || (!inside && *r->p == '(')) {
 		if (!read_elements(r, &t->v, take(r, "(")))
 			return false;
 	} else if (take(r, "_")) {

@@ -254,13 +254,14 @@ static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
 	if (parse_is_word[c] == 1) {
 		if (!read_name(p, &t->v, &all->from[i]))
 			return false;
+		t->braces = t->v.count > 1 ? BRACES_EITHER : BRACES_NONE; /* a vector register has none */
 		if ((*p->p == '+' || *p->p == '-') && (t->v.kind == CPTX_VAL_SYM || t->v.kind == CPTX_VAL_REG))
 			return read_offset(p, &t->v);
 		return true;
 	}
 	if (c == '[' && !inside)
 		return parse_take(p, '[') && read_address(p, all, i);
-	t->braces = c == '{';
+	t->braces = c == '{' ? BRACES_HERE : BRACES_NONE;
 	if (c == '{')
 		return parse_take(p, '{') && read_elements(p, &t->v, '}');
 	if (c == '(' && all->lists && !inside)

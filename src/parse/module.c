@@ -155,6 +155,8 @@ static bool read_section(parser *p)
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected { behind the name of the section");
 	while (p->p < p->end && *p->p != '}') {
 		const char *s = p->p;
+		if (!*s)
+			return parse_error(p, s, CPTX_E_PARSE, "a NUL byte in a section");
 		parse_blanks(p);
 		p->p += p->p == s;
 	}

@@ -34,16 +34,18 @@ typedef struct trying {
 	bool assigned; /* some way to give each operand its token was found */
 } trying;
 
-/* May the token stand for the operand?  What may be left out must look like it: braces and all, for what comes next might
- * not. */
+/* May the token stand for the operand? */
 static bool stands_for(const parse_token *k, const arch_operand *o, const uint16_t *mods, bool optional)
 {
 	bool pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
-	bool braces = k->braces || k->v.kind == CPTX_VAL_VEC || k->v.count > 1;
+	bool vector = o->kind == OPERAND_REG && (o->brace || arch_operand_count(o, mods) > 1);
 
 	if (k->pipe != pipe || k->inside != inside || k->address != (o->kind == OPERAND_ADDR && !inside))
 		return false;
-	return !optional || o->kind != OPERAND_REG || braces == (o->brace || arch_operand_count(o, mods) > 1);
+	bool braces = k->braces == BRACES_EITHER ? k->v.kind == CPTX_VAL_VEC || k->v.count > 1 : k->braces;
+	if (optional && o->kind == OPERAND_REG) /* must look like it, for what comes next might not */
+		return braces == vector;
+	return !vector || k->braces || k->v.kind == CPTX_VAL_SINK; /* around a single one that is no vector they mean nothing */
 }
 
 /* Operands from number i on have the tokens from number t on: tries an optional one's token before leaving it out. */
@@ -86,6 +88,6 @@ bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_to
 	if (try_operands(&a, 0, 0))
 		return true;
 	if (why && !a.assigned)
-		buf_str(why, "not these operands");
+		buf_str(why, "too many operands, too few, or without the braces or brackets");
 	return false;
 }

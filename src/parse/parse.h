@@ -11,10 +11,14 @@ bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_
 /* The same; *reached: how much of the text was understood. */
 bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached);
 
+/* Whether an operand stands in braces; a hole of cptx_asm, or the name of a vector register, is both. */
+enum parse_braces { BRACES_NONE, BRACES_HERE, BRACES_EITHER };
+
 /* An operand as it stands in the text. */
 typedef struct parse_token {
 	cptx_val v;
-	bool pipe, address, inside, braces; /* inside: behind the first in brackets; braces: even around one */
+	bool pipe, address, inside; /* inside: behind the first in brackets */
+	uint8_t braces;             /* enum parse_braces */
 	const char *behind;                 /* a modifier behind the brackets, or NULL */
 	size_t nbehind;
 } parse_token;

@@ -332,9 +332,7 @@ static char *print_number(char *p, const cptx_val *v, bool wide)
 
 static char *print_symbol(char *p, const cptx_val *v)
 {
-	const cptx_kernel *k = names();
-	const char *name = v->space == CPTX_PARAM ? k->param[v->id].name : ir_symbol(k, v->id)->name;
-	return p + sprintf(p, "%s", name);
+	return p + sprintf(p, "%s", ir_symbol(names(), v->id)->name);
 }
 
 static char *print_elements(char *p, const cptx_val *v, const char *around, bool wide)

@@ -142,11 +142,11 @@ bool cli_write(const cli_command *cmd, const char *path, const char *text, size_
 char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 {
 	bool std = !strcmp(path, "-");
-	FILE *f = std ? stdin : fopen(path, "rb");
 	char *text = NULL;
 	size_t room = 0, n = 0, got = 1;
 
 	errno = 0;
+	FILE *f = std ? stdin : fopen(path, "rb");
 	while (f && got) {
 		if (n == room) {
 			room = room ? 2 * room : 1 << 16;

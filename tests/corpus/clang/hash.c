@@ -7,7 +7,7 @@ struct state {
 	unsigned char tail[5];
 };
 
-static const unsigned primes[4] = {2654435761u, 2246822519u, 3266489917u, 668265263u};
+static const unsigned primes[4] = { 2654435761u, 2246822519u, 3266489917u, 668265263u };
 unsigned calls;
 
 __attribute__((noinline)) static unsigned mix(unsigned v, int round)

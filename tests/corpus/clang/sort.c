@@ -23,10 +23,7 @@ void quicksort(float *v, int n)
 	quicksort(v + last + 1, n - last - 1);
 }
 
-__attribute__((weak)) int compare(const float *a, const float *b)
-{
-	return (*a > *b) - (*a < *b);
-}
+__attribute__((weak)) int compare(const float *a, const float *b) { return (*a > *b) - (*a < *b); }
 
 float *greatest(float **rows, int n, int m)
 {
