@@ -88,6 +88,6 @@ bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_to
 	if (try_operands(&a, 0, 0))
 		return true;
 	if (why && !a.assigned)
-		buf_str(why, "too many operands, too few, or without the braces or brackets");
+		buf_str(why, "not these operands (their number, braces, brackets)");
 	return false;
 }
