@@ -79,7 +79,7 @@ static void put_element(emitter *e, const ir_sym *s, uint32_t i, uint32_t *reloc
 static uint32_t put_elements(emitter *e, const ir_sym *s, unsigned depth, uint32_t i, uint32_t *reloc)
 {
 	unsigned depths = s->ndim + (s->vec > 1);
-	uint32_t stride = 1;
+	uint64_t stride = 1;
 	buf *b = &e->out->text;
 
 	if (depth == depths) {
@@ -87,8 +87,8 @@ static uint32_t put_elements(emitter *e, const ir_sym *s, unsigned depth, uint32
 		return i + 1;
 	}
 	for (unsigned d = depth + 1; d < depths; d++)
-		stride *= d < s->ndim ? s->dim[d] : s->vec;
-	uint32_t length = depth < s->ndim ? s->dim[depth] : s->vec, end = i + length * stride;
+		stride = MIN(stride * (d < s->ndim ? s->dim[d] : s->vec), (uint64_t)UINT32_MAX);
+	uint64_t length = depth < s->ndim ? s->dim[depth] : s->vec, end = i + length * stride;
 	if (depth == 0 || end > s->ninit)
 		end = s->ninit;
 	buf_str(b, "{");

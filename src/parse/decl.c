@@ -240,16 +240,14 @@ static bool read_element(filling *f, uint32_t i)
 	return read_address(f, i, (uint64_t)v.i) && parse_expect(p, ')', "behind the masked address");
 }
 
-/* Values of dimension `depth`, from element i on; the next element behind them. */
+/* Values of dimension `depth`, from element i on; the next element behind them.  A row that is too short is not filled up:
+ * ptxas puts the values one behind another. */
 static bool read_values(filling *f, unsigned depth, uint32_t *i)
 {
 	parser *p = f->p;
 	const ir_sym *s = f->s;
 	unsigned depths = s->ndim + (s->vec > 1);
-	uint32_t stride = 1, from = *i;
 
-	for (unsigned d = depth + 1; d < depths; d++)
-		stride *= d < s->ndim ? s->dim[d] : s->vec;
 	if (!parse_take(p, '{'))
 		return read_element(f, (*i)++);
 	if (depth >= depths)
@@ -258,7 +256,6 @@ static bool read_values(filling *f, unsigned depth, uint32_t *i)
 	for (bool more = *p->p != '}'; more; n++, more = parse_take(p, ',')) {
 		if (length && n == length)
 			return parse_error(p, p->p, CPTX_E_PARSE, "more than the %u values of this dimension of '%s'", length, s->name);
-		*i = from + n * stride;
 		if (depth + 1 < depths && *p->p != '{')
 			return parse_error(p, p->p, CPTX_E_PARSE, "expected {: each dimension of '%s' has braces of its own", s->name);
 		if (!read_values(f, depth + 1, i))
@@ -268,11 +265,7 @@ static bool read_values(filling *f, unsigned depth, uint32_t *i)
 		return parse_error(p, p->p, CPTX_E_PARSE, "a vector of '%s' has %u values, not %u", s->name, length, n);
 	if (!length && !n)
 		return parse_error(p, p->p, CPTX_E_PARSE, "'%s' has neither length nor values", s->name);
-	if (!parse_expect(p, '}', "behind the initial values"))
-		return false;
-	if (depth > 0)
-		*i = from + length * stride;
-	return true;
+	return parse_expect(p, '}', "behind the initial values");
 }
 
 static bool read_initialiser(parser *p, ir_sym *s)
