@@ -498,8 +498,8 @@ typedef struct cptx_parse_opt {
 
 /**
  * Reads PTX text of `size` bytes (it need not end in a NUL) into a module that equals a built one: it can be printed,
- * checked, edited, loaded.  NULL if memory is short, or if there is no text but a size.  After any error the module is of no use but for cptx_module_error(),
- * the first error.  `opt` may be NULL.  The text is copied where needed.
+ * checked, edited, loaded.  NULL if memory is short, or if there is no text but a size.  After any error the module is of no
+ * use but for cptx_module_error(), the first error.  `opt` may be NULL.  The text is copied where needed.
  */
 CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt);
 

@@ -148,7 +148,7 @@ static bool read_section(parser *p)
 	if (*p->p != '.')
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected the name of a section, such as .debug_str");
 	parse_flush_comments(p);
-	while (p->p < p->end && *p->p != '{' && *p->p != '\n' && *p->p != ';')
+	while (*p->p == '.' || parse_is_word[(unsigned char)*p->p])
 		p->p++;
 	parse_blanks(p);
 	if (!parse_take(p, '{'))

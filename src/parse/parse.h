@@ -19,7 +19,7 @@ typedef struct parse_token {
 	cptx_val v;
 	bool pipe, address, inside; /* inside: behind the first in brackets */
 	uint8_t braces;             /* enum parse_braces */
-	const char *behind;                 /* a modifier behind the brackets, or NULL */
+	const char *behind;         /* a modifier behind the brackets, or NULL */
 	size_t nbehind;
 } parse_token;
 

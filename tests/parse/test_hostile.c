@@ -6,6 +6,12 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+enum { SLOWER = 10 }; /* sanitizers look at every byte: texts of a tenth show as much */
+#else
+enum { SLOWER = 1 };
+#endif
+
 typedef struct text {
 	char *p;
 	size_t n, cap;
@@ -133,7 +139,7 @@ END_TEST
 
 START_TEST(nested)
 {
-	enum { DEEP = 1000000 };
+	enum { DEEP = 1000000 / SLOWER };
 	text t = start(".entry k() {");
 	repeat(&t, "{", DEEP), repeat(&t, "}", DEEP), put(&t, "ret; }"), ends(&t, "");
 	t = start(".entry k() {"), repeat(&t, "{", DEEP), ends(&t, "is never closed");
@@ -155,7 +161,7 @@ END_TEST
 
 START_TEST(long_things)
 {
-	enum { LONG = 1 << 20 };
+	enum { LONG = (1 << 20) / SLOWER };
 	text name = { 0 }, t;
 	repeat(&name, "n", LONG);
 	t = start(".global .b32 "), put(&t, name.p), put(&t, "; .entry k() { .reg .b64 d; mov.b64 d, "), put(&t, name.p),
@@ -181,14 +187,14 @@ START_TEST(long_things)
 	t = start(""), repeat(&t, " ", 10 << 20), put(&t, "frob"); /* a line of 10 MiB: the column is counted */
 	ends(&t, "t:4:10485761: error: ");
 	t = start(""), repeat(&t, "\n", 10 << 20), put(&t, "frob"), ends(&t, "t:10485764:1: error: ");
-	t = start(".entry k() { "), repeat(&t, "frob ", 1 << 20), ends(&t, "error:");
+	t = start(".entry k() { "), repeat(&t, "frob ", (1 << 20) / SLOWER), ends(&t, "error:");
 }
 END_TEST
 
 /* Each as often as a text of a hundred megabytes can have it would take hours if anything were quadratic. */
 START_TEST(many)
 {
-	enum { MANY = 100000 };
+	enum { MANY = 100000 / SLOWER };
 	char line[160];
 	text t = start(".entry k() { .reg .b32 x;\n");
 	for (unsigned i = 0; i < MANY; i++)

@@ -330,10 +330,7 @@ static char *print_number(char *p, const cptx_val *v, bool wide)
 	return p + (wide ? sprintf(p, "0d%016" PRIX64, wide_bits) : sprintf(p, "0f%08" PRIX32, bits));
 }
 
-static char *print_symbol(char *p, const cptx_val *v)
-{
-	return p + sprintf(p, "%s", ir_symbol(names(), v->id)->name);
-}
+static char *print_symbol(char *p, const cptx_val *v) { return p + sprintf(p, "%s", ir_symbol(names(), v->id)->name); }
 
 static char *print_elements(char *p, const cptx_val *v, const char *around, bool wide)
 {
