@@ -104,6 +104,12 @@ typedef struct ir_sym {
 	uint8_t here, ended;                                                  /* declared where it stands; its scope has ended */
 } ir_sym;
 
+/* A label, or the label that names a list of targets or a prototype: its id is that of the label. */
+static inline bool ir_is_label(const cptx_val *v)
+{
+	return v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
+}
+
 /* Texture, sampler and surface references: where a variable is one, its space says so. */
 static inline bool ir_is_opaque(unsigned space)
 {
@@ -339,7 +345,6 @@ void ir_close(cptx_kernel *k);
 /* Labels in one place become the first of them: what blocks end with is what a branch goes to. */
 void ir_merge_labels(cptx_kernel *k);
 bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */
-ir_top *ir_top_of(const cptx_module *m, const cptx_kernel *k, enum ir_top_kind kind);
 void ir_unlink_top(cptx_module *m, ir_top *t);
 
 /* ---- edit.c, rename.c ---- */

@@ -131,7 +131,7 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 	}
 	for (unsigned i = 0; i < m->noperand; i++) {
 		const cptx_val *v = &m->operand[i];
-		if (v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO) {
+		if (ir_is_label(v)) {
 			k->label[v->id].used = 1;
 			k->label[v->id].at = at;
 		}

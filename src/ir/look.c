@@ -74,7 +74,7 @@ cptx_item *cptx_item_find(const cptx_kernel *k, const cptx_item *it, const char 
 static bool declares(const cptx_kernel *k, const ir_item *it, const cptx_val *v)
 {
 	const cptx_val *of = ir_operands(it);
-	bool label = v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
+	bool label = ir_is_label(v);
 
 	switch ((enum ir_item_kind)it->kind) {
 	case ITEM_REGS:

@@ -103,15 +103,6 @@ void ir_unlink_top(cptx_module *m, ir_top *t)
 		m->top_last = t->prev;
 }
 
-ir_top *ir_top_of(const cptx_module *m, const cptx_kernel *k, enum ir_top_kind kind)
-{
-	ir_top *t = m->top_first;
-
-	while (t && (t->kind != kind || t->k != k))
-		t = t->next;
-	return t;
-}
-
 ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind) { return top_before(m, kind, NULL); }
 
 ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind)

@@ -29,17 +29,12 @@ typedef struct target {
 	const char *name;
 } target;
 
-static bool is_label(const cptx_val *v)
-{
-	return v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
-}
-
 static bool is_local(const cptx_kernel *k, const cptx_val *v, void *user)
 {
 	const cptx_val *what = &((const target *)user)->v;
 
-	if (is_label(what))
-		return is_label(v) && v->id == what->id;
+	if (ir_is_label(what))
+		return ir_is_label(v) && v->id == what->id;
 	if (v->kind != what->kind)
 		return false;
 	if (v->kind == CPTX_VAL_SYM)
@@ -273,13 +268,13 @@ void cptx_edit_rename_(cptx_kernel *k, cptx_site at, cptx_val what, const char *
 		rename_symbol(k, at, what, name);
 	else if (what.kind == CPTX_VAL_REG)
 		rename_register(k, at, what, name);
-	else if (is_label(&what))
+	else if (ir_is_label(&what))
 		rename_label(k, at, what, name);
 	else
 		ir_error(k, CPTX_E_ARG, at, "only registers, variables, parameters, labels and functions have a name to change");
 	if (k->m->err.code != CPTX_OK)
 		return;
-	if (!is_label(&what) && (is_argument(k, k->arg, k->narg, &what) || is_argument(k, k->result, k->nresult, &what)))
+	if (!ir_is_label(&what) && (is_argument(k, k->arg, k->narg, &what) || is_argument(k, k->result, k->nresult, &what)))
 		k->edited = true;
 	mark_all(k, is_local, &t);
 }

@@ -3,60 +3,72 @@
 
 #include <stdio.h>
 
+/* One line of a comment, of the body or of the module; inside a statement, it has no place of its own. */
+static bool add_comment(parser *p, const comment *c, cptx_site at, const char *text)
+{
+	bool inside = c->at >= p->start && c->at < p->stop;
+	uint32_t src = (uint32_t)(c->at - p->begin), len = inside ? 0 : (uint32_t)c->len;
+
+	if (p->k && p->k->has_body) {
+		uint32_t id = ir_add_text(p->k, text);
+		ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, at, ITEM_COMMENT, 1, 0);
+		if (!it)
+			return parse_out_of_memory(p);
+		ir_operands(it)[0] = cptx_val_int_(id);
+		it->src = inside ? IR_NONE : src;
+		it->src_len = len;
+		return true;
+	}
+	ir_top *t = ir_top_append(p->m, TOP_COMMENT);
+	if (!t)
+		return parse_out_of_memory(p);
+	t->text = text;
+	t->src = src;
+	t->src_len = len;
+	return true;
+}
+
+/* Each line of a comment becomes a line comment, without the blanks around it. */
+static bool add_lines(parser *p, const comment *c)
+{
+	const char *s = c->at + 2, *end = c->at + c->len - (c->at[1] == '*' ? 2 : 0), *next;
+	cptx_site at = { p->file, c->line };
+
+	do {
+		const char *stop = memchr(s, '\n', (size_t)(end - s));
+		next = stop ? stop + 1 : end;
+		stop = stop ? stop : end;
+		while (s < stop && *(const unsigned char *)s <= ' ')
+			s++;
+		while (stop > s && *(const unsigned char *)(stop - 1) <= ' ')
+			stop--;
+		size_t n = (size_t)(stop - s);
+		char *text = arena_alloc(&p->m->a, n + 1);
+		if (!text)
+			return parse_out_of_memory(p);
+		for (size_t i = 0; i < n; i++) /* a NUL would end the text */
+			text[i] = s[i] ? s[i] : ' ';
+		text[n] = 0;
+		if (!add_comment(p, c, at, text))
+			return false;
+		s = next;
+		at.line++;
+	} while (s < end);
+	return true;
+}
+
 /* Those in front of what p->stop ends; later ones wait. */
 void parse_flush_comments(parser *p)
 {
-	size_t n = 0, i = 0;
+	size_t n = 0;
 
 	if (!p->ncomment)
 		return;
 	while (n < p->ncomment && p->comments[n].at < p->stop)
 		n++;
-	for (; i < n && !p->no_memory; i++) {
-		const comment *c = &p->comments[i];
-		cptx_site at = { p->file, c->line };
-		bool inside = c->at >= p->start && c->at < p->stop;
-		bool block = c->at[1] == '*';
-		const char *s = c->at + 2, *end = c->at + c->len - (block ? 2 : 0);
-		do { /* each line of it becomes a line comment */
-			const char *stop = memchr(s, '\n', (size_t)(end - s)), *next = stop ? stop + 1 : end;
-			stop = stop ? stop : end;
-			while (s < stop && *(const unsigned char *)s <= ' ')
-				s++;
-			while (stop > s && *(const unsigned char *)(stop - 1) <= ' ')
-				stop--;
-			char *text = arena_alloc(&p->m->a, (size_t)(stop - s) + 1);
-			if (!text) {
-				parse_out_of_memory(p);
-				return;
-			}
-			for (size_t j = 0; j < (size_t)(stop - s); j++) /* a NUL would end the text */
-				text[j] = s[j] ? s[j] : ' ';
-			text[stop - s] = 0;
-			if (p->k && p->k->has_body) {
-				uint32_t id = ir_add_text(p->k, text);
-				ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, at, ITEM_COMMENT, 1, 0);
-				if (!it) {
-					parse_out_of_memory(p);
-					return;
-				}
-				ir_operands(it)[0] = cptx_val_int_(id);
-				it->src = inside ? IR_NONE : (uint32_t)(c->at - p->begin);
-				it->src_len = inside ? 0 : (uint32_t)c->len;
-			} else {
-				ir_top *t = ir_top_append(p->m, TOP_COMMENT);
-				if (!t) {
-					parse_out_of_memory(p);
-					return;
-				}
-				t->text = text;
-				t->src = (uint32_t)(c->at - p->begin);
-				t->src_len = inside ? 0 : (uint32_t)c->len;
-			}
-			s = next;
-			at.line++;
-		} while (s < end);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (p->no_memory || !add_lines(p, &p->comments[i]))
+			break;
 	memmove(p->comments, p->comments + n, (p->ncomment - n) * sizeof *p->comments);
 	p->ncomment -= n;
 }
@@ -161,7 +173,7 @@ static void resolve_labels(parser *p)
 	for (ir_item *it = any ? k->first : NULL; it; it = it->next)
 		for (unsigned i = 0; i < it->noperand; i++) {
 			cptx_val *v = &ir_operands(it)[i];
-			if (v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO)
+			if (ir_is_label(v))
 				v->id = final_label(k, v->id);
 		}
 	for (size_t i = 0; any && i < k->nvec; i++)

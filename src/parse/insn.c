@@ -364,15 +364,6 @@ static bool read_guard(parser *p, cptx_val *guard)
 	return true;
 }
 
-static uint32_t hash_of(const char *text, size_t n)
-{
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	return hash;
-}
-
 static inline bool in_spelling(const char *s)
 {
 	return parse_is_word[(unsigned char)*s] || *s == '.' || (*s == ':' && (s[1] == ':' || s[-1] == ':'));
@@ -382,10 +373,10 @@ static inline bool in_spelling(const char *s)
 static const char *read_opcode(parser *p, char joined[256], size_t *len, uint32_t *hash)
 {
 	const char *s = p->p, *from = s;
-	uint32_t h = 2166136261u;
+	uint32_t h = HASH_START;
 
 	for (; in_spelling(s); s++)
-		h = (h ^ (unsigned char)*s) * 16777619u;
+		h = parse_hash(h, *s);
 	*len = (size_t)(s - from);
 	*hash = h;
 	p->stop = p->p = s;
@@ -402,7 +393,7 @@ static const char *read_opcode(parser *p, char joined[256], size_t *len, uint32_
 		parse_blanks(p);
 	}
 	*len = n;
-	*hash = hash_of(joined, n);
+	*hash = parse_word_of(joined, n).hash;
 	return joined;
 }
 

@@ -76,10 +76,10 @@ void parse_skip(parser *p)
 
 word parse_word_of(const char *s, size_t len)
 {
-	word w = { s, (uint32_t)len, 2166136261u, 0, 2166136261u };
+	word w = { s, (uint32_t)len, HASH_START, 0, HASH_START };
 
 	for (size_t i = 0; i < len; i++) {
-		w.hash = (w.hash ^ (unsigned char)s[i]) * 16777619u;
+		w.hash = parse_hash(w.hash, s[i]);
 		if (parse_is_word[(unsigned char)s[i]] != 3)
 			w.stem = (uint32_t)i + 1, w.stem_hash = w.hash;
 	}
@@ -89,14 +89,14 @@ word parse_word_of(const char *s, size_t len)
 bool parse_word(parser *p, word *w)
 {
 	const char *s = p->p;
-	uint32_t hash = 2166136261u, stem_hash = hash;
+	uint32_t hash = HASH_START, stem_hash = hash;
 	unsigned char c = parse_is_word[(unsigned char)*s];
 
 	if (c != 1)
 		return false;
 	const char *stem = s;
 	do {
-		hash = (hash ^ (unsigned char)*s++) * 16777619u;
+		hash = parse_hash(hash, *s++);
 		if (c == 1)
 			stem = s, stem_hash = hash;
 		c = parse_is_word[(unsigned char)*s];

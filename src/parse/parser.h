@@ -32,6 +32,10 @@ typedef struct name_table {
 	uint64_t stems[4];    /* of single names that end in digits: a set of hashes */
 } name_table;
 
+/* The hash of names and spellings, a character at a time (FNV-1a). */
+#define HASH_START 2166136261u
+static inline uint32_t parse_hash(uint32_t hash, char c) { return (hash ^ (unsigned char)c) * 16777619u; }
+
 /* A word of the text with what look-up needs. */
 typedef struct word {
 	const char *s;
@@ -88,7 +92,6 @@ typedef struct parser {
 	size_t nerror, most_errors;
 	uint32_t nregister; /* declared in all bodies: a few bytes of text declare many */
 	bool no_memory;
-	bool head_done; /* .version and .target were read */
 } parser;
 
 /* ---- lex.c ---- */

@@ -1,28 +1,7 @@
 /* An allocator that fails at the n-th request: what was read, checked and printed is then right or says MEMORY; no leaks. */
 #include "parse.h"
 
-typedef struct meter {
-	unsigned long requests, fail_at; /* number of the request that fails, and of all after it if `forever`; 0: none */
-	long live;
-	bool forever;
-} meter;
-
-static void *metered(void *user, void *old, size_t size)
-{
-	meter *a = user;
-
-	if (!size) {
-		a->live -= old != NULL;
-		free(old);
-		return NULL;
-	}
-	a->requests++;
-	if (a->fail_at && (a->forever ? a->requests >= a->fail_at : a->requests == a->fail_at))
-		return NULL;
-	void *p = realloc(old, size);
-	a->live += !old && p;
-	return p;
-}
+#include "../meter.h"
 
 static void other_than_memory(void *user, const cptx_error *e)
 {

@@ -5,6 +5,7 @@
 #include "cases.h"
 #include "../reparse.h"
 #include "judge.h"
+#include "newer.h"
 #include "../ask.h"
 #include "report.h"
 #include "test.h"
@@ -427,21 +428,6 @@ START_TEST(modules_are_assembled)
 	}
 	ck_assert_uint_gt(assemble_module((unsigned)_i, false), getenv("CPTX_TABLE_ONLY") ? 0 : 300);
 	assemble_module((unsigned)_i, true);
-}
-END_TEST
-
-/* ---- versions that ptxas does not read ---- */
-
-START_TEST(newer_versions_are_judged)
-{
-	unsigned version, left = judge_left(&version);
-
-	if (left && judge_newest() < ARCH_NEWEST) {
-		skip("%u questions about PTX 9.1 and later need ptxas of CUDA %u.%u or later; CPTX_PTXAS=... names one", left,
-		     version / 10 + 4, version % 10);
-		return;
-	}
-	ck_assert_uint_eq(left, 0);
 }
 END_TEST
 

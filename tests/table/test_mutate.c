@@ -4,6 +4,7 @@
  */
 #include "cases.h"
 #include "judge.h"
+#include "newer.h"
 #include "../ask.h"
 #include "relax.h"
 #include "report.h"
@@ -235,21 +236,6 @@ START_TEST(mutations_get_the_same_verdict)
 	judge_free(j);
 	free(list);
 	ck_assert_uint_eq(wrong, 0);
-}
-END_TEST
-
-/* ---- versions that ptxas does not read ---- */
-
-START_TEST(newer_versions_are_judged)
-{
-	unsigned version, left = judge_left(&version);
-
-	if (left && judge_newest() < ARCH_NEWEST) {
-		skip("%u questions about PTX 9.1 and later need ptxas of CUDA %u.%u or later; CPTX_PTXAS=... names one", left,
-		     version / 10 + 4, version % 10);
-		return;
-	}
-	ck_assert_uint_eq(left, 0);
 }
 END_TEST
 

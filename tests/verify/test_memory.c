@@ -3,28 +3,7 @@
 
 #include "shapes.h"
 
-typedef struct meter {
-	unsigned long requests, fail_at; /* fail_at: number of the request that fails, and all after it if `forever`; 0: none */
-	long live;
-	bool forever;
-} meter;
-
-static void *metered(void *user, void *old, size_t size)
-{
-	meter *a = user;
-
-	if (!size) {
-		a->live -= old != NULL;
-		free(old);
-		return NULL;
-	}
-	a->requests++;
-	if (a->fail_at && (a->forever ? a->requests >= a->fail_at : a->requests == a->fail_at))
-		return NULL;
-	void *p = realloc(old, size);
-	a->live += !old;
-	return p;
-}
+#include "../meter.h"
 
 typedef void scene_fn(cptx_module *m);
 static char *expected; /* what it prints with all the memory in the world; NULL: the scene ends in an error */
