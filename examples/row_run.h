@@ -22,7 +22,10 @@ typedef struct row_report {
 
 const char *row_name(enum row_kernel kernel);
 bool row_check(cptx_device *dev, const row_case *c, row_report *r, cptx_error *err);
-/* What an example's main does: check and time the case on the GPU; without one, print the PTX. */
-int row_main(const row_case *c);
+/*
+ * What an example's main does: check and time the case on the GPU; on an emulator (CPTX_DEVICE=emu:sm_90a) check a few rows;
+ * without either, print the PTX.
+ */
+int row_main(const row_case *gpu_case);
 
 #endif

@@ -146,17 +146,17 @@ static const char turn[] = ".version 8.0\n"
 						   "\tret;\n"
 						   "}\n";
 
-/* Runs the kernel above, one block of two warps. */
-static void run(cptx_module *m)
+/* Runs the kernel above, one block of two warps, on a GPU or the device that CPTX_DEVICE names.  False: it went wrong. */
+static bool run(cptx_module *m)
 {
 	cptx_error err = { 0 };
-	cptx_device *dev = cptx_device_open("cuda", &err);
+	cptx_device *dev = cptx_device_open(getenv("CPTX_DEVICE"), &err);
 	uint32_t numbers[64];
 	uint64_t stamps[2][2];
 
 	if (!dev) {
 		fprintf(stderr, "not run: %s\n", err.text);
-		return;
+		return err.code == CPTX_E_NO_DRIVER || err.code == CPTX_E_NO_DEVICE;
 	}
 	for (uint32_t i = 0; i < 64; i++)
 		numbers[i] = i;
@@ -166,16 +166,22 @@ static void run(cptx_module *m)
 	cptx_launch_once(p, "turn", &(cptx_launch_opt){ .grid = { 1 }, .block = { 64 }, CPTX_ARGS(x, s) }, NULL, &err);
 	cptx_mem_read(dev, numbers, x, sizeof numbers, &err);
 	cptx_mem_read(dev, stamps, s, sizeof stamps, &err);
-	if (err.code)
+	bool right = err.code == CPTX_OK;
+	if (!right)
 		fprintf(stderr, "%s\n", err.text);
-	else
-		for (int w = 0; w < 2; w++)
-			fprintf(stderr, "warp %d waited %llu ns (numbers[%d] = %u)\n", w,
-			        (unsigned long long)(stamps[w][1] - stamps[w][0]), w, (unsigned)numbers[w]);
+	for (int w = 0; w < 2 && right; w++)
+		fprintf(stderr, "warp %d waited %llu ns (numbers[%d] = %u)\n", w, (unsigned long long)(stamps[w][1] - stamps[w][0]),
+		        w, (unsigned)numbers[w]);
+	for (uint32_t i = 0; i < 64 && right; i++)
+		if (numbers[i] != 63 - i || stamps[i / 32][1] < stamps[i / 32][0]) {
+			fprintf(stderr, "numbers[%u] = %u, or the stamps of its warp, are wrong\n", (unsigned)i, (unsigned)numbers[i]);
+			right = false;
+		}
 	cptx_program_destroy(p);
 	cptx_mem_free(dev, x);
 	cptx_mem_free(dev, s);
 	cptx_device_close(dev);
+	return right;
 }
 
 static char *read_file(const char *path, size_t *size)
@@ -213,9 +219,8 @@ int main(int argc, char **argv)
 	else
 		fprintf(stderr, "%s\n", err.text);
 	cptx_ptx_destroy(ptx);
-	if (ptx && argc < 2)
-		run(m);
+	bool ok = ptx && (argc > 1 || run(m));
 	cptx_module_destroy(m);
-	return !ptx;
+	return !ok;
 }
 #endif

@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ck_assert_msg for loops of millions of turns: costs nothing while all is well. */
+#define SURE(ok, ...)                                                                                                       \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			ck_abort_msg(__VA_ARGS__);                                                                                      \
+	while (0)
+
 /* Needs CK_NOFORK (test_main sets it), so that the count reaches the summary. */
 static int test_skips;
 #define skip(...) (printf("SKIP %s: ", __func__), printf(__VA_ARGS__), putchar('\n'), (void)test_skips++)

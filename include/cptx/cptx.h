@@ -197,6 +197,10 @@ CPTX_API const cptx_error *cptx_module_error(const cptx_module *m);
  * False: see cptx_module_error().  cptx_emit freezes by itself.
  */
 CPTX_API bool cptx_module_freeze(cptx_module *m);
+CPTX_API cptx_val cptx_fail_(cptx_kernel *k, cptx_site at, const char *format, ...) CPTX_PRINTF_(3, 4);
+/** For functions built on top of the calls: makes an error (CPTX_E_ARG, printf-style) as a call of cptx would; gives NONE.
+ */
+#define cptx_fail(k, ...) cptx_fail_((k), CPTX_HERE, __VA_ARGS__)
 /** Number of instructions in all bodies. */
 CPTX_API size_t cptx_module_size(const cptx_module *m);
 
@@ -555,6 +559,8 @@ CPTX_API bool cptx_op_at(size_t i, cptx_op_info *info);
 CPTX_API bool cptx_form_at(size_t op, size_t form, cptx_form_info *info);
 /** Whether form `form` of instruction `op` exists on a target with its lowest spelling. */
 CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target);
+/** The nth form, from 0 on, that has a whole spelling without operands ("ld.global.u32"): its numbers; false: no more. */
+CPTX_API bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form);
 
 CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_val *vals, const uint16_t *mods);
 

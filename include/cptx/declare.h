@@ -90,7 +90,7 @@ CPTX_API void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text);
 /** A further directive in front of the body, such as ".noreturn". */
 #define cptx_directive(k, text) cptx_directive_((k), CPTX_HERE, (text))
 CPTX_API cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name);
-/** The variable or device function of the module with that name. */
+/** The variable, device function or kernel of the module with that name; a kernel for its address, in cptx_mov. */
 #define cptx_find(m, name) cptx_find_((m), CPTX_HERE, (name))
 
 CPTX_API cptx_kernel *cptx_prototype_begin_(cptx_kernel *k, cptx_site at);

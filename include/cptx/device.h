@@ -22,7 +22,7 @@
 #ifndef CPTX_DEVICE_H
 #define CPTX_DEVICE_H
 
-#include <cptx/cptx.h>
+#include <cptx/tensor_map.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -129,6 +129,22 @@ CPTX_API bool cptx_mem_fill8_async(cptx_device *dev, uint64_t dst, uint8_t value
 CPTX_API bool cptx_mem_fill32_async(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_stream *stream,
                                     cptx_error *err);
 
+/** A tensor map: the 128 bytes that a kernel takes, as CPTX_ARG_BYTES(&map, sizeof map) or copied to global memory. */
+typedef struct cptx_tensor_map {
+#if defined(__GNUC__)
+	__attribute__((aligned(CPTX_TENSOR_MAP_ALIGN)))
+#endif
+	uint8_t bytes[CPTX_TENSOR_MAP_BYTES];
+} cptx_tensor_map;
+
+/**
+ * Makes a tensor map for a device: checks the description (cptx_tensor_map_check) and has the driver encode it; for the
+ * emulator, cptx_tensor_map_pack.
+ * Errors: ARG, a broken rule; TARGET, the device has no tensor maps (they need sm_90, im2col along W sm_100); NO_DRIVER, the
+ * driver is too old; DRIVER.
+ */
+CPTX_API bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx_tensor_map *map, cptx_error *err);
+
 /* ---- Programs ----------------------------------------------------------------------------------------------------- */
 
 typedef struct cptx_load_opt {
@@ -138,6 +154,7 @@ typedef struct cptx_load_opt {
 	bool verbose;       /**< resource usage in cptx_program_log() */
 	bool line_info;     /**< keep the .loc lines for profilers */
 	bool debug;         /**< compile for a debugger, not optimized */
+	const char *name;   /**< of PTX text, for messages and findings; NULL: "ptx" */
 	char z_;
 } cptx_load_opt;
 

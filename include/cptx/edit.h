@@ -94,7 +94,7 @@ CPTX_API void cptx_edit_replace_(cptx_kernel *k, cptx_site at, cptx_item *it);
 /** Removes an item; builder calls go in its place from now on. */
 #define cptx_edit_replace(k, it) cptx_edit_replace_((k), CPTX_HERE, (it))
 CPTX_API cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_t i, cptx_val v);
-/** Changes operand i, and matches again.  Gives the item, which is another one where another form fits; NULL on error. */
+/** Changes operand i, and matches again.  Gives the item; NULL on error. */
 #define cptx_edit_operand(k, it, i, v) cptx_edit_operand_((k), CPTX_HERE, (it), (i), CPTX_V(v))
 CPTX_API cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, const char *group, enum cptx_mod mod);
 /** The same for the modifier of a group; 0 leaves it out. */

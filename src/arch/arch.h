@@ -41,7 +41,7 @@ enum arch_operand_flags {
 	OPERAND_OPTIONAL = 2,
 	OPERAND_NEGATABLE = 4,
 	OPERAND_WIDER = 8,
-	OPERAND_SYMBOL = 16,   /* or a special register, or the address of a variable */
+	OPERAND_SYMBOL = 16,   /* or the address of a variable */
 	OPERAND_REG_ONLY = 32, /* no constant */
 	OPERAND_PIPE = 64,     /* printed behind a | */
 	OPERAND_DOUBLE = 128,  /* of twice the width of its type */
@@ -49,7 +49,8 @@ enum arch_operand_flags {
 	OPERAND_MINUS = 512,   /* or -a */
 	OPERAND_INSIDE = 1024, /* inside the brackets of the address in front */
 	OPERAND_READ = 2048,   /* a destination that is read too */
-	OPERAND_MORE = 4096    /* an address with more operands in its brackets */
+	OPERAND_MORE = 4096,   /* an address with more operands in its brackets */
+	OPERAND_SPECIAL = 8192 /* or a special register */
 };
 enum arch_select { SELECT_NONE, SELECT_SCALAR, SELECT_2, SELECT_4, SELECT_MASK_2, SELECT_MASK_4 };
 enum arch_address { ADDRESS_MEMORY, ADDRESS_TMEM, ADDRESS_HANDLE, ADDRESS_ENDPOINT };
@@ -129,7 +130,8 @@ extern const uint8_t arch_ntype;
 
 typedef struct arch_sreg {
 	const char *text, *name; /* name: of the call */
-	uint8_t type;
+	uint8_t type, count;     /* 4: a vector */
+	uint8_t least;           /* mov reads it in so few bits too; 0: in those of its type only */
 	uint16_t avail;
 } arch_sreg;
 extern const arch_sreg arch_sregs[];
@@ -158,13 +160,15 @@ typedef struct arch_match {
  * The last match of some instructions.  Kernels repeat a call with other registers over and over; what was found for the
  * same modifiers and kinds of operands holds again, and only constants must be looked at.
  */
-enum { ARCH_MEMO = 32 };
+enum { ARCH_MEMO = 64 };
+typedef struct arch_remembered {
+	uint64_t hash, key[3 + ARCH_SLOTS];
+	uint16_t mods[ARCH_FIELDS], op /* + 1; 0: empty */;
+	arch_match m;
+} arch_remembered;
 typedef struct arch_memo {
-	struct {
-		uint64_t key[3 + ARCH_SLOTS];
-		uint16_t mods[ARCH_FIELDS], op /* + 1; 0: empty */;
-		arch_match m;
-	} at[ARCH_MEMO];
+	arch_remembered at[ARCH_MEMO];
+	unsigned turn;
 } arch_memo;
 
 /*
@@ -200,6 +204,8 @@ unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
  * lowest three bits of `offset` on, the first first.
  */
 enum { SELECTED = 16, SELECTED_H = 8, SELECTED_DIGITS = 7 }; /* of `space` of a register */
+/* `space` of a register with the offset 0 written behind it, [r+0]: in code for debuggers ptxas makes an addition of it. */
+enum { PLUS_ZERO = 32 };
 /* `space` of a constant of text: as ptxas, it is taken for no other kind or width of number than it is written as. */
 enum { EXACT_CONSTANT = 1 };
 /* What `space` of a VEC tells of its elements. */

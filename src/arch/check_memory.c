@@ -182,6 +182,8 @@ const char *arch_check_CVTA(const arch_match *m)
 	}
 	if (a->kind == CPTX_VAL_SREG)
 		return "a special register is no address";
+	if (a->kind == CPTX_VAL_FUNC)
+		return "a function lies in no state space";
 	if (a->kind != CPTX_VAL_SYM)
 		return NULL;
 	if (to)

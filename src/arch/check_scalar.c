@@ -52,6 +52,8 @@ const char *arch_check_TEX(const arch_match *m)
 			vec = m->mod[i];
 	if ((dtype == CPTX_F16X2) != (vec == CPTX_V2))
 		return "f16x2 comes as .v2, other types as .v4";
+	if (dtype == CPTX_F16X2 && m->operand[0].kind == CPTX_VAL_VEC && m->operand[0].space & VEC_SINKS)
+		return "no element of f16x2 can be the sink _";
 	return ctype != CPTX_F32 && operand_named(m, "f") ? "a depth is compared at .f32 coordinates only" : NULL;
 }
 
@@ -59,6 +61,8 @@ const char *arch_check_SURFACE(const arch_match *m)
 {
 	unsigned count = 1;
 
+	if (m->operand[0].kind == CPTX_VAL_SINK)
+		return "the destination cannot be the sink _";
 	for (unsigned i = 0; i < m->ngroup; i++)
 		if (check_group(m, i)->is_count && m->mod[i])
 			count = arch_mods[m->mod[i]].count;

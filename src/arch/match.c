@@ -4,6 +4,7 @@
  * Nothing later decides this again.  With `why`, the first thing that does not fit is told in words.
  */
 #include "arch/arch.h"
+#include "arch/match.h"
 
 #include <stdio.h>
 
@@ -14,9 +15,8 @@ typedef struct request {
 	const cptx_val *vec;  /* elements of vectors and lists */
 	const uint16_t *mods; /* by field of the op, or by group of the form if `by_group` */
 	bool by_group;
+	bool any; /* whatever the values of constants and selectors: could others of the same kinds fit? */
 } request;
-
-enum { FIRST_SLOT = 2 }; /* vals[FIRST_SLOT + slot], slot from 1; slot 0 is vals[0] */
 
 static const cptx_val *slot_value(const request *q, const arch_operand *o)
 {
@@ -136,7 +136,8 @@ static void infer_count(const arch_form *f, const request *q, unsigned index, ar
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		const cptx_val *v = slot_value(q, o);
-		if (o->cgroup != index || !is_register(v) || (g->kind == GROUP_OPTIONAL && v->count < 2))
+		if (o->cgroup != index || !(is_register(v) || v->kind == CPTX_VAL_SREG) ||
+		    (g->kind == GROUP_OPTIONAL && v->count < 2))
 			continue;
 		for (unsigned a = 0; a < g->nalt; a++)
 			if (arch_mods[arch_alts[g->alt + a].mod].count * o->times == v->count * o->over)
@@ -242,7 +243,7 @@ static unsigned doubled(unsigned t)
 	}
 }
 
-static bool match_constant(const arch_form *f, const arch_operand *o, unsigned want, cptx_val *v, buf *why)
+static bool match_constant(const arch_form *f, const arch_operand *o, const request *q, unsigned want, cptx_val *v, buf *why)
 {
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
@@ -250,7 +251,7 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
 		return WHY("%s must be a register", name);
 	if (want == CPTX_PRED) { /* false or true; mov takes -1 too */
-		if (v->kind != CPTX_VAL_INT || v->i < (o->flags & OPERAND_SYMBOL ? -1 : 0) || v->i > 1)
+		if (v->kind != CPTX_VAL_INT || (!q->any && (v->i < (o->flags & OPERAND_SYMBOL ? -1 : 0) || v->i > 1)))
 			return WHY("%s is a predicate: a register, 0 or 1", name);
 		v->type = CPTX_PRED;
 		return true;
@@ -276,7 +277,7 @@ static bool match_constant(const arch_form *f, const arch_operand *o, unsigned w
 	}
 	int64_t low = t.bits == 64 ? INT64_MIN : -((int64_t)1 << (t.bits - 1));
 	int64_t high = t.bits == 64 ? INT64_MAX : ((int64_t)1 << t.bits) - 1;
-	if ((v->negated && t.bits != 64) || v->i < low || v->i > high)
+	if (!q->any && ((v->negated && t.bits != 64) || v->i < low || v->i > high))
 		return WHY("%s = %lld does not fit .%s", name, (long long)v->i, type_name(want));
 	v->type = (uint8_t)want;
 	v->negated = v->space = 0;
@@ -294,7 +295,7 @@ static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_v
 		return WHY("%s has an offset, which the name of a .%s cannot have", name, what);
 	if (v->kind == CPTX_VAL_SYM && handle)
 		return v->space == o->space || WHY("%s is a variable of .%s, not a .%s", name, arch_mods[v->space].name, what);
-	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space || (v->offset && !tmem))
+	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space & SELECTED || (v->offset && !tmem))
 		return WHY("%s is no register with %s", name,
 		           tmem     ? "an address in tensor memory"
 		           : handle ? "a handle"
@@ -304,6 +305,25 @@ static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_v
 		return WHY("%s is a .%s register; %s takes %s integer", name, type_name(v->type), what,
 		           handle ? "a 64-bit" : "a 32-bit");
 	return true;
+}
+
+/*
+ * May a variable be named where the address is generic?  As ptxas has it: one of global memory, unless the form is for
+ * shared memory; others where the form could name their space, and shared ones where it could name global memory only.
+ */
+static bool has_generic(const arch_form *f, const arch_operand *o, unsigned of_variable)
+{
+	bool global = false, shared = false, local = false;
+
+	for (unsigned i = 0; o->sgroup != ARCH_NO && i < arch_groups[f->group + o->sgroup].nalt; i++) {
+		unsigned space = arch_alts[arch_groups[f->group + o->sgroup].alt + i].mod;
+		global |= space == CPTX_GLOBAL;
+		shared |= same_space(space, CPTX_SHARED);
+		local |= space == CPTX_LOCAL;
+	}
+	if (of_variable == CPTX_LOCAL)
+		return local;
+	return of_variable == CPTX_GLOBAL ? global || !shared : of_variable == CPTX_SHARED && (shared || (global && !local));
 }
 
 static bool match_address(const arch_form *f, const arch_operand *o, const arch_match *m, const cptx_val *v, buf *why)
@@ -321,11 +341,11 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 		return WHY("%s has an offset, which an address with more in its brackets cannot have", name);
 	if (v->kind == CPTX_VAL_INT)
 		return space == CPTX_LOCAL || WHY("%s: only .local memory has constant addresses", name);
-	if (v->kind == CPTX_VAL_SYM) {
-		return same_space(space, v->space) || WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
-		                                          space ? arch_mods[space].name : "generic");
-	}
-	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space)
+	if (v->kind == CPTX_VAL_SYM)
+		return (space ? same_space(space, v->space) : has_generic(f, o, v->space)) ||
+		       WHY("%s lies in .%s memory, not in .%s", name, arch_mods[v->space].name,
+		           space ? arch_mods[space].name : "generic");
+	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space & SELECTED)
 		return WHY("%s is not an address (a register or a variable)", name);
 	arch_type t = arch_types[v->type];
 	if (!(is_int(t) || t.cls == 'B') || !(t.bits == 64 || (window && t.bits == 32)))
@@ -334,12 +354,14 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 	return true;
 }
 
-static bool match_immediate(const arch_form *f, const arch_operand *o, const cptx_val *v, buf *why)
+static bool match_immediate(const arch_form *f, const arch_operand *o, const request *q, const cptx_val *v, buf *why)
 {
 	const char *name = slot_name(f, o);
 
 	if (v->kind != CPTX_VAL_INT)
 		return WHY("%s must be an integer constant", name);
+	if (q->any)
+		return true;
 	if (o->lo == -1 && o->hi == -1 && v->i == UINT32_MAX) /* all lanes, as most write it */
 		return !v->negated || WHY("%s is negated", name);
 	if (v->negated || v->i < o->lo || v->i > o->hi || (o->set && !(o->set >> v->i & 1))) {
@@ -386,7 +408,7 @@ static bool match_elements(const arch_form *f, const arch_operand *o, const requ
 		if (e.kind == CPTX_VAL_SINK) {
 			if (!(o->flags & OPERAND_SINK))
 				return WHY("element %u of %s cannot be the sink _", i, slot_name(f, o));
-		} else if (!match_constant(f, o, want, &e, why)) {
+		} else if (!q->any && !match_constant(f, o, q, want, &e, why)) {
 			return false;
 		}
 	}
@@ -445,14 +467,14 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 		return true;
 	}
 	if (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT)
-		return count == 1 ? match_constant(f, o, want, v, why) : WHY("%s must be %u registers", name, count);
+		return count == 1 ? match_constant(f, o, q, want, v, why) : WHY("%s must be %u registers", name, count);
 	if (v->kind == CPTX_VAL_SINK)
 		return (count == 1 && !o->brace && (o->flags & OPERAND_SINK)) || WHY("%s cannot be the sink _", name);
 	if (v->kind == CPTX_VAL_FUNC && o->flags & OPERAND_SYMBOL)
 		return (arch_types[want].bits == 64 && arch_types[want].cls != 'F') ||
 		       WHY("%s: the address of a function has 64 bits", name);
 	if (v->kind == CPTX_VAL_SREG || v->kind == CPTX_VAL_SYM) {
-		if (!(o->flags & OPERAND_SYMBOL))
+		if (!(o->flags & (v->kind == CPTX_VAL_SYM ? OPERAND_SYMBOL : OPERAND_SPECIAL)))
 			return WHY("%s is %s; cptx_mov it to a register first", name,
 			           v->kind == CPTX_VAL_SYM ? "a variable's address" : "a special register");
 		bool pred = v->kind == CPTX_VAL_SREG && v->type == CPTX_PRED;
@@ -472,7 +494,7 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 	if (v->count != count)
 		return WHY("%s has %u register%s, %u needed", name, v->count, v->count == 1 ? "" : "s", count);
 	if (v->kind == CPTX_VAL_REG && v->space) {
-		if (!match_selector(f, o, v, why))
+		if (!q->any && !match_selector(f, o, v, why))
 			return false;
 	} else if (v->kind == CPTX_VAL_REG && v->offset) {
 		return WHY("%s carries an offset, which only an address can", name);
@@ -481,9 +503,12 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 		return false;
 	if (v->kind == CPTX_VAL_VEC && !v->type) /* constants and sinks only */
 		return !(v->space & VEC_SINKS) || WHY("%s has no element that is a register", name);
-	if (!type_fits(want, v->type, o->flags & OPERAND_WIDER))
+	bool old = v->kind == CPTX_VAL_SREG && arch_sregs[v->id].least && arch_types[want].bits >= arch_sregs[v->id].least &&
+	           arch_types[want].bits < arch_types[v->type].bits;
+	if (!old && !type_fits(want, v->type, o->flags & OPERAND_WIDER))
 		return WHY("%s is .%s, not .%s", name, type_name(v->type), type_name(want));
-	return !v->negated || (o->flags & (OPERAND_NEGATABLE | OPERAND_MINUS)) || WHY("%s cannot be negated here", name);
+	return !v->negated || (o->flags & (want == CPTX_PRED ? OPERAND_NEGATABLE : OPERAND_MINUS)) ||
+	       WHY("%s cannot be negated here", name);
 }
 
 static bool match_operands(const arch_form *f, const request *q, arch_match *m, const uint8_t *kept, buf *why)
@@ -501,7 +526,7 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 		switch ((enum arch_operand_kind)o->kind) {
 		case OPERAND_REG: ok = match_register(f, o, q, m, kept, v, why); break;
 		case OPERAND_ADDR: ok = match_address(f, o, m, v, why); break;
-		case OPERAND_IMM: ok = match_immediate(f, o, v, why); break;
+		case OPERAND_IMM: ok = match_immediate(f, o, q, v, why); break;
 		case OPERAND_LABEL: ok = v->kind == CPTX_VAL_LABEL || WHY("%s is not a label", slot_name(f, o)); break;
 		case OPERAND_FUNC: ok = v->kind == CPTX_VAL_FUNC || WHY("%s is not a function", slot_name(f, o)); break;
 		case OPERAND_LIST: ok = v->kind == CPTX_VAL_LIST || WHY("%s is not a list", slot_name(f, o)); break;
@@ -549,31 +574,17 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 	m->vec = q->vec;
 	if (!match_given(f, q, why) || !match_modifiers(f, q, m, kept, why) || !match_operands(f, q, m, kept, why))
 		return false;
-	const char *broken = f->constraint ? arch_constraint_check(f->constraint, m) : NULL;
+	const char *broken = f->constraint && !q->any ? arch_constraint_check(f->constraint, m) : NULL;
 	return !broken || WHY("%s", broken);
 }
 
 bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, arch_match *out,
                      buf *why)
 {
-	return match(form, &(request){ vals, vec, mods, true }, out, why);
+	return match(form, &(request){ .vals = vals, .vec = vec, .mods = mods, .by_group = true }, out, why);
 }
 
-/* All of a value that the choice of a form depends on, constants apart: everything but its number and owner. */
-uint64_t arch_value_key(const cptx_val *v)
-{
-	cptx_val key = *v;
-	uint64_t word;
-
-	key.owner = v->kind == CPTX_VAL_REG && v->offset;
-	memcpy(&word, &key, sizeof word);
-	return word;
-}
-_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "arch_value_key takes what stands in front of the number");
-_Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
-
-/* Does more than its kind and type decide where the value fits? */
-static bool varies(const cptx_val *v)
+bool arch_varies(const cptx_val *v)
 {
 	return v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT ||
 	       (v->space && (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC));
@@ -589,73 +600,24 @@ bool arch_match_again(arch_match *m, const cptx_val *vec)
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
-		if (!varies(v))
+		if (!arch_varies(v))
 			continue;
 		if (o->kind == OPERAND_REG ? !match_register(f, o, &q, m, kept, v, NULL)
-		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, v, NULL))
+		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, &q, v, NULL))
 			return false;
 	}
 	return !f->constraint || !arch_constraint_check(f->constraint, m);
 }
 
-/* The remembered match with these values in it; false if a constant does not fit. */
-static bool recall(const arch_match *known, const request *q, arch_match *m)
+bool arch_match_call(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, bool any,
+                     arch_match *out)
 {
-	const arch_form *f = &arch_forms[known->form];
-
-	m->form = known->form;
-	m->ngroup = known->ngroup;
-	m->noperand = known->noperand;
-	m->dest_type = known->dest_type;
-	m->dest_count = known->dest_count;
-	memcpy(m->mod, known->mod, sizeof m->mod);
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		m->operand[i] = o->kind == OPERAND_NOWHERE ? cptx_sink() : *slot_value(q, o);
-	}
-	return arch_match_again(m, q->vec);
-}
-
-static bool has_varying(const cptx_val *vals, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (varies(&vals[i]))
-			return true;
-	return false;
-}
-
-bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
-                   arch_match *out)
-{
-	const arch_op *o = &arch_ops[op];
-	const request q = { vals, vec, mods, false };
-	unsigned at = op % ARCH_MEMO, n = 3u + o->nslot;
-	uint64_t differs = memo->at[at].op ^ (op + 1);
-
-	for (unsigned i = 0; i < n; i++)
-		differs |= memo->at[at].key[i] ^ arch_value_key(&vals[i]);
-	for (unsigned i = 0; i < o->nfield; i++)
-		differs |= memo->at[at].mods[i] ^ mods[i];
-	if (!differs && recall(&memo->at[at].m, &q, out))
-		return true;
-	for (unsigned i = 0; i < o->nform; i++) {
-		if (!match(o->form + i, &q, out, NULL))
-			continue;
-		if (i && has_varying(vals, n)) /* another constant might fit an earlier form */
-			return true;
-		memo->at[at].op = (uint16_t)(op + 1);
-		for (unsigned j = 0; j < n; j++)
-			memo->at[at].key[j] = arch_value_key(&vals[j]);
-		memcpy(memo->at[at].mods, mods, o->nfield * sizeof *mods);
-		memo->at[at].m = *out;
-		return true;
-	}
-	return false;
+	return match(form, &(request){ .vals = vals, .vec = vec, .mods = mods, .any = any }, out, NULL);
 }
 
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why)
 {
-	const request q = { vals, vec, mods, false };
+	const request q = { .vals = vals, .vec = vec, .mods = mods };
 	arch_match scratch;
 
 	for (int near = 1; near >= 0; near--) /* first the forms that know all that was given */

@@ -59,8 +59,8 @@ void arena_free(arena *a)
 
 void *arena_grow(arena *a, size_t size)
 {
-	/* an eighth of all so far: little is left over at the end, and big ones come in huge pages */
-	size_t next = MIN(MAX(a->total / 8, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
+	/* a sixteenth of all so far: little is left over at the end, and big ones come in huge pages */
+	size_t next = MIN(MAX(a->total / 16, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
 	size_t want = MAX(next, size + sizeof(struct arena_chunk));
 	struct arena_chunk *c = a->failed ? NULL : heap_realloc(&a->hook, NULL, want);
 
@@ -91,20 +91,65 @@ void *arena_memdup(arena *a, const void *p, size_t size)
 
 char *arena_strdup(arena *a, const char *s) { return s ? arena_memdup(a, s, strlen(s) + 1) : NULL; }
 
-bool arena_push(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size)
-{
-	void *old, *grown;
+/* ---- arrays ---- */
 
-	if (n < *cap)
-		return true;
-	size_t want = *cap ? *cap * 2 : 4;
-	grown = arena_alloc(a, want * size);
-	if (!grown)
-		return false;
+enum { SMALLEST = 5 };
+
+/* The logarithm of the least power of two that is not below `bytes`. */
+static unsigned size_class(size_t bytes)
+{
+	unsigned c = SMALLEST;
+
+	while (c < 8 * sizeof(size_t) - 1 && (size_t)1 << c < bytes)
+		c++;
+	return c;
+}
+
+/* Is its memory a power of two?  Then less than one element is left over there. */
+static bool is_full_size(size_t cap, size_t size) { return ((size_t)1 << size_class(cap * size)) - cap * size < size; }
+
+static void move(arena *a, void *array_ptr, void *to, size_t n, size_t *cap, size_t size)
+{
+	void *old;
+
 	memcpy(&old, array_ptr, sizeof old); /* array_ptr is a T**: copied as bytes, whatever T is */
+	memcpy(array_ptr, &to, sizeof to);
 	if (n)
-		memcpy(grown, old, n * size);
-	memcpy(array_ptr, &grown, sizeof grown);
-	*cap = want;
+		memcpy(to, old, n * size);
+	unsigned c = size_class(*cap * size);
+	if (!*cap || !is_full_size(*cap, size) || c >= ARENA_SIZES)
+		return;
+	memcpy(old, &a->spare[c], sizeof a->spare[c]);
+	a->spare[c] = old;
+}
+
+bool arena_reserve(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size, size_t want)
+{
+	if (want <= *cap)
+		return true;
+	if (want > SIZE_MAX / 4 / size)
+		return false;
+	unsigned c = size_class(MAX(MAX(want, *cap * 2), (size_t)4) * size);
+	void *p = c < ARENA_SIZES ? a->spare[c] : NULL;
+	if (p)
+		memcpy(&a->spare[c], p, sizeof a->spare[c]);
+	else
+		p = arena_alloc(a, (size_t)1 << c);
+	if (!p)
+		return false;
+	move(a, array_ptr, p, n, cap, size);
+	*cap = ((size_t)1 << c) / size;
+	return true;
+}
+
+bool arena_trim(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size)
+{
+	if (n == *cap || n * size + 8 > *cap * size)
+		return true;
+	void *p = arena_alloc(a, is_full_size(n, size) ? (size_t)1 << size_class(n * size) : n * size);
+	if (!p)
+		return false;
+	move(a, array_ptr, p, n, cap, size);
+	*cap = n;
 	return true;
 }

@@ -13,12 +13,14 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 /* ---- arena: memory freed all at once; NULL when the allocator fails, and from then on ---- */
+enum { ARENA_SIZES = 40 };
 typedef struct arena {
 	cptx_allocator hook;
 	struct arena_chunk *chunk; /* newest; a list of all */
 	char *at, *end;
 	size_t total; /* bytes of all chunks */
 	bool failed;
+	void *spare[ARENA_SIZES]; /* blocks that arrays have left, by the logarithm of their size; each begins with the next */
 } arena;
 
 void arena_init(arena *a, const cptx_allocator *hook);
@@ -37,15 +39,25 @@ static inline void *arena_alloc(arena *a, size_t size)
 	a->at += size;
 	return p;
 }
+/* The latest of all blocks ends here. */
+static inline void arena_end(arena *a, char *end) { a->at = end; }
 void *arena_zalloc(arena *a, size_t size);
 
 /* The hook itself, for what must be freed or grown apart from an arena. */
 extern const cptx_allocator heap_default;
 static inline void *heap_realloc(const cptx_allocator *h, void *p, size_t size) { return h->realloc_fn(h->user, p, size); }
 
-/* A growing array in an arena: makes room for one more of `size` bytes at *n; the old copy stays in the arena until the end.
+/*
+ * A growing array of n elements of `size` bytes in an arena: makes room for `want`.  Its memory is a power of two, which the
+ * next array gets when this one has outgrown it.
  */
-bool arena_push(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size);
+bool arena_reserve(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size, size_t want);
+static inline bool arena_push(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size)
+{
+	return n < *cap || arena_reserve(a, array_ptr, n, cap, size, n + 1);
+}
+/* Nothing more comes: keeps only what the n elements take. */
+bool arena_trim(arena *a, void *array_ptr, size_t n, size_t *cap, size_t size);
 
 /* ---- buf: growing text.  After a failed growth every call is harmless and `failed` is set. ---- */
 typedef struct buf {
@@ -57,9 +69,19 @@ typedef struct buf {
 
 void buf_init(buf *b, const cptx_allocator *hook);
 void buf_free(buf *b);
-bool buf_reserve(buf *b, size_t more); /* room for `more` bytes behind n */
-void buf_put(buf *b, const char *s, size_t n);
-void buf_str(buf *b, const char *s);
+bool buf_grow(buf *b, size_t more);                 /* the slow path of buf_reserve */
+static inline bool buf_reserve(buf *b, size_t more) /* room for `more` bytes behind n */
+{
+	return more <= b->cap - b->n || buf_grow(b, more);
+}
+static inline void buf_put(buf *b, const char *s, size_t n)
+{
+	if (!n || !buf_reserve(b, n))
+		return;
+	memcpy(b->p + b->n, s, n);
+	b->n += n;
+}
+static inline void buf_str(buf *b, const char *s) { buf_put(b, s, strlen(s)); }
 void buf_printf(buf *b, const char *format, ...) CPTX_PRINTF_(2, 3);
 /* Decimal digits of v at p; the end. */
 char *text_u64(char *p, uint64_t v);

@@ -12,10 +12,8 @@ void buf_free(buf *b)
 	b->n = b->cap = 0;
 }
 
-bool buf_reserve(buf *b, size_t more)
+bool buf_grow(buf *b, size_t more)
 {
-	if (more <= b->cap - b->n)
-		return true;
 	size_t want = MAX(b->cap * 2, b->n + more + 256);
 	char *p = b->failed ? NULL : heap_realloc(b->hook, b->p, want);
 	if (!p) {
@@ -26,16 +24,6 @@ bool buf_reserve(buf *b, size_t more)
 	b->cap = want;
 	return true;
 }
-
-void buf_put(buf *b, const char *s, size_t n)
-{
-	if (!n || !buf_reserve(b, n))
-		return;
-	memcpy(b->p + b->n, s, n);
-	b->n += n;
-}
-
-void buf_str(buf *b, const char *s) { buf_put(b, s, strlen(s)); }
 
 void buf_printf(buf *b, const char *format, ...)
 {
@@ -63,6 +51,15 @@ char *text_u64(char *p, uint64_t v)
 	if (v < 10) { /* most numbers are register numbers */
 		*p = (char)('0' + v);
 		return p + 1;
+	}
+	if (v < 100) {
+		memcpy(p, pairs + v * 2, 2);
+		return p + 2;
+	}
+	if (v < 1000) {
+		*p = (char)('0' + v / 100);
+		memcpy(p + 1, pairs + v % 100 * 2, 2);
+		return p + 3;
 	}
 	while (v >= 10) {
 		n -= 2;

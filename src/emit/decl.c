@@ -188,7 +188,7 @@ static void put_arg(emitter *e, const cptx_kernel *k, const ir_arg *a)
 		emit_variable(e, k->sym[a->sym]);
 		return;
 	}
-	const ir_decl *d = &k->decl[k->reg[a->reg].decl];
+	const ir_decl *d = &k->decl[ir_decl_of(k, a->reg)];
 	buf_str(&e->out->text, ".reg .");
 	buf_str(&e->out->text, arch_mods[d->type].name);
 	buf_str(&e->out->text, " ");
@@ -204,9 +204,9 @@ void emit_signature(emitter *e, const cptx_kernel *k)
 	else
 		buf_str(b, k->is_func ? ".func " : ".entry ");
 	if (k->attribute) {
-		buf_str(b, ".attribute");
+		buf_str(b, ".attribute(");
 		buf_str(b, k->attribute);
-		buf_str(b, " ");
+		buf_str(b, ") ");
 	}
 	if (k->nresult) {
 		buf_str(b, "(");

@@ -275,12 +275,12 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		          .target = arch_target_index(t),
 		          .version = MAX(t->ptx, m->version),
 		          .line = 1 };
+	buf_init(&e.spelled, &out->hook);
 	size_t n = cptx_module_size(m);
 	buf_reserve(&out->text, n * 64 + 4096); /* about what it takes; it grows if need be */
 	buf_reserve(&out->map, n * sizeof(line_entry) + 256);
 	bool ok = emit_module(&e);
-	if (e.names)
-		heap_realloc(&out->hook, e.names, 0);
+	emit_done(&e);
 	if (!ok) {
 		if (err->code == CPTX_OK)
 			error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");

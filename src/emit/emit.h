@@ -17,18 +17,17 @@ struct cptx_ptx {
 };
 
 /* A register's name, ready to be copied: most of the text is register names.  A longer one is put together each time. */
-enum { NAME_MOST = 15 };
+enum { NAME_MOST = 15, NAME_LONGER = UINT8_MAX };
 typedef struct reg_name {
 	char text[NAME_MOST];
-	uint8_t len; /* NAME_MOST + 1: longer */
+	uint8_t len; /* NAME_LONGER: put together each time */
 } reg_name;
 
 /* A spelling that the target is known to have: form, modifiers and text. */
-enum { SPELLINGS = 128, OPCODE_MOST = ARCH_OPCODE };
+enum { SPELLINGS = 1024, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
 typedef struct spelling {
-	uint16_t form /* + 1; 0: empty */, mods[ARCH_GROUPS];
-	uint8_t len;
-	char text[OPCODE_MOST - 1];
+	uint16_t form /* + 1; 0: empty */, mods[ARCH_GROUPS], len;
+	uint32_t text; /* where it stands in `spelled`; at least OPCODE_USUAL bytes may be read there */
 } spelling;
 
 typedef struct emitter {
@@ -46,8 +45,10 @@ typedef struct emitter {
 	uint32_t user_line, loc_line;  /* of the last item, of the last .loc */
 	reg_name *names;               /* of the body's registers */
 	size_t names_cap, longest_name;
+	size_t operand_most;                   /* bytes that an operand of the body takes which is no vector or list */
 	size_t longest_symbol, longest_global; /* names of variables, labels, functions: of the body, of the module */
 	spelling known[SPELLINGS];
+	buf spelled;  /* their texts */
 	unsigned end; /* lowest version that something printed was removed in; 0: none */
 	const ir_item *ends;
 	const cptx_kernel *ends_in; /* its body */
@@ -64,7 +65,14 @@ bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *
 /* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it);
 /* Special registers, operands with an availability of their own, samplers. */
-bool emit_check_operands(emitter *e, const ir_item *it);
+bool emit_check_asking(emitter *e, const ir_item *it);
+/* The same; few instructions have any of these. */
+static inline bool emit_check_operands(emitter *e, const ir_item *it)
+{
+	bool asks = arch_forms[it->form].asks || ir_has_kind(it, 1u << CPTX_VAL_SREG);
+	return !asks || emit_check_asking(e, it);
+}
+void emit_done(emitter *e); /* gives back what it made for itself */
 /* Whether the .version is one that everything printed still belongs to. */
 bool emit_still_there(emitter *e, unsigned version);
 

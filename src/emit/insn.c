@@ -26,10 +26,12 @@ static char *put_hex(char *p, uint64_t v, int digits)
 	return p;
 }
 
-static char *put_reg(const emitter *e, char *p, uint32_t id)
+static inline char *put_reg(const emitter *e, char *p, uint32_t id)
 {
-	memcpy(p, e->names[id].text, NAME_MOST); /* all of it: faster than its length */
-	return e->names[id].len <= NAME_MOST ? p + e->names[id].len : ir_reg_name(e->k, p, id);
+	const reg_name *name = &e->names[id];
+
+	memcpy(p, name, sizeof *name); /* all of it: faster than its length */
+	return name->len != NAME_LONGER ? p + name->len : ir_reg_name(e->k, p, id);
 }
 
 static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
@@ -54,10 +56,31 @@ void emit_measure_globals(emitter *e)
 		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
 }
 
+/* Names of registers from `id` on that are declared together; how many. */
+static uint32_t name_declared(emitter *e, uint32_t id)
+{
+	const cptx_kernel *k = e->k;
+	const ir_decl *d = &k->decl[ir_decl_of(k, id)];
+	uint32_t number = ir_number_of(k, id), n = k->reg[id].made ? 1 : d->count;
+	size_t len = strlen(d->name);
+	reg_name prefix = { .len = NAME_LONGER };
+
+	memcpy(prefix.text, d->name, MIN(len, NAME_MOST));
+	e->longest_name = MAX(e->longest_name, len + 12);
+	for (uint32_t i = 0; i < n; i++, number++) {
+		reg_name *name = &e->names[id + i];
+		*name = prefix;
+		if (len + (d->form == DECL_SINGLE ? 0 : number < 10 ? 2 : 10) > NAME_MOST)
+			continue;
+		char *end = d->form == DECL_RANGE ? text_u64(name->text + len, number) : ir_reg_name(k, name->text, id + i);
+		name->len = (uint8_t)(end - name->text);
+	}
+	return n;
+}
+
 bool emit_name_registers(emitter *e)
 {
 	const cptx_kernel *k = e->k;
-	size_t len = 0;
 
 	if (k->nreg > e->names_cap) {
 		reg_name *names = heap_realloc(&e->out->hook, e->names, k->nreg * sizeof *names);
@@ -67,18 +90,10 @@ bool emit_name_registers(emitter *e)
 		e->names_cap = k->nreg;
 	}
 	measure_names(e);
-	e->longest_name = NAME_MOST;
-	for (uint32_t i = 0, last = IR_NONE; i < k->nreg; i++) {
-		if (k->reg[i].decl != last) {
-			last = k->reg[i].decl;
-			len = strlen(k->decl[last].name);
-			e->longest_name = MAX(e->longest_name, len + 12);
-		}
-		if (len + 10 <= NAME_MOST || len + (k->reg[i].number < 10 ? 1 : 10) <= NAME_MOST)
-			e->names[i].len = (uint8_t)(ir_reg_name(k, e->names[i].text, i) - e->names[i].text);
-		else
-			e->names[i].len = NAME_MOST + 1;
-	}
+	e->longest_name = sizeof(reg_name);
+	for (uint32_t i = 0, n; i < k->nreg; i += n)
+		n = name_declared(e, i);
+	e->operand_most = 64 + e->longest_name + e->longest_symbol;
 	return true;
 }
 
@@ -170,6 +185,8 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 		if (v->negated)
 			*p++ = v->type == CPTX_PRED ? '!' : '-';
 		p = put_reg(e, p, v->id);
+		if (v->space == PLUS_ZERO)
+			return put_str(p, "+0");
 		return v->space ? put_selector(p, v) : put_offset(p, v->offset);
 	case CPTX_VAL_VEC:
 		if (!v->space && (v->count > 1 || o->brace))
@@ -202,11 +219,12 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 /* Most bytes that an item's line can take. */
 static size_t item_most(const emitter *e, const ir_item *it)
 {
-	const cptx_val *v = ir_operands(it);
-	size_t n = OPCODE_MOST + 64 + it->noperand * (64 + e->longest_symbol);
+	size_t n = OPCODE_MOST + (it->noperand + 1u) * e->operand_most;
+	const uint32_t *words = ir_words(it);
 
 	for (unsigned i = 0; i < it->noperand; i++)
-		n += v[i].count * (e->longest_name + 8 + (v[i].kind == CPTX_VAL_LIST ? e->longest_symbol : 0));
+		if (ir_word_is_whole(words[i])) /* it may have elements */
+			n += ir_operand(e->k, it, i).count * e->operand_most;
 	return n;
 }
 
@@ -226,10 +244,10 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 }
 
 /* Does another operand that is there stand inside the same brackets? */
-static bool more_inside(const arch_operand *o, unsigned n, const cptx_val *v)
+static bool more_inside(const arch_operand *o, unsigned n, const uint32_t *words)
 {
 	for (unsigned i = 0; i < n && o[i].flags & OPERAND_INSIDE; i++)
-		if (v[i].kind != CPTX_VAL_NONE)
+		if (words[i])
 			return true;
 	return false;
 }
@@ -239,7 +257,7 @@ static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsi
 {
 	const uint16_t *mods = ir_mods(it);
 
-	if (!(o->flags & (OPERAND_INSIDE | OPERAND_MORE)) || !more_inside(o + 1, it->noperand - i - 1, ir_operands(it) + i + 1))
+	if (!(o->flags & (OPERAND_INSIDE | OPERAND_MORE)) || !more_inside(o + 1, it->noperand - i - 1, ir_words(it) + i + 1))
 		*p++ = ']';
 	if (o->behind != ARCH_NO && mods[o->behind]) {
 		*p++ = '.';
@@ -248,12 +266,36 @@ static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsi
 	return p;
 }
 
+static char *put_operands(const emitter *e, char *p, const ir_item *it)
+{
+	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
+	const uint32_t *words = ir_words(it);
+	const char *before = " ";
+
+	for (unsigned i = 0; i < it->noperand; i++, o++) {
+		if (!words[i]) /* none */
+			continue;
+		bool inside = o->flags & OPERAND_INSIDE, address = o->kind == OPERAND_ADDR;
+		*p++ = o->flags & OPERAND_PIPE && *before == ',' ? '|' : *before;
+		if (p[-1] == ',')
+			*p++ = ' ';
+		before = ",";
+		if (address && !inside)
+			*p++ = '[';
+		if (ir_word_is_reg(words[i]) && !o->brace) {
+			p = put_reg(e, p, ir_word_reg(words[i]));
+		} else {
+			cptx_val v = ir_operand(e->k, it, i);
+			p = put_operand(e, p, o, ir_mods(it), &v);
+		}
+		if (address || inside)
+			p = end_address(p, it, o, i);
+	}
+	return p;
+}
+
 static bool emit_insn(emitter *e, const ir_item *it)
 {
-	const arch_form *f = &arch_forms[it->form];
-	const arch_operand *o = &arch_operands[f->operand];
-	const cptx_val *v = ir_operands(it);
-	const uint16_t *mods = ir_mods(it);
 	buf *b = &e->out->text;
 	const spelling *opcode = emit_spelling(e, it);
 
@@ -261,26 +303,12 @@ static bool emit_insn(emitter *e, const ir_item *it)
 		return false;
 	if (!buf_reserve(b, item_most(e, it)))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-	char *p = b->p + b->n, *start = put_guard(e, p, it);
-	memcpy(start, opcode->text, opcode->len);
-	p = start + opcode->len;
-	for (unsigned i = 0, n = 0; i < it->noperand; i++, o++) {
-		if (v[i].kind == CPTX_VAL_NONE)
-			continue;
-		if (n++) {
-			if (o->flags & OPERAND_PIPE)
-				*p++ = '|';
-			else
-				*p++ = ',', *p++ = ' ';
-		} else {
-			*p++ = ' ';
-		}
-		if (o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE))
-			*p++ = '[';
-		p = put_operand(e, p, o, mods, &v[i]);
-		if (o->kind == OPERAND_ADDR || o->flags & OPERAND_INSIDE)
-			p = end_address(p, it, o, i);
-	}
+	char *p = put_guard(e, b->p + b->n, it);
+	const char *text = e->spelled.p + opcode->text;
+	memcpy(p, text, OPCODE_USUAL);
+	if (opcode->len > OPCODE_USUAL)
+		memcpy(p + OPCODE_USUAL, text + OPCODE_USUAL, opcode->len - (size_t)OPCODE_USUAL);
+	p = put_operands(e, p + opcode->len, it);
 	*p++ = ';';
 	*p++ = '\n';
 	b->n = (size_t)(p - b->p);
@@ -327,7 +355,8 @@ static void put_label(emitter *e, const cptx_val *v, const char *after)
 
 static void emit_targets(emitter *e, const ir_item *it)
 {
-	const cptx_val *v = ir_operands(it), *list = &e->k->vec[v[1].id];
+	cptx_val v[2] = { ir_operand(e->k, it, 0), ir_operand(e->k, it, 1) };
+	const cptx_val *list = &e->k->vec[v[1].id];
 	buf *b = &e->out->text;
 
 	put_label(e, &v[0], list->kind == CPTX_VAL_FUNC ? ": .calltargets " : ": .branchtargets ");
@@ -344,41 +373,44 @@ static void emit_targets(emitter *e, const ir_item *it)
 
 static void emit_proto(emitter *e, const ir_item *it)
 {
-	const cptx_val *v = ir_operands(it);
-	const cptx_kernel *k = e->k;
+	const cptx_kernel *k = e->k, *f = k->m->body[ir_operand(k, it, 1).id - 1];
+	cptx_val label = ir_operand(k, it, 0);
 
-	put_label(e, &v[0], ": ");
-	emit_signature(e, e->m->body[v[1].id - 1]);
-	emit_bounds(e, e->m->body[v[1].id - 1]);
+	put_label(e, &label, ": ");
+	emit_signature(e, f);
+	emit_bounds(e, f);
 	e->k = k;
 	buf_str(&e->out->text, ";\n");
 }
 
 bool emit_item(emitter *e, const ir_item *it)
 {
-	const cptx_val *v = ir_operands(it);
-
+	if (it->kind == ITEM_INSN) {
+		emit_map_line(e, it);
+		return emit_insn(e, it);
+	}
+	cptx_val v = it->noperand ? ir_operand(e->k, it, 0) : (cptx_val){ 0 };
 	if (it->kind == ITEM_LABEL) {
-		if (e->k->label[v[0].id].used || e->k->label[v[0].id].name)
-			put_label(e, &v[0], ":\n");
+		if (e->k->label[v.id].used || e->k->label[v.id].name)
+			put_label(e, &v, ":\n");
 		return true;
 	}
 	emit_map_line(e, it);
 	switch ((enum ir_item_kind)it->kind) {
-	case ITEM_INSN: return emit_insn(e, it);
 	case ITEM_SCOPE: put_text_line(e, "\t{", "", "\n"); break;
 	case ITEM_END: put_text_line(e, "\t}", "", "\n"); break;
-	case ITEM_REGS: emit_registers(e, v[0].id, (uint32_t)v[0].offset); break;
+	case ITEM_REGS: emit_registers(e, v.id, (uint32_t)v.offset); break;
 	case ITEM_VAR:
 		buf_str(&e->out->text, "\t");
-		emit_variable(e, ir_symbol(e->k, v[0].id));
+		emit_variable(e, ir_symbol(e->k, v.id));
 		put_text_line(e, ";", "", "\n");
 		break;
-	case ITEM_PRAGMA: put_text_line(e, "\t.pragma \"", e->k->text[v[0].i], "\";\n"); break;
-	case ITEM_COMMENT: put_text_line(e, *e->k->text[v[0].i] ? "\t// " : "\t//", e->k->text[v[0].i], "\n"); break;
-	case ITEM_TEXT: put_text_line(e, "\t", e->k->text[v[0].i], "\n"); break;
+	case ITEM_PRAGMA: put_text_line(e, "\t.pragma \"", e->k->text[v.i], "\";\n"); break;
+	case ITEM_COMMENT: put_text_line(e, *e->k->text[v.i] ? "\t// " : "\t//", e->k->text[v.i], "\n"); break;
+	case ITEM_TEXT: put_text_line(e, "\t", e->k->text[v.i], "\n"); break;
 	case ITEM_TARGETS: emit_targets(e, it); break;
 	case ITEM_PROTO: emit_proto(e, it); break;
+	case ITEM_INSN:
 	case ITEM_LABEL: break;
 	}
 	return true;

@@ -98,33 +98,52 @@ static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
 	return true;
 }
 
+static bool keep_spelling(emitter *e, spelling *s, const ir_item *it, const char *opcode)
+{
+	size_t n = strlen(opcode);
+
+	if (e->spelled.n > SPELLINGS_TEXT) { /* all over again */
+		memset(e->known, 0, sizeof e->known);
+		e->spelled.n = 0;
+	}
+	if (!buf_reserve(&e->spelled, n + OPCODE_USUAL))
+		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+	*s = (spelling){ .form = (uint16_t)(it->form + 1), .len = (uint16_t)n, .text = (uint32_t)e->spelled.n };
+	memcpy(s->mods, ir_mods(it), it->nmod * sizeof *s->mods);
+	buf_put(&e->spelled, opcode, n);
+	memset(e->spelled.p + e->spelled.n, 0, OPCODE_USUAL);
+	return true;
+}
+
 /* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
 	const uint16_t *mods = ir_mods(it);
-	uint64_t hash = it->form, word;
+	uint64_t hash = it->form;
+	unsigned same = 0;
 	char opcode[OPCODE_MOST];
 
-	for (unsigned i = 0; i < it->nmod; i += 4) { /* four at a time; behind the last stand zeros */
-		memcpy(&word, mods + i, sizeof word);
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-	}
+	for (unsigned i = 0; i < it->nmod; i++)
+		hash = (hash ^ mods[i]) * 0x9e3779b97f4a7c15u;
 	spelling *s = &e->known[(hash >> 40) % SPELLINGS];
-	if (s->form == it->form + 1 && !memcmp(s->mods, mods, it->nmod * sizeof *mods))
+	while (same < it->nmod && s->mods[same] == mods[same])
+		same++;
+	if (s->form == it->form + 1 && same == it->nmod)
 		return s;
 	*arch_put_opcode(opcode, it->form, mods) = 0;
 	if (!need(e, f->avail, it)) {
 		lacks(e, it, opcode, "", f->avail, arch_ops[f->op].instead);
 		return NULL;
 	}
-	if (!check_modifiers(e, it, opcode))
-		return NULL;
-	s->form = (uint16_t)(it->form + 1);
-	memcpy(s->mods, mods, it->nmod * sizeof *mods);
-	s->len = (uint8_t)strlen(opcode);
-	memcpy(s->text, opcode, s->len);
-	return s;
+	return check_modifiers(e, it, opcode) && keep_spelling(e, s, it, opcode) ? s : NULL;
+}
+
+void emit_done(emitter *e)
+{
+	if (e->names)
+		heap_realloc(&e->out->hook, e->names, 0);
+	buf_free(&e->spelled);
 }
 
 bool emit_still_there(emitter *e, unsigned version)
@@ -163,19 +182,21 @@ static bool check_texmode(emitter *e, const ir_item *it, const arch_operand *o, 
 }
 
 /* Special registers, operands with an availability of their own, samplers. */
-bool emit_check_operands(emitter *e, const ir_item *it)
+bool emit_check_asking(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
-	const cptx_val *v = ir_operands(it);
 
-	for (unsigned i = 0; i < it->noperand; i++)
-		if (v[i].kind == CPTX_VAL_SREG && !need(e, arch_sregs[v[i].id].avail, it))
-			return lacks(e, it, arch_sregs[v[i].id].text, "", arch_sregs[v[i].id].avail, "");
+	for (unsigned i = 0; i < it->noperand; i++) {
+		cptx_val v = ir_operand(e->k, it, i);
+		if (v.kind == CPTX_VAL_SREG && !need(e, arch_sregs[v.id].avail, it))
+			return lacks(e, it, arch_sregs[v.id].text, "", arch_sregs[v.id].avail, "");
+	}
 	for (unsigned i = 0; f->asks && i < it->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
-		if (o->avail && v[i].kind && !need(e, o->avail, it))
+		cptx_val v = ir_operand(e->k, it, i);
+		if (o->avail && v.kind && !need(e, o->avail, it))
 			return lacks(e, it, f->text, " with all its operands", o->avail, arch_ops[f->op].instead);
-		if (o->space == CPTX_SAMPLERREF && !check_texmode(e, it, o, &v[i]))
+		if (o->space == CPTX_SAMPLERREF && !check_texmode(e, it, o, &v))
 			return false;
 	}
 	return true;

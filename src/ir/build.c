@@ -241,7 +241,7 @@ cptx_val cptx_sreg_val(enum cptx_sreg sreg)
 	}
 	v.kind = CPTX_VAL_SREG;
 	v.type = arch_sregs[sreg].type;
-	v.count = 1;
+	v.count = arch_sregs[sreg].count;
 	v.id = sreg;
 	return v;
 }
@@ -271,10 +271,8 @@ static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const
 		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~' || (kind == ITEM_PRAGMA && *p == '"'))
 			*p = ' '; /* one line of ASCII, whatever it held */
 	uint32_t id = copy ? ir_add_text(k, copy) : IR_NONE;
-	ir_item *it = id == IR_NONE ? NULL : ir_append(k, at, kind, 1, 0);
-	if (it)
-		ir_operands(it)[0] = cptx_val_int_((int64_t)id);
-	else
+	cptx_val v = cptx_val_int_((int64_t)id);
+	if (id == IR_NONE || !ir_append(k, at, kind, &v, 1, NULL, 0))
 		ir_no_memory(m, at);
 }
 

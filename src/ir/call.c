@@ -31,12 +31,8 @@ static cptx_kernel *function_of(cptx_module *m, cptx_val func)
 
 static bool append_param(cptx_kernel *k, cptx_site at, const char *name, unsigned type, cptx_val *address)
 {
-	ir_item *it = ir_param_symbol(k, name, type, address) ? ir_append(k, at, ITEM_VAR, 1, 0) : NULL;
-
-	if (!it)
-		return ir_no_memory(k->m, at);
-	ir_operands(it)[0] = *address;
-	return true;
+	return (ir_param_symbol(k, name, type, address) && ir_append(k, at, ITEM_VAR, address, 1, NULL, 0)) ||
+	       ir_no_memory(k->m, at);
 }
 
 /*
@@ -48,7 +44,7 @@ static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cp
 	cptx_val none = { 0 }, list[202], value, slots[3];
 	char name[32];
 
-	if (!ir_append(k, at, ITEM_SCOPE, 0, 0))
+	if (!ir_append(k, at, ITEM_SCOPE, NULL, 0, NULL, 0))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		unsigned type = f->sym[f->arg[i].sym]->type;
@@ -66,7 +62,7 @@ static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cp
 	ir_insn(k, at, CPTX_OP_CALL_FUNC, none, none, slots, ARRAY_LEN(slots), "");
 	if (result.kind)
 		ir_insn(k, at, CPTX_OP_LD, result, none, &value, 1, "space type", CPTX_PARAM, f->sym[f->ret.id]->type);
-	ir_append(k, at, ITEM_END, 0, 0);
+	ir_append(k, at, ITEM_END, NULL, 0, NULL, 0);
 }
 
 /* Does a value of this type, or a parameter like `have` (else NULL), stand for a parameter or result of the function? */
@@ -285,13 +281,8 @@ cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, siz
 		k->label[labels[i].id].used = 1;
 		k->label[labels[i].id].at = at;
 	}
-	cptx_val v = ir_own_label(k, labels[0].kind == CPTX_VAL_FUNC ? CPTX_VAL_PROTO : CPTX_VAL_TARGETS);
-	ir_item *it = v.kind ? ir_append(k, at, ITEM_TARGETS, 2, 0) : NULL;
-	if (!it)
-		return none;
-	ir_operands(it)[0] = v;
-	ir_operands(it)[1] = list;
-	return v;
+	cptx_val v[2] = { ir_own_label(k, labels[0].kind == CPTX_VAL_FUNC ? CPTX_VAL_PROTO : CPTX_VAL_TARGETS), list };
+	return v[0].kind && ir_append(k, at, ITEM_TARGETS, v, 2, NULL, 0) ? v[0] : none;
 }
 
 static bool add_signature(cptx_kernel *f, unsigned type, ir_arg **list, size_t *n, size_t *cap)
@@ -332,12 +323,9 @@ cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const
 	for (size_t i = 0; i < n; i++)
 		if (!add_signature(f, params[i] == CPTX_PTR ? CPTX_U64 : params[i], &f->arg, &f->narg, &f->cap_arg))
 			return none;
-	cptx_val v = ir_own_label(k, CPTX_VAL_PROTO);
-	ir_item *it = v.kind ? ir_append(k, at, ITEM_PROTO, 2, 0) : NULL;
-	if (!it)
+	cptx_val v[2] = { ir_own_label(k, CPTX_VAL_PROTO), ir_func_value(f) };
+	if (!v[0].kind || !ir_append(k, at, ITEM_PROTO, v, 2, NULL, 0))
 		return none;
-	k->label[v.id].proto = f->number;
-	ir_operands(it)[0] = v;
-	ir_operands(it)[1] = ir_func_value(f);
-	return v;
+	k->label[v[0].id].proto = f->number;
+	return v[0];
 }

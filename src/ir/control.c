@@ -71,17 +71,8 @@ void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label)
 		return;
 	}
 	k->label_runs |= k->last && k->last->kind == ITEM_LABEL;
-	ir_item *it = ir_append(k, at, ITEM_LABEL, 1, 0);
-	if (!it)
-		return;
-	ir_operands(it)[0] = label;
-	k->label[label.id].placed = 1;
-}
-
-static void rename_label(cptx_val *v, const uint32_t *as)
-{
-	if (v->kind == CPTX_VAL_LABEL)
-		v->id = as[v->id];
+	if (ir_append(k, at, ITEM_LABEL, &label, 1, NULL, 0))
+		k->label[label.id].placed = 1;
 }
 
 void ir_merge_labels(cptx_kernel *k)
@@ -102,7 +93,7 @@ void ir_merge_labels(cptx_kernel *k)
 			first = IR_NONE;
 			continue;
 		}
-		uint32_t id = ir_operands(it)[0].id;
+		uint32_t id = ir_operand(k, it, 0).id;
 		if (first != IR_NONE && !k->label[id].name) {
 			as[id] = first;
 			k->label[id].used = 0;
@@ -111,11 +102,7 @@ void ir_merge_labels(cptx_kernel *k)
 			k->label[id].used = 1;
 		}
 	}
-	for (ir_item *it = k->first; it; it = it->next)
-		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++)
-			rename_label(&ir_operands(it)[i], as);
-	for (size_t i = 0; i < k->nvec; i++)
-		rename_label(&k->vec[i], as);
+	ir_relabel(k, as);
 }
 
 static void branch(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val when)
@@ -257,14 +244,14 @@ int cptx_scope_begin_(cptx_kernel *k, cptx_site at)
 
 	if (b) {
 		b->nsym = k->nsym;
-		ir_append(k, at, ITEM_SCOPE, 0, 0);
+		ir_append(k, at, ITEM_SCOPE, NULL, 0, NULL, 0);
 	}
 	return 1;
 }
 
 static void end_scope(cptx_kernel *k, const ir_block *b)
 {
-	ir_append(k, b->at, ITEM_END, 0, 0);
+	ir_append(k, b->at, ITEM_END, NULL, 0, NULL, 0);
 	for (size_t i = b->nsym; i < k->nsym; i++)
 		k->sym[i]->ended = k->sym[i]->here;
 }

@@ -144,15 +144,14 @@ cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 	s.linkage = linkage_of(o.linkage);
 	s.here = 1;
 	uint32_t id = ir_add_symbol(k->m, k, &s);
-	ir_item *it = id == IR_NONE ? NULL : ir_append(k, at, ITEM_VAR, 1, 0);
-	if (!it) {
+	cptx_val v = id == IR_NONE ? none : ir_symbol_value(k->m, k, id);
+	if (!v.kind || !ir_append(k, at, ITEM_VAR, &v, 1, NULL, 0)) {
 		ir_no_memory(k->m, at);
 		return none;
 	}
-	ir_operands(it)[0] = ir_symbol_value(k->m, k, id);
 	if (s.space == CPTX_SHARED && s.linkage != LINK_EXTERN)
 		k->static_smem = (uint32_t)MIN((k->static_smem + (uint64_t)s.align - 1) / s.align * s.align + s.size, UINT32_MAX);
-	return ir_operands(it)[0];
+	return v;
 }
 
 /* ---- signatures ---- */
@@ -329,9 +328,10 @@ cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name)
 		if (!strcmp(m->sym[i]->name, name))
 			return ir_symbol_value(m, NULL, MODULE_SYM + (uint32_t)i);
 	for (size_t i = 0; i < m->nbody && name; i++)
-		if (m->body[i]->is_func && !m->body[i]->is_proto && !strcmp(m->body[i]->name, name))
+		if (!m->body[i]->is_proto && !strcmp(m->body[i]->name, name))
 			return ir_func_value(m->body[i]);
-	error_set(&m->err, CPTX_E_ARG, at, "cptx_find: the module has no variable or function '%.64s'", name ? name : "(null)");
+	error_set(&m->err, CPTX_E_ARG, at, "cptx_find: the module has no variable, function or kernel '%.64s'",
+	          name ? name : "(null)");
 	return none;
 }
 
@@ -358,15 +358,12 @@ cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *f)
 		ir_error(k, CPTX_E_ARG, at, "cptx_prototype_place takes what cptx_prototype_begin gave, once");
 		return none;
 	}
-	cptx_val v = ir_own_label(k, CPTX_VAL_PROTO);
-	ir_item *it = v.kind ? ir_append(k, at, ITEM_PROTO, 2, 0) : NULL;
-	if (!it)
+	cptx_val v[2] = { ir_own_label(k, CPTX_VAL_PROTO), ir_func_value(f) };
+	if (!v[0].kind || !ir_append(k, at, ITEM_PROTO, v, 2, NULL, 0))
 		return none;
 	f->closed = true;
-	k->label[v.id].proto = f->number;
-	ir_operands(it)[0] = v;
-	ir_operands(it)[1] = ir_func_value(f);
-	return v;
+	k->label[v[0].id].proto = f->number;
+	return v[0];
 }
 
 /* ---- directives as text ---- */
@@ -465,10 +462,8 @@ void cptx_text_(cptx_kernel *k, cptx_site at, const char *text)
 	}
 	const char *copy = arena_strdup(&k->m->a, text);
 	uint32_t id = copy ? ir_add_text(k, copy) : IR_NONE;
-	ir_item *it = id == IR_NONE ? NULL : ir_append(k, at, ITEM_TEXT, 1, 0);
-	if (it)
-		ir_operands(it)[0] = cptx_val_int_((int64_t)id);
-	else
+	cptx_val v = cptx_val_int_((int64_t)id);
+	if (id == IR_NONE || !ir_append(k, at, ITEM_TEXT, &v, 1, NULL, 0))
 		ir_no_memory(k->m, at);
 }
 

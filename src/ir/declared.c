@@ -73,7 +73,7 @@ static bool hidden(walk *w, const cptx_val *v, size_t from)
 static bool check_register(walk *w, const cptx_val *v)
 {
 	for (uint32_t i = 0; i < v->count; i++) {
-		uint32_t d = w->k->reg[v->id + i].decl;
+		uint32_t d = ir_decl_of(w->k, v->id + i);
 		cptx_val one = cptx_elem(*v, i);
 		if (d < CLASS_COUNT)
 			continue;
@@ -183,7 +183,7 @@ static void place_labels(walk *w)
 		else if (it->kind == ITEM_END)
 			scope = w->outer[scope];
 		else if (is_label_item(it))
-			w->label[ir_operands(it)->id] = scope + 1;
+			w->label[ir_operand(w->k, it, 0).id] = scope + 1;
 	}
 	for (size_t i = 0; i < w->k->nlabel; i++)
 		w->k->label[i].used = 0;
@@ -192,7 +192,7 @@ static void place_labels(walk *w)
 static void declare_arguments(walk *w, const ir_arg *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		declare(w, list[i].sym == IR_NONE ? w->k->reg[list[i].reg].decl : list[i].sym,
+		declare(w, list[i].sym == IR_NONE ? ir_decl_of(w->k, list[i].reg) : list[i].sym,
 		        list[i].sym == IR_NONE ? LIVE_REGS : LIVE_VAR);
 }
 
@@ -204,7 +204,8 @@ static bool check_items(walk *w)
 	declare_arguments(w, w->k->arg, w->k->narg);
 	declare_arguments(w, w->k->result, w->k->nresult);
 	for (const ir_item *it = w->it = w->k->first; it; w->it = it = it->next) {
-		const cptx_val *v = ir_operands(it);
+		cptx_val v[ARCH_OPERANDS];
+		ir_operands(w->k, it, v);
 		switch ((enum ir_item_kind)it->kind) {
 		case ITEM_SCOPE:
 			scope = ++n;

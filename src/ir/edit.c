@@ -133,7 +133,7 @@ static void count_shared(cptx_kernel *k)
 	uint64_t bytes = 0;
 
 	for (const ir_item *it = k->first; it; it = it->next) {
-		const ir_sym *s = it->kind == ITEM_VAR ? ir_symbol(k, ir_operands(it)->id) : NULL;
+		const ir_sym *s = it->kind == ITEM_VAR ? ir_symbol(k, ir_operand(k, it, 0).id) : NULL;
 		if (s && s->space == CPTX_SHARED && s->linkage != LINK_EXTERN)
 			bytes = (bytes + MAX(s->align, 1u) - 1) / MAX(s->align, 1u) * MAX(s->align, 1u) + s->size;
 	}
@@ -143,7 +143,7 @@ static void count_shared(cptx_kernel *k)
 /* A section of debug information may name a label. */
 static bool section_names(cptx_kernel *k, cptx_site at, const ir_item *it)
 {
-	const char *name = it->kind == ITEM_LABEL ? k->label[ir_operands(it)->id].name : NULL;
+	const char *name = it->kind == ITEM_LABEL ? k->label[ir_operand(k, it, 0).id].name : NULL;
 
 	for (const ir_top *t = name ? k->m->top_first : NULL; t; t = t->next)
 		if (t->kind == TOP_TEXT && ir_find_word(t->text, name))
@@ -153,7 +153,7 @@ static bool section_names(cptx_kernel *k, cptx_site at, const ir_item *it)
 
 static bool remove_one(cptx_kernel *k, cptx_site at, ir_item *it)
 {
-	uint32_t label = ir_operands(it)->id;
+	uint32_t id = it->noperand ? ir_operand(k, it, 0).id : 0;
 
 	if (section_names(k, at, it))
 		return false;
@@ -167,11 +167,11 @@ static bool remove_one(cptx_kernel *k, cptx_site at, ir_item *it)
 	case ITEM_LABEL:
 	case ITEM_TARGETS:
 	case ITEM_PROTO:
-		k->label[label].placed = 0;
-		k->label[label].at = at;
+		k->label[id].placed = 0;
+		k->label[id].at = at;
 		break;
 	case ITEM_VAR:
-		k->sym[label]->removed = 1;
+		k->sym[id]->removed = 1;
 		count_shared(k);
 		break;
 	default: break;
@@ -241,32 +241,14 @@ static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val 
 	return !ir_is_call(f->op) || ir_call_fits(k, m, why) || ir_error(k, CPTX_E_ARG, at, "call: %s", why);
 }
 
-/* Makes an instruction what was matched: itself, or another in its place. */
-static ir_item *become(cptx_kernel *k, cptx_site at, ir_item *it, const arch_match *m)
+/* Makes an instruction what was matched. */
+static ir_item *become(cptx_kernel *k, ir_item *it, const arch_match *m)
 {
-	ir_item *now = it;
-
 	ir_mark(k, it);
-	if (m->noperand != it->noperand || m->ngroup != it->nmod) {
-		size_t mods = ir_mods_size(m->ngroup);
-		now = arena_alloc(&k->m->a, sizeof *now + m->noperand * sizeof(cptx_val) + mods);
-		if (!now) {
-			ir_no_memory(k->m, at);
-			return NULL;
-		}
-		*now = *it;
-		now->noperand = m->noperand;
-		now->nmod = m->ngroup;
-		it->flags |= ITEM_REMOVED;
-		*(now->prev ? &now->prev->next : &k->first) = now;
-		*(now->next ? &now->next->prev : &k->last) = now;
-		k->cursor = k->cursor == it ? now : k->cursor;
-	}
-	now->form = m->form;
-	memcpy(ir_operands(now), m->operand, m->noperand * sizeof(cptx_val));
-	memset(ir_mods(now), 0, ir_mods_size(m->ngroup));
-	memcpy(ir_mods(now), m->mod, m->ngroup * sizeof(uint16_t));
-	return now;
+	if (!ir_refill(k, it, m->operand, m->noperand, m->mod, m->ngroup))
+		return NULL;
+	it->form = m->form;
+	return it;
 }
 
 cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_t i, cptx_val v)
@@ -281,14 +263,15 @@ cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_
 		         it->noperand);
 		return NULL;
 	}
-	memcpy(operand, ir_operands(it), it->noperand * sizeof *operand);
+	ir_operands(k, it, operand);
 	operand[i] = v;
-	return rematch(k, at, it->form, operand, ir_mods(it), &m) ? become(k, at, it, &m) : NULL;
+	return rematch(k, at, it->form, operand, ir_mods(it), &m) ? become(k, it, &m) : NULL;
 }
 
 cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, const char *group, enum cptx_mod mod)
 {
 	uint16_t mods[ARCH_GROUPS] = { 0 };
+	cptx_val operand[ARCH_OPERANDS];
 	bool found = false;
 	arch_match m;
 
@@ -307,7 +290,8 @@ cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, cons
 		         group ? group : "(null)", f->text);
 		return NULL;
 	}
-	return rematch(k, at, it->form, ir_operands(it), mods, &m) ? become(k, at, it, &m) : NULL;
+	ir_operands(k, it, operand);
+	return rematch(k, at, it->form, operand, mods, &m) ? become(k, it, &m) : NULL;
 }
 
 void cptx_edit_guard_(cptx_kernel *k, cptx_site at, cptx_item *it, cptx_val when)

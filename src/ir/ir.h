@@ -37,18 +37,56 @@ struct cptx_item {
 	uint16_t owner; /* of its body */
 	uint16_t file;  /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
-	uint32_t guard;        /* predicate register + 1; 0: unconditional */
+	uint32_t guard : 31;   /* predicate register + 1; 0: unconditional */
+	uint32_t apart : 1;    /* what stands behind it grew: a pointer to it stands there */
 	uint32_t src, src_len; /* of a parsed item: its text in the module's source; length 0: it has none.  Items that one
 	                        * statement declares share theirs; src IR_NONE: a comment inside of a statement's text */
-						   /* Behind it: noperand cptx_val, then nmod uint16_t. */
 };
 _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields above hold them");
+_Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand behind an item");
 
-static inline cptx_val *ir_operands(const ir_item *it) { return (cptx_val *)(uintptr_t)(it + 1); }
-static inline uint16_t *ir_mods(const ir_item *it) { return (uint16_t *)(void *)(ir_operands(it) + it->noperand); }
+/*
+ * Behind an item: a word for each operand, the modifiers (uint16_t), and, from the next multiple of 8 bytes on, the values
+ * that a word does not hold.  A word has the kind in its lowest bits, above them
+ *   type and number of a single register (most operands are one), or type and value of a small integer,
+ *   the number of a label, list, prototype or special register,
+ *   for WORD_WHOLE, the kind, and where from the first word on the whole value stands, in units of 8 bytes.
+ */
+enum { WORD_KIND = 4, WORD_TYPE = 6, WORD_WHOLE = 15 };
 
-/* Up to three zeros stand behind them, for those who compare words. */
-static inline size_t ir_mods_size(unsigned nmod) { return (nmod + 3u) / 4 * 4 * sizeof(uint16_t); }
+static inline const uint32_t *ir_words(const ir_item *it)
+{
+	const uint32_t *w = (const uint32_t *)(it + 1);
+
+	return it->apart ? *(const uint32_t *const *)(const void *)w : w;
+}
+static inline const uint16_t *ir_mods(const ir_item *it) { return (const uint16_t *)(ir_words(it) + it->noperand); }
+static inline bool ir_word_is_whole(uint32_t word) { return (word & ((1u << WORD_KIND) - 1)) == WORD_WHOLE; }
+static inline unsigned ir_word_kind(uint32_t word)
+{
+	return (ir_word_is_whole(word) ? word >> WORD_KIND : word) & ((1u << WORD_KIND) - 1);
+}
+static inline bool ir_word_is_reg(uint32_t word) { return (word & ((1u << WORD_KIND) - 1)) == CPTX_VAL_REG; }
+static inline uint32_t ir_word_reg(uint32_t word) { return word >> (WORD_KIND + WORD_TYPE); }
+/* Is one of its operands of these kinds, a bit for each? */
+static inline bool ir_has_kind(const ir_item *it, unsigned kinds)
+{
+	const uint32_t *words = ir_words(it);
+
+	for (unsigned i = 0; i < it->noperand; i++)
+		if (kinds >> ir_word_kind(words[i]) & 1)
+			return true;
+	return false;
+}
+cptx_val ir_unpack(const uint32_t *words, unsigned i, uint16_t owner); /* any operand */
+
+/* Operand number i of an item of body k; all of them. */
+static inline cptx_val ir_operand(const cptx_kernel *k, const ir_item *it, unsigned i);
+static inline void ir_operands(const cptx_kernel *k, const ir_item *it, cptx_val v[ARCH_OPERANDS])
+{
+	for (unsigned i = 0; i < it->noperand; i++)
+		v[i] = ir_operand(k, it, i);
+}
 
 /* Register files as the builder declares them: what a register may hold follows from its class. */
 enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
@@ -65,15 +103,15 @@ enum ir_class ir_class_of(unsigned type);
 enum ir_decl_form { DECL_RANGE /* prefix<count> */, DECL_SINGLE, DECL_VECTOR /* a .v2 or .v4: name.x, name.y ... */ };
 typedef struct ir_decl {
 	const char *name; /* or prefix */
-	uint32_t first, count;
-	uint8_t type, form;
+	uint32_t first;
+	uint32_t count : 24, type : 6, form : 2;
 } ir_decl;
 
 typedef struct ir_reg {
-	uint32_t number; /* within its declaration */
-	uint32_t type : 8, decl : 24;
+	uint32_t type : 8, made : 1 /* by a call */;
+	uint32_t at : 23; /* its number, if it was made, else its declaration */
 } ir_reg;
-enum { IR_MOST_DECLS = 1 << 24 };
+enum { IR_MOST_DECLS = 1 << 23, IR_MOST_MADE = (1 << 23) - 1 };
 
 enum ir_linkage { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_COUNT };
 extern const char *const ir_linkages[LINK_COUNT]; /* "", ".extern " ... */
@@ -154,7 +192,8 @@ struct cptx_kernel {
 	uint16_t owner;  /* what its values carry */
 	uint32_t number; /* from 1, in m->body */
 	uint8_t linkage;
-	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed, label_runs;
+	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed, label_runs,
+		aliased /* another function stands for it */;
 	bool odd_call;    /* of text: takes or gives more than single values in .param, so that cptx_call cannot call it */
 	bool touched;     /* its items were edited: freezing looks for what is no longer declared */
 	const char *made; /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
@@ -196,6 +235,21 @@ struct cptx_kernel {
 	ir_block *closed_if; /* the if that an else may follow now */
 	ir_item *closed_if_item;
 };
+
+static inline cptx_val ir_operand(const cptx_kernel *k, const ir_item *it, unsigned i)
+{
+	return ir_unpack(ir_words(it), i, k->owner);
+}
+
+/* The declaration of a register, and its number there. */
+static inline uint32_t ir_decl_of(const cptx_kernel *k, uint32_t reg)
+{
+	return k->reg[reg].made ? (uint32_t)ir_class_of(k->reg[reg].type) : k->reg[reg].at;
+}
+static inline uint32_t ir_number_of(const cptx_kernel *k, uint32_t reg)
+{
+	return k->reg[reg].made ? k->reg[reg].at : reg - k->decl[k->reg[reg].at].first;
+}
 
 enum { MODULE_SYM = 0x40000000 }; /* symbol ids from here on are the module's */
 
@@ -298,8 +352,15 @@ const char *ir_find_word(const char *text, const char *name);
 bool ir_body_has_name(const cptx_kernel *k, const char *name);
 bool ir_module_has_name(const cptx_module *m, const char *name);
 
-/* A new item at the cursor of the body, with room for its operands and modifiers; NULL on failure. */
-ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod);
+/* A new item at the cursor of the body; NULL, with an error, on failure. */
+ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand,
+                   const uint16_t *mod, unsigned nmod);
+/* Gives an item other operands and modifiers, as many as it likes; false, with an error, when memory is short. */
+bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned noperand, const uint16_t *mod, unsigned nmod);
+/* Label number n becomes number as[n], wherever an instruction or list names it; false, with an error, as above. */
+bool ir_relabel(cptx_kernel *k, const uint32_t *as);
+/* Number of the user's file. */
+uint16_t ir_file_number(cptx_module *m, const char *file);
 void ir_unlink(cptx_kernel *k, ir_item *it);
 /* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold.
  */
@@ -342,6 +403,7 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n);
 const ir_sym *ir_symbol(const cptx_kernel *k, uint32_t id);
 void ir_close(cptx_kernel *k);
+bool ir_trim(cptx_kernel *k); /* the body of text is complete; false, with no error, when memory is short */
 /* Labels in one place become the first of them: what blocks end with is what a branch goes to. */
 void ir_merge_labels(cptx_kernel *k);
 bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */

@@ -23,7 +23,7 @@ enum ir_class ir_class_of(unsigned type)
 }
 
 /* Number of the user's file; its pointer is the same from call to call, so comparing that is nearly always enough. */
-static uint16_t file_number(cptx_module *m, const char *file)
+uint16_t ir_file_number(cptx_module *m, const char *file)
 {
 	if (!file)
 		return 0;
@@ -47,63 +47,6 @@ static uint16_t file_number(cptx_module *m, const char *file)
 	return m->last_file_number;
 }
 
-static void link_item(cptx_kernel *k, ir_item *it)
-{
-	ir_item *next = k->cursor;
-
-	it->prev = next ? next->prev : k->last;
-	it->next = next;
-	if (it->prev)
-		it->prev->next = it;
-	else
-		k->first = it;
-	if (next)
-		next->prev = it;
-	else
-		k->last = it;
-}
-
-ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, unsigned noperand, unsigned nmod)
-{
-	if (!k->has_body) {
-		ir_error(k, CPTX_E_STATE, at, "it is only declared; cptx_func_define opens its body");
-		return NULL;
-	}
-	ir_item *it = arena_alloc(&k->m->a, sizeof *it + noperand * sizeof(cptx_val) + ir_mods_size(nmod));
-
-	if (!it) {
-		ir_no_memory(k->m, at);
-		return NULL;
-	}
-	it->form = 0;
-	it->kind = (uint8_t)kind;
-	it->nmod = (uint8_t)nmod;
-	it->noperand = (uint8_t)noperand;
-	it->flags = 0;
-	it->owner = k->owner;
-	it->file = file_number(k->m, at.file);
-	it->line = at.line;
-	it->guard = 0;
-	it->src = it->src_len = 0;
-	link_item(k, it);
-	k->closed_if = NULL;
-	return it;
-}
-
-void ir_unlink(cptx_kernel *k, ir_item *it)
-{
-	if (it->prev)
-		it->prev->next = it->next;
-	else
-		k->first = it->next;
-	if (it->next)
-		it->next->prev = it->prev;
-	else
-		k->last = it->prev;
-	if (k->cursor == it)
-		k->cursor = it->next;
-}
-
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard)
 {
 	char why[160];
@@ -112,19 +55,11 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		ir_error(k, CPTX_E_ARG, at, "%s: %s", ir_op_name(arch_forms[m->form].op), why);
 		return NULL;
 	}
-	ir_item *it = ir_append(k, at, ITEM_INSN, m->noperand, m->ngroup);
+	ir_item *it = ir_append(k, at, ITEM_INSN, m->operand, m->noperand, m->mod, m->ngroup);
 
 	if (!it)
 		return NULL;
 	it->form = m->form;
-	cptx_val *operand = ir_operands(it);
-	uint16_t *mod = ir_mods(it);
-	for (unsigned i = 0; i < m->noperand; i++) /* so few that a loop beats memcpy */
-		operand[i] = m->operand[i];
-	for (unsigned i = 0; i < m->ngroup; i++)
-		mod[i] = m->mod[i];
-	for (unsigned i = m->ngroup; i % 4; i++)
-		mod[i] = 0;
 	if (guard.kind) {
 		it->guard = guard.id + 1;
 		it->flags = guard.negated ? ITEM_NEGATED : 0;
@@ -180,12 +115,10 @@ static bool builder_classes(cptx_kernel *k)
 {
 	if (k->ndecl)
 		return true;
-	k->decl = arena_zalloc(&k->m->a, (CLASS_COUNT + 4) * sizeof *k->decl);
-	if (!k->decl)
+	if (!arena_reserve(&k->m->a, &k->decl, 0, &k->cap_decl, sizeof *k->decl, CLASS_COUNT))
 		return false;
-	k->cap_decl = CLASS_COUNT + 4;
 	for (; k->ndecl < CLASS_COUNT; k->ndecl++) {
-		k->decl[k->ndecl].name = ir_classes[k->ndecl].prefix;
+		k->decl[k->ndecl] = (ir_decl){ .name = ir_classes[k->ndecl].prefix };
 		k->decl[k->ndecl].type = (uint8_t)cptx_type_find(ir_classes[k->ndecl].type);
 	}
 	return true;
@@ -199,22 +132,13 @@ uint32_t ir_declare(cptx_kernel *k, const ir_decl *d)
 	arena *a = &k->m->a;
 
 	if (!builder_classes(k) || k->ndecl == IR_MOST_DECLS || d->count > IR_NONE - k->nreg ||
-	    !arena_push(a, &k->decl, k->ndecl, &k->cap_decl, sizeof *k->decl))
+	    !arena_push(a, &k->decl, k->ndecl, &k->cap_decl, sizeof *k->decl) ||
+	    !arena_reserve(a, &k->reg, k->nreg, &k->cap_reg, sizeof *k->reg, k->nreg + d->count))
 		return IR_NONE;
-	if (d->count > k->cap_reg - k->nreg) {
-		size_t want = MAX(k->nreg + d->count, k->cap_reg * 2);
-		ir_reg *grown = arena_alloc(a, want * sizeof *grown);
-		if (!grown)
-			return IR_NONE;
-		if (k->nreg)
-			memcpy(grown, k->reg, k->nreg * sizeof *grown);
-		k->reg = grown;
-		k->cap_reg = want;
-	}
 	k->decl[k->ndecl] = *d;
 	k->decl[k->ndecl].first = (uint32_t)k->nreg;
 	for (uint32_t i = 0; i < d->count; i++)
-		k->reg[k->nreg++] = (ir_reg){ i, d->type, (uint32_t)k->ndecl };
+		k->reg[k->nreg++] = (ir_reg){ .type = d->type, .at = (uint32_t)k->ndecl & (IR_MOST_DECLS - 1) };
 	return (uint32_t)k->ndecl++;
 }
 
@@ -231,13 +155,17 @@ cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)
 		ir_no_memory(k->m, at);
 		return v;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (!arena_push(&k->m->a, &k->reg, k->nreg, &k->cap_reg, sizeof *k->reg)) {
-			ir_no_memory(k->m, at);
-			return v;
-		}
-		k->reg[k->nreg++] = (ir_reg){ ++k->decl[cls].count, type, cls };
+	if (n > (uint32_t)IR_MOST_MADE - k->decl[cls].count) {
+		ir_error(k, CPTX_E_LIMIT, at, "more than %d registers of .%s; calls make no more in one body", IR_MOST_MADE,
+		         ir_classes[cls].type);
+		return v;
 	}
+	if (!arena_reserve(&k->m->a, &k->reg, k->nreg, &k->cap_reg, sizeof *k->reg, k->nreg + n)) {
+		ir_no_memory(k->m, at);
+		return v;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		k->reg[k->nreg++] = (ir_reg){ .type = type & UINT8_MAX, .made = 1, .at = ++k->decl[cls].count & IR_MOST_MADE };
 	v.kind = CPTX_VAL_REG;
 	v.type = (uint8_t)type;
 	v.count = (uint16_t)n;

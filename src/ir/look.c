@@ -73,16 +73,19 @@ cptx_item *cptx_item_find(const cptx_kernel *k, const cptx_item *it, const char 
 
 static bool declares(const cptx_kernel *k, const ir_item *it, const cptx_val *v)
 {
-	const cptx_val *of = ir_operands(it);
 	bool label = ir_is_label(v);
+	cptx_val of = none;
 
+	if (it->noperand)
+		of = ir_operand(k, it, 0);
 	switch ((enum ir_item_kind)it->kind) {
 	case ITEM_REGS:
-		return v->kind == CPTX_VAL_REG && k->reg[v->id].decl - of->id < (uint32_t)of->offset && k->reg[v->id].decl >= of->id;
-	case ITEM_VAR: return v->kind == CPTX_VAL_SYM && v->id == of->id;
+		return v->kind == CPTX_VAL_REG && ir_decl_of(k, v->id) - of.id < (uint32_t)of.offset &&
+		       ir_decl_of(k, v->id) >= of.id;
+	case ITEM_VAR: return v->kind == CPTX_VAL_SYM && v->id == of.id;
 	case ITEM_LABEL:
 	case ITEM_TARGETS:
-	case ITEM_PROTO: return label && v->id == of->id;
+	case ITEM_PROTO: return label && v->id == of.id;
 	default: return false;
 	}
 }
@@ -110,7 +113,7 @@ bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *i
 		return false;
 	bool text = it->kind == ITEM_PRAGMA || it->kind == ITEM_COMMENT || it->kind == ITEM_TEXT;
 	*info = (cptx_item_info){ .kind = (enum cptx_item_kind)it->kind, .noperands = operand_count(it) };
-	info->text = text ? k->text[ir_operands(it)->i] : NULL;
+	info->text = text ? k->text[ir_operand(k, it, 0).i] : NULL;
 	if (it->file)
 		info->at = (cptx_site){ k->m->file[it->file - 1], it->line };
 	if (it->kind != ITEM_INSN)
@@ -127,7 +130,10 @@ bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *i
 	return true;
 }
 
-cptx_val cptx_item_operand(const cptx_item *it, size_t i) { return it && i < operand_count(it) ? ir_operands(it)[i] : none; }
+cptx_val cptx_item_operand(const cptx_item *it, size_t i)
+{
+	return it && i < operand_count(it) ? ir_unpack(ir_words(it), (unsigned)i, it->owner) : none;
+}
 
 size_t cptx_item_slot(const cptx_item *it, const char *name)
 {
@@ -252,13 +258,13 @@ size_t cptx_body_name_of(const cptx_kernel *k, cptx_val v, char *text, size_t si
 		return give("", 0, text, size);
 	switch ((enum cptx_val_kind)v.kind) {
 	case CPTX_VAL_REG: {
-		const ir_decl *d = &k->decl[k->reg[v.id].decl];
+		const ir_decl *d = &k->decl[ir_decl_of(k, v.id)];
 		size_t n = strlen(d->name);
-		size_t more = d->form == DECL_RANGE                    ? (size_t)(text_u64(made, k->reg[v.id].number) - made)
+		size_t more = d->form == DECL_RANGE                    ? (size_t)(text_u64(made, ir_number_of(k, v.id)) - made)
 		              : d->form == DECL_VECTOR && v.count == 1 ? 2
 		                                                       : 0;
 		if (d->form == DECL_VECTOR)
-			made[0] = '.', made[1] = "xyzw"[k->reg[v.id].number & 3];
+			made[0] = '.', made[1] = "xyzw"[ir_number_of(k, v.id) & 3];
 		give(d->name, n, text, size);
 		give(made, more, size > n ? text + n : text, size > n ? size - n : 0);
 		return n + more;

@@ -104,14 +104,11 @@ static bool kernel_symbol(cptx_kernel *k, cptx_site at, const ir_sym *s, cptx_va
 	while (first && first->kind == ITEM_VAR)
 		first = first->next;
 	k->cursor = first;
-	ir_item *it = ir_append(k, NOWHERE, ITEM_VAR, 1, 0);
+	ir_item *it = ir_append(k, NOWHERE, ITEM_VAR, v, 1, NULL, 0);
 	k->cursor = cursor;
 	k->closed_if = closed_if;
 	k->closed_if_item = if_item;
-	if (!it)
-		return false;
-	ir_operands(it)[0] = *v;
-	return true;
+	return it != NULL;
 }
 
 cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t n, uint32_t align, const char *name)

@@ -54,6 +54,19 @@ bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *for
 	return error_set(&k->m->err, code, at, "%s %s: %s", k->is_func ? "function" : "kernel", k->name, text);
 }
 
+cptx_val cptx_fail_(cptx_kernel *k, cptx_site at, const char *format, ...)
+{
+	char text[CPTX_ERROR_TEXT];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	if (k && k->m->err.code == CPTX_OK)
+		ir_error(k, CPTX_E_ARG, at, "%s", text);
+	return (cptx_val){ 0 };
+}
+
 bool ir_open(cptx_kernel *k, cptx_site at)
 {
 	if (!k || k->m->err.code != CPTX_OK)
@@ -313,16 +326,28 @@ void ir_close(cptx_kernel *k)
 	k->closed = true;
 }
 
+bool ir_trim(cptx_kernel *k)
+{
+	arena *a = &k->m->a;
+
+#define TRIM(array, n, cap) arena_trim(a, &k->array, k->n, &k->cap, sizeof *k->array)
+	return TRIM(reg, nreg, cap_reg) && TRIM(decl, ndecl, cap_decl) && TRIM(vec, nvec, cap_vec) &&
+	       TRIM(label, nlabel, cap_label) && TRIM(arg, narg, cap_arg) && TRIM(result, nresult, cap_result) &&
+	       TRIM(param, nparam, cap_param) && TRIM(param_val, nparam, cap_param_val) && TRIM(sym, nsym, cap_sym) &&
+	       TRIM(text, ntext, cap_text) && TRIM(extra, nextra, cap_extra);
+#undef TRIM
+}
+
 static bool note_callees(cptx_module *m, cptx_kernel *k)
 {
 	for (const ir_item *it = k->calls ? k->first : NULL; it; it = it->next)
 		for (unsigned i = 0; i < it->noperand; i++) {
-			const cptx_val *v = &ir_operands(it)[i];
-			if (v->kind != CPTX_VAL_FUNC)
+			cptx_val v = ir_operand(k, it, i);
+			if (v.kind != CPTX_VAL_FUNC)
 				continue;
 			if (!arena_push(&m->a, &k->callee, k->ncallee, &k->cap_callee, sizeof *k->callee))
 				return ir_no_memory(m, k->at);
-			k->callee[k->ncallee++] = v->id;
+			k->callee[k->ncallee++] = v.id;
 		}
 	return true;
 }

@@ -132,16 +132,15 @@ bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const c
 
 char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id)
 {
-	const ir_reg *r = &k->reg[id];
-	const ir_decl *d = &k->decl[r->decl];
+	const ir_decl *d = &k->decl[ir_decl_of(k, id)];
 	size_t n = strlen(d->name);
 
 	memcpy(p, d->name, n);
 	p += n;
 	if (d->form == DECL_RANGE)
-		return text_u64(p, r->number);
+		return text_u64(p, ir_number_of(k, id));
 	if (d->form == DECL_VECTOR)
-		*p++ = '.', *p++ = "xyzw"[r->number & 3];
+		*p++ = '.', *p++ = "xyzw"[ir_number_of(k, id) & 3];
 	return p;
 }
 

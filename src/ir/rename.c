@@ -13,7 +13,7 @@ bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void 
 			return true;
 	}
 	for (unsigned i = 0; (insn || declares || it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && i < it->noperand; i++) {
-		const cptx_val *v = &ir_operands(it)[i];
+		const cptx_val value = ir_operand(k, it, i), *v = &value;
 		if (fn(k, v, user))
 			return true;
 		for (unsigned j = 0; (v->kind == CPTX_VAL_VEC || v->kind == CPTX_VAL_LIST) && j < v->count; j++)
@@ -40,7 +40,7 @@ static bool is_local(const cptx_kernel *k, const cptx_val *v, void *user)
 	if (v->kind == CPTX_VAL_SYM)
 		return v->id == what->id;
 	for (uint32_t i = 0; v->kind == CPTX_VAL_REG && i < v->count; i++)
-		if (k->reg[v->id + i].decl == k->reg[what->id].decl)
+		if (ir_decl_of(k, v->id + i) == ir_decl_of(k, what->id))
 			return true;
 	return false;
 }
@@ -54,12 +54,14 @@ static bool is_global(const cptx_kernel *k, const cptx_val *v, void *user)
 	return v->kind == CPTX_VAL_SYM && v->id >= MODULE_SYM && k->m->sym[v->id - MODULE_SYM]->name == name;
 }
 
+/* Declarations `regs.id` up to `regs.id` + `regs.offset`. */
+static bool declares(cptx_val regs, uint32_t decl) { return decl >= regs.id && decl - regs.id < (uint32_t)regs.offset; }
+
 static void mark_all(cptx_kernel *k, ir_value_fn fn, target *t)
 {
 	for (ir_item *it = k->first; it; it = it->next) {
-		const cptx_val *v = ir_operands(it);
-		bool regs = it->kind == ITEM_REGS && t->v.kind == CPTX_VAL_REG && k->reg[t->v.id].decl >= v->id &&
-		            k->reg[t->v.id].decl - v->id < (uint32_t)v->offset;
+		bool regs =
+			it->kind == ITEM_REGS && t->v.kind == CPTX_VAL_REG && declares(ir_operand(k, it, 0), ir_decl_of(k, t->v.id));
 		if (regs || ir_any_value(k, it, fn, t))
 			ir_mark(k, it);
 	}
@@ -191,7 +193,7 @@ static bool is_argument(const cptx_kernel *k, const ir_arg *list, size_t n, cons
 {
 	for (size_t i = 0; i < n; i++)
 		if (v->kind == CPTX_VAL_SYM ? list[i].sym == v->id
-		                            : list[i].sym == IR_NONE && k->reg[list[i].reg].decl == k->reg[v->id].decl)
+		                            : list[i].sym == IR_NONE && ir_decl_of(k, list[i].reg) == ir_decl_of(k, v->id))
 			return true;
 	return false;
 }
@@ -217,9 +219,9 @@ static void rename_symbol(cptx_kernel *k, cptx_site at, cptx_val v, const char *
 
 static void rename_register(cptx_kernel *k, cptx_site at, cptx_val v, const char *name)
 {
-	ir_decl *d = &k->decl[k->reg[v.id].decl];
+	ir_decl *d = &k->decl[ir_decl_of(k, v.id)];
 
-	if (k->reg[v.id].decl < CLASS_COUNT) {
+	if (ir_decl_of(k, v.id) < CLASS_COUNT) {
 		ir_error(k, CPTX_E_ARG, at, "registers that calls made have no name to change; those that text declares have");
 		return;
 	}

@@ -11,10 +11,10 @@ static bool add_comment(parser *p, const comment *c, cptx_site at, const char *t
 
 	if (p->k && p->k->has_body) {
 		uint32_t id = ir_add_text(p->k, text);
-		ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, at, ITEM_COMMENT, 1, 0);
+		cptx_val v = cptx_val_int_(id);
+		ir_item *it = id == IR_NONE ? NULL : ir_append(p->k, at, ITEM_COMMENT, &v, 1, NULL, 0);
 		if (!it)
 			return parse_out_of_memory(p);
-		ir_operands(it)[0] = cptx_val_int_(id);
 		it->src = inside ? IR_NONE : src;
 		it->src_len = len;
 		return true;
@@ -79,10 +79,10 @@ static void place(const parser *p, uint32_t *src, uint32_t *len)
 	*len = (uint32_t)(p->stop - p->start);
 }
 
-ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand)
+ir_item *parse_item(parser *p, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand)
 {
 	parse_flush_comments(p);
-	ir_item *it = p->no_memory ? NULL : ir_append(p->k, parse_site(p), kind, noperand, 0);
+	ir_item *it = p->no_memory ? NULL : ir_append(p->k, parse_site(p), kind, operand, noperand, NULL, 0);
 	if (!it) {
 		parse_out_of_memory(p);
 		return NULL;
@@ -111,7 +111,7 @@ static bool place_label(parser *p, const word *w)
 	binding *b = names_find(p, w);
 	uint32_t id;
 
-	bool here = b && b->kind == NAME_LABEL && (size_t)(b - p->names.bound) >= p->names.scope[p->names.nscope - 1];
+	bool here = b && b->kind == NAME_LABEL && (size_t)(b - p->names.bound) >= p->names.scope[p->names.nscope - 1].first;
 	if (here && !b->pending)
 		return parse_error(p, w->s, CPTX_E_PARSE, "label '%.*s' stands twice in this scope", (int)MIN(w->len, 64u), w->s);
 	if (here) {
@@ -127,11 +127,7 @@ static bool place_label(parser *p, const word *w)
 		k->label[k->nlabel++] = (ir_label){ .name = names_text(p, b) };
 	}
 	k->label[id].placed = 1;
-	ir_item *it = parse_item(p, ITEM_LABEL, 1);
-	if (!it)
-		return false;
-	ir_operands(it)[0] = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = id };
-	return true;
+	return parse_item(p, ITEM_LABEL, &(cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = id }, 1);
 }
 
 static uint32_t final_label(const cptx_kernel *k, uint32_t id)
@@ -145,9 +141,10 @@ static uint32_t final_label(const cptx_kernel *k, uint32_t id)
 static void check_branches(parser *p, const ir_item *it)
 {
 	const cptx_kernel *k = p->k;
-	const cptx_val *v = ir_operands(it);
+	cptx_val operand[ARCH_OPERANDS], *v = operand;
 	size_t n = it->noperand;
 
+	ir_operands(k, it, operand);
 	if (it->kind == ITEM_TARGETS) {
 		n = v[1].count;
 		v = &k->vec[v[1].id];
@@ -160,6 +157,19 @@ static void check_branches(parser *p, const ir_item *it)
 			            "'%.64s' is the name of a list or prototype, and no place to go to", k->label[v[i].id].name);
 }
 
+static bool relabel(cptx_kernel *k)
+{
+	const cptx_allocator *h = &k->m->a.hook;
+	uint32_t *as = heap_realloc(h, NULL, k->nlabel * sizeof *as);
+
+	for (uint32_t i = 0; as && i < k->nlabel; i++)
+		as[i] = final_label(k, i);
+	bool ok = as && ir_relabel(k, as);
+	if (as)
+		heap_realloc(h, as, 0);
+	return ok;
+}
+
 /* At the end of a body: labels that inner scopes used get their meaning; all must stand somewhere. */
 static void resolve_labels(parser *p)
 {
@@ -170,15 +180,10 @@ static void resolve_labels(parser *p)
 		any |= k->label[i].same_as != 0;
 		lists |= k->label[i].is_list;
 	}
-	for (ir_item *it = any ? k->first : NULL; it; it = it->next)
-		for (unsigned i = 0; i < it->noperand; i++) {
-			cptx_val *v = &ir_operands(it)[i];
-			if (ir_is_label(v))
-				v->id = final_label(k, v->id);
-		}
-	for (size_t i = 0; any && i < k->nvec; i++)
-		if (k->vec[i].kind == CPTX_VAL_LABEL)
-			k->vec[i].id = final_label(k, k->vec[i].id);
+	if (any && !relabel(k)) {
+		parse_out_of_memory(p);
+		return;
+	}
 	for (size_t i = 0; i < k->nlabel; i++) {
 		ir_label *l = &k->label[final_label(k, (uint32_t)i)];
 		l->used |= k->label[i].used;
@@ -196,12 +201,9 @@ static bool text_item(parser *p, enum ir_item_kind kind, const char *from, const
 {
 	const char *text = parse_collapse(p, from, to);
 	uint32_t id = text ? ir_add_text(p->k, text) : IR_NONE;
-	ir_item *it = id == IR_NONE ? NULL : parse_item(p, kind, 1);
+	cptx_val v = cptx_val_int_(id);
 
-	if (!it)
-		return parse_out_of_memory(p);
-	ir_operands(it)[0] = cptx_val_int_(id);
-	return true;
+	return id == IR_NONE ? parse_out_of_memory(p) : parse_item(p, kind, &v, 1) != NULL;
 }
 
 /* .loc 1 20 5 [, function_name label [+ number], inlined_at 1 30 7] */
@@ -237,7 +239,7 @@ static bool take_label(parser *p, cptx_val *label)
 	if (!last || last->kind != ITEM_LABEL)
 		return parse_error(p, p->start, CPTX_E_PARSE,
 		                   "this directive needs a label in front of it, name: .branchtargets ...");
-	*label = ir_operands(last)[0];
+	*label = ir_operand(p->k, last, 0);
 	p->start = p->begin + last->src;
 	p->k->label[label->id].is_list = 1;
 	ir_unlink(p->k, last);
@@ -278,13 +280,8 @@ static bool read_targets(parser *p, bool calls)
 	} while (parse_take(p, ','));
 	if (!parse_expect(p, ';', "behind the targets"))
 		return false;
-	ir_item *it = parse_item(p, ITEM_TARGETS, 2);
-	if (!it)
-		return false;
-	ir_operands(it)[0] = label;
-	ir_operands(it)[1] = list;
 	k->calls |= calls;
-	return true;
+	return parse_item(p, ITEM_TARGETS, (cptx_val[]){ label, list }, 2);
 }
 
 static bool read_prototype(parser *p)
@@ -299,16 +296,11 @@ static bool read_prototype(parser *p)
 	f->is_func = f->is_proto = f->closed = true;
 	if (!parse_signature(p, f) || !parse_expect(p, ';', "behind the prototype"))
 		return false;
-	ir_item *it = parse_item(p, ITEM_PROTO, 2);
-	if (!it)
-		return false;
 	p->k->label[label.id].proto = f->number;
-	ir_operands(it)[0] = label;
-	ir_operands(it)[1] = ir_func_value(f);
-	return true;
+	return parse_item(p, ITEM_PROTO, (cptx_val[]){ label, ir_func_value(f) }, 2);
 }
 
-static bool read_pragma(parser *p) { return parse_pragma(p) && text_item(p, ITEM_TEXT, p->start, p->stop); }
+static bool read_pragma(parser *p) { return parse_pragma(p, PRAGMA_BODY) && text_item(p, ITEM_TEXT, p->start, p->stop); }
 
 static bool body_directive(parser *p)
 {
@@ -375,7 +367,7 @@ static bool statement(parser *p)
 	if (*p->p == '.')
 		return body_directive(p);
 	if (parse_take(p, '{'))
-		return names_enter(p) && parse_item(p, ITEM_SCOPE, 0);
+		return names_enter(p) && parse_item(p, ITEM_SCOPE, NULL, 0);
 	if (parse_is_word[(unsigned char)*p->p] == 1) {
 		const char *s = p->p;
 		while (parse_is_word[(unsigned char)*s])
@@ -417,11 +409,13 @@ void parse_body(parser *p)
 				parse_flush_comments(p);
 			parse_take(p, '}');
 			resolve_labels(p);
+			if (!ir_trim(p->k))
+				parse_out_of_memory(p);
 			return;
 		}
 		names_leave(p);
 		parse_take(p, '}');
-		parse_item(p, ITEM_END, 0);
+		parse_item(p, ITEM_END, NULL, 0);
 	}
 	if (!p->no_memory)
 		parse_error(p, p->end, CPTX_E_PARSE, "the body of '%s' is never closed; a } is missing", p->k->name);

@@ -1,9 +1,7 @@
-/* Declarations: registers, variables with initialisers, parameters. */
+/* Declarations: registers, variables, parameters. */
 #include "parse/parser.h"
 
-#include <stdio.h>
-
-enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_IN_ALL = 1 << 25, MOST_CONSTANTS = 1 << 16 };
+enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_IN_ALL = 1 << 25, MOST_CONSTANTS = 1 << 16, MOST_VARIABLES = 1 << 16 };
 static const uint64_t most_bytes = (uint64_t)1 << 40;
 
 /* ".word" at the text, without skipping it; its length behind the dot, 0 if there is none. */
@@ -53,6 +51,35 @@ unsigned parse_space(parser *p)
 	return 0;
 }
 
+static bool read_align(parser *p, uint32_t *align)
+{
+	const char *at = p->p;
+
+	if (!parse_literal(p, 1, 1 << 30, align, "an alignment"))
+		return false;
+	return !(*align & (*align - 1)) ||
+	       parse_error(p, at, CPTX_E_PARSE, "an alignment is a power of two, not %u", (unsigned)*align);
+}
+
+/* "<4>" behind a name. */
+static bool read_count(parser *p, uint32_t most, uint32_t *count)
+{
+	return parse_take(p, '<') && parse_literal(p, 0, most, count, "the number of names") &&
+	       parse_expect(p, '>', "behind the number of names");
+}
+
+/* The i-th name that "w<n>" stands for. */
+static bool numbered(parser *p, const word *w, uint32_t i, word *one)
+{
+	char *name = arena_alloc(&p->m->a, (size_t)w->len + 11);
+
+	if (!name)
+		return parse_out_of_memory(p);
+	memcpy(name, w->s, w->len);
+	*one = parse_word_of(name, (size_t)(text_u64(name + w->len, i) - name));
+	return true;
+}
+
 /* ---- registers ---- */
 
 static bool declare_registers(parser *p, const word *w, ir_decl d)
@@ -84,7 +111,10 @@ bool parse_registers(parser *p)
 	unsigned vec = 0;
 	const char *at = p->p;
 	char found[24];
+	uint32_t align;
 
+	if (parse_directive(p, "align") && !read_align(p, &align)) /* registers have no place that it could mean */
+		return false;
 	if (parse_directive(p, "v2"))
 		vec = 2;
 	else if (parse_directive(p, "v4"))
@@ -95,239 +125,52 @@ bool parse_registers(parser *p)
 		return parse_error(p, at, CPTX_E_PARSE, "expected the type of the registers, such as .b32, .f32, .b64, .pred");
 	if (!check_vector(p, at, type, vec))
 		return false;
-	uint32_t first = (uint32_t)MAX(p->k->ndecl, (size_t)CLASS_COUNT), n = 0;
-	do {
+	uint32_t first = (uint32_t)MAX(p->k->ndecl, (size_t)CLASS_COUNT);
+	for (bool more = *p->p != ';'; more; more = parse_take(p, ',')) { /* ptxas takes a declaration of nothing */
 		word w;
 		at = p->p;
 		if (!parse_word(p, &w))
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a register, found %s", parse_found(p, found));
-		ir_decl d = { .type = (uint8_t)type, .count = vec ? vec : 1, .form = vec ? DECL_VECTOR : DECL_SINGLE };
-		if (parse_take(p, '<')) {
-			uint32_t count;
-			if (vec)
-				return parse_error(p, at, CPTX_E_PARSE, "vectors of registers are declared by name, without <count>");
-			if (!parse_literal(p, 1, MOST_REGISTERS, &count, "the number of registers") ||
-			    !parse_expect(p, '>', "behind the number of registers"))
-				return false;
-			d.form = DECL_RANGE;
-			d.count = count;
-		}
-		if (!declare_registers(p, &w, d))
+		uint32_t count = 1;
+		bool range = *p->p == '<';
+		if (range && !read_count(p, MOST_REGISTERS, &count))
 			return false;
-		n++;
-	} while (parse_take(p, ','));
+		ir_decl d = { .type = (uint8_t)type, .count = vec ? vec : count, .form = range ? DECL_RANGE : DECL_SINGLE };
+		if (vec)
+			d.form = DECL_VECTOR;
+		for (uint32_t i = 0; i < (vec ? count : 1); i++) {
+			word one = w;
+			if (vec && range && !numbered(p, &w, i, &one))
+				return false;
+			if (!declare_registers(p, &one, d))
+				return false;
+		}
+	}
 	if (!parse_expect(p, ';', "behind the registers"))
 		return false;
-	ir_item *it = parse_item(p, ITEM_REGS, 1);
-	if (!it)
-		return false;
-	ir_operands(it)[0] = (cptx_val){ .id = first, .offset = (int32_t)n };
-	return true;
-}
-
-/* ---- initialisers ---- */
-
-typedef struct filling {
-	parser *p;
-	ir_sym *s;
-	buf bytes, relocs;
-	uint64_t size; /* bytes of an element */
-	uint32_t most; /* elements it has room for; UINT32_MAX while the first length is open */
-} filling;
-
-static bool room_for(filling *f, uint32_t i, const char *at)
-{
-	if (i >= f->most)
-		return parse_error(f->p, at, CPTX_E_PARSE, "more initial values than '%s' has elements (%u)", f->s->name, f->most);
-	while (f->bytes.n < (i + 1) * f->size && !f->bytes.failed)
-		buf_put(&f->bytes, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", (size_t)MIN(f->size, (uint64_t)16));
-	return !f->bytes.failed || parse_out_of_memory(f->p);
-}
-
-static bool store_number(filling *f, uint32_t i, const char *at, cptx_val v)
-{
-	arch_type t = arch_types[f->s->type];
-	uint64_t bits = (uint64_t)v.i;
-
-	if (t.cls == 'F' && v.kind == CPTX_VAL_INT)
-		return parse_error(f->p, at, CPTX_E_PARSE, "'%s' is .%s: write a floating point number, 1.0 for 1", f->s->name,
-		                   arch_mods[f->s->type].name);
-	if (v.kind == CPTX_VAL_FLOAT && (t.cls == 'F' || t.cls == 'B') && t.bits == 32) {
-		bits = text_f32_bits(v.f);
-	} else if (v.kind == CPTX_VAL_FLOAT && (t.cls == 'F' || t.cls == 'B') && t.bits == 64) {
-		memcpy(&bits, &v.f, sizeof bits);
-	} else if (v.kind == CPTX_VAL_FLOAT) {
-		return parse_error(f->p, at, CPTX_E_PARSE, "'%s' is .%s, which has no floating point values", f->s->name,
-		                   arch_mods[f->s->type].name);
-	}
-	unsigned char *to = (unsigned char *)f->bytes.p + i * f->size;
-	for (unsigned b = 0; b < f->size; b++)
-		to[b] = b < 8 ? (unsigned char)(bits >> 8 * b) : v.kind == CPTX_VAL_INT && v.i < 0 && !v.negated ? 0xff : 0;
-	return true;
-}
-
-/* name, name + 4, generic(name), 0xff00(name). */
-static bool read_address(filling *f, uint32_t i, uint64_t mask)
-{
-	parser *p = f->p;
-	const char *at = p->p;
-	ir_reloc r = { .mask = mask, .index = i };
-	word w;
-	int64_t offset = 0;
-
-	if (!parse_word(p, &w))
-		return parse_error(p, at, CPTX_E_PARSE, "expected a constant or the name of a variable or function");
-	bool wrapped = w.len == 7 && !memcmp(w.s, "generic", 7) && *p->p == '(';
-	if (wrapped) {
-		parse_take(p, '(');
-		r.generic = 1;
-		at = p->p;
-		if (!parse_word(p, &w))
-			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
-	}
-	const binding *b = names_find(p, &w);
-	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && *p->m->sym[b->id - MODULE_SYM]->name; /* not `a = a` */
-	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
-	if (!s && !(b && b->kind == NAME_FUNC))
-		return parse_error(
-			p, at, CPTX_E_PARSE,
-			"'%.*s' is no variable or function of the module that is declared above; its address is no initial value",
-			(int)MIN(w.len, 64u), w.s);
-	r.to = b->kind == NAME_FUNC ? ir_func_value(p->m->body[b->id - 1]) : ir_symbol_value(p->m, NULL, b->id);
-	if (s && s->space != CPTX_GLOBAL && s->space != CPTX_CONST)
-		return parse_error(p, at, CPTX_E_PARSE, "'%s' is in .%s; only addresses in .global and .const are initial values",
-		                   s->name, arch_mods[s->space].name);
-	if (wrapped && !s)
-		return parse_error(p, at, CPTX_E_PARSE, "generic( ) is for variables; write the name of the function alone");
-	if (wrapped && !parse_expect(p, ')', "behind generic(name"))
-		return false;
-	if (parse_take(p, '+') && !parse_int(p, INT32_MIN, INT32_MAX, &offset, "an offset"))
-		return false;
-	r.to.offset = (int32_t)offset;
-	if (b->kind == NAME_FUNC && offset)
-		return parse_error(p, at, CPTX_E_PARSE, "an offset to the address of a function");
-	unsigned t = f->s->type;
-	if (t != CPTX_U32 && t != CPTX_U64 && !(t == CPTX_U8 && mask))
-		return parse_error(p, at, CPTX_E_PARSE,
-		                   "'%s' is .%s: an address is .u64 or .u32; one byte of it, 0xFF(name), 0xFF00(name) ..., is .u8",
-		                   f->s->name, arch_mods[t].name);
-	buf_put(&f->relocs, (const char *)&r, sizeof r);
-	return !f->relocs.failed || parse_out_of_memory(p);
-}
-
-static bool read_element(filling *f, uint32_t i)
-{
-	parser *p = f->p;
-	const char *at = p->p;
-	cptx_val v;
-
-	if (!room_for(f, i, at))
-		return false;
-	bool name =
-		parse_is_word[(unsigned char)*p->p] == 1 && (strncmp(p->p, "WARP_SZ", 7) || parse_is_word[(unsigned char)p->p[7]]);
-	if (name)
-		return read_address(f, i, 0);
-	if (!parse_constant(p, &v))
-		return false;
-	if (*p->p != '(')
-		return store_number(f, i, at, v);
-	parse_take(p, '(');
-	unsigned shift = 0;
-	while (v.kind == CPTX_VAL_INT && shift < 56 && (uint64_t)v.i >> shift != 0xff)
-		shift += 8;
-	if (v.kind != CPTX_VAL_INT || (uint64_t)v.i != (uint64_t)0xff << shift)
-		return parse_error(p, at, CPTX_E_PARSE, "the mask in front of ( is one byte: 0xFF, 0xFF00, 0xFF0000 ...");
-	return read_address(f, i, (uint64_t)v.i) && parse_expect(p, ')', "behind the masked address");
-}
-
-/* Values of dimension `depth`, from element i on; the next element behind them.  A row that is too short is not filled up:
- * ptxas puts the values one behind another. */
-static bool read_values(filling *f, unsigned depth, uint32_t *i)
-{
-	parser *p = f->p;
-	const ir_sym *s = f->s;
-	unsigned depths = s->ndim + (s->vec > 1);
-
-	if (!parse_take(p, '{'))
-		return read_element(f, (*i)++);
-	if (depth >= depths)
-		return parse_error(p, p->p, CPTX_E_PARSE, "more braces than '%s' has dimensions", s->name);
-	uint32_t length = depth < s->ndim ? s->dim[depth] : s->vec, n = 0;
-	for (bool more = *p->p != '}'; more; n++, more = parse_take(p, ',')) {
-		if (length && n == length)
-			return parse_error(p, p->p, CPTX_E_PARSE, "more than the %u values of this dimension of '%s'", length, s->name);
-		if (depth + 1 < depths && *p->p != '{')
-			return parse_error(p, p->p, CPTX_E_PARSE, "expected {: each dimension of '%s' has braces of its own", s->name);
-		if (!read_values(f, depth + 1, i))
-			return false;
-	}
-	if (depth >= s->ndim && n < length)
-		return parse_error(p, p->p, CPTX_E_PARSE, "a vector of '%s' has %u values, not %u", s->name, length, n);
-	if (!length && !n)
-		return parse_error(p, p->p, CPTX_E_PARSE, "'%s' has neither length nor values", s->name);
-	return parse_expect(p, '}', "behind the initial values");
-}
-
-static bool read_initialiser(parser *p, ir_sym *s)
-{
-	arena *a = &p->m->a;
-	filling f = { .p = p, .s = s, .size = arch_types[s->type].bits / 8, .most = UINT32_MAX };
-	uint32_t n = 0;
-	bool ok = false;
-
-	if (!f.size || (arch_types[s->type].cls == 'F' && f.size < 4) || arch_types[s->type].cls == 'X')
-		return parse_error(p, p->p, CPTX_E_PARSE, "'%s' is of a type without initial values", s->name);
-	if (s->size)
-		f.most = (uint32_t)MIN(s->size / f.size, (uint64_t)UINT32_MAX);
-	buf_init(&f.bytes, &a->hook);
-	buf_init(&f.relocs, &a->hook);
-	if (s->ndim + (s->vec > 1) == 0 || *p->p == '{')
-		ok = read_values(&f, 0, &n);
-	else
-		parse_error(p, p->p, CPTX_E_PARSE, "expected { in front of the initial values of the array '%s'", s->name);
-	if (ok && s->ndim + (s->vec > 1) == 0 && n > 1)
-		ok = parse_error(p, p->p, CPTX_E_PARSE, "'%s' is a single value", s->name);
-	if (ok) {
-		s->ninit = (uint32_t)(f.bytes.n / f.size);
-		s->nreloc = (uint32_t)(f.relocs.n / sizeof(ir_reloc));
-		s->init = arena_memdup(a, f.bytes.p ? f.bytes.p : "", f.bytes.n);
-		s->reloc = f.relocs.n ? arena_memdup(a, f.relocs.p, f.relocs.n) : NULL;
-		ok = (s->init && (s->reloc || !f.relocs.n)) || parse_out_of_memory(p);
-	}
-	buf_free(&f.bytes);
-	buf_free(&f.relocs);
-	return ok;
+	uint32_t n = (uint32_t)MAX(p->k->ndecl, (size_t)CLASS_COUNT) - first;
+	return !n || parse_item(p, ITEM_REGS, &(cptx_val){ .kind = CPTX_VAL_LIST, .id = first, .offset = (int32_t)n }, 1);
 }
 
 /* ---- variables ---- */
 
-static bool read_align(parser *p, uint32_t *align)
+static bool add_attributes(parser *p, ir_sym *s)
 {
-	const char *at = p->p;
+	const char *more = parse_attributes(p, true);
+	size_t n = s->attribute ? strlen(s->attribute) : 0, m = more ? strlen(more) : 0;
 
-	if (!parse_literal(p, 1, 1 << 30, align, "an alignment"))
-		return false;
-	return !(*align & (*align - 1)) ||
-	       parse_error(p, at, CPTX_E_PARSE, "an alignment is a power of two, not %u", (unsigned)*align);
-}
-
-/* What .attribute( ) holds, as text. */
-static bool read_attribute(parser *p, ir_sym *s)
-{
-	if (!parse_expect(p, '(', "behind .attribute"))
-		return false;
-	const char *from = p->p;
-	int depth = 1;
-	for (; p->p < p->end && depth; p->p++)
-		depth += *p->p == '(' ? 1 : *p->p == ')' ? -1 : *p->p == ';' || *p->p == '\n' ? -depth : 0;
-	if (p->p[-1] != ')')
-		return parse_error(p, from, CPTX_E_PARSE, "expected ) behind the attributes");
-	s->attribute = parse_collapse(p, from, p->p - 1);
-	if (s->attribute && strcmp(s->attribute, ".managed") && strncmp(s->attribute, ".unified", 8))
-		return parse_error(p, from, CPTX_E_PARSE, "the attributes of variables are .managed and .unified(uuid1, uuid2)");
-	p->stop = p->p;
-	parse_blanks(p);
-	return s->attribute != NULL;
+	if (!more || !n) {
+		s->attribute = more;
+		return more != NULL;
+	}
+	char *both = arena_alloc(&p->m->a, n + m + 3);
+	if (!both)
+		return parse_out_of_memory(p);
+	memcpy(both, s->attribute, n);
+	memcpy(both + n, ", ", 2);
+	memcpy(both + n + 2, more, m + 1);
+	s->attribute = both;
+	return true;
 }
 
 /* .texref and its like: a kind of variable of its own, declared in .global or as a parameter. */
@@ -375,7 +218,7 @@ static bool read_specifiers(parser *p, ir_sym *s, const cptx_kernel *k)
 				return false;
 			s->align_given = 1;
 		} else if (early && parse_directive(p, "attribute")) {
-			if (!read_attribute(p, s))
+			if (!add_attributes(p, s))
 				return false;
 		} else if (early && opaque && read_opaque(p, s)) {
 			continue;
@@ -545,16 +388,11 @@ static bool read_opaque_initialiser(parser *p, ir_sym *s)
 	return s->attribute != NULL;
 }
 
-static bool read_variable(parser *p, const ir_sym *specified)
+static bool declare_variable(parser *p, const ir_sym *specified, const word *w, const char *at)
 {
 	ir_sym s = *specified;
-	const char *at = p->p;
-	char found[24];
-	word w;
 
-	if (!parse_word(p, &w))
-		return parse_error(p, at, CPTX_E_PARSE, "expected the name of the variable, found %s", parse_found(p, found));
-	const binding *before = p->k ? NULL : names_find(p, &w);
+	const binding *before = p->k ? NULL : names_find(p, w);
 	bool again = before && before->kind == NAME_SYM &&
 	             (p->m->sym[before->id - MODULE_SYM]->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN);
 	/* What was bound exists, even if the rest of its declaration is wrong; without a name until that was read. */
@@ -562,14 +400,13 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	uint32_t id = ir_add_symbol(p->m, p->k, &s);
 	if (id == IR_NONE)
 		return parse_out_of_memory(p);
-	const binding *b =
-		again ? before : names_bind(p, &w, NAME_SYM, id, 1); /* .extern may be said twice, and defined later */
+	const binding *b = again ? before : names_bind(p, w, NAME_SYM, id, 1); /* .extern may be said twice, and defined later */
 	if (!b)
 		return false;
 	s.name = names_text(p, b);
 	if (!read_dims(p, &s) || (again && !check_again(p, p->m->sym[before->id - MODULE_SYM], &s, at)))
 		return false;
-	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : read_initialiser(p, &s)))
+	if (parse_take(p, '=') && !(ir_is_opaque(s.space) ? read_opaque_initialiser(p, &s) : parse_initialiser(p, &s)))
 		return false;
 	if (!check_variable(p, &s, at))
 		return false;
@@ -587,10 +424,31 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	if (s.space == CPTX_SHARED && s.linkage != LINK_EXTERN)
 		p->k->static_smem =
 			(uint32_t)MIN((p->k->static_smem + (uint64_t)s.align - 1) / s.align * s.align + s.size, (uint64_t)UINT32_MAX);
-	ir_item *it = parse_item(p, ITEM_VAR, 1);
-	if (it)
-		ir_operands(it)[0] = ir_symbol_value(p->m, p->k, id);
-	return it != NULL;
+	cptx_val v = ir_symbol_value(p->m, p->k, id);
+	return parse_item(p, ITEM_VAR, &v, 1);
+}
+
+/* A name and what follows it; "x<4>" stands for x0 to x3. */
+static bool read_variable(parser *p, const ir_sym *specified)
+{
+	const char *at = p->p;
+	uint32_t count = 0;
+	char found[24];
+	word w, one;
+
+	if (!parse_word(p, &w))
+		return parse_error(p, at, CPTX_E_PARSE, "expected the name of the variable, found %s", parse_found(p, found));
+	if (*p->p != '<')
+		return declare_variable(p, specified, &w, at);
+	if (!read_count(p, MOST_VARIABLES, &count))
+		return false;
+	if (*p->p != ',' && *p->p != ';')
+		return parse_error(p, p->p, CPTX_E_PARSE, "several names, %.*s<%u>, have neither lengths nor values",
+		                   (int)MIN(w.len, 64u), w.s, (unsigned)count);
+	for (uint32_t i = 0; i < count; i++)
+		if (!numbered(p, &w, i, &one) || !declare_variable(p, specified, &one, at))
+			return false;
+	return true;
 }
 
 /* The semicolon belongs to the statement, all of whose variables share it. */
@@ -611,10 +469,9 @@ bool parse_variables(parser *p, unsigned linkage)
 	s.space = (uint8_t)parse_space(p);
 	if (!read_specifiers(p, &s, NULL))
 		return false;
-	do {
+	for (bool more = *p->p != ';'; more; more = parse_take(p, ',')) /* ptxas takes a declaration of nothing */
 		if (!read_variable(p, &s))
 			return false;
-	} while (parse_take(p, ','));
 	if (!parse_expect(p, ';', "behind the declaration"))
 		return false;
 	end_statement(p);

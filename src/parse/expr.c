@@ -314,7 +314,7 @@ static bool ternary(parser *p, number *n, unsigned depth)
 	return true;
 }
 
-bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const char *what)
+bool parse_natural(parser *p, uint64_t low, uint64_t high, uint64_t *v, const char *what)
 {
 	const char *at = p->p;
 	bool digits = parse_is_word[(unsigned char)*at] == 3;
@@ -323,11 +323,21 @@ bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const ch
 	if (digits && !literal(p, &n))
 		return false;
 	if (!digits || n.is_float || n.i < low || n.i > high)
-		return parse_error(p, at, CPTX_E_PARSE, "%s is a number from %u to %u", what, (unsigned)low, (unsigned)high);
+		return parse_error(p, at, CPTX_E_PARSE, "%s is a number from %llu to %llu", what, (unsigned long long)low,
+		                   (unsigned long long)high);
 	p->stop = p->p;
 	parse_blanks(p);
-	*v = (uint32_t)n.i;
+	*v = n.i;
 	return true;
+}
+
+bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const char *what)
+{
+	uint64_t wide = 0;
+	bool ok = parse_natural(p, low, high, &wide, what);
+
+	*v = (uint32_t)wide;
+	return ok;
 }
 
 static bool ends_operand(char c) { return c == ';' || c == ',' || c == ']' || c == '}'; }

@@ -112,17 +112,6 @@ bool parse_string(parser *p)
 	return parse_ascii(p, from, p->stop);
 }
 
-static bool read_strings(parser *p)
-{
-	do {
-		if (!parse_string(p))
-			return false;
-	} while (parse_take(p, ','));
-	return true;
-}
-
-bool parse_pragma(parser *p) { return read_strings(p) && parse_expect(p, ';', "behind .pragma"); }
-
 /* Directives that we keep as they stand; ptxas knows them. */
 static bool read_extra(parser *p, cptx_kernel *k)
 {
@@ -151,7 +140,7 @@ static bool read_extra(parser *p, cptx_kernel *k)
 		return add_extra(p, k, from);
 	}
 	if (!k->is_func && parse_directive(p, "pragma"))
-		return parse_pragma(p) && add_extra(p, k, from);
+		return parse_pragma(p, PRAGMA_HEAD) && add_extra(p, k, from);
 	size_t n = strcspn(from, " \t\r\n;{");
 	return parse_error(p, from, CPTX_E_PARSE, "'%.*s' is no directive in front of the body of a %s", (int)MIN(n, (size_t)40),
 	                   from, k->is_func ? "function" : "kernel");
@@ -220,10 +209,9 @@ bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g)
 	return true;
 }
 
-/* "(results) name (parameters)" and what follows up to the body; named: parameters become names of the scope. */
-static bool read_signature(parser *p, cptx_kernel *k, word *name, bool named)
+/* "(results)", if there are any; named: they become names of the scope. */
+static bool read_results(parser *p, cptx_kernel *k, bool named)
 {
-	char found[24];
 	const char *at = p->p;
 
 	if (*p->p == '(' && !k->is_func)
@@ -233,69 +221,96 @@ static bool read_signature(parser *p, cptx_kernel *k, word *name, bool named)
 	for (size_t i = 0; i < k->nresult && k->nresult > 1; i++)
 		if (k->result[i].sym != IR_NONE)
 			return parse_error(p, at, CPTX_E_PARSE, "several results are registers, (.reg .b32 a, .reg .b32 b)");
-	at = p->p;
-	if (!parse_word(p, name))
-		return parse_error(p, at, CPTX_E_PARSE, "expected the name of the %s, found %s", k->is_func ? "function" : "kernel",
-		                   parse_found(p, found));
-	if (parse_take(p, '(') && !read_arguments(p, k, &k->arg, &k->narg, &k->cap_arg, named))
-		return false;
 	return true;
+}
+
+static bool read_name(parser *p, const cptx_kernel *k, word *name)
+{
+	char found[24];
+
+	return parse_word(p, name) || parse_error(p, p->p, CPTX_E_PARSE, "expected the name of the %s, found %s",
+	                                          k->is_func ? "function" : "kernel", parse_found(p, found));
+}
+
+static bool read_parameters(parser *p, cptx_kernel *k, bool named)
+{
+	return !parse_take(p, '(') || read_arguments(p, k, &k->arg, &k->narg, &k->cap_arg, named);
 }
 
 bool parse_signature(parser *p, cptx_kernel *k)
 {
 	word ignored;
-	return read_signature(p, k, &ignored, false) && read_directives(p, k);
+	return read_results(p, k, false) && read_name(p, k, &ignored) && read_parameters(p, k, false) && read_directives(p, k);
 }
 
-/*
- * The text of a head is read twice: results stand in front of the name, which belongs to the module, but their own names to
- * the scope of the body.
- */
-static bool read_name(parser *p, cptx_kernel *k, cptx_kernel **declared)
+/* The name, into the module; *declared: what the text above declares by it. */
+static bool bind_name(parser *p, cptx_kernel *k, const word *name, cptx_kernel **declared)
+{
+	const binding *b = names_find(p, name);
+
+	if (b && b->kind == NAME_FUNC) {
+		*declared = p->m->body[b->id - 1];
+		k->name = (*declared)->name;
+		return true;
+	}
+	b = names_bind(p, name, NAME_FUNC, k->number, 1);
+	k->name = b ? names_text(p, b) : "";
+	return b != NULL;
+}
+
+static bool same_as_declared(parser *p, const cptx_kernel *k, const word *name, const cptx_kernel *declared)
+{
+	if (!parse_same_signature(declared, k))
+		return parse_error(p, name->s, CPTX_E_PARSE, "'%s' was declared above with other parameters", k->name);
+	unsigned before = declared->linkage;
+	return k->linkage == before || (k->linkage == LINK_NONE && before != LINK_EXTERN) ||
+	       parse_error(p, name->s, CPTX_E_PARSE, "'%s' was declared %sabove; write the same here", k->name,
+	                   before ? ir_linkages[before] : "without .visible, .extern or .weak ");
+}
+
+/* Leaves the scope of the body open.  Results stand in front of the name, but their names belong behind it: into the scope
+ * of the body, so that they are read twice. */
+static bool read_head(parser *p, cptx_kernel *k, word *name, cptx_kernel **declared)
 {
 	const char *at = p->p, *line_start = p->line_start;
 	cptx_kernel scratch = *k; /* its symbols are seen by nobody */
 	uint32_t line = p->line;
 	size_t ncomment = p->ncomment;
-	word name;
+	bool results = *at == '(';
 
 	p->k = &scratch;
-	if (!read_signature(p, &scratch, &name, false))
-		return false;
+	bool read = read_results(p, &scratch, false);
 	p->k = k;
-	p->ncomment = ncomment;
-	p->p = at;
-	p->line = line;
-	p->line_start = line_start;
-	const binding *b = names_find(p, &name);
-	if (b && b->kind == NAME_FUNC) {
-		*declared = p->m->body[b->id - 1];
-		k->name = (*declared)->name;
-		if (!parse_same_signature(*declared, &scratch))
-			return parse_error(p, name.s, CPTX_E_PARSE, "'%s' was declared above with other parameters", k->name);
-		unsigned before = (*declared)->linkage;
-		return k->linkage == before || (k->linkage == LINK_NONE && before != LINK_EXTERN) ||
-		       parse_error(p, name.s, CPTX_E_PARSE, "'%s' was declared %sabove; write the same here", k->name,
-		                   before ? ir_linkages[before] : "without .visible, .extern or .weak ");
+	if (!read || !read_name(p, k, name) || !bind_name(p, k, name, declared) || !names_enter(p))
+		return false;
+	if (results) {
+		p->ncomment = ncomment;
+		p->p = at;
+		p->line = line;
+		p->line_start = line_start;
+		if (!read_results(p, k, true) || !read_name(p, k, name))
+			return false;
 	}
-	b = names_bind(p, &name, NAME_FUNC, k->number, 1);
-	k->name = b ? names_text(p, b) : "";
-	return b != NULL;
+	return read_parameters(p, k, true) && (!*declared || same_as_declared(p, k, name, *declared));
 }
 
-/* .attribute(.unified(uuid1, uuid2)) behind .func */
-static bool read_attribute(parser *p, cptx_kernel *k)
+/* Without the text, a statement's place in it is of no use: its column takes its place (see emit_error). */
+static void keep_columns(parser *p, const cptx_kernel *k)
 {
-	const char *from = p->p;
-	size_t n = strcspn(p->p, ")\n");
+	const char *line = p->end, *seen = p->end, *end; /* where the line begins; up to where it is known to have no end */
 
-	if (p->p[n] != ')' || p->p[n + 1] != ')')
-		return parse_error(p, from, CPTX_E_PARSE, "the attribute of a function is (.unified(uuid1, uuid2))");
-	p->stop = p->p += n + 2;
-	k->attribute = parse_collapse(p, from, p->p);
-	parse_blanks(p);
-	return k->attribute != NULL;
+	for (ir_item *it = k->first; it; it = it->next) {
+		const char *at = p->begin + it->src;
+		if (!it->src_len)
+			continue;
+		if (at < line)
+			for (line = seen = at; line > p->begin && line[-1] != '\n'; line--)
+				;
+		while (seen < at && (end = memchr(seen, '\n', (size_t)(at - seen))))
+			line = seen = end + 1;
+		seen = MAX(seen, at);
+		it->src = (uint32_t)(at - line) + 1;
+	}
 }
 
 static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
@@ -314,6 +329,8 @@ static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 	ir_body_link(k);
 	parse_take(p, '{');
 	parse_body(p);
+	if (p->columns && p->m->err.code == CPTX_OK)
+		keep_columns(p, k);
 	t->src_len = (uint32_t)(p->stop - p->begin) - t->src;
 	return true;
 }
@@ -335,13 +352,13 @@ bool parse_function(parser *p, unsigned linkage)
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected .entry, .func or a declaration, found %s",
 		                   parse_found(p, found));
 	p->k = k;
-	if (parse_directive(p, "attribute") && !read_attribute(p, k))
-		goto out;
-	if (!read_name(p, k, &declared) || !names_enter(p))
-		goto out;
+	if (k->is_func && parse_directive(p, "attribute") && !(k->attribute = parse_attributes(p, false))) {
+		p->k = NULL;
+		return false;
+	}
 	word name;
 	const char *directives = NULL;
-	bool head = read_signature(p, k, &name, true) && (directives = p->p, read_directives(p, k)) &&
+	bool head = read_head(p, k, &name, &declared) && (directives = p->p, read_directives(p, k)) &&
 	            (k->is_func ? publish_function(p, k) : publish_parameters(p, k));
 	if (head && declared && (declared->has_body || declared->def)) {
 		parse_error(p, name.s, CPTX_E_PARSE, "'%s' is defined above already", k->name);
@@ -352,6 +369,7 @@ bool parse_function(parser *p, unsigned linkage)
 			ok = read_body(p, k, declared);
 		} else if (parse_take(p, ';')) {
 			ir_top *t = parse_top(p, TOP_PROTO);
+			k->src = (uint32_t)(p->start - p->begin);
 			if (t)
 				t->k = k;
 			ok = t != NULL;
@@ -362,7 +380,6 @@ bool parse_function(parser *p, unsigned linkage)
 	}
 	while (p->names.nscope > 2)
 		names_leave(p);
-out:
 	p->k = NULL;
 	return ok;
 }

@@ -38,9 +38,30 @@ static void note_comment(parser *p, const char *at, size_t len, uint32_t line)
 	p->comments[p->ncomment++] = (comment){ at, len, line };
 }
 
+/*
+ * A line that a preprocessor leaves, up to its end: # 12 "file" 1 3, or #line 12 "file".  NULL: it is none, as ptxas sees
+ * it. The lines of what follows are those of the text nonetheless, for that is what the user has at hand.
+ */
+static const char *marker_end(const char *s)
+{
+	s += 1 + strspn(s + 1, " \t");
+	if (!strncmp(s, "line", 4))
+		s += 4 + strspn(s + 4, " \t");
+	size_t digits = strspn(s, "0123456789");
+	s += digits + strspn(s + digits, " \t");
+	if (!digits || *s != '"')
+		return NULL;
+	s += 1 + strcspn(s + 1, "\"\n");
+	if (*s != '"')
+		return NULL;
+	s++;
+	s += strspn(s, " \t0123456789\r");
+	return *s == '\n' ? s : NULL;
+}
+
 void parse_skip(parser *p)
 {
-	const char *s = p->p;
+	const char *s = p->p, *marker;
 
 	for (;; s++) {
 		if (*s == '\n') {
@@ -67,6 +88,8 @@ void parse_skip(parser *p)
 			}
 			s++;
 			note_comment(p, from, (size_t)(s + 1 - from), line);
+		} else if (*s == '#' && (marker = marker_end(s))) {
+			s = marker - 1;
 		} else if (*s != ' ' && (*s < '\t' || *s > '\r')) {
 			break;
 		}
@@ -196,7 +219,10 @@ const char *parse_collapse(parser *p, const char *from, const char *to)
 			quoted = !quoted;
 		bool comment_line = !quoted && *s == '/' && s + 1 < to && s[1] == '/';
 		bool comment_block = !quoted && *s == '/' && s + 1 < to && s[1] == '*';
-		if (comment_line) {
+		const char *marker = !quoted && *s == '#' ? marker_end(s) : NULL;
+		if (marker) {
+			s = marker;
+		} else if (comment_line) {
 			while (s < to && *s != '\n')
 				s++;
 		} else if (comment_block) {

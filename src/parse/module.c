@@ -145,24 +145,8 @@ static bool read_section(parser *p)
 	const char *from = p->start;
 	size_t behind = 0;
 
-	if (*p->p != '.')
-		return parse_error(p, p->p, CPTX_E_PARSE, "expected the name of a section, such as .debug_str");
-	parse_flush_comments(p);
-	while (*p->p == '.' || parse_is_word[(unsigned char)*p->p])
-		p->p++;
-	parse_blanks(p);
-	if (!parse_take(p, '{'))
-		return parse_error(p, p->p, CPTX_E_PARSE, "expected { behind the name of the section");
-	while (p->p < p->end && *p->p != '}') {
-		const char *s = p->p;
-		if (!*s)
-			return parse_error(p, s, CPTX_E_PARSE, "a NUL byte in a section");
-		parse_blanks(p);
-		p->p += p->p == s;
-	}
-	p->stop = p->p + 1;
-	if (!parse_take(p, '}'))
-		return parse_error(p, from, CPTX_E_PARSE, "this section is never closed; a } is missing");
+	if (!parse_section(p))
+		return false;
 	for (size_t i = 0; i < p->ncomment; i++) /* those within are part of it */
 		if (p->comments[i].at >= p->stop)
 			p->comments[behind++] = p->comments[i];
@@ -205,6 +189,7 @@ static bool read_alias(parser *p)
 		if (!i && !parse_expect(p, ',', "between the two names of .alias"))
 			return false;
 	}
+	p->m->body[names_find(p, &w[0])->id - 1]->aliased = true;
 	return parse_expect(p, ';', "behind .alias") && top_text(p);
 }
 
@@ -233,7 +218,7 @@ static bool top_statement(parser *p)
 	if (parse_directive(p, "alias"))
 		return read_alias(p);
 	if (parse_directive(p, "pragma"))
-		return parse_pragma(p) && top_text(p);
+		return parse_pragma(p, PRAGMA_MODULE) && top_text(p);
 	unsigned linkage = read_linkage(p);
 	const char *space = p->p;
 	if (parse_space(p)) {
@@ -275,6 +260,49 @@ static void recover(parser *p)
 	parse_blanks(p);
 }
 
+static bool has_predicate(const cptx_kernel *f, const ir_arg *a, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (a[i].sym == IR_NONE && f->reg[a[i].reg].type == CPTX_PRED)
+			return true;
+	return false;
+}
+
+/* Calls pass no predicates, but where a function of several results keeps ptxas from its calling convention. */
+static void check_predicates(parser *p)
+{
+	const cptx_module *m = p->m;
+
+	for (size_t i = 0; i < m->nbody; i++)
+		if (m->body[i]->nresult > 1)
+			return;
+	for (size_t i = 0; i < m->nbody; i++) {
+		const cptx_kernel *f = m->body[i];
+		if (f->called && (has_predicate(f, f->arg, f->narg) || has_predicate(f, f->result, f->nresult)))
+			parse_error(p, p->begin + f->src, CPTX_E_PARSE,
+			            "'%s' is called with a predicate, which ptxas cannot pass; pass an integer made by selp", f->name);
+	}
+}
+
+/* What only the whole text tells. */
+static void check_whole(parser *p)
+{
+	const cptx_module *m = p->m;
+
+	check_predicates(p);
+	if (strstr(m->target_more, "debug") && !p->has_section)
+		parse_error(p, p->begin + m->target_src.src, CPTX_E_PARSE,
+		            ".target with debug needs debug information: sections such as .section .debug_info { ... }");
+	for (size_t i = 0; i < m->nbody; i++) {
+		const cptx_kernel *k = m->body[i];
+		word w = parse_word_of(k->name, strlen(k->name));
+		const binding *b = k->is_proto ? NULL : names_find(p, &w);
+		if (b && m->body[b->id - 1] == k && !k->has_body && !k->def && !k->aliased && k->linkage != LINK_EXTERN)
+			parse_error(p, p->begin + k->src, CPTX_E_PARSE,
+			            "'%s' is declared and never defined; write .extern if it is elsewhere", k->name);
+	}
+}
+
 static void read_module(parser *p)
 {
 	parse_blanks(p);
@@ -312,22 +340,8 @@ static void read_module(parser *p)
 	p->start_line = p->line;
 	p->start = p->stop = p->p;
 	parse_flush_comments(p);
-}
-
-/* Without the text, a statement's place in it is of no use: its column takes its place (see emit_error). */
-static void keep_columns(cptx_module *m, const char *text)
-{
-	uint32_t at = 0, line = 0; /* how far it was looked at; where the line begins */
-
-	for (const cptx_kernel *k = m->first; k; k = k->next)
-		for (ir_item *it = k->first; it; it = it->next) {
-			if (!it->src_len)
-				continue;
-			for (const char *end; at < it->src && (end = memchr(text + at, '\n', it->src - at)); at = line)
-				line = (uint32_t)(end - text) + 1;
-			at = MAX(at, it->src);
-			it->src = it->src - line + 1;
-		}
+	if (!p->nerror && !p->no_memory)
+		check_whole(p);
 }
 
 cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
@@ -363,6 +377,7 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	p->line = p->start_line = 1;
 	p->report = o->report;
 	p->user = o->user;
+	p->columns = !o->keep;
 	p->most_errors = o->most_errors ? o->most_errors : MOST_ERRORS;
 	if (names_init(p))
 		read_module(p);
@@ -373,8 +388,6 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 		m->source = copy; /* freed with the module */
 		m->source_size = size;
 	} else {
-		if (m->err.code == CPTX_OK)
-			keep_columns(m, copy);
 		heap_realloc(&m->a.hook, copy, 0);
 	}
 	return m;

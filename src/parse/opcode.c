@@ -107,3 +107,20 @@ bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_
 	size_t reached;
 	return parse_opcode_far(form, text, n, mods, &reached);
 }
+
+bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form)
+{
+	uint16_t mods[ARCH_GROUPS];
+	size_t n = spelling ? strlen(spelling) : 0;
+	unsigned count = 0;
+	const uint16_t *forms = n ? arch_forms_of(spelling, n, &count) : NULL;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!parse_opcode(forms[i], spelling, n, mods) || nth--)
+			continue;
+		*op = arch_forms[forms[i]].op;
+		*form = (size_t)forms[i] - arch_ops[*op].form;
+		return true;
+	}
+	return false;
+}

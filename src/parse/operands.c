@@ -34,18 +34,42 @@ typedef struct trying {
 	bool assigned; /* some way to give each operand its token was found */
 } trying;
 
+/* Is it a coordinate of a texture or surface?  A single one needs no braces. */
+static bool in_texture(const arch_operand *o)
+{
+	if (!(o->flags & OPERAND_INSIDE))
+		return false;
+	while (o->flags & OPERAND_INSIDE)
+		o--;
+	return o->address == ADDRESS_HANDLE;
+}
+
+/* May a vector of one stand for the operand, which is none?  In a mov that packs, and beside the fragments of matrices. */
+static bool takes_one(unsigned op, const arch_operand *o, const uint16_t *mods)
+{
+	if (op != CPTX_OP_MOV)
+		return !strncmp(arch_ops[op].name, "mma", 3) || !strncmp(arch_ops[op].name, "wgmma", 5);
+	arch_type t = arch_types[o->tgroup != ARCH_NO ? mods[o->tgroup] : o->type];
+	return t.cls == 'B' && t.bits <= 64;
+}
+
 /* May the token stand for the operand? */
-static bool stands_for(const parse_token *k, const arch_operand *o, const uint16_t *mods, bool optional)
+static bool stands_for(const parse_token *k, unsigned op, const arch_operand *o, const uint16_t *mods, bool optional)
 {
 	bool pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
-	bool vector = o->kind == OPERAND_REG && (o->brace || arch_operand_count(o, mods) > 1);
+	bool one = arch_operand_count(o, mods) == 1, vector = o->kind == OPERAND_REG && (o->brace || !one);
 
-	if (k->pipe != pipe || k->inside != inside || k->address != (o->kind == OPERAND_ADDR && !inside))
+	bool address = o->kind == OPERAND_ADDR && !inside;
+	bool reads = op == CPTX_OP_LD || op == CPTX_OP_LDU || op == CPTX_OP_ST, takes = op == CPTX_OP_MOV || op == CPTX_OP_CVTA;
+
+	if (k->pipe != pipe || k->inside != inside || (k->indexed ? !(address ? reads : takes) : k->address != address))
 		return false;
 	bool braces = k->braces == BRACES_EITHER ? k->v.kind == CPTX_VAL_VEC || k->v.count > 1 : k->braces;
 	if (optional && o->kind == OPERAND_REG) /* must look like it, for what comes next might not */
 		return braces == vector;
-	return !vector || k->braces || k->v.kind == CPTX_VAL_SINK; /* around a single one that is no vector they mean nothing */
+	if (vector)
+		return k->braces || k->v.kind == CPTX_VAL_SINK || (one && in_texture(o));
+	return k->braces != BRACES_HERE || o->cgroup != ARCH_NO || takes_one(op, o, mods);
 }
 
 /* Operands from number i on have the tokens from number t on: tries an optional one's token before leaving it out. */
@@ -63,7 +87,7 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 	}
 	cptx_val *v = &a->vals[o->slot ? 2 + o->slot : 0];
 	bool optional = !is_needed(o, a->mods), never = o->given != ARCH_NO && optional;
-	if (!never && t < a->ntoken && stands_for(&a->token[t], o, a->mods, optional) &&
+	if (!never && t < a->ntoken && stands_for(&a->token[t], f->op, o, a->mods, optional) &&
 	    read_behind(f, o, &a->token[t], a->mods)) {
 		*v = a->token[t].v;
 		if (v->kind == CPTX_VAL_LABEL && o->kind == OPERAND_TARGETS)

@@ -18,6 +18,7 @@ enum parse_braces { BRACES_NONE, BRACES_HERE, BRACES_EITHER };
 typedef struct parse_token {
 	cptx_val v;
 	bool pipe, address, inside; /* inside: behind the first in brackets */
+	bool indexed;               /* a[4]: the place, or its address */
 	uint8_t braces;             /* enum parse_braces */
 	const char *behind;         /* a modifier behind the brackets, or NULL */
 	size_t nbehind;

@@ -21,16 +21,33 @@ typedef struct name_slot {
 	uint32_t hash, binding;
 } name_slot;
 
+/* Single names that end in digits. */
+typedef struct name_numbers {
+	uint64_t stems[4]; /* what stands in front of the digits, of those of the scope: a set of hashes */
+	bool in_range;     /* one in scope hides, or could hide, one of a range */
+} name_numbers;
+
+/* A range that was looked up: its prefix, up to 8 bytes of it, and its registers. */
+enum { QUICK_RANGES = 16 };
+typedef struct quick_range {
+	uint64_t key; /* 0: none */
+	uint32_t id, count;
+} quick_range;
+
 typedef struct name_table {
 	name_slot *slot;
 	size_t nslot, used; /* a power of two */
 	binding *bound;
 	size_t nbound, cap_bound;
-	uint32_t *scope; /* the first binding of each open scope */
+	struct name_scope *scope; /* the open ones */
 	size_t nscope, cap_scope;
-	bool numbered_single; /* a single name could be one of a range */
-	uint64_t stems[4];    /* of single names that end in digits: a set of hashes */
+	name_numbers numbers;
+	quick_range quick[QUICK_RANGES]; /* by their key; all are forgotten when a range or a scope comes or goes */
 } name_table;
+typedef struct name_scope {
+	uint32_t first;       /* of its bindings */
+	name_numbers numbers; /* outside */
+} name_scope;
 
 /* The hash of names and spellings, a character at a time (FNV-1a). */
 #define HASH_START 2166136261u
@@ -63,7 +80,7 @@ typedef struct spelled {
 	uint16_t nform;
 	bool takes_label, takes_list;
 	spelled_form *form;
-	remembered *last; /* or NULL */
+	remembered *last, *before; /* the latest, the one before it with other kinds of operands; or NULL */
 } spelled;
 
 typedef struct comment {
@@ -91,7 +108,9 @@ typedef struct parser {
 	void *user;
 	size_t nerror, most_errors;
 	uint32_t nregister; /* declared in all bodies: a few bytes of text declare many */
+	bool has_section;
 	bool no_memory;
+	bool columns; /* the text is not kept, only the columns of its statements */
 } parser;
 
 /* ---- lex.c ---- */
@@ -102,7 +121,7 @@ static inline void parse_blanks(parser *p)
 {
 	if (*p->p == ' ')
 		p->p++;
-	if ((unsigned char)*p->p <= ' ' || *p->p == '/')
+	if ((unsigned char)*p->p <= ' ' || *p->p == '/' || *p->p == '#')
 		parse_skip(p);
 }
 /* If the text goes on with `c`: skips it and what blanks follow. */
@@ -135,6 +154,8 @@ bool parse_ascii(parser *p, const char *from, const char *to);
 bool names_init(parser *p);
 void names_free(parser *p);
 binding *names_find(parser *p, const word *w); /* not ranges */
+/* The register that the text goes on with, if it is one of a range that was looked up before: skips it.  Else IR_NONE. */
+uint32_t names_quick(parser *p);
 /* The register that a word names, or IR_NONE; *b is its binding. */
 uint32_t names_register(parser *p, const word *w, const binding **b);
 /* A new name in the innermost scope; NULL, with an error, if it is taken there or no name. */
@@ -149,8 +170,12 @@ uint32_t names_label(parser *p, const word *w);
 /* A constant expression: INT, or FLOAT with its type. */
 bool parse_constant(parser *p, cptx_val *v);
 /* A number alone, as lengths, alignments and the arguments of directives are. */
+bool parse_natural(parser *p, uint64_t low, uint64_t high, uint64_t *v, const char *what);
 bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const char *what);
 bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what);
+
+/* ---- initialise.c ---- */
+bool parse_initialiser(parser *p, ir_sym *s); /* what stands behind the = of a variable */
 
 /* ---- decl.c ---- */
 /* Declarations that begin with a state space, up to and with the semicolon; in the body, or in the module. */
@@ -163,8 +188,15 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named);
 bool parse_function(parser *p, unsigned linkage);
 bool parse_signature(parser *p, cptx_kernel *k);
 bool parse_string(parser *p); /* "..." */
-bool parse_pragma(parser *p); /* the strings behind .pragma */
 bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);
+
+/* ---- directive.c ---- */
+enum pragma_place { PRAGMA_MODULE, PRAGMA_HEAD, PRAGMA_BODY };
+bool parse_pragma(parser *p, enum pragma_place place); /* the strings behind .pragma */
+/* What stands between the parentheses behind .attribute, of a variable or a function; NULL, with an error, if it is wrong.
+ */
+const char *parse_attributes(parser *p, bool variable);
+bool parse_section(parser *p); /* behind .section */
 
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
@@ -172,7 +204,7 @@ bool parse_instruction(parser *p);
 /* Comments up to the end of this statement, as items; those behind it stay for the next. */
 void parse_flush_comments(parser *p);
 ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
-ir_item *parse_item(parser *p, enum ir_item_kind kind, unsigned noperand);
+ir_item *parse_item(parser *p, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand);
 /* The forms of an instruction as it is spelled; NULL when memory is short. */
 spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash);
 bool parse_spelling_error(parser *p, const char *at, const spelled *s);

@@ -121,12 +121,14 @@ const char *names_text(parser *p, const binding *b) { return p->names.slot[b->sl
 
 enum { MOST_DIGITS = 9 };
 
-/* The number behind a range's prefix: digits without leading zeros; IR_NONE if it is none. */
+/* The number behind a range's prefix: digits, of which the first may be zeros; IR_NONE if it is none. */
 static uint32_t number_of(const char *s, uint32_t len)
 {
 	uint64_t v = 0;
 
-	if (!len || len > MOST_DIGITS || (*s == '0' && len > 1))
+	for (; len > 1 && *s == '0'; len--)
+		s++;
+	if (!len || len > MOST_DIGITS)
 		return IR_NONE;
 	for (uint32_t i = 0; i < len; i++)
 		v = v * 10 + (uint64_t)(s[i] - '0');
@@ -149,12 +151,51 @@ static uint32_t in_range(parser *p, const word *w, uint32_t stem, uint32_t hash,
 	return IR_NONE;
 }
 
+static inline quick_range *quick_at(name_table *t, uint64_t key)
+{
+	return &t->quick[(key ^ key >> 5 ^ key >> 11) % QUICK_RANGES];
+}
+
+static void quick_note(name_table *t, const word *w, const binding *range)
+{
+	uint64_t key = 0;
+
+	if (w->stem > sizeof key)
+		return;
+	for (uint32_t i = 0; i < w->stem; i++)
+		key = key << 8 | (unsigned char)w->s[i];
+	*quick_at(t, key) = (quick_range){ key, range->id, range->count };
+}
+
+uint32_t names_quick(parser *p)
+{
+	const char *s = p->p;
+	uint64_t key = 0;
+	uint32_t number;
+
+	while (parse_is_word[(unsigned char)*s] == 1) /* longer prefixes than a key has: another key, and the count is 0 */
+		key = key << 8 | (unsigned char)*s++;
+	const quick_range *q = quick_at(&p->names, key);
+	if (q->key != key || s - p->p > (ptrdiff_t)sizeof key || p->names.numbers.in_range)
+		return IR_NONE;
+	const char *digits = s;
+	for (number = 0; *s >= '0' && *s <= '9' && s - digits < MOST_DIGITS; s++)
+		number = number * 10 + (uint32_t)(*s - '0');
+	bool ends = *s == ',' || *s == ';' || *s == ']' || *s == '}' || (*s == ' ' && parse_is_word[(unsigned char)s[1]]);
+	if (s == digits || !ends || (*digits == '0' && s - digits > 1) || number >= q->count)
+		return IR_NONE;
+	p->stop = p->p = s;
+	parse_blanks(p);
+	return q->id + number;
+}
+
 uint32_t names_register(parser *p, const word *w, const binding **b)
 {
 	const binding *range = NULL, *single;
 	uint32_t reg = w->stem < w->len ? in_range(p, w, w->stem, w->stem_hash, &range) : IR_NONE;
 
-	if (reg != IR_NONE && !p->names.numbered_single) {
+	if (reg != IR_NONE && !p->names.numbers.in_range) {
+		quick_note(&p->names, w, range);
 		*b = range;
 		return reg;
 	}
@@ -177,7 +218,7 @@ static bool range_taken(parser *p, const word *w, uint32_t count)
 	uint32_t hash = w->hash;
 	char name[80];
 
-	if (!(t->stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1) || w->len > 64 || w->stem < w->len)
+	if (!(t->numbers.stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1) || w->len > 64 || w->stem < w->len)
 		return false;
 	memcpy(name, w->s, w->len);
 	for (uint32_t i = 0; i < count; i++) { /* no more work than making the registers is */
@@ -186,7 +227,7 @@ static bool range_taken(parser *p, const word *w, uint32_t count)
 		for (const char *s = name + w->len; s < end; s++)
 			h = (h ^ (unsigned char)*s) * 16777619u;
 		const name_slot *s = slot_of(t, name, len, h);
-		if (s->name && s->binding != IR_NONE && s->binding >= t->scope[t->nscope - 1] &&
+		if (s->name && s->binding != IR_NONE && s->binding >= t->scope[t->nscope - 1].first &&
 		    t->bound[s->binding].kind != NAME_LABEL)
 			return true;
 	}
@@ -212,20 +253,21 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 		hides = &t->bound[s->binding];
 	if (!range && w->stem < w->len) {
 		const binding *in = NULL;
-		t->stems[w->stem_hash >> 6 & 3] |= (uint64_t)1 << (w->stem_hash & 63);
-		t->numbered_single |= slot_of(t, w->s, w->stem | RANGE_KEY, w->stem_hash)->name != NULL;
+		const name_slot *of = slot_of(t, w->s, w->stem | RANGE_KEY, w->stem_hash);
+		t->numbers.stems[w->stem_hash >> 6 & 3] |= (uint64_t)1 << (w->stem_hash & 63);
+		t->numbers.in_range |= of->name && of->binding != IR_NONE;
 		if (!hides && in_range(p, w, w->stem, w->stem_hash, &in) != IR_NONE)
 			hides = in;
 	}
 	bool module_sreg = hides && hides->kind == NAME_SREG && t->nscope == 2;
-	if (module_sreg || (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1]) ||
+	if (module_sreg || (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1].first) ||
 	    (range && range_taken(p, w, count))) {
 		parse_error(p, w->s, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
 	}
 	if (range)
-		t->numbered_single |= t->stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1;
+		memset(t->quick, 0, sizeof t->quick);
 	return push(p, s, kind, id, count);
 }
 
@@ -235,13 +277,14 @@ bool names_enter(parser *p)
 
 	if (t->nscope == t->cap_scope) {
 		size_t want = t->cap_scope ? 2 * t->cap_scope : 16;
-		uint32_t *grown = heap_realloc(&p->m->a.hook, t->scope, want * sizeof *grown);
+		name_scope *grown = heap_realloc(&p->m->a.hook, t->scope, want * sizeof *grown);
 		if (!grown)
 			return parse_out_of_memory(p);
 		t->scope = grown;
 		t->cap_scope = want;
 	}
-	t->scope[t->nscope++] = (uint32_t)t->nbound;
+	t->scope[t->nscope++] = (name_scope){ (uint32_t)t->nbound, t->numbers };
+	memset(t->numbers.stems, 0, sizeof t->numbers.stems);
 	return true;
 }
 
@@ -252,8 +295,12 @@ bool names_enter(parser *p)
 void names_leave(parser *p)
 {
 	name_table *t = &p->names;
-	uint32_t base = t->scope[--t->nscope];
-	size_t kept = base;
+	const name_scope *scope = &t->scope[--t->nscope];
+	size_t base = scope->first, kept = base;
+	bool in_range = t->numbers.in_range;
+
+	t->numbers = scope->numbers;
+	memset(t->quick, 0, sizeof t->quick);
 
 	for (size_t i = t->nbound; i-- > base;)
 		t->slot[t->bound[i].slot].binding = t->bound[i].shadow;
@@ -266,6 +313,7 @@ void names_leave(parser *p)
 			p->k->label[b.id].same_as = t->bound[s->binding].id + 1;
 			continue;
 		}
+		t->numbers.in_range |= in_range;
 		b.shadow = s->binding;
 		t->bound[kept] = b;
 		s->binding = (uint32_t)kept++;

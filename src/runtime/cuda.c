@@ -280,6 +280,7 @@ static const device_ops cuda_ops = {
 	.alloc = mem_alloc,
 	.free = mem_free,
 	.transfer = transfer_cuda,
+	.tensor_map = cuda_tensor_map,
 	.load = cuda_load,
 	.unload = cuda_unload,
 	.global = cuda_global,

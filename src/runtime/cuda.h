@@ -39,4 +39,7 @@ bool cuda_resources(const cptx_program *p, const kernel *k, uint32_t threads, ui
 bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err);
 bool cuda_launch_run(cptx_launch *l, void *stream, cptx_error *err);
 
+/* tensor_map.c */
+bool cuda_tensor_map(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx_tensor_map *map, cptx_error *err);
+
 #endif

@@ -7,7 +7,7 @@ enum { LOG_SIZE = 16384 };
 
 /* ---- target and version ---- */
 
-static bool runs_on(const cptx_target *t, unsigned cc)
+bool target_runs_on(const cptx_target *t, unsigned cc)
 {
 	switch (t->suffix) {
 	case 'a': return t->compute_capability == cc;
@@ -25,7 +25,7 @@ const char *cuda_pick_target(unsigned cc, unsigned ptx)
 		return best->name;
 	best = NULL;
 	for (size_t i = 0; (t = cptx_target_at(i)); i++)
-		if (runs_on(t, cc) && t->ptx <= ptx &&
+		if (target_runs_on(t, cc) && t->ptx <= ptx &&
 		    (!best || t->compute_capability > best->compute_capability ||
 		     (t->compute_capability == best->compute_capability && t->suffix == 'a')))
 			best = t;
@@ -44,7 +44,7 @@ static const char *choose_target(const cptx_device_info *i, const load_request *
 		return i->target;
 	}
 	t = cptx_target_find(q->opt.target);
-	if (t && runs_on(t, i->compute_capability))
+	if (t && target_runs_on(t, i->compute_capability))
 		return t->name;
 	if (t)
 		error_set(err, CPTX_E_TARGET, q->at, "%s (compute capability %u.%u) cannot run code for %s; its best target is %s",

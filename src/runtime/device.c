@@ -1,5 +1,6 @@
 /* Devices by name; streams, events and memory: the part that is the same for every kind of device. */
 #include "runtime/runtime.h"
+#include <cptx/emu.h>
 
 #include <stdlib.h>
 
@@ -25,6 +26,9 @@ static bool read_index(const char *s, unsigned *n)
 	return true;
 }
 
+/* "emu:TARGET": a device of the emulator. */
+static bool is_emulator(const char *name) { return !strncmp(name, "emu", 3) && (!name[3] || name[3] == ':'); }
+
 /* Whether name is of a kind of device that exists; *index gets the text behind the kind. */
 static bool known_kind(const char *name, const char **index, cptx_error *err)
 {
@@ -33,17 +37,19 @@ static bool known_kind(const char *name, const char **index, cptx_error *err)
 		*index = name + 4;
 		return true;
 	}
-	if (!strncmp(name, "emu", 3) && (!name[3] || name[3] == ':'))
-		return error_set(err, CPTX_E_NO_DEVICE, NOWHERE, "device \"%s\": this build has no emulator; there is \"cuda:N\"",
-		                 name);
-	return error_set(err, CPTX_E_ARG, NOWHERE, "\"%s\" is no device name; those are \"cuda\" and \"cuda:N\"", name);
+	return error_set(err, CPTX_E_ARG, NOWHERE,
+	                 "\"%s\" is no device name; those are \"cuda\", \"cuda:N\" and \"emu:sm_90a\" or another target", name);
 }
 
 unsigned cptx_device_count(const char *kind, cptx_error *err)
 {
 	const char *rest;
 
-	if (!may_go(err) || !known_kind(kind ? kind : "cuda", &rest, err))
+	if (!may_go(err))
+		return 0;
+	if (kind && is_emulator(kind))
+		return 1;
+	if (!known_kind(kind ? kind : "cuda", &rest, err))
 		return 0;
 	return cuda_count(err);
 }
@@ -54,6 +60,8 @@ cptx_device *cptx_device_open(const char *name, cptx_error *err)
 	unsigned n;
 
 	name = name ? name : "cuda";
+	if (may_go(err) && is_emulator(name))
+		return cptx_emu_open(name[3] ? name + 4 : "sm_100a", NULL, err);
 	if (!may_go(err) || !known_kind(name, &rest, err))
 		return NULL;
 	if (!read_index(rest, &n)) {

@@ -16,6 +16,7 @@ typedef struct CUmod_st *cu_module;
 typedef struct CUfunc_st *cu_function;
 typedef struct CUstream_st *cu_stream;
 typedef struct CUevent_st *cu_event;
+typedef struct CUtensorMap_st *cu_tensor_map; /* of 128 bytes, aligned to 64 */
 
 enum {
 	CU_OK = 0,
@@ -141,7 +142,18 @@ typedef struct cu_launch_config {
 	NEED(cuLaunchKernel, (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,      \
 	                      unsigned smem, cu_stream s, void **params, void **extra))                                         \
 	MAY(cuLaunchKernelEx, (const cu_launch_config *config, cu_function f, void **params, void **extra))   /* 11.8 */        \
-	MAY(cuFuncGetParamInfo, (cu_function f, size_t i, size_t *offset, size_t *size))                      /* 12.4 */
+	MAY(cuFuncGetParamInfo, (cu_function f, size_t i, size_t *offset, size_t *size))                      /* 12.4 */        \
+	MAY(cuTensorMapEncodeTiled, (cu_tensor_map map, unsigned type, unsigned rank, void *address, const uint64_t *dim,       \
+	                             const uint64_t *stride, const unsigned *box, const unsigned *step, unsigned interleave,    \
+	                             unsigned swizzle, unsigned l2, unsigned fill))                           /* 12.0 */        \
+	MAY(cuTensorMapEncodeIm2col, (cu_tensor_map map, unsigned type, unsigned rank, void *address, const uint64_t *dim,      \
+	                              const uint64_t *stride, const int *lower, const int *upper, unsigned channels,            \
+	                              unsigned pixels, const unsigned *step, unsigned interleave, unsigned swizzle,             \
+	                              unsigned l2, unsigned fill))                                            /* 12.0 */        \
+	MAY(cuTensorMapEncodeIm2colWide, (cu_tensor_map map, unsigned type, unsigned rank, void *address,                       \
+	                                  const uint64_t *dim, const uint64_t *stride, int lower, int upper,                    \
+	                                  unsigned channels, unsigned pixels, const unsigned *step, unsigned interleave,        \
+	                                  unsigned mode, unsigned swizzle, unsigned l2, unsigned fill))       /* 12.8 */
 /* clang-format on */
 
 #define DRIVER_MEMBER(name, args) cu_result(*name) args;

@@ -83,7 +83,7 @@ static bool learn_params(cptx_program *p, cptx_kernel_info *k)
 	return !p->mem.failed;
 }
 
-static bool learn_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m)
+bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m)
 {
 	cptx_kernel_info k = { 0 };
 	char *copy = arena_alloc(&p->mem, len + 1);
@@ -109,7 +109,7 @@ bool program_learn(cptx_program *p, const char *text, const cptx_module *m)
 			continue;
 		const char *name = skip_blank(end);
 		end = skip_token(name);
-		if (!learn_kernel(p, name, (size_t)(end - name), m))
+		if (!program_add_kernel(p, name, (size_t)(end - name), m))
 			return false;
 	}
 	return true;

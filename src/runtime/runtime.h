@@ -59,6 +59,8 @@ typedef struct device_ops {
 	uint64_t (*alloc)(cptx_device *dev, size_t size, cptx_error *err);
 	void (*free)(cptx_device *dev, uint64_t ptr);
 	bool (*transfer)(cptx_device *dev, const transfer *t, cptx_error *err);
+	/* Makes the bytes of a description that was checked; NULL: cptx's own. */
+	bool (*tensor_map)(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx_tensor_map *map, cptx_error *err);
 
 	bool (*load)(cptx_program *p, const load_request *q, cptx_error *err);
 	void (*unload)(cptx_program *p);
@@ -117,6 +119,8 @@ bool no_memory(cptx_error *err, cptx_site at);
 /* program.c */
 /* Keeps the names of the .entry functions of PTX text; with a module, all that a launch wants to know of them. */
 bool program_learn(cptx_program *p, const char *text, const cptx_module *m);
+/* The same for one kernel; m NULL: only its name. */
+bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m);
 /* The version of PTX text, times ten, 0 if it has none; *target gets its .target (not terminated) and the length. */
 unsigned ptx_header(const char *text, const char **target, size_t *target_len);
 /* Appends the log; under each line of it that names a line of the text: that line, and the user's.  The first such. */
@@ -124,6 +128,9 @@ cptx_site log_explain(buf *b, const char *log, const char *text, const cptx_ptx 
 /* Fills in what the program knows of a kernel; name NULL: its only one. */
 bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site at, cptx_error *err);
 void kernel_release(kernel *k);
+
+/* cuda_program.c */
+bool target_runs_on(const cptx_target *t, unsigned cc); /* code for it, on devices of the compute capability */
 
 /* cuda.c */
 unsigned cuda_count(cptx_error *err);

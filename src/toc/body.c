@@ -56,7 +56,7 @@ static void comment(toc_body *b, const ir_item *first)
 	for (const ir_item *it = first; it && (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS); it = it->next) {
 		if (it->kind != ITEM_COMMENT)
 			continue;
-		const char *s = b->k->text[ir_operands(it)[0].i];
+		const char *s = b->k->text[ir_operand(b->k, it, 0).i];
 		if (is_marker(s))
 			continue;
 		put(b, *s ? "// " : "//");
@@ -159,7 +159,7 @@ static unsigned mentions(const toc_body *b, const ir_item *it, uint32_t var)
 	unsigned n = it->guard && b->reg_var[it->guard - 1] == var;
 
 	for (unsigned i = 0; i < it->noperand; i++) {
-		const cptx_val *v = &ir_operands(it)[i];
+		const cptx_val value = ir_operand(b->k, it, i), *v = &value;
 		for (uint32_t e = 0; v->kind == CPTX_VAL_REG && e < v->count; e++)
 			n += b->reg_var[v->id + e] == var && (!e || b->reg_var[v->id + e - 1] != var);
 		for (uint32_t e = 0; (v->kind == CPTX_VAL_VEC || v->kind == CPTX_VAL_LIST) && e < v->count; e++)
@@ -172,13 +172,14 @@ static unsigned mentions(const toc_body *b, const ir_item *it, uint32_t var)
 static uint32_t result_of(const toc_body *b, const ir_item *it)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
-	const cptx_val *v = ir_operands(it);
 
-	if (it->kind != ITEM_INSN || !it->noperand || !(o->flags & OPERAND_DEST) || o->slot || v->kind != CPTX_VAL_REG ||
-	    v->space || v->offset)
+	if (it->kind != ITEM_INSN || !it->noperand || !(o->flags & OPERAND_DEST) || o->slot)
 		return IR_NONE;
-	uint32_t var = b->reg_var[v->id];
-	if (b->var[var].first_reg != v->id || b->var[var].count != v->count || mentions(b, it, var) != 1)
+	cptx_val v = ir_operand(b->k, it, 0);
+	if (v.kind != CPTX_VAL_REG || v.space || v.offset)
+		return IR_NONE;
+	uint32_t var = b->reg_var[v.id];
+	if (b->var[var].first_reg != v.id || b->var[var].count != v.count || mentions(b, it, var) != 1)
 		return IR_NONE;
 	return var;
 }
@@ -254,13 +255,13 @@ static void put_leave(toc_body *b, uint32_t i)
 
 static void put_targets(toc_body *b, const ir_item *it)
 {
-	const cptx_val *v = ir_operands(it);
+	cptx_val list = ir_operand(b->k, it, 1);
 
-	begin_made(b, b->label_var[v[0].id]);
-	buf_printf(&b->line, "cptx_targets(k, %u, ((cptx_val[]){ ", v[1].count);
-	for (unsigned i = 0; i < v[1].count; i++) {
+	begin_made(b, b->label_var[ir_operand(b->k, it, 0).id]);
+	buf_printf(&b->line, "cptx_targets(k, %u, ((cptx_val[]){ ", list.count);
+	for (unsigned i = 0; i < list.count; i++) {
 		put(b, i ? ", " : "");
-		put_value(b, &b->k->vec[v[1].id + i], 0);
+		put_value(b, &b->k->vec[list.id + i], 0);
 	}
 	put(b, " }));");
 	flush_line(b);
@@ -298,9 +299,8 @@ static bool is_plain(const cptx_kernel *f)
 
 static void put_prototype(toc_body *b, const ir_item *it)
 {
-	const cptx_val *v = ir_operands(it);
-	const cptx_kernel *f = b->k->m->body[v[1].id - 1];
-	uint32_t var = b->label_var[v[0].id];
+	const cptx_kernel *f = b->k->m->body[ir_operand(b->k, it, 1).id - 1];
+	uint32_t var = b->label_var[ir_operand(b->k, it, 0).id];
 
 	if (is_plain(f)) {
 		begin_made(b, var);
@@ -341,7 +341,7 @@ static void put_prototype(toc_body *b, const ir_item *it)
 
 static void put_local(toc_body *b, const ir_item *it)
 {
-	uint32_t id = ir_operands(it)[0].id;
+	uint32_t id = ir_operand(b->k, it, 0).id;
 
 	begin_made(b, b->sym_var[id]);
 	put(b, "cptx_local(k, ");
@@ -376,9 +376,9 @@ static void put_directive(toc_body *b, const char *text)
 static void put_item(toc_body *b, uint32_t i)
 {
 	const ir_item *it = b->item[i].it;
-	const cptx_val *v = ir_operands(it);
-	uint32_t made = it->kind == ITEM_VAR                                 ? b->sym_var[v[0].id]
-	                : it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO ? b->label_var[v[0].id]
+	cptx_val v = it->noperand ? ir_operand(b->k, it, 0) : (cptx_val){ 0 };
+	uint32_t made = it->kind == ITEM_VAR                                 ? b->sym_var[v.id]
+	                : it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO ? b->label_var[v.id]
 	                                                                     : IR_NONE;
 
 	if (it->kind != ITEM_INSN)
@@ -386,12 +386,12 @@ static void put_item(toc_body *b, uint32_t i)
 	switch ((enum ir_item_kind)it->kind) {
 	case ITEM_INSN: put_insn(b, i); break;
 	case ITEM_LABEL:
-		buf_printf(&b->line, "cptx_place(k, %s);", b->var[b->label_var[v[0].id]].name);
+		buf_printf(&b->line, "cptx_place(k, %s);", b->var[b->label_var[v.id]].name);
 		flush_line(b);
 		break;
 	case ITEM_VAR: put_local(b, it); break;
-	case ITEM_PRAGMA: put_text(b, "cptx_pragma", b->k->text[v[0].i]); break;
-	case ITEM_TEXT: put_directive(b, b->k->text[v[0].i]); break;
+	case ITEM_PRAGMA: put_text(b, "cptx_pragma", b->k->text[v.i]); break;
+	case ITEM_TEXT: put_directive(b, b->k->text[v.i]); break;
 	case ITEM_TARGETS: put_targets(b, it); break;
 	case ITEM_PROTO: put_prototype(b, it); break;
 	case ITEM_SCOPE:
@@ -409,7 +409,7 @@ static void put_while(toc_body *b, uint32_t i)
 	const ir_item *it = b->item[i].it;
 	bool negate = !(b->item[i + 1].it->flags & ITEM_NEGATED);
 	const char *head = negate ? "CPTX_WHILE (k, cptx_negated(" : "CPTX_WHILE (k, ";
-	uint32_t p = b->reg_var[ir_operands(it)[0].id];
+	uint32_t p = b->reg_var[ir_operand(b->k, it, 0).id];
 	uint8_t type;
 
 	declare(b, i, p);
@@ -426,7 +426,7 @@ static void put_while(toc_body *b, uint32_t i)
 /* The head of a counting loop, up to and with its first label; false if CPTX_FOR does not make it. */
 static bool begin_for(toc_body *b, uint32_t i)
 {
-	uint32_t p = b->reg_var[ir_operands(b->item[i].it)[0].id];
+	uint32_t p = b->reg_var[ir_operand(b->k, b->item[i].it, 0).id];
 
 	declare(b, i, p);
 	declare(b, i + 1, IR_NONE);

@@ -37,12 +37,13 @@ static bool lists_first(toc_body *b)
 
 	b->early = toc_alloc(b->t, b->k->nlabel, 1);
 	for (const ir_item *it = named && b->early ? b->k->first : NULL; it; it = it->next) {
-		const cptx_val *v = ir_operands(it);
-		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++)
-			if (v[i].kind == CPTX_VAL_TARGETS || v[i].kind == CPTX_VAL_PROTO)
-				named[v[i].id] = 1;
-		if ((it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && named[v[0].id]) {
-			b->early[v[0].id] = 1;
+		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++) {
+			cptx_val v = ir_operand(b->k, it, i);
+			if (v.kind == CPTX_VAL_TARGETS || v.kind == CPTX_VAL_PROTO)
+				named[v.id] = 1;
+		}
+		if ((it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && named[ir_operand(b->k, it, 0).id]) {
+			b->early[ir_operand(b->k, it, 0).id] = 1;
 			b->item[b->nitem++] = (toc_item){ .it = it, .vars = IR_NONE };
 		}
 	}
@@ -51,7 +52,7 @@ static bool lists_first(toc_body *b)
 
 static bool is_early(const toc_body *b, const ir_item *it)
 {
-	return (it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && b->early[ir_operands(it)[0].id];
+	return (it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && b->early[ir_operand(b->k, it, 0).id];
 }
 
 bool flow_items(toc_body *b)
@@ -86,7 +87,7 @@ bool flow_items(toc_body *b)
 
 /* ---- branches ---- */
 
-static const cptx_val *operands(const toc_body *b, uint32_t i) { return ir_operands(b->item[i].it); }
+static cptx_val operand(const toc_body *b, uint32_t i, unsigned n) { return ir_operand(b->k, b->item[i].it, n); }
 
 static bool is_op(const toc_body *b, uint32_t i, unsigned op)
 {
@@ -104,7 +105,7 @@ static bool is_branch(const toc_body *b, uint32_t i, bool conditional)
 	return conditional ? it->guard && !is_uniform(it) : !it->guard;
 }
 
-static uint32_t target(const toc_body *b, uint32_t i) { return b->label_at[operands(b, i)[0].id]; }
+static uint32_t target(const toc_body *b, uint32_t i) { return b->label_at[operand(b, i, 0).id]; }
 
 /* The first of the labels that stand in one place. */
 static uint32_t place(const toc_body *b, uint32_t at)
@@ -132,8 +133,8 @@ static void find_waits(toc_body *b)
 		    !is_op(b, i + 1, CPTX_OP_BRA))
 			continue;
 		const ir_item *branch = b->item[i + 1].it;
-		const cptx_val *p = &operands(b, i)[0];
-		if (p->kind != CPTX_VAL_REG || branch->guard != p->id + 1)
+		cptx_val p = operand(b, i, 0);
+		if (p.kind != CPTX_VAL_REG || branch->guard != p.id + 1)
 			continue;
 		if (branch->flags & ITEM_NEGATED && target(b, i + 1) == i - 1) {
 			t->wait = is_uniform(branch) ? CPTX_WAIT_UNIFORM : CPTX_WAIT_LOOP;
@@ -322,16 +323,18 @@ static bool drop_labels(toc_body *b)
 
 	for (uint32_t i = 0; used && i < b->nitem; i++) {
 		const toc_item *t = &b->item[i];
-		const cptx_val *v = operands(b, i);
-		for (unsigned o = 0; t->role == ROLE_PLAIN && t->it->kind == ITEM_INSN && o < t->it->noperand; o++)
-			if (v[o].kind == CPTX_VAL_LABEL)
-				used[v[o].id] = 1;
-		for (unsigned o = 0; t->it->kind == ITEM_TARGETS && o < v[1].count; o++)
-			if (b->k->vec[v[1].id + o].kind == CPTX_VAL_LABEL)
-				used[b->k->vec[v[1].id + o].id] = 1;
+		for (unsigned o = 0; t->role == ROLE_PLAIN && t->it->kind == ITEM_INSN && o < t->it->noperand; o++) {
+			cptx_val v = operand(b, i, o);
+			if (v.kind == CPTX_VAL_LABEL)
+				used[v.id] = 1;
+		}
+		cptx_val list = t->it->kind == ITEM_TARGETS ? operand(b, i, 1) : (cptx_val){ 0 };
+		for (unsigned o = 0; o < list.count; o++)
+			if (b->k->vec[list.id + o].kind == CPTX_VAL_LABEL)
+				used[b->k->vec[list.id + o].id] = 1;
 	}
 	for (uint32_t i = 0; used && i < b->nitem; i++)
-		if (is_label(b, i) && !used[operands(b, i)[0].id] && !is_mentioned(b, b->k->label[operands(b, i)[0].id].name))
+		if (is_label(b, i) && !used[operand(b, i, 0).id] && !is_mentioned(b, b->k->label[operand(b, i, 0).id].name))
 			b->item[i].role = ROLE_GONE;
 	return used != NULL;
 }
@@ -345,7 +348,7 @@ bool flow_blocks(toc_body *b)
 		b->label_at[i] = IR_NONE;
 	for (uint32_t i = 0; i < b->nitem; i++)
 		if (is_label(b, i))
-			b->label_at[operands(b, i)[0].id] = i;
+			b->label_at[operand(b, i, 0).id] = i;
 	find_waits(b);
 	if (!add_block(b, TOC_BODY, 0, b->nitem + 1) || !find_scopes(b) || !find_loops(b) || !find_ifs(b))
 		return false;

@@ -95,9 +95,8 @@ static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_
 		put_variable(&b->line, s, b->sym_name[a->sym], CPTX_PARAM);
 		put(b, ");");
 	} else {
-		const ir_reg *r = &b->k->reg[a->reg];
-		const char *name = names_make(b->t, &b->ptx_names, b->k->decl[r->decl].name, false, NULL, IR_NONE);
-		buf_printf(&b->line, "cptx_%s_reg(k, CPTX_%s, \"%s\");", how, arch_mods[r->type].id, name);
+		const char *name = names_make(b->t, &b->ptx_names, b->k->decl[ir_decl_of(b->k, a->reg)].name, false, NULL, IR_NONE);
+		buf_printf(&b->line, "cptx_%s_reg(k, CPTX_%s, \"%s\");", how, arch_mods[b->k->reg[a->reg].type].id, name);
 	}
 	flush_line(b);
 }
@@ -127,7 +126,8 @@ static uint32_t load_of(const toc_body *b, size_t i)
 	    (arch_types[s->type].cls == 'F' && arch_types[s->type].bits == 16))
 		return b->nitem;
 	const ir_item *it = b->item[n].it;
-	const cptx_val *v = ir_operands(it);
+	cptx_val v[ARCH_OPERANDS] = { 0 };
+	ir_operands(b->k, it, v);
 	if (it->kind != ITEM_INSN || arch_forms[it->form].op != CPTX_OP_LD || it->guard || v[0].kind != CPTX_VAL_REG ||
 	    v[0].count != 1 || v[1].kind != CPTX_VAL_SYM || v[1].id != a->sym || v[1].offset ||
 	    b->var[b->sym_var[a->sym]].uses != 1)
@@ -152,7 +152,7 @@ static bool put_loaded(toc_body *b, size_t i)
 
 	if (n == b->nitem)
 		return false;
-	toc_var *v = &b->var[b->reg_var[ir_operands(b->item[n].it)[0].id]];
+	toc_var *v = &b->var[b->reg_var[ir_operand(b->k, b->item[n].it, 0).id]];
 	const ir_sym *s = b->k->sym[b->k->arg[i].sym];
 	if (v->uses > 1)
 		buf_printf(&b->line, "cptx_val %s = ", v->name);

@@ -10,6 +10,7 @@ typedef struct call {
 	const arch_form *f;
 	const arch_op *op;
 	const arch_operand *o;
+	cptx_val v[ARCH_OPERANDS]; /* its operands */
 	bool result;
 	uint8_t as[ARCH_OPERANDS];
 	uint16_t mods[ARCH_FIELDS];
@@ -43,7 +44,7 @@ static bool same_operand(const cptx_val *a, const cptx_val *b)
 /* Does the call, as it stands now, make the instruction? */
 static bool matches(call *c)
 {
-	const cptx_val *v = ir_operands(c->it);
+	const cptx_val *v = c->v;
 	cptx_val vals[3 + ARCH_SLOTS] = { 0 };
 	unsigned from = 0;
 
@@ -70,7 +71,7 @@ static bool matches(call *c)
 
 static void fill(call *c)
 {
-	const cptx_val *v = ir_operands(c->it);
+	const cptx_val *v = c->v;
 
 	for (unsigned i = 0; i < c->it->noperand; i++) {
 		unsigned type = first_type(c->b, &v[i]);
@@ -151,7 +152,7 @@ static void put_guard(toc_body *b, const ir_item *it)
 
 static void print(const call *c)
 {
-	const cptx_val *v = ir_operands(c->it);
+	const cptx_val *v = c->v;
 	toc_body *b = c->b;
 	uint32_t printed = 0;
 	bool mods = false;
@@ -205,7 +206,7 @@ static void put_spelling(const call *c)
 static bool more_inside(const call *c, unsigned i)
 {
 	while (++i < c->it->noperand && c->o[i].flags & OPERAND_INSIDE)
-		if (ir_operands(c->it)[i].kind)
+		if (c->v[i].kind)
 			return true;
 	return false;
 }
@@ -213,7 +214,7 @@ static bool more_inside(const call *c, unsigned i)
 /* The instruction as text with holes, where no call makes it. */
 static void print_asm(const call *c)
 {
-	const cptx_val *v = ir_operands(c->it);
+	const cptx_val *v = c->v;
 	toc_body *b = c->b;
 	unsigned n = 0;
 
@@ -255,6 +256,7 @@ bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type)
 	const arch_form *f = &arch_forms[it->form];
 	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };
 
+	ir_operands(b->k, it, c.v);
 	fill(&c);
 	if (!matches(&c)) {
 		if (!result)
@@ -272,6 +274,7 @@ bool call_makes(toc_body *b, const ir_item *it, bool result, uint16_t mod)
 	const arch_form *f = &arch_forms[it->form];
 	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };
 
+	ir_operands(b->k, it, c.v);
 	for (unsigned g = 0; g < f->ngroup; g++)
 		if (mod && ir_mods(it)[g] == mod && arch_groups[f->group + g].kind != GROUP_REPEAT)
 			c.mods[arch_groups[f->group + g].field] = mod;

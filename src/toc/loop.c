@@ -14,7 +14,7 @@ static bool names(const ir_item *it, const cptx_kernel *k, uint32_t reg)
 	if (it->guard == reg + 1)
 		return true;
 	for (unsigned i = 0; i < it->noperand; i++) {
-		const cptx_val *v = &ir_operands(it)[i];
+		const cptx_val value = ir_operand(k, it, i), *v = &value;
 		if (v->kind == CPTX_VAL_REG && v->id <= reg && reg < v->id + v->count)
 			return true;
 		for (uint32_t e = 0; (v->kind == CPTX_VAL_VEC || v->kind == CPTX_VAL_LIST) && e < v->count; e++)
@@ -31,7 +31,8 @@ static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
 
 	if (!it || it->guard || b->item[i].role != ROLE_PLAIN || i + 1 >= b->nitem)
 		return false;
-	const cptx_val *v = ir_operands(it);
+	cptx_val v[ARCH_OPERANDS];
+	ir_operands(b->k, it, v);
 	if (v[0].kind != CPTX_VAL_REG || b->item[i + 1].it->guard != v[0].id + 1)
 		return false;
 	*p = v[0].id;
@@ -96,13 +97,15 @@ static void find_for(toc_body *b, uint32_t id)
 	    !is_test(b, last - 1, &q) || p == q)
 		return;
 	const ir_item *add = insn(b, last - 2, CPTX_OP_ADD), *enter = b->item[around->start].it, *again = b->item[last].it;
-	const cptx_val *test = ir_operands(b->item[first].it), *test2 = ir_operands(b->item[last - 1].it);
+	cptx_val test[ARCH_OPERANDS], test2[ARCH_OPERANDS], v[ARCH_OPERANDS];
 	if (!add || add->guard || b->item[last - 2].block != id || b->item[last].role != ROLE_CONTINUE ||
 	    b->item[first].block != around->outer || !(enter->flags & ITEM_NEGATED) || again->flags & ITEM_NEGATED ||
 	    b->item[first].it->form != b->item[last - 1].it->form ||
 	    b->item[first].it->noperand != b->item[last - 1].it->noperand)
 		return;
-	const cptx_val *v = ir_operands(add);
+	ir_operands(b->k, b->item[first].it, test);
+	ir_operands(b->k, b->item[last - 1].it, test2);
+	ir_operands(b->k, add, v);
 	unsigned n = b->item[first].it->noperand;
 	const cptx_val *i = NULL, *end = NULL;
 	for (unsigned o = 1; o < n; o++) { /* p, perhaps nothing for q, i, end */
@@ -137,10 +140,11 @@ bool put_for(toc_body *b, uint32_t i)
 {
 	uint32_t id = b->item[i].loop, last = b->block[id].end - 1;
 	const ir_item *test = b->item[i].it, *add = b->item[last - 2].it;
-	const cptx_val *v = ir_operands(test), *a = ir_operands(add);
+	cptx_val v[ARCH_OPERANDS], step = ir_operand(b->k, add, 2);
 
 	if (!call_makes(b, test, true, CPTX_LT) || !call_makes(b, add, false, 0))
 		return false;
+	ir_operands(b->k, test, v);
 	put(b, "CPTX_FOR (k");
 	for (unsigned n = 1; n < test->noperand; n++)
 		if (v[n].kind) {
@@ -148,7 +152,7 @@ bool put_for(toc_body *b, uint32_t i)
 			put_argument(b, &v[n], 0, false, false);
 		}
 	put(b, ", ");
-	put_argument(b, &a[2], 0, false, false);
+	put_argument(b, &step, 0, false, false);
 	put(b, ") {");
 	b->block[b->block[id].outer].kind = b->block[id].kind = TOC_FOR;
 	b->item[i + 1].role = b->item[last].role = b->item[last - 1].role = b->item[last - 2].role = ROLE_GONE;

@@ -66,7 +66,7 @@ static bool add(toc *t, toc_names *n, const char *text, uint32_t block)
 	}
 	toc_name *s = slot_of(n, text);
 	n->used += !s->text;
-	*s = (toc_name){ text, block };
+	*s = (toc_name){ .text = text, .block = block };
 	return true;
 }
 
@@ -138,10 +138,13 @@ const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc
 
 	if (!s)
 		return "";
-	for (unsigned i = 2;; i++) {
+	toc_name *first = slot_of(n, s);
+	for (unsigned i = MAX(first->next, 2u);; i++) {
 		const toc_name *had = slot_of(n, s);
 		if (!had->text || free_again(b, had, block))
 			break;
+		if (had->block == IR_NONE && (had == first || first->next == i - 1))
+			first->next = MAX(first->next, i);
 		snprintf(s + len, 24 - 2, "_%u", i);
 	}
 	return add(t, n, s, block) ? s : "";

@@ -11,6 +11,7 @@
 typedef struct toc_name {
 	const char *text; /* NULL: free */
 	uint32_t block;   /* the block that a name of a scope ends with; IR_NONE: never */
+	uint32_t next;    /* the names with smaller numbers behind this one will never be free again; 0: not known */
 } toc_name;
 typedef struct toc_names {
 	toc_name *slot;

@@ -128,9 +128,9 @@ static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
 {
 	const toc_var *var = v->kind == CPTX_VAL_REG ? part_of(b, v) : NULL;
 
-	put(b, v->space && v->kind == CPTX_VAL_REG    ? "cptx_select("
-	       : v->kind == CPTX_VAL_REG && v->offset ? "cptx_offset("
-	                                              : "");
+	bool selects = v->kind == CPTX_VAL_REG && v->space & SELECTED;
+
+	put(b, selects ? "cptx_select(" : v->kind == CPTX_VAL_REG && v->offset ? "cptx_offset(" : "");
 	put(b, v->negated ? "cptx_negated(" : "");
 	put(b, as ? "cptx_as(" : "");
 	if (var)
@@ -143,7 +143,7 @@ static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
 		put(b, ")");
 	}
 	put(b, v->negated ? ")" : "");
-	if (v->kind == CPTX_VAL_REG && v->space)
+	if (selects)
 		put_selector(b, v);
 	else if (v->kind == CPTX_VAL_REG && v->offset)
 		buf_printf(&b->line, ", %d)", (int)v->offset);

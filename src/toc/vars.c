@@ -53,7 +53,7 @@ static bool find_arrays(toc_body *b)
 			const ir_item *it = b->item[i].it;
 			const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
 			for (unsigned n = 0; it->kind == ITEM_INSN && n < it->noperand; n++) {
-				const cptx_val *v = &ir_operands(it)[n];
+				const cptx_val value = ir_operand(b->k, it, n), *v = &value;
 				if (v->kind != CPTX_VAL_REG || v->count < 2 || !(o[n].flags & OPERAND_DEST))
 					continue;
 				if (v->count == most && is_run(b, v) && !make_array(b, v->id, v->count))
@@ -76,11 +76,11 @@ static bool name_registers(toc_body *b)
 			return false;
 	for (uint32_t i = 0; i < k->nreg; i++) {
 		toc_var *v = &b->var[b->reg_var[i]];
-		const ir_decl *d = &k->decl[k->reg[i].decl];
+		const ir_decl *d = &k->decl[ir_decl_of(k, i)];
 		if (v->first_reg != i || !v->uses)
 			continue;
 		if (d->form == DECL_RANGE)
-			snprintf(text, sizeof text, "%.1000s%u", d->name, (unsigned)k->reg[i].number);
+			snprintf(text, sizeof text, "%.1000s%u", d->name, (unsigned)ir_number_of(k, i));
 		else
 			snprintf(text, sizeof text, "%.1000s", d->name);
 		v->name = names_make(b->t, &b->names, text, true, NULL, IR_NONE);
@@ -145,7 +145,6 @@ static void use_item(toc_body *b, uint32_t i)
 {
 	const toc_item *t = &b->item[i];
 	const ir_item *it = t->it;
-	const cptx_val *v = ir_operands(it);
 
 	if (t->role == ROLE_GONE || it->kind == ITEM_SCOPE || it->kind == ITEM_END || it->kind == ITEM_TEXT ||
 	    it->kind == ITEM_PRAGMA)
@@ -154,8 +153,10 @@ static void use_item(toc_body *b, uint32_t i)
 		use(b, b->reg_var[it->guard - 1], i);
 	bool branch = t->role == ROLE_IF || t->role == ROLE_BREAK || t->role == ROLE_CONTINUE;
 	for (unsigned n = 0; n < it->noperand && !branch; n++)
-		if (!(it->kind == ITEM_PROTO && n == 1))
-			use_value(b, &v[n], i);
+		if (!(it->kind == ITEM_PROTO && n == 1)) {
+			cptx_val v = ir_operand(b->k, it, n);
+			use_value(b, &v, i);
+		}
 }
 
 /* ---- where they are declared ---- */
@@ -222,7 +223,7 @@ static bool name_symbols(toc_body *b)
 	for (uint32_t i = 0; i < b->nitem; i++) {
 		if (b->item[i].it->kind != ITEM_VAR)
 			continue;
-		uint32_t id = ir_operands(b->item[i].it)[0].id, block = b->item[i].block;
+		uint32_t id = ir_operand(b->k, b->item[i].it, 0).id, block = b->item[i].block;
 		while (block && b->block[block].kind != TOC_SCOPE)
 			block = b->block[block].outer;
 		b->sym_name[id] = names_make(b->t, &b->ptx_names, k->sym[id]->name, false, b, block ? block : IR_NONE);

@@ -80,15 +80,18 @@ help_names() {
 	done
 	for option; do says "--$option"; done
 	# none is forgotten: the completion knows all
-	"$cptx" completion bash | sed -n "/^	$command)/,/;;\$/p" | grep -oE -e ' --[a-z]+' | sort -u >"$dir/options"
+	"$cptx" completion bash | sed -n "/^	$command)/,/;;\$/p" | grep -oE -e ' --[a-z-]+' | sort -u >"$dir/options"
 	while read -r option; do [ "$option" = --help ] || says "$option"; done <"$dir/options"
 }
 help_names gemm arch tile warps stages in out group output run device lines
+help_names run device entry grid block cluster smem arg out seed schedule schedules threads step-limit compare counters finding-format
 help_names insn arch
 help_names arch
+help_names layout tile type major swizzle pitch read at frag shape num trans sparse svg
+help_names desc
 help_names completion
 
-for command in gemm insn arch completion; do
+for command in gemm run insn layout desc arch completion; do
 	usage "there is no option '--frob'" $command --frob
 	usage "there is no option '-z'" $command -z
 done
@@ -206,26 +209,36 @@ with_ptxas() {
 	"$@"
 	unset CPTX_PTXAS
 }
-not_done="NOT DONE running, checking and timing the kernel: that needs a GPU"
+emulated() { # SAYS-OR-COMPLAINS ELEMENTS: the emulator ran the last command's GEMM, and found every element right
+	"$1" "device   emulated sm_"
+	"$1" "check    all $2 elements right"
+}
 
 with_ptxas /nonexistent/ptxas status 0 gemm --run 256x256x64
 says "device   none: "
 says "/nonexistent/libcuda.so.1"
 says "ptxas    none found"
-says "NOT DONE assembling, running, checking and timing the kernel"
+emulated says 65536
+with_ptxas /nonexistent/ptxas status 0 gemm --tile 64x64x32 --run 8x600x8
+says "emulator 8x600x8 is too much for it: each is cut to 512"
+emulated says 4096
 with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64
 says "ptxas    accepted"
 says "Used 77 registers"
-says "$not_done"
+emulated says 65536
+status 0 gemm --device emu:sm_80 --tile 64x64x32 --run 64x64x64
+emulated says 4096
+if grep -q TFLOP "$out"; then bad "$what: an emulator's time is no speed"; else ok; fi
+fails 'there is no target "sm_91" to emulate' gemm --device emu:sm_91 --run 64x64x64
 with_ptxas "$dir/accepts" status 0 gemm --arch sm_101a --run 256x256x64
 says "ptxas    accepted"
 with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 -o -
 says ".version"
-complains "$not_done"
-if grep -q "NOT DONE" "$out"; then bad "$what: the PTX is not clean"; else ok; fi
+emulated complains 65536
+if grep -q "emulated" "$out"; then bad "$what: the PTX is not clean"; else ok; fi
 with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 -o "$dir/run.ptx"
 says "$dir/run.ptx"
-says "$not_done"
+emulated says 65536
 with_ptxas "$dir/rejects" fails "$dir/rejects rejects the kernel:" gemm --run 256x256x64
 complains "line 7; error : too pretty"
 with_ptxas "$dir/crashes" fails "$dir/crashes rejects the kernel:" gemm --run 256x256x64
@@ -238,7 +251,7 @@ if PATH=$PATH:/usr/local/cuda/bin command -v ptxas >/dev/null; then
 	status 0 gemm --run 256x256x64 --in f16 --out bf16
 	says "ptxas    accepted"
 	says " 0 bytes spill stores"
-	says "$not_done"
+	emulated says 65536
 else
 	skip "ptxas"
 fi
@@ -250,7 +263,7 @@ status 0 insn
 says "ldmatrix"
 holds test "$(wc -l <"$out")" -gt 50
 status 0 insn ldmatrix
-says "ldmatrix.sync.aligned.m8n8.num=x1|x2|x4{.trans}{.space=shared|shared::cta<PTX 7.8>}.b16 d:b32*num, [a]"
+says "ldmatrix.sync.aligned.m8n8.num=x1|x2|x4{.trans}{.space=shared|shared::cta<PTX 7.8>}.b16 d:b32*num~, [a]"
 says "PTX 6.5 on sm_75 and later"
 says "cptx_ldmatrix(k, a, .num =, .trans =, .space =)"
 for word in NAME CALL MANUAL FORMS OPERANDS MODIFIERS EXAMPLE "two matrices" "address in the space of .space, generic without"; do says "$word"; done
@@ -268,6 +281,10 @@ status 0 insn '*matrix'
 says "cptx_stmatrix(k"
 status 0 insn add # a name of its own: no others that hold it
 if grep -q 'cptx_[a-z_]*[a-z]add(\|cptx_red(' "$out"; then bad "$what: others too"; else ok; fi
+status 0 insn ld.global.u32 # a whole spelling: the page, and which of its forms that is
+says "ld - d = what is at a"
+holds test "$(grep -c "is spelled so" "$out")" = 1
+fails "no instruction of the table matches 'ld.global.u33'" insn ld.global.u33
 status 0 insn --coverage
 says "9.7.9 Data Movement and Conversion Instructions"
 says " 0 missing; "
@@ -359,6 +376,194 @@ if [ -c /dev/full ]; then
 else
 	skip "there is no /dev/full"
 fi
+
+# ---- run: on the emulator ----
+cat >"$dir/scale.ptx" <<'S'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .f32 a, .param .u32 n)
+.reqntid 64
+{
+	.reg .pred %p;
+	.reg .b32 %r<4>;
+	.reg .f32 %f<3>;
+	.reg .b64 %rd<3>;
+	ld.param.u64 %rd1, [x];
+	ld.param.f32 %f1, [a];
+	ld.param.u32 %r3, [n];
+	mov.u32 %r1, %ctaid.x;
+	mov.u32 %r2, %tid.x;
+	mad.lo.u32 %r1, %r1, 64, %r2;
+	setp.ge.u32 %p, %r1, %r3;
+	@%p ret;
+	mul.wide.u32 %rd2, %r1, 4;
+	add.u64 %rd2, %rd1, %rd2;
+	ld.global.f32 %f2, [%rd2];
+	mul.f32 %f2, %f2, %f1;
+	st.global.f32 [%rd2], %f2;
+	ret;
+}
+S
+# Each thread stores and reads what another one stored, with no barrier between.
+cat >"$dir/race.ptx" <<'S'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry race(.param .u64 x)
+.reqntid 64
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<3>;
+	.shared .b32 kept;
+	ld.param.u64 %rd1, [x];
+	mov.u32 %r1, %tid.x;
+	st.shared.u32 [kept], %r1;
+	ld.shared.u32 %r2, [kept];
+	mul.wide.u32 %rd2, %r1, 4;
+	add.u64 %rd2, %rd1, %rd2;
+	st.global.u32 [%rd2], %r2;
+	ret;
+}
+S
+scale() { # N: how many elements of 100 it may scale; then more options
+	n=$1
+	shift
+	echo run "$dir/scale.ptx" -g 2 -a "buf:f32[100]=iota" -a f32:2 -a "u32:$n" "$@"
+}
+# shellcheck disable=SC2046 # the words of scale
+{
+	status 0 $(scale 100 --out "0=$dir/y.bin")
+	silent "$out"
+	silent "$err"
+	holds test "$(od -An -v -tf4 "$dir/y.bin" | awk '{ for (i = 1; i <= NF; i++) bad += $i != 2 * n++ } END { print n, bad + 0 }')" = "100 0"
+	status 0 $(scale 100 --compare emu:sm_120a)
+	says "argument 0: 100 elements equal"
+	status 0 $(scale 100 --schedules 5 --counters --schedule late --threads 2)
+	says "global        400 bytes read, 400 written"
+	fails "scale.ptx:21: kernel scale, ld.global.f32, block (1, 0, 0), thread (36, 0, 0): out-of-bounds: 4 bytes" $(scale 101 -o "0=$dir/no.bin")
+	holds test ! -e "$dir/no.bin"
+	fails '{"code":"out-of-bounds","kernel":"scale","instruction":"ld.global.f32","file":' $(scale 101 --finding-format json)
+	complains '"line":21,"block":[1,0,0],"thread":[36,0,0],"count":1,"seed":0,"text":"kernel scale, '
+	holds test "$(wc -l <"$err")" -eq 1
+	fails "out-of-bounds" $(scale 101 --compare emu:sm_120a)
+	fails "an emulated sm_75 cannot run code for sm_80" $(scale 100 -d emu:sm_75)
+	fails 'there is no target "sm_91" to emulate' $(scale 100 -d emu:sm_91)
+	fails "/nonexistent/libcuda.so.1" $(scale 100 -d cuda:0)
+	usage "--out 1:y.bin: expected the number of an argument, =, and a file, as in 0=y.bin" $(scale 100 -o 1:y.bin)
+	usage "argument 1 is no buffer" $(scale 100 -o 1=y.bin)
+	usage "argument 3 is no buffer" $(scale 100 -o 3=y.bin)
+}
+fails "race.ptx:12: kernel race, st.shared.u32, block (0, 0, 0), thread (" run "$dir/race.ptx" -a "buf:u32[64]=zero" --schedules 20 --seed 7
+complains ": race: it writes 4 bytes of shared memory"
+complains "cptx run: seed 7 fails; --seed 7 repeats it"
+printf '.version 8.0\n.target sm_80\n.entry k() {\nL: bra L;\n}\n' >"$dir/forever.ptx"
+fails "cptx run: kernel k: no block is given, and the kernel has no .reqntid to take it from" run "$dir/forever.ptx"
+fails "step-limit" run "$dir/forever.ptx" --block 1 --step-limit 1000
+fails "$dir/nothing.ptx" run "$dir/nothing.ptx"
+fails "$dir/bad.ptx" run "$dir/bad.ptx"
+usage "give one PTX file" run
+usage "give one PTX file" run "$dir/scale.ptx" "$dir/race.ptx"
+usage "--grid 0: expected one to three numbers from 1 on, as in 4,2,1" run --grid 0 "$dir/scale.ptx"
+usage "--block 1,2,3,4: expected" run --block 1,2,3,4 "$dir/scale.ptx"
+usage "--schedule soon: expected random, eager or late" run --schedule soon "$dir/scale.ptx"
+usage "--seed -1: expected a number" run --seed -1 "$dir/scale.ptx"
+usage "--finding-format xml: expected text or json" run --finding-format xml "$dir/scale.ptx"
+for value in u32 u33:1 u32:x u8:256 'buf:f32[4]=seven' 'buf:f32=zero' 'buf:f32[0]=zero' ""; do
+	usage "--arg $value: " run --arg "$value" "$dir/scale.ptx"
+done
+
+# ---- layout and desc ----
+status 0 layout --tile 16x64 --swizzle 128B --read mma-a
+says "tile 16x64 of 16 bits, K-major, swizzle 128B: 2048 bytes, aligned to 1024"
+says "tensor map: 1 boxes of 64x16 elements, 2048 bytes each; expect_tx 2048"
+says "4 turns for 4 phases, no bank conflict"
+says "    1:   [4 l1]  [0 l17]       12        8       20       16       28       24"
+status 0 layout --tile 16x64 --pitch 128 --read mma-a
+says "32 turns for 4 phases, 8-way bank conflicts"
+status 0 layout --tile 64x64 --swizzle 128B --major mn --read mma-b --at 16x16
+says "ldmatrix .x2.trans of mma B: 2 turns for 2 phases, no bank conflict"
+status 0 layout --frag mma-c --type f32
+says "mma C m16n8k16: 16x8 elements of 32 bits, 32 lanes with 4 registers of 1"
+says "   15: 28:2 28:3 29:2 29:3 30:2 30:3 31:2 31:3"
+status 0 layout --tile 8x64 --svg "$dir/tile.svg"
+silent "$out"
+holds grep -q '^</svg>$' "$dir/tile.svg"
+holds test "$(grep -c '<rect x=' "$dir/tile.svg")" -eq 64
+usage "a tile (--tile 64x64) or a fragment (--frag mma-a) is needed, one of both" layout
+usage "--frag mma-d: there is no such fragment" layout --frag mma-d
+usage "--type x: expected a type" layout --type x
+usage "--at 3: expected two numbers, as in 0x16" layout --at 3
+usage "--swizzle 256B" layout --swizzle 256B
+usage "--major m" layout --major m
+fails "no m16n8k12 with elements of 8 bits; k is a power of two from 16 to 32" layout --frag mma-a --shape 16x8x12 --type u8
+fails "swizzle 128B" layout --tile 8x8 --swizzle 128B
+fails "exceed the tile of 16x64" layout --tile 16x64 --read mma-a --at 8x0
+fails "cannot write" layout --tile 8x64 --svg /nonexistent/x.svg
+status 0 desc tcgen05 0x4000404000010040
+says "start 0x400, lbo 16, sbo 1024, swizzle 128B (the pattern repeats every 1024 bytes)"
+says "  46-48   version         1               always 1"
+status 0 desc wgmma start=0x400 sbo=1024 swizzle=128B
+says "0x4000004000000040"
+status 0 desc f16 a=bf16 b=bf16 d=f32 m=256 n=256 ctas=2
+says "0x10400490"
+says "D f32 256x256 = A bf16 K-major * B bf16 K-major, 16 elements along k"
+status 0 desc i8
+says "  3       saturate        D is saturated"
+fails "kind f16: bit 6 is 1; it must be 0" desc f16 0x8400450
+says "  17-22   n               32     256      N"
+fails "M = 96; with cta_group::1 it is 64 or 128" desc f16 a=f16 b=f16 d=f32 m=96 n=8
+usage "which kind of descriptor?" desc
+usage "there is no kind 'mma'" desc mma
+usage "there is no field 'scale'" desc f16 scale=ue8m0
+usage "start=x: a number from 0 to" desc wgmma start=x
+usage "'0x123456789' is no word of 32 bits in hexadecimal" desc f16 0x123456789
+usage "two words" desc f16 1 2
+
+# ---- run: tensor maps ----
+cat >"$dir/box.ptx" <<'EOT'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 src, .param .align 64 .b8 map[128], .param .u64 dst)
+{
+	.reg .b32 %r<20>; .reg .b64 %rd<10>; .reg .pred %p<4>;
+	.shared .align 1024 .b8 data[8192];
+	.shared .align 8 .b64 bar;
+	mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; mov.u32 %r1, data; mov.u32 %r2, bar;
+	mov.b64 %rd0, map; cvta.param.u64 %rd0, %rd0;
+	@%p0 mbarrier.init.shared::cta.b64 [%r2], 1;
+	@%p0 fence.mbarrier_init.release.cluster;
+	bar.sync 0;
+	@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 8192;
+	mov.u32 %r3, 32; mov.u32 %r4, 16;
+	@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd0, {%r3, %r4}], [%r2];
+wait:
+	mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;
+	@!%p1 bra wait;
+	ld.param.u64 %rd1, [dst];
+	shl.b32 %r5, %r0, 2; add.u32 %r6, %r1, %r5; cvt.u64.u32 %rd2, %r5; add.u64 %rd1, %rd1, %rd2;
+	mov.u32 %r8, 0;
+copy:
+	ld.shared.u32 %r7, [%r6]; st.global.u32 [%rd1], %r7; add.u32 %r6, %r6, 512; add.u64 %rd1, %rd1, 512;
+	add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 16; @%p2 bra copy;
+	ret;
+}
+EOT
+map=type=bf16,dims=256x512,box=64x64,swizzle=128
+status 0 run "$dir/box.ptx" -b 128 -a "buf:u16[131072]=iota" -a "tmap:0,$map" -a "buf:u16[4096]" -o "2=$dir/box.bin" --counters
+says "asynchronous  8192 bytes copied"
+what="the second row of the box, swizzled"
+holds test "$(od -A n -j 144 -t u2 -N 4 "$dir/box.bin" | tr -s ' ')" = " 4384 4385"
+usage "argument 3 is no buffer" run "$dir/box.ptx" -a "buf:u16[64]" -a "tmap:3,$map"
+usage "expected 1 numbers with x between them" run -a "tmap:0,type=bf16,dims=256,box=64x64" "$dir/box.ptx"
+usage "type=b1: there is no such type" run -a "tmap:0,type=b1,dims=256,box=64" "$dir/box.ptx"
+usage "swizzle=7: expected none, 32, 64, 128" run -a "tmap:0,swizzle=7" "$dir/box.ptx"
+usage "there is no size=" run -a "tmap:0,size=7" "$dir/box.ptx"
+usage "dims= must stand before box=" run -a "tmap:0,box=7" "$dir/box.ptx"
+usage "CHANNELSxPIXELS:LOWER:UPPER" run -a "tmap:0,type=bf16,dims=64x8x8x2,im2col=64x32:-1:1" "$dir/box.ptx"
+usage "it is at most 64 bytes (32 elements)" run -a "tmap:0,$map,swizzle=64" "$dir/box.ptx"
+usage "K being the number of a buffer argument" run -a "tmap:,$map" "$dir/box.ptx"
 
 # ---- completion ----
 usage "name the shell: bash" completion

@@ -342,9 +342,9 @@ START_TEST(retargeting)
 	ck_assert_msg(strstr(err.text, "t.ptx:6:2: error: barrier.cluster.arrive is not available on sm_80") != NULL, "%s",
 	              err.text);
 	open_text(text);
-	cptx_set_target(m, "sm_90", 80, "debug");
+	cptx_set_target(m, "sm_90", 80, "texmode_unified");
 	changes("-.target sm_90 // the target\n"
-	        "+.target sm_90, debug // the target\n");
+	        "+.target sm_90, texmode_unified // the target\n");
 	open_text(".version 8.0\r\n.target sm_90\r\n.address_size 64\r\n.entry main()\r\n{\r\n  ret;\r\n}");
 	cptx_edit_before(k, find("ret"));
 	cptx_bar_sync(k, 0);

@@ -41,17 +41,19 @@ lines() {
 
 # ---- design: who may include whom ----
 
-# base <- arch <- ir <- {emit, parse, layout, check} <- {emu, toc, runtime} <- kernels, inspect <- tools.  A file may include
-# its own folder and those of a lower rank.  A public header belongs to the folder that implements it.
+# base <- arch <- ir <- {emit, parse, layout, check} <- devices <- {emu, toc} <- runtime <- kernels, inspect <- tools.  A file may
+# include its own folder and those of a lower rank.  A public header belongs to the folder that implements it; devices are those
+# that the emulator and the runtime share.
 arrows() {
 	files '*.c' '*.h' '*.def' | grep -E '^(src|include/cptx|tools)/' | xargs awk '
 	BEGIN {
-		n = split("base 0 arch 1 ir 2 emit 3 parse 3 layout 3 check 3 emu 4 toc 4 runtime 4 kernels 5 inspect 5 tools 6", w, " ")
+		n = split("base 0 arch 1 ir 2 emit 3 parse 3 layout 3 check 3 devices 4 emu 5 toc 5 runtime 6 kernels 7 inspect 7 tools 8", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
-		n = split("cptx base isa base insn base edit base declare base layout layout device runtime kernels kernels inspect inspect", w, " ")
+		n = split("cptx.h base isa.h base insn.h base edit.h base declare.h base layout.h layout tensor_map.h layout " \
+			"device.h devices emu.h devices findings.def devices kernels.h kernels pipeline.h kernels inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
-			home["cptx/" w[i] ".h"] = w[i + 1]
+			home["cptx/" w[i]] = w[i + 1]
 	}
 	FNR == 1 {
 		split(FILENAME, part, "/")

@@ -3,9 +3,9 @@
 set -eu
 offences=$(
 	nm -D --defined-only "$1" | awk '$NF !~ /^cptx_/ { print "exports " $NF }'
-	# what the compiler and the linker put in by themselves is not ours
+	# what the compiler (libgcc: which processor is this) and the linker put in by themselves is not ours
 	objdump -t "$1" | sed 's/ \.hidden / /' | awk 'NF > 3 && $(NF - 2) ~ /^\.(data|bss|tdata|tbss)$/ &&
-		$NF !~ /^(\.data|\.bss|completed\.[0-9]+|__dso_handle|__TMC_END__|__bss_start|_edata|_end)$/ {
+		$NF !~ /^(\.data|\.bss|__cpu_model|__cpu_features2|completed\.[0-9]+|__dso_handle|__TMC_END__|__bss_start|_edata|_end)$/ {
 			print "has the variable " $NF " in " $(NF - 2)
 		}'
 )

@@ -174,7 +174,7 @@ START_TEST(long_things)
 	t = start(".entry k() { mov."), put(&t, name.p), put(&t, " a, b; }"), ends(&t, "error:");
 	t = start(".entry k() { mov.b32 ."), put(&t, name.p), put(&t, " a, b; }"), ends(&t, "error:");
 	t = start(".entry k() { bra "), put(&t, name.p), put(&t, "; }"), ends(&t, "neither declared nor a label");
-	t = start(".pragma \""), put(&t, name.p), put(&t, "\"; .entry k() { ret; }"), ends(&t, "");
+	t = start(".entry k() { .pragma \""), put(&t, name.p), put(&t, "\"; ret; }"), ends(&t, "");
 	t = start(".pragma \""), put(&t, name.p), ends(&t, "never ends");
 	t = start("// "), put(&t, name.p), ends(&t, "");
 	t = start("/* "), put(&t, name.p), ends(&t, "never ends");

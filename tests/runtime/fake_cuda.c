@@ -482,4 +482,53 @@ cu_result cuFuncGetParamInfo(cu_function f, size_t i, size_t *offset, size_t *si
 	*size = fake_cuda.param_size[i];
 	return CU_OK;
 }
+
+/* ---- tensor maps: all that is given is kept ---- */
+
+static void keep_tensor(const char *call, cu_tensor_map map, unsigned type, unsigned rank, void *address,
+                        const uint64_t *dim, const uint64_t *stride, const unsigned *step, const unsigned choices[5])
+{
+	snprintf(fake_cuda.tensor_call, sizeof fake_cuda.tensor_call, "%s", call);
+	memset(map, 0xa5, 128);
+	fake_cuda.tensor_type = type, fake_cuda.tensor_rank = rank, fake_cuda.tensor_address = (uintptr_t)address;
+	memcpy(fake_cuda.tensor_dim, dim, rank * sizeof *dim);
+	memcpy(fake_cuda.tensor_stride, stride, (rank - 1) * sizeof *stride);
+	memcpy(fake_cuda.tensor_step, step, rank * sizeof *step);
+	memcpy(fake_cuda.tensor_choices, choices, sizeof fake_cuda.tensor_choices);
+}
+
+cu_result cuTensorMapEncodeTiled(cu_tensor_map map, unsigned type, unsigned rank, void *address, const uint64_t *dim,
+                                 const uint64_t *stride, const unsigned *box, const unsigned *step, unsigned interleave,
+                                 unsigned swizzle, unsigned l2, unsigned fill)
+{
+	MAY_FAIL;
+	keep_tensor("tiled", map, type, rank, address, dim, stride, step, (unsigned[5]){ interleave, swizzle, l2, fill, 0 });
+	memcpy(fake_cuda.tensor_box, box, rank * sizeof *box);
+	return CU_OK;
+}
+
+cu_result cuTensorMapEncodeIm2col(cu_tensor_map map, unsigned type, unsigned rank, void *address, const uint64_t *dim,
+                                  const uint64_t *stride, const int *lower, const int *upper, unsigned channels,
+                                  unsigned pixels, const unsigned *step, unsigned interleave, unsigned swizzle, unsigned l2,
+                                  unsigned fill)
+{
+	MAY_FAIL;
+	keep_tensor("im2col", map, type, rank, address, dim, stride, step, (unsigned[5]){ interleave, swizzle, l2, fill, 0 });
+	memcpy(fake_cuda.tensor_corners, lower, (rank - 2) * sizeof *lower);
+	memcpy(fake_cuda.tensor_corners + 3, upper, (rank - 2) * sizeof *upper);
+	fake_cuda.tensor_box[0] = channels, fake_cuda.tensor_box[1] = pixels;
+	return CU_OK;
+}
+
+cu_result cuTensorMapEncodeIm2colWide(cu_tensor_map map, unsigned type, unsigned rank, void *address, const uint64_t *dim,
+                                      const uint64_t *stride, int lower, int upper, unsigned channels, unsigned pixels,
+                                      const unsigned *step, unsigned interleave, unsigned mode, unsigned swizzle,
+                                      unsigned l2, unsigned fill)
+{
+	MAY_FAIL;
+	keep_tensor("wide", map, type, rank, address, dim, stride, step, (unsigned[5]){ interleave, swizzle, l2, fill, mode });
+	fake_cuda.tensor_corners[0] = lower, fake_cuda.tensor_corners[3] = upper;
+	fake_cuda.tensor_box[0] = channels, fake_cuda.tensor_box[1] = pixels;
+	return CU_OK;
+}
 #endif

@@ -29,6 +29,11 @@ typedef struct fake_state {
 	uintptr_t values[FAKE_OPTIONS];
 	unsigned set_attr;
 	int set_value, set_count;
+	char tensor_call[32]; /* which encoded */
+	unsigned tensor_type, tensor_rank, tensor_box[5], tensor_step[5],
+		tensor_choices[5]; /* interleave swizzle l2 fill mode */
+	uint64_t tensor_address, tensor_dim[5], tensor_stride[4];
+	int tensor_corners[6];
 } fake_state;
 
 #endif

@@ -67,7 +67,6 @@ END_TEST
 
 START_TEST(names)
 {
-	open_fails("emu:sm_90a", CPTX_E_NO_DEVICE, "this build has no emulator");
 	open_fails("hip:0", CPTX_E_ARG, "\"hip:0\" is no device name");
 	open_fails("cuda:", CPTX_E_ARG, "a number");
 	open_fails("cuda:-1", CPTX_E_ARG, "a number");
@@ -81,6 +80,28 @@ START_TEST(names)
 	cptx_device_close(other);
 	ck_assert_uint_eq(cptx_device_count(NULL, &err), 1);
 	OK(err);
+}
+END_TEST
+
+START_TEST(emulators)
+{
+	static const struct {
+		const char *name, *target;
+	} good[] = { { "emu", "sm_100a" }, { "emu:sm_75", "sm_75" }, { "emu:sm_90a", "sm_90a" }, { "emu:sm_120f", "sm_120f" } };
+
+	setenv("CPTX_CUDA_LIBRARY", "/nonexistent/libcuda.so.1", 1); /* it needs no driver */
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		cptx_device *emu = cptx_device_open(good[i].name, &err);
+		OK(err);
+		ck_assert_str_eq(cptx_device_get_info(emu)->target, good[i].target);
+		cptx_device_close(emu);
+	}
+	ck_assert_uint_eq(cptx_device_count("emu", &err), 1);
+	OK(err);
+	open_fails("emu:sm_91", CPTX_E_ARG, "there is no target \"sm_91\" to emulate");
+	open_fails("emu:", CPTX_E_ARG, "there is no target \"\" to emulate");
+	open_fails("emu:0", CPTX_E_ARG, "say \"emu:sm_90a\", for example");
+	open_fails("emulator", CPTX_E_ARG, "\"emulator\" is no device name");
 }
 END_TEST
 
@@ -280,8 +301,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		no_driver,          no_cuda_library, names,    driver_refuses,     info, versions, memory, memory_errors,
-		first_error_sticks, contexts,        adoption, streams_and_events,
+		no_driver,     no_cuda_library,    names,    emulators, driver_refuses,     info, versions, memory,
+		memory_errors, first_error_sticks, contexts, adoption,  streams_and_events,
 	};
 	return harness_run("device", tests, ARRAY_LEN(tests), before, after);
 }

@@ -311,11 +311,7 @@ char *pool_kernel_head(unsigned n, unsigned version)
 
 /* ---- printing ---- */
 
-static char *print_reg(char *p, uint32_t id)
-{
-	const cptx_kernel *k = names();
-	return p + sprintf(p, "%s%u", ir_classes[k->reg[id].decl].prefix, (unsigned)k->reg[id].number);
-}
+static char *print_reg(char *p, uint32_t id) { return ir_reg_name(names(), p, id); }
 
 static char *print_number(char *p, const cptx_val *v, bool wide)
 {

@@ -126,8 +126,8 @@ static trial plain_operands(const trial *t, bool constants, bool narrow)
 		bool reg = v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC;
 		if (reg)
 			*v = cptx_as(*v, (enum cptx_type)bits_of_width(v->type));
-		if (s.tok[i].address && v->kind == CPTX_VAL_SYM && v->space == CPTX_PARAM)
-			v->offset = 0; /* st takes no register there */
+		if (s.tok[i].address && v->kind == CPTX_VAL_SYM)
+			v->offset = 0;
 		else if (s.tok[i].address && v->count == 1)
 			*v = pool_reg(narrow && reg && arch_types[v->type].bits == 32 ? CPTX_U32 : CPTX_U64, 0);
 		else if (v->kind == CPTX_VAL_SYM || (v->kind == CPTX_VAL_REG && v->offset) || (constants && v->kind == CPTX_VAL_INT))

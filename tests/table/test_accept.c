@@ -292,12 +292,12 @@ START_TEST(special_registers_are_where_we_say)
 	spelling *list = spell_all(form, 1, &n);
 	q.j = judge_new();
 	for (unsigned i = 0; i < arch_nsreg; i++) {
-		unsigned type = arch_sregs[i].type;
+		unsigned type = arch_sregs[i].type, count = arch_sregs[i].count;
 		trial t = { .form = form };
 		uint8_t version[ARCH_TARGETS] = { 0 };
 		outcome o;
-		snprintf(t.opcode, sizeof t.opcode, "mov.%s", cptx_type_name((enum cptx_type)type));
-		t.tok[t.ntok++] = (token){ .v = pool_reg(type, 1) };
+		snprintf(t.opcode, sizeof t.opcode, "mov.%s%s", count > 1 ? "v4." : "", cptx_type_name((enum cptx_type)type));
+		t.tok[t.ntok++] = (token){ .v = count > 1 ? pool_vec(type, 1, count) : pool_reg(type, 1) };
 		t.tok[t.ntok++] = (token){ .v = cptx_sreg_val((enum cptx_sreg)i) };
 		ck_assert_msg(trial_versions(&t, BY_TEXT, version, &o), "%s: %s", arch_sregs[i].text, o.why);
 		ask_everywhere(&q, &list[0], version, o.line);

@@ -133,8 +133,8 @@ START_TEST(what_is_refused)
 	cptx_func_define(m, "g");
 	refused("no function 'g' was declared that lacks a body");
 	begin();
-	cptx_find(m, "k");
-	refused("no variable or function 'k'");
+	cptx_find(m, "nothing");
+	refused("no variable, function or kernel 'nothing'");
 	begin();
 	cptx_set_target(m, "sm_90a", 70, NULL);
 	refused("'sm_90a', 70");

@@ -99,7 +99,7 @@ END_TEST
 START_TEST(offset_is_for_addresses)
 {
 	REFUSES(CPTX_E_FORM, "a carries an offset, which only an address can", cptx_add(s.k, cptx_offset(s.a, 4), s.b));
-	REFUSES(CPTX_E_FORM, "a cannot be negated here", cptx_mov(s.k, cptx_negated(s.p)));
+	REFUSES(CPTX_E_FORM, "a cannot be negated here", cptx_not(s.k, cptx_negated(s.a)));
 }
 END_TEST
 

@@ -3,6 +3,8 @@
 #include "gemm_check.h"
 #include "ptxas.h"
 
+#include <cptx/emu.h>
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -123,31 +125,6 @@ static void print_module(const request *q, const cptx_module *m, const cptx_ptx 
 	        cptx_ptx_target(ptx)->name);
 }
 
-/* Without a GPU: what can still be said. */
-static int judge_by_ptxas(const request *q, const cptx_ptx *ptx, const cptx_error *why, FILE *out)
-{
-	char path[4096], said[8192];
-
-	fprintf(out, "device   none: %s\n", why->text);
-	if (!ptxas_find(path, sizeof path)) {
-		fprintf(out, "ptxas    none found (CPTX_PTXAS, PATH, /usr/local/cuda/bin)\nNOT DONE assembling, running, checking "
-		             "and timing the kernel\n");
-		return EXIT_OK;
-	}
-	int status = ptxas_run(path, cptx_ptx_target(ptx)->name, cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said);
-	if (status < 0)
-		return cli_failed(q->cmd, "%s could not be run on a file in %s: %s", path,
-		                  getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", strerror(errno));
-	if (status)
-		return cli_failed(q->cmd, "%s rejects the kernel:\n%s", path, said);
-	fprintf(out, "ptxas    accepted\n");
-	for (char *line = strtok(said, "\n"); line; line = strtok(NULL, "\n"))
-		if (strstr(line, "registers") || strstr(line, "spill"))
-			fprintf(out, "         %s\n", line + strspn(line, " "));
-	fprintf(out, "NOT DONE running, checking and timing the kernel: that needs a GPU\n");
-	return EXIT_OK;
-}
-
 static int run_on(const request *q, cptx_device *dev, cptx_module *m, FILE *out)
 {
 	const gemm_problem *p = &q->problem;
@@ -165,10 +142,57 @@ static int run_on(const request *q, cptx_device *dev, cptx_module *m, FILE *out)
 		                  (unsigned long long)r.wrong_column, r.wrong_value, r.wrong_reference);
 	fprintf(out, "check    all %llu elements right; largest error %.2f of the tolerance\n", (unsigned long long)r.elements,
 	        r.worst);
-	fprintf(out, "time     %.4f ms, %.1f TFLOP/s (%llux%llux%llu, median of %u bursts)\n", r.ms,
-	        2e-9 * (double)p->m * (double)p->n * (double)p->k / r.ms, (unsigned long long)p->m, (unsigned long long)p->n,
-	        (unsigned long long)p->k, p->bursts);
+	if (r.ms > 0)
+		fprintf(out, "time     %.4f ms, %.1f TFLOP/s (%llux%llux%llu, median of %u bursts)\n", r.ms,
+		        2e-9 * (double)p->m * (double)p->n * (double)p->k / r.ms, (unsigned long long)p->m, (unsigned long long)p->n,
+		        (unsigned long long)p->k, p->bursts);
 	return cli_flush(q->cmd, EXIT_OK);
+}
+
+/* Without a GPU: what can still be said. */
+static int judge_by_ptxas(const request *q, const cptx_ptx *ptx, const cptx_error *why, FILE *out)
+{
+	char path[4096], said[8192];
+
+	fprintf(out, "device   none: %s\n", why->text);
+	if (!ptxas_find(path, sizeof path)) {
+		fprintf(out, "ptxas    none found (CPTX_PTXAS, PATH, /usr/local/cuda/bin)\n");
+		return EXIT_OK;
+	}
+	int status = ptxas_run(path, cptx_ptx_target(ptx)->name, cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said);
+	if (status < 0)
+		return cli_failed(q->cmd, "%s could not be run on a file in %s: %s", path,
+		                  getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", strerror(errno));
+	if (status)
+		return cli_failed(q->cmd, "%s rejects the kernel:\n%s", path, said);
+	fprintf(out, "ptxas    accepted\n");
+	for (char *line = strtok(said, "\n"); line; line = strtok(NULL, "\n"))
+		if (strstr(line, "registers") || strstr(line, "spill"))
+			fprintf(out, "         %s\n", line + strspn(line, " "));
+	return EXIT_OK;
+}
+
+/* Without a GPU: a smaller problem on the emulator. */
+static int emulate(request *q, cptx_module *m, const cptx_target *target, FILE *out)
+{
+	enum { MOST = 512 };
+	gemm_problem *p = &q->problem;
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_emu_open(target->name, NULL, &err);
+
+	if (!dev)
+		return cli_failed(q->cmd, "%s", err.text);
+	if (p->m > MOST || p->n > MOST || p->k > MOST)
+		fprintf(out, "emulator %llux%llux%llu is too much for it: each is cut to %d\n", (unsigned long long)p->m,
+		        (unsigned long long)p->n, (unsigned long long)p->k, MOST);
+	p->m = p->m > MOST ? MOST : p->m;
+	p->n = p->n > MOST ? MOST : p->n;
+	p->k = p->k > MOST ? MOST : p->k;
+	p->bursts = 0;
+	fflush(out);
+	int status = run_on(q, dev, m, out);
+	cptx_device_close(dev);
+	return status;
 }
 
 static int generate(request *q, cptx_device *dev, const cptx_error *no_device)
@@ -199,6 +223,8 @@ static int generate(request *q, cptx_device *dev, const cptx_error *no_device)
 		print_module(q, m, ptx, out);
 	if (!status && q->run)
 		status = dev ? run_on(q, dev, m, out) : judge_by_ptxas(q, ptx, no_device, out);
+	if (!status && q->run && !dev)
+		status = emulate(q, m, target, out);
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
 	return status ? status : cli_flush(q->cmd, EXIT_OK);

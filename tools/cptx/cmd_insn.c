@@ -33,12 +33,29 @@ static bool matches(const char *pattern, const char *text)
 	return strpbrk(pattern, "*?[") ? fnmatch(pattern, text, 0) == 0 : strstr(text, pattern) != NULL;
 }
 
-/* How well a page answers: 3 by its name or mnemonic, 2 if its mnemonic begins with these words, 1 as a pattern, 0 not. */
-static unsigned rank(const page *p, const char *pattern)
+/* Is `spelling` a whole one, of this form (NPAGES: of any) of the instruction? */
+static bool is_spelled(const char *spelling, size_t i, size_t j)
 {
+	size_t op, form;
+
+	for (size_t n = 0; cptx_form_spelled(spelling, n, &op, &form); n++)
+		if (op == i && (form == j || j == NPAGES))
+			return true;
+	return false;
+}
+
+/*
+ * How well a page answers: 4 by its name or mnemonic, 3 if it has this spelling, 2 if its mnemonic begins with these words,
+ * 1 as a pattern, 0 not.
+ */
+static unsigned rank(size_t i, const char *pattern)
+{
+	const page *p = &pages[i];
 	size_t n = strlen(pattern);
 
 	if (!strcmp(p->name, pattern) || !strcmp(p->mnemonic, pattern))
+		return 4;
+	if (is_spelled(pattern, i, NPAGES))
 		return 3;
 	if (!strncmp(p->mnemonic, pattern, n) && p->mnemonic[n] == '.')
 		return 2;
@@ -60,15 +77,19 @@ static void print_lines(const char *const *lines)
 		puts(*lines);
 }
 
-static void show(size_t i, const cptx_target *target)
+static void show(size_t i, const cptx_target *target, const char *spelling)
 {
 	const page *p = &pages[i];
 
 	print_lines(p->head);
 	puts("FORMS");
-	for (size_t j = 0; p->forms[2 * j]; j++)
-		if (!target || cptx_form_on_target(i, j, target))
-			printf("%s\n%s\n", p->forms[2 * j], p->forms[2 * j + 1]);
+	for (size_t j = 0; p->forms[2 * j]; j++) {
+		if (target && !cptx_form_on_target(i, j, target))
+			continue;
+		printf("%s\n%s\n", p->forms[2 * j], p->forms[2 * j + 1]);
+		if (p->forms[2] && is_spelled(spelling, i, j))
+			printf("        ^ %s is spelled so\n", spelling);
+	}
 	print_lines(p->tail);
 	putchar('\n');
 }
@@ -129,14 +150,14 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	pattern = optind < argc ? argv[optind] : NULL;
 	for (size_t i = 0; pattern && i < NPAGES; i++)
 		if (is_on(i, target) || !strcmp(pages[i].name, pattern))
-			best = rank(&pages[i], pattern) > best ? rank(&pages[i], pattern) : best;
+			best = rank(i, pattern) > best ? rank(i, pattern) : best;
 	size_t found = 0;
 	for (size_t i = 0; i < NPAGES; i++) {
-		if (!is_on(i, target) || (pattern && (!best || rank(&pages[i], pattern) < best)))
+		if (!is_on(i, target) || (pattern && (!best || rank(i, pattern) < best)))
 			continue;
 		found++;
 		if (pattern)
-			show(i, target);
+			show(i, target, pattern);
 		else
 			list(i);
 	}
@@ -150,10 +171,10 @@ const cli_command cmd_insn = {
 	.name = "insn",
 	.arguments = "[--arch NAME] [NAME] | --coverage",
 	.about = "Looks up instructions: forms, operands, availability.",
-	.details =
-		"NAME is a spelling's start (cp.async, mbarrier.try_wait), a builder call's name (cp_async), a part of these, or a\n"
-		"glob (mma*).  Without one, all are listed.\n"
-		"Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
+	.details = "NAME is a spelling's start (cp.async, mbarrier.try_wait), a whole spelling (ld.global.u32), whose form is "
+			   "marked, a\n"
+			   "builder call's name (cp_async), a part of these, or a glob (mma*).  Without one, all are listed.\n"
+			   "Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
 	.options = options,
 	.noption = sizeof options / sizeof options[0],
 	.operand_choices = "@insn",

@@ -125,8 +125,11 @@ const cli_command cmd_check = {
 	.name = "check",
 	.arguments = "[--arch ARCH]... FILE...",
 	.about = "Checks PTX files: every error, with its place and what would be right.",
-	.details = "Errors go to standard error, as file:line:column: error: what; what would be right.\n"
-			   "Exit status: 0 no error, 1 errors, 2 wrong usage.\n",
+	.details =
+		"Errors go to standard error, as file:line:column: error: what; what would be right.\n"
+		"The verdicts are those of ptxas. Stricter on purpose: numbers that it would cut in silence, addresses of\n"
+		"too few bits, sums and indices in registers outside of addresses, and what it takes though no manual has it.\n"
+		"Exit status: 0 no error, 1 errors, 2 wrong usage.\n",
 	.options = check_options,
 	.noption = sizeof check_options / sizeof *check_options,
 	.operand_choices = "@file",

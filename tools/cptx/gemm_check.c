@@ -1,4 +1,7 @@
 #include "gemm_check.h"
+#include "number.h"
+
+#include <cptx/emu.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -61,43 +64,6 @@ static void build_reference(cptx_module *m, enum cptx_type in)
 
 /* ---- numbers ---- */
 
-static uint64_t next_random(uint64_t *s)
-{
-	*s ^= *s << 13;
-	*s ^= *s >> 7;
-	*s ^= *s << 17;
-	return *s;
-}
-
-static uint16_t to_half(float f, enum cptx_type type)
-{
-	uint32_t u;
-	memcpy(&u, &f, sizeof u);
-	if (type == CPTX_BF16)
-		return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-	/* f16 of a normal number of moderate size, rounded to nearest */
-	int e = (int)(u >> 23 & 255) - 127 + 15;
-	uint32_t mantissa = u & 0x7fffff;
-	if (e <= 0)
-		return (uint16_t)(u >> 16 & 0x8000);
-	return (uint16_t)((u >> 16 & 0x8000) + (((uint32_t)e << 23 | mantissa) + 0xfff + (mantissa >> 13 & 1)) / 8192);
-}
-
-static double from_half(uint16_t h, enum cptx_type type)
-{
-	if (type == CPTX_BF16) {
-		uint32_t u = (uint32_t)h << 16;
-		float f;
-		memcpy(&f, &u, sizeof f);
-		return (double)f;
-	}
-	int e = h >> 10 & 31, mantissa = h & 1023;
-	double v = e == 31 ? (mantissa ? (double)NAN : (double)INFINITY)
-	           : e     ? ldexp(1024 + mantissa, e - 25)
-	                   : ldexp(mantissa, -24);
-	return h & 0x8000 ? -v : v;
-}
-
 /* Normally distributed numbers, drawn from a table. */
 static void fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t seed)
 {
@@ -105,12 +71,12 @@ static void fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t s
 	uint64_t s = seed * 2654435761u + 88172645463325252u;
 
 	for (size_t i = 0; i < 4096; i++) {
-		double u = ((double)(next_random(&s) >> 11) + 1) / 9007199254740993.0,
-			   v = (double)(next_random(&s) >> 11) / 9007199254740992.0;
-		table[i] = to_half((float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v)), type);
+		double u = ((double)(number_random(&s) >> 11) + 1) / 9007199254740993.0,
+			   v = (double)(number_random(&s) >> 11) / 9007199254740992.0;
+		table[i] = (uint16_t)number_bits(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 	}
 	for (uint64_t i = 0; i < n; i++)
-		p[i] = table[next_random(&s) >> 20 & 4095];
+		p[i] = table[number_random(&s) >> 20 & 4095];
 }
 
 /* ---- the run ---- */
@@ -120,6 +86,7 @@ typedef struct bench {
 	const cptx_gemm_opt *o;
 	const gemm_problem *p;
 	uint16_t *a, *b;
+	double *wide_a, *wide_b; /* of reference_on_host */
 	unsigned char *d;
 	float *ref, *bound;
 	uint64_t dev_a, dev_b, dev_d, dev_ref, dev_bound, d_bytes;
@@ -166,6 +133,8 @@ static void release(bench *t)
 	cptx_mem_free(t->dev, t->dev_d);
 	cptx_mem_free(t->dev, t->dev_ref);
 	cptx_mem_free(t->dev, t->dev_bound);
+	free(t->wide_a);
+	free(t->wide_b);
 	free(t->a);
 	free(t->b);
 	free(t->d);
@@ -179,10 +148,10 @@ static bool check_reference(const bench *t, cptx_error *err)
 	uint64_t s = t->p->seed + 7;
 
 	for (int i = 0; i < 64; i++) {
-		uint64_t row = next_random(&s) % t->p->m, col = next_random(&s) % t->p->n, at = row * t->p->n + col;
+		uint64_t row = number_random(&s) % t->p->m, col = number_random(&s) % t->p->n, at = row * t->p->n + col;
 		double sum = 0;
 		for (uint64_t l = 0; l < t->p->k; l++)
-			sum += from_half(t->a[row * t->p->k + l], t->o->in) * from_half(t->b[col * t->p->k + l], t->o->in);
+			sum += number_value(t->o->in, t->a[row * t->p->k + l]) * number_value(t->o->in, t->b[col * t->p->k + l]);
 		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * (double)t->bound[at])) {
 			err->code = CPTX_E_WRONG;
 			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g",
@@ -191,6 +160,42 @@ static bool check_reference(const bench *t, cptx_error *err)
 		}
 	}
 	return true;
+}
+
+/* The emulator would take longer for the reference than for the kernel. */
+static void reference_on_host(bench *t)
+{
+	const gemm_problem *p = t->p;
+
+	for (uint64_t i = 0; i < p->m; i++)
+		for (uint64_t j = 0; j < p->n; j++) {
+			double sum = 0, bound = 0;
+			for (uint64_t l = 0; l < p->k; l++) {
+				double v = t->wide_a[i * p->k + l] * t->wide_b[j * p->k + l];
+				sum += v;
+				bound += fabs(v);
+			}
+			t->ref[i * p->n + j] = (float)sum;
+			t->bound[i * p->n + j] = (float)bound;
+		}
+}
+
+static double *widened(const uint16_t *x, uint64_t n, enum cptx_type type, cptx_error *err)
+{
+	double *d = host(n * sizeof *d, err);
+
+	for (uint64_t i = 0; d && i < n; i++)
+		d[i] = number_value(type, x[i]);
+	return d;
+}
+
+static bool host_reference(bench *t, cptx_error *err)
+{
+	t->wide_a = widened(t->a, t->p->m * t->p->k, t->o->in, err);
+	t->wide_b = widened(t->b, t->p->n * t->p->k, t->o->in, err);
+	if (t->wide_a && t->wide_b)
+		reference_on_host(t);
+	return err->code == CPTX_OK;
 }
 
 static bool make_reference(bench *t, cptx_error *err)
@@ -222,7 +227,7 @@ static double element(const bench *t, uint64_t i)
 		return (double)f;
 	}
 	memcpy(&h, t->d + i * 2, sizeof h);
-	return from_half(h, t->o->out);
+	return number_value(t->o->out, h);
 }
 
 /*
@@ -295,6 +300,13 @@ static bool measure(const bench *t, cptx_launch *launch, gemm_report *r, cptx_er
 	return err->code == CPTX_OK;
 }
 
+static bool emulated(const cptx_device *dev)
+{
+	cptx_emu_counters c;
+
+	return cptx_emu_get_counters(dev, &c);
+}
+
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
@@ -317,7 +329,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	          cptx_mem_read(t->dev, t->d, t->dev_d, t->d_bytes + GUARD, err);
 	if (ok)
 		compare(t, r);
-	if (ok && p->bursts && !r->wrong)
+	if (ok && p->bursts && !r->wrong && !emulated(t->dev))
 		ok = measure(t, launch, r, err);
 	cptx_launch_destroy(launch);
 	cptx_program_destroy(program);
@@ -331,8 +343,8 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt,
 
 	*r = (gemm_report){ 0 };
 	*err = (cptx_error){ 0 };
-	bool ok = cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) && prepare(&t, err) && make_reference(&t, err) &&
-	          run(&t, module, r, err);
+	bool ok = cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) && prepare(&t, err) &&
+	          (emulated(dev) ? host_reference(&t, err) : make_reference(&t, err)) && run(&t, module, r, err);
 	release(&t);
 	return ok;
 }

@@ -11,7 +11,7 @@ typedef struct gemm_report {
 	double worst; /* largest error as a part of the tolerance */
 	uint64_t wrong_row, wrong_column;
 	double wrong_value, wrong_reference; /* of the first wrong element */
-	double ms;                           /* median time of a launch; 0 if not asked for */
+	double ms;                           /* median time of a launch; 0 if not asked for, or emulated */
 	uint32_t grid;
 	cptx_resources resources;
 } gemm_report;

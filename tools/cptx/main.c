@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-const cli_command *const cli_commands[] = {
-	&cmd_gemm, &cmd_insn, &cmd_fmt, &cmd_check, &cmd_to_c, &cmd_arch, &cmd_completion
-};
+const cli_command *const cli_commands[] = { &cmd_gemm, &cmd_run,    &cmd_insn, &cmd_fmt,  &cmd_check,
+	                                        &cmd_to_c, &cmd_layout, &cmd_desc, &cmd_arch, &cmd_completion };
 const size_t cli_ncommand = sizeof cli_commands / sizeof cli_commands[0];
 
 static void help(FILE *out)
@@ -19,6 +18,7 @@ static void help(FILE *out)
 	      "  cptx gemm --arch sm_90a -o gemm.ptx      a matrix multiplication as PTX\n"
 	      "  cptx gemm --run 4096x4096x4096           the same on this machine's GPU: checked and timed\n"
 	      "  cptx gemm --tile 128x128x32 --stages 3   another tile shape\n"
+	      "  cptx run kernel.ptx --arg buf:f32[64]=iota  a kernel of a file, on the emulator\n"
 	      "  cptx insn ldmatrix                       what an instruction looks like, and where it exists\n"
 	      "  cptx arch sm_120a                        facts of a target\n"
 	      "\nEvery command has --help. Exit status: 0 done, 1 failed or wrong result, 2 wrong usage.\n",

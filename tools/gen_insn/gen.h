@@ -34,7 +34,7 @@ struct mod_row {
 };
 struct sreg_row {
 	const char *name, *text, *type, *avail;
-	int line;
+	int count, least, line;
 };
 struct target_row {
 	const char *name;
@@ -80,7 +80,7 @@ enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_L
 struct operand {
 	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
 	enum operand_kind kind;
-	int dest, optional, negatable, minus, wider, symbol, reg_only, pipe, twice, sink, inside, read;
+	int dest, optional, negatable, minus, wider, symbol, special, reg_only, pipe, twice, sink, inside, read;
 	int times, over; /* of the number in the value that `count` names */
 	int avail;       /* 0: that of the form */
 	int lo, hi;

@@ -82,7 +82,10 @@ static void register_words(char text[TEXT], const struct form *f, const struct o
 	else
 		add(text, "as many registers as .%s says,", o->count);
 	type_words(text, o);
-	add(text, "%s%s%s%s", o->symbol ? ", a special register, or a variable's address" : "",
+	add(text, "%s%s%s%s",
+	    o->symbol    ? ", a special register, or a variable's address"
+	    : o->special ? ", or a special register"
+	                 : "",
 	    o->sink ? "; the sink _ where nobody reads it" : "", o->negatable ? "; may be negated with !" : "",
 	    o->minus ? "; may be negated with -" : "");
 	if (o->select[0])

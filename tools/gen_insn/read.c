@@ -368,7 +368,9 @@ static const char *read_suffixes(const char *p, struct operand *o)
 		if (*p == '+')
 			o->wider = 1;
 		else if (*p == '^')
-			o->symbol = 1;
+			o->symbol = o->special = 1;
+		else if (*p == '%')
+			o->special = 1;
 		else if (*p == '!')
 			o->reg_only = 1;
 		else if (*p == '~')

@@ -12,7 +12,8 @@ const struct mod_row mods[] = {
 #include "arch/mods.def"
 };
 const struct sreg_row sregs[] = {
-#define SREG(name, text, type, avail) { #name, text, #type, avail, __LINE__ },
+#define SREG(name, text, type, avail) { #name, text, #type, avail, 1, 0, __LINE__ },
+#define SREG_OLD(name, text, type, least, count, avail) { #name, text, #type, avail, count, least, __LINE__ },
 #include "arch/sreg.def"
 };
 const struct target_row targets[] = {

@@ -135,7 +135,8 @@ enum operand_flag {
 	FLAG_MINUS = 512,
 	FLAG_INSIDE = 1024,
 	FLAG_READ = 2048,
-	FLAG_MORE = 4096
+	FLAG_MORE = 4096,
+	FLAG_SPECIAL = 8192
 };
 
 static int operand_flags(const struct operand *o)
@@ -143,7 +144,8 @@ static int operand_flags(const struct operand *o)
 	return (o->dest ? FLAG_DEST : 0) | (o->optional ? FLAG_OPTIONAL : 0) | (o->negatable ? FLAG_NEGATABLE : 0) |
 	       (o->wider ? FLAG_WIDER : 0) | (o->symbol ? FLAG_SYMBOL : 0) | (o->reg_only ? FLAG_REG_ONLY : 0) |
 	       (o->pipe ? FLAG_PIPE : 0) | (o->twice ? FLAG_DOUBLE : 0) | (o->sink ? FLAG_SINK : 0) |
-	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0) | (o->read ? FLAG_READ : 0);
+	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0) | (o->read ? FLAG_READ : 0) |
+	       (o->special ? FLAG_SPECIAL : 0);
 }
 
 /* enum arch_select: none, @s, @2, @4, @m2, @m4. */
@@ -410,8 +412,8 @@ void write_table(FILE *out)
 	fputs("const arch_sreg arch_sregs[] = {\n", out);
 	for (int i = 0; i < nsregs; i++) {
 		reading("src/arch/sreg.def", sregs[i].line, NULL);
-		fprintf(out, "\t{ \"%s\", \"%s\", CPTX_%s, %d },\n", sregs[i].text, sregs[i].name, sregs[i].type,
-		        intern_avail(NULL, sregs[i].avail));
+		fprintf(out, "\t{ \"%s\", \"%s\", CPTX_%s, %d, %d, %d },\n", sregs[i].text, sregs[i].name, sregs[i].type,
+		        sregs[i].count, sregs[i].least, intern_avail(NULL, sregs[i].avail));
 	}
 	fprintf(out, "};\nconst uint16_t arch_nsreg = %d;\n\n", nsregs);
 	fputs("const char *const arch_avail_text[] = {\n\t\"\",\n", out);

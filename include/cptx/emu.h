@@ -1,0 +1,99 @@
+/*
+ * The emulator: a device on the CPU, which executes PTX and tells what is wrong with a kernel.
+ *
+ * cptx_device_open("emu:sm_100a") opens one with the defaults, cptx_emu_open() with options.  It answers all calls of
+ * <cptx/device.h>: memory, programs, launches, streams (work is done when the call returns).  It runs the code of any target
+ * that the named one runs.
+ *
+ * What it finds wrong is a finding.  One that a GPU would end the launch for too (an illegal address, a trap), or behind
+ * which nothing can go on (a deadlock), ends the launch: cptx_launch_run fails with CPTX_E_FINDING, and the device is of no
+ * more use but for reading memory and findings, as after a sticky error of CUDA.  Others (a race, an undefined value) let
+ * the launch go on to its end, which then fails with the same code and the first finding's text.
+ */
+#ifndef CPTX_EMU_PUBLIC_H
+#define CPTX_EMU_PUBLIC_H
+
+#include <cptx/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** When asynchronous work (copies, wgmma, tcgen05, remote arrivals) is done. */
+enum cptx_emu_schedule {
+	CPTX_EMU_RANDOM, /**< some at once, some late, out of order where the memory model allows: as the seed says */
+	CPTX_EMU_EAGER,  /**< at once */
+	CPTX_EMU_LATE    /**< only when nothing else can go on */
+};
+
+typedef struct cptx_emu_opt {
+	uint64_t seed; /**< of the schedule of warps, CTAs and asynchronous work; the same seed gives the same run */
+	enum cptx_emu_schedule schedule;
+	uint32_t threads;            /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
+	uint64_t step_limit;         /**< most instructions of all warps in a launch; 0: 10^11 */
+	uint32_t most_findings;      /**< kept; 0: 100 */
+	bool no_races, no_undefined; /**< do not look for these */
+	/** Gets what kernels print by printf, piece by piece while a launch runs, in the thread that launched; NULL: it is lost.
+	 */
+	void (*print)(void *user, const char *text);
+	void *user; /**< for print */
+	char z_;
+} cptx_emu_opt;
+
+/** A device of the emulator: target "sm_90a", "sm_120a" ...; opt may be NULL.  Errors: ARG, MEMORY. */
+CPTX_API cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_error *err);
+/** Sets the seed and schedule of later launches; false for a device that is no emulator. */
+CPTX_API bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule schedule);
+
+/** What a finding is about. */
+enum cptx_finding_code {
+	CPTX_FIND_NONE,
+#define CPTX_FINDING_(name, text, ends) CPTX_FIND_##name,
+#include <cptx/findings.def>
+#undef CPTX_FINDING_
+	CPTX_FIND_COUNT
+};
+/** "out-of-bounds": a word for tools; NULL if there is none. */
+CPTX_API const char *cptx_finding_name(enum cptx_finding_code code);
+
+typedef struct cptx_emu_finding {
+	enum cptx_finding_code code;
+	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands */
+	cptx_site at;                     /**< the line of C, or of the PTX text */
+	uint32_t block[3], thread[3];
+	bool has_thread;  /**< else it is about a warp, block or the launch */
+	const char *text; /**< what was wrong, and what was expected */
+	uint64_t count;   /**< how often at this instruction */
+} cptx_emu_finding;
+
+/** Findings of all launches since the device was opened or cleared, in the order they were made; NULL behind the last. */
+CPTX_API const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i);
+CPTX_API void cptx_emu_clear(cptx_device *dev);
+
+/** What launches did since the device was opened or cleared. */
+typedef struct cptx_emu_counters {
+	uint64_t launches, ctas;
+	uint64_t warp_instructions, thread_instructions;
+	uint64_t global_read, global_written, shared_read, shared_written; /**< bytes */
+	uint64_t global_sectors;                                           /**< of 32 bytes, by instructions of threads */
+	uint64_t shared_wavefronts, bank_conflicts; /**< the latter: wavefronts beyond the fewest possible */
+	uint64_t tensor_flops;
+	uint64_t async_bytes; /**< by bulk and tensor copies */
+} cptx_emu_counters;
+CPTX_API bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out);
+
+/** What an instruction did in all launches since then. */
+typedef struct cptx_emu_profile {
+	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands */
+	cptx_site at;                     /**< the line of C, or of the PTX text */
+	uint64_t executed;                /**< by threads */
+	uint64_t shared_wavefronts, bank_conflicts, global_sectors;
+} cptx_emu_profile;
+/** Instructions of all kernels that were launched, in the order of their code; NULL behind the last. */
+CPTX_API const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

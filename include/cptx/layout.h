@@ -1,0 +1,388 @@
+/*
+ * Where matrix elements lie: in the registers of warps, in tensor memory, and in shared memory.
+ *
+ * Fragments (cptx_frag) say which lane, register and part of the register holds row r, column c of an operand of mma, wmma,
+ * wgmma, ldmatrix, stmatrix, tcgen05.ld and their like.  Descriptors (cptx_smem_desc, cptx_insn_desc) are the 64-bit and
+ * 32-bit words by which wgmma and tcgen05.mma find their operands.  All is plain arithmetic on the host: kernel generators,
+ * the emulator and `cptx layout` use the same functions, so what one writes the other finds.
+ *
+ * Memory: nothing is allocated; every struct is plain data.  Errors: CPTX_E_ARG, naming the rule that is broken.
+ * Numbers of lanes, registers, rows and columns are from 0 on; sizes and offsets are bytes where nothing else is said.
+ */
+#ifndef CPTX_LAYOUT_H
+#define CPTX_LAYOUT_H
+
+#include <cptx/cptx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Fragments ----------------------------------------------------------------------------------------------------- */
+
+/**
+ * What a fragment belongs to.  Rows and columns are those of the operand: A is m x k, B k x n, C and D m x n.
+ * Lanes of wgmma are the 128 threads of the warpgroup; "lanes" of the TMEM kinds are the 128 lanes of tensor memory, those
+ * of the second CTA of a pair following, and their "registers" are its columns, from the address of the operand on.
+ */
+enum cptx_frag_kind {
+	CPTX_FRAG_MMA_A, /**< mma.sync; of mma.sp (`sparse`) the k / 2 columns that are stored */
+	CPTX_FRAG_MMA_B, /**< mma.sync, mma.sp.  A f16 m8n8k4 warp does four products: their A are stacked in 32 rows, their */
+	CPTX_FRAG_MMA_C, /**< B in 32 columns, their C in 32 rows */
+	CPTX_FRAG_MMA_META,    /**< metadata of mma.sp: column c is index number c of the row, 2 bits (4 for tf32) */
+	CPTX_FRAG_MMA_SCALE_A, /**< scale factors of block-scaled mma: m x vec */
+	CPTX_FRAG_MMA_SCALE_B, /**< vec x n */
+	CPTX_FRAG_WMMA_A, /**< wmma.  The manual leaves its mapping open; this one is that of mma, the 8-row and 8-column blocks
+	                   */
+	CPTX_FRAG_WMMA_B, /**< behind one another; f16 A and B, which have more registers than elements, are repeated.  */
+	CPTX_FRAG_WMMA_C, /**< Code that depends on it runs on the emulator only */
+	CPTX_FRAG_WGMMA_A,
+	CPTX_FRAG_WGMMA_D,
+	CPTX_FRAG_WGMMA_META,
+	CPTX_FRAG_LDMATRIX, /**< m8n8 (16 bits), m16n16, m8n16 (8 bits); row r is the 16 bytes that lane r gives the address of.
+	                         movmatrix: its source is m8n8, its result m8n8 with `trans` */
+	CPTX_FRAG_STMATRIX, /**< m8n8 (16 bits), m16n8 (8 bits); rows as of ldmatrix, so those of m16n8 are its columns n */
+	CPTX_FRAG_TCGEN05,  /**< tcgen05.ld, tcgen05.st: m lanes of n bits (16x32bx2: m 16, n 32); row: lane of tensor memory */
+	CPTX_FRAG_TMEM_D,   /**< accumulators of tcgen05.mma */
+	CPTX_FRAG_TMEM_A,   /**< A in tensor memory; of a sparse one (`sparse`) the k / 2 columns that are stored */
+	CPTX_FRAG_TMEM_SCALE_A, /**< m x vec */
+	CPTX_FRAG_TMEM_SCALE_B, /**< n x vec: here row r belongs to column r of B */
+	CPTX_FRAG_TMEM_META /**< metadata of tcgen05.mma.sp with M = 128 and elements of 8, 16 or 32 bits; else as MMA_META */
+};
+
+/** A fragment: the kind, the shape of the instruction, and what else decides. */
+typedef struct cptx_frag {
+	enum cptx_frag_kind kind;
+	uint16_t m, n, k; /**< of the instruction (sparse: with the zeros); those that the kind does not use may be 0 */
+	uint8_t bits;   /**< of an element as the operand holds it: f64 64, f32 tf32 s32 32, f16 bf16 16; s8 e4m3, and e2m1, e3m2
+	                     in kinds that hold them in bytes, 8; s4 u4 e2m1 4; b1 1.  META, SCALE: those of A.  TCGEN05: 0 */
+	bool sparse;    /**< of mma.sp, wgmma.sp, tcgen05.mma.sp; META needs not say it */
+	bool trans;     /**< ldmatrix.trans, stmatrix.trans; mma.m8n8k4 of f16: A is .col, B is .row */
+	bool repeated;  /**< WMMA_A, WMMA_B of f16: the operand is repeated to fill 8 registers */
+	uint8_t num;    /**< .x1 to .x128 of ldmatrix, stmatrix, tcgen05; 0: 1 */
+	uint8_t select; /**< META: the sparsity selector; MMA_SCALE: thread-id */
+	uint8_t byte;   /**< SCALE: byte-id, or the SF_ID of the instruction descriptor */
+	uint8_t vec;    /**< SCALE: factors of a row, .scale_vec::1X 2X 4X; 0: 1 */
+	bool pack16;    /**< tcgen05: .pack::16b, .unpack::16b; columns count 16-bit halves */
+	uint16_t split; /**< tcgen05 16x32bx2: the column of the second half */
+	uint8_t ctas;   /**< TMEM: cta_group 1 or 2; 0: 1 */
+	bool ws;        /**< TMEM: tcgen05.mma.ws */
+	char z_;
+} cptx_frag;
+
+/** What one bit of a lane, register or slot number adds to row and column. */
+typedef struct cptx_frag_step {
+	uint16_t row, col;
+} cptx_frag_step;
+
+/**
+ * A fragment worked out: row = the sum of the row steps of all bits that are 1 in lane, register and slot, and so for the
+ * column.  Generators may read the steps: a lane's part is fixed, a register's is a constant.
+ */
+typedef struct cptx_frag_map {
+	uint16_t rows, cols;
+	uint16_t lanes, regs;
+	uint8_t slots;        /**< elements of a register */
+	uint8_t first;        /**< slot s is at bit (first + s) * bits of the register */
+	uint8_t bits;         /**< of an element in the register */
+	uint8_t reg_bits;     /**< 32 or 64 */
+	uint16_t mask, value; /**< lanes with (lane & mask) == value hold elements */
+	uint16_t copies;      /**< bits of the lane that do not matter: these lanes hold the same */
+	uint16_t reg_copies;  /**< the same of the register */
+	cptx_frag_step lane[8], reg[9], slot[5];
+} cptx_frag_map;
+
+/** Works a fragment out; false: there is none of that shape. */
+CPTX_API bool cptx_frag_resolve(const cptx_frag *frag, cptx_frag_map *map, cptx_error *err);
+/** The name of a kind, "mma A"; "?" for what is none. */
+CPTX_API const char *cptx_frag_kind_name(enum cptx_frag_kind kind);
+
+/** Row and column of an element. */
+typedef struct cptx_cell {
+	uint16_t row, col;
+} cptx_cell;
+/** Where an element is held. */
+typedef struct cptx_place {
+	uint16_t lane, reg, slot;
+} cptx_place;
+
+/** The element that is held there; false if none is. */
+CPTX_API bool cptx_frag_cell(const cptx_frag_map *map, cptx_place place, cptx_cell *cell);
+/** The first place that holds an element (map->copies tells the others); false: outside the operand. */
+CPTX_API bool cptx_frag_place(const cptx_frag_map *map, cptx_cell cell, cptx_place *place);
+
+/* ---- Swizzles ------------------------------------------------------------------------------------------------------ */
+
+/** How the 16-byte chunks of shared memory are permuted.  The numbers are those of CUtensorMapSwizzle; the last is 4 in
+ * tensormap.replace and has no number there. */
+enum cptx_swizzle {
+	CPTX_SWIZZLE_NONE,
+	CPTX_SWIZZLE_32B,
+	CPTX_SWIZZLE_64B,
+	CPTX_SWIZZLE_128B,
+	CPTX_SWIZZLE_128B_ATOM_32B,         /**< 32-byte chunks; sm_100 and later, as all that follow */
+	CPTX_SWIZZLE_128B_ATOM_32B_FLIP_8B, /**< loads by tensor maps only; the flip is derived from the manual's words */
+	CPTX_SWIZZLE_128B_ATOM_64B,
+	CPTX_SWIZZLE_96B, /**< sm_103a, tensor maps only */
+	CPTX_SWIZZLE_COUNT
+};
+
+/** Facts of a swizzle.  All zero but `name` and `span` for NONE. */
+typedef struct cptx_swizzle_info {
+	const char *name; /**< "128B" */
+	uint16_t span;    /**< bytes of a row that it permutes; NONE: 16 */
+	uint16_t repeat;  /**< bytes after which the pattern is the same; the alignment of a buffer */
+	uint8_t from;     /**< lowest of the address bits that are read */
+	uint8_t to;       /**< lowest of the address bits that are changed: the chunk is 1 << to bytes */
+	uint8_t mask;     /**< 1, 3 or 7: the bits at `from` that are exclusive-ored to those at `to` */
+} cptx_swizzle_info;
+/** NULL for what is no swizzle. */
+CPTX_API const cptx_swizzle_info *cptx_swizzle_get(enum cptx_swizzle swizzle);
+/** The swizzle of that name, "128B"; COUNT if there is none. */
+CPTX_API enum cptx_swizzle cptx_swizzle_find(const char *name);
+/** Where the byte of that shared memory address (or offset in a buffer aligned to `repeat`) is kept.  Its own inverse. */
+CPTX_API uint32_t cptx_swizzle_address(enum cptx_swizzle swizzle, uint32_t address);
+
+/* ---- Descriptors of matrices in shared memory ----------------------------------------------------------------------- */
+
+enum cptx_desc_arch { CPTX_DESC_WGMMA, CPTX_DESC_TCGEN05 };
+
+/**
+ * A shared memory matrix descriptor.  What lbo and sbo mean, in bytes between neighbours:
+ *   K-major, no swizzle    lbo: 16-byte chunks along k;       sbo: groups of 8 rows
+ *   K-major, swizzled      lbo: not used;                     sbo: groups of 8 rows
+ *   MN-major, no swizzle   lbo: groups of 8 along k;          sbo: 16-byte chunks along m or n
+ *   MN-major, swizzled     lbo: swizzle spans along m or n;   sbo: groups of 8 (32-byte atoms: 4) along k
+ */
+typedef struct cptx_smem_desc {
+	enum cptx_desc_arch arch;
+	enum cptx_swizzle swizzle; /**< NONE, 32B, 64B, 128B; tcgen05: 128B_ATOM_32B too */
+	uint32_t start;            /**< shared memory address, below 256 KiB; a multiple of 16, as lbo and sbo are */
+	uint32_t lbo, sbo;
+	uint8_t base_offset; /**< (address where the swizzle pattern starts >> 7) & 7; 0 if that is aligned to its repeat */
+	bool lbo_is_address; /**< tcgen05 on sm_103a: lbo is the address of what exceeds the first 128 bytes of a row */
+	char z_;
+} cptx_smem_desc;
+
+/** Checks and encodes; false: the field that is wrong and what would be right. */
+CPTX_API bool cptx_smem_desc_encode(const cptx_smem_desc *desc, uint64_t *word, cptx_error *err);
+/** Decodes a word; false: a reserved bit is set, or a field has no meaning.  *desc is filled as far as it can be. */
+CPTX_API bool cptx_smem_desc_decode(enum cptx_desc_arch arch, uint64_t word, cptx_smem_desc *desc, cptx_error *err);
+
+/** One field of a descriptor word. */
+typedef struct cptx_desc_field {
+	const char *name; /**< as the member of the struct */
+	const char *about;
+	uint8_t low, high; /**< bits */
+	uint8_t unit;      /**< what 1 stands for: 16 of addresses and offsets in bytes, 8 of N; 0: no number */
+} cptx_desc_field;
+/** Field i, from 0 on, from the lowest bit up; bits of no field are reserved.  False behind the last. */
+CPTX_API bool cptx_smem_desc_field(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field);
+/** Sets a member by its name and a number, a swizzle's name, yes or no. */
+CPTX_API bool cptx_smem_desc_set(cptx_smem_desc *desc, const char *name, const char *value, cptx_error *err);
+
+/** Where the lowest bit of an element is. */
+typedef struct cptx_smem_place {
+	uint32_t byte; /**< shared memory address, 18 bits */
+	uint8_t bit;   /**< of that byte; other than 0 with elements of 4 and 6 bits only */
+} cptx_smem_place;
+
+/** How the elements that a descriptor points at are held. */
+typedef struct cptx_smem_elem {
+	uint8_t bits;  /**< 4, 6, 8, 16, 32, or 1 (b1) */
+	bool mn_major; /**< m or n is the contiguous dimension, not k */
+	bool padded;   /**< 4 or 6 bits: 16 of them lie in 16 bytes, as 16U4_ALIGN16B and 16U6_ALIGN16B tensor maps store them */
+} cptx_smem_elem;
+
+/** The place of element (row of A or column of B, k) of the operand, both from the descriptor's start on. */
+CPTX_API cptx_smem_place cptx_smem_desc_at(const cptx_smem_desc *desc, cptx_smem_elem elem, uint32_t row, uint32_t k);
+
+/* ---- Tiles in shared memory ------------------------------------------------------------------------------------------ */
+
+/**
+ * A tile of an operand in shared memory: `rows` along m or n, `cols` along k, in elements.
+ *
+ * pitch 0: the contiguous dimension is cut into spans of the swizzle (16, 32, 64 or 128 bytes), and each span is stored
+ * densely for all of the other dimension, one span behind the other: what a tensor map writes box by box, and what matrix
+ * descriptors can describe.  pitch > 0: whole rows (mn_major: columns), `pitch` bytes apart, padding behind them.
+ * Either way the swizzle is applied to the offset in the tile, which must be aligned to cptx_tile_align().
+ */
+typedef struct cptx_tile {
+	uint32_t rows, cols;
+	cptx_smem_elem elem; /**< bits 1, 4, 6 (padded), 8, 16, 32 or 64; whether rows (mn_major) or columns are contiguous */
+	enum cptx_swizzle swizzle; /**< any but 96B */
+	uint32_t pitch;            /**< bytes */
+	char z_;
+} cptx_tile;
+
+/** Checks a tile; the calls below want one that passed, and give 0 else. */
+CPTX_API bool cptx_tile_check(const cptx_tile *tile, cptx_error *err);
+/** Bytes of shared memory; what mbarrier.expect_tx must be told when tensor maps write all of it. */
+CPTX_API uint32_t cptx_tile_bytes(const cptx_tile *tile);
+/** Bytes that its start must be a multiple of. */
+CPTX_API uint32_t cptx_tile_align(const cptx_tile *tile);
+/** Where an element is, as an offset from the start. */
+CPTX_API cptx_smem_place cptx_tile_at(const cptx_tile *tile, uint32_t row, uint32_t col);
+
+/** The boxes of a tensor map that fill a tile: box i is written at i * bytes.  Along the contiguous dimension first. */
+typedef struct cptx_tile_boxes {
+	uint32_t box[2];   /**< elements: contiguous dimension, other dimension */
+	uint32_t count[2]; /**< boxes along each */
+	uint32_t bytes;    /**< of one box in shared memory */
+} cptx_tile_boxes;
+/** False: no tensor map writes such a tile, and why. */
+CPTX_API bool cptx_tile_get_boxes(const cptx_tile *tile, cptx_tile_boxes *boxes, cptx_error *err);
+
+/**
+ * The descriptor of the operand that begins at (row, col) of a tile at the shared memory address `start`; for the next step
+ * along k, add to col.  False: the tile, or that place in it, cannot be described.
+ */
+CPTX_API bool cptx_tile_desc(const cptx_tile *tile, enum cptx_desc_arch arch, uint32_t start, uint32_t row, uint32_t col,
+                             cptx_smem_desc *desc, cptx_error *err);
+
+/* ---- ldmatrix and stmatrix on tiles ------------------------------------------------------------------------------------
+ */
+
+/**
+ * How ldmatrix fills a fragment from a tile, or stmatrix stores it there: made by cptx_tile_lines.  `count` instructions of
+ * `.x<num>` (m8n8, b16), the i-th with registers i * num to i * num + num - 1 of the fragment.
+ */
+typedef struct cptx_lines {
+	cptx_tile tile;
+	cptx_frag_map map;
+	uint32_t row, col; /**< of the tile where the fragment begins */
+	uint16_t count;
+	uint8_t num;     /**< 1, 2 or 4 */
+	bool trans;      /**< with .trans */
+	bool transposed; /**< the fragment is B: its columns are rows of the tile */
+	char z_;
+} cptx_lines;
+/** frag: A, B or C of mma, A or D of wgmma, with elements as wide as the tile's.  False: lines of 16 bytes of the tile are
+ * no rows of that fragment, and why. */
+CPTX_API bool cptx_tile_lines(const cptx_tile *tile, const cptx_frag *frag, uint32_t row, uint32_t col, cptx_lines *lines,
+                              cptx_error *err);
+/** The offset that a lane (of wgmma 0 to 127) gives to instruction i.  Lanes that .x1 and .x2 do not read repeat others. */
+CPTX_API uint32_t cptx_lines_offset(const cptx_lines *lines, uint32_t i, uint32_t lane);
+
+/* ---- Bank conflicts ----------------------------------------------------------------------------------------------------
+ */
+
+/**
+ * What one access of a warp costs.  Shared memory has 32 banks of 4 bytes.  Accesses of up to 4 bytes go in one phase, of 8
+ * bytes in two (lanes 0 to 15, 16 to 31), of 16 bytes, and so the lines of ldmatrix and stmatrix, in four of 8 lanes.  A
+ * phase takes as many turns as a bank has different words in it.
+ */
+typedef struct cptx_banks {
+	uint16_t phases;    /**< with a lane that takes part */
+	uint16_t turns;     /**< of all phases; equal to `phases` if there is no conflict */
+	uint16_t worst;     /**< turns of the slowest phase: "4-way" */
+	uint16_t conflicts; /**< turns - phases */
+} cptx_banks;
+/** offset[lane] for the lanes in `active`; bytes of one lane: 1, 2, 4, 8 or 16.  All zero for other sizes. */
+CPTX_API cptx_banks cptx_bank_conflicts(const uint32_t offset[32], uint32_t active, uint32_t bytes);
+/** The same of instruction i of lines, summed over the warps. */
+CPTX_API cptx_banks cptx_lines_banks(const cptx_lines *lines, uint32_t i);
+
+/* ---- Code that computes addresses of lanes ------------------------------------------------------------------------------
+ */
+
+CPTX_API cptx_val cptx_lane_bits_(cptx_kernel *k, cptx_site at, cptx_val lane, uint32_t bits, const uint32_t *value,
+                                  bool add, cptx_val base);
+/**
+ * base + what the `bits` lower bits of a lane number choose: bit i that is 1 stands for value[i], and these are added
+ * (`add`) or exclusive-ored.  The lane is below 2^bits.  With exclusive or, base must be a multiple of a power of two above
+ * all values.  base may be NONE.  Bits whose values are in proportion share their instructions: rows of 128 bytes with the
+ * 128B swizzle are one `and` and one `mad`.
+ */
+#define cptx_lane_bits(k, lane, bits, value, add, base)                                                                     \
+	cptx_lane_bits_((k), CPTX_HERE, (lane), (bits), (value), (add), (base))
+
+CPTX_API cptx_val cptx_frag_lane_(cptx_kernel *k, cptx_site at, const cptx_frag_map *map, cptx_val lane, bool column);
+/** Row or column of the lane's first element; the registers' and slots' steps are constants. */
+#define cptx_frag_lane_row(k, map, lane) cptx_frag_lane_((k), CPTX_HERE, (map), (lane), false)
+#define cptx_frag_lane_col(k, map, lane) cptx_frag_lane_((k), CPTX_HERE, (map), (lane), true)
+
+/** The addresses of lines for a lane: one register for instruction 0, and one for each pattern of swizzled bits beside it.
+ */
+typedef struct cptx_lane_lines {
+	const cptx_lines *lines; /**< stays the caller's, and must stay */
+	uint32_t count;
+	uint32_t flip[8];
+	cptx_val address[8];
+} cptx_lane_lines;
+
+CPTX_API bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, const cptx_lines *lines,
+                                     cptx_val lane, cptx_val start);
+/**
+ * Computes the address of instruction 0.  lane: the number of the thread, below 32 (wgmma: 128); start: the shared memory
+ * address of the tile (.u32), aligned as cptx_tile_align() says.
+ */
+#define cptx_lane_lines_begin(k, l, lines, lane, start) cptx_lane_lines_begin_((k), CPTX_HERE, (l), (lines), (lane), (start))
+
+CPTX_API cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, uint32_t i, uint32_t rows,
+                                      uint32_t cols);
+/**
+ * The address for instruction i of the fragment that begins `rows` rows and `cols` columns further on.  Most cost nothing,
+ * as they are constants behind a register that is there; the first of a new pattern costs one xor.  Call it for all that a
+ * loop needs in front of the loop, and the loop will have none.  BAD, with an error of the module: outside of the tile, or
+ * no such form.
+ */
+#define cptx_lane_lines_at(k, l, i, rows, cols) cptx_lane_lines_at_((k), CPTX_HERE, (l), (i), (rows), (cols))
+
+CPTX_API void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *lines, uint32_t i, cptx_val address,
+                               cptx_val frag, bool store);
+/** ldmatrix or stmatrix number i: registers i * num and following of the fragment (an array of .b32) and that address. */
+#define cptx_lines_load(k, lines, i, address, frag) cptx_lines_move_((k), CPTX_HERE, (lines), (i), (address), (frag), false)
+#define cptx_lines_store(k, lines, i, address, frag) cptx_lines_move_((k), CPTX_HERE, (lines), (i), (address), (frag), true)
+
+/* ---- Instruction descriptors of tcgen05.mma ------------------------------------------------------------------------- */
+
+enum cptx_tcgen05_kind {
+	CPTX_TCGEN05_TF32,
+	CPTX_TCGEN05_F16,
+	CPTX_TCGEN05_F8F6F4,
+	CPTX_TCGEN05_I8,
+	CPTX_TCGEN05_MXF8F6F4,
+	CPTX_TCGEN05_MXF4,
+	CPTX_TCGEN05_MXF4NVF4,
+	CPTX_TCGEN05_KINDS
+};
+/** "f16", "mxf4nvf4", ...; "?" for what is no kind. */
+CPTX_API const char *cptx_tcgen05_kind_name(enum cptx_tcgen05_kind kind);
+
+/** An instruction descriptor. */
+typedef struct cptx_insn_desc {
+	enum cptx_tcgen05_kind kind;
+	uint16_t m, n;
+	enum cptx_type a, b;         /**< tf32; f16 bf16; e4m3 e5m2 e2m3 e3m2 e2m1; s8 u8 */
+	enum cptx_type d;            /**< f32; f16 and f8f6f4: f16 too; i8: s32 */
+	enum cptx_type scale;        /**< mx kinds: ue8m0; mxf4nvf4: ue4m3 too */
+	bool a_mn_major, b_mn_major; /**< "transpose" */
+	bool a_negated, b_negated;
+	bool saturate; /**< i8 */
+	bool sparse;
+	uint8_t selector;               /**< sparsity selector, 0 to 3; not of the mx kinds */
+	uint8_t a_scale_id, b_scale_id; /**< SF_ID: which bytes of a word hold the factors */
+	bool k96;                       /**< mxf4, mxf4nvf4 on sm_103a: 96 elements along k, not 64 */
+	uint8_t reuse_shift;            /**< .ws: 0 none, 8, 16, 32: the largest shift for reusing B */
+	uint8_t ctas;                   /**< cta_group 1 or 2, not encoded; 0: 1 */
+	bool ws;                        /**< for tcgen05.mma.ws, not encoded */
+	char z_;
+} cptx_insn_desc;
+
+/** Field i of the word of a kind, as cptx_smem_desc_field. */
+CPTX_API bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field);
+/** Sets a member by its name and a number, a type's name, yes or no; for a field of the kind, or ctas and ws. */
+CPTX_API bool cptx_insn_desc_set(cptx_insn_desc *desc, const char *name, const char *value, cptx_error *err);
+/** Elements along k of one instruction. */
+CPTX_API uint32_t cptx_insn_desc_k(const cptx_insn_desc *desc);
+/** Checks every rule of the kind, shapes for `ctas` and `ws` included, and encodes. */
+CPTX_API bool cptx_insn_desc_encode(const cptx_insn_desc *desc, uint32_t *word, cptx_error *err);
+/** Decodes and checks.  `ctas` and `ws` are the instruction's.  *desc is filled even if a rule is broken. */
+CPTX_API bool cptx_insn_desc_decode(enum cptx_tcgen05_kind kind, uint8_t ctas, bool ws, uint32_t word, cptx_insn_desc *desc,
+                                    cptx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

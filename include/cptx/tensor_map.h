@@ -1,0 +1,102 @@
+/*
+ * Tensor maps: what cp.async.bulk.tensor and its like are told of a tensor in global memory.
+ *
+ * A map is 128 opaque bytes.  For a GPU the driver makes them (cptx_tensor_map in <cptx/device.h>); for the emulator they
+ * are the bytes of cptx_tensor_map_pack.  Both are made of one description, and checked by the same rules first.
+ */
+#ifndef CPTX_TENSOR_MAP_H
+#define CPTX_TENSOR_MAP_H
+
+#include <cptx/layout.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Types of elements.  The numbers are those of CUtensorMapDataType. */
+enum cptx_tensor_type {
+	CPTX_TENSOR_U8,
+	CPTX_TENSOR_U16,
+	CPTX_TENSOR_U32,
+	CPTX_TENSOR_S32,
+	CPTX_TENSOR_U64,
+	CPTX_TENSOR_S64,
+	CPTX_TENSOR_F16,
+	CPTX_TENSOR_F32,
+	CPTX_TENSOR_F64,
+	CPTX_TENSOR_BF16,
+	CPTX_TENSOR_F32_FTZ,
+	CPTX_TENSOR_TF32,
+	CPTX_TENSOR_TF32_FTZ,
+	CPTX_TENSOR_16U4_ALIGN8B,  /**< .b4x16: 16 elements of 4 bits in 8 bytes */
+	CPTX_TENSOR_16U4_ALIGN16B, /**< .b4x16_p64: in shared memory 8 bytes of padding behind each 8 */
+	CPTX_TENSOR_16U6_ALIGN16B, /**< .b6x16_p32: in shared memory 4 bytes of padding behind each 12 */
+	CPTX_TENSOR_TYPES
+};
+/** "bf16", "16U4_ALIGN8B"; "?" for what is no type. */
+CPTX_API const char *cptx_tensor_type_name(enum cptx_tensor_type type);
+/** Bits of an element in global memory. */
+CPTX_API uint32_t cptx_tensor_type_bits(enum cptx_tensor_type type);
+
+/** How boxes are given. */
+enum cptx_tensor_mode {
+	CPTX_TENSOR_TILED,
+	CPTX_TENSOR_IM2COL,       /**< rank 3 to 5: channels, W, H, D, N as many as there are */
+	CPTX_TENSOR_IM2COL_W,     /**< along W only; sm_100 and later */
+	CPTX_TENSOR_IM2COL_W_128, /**< the same, always 128 pixels */
+	CPTX_TENSOR_MODES
+};
+
+enum { CPTX_TENSOR_RANK = 5, CPTX_TENSOR_MAP_BYTES = 128, CPTX_TENSOR_MAP_ALIGN = 64 };
+
+/** A description.  Dimension 0 is the contiguous one. */
+typedef struct cptx_tensor_map_opt {
+	enum cptx_tensor_mode mode;
+	enum cptx_tensor_type type;
+	uint32_t rank;                     /**< 1 to 5 */
+	uint64_t address;                  /**< in global memory; a multiple of 16, in some cases 32 */
+	uint64_t dim[CPTX_TENSOR_RANK];    /**< elements, 1 to 2^32 */
+	uint64_t stride[CPTX_TENSOR_RANK]; /**< bytes between neighbours along dimension i; [0] is not used; 0: densely packed */
+	uint32_t box[CPTX_TENSOR_RANK];    /**< TILED: elements, 1 to 256 */
+	uint32_t element_stride[CPTX_TENSOR_RANK]; /**< 1 to 8: every so many elements of the box; 0: 1 */
+	uint32_t interleave;                       /**< bytes of a group of channels: 0, 16 or 32 */
+	enum cptx_swizzle swizzle;
+	uint32_t l2;       /**< bytes that L2 fetches at once: 0, 64, 128 or 256 */
+	bool nan_fill;     /**< what is outside of the tensor is NaN, not 0 */
+	int32_t lower[3];  /**< IM2COL: corner of the bounding box, W, H, D; the rank - 2 first ones */
+	int32_t upper[3];  /**< the other corner, from the other end */
+	uint32_t channels; /**< IM2COL: elements along dimension 0, up to 256 */
+	uint32_t pixels;   /**< IM2COL: of a box, up to 1024; of W_128 not used */
+	char z_;
+} cptx_tensor_map_opt;
+
+/** Checks all rules of the driver and the manual; the message has the broken one, and the nearest legal value. */
+CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err);
+/** The strides in full: those that are 0 are filled in. */
+CPTX_API void cptx_tensor_map_strides(const cptx_tensor_map_opt *opt, uint64_t stride[CPTX_TENSOR_RANK]);
+/** Bytes of one box in shared memory; what mbarrier.expect_tx must be told for it.  0 for what has broken rules. */
+CPTX_API uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *opt);
+
+/**
+ * The bytes that cptx uses where there is no driver: nothing is checked here, so that tensormap.replace can change one
+ * member after another.  Numbers are little-endian: 0    "cptxtmap" 8    mode, type, rank, interleave / 16, swizzle, l2 (0,
+ * or log2 - 5), nan_fill, 0: a byte each 16   address, 8 bytes 24   dim, 5 of 5 bytes 49   stride of dimensions 1 to 4 (in
+ * full), 4 of 5 bytes 69   box, 5 of 2 bytes 79   element_stride, 5 of 1 byte 84   lower, upper, 6 of 2 bytes, two's
+ * complement 96   channels, pixels, 2 bytes each 100  zeros False: a number that has no room there, which none of a legal
+ * description is.
+ */
+CPTX_API bool cptx_tensor_map_pack(const cptx_tensor_map_opt *opt, uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_error *err);
+/** The description in such bytes, not checked; false: they are none. */
+CPTX_API bool cptx_tensor_map_unpack(const uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *opt, cptx_error *err);
+
+/**
+ * Fills in type, box and swizzle for filling a tile from a matrix of rows x cols elements (the tile's dimensions) at
+ * `address` whose rows (mn_major: columns) are `pitch` bytes apart (0: densely packed).  type: of that many bits.
+ */
+CPTX_API bool cptx_tile_tensor_map(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
+                                   uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

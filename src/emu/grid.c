@@ -1,0 +1,277 @@
+/*
+ * A launch: clusters run in rounds, many at a time.  In a round each runs on its own for a while; behind it, those that want
+ * to do what orders clusters do so, one after another.  Which clusters are there and what each does follows from the seed
+ * alone.
+ */
+#include "emu/counters.h"
+#include "emu/finding.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ROUND = 16384 /* instructions of a cluster in a round */, RESIDENT = 16 /* CTAs that are there at once, at first */ };
+enum { IDLE_ROUNDS = 64 /* with nothing but waiting for one another, before more clusters are started */ };
+
+typedef struct run {
+	emu_grid *g;
+	emu_cluster **c;
+	enum emu_stop *stop;
+	size_t n, most;
+	size_t next; /* to be run in this round */
+	uint32_t nthread, waiting;
+	uint64_t round;
+	bool over;
+	pthread_mutex_t lock;
+	pthread_cond_t start, done;
+} run;
+
+/* ---- the threads ---- */
+
+/* Runs clusters of this round until none is left. */
+static void work(run *r)
+{
+	for (;;) {
+		pthread_mutex_lock(&r->lock);
+		size_t i = r->next < r->n ? r->next++ : r->n;
+		pthread_mutex_unlock(&r->lock);
+		if (i >= r->n)
+			return;
+		r->stop[i] = emu_cluster_run(r->c[i], ROUND);
+	}
+}
+
+static void *thread_main(void *user)
+{
+	run *r = user;
+	uint64_t seen = 0;
+
+	for (;;) {
+		pthread_mutex_lock(&r->lock);
+		while (r->round == seen && !r->over)
+			pthread_cond_wait(&r->start, &r->lock);
+		seen = r->round;
+		bool over = r->over;
+		pthread_mutex_unlock(&r->lock);
+		if (over)
+			return NULL;
+		work(r);
+		pthread_mutex_lock(&r->lock);
+		if (!--r->waiting)
+			pthread_cond_signal(&r->done);
+		pthread_mutex_unlock(&r->lock);
+	}
+}
+
+static void one_round(run *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->next = 0;
+	r->waiting = r->nthread;
+	r->round++;
+	pthread_cond_broadcast(&r->start);
+	pthread_mutex_unlock(&r->lock);
+	work(r);
+	pthread_mutex_lock(&r->lock);
+	while (r->waiting)
+		pthread_cond_wait(&r->done, &r->lock);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- clusters come and go ---- */
+
+/* What clusters that were cut short have touched so far. */
+static bool last_words(run *r)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < r->n; i++) {
+		race_fold(r->c[i]);
+		ok &= emu_print_out(r->c[i]) && emu_found_merge(r->g->machine, r->c[i]) && !r->c[i]->no_memory;
+	}
+	return ok;
+}
+
+static bool start(run *r)
+{
+	emu_grid *g = r->g;
+
+	while (r->n < r->most && g->next < g->nclusters) {
+		emu_cluster *c = calloc(1, sizeof *c);
+		if (!c)
+			return false;
+		r->c[r->n] = c;
+		r->stop[r->n++] = STOP_QUANTUM;
+		if (!emu_cluster_init(c, g, g->next++))
+			return false;
+	}
+	return true;
+}
+
+static bool room(run *r, size_t most)
+{
+	emu_cluster **c = realloc(r->c, most * sizeof(emu_cluster *));
+
+	if (c)
+		r->c = c;
+	enum emu_stop *stop = realloc(r->stop, most * sizeof *stop);
+	if (stop)
+		r->stop = stop;
+	if (c && stop)
+		r->most = most;
+	return c && stop;
+}
+
+static void finish(run *r, size_t i)
+{
+	r->g->steps += r->c[i]->step - r->c[i]->idle;
+	emu_counters_add(r->g, r->c[i]);
+	emu_cluster_free(r->c[i]);
+	free(r->c[i]);
+	r->n--;
+	memmove(&r->c[i], &r->c[i + 1], (r->n - i) * sizeof *r->c);
+	memmove(&r->stop[i], &r->stop[i + 1], (r->n - i) * sizeof *r->stop);
+}
+
+/* Behind a round.  *idle: nothing has happened but waiting for others.  False: memory is short. */
+static bool settle(run *r, bool *idle)
+{
+	bool ok = true;
+
+	*idle = true;
+	for (size_t i = 0; i < r->n && ok;) {
+		emu_cluster *c = r->c[i];
+		ok = !c->no_memory;
+		if (c->fold || r->stop[i] == STOP_DONE)
+			race_fold(c);
+		switch (r->g->failed ? STOP_QUANTUM : r->stop[i]) {
+		case STOP_TURN: {
+			uint64_t before = c->progress;
+			emu_cluster_turn(c);
+			*idle &= c->progress == before;
+			break;
+		}
+		case STOP_STUCK: emu_find_deadlock(c); break;
+		case STOP_FAULT: break;
+		case STOP_DONE:
+			ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c);
+			finish(r, i);
+			*idle = false;
+			continue;
+		case STOP_QUANTUM: break;
+		}
+		ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c) && !c->no_memory;
+		if (c->failed)
+			r->g->failed = true;
+		i++;
+	}
+	return ok;
+}
+
+static bool over_limit(run *r)
+{
+	uint64_t steps = r->g->steps;
+
+	for (size_t i = 0; i < r->n; i++)
+		steps += r->c[i]->step - r->c[i]->idle;
+	return steps > r->g->limit;
+}
+
+static bool all_rounds(run *r)
+{
+	uint32_t idle_rounds = 0;
+	bool idle;
+
+	for (;;) {
+		if (!start(r))
+			return false;
+		if (!r->n || r->g->failed)
+			return true;
+		if (over_limit(r)) {
+			emu_find_limit(r->c[0]);
+			r->g->failed = true;
+			return emu_found_merge(r->g->machine, r->c[0]);
+		}
+		one_round(r);
+		if (!settle(r, &idle))
+			return false;
+		idle_rounds = idle ? idle_rounds + 1 : 0;
+		if (idle_rounds > IDLE_ROUNDS && r->g->next < r->g->nclusters && !room(r, r->most * 2))
+			return false;
+	}
+}
+
+static uint32_t host_threads(const emu_grid *g)
+{
+	long n = g->machine->opt.threads ? (long)g->machine->opt.threads : sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (uint32_t)MIN((uint64_t)MAX(n, 1), g->nclusters);
+}
+
+static bool run_grid(emu_grid *g)
+{
+	run r = { .g = g };
+	pthread_t thread[256];
+	uint32_t want = MIN(host_threads(g) - 1, (uint32_t)ARRAY_LEN(thread));
+
+	if (!race_grid_init(g))
+		return false;
+	pthread_mutex_init(&r.lock, NULL);
+	pthread_cond_init(&r.start, NULL);
+	pthread_cond_init(&r.done, NULL);
+	while (r.nthread < want && !pthread_create(&thread[r.nthread], NULL, thread_main, &r))
+		r.nthread++;
+	bool ok = room(&r, MAX(RESIDENT / g->ctas_per_cluster, 1u)) && all_rounds(&r) && last_words(&r);
+	pthread_mutex_lock(&r.lock);
+	r.over = true;
+	pthread_cond_broadcast(&r.start);
+	pthread_mutex_unlock(&r.lock);
+	for (uint32_t i = 0; i < r.nthread; i++)
+		pthread_join(thread[i], NULL);
+	while (r.n)
+		finish(&r, r.n - 1);
+	race_grid_free(g);
+	emu_tensormaps_free(g->maps);
+	free(r.c);
+	free(r.stop);
+	pthread_mutex_destroy(&r.lock);
+	pthread_cond_destroy(&r.start);
+	pthread_cond_destroy(&r.done);
+	return ok;
+}
+
+/* ---- the call ---- */
+
+bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
+{
+	emu_machine *m = image->program->machine;
+	emu_grid g = {
+		.machine = m, .image = image, .params = params, .param_bytes = size, .limit = m->opt.step_limit, .err = err
+	};
+	size_t before = m->nfinding;
+
+	memcpy(g.grid, s->grid, sizeof g.grid);
+	memcpy(g.block, s->block, sizeof g.block);
+	g.explicit_cluster = s->cluster[0] != 0;
+	for (int i = 0; i < 3; i++)
+		g.cluster[i] = g.explicit_cluster ? s->cluster[i] : 1;
+	g.entry = image->function[image->kernel->number - 1];
+	g.ctas_per_cluster = g.cluster[0] * g.cluster[1] * g.cluster[2];
+	g.nclusters = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2] / g.ctas_per_cluster;
+	g.dyn_smem = s->dyn_smem;
+	g.shared_bytes = s->dyn_smem ? image->dyn_at + s->dyn_smem : image->shared_bytes;
+	if (m->broken)
+		return error_set(err, CPTX_E_FINDING, at,
+		                 "an earlier launch ended with a finding; this device cannot launch any more");
+	g.hits = calloc(image->nop + 1u, sizeof *g.hits);
+	g.traffic = calloc(image->nop + 1u, sizeof *g.traffic);
+	bool ok = g.hits && g.traffic && run_grid(&g) && emu_counters_finish(&g);
+	free(g.hits);
+	free(g.traffic);
+	if (!ok)
+		return error_set(err, CPTX_E_MEMORY, at, "kernel %s: out of memory", image->kernel->name);
+	m->broken = g.failed;
+	if (m->nfinding == before && !g.failed)
+		return true;
+	const cptx_emu_finding *f = m->nfinding > before ? &m->finding[before] : NULL;
+	return error_set(err, CPTX_E_FINDING, f ? f->at : at, "%s", f ? f->text : "the launch was ended");
+}

@@ -1,0 +1,396 @@
+/* The memories: what an address leads to, and the bytes there. */
+#include "emu/emu.h"
+
+#include <stdlib.h>
+
+enum { GAP = 4096 /* bytes between allocations that belong to nobody */, ALLOC_ALIGN = 512 };
+
+bool emu_memory_init(emu_machine *m)
+{
+	m->next_at = GLOBAL_FIRST + GAP;
+	return true;
+}
+
+static void free_one(emu_alloc *a)
+{
+	if (!a)
+		return;
+	free(a->p);
+	free(a->defined);
+	free(a->name);
+	free(a);
+}
+
+void emu_memory_free(emu_machine *m)
+{
+	for (size_t i = 0; i < m->nalloc; i++)
+		free_one(m->alloc[i]);
+	free(m->alloc);
+}
+
+/* Number of the first allocation behind the address. */
+static size_t behind(const emu_machine *m, uint64_t at)
+{
+	size_t lo = 0, hi = m->nalloc;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (m->alloc[mid]->at <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+emu_alloc *emu_alloc_find(const emu_machine *m, uint64_t at)
+{
+	size_t i = behind(m, at);
+	emu_alloc *a = i ? m->alloc[i - 1] : NULL;
+
+	return a && at - a->at < a->size ? a : NULL;
+}
+
+static bool insert(emu_machine *m, emu_alloc *a)
+{
+	if (m->nalloc == m->cap_alloc) {
+		size_t cap = m->cap_alloc ? m->cap_alloc * 2 : 16;
+		emu_alloc **p = realloc(m->alloc, cap * sizeof(emu_alloc *));
+		if (!p)
+			return false;
+		m->alloc = p;
+		m->cap_alloc = cap;
+	}
+	m->alloc[m->nalloc++] = a; /* addresses only grow */
+	return true;
+}
+
+uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined)
+{
+	emu_alloc *a = calloc(1, sizeof *a);
+
+	if (!a || size > SIZE_MAX / 2) {
+		free(a);
+		return 0;
+	}
+	align = MAX(align, (uint64_t)ALLOC_ALIGN);
+	m->next_at = (m->next_at + align - 1) / align * align;
+	*a = (emu_alloc){ .at = m->next_at, .size = size };
+	a->p = calloc(1, (size_t)size + 16);
+	a->defined = defined ? NULL : calloc(1, (size_t)size / 8 + 1);
+	a->name = name ? strdup(name) : NULL;
+	if (!a->p || (!defined && !a->defined) || (name && !a->name) || !insert(m, a)) {
+		free_one(a);
+		return 0;
+	}
+	m->bytes += size;
+	m->next_at += size + GAP;
+	return a->at;
+}
+
+bool emu_alloc_free(emu_machine *m, uint64_t at)
+{
+	size_t i = behind(m, at);
+
+	if (!i || m->alloc[i - 1]->at != at)
+		return false;
+	m->bytes -= m->alloc[i - 1]->size;
+	free_one(m->alloc[i - 1]);
+	memmove(&m->alloc[i - 1], &m->alloc[i], (m->nalloc - i) * sizeof *m->alloc);
+	m->nalloc--;
+	return true;
+}
+
+void emu_alloc_close(emu_machine *m, emu_alloc *a)
+{
+	m->bytes -= a->size;
+	free(a->p);
+	free(a->defined);
+	a->p = NULL;
+	a->defined = NULL;
+	a->size = 0;
+}
+
+/* ---- definedness ---- */
+
+/* The bits of `size` bytes from an offset on, and how many of them there are. */
+static uint8_t *defined_bits(const emu_place *p)
+{
+	return p->space == SPACE_SHARED || p->space == SPACE_CLUSTER ? p->cta->shared_defined
+	       : p->alloc                                            ? p->alloc->defined
+	                                                             : NULL;
+}
+
+/* Threads of the host share bytes of the map of global memory. */
+static void set_bits(uint8_t *at, uint8_t mask, bool defined)
+{
+	uint8_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	if (defined && (now & mask) != mask)
+		__atomic_fetch_or(at, mask, __ATOMIC_RELAXED);
+	else if (!defined && now & mask)
+		__atomic_fetch_and(at, (uint8_t)~mask, __ATOMIC_RELAXED);
+}
+
+void emu_set_defined(const emu_place *p, uint32_t size, bool defined)
+{
+	uint8_t *bits = defined_bits(p);
+	uint64_t end = p->offset + size;
+
+	for (uint64_t i = p->offset; bits && i < end;) {
+		unsigned first = i % 8, n = (unsigned)MIN(end - i, UINT64_C(8) - first);
+		set_bits(&bits[i / 8], (uint8_t)(((1u << n) - 1) << first), defined);
+		i += n;
+	}
+}
+
+/* Compilers copy padding with what stands beside it: only what is undefined as a whole counts. */
+bool emu_all_undefined(const emu_place *p, uint32_t size)
+{
+	const uint8_t *bits = defined_bits(p);
+	uint64_t end = p->offset + size;
+
+	for (uint64_t i = p->offset; bits && i < end;) {
+		unsigned first = i % 8, n = (unsigned)MIN(end - i, UINT64_C(8) - first);
+		if (bits[i / 8] >> first & ((1u << n) - 1))
+			return false;
+		i += n;
+	}
+	return bits != NULL;
+}
+
+bool emu_all_defined(const emu_place *p, uint32_t size)
+{
+	const uint8_t *bits = defined_bits(p);
+	uint64_t i = p->offset, end = p->offset + size;
+
+	while (bits && i < end) {
+		bool whole = i % 8 == 0 && end - i >= 8;
+		if (whole ? bits[i / 8] != 0xff : !(bits[i / 8] >> i % 8 & 1))
+			return false;
+		i += whole ? 8 : 1;
+	}
+	return true;
+}
+
+void emu_copy_bytes(const emu_place *to, const emu_place *from, uint32_t size)
+{
+	enum { EACH = 4 };
+	emu_place t = *to, f = *from;
+
+	memcpy(to->p, from->p, size);
+	if (!defined_bits(from)) {
+		emu_set_defined(to, size, true);
+		return;
+	}
+	for (uint32_t i = 0; i < size; i += EACH, t.offset += EACH, f.offset += EACH)
+		emu_set_defined(&t, MIN(size - i, (uint32_t)EACH), !emu_all_undefined(&f, MIN(size - i, (uint32_t)EACH)));
+}
+
+/* ---- addresses ---- */
+
+static unsigned space_of_generic(uint64_t *addr)
+{
+	uint64_t a = *addr;
+
+	if (a < WINDOW_SHARED || a >= FUNC_FIRST)
+		return SPACE_GLOBAL;
+	*addr = (uint32_t)a;
+	return a < WINDOW_LOCAL ? SPACE_CLUSTER : a < WINDOW_PARAM ? SPACE_LOCAL : SPACE_PARAM;
+}
+
+static bool locate_shared(emu_cluster *c, const emu_cta *own, uint64_t addr, uint32_t size, emu_place *p)
+{
+	uint64_t rank = addr >> SHARED_RANK, offset = addr & SHARED_MASK;
+
+	if (addr >> 32 || rank >= c->ncta || (p->space == SPACE_SHARED && own && rank != own->rank))
+		return false;
+	emu_cta *cta = &c->cta[rank];
+	if (offset < SHARED_FIRST || offset - SHARED_FIRST > cta->shared_bytes ||
+	    size > cta->shared_bytes - (offset - SHARED_FIRST))
+		return false;
+	p->cta = cta;
+	p->offset = offset - SHARED_FIRST;
+	p->p = cta->shared + p->offset;
+	return true;
+}
+
+static bool locate_global(const emu_machine *m, emu_alloc *last, uint64_t addr, uint32_t size, emu_place *p)
+{
+	emu_alloc *a = last && addr - last->at < last->size ? last : emu_alloc_find(m, addr);
+
+	if (!a || size > a->size - (addr - a->at))
+		return false;
+	p->alloc = a;
+	p->offset = addr - a->at;
+	p->p = a->p + p->offset;
+	return true;
+}
+
+bool emu_locate(emu_cluster *c, emu_cta *cta, unsigned space, uint64_t addr, uint32_t size, emu_place *p)
+{
+	*p = (emu_place){ .space = (uint8_t)(space == SPACE_GENERIC ? space_of_generic(&addr) : space) };
+	switch (p->space) {
+	case SPACE_GLOBAL:
+	case SPACE_CONST: return locate_global(c->grid->machine, NULL, addr, size, p);
+	case SPACE_SHARED:
+	case SPACE_CLUSTER: return locate_shared(c, cta, addr, size, p);
+	case SPACE_PARAM:
+		p->p = (unsigned char *)(uintptr_t)c->grid->params + addr;
+		p->offset = addr;
+		return addr <= c->grid->param_bytes && size <= c->grid->param_bytes - addr;
+	default: return false;
+	}
+}
+
+static bool locate_param(const emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu_place *p)
+{
+	const emu_frame *f = w->g->frame;
+	const emu_function *fn = f->f;
+
+	p->offset = addr;
+	if (addr < fn->formals) {
+		p->p = (unsigned char *)(uintptr_t)w->grid->params + addr;
+		return size <= fn->formals - addr;
+	}
+	if (addr > fn->param_bytes || size > fn->param_bytes - addr)
+		return false;
+	p->p = f->param + (size_t)lane * fn->param_bytes + addr;
+	return true;
+}
+
+static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu_place *p)
+{
+	switch (p->space) {
+	case SPACE_GLOBAL:
+	case SPACE_CONST:
+		if (!locate_global(w->grid->machine, w->last, addr, size, p))
+			return false;
+		w->last = p->alloc;
+		return true;
+	case SPACE_SHARED:
+	case SPACE_CLUSTER: return locate_shared(w->cluster, w->cta, addr, size, p);
+	case SPACE_LOCAL:
+		p->offset = addr;
+		p->p = w->local + (size_t)lane * w->local_cap + addr;
+		return addr <= w->sp[lane] && size <= w->sp[lane] - addr;
+	default: return locate_param(w, lane, addr, size, p);
+	}
+}
+
+static const char *const space_names[SPACE_COUNT] = { "generic",         "global", "constant", "shared",
+	                                                  "shared::cluster", "local",  "parameter" };
+
+/* What lies nearest, for who is off by one. */
+static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *p, uint64_t addr, uint32_t size)
+{
+	const emu_machine *m = w->grid->machine;
+	size_t i = behind(m, addr);
+	const emu_alloc *a = i ? m->alloc[i - 1] : NULL;
+
+	if (p->space == SPACE_SHARED || p->space == SPACE_CLUSTER)
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS,
+		         "%u bytes at shared address 0x%llx (CTA %u of the cluster, offset %llu); the CTA's shared memory has %u "
+		         "bytes, the cluster "
+		         "%u CTA%s",
+		         size, (unsigned long long)addr, (unsigned)(addr >> SHARED_RANK),
+		         (unsigned long long)(addr & SHARED_MASK) - SHARED_FIRST, w->cta->shared_bytes, w->cluster->ncta,
+		         w->cluster->ncta == 1 ? "" : "s");
+	else if (p->space == SPACE_LOCAL || p->space == SPACE_PARAM)
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at %s address 0x%llx, where there is nothing", size,
+		         space_names[p->space], (unsigned long long)addr);
+	else if (a && (p->space == SPACE_GLOBAL || p->space == SPACE_CONST))
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS,
+		         "%u bytes at address 0x%llx, %lld bytes behind the start of %s%s of %llu bytes", size,
+		         (unsigned long long)addr, (long long)(addr - a->at), a->name ? "variable " : "an allocation",
+		         a->name ? a->name : "", (unsigned long long)a->size);
+	else
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at address 0x%llx, where nothing is allocated", size,
+		         (unsigned long long)addr);
+}
+
+bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size, uint32_t align,
+                 emu_place *p)
+{
+	*p = (emu_place){ .space = (uint8_t)(space == SPACE_GENERIC ? space_of_generic(&addr) : space) };
+	if (addr & (align - 1)) {
+		emu_find(w, op, (int)lane, CPTX_FIND_MISALIGNED, "address 0x%llx must be a multiple of %u", (unsigned long long)addr,
+		         align);
+		return false;
+	}
+	if (locate(w, lane, addr, size, p)) {
+		w->at[lane] = p->space == SPACE_SHARED || p->space == SPACE_CLUSTER ? addr
+		              : p->space == SPACE_GLOBAL                            ? p->alloc->at + p->offset
+		                                                                    : 0;
+		w->at_space[lane] = p->space;
+		return true;
+	}
+	out_of_bounds(w, op, lane, p, addr, size);
+	return false;
+}
+
+/* ---- access ---- */
+
+/* Of a size that is mostly 4 or 8: no calls of the C library for those. */
+static inline bool same_bytes(const void *a, const void *b, uint32_t size)
+{
+	return size == 4 ? !memcmp(a, b, 4) : size == 8 ? !memcmp(a, b, 8) : !memcmp(a, b, size);
+}
+static inline void copy_bytes(void *to, const void *from, uint32_t size)
+{
+	if (size == 4)
+		memcpy(to, from, 4);
+	else if (size == 8)
+		memcpy(to, from, 8);
+	else
+		memcpy(to, from, size);
+}
+
+bool emu_read(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, void *to, uint32_t size,
+              unsigned access)
+{
+	emu_place p;
+
+	if (!emu_resolve(w, op, lane, space, addr, size, size, &p))
+		return false;
+	if (p.space < SPACE_LOCAL)
+		race_access(w, op, lane, &p, size, ACCESS_READ | access);
+	memcpy(to, p.p, size);
+	return true;
+}
+
+/* A weak store that changes nothing is no race. */
+static bool is_there(const emu_place *p, const void *bytes, uint32_t size)
+{
+	const uint8_t *bits = defined_bits(p);
+	uint64_t end = p->offset + size;
+
+	if (!same_bytes(p->p, bytes, size))
+		return false;
+	for (uint64_t i = p->offset; bits && i < end;) {
+		unsigned first = i % 8, n = (unsigned)MIN(end - i, UINT64_C(8) - first), mask = ((1u << n) - 1) << first;
+		if ((bits[i / 8] & mask) != mask)
+			return false;
+		i += n;
+	}
+	return true;
+}
+
+bool emu_write(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, const void *from, uint32_t size,
+               unsigned access)
+{
+	emu_place p;
+
+	if (!emu_resolve(w, op, lane, space, addr, size, size, &p))
+		return false;
+	if (p.space == SPACE_CONST || (p.alloc && p.alloc->is_const)) {
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "a write to constant memory");
+		return false;
+	}
+	bool silent = p.space < SPACE_LOCAL && !(access & (ACCESS_STRONG | ACCESS_ATOMIC)) && is_there(&p, from, size);
+	copy_bytes(p.p, from, size);
+	if (p.space < SPACE_LOCAL)
+		race_access(w, op, lane, &p, size, ACCESS_WRITE | ACCESS_VALUE | (silent ? ACCESS_SILENT : 0) | access);
+	emu_set_defined(&p, size, true);
+	return true;
+}

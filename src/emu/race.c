@@ -1,0 +1,369 @@
+/* Clocks: what warps, barriers and locations in memory know. */
+#include "emu/race_wide.h"
+
+#include <stdlib.h>
+
+enum { MOST_LOCATIONS = 4096, MOST_AGENTS = 1024 /* beside warps: others share one */ };
+
+void race_no_memory(emu_cluster *c) { c->no_memory = c->failed = true; }
+
+/* ---- clocks ---- */
+
+bool race_clock_room(emu_cluster *c, emu_clock *k, uint32_t n)
+{
+	if (n <= k->n)
+		return true;
+	n = MAX(n, c->nwarp);
+	emu_seen *p = calloc((size_t)n * 2, sizeof *p);
+	if (!p) {
+		race_no_memory(c);
+		return false;
+	}
+	for (uint32_t i = 0; i < k->n; i++) {
+		p[i] = k->seen[i];
+		p[n + i] = k->fenced[i];
+	}
+	free(k->seen);
+	k->seen = p;
+	k->fenced = p + n;
+	k->n = n;
+	return true;
+}
+
+void clock_free(emu_clock *k)
+{
+	free(k->seen);
+	*k = (emu_clock){ .agent = k->agent };
+}
+
+static inline void join_entry(emu_seen *a, const emu_seen *b)
+{
+	a->all = MAX(a->all, b->all);
+	if (b->some <= a->all)
+		return;
+	a->lanes = a->some > a->all ? a->lanes | b->lanes : b->lanes;
+	a->some = MAX(a->some, b->some);
+}
+
+void clock_join(emu_cluster *c, emu_clock *to, const emu_clock *from)
+{
+	if (!c->races || !from->n || !race_clock_room(c, to, from->n))
+		return;
+	for (uint32_t i = 0; i < from->n; i++) {
+		join_entry(&to->seen[i], &from->seen[i]);
+		join_entry(&to->fenced[i], &from->fenced[i]);
+	}
+}
+
+static void forget(emu_clock *k)
+{
+	if (k->n)
+		memset(k->seen, 0, (size_t)k->n * 2 * sizeof *k->seen);
+}
+
+void clock_move(emu_cluster *c, emu_clock *from, emu_clock *to)
+{
+	clock_join(c, to, from);
+	forget(from);
+}
+
+uint32_t race_agent(emu_cluster *c, emu_clock *k)
+{
+	struct emu_races *r = c->races;
+
+	if (k->agent)
+		return k->agent;
+	if (r->agents >= c->nwarp + MOST_AGENTS)
+		return k->agent = c->nwarp + MOST_AGENTS - 1;
+	if (r->agents >= r->cap_epoch) {
+		size_t cap = r->agents + 64u;
+		uint32_t *p = realloc(r->epoch, cap * sizeof *p);
+		if (!p) {
+			race_no_memory(c);
+			return 0;
+		}
+		memset(p + r->cap_epoch, 0, (cap - r->cap_epoch) * sizeof *p);
+		r->epoch = p;
+		r->cap_epoch = cap;
+	}
+	return k->agent = r->agents++;
+}
+
+/* ---- what warps know ---- */
+
+static bool whole(const emu_warp *w, uint32_t mask) { return !(emu_live(w) & ~mask); }
+
+/* What lanes of the warp have done so far. */
+static emu_seen own(const emu_warp *w, uint32_t mask)
+{
+	uint32_t epoch = w->know.epoch;
+
+	return whole(w, mask) ? (emu_seen){ .all = epoch } : (emu_seen){ .some = epoch, .lanes = mask };
+}
+
+/* Where these lanes keep what they learn. */
+static emu_clock *learns(emu_warp *w, uint32_t mask)
+{
+	emu_knowledge *k = &w->know;
+
+	if (whole(w, mask))
+		return &k->clock;
+	if (!race_clock_room(w->cluster, &k->part, w->cluster->nwarp))
+		return NULL;
+	k->part_lanes |= mask;
+	return &k->part;
+}
+
+/* What all lanes have come to know is known to the warp. */
+static void settle_part(emu_warp *w)
+{
+	emu_knowledge *k = &w->know;
+
+	if (!k->part_lanes || !whole(w, k->part_lanes))
+		return;
+	clock_join(w->cluster, &k->clock, &k->part);
+	forget(&k->part);
+	k->part_lanes = 0;
+}
+
+void clock_release_by(emu_warp *w, uint32_t mask, emu_clock *to)
+{
+	emu_knowledge *k = &w->know;
+	emu_seen mine = own(w, mask);
+
+	if (!w->cluster->races)
+		return;
+	clock_join(w->cluster, to, &k->clock);
+	if (mask & k->part_lanes)
+		clock_join(w->cluster, to, &k->part);
+	if (to->n)
+		join_entry(&to->seen[w->agent], &mine);
+	k->epoch++;
+}
+
+void clock_acquire_by(emu_warp *w, uint32_t mask, const emu_clock *from)
+{
+	emu_clock *to = w->cluster->races && from->n ? learns(w, mask) : NULL;
+
+	if (!to)
+		return;
+	clock_join(w->cluster, to, from);
+	settle_part(w);
+}
+
+void clock_warp_sync_by(emu_warp *w, uint32_t mask)
+{
+	emu_knowledge *k = &w->know;
+	emu_seen mine = own(w, mask);
+
+	if (!w->cluster->races)
+		return;
+	if (mask & k->part_lanes)
+		k->part_lanes |= mask;
+	settle_part(w);
+	emu_clock *to = learns(w, mask);
+	if (to)
+		join_entry(&to->seen[w->agent], &mine);
+	k->epoch++;
+}
+
+/* Each lane fences what it has seen and done itself. */
+void clock_fence_proxy_by(emu_warp *w, uint32_t mask)
+{
+	emu_knowledge *k = &w->know;
+	emu_seen mine = own(w, mask);
+	emu_clock *to = w->cluster->races ? learns(w, mask) : NULL;
+
+	if (!to || !race_clock_room(w->cluster, to, k->clock.n))
+		return;
+	for (uint32_t i = 0; i < to->n; i++)
+		join_entry(&to->fenced[i], &to->seen[i]);
+	for (uint32_t i = 0; to != &k->clock && i < k->clock.n; i++)
+		join_entry(&to->fenced[i], &k->clock.seen[i]);
+	join_entry(&to->fenced[w->agent], &mine);
+	k->epoch++;
+	settle_part(w);
+}
+
+void clock_fence_by(emu_warp *w, uint32_t mask, bool wide)
+{
+	clock_acquire_by(w, mask, &w->know.pending);
+	clock_release_by(w, mask, &w->know.at_fence);
+	if (wide && w->grid->wide && w->cluster->races)
+		race_wide_fence(w);
+}
+
+void clock_release_relaxed(emu_warp *w, emu_clock *to) { clock_join(w->cluster, to, &w->know.at_fence); }
+void clock_acquire_relaxed(emu_warp *w, const emu_clock *from) { clock_join(w->cluster, &w->know.pending, from); }
+
+void clock_release(emu_warp *w, emu_clock *to) { clock_release_by(w, w->g->mask, to); }
+void clock_acquire(emu_warp *w, const emu_clock *from) { clock_acquire_by(w, w->g->mask, from); }
+void clock_fence_proxy(emu_warp *w) { clock_fence_proxy_by(w, w->g->mask); }
+void clock_warp_sync(emu_warp *w) { clock_warp_sync_by(w, w->g->mask); }
+
+static bool clock_saw(const emu_clock *k, bool fenced, uint32_t agent, uint32_t epoch, unsigned lane)
+{
+	return agent < k->n && race_entry_saw(fenced ? &k->fenced[agent] : &k->seen[agent], epoch, lane);
+}
+
+bool race_knows(const emu_warp *w, unsigned lane, bool fenced, uint32_t agent, uint32_t epoch, unsigned other_lane)
+{
+	return clock_saw(&w->know.clock, fenced, agent, epoch, other_lane) ||
+	       (w->know.part_lanes >> lane & 1 && clock_saw(&w->know.part, fenced, agent, epoch, other_lane));
+}
+
+/* ---- stamps ---- */
+
+emu_stamp race_stamp(const emu_warp *w, unsigned lane)
+{
+	return (emu_stamp){ .agent = w->agent, .epoch = w->know.epoch, .lane = lane };
+}
+
+bool race_saw(const emu_warp *w, unsigned lane, emu_stamp s)
+{
+	return !w->cluster->races || (s.agent == w->agent && s.lane == lane) ||
+	       race_knows(w, lane, false, s.agent, s.epoch, s.lane);
+}
+
+bool race_fenced(const emu_warp *w, unsigned lane, emu_stamp s)
+{
+	return !w->cluster->races || race_knows(w, lane, true, s.agent, s.epoch, s.lane);
+}
+
+/* ---- locations that order ---- */
+
+static location *find_location(struct emu_races *r, const unsigned char *at)
+{
+	uint32_t i = (uint32_t)((uintptr_t)at * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	if (!r->cap_loc)
+		return NULL;
+	for (i &= r->cap_loc - 1; r->loc[i].at && r->loc[i].at != at;)
+		i = (i + 1) & (r->cap_loc - 1);
+	return &r->loc[i];
+}
+
+static bool more_locations(struct emu_races *r)
+{
+	location *old = r->loc;
+	uint32_t n = r->cap_loc;
+
+	r->loc = calloc(n ? n * 2 : 16, sizeof *r->loc);
+	if (!r->loc) {
+		r->loc = old;
+		return false;
+	}
+	r->cap_loc = n ? n * 2 : 16;
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].at)
+			*find_location(r, old[i].at) = old[i];
+	free(old);
+	return true;
+}
+
+/* What is known at a location; NULL: nothing. */
+static emu_clock *clock_at(struct emu_races *r, const unsigned char *at)
+{
+	location *l = find_location(r, at);
+
+	return l && l->at ? &l->clock : r->other_locs.n ? &r->other_locs : NULL;
+}
+
+static emu_clock *new_clock_at(emu_cluster *c, const unsigned char *at)
+{
+	struct emu_races *r = c->races;
+	location *l = find_location(r, at);
+
+	if (l && l->at)
+		return &l->clock;
+	if (r->nloc >= MOST_LOCATIONS)
+		return &r->other_locs;
+	if (r->nloc * 2 >= r->cap_loc) {
+		if (!more_locations(r)) {
+			race_no_memory(c);
+			return NULL;
+		}
+		l = find_location(r, at);
+	}
+	r->nloc++;
+	*l = (location){ .at = at };
+	return &l->clock;
+}
+
+void race_order(emu_warp *w, unsigned lane, const emu_place *p, unsigned access)
+{
+	struct emu_races *r = w->cluster->races;
+	uint32_t mask = UINT32_C(1) << lane;
+	emu_clock *k = clock_at(r, p->p);
+
+	if (k && access & ACCESS_READ) {
+		if (access & ACCESS_ACQUIRE)
+			clock_acquire_by(w, mask, k);
+		else
+			clock_join(w->cluster, &w->know.pending, k);
+	}
+	if (!(access & ACCESS_WRITE))
+		return;
+	if (k && !(access & ACCESS_ATOMIC) && k != &r->other_locs)
+		forget(k); /* atomic operations go on with what a release began; another write ends it */
+	if (!(access & ACCESS_RELEASE) && !w->know.at_fence.n)
+		return;
+	k = new_clock_at(w->cluster, p->p);
+	if (k && access & ACCESS_RELEASE)
+		clock_release_by(w, mask, k);
+	else if (k)
+		clock_join(w->cluster, k, &w->know.at_fence);
+}
+
+/* ---- making and freeing ---- */
+
+bool race_cluster_init(emu_cluster *c)
+{
+	if (c->grid->machine->opt.no_races)
+		return true;
+	c->races = calloc(1, sizeof *c->races);
+	if (!c->races)
+		return false;
+	c->races->agents = c->nwarp;
+	c->races->cap_epoch = c->nwarp;
+	c->races->epoch = calloc(c->nwarp + 1u, sizeof *c->races->epoch);
+	return c->races->epoch && race_pages_init(c);
+}
+
+void race_cluster_free(emu_cluster *c)
+{
+	struct emu_races *r = c->races;
+
+	if (!r)
+		return;
+	for (uint32_t i = 0; i < r->cap_loc; i++)
+		clock_free(&r->loc[i].clock);
+	clock_free(&r->other_locs);
+	free(r->loc);
+	free(r->epoch);
+	free(r->node);
+	free(r->late);
+	race_pages_free(c);
+	free(r);
+	c->races = NULL;
+}
+
+bool race_warp_init(emu_warp *w)
+{
+	w->know.epoch = 1;
+	return !w->cluster->races || race_clock_room(w->cluster, &w->know.clock, w->cluster->nwarp);
+}
+
+void race_warp_free(emu_warp *w)
+{
+	clock_free(&w->know.clock);
+	clock_free(&w->know.part);
+	clock_free(&w->know.at_fence);
+	clock_free(&w->know.pending);
+}
+
+void race_cta_free(emu_cta *cta)
+{
+	free(cta->shadow);
+	cta->shadow = NULL;
+}

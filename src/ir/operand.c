@@ -1,0 +1,194 @@
+/* Items as they lie in memory: operands packed into words, see ir_words. */
+#include "ir/ir.h"
+
+enum { NUMBER = WORD_KIND + WORD_TYPE }; /* where the number begins; of an integer, ZERO stands for 0 */
+#define NUMBERS (UINT32_C(1) << (32 - NUMBER))
+#define ZERO (NUMBERS / 2)
+
+static inline cptx_val value_of(uint32_t word, uint16_t owner)
+{
+	uint32_t number = word >> NUMBER;
+	cptx_val v = { .kind = word & ((1u << WORD_KIND) - 1), .count = 1, .owner = owner, .id = number };
+
+	v.type = word >> WORD_KIND & ((1u << WORD_TYPE) - 1);
+	if (v.kind == CPTX_VAL_INT)
+		v.owner = 0, v.i = (int64_t)number - ZERO;
+	else if (v.kind == CPTX_VAL_SREG || v.kind == CPTX_VAL_SINK)
+		v.owner = 0;
+	else if (v.kind == CPTX_VAL_NONE)
+		v.owner = 0, v.count = 0;
+	return v;
+}
+
+cptx_val ir_unpack(const uint32_t *words, unsigned i, uint16_t owner)
+{
+	if (ir_word_is_whole(words[i]))
+		return *(const cptx_val *)(const void *)(words + 2 * (size_t)(words[i] >> 2 * WORD_KIND));
+	return value_of(words[i], owner);
+}
+
+/* What stands in a value in front of its number, as one word. */
+static inline uint64_t front(cptx_val v)
+{
+	uint64_t word;
+	memcpy(&word, &v, sizeof word);
+	return word;
+}
+
+/* The word of a value that is neither register nor integer; WORD_WHOLE if none tells all of it. */
+static uint32_t pack_other(const cptx_val *v, uint16_t owner)
+{
+	uint32_t word = v->kind | (uint32_t)v->type << WORD_KIND | v->id << NUMBER;
+
+	switch ((enum cptx_val_kind)v->kind) {
+	case CPTX_VAL_SREG:
+	case CPTX_VAL_LABEL:
+	case CPTX_VAL_TARGETS:
+	case CPTX_VAL_PROTO:
+	case CPTX_VAL_SINK: break;
+	default: return WORD_WHOLE;
+	}
+	cptx_val back = value_of(word, owner);
+	return memcmp(&back, v, sizeof back) ? WORD_WHOLE : word;
+}
+
+static size_t bytes_of(unsigned noperand, unsigned nmod, unsigned nwhole)
+{
+	return (noperand * sizeof(uint32_t) + nmod * sizeof(uint16_t) + 7) / 8 * 8 + nwhole * sizeof(cptx_val);
+}
+
+/* Writes what stands behind an item, of at most bytes_of(noperand, nmod, noperand); how many bytes it takes. */
+static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *operand, unsigned noperand, const uint16_t *mod,
+                          unsigned nmod)
+{
+	const uint64_t reg = front((cptx_val){ .kind = CPTX_VAL_REG, .count = 1, .owner = owner });
+	const uint64_t integer = front((cptx_val){ .kind = CPTX_VAL_INT, .count = 1 });
+	const uint64_t type = front((cptx_val){ .type = (1u << WORD_TYPE) - 1 });
+	size_t size = bytes_of(noperand, nmod, 0);
+
+	for (unsigned i = 0; i < noperand; i++) {
+		const cptx_val *v = &operand[i];
+		uint64_t mine = front(*v) & ~type;
+		uint32_t typed = v->kind | (uint32_t)v->type << WORD_KIND;
+		if (mine == reg && !v->offset && v->id < NUMBERS) { /* most are */
+			words[i] = typed | v->id << NUMBER;
+			continue;
+		}
+		if (mine == integer && v->i >= -(int64_t)ZERO && v->i < (int64_t)ZERO) {
+			words[i] = typed | ((uint32_t)v->i + ZERO) << NUMBER;
+			continue;
+		}
+		words[i] = v->kind == CPTX_VAL_NONE ? 0 : v->kind == CPTX_VAL_REG ? WORD_WHOLE : pack_other(v, owner);
+		if (!ir_word_is_whole(words[i]))
+			continue;
+		words[i] |= (uint32_t)v->kind << WORD_KIND | (uint32_t)(size / 8) << 2 * WORD_KIND;
+		memcpy((char *)words + size, v, sizeof *v);
+		size += sizeof *v;
+	}
+	uint16_t *to = (uint16_t *)(words + noperand);
+	for (unsigned i = 0; i < nmod; i++) /* so few that a loop beats memcpy */
+		to[i] = mod[i];
+	return size;
+}
+
+static void link_item(cptx_kernel *k, ir_item *it)
+{
+	ir_item *next = k->cursor;
+
+	it->prev = next ? next->prev : k->last;
+	it->next = next;
+	if (it->prev)
+		it->prev->next = it;
+	else
+		k->first = it;
+	if (next)
+		next->prev = it;
+	else
+		k->last = it;
+}
+
+ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand,
+                   const uint16_t *mod, unsigned nmod)
+{
+	if (!k->has_body) {
+		ir_error(k, CPTX_E_STATE, at, "it is only declared; cptx_func_define opens its body");
+		return NULL;
+	}
+	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
+	ir_item *it = arena_alloc(&k->m->a, sizeof *it + bytes_of(noperand, nmod, noperand));
+	if (!it) {
+		ir_no_memory(k->m, at);
+		return NULL;
+	}
+	*it = (ir_item){ .kind = (uint16_t)kind,
+		             .nmod = (uint16_t)nmod,
+		             .noperand = (uint16_t)noperand,
+		             .owner = k->owner,
+		             .file = file,
+		             .line = at.line };
+	arena_end(&k->m->a, (char *)(it + 1) + fill((uint32_t *)(it + 1), k->owner, operand, noperand, mod, nmod));
+	link_item(k, it);
+	k->closed_if = NULL;
+	return it;
+}
+
+bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned noperand, const uint16_t *mod, unsigned nmod)
+{
+	uint64_t made[(ARCH_OPERANDS * (sizeof(uint32_t) + sizeof(cptx_val)) + ARCH_GROUPS * sizeof(uint16_t)) / 8];
+	const uint32_t *old = ir_words(it);
+	void *words = (void *)(uintptr_t)old;
+	unsigned nwhole = 0;
+
+	for (unsigned i = 0; i < it->noperand; i++)
+		nwhole += ir_word_is_whole(old[i]);
+	size_t size = fill((uint32_t *)(void *)made, k->owner, operand, noperand, mod, nmod);
+	if (size > bytes_of(it->noperand, it->nmod, nwhole)) { /* that is 8 at least, since it had operands or modifiers */
+		words = arena_alloc(&k->m->a, size);
+		if (!words)
+			return ir_no_memory(k->m, NOWHERE);
+		memcpy(it + 1, &words, sizeof words);
+		it->apart = 1;
+	}
+	memcpy(words, made, size);
+	it->noperand = noperand & 15;
+	it->nmod = nmod & 31;
+	return true;
+}
+
+void ir_unlink(cptx_kernel *k, ir_item *it)
+{
+	if (it->prev)
+		it->prev->next = it->next;
+	else
+		k->first = it->next;
+	if (it->next)
+		it->next->prev = it->prev;
+	else
+		k->last = it->prev;
+	if (k->cursor == it)
+		k->cursor = it->next;
+}
+
+bool ir_relabel(cptx_kernel *k, const uint32_t *as)
+{
+	cptx_val v[ARCH_OPERANDS];
+
+	for (ir_item *it = k->first; it; it = it->next) {
+		bool other = false;
+		if (it->kind != ITEM_INSN || !ir_has_kind(it, 1u << CPTX_VAL_LABEL | 1u << CPTX_VAL_TARGETS | 1u << CPTX_VAL_PROTO))
+			continue;
+		ir_operands(k, it, v);
+		for (unsigned i = 0; i < it->noperand; i++) {
+			if (!ir_is_label(&v[i]) || as[v[i].id] == v[i].id)
+				continue;
+			v[i].id = as[v[i].id];
+			other = true;
+		}
+		if (other && !ir_refill(k, it, v, it->noperand, ir_mods(it), it->nmod))
+			return false;
+	}
+	for (size_t i = 0; i < k->nvec; i++)
+		if (ir_is_label(&k->vec[i]))
+			k->vec[i].id = as[k->vec[i].id];
+	return true;
+}

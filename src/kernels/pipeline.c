@@ -1,0 +1,127 @@
+/* Rings of stages over mbarriers. */
+#include <cptx/pipeline.h>
+
+/* A call of the builder for the user's line. */
+#define CALL(name, ...) cptx_##name##_s_(k, at, &(struct cptx_##name##_){ __VA_ARGS__ })
+
+enum { MOST_STAGES = 64, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
+
+static uint32_t given(uint32_t v) { return v ? v : 1; }
+
+void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt)
+{
+	uint64_t releases = (uint64_t)given(opt->consumers) * given(opt->multicast);
+
+	*p = (cptx_pipe){ .opt = *opt };
+	p->opt.producers = given(opt->producers), p->opt.consumers = given(opt->consumers);
+	p->opt.multicast = given(opt->multicast);
+	if (opt->stages < 1 || opt->stages > MOST_STAGES) {
+		cptx_fail_(k, at, "a pipeline of %u stages; it has 1 to %d", opt->stages, MOST_STAGES);
+		return;
+	}
+	if (opt->multicast > 16) {
+		cptx_fail_(k, at, "a pipeline that multicasts to %u CTAs; a cluster has at most 16", opt->multicast);
+		return;
+	}
+	if (p->opt.producers > MOST_ARRIVALS || releases > MOST_ARRIVALS) {
+		cptx_fail_(k, at, "a pipeline with %u producers and %u consumers in %u CTAs; an mbarrier counts at most %d arrivals",
+		           p->opt.producers, p->opt.consumers, p->opt.multicast, MOST_ARRIVALS);
+		return;
+	}
+	p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
+}
+
+void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
+{
+	const cptx_pipe_opt *o = &p->opt;
+
+	cptx_if_begin_(k, at, first);
+	for (uint32_t i = 0; i < 2 * o->stages; i++) {
+		uint32_t arrivals = i < o->stages ? o->producers : o->consumers * o->multicast;
+		CALL(mbarrier_init, .a = cptx_offset(p->barriers, (int64_t)BARRIER * i), .count = cptx_imm(arrivals),
+		     .space = CPTX_SHARED);
+	}
+	CALL(fence_mbarrier_init, .z_ = 0);
+	if (o->multicast == 1) /* copies go by the async proxy */
+		CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	cptx_block_end_(k, at);
+	if (o->multicast == 1) {
+		CALL(bar_sync, .a = cptx_imm(0));
+		return;
+	}
+	CALL(barrier_cluster_arrive, .aligned = true);
+	CALL(barrier_cluster_wait, .aligned = true);
+}
+
+cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta)
+{
+	cptx_pipe_at here = { .stages = p->opt.stages };
+
+	/* a fresh barrier has completed the phase before the first, of parity 1 */
+	here.parity = CALL(mov, .a = cptx_imm(producer), .type = CPTX_U32);
+	here.barrier = CALL(mov, .a = p->barriers, .type = CPTX_U32);
+	here.stage = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
+	if (cta.kind != CPTX_VAL_NONE) {
+		cptx_val there = CALL(mapa, .a = here.barrier, .b = cta, .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32);
+		here.remote = CALL(sub, .a = there, .b = here.barrier);
+	} else if (!producer && p->opt.multicast > 1) {
+		cptx_fail_(k, at,
+		           "a consumer of a pipeline that multicasts to %u CTAs: say which it releases to, cptx_pipe_consumer_of",
+		           p->opt.multicast);
+	}
+	return here;
+}
+
+void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
+{
+	if (p->opt.stages == 1) {
+		CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity);
+		return;
+	}
+	CALL(add, .a = here->stage, .b = cptx_imm(1), .into = here->stage);
+	CALL(add, .a = here->barrier, .b = cptx_imm(BARRIER), .into = here->barrier);
+	cptx_val wraps = CALL(setp, .a = here->stage, .b = cptx_imm(p->opt.stages), .cmp = CPTX_EQ);
+	CALL(mov, .a = cptx_imm(0), .into = here->stage, .when = wraps);
+	CALL(sub, .a = here->barrier, .b = cptx_imm((int64_t)BARRIER * p->opt.stages), .into = here->barrier, .when = wraps);
+	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
+}
+
+void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
+{
+	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;
+
+	cptx_wait_begin_(k, at);
+	if (p->opt.multicast > 1 && !full) /* released by threads of other CTAs */
+		done = CALL(mbarrier_try_wait_parity, .a = barrier, .parity = here->parity, .sem = CPTX_ACQUIRE,
+		            .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CTA);
+	else
+		done = CALL(mbarrier_try_wait_parity, .a = barrier, .parity = here->parity, .space = CPTX_SHARED_CTA);
+	cptx_wait_end_(k, at, CPTX_WAIT_DONE, done);
+}
+
+void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, cptx_val bytes)
+{
+	if (bytes.kind == CPTX_VAL_NONE)
+		CALL(mbarrier_arrive, .a = here->barrier, .into = cptx_sink(), .space = CPTX_SHARED_CTA);
+	else
+		CALL(mbarrier_arrive_expect_tx, .a = here->barrier, .tx = bytes, .into = cptx_sink(), .space = CPTX_SHARED_CTA);
+}
+
+void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when)
+{
+	if (here->remote.kind == CPTX_VAL_NONE) {
+		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
+		return;
+	}
+	cptx_val there = CALL(add, .a = here->barrier, .b = here->remote);
+	CALL(mbarrier_arrive, .a = cptx_offset(there, (int64_t)BARRIER * p->opt.stages), .sem = CPTX_RELEASE,
+	     .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER, .when = when);
+}
+
+void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
+{
+	for (uint32_t i = 0; i < p->opt.stages; i++) {
+		cptx_pipe_wait_(k, at, p, here, false);
+		cptx_pipe_next_(k, at, p, here);
+	}
+}

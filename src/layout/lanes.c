@@ -1,0 +1,196 @@
+/*
+ * Code for addresses of lanes.  What a lane adds is a sum over the bits of its number, so bits whose values are in one
+ * proportion become ((lane & mask) >> shift) * factor: an `and` and a `mad`.  All is tried out on the host first: a form of
+ * code is used only if it gives every lane its address.
+ */
+#include "layout/layout.h"
+
+/* A call of the builder for the user's line. */
+#define CALL(name, ...) cptx_##name##_s_(k, at, &(struct cptx_##name##_){ __VA_ARGS__ })
+
+enum { MOST_BITS = 8 };
+
+typedef struct group {
+	uint32_t mask, shift, factor;
+	uint32_t sum; /* all values of its bits */
+} group;
+
+/* Groups of bits in proportion, in the order of their first bits.  A product adds, so values to be exclusive-ored must not
+ * have bits in common there. */
+static uint32_t make_groups(uint32_t bits, const uint32_t *value, bool add, group *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t b = 0; b < bits; b++) {
+		uint32_t v = value[b], shift = 0, i = 0;
+		if (!v)
+			continue;
+		while (v % (1u << (b - shift)) != 0)
+			shift++;
+		v >>= b - shift;
+		while (i < n && !(g[i].shift == shift && g[i].factor == v && (add || !(g[i].sum & value[b]))))
+			i++;
+		if (i == n)
+			g[n++] = (group){ .shift = shift, .factor = v };
+		g[i].mask |= 1u << b, g[i].sum |= value[b];
+	}
+	return n;
+}
+
+/* (lane & mask) >> shift, without what changes nothing for a lane below 2^bits. */
+static cptx_val field(cptx_kernel *k, cptx_site at, const group *g, cptx_val lane, uint32_t bits)
+{
+	uint32_t all = (1u << bits) - 1;
+
+	if (g->mask != (all & ~((1u << g->shift) - 1)))
+		lane = CALL(and, .a = lane, .b = cptx_imm(g->mask));
+	return g->shift ? CALL(shr, .a = lane, .b = cptx_imm(g->shift)) : lane;
+}
+
+cptx_val cptx_lane_bits_(cptx_kernel *k, cptx_site at, cptx_val lane, uint32_t bits, const uint32_t *value, bool add,
+                         cptx_val base)
+{
+	group g[MOST_BITS];
+	uint32_t used = 0;
+
+	if (bits > MOST_BITS)
+		return cptx_fail_(k, at, "%u bits of a lane number; there are at most %d", bits, MOST_BITS);
+	uint32_t n = make_groups(bits, value, add, g);
+	bool based = base.kind != CPTX_VAL_NONE;
+	cptx_val sum = base;
+	for (uint32_t i = 0; i < n; i++) {
+		cptx_val f = field(k, at, &g[i], lane, bits), factor = cptx_imm(g[i].factor);
+		bool apart = add || !(used & g[i].sum), one = g[i].factor == 1;
+		if (!based && !used)
+			sum = one ? f : CALL(mul, .a = f, .b = factor, .mode = CPTX_LO);
+		else if (apart)
+			sum = one ? CALL(add, .a = f, .b = sum) : CALL(mad, .a = f, .b = factor, .c = sum, .mode = CPTX_LO);
+		else
+			sum = CALL(xor, .a = sum, .b = one ? f : CALL(mul, .a = f, .b = factor, .mode = CPTX_LO));
+		used |= g[i].sum;
+	}
+	return used || based ? sum : CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
+}
+
+cptx_val cptx_frag_lane_(cptx_kernel *k, cptx_site at, const cptx_frag_map *map, cptx_val lane, bool column)
+{
+	uint32_t value[MOST_BITS], bits = 0;
+
+	while (bits < MOST_BITS && 1u << bits < map->lanes) {
+		value[bits] = column ? map->lane[bits].col : map->lane[bits].row;
+		bits++;
+	}
+	return cptx_lane_bits_(k, at, lane, bits, value, true, (cptx_val){ 0 });
+}
+
+/* ---- lines ---- */
+
+/* Values of the lane's bits, and whether all lanes are their sum, or exclusive or, with what lane 0 has. */
+static bool values_of(const cptx_lines *l, uint32_t bits, uint32_t *value, bool add)
+{
+	uint32_t first = cptx_lines_offset(l, 0, 0);
+	bool ok = true;
+
+	for (uint32_t b = 0; b < bits; b++) {
+		uint32_t at = cptx_lines_offset(l, 0, 1u << b);
+		value[b] = add ? at - first : at ^ first;
+		ok &= !add || at >= first;
+	}
+	for (uint32_t lane = 0; ok && lane < 1u << bits; lane++) {
+		uint32_t sum = first;
+		for (uint32_t b = 0; b < bits; b++)
+			if (lane >> b & 1)
+				sum = add ? sum + value[b] : sum ^ value[b];
+		ok = sum == cptx_lines_offset(l, 0, lane);
+	}
+	return ok;
+}
+
+bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, const cptx_lines *l, cptx_val lane,
+                            cptx_val start)
+{
+	uint32_t value[MOST_BITS] = { 0 }, bits = 0, first = cptx_lines_offset(l, 0, 0), all = 0;
+	bool add;
+
+	*a = (cptx_lane_lines){ .lines = l };
+	if (!l->count) {
+		cptx_fail_(k, at, "lines that cptx_tile_lines did not make");
+		return false;
+	}
+	while (1u << bits < l->map.lanes)
+		bits++;
+	add = values_of(l, bits, value, true);
+	if (!add && !values_of(l, bits, value, false)) {
+		cptx_fail_(k, at,
+		           "lines of a tile with pitch %u and swizzle %s have no short form; take a pitch that is a power of two",
+		           l->tile.pitch, cptx_swizzle_get(l->tile.swizzle)->name);
+		return false;
+	}
+	for (uint32_t b = 0; b < bits; b++)
+		all |= value[b];
+	if (start.kind != CPTX_VAL_REG)
+		start = CALL(mov, .a = start, .type = CPTX_U32);
+	cptx_val address = cptx_lane_bits_(k, at, lane, bits, value, add, start);
+	if (!add && (all & first)) /* else it is a constant behind the address */
+		address = CALL(xor, .a = address, .b = cptx_imm(first));
+	else
+		address = cptx_offset(address, first);
+	a->count = 1, a->address[0] = address;
+	return address.kind == CPTX_VAL_REG;
+}
+
+/* address(here) = (address(first) ^ flip) + *add for all lanes? */
+static bool follows(const cptx_lines *first, const cptx_lines *here, uint32_t i, uint32_t flip, int32_t *add)
+{
+	uint32_t constant = cptx_lines_offset(here, i, 0) - (cptx_lines_offset(first, 0, 0) ^ flip);
+	bool ok = true;
+
+	for (uint32_t lane = 1; ok && lane < first->map.lanes; lane++)
+		ok = (cptx_lines_offset(first, 0, lane) ^ flip) + constant == cptx_lines_offset(here, i, lane);
+	*add = (int32_t)constant;
+	return ok;
+}
+
+cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, uint32_t i, uint32_t rows, uint32_t cols)
+{
+	cptx_lines here;
+	int32_t add = 0;
+
+	if (!a->count)
+		return (cptx_val){ 0 }; /* begin failed and said so */
+	const cptx_lines *l = a->lines;
+	uint32_t right = l->transposed ? l->map.cols : l->map.rows, below = l->transposed ? l->map.rows : l->map.cols;
+	if (i >= l->count || l->row + rows + right > l->tile.rows || l->col + cols + below > l->tile.cols)
+		return cptx_fail_(k, at, "lines %u, %u rows and %u columns further on: outside of the tile of %ux%u, or of %u lines",
+		                  i, rows, cols, l->tile.rows, l->tile.cols, l->count);
+	here = *l;
+	here.row += rows, here.col += cols;
+	for (uint32_t j = 0; j < a->count; j++)
+		if (follows(l, &here, i, a->flip[j], &add))
+			return cptx_offset(a->address[j], add);
+	/* the bits of the constant behind the register are none of the register's: they are flipped in the constant */
+	uint32_t flip = cptx_lines_offset(&here, i, 0) ^ cptx_lines_offset(l, 0, 0), behind = (uint32_t)a->address[0].offset;
+	if (l->tile.swizzle)
+		flip %= cptx_swizzle_get(l->tile.swizzle)->repeat;
+	if (a->count == ARRAY_LEN(a->flip) || !follows(l, &here, i, flip, &add))
+		return cptx_fail_(k, at, "no short form for lines %u, %u rows and %u columns further on; begin anew there", i, rows,
+		                  cols);
+	cptx_val base = a->address[0];
+	base.offset = 0;
+	base = CALL(xor, .a = base, .b = cptx_imm(flip & ~behind));
+	a->flip[a->count] = flip;
+	a->address[a->count] = cptx_offset(base, behind & ~flip);
+	return cptx_offset(a->address[a->count++], add);
+}
+
+void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *l, uint32_t i, cptx_val address, cptx_val frag,
+                      bool store)
+{
+	uint16_t num = l->num == 4 ? CPTX_X4 : l->num == 2 ? CPTX_X2 : CPTX_X1;
+	cptx_val regs = cptx_slice(frag, i * l->num, l->num);
+
+	if (store)
+		CALL(stmatrix, .a = address, .b = regs, .num = num, .trans = l->trans, .space = CPTX_SHARED);
+	else
+		CALL(ldmatrix, .a = address, .into = regs, .num = num, .trans = l->trans, .space = CPTX_SHARED);
+}

@@ -1,0 +1,132 @@
+/* The form that the operands of text fit: the one of the last such instruction, or else the first of the spelling's. */
+#include "parse/insn.h"
+
+#include <limits.h>
+
+/* ---- the last match again ---- */
+
+static uint64_t token_key(const parse_token *t)
+{
+	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2 | t->braces << 3 | t->indexed << 5)
+	                                   << 56;
+}
+
+/* Written over the older of the two. */
+static remembered *oldest(parser *p, spelled *s)
+{
+	remembered *r = s->before ? s->before : arena_zalloc(&p->m->a, sizeof *r);
+
+	if (r) {
+		s->before = s->last;
+		s->last = r;
+	}
+	return r;
+}
+
+/* The operands of text, in order, are those of the form that are there. */
+static void remember(parser *p, spelled *s, const tokens *all, const arch_match *m)
+{
+	const arch_form *f = &arch_forms[m->form];
+	unsigned t = 0;
+
+	for (unsigned i = 0; i < all->n; i++)
+		if (all->t[i].behind)
+			return;
+	remembered *r = all->n > REMEMBERED_TOKENS ? NULL : oldest(p, s);
+	if (!r)
+		return;
+	r->m = *m;
+	r->ntoken = all->n;
+	for (unsigned i = 0; i < all->n; i++)
+		r->key[i] = token_key(&all->t[i]);
+	for (unsigned i = 0; i < f->noperand; i++) {
+		bool there = m->operand[i].kind != CPTX_VAL_NONE && arch_operands[f->operand + i].kind != OPERAND_NOWHERE;
+		r->token[i] = there ? (uint8_t)++t : 0;
+	}
+	if (t != all->n)
+		r->ntoken = UINT_MAX; /* never again */
+}
+
+static bool same_kinds(const remembered *r, const tokens *all)
+{
+	if (!r || r->ntoken != all->n)
+		return false;
+	for (unsigned i = 0; i < all->n; i++)
+		if (r->key[i] != token_key(&all->t[i]))
+			return false;
+	return true;
+}
+
+/* The match of the same spelling with operands of the same kinds, with these; NULL if there is none. */
+static const arch_match *again(parser *p, spelled *s, const tokens *all)
+{
+	remembered *r = s->last;
+
+	if (!same_kinds(r, all)) {
+		r = s->before;
+		if (!same_kinds(r, all))
+			return NULL;
+		s->before = s->last;
+		s->last = r;
+	}
+	for (unsigned i = 0; i < r->m.noperand; i++) {
+		if (!r->token[i])
+			continue;
+		unsigned kind = r->m.operand[i].kind;
+		r->m.operand[i] = all->t[r->token[i] - 1].v;
+		if (kind == CPTX_VAL_TARGETS || kind == CPTX_VAL_PROTO)
+			r->m.operand[i].kind = (uint8_t)kind;
+	}
+	if (arch_match_again(&r->m, p->k->vec))
+		return &r->m;
+	r->ntoken = UINT_MAX; /* its operands are half changed */
+	return NULL;
+}
+
+const arch_match *parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
+{
+	const arch_match *known = again(p, s, all);
+
+	for (unsigned i = 0; i < s->nform && !known; i++)
+		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, m, NULL)) {
+			remember(p, s, all, m);
+			known = m;
+		}
+	return known;
+}
+
+/* ---- why none fits ---- */
+
+/* The operands of a form, as insn.def writes them. */
+static const char *operands_of(unsigned form)
+{
+	const char *p = arch_forms[form].text;
+	int inside = 0; /* < >: blanks of availabilities */
+
+	for (; *p && (inside || *p != ' '); p++)
+		inside += *p == '<' ? 1 : *p == '>' ? -1 : 0;
+	return p;
+}
+
+bool parse_operand_error(parser *p, const char *at, const spelled *s, const tokens *all)
+{
+	int len = (int)MIN(s->len, 200u);
+	arch_match m;
+	buf why;
+
+	buf_init(&why, &p->m->a.hook);
+	for (unsigned i = 0; i < s->nform; i++) {
+		const spelled_form *f = &s->form[i];
+		buf_str(&why, s->nform > 1 ? "\n    " : "");
+		parse_match(f->form, f->mods, all->t, all->n, p->k->vec, &m, &why);
+		buf_printf(&why, s->nform > 1 ? "; it is %.*s%s" : "; write %.*s%s", len, s->text, operands_of(f->form));
+	}
+	buf_put(&why, "", 1);
+	if (why.failed)
+		parse_out_of_memory(p);
+	else
+		parse_error(p, at, CPTX_E_FORM, "%.*s: %s%s", len, s->text, s->nform > 1 ? "no form takes these operands" : "",
+		            why.p);
+	buf_free(&why);
+	return false;
+}

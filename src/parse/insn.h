@@ -1,0 +1,34 @@
+/* What the files that read instructions share: operands as they stand in the text. */
+#ifndef CPTX_PARSE_INSN_H
+#define CPTX_PARSE_INSN_H
+
+#include "parse/parser.h"
+
+enum { MOST_TOKENS = 24 };
+
+typedef struct token {
+	const char *at;
+	bool unknown; /* a name that nothing has: a label to come, or an error */
+	word name;
+} token;
+
+typedef struct tokens {
+	parse_token t[MOST_TOKENS];
+	token from[MOST_TOKENS]; /* where each stands */
+	unsigned n;
+	bool lists; /* parentheses hold what a call passes, and no expression */
+} tokens;
+
+/* ---- tokens.c ---- */
+/* All up to the semicolon. */
+bool parse_operands(parser *p, tokens *all);
+cptx_val parse_register_value(const cptx_kernel *k, uint32_t id, uint32_t count);
+bool parse_undeclared(parser *p, const token *t); /* false, with the error */
+
+/* ---- fit.c ---- */
+/* The first form of the spelling that takes the operands, in *m or elsewhere; NULL if none does. */
+const arch_match *parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m);
+/* Why none does, as an error.  False. */
+bool parse_operand_error(parser *p, const char *at, const spelled *s, const tokens *all);
+
+#endif

@@ -1,0 +1,400 @@
+/* The emulator as a device: the calls of device_ops on a machine of src/emu.  All work is done when a call returns. */
+#include "emu/emu.h"
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct emu_device {
+	cptx_device dev;
+	emu_machine *m;
+} emu_device;
+
+static emu_machine *machine_of(const cptx_device *dev) { return ((const emu_device *)(const void *)dev)->m; }
+
+static void emu_close(cptx_device *dev)
+{
+	emu_machine_free(machine_of(dev));
+	free(dev);
+}
+
+/* ---- what has no counterpart here ---- */
+
+static void *no_context(const cptx_device *dev)
+{
+	(void)dev;
+	return NULL;
+}
+
+static void *no_symbol(const cptx_device *dev, const char *name)
+{
+	(void)dev, (void)name;
+	return NULL;
+}
+
+static bool always(cptx_device *dev, cptx_error *err)
+{
+	(void)dev, (void)err;
+	return true;
+}
+
+/* ---- streams and events ---- */
+
+static bool stream_new(cptx_device *dev, void **handle, cptx_error *err)
+{
+	(void)dev, (void)err;
+	*handle = NULL;
+	return true;
+}
+
+static bool stream_adopt(cptx_device *dev, void *handle, cptx_error *err)
+{
+	(void)dev, (void)handle;
+	return error_set(err, CPTX_E_ARG, NOWHERE,
+	                 "the emulator has no streams of others to adopt; make one with cptx_stream_new");
+}
+
+static void drop(cptx_device *dev, void *handle) { (void)dev, (void)handle; }
+
+static bool stream_done(cptx_device *dev, void *handle, cptx_error *err)
+{
+	(void)handle;
+	return always(dev, err);
+}
+
+static bool stream_wait(cptx_device *dev, void *handle, void *event, cptx_error *err)
+{
+	(void)event;
+	return stream_done(dev, handle, err);
+}
+
+static bool event_new(cptx_device *dev, void **handle, cptx_error *err)
+{
+	(void)dev;
+	*handle = calloc(1, sizeof(struct timespec));
+	return *handle || no_memory(err, NOWHERE);
+}
+
+static void event_destroy(cptx_device *dev, void *handle)
+{
+	(void)dev;
+	free(handle);
+}
+
+static bool event_record(cptx_device *dev, void *handle, void *stream, cptx_error *err)
+{
+	(void)dev, (void)stream, (void)err;
+	clock_gettime(CLOCK_MONOTONIC, handle);
+	return true;
+}
+
+static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, cptx_error *err)
+{
+	const struct timespec *a = start, *b = end;
+
+	(void)dev;
+	if (!a->tv_sec || !b->tv_sec)
+		return error_set(err, CPTX_E_STATE, NOWHERE, "an event has not been recorded");
+	*ms = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
+	return true;
+}
+
+/* ---- memory ---- */
+
+static uint64_t emu_alloc_memory(cptx_device *dev, size_t size, cptx_error *err)
+{
+	uint64_t at = emu_alloc_new(machine_of(dev), size, 0, NULL, false);
+
+	if (!at)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "no %zu bytes of memory for the emulator", size);
+	return at;
+}
+
+static void emu_free_memory(cptx_device *dev, uint64_t at) { emu_alloc_free(machine_of(dev), at); }
+
+static unsigned char *bytes_at(cptx_device *dev, uint64_t at, size_t n, bool write, cptx_error *err)
+{
+	emu_alloc *a = emu_alloc_find(machine_of(dev), at);
+
+	if (a && n <= a->size - (at - a->at)) {
+		emu_place p = { .space = SPACE_GLOBAL, .alloc = a, .offset = at - a->at };
+		for (size_t i = 0; write && i < n; i += UINT32_C(1) << 30, p.offset += UINT32_C(1) << 30)
+			emu_set_defined(&p, (uint32_t)MIN(n - i, (size_t)1 << 30), true);
+		return a->p + (at - a->at);
+	}
+	error_set(err, CPTX_E_ARG, NOWHERE,
+	          a ? "%zu bytes at device address 0x%llx reach beyond their allocation of %llu bytes"
+	            : "%zu bytes at device address 0x%llx: nothing is allocated there",
+	          n, (unsigned long long)at, (unsigned long long)(a ? a->size : 0));
+	return NULL;
+}
+
+static bool emu_transfer(cptx_device *dev, const transfer *t, cptx_error *err)
+{
+	size_t n = t->kind == TRANSFER_FILL32 ? t->n * 4 : t->n;
+	unsigned char *dst = t->kind == TRANSFER_READ ? NULL : bytes_at(dev, t->dst, n, true, err);
+	const unsigned char *src =
+		t->kind == TRANSFER_READ || t->kind == TRANSFER_COPY ? bytes_at(dev, t->src, n, false, err) : NULL;
+
+	if ((t->kind != TRANSFER_READ && !dst) || ((t->kind == TRANSFER_READ || t->kind == TRANSFER_COPY) && !src))
+		return false;
+	switch (t->kind) {
+	case TRANSFER_WRITE: memcpy(dst, t->host_src, n); break;
+	case TRANSFER_READ: memcpy(t->host_dst, src, n); break;
+	case TRANSFER_COPY: memmove(dst, src, n); break;
+	case TRANSFER_FILL8: memset(dst, (int)t->value, n); break;
+	case TRANSFER_FILL32:
+		for (size_t i = 0; i < t->n; i++)
+			memcpy(dst + i * 4, &t->value, 4);
+		break;
+	}
+	return true;
+}
+
+/* ---- programs ---- */
+
+static cptx_module *read_text(cptx_program *p, const char *text, size_t size, const load_request *q, cptx_error *err)
+{
+	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = q->opt.name });
+	cptx_site at = q->at;
+	const cptx_target *t;
+
+	if (!m || cptx_module_error(m)) {
+		if (m && err && err->code == CPTX_OK)
+			*err = *cptx_module_error(m);
+		else
+			no_memory(err, at);
+		cptx_module_destroy(m);
+		return NULL;
+	}
+	t = cptx_module_target(m);
+	p->target = t ? t->name : NULL;
+	p->version = cptx_module_version(m);
+	if (t && !target_runs_on(t, p->dev->info.compute_capability)) {
+		error_set(err, CPTX_E_TARGET, at, "an emulated %s cannot run code for %s", p->dev->info.target, t->name);
+		cptx_module_destroy(m);
+		return NULL;
+	}
+	return m;
+}
+
+static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
+{
+	const char *target = q->opt.target ? q->opt.target : p->dev->info.target;
+	cptx_ptx *ptx = NULL;
+	cptx_module *m;
+
+	if (q->module) {
+		cptx_emit_opt opt = q->opt.emit;
+		ptx = cptx_emit(q->module, target, &opt, err);
+		m = ptx ? read_text(p, cptx_ptx_text(ptx), cptx_ptx_size(ptx), q, err) : NULL;
+	} else if (q->size >= 4 && !memcmp(q->image, "\177ELF", 4)) {
+		return error_set(err, CPTX_E_ARG, q->at, "the emulator runs PTX text; this is machine code");
+	} else {
+		m = read_text(p, q->image, strnlen(q->image, q->size), q, err);
+	}
+	if (!m) {
+		cptx_ptx_destroy(ptx);
+		return false;
+	}
+	emu_program *e = emu_program_new(machine_of(p->dev), m, ptx, q->at, err);
+	if (!e)
+		return false;
+	p->handle = e;
+	for (const cptx_kernel *k = m->first; k; k = k->next)
+		if (!k->is_func && !program_add_kernel(p, k->name, strlen(k->name), q->module ? q->module : m))
+			return no_memory(err, q->at);
+	return true;
+}
+
+static void emu_unload(cptx_program *p) { emu_program_free(p->handle); }
+
+static uint64_t emu_global(const cptx_program *p, const char *name, size_t *size, cptx_error *err)
+{
+	uint64_t bytes = 0, at = emu_program_variable(p->handle, name, &bytes);
+
+	if (!at)
+		error_set(err, CPTX_E_ARG, NOWHERE, "the program has no visible variable \"%s\"; a module's needs .export_ = true",
+		          name);
+	if (size)
+		*size = (size_t)bytes;
+	return at;
+}
+
+static bool emu_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err)
+{
+	emu_image *im = emu_program_image(p->handle, k->info.name, at, err);
+
+	if (!im)
+		return false;
+	k->fn = im;
+	k->max_threads = 1024;
+	k->static_smem = im->shared_bytes;
+	return true;
+}
+
+static bool emu_resources(const cptx_program *p, const kernel *k, uint32_t threads, uint32_t dyn_smem, cptx_resources *out,
+                          cptx_error *err)
+{
+	const emu_image *im = k->fn;
+	const cptx_device_info *i = &p->dev->info;
+	uint32_t smem = im->shared_bytes + dyn_smem + SHARED_FIRST, by_smem = i->smem_per_sm / smem;
+
+	(void)err;
+	*out = (cptx_resources){ .static_smem = im->shared_bytes, .max_threads = 1024, .binary_version = i->compute_capability };
+	out->local_bytes = im->function[im->kernel->number - 1]->local_bytes;
+	out->ctas_per_sm = threads ? MIN(by_smem, i->threads_per_sm / threads) : 0;
+	return true;
+}
+
+/* ---- launches ---- */
+
+/* Where the parameters lie in memory, in l->extra. */
+static bool emu_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
+{
+	(void)l, (void)at, (void)err;
+	return true;
+}
+
+static bool emu_launch(cptx_launch *l, void *stream, cptx_error *err)
+{
+	emu_image *im = l->k.fn;
+	const emu_function *f = im->function[im->kernel->number - 1];
+	unsigned char *params = calloc(1, f->formals + 16u);
+	emu_shape s = { .dyn_smem = l->dyn_smem };
+
+	(void)stream;
+	if (!params)
+		return no_memory(err, l->at);
+	for (size_t i = 0; i < l->nargs && i < f->narg; i++)
+		memcpy(params + f->arg[i].offset, l->params[i], MIN(l->sizes[i], f->arg[i].size));
+	memcpy(s.grid, l->grid, sizeof s.grid);
+	memcpy(s.block, l->block, sizeof s.block);
+	memcpy(s.cluster, l->cluster, sizeof s.cluster);
+	bool ok = emu_run(im, &s, params, f->formals, l->at, err);
+	free(params);
+	return ok;
+}
+
+/* ---- the device ---- */
+
+static const device_ops ops = {
+	.close = emu_close,
+	.context = no_context,
+	.symbol = no_symbol,
+	.make_current = always,
+	.synchronize = always,
+	.stream_new = stream_new,
+	.stream_adopt = stream_adopt,
+	.stream_destroy = drop,
+	.stream_synchronize = stream_done,
+	.stream_wait = stream_wait,
+	.event_new = event_new,
+	.event_destroy = event_destroy,
+	.event_record = event_record,
+	.event_synchronize = stream_done,
+	.event_elapsed = event_elapsed,
+	.alloc = emu_alloc_memory,
+	.free = emu_free_memory,
+	.transfer = emu_transfer,
+	.load = emu_load,
+	.unload = emu_unload,
+	.global = emu_global,
+	.kernel = emu_kernel,
+	.resources = emu_resources,
+	.launch_prepare = emu_prepare,
+	.launch_run = emu_launch,
+};
+
+static cptx_device_info info_of(const cptx_target *t)
+{
+	cptx_device_info i = {
+		.compute_capability = t->compute_capability,
+		.ptx = ARCH_NEWEST,
+		.target = t->name,
+		.smem_per_sm = t->smem_per_sm,
+		.smem_per_cta = t->smem_per_cta,
+		.smem_default = 48 * 1024,
+		.regs_per_sm = 65536,
+		.threads_per_sm = t->threads_per_sm,
+		.clusters = t->cluster != 0,
+		.global_memory = UINT64_C(1) << 40,
+	};
+
+	snprintf(i.name, sizeof i.name, "emulated %s", t->name);
+	return i;
+}
+
+cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_error *err)
+{
+	const cptx_target *t = target ? cptx_target_find(target) : NULL;
+
+	if (!may_go(err))
+		return NULL;
+	if (!t) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "there is no target \"%s\" to emulate; say \"emu:sm_90a\", for example",
+		          target ? target : "");
+		return NULL;
+	}
+	emu_device *d = calloc(1, sizeof *d);
+	emu_machine *m = d ? emu_machine_new(t, opt) : NULL;
+	if (!m) {
+		free(d);
+		no_memory(err, NOWHERE);
+		return NULL;
+	}
+	*d = (emu_device){ .dev = { .ops = &ops, .info = info_of(t) }, .m = m };
+	d->dev.info.sms = m->sms;
+	return &d->dev;
+}
+
+static emu_machine *emulator(const cptx_device *dev) { return dev && dev->ops == &ops ? machine_of(dev) : NULL; }
+
+bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule schedule)
+{
+	emu_machine *m = emulator(dev);
+
+	if (m) {
+		m->opt.seed = seed;
+		m->opt.schedule = schedule;
+	}
+	return m != NULL;
+}
+
+const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i)
+{
+	const emu_machine *m = emulator(dev);
+
+	return m && i < m->nfinding ? &m->finding[i] : NULL;
+}
+
+void cptx_emu_clear(cptx_device *dev)
+{
+	emu_machine *m = emulator(dev);
+
+	if (!m)
+		return;
+	m->nfinding = 0;
+	arena_free(&m->text);
+	arena_init(&m->text, NULL);
+	memset(&m->counters, 0, sizeof m->counters);
+	m->nprofile = 0;
+	m->profile_since++;
+}
+
+const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i)
+{
+	const emu_machine *m = emulator(dev);
+
+	return m && i < m->nprofile ? &m->profile[i] : NULL;
+}
+
+bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
+{
+	const emu_machine *m = emulator(dev);
+
+	if (m && out)
+		*out = m->counters;
+	return m && out;
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# listed.sh CPTX: the documents have every command, public header, folder and example, and name none that is not there.
+# shellcheck disable=SC2013,SC2016 # no blank is in any of these words; ` is meant as it is
+# The last line is "listed: N passed, N failed, N skipped".
+set -u
+cptx=$(realpath "$1")
+cd "$(dirname "$0")/../.." || exit 1
+passed=0 failed=0
+
+# has FILE TEXT: it stands there
+has() {
+	if grep -qF -e "$2" "$1"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $1 has no '$2'"
+	fi
+}
+exists() {
+	if [ -e "$2" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $1 names $2, which is not there"
+	fi
+}
+
+commands=$("$cptx" --help | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')
+[ -n "$commands" ] || { echo "FAIL: no commands in cptx --help"; failed=1; }
+for command in $commands; do has README.md "cptx $command"; done
+for header in include/cptx/*.h; do
+	has docs/architecture.md "\`${header##*/}\`"
+	has include/cptx/meson.build "${header##*/}"
+done
+for folder in src/*/; do has docs/architecture.md "| \`$folder\` |"; done
+for folder in tests/*/; do
+	[ "$folder" = tests/corpus/ ] || has docs/architecture.md "\`$(basename "$folder")\`"
+done
+for document in README.md CONTRIBUTING.md docs/architecture.md; do
+	for path in $(grep -oE '`(src|tests|examples|docs|include|tools|bench)/[A-Za-z0-9_./-]*`' $document | tr -d '`' | grep -v NAME | sort -u); do
+		exists $document "$path"
+	done
+done
+for command in $(grep -oE 'build/cptx [a-z][a-z-]*' README.md | cut -d' ' -f2 | sort -u); do
+	if printf '%s\n' "$commands" | grep -qx -e "$command"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: README.md has cptx $command, which there is not"
+	fi
+done
+echo "listed: $passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

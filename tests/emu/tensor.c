@@ -1,0 +1,564 @@
+#include "tensor.h"
+
+uint32_t tensor_below(uint64_t *state, uint32_t n)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)((*state >> 33) % n);
+}
+
+/* ---- the rules, byte by byte ---- */
+
+static bool padded(const tensor_case *c)
+{
+	return c->map.type == CPTX_TENSOR_16U4_ALIGN16B || c->map.type == CPTX_TENSOR_16U6_ALIGN16B;
+}
+static uint32_t bits(const tensor_case *c) { return cptx_tensor_type_bits(c->map.type); }
+static uint32_t step(const tensor_case *c, uint32_t i) { return c->map.element_stride[i] ? c->map.element_stride[i] : 1; }
+static bool is(const tensor_case *c, const char *mode) { return !strcmp(c->mode, mode); }
+static bool im2col(const tensor_case *c) { return is(c, "im2col") || is(c, "im2col_no_offs"); }
+static bool along_w(const tensor_case *c) { return is(c, "im2col::w") || is(c, "im2col::w::128"); }
+
+/* Bytes of a row of the box in shared memory, and how many there are. */
+static uint32_t row_bytes(const tensor_case *c)
+{
+	uint32_t n = im2col(c) || along_w(c) ? c->map.channels : c->map.box[0];
+
+	return c->map.interleave ? c->map.interleave : padded(c) ? n : n * bits(c) / 8;
+}
+
+static uint32_t rows(const tensor_case *c)
+{
+	uint32_t n = 1;
+
+	if (im2col(c))
+		return c->map.pixels;
+	if (along_w(c))
+		return is(c, "im2col::w") ? c->map.pixels + c->offset[0] : 4 * (32u + c->offset[0]);
+	if (is(c, "tile::gather4") || is(c, "tile::scatter4"))
+		return 4;
+	for (uint32_t i = c->map.interleave ? 0 : 1; i < c->map.rank; i++)
+		n *= (c->map.box[i] + step(c, i) - 1) / step(c, i);
+	return n;
+}
+
+uint32_t tensor_bytes(const tensor_case *c) { return row_bytes(c) * rows(c); }
+
+/*
+ * Pixels along W, and behind the last of them, or behind each 32, `offset[0]` that follow it.  Behind the bounding box,
+ * which moves by offset[1], the next image begins.
+ */
+static void pixel_along_w(const tensor_case *c, uint32_t row, int64_t at[5])
+{
+	uint32_t group = (is(c, "im2col::w") ? c->map.pixels : 32) + c->offset[0], halo = row % group, pixel,
+			 last = c->map.rank - 1;
+	int64_t low = c->map.lower[0], end = (int64_t)c->map.dim[1] + c->map.upper[0],
+			wide = (end - low + step(c, 1) - 1) / step(c, 1);
+
+	halo = halo >= group - c->offset[0] ? halo - (group - c->offset[0]) + 1 : 0;
+	pixel = row / group * (group - c->offset[0]) + (halo ? group - c->offset[0] - 1 : row % group);
+	int64_t first = (end - at[1] + step(c, 1) - 1) / step(c, 1); /* pixels of the first image */
+	if (pixel < first) {
+		at[1] += (int64_t)pixel * step(c, 1);
+	} else {
+		at[last] += 1 + (pixel - first) / wide;
+		at[1] = low + (pixel - first) % wide * step(c, 1);
+	}
+	at[1] += c->offset[1] + (int64_t)halo * step(c, 1);
+}
+
+/* The coordinates of the first element of a row. */
+static void row_place(const tensor_case *c, uint32_t row, int64_t at[5])
+{
+	uint32_t last = c->map.rank - 1;
+
+	for (uint32_t i = 0; i < 5; i++)
+		at[i] = c->coord[i];
+	if (is(c, "tile::gather4") || is(c, "tile::scatter4")) {
+		at[1] = c->coord[1 + row];
+	} else if (along_w(c)) {
+		pixel_along_w(c, row, at);
+	} else if (im2col(c)) {
+		/* As a number with W, H, D and N for digits, from the start on. */
+		for (uint32_t k = 0; k < row; k++) {
+			uint32_t i = 1;
+			for (at[i] += step(c, i); i < last && at[i] > (int64_t)c->map.dim[i] - 1 + c->map.upper[i - 1];
+			     at[i] += step(c, i)) {
+				at[i] = c->map.lower[i - 1];
+				i++;
+			}
+		}
+		for (uint32_t i = 1; i < last; i++)
+			at[i] += c->offset[i - 1];
+	} else {
+		for (uint32_t i = c->map.interleave ? 0 : 1; i < c->map.rank; i++) {
+			uint32_t n = (c->map.box[i] + step(c, i) - 1) / step(c, i);
+			at[i] += (int64_t)(row % n) * step(c, i);
+			row /= n;
+		}
+	}
+}
+
+/* Offset in the buffer of byte b of a row; -1: outside of the tensor, -2: padding. */
+static int64_t source(const tensor_case *c, const int64_t at[5], uint32_t b)
+{
+	uint64_t stride[5];
+	int64_t where = (int64_t)c->map.address;
+	int64_t first = at[0];
+
+	cptx_tensor_map_strides(&c->map, stride);
+	if (c->map.interleave) {
+		stride[0] = c->map.interleave;
+		for (uint32_t i = 0; i < c->map.rank; i++) {
+			if (at[i] < 0 || at[i] >= (int64_t)c->map.dim[i])
+				return -1;
+			where += at[i] * (int64_t)stride[i];
+		}
+		return where + b;
+	}
+	if (padded(c)) {
+		if (b % 16 >= bits(c) * 2)
+			return -2;
+		b = b / 16 * bits(c) * 2 + b % 16;
+	}
+	int64_t bit = first * bits(c) + (int64_t)b * 8;
+	if (bit < 0 || bit / bits(c) >= (int64_t)c->map.dim[0])
+		return -1;
+	for (uint32_t i = 1; i < c->map.rank; i++) {
+		if (at[i] < 0 || at[i] >= (int64_t)c->map.dim[i])
+			return -1;
+		where += at[i] * (int64_t)stride[i];
+	}
+	return where + bit / 8;
+}
+
+/* Shared memory begins at a multiple of 1024: offsets are swizzled as addresses are. */
+static uint32_t swizzled(const tensor_case *c, uint32_t a)
+{
+	switch (c->map.swizzle) {
+	case CPTX_SWIZZLE_32B:
+	case CPTX_SWIZZLE_96B: return a ^ (a >> 7 & 1) << 4;
+	case CPTX_SWIZZLE_64B: return a ^ (a >> 7 & 3) << 4;
+	case CPTX_SWIZZLE_128B: return a ^ (a >> 7 & 7) << 4;
+	case CPTX_SWIZZLE_128B_ATOM_32B: return a ^ (a >> 7 & 3) << 5;
+	case CPTX_SWIZZLE_128B_ATOM_32B_FLIP_8B: return a ^ (a >> 7 & 3) << 5 ^ (a >> 7 & 1) << 3;
+	case CPTX_SWIZZLE_128B_ATOM_64B: return a ^ (a >> 7 & 1) << 6;
+	default: return a;
+	}
+}
+
+/* What becomes of 32 bits on the way to shared memory. */
+static uint32_t loaded(const tensor_case *c, uint32_t v)
+{
+	bool ftz = c->map.type == CPTX_TENSOR_F32_FTZ || c->map.type == CPTX_TENSOR_TF32_FTZ;
+	uint32_t rest = v & 0x1fff;
+
+	if (ftz && (v >> 23 & 0xff) == 0)
+		v &= 0x80000000, rest = 0;
+	if ((c->map.type == CPTX_TENSOR_TF32 || c->map.type == CPTX_TENSOR_TF32_FTZ) && (v >> 23 & 0xff) != 0xff) {
+		v -= rest;
+		if (rest > 0x1000 || (rest == 0x1000 && v >> 13 & 1))
+			v += 0x2000;
+	}
+	return v;
+}
+
+static uint8_t filler(const tensor_case *c, uint32_t b)
+{
+	uint32_t each = bits(c) / 8;
+
+	return !c->map.nan_fill ? 0 : b % each == each - 1 ? 0x7f : 0xff;
+}
+
+static void load_row(const tensor_case *c, const uint8_t *buffer, uint8_t *smem, uint32_t row)
+{
+	uint32_t n = row_bytes(c);
+	int64_t at[5];
+
+	row_place(c, row, at);
+	for (uint32_t b = 0; b < n; b++) {
+		int64_t from = source(c, at, b);
+		uint8_t *to = &smem[swizzled(c, c->at + row * n + b)];
+		if (from == -1) {
+			*to = filler(c, b);
+		} else if (from >= 0 && bits(c) == 32) {
+			uint32_t v;
+			memcpy(&v, buffer + (from & ~INT64_C(3)), 4);
+			v = loaded(c, v);
+			*to = (uint8_t)(v >> (from & 3) * 8);
+		} else if (from >= 0) {
+			*to = buffer[from];
+		}
+	}
+}
+
+/* Of whole numbers. */
+static uint64_t reduced(const tensor_case *c, uint64_t old, uint64_t v)
+{
+	bool is_signed = c->map.type == CPTX_TENSOR_S32 || c->map.type == CPTX_TENSOR_S64;
+	uint64_t sign = is_signed ? UINT64_C(1) << (bits(c) - 1) : 0;
+
+	if (!strcmp(c->op, "add"))
+		return old + v;
+	if (!strcmp(c->op, "and"))
+		return old & v;
+	if (!strcmp(c->op, "or"))
+		return old | v;
+	if (!strcmp(c->op, "xor"))
+		return old ^ v;
+	if (!strcmp(c->op, "inc"))
+		return old >= v ? 0 : old + 1;
+	if (!strcmp(c->op, "dec"))
+		return !old || old > v ? v : old - 1;
+	return ((old ^ sign) < (v ^ sign)) == !strcmp(c->op, "min") ? old : v;
+}
+
+static void store_row(const tensor_case *c, uint8_t *buffer, const uint8_t *smem, uint32_t row)
+{
+	uint32_t n = row_bytes(c), each = c->way == TENSOR_REDUCE ? bits(c) / 8 : 1;
+	int64_t at[5];
+
+	row_place(c, row, at);
+	for (uint32_t b = 0; b < n; b += each) {
+		int64_t to = source(c, at, b);
+		if (to < 0)
+			continue;
+		uint64_t v = 0, old = 0;
+		memcpy(&v, &smem[swizzled(c, c->at + row * n + b)], each);
+		memcpy(&old, buffer + to, each);
+		v = c->way == TENSOR_REDUCE ? reduced(c, old, v) : v;
+		memcpy(buffer + to, &v, each);
+	}
+}
+
+void tensor_reference(const tensor_case *c, uint8_t *buffer, uint8_t *smem)
+{
+	if (c->way == TENSOR_LOAD)
+		memset(smem, TENSOR_FILL, TENSOR_SMEM);
+	for (uint32_t row = 0; row < rows(c); row++)
+		if (c->way == TENSOR_LOAD)
+			load_row(c, buffer, smem, row);
+		else
+			store_row(c, buffer, smem, row);
+}
+
+/* ---- kernels ---- */
+
+static const char head[] =
+	".version 8.7\n.target %s\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param "
+	".u64 done)\n"
+	"{\n.reg .b32 %%r<40>;\n.reg .b64 %%rd<20>;\n.reg .pred %%p<8>;\n.reg .b16 %%h<4>;\n"
+	".shared .align 1024 .b8 data[%u];\n.shared .align 8 .b64 bar;\n"
+	"mov.u32 %%r0, %%tid.x; setp.eq.u32 %%p0, %%r0, 0;\n"
+	"mov.b64 %%rd0, map; cvta.param.u64 %%rd0, %%rd0; ld.param.u64 %%rd1, [out]; ld.param.u64 %%rd2, [done];\n"
+	"mov.u32 %%r1, data; mov.u32 %%r2, bar; shl.b32 %%r3, %%r0, 2; add.u32 %%r4, %%r1, %%r3; cvt.u64.u32 %%rd3, %%r3;\n"
+	"add.u64 %%rd3, %%rd1, %%rd3; @%%p0 mbarrier.init.shared::cta.b64 [%%r2], 1; mov.u32 %%r5, 0;\n";
+/* 128 threads copy a word each, all of it in turns: into shared memory, and out of it. */
+static const char copy_in[] =
+	"fill:\nld.global.u32 %%r6, [%%rd3]; st.shared.u32 [%%r4], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
+	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra fill;\n"
+	"fence.proxy.async; bar.sync 0; add.u32 %%r1, %%r1, %u;\n";
+static const char copy_out[] =
+	"sub.u32 %%r4, %%r4, %u; sub.u64 %%rd3, %%rd3, %u; mov.u32 %%r5, 0;\n"
+	"show:\nld.shared.u32 %%r6, [%%r4]; st.global.u32 [%%rd3], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
+	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra show;\n";
+/* A wrong number of bytes must not hang a GPU. */
+static const char wait[] = "mov.u32 %r8, 0;\nwait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @%p2 bra came;\n"
+						   "add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, 100000; @%p3 bra wait; ret;\ncame:\n";
+
+static int list(const tensor_case *c, char *text, size_t size)
+{
+	uint32_t n = strncmp(c->mode, "tile::", 6) ? c->map.rank : 5;
+	int at = snprintf(text, size, "{");
+
+	for (uint32_t i = 0; i < n; i++)
+		at += snprintf(text + at, size - (size_t)at, "%s%d", i ? ", " : "", c->coord[i]);
+	return at + snprintf(text + at, size - (size_t)at, "}");
+}
+
+static int offsets(const tensor_case *c, char *text, size_t size)
+{
+	uint32_t n = along_w(c) ? 2 : c->map.rank - 2;
+	int at = 0;
+
+	if (!is(c, "im2col") && !along_w(c))
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		at += snprintf(text + at, size - (size_t)at, "%s%u", i ? ", " : ", {", c->offset[i]);
+	return at + snprintf(text + at, size - (size_t)at, "}");
+}
+
+char *tensor_kernel(const tensor_case *c)
+{
+	enum { SIZE = 8192 };
+	char *s = malloc(SIZE), coords[120], offs[60] = "";
+	size_t n = 0;
+
+	if (!s)
+		return NULL;
+	list(c, coords, sizeof coords);
+	offsets(c, offs, sizeof offs);
+#define ADD(...) n += (size_t)snprintf(s + n, SIZE - n, __VA_ARGS__)
+	ADD(head, c->target, TENSOR_SMEM);
+	ADD(copy_in, TENSOR_SMEM, c->at);
+	if (c->way == TENSOR_LOAD) {
+		ADD("@%%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r2], %u;\n", tensor_bytes(c));
+		ADD("@%%p0 cp.async.bulk.tensor.%ud.shared::cluster.global.%s.mbarrier::complete_tx::bytes [%%r1], [%%rd0, %s], "
+		    "[%%r2]%s;\n",
+		    c->map.rank, c->mode, coords, offs);
+		ADD("%s", wait);
+		ADD(copy_out, TENSOR_SMEM, TENSOR_SMEM, TENSOR_SMEM);
+	} else {
+		ADD("@%%p0 cp.%sasync.bulk.tensor.%ud.global.shared::cta.%s%s%s.bulk_group [%%rd0, %s], [%%r1];\n",
+		    c->way == TENSOR_REDUCE ? "reduce." : "", c->map.rank, c->way == TENSOR_REDUCE ? c->op : "",
+		    c->way == TENSOR_REDUCE ? "." : "", c->mode, coords);
+		ADD("@%%p0 cp.async.bulk.commit_group; @%%p0 cp.async.bulk.wait_group 0;\n");
+	}
+	ADD("@%%p0 st.global.u32 [%%rd2], 1; ret;\n}\n");
+#undef ADD
+	return s;
+}
+
+/* ---- running ---- */
+
+static bool finish(const tensor_case *c, cptx_device *dev, uint64_t at, uint64_t out, uint8_t *buffer, uint8_t *smem,
+                   cptx_error *err)
+{
+	uint32_t done = 0;
+
+	if (!cptx_mem_read(dev, buffer, at, c->size, err) || !cptx_mem_read(dev, smem, out, TENSOR_SMEM, err) ||
+	    !cptx_mem_read(dev, &done, out + TENSOR_SMEM, sizeof done, err))
+		return false;
+	if (done)
+		return true;
+	err->code = CPTX_E_STATE;
+	snprintf(err->text, sizeof err->text, "the copy has not completed %u bytes", tensor_bytes(c));
+	return false;
+}
+
+bool tensor_run(const tensor_case *c, cptx_device *dev, uint8_t *buffer, uint8_t *smem, cptx_error *err)
+{
+	char *text = tensor_kernel(c);
+	cptx_tensor_map_opt opt = c->map;
+	cptx_tensor_map map;
+	cptx_program *p = text ? cptx_device_load_text(dev, text, strlen(text), NULL, err) : NULL;
+	uint64_t at = p ? cptx_mem_alloc(dev, c->size, err) : 0, out = at ? cptx_mem_alloc(dev, TENSOR_SMEM + 16, err) : 0;
+
+	if (c->way == TENSOR_LOAD)
+		memset(smem, TENSOR_FILL, TENSOR_SMEM);
+	opt.address += at;
+	bool ok = out && cptx_mem_write(dev, at, buffer, c->size, err) && cptx_mem_write(dev, out, smem, TENSOR_SMEM, err) &&
+	          cptx_mem_fill8(dev, out + TENSOR_SMEM, 0, 16, err) && cptx_tensor_map_make(dev, &opt, &map, err) &&
+	          cptx_launch_once(p, "k",
+	                           &(cptx_launch_opt){ .grid = { 1 },
+	                                               .block = { 128 },
+	                                               CPTX_ARGS(CPTX_ARG_BYTES(&map, sizeof map), out, out + TENSOR_SMEM) },
+	                           NULL, err) &&
+	          cptx_stream_synchronize(dev, NULL, err) && finish(c, dev, at, out, buffer, smem, err);
+	cptx_mem_free(dev, out);
+	cptx_mem_free(dev, at);
+	cptx_program_destroy(p);
+	free(text);
+	return ok;
+}
+
+/* ---- random ones ---- */
+
+static const enum cptx_swizzle old_swizzles[] = { CPTX_SWIZZLE_NONE, CPTX_SWIZZLE_32B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_128B };
+
+static void random_type(tensor_case *c, uint64_t *s, bool newer)
+{
+	static const enum cptx_tensor_type whole[] = { CPTX_TENSOR_U32, CPTX_TENSOR_S32, CPTX_TENSOR_U64 };
+	cptx_tensor_map_opt *m = &c->map;
+
+	m->type = (enum cptx_tensor_type)tensor_below(s, newer && c->way != TENSOR_REDUCE ? CPTX_TENSOR_TYPES
+	                                                                                  : CPTX_TENSOR_TF32_FTZ + 1);
+	if (c->way == TENSOR_STORE && m->type == CPTX_TENSOR_16U4_ALIGN16B)
+		m->type = CPTX_TENSOR_16U6_ALIGN16B;
+	m->swizzle = newer ? (enum cptx_swizzle)tensor_below(s, CPTX_SWIZZLE_96B) : old_swizzles[tensor_below(s, 4)];
+	if (m->swizzle == CPTX_SWIZZLE_128B_ATOM_32B_FLIP_8B && c->way != TENSOR_LOAD)
+		m->swizzle = CPTX_SWIZZLE_128B_ATOM_32B;
+	if (c->way != TENSOR_REDUCE)
+		return;
+	/* Bits and whole numbers; what floats give is tested elsewhere. */
+	static const char *const ops[] = { "add", "min", "max", "and", "or", "xor", "inc", "dec" };
+	uint32_t op = tensor_below(s, 8);
+	c->op = ops[op];
+	m->type = op >= 6 ? CPTX_TENSOR_U32 : whole[tensor_below(s, 3)];
+}
+
+/* Elements along dimension 0 that the rules allow. */
+static uint32_t random_inner(const tensor_case *c, uint64_t *s)
+{
+	const cptx_swizzle_info *w = cptx_swizzle_get(c->map.swizzle);
+	uint32_t most = c->map.swizzle ? w->span : 256, unit = bits(c) == 4 ? 32 : 128 / bits(c);
+
+	if (padded(c))
+		return 128;
+	most = most * 8 / bits(c);
+	most = (most > 256 ? 256 : most) / unit;
+	return (1 + tensor_below(s, most)) * unit;
+}
+
+static int32_t around(uint64_t *s, uint64_t dim) { return (int32_t)tensor_below(s, (uint32_t)dim + 6) - 3; }
+
+static void random_shape(tensor_case *c, uint64_t *s)
+{
+	cptx_tensor_map_opt *m = &c->map;
+	uint32_t group = padded(c) ? 128 : bits(c) == 4 ? 32 : 128 / bits(c), align = padded(c) || m->interleave == 32 ? 32 : 16;
+
+	m->dim[0] = (1 + tensor_below(s, 5)) * group;
+	if (!padded(c) && bits(c) >= 8) /* rows that do not end at 16 bytes, but for padding */
+		m->dim[0] -= tensor_below(s, group < 4 ? group : 4);
+	if (m->interleave)
+		m->dim[0] = 1 + tensor_below(s, 9);
+	uint64_t bytes = m->interleave ? m->dim[0] * m->interleave : (m->dim[0] * bits(c) + 7) / 8;
+	for (uint32_t i = 1; i < m->rank; i++) {
+		m->stride[i] = (bytes + align - 1) / align * align + tensor_below(s, 2) * align;
+		m->dim[i] = 1 + tensor_below(s, i == 1 ? 40 : 6);
+		bytes = m->stride[i] * m->dim[i];
+	}
+	m->address = tensor_below(s, 4) * align;
+	c->size = (size_t)(m->address + bytes + 64);
+	for (uint32_t i = 0; i < m->rank; i++)
+		c->coord[i] = around(s, m->dim[i]);
+	if (padded(c) || bits(c) == 4)
+		c->coord[0] = c->coord[0] / 128 * 128;
+}
+
+static void random_box(tensor_case *c, uint64_t *s)
+{
+	cptx_tensor_map_opt *m = &c->map;
+
+	for (uint32_t i = 0; i < m->rank; i++)
+		m->element_stride[i] = tensor_below(s, 4) ? 1 : 1 + tensor_below(s, 8);
+	m->box[0] = m->interleave ? 1 + tensor_below(s, 12) : random_inner(c, s);
+	for (uint32_t i = 1; i < m->rank; i++)
+		m->box[i] = 1 + tensor_below(s, i == 1 ? 40 : 5);
+	while (tensor_bytes(c) + c->at > TENSOR_SMEM - 1024)
+		for (uint32_t i = 1; i < m->rank; i++)
+			m->box[i] = (m->box[i] + 1) / 2;
+}
+
+static void random_im2col(tensor_case *c, uint64_t *s)
+{
+	cptx_tensor_map_opt *m = &c->map;
+	bool load = c->way == TENSOR_LOAD;
+
+	c->mode = load ? "im2col" : "im2col_no_offs";
+	m->mode = CPTX_TENSOR_IM2COL;
+	for (uint32_t i = 0; i < m->rank; i++)
+		m->element_stride[i] = tensor_below(s, 3) || i == m->rank - 1 ? 1 : 1 + tensor_below(s, 3);
+	m->channels = random_inner(c, s);
+	m->pixels = 1 + tensor_below(s, 60);
+	while (tensor_bytes(c) + c->at > TENSOR_SMEM - 1024)
+		m->pixels = (m->pixels + 1) / 2;
+	for (uint32_t i = 0; i + 2 < m->rank; i++) {
+		int32_t wide = (int32_t)m->dim[i + 1];
+		m->lower[i] = load ? (int32_t)tensor_below(s, 4) - 2 : 0;
+		m->upper[i] = (int32_t)tensor_below(s, 3) - 2;
+		if (wide + m->upper[i] <= m->lower[i])
+			m->upper[i] = load ? m->lower[i] - wide + 1 : 0;
+		c->offset[i] = load ? (uint16_t)tensor_below(s, 3) : 0;
+		c->coord[i + 1] = m->lower[i] + (int32_t)tensor_below(s, (uint32_t)(wide + m->upper[i] - m->lower[i]));
+	}
+	if (!load && c->coord[0] < 0)
+		c->coord[0] = 0;
+	c->coord[m->rank - 1] = (int32_t)tensor_below(s, (uint32_t)m->dim[m->rank - 1]);
+}
+
+static void random_along_w(tensor_case *c, uint64_t *s)
+{
+	static const enum cptx_swizzle swizzles[] = { CPTX_SWIZZLE_64B, CPTX_SWIZZLE_128B, CPTX_SWIZZLE_128B_ATOM_32B };
+	cptx_tensor_map_opt *m = &c->map;
+	bool fixed = tensor_below(s, 2);
+
+	c->mode = fixed ? "im2col::w::128" : "im2col::w";
+	m->mode = fixed ? CPTX_TENSOR_IM2COL_W_128 : CPTX_TENSOR_IM2COL_W;
+	m->swizzle = swizzles[tensor_below(s, 3)];
+	m->element_stride[1] = 1 + tensor_below(s, 2);
+	m->channels = random_inner(c, s);
+	m->pixels = 1 + tensor_below(s, 60);
+	c->offset[0] = (uint16_t)tensor_below(s, 8);
+	c->offset[1] = (uint16_t)tensor_below(s, 4);
+	m->lower[0] = (int32_t)tensor_below(s, 3) - 1;
+	m->upper[0] = (int32_t)tensor_below(s, 3) - 1;
+	if ((int32_t)m->dim[1] + m->upper[0] <= m->lower[0])
+		m->lower[0] = m->upper[0] = 0;
+	c->coord[1] = m->lower[0] + (int32_t)tensor_below(s, (uint32_t)((int32_t)m->dim[1] + m->upper[0] - m->lower[0]));
+}
+
+static void random_rows(tensor_case *c, uint64_t *s)
+{
+	c->mode = c->way == TENSOR_LOAD ? "tile::gather4" : "tile::scatter4";
+	c->map.rank = 2;
+	c->map.interleave = 0;
+	random_shape(c, s);
+	c->map.box[0] = random_inner(c, s);
+	c->map.box[1] = 1;
+	for (uint32_t i = 1; i < 5; i++)
+		c->coord[i] = around(s, c->map.dim[1]);
+	/* Rows that are the same would be written in any order. */
+	for (uint32_t i = 1; c->way != TENSOR_LOAD && i < 5; i++)
+		c->coord[i] = c->coord[1] + (int32_t)i;
+}
+
+static tensor_case random_one(uint64_t *s, enum tensor_way way, bool newer)
+{
+	tensor_case c = { .way = way, .mode = "tile", .op = "add", .target = newer ? "sm_100a" : "sm_90" };
+	cptx_tensor_map_opt *m = &c.map;
+	uint32_t kind = tensor_below(s, 8);
+
+	m->rank = 1 + tensor_below(s, 5);
+	random_type(&c, s, newer);
+	c.at = tensor_below(s, 16) * 128;
+	if (kind == 0 && m->rank >= 3 && m->type <= CPTX_TENSOR_TF32_FTZ) {
+		m->interleave = tensor_below(s, 2) ? 16 : 32;
+		m->swizzle = m->interleave == 32 ? CPTX_SWIZZLE_32B : CPTX_SWIZZLE_NONE;
+	}
+	m->nan_fill = m->type >= CPTX_TENSOR_F16 && m->type <= CPTX_TENSOR_TF32_FTZ && tensor_below(s, 2);
+	if (newer && kind == 1 && way != TENSOR_REDUCE) {
+		random_rows(&c, s);
+		return c;
+	}
+	random_shape(&c, s);
+	if (newer && kind == 3 && way == TENSOR_LOAD && m->rank >= 3 && !padded(&c) && bits(&c) >= 8)
+		random_along_w(&c, s);
+	else if ((kind == 2 || kind == 3) && m->rank >= 3 && !padded(&c) && bits(&c) >= 8)
+		random_im2col(&c, s);
+	else
+		random_box(&c, s);
+	return c;
+}
+
+tensor_case tensor_random(uint64_t *s, enum tensor_way way, bool newer)
+{
+	for (;;) {
+		tensor_case c = random_one(s, way, newer);
+		if (cptx_tensor_map_check(&c.map, NULL))
+			return c;
+	}
+}
+
+void tensor_print(const tensor_case *c, char *text, size_t size)
+{
+	const cptx_tensor_map_opt *m = &c->map;
+	char coords[120], offs[60] = "";
+	size_t n = 0;
+
+	list(c, coords, sizeof coords);
+	offsets(c, offs, sizeof offs);
+	n += (size_t)snprintf(text, size, "%s%s %s, %s, rank %u, swizzle %s, interleave %u, %s, address %u:",
+	                      c->way == TENSOR_LOAD    ? "load"
+	                      : c->way == TENSOR_STORE ? "store"
+	                                               : "reduce ",
+	                      c->way == TENSOR_REDUCE ? c->op : "", c->mode, cptx_tensor_type_name(m->type), m->rank,
+	                      cptx_swizzle_get(m->swizzle)->name, m->interleave, m->nan_fill ? "fill NaN" : "fill 0",
+	                      (unsigned)m->address);
+	for (uint32_t i = 0; i < m->rank; i++)
+		n += (size_t)snprintf(text + n, size - n, " [%u: dim %u stride %u box %u step %u]", i, (unsigned)m->dim[i],
+		                      (unsigned)m->stride[i], m->box[i], m->element_stride[i]);
+	if (m->mode != CPTX_TENSOR_TILED)
+		n += (size_t)snprintf(text + n, size - n, ", %u channels, %u pixels, corners %d %d %d, %d %d %d", m->channels,
+		                      m->pixels, m->lower[0], m->lower[1], m->lower[2], m->upper[0], m->upper[1], m->upper[2]);
+	snprintf(text + n, size - n, "; at %s%s, shared offset %u", coords, offs, c->at);
+}

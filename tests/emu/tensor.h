@@ -1,0 +1,46 @@
+/*
+ * One tensor copy as a kernel on any device, and what it should do, byte by byte, from the rules alone: what test_tma.c and
+ * device/tma_vs_gpu.c share.
+ */
+#ifndef CPTX_TEST_TENSOR_H
+#define CPTX_TEST_TENSOR_H
+
+#include <cptx/emu.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TENSOR_SMEM = 32768, TENSOR_FILL = 0xa5 /* what shared memory holds before a load */ };
+
+typedef struct tensor_case {
+	cptx_tensor_map_opt map; /* address: of the buffer, an offset */
+	size_t size;             /* of the buffer */
+	enum tensor_way { TENSOR_LOAD, TENSOR_STORE, TENSOR_REDUCE } way;
+	const char *mode; /* "tile", "im2col", "tile::gather4" ... */
+	const char *op;   /* TENSOR_REDUCE: "add" */
+	int32_t coord[5];
+	uint16_t offset[3];
+	uint32_t at; /* offset in shared memory, which is aligned to 1024 */
+	const char *target;
+} tensor_case;
+
+/* A random one that breaks no rule. */
+tensor_case tensor_random(uint64_t *state, enum tensor_way way, bool newer /* than sm_90 */);
+uint32_t tensor_below(uint64_t *state, uint32_t n);
+/* In words, for who has to look at it. */
+void tensor_print(const tensor_case *c, char *text, size_t size);
+
+/* Bytes that it moves, out-of-bounds ones too. */
+uint32_t tensor_bytes(const tensor_case *c);
+/* The kernel's text; NULL: out of memory. */
+char *tensor_kernel(const tensor_case *c);
+/*
+ * Runs it: the buffer and what shared memory holds (a load: becomes TENSOR_FILL first) are changed as the copy changes them.
+ * False with an error; also when the copy did not end in good time.
+ */
+bool tensor_run(const tensor_case *c, cptx_device *dev, uint8_t *buffer, uint8_t *smem, cptx_error *err);
+/* The same from the rules. */
+void tensor_reference(const tensor_case *c, uint8_t *buffer, uint8_t *smem);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * Planted bugs: each file of bugs/ is a kernel with one, and its repaired twin.  Lines that end in "// bug" stand in the
+ * former only, what is behind "// fix: " in the latter only.  The second line says how it is launched, on a buffer whose
+ * address is the parameter, and what must be found, by every seed and schedule:
+ *
+ *     // grid 2, cluster 2, block 64, data 400, finds race          (data: bytes; they count up in words, or are "zero" or
+ * "undefined")
+ *
+ * CPTX_BUGS=NAME runs one file and prints what is found; CPTX_SEEDS=N, how many seeds.
+ */
+#include <cptx/emu.h>
+
+#include "../test.h"
+
+#include <dirent.h>
+
+enum { STEP_LIMIT = 100000, MOST_FILES = 512 };
+
+typedef struct planted {
+	char name[128], *text; /* the text of the bug or of the twin */
+	uint32_t grid, cluster, block, data, smem;
+	bool zero, undefined;
+	char finds[64], target[16];
+} planted;
+
+static char *read_file(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%s", BUGS, name);
+	FILE *f = fopen(path, "rb");
+	ck_assert_msg(f != NULL, "%s cannot be read", path);
+	char *s = calloc(1, 1 << 16);
+	ck_assert_ptr_nonnull(s);
+	size_t n = fread(s, 1, (1 << 16) - 1, f);
+	fclose(f);
+	ck_assert_msg(n < (1 << 16) - 1, "%s is too long", name);
+	return s;
+}
+
+/* Lines keep their numbers. */
+static void choose(char *text, bool fixed)
+{
+	static const char fix[] = "// fix: ", bug[] = "// bug";
+
+	for (char *line = text, *end; *line; line = end + (*end != 0)) {
+		end = line + strcspn(line, "\n");
+		char *at = line + strspn(line, "\t ");
+		if (fixed && !strncmp(at, fix, sizeof fix - 1))
+			memset(at, ' ', sizeof fix - 1);
+		else if (fixed && end - line > (int)sizeof bug && !strncmp(end - sizeof bug + 1, bug, sizeof bug - 1))
+			memset(line, ' ', (size_t)(end - line));
+	}
+}
+
+static uint32_t number(const char *line, const char *word, uint32_t otherwise)
+{
+	const char *s = strstr(line, word);
+
+	return s ? (uint32_t)strtoul(s + strlen(word), NULL, 0) : otherwise;
+}
+
+static void read_head(planted *p)
+{
+	const char *line = strchr(p->text, '\n') + 1, *finds = strstr(line, "finds "), *target = strstr(line, ".target ");
+	size_t n = strcspn(line, "\n");
+	char head[256] = "";
+
+	ck_assert_msg(finds && finds < line + n && target && n < sizeof head, "%s: the second line must say \"finds ...\"",
+	              p->name);
+	memcpy(head, line, n);
+	p->grid = number(head, "grid ", 1);
+	p->cluster = number(head, "cluster ", 0);
+	p->block = number(head, "block ", 32);
+	p->data = number(head, "data ", 128);
+	p->smem = number(head, "smem ", 0);
+	p->zero = strstr(head, ", zero") != NULL;
+	p->undefined = strstr(head, ", undefined") != NULL;
+	sscanf(finds, "finds %63s", p->finds);
+	sscanf(target, ".target %15s", p->target);
+}
+
+static void fill(cptx_device *dev, const planted *p, uint64_t at, cptx_error *err)
+{
+	uint32_t *x = calloc(1, p->data + 4);
+
+	ck_assert_ptr_nonnull(x);
+	for (uint32_t i = 0; i < p->data / 4 && !p->zero; i++)
+		x[i] = i;
+	if (!p->undefined)
+		cptx_mem_write(dev, at, x, p->data, err);
+	free(x);
+}
+
+/* The word of the first finding; "nothing" if there is none, "other: ..." for what is no finding. */
+static void run(const planted *p, const cptx_emu_opt *opt, char *found, size_t size, bool say)
+{
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_emu_open(p->target, opt, &err);
+	cptx_program *k = dev ? cptx_device_load_text(dev, p->text, strlen(p->text), NULL, &err) : NULL;
+	uint64_t at = k ? cptx_mem_alloc(dev, p->data, &err) : 0;
+	cptx_launch_opt launch = {
+		.grid = { p->grid }, .block = { p->block }, .cluster = { p->cluster }, .dyn_smem = p->smem, CPTX_ARGS(at)
+	};
+	const cptx_emu_finding *f;
+
+	if (at)
+		fill(dev, p, at, &err);
+	bool ok = k && at && cptx_launch_once(k, "k", &launch, NULL, &err);
+	snprintf(found, size, ok ? "nothing" : "other: %s", err.text);
+	for (size_t i = 0; dev && (f = cptx_emu_finding_at(dev, i)); i++) {
+		if (say)
+			printf("%s: seed %llu: %s\n", p->name, (unsigned long long)opt->seed, f->text);
+		if (!i)
+			snprintf(found, size, "%s", cptx_finding_name(f->code));
+	}
+	cptx_program_destroy(k);
+	cptx_device_close(dev);
+}
+
+static unsigned seeds(void)
+{
+	const char *s = getenv("CPTX_SEEDS");
+
+	return s ? (unsigned)atoi(s) : 100;
+}
+
+static void all_seeds(planted *p, bool fixed, unsigned *failed)
+{
+	const char *expected = fixed ? "nothing" : p->finds, *only = getenv("CPTX_BUGS");
+	unsigned n = only && !fixed ? 1 : seeds();
+
+	for (unsigned seed = 0; seed < n; seed++) {
+		cptx_emu_opt opt = {
+			.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1 + seed % 2, .step_limit = STEP_LIMIT
+		};
+		char found[600];
+		run(p, &opt, found, sizeof found, only != NULL);
+		if (strcmp(found, expected)) {
+			printf("%s%s: seed %u, schedule %u: expected %s, found %s\n", p->name, fixed ? " (repaired)" : "", seed,
+			       seed % 3, expected, found);
+			++*failed;
+			return;
+		}
+	}
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* How many there are of each kind of finding: two at least. */
+static void count(const char *finds, bool end)
+{
+	static struct {
+		char word[64];
+		unsigned n;
+	} kinds[CPTX_FIND_COUNT];
+	unsigned i = 0;
+
+	for (; i < CPTX_FIND_COUNT && kinds[i].n && (end || strcmp(kinds[i].word, finds)); i++)
+		if (end)
+			ck_assert_msg(kinds[i].n >= 2, "there is only one kernel with %s", kinds[i].word);
+	if (end || i == CPTX_FIND_COUNT)
+		return;
+	snprintf(kinds[i].word, sizeof kinds[i].word, "%s", finds);
+	kinds[i].n++;
+}
+
+START_TEST(found_in_all_and_nothing_in_twins)
+{
+	DIR *d = opendir(BUGS);
+	char *name[MOST_FILES];
+	const char *only = getenv("CPTX_BUGS");
+	unsigned n = 0, failed = 0;
+
+	ck_assert_msg(d != NULL, "%s cannot be read", BUGS);
+	for (struct dirent *e; (e = readdir(d)) && n < MOST_FILES;)
+		if (strstr(e->d_name, ".ptx") && (!only || strstr(e->d_name, only)))
+			ck_assert_ptr_nonnull(name[n++] = strdup(e->d_name));
+	closedir(d);
+	qsort(name, n, sizeof *name, by_name);
+	for (unsigned i = 0; i < n; i++)
+		for (int fixed = 0; fixed < 2; fixed++) {
+			planted p = { .text = read_file(name[i]) };
+			snprintf(p.name, sizeof p.name, "%s", name[i]);
+			choose(p.text, fixed);
+			read_head(&p);
+			if (!fixed)
+				count(p.finds, false);
+			all_seeds(&p, fixed, &failed);
+			free(p.text);
+		}
+	for (unsigned i = 0; i < n; i++)
+		free(name[i]);
+	ck_assert_uint_gt(n, 0);
+	ck_assert_uint_eq(failed, 0);
+	if (!only)
+		count("", true);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("emu_bugs");
+	TCase *c = tcase_create("bugs");
+
+	tcase_add_test(c, found_in_all_and_nothing_in_twins);
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	return test_main("emu_bugs", s);
+}

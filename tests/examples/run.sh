@@ -1,0 +1,37 @@
+#!/bin/sh
+# run.sh FOLDER NAME...: each example in the build folder runs on emulated devices, finds its own result right, and the emulator
+# finds nothing wrong with it.  The last line is "examples: N passed, N failed, N skipped".
+set -u
+folder=$1
+shift
+passed=0 failed=0
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export CPTX_CUDA_LIBRARY=/nonexistent/libcuda.so.1
+
+# expect STATUS DEVICE NAME REGEX: how the example ends there ("": no device named), and a line of what it says
+expect() {
+	if [ -n "$2" ]; then export CPTX_DEVICE="$2"; else unset CPTX_DEVICE; fi
+	"$folder/$3" >"$dir/said" 2>&1
+	got=$?
+	if [ $got -eq "$1" ] && grep -qE -e "$4" "$dir/said"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: CPTX_DEVICE=$2 $3: status $got, not $1, or no line matches $4"
+		grep -v '^	' "$dir/said" | tail -n 5 | sed 's/^/    /'
+	fi
+}
+
+for name; do
+	case $name in
+	saxpy) right='^y\[999\] = 1999; 0 of 1000 elements are wrong$' ;;
+	stamp) right='^warp 1 waited [0-9]+ ns \(numbers\[1\] = 62\)$' ;;
+	*) right="^$name [0-9]+ x 8192: all elements right$" ;;
+	esac
+	for device in emu:sm_80 emu:sm_90a emu:sm_100a emu:sm_120a; do expect 0 $device "$name" "$right"; done
+	expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
+	expect 0 "" "$name" '/nonexistent/libcuda.so.1'
+done
+echo "examples: $passed passed, $failed failed, 0 skipped"
+[ $failed -eq 0 ]

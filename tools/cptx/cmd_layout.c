@@ -1,0 +1,312 @@
+/* cptx layout: a tile in shared memory with its banks, or a fragment with its lanes; as text or SVG. */
+#include "cli.h"
+#include "draw.h"
+
+#include <cptx/layout.h>
+
+#include <ctype.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OPTION_TILE,
+	OPTION_TYPE,
+	OPTION_MAJOR,
+	OPTION_SWIZZLE,
+	OPTION_PITCH,
+	OPTION_READ,
+	OPTION_AT,
+	OPTION_FRAG,
+	OPTION_SHAPE,
+	OPTION_NUM,
+	OPTION_TRANS,
+	OPTION_SPARSE,
+	OPTION_SVG
+};
+static const cli_option options[] = {
+	[OPTION_TILE] = { "tile", 't', "RxC", "a tile of R rows (m or n) and C columns (k) in shared memory", "128x64 64x64" },
+	[OPTION_TYPE] = { "type", 'y', "TYPE", "type of the elements, or their bits; default: bf16", "bf16 f32 e4m3 4" },
+	[OPTION_MAJOR] = { "major", 'm', "k|mn", "the contiguous dimension; default: k", "k mn" },
+	[OPTION_SWIZZLE] = { "swizzle", 'w', "NAME", "default: none", "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_64B" },
+	[OPTION_PITCH] = { "pitch", 'p', "BYTES", "whole rows so far apart, not spans of the swizzle", NULL },
+	[OPTION_READ] = { "read", 'r', "FRAG", "mark what the first ldmatrix of that fragment reads", "mma-a mma-b wgmma-a" },
+	[OPTION_AT] = { "at", 'a', "RxC", "row and column of the tile where the fragment begins", NULL },
+	[OPTION_FRAG] = { "frag", 'f', "FRAG", "a fragment: who holds each element", "mma-a mma-b mma-c wgmma-d ldmatrix" },
+	[OPTION_SHAPE] = { "shape", 's', "MxNxK", "of the instruction; default: 16x8x16", "16x8x16 16x8x32 64x64x16" },
+	[OPTION_NUM] = { "num", 'n', "N", ".x<N> of ldmatrix, stmatrix and tcgen05", "1 2 4" },
+	[OPTION_TRANS] = { "trans", 0, NULL, "with .trans", NULL },
+	[OPTION_SPARSE] = { "sparse", 0, NULL, "of a sparse instruction", NULL },
+	[OPTION_SVG] = { "svg", 'o', "FILE", "draw it there; - is standard output", "@file" },
+};
+
+typedef struct request {
+	const cli_command *cmd;
+	cptx_tile tile;
+	cptx_frag frag;
+	const char *svg;
+	uint32_t row, col;
+	bool has_tile, has_frag, has_read;
+	cptx_lines lines;
+	cptx_banks banks;
+	cptx_frag_map map;
+} request;
+
+static int bad_value(const request *q, int option, const char *value, const char *right)
+{
+	return cli_usage(q->cmd, "--%s %s: %s", options[option].name, value, right);
+}
+
+/* "mma-a" is the kind "mma A". */
+static bool find_kind(const char *text, enum cptx_frag_kind *kind)
+{
+	for (int i = 0; strcmp(cptx_frag_kind_name((enum cptx_frag_kind)i), "?") != 0; i++) {
+		const char *a = cptx_frag_kind_name((enum cptx_frag_kind)i), *b = text;
+		while (*a && (tolower((unsigned char)*a) == *b || (*a == ' ' && *b == '-')))
+			a++, b++;
+		if (!*a && !*b) {
+			*kind = (enum cptx_frag_kind)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int read_bits(request *q, const char *value)
+{
+	uint64_t bits;
+	enum cptx_type type = cptx_type_find(value);
+
+	if (cli_dims(value, &bits, 1, 64))
+		q->tile.elem.bits = (uint8_t)bits;
+	else if (type != CPTX_TYPE_NONE)
+		q->tile.elem.bits = (uint8_t)cptx_type_bits(type);
+	else
+		return bad_value(q, OPTION_TYPE, value, "expected a type, as bf16, or a number of bits, as 4");
+	return EXIT_OK;
+}
+
+static int read_option(request *q, int option, const char *value)
+{
+	uint64_t d[3];
+	int end = 0;
+
+	switch (option) {
+	case OPTION_TILE:
+		if (!cli_dims(value, d, 2, 65536))
+			return bad_value(q, option, value, "expected two numbers, as in 64x64");
+		q->tile.rows = (uint32_t)d[0], q->tile.cols = (uint32_t)d[1], q->has_tile = true;
+		break;
+	case OPTION_AT:
+		if (sscanf(value, "%5ux%5u%n", &q->row, &q->col, &end) != 2 || value[end])
+			return bad_value(q, option, value, "expected two numbers, as in 0x16");
+		break;
+	case OPTION_TYPE: return read_bits(q, value);
+	case OPTION_MAJOR:
+		if (strcmp(value, "k") != 0 && strcmp(value, "mn") != 0)
+			return bad_value(q, option, value, "expected k or mn");
+		q->tile.elem.mn_major = !strcmp(value, "mn");
+		break;
+	case OPTION_SWIZZLE:
+		q->tile.swizzle = cptx_swizzle_find(value);
+		if (q->tile.swizzle == CPTX_SWIZZLE_COUNT)
+			return bad_value(q, option, value, "there is no such swizzle; 128B is one");
+		break;
+	case OPTION_PITCH:
+	case OPTION_NUM:
+		if (!cli_dims(value, d, 1, option == OPTION_NUM ? 128 : 65536))
+			return bad_value(q, option, value, "expected a number");
+		if (option == OPTION_NUM)
+			q->frag.num = (uint8_t)d[0];
+		else
+			q->tile.pitch = (uint32_t)d[0];
+		break;
+	case OPTION_READ:
+	case OPTION_FRAG:
+		if (!find_kind(value, &q->frag.kind))
+			return bad_value(q, option, value,
+			                 "there is no such fragment; mma-a, mma-b, mma-c, wgmma-d and ldmatrix are some");
+		q->has_read |= option == OPTION_READ, q->has_frag |= option == OPTION_FRAG;
+		break;
+	case OPTION_SHAPE:
+		if (!cli_dims(value, d, 3, 1024))
+			return bad_value(q, option, value, "expected three numbers, as in 16x8x16");
+		q->frag.m = (uint16_t)d[0], q->frag.n = (uint16_t)d[1], q->frag.k = (uint16_t)d[2];
+		break;
+	case OPTION_TRANS: q->frag.trans = true; break;
+	case OPTION_SPARSE: q->frag.sparse = true; break;
+	case OPTION_SVG: q->svg = value; break;
+	}
+	return EXIT_OK;
+}
+
+/* ---- tiles: a cell is a chunk of 16 bytes ---- */
+
+static uint32_t per_chunk(const cptx_tile *t) { return 128u / t->elem.bits; }
+
+static uint32_t chunk_at(const cptx_tile *t, uint32_t row, uint32_t chunk)
+{
+	uint32_t i = chunk * per_chunk(t);
+	return t->elem.mn_major ? cptx_tile_at(t, i, row).byte : cptx_tile_at(t, row, i).byte;
+}
+
+static void tile_cell(const void *user, uint32_t row, uint32_t col, draw_cell *out)
+{
+	const request *q = user;
+	uint32_t at = chunk_at(&q->tile, row, col);
+	uint8_t bank = at / 4 % 32;
+
+	snprintf(out->text, sizeof out->text, "%u", bank);
+	out->colour = (int8_t)(bank / 4);
+	for (uint32_t lane = 0; q->has_read && lane < 8u * q->lines.num; lane++)
+		if (cptx_lines_offset(&q->lines, 0, lane) == at) {
+			snprintf(out->text, sizeof out->text, "%u l%u", bank, lane);
+			out->framed = true, out->bad = q->banks.conflicts > 0;
+		}
+}
+
+static void describe_tile(const request *q, FILE *out)
+{
+	const cptx_tile *t = &q->tile;
+	cptx_tile_boxes b;
+	cptx_smem_desc d;
+	cptx_error err = { 0 }, none = { 0 };
+
+	fprintf(out, "tile %ux%u of %u bits, %s-major, swizzle %s: %u bytes, aligned to %u\n", t->rows, t->cols, t->elem.bits,
+	        t->elem.mn_major ? "MN" : "K", cptx_swizzle_get(t->swizzle)->name, cptx_tile_bytes(t), cptx_tile_align(t));
+	if (cptx_tile_get_boxes(t, &b, &err))
+		fprintf(out, "tensor map: %u boxes of %ux%u elements, %u bytes each; expect_tx %u\n", b.count[0] * b.count[1],
+		        b.box[0], b.box[1], b.bytes, cptx_tile_bytes(t));
+	else
+		fprintf(out, "no tensor map: %s\n", err.text);
+	if (cptx_tile_desc(t, CPTX_DESC_TCGEN05, 0, 0, 0, &d, &none))
+		fprintf(out, "matrix descriptor: lbo %u, sbo %u\n", d.lbo, d.sbo);
+	else
+		fprintf(out, "no matrix descriptor: %s\n", none.text);
+	if (q->has_read && q->banks.conflicts)
+		fprintf(out, "ldmatrix .x%u%s of %s: %u turns for %u phases, %u-way bank conflicts\n", q->lines.num,
+		        q->lines.trans ? ".trans" : "", cptx_frag_kind_name(q->frag.kind), q->banks.turns, q->banks.phases,
+		        q->banks.worst);
+	else if (q->has_read)
+		fprintf(out, "ldmatrix .x%u%s of %s: %u turns for %u phases, no bank conflict\n", q->lines.num,
+		        q->lines.trans ? ".trans" : "", cptx_frag_kind_name(q->frag.kind), q->banks.turns, q->banks.phases);
+	fprintf(out, "banks of the 16-byte chunks, at their places in the matrix%s:\n",
+	        q->has_read ? "; l: lanes that read" : "");
+}
+
+/* ---- fragments: a cell is an element ---- */
+
+static void frag_cell(const void *user, uint32_t row, uint32_t col, draw_cell *out)
+{
+	const request *q = user;
+	cptx_place p;
+
+	if (!cptx_frag_place(&q->map, (cptx_cell){ (uint16_t)row, (uint16_t)col }, &p))
+		return;
+	if (q->map.slots > 1)
+		snprintf(out->text, sizeof out->text, "%u:%u.%u", p.lane, p.reg, p.slot);
+	else
+		snprintf(out->text, sizeof out->text, "%u:%u", p.lane, p.reg);
+	out->colour = (int8_t)(p.lane % 8);
+}
+
+static void describe_frag(const request *q, FILE *out)
+{
+	fprintf(out, "%s m%un%uk%u: %ux%u elements of %u bits, %u lanes with %u registers of %u\n",
+	        cptx_frag_kind_name(q->frag.kind), q->frag.m, q->frag.n, q->frag.k, q->map.rows, q->map.cols, q->map.bits,
+	        q->map.lanes, q->map.regs, q->map.slots);
+	if (q->map.copies || q->map.reg_copies)
+		fprintf(out, "copies: bits 0x%x of the lane and 0x%x of the register do not matter\n", q->map.copies,
+		        q->map.reg_copies);
+	fprintf(out, "lane:register%s\n", q->map.slots > 1 ? ".element" : "");
+}
+
+/* ---- */
+
+static int show(const request *q)
+{
+	const cptx_tile *t = &q->tile;
+	draw_table table = { q->map.rows, q->map.cols, NULL, "columns", frag_cell, q, 1 };
+	char *heading = NULL, *text = NULL;
+	size_t heading_size, text_size;
+
+	if (q->has_tile) {
+		table.rows = t->elem.mn_major ? t->cols : t->rows;
+		table.cols = (t->elem.mn_major ? t->rows : t->cols) / per_chunk(t);
+		table.row_name = t->elem.mn_major ? "k" : "m or n", table.col_name = t->elem.mn_major ? "m or n" : "k";
+		table.cell = tile_cell, table.col_step = per_chunk(t);
+	}
+	FILE *head = open_memstream(&heading, &heading_size);
+	FILE *body = open_memstream(&text, &text_size);
+	bool ok = head && body;
+	if (ok) {
+		(q->has_tile ? describe_tile : describe_frag)(q, head);
+		ok = !fflush(head);
+	}
+	if (ok && q->svg)
+		draw_svg(body, &table, heading);
+	else if (ok)
+		fputs(heading, body), draw_text(body, &table);
+	ok &= head && !fclose(head);
+	ok &= body && !fclose(body);
+	int status = !ok                                                         ? cli_failed(q->cmd, "out of memory")
+	             : cli_write(q->cmd, q->svg ? q->svg : "-", text, text_size) ? EXIT_OK
+	                                                                         : EXIT_FAILED;
+	free(heading), free(text);
+	return status;
+}
+
+static int prepare_tile(request *q)
+{
+	cptx_error err = { 0 };
+	uint32_t along = q->tile.elem.mn_major ? q->tile.rows : q->tile.cols;
+
+	if (!cptx_tile_check(&q->tile, &err))
+		return cli_failed(q->cmd, "%s", err.text);
+	if (along % per_chunk(&q->tile))
+		return cli_failed(q->cmd, "rows of %u elements are no multiple of 16 bytes; they cannot be drawn", along);
+	if (!q->has_read)
+		return EXIT_OK;
+	if (!cptx_tile_lines(&q->tile, &q->frag, q->row, q->col, &q->lines, &err))
+		return cli_failed(q->cmd, "%s", err.text);
+	q->banks = cptx_lines_banks(&q->lines, 0);
+	return EXIT_OK;
+}
+
+static int run(const cli_command *cmd, int argc, char **argv)
+{
+	request q = { .cmd = cmd, .tile.elem.bits = 16, .frag = { .m = 16, .n = 8, .k = 16 } };
+	const char *value;
+	cptx_error err = { 0 };
+	int status = EXIT_OK, option;
+
+	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0)
+		if ((status = read_option(&q, option, value)) != EXIT_OK)
+			return status;
+	if (option == -2)
+		return status;
+	if (optind < argc)
+		return cli_usage(cmd, "what is '%s'?", argv[optind]);
+	if (q.has_tile == q.has_frag)
+		return cli_usage(cmd, "a tile (--tile 64x64) or a fragment (--frag mma-a) is needed, one of both");
+	q.frag.bits = q.tile.elem.bits;
+	if (q.has_tile)
+		status = prepare_tile(&q);
+	else if (!cptx_frag_resolve(&q.frag, &q.map, &err))
+		status = cli_failed(cmd, "%s", err.text);
+	return status ? status : show(&q);
+}
+
+const cli_command cmd_layout = {
+	.name = "layout",
+	.arguments = "--tile RxC | --frag FRAG [OPTION]...",
+	.about = "Draws tiles of shared memory with their banks, and fragments with their lanes.",
+	.options = options,
+	.noption = sizeof options / sizeof options[0],
+	.details = "  cptx layout --tile 64x64 --swizzle 128B --read mma-a        no bank conflict\n"
+			   "  cptx layout --tile 64x64 --pitch 128 --read mma-a           8-way\n"
+			   "  cptx layout --tile 64x64 --swizzle 64B --major mn --svg tile.svg\n"
+			   "  cptx layout --frag mma-b --shape 16x8x32 --type s8\n"
+			   "  cptx layout --frag tcgen05 --shape 16x256x1 --num 2         16 lanes of 256 bits\n",
+	.run = run,
+};

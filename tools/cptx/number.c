@@ -1,0 +1,76 @@
+#include "number.h"
+
+#include <math.h>
+#include <string.h>
+
+uint64_t number_random(uint64_t *s)
+{
+	*s ^= *s << 13;
+	*s ^= *s >> 7;
+	*s ^= *s << 17;
+	return *s;
+}
+
+bool number_is_float(enum cptx_type t) { return t == CPTX_F16 || t == CPTX_BF16 || t == CPTX_F32 || t == CPTX_F64; }
+
+bool number_has(enum cptx_type t)
+{
+	const char *name = cptx_type_name(t);
+
+	return number_is_float(t) ||
+	       (name && strchr("usb", *name) && cptx_type_bits(t) >= 8 && cptx_type_bits(t) <= 64 && !strchr(name, 'x'));
+}
+
+/* Rounds to `digits` binary digits, with the exponent of the least normal number; overflow gives infinity's bits. */
+static uint64_t small_float(double v, int digits, int least, uint64_t infinity)
+{
+	int e;
+	double a = fabs(v);
+
+	if (isnan(v))
+		return infinity | infinity >> 1;
+	if (a == 0)
+		return 0;
+	if (isinf(v))
+		return infinity;
+	frexp(a, &e);
+	e = e - 1 < least ? least : e - 1;
+	double scaled = nearbyint(ldexp(a, digits - 1 - e)); /* to nearest even, the default of the host */
+	uint64_t bits = (uint64_t)scaled + ((uint64_t)(e - least) << (digits - 1));
+	return bits < infinity ? bits : infinity;
+}
+
+uint64_t number_bits(enum cptx_type t, double v)
+{
+	uint64_t u = 0;
+	float f = (float)v;
+	unsigned bits = cptx_type_bits(t);
+
+	switch (t) {
+	case CPTX_F16: return small_float(v, 11, -14, 0x7c00) | (signbit(v) ? 0x8000 : 0);
+	case CPTX_BF16: return small_float(v, 8, -126, 0x7f80) | (signbit(v) ? 0x8000 : 0);
+	case CPTX_F32: memcpy(&u, &f, sizeof f); return u;
+	case CPTX_F64: memcpy(&u, &v, sizeof v); return u;
+	default: u = v < 0 ? (uint64_t)(int64_t)v : (uint64_t)v; return bits >= 64 ? u : u & ((UINT64_C(1) << bits) - 1);
+	}
+}
+
+double number_value(enum cptx_type t, uint64_t bits)
+{
+	float f;
+	double d;
+	uint32_t u = (uint32_t)bits;
+
+	switch (t) {
+	case CPTX_BF16: u <<= 16; /* fall through */
+	case CPTX_F32: memcpy(&f, &u, sizeof f); return (double)f;
+	case CPTX_F64: memcpy(&d, &bits, sizeof d); return d;
+	case CPTX_F16: break;
+	default: return (double)bits;
+	}
+	int e = u >> 10 & 31, mantissa = u & 1023;
+	double v = e == 31 ? (mantissa ? (double)NAN : (double)INFINITY)
+	           : e     ? ldexp(1024 + mantissa, e - 25)
+	                   : ldexp(mantissa, -24);
+	return u & 0x8000 ? -v : v;
+}

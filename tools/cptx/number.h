@@ -1,0 +1,17 @@
+/* Numbers of the types of buffers, and random ones. */
+#ifndef CPTX_NUMBER_H
+#define CPTX_NUMBER_H
+
+#include <cptx/cptx.h>
+
+/* The bits of a number in a type (.f16, .bf16, .f32, .f64, or an integer of 8 to 64 bits), rounded to nearest even. */
+uint64_t number_bits(enum cptx_type type, double v);
+/* The number that bits of f16, bf16, f32 or f64 mean; those of an integer too, if they are below 2^53. */
+double number_value(enum cptx_type type, uint64_t bits);
+bool number_is_float(enum cptx_type type);
+/* Whether buffers may have elements of the type. */
+bool number_has(enum cptx_type type);
+/* The next of a sequence; the state must not be 0. */
+uint64_t number_random(uint64_t *state);
+
+#endif
