@@ -1,0 +1,56 @@
+/* What the parts of the sm_90a GEMM share: shapes derived from its options, and the state of a kernel while it is built. */
+#ifndef KERNELS_GEMM_SM90_H
+#define KERNELS_GEMM_SM90_H
+
+#include <cptx/gemm_sm90.h>
+#include <cptx/pipeline.h>
+
+#include "base/base.h"
+
+enum { WARPGROUP = 128, BLOCK_M = 64, SPAN = 128 /* bytes along K of a stage */, SMEM_MOST = 227 * 1024, STATIC_SMEM = 1024 };
+
+/* Numbers that follow from the options. */
+typedef struct gemm_shape {
+	uint32_t in_bytes, out_bytes, bk;
+	uint32_t consumers; /* warpgroups */
+	uint32_t blocks;    /* of 64 rows, a warpgroup */
+	uint32_t cluster, cluster_m, cluster_n, splits;
+	uint32_t a_bytes, b_bytes; /* of a stage */
+	uint32_t acc;              /* accumulators of a thread */
+	uint32_t out_cols;         /* of D that one store writes, for 64 rows */
+	uint32_t store_buffers;    /* such pieces in shared memory, a warpgroup */
+	cptx_tile a, b, d;
+} gemm_shape;
+
+gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt);
+
+typedef struct gemm90 {
+	cptx_kernel *k;
+	const cptx_gemm_sm90_opt *o;
+	gemm_shape s;
+	/* parameters; maps are generic addresses */
+	cptx_val map_a, map_b, map_d, M, N, K, batch, alpha, beta, C, bias, workspace;
+	cptx_pipe pipe;
+	cptx_val ring, stores; /* addresses in shared memory */
+	cptx_val ring_desc;    /* of the ring, for descriptors */
+	cptx_val tid, group /* warpgroup, uniform */, rank /* in the cluster */;
+	cptx_val tile, tiles, step, tiles_m, tiles_n, k_tiles;
+	/* of a tile; m0 and n0 are those of this CTA */
+	cptx_val m0, n0, z, k_first, k_end, number;
+	/* consumers */
+	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
+	cptx_val flags; /* with splits: a word of shared memory for each */
+	/* where a thread stores results: of f32 an address, else lines of stmatrix */
+	cptx_val store_at;
+	cptx_lines lines;
+	cptx_lane_lines lane_lines;
+} gemm90;
+
+/* From the accumulators to D; all threads of a warpgroup. */
+void gemm_sm90_epilogue_begin(gemm90 *g);
+void gemm_sm90_epilogue(gemm90 *g);
+/* With splits: leaves the accumulators in the workspace; the predicate that holds in the warpgroup that comes last and has
+ * the sum of all. */
+cptx_val gemm_sm90_reduce(gemm90 *g);
+
+#endif

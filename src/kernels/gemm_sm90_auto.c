@@ -1,0 +1,1 @@
+#include "kernels/gemm_sm90.h"
