@@ -69,6 +69,12 @@ static void setup(gemm90 *g)
 		g->flags = cptx_shared(k, CPTX_U32, s->consumers);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster, .cta_release = true);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
+	for (int i = 0; i < 3; i++)
+		cptx_prefetch(k, i == 0 ? g->map_a : i == 1 ? g->map_b : g->map_d, .tensormap = CPTX_TENSORMAP,
+		              .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
+	cptx_griddepcontrol(k, .op = CPTX_WAIT);
+	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	g->tiles_m = ceil_div(k, g->M, g->o->bm * s->cluster_m);
 	g->tiles_n = ceil_div(k, g->N, g->o->bn * s->cluster_n);
 	g->k_tiles = ceil_div(k, g->K, s->bk);
@@ -263,7 +269,7 @@ static void compute(gemm90 *g)
 		}
 	}
 	/* what TMA still reads must not go with the CTA */
-	cptx_cp_async_bulk_wait_group(k, 0);
+	cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
 }
 
 static void roles(gemm90 *g)

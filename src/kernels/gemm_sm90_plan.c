@@ -208,5 +208,5 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 	if (given(o->splits) > 1)
 		arg[n++] = CPTX_ARG(p->workspace);
 	return cptx_launch_new(program, o->name ? o->name : "gemm",
-	                       &(cptx_launch_opt){ .grid = { plan.grid }, .block = { plan.threads }, .args = arg, .nargs = n }, err);
+	                       &(cptx_launch_opt){ .grid = { plan.grid }, .block = { plan.threads }, .args = arg, .nargs = n, .overlap = true }, err);
 }
