@@ -28,12 +28,12 @@ typedef struct cptx_gemm_sm90_opt {
 	uint32_t stages;      /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
 	uint32_t cluster_m;   /**< CTAs of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
 	uint32_t cluster_n;   /**< the same along N, sharing A; one of both must be 1 */
-	uint32_t splits;      /**< parts of K that CTAs of their own compute; 0: 1 */
 	uint32_t group;       /**< rows of cluster tiles that are walked together, for the L2 cache; 0: as many as make a wave square */
 	enum cptx_type a, b;  /**< both CPTX_BF16, both CPTX_F16, or each CPTX_E4M3 or CPTX_E5M2 */
 	enum cptx_type out;   /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16 */
 	bool a_m_major;       /**< A is stored as K rows of M elements (16-bit types only); else M rows of K */
 	bool b_n_major;       /**< B is stored as K rows of N elements (16-bit types only); else N rows of K */
+	bool stream_k;        /**< CTAs share tiles along K, so that all have the same work; needs a workspace */
 	bool batched;         /**< the kernel takes a number of matrices */
 	bool alpha;           /**< the kernel takes alpha, f32 */
 	bool beta;            /**< the kernel takes beta, f32, and C */
@@ -51,8 +51,10 @@ typedef struct cptx_gemm_problem {
 	uint64_t a, b, d;           /**< device addresses, aligned to 16; dense rows */
 	uint64_t c;                 /**< with beta; may be d */
 	uint64_t bias;              /**< with bias */
-	uint64_t workspace;         /**< with splits: cptx_gemm_sm90_plan.workspace bytes, zero before the first launch; each
-	                                 launch leaves it so */
+	uint64_t workspace;         /**< with stream_k: cptx_gemm_sm90_plan.workspace bytes, zero before the first launch; each
+	                                 launch leaves its counters so.  Launches at the same time need workspaces of their own */
+	uint32_t ctas;              /**< most CTAs to launch; 0: one for each multiprocessor.  With stream_k more than there are
+	                                 tiles cut these along K */
 	float alpha, beta;
 } cptx_gemm_problem;
 
@@ -74,12 +76,13 @@ CPTX_API bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *opt, const 
 /** A shape and what a model of the H200 says of it. */
 typedef struct cptx_gemm_sm90_choice {
 	cptx_gemm_sm90_opt opt;
+	uint32_t ctas; /**< for cptx_gemm_problem */
 	double us;                          /**< predicted time */
 	double mma_us, load_us, memory_us;  /**< of the tensor cores, of filling shared memory, of global memory */
 	double tail;                        /**< share of the multiprocessors' time that the last wave leaves idle */
 } cptx_gemm_sm90_choice;
 /**
- * Picks bm, bn, stages, cluster, splits and group for a problem; types, layouts and epilogue are those of `opt`.  Writes the
+ * Picks bm, bn, stages, cluster, stream_k and group for a problem, and CTAs to launch; types, layouts and epilogue are those of `opt`.  Writes the
  * best `room` choices, best first, and gives their number; 0: no kernel can do the problem, and err says why.
  */
 CPTX_API size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,

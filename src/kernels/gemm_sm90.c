@@ -14,7 +14,6 @@
  * persistent, and the loader runs ahead across tile borders, so only rounding and stmatrix are not overlapped.
  */
 #include "kernels/gemm_sm90.h"
-#include "kernels/walk.h"
 
 #include <stdio.h>
 
@@ -48,11 +47,9 @@ static void declare(gemm90 *g, cptx_module *m)
 	}
 	if (o->bias)
 		g->bias = cptx_param(k, CPTX_PTR, "bias");
-	if (g->s.splits > 1)
+	if (o->stream_k)
 		g->workspace = cptx_param(k, CPTX_PTR, "workspace");
 }
-
-static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
 
 static void setup(gemm90 *g)
 {
@@ -65,7 +62,7 @@ static void setup(gemm90 *g)
 	g->tid = cptx_tid_x(k);
 	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
 	g->group = cptx_shfl_sync(k, cptx_shr(k, g->tid, 7), 0, 31, -1, .mode = CPTX_IDX);
-	if (s->splits > 1)
+	if (g->o->stream_k)
 		g->flags = cptx_shared(k, CPTX_U32, s->consumers);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster, .cta_release = true);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
@@ -75,48 +72,7 @@ static void setup(gemm90 *g)
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
-	g->tiles_m = ceil_div(k, g->M, g->o->bm * s->cluster_m);
-	g->tiles_n = ceil_div(k, g->N, g->o->bn * s->cluster_n);
-	g->k_tiles = ceil_div(k, g->K, s->bk);
-	g->tiles = cptx_mul(k, g->tiles_m, g->tiles_n, .mode = CPTX_LO);
-	cptx_val all = g->o->batched ? cptx_mul(k, g->tiles, g->batch, .mode = CPTX_LO) : g->tiles;
-	if (s->splits > 1)
-		all = cptx_mul(k, all, s->splits, .mode = CPTX_LO);
-	cptx_val cta = cptx_ctaid_x(k), ctas = cptx_nctaid_x(k);
-	g->rank = s->cluster > 1 ? cptx_cluster_ctarank(k) : (cptx_val){ 0 };
-	g->tile = cptx_var(k, CPTX_U32, s->cluster > 1 ? cptx_div(k, cta, s->cluster) : cta);
-	g->step = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
-	g->number = all;
-}
-
-/* What this CTA does for g->tile. */
-static void locate(gemm90 *g)
-{
-	cptx_kernel *k = g->k;
-	const gemm_shape *s = &g->s;
-	cptx_val id = g->tile, row, column, split = { 0 };
-
-	if (s->splits > 1) {
-		split = cptx_rem(k, id, s->splits);
-		id = cptx_div(k, id, s->splits);
-	}
-	if (g->o->batched) {
-		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
-		id = cptx_rem(k, id, g->tiles);
-	}
-	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
-	g->m0 = cptx_as(cptx_mul(k, row, g->o->bm * s->cluster_m, .mode = CPTX_LO), CPTX_S32);
-	g->n0 = cptx_as(cptx_mul(k, column, g->o->bn * s->cluster_n, .mode = CPTX_LO), CPTX_S32);
-	if (s->cluster_m > 1)
-		g->m0 = cptx_mad(k, cptx_as(g->rank, CPTX_S32), g->o->bm, g->m0, .mode = CPTX_LO);
-	if (s->cluster_n > 1)
-		g->n0 = cptx_mad(k, cptx_as(g->rank, CPTX_S32), g->o->bn, g->n0, .mode = CPTX_LO);
-	g->k_first = cptx_imm(0), g->k_end = g->k_tiles;
-	if (s->splits > 1) {
-		cptx_val begin = cptx_mul(k, g->k_tiles, split, .mode = CPTX_LO);
-		g->k_first = cptx_div(k, begin, s->splits);
-		g->k_end = cptx_div(k, cptx_add(k, begin, g->k_tiles), s->splits);
-	}
+	gemm_sm90_work_begin(g);
 }
 
 /* ---- the loader ---- */
@@ -161,9 +117,9 @@ static void load(gemm90 *g)
 	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), end = cptx_reg(k, CPTX_S32);
 
-	CPTX_FOR(k, g->tile, g->number, g->step) {
-		locate(g);
-		cptx_mov(k, g->s.splits > 1 ? cptx_as(cptx_mul(k, g->k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
+	CPTX_FOR(k, g->at, g->end, g->step) {
+		gemm_sm90_locate(g);
+		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
 		         .into = k0);
 		cptx_mul(k, cptx_as(g->k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
 		CPTX_FOR(k, k0, end, s->bk) {
@@ -244,8 +200,8 @@ static void compute(gemm90 *g)
 	/* as the manual's matrix-descriptor-encode: above 18 bits an address may name the CTA of a cluster */
 	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
 	gemm_sm90_epilogue_begin(g);
-	CPTX_FOR(k, g->tile, g->number, g->step) {
-		locate(g);
+	CPTX_FOR(k, g->at, g->end, g->step) {
+		gemm_sm90_locate(g);
 		cptx_pipe_wait_full(k, &g->pipe, &at);
 		multiply(g, at.stage, true);
 		cptx_mov(k, at.barrier, .into = old.barrier);
@@ -261,8 +217,11 @@ static void compute(gemm90 *g)
 		}
 		cptx_wgmma_wait_group(k, 0);
 		cptx_pipe_release(k, &g->pipe, &old, releases);
-		if (s->splits > 1) {
-			CPTX_IF(k, gemm_sm90_reduce(g))
+		if (g->o->stream_k) {
+			cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->step, g->k_tiles, .cmp = CPTX_EQ));
+			CPTX_IF(k, cptx_negated(done))
+				cptx_mov(k, gemm_sm90_reduce(g), .into = done);
+			CPTX_IF(k, done)
 				gemm_sm90_epilogue(g);
 		} else {
 			gemm_sm90_epilogue(g);

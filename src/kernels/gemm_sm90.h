@@ -14,7 +14,7 @@ typedef struct gemm_shape {
 	uint32_t in_bytes, out_bytes, bk;
 	uint32_t consumers; /* warpgroups */
 	uint32_t blocks;    /* of 64 rows, a warpgroup */
-	uint32_t cluster, cluster_m, cluster_n, splits;
+	uint32_t cluster, cluster_m, cluster_n;
 	uint32_t a_bytes, b_bytes; /* of a stage */
 	uint32_t acc;              /* accumulators of a thread */
 	uint32_t out_cols;         /* of D that one store writes, for 64 rows */
@@ -34,23 +34,34 @@ typedef struct gemm90 {
 	cptx_val ring, stores; /* addresses in shared memory */
 	cptx_val ring_desc;    /* of the ring, for descriptors */
 	cptx_val tid, group /* warpgroup, uniform */, rank /* in the cluster */;
-	cptx_val tile, tiles, step, tiles_m, tiles_n, k_tiles;
-	/* of a tile; m0 and n0 are those of this CTA */
-	cptx_val m0, n0, z, k_first, k_end, number;
+	cptx_val cluster, clusters; /* number of this one, and how many there are */
+	cptx_val tiles_m, tiles_n, tiles, k_tiles;
+	cptx_val at, end, step; /* the loop over the work of this CTA; see gemm_sm90_work.c */
+	/* with stream_k: tiles and clusters that share none; K tiles that are shared, and those of this cluster */
+	cptx_val whole_tiles, own, shared, shared_first, shared_end;
+	/* what is done now: a tile of this CTA from (m0, n0) on, and its K tiles */
+	cptx_val tile, m0, n0, z, k_first, k_end;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
-	cptx_val flags; /* with splits: a word of shared memory for each */
+	cptx_val flags; /* with stream_k: a word of shared memory for each */
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */
 	cptx_val store_at;
 	cptx_lines lines;
 	cptx_lane_lines lane_lines;
 } gemm90;
 
+/* The loop over the work of a CTA: at = begin; while at < end: gemm_sm90_locate, the K tiles k_first .. k_end - 1, at +=
+ * step. */
+void gemm_sm90_work_begin(gemm90 *g);
+void gemm_sm90_locate(gemm90 *g);
+/* With stream_k: the clusters that share g->tile, all of which have a part of it: *first to *last. */
+void gemm_sm90_sharers(const gemm90 *g, cptx_val *first, cptx_val *last);
+
 /* From the accumulators to D; all threads of a warpgroup. */
 void gemm_sm90_epilogue_begin(gemm90 *g);
 void gemm_sm90_epilogue(gemm90 *g);
-/* With splits: leaves the accumulators in the workspace; the predicate that holds in the warpgroup that comes last and has
- * the sum of all. */
+/* With stream_k, and a part of a tile in the accumulators: leaves it in the workspace.  The predicate holds in the warpgroup
+ * that comes last, which has the sum of all parts then. */
 cptx_val gemm_sm90_reduce(gemm90 *g);
 
 #endif

@@ -12,7 +12,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *o)
 	s.bk = SPAN / s.in_bytes;
 	s.consumers = o->bm == BLOCK_M ? 1 : 2;
 	s.blocks = o->bm / BLOCK_M / s.consumers;
-	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n), s.splits = given(o->splits);
+	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
 	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN;
 	s.acc = s.blocks * o->bn / 2;
@@ -83,7 +83,6 @@ bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan
 	RULE(o->bm < 256 || o->bn <= 128, "tile %ux%u; with 256 rows at most 128 columns have room in registers", o->bm, o->bn);
 	RULE(!o->b_n_major || o->bn % 64 == 0, "tile N = %u; of a B stored as rows of N it must be a multiple of 64", o->bn);
 	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
-	RULE(o->splits <= 64, "%u parts of K; at most 64", o->splits);
 	RULE(o->group <= 1024, "group = %u; at most 1024 rows of tiles", o->group);
 	gemm_shape s = gemm_sm90_shape(o);
 	if (!check_cluster(o, &s, err))
@@ -118,18 +117,16 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 	RULE(aligned(p->n, s.out_bytes), "rows of D have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad N to %llu)",
 	     (unsigned long long)p->n, s.out_bytes, padded(p->n, 16 / s.out_bytes));
 	uint64_t k_tiles = (p->k + s.bk - 1) / s.bk, batch = given(p->batch);
-	RULE(k_tiles >= s.splits, "K = %llu has %llu tiles of %u; it cannot be cut into %u parts", (unsigned long long)p->k,
-	     (unsigned long long)k_tiles, s.bk, s.splits);
 	RULE(batch == 1 || o->batched, "%llu matrices; the kernel is made for one (.batched)", (unsigned long long)batch);
 	uint64_t m_side = o->bm * s.cluster_m, n_side = o->bn * s.cluster_n;
 	uint64_t clusters = (p->m + m_side - 1) / m_side * ((p->n + n_side - 1) / n_side) * batch;
-	RULE(clusters * s.splits * s.cluster <= INT32_MAX && k_tiles * (s.splits + 1) <= UINT32_MAX, "%llu tiles are too many",
-	     (unsigned long long)clusters);
-	here.grid = (uint32_t)MIN(clusters * s.splits, MAX(sms / s.cluster, 1u)) * s.cluster;
-	if (s.splits > 1) {
-		uint64_t groups = clusters * s.cluster * s.consumers;
-		here.workspace = groups * s.splits * s.acc * WARPGROUP * 4 + groups * 4;
-	}
+	uint64_t most = MAX((p->ctas ? p->ctas : sms) / s.cluster, 1u); /* clusters at once */
+	here.grid = (uint32_t)MIN(o->stream_k ? clusters * k_tiles : clusters, most) * s.cluster;
+	uint64_t at_once = here.grid / s.cluster, shared = clusters < 2 * at_once ? clusters : at_once + clusters % at_once;
+	RULE(clusters * s.cluster <= INT32_MAX && (!o->stream_k || (shared + 1) * k_tiles * at_once <= UINT32_MAX),
+	     "%llu tiles of %llu steps along K are too many", (unsigned long long)clusters, (unsigned long long)k_tiles);
+	if (o->stream_k)
+		here.workspace = (2 * at_once * s.acc * WARPGROUP + shared) * s.cluster * s.consumers * 4;
 	if (plan)
 		*plan = here;
 	return true;
@@ -205,7 +202,7 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 	}
 	if (o->bias)
 		arg[n++] = CPTX_ARG(p->bias);
-	if (given(o->splits) > 1)
+	if (o->stream_k)
 		arg[n++] = CPTX_ARG(p->workspace);
 	return cptx_launch_new(program, o->name ? o->name : "gemm",
 	                       &(cptx_launch_opt){ .grid = { plan.grid }, .block = { plan.threads }, .args = arg, .nargs = n, .overlap = true }, err);

@@ -25,11 +25,11 @@ const char *gemm_trial_text(const gemm_trial *t)
 	const cptx_gemm_sm90_opt *o = &t->opt;
 
 	snprintf(text, sizeof text,
-	         "%s x %s -> %s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u, %u stages, cluster %ux%u, %u parts, group %u",
+	         "%s x %s -> %s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u, %u stages, cluster %ux%u%s, %u CTAs, group %u",
 	         cptx_type_name(o->a), cptx_type_name(o->b), cptx_type_name(o->out), o->a_m_major ? ", A M-major" : "",
 	         o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "",
 	         o->epilogue ? ", epilogue" : "", (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k,
-	         t->batch ? t->batch : 1, o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->splits, o->group);
+	         t->batch ? t->batch : 1, o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->group);
 	return text;
 }
 
@@ -137,7 +137,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 	const gemm_trial *t = x->t;
 	cptx_gemm_sm90_plan plan;
 	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .batch = t->batch, .a = x->dev_a, .b = x->dev_b, .c = x->dev_c,
-		                    .d = x->dev_d, .bias = x->dev_bias, .alpha = 0.5f, .beta = 2.0f };
+		                    .d = x->dev_d, .bias = x->dev_bias, .ctas = t->ctas, .alpha = 0.5f, .beta = 2.0f };
 
 	if (!cptx_gemm_sm90_check_problem(&t->opt, &p, cptx_device_get_info(dev)->sms, &plan, err))
 		return false;

@@ -8,7 +8,7 @@
 typedef struct gemm_trial {
 	cptx_gemm_sm90_opt opt;
 	uint64_t m, n, k;
-	uint32_t batch;
+	uint32_t batch, ctas;
 	uint64_t seed;
 } gemm_trial;
 
