@@ -28,6 +28,8 @@ typedef struct options {
 
 typedef struct arm {
 	cptx_gemm_sm90_opt opt; /* of ours */
+	uint32_t ctas;
+	uint64_t workspace;
 	bool theirs;
 	cptx_program *program;
 	cptx_launch *launch[SETS];
@@ -40,7 +42,7 @@ typedef struct bench {
 	const cublas *peer;
 	uint64_t m, n, k;
 	uint32_t sets;
-	uint64_t a[SETS], b[SETS], d, reference, workspace;
+	uint64_t a[SETS], b[SETS], d, reference;
 	cptx_event *start, *end;
 	arm arm[MOST_ARMS];
 	uint32_t arms;
@@ -49,7 +51,9 @@ typedef struct bench {
 
 static void fill(cptx_device *dev, uint64_t to, uint64_t count, enum cptx_type type, uint64_t seed, cptx_error *err)
 {
-	uint16_t table[4096], *p = malloc(count * 2);
+	enum { PIECE = 1 << 22 }; /* drawn once, then copied */
+	uint64_t some = count < PIECE ? count : PIECE;
+	uint16_t table[4096], *p = malloc(some * 2);
 	uint64_t s = seed * 2654435761u + 88172645463325252u;
 
 	for (int i = 0; i < 4096; i++) {
@@ -57,10 +61,12 @@ static void fill(cptx_device *dev, uint64_t to, uint64_t count, enum cptx_type t
 			   v = (double)(number_random(&s) >> 11) / 9007199254740992.0;
 		table[i] = (uint16_t)number_bits(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 	}
-	for (uint64_t i = 0; p && i < count; i++)
+	for (uint64_t i = 0; p && i < some; i++)
 		p[i] = table[number_random(&s) >> 20 & 4095];
 	if (p)
-		cptx_mem_write(dev, to, p, count * 2, err);
+		cptx_mem_write(dev, to, p, some * 2, err);
+	for (uint64_t at = some; at < count; at += some)
+		cptx_mem_copy(dev, to + at * 2, to, 2 * (count - at < some ? count - at : some), err);
 	free(p);
 }
 
@@ -109,19 +115,19 @@ static bool prepare(bench *t, cptx_error *err)
 }
 
 /* False: no such kernel. */
-static bool add_arm(bench *t, const cptx_gemm_sm90_opt *opt, cptx_error *err)
+static bool add_arm(bench *t, const cptx_gemm_sm90_opt *opt, uint32_t ctas, cptx_error *err)
 {
 	arm *a = &t->arm[t->arms];
 	cptx_gemm_sm90_plan plan;
-	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .d = t->d };
+	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .d = t->d, .ctas = ctas };
 
-	*a = (arm){ .opt = *opt };
+	*a = (arm){ .opt = *opt, .ctas = ctas };
 	if (!cptx_gemm_sm90_check_problem(opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
 		*err = (cptx_error){ 0 };
 		return false;
 	}
 	if (plan.workspace) {
-		p.workspace = cptx_mem_alloc(t->dev, plan.workspace, err);
+		a->workspace = p.workspace = cptx_mem_alloc(t->dev, plan.workspace, err);
 		cptx_mem_fill8(t->dev, p.workspace, 0, plan.workspace, err);
 	}
 	cptx_module *m = cptx_module_new(NULL);
@@ -147,7 +153,8 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 	t->next = 0, run_arm(t, &t->arm[0], err);
 	t->next = 0, run_arm(t, a, err);
 	cptx_mem_read(t->dev, x, t->d, count * size, err), cptx_mem_read(t->dev, y, t->reference, count * size, err);
-	for (uint64_t i = 0; err->code == CPTX_OK && i < count; i++) {
+	/* --sweep: every 61st */
+	for (uint64_t i = 0; err->code == CPTX_OK && i < count; i += t->o->sweep ? 61 : 1) {
 		uint32_t u = 0, v = 0;
 		memcpy(&u, x + i * size, size), memcpy(&v, y + i * size, size);
 		double ours = number_value(t->o->out, u), theirs = number_value(t->o->out, v);
@@ -171,29 +178,29 @@ static int by_value(const void *a, const void *b)
 static void add_sweep(bench *t, cptx_error *err)
 {
 	static const struct {
-		uint16_t bm, bn, stages, cm, cn, splits, group;
+		uint16_t bm, bn, stages, cm, cn, group;
 	} list[] = {
-		{ 128, 256, 4, 2, 1, 1, 8 },  { 128, 256, 4, 2, 1, 1, 16 }, { 128, 256, 3, 2, 1, 1, 8 }, { 128, 256, 4, 1, 1, 1, 16 },
-		{ 128, 256, 4, 1, 2, 1, 16 }, { 128, 256, 4, 2, 1, 1, 4 },  { 256, 128, 4, 2, 1, 1, 8 }, { 256, 128, 4, 1, 2, 1, 8 },
-		{ 128, 128, 6, 2, 1, 1, 16 }, { 128, 192, 5, 2, 1, 1, 8 },  { 64, 256, 5, 1, 1, 1, 16 }, { 64, 128, 8, 1, 1, 1, 16 },
-		{ 128, 128, 6, 1, 1, 2, 16 }, { 64, 128, 8, 1, 1, 2, 16 },  { 64, 128, 8, 1, 1, 4, 16 }, { 64, 256, 5, 1, 1, 4, 16 },
-		{ 64, 64, 12, 1, 1, 1, 16 },  { 64, 64, 12, 1, 1, 2, 16 },  { 64, 64, 12, 1, 1, 4, 16 }, { 128, 256, 4, 1, 1, 2, 16 },
-		{ 128, 256, 4, 1, 1, 4, 16 }, { 128, 64, 8, 1, 1, 1, 16 },  { 256, 64, 5, 1, 1, 1, 8 },
+		{ 128, 256, 4, 1, 1, 16 }, { 128, 256, 4, 2, 1, 8 }, { 256, 128, 4, 1, 2, 8 }, { 128, 192, 5, 2, 1, 8 },
+		{ 128, 128, 6, 2, 1, 16 }, { 128, 128, 6, 1, 1, 16 }, { 64, 256, 5, 1, 1, 16 }, { 64, 128, 8, 1, 1, 16 },
+		{ 64, 64, 12, 1, 1, 16 },  { 64, 32, 16, 1, 1, 16 }, { 256, 64, 5, 1, 1, 8 },  { 128, 64, 8, 1, 1, 16 },
 	};
 
 	for (size_t i = 0; i < sizeof list / sizeof *list && err->code == CPTX_OK; i++) {
 		uint64_t tiles = ((t->m + list[i].bm - 1) / list[i].bm) * ((t->n + list[i].bn - 1) / list[i].bn);
-		if (list[i].splits > 1 && tiles * list[i].splits > 264) /* parts serve where tiles are few */
-			continue;
-		if (t->m >= 1024 && list[i].bm == 64 && tiles > 264)
+		cptx_gemm_sm90_opt o = { .bm = list[i].bm, .bn = list[i].bn, .stages = list[i].stages, .cluster_m = list[i].cm,
+			                     .cluster_n = list[i].cn, .group = list[i].group, .a = t->o->in, .b = t->o->in,
+			                     .out = t->o->out };
+		if (tiles > 8 * 132 && list[i].bm * list[i].bn < 24576)
 			continue;
 		if (t->m <= 64 && list[i].bm > 64)
 			continue;
-		add_arm(t,
-		        &(cptx_gemm_sm90_opt){ .bm = list[i].bm, .bn = list[i].bn, .stages = list[i].stages, .cluster_m = list[i].cm,
-		                               .cluster_n = list[i].cn, .splits = list[i].splits, .group = list[i].group, .a = t->o->in,
-		                               .b = t->o->in, .out = t->o->out },
-		        err);
+		add_arm(t, &o, 0, err);
+		o.stream_k = true;
+		if (tiles < 4 * 132)
+			add_arm(t, &o, 0, err);
+		for (uint32_t parts = 2; parts <= 8; parts *= 2)
+			if (tiles * parts < 132)
+				add_arm(t, &o, (uint32_t)tiles * parts, err);
 	}
 }
 
@@ -207,15 +214,15 @@ static void print_arm(const bench *t, arm *a, double theirs)
 		printf("%6llu x %6llu x %6llu  cuBLAS %8.1f us %7.1f TFLOP/s\n", (unsigned long long)t->m, (unsigned long long)t->n,
 		       (unsigned long long)t->k, 1e3 * ms, flop / ms);
 	else
-		printf("    %3ux%3u, %2u stages, cluster %ux%u, %2u parts, group %2u: %8.1f us %7.1f TFLOP/s, ratio %.3f\n", a->opt.bm,
-		       a->opt.bn, a->opt.stages, a->opt.cluster_m, a->opt.cluster_n, a->opt.splits, a->opt.group, 1e3 * ms, flop / ms,
-		       theirs / ms);
+		printf("    %3ux%3u, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f\n", a->opt.bm,
+		       a->opt.bn, a->opt.stages, a->opt.cluster_m, a->opt.cluster_n, a->opt.group, a->opt.stream_k ? ", stream-K" : "",
+		       a->ctas, 1e3 * ms, flop / ms, theirs / ms);
 }
 
 static bool measure(bench *t, cptx_error *err)
 {
 	double flop = 2e-9 * (double)t->m * (double)t->n * (double)t->k;
-	int runs = (int)(6000 / flop) + 3; /* about 8 ms */
+	int runs = (int)((t->o->sweep ? 3000 : 6000) / flop) + 3; /* about 4 or 8 ms */
 	bool ok = true;
 
 	runs = runs > 200 ? 200 : runs;
@@ -223,7 +230,7 @@ static bool measure(bench *t, cptx_error *err)
 		ok &= same(t, &t->arm[i], err);
 	for (int r = 0; r < ROUNDS && err->code == CPTX_OK; r++)
 		for (uint32_t i = 0; i < t->arms && err->code == CPTX_OK; i++) {
-			nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL); /* out of the power limit */
+			nanosleep(&(struct timespec){ .tv_nsec = t->o->sweep ? 10000000 : 20000000 }, NULL); /* out of the power limit */
 			t->arm[i].ms[r] = burst(t, &t->arm[i], runs, err);
 		}
 	for (uint32_t i = 0; i < t->arms && err->code == CPTX_OK; i++)
@@ -238,6 +245,7 @@ static void release(bench *t)
 		for (uint32_t s = 0; s < SETS; s++)
 			cptx_launch_destroy(t->arm[i].launch[s]);
 		cptx_program_destroy(t->arm[i].program);
+		cptx_mem_free(t->dev, t->arm[i].workspace);
 	}
 	for (uint32_t i = 0; i < SETS; i++)
 		cptx_mem_free(t->dev, t->a[i]), cptx_mem_free(t->dev, t->b[i]);

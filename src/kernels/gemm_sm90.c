@@ -62,8 +62,6 @@ static void setup(gemm90 *g)
 	g->tid = cptx_tid_x(k);
 	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
 	g->group = cptx_shfl_sync(k, cptx_shr(k, g->tid, 7), 0, 31, -1, .mode = CPTX_IDX);
-	if (g->o->stream_k)
-		g->flags = cptx_shared(k, CPTX_U32, s->consumers);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster, .cta_release = true);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	for (int i = 0; i < 3; i++)

@@ -43,7 +43,6 @@ typedef struct gemm90 {
 	cptx_val tile, m0, n0, z, k_first, k_end;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
-	cptx_val flags; /* with stream_k: a word of shared memory for each */
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */
 	cptx_val store_at;
 	cptx_lines lines;
@@ -54,14 +53,12 @@ typedef struct gemm90 {
  * step. */
 void gemm_sm90_work_begin(gemm90 *g);
 void gemm_sm90_locate(gemm90 *g);
-/* With stream_k: the clusters that share g->tile, all of which have a part of it: *first to *last. */
-void gemm_sm90_sharers(const gemm90 *g, cptx_val *first, cptx_val *last);
 
 /* From the accumulators to D; all threads of a warpgroup. */
 void gemm_sm90_epilogue_begin(gemm90 *g);
 void gemm_sm90_epilogue(gemm90 *g);
-/* With stream_k, and a part of a tile in the accumulators: leaves it in the workspace.  The predicate holds in the warpgroup
- * that comes last, which has the sum of all parts then. */
+/* With stream_k, and a part of a tile in the accumulators: the predicate holds if these have the sum of all parts behind it.
+ */
 cptx_val gemm_sm90_reduce(gemm90 *g);
 
 #endif

@@ -126,7 +126,7 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 	RULE(clusters * s.cluster <= INT32_MAX && (!o->stream_k || (shared + 1) * k_tiles * at_once <= UINT32_MAX),
 	     "%llu tiles of %llu steps along K are too many", (unsigned long long)clusters, (unsigned long long)k_tiles);
 	if (o->stream_k)
-		here.workspace = (2 * at_once * s.acc * WARPGROUP + shared) * s.cluster * s.consumers * 4;
+		here.workspace = here.grid * s.consumers * ((uint64_t)s.acc * WARPGROUP + 1) * 4;
 	if (plan)
 		*plan = here;
 	return true;

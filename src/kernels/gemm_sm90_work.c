@@ -4,7 +4,7 @@
  * Clusters walk over the tiles in steps of the number of clusters.  With stream_k they do so as long as there are more than
  * two tiles for each; the tiles that are left (one to two for each cluster, or all if there are fewer) are laid behind one
  * another as one row of K tiles, of which each cluster takes the same part: it may begin in the midst of a tile and end in
- * the midst of another.  Tiles that several clusters have a part of are summed by the one that comes last.
+ * the midst of another; see gemm_sm90_reduce.c.
  */
 #include "kernels/gemm_sm90.h"
 #include "kernels/walk.h"
@@ -84,15 +84,4 @@ void gemm_sm90_locate(gemm90 *g)
 		g->m0 = cptx_mad(k, cptx_as(g->rank, CPTX_S32), g->o->bm, g->m0, .mode = CPTX_LO);
 	if (s->cluster_n > 1)
 		g->n0 = cptx_mad(k, cptx_as(g->rank, CPTX_S32), g->o->bn, g->n0, .mode = CPTX_LO);
-}
-
-void gemm_sm90_sharers(const gemm90 *g, cptx_val *first, cptx_val *last)
-{
-	cptx_kernel *k = g->k;
-	cptx_val begin = times(k, cptx_sub(k, g->tile, g->whole_tiles), g->k_tiles);
-	cptx_val end = cptx_add(k, begin, g->k_tiles);
-
-	/* cluster c has K tiles from c * shared / clusters on, so x belongs to ((x + 1) * clusters - 1) / shared */
-	*first = cptx_div(k, cptx_sub(k, times(k, cptx_add(k, begin, 1), g->clusters), 1), g->shared);
-	*last = cptx_div(k, cptx_sub(k, times(k, end, g->clusters), 1), g->shared);
 }
