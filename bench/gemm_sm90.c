@@ -4,7 +4,7 @@
  *   bench_gemm_sm90 [--f16] [--sustained SECONDS] [--sweep] [MxNxK]...
  *
  * Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution; sets of them are rotated so
- * that they do not stay in L2.  --sweep tries many shapes of tiles and prints each.
+ * that they do not stay in L2.  --sweep measures the best twelve choices, not only the first.
  */
 #include "cublas.h"
 #include "number.h"
@@ -27,8 +27,7 @@ typedef struct options {
 } options;
 
 typedef struct arm {
-	cptx_gemm_sm90_opt opt; /* of ours */
-	uint32_t ctas;
+	cptx_gemm_sm90_choice choice; /* of ours */
 	uint64_t workspace;
 	bool theirs;
 	cptx_program *program;
@@ -115,13 +114,14 @@ static bool prepare(bench *t, cptx_error *err)
 }
 
 /* False: no such kernel. */
-static bool add_arm(bench *t, const cptx_gemm_sm90_opt *opt, uint32_t ctas, cptx_error *err)
+static bool add_arm(bench *t, const cptx_gemm_sm90_choice *choice, cptx_error *err)
 {
 	arm *a = &t->arm[t->arms];
+	const cptx_gemm_sm90_opt *opt = &choice->opt;
 	cptx_gemm_sm90_plan plan;
-	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .d = t->d, .ctas = ctas };
+	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .d = t->d, .ctas = choice->ctas };
 
-	*a = (arm){ .opt = *opt, .ctas = ctas };
+	*a = (arm){ .choice = *choice };
 	if (!cptx_gemm_sm90_check_problem(opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
 		*err = (cptx_error){ 0 };
 		return false;
@@ -175,48 +175,33 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void add_sweep(bench *t, cptx_error *err)
+/* The choices of cptx_gemm_sm90_auto: the first one, or with --sweep some more. */
+static void add_choices(bench *t, cptx_error *err)
 {
-	static const struct {
-		uint16_t bm, bn, stages, cm, cn, group;
-	} list[] = {
-		{ 128, 256, 4, 1, 1, 16 }, { 128, 256, 4, 2, 1, 8 }, { 256, 128, 4, 1, 2, 8 }, { 128, 192, 5, 2, 1, 8 },
-		{ 128, 128, 6, 2, 1, 16 }, { 128, 128, 6, 1, 1, 16 }, { 64, 256, 5, 1, 1, 16 }, { 64, 128, 8, 1, 1, 16 },
-		{ 64, 64, 12, 1, 1, 16 },  { 64, 32, 16, 1, 1, 16 }, { 256, 64, 5, 1, 1, 8 },  { 128, 64, 8, 1, 1, 16 },
-	};
+	enum { SWEPT = 12 };
+	cptx_gemm_sm90_choice choice[SWEPT];
+	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k };
+	cptx_gemm_sm90_opt o = { .a = t->o->in, .b = t->o->in, .out = t->o->out };
+	size_t n = cptx_gemm_sm90_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, t->o->sweep ? SWEPT : 1, err);
 
-	for (size_t i = 0; i < sizeof list / sizeof *list && err->code == CPTX_OK; i++) {
-		uint64_t tiles = ((t->m + list[i].bm - 1) / list[i].bm) * ((t->n + list[i].bn - 1) / list[i].bn);
-		cptx_gemm_sm90_opt o = { .bm = list[i].bm, .bn = list[i].bn, .stages = list[i].stages, .cluster_m = list[i].cm,
-			                     .cluster_n = list[i].cn, .group = list[i].group, .a = t->o->in, .b = t->o->in,
-			                     .out = t->o->out };
-		if (tiles > 8 * 132 && list[i].bm * list[i].bn < 24576)
-			continue;
-		if (t->m <= 64 && list[i].bm > 64)
-			continue;
-		add_arm(t, &o, 0, err);
-		o.stream_k = true;
-		if (tiles < 4 * 132)
-			add_arm(t, &o, 0, err);
-		for (uint32_t parts = 2; parts <= 8; parts *= 2)
-			if (tiles * parts < 132)
-				add_arm(t, &o, (uint32_t)tiles * parts, err);
-	}
+	for (size_t i = 0; i < n && err->code == CPTX_OK; i++)
+		add_arm(t, &choice[i], err);
 }
 
 static void print_arm(const bench *t, arm *a, double theirs)
 {
 	double flop = 2e-9 * (double)t->m * (double)t->n * (double)t->k;
 
+	const cptx_gemm_sm90_opt *o = &a->choice.opt;
 	qsort(a->ms, ROUNDS, sizeof *a->ms, by_value);
 	double ms = a->ms[ROUNDS / 2];
 	if (a->theirs)
 		printf("%6llu x %6llu x %6llu  cuBLAS %8.1f us %7.1f TFLOP/s\n", (unsigned long long)t->m, (unsigned long long)t->n,
 		       (unsigned long long)t->k, 1e3 * ms, flop / ms);
 	else
-		printf("    %3ux%3u, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f\n", a->opt.bm,
-		       a->opt.bn, a->opt.stages, a->opt.cluster_m, a->opt.cluster_n, a->opt.group, a->opt.stream_k ? ", stream-K" : "",
-		       a->ctas, 1e3 * ms, flop / ms, theirs / ms);
+		printf("    %3ux%3u, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f (predicted %.1f us)\n",
+		       o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->group, o->stream_k ? ", stream-K" : "", a->choice.ctas,
+		       1e3 * ms, flop / ms, theirs / ms, a->choice.us);
 }
 
 static bool measure(bench *t, cptx_error *err)
@@ -267,7 +252,7 @@ static bool one(cptx_device *dev, const cublas *peer, const options *o, const ch
 	bool ok = prepare(t, err);
 	t->arm[t->arms++] = (arm){ .theirs = true };
 	if (ok)
-		add_sweep(t, err);
+		add_choices(t, err);
 	ok = ok && measure(t, err);
 	release(t);
 	free(t);

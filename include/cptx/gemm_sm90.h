@@ -24,7 +24,7 @@ extern "C" {
 typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
 
 typedef struct cptx_gemm_sm90_opt {
-	uint32_t bm, bn;      /**< tile of a CTA in elements.  bm: 64, 128 or 256 (then bn at most 128); bn: 16 to 256 */
+	uint32_t bm, bn;      /**< tile of a CTA in elements.  bm: 64, 128, 192 or 256; bn: 16 to 256, from bm 192 on to 192 */
 	uint32_t stages;      /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
 	uint32_t cluster_m;   /**< CTAs of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
 	uint32_t cluster_n;   /**< the same along N, sharing A; one of both must be 1 */

@@ -1,7 +1,7 @@
 /*
  * GEMM for sm_90a: TMA -> shared memory -> wgmma -> shared memory -> TMA.
  *
- * A CTA has one warpgroup that loads and one or two that compute.  One thread of the loader walks over the K tiles of all
+ * A CTA has one warpgroup that loads and one to three that compute.  One thread of the loader walks over the K tiles of all
  * tiles of this CTA and fills a ring of stages (<cptx/pipeline.h>); with a cluster, each CTA loads its part of the operand
  * that the cluster shares and multicasts it.  A computing warpgroup owns 64 (bm 256: 128) rows of the tile and all its
  * columns; it keeps one group of wgmma under way, and lets a stage go when the next one's are started.  Registers move from
@@ -17,7 +17,9 @@
 
 #include <stdio.h>
 
-enum { REGS_LOADER = 24, REGS_CONSUMER = 240 };
+/* Registers of a thread, by the number of computing warpgroups; 0: as they come. */
+enum { REGS_LOADER = 24 };
+static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
 
 /* ---- set-up ---- */
 
@@ -232,17 +234,17 @@ static void compute(gemm90 *g)
 static void roles(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	bool move = g->s.consumers > 1; /* else all may have 255 registers */
+	uint32_t regs = regs_consumer[g->s.consumers];
 
 	CPTX_IF(k, cptx_setp(k, g->group, 0, .cmp = CPTX_EQ)) {
-		if (move)
+		if (regs)
 			cptx_setmaxnreg(k, REGS_LOADER, .op = CPTX_DEC);
 		CPTX_IF(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ))
 			load(g);
 	}
 	CPTX_ELSE(k) {
-		if (move)
-			cptx_setmaxnreg(k, REGS_CONSUMER, .op = CPTX_INC);
+		if (regs)
+			cptx_setmaxnreg(k, regs, .op = CPTX_INC);
 		compute(g);
 	}
 }

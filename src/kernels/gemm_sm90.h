@@ -12,7 +12,7 @@ enum { WARPGROUP = 128, BLOCK_M = 64, SPAN = 128 /* bytes along K of a stage */,
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {
 	uint32_t in_bytes, out_bytes, bk;
-	uint32_t consumers; /* warpgroups */
+	uint32_t consumers; /* warpgroups: 1 to 3 */
 	uint32_t blocks;    /* of 64 rows, a warpgroup */
 	uint32_t cluster, cluster_m, cluster_n;
 	uint32_t a_bytes, b_bytes; /* of a stage */

@@ -10,7 +10,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *o)
 	gemm_shape s = { .in_bytes = cptx_type_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.bk = SPAN / s.in_bytes;
-	s.consumers = o->bm == BLOCK_M ? 1 : 2;
+	s.consumers = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
 	s.blocks = o->bm / BLOCK_M / s.consumers;
 	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
 	s.cluster = s.cluster_m * s.cluster_n;
@@ -78,9 +78,10 @@ bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan
 	RULE(o, "no options were given (NULL)");
 	if (!check_types(o, err))
 		return false;
-	RULE(o->bm == 64 || o->bm == 128 || o->bm == 256, "tile M = %u; 64, 128 and 256 are possible", o->bm);
+	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile M = %u; 64, 128, 192 and 256 are possible", o->bm);
 	RULE(o->bn >= 16 && o->bn <= 256 && o->bn % 16 == 0, "tile N = %u; multiples of 16 from 16 to 256 are possible", o->bn);
-	RULE(o->bm < 256 || o->bn <= 128, "tile %ux%u; with 256 rows at most 128 columns have room in registers", o->bm, o->bn);
+	RULE(o->bm < 192 || o->bn <= 192, "tile %ux%u; with %u rows at most 192 columns have room in registers", o->bm, o->bn,
+	     o->bm);
 	RULE(!o->b_n_major || o->bn % 64 == 0, "tile N = %u; of a B stored as rows of N it must be a multiple of 64", o->bn);
 	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
 	RULE(o->group <= 1024, "group = %u; at most 1024 rows of tiles", o->group);

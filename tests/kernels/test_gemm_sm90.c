@@ -84,7 +84,7 @@ static gemm_trial draw(uint64_t seed)
 	o->b = bytes ? (enum cptx_type)ONE_OF(&s, CPTX_E4M3, CPTX_E5M2) : o->a;
 	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
 	o->a_m_major = !bytes && below(&s, 3) == 0, o->b_n_major = !bytes && below(&s, 3) == 0;
-	o->bm = ONE_OF(&s, 64, 128, 128, 256), o->bn = o->b_n_major ? 64 * (1 + below(&s, 4)) : 16 * (1 + below(&s, 16));
+	o->bm = ONE_OF(&s, 64, 128, 192, 256), o->bn = o->b_n_major ? 64 * (1 + below(&s, 4)) : 16 * (1 + below(&s, 16));
 	o->stages = 2 + below(&s, 6);
 	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4);
 	o->group = below(&s, 5), o->stream_k = below(&s, 2), o->batched = below(&s, 4) == 0;
@@ -129,9 +129,9 @@ START_TEST(says_which_rule_is_broken)
 		cptx_gemm_sm90_opt o;
 		const char *said;
 	} bad[] = {
-		{ { .bm = 100, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, "tile M = 100; 64, 128 and 256 are possible" },
+		{ { .bm = 100, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, "tile M = 100; 64, 128, 192 and 256 are possible" },
 		{ { .bm = 64, .bn = 100, .stages = 3, BF16, .out = CPTX_F32 }, "tile N = 100; multiples of 16" },
-		{ { .bm = 256, .bn = 256, .stages = 2, BF16, .out = CPTX_F32 }, "with 256 rows at most 128 columns" },
+		{ { .bm = 256, .bn = 256, .stages = 2, BF16, .out = CPTX_F32 }, "with 256 rows at most 192 columns" },
 		{ { .bm = 128, .bn = 256, .stages = 5, BF16, .out = CPTX_BF16 }, "(4 stages fit)" },
 		{ { .bm = 128, .bn = 128, .stages = 1, BF16, .out = CPTX_BF16 }, "1 stages; 2 to 16 are possible" },
 		{ { .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_F16, .out = CPTX_BF16 }, "A is .bf16 and B .f16" },
