@@ -22,6 +22,9 @@ typedef struct gemm_shape {
 	cptx_tile a, b, d;
 } gemm_shape;
 
+/* Clusters that are resident at once where there is one CTA on each of `ctas` multiprocessors; at least 1. */
+uint32_t gemm_sm90_resident(uint32_t ctas, uint32_t cluster);
+
 gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt);
 
 typedef struct gemm90 {
@@ -40,7 +43,7 @@ typedef struct gemm90 {
 	/* with stream_k: tiles and clusters that share none; K tiles that are shared, and those of this cluster */
 	cptx_val whole_tiles, own, shared, shared_first, shared_end;
 	/* what is done now: a tile of this CTA from (m0, n0) on, and its K tiles */
-	cptx_val tile, m0, n0, z, k_first, k_end;
+	cptx_val tile, column, m0, n0, z, k_first, k_end;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */

@@ -62,7 +62,8 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 {
 	const cptx_gemm_sm90_opt *o = &c->opt;
 	gemm_shape s = gemm_sm90_shape(o);
-	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk), at_once = MAX((c->ctas ? c->ctas : sms) / s.cluster, 1u);
+	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk);
+	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, s.cluster);
 	uint64_t tiles = up(p->m, (uint64_t)o->bm * s.cluster_m) * up(p->n, (uint64_t)o->bn * s.cluster_n) * batch;
 	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
 	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
@@ -125,7 +126,7 @@ static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
 		return;
 	predict(&c, x->p, x->sms);
 	offer(x, &c);
-	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts * s.cluster <= x->sms; parts++) {
+	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= gemm_sm90_resident(x->sms, s.cluster); parts++) {
 		c.ctas = (uint32_t)(tiles * parts * s.cluster);
 		predict(&c, x->p, x->sms);
 		offer(x, &c);

@@ -31,6 +31,10 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *o)
 	return s;
 }
 
+/* A cluster lies in one GPC.  Those of the H100 and H200 have 16 or 18 multiprocessors, some fewer, so clusters of 4 leave
+ * some idle; a persistent grid of more clusters than fit would take twice the time. */
+uint32_t gemm_sm90_resident(uint32_t ctas, uint32_t cluster) { return MAX((cluster == 4 ? ctas * 10 / 11 : ctas) / cluster, 1u); }
+
 static uint32_t shared_bytes(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
 {
 	return o->stages * (s->a_bytes + s->b_bytes) + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
@@ -121,7 +125,7 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 	RULE(batch == 1 || o->batched, "%llu matrices; the kernel is made for one (.batched)", (unsigned long long)batch);
 	uint64_t m_side = o->bm * s.cluster_m, n_side = o->bn * s.cluster_n;
 	uint64_t clusters = (p->m + m_side - 1) / m_side * ((p->n + n_side - 1) / n_side) * batch;
-	uint64_t most = MAX((p->ctas ? p->ctas : sms) / s.cluster, 1u); /* clusters at once */
+	uint64_t most = p->ctas ? MAX(p->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, s.cluster);
 	here.grid = (uint32_t)MIN(o->stream_k ? clusters * k_tiles : clusters, most) * s.cluster;
 	uint64_t at_once = here.grid / s.cluster, shared = clusters < 2 * at_once ? clusters : at_once + clusters % at_once;
 	RULE(clusters * s.cluster <= INT32_MAX && (!o->stream_k || (shared + 1) * k_tiles * at_once <= UINT32_MAX),
