@@ -32,7 +32,8 @@ void cublas_run(const cublas *p, const cublas_problem *q, cptx_error *err)
 
 	if (p->gemm(p->handle, q->b_n_major ? OP_N : OP_T, q->a_m_major ? OP_T : OP_N, q->n, q->m, q->k, &one,
 	            (void *)(uintptr_t)q->b, in, q->b_n_major ? q->n : q->k, (void *)(uintptr_t)q->a, in,
-	            q->a_m_major ? q->m : q->k, &zero, (void *)(uintptr_t)q->d, type_of(q->out), q->n, COMPUTE_32F, GEMM_DEFAULT)) {
+	            q->a_m_major ? q->m : q->k, &zero, (void *)(uintptr_t)q->d, type_of(q->out), q->n, COMPUTE_32F,
+	            GEMM_DEFAULT)) {
 		err->code = CPTX_E_DRIVER;
 		snprintf(err->text, sizeof err->text, "cublasGemmEx failed");
 	}

@@ -13,8 +13,8 @@ typedef struct cublas {
 	cublas_gemm_fn gemm;
 } cublas;
 
-/* D (M x N, rows of N) = A * B; A is M rows of K, or with a_m_major K rows of M; B is N rows of K, or with b_n_major K rows of
- * N.  Device addresses. */
+/* D (M x N, rows of N) = A * B; A is M rows of K, or with a_m_major K rows of M; B is N rows of K, or with b_n_major K rows
+ * of N.  Device addresses. */
 typedef struct cublas_problem {
 	int m, n, k;
 	enum cptx_type in, out; /* bf16 or f16; f32, bf16 or f16 */

@@ -25,7 +25,8 @@ static void run_arm(const arms *t, int arm, cptx_error *err)
 		return;
 	}
 	cublas_run(t->theirs,
-	           &(cublas_problem){ .m = t->n, .n = t->n, .k = t->n, .in = CPTX_BF16, .out = t->out, .a = t->a, .b = t->b, .d = t->d },
+	           &(cublas_problem){
+				   .m = t->n, .n = t->n, .k = t->n, .in = CPTX_BF16, .out = t->out, .a = t->a, .b = t->b, .d = t->d },
 	           err);
 }
 

@@ -75,8 +75,14 @@ static void run_arm(bench *t, const arm *a, cptx_error *err)
 
 	if (a->theirs)
 		cublas_run(t->peer,
-		           &(cublas_problem){ .m = (int)t->m, .n = (int)t->n, .k = (int)t->k, .in = t->o->in, .out = t->o->out,
-		                              .a = t->a[set], .b = t->b[set], .d = t->reference },
+		           &(cublas_problem){ .m = (int)t->m,
+		                              .n = (int)t->n,
+		                              .k = (int)t->k,
+		                              .in = t->o->in,
+		                              .out = t->o->out,
+		                              .a = t->a[set],
+		                              .b = t->b[set],
+		                              .d = t->reference },
 		           err);
 	else
 		cptx_launch_run(a->launch[set], NULL, err);
@@ -147,7 +153,8 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 {
 	uint64_t count = t->m * t->n, size = cptx_type_bits(t->o->out) / 8, wrong = 0;
 	unsigned char *x = malloc(count * size), *y = malloc(count * size);
-	double tolerance = 4 * ldexp(sqrt((double)t->k), -22) * sqrt((double)t->k); /* sums of normal numbers grow by the root of K */
+	double tolerance =
+		4 * ldexp(sqrt((double)t->k), -22) * sqrt((double)t->k); /* sums of normal numbers grow by the root of K */
 
 	cptx_mem_fill8(t->dev, t->d, 0xff, count * size, err);
 	t->next = 0, run_arm(t, &t->arm[0], err);
@@ -160,8 +167,8 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 		double ours = number_value(t->o->out, u), theirs = number_value(t->o->out, v);
 		double allowed = tolerance + fabs(theirs) * (size == 4 ? 0 : t->o->out == CPTX_BF16 ? ldexp(1, -7) : ldexp(1, -10));
 		if (!(fabs(ours - theirs) <= allowed) && !wrong++)
-			printf("    (%llu, %llu) is %g, cuBLAS has %g\n", (unsigned long long)(i / t->n), (unsigned long long)(i % t->n), ours,
-			       theirs);
+			printf("    (%llu, %llu) is %g, cuBLAS has %g\n", (unsigned long long)(i / t->n), (unsigned long long)(i % t->n),
+			       ours, theirs);
 	}
 	free(x), free(y);
 	if (wrong)
@@ -199,9 +206,10 @@ static void print_arm(const bench *t, arm *a, double theirs)
 		printf("%6llu x %6llu x %6llu  cuBLAS %8.1f us %7.1f TFLOP/s\n", (unsigned long long)t->m, (unsigned long long)t->n,
 		       (unsigned long long)t->k, 1e3 * ms, flop / ms);
 	else
-		printf("    %3ux%3u, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f (predicted %.1f us)\n",
-		       o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->group, o->stream_k ? ", stream-K" : "", a->choice.ctas,
-		       1e3 * ms, flop / ms, theirs / ms, a->choice.us);
+		printf("    %3ux%3u, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f "
+		       "(predicted %.1f us)\n",
+		       o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->group, o->stream_k ? ", stream-K" : "",
+		       a->choice.ctas, 1e3 * ms, flop / ms, theirs / ms, a->choice.us);
 }
 
 static bool measure(bench *t, cptx_error *err)

@@ -64,11 +64,15 @@ static void setup(gemm90 *g)
 	g->tid = cptx_tid_x(k);
 	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
 	g->group = cptx_shfl_sync(k, cptx_shr(k, g->tid, 7), 0, 31, -1, .mode = CPTX_IDX);
-	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster, .cta_release = true);
+	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster,
+	              .cta_release = true);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	for (int i = 0; i < 3; i++)
-		cptx_prefetch(k, i == 0 ? g->map_a : i == 1 ? g->map_b : g->map_d, .tensormap = CPTX_TENSORMAP,
-		              .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+		cptx_prefetch(k,
+		              i == 0   ? g->map_a
+		              : i == 1 ? g->map_b
+		                       : g->map_d,
+		              .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
@@ -78,8 +82,8 @@ static void setup(gemm90 *g)
 /* ---- the loader ---- */
 
 /* One operand of a stage.  rows: of the operand that this tile begins at; parts: CTAs that share it. */
-static void load_operand(const gemm90 *g, const cptx_pipe_at *at, cptx_val map, const cptx_tile *t, cptx_val to, cptx_val rows,
-                         cptx_val k0, uint32_t parts)
+static void load_operand(const gemm90 *g, const cptx_pipe_at *at, cptx_val map, const cptx_tile *t, cptx_val to,
+                         cptx_val rows, cptx_val k0, uint32_t parts)
 {
 	cptx_kernel *k = g->k;
 	cptx_tile part = *t;
@@ -179,7 +183,7 @@ static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
 
 	snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.f32.%s.%s {}, {}, {}, {}, 1, 1%s;", g->o->bn, k_step,
 	         cptx_type_name(g->o->a), cptx_type_name(g->o->b),
-	         s->in_bytes == 1                        ? ""
+	         s->in_bytes == 1                     ? ""
 	         : g->o->a_m_major && g->o->b_n_major ? ", 1, 1"
 	         : g->o->a_m_major                    ? ", 1, 0"
 	         : g->o->b_n_major                    ? ", 0, 1"

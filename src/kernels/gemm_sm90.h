@@ -7,7 +7,13 @@
 
 #include "base/base.h"
 
-enum { WARPGROUP = 128, BLOCK_M = 64, SPAN = 128 /* bytes along K of a stage */, SMEM_MOST = 227 * 1024, STATIC_SMEM = 1024 };
+enum {
+	WARPGROUP = 128,
+	BLOCK_M = 64,
+	SPAN = 128 /* bytes along K of a stage */,
+	SMEM_MOST = 227 * 1024,
+	STATIC_SMEM = 1024
+};
 
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {

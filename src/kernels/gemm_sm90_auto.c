@@ -4,7 +4,8 @@
  * All shapes that the rules allow are tried.  A tile takes, for each K tile, the longer of two times: that of the tensor
  * cores (or of reading their operands from shared memory, where the tile is narrow) and that of filling shared memory from
  * L2, which multicast lowers.  To these come a part for each tile and one for each launch.  All together take at least as
- * long as global memory needs.  Two that are near to one another hinder each other, hence longer().  The constants were fitted to times measured with bench_gemm_sm90 --sweep.
+ * long as global memory needs.  Two that are near to one another hinder each other, hence longer().  The constants were
+ * fitted to times measured with bench_gemm_sm90 --sweep.
  */
 #include "kernels/gemm_sm90.h"
 
@@ -12,19 +13,19 @@
 #include <stdlib.h>
 
 /* Clocks are those that the chip holds under load; rates are bytes or clocks of one multiprocessor. */
-#define GHZ             1.6   /* 1000 clocks a microsecond */
-#define LAUNCH_US       3.0   /* until the first load is there, and the end of the grid */
-#define TILE_CLOCKS     900.0 /* the first load of a tile, wgmma's start and end */
-#define ELEMENT_CLOCKS  0.05  /* rounding and storing */
-#define L2_BYTES        70.0  /* a clock, while few multiprocessors load; see L2_SHARED */
-#define L2_SHARED       0.15  /* part of it that is lost when all of them do */
-#define UNALIGNED       1.9   /* lines of 128 bytes that a row touches if rows do not begin at one */
-#define NARROW_CLOCKS   34.0  /* least of a wgmma */
-#define MEMORY_GBS      4000.0
-#define L2_KEEPS        40e6  /* bytes that stay in L2 while a problem runs */
-#define APART           1.6   /* with stream_k loads of the same lines come at different times */
-#define REDUCE_US       2.0   /* leaving a sum and fetching it, at least */
-#define REDUCE_BYTES_US 60e3  /* of one multiprocessor */
+#define GHZ 1.6             /* 1000 clocks a microsecond */
+#define LAUNCH_US 3.0       /* until the first load is there, and the end of the grid */
+#define TILE_CLOCKS 900.0   /* the first load of a tile, wgmma's start and end */
+#define ELEMENT_CLOCKS 0.05 /* rounding and storing */
+#define L2_BYTES 70.0       /* a clock, while few multiprocessors load; see L2_SHARED */
+#define L2_SHARED 0.15      /* part of it that is lost when all of them do */
+#define UNALIGNED 1.9       /* lines of 128 bytes that a row touches if rows do not begin at one */
+#define NARROW_CLOCKS 34.0  /* least of a wgmma */
+#define MEMORY_GBS 4000.0
+#define L2_KEEPS 40e6        /* bytes that stay in L2 while a problem runs */
+#define APART 1.6            /* with stream_k loads of the same lines come at different times */
+#define REDUCE_US 2.0        /* leaving a sum and fetching it, at least */
+#define REDUCE_BYTES_US 60e3 /* of one multiprocessor */
 
 typedef struct pick {
 	cptx_gemm_sm90_choice *best;
@@ -68,7 +69,8 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
 	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
 	double steps = rounds * (double)k_tiles, clock = 1e-3 / GHZ;
-	double sizes = (double)batch * ((double)(p->m + p->n) * (double)p->k * s.in_bytes + (double)p->m * (double)p->n * s.out_bytes);
+	double sizes =
+		(double)batch * ((double)(p->m + p->n) * (double)p->k * s.in_bytes + (double)p->m * (double)p->n * s.out_bytes);
 
 	busy = MIN(busy, (double)at_once * s.cluster / sms);
 	c->mma_us = steps * mma_clocks(o) * clock;
@@ -76,7 +78,8 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / sms;
 	if (o->stream_k) {
 		/* CTAs are at different places along K, so what they share is not in L2 by chance */
-		double all = (double)(tiles * k_tiles * s.cluster) * ((double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m);
+		double all =
+			(double)(tiles * k_tiles * s.cluster) * ((double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m);
 		sizes = sizes > L2_KEEPS && tiles > at_once ? MAX(sizes, all) : sizes;
 		c->tail = 0, c->load_us *= APART;
 	}
@@ -126,7 +129,8 @@ static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
 		return;
 	predict(&c, x->p, x->sms);
 	offer(x, &c);
-	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= gemm_sm90_resident(x->sms, s.cluster); parts++) {
+	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= gemm_sm90_resident(x->sms, s.cluster);
+	     parts++) {
 		c.ctas = (uint32_t)(tiles * parts * s.cluster);
 		predict(&c, x->p, x->sms);
 		offer(x, &c);

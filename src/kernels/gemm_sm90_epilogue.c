@@ -18,9 +18,9 @@ static cptx_val accumulator(const gemm90 *g, uint32_t block, uint32_t j, uint32_
 
 /* What is needed to compute elements beside the accumulators. */
 typedef struct place {
-	cptx_val row, col;     /* .u32, of accumulator 0 */
-	cptx_val row_ok[2];    /* with beta: the row is inside, for e / 2 */
-	cptx_val c_at[2];      /* address of C there */
+	cptx_val row, col;  /* .u32, of accumulator 0 */
+	cptx_val row_ok[2]; /* with beta: the row is inside, for e / 2 */
+	cptx_val c_at[2];   /* address of C there */
 } place;
 
 static place find_place(const gemm90 *g, uint32_t block)
@@ -110,7 +110,8 @@ static void piece_16(const gemm90 *g, const place *p, uint32_t block, uint32_t c
 		for (uint32_t half = 0; half < 2; half++) {
 			cptx_val v[2];
 			values(g, p, block, col / 8 + j, half, v);
-			cptx_cvt(k, v[1], .rnd = CPTX_RN, .dtype = pair, .b = v[0], .into = cptx_as(cptx_elem(words, 2 * j + half), pair));
+			cptx_cvt(k, v[1], .rnd = CPTX_RN, .dtype = pair, .b = v[0],
+			         .into = cptx_as(cptx_elem(words, 2 * j + half), pair));
 		}
 	for (uint32_t i = 0; i < to->lines->count; i++)
 		cptx_lines_store(k, to->lines, i, cptx_offset(cptx_lane_lines_at(k, to, i, 0, 0), buffer * cptx_tile_bytes(&g->s.d)),
@@ -128,8 +129,8 @@ static void piece_32(const gemm90 *g, const place *p, uint32_t block, uint32_t c
 		for (uint32_t half = 0; half < 2; half++) {
 			cptx_val v[2];
 			values(g, p, block, col / 8 + j, half, v);
-			cptx_st(k, cptx_offset(here, buffer * cptx_tile_bytes(t) + cptx_tile_at(t, 8 * half, 0).byte), cptx_pack(k, 2, v),
-			        .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_F32);
+			cptx_st(k, cptx_offset(here, buffer * cptx_tile_bytes(t) + cptx_tile_at(t, 8 * half, 0).byte),
+			        cptx_pack(k, 2, v), .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_F32);
 		}
 	}
 }

@@ -23,17 +23,23 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *o)
 	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
-	s.d = (cptx_tile){ BLOCK_M, s.out_cols, { (uint8_t)(8 * s.out_bytes), false, false },
+	s.d = (cptx_tile){ BLOCK_M,
+		               s.out_cols,
+		               { (uint8_t)(8 * s.out_bytes), false, false },
 		               span == 128  ? CPTX_SWIZZLE_128B
 		               : span == 64 ? CPTX_SWIZZLE_64B
 		                            : CPTX_SWIZZLE_32B,
-		               0, 0 };
+		               0,
+		               0 };
 	return s;
 }
 
 /* A cluster lies in one GPC.  Those of the H100 and H200 have 16 or 18 multiprocessors, some fewer, so clusters of 4 leave
  * some idle; a persistent grid of more clusters than fit would take twice the time. */
-uint32_t gemm_sm90_resident(uint32_t ctas, uint32_t cluster) { return MAX((cluster == 4 ? ctas * 10 / 11 : ctas) / cluster, 1u); }
+uint32_t gemm_sm90_resident(uint32_t ctas, uint32_t cluster)
+{
+	return MAX((cluster == 4 ? ctas * 10 / 11 : ctas) / cluster, 1u);
+}
 
 static uint32_t shared_bytes(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
 {
@@ -54,10 +60,11 @@ static bool is_16(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
 static bool check_types(const cptx_gemm_sm90_opt *o, cptx_error *err)
 {
 	RULE((is_16(o->a) && o->a == o->b) || (is_fp8(o->a) && is_fp8(o->b)),
-	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a), cptx_type_name(o->b));
+	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a),
+	     cptx_type_name(o->b));
 	RULE(o->out == CPTX_F32 || is_16(o->out), "output type .%s; it must be f32, bf16 or f16", cptx_type_name(o->out));
-	RULE(is_16(o->a) || (!o->a_m_major && !o->b_n_major), "wgmma reads .%s along K only: store A as M rows, B as N rows of K",
-	     cptx_type_name(o->a));
+	RULE(is_16(o->a) || (!o->a_m_major && !o->b_n_major),
+	     "wgmma reads .%s along K only: store A as M rows, B as N rows of K", cptx_type_name(o->a));
 	return true;
 }
 
@@ -70,8 +77,8 @@ static bool check_cluster(const cptx_gemm_sm90_opt *o, const gemm_shape *s, cptx
 	RULE(s->cluster == 1 || s->cluster == 2 || s->cluster == 4, "a cluster of %ux%u CTAs; 1, 2 or 4 are possible",
 	     s->cluster_m, s->cluster_n);
 	RULE(s->cluster_m == 1 || s->cluster_n == 1, "a cluster of %ux%u CTAs; one side must be 1", s->cluster_m, s->cluster_n);
-	RULE(shared % (s->cluster * unit) == 0, "%u CTAs of a cluster cannot share %u %s in parts of a multiple of %u", s->cluster,
-	     shared, s->cluster_m > 1 ? "columns" : "rows", unit);
+	RULE(shared % (s->cluster * unit) == 0, "%u CTAs of a cluster cannot share %u %s in parts of a multiple of %u",
+	     s->cluster, shared, s->cluster_m > 1 ? "columns" : "rows", unit);
 	return true;
 }
 
@@ -82,7 +89,8 @@ bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan
 	RULE(o, "no options were given (NULL)");
 	if (!check_types(o, err))
 		return false;
-	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile M = %u; 64, 128, 192 and 256 are possible", o->bm);
+	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile M = %u; 64, 128, 192 and 256 are possible",
+	     o->bm);
 	RULE(o->bn >= 16 && o->bn <= 256 && o->bn % 16 == 0, "tile N = %u; multiples of 16 from 16 to 256 are possible", o->bn);
 	RULE(o->bm < 192 || o->bn <= 192, "tile %ux%u; with %u rows at most 192 columns have room in registers", o->bm, o->bn,
 	     o->bm);
@@ -93,8 +101,9 @@ bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan
 	if (!check_cluster(o, &s, err))
 		return false;
 	uint32_t smem = shared_bytes(o, &s), most = SMEM_MOST - STATIC_SMEM;
-	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)", o->stages,
-	     o->bm, o->bn, s.bk, smem, most, (most - (smem - o->stages * (s.a_bytes + s.b_bytes))) / (s.a_bytes + s.b_bytes));
+	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)",
+	     o->stages, o->bm, o->bn, s.bk, smem, most,
+	     (most - (smem - o->stages * (s.a_bytes + s.b_bytes))) / (s.a_bytes + s.b_bytes));
 	if (plan)
 		*plan = (cptx_gemm_sm90_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk };
 	return true;
@@ -115,11 +124,14 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 	     "M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", (unsigned long long)(p ? p->m : 0),
 	     (unsigned long long)(p ? p->n : 0), (unsigned long long)(p ? p->k : 0));
 	uint64_t row_a = o->a_m_major ? p->m : p->k, row_b = o->b_n_major ? p->n : p->k;
-	RULE(aligned(row_a, s.in_bytes), "rows of A have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad to %llu)",
+	RULE(aligned(row_a, s.in_bytes),
+	     "rows of A have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad to %llu)",
 	     (unsigned long long)row_a, s.in_bytes, padded(row_a, 16 / s.in_bytes));
-	RULE(aligned(row_b, s.in_bytes), "rows of B have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad to %llu)",
+	RULE(aligned(row_b, s.in_bytes),
+	     "rows of B have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad to %llu)",
 	     (unsigned long long)row_b, s.in_bytes, padded(row_b, 16 / s.in_bytes));
-	RULE(aligned(p->n, s.out_bytes), "rows of D have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad N to %llu)",
+	RULE(aligned(p->n, s.out_bytes),
+	     "rows of D have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad N to %llu)",
 	     (unsigned long long)p->n, s.out_bytes, padded(p->n, 16 / s.out_bytes));
 	uint64_t k_tiles = (p->k + s.bk - 1) / s.bk, batch = given(p->batch);
 	RULE(batch == 1 || o->batched, "%llu matrices; the kernel is made for one (.batched)", (unsigned long long)batch);
@@ -141,7 +153,10 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 
 static enum cptx_tensor_type tensor_type(enum cptx_type t)
 {
-	return t == CPTX_BF16 ? CPTX_TENSOR_BF16 : t == CPTX_F16 ? CPTX_TENSOR_F16 : t == CPTX_F32 ? CPTX_TENSOR_F32 : CPTX_TENSOR_U8;
+	return t == CPTX_BF16  ? CPTX_TENSOR_BF16
+	       : t == CPTX_F16 ? CPTX_TENSOR_F16
+	       : t == CPTX_F32 ? CPTX_TENSOR_F32
+	                       : CPTX_TENSOR_U8;
 }
 
 /* A map of rows x cols (cols contiguous) for boxes of a tile, of `batch` matrices behind one another. */
@@ -167,7 +182,8 @@ static bool map_of(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_
 	return true;
 }
 
-bool cptx_gemm_sm90_maps(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p, cptx_tensor_map_opt map[3], cptx_error *err)
+bool cptx_gemm_sm90_maps(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p, cptx_tensor_map_opt map[3],
+                         cptx_error *err)
 {
 	if (!cptx_gemm_sm90_check_problem(o, p, 1, NULL, err))
 		return false;
@@ -187,7 +203,8 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 	cptx_arg arg[12];
 	size_t n = 0;
 
-	if (!cptx_gemm_sm90_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err) || !cptx_gemm_sm90_maps(o, p, opt, err))
+	if (!cptx_gemm_sm90_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err) ||
+	    !cptx_gemm_sm90_maps(o, p, opt, err))
 		return NULL;
 	for (int i = 0; i < 3; i++) {
 		if (!cptx_tensor_map_make(dev, &opt[i], &map[i], err))
@@ -209,6 +226,8 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 		arg[n++] = CPTX_ARG(p->bias);
 	if (o->stream_k)
 		arg[n++] = CPTX_ARG(p->workspace);
-	return cptx_launch_new(program, o->name ? o->name : "gemm",
-	                       &(cptx_launch_opt){ .grid = { plan.grid }, .block = { plan.threads }, .args = arg, .nargs = n, .overlap = true }, err);
+	return cptx_launch_new(
+		program, o->name ? o->name : "gemm",
+		&(cptx_launch_opt){ .grid = { plan.grid }, .block = { plan.threads }, .args = arg, .nargs = n, .overlap = true },
+		err);
 }

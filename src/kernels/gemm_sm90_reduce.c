@@ -55,8 +55,10 @@ static void add_sum(const gemm90 *g, cptx_val cluster, cptx_val first_thread)
 	cptx_val number = sum_number(g, cluster), from = sum_at(g, number), flag = flag_at(g, number);
 
 	CPTX_IF(k, first_thread) {
-		CPTX_DO(k) {
-			cptx_val raised = cptx_ld(k, flag, .sem = CPTX_ACQUIRE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
+		CPTX_DO(k)
+		{
+			cptx_val raised =
+				cptx_ld(k, flag, .sem = CPTX_ACQUIRE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
 			cptx_continue_when(k, cptx_setp(k, raised, 0, .cmp = CPTX_EQ));
 		}
 		cptx_st(k, flag, 0, .sem = CPTX_RELAXED, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);

@@ -118,8 +118,8 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 	if (p->opt.cta_release)
 		CALL(mbarrier_arrive, .a = there, .into = cptx_sink(), .space = CPTX_SHARED_CLUSTER, .when = when);
 	else
-		CALL(mbarrier_arrive, .a = there, .sem = CPTX_RELEASE,
-	     .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER, .when = when);
+		CALL(mbarrier_arrive, .a = there, .sem = CPTX_RELEASE, .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER,
+		     .when = when);
 }
 
 void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)

@@ -1,6 +1,7 @@
 #include "kernels/walk.h"
 
-void walk_tile(cptx_kernel *k, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, uint32_t rows, cptx_val *row, cptx_val *column)
+void walk_tile(cptx_kernel *k, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, uint32_t rows, cptx_val *row,
+               cptx_val *column)
 {
 	cptx_val per_group = cptx_mul(k, tiles_n, rows, .mode = CPTX_LO);
 	cptx_val group = cptx_div(k, id, per_group), first = cptx_mul(k, group, rows, .mode = CPTX_LO);

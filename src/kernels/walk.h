@@ -6,6 +6,7 @@
 
 /* Row and column of tile `id` of tiles_m x tiles_n: groups of `rows` rows of tiles, walked column by column, so that CTAs at
  * work share operands in L2. */
-void walk_tile(cptx_kernel *k, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, uint32_t rows, cptx_val *row, cptx_val *column);
+void walk_tile(cptx_kernel *k, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, uint32_t rows, cptx_val *row,
+               cptx_val *column);
 
 #endif

@@ -29,7 +29,8 @@ const char *gemm_trial_text(const gemm_trial *t)
 	         cptx_type_name(o->a), cptx_type_name(o->b), cptx_type_name(o->out), o->a_m_major ? ", A M-major" : "",
 	         o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "",
 	         o->epilogue ? ", epilogue" : "", (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k,
-	         t->batch ? t->batch : 1, o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->group);
+	         t->batch ? t->batch : 1, o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "",
+	         t->ctas, o->group);
 	return text;
 }
 
@@ -119,9 +120,9 @@ static bool compare(const data *x)
 		memcpy(&got, x->bytes + i * size, size);
 		if (got == want || (!((got | want) << (33 - 8 * size)))) /* zeros of either sign */
 			continue;
-		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%x), not %g", (unsigned long long)(i / t->n % t->m),
-		         (unsigned long long)(i % t->n), (unsigned long long)(i / t->n / t->m), number_value(t->opt.out, got), got,
-		         number_value(t->opt.out, want));
+		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%x), not %g",
+		         (unsigned long long)(i / t->n % t->m), (unsigned long long)(i % t->n),
+		         (unsigned long long)(i / t->n / t->m), number_value(t->opt.out, got), got, number_value(t->opt.out, want));
 		return false;
 	}
 	for (uint64_t i = x->nd * size; i < x->nd * 4 + GUARD; i++)
@@ -136,8 +137,18 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 {
 	const gemm_trial *t = x->t;
 	cptx_gemm_sm90_plan plan;
-	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .batch = t->batch, .a = x->dev_a, .b = x->dev_b, .c = x->dev_c,
-		                    .d = x->dev_d, .bias = x->dev_bias, .ctas = t->ctas, .alpha = 0.5f, .beta = 2.0f };
+	cptx_gemm_problem p = { .m = t->m,
+		                    .n = t->n,
+		                    .k = t->k,
+		                    .batch = t->batch,
+		                    .a = x->dev_a,
+		                    .b = x->dev_b,
+		                    .c = x->dev_c,
+		                    .d = x->dev_d,
+		                    .bias = x->dev_bias,
+		                    .ctas = t->ctas,
+		                    .alpha = 0.5f,
+		                    .beta = 2.0f };
 
 	if (!cptx_gemm_sm90_check_problem(&t->opt, &p, cptx_device_get_info(dev)->sms, &plan, err))
 		return false;
@@ -163,7 +174,8 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 
 	said[0] = 0;
 	bool ok = prepare(dev, &x, &err) && cptx_gemm_sm90_build(m, &t->opt, &err) &&
-	          (program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = "sm_90a" }, &err)) && launch(dev, &x, program, &err);
+	          (program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = "sm_90a" }, &err)) &&
+	          launch(dev, &x, program, &err);
 	if (!ok)
 		snprintf(said, sizeof said, "%s", err.text);
 	else
