@@ -9,8 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* SECONDS of CPU: what takes longer hangs; WAIT: the same of a ptxas that waits for something. */
-enum { CHUNK = 2000, PER_KERNEL = 125, MOST_PROCESSES = 8, OPTION = 64, SECONDS = 120, WAIT = 1200 };
+/*
+ * What takes more than these seconds of CPU hangs (ptxas 13.0 does, over a predicate where cp.async.bulk.tensor has an
+ * address): its slowest instructions take 10 ms each.  WAIT: the same of a ptxas that waits for something.
+ */
+enum { SECONDS = 5, IN_A_SECOND = 30, WAIT = 1200 };
+enum { CHUNK = 2000, PER_KERNEL = 125, PIECES = 8, MOST_PROCESSES = 8, OPTION = 64 };
 
 typedef struct question {
 	const cptx_target *target;
@@ -140,7 +144,7 @@ unsigned judge_runs(const judge *j) { return j->runs; }
 
 /* ---- one run ---- */
 
-static pid_t start(const char *source, const char *messages, const char *target)
+static pid_t start(const char *source, const char *messages, const char *target, unsigned lines)
 {
 	char arch[OPTION];
 	/* sm_101 is the old name of sm_110, in .target only */
@@ -154,7 +158,8 @@ static pid_t start(const char *source, const char *messages, const char *target)
 	/* ptxas 13.0 reads fresh memory where the descriptor of a wgmma is a constant, and may crash by what it finds there.
 	 * meson fills such memory with a number drawn anew for each run: no verdict may depend on it. */
 	unsetenv("MALLOC_PERTURB_");
-	setrlimit(RLIMIT_CPU, &(struct rlimit){ SECONDS, SECONDS }); /* the end by a signal counts as a crash */
+	rlim_t seconds = SECONDS + lines / IN_A_SECOND;
+	setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds }); /* the end by a signal counts as a crash */
 	alarm(WAIT);
 	if (!freopen(messages, "w", stderr) || !freopen("/dev/null", "w", stdout))
 		_exit(127);
@@ -233,7 +238,7 @@ static void begin_round(judge *j, job *w)
 		return;
 	j->runs++;
 	w->round++;
-	w->pid = start(source, messages, head->target->name);
+	w->pid = start(source, messages, head->target->name, in);
 }
 
 /* w->n if it is none. */
@@ -284,29 +289,46 @@ static void add_job(judge *j, unsigned first, unsigned n)
 	j->jobs[j->njob++] = (job){ .first = first, .n = n, .bytes = bytes };
 }
 
-/* The run told no line: a crash, or an error of code generation.  Halves the job; a single line is the culprit itself. */
+/* Cuts a job into pieces with as many questions each; what stands in front of w->from stays with the first. */
+static void cut(judge *j, unsigned index, unsigned in)
+{
+	unsigned first = j->jobs[index].first, n = j->jobs[index].n, pieces = MIN(in, (unsigned)PIECES), seen = 0, begin = 0;
+
+	for (unsigned i = j->jobs[index].from, piece = 1; i < n; i++) {
+		seen += j->q[j->order[first + i]].asked;
+		if (seen < in * piece / pieces)
+			continue;
+		unsigned end = piece == pieces ? n : i + 1;
+		if (piece == 1)
+			j->jobs[index].n = end;
+		else
+			add_job(j, first + begin, end - begin);
+		begin = end;
+		if (piece++ == pieces)
+			return;
+	}
+}
+
+/*
+ * The run told no line: a crash, a hang or an error of code generation.  The culprit is in one of the pieces; a single line
+ * is the culprit itself.
+ */
 static void blame(judge *j, unsigned index, const char *path)
 {
-	unsigned first = j->jobs[index].first, n = j->jobs[index].n, from = j->jobs[index].from, half = 0;
-	unsigned in = left_from(j, &j->jobs[index], from);
-	question *last = NULL;
+	const job *w = &j->jobs[index];
+	unsigned in = left_from(j, w, w->from), i = w->from;
 
-	for (unsigned i = from, seen = 0; i < n && !half; i++) {
-		question *q = &j->q[j->order[first + i]];
-		seen += q->asked;
-		last = q->asked ? q : last;
-		if (in > 1 && seen == in / 2)
-			half = i + 1;
-	}
-	if (half) { /* the second half becomes a job of its own */
-		j->jobs[index].n = half;
-		add_job(j, first + half, n - half);
+	if (in > 1) {
+		cut(j, index, in);
 		return;
 	}
+	while (!j->q[j->order[w->first + i]].asked)
+		i++;
+	question *last = &j->q[j->order[w->first + i]];
 	last->asked = false;
 	FILE *f = fopen(path, "r");
 	if (!f || !fgets(last->v.why, sizeof last->v.why, f))
-		strcpy(last->v.why, "ptxas crashed");
+		strcpy(last->v.why, "ptxas crashed or did not end");
 	if (f)
 		fclose(f);
 }
@@ -430,7 +452,7 @@ static void file_begins(const char *dir, unsigned i, judged_file *f)
 	must(to != NULL, source);
 	fputs(f->text, to);
 	fclose(to);
-	f->pid = start(source, out, f->target->name);
+	f->pid = start(source, out, f->target->name, count_lines(f->text));
 }
 
 static void file_ends(const char *dir, unsigned i, judged_file *f, int status)
