@@ -99,7 +99,7 @@ void parse_skip(parser *p)
 
 word parse_word_of(const char *s, size_t len)
 {
-	word w = { s, (uint32_t)len, HASH_START, 0, HASH_START };
+	word w = { s, (uint32_t)len, HASH_START, 0, HASH_START, NULL };
 
 	for (size_t i = 0; i < len; i++) {
 		w.hash = parse_hash(w.hash, s[i]);
@@ -124,7 +124,7 @@ bool parse_word(parser *p, word *w)
 			stem = s, stem_hash = hash;
 		c = parse_is_word[(unsigned char)*s];
 	} while (c);
-	*w = (word){ p->p, (uint32_t)(s - p->p), hash, (uint32_t)(stem - p->p), stem_hash };
+	*w = (word){ p->p, (uint32_t)(s - p->p), hash, (uint32_t)(stem - p->p), stem_hash, p->p };
 	p->stop = p->p = s;
 	parse_blanks(p);
 	return true;

@@ -129,6 +129,7 @@ static bool read_file(parser *p)
 	if (!parse_literal(p, 0, UINT32_MAX, &number, "the number of a file"))
 		return false;
 	word w = parse_word_of(at, (size_t)(p->stop - at));
+	w.at = at;
 	if (names_find(p, &w))
 		return parse_error(p, at, CPTX_E_PARSE, "there is a file %u above already", (unsigned)number);
 	if (!names_bind(p, &w, NAME_FILE, number, 1) || !parse_string(p))

@@ -58,6 +58,7 @@ typedef struct word {
 	const char *s;
 	uint32_t len, hash;
 	uint32_t stem, stem_hash; /* without the digits behind it */
+	const char *at;           /* where the text has it, or what it was made of; NULL if nowhere */
 } word;
 
 /* ---- instructions: spelling.c ---- */

@@ -244,7 +244,7 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 	if (!s)
 		return NULL;
 	if (!is_name(w)) {
-		parse_error(p, w->s, CPTX_E_PARSE,
+		parse_error(p, w->at, CPTX_E_PARSE,
 		            "'%.*s' is no name: names are a letter, or one of _ $ %% and more; then letters, digits, _ and $",
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
@@ -262,7 +262,7 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 	bool module_sreg = hides && hides->kind == NAME_SREG && t->nscope == 2;
 	if (module_sreg || (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1].first) ||
 	    (range && range_taken(p, w, count))) {
-		parse_error(p, w->s, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
+		parse_error(p, w->at, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
 	}

@@ -59,16 +59,6 @@ spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash)
 
 /* ---- what is wrong ---- */
 
-/* How much of the spelling a form can begin with. */
-static size_t longest_start(unsigned form, const char *text, size_t len)
-{
-	uint16_t mods[ARCH_GROUPS];
-	size_t reached = 0;
-
-	parse_opcode_far(form, text, len, mods, &reached);
-	return reached;
-}
-
 static bool is_spelling(const char *text, size_t len)
 {
 	uint16_t mods[ARCH_GROUPS];
@@ -81,7 +71,15 @@ static bool is_spelling(const char *text, size_t len)
 	return false;
 }
 
-/* One modifier moved elsewhere, so that it is a spelling; into `right`. */
+static bool is_type(const char *dot, const char *end)
+{
+	char name[16];
+
+	snprintf(name, sizeof name, "%.*s", (int)MIN(end - dot - 1, (ptrdiff_t)sizeof name - 1), dot + 1);
+	return cptx_type_find(name) != CPTX_TYPE_NONE;
+}
+
+/* One modifier moved elsewhere, but no type across another, so that it is a spelling; into `right`. */
 static bool in_order(const spelled *s, char *right, size_t size)
 {
 	enum { MOST_PARTS = 24 };
@@ -95,7 +93,12 @@ static bool in_order(const spelled *s, char *right, size_t size)
 		return false;
 	for (unsigned from = 1; from < n; from++)
 		for (unsigned to = 1; to < n; to++) {
+			bool type = is_type(part[from], part[from + 1]), across = false;
 			size_t at = 0;
+			for (unsigned i = MIN(from, to); i <= MAX(from, to); i++)
+				across |= type && i != from && is_type(part[i], part[i + 1]);
+			if (across)
+				continue;
 			for (unsigned i = 0, next = 0; i < n; i++) {
 				next += next == from;
 				unsigned k = i == to ? from : next++;
@@ -127,7 +130,7 @@ bool parse_spelling_error(parser *p, const char *at, const spelled *s)
 	}
 	const uint16_t *of = arch_forms_of(s->text, s->len, &forms);
 	for (unsigned i = 0; i < forms; i++) {
-		size_t reached = longest_start(of[i], s->text, s->len);
+		size_t reached = parse_opcode_reach(of[i], s->text, s->len);
 		if (!i || reached > best)
 			best = reached, form = arch_forms[of[i]].text;
 	}
