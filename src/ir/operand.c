@@ -1,18 +1,14 @@
 /* Items as they lie in memory: operands packed into words, see ir_words. */
 #include "ir/ir.h"
 
-enum { NUMBER = WORD_KIND + WORD_TYPE }; /* where the number begins; of an integer, ZERO stands for 0 */
-#define NUMBERS (UINT32_C(1) << (32 - NUMBER))
-#define ZERO (NUMBERS / 2)
-
 static inline cptx_val value_of(uint32_t word, uint16_t owner)
 {
-	uint32_t number = word >> NUMBER;
+	uint32_t number = word >> WORD_NUMBER;
 	cptx_val v = { .kind = word & ((1u << WORD_KIND) - 1), .count = 1, .owner = owner, .id = number };
 
 	v.type = word >> WORD_KIND & ((1u << WORD_TYPE) - 1);
 	if (v.kind == CPTX_VAL_INT)
-		v.owner = 0, v.i = (int64_t)number - ZERO;
+		v.owner = 0, v.i = ir_word_int(word);
 	else if (v.kind == CPTX_VAL_SREG || v.kind == CPTX_VAL_SINK)
 		v.owner = 0;
 	else if (v.kind == CPTX_VAL_NONE)
@@ -23,7 +19,7 @@ static inline cptx_val value_of(uint32_t word, uint16_t owner)
 cptx_val ir_unpack(const uint32_t *words, unsigned i, uint16_t owner)
 {
 	if (ir_word_is_whole(words[i]))
-		return *(const cptx_val *)(const void *)(words + 2 * (size_t)(words[i] >> 2 * WORD_KIND));
+		return *ir_whole(words, i);
 	return value_of(words[i], owner);
 }
 
@@ -38,7 +34,7 @@ static inline uint64_t front(cptx_val v)
 /* The word of a value that is neither register nor integer; WORD_WHOLE if none tells all of it. */
 static uint32_t pack_other(const cptx_val *v, uint16_t owner)
 {
-	uint32_t word = v->kind | (uint32_t)v->type << WORD_KIND | v->id << NUMBER;
+	uint32_t word = v->kind | (uint32_t)v->type << WORD_KIND | v->id << WORD_NUMBER;
 
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_SREG:
@@ -70,12 +66,12 @@ static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *opera
 		const cptx_val *v = &operand[i];
 		uint64_t mine = front(*v) & ~type;
 		uint32_t typed = v->kind | (uint32_t)v->type << WORD_KIND;
-		if (mine == reg && !v->offset && v->id < NUMBERS) { /* most are */
-			words[i] = typed | v->id << NUMBER;
+		if (mine == reg && !v->offset && v->id < WORD_NUMBERS) { /* most are */
+			words[i] = typed | v->id << WORD_NUMBER;
 			continue;
 		}
-		if (mine == integer && v->i >= -(int64_t)ZERO && v->i < (int64_t)ZERO) {
-			words[i] = typed | ((uint32_t)v->i + ZERO) << NUMBER;
+		if (mine == integer && v->i >= -(int64_t)WORD_ZERO && v->i < (int64_t)WORD_ZERO) {
+			words[i] = typed | ((uint32_t)v->i + WORD_ZERO) << WORD_NUMBER;
 			continue;
 		}
 		words[i] = v->kind == CPTX_VAL_NONE ? 0 : v->kind == CPTX_VAL_REG ? WORD_WHOLE : pack_other(v, owner);
@@ -88,6 +84,8 @@ static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *opera
 	uint16_t *to = (uint16_t *)(words + noperand);
 	for (unsigned i = 0; i < nmod; i++) /* so few that a loop beats memcpy */
 		to[i] = mod[i];
+	if (nmod & 1)
+		to[nmod] = 0; /* they are compared by twos */
 	return size;
 }
 
