@@ -127,6 +127,7 @@ typedef struct arch_type {
 } arch_type;
 extern const arch_type arch_types[]; /* by enum cptx_type; CPTX_PTR too */
 extern const uint8_t arch_ntype;
+enum cptx_type arch_type_of(const char *name, size_t n); /* as cptx_type_find */
 
 typedef struct arch_sreg {
 	const char *text, *name; /* name: of the call */
@@ -150,6 +151,7 @@ const char *arch_constraint_text(unsigned constraint);
 typedef struct arch_match {
 	uint16_t form;
 	uint8_t ngroup, noperand, dest_type /* register type to make where .into is not given */;
+	uint8_t labels; /* an operand is one, or a list of targets or prototype */
 	uint16_t dest_count;
 	uint16_t mod[ARCH_GROUPS];       /* chosen value of each group, 0: left out */
 	cptx_val operand[ARCH_OPERANDS]; /* in printed order; kind NONE: left out.  Constants carry their final type */
@@ -164,7 +166,10 @@ enum { ARCH_MEMO = 64 };
 typedef struct arch_remembered {
 	uint64_t hash, key[3 + ARCH_SLOTS];
 	uint16_t mods[ARCH_FIELDS], op /* + 1; 0: empty */;
-	arch_match m;
+	/* the match, without its operands */
+	uint16_t form, mod[ARCH_GROUPS], dest_count, varying;
+	uint8_t ngroup, noperand, dest_type, labels;
+	uint8_t from[ARCH_OPERANDS]; /* the value that each operand is */
 } arch_remembered;
 typedef struct arch_memo {
 	arch_remembered at[ARCH_MEMO];
@@ -190,12 +195,33 @@ const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
 /* Writes the spelling of a form with these values of its groups, without operands, at p (ARCH_OPCODE bytes); its end. */
 enum { ARCH_OPCODE = 256 };
 char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods);
+/* What stands in a value in front of its number, as one word. */
+static inline uint64_t arch_value_front(cptx_val v)
+{
+	uint64_t word;
+	memcpy(&word, &v, sizeof word);
+	return word;
+}
+_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "the number stands behind a word");
+/*
+ * All of a value that the choice of a form depends on, constants apart: everything but its number and owner, and whether an
+ * address has an offset.
+ */
+static inline uint64_t arch_value_key(const cptx_val *v)
+{
+	uint64_t rest = arch_value_front(*v) & ~arch_value_front((cptx_val){ .owner = UINT16_MAX });
+	bool moved = (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset;
+
+	return moved ? rest | arch_value_front((cptx_val){ .owner = 1 }) : rest;
+}
 /*
  * Matching again what differs from an earlier match in the numbers of registers and in constants only: operands of equal
- * keys.  m: the earlier match with the new operands; false if a constant does not fit.
+ * keys.  m: the earlier match with the new operands, and with m->vec; false if a constant does not fit.  varying: operands
+ * whose values decide too, a bit for each, as the earlier match had them.  Without any nothing needs to be looked at: rules
+ * are about modifiers, kinds, types and constants.
  */
-uint64_t arch_value_key(const cptx_val *v);
-bool arch_match_again(arch_match *m, const cptx_val *vec);
+unsigned arch_varying(const arch_match *m);
+bool arch_match_again(arch_match *m, unsigned varying);
 /* The length of an operand that is a vector: 1 for a single register. */
 unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
 

@@ -1,42 +1,24 @@
 /* Calls that were matched before: kernels repeat one with other registers over and over. */
 #include "arch/match.h"
 
-/* What stands in a value in front of its number, as one word. */
-static inline uint64_t front(cptx_val v)
-{
-	uint64_t word;
-	memcpy(&word, &v, sizeof word);
-	return word;
-}
+enum { FROM_NOWHERE = 0xff };
 
-/* All of a value that the choice of a form depends on, constants apart: everything but its number and owner. */
-static inline uint64_t value_key(const cptx_val *v)
-{
-	uint64_t rest = front(*v) & ~front((cptx_val){ .owner = UINT16_MAX });
-
-	return v->kind == CPTX_VAL_REG && v->offset ? rest | front((cptx_val){ .owner = 1 }) : rest;
-}
-
-uint64_t arch_value_key(const cptx_val *v) { return value_key(v); }
-_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "arch_value_key takes what stands in front of the number");
 _Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
 
 /* The remembered match with these values in it; false if a constant does not fit. */
-static bool recall(const arch_match *known, const cptx_val *vals, const cptx_val *vec, arch_match *m)
+static inline bool recall(const arch_remembered *r, const cptx_val *vals, const cptx_val *vec, arch_match *m)
 {
-	const arch_form *f = &arch_forms[known->form];
-
-	m->form = known->form;
-	m->ngroup = known->ngroup;
-	m->noperand = known->noperand;
-	m->dest_type = known->dest_type;
-	m->dest_count = known->dest_count;
-	memcpy(m->mod, known->mod, sizeof m->mod);
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		m->operand[i] = o->kind == OPERAND_NOWHERE ? cptx_sink() : vals[o->slot ? FIRST_SLOT + o->slot : 0];
-	}
-	return arch_match_again(m, vec);
+	m->form = r->form;
+	m->ngroup = r->ngroup;
+	m->noperand = r->noperand;
+	m->dest_type = r->dest_type;
+	m->dest_count = r->dest_count;
+	m->labels = r->labels;
+	memcpy(m->mod, r->mod, sizeof m->mod);
+	for (unsigned i = 0; i < r->noperand; i++)
+		m->operand[i] = r->from[i] == FROM_NOWHERE ? cptx_sink() : vals[r->from[i]];
+	m->vec = vec;
+	return !r->varying || arch_match_again(m, r->varying);
 }
 
 static bool has_varying(const cptx_val *vals, unsigned n)
@@ -45,6 +27,15 @@ static bool has_varying(const cptx_val *vals, unsigned n)
 		if (arch_varies(&vals[i]))
 			return true;
 	return false;
+}
+
+unsigned arch_varying(const arch_match *m)
+{
+	unsigned varying = 0;
+
+	for (unsigned i = 0; i < m->noperand; i++)
+		varying |= (unsigned)arch_varies(&m->operand[i]) << i;
+	return varying;
 }
 
 /* What a call is remembered by. */
@@ -62,7 +53,7 @@ static inline void key_of(call_key *c, unsigned op, const cptx_val *vals, const 
 	c->nfield = arch_ops[op].nfield;
 	c->hash = op;
 	for (unsigned i = 0; i < c->n; i++) {
-		c->vals[i] = value_key(&vals[i]);
+		c->vals[i] = arch_value_key(&vals[i]);
 		c->hash += c->vals[i] << i;
 	}
 	for (unsigned i = 0; i < c->nfield; i++)
@@ -89,7 +80,18 @@ static void remember(arch_memo *memo, const call_key *c, const arch_match *m)
 	r->hash = c->hash;
 	memcpy(r->key, c->vals, c->n * sizeof *c->vals);
 	memcpy(r->mods, c->mods, c->nfield * sizeof *c->mods);
-	r->m = *m;
+	r->form = m->form;
+	r->ngroup = m->ngroup;
+	r->noperand = m->noperand;
+	r->dest_type = m->dest_type;
+	r->dest_count = m->dest_count;
+	r->labels = m->labels;
+	r->varying = (uint16_t)arch_varying(m);
+	memcpy(r->mod, m->mod, sizeof r->mod);
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const arch_operand *o = &arch_operands[arch_forms[m->form].operand + i];
+		r->from[i] = o->kind == OPERAND_NOWHERE ? FROM_NOWHERE : o->slot ? (uint8_t)(FIRST_SLOT + o->slot) : 0;
+	}
 }
 
 bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
@@ -103,7 +105,7 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 	key_of(&c, op, vals, mods);
 	for (unsigned way = 0; way < 2; way++) {
 		const arch_remembered *r = &memo->at[(c.hash ^ way) % ARCH_MEMO];
-		if (r->hash == c.hash && is_call(r, &c) && recall(&r->m, vals, vec, out))
+		if (r->hash == c.hash && is_call(r, &c) && recall(r, vals, vec, out))
 			return true;
 	}
 	for (unsigned i = 0; i < o->nform; i++) {

@@ -59,8 +59,8 @@ void arena_free(arena *a)
 
 void *arena_grow(arena *a, size_t size)
 {
-	/* a sixteenth of all so far: little is left over at the end, and big ones come in huge pages */
-	size_t next = MIN(MAX(a->total / 16, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
+	/* a sixteenth of all so far: little is left over at the end */
+	size_t next = MIN(MAX(a->ahead ? a->ahead : a->total / 16, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
 	size_t want = MAX(next, size + sizeof(struct arena_chunk));
 	struct arena_chunk *c = a->failed ? NULL : heap_realloc(&a->hook, NULL, want);
 

@@ -5,7 +5,7 @@
 
 /* ---- the last match again ---- */
 
-static uint64_t token_key(const parse_token *t)
+static inline uint64_t token_key(const parse_token *t)
 {
 	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2 | t->braces << 3 | t->indexed << 5)
 	                                   << 56;
@@ -37,22 +37,25 @@ static void remember(parser *p, spelled *s, const tokens *all, const arch_match 
 		return;
 	r->m = *m;
 	r->ntoken = all->n;
+	r->varying = arch_varying(m);
 	for (unsigned i = 0; i < all->n; i++)
 		r->key[i] = token_key(&all->t[i]);
 	for (unsigned i = 0; i < f->noperand; i++) {
 		bool there = m->operand[i].kind != CPTX_VAL_NONE && arch_operands[f->operand + i].kind != OPERAND_NOWHERE;
-		r->token[i] = there ? (uint8_t)++t : 0;
+		if (there && t < all->n)
+			r->operand[t] = (uint8_t)i;
+		t += there;
 	}
 	if (t != all->n)
 		r->ntoken = UINT_MAX; /* never again */
 }
 
-static bool same_kinds(const remembered *r, const tokens *all)
+static inline bool same_kinds(const remembered *r, const uint64_t *key, unsigned n)
 {
-	if (!r || r->ntoken != all->n)
+	if (!r || r->ntoken != n)
 		return false;
-	for (unsigned i = 0; i < all->n; i++)
-		if (r->key[i] != token_key(&all->t[i]))
+	for (unsigned i = 0; i < n; i++)
+		if (r->key[i] != key[i])
 			return false;
 	return true;
 }
@@ -60,24 +63,30 @@ static bool same_kinds(const remembered *r, const tokens *all)
 /* The match of the same spelling with operands of the same kinds, with these; NULL if there is none. */
 static const arch_match *again(parser *p, spelled *s, const tokens *all)
 {
+	uint64_t key[REMEMBERED_TOKENS];
 	remembered *r = s->last;
+	unsigned n = all->n;
 
-	if (!same_kinds(r, all)) {
+	if (n > REMEMBERED_TOKENS)
+		return NULL;
+	for (unsigned i = 0; i < n; i++)
+		key[i] = token_key(&all->t[i]);
+	if (!same_kinds(r, key, n)) {
 		r = s->before;
-		if (!same_kinds(r, all))
+		if (!same_kinds(r, key, n))
 			return NULL;
 		s->before = s->last;
 		s->last = r;
 	}
-	for (unsigned i = 0; i < r->m.noperand; i++) {
-		if (!r->token[i])
-			continue;
-		unsigned kind = r->m.operand[i].kind;
-		r->m.operand[i] = all->t[r->token[i] - 1].v;
+	for (unsigned i = 0; i < n; i++) {
+		cptx_val *v = &r->m.operand[r->operand[i]];
+		unsigned kind = v->kind;
+		*v = all->t[i].v;
 		if (kind == CPTX_VAL_TARGETS || kind == CPTX_VAL_PROTO)
-			r->m.operand[i].kind = (uint8_t)kind;
+			v->kind = (uint8_t)kind;
 	}
-	if (arch_match_again(&r->m, p->k->vec))
+	r->m.vec = p->k->vec;
+	if (!r->varying || arch_match_again(&r->m, r->varying))
 		return &r->m;
 	r->ntoken = UINT_MAX; /* its operands are half changed */
 	return NULL;

@@ -102,7 +102,7 @@ static bool append(parser *p, const char *at, const arch_match *m, cptx_val guar
 		parse_error(p, at, CPTX_E_ARG, "%s: %s", ir_op_name(arch_forms[m->form].op), why);
 		return true;
 	}
-	for (unsigned i = 0; i < m->noperand; i++) {
+	for (unsigned i = 0; m->labels && i < m->noperand; i++) {
 		const cptx_val *v = &m->operand[i];
 		bool list = v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
 		if (list && !p->k->label[v->id].is_list) {

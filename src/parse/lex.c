@@ -132,9 +132,13 @@ bool parse_word(parser *p, word *w)
 
 bool parse_directive(parser *p, const char *name)
 {
-	size_t n = strlen(name);
+	size_t n = 0;
 
-	if (*p->p != '.' || strncmp(p->p + 1, name, n) || parse_is_word[(unsigned char)p->p[1 + n]])
+	if (*p->p != '.')
+		return false;
+	while (name[n] && p->p[1 + n] == name[n]) /* most differ at once */
+		n++;
+	if (name[n] || parse_is_word[(unsigned char)p->p[1 + n]])
 		return false;
 	if (p->p[1 + n] == ':' && p->p[2 + n] == ':') /* .shared is not the beginning of .shared::cta */
 		return false;

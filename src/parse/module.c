@@ -378,9 +378,11 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	p->report = o->report;
 	p->user = o->user;
 	p->columns = !o->keep;
+	p->memory_before = m->a.total - (size_t)(m->a.end - m->a.at);
 	p->most_errors = o->most_errors ? o->most_errors : MOST_ERRORS;
 	if (names_init(p))
 		read_module(p);
+	m->a.ahead = 0;
 	names_free(p);
 	if (p->comments)
 		heap_realloc(&m->a.hook, p->comments, 0);

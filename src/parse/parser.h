@@ -68,8 +68,8 @@ typedef struct spelled_form {
 enum { REMEMBERED_TOKENS = 8 };
 typedef struct remembered {
 	uint64_t key[REMEMBERED_TOKENS];
-	unsigned ntoken;
-	uint8_t token[ARCH_OPERANDS]; /* of each operand, + 1; 0: none */
+	unsigned ntoken, varying;
+	uint8_t operand[REMEMBERED_TOKENS]; /* that each token is */
 	arch_match m;
 } remembered;
 
@@ -110,7 +110,8 @@ typedef struct parser {
 	uint32_t nregister; /* declared in all bodies: a few bytes of text declare many */
 	bool has_section;
 	bool no_memory;
-	bool columns; /* the text is not kept, only the columns of its statements */
+	bool columns;         /* the text is not kept, only the columns of its statements */
+	size_t memory_before; /* bytes of the arena's chunks, before the text */
 } parser;
 
 /* ---- lex.c ---- */
