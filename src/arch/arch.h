@@ -162,14 +162,18 @@ typedef struct arch_match {
  * The last match of some instructions.  Kernels repeat a call with other registers over and over; what was found for the
  * same modifiers and kinds of operands holds again, and only constants must be looked at.
  */
+typedef struct arch_known { /* a match without its operands */
+	uint16_t form, mod[ARCH_GROUPS], dest_count;
+	uint16_t varying; /* a bit for each operand whose value decides too: constants and selectors */
+	uint8_t ngroup, noperand, dest_type, labels;
+	uint8_t from[ARCH_OPERANDS]; /* the number of the value that each operand is, KNOWN_NONE or KNOWN_SINK */
+} arch_known;
+enum { KNOWN_NONE = 0xff, KNOWN_SINK = 0xfe };
 enum { ARCH_MEMO = 64 };
 typedef struct arch_remembered {
 	uint64_t hash, key[3 + ARCH_SLOTS];
 	uint16_t mods[ARCH_FIELDS], op /* + 1; 0: empty */;
-	/* the match, without its operands */
-	uint16_t form, mod[ARCH_GROUPS], dest_count, varying;
-	uint8_t ngroup, noperand, dest_type, labels;
-	uint8_t from[ARCH_OPERANDS]; /* the value that each operand is */
+	arch_known known;
 } arch_remembered;
 typedef struct arch_memo {
 	arch_remembered at[ARCH_MEMO];
@@ -216,12 +220,27 @@ static inline uint64_t arch_value_key(const cptx_val *v)
 }
 /*
  * Matching again what differs from an earlier match in the numbers of registers and in constants only: operands of equal
- * keys.  m: the earlier match with the new operands, and with m->vec; false if a constant does not fit.  varying: operands
- * whose values decide too, a bit for each, as the earlier match had them.  Without any nothing needs to be looked at: rules
- * are about modifiers, kinds, types and constants.
+ * keys.  arch_know notes a match, all but known->from; arch_recall gives it back, all but the operands; then
+ * arch_match_again looks at what varies: false if a constant does not fit.  Where nothing does, nothing needs to be looked
+ * at, for rules are about modifiers, kinds, types and constants.
  */
-unsigned arch_varying(const arch_match *m);
-bool arch_match_again(arch_match *m, unsigned varying);
+void arch_know(arch_known *known, const arch_match *m);
+static inline void arch_recall(const arch_known *known, const cptx_val *vec, arch_match *m)
+{
+	m->form = known->form;
+	m->ngroup = known->ngroup;
+	m->noperand = known->noperand;
+	m->dest_type = known->dest_type;
+	m->dest_count = known->dest_count;
+	m->labels = known->labels;
+	memcpy(m->mod, known->mod, sizeof m->mod);
+	m->vec = vec;
+}
+bool arch_match_varying(arch_match *m, unsigned varying);
+static inline bool arch_match_again(arch_match *m, const arch_known *known)
+{
+	return !known->varying || arch_match_varying(m, known->varying);
+}
 /* The length of an operand that is a vector: 1 for a single register. */
 unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
 

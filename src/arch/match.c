@@ -592,7 +592,7 @@ bool arch_varies(const cptx_val *v)
 	       (v->space && (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC));
 }
 
-bool arch_match_again(arch_match *m, unsigned varying)
+bool arch_match_varying(arch_match *m, unsigned varying)
 {
 	const arch_form *f = &arch_forms[m->form];
 	static const uint8_t kept[ARCH_GROUPS]; /* of no use to constants */

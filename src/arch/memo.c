@@ -1,24 +1,15 @@
 /* Calls that were matched before: kernels repeat one with other registers over and over. */
 #include "arch/match.h"
 
-enum { FROM_NOWHERE = 0xff };
-
 _Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
 
 /* The remembered match with these values in it; false if a constant does not fit. */
-static inline bool recall(const arch_remembered *r, const cptx_val *vals, const cptx_val *vec, arch_match *m)
+static inline bool recall(const arch_known *known, const cptx_val *vals, const cptx_val *vec, arch_match *m)
 {
-	m->form = r->form;
-	m->ngroup = r->ngroup;
-	m->noperand = r->noperand;
-	m->dest_type = r->dest_type;
-	m->dest_count = r->dest_count;
-	m->labels = r->labels;
-	memcpy(m->mod, r->mod, sizeof m->mod);
-	for (unsigned i = 0; i < r->noperand; i++)
-		m->operand[i] = r->from[i] == FROM_NOWHERE ? cptx_sink() : vals[r->from[i]];
-	m->vec = vec;
-	return !r->varying || arch_match_again(m, r->varying);
+	arch_recall(known, vec, m);
+	for (unsigned i = 0; i < known->noperand; i++)
+		m->operand[i] = known->from[i] == KNOWN_SINK ? cptx_sink() : vals[known->from[i]];
+	return arch_match_again(m, known);
 }
 
 static bool has_varying(const cptx_val *vals, unsigned n)
@@ -29,13 +20,17 @@ static bool has_varying(const cptx_val *vals, unsigned n)
 	return false;
 }
 
-unsigned arch_varying(const arch_match *m)
+void arch_know(arch_known *known, const arch_match *m)
 {
-	unsigned varying = 0;
-
+	*known = (arch_known){ .form = m->form,
+		                   .ngroup = m->ngroup,
+		                   .noperand = m->noperand,
+		                   .dest_type = m->dest_type,
+		                   .dest_count = m->dest_count,
+		                   .labels = m->labels };
+	memcpy(known->mod, m->mod, m->ngroup * sizeof *m->mod);
 	for (unsigned i = 0; i < m->noperand; i++)
-		varying |= (unsigned)arch_varies(&m->operand[i]) << i;
-	return varying;
+		known->varying |= (uint16_t)(arch_varies(&m->operand[i]) << i);
 }
 
 /* What a call is remembered by. */
@@ -80,17 +75,10 @@ static void remember(arch_memo *memo, const call_key *c, const arch_match *m)
 	r->hash = c->hash;
 	memcpy(r->key, c->vals, c->n * sizeof *c->vals);
 	memcpy(r->mods, c->mods, c->nfield * sizeof *c->mods);
-	r->form = m->form;
-	r->ngroup = m->ngroup;
-	r->noperand = m->noperand;
-	r->dest_type = m->dest_type;
-	r->dest_count = m->dest_count;
-	r->labels = m->labels;
-	r->varying = (uint16_t)arch_varying(m);
-	memcpy(r->mod, m->mod, sizeof r->mod);
+	arch_know(&r->known, m);
 	for (unsigned i = 0; i < m->noperand; i++) {
 		const arch_operand *o = &arch_operands[arch_forms[m->form].operand + i];
-		r->from[i] = o->kind == OPERAND_NOWHERE ? FROM_NOWHERE : o->slot ? (uint8_t)(FIRST_SLOT + o->slot) : 0;
+		r->known.from[i] = o->kind == OPERAND_NOWHERE ? KNOWN_SINK : o->slot ? (uint8_t)(FIRST_SLOT + o->slot) : 0;
 	}
 }
 
@@ -105,7 +93,7 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 	key_of(&c, op, vals, mods);
 	for (unsigned way = 0; way < 2; way++) {
 		const arch_remembered *r = &memo->at[(c.hash ^ way) % ARCH_MEMO];
-		if (r->hash == c.hash && is_call(r, &c) && recall(r, vals, vec, out))
+		if (r->hash == c.hash && is_call(r, &c) && recall(&r->known, vals, vec, out))
 			return true;
 	}
 	for (unsigned i = 0; i < o->nform; i++) {

@@ -35,16 +35,13 @@ static void remember(parser *p, spelled *s, const tokens *all, const arch_match 
 	remembered *r = all->n > REMEMBERED_TOKENS ? NULL : oldest(p, s);
 	if (!r)
 		return;
-	r->m = *m;
 	r->ntoken = all->n;
-	r->varying = arch_varying(m);
+	arch_know(&r->known, m);
 	for (unsigned i = 0; i < all->n; i++)
 		r->key[i] = token_key(&all->t[i]);
 	for (unsigned i = 0; i < f->noperand; i++) {
-		bool there = m->operand[i].kind != CPTX_VAL_NONE && arch_operands[f->operand + i].kind != OPERAND_NOWHERE;
-		if (there && t < all->n)
-			r->operand[t] = (uint8_t)i;
-		t += there;
+		bool sink = arch_operands[f->operand + i].kind == OPERAND_NOWHERE, none = m->operand[i].kind == CPTX_VAL_NONE;
+		r->known.from[i] = sink ? KNOWN_SINK : none ? KNOWN_NONE : (uint8_t)t++;
 	}
 	if (t != all->n)
 		r->ntoken = UINT_MAX; /* never again */
@@ -60,48 +57,54 @@ static inline bool same_kinds(const remembered *r, const uint64_t *key, unsigned
 	return true;
 }
 
-/* The match of the same spelling with operands of the same kinds, with these; NULL if there is none. */
-static const arch_match *again(parser *p, spelled *s, const tokens *all)
+/* Labels that the form takes for the names of lists and prototypes. */
+static void name_lists(arch_match *m)
+{
+	const arch_operand *o = &arch_operands[arch_forms[m->form].operand];
+
+	for (unsigned i = 0; i < m->noperand; i++, o++)
+		if (m->operand[i].kind == CPTX_VAL_LABEL && o->kind != OPERAND_LABEL)
+			m->operand[i].kind = o->kind == OPERAND_TARGETS ? CPTX_VAL_TARGETS : CPTX_VAL_PROTO;
+}
+
+/* The match of the same spelling with operands of the same kinds, with these; false if there is none. */
+static bool again(parser *p, spelled *s, const tokens *all, arch_match *m)
 {
 	uint64_t key[REMEMBERED_TOKENS];
 	remembered *r = s->last;
 	unsigned n = all->n;
 
 	if (n > REMEMBERED_TOKENS)
-		return NULL;
+		return false;
 	for (unsigned i = 0; i < n; i++)
 		key[i] = token_key(&all->t[i]);
 	if (!same_kinds(r, key, n)) {
 		r = s->before;
 		if (!same_kinds(r, key, n))
-			return NULL;
+			return false;
 		s->before = s->last;
 		s->last = r;
 	}
-	for (unsigned i = 0; i < n; i++) {
-		cptx_val *v = &r->m.operand[r->operand[i]];
-		unsigned kind = v->kind;
-		*v = all->t[i].v;
-		if (kind == CPTX_VAL_TARGETS || kind == CPTX_VAL_PROTO)
-			v->kind = (uint8_t)kind;
+	arch_recall(&r->known, p->k->vec, m);
+	for (unsigned i = 0; i < m->noperand; i++) {
+		unsigned from = r->known.from[i];
+		m->operand[i] = from == KNOWN_NONE ? (cptx_val){ 0 } : from == KNOWN_SINK ? cptx_sink() : all->t[from].v;
 	}
-	r->m.vec = p->k->vec;
-	if (!r->varying || arch_match_again(&r->m, r->varying))
-		return &r->m;
-	r->ntoken = UINT_MAX; /* its operands are half changed */
-	return NULL;
+	if (m->labels)
+		name_lists(m);
+	return arch_match_again(m, &r->known);
 }
 
-const arch_match *parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
+bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
 {
-	const arch_match *known = again(p, s, all);
-
-	for (unsigned i = 0; i < s->nform && !known; i++)
+	if (again(p, s, all, m))
+		return true;
+	for (unsigned i = 0; i < s->nform; i++)
 		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, m, NULL)) {
 			remember(p, s, all, m);
-			known = m;
+			return true;
 		}
-	return known;
+	return false;
 }
 
 /* ---- why none fits ---- */

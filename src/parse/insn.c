@@ -129,8 +129,8 @@ bool parse_instruction(parser *p, const char *seen)
 	if (*p->p != ';')
 		return parse_error(p, p->stop, CPTX_E_PARSE, "expected ';' behind the instruction");
 	p->stop = ++p->p;
-	const arch_match *match = parse_fit(p, s, &all, &m);
-	bool ok = match ? append(p, at, match, guard) : (parse_operand_error(p, at, s, &all), true); /* it was read whole */
+	bool ok = parse_fit(p, s, &all, &m) ? append(p, at, &m, guard)
+	                                    : (parse_operand_error(p, at, s, &all), true); /* it was read whole */
 	if (ok)
 		parse_blanks_line(p);
 	return ok;

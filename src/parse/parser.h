@@ -68,9 +68,8 @@ typedef struct spelled_form {
 enum { REMEMBERED_TOKENS = 8 };
 typedef struct remembered {
 	uint64_t key[REMEMBERED_TOKENS];
-	unsigned ntoken, varying;
-	uint8_t operand[REMEMBERED_TOKENS]; /* that each token is */
-	arch_match m;
+	unsigned ntoken;
+	arch_known known; /* from: of the tokens */
 } remembered;
 
 typedef struct spelled {
