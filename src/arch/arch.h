@@ -169,11 +169,11 @@ typedef struct arch_known { /* a match without its operands */
 	uint8_t from[ARCH_OPERANDS]; /* the number of the value that each operand is, KNOWN_NONE or KNOWN_SINK */
 } arch_known;
 enum { KNOWN_NONE = 0xff, KNOWN_SINK = 0xfe };
-enum { ARCH_MEMO = 64 };
+enum { ARCH_MEMO = 128 };
 typedef struct arch_remembered {
-	uint64_t hash, key[3 + ARCH_SLOTS];
-	uint16_t mods[ARCH_FIELDS], op /* + 1; 0: empty */;
+	uint64_t hash, key[1 + ARCH_SLOTS + ARCH_FIELDS / 4];
 	arch_known known;
+	uint16_t op; /* + 1; 0: empty */
 } arch_remembered;
 typedef struct arch_memo {
 	arch_remembered at[ARCH_MEMO];
@@ -182,8 +182,8 @@ typedef struct arch_memo {
 
 /*
  * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
- * given; vec: where the elements of vectors and lists stand.  False if none fits; arch_why then tells, form by form.  The
- * memo begins zeroed.
+ * given, and room for a multiple of four; vec: where the elements of vectors and lists stand.  False if none fits; arch_why
+ * then tells, form by form.  The memo begins zeroed.
  */
 bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
                    arch_match *out);
