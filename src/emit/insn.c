@@ -59,21 +59,22 @@ void emit_measure_globals(emitter *e)
 /* Names of a range: n from `number` on.  Those that differ in their last digit are made from one text. */
 static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t number, uint32_t n)
 {
+	char text[NAME_MOST + 16] = { 0 }; /* a name of NAME_MOST bytes, or one that is too long */
+
+	memcpy(text, prefix, MIN(len, NAME_MOST));
 	for (uint32_t i = 0; i < n;) {
 		uint32_t last = number % 10;
-		reg_name first = { .len = NAME_LONGER };
-		char digits[24];
-		size_t ndigit = (size_t)(text_u64(digits, number) - digits);
-		bool fits = len + ndigit <= NAME_MOST;
+		reg_name name = { .len = NAME_LONGER };
+		size_t end = len < NAME_MOST ? (size_t)(text_u64(text + len, number) - text) : len + 1;
+		bool fits = end <= NAME_MOST;
 		if (fits) {
-			memcpy(first.text, prefix, len);
-			memcpy(first.text + len, digits, ndigit);
-			first.len = (uint8_t)(len + ndigit);
+			memcpy(name.text, text, NAME_MOST);
+			name.len = (uint8_t)end;
 		}
 		for (; last < 10 && i < n; i++, number++, last++) {
-			to[i] = first;
+			to[i] = name;
 			if (fits)
-				to[i].text[len + ndigit - 1] = (char)('0' + last);
+				to[i].text[end - 1] = (char)('0' + last);
 		}
 	}
 }
@@ -269,6 +270,8 @@ static inline char *put_bare(emitter *e, char *p, const ir_item *it, unsigned i)
 		const cptx_val *v = ir_whole(ir_words(it), i);
 		if (v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated) /* an address */
 			return put_offset(put_reg(e, p, v->id), v->offset);
+		if (v->kind == CPTX_VAL_SYM)
+			return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
 	}
 	return put_value(e, p, it, i);
 }

@@ -132,12 +132,14 @@ static inline spelling *place_of(emitter *e, const ir_item *it)
 	}
 }
 
-static void note_operands(spelling *s, const arch_form *f)
+static void note_operands(spelling *s, const ir_item *it)
 {
+	const arch_form *f = &arch_forms[it->form];
 	const arch_operand *o = &arch_operands[f->operand];
 
 	for (unsigned i = 0; i < f->noperand; i++, o++) {
-		s->odd |= o->flags & (OPERAND_PIPE | OPERAND_INSIDE | OPERAND_MORE) || o->brace || o->behind != ARCH_NO;
+		bool followed = o->behind != ARCH_NO && ir_mods(it)[o->behind];
+		s->odd |= o->flags & (OPERAND_PIPE | OPERAND_INSIDE | OPERAND_MORE) || o->brace || followed;
 		s->special |= (o->flags & OPERAND_SPECIAL) != 0;
 		s->address |= (uint16_t)((o->kind == OPERAND_ADDR) << i);
 	}
@@ -161,7 +163,7 @@ static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *
 	*s = (spelling){ .form = (uint16_t)(it->form + 1), .len = (uint16_t)(n + 1), .text = (uint32_t)e->spelled.n };
 	for (unsigned i = 0; i < (it->nmod + 1u) / 2; i++)
 		s->mods[i] = two_mods(ir_mods(it), i);
-	note_operands(s, &arch_forms[it->form]);
+	note_operands(s, it);
 	e->nknown++;
 	buf_put(&e->spelled, opcode, n);
 	buf_put(&e->spelled, " ", 1);

@@ -114,11 +114,12 @@ typedef struct parser {
 } parser;
 
 /* ---- lex.c ---- */
-extern const unsigned char parse_is_word[256]; /* 1: in names; 2: digits */
+extern const unsigned char parse_is_word[256];   /* 1: in names; 2: digits */
+extern const unsigned char parse_is_dotted[256]; /* the same, and the dot */
 /* Where the names and dots at s end. */
 static inline const char *parse_dotted(const char *s)
 {
-	while (parse_is_word[(unsigned char)*s] | (*s == '.'))
+	while (parse_is_dotted[(unsigned char)*s])
 		s++;
 	return s;
 }
