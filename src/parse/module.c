@@ -382,7 +382,7 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	p->most_errors = o->most_errors ? o->most_errors : MOST_ERRORS;
 	if (names_init(p))
 		read_module(p);
-	m->a.ahead = 0;
+	m->a.ahead = m->a.total / 64; /* freezing takes a little */
 	names_free(p);
 	if (p->comments)
 		heap_realloc(&m->a.hook, p->comments, 0);
