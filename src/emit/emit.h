@@ -27,7 +27,7 @@ typedef struct reg_name {
  * A spelling that the target is known to have, and how its operands are printed: all that lines of the usual kind need, so
  * that the table is looked at once for each.
  */
-enum { SPELLINGS = 2048, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
+enum { SPELLINGS = 1024, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
 typedef struct spelling {
 	uint16_t form /* + 1; 0: empty */, len;
 	uint32_t mods[ARCH_GROUPS / 2]; /* by twos, as they stand behind an item */

@@ -150,7 +150,7 @@ static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *
 {
 	size_t n = strlen(opcode);
 
-	if (e->spelled.n > SPELLINGS_TEXT || 2 * e->nknown > SPELLINGS) { /* all over again */
+	if (e->spelled.n > SPELLINGS_TEXT || 4 * e->nknown > 3 * SPELLINGS) { /* all over again */
 		memset(e->known, 0, sizeof e->known);
 		e->nknown = 0;
 		e->spelled.n = 0;
