@@ -241,126 +241,6 @@ void tensor_reference(const tensor_case *c, uint8_t *buffer, uint8_t *smem)
 			store_row(c, buffer, smem, row);
 }
 
-/* ---- kernels ---- */
-
-static const char head[] =
-	".version 8.7\n.target %s\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param "
-	".u64 done)\n"
-	"{\n.reg .b32 %%r<40>;\n.reg .b64 %%rd<20>;\n.reg .pred %%p<8>;\n.reg .b16 %%h<4>;\n"
-	".shared .align 1024 .b8 data[%u];\n.shared .align 8 .b64 bar;\n"
-	"mov.u32 %%r0, %%tid.x; setp.eq.u32 %%p0, %%r0, 0;\n"
-	"mov.b64 %%rd0, map; cvta.param.u64 %%rd0, %%rd0; ld.param.u64 %%rd1, [out]; ld.param.u64 %%rd2, [done];\n"
-	"mov.u32 %%r1, data; mov.u32 %%r2, bar; shl.b32 %%r3, %%r0, 2; add.u32 %%r4, %%r1, %%r3; cvt.u64.u32 %%rd3, %%r3;\n"
-	"add.u64 %%rd3, %%rd1, %%rd3; @%%p0 mbarrier.init.shared::cta.b64 [%%r2], 1; mov.u32 %%r5, 0;\n";
-/* 128 threads copy a word each, all of it in turns: into shared memory, and out of it. */
-static const char copy_in[] =
-	"fill:\nld.global.u32 %%r6, [%%rd3]; st.shared.u32 [%%r4], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
-	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra fill;\n"
-	"fence.proxy.async; bar.sync 0; add.u32 %%r1, %%r1, %u;\n";
-static const char copy_out[] =
-	"sub.u32 %%r4, %%r4, %u; sub.u64 %%rd3, %%rd3, %u; mov.u32 %%r5, 0;\n"
-	"show:\nld.shared.u32 %%r6, [%%r4]; st.global.u32 [%%rd3], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
-	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra show;\n";
-/* A wrong number of bytes must not hang a GPU. */
-static const char wait[] = "mov.u32 %r8, 0;\nwait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @%p2 bra came;\n"
-						   "add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, 100000; @%p3 bra wait; ret;\ncame:\n";
-
-static int list(const tensor_case *c, char *text, size_t size)
-{
-	uint32_t n = strncmp(c->mode, "tile::", 6) ? c->map.rank : 5;
-	int at = snprintf(text, size, "{");
-
-	for (uint32_t i = 0; i < n; i++)
-		at += snprintf(text + at, size - (size_t)at, "%s%d", i ? ", " : "", c->coord[i]);
-	return at + snprintf(text + at, size - (size_t)at, "}");
-}
-
-static int offsets(const tensor_case *c, char *text, size_t size)
-{
-	uint32_t n = along_w(c) ? 2 : c->map.rank - 2;
-	int at = 0;
-
-	if (!is(c, "im2col") && !along_w(c))
-		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		at += snprintf(text + at, size - (size_t)at, "%s%u", i ? ", " : ", {", c->offset[i]);
-	return at + snprintf(text + at, size - (size_t)at, "}");
-}
-
-char *tensor_kernel(const tensor_case *c)
-{
-	enum { SIZE = 8192 };
-	char *s = malloc(SIZE), coords[120], offs[60] = "";
-	size_t n = 0;
-
-	if (!s)
-		return NULL;
-	list(c, coords, sizeof coords);
-	offsets(c, offs, sizeof offs);
-#define ADD(...) n += (size_t)snprintf(s + n, SIZE - n, __VA_ARGS__)
-	ADD(head, c->target, TENSOR_SMEM);
-	ADD(copy_in, TENSOR_SMEM, c->at);
-	if (c->way == TENSOR_LOAD) {
-		ADD("@%%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r2], %u;\n", tensor_bytes(c));
-		ADD("@%%p0 cp.async.bulk.tensor.%ud.shared::cluster.global.%s.mbarrier::complete_tx::bytes [%%r1], [%%rd0, %s], "
-		    "[%%r2]%s;\n",
-		    c->map.rank, c->mode, coords, offs);
-		ADD("%s", wait);
-		ADD(copy_out, TENSOR_SMEM, TENSOR_SMEM, TENSOR_SMEM);
-	} else {
-		ADD("@%%p0 cp.%sasync.bulk.tensor.%ud.global.shared::cta.%s%s%s.bulk_group [%%rd0, %s], [%%r1];\n",
-		    c->way == TENSOR_REDUCE ? "reduce." : "", c->map.rank, c->way == TENSOR_REDUCE ? c->op : "",
-		    c->way == TENSOR_REDUCE ? "." : "", c->mode, coords);
-		ADD("@%%p0 cp.async.bulk.commit_group; @%%p0 cp.async.bulk.wait_group 0;\n");
-	}
-	ADD("@%%p0 st.global.u32 [%%rd2], 1; ret;\n}\n");
-#undef ADD
-	return s;
-}
-
-/* ---- running ---- */
-
-static bool finish(const tensor_case *c, cptx_device *dev, uint64_t at, uint64_t out, uint8_t *buffer, uint8_t *smem,
-                   cptx_error *err)
-{
-	uint32_t done = 0;
-
-	if (!cptx_mem_read(dev, buffer, at, c->size, err) || !cptx_mem_read(dev, smem, out, TENSOR_SMEM, err) ||
-	    !cptx_mem_read(dev, &done, out + TENSOR_SMEM, sizeof done, err))
-		return false;
-	if (done)
-		return true;
-	err->code = CPTX_E_STATE;
-	snprintf(err->text, sizeof err->text, "the copy has not completed %u bytes", tensor_bytes(c));
-	return false;
-}
-
-bool tensor_run(const tensor_case *c, cptx_device *dev, uint8_t *buffer, uint8_t *smem, cptx_error *err)
-{
-	char *text = tensor_kernel(c);
-	cptx_tensor_map_opt opt = c->map;
-	cptx_tensor_map map;
-	cptx_program *p = text ? cptx_device_load_text(dev, text, strlen(text), NULL, err) : NULL;
-	uint64_t at = p ? cptx_mem_alloc(dev, c->size, err) : 0, out = at ? cptx_mem_alloc(dev, TENSOR_SMEM + 16, err) : 0;
-
-	if (c->way == TENSOR_LOAD)
-		memset(smem, TENSOR_FILL, TENSOR_SMEM);
-	opt.address += at;
-	bool ok = out && cptx_mem_write(dev, at, buffer, c->size, err) && cptx_mem_write(dev, out, smem, TENSOR_SMEM, err) &&
-	          cptx_mem_fill8(dev, out + TENSOR_SMEM, 0, 16, err) && cptx_tensor_map_make(dev, &opt, &map, err) &&
-	          cptx_launch_once(p, "k",
-	                           &(cptx_launch_opt){ .grid = { 1 },
-	                                               .block = { 128 },
-	                                               CPTX_ARGS(CPTX_ARG_BYTES(&map, sizeof map), out, out + TENSOR_SMEM) },
-	                           NULL, err) &&
-	          cptx_stream_synchronize(dev, NULL, err) && finish(c, dev, at, out, buffer, smem, err);
-	cptx_mem_free(dev, out);
-	cptx_mem_free(dev, at);
-	cptx_program_destroy(p);
-	free(text);
-	return ok;
-}
-
 /* ---- random ones ---- */
 
 static const enum cptx_swizzle old_swizzles[] = { CPTX_SWIZZLE_NONE, CPTX_SWIZZLE_32B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_128B };
@@ -542,11 +422,10 @@ tensor_case tensor_random(uint64_t *s, enum tensor_way way, bool newer)
 void tensor_print(const tensor_case *c, char *text, size_t size)
 {
 	const cptx_tensor_map_opt *m = &c->map;
-	char coords[120], offs[60] = "";
+	char place[200];
 	size_t n = 0;
 
-	list(c, coords, sizeof coords);
-	offsets(c, offs, sizeof offs);
+	tensor_place(c, place, sizeof place);
 	n += (size_t)snprintf(text, size, "%s%s %s, %s, rank %u, swizzle %s, interleave %u, %s, address %u:",
 	                      c->way == TENSOR_LOAD    ? "load"
 	                      : c->way == TENSOR_STORE ? "store"
@@ -560,5 +439,5 @@ void tensor_print(const tensor_case *c, char *text, size_t size)
 	if (m->mode != CPTX_TENSOR_TILED)
 		n += (size_t)snprintf(text + n, size - n, ", %u channels, %u pixels, corners %d %d %d, %d %d %d", m->channels,
 		                      m->pixels, m->lower[0], m->lower[1], m->lower[2], m->upper[0], m->upper[1], m->upper[2]);
-	snprintf(text + n, size - n, "; at %s%s, shared offset %u", coords, offs, c->at);
+	snprintf(text + n, size - n, "; at %s, shared offset %u", place, c->at);
 }
