@@ -74,8 +74,10 @@ typedef struct cptx_tensor_map_opt {
 CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err);
 /** The strides in full: those that are 0 are filled in. */
 CPTX_API void cptx_tensor_map_strides(const cptx_tensor_map_opt *opt, uint64_t stride[CPTX_TENSOR_RANK]);
-/** Bytes of one box in shared memory; what mbarrier.expect_tx must be told for it.  0 for what has broken rules. */
+/** Bytes that the copy of one box completes: what mbarrier.expect_tx must be told for it.  0 for what has broken rules. */
 CPTX_API uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *opt);
+/** Bytes from row to row of a box in shared memory; more than a row where that is narrower than the swizzle's span. */
+CPTX_API uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *opt);
 
 /**
  * The bytes that cptx uses where there is no driver: nothing is checked here, so that tensormap.replace can change one

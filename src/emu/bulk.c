@@ -67,6 +67,7 @@ bool bulk_add(bulk_copy *b, const emu_place *outside, uint32_t n)
 		s->offset = outside->offset;
 	}
 	b->bytes += n;
+	b->moved += n;
 	return true;
 }
 
@@ -74,7 +75,7 @@ void bulk_skip(bulk_copy *b, uint32_t n) { b->bytes += n; }
 
 static bool add_dest(bulk_copy *b, emu_cta *cta, uint32_t at, emu_cta *mbar_cta, uint32_t mbar)
 {
-	b->dest[b->ndest++] = (bulk_dest){ .cta = cta, .at = at, .mbar_cta = mbar_cta, .mbar = mbar, .left = b->bytes };
+	b->dest[b->ndest++] = (bulk_dest){ .cta = cta, .at = at, .mbar_cta = mbar_cta, .mbar = mbar, .left = b->moved };
 	return true;
 }
 
@@ -341,15 +342,16 @@ static bool run_store(emu_cluster *c, emu_async *a)
 
 /* ---- starting ---- */
 
-/* Notes the shared memory: all at once where that is the same. */
-static bool touch_shared(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t at, unsigned access)
+/* Notes n bytes of shared memory, from byte i of the copy on: at once where the swizzle leaves them in their place. */
+static bool touch_run(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t at, uint32_t i, uint32_t n, unsigned access)
 {
 	emu_warp *w = b->a.w;
-	bool whole = !b->swizzle || !((at | b->bytes) % 128);
+	bool whole = !b->swizzle || !((at + i) % 128 || n % 128);
 
-	for (uint32_t i = b->skip[0], n; i + b->skip[1] < b->bytes; i += n) {
+	clip(b, &i, &n);
+	for (uint32_t end = i + n; i < end; i += n) {
 		emu_place p = inside(b, cta, at, i);
-		n = whole ? b->bytes - b->skip[1] - i : together(b, at + i, b->bytes - i);
+		n = whole ? end - i : together(b, at + i, end - i);
 		if (p.offset + n > cta->shared_bytes) {
 			emu_find(w, b->a.op, (int)b->a.lane, CPTX_FIND_BOUNDS,
 			         "%u bytes at offset %llu of shared memory, where the swizzle puts them; there are %u bytes", n,
@@ -359,6 +361,19 @@ static bool touch_shared(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32
 		if (whole)
 			p = (emu_place){ .p = cta->shared + at + i, .space = SPACE_CLUSTER, .cta = cta, .offset = at + i };
 		race_async_touch(w, late, &p, n, access | ACCESS_ASYNC);
+	}
+	return true;
+}
+
+/* The shared memory of all spans, neighbours together. */
+static bool touch_shared(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t at, unsigned access)
+{
+	for (uint32_t i = 0, j; i < b->nspan; i = j) {
+		uint32_t end = b->span[i].s + b->span[i].n;
+		for (j = i + 1; j < b->nspan && b->span[j].s == end; j++)
+			end += b->span[j].n;
+		if (!touch_run(b, late, cta, at, b->span[i].s, end - b->span[i].s, access))
+			return false;
 	}
 	return true;
 }

@@ -4,9 +4,11 @@
 
 #include "base/base.h"
 
-/* Of f32; and of a zero, whose products count for none: lower than that of any product, so that a sum of the two still does.
+/*
+ * Of f32; and of a zero, whose products count for none: lower than that of any product, so that a sum of the two still does.
+ * Sums below LEAST_SUM are far below the last bit of a result.
  */
-enum { LEAST_F32 = -126, NO_EXPONENT = -8000 };
+enum { LEAST_F32 = -126, NO_EXPONENT = -8000, LEAST_SUM = -200 };
 /* What the quick way can scale in f32: sums whose largest exponent is in this range. */
 enum { QUICK_LEAST = -96, QUICK_MOST = 110 };
 enum { MOST_TERMS = 256 };
@@ -143,7 +145,7 @@ static float sum_any(const struct dot_rule *r, const terms *t, const float *b, c
 	}
 	if (special || nan)
 		return special_sum(t, b, c, nan);
-	e = MAX(e, LEAST_F32); /* that of the accumulator, even if it is zero */
+	e = MAX(e, LEAST_SUM);
 	double up = power_of_two(r->frac - e), scaled = power_of_two(scale), sum = (double)(int64_t)(c * up);
 	for (unsigned i = 0; i < t->n; i++)
 		sum += (double)(int64_t)((double)t->v[i] * b[t->at[i]] * scaled * up);
@@ -306,7 +308,7 @@ static float scaled_sum(const struct dot_rule *r, const dot_shape *s, const floa
 		return num_f32(0x7fffffff);
 	if (exponent_of(c, LEAST_F32) == DOT_SPECIAL)
 		return c;
-	e = MAX(e, LEAST_F32); /* that of the accumulator, even if it is zero */
+	e = MAX(e, LEAST_SUM);
 	double up = power_of_two(r->frac - e), sum = (double)(int64_t)(c * up);
 	for (unsigned i = 0; i < s->ka / BLOCK; i++)
 		sum += (double)(int64_t)(part[i] * up);

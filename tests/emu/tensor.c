@@ -18,6 +18,15 @@ static bool is(const tensor_case *c, const char *mode) { return !strcmp(c->mode,
 static bool im2col(const tensor_case *c) { return is(c, "im2col") || is(c, "im2col_no_offs"); }
 static bool along_w(const tensor_case *c) { return is(c, "im2col::w") || is(c, "im2col::w::128"); }
 
+/* Dimensions that count rows begin here: W, where there are pixels. */
+static uint32_t first_dim(const tensor_case *c) { return c->map.interleave ? 0 : 1; }
+/* Of rows along a dimension; a box has one slice of channels. */
+static uint32_t count(const tensor_case *c, uint32_t i)
+{
+	return c->map.interleave && i == c->map.rank - 2 ? 1 : (c->map.box[i] + step(c, i) - 1) / step(c, i);
+}
+
+
 /* Bytes of a row of the box in shared memory, and how many there are. */
 static uint32_t row_bytes(const tensor_case *c)
 {
@@ -36,12 +45,22 @@ static uint32_t rows(const tensor_case *c)
 		return is(c, "im2col::w") ? c->map.pixels + c->offset[0] : 4 * (32u + c->offset[0]);
 	if (is(c, "tile::gather4") || is(c, "tile::scatter4"))
 		return 4;
-	for (uint32_t i = c->map.interleave ? 0 : 1; i < c->map.rank; i++)
-		n *= (c->map.box[i] + step(c, i) - 1) / step(c, i);
+	for (uint32_t i = first_dim(c); i < c->map.rank; i++)
+		n *= count(c, i);
 	return n;
 }
 
 uint32_t tensor_bytes(const tensor_case *c) { return row_bytes(c) * rows(c); }
+
+/* From row to row in shared memory: a row begins with a span of the swizzle. */
+static uint32_t pitch(const tensor_case *c)
+{
+	uint32_t span = c->map.swizzle ? cptx_swizzle_get(c->map.swizzle)->span : 16, n = row_bytes(c);
+
+	return (n + span - 1) / span * span;
+}
+
+static bool has_room(const tensor_case *c) { return pitch(c) * rows(c) + c->at <= TENSOR_SMEM - 1024; }
 
 /*
  * Pixels along W, and behind the last of them, or behind each 32, `offset[0]` that follow it.  Behind the bounding box,
@@ -69,7 +88,7 @@ static void pixel_along_w(const tensor_case *c, uint32_t row, int64_t at[5])
 /* The coordinates of the first element of a row. */
 static void row_place(const tensor_case *c, uint32_t row, int64_t at[5])
 {
-	uint32_t last = c->map.rank - 1;
+	uint32_t last = c->map.rank - 1, w = first_dim(c);
 
 	for (uint32_t i = 0; i < 5; i++)
 		at[i] = c->coord[i];
@@ -80,20 +99,20 @@ static void row_place(const tensor_case *c, uint32_t row, int64_t at[5])
 	} else if (im2col(c)) {
 		/* As a number with W, H, D and N for digits, from the start on. */
 		for (uint32_t k = 0; k < row; k++) {
-			uint32_t i = 1;
-			for (at[i] += step(c, i); i < last && at[i] > (int64_t)c->map.dim[i] - 1 + c->map.upper[i - 1];
-			     at[i] += step(c, i)) {
-				at[i] = c->map.lower[i - 1];
+			uint32_t i = 0;
+			while (i + 2 < c->map.rank && (at[w + i] += step(c, w + i)) > (int64_t)c->map.dim[w + i] - 1 + c->map.upper[i]) {
+				at[w + i] = c->map.lower[i];
 				i++;
 			}
+			if (i + 2 == c->map.rank)
+				at[last] += step(c, last);
 		}
-		for (uint32_t i = 1; i < last; i++)
-			at[i] += c->offset[i - 1];
+		for (uint32_t i = 0; i + 2 < c->map.rank; i++)
+			at[w + i] += c->offset[i];
 	} else {
-		for (uint32_t i = c->map.interleave ? 0 : 1; i < c->map.rank; i++) {
-			uint32_t n = (c->map.box[i] + step(c, i) - 1) / step(c, i);
-			at[i] += (int64_t)(row % n) * step(c, i);
-			row /= n;
+		for (uint32_t i = w; i < c->map.rank; i++) {
+			at[i] += (int64_t)(row % count(c, i)) * step(c, i);
+			row /= count(c, i);
 		}
 	}
 }
@@ -162,12 +181,7 @@ static uint32_t loaded(const tensor_case *c, uint32_t v)
 	return v;
 }
 
-static uint8_t filler(const tensor_case *c, uint32_t b)
-{
-	uint32_t each = bits(c) / 8;
-
-	return !c->map.nan_fill ? 0 : b % each == each - 1 ? 0x7f : 0xff;
-}
+static uint8_t filler(const tensor_case *c, uint32_t b) { return !c->map.nan_fill ? 0 : b % 2 ? 0x7f : 0xf7; }
 
 static void load_row(const tensor_case *c, const uint8_t *buffer, uint8_t *smem, uint32_t row)
 {
@@ -177,7 +191,7 @@ static void load_row(const tensor_case *c, const uint8_t *buffer, uint8_t *smem,
 	row_place(c, row, at);
 	for (uint32_t b = 0; b < n; b++) {
 		int64_t from = source(c, at, b);
-		uint8_t *to = &smem[swizzled(c, c->at + row * n + b)];
+		uint8_t *to = &smem[swizzled(c, c->at + row * pitch(c) + b)];
 		if (from == -1) {
 			*to = filler(c, b);
 		} else if (from >= 0 && bits(c) == 32) {
@@ -223,7 +237,7 @@ static void store_row(const tensor_case *c, uint8_t *buffer, const uint8_t *smem
 		if (to < 0)
 			continue;
 		uint64_t v = 0, old = 0;
-		memcpy(&v, &smem[swizzled(c, c->at + row * n + b)], each);
+		memcpy(&v, &smem[swizzled(c, c->at + row * pitch(c) + b)], each);
 		memcpy(&old, buffer + to, each);
 		v = c->way == TENSOR_REDUCE ? reduced(c, old, v) : v;
 		memcpy(buffer + to, &v, each);
@@ -270,7 +284,7 @@ static void random_type(tensor_case *c, uint64_t *s, bool newer)
 static uint32_t random_inner(const tensor_case *c, uint64_t *s)
 {
 	const cptx_swizzle_info *w = cptx_swizzle_get(c->map.swizzle);
-	uint32_t most = c->map.swizzle ? w->span : 256, unit = bits(c) == 4 ? 32 : 128 / bits(c);
+	uint32_t most = c->map.swizzle && !c->map.interleave ? w->span : 256, unit = bits(c) == 4 ? 32 : 128 / bits(c);
 
 	if (padded(c))
 		return 128;
@@ -290,7 +304,7 @@ static void random_shape(tensor_case *c, uint64_t *s)
 	if (!padded(c) && bits(c) >= 8) /* rows that do not end at 16 bytes, but for padding */
 		m->dim[0] -= tensor_below(s, group < 4 ? group : 4);
 	if (m->interleave)
-		m->dim[0] = 1 + tensor_below(s, 9);
+		m->dim[0] = 1 + tensor_below(s, 20);
 	uint64_t bytes = m->interleave ? m->dim[0] * m->interleave : (m->dim[0] * bits(c) + 7) / 8;
 	for (uint32_t i = 1; i < m->rank; i++) {
 		m->stride[i] = (bytes + align - 1) / align * align + tensor_below(s, 2) * align;
@@ -301,8 +315,10 @@ static void random_shape(tensor_case *c, uint64_t *s)
 	c->size = (size_t)(m->address + bytes + 64);
 	for (uint32_t i = 0; i < m->rank; i++)
 		c->coord[i] = around(s, m->dim[i]);
-	if (padded(c) || bits(c) == 4)
-		c->coord[0] = c->coord[0] / 128 * 128;
+	/* Whole 16 bytes; to store, from 0 on. */
+	group = padded(c) ? 128 : 128 / bits(c);
+	if (!m->interleave)
+		c->coord[0] = ((int32_t)tensor_below(s, (uint32_t)m->dim[0] / group + 3) - (c->way == TENSOR_LOAD)) * (int32_t)group;
 }
 
 static void random_box(tensor_case *c, uint64_t *s)
@@ -311,10 +327,10 @@ static void random_box(tensor_case *c, uint64_t *s)
 
 	for (uint32_t i = 0; i < m->rank; i++)
 		m->element_stride[i] = tensor_below(s, 4) ? 1 : 1 + tensor_below(s, 8);
-	m->box[0] = m->interleave ? 1 + tensor_below(s, 12) : random_inner(c, s);
+	m->box[0] = random_inner(c, s);
 	for (uint32_t i = 1; i < m->rank; i++)
 		m->box[i] = 1 + tensor_below(s, i == 1 ? 40 : 5);
-	while (tensor_bytes(c) + c->at > TENSOR_SMEM - 1024)
+	while (!has_room(c))
 		for (uint32_t i = 1; i < m->rank; i++)
 			m->box[i] = (m->box[i] + 1) / 2;
 }
@@ -323,6 +339,7 @@ static void random_im2col(tensor_case *c, uint64_t *s)
 {
 	cptx_tensor_map_opt *m = &c->map;
 	bool load = c->way == TENSOR_LOAD;
+	uint32_t w = first_dim(c);
 
 	c->mode = load ? "im2col" : "im2col_no_offs";
 	m->mode = CPTX_TENSOR_IM2COL;
@@ -330,20 +347,20 @@ static void random_im2col(tensor_case *c, uint64_t *s)
 		m->element_stride[i] = tensor_below(s, 3) || i == m->rank - 1 ? 1 : 1 + tensor_below(s, 3);
 	m->channels = random_inner(c, s);
 	m->pixels = 1 + tensor_below(s, 60);
-	while (tensor_bytes(c) + c->at > TENSOR_SMEM - 1024)
+	while (!has_room(c))
 		m->pixels = (m->pixels + 1) / 2;
 	for (uint32_t i = 0; i + 2 < m->rank; i++) {
-		int32_t wide = (int32_t)m->dim[i + 1];
+		int32_t wide = (int32_t)m->dim[w + i];
 		m->lower[i] = load ? (int32_t)tensor_below(s, 4) - 2 : 0;
 		m->upper[i] = (int32_t)tensor_below(s, 3) - 2;
 		if (wide + m->upper[i] <= m->lower[i])
 			m->upper[i] = load ? m->lower[i] - wide + 1 : 0;
 		c->offset[i] = load ? (uint16_t)tensor_below(s, 3) : 0;
-		c->coord[i + 1] = m->lower[i] + (int32_t)tensor_below(s, (uint32_t)(wide + m->upper[i] - m->lower[i]));
+		c->coord[w + i] = m->lower[i] + (int32_t)tensor_below(s, (uint32_t)(wide + m->upper[i] - m->lower[i]));
 	}
-	if (!load && c->coord[0] < 0)
-		c->coord[0] = 0;
-	c->coord[m->rank - 1] = (int32_t)tensor_below(s, (uint32_t)m->dim[m->rank - 1]);
+	for (uint32_t i = m->rank - 2; i < m->rank; i++) /* slices of channels, if there are any, and images */
+		if (m->interleave || i == m->rank - 1)
+			c->coord[i] = (int32_t)tensor_below(s, (uint32_t)m->dim[i]);
 }
 
 static void random_along_w(tensor_case *c, uint64_t *s)
@@ -391,9 +408,9 @@ static tensor_case random_one(uint64_t *s, enum tensor_way way, bool newer)
 	m->rank = 1 + tensor_below(s, 5);
 	random_type(&c, s, newer);
 	c.at = tensor_below(s, 16) * 128;
-	if (kind == 0 && m->rank >= 3 && m->type <= CPTX_TENSOR_TF32_FTZ) {
+	if (m->rank >= 3 && m->type <= CPTX_TENSOR_TF32_FTZ && !tensor_below(s, 5)) {
 		m->interleave = tensor_below(s, 2) ? 16 : 32;
-		m->swizzle = m->interleave == 32 ? CPTX_SWIZZLE_32B : CPTX_SWIZZLE_NONE;
+		m->swizzle = m->interleave == 32 ? CPTX_SWIZZLE_32B : tensor_below(s, 2) ? m->swizzle : CPTX_SWIZZLE_NONE;
 	}
 	m->nan_fill = m->type >= CPTX_TENSOR_F16 && m->type <= CPTX_TENSOR_TF32_FTZ && tensor_below(s, 2);
 	if (newer && kind == 1 && way != TENSOR_REDUCE) {
@@ -401,7 +418,7 @@ static tensor_case random_one(uint64_t *s, enum tensor_way way, bool newer)
 		return c;
 	}
 	random_shape(&c, s);
-	if (newer && kind == 3 && way == TENSOR_LOAD && m->rank >= 3 && !padded(&c) && bits(&c) >= 8)
+	if (newer && kind == 3 && way == TENSOR_LOAD && m->rank >= 3 && !m->interleave && !padded(&c) && bits(&c) >= 8)
 		random_along_w(&c, s);
 	else if ((kind == 2 || kind == 3) && m->rank >= 3 && !padded(&c) && bits(&c) >= 8)
 		random_im2col(&c, s);

@@ -16,7 +16,7 @@ static const char head[] =
 	".version 8.7\n.target %s\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param "
 	".u64 done, .param .align 4 .b8 o[36])\n"
 	"{\n.reg .b32 %%r<40>;\n.reg .b64 %%rd<20>;\n.reg .pred %%p<8>;\n.reg .b16 %%h<4>;\n"
-	".shared .align 1024 .b8 data[%u];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 other;\n"
+	".shared .align 1024 .b8 data[%u];\n.shared .align 8 .b64 bar;\n"
 	"mov.u32 %%r0, %%tid.x; setp.eq.u32 %%p0, %%r0, 0;\n"
 	"mov.b64 %%rd0, map; cvta.param.u64 %%rd0, %%rd0; ld.param.u64 %%rd1, [out]; ld.param.u64 %%rd2, [done];\n"
 	"ld.param.u32 %%r30, [o]; ld.param.u32 %%r31, [o+4]; ld.param.u32 %%r20, [o+8]; ld.param.u32 %%r21, [o+12];\n"
@@ -38,21 +38,17 @@ static const char *const coords[] = { "",
 static const char expect[] = "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], %r31;\n";
 static const char wait[] = "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra wait;\n";
 /*
- * How many bytes come is not known: the mbarrier, an arrival short, is told of a million, and its word is read before, and
- * again when it has been the same for 2^17 clocks.  What 16 bytes change in the word another mbarrier tells.
+ * How many bytes come is not known: the mbarrier is told of TOLD, and when the copy must be done, 2^17 clocks later, of 16
+ * bytes more at a time until the phase ends.  What it was not told of then is what the copy completed.
  */
-#define MILLION "0xff000"
-static const char expect_many[] =
-	"@%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r2], " MILLION "; ld.volatile.shared.b64 %rd10, [%r2];\n";
+#define TOLD 0x20000
+static const char expect_many[] = "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 0x20000;\n";
 static const char wait_long[] =
-	"@!%p0 bra over; mov.b64 %rd11, 0; mov.u64 %rd12, %clock64;\n"
-	"same: ld.volatile.shared.b64 %rd13, [%r2]; setp.ne.b64 %p2, %rd13, %rd11; mov.u64 %rd14, %clock64;\n"
-	"@%p2 mov.b64 %rd12, %rd14; mov.b64 %rd11, %rd13; sub.u64 %rd15, %rd14, %rd12; setp.lt.u64 %p3, %rd15, 0x20000;\n"
-	"@%p3 bra same; sub.u64 %rd10, %rd10, %rd11; st.global.u64 [%rd2+8], %rd10;\n"
-	"mov.u32 %r9, other; mbarrier.init.shared::cta.b64 [%r9], 1;\n"
-	"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r9], " MILLION "; ld.volatile.shared.b64 %rd10, [%r9];\n"
-	"mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r9], 16; ld.volatile.shared.b64 %rd11, [%r9];\n"
-	"sub.u64 %rd10, %rd10, %rd11; st.global.u64 [%rd2+16], %rd10;\n"
+	"@!%p0 bra over; mov.u32 %r8, 0; mov.u64 %rd12, %clock64;\n"
+	"same: mov.u64 %rd14, %clock64; sub.u64 %rd15, %rd14, %rd12; setp.lt.u64 %p3, %rd15, 0x20000; @%p3 bra same;\n"
+	"more: mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r2], 0; @%p2 bra told; setp.eq.u32 %p3, %r8, 0x20000;\n"
+	"@%p3 bra told; mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r2], 16; add.u32 %r8, %r8, 16; bra more;\n"
+	"told: st.global.u32 [%rd2+4], %r8;\n"
 	"over: bar.sync 0;\n";
 
 static uint32_t ncoord(const tensor_case *c) { return strncmp(c->mode, "tile::", 6) ? c->map.rank : 5; }
@@ -125,7 +121,7 @@ tensor_runner *tensor_runner_new(cptx_device *dev)
 
 	if (r) {
 		r->dev = dev;
-		r->out = cptx_mem_alloc(dev, TENSOR_SMEM + 32, NULL);
+		r->out = cptx_mem_alloc(dev, TENSOR_SMEM + 8, NULL);
 	}
 	return r;
 }
@@ -158,13 +154,13 @@ static cptx_program *program_of(tensor_runner *r, const tensor_case *c, bool mea
 static bool finish(const tensor_case *c, const tensor_runner *r, uint64_t at, uint8_t *buffer, uint8_t *smem, uint32_t *bytes,
                    cptx_error *err)
 {
-	uint64_t done[3]; /* whether the kernel came to its end; what the copy changed in the mbarrier, and what 16 bytes do */
+	uint32_t done[2]; /* whether the kernel came to its end; bytes that the mbarrier had to be told of */
 
 	if (!cptx_mem_read(r->dev, buffer, at, c->size, err) || !cptx_mem_read(r->dev, smem, r->out, TENSOR_SMEM, err) ||
 	    !cptx_mem_read(r->dev, done, r->out + TENSOR_SMEM, sizeof done, err))
 		return false;
 	if (bytes)
-		*bytes = c->way == TENSOR_LOAD && done[2] ? (uint32_t)((int64_t)done[1] / ((int64_t)done[2] / 16)) : 0;
+		*bytes = c->way == TENSOR_LOAD ? TOLD - done[1] : 0;
 	if (done[0])
 		return true;
 	err->code = CPTX_E_STATE;
@@ -187,7 +183,7 @@ static bool run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t
 	opt.address += at;
 	bool ok = at && cptx_mem_write(r->dev, at, buffer, c->size, err) &&
 	          cptx_mem_write(r->dev, r->out, smem, TENSOR_SMEM, err) &&
-	          cptx_mem_fill8(r->dev, r->out + TENSOR_SMEM, 0, 32, err) && cptx_tensor_map_make(r->dev, &opt, &map, err) &&
+	          cptx_mem_fill8(r->dev, r->out + TENSOR_SMEM, 0, 8, err) && cptx_tensor_map_make(r->dev, &opt, &map, err) &&
 	          cptx_launch_once(p, "k",
 	                           &(cptx_launch_opt){ .grid = { 1 },
 	                                               .block = { THREADS },
