@@ -28,13 +28,6 @@ typedef struct bulk_dest {
 	uint32_t left;     /* bytes */
 } bulk_dest;
 
-enum bulk_convert {
-	BULK_PLAIN,
-	BULK_FTZ,
-	BULK_TF32,
-	BULK_TF32_FTZ
-}; /* of elements of 32 bits, on the way to shared memory */
-
 typedef struct bulk_copy {
 	emu_async a;
 	bool store;     /* from shared memory */
@@ -46,7 +39,7 @@ typedef struct bulk_copy {
 	uint16_t skip[2];       /* so many bytes at the start and end are not copied */
 	uint8_t swizzle;        /* enum cptx_swizzle */
 	uint8_t gather, spread; /* bytes outside, and in shared memory, of a padded unit; 0: none */
-	uint8_t convert;        /* enum bulk_convert */
+	bool to_tf32;           /* elements of 32 bits are rounded on the way to shared memory */
 	uint8_t fill[8];        /* what is outside of a tensor, repeated */
 	emu_place from;         /* shared memory that is copied */
 	emu_place map;          /* the tensor map in global memory; p NULL: none */

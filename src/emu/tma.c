@@ -21,20 +21,16 @@ bool tma_wrong(const tma_use *u, const char *format, ...)
 
 /* ---- types ---- */
 
-static const struct {
-	uint16_t type;
-	uint8_t convert; /* on the way to shared memory */
-} types[CPTX_TENSOR_TYPES] = {
-	[CPTX_TENSOR_U8] = { CPTX_U8, BULK_PLAIN },           [CPTX_TENSOR_U16] = { CPTX_U16, BULK_PLAIN },
-	[CPTX_TENSOR_U32] = { CPTX_U32, BULK_PLAIN },         [CPTX_TENSOR_S32] = { CPTX_S32, BULK_PLAIN },
-	[CPTX_TENSOR_U64] = { CPTX_U64, BULK_PLAIN },         [CPTX_TENSOR_S64] = { CPTX_S64, BULK_PLAIN },
-	[CPTX_TENSOR_F16] = { CPTX_F16, BULK_PLAIN },         [CPTX_TENSOR_F32] = { CPTX_F32, BULK_PLAIN },
-	[CPTX_TENSOR_F64] = { CPTX_F64, BULK_PLAIN },         [CPTX_TENSOR_BF16] = { CPTX_BF16, BULK_PLAIN },
-	[CPTX_TENSOR_F32_FTZ] = { CPTX_F32, BULK_FTZ },       [CPTX_TENSOR_TF32] = { CPTX_F32, BULK_TF32 },
-	[CPTX_TENSOR_TF32_FTZ] = { CPTX_F32, BULK_TF32_FTZ },
+/* What reductions compute with. */
+static const uint16_t types[CPTX_TENSOR_TYPES] = {
+	[CPTX_TENSOR_U8] = CPTX_U8,       [CPTX_TENSOR_U16] = CPTX_U16,     [CPTX_TENSOR_U32] = CPTX_U32,
+	[CPTX_TENSOR_S32] = CPTX_S32,     [CPTX_TENSOR_U64] = CPTX_U64,     [CPTX_TENSOR_S64] = CPTX_S64,
+	[CPTX_TENSOR_F16] = CPTX_F16,     [CPTX_TENSOR_F32] = CPTX_F32,     [CPTX_TENSOR_F64] = CPTX_F64,
+	[CPTX_TENSOR_BF16] = CPTX_BF16,   [CPTX_TENSOR_F32_FTZ] = CPTX_F32, [CPTX_TENSOR_TF32] = CPTX_F32,
+	[CPTX_TENSOR_TF32_FTZ] = CPTX_F32,
 };
 
-unsigned tma_arithmetic(enum cptx_tensor_type type) { return types[type].type; }
+unsigned tma_arithmetic(enum cptx_tensor_type type) { return types[type]; }
 
 static uint32_t bits_of(const tma_use *u) { return cptx_tensor_type_bits(u->map.type); }
 static bool is_padded(const tma_use *u)
@@ -105,12 +101,15 @@ static bool check_coordinates(const tma_use *u)
 {
 	int32_t step = is_padded(u) ? PADDED : (int32_t)(128 / bits_of(u));
 	bool from_shared = u->direction == TMA_STORE || u->direction == TMA_REDUCE;
+	uint32_t count = u->mode == TMA_ROWS ? 5 : u->dims;
 
 	if (!u->map.interleave && u->coord[0] % step)
 		return tma_wrong(u, "coordinate %d along dimension 0; of %s it is a multiple of %d%s", u->coord[0],
 		                 cptx_tensor_type_name(u->map.type), step, is_padded(u) ? "" : ", which are 16 bytes");
-	if (from_shared && !u->map.interleave && u->coord[0] < 0)
-		return tma_wrong(u, "coordinate %d along dimension 0; to store it must not be negative", u->coord[0]);
+	for (uint32_t i = 0; from_shared && i < count; i++)
+		if (u->coord[i] < 0)
+			return tma_wrong(u, "coordinate %d along dimension %u; to store, none may be negative", u->coord[i],
+			                 MIN(i, u->dims - 1));
 	return true;
 }
 
@@ -122,10 +121,6 @@ static bool check_store(const tma_use *u)
 		return tma_wrong(u, "tensor map: %s%s is for loads only",
 		                 u->map.type == CPTX_TENSOR_16U4_ALIGN16B ? "type " : "swizzle ",
 		                 u->map.type == CPTX_TENSOR_16U4_ALIGN16B ? "16U4_ALIGN16B" : "128B_ATOM_32B_FLIP_8B");
-	for (uint32_t i = 0; u->mode == TMA_IM2COL && i < u->dims; i++)
-		if (u->coord[i] < 0)
-			return tma_wrong(u, "coordinate %d along dimension %u; to store in mode im2col_no_offs it must not be negative",
-			                 u->coord[i], i);
 	for (uint32_t i = 0; u->mode == TMA_IM2COL && i + 2 < u->dims; i++)
 		if (u->map.lower[i] < 0 || u->map.upper[i] > 0)
 			return tma_wrong(
@@ -195,6 +190,25 @@ static bool add_there(const tma_use *u, bulk_copy *b, uint64_t addr, uint32_t by
 	return bulk_add(b, &p, size);
 }
 
+/*
+ * Stores write 16 bytes at a time: behind the last element of a row, up to a multiple of 16, they write too (measured on an
+ * H200).  At the end of an allocation that harms nobody: there it is left away.
+ */
+static bool add_tail(const tma_use *u, bulk_copy *b, uint32_t elements)
+{
+	uint32_t n = inside_bytes(u, elements), there;
+	const bulk_span *s = &b->span[b->nspan - 1];
+
+	if (u->direction != TMA_STORE || is_padded(u) || !n)
+		return add_none(u, b, n);
+	emu_place p = { .p = s->alloc->p, .space = SPACE_GLOBAL, .alloc = s->alloc, .offset = s->offset + s->n };
+	p.p += p.offset;
+	there = (uint32_t)MIN(MIN((16 - b->bytes % 16) % 16, n), s->alloc->size - p.offset);
+	if (there && !bulk_add(b, &p, there))
+		return false;
+	return add_none(u, b, n - there);
+}
+
 /* n elements along dimension 0; at: the coordinates of the first. */
 static bool add_elements(const tma_use *u, bulk_copy *b, const int64_t at[5], uint32_t n)
 {
@@ -210,8 +224,8 @@ static bool add_elements(const tma_use *u, bulk_copy *b, const int64_t at[5], ui
 	}
 	addr += (uint64_t)(first + left) * bits_of(u) / 8;
 	return add_none(u, b, inside_bytes(u, left)) &&
-	       (!there || add_there(u, b, addr, there * bits_of(u) / 8, inside_bytes(u, there))) &&
-	       add_none(u, b, inside_bytes(u, n - left - there));
+	       (there ? add_there(u, b, addr, there * bits_of(u) / 8, inside_bytes(u, there)) && add_tail(u, b, n - left - there)
+	              : add_none(u, b, inside_bytes(u, n - left)));
 }
 
 /*
@@ -230,13 +244,15 @@ static bool add_pixel(const tma_use *u, bulk_copy *b, const int64_t at[5])
 	return add_there(u, b, addr, u->map.interleave, u->map.interleave);
 }
 
-/* What lies together in shared memory: n elements, or a pixel.  Where it is swizzled, each begins a span. */
+/* What lies together in shared memory: n elements, which begin a span where they are swizzled, or a pixel. */
 static bool add_row(const tma_use *u, bulk_copy *b, const int64_t at[5], uint32_t n)
 {
 	uint32_t span = u->map.swizzle ? cptx_swizzle_get(u->map.swizzle)->span : 1;
 
+	if (u->map.interleave)
+		return add_pixel(u, b, at);
 	bulk_skip(b, (span - b->bytes % span) % span);
-	return u->map.interleave ? add_pixel(u, b, at) : add_elements(u, b, at, n);
+	return add_elements(u, b, at, n);
 }
 
 /* The first dimension that counts rows, and how many there are along each. */
@@ -349,8 +365,7 @@ bool tma_box(const tma_use *u, bulk_copy *b)
 	b->swizzle = (uint8_t)u->map.swizzle;
 	if (u->at.alloc && !u->at.alloc->is_const)
 		b->map = u->at;
-	if (u->direction == TMA_LOAD)
-		b->convert = types[u->map.type].convert;
+	b->to_tf32 = u->direction == TMA_LOAD && (u->map.type == CPTX_TENSOR_TF32 || u->map.type == CPTX_TENSOR_TF32_FTZ);
 	if (is_padded(u)) {
 		b->spread = 16;
 		b->gather = (uint8_t)(bits_of(u) * 2);

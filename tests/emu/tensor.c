@@ -55,7 +55,7 @@ uint32_t tensor_bytes(const tensor_case *c) { return row_bytes(c) * rows(c); }
 /* From row to row in shared memory: a row begins with a span of the swizzle. */
 static uint32_t pitch(const tensor_case *c)
 {
-	uint32_t span = c->map.swizzle ? cptx_swizzle_get(c->map.swizzle)->span : 16, n = row_bytes(c);
+	uint32_t span = c->map.swizzle && !c->map.interleave ? cptx_swizzle_get(c->map.swizzle)->span : 16, n = row_bytes(c);
 
 	return (n + span - 1) / span * span;
 }
@@ -139,8 +139,10 @@ static int64_t source(const tensor_case *c, const int64_t at[5], uint32_t b)
 			return -2;
 		b = b / 16 * bits(c) * 2 + b % 16;
 	}
-	int64_t bit = first * bits(c) + (int64_t)b * 8;
-	if (bit < 0 || bit / bits(c) >= (int64_t)c->map.dim[0])
+	int64_t bit = first * bits(c) + (int64_t)b * 8, end = (int64_t)c->map.dim[0] * bits(c);
+	if (c->way == TENSOR_STORE && !padded(c)) /* whole 16 bytes are written */
+		end = (end + 127) / 128 * 128;
+	if (bit < 0 || bit >= end)
 		return -1;
 	for (uint32_t i = 1; i < c->map.rank; i++) {
 		if (at[i] < 0 || at[i] >= (int64_t)c->map.dim[i])
@@ -168,17 +170,14 @@ static uint32_t swizzled(const tensor_case *c, uint32_t a)
 /* What becomes of 32 bits on the way to shared memory. */
 static uint32_t loaded(const tensor_case *c, uint32_t v)
 {
-	bool ftz = c->map.type == CPTX_TENSOR_F32_FTZ || c->map.type == CPTX_TENSOR_TF32_FTZ;
 	uint32_t rest = v & 0x1fff;
 
-	if (ftz && (v >> 23 & 0xff) == 0)
-		v &= 0x80000000, rest = 0;
-	if ((c->map.type == CPTX_TENSOR_TF32 || c->map.type == CPTX_TENSOR_TF32_FTZ) && (v >> 23 & 0xff) != 0xff) {
-		v -= rest;
-		if (rest > 0x1000 || (rest == 0x1000 && v >> 13 & 1))
-			v += 0x2000;
-	}
-	return v;
+	if (c->map.type != CPTX_TENSOR_TF32 && c->map.type != CPTX_TENSOR_TF32_FTZ)
+		return v;
+	if ((v & 0x7fffffff) > 0x7f800000)
+		return 0x7fffe000;
+	v -= rest;
+	return v + (rest > 0x1000 || (rest == 0x1000 && v >> 13 & 1) ? 0x2000 : 0);
 }
 
 static uint8_t filler(const tensor_case *c, uint32_t b) { return !c->map.nan_fill ? 0 : b % 2 ? 0x7f : 0xf7; }
@@ -234,7 +233,7 @@ static void store_row(const tensor_case *c, uint8_t *buffer, const uint8_t *smem
 	row_place(c, row, at);
 	for (uint32_t b = 0; b < n; b += each) {
 		int64_t to = source(c, at, b);
-		if (to < 0)
+		if (to < 0 || to >= (int64_t)c->size)
 			continue;
 		uint64_t v = 0, old = 0;
 		memcpy(&v, &smem[swizzled(c, c->at + row * pitch(c) + b)], each);
@@ -293,7 +292,11 @@ static uint32_t random_inner(const tensor_case *c, uint64_t *s)
 	return (1 + tensor_below(s, most)) * unit;
 }
 
-static int32_t around(uint64_t *s, uint64_t dim) { return (int32_t)tensor_below(s, (uint32_t)dim + 6) - 3; }
+/* A coordinate in the tensor or a little outside; to store, none is negative. */
+static int32_t around(const tensor_case *c, uint64_t *s, uint64_t dim)
+{
+	return c->way == TENSOR_LOAD ? (int32_t)tensor_below(s, (uint32_t)dim + 6) - 3 : (int32_t)tensor_below(s, (uint32_t)dim + 3);
+}
 
 static void random_shape(tensor_case *c, uint64_t *s)
 {
@@ -314,7 +317,7 @@ static void random_shape(tensor_case *c, uint64_t *s)
 	m->address = tensor_below(s, 4) * align;
 	c->size = (size_t)(m->address + bytes + 64);
 	for (uint32_t i = 0; i < m->rank; i++)
-		c->coord[i] = around(s, m->dim[i]);
+		c->coord[i] = around(c, s, m->dim[i]);
 	/* Whole 16 bytes; to store, from 0 on. */
 	group = padded(c) ? 128 : 128 / bits(c);
 	if (!m->interleave)
@@ -393,7 +396,7 @@ static void random_rows(tensor_case *c, uint64_t *s)
 	c->map.box[0] = random_inner(c, s);
 	c->map.box[1] = 1;
 	for (uint32_t i = 1; i < 5; i++)
-		c->coord[i] = around(s, c->map.dim[1]);
+		c->coord[i] = around(c, s, c->map.dim[1]);
 	/* Rows that are the same would be written in any order. */
 	for (uint32_t i = 1; c->way != TENSOR_LOAD && i < 5; i++)
 		c->coord[i] = c->coord[1] + (int32_t)i;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NOT_OPENED = 3 /* exit status of a child */ };
@@ -16,11 +17,13 @@ void *jobs_memory(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static void child(const jobs *j, atomic_size_t *next)
+static bool in_time(const jobs *j, time_t start) { return !j->all_seconds || time(NULL) - start < (time_t)j->all_seconds; }
+
+static void child(const jobs *j, atomic_size_t *next, time_t start)
 {
 	void *opened = j->open(j->user);
 
-	for (size_t i; opened && (i = atomic_fetch_add(next, 1)) < j->count;) {
+	for (size_t i; opened && in_time(j, start) && (i = atomic_fetch_add(next, 1)) < j->count;) {
 		alarm(j->seconds);
 		if (!j->run(j->user, opened, i))
 			_exit(1);
@@ -30,27 +33,28 @@ static void child(const jobs *j, atomic_size_t *next)
 	_exit(opened ? 0 : NOT_OPENED);
 }
 
-static bool start(const jobs *j, atomic_size_t *next)
+static bool start_one(const jobs *j, atomic_size_t *next, time_t start)
 {
 	fflush(NULL);
 	pid_t pid = fork();
 
 	if (!pid)
-		child(j, next);
+		child(j, next, start);
 	return pid > 0;
 }
 
 bool jobs_run(const jobs *j)
 {
 	atomic_size_t *next = jobs_memory(sizeof *next);
+	time_t start = time(NULL);
 	unsigned running = 0;
 	bool ok = next != NULL;
 
-	while (ok && running < j->workers && (ok = start(j, next)))
+	while (ok && running < j->workers && (ok = start_one(j, next, start)))
 		running++;
 	for (int status; running && wait(&status) > 0; running--) {
 		ok &= !WIFEXITED(status) || WEXITSTATUS(status) != NOT_OPENED;
-		if (ok && status && atomic_load(next) < j->count && (ok = start(j, next)))
+		if (ok && status && in_time(j, start) && atomic_load(next) < j->count && (ok = start_one(j, next, start)))
 			running++;
 	}
 	if (next)

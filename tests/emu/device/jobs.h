@@ -11,6 +11,7 @@
 typedef struct jobs {
 	size_t count;
 	unsigned workers, seconds; /* a job may take; its process is killed behind that */
+	unsigned all_seconds;      /* no job is started later than so many seconds after the first; 0: any time */
 	void *user;
 	void *(*open)(void *user);                      /* once in each process; NULL: no job can be run */
 	bool (*run)(void *user, void *opened, size_t i); /* false: this process is of no more use */
@@ -18,7 +19,7 @@ typedef struct jobs {
 
 /* Zeroed memory that parent and children share; NULL: there is none. */
 void *jobs_memory(size_t size);
-/* Runs them all, each at most once.  False: processes cannot be made, or `open` fails. */
+/* Runs them, each at most once.  False: processes cannot be made, or `open` fails. */
 bool jobs_run(const jobs *j);
 
 #endif
