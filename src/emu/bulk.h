@@ -45,8 +45,8 @@ typedef struct bulk_copy {
 	emu_place map;          /* the tensor map in global memory; p NULL: none */
 	bulk_span *span;
 	uint32_t nspan, cap_span;
-	uint32_t bytes; /* of shared memory from the start on, what is not copied too */
-	uint32_t moved; /* bytes that are copied or filled: what mbarriers count */
+	uint32_t bytes;  /* of shared memory from the start on, what is not copied too */
+	uint32_t moved;  /* bytes that are copied or filled: what mbarriers count */
 	bulk_dest *dest; /* copies to shared memory */
 	uint32_t ndest, nchunk;
 	uint64_t todo;        /* parts: a bit for each chunk of each destination; of a store, reads, then writes */

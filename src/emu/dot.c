@@ -5,8 +5,8 @@
 #include "base/base.h"
 
 /*
- * Of f16, f32; and of a zero, whose products count for none: lower than that of any product, so that a sum of the two still does.
- * No sum is aligned to less than LEAST_SUM (measured on an H200).
+ * Of f16, f32; and of a zero, whose products count for none: lower than that of any product, so that a sum of the two still
+ * does. No sum is aligned to less than LEAST_SUM (measured on an H200).
  */
 enum { LEAST_F16 = -14, LEAST_F32 = -126, NO_EXPONENT = -8000, LEAST_SUM = -133 };
 /* What the quick way can scale in f32: sums whose largest exponent is in this range. */

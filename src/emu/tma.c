@@ -23,10 +23,10 @@ bool tma_wrong(const tma_use *u, const char *format, ...)
 
 /* What reductions compute with. */
 static const uint16_t types[CPTX_TENSOR_TYPES] = {
-	[CPTX_TENSOR_U8] = CPTX_U8,       [CPTX_TENSOR_U16] = CPTX_U16,     [CPTX_TENSOR_U32] = CPTX_U32,
-	[CPTX_TENSOR_S32] = CPTX_S32,     [CPTX_TENSOR_U64] = CPTX_U64,     [CPTX_TENSOR_S64] = CPTX_S64,
-	[CPTX_TENSOR_F16] = CPTX_F16,     [CPTX_TENSOR_F32] = CPTX_F32,     [CPTX_TENSOR_F64] = CPTX_F64,
-	[CPTX_TENSOR_BF16] = CPTX_BF16,   [CPTX_TENSOR_F32_FTZ] = CPTX_F32, [CPTX_TENSOR_TF32] = CPTX_F32,
+	[CPTX_TENSOR_U8] = CPTX_U8,        [CPTX_TENSOR_U16] = CPTX_U16,     [CPTX_TENSOR_U32] = CPTX_U32,
+	[CPTX_TENSOR_S32] = CPTX_S32,      [CPTX_TENSOR_U64] = CPTX_U64,     [CPTX_TENSOR_S64] = CPTX_S64,
+	[CPTX_TENSOR_F16] = CPTX_F16,      [CPTX_TENSOR_F32] = CPTX_F32,     [CPTX_TENSOR_F64] = CPTX_F64,
+	[CPTX_TENSOR_BF16] = CPTX_BF16,    [CPTX_TENSOR_F32_FTZ] = CPTX_F32, [CPTX_TENSOR_TF32] = CPTX_F32,
 	[CPTX_TENSOR_TF32_FTZ] = CPTX_F32,
 };
 
@@ -191,15 +191,15 @@ static bool add_there(const tma_use *u, bulk_copy *b, uint64_t addr, uint32_t by
 }
 
 /*
- * Stores write 16 bytes at a time: behind the last element of a row, up to a multiple of 16, they write too (measured on an
- * H200).  At the end of an allocation that harms nobody: there it is left away.
+ * Stores and reductions do 16 bytes at a time: also those behind the last element of a row, up to a multiple of 16 (measured
+ * on an H200).  At the end of an allocation that harms nobody: there it is left away.
  */
 static bool add_tail(const tma_use *u, bulk_copy *b, uint32_t elements)
 {
 	uint32_t n = inside_bytes(u, elements), there;
 	const bulk_span *s = &b->span[b->nspan - 1];
 
-	if (u->direction != TMA_STORE || is_padded(u) || !n)
+	if (u->direction == TMA_LOAD || u->direction == TMA_PREFETCH || is_padded(u) || !n)
 		return add_none(u, b, n);
 	emu_place p = { .p = s->alloc->p, .space = SPACE_GLOBAL, .alloc = s->alloc, .offset = s->offset + s->n };
 	p.p += p.offset;

@@ -141,7 +141,7 @@ static bool check_inner(const cptx_tensor_map_opt *o, const char *what, uint32_t
 
 static bool check_im2col(const cptx_tensor_map_opt *o, cptx_error *err)
 {
-	uint32_t n = is_wide(o) ? 1 : o->rank - 2;
+	uint32_t n = is_wide(o) ? 1 : o->rank - 2, w = o->interleave ? 0 : 1; /* W is dimension w */
 	int32_t end = is_wide(o) || o->rank == 3 ? 32768 : o->rank == 4 ? 128 : 16;
 
 	RULE(o->mode == CPTX_TENSOR_IM2COL_W_128 || (o->pixels >= 1 && o->pixels <= MOST_PIXELS), "%u pixels; they are 1 to %u",
@@ -151,8 +151,8 @@ static bool check_im2col(const cptx_tensor_map_opt *o, cptx_error *err)
 		     "WHD"[i], o -> rank, -end, end - 1);
 		RULE(o->upper[i] >= -end && o->upper[i] < end, "upper corner %d along %c; of rank %u it is %d to %d", o->upper[i],
 		     "WHD"[i], o -> rank, -end, end - 1);
-		RULE((int64_t)o->dim[i + 1] + o->upper[i] > o->lower[i], "corners %d and %d along %c leave nothing of %llu pixels",
-		     o->lower[i], o->upper[i], "WHD"[i], (ull)o -> dim[i + 1]);
+		RULE((int64_t)o->dim[w + i] + o->upper[i] > o->lower[i], "corners %d and %d along %c leave nothing of %llu pixels",
+		     o->lower[i], o->upper[i], "WHD"[i], (ull)o -> dim[w + i]);
 	}
 	return true;
 }
@@ -198,7 +198,7 @@ uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *o)
 {
 	if (!cptx_tensor_map_check(o, NULL))
 		return 0;
-	return (uint32_t)round_up(row_bytes(o), o->swizzle ? cptx_swizzle_get(o->swizzle)->span : 1);
+	return (uint32_t)round_up(row_bytes(o), o->swizzle && !o->interleave ? cptx_swizzle_get(o->swizzle)->span : 1);
 }
 
 /* ---- bytes ---- */

@@ -26,7 +26,6 @@ static uint32_t count(const tensor_case *c, uint32_t i)
 	return c->map.interleave && i == c->map.rank - 2 ? 1 : (c->map.box[i] + step(c, i) - 1) / step(c, i);
 }
 
-
 /* Bytes of a row of the box in shared memory, and how many there are. */
 static uint32_t row_bytes(const tensor_case *c)
 {
@@ -140,7 +139,7 @@ static int64_t source(const tensor_case *c, const int64_t at[5], uint32_t b)
 		b = b / 16 * bits(c) * 2 + b % 16;
 	}
 	int64_t bit = first * bits(c) + (int64_t)b * 8, end = (int64_t)c->map.dim[0] * bits(c);
-	if (c->way == TENSOR_STORE && !padded(c)) /* whole 16 bytes are written */
+	if (c->way != TENSOR_LOAD && !padded(c)) /* whole 16 bytes are written */
 		end = (end + 127) / 128 * 128;
 	if (bit < 0 || bit >= end)
 		return -1;
@@ -295,7 +294,8 @@ static uint32_t random_inner(const tensor_case *c, uint64_t *s)
 /* A coordinate in the tensor or a little outside; to store, none is negative. */
 static int32_t around(const tensor_case *c, uint64_t *s, uint64_t dim)
 {
-	return c->way == TENSOR_LOAD ? (int32_t)tensor_below(s, (uint32_t)dim + 6) - 3 : (int32_t)tensor_below(s, (uint32_t)dim + 3);
+	return c->way == TENSOR_LOAD ? (int32_t)tensor_below(s, (uint32_t)dim + 6) - 3
+	                             : (int32_t)tensor_below(s, (uint32_t)dim + 3);
 }
 
 static void random_shape(tensor_case *c, uint64_t *s)

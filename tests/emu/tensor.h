@@ -45,7 +45,8 @@ void tensor_runner_free(tensor_runner *r);
  */
 bool tensor_run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, cptx_error *err);
 /* The same on a GPU, where the mbarrier counts what a load completes, in bytes. */
-bool tensor_measure(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, uint32_t *bytes, cptx_error *err);
+bool tensor_measure(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, uint32_t *bytes,
+                    cptx_error *err);
 /* The same from the rules. */
 void tensor_reference(const tensor_case *c, uint8_t *buffer, uint8_t *smem);
 

@@ -33,8 +33,9 @@ static const char copy_out[] =
 	"sub.u32 %%r4, %%r4, %u; sub.u64 %%rd3, %%rd3, %u; mov.u32 %%r5, 0;\n"
 	"show:\nld.shared.u32 %%r6, [%%r4]; st.global.u32 [%%rd3], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
 	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra show;\n";
-static const char *const coords[] = { "",
-"{%r20}", "{%r20, %r21}", "{%r20, %r21, %r22}", "{%r20, %r21, %r22, %r23}", "{%r20, %r21, %r22, %r23, %r24}" };
+static const char *const coords[] = {
+	"", "{%r20}", "{%r20, %r21}", "{%r20, %r21, %r22}", "{%r20, %r21, %r22, %r23}", "{%r20, %r21, %r22, %r23, %r24}"
+};
 static const char expect[] = "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], %r31;\n";
 static const char wait[] = "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @!%p2 bra wait;\n";
 /*
@@ -151,8 +152,8 @@ static cptx_program *program_of(tensor_runner *r, const tensor_case *c, bool mea
 	return i < KERNELS ? r->kernel[i].p : NULL;
 }
 
-static bool finish(const tensor_case *c, const tensor_runner *r, uint64_t at, uint8_t *buffer, uint8_t *smem, uint32_t *bytes,
-                   cptx_error *err)
+static bool finish(const tensor_case *c, const tensor_runner *r, uint64_t at, uint8_t *buffer, uint8_t *smem,
+                   uint32_t *bytes, cptx_error *err)
 {
 	uint32_t done[2]; /* whether the kernel came to its end; bytes that the mbarrier had to be told of */
 

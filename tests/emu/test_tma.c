@@ -370,7 +370,8 @@ START_TEST(maps_that_break_rules)
 	cptx_tensor_map_opt m = plain;
 
 	text_found(&plain, PLAIN("add.u32 %r61, %r61, 64;", "%rd5"), CPTX_FIND_TENSOR_MAP, "it is a multiple of 128");
-	text_found(&plain, PLAIN("mov.u32 %r10, 3;", "%rd5"), CPTX_FIND_TENSOR_MAP, "of u32 it is a multiple of 4, which are 16");
+	text_found(&plain, PLAIN("mov.u32 %r10, 3;", "%rd5"), CPTX_FIND_TENSOR_MAP,
+	           "of u32 it is a multiple of 4, which are 16");
 	text_found(&plain, PLAIN("mov.u32 %r10, -2;", "%rd5"), CPTX_FIND_TENSOR_MAP, "coordinate -2 along dimension 0");
 	m.swizzle = CPTX_SWIZZLE_64B;
 	text_found(&m, PLAIN("", "%rd5"), CPTX_FIND_TENSOR_MAP, "with swizzle 64B; it is at most 64 bytes (16 elements)");

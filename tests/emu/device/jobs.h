@@ -13,7 +13,7 @@ typedef struct jobs {
 	unsigned workers, seconds; /* a job may take; its process is killed behind that */
 	unsigned all_seconds;      /* no job is started later than so many seconds after the first; 0: any time */
 	void *user;
-	void *(*open)(void *user);                      /* once in each process; NULL: no job can be run */
+	void *(*open)(void *user);                       /* once in each process; NULL: no job can be run */
 	bool (*run)(void *user, void *opened, size_t i); /* false: this process is of no more use */
 } jobs;
 

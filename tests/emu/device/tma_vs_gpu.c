@@ -6,8 +6,8 @@
  *                [--record FILE | --replay FILE]
  *
  * --device: the GPU (default cuda:0); --cases: of each kind (default 500); --show: differences printed (10); --only: cases
- * whose description (as --show prints it) has that word, "interleave 16" for example; --seconds: for all that the GPU does, what is left then is
- * skipped (default: any).  --record keeps what the GPU did, and
+ * whose description (as --show prints it) has that word, "interleave 16" for example; --seconds: for all that the GPU does,
+ * what is left then is skipped (default: any).  --record keeps what the GPU did, and
  * --replay compares with it where there is no GPU; --cases and --seed must be the same.  A copy that the GPU refuses takes
  * the context with it, so they are made in child processes.  Skipped where there is no GPU, or one without tensor maps.
  */
@@ -20,10 +20,10 @@ enum { WAYS = 3, WORKERS = 10, SECONDS = 20, TEXT = 1400, ROOM = 65536 };
 
 /* What a copy did. */
 typedef struct outcome {
-	uint32_t state; /* enum state */
-	uint32_t bytes; /* that a load has completed */
-	uint32_t size;  /* of `runs`; more than ROOM: too much was changed */
-	char why[244];  /* FAILED */
+	uint32_t state;     /* enum state */
+	uint32_t bytes;     /* that a load has completed */
+	uint32_t size;      /* of `runs`; more than ROOM: too much was changed */
+	char why[244];      /* FAILED */
 	uint8_t runs[ROOM]; /* what is not as it was: offset and length, 4 bytes each, then the bytes */
 } outcome;
 enum state { NOT_RUN, STARTED, FAILED, DONE };
