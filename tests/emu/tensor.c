@@ -439,6 +439,26 @@ tensor_case tensor_random(uint64_t *s, enum tensor_way way, bool newer)
 	}
 }
 
+tensor_case tensor_random_float(uint64_t *s, bool newer)
+{
+	static const enum cptx_tensor_type of32[] = { CPTX_TENSOR_F32,      CPTX_TENSOR_F32_FTZ, CPTX_TENSOR_TF32,
+		                                          CPTX_TENSOR_TF32_FTZ, CPTX_TENSOR_F16,     CPTX_TENSOR_BF16 };
+	static const char *const ops[] = { "add", "min", "max" };
+
+	for (;;) {
+		tensor_case c = tensor_random(s, TENSOR_REDUCE, newer);
+		cptx_tensor_map_opt *m = &c.map;
+		m->type = bits(&c) == 64 ? CPTX_TENSOR_F64 : of32[tensor_below(s, 6)];
+		c.op = ops[bits(&c) == 16 ? tensor_below(s, 3) : 0];
+		if (bits(&c) == 16 && !m->interleave)
+			m->dim[0] *= 2, c.coord[0] *= 2;
+		if (bits(&c) == 16)
+			m->box[0] *= 2, m->channels *= 2;
+		if (cptx_tensor_map_check(m, NULL))
+			return c;
+	}
+}
+
 void tensor_print(const tensor_case *c, char *text, size_t size)
 {
 	const cptx_tensor_map_opt *m = &c->map;

@@ -27,6 +27,8 @@ typedef struct tensor_case {
 
 /* A random one that breaks no rule. */
 tensor_case tensor_random(uint64_t *state, enum tensor_way way, bool newer /* than sm_90 */);
+/* A reduction of floats, of which tensor_reference knows nothing. */
+tensor_case tensor_random_float(uint64_t *state, bool newer);
 uint32_t tensor_below(uint64_t *state, uint32_t n);
 /* In words, for who has to look at it. */
 void tensor_print(const tensor_case *c, char *text, size_t size);
