@@ -22,6 +22,7 @@
  *
  * Fill and types: NaN as fill is 0x7ff7 in every 16 bits of all types.  Loads of TF32 round to nearest even and make
  * 0x7fffe000 of every NaN; types with FTZ keep subnormal numbers on the way.
+ * Reductions of types with FTZ, and of no others, take subnormal numbers for zeros.
  */
 #ifndef CPTX_TENSOR_MAP_H
 #define CPTX_TENSOR_MAP_H

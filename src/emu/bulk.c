@@ -165,14 +165,19 @@ static void to_tf32(unsigned char *p, uint32_t n)
 	}
 }
 
+static bool is_nan64(uint64_t v) { return (v & INT64_MAX) > UINT64_C(0x7ff0000000000000); }
+
 static void combine(const bulk_copy *b, const emu_place *to, const unsigned char *from, uint32_t n)
 {
 	uint32_t each = arch_types[b->type].bits / 8;
 
 	for (uint32_t i = 0; i + each <= n; i += each) {
-		/* As of red in global memory: subnormal numbers of f32 are zero. */
-		uint64_t v = emu_atomic(b->op, b->type, emu_bytes(to->p + i, each), emu_bytes(from + i, each), b->type == CPTX_F32);
-		memcpy(to->p + i, &v, each);
+		uint64_t old = emu_bytes(to->p + i, each), v = emu_bytes(from + i, each), d;
+		if (b->type == CPTX_F64 && (is_nan64(old) || is_nan64(v))) /* it stays a signaling one (measured on an H200) */
+			d = is_nan64(old) ? old : v;
+		else
+			d = emu_atomic(b->op, b->type, old, v, b->ftz);
+		memcpy(to->p + i, &d, each);
 	}
 }
 

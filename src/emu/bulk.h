@@ -35,6 +35,7 @@ typedef struct bulk_copy {
 	uint32_t group; /* of the lane's bulk groups, from 1 on */
 	uint16_t op;    /* of a reduction; 0: a copy */
 	uint16_t type;
+	bool ftz;               /* a reduction takes subnormal numbers for zeros */
 	uint16_t mask;          /* which bytes of 16 are written; 0: all */
 	uint16_t skip[2];       /* so many bytes at the start and end are not copied */
 	uint8_t swizzle;        /* enum cptx_swizzle */

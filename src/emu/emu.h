@@ -125,9 +125,9 @@ struct emu_op {
 enum emu_op_flags {
 	OP_PURE = 1, /* results are defined where all operands are; else as OP_QUIET */
 	OP_SPLITS =
-		2,      /* may block, or looks at the whole group: the lanes whose guard does not hold part from the group first */
+		2,        /* may block, or looks at the whole group: the lanes whose guard does not hold part from the group first */
 	OP_QUIET = 8, /* changes registers only; of atomic operations what changes memory is noted where it does */
-	OP_ENDS = 4 /* leaves the place: a branch, call, exit */
+	OP_ENDS = 4   /* leaves the place: a branch, call, exit */
 };
 
 typedef struct emu_fill { /* a register filled when a frame is made */
@@ -311,8 +311,8 @@ typedef struct emu_bulk {
 
 /* What stall.c has seen of a warp while nothing changed. */
 typedef struct emu_rounds {
-	uint64_t since;               /* emu_warp.chosen, when the last change was */
-	uint64_t state[16], at[16];   /* states, and emu_warp.chosen then */
+	uint64_t since;             /* emu_warp.chosen, when the last change was */
+	uint64_t state[16], at[16]; /* states, and emu_warp.chosen then */
 	unsigned next;
 	bool loops;
 } emu_rounds;
@@ -328,8 +328,8 @@ struct emu_warp {
 	uint32_t lanes, exited;
 	emu_group group[WARP];
 	unsigned ngroup;
-	uint64_t order;                                /* of groups */
-	uint64_t chosen;                               /* counts choices of groups */
+	uint64_t order;  /* of groups */
+	uint64_t chosen; /* counts choices of groups */
 	emu_rounds seen;
 	uint32_t streak;                               /* choices since the last change of it */
 	uint32_t carry;                                /* the flag of add.cc */
@@ -399,8 +399,9 @@ struct emu_cluster {
 	uint64_t step, idle; /* time; how much of it was spent with nothing to do: the rest are instructions of warps */
 	uint64_t progress;   /* counts what may wake a waiter */
 	uint64_t idle_seen;
-	uint64_t changes, changes_seen; /* counts changes of memory, barriers, queues; how many there were behind the last round */
-	uint64_t random;     /* state of its own generator */
+	uint64_t changes,
+		changes_seen; /* counts changes of memory, barriers, queues; how many there were behind the last round */
+	uint64_t random;  /* state of its own generator */
 	emu_async *queue;
 	bool turn;              /* may do what orders clusters */
 	emu_warp *wants;        /* STOP_TURN: who, */

@@ -103,6 +103,7 @@ static bool fill_store(const tma_use *u, bulk_copy *b)
 			return false;
 		b->op = u->op->m.op;
 		b->type = (uint16_t)tma_arithmetic(u->map.type);
+		b->ftz = u->map.type == CPTX_TENSOR_F32_FTZ || u->map.type == CPTX_TENSOR_TF32_FTZ;
 	}
 	return tma_box(u, b) && shared_place(u, f->shared, b->bytes, &b->from);
 }

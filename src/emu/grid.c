@@ -12,15 +12,18 @@
 
 enum { ROUND = 16384 /* instructions of a cluster in a round */, RESIDENT = 16 /* CTAs that are there at once, at first */ };
 enum { IDLE_ROUNDS = 64 /* with nothing but waiting for one another, before more clusters are started */ };
-enum { QUIET_ROUNDS = 4, LOOK_EVERY = 4 /* rounds in which nothing changes, before it is asked whether anybody can go on */ };
+enum {
+	QUIET_ROUNDS = 4,
+	LOOK_EVERY = 4 /* rounds in which nothing changes, before it is asked whether anybody can go on */
+};
 
 typedef struct run {
 	emu_grid *g;
 	emu_cluster **c;
 	enum emu_stop *stop;
 	size_t n, most;
-	size_t next;   /* to be run in this round */
-	uint64_t left; /* instructions, till the limit */
+	size_t next;          /* to be run in this round */
+	uint64_t left;        /* instructions, till the limit */
 	uint32_t quiet, idle; /* rounds without a change; those of them in which all have waited for one another */
 	uint32_t nthread, waiting;
 	uint64_t round;

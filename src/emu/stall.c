@@ -2,10 +2,10 @@
  * When nobody can go on any more.
  *
  * A cluster in which nothing polls is stuck by itself.  Who polls, or goes round in a loop that reads memory, may be waiting
- * for any other cluster, so the grid is asked as a whole.  While no cluster changes anything (memory, barriers, queues), each
- * warp is looked at between rounds: one that has executed something and is in a state, registers and all, that it was in
- * before goes round for ever, as long as nothing changes.  When that is true of all warps that do not just wait, no thread
- * can go on.  A loop that watches the clock, or counts, never comes back to a state: it is ended by the step limit.
+ * for any other cluster, so the grid is asked as a whole.  While no cluster changes anything (memory, barriers, queues),
+ * each warp is looked at between rounds: one that has executed something and is in a state, registers and all, that it was
+ * in before goes round for ever, as long as nothing changes.  When that is true of all warps that do not just wait, no
+ * thread can go on.  A loop that watches the clock, or counts, never comes back to a state: it is ended by the step limit.
  */
 #include "emu/stall.h"
 

@@ -454,7 +454,7 @@ tensor_case tensor_random_float(uint64_t *s, bool newer)
 			m->dim[0] *= 2, c.coord[0] *= 2;
 		if (bits(&c) == 16)
 			m->box[0] *= 2, m->channels *= 2;
-		if (cptx_tensor_map_check(m, NULL))
+		if (cptx_tensor_map_check(m, NULL) && has_room(&c))
 			return c;
 	}
 }
