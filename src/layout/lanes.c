@@ -183,6 +183,19 @@ cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, u
 	return cptx_offset(a->address[a->count++], add);
 }
 
+cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, const cptx_lane_lines *l, cptx_val by)
+{
+	cptx_lane_lines moved = { .lines = l->lines, .count = l->count ? 1 : 0 };
+	cptx_val from = l->address[0];
+	int32_t behind = from.offset;
+
+	if (!l->count)
+		return moved; /* begin failed and said so */
+	from.offset = 0;
+	moved.address[0] = cptx_offset(CALL(add, .a = from, .b = by), behind);
+	return moved;
+}
+
 void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *l, uint32_t i, cptx_val address, cptx_val frag,
                       bool store)
 {
