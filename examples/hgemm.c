@@ -22,7 +22,7 @@ static uint32_t smem_of(enum hgemm_rung rung, const hgemm_opt *o)
 {
 	hgemm_tiles t = hgemm_tiles_of(o);
 
-	return o->stages * t.stage_bytes + (rung == HGEMM_TMA_RW ? t.warps * t.c_bytes : 0);
+	return hgemm_ring_bytes(rung, o) + (rung == HGEMM_TMA_RW ? t.warps * t.c_bytes : 0);
 }
 
 hgemm_opt hgemm_default(enum hgemm_rung rung, uint32_t bk, enum cptx_type type, const cptx_target *target)
@@ -92,11 +92,9 @@ bool hgemm_check(enum hgemm_rung rung, const hgemm_opt *o, const cptx_target *ta
 	     r->tma || !o->stmatrix ? "" : " with stmatrix", target->name, least);
 	RULE(!target || smem + 1024 <= target->smem_per_cta, "%u bytes of shared memory; a CTA of %s has %u: take fewer stages",
 	     smem, target->name, target->smem_per_cta - 1024);
-	RULE(rung == HGEMM_TMA_RW || t.warps * t.c_bytes <= smem, "C of %ux%u does not fit into %u stages", o->bm, o->bn,
-	     o->stages);
 	if (!r->tma && !check_passes(o, &t, err))
 		return false;
 	if (plan)
-		*plan = (hgemm_plan){ (t.warps + r->tma) * CPTX_WARP, smem, r->tma, r->persistent };
+		*plan = (hgemm_plan){ (t.warps + (r->tma ? hgemm_producers(o) : 0)) * CPTX_WARP, smem, r->tma, r->persistent };
 	return true;
 }

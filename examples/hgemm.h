@@ -25,7 +25,9 @@ typedef struct hgemm_opt {
 	uint32_t cluster;          /* HGEMM_TMA_RW: CTAs along M that share what they read of B, 1, 2 or 4; 0: 1 */
 	uint32_t most_regs;        /* registers a thread; 0: the compiler's choice */
 	bool stmatrix;             /* of sm_90 and later; else st.shared */
-	bool along_m;              /* the order of mma.sync: down the rows of C first */
+	uint32_t consumer_regs; /* HGEMM_TMA: of each thread that computes, by setmaxnreg (sm_90a, sm_120a); 0: no setmaxnreg */
+	bool rolling;           /* one set of fragments in place of two: fewer registers */
+	bool along_m;           /* the order of mma.sync: down the rows of C first */
 } hgemm_opt;
 
 /* What a launch needs, beside the dynamic shared memory that it takes from the kernel. */

@@ -26,15 +26,12 @@ static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val buffer)
 	hgemm_copy(h, c, buffer, 0, c->na + c->nb);
 	cptx_cp_async_commit_group(k);
 	hgemm_copies_next(h, c);
-	for (uint32_t step = 0; step + 1 < h->steps; step++) {
-		hgemm_load(h, &here, step + 1, (step + 1) % 2);
-		hgemm_multiply(h, step % 2);
-	}
+	for (uint32_t step = 0; step + 1 < h->steps; step++)
+		hgemm_step(h, step, &here);
 	cptx_cp_async_wait_group(k, 0);
 	cptx_bar_sync(k, 0); /* the next buffer is full, and nobody reads this one any more */
 	here = hgemm_stage_at(h, buffer);
-	hgemm_load(h, &here, 0, 0);
-	hgemm_multiply(h, 1);
+	hgemm_step(h, h->steps - 1, &here);
 }
 
 cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o)
@@ -45,20 +42,20 @@ cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o)
 	hgemm_begin(&h, m, HGEMM_BCF_DBF_RW, o, 0);
 	cptx_kernel *k = h.k;
 	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), to = cptx_param(k, CPTX_PTR, "C");
-	hgemm_sizes(&h);
+	hgemm_sizes(&h, HGEMM_BCF_DBF_RW);
 	hgemm_tile(&h, cptx_ctaid_x(k));
 	hgemm_fragments(&h);
 	hgemm_copies_begin(&h, &c, a, b);
 	hgemm_clear(&h);
 
-	cptx_val buffer = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0);
+	cptx_val buffer = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0), tiles = hgemm_k_tiles(&h);
 	hgemm_copy(&h, &c, buffer, 0, c.na + c.nb);
 	hgemm_copies_next(&h, &c);
 	cptx_cp_async_wait_all(k);
 	cptx_bar_sync(k, 0);
 	hgemm_stage first = hgemm_stage_at(&h, buffer);
-	hgemm_load(&h, &first, 0, 0);
-	CPTX_FOR(k, i, h.k_tiles, 1)
+	hgemm_load(&h, &first, 0);
+	CPTX_FOR(k, i, tiles, 1)
 		k_tile(&h, &c, buffer);
 	hgemm_finish(&h, to);
 	return k;

@@ -30,17 +30,15 @@ static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val read, cptx_val writ
 	uint32_t pieces = c->na + c->nb, last = h->steps - 1;
 
 	for (uint32_t step = 0; step < last; step++) {
-		hgemm_load(h, &here, step + 1, (step + 1) % 2);
 		hgemm_copy(h, c, write, pieces * step / last, pieces * (step + 1) / last);
-		hgemm_multiply(h, step % 2);
+		hgemm_step(h, step, &here);
 	}
 	cptx_cp_async_commit_group(k);
 	hgemm_copies_next(h, c);
 	wait_for_next(h);
 	advance(h, read), advance(h, write);
 	here = hgemm_stage_at(h, read);
-	hgemm_load(h, &here, 0, 0);
-	hgemm_multiply(h, last % 2);
+	hgemm_step(h, last, &here);
 }
 
 cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o)
@@ -51,13 +49,14 @@ cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o)
 	hgemm_begin(&h, m, HGEMM_K_STAGES, o, 0);
 	cptx_kernel *k = h.k;
 	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), to = cptx_param(k, CPTX_PTR, "C");
-	hgemm_sizes(&h);
+	hgemm_sizes(&h, HGEMM_K_STAGES);
 	hgemm_tile(&h, cptx_ctaid_x(k));
 	hgemm_fragments(&h);
 	hgemm_copies_begin(&h, &c, a, b);
 	hgemm_clear(&h);
 
-	cptx_val read = cptx_var(k, CPTX_U32, 0), write = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0);
+	cptx_val read = cptx_var(k, CPTX_U32, 0), write = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0),
+			 tiles = hgemm_k_tiles(&h);
 	for (uint32_t s = 0; s + 1 < o->stages; s++) {
 		hgemm_copy(&h, &c, write, 0, c.na + c.nb);
 		cptx_cp_async_commit_group(k);
@@ -66,8 +65,8 @@ cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o)
 	}
 	wait_for_next(&h);
 	hgemm_stage first = hgemm_stage_at(&h, read);
-	hgemm_load(&h, &first, 0, 0);
-	CPTX_FOR(k, i, h.k_tiles, 1)
+	hgemm_load(&h, &first, 0);
+	CPTX_FOR(k, i, tiles, 1)
 		k_tile(&h, &c, read, write);
 	cptx_cp_async_wait_all(k);
 	hgemm_finish(&h, to);

@@ -4,6 +4,14 @@ enum { CHUNK = 16 /* bytes of a copy, of a row of ldmatrix */, HALF = 2 /* bytes
 
 /* ---- shapes ---- */
 
+uint32_t hgemm_ring_bytes(enum hgemm_rung rung, const hgemm_opt *o)
+{
+	hgemm_tiles t = hgemm_tiles_of(o);
+	uint32_t ring = o->stages * t.stage_bytes, c = t.warps * t.c_bytes;
+
+	return rung != HGEMM_TMA_RW && c > ring ? c : ring;
+}
+
 hgemm_tiles hgemm_tiles_of(const hgemm_opt *o)
 {
 	hgemm_tiles t = { .warps = o->warps_m * o->warps_n };
@@ -37,28 +45,44 @@ void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt
 
 	*h = (hgemm){ .o = o, .t = hgemm_tiles_of(o), .steps = o->bk / HGEMM_MMA };
 	h->mi = h->t.c.rows / HGEMM_MMA, h->nj = h->t.c.cols / HGEMM_MMA;
-	h->k = cptx_kernel_begin(m, hgemm_name(rung), .block = { (h->t.warps + more) * CPTX_WARP }, .max_regs = o->most_regs,
-	                         .cluster = { cluster });
+	h->k = cptx_kernel_begin(m, hgemm_name(rung), .block = { (h->t.warps + more) * CPTX_WARP }, .min_ctas = 1,
+	                         .max_regs = o->most_regs, .cluster = { cluster });
 	if (!find_lines(h, &err))
 		cptx_fail(h->k, "%s", err.text);
 }
 
-static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
+/* ptxas has no short form for a division by a constant. */
+static cptx_val quotient(cptx_kernel *k, cptx_val a, uint32_t b)
+{
+	uint32_t bits = 0;
 
-void hgemm_sizes(hgemm *h)
+	while (1u << bits < b)
+		bits++;
+	return 1u << bits == b ? cptx_shr(k, a, bits) : cptx_div(k, a, b);
+}
+
+static cptx_val remainder_of(cptx_kernel *k, cptx_val a, uint32_t b)
+{
+	return b & (b - 1) ? cptx_rem(k, a, b) : cptx_and(k, a, b - 1);
+}
+
+static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return quotient(k, cptx_add(k, a, b - 1), b); }
+
+void hgemm_sizes(hgemm *h, enum hgemm_rung rung)
 {
 	cptx_kernel *k = h->k;
 
 	h->M = cptx_param(k, CPTX_U32, "M");
 	h->N = cptx_param(k, CPTX_U32, "N");
 	h->K = cptx_param(k, CPTX_U32, "K");
-	h->k_tiles = ceil_div(k, h->K, h->o->bk);
-	h->ring = cptx_mov(k, cptx_shared_dyn(k, h->o->stages * h->t.stage_bytes, 1024, "ring"), .type = CPTX_U32);
+	h->ring = cptx_mov(k, cptx_shared_dyn(k, hgemm_ring_bytes(rung, h->o), 1024, "ring"), .type = CPTX_U32);
 	h->tid = cptx_tid_x(k);
 	h->lane = cptx_and(k, h->tid, 31);
 	h->warp = cptx_shr(k, h->tid, 5);
 	h->m0 = cptx_reg(k, CPTX_U32), h->n0 = cptx_reg(k, CPTX_U32);
 }
+
+cptx_val hgemm_k_tiles(const hgemm *h) { return ceil_div(h->k, h->K, h->o->bk); }
 
 /* ---- grid swizzle ---- */
 
@@ -92,7 +116,7 @@ void hgemm_fragments(hgemm *h)
 	cptx_kernel *k = h->k;
 	const hgemm_tiles *t = &h->t;
 	/* whole rows of A and whole spans of B from warp to warp, so that the swizzle's pattern is the same for all */
-	cptx_val m = cptx_rem(k, h->warp, h->o->warps_m), n = cptx_div(k, h->warp, h->o->warps_m);
+	cptx_val m = remainder_of(k, h->warp, h->o->warps_m), n = quotient(k, h->warp, h->o->warps_m);
 	cptx_val a = cptx_mad(k, m, t->a_bytes / h->o->warps_m, h->ring, .mode = CPTX_LO);
 	cptx_val b = cptx_mad(k, n, (t->stage_bytes - t->a_bytes) / h->o->warps_n, h->ring, .mode = CPTX_LO);
 
@@ -101,8 +125,10 @@ void hgemm_fragments(hgemm *h)
 	cptx_lane_lines_begin(k, &h->from_a, &h->lines_a, h->lane, a);
 	cptx_lane_lines_begin(k, &h->from_b, &h->lines_b, h->lane, cptx_add(k, b, t->a_bytes));
 	h->acc = cptx_regs(k, CPTX_F32, h->mi * h->nj * 8);
-	for (int i = 0; i < 2; i++)
-		h->fa[i] = cptx_regs(k, CPTX_B32, h->mi * 4), h->fb[i] = cptx_regs(k, CPTX_B32, h->nj * 4);
+	for (int i = 0; i < 2; i++) {
+		h->fa[i] = i && h->o->rolling ? h->fa[0] : cptx_regs(k, CPTX_B32, h->mi * 4);
+		h->fb[i] = i && h->o->rolling ? h->fb[0] : cptx_regs(k, CPTX_B32, h->nj * 4);
+	}
 }
 
 void hgemm_clear(const hgemm *h)
@@ -116,30 +142,74 @@ hgemm_stage hgemm_stage_at(const hgemm *h, cptx_val offset)
 	return (hgemm_stage){ cptx_lane_lines_moved(h->k, &h->from_a, offset), cptx_lane_lines_moved(h->k, &h->from_b, offset) };
 }
 
-void hgemm_load(const hgemm *h, hgemm_stage *s, uint32_t step, uint32_t to)
+static void load_a(const hgemm *h, hgemm_stage *s, uint32_t step, uint32_t i)
 {
-	cptx_kernel *k = h->k;
-
-	for (uint32_t i = 0; i < h->mi; i++)
-		cptx_lines_load(k, &h->lines_a, 0, cptx_lane_lines_at(k, &s->a, 0, i * HGEMM_MMA, step * HGEMM_MMA),
-		                cptx_slice(h->fa[to], i * 4, 4));
-	for (uint32_t j = 0; j < h->nj; j++)
-		cptx_lines_load(k, &h->lines_b, 0, cptx_lane_lines_at(k, &s->b, 0, j * HGEMM_MMA, step * HGEMM_MMA),
-		                cptx_slice(h->fb[to], j * 4, 4));
+	cptx_lines_load(h->k, &h->lines_a, 0, cptx_lane_lines_at(h->k, &s->a, 0, i * HGEMM_MMA, step * HGEMM_MMA),
+	                cptx_slice(h->fa[step % 2], i * 4, 4));
 }
 
-/* In serpentines, so that each mma shares a fragment with the one before. */
-void hgemm_multiply(const hgemm *h, uint32_t from)
+static void load_b(const hgemm *h, hgemm_stage *s, uint32_t step, uint32_t j)
 {
-	uint32_t columns = h->nj * 2, inner = h->o->along_m ? h->mi : columns, count = h->mi * columns;
+	cptx_lines_load(h->k, &h->lines_b, 0, cptx_lane_lines_at(h->k, &s->b, 0, j * HGEMM_MMA, step * HGEMM_MMA),
+	                cptx_slice(h->fb[step % 2], j * 4, 4));
+}
 
-	for (uint32_t x = 0; x < count; x++) {
+void hgemm_load(const hgemm *h, hgemm_stage *s, uint32_t step)
+{
+	for (uint32_t i = 0; i < h->mi; i++)
+		load_a(h, s, step, i);
+	for (uint32_t j = 0; j < h->nj; j++)
+		load_b(h, s, step, j);
+}
+
+static void multiply(const hgemm *h, uint32_t step, uint32_t m, uint32_t n)
+{
+	cptx_val d = cptx_slice(h->acc, (m * h->nj * 2 + n) * 4, 4);
+
+	cptx_mma(h->k, cptx_slice(h->fa[step % 2], m * 4, 4), cptx_slice(h->fb[step % 2], n * 2, 2), d, .shape = CPTX_M16N8K16,
+	         .dtype = CPTX_F32, .atype = h->o->type, .into = d);
+}
+
+/* In a serpentine, so that each mma shares a fragment with the one before. */
+static void multiply_all(const hgemm *h, uint32_t step)
+{
+	uint32_t columns = h->nj * 2, inner = h->o->along_m ? h->mi : columns;
+
+	for (uint32_t x = 0; x < h->mi * columns; x++) {
 		uint32_t outer = x / inner, at = outer % 2 ? inner - 1 - x % inner : x % inner;
-		uint32_t m = h->o->along_m ? at : outer, n = h->o->along_m ? outer : at;
-		cptx_val d = cptx_slice(h->acc, (m * columns + n) * 4, 4);
-		cptx_mma(h->k, cptx_slice(h->fa[from], m * 4, 4), cptx_slice(h->fb[from], n * 2, 2), d, .shape = CPTX_M16N8K16,
-		         .dtype = CPTX_F32, .atype = h->o->type, .into = d);
+		multiply(h, step, h->o->along_m ? at : outer, h->o->along_m ? outer : at);
 	}
+}
+
+/* One set of fragments: each is fetched anew behind its last use, B first. */
+static void multiply_rolling(const hgemm *h, uint32_t step, hgemm_stage *next, uint32_t next_step)
+{
+	uint32_t columns = h->nj * 2;
+
+	for (uint32_t n = 0; n < columns; n++) {
+		bool last = n + 1 == columns; /* goes upwards too, so that what the next step begins with is fetched first */
+		for (uint32_t x = 0; x < h->mi; x++) {
+			uint32_t m = n % 2 && !last ? h->mi - 1 - x : x;
+			multiply(h, step, m, n);
+			if (next && last)
+				load_a(h, next, next_step, m);
+		}
+		if (next && n % 2)
+			load_b(h, next, next_step, n / 2);
+	}
+}
+
+void hgemm_step(const hgemm *h, uint32_t step, hgemm_stage *next)
+{
+	uint32_t next_step = (step + 1) % h->steps;
+
+	if (h->o->rolling) {
+		multiply_rolling(h, step, next, next_step);
+		return;
+	}
+	if (next)
+		hgemm_load(h, next, next_step);
+	multiply_all(h, step);
 }
 
 /* ---- cp.async ---- */
@@ -160,22 +230,22 @@ void hgemm_copies_begin(hgemm *h, hgemm_copies *c, cptx_val a, cptx_val b)
 	uint32_t threads = h->t.warps * CPTX_WARP, in_row = h->o->bk * HALF / CHUNK, bk = h->o->bk;
 	uint32_t rows_a = threads / in_row, lines_b = threads * CHUNK / LINE;
 	cptx_val pitch_a = cptx_shl(k, h->K, 1), pitch_b = cptx_shl(k, h->N, 1);
-	cptx_val row_a = cptx_div(k, h->tid, in_row), line_b = cptx_shr(k, h->tid, 3), most_m, most_n;
+	cptx_val row_a = quotient(k, h->tid, in_row), line_b = cptx_shr(k, h->tid, 3), most_m, most_n;
 
 	*c = (hgemm_copies){ .na = h->t.a_bytes / (threads * CHUNK) };
 	c->nb = (h->t.stage_bytes - h->t.a_bytes) / (threads * CHUNK);
 	c->to = thread_place(h, h->t.a.swizzle);
 	c->to_b = h->t.a.swizzle == h->t.b.swizzle ? c->to : thread_place(h, h->t.b.swizzle);
 	c->k_left = cptx_var(k, CPTX_S32, cptx_as(h->K, CPTX_S32));
-	c->k_a = cptx_as(cptx_shl(k, cptx_rem(k, h->tid, in_row), 3), CPTX_S32);
-	c->k_b = cptx_as(cptx_rem(k, line_b, bk), CPTX_S32);
+	c->k_a = cptx_as(cptx_shl(k, remainder_of(k, h->tid, in_row), 3), CPTX_S32);
+	c->k_b = cptx_as(remainder_of(k, line_b, bk), CPTX_S32);
 	/* Rows and columns behind the matrix repeat the last: they are read and never stored. */
 	most_m = cptx_sub(k, cptx_sub(k, h->M, 1), h->m0), most_n = cptx_sub(k, cptx_sub(k, h->N, 8), h->n0);
 	c->off_a = cptx_regs(k, CPTX_U32, c->na);
 	for (uint32_t i = 0; i < c->na; i++)
 		cptx_mad(k, cptx_min(k, cptx_add(k, row_a, i * rows_a), most_m), pitch_a, cptx_shl(k, cptx_as(c->k_a, CPTX_U32), 1),
 		         .mode = CPTX_LO, .into = cptx_elem(c->off_a, i));
-	cptx_val column = cptx_add(k, cptx_mul(k, cptx_div(k, line_b, bk), HGEMM_SPAN, .mode = CPTX_LO),
+	cptx_val column = cptx_add(k, cptx_mul(k, quotient(k, line_b, bk), HGEMM_SPAN, .mode = CPTX_LO),
 	                           cptx_shl(k, cptx_and(k, h->tid, 7), 3));
 	c->off_b = cptx_regs(k, CPTX_U32, c->nb);
 	for (uint32_t i = 0; i < c->nb; i++) {
@@ -253,8 +323,42 @@ static void copy_boxes(const hgemm *h, const cptx_tile *tile, cptx_val to, cptx_
 			                               .dst = CPTX_SHARED_CLUSTER);
 		else
 			cptx_cp_async_bulk_tensor_load(k, dst, map, corner, cptx_pipe_full(at), .dim = CPTX_DIM_2D,
-			                               .dst = CPTX_SHARED_CLUSTER);
+			                               .dst = CPTX_SHARED_CTA); /* on sm_12x ptxas calls a function for the cluster's */
 	}
+}
+
+/*
+ * The register file of a quarter of a multiprocessor is dealt out to its warps: a ninth warp would leave each of eight that
+ * compute only a third of it.  So the producer's warpgroup hands its registers over.
+ */
+uint32_t hgemm_producers(const hgemm_opt *o) { return o->consumer_regs ? 4 : 1; }
+
+void hgemm_take_registers(const hgemm *h, bool producer)
+{
+	enum { LEAST = 40 };
+
+	if (h->o->consumer_regs && producer)
+		cptx_setmaxnreg(h->k, LEAST, .op = CPTX_DEC);
+	else if (h->o->consumer_regs)
+		cptx_setmaxnreg(h->k, h->o->consumer_regs, .op = CPTX_INC);
+}
+
+cptx_val hgemm_is_producer(const hgemm *h) { return cptx_setp(h->k, h->warp, h->t.warps, .cmp = CPTX_GE); }
+
+cptx_val hgemm_elected(const hgemm *h)
+{
+	cptx_val p = cptx_reg(h->k, CPTX_PRED);
+
+	cptx_elect_sync(h->k, -1, .p = p, .into = cptx_sink());
+	return p;
+}
+
+/* Of the producers too. */
+cptx_val hgemm_produces(const hgemm *h)
+{
+	cptx_val first = cptx_setp(h->k, h->warp, h->t.warps, .cmp = CPTX_EQ);
+
+	return cptx_and(h->k, first, hgemm_elected(h), .type = CPTX_PRED);
 }
 
 void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b, cptx_val rank)
@@ -277,27 +381,22 @@ static hgemm_stage stage_of(const hgemm *h, const cptx_pipe_at *at)
 	return hgemm_stage_at(h, cptx_mul(h->k, at->stage, h->t.stage_bytes, .mode = CPTX_LO));
 }
 
-/* The first fragments of a k-tile are in buffer 0 already; in its last step those of the next one are fetched. */
+/* The first fragments of a k-tile are there already; in its last step those of the next one are fetched. */
 static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool more)
 {
 	cptx_kernel *k = h->k;
 	hgemm_stage here = stage_of(h, at);
 
-	for (uint32_t step = 0; step < h->steps; step++) {
-		if (step + 1 < h->steps) {
-			hgemm_load(h, &here, step + 1, (step + 1) % 2);
-		} else {
-			cptx_bar_warp_sync(k, -1);
-			cptx_pipe_release(k, p, at, releases);
-			cptx_pipe_next(k, p, at);
-			if (more) {
-				cptx_pipe_wait_full(k, p, at);
-				here = stage_of(h, at);
-				hgemm_load(h, &here, 0, 0);
-			}
-		}
-		hgemm_multiply(h, step % 2);
+	for (uint32_t step = 0; step + 1 < h->steps; step++)
+		hgemm_step(h, step, &here);
+	cptx_bar_warp_sync(k, -1);
+	cptx_pipe_release(k, p, at, releases);
+	cptx_pipe_next(k, p, at);
+	if (more) {
+		cptx_pipe_wait_full(k, p, at);
+		here = stage_of(h, at);
 	}
+	hgemm_step(h, h->steps - 1, more ? &here : NULL);
 }
 
 void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases)
@@ -308,8 +407,9 @@ void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 	hgemm_clear(h);
 	cptx_pipe_wait_full(k, p, at);
 	hgemm_stage first = stage_of(h, at);
-	hgemm_load(h, &first, 0, 0);
-	CPTX_FOR(k, i, h->k_tiles, 1)
+	hgemm_load(h, &first, 0);
+	cptx_val tiles = hgemm_k_tiles(h);
+	CPTX_FOR(k, i, tiles, 1)
 		k_tile(h, p, at, releases, true);
 	k_tile(h, p, at, releases, false);
 }

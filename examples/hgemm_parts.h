@@ -15,6 +15,8 @@ typedef struct hgemm_tiles {
 	uint32_t a_bytes, stage_bytes, c_bytes, warps;
 } hgemm_tiles;
 hgemm_tiles hgemm_tiles_of(const hgemm_opt *o);
+/* Of the ring of stages; all rungs but the last use it for C too. */
+uint32_t hgemm_ring_bytes(enum hgemm_rung rung, const hgemm_opt *o);
 
 /* A kernel under construction. */
 typedef struct hgemm {
@@ -23,18 +25,19 @@ typedef struct hgemm {
 	hgemm_tiles t;
 	uint32_t steps, mi, nj; /* mma depths in a stage; 16 x 16 pieces of the warp's tile along M and N */
 	cptx_lines lines_a, lines_b, lines_c;
-	cptx_val M, N, K, k_tiles;
+	cptx_val M, N, K;
 	cptx_val tid, lane, warp, warp_m, warp_n;
 	cptx_val m0, n0;                /* first row and column of the CTA's tile */
 	cptx_val ring;                  /* address of stage 0 */
 	cptx_lane_lines from_a, from_b; /* where this lane's ldmatrix read stage 0 */
-	cptx_val acc, fa[2], fb[2];     /* sums; fragments, double-buffered */
+	cptx_val acc, fa[2], fb[2];     /* sums; fragments, of even and odd steps */
 } hgemm;
 
 /* Opens the kernel for the warps that compute and `more`. */
 void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o, uint32_t more);
 /* Behind the rung's own parameters: M, N, K, the ring, numbers of threads. */
-void hgemm_sizes(hgemm *h);
+void hgemm_sizes(hgemm *h, enum hgemm_rung rung);
+cptx_val hgemm_k_tiles(const hgemm *h);
 /* Grid swizzle: sets m0 and n0 for tile number `id`.  Neighbours in time share rows of A and columns of B in L2. */
 void hgemm_tile(hgemm *h, cptx_val id);
 /* Number of tiles, of clusters of tiles with opt.cluster. */
@@ -49,9 +52,11 @@ typedef struct hgemm_stage {
 } hgemm_stage;
 /* The stage `offset` bytes behind the first. */
 hgemm_stage hgemm_stage_at(const hgemm *h, cptx_val offset);
-/* ldmatrix: the fragments of a step into buffer `to`; mma.sync: all of the warp's tile, of buffer `from`. */
-void hgemm_load(const hgemm *h, hgemm_stage *s, uint32_t step, uint32_t to);
-void hgemm_multiply(const hgemm *h, uint32_t from);
+/* ldmatrix: the fragments of a step. */
+void hgemm_load(const hgemm *h, hgemm_stage *s, uint32_t step);
+/* mma.sync: a step of the warp's tile; beside it, ldmatrix of the step behind it, the stage's next or the next stage's
+ * first, which is in `next` (NULL: there is none). */
+void hgemm_step(const hgemm *h, uint32_t step, hgemm_stage *next);
 
 /* ---- cp.async: 16 bytes a thread, straight to their swizzled place ---- */
 
@@ -73,6 +78,15 @@ void hgemm_copies_next(const hgemm *h, hgemm_copies *c);
 
 /* The address of a tensor map that is a parameter. */
 cptx_val hgemm_map(const hgemm *h, const char *name);
+/* Warps beside those that compute. */
+uint32_t hgemm_producers(const hgemm_opt *o);
+cptx_val hgemm_is_producer(const hgemm *h);
+/* With opt.consumer_regs: setmaxnreg, by all warps of a role. */
+void hgemm_take_registers(const hgemm *h, bool producer);
+/* In one thread of the warp, always the same; elect.sync tells the compiler so, who has not to look for others then. */
+cptx_val hgemm_elected(const hgemm *h);
+/* In the one thread that commands TMA to read. */
+cptx_val hgemm_produces(const hgemm *h);
 /* Has all k-tiles of the tile at (m0, n0) copied. */
 void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b, cptx_val rank);
 /* All k-tiles, added to the sums.  `releases`: in the lanes that release a stage. */

@@ -84,18 +84,29 @@ typedef struct request {
 	hgemm_case c;
 	gemm_problem p;
 	const char *device, *target; /* target: print for it, run nothing */
-	uint32_t number[9];          /* as the options below */
+	uint32_t number[10];         /* as the options below */
+	bool rolling, along_m;
 } request;
 
-enum { BK, TILE_M, TILE_N, WARPS_M, WARPS_N, STAGES, CLUSTER, REGS, GROUP };
+enum { BK, TILE_M, TILE_N, WARPS_M, WARPS_N, STAGES, CLUSTER, REGS, GROUP, CONSUMER };
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },         { "size", required_argument, NULL, 's' },
-	{ "type", required_argument, NULL, 't' },   { "ptx", required_argument, NULL, 'p' },
-	{ "device", required_argument, NULL, 'd' }, { "bk", required_argument, NULL, 'k' },
-	{ "tile", required_argument, NULL, 'b' },   { "warps", required_argument, NULL, 'w' },
-	{ "stages", required_argument, NULL, 'n' }, { "cluster", required_argument, NULL, 'c' },
-	{ "regs", required_argument, NULL, 'r' },   { "group", required_argument, NULL, 'g' },
-	{ "seed", required_argument, NULL, 'S' },   { 0 },
+	{ "help", no_argument, NULL, 'h' },
+	{ "size", required_argument, NULL, 's' },
+	{ "type", required_argument, NULL, 't' },
+	{ "ptx", required_argument, NULL, 'p' },
+	{ "device", required_argument, NULL, 'd' },
+	{ "bk", required_argument, NULL, 'k' },
+	{ "tile", required_argument, NULL, 'b' },
+	{ "warps", required_argument, NULL, 'w' },
+	{ "stages", required_argument, NULL, 'n' },
+	{ "cluster", required_argument, NULL, 'c' },
+	{ "regs", required_argument, NULL, 'r' },
+	{ "group", required_argument, NULL, 'g' },
+	{ "consumer-regs", required_argument, NULL, 'C' },
+	{ "rolling", no_argument, NULL, 'R' },
+	{ "along-m", no_argument, NULL, 'm' },
+	{ "seed", required_argument, NULL, 'S' },
+	{ 0 },
 };
 
 static const char help[] =
@@ -103,7 +114,8 @@ static const char help[] =
 	"  --type bf16|f16   of A, B and C\n"
 	"  --ptx TARGET      print the PTX for a target and run nothing\n"
 	"  --device NAME     cuda:0, emu:sm_120a ...; default: the environment's CPTX_DEVICE, or a GPU\n"
-	"  --tile MxN --bk K --warps MxN --stages N --cluster N --regs N --group N   see hgemm.h\n"
+	"  --tile MxN --bk K --warps MxN --stages N --cluster N --regs N --group N --consumer-regs N\n"
+	"  --rolling --along-m      see hgemm.h\n"
 	"  --seed N          of the random numbers\n";
 
 static bool pair(const char *text, uint32_t *a, uint32_t *b) { return sscanf(text, "%ux%u", a, b) == 2; }
@@ -128,6 +140,9 @@ static bool read_option(request *q, int option, const char *text)
 	case 'c': return sscanf(text, "%u", &q->number[CLUSTER]) == 1;
 	case 'r': return sscanf(text, "%u", &q->number[REGS]) == 1;
 	case 'g': return sscanf(text, "%u", &q->number[GROUP]) == 1;
+	case 'C': return sscanf(text, "%u", &q->number[CONSUMER]) == 1;
+	case 'R': return q->rolling = true;
+	case 'm': return q->along_m = true;
 	case 'S': q->p.seed = strtoull(text, NULL, 0); return true;
 	default: return false;
 	}
@@ -150,6 +165,8 @@ static bool choose(request *q, const char *target, cptx_error *err)
 	o->warps_m = v[WARPS_M] ? v[WARPS_M] : o->warps_m, o->warps_n = v[WARPS_N] ? v[WARPS_N] : o->warps_n;
 	o->stages = v[STAGES] ? v[STAGES] : o->stages;
 	o->cluster = v[CLUSTER], o->most_regs = v[REGS], o->group = v[GROUP];
+	o->consumer_regs = v[CONSUMER] ? v[CONSUMER] : o->consumer_regs;
+	o->rolling |= q->rolling, o->along_m |= q->along_m;
 	return hgemm_check(q->c.rung, o, t, NULL, err);
 }
 

@@ -16,21 +16,23 @@ cptx_kernel *hgemm_tma_r_k_stages(cptx_module *m, const hgemm_opt *o)
 	hgemm h;
 	cptx_pipe p;
 
-	hgemm_begin(&h, m, HGEMM_TMA_R, o, 1);
+	hgemm_begin(&h, m, HGEMM_TMA_R, o, hgemm_producers(o));
 	cptx_kernel *k = h.k;
 	cptx_val map_a = hgemm_map(&h, "map_a"), map_b = hgemm_map(&h, "map_b"), to = cptx_param(k, CPTX_PTR, "C");
-	hgemm_sizes(&h);
+	hgemm_sizes(&h, HGEMM_TMA_R);
 	hgemm_tile(&h, cptx_ctaid_x(k));
 	cptx_pipe_new(k, &p, .stages = o->stages, .consumers = h.t.warps);
 	cptx_pipe_init(k, &p, cptx_setp(k, h.tid, 0, .cmp = CPTX_EQ));
 
-	CPTX_IF(k, cptx_setp(k, h.warp, h.t.warps, .cmp = CPTX_EQ)) {
-		CPTX_IF(k, cptx_setp(k, h.lane, 0, .cmp = CPTX_EQ)) {
+	CPTX_IF(k, hgemm_is_producer(&h)) {
+		hgemm_take_registers(&h, true);
+		CPTX_IF(k, hgemm_produces(&h)) {
 			cptx_pipe_at at = cptx_pipe_producer(k, &p);
 			hgemm_produce(&h, &p, &at, map_a, map_b, (cptx_val){ 0 });
 		}
 	}
 	CPTX_ELSE(k) {
+		hgemm_take_registers(&h, false);
 		cptx_pipe_at at = cptx_pipe_consumer(k, &p);
 		hgemm_fragments(&h);
 		hgemm_consume(&h, &p, &at, cptx_setp(k, h.lane, 0, .cmp = CPTX_EQ));

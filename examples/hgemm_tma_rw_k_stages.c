@@ -39,18 +39,18 @@ static void produce(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b
 }
 
 /* `from`: the warp's part of C in shared memory. */
-static void store(const hgemm *h, cptx_val map_c, cptx_val from, cptx_val leads)
+static void store(const hgemm *h, cptx_val map_c, cptx_val from)
 {
 	cptx_kernel *k = h->k;
 	cptx_val x = cptx_add(k, h->n0, h->warp_n), y = cptx_add(k, h->m0, h->warp_m);
 
-	CPTX_IF(k, leads)
+	CPTX_IF(k, hgemm_elected(h))
 		cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
 	cptx_bar_warp_sync(k, -1);
 	hgemm_round(h, from);
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	cptx_bar_warp_sync(k, -1);
-	CPTX_IF(k, leads) {
+	CPTX_IF(k, hgemm_elected(h)) {
 		for (uint32_t j = 0; j < h->t.c.cols; j += HGEMM_SPAN) {
 			cptx_val corner = cptx_vec(k, cptx_as(cptx_add(k, x, j), CPTX_S32), cptx_as(y, CPTX_S32));
 			cptx_cp_async_bulk_tensor_store(k, map_c, corner, cptx_offset(from, cptx_tile_at(&h->t.c, 0, j).byte),
@@ -67,16 +67,16 @@ static void consume(hgemm *h, const cptx_pipe *p, cptx_val map_c)
 	cptx_val c = cptx_shared_dyn(k, h->t.warps * h->t.c_bytes, 1024, "c"), id = first_tile(h);
 	cptx_val from = cptx_mad(k, h->warp, h->t.c_bytes, cptx_mov(k, c, .type = CPTX_U32), .mode = CPTX_LO);
 	cptx_pipe_at at = ctas > 1 ? cptx_pipe_consumer_of(k, p, cptx_and(k, h->lane, ctas - 1)) : cptx_pipe_consumer(k, p);
-	cptx_val releases = cptx_setp(k, h->lane, ctas, .cmp = CPTX_LT), leads = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ);
+	cptx_val releases = cptx_setp(k, h->lane, ctas, .cmp = CPTX_LT);
 
 	hgemm_fragments(h);
 	EACH_TILE(h, id)
 	{
 		hgemm_consume(h, p, &at, releases);
 		hgemm_tile(h, id);
-		store(h, map_c, from, leads);
+		store(h, map_c, from);
 	}
-	CPTX_IF(k, leads)
+	CPTX_IF(k, hgemm_elected(h))
 		cptx_cp_async_bulk_wait_group(k, 0);
 }
 
@@ -85,19 +85,22 @@ cptx_kernel *hgemm_tma_rw_k_stages(cptx_module *m, const hgemm_opt *o)
 	hgemm h;
 	cptx_pipe p;
 
-	hgemm_begin(&h, m, HGEMM_TMA_RW, o, 1);
+	hgemm_begin(&h, m, HGEMM_TMA_RW, o, hgemm_producers(o));
 	cptx_kernel *k = h.k;
 	cptx_val map_a = hgemm_map(&h, "map_a"), map_b = hgemm_map(&h, "map_b"), map_c = hgemm_map(&h, "map_c");
-	hgemm_sizes(&h);
+	hgemm_sizes(&h, HGEMM_TMA_RW);
 	cptx_pipe_new(k, &p, .stages = o->stages, .consumers = h.t.warps, .multicast = o->cluster);
 	cptx_pipe_init(k, &p, cptx_setp(k, h.tid, 0, .cmp = CPTX_EQ));
 
-	CPTX_IF(k, cptx_setp(k, h.warp, h.t.warps, .cmp = CPTX_EQ)) {
-		CPTX_IF(k, cptx_setp(k, h.lane, 0, .cmp = CPTX_EQ))
+	CPTX_IF(k, hgemm_is_producer(&h)) {
+		hgemm_take_registers(&h, true);
+		CPTX_IF(k, hgemm_produces(&h))
 			produce(&h, &p, map_a, map_b);
 	}
-	CPTX_ELSE(k)
+	CPTX_ELSE(k) {
+		hgemm_take_registers(&h, false);
 		consume(&h, &p, map_c);
+	}
 	return k;
 }
 
