@@ -31,8 +31,14 @@ hgemm_opt hgemm_default(enum hgemm_rung rung, uint32_t bk, enum cptx_type type, 
 	const uint32_t room = target->smem_per_cta - 1024; /* mbarriers are static */
 
 	o.stmatrix = target->number >= 90;
-	if (target->family == 12) /* fewer registers and a tile that two CTAs of a multiprocessor have room for */
-		o.bn = 128, o.warps_m = 4, o.warps_n = 2;
+	if (target->family == 12) { /* a tile that two CTAs of a multiprocessor have room and registers for */
+		o.bn = 128, o.warps_m = 4, o.warps_n = 2, o.rolling = true;
+		o.most_regs = rungs[rung].tma && bk == 32 ? 96 : 128;
+	} else if (rungs[rung].tma && target->suffix != ' ') {
+		o.consumer_regs = 232;
+	} else if (rungs[rung].tma) { /* without setmaxnreg: a producer beside four warps */
+		o.bn = 128, o.warps_n = 2;
+	}
 	o.stages = rung == HGEMM_BCF_DBF_RW ? 2 : target->family == 12 ? 3 : bk == 32 ? 8 : 4;
 	while (o.stages > 2 && smem_of(rung, &o) > room)
 		o.stages--;
@@ -80,6 +86,20 @@ static bool check_passes(const hgemm_opt *o, const hgemm_tiles *t, cptx_error *e
 	return true;
 }
 
+/* setmaxnreg: whole warpgroups; computing threads get more than at the start, and all have room in the register file. */
+static bool check_registers(const struct rung *r, const hgemm_opt *o, const hgemm_tiles *t, cptx_error *err)
+{
+	uint32_t threads = (t->warps + hgemm_producers(o)) * CPTX_WARP, start = CPTX_REGS_PER_SM / threads / 8 * 8;
+	uint32_t all = t->warps * CPTX_WARP * o->consumer_regs + hgemm_producers(o) * CPTX_WARP * HGEMM_PRODUCER_REGS;
+
+	RULE(r->tma && t->warps % 4 == 0, "%u registers for %u warps that compute; warpgroups of rungs with TMA have them",
+	     o->consumer_regs, t->warps);
+	RULE(o->consumer_regs % 8 == 0 && o->consumer_regs <= 256 && o->consumer_regs >= start && all <= CPTX_REGS_PER_SM,
+	     "%u registers for those who compute, of %u threads; a multiple of 8 from %u on, %u in all at most",
+	     o->consumer_regs, threads, start, CPTX_REGS_PER_SM);
+	return true;
+}
+
 bool hgemm_check(enum hgemm_rung rung, const hgemm_opt *o, const cptx_target *target, hgemm_plan *plan, cptx_error *err)
 {
 	const struct rung *r = &rungs[rung];
@@ -92,6 +112,8 @@ bool hgemm_check(enum hgemm_rung rung, const hgemm_opt *o, const cptx_target *ta
 	     r->tma || !o->stmatrix ? "" : " with stmatrix", target->name, least);
 	RULE(!target || smem + 1024 <= target->smem_per_cta, "%u bytes of shared memory; a CTA of %s has %u: take fewer stages",
 	     smem, target->name, target->smem_per_cta - 1024);
+	if (o->consumer_regs && !check_registers(r, o, &t, err))
+		return false;
 	if (!r->tma && !check_passes(o, &t, err))
 		return false;
 	if (plan)

@@ -335,10 +335,8 @@ uint32_t hgemm_producers(const hgemm_opt *o) { return o->consumer_regs ? 4 : 1; 
 
 void hgemm_take_registers(const hgemm *h, bool producer)
 {
-	enum { LEAST = 40 };
-
 	if (h->o->consumer_regs && producer)
-		cptx_setmaxnreg(h->k, LEAST, .op = CPTX_DEC);
+		cptx_setmaxnreg(h->k, HGEMM_PRODUCER_REGS, .op = CPTX_DEC);
 	else if (h->o->consumer_regs)
 		cptx_setmaxnreg(h->k, h->o->consumer_regs, .op = CPTX_INC);
 }
@@ -371,7 +369,7 @@ void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 		cptx_pipe_wait_empty(k, p, at);
 		cptx_pipe_expect(k, p, at, h->t.stage_bytes);
 		copy_boxes(h, &h->t.a, stage, map_a, at_k, h->m0, at, (cptx_val){ 0 });
-		copy_boxes(h, &h->t.b, cptx_offset(stage, h->t.a_bytes), map_b, h->n0, at_k, at, rank);
+		copy_boxes(h, &h->t.b, cptx_add(k, stage, h->t.a_bytes), map_b, h->n0, at_k, at, rank);
 		cptx_pipe_next(k, p, at);
 	}
 }

@@ -7,6 +7,7 @@
 #include <cptx/pipeline.h>
 #include <cptx/tensor_map.h>
 
+enum { HGEMM_PRODUCER_REGS = 40 };
 enum { HGEMM_SPAN = 64 /* elements of a swizzled row of 128 bytes */, HGEMM_MMA = 16 /* rows and depth of an mma */ };
 
 /* Tiles in shared memory: A and B of a stage, C of a warp. */
