@@ -4,7 +4,7 @@
  *   bench_hgemm [-s SIZE] [-n ROUNDS] [-t f16] [SHAPE...]
  *
  * SHAPE is RUNG,KEY=VALUE,...: the rung 0 to 3, and what differs from the defaults of the device: m n k (tile), wm wn
- * (warps), s (stages), c (cluster), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling).  Each is
+ * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling).  Each is
  * first compared with the reference at a size with edges.  Without shapes: all rungs with tile K 32 and 64.
  */
 #include "cublas.h"
@@ -43,9 +43,8 @@ static bool set(hgemm_opt *o, const char *key, uint32_t value)
 	const struct {
 		const char *key;
 		uint32_t *to;
-	} keys[] = { { "m", &o->bm },       { "n", &o->bn },       { "k", &o->bk },
-		         { "wm", &o->warps_m }, { "wn", &o->warps_n }, { "s", &o->stages },
-		         { "c", &o->cluster },  { "g", &o->group },    { "r", &o->consumer_regs },
+	} keys[] = { { "m", &o->bm },       { "n", &o->bn },     { "k", &o->bk },    { "wm", &o->warps_m },
+		         { "wn", &o->warps_n }, { "s", &o->stages }, { "g", &o->group }, { "r", &o->consumer_regs },
 		         { "q", &o->most_regs } };
 
 	if (!strcmp(key, "o"))

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+enum { STATIC = 1024 /* bytes of shared memory for mbarriers and alignment */ };
+
 static const struct rung {
 	const char *name;
 	cptx_kernel *(*build)(cptx_module *m, const hgemm_opt *o);
@@ -25,22 +27,42 @@ static uint32_t smem_of(enum hgemm_rung rung, const hgemm_opt *o)
 	return hgemm_ring_bytes(rung, o) + (rung == HGEMM_TMA_RW ? t.warps * t.c_bytes : 0);
 }
 
+/* On sm_12x a tile that leaves room and registers for a second CTA, as in the last rung shared memory does not. */
+static hgemm_opt small_default(enum hgemm_rung rung, uint32_t bk)
+{
+	hgemm_opt o = { .bm = 128, .bn = 128, .bk = bk, .warps_m = 4, .warps_n = 2, .stages = rung == HGEMM_TMA_RW ? 4 : 3 };
+
+	o.rolling = rung != HGEMM_TMA_RW;
+	o.most_regs = rung == HGEMM_TMA_RW ? 0 : rung == HGEMM_TMA_R && bk == 32 ? 96 : 128;
+	return o;
+}
+
+/* Elsewhere what was best on an H200: 64 x 64 a warp. */
+static hgemm_opt large_default(enum hgemm_rung rung, uint32_t bk, bool setmaxnreg)
+{
+	hgemm_opt o = { .bm = 128, .bn = 256, .bk = bk, .warps_m = 2, .warps_n = 4, .stages = bk == 32 ? 8 : 4 };
+
+	o.rolling = !rungs[rung].tma;
+	if (rung == HGEMM_K_STAGES && bk == 64)
+		o.stages = 3;
+	if (rung == HGEMM_TMA_RW)
+		o.bm = 256, o.bn = 128, o.warps_m = 4, o.warps_n = 2;
+	if (rung == HGEMM_BCF_DBF_RW || (rungs[rung].tma && !setmaxnreg)) /* four warps, and a second CTA or a producer */
+		o.bm = o.bn = 128, o.warps_m = o.warps_n = 2;
+	else if (rungs[rung].tma)
+		o.consumer_regs = 232;
+	return o;
+}
+
 hgemm_opt hgemm_default(enum hgemm_rung rung, uint32_t bk, enum cptx_type type, const cptx_target *target)
 {
-	hgemm_opt o = { .bm = 128, .bn = 256, .bk = bk, .warps_m = 2, .warps_n = 4, .type = type };
-	const uint32_t room = target->smem_per_cta - 1024; /* mbarriers are static */
+	hgemm_opt o = target->family == 12 ? small_default(rung, bk) : large_default(rung, bk, target->suffix != ' ');
 
+	o.type = type;
 	o.stmatrix = target->number >= 90;
-	if (target->family == 12) { /* a tile that two CTAs of a multiprocessor have room and registers for */
-		o.bn = 128, o.warps_m = 4, o.warps_n = 2, o.rolling = true;
-		o.most_regs = rungs[rung].tma && bk == 32 ? 96 : 128;
-	} else if (rungs[rung].tma && target->suffix != ' ') {
-		o.consumer_regs = 232;
-	} else if (rungs[rung].tma) { /* without setmaxnreg: a producer beside four warps */
-		o.bn = 128, o.warps_n = 2;
-	}
-	o.stages = rung == HGEMM_BCF_DBF_RW ? 2 : target->family == 12 ? 3 : bk == 32 ? 8 : 4;
-	while (o.stages > 2 && smem_of(rung, &o) > room)
+	if (rung == HGEMM_BCF_DBF_RW)
+		o.stages = 2;
+	while (o.stages > 2 && smem_of(rung, &o) + STATIC > target->smem_per_cta)
 		o.stages--;
 	return o;
 }
@@ -67,10 +89,6 @@ static bool check_shape(enum hgemm_rung rung, const hgemm_opt *o, cptx_error *er
 	     "tile N = %u with %u warps along it; each has a multiple of 64 columns, all at most 512", o->bn, o->warps_n);
 	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
 	RULE(o->stages == 2 || rung != HGEMM_BCF_DBF_RW, "%u stages; double buffers are 2", o->stages);
-	RULE(o->cluster <= 1 || (rung == HGEMM_TMA_RW && (o->cluster == 2 || o->cluster == 4)),
-	     "clusters of %u; only hgemm_tma_rw_k_stages has them, of 2 or 4", o->cluster);
-	RULE(o->cluster <= 1 || o->bn / HGEMM_SPAN % o->cluster == 0, "tile N = %u; %u CTAs read the same number of 64 columns",
-	     o->bn, o->cluster);
 	return true;
 }
 
@@ -110,8 +128,9 @@ bool hgemm_check(enum hgemm_rung rung, const hgemm_opt *o, const cptx_target *ta
 	uint32_t smem = smem_of(rung, o), least = r->tma || o->stmatrix ? 90 : 80;
 	RULE(!target || target->number >= least, "%s%s is not available on %s; it needs sm_%u", r->name,
 	     r->tma || !o->stmatrix ? "" : " with stmatrix", target->name, least);
-	RULE(!target || smem + 1024 <= target->smem_per_cta, "%u bytes of shared memory; a CTA of %s has %u: take fewer stages",
-	     smem, target->name, target->smem_per_cta - 1024);
+	RULE(!target || smem + STATIC <= target->smem_per_cta,
+	     "%u bytes of shared memory; a CTA of %s has %u: take fewer stages", smem, target->name,
+	     target->smem_per_cta - STATIC);
 	if (o->consumer_regs && !check_registers(r, o, &t, err))
 		return false;
 	if (!r->tma && !check_passes(o, &t, err))

@@ -22,7 +22,6 @@ typedef struct hgemm_opt {
 	uint32_t stages;           /* tiles of A and B in shared memory, 2 or more; HGEMM_BCF_DBF_RW: 2 */
 	enum cptx_type type;       /* CPTX_BF16 or CPTX_F16 */
 	uint32_t group;            /* rows of tiles that are worked on together, for the L2 cache; 0: 8 */
-	uint32_t cluster;          /* HGEMM_TMA_RW: CTAs along M that share what they read of B, 1, 2 or 4; 0: 1 */
 	uint32_t most_regs;        /* registers a thread; 0: the compiler's choice */
 	bool stmatrix;             /* of sm_90 and later; else st.shared */
 	uint32_t consumer_regs; /* HGEMM_TMA: of each thread that computes, by setmaxnreg (sm_90a, sm_120a); 0: no setmaxnreg */
@@ -52,7 +51,7 @@ cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o);
 cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o);
 /* Parameters (map_a, map_b tensor maps of 128 bytes, C, M, N, K); grid: one CTA a tile. */
 cptx_kernel *hgemm_tma_r_k_stages(cptx_module *m, const hgemm_opt *o);
-/* Parameters (map_a, map_b, map_c, M, N, K); grid: any number of CTAs, a multiple of opt.cluster. */
+/* Parameters (map_a, map_b, map_c, M, N, K); grid: any number of CTAs. */
 cptx_kernel *hgemm_tma_rw_k_stages(cptx_module *m, const hgemm_opt *o);
 
 #endif

@@ -40,13 +40,12 @@ static bool find_lines(hgemm *h, cptx_error *err)
 
 void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o, uint32_t more)
 {
-	uint32_t cluster = o->cluster > 1 ? o->cluster : 0;
 	cptx_error err = { 0 };
 
 	*h = (hgemm){ .o = o, .t = hgemm_tiles_of(o), .steps = o->bk / HGEMM_MMA };
 	h->mi = h->t.c.rows / HGEMM_MMA, h->nj = h->t.c.cols / HGEMM_MMA;
 	h->k = cptx_kernel_begin(m, hgemm_name(rung), .block = { (h->t.warps + more) * CPTX_WARP }, .min_ctas = 1,
-	                         .max_regs = o->most_regs, .cluster = { cluster });
+	                         .max_regs = o->most_regs);
 	if (!find_lines(h, &err))
 		cptx_fail(h->k, "%s", err.text);
 }
@@ -86,11 +85,9 @@ cptx_val hgemm_k_tiles(const hgemm *h) { return ceil_div(h->k, h->K, h->o->bk); 
 
 /* ---- grid swizzle ---- */
 
-static uint32_t rows_at_once(const hgemm *h) { return h->o->bm * (h->o->cluster > 1 ? h->o->cluster : 1); }
-
 cptx_val hgemm_tiles_all(const hgemm *h)
 {
-	return cptx_mul(h->k, ceil_div(h->k, h->M, rows_at_once(h)), ceil_div(h->k, h->N, h->o->bn), .mode = CPTX_LO);
+	return cptx_mul(h->k, ceil_div(h->k, h->M, h->o->bm), ceil_div(h->k, h->N, h->o->bn), .mode = CPTX_LO);
 }
 
 /* A group is some rows of tiles; in it tiles are numbered down the columns.  The last group may have fewer rows. */
@@ -100,13 +97,11 @@ void hgemm_tile(hgemm *h, cptx_val id)
 	uint32_t group = h->o->group ? h->o->group : 8;
 	cptx_val in_group = cptx_mul(k, ceil_div(k, h->N, h->o->bn), group, .mode = CPTX_LO);
 	cptx_val top = cptx_mul(k, cptx_div(k, id, in_group), group, .mode = CPTX_LO), rest = cptx_rem(k, id, in_group);
-	cptx_val rows = cptx_min(k, cptx_sub(k, ceil_div(k, h->M, rows_at_once(h)), top), group);
+	cptx_val rows = cptx_min(k, cptx_sub(k, ceil_div(k, h->M, h->o->bm), top), group);
 	cptx_val row = cptx_add(k, top, cptx_rem(k, rest, rows));
 
-	cptx_mul(k, row, rows_at_once(h), .mode = CPTX_LO, .into = h->m0);
+	cptx_mul(k, row, h->o->bm, .mode = CPTX_LO, .into = h->m0);
 	cptx_mul(k, cptx_div(k, rest, rows), h->o->bn, .mode = CPTX_LO, .into = h->n0);
-	if (h->o->cluster > 1)
-		cptx_mad(k, cptx_cluster_ctarank(k), h->o->bm, h->m0, .mode = CPTX_LO, .into = h->m0);
 }
 
 /* ---- ldmatrix, mma.sync ---- */
@@ -298,32 +293,20 @@ cptx_val hgemm_map(const hgemm *h, const char *name)
 	return cptx_cvta(h->k, cptx_mov(h->k, at, .type = CPTX_U64), .space = CPTX_PARAM);
 }
 
-/* Boxes of a tile, all of them or the `rank`-th part, each for all CTAs of the cluster then. */
+/* All boxes of a tile. */
 static void copy_boxes(const hgemm *h, const cptx_tile *tile, cptx_val to, cptx_val map, cptx_val x, cptx_val y,
-                       const cptx_pipe_at *at, cptx_val rank)
+                       const cptx_pipe_at *at)
 {
 	cptx_kernel *k = h->k;
-	bool shared = rank.kind != CPTX_VAL_NONE;
-	uint32_t ctas = shared ? h->o->cluster : 1;
-	cptx_tile_boxes boxes;
+	cptx_tile_boxes boxes = { 0 };
 
-	if (!cptx_tile_get_boxes(tile, &boxes, NULL))
-		return;
-	uint32_t n = boxes.count[0] / ctas;
-	if (shared) {
-		to = cptx_mad(k, rank, n * boxes.bytes, to, .mode = CPTX_LO);
-		x = cptx_mad(k, rank, n * boxes.box[0], x, .mode = CPTX_LO);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		cptx_val here = i ? cptx_add(k, x, i * boxes.box[0]) : x, dst = cptx_offset(to, i * boxes.bytes);
-		cptx_val corner = cptx_vec(k, cptx_as(here, CPTX_S32), cptx_as(y, CPTX_S32));
-		if (shared)
-			cptx_cp_async_bulk_tensor_load(k, dst, map, corner, cptx_pipe_full(at), .mask = cptx_imm((1 << ctas) - 1),
-			                               .multicast = CPTX_MULTICAST_CLUSTER, .dim = CPTX_DIM_2D,
-			                               .dst = CPTX_SHARED_CLUSTER);
-		else
-			cptx_cp_async_bulk_tensor_load(k, dst, map, corner, cptx_pipe_full(at), .dim = CPTX_DIM_2D,
-			                               .dst = CPTX_SHARED_CTA); /* on sm_12x ptxas calls a function for the cluster's */
+	cptx_tile_get_boxes(tile, &boxes, NULL);
+	for (uint32_t i = 0; i < boxes.count[0]; i++) {
+		cptx_val here = i ? cptx_add(k, x, i * boxes.box[0]) : x;
+		/* .shared::cta: for .shared::cluster ptxas calls a function on sm_12x */
+		cptx_cp_async_bulk_tensor_load(k, cptx_offset(to, i * boxes.bytes), map,
+		                               cptx_vec(k, cptx_as(here, CPTX_S32), cptx_as(y, CPTX_S32)), cptx_pipe_full(at),
+		                               .dim = CPTX_DIM_2D, .dst = CPTX_SHARED_CTA);
 	}
 }
 
@@ -359,7 +342,7 @@ cptx_val hgemm_produces(const hgemm *h)
 	return cptx_and(h->k, first, hgemm_elected(h), .type = CPTX_PRED);
 }
 
-void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b, cptx_val rank)
+void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b)
 {
 	cptx_kernel *k = h->k;
 	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
@@ -368,8 +351,8 @@ void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 		cptx_val stage = cptx_mad(k, at->stage, h->t.stage_bytes, h->ring, .mode = CPTX_LO);
 		cptx_pipe_wait_empty(k, p, at);
 		cptx_pipe_expect(k, p, at, h->t.stage_bytes);
-		copy_boxes(h, &h->t.a, stage, map_a, at_k, h->m0, at, (cptx_val){ 0 });
-		copy_boxes(h, &h->t.b, cptx_add(k, stage, h->t.a_bytes), map_b, h->n0, at_k, at, rank);
+		copy_boxes(h, &h->t.a, stage, map_a, at_k, h->m0, at);
+		copy_boxes(h, &h->t.b, cptx_offset(stage, h->t.a_bytes), map_b, h->n0, at_k, at);
 		cptx_pipe_next(k, p, at);
 	}
 }
@@ -379,21 +362,34 @@ static hgemm_stage stage_of(const hgemm *h, const cptx_pipe_at *at)
 	return hgemm_stage_at(h, cptx_mul(h->k, at->stage, h->t.stage_bytes, .mode = CPTX_LO));
 }
 
-/* The first fragments of a k-tile are there already; in its last step those of the next one are fetched. */
+/*
+ * The first fragments of a k-tile are there already; in its last step those of the next one are fetched.  Whether that one
+ * is there can be asked a step earlier.  That pays with short k-tiles: on an H200 +1 % with two steps, nothing with four.
+ */
 static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool more)
 {
 	cptx_kernel *k = h->k;
 	hgemm_stage here = stage_of(h, at);
+	bool ask = more && h->steps == 2;
+	cptx_val there = { 0 };
 
-	for (uint32_t step = 0; step + 1 < h->steps; step++)
+	for (uint32_t step = 0; step + 2 < h->steps; step++)
 		hgemm_step(h, step, &here);
+	cptx_pipe_at ahead = cptx_pipe_ahead(k, p, at);
+	if (ask)
+		there = cptx_pipe_is_full(k, &ahead);
+	hgemm_step(h, h->steps - 2, &here);
 	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, p, at, releases);
-	cptx_pipe_next(k, p, at);
-	if (more) {
+	cptx_pipe_go(k, at, &ahead);
+	if (ask) {
+		CPTX_IF(k, cptx_negated(there))
+			cptx_pipe_wait_full(k, p, at);
+	} else if (more) {
 		cptx_pipe_wait_full(k, p, at);
-		here = stage_of(h, at);
 	}
+	if (more)
+		here = stage_of(h, at);
 	hgemm_step(h, h->steps - 1, more ? &here : NULL);
 }
 

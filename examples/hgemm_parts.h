@@ -41,7 +41,7 @@ void hgemm_sizes(hgemm *h, enum hgemm_rung rung);
 cptx_val hgemm_k_tiles(const hgemm *h);
 /* Grid swizzle: sets m0 and n0 for tile number `id`.  Neighbours in time share rows of A and columns of B in L2. */
 void hgemm_tile(hgemm *h, cptx_val id);
-/* Number of tiles, of clusters of tiles with opt.cluster. */
+/* Number of tiles. */
 cptx_val hgemm_tiles_all(const hgemm *h);
 
 /* Registers and addresses of the warps that compute. */
@@ -89,7 +89,7 @@ cptx_val hgemm_elected(const hgemm *h);
 /* In the one thread that commands TMA to read. */
 cptx_val hgemm_produces(const hgemm *h);
 /* Has all k-tiles of the tile at (m0, n0) copied. */
-void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b, cptx_val rank);
+void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b);
 /* All k-tiles, added to the sums.  `releases`: in the lanes that release a stage. */
 void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases);
 

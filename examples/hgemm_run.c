@@ -26,13 +26,12 @@ static bool make_map(cptx_device *dev, const hgemm_case *c, const cptx_tile *til
 
 static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)((a + b - 1) / b); }
 
-/* One CTA a tile; persistent ones: as many as fit, whole clusters. */
+/* One CTA a tile; of persistent ones as many as fit. */
 static uint32_t grid_of(const hgemm_case *c, const hgemm_plan *plan, const gemm_problem *p, uint32_t resident)
 {
-	uint32_t cluster = c->o.cluster > 1 ? c->o.cluster : 1;
-	uint32_t tiles = ceil_div(p->m, c->o.bm * cluster) * ceil_div(p->n, c->o.bn), most = resident / cluster;
+	uint32_t tiles = ceil_div(p->m, c->o.bm) * ceil_div(p->n, c->o.bn);
 
-	return (plan->persistent && most && most < tiles ? most : tiles) * cluster;
+	return plan->persistent && resident && resident < tiles ? resident : tiles;
 }
 
 cptx_launch *hgemm_launch(const hgemm_case *c, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
@@ -84,29 +83,20 @@ typedef struct request {
 	hgemm_case c;
 	gemm_problem p;
 	const char *device, *target; /* target: print for it, run nothing */
-	uint32_t number[10];         /* as the options below */
+	uint32_t number[9];          /* as the options below */
 	bool rolling, along_m;
 } request;
 
-enum { BK, TILE_M, TILE_N, WARPS_M, WARPS_N, STAGES, CLUSTER, REGS, GROUP, CONSUMER };
+enum { BK, TILE_M, TILE_N, WARPS_M, WARPS_N, STAGES, REGS, GROUP, CONSUMER };
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "size", required_argument, NULL, 's' },
-	{ "type", required_argument, NULL, 't' },
-	{ "ptx", required_argument, NULL, 'p' },
-	{ "device", required_argument, NULL, 'd' },
-	{ "bk", required_argument, NULL, 'k' },
-	{ "tile", required_argument, NULL, 'b' },
-	{ "warps", required_argument, NULL, 'w' },
-	{ "stages", required_argument, NULL, 'n' },
-	{ "cluster", required_argument, NULL, 'c' },
-	{ "regs", required_argument, NULL, 'r' },
-	{ "group", required_argument, NULL, 'g' },
-	{ "consumer-regs", required_argument, NULL, 'C' },
-	{ "rolling", no_argument, NULL, 'R' },
-	{ "along-m", no_argument, NULL, 'm' },
-	{ "seed", required_argument, NULL, 'S' },
-	{ 0 },
+	{ "help", no_argument, NULL, 'h' },         { "size", required_argument, NULL, 's' },
+	{ "type", required_argument, NULL, 't' },   { "ptx", required_argument, NULL, 'p' },
+	{ "device", required_argument, NULL, 'd' }, { "bk", required_argument, NULL, 'k' },
+	{ "tile", required_argument, NULL, 'b' },   { "warps", required_argument, NULL, 'w' },
+	{ "stages", required_argument, NULL, 'n' }, { "regs", required_argument, NULL, 'r' },
+	{ "group", required_argument, NULL, 'g' },  { "consumer-regs", required_argument, NULL, 'C' },
+	{ "rolling", no_argument, NULL, 'R' },      { "along-m", no_argument, NULL, 'm' },
+	{ "seed", required_argument, NULL, 'S' },   { 0 },
 };
 
 static const char help[] =
@@ -114,7 +104,7 @@ static const char help[] =
 	"  --type bf16|f16   of A, B and C\n"
 	"  --ptx TARGET      print the PTX for a target and run nothing\n"
 	"  --device NAME     cuda:0, emu:sm_120a ...; default: the environment's CPTX_DEVICE, or a GPU\n"
-	"  --tile MxN --bk K --warps MxN --stages N --cluster N --regs N --group N --consumer-regs N\n"
+	"  --tile MxN --bk K --warps MxN --stages N --regs N --group N --consumer-regs N\n"
 	"  --rolling --along-m      see hgemm.h\n"
 	"  --seed N          of the random numbers\n";
 
@@ -137,7 +127,6 @@ static bool read_option(request *q, int option, const char *text)
 	case 'w': return pair(text, &q->number[WARPS_M], &q->number[WARPS_N]);
 	case 'k': return sscanf(text, "%u", &q->number[BK]) == 1;
 	case 'n': return sscanf(text, "%u", &q->number[STAGES]) == 1;
-	case 'c': return sscanf(text, "%u", &q->number[CLUSTER]) == 1;
 	case 'r': return sscanf(text, "%u", &q->number[REGS]) == 1;
 	case 'g': return sscanf(text, "%u", &q->number[GROUP]) == 1;
 	case 'C': return sscanf(text, "%u", &q->number[CONSUMER]) == 1;
@@ -164,7 +153,8 @@ static bool choose(request *q, const char *target, cptx_error *err)
 	o->bm = v[TILE_M] ? v[TILE_M] : o->bm, o->bn = v[TILE_N] ? v[TILE_N] : o->bn;
 	o->warps_m = v[WARPS_M] ? v[WARPS_M] : o->warps_m, o->warps_n = v[WARPS_N] ? v[WARPS_N] : o->warps_n;
 	o->stages = v[STAGES] ? v[STAGES] : o->stages;
-	o->cluster = v[CLUSTER], o->most_regs = v[REGS], o->group = v[GROUP];
+	o->group = v[GROUP];
+	o->most_regs = v[REGS] ? v[REGS] : o->most_regs;
 	o->consumer_regs = v[CONSUMER] ? v[CONSUMER] : o->consumer_regs;
 	o->rolling |= q->rolling, o->along_m |= q->along_m;
 	return hgemm_check(q->c.rung, o, t, NULL, err);

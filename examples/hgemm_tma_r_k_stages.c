@@ -28,7 +28,7 @@ cptx_kernel *hgemm_tma_r_k_stages(cptx_module *m, const hgemm_opt *o)
 		hgemm_take_registers(&h, true);
 		CPTX_IF(k, hgemm_produces(&h)) {
 			cptx_pipe_at at = cptx_pipe_producer(k, &p);
-			hgemm_produce(&h, &p, &at, map_a, map_b, (cptx_val){ 0 });
+			hgemm_produce(&h, &p, &at, map_a, map_b);
 		}
 	}
 	CPTX_ELSE(k) {

@@ -8,34 +8,25 @@
  *
  * Ordinary stores to shared memory go by the generic proxy, TMA reads by the asynchronous one: a fence stands between.  The
  * buffer may be written again when the bulk group has been read, not when it has been written.
- *
- * With opt.cluster, CTAs of a cluster work on tiles above one another, read a part of B each, and multicast it to all.
  */
 #include "hgemm_parts.h"
 
-/* Walks over the CTA's tiles. */
-#define EACH_TILE(h, id)                                                                                                    \
-	CPTX_FOR((h)->k, id, hgemm_tiles_all(h), (h)->o->cluster > 1 ? cptx_nclusterid_x((h)->k) : cptx_nctaid_x((h)->k))
+/* Asked anew for each tile: registers are dearer than a few instructions. */
+static cptx_val has_tile(const hgemm *h, cptx_val id) { return cptx_setp(h->k, id, hgemm_tiles_all(h), .cmp = CPTX_LT); }
 
-static cptx_val first_tile(const hgemm *h)
-{
-	return cptx_var(h->k, CPTX_U32, h->o->cluster > 1 ? cptx_clusterid_x(h->k) : cptx_ctaid_x(h->k));
-}
+static void next_tile(const hgemm *h, cptx_val id) { cptx_add(h->k, id, cptx_nctaid_x(h->k), .into = id); }
 
 static void produce(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b)
 {
 	cptx_kernel *k = h->k;
-	cptx_val id = first_tile(h), rank = { 0 };
+	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
 	cptx_pipe_at at = cptx_pipe_producer(k, p);
 
-	if (h->o->cluster > 1)
-		rank = cptx_cluster_ctarank(k);
-	EACH_TILE(h, id)
-	{
+	CPTX_WHILE(k, has_tile(h, id)) {
 		hgemm_tile(h, id);
-		hgemm_produce(h, p, &at, map_a, map_b, rank);
+		hgemm_produce(h, p, &at, map_a, map_b);
+		next_tile(h, id);
 	}
-	cptx_pipe_drain(k, p, &at);
 }
 
 /* `from`: the warp's part of C in shared memory. */
@@ -63,18 +54,17 @@ static void store(const hgemm *h, cptx_val map_c, cptx_val from)
 static void consume(hgemm *h, const cptx_pipe *p, cptx_val map_c)
 {
 	cptx_kernel *k = h->k;
-	uint32_t ctas = h->o->cluster > 1 ? h->o->cluster : 1;
-	cptx_val c = cptx_shared_dyn(k, h->t.warps * h->t.c_bytes, 1024, "c"), id = first_tile(h);
+	cptx_val c = cptx_shared_dyn(k, h->t.warps * h->t.c_bytes, 1024, "c"), id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
 	cptx_val from = cptx_mad(k, h->warp, h->t.c_bytes, cptx_mov(k, c, .type = CPTX_U32), .mode = CPTX_LO);
-	cptx_pipe_at at = ctas > 1 ? cptx_pipe_consumer_of(k, p, cptx_and(k, h->lane, ctas - 1)) : cptx_pipe_consumer(k, p);
-	cptx_val releases = cptx_setp(k, h->lane, ctas, .cmp = CPTX_LT);
+	cptx_val releases = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ);
+	cptx_pipe_at at = cptx_pipe_consumer(k, p);
 
 	hgemm_fragments(h);
-	EACH_TILE(h, id)
-	{
-		hgemm_consume(h, p, &at, releases);
+	CPTX_WHILE(k, has_tile(h, id)) {
 		hgemm_tile(h, id);
+		hgemm_consume(h, p, &at, releases);
 		store(h, map_c, from);
+		next_tile(h, id);
 	}
 	CPTX_IF(k, hgemm_elected(h))
 		cptx_cp_async_bulk_wait_group(k, 0);
@@ -89,7 +79,7 @@ cptx_kernel *hgemm_tma_rw_k_stages(cptx_module *m, const hgemm_opt *o)
 	cptx_kernel *k = h.k;
 	cptx_val map_a = hgemm_map(&h, "map_a"), map_b = hgemm_map(&h, "map_b"), map_c = hgemm_map(&h, "map_c");
 	hgemm_sizes(&h, HGEMM_TMA_RW);
-	cptx_pipe_new(k, &p, .stages = o->stages, .consumers = h.t.warps, .multicast = o->cluster);
+	cptx_pipe_new(k, &p, .stages = o->stages, .consumers = h.t.warps);
 	cptx_pipe_init(k, &p, cptx_setp(k, h.tid, 0, .cmp = CPTX_EQ));
 
 	CPTX_IF(k, hgemm_is_producer(&h)) {

@@ -86,6 +86,29 @@ void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe
 	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
 }
 
+cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here)
+{
+	cptx_pipe_at ahead = *here;
+
+	ahead.stage = CALL(mov, .a = here->stage, .type = CPTX_U32);
+	ahead.parity = CALL(mov, .a = here->parity, .type = CPTX_U32);
+	ahead.barrier = CALL(mov, .a = here->barrier, .type = CPTX_U32);
+	cptx_pipe_next_(k, at, p, &ahead);
+	return ahead;
+}
+
+void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, const cptx_pipe_at *ahead)
+{
+	CALL(mov, .a = ahead->stage, .into = here->stage);
+	CALL(mov, .a = ahead->parity, .into = here->parity);
+	CALL(mov, .a = ahead->barrier, .into = here->barrier);
+}
+
+cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
+{
+	return CALL(mbarrier_test_wait_parity, .a = here->barrier, .parity = here->parity, .space = CPTX_SHARED_CTA);
+}
+
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
 {
 	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;
@@ -113,9 +136,13 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
 		return;
 	}
+	/*
+	 * No .release.cluster, which ptxas makes a fence of all memory of: on an H200 a GEMM lost a quarter of its speed by it.
+	 * What is released is that this thread has read shared memory, and a read is over when its value is there.
+	 */
 	cptx_val there = CALL(add, .a = here->barrier, .b = here->remote);
-	CALL(mbarrier_arrive, .a = cptx_offset(there, (int64_t)BARRIER * p->opt.stages), .sem = CPTX_RELEASE,
-	     .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER, .when = when);
+	CALL(mbarrier_arrive, .a = cptx_offset(there, (int64_t)BARRIER * p->opt.stages), .space = CPTX_SHARED_CLUSTER,
+	     .when = when);
 }
 
 void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
