@@ -131,10 +131,13 @@ bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, co
 	if (start.kind != CPTX_VAL_REG)
 		start = CALL(mov, .a = start, .type = CPTX_U32);
 	cptx_val address = cptx_lane_bits_(k, at, lane, bits, value, add, start);
-	if (!add && (all & first)) /* else it is a constant behind the address */
-		address = CALL(xor, .a = address, .b = cptx_imm(first));
-	else
-		address = cptx_offset(address, first);
+	if (!add && (all & first)) { /* else it is a constant behind the address */
+		uint32_t flip =
+			l->tile.swizzle ? first % cptx_swizzle_get(l->tile.swizzle)->repeat : first; /* start may have the rest */
+		address = CALL(xor, .a = address, .b = cptx_imm(flip));
+		first -= flip;
+	}
+	address = cptx_offset(address, first);
 	a->count = 1, a->address[0] = address;
 	return address.kind == CPTX_VAL_REG;
 }
