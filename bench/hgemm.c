@@ -7,13 +7,13 @@
  * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling).  Each is
  * first compared with the reference at a size with edges.  Without shapes: all rungs with tile K 32 and 64.
  */
+#include "burst.h"
 #include "cublas.h"
 #include "hgemm_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST = 96, MOST_ROUNDS = 31, PAUSE = 30000000 /* ns; keeps the board out of its power limit */ };
@@ -98,51 +98,15 @@ static bool prepare(bench *b, arm *a, cptx_error *err)
 	return a->launch != NULL;
 }
 
-static uint64_t random_matrix(bench *b, uint64_t count, uint64_t seed, cptx_error *err)
+static void run_arm(void *user, cptx_error *err) { cptx_launch_run(((arm *)user)->launch, NULL, err); }
+
+static void run_peer(void *user, cptx_error *err)
 {
-	uint16_t *host = malloc(count * 2);
-	uint64_t at = cptx_mem_alloc(b->dev, count * 2, err);
+	bench *b = user;
 
-	if (host) {
-		gemm_fill_normal(host, count, b->type, seed);
-		cptx_mem_write(b->dev, at, host, count * 2, err);
-	}
-	free(host);
-	return at;
-}
-
-static void run(bench *b, arm *a, cptx_error *err)
-{
-	const cublas_problem p = { b->at.a, b->at.b, b->at.d, (int)b->p.m, (int)b->p.n, (int)b->p.k, b->type, b->type, true };
-
-	if (a)
-		cptx_launch_run(a->launch, NULL, err);
-	else
-		cublas_run(&b->peer, &p, err);
-}
-
-/* Milliseconds of one launch, a: NULL: of cuBLAS. */
-static double burst(bench *b, arm *a, cptx_event *start, cptx_event *end, cptx_error *err)
-{
-	int runs = (int)(2e12 / ((double)(b->p.m * b->p.n) * (double)b->p.k)) + 3;
-	float ms = 0;
-
-	nanosleep(&(struct timespec){ .tv_nsec = PAUSE }, NULL);
-	for (int i = -2; i < runs; i++) {
-		if (i == 0)
-			cptx_event_record(start, NULL, err);
-		run(b, a, err);
-	}
-	cptx_event_record(end, NULL, err);
-	cptx_event_synchronize(end, err);
-	cptx_event_elapsed(start, end, &ms, err);
-	return (double)ms / runs;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	cublas_run(&b->peer,
+	           &(cublas_problem){ b->at.a, b->at.b, b->at.d, (int)b->p.m, (int)b->p.n, (int)b->p.k, b->type, b->type, true },
+	           err);
 }
 
 static void print(bench *b, const double *peer)
@@ -152,7 +116,7 @@ static void print(bench *b, const double *peer)
 	for (unsigned i = 0; i < b->arms; i++) {
 		arm *a = &b->arm[i];
 		const hgemm_opt *o = &a->c.o;
-		qsort(a->ms, b->rounds, sizeof(double), by_value);
+		qsort(a->ms, b->rounds, sizeof(double), burst_order);
 		printf("%-22s %ux%ux%u %ux%u warps, %u stages  %-32s %6.1f TFLOP/s (best %6.1f)", hgemm_name(a->c.rung), o->bm,
 		       o->bn, o->bk, o->warps_m, o->warps_n, o->stages, a->name, flop / a->ms[b->rounds / 2], flop / a->ms[0]);
 		printf(" %3u registers, %u local bytes, %u CTAs", a->r.resources.regs, a->r.resources.local_bytes,
@@ -167,20 +131,18 @@ static void print(bench *b, const double *peer)
 
 static bool measure(bench *b, cptx_error *err)
 {
-	cptx_event *start = cptx_event_new(b->dev, err), *end = cptx_event_new(b->dev, err);
+	int runs = (int)(2e12 / ((double)(b->p.m * b->p.n) * (double)b->p.k)) + 3;
 	double peer[MOST_ROUNDS] = { 0 };
 
 	for (unsigned r = 0; r < b->rounds && err->code == CPTX_OK; r++) {
 		for (unsigned i = 0; i < b->arms; i++)
-			b->arm[i].ms[r] = burst(b, &b->arm[i], start, end, err);
+			b->arm[i].ms[r] = burst_time(b->dev, &(burst){ run_arm, &b->arm[i], runs, PAUSE }, err);
 		if (b->have_peer)
-			peer[r] = burst(b, NULL, start, end, err);
+			peer[r] = burst_time(b->dev, &(burst){ run_peer, b, runs, PAUSE }, err);
 	}
-	qsort(peer, b->rounds, sizeof(double), by_value);
+	qsort(peer, b->rounds, sizeof(double), burst_order);
 	if (err->code == CPTX_OK)
 		print(b, peer);
-	cptx_event_destroy(start);
-	cptx_event_destroy(end);
 	return err->code == CPTX_OK;
 }
 
@@ -212,7 +174,7 @@ static bool bench_all(bench *b, int argc, char **argv, cptx_error *err)
 			return fprintf(stderr, "%s is no shape; the head of bench/hgemm.c says what is\n", argv[i]), false;
 	for (size_t i = 0; !argc && i < sizeof ladder / sizeof *ladder; i++)
 		read_shape(b, ladder[i]);
-	b->at.a = random_matrix(b, n * n, 1, err), b->at.b = random_matrix(b, n * n, 2, err);
+	b->at.a = burst_random(b->dev, n * n, b->type, 1, err), b->at.b = burst_random(b->dev, n * n, b->type, 2, err);
 	b->at.d = cptx_mem_alloc(b->dev, n * n * 2, err);
 	bool all = prepare_all(b, err);
 	bool ok = err->code == CPTX_OK && measure(b, err) && all;

@@ -38,15 +38,8 @@ cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o)
 {
 	hgemm h;
 	hgemm_copies c;
-
-	hgemm_begin(&h, m, HGEMM_BCF_DBF_RW, o, 0);
+	cptx_val to = hgemm_begin_copies(&h, &c, m, HGEMM_BCF_DBF_RW, o);
 	cptx_kernel *k = h.k;
-	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), to = cptx_param(k, CPTX_PTR, "C");
-	hgemm_sizes(&h, HGEMM_BCF_DBF_RW);
-	hgemm_tile(&h, cptx_ctaid_x(k));
-	hgemm_fragments(&h);
-	hgemm_copies_begin(&h, &c, a, b);
-	hgemm_clear(&h);
 
 	cptx_val buffer = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0), tiles = hgemm_k_tiles(&h);
 	hgemm_copy(&h, &c, buffer, 0, c.na + c.nb);

@@ -45,15 +45,8 @@ cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o)
 {
 	hgemm h;
 	hgemm_copies c;
-
-	hgemm_begin(&h, m, HGEMM_K_STAGES, o, 0);
+	cptx_val to = hgemm_begin_copies(&h, &c, m, HGEMM_K_STAGES, o);
 	cptx_kernel *k = h.k;
-	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), to = cptx_param(k, CPTX_PTR, "C");
-	hgemm_sizes(&h, HGEMM_K_STAGES);
-	hgemm_tile(&h, cptx_ctaid_x(k));
-	hgemm_fragments(&h);
-	hgemm_copies_begin(&h, &c, a, b);
-	hgemm_clear(&h);
 
 	cptx_val read = cptx_var(k, CPTX_U32, 0), write = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0),
 			 tiles = hgemm_k_tiles(&h);

@@ -219,7 +219,7 @@ static cptx_val thread_place(const hgemm *h, enum cptx_swizzle swizzle)
 	return cptx_lane_bits(h->k, h->tid, bits, value, false, CPTX_V(h->ring));
 }
 
-void hgemm_copies_begin(hgemm *h, hgemm_copies *c, cptx_val a, cptx_val b)
+static void copies_begin(hgemm *h, hgemm_copies *c, cptx_val a, cptx_val b)
 {
 	cptx_kernel *k = h->k;
 	uint32_t threads = h->t.warps * CPTX_WARP, in_row = h->o->bk * HALF / CHUNK, bk = h->o->bk;
@@ -251,6 +251,18 @@ void hgemm_copies_begin(hgemm *h, hgemm_copies *c, cptx_val a, cptx_val b)
 	c->pa = cptx_mad_wide(k, h->m0, pitch_a, a);
 	c->pb = cptx_add(k, b, cptx_mul_wide(k, h->n0, HALF));
 	c->step_b = cptx_mul_wide(k, pitch_b, bk);
+}
+
+cptx_val hgemm_begin_copies(hgemm *h, hgemm_copies *c, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o)
+{
+	hgemm_begin(h, m, rung, o, 0);
+	cptx_val a = cptx_param(h->k, CPTX_PTR, "A"), b = cptx_param(h->k, CPTX_PTR, "B"), to = cptx_param(h->k, CPTX_PTR, "C");
+	hgemm_sizes(h, rung);
+	hgemm_tile(h, cptx_ctaid_x(h->k));
+	hgemm_fragments(h);
+	copies_begin(h, c, a, b);
+	hgemm_clear(h);
+	return to;
 }
 
 /* 16, or 0 where row or column `at` of the k-tile lies behind K: cp.async then reads nothing and writes zeros. */

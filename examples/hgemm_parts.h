@@ -70,7 +70,8 @@ typedef struct hgemm_copies {
 	cptx_val step_b;       /* bytes from one k-tile of B to the next */
 	uint32_t na, nb;       /* passes */
 } hgemm_copies;
-void hgemm_copies_begin(hgemm *h, hgemm_copies *c, cptx_val a, cptx_val b);
+/* Opens a kernel with the parameters A, B, C, M, N, K, all set up for the CTA's tile; gives C. */
+cptx_val hgemm_begin_copies(hgemm *h, hgemm_copies *c, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o);
 /* Copies pieces [from, to) of the na + nb of the next k-tile to the stage at that offset.  Behind K: zeros. */
 void hgemm_copy(const hgemm *h, const hgemm_copies *c, cptx_val stage, uint32_t from, uint32_t to);
 void hgemm_copies_next(const hgemm *h, hgemm_copies *c);
