@@ -33,8 +33,14 @@ static bool bench(cptx_device *dev, const cublas *theirs, uint32_t n, enum cptx_
 	cptx_gemm_check(&o, NULL, &plan, err);
 	cptx_program *p = cptx_device_load(dev, m, NULL, err);
 	arms arm = { .theirs = theirs,
-		         .p = { burst_random(dev, count, CPTX_BF16, 1, err), burst_random(dev, count, CPTX_BF16, 2, err),
-		                cptx_mem_alloc(dev, count * 4, err), (int)n, (int)n, (int)n, CPTX_BF16, out, false } };
+		         .p = { .m = (int)n,
+		                .n = (int)n,
+		                .k = (int)n,
+		                .in = CPTX_BF16,
+		                .out = out,
+		                .a = burst_random(dev, count, CPTX_BF16, 1, err),
+		                .b = burst_random(dev, count, CPTX_BF16, 2, err),
+		                .d = cptx_mem_alloc(dev, count * 4, err) } };
 	arm.ours = cptx_launch_new(p, NULL,
 	                           &(cptx_launch_opt){ .grid = { cptx_gemm_grid(&o, n, n, cptx_device_get_info(dev)->sms) },
 	                                               .block = { plan.threads },

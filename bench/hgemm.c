@@ -105,7 +105,15 @@ static void run_peer(void *user, cptx_error *err)
 	bench *b = user;
 
 	cublas_run(&b->peer,
-	           &(cublas_problem){ b->at.a, b->at.b, b->at.d, (int)b->p.m, (int)b->p.n, (int)b->p.k, b->type, b->type, true },
+	           &(cublas_problem){ .m = (int)b->p.m,
+	                              .n = (int)b->p.n,
+	                              .k = (int)b->p.k,
+	                              .in = b->type,
+	                              .out = b->type,
+	                              .b_n_major = true,
+	                              .a = b->at.a,
+	                              .b = b->at.b,
+	                              .d = b->at.d },
 	           err);
 }
 

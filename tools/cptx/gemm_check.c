@@ -362,33 +362,32 @@ bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subjec
 	return ok;
 }
 
-/* ---- cptx_gemm_build's kernel ---- */
+/* ---- kernels of the library's generators ---- */
 
-static cptx_launch *launch_gemm(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
+typedef struct generated {
+	const gemm_kind *kind;
+	uint64_t workspace;
+} generated;
+
+static cptx_launch *launch_kind(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
                                 const gemm_matrices *at, gemm_report *r, cptx_error *err)
 {
-	const cptx_gemm_opt *o = s->user;
+	generated *g = s->user;
+	gemm_operands o = { .m = p->m, .n = p->n, .k = p->k, .a = at->a, .b = at->b, .d = at->d };
 	const char *name = cptx_program_kernel_at(program, 0);
-	cptx_gemm_plan plan;
+	cptx_launch *launch = gemm_kind_launch(g->kind, dev, program, name, &o, &r->resources, &r->grid, err);
 
-	if (!cptx_gemm_check(o, NULL, &plan, err) ||
-	    !cptx_program_resources(program, name, plan.threads, plan.smem, &r->resources, err))
-		return NULL;
-	r->grid = cptx_gemm_grid(o, p->m, p->n, cptx_device_get_info(dev)->sms * r->resources.ctas_per_sm);
-	return cptx_launch_new(
-		program, name,
-		&(cptx_launch_opt){ .grid = { r->grid },
-	                        .block = { plan.threads },
-	                        CPTX_ARGS(at->a, at->b, at->d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
-		err);
+	g->workspace = o.workspace;
+	return launch;
 }
 
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
+bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
                 cptx_error *err)
 {
-	gemm_subject s = { .in = opt->in, .out = opt->out, .launch = launch_gemm, .user = opt };
+	generated g = { .kind = kind };
+	gemm_subject s = { .in = gemm_in(kind), .out = gemm_out(kind), .launch = launch_kind, .user = &g };
+	bool ok = gemm_check_subject(dev, module, &s, p, r, err);
 
-	*r = (gemm_report){ 0 };
-	*err = (cptx_error){ 0 };
-	return cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) && gemm_check_subject(dev, module, &s, p, r, err);
+	cptx_mem_free(dev, g.workspace);
+	return ok;
 }

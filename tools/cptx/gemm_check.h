@@ -3,8 +3,7 @@
 #ifndef CPTX_GEMM_CHECK_H
 #define CPTX_GEMM_CHECK_H
 
-#include <cptx/device.h>
-#include <cptx/kernels.h>
+#include "gemm_kind.h"
 
 typedef struct gemm_report {
 	uint64_t elements, wrong;
@@ -33,7 +32,7 @@ typedef struct gemm_subject {
 	/* The launch of the loaded program, which the caller destroys; fills in the report's grid and resources. */
 	cptx_launch *(*launch)(const struct gemm_subject *s, cptx_device *dev, const cptx_program *program,
 	                       const gemm_problem *p, const gemm_matrices *at, gemm_report *r, cptx_error *err);
-	const void *user; /* for launch */
+	void *user; /* for launch */
 } gemm_subject;
 
 /* K is a multiple of 8.  Of the GPU's result every element is compared too: the reference is a kernel there. */
@@ -42,9 +41,9 @@ bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subjec
 /* Random normal numbers in a type, as the checks use them. */
 void gemm_fill_normal(uint16_t *to, uint64_t n, enum cptx_type type, uint64_t seed);
 
-/* The same for the kernel of cptx_gemm_build.  ptx: what cptx_emit gave for the device.  False, with err, if something could
- * not be run; wrong elements are in the report. */
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
+/* The same for a kernel of the library's generators.  ptx: what cptx_emit gave for the device.  False, with err, if
+ * something could not be run; wrong elements are in the report. */
+bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
                 cptx_error *err);
 
 #endif
