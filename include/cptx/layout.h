@@ -67,6 +67,8 @@ typedef struct cptx_frag {
 	uint16_t split; /**< tcgen05 16x32bx2: the column of the second half */
 	uint8_t ctas;   /**< TMEM: cta_group 1 or 2; 0: 1 */
 	bool ws;        /**< TMEM: tcgen05.mma.ws */
+	uint8_t beside; /**< MMA_B, MMA_C: so many fragments beside one another along n, a power of two; 0: 1.  Two fragments of
+	                     two registers are one ldmatrix.x4 or stmatrix.x4, four registers in their order */
 	char z_;
 } cptx_frag;
 
@@ -328,6 +330,13 @@ CPTX_API cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_li
  * no such form.
  */
 #define cptx_lane_lines_at(k, l, i, rows, cols) cptx_lane_lines_at_((k), CPTX_HERE, (l), (i), (rows), (cols))
+
+CPTX_API cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, const cptx_lane_lines *l, cptx_val by);
+/**
+ * The same lines of a tile that lies `by` bytes (.u32, a multiple of cptx_tile_align()) further on: another stage of a ring.
+ * One add; patterns are computed anew.
+ */
+#define cptx_lane_lines_moved(k, l, by) cptx_lane_lines_moved_((k), CPTX_HERE, (l), CPTX_V(by))
 
 CPTX_API void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *lines, uint32_t i, cptx_val address,
                                cptx_val frag, bool store);

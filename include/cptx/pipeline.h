@@ -88,6 +88,13 @@ CPTX_API void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 /** To the next stage. */
 #define cptx_pipe_next(k, p, here) cptx_pipe_next_((k), CPTX_HERE, (p), (here))
 
+CPTX_API cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here);
+/** The next stage, in registers of its own: to ask for it (cptx_pipe_is_full) before this one is released. */
+#define cptx_pipe_ahead(k, p, here) cptx_pipe_ahead_((k), CPTX_HERE, (p), (here))
+CPTX_API void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, const cptx_pipe_at *ahead);
+/** To the stage that cptx_pipe_ahead gave. */
+#define cptx_pipe_go(k, here, ahead) cptx_pipe_go_((k), CPTX_HERE, (here), (ahead))
+
 /** The stage's barriers, for copies (full) and tcgen05.commit (empty); they cost no instruction. */
 static inline cptx_val cptx_pipe_full(const cptx_pipe_at *here) { return here->barrier; }
 static inline cptx_val cptx_pipe_empty(const cptx_pipe_at *here)
@@ -99,6 +106,10 @@ CPTX_API void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 /** Waits until the stage's data is there; until all consumers let it go. */
 #define cptx_pipe_wait_full(k, p, here) cptx_pipe_wait_((k), CPTX_HERE, (p), (here), true)
 #define cptx_pipe_wait_empty(k, p, here) cptx_pipe_wait_((k), CPTX_HERE, (p), (here), false)
+
+CPTX_API cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here);
+/** Whether the stage's data is there already: a predicate, without waiting. */
+#define cptx_pipe_is_full(k, here) cptx_pipe_is_full_((k), CPTX_HERE, (here))
 
 CPTX_API void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, cptx_val bytes);
 /** A producer's arrival, announcing bytes that copies will bring (with multicast, all that come to this CTA). */

@@ -86,6 +86,29 @@ void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe
 	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
 }
 
+cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here)
+{
+	cptx_pipe_at ahead = *here;
+
+	ahead.stage = CALL(mov, .a = here->stage, .type = CPTX_U32);
+	ahead.parity = CALL(mov, .a = here->parity, .type = CPTX_U32);
+	ahead.barrier = CALL(mov, .a = here->barrier, .type = CPTX_U32);
+	cptx_pipe_next_(k, at, p, &ahead);
+	return ahead;
+}
+
+void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, const cptx_pipe_at *ahead)
+{
+	CALL(mov, .a = ahead->stage, .into = here->stage);
+	CALL(mov, .a = ahead->parity, .into = here->parity);
+	CALL(mov, .a = ahead->barrier, .into = here->barrier);
+}
+
+cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
+{
+	return CALL(mbarrier_test_wait_parity, .a = here->barrier, .parity = here->parity, .space = CPTX_SHARED_CTA);
+}
+
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
 {
 	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;

@@ -88,7 +88,7 @@ static bool mma_c(build *b)
 	if ((f->bits != 16 || f->m == 8) && f->bits != 32 && f->bits != 64)
 		NO_SUCH("mma fragment: C of m%un%uk%u with elements of %u bits; they have 32 or 64, of m16n8 also 16", f->m, f->n,
 		        f->k, f->bits);
-	return accumulator(b, f->m, f->n, f->bits);
+	return accumulator(b, f->m, f->n * MAX(f->beside, 1u), f->bits);
 }
 
 /* Four products of 8x8x4: lanes 4q to 4q + 3 and 16 + 4q to 19 + 4q do number q. */
@@ -290,6 +290,10 @@ static bool mma(build *b)
 {
 	const cptx_frag *f = b->f;
 
+	if (f->beside > 1 && (!is_power(f->beside) || f->beside > 16 || is_m8n8k4_f16(f) ||
+	                      (f->kind != CPTX_FRAG_MMA_B && f->kind != CPTX_FRAG_MMA_C)))
+		NO_SUCH("mma fragment: %u beside one another; those of B and C, but of f16 m8n8k4, can be 1, 2, 4, 8 or 16",
+		        f->beside);
 	if (is_m8n8k4_f16(f))
 		return mma_m8n8k4(b);
 	if (f->kind == CPTX_FRAG_MMA_C)
@@ -299,7 +303,7 @@ static bool mma(build *b)
 	if (f->kind == CPTX_FRAG_MMA_META)
 		return metadata(b);
 	return f->kind == CPTX_FRAG_MMA_A ? operand_a(b, f->m, f->sparse ? f->k / 2u : f->k, f->bits)
-	                                  : operand_b(b, f->k, f->n, f->bits);
+	                                  : operand_b(b, f->k, f->n * MAX(f->beside, 1u), f->bits);
 }
 
 static const struct kind {

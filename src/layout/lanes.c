@@ -131,10 +131,13 @@ bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, co
 	if (start.kind != CPTX_VAL_REG)
 		start = CALL(mov, .a = start, .type = CPTX_U32);
 	cptx_val address = cptx_lane_bits_(k, at, lane, bits, value, add, start);
-	if (!add && (all & first)) /* else it is a constant behind the address */
-		address = CALL(xor, .a = address, .b = cptx_imm(first));
-	else
-		address = cptx_offset(address, first);
+	if (!add && (all & first)) { /* else it is a constant behind the address */
+		uint32_t flip =
+			l->tile.swizzle ? first % cptx_swizzle_get(l->tile.swizzle)->repeat : first; /* start may have the rest */
+		address = CALL(xor, .a = address, .b = cptx_imm(flip));
+		first -= flip;
+	}
+	address = cptx_offset(address, first);
 	a->count = 1, a->address[0] = address;
 	return address.kind == CPTX_VAL_REG;
 }
@@ -181,6 +184,19 @@ cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, u
 	a->flip[a->count] = flip;
 	a->address[a->count] = cptx_offset(base, behind & ~flip);
 	return cptx_offset(a->address[a->count++], add);
+}
+
+cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, const cptx_lane_lines *l, cptx_val by)
+{
+	cptx_lane_lines moved = { .lines = l->lines, .count = l->count ? 1 : 0 };
+	cptx_val from = l->address[0];
+	int32_t behind = from.offset;
+
+	if (!l->count)
+		return moved; /* begin failed and said so */
+	from.offset = 0;
+	moved.address[0] = cptx_offset(CALL(add, .a = from, .b = by), behind);
+	return moved;
 }
 
 void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *l, uint32_t i, cptx_val address, cptx_val frag,

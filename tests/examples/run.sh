@@ -25,6 +25,16 @@ expect() {
 
 for name; do
 	case $name in
+	hgemm_*)
+		right="^$name 256 x 256 x 128 bf16: all elements right, 0 bank conflicts$"
+		old=emu:sm_80 new=0
+		case $name in *tma*) new=1 ;; esac
+		expect $new $old "$name" "$right|is not available on sm_80; it needs sm_90$"
+		for device in emu:sm_90a emu:sm_120a; do expect 0 $device "$name" "$right"; done
+		expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
+		expect 0 "" "$name" '/nonexistent/libcuda.so.1'
+		continue
+		;;
 	saxpy) right='^y\[999\] = 1999; 0 of 1000 elements are wrong$' ;;
 	stamp) right='^warp 1 waited [0-9]+ ns \(numbers\[1\] = 62\)$' ;;
 	*) right="^$name [0-9]+ x 8192: all elements right$" ;;

@@ -1,4 +1,5 @@
 /* The generators on a GPU: every element of every case against a reference.  Outputs are poisoned, inputs random. */
+#include "hgemm_run.h"
 #include "row_run.h"
 #include "gemm_check.h"
 #include "../test.h"
@@ -65,16 +66,8 @@ static const struct {
 
 START_TEST(test_gemm)
 {
-	gemm_kind kind = { .mma = { gemms[_i].bm,
-		                gemms[_i].bn,
-		                gemms[_i].bk,
-		                gemms[_i].warps_m,
-		                gemms[_i].warps_n,
-		                gemms[_i].stages,
-		                gemms[_i].in,
-		                gemms[_i].out,
-		                0,
-		                NULL } };
+	gemm_kind kind = { .mma = { gemms[_i].bm, gemms[_i].bn, gemms[_i].bk, gemms[_i].warps_m, gemms[_i].warps_n,
+		                        gemms[_i].stages, gemms[_i].in, gemms[_i].out, 0, NULL } };
 	gemm_problem p = { gemms[_i].m, gemms[_i].n, gemms[_i].k, (uint64_t)_i + 1, 0 };
 	gemm_report r;
 	cptx_error err = { 0 };
@@ -113,6 +106,35 @@ START_TEST(test_rows)
 }
 END_TEST
 
+/* The ladder of the examples: each rung with tile K 32 and 64, in turn f16 and bf16. */
+static const struct {
+	uint64_t m, n, k;
+} ladder[] = { { 1, 8, 8 }, { 257, 520, 200 }, { 1000, 1096, 584 }, { 129, 4104, 72 }, { 4100, 2056, 1032 } };
+enum { LADDER = sizeof ladder / sizeof *ladder };
+
+START_TEST(test_ladder)
+{
+	cptx_error err = { 0 };
+	gemm_report r;
+
+	if (!have_gpu(__func__))
+		return;
+	const cptx_target *target = cptx_target_find(cptx_device_get_info(dev)->target);
+	gemm_problem p = { ladder[_i].m, ladder[_i].n, ladder[_i].k, (uint64_t)_i + 1, 0 };
+	for (int rung = target->number < 90 ? HGEMM_K_STAGES : HGEMM_TMA_RW; rung >= 0; rung--)
+		for (uint32_t bk = 32; bk <= 64; bk *= 2) {
+			hgemm_case c = { .rung = (enum hgemm_rung)rung };
+			c.o = hgemm_default(c.rung, bk, (_i + rung) % 2 ? CPTX_F16 : CPTX_BF16, target);
+			ck_assert_msg(hgemm_run(dev, &c, &p, &r, &err), "%s", err.text);
+			ck_assert_msg(r.wrong == 0, "%s, tile K %u, size %d: %llu of %llu wrong, first at (%llu, %llu): %g, not %g",
+			              hgemm_name(c.rung), bk, _i, (unsigned long long)r.wrong, (unsigned long long)r.elements,
+			              (unsigned long long)r.wrong_row, (unsigned long long)r.wrong_column, r.wrong_value,
+			              r.wrong_reference);
+			ck_assert_uint_eq(r.resources.local_bytes, 0);
+		}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("kernels");
@@ -123,6 +145,8 @@ int main(void)
 	tcase_set_timeout(large, 0);
 	tcase_add_loop_test(small, test_gemm, 0, few);
 	tcase_add_loop_test(small, test_rows, 3, (int)(sizeof rows / sizeof *rows));
+	tcase_add_loop_test(small, test_ladder, 0, LADDER - 1);
+	tcase_add_loop_test(large, test_ladder, LADDER - 1, LADDER);
 	tcase_add_loop_test(large, test_gemm, few, all);
 	tcase_add_loop_test(large, test_rows, 0, 3);
 	suite_add_tcase(s, small);

@@ -181,6 +181,36 @@ START_TEST(mma_formulas)
 }
 END_TEST
 
+/* Fragments beside one another along n: registers of the first, then of the second, and so on. */
+START_TEST(mma_beside)
+{
+	static const cptx_frag of[] = { { .kind = CPTX_FRAG_MMA_B, .m = 16, .n = 8, .k = 16, .bits = 16 },
+		                            { .kind = CPTX_FRAG_MMA_B, .m = 16, .n = 8, .k = 32, .bits = 8 },
+		                            { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 16 },
+		                            { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 32 } };
+
+	for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+		for (uint8_t n = 1; n <= 16; n = (uint8_t)(n * 2)) {
+			cptx_frag f = of[i];
+			cptx_frag_map one = resolve(f), all;
+			f.beside = n;
+			takes(f, one.regs * (uint32_t)n);
+			all = resolve(f);
+			SURE(all.rows == one.rows && all.cols == 8 * n, "%ux%u", all.rows, all.cols);
+			for (uint32_t lane = 0; lane < 32; lane++)
+				for (uint32_t slot = 0; slot < (uint32_t)one.regs * n * one.slots; slot++) {
+					uint32_t in = slot % ((uint32_t)one.regs * one.slots);
+					cptx_cell c;
+					SURE(cptx_frag_cell(
+							 &one, (cptx_place){ (uint16_t)lane, (uint16_t)(in / one.slots), (uint16_t)(in % one.slots) },
+							 &c),
+					     "no cell");
+					holds(&all, lane, slot, c.row, c.col + 8 * (slot / ((uint32_t)one.regs * one.slots)));
+				}
+		}
+}
+END_TEST
+
 START_TEST(m8n8k4)
 {
 	cptx_frag_map row_a = resolve(FRAG(.kind = CPTX_FRAG_MMA_A, .m = 8, .n = 8, .k = 4, .bits = 16)),
@@ -477,6 +507,7 @@ int main(void)
 	TCase *t = tcase_create("frag");
 
 	tcase_add_test(t, mma_shapes);
+	tcase_add_test(t, mma_beside);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, mma_formulas);
 	tcase_add_test(t, m8n8k4);

@@ -210,6 +210,38 @@ START_TEST(line_addresses)
 }
 END_TEST
 
+/* The lines of a tile in another place, and two fragments of B in one ldmatrix.x4.trans. */
+START_TEST(lines_moved)
+{
+	enum { BY = 3 * 128 * 128 };
+	cptx_tile t = TILE(.swizzle = CPTX_SWIZZLE_128B, .elem.mn_major = true);
+	cptx_frag f = { .kind = CPTX_FRAG_MMA_B, .m = 16, .n = 8, .k = 16, .bits = 16, .beside = 2 };
+	cptx_lines l, here;
+	cptx_lane_lines a;
+	cptx_error err = { 0 };
+
+	ck_assert_msg(cptx_tile_lines(&t, &f, 16, 16, &l, &err), "%s", err.text);
+	ck_assert(l.num == 4 && l.count == 1 && l.trans && cptx_lines_banks(&l, 0).conflicts == 0);
+	begin();
+	ck_assert(cptx_lane_lines_begin(k, &a, &l, lane, start));
+	store(cptx_lane_lines_at(k, &a, 0, 32, 0));
+	cptx_lane_lines b = cptx_lane_lines_moved(k, &a, BY);
+	for (uint32_t i = 0; i < 3; i++)
+		store(cptx_lane_lines_at(k, &b, 0, i * 16, i * 16));
+	for (uint32_t of_lane = 0; of_lane < 32; of_lane++) {
+		run x = run_for(of_lane, 1024);
+		for (uint32_t i = 0; i < 4; i++) {
+			here = l, here.row += i ? (i - 1) * 16 : 32, here.col += i ? (i - 1) * 16 : 0;
+			uint32_t want = 1024 + (i ? BY : 0) + cptx_lines_offset(&here, 0, of_lane);
+			ck_assert_msg(x.stored[i] == want, "lane %u, %u: %u, not %u", of_lane, i, x.stored[i], want);
+		}
+	}
+	cptx_lane_lines none = { 0 };
+	none = cptx_lane_lines_moved(k, &none, BY);
+	ck_assert_uint_eq(none.count, 0);
+}
+END_TEST
+
 START_TEST(line_moves)
 {
 	cptx_tile t = TILE(.swizzle = CPTX_SWIZZLE_128B);
@@ -256,6 +288,7 @@ int main(void)
 	tcase_add_test(t, bits);
 	tcase_add_test(t, rows_and_columns);
 	tcase_add_test(t, line_addresses);
+	tcase_add_test(t, lines_moved);
 	tcase_add_test(t, line_moves);
 	suite_add_tcase(s, t);
 	int failed = test_main("layout_lanes", s);

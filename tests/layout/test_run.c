@@ -170,25 +170,35 @@ static void produce(cptx_kernel *k, const cptx_pipe *p, cptx_val data, cptx_val 
 }
 
 /* sum of (turn + 1) * word, so that the order counts */
-static void consume(cptx_kernel *k, const cptx_pipe *p, cptx_val data, cptx_val lane, cptx_val out, uint32_t ctas)
+static void consume(cptx_kernel *k, const cptx_pipe *p, cptx_val data, cptx_val lane, cptx_val out, uint32_t ctas, bool asks)
 {
+	cptx_val there = cptx_reg(k, CPTX_PRED);
+
 	cptx_pipe_at at = ctas == 1 ? cptx_pipe_consumer(k, p) : cptx_pipe_consumer_of(k, p, cptx_and(k, lane, ctas - 1));
 	cptx_val i = cptx_var(k, CPTX_U32, 0), sum = cptx_var(k, CPTX_U32, 0), mine = cptx_shl(k, lane, 2);
 	cptx_val releases = cptx_setp(k, lane, ctas, .cmp = CPTX_LT);
 
+	cptx_setp(k, lane, 32, .cmp = CPTX_GE, .into = there); /* no: nobody asked */
 	CPTX_FOR(k, i, TURNS, 1) {
-		cptx_pipe_wait_full(k, p, &at);
+		CPTX_IF(k, cptx_negated(there))
+			cptx_pipe_wait_full(k, p, &at);
+		cptx_pipe_at ahead = cptx_pipe_ahead(k, p, &at);
+		if (asks)
+			cptx_mov(k, cptx_pipe_is_full(k, &ahead), .into = there);
 		cptx_val from = cptx_add(k, cptx_mad(k, at.stage, WORDS * 4, data, .mode = CPTX_LO), mine);
 		cptx_val v = cptx_ld(k, from, .space = CPTX_SHARED, .type = CPTX_U32);
 		cptx_mad(k, v, cptx_add(k, i, 1), sum, .mode = CPTX_LO, .into = sum);
 		cptx_bar_warp_sync(k, -1);
 		cptx_pipe_release(k, p, &at, releases);
-		cptx_pipe_next(k, p, &at);
+		if (asks)
+			cptx_pipe_go(k, &at, &ahead);
+		else
+			cptx_pipe_next(k, p, &at);
 	}
 	cptx_st(k, out, sum, .space = CPTX_GLOBAL);
 }
 
-static void build_pipe(cptx_module *m, uint32_t stages, uint32_t ctas)
+static void build_pipe(cptx_module *m, uint32_t stages, uint32_t ctas, bool asks)
 {
 	cptx_kernel *k = cptx_kernel_begin(m, "pipe", .block = { 96 }, .cluster = { ctas > 1 ? ctas : 0 });
 	cptx_val out = cptx_param(k, CPTX_PTR, "out"), tid = cptx_tid_x(k), lane = cptx_and(k, tid, 31);
@@ -201,7 +211,7 @@ static void build_pipe(cptx_module *m, uint32_t stages, uint32_t ctas)
 		produce(k, &p, data, lane);
 	CPTX_ELSE(k) {
 		cptx_val word = cptx_sub(k, cptx_mad(k, cptx_ctaid_x(k), 64, tid, .mode = CPTX_LO), 32);
-		consume(k, &p, data, lane, cptx_add(k, out, cptx_mul_wide(k, word, 4)), ctas);
+		consume(k, &p, data, lane, cptx_add(k, out, cptx_mul_wide(k, word, 4)), ctas, asks);
 	}
 	if (ctas > 1) {
 		cptx_barrier_cluster_arrive(k);
@@ -209,12 +219,12 @@ static void build_pipe(cptx_module *m, uint32_t stages, uint32_t ctas)
 	}
 }
 
-static void run_pipe(uint32_t stages, uint32_t ctas)
+static void run_pipe(uint32_t stages, uint32_t ctas, bool asks)
 {
 	cptx_module *m = cptx_module_new(NULL);
 	uint32_t out[4 * 64];
 
-	build_pipe(m, stages, ctas);
+	build_pipe(m, stages, ctas, asks);
 	SURE(!cptx_module_error(m), "%s", cptx_module_error(m) ? cptx_module_error(m)->text : "");
 	cptx_program *p = cptx_device_load(dev, m, NULL, &err);
 	RIGHT(p != NULL);
@@ -240,9 +250,9 @@ START_TEST(pipelines)
 		return;
 	}
 	for (uint32_t stages = 1; stages <= STAGES_MOST; stages++) {
-		run_pipe(stages, 1);
-		run_pipe(stages, 2);
-		run_pipe(stages, 4);
+		for (uint32_t ctas = 1; ctas <= 4; ctas *= 2)
+			for (int asks = 0; asks < 2; asks++)
+				run_pipe(stages, ctas, asks);
 	}
 	cptx_device_close(dev);
 }

@@ -28,8 +28,27 @@ static cptx_val widen(cptx_kernel *k, cptx_val pair, int half, enum cptx_type ty
 	return cptx_cvt(k, f, .dtype = CPTX_F64);
 }
 
+/* Eight elements of a column of B: neighbours, or one in each row. */
+static void read_column(cptx_kernel *k, const gemm_subject *s, cptx_val b, cptx_val pitch, cptx_val v[8])
+{
+	cptx_val y = { 0 };
+
+	if (!s->b_rows)
+		y = cptx_ld(k, b, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
+	for (uint32_t i = 0; i < 8; i++) {
+		if (s->b_rows) {
+			v[i] = widen(k, cptx_cvt(k, cptx_ld(k, b, .space = CPTX_GLOBAL, .type = CPTX_U16), .dtype = CPTX_U32), 0, s->in);
+			cptx_add(k, b, pitch, .into = b);
+		} else {
+			v[i] = widen(k, cptx_elem(y, i / 2), i % 2, s->in);
+		}
+	}
+	if (!s->b_rows)
+		cptx_add(k, b, 16, .into = b);
+}
+
 /* ref[i][j] = sum of A[i][l] * B[j][l], bound[i][j] = sum of their magnitudes */
-static void build_reference(cptx_module *m, enum cptx_type in)
+static void build_reference(cptx_module *m, const gemm_subject *s)
 {
 	cptx_kernel *k = cptx_kernel_begin(m, "gemm_reference", .block = { 16, 16 });
 	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), ref = cptx_param(k, CPTX_PTR, "ref");
@@ -44,17 +63,17 @@ static void build_reference(cptx_module *m, enum cptx_type in)
 	cptx_exit(k, .when = cptx_setp(k, row, M, .cmp = CPTX_GE));
 	cptx_exit(k, .when = cptx_setp(k, col, N, .cmp = CPTX_GE));
 	cptx_mad_wide(k, row, pitch, a, .into = a);
-	cptx_mad_wide(k, col, pitch, b, .into = b);
+	cptx_mad_wide(k, col, s->b_rows ? cptx_imm(2) : pitch, b, .into = b);
+	cptx_val pitch_b = cptx_mul_wide(k, N, 2);
 	CPTX_FOR(k, l, K, 8) {
-		cptx_val x = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
-		cptx_val y = cptx_ld(k, b, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
+		cptx_val x = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32), v[8];
+		read_column(k, s, b, pitch_b, v);
 		for (uint32_t i = 0; i < 8; i++) {
-			cptx_val u = widen(k, cptx_elem(x, i / 2), i % 2, in), v = widen(k, cptx_elem(y, i / 2), i % 2, in);
-			cptx_fma(k, u, v, sum, .rnd = CPTX_RN, .into = sum);
-			cptx_fma(k, cptx_abs(k, u), cptx_abs(k, v), mag, .rnd = CPTX_RN, .into = mag);
+			cptx_val u = widen(k, cptx_elem(x, i / 2), i % 2, s->in);
+			cptx_fma(k, u, v[i], sum, .rnd = CPTX_RN, .into = sum);
+			cptx_fma(k, cptx_abs(k, u), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
 		}
 		cptx_add(k, a, 16, .into = a);
-		cptx_add(k, b, 16, .into = b);
 	}
 	cptx_val at =
 		cptx_mul(k, cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64)), 4, .mode = CPTX_LO);
@@ -64,8 +83,8 @@ static void build_reference(cptx_module *m, enum cptx_type in)
 
 /* ---- numbers ---- */
 
-/* Normally distributed numbers, drawn from a table. */
-static void fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t seed)
+/* Drawn from a table. */
+void gemm_fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t seed)
 {
 	uint16_t table[4096];
 	uint64_t s = seed * 2654435761u + 88172645463325252u;
@@ -83,8 +102,7 @@ static void fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t s
 
 typedef struct bench {
 	cptx_device *dev;
-	const gemm_kind *kind;
-	enum cptx_type in, out;
+	const gemm_subject *s;
 	const gemm_problem *p;
 	uint16_t *a, *b;
 	double *wide_a, *wide_b; /* of reference_on_host */
@@ -108,7 +126,7 @@ static bool prepare(bench *t, cptx_error *err)
 	const gemm_problem *p = t->p;
 	uint64_t na = p->m * p->k, nb = p->n * p->k, nd = p->m * p->n;
 
-	t->d_bytes = nd * (cptx_type_bits(t->out) / 8);
+	t->d_bytes = nd * (cptx_type_bits(t->s->out) / 8);
 	t->a = host(na * 2, err);
 	t->b = host(nb * 2, err);
 	t->d = host(t->d_bytes + GUARD, err);
@@ -121,8 +139,8 @@ static bool prepare(bench *t, cptx_error *err)
 	t->dev_bound = cptx_mem_alloc(t->dev, nd * 4, err);
 	if (err->code != CPTX_OK)
 		return false;
-	fill_normal(t->a, na, t->in, p->seed * 2 + 1);
-	fill_normal(t->b, nb, t->in, p->seed * 2 + 2);
+	gemm_fill_normal(t->a, na, t->s->in, p->seed * 2 + 1);
+	gemm_fill_normal(t->b, nb, t->s->in, p->seed * 2 + 2);
 	return cptx_mem_write(t->dev, t->dev_a, t->a, na * 2, err) && cptx_mem_write(t->dev, t->dev_b, t->b, nb * 2, err) &&
 	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
 }
@@ -143,6 +161,12 @@ static void release(bench *t)
 	free(t->bound);
 }
 
+/* Where element l of a column of B is. */
+static uint64_t place_of_b(const bench *t, uint64_t col, uint64_t l)
+{
+	return t->s->b_rows ? l * t->p->n + col : col * t->p->k + l;
+}
+
 /* The reference itself, at 64 places, against sums made on the host. */
 static bool check_reference(const bench *t, cptx_error *err)
 {
@@ -152,7 +176,7 @@ static bool check_reference(const bench *t, cptx_error *err)
 		uint64_t row = number_random(&s) % t->p->m, col = number_random(&s) % t->p->n, at = row * t->p->n + col;
 		double sum = 0;
 		for (uint64_t l = 0; l < t->p->k; l++)
-			sum += number_value(t->in, t->a[row * t->p->k + l]) * number_value(t->in, t->b[col * t->p->k + l]);
+			sum += number_value(t->s->in, t->a[row * t->p->k + l]) * number_value(t->s->in, t->b[place_of_b(t, col, l)]);
 		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * (double)t->bound[at])) {
 			err->code = CPTX_E_WRONG;
 			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g",
@@ -172,7 +196,7 @@ static void reference_on_host(bench *t)
 		for (uint64_t j = 0; j < p->n; j++) {
 			double sum = 0, bound = 0;
 			for (uint64_t l = 0; l < p->k; l++) {
-				double v = t->wide_a[i * p->k + l] * t->wide_b[j * p->k + l];
+				double v = t->wide_a[i * p->k + l] * t->wide_b[place_of_b(t, j, l)];
 				sum += v;
 				bound += fabs(v);
 			}
@@ -192,8 +216,8 @@ static double *widened(const uint16_t *x, uint64_t n, enum cptx_type type, cptx_
 
 static bool host_reference(bench *t, cptx_error *err)
 {
-	t->wide_a = widened(t->a, t->p->m * t->p->k, t->in, err);
-	t->wide_b = widened(t->b, t->p->n * t->p->k, t->in, err);
+	t->wide_a = widened(t->a, t->p->m * t->p->k, t->s->in, err);
+	t->wide_b = widened(t->b, t->p->n * t->p->k, t->s->in, err);
 	if (t->wide_a && t->wide_b)
 		reference_on_host(t);
 	return err->code == CPTX_OK;
@@ -203,7 +227,7 @@ static bool make_reference(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
 	cptx_module *m = cptx_module_new(NULL);
-	build_reference(m, t->in);
+	build_reference(m, t->s);
 	cptx_program *program = cptx_device_load(t->dev, m, NULL, err);
 	bool ok = program &&
 	          cptx_launch_once(program, "gemm_reference",
@@ -223,12 +247,12 @@ static double element(const bench *t, uint64_t i)
 	uint16_t h;
 	float f;
 
-	if (t->out == CPTX_F32) {
+	if (t->s->out == CPTX_F32) {
 		memcpy(&f, t->d + i * 4, sizeof f);
 		return (double)f;
 	}
 	memcpy(&h, t->d + i * 2, sizeof h);
-	return number_value(t->out, h);
+	return number_value(t->s->out, h);
 }
 
 /*
@@ -237,9 +261,9 @@ static double element(const bench *t, uint64_t i)
  */
 static void compare(const bench *t, gemm_report *r)
 {
-	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->out == CPTX_F32    ? 0
-	                                                                : t->out == CPTX_BF16 ? ldexp(1, -9)
-	                                                                                      : ldexp(1, -12);
+	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->s->out == CPTX_F32    ? 0
+	                                                                : t->s->out == CPTX_BF16 ? ldexp(1, -9)
+	                                                                                         : ldexp(1, -12);
 
 	r->elements = t->p->m * t->p->n;
 	for (uint64_t i = 0; i < r->elements; i++) {
@@ -311,13 +335,9 @@ static bool emulated(const cptx_device *dev)
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
-	cptx_kernel_info info;
+	const gemm_matrices at = { t->dev_a, t->dev_b, t->dev_d };
 	cptx_program *program = cptx_device_load(t->dev, module, NULL, err);
-	cptx_launch *launch = NULL;
-	gemm_operands at = { .m = p->m, .n = p->n, .k = p->k, .a = t->dev_a, .b = t->dev_b, .d = t->dev_d };
-
-	if (program && cptx_module_kernel(module, NULL, &info))
-		launch = gemm_kind_launch(t->kind, t->dev, program, info.name, &at, &r->resources, &r->grid, err);
+	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, &at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err) &&
 	          cptx_mem_read(t->dev, t->d, t->dev_d, t->d_bytes + GUARD, err);
 	if (ok)
@@ -326,19 +346,48 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 		ok = measure(t, launch, r, err);
 	cptx_launch_destroy(launch);
 	cptx_program_destroy(program);
-	cptx_mem_free(t->dev, at.workspace);
 	return ok;
 }
 
-bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
-                cptx_error *err)
+bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *s, const gemm_problem *p, gemm_report *r,
+                        cptx_error *err)
 {
-	bench t = { .dev = dev, .kind = kind, .in = gemm_in(kind), .out = gemm_out(kind), .p = p };
+	bench t = { .dev = dev, .s = s, .p = p };
 
 	*r = (gemm_report){ 0 };
 	*err = (cptx_error){ 0 };
 	bool ok =
 		prepare(&t, err) && (emulated(dev) ? host_reference(&t, err) : make_reference(&t, err)) && run(&t, module, r, err);
 	release(&t);
+	return ok;
+}
+
+/* ---- kernels of the library's generators ---- */
+
+typedef struct generated {
+	const gemm_kind *kind;
+	uint64_t workspace;
+} generated;
+
+static cptx_launch *launch_kind(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
+                                const gemm_matrices *at, gemm_report *r, cptx_error *err)
+{
+	generated *g = s->user;
+	gemm_operands o = { .m = p->m, .n = p->n, .k = p->k, .a = at->a, .b = at->b, .d = at->d };
+	const char *name = cptx_program_kernel_at(program, 0);
+	cptx_launch *launch = gemm_kind_launch(g->kind, dev, program, name, &o, &r->resources, &r->grid, err);
+
+	g->workspace = o.workspace;
+	return launch;
+}
+
+bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
+                cptx_error *err)
+{
+	generated g = { .kind = kind };
+	gemm_subject s = { .in = gemm_in(kind), .out = gemm_out(kind), .launch = launch_kind, .user = &g };
+	bool ok = gemm_check_subject(dev, module, &s, p, r, err);
+
+	cptx_mem_free(dev, g.workspace);
 	return ok;
 }

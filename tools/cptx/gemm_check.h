@@ -1,5 +1,5 @@
-/* Runs a GEMM kernel on a device and compares every element with a reference; used by `cptx gemm --run` and the GPU tests.
- */
+/* Runs a GEMM kernel on a device and compares every element with a reference; used by `cptx gemm --run`, examples, tests and
+ * benchmarks. */
 #ifndef CPTX_GEMM_CHECK_H
 #define CPTX_GEMM_CHECK_H
 
@@ -20,8 +20,29 @@ typedef struct gemm_problem {
 	unsigned bursts; /* timed bursts; 0: none */
 } gemm_problem;
 
-/* ptx: what cptx_emit gave for the device.  False, with err, if something could not be run; wrong elements are in the
- * report. */
+/* The matrices of a run on the device: A[M][K], B[N][K] or B[K][N], D[M][N]. */
+typedef struct gemm_matrices {
+	uint64_t a, b, d;
+} gemm_matrices;
+
+/* A kernel to be checked: its types, and how it is launched. */
+typedef struct gemm_subject {
+	enum cptx_type in, out; /* bf16 or f16; f32, bf16 or f16 */
+	bool b_rows;            /* B is K x N, row-major; else N x K */
+	/* The launch of the loaded program, which the caller destroys; fills in the report's grid and resources. */
+	cptx_launch *(*launch)(const struct gemm_subject *s, cptx_device *dev, const cptx_program *program,
+	                       const gemm_problem *p, const gemm_matrices *at, gemm_report *r, cptx_error *err);
+	void *user; /* for launch */
+} gemm_subject;
+
+/* K is a multiple of 8.  Of the GPU's result every element is compared too: the reference is a kernel there. */
+bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *s, const gemm_problem *p, gemm_report *r,
+                        cptx_error *err);
+/* Random normal numbers in a type, as the checks use them. */
+void gemm_fill_normal(uint16_t *to, uint64_t n, enum cptx_type type, uint64_t seed);
+
+/* The same for a kernel of the library's generators.  ptx: what cptx_emit gave for the device.  False, with err, if
+ * something could not be run; wrong elements are in the report. */
 bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
                 cptx_error *err);
 

@@ -1,0 +1,104 @@
+/* What the rungs of the ladder are built of; see hgemm.h.  Calls that build code append it to h->k. */
+#ifndef EXAMPLES_HGEMM_PARTS_H
+#define EXAMPLES_HGEMM_PARTS_H
+
+#include "hgemm.h"
+
+#include <cptx/pipeline.h>
+#include <cptx/tensor_map.h>
+
+enum { HGEMM_PRODUCER_REGS = 40 };
+enum { HGEMM_SPAN = 64 /* elements of a swizzled row of 128 bytes */, HGEMM_MMA = 16 /* rows and depth of an mma */ };
+
+/* Tiles in shared memory: A and B of a stage, C of a warp. */
+typedef struct hgemm_tiles {
+	cptx_tile a, b, c;
+	uint32_t a_bytes, stage_bytes, c_bytes, warps;
+} hgemm_tiles;
+hgemm_tiles hgemm_tiles_of(const hgemm_opt *o);
+/* Of the ring of stages; all rungs but the last use it for C too. */
+uint32_t hgemm_ring_bytes(enum hgemm_rung rung, const hgemm_opt *o);
+
+/* A kernel under construction. */
+typedef struct hgemm {
+	cptx_kernel *k;
+	const hgemm_opt *o;
+	hgemm_tiles t;
+	uint32_t steps, mi, nj; /* mma depths in a stage; 16 x 16 pieces of the warp's tile along M and N */
+	cptx_lines lines_a, lines_b, lines_c;
+	cptx_val M, N, K;
+	cptx_val tid, lane, warp, warp_m, warp_n;
+	cptx_val m0, n0;                /* first row and column of the CTA's tile */
+	cptx_val ring;                  /* address of stage 0 */
+	cptx_lane_lines from_a, from_b; /* where this lane's ldmatrix read stage 0 */
+	cptx_val acc, fa[2], fb[2];     /* sums; fragments, of even and odd steps */
+} hgemm;
+
+/* Opens the kernel for the warps that compute and `more`. */
+void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o, uint32_t more);
+/* Behind the rung's own parameters: M, N, K, the ring, numbers of threads. */
+void hgemm_sizes(hgemm *h, enum hgemm_rung rung);
+cptx_val hgemm_k_tiles(const hgemm *h);
+/* Grid swizzle: sets m0 and n0 for tile number `id`.  Neighbours in time share rows of A and columns of B in L2. */
+void hgemm_tile(hgemm *h, cptx_val id);
+/* Number of tiles. */
+cptx_val hgemm_tiles_all(const hgemm *h);
+
+/* Registers and addresses of the warps that compute. */
+void hgemm_fragments(hgemm *h);
+void hgemm_clear(const hgemm *h);
+
+typedef struct hgemm_stage {
+	cptx_lane_lines a, b;
+} hgemm_stage;
+/* The stage `offset` bytes behind the first. */
+hgemm_stage hgemm_stage_at(const hgemm *h, cptx_val offset);
+/* ldmatrix: the fragments of a step. */
+void hgemm_load(const hgemm *h, hgemm_stage *s, uint32_t step);
+/* mma.sync: a step of the warp's tile; beside it, ldmatrix of the step behind it, the stage's next or the next stage's
+ * first, which is in `next` (NULL: there is none). */
+void hgemm_step(const hgemm *h, uint32_t step, hgemm_stage *next);
+
+/* ---- cp.async: 16 bytes a thread, straight to their swizzled place ---- */
+
+typedef struct hgemm_copies {
+	cptx_val pa, pb;       /* the first elements of the k-tile */
+	cptx_val off_a, off_b; /* from there to what this thread copies in each pass, bytes */
+	cptx_val to, to_b;     /* where in a stage it copies to */
+	cptx_val k_left;       /* of K from the k-tile on */
+	cptx_val k_a, k_b;     /* its place along K in A and, in the first pass, B */
+	cptx_val step_b;       /* bytes from one k-tile of B to the next */
+	uint32_t na, nb;       /* passes */
+} hgemm_copies;
+/* Opens a kernel with the parameters A, B, C, M, N, K, all set up for the CTA's tile; gives C. */
+cptx_val hgemm_begin_copies(hgemm *h, hgemm_copies *c, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o);
+/* Copies pieces [from, to) of the na + nb of the next k-tile to the stage at that offset.  Behind K: zeros. */
+void hgemm_copy(const hgemm *h, const hgemm_copies *c, cptx_val stage, uint32_t from, uint32_t to);
+void hgemm_copies_next(const hgemm *h, hgemm_copies *c);
+
+/* ---- TMA: one thread of a warp of its own has whole tiles copied ---- */
+
+/* The address of a tensor map that is a parameter. */
+cptx_val hgemm_map(const hgemm *h, const char *name);
+/* Warps beside those that compute. */
+uint32_t hgemm_producers(const hgemm_opt *o);
+cptx_val hgemm_is_producer(const hgemm *h);
+/* With opt.consumer_regs: setmaxnreg, by all warps of a role. */
+void hgemm_take_registers(const hgemm *h, bool producer);
+/* In one thread of the warp, always the same; elect.sync tells the compiler so, who has not to look for others then. */
+cptx_val hgemm_elected(const hgemm *h);
+/* In the one thread that commands TMA to read. */
+cptx_val hgemm_produces(const hgemm *h);
+/* Has all k-tiles of the tile at (m0, n0) copied. */
+void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b);
+/* All k-tiles, added to the sums.  `releases`: in the lanes that release a stage. */
+void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases);
+
+/* ---- C ---- */
+
+/* Rounds the sums into the warp's part of shared memory (cptx_tile t.c at `to`), in the order that TMA wants too. */
+void hgemm_round(const hgemm *h, cptx_val to);
+/* When all warps have done with the ring: through it to C, in whole rows of 128 bytes. */
+void hgemm_finish(const hgemm *h, cptx_val c);
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * Fourth rung: TMA writes C too, and the pipeline never drains.
+ *
+ * Each warp rounds its part of C into shared memory of its own and has TMA store it as one box a 64 columns: no barrier of
+ * the CTA, no addresses, no masks at the edges, and the stores of one tile run beside the mma of the next.  That makes CTAs
+ * worth keeping: there are as many as the GPU holds, each takes tile after tile, and while its warps round and store one,
+ * the producer is already filling the ring with the next.
+ *
+ * Ordinary stores to shared memory go by the generic proxy, TMA reads by the asynchronous one: a fence stands between.  The
+ * buffer may be written again when the bulk group has been read, not when it has been written.
+ */
+#include "hgemm_parts.h"
+
+/* Asked anew for each tile: registers are dearer than a few instructions. */
+static cptx_val has_tile(const hgemm *h, cptx_val id) { return cptx_setp(h->k, id, hgemm_tiles_all(h), .cmp = CPTX_LT); }
+
+static void next_tile(const hgemm *h, cptx_val id) { cptx_add(h->k, id, cptx_nctaid_x(h->k), .into = id); }
+
+static void produce(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b)
+{
+	cptx_kernel *k = h->k;
+	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
+	cptx_pipe_at at = cptx_pipe_producer(k, p);
+
+	CPTX_WHILE(k, has_tile(h, id)) {
+		hgemm_tile(h, id);
+		hgemm_produce(h, p, &at, map_a, map_b);
+		next_tile(h, id);
+	}
+}
+
+/* `from`: the warp's part of C in shared memory. */
+static void store(const hgemm *h, cptx_val map_c, cptx_val from)
+{
+	cptx_kernel *k = h->k;
+	cptx_val x = cptx_add(k, h->n0, h->warp_n), y = cptx_add(k, h->m0, h->warp_m);
+
+	CPTX_IF(k, hgemm_elected(h))
+		cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
+	cptx_bar_warp_sync(k, -1);
+	hgemm_round(h, from);
+	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	cptx_bar_warp_sync(k, -1);
+	CPTX_IF(k, hgemm_elected(h)) {
+		for (uint32_t j = 0; j < h->t.c.cols; j += HGEMM_SPAN) {
+			cptx_val corner = cptx_vec(k, cptx_as(cptx_add(k, x, j), CPTX_S32), cptx_as(y, CPTX_S32));
+			cptx_cp_async_bulk_tensor_store(k, map_c, corner, cptx_offset(from, cptx_tile_at(&h->t.c, 0, j).byte),
+			                                .dim = CPTX_DIM_2D);
+		}
+		cptx_cp_async_bulk_commit_group(k);
+	}
+}
+
+static void consume(hgemm *h, const cptx_pipe *p, cptx_val map_c)
+{
+	cptx_kernel *k = h->k;
+	cptx_val c = cptx_shared_dyn(k, h->t.warps * h->t.c_bytes, 1024, "c"), id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
+	cptx_val from = cptx_mad(k, h->warp, h->t.c_bytes, cptx_mov(k, c, .type = CPTX_U32), .mode = CPTX_LO);
+	cptx_val releases = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ);
+	cptx_pipe_at at = cptx_pipe_consumer(k, p);
+
+	hgemm_fragments(h);
+	CPTX_WHILE(k, has_tile(h, id)) {
+		hgemm_tile(h, id);
+		hgemm_consume(h, p, &at, releases);
+		store(h, map_c, from);
+		next_tile(h, id);
+	}
+	CPTX_IF(k, hgemm_elected(h))
+		cptx_cp_async_bulk_wait_group(k, 0);
+}
+
+cptx_kernel *hgemm_tma_rw_k_stages(cptx_module *m, const hgemm_opt *o)
+{
+	hgemm h;
+	cptx_pipe p;
+
+	hgemm_begin(&h, m, HGEMM_TMA_RW, o, hgemm_producers(o));
+	cptx_kernel *k = h.k;
+	cptx_val map_a = hgemm_map(&h, "map_a"), map_b = hgemm_map(&h, "map_b"), map_c = hgemm_map(&h, "map_c");
+	hgemm_sizes(&h, HGEMM_TMA_RW);
+	cptx_pipe_new(k, &p, .stages = o->stages, .consumers = h.t.warps);
+	cptx_pipe_init(k, &p, cptx_setp(k, h.tid, 0, .cmp = CPTX_EQ));
+
+	CPTX_IF(k, hgemm_is_producer(&h)) {
+		hgemm_take_registers(&h, true);
+		CPTX_IF(k, hgemm_produces(&h))
+			produce(&h, &p, map_a, map_b);
+	}
+	CPTX_ELSE(k) {
+		hgemm_take_registers(&h, false);
+		consume(&h, &p, map_c);
+	}
+	return k;
+}
+
+#ifndef EXAMPLES_NO_MAIN
+#include "hgemm_run.h"
+
+int main(int argc, char **argv) { return hgemm_main(HGEMM_TMA_RW, argc, argv); }
+#endif
