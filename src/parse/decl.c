@@ -16,14 +16,9 @@ static size_t dot_word(const parser *p)
 /* A type that variables and registers may have (ptxas has no others); skips it. */
 static unsigned take_type(parser *p)
 {
-	char text[16];
 	size_t n = dot_word(p);
+	unsigned t = n ? arch_type_of(p->p + 1, n) : 0;
 
-	if (!n || n >= sizeof text)
-		return 0;
-	memcpy(text, p->p + 1, n);
-	text[n] = 0;
-	unsigned t = cptx_type_find(text);
 	if (!t || t == CPTX_BF16 || (arch_types[t].cls == 'X' && t != CPTX_F16X2))
 		return 0;
 	if (t == CPTX_B128 && p->m->version < 83)

@@ -32,29 +32,52 @@ static bool find_forms(parser *p, spelled *s)
 	return true;
 }
 
-spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash)
+/* The next 8 bytes of a text, of which `left` are its own. */
+static inline uint64_t part_of(const char *text, size_t left)
 {
-	spelled **slot = &p->spelled[(hash ^ hash >> 16) % SPELLED_SLOTS], *s = *slot;
-	while (s && (s->hash != hash || s->len != len || memcmp(s->text, text, len)))
-		s = s->next;
-	if (s)
-		return s;
-	s = arena_zalloc(&p->m->a, sizeof *s);
-	char *copy = s ? arena_alloc(&p->m->a, len + 1) : NULL;
+	uint64_t part;
+
+	memcpy(&part, text, sizeof part);
+	return left < sizeof part ? part & ((UINT64_C(1) << 8 * left) - 1) : part;
+}
+
+static inline bool is_text(const spelled *s, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len && s->len == len; i += sizeof(uint64_t))
+		if (part_of(s->text + i, len - i) != part_of(text + i, len - i))
+			return false;
+	return s->len == len;
+}
+
+static spelled *new_spelled(parser *p, spelled **slot, const char *text, size_t len)
+{
+	spelled *s = arena_zalloc(&p->m->a, sizeof *s);
+	char *copy = s ? arena_zalloc(&p->m->a, len + SPELLING_BEHIND) : NULL;
+
 	if (!copy) {
 		parse_out_of_memory(p);
 		return NULL;
 	}
 	memcpy(copy, text, len);
-	copy[len] = 0;
 	s->text = copy;
 	s->len = (uint32_t)len;
-	s->hash = hash;
 	if (!find_forms(p, s))
 		return NULL;
 	s->next = *slot;
 	*slot = s;
 	return s;
+}
+
+spelled *parse_spelled(parser *p, const char *text, size_t len)
+{
+	uint64_t hash = len;
+
+	for (size_t i = 0; i < len; i += sizeof hash)
+		hash = (hash ^ part_of(text + i, len - i)) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32;
+	spelled **slot = &p->spelled[hash % SPELLED_SLOTS], *s = *slot;
+	while (s && !is_text(s, text, len))
+		s = s->next;
+	return s ? s : new_spelled(p, slot, text, len);
 }
 
 /* ---- what is wrong ---- */
