@@ -231,11 +231,8 @@ static void begin_round(judge *j, job *w)
 		q->at = line++;
 		fprintf(f, "%s\n", q->line);
 	}
-	fputs(in ? "\tret;\n}\n" : "", f);
+	fputs("\tret;\n}\n", f);
 	fclose(f);
-	w->done = in == 0;
-	if (w->done)
-		return;
 	j->runs++;
 	w->round++;
 	w->pid = start(source, messages, head->target->name, in);
@@ -345,7 +342,6 @@ static void end_round(judge *j, unsigned index, int status)
 			q->v.ok |= q->asked;
 			q->asked = false;
 		}
-		w->done = !left_from(j, w, 0);
 	} else {
 		unsigned from = w->from;
 		if (!read_messages(j, w, source, messages)) {
@@ -356,6 +352,7 @@ static void end_round(judge *j, unsigned index, int status)
 	unlink(source);
 	unlink(messages);
 	j->jobs[index].pid = 0;
+	j->jobs[index].done = !left_from(j, &j->jobs[index], 0);
 }
 
 /* ---- all of them ---- */
@@ -425,7 +422,7 @@ void judge_run(judge *j)
 		for (unsigned i = 0; i < j->njob && busy < most; i++)
 			if (!j->jobs[i].done && !j->jobs[i].pid) {
 				begin_round(j, &j->jobs[i]);
-				busy += !j->jobs[i].done;
+				busy++;
 			}
 		if (!busy)
 			return;
