@@ -243,7 +243,6 @@ static cptx_device *open_device(const run_request *q, const char *name, uint64_t
 
 static bool launch(run_request *q, cptx_device *dev, const uint64_t at[], cptx_error *err)
 {
-	static const cptx_arg none;
 	cptx_arg args[MOST_ARGS];
 	cptx_tensor_map map[MOST_ARGS];
 	cptx_launch_opt shape = q->shape;
@@ -253,15 +252,17 @@ static bool launch(run_request *q, cptx_device *dev, const uint64_t at[], cptx_e
 
 	for (size_t i = 0; i < q->narg; i++) {
 		cptx_tensor_map_opt over = q->arg[i].map;
-		args[i] = q->arg[i].is_map ? none : run_arg_value(&q->arg[i], at[i]);
-		if (!q->arg[i].is_map)
+		if (q->arg[i].is_hidden)
 			continue;
+		if (!q->arg[i].is_map) {
+			args[shape.nargs++] = run_arg_value(&q->arg[i], at[i]);
+			continue;
+		}
 		over.address = at[q->arg[i].over];
 		cptx_tensor_map_make(dev, &over, &map[i], err);
-		args[i] = CPTX_ARG_BYTES(&map[i], sizeof map[i]);
+		args[shape.nargs++] = CPTX_ARG_BYTES(&map[i], sizeof map[i]);
 	}
 	shape.args = args;
-	shape.nargs = q->narg;
 	bool ok = p && err->code == CPTX_OK && cptx_launch_once_(nowhere, p, q->entry, &shape, NULL, err) &&
 	          cptx_device_synchronize(dev, err);
 	cptx_program_destroy(p);
@@ -480,6 +481,8 @@ const cli_command cmd_run = {
 		"  --arg u32:7 --arg f32:1.5       numbers, of the types u8 to u64, s8 to s64, b8 to b64, f16, bf16, f32, f64\n"
 		"  --arg buf:f32[4096]=rand:1      a buffer in global memory: zero, iota (0, 1, 2 ...), random numbers\n"
 		"                                  (floating point from -1 to 1, integers of all values), or the bytes of =@FILE\n"
+		"  --arg mem:f32[4096]=rand:1      the same, but the kernel is not given its address: for tensor maps\n"
+		"  --arg bytes:s32[12]=iota        these bytes themselves: a struct that is passed by value\n"
 		"  --arg tmap:0,type=bf16,dims=256x512,box=64x64,swizzle=128\n"
 		"                                  a tensor map over the buffer of argument 0 (from 0), innermost dimension first; "
 		"also\n"
