@@ -201,6 +201,11 @@ enum emu_space {
 #define WINDOW_PARAM (UINT64_C(0x7f02) << 32)
 #define GLOBAL_FIRST (UINT64_C(0x7e00) << 32)
 #define FUNC_FIRST (UINT64_C(0x7f03) << 32) /* addresses of functions: 16 bytes apart */
+/* The address of a function, by what declares or defines it. */
+static inline uint64_t emu_function_at(const cptx_kernel *k)
+{
+	return FUNC_FIRST + (k->def ? k->def : k)->number * UINT64_C(16);
+}
 enum { SHARED_FIRST = 1024, SHARED_RANK = 24, SHARED_MASK = 0xffffff };
 
 /* A piece of global memory: an allocation, or a variable of a program. */
@@ -320,7 +325,7 @@ struct emu_warp {
 	unsigned ngroup;
 	uint64_t order;                                /* of groups */
 	uint32_t streak;                               /* choices since the last change of it */
-	uint32_t carry;                                /* the flag of add.cc */
+	uint32_t carry;                                /* the flag of add.cc; of sub.cc: its complement is borrowed */
 	uint32_t at_cluster, cluster_generation[WARP]; /* lanes that have arrived at barrier.cluster, and when */
 	uint32_t sp[WARP];                             /* of local memory */
 	unsigned char *local;                          /* 32 * local_cap, lane by lane */

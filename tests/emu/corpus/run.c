@@ -12,7 +12,7 @@ typedef struct job {
 	size_t narg;
 	void *want[16], *got[16]; /* buffers, by argument */
 	cptx_launch_opt shape;
-	unsigned seeds;
+	unsigned seeds, files;
 	bool ok;
 } job;
 
@@ -28,6 +28,7 @@ static char *read_text(const char *path, size_t *size)
 	*size = fread(text, 1, MOST_BYTES, f);
 	ck_assert_msg(*size > 0 && *size < MOST_BYTES, "%s", path);
 	fclose(f);
+	text[*size] = 0;
 	return text;
 }
 
@@ -43,10 +44,10 @@ bool corpus_files(const char *name, corpus_file_fn *each, void *user)
 	for (struct dirent *e; (e = readdir(d));) {
 		size_t k = strlen(stem), size;
 		const char *end = strstr(e->d_name, ".ptx");
-		if (strncmp(e->d_name, stem, k) || e->d_name[k] != '.' || !end || end[4])
+		if (strncmp(e->d_name, stem, k) || (k ? e->d_name[k] != '.' : !strncmp(e->d_name, "clang_", 6)) || !end || end[4])
 			continue;
 		snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-		ck_assert_int_eq(sscanf(e->d_name + k, ".%15[^.]", target), 1);
+		ck_assert_int_eq(sscanf(strchr(e->d_name, '.'), ".%15[^.]", target), 1);
 		char *text = read_text(path, &size);
 		bool more = each(user, e->d_name, text, size, target);
 		free(text);
@@ -93,7 +94,7 @@ static void open_job(job *j)
 	read_args(j);
 	for (size_t i = 0; i < j->narg; i++) {
 		run_arg *a = &j->arg[i];
-		if (!a->is_buffer)
+		if (!a->data)
 			continue;
 		j->want[i] = a->data;
 		j->got[i] = malloc(a->size);
@@ -127,9 +128,11 @@ static void collect(const cptx_device *dev, char *said)
 static bool launch(job *j, cptx_device *dev, cptx_program *p, cptx_error *err)
 {
 	uint64_t at[16] = { 0 };
-	cptx_arg args[16];
+	cptx_arg args[16], first[16];
 	cptx_tensor_map map[16];
 	cptx_error ignored = { 0 };
+
+	cptx_launch_opt before = { .grid = { 1 }, .block = { 32 } };
 
 	j->shape.args = args;
 	j->shape.nargs = 0;
@@ -148,7 +151,11 @@ static bool launch(job *j, cptx_device *dev, cptx_program *p, cptx_error *err)
 			args[j->shape.nargs++] = run_arg_value(a, at[i]);
 		}
 	}
-	bool ok = err->code == CPTX_OK && cptx_launch_once(p, j->c->kernel, &j->shape, NULL, err);
+	for (const char *s = j->c->first ? j->c->first_args : ""; *s; s += strspn(s, " "))
+		first[before.nargs++] = args[*s++ - '0'];
+	before.args = first;
+	bool ok = err->code == CPTX_OK && (!j->c->first || cptx_launch_once(p, j->c->first, &before, NULL, err)) &&
+	          cptx_launch_once(p, j->c->kernel, &j->shape, NULL, err);
 	for (size_t i = 0; i < j->narg; i++)
 		if (at[i])
 			cptx_mem_read(dev, j->got[i], at[i], j->arg[i].size, &ignored);
@@ -218,7 +225,7 @@ static void judge(job *j, const cptx_device *dev, bool ok, const cptx_error *err
 		         !ok && strstr(err->text, j->c->refused) ? ""
 		         : err->code                             ? err->text
 		                                                 : "it is not refused");
-	else if (j->c->finds ? !f || f->code != j->c->finds : !ok || f)
+	else if (j->c->finds ? !f || (f->code != j->c->finds && j->c->finds != CPTX_FIND_COUNT) : !ok || f)
 		snprintf(why, size, "%s\n%s", err->text, said);
 	else if (!j->c->any_result && !j->c->finds)
 		compare(j, why, size);
@@ -254,8 +261,10 @@ static bool run_file(void *user, const char *path, const char *text, size_t size
 {
 	job *j = user;
 
-	if (!has_kernel(text, j->c->kernel))
+	if (!has_kernel(text, j->c->kernel) || atoi(target + 3) < 80 || (j->c->only && !strstr(path, j->c->only)) ||
+	    (j->c->except && strstr(path, j->c->except)))
 		return true;
+	j->files++;
 	for (unsigned i = 0; i < j->seeds + 2 && j->ok; i++) {
 		cptx_emu_opt opt = { .seed = i, .threads = 1, .step_limit = 200000000 };
 		opt.schedule = i < j->seeds ? CPTX_EMU_RANDOM : i == j->seeds ? CPTX_EMU_EAGER : CPTX_EMU_LATE;
@@ -270,8 +279,12 @@ bool corpus_run(const corpus_case *c, unsigned seeds)
 {
 	job j = { .c = c, .seeds = seeds, .ok = true };
 
+	if (!c->shape) {
+		ck_assert_msg(c->why != NULL, "%s: why is it not run?", c->kernel);
+		return true;
+	}
 	open_job(&j);
-	ck_assert_msg(corpus_files(c->file, run_file, &j), "%s: no such file", c->file);
+	ck_assert_msg(corpus_files(c->file, run_file, &j) && j.files, "%s: no file has %s", c->file, c->kernel);
 	close_job(&j);
 	return j.ok;
 }
