@@ -379,6 +379,7 @@ struct emu_async {
 	emu_warp *w;                /* who started it */
 	unsigned lane;
 	const emu_op *op;
+	uint64_t begun, bytes, flops; /* trace.c's */
 };
 
 enum emu_stop { STOP_QUANTUM, STOP_TURN, STOP_DONE, STOP_STUCK, STOP_FAULT };
@@ -406,9 +407,10 @@ struct emu_cluster {
 	struct emu_found *found;     /* since the last round */
 	size_t nfound;
 	bool failed, no_memory;
-	bool fold;      /* its log of accesses is full: the round ends early */
-	buf printed;    /* by vprintf since the last round */
-	bool none_left; /* clusterlaunchcontrol: it has seen that no cluster can be cancelled any more */
+	bool fold;               /* its log of accesses is full: the round ends early */
+	struct emu_trace *trace; /* NULL: nobody looks */
+	buf printed;             /* by vprintf since the last round */
+	bool none_left;          /* clusterlaunchcontrol: it has seen that no cluster can be cancelled any more */
 };
 
 struct emu_grid {
@@ -421,6 +423,7 @@ struct emu_grid {
 	const unsigned char *params;
 	uint32_t param_bytes;
 	uint64_t nclusters, next; /* those not started yet */
+	uint64_t begin;           /* of clusters that start now, in the timeline */
 	uint64_t steps, limit;
 	uint64_t *hits;
 	struct emu_traffic *traffic;

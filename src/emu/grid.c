@@ -5,6 +5,7 @@
  */
 #include "emu/counters.h"
 #include "emu/finding.h"
+#include "emu/trace.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -79,6 +80,17 @@ static void one_round(run *r)
 
 /* ---- clusters come and go ---- */
 
+/* The user has got what the cluster printed and did in this round. */
+static bool told(emu_cluster *c) { return emu_print_out(c) && emu_trace_out(c); }
+
+static void tell_progress(const run *r)
+{
+	const cptx_emu_opt *opt = &r->g->machine->opt;
+
+	if (opt->progress)
+		opt->progress(opt->user, (r->g->next - r->n) * r->g->ctas_per_cluster, r->g->nclusters * r->g->ctas_per_cluster);
+}
+
 /* What clusters that were cut short have touched so far. */
 static bool last_words(run *r)
 {
@@ -86,7 +98,8 @@ static bool last_words(run *r)
 
 	for (size_t i = 0; i < r->n; i++) {
 		race_fold(r->c[i]);
-		ok &= emu_print_out(r->c[i]) && emu_found_merge(r->g->machine, r->c[i]) && !r->c[i]->no_memory;
+		emu_trace_cut(r->c[i]);
+		ok &= told(r->c[i]) && emu_found_merge(r->g->machine, r->c[i]) && !r->c[i]->no_memory;
 	}
 	return ok;
 }
@@ -125,6 +138,7 @@ static void finish(run *r, size_t i)
 {
 	r->g->steps += r->c[i]->step - r->c[i]->idle;
 	emu_counters_add(r->g, r->c[i]);
+	r->g->begin = MAX(r->g->begin, emu_trace_now(r->c[i]));
 	emu_cluster_free(r->c[i]);
 	free(r->c[i]);
 	r->n--;
@@ -153,13 +167,13 @@ static bool settle(run *r, bool *idle)
 		case STOP_STUCK: emu_find_deadlock(c); break;
 		case STOP_FAULT: break;
 		case STOP_DONE:
-			ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c);
+			ok &= told(c) && emu_found_merge(r->g->machine, c);
 			finish(r, i);
 			*idle = false;
 			continue;
 		case STOP_QUANTUM: break;
 		}
-		ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c) && !c->no_memory;
+		ok &= told(c) && emu_found_merge(r->g->machine, c) && !c->no_memory;
 		if (c->failed)
 			r->g->failed = true;
 		i++;
@@ -194,6 +208,7 @@ static bool all_rounds(run *r)
 		one_round(r);
 		if (!settle(r, &idle))
 			return false;
+		tell_progress(r);
 		idle_rounds = idle ? idle_rounds + 1 : 0;
 		if (idle_rounds > IDLE_ROUNDS && r->g->next < r->g->nclusters && !room(r, r->most * 2))
 			return false;
