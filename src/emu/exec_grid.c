@@ -171,7 +171,7 @@ static uint32_t most_asked(const cptx_kernel *k)
 	uint32_t most = 0;
 
 	for (const ir_item *it = NULL; (it = cptx_item_find_op(k, it, CPTX_OP_SETMAXNREG));)
-		most = MAX(most, (uint32_t)ir_operand(k, it, N).i);
+		most = MAX(most, (uint32_t)ir_operand(k, it, 0).i); /* no result stands in front */
 	return most;
 }
 
