@@ -126,8 +126,7 @@ static void put_async(emu_cluster *c, const emu_async *a)
 	               .begin = a->begun,
 	               .end = emu_trace_now(c),
 	               .bytes = a->bytes,
-	               .flops = a->flops ? a->flops
-	                                 : a->op->flops * UINT64_C(128) /* wgmma: of a thread of four warps */ });
+	               .flops = a->flops ? a->flops : a->op->flops * UINT64_C(128) /* wgmma: of a thread of four warps */ });
 }
 
 bool emu_trace_run(emu_cluster *c, emu_async *a)

@@ -100,7 +100,8 @@ void run_trace_put(run_trace *t, const cptx_emu_span *s)
 		event(t, 'X', s->number, s->warp);
 		put_name(t, s->kind == CPTX_EMU_SPAN_WAIT ? "wait: " : "run", s->instruction);
 		fprintf(t->f, ",\"ts\":%" PRIu64 ",\"dur\":%" PRIu64, s->begin, s->end - s->begin);
-		put_args(t, s);
+		if (s->kind == CPTX_EMU_SPAN_WAIT)
+			put_args(t, s);
 		fputc('}', t->f);
 		return;
 	}
