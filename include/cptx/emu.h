@@ -35,8 +35,8 @@ enum cptx_emu_span_kind {
 
 /**
  * A piece of the timeline.  Time is counted in steps, one instruction of one warp of the block's cluster: warps of a cluster
- * take turns.  It begins at 0 in each launch, and is no measure of time on a GPU.  Clusters know nothing of one another's
- * steps; those that begin when others are over have a later begin.
+ * take turns.  It begins at 0 in each launch, and is no measure of time on a GPU.  The strings live as long as the call that
+ * gets them.  Clusters know nothing of one another's steps; those that begin when others are over have a later begin.
  */
 typedef struct cptx_emu_span {
 	enum cptx_emu_span_kind kind;

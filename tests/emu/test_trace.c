@@ -31,6 +31,8 @@ static void keep(void *user, const cptx_emu_span *s)
 	t->span[t->n] = *s;
 	snprintf(t->instruction[t->n], sizeof t->instruction[0], "%s", s->instruction);
 	t->span[t->n].instruction = t->instruction[t->n];
+	t->span[t->n].at.file = s->at.file ? "k.ptx" : NULL;
+	t->span[t->n].kernel = "k";
 	t->n++;
 }
 
