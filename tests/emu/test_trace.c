@@ -114,9 +114,9 @@ START_TEST(the_same_for_a_seed)
 	make(&b, 4, 5, 40, &y);
 	ck_assert(!memcmp(&x, &y, sizeof x) && a.n == b.n);
 	for (size_t i = 0; i < a.n; i++) {
-		a.span[i].instruction = b.span[i].instruction = a.span[i].kernel = b.span[i].kernel = a.span[i].at.file =
-			b.span[i].at.file = NULL;
-		ck_assert(!memcmp(&a.span[i], &b.span[i], sizeof a.span[i]));
+		const cptx_emu_span *p = &a.span[i], *q = &b.span[i];
+		ck_assert(p->kind == q->kind && p->number == q->number && p->warp == q->warp && p->at.line == q->at.line);
+		ck_assert(p->begin == q->begin && p->end == q->end && p->bytes == q->bytes && p->flops == q->flops);
 		ck_assert_str_eq(a.instruction[i], b.instruction[i]);
 	}
 	ck_assert(b.progress == 40 && b.of == 40);
