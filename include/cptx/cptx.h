@@ -535,6 +535,7 @@ typedef struct cptx_kernel_info {
 	uint32_t dyn_smem;    /**< dynamic shared memory that it laid out, bytes */
 	uint32_t static_smem; /**< bytes */
 	cptx_kernel_opt bounds;
+	bool grid_of_clusters; /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
 } cptx_kernel_info;
 
 /** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */

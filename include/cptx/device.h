@@ -296,7 +296,7 @@ static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
 
 /** Shape and arguments of a launch.  In grid, block and cluster, missing y and z are 1. */
 typedef struct cptx_launch_opt {
-	uint32_t grid[3];    /**< CTAs */
+	uint32_t grid[3];    /**< CTAs; clusters, if the kernel has .blocksareclusters */
 	uint32_t block[3];   /**< threads; all zero: the kernel's .reqntid */
 	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's, or none */
 	uint32_t dyn_smem;   /**< bytes; 0: what the kernel laid out with cptx_shared_dyn */

@@ -26,6 +26,29 @@ enum cptx_emu_schedule {
 	CPTX_EMU_LATE    /**< only when nothing else can go on */
 };
 
+/** What a piece of the timeline is. */
+enum cptx_emu_span_kind {
+	CPTX_EMU_SPAN_RUN,  /**< a warp could go on, alone or in turns with others */
+	CPTX_EMU_SPAN_WAIT, /**< all that is left of a warp waited, at `instruction`: a barrier, a poll of an mbarrier ... */
+	CPTX_EMU_SPAN_ASYNC /**< an asynchronous operation was under way: a copy, an mma of tensor cores, an arrival ... */
+};
+
+/**
+ * A piece of the timeline.  Time is counted in steps, one instruction of one warp of the block's cluster: warps of a cluster
+ * take turns.  It begins at 0 in each launch, and is no measure of time on a GPU.  The strings live as long as the call that
+ * gets them.  Clusters know nothing of one another's steps; those that begin when others are over have a later begin.
+ */
+typedef struct cptx_emu_span {
+	enum cptx_emu_span_kind kind;
+	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands; empty where a warp runs */
+	cptx_site at;                     /**< the instruction's line */
+	uint32_t block[3];
+	uint64_t number; /**< of the block in the grid, x innermost */
+	uint32_t warp;   /**< in the block; who started the operation */
+	uint64_t begin, end;
+	uint64_t bytes, flops; /**< of an operation: copied by TMA and bulk copies, done by tensor cores */
+} cptx_emu_span;
+
 typedef struct cptx_emu_opt {
 	uint64_t seed; /**< of the schedule of warps, CTAs and asynchronous work; the same seed gives the same run */
 	enum cptx_emu_schedule schedule;
@@ -36,7 +59,13 @@ typedef struct cptx_emu_opt {
 	/** Gets what kernels print by printf, piece by piece while a launch runs, in the thread that launched; NULL: it is lost.
 	 */
 	void (*print)(void *user, const char *text);
-	void *user; /**< for print */
+	/** Gets the timeline, also while the launch runs and in that thread; spans of a block come in no order. NULL: none is
+	 * made.
+	 */
+	void (*trace)(void *user, const cptx_emu_span *span);
+	/** Is told now and then, in that thread, how many CTAs are over. */
+	void (*progress)(void *user, uint64_t ctas, uint64_t of);
+	void *user; /**< for these three */
 	char z_;
 } cptx_emu_opt;
 

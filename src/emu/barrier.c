@@ -30,7 +30,7 @@ static uint32_t threads_left(const emu_cta *cta)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < cta->nwarp; i++)
-		n += emu_live(&cta->warp[i]) ? WARP : 0;
+		n += (uint32_t)__builtin_popcount(emu_live(&cta->warp[i]));
 	return n;
 }
 
@@ -41,8 +41,11 @@ static bool whole(const emu_barrier *b, const emu_cta *cta)
 
 static enum emu_step arrive(emu_warp *w, const emu_op *op, emu_barrier *b, uint32_t expected, uint32_t mask)
 {
-	/* Whole warps take part in what is aligned; without, single threads. */
-	uint32_t n = op->converge ? WARP : (uint32_t)__builtin_popcount(mask);
+	uint32_t n = (uint32_t)__builtin_popcount(mask), live = emu_live(w);
+
+	/* A number of threads is one of whole warps: lanes that there never were come with the first that is left. */
+	if (expected)
+		n = op->converge ? WARP : n + (mask & live & -live ? WARP - (uint32_t)__builtin_popcount(w->lanes) : 0);
 
 	if (b->arrived && b->expected != expected)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_BARRIER,

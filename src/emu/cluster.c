@@ -2,6 +2,7 @@
 #include "emu/counters.h"
 #include "emu/finding.h"
 #include "emu/mbarrier.h"
+#include "emu/trace.h"
 #include "emu/wgmma.h"
 
 #include <stdlib.h>
@@ -87,7 +88,7 @@ bool emu_cluster_init(emu_cluster *c, emu_grid *g, uint64_t number)
 	bool ok = c->cta && c->hits && c->traffic;
 	for (uint32_t i = 0; ok && i < c->ncta; i++)
 		ok = init_cta(&c->cta[i], c, i);
-	if (!ok || !init_clocks(c))
+	if (!ok || !init_clocks(c) || !emu_trace_init(c, g->begin))
 		return false;
 	for (uint32_t i = 0; i < c->ncta; i++)
 		for (uint32_t j = 0; j < c->cta[i].nwarp; j++)
@@ -138,6 +139,7 @@ void emu_cluster_free(emu_cluster *c)
 	emu_tensormaps_free(c->maps);
 	emu_found_free(c);
 	buf_free(&c->printed);
+	emu_trace_free(c);
 	free(c->cta);
 	free(c->hits);
 	free(c->traffic);
@@ -175,7 +177,7 @@ static void run_async(emu_cluster *c, emu_async *a)
 		return;
 	}
 	c->changes++;
-	if (!a->run(c, a))
+	if (!(c->trace ? emu_trace_run(c, a) : a->run(c, a)))
 		return;
 	for (emu_async **p = &c->queue; *p; p = &(*p)->next)
 		if (*p == a) {
@@ -194,6 +196,8 @@ bool emu_async_start(emu_cluster *c, emu_async *a)
 	*end = a;
 	a->next = NULL;
 	a->due = due(c);
+	if (c->trace)
+		emu_trace_begin(c, a);
 	while (!a->due && !behind_another(c, a) && !c->failed && !c->wants_async) {
 		bool last = true;
 		run_async(c, a);
@@ -255,8 +259,11 @@ static bool go_on(emu_cluster *c)
 
 static enum emu_stop run_one(emu_cluster *c, emu_warp *w, uint32_t n)
 {
+	uint64_t before = c->step;
 	enum emu_stop s = emu_warp_run(w, n);
 
+	if (c->trace)
+		emu_trace_warp(c, w, before);
 	if (!w->ngroup) {
 		c->live--;
 		emu_barrier_exit(w);

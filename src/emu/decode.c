@@ -236,7 +236,7 @@ static uint32_t value_slot(emu_decoder *d, const cptx_val *v, unsigned *bits)
 		*bits = 64;
 		at = symbol_address(d, v->id, &kind, &space);
 		return filled(d, kind, 64, at + (uint64_t)(int64_t)v->offset);
-	case CPTX_VAL_FUNC: *bits = 64; return filled(d, FILL_CONST, 64, FUNC_FIRST + v->id * UINT64_C(16));
+	case CPTX_VAL_FUNC: *bits = 64; return filled(d, FILL_CONST, 64, emu_function_at(d->k->m->body[v->id - 1]));
 	default: return NO_SLOT;
 	}
 }

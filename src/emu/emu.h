@@ -203,6 +203,11 @@ enum emu_space {
 #define WINDOW_PARAM (UINT64_C(0x7f02) << 32)
 #define GLOBAL_FIRST (UINT64_C(0x7e00) << 32)
 #define FUNC_FIRST (UINT64_C(0x7f03) << 32) /* addresses of functions: 16 bytes apart */
+/* The address of a function, by what declares or defines it. */
+static inline uint64_t emu_function_at(const cptx_kernel *k)
+{
+	return FUNC_FIRST + (k->def ? k->def : k)->number * UINT64_C(16);
+}
 enum { SHARED_FIRST = 1024, SHARED_RANK = 24, SHARED_MASK = 0xffffff };
 
 /* A piece of global memory: an allocation, or a variable of a program. */
@@ -332,7 +337,7 @@ struct emu_warp {
 	uint64_t chosen; /* counts choices of groups */
 	emu_rounds seen;
 	uint32_t streak;                               /* choices since the last change of it */
-	uint32_t carry;                                /* the flag of add.cc */
+	uint32_t carry;                                /* the flag of add.cc; of sub.cc: its complement is borrowed */
 	uint32_t at_cluster, cluster_generation[WARP]; /* lanes that have arrived at barrier.cluster, and when */
 	uint32_t sp[WARP];                             /* of local memory */
 	unsigned char *local;                          /* 32 * local_cap, lane by lane */
@@ -386,6 +391,7 @@ struct emu_async {
 	emu_warp *w;                /* who started it */
 	unsigned lane;
 	const emu_op *op;
+	uint64_t begun, bytes, flops; /* trace.c's */
 };
 
 enum emu_stop { STOP_QUANTUM, STOP_TURN, STOP_DONE, STOP_STUCK, STOP_FAULT };
@@ -415,9 +421,10 @@ struct emu_cluster {
 	struct emu_found *found;     /* since the last round */
 	size_t nfound;
 	bool failed, no_memory;
-	bool fold;      /* its log of accesses is full: the round ends early */
-	buf printed;    /* by vprintf since the last round */
-	bool none_left; /* clusterlaunchcontrol: it has seen that no cluster can be cancelled any more */
+	bool fold;               /* its log of accesses is full: the round ends early */
+	struct emu_trace *trace; /* NULL: nobody looks */
+	buf printed;             /* by vprintf since the last round */
+	bool none_left;          /* clusterlaunchcontrol: it has seen that no cluster can be cancelled any more */
 };
 
 struct emu_grid {
@@ -430,6 +437,7 @@ struct emu_grid {
 	const unsigned char *params;
 	uint32_t param_bytes;
 	uint64_t nclusters, next; /* those not started yet */
+	uint64_t begin;           /* of clusters that start now, in the timeline */
 	uint64_t steps, limit;
 	uint64_t *hits;
 	struct emu_traffic *traffic;

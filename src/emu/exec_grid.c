@@ -165,16 +165,31 @@ bool decode_query_cancel(emu_decoder *d, emu_op *op)
 
 enum { REGISTERS = 65536 /* of a multiprocessor */, UNIT = 8, MOST_REGISTERS = 256, N = 1 };
 
-/* Of a thread at launch; 0: the kernel's head does not say, and ptxas leaves setmaxnreg out. */
+/* The most that any setmaxnreg of the kernel asks for. */
+static uint32_t most_asked(const cptx_kernel *k)
+{
+	uint32_t most = 0;
+
+	for (const ir_item *it = NULL; (it = cptx_item_find_op(k, it, CPTX_OP_SETMAXNREG));)
+		most = MAX(most, (uint32_t)ir_operand(k, it, 0).i); /* no result stands in front */
+	return most;
+}
+
+/*
+ * Of a thread at launch, as ptxas gives them: what the head allows, but no more than the kernel asks for.  0: the head does
+ * not say, and ptxas leaves setmaxnreg out.  Warps get theirs in fours.
+ */
 static uint32_t at_launch(const cptx_kernel *k)
 {
 	const cptx_kernel_opt *o = &k->opt;
 	const uint32_t *b = o->block[0] ? o->block : o->max_block;
-	uint64_t threads = (uint64_t)MAX(b[0], 1u) * MAX(b[1], 1u) * MAX(b[2], 1u) * MAX(o->min_ctas, 1u);
+	uint64_t threads = (uint64_t)MAX(b[0], 1u) * MAX(b[1], 1u) * MAX(b[2], 1u), four = 4 * WARP;
 
-	if (o->max_regs)
-		return o->max_regs / UNIT * UNIT;
-	return b[0] ? (uint32_t)MIN(REGISTERS / threads / UNIT * UNIT, (uint64_t)MOST_REGISTERS) : 0;
+	if (!o->max_regs && !b[0])
+		return 0;
+	threads = (threads + four - 1) / four * four * MAX(o->min_ctas, 1u);
+	uint64_t n = o->max_regs ? o->max_regs : MIN(REGISTERS / threads, (uint64_t)MOST_REGISTERS);
+	return (uint32_t)(MIN(n, (uint64_t)most_asked(k)) / UNIT * UNIT);
 }
 
 /* imm[0]: how many there are at launch; imm[1]: more are asked for */

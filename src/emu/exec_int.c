@@ -40,7 +40,12 @@ SCALAR(bfi, num_bfi(op->m.type, v[0], v[1], (uint32_t)v[2], (uint32_t)v[3]))
 SCALAR(szext, num_szext(op->m.type, op->m.mode, (uint32_t)v[0], (uint32_t)v[1]))
 SCALAR(bmsk, num_bmsk(op->m.mode, (uint32_t)v[0], (uint32_t)v[1]))
 
-/* ---- extended precision: the carry flag is a bit per lane of the warp ---- */
+/*
+ * ---- extended precision: the carry flag is a bit per lane of the warp ----
+ *
+ * There is one flag for sums and differences: sub.cc and subc leave 1 where nothing is borrowed, as a sum with the
+ * complement would.  It shows where addc stands behind sub.cc, which CUDA's division of 128 bits relies on.
+ */
 
 typedef uint64_t (*carry_calc)(unsigned type, uint64_t a, uint64_t b, bool *cf);
 struct carry {
@@ -55,9 +60,10 @@ static enum emu_step carry(emu_warp *w, const emu_op *op, uint32_t mask)
 	const emu_arg *d = &op->arg[0];
 	uint64_t v[SCALAR_INPUTS];
 	unsigned type = op->m.type;
+	uint32_t turned = c->calc == num_sub_borrow ? ALL_LANES : 0;
 
 	EACH_LANE(l, mask) {
-		bool cf = c->reads && w->carry >> l & 1;
+		bool cf = c->reads && (w->carry ^ turned) >> l & 1;
 		scalar_gather(w, c->in, l, v);
 		if (c->in->n == 3) {
 			v[0] = op->m.mode == CPTX_HI ? num_mul_hi(type, v[0], v[1]) : num_mul(type, v[0], v[1], &c->in->mode);
@@ -65,7 +71,7 @@ static enum emu_step carry(emu_warp *w, const emu_op *op, uint32_t mask)
 		}
 		emu_put(w, d->slot, d->bits, l, c->calc(type, v[0], v[1], &cf));
 		if (op->m.cc)
-			w->carry = (w->carry & ~(UINT32_C(1) << l)) | (uint32_t)cf << l;
+			w->carry = (w->carry & ~(UINT32_C(1) << l)) | ((cf ^ turned) & 1) << l;
 	}
 	return STEP_NEXT;
 }

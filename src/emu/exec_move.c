@@ -298,14 +298,22 @@ static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t ad
 	return emu_write(w, op, lane, a->space, addr, bytes, each * n, (unsigned)op->imm[2]);
 }
 
+/* What leaves the block must be defined: a finding for the lanes that store undefined values to global memory. */
 static void need_stored(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const emu_arg *b = &op->arg[2];
+	const emu_arg *a = &op->arg[1], *b = &op->arg[2];
 
-	if (op->arg[1].space != SPACE_GLOBAL)
+	if (a->space != SPACE_GLOBAL && a->space != SPACE_GENERIC)
 		return;
-	for (unsigned i = 0; i < (b->kind == ARG_VEC ? b->count : 1u); i++)
-		emu_need(w, op, b->kind == ARG_VEC ? b->slots[i] : b->slot, mask, "what is stored");
+	for (unsigned i = 0; i < (b->kind == ARG_VEC ? b->count : 1u); i++) {
+		uint32_t slot = b->kind == ARG_VEC ? b->slots[i] : b->slot, missing = mask & ~*emu_defined(w, slot);
+		EACH_LANE(l, a->space == SPACE_GENERIC ? missing : 0) {
+			uint64_t at = emu_address(w, a, l);
+			missing &= ~((uint32_t)(at >= WINDOW_SHARED && at < FUNC_FIRST) << l);
+		}
+		if (missing)
+			emu_need(w, op, slot, missing, "what is stored");
+	}
 }
 
 static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)

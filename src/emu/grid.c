@@ -6,6 +6,7 @@
 #include "emu/counters.h"
 #include "emu/finding.h"
 #include "emu/stall.h"
+#include "emu/trace.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -94,6 +95,17 @@ static void one_round(run *r)
 
 /* ---- clusters come and go ---- */
 
+/* The user has got what the cluster printed and did in this round. */
+static bool told(emu_cluster *c) { return emu_print_out(c) && emu_trace_out(c); }
+
+static void tell_progress(const run *r)
+{
+	const cptx_emu_opt *opt = &r->g->machine->opt;
+
+	if (opt->progress)
+		opt->progress(opt->user, (r->g->next - r->n) * r->g->ctas_per_cluster, r->g->nclusters * r->g->ctas_per_cluster);
+}
+
 /* What clusters that were cut short have touched so far. */
 static bool last_words(run *r)
 {
@@ -101,7 +113,8 @@ static bool last_words(run *r)
 
 	for (size_t i = 0; i < r->n; i++) {
 		race_fold(r->c[i]);
-		ok &= emu_print_out(r->c[i]) && emu_found_merge(r->g->machine, r->c[i]) && !r->c[i]->no_memory;
+		emu_trace_cut(r->c[i]);
+		ok &= told(r->c[i]) && emu_found_merge(r->g->machine, r->c[i]) && !r->c[i]->no_memory;
 	}
 	return ok;
 }
@@ -140,6 +153,7 @@ static void finish(run *r, size_t i)
 {
 	r->g->steps += r->c[i]->step - r->c[i]->idle;
 	emu_counters_add(r->g, r->c[i]);
+	r->g->begin = MAX(r->g->begin, emu_trace_now(r->c[i]));
 	emu_cluster_free(r->c[i]);
 	free(r->c[i]);
 	r->n--;
@@ -161,14 +175,14 @@ static bool settle(run *r)
 		case STOP_TURN: emu_cluster_turn(c); break;
 		case STOP_STUCK: emu_find_deadlock(c); break;
 		case STOP_DONE:
-			ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c);
+			ok &= told(c) && emu_found_merge(r->g->machine, c);
 			finish(r, i);
 			r->quiet = r->idle = 0;
 			continue;
 		case STOP_FAULT:
 		case STOP_QUANTUM: break;
 		}
-		ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c) && !c->no_memory;
+		ok &= told(c) && emu_found_merge(r->g->machine, c) && !c->no_memory;
 		if (c->failed)
 			r->g->failed = true;
 		i++;
@@ -237,6 +251,7 @@ static bool all_rounds(run *r)
 		one_round(r); /* without instructions, too: who is done is noticed */
 		if (!settle(r))
 			return false;
+		tell_progress(r);
 		if (!r->left && r->n && !r->g->failed) {
 			emu_find_limit(r->c[0]);
 			r->g->failed = true;
@@ -305,6 +320,8 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	g.explicit_cluster = s->cluster[0] != 0;
 	for (int i = 0; i < 3; i++)
 		g.cluster[i] = g.explicit_cluster ? s->cluster[i] : 1;
+	for (int i = 0; i < 3 && ir_grid_of_clusters(image->kernel); i++)
+		g.grid[i] *= g.cluster[i];
 	g.entry = image->function[image->kernel->number - 1];
 	g.ctas_per_cluster = g.cluster[0] * g.cluster[1] * g.cluster[2];
 	g.nclusters = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2] / g.ctas_per_cluster;

@@ -39,10 +39,8 @@ void emu_machine_free(emu_machine *m)
 
 static uint64_t address_of(const emu_program *p, const cptx_val *v)
 {
-	if (v->kind == CPTX_VAL_FUNC) {
-		const cptx_kernel *k = p->module->body[v->id - 1];
-		return FUNC_FIRST + (k->def ? k->def->number : k->number) * UINT64_C(16);
-	}
+	if (v->kind == CPTX_VAL_FUNC)
+		return emu_function_at(p->module->body[v->id - 1]);
 	return v->id >= MODULE_SYM ? p->sym_at[v->id - MODULE_SYM] + (uint64_t)(int64_t)v->offset : 0;
 }
 

@@ -353,15 +353,19 @@ bool decode_tcgen05_fence(emu_decoder *d, emu_op *op)
 typedef struct tmem_commit {
 	emu_async a;
 	uint32_t offset;
-	uint32_t ctas; /* a bit each */
-	uint32_t last; /* operation in front of it */
+	uint32_t ctas;   /* a bit each */
+	uint32_t last;   /* operation in front of it */
+	emu_clock known; /* to the thread: the operations are behind it */
 } tmem_commit;
 
-/* Waiters will know all operations that the thread has started in front of it. */
+static void drop_commit(emu_async *a) { clock_free(&((tmem_commit *)(void *)a)->known); }
+
+/* Waiters will know all operations that the thread has started in front of it, and what was over before those began. */
 static void tell(emu_cluster *c, const tmem_commit *x, emu_mbarrier *b)
 {
 	const emu_tmem *t = first_of_pair(x->a.w->cta)->tmem;
 
+	clock_join(c, &b->clock, &x->known);
 	for (unsigned i = 0; i < TMEM_RECORDS; i++) {
 		const tmem_record *r = &t->record[i];
 		if (r->id && r->id <= x->last && r->piped && r->agent == x->a.w->agent && r->lane == x->a.lane)
@@ -406,7 +410,8 @@ static bool commit_lane(emu_warp *w, const emu_op *op, unsigned lane)
 		return false;
 	}
 	*x = (tmem_commit){ .offset = b->offset, .ctas = ctas, .last = t->last };
-	x->a = (emu_async){ .run = run_commit, .w = w, .lane = lane, .op = op };
+	x->a = (emu_async){ .run = run_commit, .drop = drop_commit, .w = w, .lane = lane, .op = op };
+	clock_known_by(w, UINT32_C(1) << lane, &x->known);
 	return tmem_start(&x->a);
 }
 

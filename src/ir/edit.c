@@ -319,11 +319,10 @@ void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_opt *opt)
 	draft.opt = opt ? *opt : (cptx_kernel_opt){ 0 };
 	if (!ir_check_bounds(&draft, at))
 		return;
-	for (size_t i = 0; i < k->nextra; i++)
-		if (!strcmp(k->extra[i], ".blocksareclusters") && !(draft.opt.block[0] && draft.opt.cluster[0])) {
-			ir_error(k, CPTX_E_ARG, at, "launch bounds: .blocksareclusters of the text needs .block and .cluster");
-			return;
-		}
+	if (ir_grid_of_clusters(k) && !(draft.opt.block[0] && draft.opt.cluster[0])) {
+		ir_error(k, CPTX_E_ARG, at, "launch bounds: .blocksareclusters of the text needs .block and .cluster");
+		return;
+	}
 	ir_touch(k);
 	k->opt = draft.opt;
 	k->edited = true;

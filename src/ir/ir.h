@@ -415,6 +415,7 @@ bool ir_trim(cptx_kernel *k); /* the body of text is complete; false, with no er
 /* Labels in one place become the first of them: what blocks end with is what a branch goes to. */
 void ir_merge_labels(cptx_kernel *k);
 bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */
+bool ir_grid_of_clusters(const cptx_kernel *k);     /* .blocksareclusters: a launch counts clusters */
 void ir_unlink_top(cptx_module *m, ir_top *t);
 
 /* ---- edit.c, rename.c ---- */

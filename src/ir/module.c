@@ -198,6 +198,14 @@ static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, c
 
 enum { MOST_BLOCK_Z = 64, MOST_CLUSTER = 16 }; /* CUDA programming guide, "Compute Capabilities" */
 
+bool ir_grid_of_clusters(const cptx_kernel *k)
+{
+	for (size_t i = 0; i < k->nextra; i++)
+		if (!strcmp(k->extra[i], ".blocksareclusters"))
+			return true;
+	return false;
+}
+
 bool ir_check_bounds(cptx_kernel *k, cptx_site at)
 {
 	cptx_kernel_opt *o = &k->opt;
@@ -462,6 +470,12 @@ bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info
 	}
 	if (!found)
 		return false;
-	*info = (cptx_kernel_info){ found->name, found->nparam, found->param, found->dyn_smem, found->reached_smem, found->opt };
+	*info = (cptx_kernel_info){ found->name,
+		                        found->nparam,
+		                        found->param,
+		                        found->dyn_smem,
+		                        found->reached_smem,
+		                        found->opt,
+		                        ir_grid_of_clusters(found) };
 	return true;
 }

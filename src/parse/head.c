@@ -172,14 +172,11 @@ static bool read_directives(parser *p, cptx_kernel *k)
 			return false;
 	}
 	const cptx_kernel_opt *o = &k->opt;
-	bool clusters = false;
-	for (size_t i = 0; i < k->nextra; i++)
-		clusters |= !strcmp(k->extra[i], ".blocksareclusters");
 	if (o->block[0] && o->max_block[0])
 		return parse_error(p, at, CPTX_E_PARSE, ".reqntid and .maxntid: write one of the two");
 	if (o->cluster[0] && o->max_cluster_rank)
 		return parse_error(p, at, CPTX_E_PARSE, ".reqnctapercluster and .maxclusterrank: write one of the two");
-	if (clusters && !(o->block[0] && o->cluster[0]))
+	if (ir_grid_of_clusters(k) && !(o->block[0] && o->cluster[0]))
 		return parse_error(p, at, CPTX_E_PARSE, ".blocksareclusters needs .reqntid and .reqnctapercluster beside it");
 	return true;
 }

@@ -157,7 +157,7 @@ static bool set_grid(cptx_launch *l, const uint32_t grid[3], cptx_site at, cptx_
 	if (g[0] > MAX_GRID_X || g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ)
 		return reject(&l->k, CPTX_E_LIMIT, at, err, "the grid is %u x %u x %u; the limit is %d x %d x %d", g[0], g[1], g[2],
 		              MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
-	if (c[0] && (g[0] % c[0] || g[1] % c[1] || g[2] % c[2]))
+	if (c[0] && !l->k.info.grid_of_clusters && (g[0] % c[0] || g[1] % c[1] || g[2] % c[2]))
 		return reject(&l->k, CPTX_E_ARG, at, err, "the grid is %u x %u x %u, no multiple of the cluster, %u x %u x %u", g[0],
 		              g[1], g[2], c[0], c[1], c[2]);
 	memcpy(l->grid, g, sizeof g);

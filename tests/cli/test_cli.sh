@@ -462,6 +462,12 @@ scale() { # N: how many elements of 100 it may scale; then more options
 	says "argument 0: 100 elements equal"
 	status 0 $(scale 100 --schedules 5 --counters --schedule late --threads 2)
 	says "global        400 bytes read, 400 written"
+	status 0 $(scale 100 --trace "$dir/trace.json" --no-progress)
+	silent "$err"
+	holds test "$(grep -c '"name":"run"' "$dir/trace.json")" -ge 4
+	holds test "$(grep -c '"name":"process_name","args":{"name":"block 1,0,0"}' "$dir/trace.json")" -eq 1
+	usage "--trace: of one run on the emulator" $(scale 100 --trace "$dir/trace.json" --schedules 2)
+	fails "cannot write '$dir/no/trace.json'" $(scale 100 --trace "$dir/no/trace.json")
 	fails "scale.ptx:21: kernel scale, ld.global.f32, block (1, 0, 0), thread (36, 0, 0): out-of-bounds: 4 bytes" $(scale 101 -o "0=$dir/no.bin")
 	holds test ! -e "$dir/no.bin"
 	fails '{"code":"out-of-bounds","kernel":"scale","instruction":"ld.global.f32","file":' $(scale 101 --finding-format json)
@@ -475,6 +481,25 @@ scale() { # N: how many elements of 100 it may scale; then more options
 	usage "argument 1 is no buffer" $(scale 100 -o 1=y.bin)
 	usage "argument 3 is no buffer" $(scale 100 -o 3=y.bin)
 }
+cat >"$dir/pair.ptx" <<'S'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry pair(.param .align 4 .b8 two[8], .param .u64 out)
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %rd1;
+	ld.param.u32 %r0, [two];
+	ld.param.u32 %r1, [two+4];
+	ld.param.u64 %rd1, [out];
+	sub.u32 %r2, %r1, %r0;
+	st.global.u32 [%rd1], %r2;
+	ret;
+}
+S
+status 0 run "$dir/pair.ptx" -b 1 -a "mem:u32[4]" -a "bytes:u32[2]=iota" -a "buf:u32[1]" -o "2=$dir/one.bin"
+holds test "$(od -An -tu4 "$dir/one.bin" | tr -d ' ')" = 1
+fails "argument 0 is an object of 12 bytes" run "$dir/pair.ptx" -b 1 -a "bytes:u32[3]" -a "buf:u32[1]"
 fails "race.ptx:12: kernel race, st.shared.u32, block (0, 0, 0), thread (" run "$dir/race.ptx" -a "buf:u32[64]=zero" --schedules 20 --seed 7
 complains ": race: it writes 4 bytes of shared memory"
 complains "cptx run: seed 7 fails; --seed 7 repeats it"

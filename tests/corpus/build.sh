@@ -11,8 +11,9 @@ usage: build.sh [-j N] [build [NAME...]]
        build.sh -h
 
 build   compiles every source of cuda/ and clang/ (or those named, without folder and suffix) into ptx/, as
-        NAME.sm_ARCH.O3.ptx, .O0.ptx, .G.ptx (-G) and .lineinfo.ptx; those of clang are called clang_NAME
-check   runs ptxas on every file of ptx/ and hand/ (or on those named), with the options in the file's line
+        NAME.sm_ARCH.O3.ptx, .O0.ptx, .G.ptx (-G) and .lineinfo.ptx; those of clang are called clang_NAME.
+        Those of programs/ are compiled into the same folder, as O3 and what else their heads name
+check   runs ptxas on every file of ptx/, programs/ and hand/ (or on those named), with the options in the file's line
         "// ptxas: ..."; ends with a count, and with status 1 if ptxas rejects one
 
 -j N    N compilers at a time (2)
@@ -20,7 +21,7 @@ check   runs ptxas on every file of ptx/ and hand/ (or on those named), with the
 A source says in its head what it is for:
     // archs: 75 90a      the targets, sm_75 and sm_90a
     // flags: -rdc=true   more options of the compiler
-    // variants: G        more builds beside O3 and O0: G, lineinfo
+    // variants: G        more builds beside O3 and, but for programs/, O0: G, lineinfo
     // ptxas: -c          more options of ptxas
 
 nvcc and ptxas come from $CUDA_HOME/bin if that is set, else from PATH; clang is $CLANG or clang.
@@ -66,7 +67,9 @@ variant_options() {
 
 # cuda SOURCE ARCH VARIANT
 cuda() {
-	name=$(basename "$1" .cu) out=ptx/$(basename "$1" .cu).sm_$2.$3
+	name=$(basename "$1" .cu) folder=$(dirname "$1")
+	out=${folder#cuda}
+	out=${out:-ptx}/$name.sm_$2.$3
 	flags=$(head_line flags "$1") assemble="-arch=sm_$2"
 	case $flags in *-rdc=true*) assemble="$assemble -c" ;; esac
 	how="$flags $(variant_options "$3")"
@@ -109,13 +112,19 @@ build() {
 	mkdir "$stage" || { echo "build.sh: remove $stage first, or wait for the other build" >&2 && exit 2; }
 	trap 'rm -rf "$stage"' EXIT
 	trap 'exit 2' HUP INT PIPE TERM
-	cp cuda/*.cu "$stage"
+	cp cuda/*.cu programs/*.cu programs/*.cuh "$stage"
 	cp -R clang "$stage/clang"
 	mkdir -p ptx
 	for source in cuda/*.cu; do
 		wanted "$(basename "$source" .cu)" "$@" || continue
 		for arch in $(head_line archs "$source"); do
 			for variant in O3 O0 $(head_line variants "$source"); do run cuda "$source" "$arch" "$variant"; done
+		done
+	done
+	for source in programs/*.cu; do
+		wanted "$(basename "$source" .cu)" "$@" || continue
+		for arch in $(head_line archs "$source"); do
+			for variant in O3 $(head_line variants "$source"); do run cuda "$source" "$arch" "$variant"; done
 		done
 	done
 	for source in clang/*.cu clang/*.cl clang/*.c; do
@@ -130,7 +139,7 @@ build() {
 }
 
 check() {
-	[ $# -gt 0 ] || { cd "$(dirname "$0")" && set -- ptx/*.ptx hand/*.ptx; }
+	[ $# -gt 0 ] || { cd "$(dirname "$0")" && set -- ptx/*.ptx programs/*.ptx hand/*.ptx; }
 	passed=0 failed=0
 	for file; do
 		options=$(tr -d '\r' <"$file" | sed -n '1,5s,^// ptxas: ,,p')

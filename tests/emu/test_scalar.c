@@ -135,6 +135,8 @@ START_TEST(carries)
 {
 	TRY("add.cc.u32 %r5, %r2, %r3; addc.u32 %r9, %r4, 0;", D32, { 0xffffffff, 1, 7, 8 }, { 1, 1, 7, 7 });
 	TRY("sub.cc.u32 %r5, %r2, %r3; subc.u32 %r9, %r4, 0;", D32, { 0, 1, 7, 6 }, { 1, 1, 7, 7 });
+	TRY("sub.cc.u32 %r5, %r2, %r3; addc.u32 %r9, 0, 0;", D32, { 0, 1, 0, 0 }, { 1, 1, 0, 1 }, { 2, 1, 0, 1 });
+	TRY("add.cc.u32 %r5, %r2, %r3; subc.u32 %r9, %r4, 0;", D32, { 0xffffffff, 1, 7, 7 }, { 1, 1, 7, 6 });
 	TRY("add.cc.u64 %rd5, %rd2, %rd3; addc.cc.u64 %rd6, %rd4, %rd4; addc.u64 %rd9, 0, 0;", D64,
 	    { UINT64_MAX, 1, UINT64_C(1) << 63, 1 }, { 0, 1, UINT64_C(1) << 62, 0 });
 	TRY("mad.lo.cc.u32 %r5, %r2, %r3, %r4; madc.hi.u32 %r9, %r2, %r3, 0;", D32,

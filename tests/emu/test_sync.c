@@ -266,6 +266,18 @@ END_TEST
 
 /* ---- bar.warp.sync ---- */
 
+/* Lanes that there never were are missed by nobody. */
+START_TEST(barriers_of_part_warps)
+{
+	static uint32_t x[48];
+
+	for (uint32_t block = 8; block <= 48; block += 8)
+		RUN_OK("sm_80", block, x, sizeof x, "barrier.sync 0; bar.sync 0;");
+	RUN_OK("sm_80", 48, x, sizeof x,
+	       "barrier.sync 1, 64; bar.sync 1, 64; setp.lt.u32 %p1, %r0, 5; @%p1 bra A; A: barrier.sync 1, 64;");
+}
+END_TEST
+
 START_TEST(warp_barrier)
 {
 	try_words("sm_75", NULL,
@@ -311,4 +323,4 @@ START_TEST(lanes_that_never_come)
 END_TEST
 
 TRIAL_MAIN("emu_sync", votes, votes_of_old, active_lanes, matches, reductions, elections, shuffles, shuffles_of_parts,
-           lanes_that_exited, a_value_of_nobody, warp_barrier, wrong_masks, lanes_that_never_come)
+           lanes_that_exited, a_value_of_nobody, barriers_of_part_warps, warp_barrier, wrong_masks, lanes_that_never_come)

@@ -271,8 +271,14 @@ START_TEST(registers_moved)
 	registers(
 		"@%p1 bra few; setmaxnreg.inc.sync.aligned.u32 240; bra.uni out; few: setmaxnreg.dec.sync.aligned.u32 40; out:", 384,
 		CPTX_FIND_DEADLOCK, "registers that other warps give up");
-	registers("setmaxnreg.inc.sync.aligned.u32 40;", 384, CPTX_FIND_OPERAND, "40 registers, but the warp has 168");
+	registers("setmaxnreg.inc.sync.aligned.u32 40; setmaxnreg.inc.sync.aligned.u32 200;", 384, CPTX_FIND_OPERAND,
+	          "40 registers, but the warp has 168");
 	registers("setmaxnreg.dec.sync.aligned.u32 200;", 384, CPTX_FIND_OPERAND, ".dec may not make them more");
+	/* No more than is asked for: 232, though there are 256 for each of 256 threads.  Warps count in fours. */
+	registers(
+		"@%p1 bra few; setmaxnreg.inc.sync.aligned.u32 232; bra.uni out; few: setmaxnreg.dec.sync.aligned.u32 40; out:", 256,
+		0, "");
+	registers("setmaxnreg.dec.sync.aligned.u32 176;", 288, CPTX_FIND_OPERAND, "176 registers, but the warp has 168");
 	registers("setp.lt.u32 %p2, %r0, 5; @%p2 setmaxnreg.dec.sync.aligned.u32 40; bar.sync 0;", 128, CPTX_FIND_DIVERGENT,
 	          "setmaxnreg");
 }

@@ -39,6 +39,7 @@ static void list_folder(const char *folder)
 static void list_files(void)
 {
 	list_folder("hand");
+	list_folder("programs");
 	list_folder("ptx");
 	qsort(files, nfile, sizeof *files, by_name);
 }

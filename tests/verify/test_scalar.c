@@ -126,7 +126,10 @@ START_TEST(predicates)
 	ck_assert_uint_eq(p.type, CPTX_PRED);
 	cptx_mov(k, 0, .into = p, .type = CPTX_PRED);
 	cptx_mov(k, -1, .into = p, .type = CPTX_PRED);
-	shows("sm_90", "\tmov.pred %p1, %is_explicit_cluster;\n\tmov.pred %p1, 0;\n\tmov.pred %p1, -1;\n", NULL);
+	cptx_xor(k, p, -1, .into = p);
+	shows("sm_90",
+	      "\tmov.pred %p1, %is_explicit_cluster;\n\tmov.pred %p1, 0;\n\tmov.pred %p1, -1;\n\txor.pred %p1, %p1, -1;\n",
+	      NULL);
 	REFUSES(CPTX_E_FORM, "is a predicate: a register, 0 or 1", cptx_mov(s.k, 2, .into = s.p, .type = CPTX_PRED));
 	REFUSES(CPTX_E_FORM, "is a predicate", cptx_mov(s.k, cptx_sreg_val(CPTX_SREG_IS_EXPLICIT_CLUSTER), .type = CPTX_U32));
 }

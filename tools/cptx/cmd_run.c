@@ -1,7 +1,9 @@
 /* cptx run: runs a kernel of a PTX file on a GPU or on the emulator. */
 #include "cli.h"
 #include "number.h"
+#include "progress.h"
 #include "run_args.h"
+#include "run_trace.h"
 
 #include <cptx/emu.h>
 
@@ -26,6 +28,8 @@ enum {
 	RUN_LIMIT,
 	RUN_COMPARE,
 	RUN_COUNTERS,
+	RUN_TRACE,
+	RUN_NO_PROGRESS,
 	RUN_FORMAT
 };
 static const cli_option options[] = {
@@ -48,6 +52,8 @@ static const cli_option options[] = {
 	[RUN_LIMIT] = { "step-limit", 0, "N", "most instructions of warps (default 10^11)", NULL },
 	[RUN_COMPARE] = { "compare", 0, "NAME", "run on this device too, and compare all buffers", "cuda:0 emu:sm_90a" },
 	[RUN_COUNTERS] = { "counters", 0, NULL, "print what the emulator counted", NULL },
+	[RUN_TRACE] = { "trace", 0, "FILE", "write a timeline for chrome://tracing or Perfetto", "@file" },
+	[RUN_NO_PROGRESS] = { "no-progress", 0, NULL, "no bar while a long run goes on", NULL },
 	[RUN_FORMAT] = { "finding-format", 0, "FORMAT", "of findings on standard error: text or json", "text json" },
 };
 
@@ -64,7 +70,10 @@ typedef struct run_request {
 	size_t nout;
 	cptx_emu_opt emu;
 	uint64_t schedules;
-	bool json, counters;
+	bool json, counters, no_progress;
+	const char *trace_path;
+	run_trace trace;
+	progress_bar bar;
 	char *text;
 	size_t size;
 } run_request;
@@ -136,6 +145,8 @@ static int read_option(run_request *q, int option, const char *value)
 	case RUN_COMPARE: q->compare = value; return EXIT_OK;
 	case RUN_ENTRY: q->entry = value; return EXIT_OK;
 	case RUN_COUNTERS: q->counters = true; return EXIT_OK;
+	case RUN_TRACE: q->trace_path = value; return EXIT_OK;
+	case RUN_NO_PROGRESS: q->no_progress = true; return EXIT_OK;
 	case RUN_ARG: return read_arg(q, value);
 	case RUN_OUT: return read_out(q, value);
 	case RUN_GRID:
@@ -166,37 +177,24 @@ static int read_option(run_request *q, int option, const char *value)
 
 /* ---- findings ---- */
 
-static void json_string(FILE *f, const char *s)
-{
-	fputc('"', f);
-	for (; *s; s++)
-		if (*s == '"' || *s == '\\')
-			fprintf(f, "\\%c", *s);
-		else if ((unsigned char)*s < ' ')
-			fprintf(f, "\\u%04x", (unsigned)(unsigned char)*s);
-		else
-			fputc(*s, f);
-	fputc('"', f);
-}
-
 static void json_finding(const cptx_emu_finding *f, uint64_t seed)
 {
 	fputs("{\"code\":", stderr);
-	json_string(stderr, cptx_finding_name(f->code));
+	run_json_string(stderr, cptx_finding_name(f->code));
 	fputs(",\"kernel\":", stderr);
-	json_string(stderr, f->kernel);
+	run_json_string(stderr, f->kernel);
 	fputs(",\"instruction\":", stderr);
-	json_string(stderr, f->instruction);
+	run_json_string(stderr, f->instruction);
 	if (f->at.file) {
 		fputs(",\"file\":", stderr);
-		json_string(stderr, f->at.file);
+		run_json_string(stderr, f->at.file);
 		fprintf(stderr, ",\"line\":%u", (unsigned)f->at.line);
 	}
 	fprintf(stderr, ",\"block\":[%u,%u,%u]", f->block[0], f->block[1], f->block[2]);
 	if (f->has_thread)
 		fprintf(stderr, ",\"thread\":[%u,%u,%u]", f->thread[0], f->thread[1], f->thread[2]);
 	fprintf(stderr, ",\"count\":%llu,\"seed\":%llu,\"text\":", (unsigned long long)f->count, (unsigned long long)seed);
-	json_string(stderr, f->text);
+	run_json_string(stderr, f->text);
 	fputs("}\n", stderr);
 }
 
@@ -227,9 +225,19 @@ static size_t report(const run_request *q, const cptx_device *dev, uint64_t seed
 /* ---- one run ---- */
 
 /* What kernels print. */
-static void put_text(void *user, const char *text) { fputs(text, user); }
+static void put_text(void *user, const char *text)
+{
+	run_request *q = user;
 
-static cptx_device *open_device(const run_request *q, const char *name, uint64_t seed, cptx_error *err)
+	progress_clear(&q->bar);
+	fputs(text, stdout);
+}
+
+static void put_span(void *user, const cptx_emu_span *s) { run_trace_put(&((run_request *)user)->trace, s); }
+
+static void put_progress(void *user, uint64_t ctas, uint64_t of) { progress_show(&((run_request *)user)->bar, ctas, of); }
+
+static cptx_device *open_device(run_request *q, const char *name, uint64_t seed, cptx_error *err)
 {
 	cptx_emu_opt opt = q->emu;
 
@@ -237,13 +245,14 @@ static cptx_device *open_device(const run_request *q, const char *name, uint64_t
 		return cptx_device_open(name, err);
 	opt.seed = seed;
 	opt.print = put_text;
-	opt.user = stdout;
+	opt.trace = q->trace.f ? put_span : NULL;
+	opt.progress = progress_open(&q->bar, q->no_progress) ? put_progress : NULL;
+	opt.user = q;
 	return cptx_emu_open(name + 4, &opt, err);
 }
 
 static bool launch(run_request *q, cptx_device *dev, const uint64_t at[], cptx_error *err)
 {
-	static const cptx_arg none;
 	cptx_arg args[MOST_ARGS];
 	cptx_tensor_map map[MOST_ARGS];
 	cptx_launch_opt shape = q->shape;
@@ -253,17 +262,20 @@ static bool launch(run_request *q, cptx_device *dev, const uint64_t at[], cptx_e
 
 	for (size_t i = 0; i < q->narg; i++) {
 		cptx_tensor_map_opt over = q->arg[i].map;
-		args[i] = q->arg[i].is_map ? none : run_arg_value(&q->arg[i], at[i]);
-		if (!q->arg[i].is_map)
+		if (q->arg[i].is_hidden)
 			continue;
+		if (!q->arg[i].is_map) {
+			args[shape.nargs++] = run_arg_value(&q->arg[i], at[i]);
+			continue;
+		}
 		over.address = at[q->arg[i].over];
 		cptx_tensor_map_make(dev, &over, &map[i], err);
-		args[i] = CPTX_ARG_BYTES(&map[i], sizeof map[i]);
+		args[shape.nargs++] = CPTX_ARG_BYTES(&map[i], sizeof map[i]);
 	}
 	shape.args = args;
-	shape.nargs = q->narg;
 	bool ok = p && err->code == CPTX_OK && cptx_launch_once_(nowhere, p, q->entry, &shape, NULL, err) &&
 	          cptx_device_synchronize(dev, err);
+	progress_clear(&q->bar);
 	cptx_program_destroy(p);
 	return ok;
 }
@@ -444,9 +456,22 @@ static int run_request_read(run_request *q, int argc, char **argv)
 		if (q->arg[i].is_map && (q->arg[i].over >= q->narg || !q->arg[q->arg[i].over].is_buffer))
 			return cli_usage(q->cmd, "--arg %s: argument %llu is no buffer", q->arg[i].spec,
 			                 (unsigned long long)q->arg[i].over);
+	if (q->trace_path && (q->compare || q->schedules > 1 || (q->device && strncmp(q->device, "emu:", 4))))
+		return cli_usage(q->cmd, "--trace: of one run on the emulator, so without --compare, --schedules and a GPU");
 	if (!q->shape.grid[0])
 		q->shape.grid[0] = 1;
 	return EXIT_OK;
+}
+
+/* With the timeline, if one is asked for. */
+static int run_traced(run_request *q)
+{
+	if (q->trace_path && !run_trace_open(&q->trace, q->trace_path))
+		return cli_failed(q->cmd, "cannot write '%s': %s", q->trace_path, strerror(errno));
+	int status = q->compare ? run_both(q) : run_seeds(q);
+	if (run_trace_close(&q->trace))
+		return status;
+	return cli_failed(q->cmd, "'%s' could not be written to its end", q->trace_path);
 }
 
 static int run(const cli_command *cmd, int argc, char **argv)
@@ -463,7 +488,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (!status && !q->device)
 		q->device = default_device(q, name, sizeof name);
 	if (!status)
-		status = q->compare ? run_both(q) : run_seeds(q);
+		status = run_traced(q);
 	for (size_t i = 0; i < q->narg; i++)
 		run_arg_free(&q->arg[i]);
 	free(q->text);
@@ -480,6 +505,8 @@ const cli_command cmd_run = {
 		"  --arg u32:7 --arg f32:1.5       numbers, of the types u8 to u64, s8 to s64, b8 to b64, f16, bf16, f32, f64\n"
 		"  --arg buf:f32[4096]=rand:1      a buffer in global memory: zero, iota (0, 1, 2 ...), random numbers\n"
 		"                                  (floating point from -1 to 1, integers of all values), or the bytes of =@FILE\n"
+		"  --arg mem:f32[4096]=rand:1      the same, but the kernel is not given its address: for tensor maps\n"
+		"  --arg bytes:s32[12]=iota        these bytes themselves: a struct that is passed by value\n"
 		"  --arg tmap:0,type=bf16,dims=256x512,box=64x64,swizzle=128\n"
 		"                                  a tensor map over the buffer of argument 0 (from 0), innermost dimension first; "
 		"also\n"

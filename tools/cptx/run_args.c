@@ -107,7 +107,7 @@ static bool read_buffer(run_arg *a, const char *text, char *why, size_t size)
 	const char *open = strchr(text, '[');
 	char *end;
 
-	a->is_buffer = true;
+	a->is_buffer = !a->is_bytes;
 	a->type = open ? read_type(text, (size_t)(open - text)) : CPTX_TYPE_NONE;
 	if (a->type == CPTX_TYPE_NONE)
 		return wrong(why, size, "expected buf:TYPE[COUNT]=zero|iota|rand:SEED|@FILE, as in buf:f32[4096]=rand:1");
@@ -131,6 +131,14 @@ bool run_arg_read(run_arg *a, const char *spec, char *why, size_t size)
 	*a = (run_arg){ .spec = spec };
 	if (!strncmp(spec, "buf:", 4))
 		return read_buffer(a, spec + 4, why, size);
+	if (!strncmp(spec, "mem:", 4)) {
+		a->is_hidden = true;
+		return read_buffer(a, spec + 4, why, size);
+	}
+	if (!strncmp(spec, "bytes:", 6)) {
+		a->is_bytes = true;
+		return read_buffer(a, spec + 6, why, size);
+	}
 	if (!strncmp(spec, "tmap:", 5))
 		return run_map_read(a, spec + 5, why, size);
 	a->type = colon ? read_type(spec, (size_t)(colon - spec)) : CPTX_TYPE_NONE;
@@ -150,6 +158,8 @@ cptx_arg run_arg_value(const run_arg *a, uint64_t address)
 {
 	cptx_arg v = { .kind = CPTX_ARG_INT, .size = 8 };
 
+	if (a->is_bytes)
+		return CPTX_ARG_BYTES(a->data, a->size);
 	v.u.u64 = a->is_buffer ? address : a->bits;
 	if (a->is_buffer)
 		return v;
