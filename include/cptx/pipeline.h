@@ -59,9 +59,12 @@ CPTX_API void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const c
 #define cptx_pipe_new(...) cptx_pipe_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_pipe_new_x_(k, p, ...) cptx_pipe_new_((k), CPTX_HERE, (p), &(cptx_pipe_opt){ __VA_ARGS__ })
 
+CPTX_API void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
+/** Initializes the barriers in the thread where the predicate holds.  A barrier of the CTA (multicast, pair: of the cluster)
+ * must follow, which what is set up besides, such as tensor memory, may need as well. */
+#define cptx_pipe_prepare(k, p, first) cptx_pipe_prepare_((k), CPTX_HERE, (p), (first))
 CPTX_API void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
-/** Initializes the barriers in the thread where the predicate holds, and makes them known: a barrier of the CTA, with
- * multicast of the cluster.  All threads of these pass here. */
+/** The same with that barrier.  All threads of the CTA (the cluster) pass here. */
 #define cptx_pipe_init(k, p, first) cptx_pipe_init_((k), CPTX_HERE, (p), (first))
 
 /** Where a producer or consumer stands. */

@@ -31,7 +31,7 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
 }
 
-void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
+void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
 {
 	const cptx_pipe_opt *o = &p->opt;
 
@@ -45,7 +45,12 @@ void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val 
 	if (o->multicast == 1) /* copies go by the async proxy */
 		CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	cptx_block_end_(k, at);
-	if (o->multicast == 1) {
+}
+
+void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
+{
+	cptx_pipe_prepare_(k, at, p, first);
+	if (p->opt.multicast == 1) {
 		CALL(bar_sync, .a = cptx_imm(0));
 		return;
 	}

@@ -83,8 +83,10 @@ static void fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t s
 
 typedef struct bench {
 	cptx_device *dev;
-	const cptx_gemm_opt *o;
+	enum cptx_type in, out;
 	const gemm_problem *p;
+	gemm_launch_fn launch;
+	void *user;
 	uint16_t *a, *b;
 	double *wide_a, *wide_b; /* of reference_on_host */
 	unsigned char *d;
@@ -107,7 +109,7 @@ static bool prepare(bench *t, cptx_error *err)
 	const gemm_problem *p = t->p;
 	uint64_t na = p->m * p->k, nb = p->n * p->k, nd = p->m * p->n;
 
-	t->d_bytes = nd * (cptx_type_bits(t->o->out) / 8);
+	t->d_bytes = nd * (cptx_type_bits(t->out) / 8);
 	t->a = host(na * 2, err);
 	t->b = host(nb * 2, err);
 	t->d = host(t->d_bytes + GUARD, err);
@@ -120,8 +122,8 @@ static bool prepare(bench *t, cptx_error *err)
 	t->dev_bound = cptx_mem_alloc(t->dev, nd * 4, err);
 	if (err->code != CPTX_OK)
 		return false;
-	fill_normal(t->a, na, t->o->in, p->seed * 2 + 1);
-	fill_normal(t->b, nb, t->o->in, p->seed * 2 + 2);
+	fill_normal(t->a, na, t->in, p->seed * 2 + 1);
+	fill_normal(t->b, nb, t->in, p->seed * 2 + 2);
 	return cptx_mem_write(t->dev, t->dev_a, t->a, na * 2, err) && cptx_mem_write(t->dev, t->dev_b, t->b, nb * 2, err) &&
 	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
 }
@@ -151,7 +153,7 @@ static bool check_reference(const bench *t, cptx_error *err)
 		uint64_t row = number_random(&s) % t->p->m, col = number_random(&s) % t->p->n, at = row * t->p->n + col;
 		double sum = 0;
 		for (uint64_t l = 0; l < t->p->k; l++)
-			sum += number_value(t->o->in, t->a[row * t->p->k + l]) * number_value(t->o->in, t->b[col * t->p->k + l]);
+			sum += number_value(t->in, t->a[row * t->p->k + l]) * number_value(t->in, t->b[col * t->p->k + l]);
 		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * (double)t->bound[at])) {
 			err->code = CPTX_E_WRONG;
 			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g",
@@ -191,8 +193,8 @@ static double *widened(const uint16_t *x, uint64_t n, enum cptx_type type, cptx_
 
 static bool host_reference(bench *t, cptx_error *err)
 {
-	t->wide_a = widened(t->a, t->p->m * t->p->k, t->o->in, err);
-	t->wide_b = widened(t->b, t->p->n * t->p->k, t->o->in, err);
+	t->wide_a = widened(t->a, t->p->m * t->p->k, t->in, err);
+	t->wide_b = widened(t->b, t->p->n * t->p->k, t->in, err);
 	if (t->wide_a && t->wide_b)
 		reference_on_host(t);
 	return err->code == CPTX_OK;
@@ -202,7 +204,7 @@ static bool make_reference(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
 	cptx_module *m = cptx_module_new(NULL);
-	build_reference(m, t->o->in);
+	build_reference(m, t->in);
 	cptx_program *program = cptx_device_load(t->dev, m, NULL, err);
 	bool ok = program &&
 	          cptx_launch_once(program, "gemm_reference",
@@ -222,12 +224,12 @@ static double element(const bench *t, uint64_t i)
 	uint16_t h;
 	float f;
 
-	if (t->o->out == CPTX_F32) {
+	if (t->out == CPTX_F32) {
 		memcpy(&f, t->d + i * 4, sizeof f);
 		return (double)f;
 	}
 	memcpy(&h, t->d + i * 2, sizeof h);
-	return number_value(t->o->out, h);
+	return number_value(t->out, h);
 }
 
 /*
@@ -236,8 +238,8 @@ static double element(const bench *t, uint64_t i)
  */
 static void compare(const bench *t, gemm_report *r)
 {
-	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->o->out == CPTX_F32    ? 0
-	                                                                : t->o->out == CPTX_BF16 ? ldexp(1, -9)
+	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->out == CPTX_F32    ? 0
+	                                                                : t->out == CPTX_BF16 ? ldexp(1, -9)
 	                                                                                         : ldexp(1, -12);
 
 	r->elements = t->p->m * t->p->n;
@@ -307,44 +309,70 @@ static bool emulated(const cptx_device *dev)
 	return cptx_emu_get_counters(dev, &c);
 }
 
+/* The kernel of cptx_gemm. */
+typedef struct own {
+	cptx_device *dev;
+	const cptx_gemm_opt *o;
+	const gemm_problem *p;
+} own;
+
+static cptx_launch *launch_own(void *user, const cptx_program *program, const uint64_t buffer[3], gemm_report *r,
+                               cptx_error *err)
+{
+	const own *x = user;
+	const gemm_problem *p = x->p;
+	cptx_gemm_plan plan;
+	const char *name = cptx_program_kernel_at(program, 0);
+
+	if (!cptx_gemm_check(x->o, NULL, &plan, err) ||
+	    !cptx_program_resources(program, name, plan.threads, plan.smem, &r->resources, err))
+		return NULL;
+	r->grid = cptx_gemm_grid(x->o, p->m, p->n, cptx_device_get_info(x->dev)->sms * r->resources.ctas_per_sm);
+	return cptx_launch_new(
+		program, name,
+		&(cptx_launch_opt){ .grid = { r->grid },
+	                        .block = { plan.threads },
+	                        CPTX_ARGS(buffer[0], buffer[1], buffer[2], (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
+		err);
+}
+
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 {
-	const gemm_problem *p = t->p;
-	cptx_gemm_plan plan;
-	cptx_kernel_info info;
 	cptx_program *program = cptx_device_load(t->dev, module, NULL, err);
-	cptx_launch *launch = NULL;
-
-	if (program && cptx_gemm_check(t->o, NULL, &plan, err) && cptx_module_kernel(module, NULL, &info) &&
-	    cptx_program_resources(program, info.name, plan.threads, plan.smem, &r->resources, err)) {
-		r->grid = cptx_gemm_grid(t->o, p->m, p->n, cptx_device_get_info(t->dev)->sms * r->resources.ctas_per_sm);
-		launch = cptx_launch_new(
-			program, info.name,
-			&(cptx_launch_opt){ .grid = { r->grid },
-		                        .block = { plan.threads },
-		                        CPTX_ARGS(t->dev_a, t->dev_b, t->dev_d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
-			err);
-	}
+	const uint64_t buffer[] = { t->dev_a, t->dev_b, t->dev_d };
+	cptx_launch *launch = program ? t->launch(t->user, program, buffer, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err) &&
 	          cptx_mem_read(t->dev, t->d, t->dev_d, t->d_bytes + GUARD, err);
+
 	if (ok)
 		compare(t, r);
-	if (ok && p->bursts && !r->wrong && !emulated(t->dev))
+	if (ok && t->p->bursts && !r->wrong && !emulated(t->dev))
 		ok = measure(t, launch, r, err);
 	cptx_launch_destroy(launch);
 	cptx_program_destroy(program);
 	return ok;
 }
 
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
-                cptx_error *err)
+bool gemm_check_with(cptx_device *dev, cptx_module *module, enum cptx_type in, enum cptx_type out, const gemm_problem *p,
+                     gemm_launch_fn launch, void *user, gemm_report *r, cptx_error *err)
 {
-	bench t = { .dev = dev, .o = opt, .p = p };
+	bench t = { .dev = dev, .in = in, .out = out, .p = p, .launch = launch, .user = user };
 
 	*r = (gemm_report){ 0 };
 	*err = (cptx_error){ 0 };
-	bool ok = cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) && prepare(&t, err) &&
-	          (emulated(dev) ? host_reference(&t, err) : make_reference(&t, err)) && run(&t, module, r, err);
+	bool ok = prepare(&t, err) && (emulated(dev) ? host_reference(&t, err) : make_reference(&t, err)) &&
+	          run(&t, module, r, err);
 	release(&t);
 	return ok;
+}
+
+bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
+                cptx_error *err)
+{
+	own x = { dev, opt, p };
+
+	*r = (gemm_report){ 0 };
+	*err = (cptx_error){ 0 };
+	return cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) &&
+	       gemm_check_with(dev, module, opt->in, opt->out, p, launch_own, &x, r, err);
 }

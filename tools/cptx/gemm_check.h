@@ -26,4 +26,11 @@ typedef struct gemm_problem {
 bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
                 cptx_error *err);
 
+/* Prepares the launch of a kernel of another kind on buffers A, B and D of the device; NULL with an error. */
+typedef cptx_launch *(*gemm_launch_fn)(void *user, const cptx_program *program, const uint64_t buffer[3], gemm_report *r,
+                                       cptx_error *err);
+/* The same with that; the module's only kernel is it. */
+bool gemm_check_with(cptx_device *dev, cptx_module *module, enum cptx_type in, enum cptx_type out, const gemm_problem *p,
+                     gemm_launch_fn launch, void *user, gemm_report *r, cptx_error *err);
+
 #endif
