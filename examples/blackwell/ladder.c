@@ -5,6 +5,15 @@ enum { STEP_K = 16 /* elements along K of one tcgen05.mma of 16-bit types */, CH
 
 static uint32_t ctas(const ladder_rung *rung) { return rung->pair ? 2 : 1; }
 
+cptx_tile ladder_staged(const ladder_opt *o)
+{
+	uint32_t bits = cptx_type_bits(o->out);
+
+	return (cptx_tile){
+		.rows = WARP_THREADS, .cols = 128 * 8 / bits, .elem.bits = (uint8_t)bits, .swizzle = CPTX_SWIZZLE_128B
+	};
+}
+
 static uint32_t idesc_of(cptx_kernel *k, const ladder_rung *rung, const ladder_opt *o)
 {
 	cptx_insn_desc d = { .kind = CPTX_TCGEN05_F16,
@@ -67,11 +76,6 @@ cptx_val gemm_elect(const gemm *g)
 	return p;
 }
 
-cptx_val gemm_steps(const gemm *g)
-{
-	return cptx_div(g->k, cptx_add(g->k, g->K, g->o->k - 1), g->o->k);
-}
-
 void gemm_wait(const gemm *g, cptx_val mbar, cptx_val parity)
 {
 	cptx_kernel *k = g->k;
@@ -88,6 +92,31 @@ gemm_at gemm_at_ctaid(const gemm *g, cptx_val x, cptx_val y)
 	if (g->rung->pair)
 		at.col_b = cptx_mad(k, g->rank, g->b.rows, col, .mode = CPTX_LO);
 	return at;
+}
+
+/* The same for tile number (m, n) of D. */
+static gemm_at at_pair(const gemm *g, cptx_val m, cptx_val n)
+{
+	cptx_kernel *k = g->k;
+
+	return gemm_at_ctaid(g, g->rung->pair ? cptx_mad(k, m, 2, g->rank, .mode = CPTX_LO) : m, n);
+}
+
+static cptx_val tiles_along(const gemm *g, cptx_val n, uint32_t each)
+{
+	return cptx_div(g->k, cptx_add(g->k, n, each - 1), each);
+}
+
+gemm_at gemm_at_tile(const gemm *g, cptx_val tile)
+{
+	cptx_val along_m = tiles_along(g, g->M, g->o->m), n = cptx_div(g->k, tile, along_m);
+
+	return at_pair(g, cptx_sub(g->k, tile, cptx_mul(g->k, n, along_m, .mode = CPTX_LO)), n);
+}
+
+cptx_val gemm_tiles(const gemm *g)
+{
+	return cptx_mul(g->k, tiles_along(g, g->M, g->o->m), tiles_along(g, g->N, g->o->n), .mode = CPTX_LO);
 }
 
 /* One tile of an operand; boxes of a 2-D map lie behind one another, a 3-D map brings them at once. */
@@ -146,6 +175,36 @@ void gemm_commit(const gemm *g, cptx_val mbar)
 		cptx_tcgen05_commit(k, mbar, .cta_group = CPTX_CTA_GROUP_1, .space = CPTX_SHARED_CLUSTER);
 }
 
+void gemm_load_all(const gemm *g, const gemm_at *at, const cptx_pipe *pipe, cptx_pipe_at *here)
+{
+	cptx_kernel *k = g->k;
+	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
+
+	CPTX_FOR (k, at_k, g->K, g->o->k) {
+		cptx_pipe_wait_empty(k, pipe, here);
+		if (g->rung->pair)
+			CPTX_IF (k, gemm_is(g, g->rank, 0))
+				cptx_pipe_expect(k, pipe, here, 2 * g->stage_bytes);
+		else
+			cptx_pipe_expect(k, pipe, here, g->stage_bytes);
+		gemm_load(g, at, at_k, here->stage, cptx_pipe_full_of(k, here));
+		cptx_pipe_next(k, pipe, here);
+	}
+}
+
+void gemm_mma_all(const gemm *g, cptx_val acc, const cptx_pipe *pipe, cptx_pipe_at *here)
+{
+	cptx_kernel *k = g->k;
+	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
+
+	CPTX_FOR (k, at_k, g->K, g->o->k) {
+		cptx_pipe_wait_full(k, pipe, here);
+		gemm_mma(g, acc, here->stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
+		gemm_commit(g, cptx_pipe_empty(here));
+		cptx_pipe_next(k, pipe, here);
+	}
+}
+
 /* Two neighbours as one register of D's type; f32 stays as it is. */
 static cptx_val narrowed(const gemm *g, cptx_val v, uint32_t i)
 {
@@ -154,8 +213,7 @@ static cptx_val narrowed(const gemm *g, cptx_val v, uint32_t i)
 	return cptx_cvt(g->k, high, .b = low, .rnd = CPTX_RN, .dtype = g->o->out == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2);
 }
 
-/* 16 bytes of a row from register `first` on. */
-static cptx_val packed(const gemm *g, cptx_val v, uint32_t first)
+cptx_val gemm_packed(const gemm *g, cptx_val v, uint32_t first)
 {
 	cptx_val r[4];
 
@@ -166,7 +224,20 @@ static cptx_val packed(const gemm *g, cptx_val v, uint32_t first)
 	return cptx_pack(g->k, 4, r);
 }
 
-void gemm_epilogue(const gemm *g, cptx_val acc, const gemm_at *at)
+cptx_val gemm_read(const gemm *g, cptx_val acc, uint32_t c, uint32_t num, const gemm_reader *reader)
+{
+	cptx_kernel *k = g->k;
+	cptx_val v = cptx_tmem_load(k, cptx_offset(acc, c), .shape = CPTX_SHAPE_32X32B, .num = num);
+
+	cptx_tcgen05_wait(k, .op = CPTX_WAIT_LD);
+	if (reader && c + num == g->o->n) {
+		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+		cptx_pipe_release(k, reader->pipe, reader->here, reader->lane);
+	}
+	return v;
+}
+
+void gemm_epilogue(const gemm *g, cptx_val acc, const gemm_at *at, const gemm_reader *reader)
 {
 	cptx_kernel *k = g->k;
 	uint32_t size = cptx_type_bits(g->o->out) / 8, each = 16 / size, n = g->o->n, chunk = n % CHUNK ? CHUNK / 2 : CHUNK;
@@ -179,11 +250,10 @@ void gemm_epilogue(const gemm *g, cptx_val acc, const gemm_at *at)
 	cptx_val limit = cptx_selp(k, g->N, 0, cptx_setp(k, row, g->M, .cmp = CPTX_LT));
 
 	for (uint32_t c = 0; c < n; c += chunk) {
-		cptx_val v = cptx_tmem_load(k, cptx_offset(from, c), .shape = CPTX_SHAPE_32X32B, .num = chunk);
-		cptx_tcgen05_wait(k, .op = CPTX_WAIT_LD);
+		cptx_val v = gemm_read(g, from, c, chunk, reader);
 		for (uint32_t i = 0; i < chunk; i += each) {
 			cptx_val there = cptx_setp(k, cptx_add(k, at->col, c + i), limit, .cmp = CPTX_LT);
-			cptx_st(k, cptx_offset(to, (c + i) * size), packed(g, v, i), .space = CPTX_GLOBAL, .type = CPTX_B32,
+			cptx_st(k, cptx_offset(to, (c + i) * size), gemm_packed(g, v, i), .space = CPTX_GLOBAL, .type = CPTX_B32,
 			        .when = there);
 		}
 	}

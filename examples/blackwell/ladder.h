@@ -16,6 +16,7 @@ typedef struct ladder_opt {
 	enum cptx_type in, out; /**< CPTX_BF16 or CPTX_F16; the same or CPTX_F32 */
 	uint32_t m, n, k;       /**< tile of D, and of the operands along K, in elements; of a pair of CTAs: of both together */
 	uint32_t stages;        /**< tiles under way in shared memory */
+	uint32_t clusters;      /**< of persistent rungs: how many run at once; 0: as many as the device has room for */
 } ladder_opt;
 
 typedef struct ladder_rung ladder_rung;
@@ -29,19 +30,19 @@ struct ladder_rung {
 	bool dynamic;    /**< as many CTAs as tiles, most of them cancelled */
 	bool store_map;  /**< D leaves by a tensor map */
 	bool staged;     /**< has a pipeline of `stages` */
-	bool buffered;   /**< two accumulators */
-	uint32_t staging; /**< bytes of shared memory for D on its way out */
 	void (*build)(cptx_module *m, const ladder_rung *rung, const ladder_opt *o);
 };
 
-extern const ladder_rung rung_v1a, rung_v1b, rung_v2a, rung_v2b, rung_v3, rung_v4, rung_v5, rung_v6, rung_v7;
+extern const ladder_rung rung_v1a, rung_v1b, rung_v2a, rung_v2b, rung_v3, rung_v4, rung_v5, rung_v6;
 
 /** Checks tile and problem against what the rung can do; false: the rule that is broken. */
 bool ladder_check(const ladder_rung *rung, const ladder_opt *o, uint64_t m, uint64_t n, uint64_t k, cptx_error *err);
 
 /* ---- what the rungs are made of ---- */
 
-enum { WARP_THREADS = 32, ROWS = 128 /* of D in a CTA: the lanes of tensor memory */ };
+enum { WARP_THREADS = 32, ROWS = 128 /* of D in a CTA: the lanes of tensor memory */, STAGED = 8 /* pieces of D under way */ };
+/** The piece of D that a warp sends off at once: 32 rows of 128 bytes. */
+cptx_tile ladder_staged(const ladder_opt *o);
 
 /** A kernel under way.  A CTA has `rows` = 128 rows of A and D, and b.rows rows of B (of a pair: half of them). */
 typedef struct gemm {
@@ -63,8 +64,6 @@ gemm gemm_begin(cptx_module *m, const ladder_rung *rung, const ladder_opt *o, ui
 cptx_val gemm_is(const gemm *g, cptx_val value, uint32_t n);
 /** One lane of the warp, chosen by the hardware; for the whole warp to execute. */
 cptx_val gemm_elect(const gemm *g);
-/** Tiles along K. */
-cptx_val gemm_steps(const gemm *g);
 /** Waits for the end of the phase of that parity; acquires what came with it. */
 void gemm_wait(const gemm *g, cptx_val mbar, cptx_val parity);
 
@@ -75,6 +74,9 @@ typedef struct gemm_at {
 } gemm_at;
 /** Of the CTA with that %ctaid. */
 gemm_at gemm_at_ctaid(const gemm *g, cptx_val x, cptx_val y);
+/** Of a CTA of a cluster that works on that tile; tiles are counted along M first, which shares what is read of B. */
+gemm_at gemm_at_tile(const gemm *g, cptx_val tile);
+cptx_val gemm_tiles(const gemm *g);
 
 /** Starts the copies of A and B for the tile at column `at_k` to a stage; they complete stage_bytes at the mbarrier. */
 void gemm_load(const gemm *g, const gemm_at *at, cptx_val at_k, cptx_val stage, cptx_val mbar);
@@ -82,8 +84,23 @@ void gemm_load(const gemm *g, const gemm_at *at, cptx_val at_k, cptx_val stage, 
 void gemm_mma(const gemm *g, cptx_val acc, cptx_val stage, cptx_val adds);
 /** The mbarrier completes when all products that this thread started have.  Of a pair: in both CTAs. */
 void gemm_commit(const gemm *g, cptx_val mbar);
-/** Reads the accumulator at acc, 128 lanes by n columns, and writes it to D; by 4 warps, the first at a multiple of 4. */
-void gemm_epilogue(const gemm *g, cptx_val acc, const gemm_at *at);
+/** All of K for a tile: what the thread that loads does, and the thread that multiplies; `here` is its place in the ring. */
+void gemm_load_all(const gemm *g, const gemm_at *at, const cptx_pipe *pipe, cptx_pipe_at *here);
+void gemm_mma_all(const gemm *g, cptx_val acc, const cptx_pipe *pipe, cptx_pipe_at *here);
+
+/** Who waits for an accumulator to be read: its stage is released by one lane of each warp as soon as that is so. */
+typedef struct gemm_reader {
+	const cptx_pipe *pipe;
+	cptx_pipe_at *here;
+	cptx_val lane; /**< predicate */
+} gemm_reader;
+/** Reads columns c to c + num - 1 of the warp's 32 lanes at acc: a row a thread.  After the last ones, releases. */
+cptx_val gemm_read(const gemm *g, cptx_val acc, uint32_t c, uint32_t num, const gemm_reader *reader);
+/** 16 bytes of a row of D, as four registers, from column `first` of what was read on. */
+cptx_val gemm_packed(const gemm *g, cptx_val v, uint32_t first);
+/** Reads the accumulator at acc, 128 lanes by n columns, and writes it to D; by 4 warps of numbers w, w % 4 all different.
+ * reader: NULL if nobody waits. */
+void gemm_epilogue(const gemm *g, cptx_val acc, const gemm_at *at, const gemm_reader *reader);
 
 /* ---- running ---- */
 

@@ -41,7 +41,8 @@ static uint32_t shared_bytes(const ladder_rung *rung, const ladder_opt *o)
 {
 	uint32_t rows = ROWS + o->n / (rung->pair ? 2 : 1);
 
-	return (rung->staged ? o->stages : 1) * rows * o->k * 2 + rung->staging;
+	return (rung->staged ? o->stages : 1) * rows * o->k * 2 +
+	       (rung->store_map ? STAGED * cptx_tile_bytes(&(cptx_tile[]){ ladder_staged(o) }[0]) : 0);
 }
 
 static bool check_tile(const ladder_rung *rung, const ladder_opt *o, cptx_error *err)
@@ -60,6 +61,9 @@ static bool check_tile(const ladder_rung *rung, const ladder_opt *o, cptx_error 
 		             rung->swizzle ? " (spans of 128 bytes)" : "");
 	if (rung->staged && (o->stages < 2 || o->stages > MOST_STAGES))
 		return wrong(err, "%s: %u stages; there are 2 to %d", rung->name, o->stages, MOST_STAGES);
+	if (rung->store_map && o->n % ladder_staged(o).cols)
+		return wrong(err, "%s: a tile of %u columns; with D of .%s it is a multiple of %u, which a row of 128 bytes holds",
+		             rung->name, o->n, cptx_type_name(o->out), ladder_staged(o).cols);
 	if (shared_bytes(rung, o) > room)
 		return wrong(err, "%s: %u bytes of shared memory; a CTA has %u: take fewer stages or a smaller tile", rung->name,
 		             shared_bytes(rung, o), room);
@@ -108,6 +112,18 @@ static bool make_map(const launching *l, uint64_t address, uint32_t tile_rows, u
 	       cptx_tensor_map_make(l->dev, &opt, map, err);
 }
 
+static bool make_map_d(const launching *l, uint64_t address, cptx_tensor_map *map, cptx_error *err)
+{
+	cptx_tile t = ladder_staged(l->o);
+	enum cptx_tensor_type type = l->o->out == CPTX_F32    ? CPTX_TENSOR_F32
+	                             : l->o->out == CPTX_BF16 ? CPTX_TENSOR_BF16
+	                                                      : CPTX_TENSOR_F16;
+	cptx_tensor_map_opt opt;
+
+	return cptx_tile_tensor_map(&t, type, address, l->mnk[0], l->mnk[1], 0, &opt, err) &&
+	       cptx_tensor_map_make(l->dev, &opt, map, err);
+}
+
 static uint32_t parts(uint64_t n, uint32_t of) { return (uint32_t)((n + of - 1) / of); }
 
 static cptx_launch *launch(void *user, const cptx_program *program, const uint64_t buffer[3], gemm_report *r,
@@ -117,14 +133,24 @@ static cptx_launch *launch(void *user, const cptx_program *program, const uint64
 	const ladder_opt *o = l->o;
 	uint32_t ctas = l->rung->pair ? 2 : 1, tiles_m = parts(l->mnk[0], o->m), tiles_n = parts(l->mnk[1], o->n);
 	uint32_t M = (uint32_t)l->mnk[0], N = (uint32_t)l->mnk[1], K = (uint32_t)l->mnk[2];
-	cptx_tensor_map a, b;
+	cptx_tensor_map a, b, d;
 	cptx_launch_opt opt = { .grid = { tiles_m * ctas, tiles_n } };
+	uint32_t most = o->clusters ? o->clusters : cptx_device_get_info(l->dev)->sms / ctas;
+
+	if (l->rung->persistent)
+		opt.grid[0] = (tiles_m * tiles_n < most || l->rung->dynamic ? tiles_m * tiles_n : most) * ctas, opt.grid[1] = 1;
 
 	if (!make_map(l, buffer[0], ROWS, M, &a, err) || !make_map(l, buffer[1], o->n / ctas, N, &b, err))
 		return NULL;
 	r->grid = opt.grid[0] * opt.grid[1];
-	cptx_arg args[] = { CPTX_ARG_BYTES(&a, sizeof a), CPTX_ARG_BYTES(&b, sizeof b), CPTX_ARG(buffer[2]), CPTX_ARG(M),
-		                CPTX_ARG(N),                  CPTX_ARG(K) };
+	if (l->rung->store_map && !make_map_d(l, buffer[2], &d, err))
+		return NULL;
+	cptx_arg args[] = { CPTX_ARG_BYTES(&a, sizeof a),
+		                CPTX_ARG_BYTES(&b, sizeof b),
+		                l->rung->store_map ? CPTX_ARG_BYTES(&d, sizeof d) : CPTX_ARG(buffer[2]),
+		                CPTX_ARG(M),
+		                CPTX_ARG(N),
+		                CPTX_ARG(K) };
 	opt.args = args, opt.nargs = sizeof args / sizeof *args;
 	return cptx_launch_new(program, NULL, &opt, err);
 }

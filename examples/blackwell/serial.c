@@ -35,6 +35,6 @@ void serial_build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 			cptx_xor(k, parity, 1, .into = parity);
 		}
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		gemm_epilogue(&g, acc.address, &at);
+		gemm_epilogue(&g, acc.address, &at, NULL);
 	}
 }

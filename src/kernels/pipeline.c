@@ -91,6 +91,11 @@ void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe
 	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
 }
 
+cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
+{
+	return here->remote.kind == CPTX_VAL_NONE ? here->barrier : CALL(add, .a = here->barrier, .b = here->remote);
+}
+
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
 {
 	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;
@@ -118,8 +123,7 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
 		return;
 	}
-	cptx_val there = CALL(add, .a = here->barrier, .b = here->remote);
-	CALL(mbarrier_arrive, .a = cptx_offset(there, (int64_t)BARRIER * p->opt.stages), .sem = CPTX_RELEASE,
+	CALL(mbarrier_arrive, .a = cptx_offset(cptx_pipe_full_of_(k, at, here), (int64_t)BARRIER * p->opt.stages), .sem = CPTX_RELEASE,
 	     .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER, .when = when);
 }
 
