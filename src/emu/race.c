@@ -126,6 +126,13 @@ static void settle_part(emu_warp *w)
 	k->part_lanes = 0;
 }
 
+void clock_pass_by(emu_warp *w, uint32_t mask, emu_clock *to)
+{
+	clock_join(w->cluster, to, &w->know.clock);
+	if (mask & w->know.part_lanes)
+		clock_join(w->cluster, to, &w->know.part);
+}
+
 void clock_release_by(emu_warp *w, uint32_t mask, emu_clock *to)
 {
 	emu_knowledge *k = &w->know;
@@ -133,9 +140,7 @@ void clock_release_by(emu_warp *w, uint32_t mask, emu_clock *to)
 
 	if (!w->cluster->races)
 		return;
-	clock_join(w->cluster, to, &k->clock);
-	if (mask & k->part_lanes)
-		clock_join(w->cluster, to, &k->part);
+	clock_pass_by(w, mask, to);
 	if (to->n)
 		join_entry(&to->seen[w->agent], &mine);
 	k->epoch++;

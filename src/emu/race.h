@@ -53,6 +53,8 @@ void clock_move(emu_cluster *c, emu_clock *from, emu_clock *to); /* from knows n
 void clock_join(emu_cluster *c, emu_clock *to, const emu_clock *from);
 /* `to` learns what these lanes know and have done; the warp enters a new epoch. */
 void clock_release_by(emu_warp *w, uint32_t mask, emu_clock *to);
+/* `to` learns what these lanes have come to know from others: what is behind work that they waited for. */
+void clock_pass_by(emu_warp *w, uint32_t mask, emu_clock *to);
 void clock_acquire_by(emu_warp *w, uint32_t mask, const emu_clock *from);
 void clock_fence_proxy_by(emu_warp *w, uint32_t mask); /* fence.proxy.async */
 void clock_warp_sync_by(emu_warp *w, uint32_t mask);   /* these lanes have synchronized */

@@ -27,14 +27,12 @@ static int64_t open_columns(cptx_kernel *k)
 
 static void barrier(cptx_kernel *k, cptx_site at, const cptx_tmem *t)
 {
-	CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 	if (t->opt.ctas == 2) {
 		CALL(barrier_cluster_arrive, .aligned = true);
 		CALL(barrier_cluster_wait, .aligned = true);
 	} else {
 		CALL(bar_sync, .a = cptx_imm(0));
 	}
-	CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 }
 
 static bool check(cptx_kernel *k, cptx_site at, const cptx_tmem_opt *o)
@@ -122,8 +120,10 @@ int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t)
 		           t->opt.columns);
 		return 0;
 	}
+	CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 	barrier(k, at, t);
 	cptx_if_begin_(k, at, t->opt.warp);
+	CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	CALL(tcgen05_dealloc, .a = t->address, .n = cptx_imm(t->opt.columns), .cta_group = group_of(&t->opt));
 	return cptx_block_end_(k, at);
 }
