@@ -9,9 +9,8 @@ cptx_tile ladder_staged(const ladder_opt *o)
 {
 	uint32_t bits = cptx_type_bits(o->out);
 
-	return (cptx_tile){
-		.rows = WARP_THREADS, .cols = 128 * 8 / bits, .elem.bits = (uint8_t)bits, .swizzle = CPTX_SWIZZLE_128B
-	};
+	return (
+		cptx_tile){ .rows = WARP_THREADS, .cols = 128 * 8 / bits, .elem.bits = (uint8_t)bits, .swizzle = CPTX_SWIZZLE_128B };
 }
 
 static uint32_t idesc_of(cptx_kernel *k, const ladder_rung *rung, const ladder_opt *o)
@@ -132,8 +131,8 @@ static void load_tile(const gemm *g, const cptx_tile *t, cptx_val map, cptx_val 
 		cptx_fail(k, "%s", err.text);
 	for (uint32_t i = 0; i < (g->rung->whole ? 1 : b.count[0]); i++) {
 		cptx_val from = i ? cptx_add(k, at_k, i * b.box[0]) : at_k;
-		cptx_val coord = !g->rung->whole ? cptx_vec(k, from, row)
-		                                 : cptx_vec(k, cptx_imm(0), row, cptx_div(k, at_k, b.box[0]));
+		cptx_val coord =
+			!g->rung->whole ? cptx_vec(k, from, row) : cptx_vec(k, cptx_imm(0), row, cptx_div(k, at_k, b.box[0]));
 		cptx_cp_async_bulk_tensor_load(k, cptx_offset(smem, i * b.bytes), map, coord, mbar, .dim = dim,
 		                               .dst = CPTX_SHARED_CLUSTER, .cta_group = group);
 	}
@@ -180,10 +179,10 @@ void gemm_load_all(const gemm *g, const gemm_at *at, const cptx_pipe *pipe, cptx
 	cptx_kernel *k = g->k;
 	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
 
-	CPTX_FOR (k, at_k, g->K, g->o->k) {
+	CPTX_FOR(k, at_k, g->K, g->o->k) {
 		cptx_pipe_wait_empty(k, pipe, here);
 		if (g->rung->pair)
-			CPTX_IF (k, gemm_is(g, g->rank, 0))
+			CPTX_IF(k, gemm_is(g, g->rank, 0))
 				cptx_pipe_expect(k, pipe, here, 2 * g->stage_bytes);
 		else
 			cptx_pipe_expect(k, pipe, here, g->stage_bytes);
@@ -197,7 +196,7 @@ void gemm_mma_all(const gemm *g, cptx_val acc, const cptx_pipe *pipe, cptx_pipe_
 	cptx_kernel *k = g->k;
 	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
 
-	CPTX_FOR (k, at_k, g->K, g->o->k) {
+	CPTX_FOR(k, at_k, g->K, g->o->k) {
 		cptx_pipe_wait_full(k, pipe, here);
 		gemm_mma(g, acc, here->stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
 		gemm_commit(g, cptx_pipe_empty(here));

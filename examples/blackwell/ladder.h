@@ -1,6 +1,6 @@
 /*
- * A ladder of GEMMs for tcgen05 (sm_100a, sm_103a): D = A * B^T, A of M x K, B of N x K, both K-major, .bf16 or .f16, sums in
- * f32, D of M x N in the same type or f32.  Each rung is a file of its own and adds one thing to the rung below.
+ * A ladder of GEMMs for tcgen05 (sm_100a, sm_103a): D = A * B^T, A of M x K, B of N x K, both K-major, .bf16 or .f16, sums
+ * in f32, D of M x N in the same type or f32.  Each rung is a file of its own and adds one thing to the rung below.
  *
  * Kernel parameters of all rungs: tensor map of A, of B, D (pointer; of rungs with `store_map` a tensor map), M, N, K.
  */
@@ -33,14 +33,18 @@ struct ladder_rung {
 	void (*build)(cptx_module *m, const ladder_rung *rung, const ladder_opt *o);
 };
 
-extern const ladder_rung rung_v1a, rung_v1b, rung_v2a, rung_v2b, rung_v3, rung_v4, rung_v5, rung_v6;
+extern const ladder_rung rung_v1a, rung_v1b, rung_v2a, rung_v2b, rung_v3, rung_v4, rung_v5, rung_v6, rung_v7;
 
 /** Checks tile and problem against what the rung can do; false: the rule that is broken. */
 bool ladder_check(const ladder_rung *rung, const ladder_opt *o, uint64_t m, uint64_t n, uint64_t k, cptx_error *err);
 
 /* ---- what the rungs are made of ---- */
 
-enum { WARP_THREADS = 32, ROWS = 128 /* of D in a CTA: the lanes of tensor memory */, STAGED = 8 /* pieces of D under way */ };
+enum {
+	WARP_THREADS = 32,
+	ROWS = 128 /* of D in a CTA: the lanes of tensor memory */,
+	STAGED = 8 /* pieces of D under way */
+};
 /** The piece of D that a warp sends off at once: 32 rows of 128 bytes. */
 cptx_tile ladder_staged(const ladder_opt *o);
 
@@ -114,8 +118,8 @@ typedef struct ladder_report {
 bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3], uint64_t seed,
                 unsigned bursts, ladder_report *r, cptx_error *err);
 /** Runs a module that the rung built (and that was edited, say). */
-bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o,
-                       const uint64_t mnk[3], uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err);
+bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3],
+                       uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err);
 /** The program of a rung. */
 int ladder_main(const ladder_rung *rung, int argc, char **argv);
 

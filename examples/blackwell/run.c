@@ -86,7 +86,8 @@ bool ladder_check(const ladder_rung *rung, const ladder_opt *o, uint64_t m, uint
 		return wrong(err, "N %llu; with D of .%s it is a multiple of %u: rows of D are written in pieces of 16 bytes",
 		             (unsigned long long)n, cptx_type_name(o->out), each);
 	if (rung->whole && k % span_of(rung))
-		return wrong(err, "%s: K %llu; it is a multiple of %u, for the 3-D tensor map cuts it into pieces of that; v%.1sa can",
+		return wrong(err,
+		             "%s: K %llu; it is a multiple of %u, for the 3-D tensor map cuts it into pieces of that; v%.1sa can",
 		             rung->name, (unsigned long long)k, span_of(rung), rung->name + 1);
 	return true;
 }
@@ -159,15 +160,15 @@ static bool lacks_tcgen05(const cptx_target *t, cptx_error *err)
 {
 	if (t && cptx_form_on_target(CPTX_OP_TCGEN05_MMA, 0, t))
 		return false;
-	wrong(err,
-	      "%s has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Its tensor cores are used by %s", t ? t->name : "?",
+	wrong(err, "%s has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Its tensor cores are used by %s",
+	      t ? t->name : "?",
 	      t && t->number == 90 ? "wgmma, with accumulators in registers"
 	                           : "mma.sync, with accumulators in registers: see cptx gemm --arch");
 	return true;
 }
 
-bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o,
-                       const uint64_t mnk[3], uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err)
+bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3],
+                       uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err)
 {
 	gemm_problem p = { mnk[0], mnk[1], mnk[2], seed, bursts };
 	launching l = { dev, rung, o, mnk };
@@ -212,10 +213,14 @@ typedef struct request {
 } request;
 
 static const struct option long_options[] = {
-	{ "type", required_argument, NULL, 'i' },   { "out", required_argument, NULL, 'o' },
-	{ "tile", required_argument, NULL, 't' },   { "stages", required_argument, NULL, 's' },
-	{ "target", required_argument, NULL, 'a' }, { "ptx", no_argument, NULL, 'p' },
-	{ "seed", required_argument, NULL, 'r' },   { "help", no_argument, NULL, 'h' },
+	{ "type", required_argument, NULL, 'i' },
+	{ "out", required_argument, NULL, 'o' },
+	{ "tile", required_argument, NULL, 't' },
+	{ "stages", required_argument, NULL, 's' },
+	{ "target", required_argument, NULL, 'a' },
+	{ "ptx", no_argument, NULL, 'p' },
+	{ "seed", required_argument, NULL, 'r' },
+	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
 

@@ -15,16 +15,17 @@ void serial_build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 	gemm_at at = gemm_at_ctaid(&g, cptx_ctaid_x(k), cptx_ctaid_y(k));
 	cptx_tmem acc;
 
-	CPTX_IF (k, first) {
+	CPTX_IF(k, first) {
 		cptx_mbarrier_init(k, loaded, 1, .space = CPTX_SHARED);
 		cptx_mbarrier_init(k, done, 1, .space = CPTX_SHARED);
 		cptx_fence_mbarrier_init(k); /* the copies arrive by the async proxy */
 	}
-	CPTX_TMEM (k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1)) {
+	CPTX_TMEM(k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1))
+	{
 		cptx_val parity = cptx_var(k, CPTX_U32, 0), at_k = cptx_var(k, CPTX_U32, 0);
 
-		CPTX_FOR (k, at_k, g.K, o->k) {
-			CPTX_IF (k, first) {
+		CPTX_FOR(k, at_k, g.K, o->k) {
+			CPTX_IF(k, first) {
 				cptx_mbarrier_arrive_expect_tx(k, loaded, g.stage_bytes, .space = CPTX_SHARED_CTA, .into = cptx_sink());
 				gemm_load(&g, &at, at_k, stage, loaded);
 				gemm_wait(&g, loaded, parity);

@@ -1,7 +1,7 @@
 /*
  * v3: copies run ahead of products.  Shared memory is a ring of stages; the thread that starts everything keeps all but one
- * of them filled, and refills a stage once the products that read it have ended.  That is the stage before the one that it has
- * just started products on, so the tensor cores always have work while it waits.
+ * of them filled, and refills a stage once the products that read it have ended.  That is the stage before the one that it
+ * has just started products on, so the tensor cores always have work while it waits.
  */
 #include "ladder.h"
 
@@ -10,7 +10,7 @@ static void fill(const gemm *g, const cptx_pipe *pipe, cptx_pipe_at *here, const
 {
 	cptx_kernel *k = g->k;
 
-	CPTX_IF (k, cptx_setp(k, at_k, g->K, .cmp = CPTX_LT)) {
+	CPTX_IF(k, cptx_setp(k, at_k, g->K, .cmp = CPTX_LT)) {
 		cptx_pipe_wait_empty(k, pipe, here);
 		cptx_pipe_expect(k, pipe, here, g->stage_bytes);
 		gemm_load(g, at, at_k, here->stage, cptx_pipe_full(here));
@@ -27,7 +27,7 @@ static void pipelined(const gemm *g, const cptx_pipe *pipe, const gemm_at *at, c
 
 	for (uint32_t i = 1; i < g->o->stages; i++)
 		fill(g, pipe, &load, at, load_k);
-	CPTX_FOR (k, at_k, g->K, g->o->k) {
+	CPTX_FOR(k, at_k, g->K, g->o->k) {
 		cptx_pipe_wait_full(k, pipe, &use);
 		gemm_mma(g, acc, use.stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
 		gemm_commit(g, cptx_pipe_empty(&use));
@@ -48,8 +48,9 @@ static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 	cptx_pipe_new(k, &pipe, .stages = o->stages);
 	cptx_mbarrier_init(k, done, 1, .space = CPTX_SHARED, .when = first);
 	cptx_pipe_prepare(k, &pipe, first);
-	CPTX_TMEM (k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1)) {
-		CPTX_IF (k, first) {
+	CPTX_TMEM(k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1))
+	{
+		CPTX_IF(k, first) {
 			pipelined(&g, &pipe, &at, acc.address);
 			gemm_commit(&g, done);
 		}

@@ -17,15 +17,16 @@ static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 	cptx_pipe_new(k, &pipe, .stages = o->stages);
 	cptx_mbarrier_init(k, done, 1, .space = CPTX_SHARED, .when = first);
 	cptx_pipe_prepare(k, &pipe, first);
-	CPTX_TMEM (k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1)) {
-		CPTX_IF (k, gemm_is(&g, g.warp, 0)) {
-			CPTX_IF (k, gemm_elect(&g)) {
+	CPTX_TMEM(k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1))
+	{
+		CPTX_IF(k, gemm_is(&g, g.warp, 0)) {
+			CPTX_IF(k, gemm_elect(&g)) {
 				cptx_pipe_at here = cptx_pipe_producer(k, &pipe);
 				gemm_load_all(&g, &at, &pipe, &here);
 			}
 		}
-		CPTX_IF (k, gemm_is(&g, g.warp, 1)) {
-			CPTX_IF (k, gemm_elect(&g)) {
+		CPTX_IF(k, gemm_is(&g, g.warp, 1)) {
+			CPTX_IF(k, gemm_elect(&g)) {
 				cptx_pipe_at here = cptx_pipe_consumer(k, &pipe);
 				gemm_mma_all(&g, acc.address, &pipe, &here);
 				gemm_commit(&g, done);

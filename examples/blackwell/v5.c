@@ -4,8 +4,8 @@
  *
  * What is new are barriers across the pair.  The copies of both CTAs count at the full barrier of the first (.cta_group::2
  * allows a barrier of the other CTA), which announces the bytes of both; the end of products is told to both by a multicast
- * commit.  Barriers of the cluster stand where those of the CTA stood: behind the setup, so that nobody signals an mbarrier that
- * is not there yet, and in front of the end, so that neither CTA leaves while the other still reads its shared memory.
+ * commit.  Barriers of the cluster stand where those of the CTA stood: behind the setup, so that nobody signals an mbarrier
+ * that is not there yet, and in front of the end, so that neither CTA leaves while the other still reads its shared memory.
  */
 #include "ladder.h"
 
@@ -21,16 +21,17 @@ static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 	cptx_pipe_new(k, &pipe, .stages = o->stages);
 	cptx_mbarrier_init(k, done, 1, .space = CPTX_SHARED, .when = first);
 	cptx_pipe_prepare(k, &pipe, first);
-	CPTX_TMEM (k, &acc, .columns = o->n, .ctas = 2, .warp = gemm_is(&g, g.warp, 1)) {
-		CPTX_IF (k, gemm_is(&g, g.warp, 0)) {
-			CPTX_IF (k, gemm_elect(&g)) {
+	CPTX_TMEM(k, &acc, .columns = o->n, .ctas = 2, .warp = gemm_is(&g, g.warp, 1))
+	{
+		CPTX_IF(k, gemm_is(&g, g.warp, 0)) {
+			CPTX_IF(k, gemm_elect(&g)) {
 				cptx_pipe_at here = cptx_pipe_producer_of(k, &pipe, cptx_imm(0));
 				gemm_load_all(&g, &at, &pipe, &here);
 			}
 		}
 		/* warp 1 of the first CTA */
-		CPTX_IF (k, gemm_is(&g, cptx_mad(k, g.rank, 4, g.warp, .mode = CPTX_LO), 1)) {
-			CPTX_IF (k, gemm_elect(&g)) {
+		CPTX_IF(k, gemm_is(&g, cptx_mad(k, g.rank, 4, g.warp, .mode = CPTX_LO), 1)) {
+			CPTX_IF(k, gemm_elect(&g)) {
 				cptx_pipe_at here = cptx_pipe_consumer(k, &pipe);
 				gemm_mma_all(&g, acc.address, &pipe, &here);
 				gemm_commit(&g, done);

@@ -1,7 +1,7 @@
 /*
  * v6: as many pairs of CTAs as the GPU has room for, and each makes one tile after the other.  Setting up is paid for once.
- * Tensor memory holds two accumulators, so the products of the next tile run while four warps of their own bring this one out;
- * a second pipeline, of accumulators, ties the two together as the first ties copies and products.
+ * Tensor memory holds two accumulators, so the products of the next tile run while four warps of their own bring this one
+ * out; a second pipeline, of accumulators, ties the two together as the first ties copies and products.
  *
  * Accumulators are handed over by the commit, to both CTAs, and handed back by the 8 warps that read them, 4 in each CTA, to
  * the first.  Which tiles a pair makes is fixed: its own number, and on by the number of pairs.
@@ -28,7 +28,7 @@ static void load(const gemm *g, const shared_parts *s)
 	cptx_pipe_at here = cptx_pipe_producer_of(k, &s->stages, cptx_imm(0));
 	cptx_val tile = first_tile(g);
 
-	CPTX_FOR (k, tile, gemm_tiles(g), cptx_nclusterid_x(k)) {
+	CPTX_FOR(k, tile, gemm_tiles(g), cptx_nclusterid_x(k)) {
 		gemm_at at = gemm_at_tile(g, tile);
 		gemm_load_all(g, &at, &s->stages, &here);
 	}
@@ -40,7 +40,7 @@ static void multiply(const gemm *g, const shared_parts *s)
 	cptx_pipe_at here = cptx_pipe_consumer(k, &s->stages), acc = cptx_pipe_producer(k, &s->accs);
 	cptx_val tile = first_tile(g);
 
-	CPTX_FOR (k, tile, gemm_tiles(g), cptx_nclusterid_x(k)) {
+	CPTX_FOR(k, tile, gemm_tiles(g), cptx_nclusterid_x(k)) {
 		cptx_pipe_wait_empty(k, &s->accs, &acc);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		gemm_mma_all(g, accumulator(g, s, &acc), &s->stages, &here);
@@ -56,7 +56,7 @@ static void bring_out(const gemm *g, const shared_parts *s)
 	gemm_reader reader = { &s->accs, &acc, gemm_elect(g) };
 	cptx_val tile = first_tile(g);
 
-	CPTX_FOR (k, tile, gemm_tiles(g), cptx_nclusterid_x(k)) {
+	CPTX_FOR(k, tile, gemm_tiles(g), cptx_nclusterid_x(k)) {
 		gemm_at at = gemm_at_tile(g, tile);
 		cptx_pipe_wait_full(k, &s->accs, &acc);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
@@ -76,14 +76,15 @@ static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 	cptx_pipe_new(k, &s.accs, .stages = BUFFERS, .consumers = READERS, .multicast = 2);
 	cptx_pipe_prepare(k, &s.stages, first);
 	cptx_pipe_prepare(k, &s.accs, first);
-	CPTX_TMEM (k, &s.tmem, .columns = BUFFERS * o->n, .ctas = 2, .warp = gemm_is(&g, g.warp, MULTIPLIER)) {
-		CPTX_IF (k, gemm_is(&g, g.warp, LOADER))
-			CPTX_IF (k, gemm_elect(&g))
+	CPTX_TMEM(k, &s.tmem, .columns = BUFFERS * o->n, .ctas = 2, .warp = gemm_is(&g, g.warp, MULTIPLIER))
+	{
+		CPTX_IF(k, gemm_is(&g, g.warp, LOADER))
+			CPTX_IF(k, gemm_elect(&g))
 				load(&g, &s);
-		CPTX_IF (k, gemm_is(&g, cptx_mad(k, g.rank, WARPS, g.warp, .mode = CPTX_LO), MULTIPLIER))
-			CPTX_IF (k, gemm_elect(&g))
+		CPTX_IF(k, gemm_is(&g, cptx_mad(k, g.rank, WARPS, g.warp, .mode = CPTX_LO), MULTIPLIER))
+			CPTX_IF(k, gemm_elect(&g))
 				multiply(&g, &s);
-		CPTX_IF (k, cptx_setp(k, g.warp, READERS, .cmp = CPTX_LT))
+		CPTX_IF(k, cptx_setp(k, g.warp, READERS, .cmp = CPTX_LT))
 			bring_out(&g, &s);
 	}
 }

@@ -84,8 +84,8 @@ CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_
  * of opt.multicast releases: lanes 0 to multicast - 1 of a warp, say, each with a rank of its own. */
 #define cptx_pipe_consumer_of(k, p, cta) cptx_pipe_begin_((k), CPTX_HERE, (p), false, (cta))
 
-/** Of a pair of CTAs that tcgen05.mma reads together: this thread's copies count at the full barrier of the CTA of that rank,
- * which announces the bytes of both; it waits for empty barriers of its own CTA, by multicast commits. */
+/** Of a pair of CTAs that tcgen05.mma reads together: this thread's copies count at the full barrier of the CTA of that
+ * rank, which announces the bytes of both; it waits for empty barriers of its own CTA, by multicast commits. */
 #define cptx_pipe_producer_of(k, p, cta) cptx_pipe_begin_((k), CPTX_HERE, (p), true, (cta))
 
 CPTX_API void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here);

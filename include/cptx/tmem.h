@@ -8,8 +8,8 @@
  *   }                                                            frees
  *
  * The block has a barrier at its start, which makes known what was written in front of it (initialized mbarriers, say), and
- * one at its end: bar.sync 0, for a pair of CTAs barrier.cluster.  It must be left at its end: a ret, an exit or a branch out
- * of it is an error, for the columns would never be freed.
+ * one at its end: bar.sync 0, for a pair of CTAs barrier.cluster.  It must be left at its end: a ret, an exit or a branch
+ * out of it is an error, for the columns would never be freed.
  *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */

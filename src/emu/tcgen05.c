@@ -339,8 +339,7 @@ static enum emu_step fence(emu_warp *w, const emu_op *op, uint32_t mask)
 		tmem_record *r = &t->record[i];
 		if (op->m.op != CPTX_FENCE_AFTER_THREAD_SYNC)
 			r->published |= r->agent == w->agent;
-		else if (r->id && !(r->fenced & warp_bit(w)) &&
-		    race_late_known(w, (unsigned)__builtin_ctz(mask), false, r->late))
+		else if (r->id && !(r->fenced & warp_bit(w)) && race_late_known(w, (unsigned)__builtin_ctz(mask), false, r->late))
 			r->fenced |= warp_bit(w);
 	}
 	return STEP_NEXT;
@@ -358,7 +357,7 @@ bool decode_tcgen05_fence(emu_decoder *d, emu_op *op)
 typedef struct tmem_commit {
 	emu_async a;
 	uint32_t offset;
-	uint32_t ctas; /* a bit each */
+	uint32_t ctas;   /* a bit each */
 	uint32_t last;   /* operation in front of it */
 	emu_clock known; /* what the thread knew: the copies, say, that its operations have read the bytes of */
 } tmem_commit;

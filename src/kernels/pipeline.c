@@ -123,8 +123,8 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
 		return;
 	}
-	CALL(mbarrier_arrive, .a = cptx_offset(cptx_pipe_full_of_(k, at, here), (int64_t)BARRIER * p->opt.stages), .sem = CPTX_RELEASE,
-	     .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER, .when = when);
+	CALL(mbarrier_arrive, .a = cptx_offset(cptx_pipe_full_of_(k, at, here), (int64_t)BARRIER * p->opt.stages),
+	     .sem = CPTX_RELEASE, .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER, .when = when);
 }
 
 void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)

@@ -46,10 +46,11 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_tmem_opt *o)
 	else if (o->warp.kind != CPTX_VAL_REG)
 		cptx_fail_(k, at, "no warp that allocates tensor memory: say .warp, a predicate that holds in one whole warp");
 	else if (others + o->columns > CPTX_TMEM_COLUMNS)
-		cptx_fail_(k, at,
-		           "%u columns of tensor memory, where %lld are allocated already; an SM has %d, and tcgen05.alloc would wait "
-		           "for ever",
-		           o->columns, (long long)others, CPTX_TMEM_COLUMNS);
+		cptx_fail_(
+			k, at,
+			"%u columns of tensor memory, where %lld are allocated already; an SM has %d, and tcgen05.alloc would wait "
+			"for ever",
+			o->columns, (long long)others, CPTX_TMEM_COLUMNS);
 	else
 		return true;
 	return false;
@@ -116,8 +117,8 @@ int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t)
 	if (out) {
 		cptx_item_spelling(out, name, sizeof name);
 		cptx_fail_(k, info.at.file ? info.at : at,
-		           "%s leaves a block of tensor memory, whose %u columns would never be freed; go on to the block's end", name,
-		           t->opt.columns);
+		           "%s leaves a block of tensor memory, whose %u columns would never be freed; go on to the block's end",
+		           name, t->opt.columns);
 		return 0;
 	}
 	CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);

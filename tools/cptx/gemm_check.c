@@ -240,7 +240,7 @@ static void compare(const bench *t, gemm_report *r)
 {
 	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->out == CPTX_F32    ? 0
 	                                                                : t->out == CPTX_BF16 ? ldexp(1, -9)
-	                                                                                         : ldexp(1, -12);
+	                                                                                      : ldexp(1, -12);
 
 	r->elements = t->p->m * t->p->n;
 	for (uint64_t i = 0; i < r->elements; i++) {
@@ -360,8 +360,8 @@ bool gemm_check_with(cptx_device *dev, cptx_module *module, enum cptx_type in, e
 
 	*r = (gemm_report){ 0 };
 	*err = (cptx_error){ 0 };
-	bool ok = prepare(&t, err) && (emulated(dev) ? host_reference(&t, err) : make_reference(&t, err)) &&
-	          run(&t, module, r, err);
+	bool ok =
+		prepare(&t, err) && (emulated(dev) ? host_reference(&t, err) : make_reference(&t, err)) && run(&t, module, r, err);
 	release(&t);
 	return ok;
 }
