@@ -1,0 +1,173 @@
+/*
+ * Every rung with one thing missing: a fence, a wait, a commit, an arrival, a barrier.  The emulator must find something, or
+ * the result must be wrong, by some seed; what may be missing is listed, with the reason.
+ */
+#include "../test.h"
+#include "rungs.h"
+
+/* What is taken out. */
+static const char *const taken[] = {
+	"tcgen05.fence",
+	"tcgen05.wait",
+	"tcgen05.commit",
+	"mbarrier.arrive",
+	"mbarrier.try_wait",
+	"bar.sync",
+	"bar.warp.sync",
+	"barrier.cluster.arrive",
+	"barrier.cluster.wait",
+	"fence.proxy",
+	"fence.mbarrier_init",
+	"cp.async.bulk.commit_group",
+	"cp.async.bulk.wait_group",
+};
+enum { TAKEN = sizeof taken / sizeof *taken };
+
+/* What need not be there.  nth: of that spelling, from the kernel's start on. */
+static const struct spared {
+	const char *rung, *spelling;
+	unsigned nth;
+	const char *why;
+} spared[] = {
+	{ 0 },
+};
+
+typedef struct mutant {
+	const ladder_rung *rung;
+	unsigned kind, nth;
+	bool bytes_only; /* of arrive.expect_tx: the arrival stays */
+} mutant;
+
+static cptx_item *nth_item(cptx_kernel *k, const char *spelling, unsigned nth)
+{
+	cptx_item *it = cptx_item_find(k, NULL, spelling);
+
+	while (it && nth--)
+		it = cptx_item_find(k, it, spelling);
+	return it;
+}
+
+/* A wait is a loop: the test, and the branches behind it. */
+static void remove_wait(cptx_kernel *k, cptx_item *it)
+{
+	cptx_item_info info;
+
+	for (cptx_item *next = cptx_item_next(it); next; next = cptx_item_next(it)) {
+		if (!cptx_item_look(k, next, &info) || info.kind != CPTX_ITEM_INSN || info.op != CPTX_OP_BRA)
+			break;
+		cptx_edit_remove(k, next);
+	}
+	cptx_edit_remove(k, it);
+}
+
+static void arrive_without_bytes(cptx_kernel *k, cptx_item *it)
+{
+	cptx_val at = cptx_item_operand(it, cptx_item_slot(it, "a"));
+
+	cptx_edit_replace(k, it);
+	cptx_mbarrier_arrive(k, at, .into = cptx_sink(), .space = CPTX_SHARED_CTA);
+}
+
+/* NULL: there is no such instruction. */
+static cptx_module *mutated(const mutant *x, const ladder_opt *o, char *what, size_t size)
+{
+	cptx_module *m = cptx_module_new(NULL);
+
+	x->rung->build(m, x->rung, o);
+	cptx_kernel *k = cptx_module_body(m, NULL);
+	cptx_item *it = nth_item(k, taken[x->kind], x->nth);
+	if (it)
+		cptx_item_spelling(it, what, size);
+	if (!it || (x->bytes_only && !strstr(what, "expect_tx"))) {
+		cptx_module_destroy(m);
+		return NULL;
+	}
+	if (x->bytes_only)
+		arrive_without_bytes(k, it);
+	else if (strstr(what, "try_wait"))
+		remove_wait(k, it);
+	else
+		cptx_edit_remove(k, it);
+	return m;
+}
+
+/* By which seed it is found, from 1 on; 0: by none. */
+static unsigned found(const mutant *x, const ladder_opt *o, unsigned seeds, char *how, size_t size)
+{
+	const uint64_t mnk[] = { 300, 72, 576 };
+	char what[128];
+
+	for (unsigned seed = 1; seed <= seeds; seed++) {
+		cptx_module *m = mutated(x, o, what, sizeof what);
+		cptx_error err = { 0 };
+		ladder_report r;
+		cptx_device *dev = cptx_emu_open(
+			"sm_100a",
+			&(cptx_emu_opt){
+				.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .step_limit = 3000000 },
+			&err);
+		bool ok = ladder_run_module(dev, m, x->rung, o, mnk, seed, 0, &r, &err);
+		const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
+		ck_assert_msg(ok || f, "%s", err.text);
+		snprintf(how, size, "%s", f ? cptx_finding_name(f->code) : r.wrong ? "wrong" : "nothing");
+		cptx_device_close(dev);
+		cptx_module_destroy(m);
+		if (f || r.wrong)
+			return seed;
+	}
+	return 0;
+}
+
+static const char *why_spared(const mutant *x, const char *what)
+{
+	for (unsigned i = 0; i < sizeof spared / sizeof *spared && spared[i].why; i++)
+		if (!strcmp(spared[i].rung, x->rung->name) && !strcmp(spared[i].spelling, what) && spared[i].nth == x->nth)
+			return spared[i].why;
+	return NULL;
+}
+
+START_TEST(nothing_may_be_missing)
+{
+	const ladder_rung *rung = rungs[_i];
+	ladder_opt o = rung_small(rung, CPTX_BF16, CPTX_BF16);
+	unsigned seeds = rung_seeds(6), made = 0, lost = 0, first = 0;
+	bool verbose = getenv("CPTX_VERBOSE") != NULL;
+	char what[128], how[64];
+
+	o.clusters = 1;
+	for (unsigned kind = 0; kind < TAKEN; kind++)
+		for (unsigned nth = 0;; nth++) {
+			mutant x = { rung, kind, nth, false };
+			cptx_module *m = mutated(&x, &o, what, sizeof what);
+			if (!m)
+				break;
+			cptx_module_destroy(m);
+			for (int bytes = 0; bytes <= (strstr(what, "expect_tx") != NULL); bytes++) {
+				x.bytes_only = bytes;
+				unsigned seed = found(&x, &o, seeds, how, sizeof how);
+				const char *why = why_spared(&x, what);
+				made++;
+				first += seed == 1;
+				if (verbose || (!seed && !why) || (seed && why))
+					printf("%s without %s%s number %u: %s (seed %u)%s%s\n", rung->name, bytes ? "the bytes of " : "", what,
+					       nth, how, seed, why ? "; but the list says: " : "", why ? why : "");
+				lost += seed ? why != NULL : !why;
+			}
+		}
+	printf("%s: %u mutants, %u found by the first seed\n", rung->name, made, first);
+	ck_assert_uint_gt(made, 8);
+	ck_assert_uint_eq(lost, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("mutants");
+	TCase *c = tcase_create("mutants");
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	tcase_set_timeout(c, 0);
+	tcase_add_loop_test(c, nothing_may_be_missing, 0, RUNGS);
+	suite_add_tcase(s, c);
+	return test_main("mutants", s);
+}
