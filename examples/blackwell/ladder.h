@@ -16,7 +16,6 @@ typedef struct ladder_opt {
 	enum cptx_type in, out; /**< CPTX_BF16 or CPTX_F16; the same or CPTX_F32 */
 	uint32_t m, n, k;       /**< tile of D, and of the operands along K, in elements; of a pair of CTAs: of both together */
 	uint32_t stages;        /**< tiles under way in shared memory */
-	uint32_t clusters;      /**< of persistent rungs: how many run at once; 0: as many as the device has room for */
 } ladder_opt;
 
 typedef struct ladder_rung ladder_rung;

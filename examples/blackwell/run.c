@@ -136,7 +136,7 @@ static cptx_launch *launch(void *user, const cptx_program *program, const uint64
 	uint32_t M = (uint32_t)l->mnk[0], N = (uint32_t)l->mnk[1], K = (uint32_t)l->mnk[2];
 	cptx_tensor_map a, b, d;
 	cptx_launch_opt opt = { .grid = { tiles_m * ctas, tiles_n } };
-	uint32_t most = o->clusters ? o->clusters : cptx_device_get_info(l->dev)->sms / ctas;
+	uint32_t most = cptx_device_get_info(l->dev)->sms / ctas;
 
 	if (l->rung->persistent)
 		opt.grid[0] = (tiles_m * tiles_n < most || l->rung->dynamic ? tiles_m * tiles_n : most) * ctas, opt.grid[1] = 1;

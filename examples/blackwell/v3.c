@@ -5,13 +5,14 @@
  */
 #include "ladder.h"
 
-/* Starts the copies to the next stage, if there is anything left along K. */
-static void fill(const gemm *g, const cptx_pipe *pipe, cptx_pipe_at *here, const gemm_at *at, cptx_val at_k)
+/* Starts the copies to the next stage, if there is anything left along K.  fresh: nothing has been there. */
+static void fill(const gemm *g, const cptx_pipe *pipe, cptx_pipe_at *here, const gemm_at *at, cptx_val at_k, bool fresh)
 {
 	cptx_kernel *k = g->k;
 
 	CPTX_IF(k, cptx_setp(k, at_k, g->K, .cmp = CPTX_LT)) {
-		cptx_pipe_wait_empty(k, pipe, here);
+		if (!fresh)
+			cptx_pipe_wait_empty(k, pipe, here);
 		cptx_pipe_expect(k, pipe, here, g->stage_bytes);
 		gemm_load(g, at, at_k, here->stage, cptx_pipe_full(here));
 		cptx_pipe_next(k, pipe, here);
@@ -26,13 +27,13 @@ static void pipelined(const gemm *g, const cptx_pipe *pipe, const gemm_at *at, c
 	cptx_val load_k = cptx_var(k, CPTX_U32, 0), at_k = cptx_var(k, CPTX_U32, 0);
 
 	for (uint32_t i = 1; i < g->o->stages; i++)
-		fill(g, pipe, &load, at, load_k);
+		fill(g, pipe, &load, at, load_k, true);
 	CPTX_FOR(k, at_k, g->K, g->o->k) {
 		cptx_pipe_wait_full(k, pipe, &use);
 		gemm_mma(g, acc, use.stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
 		gemm_commit(g, cptx_pipe_empty(&use));
 		cptx_pipe_next(k, pipe, &use);
-		fill(g, pipe, &load, at, load_k);
+		fill(g, pipe, &load, at, load_k, false);
 	}
 }
 

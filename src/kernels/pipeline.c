@@ -41,9 +41,7 @@ void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_v
 		CALL(mbarrier_init, .a = cptx_offset(p->barriers, (int64_t)BARRIER * i), .count = cptx_imm(arrivals),
 		     .space = CPTX_SHARED);
 	}
-	CALL(fence_mbarrier_init, .z_ = 0);
-	if (o->multicast == 1) /* copies go by the async proxy */
-		CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	CALL(fence_mbarrier_init, .z_ = 0); /* for other CTAs, and for copies, which go by the async proxy */
 	cptx_block_end_(k, at);
 }
 

@@ -13,7 +13,6 @@ ladder_opt rung_small(const ladder_rung *rung, enum cptx_type in, enum cptx_type
 	o.n = rung->store_map ? 64 : 32;
 	o.k = rung->swizzle ? 64 : 32;
 	o.stages = 2;
-	o.clusters = 2;
 	return o;
 }
 

@@ -25,12 +25,14 @@ static bool supported(const ladder_rung *rung, const ladder_opt *o, const uint64
 	return false;
 }
 
+/* sms 2: one pair of CTAs at a time. */
 static void run(const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3], const char *target, uint64_t seed,
-                enum cptx_emu_schedule schedule)
+                enum cptx_emu_schedule schedule, uint32_t sms)
 {
 	cptx_error err = { 0 };
 	ladder_report r;
-	cptx_device *dev = cptx_emu_open(target, &(cptx_emu_opt){ .seed = seed, .schedule = schedule, .threads = 1 }, &err);
+	cptx_device *dev =
+		cptx_emu_open(target, &(cptx_emu_opt){ .seed = seed, .schedule = schedule, .threads = 1, .sms = sms }, &err);
 
 	ck_assert_msg(dev != NULL, "%s", err.text);
 	bool ok = ladder_run(dev, rung, o, mnk, seed, 0, &r, &err);
@@ -56,7 +58,7 @@ START_TEST(all_shapes)
 			if (!supported(rung, &o, shapes[i].mnk))
 				break;
 			run(rung, &o, shapes[i].mnk, (i + seed) % 2 ? "sm_103a" : "sm_100a", seed * SHAPES + i,
-			    (enum cptx_emu_schedule)((i + seed) % 3));
+			    (enum cptx_emu_schedule)((i + seed) % 3), 2 + i % 2 * 2);
 			ran += !seed;
 		}
 	ck_assert_msg(ran >= 10, "%s: only %u shapes", rung->name, ran);
@@ -70,9 +72,8 @@ START_TEST(many_orders)
 	const ladder_rung *rung = rungs[_i];
 	ladder_opt o = rung_small(rung, CPTX_BF16, CPTX_BF16);
 
-	o.clusters = 1;
 	for (unsigned seed = 0; seed < rung_seeds(4); seed++)
-		run(rung, &o, mnk, "sm_100a", seed, (enum cptx_emu_schedule)(seed % 3));
+		run(rung, &o, mnk, "sm_100a", seed, (enum cptx_emu_schedule)(seed % 3), 2);
 }
 END_TEST
 
@@ -92,7 +93,7 @@ START_TEST(tiles)
 		}
 		cptx_error err = { 0 };
 		if (ladder_check(rung, &o, mnk[0], mnk[1], mnk[2], &err))
-			run(rung, &o, mnk, "sm_100a", i, CPTX_EMU_RANDOM);
+			run(rung, &o, mnk, "sm_100a", i, CPTX_EMU_RANDOM, 0);
 		else
 			ck_assert_msg(strstr(err.text, "bytes of shared memory") != NULL, "%s", err.text);
 	}
@@ -107,24 +108,24 @@ START_TEST(broken_rules)
 		uint64_t mnk[3];
 		unsigned rung;
 	} wrong[] = {
-		{ "A and B of .f32; they are .bf16 or .f16", { CPTX_F32, CPTX_F32, 128, 64, 64, 2, 0 }, { 8, 8, 8 }, 0 },
-		{ "D of .f16; it is .bf16, as A and B are, or .f32", { CPTX_BF16, CPTX_F16, 128, 64, 64, 2, 0 }, { 8, 8, 8 }, 0 },
-		{ "a tile of 64 rows; it has 128", { CPTX_BF16, CPTX_BF16, 64, 64, 64, 2, 0 }, { 8, 8, 8 }, 0 },
-		{ "a tile of 128 rows; it has 256", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 8, 8, 8 }, 6 },
-		{ "a tile of 264 columns; it has 16 to 256", { CPTX_BF16, CPTX_BF16, 128, 264, 64, 2, 0 }, { 8, 8, 8 }, 0 },
-		{ "a tile of 48 columns; it has 32 to 256", { CPTX_BF16, CPTX_BF16, 256, 48, 64, 2, 0 }, { 8, 8, 8 }, 6 },
-		{ "a tile of 96 along K; it is a multiple of 64", { CPTX_BF16, CPTX_BF16, 128, 64, 96, 2, 0 }, { 8, 8, 8 }, 2 },
-		{ "1 stages; there are 2 to 32", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 1, 0 }, { 8, 8, 8 }, 4 },
-		{ "bytes of shared memory; a CTA has", { CPTX_BF16, CPTX_BF16, 128, 256, 64, 5, 0 }, { 8, 8, 8 }, 4 },
-		{ "K 100; it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 8, 8, 100 }, 0 },
-		{ "N 12; with D of .bf16 it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 8, 12, 8 }, 0 },
+		{ "A and B of .f32; they are .bf16 or .f16", { CPTX_F32, CPTX_F32, 128, 64, 64, 2 }, { 8, 8, 8 }, 0 },
+		{ "D of .f16; it is .bf16, as A and B are, or .f32", { CPTX_BF16, CPTX_F16, 128, 64, 64, 2 }, { 8, 8, 8 }, 0 },
+		{ "a tile of 64 rows; it has 128", { CPTX_BF16, CPTX_BF16, 64, 64, 64, 2 }, { 8, 8, 8 }, 0 },
+		{ "a tile of 128 rows; it has 256", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 8, 8, 8 }, 6 },
+		{ "a tile of 264 columns; it has 16 to 256", { CPTX_BF16, CPTX_BF16, 128, 264, 64, 2 }, { 8, 8, 8 }, 0 },
+		{ "a tile of 48 columns; it has 32 to 256", { CPTX_BF16, CPTX_BF16, 256, 48, 64, 2 }, { 8, 8, 8 }, 6 },
+		{ "a tile of 96 along K; it is a multiple of 64", { CPTX_BF16, CPTX_BF16, 128, 64, 96, 2 }, { 8, 8, 8 }, 2 },
+		{ "1 stages; there are 2 to 32", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 1 }, { 8, 8, 8 }, 4 },
+		{ "bytes of shared memory; a CTA has", { CPTX_BF16, CPTX_BF16, 128, 256, 64, 5 }, { 8, 8, 8 }, 4 },
+		{ "K 100; it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 8, 8, 100 }, 0 },
+		{ "N 12; with D of .bf16 it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 8, 12, 8 }, 0 },
 		{ "K 72; it is a multiple of 64, for the 3-D tensor map",
-		  { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 },
+		  { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 },
 		  { 8, 8, 72 },
 		  3 },
-		{ "M 0, N 8, K 8; each is from 1", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 0, 8, 8 }, 0 },
+		{ "M 0, N 8, K 8; each is from 1", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 0, 8, 8 }, 0 },
 		{ "a tile of 32 columns; with D of .bf16 it is a multiple of 64",
-		  { CPTX_BF16, CPTX_BF16, 256, 32, 64, 2, 0 },
+		  { CPTX_BF16, CPTX_BF16, 256, 32, 64, 2 },
 		  { 8, 8, 8 },
 		  8 },
 	};
