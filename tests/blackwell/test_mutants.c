@@ -39,8 +39,8 @@ static const struct spared {
 typedef struct mutant {
 	const ladder_rung *rung;
 	unsigned kind, nth;
-	bool bytes_only; /* of arrive.expect_tx: the arrival stays */
-	bool whole;      /* nothing is taken out */
+	bool other; /* of arrive.expect_tx only the bytes; of barrier.cluster.arrive the wait too */
+	bool whole; /* nothing is taken out */
 } mutant;
 
 static cptx_item *nth_item(cptx_kernel *k, const char *spelling, unsigned nth)
@@ -65,6 +65,13 @@ static void remove_wait(cptx_kernel *k, cptx_item *it)
 	cptx_edit_remove(k, it);
 }
 
+/* barrier.cluster.arrive and the wait behind it. */
+static void remove_both(cptx_kernel *k, cptx_item *it)
+{
+	cptx_edit_remove(k, cptx_item_next(it));
+	cptx_edit_remove(k, it);
+}
+
 static void arrive_without_bytes(cptx_kernel *k, cptx_item *it)
 {
 	cptx_val at = cptx_item_operand(it, cptx_item_slot(it, "a"));
@@ -85,12 +92,14 @@ static cptx_module *mutated(const mutant *x, const ladder_opt *o, char *what, si
 	cptx_item *it = nth_item(k, taken[x->kind], x->nth);
 	if (it)
 		cptx_item_spelling(it, what, size);
-	if (!it || (x->bytes_only && !strstr(what, "expect_tx"))) {
+	if (!it) {
 		cptx_module_destroy(m);
 		return NULL;
 	}
-	if (x->bytes_only)
+	if (x->other && strstr(what, "expect_tx"))
 		arrive_without_bytes(k, it);
+	else if (x->other)
+		remove_both(k, it);
 	else if (strstr(what, "try_wait"))
 		remove_wait(k, it);
 	else
@@ -152,17 +161,18 @@ START_TEST(nothing_may_be_missing)
 			if (!m)
 				break;
 			cptx_module_destroy(m);
-			for (int bytes = 0; bytes <= (strstr(what, "expect_tx") != NULL); bytes++) {
-				x.bytes_only = bytes;
+			bool two = strstr(what, "expect_tx") || strstr(what, "cluster.arrive");
+			for (int other = 0; other <= two; other++) {
+				x.other = other;
 				unsigned seed = found(&x, &o, seeds, how, sizeof how);
 				const char *why = why_spared(&x, what);
 				made++;
 				first += seed == 1;
 				spare += why != NULL;
-				if (verbose || (!seed && !why) || (seed && why))
-					printf("%s without %s%s number %u: %s (seed %u)%s%s\n", rung->name, bytes ? "the bytes of " : "", what,
-					       nth, how, seed, why ? "; but the list says: " : "", why ? why : "");
 				lost += seed ? why != NULL : !why;
+				if (verbose || (!seed && !why) || (seed && why))
+					printf("%s without %s%s number %u: %s (seed %u)%s%s\n", rung->name, what,
+					       other ? " (the other way)" : "", nth, how, seed, why ? "; listed: " : "", why ? why : "");
 			}
 		}
 	printf("%s: %u mutants, %u found by the first seed, %u spared\n", rung->name, made, first, spare);
