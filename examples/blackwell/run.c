@@ -230,7 +230,7 @@ static int usage(const ladder_rung *rung, FILE *f)
 
 	fprintf(f,
 	        "tcgen05 %s: %s\n"
-	        "usage: %s [options] [M N K]\n"
+	        "usage: tcgen05_%s [options] [M N K]\n"
 	        "  --type bf16|f16        of A and B (bf16)\n"
 	        "  --out TYPE             of D: that of A and B, or f32\n"
 	        "  --tile MxNxK           of a CTA%s (%ux%ux%u)\n"
