@@ -193,19 +193,27 @@ START_TEST(assembled)
 }
 END_TEST
 
+/* CK_RUN_CASE=orders runs that case only. */
+static TCase *test_case(Suite *s, const char *name)
+{
+	TCase *c = tcase_create(name);
+
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	return c;
+}
+
 int main(void)
 {
 	Suite *s = suite_create("ladder");
-	TCase *c = tcase_create("ladder");
+	TCase *rules = test_case(s, "rules");
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	tcase_set_timeout(c, 0);
-	tcase_add_loop_test(c, all_shapes, 0, RUNGS);
-	tcase_add_loop_test(c, many_orders, 0, RUNGS);
-	tcase_add_loop_test(c, tiles, 0, RUNGS);
-	tcase_add_test(c, broken_rules);
-	tcase_add_test(c, other_targets);
-	tcase_add_loop_test(c, assembled, 0, RUNGS);
-	suite_add_tcase(s, c);
+	tcase_add_loop_test(test_case(s, "shapes"), all_shapes, 0, RUNGS);
+	tcase_add_loop_test(test_case(s, "orders"), many_orders, 0, RUNGS);
+	tcase_add_loop_test(test_case(s, "tiles"), tiles, 0, RUNGS);
+	tcase_add_test(rules, broken_rules);
+	tcase_add_test(rules, other_targets);
+	tcase_add_loop_test(test_case(s, "ptxas"), assembled, 0, RUNGS);
 	return test_main("ladder", s);
 }
