@@ -20,8 +20,7 @@ void serial_build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 			cptx_mbarrier_init(k, cptx_offset(bars, 8 * i), 1, .space = CPTX_SHARED);
 		cptx_fence_mbarrier_init(k); /* the copies arrive by the async proxy */
 	}
-	CPTX_TMEM(k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1))
-	{
+	CPTX_TMEM(k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1)) {
 		cptx_val parity = cptx_var(k, CPTX_U32, 0), at_k = cptx_var(k, CPTX_U32, 0);
 
 		CPTX_IF(k, first) {

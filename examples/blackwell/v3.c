@@ -3,63 +3,44 @@
  * of them filled, and refills a stage once the products that read it have ended.  That is the stage before the one that it
  * has just started products on, so the tensor cores always have work while it waits.
  */
-#include "ladder.h"
+#include "ring.h"
 
 /* Starts the copies to the next stage, if there is anything left along K.  fresh: nothing has been there. */
-static void fill(const gemm *g, const cptx_pipe *pipe, cptx_pipe_at *here, const gemm_at *at, cptx_val at_k, bool fresh)
+static void fill(const gemm *g, const ring *r, cptx_pipe_at *here, cptx_val at_k, bool fresh)
 {
 	cptx_kernel *k = g->k;
 
 	CPTX_IF(k, cptx_setp(k, at_k, g->K, .cmp = CPTX_LT)) {
 		if (!fresh)
-			cptx_pipe_wait_empty(k, pipe, here);
-		cptx_pipe_expect(k, pipe, here, g->stage_bytes);
-		gemm_load(g, at, at_k, here->stage, cptx_pipe_full(here));
-		cptx_pipe_next(k, pipe, here);
+			cptx_pipe_wait_empty(k, &r->pipe, here);
+		cptx_pipe_expect(k, &r->pipe, here, g->stage_bytes);
+		gemm_load(g, &r->at, at_k, here->stage, cptx_pipe_full(here));
+		cptx_pipe_next(k, &r->pipe, here);
 		cptx_add(k, at_k, g->o->k, .into = at_k);
 	}
 }
 
-static void pipelined(const gemm *g, const cptx_pipe *pipe, const gemm_at *at, cptx_val acc)
+static void work(const gemm *g, const ring *r)
 {
 	cptx_kernel *k = g->k;
-	cptx_pipe_at load = cptx_pipe_producer(k, pipe), use = cptx_pipe_consumer(k, pipe);
-	cptx_val load_k = cptx_var(k, CPTX_U32, 0), at_k = cptx_var(k, CPTX_U32, 0);
 
-	for (uint32_t i = 1; i < g->o->stages; i++)
-		fill(g, pipe, &load, at, load_k, true);
-	CPTX_FOR(k, at_k, g->K, g->o->k) {
-		cptx_pipe_wait_full(k, pipe, &use);
-		gemm_mma(g, acc, use.stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
-		gemm_commit(g, cptx_pipe_empty(&use));
-		cptx_pipe_next(k, pipe, &use);
-		fill(g, pipe, &load, at, load_k, false);
-	}
-}
-
-static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
-{
-	gemm g = gemm_begin(m, rung, o, 128);
-	cptx_kernel *k = g.k;
-	cptx_val done = cptx_shared(k, CPTX_B64, 1), first = gemm_is(&g, g.tid, 0);
-	gemm_at at = gemm_at_ctaid(&g, cptx_ctaid_x(k), cptx_ctaid_y(k));
-	cptx_pipe pipe;
-	cptx_tmem acc;
-
-	cptx_pipe_new(k, &pipe, .stages = o->stages);
-	cptx_mbarrier_init(k, done, 1, .space = CPTX_SHARED, .when = first);
-	cptx_pipe_prepare(k, &pipe, first);
-	CPTX_TMEM(k, &acc, .columns = o->n, .warp = gemm_is(&g, g.warp, 1))
-	{
-		CPTX_IF(k, first) {
-			pipelined(&g, &pipe, &at, acc.address);
-			gemm_commit(&g, done);
+	CPTX_IF(k, gemm_is(g, g->tid, 0)) {
+		cptx_pipe_at load = cptx_pipe_producer(k, &r->pipe), use = cptx_pipe_consumer(k, &r->pipe);
+		cptx_val load_k = cptx_var(k, CPTX_U32, 0), at_k = cptx_var(k, CPTX_U32, 0);
+		for (uint32_t i = 1; i < g->o->stages; i++)
+			fill(g, r, &load, load_k, true);
+		CPTX_FOR(k, at_k, g->K, g->o->k) {
+			cptx_pipe_wait_full(k, &r->pipe, &use);
+			gemm_mma(g, r->acc, use.stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
+			gemm_commit(g, cptx_pipe_empty(&use));
+			cptx_pipe_next(k, &r->pipe, &use);
+			fill(g, r, &load, load_k, false);
 		}
-		gemm_wait(&g, done, cptx_imm(0));
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		gemm_epilogue(&g, acc.address, &at, NULL);
+		gemm_commit(g, r->done);
 	}
 }
+
+static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o) { ring_build(m, rung, o, work); }
 
 const ladder_rung rung_v3 = {
 	.name = "v3",

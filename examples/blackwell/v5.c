@@ -7,41 +7,29 @@
  * commit.  Barriers of the cluster stand where those of the CTA stood: behind the setup, so that nobody signals an mbarrier
  * that is not there yet, and in front of the end, so that neither CTA leaves while the other still reads its shared memory.
  */
-#include "ladder.h"
+#include "ring.h"
 
-static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
+static void work(const gemm *g, const ring *r)
 {
-	gemm g = gemm_begin(m, rung, o, 128);
-	cptx_kernel *k = g.k;
-	cptx_val done = cptx_shared(k, CPTX_B64, 1), first = gemm_is(&g, g.tid, 0);
-	gemm_at at = gemm_at_ctaid(&g, cptx_ctaid_x(k), cptx_ctaid_y(k));
-	cptx_pipe pipe;
-	cptx_tmem acc;
+	cptx_kernel *k = g->k;
 
-	cptx_pipe_new(k, &pipe, .stages = o->stages);
-	cptx_mbarrier_init(k, done, 1, .space = CPTX_SHARED, .when = first);
-	cptx_pipe_prepare(k, &pipe, first);
-	CPTX_TMEM(k, &acc, .columns = o->n, .ctas = 2, .warp = gemm_is(&g, g.warp, 1))
-	{
-		CPTX_IF(k, gemm_is(&g, g.warp, 0)) {
-			CPTX_IF(k, gemm_elect(&g)) {
-				cptx_pipe_at here = cptx_pipe_producer_of(k, &pipe, cptx_imm(0));
-				gemm_load_all(&g, &at, &pipe, &here);
-			}
+	CPTX_IF(k, gemm_is(g, g->warp, 0)) {
+		CPTX_IF(k, gemm_elect(g)) {
+			cptx_pipe_at here = cptx_pipe_producer_of(k, &r->pipe, cptx_imm(0));
+			gemm_load_all(g, &r->at, &r->pipe, &here);
 		}
-		/* warp 1 of the first CTA */
-		CPTX_IF(k, gemm_is(&g, cptx_mad(k, g.rank, 4, g.warp, .mode = CPTX_LO), 1)) {
-			CPTX_IF(k, gemm_elect(&g)) {
-				cptx_pipe_at here = cptx_pipe_consumer(k, &pipe);
-				gemm_mma_all(&g, acc.address, &pipe, &here);
-				gemm_commit(&g, done);
-			}
+	}
+	/* warp 1 of the first CTA */
+	CPTX_IF(k, gemm_is(g, cptx_mad(k, g->rank, 4, g->warp, .mode = CPTX_LO), 1)) {
+		CPTX_IF(k, gemm_elect(g)) {
+			cptx_pipe_at here = cptx_pipe_consumer(k, &r->pipe);
+			gemm_mma_all(g, r->acc, &r->pipe, &here);
+			gemm_commit(g, r->done);
 		}
-		gemm_wait(&g, done, cptx_imm(0));
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		gemm_epilogue(&g, acc.address, &at, NULL);
 	}
 }
+
+static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o) { ring_build(m, rung, o, work); }
 
 const ladder_rung rung_v5 = {
 	.name = "v5",

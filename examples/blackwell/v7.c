@@ -9,42 +9,34 @@
  * D leaves by the way that A and B came: warps write rows of 128 bytes to shared memory, in the 128-byte swizzle so that
  * banks do not collide, and a tensor map stores 32 of them at once, in whole lines and cut off at the edges of D.
  */
-#include "ladder.h"
+#include "persistent.h"
 
-enum { READERS = 4 /* warps */, LOADER = READERS, MULTIPLIER, WARPS, BUFFERS = 2, ANSWER = 16 /* bytes */ };
-
-typedef struct shared_parts {
-	cptx_pipe stages, accs, answers;
-	cptx_val answer, pieces; /* addresses */
-	cptx_tmem tmem;
-} shared_parts;
-
-static cptx_val first_tile(const gemm *g) { return cptx_var(g->k, CPTX_U32, cptx_clusterid_x(g->k)); }
+enum { ANSWER = 16 /* bytes */ };
 
 /* ---- who makes what ---- */
 
 /* Asks for a tile.  Each CTA waits for its own copy of the answer; the first asks for both. */
-static void ask(const gemm *g, const shared_parts *s, cptx_pipe_at *here)
+static void ask(const persistent *p, cptx_pipe_at *here)
 {
+	const gemm *g = &p->g;
 	cptx_kernel *k = g->k;
-	cptx_val first = gemm_is(g, g->rank, 0), at = cptx_mad(k, here->stage, ANSWER, s->answer, .mode = CPTX_LO);
+	cptx_val first = gemm_is(g, g->rank, 0), at = cptx_mad(k, here->stage, ANSWER, p->answer, .mode = CPTX_LO);
 
 	CPTX_IF(k, first)
-		cptx_pipe_wait_empty(k, &s->answers, here);
-	cptx_pipe_expect(k, &s->answers, here, ANSWER);
+		cptx_pipe_wait_empty(k, &p->answers, here);
+	cptx_pipe_expect(k, &p->answers, here, ANSWER);
 	cptx_clusterlaunchcontrol_try_cancel(k, at, cptx_pipe_full(here), .space = CPTX_SHARED_CTA,
 	                                     .multicast = CPTX_MULTICAST_CLUSTER_ALL, .when = first);
-	cptx_pipe_next(k, &s->answers, here);
+	cptx_pipe_next(k, &p->answers, here);
 }
 
 /* The next tile; the predicate: there is one.  `last`: the thread that lets the answer go for its warp. */
-static cptx_val next_tile(const gemm *g, const shared_parts *s, cptx_pipe_at *here, cptx_val tile, cptx_val last,
-                          bool whole_warp)
+static cptx_val next_tile(const persistent *p, cptx_pipe_at *here, cptx_val tile, cptx_val last, bool whole_warp)
 {
-	cptx_kernel *k = g->k;
+	cptx_kernel *k = p->g.k;
 
-	cptx_pipe_wait_full(k, &s->answers, here);
-	cptx_val at = cptx_mad(k, here->stage, ANSWER, s->answer, .mode = CPTX_LO);
+	cptx_pipe_wait_full(k, &p->answers, here);
+	cptx_val at = cptx_mad(k, here->stage, ANSWER, p->answer, .mode = CPTX_LO);
 	cptx_val answer = cptx_ld(k, at, .space = CPTX_SHARED, .type = CPTX_B128);
 	cptx_val more = cptx_clusterlaunchcontrol_query_cancel_is_canceled(k, answer);
 	cptx_val x = cptx_reg(k, CPTX_U32);
@@ -54,52 +46,44 @@ static cptx_val next_tile(const gemm *g, const shared_parts *s, cptx_pipe_at *he
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA); /* the next answer comes by the async proxy */
 	if (whole_warp)
 		cptx_bar_warp_sync(k, 0xffffffffu);
-	cptx_pipe_release(k, &s->answers, here, last);
-	cptx_pipe_next(k, &s->answers, here);
+	cptx_pipe_release(k, &p->answers, here, last);
+	cptx_pipe_next(k, &p->answers, here);
 	return more;
 }
 
-static cptx_pipe_at answers_from_first(const gemm *g, const shared_parts *s)
+static cptx_pipe_at answers_from_first(const persistent *p)
 {
-	return cptx_pipe_consumer_of(g->k, &s->answers, cptx_imm(0));
+	return cptx_pipe_consumer_of(p->g.k, &p->answers, cptx_imm(0));
 }
 
-static cptx_val accumulator(const gemm *g, const shared_parts *s, const cptx_pipe_at *here)
+static void load(const persistent *p)
 {
-	return cptx_mad(g->k, here->stage, g->o->n, s->tmem.address, .mode = CPTX_LO);
-}
-
-static void load(const gemm *g, const shared_parts *s)
-{
+	const gemm *g = &p->g;
 	cptx_kernel *k = g->k;
-	cptx_pipe_at here = cptx_pipe_producer_of(k, &s->stages, cptx_imm(0));
-	cptx_pipe_at question = cptx_pipe_producer(k, &s->answers), answer = answers_from_first(g, s);
-	cptx_val tile = first_tile(g), tells = cptx_setp(k, g->rank, 0, .cmp = CPTX_NE); /* the first CTA's asks itself */
+	cptx_pipe_at here = cptx_pipe_producer_of(k, &p->stages, cptx_imm(0));
+	cptx_pipe_at question = cptx_pipe_producer(k, &p->answers), answer = answers_from_first(p);
+	cptx_val tile = first_tile(p), tells = cptx_setp(k, g->rank, 0, .cmp = CPTX_NE); /* the first CTA's asks itself */
 
 	CPTX_DO(k)
 	{
 		gemm_at at = gemm_at_tile(g, tile);
-		ask(g, s, &question);
-		gemm_load_all(g, &at, &s->stages, &here);
-		cptx_continue_when(k, next_tile(g, s, &answer, tile, tells, false));
+		ask(p, &question);
+		gemm_load_all(g, &at, &p->stages, &here);
+		cptx_continue_when(k, next_tile(p, &answer, tile, tells, false));
 	}
 }
 
-static void multiply(const gemm *g, const shared_parts *s)
+static void multiply(const persistent *p)
 {
-	cptx_kernel *k = g->k;
-	cptx_pipe_at here = cptx_pipe_consumer(k, &s->stages), acc = cptx_pipe_producer(k, &s->accs);
-	cptx_pipe_at answer = answers_from_first(g, s);
-	cptx_val tile = first_tile(g);
+	cptx_kernel *k = p->g.k;
+	cptx_pipe_at here = cptx_pipe_consumer(k, &p->stages), acc = cptx_pipe_producer(k, &p->accs);
+	cptx_pipe_at answer = answers_from_first(p);
+	cptx_val tile = first_tile(p);
 
 	CPTX_DO(k)
 	{
-		cptx_pipe_wait_empty(k, &s->accs, &acc);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		gemm_mma_all(g, accumulator(g, s, &acc), &s->stages, &here);
-		gemm_commit(g, cptx_pipe_full(&acc));
-		cptx_pipe_next(k, &s->accs, &acc);
-		cptx_continue_when(k, next_tile(g, s, &answer, tile, (cptx_val){ 0 }, false));
+		multiply_tile(p, &here, &acc);
+		cptx_continue_when(k, next_tile(p, &answer, tile, (cptx_val){ 0 }, false));
 	}
 }
 
@@ -113,8 +97,9 @@ typedef struct outgoing {
 	cptx_val lane;         /* predicate: the thread that stores */
 } outgoing;
 
-static outgoing outgoing_begin(const gemm *g, const shared_parts *s, cptx_val lane)
+static outgoing outgoing_begin(const persistent *p, cptx_val lane)
 {
+	const gemm *g = &p->g;
 	cptx_kernel *k = g->k;
 	outgoing out = { .tile = ladder_staged(g->o), .lane = lane };
 	uint32_t bytes = cptx_tile_bytes(&out.tile), value[5], each = out.tile.cols / 8;
@@ -124,7 +109,7 @@ static outgoing outgoing_begin(const gemm *g, const shared_parts *s, cptx_val la
 	cptx_val first = cptx_lane_bits(k, cptx_and(k, g->tid, WARP_THREADS - 1), 5, value, false, (cptx_val){ 0 });
 	for (uint32_t i = 0; i < 8; i++)
 		out.line[i] = i ? cptx_xor(k, first, cptx_tile_at(&out.tile, 0, i * each).byte) : first;
-	out.piece = cptx_mad(k, g->warp, 2 * bytes, s->pieces, .mode = CPTX_LO);
+	out.piece = cptx_mad(k, g->warp, 2 * bytes, p->pieces, .mode = CPTX_LO);
 	out.other = cptx_xor(k, out.piece, cptx_add(k, out.piece, bytes));
 	return out;
 }
@@ -149,57 +134,40 @@ static void send_piece(const gemm *g, outgoing *out, cptx_val acc, cptx_val row,
 	cptx_xor(k, out->piece, out->other, .into = out->piece);
 }
 
-static void bring_out(const gemm *g, const shared_parts *s)
+static void bring_out(const persistent *p)
 {
+	const gemm *g = &p->g;
 	cptx_kernel *k = g->k;
-	cptx_pipe_at acc = cptx_pipe_consumer_of(k, &s->accs, cptx_imm(0)), answer = answers_from_first(g, s);
-	cptx_val elected = gemm_elect(g), tile = first_tile(g);
-	gemm_reader reader = { &s->accs, &acc, elected };
-	outgoing out = outgoing_begin(g, s, elected);
+	cptx_pipe_at acc = cptx_pipe_consumer_of(k, &p->accs, cptx_imm(0)), answer = answers_from_first(p);
+	cptx_val elected = gemm_elect(g), tile = first_tile(p);
+	gemm_reader reader = { &p->accs, &acc, elected };
+	outgoing out = outgoing_begin(p, elected);
 
 	CPTX_DO(k)
 	{
 		gemm_at at = gemm_at_tile(g, tile);
 		cptx_val row = cptx_mad(k, g->warp, WARP_THREADS, at.row, .mode = CPTX_LO);
-		cptx_pipe_wait_full(k, &s->accs, &acc);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		cptx_val from = cptx_mad(k, g->warp, WARP_THREADS << 16, accumulator(g, s, &acc), .mode = CPTX_LO);
+		cptx_val from = cptx_mad(k, g->warp, WARP_THREADS << 16, take_accumulator(p, &acc), .mode = CPTX_LO);
 		for (uint32_t c = 0; c < g->o->n; c += out.tile.cols)
 			send_piece(g, &out, from, row, at.col, c, &reader);
-		cptx_pipe_next(k, &s->accs, &acc);
-		cptx_continue_when(k, next_tile(g, s, &answer, tile, elected, true));
+		cptx_pipe_next(k, &p->accs, &acc);
+		cptx_continue_when(k, next_tile(p, &answer, tile, elected, true));
 	}
 	cptx_cp_async_bulk_wait_group(k, 0, .read = 1, .when = elected); /* shared memory ends with the CTA */
 }
 
 static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 {
-	gemm g = gemm_begin(m, rung, o, WARPS * WARP_THREADS);
-	cptx_kernel *k = g.k;
-	cptx_val first = gemm_is(&g, g.tid, 0);
+	persistent p = persistent_begin(m, rung, o);
+	cptx_kernel *k = p.g.k;
 	cptx_tile piece = ladder_staged(o);
-	shared_parts s;
 
-	s.pieces = cptx_mov(k, cptx_shared_dyn(k, STAGED * cptx_tile_bytes(&piece), 1024, "pieces"), .type = CPTX_U32);
-	s.answer = cptx_mov(k, cptx_shared_named(k, CPTX_B8, BUFFERS * ANSWER, 16, "answers"), .type = CPTX_U32);
-	cptx_pipe_new(k, &s.stages, .stages = o->stages);
-	cptx_pipe_new(k, &s.accs, .stages = BUFFERS, .consumers = READERS, .multicast = 2);
+	p.pieces = cptx_mov(k, cptx_shared_dyn(k, STAGED * cptx_tile_bytes(&piece), 1024, "pieces"), .type = CPTX_U32);
+	p.answer = cptx_mov(k, cptx_shared_named(k, CPTX_B8, BUFFERS * ANSWER, 16, "answers"), .type = CPTX_U32);
 	/* who lets an answer go: 4 warps in each CTA, what multiplies in the first, what loads in the other */
-	cptx_pipe_new(k, &s.answers, .stages = BUFFERS, .consumers = READERS + 1, .multicast = 2);
-	cptx_pipe_prepare(k, &s.stages, first);
-	cptx_pipe_prepare(k, &s.accs, first);
-	cptx_pipe_prepare(k, &s.answers, first);
-	CPTX_TMEM(k, &s.tmem, .columns = BUFFERS * o->n, .ctas = 2, .warp = gemm_is(&g, g.warp, MULTIPLIER))
-	{
-		CPTX_IF(k, gemm_is(&g, g.warp, LOADER))
-			CPTX_IF(k, gemm_elect(&g))
-				load(&g, &s);
-		CPTX_IF(k, gemm_is(&g, cptx_mad(k, g.rank, WARPS, g.warp, .mode = CPTX_LO), MULTIPLIER))
-			CPTX_IF(k, gemm_elect(&g))
-				multiply(&g, &s);
-		CPTX_IF(k, cptx_setp(k, g.warp, READERS, .cmp = CPTX_LT))
-			bring_out(&g, &s);
-	}
+	cptx_pipe_new(k, &p.answers, .stages = BUFFERS, .consumers = READERS + 1, .multicast = 2);
+	cptx_pipe_prepare(k, &p.answers, p.first);
+	persistent_run(&p, &(roles){ load, multiply, bring_out });
 }
 
 const ladder_rung rung_v7 = {

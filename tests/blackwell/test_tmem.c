@@ -29,31 +29,31 @@ START_TEST(limits)
 
 	begin();
 	CPTX_TMEM(k, &a, .columns = 513, .warp = first_warp)
-	cptx_comment(k, "nothing");
+		cptx_comment(k, "nothing");
 	fails("513 columns of tensor memory; there are 1 to 512");
 	begin();
 	CPTX_TMEM(k, &a, .warp = first_warp)
-	cptx_comment(k, "nothing");
+		cptx_comment(k, "nothing");
 	fails("0 columns of tensor memory");
 	begin();
 	CPTX_TMEM(k, &a, .columns = 32)
-	cptx_comment(k, "nothing");
+		cptx_comment(k, "nothing");
 	fails("no warp that allocates tensor memory");
 	begin();
 	CPTX_TMEM(k, &a, .columns = 32, .ctas = 3, .warp = first_warp)
-	cptx_comment(k, "nothing");
+		cptx_comment(k, "nothing");
 	fails("tensor memory of 3 CTAs");
 	begin();
 	CPTX_TMEM(k, &a, .columns = 256, .more = true, .warp = first_warp)
-	CPTX_TMEM(k, &b, .columns = 129, .more = true, .warp = first_warp)
-	CPTX_TMEM(k, &c, .columns = 1, .warp = first_warp)
-	cptx_comment(k, "nothing");
+		CPTX_TMEM(k, &b, .columns = 129, .more = true, .warp = first_warp)
+			CPTX_TMEM(k, &c, .columns = 1, .warp = first_warp)
+				cptx_comment(k, "nothing");
 	fails("32 columns of tensor memory, where 512 are allocated already");
 	/* one after the other is well, and sizes are rounded */
 	begin();
 	for (int i = 0; i < 2; i++)
 		CPTX_TMEM(k, &a, .columns = 257, .more = true, .warp = first_warp)
-	cptx_comment(k, "nothing");
+			cptx_comment(k, "nothing");
 	ck_assert_uint_eq(a.opt.columns, 512);
 	ck_assert_msg(!cptx_module_error(m), "%s", cptx_module_error(m)->text);
 	cptx_module_destroy(m);
@@ -67,20 +67,19 @@ START_TEST(ways_out)
 
 	begin();
 	CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp)
-	cptx_ret(k, .when = first_warp);
+		cptx_ret(k, .when = first_warp);
 	fails("ret leaves a block of tensor memory, whose 32 columns would never be freed");
 	begin();
 	CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp)
-	cptx_exit(k);
+		cptx_exit(k);
 	fails("exit leaves a block");
 	begin();
 	out = cptx_label(k);
 	CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp)
-	cptx_bra(k, out, .when = first_warp);
+		cptx_bra(k, out, .when = first_warp);
 	fails("bra leaves a block");
 	begin();
-	CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp)
-	{
+	CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp) {
 		cptx_val inside = cptx_label(k);
 		cptx_bra(k, inside, .when = first_warp);
 		CPTX_IF(k, first_warp)
@@ -112,8 +111,7 @@ START_TEST(loads_and_stores)
 			cptx_tmem a;
 			begin();
 			cptx_val d = cptx_param(k, CPTX_PTR, "d");
-			CPTX_TMEM(k, &a, .columns = 512, .warp = first_warp)
-			{
+			CPTX_TMEM(k, &a, .columns = 512, .warp = first_warp) {
 				cptx_val quarter = cptx_and(k, cptx_tid_x(k), 96),
 						 at = cptx_mad(k, quarter, 65536, a.address, .mode = CPTX_LO);
 				cptx_val v = cptx_regs(k, CPTX_B32, num * shapes[i].each);

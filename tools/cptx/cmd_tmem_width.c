@@ -68,8 +68,7 @@ static cptx_module *build(uint32_t columns, uint32_t width, bool filled)
 	cptx_val first = cptx_setp(k, row, CPTX_WARP, .cmp = CPTX_LT);
 	cptx_tmem acc;
 
-	CPTX_TMEM(k, &acc, .columns = columns, .warp = first)
-	{
+	CPTX_TMEM(k, &acc, .columns = columns, .warp = first) {
 		cptx_val at = cptx_mad(k, cptx_and(k, row, THREADS - CPTX_WARP), 1 << 16, acc.address, .mode = CPTX_LO);
 		uint32_t step = width > BATCH ? width : BATCH;
 		if (filled)
