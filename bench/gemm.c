@@ -2,44 +2,17 @@
  * The GEMM beside cuBLAS (cublasGemmEx, its default algorithm, found at run time), in alternated bursts of the same process.
  * Arguments: SIZE...; default 2048 4096 8192.  Types: bf16 in; f32 and bf16 out.
  */
+#include "cublas.h"
 #include "gemm_check.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* From the cuBLAS and CUDA library documentation: data types, compute type, operations. */
-enum { R_32F = 0, R_16BF = 14, COMPUTE_32F = 68, OP_N = 0, OP_T = 1, GEMM_DEFAULT = -1 };
-typedef int (*create_fn)(void **handle);
-typedef int (*gemm_ex_fn)(void *handle, int transa, int transb, int m, int n, int k, const void *alpha, const void *A,
-                          int atype, int lda, const void *B, int btype, int ldb, const void *beta, void *C, int ctype,
-                          int ldc, int compute, int algo);
-
-typedef struct peer {
-	void *handle;
-	gemm_ex_fn gemm;
-} peer;
-
-static bool open_peer(peer *p)
-{
-	static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so" };
-	void *lib = NULL;
-
-	for (size_t i = 0; !lib && i < sizeof names / sizeof *names; i++)
-		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	if (!lib)
-		return false;
-	create_fn create;
-	*(void **)&create = dlsym(lib, "cublasCreate_v2");
-	*(void **)&p->gemm = dlsym(lib, "cublasGemmEx");
-	return create && p->gemm && create(&p->handle) == 0;
-}
-
 typedef struct arms {
 	cptx_device *dev;
 	cptx_launch *ours;
-	peer *theirs;
+	cublas *theirs;
 	uint64_t a, b, d;
 	int n;
 	enum cptx_type out;
@@ -47,17 +20,14 @@ typedef struct arms {
 
 static void run_arm(const arms *t, int arm, cptx_error *err)
 {
-	const float one = 1, zero = 0;
-
 	if (arm == 0) {
 		cptx_launch_run(t->ours, NULL, err);
 		return;
 	}
-	int type = t->out == CPTX_F32 ? R_32F : R_16BF;
-	if (t->theirs->gemm(t->theirs->handle, OP_T, OP_N, t->n, t->n, t->n, &one, (void *)(uintptr_t)t->b, R_16BF, t->n,
-	                    (void *)(uintptr_t)t->a, R_16BF, t->n, &zero, (void *)(uintptr_t)t->d, type, t->n, COMPUTE_32F,
-	                    GEMM_DEFAULT))
-		err->code = CPTX_E_DRIVER, snprintf(err->text, sizeof err->text, "cublasGemmEx failed");
+	cublas_run(t->theirs,
+	           &(cublas_problem){
+				   .m = t->n, .n = t->n, .k = t->n, .in = CPTX_BF16, .out = t->out, .a = t->a, .b = t->b, .d = t->d },
+	           err);
 }
 
 static double burst(const arms *t, int arm, int runs, cptx_event *start, cptx_event *end, cptx_error *err)
@@ -103,7 +73,7 @@ static void fill(cptx_device *dev, uint64_t to, size_t count, cptx_error *err)
 	free(p);
 }
 
-static bool bench(cptx_device *dev, peer *theirs, uint32_t n, enum cptx_type out, cptx_error *err)
+static bool bench(cptx_device *dev, cublas *theirs, uint32_t n, enum cptx_type out, cptx_error *err)
 {
 	enum { ROUNDS = 7 };
 	cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(cptx_device_get_info(dev)->target));
@@ -162,19 +132,19 @@ int main(int argc, char **argv)
 	static const uint32_t sizes[] = { 2048, 4096, 8192 };
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_device_open("cuda", &err);
-	peer cublas = { 0 };
+	cublas peer = { 0 };
 
 	if (!dev || !cptx_device_make_current(dev, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	bool have = open_peer(&cublas);
+	bool have = cublas_open(&peer);
 	if (!have)
 		fprintf(stderr, "no cuBLAS library found: no peer in this run\n");
 	bool ok = true;
 	for (int i = 0; ok && i < (argc > 1 ? argc - 1 : 3); i++)
 		for (int wide = 1; ok && wide >= 0; wide--)
-			ok = bench(dev, have ? &cublas : NULL, argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : sizes[i],
+			ok = bench(dev, have ? &peer : NULL, argc > 1 ? (uint32_t)strtoul(argv[i + 1], NULL, 10) : sizes[i],
 			           wide ? CPTX_F32 : CPTX_BF16, &err);
 	if (!ok)
 		fprintf(stderr, "%s\n", err.text);

@@ -43,6 +43,9 @@ typedef struct cptx_pipe_opt {
 	uint32_t producers; /**< arrivals on `full` in a phase, beside the bytes: threads that call cptx_pipe_expect or
 	                         cptx_pipe_filled; 0: 1 */
 	uint32_t consumers; /**< arrivals on `empty` in a phase from one CTA: threads that release; 0: 1 */
+	bool cta_release; /**< with multicast: consumers release, and the producer acquires, at the scope of the CTA, as CUTLASS
+	                       does.  Enough where they read stages by wgmma or tcgen05 alone and have waited for these; it
+	                       spares a fence of the whole GPU in each release (MEMBAR.ALL.GPU in SASS) */
 	uint32_t multicast; /**< CTAs whose consumers read what this CTA's producer writes, itself among them; 0: 1.  All of them
 	                         release to it */
 	char z_;

@@ -21,6 +21,7 @@
 #include <cptx/kernels.h>
 
 #include "base/base.h"
+#include "kernels/walk.h"
 
 enum { FRAG_ROWS = 16, CHUNK = 16 /* bytes */, MMA_K = 16 };
 
@@ -233,19 +234,13 @@ static void setup_fragments(gemm *g, cptx_val smem)
 	}
 }
 
-/* First row and column of tile number `id`: groups of rows of tiles, walked column by column, so that CTAs at work share A
- * and B in L2. */
+/* First row and column of tile number `id`. */
 static void tile_origin(const gemm *g, cptx_val id, cptx_val m0, cptx_val n0)
 {
 	cptx_kernel *k = g->k;
-	uint32_t rows = g->o->group ? g->o->group : 16;
-	cptx_val per_group = cptx_mul(k, g->tiles_n, rows, .mode = CPTX_LO);
-	cptx_val group = cptx_div(k, id, per_group), first = cptx_mul(k, group, rows, .mode = CPTX_LO);
-	cptx_val height = cptx_min(k, cptx_sub(k, g->tiles_m, first), rows);
-	cptx_val within = cptx_sub(k, id, cptx_mul(k, group, per_group, .mode = CPTX_LO));
-	cptx_val column = cptx_div(k, within, height);
-	cptx_val row = cptx_add(k, first, cptx_sub(k, within, cptx_mul(k, column, height, .mode = CPTX_LO)));
+	cptx_val row, column;
 
+	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group ? g->o->group : 16, &row, &column);
 	cptx_mul(k, row, g->o->bm, .mode = CPTX_LO, .into = m0);
 	cptx_mul(k, column, g->o->bn, .mode = CPTX_LO, .into = n0);
 }

@@ -99,7 +99,7 @@ void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cpt
 	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;
 
 	cptx_wait_begin_(k, at);
-	if (p->opt.multicast > 1 && !full) /* released by threads of other CTAs */
+	if (p->opt.multicast > 1 && !full && !p->opt.cta_release) /* released by threads of other CTAs */
 		done = CALL(mbarrier_try_wait_parity, .a = barrier, .parity = here->parity, .sem = CPTX_ACQUIRE,
 		            .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CTA);
 	else
@@ -121,8 +121,12 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
 		return;
 	}
-	CALL(mbarrier_arrive, .a = cptx_offset(cptx_pipe_full_of_(k, at, here), (int64_t)BARRIER * p->opt.stages),
-	     .sem = CPTX_RELEASE, .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER, .when = when);
+	cptx_val there = cptx_offset(cptx_pipe_full_of_(k, at, here), (int64_t)BARRIER * p->opt.stages);
+	if (p->opt.cta_release)
+		CALL(mbarrier_arrive, .a = there, .into = cptx_sink(), .space = CPTX_SHARED_CLUSTER, .when = when);
+	else
+		CALL(mbarrier_arrive, .a = there, .sem = CPTX_RELEASE, .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CLUSTER,
+		     .when = when);
 }
 
 void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)

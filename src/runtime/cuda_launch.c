@@ -5,11 +5,11 @@
 
 enum { PORTABLE_CLUSTER = 8 };
 
-/* What cuLaunchKernelEx takes, for launches with clusters. */
-typedef struct cluster_launch {
+/* What cuLaunchKernelEx takes, for launches with attributes. */
+typedef struct extended_launch {
 	cu_launch_config config;
-	cu_launch_attr attr;
-} cluster_launch;
+	cu_launch_attr attr[2];
+} extended_launch;
 
 /* ---- finding a kernel ---- */
 
@@ -91,22 +91,29 @@ static bool allow_smem(const cuda *c, const kernel *k, uint32_t dyn_smem, cptx_s
 	                     err);
 }
 
-static bool prepare_cluster(const cuda *c, cptx_launch *l, cptx_site at, cptx_error *err)
+static bool prepare_extended(const cuda *c, cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	const uint32_t *size = l->cluster;
-	cluster_launch *x = calloc(1, sizeof *x);
+	extended_launch *x = calloc(1, sizeof *x);
 
 	l->extra = x;
 	if (!x)
 		return no_memory(err, at);
-	x->attr.id = CU_LAUNCH_CLUSTER;
-	x->attr.value.cluster.x = size[0];
-	x->attr.value.cluster.y = size[1];
-	x->attr.value.cluster.z = size[2];
+	cu_launch_attr *next = x->attr;
+	if (size[0]) {
+		next->id = CU_LAUNCH_CLUSTER;
+		next->value.cluster.x = size[0];
+		next->value.cluster.y = size[1];
+		next++->value.cluster.z = size[2];
+	}
+	if (l->overlap) {
+		next->id = CU_LAUNCH_OVERLAP;
+		next++->value.overlap = 1;
+	}
 	memcpy(x->config.block, l->block, sizeof l->block);
 	x->config.smem = l->dyn_smem;
-	x->config.attrs = &x->attr;
-	x->config.nattrs = 1;
+	x->config.attrs = x->attr;
+	x->config.nattrs = (unsigned)(next - x->attr);
 	return size[0] * size[1] * size[2] <= PORTABLE_CLUSTER ||
 	       set_attribute(c, &l->k, CU_FN_BIG_CLUSTERS, 1, "a cluster of more than 8 CTAs", at, err);
 }
@@ -118,7 +125,7 @@ bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 
 	if (!cuda_enter(c, &scope, err))
 		return false;
-	bool ok = allow_smem(c, &l->k, l->dyn_smem, at, err) && (!l->cluster[0] || prepare_cluster(c, l, at, err));
+	bool ok = allow_smem(c, &l->k, l->dyn_smem, at, err) && ((!l->cluster[0] && !l->overlap) || prepare_extended(c, l, at, err));
 	cuda_leave(&scope);
 	return ok;
 }
@@ -128,7 +135,7 @@ bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 static cu_result launch(const cuda *c, cptx_launch *l, cu_stream s)
 {
 	const uint32_t *g = l->grid, *b = l->block;
-	cluster_launch *x = l->extra;
+	extended_launch *x = l->extra;
 
 	if (!x)
 		return c->drv.cuLaunchKernel(l->k.fn, g[0], g[1], g[2], b[0], b[1], b[2], l->dyn_smem, s, l->params, NULL);

@@ -73,7 +73,7 @@ enum {
 	CU_JIT_LINES = 13
 };
 
-enum { CU_LAUNCH_CLUSTER = 4 };
+enum { CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_OVERLAP = 6 /* programmatic stream serialization */ };
 
 typedef struct cu_launch_attr {
 	unsigned id;
@@ -83,6 +83,7 @@ typedef struct cu_launch_attr {
 		struct {
 			unsigned x, y, z;
 		} cluster;
+		int overlap;
 	} value;
 } cu_launch_attr;
 

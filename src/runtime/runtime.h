@@ -105,6 +105,7 @@ struct cptx_launch {
 	kernel k;
 	uint32_t grid[3], block[3], cluster[3]; /* cluster[0] 0: none */
 	uint32_t dyn_smem;
+	bool overlap;
 	size_t nargs;
 	void **params; /* nargs pointers to the values; NULL if none */
 	uint32_t *sizes;

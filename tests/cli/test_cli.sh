@@ -83,7 +83,7 @@ help_names() {
 	"$cptx" completion bash | sed -n "/^	$command)/,/;;\$/p" | grep -oE -e ' --[a-z-]+' | sort -u >"$dir/options"
 	while read -r option; do [ "$option" = --help ] || says "$option"; done <"$dir/options"
 }
-help_names gemm arch tile warps stages in out group output run device lines
+help_names gemm arch kind tile warps stages cluster stream-k layout in out group output run device lines explain
 help_names run device entry grid block cluster smem arg out seed schedule schedules threads step-limit compare counters finding-format
 help_names insn arch
 help_names arch
@@ -122,7 +122,8 @@ usage "cptx arch" gemm --arch ""
 usage "what is 'left'?" gemm left over
 
 # ---- gemm: shapes ----
-fails "input type .f32; it must be bf16 or f16" gemm --in f32
+fails "input type .f32; it must be bf16 or f16" gemm --kind mma --in f32
+fails "A is .f32 and B .f32; both must be bf16, both f16, or each e4m3 or e5m2" gemm --in f32
 fails "output type .s8; it must be f32, bf16 or f16" gemm --out s8
 fails "17 stages; 2 to 16 are possible" gemm --stages 17
 fails "tile K = 48; the swizzle is made for 32, 64 and 128" gemm --tile 128x128x48
@@ -131,8 +132,28 @@ fails "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_7
 fails "tile M = 100 is not divisible into 2 warps" gemm --tile 100x128x32 --warps 2x2
 fails "registers per thread are needed" gemm --tile 256x256x32 --warps 2x2
 fails "CTA has 1 to 32" gemm --warps 8x8
-fails "K = 100 is not a multiple of 8" gemm --run 64x64x100
+fails "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --run 64x64x100
+fails "K = 100 is not a multiple of 8" gemm --kind mma --run 64x64x100
 complains "(pad K to 104)"
+
+# ---- gemm: wgmma ----
+usage "--kind tensor: expected wgmma or mma" gemm --kind tensor
+usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx
+usage "--cluster 2: expected two numbers from 1 to 16, as in 2x1" gemm --cluster 2
+usage "--explain is an option of --kind wgmma" gemm --kind mma --explain 64x64x64
+fails "wgmma is not available on sm_100a; sm_90a has it" gemm --kind wgmma --arch sm_100a
+fails "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --kind wgmma --tile 128x256x32
+fails "tile M = 100; 64, 128, 192 and 256 are possible" gemm --kind wgmma --tile 100x256x64
+fails "one side must be 1" gemm --cluster 2x2
+fails "--run checks bf16 and f16 with the layout tt only" gemm --layout nt --run 64x64x64
+status 0 gemm --explain 4096x4096x4096
+says "128x256x64"
+holds test "$(wc -l <"$out")" -eq 6
+status 0 gemm --kind wgmma --tile 128x128x128 --in e4m3 --out bf16 --stages 4 --cluster 1x2 --stream-k
+says "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
+says ".reqnctapercluster 2"
+status 0 gemm --layout nn
+says "wgmma.mma_async.sync.aligned"
 
 # ---- gemm: where the text goes ----
 status 0 gemm --arch sm_80

@@ -65,7 +65,7 @@ static const struct {
 
 START_TEST(test_gemm)
 {
-	cptx_gemm_opt o = { gemms[_i].bm,
+	gemm_kind kind = { .mma = { gemms[_i].bm,
 		                gemms[_i].bn,
 		                gemms[_i].bk,
 		                gemms[_i].warps_m,
@@ -74,7 +74,7 @@ START_TEST(test_gemm)
 		                gemms[_i].in,
 		                gemms[_i].out,
 		                0,
-		                NULL };
+		                NULL } };
 	gemm_problem p = { gemms[_i].m, gemms[_i].n, gemms[_i].k, (uint64_t)_i + 1, 0 };
 	gemm_report r;
 	cptx_error err = { 0 };
@@ -82,8 +82,8 @@ START_TEST(test_gemm)
 	if (!have_gpu(__func__))
 		return;
 	cptx_module *m = cptx_module_new(NULL);
-	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
-	ck_assert_msg(gemm_check(dev, m, &o, &p, &r, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_build(m, &kind.mma, &err) != NULL, "%s", err.text);
+	ck_assert_msg(gemm_check(dev, m, &kind, &p, &r, &err), "%s", err.text);
 	ck_assert_msg(r.wrong == 0, "case %d: %llu of %llu wrong, first at (%llu, %llu): %g, not %g", _i,
 	              (unsigned long long)r.wrong, (unsigned long long)r.elements, (unsigned long long)r.wrong_row,
 	              (unsigned long long)r.wrong_column, r.wrong_value, r.wrong_reference);

@@ -12,23 +12,35 @@
 
 enum {
 	OPTION_ARCH,
+	OPTION_KIND,
 	OPTION_TILE,
 	OPTION_WARPS,
 	OPTION_STAGES,
+	OPTION_CLUSTER,
+	OPTION_STREAM_K,
+	OPTION_LAYOUT,
 	OPTION_IN,
 	OPTION_OUT,
 	OPTION_GROUP,
 	OPTION_OUTPUT,
 	OPTION_RUN,
 	OPTION_DEVICE,
-	OPTION_LINES
+	OPTION_LINES,
+	OPTION_EXPLAIN
 };
 static const cli_option options[] = {
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the GPU with --run, else sm_90a", "@arch" },
+	[OPTION_KIND] = { "kind", 'k', "KIND",
+	                  "wgmma (sm_90a) or mma (sm_80 and later); default: wgmma on sm_90a without --tile or --warps",
+	                  "wgmma mma" },
 	[OPTION_TILE] = { "tile", 't', "MxNxK", "tile of a CTA in elements", "128x256x64 128x128x64 128x128x32 64x64x32" },
 	[OPTION_WARPS] = { "warps", 'w', "MxN", "warps along M and N", "2x4 4x2 2x2 1x4" },
 	[OPTION_STAGES] = { "stages", 's', "S", "tiles under way in shared memory, 2 to 16", "2 3 4 5 6" },
-	[OPTION_IN] = { "in", 'i', "TYPE", "type of A and B: bf16 or f16", "bf16 f16" },
+	[OPTION_CLUSTER] = { "cluster", 'c', "MxN", "wgmma: CTAs of a cluster along M and N, one of them 1", "1x1 2x1 1x2 1x4" },
+	[OPTION_STREAM_K] = { "stream-k", 'K', NULL, "wgmma: CTAs share tiles along K", NULL },
+	[OPTION_LAYOUT] = { "layout", 'y', "AB", "wgmma: t, rows of K, or n, rows of M (A) and of N (B); default tt",
+	                    "tt tn nt nn" },
+	[OPTION_IN] = { "in", 'i', "TYPE", "type of A and B: bf16 or f16; wgmma: e4m3 or e5m2 too", "bf16 f16 e4m3 e5m2" },
 	[OPTION_OUT] = { "out", 'u', "TYPE", "type of D: f32, bf16 or f16", "f32 bf16 f16" },
 	[OPTION_GROUP] = { "group", 'g', "ROWS", "rows of tiles walked together, for the L2 cache", "8 16" },
 	[OPTION_OUTPUT] = { "output", 'o', "FILE", "write the PTX there; - is standard output (the default without --run)",
@@ -36,13 +48,16 @@ static const cli_option options[] = {
 	[OPTION_RUN] = { "run", 'r', "MxNxK", "run on a GPU, compare every element, time it", "4096x4096x4096" },
 	[OPTION_DEVICE] = { "device", 'd', "NAME", "device for --run; default cuda:0", "cuda:0" },
 	[OPTION_LINES] = { "lines", 'l', NULL, "print .file and .loc", NULL },
+	[OPTION_EXPLAIN] = { "explain", 'e', "MxNxK", "wgmma: the best shapes for such a problem, and why", "4096x4096x4096" },
 };
 
 typedef struct request {
 	const cli_command *cmd;
-	cptx_gemm_opt o;
-	const char *arch, *output, *device;
-	bool run, lines, tile, warps, stages;
+	gemm_kind g;
+	cptx_gemm_opt o; /* what was asked for, of either kind */
+	const char *arch, *output, *device, *kind, *layout;
+	uint32_t cluster[2];
+	bool run, lines, tile, warps, stages, stream_k, explain;
 	gemm_problem problem;
 } request;
 
@@ -82,41 +97,123 @@ static int read_option(request *q, int option, const char *value)
 		if (cptx_type_find(value) == CPTX_TYPE_NONE)
 			return bad_value(q, option, value, option == OPTION_IN ? "expected bf16 or f16" : "expected f32, bf16 or f16");
 		break;
+	case OPTION_KIND:
+		if (strcmp(value, "wgmma") && strcmp(value, "mma"))
+			return bad_value(q, option, value, "expected wgmma or mma");
+		q->kind = value;
+		break;
+	case OPTION_CLUSTER:
+		if (!cli_dims(value, d, 2, 16))
+			return bad_value(q, option, value, "expected two numbers from 1 to 16, as in 2x1");
+		q->cluster[0] = (uint32_t)d[0], q->cluster[1] = (uint32_t)d[1];
+		break;
+	case OPTION_STREAM_K: q->stream_k = true; break;
+	case OPTION_LAYOUT:
+		if (strlen(value) != 2 || strspn(value, "tn") != 2)
+			return bad_value(q, option, value, "expected tt, tn, nt or nn");
+		q->layout = value;
+		break;
 	case OPTION_OUTPUT: q->output = value; break;
 	case OPTION_DEVICE: q->device = value; break;
 	case OPTION_LINES: q->lines = true; break;
 	case OPTION_RUN:
+	case OPTION_EXPLAIN:
 		if (!cli_dims(value, d, 3, UINT32_MAX))
 			return bad_value(q, option, value, "expected three numbers, as in 4096x4096x4096");
 		q->problem.m = d[0], q->problem.n = d[1], q->problem.k = d[2];
-		q->run = true;
+		*(option == OPTION_RUN ? &q->run : &q->explain) = true;
 		break;
 	}
 	return EXIT_OK;
 }
 
 /* The tuned shape of the target, with what was asked for in its place; a tile without warps gets warps of about 64 x 64. */
-static void complete_shape(request *q, const cptx_target *target)
+static void complete_mma(request *q, const cptx_target *target)
 {
-	cptx_gemm_opt d = cptx_gemm_default(target);
+	cptx_gemm_opt d = cptx_gemm_default(target), *o = &q->g.mma;
 
+	*o = q->o;
 	if (!q->tile)
-		q->o.bm = d.bm, q->o.bn = d.bn, q->o.bk = d.bk;
+		o->bm = d.bm, o->bn = d.bn, o->bk = d.bk;
 	if (!q->warps) {
-		q->o.warps_m = q->o.bm >= 128 ? q->o.bm / 64 : 1;
-		q->o.warps_n = q->o.bn >= 128 ? q->o.bn / 64 : 1;
-		if (q->o.warps_m * q->o.warps_n < 4 && q->o.bn % 64 == 0)
-			q->o.warps_n *= 2;
+		o->warps_m = o->bm >= 128 ? o->bm / 64 : 1;
+		o->warps_n = o->bn >= 128 ? o->bn / 64 : 1;
+		if (o->warps_m * o->warps_n < 4 && o->bn % 64 == 0)
+			o->warps_n *= 2;
 	}
 	if (!q->stages)
-		q->o.stages = q->tile ? 3 : d.stages;
+		o->stages = q->tile ? 3 : d.stages;
+}
+
+/* The best choice for the problem (4096 cubed where there is none), or the shape that was asked for. */
+static int complete_wgmma(request *q, uint32_t sms, FILE *out)
+{
+	enum { CHOICES = 5 };
+	const gemm_problem *r = &q->problem;
+	cptx_gemm_problem p = { .m = r->m ? r->m : 4096, .n = r->m ? r->n : 4096, .k = r->m ? r->k : 4096 };
+	cptx_gemm_sm90_opt *o = &q->g.sm90;
+	cptx_gemm_sm90_choice c[CHOICES];
+	cptx_error err = { 0 };
+	size_t n = 0;
+
+	*o = (cptx_gemm_sm90_opt){ .a = q->o.in,
+		                       .b = q->o.in,
+		                       .out = q->o.out,
+		                       .group = q->o.group,
+		                       .a_m_major = q->layout && q->layout[0] == 'n',
+		                       .b_n_major = q->layout && q->layout[1] == 'n' };
+	if (!q->tile) {
+		n = cptx_gemm_sm90_auto(o, &p, sms, c, CHOICES, &err);
+		if (!n)
+			return cli_failed(q->cmd, "%s", err.text);
+		*o = c[0].opt, q->g.ctas = c[0].ctas;
+	} else {
+		o->bm = q->o.bm, o->bn = q->o.bn, o->stages = 3;
+		if (q->o.bk != 128 / (cptx_type_bits(q->o.in) / 8))
+			return cli_failed(q->cmd, "tile K = %u; with .%s it is %u, 128 bytes", q->o.bk, cptx_type_name(q->o.in),
+			                  128 / (cptx_type_bits(q->o.in) / 8));
+	}
+	if (q->stages)
+		o->stages = q->o.stages;
+	if (q->cluster[0])
+		o->cluster_m = q->cluster[0], o->cluster_n = q->cluster[1];
+	o->stream_k |= q->stream_k;
+	if (q->explain)
+		fprintf(out, "%-12s %-8s %-7s %-9s %-5s %9s %9s %9s %9s %6s\n", "tile", "cluster", "stages", "stream-K", "CTAs",
+		        "us", "mma us", "load us", "memory us", "idle");
+	for (size_t i = 0; i < n && q->explain; i++)
+		fprintf(out, "%3ux%3ux%-4u %ux%-6u %-7u %-9s %-5u %9.1f %9.1f %9.1f %9.1f %5.1f%%\n", c[i].opt.bm, c[i].opt.bn,
+		        128 / (cptx_type_bits(o->a) / 8), c[i].opt.cluster_m, c[i].opt.cluster_n, c[i].opt.stages,
+		        c[i].opt.stream_k ? "yes" : "no", c[i].ctas ? c[i].ctas : sms, c[i].us, c[i].mma_us, c[i].load_us,
+		        c[i].memory_us, 100 * c[i].tail);
+	return EXIT_OK;
+}
+
+static int complete_shape(request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
+{
+	enum { H200 = 132 };
+	bool sm90a = !strcmp(target->name, "sm_90a");
+
+	q->g.wgmma = q->kind ? !strcmp(q->kind, "wgmma") : sm90a && !q->tile && !q->warps;
+	if (q->g.wgmma)
+		return complete_wgmma(q, dev ? cptx_device_get_info(dev)->sms : H200, out);
+	if (q->explain || q->layout || q->stream_k || q->cluster[0])
+		return cli_usage(q->cmd, "--%s is an option of --kind wgmma",
+		                 q->explain    ? options[OPTION_EXPLAIN].name
+		                 : q->layout   ? options[OPTION_LAYOUT].name
+		                 : q->stream_k ? options[OPTION_STREAM_K].name
+		                               : options[OPTION_CLUSTER].name);
+	complete_mma(q, target);
+	return EXIT_OK;
 }
 
 static void print_module(const request *q, const cptx_module *m, const cptx_ptx *ptx, FILE *out)
 {
-	const cptx_gemm_opt *o = &q->o;
-	fprintf(out, "kernel   D[M][N] %s = A[M][K] * B[N][K]^T %s, tile %ux%ux%u, %ux%u warps, %u stages\n",
-	        cptx_type_name(o->out), cptx_type_name(o->in), o->bm, o->bn, o->bk, o->warps_m, o->warps_n, o->stages);
+	char shape[120];
+
+	gemm_kind_text(&q->g, shape, sizeof shape);
+	fprintf(out, "kernel   D[M][N] %s = A[M][K] * B[N][K]^T %s, %s\n", cptx_type_name(gemm_out(&q->g)),
+	        cptx_type_name(gemm_in(&q->g)), shape);
 	fprintf(out, "PTX      %s, %zu bytes, %zu instructions, .version %u.%u, %s\n",
 	        !q->output               ? "not kept (-o FILE keeps it)"
 	        : strcmp(q->output, "-") ? q->output
@@ -131,7 +228,7 @@ static int run_on(const request *q, cptx_device *dev, cptx_module *m, FILE *out)
 	gemm_report r;
 	cptx_error err;
 
-	if (!gemm_check(dev, m, &q->o, p, &r, &err))
+	if (!gemm_check(dev, m, &q->g, p, &r, &err))
 		return cli_failed(q->cmd, "%s", err.text);
 	fprintf(out, "device   %s (%s): %u registers, %u bytes of local memory, %u CTAs of %u multiprocessors\n",
 	        cptx_device_get_info(dev)->name, cptx_device_get_info(dev)->target, r.resources.regs, r.resources.local_bytes,
@@ -206,13 +303,18 @@ static int generate(request *q, cptx_device *dev, const cptx_error *no_device)
 
 	if (!target)
 		return cli_usage(q->cmd, "there is no target '%s'; `cptx arch` lists them", arch);
-	complete_shape(q, target);
-	if (!cptx_gemm_check(&q->o, target, NULL, &err) ||
-	    (q->run && !cptx_gemm_check_problem(&q->o, q->problem.m, q->problem.n, q->problem.k, &err)))
+	int shaped = complete_shape(q, target, dev, out);
+	if (shaped)
+		return shaped;
+	if (q->explain && !q->run)
+		return cli_flush(q->cmd, EXIT_OK);
+	if (!gemm_kind_check(&q->g, target, q->run ? q->problem.m : 0, q->problem.n, q->problem.k, &err))
 		return cli_failed(q->cmd, "%s", err.text);
+	if (q->run && (q->layout || cptx_type_bits(q->o.in) != 16))
+		return cli_failed(q->cmd, "--run checks bf16 and f16 with the layout tt only; leave it away to get the PTX");
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_ptx *ptx =
-		cptx_gemm_build(m, &q->o, &err) ? cptx_emit(m, target->name, &(cptx_emit_opt){ .lines = q->lines }, &err) : NULL;
+		gemm_kind_build(m, &q->g, &err) ? cptx_emit(m, target->name, &(cptx_emit_opt){ .lines = q->lines }, &err) : NULL;
 	int status = EXIT_OK;
 	if (!ptx)
 		status = cli_failed(q->cmd, "%s", err.text);
@@ -257,13 +359,17 @@ const cli_command cmd_gemm = {
 	.name = "gemm",
 	.arguments = "[OPTION]...",
 	.about = "Generates D = A * B^T for a tile shape, as PTX; --run checks and times it.",
-	.details = "A is MxK, B is NxK, D is MxN, all row-major. The kernel takes M, N and K as arguments: any M and N, K a "
-			   "multiple of 8.\n"
-			   "It uses cp.async, ldmatrix and mma.sync, so it needs sm_80 or later.\n\n"
-			   "A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
-			   "What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"
-			   "  cptx gemm -a sm_80 -t 128x128x32 -w 2x2 -s 4 -o gemm.ptx\n"
-			   "  cptx gemm --in f16 --out f16 --run 8192x8192x8192\n",
+	.details =
+		"A is MxK, B is NxK, D is MxN, all row-major. The kernel takes M, N and K as arguments.\n\n"
+		"--kind wgmma, for sm_90a: TMA, wgmma, clusters (see <cptx/gemm_sm90.h>). Without --tile the shape is the best for\n"
+		"the problem of --run or --explain by a model of the H200, else for 4096 cubed. Rows must be multiples of 16 "
+	    "bytes.\n"
+		"--kind mma, for sm_80 and later: cp.async, ldmatrix, mma.sync (see <cptx/kernels.h>). K must be a multiple of 8.\n"
+		"A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
+		"What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"
+		"  cptx gemm -a sm_80 -t 128x128x32 -w 2x2 -s 4 -o gemm.ptx\n"
+		"  cptx gemm --in f16 --out f16 --run 8192x8192x8192\n"
+		"  cptx gemm -a sm_90a --explain 128x10240x8192\n",
 	.options = options,
 	.noption = sizeof options / sizeof options[0],
 	.run = run,

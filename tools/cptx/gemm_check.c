@@ -309,31 +309,21 @@ static bool emulated(const cptx_device *dev)
 	return cptx_emu_get_counters(dev, &c);
 }
 
-/* The kernel of cptx_gemm. */
+/* A kernel of cptx_gemm or its like. */
 typedef struct own {
 	cptx_device *dev;
-	const cptx_gemm_opt *o;
-	const gemm_problem *p;
+	const gemm_kind *kind;
+	gemm_operands at;
 } own;
 
 static cptx_launch *launch_own(void *user, const cptx_program *program, const uint64_t buffer[3], gemm_report *r,
                                cptx_error *err)
 {
-	const own *x = user;
-	const gemm_problem *p = x->p;
-	cptx_gemm_plan plan;
-	const char *name = cptx_program_kernel_at(program, 0);
+	own *x = user;
 
-	if (!cptx_gemm_check(x->o, NULL, &plan, err) ||
-	    !cptx_program_resources(program, name, plan.threads, plan.smem, &r->resources, err))
-		return NULL;
-	r->grid = cptx_gemm_grid(x->o, p->m, p->n, cptx_device_get_info(x->dev)->sms * r->resources.ctas_per_sm);
-	return cptx_launch_new(
-		program, name,
-		&(cptx_launch_opt){ .grid = { r->grid },
-	                        .block = { plan.threads },
-	                        CPTX_ARGS(buffer[0], buffer[1], buffer[2], (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
-		err);
+	x->at.a = buffer[0], x->at.b = buffer[1], x->at.d = buffer[2];
+	return gemm_kind_launch(x->kind, x->dev, program, cptx_program_kernel_at(program, 0), &x->at, &r->resources, &r->grid,
+	                        err);
 }
 
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
@@ -366,13 +356,12 @@ bool gemm_check_with(cptx_device *dev, cptx_module *module, enum cptx_type in, e
 	return ok;
 }
 
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
+bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
                 cptx_error *err)
 {
-	own x = { dev, opt, p };
+	own x = { .dev = dev, .kind = kind, .at = { .m = p->m, .n = p->n, .k = p->k } };
+	bool ok = gemm_check_with(dev, module, gemm_in(kind), gemm_out(kind), p, launch_own, &x, r, err);
 
-	*r = (gemm_report){ 0 };
-	*err = (cptx_error){ 0 };
-	return cptx_gemm_check_problem(opt, p->m, p->n, p->k, err) &&
-	       gemm_check_with(dev, module, opt->in, opt->out, p, launch_own, &x, r, err);
+	cptx_mem_free(dev, x.at.workspace);
+	return ok;
 }

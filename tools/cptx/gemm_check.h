@@ -3,8 +3,7 @@
 #ifndef CPTX_GEMM_CHECK_H
 #define CPTX_GEMM_CHECK_H
 
-#include <cptx/device.h>
-#include <cptx/kernels.h>
+#include "gemm_kind.h"
 
 typedef struct gemm_report {
 	uint64_t elements, wrong;
@@ -23,7 +22,7 @@ typedef struct gemm_problem {
 
 /* ptx: what cptx_emit gave for the device.  False, with err, if something could not be run; wrong elements are in the
  * report. */
-bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *opt, const gemm_problem *p, gemm_report *r,
+bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
                 cptx_error *err);
 
 /* Prepares the launch of a kernel of another kind on buffers A, B and D of the device; NULL with an error. */

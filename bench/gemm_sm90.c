@@ -1,0 +1,301 @@
+/*
+ * The sm_90a GEMM beside cuBLAS (cublasGemmEx, its default algorithm), in alternated bursts of the same process.
+ *
+ *   bench_gemm_sm90 [--f16] [--sustained SECONDS] [--sweep] [MxNxK]...
+ *
+ * Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution; sets of them are rotated so
+ * that they do not stay in L2.  --sweep measures the best twelve choices, not only the first.
+ */
+#include "cublas.h"
+#include "number.h"
+
+#include <cptx/gemm_sm90.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SETS = 8, ROUNDS = 5, MOST_ARMS = 40 };
+#define ROTATED_BYTES (160u << 20)
+
+typedef struct options {
+	enum cptx_type in, out;
+	bool sweep;
+	double sustained;
+} options;
+
+typedef struct arm {
+	cptx_gemm_sm90_choice choice; /* of ours */
+	uint64_t workspace;
+	bool theirs;
+	cptx_program *program;
+	cptx_launch *launch[SETS];
+	double ms[ROUNDS];
+} arm;
+
+typedef struct bench {
+	const options *o;
+	cptx_device *dev;
+	const cublas *peer;
+	uint64_t m, n, k;
+	uint32_t sets;
+	uint64_t a[SETS], b[SETS], d, reference;
+	cptx_event *start, *end;
+	arm arm[MOST_ARMS];
+	uint32_t arms;
+	unsigned next;
+} bench;
+
+static void fill(cptx_device *dev, uint64_t to, uint64_t count, enum cptx_type type, uint64_t seed, cptx_error *err)
+{
+	enum { PIECE = 1 << 22 }; /* drawn once, then copied */
+	uint64_t some = count < PIECE ? count : PIECE;
+	uint16_t table[4096], *p = malloc(some * 2);
+	uint64_t s = seed * 2654435761u + 88172645463325252u;
+
+	for (int i = 0; i < 4096; i++) {
+		double u = ((double)(number_random(&s) >> 11) + 1) / 9007199254740993.0,
+			   v = (double)(number_random(&s) >> 11) / 9007199254740992.0;
+		table[i] = (uint16_t)number_bits(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
+	}
+	for (uint64_t i = 0; p && i < some; i++)
+		p[i] = table[number_random(&s) >> 20 & 4095];
+	if (p)
+		cptx_mem_write(dev, to, p, some * 2, err);
+	for (uint64_t at = some; at < count; at += some)
+		cptx_mem_copy(dev, to + at * 2, to, 2 * (count - at < some ? count - at : some), err);
+	free(p);
+}
+
+static void run_arm(bench *t, const arm *a, cptx_error *err)
+{
+	unsigned set = t->next++ % t->sets;
+
+	if (a->theirs)
+		cublas_run(t->peer,
+		           &(cublas_problem){ .m = (int)t->m,
+		                              .n = (int)t->n,
+		                              .k = (int)t->k,
+		                              .in = t->o->in,
+		                              .out = t->o->out,
+		                              .a = t->a[set],
+		                              .b = t->b[set],
+		                              .d = t->reference },
+		           err);
+	else
+		cptx_launch_run(a->launch[set], NULL, err);
+}
+
+static double burst(bench *t, const arm *a, int runs, cptx_error *err)
+{
+	float ms = 0;
+
+	for (int i = -2; i < runs; i++) {
+		if (i == 0)
+			cptx_event_record(t->start, NULL, err);
+		run_arm(t, a, err);
+	}
+	cptx_event_record(t->end, NULL, err);
+	cptx_event_synchronize(t->end, err);
+	cptx_event_elapsed(t->start, t->end, &ms, err);
+	return (double)ms / runs;
+}
+
+static bool prepare(bench *t, cptx_error *err)
+{
+	uint64_t bytes = (t->m + t->n) * t->k * 2, out = t->m * t->n * (cptx_type_bits(t->o->out) / 8);
+
+	t->sets = bytes * SETS < ROTATED_BYTES ? SETS : (uint32_t)(ROTATED_BYTES / bytes + 1);
+	t->sets = t->sets > SETS ? SETS : t->sets;
+	for (uint32_t i = 0; i < t->sets; i++) {
+		t->a[i] = cptx_mem_alloc(t->dev, t->m * t->k * 2, err), t->b[i] = cptx_mem_alloc(t->dev, t->n * t->k * 2, err);
+		fill(t->dev, t->a[i], t->m * t->k, t->o->in, 2 * i + 1, err);
+		fill(t->dev, t->b[i], t->n * t->k, t->o->in, 2 * i + 2, err);
+	}
+	t->d = cptx_mem_alloc(t->dev, out, err), t->reference = cptx_mem_alloc(t->dev, out, err);
+	t->start = cptx_event_new(t->dev, err), t->end = cptx_event_new(t->dev, err);
+	return err->code == CPTX_OK;
+}
+
+/* False: no such kernel. */
+static bool add_arm(bench *t, const cptx_gemm_sm90_choice *choice, cptx_error *err)
+{
+	arm *a = &t->arm[t->arms];
+	const cptx_gemm_sm90_opt *opt = &choice->opt;
+	cptx_gemm_sm90_plan plan;
+	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .d = t->d, .ctas = choice->ctas };
+
+	*a = (arm){ .choice = *choice };
+	if (!cptx_gemm_sm90_check_problem(opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
+		*err = (cptx_error){ 0 };
+		return false;
+	}
+	if (plan.workspace) {
+		a->workspace = p.workspace = cptx_mem_alloc(t->dev, plan.workspace, err);
+		cptx_mem_fill8(t->dev, p.workspace, 0, plan.workspace, err);
+	}
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_gemm_sm90_build(m, opt, err);
+	a->program = cptx_device_load(t->dev, m, NULL, err);
+	cptx_module_destroy(m);
+	for (uint32_t i = 0; a->program && i < t->sets; i++) {
+		p.a = t->a[i], p.b = t->b[i];
+		a->launch[i] = cptx_gemm_sm90_launch(a->program, t->dev, opt, &p, err);
+	}
+	t->arms++;
+	return err->code == CPTX_OK;
+}
+
+/* Ours, poisoned before, with cuBLAS's: both round the same sums, made in another order. */
+static bool same(bench *t, const arm *a, cptx_error *err)
+{
+	uint64_t count = t->m * t->n, size = cptx_type_bits(t->o->out) / 8, wrong = 0;
+	unsigned char *x = malloc(count * size), *y = malloc(count * size);
+	double tolerance =
+		4 * ldexp(sqrt((double)t->k), -22) * sqrt((double)t->k); /* sums of normal numbers grow by the root of K */
+
+	cptx_mem_fill8(t->dev, t->d, 0xff, count * size, err);
+	t->next = 0, run_arm(t, &t->arm[0], err);
+	t->next = 0, run_arm(t, a, err);
+	cptx_mem_read(t->dev, x, t->d, count * size, err), cptx_mem_read(t->dev, y, t->reference, count * size, err);
+	/* --sweep: every 61st */
+	for (uint64_t i = 0; err->code == CPTX_OK && i < count; i += t->o->sweep ? 61 : 1) {
+		uint32_t u = 0, v = 0;
+		memcpy(&u, x + i * size, size), memcpy(&v, y + i * size, size);
+		double ours = number_value(t->o->out, u), theirs = number_value(t->o->out, v);
+		double allowed = tolerance + fabs(theirs) * (size == 4 ? 0 : t->o->out == CPTX_BF16 ? ldexp(1, -7) : ldexp(1, -10));
+		if (!(fabs(ours - theirs) <= allowed) && !wrong++)
+			printf("    (%llu, %llu) is %g, cuBLAS has %g\n", (unsigned long long)(i / t->n), (unsigned long long)(i % t->n),
+			       ours, theirs);
+	}
+	free(x), free(y);
+	if (wrong)
+		printf("    %llu of %llu elements differ\n", (unsigned long long)wrong, (unsigned long long)count);
+	return !wrong && err->code == CPTX_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* The choices of cptx_gemm_sm90_auto: the first one, or with --sweep some more. */
+static void add_choices(bench *t, cptx_error *err)
+{
+	enum { SWEPT = 12 };
+	cptx_gemm_sm90_choice choice[SWEPT];
+	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k };
+	cptx_gemm_sm90_opt o = { .a = t->o->in, .b = t->o->in, .out = t->o->out };
+	size_t n = cptx_gemm_sm90_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, t->o->sweep ? SWEPT : 1, err);
+
+	for (size_t i = 0; i < n && err->code == CPTX_OK; i++)
+		add_arm(t, &choice[i], err);
+}
+
+static void print_arm(const bench *t, arm *a, double theirs)
+{
+	double flop = 2e-9 * (double)t->m * (double)t->n * (double)t->k;
+
+	const cptx_gemm_sm90_opt *o = &a->choice.opt;
+	qsort(a->ms, ROUNDS, sizeof *a->ms, by_value);
+	double ms = a->ms[ROUNDS / 2];
+	if (a->theirs)
+		printf("%6llu x %6llu x %6llu  cuBLAS %8.1f us %7.1f TFLOP/s\n", (unsigned long long)t->m, (unsigned long long)t->n,
+		       (unsigned long long)t->k, 1e3 * ms, flop / ms);
+	else
+		printf("    %3ux%3u, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f "
+		       "(predicted %.1f us)\n",
+		       o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->group, o->stream_k ? ", stream-K" : "",
+		       a->choice.ctas, 1e3 * ms, flop / ms, theirs / ms, a->choice.us);
+}
+
+static bool measure(bench *t, cptx_error *err)
+{
+	double flop = 2e-9 * (double)t->m * (double)t->n * (double)t->k;
+	int runs = (int)((t->o->sweep ? 3000 : 6000) / flop) + 3; /* about 4 or 8 ms */
+	bool ok = true;
+
+	runs = runs > 200 ? 200 : runs;
+	for (uint32_t i = 1; i < t->arms && err->code == CPTX_OK; i++)
+		ok &= same(t, &t->arm[i], err);
+	for (int r = 0; r < ROUNDS && err->code == CPTX_OK; r++)
+		for (uint32_t i = 0; i < t->arms && err->code == CPTX_OK; i++) {
+			nanosleep(&(struct timespec){ .tv_nsec = t->o->sweep ? 10000000 : 20000000 }, NULL); /* out of the power limit */
+			t->arm[i].ms[r] = burst(t, &t->arm[i], runs, err);
+		}
+	for (uint32_t i = 0; i < t->arms && err->code == CPTX_OK; i++)
+		print_arm(t, &t->arm[i], t->arm[0].ms[ROUNDS / 2]);
+	fflush(stdout);
+	return ok && err->code == CPTX_OK;
+}
+
+static void release(bench *t)
+{
+	for (uint32_t i = 0; i < t->arms; i++) {
+		for (uint32_t s = 0; s < SETS; s++)
+			cptx_launch_destroy(t->arm[i].launch[s]);
+		cptx_program_destroy(t->arm[i].program);
+		cptx_mem_free(t->dev, t->arm[i].workspace);
+	}
+	for (uint32_t i = 0; i < SETS; i++)
+		cptx_mem_free(t->dev, t->a[i]), cptx_mem_free(t->dev, t->b[i]);
+	cptx_mem_free(t->dev, t->d), cptx_mem_free(t->dev, t->reference);
+	cptx_event_destroy(t->start), cptx_event_destroy(t->end);
+}
+
+static bool one(cptx_device *dev, const cublas *peer, const options *o, const char *shape, cptx_error *err)
+{
+	unsigned long long m, n, k;
+	bench *t = calloc(1, sizeof *t);
+
+	if (!t || sscanf(shape, "%llux%llux%llu", &m, &n, &k) != 3) {
+		fprintf(stderr, "%s: expected MxNxK\n", shape);
+		free(t);
+		return false;
+	}
+	*t = (bench){ .o = o, .dev = dev, .peer = peer, .m = m, .n = n, .k = k };
+	bool ok = prepare(t, err);
+	t->arm[t->arms++] = (arm){ .theirs = true };
+	if (ok)
+		add_choices(t, err);
+	ok = ok && measure(t, err);
+	release(t);
+	free(t);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	options o = { .in = CPTX_BF16, .out = CPTX_BF16 };
+	cptx_error err = { 0 };
+	cublas peer = { 0 };
+	bool ok = true;
+	cptx_device *dev = cptx_device_open("cuda", &err);
+
+	if (!dev || !cptx_device_make_current(dev, &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	if (!cublas_open(&peer)) {
+		fprintf(stderr, "no cuBLAS library found: there is nothing to compare with\n");
+		return 1;
+	}
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--f16"))
+			o.in = o.out = CPTX_F16;
+		else if (!strcmp(argv[i], "--sweep"))
+			o.sweep = true;
+		else
+			ok &= one(dev, &peer, &o, argv[i], &err);
+		if (err.code != CPTX_OK) {
+			fprintf(stderr, "%s: %s\n", argv[i], err.text);
+			ok = false;
+			break;
+		}
+	}
+	cptx_device_close(dev);
+	return !ok;
+}

@@ -1,0 +1,110 @@
+/*
+ * GEMM for sm_90a: D = alpha * A * B + beta * C + bias, by TMA, wgmma and warp specialization.
+ *
+ * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes.  The
+ * usual way: cptx_gemm_sm90_auto picks the shape for a problem, cptx_gemm_sm90_build makes the kernel, and
+ * cptx_gemm_sm90_launch prepares a launch on a device or the emulator.
+ */
+#ifndef CPTX_GEMM_SM90_H
+#define CPTX_GEMM_SM90_H
+
+#include <cptx/cptx.h>
+#include <cptx/device.h>
+#include <cptx/tensor_map.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * An epilogue: builds code that computes an element of D from the accumulator, after alpha, beta and bias, before it is
+ * rounded to the type of D.  value: .f32; row, col: .u32, may lie outside of D (then the result is dropped, so guard loads).
+ * Gives an .f32.
+ */
+typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
+
+typedef struct cptx_gemm_sm90_opt {
+	uint32_t bm, bn;    /**< tile of a CTA in elements.  bm: 64, 128, 192 or 256; bn: 16 to 256, from bm 192 on to 192 */
+	uint32_t stages;    /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
+	uint32_t cluster_m; /**< CTAs of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
+	uint32_t cluster_n; /**< the same along N, sharing A; one of both must be 1 */
+	uint32_t
+		group; /**< rows of cluster tiles that are walked together, for the L2 cache; 0: as many as make a wave square */
+	enum cptx_type a, b;            /**< both CPTX_BF16, both CPTX_F16, or each CPTX_E4M3 or CPTX_E5M2 */
+	enum cptx_type out;             /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16 */
+	bool a_m_major;                 /**< A is stored as K rows of M elements (16-bit types only); else M rows of K */
+	bool b_n_major;                 /**< B is stored as K rows of N elements (16-bit types only); else N rows of K */
+	bool stream_k;                  /**< CTAs share tiles along K, so that all have the same work; needs a workspace */
+	bool batched;                   /**< the kernel takes a number of matrices */
+	bool alpha;                     /**< the kernel takes alpha, f32 */
+	bool beta;                      /**< the kernel takes beta, f32, and C */
+	bool bias;                      /**< the kernel takes a vector of N f32, added to each row */
+	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
+	void *user;                     /**< for it */
+	const char *name;               /**< of the kernel; NULL: "gemm" */
+	char z_;
+} cptx_gemm_sm90_opt;
+
+/** Sizes, and what the operands are. */
+typedef struct cptx_gemm_problem {
+	uint64_t m, n, k;
+	uint32_t batch;     /**< matrices behind one another; 0: 1 */
+	uint64_t a, b, d;   /**< device addresses, aligned to 16; dense rows */
+	uint64_t c;         /**< with beta; may be d */
+	uint64_t bias;      /**< with bias */
+	uint64_t workspace; /**< with stream_k: cptx_gemm_sm90_plan.workspace bytes, zero before the first launch; each
+	                         launch leaves its counters so.  Launches at the same time need workspaces of their own */
+	uint32_t ctas;      /**< most CTAs to launch; 0: one for each multiprocessor.  With stream_k more than there are
+	                         tiles cut these along K */
+	float alpha, beta;
+} cptx_gemm_problem;
+
+/** What a kernel needs. */
+typedef struct cptx_gemm_sm90_plan {
+	uint32_t threads;   /**< block.x */
+	uint32_t smem;      /**< dynamic shared memory, bytes */
+	uint32_t bk;        /**< elements along K of a stage */
+	uint32_t grid;      /**< CTAs; needs a problem */
+	uint64_t workspace; /**< bytes; needs a problem */
+} cptx_gemm_sm90_plan;
+
+/** Checks options; false: the rule that is broken and what would be right.  plan may be NULL. */
+CPTX_API bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *opt, cptx_gemm_sm90_plan *plan, cptx_error *err);
+/** Checks the sizes of a problem too; sms: multiprocessors of the device, for the grid.  Addresses are not looked at. */
+CPTX_API bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                           cptx_gemm_sm90_plan *plan, cptx_error *err);
+
+/** A shape and what a model of the H200 says of it. */
+typedef struct cptx_gemm_sm90_choice {
+	cptx_gemm_sm90_opt opt;
+	uint32_t ctas;                     /**< for cptx_gemm_problem */
+	double us;                         /**< predicted time */
+	double mma_us, load_us, memory_us; /**< of the tensor cores, of filling shared memory, of global memory */
+	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
+} cptx_gemm_sm90_choice;
+/**
+ * Picks bm, bn, stages, cluster, stream_k and group for a problem, and CTAs to launch; types, layouts and epilogue are those
+ * of `opt`.  Writes the best `room` choices, best first, and gives their number; 0: no kernel can do the problem, and err
+ * says why.
+ */
+CPTX_API size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                    cptx_gemm_sm90_choice *choices, size_t room, cptx_error *err);
+
+/** Adds the kernel to a module.  NULL on error: err says why. */
+CPTX_API cptx_kernel *cptx_gemm_sm90_build(cptx_module *m, const cptx_gemm_sm90_opt *opt, cptx_error *err);
+
+/**
+ * The descriptions of the tensor maps that the kernel takes: of A, B and D.  Parameters of the kernel, in order: these three
+ * maps (128 bytes each), M, N, K (u32), and where the options say so batch (u32), alpha (f32), beta (f32), C, bias, and the
+ * workspace (pointers).
+ */
+CPTX_API bool cptx_gemm_sm90_maps(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *problem,
+                                  cptx_tensor_map_opt map[3], cptx_error *err);
+/** Prepares a launch of the kernel of `program` (named as opt says) for a problem. */
+CPTX_API cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm90_opt *opt,
+                                            const cptx_gemm_problem *problem, cptx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,284 @@
+/*
+ * GEMM for sm_90a: TMA -> shared memory -> wgmma -> shared memory -> TMA.
+ *
+ * A CTA has one warpgroup that loads and one to three that compute.  One thread of the loader walks over the K tiles of all
+ * tiles of this CTA and fills a ring of stages (<cptx/pipeline.h>); with a cluster, each CTA loads its part of the operand
+ * that the cluster shares and multicasts it.  A computing warpgroup owns 64 (bm 256: 128) rows of the tile and all its
+ * columns; it keeps one group of wgmma under way, and lets a stage go when the next one's are started.  Registers move from
+ * the loader to the computing warpgroups by setmaxnreg.
+ *
+ * The first K tile of a tile stands in front of the loop: its first wgmma does not add to the accumulators, which thus need
+ * no zeros, and the loop's predicates are constants.
+ *
+ * The result goes through shared memory (gemm_sm90_epilogue.c), and TMA stores it while the next tile is computed.  CTAs are
+ * persistent, and the loader runs ahead across tile borders, so only rounding and stmatrix are not overlapped.
+ */
+#include "kernels/gemm_sm90.h"
+
+#include <stdio.h>
+
+/* Registers of a thread, by the number of computing warpgroups; 0: as they come. */
+enum { REGS_LOADER = 24 };
+static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
+
+/* ---- set-up ---- */
+
+static void declare(gemm90 *g, cptx_module *m)
+{
+	const cptx_gemm_sm90_opt *o = g->o;
+	cptx_kernel *k = cptx_kernel_begin(m, o->name ? o->name : "gemm", .max_block = { (g->s.consumers + 1) * WARPGROUP },
+	                                   .min_ctas = 1, .cluster = { g->s.cluster > 1 ? g->s.cluster : 0 });
+	cptx_val *map[] = { &g->map_a, &g->map_b, &g->map_d };
+	const char *name[] = { "map_a", "map_b", "map_d" };
+
+	g->k = k;
+	for (int i = 0; i < 3; i++) {
+		cptx_val p = cptx_param_bytes(k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, name[i]);
+		*map[i] = cptx_cvta(k, cptx_mov(k, p, .type = CPTX_U64), .space = CPTX_PARAM);
+	}
+	g->M = cptx_param(k, CPTX_U32, "M");
+	g->N = cptx_param(k, CPTX_U32, "N");
+	g->K = cptx_param(k, CPTX_U32, "K");
+	if (o->batched)
+		g->batch = cptx_param(k, CPTX_U32, "batch");
+	if (o->alpha)
+		g->alpha = cptx_param(k, CPTX_F32, "alpha");
+	if (o->beta) {
+		g->beta = cptx_param(k, CPTX_F32, "beta");
+		g->C = cptx_param(k, CPTX_PTR, "C");
+	}
+	if (o->bias)
+		g->bias = cptx_param(k, CPTX_PTR, "bias");
+	if (o->stream_k)
+		g->workspace = cptx_param(k, CPTX_PTR, "workspace");
+}
+
+static void setup(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm_shape *s = &g->s;
+	uint32_t pieces = s->consumers * s->store_buffers;
+
+	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
+	g->stores = cptx_mov(k, cptx_shared_dyn(k, pieces * cptx_tile_bytes(&s->d), 1024, "stores"), .type = CPTX_U32);
+	g->tid = cptx_tid_x(k);
+	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
+	g->group = cptx_shfl_sync(k, cptx_shr(k, g->tid, 7), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster,
+	              .cta_release = true);
+	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
+	for (int i = 0; i < 3; i++)
+		cptx_prefetch(k,
+		              i == 0   ? g->map_a
+		              : i == 1 ? g->map_b
+		                       : g->map_d,
+		              .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
+	cptx_griddepcontrol(k, .op = CPTX_WAIT);
+	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+	gemm_sm90_work_begin(g);
+}
+
+/* ---- the loader ---- */
+
+/* One operand of a stage.  rows: of the operand that this tile begins at; parts: CTAs that share it. */
+static void load_operand(const gemm90 *g, const cptx_pipe_at *at, cptx_val map, const cptx_tile *t, cptx_val to,
+                         cptx_val rows, cptx_val k0, uint32_t parts)
+{
+	cptx_kernel *k = g->k;
+	cptx_tile part = *t;
+	cptx_tile_boxes boxes = { 0 };
+	cptx_error err;
+
+	part.rows /= parts;
+	if (!cptx_tile_get_boxes(&part, &boxes, &err)) {
+		cptx_fail(k, "%s", err.text);
+		return;
+	}
+	if (parts > 1) {
+		rows = cptx_mad(k, cptx_as(g->rank, CPTX_S32), part.rows, rows, .mode = CPTX_LO);
+		to = cptx_mad(k, g->rank, cptx_tile_bytes(&part), to, .mode = CPTX_LO);
+	}
+	for (uint32_t i = 0; i < boxes.count[0]; i++) {
+		cptx_val row = i ? cptx_add(k, rows, i * boxes.box[0]) : rows, c[3] = { k0, row, g->z };
+		if (t->elem.mn_major)
+			c[0] = row, c[1] = k0;
+		cptx_val coord = cptx_pack(k, g->o->batched ? 3 : 2, c), there = cptx_offset(to, i * boxes.bytes);
+		uint16_t dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D;
+		if (parts > 1)
+			cptx_cp_async_bulk_tensor_load(k, there, map, coord, cptx_pipe_full(at), .dim = dim, .dst = CPTX_SHARED_CLUSTER,
+			                               .multicast = CPTX_MULTICAST_CLUSTER, .mask = cptx_imm((1 << parts) - 1));
+		else
+			cptx_cp_async_bulk_tensor_load(k, there, map, coord, cptx_pipe_full(at), .dim = dim, .dst = CPTX_SHARED_CLUSTER);
+	}
+}
+
+/* The first K tile to load.  Where all CTAs read the same rows of A, they begin at different places along K, or the lines of
+ * L2 that hold these rows would be asked for by all at once. */
+static cptx_val first_tile(const gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	cptx_val same = cptx_setp(k, g->tiles_m, 1, .cmp = CPTX_EQ), count = cptx_sub(k, g->k_end, g->k_first, .type = CPTX_U32);
+	cptx_val column = cptx_selp(k, g->column, 0, same, .type = CPTX_U32);
+	cptx_val shift = cptx_div(k, cptx_mul(k, column, count, .mode = CPTX_LO), g->tiles_n);
+
+	return cptx_add(k, shift, g->k_first);
+}
+
+/* One thread. */
+static void load(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm_shape *s = &g->s;
+	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
+	cptx_val k0 = cptx_reg(k, CPTX_S32), i = cptx_reg(k, CPTX_U32), k_tile = cptx_reg(k, CPTX_U32);
+
+	CPTX_FOR(k, g->at, g->end, g->step) {
+		gemm_sm90_locate(g);
+		cptx_mov(k, first_tile(g), .into = k_tile);
+		cptx_mov(k, g->k_first, .into = i);
+		CPTX_FOR(k, i, g->k_end, 1) {
+			cptx_pipe_wait_empty(k, &g->pipe, &at);
+			cptx_pipe_expect(k, &g->pipe, &at, s->a_bytes + s->b_bytes);
+			cptx_val to = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
+			cptx_mul(k, cptx_as(k_tile, CPTX_S32), s->bk, .mode = CPTX_LO, .into = k0);
+			load_operand(g, &at, g->map_a, &s->a, to, g->m0, k0, s->cluster_n);
+			load_operand(g, &at, g->map_b, &s->b, cptx_add(k, to, s->a_bytes), g->n0, k0, s->cluster_m);
+			cptx_pipe_next(k, &g->pipe, &at);
+			cptx_add(k, k_tile, 1, .into = k_tile);
+			cptx_mov(k, g->k_first, .into = k_tile, .when = cptx_setp(k, k_tile, g->k_end, .cmp = CPTX_EQ));
+		}
+	}
+	if (s->cluster > 1)
+		cptx_pipe_drain(k, &g->pipe, &at);
+}
+
+/* ---- the computing warpgroups ---- */
+
+/* The matrix descriptor of an operand from (row, col) of a tile at address 0 on. */
+static uint64_t descriptor(const gemm90 *g, const cptx_tile *t, uint32_t row, uint32_t col)
+{
+	cptx_smem_desc d;
+	cptx_error err;
+	uint64_t word = 0;
+
+	if (!cptx_tile_desc(t, CPTX_DESC_WGMMA, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
+		cptx_fail(g->k, "%s", err.text);
+	return word;
+}
+
+/* The wgmma of one stage; `fresh`: they begin a tile. */
+static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
+{
+	cptx_kernel *k = g->k;
+	const gemm_shape *s = &g->s;
+	uint32_t k_step = 32 / s->in_bytes, per_block = g->o->bn / 2;
+	cptx_val never = cptx_setp(k, 0, 1, .cmp = CPTX_EQ, .type = CPTX_U32), always = cptx_negated(never);
+	/* descriptors count 16 bytes; the tile's rows of this warpgroup are added to A's */
+	cptx_val at = cptx_mad(k, stage, (s->a_bytes + s->b_bytes) / 16, g->ring_desc, .mode = CPTX_LO);
+	cptx_val b_at = cptx_cvt(k, at, .dtype = CPTX_U64);
+	cptx_val a_at = cptx_cvt(
+		k, cptx_mad(k, g->wg, s->blocks * (s->a_bytes / (g->o->bm / BLOCK_M)) / 16, at, .mode = CPTX_LO), .dtype = CPTX_U64);
+	char text[160];
+
+	snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.f32.%s.%s {}, {}, {}, {}, 1, 1%s;", g->o->bn, k_step,
+	         cptx_type_name(g->o->a), cptx_type_name(g->o->b),
+	         s->in_bytes == 1                     ? ""
+	         : g->o->a_m_major && g->o->b_n_major ? ", 1, 1"
+	         : g->o->a_m_major                    ? ", 1, 0"
+	         : g->o->b_n_major                    ? ", 0, 1"
+	                                              : ", 0, 0");
+	cptx_wgmma_fence(k);
+	for (uint32_t i = 0; i < s->bk / k_step; i++) {
+		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, i * k_step) + s->a_bytes / 16)));
+		for (uint32_t m = 0; m < s->blocks; m++) {
+			cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, m * BLOCK_M, i * k_step)));
+			cptx_asm(k, text, cptx_slice(g->acc, m * per_block, per_block), a, b, fresh && !i ? never : always);
+		}
+	}
+	cptx_wgmma_commit_group(k);
+}
+
+static void compute(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm_shape *s = &g->s;
+
+	g->wg = cptx_sub(k, g->group, 1);
+	g->lane = cptx_and(k, g->tid, WARPGROUP - 1);
+	g->acc = cptx_regs(k, CPTX_F32, s->acc);
+	g->barrier = g->group; /* the named barrier of this warpgroup */
+	cptx_val releases = cptx_setp(k, g->lane, s->cluster, .cmp = CPTX_LT);
+	cptx_pipe_at at = s->cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, s->cluster - 1))
+	                                 : cptx_pipe_consumer(k, &g->pipe);
+	cptx_pipe_at old = at; /* the stage whose wgmma may still be under way */
+	cptx_val i = cptx_reg(k, CPTX_U32);
+
+	old.barrier = cptx_reg(k, CPTX_U32);
+	/* as the manual's matrix-descriptor-encode: above 18 bits an address may name the CTA of a cluster */
+	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
+	gemm_sm90_epilogue_begin(g);
+	CPTX_FOR(k, g->at, g->end, g->step) {
+		gemm_sm90_locate(g);
+		cptx_pipe_wait_full(k, &g->pipe, &at);
+		multiply(g, at.stage, true);
+		cptx_mov(k, at.barrier, .into = old.barrier);
+		cptx_pipe_next(k, &g->pipe, &at);
+		cptx_add(k, g->k_first, 1, .type = CPTX_U32, .into = i);
+		CPTX_FOR(k, i, g->k_end, 1) {
+			cptx_pipe_wait_full(k, &g->pipe, &at);
+			multiply(g, at.stage, false);
+			cptx_wgmma_wait_group(k, 1);
+			cptx_pipe_release(k, &g->pipe, &old, releases);
+			cptx_mov(k, at.barrier, .into = old.barrier);
+			cptx_pipe_next(k, &g->pipe, &at);
+		}
+		cptx_wgmma_wait_group(k, 0);
+		cptx_pipe_release(k, &g->pipe, &old, releases);
+		if (g->o->stream_k) {
+			cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->step, g->k_tiles, .cmp = CPTX_EQ));
+			CPTX_IF(k, cptx_negated(done))
+				cptx_mov(k, gemm_sm90_reduce(g), .into = done);
+			CPTX_IF(k, done)
+				gemm_sm90_epilogue(g);
+		} else {
+			gemm_sm90_epilogue(g);
+		}
+	}
+	/* what TMA still reads must not go with the CTA */
+	cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
+}
+
+static void roles(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	uint32_t regs = regs_consumer[g->s.consumers];
+
+	CPTX_IF(k, cptx_setp(k, g->group, 0, .cmp = CPTX_EQ)) {
+		if (regs)
+			cptx_setmaxnreg(k, REGS_LOADER, .op = CPTX_DEC);
+		CPTX_IF(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ))
+			load(g);
+	}
+	CPTX_ELSE(k) {
+		if (regs)
+			cptx_setmaxnreg(k, regs, .op = CPTX_INC);
+		compute(g);
+	}
+}
+
+cptx_kernel *cptx_gemm_sm90_build(cptx_module *m, const cptx_gemm_sm90_opt *opt, cptx_error *err)
+{
+	if (!cptx_gemm_sm90_check(opt, NULL, err))
+		return NULL;
+	cptx_gemm_sm90_opt o = *opt;
+	o.group = o.group ? o.group : 16;
+	gemm90 g = { .o = &o, .s = gemm_sm90_shape(&o) };
+	declare(&g, m);
+	setup(&g);
+	roles(&g);
+	const cptx_error *e = cptx_module_error(m);
+	if (e && err)
+		*err = *e;
+	return e ? NULL : g.k;
+}

@@ -1,0 +1,163 @@
+/*
+ * Picks the shape of the sm_90a GEMM for a problem, by a model of the H200.
+ *
+ * All shapes that the rules allow are tried.  A tile takes, for each K tile, the longer of two times: that of the tensor
+ * cores (or of reading their operands from shared memory, where the tile is narrow) and that of filling shared memory from
+ * L2, which multicast lowers.  To these come a part for each tile and one for each launch.  All together take at least as
+ * long as global memory needs.  Two that are near to one another hinder each other, hence longer().  The constants were
+ * fitted to times measured with bench_gemm_sm90 --sweep.
+ */
+#include "kernels/gemm_sm90.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Clocks are those that the chip holds under load; rates are bytes or clocks of one multiprocessor. */
+#define GHZ 1.6             /* 1000 clocks a microsecond */
+#define LAUNCH_US 3.0       /* until the first load is there, and the end of the grid */
+#define TILE_CLOCKS 900.0   /* the first load of a tile, wgmma's start and end */
+#define ELEMENT_CLOCKS 0.05 /* rounding and storing */
+#define L2_BYTES 70.0       /* a clock, while few multiprocessors load; see L2_SHARED */
+#define L2_SHARED 0.15      /* part of it that is lost when all of them do */
+#define UNALIGNED 1.9       /* lines of 128 bytes that a row touches if rows do not begin at one */
+#define NARROW_CLOCKS 34.0  /* least of a wgmma */
+#define MEMORY_GBS 4000.0
+#define L2_KEEPS 40e6        /* bytes that stay in L2 while a problem runs */
+#define APART 1.6            /* with stream_k loads of the same lines come at different times */
+#define REDUCE_US 2.0        /* leaving a sum and fetching it, at least */
+#define REDUCE_BYTES_US 60e3 /* of one multiprocessor */
+
+typedef struct pick {
+	cptx_gemm_sm90_choice *best;
+	size_t n, room;
+	const cptx_gemm_problem *p;
+	uint32_t sms;
+} pick;
+
+/* ---- the model ---- */
+
+static double mma_clocks(const cptx_gemm_sm90_opt *o)
+{
+	double read = 1.2 * (16 + o->bn / 4.0), multiply = o->bn / 2.0, one = MAX(read, multiply);
+
+	return o->bm / 64 * 4 * MAX(one, NARROW_CLOCKS); /* a K tile is four wgmma long */
+}
+
+static double load_clocks(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_gemm_problem *p, double busy)
+{
+	double a = (double)s->a_bytes / s->cluster_n, b = (double)s->b_bytes / s->cluster_m;
+
+	if ((o->a_m_major ? p->m : p->k) * s->in_bytes % 128)
+		a *= UNALIGNED;
+	if ((o->b_n_major ? p->n : p->k) * s->in_bytes % 128)
+		b *= UNALIGNED;
+	return (a + b) / (L2_BYTES * (1 - L2_SHARED * busy));
+}
+
+/* The longer of two times that overlap. */
+static double longer(double a, double b) { return pow(pow(a, 6) + pow(b, 6), 1.0 / 6); }
+
+static uint64_t up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32_t sms)
+{
+	const cptx_gemm_sm90_opt *o = &c->opt;
+	gemm_shape s = gemm_sm90_shape(o);
+	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk);
+	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, s.cluster);
+	uint64_t tiles = up(p->m, (uint64_t)o->bm * s.cluster_m) * up(p->n, (uint64_t)o->bn * s.cluster_n) * batch;
+	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
+	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
+	double steps = rounds * (double)k_tiles, clock = 1e-3 / GHZ;
+	double sizes =
+		(double)batch * ((double)(p->m + p->n) * (double)p->k * s.in_bytes + (double)p->m * (double)p->n * s.out_bytes);
+
+	busy = MIN(busy, (double)at_once * s.cluster / sms);
+	c->mma_us = steps * mma_clocks(o) * clock;
+	c->load_us = steps * load_clocks(o, &s, p, busy) * clock;
+	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / sms;
+	if (o->stream_k) {
+		/* CTAs are at different places along K, so what they share is not in L2 by chance */
+		double all =
+			(double)(tiles * k_tiles * s.cluster) * ((double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m);
+		sizes = sizes > L2_KEEPS && tiles > at_once ? MAX(sizes, all) : sizes;
+		c->tail = 0, c->load_us *= APART;
+	}
+	c->memory_us = sizes / (1e3 * MEMORY_GBS);
+	double ends = ceil(rounds) * (TILE_CLOCKS + ELEMENT_CLOCKS * o->bm * o->bn) * clock;
+	c->us = LAUNCH_US + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
+	if (o->stream_k) {
+		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
+		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
+	}
+}
+
+/* ---- the search ---- */
+
+static void offer(pick *x, const cptx_gemm_sm90_choice *c)
+{
+	size_t i = x->n < x->room ? x->n++ : x->room;
+
+	for (; i > 0 && c->us < x->best[i - 1].us; i--)
+		if (i < x->room)
+			x->best[i] = x->best[i - 1];
+	if (i < x->room)
+		x->best[i] = *c;
+}
+
+static uint32_t most_stages(cptx_gemm_sm90_opt o)
+{
+	for (o.stages = 16; o.stages > 2 && !cptx_gemm_sm90_check(&o, NULL, NULL);)
+		o.stages--;
+	return o.stages;
+}
+
+/* As it is, and with tiles shared: by all CTAs, or if there are few tiles by some for each. */
+static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
+{
+	gemm_shape s = gemm_sm90_shape(o);
+	cptx_gemm_sm90_choice c = { .opt = *o };
+	uint64_t batch = x->p->batch ? x->p->batch : 1, k_tiles = up(x->p->k, s.bk);
+	uint64_t tiles = up(x->p->m, (uint64_t)o->bm * s.cluster_m) * up(x->p->n, (uint64_t)o->bn * s.cluster_n) * batch;
+
+	if (!cptx_gemm_sm90_check_problem(o, x->p, x->sms, NULL, NULL))
+		return;
+	predict(&c, x->p, x->sms);
+	offer(x, &c);
+	c.opt.stream_k = true;
+	if (!cptx_gemm_sm90_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
+		return;
+	predict(&c, x->p, x->sms);
+	offer(x, &c);
+	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= gemm_sm90_resident(x->sms, s.cluster);
+	     parts++) {
+		c.ctas = (uint32_t)(tiles * parts * s.cluster);
+		predict(&c, x->p, x->sms);
+		offer(x, &c);
+	}
+}
+
+size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
+                           cptx_gemm_sm90_choice *choices, size_t room, cptx_error *err)
+{
+	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 } };
+	pick x = { .best = choices, .room = room, .p = p, .sms = sms };
+	cptx_gemm_sm90_opt o = *opt;
+
+	/* what no shape can mend is said of the simplest one */
+	o.bm = 64, o.bn = 64, o.stages = 2, o.cluster_m = o.cluster_n = 1, o.stream_k = false;
+	if (!cptx_gemm_sm90_check_problem(&o, p, sms, NULL, err))
+		return 0;
+	for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
+		for (o.bm = 64; o.bm <= 256; o.bm += 64)
+			for (o.bn = 16; o.bn <= 256; o.bn += 16) {
+				o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
+				if (!cptx_gemm_sm90_check(&o, NULL, NULL))
+					continue;
+				o.stages = most_stages(o);
+				double rows = sqrt((double)sms * o.bn / o.bm) / o.cluster_m;
+				o.group = opt->group ? opt->group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
+				offer_all(&x, &o);
+			}
+	return x.n;
+}

@@ -1,0 +1,218 @@
+/* The sm_90a GEMM: on a GPU that has wgmma, else on the emulator. */
+#include "../test.h"
+#include "gemm_trial.h"
+#include "number.h"
+
+static cptx_device *dev;
+
+static bool open_device(void)
+{
+	cptx_error err = { 0 };
+
+	if (dev)
+		return true;
+	dev = cptx_device_open("cuda", &err);
+	if (dev && strcmp(cptx_device_get_info(dev)->target, "sm_90a")) {
+		cptx_device_close(dev);
+		dev = NULL;
+	}
+	if (dev && !cptx_device_make_current(dev, &err))
+		ck_abort_msg("%s", err.text);
+	err = (cptx_error){ 0 };
+	if (!dev)
+		dev = cptx_device_open("emu:sm_90a", &err);
+	ck_assert_msg(dev != NULL, "%s", err.text);
+	return true;
+}
+
+static void right(const gemm_trial *t)
+{
+	open_device();
+	const char *said = gemm_trial_run(dev, t);
+	ck_assert_msg(!*said, "%s:\n%s", gemm_trial_text(t), said);
+}
+
+#define BF16 .a = CPTX_BF16, .b = CPTX_BF16
+
+/* max(v, 0) + row % 2 + column % 4 */
+static cptx_val relu_and_place(cptx_kernel *k, void *user, cptx_val v, cptx_val row, cptx_val col)
+{
+	(void)user;
+	cptx_val place = cptx_add(k, cptx_and(k, row, 1), cptx_and(k, col, 3));
+	return cptx_add(k, cptx_max(k, v, 0.0f), cptx_cvt(k, place, .rnd = CPTX_RN, .dtype = CPTX_F32));
+}
+
+static const gemm_trial trials[] = {
+	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, .m = 128, .n = 128, .k = 64 },
+	{ .opt = { .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16 }, .m = 256, .n = 512, .k = 320 },
+	{ .opt = { .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16, .cluster_m = 2 }, .m = 200, .n = 264, .k = 136 },
+	{ .opt = { .bm = 128, .bn = 128, .stages = 4, BF16, .out = CPTX_F32, .cluster_n = 2 }, .m = 136, .n = 300, .k = 264 },
+	{ .opt = { .bm = 64, .bn = 64, .stages = 4, BF16, .out = CPTX_BF16, .stream_k = true }, .m = 70, .n = 200, .k = 520 },
+	{ .opt = { .bm = 128, .bn = 64, .stages = 2, BF16, .out = CPTX_F32, .stream_k = true, .cluster_m = 2 },
+	  .m = 130,
+	  .n = 72,
+	  .k = 200 },
+	{ .opt = { .bm = 256, .bn = 128, .stages = 3, .a = CPTX_F16, .b = CPTX_F16, .out = CPTX_F16 },
+	  .m = 300,
+	  .n = 136,
+	  .k = 72 },
+	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_BF16, .a_m_major = true },
+	  .m = 136,
+	  .n = 128,
+	  .k = 104 },
+	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_BF16, .b_n_major = true, .cluster_m = 2 },
+	  .m = 136,
+	  .n = 136,
+	  .k = 104 },
+	{ .opt = { .bm = 64, .bn = 128, .stages = 3, BF16, .out = CPTX_F32, .a_m_major = true, .b_n_major = true },
+	  .m = 72,
+	  .n = 136,
+	  .k = 77 },
+	{ .opt = { .bm = 128, .bn = 128, .stages = 3, .a = CPTX_E4M3, .b = CPTX_E5M2, .out = CPTX_BF16 },
+	  .m = 130,
+	  .n = 136,
+	  .k = 272 },
+	{ .opt = { .bm = 64, .bn = 16, .stages = 5, .a = CPTX_E5M2, .b = CPTX_E5M2, .out = CPTX_F32 },
+	  .m = 5,
+	  .n = 20,
+	  .k = 400 },
+	{ .opt = { .bm = 64, .bn = 48, .stages = 5, BF16, .out = CPTX_F16, .batched = true },
+	  .m = 65,
+	  .n = 56,
+	  .k = 72,
+	  .batch = 3 },
+	{ .opt = { .bm = 128, .bn = 96, .stages = 2, BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true },
+	  .m = 129,
+	  .n = 200,
+	  .k = 72 },
+	{ .opt = { .bm = 64,
+	           .bn = 80,
+	           .stages = 2,
+	           BF16,
+	           .out = CPTX_F32,
+	           .alpha = true,
+	           .beta = true,
+	           .bias = true,
+	           .batched = true,
+	           .epilogue = relu_and_place,
+	           .stream_k = true },
+	  .m = 100,
+	  .n = 84,
+	  .k = 136,
+	  .batch = 2 },
+	{ .opt = { .bm = 256, .bn = 64, .stages = 2, BF16, .out = CPTX_BF16, .epilogue = relu_and_place, .cluster_n = 2 },
+	  .m = 257,
+	  .n = 200,
+	  .k = 72 },
+};
+
+START_TEST(gives_the_exact_sums) { right(&trials[_i]); }
+END_TEST
+
+/* ---- options and sizes at random ---- */
+
+static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_random(s) >> 33) % n); }
+
+#define ONE_OF(s, ...) ((uint32_t[]){ __VA_ARGS__ })[below(s, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))]
+
+static gemm_trial draw(uint64_t seed)
+{
+	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
+	gemm_trial t = { .seed = seed };
+	cptx_gemm_sm90_opt *o = &t.opt;
+
+	for (int i = 0; i < 4; i++)
+		number_random(&s);
+	o->a = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_BF16, CPTX_F16, CPTX_E4M3, CPTX_E5M2);
+	bool bytes = cptx_type_bits(o->a) == 8;
+	o->b = bytes ? (enum cptx_type)ONE_OF(&s, CPTX_E4M3, CPTX_E5M2) : o->a;
+	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o->a_m_major = !bytes && below(&s, 3) == 0, o->b_n_major = !bytes && below(&s, 3) == 0;
+	o->bm = ONE_OF(&s, 64, 128, 192, 256), o->bn = o->b_n_major ? 64 * (1 + below(&s, 4)) : 16 * (1 + below(&s, 16));
+	o->stages = 2 + below(&s, 6);
+	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4);
+	o->group = below(&s, 5), o->stream_k = below(&s, 2), o->batched = below(&s, 4) == 0;
+	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
+	o->epilogue = below(&s, 4) == 0 ? relu_and_place : NULL;
+	t.batch = o->batched ? 1 + below(&s, 3) : 1;
+	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8, 12);
+	t.m = 1 + below(&s, 300), t.n = 1 + below(&s, 300), t.k = 1 + below(&s, 400);
+	if (o->a_m_major)
+		t.m = (t.m + 7) & ~7u;
+	t.n = (t.n + 7) & ~7u;
+	t.k = (t.k + 15) & ~15u;
+	return t;
+}
+
+/* All that the checks let through gives the right result; what they refuse has a message. */
+START_TEST(options_at_random)
+{
+	const char *wanted = getenv("CPTX_GEMM_TRIALS");
+	unsigned want = wanted ? (unsigned)strtoul(wanted, NULL, 10) : 40, refused = 0;
+
+	for (uint64_t seed = 1; want; seed++) {
+		gemm_trial t = draw(seed);
+		cptx_error err;
+		if (cptx_gemm_sm90_check(&t.opt, NULL, &err)) {
+			right(&t);
+			want--;
+		} else {
+			ck_assert_msg(strstr(err.text, "gemm for sm_90a: ") != NULL, "%s", err.text);
+			refused++;
+		}
+	}
+	ck_assert_uint_gt(refused, 0);
+}
+END_TEST
+
+/* ---- rules ---- */
+
+START_TEST(says_which_rule_is_broken)
+{
+	static const struct {
+		cptx_gemm_sm90_opt o;
+		const char *said;
+	} bad[] = {
+		{ { .bm = 100, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, "tile M = 100; 64, 128, 192 and 256 are possible" },
+		{ { .bm = 64, .bn = 100, .stages = 3, BF16, .out = CPTX_F32 }, "tile N = 100; multiples of 16" },
+		{ { .bm = 256, .bn = 256, .stages = 2, BF16, .out = CPTX_F32 }, "with 256 rows at most 192 columns" },
+		{ { .bm = 128, .bn = 256, .stages = 5, BF16, .out = CPTX_BF16 }, "(4 stages fit)" },
+		{ { .bm = 128, .bn = 128, .stages = 1, BF16, .out = CPTX_BF16 }, "1 stages; 2 to 16 are possible" },
+		{ { .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_F16, .out = CPTX_BF16 }, "A is .bf16 and B .f16" },
+		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_S32 }, "output type .s32; it must be f32, bf16 or f16" },
+		{ { .bm = 128, .bn = 128, .stages = 2, .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_BF16, .a_m_major = true },
+		  "wgmma reads .e4m3 along K only" },
+		{ { .bm = 128, .bn = 96, .stages = 2, BF16, .out = CPTX_BF16, .b_n_major = true }, "it must be a multiple of 64" },
+		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 2, .cluster_n = 2 },
+		  "one side must be 1" },
+		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 3 }, "1, 2 or 4 are possible" },
+		{ { .bm = 128, .bn = 16, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 4 }, "cannot share 16 columns" },
+	};
+	cptx_error err;
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		ck_assert(!cptx_gemm_sm90_check(&bad[i].o, NULL, &err));
+		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
+	}
+	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 12 };
+	cptx_gemm_sm90_opt o = { .bm = 64, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 };
+	ck_assert(!cptx_gemm_sm90_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert_msg(strstr(err.text, "rows of A have 12 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 16)"),
+	              "%s", err.text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("gemm_sm90");
+	TCase *c = tcase_create("c");
+
+	tcase_add_loop_test(c, gives_the_exact_sums, 0, sizeof trials / sizeof *trials);
+	tcase_add_test(c, options_at_random);
+	tcase_add_test(c, says_which_rule_is_broken);
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	int status = test_main("gemm_sm90", s);
+	cptx_device_close(dev);
+	return status;
+}
