@@ -82,6 +82,7 @@ static bool request_lane(emu_warp *w, const emu_op *op, unsigned lane)
 	x->is.canceled = g->next < g->nclusters;
 	if (x->is.canceled)
 		emu_block_id(g, g->next++, 0, x->is.id);
+	w->cluster->progress++; /* it does not wait for clusters that have not begun */
 	x->a = (emu_async){ .run = give_answer, .w = w, .lane = lane, .op = op };
 	return emu_async_start(w->cluster, &x->a);
 }
