@@ -1,10 +1,13 @@
 /*
  * The sm_90a GEMM beside cuBLAS (cublasGemmEx, its default algorithm), in alternated bursts of the same process.
  *
- *   bench_gemm_sm90 [--f16] [--sustained SECONDS] [--sweep] [MxNxK]...
+ *   bench_gemm_sm90 [--f16] [--sustained SECONDS] [--sweep] [--table FILE] [MxNxK]...
  *
+ * Without sizes: cubes, and products of language models with few and many rows.  --sustained runs each arm for so long
+ * without a pause, and times the last third.  --table writes M, N, K and TFLOP/s of both for bench/gemm_sm90.gp.
  * Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution; sets of them are rotated so
- * that they do not stay in L2.  --sweep measures the best twelve choices, not only the first.
+ * that they do not stay in L2.  Two kernels of ours are measured: the fastest of
+ * the sixteen best choices of cptx_gemm_sm90_auto (cptx_gemm_sm90_tune), and the first of these; with --sweep all of them.
  */
 #include "cublas.h"
 #include "number.h"
@@ -17,13 +20,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { SETS = 8, ROUNDS = 5, MOST_ARMS = 40 };
+enum { SETS = 8, ROUNDS = 5, MOST_ARMS = 20 };
 #define ROTATED_BYTES (160u << 20)
 
 typedef struct options {
 	enum cptx_type in, out;
 	bool sweep;
 	double sustained;
+	FILE *table;
 } options;
 
 typedef struct arm {
@@ -182,17 +186,22 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The choices of cptx_gemm_sm90_auto: the first one, or with --sweep some more. */
+/* The fastest of the best choices of cptx_gemm_sm90_auto, and the first one; with --sweep all of them. */
 static void add_choices(bench *t, cptx_error *err)
 {
-	enum { SWEPT = 12 };
-	cptx_gemm_sm90_choice choice[SWEPT];
-	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k };
+	enum { TUNED = 16 };
+	cptx_gemm_sm90_choice choice[TUNED];
+	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .a = t->a[0], .b = t->b[0], .d = t->d };
 	cptx_gemm_sm90_opt o = { .a = t->o->in, .b = t->o->in, .out = t->o->out };
-	size_t n = cptx_gemm_sm90_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, t->o->sweep ? SWEPT : 1, err);
+	size_t n = cptx_gemm_sm90_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, TUNED, err);
+	cptx_gemm_sm90_choice first = choice[0];
 
-	for (size_t i = 0; i < n && err->code == CPTX_OK; i++)
+	if (!n || !cptx_gemm_sm90_tune(t->dev, &p, choice, n, err))
+		return;
+	for (size_t i = 0; i < (t->o->sweep ? n : 1); i++)
 		add_arm(t, &choice[i], err);
+	if (!t->o->sweep)
+		add_arm(t, &first, err);
 }
 
 static void print_arm(const bench *t, arm *a, double theirs)
@@ -212,6 +221,28 @@ static void print_arm(const bench *t, arm *a, double theirs)
 		       a->choice.ctas, 1e3 * ms, flop / ms, theirs / ms, a->choice.us);
 }
 
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Back to back, so that the chip settles at its power limit. */
+static double sustained(bench *t, const arm *a, int runs, cptx_error *err)
+{
+	double begin = now(), settled = begin + t->o->sustained * 2 / 3, sum = 0;
+	int n = 0;
+
+	for (double at = begin; at < begin + t->o->sustained && err->code == CPTX_OK; at = now()) {
+		double ms = burst(t, a, runs, err);
+		if (at >= settled)
+			sum += ms, n++;
+	}
+	return n ? sum / n : 0;
+}
+
 static bool measure(bench *t, cptx_error *err)
 {
 	double flop = 2e-9 * (double)t->m * (double)t->n * (double)t->k;
@@ -223,12 +254,19 @@ static bool measure(bench *t, cptx_error *err)
 		ok &= same(t, &t->arm[i], err);
 	for (int r = 0; r < ROUNDS && err->code == CPTX_OK; r++)
 		for (uint32_t i = 0; i < t->arms && err->code == CPTX_OK; i++) {
+			if (t->o->sustained > 0) {
+				t->arm[i].ms[r] = r < 1 ? sustained(t, &t->arm[i], runs, err) : t->arm[i].ms[0];
+				continue;
+			}
 			nanosleep(&(struct timespec){ .tv_nsec = t->o->sweep ? 10000000 : 20000000 }, NULL); /* out of the power limit */
 			t->arm[i].ms[r] = burst(t, &t->arm[i], runs, err);
 		}
 	for (uint32_t i = 0; i < t->arms && err->code == CPTX_OK; i++)
 		print_arm(t, &t->arm[i], t->arm[0].ms[ROUNDS / 2]);
 	fflush(stdout);
+	if (t->o->table && t->arms > 1)
+		fprintf(t->o->table, "%llu %llu %llu %.1f %.1f\n", (unsigned long long)t->m, (unsigned long long)t->n,
+		        (unsigned long long)t->k, flop / t->arm[1].ms[ROUNDS / 2], flop / t->arm[0].ms[ROUNDS / 2]);
 	return ok && err->code == CPTX_OK;
 }
 
@@ -246,7 +284,7 @@ static void release(bench *t)
 	cptx_event_destroy(t->start), cptx_event_destroy(t->end);
 }
 
-static bool one(cptx_device *dev, const cublas *peer, const options *o, const char *shape, cptx_error *err)
+static bool one(cptx_device *dev, const cublas *peer, const options *o, const char *shape, double *ratio, cptx_error *err)
 {
 	unsigned long long m, n, k;
 	bench *t = calloc(1, sizeof *t);
@@ -262,9 +300,56 @@ static bool one(cptx_device *dev, const cublas *peer, const options *o, const ch
 	if (ok)
 		add_choices(t, err);
 	ok = ok && measure(t, err);
+	for (uint32_t i = 1; i < t->arms && i < 3; i++)
+		ratio[i - 1] = t->arm[0].ms[ROUNDS / 2] / t->arm[i].ms[ROUNDS / 2];
 	release(t);
 	free(t);
 	return ok;
+}
+
+static const char *const usual[] = {
+	"2048x2048x2048", "4096x4096x4096",   "6144x6144x6144",  "8192x8192x8192",  "16384x16384x16384", "1x4096x4096",
+	"16x6144x4096",   "32x28672x4096",    "64x4096x14336",   "128x8192x8192",   "128x10240x8192",    "256x57344x8192",
+	"256x4096x7168",  "512x24576x1536",   "512x7168x16384",  "512x4096x7168",   "1024x6144x4096",    "1024x4096x14336",
+	"1024x7168x2048", "1024x16384x53248", "2048x28672x4096", "2048x10240x8192", "4096x4096x7168",    "4096x14336x4096",
+	"4096x8200x4096", "8192x8192x1024",   "8192x7168x2048",  "1000x5000x7168",  "777x3336x14336",    "3000x3000x3000",
+};
+
+/* All sizes, and the geometric mean of the ratios. */
+static bool all(cptx_device *dev, const cublas *peer, const options *o, const char *const *shape, size_t n, cptx_error *err)
+{
+	double sum[2] = { 0 }, least = 1e9;
+	bool ok = true;
+
+	for (size_t i = 0; i < n && err->code == CPTX_OK; i++) {
+		double ratio[2] = { 1, 1 };
+		ok &= one(dev, peer, o, shape[i], ratio, err);
+		sum[0] += log(ratio[0]), sum[1] += log(ratio[1]);
+		least = ratio[0] < least ? ratio[0] : least;
+	}
+	printf("%zu sizes: geometric mean of the ratios to cuBLAS %.3f, least %.3f; of the choices that are not tuned %.3f\n", n,
+	       exp(sum[0] / (double)n), least, exp(sum[1] / (double)n));
+	return ok;
+}
+
+static bool read_options(options *o, int argc, char **argv, int *first)
+{
+	int i = 1;
+
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (!strcmp(argv[i], "--f16"))
+			o->in = o->out = CPTX_F16;
+		else if (!strcmp(argv[i], "--sweep"))
+			o->sweep = true;
+		else if (!strcmp(argv[i], "--sustained") && i + 1 < argc)
+			o->sustained = strtod(argv[++i], NULL);
+		else if (!strcmp(argv[i], "--table") && i + 1 < argc && (o->table = fopen(argv[i + 1], "w")))
+			i++;
+		else
+			return fprintf(stderr, "%s: no such option, or its file cannot be written\n", argv[i]), false;
+	}
+	*first = i;
+	return true;
 }
 
 int main(int argc, char **argv)
@@ -272,9 +357,11 @@ int main(int argc, char **argv)
 	options o = { .in = CPTX_BF16, .out = CPTX_BF16 };
 	cptx_error err = { 0 };
 	cublas peer = { 0 };
-	bool ok = true;
-	cptx_device *dev = cptx_device_open("cuda", &err);
+	int first;
 
+	if (!read_options(&o, argc, argv, &first))
+		return 2;
+	cptx_device *dev = cptx_device_open("cuda", &err);
 	if (!dev || !cptx_device_make_current(dev, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
@@ -283,19 +370,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "no cuBLAS library found: there is nothing to compare with\n");
 		return 1;
 	}
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--f16"))
-			o.in = o.out = CPTX_F16;
-		else if (!strcmp(argv[i], "--sweep"))
-			o.sweep = true;
-		else
-			ok &= one(dev, &peer, &o, argv[i], &err);
-		if (err.code != CPTX_OK) {
-			fprintf(stderr, "%s: %s\n", argv[i], err.text);
-			ok = false;
-			break;
-		}
-	}
+	bool given = first < argc;
+	bool ok = all(dev, &peer, &o, given ? (const char *const *)argv + first : usual,
+	              given ? (size_t)(argc - first) : sizeof usual / sizeof *usual, &err);
+	if (err.code != CPTX_OK)
+		fprintf(stderr, "%s\n", err.text);
+	if (o.table)
+		fclose(o.table);
 	cptx_device_close(dev);
-	return !ok;
+	return !ok || err.code != CPTX_OK;
 }

@@ -80,6 +80,7 @@ typedef struct cptx_gemm_sm90_choice {
 	uint32_t ctas;                     /**< for cptx_gemm_problem */
 	double us;                         /**< predicted time */
 	double mma_us, load_us, memory_us; /**< of the tensor cores, of filling shared memory, of global memory */
+	double measured_us;                /**< by cptx_gemm_sm90_tune, else 0 */
 	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
 } cptx_gemm_sm90_choice;
 /**
@@ -89,6 +90,13 @@ typedef struct cptx_gemm_sm90_choice {
  */
 CPTX_API size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
                                     cptx_gemm_sm90_choice *choices, size_t room, cptx_error *err);
+
+/**
+ * Times choices on a device, each from a cold L2, and sorts them by that.  p: with addresses; D is written.  False: one
+ * could not be run; the order is as it was.
+ */
+CPTX_API bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_sm90_choice *choices,
+                                  size_t n, cptx_error *err);
 
 /** Adds the kernel to a module.  NULL on error: err says why. */
 CPTX_API cptx_kernel *cptx_gemm_sm90_build(cptx_module *m, const cptx_gemm_sm90_opt *opt, cptx_error *err);

@@ -217,7 +217,7 @@ typedef struct cptx_tile {
 
 /** Checks a tile; the calls below want one that passed, and give 0 else. */
 CPTX_API bool cptx_tile_check(const cptx_tile *tile, cptx_error *err);
-/** Bytes of shared memory; what mbarrier.expect_tx must be told when tensor maps write all of it. */
+/** Bytes of shared memory; what mbarrier.expect_tx must be told when tensor maps write all of it and pitch is 0. */
 CPTX_API uint32_t cptx_tile_bytes(const cptx_tile *tile);
 /** Bytes that its start must be a multiple of. */
 CPTX_API uint32_t cptx_tile_align(const cptx_tile *tile);

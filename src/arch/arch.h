@@ -127,6 +127,7 @@ typedef struct arch_type {
 } arch_type;
 extern const arch_type arch_types[]; /* by enum cptx_type; CPTX_PTR too */
 extern const uint8_t arch_ntype;
+enum cptx_type arch_type_of(const char *name, size_t n); /* as cptx_type_find */
 
 typedef struct arch_sreg {
 	const char *text, *name; /* name: of the call */
@@ -150,6 +151,7 @@ const char *arch_constraint_text(unsigned constraint);
 typedef struct arch_match {
 	uint16_t form;
 	uint8_t ngroup, noperand, dest_type /* register type to make where .into is not given */;
+	uint8_t labels; /* an operand is one, or a list of targets or prototype */
 	uint16_t dest_count;
 	uint16_t mod[ARCH_GROUPS];       /* chosen value of each group, 0: left out */
 	cptx_val operand[ARCH_OPERANDS]; /* in printed order; kind NONE: left out.  Constants carry their final type */
@@ -160,11 +162,18 @@ typedef struct arch_match {
  * The last match of some instructions.  Kernels repeat a call with other registers over and over; what was found for the
  * same modifiers and kinds of operands holds again, and only constants must be looked at.
  */
-enum { ARCH_MEMO = 64 };
+typedef struct arch_known { /* a match without its operands */
+	uint16_t form, mod[ARCH_GROUPS], dest_count;
+	uint16_t varying; /* a bit for each operand whose value decides too: constants and selectors */
+	uint8_t ngroup, noperand, dest_type, labels;
+	uint8_t from[ARCH_OPERANDS]; /* the number of the value that each operand is, KNOWN_NONE or KNOWN_SINK */
+} arch_known;
+enum { KNOWN_NONE = 0xff, KNOWN_SINK = 0xfe };
+enum { ARCH_MEMO = 128 };
 typedef struct arch_remembered {
-	uint64_t hash, key[3 + ARCH_SLOTS];
-	uint16_t mods[ARCH_FIELDS], op /* + 1; 0: empty */;
-	arch_match m;
+	uint64_t hash, key[1 + ARCH_SLOTS + ARCH_FIELDS / 4];
+	arch_known known;
+	uint16_t op; /* + 1; 0: empty */
 } arch_remembered;
 typedef struct arch_memo {
 	arch_remembered at[ARCH_MEMO];
@@ -173,8 +182,8 @@ typedef struct arch_memo {
 
 /*
  * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
- * given; vec: where the elements of vectors and lists stand.  False if none fits; arch_why then tells, form by form.  The
- * memo begins zeroed.
+ * given, and room for a multiple of four; vec: where the elements of vectors and lists stand.  False if none fits; arch_why
+ * then tells, form by form.  The memo begins zeroed.
  */
 bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
                    arch_match *out);
@@ -190,12 +199,48 @@ const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
 /* Writes the spelling of a form with these values of its groups, without operands, at p (ARCH_OPCODE bytes); its end. */
 enum { ARCH_OPCODE = 256 };
 char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods);
+/* What stands in a value in front of its number, as one word. */
+static inline uint64_t arch_value_front(cptx_val v)
+{
+	uint64_t word;
+	memcpy(&word, &v, sizeof word);
+	return word;
+}
+_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "the number stands behind a word");
+/*
+ * All of a value that the choice of a form depends on, constants apart: everything but its number and owner, and whether an
+ * address has an offset.
+ */
+static inline uint64_t arch_value_key(const cptx_val *v)
+{
+	uint64_t rest = arch_value_front(*v) & ~arch_value_front((cptx_val){ .owner = UINT16_MAX });
+	bool moved = (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_SYM) && v->offset;
+
+	return moved ? rest | arch_value_front((cptx_val){ .owner = 1 }) : rest;
+}
 /*
  * Matching again what differs from an earlier match in the numbers of registers and in constants only: operands of equal
- * keys.  m: the earlier match with the new operands; false if a constant does not fit.
+ * keys.  arch_know notes a match, all but known->from; arch_recall gives it back, all but the operands; then
+ * arch_match_again looks at what varies: false if a constant does not fit.  Where nothing does, nothing needs to be looked
+ * at, for rules are about modifiers, kinds, types and constants.
  */
-uint64_t arch_value_key(const cptx_val *v);
-bool arch_match_again(arch_match *m, const cptx_val *vec);
+void arch_know(arch_known *known, const arch_match *m);
+static inline void arch_recall(const arch_known *known, const cptx_val *vec, arch_match *m)
+{
+	m->form = known->form;
+	m->ngroup = known->ngroup;
+	m->noperand = known->noperand;
+	m->dest_type = known->dest_type;
+	m->dest_count = known->dest_count;
+	m->labels = known->labels;
+	memcpy(m->mod, known->mod, sizeof m->mod);
+	m->vec = vec;
+}
+bool arch_match_varying(arch_match *m, unsigned varying);
+static inline bool arch_match_again(arch_match *m, const arch_known *known)
+{
+	return !known->varying || arch_match_varying(m, known->varying);
+}
 /* The length of an operand that is a vector: 1 for a single register. */
 unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
 

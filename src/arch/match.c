@@ -541,6 +541,7 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 		}
 		if (!ok)
 			return false;
+		m->labels |= o->kind == OPERAND_LABEL || o->kind == OPERAND_TARGETS || o->kind == OPERAND_PROTO;
 	}
 	if (m->dest_type && arch_operands[f->operand].type && arch_types[m->dest_type].cls == 'B')
 		m->dest_type = (uint8_t)type_of_bits(f, m, m->dest_type, m->dest_count);
@@ -571,6 +572,7 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 	m->ngroup = f->ngroup;
 	m->noperand = f->noperand;
 	m->dest_type = 0;
+	m->labels = 0;
 	m->vec = q->vec;
 	if (!match_given(f, q, why) || !match_modifiers(f, q, m, kept, why) || !match_operands(f, q, m, kept, why))
 		return false;
@@ -590,17 +592,16 @@ bool arch_varies(const cptx_val *v)
 	       (v->space && (v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC));
 }
 
-bool arch_match_again(arch_match *m, const cptx_val *vec)
+bool arch_match_varying(arch_match *m, unsigned varying)
 {
 	const arch_form *f = &arch_forms[m->form];
 	static const uint8_t kept[ARCH_GROUPS]; /* of no use to constants */
-	const request q = { .vec = vec };
+	const request q = { .vec = m->vec };
 
-	m->vec = vec;
-	for (unsigned i = 0; i < f->noperand; i++) {
+	for (unsigned i = 0; varying >> i; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		cptx_val *v = &m->operand[i];
-		if (!arch_varies(v))
+		if (!(varying >> i & 1))
 			continue;
 		if (o->kind == OPERAND_REG ? !match_register(f, o, &q, m, kept, v, NULL)
 		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, &q, v, NULL))

@@ -1,42 +1,15 @@
 /* Calls that were matched before: kernels repeat one with other registers over and over. */
 #include "arch/match.h"
 
-/* What stands in a value in front of its number, as one word. */
-static inline uint64_t front(cptx_val v)
-{
-	uint64_t word;
-	memcpy(&word, &v, sizeof word);
-	return word;
-}
-
-/* All of a value that the choice of a form depends on, constants apart: everything but its number and owner. */
-static inline uint64_t value_key(const cptx_val *v)
-{
-	uint64_t rest = front(*v) & ~front((cptx_val){ .owner = UINT16_MAX });
-
-	return v->kind == CPTX_VAL_REG && v->offset ? rest | front((cptx_val){ .owner = 1 }) : rest;
-}
-
-uint64_t arch_value_key(const cptx_val *v) { return value_key(v); }
-_Static_assert(offsetof(cptx_val, id) == sizeof(uint64_t), "arch_value_key takes what stands in front of the number");
 _Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
 
 /* The remembered match with these values in it; false if a constant does not fit. */
-static bool recall(const arch_match *known, const cptx_val *vals, const cptx_val *vec, arch_match *m)
+static inline bool recall(const arch_known *known, const cptx_val *vals, const cptx_val *vec, arch_match *m)
 {
-	const arch_form *f = &arch_forms[known->form];
-
-	m->form = known->form;
-	m->ngroup = known->ngroup;
-	m->noperand = known->noperand;
-	m->dest_type = known->dest_type;
-	m->dest_count = known->dest_count;
-	memcpy(m->mod, known->mod, sizeof m->mod);
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		m->operand[i] = o->kind == OPERAND_NOWHERE ? cptx_sink() : vals[o->slot ? FIRST_SLOT + o->slot : 0];
-	}
-	return arch_match_again(m, vec);
+	arch_recall(known, vec, m);
+	for (unsigned i = 0; i < known->noperand; i++)
+		m->operand[i] = known->from[i] == KNOWN_SINK ? cptx_sink() : vals[known->from[i]];
+	return arch_match_again(m, known);
 }
 
 static bool has_varying(const cptx_val *vals, unsigned n)
@@ -47,38 +20,65 @@ static bool has_varying(const cptx_val *vals, unsigned n)
 	return false;
 }
 
-/* What a call is remembered by. */
+void arch_know(arch_known *known, const arch_match *m)
+{
+	*known = (arch_known){ .form = m->form,
+		                   .ngroup = m->ngroup,
+		                   .noperand = m->noperand,
+		                   .dest_type = m->dest_type,
+		                   .dest_count = m->dest_count,
+		                   .labels = m->labels };
+	memcpy(known->mod, m->mod, m->ngroup * sizeof *m->mod);
+	for (unsigned i = 0; i < m->noperand; i++)
+		known->varying |= (uint16_t)(arch_varies(&m->operand[i]) << i);
+}
+
+/*
+ * What a call is remembered by: the keys of its destination and of the op's slots (not those of its guard, which no form
+ * asks for), and its modifiers, four to a word.
+ */
 typedef struct call_key {
-	const uint16_t *mods;
-	unsigned op, n, nfield;
-	uint64_t hash, vals[3 + ARCH_SLOTS];
+	unsigned op, n;
+	uint64_t hash, word[ARRAY_LEN(((arch_remembered *)0)->key)];
 } call_key;
+
+static inline uint64_t four_mods(const uint16_t *mods, unsigned left)
+{
+	uint64_t four;
+
+	memcpy(&four, mods, sizeof four);
+	return left < 4 ? four & ((UINT64_C(1) << 16 * left) - 1) : four;
+}
+
+static inline void add_word(call_key *c, uint64_t word)
+{
+	c->word[c->n++] = word;
+	c->hash = (c->hash << 7 | c->hash >> 57) ^ word;
+}
 
 static inline void key_of(call_key *c, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
-	c->mods = mods;
+	unsigned nslot = arch_ops[op].nslot, nfield = arch_ops[op].nfield;
+
 	c->op = op + 1;
-	c->n = 3u + arch_ops[op].nslot;
-	c->nfield = arch_ops[op].nfield;
+	c->n = 0;
 	c->hash = op;
-	for (unsigned i = 0; i < c->n; i++) {
-		c->vals[i] = value_key(&vals[i]);
-		c->hash += c->vals[i] << i;
-	}
-	for (unsigned i = 0; i < c->nfield; i++)
-		c->hash += (uint64_t)mods[i] << i;
+	add_word(c, arch_value_key(&vals[0]));
+	for (unsigned i = 1; i <= nslot; i++)
+		add_word(c, arch_value_key(&vals[FIRST_SLOT + i]));
+	for (unsigned i = 0; i < nfield; i += 4)
+		add_word(c, four_mods(mods + i, nfield - i));
 	c->hash = c->hash * 0x9e3779b97f4a7c15u >> 32;
 }
 
 static inline bool is_call(const arch_remembered *r, const call_key *c)
 {
-	uint64_t differs = r->op ^ c->op;
-
+	if (r->hash != c->hash || r->op != c->op)
+		return false;
 	for (unsigned i = 0; i < c->n; i++)
-		differs |= r->key[i] ^ c->vals[i];
-	for (unsigned i = 0; i < c->nfield; i++)
-		differs |= r->mods[i] ^ c->mods[i];
-	return !differs;
+		if (r->key[i] != c->word[i])
+			return false;
+	return true;
 }
 
 static void remember(arch_memo *memo, const call_key *c, const arch_match *m)
@@ -87,9 +87,12 @@ static void remember(arch_memo *memo, const call_key *c, const arch_match *m)
 
 	r->op = (uint16_t)c->op;
 	r->hash = c->hash;
-	memcpy(r->key, c->vals, c->n * sizeof *c->vals);
-	memcpy(r->mods, c->mods, c->nfield * sizeof *c->mods);
-	r->m = *m;
+	memcpy(r->key, c->word, c->n * sizeof *c->word);
+	arch_know(&r->known, m);
+	for (unsigned i = 0; i < m->noperand; i++) {
+		const arch_operand *o = &arch_operands[arch_forms[m->form].operand + i];
+		r->known.from[i] = o->kind == OPERAND_NOWHERE ? KNOWN_SINK : o->slot ? (uint8_t)(FIRST_SLOT + o->slot) : 0;
+	}
 }
 
 bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
@@ -103,13 +106,13 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 	key_of(&c, op, vals, mods);
 	for (unsigned way = 0; way < 2; way++) {
 		const arch_remembered *r = &memo->at[(c.hash ^ way) % ARCH_MEMO];
-		if (r->hash == c.hash && is_call(r, &c) && recall(&r->m, vals, vec, out))
+		if (is_call(r, &c) && recall(&r->known, vals, vec, out))
 			return true;
 	}
 	for (unsigned i = 0; i < o->nform; i++) {
 		if (!arch_match_call(o->form + i, vals, mods, vec, false, out))
 			continue;
-		for (unsigned j = 0; j < i && !other && has_varying(vals, c.n); j++)
+		for (unsigned j = 0; j < i && !other && has_varying(vals, 3u + o->nslot); j++)
 			other = arch_match_call(o->form + j, vals, mods, vec, true, &scratch);
 		if (!other)
 			remember(memo, &c, out);

@@ -56,13 +56,15 @@ const char *cptx_type_name(enum cptx_type type)
 	return (unsigned)type > CPTX_ON && (unsigned)type < arch_ntype ? arch_mods[type].name : "?";
 }
 
-enum cptx_type cptx_type_find(const char *name)
+enum cptx_type arch_type_of(const char *name, size_t n)
 {
-	for (unsigned t = CPTX_ON + 1; name && t < CPTX_PTR; t++)
-		if (!strcmp(arch_mods[t].name, name))
+	for (unsigned t = CPTX_ON + 1; t < CPTX_PTR; t++)
+		if (arch_mods[t].len == n && arch_mods[t].name[0] == *name && !memcmp(arch_mods[t].name, name, n))
 			return (enum cptx_type)t;
 	return CPTX_TYPE_NONE;
 }
+
+enum cptx_type cptx_type_find(const char *name) { return name ? arch_type_of(name, strlen(name)) : CPTX_TYPE_NONE; }
 
 bool cptx_op_at(size_t i, cptx_op_info *info)
 {

@@ -59,8 +59,9 @@ void arena_free(arena *a)
 
 void *arena_grow(arena *a, size_t size)
 {
-	/* a sixteenth of all so far: little is left over at the end, and big ones come in huge pages */
-	size_t next = MIN(MAX(a->total / 16, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
+	/* A sixteenth of all so far: little is left over at the end.  Or what is expected, as far as that can be trusted. */
+	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 16;
+	size_t next = MIN(MAX(more, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
 	size_t want = MAX(next, size + sizeof(struct arena_chunk));
 	struct arena_chunk *c = a->failed ? NULL : heap_realloc(&a->hook, NULL, want);
 

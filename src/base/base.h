@@ -19,6 +19,7 @@ typedef struct arena {
 	struct arena_chunk *chunk; /* newest; a list of all */
 	char *at, *end;
 	size_t total; /* bytes of all chunks */
+	size_t ahead; /* about how much more will be asked for, where that is known: big chunks come in huge pages */
 	bool failed;
 	void *spare[ARENA_SIZES]; /* blocks that arrays have left, by the logarithm of their size; each begins with the next */
 } arena;

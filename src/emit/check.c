@@ -39,7 +39,7 @@ static void check_body(checker *c, const cptx_kernel *k, const cptx_target *devi
 	if (!emit_limits(e, device) || !emit_name_registers(e))
 		take_error(c);
 	for (const ir_item *it = k->first; it; it = it->next) {
-		if (it->kind == ITEM_INSN && !(emit_spelling(e, it) && emit_check_operands(e, it)))
+		if (it->kind == ITEM_INSN && !emit_check_insn(e, it))
 			take_error(c);
 	}
 }

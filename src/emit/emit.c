@@ -126,7 +126,7 @@ static void emit_head(emitter *e)
 	e->target_end = b->n;
 	put_line(e, "\n.address_size 64");
 	e->line += 2; /* two of these lines ended in the middle of a text */
-	for (size_t i = 0; e->opt->lines && !e->m->parsed && i < e->m->nfile; i++) {
+	for (size_t i = 0; e->locs && i < e->m->nfile; i++) {
 		buf_printf(b, ".file %zu \"", i + 1);
 		for (const char *p = e->m->file[i]; *p; p++) /* ptxas takes ASCII only */
 			buf_put(b, *p == '"' || *p == '\\' || *p < ' ' || *p > '~' ? "_" : p, 1);
@@ -272,6 +272,7 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		          .out = out,
 		          .err = err,
 		          .opt = opt ? opt : &defaults,
+		          .locs = opt && opt->lines && !m->parsed,
 		          .target = arch_target_index(t),
 		          .version = MAX(t->ptx, m->version),
 		          .line = 1 };

@@ -23,11 +23,18 @@ typedef struct reg_name {
 	uint8_t len; /* NAME_LONGER: put together each time */
 } reg_name;
 
-/* A spelling that the target is known to have: form, modifiers and text. */
+/*
+ * A spelling that the target is known to have, and how its operands are printed: all that lines of the usual kind need, so
+ * that the table is looked at once for each.
+ */
 enum { SPELLINGS = 1024, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
 typedef struct spelling {
-	uint16_t form /* + 1; 0: empty */, mods[ARCH_GROUPS], len;
-	uint32_t text; /* where it stands in `spelled`; at least OPCODE_USUAL bytes may be read there */
+	uint16_t form /* + 1; 0: empty */, len;
+	uint32_t mods[ARCH_GROUPS / 2]; /* by twos, as they stand behind an item */
+	uint32_t text;      /* where it stands in `spelled`, a blank behind it; at least OPCODE_USUAL bytes may be read there */
+	uint16_t address;   /* a bit for each operand that stands in brackets */
+	bool odd;           /* the table tells how an operand stands there: in braces, with others inside of brackets ... */
+	bool asks, special; /* arch_form.asks; an operand may be a special register */
 } spelling;
 
 typedef struct emitter {
@@ -40,14 +47,16 @@ typedef struct emitter {
 	unsigned strict; /* the .version of text that is checked as it stands; 0: the version rises as far as needed */
 	uint32_t line;   /* that is written next, from 1 */
 	uint16_t file, loc_file;
+	bool locs;                     /* .loc lines are printed */
 	size_t kept_version_at;        /* where the version stands in text that is kept */
 	size_t version_at, target_end; /* where the text has its version, and where its target ends */
 	uint32_t user_line, loc_line;  /* of the last item, of the last .loc */
 	reg_name *names;               /* of the body's registers */
 	size_t names_cap, longest_name;
-	size_t operand_most;                   /* bytes that an operand of the body takes which is no vector or list */
+	size_t operand_most, line_most;        /* bytes that an operand of the body, a line takes with no vector or list */
 	size_t longest_symbol, longest_global; /* names of variables, labels, functions: of the body, of the module */
-	spelling known[SPELLINGS];
+	spelling known[SPELLINGS];             /* by their hash, or behind */
+	unsigned nknown;
 	buf spelled;  /* their texts */
 	unsigned end; /* lowest version that something printed was removed in; 0: none */
 	const ir_item *ends;
@@ -67,10 +76,15 @@ const spelling *emit_spelling(emitter *e, const ir_item *it);
 /* Special registers, operands with an availability of their own, samplers. */
 bool emit_check_asking(emitter *e, const ir_item *it);
 /* The same; few instructions have any of these. */
-static inline bool emit_check_operands(emitter *e, const ir_item *it)
+static inline bool emit_check_operands(emitter *e, const spelling *s, const ir_item *it)
 {
-	bool asks = arch_forms[it->form].asks || ir_has_kind(it, 1u << CPTX_VAL_SREG);
-	return !asks || emit_check_asking(e, it);
+	return !(s->asks || (s->special && ir_has_kind(it, 1u << CPTX_VAL_SREG))) || emit_check_asking(e, it);
+}
+/* Whether the target has all of an instruction; an error if not. */
+static inline bool emit_check_insn(emitter *e, const ir_item *it)
+{
+	const spelling *s = emit_spelling(e, it);
+	return s && emit_check_operands(e, s, it);
 }
 void emit_done(emitter *e); /* gives back what it made for itself */
 /* Whether the .version is one that everything printed still belongs to. */
@@ -78,7 +92,13 @@ bool emit_still_there(emitter *e, unsigned version);
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
-void emit_map_line(emitter *e, const ir_item *it); /* e->line comes from where the item does */
+void emit_note_line(emitter *e, const ir_item *it);
+/* e->line comes from where the item does. */
+static inline void emit_map_line(emitter *e, const ir_item *it)
+{
+	if (it->line != e->user_line || it->file != e->file || e->locs)
+		emit_note_line(e, it);
+}
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
 void emit_measure_globals(emitter *e); /* before the first body */

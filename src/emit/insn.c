@@ -56,24 +56,45 @@ void emit_measure_globals(emitter *e)
 		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
 }
 
+/* Names of a range: n from `number` on.  Those that differ in their last digit are made from one text. */
+static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t number, uint32_t n)
+{
+	char text[NAME_MOST + 16] = { 0 }; /* a name of NAME_MOST bytes, or one that is too long */
+
+	memcpy(text, prefix, MIN(len, NAME_MOST));
+	for (uint32_t i = 0; i < n;) {
+		uint32_t last = number % 10;
+		reg_name name = { .len = NAME_LONGER };
+		size_t end = len < NAME_MOST ? (size_t)(text_u64(text + len, number) - text) : len + 1;
+		bool fits = end <= NAME_MOST;
+		if (fits) {
+			memcpy(name.text, text, NAME_MOST);
+			name.len = (uint8_t)end;
+		}
+		for (; last < 10 && i < n; i++, number++, last++) {
+			to[i] = name;
+			if (fits)
+				to[i].text[end - 1] = (char)('0' + last);
+		}
+	}
+}
+
 /* Names of registers from `id` on that are declared together; how many. */
 static uint32_t name_declared(emitter *e, uint32_t id)
 {
 	const cptx_kernel *k = e->k;
 	const ir_decl *d = &k->decl[ir_decl_of(k, id)];
-	uint32_t number = ir_number_of(k, id), n = k->reg[id].made ? 1 : d->count;
+	uint32_t n = k->reg[id].made ? 1 : d->count;
 	size_t len = strlen(d->name);
-	reg_name prefix = { .len = NAME_LONGER };
 
-	memcpy(prefix.text, d->name, MIN(len, NAME_MOST));
 	e->longest_name = MAX(e->longest_name, len + 12);
-	for (uint32_t i = 0; i < n; i++, number++) {
-		reg_name *name = &e->names[id + i];
-		*name = prefix;
-		if (len + (d->form == DECL_SINGLE ? 0 : number < 10 ? 2 : 10) > NAME_MOST)
-			continue;
-		char *end = d->form == DECL_RANGE ? text_u64(name->text + len, number) : ir_reg_name(k, name->text, id + i);
-		name->len = (uint8_t)(end - name->text);
+	if (d->form == DECL_RANGE) {
+		name_range(&e->names[id], d->name, len, ir_number_of(k, id), n);
+		return n;
+	}
+	for (reg_name *name = &e->names[id]; name < &e->names[id + n]; name++) {
+		bool fits = len + 2 <= NAME_MOST; /* ".x" */
+		name->len = fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->names)) - name->text) : NAME_LONGER;
 	}
 	return n;
 }
@@ -94,6 +115,7 @@ bool emit_name_registers(emitter *e)
 	for (uint32_t i = 0, n; i < k->nreg; i += n)
 		n = name_declared(e, i);
 	e->operand_most = 64 + e->longest_name + e->longest_symbol;
+	e->line_most = OPCODE_MOST + (ARCH_OPERANDS + 1) * e->operand_most;
 	return true;
 }
 
@@ -216,16 +238,42 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	return p;
 }
 
-/* Most bytes that an item's line can take. */
-static size_t item_most(const emitter *e, const ir_item *it)
+/* Room for a line, and `elements` of vectors and lists in it, from p on; where that is then, NULL when memory is short. */
+static char *make_room(emitter *e, char *p, size_t elements)
 {
-	size_t n = OPCODE_MOST + (it->noperand + 1u) * e->operand_most;
-	const uint32_t *words = ir_words(it);
+	buf *b = &e->out->text;
 
-	for (unsigned i = 0; i < it->noperand; i++)
-		if (ir_word_is_whole(words[i])) /* it may have elements */
-			n += ir_operand(e->k, it, i).count * e->operand_most;
-	return n;
+	b->n = (size_t)(p - b->p);
+	return buf_reserve(b, e->line_most + elements * e->operand_most) ? b->p + b->n : NULL;
+}
+
+/* Operand number i; where the text goes on, NULL when memory is short. */
+static char *put_value(emitter *e, char *p, const ir_item *it, unsigned i)
+{
+	cptx_val v = ir_operand(e->k, it, i);
+
+	if (v.count > 1 && !(p = make_room(e, p, v.count)))
+		return NULL;
+	return put_operand(e, p, &arch_operands[arch_forms[it->form].operand + i], ir_mods(it), &v);
+}
+
+/* The same, of one that needs no braces. */
+static inline char *put_bare(emitter *e, char *p, const ir_item *it, unsigned i)
+{
+	uint32_t word = ir_words(it)[i];
+
+	if (ir_word_is(word, CPTX_VAL_REG)) /* most are */
+		return put_reg(e, p, ir_word_reg(word));
+	if (ir_word_is(word, CPTX_VAL_INT))
+		return put_i64(p, ir_word_int(word));
+	if (ir_word_is_whole(word)) {
+		const cptx_val *v = ir_whole(ir_words(it), i);
+		if (v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated) /* an address */
+			return put_offset(put_reg(e, p, v->id), v->offset);
+		if (v->kind == CPTX_VAL_SYM)
+			return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
+	}
+	return put_value(e, p, it, i);
 }
 
 /* ---- items ---- */
@@ -266,32 +314,51 @@ static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsi
 	return p;
 }
 
-static char *put_operands(const emitter *e, char *p, const ir_item *it)
+/* Operands whose place in the line the table tells, behind a blank. */
+static char *put_odd_operands(emitter *e, char *p, const ir_item *it)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
 	const uint32_t *words = ir_words(it);
-	const char *before = " ";
+	bool first = true;
 
-	for (unsigned i = 0; i < it->noperand; i++, o++) {
+	for (unsigned i = 0; i < it->noperand && p; i++, o++) {
 		if (!words[i]) /* none */
 			continue;
 		bool inside = o->flags & OPERAND_INSIDE, address = o->kind == OPERAND_ADDR;
-		*p++ = o->flags & OPERAND_PIPE && *before == ',' ? '|' : *before;
-		if (p[-1] == ',')
-			*p++ = ' ';
-		before = ",";
+		if (!first && o->flags & OPERAND_PIPE)
+			*p++ = '|';
+		else if (!first)
+			*p++ = ',', *p++ = ' ';
+		first = false;
 		if (address && !inside)
 			*p++ = '[';
-		if (ir_word_is_reg(words[i]) && !o->brace) {
-			p = put_reg(e, p, ir_word_reg(words[i]));
-		} else {
-			cptx_val v = ir_operand(e->k, it, i);
-			p = put_operand(e, p, o, ir_mods(it), &v);
-		}
-		if (address || inside)
+		p = put_value(e, p, it, i);
+		if (p && (address || inside))
 			p = end_address(p, it, o, i);
 	}
-	return p;
+	return first ? p - 1 : p;
+}
+
+/* Operands one behind another, behind a blank; some in brackets. */
+static char *put_operands(emitter *e, char *p, const ir_item *it, unsigned address)
+{
+	const uint32_t *words = ir_words(it);
+	size_t behind = 1; /* what stands behind the last: the blank, or ", " */
+
+	for (unsigned i = 0; i < it->noperand; i++, address >>= 1) {
+		if (!words[i]) /* none */
+			continue;
+		*p = '[';
+		p += address & 1;
+		if (!(p = put_bare(e, p, it, i)))
+			return NULL;
+		*p = ']';
+		p += address & 1;
+		memcpy(p, ", ", 2);
+		p += 2;
+		behind = 2;
+	}
+	return p - behind;
 }
 
 static bool emit_insn(emitter *e, const ir_item *it)
@@ -299,41 +366,52 @@ static bool emit_insn(emitter *e, const ir_item *it)
 	buf *b = &e->out->text;
 	const spelling *opcode = emit_spelling(e, it);
 
-	if (!opcode || !emit_check_operands(e, it))
+	if (!opcode || !emit_check_operands(e, opcode, it))
 		return false;
-	if (!buf_reserve(b, item_most(e, it)))
+	char *p = make_room(e, b->p + b->n, 0);
+	if (p) {
+		p = put_guard(e, p, it);
+		const char *text = e->spelled.p + opcode->text;
+		memcpy(p, text, OPCODE_USUAL);
+		if (opcode->len > OPCODE_USUAL)
+			memcpy(p + OPCODE_USUAL, text + OPCODE_USUAL, opcode->len - (size_t)OPCODE_USUAL);
+		p += opcode->len;
+		p = opcode->odd ? put_odd_operands(e, p, it) : put_operands(e, p, it, opcode->address);
+	}
+	if (!p)
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-	char *p = put_guard(e, b->p + b->n, it);
-	const char *text = e->spelled.p + opcode->text;
-	memcpy(p, text, OPCODE_USUAL);
-	if (opcode->len > OPCODE_USUAL)
-		memcpy(p + OPCODE_USUAL, text + OPCODE_USUAL, opcode->len - (size_t)OPCODE_USUAL);
-	p = put_operands(e, p + opcode->len, it);
-	*p++ = ';';
-	*p++ = '\n';
-	b->n = (size_t)(p - b->p);
+	memcpy(p, ";\n", 2);
+	b->n = (size_t)(p + 2 - b->p);
 	e->line++;
 	return true;
 }
 
-void emit_map_line(emitter *e, const ir_item *it)
+static void put_loc(emitter *e, const ir_item *it)
 {
-	if (it->file != e->file || it->line != e->user_line) {
-		e->file = it->file;
-		e->user_line = it->line;
-		line_entry entry = { e->line, it->line, it->file };
-		buf_put(&e->out->map, (const char *)&entry, sizeof entry);
-	}
-	if (e->opt->lines && !e->m->parsed && it->file && it->kind != ITEM_COMMENT &&
-	    (it->file != e->loc_file || it->line != e->loc_line)) {
-		e->loc_file = it->file;
-		e->loc_line = it->line;
-		buf_printf(&e->out->text, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
-		e->line++;
-	}
+	if (!it->file || it->kind == ITEM_COMMENT || (it->file == e->loc_file && it->line == e->loc_line))
+		return;
+	e->loc_file = it->file;
+	e->loc_line = it->line;
+	buf_printf(&e->out->text, "\t.loc %u %u 0\n", it->file, (unsigned)it->line);
+	e->line++;
 }
 
-static void put_text_line(emitter *e, const char *before, const char *text, const char *after)
+void emit_note_line(emitter *e, const ir_item *it)
+{
+	const line_entry entry = { e->line, it->line, it->file };
+	buf *map = &e->out->map;
+
+	if ((it->file != e->file || it->line != e->user_line) && buf_reserve(map, sizeof entry)) {
+		memcpy(map->p + map->n, &entry, sizeof entry);
+		map->n += sizeof entry;
+	}
+	e->file = it->file;
+	e->user_line = it->line;
+	if (e->locs)
+		put_loc(e, it);
+}
+
+static inline void put_text_line(emitter *e, const char *before, const char *text, const char *after)
 {
 	buf *b = &e->out->text;
 
@@ -348,9 +426,10 @@ static void put_label(emitter *e, const cptx_val *v, const char *after)
 {
 	buf *b = &e->out->text;
 
-	if (buf_reserve(b, ir_label_name(e->k, NULL, v->id)))
+	if (buf_reserve(b, e->operand_most))
 		b->n += ir_label_name(e->k, b->p + b->n, v->id);
-	put_text_line(e, "", "", after);
+	buf_str(b, after);
+	e->line++;
 }
 
 static void emit_targets(emitter *e, const ir_item *it)

@@ -247,9 +247,7 @@ static bool copy_item(keeper *k, const ir_item *it)
 		emit_map_line(e, it);
 	}
 	copy(k, it->src + it->src_len);
-	if (!k->check || it->kind != ITEM_INSN)
-		return true;
-	return emit_spelling(e, it) && emit_check_operands(e, it);
+	return !k->check || it->kind != ITEM_INSN || emit_check_insn(e, it);
 }
 
 static void keep_head(keeper *k, const cptx_kernel *body)
@@ -364,7 +362,7 @@ static bool check_rest(emitter *e)
 	for (const cptx_kernel *k = e->m->first; k; k = k->next) {
 		e->k = k;
 		for (const ir_item *it = k->first; it; it = it->next)
-			if (it->kind == ITEM_INSN && !(emit_spelling(e, it) && emit_check_operands(e, it)))
+			if (it->kind == ITEM_INSN && !emit_check_insn(e, it))
 				return false;
 	}
 	e->version = version;

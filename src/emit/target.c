@@ -98,45 +98,96 @@ static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
 	return true;
 }
 
-static bool keep_spelling(emitter *e, spelling *s, const ir_item *it, const char *opcode)
-{
-	size_t n = strlen(opcode);
+/* ---- spellings ---- */
 
-	if (e->spelled.n > SPELLINGS_TEXT) { /* all over again */
-		memset(e->known, 0, sizeof e->known);
-		e->spelled.n = 0;
-	}
-	if (!buf_reserve(&e->spelled, n + OPCODE_USUAL))
-		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-	*s = (spelling){ .form = (uint16_t)(it->form + 1), .len = (uint16_t)n, .text = (uint32_t)e->spelled.n };
-	memcpy(s->mods, ir_mods(it), it->nmod * sizeof *s->mods);
-	buf_put(&e->spelled, opcode, n);
-	memset(e->spelled.p + e->spelled.n, 0, OPCODE_USUAL);
+/* Modifiers of an item, by twos; behind the last a 0. */
+static inline uint32_t two_mods(const uint16_t *mods, unsigned i)
+{
+	uint32_t two;
+	memcpy(&two, mods + 2 * (size_t)i, sizeof two);
+	return two;
+}
+
+static inline bool same_mods(const spelling *s, const uint16_t *mods, unsigned twos)
+{
+	for (unsigned i = 0; i < twos; i++)
+		if (s->mods[i] != two_mods(mods, i))
+			return false;
 	return true;
 }
 
-/* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
-const spelling *emit_spelling(emitter *e, const ir_item *it)
+/* The place of an item's spelling: where it stands, or would stand. */
+static inline spelling *place_of(emitter *e, const ir_item *it)
+{
+	const uint16_t *mods = ir_mods(it);
+	unsigned twos = (it->nmod + 1u) / 2;
+	uint64_t hash = it->form * 0x9e3779b97f4a7c15u;
+
+	for (unsigned i = 0; i < twos; i++)
+		hash = (hash ^ two_mods(mods, i)) * 0x9e3779b97f4a7c15u;
+	for (size_t at = hash >> 40;; at++) {
+		spelling *s = &e->known[at % SPELLINGS];
+		if (!s->form || (s->form == it->form + 1u && same_mods(s, mods, twos)))
+			return s;
+	}
+}
+
+static void note_operands(spelling *s, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];
-	const uint16_t *mods = ir_mods(it);
-	uint64_t hash = it->form;
-	unsigned same = 0;
+	const arch_operand *o = &arch_operands[f->operand];
+
+	for (unsigned i = 0; i < f->noperand; i++, o++) {
+		bool followed = o->behind != ARCH_NO && ir_mods(it)[o->behind];
+		s->odd |= o->flags & (OPERAND_PIPE | OPERAND_INSIDE | OPERAND_MORE) || o->brace || followed;
+		s->special |= (o->flags & OPERAND_SPECIAL) != 0;
+		s->address |= (uint16_t)((o->kind == OPERAND_ADDR) << i);
+	}
+	s->asks = f->asks;
+}
+
+static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *opcode)
+{
+	size_t n = strlen(opcode);
+
+	if (e->spelled.n > SPELLINGS_TEXT || 4 * e->nknown > 3 * SPELLINGS) { /* all over again */
+		memset(e->known, 0, sizeof e->known);
+		e->nknown = 0;
+		e->spelled.n = 0;
+	}
+	if (!buf_reserve(&e->spelled, n + 1 + OPCODE_USUAL)) {
+		error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
+		return NULL;
+	}
+	spelling *s = place_of(e, it);
+	*s = (spelling){ .form = (uint16_t)(it->form + 1), .len = (uint16_t)(n + 1), .text = (uint32_t)e->spelled.n };
+	for (unsigned i = 0; i < (it->nmod + 1u) / 2; i++)
+		s->mods[i] = two_mods(ir_mods(it), i);
+	note_operands(s, it);
+	e->nknown++;
+	buf_put(&e->spelled, opcode, n);
+	buf_put(&e->spelled, " ", 1);
+	memset(e->spelled.p + e->spelled.n, 0, OPCODE_USUAL);
+	return s;
+}
+
+static const spelling *new_spelling(emitter *e, const ir_item *it)
+{
+	const arch_form *f = &arch_forms[it->form];
 	char opcode[OPCODE_MOST];
 
-	for (unsigned i = 0; i < it->nmod; i++)
-		hash = (hash ^ mods[i]) * 0x9e3779b97f4a7c15u;
-	spelling *s = &e->known[(hash >> 40) % SPELLINGS];
-	while (same < it->nmod && s->mods[same] == mods[same])
-		same++;
-	if (s->form == it->form + 1 && same == it->nmod)
-		return s;
-	*arch_put_opcode(opcode, it->form, mods) = 0;
+	*arch_put_opcode(opcode, it->form, ir_mods(it)) = 0;
 	if (!need(e, f->avail, it)) {
 		lacks(e, it, opcode, "", f->avail, arch_ops[f->op].instead);
 		return NULL;
 	}
-	return check_modifiers(e, it, opcode) && keep_spelling(e, s, it, opcode) ? s : NULL;
+	return check_modifiers(e, it, opcode) ? keep_spelling(e, it, opcode) : NULL;
+}
+
+const spelling *emit_spelling(emitter *e, const ir_item *it)
+{
+	const spelling *s = place_of(e, it);
+	return s->form ? s : new_spelling(e, it);
 }
 
 void emit_done(emitter *e)

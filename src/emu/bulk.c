@@ -67,6 +67,7 @@ bool bulk_add(bulk_copy *b, const emu_place *outside, uint32_t n)
 		s->offset = outside->offset;
 	}
 	b->bytes += n;
+	b->moved += n;
 	return true;
 }
 
@@ -74,7 +75,7 @@ void bulk_skip(bulk_copy *b, uint32_t n) { b->bytes += n; }
 
 static bool add_dest(bulk_copy *b, emu_cta *cta, uint32_t at, emu_cta *mbar_cta, uint32_t mbar)
 {
-	b->dest[b->ndest++] = (bulk_dest){ .cta = cta, .at = at, .mbar_cta = mbar_cta, .mbar = mbar, .left = b->bytes };
+	b->dest[b->ndest++] = (bulk_dest){ .cta = cta, .at = at, .mbar_cta = mbar_cta, .mbar = mbar, .left = b->moved };
 	return true;
 }
 
@@ -143,34 +144,40 @@ static uint32_t together(const bulk_copy *b, uint32_t at, uint32_t left)
 {
 	uint32_t unit = b->swizzle == CPTX_SWIZZLE_128B_ATOM_32B_FLIP_8B ? 8 : MOST_BYTES;
 
-	if (!b->swizzle && !b->spread && !b->convert)
+	if (!b->swizzle && !b->spread && !b->to_tf32)
 		return left;
 	return MIN(left, unit - (at & (unit - 1)));
 }
 
 /* ---- bytes ---- */
 
-static void convert(const bulk_copy *b, unsigned char *p, uint32_t n)
+/* To nearest even; 13 bits fall away.  Subnormal numbers stay, a NaN becomes this one (measured on an H200). */
+static void to_tf32(unsigned char *p, uint32_t n)
 {
 	for (uint32_t i = 0; i + 4 <= n; i += 4) {
 		uint32_t v;
 		memcpy(&v, p + i, 4);
-		if (b->convert != BULK_TF32 && !(v & 0x7f800000))
-			v &= 0x80000000;
-		if (b->convert != BULK_FTZ && (v & 0x7f800000) != 0x7f800000) /* to nearest even; 13 bits fall away */
+		if ((v & 0x7fffffff) > 0x7f800000)
+			v = 0x7fffe000;
+		else
 			v = (v + 0xfff + (v >> 13 & 1)) & ~UINT32_C(0x1fff);
 		memcpy(p + i, &v, 4);
 	}
 }
+
+static bool is_nan64(uint64_t v) { return (v & INT64_MAX) > UINT64_C(0x7ff0000000000000); }
 
 static void combine(const bulk_copy *b, const emu_place *to, const unsigned char *from, uint32_t n)
 {
 	uint32_t each = arch_types[b->type].bits / 8;
 
 	for (uint32_t i = 0; i + each <= n; i += each) {
-		/* As of red in global memory: subnormal numbers of f32 are zero. */
-		uint64_t v = emu_atomic(b->op, b->type, emu_bytes(to->p + i, each), emu_bytes(from + i, each), b->type == CPTX_F32);
-		memcpy(to->p + i, &v, each);
+		uint64_t old = emu_bytes(to->p + i, each), v = emu_bytes(from + i, each), d;
+		if (b->type == CPTX_F64 && (is_nan64(old) || is_nan64(v))) /* it stays a signaling one (measured on an H200) */
+			d = is_nan64(old) ? old : v;
+		else
+			d = emu_atomic(b->op, b->type, old, v, b->ftz);
+		memcpy(to->p + i, &d, each);
 	}
 }
 
@@ -201,8 +208,8 @@ static void load_segment(const bulk_copy *b, const bulk_span *s, uint32_t i, con
 	} else {
 		emu_copy_bytes(to, &from, n);
 	}
-	if (b->convert)
-		convert(b, to->p, n);
+	if (b->to_tf32 && !s->fill)
+		to_tf32(to->p, n);
 }
 
 static void load_span(const bulk_copy *b, const bulk_span *s, const bulk_dest *d)
@@ -341,15 +348,16 @@ static bool run_store(emu_cluster *c, emu_async *a)
 
 /* ---- starting ---- */
 
-/* Notes the shared memory: all at once where that is the same. */
-static bool touch_shared(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t at, unsigned access)
+/* Notes n bytes of shared memory, from byte i of the copy on: at once where the swizzle leaves them in their place. */
+static bool touch_run(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t at, uint32_t i, uint32_t n, unsigned access)
 {
 	emu_warp *w = b->a.w;
-	bool whole = !b->swizzle || !((at | b->bytes) % 128);
+	bool whole = !b->swizzle || !((at + i) % 128 || n % 128);
 
-	for (uint32_t i = b->skip[0], n; i + b->skip[1] < b->bytes; i += n) {
+	clip(b, &i, &n);
+	for (uint32_t end = i + n; i < end; i += n) {
 		emu_place p = inside(b, cta, at, i);
-		n = whole ? b->bytes - b->skip[1] - i : together(b, at + i, b->bytes - i);
+		n = whole ? end - i : together(b, at + i, end - i);
 		if (p.offset + n > cta->shared_bytes) {
 			emu_find(w, b->a.op, (int)b->a.lane, CPTX_FIND_BOUNDS,
 			         "%u bytes at offset %llu of shared memory, where the swizzle puts them; there are %u bytes", n,
@@ -359,6 +367,19 @@ static bool touch_shared(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32
 		if (whole)
 			p = (emu_place){ .p = cta->shared + at + i, .space = SPACE_CLUSTER, .cta = cta, .offset = at + i };
 		race_async_touch(w, late, &p, n, access | ACCESS_ASYNC);
+	}
+	return true;
+}
+
+/* The shared memory of all spans, neighbours together. */
+static bool touch_shared(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t at, unsigned access)
+{
+	for (uint32_t i = 0, j; i < b->nspan; i = j) {
+		uint32_t end = b->span[i].s + b->span[i].n;
+		for (j = i + 1; j < b->nspan && b->span[j].s == end; j++)
+			end += b->span[j].n;
+		if (!touch_run(b, late, cta, at, b->span[i].s, end - b->span[i].s, access))
+			return false;
 	}
 	return true;
 }

@@ -28,13 +28,6 @@ typedef struct bulk_dest {
 	uint32_t left;     /* bytes */
 } bulk_dest;
 
-enum bulk_convert {
-	BULK_PLAIN,
-	BULK_FTZ,
-	BULK_TF32,
-	BULK_TF32_FTZ
-}; /* of elements of 32 bits, on the way to shared memory */
-
 typedef struct bulk_copy {
 	emu_async a;
 	bool store;     /* from shared memory */
@@ -42,16 +35,19 @@ typedef struct bulk_copy {
 	uint32_t group; /* of the lane's bulk groups, from 1 on */
 	uint16_t op;    /* of a reduction; 0: a copy */
 	uint16_t type;
+	bool ftz;               /* a reduction takes subnormal numbers for zeros */
 	uint16_t mask;          /* which bytes of 16 are written; 0: all */
 	uint16_t skip[2];       /* so many bytes at the start and end are not copied */
 	uint8_t swizzle;        /* enum cptx_swizzle */
 	uint8_t gather, spread; /* bytes outside, and in shared memory, of a padded unit; 0: none */
-	uint8_t convert;        /* enum bulk_convert */
+	bool to_tf32;           /* elements of 32 bits are rounded on the way to shared memory */
 	uint8_t fill[8];        /* what is outside of a tensor, repeated */
 	emu_place from;         /* shared memory that is copied */
 	emu_place map;          /* the tensor map in global memory; p NULL: none */
 	bulk_span *span;
-	uint32_t nspan, cap_span, bytes;
+	uint32_t nspan, cap_span;
+	uint32_t bytes;  /* of shared memory from the start on, what is not copied too */
+	uint32_t moved;  /* bytes that are copied or filled: what mbarriers count */
 	bulk_dest *dest; /* copies to shared memory */
 	uint32_t ndest, nchunk;
 	uint64_t todo;        /* parts: a bit for each chunk of each destination; of a store, reads, then writes */

@@ -9,7 +9,6 @@
 enum { TURN = 48 /* most instructions of a warp before another may go */ };
 enum { LATENCY = 600 /* most steps that asynchronous work takes */ };
 enum { LONG = 1000000 };
-enum { POLLS = 64 /* of groups that poll while nothing happens, before that is a deadlock: they may watch the clock */ };
 
 uint32_t emu_random(emu_cluster *c, uint32_t below)
 {
@@ -175,6 +174,7 @@ static void run_async(emu_cluster *c, emu_async *a)
 		c->wants_async = a;
 		return;
 	}
+	c->changes++;
 	if (!a->run(c, a))
 		return;
 	for (emu_async **p = &c->queue; *p; p = &(*p)->next)
@@ -235,19 +235,17 @@ static emu_warp *choose_warp(emu_cluster *c)
 	return NULL;
 }
 
-/* Nothing can run: late work is done now, then those who poll may look again.  False: a deadlock. */
+/* Nothing can run: late work is done now, then those who poll may look again.  False: nobody polls, a deadlock. */
 static bool go_on(emu_cluster *c)
 {
-	if (emu_async_step(c, true)) {
-		c->polls = 0;
+	if (emu_async_step(c, true))
 		return true;
-	}
 	bool polls = false;
 	for (uint32_t i = 0; i < c->ncta; i++)
 		for (uint32_t j = 0; j < c->cta[i].nwarp; j++)
 			for (unsigned k = 0; k < c->cta[i].warp[j].ngroup; k++)
 				polls |= c->cta[i].warp[j].group[k].state == GROUP_RUN;
-	if (!polls || c->polls++ >= POLLS)
+	if (!polls)
 		return false;
 	c->progress++;
 	c->step += LONG; /* as if a long time had gone by */
@@ -266,34 +264,45 @@ static enum emu_stop run_one(emu_cluster *c, emu_warp *w, uint32_t n)
 	return s;
 }
 
-enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n)
+/* Behind the last instruction. */
+static enum emu_stop end(emu_cluster *c)
 {
-	uint64_t end = c->step + n, progress = c->progress;
-
-	while (c->step < end && !c->failed && !c->fold) {
+	while (c->queue && !c->failed && !c->fold)
 		if (c->wants_async)
 			return STOP_TURN;
-		if (!c->live && !c->queue) {
-			mbarriers_end(c);
-			emu_tmem_end(c);
-			return c->failed ? STOP_FAULT : STOP_DONE;
-		}
+		else if (!emu_async_step(c, true))
+			return STOP_STUCK;
+	if (c->fold && !c->failed)
+		return STOP_QUANTUM;
+	mbarriers_end(c);
+	emu_tmem_end(c);
+	return c->failed ? STOP_FAULT : STOP_DONE;
+}
+
+enum emu_stop emu_cluster_run(emu_cluster *c, uint32_t n)
+{
+	uint64_t end_step = c->step + n;
+
+	while (c->live && c->step < end_step && !c->failed && !c->fold) {
+		if (c->wants_async)
+			return STOP_TURN;
 		emu_warp *w = choose_warp(c);
 		if (!w) {
-			if (!c->live ? !emu_async_step(c, true) : !go_on(c))
+			if (!go_on(c))
 				return STOP_STUCK;
 			continue;
 		}
-		if (c->progress != progress)
-			c->polls = 0, progress = c->progress;
-		if (run_one(c, w, 1 + emu_random(c, TURN)) == STOP_TURN) {
+		uint32_t most = 1 + emu_random(c, TURN);
+		if (run_one(c, w, (uint32_t)MIN(most, end_step - c->step)) == STOP_TURN) {
 			c->wants = w;
 			return STOP_TURN;
 		}
 		while (c->queue && !c->failed && !c->wants_async && emu_async_step(c, false))
 			;
 	}
-	return c->failed ? STOP_FAULT : STOP_QUANTUM;
+	if (c->failed)
+		return STOP_FAULT;
+	return c->live ? STOP_QUANTUM : end(c);
 }
 
 void emu_cluster_turn(emu_cluster *c)

@@ -4,9 +4,11 @@
 
 #include "base/base.h"
 
-/* Of f32; and of a zero, whose products count for none: lower than that of any product, so that a sum of the two still does.
+/*
+ * Of f16, f32; and of a zero, whose products count for none: lower than that of any product, so that a sum of the two still
+ * does. No sum is aligned to less than LEAST_SUM (measured on an H200).
  */
-enum { LEAST_F32 = -126, NO_EXPONENT = -8000 };
+enum { LEAST_F16 = -14, LEAST_F32 = -126, NO_EXPONENT = -8000, LEAST_SUM = -133 };
 /* What the quick way can scale in f32: sums whose largest exponent is in this range. */
 enum { QUICK_LEAST = -96, QUICK_MOST = 110 };
 enum { MOST_TERMS = 256 };
@@ -56,6 +58,12 @@ static inline int16_t exponent_of(float v, int16_t least)
 	if (e > 127)
 		return DOT_SPECIAL;
 	return !mag ? NO_EXPONENT : e > least ? e : least;
+}
+
+/* Of an accumulator, which has the type of the result. */
+static inline int16_t accumulator_exponent(const struct dot_rule *r, float c)
+{
+	return exponent_of(c, r->out == DOT_F16 ? LEAST_F16 : LEAST_F32);
 }
 
 void dot_open(unsigned type, const uint32_t *raw, unsigned n, dot_operand o) { dot_open_as(type, type, raw, n, o); }
@@ -133,7 +141,7 @@ static float special_sum(const terms *t, const float *b, float c, bool nan)
 /* Any numbers; b, be: the column. */
 static float sum_any(const struct dot_rule *r, const terms *t, const float *b, const int16_t *be, int sa, int sb, float c)
 {
-	int e = exponent_of(c, LEAST_F32), scale = sa + sb;
+	int e = accumulator_exponent(r, c), scale = sa + sb;
 	bool special = e == DOT_SPECIAL, nan = sa == DOT_SPECIAL || sb == DOT_SPECIAL;
 
 	for (unsigned i = 0; i < t->n; i++) {
@@ -143,7 +151,7 @@ static float sum_any(const struct dot_rule *r, const terms *t, const float *b, c
 	}
 	if (special || nan)
 		return special_sum(t, b, c, nan);
-	e = MAX(e, LEAST_F32); /* that of the accumulator, even if it is zero */
+	e = MAX(e, LEAST_SUM);
 	double up = power_of_two(r->frac - e), scaled = power_of_two(scale), sum = (double)(int64_t)(c * up);
 	for (unsigned i = 0; i < t->n; i++)
 		sum += (double)(int64_t)((double)t->v[i] * b[t->at[i]] * scaled * up);
@@ -164,12 +172,12 @@ static inline v_f32 load_f32(const float *p)
 }
 
 /* The largest exponent of each column. */
-static inline v_i16 panel_exponents(const terms *t, const int16_t *be, const float *c)
+static inline v_i16 panel_exponents(const struct dot_rule *r, const terms *t, const int16_t *be, const float *c)
 {
 	v_i16 e, x;
 
 	for (unsigned q = 0; q < DOT_PANEL; q++)
-		e[q] = exponent_of(c[q], LEAST_F32);
+		e[q] = accumulator_exponent(r, c[q]);
 	for (unsigned i = 0; i < t->n; i++) {
 		memcpy(&x, be + t->at[i], sizeof x);
 		x += t->e[i];
@@ -189,7 +197,7 @@ static inline void add_parts(double sum[DOT_PANEL], v_i32 lo, v_i32 hi)
 static bool sum_panel(const struct dot_rule *r, const terms *t, const float *b, const int16_t *be, float *c)
 {
 	enum { AT_ONCE = 8 /* sums of so many products and the accumulator fit into 32 bits */ };
-	v_i16 e = panel_exponents(t, be, c);
+	v_i16 e = panel_exponents(r, t, be, c);
 	uint32_t bits[DOT_PANEL];
 	float up[DOT_PANEL];
 	double sum[DOT_PANEL] = { 0 };
@@ -306,7 +314,7 @@ static float scaled_sum(const struct dot_rule *r, const dot_shape *s, const floa
 		return num_f32(0x7fffffff);
 	if (exponent_of(c, LEAST_F32) == DOT_SPECIAL)
 		return c;
-	e = MAX(e, LEAST_F32); /* that of the accumulator, even if it is zero */
+	e = MAX(e, LEAST_SUM);
 	double up = power_of_two(r->frac - e), sum = (double)(int64_t)(c * up);
 	for (unsigned i = 0; i < s->ka / BLOCK; i++)
 		sum += (double)(int64_t)(part[i] * up);

@@ -17,7 +17,8 @@
  *
  * Threads: clusters run in parallel, in rounds, and touch nothing common but global memory.  What orders them (atomics,
  * strong and volatile accesses of global memory, fences wider than the cluster) waits for the cluster's turn, one after
- * another behind each round: so a run without races is the same whatever the number of threads.
+ * another behind each round: so a run without races is the same whatever the number of threads.  Whether anybody can go on
+ * at all is looked at there too (stall.c).
  */
 #ifndef CPTX_EMU_EMU_H
 #define CPTX_EMU_EMU_H
@@ -122,10 +123,11 @@ struct emu_op {
 	emu_arg *arg;
 };
 enum emu_op_flags {
-	OP_PURE = 1, /* results are defined where all operands are */
+	OP_PURE = 1, /* results are defined where all operands are; else as OP_QUIET */
 	OP_SPLITS =
-		2,      /* may block, or looks at the whole group: the lanes whose guard does not hold part from the group first */
-	OP_ENDS = 4 /* leaves the place: a branch, call, exit */
+		2,        /* may block, or looks at the whole group: the lanes whose guard does not hold part from the group first */
+	OP_QUIET = 8, /* changes registers only; of atomic operations what changes memory is noted where it does */
+	OP_ENDS = 4   /* leaves the place: a branch, call, exit */
 };
 
 typedef struct emu_fill { /* a register filled when a frame is made */
@@ -308,6 +310,14 @@ typedef struct emu_bulk {
 	emu_clock read, done;
 } emu_bulk;
 
+/* What stall.c has seen of a warp while nothing changed. */
+typedef struct emu_rounds {
+	uint64_t since;             /* emu_warp.chosen, when the last change was */
+	uint64_t state[16], at[16]; /* states, and emu_warp.chosen then */
+	unsigned next;
+	bool loops;
+} emu_rounds;
+
 struct emu_warp {
 	uint32_t *r;  /* registers of the group that runs */
 	emu_group *g; /* the same */
@@ -319,7 +329,9 @@ struct emu_warp {
 	uint32_t lanes, exited;
 	emu_group group[WARP];
 	unsigned ngroup;
-	uint64_t order;                                /* of groups */
+	uint64_t order;  /* of groups */
+	uint64_t chosen; /* counts choices of groups */
+	emu_rounds seen;
 	uint32_t streak;                               /* choices since the last change of it */
 	uint32_t carry;                                /* the flag of add.cc */
 	uint32_t at_cluster, cluster_generation[WARP]; /* lanes that have arrived at barrier.cluster, and when */
@@ -387,7 +399,10 @@ struct emu_cluster {
 	uint32_t ncta, nwarp /* of all */, live /* warps */;
 	uint64_t step, idle; /* time; how much of it was spent with nothing to do: the rest are instructions of warps */
 	uint64_t progress;   /* counts what may wake a waiter */
-	uint64_t random;     /* state of its own generator */
+	uint64_t idle_seen;
+	uint64_t changes,
+		changes_seen; /* counts changes of memory, barriers, queues; how many there were behind the last round */
+	uint64_t random;  /* state of its own generator */
 	emu_async *queue;
 	bool turn;              /* may do what orders clusters */
 	emu_warp *wants;        /* STOP_TURN: who, */
@@ -396,7 +411,6 @@ struct emu_cluster {
 	uint64_t *hits;         /* thread-instructions, by operation */
 	struct emu_traffic *traffic;
 	cptx_emu_counters counters;
-	uint32_t polls;              /* that were tried again although nothing happened */
 	struct emu_races *races;     /* NULL: none are looked for */
 	struct emu_tensormaps *maps; /* tensormap.c: those that threads have changed; may be NULL */
 	struct emu_found *found;     /* since the last round */

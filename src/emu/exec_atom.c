@@ -79,8 +79,10 @@ static void element(emu_warp *w, const emu_op *op, unsigned i, unsigned lane, em
 	p.offset += i * each;
 	memcpy(old, p.p, each);
 	bool known = !emu_all_undefined(&p, each), whole = op->opcode == CPTX_OP_ATOM_CAS || op->m.op == CPTX_EXCH;
-	if (changed(w, op, i, lane, &p, old, v))
+	if (changed(w, op, i, lane, &p, old, v)) {
+		w->cluster->changes += memcmp(p.p, v, each) != 0;
 		memcpy(p.p, v, each);
+	}
 	if (known || whole) /* a sum of what is undefined is so too */
 		emu_set_defined(&p, each, true);
 	give(w, &op->arg[0], i, lane, old, known);
@@ -140,6 +142,7 @@ bool decode_atom(emu_decoder *d, emu_op *op)
 	if (!op->m.sem)
 		op->m.sem = CPTX_RELAXED;
 	op->imm[2] = emu_order_of(op);
+	op->flags = OP_QUIET;
 	op->fn = atom;
 	return true;
 }
@@ -174,6 +177,7 @@ bool decode_fence(emu_decoder *d, emu_op *op)
 	bool wide = scope && scope != CPTX_CTA && scope != CPTX_CLUSTER;
 
 	op->fn = fence;
+	op->flags = OP_QUIET;
 	switch (op->opcode) {
 	case CPTX_OP_FENCE_PROXY: op->imm[0] = op->m.proxy == CPTX_ASYNC ? PROXY : 0; break;
 	case CPTX_OP_FENCE_PROXY_ASYNC_GENERIC: op->imm[0] = ORDER | PROXY; break;

@@ -134,6 +134,7 @@ static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane)
 		return false;
 	b->op = op->m.op;
 	b->type = op->m.type;
+	b->ftz = op->m.type == CPTX_F32; /* as red in global memory */
 	bool ok = f->to->kind == ARG_NONE       ? fill_store(w, op, lane, b, size)
 	          : f->shared->kind == ARG_NONE ? fill_load(w, op, lane, b, size)
 	                                        : fill_cluster(w, op, lane, b, size);

@@ -25,6 +25,7 @@ static enum emu_step bra(emu_warp *w, const emu_op *op, uint32_t mask) { return 
 bool decode_bra(emu_decoder *d, emu_op *op)
 {
 	(void)d;
+	op->flags = OP_QUIET;
 	op->fn = bra;
 	return true;
 }
@@ -55,7 +56,7 @@ static enum emu_step brx(emu_warp *w, const emu_op *op, uint32_t mask)
 bool decode_brx(emu_decoder *d, emu_op *op)
 {
 	(void)d;
-	op->flags = OP_SPLITS;
+	op->flags = OP_SPLITS | OP_QUIET;
 	op->fn = brx;
 	return true;
 }
@@ -176,7 +177,7 @@ static enum emu_step exit_threads(emu_warp *w, const emu_op *op, uint32_t mask)
 
 bool decode_call(emu_decoder *d, emu_op *op)
 {
-	op->flags = OP_SPLITS;
+	op->flags = OP_SPLITS | OP_QUIET;
 	if (op->opcode == CPTX_OP_CALL_PTR) {
 		op->fn = call_pointer;
 		return true;
@@ -191,7 +192,7 @@ bool decode_call(emu_decoder *d, emu_op *op)
 bool decode_ret(emu_decoder *d, emu_op *op)
 {
 	(void)d;
-	op->flags = OP_SPLITS;
+	op->flags = OP_SPLITS | OP_QUIET;
 	op->fn = ret;
 	return true;
 }
@@ -199,7 +200,7 @@ bool decode_ret(emu_decoder *d, emu_op *op)
 bool decode_exit(emu_decoder *d, emu_op *op)
 {
 	(void)d;
-	op->flags = OP_SPLITS;
+	op->flags = OP_SPLITS | OP_QUIET;
 	op->fn = exit_threads;
 	return true;
 }

@@ -277,6 +277,7 @@ bool decode_mbarrier_wait(emu_decoder *d, emu_op *op)
 	op->imm[0] = parity ? PARITY : 0;
 	op->imm[1] = number_of(op, "q");
 	op->imm[2] = number_of(op, "d");
+	op->flags = OP_QUIET;
 	op->fn = wait;
 	return true;
 }

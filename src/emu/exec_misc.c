@@ -81,6 +81,7 @@ static enum emu_step nanosleep_thread(emu_warp *w, const emu_op *op, uint32_t ma
 bool decode_nanosleep(emu_decoder *d, emu_op *op)
 {
 	(void)d;
+	op->flags = OP_QUIET;
 	op->fn = nanosleep_thread;
 	return true;
 }

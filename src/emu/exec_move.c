@@ -354,6 +354,7 @@ bool decode_ld(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	decode_access(op);
+	op->flags = OP_QUIET;
 	op->fn = op->arg[0].kind == ARG_REG && op->imm[0] <= 8 ? load_one : load;
 	return true;
 }

@@ -12,6 +12,8 @@ typedef struct tma_form {
 	bool multicast, pair; /* .cta_group::2 */
 } tma_form;
 
+enum { SHARED_ALIGN = 128 };
+
 static uint32_t element(const emu_warp *w, const emu_arg *a, unsigned i, unsigned lane)
 {
 	return a->kind == ARG_VEC ? emu_r32(w, a->slots[i])[lane] : (uint32_t)emu_get(w, a, lane);
@@ -51,11 +53,9 @@ static bool check_offsets(const tma_use *u)
 static bool shared_place(const tma_use *u, const emu_arg *a, uint32_t bytes, emu_place *p)
 {
 	uint64_t addr = emu_address(u->w, a, u->lane);
-	uint32_t align = u->map.swizzle ? 128 : 16;
 
-	if (addr % align)
-		return tma_wrong(u, "shared address 0x%llx; with swizzle %s it is a multiple of %u", (unsigned long long)addr,
-		                 cptx_swizzle_get(u->map.swizzle)->name, align);
+	if (addr % SHARED_ALIGN)
+		return tma_wrong(u, "shared address 0x%llx; it is a multiple of %d", (unsigned long long)addr, SHARED_ALIGN);
 	return emu_resolve(u->w, u->op, u->lane, a->space, addr, bytes, 1, p);
 }
 
@@ -103,6 +103,7 @@ static bool fill_store(const tma_use *u, bulk_copy *b)
 			return false;
 		b->op = u->op->m.op;
 		b->type = (uint16_t)tma_arithmetic(u->map.type);
+		b->ftz = u->map.type == CPTX_TENSOR_F32_FTZ || u->map.type == CPTX_TENSOR_TF32_FTZ;
 	}
 	return tma_box(u, b) && shared_place(u, f->shared, b->bytes, &b->from);
 }

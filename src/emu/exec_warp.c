@@ -238,7 +238,7 @@ static bool set_up(emu_op *op, emu_fn fn, const char *mask)
 {
 	const emu_arg *a = mask ? emu_named(op, mask) : NULL;
 
-	op->flags = OP_SPLITS;
+	op->flags = OP_SPLITS | OP_QUIET;
 	op->fn = fn;
 	op->imm[MASK_ARG] = a ? a - op->arg : 0;
 	return true;
@@ -419,6 +419,7 @@ static enum emu_step activemask(emu_warp *w, const emu_op *op, uint32_t mask)
 bool decode_activemask(emu_decoder *d, emu_op *op)
 {
 	(void)d;
+	op->flags = OP_QUIET;
 	op->fn = activemask;
 	return true;
 }

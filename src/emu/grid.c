@@ -5,19 +5,26 @@
  */
 #include "emu/counters.h"
 #include "emu/finding.h"
+#include "emu/stall.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { ROUND = 16384 /* instructions of a cluster in a round */, RESIDENT = 16 /* CTAs that are there at once, at first */ };
 enum { IDLE_ROUNDS = 64 /* with nothing but waiting for one another, before more clusters are started */ };
+enum {
+	QUIET_ROUNDS = 4,
+	LOOK_EVERY = 4 /* rounds in which nothing changes, before it is asked whether anybody can go on */
+};
 
 typedef struct run {
 	emu_grid *g;
 	emu_cluster **c;
 	enum emu_stop *stop;
 	size_t n, most;
-	size_t next; /* to be run in this round */
+	size_t next;          /* to be run in this round */
+	uint64_t left;        /* instructions, till the limit */
+	uint32_t quiet, idle; /* rounds without a change; those of them in which all have waited for one another */
 	uint32_t nthread, waiting;
 	uint64_t round;
 	bool over;
@@ -26,6 +33,14 @@ typedef struct run {
 } run;
 
 /* ---- the threads ---- */
+
+/* Instructions of cluster i in this round. */
+static uint32_t quantum(const run *r, size_t i)
+{
+	uint64_t share = r->left / r->n + (i < r->left % r->n);
+
+	return (uint32_t)MIN(share, (uint64_t)ROUND);
+}
 
 /* Runs clusters of this round until none is left. */
 static void work(run *r)
@@ -36,7 +51,7 @@ static void work(run *r)
 		pthread_mutex_unlock(&r->lock);
 		if (i >= r->n)
 			return;
-		r->stop[i] = emu_cluster_run(r->c[i], ROUND);
+		r->stop[i] = emu_cluster_run(r->c[i], quantum(r, i));
 	}
 }
 
@@ -132,31 +147,25 @@ static void finish(run *r, size_t i)
 	memmove(&r->stop[i], &r->stop[i + 1], (r->n - i) * sizeof *r->stop);
 }
 
-/* Behind a round.  *idle: nothing has happened but waiting for others.  False: memory is short. */
-static bool settle(run *r, bool *idle)
+/* Behind a round.  False: memory is short. */
+static bool settle(run *r)
 {
 	bool ok = true;
 
-	*idle = true;
 	for (size_t i = 0; i < r->n && ok;) {
 		emu_cluster *c = r->c[i];
 		ok = !c->no_memory;
 		if (c->fold || r->stop[i] == STOP_DONE)
 			race_fold(c);
 		switch (r->g->failed ? STOP_QUANTUM : r->stop[i]) {
-		case STOP_TURN: {
-			uint64_t before = c->progress;
-			emu_cluster_turn(c);
-			*idle &= c->progress == before;
-			break;
-		}
+		case STOP_TURN: emu_cluster_turn(c); break;
 		case STOP_STUCK: emu_find_deadlock(c); break;
-		case STOP_FAULT: break;
 		case STOP_DONE:
 			ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c);
 			finish(r, i);
-			*idle = false;
+			r->quiet = r->idle = 0;
 			continue;
+		case STOP_FAULT:
 		case STOP_QUANTUM: break;
 		}
 		ok &= emu_print_out(c) && emu_found_merge(r->g->machine, c) && !c->no_memory;
@@ -167,36 +176,78 @@ static bool settle(run *r, bool *idle)
 	return ok;
 }
 
-static bool over_limit(run *r)
+/* Counts rounds in which nothing changes. */
+static void count_quiet(run *r)
+{
+	bool quiet = true, idle = true;
+
+	for (size_t i = 0; i < r->n; i++) {
+		emu_cluster *c = r->c[i];
+		quiet &= c->changes == c->changes_seen;
+		idle &= r->stop[i] == STOP_TURN || c->idle != c->idle_seen;
+		c->changes_seen = c->changes;
+		c->idle_seen = c->idle;
+	}
+	r->quiet = quiet ? r->quiet + 1 : 0;
+	r->idle = quiet && idle ? r->idle + 1 : 0;
+	for (size_t i = 0; i < r->n && !quiet; i++)
+		emu_cluster_changed(r->c[i]);
+}
+
+/* Whether no thread that is there can go on. */
+static bool stalls(run *r)
+{
+	bool all = r->quiet >= QUIET_ROUNDS && r->quiet % LOOK_EVERY == 0;
+
+	for (size_t i = 0, n = all ? r->n : 0; i < n; i++)
+		all &= emu_cluster_stalls(r->c[i]);
+	return all;
+}
+
+/* Room for more clusters; there are none: a deadlock. */
+static bool more(run *r)
+{
+	bool are = r->g->next < r->g->nclusters;
+
+	r->quiet = r->idle = 0;
+	if (are)
+		return room(r, r->most * 2);
+	emu_find_deadlock(r->c[0]);
+	r->g->failed = true;
+	return emu_found_merge(r->g->machine, r->c[0]);
+}
+
+static uint64_t left_of(const run *r)
 {
 	uint64_t steps = r->g->steps;
 
 	for (size_t i = 0; i < r->n; i++)
 		steps += r->c[i]->step - r->c[i]->idle;
-	return steps > r->g->limit;
+	return r->g->limit - MIN(steps, r->g->limit);
 }
 
 static bool all_rounds(run *r)
 {
-	uint32_t idle_rounds = 0;
-	bool idle;
-
 	for (;;) {
 		if (!start(r))
 			return false;
 		if (!r->n || r->g->failed)
 			return true;
-		if (over_limit(r)) {
+		r->left = left_of(r);
+		one_round(r); /* without instructions, too: who is done is noticed */
+		if (!settle(r))
+			return false;
+		if (!r->left && r->n && !r->g->failed) {
 			emu_find_limit(r->c[0]);
 			r->g->failed = true;
 			return emu_found_merge(r->g->machine, r->c[0]);
 		}
-		one_round(r);
-		if (!settle(r, &idle))
-			return false;
-		idle_rounds = idle ? idle_rounds + 1 : 0;
-		if (idle_rounds > IDLE_ROUNDS && r->g->next < r->g->nclusters && !room(r, r->most * 2))
-			return false;
+		if (r->g->failed || !r->n)
+			continue;
+		count_quiet(r);
+		if ((r->idle > IDLE_ROUNDS && r->g->next < r->g->nclusters) || stalls(r))
+			if (!more(r))
+				return false;
 	}
 }
 

@@ -140,14 +140,17 @@ uint64_t num_float_mul(unsigned type, uint64_t a, uint64_t b, const struct num_m
 	return num_float_round(type, widen(type, a, m->ftz) * widen(type, b, m->ftz), m);
 }
 
-/* What a tensor map fills with where it is asked for NaN, as seen on sm_120; the manual has a name for it only. */
-static bool is_oob(uint64_t a) { return (a & 0xffff) == 0x7ff7; }
+/*
+ * What a tensor map fills with where it is asked for NaN; the manual has a name for it only.  As a factor, with either
+ * sign, it makes the result 0; as the addend it is a NaN like any other (measured on an H200).
+ */
+static bool is_oob(uint64_t a) { return (a & 0x7fff) == 0x7ff7; }
 
 uint64_t num_float_fma(unsigned type, uint64_t a, uint64_t b, uint64_t c, const struct num_mode *m)
 {
 	if (type == CPTX_F64)
 		return fma64(a, b, c, m);
-	if (m->oob && (is_oob(a) || is_oob(b) || is_oob(c)))
+	if (m->oob && (is_oob(a) || is_oob(b)))
 		return 0;
 	return num_float_round(type, sum(widen(type, a, m->ftz) * widen(type, b, m->ftz), widen(type, c, m->ftz), m->rnd), m);
 }

@@ -186,6 +186,7 @@ void emu_group_end(emu_warp *w)
 		if (w->group[i].state == GROUP_CONVERGE)
 			w->group[i].state = GROUP_RUN;
 	w->cluster->progress++;
+	w->cluster->changes++;
 }
 
 enum emu_step emu_group_block(emu_warp *w, const emu_op *op, const char *what, uint32_t where, uint32_t phase)
@@ -198,6 +199,7 @@ enum emu_step emu_group_block(emu_warp *w, const emu_op *op, const char *what, u
 void emu_wake(emu_cluster *c)
 {
 	c->progress++;
+	c->changes++;
 	for (uint32_t i = 0; i < c->ncta; i++)
 		for (uint32_t j = 0; j < c->cta[i].nwarp; j++)
 			for (unsigned k = 0; k < c->cta[i].warp[j].ngroup; k++)
@@ -327,6 +329,7 @@ static enum emu_step step(emu_warp *w)
 	if (s == STEP_NEXT || s == STEP_YIELD) {
 		w->g->pc++;
 		count(w, op, mask);
+		w->cluster->changes += !(op->flags & (OP_PURE | OP_QUIET));
 	} else if (s == STEP_JUMP) {
 		count(w, op, mask);
 	}
@@ -359,6 +362,7 @@ static enum emu_step run_group(emu_warp *w, uint32_t *n)
 	enum emu_step s = STEP_NEXT;
 
 	w->r = w->g->frame->r;
+	w->chosen++;
 	w->g->polled = 0;
 	w->g->state = GROUP_RUN;
 	while (*n && s == STEP_NEXT) {

@@ -44,7 +44,7 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 	arch_match m;
 
 	for (unsigned i = 0; i < 3u + o->nslot; i++)
-		if (!ir_is_ours(k, &vals[i])) {
+		if (vals[i].kind && !ir_is_ours(k, &vals[i])) {
 			ir_error(k, CPTX_E_ARG, at, "%s: operand %s belongs to another kernel or function of the module", o->name,
 			         i == 0   ? "into"
 			         : i == 1 ? "when"
@@ -52,7 +52,8 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 			                  : o->slot[i - 3]);
 			return none;
 		}
-	if (!ir_guard_ok(k, at, &guard, vals[1], vals[2]))
+	guard = none;
+	if ((vals[1].kind | vals[2].kind) && !ir_guard_ok(k, at, &guard, vals[1], vals[2]))
 		return none;
 	if (!arch_match_op(&k->m->memo, op, vals, mods, k->vec, &m)) {
 		ir_report_no_form(k, at, op, vals, mods);

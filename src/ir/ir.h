@@ -46,13 +46,15 @@ _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields a
 _Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand behind an item");
 
 /*
- * Behind an item: a word for each operand, the modifiers (uint16_t), and, from the next multiple of 8 bytes on, the values
- * that a word does not hold.  A word has the kind in its lowest bits, above them
+ * Behind an item: a word for each operand, the modifiers (uint16_t; a 0 behind an odd number of them), and, from the next
+ * multiple of 8 bytes on, the values that a word does not hold.  A word has the kind in its lowest bits, above them
  *   type and number of a single register (most operands are one), or type and value of a small integer,
  *   the number of a label, list, prototype or special register,
  *   for WORD_WHOLE, the kind, and where from the first word on the whole value stands, in units of 8 bytes.
  */
-enum { WORD_KIND = 4, WORD_TYPE = 6, WORD_WHOLE = 15 };
+enum { WORD_KIND = 4, WORD_TYPE = 6, WORD_NUMBER = WORD_KIND + WORD_TYPE, WORD_WHOLE = 15 };
+#define WORD_NUMBERS (UINT32_C(1) << (32 - WORD_NUMBER))
+#define WORD_ZERO (WORD_NUMBERS / 2) /* of an integer stands for 0 */
 
 static inline const uint32_t *ir_words(const ir_item *it)
 {
@@ -61,13 +63,19 @@ static inline const uint32_t *ir_words(const ir_item *it)
 	return it->apart ? *(const uint32_t *const *)(const void *)w : w;
 }
 static inline const uint16_t *ir_mods(const ir_item *it) { return (const uint16_t *)(ir_words(it) + it->noperand); }
-static inline bool ir_word_is_whole(uint32_t word) { return (word & ((1u << WORD_KIND) - 1)) == WORD_WHOLE; }
+static inline bool ir_word_is(uint32_t word, unsigned kind) { return (word & ((1u << WORD_KIND) - 1)) == kind; }
+static inline bool ir_word_is_whole(uint32_t word) { return ir_word_is(word, WORD_WHOLE); }
+/* The value of a whole word. */
+static inline const cptx_val *ir_whole(const uint32_t *words, unsigned i)
+{
+	return (const cptx_val *)(const void *)(words + 2 * (size_t)(words[i] >> 2 * WORD_KIND));
+}
 static inline unsigned ir_word_kind(uint32_t word)
 {
 	return (ir_word_is_whole(word) ? word >> WORD_KIND : word) & ((1u << WORD_KIND) - 1);
 }
-static inline bool ir_word_is_reg(uint32_t word) { return (word & ((1u << WORD_KIND) - 1)) == CPTX_VAL_REG; }
-static inline uint32_t ir_word_reg(uint32_t word) { return word >> (WORD_KIND + WORD_TYPE); }
+static inline uint32_t ir_word_reg(uint32_t word) { return word >> WORD_NUMBER; }
+static inline int64_t ir_word_int(uint32_t word) { return (int64_t)(word >> WORD_NUMBER) - WORD_ZERO; }
 /* Is one of its operands of these kinds, a bit for each? */
 static inline bool ir_has_kind(const ir_item *it, unsigned kinds)
 {
@@ -345,7 +353,7 @@ bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const c
 bool ir_made_names(cptx_kernel *k);
 bool ir_prepare_names(cptx_kernel *k); /* the same, with the declarations that use them; for any module */
 char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id);    /* writes a register's name at p; its end */
-size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id); /* the same; its length.  NULL: only that */
+size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id); /* the same; its length */
 /* What stands in a text directive as a word of its own. */
 const char *ir_find_word(const char *text, const char *name);
 /* Free for anything new in a body of text: no register, variable, label or name of the module is called so. */

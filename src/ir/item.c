@@ -64,7 +64,7 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 		it->guard = guard.id + 1;
 		it->flags = guard.negated ? ITEM_NEGATED : 0;
 	}
-	for (unsigned i = 0; i < m->noperand; i++) {
+	for (unsigned i = 0; m->labels && i < m->noperand; i++) {
 		const cptx_val *v = &m->operand[i];
 		if (ir_is_label(v)) {
 			k->label[v->id].used = 1;

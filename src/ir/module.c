@@ -352,10 +352,31 @@ static bool note_callees(cptx_module *m, cptx_kernel *k)
 	return true;
 }
 
-/* Static shared memory of a kernel and all functions that it reaches; `stack` has room for all. */
-static uint32_t reached_smem(cptx_module *m, cptx_kernel *kernel, cptx_kernel **stack)
+/* The module's shared variables count for the kernels that use them.  Their padding depends on their order, which is
+ * ptxas's. */
+static uint32_t used_smem(const cptx_module *m, const cptx_kernel *k, uint32_t number, uint32_t *user)
 {
-	uint32_t sum = 0;
+	uint64_t sum = 0;
+
+	for (const ir_item *it = k->first; it; it = it->next)
+		for (unsigned i = 0; i < it->noperand; i++) {
+			cptx_val v = ir_operand(k, it, i);
+			if (v.kind != CPTX_VAL_SYM || v.id < MODULE_SYM || user[v.id - MODULE_SYM] == number)
+				continue;
+			const ir_sym *s = m->sym[v.id - MODULE_SYM];
+			user[v.id - MODULE_SYM] = number;
+			sum += s->space == CPTX_SHARED && s->linkage != LINK_EXTERN ? s->size : 0;
+		}
+	return (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
+}
+
+/*
+ * Static shared memory of a kernel and all functions that it reaches; `stack` has room for all, `user` for each variable of
+ * the module the kernel that was last seen to use it, or is NULL if none of them is shared.
+ */
+static uint32_t reached_smem(cptx_module *m, cptx_kernel *kernel, cptx_kernel **stack, uint32_t *user)
+{
+	uint64_t sum = 0;
 	size_t n = 0;
 
 	stack[n++] = kernel;
@@ -363,6 +384,7 @@ static uint32_t reached_smem(cptx_module *m, cptx_kernel *kernel, cptx_kernel **
 	while (n) {
 		const cptx_kernel *k = stack[--n];
 		sum += k->static_smem;
+		sum += user ? used_smem(m, k, kernel->number, user) : 0;
 		for (size_t i = 0; i < k->ncallee; i++) {
 			cptx_kernel *f = m->body[k->callee[i] - 1];
 			f = f->def ? f->def : f;
@@ -372,23 +394,31 @@ static uint32_t reached_smem(cptx_module *m, cptx_kernel *kernel, cptx_kernel **
 			stack[n++] = f;
 		}
 	}
-	return sum;
+	return (uint32_t)MIN(sum, (uint64_t)UINT32_MAX);
 }
 
 static bool count_smem(cptx_module *m)
 {
 	cptx_kernel **stack = NULL;
+	uint32_t *user = NULL;
 
 	for (cptx_kernel *k = m->first; k; k = k->next)
 		if (!note_callees(m, k))
 			return false;
+	for (size_t i = 0; m->first && i < m->nsym && !user; i++)
+		if (m->sym[i]->space == CPTX_SHARED && m->sym[i]->size) {
+			user = arena_alloc(&m->a, m->nsym * sizeof *user);
+			if (!user)
+				return ir_no_memory(m, m->first->at);
+			memset(user, 0, m->nsym * sizeof *user);
+		}
 	for (cptx_kernel *k = m->first; k; k = k->next) {
 		k->reached_smem = k->static_smem;
-		if (k->is_func || !k->ncallee)
+		if (k->is_func || (!k->ncallee && !user))
 			continue;
 		if (!stack && !(stack = arena_alloc(&m->a, m->nbody * sizeof(cptx_kernel *))))
 			return ir_no_memory(m, k->at);
-		k->reached_smem = reached_smem(m, k, stack);
+		k->reached_smem = reached_smem(m, k, stack, user);
 	}
 	return true;
 }

@@ -146,22 +146,19 @@ char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id)
 
 size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id)
 {
-	const char *name = k->label[id].name, *made = k->made ? k->made : "";
-	char number[24];
+	const char *name = k->label[id].name;
 
-	size_t digits = name ? 0 : (size_t)(text_u64(number, id) - number);
-	if (!p)
-		return name ? strlen(name) : 2 + strlen(made) + digits;
 	if (name) {
-		memcpy(p, name, strlen(name));
-		return strlen(name);
+		size_t n = strlen(name);
+		memcpy(p, name, n);
+		return n;
 	}
-	*p++ = '$';
-	memcpy(p, made, strlen(made));
-	p += strlen(made);
-	*p++ = 'L';
-	memcpy(p, number, digits);
-	return 2 + strlen(made) + digits;
+	size_t n = k->made ? strlen(k->made) : 0;
+	*p = '$';
+	if (n)
+		memcpy(p + 1, k->made, n);
+	p[1 + n] = 'L';
+	return (size_t)(text_u64(p + n + 2, id) - p);
 }
 
 static bool begins(const char *name, char mark, const char *with)

@@ -1,18 +1,14 @@
 /* Items as they lie in memory: operands packed into words, see ir_words. */
 #include "ir/ir.h"
 
-enum { NUMBER = WORD_KIND + WORD_TYPE }; /* where the number begins; of an integer, ZERO stands for 0 */
-#define NUMBERS (UINT32_C(1) << (32 - NUMBER))
-#define ZERO (NUMBERS / 2)
-
 static inline cptx_val value_of(uint32_t word, uint16_t owner)
 {
-	uint32_t number = word >> NUMBER;
+	uint32_t number = word >> WORD_NUMBER;
 	cptx_val v = { .kind = word & ((1u << WORD_KIND) - 1), .count = 1, .owner = owner, .id = number };
 
 	v.type = word >> WORD_KIND & ((1u << WORD_TYPE) - 1);
 	if (v.kind == CPTX_VAL_INT)
-		v.owner = 0, v.i = (int64_t)number - ZERO;
+		v.owner = 0, v.i = ir_word_int(word);
 	else if (v.kind == CPTX_VAL_SREG || v.kind == CPTX_VAL_SINK)
 		v.owner = 0;
 	else if (v.kind == CPTX_VAL_NONE)
@@ -23,22 +19,14 @@ static inline cptx_val value_of(uint32_t word, uint16_t owner)
 cptx_val ir_unpack(const uint32_t *words, unsigned i, uint16_t owner)
 {
 	if (ir_word_is_whole(words[i]))
-		return *(const cptx_val *)(const void *)(words + 2 * (size_t)(words[i] >> 2 * WORD_KIND));
+		return *ir_whole(words, i);
 	return value_of(words[i], owner);
-}
-
-/* What stands in a value in front of its number, as one word. */
-static inline uint64_t front(cptx_val v)
-{
-	uint64_t word;
-	memcpy(&word, &v, sizeof word);
-	return word;
 }
 
 /* The word of a value that is neither register nor integer; WORD_WHOLE if none tells all of it. */
 static uint32_t pack_other(const cptx_val *v, uint16_t owner)
 {
-	uint32_t word = v->kind | (uint32_t)v->type << WORD_KIND | v->id << NUMBER;
+	uint32_t word = v->kind | (uint32_t)v->type << WORD_KIND | v->id << WORD_NUMBER;
 
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_SREG:
@@ -61,24 +49,28 @@ static size_t bytes_of(unsigned noperand, unsigned nmod, unsigned nwhole)
 static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *operand, unsigned noperand, const uint16_t *mod,
                           unsigned nmod)
 {
-	const uint64_t reg = front((cptx_val){ .kind = CPTX_VAL_REG, .count = 1, .owner = owner });
-	const uint64_t integer = front((cptx_val){ .kind = CPTX_VAL_INT, .count = 1 });
-	const uint64_t type = front((cptx_val){ .type = (1u << WORD_TYPE) - 1 });
+	const uint64_t reg = arch_value_front((cptx_val){ .kind = CPTX_VAL_REG, .count = 1, .owner = owner });
+	const uint64_t integer = arch_value_front((cptx_val){ .kind = CPTX_VAL_INT, .count = 1 });
+	const uint64_t type = arch_value_front((cptx_val){ .type = (1u << WORD_TYPE) - 1 });
 	size_t size = bytes_of(noperand, nmod, 0);
 
 	for (unsigned i = 0; i < noperand; i++) {
 		const cptx_val *v = &operand[i];
-		uint64_t mine = front(*v) & ~type;
+		if (v->kind == CPTX_VAL_NONE) {
+			words[i] = 0;
+			continue;
+		}
+		uint64_t mine = arch_value_front(*v) & ~type;
 		uint32_t typed = v->kind | (uint32_t)v->type << WORD_KIND;
-		if (mine == reg && !v->offset && v->id < NUMBERS) { /* most are */
-			words[i] = typed | v->id << NUMBER;
+		if (mine == reg && !v->offset && v->id < WORD_NUMBERS) { /* most are */
+			words[i] = typed | v->id << WORD_NUMBER;
 			continue;
 		}
-		if (mine == integer && v->i >= -(int64_t)ZERO && v->i < (int64_t)ZERO) {
-			words[i] = typed | ((uint32_t)v->i + ZERO) << NUMBER;
+		if (mine == integer && v->i >= -(int64_t)WORD_ZERO && v->i < (int64_t)WORD_ZERO) {
+			words[i] = typed | ((uint32_t)v->i + WORD_ZERO) << WORD_NUMBER;
 			continue;
 		}
-		words[i] = v->kind == CPTX_VAL_NONE ? 0 : v->kind == CPTX_VAL_REG ? WORD_WHOLE : pack_other(v, owner);
+		words[i] = v->kind == CPTX_VAL_REG ? WORD_WHOLE : pack_other(v, owner);
 		if (!ir_word_is_whole(words[i]))
 			continue;
 		words[i] |= (uint32_t)v->kind << WORD_KIND | (uint32_t)(size / 8) << 2 * WORD_KIND;
@@ -86,8 +78,10 @@ static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *opera
 		size += sizeof *v;
 	}
 	uint16_t *to = (uint16_t *)(words + noperand);
-	for (unsigned i = 0; i < nmod; i++) /* so few that a loop beats memcpy */
-		to[i] = mod[i];
+	if (nmod & 1)
+		to[nmod] = 0; /* they are compared by twos */
+	if (nmod)
+		memcpy(to, mod, nmod * sizeof *to);
 	return size;
 }
 

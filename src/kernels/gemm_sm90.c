@@ -113,40 +113,26 @@ static void load_operand(const gemm90 *g, const cptx_pipe_at *at, cptx_val map, 
 	}
 }
 
-/* The first K tile to load.  Where all CTAs read the same rows of A, they begin at different places along K, or the lines of
- * L2 that hold these rows would be asked for by all at once. */
-static cptx_val first_tile(const gemm90 *g)
-{
-	cptx_kernel *k = g->k;
-	cptx_val same = cptx_setp(k, g->tiles_m, 1, .cmp = CPTX_EQ), count = cptx_sub(k, g->k_end, g->k_first, .type = CPTX_U32);
-	cptx_val column = cptx_selp(k, g->column, 0, same, .type = CPTX_U32);
-	cptx_val shift = cptx_div(k, cptx_mul(k, column, count, .mode = CPTX_LO), g->tiles_n);
-
-	return cptx_add(k, shift, g->k_first);
-}
-
 /* One thread. */
 static void load(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
 	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
-	cptx_val k0 = cptx_reg(k, CPTX_S32), i = cptx_reg(k, CPTX_U32), k_tile = cptx_reg(k, CPTX_U32);
+	cptx_val k0 = cptx_reg(k, CPTX_S32), end = cptx_reg(k, CPTX_S32);
 
 	CPTX_FOR(k, g->at, g->end, g->step) {
 		gemm_sm90_locate(g);
-		cptx_mov(k, first_tile(g), .into = k_tile);
-		cptx_mov(k, g->k_first, .into = i);
-		CPTX_FOR(k, i, g->k_end, 1) {
+		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
+		         .into = k0);
+		cptx_mul(k, cptx_as(g->k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
+		CPTX_FOR(k, k0, end, s->bk) {
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
 			cptx_pipe_expect(k, &g->pipe, &at, s->a_bytes + s->b_bytes);
 			cptx_val to = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
-			cptx_mul(k, cptx_as(k_tile, CPTX_S32), s->bk, .mode = CPTX_LO, .into = k0);
 			load_operand(g, &at, g->map_a, &s->a, to, g->m0, k0, s->cluster_n);
 			load_operand(g, &at, g->map_b, &s->b, cptx_add(k, to, s->a_bytes), g->n0, k0, s->cluster_m);
 			cptx_pipe_next(k, &g->pipe, &at);
-			cptx_add(k, k_tile, 1, .into = k_tile);
-			cptx_mov(k, g->k_first, .into = k_tile, .when = cptx_setp(k, k_tile, g->k_end, .cmp = CPTX_EQ));
 		}
 	}
 	if (s->cluster > 1)

@@ -49,7 +49,7 @@ typedef struct gemm90 {
 	/* with stream_k: tiles and clusters that share none; K tiles that are shared, and those of this cluster */
 	cptx_val whole_tiles, own, shared, shared_first, shared_end;
 	/* what is done now: a tile of this CTA from (m0, n0) on, and its K tiles */
-	cptx_val tile, column, m0, n0, z, k_first, k_end;
+	cptx_val tile, m0, n0, z, k_first, k_end;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */

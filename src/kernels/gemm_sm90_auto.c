@@ -14,9 +14,11 @@
 
 /* Clocks are those that the chip holds under load; rates are bytes or clocks of one multiprocessor. */
 #define GHZ 1.6             /* 1000 clocks a microsecond */
-#define LAUNCH_US 3.0       /* until the first load is there, and the end of the grid */
+#define LAUNCH_US 2.5       /* until the first load is there, and the end of the grid */
+#define CTA_US 0.03         /* more for each CTA */
 #define TILE_CLOCKS 900.0   /* the first load of a tile, wgmma's start and end */
-#define ELEMENT_CLOCKS 0.05 /* rounding and storing */
+#define ELEMENT_CLOCKS 0.04 /* rounding and storing */
+#define PIECE_CLOCKS 120.0  /* of what is stored at once */
 #define L2_BYTES 70.0       /* a clock, while few multiprocessors load; see L2_SHARED */
 #define L2_SHARED 0.15      /* part of it that is lost when all of them do */
 #define UNALIGNED 1.9       /* lines of 128 bytes that a row touches if rows do not begin at one */
@@ -84,8 +86,9 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 		c->tail = 0, c->load_us *= APART;
 	}
 	c->memory_us = sizes / (1e3 * MEMORY_GBS);
-	double ends = ceil(rounds) * (TILE_CLOCKS + ELEMENT_CLOCKS * o->bm * o->bn) * clock;
-	c->us = LAUNCH_US + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
+	double pieces = PIECE_CLOCKS * s.blocks * (o->bn / s.out_cols);
+	double ends = ceil(rounds) * (TILE_CLOCKS + ELEMENT_CLOCKS * o->bm * o->bn + pieces) * clock;
+	c->us = LAUNCH_US + CTA_US * busy * sms + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
 	if (o->stream_k) {
 		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
 		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;

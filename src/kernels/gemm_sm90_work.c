@@ -67,7 +67,7 @@ void gemm_sm90_locate(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
-	cptx_val row;
+	cptx_val row, column;
 
 	g->tile = g->at, g->k_first = cptx_imm(0), g->k_end = g->k_tiles;
 	if (g->o->stream_k)
@@ -77,9 +77,9 @@ void gemm_sm90_locate(gemm90 *g)
 		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
 		id = cptx_rem(k, id, g->tiles);
 	}
-	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group, &row, &g->column);
+	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
 	g->m0 = cptx_as(cptx_mul(k, row, g->o->bm * s->cluster_m, .mode = CPTX_LO), CPTX_S32);
-	g->n0 = cptx_as(cptx_mul(k, g->column, g->o->bn * s->cluster_n, .mode = CPTX_LO), CPTX_S32);
+	g->n0 = cptx_as(cptx_mul(k, column, g->o->bn * s->cluster_n, .mode = CPTX_LO), CPTX_S32);
 	if (s->cluster_m > 1)
 		g->m0 = cptx_mad(k, cptx_as(g->rank, CPTX_S32), g->o->bm, g->m0, .mode = CPTX_LO);
 	if (s->cluster_n > 1)

@@ -121,17 +121,13 @@ static bool check_inner(const cptx_tensor_map_opt *o, const char *what, uint32_t
 	RULE(n >= 1 && n <= MOST_BOX, "%s of %u elements along dimension 0; it is 1 to %u", what, n, MOST_BOX);
 	RULE(!t->padded || n == PADDED_BOX, "%s of %u elements of %s along dimension 0; it is always %u", what, n, t->name,
 	     PADDED_BOX);
-	if (o->interleave) {
-		RULE(o->interleave != 32 || o->swizzle == CPTX_SWIZZLE_32B, "swizzle %s with interleave 32; it must be 32B",
-		     w->name);
-	} else {
-		RULE(n * bits % 128 == 0 || t->padded,
-		     "%s of %u elements of %s along dimension 0 is %u bytes; it is a multiple of 16 (nearest: %u elements)", what, n,
-		     t->name, bytes, (uint32_t)round_up(n * bits, 128) / bits);
-		RULE(!o->swizzle || bytes <= w->span,
-		     "%s of %u bytes along dimension 0 with swizzle %s; it is at most %u bytes (%u elements)", what, bytes, w->name,
-		     w->span, t->padded ? w->span : w->span * 8 / bits);
-	}
+	RULE(o->interleave != 32 || o->swizzle == CPTX_SWIZZLE_32B, "swizzle %s with interleave 32; it must be 32B", w->name);
+	RULE(n * bits % 128 == 0 || t->padded,
+	     "%s of %u elements of %s along dimension 0 is %u bytes; it is a multiple of 16 (nearest: %u elements)", what, n,
+	     t->name, bytes, (uint32_t)round_up(n * bits, 128) / bits);
+	RULE(!o->swizzle || o->interleave || bytes <= w->span,
+	     "%s of %u bytes along dimension 0 with swizzle %s; it is at most %u bytes (%u elements)", what, bytes, w->name,
+	     w->span, t->padded ? w->span : w->span * 8 / bits);
 	RULE(!is_wide(o) || o->swizzle == CPTX_SWIZZLE_64B || o->swizzle == CPTX_SWIZZLE_128B ||
 	         o->swizzle == CPTX_SWIZZLE_128B_ATOM_32B,
 	     "swizzle %s with im2col along W; it is 64B, 128B or 128B_ATOM_32B", w->name);
@@ -145,7 +141,7 @@ static bool check_inner(const cptx_tensor_map_opt *o, const char *what, uint32_t
 
 static bool check_im2col(const cptx_tensor_map_opt *o, cptx_error *err)
 {
-	uint32_t n = is_wide(o) ? 1 : o->rank - 2;
+	uint32_t n = is_wide(o) ? 1 : o->rank - 2, w = o->interleave ? 0 : 1; /* W is dimension w */
 	int32_t end = is_wide(o) || o->rank == 3 ? 32768 : o->rank == 4 ? 128 : 16;
 
 	RULE(o->mode == CPTX_TENSOR_IM2COL_W_128 || (o->pixels >= 1 && o->pixels <= MOST_PIXELS), "%u pixels; they are 1 to %u",
@@ -155,8 +151,8 @@ static bool check_im2col(const cptx_tensor_map_opt *o, cptx_error *err)
 		     "WHD"[i], o -> rank, -end, end - 1);
 		RULE(o->upper[i] >= -end && o->upper[i] < end, "upper corner %d along %c; of rank %u it is %d to %d", o->upper[i],
 		     "WHD"[i], o -> rank, -end, end - 1);
-		RULE((int64_t)o->dim[i + 1] + o->upper[i] > o->lower[i], "corners %d and %d along %c leave nothing of %llu pixels",
-		     o->lower[i], o->upper[i], "WHD"[i], (ull)o -> dim[i + 1]);
+		RULE((int64_t)o->dim[w + i] + o->upper[i] > o->lower[i], "corners %d and %d along %c leave nothing of %llu pixels",
+		     o->lower[i], o->upper[i], "WHD"[i], (ull)o -> dim[w + i]);
 	}
 	return true;
 }
@@ -175,18 +171,34 @@ bool cptx_tensor_map_check(const cptx_tensor_map_opt *o, cptx_error *err)
 	return check_inner(o, "box", o->box[0], err);
 }
 
+/* Bytes of a row in shared memory, and how many there are. */
+static uint32_t row_bytes(const cptx_tensor_map_opt *o)
+{
+	return o->interleave ? o->interleave : smem_bytes(o, o->mode == CPTX_TENSOR_TILED ? o->box[0] : o->channels);
+}
+
+static uint32_t row_count(const cptx_tensor_map_opt *o)
+{
+	uint32_t n = 1;
+
+	if (o->mode != CPTX_TENSOR_TILED)
+		return o->mode == CPTX_TENSOR_IM2COL_W_128 ? 128 : o->pixels;
+	for (uint32_t i = o->interleave ? 0 : 1; i < o->rank; i++)
+		if (!o->interleave || i != o->rank - 2) /* of slices of channels it has one */
+			n *= (o->box[i] + element_stride(o, i) - 1) / element_stride(o, i);
+	return n;
+}
+
 uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *o)
 {
-	uint32_t bytes;
+	return cptx_tensor_map_check(o, NULL) ? row_bytes(o) * row_count(o) : 0;
+}
 
+uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *o)
+{
 	if (!cptx_tensor_map_check(o, NULL))
 		return 0;
-	if (o->mode != CPTX_TENSOR_TILED)
-		return smem_bytes(o, o->channels) * (o->mode == CPTX_TENSOR_IM2COL_W_128 ? 128 : o->pixels);
-	bytes = smem_bytes(o, o->interleave ? (o->box[0] + element_stride(o, 0) - 1) / element_stride(o, 0) : o->box[0]);
-	for (uint32_t i = 1; i < o->rank; i++)
-		bytes *= (o->box[i] + element_stride(o, i) - 1) / element_stride(o, i);
-	return bytes;
+	return (uint32_t)round_up(row_bytes(o), o->swizzle && !o->interleave ? cptx_swizzle_get(o->swizzle)->span : 1);
 }
 
 /* ---- bytes ---- */

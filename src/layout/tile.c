@@ -100,13 +100,14 @@ cptx_smem_place cptx_tile_at(const cptx_tile *t, uint32_t row, uint32_t col)
 
 bool cptx_tile_get_boxes(const cptx_tile *t, cptx_tile_boxes *b, cptx_error *err)
 {
-	uint32_t bit, row, inner, outer = across(t);
+	uint32_t bit, row, apart, inner, outer = across(t);
 
 	*b = (cptx_tile_boxes){ 0 };
 	if (!cptx_tile_check(t, err))
 		return false;
 	row = length(t, along(t), &bit);
-	RULE(!t->pitch || t->pitch == row, "pitch %u; a tensor map writes rows densely, %u bytes", t->pitch, row);
+	apart = t->swizzle && row < span_of(t) ? span_of(t) : row;
+	RULE(!t->pitch || t->pitch == apart, "pitch %u; a tensor map writes these rows %u bytes apart", t->pitch, apart);
 	RULE(!t->pitch || !t->swizzle || row <= span_of(t), "rows of %u bytes with swizzle %s; a tensor map writes at most %u",
 	     row, cptx_swizzle_get(t->swizzle)->name, span_of(t));
 	b->count[0] = t->pitch ? 1 : row / span_of(t);
@@ -121,7 +122,7 @@ bool cptx_tile_get_boxes(const cptx_tile *t, cptx_tile_boxes *b, cptx_error *err
 	while (outer % b->count[1])
 		b->count[1]++;
 	b->box[0] = inner, b->box[1] = outer / b->count[1];
-	b->bytes = row / b->count[0] * b->box[1];
+	b->bytes = (t->pitch ? t->pitch : row / b->count[0]) * b->box[1];
 	return true;
 }
 

@@ -363,24 +363,20 @@ static bool statement(parser *p)
 	word w;
 
 	if (*p->p == '@')
-		return parse_instruction(p);
+		return parse_instruction(p, p->p);
 	if (*p->p == '.')
 		return body_directive(p);
 	if (parse_take(p, '{'))
 		return names_enter(p) && parse_item(p, ITEM_SCOPE, NULL, 0);
 	if (parse_is_word[(unsigned char)*p->p] == 1) {
-		const char *s = p->p;
-		while (parse_is_word[(unsigned char)*s])
-			s++;
-		const char *colon = s;
+		const char *end = parse_dotted(p->p), *colon = end;
 		while (*colon == ' ' || *colon == '\t')
 			colon++;
-		if (*colon == ':' && colon[1] != ':') {
-			parse_word(p, &w);
-			parse_take(p, ':');
-			return place_label(p, &w);
-		}
-		return parse_instruction(p);
+		if (*colon != ':' || colon[1] == ':' || memchr(p->p, '.', (size_t)(end - p->p)))
+			return parse_instruction(p, end);
+		parse_word(p, &w);
+		parse_take(p, ':');
+		return place_label(p, &w);
 	}
 	char found[24];
 	parse_error(p, p->p, CPTX_E_PARSE, "expected an instruction, a label or a directive, found %s", parse_found(p, found));

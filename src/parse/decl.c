@@ -16,14 +16,9 @@ static size_t dot_word(const parser *p)
 /* A type that variables and registers may have (ptxas has no others); skips it. */
 static unsigned take_type(parser *p)
 {
-	char text[16];
 	size_t n = dot_word(p);
+	unsigned t = n ? arch_type_of(p->p + 1, n) : 0;
 
-	if (!n || n >= sizeof text)
-		return 0;
-	memcpy(text, p->p + 1, n);
-	text[n] = 0;
-	unsigned t = cptx_type_find(text);
 	if (!t || t == CPTX_BF16 || (arch_types[t].cls == 'X' && t != CPTX_F16X2))
 		return 0;
 	if (t == CPTX_B128 && p->m->version < 83)
@@ -77,6 +72,7 @@ static bool numbered(parser *p, const word *w, uint32_t i, word *one)
 		return parse_out_of_memory(p);
 	memcpy(name, w->s, w->len);
 	*one = parse_word_of(name, (size_t)(text_u64(name + w->len, i) - name));
+	one->at = w->at;
 	return true;
 }
 
@@ -87,7 +83,7 @@ static bool declare_registers(parser *p, const word *w, ir_decl d)
 	cptx_kernel *k = p->k;
 
 	if (d.count > MOST_IN_ALL - p->nregister)
-		return parse_error(p, w->s, CPTX_E_LIMIT, "more than %d registers in all", MOST_IN_ALL);
+		return parse_error(p, w->at, CPTX_E_LIMIT, "more than %d registers in all", MOST_IN_ALL);
 	p->nregister += d.count;
 	unsigned kind = d.form == DECL_RANGE ? NAME_RANGE : d.form == DECL_VECTOR ? NAME_VECTOR : NAME_REG;
 	binding *b = names_bind(p, w, kind, (uint32_t)k->nreg, d.count);

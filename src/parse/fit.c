@@ -5,7 +5,7 @@
 
 /* ---- the last match again ---- */
 
-static uint64_t token_key(const parse_token *t)
+static inline uint64_t token_key(const parse_token *t)
 {
 	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2 | t->braces << 3 | t->indexed << 5)
 	                                   << 56;
@@ -35,64 +35,76 @@ static void remember(parser *p, spelled *s, const tokens *all, const arch_match 
 	remembered *r = all->n > REMEMBERED_TOKENS ? NULL : oldest(p, s);
 	if (!r)
 		return;
-	r->m = *m;
 	r->ntoken = all->n;
+	arch_know(&r->known, m);
 	for (unsigned i = 0; i < all->n; i++)
 		r->key[i] = token_key(&all->t[i]);
 	for (unsigned i = 0; i < f->noperand; i++) {
-		bool there = m->operand[i].kind != CPTX_VAL_NONE && arch_operands[f->operand + i].kind != OPERAND_NOWHERE;
-		r->token[i] = there ? (uint8_t)++t : 0;
+		bool sink = arch_operands[f->operand + i].kind == OPERAND_NOWHERE, none = m->operand[i].kind == CPTX_VAL_NONE;
+		r->known.from[i] = sink ? KNOWN_SINK : none ? KNOWN_NONE : (uint8_t)t++;
 	}
 	if (t != all->n)
 		r->ntoken = UINT_MAX; /* never again */
 }
 
-static bool same_kinds(const remembered *r, const tokens *all)
+static inline bool same_kinds(const remembered *r, const uint64_t *key, unsigned n)
 {
-	if (!r || r->ntoken != all->n)
+	if (!r || r->ntoken != n)
 		return false;
-	for (unsigned i = 0; i < all->n; i++)
-		if (r->key[i] != token_key(&all->t[i]))
+	for (unsigned i = 0; i < n; i++)
+		if (r->key[i] != key[i])
 			return false;
 	return true;
 }
 
-/* The match of the same spelling with operands of the same kinds, with these; NULL if there is none. */
-static const arch_match *again(parser *p, spelled *s, const tokens *all)
+/* Labels that the form takes for the names of lists and prototypes. */
+static void name_lists(arch_match *m)
 {
-	remembered *r = s->last;
+	const arch_operand *o = &arch_operands[arch_forms[m->form].operand];
 
-	if (!same_kinds(r, all)) {
+	for (unsigned i = 0; i < m->noperand; i++, o++)
+		if (m->operand[i].kind == CPTX_VAL_LABEL && o->kind != OPERAND_LABEL)
+			m->operand[i].kind = o->kind == OPERAND_TARGETS ? CPTX_VAL_TARGETS : CPTX_VAL_PROTO;
+}
+
+/* The match of the same spelling with operands of the same kinds, with these; false if there is none. */
+static bool again(parser *p, spelled *s, const tokens *all, arch_match *m)
+{
+	uint64_t key[REMEMBERED_TOKENS];
+	remembered *r = s->last;
+	unsigned n = all->n;
+
+	if (n > REMEMBERED_TOKENS)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		key[i] = token_key(&all->t[i]);
+	if (!same_kinds(r, key, n)) {
 		r = s->before;
-		if (!same_kinds(r, all))
-			return NULL;
+		if (!same_kinds(r, key, n))
+			return false;
 		s->before = s->last;
 		s->last = r;
 	}
-	for (unsigned i = 0; i < r->m.noperand; i++) {
-		if (!r->token[i])
-			continue;
-		unsigned kind = r->m.operand[i].kind;
-		r->m.operand[i] = all->t[r->token[i] - 1].v;
-		if (kind == CPTX_VAL_TARGETS || kind == CPTX_VAL_PROTO)
-			r->m.operand[i].kind = (uint8_t)kind;
+	arch_recall(&r->known, p->k->vec, m);
+	for (unsigned i = 0; i < m->noperand; i++) {
+		unsigned from = r->known.from[i];
+		m->operand[i] = from == KNOWN_NONE ? (cptx_val){ 0 } : from == KNOWN_SINK ? cptx_sink() : all->t[from].v;
 	}
-	if (arch_match_again(&r->m, p->k->vec))
-		return &r->m;
-	r->ntoken = UINT_MAX; /* its operands are half changed */
-	return NULL;
+	if (m->labels)
+		name_lists(m);
+	return arch_match_again(m, &r->known);
 }
 
-const arch_match *parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
+bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
 {
-	const arch_match *known = again(p, s, all);
-
-	for (unsigned i = 0; i < s->nform && !known; i++)
+	if (again(p, s, all, m))
+		return true;
+	for (unsigned i = 0; i < s->nform; i++)
 		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, m, NULL)) {
 			remember(p, s, all, m);
-			known = m;
+			return true;
 		}
-	return known;
+	return false;
 }
 
 /* ---- why none fits ---- */

@@ -297,7 +297,7 @@ static bool read_head(parser *p, cptx_kernel *k, word *name, cptx_kernel **decla
 /* Without the text, a statement's place in it is of no use: its column takes its place (see emit_error). */
 static void keep_columns(parser *p, const cptx_kernel *k)
 {
-	const char *line = p->end, *seen = p->end, *end; /* where the line begins; up to where it is known to have no end */
+	const char *line = p->end, *seen = p->end; /* where the line begins; up to where it is known to have no end */
 
 	for (ir_item *it = k->first; it; it = it->next) {
 		const char *at = p->begin + it->src;
@@ -306,8 +306,10 @@ static void keep_columns(parser *p, const cptx_kernel *k)
 		if (at < line)
 			for (line = seen = at; line > p->begin && line[-1] != '\n'; line--)
 				;
-		while (seen < at && (end = memchr(seen, '\n', (size_t)(at - seen))))
-			line = seen = end + 1;
+		const char *from = at; /* most statements begin their line */
+		while (from > seen && from[-1] != '\n')
+			from--;
+		line = from > seen ? from : line;
 		seen = MAX(seen, at);
 		it->src = (uint32_t)(at - line) + 1;
 	}
@@ -335,6 +337,15 @@ static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 	return true;
 }
 
+/* Tells the arena how much the rest of the text will take, if it is like the text so far. */
+static void expect_more(parser *p)
+{
+	arena *a = &p->m->a;
+	double read = (double)(p->p - p->begin) + 1, used = (double)(a->total - (size_t)(a->end - a->at) - p->memory_before);
+
+	a->ahead = (size_t)(used / read * (double)(p->end - p->p));
+}
+
 bool parse_function(parser *p, unsigned linkage)
 {
 	char found[24];
@@ -356,6 +367,7 @@ bool parse_function(parser *p, unsigned linkage)
 		p->k = NULL;
 		return false;
 	}
+	expect_more(p);
 	word name;
 	const char *directives = NULL;
 	bool head = read_head(p, k, &name, &declared) && (directives = p->p, read_directives(p, k)) &&

@@ -45,37 +45,20 @@ static bool read_guard(parser *p, cptx_val *guard)
 	return true;
 }
 
-static inline bool in_spelling(const char *s)
+static const char *spelling_end(const char *s)
 {
-	return parse_is_word[(unsigned char)*s] || *s == '.' || (*s == ':' && (s[1] == ':' || s[-1] == ':'));
+	for (s = parse_dotted(s); *s == ':' && (s[1] == ':' || s[-1] == ':'); s = parse_dotted(s + 1))
+		;
+	return s;
 }
 
 enum { OPCODE_MOST = 255 };
 
-/* Of a spelling, 8 bytes at a time. */
-static uint32_t hash_of(const char *s, size_t n)
-{
-	uint64_t hash = n, part;
-
-	for (; n >= sizeof part; s += sizeof part, n -= sizeof part) {
-		memcpy(&part, s, sizeof part);
-		hash = (hash ^ part) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 32;
-	}
-	part = 0;
-	for (size_t i = 0; i < n; i++)
-		part = part << 8 | (unsigned char)s[i];
-	hash = (hash ^ part) * 0x9e3779b97f4a7c15u;
-	return (uint32_t)(hash ^ hash >> 32);
-}
-
 /* The spelling, "ld.global.v4.f32"; blanks may stand in front of a dot. */
-static const char *read_opcode(parser *p, char joined[OPCODE_MOST], size_t *len)
+static const char *read_opcode(parser *p, const char *seen, char joined[OPCODE_MOST + SPELLING_BEHIND], size_t *len)
 {
-	const char *s = p->p, *from = s;
+	const char *from = p->p, *s = spelling_end(seen);
 
-	while (in_spelling(s))
-		s++;
 	*len = (size_t)(s - from);
 	p->stop = p->p = s;
 	parse_blanks(p);
@@ -84,9 +67,10 @@ static const char *read_opcode(parser *p, char joined[OPCODE_MOST], size_t *len)
 	size_t n = MIN(*len, (size_t)OPCODE_MOST);
 	memcpy(joined, from, n);
 	while (*p->p == '.') {
-		for (s = p->p; in_spelling(s); s++)
-			if (n < OPCODE_MOST)
-				joined[n++] = *s;
+		s = spelling_end(p->p);
+		size_t more = MIN((size_t)(s - p->p), OPCODE_MOST - n);
+		memcpy(joined + n, p->p, more);
+		n += more;
 		p->stop = p->p = s;
 		parse_blanks(p);
 	}
@@ -102,7 +86,7 @@ static bool append(parser *p, const char *at, const arch_match *m, cptx_val guar
 		parse_error(p, at, CPTX_E_ARG, "%s: %s", ir_op_name(arch_forms[m->form].op), why);
 		return true;
 	}
-	for (unsigned i = 0; i < m->noperand; i++) {
+	for (unsigned i = 0; m->labels && i < m->noperand; i++) {
 		const cptx_val *v = &m->operand[i];
 		bool list = v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
 		if (list && !p->k->label[v->id].is_list) {
@@ -120,9 +104,9 @@ static bool append(parser *p, const char *at, const arch_match *m, cptx_val guar
 	return true;
 }
 
-bool parse_instruction(parser *p)
+bool parse_instruction(parser *p, const char *seen)
 {
-	char joined[OPCODE_MOST], found[24];
+	char joined[OPCODE_MOST + SPELLING_BEHIND], found[24];
 	cptx_val guard;
 	arch_match m;
 	tokens all;
@@ -131,10 +115,10 @@ bool parse_instruction(parser *p)
 	all.n = 0;
 	if (!read_guard(p, &guard))
 		return false;
-	const char *at = p->p, *opcode = read_opcode(p, joined, &len);
+	const char *at = p->p, *opcode = read_opcode(p, MAX(seen, at), joined, &len);
 	if (!len)
 		return parse_error(p, at, CPTX_E_PARSE, "expected an instruction, found %s", parse_found(p, found));
-	spelled *s = parse_spelled(p, opcode, len, hash_of(opcode, len));
+	spelled *s = parse_spelled(p, opcode, len);
 	if (!s)
 		return false;
 	if (!s->nform)
@@ -145,9 +129,9 @@ bool parse_instruction(parser *p)
 	if (*p->p != ';')
 		return parse_error(p, p->stop, CPTX_E_PARSE, "expected ';' behind the instruction");
 	p->stop = ++p->p;
-	const arch_match *match = parse_fit(p, s, &all, &m);
-	bool ok = match ? append(p, at, match, guard) : (parse_operand_error(p, at, s, &all), true); /* it was read whole */
+	bool ok = parse_fit(p, s, &all, &m) ? append(p, at, &m, guard)
+	                                    : (parse_operand_error(p, at, s, &all), true); /* it was read whole */
 	if (ok)
-		parse_blanks(p);
+		parse_blanks_line(p);
 	return ok;
 }

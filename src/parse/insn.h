@@ -26,8 +26,8 @@ cptx_val parse_register_value(const cptx_kernel *k, uint32_t id, uint32_t count)
 bool parse_undeclared(parser *p, const token *t); /* false, with the error */
 
 /* ---- fit.c ---- */
-/* The first form of the spelling that takes the operands, in *m or elsewhere; NULL if none does. */
-const arch_match *parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m);
+/* The first form of the spelling that takes the operands, in *m; false if none does. */
+bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m);
 /* Why none does, as an error.  False. */
 bool parse_operand_error(parser *p, const char *at, const spelled *s, const tokens *all);
 

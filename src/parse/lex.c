@@ -3,15 +3,18 @@
 
 #include <stdio.h>
 
-#define DIGITS ['0'] = 3, ['1'] = 3, ['2'] = 3, ['3'] = 3, ['4'] = 3, ['5'] = 3, ['6'] = 3, ['7'] = 3, ['8'] = 3, ['9'] = 3
-const unsigned char parse_is_word[256] = {
-	DIGITS,    ['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1,
-	['j'] = 1, ['k'] = 1, ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1,
-	['t'] = 1, ['u'] = 1, ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1,
-	['D'] = 1, ['E'] = 1, ['F'] = 1, ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1,
-	['N'] = 1, ['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1, ['W'] = 1,
-	['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['$'] = 1, ['%'] = 1,
-};
+/* clang-format off */
+#define NAME_BYTES \
+	['0'] = 3, ['1'] = 3, ['2'] = 3, ['3'] = 3, ['4'] = 3, ['5'] = 3, ['6'] = 3, ['7'] = 3, ['8'] = 3, ['9'] = 3, \
+	['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['j'] = 1, \
+	['k'] = 1, ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1, \
+	['u'] = 1, ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, \
+	['E'] = 1, ['F'] = 1, ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1, ['N'] = 1, \
+	['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1, ['W'] = 1, ['X'] = 1, \
+	['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['$'] = 1, ['%'] = 1
+/* clang-format on */
+const unsigned char parse_is_word[256] = { NAME_BYTES };
+const unsigned char parse_is_dotted[256] = { NAME_BYTES, ['.'] = 1 };
 
 bool parse_ascii(parser *p, const char *from, const char *to)
 {
@@ -99,7 +102,7 @@ void parse_skip(parser *p)
 
 word parse_word_of(const char *s, size_t len)
 {
-	word w = { s, (uint32_t)len, HASH_START, 0, HASH_START };
+	word w = { s, (uint32_t)len, HASH_START, 0, HASH_START, NULL };
 
 	for (size_t i = 0; i < len; i++) {
 		w.hash = parse_hash(w.hash, s[i]);
@@ -124,7 +127,7 @@ bool parse_word(parser *p, word *w)
 			stem = s, stem_hash = hash;
 		c = parse_is_word[(unsigned char)*s];
 	} while (c);
-	*w = (word){ p->p, (uint32_t)(s - p->p), hash, (uint32_t)(stem - p->p), stem_hash };
+	*w = (word){ p->p, (uint32_t)(s - p->p), hash, (uint32_t)(stem - p->p), stem_hash, p->p };
 	p->stop = p->p = s;
 	parse_blanks(p);
 	return true;
@@ -132,9 +135,13 @@ bool parse_word(parser *p, word *w)
 
 bool parse_directive(parser *p, const char *name)
 {
-	size_t n = strlen(name);
+	size_t n = 0;
 
-	if (*p->p != '.' || strncmp(p->p + 1, name, n) || parse_is_word[(unsigned char)p->p[1 + n]])
+	if (*p->p != '.')
+		return false;
+	while (name[n] && p->p[1 + n] == name[n]) /* most differ at once */
+		n++;
+	if (name[n] || parse_is_word[(unsigned char)p->p[1 + n]])
 		return false;
 	if (p->p[1 + n] == ':' && p->p[2 + n] == ':') /* .shared is not the beginning of .shared::cta */
 		return false;

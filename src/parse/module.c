@@ -129,6 +129,7 @@ static bool read_file(parser *p)
 	if (!parse_literal(p, 0, UINT32_MAX, &number, "the number of a file"))
 		return false;
 	word w = parse_word_of(at, (size_t)(p->stop - at));
+	w.at = at;
 	if (names_find(p, &w))
 		return parse_error(p, at, CPTX_E_PARSE, "there is a file %u above already", (unsigned)number);
 	if (!names_bind(p, &w, NAME_FILE, number, 1) || !parse_string(p))
@@ -358,7 +359,7 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	p->m = m;
 	m->parsed = true;
 	p->file = arena_strdup(&m->a, o->name ? o->name : "ptx");
-	char *copy = size < UINT32_MAX ? heap_realloc(&m->a.hook, NULL, size + 1) : NULL; /* with a NUL behind it */
+	char *copy = size < UINT32_MAX ? heap_realloc(&m->a.hook, NULL, size + TEXT_BEHIND) : NULL;
 	if (!p->file || !copy) {
 		if (copy)
 			heap_realloc(&m->a.hook, copy, 0);
@@ -371,16 +372,18 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	}
 	if (size)
 		memcpy(copy, text, size);
-	copy[size] = 0;
+	memset(copy + size, 0, TEXT_BEHIND);
 	p->begin = p->p = p->stop = p->start = p->line_start = copy;
 	p->end = copy + size;
 	p->line = p->start_line = 1;
 	p->report = o->report;
 	p->user = o->user;
 	p->columns = !o->keep;
+	p->memory_before = m->a.total - (size_t)(m->a.end - m->a.at);
 	p->most_errors = o->most_errors ? o->most_errors : MOST_ERRORS;
 	if (names_init(p))
 		read_module(p);
+	m->a.ahead = m->a.total / 64; /* freezing takes a little */
 	names_free(p);
 	if (p->comments)
 		heap_realloc(&m->a.hook, p->comments, 0);

@@ -8,6 +8,7 @@ typedef struct reading {
 	const arch_form *f;
 	const char *end, *far; /* far: the furthest that a modifier was understood */
 	uint16_t *mods;
+	bool asked; /* how far it is understood, also within fixed modifiers */
 } reading;
 
 static bool literal(const char **p, const char *end, const char *s, size_t n)
@@ -16,6 +17,14 @@ static bool literal(const char **p, const char *end, const char *s, size_t n)
 		return false;
 	*p += n;
 	return *p == end || **p == '.';
+}
+
+/* Of fixed modifiers that are not these, the first ones may be. */
+static void understand(reading *r, const char *p, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n && p + i < r->end && p[i] == s[i]; i++)
+		if (s[i] == '.')
+			r->far = MAX(r->far, p + i);
 }
 
 static bool read_groups(reading *r, unsigned i, const char *p);
@@ -40,8 +49,11 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	if (i == r->f->ngroup)
 		return literal(&p, r->end, r->f->tail, r->f->ntail) && p == r->end;
 	const arch_group *g = &arch_groups[r->f->group + i];
-	if (g->nprefix && !literal(&p, r->end, g->prefix, g->nprefix))
+	if (g->nprefix && !literal(&p, r->end, g->prefix, g->nprefix)) {
+		if (r->asked)
+			understand(r, p, g->prefix, g->nprefix);
 		return false;
+	}
 	r->far = MAX(r->far, p);
 	if (g->behind) {
 		r->mods[i] = 0;
@@ -88,24 +100,32 @@ static const char *next_order(const char *order)
 	return end ? end + 1 : NULL;
 }
 
-bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached)
+/* *reached: how much of it the form can begin with; NULL: that is not asked. */
+static bool read_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached)
 {
-	reading r = { &arch_forms[form], text + n, text, mods };
+	reading r = { &arch_forms[form], text + n, text, mods, reached != NULL };
 	bool ok = read_groups(&r, 0, text);
 
 	for (const char *order = ok ? NULL : r.f->also; order && !ok; order = next_order(order)) {
 		memset(mods, 0, r.f->ngroup * sizeof *mods);
 		ok = read_other(&r, order, text);
 	}
-
-	*reached = (size_t)(r.far - text);
+	if (reached)
+		*reached = (size_t)(r.far - text);
 	return ok;
 }
 
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS])
 {
+	return read_opcode(form, text, n, mods, NULL);
+}
+
+size_t parse_opcode_reach(unsigned form, const char *text, size_t n)
+{
+	uint16_t mods[ARCH_GROUPS];
 	size_t reached;
-	return parse_opcode_far(form, text, n, mods, &reached);
+
+	return read_opcode(form, text, n, mods, &reached) ? n : reached;
 }
 
 bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form)

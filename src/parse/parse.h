@@ -8,8 +8,8 @@
  * group in mods, if it is one of the form's spellings.
  */
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS]);
-/* The same; *reached: how much of the text was understood. */
-bool parse_opcode_far(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached);
+/* How much of the text the form can begin with. */
+size_t parse_opcode_reach(unsigned form, const char *text, size_t n);
 
 /* Whether an operand stands in braces; a hole of cptx_asm, or the name of a vector register, is both. */
 enum parse_braces { BRACES_NONE, BRACES_HERE, BRACES_EITHER };

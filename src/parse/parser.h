@@ -27,10 +27,10 @@ typedef struct name_numbers {
 	bool in_range;     /* one in scope hides, or could hide, one of a range */
 } name_numbers;
 
-/* A range that was looked up: its prefix, up to 8 bytes of it, and its registers. */
+/* A range that was looked up: its prefix, up to 7 bytes of it, and its registers. */
 enum { QUICK_RANGES = 16 };
 typedef struct quick_range {
-	uint64_t key; /* 0: none */
+	uint64_t key; /* the bytes, the first in the lowest; 0: none */
 	uint32_t id, count;
 } quick_range;
 
@@ -58,6 +58,7 @@ typedef struct word {
 	const char *s;
 	uint32_t len, hash;
 	uint32_t stem, stem_hash; /* without the digits behind it */
+	const char *at;           /* where the text has it, or what it was made of; NULL if nowhere */
 } word;
 
 /* ---- instructions: spelling.c ---- */
@@ -69,14 +70,13 @@ enum { REMEMBERED_TOKENS = 8 };
 typedef struct remembered {
 	uint64_t key[REMEMBERED_TOKENS];
 	unsigned ntoken;
-	uint8_t token[ARCH_OPERANDS]; /* of each operand, + 1; 0: none */
-	arch_match m;
+	arch_known known; /* from: of the tokens */
 } remembered;
 
 typedef struct spelled {
 	struct spelled *next; /* of the same hash */
 	const char *text;
-	uint32_t len, hash;
+	uint32_t len;
 	uint16_t nform;
 	bool takes_label, takes_list;
 	spelled_form *form;
@@ -89,11 +89,11 @@ typedef struct comment {
 	uint32_t line;
 } comment;
 
-enum { SPELLED_SLOTS = 1024 };
+enum { SPELLED_SLOTS = 1024, TEXT_BEHIND = 16 };
 typedef struct parser {
 	cptx_module *m;
 	cptx_kernel *k;
-	const char *begin, *end, *p; /* *end is NUL */
+	const char *begin, *end, *p; /* from *end on TEXT_BEHIND bytes are NUL */
 	const char *line_start;
 	uint32_t line;
 	const char *stop;  /* behind the last token: where what stands there ends */
@@ -110,11 +110,20 @@ typedef struct parser {
 	uint32_t nregister; /* declared in all bodies: a few bytes of text declare many */
 	bool has_section;
 	bool no_memory;
-	bool columns; /* the text is not kept, only the columns of its statements */
+	bool columns;         /* the text is not kept, only the columns of its statements */
+	size_t memory_before; /* bytes of the arena's chunks, before the text */
 } parser;
 
 /* ---- lex.c ---- */
-extern const unsigned char parse_is_word[256]; /* 1: in names; 2: digits */
+extern const unsigned char parse_is_word[256];   /* 1: in names; 2: digits */
+extern const unsigned char parse_is_dotted[256]; /* the same, and the dot */
+/* Where the names and dots at s end. */
+static inline const char *parse_dotted(const char *s)
+{
+	while (parse_is_dotted[(unsigned char)*s])
+		s++;
+	return s;
+}
 /* Skips blanks and comments. */
 void parse_skip(parser *p);
 static inline void parse_blanks(parser *p)
@@ -123,6 +132,17 @@ static inline void parse_blanks(parser *p)
 		p->p++;
 	if ((unsigned char)*p->p <= ' ' || *p->p == '/' || *p->p == '#')
 		parse_skip(p);
+}
+/* The same behind a statement: most end their line, and the next begins with a tab. */
+static inline void parse_blanks_line(parser *p)
+{
+	if (*p->p == '\n') {
+		p->line++;
+		p->line_start = ++p->p;
+		if (*p->p == '\t')
+			p->p++;
+	}
+	parse_blanks(p);
 }
 /* If the text goes on with `c`: skips it and what blanks follow. */
 static inline bool parse_take(parser *p, char c)
@@ -200,13 +220,14 @@ bool parse_section(parser *p); /* behind .section */
 
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
-bool parse_instruction(parser *p);
+bool parse_instruction(parser *p, const char *seen); /* seen: the spelling does not end in front of it */
+enum { SPELLING_BEHIND = 8 };                        /* so many bytes may be read behind the text of a spelling */
 /* Comments up to the end of this statement, as items; those behind it stay for the next. */
 void parse_flush_comments(parser *p);
 ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand);
 /* The forms of an instruction as it is spelled; NULL when memory is short. */
-spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash);
+spelled *parse_spelled(parser *p, const char *text, size_t len);
 bool parse_spelling_error(parser *p, const char *at, const spelled *s);
 
 #endif

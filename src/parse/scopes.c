@@ -151,41 +151,66 @@ static uint32_t in_range(parser *p, const word *w, uint32_t stem, uint32_t hash,
 	return IR_NONE;
 }
 
-static inline quick_range *quick_at(name_table *t, uint64_t key)
-{
-	return &t->quick[(key ^ key >> 5 ^ key >> 11) % QUICK_RANGES];
-}
+static inline quick_range *quick_at(name_table *t, uint64_t key) { return &t->quick[key * 0x9e3779b97f4a7c15u >> 60]; }
+_Static_assert(QUICK_RANGES == 1 << (64 - 60), "the hash has a slot for each");
 
 static void quick_note(name_table *t, const word *w, const binding *range)
 {
 	uint64_t key = 0;
 
-	if (w->stem > sizeof key)
+	if (w->stem >= sizeof key)
 		return;
-	for (uint32_t i = 0; i < w->stem; i++)
-		key = key << 8 | (unsigned char)w->s[i];
+	memcpy(&key, w->s, w->stem);
 	*quick_at(t, key) = (quick_range){ key, range->id, range->count };
 }
 
+#define EACH_BYTE (UINT64_MAX / 255) /* times a byte: 8 of it */
+
+/* The highest bit of each byte that is no digit, up to the first byte that is not ASCII. */
+static inline uint64_t no_digits(uint64_t bytes)
+{
+	uint64_t from_0 = bytes ^ EACH_BYTE * '0';
+	return ((from_0 + EACH_BYTE * (0x80 - 10)) | from_0) & EACH_BYTE * 0x80;
+}
+
+/* The number of bytes in front of the lowest bit of a mask such as no_digits gives, times 8. */
+static inline unsigned bits_before(uint64_t mask) { return (unsigned)__builtin_ctzll(mask) & ~7u; }
+
+/* The number that 8 digits are, the first in the lowest byte. */
+static inline uint32_t number_of_8(uint64_t digits)
+{
+	digits = (digits & EACH_BYTE * 15) * (10 * 256 + 1) >> 8;
+	digits = (digits & UINT64_C(0x00ff00ff00ff00ff)) * (100 * 65536 + 1) >> 16;
+	return (uint32_t)((digits & UINT64_C(0x0000ffff0000ffff)) * (10000 * (UINT64_C(1) << 32) + 1) >> 32);
+}
+
+/*
+ * All 8 bytes at once: the lengths of prefix and number differ from register to register, so that branches on them would be
+ * guessed wrong again and again.
+ */
 uint32_t names_quick(parser *p)
 {
-	const char *s = p->p;
-	uint64_t key = 0;
-	uint32_t number;
+	uint64_t bytes;
 
-	while (parse_is_word[(unsigned char)*s] == 1) /* longer prefixes than a key has: another key, and the count is 0 */
-		key = key << 8 | (unsigned char)*s++;
+	memcpy(&bytes, p->p, sizeof bytes);
+	uint64_t others = no_digits(bytes), digits = ~others & EACH_BYTE * 0x80;
+	if (!digits || p->names.numbers.in_range)
+		return IR_NONE;
+	unsigned prefix = bits_before(digits); /* in bits, as all of these */
+	uint64_t key = bytes & ((UINT64_C(1) << prefix) - 1);
 	const quick_range *q = quick_at(&p->names, key);
-	if (q->key != key || s - p->p > (ptrdiff_t)sizeof key || p->names.numbers.in_range)
+	others = others >> prefix << prefix;
+	if (!prefix || q->key != key || !others)
 		return IR_NONE;
-	const char *digits = s;
-	for (number = 0; *s >= '0' && *s <= '9' && s - digits < MOST_DIGITS; s++)
-		number = number * 10 + (uint32_t)(*s - '0');
+	unsigned behind = bits_before(others), length = behind - prefix;
+	uint64_t text = bytes >> prefix; /* begins with the digits */
+	uint32_t number = number_of_8(text << (64 - length));
+	const char *s = p->p + behind / 8;
 	bool ends = *s == ',' || *s == ';' || *s == ']' || *s == '}' || (*s == ' ' && parse_is_word[(unsigned char)s[1]]);
-	if (s == digits || !ends || (*digits == '0' && s - digits > 1) || number >= q->count)
+	if (!ends || (length > 8 && (text & 255) == '0') || number >= q->count)
 		return IR_NONE;
-	p->stop = p->p = s;
-	parse_blanks(p);
+	p->stop = s;
+	p->p = s + (*s == ' ');
 	return q->id + number;
 }
 
@@ -244,7 +269,7 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 	if (!s)
 		return NULL;
 	if (!is_name(w)) {
-		parse_error(p, w->s, CPTX_E_PARSE,
+		parse_error(p, w->at, CPTX_E_PARSE,
 		            "'%.*s' is no name: names are a letter, or one of _ $ %% and more; then letters, digits, _ and $",
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
@@ -262,7 +287,7 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 	bool module_sreg = hides && hides->kind == NAME_SREG && t->nscope == 2;
 	if (module_sreg || (hides && (size_t)(hides - t->bound) >= t->scope[t->nscope - 1].first) ||
 	    (range && range_taken(p, w, count))) {
-		parse_error(p, w->s, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
+		parse_error(p, w->at, CPTX_E_PARSE, "'%.*s' is declared twice in this scope; give it another name",
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
 	}

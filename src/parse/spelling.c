@@ -32,24 +32,35 @@ static bool find_forms(parser *p, spelled *s)
 	return true;
 }
 
-spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash)
+/* The next 8 bytes of a text, of which `left` are its own. */
+static inline uint64_t part_of(const char *text, size_t left)
 {
-	spelled **slot = &p->spelled[(hash ^ hash >> 16) % SPELLED_SLOTS], *s = *slot;
-	while (s && (s->hash != hash || s->len != len || memcmp(s->text, text, len)))
-		s = s->next;
-	if (s)
-		return s;
-	s = arena_zalloc(&p->m->a, sizeof *s);
-	char *copy = s ? arena_alloc(&p->m->a, len + 1) : NULL;
+	uint64_t part;
+
+	memcpy(&part, text, sizeof part);
+	return left < sizeof part ? part & ((UINT64_C(1) << 8 * left) - 1) : part;
+}
+
+static inline bool is_text(const spelled *s, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len && s->len == len; i += sizeof(uint64_t))
+		if (part_of(s->text + i, len - i) != part_of(text + i, len - i))
+			return false;
+	return s->len == len;
+}
+
+static spelled *new_spelled(parser *p, spelled **slot, const char *text, size_t len)
+{
+	spelled *s = arena_zalloc(&p->m->a, sizeof *s);
+	char *copy = s ? arena_zalloc(&p->m->a, len + SPELLING_BEHIND) : NULL;
+
 	if (!copy) {
 		parse_out_of_memory(p);
 		return NULL;
 	}
 	memcpy(copy, text, len);
-	copy[len] = 0;
 	s->text = copy;
 	s->len = (uint32_t)len;
-	s->hash = hash;
 	if (!find_forms(p, s))
 		return NULL;
 	s->next = *slot;
@@ -57,17 +68,19 @@ spelled *parse_spelled(parser *p, const char *text, size_t len, uint32_t hash)
 	return s;
 }
 
-/* ---- what is wrong ---- */
-
-/* How much of the spelling a form can begin with. */
-static size_t longest_start(unsigned form, const char *text, size_t len)
+spelled *parse_spelled(parser *p, const char *text, size_t len)
 {
-	uint16_t mods[ARCH_GROUPS];
-	size_t reached = 0;
+	uint64_t hash = len;
 
-	parse_opcode_far(form, text, len, mods, &reached);
-	return reached;
+	for (size_t i = 0; i < len; i += sizeof hash)
+		hash = (hash ^ part_of(text + i, len - i)) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32;
+	spelled **slot = &p->spelled[hash % SPELLED_SLOTS], *s = *slot;
+	while (s && !is_text(s, text, len))
+		s = s->next;
+	return s ? s : new_spelled(p, slot, text, len);
 }
+
+/* ---- what is wrong ---- */
 
 static bool is_spelling(const char *text, size_t len)
 {
@@ -81,7 +94,15 @@ static bool is_spelling(const char *text, size_t len)
 	return false;
 }
 
-/* One modifier moved elsewhere, so that it is a spelling; into `right`. */
+static bool is_type(const char *dot, const char *end)
+{
+	char name[16];
+
+	snprintf(name, sizeof name, "%.*s", (int)MIN(end - dot - 1, (ptrdiff_t)sizeof name - 1), dot + 1);
+	return cptx_type_find(name) != CPTX_TYPE_NONE;
+}
+
+/* One modifier moved elsewhere, but no type across another, so that it is a spelling; into `right`. */
 static bool in_order(const spelled *s, char *right, size_t size)
 {
 	enum { MOST_PARTS = 24 };
@@ -95,7 +116,12 @@ static bool in_order(const spelled *s, char *right, size_t size)
 		return false;
 	for (unsigned from = 1; from < n; from++)
 		for (unsigned to = 1; to < n; to++) {
+			bool type = is_type(part[from], part[from + 1]), across = false;
 			size_t at = 0;
+			for (unsigned i = MIN(from, to); i <= MAX(from, to); i++)
+				across |= type && i != from && is_type(part[i], part[i + 1]);
+			if (across)
+				continue;
 			for (unsigned i = 0, next = 0; i < n; i++) {
 				next += next == from;
 				unsigned k = i == to ? from : next++;
@@ -127,7 +153,7 @@ bool parse_spelling_error(parser *p, const char *at, const spelled *s)
 	}
 	const uint16_t *of = arch_forms_of(s->text, s->len, &forms);
 	for (unsigned i = 0; i < forms; i++) {
-		size_t reached = longest_start(of[i], s->text, s->len);
+		size_t reached = parse_opcode_reach(of[i], s->text, s->len);
 		if (!i || reached > best)
 			best = reached, form = arch_forms[of[i]].text;
 	}

@@ -66,16 +66,12 @@ static bool read_special(parser *p, cptx_val *v, unsigned sreg)
 	return true;
 }
 
-static bool read_name(parser *p, cptx_val *v, token *t)
+static bool read_long_name(parser *p, cptx_val *v, token *t)
 {
 	const binding *b = NULL;
-	uint32_t reg = names_quick(p);
+	uint32_t reg;
 	word w;
 
-	if (reg != IR_NONE) {
-		*v = parse_register_value(p->k, reg, 1);
-		return true;
-	}
 	parse_word(p, &w);
 	if (w.len == 1 && *w.s == '_') {
 		*v = cptx_sink();
@@ -101,6 +97,16 @@ static bool read_name(parser *p, cptx_val *v, token *t)
 	case NAME_SREG: return read_special(p, v, b->id);
 	default: /* a label */ *v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
 	}
+	return true;
+}
+
+static inline bool read_name(parser *p, cptx_val *v, token *t)
+{
+	uint32_t reg = names_quick(p);
+
+	if (reg == IR_NONE)
+		return read_long_name(p, v, t);
+	*v = parse_register_value(p->k, reg, 1);
 	return true;
 }
 
@@ -277,9 +283,15 @@ static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
 	unsigned char c = (unsigned char)*p->p;
 
 	*t = (parse_token){ .pipe = pipe, .inside = inside };
-	all->from[i] = (token){ .at = p->p };
+	all->from[i].at = p->p;
+	all->from[i].unknown = false;
 	if (parse_is_word[c] == 1) {
-		if (!read_name(p, &t->v, &all->from[i]))
+		uint32_t reg = names_quick(p);
+		if (reg != IR_NONE) { /* and the operand ends behind it */
+			t->v = parse_register_value(p->k, reg, 1);
+			return true;
+		}
+		if (!read_long_name(p, &t->v, &all->from[i]))
 			return false;
 		t->braces = t->v.count > 1 ? BRACES_EITHER : BRACES_NONE; /* a vector register has none */
 		if ((*p->p == '+' || *p->p == '-') && (t->v.kind == CPTX_VAL_SYM || t->v.kind == CPTX_VAL_REG))

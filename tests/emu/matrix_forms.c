@@ -447,6 +447,10 @@ uint64_t form_pattern(enum cptx_type type, enum form_fill fill, uint64_t *seed)
 	int span = fill == FILL_NORMAL || fill == FILL_CANCEL ? 4 : (1 << f->exp) - 1, e = f->bias - 3 + (int)(r >> 40 & 3);
 	if (fill != FILL_NORMAL && fill != FILL_CANCEL)
 		e = (int)((r >> 40) % (unsigned)span);
+	if (fill == FILL_TINY && type == CPTX_F32)
+		return r & 1 ? sign : sign | man;
+	if (fill == FILL_TINY)
+		e = f->exp == 8 ? f->bias - 74 + (int)((r >> 40) % 13) : (int)(r >> 40 & 3);
 	if (e < 0 || f->exp <= 3)
 		e = (int)((r >> 40) % (1u << f->exp));
 	uint64_t mag = (uint64_t)e << f->man | man;
@@ -498,7 +502,7 @@ void form_fill(const form *f, form_case *c, enum form_fill fill, uint64_t *seed)
 
 const char *form_fill_name(enum form_fill fill)
 {
-	static const char *const names[FILL_COUNT] = { "small", "normal", "wide", "zeros", "cancelling", "any" };
+	static const char *const names[FILL_COUNT] = { "small", "normal", "wide", "zeros", "cancelling", "any", "tiny" };
 
 	return names[fill];
 }

@@ -50,6 +50,7 @@ enum form_fill {
 	FILL_ZEROS,  /* the same, half of them zeros of either sign */
 	FILL_CANCEL, /* like NORMAL, C near what would make D zero */
 	FILL_ANY,    /* any bits */
+	FILL_TINY,   /* sums of f32 are subnormal; C is zero or subnormal */
 	FILL_COUNT
 };
 void form_fill(const form *f, form_case *c, enum form_fill fill, uint64_t *seed);

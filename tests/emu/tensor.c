@@ -18,6 +18,14 @@ static bool is(const tensor_case *c, const char *mode) { return !strcmp(c->mode,
 static bool im2col(const tensor_case *c) { return is(c, "im2col") || is(c, "im2col_no_offs"); }
 static bool along_w(const tensor_case *c) { return is(c, "im2col::w") || is(c, "im2col::w::128"); }
 
+/* Dimensions that count rows begin here: W, where there are pixels. */
+static uint32_t first_dim(const tensor_case *c) { return c->map.interleave ? 0 : 1; }
+/* Of rows along a dimension; a box has one slice of channels. */
+static uint32_t count(const tensor_case *c, uint32_t i)
+{
+	return c->map.interleave && i == c->map.rank - 2 ? 1 : (c->map.box[i] + step(c, i) - 1) / step(c, i);
+}
+
 /* Bytes of a row of the box in shared memory, and how many there are. */
 static uint32_t row_bytes(const tensor_case *c)
 {
@@ -36,12 +44,22 @@ static uint32_t rows(const tensor_case *c)
 		return is(c, "im2col::w") ? c->map.pixels + c->offset[0] : 4 * (32u + c->offset[0]);
 	if (is(c, "tile::gather4") || is(c, "tile::scatter4"))
 		return 4;
-	for (uint32_t i = c->map.interleave ? 0 : 1; i < c->map.rank; i++)
-		n *= (c->map.box[i] + step(c, i) - 1) / step(c, i);
+	for (uint32_t i = first_dim(c); i < c->map.rank; i++)
+		n *= count(c, i);
 	return n;
 }
 
 uint32_t tensor_bytes(const tensor_case *c) { return row_bytes(c) * rows(c); }
+
+/* From row to row in shared memory: a row begins with a span of the swizzle. */
+static uint32_t pitch(const tensor_case *c)
+{
+	uint32_t span = c->map.swizzle && !c->map.interleave ? cptx_swizzle_get(c->map.swizzle)->span : 16, n = row_bytes(c);
+
+	return (n + span - 1) / span * span;
+}
+
+static bool has_room(const tensor_case *c) { return pitch(c) * rows(c) + c->at <= TENSOR_SMEM - 1024; }
 
 /*
  * Pixels along W, and behind the last of them, or behind each 32, `offset[0]` that follow it.  Behind the bounding box,
@@ -69,7 +87,7 @@ static void pixel_along_w(const tensor_case *c, uint32_t row, int64_t at[5])
 /* The coordinates of the first element of a row. */
 static void row_place(const tensor_case *c, uint32_t row, int64_t at[5])
 {
-	uint32_t last = c->map.rank - 1;
+	uint32_t last = c->map.rank - 1, w = first_dim(c);
 
 	for (uint32_t i = 0; i < 5; i++)
 		at[i] = c->coord[i];
@@ -80,20 +98,20 @@ static void row_place(const tensor_case *c, uint32_t row, int64_t at[5])
 	} else if (im2col(c)) {
 		/* As a number with W, H, D and N for digits, from the start on. */
 		for (uint32_t k = 0; k < row; k++) {
-			uint32_t i = 1;
-			for (at[i] += step(c, i); i < last && at[i] > (int64_t)c->map.dim[i] - 1 + c->map.upper[i - 1];
-			     at[i] += step(c, i)) {
-				at[i] = c->map.lower[i - 1];
+			uint32_t i = 0;
+			while (i + 2 < c->map.rank && (at[w + i] += step(c, w + i)) > (int64_t)c->map.dim[w + i] - 1 + c->map.upper[i]) {
+				at[w + i] = c->map.lower[i];
 				i++;
 			}
+			if (i + 2 == c->map.rank)
+				at[last] += step(c, last);
 		}
-		for (uint32_t i = 1; i < last; i++)
-			at[i] += c->offset[i - 1];
+		for (uint32_t i = 0; i + 2 < c->map.rank; i++)
+			at[w + i] += c->offset[i];
 	} else {
-		for (uint32_t i = c->map.interleave ? 0 : 1; i < c->map.rank; i++) {
-			uint32_t n = (c->map.box[i] + step(c, i) - 1) / step(c, i);
-			at[i] += (int64_t)(row % n) * step(c, i);
-			row /= n;
+		for (uint32_t i = w; i < c->map.rank; i++) {
+			at[i] += (int64_t)(row % count(c, i)) * step(c, i);
+			row /= count(c, i);
 		}
 	}
 }
@@ -120,8 +138,10 @@ static int64_t source(const tensor_case *c, const int64_t at[5], uint32_t b)
 			return -2;
 		b = b / 16 * bits(c) * 2 + b % 16;
 	}
-	int64_t bit = first * bits(c) + (int64_t)b * 8;
-	if (bit < 0 || bit / bits(c) >= (int64_t)c->map.dim[0])
+	int64_t bit = first * bits(c) + (int64_t)b * 8, end = (int64_t)c->map.dim[0] * bits(c);
+	if (c->way != TENSOR_LOAD && !padded(c)) /* whole 16 bytes are written */
+		end = (end + 127) / 128 * 128;
+	if (bit < 0 || bit >= end)
 		return -1;
 	for (uint32_t i = 1; i < c->map.rank; i++) {
 		if (at[i] < 0 || at[i] >= (int64_t)c->map.dim[i])
@@ -149,25 +169,17 @@ static uint32_t swizzled(const tensor_case *c, uint32_t a)
 /* What becomes of 32 bits on the way to shared memory. */
 static uint32_t loaded(const tensor_case *c, uint32_t v)
 {
-	bool ftz = c->map.type == CPTX_TENSOR_F32_FTZ || c->map.type == CPTX_TENSOR_TF32_FTZ;
 	uint32_t rest = v & 0x1fff;
 
-	if (ftz && (v >> 23 & 0xff) == 0)
-		v &= 0x80000000, rest = 0;
-	if ((c->map.type == CPTX_TENSOR_TF32 || c->map.type == CPTX_TENSOR_TF32_FTZ) && (v >> 23 & 0xff) != 0xff) {
-		v -= rest;
-		if (rest > 0x1000 || (rest == 0x1000 && v >> 13 & 1))
-			v += 0x2000;
-	}
-	return v;
+	if (c->map.type != CPTX_TENSOR_TF32 && c->map.type != CPTX_TENSOR_TF32_FTZ)
+		return v;
+	if ((v & 0x7fffffff) > 0x7f800000)
+		return 0x7fffe000;
+	v -= rest;
+	return v + (rest > 0x1000 || (rest == 0x1000 && v >> 13 & 1) ? 0x2000 : 0);
 }
 
-static uint8_t filler(const tensor_case *c, uint32_t b)
-{
-	uint32_t each = bits(c) / 8;
-
-	return !c->map.nan_fill ? 0 : b % each == each - 1 ? 0x7f : 0xff;
-}
+static uint8_t filler(const tensor_case *c, uint32_t b) { return !c->map.nan_fill ? 0 : b % 2 ? 0x7f : 0xf7; }
 
 static void load_row(const tensor_case *c, const uint8_t *buffer, uint8_t *smem, uint32_t row)
 {
@@ -177,7 +189,7 @@ static void load_row(const tensor_case *c, const uint8_t *buffer, uint8_t *smem,
 	row_place(c, row, at);
 	for (uint32_t b = 0; b < n; b++) {
 		int64_t from = source(c, at, b);
-		uint8_t *to = &smem[swizzled(c, c->at + row * n + b)];
+		uint8_t *to = &smem[swizzled(c, c->at + row * pitch(c) + b)];
 		if (from == -1) {
 			*to = filler(c, b);
 		} else if (from >= 0 && bits(c) == 32) {
@@ -220,10 +232,10 @@ static void store_row(const tensor_case *c, uint8_t *buffer, const uint8_t *smem
 	row_place(c, row, at);
 	for (uint32_t b = 0; b < n; b += each) {
 		int64_t to = source(c, at, b);
-		if (to < 0)
+		if (to < 0 || to >= (int64_t)c->size)
 			continue;
 		uint64_t v = 0, old = 0;
-		memcpy(&v, &smem[swizzled(c, c->at + row * n + b)], each);
+		memcpy(&v, &smem[swizzled(c, c->at + row * pitch(c) + b)], each);
 		memcpy(&old, buffer + to, each);
 		v = c->way == TENSOR_REDUCE ? reduced(c, old, v) : v;
 		memcpy(buffer + to, &v, each);
@@ -239,126 +251,6 @@ void tensor_reference(const tensor_case *c, uint8_t *buffer, uint8_t *smem)
 			load_row(c, buffer, smem, row);
 		else
 			store_row(c, buffer, smem, row);
-}
-
-/* ---- kernels ---- */
-
-static const char head[] =
-	".version 8.7\n.target %s\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param "
-	".u64 done)\n"
-	"{\n.reg .b32 %%r<40>;\n.reg .b64 %%rd<20>;\n.reg .pred %%p<8>;\n.reg .b16 %%h<4>;\n"
-	".shared .align 1024 .b8 data[%u];\n.shared .align 8 .b64 bar;\n"
-	"mov.u32 %%r0, %%tid.x; setp.eq.u32 %%p0, %%r0, 0;\n"
-	"mov.b64 %%rd0, map; cvta.param.u64 %%rd0, %%rd0; ld.param.u64 %%rd1, [out]; ld.param.u64 %%rd2, [done];\n"
-	"mov.u32 %%r1, data; mov.u32 %%r2, bar; shl.b32 %%r3, %%r0, 2; add.u32 %%r4, %%r1, %%r3; cvt.u64.u32 %%rd3, %%r3;\n"
-	"add.u64 %%rd3, %%rd1, %%rd3; @%%p0 mbarrier.init.shared::cta.b64 [%%r2], 1; mov.u32 %%r5, 0;\n";
-/* 128 threads copy a word each, all of it in turns: into shared memory, and out of it. */
-static const char copy_in[] =
-	"fill:\nld.global.u32 %%r6, [%%rd3]; st.shared.u32 [%%r4], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
-	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra fill;\n"
-	"fence.proxy.async; bar.sync 0; add.u32 %%r1, %%r1, %u;\n";
-static const char copy_out[] =
-	"sub.u32 %%r4, %%r4, %u; sub.u64 %%rd3, %%rd3, %u; mov.u32 %%r5, 0;\n"
-	"show:\nld.shared.u32 %%r6, [%%r4]; st.global.u32 [%%rd3], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
-	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra show;\n";
-/* A wrong number of bytes must not hang a GPU. */
-static const char wait[] = "mov.u32 %r8, 0;\nwait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; @%p2 bra came;\n"
-						   "add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, 100000; @%p3 bra wait; ret;\ncame:\n";
-
-static int list(const tensor_case *c, char *text, size_t size)
-{
-	uint32_t n = strncmp(c->mode, "tile::", 6) ? c->map.rank : 5;
-	int at = snprintf(text, size, "{");
-
-	for (uint32_t i = 0; i < n; i++)
-		at += snprintf(text + at, size - (size_t)at, "%s%d", i ? ", " : "", c->coord[i]);
-	return at + snprintf(text + at, size - (size_t)at, "}");
-}
-
-static int offsets(const tensor_case *c, char *text, size_t size)
-{
-	uint32_t n = along_w(c) ? 2 : c->map.rank - 2;
-	int at = 0;
-
-	if (!is(c, "im2col") && !along_w(c))
-		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		at += snprintf(text + at, size - (size_t)at, "%s%u", i ? ", " : ", {", c->offset[i]);
-	return at + snprintf(text + at, size - (size_t)at, "}");
-}
-
-char *tensor_kernel(const tensor_case *c)
-{
-	enum { SIZE = 8192 };
-	char *s = malloc(SIZE), coords[120], offs[60] = "";
-	size_t n = 0;
-
-	if (!s)
-		return NULL;
-	list(c, coords, sizeof coords);
-	offsets(c, offs, sizeof offs);
-#define ADD(...) n += (size_t)snprintf(s + n, SIZE - n, __VA_ARGS__)
-	ADD(head, c->target, TENSOR_SMEM);
-	ADD(copy_in, TENSOR_SMEM, c->at);
-	if (c->way == TENSOR_LOAD) {
-		ADD("@%%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r2], %u;\n", tensor_bytes(c));
-		ADD("@%%p0 cp.async.bulk.tensor.%ud.shared::cluster.global.%s.mbarrier::complete_tx::bytes [%%r1], [%%rd0, %s], "
-		    "[%%r2]%s;\n",
-		    c->map.rank, c->mode, coords, offs);
-		ADD("%s", wait);
-		ADD(copy_out, TENSOR_SMEM, TENSOR_SMEM, TENSOR_SMEM);
-	} else {
-		ADD("@%%p0 cp.%sasync.bulk.tensor.%ud.global.shared::cta.%s%s%s.bulk_group [%%rd0, %s], [%%r1];\n",
-		    c->way == TENSOR_REDUCE ? "reduce." : "", c->map.rank, c->way == TENSOR_REDUCE ? c->op : "",
-		    c->way == TENSOR_REDUCE ? "." : "", c->mode, coords);
-		ADD("@%%p0 cp.async.bulk.commit_group; @%%p0 cp.async.bulk.wait_group 0;\n");
-	}
-	ADD("@%%p0 st.global.u32 [%%rd2], 1; ret;\n}\n");
-#undef ADD
-	return s;
-}
-
-/* ---- running ---- */
-
-static bool finish(const tensor_case *c, cptx_device *dev, uint64_t at, uint64_t out, uint8_t *buffer, uint8_t *smem,
-                   cptx_error *err)
-{
-	uint32_t done = 0;
-
-	if (!cptx_mem_read(dev, buffer, at, c->size, err) || !cptx_mem_read(dev, smem, out, TENSOR_SMEM, err) ||
-	    !cptx_mem_read(dev, &done, out + TENSOR_SMEM, sizeof done, err))
-		return false;
-	if (done)
-		return true;
-	err->code = CPTX_E_STATE;
-	snprintf(err->text, sizeof err->text, "the copy has not completed %u bytes", tensor_bytes(c));
-	return false;
-}
-
-bool tensor_run(const tensor_case *c, cptx_device *dev, uint8_t *buffer, uint8_t *smem, cptx_error *err)
-{
-	char *text = tensor_kernel(c);
-	cptx_tensor_map_opt opt = c->map;
-	cptx_tensor_map map;
-	cptx_program *p = text ? cptx_device_load_text(dev, text, strlen(text), NULL, err) : NULL;
-	uint64_t at = p ? cptx_mem_alloc(dev, c->size, err) : 0, out = at ? cptx_mem_alloc(dev, TENSOR_SMEM + 16, err) : 0;
-
-	if (c->way == TENSOR_LOAD)
-		memset(smem, TENSOR_FILL, TENSOR_SMEM);
-	opt.address += at;
-	bool ok = out && cptx_mem_write(dev, at, buffer, c->size, err) && cptx_mem_write(dev, out, smem, TENSOR_SMEM, err) &&
-	          cptx_mem_fill8(dev, out + TENSOR_SMEM, 0, 16, err) && cptx_tensor_map_make(dev, &opt, &map, err) &&
-	          cptx_launch_once(p, "k",
-	                           &(cptx_launch_opt){ .grid = { 1 },
-	                                               .block = { 128 },
-	                                               CPTX_ARGS(CPTX_ARG_BYTES(&map, sizeof map), out, out + TENSOR_SMEM) },
-	                           NULL, err) &&
-	          cptx_stream_synchronize(dev, NULL, err) && finish(c, dev, at, out, buffer, smem, err);
-	cptx_mem_free(dev, out);
-	cptx_mem_free(dev, at);
-	cptx_program_destroy(p);
-	free(text);
-	return ok;
 }
 
 /* ---- random ones ---- */
@@ -390,7 +282,7 @@ static void random_type(tensor_case *c, uint64_t *s, bool newer)
 static uint32_t random_inner(const tensor_case *c, uint64_t *s)
 {
 	const cptx_swizzle_info *w = cptx_swizzle_get(c->map.swizzle);
-	uint32_t most = c->map.swizzle ? w->span : 256, unit = bits(c) == 4 ? 32 : 128 / bits(c);
+	uint32_t most = c->map.swizzle && !c->map.interleave ? w->span : 256, unit = bits(c) == 4 ? 32 : 128 / bits(c);
 
 	if (padded(c))
 		return 128;
@@ -399,7 +291,12 @@ static uint32_t random_inner(const tensor_case *c, uint64_t *s)
 	return (1 + tensor_below(s, most)) * unit;
 }
 
-static int32_t around(uint64_t *s, uint64_t dim) { return (int32_t)tensor_below(s, (uint32_t)dim + 6) - 3; }
+/* A coordinate in the tensor or a little outside; to store, none is negative. */
+static int32_t around(const tensor_case *c, uint64_t *s, uint64_t dim)
+{
+	return c->way == TENSOR_LOAD ? (int32_t)tensor_below(s, (uint32_t)dim + 6) - 3
+	                             : (int32_t)tensor_below(s, (uint32_t)dim + 3);
+}
 
 static void random_shape(tensor_case *c, uint64_t *s)
 {
@@ -410,7 +307,7 @@ static void random_shape(tensor_case *c, uint64_t *s)
 	if (!padded(c) && bits(c) >= 8) /* rows that do not end at 16 bytes, but for padding */
 		m->dim[0] -= tensor_below(s, group < 4 ? group : 4);
 	if (m->interleave)
-		m->dim[0] = 1 + tensor_below(s, 9);
+		m->dim[0] = 1 + tensor_below(s, 20);
 	uint64_t bytes = m->interleave ? m->dim[0] * m->interleave : (m->dim[0] * bits(c) + 7) / 8;
 	for (uint32_t i = 1; i < m->rank; i++) {
 		m->stride[i] = (bytes + align - 1) / align * align + tensor_below(s, 2) * align;
@@ -420,9 +317,11 @@ static void random_shape(tensor_case *c, uint64_t *s)
 	m->address = tensor_below(s, 4) * align;
 	c->size = (size_t)(m->address + bytes + 64);
 	for (uint32_t i = 0; i < m->rank; i++)
-		c->coord[i] = around(s, m->dim[i]);
-	if (padded(c) || bits(c) == 4)
-		c->coord[0] = c->coord[0] / 128 * 128;
+		c->coord[i] = around(c, s, m->dim[i]);
+	/* Whole 16 bytes; to store, from 0 on. */
+	group = padded(c) ? 128 : 128 / bits(c);
+	if (!m->interleave)
+		c->coord[0] = ((int32_t)tensor_below(s, (uint32_t)m->dim[0] / group + 3) - (c->way == TENSOR_LOAD)) * (int32_t)group;
 }
 
 static void random_box(tensor_case *c, uint64_t *s)
@@ -431,10 +330,10 @@ static void random_box(tensor_case *c, uint64_t *s)
 
 	for (uint32_t i = 0; i < m->rank; i++)
 		m->element_stride[i] = tensor_below(s, 4) ? 1 : 1 + tensor_below(s, 8);
-	m->box[0] = m->interleave ? 1 + tensor_below(s, 12) : random_inner(c, s);
+	m->box[0] = random_inner(c, s);
 	for (uint32_t i = 1; i < m->rank; i++)
 		m->box[i] = 1 + tensor_below(s, i == 1 ? 40 : 5);
-	while (tensor_bytes(c) + c->at > TENSOR_SMEM - 1024)
+	while (!has_room(c))
 		for (uint32_t i = 1; i < m->rank; i++)
 			m->box[i] = (m->box[i] + 1) / 2;
 }
@@ -443,6 +342,7 @@ static void random_im2col(tensor_case *c, uint64_t *s)
 {
 	cptx_tensor_map_opt *m = &c->map;
 	bool load = c->way == TENSOR_LOAD;
+	uint32_t w = first_dim(c);
 
 	c->mode = load ? "im2col" : "im2col_no_offs";
 	m->mode = CPTX_TENSOR_IM2COL;
@@ -450,20 +350,20 @@ static void random_im2col(tensor_case *c, uint64_t *s)
 		m->element_stride[i] = tensor_below(s, 3) || i == m->rank - 1 ? 1 : 1 + tensor_below(s, 3);
 	m->channels = random_inner(c, s);
 	m->pixels = 1 + tensor_below(s, 60);
-	while (tensor_bytes(c) + c->at > TENSOR_SMEM - 1024)
+	while (!has_room(c))
 		m->pixels = (m->pixels + 1) / 2;
 	for (uint32_t i = 0; i + 2 < m->rank; i++) {
-		int32_t wide = (int32_t)m->dim[i + 1];
+		int32_t wide = (int32_t)m->dim[w + i];
 		m->lower[i] = load ? (int32_t)tensor_below(s, 4) - 2 : 0;
 		m->upper[i] = (int32_t)tensor_below(s, 3) - 2;
 		if (wide + m->upper[i] <= m->lower[i])
 			m->upper[i] = load ? m->lower[i] - wide + 1 : 0;
 		c->offset[i] = load ? (uint16_t)tensor_below(s, 3) : 0;
-		c->coord[i + 1] = m->lower[i] + (int32_t)tensor_below(s, (uint32_t)(wide + m->upper[i] - m->lower[i]));
+		c->coord[w + i] = m->lower[i] + (int32_t)tensor_below(s, (uint32_t)(wide + m->upper[i] - m->lower[i]));
 	}
-	if (!load && c->coord[0] < 0)
-		c->coord[0] = 0;
-	c->coord[m->rank - 1] = (int32_t)tensor_below(s, (uint32_t)m->dim[m->rank - 1]);
+	for (uint32_t i = m->rank - 2; i < m->rank; i++) /* slices of channels, if there are any, and images */
+		if (m->interleave || i == m->rank - 1)
+			c->coord[i] = (int32_t)tensor_below(s, (uint32_t)m->dim[i]);
 }
 
 static void random_along_w(tensor_case *c, uint64_t *s)
@@ -496,7 +396,7 @@ static void random_rows(tensor_case *c, uint64_t *s)
 	c->map.box[0] = random_inner(c, s);
 	c->map.box[1] = 1;
 	for (uint32_t i = 1; i < 5; i++)
-		c->coord[i] = around(s, c->map.dim[1]);
+		c->coord[i] = around(c, s, c->map.dim[1]);
 	/* Rows that are the same would be written in any order. */
 	for (uint32_t i = 1; c->way != TENSOR_LOAD && i < 5; i++)
 		c->coord[i] = c->coord[1] + (int32_t)i;
@@ -511,9 +411,9 @@ static tensor_case random_one(uint64_t *s, enum tensor_way way, bool newer)
 	m->rank = 1 + tensor_below(s, 5);
 	random_type(&c, s, newer);
 	c.at = tensor_below(s, 16) * 128;
-	if (kind == 0 && m->rank >= 3 && m->type <= CPTX_TENSOR_TF32_FTZ) {
+	if (m->rank >= 3 && m->type <= CPTX_TENSOR_TF32_FTZ && !tensor_below(s, 5)) {
 		m->interleave = tensor_below(s, 2) ? 16 : 32;
-		m->swizzle = m->interleave == 32 ? CPTX_SWIZZLE_32B : CPTX_SWIZZLE_NONE;
+		m->swizzle = m->interleave == 32 ? CPTX_SWIZZLE_32B : tensor_below(s, 2) ? m->swizzle : CPTX_SWIZZLE_NONE;
 	}
 	m->nan_fill = m->type >= CPTX_TENSOR_F16 && m->type <= CPTX_TENSOR_TF32_FTZ && tensor_below(s, 2);
 	if (newer && kind == 1 && way != TENSOR_REDUCE) {
@@ -521,7 +421,7 @@ static tensor_case random_one(uint64_t *s, enum tensor_way way, bool newer)
 		return c;
 	}
 	random_shape(&c, s);
-	if (newer && kind == 3 && way == TENSOR_LOAD && m->rank >= 3 && !padded(&c) && bits(&c) >= 8)
+	if (newer && kind == 3 && way == TENSOR_LOAD && m->rank >= 3 && !m->interleave && !padded(&c) && bits(&c) >= 8)
 		random_along_w(&c, s);
 	else if ((kind == 2 || kind == 3) && m->rank >= 3 && !padded(&c) && bits(&c) >= 8)
 		random_im2col(&c, s);
@@ -539,14 +439,33 @@ tensor_case tensor_random(uint64_t *s, enum tensor_way way, bool newer)
 	}
 }
 
+tensor_case tensor_random_float(uint64_t *s, bool newer)
+{
+	static const enum cptx_tensor_type of32[] = { CPTX_TENSOR_F32,      CPTX_TENSOR_F32_FTZ, CPTX_TENSOR_TF32,
+		                                          CPTX_TENSOR_TF32_FTZ, CPTX_TENSOR_F16,     CPTX_TENSOR_BF16 };
+	static const char *const ops[] = { "add", "min", "max" };
+
+	for (;;) {
+		tensor_case c = tensor_random(s, TENSOR_REDUCE, newer);
+		cptx_tensor_map_opt *m = &c.map;
+		m->type = bits(&c) == 64 ? CPTX_TENSOR_F64 : of32[tensor_below(s, 6)];
+		c.op = ops[bits(&c) == 16 ? tensor_below(s, 3) : 0];
+		if (bits(&c) == 16 && !m->interleave)
+			m->dim[0] *= 2, c.coord[0] *= 2;
+		if (bits(&c) == 16)
+			m->box[0] *= 2, m->channels *= 2;
+		if (cptx_tensor_map_check(m, NULL) && has_room(&c))
+			return c;
+	}
+}
+
 void tensor_print(const tensor_case *c, char *text, size_t size)
 {
 	const cptx_tensor_map_opt *m = &c->map;
-	char coords[120], offs[60] = "";
+	char place[200];
 	size_t n = 0;
 
-	list(c, coords, sizeof coords);
-	offsets(c, offs, sizeof offs);
+	tensor_place(c, place, sizeof place);
 	n += (size_t)snprintf(text, size, "%s%s %s, %s, rank %u, swizzle %s, interleave %u, %s, address %u:",
 	                      c->way == TENSOR_LOAD    ? "load"
 	                      : c->way == TENSOR_STORE ? "store"
@@ -560,5 +479,5 @@ void tensor_print(const tensor_case *c, char *text, size_t size)
 	if (m->mode != CPTX_TENSOR_TILED)
 		n += (size_t)snprintf(text + n, size - n, ", %u channels, %u pixels, corners %d %d %d, %d %d %d", m->channels,
 		                      m->pixels, m->lower[0], m->lower[1], m->lower[2], m->upper[0], m->upper[1], m->upper[2]);
-	snprintf(text + n, size - n, "; at %s%s, shared offset %u", coords, offs, c->at);
+	snprintf(text + n, size - n, "; at %s, shared offset %u", place, c->at);
 }

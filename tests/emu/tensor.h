@@ -27,19 +27,28 @@ typedef struct tensor_case {
 
 /* A random one that breaks no rule. */
 tensor_case tensor_random(uint64_t *state, enum tensor_way way, bool newer /* than sm_90 */);
+/* A reduction of floats, of which tensor_reference knows nothing. */
+tensor_case tensor_random_float(uint64_t *state, bool newer);
 uint32_t tensor_below(uint64_t *state, uint32_t n);
 /* In words, for who has to look at it. */
 void tensor_print(const tensor_case *c, char *text, size_t size);
 
 /* Bytes that it moves, out-of-bounds ones too. */
 uint32_t tensor_bytes(const tensor_case *c);
-/* The kernel's text; NULL: out of memory. */
-char *tensor_kernel(const tensor_case *c);
+/* Coordinates, and offsets of im2col. */
+void tensor_place(const tensor_case *c, char *text, size_t size);
+/* Runs copies on a device, which must live longer. */
+typedef struct tensor_runner tensor_runner;
+tensor_runner *tensor_runner_new(cptx_device *dev);
+void tensor_runner_free(tensor_runner *r);
 /*
  * Runs it: the buffer and what shared memory holds (a load: becomes TENSOR_FILL first) are changed as the copy changes them.
- * False with an error; also when the copy did not end in good time.
+ * The mbarrier of a load expects tensor_bytes(c).
  */
-bool tensor_run(const tensor_case *c, cptx_device *dev, uint8_t *buffer, uint8_t *smem, cptx_error *err);
+bool tensor_run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, cptx_error *err);
+/* The same on a GPU, where the mbarrier counts what a load completes, in bytes. */
+bool tensor_measure(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, uint32_t *bytes,
+                    cptx_error *err);
 /* The same from the rules. */
 void tensor_reference(const tensor_case *c, uint8_t *buffer, uint8_t *smem);
 

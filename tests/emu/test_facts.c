@@ -1,5 +1,6 @@
 /* Bits that an H200 gave where the manual leaves a choice: h200_scalar.def by kernels, h200_dot.def by dot.c. */
 #include "emu/dot.h"
+#include "emu/num_real.h"
 #include "trial.h"
 
 #include <inttypes.h>
@@ -69,20 +70,23 @@ END_TEST
 typedef struct sum {
 	enum dot_unit unit;
 	unsigned atype, btype;
-	uint32_t c, d;     /* f32 */
+	unsigned dtype;
+	uint32_t c, d;
 	const char *terms; /* a*b ... */
 } sum;
 
 static const sum sums[] = {
-#define SUM(unit, atype, btype, c, d, terms) { DOT_##unit, CPTX_##atype, CPTX_##btype, c, d, terms },
+#define SUM(unit, atype, btype, c, d, terms) { DOT_##unit, CPTX_##atype, CPTX_##btype, CPTX_F32, c, d, terms },
+#define SUM_F16(unit, atype, btype, c, d, terms) { DOT_##unit, CPTX_##atype, CPTX_##btype, CPTX_F16, c, d, terms },
 #include "h200_dot.def"
 #undef SUM
+#undef SUM_F16
 };
 
-static float sum_of(const sum *s)
+static uint32_t sum_of(const sum *s)
 {
 	enum { MOST = 32 };
-	struct dot_rule r = dot_rule(cptx_target_find("sm_90a"), s->unit, s->atype, CPTX_F32);
+	struct dot_rule r = dot_rule(cptx_target_find("sm_90a"), s->unit, s->atype, s->dtype);
 	uint32_t a[MOST] = { 0 }, b[MOST * DOT_PANEL] = { 0 }, n = 0;
 	float av[MOST], bv[MOST * DOT_PANEL], d[DOT_PANEL] = { 0 };
 	int16_t ae[MOST], be[MOST * DOT_PANEL];
@@ -91,18 +95,19 @@ static float sum_of(const sum *s)
 	for (const char *p = s->terms; sscanf(p, "%" SCNx32 "*%" SCNx32 " %n", &a[n], &b[n * DOT_PANEL], &used) == 2; p += used)
 		n++;
 	memcpy(d, &s->c, sizeof s->c);
+	if (s->dtype == CPTX_F16)
+		d[0] = num_from_f16(s->c);
 	dot_open_as(s->atype, r.pairs ? CPTX_F16 : s->atype, a, n, (dot_operand){ av, ae });
 	dot_open_as(s->btype, r.pairs ? CPTX_F16 : s->btype, b, n * DOT_PANEL, (dot_operand){ bv, be });
 	dot_float(&r, &(dot_shape){ 1, DOT_PANEL, n, n, NULL }, (dot_operand){ av, ae }, (dot_operand){ bv, be }, NULL, NULL, d);
-	return d[0];
+	memcpy(&n, d, sizeof n);
+	return s->dtype == CPTX_F16 ? (uint32_t)num_to_f16(d[0]) : n;
 }
 
 START_TEST(sums_of_products)
 {
 	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
-		float d = sum_of(&sums[i]);
-		uint32_t got;
-		memcpy(&got, &d, sizeof got);
+		uint32_t got = sum_of(&sums[i]);
 		ck_assert_msg(got == sums[i].d, "%s: %08" PRIx32 ", an H200 gives %08" PRIx32, sums[i].terms, got, sums[i].d);
 	}
 }

@@ -22,7 +22,7 @@ static void compare(const tensor_case *c, const uint8_t *got, const uint8_t *rig
 	}
 }
 
-static void one(const tensor_case *c, uint64_t *state, cptx_device *dev)
+static void one(const tensor_case *c, uint64_t *state, tensor_runner *r)
 {
 	uint8_t *buffer = malloc(c->size * 2), smem[2][TENSOR_SMEM];
 	char text[1200];
@@ -34,7 +34,7 @@ static void one(const tensor_case *c, uint64_t *state, cptx_device *dev)
 	memcpy(buffer + c->size, buffer, c->size);
 	memcpy(smem[1], smem[0], TENSOR_SMEM);
 	tensor_print(c, text, sizeof text);
-	ck_assert_msg(tensor_run(c, dev, buffer, smem[0], &err), "%s\n%s", text, err.text);
+	ck_assert_msg(tensor_run(r, c, buffer, smem[0], &err), "%s\n%s", text, err.text);
 	tensor_reference(c, buffer + c->size, smem[1]);
 	compare(c, buffer, buffer + c->size, c->size, "global");
 	compare(c, smem[0], smem[1], TENSOR_SMEM, "shared");
@@ -48,11 +48,14 @@ static void many(enum tensor_way way, bool newer)
 	cptx_device *dev = cptx_emu_open(newer ? "sm_100a" : "sm_90", &(cptx_emu_opt){ .no_undefined = true }, NULL);
 
 	ck_assert_ptr_nonnull(dev);
+	tensor_runner *r = tensor_runner_new(dev);
+	ck_assert_ptr_nonnull(r);
 	for (unsigned i = 0; i < CASES; i++) {
 		tensor_case c = tensor_random(&state, way, newer);
 		cptx_emu_reseed(dev, i, (enum cptx_emu_schedule)(i % 3));
-		one(&c, &state, dev);
+		one(&c, &state, r);
 	}
+	tensor_runner_free(r);
 	cptx_device_close(dev);
 }
 
@@ -366,10 +369,10 @@ START_TEST(maps_that_break_rules)
 {
 	cptx_tensor_map_opt m = plain;
 
-	m.swizzle = CPTX_SWIZZLE_128B;
-	text_found(&m, PLAIN("add.u32 %r61, %r61, 64;", "%rd5"), CPTX_FIND_TENSOR_MAP,
-	           "with swizzle 128B it is a multiple of 128");
-	text_found(&plain, PLAIN("add.u32 %r61, %r61, 8;", "%rd5"), CPTX_FIND_TENSOR_MAP, "it is a multiple of 16");
+	text_found(&plain, PLAIN("add.u32 %r61, %r61, 64;", "%rd5"), CPTX_FIND_TENSOR_MAP, "it is a multiple of 128");
+	text_found(&plain, PLAIN("mov.u32 %r10, 3;", "%rd5"), CPTX_FIND_TENSOR_MAP,
+	           "of u32 it is a multiple of 4, which are 16");
+	text_found(&plain, PLAIN("mov.u32 %r10, -2;", "%rd5"), CPTX_FIND_TENSOR_MAP, "coordinate -2 along dimension 0");
 	m.swizzle = CPTX_SWIZZLE_64B;
 	text_found(&m, PLAIN("", "%rd5"), CPTX_FIND_TENSOR_MAP, "with swizzle 64B; it is at most 64 bytes (16 elements)");
 	m.swizzle = CPTX_SWIZZLE_128B_ATOM_64B;

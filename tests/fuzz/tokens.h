@@ -15,7 +15,9 @@ static const char *const modifiers[] = {
 
 static const char *const specials[] = {
 #define SREG(id, name, type, available) name,
+#define SREG_OLD(id, name, type, least, count, available) name,
 #include "arch/sreg.def"
+#undef SREG_OLD
 #undef SREG
 };
 

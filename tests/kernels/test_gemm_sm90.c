@@ -2,6 +2,7 @@
 #include "../test.h"
 #include "gemm_trial.h"
 #include "number.h"
+#include "ptxas.h"
 
 static cptx_device *dev;
 
@@ -165,6 +166,50 @@ START_TEST(options_at_random)
 }
 END_TEST
 
+/* ---- ptxas ---- */
+
+/* Every "N bytes spill stores" is of zero bytes, and no message has a number: C7508 (setmaxnreg ignored), C7514 (wgmma
+ * serialized) ... */
+START_TEST(ptxas_neither_warns_nor_spills)
+{
+	static const cptx_gemm_sm90_opt opts[] = {
+		{ .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16, .cluster_m = 2, .name = "a" },
+		{ .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_F32, .stream_k = true, .name = "b" },
+		{ .bm = 256, .bn = 192, .stages = 3, BF16, .out = CPTX_F32, .cluster_n = 2, .stream_k = true, .name = "c" },
+		{ .bm = 192, .bn = 192, .stages = 4, BF16, .out = CPTX_BF16, .name = "d" },
+		{ .bm = 192, .bn = 176, .stages = 3, .a = CPTX_E4M3, .b = CPTX_E5M2, .out = CPTX_F32, .stream_k = true, .name = "e" },
+		{ .bm = 64, .bn = 256, .stages = 5, BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .name = "f" },
+		{ .bm = 256, .bn = 128, .stages = 4, BF16, .out = CPTX_F16, .alpha = true, .beta = true, .bias = true, .batched = true,
+		  .name = "g" },
+		{ .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16, .a_m_major = true, .b_n_major = true,
+		  .epilogue = relu_and_place, .name = "h" },
+	};
+	enum { NOPT = sizeof opts / sizeof *opts };
+	static char said[1 << 16];
+	char path[4096];
+	cptx_error err;
+	cptx_module *m = cptx_module_new(NULL);
+
+	if (!ptxas_find(path, sizeof path)) {
+		skip("ptxas, to judge the kernels");
+		cptx_module_destroy(m);
+		return;
+	}
+	for (size_t i = 0; i < NOPT; i++)
+		ck_assert_msg(cptx_gemm_sm90_build(m, &opts[i], &err) != NULL, "%s: %s", opts[i].name, err.text);
+	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, &err);
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	ck_assert_int_eq(ptxas_run(path, "sm_90a", cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said), 0);
+	unsigned kernels = 0;
+	for (const char *p = said; (p = strstr(p, " bytes spill stores")); p++, kernels++)
+		ck_assert_msg(p[-1] == '0' && p[-2] == ' ', "%s", said);
+	ck_assert_uint_eq(kernels, NOPT);
+	ck_assert_msg(!strstr(said, "(C7"), "%s", said);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 /* ---- rules ---- */
 
 START_TEST(says_which_rule_is_broken)
@@ -209,6 +254,7 @@ int main(void)
 
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, sizeof trials / sizeof *trials);
 	tcase_add_test(c, options_at_random);
+	tcase_add_test(c, ptxas_neither_warns_nor_spills);
 	tcase_add_test(c, says_which_rule_is_broken);
 	tcase_set_timeout(c, 0);
 	suite_add_tcase(s, c);

@@ -107,7 +107,7 @@ START_TEST(boxes)
 	legal(MAP(.box = { 256, 256 }, .swizzle = CPTX_SWIZZLE_NONE), 256 * 256 * 2);
 	illegal(MAP(.element_stride = { 1, 9 }), "element stride 9 of dimension 1; it is 1 to 8");
 	legal(MAP(.element_stride = { 8, 3 }), 128 * 43);
-	legal(MAP(.rank = 3, .dim = { 8, 64, 64 }, .box = { 8, 16, 4 }, .interleave = 16, .swizzle = CPTX_SWIZZLE_NONE), 1024);
+	legal(MAP(.rank = 3, .dim = { 8, 64, 64 }, .box = { 8, 16, 4 }, .interleave = 16, .swizzle = CPTX_SWIZZLE_NONE), 512);
 	illegal(MAP(.rank = 3, .dim = { 16, 64, 64 }, .box = { 16, 16, 4 }, .interleave = 32),
 	        "swizzle 128B with interleave 32; it must be 32B");
 	legal(MAP(.rank = 3, .dim = { 16, 64, 64 }, .box = { 16, 16, 4 }, .interleave = 32, .swizzle = CPTX_SWIZZLE_32B), 2048);
@@ -123,6 +123,27 @@ START_TEST(boxes)
 		1024);
 	illegal(MAP(.type = CPTX_TENSOR_16U6_ALIGN16B, .rank = 3, .dim = { 256, 8, 8 }, .box = { 128, 8, 1 }, .interleave = 16),
 	        "interleave 16 with 16U6_ALIGN16B");
+}
+END_TEST
+
+/* From row to row. */
+static void apart(cptx_tensor_map_opt o, uint32_t pitch)
+{
+	ck_assert(cptx_tensor_map_check(&o, NULL));
+	ck_assert_uint_eq(cptx_tensor_map_box_pitch(&o), pitch);
+}
+
+START_TEST(pitches)
+{
+	apart(MAP(.swizzle = CPTX_SWIZZLE_NONE), 128);
+	apart(MAP(.box = { 8, 4 }, .swizzle = CPTX_SWIZZLE_NONE), 16);
+	apart(MAP(.box = { 8, 4 }), 128);
+	apart(MAP(.box = { 24, 4 }, .swizzle = CPTX_SWIZZLE_64B), 64);
+	apart(MAP(.box = { 16, 4 }, .swizzle = CPTX_SWIZZLE_32B), 32);
+	apart(IM2COL(.channels = 8), 128);
+	apart(MAP(.rank = 3, .dim = { 8, 64, 64 }, .box = { 8, 16, 4 }, .interleave = 16), 16);
+	ck_assert_uint_eq(cptx_tensor_map_box_pitch(&MAP(.rank = 0)), 0);
+	legal(MAP(.box = { 8, 4 }), 64);
 }
 END_TEST
 
@@ -253,6 +274,7 @@ int main(void)
 	tcase_add_test(t, choices);
 	tcase_add_test(t, memory);
 	tcase_add_test(t, boxes);
+	tcase_add_test(t, pitches);
 	tcase_add_test(t, im2col);
 	tcase_add_test(t, bytes);
 	tcase_add_test(t, other_bytes);

@@ -184,8 +184,10 @@ START_TEST(boxes)
 	boxed(TILE(512, 64, 16, .swizzle = CPTX_SWIZZLE_128B), 2);
 	boxed(TILE(320, 64, 16, .swizzle = CPTX_SWIZZLE_128B), 2);
 	boxed(TILE(64, 128, 16, .pitch = 256), 1);
-	boxed(TILE(64, 32, 16, .swizzle = CPTX_SWIZZLE_128B, .pitch = 64), 1);
-	unboxed(TILE(64, 128, 16, .pitch = 272), "pitch 272; a tensor map writes rows densely, 256 bytes");
+	boxed(TILE(64, 32, 16, .swizzle = CPTX_SWIZZLE_128B, .pitch = 128), 1);
+	boxed(TILE(64, 8, 16, .swizzle = CPTX_SWIZZLE_64B, .pitch = 64), 1);
+	unboxed(TILE(64, 32, 16, .swizzle = CPTX_SWIZZLE_128B, .pitch = 64), "pitch 64; a tensor map writes these rows 128");
+	unboxed(TILE(64, 128, 16, .pitch = 272), "pitch 272; a tensor map writes these rows 256 bytes apart");
 	unboxed(TILE(64, 128, 16, .pitch = 256, .swizzle = CPTX_SWIZZLE_128B), "writes at most 128");
 	unboxed(TILE(16, 512, 8, .pitch = 512), "rows of 512 elements");
 	unboxed(TILE(320, 128, 16, .swizzle = CPTX_SWIZZLE_128B), "320 across");

@@ -72,12 +72,20 @@ char *with_head(const char *text)
 	return join(has ? "" : HEAD, text, "");
 }
 
-char *in_body(const char *text)
+/* Up to the first statement. */
+#define BODY_BEGINS                                                                                                         \
+	".global .align 16 .b8 g[64];\n.const .b32 c[4];\n.visible .entry k(.param .b64 p, .param .u32 n)\n{\n"                 \
+	".reg .pred p<4>; .reg .b16 h<4>; .reg .b32 r<9>; .reg .f32 f<9>; .reg .b64 d<9>; .reg .f64 e<4>;\n"                    \
+	".shared .align 16 .b8 s[256];\n"
+
+char *in_body(const char *text) { return join(HEAD BODY_BEGINS, text, "\nret;\n}\n"); }
+
+char *in_body_on(const char *target, const char *text)
 {
-	return join(HEAD ".global .align 16 .b8 g[64];\n.const .b32 c[4];\n.visible .entry k(.param .b64 p, .param .u32 n)\n{\n"
-	                 ".reg .pred p<4>; .reg .b16 h<4>; .reg .b32 r<9>; .reg .f32 f<9>; .reg .b64 d<9>; .reg .f64 e<4>;\n"
-	                 ".shared .align 16 .b8 s[256];\n",
-	            text, "\nret;\n}\n");
+	char head[sizeof BODY_BEGINS + 128];
+
+	snprintf(head, sizeof head, ".version 9.0\n.target %s\n.address_size 64\n" BODY_BEGINS, target);
+	return join(head, text, "\nret;\n}\n");
 }
 
 char *print_text(const char *text, size_t size, bool keep)

@@ -31,6 +31,10 @@ START_TEST(places)
 		{ ".entry k() {\n/* over\nlines */ bra L; }\n", "t:6:14: error: 'L' is neither declared nor a label of 'k'\n" },
 		{ ".entry k() {\r\n\tbra L;\r\n}\r\n", "t:5:6: error: 'L' is neither declared nor a label of 'k'\n" },
 		{ ".entry k() {\n@q ret; }", "t:5:2: error: 'q' is no predicate register; it is not declared\n" },
+		{ ".global .b32 a1;\n\t.global .b32 a<3>;\n",
+		  "t:5:15: error: 'a1' is declared twice in this scope; give it another name\n" },
+		{ ".entry k() {\n.reg .b32 v2;\n  .reg .v2 .b32 q, v<4>;\n}\n",
+		  "t:6:20: error: 'v2' is declared twice in this scope; give it another name\n" },
 		{ ".global .b32 a = 1.5, b = c;\n",
 		  "t:4:27: error: 'c' is no variable or function of the module that is declared above; its address is no initial "
 		  "value\n" },

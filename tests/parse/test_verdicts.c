@@ -4,16 +4,16 @@
 #include "../ask.h"
 #include "../verify/assemble.h"
 
-enum form { FILE_FORM, BODY_FORM };
 enum verdict { GOOD, BAD, LAX, STRICT };
 static const struct {
 	int line;
 	enum verdict verdict;
-	enum form form;
+	const char *form; /* "", "body", or a target */
 	const char *text, *part;
 } cases[] = {
-#define FILE FILE_FORM
-#define BODY BODY_FORM
+#define FILE ""
+#define BODY "body"
+#define ON(target) #target
 #define GOOD(form, text, part) { __LINE__, GOOD, form, text, part },
 #define BAD(form, text, part) { __LINE__, BAD, form, text, part },
 #define LAX(form, text, reason) { __LINE__, LAX, form, text, "" },
@@ -21,13 +21,35 @@ static const struct {
 #include "verdicts.def"
 #undef FILE
 #undef BODY
+#undef ON
 #undef GOOD
 #undef BAD
 #undef LAX
 #undef STRICT
 };
 
-static char *text_of(size_t i) { return cases[i].form == BODY_FORM ? in_body(cases[i].text) : with_head(cases[i].text); }
+static bool is_file(size_t i) { return !*cases[i].form; }
+static bool is_body(size_t i) { return !strcmp(cases[i].form, "body"); }
+
+static char *text_of(size_t i)
+{
+	return is_file(i)   ? with_head(cases[i].text)
+	       : is_body(i) ? in_body(cases[i].text)
+	                    : in_body_on(cases[i].form, cases[i].text);
+}
+
+static const char *target_of(size_t i, const char *text)
+{
+	if (!is_file(i) && !is_body(i))
+		return cases[i].form;
+	char name[16] = "";
+	const char *at = strstr(text, ".target ");
+	if (at)
+		sscanf(at, ".target %15[a-z0-9_]", name);
+	const cptx_target *t = cptx_target_find(name);
+	return t ? t->name : "sm_90";
+}
+
 static bool we_take(size_t i) { return cases[i].verdict == GOOD || cases[i].verdict == LAX; }
 static bool they_take(size_t i) { return cases[i].verdict == GOOD || cases[i].verdict == STRICT; }
 
@@ -77,11 +99,8 @@ START_TEST(theirs)
 		if (!is_asked(i))
 			continue;
 		char *text = text_of(i);
-		bool turing = strstr(text, ".target sm_75") != NULL, ampere = strstr(text, ".target sm_80") != NULL;
 		number[n] = i;
-		jobs[n++] = (assembly){ .target = turing   ? "sm_75"
-			                              : ampere ? "sm_80"
-			                                       : "sm_90",
+		jobs[n++] = (assembly){ .target = target_of(i, text),
 			                    .ptx = text,
 			                    .separate = strstr(text, ".extern") || strstr(text, ".unified") };
 	}

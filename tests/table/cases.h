@@ -49,6 +49,7 @@ bool spell_whole(void);
 bool spell_wanted(unsigned form);
 /* A seed that depends on nothing but the row's text, so that other rows do not change a form's samples. */
 uint64_t spell_seed(unsigned form);
+uint64_t spell_hash(const char *text);
 /*
  * The spellings of a form: all of them, or, if they are more than `most`, a sample of at least that many that has every
  * value of every modifier, and, when rows are tried as a whole, every pair of values of two modifiers.  To be freed.

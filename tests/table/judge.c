@@ -5,10 +5,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHUNK = 2000, PER_KERNEL = 250, MOST_PROCESSES = 8, OPTION = 64, SECONDS = 120 };
+/*
+ * What takes more than these seconds of CPU hangs (ptxas 13.0 does, over a predicate where cp.async.bulk.tensor has an
+ * address): its slowest instructions take 10 ms each.  WAIT: the same of a ptxas that waits for something.
+ */
+enum { SECONDS = 5, IN_A_SECOND = 30, WAIT = 1200 };
+enum { CHUNK = 2000, PER_KERNEL = 125, PIECES = 8, MOST_PROCESSES = 8, OPTION = 64 };
 
 typedef struct question {
 	const cptx_target *target;
@@ -22,6 +28,8 @@ typedef struct question {
 
 typedef struct job {
 	unsigned first, n; /* in judge.order */
+	unsigned from;     /* what stands in front of it was read without a complaint, in a run that a later line ended */
+	size_t bytes;      /* the longest jobs go first */
 	pid_t pid;
 	bool done;
 	unsigned round;
@@ -30,6 +38,7 @@ typedef struct job {
 struct judge {
 	question *q;
 	unsigned n, cap, *order, runs;
+	uint32_t *slot, nslot; /* 1 + the number of a question, by hash; 0: none */
 	job *jobs;
 	unsigned njob;
 	char dir[64];
@@ -68,6 +77,7 @@ void judge_free(judge *j)
 	for (unsigned i = 0; i < j->n; i++)
 		free(j->q[i].line);
 	rmdir(j->dir);
+	free(j->slot);
 	free(j->q);
 	free(j->order);
 	free(j->jobs);
@@ -87,17 +97,46 @@ static char *copy_of(const char *line)
 	return copy;
 }
 
+/* Where the question is, or belongs. */
+static uint32_t *slot_of(const judge *j, const cptx_target *target, unsigned version, const char *line)
+{
+	uint32_t i = (uint32_t)(spell_hash(line) + version * 31 + (uintptr_t)target) & (j->nslot - 1);
+
+	for (; j->slot[i]; i = (i + 1) & (j->nslot - 1)) {
+		const question *q = &j->q[j->slot[i] - 1];
+		if (q->target == target && q->version == version && !strcmp(q->line, line))
+			break;
+	}
+	return &j->slot[i];
+}
+
+static void make_room(judge *j)
+{
+	if (j->n < j->cap)
+		return;
+	j->cap = j->cap ? 2 * j->cap : 1024;
+	j->nslot = 2 * j->cap;
+	j->q = realloc(j->q, j->cap * sizeof *j->q);
+	free(j->slot);
+	j->slot = calloc(j->nslot, sizeof *j->slot);
+	must(j->q && j->slot, "realloc");
+	for (unsigned i = 0; i < j->n; i++)
+		*slot_of(j, j->q[i].target, j->q[i].version, j->q[i].line) = i + 1;
+}
+
 unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line)
 {
-	if (j->n == j->cap) {
-		j->cap = j->cap ? 2 * j->cap : 1024;
-		j->q = realloc(j->q, j->cap * sizeof *j->q);
-		must(j->q != NULL, "realloc");
+	char *copy = copy_of(line);
+
+	make_room(j);
+	uint32_t *slot = slot_of(j, target, version, copy);
+	if (*slot) {
+		free(copy);
+		return *slot - 1;
 	}
-	j->q[j->n] =
-		(question){ .target = target, .version = version, .line = copy_of(line), .asked = true, .pair = judge_pair(line) };
-	must(j->q[j->n].line != NULL, "strdup");
-	return j->n++;
+	j->q[j->n] = (question){ .target = target, .version = version, .line = copy, .asked = true, .pair = judge_pair(line) };
+	*slot = ++j->n;
+	return j->n - 1;
 }
 
 const verdict *judge_said(const judge *j, unsigned number) { return &j->q[number].v; }
@@ -105,7 +144,7 @@ unsigned judge_runs(const judge *j) { return j->runs; }
 
 /* ---- one run ---- */
 
-static pid_t start(const char *source, const char *messages, const char *target)
+static pid_t start(const char *source, const char *messages, const char *target, unsigned lines)
 {
 	char arch[OPTION];
 	/* sm_101 is the old name of sm_110, in .target only */
@@ -119,7 +158,9 @@ static pid_t start(const char *source, const char *messages, const char *target)
 	/* ptxas 13.0 reads fresh memory where the descriptor of a wgmma is a constant, and may crash by what it finds there.
 	 * meson fills such memory with a number drawn anew for each run: no verdict may depend on it. */
 	unsetenv("MALLOC_PERTURB_");
-	alarm(SECONDS); /* what takes longer hangs; the end by a signal counts as a crash */
+	rlim_t seconds = SECONDS + lines / IN_A_SECOND;
+	setrlimit(RLIMIT_CPU, &(struct rlimit){ seconds, seconds }); /* the end by a signal counts as a crash */
+	alarm(WAIT);
 	if (!freopen(messages, "w", stderr) || !freopen("/dev/null", "w", stdout))
 		_exit(127);
 	execl(test_ptxas(), "ptxas", "-O0", "-w", arch, source, "-o", "/dev/null", (char *)NULL);
@@ -151,6 +192,14 @@ static bool names_sampler(const char *line)
 	return p && *p == ',' && p[1 + strspn(p + 1, " ")] != '{';
 }
 
+static unsigned left_from(const judge *j, const job *w, unsigned from)
+{
+	unsigned n = 0;
+	for (unsigned i = from; i < w->n; i++)
+		n += j->q[j->order[w->first + i]].asked;
+	return n;
+}
+
 static void begin_round(judge *j, job *w)
 {
 	char source[128], messages[128];
@@ -158,6 +207,8 @@ static void begin_round(judge *j, job *w)
 	uint32_t line = 1;
 	unsigned in = 0;
 
+	if (!left_from(j, w, w->from))
+		w->from = 0;
 	file_names(j, w, source, messages);
 	FILE *f = fopen(source, "w");
 	must(f != NULL, source);
@@ -168,7 +219,7 @@ static void begin_round(judge *j, job *w)
 	for (unsigned i = 0; i < w->n; i++) {
 		question *q = &j->q[j->order[w->first + i]];
 		q->at = 0;
-		if (!q->asked)
+		if (!q->asked || i < w->from)
 			continue;
 		if (in % PER_KERNEL == 0) {
 			text = pool_kernel_head(in, head->version);
@@ -187,31 +238,35 @@ static void begin_round(judge *j, job *w)
 		return;
 	j->runs++;
 	w->round++;
-	w->pid = start(source, messages, head->target->name);
+	w->pid = start(source, messages, head->target->name, in);
 }
 
-static question *question_at(judge *j, const job *w, uint32_t line)
+/* w->n if it is none. */
+static unsigned index_at(const judge *j, const job *w, uint32_t line)
 {
-	for (unsigned i = 0; i < w->n; i++) {
-		question *q = &j->q[j->order[w->first + i]];
-		if (q->at == line)
-			return q;
-	}
-	return NULL;
+	unsigned i = 0;
+	while (i < w->n && j->q[j->order[w->first + i]].at != line)
+		i++;
+	return i;
 }
 
-static unsigned read_messages(judge *j, const job *w, const char *source, const char *path)
+/* Behind a line that ends the run, lines are still unread; those in front need not be read again before these were. */
+static unsigned read_messages(judge *j, job *w, const char *source, const char *path)
 {
 	char text[1024];
 	unsigned found = 0;
 	FILE *f = fopen(path, "r");
 
 	must(f != NULL, path);
+	w->from = 0;
 	while (fgets(text, sizeof text, f)) {
 		/* Messages about the text of its own that ptxas puts in wmma's place name another file. */
 		bool ours = !strncmp(text, "ptxas ", 6) && !strncmp(text + 6, source, strlen(source));
 		const char *p = ours && (strstr(text, "; error") || strstr(text, "; fatal")) ? strstr(text, ", line ") : NULL;
-		question *q = p ? question_at(j, w, (uint32_t)strtoul(p + 7, NULL, 10)) : NULL;
+		unsigned i = p ? index_at(j, w, (uint32_t)strtoul(p + 7, NULL, 10)) : w->n;
+		question *q = i < w->n ? &j->q[j->order[w->first + i]] : NULL;
+		if (q)
+			w->from = strstr(text, "; fatal") ? i + 1 : 0;
 		if (!q || !q->asked)
 			continue;
 		q->asked = false;
@@ -226,35 +281,54 @@ static unsigned read_messages(judge *j, const job *w, const char *source, const 
 
 static void add_job(judge *j, unsigned first, unsigned n)
 {
+	size_t bytes = 0;
+	for (unsigned i = first; i < first + n; i++)
+		bytes += strlen(j->q[j->order[i]].line);
 	j->jobs = realloc(j->jobs, (j->njob + 1) * sizeof *j->jobs);
 	must(j->jobs != NULL, "realloc");
-	j->jobs[j->njob++] = (job){ .first = first, .n = n };
+	j->jobs[j->njob++] = (job){ .first = first, .n = n, .bytes = bytes };
 }
 
-/* The run told no line: a crash, or an error of code generation.  Halves the job; a single line is the culprit itself. */
+/* Cuts a job into pieces with as many questions each; what stands in front of w->from stays with the first. */
+static void cut(judge *j, unsigned index, unsigned in)
+{
+	unsigned first = j->jobs[index].first, n = j->jobs[index].n, pieces = MIN(in, (unsigned)PIECES), seen = 0, begin = 0;
+
+	for (unsigned i = j->jobs[index].from, piece = 1; i < n; i++) {
+		seen += j->q[j->order[first + i]].asked;
+		if (seen < in * piece / pieces)
+			continue;
+		unsigned end = piece == pieces ? n : i + 1;
+		if (piece == 1)
+			j->jobs[index].n = end;
+		else
+			add_job(j, first + begin, end - begin);
+		begin = end;
+		if (piece++ == pieces)
+			return;
+	}
+}
+
+/*
+ * The run told no line: a crash, a hang or an error of code generation.  The culprit is in one of the pieces; a single line
+ * is the culprit itself.
+ */
 static void blame(judge *j, unsigned index, const char *path)
 {
-	unsigned first = j->jobs[index].first, n = j->jobs[index].n, in = 0, half = 0;
-	question *last = NULL;
+	const job *w = &j->jobs[index];
+	unsigned in = left_from(j, w, w->from), i = w->from;
 
-	for (unsigned i = 0; i < n; i++)
-		in += j->q[j->order[first + i]].asked;
-	for (unsigned i = 0, seen = 0; i < n && !half; i++) {
-		question *q = &j->q[j->order[first + i]];
-		seen += q->asked;
-		last = q->asked ? q : last;
-		if (in > 1 && seen == in / 2)
-			half = i + 1;
-	}
-	if (half) { /* the second half becomes a job of its own */
-		j->jobs[index].n = half;
-		add_job(j, first + half, n - half);
+	if (in > 1) {
+		cut(j, index, in);
 		return;
 	}
+	while (!j->q[j->order[w->first + i]].asked)
+		i++;
+	question *last = &j->q[j->order[w->first + i]];
 	last->asked = false;
 	FILE *f = fopen(path, "r");
 	if (!f || !fgets(last->v.why, sizeof last->v.why, f))
-		strcpy(last->v.why, "ptxas crashed");
+		strcpy(last->v.why, "ptxas crashed or did not end");
 	if (f)
 		fclose(f);
 }
@@ -266,15 +340,18 @@ static void end_round(judge *j, unsigned index, int status)
 
 	file_names(j, w, source, messages);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-		for (unsigned i = 0; i < w->n; i++) {
+		for (unsigned i = w->from; i < w->n; i++) {
 			question *q = &j->q[j->order[w->first + i]];
 			q->v.ok |= q->asked;
 			q->asked = false;
 		}
-		w->done = true;
+		w->done = !left_from(j, w, 0);
 	} else {
-		if (!read_messages(j, w, source, messages))
+		unsigned from = w->from;
+		if (!read_messages(j, w, source, messages)) {
+			w->from = from;
 			blame(j, index, messages);
+		}
 	}
 	unlink(source);
 	unlink(messages);
@@ -300,6 +377,14 @@ static int by_group(const void *a, const void *b)
 	return i < k ? -1 : 1;
 }
 
+static int by_length(const void *a, const void *b)
+{
+	const job *x = a, *y = b;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x->first < y->first ? -1 : 1;
+}
+
 static void make_jobs(judge *j)
 {
 	unsigned m = 0;
@@ -322,12 +407,18 @@ static void make_jobs(judge *j)
 		}
 		add_job(j, i, n);
 	}
+	qsort(j->jobs, j->njob, sizeof *j->jobs, by_length);
+}
+
+static unsigned processes(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	return cores < 1 ? 1 : cores > MOST_PROCESSES ? MOST_PROCESSES : (unsigned)cores;
 }
 
 void judge_run(judge *j)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned most = cores < 1 ? 1 : cores > MOST_PROCESSES ? MOST_PROCESSES : (unsigned)cores, busy = 0;
+	unsigned most = processes(), busy = 0;
 
 	make_jobs(j);
 	for (;;) {
@@ -349,25 +440,51 @@ void judge_run(judge *j)
 	}
 }
 
-int judge_file(const char *text, const char *target, char *messages, size_t size)
+/* ---- whole files ---- */
+
+static void file_begins(const char *dir, unsigned i, judged_file *f)
 {
-	char dir[] = "/tmp/cptx_table_XXXXXX", source[64], out[64];
+	char source[128], out[128];
+
+	snprintf(source, sizeof source, "%s/%u.ptx", dir, i);
+	snprintf(out, sizeof out, "%s/%u.txt", dir, i);
+	FILE *to = fopen(source, "w");
+	must(to != NULL, source);
+	fputs(f->text, to);
+	fclose(to);
+	f->pid = start(source, out, f->target->name, count_lines(f->text));
+}
+
+static void file_ends(const char *dir, unsigned i, judged_file *f, int status)
+{
+	char source[128], out[128];
+
+	snprintf(source, sizeof source, "%s/%u.ptx", dir, i);
+	snprintf(out, sizeof out, "%s/%u.txt", dir, i);
+	FILE *from = fopen(out, "r");
+	must(from != NULL, out);
+	f->said[fread(f->said, 1, sizeof f->said - 1, from)] = 0;
+	fclose(from);
+	f->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	unlink(source);
+	unlink(out);
+}
+
+void judge_files(judged_file *f, unsigned n)
+{
+	char dir[] = "/tmp/cptx_table_XXXXXX";
+	unsigned begun = 0, most = processes();
 	int status;
 
 	must(mkdtemp(dir) != NULL, "mkdtemp");
-	snprintf(source, sizeof source, "%s/file.ptx", dir);
-	snprintf(out, sizeof out, "%s/file.txt", dir);
-	FILE *f = fopen(source, "w");
-	must(f != NULL, source);
-	fputs(text, f);
-	fclose(f);
-	must(waitpid(start(source, out, target), &status, 0) > 0, "waitpid");
-	f = fopen(out, "r");
-	must(f != NULL, out);
-	messages[fread(messages, 1, size - 1, f)] = 0;
-	fclose(f);
-	unlink(source);
-	unlink(out);
+	for (unsigned ended = 0; ended < n; ended++) {
+		for (; begun < n && begun - ended < most; begun++)
+			file_begins(dir, begun, &f[begun]);
+		pid_t pid = wait(&status);
+		must(pid > 0, "wait");
+		for (unsigned i = 0; i < begun; i++)
+			if (f[i].pid == pid)
+				file_ends(dir, i, &f[i], status);
+	}
 	rmdir(dir);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

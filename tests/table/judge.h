@@ -27,12 +27,20 @@ judge *judge_new(void);
 void judge_free(judge *j);
 /* Does it use the tensor memory of a pair of CTAs?  A kernel uses that or its own CTA's, not both. */
 bool judge_pair(const char *text);
-/* The answer is in the verdict of that number after judge_run. */
+/* The answer is in the verdict of that number after judge_run.  The same question again has the same number. */
 unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line);
 void judge_run(judge *j);
 const verdict *judge_said(const judge *j, unsigned number);
 unsigned judge_runs(const judge *j);
-/* Assembles a whole file; its exit status, and the messages in the caller's buffer. */
-int judge_file(const char *text, const char *target, char *messages, size_t size);
+
+/* Whole files, assembled side by side: the exit status of each, -1 after a signal, and the messages. */
+typedef struct judged_file {
+	const char *text;
+	const cptx_target *target;
+	int status;
+	char said[1500];
+	int pid; /* of judge_files */
+} judged_file;
+void judge_files(judged_file *f, unsigned n);
 
 #endif

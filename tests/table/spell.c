@@ -53,13 +53,15 @@ bool spell_wanted(unsigned form)
 	       (!strncmp(text, only, n) && (!text[n] || strchr(".{ ", text[n])));
 }
 
-uint64_t spell_seed(unsigned form)
+uint64_t spell_hash(const char *text)
 {
 	uint64_t hash = 14695981039346656037u; /* FNV-1a */
-	for (const char *p = arch_forms[form].text; *p; p++)
+	for (const char *p = text; *p; p++)
 		hash = (hash ^ (unsigned char)*p) * 1099511628211u;
 	return hash;
 }
+
+uint64_t spell_seed(unsigned form) { return spell_hash(arch_forms[form].text); }
 
 /* Every value of every group, the others at random. */
 static unsigned singles(unsigned form, spelling *list, unsigned room)
