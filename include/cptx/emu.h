@@ -55,6 +55,8 @@ typedef struct cptx_emu_opt {
 	uint32_t threads;            /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
 	uint64_t step_limit;         /**< instructions of all warps in a launch, exactly; one more ends it; 0: 10^11 */
 	uint32_t most_findings;      /**< kept; 0: 100 */
+	uint32_t sms; /**< multiprocessors, with a CTA each: of more, the rest begins later; 0: as many as suit, and tells of 132
+	                   or 148 */
 	bool no_races, no_undefined; /**< do not look for these */
 	/** Gets what kernels print by printf, piece by piece while a launch runs, in the thread that launched; NULL: it is lost.
 	 */

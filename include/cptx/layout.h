@@ -242,6 +242,15 @@ CPTX_API bool cptx_tile_get_boxes(const cptx_tile *tile, cptx_tile_boxes *boxes,
 CPTX_API bool cptx_tile_desc(const cptx_tile *tile, enum cptx_desc_arch arch, uint32_t start, uint32_t row, uint32_t col,
                              cptx_smem_desc *desc, cptx_error *err);
 
+CPTX_API cptx_val cptx_tile_word_(cptx_kernel *k, cptx_site at, const cptx_tile *tile, enum cptx_desc_arch arch,
+                                  cptx_val start);
+/** The descriptor (.u64) of the operand at (0, 0) of a tile at that shared memory address (.u32, aligned as
+ * cptx_tile_align() says): code, where cptx_tile_desc knows numbers only. */
+#define cptx_tile_word(k, tile, arch, start) cptx_tile_word_((k), CPTX_HERE, (tile), (arch), (start))
+/** What to add to it for the operand that begins at (row, col), and for a tile so many bytes further on. */
+CPTX_API uint32_t cptx_tile_word_step(const cptx_tile *tile, uint32_t row, uint32_t col);
+static inline uint32_t cptx_tile_word_bytes(uint32_t bytes) { return bytes / 16; }
+
 /* ---- ldmatrix and stmatrix on tiles ------------------------------------------------------------------------------------
  */
 

@@ -62,9 +62,12 @@ CPTX_API void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const c
 #define cptx_pipe_new(...) cptx_pipe_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_pipe_new_x_(k, p, ...) cptx_pipe_new_((k), CPTX_HERE, (p), &(cptx_pipe_opt){ __VA_ARGS__ })
 
+CPTX_API void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
+/** Initializes the barriers in the thread where the predicate holds.  A barrier of the CTA (multicast, pair: of the cluster)
+ * must follow, which what is set up besides, such as tensor memory, may need as well. */
+#define cptx_pipe_prepare(k, p, first) cptx_pipe_prepare_((k), CPTX_HERE, (p), (first))
 CPTX_API void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
-/** Initializes the barriers in the thread where the predicate holds, and makes them known: a barrier of the CTA, with
- * multicast of the cluster.  All threads of these pass here. */
+/** The same with that barrier.  All threads of the CTA (the cluster) pass here. */
 #define cptx_pipe_init(k, p, first) cptx_pipe_init_((k), CPTX_HERE, (p), (first))
 
 /** Where a producer or consumer stands. */
@@ -72,7 +75,7 @@ typedef struct cptx_pipe_at {
 	cptx_val stage;   /**< .u32, 0 to stages - 1: the stage's data is stage * bytes behind the first's */
 	cptx_val parity;  /**< .u32, of the phase to wait for next */
 	cptx_val barrier; /**< .u32 address of the stage's full barrier */
-	cptx_val remote;  /**< of consumers with multicast: from here to the same address in the CTA to release to; else NONE */
+	cptx_val remote;  /**< of those with an `_of`: from here to the same address in the other CTA; else NONE */
 	uint32_t stages;
 } cptx_pipe_at;
 
@@ -83,6 +86,10 @@ CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_
 /** With multicast: this thread releases to the CTA of that rank in the cluster.  For each consumer, one thread for each CTA
  * of opt.multicast releases: lanes 0 to multicast - 1 of a warp, say, each with a rank of its own. */
 #define cptx_pipe_consumer_of(k, p, cta) cptx_pipe_begin_((k), CPTX_HERE, (p), false, (cta))
+
+/** Of a pair of CTAs that tcgen05.mma reads together: this thread's copies count at the full barrier of the CTA of that
+ * rank, which announces the bytes of both; it waits for empty barriers of its own CTA, by multicast commits. */
+#define cptx_pipe_producer_of(k, p, cta) cptx_pipe_begin_((k), CPTX_HERE, (p), true, (cta))
 
 CPTX_API void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here);
 /** To the next stage. */
@@ -101,6 +108,10 @@ static inline cptx_val cptx_pipe_empty(const cptx_pipe_at *here)
 {
 	return cptx_offset(here->barrier, 8 * (int64_t)here->stages);
 }
+
+CPTX_API cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here);
+/** The full barrier where the copies of a cptx_pipe_producer_of count. */
+#define cptx_pipe_full_of(k, here) cptx_pipe_full_of_((k), CPTX_HERE, (here))
 
 CPTX_API void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full);
 /** Waits until the stage's data is there; until all consumers let it go. */

@@ -118,6 +118,14 @@ CPTX_API bool cptx_tensor_map_unpack(const uint8_t bytes[CPTX_TENSOR_MAP_BYTES],
 CPTX_API bool cptx_tile_tensor_map(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
                                    uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err);
 
+/**
+ * The same with three dimensions, by which one copy fills the whole tile: place in a span, the other dimension, spans.  Only
+ * where the contiguous dimension of the matrix is made of whole spans of the swizzle (16 to 128 bytes), and the tile fits a
+ * box.
+ */
+CPTX_API bool cptx_tile_tensor_map_3d(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
+                                      uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

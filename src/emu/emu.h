@@ -228,10 +228,11 @@ enum emu_access {
 	ACCESS_ASYNC = 16, /* proxy */
 	ACCESS_ACQUIRE = 32,
 	ACCESS_RELEASE = 64,
-	ACCESS_NARROW = 128,    /* of scope .cta or .cluster */
-	ACCESS_SILENT = 256,    /* a write of what is there already */
-	ACCESS_VALUE = 512,     /* the place has got what is written by now */
-	ACCESS_TENSORMAP = 1024 /* by the proxy of tensor maps */
+	ACCESS_NARROW = 128,     /* of scope .cta or .cluster */
+	ACCESS_SILENT = 256,     /* a write of what is there already */
+	ACCESS_VALUE = 512,      /* the place has got what is written by now */
+	ACCESS_TENSORMAP = 1024, /* by the proxy of tensor maps */
+	ACCESS_ANSWER = 2048     /* by the async proxy; threads that read what was there must have fenced that */
 };
 
 /* What an address leads to. */

@@ -44,7 +44,7 @@ static bool claim(emu_warp *w, const emu_op *op, unsigned lane, request *x, uint
 	if (rank == w->cta->rank) {
 		if (!emu_resolve(w, op, lane, a->space, emu_address(w, a, lane), ANSWER, ANSWER, &p))
 			return false;
-		emu_mbarrier *b = mbarrier_at(w, op, lane, mbar->space, emu_address(w, mbar, lane), &cta);
+		emu_mbarrier *b = mbarrier_for_async(w, op, lane, mbar->space, emu_address(w, mbar, lane), &cta);
 		if (!b)
 			return false;
 		if (p.cta != w->cta || cta != w->cta)
@@ -54,11 +54,11 @@ static bool claim(emu_warp *w, const emu_op *op, unsigned lane, request *x, uint
 		x->at = (uint32_t)p.offset;
 		x->mbar = b->offset;
 	} else if (!emu_resolve(w, op, lane, SPACE_CLUSTER, base + x->at, ANSWER, ANSWER, &p) ||
-	           !mbarrier_at(w, op, lane, SPACE_CLUSTER, base + x->mbar, &cta)) {
+	           !mbarrier_for_async(w, op, lane, SPACE_CLUSTER, base + x->mbar, &cta)) {
 		return false;
 	}
 	x->late[rank] = race_async_begin(w, op, lane);
-	race_async_touch(w, x->late[rank], &p, ANSWER, ACCESS_WRITE | ACCESS_ASYNC);
+	race_async_touch(w, x->late[rank], &p, ANSWER, ACCESS_WRITE | ACCESS_ASYNC | ACCESS_ANSWER);
 	return true;
 }
 
@@ -82,6 +82,7 @@ static bool request_lane(emu_warp *w, const emu_op *op, unsigned lane)
 	x->is.canceled = g->next < g->nclusters;
 	if (x->is.canceled)
 		emu_block_id(g, g->next++, 0, x->is.id);
+	w->cluster->progress++; /* it does not wait for clusters that have not begun */
 	x->a = (emu_async){ .run = give_answer, .w = w, .lane = lane, .op = op };
 	return emu_async_start(w->cluster, &x->a);
 }

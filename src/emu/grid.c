@@ -286,7 +286,8 @@ static bool run_grid(emu_grid *g)
 	pthread_cond_init(&r.done, NULL);
 	while (r.nthread < want && !pthread_create(&thread[r.nthread], NULL, thread_main, &r))
 		r.nthread++;
-	bool ok = room(&r, MAX(RESIDENT / g->ctas_per_cluster, 1u)) && all_rounds(&r) && last_words(&r);
+	uint32_t ctas = g->machine->opt.sms ? g->machine->opt.sms : RESIDENT;
+	bool ok = room(&r, MAX(ctas / g->ctas_per_cluster, 1u)) && all_rounds(&r) && last_words(&r);
 	pthread_mutex_lock(&r.lock);
 	r.over = true;
 	pthread_cond_broadcast(&r.start);

@@ -11,8 +11,8 @@ emu_machine *emu_machine_new(const cptx_target *target, const cptx_emu_opt *opt)
 	if (!m)
 		return NULL;
 	m->target = target;
-	m->sms = target->compute_capability / 10 == 9 ? 132 : 148;
 	m->opt = opt ? *opt : defaults;
+	m->sms = m->opt.sms ? m->opt.sms : target->compute_capability / 10 == 9 ? 132 : 148;
 	if (!m->opt.step_limit)
 		m->opt.step_limit = UINT64_C(100000000000);
 	if (!m->opt.most_findings)

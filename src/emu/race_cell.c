@@ -55,14 +55,29 @@ static bool reader_known(const touch *t, const reader *r, unsigned *lane)
 	return true;
 }
 
+static bool reader_fenced(const touch *t, const reader *r, unsigned *lane)
+{
+	if (!(t->access & ACCESS_ANSWER) || r->bits & (CELL_LATE | CELL_PROXY))
+		return true;
+	EACH_LANE(l, r->lanes)
+		if (!race_knows(t->w, t->lane, true, r->agent, r->epoch, l)) {
+			*lane = l;
+			return false;
+		}
+	return true;
+}
+
 static bool after_read(const touch *t, const reader *r, unsigned bytes, uint32_t byte)
 {
 	unsigned lane = 0;
 
-	if (!(r->bits & bytes) || both_strong(t->access, r->bits) || reader_known(t, r, &lane))
+	if (!(r->bits & bytes) || both_strong(t->access, r->bits))
+		return true;
+	bool seen = reader_known(t, r, &lane);
+	if (seen && reader_fenced(t, r, &lane))
 		return true;
 	cell x = { .epoch = r->epoch, .op = r->op, .agent = r->agent, .lane = (uint8_t)lane, .bits = r->bits };
-	race_found(t, &x, false, byte, false);
+	race_found(t, &x, false, byte, seen);
 	return false;
 }
 

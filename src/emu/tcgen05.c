@@ -97,13 +97,18 @@ static bool is_behind(emu_warp *w, const tmem_record *me, uint32_t id, const tme
 
 	if (!r || r == me || !r->late || (r->piped && me->piped))
 		return true;
-	bool known = race_late_known(w, me->lane, false, r->late);
-	if (known && (!r->piped || r->agent == w->agent || r->fenced & warp_bit(w)))
+	bool known = race_late_known(w, me->lane, false, r->late), published = r->piped || r->published;
+	/* What warps have waited for may be freed by another without fences: all such code does. */
+	bool fenced = r->agent == w->agent || (!r->piped && me->op->opcode == CPTX_OP_TCGEN05_DEALLOC);
+	if (known && (fenced || (published && r->fenced & warp_bit(w))))
 		return true;
 	emu_find(w, me->op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
 	         "%s: column %u of tensor memory is %s by a %s that %s; %s must come between", a->what, column, did,
-	         short_name(r->op), known ? "has been waited for, but without a fence behind" : "may be under way",
-	         known       ? "tcgen05.fence::after_thread_sync"
+	         short_name(r->op),
+	         !known       ? "may be under way"
+	         : !published ? "that warp has waited for, but without a fence in front of what told this one"
+	                      : "has been waited for, but without a fence behind",
+	         known       ? published ? "tcgen05.fence::after_thread_sync" : "tcgen05.fence::before_thread_sync"
 	         : !r->piped ? (r->op->opcode == CPTX_OP_TCGEN05_ST ? "tcgen05.wait::st" : "tcgen05.wait::ld")
 	                     : "tcgen05.commit, a wait at its mbarrier and tcgen05.fence::after_thread_sync");
 	return false;
@@ -325,17 +330,16 @@ void emu_tmem_end(emu_cluster *c)
 
 /* ---- tcgen05.fence ---- */
 
-/* What the warp knows to be over by now is behind the fence. */
+/* What the warp itself has moved will be told of by what follows; what it knows to be over by now is behind the fence. */
 static enum emu_step fence(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	emu_tmem *t = first_of_pair(w->cta)->tmem;
 
-	if (op->m.op != CPTX_FENCE_AFTER_THREAD_SYNC || !t)
-		return STEP_NEXT;
-	for (unsigned i = 0; i < TMEM_RECORDS; i++) {
+	for (unsigned i = 0; t && i < TMEM_RECORDS; i++) {
 		tmem_record *r = &t->record[i];
-		if (r->id && r->piped && !(r->fenced & warp_bit(w)) &&
-		    race_late_known(w, (unsigned)__builtin_ctz(mask), false, r->late))
+		if (op->m.op != CPTX_FENCE_AFTER_THREAD_SYNC)
+			r->published |= r->agent == w->agent;
+		else if (r->id && !(r->fenced & warp_bit(w)) && race_late_known(w, (unsigned)__builtin_ctz(mask), false, r->late))
 			r->fenced |= warp_bit(w);
 	}
 	return STEP_NEXT;
@@ -371,6 +375,7 @@ static void tell(emu_cluster *c, const tmem_commit *x, emu_mbarrier *b)
 		if (r->id && r->id <= x->last && r->piped && r->agent == x->a.w->agent && r->lane == x->a.lane)
 			race_async_done(c, r->late, &b->clock);
 	}
+	clock_join(c, &b->clock, &x->known);
 }
 
 static bool run_commit(emu_cluster *c, emu_async *a)

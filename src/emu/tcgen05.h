@@ -27,6 +27,7 @@ typedef struct tmem_record {
 	uint32_t agent; /* who started it */
 	uint8_t lane;
 	bool piped;
+	bool published; /* not piped: the warp has executed fence::before_thread_sync behind it */
 } tmem_record;
 
 typedef struct emu_tmem {

@@ -31,7 +31,7 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
 }
 
-void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
+void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
 {
 	const cptx_pipe_opt *o = &p->opt;
 
@@ -41,11 +41,14 @@ void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val 
 		CALL(mbarrier_init, .a = cptx_offset(p->barriers, (int64_t)BARRIER * i), .count = cptx_imm(arrivals),
 		     .space = CPTX_SHARED);
 	}
-	CALL(fence_mbarrier_init, .z_ = 0);
-	if (o->multicast == 1) /* copies go by the async proxy */
-		CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	CALL(fence_mbarrier_init, .z_ = 0); /* for other CTAs, and for copies, which go by the async proxy */
 	cptx_block_end_(k, at);
-	if (o->multicast == 1) {
+}
+
+void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
+{
+	cptx_pipe_prepare_(k, at, p, first);
+	if (p->opt.multicast == 1) {
 		CALL(bar_sync, .a = cptx_imm(0));
 		return;
 	}
@@ -109,6 +112,11 @@ cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *he
 	return CALL(mbarrier_test_wait_parity, .a = here->barrier, .parity = here->parity, .space = CPTX_SHARED_CTA);
 }
 
+cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
+{
+	return here->remote.kind == CPTX_VAL_NONE ? here->barrier : CALL(add, .a = here->barrier, .b = here->remote);
+}
+
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
 {
 	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;
@@ -136,8 +144,7 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
 		return;
 	}
-	cptx_val there = CALL(add, .a = here->barrier, .b = here->remote);
-	there = cptx_offset(there, (int64_t)BARRIER * p->opt.stages);
+	cptx_val there = cptx_offset(cptx_pipe_full_of_(k, at, here), (int64_t)BARRIER * p->opt.stages);
 	if (p->opt.cta_release)
 		CALL(mbarrier_arrive, .a = there, .into = cptx_sink(), .space = CPTX_SHARED_CLUSTER, .when = when);
 	else

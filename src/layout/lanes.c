@@ -210,3 +210,27 @@ void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *l, uint32_
 	else
 		CALL(ldmatrix, .a = address, .into = regs, .num = num, .trans = l->trans, .space = CPTX_SHARED);
 }
+
+/* ---- descriptors ---- */
+
+cptx_val cptx_tile_word_(cptx_kernel *k, cptx_site at, const cptx_tile *tile, enum cptx_desc_arch arch, cptx_val start)
+{
+	cptx_smem_desc d;
+	uint64_t word = 0;
+	cptx_error err = { 0 };
+
+	if (!cptx_tile_desc(tile, arch, 0, 0, 0, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
+		return cptx_fail_(k, at, "%s", err.text);
+	if (start.kind != CPTX_VAL_REG)
+		start = CALL(mov, .a = start, .type = CPTX_U32);
+	/* an address in the window of another CTA has bits above the 18 that a descriptor takes */
+	cptx_val units = CALL(bfe, .a = start, .b = cptx_imm(4), .c = cptx_imm(14), .type = CPTX_U32);
+	return CALL(or, .a = CALL(cvt, .a = units, .dtype = CPTX_U64), .b = cptx_imm((int64_t)word), .type = CPTX_B64);
+}
+
+uint32_t cptx_tile_word_step(const cptx_tile *tile, uint32_t row, uint32_t col)
+{
+	cptx_smem_desc d;
+
+	return cptx_tile_desc(tile, CPTX_DESC_TCGEN05, 0, row, col, &d, NULL) ? cptx_tile_word_bytes(d.start) : 0;
+}

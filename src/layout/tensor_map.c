@@ -310,3 +310,25 @@ bool cptx_tile_tensor_map(const cptx_tile *t, enum cptx_tensor_type type, uint64
 	o->box[0] = b.box[0], o->box[1] = b.box[1];
 	return cptx_tensor_map_check(o, err);
 }
+
+bool cptx_tile_tensor_map_3d(const cptx_tile *t, enum cptx_tensor_type type, uint64_t address, uint64_t rows, uint64_t cols,
+                             uint64_t pitch, cptx_tensor_map_opt *o, cptx_error *err)
+{
+	cptx_tile_boxes b;
+
+	if (!cptx_tile_tensor_map(t, type, address, rows, cols, pitch, o, err) || !cptx_tile_get_boxes(t, &b, err))
+		return false;
+	uint32_t span = b.box[0];
+	RULE(o->dim[0] % span == 0,
+	     "%llu elements along the contiguous dimension; seen as spans, they are a multiple of %u (swizzle %s): use "
+	     "cptx_tile_tensor_map, which fills up with zeros",
+	     (unsigned long long)o->dim[0], span, cptx_swizzle_get(t->swizzle)->name);
+	RULE(b.count[1] == 1, "%u along the other dimension; a box has at most 256", b.box[1] * b.count[1]);
+	if (!o->stride[1])
+		o->stride[1] = o->dim[0] * t->elem.bits / 8;
+	o->rank = 3;
+	o->dim[2] = o->dim[0] / span, o->dim[0] = span;
+	o->stride[2] = (uint64_t)span * t->elem.bits / 8;
+	o->box[2] = b.count[0];
+	return cptx_tensor_map_check(o, err);
+}

@@ -89,9 +89,10 @@ help_names insn arch
 help_names arch
 help_names layout tile type major swizzle pitch read at frag shape num trans sparse svg
 help_names desc
+help_names tmem-width columns arch width output
 help_names completion
 
-for command in gemm run insn layout desc arch completion; do
+for command in gemm run insn layout desc tmem-width arch completion; do
 	usage "there is no option '--frob'" $command --frob
 	usage "there is no option '-z'" $command -z
 done
@@ -518,6 +519,35 @@ usage "--finding-format xml: expected text or json" run --finding-format xml "$d
 for value in u32 u33:1 u32:x u8:256 'buf:f32[4]=seven' 'buf:f32=zero' 'buf:f32[0]=zero' ""; do
 	usage "--arg $value: " run --arg "$value" "$dir/scale.ptx"
 done
+
+# ---- tmem-width ----
+status 0 tmem-width --width 64 --arch sm_103a
+says "tcgen05.ld.sync.aligned.32x32b.x64.b32"
+says ".target sm_103a"
+status 0 tmem-width --width 1 --columns 128 -o "$dir/width.ptx"
+holds test "$(grep -c '^	tcgen05.ld.sync.aligned.32x32b.x1.b32' "$dir/width.ptx")" = 128
+usage "--width 3: a power of two from 1 to 128" tmem-width --width 3
+usage "--width 256: a power of two from 1 to 128" tmem-width --width 256
+usage "--columns 96: 128, 256 or 512" tmem-width --columns 96
+usage "there is no target 'sm_9'" tmem-width --arch sm_9
+usage "--output needs --width" tmem-width -o "$dir/width.ptx"
+usage "what is 'left'?" tmem-width left
+fails "is not available on sm_90a" tmem-width --width 8 --arch sm_90a
+export CPTX_PTXAS=/nonexistent
+fails "there is no ptxas to ask" tmem-width
+unset CPTX_PTXAS
+if "$cptx" tmem-width --columns 128 --arch sm_103a >"$out" 2>"$err"; then
+	what="cptx tmem-width"
+	says "all widths right on the emulator"
+	holds grep -qE '^  x1    no +(128|\?) ' "$out"
+	holds grep -qE '^  x128  yes +(1|\?) ' "$out"
+	holds grep -qE '^(  take x[0-9]+; with -g-tmem-access-check x[0-9]+|no nvdisasm .*)$' "$out"
+elif grep -q "there is no ptxas" "$err"; then
+	skip "ptxas, to ask about widths"
+else
+	what="cptx tmem-width"
+	bad "it failed"
+fi
 
 # ---- layout and desc ----
 status 0 layout --tile 16x64 --swizzle 128B --read mma-a

@@ -212,12 +212,12 @@ START_TEST(clusters_cancelled)
 				        .data = x,
 				        .size = sizeof x,
 				        .body = CANCEL_LOOP,
-				        .opt = { .seed = seed, .threads = threads, .schedule = seed % 3 } };
+				        .opt = { .seed = seed, .threads = threads, .schedule = seed % 3, .sms = seed % 2 } };
 			trial_run(&t);
 			ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
 			for (unsigned i = 0; i < 100; i++)
 				ck_assert_uint_eq(x[i], 1);
-			ck_assert_uint_lt(t.counters.ctas, 100);
+			ck_assert_uint_lt(t.counters.ctas, seed % 2 ? 2 : 100); /* with one multiprocessor the first does all */
 		}
 }
 END_TEST

@@ -12,7 +12,8 @@ export CPTX_CUDA_LIBRARY=/nonexistent/libcuda.so.1
 # expect STATUS DEVICE NAME REGEX: how the example ends there ("": no device named), and a line of what it says
 expect() {
 	if [ -n "$2" ]; then export CPTX_DEVICE="$2"; else unset CPTX_DEVICE; fi
-	"$folder/$3" >"$dir/said" 2>&1
+	# shellcheck disable=SC2086 # the name with its options
+	"$folder"/$3 >"$dir/said" 2>&1
 	got=$?
 	if [ $got -eq "$1" ] && grep -qE -e "$4" "$dir/said"; then
 		passed=$((passed + 1))
@@ -33,6 +34,18 @@ for name; do
 		for device in emu:sm_90a emu:sm_120a; do expect 0 $device "$name" "$right"; done
 		expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
 		expect 0 "" "$name" '/nonexistent/libcuda.so.1'
+		continue
+		;;
+	blackwell/*)
+		rung=${name##*_}
+		right="^tcgen05 $rung 256 x 256 x 256 on .*: all 65536 elements right"
+		for device in emu:sm_100a emu:sm_103a ""; do expect 0 "$device" "$name" "$right"; done
+		expect 1 emu:sm_90a "$name" 'sm_90a has no tcgen05 and no tensor memory; .* used by wgmma'
+		expect 1 emu:sm_120a "$name" 'sm_120a has no tcgen05 and no tensor memory; .* used by mma.sync'
+		expect 0 "" "$name --ptx --target sm_103a --out f32" '^\.target sm_103a$'
+		expect 1 "" "$name --target sm_120a" "^$rung: sm_120a has no tcgen05"
+		expect 1 "" "$name 64 64 100" '^K 100; it is a multiple of 8'
+		expect 2 "" "$name --tile 128" '^usage: '
 		continue
 		;;
 	saxpy) right='^y\[999\] = 1999; 0 of 1000 elements are wrong$' ;;

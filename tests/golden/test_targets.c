@@ -40,21 +40,6 @@ static cptx_module *all_kernels(const cptx_target *t)
 	return m;
 }
 
-/* Every "N bytes spill stores" is of zero bytes, and there is one for each kernel. */
-static unsigned spilling(const char *said, unsigned *kernels)
-{
-	unsigned n = 0;
-
-	for (const char *p = said; (p = strstr(p, " bytes spill stores")); p++) {
-		const char *digit = p;
-		while (digit > said && digit[-1] >= '0' && digit[-1] <= '9')
-			digit--;
-		n += strtoul(digit, NULL, 10) != 0;
-		++*kernels;
-	}
-	return n;
-}
-
 START_TEST(ptxas_takes_all)
 {
 	assembly jobs[NTARGET] = { { 0 } };
@@ -74,7 +59,7 @@ START_TEST(ptxas_takes_all)
 	else
 		skip("ptxas, to judge the kernels on %d targets", NTARGET);
 	for (unsigned i = 0; i < NTARGET && test_ptxas(); i++) {
-		unsigned kernels = 0, spills = spilling(jobs[i].said, &kernels);
+		unsigned kernels = 0, spills = assembly_spills(jobs[i].said, &kernels);
 		ck_assert_msg(!jobs[i].status, "%s: %s", names[i], jobs[i].said);
 		ck_assert_msg(!strstr(jobs[i].said, "warning"), "%s: %s", names[i], jobs[i].said);
 		ck_assert_msg(spills == 0, "%s: %s", names[i], jobs[i].said);

@@ -51,7 +51,7 @@ arrows() {
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
 		n = split("cptx.h base isa.h base insn.h base edit.h base declare.h base layout.h layout tensor_map.h layout " \
-			"device.h devices emu.h devices findings.def devices kernels.h kernels gemm_sm90.h kernels pipeline.h kernels inspect.h inspect", w, " ")
+			"device.h devices emu.h devices findings.def devices kernels.h kernels gemm_sm90.h kernels pipeline.h kernels tmem.h kernels inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
 	}

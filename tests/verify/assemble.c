@@ -82,3 +82,17 @@ void assemble_free(assembly *jobs, size_t n)
 	for (size_t i = 0; i < n; i++)
 		free(jobs[i].said);
 }
+
+unsigned assembly_spills(const char *said, unsigned *kernels)
+{
+	unsigned n = 0;
+
+	for (const char *p = said; (p = strstr(p, " bytes spill stores")); p++) {
+		const char *digit = p;
+		while (digit > said && digit[-1] >= '0' && digit[-1] <= '9')
+			digit--;
+		n += strtoul(digit, NULL, 10) != 0;
+		++*kernels;
+	}
+	return n;
+}

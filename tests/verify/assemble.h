@@ -15,5 +15,7 @@ typedef struct assembly {
 
 void assemble(assembly *jobs, size_t n);
 void assemble_free(assembly *jobs, size_t n);
+/* How many kernels spill registers, of what was said; adds how many there are. */
+unsigned assembly_spills(const char *said, unsigned *kernels);
 
 #endif

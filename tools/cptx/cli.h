@@ -29,7 +29,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_gemm, cmd_insn, cmd_arch, cmd_fmt, cmd_check, cmd_run, cmd_to_c, cmd_layout, cmd_desc,
-	cmd_completion;
+	cmd_tmem_width, cmd_completion;
 extern const cli_command *const cli_commands[];
 extern const size_t cli_ncommand;
 

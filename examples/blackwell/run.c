@@ -1,0 +1,346 @@
+/* The program of a rung: options, checks, the launch, every element against a reference in f64. */
+#include "gemm_check.h"
+#include "ladder.h"
+
+#include <cptx/emu.h>
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESERVE = 2048 /* bytes of shared memory for mbarriers and alignment */, MOST_STAGES = 32, MOST_SIDE = 1 << 30 };
+
+/* ---- rules ---- */
+
+CPTX_PRINTF_(2, 3)
+static bool wrong(cptx_error *err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	err->code = CPTX_E_ARG;
+	vsnprintf(err->text, sizeof err->text, format, ap);
+	va_end(ap);
+	return false;
+}
+
+static uint32_t span_of(const ladder_rung *rung) { return cptx_swizzle_get(rung->swizzle)->span / 2u; }
+
+static bool check_types(const ladder_opt *o, cptx_error *err)
+{
+	if (o->in != CPTX_BF16 && o->in != CPTX_F16)
+		return wrong(err, "A and B of .%s; they are .bf16 or .f16", cptx_type_name(o->in));
+	if (o->out != o->in && o->out != CPTX_F32)
+		return wrong(err, "D of .%s; it is .%s, as A and B are, or .f32", cptx_type_name(o->out), cptx_type_name(o->in));
+	return true;
+}
+
+static uint32_t shared_bytes(const ladder_rung *rung, const ladder_opt *o)
+{
+	uint32_t rows = ROWS + o->n / (rung->pair ? 2 : 1);
+
+	return (rung->staged ? o->stages : 1) * rows * o->k * 2 +
+	       (rung->store_map ? STAGED * cptx_tile_bytes(&(cptx_tile[]){ ladder_staged(o) }[0]) : 0);
+}
+
+static bool check_tile(const ladder_rung *rung, const ladder_opt *o, cptx_error *err)
+{
+	uint32_t m = rung->pair ? 2 * ROWS : ROWS, step = rung->pair ? 32 : 16, span = span_of(rung);
+	uint32_t room = cptx_target_find("sm_100a")->smem_per_cta - RESERVE;
+
+	span = span < 16 ? 16 : span; /* of one product */
+	if (o->m != m)
+		return wrong(err, "%s: a tile of %u rows; it has %u, all lanes of tensor memory%s", rung->name, o->m, m,
+		             rung->pair ? " in both CTAs" : "");
+	if (o->n < step || o->n > 256 || o->n % step)
+		return wrong(err, "%s: a tile of %u columns; it has %u to 256, a multiple of %u", rung->name, o->n, step, step);
+	if (!o->k || o->k % span || o->k > 512)
+		return wrong(err, "%s: a tile of %u along K; it is a multiple of %u, up to 512%s", rung->name, o->k, span,
+		             rung->swizzle ? " (spans of 128 bytes)" : "");
+	if (rung->staged && (o->stages < 2 || o->stages > MOST_STAGES))
+		return wrong(err, "%s: %u stages; there are 2 to %d", rung->name, o->stages, MOST_STAGES);
+	if (rung->store_map && o->n % ladder_staged(o).cols)
+		return wrong(err, "%s: a tile of %u columns; with D of .%s it is a multiple of %u, which a row of 128 bytes holds",
+		             rung->name, o->n, cptx_type_name(o->out), ladder_staged(o).cols);
+	if (shared_bytes(rung, o) > room)
+		return wrong(err, "%s: %u bytes of shared memory; a CTA has %u: take fewer stages or a smaller tile", rung->name,
+		             shared_bytes(rung, o), room);
+	return true;
+}
+
+bool ladder_check(const ladder_rung *rung, const ladder_opt *o, uint64_t m, uint64_t n, uint64_t k, cptx_error *err)
+{
+	uint32_t size = cptx_type_bits(o->out) / 8, each = size ? 16 / size : 1;
+
+	if (!check_types(o, err) || !check_tile(rung, o, err))
+		return false;
+	if (!m || !n || !k || m > MOST_SIDE || n > MOST_SIDE || k > MOST_SIDE)
+		return wrong(err, "M %llu, N %llu, K %llu; each is from 1 to %d", (unsigned long long)m, (unsigned long long)n,
+		             (unsigned long long)k, MOST_SIDE);
+	if (k % 8)
+		return wrong(err, "K %llu; it is a multiple of 8: tensor maps take rows of A and B of whole 16 bytes",
+		             (unsigned long long)k);
+	if (n % each)
+		return wrong(err, "N %llu; with D of .%s it is a multiple of %u: rows of D are written in pieces of 16 bytes",
+		             (unsigned long long)n, cptx_type_name(o->out), each);
+	if (rung->whole && k % span_of(rung))
+		return wrong(err,
+		             "%s: K %llu; it is a multiple of %u, for the 3-D tensor map cuts it into pieces of that; v%.1sa can",
+		             rung->name, (unsigned long long)k, span_of(rung), rung->name + 1);
+	return true;
+}
+
+/* ---- the launch ---- */
+
+typedef struct launching {
+	cptx_device *dev;
+	const ladder_rung *rung;
+	const ladder_opt *o;
+	const uint64_t *mnk;
+} launching;
+
+static bool make_map(const launching *l, uint64_t address, uint32_t tile_rows, uint64_t rows, cptx_tensor_map *map,
+                     cptx_error *err)
+{
+	cptx_tile t = { .rows = tile_rows, .cols = l->o->k, .elem.bits = 16, .swizzle = l->rung->swizzle };
+	enum cptx_tensor_type type = l->o->in == CPTX_BF16 ? CPTX_TENSOR_BF16 : CPTX_TENSOR_F16;
+	cptx_tensor_map_opt opt;
+
+	return (l->rung->whole ? cptx_tile_tensor_map_3d : cptx_tile_tensor_map)(&t, type, address, rows, l->mnk[2], 0, &opt,
+	                                                                         err) &&
+	       cptx_tensor_map_make(l->dev, &opt, map, err);
+}
+
+static bool make_map_d(const launching *l, uint64_t address, cptx_tensor_map *map, cptx_error *err)
+{
+	cptx_tile t = ladder_staged(l->o);
+	enum cptx_tensor_type type = l->o->out == CPTX_F32    ? CPTX_TENSOR_F32
+	                             : l->o->out == CPTX_BF16 ? CPTX_TENSOR_BF16
+	                                                      : CPTX_TENSOR_F16;
+	cptx_tensor_map_opt opt;
+
+	return cptx_tile_tensor_map(&t, type, address, l->mnk[0], l->mnk[1], 0, &opt, err) &&
+	       cptx_tensor_map_make(l->dev, &opt, map, err);
+}
+
+static uint32_t parts(uint64_t n, uint32_t of) { return (uint32_t)((n + of - 1) / of); }
+
+static cptx_launch *launch(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
+                           const gemm_matrices *at, gemm_report *r, cptx_error *err)
+{
+	const launching *l = s->user;
+	const ladder_opt *o = l->o;
+	uint32_t ctas = l->rung->pair ? 2 : 1, tiles_m = parts(l->mnk[0], o->m), tiles_n = parts(l->mnk[1], o->n);
+	uint32_t M = (uint32_t)l->mnk[0], N = (uint32_t)l->mnk[1], K = (uint32_t)l->mnk[2];
+	cptx_tensor_map a, b, d;
+	cptx_launch_opt opt = { .grid = { tiles_m * ctas, tiles_n } };
+	uint32_t most = cptx_device_get_info(dev)->sms / ctas;
+
+	(void)p;
+	if (l->rung->persistent)
+		opt.grid[0] = (tiles_m * tiles_n < most || l->rung->dynamic ? tiles_m * tiles_n : most) * ctas, opt.grid[1] = 1;
+
+	if (!make_map(l, at->a, ROWS, M, &a, err) || !make_map(l, at->b, o->n / ctas, N, &b, err))
+		return NULL;
+	r->grid = opt.grid[0] * opt.grid[1];
+	if (l->rung->store_map && !make_map_d(l, at->d, &d, err))
+		return NULL;
+	cptx_arg args[] = { CPTX_ARG_BYTES(&a, sizeof a),
+		                CPTX_ARG_BYTES(&b, sizeof b),
+		                l->rung->store_map ? CPTX_ARG_BYTES(&d, sizeof d) : CPTX_ARG(at->d),
+		                CPTX_ARG(M),
+		                CPTX_ARG(N),
+		                CPTX_ARG(K) };
+	opt.args = args, opt.nargs = sizeof args / sizeof *args;
+	return cptx_launch_new(program, NULL, &opt, err);
+}
+
+static bool lacks_tcgen05(const cptx_target *t, cptx_error *err)
+{
+	if (t && cptx_form_on_target(CPTX_OP_TCGEN05_MMA, 0, t))
+		return false;
+	wrong(err, "%s has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Its tensor cores are used by %s",
+	      t ? t->name : "?",
+	      t && t->number == 90 ? "wgmma, with accumulators in registers"
+	                           : "mma.sync, with accumulators in registers: see cptx gemm --arch");
+	return true;
+}
+
+bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3],
+                       uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err)
+{
+	gemm_problem p = { mnk[0], mnk[1], mnk[2], seed, bursts };
+	launching l = { dev, rung, o, mnk };
+	gemm_subject s = { .in = o->in, .out = o->out, .launch = launch, .user = &l };
+	gemm_report report;
+
+	*r = (ladder_report){ 0 };
+	if (!ladder_check(rung, o, mnk[0], mnk[1], mnk[2], err) ||
+	    lacks_tcgen05(cptx_target_find(cptx_device_get_info(dev)->target), err) ||
+	    !gemm_check_subject(dev, m, &s, &p, &report, err))
+		return false;
+	r->elements = report.elements, r->wrong = report.wrong, r->worst = report.worst, r->ms = report.ms;
+	if (r->wrong)
+		snprintf(r->text, sizeof r->text, "%llu of %llu elements are wrong; first D[%llu][%llu] is %g, not %g",
+		         (unsigned long long)r->wrong, (unsigned long long)r->elements, (unsigned long long)report.wrong_row,
+		         (unsigned long long)report.wrong_column, report.wrong_value, report.wrong_reference);
+	else
+		snprintf(r->text, sizeof r->text, "all %llu elements right, worst at %.0f %% of the tolerance",
+		         (unsigned long long)r->elements, r->worst * 100);
+	return true;
+}
+
+bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3], uint64_t seed,
+                unsigned bursts, ladder_report *r, cptx_error *err)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	bool ok = ladder_check(rung, o, mnk[0], mnk[1], mnk[2], err);
+
+	if (ok)
+		rung->build(m, rung, o);
+	ok = ok && ladder_run_module(dev, m, rung, o, mnk, seed, bursts, r, err);
+	cptx_module_destroy(m);
+	return ok;
+}
+
+/* ---- the program ---- */
+
+typedef struct request {
+	ladder_opt o;
+	uint64_t mnk[3], seed;
+	const char *target;
+	bool ptx, sized;
+} request;
+
+static const struct option long_options[] = {
+	{ "type", required_argument, NULL, 'i' },
+	{ "out", required_argument, NULL, 'o' },
+	{ "tile", required_argument, NULL, 't' },
+	{ "stages", required_argument, NULL, 's' },
+	{ "target", required_argument, NULL, 'a' },
+	{ "ptx", no_argument, NULL, 'p' },
+	{ "seed", required_argument, NULL, 'r' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static int usage(const ladder_rung *rung, FILE *f)
+{
+	const ladder_opt *o = &rung->tile;
+
+	fprintf(f,
+	        "tcgen05 %s: %s\n"
+	        "usage: tcgen05_%s [options] [M N K]\n"
+	        "  --type bf16|f16        of A and B (bf16)\n"
+	        "  --out TYPE             of D: that of A and B, or f32\n"
+	        "  --tile MxNxK           of a CTA%s (%ux%ux%u)\n"
+	        "%s"
+	        "  --target NAME          sm_100a or sm_103a: emulate it, or print for it (sm_100a)\n"
+	        "  --ptx                  print PTX, run nothing\n"
+	        "  --seed N               of the data, and of the emulator's schedule\n"
+	        "Runs on the GPU if it has tcgen05, else on the emulator; CPTX_DEVICE chooses.\n",
+	        rung->name, rung->about, rung->name, rung->pair ? " pair" : "", o->m, o->n, o->k,
+	        rung->staged ? "  --stages N             tiles under way\n" : "");
+	return f == stderr ? 2 : 0;
+}
+
+static bool read_option(request *q, int c)
+{
+	int end = 0;
+
+	switch (c) {
+	case 'i': q->o.in = cptx_type_find(optarg); return q->o.in != CPTX_TYPE_NONE;
+	case 'o': q->o.out = cptx_type_find(optarg); return q->o.out != CPTX_TYPE_NONE;
+	case 't': return sscanf(optarg, "%ux%ux%u%n", &q->o.m, &q->o.n, &q->o.k, &end) == 3 && !optarg[end];
+	case 's': return sscanf(optarg, "%u%n", &q->o.stages, &end) == 1 && !optarg[end];
+	case 'r': q->seed = strtoull(optarg, NULL, 10); return true;
+	case 'a': q->target = optarg; return true;
+	case 'p': q->ptx = true; return true;
+	default: return false;
+	}
+}
+
+/* The device that was asked for; else the GPU if it has tcgen05; else the emulator. */
+static cptx_device *open_device(const request *q, cptx_error *err)
+{
+	const char *name = getenv("CPTX_DEVICE");
+	char emulated[64];
+	cptx_error none = { 0 };
+	cptx_device *dev = name ? cptx_device_open(name, err) : q->target ? NULL : cptx_device_open("cuda", &none);
+
+	if (dev && (name || !lacks_tcgen05(cptx_target_find(cptx_device_get_info(dev)->target), &none)))
+		return dev;
+	cptx_device_close(dev);
+	if (name)
+		return NULL;
+	snprintf(emulated, sizeof emulated, "emu:%s", q->target ? q->target : "sm_100a");
+	dev = cptx_device_open(emulated, err);
+	if (dev)
+		cptx_emu_reseed(dev, q->seed, CPTX_EMU_RANDOM);
+	return dev;
+}
+
+static int print_ptx(const ladder_rung *rung, const request *q, cptx_error *err)
+{
+	cptx_module *m = cptx_module_new(NULL);
+
+	rung->build(m, rung, &q->o);
+	cptx_ptx *ptx = cptx_emit(m, q->target ? q->target : "sm_100a", NULL, err);
+	if (ptx)
+		fputs(cptx_ptx_text(ptx), stdout);
+	else
+		fprintf(stderr, "%s\n", err->text);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	return !ptx;
+}
+
+static int run(const ladder_rung *rung, request *q, cptx_error *err)
+{
+	cptx_emu_counters counters;
+	ladder_report r = { 0 };
+	cptx_device *dev = open_device(q, err);
+
+	if (!dev)
+		return fprintf(stderr, "%s\n", err->text), 1;
+	bool emulated = cptx_emu_get_counters(dev, &counters);
+	for (int i = 0; i < 3 && !q->sized; i++)
+		q->mnk[i] = emulated ? 256 : 4096;
+	bool ok = ladder_run(dev, rung, &q->o, q->mnk, q->seed, emulated ? 0 : 11, &r, err);
+	if (!ok)
+		fprintf(stderr, "%s\n", err->text);
+	else
+		printf("tcgen05 %s %llu x %llu x %llu on %s: %s\n", rung->name, (unsigned long long)q->mnk[0],
+		       (unsigned long long)q->mnk[1], (unsigned long long)q->mnk[2], cptx_device_get_info(dev)->name, r.text);
+	if (ok && r.ms > 0)
+		printf("%.3f ms, %.0f TFLOP/s\n", r.ms, 2e-9 * (double)q->mnk[0] * (double)q->mnk[1] * (double)q->mnk[2] / r.ms);
+	cptx_device_close(dev);
+	return !ok || r.wrong;
+}
+
+int ladder_main(const ladder_rung *rung, int argc, char **argv)
+{
+	request q = { .o = rung->tile, .seed = 1 };
+	cptx_error err = { 0 };
+	int c;
+
+	q.o.in = CPTX_BF16, q.o.out = CPTX_TYPE_NONE;
+	while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1)
+		if (c == 'h')
+			return usage(rung, stdout);
+		else if (!read_option(&q, c))
+			return usage(rung, stderr);
+	if (q.o.out == CPTX_TYPE_NONE)
+		q.o.out = q.o.in;
+	q.sized = optind < argc;
+	for (int i = 0; i < 3 && q.sized; i++)
+		q.mnk[i] = optind + i < argc ? strtoull(argv[optind + i], NULL, 10) : 0;
+	if (q.target && lacks_tcgen05(cptx_target_find(q.target), &err))
+		return fprintf(stderr, "%s: %s\n", rung->name, err.text), 1;
+	uint64_t any = q.sized ? 0 : 256;
+	if (!ladder_check(rung, &q.o, q.mnk[0] + any, q.mnk[1] + any, q.mnk[2] + any, &err))
+		return fprintf(stderr, "%s\n", err.text), 1;
+	return q.ptx ? print_ptx(rung, &q, &err) : run(rung, &q, &err);
+}
