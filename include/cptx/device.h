@@ -300,8 +300,8 @@ typedef struct cptx_launch_opt {
 	uint32_t block[3];   /**< threads; all zero: the kernel's .reqntid */
 	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's, or none */
 	uint32_t dyn_smem;   /**< bytes; 0: what the kernel laid out with cptx_shared_dyn */
-	bool overlap; /**< programmatic dependent launch (sm_90): the launch may begin before the one in front of it in the stream
-	                   has ended; its griddepcontrol.wait waits for that */
+	bool overlap; /**< programmatic dependent launch (sm_90): the launch may begin before the one in front of it in the
+	                 stream has ended; its griddepcontrol.wait waits for that */
 	size_t nargs;
 	const cptx_arg *args;
 	char z_;

@@ -52,9 +52,9 @@ typedef struct cptx_emu_span {
 typedef struct cptx_emu_opt {
 	uint64_t seed; /**< of the schedule of warps, CTAs and asynchronous work; the same seed gives the same run */
 	enum cptx_emu_schedule schedule;
-	uint32_t threads;            /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
-	uint64_t step_limit;         /**< instructions of all warps in a launch, exactly; one more ends it; 0: 10^11 */
-	uint32_t most_findings;      /**< kept; 0: 100 */
+	uint32_t threads;       /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
+	uint64_t step_limit;    /**< instructions of all warps in a launch, exactly; one more ends it; 0: 10^11 */
+	uint32_t most_findings; /**< kept; 0: 100 */
 	uint32_t sms; /**< multiprocessors, with a CTA each: of more, the rest begins later; 0: as many as suit, and tells of 132
 	                   or 148 */
 	bool no_races, no_undefined; /**< do not look for these */

@@ -125,7 +125,8 @@ bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 
 	if (!cuda_enter(c, &scope, err))
 		return false;
-	bool ok = allow_smem(c, &l->k, l->dyn_smem, at, err) && ((!l->cluster[0] && !l->overlap) || prepare_extended(c, l, at, err));
+	bool ok =
+		allow_smem(c, &l->k, l->dyn_smem, at, err) && ((!l->cluster[0] && !l->overlap) || prepare_extended(c, l, at, err));
 	cuda_leave(&scope);
 	return ok;
 }

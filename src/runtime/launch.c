@@ -228,8 +228,8 @@ static bool set_overlap(const cptx_launch *l, cptx_site at, cptx_error *err)
 
 	/* cuLaunchKernelEx and compute capability 9.0, as for clusters */
 	return !l->overlap || dev->clusters ||
-	       reject(&l->k, CPTX_E_TARGET, at, err, "%s and its driver have no programmatic dependent launch; leave .overlap away",
-	              dev->name);
+	       reject(&l->k, CPTX_E_TARGET, at, err,
+	              "%s and its driver have no programmatic dependent launch; leave .overlap away", dev->name);
 }
 
 static bool set_smem(cptx_launch *l, uint32_t bytes, cptx_site at, cptx_error *err)
@@ -312,8 +312,8 @@ cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *n
 	}
 	l->at = at;
 	l->overlap = opt->overlap;
-	if (set_overlap(l, at, err) && set_cluster(l, opt->cluster, at, err) && set_grid(l, opt->grid, at, err) && set_block(l, opt->block, at, err) &&
-	    set_smem(l, opt->dyn_smem, at, err) && p->dev->ops->launch_prepare(l, at, err))
+	if (set_overlap(l, at, err) && set_cluster(l, opt->cluster, at, err) && set_grid(l, opt->grid, at, err) &&
+	    set_block(l, opt->block, at, err) && set_smem(l, opt->dyn_smem, at, err) && p->dev->ops->launch_prepare(l, at, err))
 		return l;
 	cptx_launch_destroy(l);
 	return NULL;

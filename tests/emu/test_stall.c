@@ -35,7 +35,7 @@ static void stuck(const char *body, uint32_t blocks, uint32_t threads)
 /* Block 0 waits for a word that the others write when they have counted to 400000. */
 #define AFTER_LONG(wait)                                                                                                    \
 	RANK "@!%p1 bra work; poll: " wait " setp.eq.u32 %p2, %r2, 0; @%p2 bra poll; ret;\n"                                    \
-		 "work: mov.u32 %r3, 0; count: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 400000; @%p3 bra count;\n"               \
+		 "work: mov.u32 %r3, 0; count: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 400000; @%p3 bra count;\n"                \
 		 "st.release.gpu.global.u32 [%rd0], 1;"
 
 START_TEST(other_blocks_take_long)

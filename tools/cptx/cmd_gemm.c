@@ -363,7 +363,7 @@ const cli_command cmd_gemm = {
 		"A is MxK, B is NxK, D is MxN, all row-major. The kernel takes M, N and K as arguments.\n\n"
 		"--kind wgmma, for sm_90a: TMA, wgmma, clusters (see <cptx/gemm_sm90.h>). Without --tile the shape is the best for\n"
 		"the problem of --run or --explain by a model of the H200, else for 4096 cubed. Rows must be multiples of 16 "
-	    "bytes.\n"
+		"bytes.\n"
 		"--kind mma, for sm_80 and later: cp.async, ldmatrix, mma.sync (see <cptx/kernels.h>). K must be a multiple of 8.\n"
 		"A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
 		"What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"

@@ -61,7 +61,8 @@ static void write_builder(FILE *out, const struct op *op)
 			fprintf(out, "%s%s", i ? ", " : "", op->field[i]);
 		fputs(";\n\t\t};\n", out);
 	}
-	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_;\n};\n", (op->nfield ? op->nfield + 3 : 4) / 4 * 4); /* read by fours */
+	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_;\n};\n",
+	        (op->nfield ? op->nfield + 3 : 4) / 4 * 4); /* read by fours */
 	fprintf(out, "static inline cptx_val cptx_%s_s_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s)\n{\n", n, n);
 	fprintf(out, "\treturn cptx_insn_(k, at, CPTX_OP_");
 	upper(out, n);
