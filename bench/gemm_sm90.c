@@ -9,6 +9,7 @@
  * that they do not stay in L2.  Two kernels of ours are measured: the fastest of
  * the sixteen best choices of cptx_gemm_sm90_auto (cptx_gemm_sm90_tune), and the first of these; with --sweep all of them.
  */
+#include "burst.h"
 #include "cublas.h"
 #include "number.h"
 
@@ -46,32 +47,10 @@ typedef struct bench {
 	uint64_t m, n, k;
 	uint32_t sets;
 	uint64_t a[SETS], b[SETS], d, reference;
-	cptx_event *start, *end;
 	arm arm[MOST_ARMS];
 	uint32_t arms;
 	unsigned next;
 } bench;
-
-static void fill(cptx_device *dev, uint64_t to, uint64_t count, enum cptx_type type, uint64_t seed, cptx_error *err)
-{
-	enum { PIECE = 1 << 22 }; /* drawn once, then copied */
-	uint64_t some = count < PIECE ? count : PIECE;
-	uint16_t table[4096], *p = malloc(some * 2);
-	uint64_t s = seed * 2654435761u + 88172645463325252u;
-
-	for (int i = 0; i < 4096; i++) {
-		double u = ((double)(number_random(&s) >> 11) + 1) / 9007199254740993.0,
-			   v = (double)(number_random(&s) >> 11) / 9007199254740992.0;
-		table[i] = (uint16_t)number_bits(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
-	}
-	for (uint64_t i = 0; p && i < some; i++)
-		p[i] = table[number_random(&s) >> 20 & 4095];
-	if (p)
-		cptx_mem_write(dev, to, p, some * 2, err);
-	for (uint64_t at = some; at < count; at += some)
-		cptx_mem_copy(dev, to + at * 2, to, 2 * (count - at < some ? count - at : some), err);
-	free(p);
-}
 
 static void run_arm(bench *t, const arm *a, cptx_error *err)
 {
@@ -92,19 +71,21 @@ static void run_arm(bench *t, const arm *a, cptx_error *err)
 		cptx_launch_run(a->launch[set], NULL, err);
 }
 
-static double burst(bench *t, const arm *a, int runs, cptx_error *err)
-{
-	float ms = 0;
+typedef struct running {
+	bench *t;
+	const arm *a;
+} running;
 
-	for (int i = -2; i < runs; i++) {
-		if (i == 0)
-			cptx_event_record(t->start, NULL, err);
-		run_arm(t, a, err);
-	}
-	cptx_event_record(t->end, NULL, err);
-	cptx_event_synchronize(t->end, err);
-	cptx_event_elapsed(t->start, t->end, &ms, err);
-	return (double)ms / runs;
+static void run_burst(void *user, cptx_error *err)
+{
+	running *r = user;
+	run_arm(r->t, r->a, err);
+}
+
+static double time_arm(bench *t, const arm *a, int runs, long idle, cptx_error *err)
+{
+	running r = { t, a };
+	return burst_time(t->dev, &(burst){ .run = run_burst, .user = &r, .runs = runs, .idle = idle }, err);
 }
 
 static bool prepare(bench *t, cptx_error *err)
@@ -114,12 +95,10 @@ static bool prepare(bench *t, cptx_error *err)
 	t->sets = bytes * SETS < ROTATED_BYTES ? SETS : (uint32_t)(ROTATED_BYTES / bytes + 1);
 	t->sets = t->sets > SETS ? SETS : t->sets;
 	for (uint32_t i = 0; i < t->sets; i++) {
-		t->a[i] = cptx_mem_alloc(t->dev, t->m * t->k * 2, err), t->b[i] = cptx_mem_alloc(t->dev, t->n * t->k * 2, err);
-		fill(t->dev, t->a[i], t->m * t->k, t->o->in, 2 * i + 1, err);
-		fill(t->dev, t->b[i], t->n * t->k, t->o->in, 2 * i + 2, err);
+		t->a[i] = burst_random(t->dev, t->m * t->k, t->o->in, 2 * i + 1, err);
+		t->b[i] = burst_random(t->dev, t->n * t->k, t->o->in, 2 * i + 2, err);
 	}
 	t->d = cptx_mem_alloc(t->dev, out, err), t->reference = cptx_mem_alloc(t->dev, out, err);
-	t->start = cptx_event_new(t->dev, err), t->end = cptx_event_new(t->dev, err);
 	return err->code == CPTX_OK;
 }
 
@@ -180,12 +159,6 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 	return !wrong && err->code == CPTX_OK;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 /* The fastest of the best choices of cptx_gemm_sm90_auto, and the first one; with --sweep all of them. */
 static void add_choices(bench *t, cptx_error *err)
 {
@@ -209,7 +182,7 @@ static void print_arm(const bench *t, arm *a, double theirs)
 	double flop = 2e-9 * (double)t->m * (double)t->n * (double)t->k;
 
 	const cptx_gemm_sm90_opt *o = &a->choice.opt;
-	qsort(a->ms, ROUNDS, sizeof *a->ms, by_value);
+	qsort(a->ms, ROUNDS, sizeof *a->ms, burst_order);
 	double ms = a->ms[ROUNDS / 2];
 	if (a->theirs)
 		printf("%6llu x %6llu x %6llu  cuBLAS %8.1f us %7.1f TFLOP/s\n", (unsigned long long)t->m, (unsigned long long)t->n,
@@ -236,7 +209,7 @@ static double sustained(bench *t, const arm *a, int runs, cptx_error *err)
 	int n = 0;
 
 	for (double at = begin; at < begin + t->o->sustained && err->code == CPTX_OK; at = now()) {
-		double ms = burst(t, a, runs, err);
+		double ms = time_arm(t, a, runs, 0, err);
 		if (at >= settled)
 			sum += ms, n++;
 	}
@@ -258,8 +231,8 @@ static bool measure(bench *t, cptx_error *err)
 				t->arm[i].ms[r] = r < 1 ? sustained(t, &t->arm[i], runs, err) : t->arm[i].ms[0];
 				continue;
 			}
-			nanosleep(&(struct timespec){ .tv_nsec = t->o->sweep ? 10000000 : 20000000 }, NULL); /* out of the power limit */
-			t->arm[i].ms[r] = burst(t, &t->arm[i], runs, err);
+			t->arm[i].ms[r] =
+				time_arm(t, &t->arm[i], runs, t->o->sweep ? 10000000 : 20000000, err); /* out of the power limit */
 		}
 	for (uint32_t i = 0; i < t->arms && err->code == CPTX_OK; i++)
 		print_arm(t, &t->arm[i], t->arm[0].ms[ROUNDS / 2]);
@@ -281,7 +254,6 @@ static void release(bench *t)
 	for (uint32_t i = 0; i < SETS; i++)
 		cptx_mem_free(t->dev, t->a[i]), cptx_mem_free(t->dev, t->b[i]);
 	cptx_mem_free(t->dev, t->d), cptx_mem_free(t->dev, t->reference);
-	cptx_event_destroy(t->start), cptx_event_destroy(t->end);
 }
 
 static bool one(cptx_device *dev, const cublas *peer, const options *o, const char *shape, double *ratio, cptx_error *err)
