@@ -250,8 +250,9 @@ static bool match_constant(const arch_form *f, const arch_operand *o, const requ
 
 	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
 		return WHY("%s must be a register", name);
-	if (want == CPTX_PRED) { /* false or true; -1 is true too, as nvcc writes it: xor.pred p, q, -1 */
-		if (v->kind != CPTX_VAL_INT || (!q->any && (v->i < -1 || v->i > 1)))
+	if (want == CPTX_PRED) { /* false or true; -1 is true too, as nvcc writes it: xor.pred p, q, -1; but not of wgmma */
+		int64_t least = strcmp(name, "scale_d") ? -1 : 0;
+		if (v->kind != CPTX_VAL_INT || (!q->any && (v->i < least || v->i > 1)))
 			return WHY("%s is a predicate: a register, 0 or 1", name);
 		v->type = CPTX_PRED;
 		return true;
