@@ -9,7 +9,7 @@
  *
  * The block has a barrier at its start, which makes known what was written in front of it (initialized mbarriers, say), and
  * one at its end: bar.sync 0, for a pair of CTAs barrier.cluster.  It must be left at its end: a ret, an exit or a branch
- * out of it is an error, for the columns would never be freed.
+ * out of it is an error, for the columns would never be freed.  (A break or goto of the C code around it is not seen here.)
  *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */

@@ -1,5 +1,6 @@
 /* Moves, loads and stores of threads, addresses. */
 #include "emu/counters.h"
+#include "emu/stall.h"
 #include "emu/exec_row.h"
 
 /* ---- mov ---- */
@@ -121,6 +122,7 @@ static enum emu_step mov_clock(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	uint64_t t = clock_value(w, op->imm[0]);
 
+	emu_warp_changed(w);
 	LANES(l, mask, emu_put(w, op->arg[0].slot, op->arg[0].bits, l, t));
 	return STEP_NEXT;
 }

@@ -5,7 +5,8 @@
  * for any other cluster, so the grid is asked as a whole.  While no cluster changes anything (memory, barriers, queues),
  * each warp is looked at between rounds: one that has executed something and is in a state, registers and all, that it was
  * in before goes round for ever, as long as nothing changes.  When that is true of all warps that do not just wait, no
- * thread can go on.  A loop that watches the clock, or counts, never comes back to a state: it is ended by the step limit.
+ * thread can go on.  A loop that counts never comes back to a state, and a warp that reads the clock is looked at anew: such
+ * loops are ended by the step limit.
  */
 #include "emu/stall.h"
 
@@ -23,10 +24,13 @@ static uint64_t state_of(const emu_warp *w)
 
 	for (unsigned i = 0; i < w->ngroup; i++) {
 		const emu_group *g = &w->group[i];
-		const uint64_t *r = (const uint64_t *)(const void *)g->frame->r;
-		h = mix(mix(h, (uint64_t)g->pc << 32 | g->mask), (uintptr_t)g->frame);
-		for (uint32_t j = 0; j < g->frame->f->words / 2; j++)
-			h = mix(h, r[j]);
+		h = mix(h, (uint64_t)g->pc << 32 | g->mask);
+		for (const emu_frame *f = g->frame; f; f = f->caller) {
+			const uint64_t *r = (const uint64_t *)(const void *)f->r;
+			h = mix(mix(h, (uintptr_t)f->f), f->back);
+			for (uint32_t j = 0; j < f->f->words / 2; j++)
+				h = mix(h, r[j]);
+		}
 	}
 	return h;
 }
@@ -65,9 +69,11 @@ bool emu_cluster_stalls(emu_cluster *c)
 	return all;
 }
 
+void emu_warp_changed(emu_warp *w) { w->seen = (emu_rounds){ .since = w->chosen + 1 }; }
+
 void emu_cluster_changed(emu_cluster *c)
 {
 	for (uint32_t i = 0; i < c->ncta; i++)
 		for (uint32_t j = 0; j < c->cta[i].nwarp; j++)
-			c->cta[i].warp[j].seen = (emu_rounds){ .since = c->cta[i].warp[j].chosen + 1 };
+			emu_warp_changed(&c->cta[i].warp[j]);
 }

@@ -8,5 +8,6 @@
 bool emu_cluster_stalls(emu_cluster *c);
 /* Something has changed, here or elsewhere: what was seen before counts no more. */
 void emu_cluster_changed(emu_cluster *c);
+void emu_warp_changed(emu_warp *w); /* it read what changes by itself: the clock */
 
 #endif

@@ -26,7 +26,7 @@ static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
 static void declare(gemm90 *g, cptx_module *m)
 {
 	const cptx_gemm_sm90_opt *o = g->o;
-	cptx_kernel *k = cptx_kernel_begin(m, o->name ? o->name : "gemm", .max_block = { (g->s.consumers + 1) * WARPGROUP },
+	cptx_kernel *k = cptx_kernel_begin(m, o->name ? o->name : "gemm", .block = { (g->s.consumers + 1) * WARPGROUP },
 	                                   .min_ctas = 1, .cluster = { g->s.cluster > 1 ? g->s.cluster : 0 });
 	cptx_val *map[] = { &g->map_a, &g->map_b, &g->map_d };
 	const char *name[] = { "map_a", "map_b", "map_d" };

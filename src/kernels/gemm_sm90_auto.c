@@ -145,9 +145,17 @@ size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_proble
 {
 	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 } };
 	pick x = { .best = choices, .room = room, .p = p, .sms = sms };
-	cptx_gemm_sm90_opt o = *opt;
+	cptx_gemm_sm90_opt o = opt ? *opt : (cptx_gemm_sm90_opt){ 0 };
 
 	/* what no shape can mend is said of the simplest one */
+	if (!opt) {
+		cptx_gemm_sm90_check(NULL, NULL, err);
+		return 0;
+	}
+	if (!choices || !room) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: there is no room for choices");
+		return 0;
+	}
 	o.bm = 64, o.bn = 64, o.stages = 2, o.cluster_m = o.cluster_n = 1, o.stream_k = false;
 	if (!cptx_gemm_sm90_check_problem(&o, p, sms, NULL, err))
 		return 0;

@@ -136,12 +136,15 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 	uint64_t k_tiles = (p->k + s.bk - 1) / s.bk, batch = given(p->batch);
 	RULE(batch == 1 || o->batched, "%llu matrices; the kernel is made for one (.batched)", (unsigned long long)batch);
 	uint64_t m_side = o->bm * s.cluster_m, n_side = o->bn * s.cluster_n;
-	uint64_t clusters = (p->m + m_side - 1) / m_side * ((p->n + n_side - 1) / n_side) * batch;
+	uint64_t in_one = (p->m + m_side - 1) / m_side * ((p->n + n_side - 1) / n_side), clusters = in_one * batch;
+	RULE(in_one <= INT32_MAX && clusters * s.cluster <= INT32_MAX, "%llu tiles of %llu matrices are too many",
+	     (unsigned long long)in_one, (unsigned long long)batch);
 	uint64_t most = p->ctas ? MAX(p->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, s.cluster);
 	here.grid = (uint32_t)MIN(o->stream_k ? clusters * k_tiles : clusters, most) * s.cluster;
 	uint64_t at_once = here.grid / s.cluster, shared = clusters < 2 * at_once ? clusters : at_once + clusters % at_once;
-	RULE(clusters * s.cluster <= INT32_MAX && (!o->stream_k || (shared + 1) * k_tiles * at_once <= UINT32_MAX),
-	     "%llu tiles of %llu steps along K are too many", (unsigned long long)clusters, (unsigned long long)k_tiles);
+	RULE(!o->stream_k || (shared + 1) * k_tiles <= UINT32_MAX / at_once,
+	     "%llu tiles of %llu steps along K are too many to be shared", (unsigned long long)clusters,
+	     (unsigned long long)k_tiles);
 	if (o->stream_k)
 		here.workspace = here.grid * s.consumers * ((uint64_t)s.acc * WARPGROUP + 1) * 4;
 	if (plan)
@@ -187,10 +190,24 @@ bool cptx_gemm_sm90_maps(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p
 {
 	if (!cptx_gemm_sm90_check_problem(o, p, 1, NULL, err))
 		return false;
+	RULE(map, "no room for the maps was given (NULL)");
 	gemm_shape s = gemm_sm90_shape(o);
 	for (int i = 0; i < 3; i++)
 		if (!map_of(o, &s, p, i, &map[i], err))
 			return false;
+	return true;
+}
+
+static bool all_there(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p, cptx_error *err)
+{
+	RULE(p->a && p->b && p->d && (p->c || !o->beta) && (p->bias || !o->bias) && (p->workspace || !o->stream_k),
+	     "the address of %s is 0",
+	     !p->a                 ? "A"
+	     : !p->b               ? "B"
+	     : !p->d               ? "D"
+	     : o->beta && !p->c    ? "C"
+	     : o->bias && !p->bias ? "the bias"
+	                           : "the workspace");
 	return true;
 }
 
@@ -203,8 +220,12 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 	cptx_arg arg[12];
 	size_t n = 0;
 
+	if (!dev || !program) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: the %s is NULL", dev ? "program" : "device");
+		return NULL;
+	}
 	if (!cptx_gemm_sm90_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err) ||
-	    !cptx_gemm_sm90_maps(o, p, opt, err))
+	    !cptx_gemm_sm90_maps(o, p, opt, err) || !all_there(o, p, err))
 		return NULL;
 	for (int i = 0; i < 3; i++) {
 		if (!cptx_tensor_map_make(dev, &opt[i], &map[i], err))
@@ -226,8 +247,12 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 		arg[n++] = CPTX_ARG(p->bias);
 	if (o->stream_k)
 		arg[n++] = CPTX_ARG(p->workspace);
-	return cptx_launch_new(
-		program, o->name ? o->name : "gemm",
-		&(cptx_launch_opt){ .grid = { plan.grid }, .block = { plan.threads }, .args = arg, .nargs = n, .overlap = true },
-		err);
+	return cptx_launch_new(program, o->name ? o->name : "gemm",
+	                       &(cptx_launch_opt){ .grid = { plan.grid },
+	                                           .block = { plan.threads },
+	                                           .dyn_smem = plan.smem,
+	                                           .args = arg,
+	                                           .nargs = n,
+	                                           .overlap = true },
+	                       err);
 }

@@ -67,6 +67,11 @@ bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm
 	tuning t = { .dev = dev, .p = p };
 
 	err = err ? err : &own;
+	if (!dev || !p || !choices)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: the %s NULL",
+		                 !dev ? "device is"
+		                 : !p ? "problem is"
+		                      : "choices are");
 	t.scratch = cptx_mem_alloc(dev, SCRATCH, err);
 	t.begin = cptx_event_new(dev, err), t.end = cptx_event_new(dev, err);
 	bool ok = err->code == CPTX_OK;

@@ -538,7 +538,7 @@ fails "there is no ptxas to ask" tmem-width
 unset CPTX_PTXAS
 if "$cptx" tmem-width --columns 128 --arch sm_103a >"$out" 2>"$err"; then
 	what="cptx tmem-width"
-	says "all widths right on the emulator"
+	says "all widths right on the emulated sm_100a"
 	holds grep -qE '^  x1    no +(128|\?) ' "$out"
 	holds grep -qE '^  x128  yes +(1|\?) ' "$out"
 	holds grep -qE '^(  take x[0-9]+; with -g-tmem-access-check x[0-9]+|no nvdisasm .*)$' "$out"

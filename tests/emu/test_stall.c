@@ -3,10 +3,14 @@
 
 enum { WORDS = 64 };
 
+static const char look[] = ".func (.reg .b32 o) look(.reg .b64 a) { ld.relaxed.gpu.global.u32 o, [a]; ret; }\n";
+
 static trial run(const char *body, uint32_t blocks, uint32_t threads, uint64_t seed)
 {
 	static uint32_t x[WORDS];
-	trial t = { .target = "sm_90", .body = body, .data = x, .size = sizeof x, .grid = { blocks }, .block = { threads } };
+	trial t = {
+		.target = "sm_90", .decls = look, .body = body, .data = x, .size = sizeof x, .grid = { blocks }, .block = { threads }
+	};
 
 	memset(x, 0, sizeof x);
 	t.opt.seed = seed;
@@ -63,6 +67,14 @@ START_TEST(waits_that_end_by_themselves)
 	fine("mov.u64 %rd3, %clock64; poll: nanosleep.u32 100; mov.u64 %rd2, %clock64; sub.u64 %rd2, %rd2, %rd3;"
 	     "setp.lt.u64 %p2, %rd2, 1000000000; @%p2 bra poll;",
 	     1, 32);
+	/* The clock is in no register when the warp is looked at. */
+	fine("again: mov.u64 %rd2, %clock64; setp.gt.u64 %p1, %rd2, 60000; @%p1 bra out; ld.relaxed.gpu.global.u32 %r2, [%rd0];"
+	     "mov.u64 %rd2, 0; setp.eq.u32 %p2, %r2, 77; @!%p2 bra again; out: ret;",
+	     4, 32);
+	/* The counter is in the frame of the caller. */
+	fine("mov.u32 %r3, 0; again: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 50; call (%r2), look, (%rd0);"
+	     "setp.eq.u32 %p2, %r2, 77; @%p2 bra out; @%p1 bra again; out: ret;",
+	     4, 32);
 	/* Lanes of one warp: one waits till another, which counts, comes to its store. */
 	fine("setp.eq.u32 %p1, %r0, 7; mov.u32 %r3, 0; @%p1 bra work; poll: ld.relaxed.gpu.global.u32 %r2, [%rd0]; setp.eq.u32 "
 	     "%p2, %r2, 0;"

@@ -269,6 +269,53 @@ START_TEST(says_which_rule_is_broken)
 }
 END_TEST
 
+START_TEST(bad_calls_end_well)
+{
+	cptx_gemm_sm90_opt o = { .bm = 64, .bn = 16, .stages = 2, BF16, .out = CPTX_F32, .batched = true };
+	cptx_gemm_problem p = { .m = 1 << 23, .n = 1 << 20, .k = 64, .batch = 1u << 31 };
+	cptx_gemm_sm90_choice choice;
+	cptx_error err;
+
+	ck_assert(!cptx_gemm_sm90_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert_msg(strstr(err.text, "tiles of 2147483648 matrices are too many"), "%s", err.text);
+	ck_assert_uint_eq(cptx_gemm_sm90_auto(NULL, &p, 132, &choice, 1, &err), 0);
+	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
+	err = (cptx_error){ 0 };
+	ck_assert_uint_eq(cptx_gemm_sm90_auto(&o, &p, 132, NULL, 1, &err), 0);
+	ck_assert_msg(strstr(err.text, "no room for choices"), "%s", err.text);
+	err = (cptx_error){ 0 };
+	ck_assert_ptr_null(cptx_gemm_sm90_launch(NULL, NULL, &o, &p, &err));
+	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
+	err = (cptx_error){ 0 };
+	ck_assert(!cptx_gemm_sm90_tune(NULL, &p, &choice, 1, &err));
+	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
+}
+END_TEST
+
+/* A launch with other options than the kernel was made with, or without operands. */
+START_TEST(launches_that_do_not_fit)
+{
+	cptx_gemm_sm90_opt o = { .bm = 128, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 }, other = o;
+	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 64 };
+	cptx_error err = { 0 };
+	cptx_module *m = cptx_module_new(NULL);
+
+	open_device();
+	ck_assert(cptx_gemm_sm90_build(m, &o, &err) != NULL);
+	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
+	ck_assert_ptr_null(cptx_gemm_sm90_launch(program, dev, &o, &p, &err));
+	ck_assert_msg(strstr(err.text, "the address of A is 0"), "%s", err.text);
+	err = (cptx_error){ 0 };
+	p.a = p.b = p.d = cptx_mem_alloc(dev, 1 << 16, &err);
+	other.bm = 64;
+	ck_assert_ptr_null(cptx_gemm_sm90_launch(program, dev, &other, &p, &err));
+	ck_assert_uint_eq(err.code, CPTX_E_ARG);
+	cptx_mem_free(dev, p.a);
+	cptx_program_destroy(program);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("gemm_sm90");
@@ -281,6 +328,8 @@ int main(void)
 	suite_add_tcase(s, random);
 	tcase_add_test(c, ptxas_neither_warns_nor_spills);
 	tcase_add_test(c, says_which_rule_is_broken);
+	tcase_add_test(c, bad_calls_end_well);
+	tcase_add_test(c, launches_that_do_not_fit);
 	tcase_set_timeout(c, 0);
 	suite_add_tcase(s, c);
 	int status = test_main("gemm_sm90", s);

@@ -153,6 +153,7 @@ static int complete_wgmma(request *q, uint32_t sms, FILE *out)
 	cptx_gemm_problem p = { .m = r->m ? r->m : 4096, .n = r->m ? r->n : 4096, .k = r->m ? r->k : 4096 };
 	cptx_gemm_sm90_opt *o = &q->g.sm90;
 	cptx_gemm_sm90_choice c[CHOICES];
+	cptx_gemm_sm90_plan plan;
 	cptx_error err = { 0 };
 	size_t n = 0;
 
@@ -169,23 +170,23 @@ static int complete_wgmma(request *q, uint32_t sms, FILE *out)
 		*o = c[0].opt, q->g.ctas = c[0].ctas;
 	} else {
 		o->bm = q->o.bm, o->bn = q->o.bn, o->stages = 3;
-		if (q->o.bk != 128 / (cptx_type_bits(q->o.in) / 8))
-			return cli_failed(q->cmd, "tile K = %u; with .%s it is %u, 128 bytes", q->o.bk, cptx_type_name(q->o.in),
-			                  128 / (cptx_type_bits(q->o.in) / 8));
 	}
 	if (q->stages)
 		o->stages = q->o.stages;
 	if (q->cluster[0])
 		o->cluster_m = q->cluster[0], o->cluster_n = q->cluster[1];
 	o->stream_k |= q->stream_k;
+	if (!cptx_gemm_sm90_check(o, &plan, &err))
+		return cli_failed(q->cmd, "%s", err.text);
+	if (q->tile && q->o.bk != plan.bk)
+		return cli_failed(q->cmd, "tile K = %u; with .%s it is %u, 128 bytes", q->o.bk, cptx_type_name(q->o.in), plan.bk);
 	if (q->explain)
 		fprintf(out, "%-12s %-8s %-7s %-9s %-5s %9s %9s %9s %9s %6s\n", "tile", "cluster", "stages", "stream-K", "CTAs",
 		        "us", "mma us", "load us", "memory us", "idle");
 	for (size_t i = 0; i < n && q->explain; i++)
 		fprintf(out, "%3ux%3ux%-4u %ux%-6u %-7u %-9s %-5u %9.1f %9.1f %9.1f %9.1f %5.1f%%\n", c[i].opt.bm, c[i].opt.bn,
-		        128 / (cptx_type_bits(o->a) / 8), c[i].opt.cluster_m, c[i].opt.cluster_n, c[i].opt.stages,
-		        c[i].opt.stream_k ? "yes" : "no", c[i].ctas ? c[i].ctas : sms, c[i].us, c[i].mma_us, c[i].load_us,
-		        c[i].memory_us, 100 * c[i].tail);
+		        plan.bk, c[i].opt.cluster_m, c[i].opt.cluster_n, c[i].opt.stages, c[i].opt.stream_k ? "yes" : "no",
+		        c[i].ctas ? c[i].ctas : sms, c[i].us, c[i].mma_us, c[i].load_us, c[i].memory_us, 100 * c[i].tail);
 	return EXIT_OK;
 }
 
@@ -195,6 +196,12 @@ static int complete_shape(request *q, const cptx_target *target, const cptx_devi
 	bool sm90a = !strcmp(target->name, "sm_90a");
 
 	q->g.wgmma = q->kind ? !strcmp(q->kind, "wgmma") : sm90a && !q->tile && !q->warps;
+	if (q->g.wgmma && q->warps)
+		return cli_usage(q->cmd, "--warps is an option of --kind mma");
+	if (q->explain && q->tile)
+		return cli_usage(q->cmd, "--explain tells how a tile is picked; leave --tile away");
+	if (q->explain && q->run)
+		return cli_usage(q->cmd, "--explain or --run, not both: --run picks the same shape");
 	if (q->g.wgmma)
 		return complete_wgmma(q, dev ? cptx_device_get_info(dev)->sms : H200, out);
 	if (q->explain || q->layout || q->stream_k || q->cluster[0])
@@ -212,8 +219,9 @@ static void print_module(const request *q, const cptx_module *m, const cptx_ptx 
 	char shape[120];
 
 	gemm_kind_text(&q->g, shape, sizeof shape);
-	fprintf(out, "kernel   D[M][N] %s = A[M][K] * B[N][K]^T %s, %s\n", cptx_type_name(gemm_out(&q->g)),
-	        cptx_type_name(gemm_in(&q->g)), shape);
+	fprintf(out, "kernel   D[M][N] %s = %s * %s %s, %s\n", cptx_type_name(gemm_out(&q->g)),
+	        q->layout && q->layout[0] == 'n' ? "A[K][M]^T" : "A[M][K]",
+	        q->layout && q->layout[1] == 'n' ? "B[K][N]" : "B[N][K]^T", cptx_type_name(gemm_in(&q->g)), shape);
 	fprintf(out, "PTX      %s, %zu bytes, %zu instructions, .version %u.%u, %s\n",
 	        !q->output               ? "not kept (-o FILE keeps it)"
 	        : strcmp(q->output, "-") ? q->output
@@ -306,11 +314,11 @@ static int generate(request *q, cptx_device *dev, const cptx_error *no_device)
 	int shaped = complete_shape(q, target, dev, out);
 	if (shaped)
 		return shaped;
-	if (q->explain && !q->run)
+	if (q->explain && !q->output)
 		return cli_flush(q->cmd, EXIT_OK);
 	if (!gemm_kind_check(&q->g, target, q->run ? q->problem.m : 0, q->problem.n, q->problem.k, &err))
 		return cli_failed(q->cmd, "%s", err.text);
-	if (q->run && (q->layout || cptx_type_bits(q->o.in) != 16))
+	if (q->run && ((q->layout && strcmp(q->layout, "tt")) || cptx_type_bits(q->o.in) != 16))
 		return cli_failed(q->cmd, "--run checks bf16 and f16 with the layout tt only; leave it away to get the PTX");
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_ptx *ptx =

@@ -254,7 +254,7 @@ static int all_reports(const request *q)
 	for (unsigned i = 0; ok && i < WIDTHS; i++)
 		ok = is_right(q, 1u << i);
 	if (ok)
-		printf("all widths right on the emulator\n");
+		printf("all widths right on the emulated sm_100a\n"), fflush(stdout);
 	for (unsigned i = 0; ok && i < (q->arch ? 1 : 2); i++)
 		ok = report(q, tools, q->arch ? q->arch : usual[i], said);
 	if (ok && !tools[1])
@@ -299,6 +299,8 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_ARCH:
 		if (!cptx_target_find(value))
 			return cli_usage(q->cmd, "there is no target '%s'; `cptx arch` lists them", value);
+		if (!cptx_form_on_target(CPTX_OP_TCGEN05_LD, 0, cptx_target_find(value)))
+			return cli_failed(q->cmd, "%s has no tensor memory; sm_100a and sm_103a have", value);
 		q->arch = value;
 		break;
 	default: q->output = value; break;
@@ -326,6 +328,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 
 const cli_command cmd_tmem_width = {
 	.name = "tmem-width",
+	.arguments = "[OPTION]...",
 	.about = "How wide to read accumulators from tensor memory: what ptxas makes of each width.",
 	.details =
 		"Builds the way out of a GEMM (tensor memory to registers to global memory) with tcgen05.ld of 1 to 128 columns,\n"
