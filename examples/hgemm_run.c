@@ -1,5 +1,6 @@
 #include "hgemm_run.h"
 #include "hgemm_parts.h"
+#include "number.h"
 #include "show.h"
 
 #include <cptx/emu.h>
@@ -108,31 +109,41 @@ static const char help[] =
 	"  --rolling --along-m      see hgemm.h\n"
 	"  --seed N          of the random numbers\n";
 
-static bool pair(const char *text, uint32_t *a, uint32_t *b) { return sscanf(text, "%ux%u", a, b) == 2; }
+static bool numbers(const char *text, uint32_t *a, uint32_t *b)
+{
+	uint64_t d[2];
+
+	if (!number_dims(text, d, b ? 2 : 1, UINT32_MAX))
+		return false;
+	*a = (uint32_t)d[0];
+	if (b)
+		*b = (uint32_t)d[1];
+	return true;
+}
 
 static bool read_option(request *q, int option, const char *text)
 {
-	unsigned long long m, n, k;
+	uint64_t d[3];
 
 	switch (option) {
 	case 's':
-		if (sscanf(text, "%llux%llux%llu", &m, &n, &k) != 3)
+		if (!number_dims(text, d, 3, INT32_MAX))
 			return false;
-		q->p.m = m, q->p.n = n, q->p.k = k;
+		q->p.m = d[0], q->p.n = d[1], q->p.k = d[2];
 		return true;
-	case 't': q->c.o.type = cptx_type_find(text); return true;
+	case 't': return (q->c.o.type = cptx_type_find(text)) != CPTX_TYPE_NONE;
 	case 'p': q->target = text; return true;
 	case 'd': q->device = text; return true;
-	case 'b': return pair(text, &q->number[TILE_M], &q->number[TILE_N]);
-	case 'w': return pair(text, &q->number[WARPS_M], &q->number[WARPS_N]);
-	case 'k': return sscanf(text, "%u", &q->number[BK]) == 1;
-	case 'n': return sscanf(text, "%u", &q->number[STAGES]) == 1;
-	case 'r': return sscanf(text, "%u", &q->number[REGS]) == 1;
-	case 'g': return sscanf(text, "%u", &q->number[GROUP]) == 1;
-	case 'C': return sscanf(text, "%u", &q->number[CONSUMER]) == 1;
+	case 'b': return numbers(text, &q->number[TILE_M], &q->number[TILE_N]);
+	case 'w': return numbers(text, &q->number[WARPS_M], &q->number[WARPS_N]);
+	case 'k': return numbers(text, &q->number[BK], NULL);
+	case 'n': return numbers(text, &q->number[STAGES], NULL);
+	case 'r': return numbers(text, &q->number[REGS], NULL);
+	case 'g': return numbers(text, &q->number[GROUP], NULL);
+	case 'C': return numbers(text, &q->number[CONSUMER], NULL);
 	case 'R': return q->rolling = true;
 	case 'm': return q->along_m = true;
-	case 'S': q->p.seed = strtoull(text, NULL, 0); return true;
+	case 'S': return number_dims(text, &q->p.seed, 1, UINT64_MAX);
 	default: return false;
 	}
 }
@@ -211,6 +222,12 @@ int hgemm_main(enum hgemm_rung rung, int argc, char **argv)
 		if (!read_option(&q, option, optarg))
 			return fprintf(stderr, "%s: see --help\n", hgemm_name(rung)), 2;
 	}
+	if (optind < argc)
+		return fprintf(stderr, "%s: what is '%s'? See --help\n", hgemm_name(rung), argv[optind]), 2;
+	if (q.p.m % 8 || q.p.n % 8 || q.p.k % 8)
+		return fprintf(stderr, "%s: M, N and K must be multiples of 8, as rows are read and written by 16 bytes\n",
+		               hgemm_name(rung)),
+		       1;
 	if (q.target)
 		return print(&q);
 	cptx_device *dev = cptx_device_open(q.device, &err);

@@ -1,5 +1,6 @@
 /* The program of a rung: options, checks, the launch, every element against a reference in f64. */
 #include "gemm_check.h"
+#include "number.h"
 #include "ladder.h"
 
 #include <cptx/emu.h>
@@ -248,14 +249,22 @@ static int usage(const ladder_rung *rung, FILE *f)
 
 static bool read_option(request *q, int c)
 {
-	int end = 0;
+	uint64_t d[3];
 
 	switch (c) {
 	case 'i': q->o.in = cptx_type_find(optarg); return q->o.in != CPTX_TYPE_NONE;
 	case 'o': q->o.out = cptx_type_find(optarg); return q->o.out != CPTX_TYPE_NONE;
-	case 't': return sscanf(optarg, "%ux%ux%u%n", &q->o.m, &q->o.n, &q->o.k, &end) == 3 && !optarg[end];
-	case 's': return sscanf(optarg, "%u%n", &q->o.stages, &end) == 1 && !optarg[end];
-	case 'r': q->seed = strtoull(optarg, NULL, 10); return true;
+	case 't':
+		if (!number_dims(optarg, d, 3, UINT32_MAX))
+			return false;
+		q->o.m = (uint32_t)d[0], q->o.n = (uint32_t)d[1], q->o.k = (uint32_t)d[2];
+		return true;
+	case 's':
+		if (!number_dims(optarg, d, 1, UINT32_MAX))
+			return false;
+		q->o.stages = (uint32_t)d[0];
+		return true;
+	case 'r': return number_dims(optarg, &q->seed, 1, UINT64_MAX);
 	case 'a': q->target = optarg; return true;
 	case 'p': q->ptx = true; return true;
 	default: return false;
@@ -336,7 +345,8 @@ int ladder_main(const ladder_rung *rung, int argc, char **argv)
 		q.o.out = q.o.in;
 	q.sized = optind < argc;
 	for (int i = 0; i < 3 && q.sized; i++)
-		q.mnk[i] = optind + i < argc ? strtoull(argv[optind + i], NULL, 10) : 0;
+		if (argc - optind != 3 || !number_dims(argv[optind + i], &q.mnk[i], 1, INT32_MAX))
+			return usage(rung, stderr);
 	if (q.target && lacks_tcgen05(cptx_target_find(q.target), &err))
 		return fprintf(stderr, "%s: %s\n", rung->name, err.text), 1;
 	uint64_t any = q.sized ? 0 : 256;

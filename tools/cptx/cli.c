@@ -95,23 +95,6 @@ int cli_failed(const cli_command *cmd, const char *format, ...)
 	return status;
 }
 
-bool cli_dims(const char *text, uint64_t *dims, size_t n, uint64_t most)
-{
-	for (size_t i = 0; i < n; i++) {
-		char *end;
-		if (*text < '0' || *text > '9')
-			return false;
-		errno = 0;
-		dims[i] = strtoull(text, &end, 10);
-		if (errno || dims[i] < 1 || dims[i] > most)
-			return false;
-		if (*end != (i + 1 < n ? 'x' : '\0'))
-			return false;
-		text = end + 1;
-	}
-	return true;
-}
-
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
 {
 	if (!strcmp(path, "-")) {

@@ -43,8 +43,6 @@ void cli_help(const cli_command *cmd, FILE *out);
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 
-/* Numbers joined by x, "128x256x64": true if there are exactly n, each from 1 to most. */
-bool cli_dims(const char *text, uint64_t *dims, size_t n, uint64_t most);
 /* Writes to a file, or "-" for standard output; on failure prints why and removes what was begun. */
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
 /* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */

@@ -1,5 +1,6 @@
 /* cptx gemm: generates the GEMM for a tile shape, prints it, and runs it where there is a GPU. */
 #include "cli.h"
+#include "number.h"
 #include "gemm_check.h"
 #include "ptxas.h"
 
@@ -73,20 +74,20 @@ static int read_option(request *q, int option, const char *value)
 	switch (option) {
 	case OPTION_ARCH: q->arch = value; break;
 	case OPTION_TILE:
-		if (!cli_dims(value, d, 3, 1024))
+		if (!number_dims(value, d, 3, 1024))
 			return bad_value(q, option, value, "expected three numbers from 1 to 1024, as in 128x256x64");
 		q->o.bm = (uint32_t)d[0], q->o.bn = (uint32_t)d[1], q->o.bk = (uint32_t)d[2];
 		q->tile = true;
 		break;
 	case OPTION_WARPS:
-		if (!cli_dims(value, d, 2, 32))
+		if (!number_dims(value, d, 2, 32))
 			return bad_value(q, option, value, "expected two numbers from 1 to 32, as in 2x4");
 		q->o.warps_m = (uint32_t)d[0], q->o.warps_n = (uint32_t)d[1];
 		q->warps = true;
 		break;
 	case OPTION_STAGES:
 	case OPTION_GROUP:
-		if (!cli_dims(value, d, 1, 1024))
+		if (!number_dims(value, d, 1, 1024))
 			return bad_value(q, option, value, "expected a number");
 		*(option == OPTION_STAGES ? &q->o.stages : &q->o.group) = (uint32_t)d[0];
 		q->stages |= option == OPTION_STAGES;
@@ -103,7 +104,7 @@ static int read_option(request *q, int option, const char *value)
 		q->kind = value;
 		break;
 	case OPTION_CLUSTER:
-		if (!cli_dims(value, d, 2, 16))
+		if (!number_dims(value, d, 2, 16))
 			return bad_value(q, option, value, "expected two numbers from 1 to 16, as in 2x1");
 		q->cluster[0] = (uint32_t)d[0], q->cluster[1] = (uint32_t)d[1];
 		break;
@@ -118,7 +119,7 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_LINES: q->lines = true; break;
 	case OPTION_RUN:
 	case OPTION_EXPLAIN:
-		if (!cli_dims(value, d, 3, UINT32_MAX))
+		if (!number_dims(value, d, 3, UINT32_MAX))
 			return bad_value(q, option, value, "expected three numbers, as in 4096x4096x4096");
 		q->problem.m = d[0], q->problem.n = d[1], q->problem.k = d[2];
 		*(option == OPTION_RUN ? &q->run : &q->explain) = true;

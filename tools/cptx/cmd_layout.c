@@ -1,5 +1,6 @@
 /* cptx layout: a tile in shared memory with its banks, or a fragment with its lanes; as text or SVG. */
 #include "cli.h"
+#include "number.h"
 #include "draw.h"
 
 #include <cptx/layout.h>
@@ -77,7 +78,7 @@ static int read_bits(request *q, const char *value)
 	uint64_t bits;
 	enum cptx_type type = cptx_type_find(value);
 
-	if (cli_dims(value, &bits, 1, 64))
+	if (number_dims(value, &bits, 1, 64))
 		q->tile.elem.bits = (uint8_t)bits;
 	else if (type != CPTX_TYPE_NONE)
 		q->tile.elem.bits = (uint8_t)cptx_type_bits(type);
@@ -93,7 +94,7 @@ static int read_option(request *q, int option, const char *value)
 
 	switch (option) {
 	case OPTION_TILE:
-		if (!cli_dims(value, d, 2, 65536))
+		if (!number_dims(value, d, 2, 65536))
 			return bad_value(q, option, value, "expected two numbers, as in 64x64");
 		q->tile.rows = (uint32_t)d[0], q->tile.cols = (uint32_t)d[1], q->has_tile = true;
 		break;
@@ -114,7 +115,7 @@ static int read_option(request *q, int option, const char *value)
 		break;
 	case OPTION_PITCH:
 	case OPTION_NUM:
-		if (!cli_dims(value, d, 1, option == OPTION_NUM ? 128 : 65536))
+		if (!number_dims(value, d, 1, option == OPTION_NUM ? 128 : 65536))
 			return bad_value(q, option, value, "expected a number");
 		if (option == OPTION_NUM)
 			q->frag.num = (uint8_t)d[0];
@@ -129,7 +130,7 @@ static int read_option(request *q, int option, const char *value)
 		q->has_read |= option == OPTION_READ, q->has_frag |= option == OPTION_FRAG;
 		break;
 	case OPTION_SHAPE:
-		if (!cli_dims(value, d, 3, 1024))
+		if (!number_dims(value, d, 3, 1024))
 			return bad_value(q, option, value, "expected three numbers, as in 16x8x16");
 		q->frag.m = (uint16_t)d[0], q->frag.n = (uint16_t)d[1], q->frag.k = (uint16_t)d[2];
 		break;

@@ -1,6 +1,7 @@
 /* cptx tmem-width: how wide to read accumulators from tensor memory: the code that ptxas makes of each width of tcgen05.ld.
  */
 #include "cli.h"
+#include "number.h"
 #include "ptxas.h"
 
 #include <cptx/emu.h>
@@ -287,12 +288,12 @@ static int read_option(request *q, int option, const char *value)
 
 	switch (option) {
 	case OPTION_COLUMNS:
-		if (!cli_dims(value, &n, 1, CPTX_TMEM_COLUMNS) || !is_power(n, 128, CPTX_TMEM_COLUMNS))
+		if (!number_dims(value, &n, 1, CPTX_TMEM_COLUMNS) || !is_power(n, 128, CPTX_TMEM_COLUMNS))
 			return cli_usage(q->cmd, "--columns %s: 128, 256 or 512", value);
 		q->columns = (uint32_t)n;
 		break;
 	case OPTION_WIDTH:
-		if (!cli_dims(value, &n, 1, 128) || !is_power(n, 1, 128))
+		if (!number_dims(value, &n, 1, 128) || !is_power(n, 1, 128))
 			return cli_usage(q->cmd, "--width %s: a power of two from 1 to 128", value);
 		q->width = (uint32_t)n;
 		break;

@@ -1,6 +1,8 @@
 #include "number.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t number_random(uint64_t *s)
@@ -73,4 +75,21 @@ double number_value(enum cptx_type t, uint64_t bits)
 	           : e     ? ldexp(1024 + mantissa, e - 25)
 	                   : ldexp(mantissa, -24);
 	return u & 0x8000 ? -v : v;
+}
+
+bool number_dims(const char *text, uint64_t *dims, size_t n, uint64_t most)
+{
+	for (size_t i = 0; i < n; i++) {
+		char *end;
+		if (*text < '0' || *text > '9')
+			return false;
+		errno = 0;
+		dims[i] = strtoull(text, &end, 10);
+		if (errno || dims[i] < 1 || dims[i] > most)
+			return false;
+		if (*end != (i + 1 < n ? 'x' : '\0'))
+			return false;
+		text = end + 1;
+	}
+	return true;
 }

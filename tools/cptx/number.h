@@ -14,4 +14,7 @@ bool number_has(enum cptx_type type);
 /* The next of a sequence; the state must not be 0. */
 uint64_t number_random(uint64_t *state);
 
+/* Numbers joined by x, "128x256x64": true if there are exactly n, each from 1 to most. */
+bool number_dims(const char *text, uint64_t *dims, size_t n, uint64_t most);
+
 #endif
