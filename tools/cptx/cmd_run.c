@@ -168,7 +168,11 @@ static int read_option(run_request *q, int option, const char *value)
 	switch (option) {
 	case RUN_SMEM: q->shape.dyn_smem = (uint32_t)n; break;
 	case RUN_SEED: q->emu.seed = n; break;
-	case RUN_SCHEDULES: q->schedules = n; break;
+	case RUN_SCHEDULES:
+		if (!n)
+			return bad(q, option, value, "expected a number from 1 on");
+		q->schedules = n;
+		break;
 	case RUN_THREADS: q->emu.threads = (uint32_t)n; break;
 	default: q->emu.step_limit = n; break;
 	}
