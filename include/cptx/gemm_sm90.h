@@ -24,21 +24,20 @@ extern "C" {
 typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
 
 typedef struct cptx_gemm_sm90_opt {
-	uint32_t bm, bn;    /**< tile of a CTA in elements.  bm: 64, 128, 192 or 256; bn: 16 to 256, from bm 192 on to 192 */
-	uint32_t stages;    /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
-	uint32_t cluster_m; /**< CTAs of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
-	uint32_t cluster_n; /**< the same along N, sharing A; one of both must be 1 */
-	uint32_t
-		group; /**< rows of cluster tiles that are walked together, for the L2 cache; 0: as many as make a wave square */
-	enum cptx_type a, b;            /**< both CPTX_BF16, both CPTX_F16, or each CPTX_E4M3 or CPTX_E5M2 */
-	enum cptx_type out;             /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16 */
-	bool a_m_major;                 /**< A is stored as K rows of M elements (16-bit types only); else M rows of K */
-	bool b_n_major;                 /**< B is stored as K rows of N elements (16-bit types only); else N rows of K */
-	bool stream_k;                  /**< CTAs share tiles along K, so that all have the same work; needs a workspace */
-	bool batched;                   /**< the kernel takes a number of matrices */
-	bool alpha;                     /**< the kernel takes alpha, f32 */
-	bool beta;                      /**< the kernel takes beta, f32, and C */
-	bool bias;                      /**< the kernel takes a vector of N f32, added to each row */
+	uint32_t bm, bn;     /**< tile of a CTA in elements.  bm: 64, 128, 192 or 256; bn: 16 to 256, from bm 192 on to 192 */
+	uint32_t stages;     /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
+	uint32_t cluster_m;  /**< CTAs of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
+	uint32_t cluster_n;  /**< the same along N, sharing A; one of both must be 1 */
+	uint32_t group;      /**< rows of cluster tiles that are walked together, for the L2 cache; 0: 16 */
+	enum cptx_type a, b; /**< both CPTX_BF16, both CPTX_F16, or each CPTX_E4M3 or CPTX_E5M2 */
+	enum cptx_type out;  /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16 */
+	bool a_m_major;      /**< A is stored as K rows of M elements (16-bit types only); else M rows of K */
+	bool b_n_major;      /**< B is stored as K rows of N elements (16-bit types only); else N rows of K */
+	bool stream_k;       /**< CTAs share tiles along K, so that all have the same work; needs a workspace */
+	bool batched;        /**< the kernel takes a number of matrices */
+	bool alpha;          /**< the kernel takes alpha, f32 */
+	bool beta;           /**< the kernel takes beta, f32, and C */
+	bool bias;           /**< the kernel takes a vector of N f32, added to each row */
 	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
 	void *user;                     /**< for it */
 	const char *name;               /**< of the kernel; NULL: "gemm" */
