@@ -301,7 +301,7 @@ static int read_option(request *q, int option, const char *value)
 		if (!cptx_target_find(value))
 			return cli_usage(q->cmd, "there is no target '%s'; `cptx arch` lists them", value);
 		if (!cptx_form_on_target(CPTX_OP_TCGEN05_LD, 0, cptx_target_find(value)))
-			return cli_failed(q->cmd, "%s has no tensor memory; sm_100a and sm_103a have", value);
+			return cli_failed(q->cmd, "tensor memory is not available on %s; sm_100a and sm_103a have it", value);
 		q->arch = value;
 		break;
 	default: q->output = value; break;
