@@ -10,10 +10,12 @@
 static size_t class_at(const char *s, bool plain)
 {
 	for (unsigned c = 0; c < CLASS_COUNT; c++) {
-		size_t n = strlen(ir_classes[c].prefix), digits = strspn(s + n, "0123456789");
+		size_t n = strlen(ir_classes[c].prefix);
+		if (strncmp(s, ir_classes[c].prefix, n) != 0)
+			continue;
+		size_t digits = strspn(s + n, "0123456789");
 		char behind = s[n + digits];
-		if (!strncmp(s, ir_classes[c].prefix, n) && (digits > 0) != plain && !isalpha((unsigned char)behind) &&
-		    behind != '_')
+		if ((digits > 0) != plain && !isalpha((unsigned char)behind) && behind != '_')
 			return n;
 	}
 	return 0;
