@@ -31,6 +31,16 @@ static void run_busy(trial *t, uint32_t *x, uint32_t threads, uint64_t seed)
 	trial_run(t);
 }
 
+/* Which two blocks are named for the race between blocks, the last that is found, depends on the host's threads; that there
+ * is one does not. */
+static void without_the_blocks(trial *t)
+{
+	char *last = strstr(t->said, "kernel k, st.global.u32, ");
+
+	ck_assert_msg(last && strstr(last, "nothing orders these blocks"), "%s%s", t->err.text, t->said);
+	*last = 0;
+}
+
 START_TEST(threads_change_nothing)
 {
 	static uint32_t x[WORDS], y[WORDS];
@@ -42,8 +52,10 @@ START_TEST(threads_change_nothing)
 		ck_assert_msg(a.found[0] == CPTX_FIND_RACE && strstr(a.said, "ld.shared") &&
 		                  strstr(a.said, "nothing orders these blocks"),
 		              "%s%s", a.err.text, a.said);
+		without_the_blocks(&a);
 		for (unsigned i = 0; i < 3; i++) {
 			run_busy(&b, y, threads[i], seed);
+			without_the_blocks(&b);
 			ck_assert_msg(!strcmp(a.said, b.said), "%u threads found\n%snot\n%s", threads[i], b.said, a.said);
 			ck_assert(!memcmp(&a.counters, &b.counters, sizeof a.counters));
 			y[3750] = x[3750]; /* that is what the blocks race for */
