@@ -31,6 +31,9 @@ typedef struct gemm_shape {
 /* Clusters that are resident at once where there is one CTA on each of `ctas` multiprocessors; at least 1. */
 uint32_t gemm_sm90_resident(uint32_t ctas, uint32_t cluster);
 
+/* Cluster tiles of one matrix. */
+uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *opt, const gemm_shape *s, const cptx_gemm_problem *p);
+
 gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt);
 
 typedef struct gemm90 {

@@ -67,7 +67,7 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 	gemm_shape s = gemm_sm90_shape(o);
 	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk);
 	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, s.cluster);
-	uint64_t tiles = up(p->m, (uint64_t)o->bm * s.cluster_m) * up(p->n, (uint64_t)o->bn * s.cluster_n) * batch;
+	uint64_t tiles = gemm_sm90_tiles(o, &s, p) * batch;
 	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
 	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
 	double steps = rounds * (double)k_tiles, clock = 1e-3 / GHZ;
@@ -121,7 +121,7 @@ static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
 	gemm_shape s = gemm_sm90_shape(o);
 	cptx_gemm_sm90_choice c = { .opt = *o };
 	uint64_t batch = x->p->batch ? x->p->batch : 1, k_tiles = up(x->p->k, s.bk);
-	uint64_t tiles = up(x->p->m, (uint64_t)o->bm * s.cluster_m) * up(x->p->n, (uint64_t)o->bn * s.cluster_n) * batch;
+	uint64_t tiles = gemm_sm90_tiles(o, &s, x->p) * batch;
 
 	if (!cptx_gemm_sm90_check_problem(o, x->p, x->sms, NULL, NULL))
 		return;

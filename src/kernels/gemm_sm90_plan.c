@@ -41,6 +41,13 @@ uint32_t gemm_sm90_resident(uint32_t ctas, uint32_t cluster)
 	return MAX((cluster == 4 ? ctas * 10 / 11 : ctas) / cluster, 1u);
 }
 
+uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_gemm_problem *p)
+{
+	uint64_t m_side = o->bm * s->cluster_m, n_side = o->bn * s->cluster_n;
+
+	return (p->m + m_side - 1) / m_side * ((p->n + n_side - 1) / n_side);
+}
+
 static uint32_t shared_bytes(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
 {
 	return o->stages * (s->a_bytes + s->b_bytes) + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
@@ -135,8 +142,7 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 	     (unsigned long long)p->n, s.out_bytes, padded(p->n, 16 / s.out_bytes));
 	uint64_t k_tiles = (p->k + s.bk - 1) / s.bk, batch = given(p->batch);
 	RULE(batch == 1 || o->batched, "%llu matrices; the kernel is made for one (.batched)", (unsigned long long)batch);
-	uint64_t m_side = o->bm * s.cluster_m, n_side = o->bn * s.cluster_n;
-	uint64_t in_one = (p->m + m_side - 1) / m_side * ((p->n + n_side - 1) / n_side), clusters = in_one * batch;
+	uint64_t in_one = gemm_sm90_tiles(o, &s, p), clusters = in_one * batch;
 	RULE(in_one <= INT32_MAX && clusters * s.cluster <= INT32_MAX, "%llu tiles of %llu matrices are too many",
 	     (unsigned long long)in_one, (unsigned long long)batch);
 	uint64_t most = p->ctas ? MAX(p->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, s.cluster);
