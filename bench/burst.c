@@ -34,18 +34,18 @@ int burst_order(const void *a, const void *b)
 uint64_t burst_random(cptx_device *dev, uint64_t count, enum cptx_type type, uint64_t seed, cptx_error *err)
 {
 	enum { PIECE = 1 << 24 }; /* drawn once, then copied */
-	uint64_t some = count < PIECE ? count : PIECE;
-	uint16_t *host = malloc(some * 2);
-	uint64_t at = cptx_mem_alloc(dev, count * 2, err);
+	uint64_t some = count < PIECE ? count : PIECE, size = cptx_type_bits(type) / 8;
+	void *host = malloc(some * size);
+	uint64_t at = cptx_mem_alloc(dev, count * size, err);
 
 	if (!host) {
 		err->code = CPTX_E_MEMORY;
 		snprintf(err->text, sizeof err->text, "out of host memory");
 	} else {
 		gemm_fill_normal(host, some, type, seed);
-		cptx_mem_write(dev, at, host, some * 2, err);
+		cptx_mem_write(dev, at, host, some * size, err);
 		for (uint64_t i = some; i < count; i += some)
-			cptx_mem_copy(dev, at + i * 2, at, 2 * (count - i < some ? count - i : some), err);
+			cptx_mem_copy(dev, at + i * size, at, size * (count - i < some ? count - i : some), err);
 	}
 	free(host);
 	return at;

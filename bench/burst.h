@@ -15,7 +15,7 @@ typedef struct burst {
 double burst_time(cptx_device *dev, const burst *b, cptx_error *err);
 /* For qsort of doubles. */
 int burst_order(const void *a, const void *b);
-/* Normal random numbers in new memory of the device. */
+/* Normal random numbers of 8 or 16 bits in new memory of the device. */
 uint64_t burst_random(cptx_device *dev, uint64_t count, enum cptx_type type, uint64_t seed, cptx_error *err);
 
 #endif

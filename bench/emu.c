@@ -1,8 +1,11 @@
 /*
- * How fast the emulator executes scalar code: thread-instructions per second of CPU time on one thread, with all its checks.
+ * How fast the emulator executes scalar code: thread-instructions per second of CPU time on one thread, with all its checks;
+ * then whole kernels, with their peak memory (emu_whole.c).
  *
- *     bench_emu [-r] [TURNS]       (-r: without looking for races; TURNS of the loops, default 2000)
+ *     bench_emu [-r] [TURNS]       (-r: only the former, without looking for races; TURNS of the loops, default 2000)
  */
+#include "emu_whole.h"
+
 #include <cptx/emu.h>
 
 #include <stdio.h>
@@ -107,5 +110,5 @@ int main(int argc, char **argv)
 	cptx_device_close(dev);
 	if (err.code)
 		fprintf(stderr, "%s\n", err.text);
-	return err.code != 0;
+	return err.code || (!no_races && !emu_whole());
 }

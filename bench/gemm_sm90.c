@@ -1,16 +1,18 @@
 /*
- * The sm_90a GEMM beside cuBLAS (cublasGemmEx, its default algorithm), in alternated bursts of the same process.
+ * The sm_90a GEMM beside cuBLAS (cublasGemmEx, its default algorithm; of e4m3 cublasLtMatmul), in alternated bursts of the
+ * same process.
  *
- *   bench_gemm_sm90 [--f16] [--sustained SECONDS] [--sweep] [--table FILE] [MxNxK]...
+ *   bench_gemm_sm90 [--f16 | --e4m3] [--sustained SECONDS] [--sweep] [--table FILE] [MxNxK]...
  *
- * Without sizes: cubes, and products of language models with few and many rows.  --sustained runs each arm for so long
+ * Without sizes: those of gemm_sizes.h; with --e4m3 (D is bf16) 4096 and 8192 cubed.  --sustained runs each arm for so long
  * without a pause, and times the last third.  --table writes M, N, K and TFLOP/s of both for bench/gemm_sm90.gp.
  * Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution; sets of them are rotated so
  * that they do not stay in L2.  Two kernels of ours are measured: the fastest of
- * the sixteen best choices of cptx_gemm_sm90_auto (cptx_gemm_sm90_tune), and the first of these; with --sweep all of them.
+ * the 32 best choices of cptx_gemm_sm90_auto (cptx_gemm_sm90_tune), and the first of these; with --sweep all of them.
  */
 #include "burst.h"
 #include "cublas.h"
+#include "gemm_sizes.h"
 #include "number.h"
 
 #include <cptx/gemm_sm90.h>
@@ -21,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SETS = 8, ROUNDS = 5, MOST_ARMS = 20 };
+enum { SETS = 8, ROUNDS = 5, MOST_ARMS = 36 };
 #define ROTATED_BYTES (160u << 20)
 
 typedef struct options {
@@ -44,6 +46,7 @@ typedef struct bench {
 	const options *o;
 	cptx_device *dev;
 	const cublas *peer;
+	cublaslt *lt; /* of e4m3 */
 	uint64_t m, n, k;
 	uint32_t sets;
 	uint64_t a[SETS], b[SETS], d, reference;
@@ -52,23 +55,29 @@ typedef struct bench {
 	unsigned next;
 } bench;
 
+static cublas_problem theirs(const bench *t, unsigned set)
+{
+	return (cublas_problem){ .m = (int)t->m,
+		                     .n = (int)t->n,
+		                     .k = (int)t->k,
+		                     .in = t->o->in,
+		                     .out = t->o->out,
+		                     .a = t->a[set],
+		                     .b = t->b[set],
+		                     .d = t->reference };
+}
+
 static void run_arm(bench *t, const arm *a, cptx_error *err)
 {
 	unsigned set = t->next++ % t->sets;
 
-	if (a->theirs)
-		cublas_run(t->peer,
-		           &(cublas_problem){ .m = (int)t->m,
-		                              .n = (int)t->n,
-		                              .k = (int)t->k,
-		                              .in = t->o->in,
-		                              .out = t->o->out,
-		                              .a = t->a[set],
-		                              .b = t->b[set],
-		                              .d = t->reference },
-		           err);
-	else
+	cublas_problem q = theirs(t, set);
+	if (!a->theirs)
 		cptx_launch_run(a->launch[set], NULL, err);
+	else if (t->lt)
+		cublaslt_run(t->lt, &q, err);
+	else
+		cublas_run(t->peer, &q, err);
 }
 
 typedef struct running {
@@ -90,7 +99,8 @@ static double time_arm(bench *t, const arm *a, int runs, long idle, cptx_error *
 
 static bool prepare(bench *t, cptx_error *err)
 {
-	uint64_t bytes = (t->m + t->n) * t->k * 2, out = t->m * t->n * (cptx_type_bits(t->o->out) / 8);
+	uint64_t bytes = (t->m + t->n) * t->k * (cptx_type_bits(t->o->in) / 8),
+			 out = t->m * t->n * (cptx_type_bits(t->o->out) / 8);
 
 	t->sets = bytes * SETS < ROTATED_BYTES ? SETS : (uint32_t)(ROTATED_BYTES / bytes + 1);
 	t->sets = t->sets > SETS ? SETS : t->sets;
@@ -99,6 +109,13 @@ static bool prepare(bench *t, cptx_error *err)
 		t->b[i] = burst_random(t->dev, t->n * t->k, t->o->in, 2 * i + 2, err);
 	}
 	t->d = cptx_mem_alloc(t->dev, out, err), t->reference = cptx_mem_alloc(t->dev, out, err);
+	if (t->o->in == CPTX_E4M3 && err->code == CPTX_OK) {
+		cublas_problem q = theirs(t, 0);
+		t->lt = cublaslt_new(t->dev, &q, err);
+		if (!t->lt && err->code == CPTX_OK)
+			fprintf(stderr, "no cuBLASLt library found: there is nothing to compare with\n");
+		return t->lt != NULL;
+	}
 	return err->code == CPTX_OK;
 }
 
@@ -138,6 +155,9 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 	unsigned char *x = malloc(count * size), *y = malloc(count * size);
 	double tolerance =
 		4 * ldexp(sqrt((double)t->k), -22) * sqrt((double)t->k); /* sums of normal numbers grow by the root of K */
+	if (t->o->in ==
+	    CPTX_E4M3) /* wgmma keeps 13 bits behind the point, and cuts the others off at each of K / 32 additions */
+		tolerance = ldexp(sqrt((double)t->k), -13) * (double)t->k / 32;
 
 	cptx_mem_fill8(t->dev, t->d, 0xff, count * size, err);
 	t->next = 0, run_arm(t, &t->arm[0], err);
@@ -162,7 +182,7 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 /* The fastest of the best choices of cptx_gemm_sm90_auto, and the first one; with --sweep all of them. */
 static void add_choices(bench *t, cptx_error *err)
 {
-	enum { TUNED = 16 };
+	enum { TUNED = 32 };
 	cptx_gemm_sm90_choice choice[TUNED];
 	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .a = t->a[0], .b = t->b[0], .d = t->d };
 	cptx_gemm_sm90_opt o = { .a = t->o->in, .b = t->o->in, .out = t->o->out };
@@ -185,13 +205,14 @@ static void print_arm(const bench *t, arm *a, double theirs)
 	qsort(a->ms, ROUNDS, sizeof *a->ms, burst_order);
 	double ms = a->ms[ROUNDS / 2];
 	if (a->theirs)
-		printf("%6llu x %6llu x %6llu  cuBLAS %8.1f us %7.1f TFLOP/s\n", (unsigned long long)t->m, (unsigned long long)t->n,
-		       (unsigned long long)t->k, 1e3 * ms, flop / ms);
+		printf("%6llu x %6llu x %6llu  %s %8.1f us %7.1f TFLOP/s\n", (unsigned long long)t->m, (unsigned long long)t->n,
+		       (unsigned long long)t->k, t->lt ? "cuBLASLt" : "cuBLAS", 1e3 * ms, flop / ms);
 	else
-		printf("    %3ux%3u, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f "
-		       "(predicted %.1f us)\n",
-		       o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->group, o->stream_k ? ", stream-K" : "",
-		       a->choice.ctas, 1e3 * ms, flop / ms, theirs / ms, a->choice.us);
+		printf(
+			"    %3ux%3u%s, %u a SM, %2u stages, cluster %ux%u, group %2u%s, %3u CTAs: %8.1f us %7.1f TFLOP/s, ratio %.3f "
+			"(predicted %.1f us)\n",
+			o->bm, o->bn, o->swap ? " swapped" : "", o->per_sm, o->stages, o->cluster_m, o->cluster_n, o->group,
+			o->stream_k ? ", stream-K" : "", a->choice.ctas, 1e3 * ms, flop / ms, theirs / ms, a->choice.us);
 }
 
 static double now(void)
@@ -254,6 +275,7 @@ static void release(bench *t)
 	for (uint32_t i = 0; i < SETS; i++)
 		cptx_mem_free(t->dev, t->a[i]), cptx_mem_free(t->dev, t->b[i]);
 	cptx_mem_free(t->dev, t->d), cptx_mem_free(t->dev, t->reference);
+	cublaslt_destroy(t->lt);
 }
 
 static bool one(cptx_device *dev, const cublas *peer, const options *o, const char *shape, double *ratio, cptx_error *err)
@@ -279,14 +301,6 @@ static bool one(cptx_device *dev, const cublas *peer, const options *o, const ch
 	return ok;
 }
 
-static const char *const usual[] = {
-	"2048x2048x2048", "4096x4096x4096",   "6144x6144x6144",  "8192x8192x8192",  "16384x16384x16384", "1x4096x4096",
-	"16x6144x4096",   "32x28672x4096",    "64x4096x14336",   "128x8192x8192",   "128x10240x8192",    "256x57344x8192",
-	"256x4096x7168",  "512x24576x1536",   "512x7168x16384",  "512x4096x7168",   "1024x6144x4096",    "1024x4096x14336",
-	"1024x7168x2048", "1024x16384x53248", "2048x28672x4096", "2048x10240x8192", "4096x4096x7168",    "4096x14336x4096",
-	"4096x8200x4096", "8192x8192x1024",   "8192x7168x2048",  "1000x5000x7168",  "777x3336x14336",    "3000x3000x3000",
-};
-
 /* All sizes, and the geometric mean of the ratios. */
 static bool all(cptx_device *dev, const cublas *peer, const options *o, const char *const *shape, size_t n, cptx_error *err)
 {
@@ -311,6 +325,8 @@ static bool read_options(options *o, int argc, char **argv, int *first)
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		if (!strcmp(argv[i], "--f16"))
 			o->in = o->out = CPTX_F16;
+		else if (!strcmp(argv[i], "--e4m3"))
+			o->in = CPTX_E4M3;
 		else if (!strcmp(argv[i], "--sweep"))
 			o->sweep = true;
 		else if (!strcmp(argv[i], "--sustained") && i + 1 < argc)
@@ -343,8 +359,10 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	bool given = first < argc;
-	bool ok = all(dev, &peer, &o, given ? (const char *const *)argv + first : usual,
-	              given ? (size_t)(argc - first) : sizeof usual / sizeof *usual, &err);
+	static const char *const cubes[] = { "4096x4096x4096", "8192x8192x8192" };
+	const char *const *sizes = given ? (const char *const *)argv + first : o.in == CPTX_E4M3 ? cubes : gemm_sizes;
+	size_t n = given ? (size_t)(argc - first) : o.in == CPTX_E4M3 ? 2 : sizeof gemm_sizes / sizeof *gemm_sizes;
+	bool ok = all(dev, &peer, &o, sizes, n, &err);
 	if (err.code != CPTX_OK)
 		fprintf(stderr, "%s\n", err.text);
 	if (o.table)

@@ -1,15 +1,17 @@
 /*
  * The rungs of the ladder (examples/hgemm.h) beside each other and cuBLAS, in alternated bursts of one process.
  *
- *   bench_hgemm [-s SIZE] [-n ROUNDS] [-t f16] [SHAPE...]
+ *   bench_hgemm [-s SIZE] [-n ROUNDS] [-t f16] [-p TWINS.ptx] [SHAPE...]
  *
  * SHAPE is RUNG,KEY=VALUE,...: the rung 0 to 3, and what differs from the defaults of the device: m n k (tile), wm wn
  * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling).  Each is
- * first compared with the reference at a size with edges.  Without shapes: all rungs with tile K 32 and 64.
+ * first compared with the reference at a size with edges.  Without shapes: all rungs with tile K 32 and 64.  -p: the CUDA
+ * kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128 divides).
  */
 #include "burst.h"
 #include "cublas.h"
 #include "hgemm_run.h"
+#include "twins.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +38,9 @@ typedef struct bench {
 	enum cptx_type type;
 	unsigned arms, rounds;
 	arm arm[MOST];
+	const char *twins_path;
+	twins twins;
+	double twin_ms[TWINS][MOST_ROUNDS];
 } bench;
 
 static bool set(hgemm_opt *o, const char *key, uint32_t value)
@@ -80,7 +85,7 @@ static bool read_shape(bench *b, const char *text)
 /* Compares it with the reference, at a size with edges, and prepares its launch. */
 static bool prepare(bench *b, arm *a, cptx_error *err)
 {
-	const gemm_problem small = { 1000, 1096, 584, 3, 0 };
+	const gemm_problem small = { .m = 1000, .n = 1096, .k = 584, .seed = 3 };
 	cptx_module *m = cptx_module_new(NULL);
 
 	bool ok = hgemm_check(a->c.rung, &a->c.o, cptx_target_find(cptx_device_get_info(b->dev)->target), NULL, err) &&
@@ -100,6 +105,8 @@ static bool prepare(bench *b, arm *a, cptx_error *err)
 
 static void run_arm(void *user, cptx_error *err) { cptx_launch_run(((arm *)user)->launch, NULL, err); }
 
+static void run_twin(void *user, cptx_error *err) { cptx_launch_run(user, NULL, err); }
+
 static void run_peer(void *user, cptx_error *err)
 {
 	bench *b = user;
@@ -115,6 +122,19 @@ static void run_peer(void *user, cptx_error *err)
 	                              .b = b->at.b,
 	                              .d = b->at.d },
 	           err);
+}
+
+/* One of the authors' kernels, and what the fastest of ours on that rung makes of it; behind print's sorting. */
+static void print_twin(bench *b, unsigned i, double flop)
+{
+	double best = 0;
+
+	qsort(b->twin_ms[i], b->rounds, sizeof(double), burst_order);
+	double ms = b->twin_ms[i][b->rounds / 2];
+	for (unsigned a = 0; a < b->arms; a++)
+		if ((unsigned)b->arm[a].c.rung == twin_rung(i) && ms / b->arm[a].ms[b->rounds / 2] > best)
+			best = ms / b->arm[a].ms[b->rounds / 2];
+	printf("twin %-12s %6.1f TFLOP/s; ours on its rung: %.2f times\n", twin_name(i), flop / ms, best);
 }
 
 static void print(bench *b, const double *peer)
@@ -133,6 +153,8 @@ static void print(bench *b, const double *peer)
 			printf(", %.3f of cuBLAS", peer[b->rounds / 2] / a->ms[b->rounds / 2]);
 		putchar('\n');
 	}
+	for (unsigned i = 0; i < TWINS && b->twins_path; i++)
+		print_twin(b, i, flop);
 	if (b->have_peer)
 		printf("cuBLAS %.1f TFLOP/s\n", flop / peer[b->rounds / 2]);
 }
@@ -145,6 +167,8 @@ static bool measure(bench *b, cptx_error *err)
 	for (unsigned r = 0; r < b->rounds && err->code == CPTX_OK; r++) {
 		for (unsigned i = 0; i < b->arms; i++)
 			b->arm[i].ms[r] = burst_time(b->dev, &(burst){ run_arm, &b->arm[i], runs, PAUSE }, err);
+		for (unsigned i = 0; i < TWINS && b->twins_path; i++)
+			b->twin_ms[i][r] = burst_time(b->dev, &(burst){ run_twin, b->twins.launch[i], runs, PAUSE }, err);
 		if (b->have_peer)
 			peer[r] = burst_time(b->dev, &(burst){ run_peer, b, runs, PAUSE }, err);
 	}
@@ -185,11 +209,14 @@ static bool bench_all(bench *b, int argc, char **argv, cptx_error *err)
 	b->at.a = burst_random(b->dev, n * n, b->type, 1, err), b->at.b = burst_random(b->dev, n * n, b->type, 2, err);
 	b->at.d = cptx_mem_alloc(b->dev, n * n * 2, err);
 	bool all = prepare_all(b, err);
+	if (b->twins_path && err->code == CPTX_OK)
+		twins_prepare(&b->twins, b->dev, b->twins_path, (uint32_t)n, b->at.a, b->at.b, b->at.d, err);
 	bool ok = err->code == CPTX_OK && measure(b, err) && all;
 	for (unsigned i = 0; i < b->arms; i++) {
 		cptx_launch_destroy(b->arm[i].launch);
 		cptx_program_destroy(b->arm[i].program);
 	}
+	twins_destroy(&b->twins);
 	cptx_mem_free(b->dev, b->at.a), cptx_mem_free(b->dev, b->at.b), cptx_mem_free(b->dev, b->at.d);
 	return ok;
 }
@@ -200,11 +227,13 @@ int main(int argc, char **argv)
 	uint64_t n = 4096;
 	cptx_error err = { 0 };
 
-	for (int o; (o = getopt(argc, argv, "s:n:t:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "s:n:t:p:")) != -1;) {
 		if (o == 's')
 			n = strtoull(optarg, NULL, 10);
 		else if (o == 'n')
 			b.rounds = (unsigned)strtoul(optarg, NULL, 10);
+		else if (o == 'p')
+			b.twins_path = optarg;
 		else if (o == 't')
 			b.type = cptx_type_find(optarg);
 		else
@@ -212,7 +241,9 @@ int main(int argc, char **argv)
 	}
 	if (!n || n > 32768 || !b.rounds || b.rounds > MOST_ROUNDS || (b.type != CPTX_BF16 && b.type != CPTX_F16))
 		return fprintf(stderr, "sizes are from 8 to 32768, rounds from 1 to %d, types bf16 and f16\n", MOST_ROUNDS), 2;
-	b.p = (gemm_problem){ n, n, n, 1, 0 };
+	if (b.twins_path && (b.type != CPTX_BF16 || n % 128))
+		return fprintf(stderr, "the twins of -p take bf16 and sizes that 128 divides\n"), 2;
+	b.p = (gemm_problem){ .m = n, .n = n, .k = n, .seed = 1 };
 	b.dev = cptx_device_open("cuda", &err);
 	if (!b.dev || !cptx_device_make_current(b.dev, &err))
 		return fprintf(stderr, "%s\n", err.text), 1;

@@ -13,6 +13,8 @@ cptx_kernel *softmax(cptx_module *m, uint32_t n, uint32_t threads);  /* (x, y) *
 /* Element-wise: grid { ceil(n / (4 * threads * unroll)) }; parameters (a, b, y, u32 n / 4). */
 cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll);
 
+cptx_kernel *saxpy(cptx_module *m); /* y = a * x + y: (x, y, float a, u32 n); block 256 */
+
 /* A time stamp on both sides of every wait of a kernel, see stamp.c.  How many waits it has. */
 size_t stamp_waits(cptx_kernel *k);
 

@@ -195,10 +195,7 @@ static bool run(request *q, cptx_device *dev, cptx_error *err)
 		return false;
 	if (r.wrong) {
 		err->code = CPTX_E_WRONG;
-		snprintf(err->text, sizeof err->text,
-		         "%llu of %llu elements are wrong, the first at row %llu, column %llu: %g, not %g",
-		         (unsigned long long)r.wrong, (unsigned long long)r.elements, (unsigned long long)r.wrong_row,
-		         (unsigned long long)r.wrong_column, r.wrong_value, r.wrong_reference);
+		gemm_wrong_text(&r, err->text, sizeof err->text);
 		return false;
 	}
 	printf("%s %llu x %llu x %llu %s: all elements right", hgemm_name(q->c.rung), (unsigned long long)q->p.m,

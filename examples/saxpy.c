@@ -2,13 +2,14 @@
  * A first kernel: y = a * x + y.  Built, printed, and run on the device that CPTX_DEVICE names (emu:sm_90a is one of the
  * emulator), else on a GPU if there is one.
  */
+#include "examples.h"
+
 #include <cptx/device.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-int main(void)
+cptx_kernel *saxpy(cptx_module *m)
 {
-	cptx_module *m = cptx_module_new(NULL);
 	cptx_kernel *k = cptx_kernel_begin(m, "saxpy", .block = { 256 });
 	cptx_val x = cptx_param(k, CPTX_PTR, "x"), y = cptx_param(k, CPTX_PTR, "y");
 	cptx_val a = cptx_param(k, CPTX_F32, "a"), n = cptx_param(k, CPTX_U32, "n");
@@ -20,6 +21,14 @@ int main(void)
 		cptx_val vy = cptx_ld(k, py, .space = CPTX_GLOBAL, .type = CPTX_F32);
 		cptx_st(k, py, cptx_fma(k, a, vx, vy, .rnd = CPTX_RN), .space = CPTX_GLOBAL);
 	}
+	return k;
+}
+
+#ifndef EXAMPLES_NO_MAIN
+int main(void)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	saxpy(m);
 
 	cptx_error err = { 0 };
 	cptx_ptx *ptx = cptx_emit(m, "sm_75", NULL, &err);
@@ -57,3 +66,4 @@ int main(void)
 	cptx_module_destroy(m);
 	return err.code || wrong;
 }
+#endif

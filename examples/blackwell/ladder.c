@@ -55,6 +55,9 @@ gemm gemm_begin(cptx_module *m, const ladder_rung *rung, const ladder_opt *o, ui
 	else
 		g.d = cptx_param(k, CPTX_PTR, "D");
 	g.M = cptx_param(k, CPTX_U32, "M"), g.N = cptx_param(k, CPTX_U32, "N"), g.K = cptx_param(k, CPTX_U32, "K");
+	if (o->timeline)
+		cptx_timeline_begin(k, &g.line, .buffer = cptx_param(k, CPTX_PTR, "timeline"), .warps = threads / WARP_THREADS,
+		                    .events = o->timeline);
 	g.tid = cptx_tid_x(k), g.warp = cptx_shr(k, g.tid, 5);
 	if (rung->pair)
 		g.rank = cptx_cluster_ctarank(k);
@@ -180,7 +183,9 @@ void gemm_load_all(const gemm *g, const gemm_at *at, const cptx_pipe *pipe, cptx
 	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
 
 	CPTX_FOR(k, at_k, g->K, g->o->k) {
+		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, pipe, here);
+		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 		if (g->rung->pair)
 			CPTX_IF(k, gemm_is(g, g->rank, 0))
 				cptx_pipe_expect(k, pipe, here, 2 * g->stage_bytes);
@@ -189,6 +194,7 @@ void gemm_load_all(const gemm *g, const gemm_at *at, const cptx_pipe *pipe, cptx
 		gemm_load(g, at, at_k, here->stage, cptx_pipe_full_of(k, here));
 		cptx_pipe_next(k, pipe, here);
 	}
+	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
 }
 
 void gemm_mma_all(const gemm *g, cptx_val acc, const cptx_pipe *pipe, cptx_pipe_at *here)
@@ -197,7 +203,9 @@ void gemm_mma_all(const gemm *g, cptx_val acc, const cptx_pipe *pipe, cptx_pipe_
 	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
 
 	CPTX_FOR(k, at_k, g->K, g->o->k) {
+		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
 		cptx_pipe_wait_full(k, pipe, here);
+		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
 		gemm_mma(g, acc, here->stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
 		gemm_commit(g, cptx_pipe_empty(here));
 		cptx_pipe_next(k, pipe, here);

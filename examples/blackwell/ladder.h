@@ -2,12 +2,14 @@
  * A ladder of GEMMs for tcgen05 (sm_100a, sm_103a): D = A * B^T, A of M x K, B of N x K, both K-major, .bf16 or .f16, sums
  * in f32, D of M x N in the same type or f32.  Each rung is a file of its own and adds one thing to the rung below.
  *
- * Kernel parameters of all rungs: tensor map of A, of B, D (pointer; of rungs with `store_map` a tensor map), M, N, K.
+ * Kernel parameters of all rungs: tensor map of A, of B, D (pointer; of rungs with `store_map` a tensor map), M, N, K, and
+ * with a timeline its buffer.
  */
 #ifndef BLACKWELL_LADDER_H
 #define BLACKWELL_LADDER_H
 
 #include <cptx/device.h>
+#include <cptx/gemm.h>
 #include <cptx/pipeline.h>
 #include <cptx/tmem.h>
 
@@ -16,6 +18,7 @@ typedef struct ladder_opt {
 	enum cptx_type in, out; /**< CPTX_BF16 or CPTX_F16; the same or CPTX_F32 */
 	uint32_t m, n, k;       /**< tile of D, and of the operands along K, in elements; of a pair of CTAs: of both together */
 	uint32_t stages;        /**< tiles under way in shared memory */
+	uint32_t timeline;      /**< of persistent rungs: stamps of a warp; 0: none */
 } ladder_opt;
 
 typedef struct ladder_rung ladder_rung;
@@ -59,6 +62,7 @@ typedef struct gemm {
 	cptx_val smem_a, smem_b;                  /**< addresses of stage 0 */
 	cptx_val word_a, word_b;                  /**< descriptors of it */
 	uint32_t idesc;
+	cptx_timeline line;
 } gemm;
 
 /** Opens the kernel "gemm", declares parameters, and sets shared memory aside. */
@@ -112,6 +116,7 @@ typedef struct ladder_report {
 	uint64_t elements, wrong;
 	double worst, ms;
 	char text[300]; /**< one line about it */
+	char *timeline; /**< as JSON, if there is one; the caller frees it */
 } ladder_report;
 /** Builds, runs on the device, compares every element. */
 bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3], uint64_t seed,

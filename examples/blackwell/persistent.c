@@ -43,18 +43,22 @@ void multiply_tile(const persistent *p, cptx_pipe_at *here, cptx_pipe_at *acc)
 {
 	cptx_kernel *k = p->g.k;
 
+	cptx_timeline_stamp(k, &p->g.line, CPTX_GEMM_WAIT_ROOM);
 	cptx_pipe_wait_empty(k, &p->accs, acc);
 	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	gemm_mma_all(&p->g, accumulator(p, acc), &p->stages, here);
 	gemm_commit(&p->g, cptx_pipe_full(acc));
 	cptx_pipe_next(k, &p->accs, acc);
+	cptx_timeline_stamp(k, &p->g.line, CPTX_TIMELINE_END);
 }
 
-cptx_val take_accumulator(const persistent *p, const cptx_pipe_at *acc)
+cptx_val take_accumulator(const persistent *p, const cptx_pipe_at *acc, cptx_val elected)
 {
 	cptx_kernel *k = p->g.k;
 
+	cptx_timeline_stamp_when(k, &p->g.line, CPTX_GEMM_WAIT_SUMS, elected);
 	cptx_pipe_wait_full(k, &p->accs, acc);
+	cptx_timeline_stamp_when(k, &p->g.line, CPTX_GEMM_BRING_OUT, elected);
 	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	return accumulator(p, acc);
 }

@@ -29,7 +29,7 @@ void persistent_run(persistent *p, const roles *r);
 cptx_val first_tile(const persistent *p);
 /* The products of a tile: waits for room, and hands the accumulator over. */
 void multiply_tile(const persistent *p, cptx_pipe_at *here, cptx_pipe_at *acc);
-/* Waits for an accumulator; its address. */
-cptx_val take_accumulator(const persistent *p, const cptx_pipe_at *acc);
+/* Waits for an accumulator; its address.  elected: the thread that stamps for its warp. */
+cptx_val take_accumulator(const persistent *p, const cptx_pipe_at *acc, cptx_val elected);
 
 #endif

@@ -1,17 +1,24 @@
 /* The program of a rung: options, checks, the launch, every element against a reference in f64. */
 #include "gemm_check.h"
 #include "number.h"
-#include "ladder.h"
+#include "persistent.h"
 
 #include <cptx/emu.h>
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESERVE = 2048 /* bytes of shared memory for mbarriers and alignment */, MOST_STAGES = 32, MOST_SIDE = 1 << 30 };
+enum {
+	RESERVE = 2048 /* bytes of shared memory for mbarriers and alignment */,
+	MOST_STAGES = 32,
+	MOST_SIDE = 1 << 30,
+	STAMPS = 4096,
+	THREADS = 192 /* of the persistent rungs */
+};
 
 /* ---- rules ---- */
 
@@ -60,6 +67,8 @@ static bool check_tile(const ladder_rung *rung, const ladder_opt *o, cptx_error 
 	if (!o->k || o->k % span || o->k > 512)
 		return wrong(err, "%s: a tile of %u along K; it is a multiple of %u, up to 512%s", rung->name, o->k, span,
 		             rung->swizzle ? " (spans of 128 bytes)" : "");
+	if (o->timeline && !rung->persistent)
+		return wrong(err, "%s: a timeline; v6 and v7 have one", rung->name);
 	if (rung->staged && (o->stages < 2 || o->stages > MOST_STAGES))
 		return wrong(err, "%s: %u stages; there are 2 to %d", rung->name, o->stages, MOST_STAGES);
 	if (rung->store_map && o->n % ladder_staged(o).cols)
@@ -100,6 +109,8 @@ typedef struct launching {
 	const ladder_rung *rung;
 	const ladder_opt *o;
 	const uint64_t *mnk;
+	uint64_t timeline; /* its address and layout, from the launch on */
+	cptx_timeline_layout line;
 } launching;
 
 static bool make_map(const launching *l, uint64_t address, uint32_t tile_rows, uint64_t rows, cptx_tensor_map *map,
@@ -131,7 +142,7 @@ static uint32_t parts(uint64_t n, uint32_t of) { return (uint32_t)((n + of - 1) 
 static cptx_launch *launch(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
                            const gemm_matrices *at, gemm_report *r, cptx_error *err)
 {
-	const launching *l = s->user;
+	launching *l = s->user;
 	const ladder_opt *o = l->o;
 	uint32_t ctas = l->rung->pair ? 2 : 1, tiles_m = parts(l->mnk[0], o->m), tiles_n = parts(l->mnk[1], o->n);
 	uint32_t M = (uint32_t)l->mnk[0], N = (uint32_t)l->mnk[1], K = (uint32_t)l->mnk[2];
@@ -148,13 +159,20 @@ static cptx_launch *launch(const gemm_subject *s, cptx_device *dev, const cptx_p
 	r->grid = opt.grid[0] * opt.grid[1];
 	if (l->rung->store_map && !make_map_d(l, at->d, &d, err))
 		return NULL;
+	if (o->timeline) {
+		l->line = cptx_gemm_timeline(r->grid, WARPS * WARP_THREADS, o->timeline);
+		l->timeline = cptx_mem_alloc(dev, cptx_timeline_bytes(&l->line), err);
+		if (!l->timeline || !cptx_mem_fill8(dev, l->timeline, 0, cptx_timeline_bytes(&l->line), err))
+			return NULL;
+	}
 	cptx_arg args[] = { CPTX_ARG_BYTES(&a, sizeof a),
 		                CPTX_ARG_BYTES(&b, sizeof b),
 		                l->rung->store_map ? CPTX_ARG_BYTES(&d, sizeof d) : CPTX_ARG(at->d),
 		                CPTX_ARG(M),
 		                CPTX_ARG(N),
-		                CPTX_ARG(K) };
-	opt.args = args, opt.nargs = sizeof args / sizeof *args;
+		                CPTX_ARG(K),
+		                CPTX_ARG(l->timeline) };
+	opt.args = args, opt.nargs = sizeof args / sizeof *args - !o->timeline;
 	return cptx_launch_new(program, NULL, &opt, err);
 }
 
@@ -172,21 +190,22 @@ static bool lacks_tcgen05(const cptx_target *t, cptx_error *err)
 bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3],
                        uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err)
 {
-	gemm_problem p = { mnk[0], mnk[1], mnk[2], seed, bursts };
-	launching l = { dev, rung, o, mnk };
+	gemm_problem p = { .m = mnk[0], .n = mnk[1], .k = mnk[2], .seed = seed, .bursts = bursts };
+	launching l = { .dev = dev, .rung = rung, .o = o, .mnk = mnk };
 	gemm_subject s = { .in = o->in, .out = o->out, .launch = launch, .user = &l };
 	gemm_report report;
 
 	*r = (ladder_report){ 0 };
-	if (!ladder_check(rung, o, mnk[0], mnk[1], mnk[2], err) ||
-	    lacks_tcgen05(cptx_target_find(cptx_device_get_info(dev)->target), err) ||
-	    !gemm_check_subject(dev, m, &s, &p, &report, err))
+	bool ok = ladder_check(rung, o, mnk[0], mnk[1], mnk[2], err) &&
+	          !lacks_tcgen05(cptx_target_find(cptx_device_get_info(dev)->target), err) &&
+	          gemm_check_subject(dev, m, &s, &p, &report, err) &&
+	          (!l.timeline || gemm_read_timeline(dev, &l.line, l.timeline, &r->timeline, err));
+	cptx_mem_free(dev, l.timeline);
+	if (!ok)
 		return false;
 	r->elements = report.elements, r->wrong = report.wrong, r->worst = report.worst, r->ms = report.ms;
 	if (r->wrong)
-		snprintf(r->text, sizeof r->text, "%llu of %llu elements are wrong; first D[%llu][%llu] is %g, not %g",
-		         (unsigned long long)r->wrong, (unsigned long long)r->elements, (unsigned long long)report.wrong_row,
-		         (unsigned long long)report.wrong_column, report.wrong_value, report.wrong_reference);
+		gemm_wrong_text(&report, r->text, sizeof r->text);
 	else
 		snprintf(r->text, sizeof r->text, "all %llu elements right, worst at %.0f %% of the tolerance",
 		         (unsigned long long)r->elements, r->worst * 100);
@@ -211,20 +230,16 @@ bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, 
 typedef struct request {
 	ladder_opt o;
 	uint64_t mnk[3], seed;
-	const char *target;
+	const char *target, *timeline;
 	bool ptx, sized;
 } request;
 
 static const struct option long_options[] = {
-	{ "type", required_argument, NULL, 'i' },
-	{ "out", required_argument, NULL, 'o' },
-	{ "tile", required_argument, NULL, 't' },
-	{ "stages", required_argument, NULL, 's' },
-	{ "target", required_argument, NULL, 'a' },
-	{ "ptx", no_argument, NULL, 'p' },
-	{ "seed", required_argument, NULL, 'r' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+	{ "type", required_argument, NULL, 'i' },   { "out", required_argument, NULL, 'o' },
+	{ "tile", required_argument, NULL, 't' },   { "stages", required_argument, NULL, 's' },
+	{ "target", required_argument, NULL, 'a' }, { "ptx", no_argument, NULL, 'p' },
+	{ "seed", required_argument, NULL, 'r' },   { "timeline", required_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },         { 0 },
 };
 
 static int usage(const ladder_rung *rung, FILE *f)
@@ -240,6 +255,7 @@ static int usage(const ladder_rung *rung, FILE *f)
 	        "%s"
 	        "  --target NAME          sm_100a or sm_103a: emulate it, or print for it (sm_100a)\n"
 	        "  --ptx                  print PTX, run nothing\n"
+	        "  --timeline FILE        v6, v7: write when each warp did what, for chrome://tracing\n"
 	        "  --seed N               of the data, and of the emulator's schedule\n"
 	        "Runs on the GPU if it has tcgen05, else on the emulator; CPTX_DEVICE chooses.\n",
 	        rung->name, rung->about, rung->name, rung->pair ? " pair" : "", o->m, o->n, o->k,
@@ -266,6 +282,7 @@ static bool read_option(request *q, int c)
 		return true;
 	case 'r': return number_dims(optarg, &q->seed, 1, UINT64_MAX);
 	case 'a': q->target = optarg; return true;
+	case 'l': q->timeline = optarg, q->o.timeline = STAMPS; return true;
 	case 'p': q->ptx = true; return true;
 	default: return false;
 	}
@@ -306,6 +323,18 @@ static int print_ptx(const ladder_rung *rung, const request *q, cptx_error *err)
 	return !ptx;
 }
 
+static bool write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+	bool ok = f && fputs(text, f) >= 0;
+
+	if (f && fclose(f))
+		ok = false;
+	if (!ok)
+		fprintf(stderr, "cannot write '%s': %s\n", path, strerror(errno));
+	return ok;
+}
+
 static int run(const ladder_rung *rung, request *q, cptx_error *err)
 {
 	cptx_emu_counters counters;
@@ -325,6 +354,9 @@ static int run(const ladder_rung *rung, request *q, cptx_error *err)
 		       (unsigned long long)q->mnk[1], (unsigned long long)q->mnk[2], cptx_device_get_info(dev)->name, r.text);
 	if (ok && r.ms > 0)
 		printf("%.3f ms, %.0f TFLOP/s\n", r.ms, 2e-9 * (double)q->mnk[0] * (double)q->mnk[1] * (double)q->mnk[2] / r.ms);
+	if (ok && r.timeline && !write_file(q->timeline, r.timeline))
+		ok = false;
+	free(r.timeline);
 	cptx_device_close(dev);
 	return !ok || r.wrong;
 }

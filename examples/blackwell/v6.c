@@ -39,9 +39,10 @@ static void bring_out(const persistent *p)
 
 	CPTX_FOR(k, tile, gemm_tiles(&p->g), cptx_nclusterid_x(k)) {
 		gemm_at at = gemm_at_tile(&p->g, tile);
-		gemm_epilogue(&p->g, take_accumulator(p, &acc), &at, &reader);
+		gemm_epilogue(&p->g, take_accumulator(p, &acc, reader.lane), &at, &reader);
 		cptx_pipe_next(k, &p->accs, &acc);
 	}
+	cptx_timeline_stamp_when(k, &p->g.line, CPTX_TIMELINE_END, reader.lane);
 }
 
 static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)

@@ -147,12 +147,13 @@ static void bring_out(const persistent *p)
 	{
 		gemm_at at = gemm_at_tile(g, tile);
 		cptx_val row = cptx_mad(k, g->warp, WARP_THREADS, at.row, .mode = CPTX_LO);
-		cptx_val from = cptx_mad(k, g->warp, WARP_THREADS << 16, take_accumulator(p, &acc), .mode = CPTX_LO);
+		cptx_val from = cptx_mad(k, g->warp, WARP_THREADS << 16, take_accumulator(p, &acc, elected), .mode = CPTX_LO);
 		for (uint32_t c = 0; c < g->o->n; c += out.tile.cols)
 			send_piece(g, &out, from, row, at.col, c, &reader);
 		cptx_pipe_next(k, &p->accs, &acc);
 		cptx_continue_when(k, next_tile(p, &answer, tile, elected, true));
 	}
+	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, elected);
 	cptx_cp_async_bulk_wait_group(k, 0, .read = 1, .when = elected); /* shared memory ends with the CTA */
 }
 

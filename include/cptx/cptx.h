@@ -38,10 +38,19 @@ extern "C" {
 #define CPTX_PRINTF_(fmt, args)
 #endif
 
-#define CPTX_VERSION "0.1.0"
+/* The version of this header.  While MAJOR is 0 another MINOR may break what is compiled against it, later another MAJOR. */
+#define CPTX_VERSION_MAJOR 0
+#define CPTX_VERSION_MINOR 1
+#define CPTX_VERSION_PATCH 0
+/** To compare: 10203 is 1.2.3. */
+#define CPTX_VERSION_NUMBER (CPTX_VERSION_MAJOR * 10000 + CPTX_VERSION_MINOR * 100 + CPTX_VERSION_PATCH)
+#define CPTX_VERSION CPTX_TEXT_(CPTX_VERSION_MAJOR) "." CPTX_TEXT_(CPTX_VERSION_MINOR) "." CPTX_TEXT_(CPTX_VERSION_PATCH)
+#define CPTX_TEXT_(x) CPTX_TEXT2_(x)
+#define CPTX_TEXT2_(x) #x
 
-/** The version of the library that runs, "major.minor.patch". */
+/** The version of the library that runs, "major.minor.patch", and as CPTX_VERSION_NUMBER. */
 CPTX_API const char *cptx_version(void);
+CPTX_API unsigned cptx_version_number(void);
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
@@ -141,7 +150,9 @@ static inline cptx_val cptx_val_float_(double f)
 	return v;
 }
 
-#ifndef __cplusplus
+#ifndef __cplusplus /* for C++ cplusplus.h has these */
+#define CPTX_NONE_ ((cptx_val){ 0 })
+#define CPTX_OPT_(type, ...) (&(type){ __VA_ARGS__ })
 /** Any C number, or a cptx_val, as a cptx_val.  Operands of builder calls pass through it by themselves. */
 #define CPTX_V(x)                                                                                                           \
 	_Generic((x), cptx_val                                                                                                  \
@@ -222,7 +233,8 @@ CPTX_API cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const cha
  * Ends with the next begin or with freeze; a `ret` is added where the body can run off its end.
  */
 #define cptx_kernel_begin(...) cptx_kernel_begin_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_kernel_begin_x_(m, name, ...) cptx_kernel_begin_((m), CPTX_HERE, (name), &(cptx_kernel_opt){ __VA_ARGS__ })
+#define cptx_kernel_begin_x_(m, name, ...)                                                                                  \
+	cptx_kernel_begin_((m), CPTX_HERE, (name), CPTX_OPT_(cptx_kernel_opt, __VA_ARGS__))
 
 CPTX_API cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, enum cptx_type ret);
 /** Opens a device function.  `ret` is the type of its result, CPTX_TYPE_NONE for none. */
@@ -311,7 +323,7 @@ CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type
 /** cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = data) */
 #define cptx_global(...) cptx_global_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_global_x_(m, type, n, name, ...)                                                                               \
-	cptx_global_((m), CPTX_HERE, (type), (n), (name), &(cptx_global_opt){ __VA_ARGS__ })
+	cptx_global_((m), CPTX_HERE, (type), (n), (name), CPTX_OPT_(cptx_global_opt, __VA_ARGS__))
 
 #include <cptx/declare.h> /* declarations in full: any variable, any signature */
 
@@ -333,6 +345,9 @@ CPTX_API int cptx_while_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_while_test_(cptx_kernel *k, cptx_site at, cptx_val predicate);
 CPTX_API int cptx_do_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_scope_begin_(cptx_kernel *k, cptx_site at);
+/* A block without instructions of its own, for headers that have blocks; name: a literal, as the user calls it. */
+CPTX_API int cptx_region_begin_(cptx_kernel *k, cptx_site at, const char *name);
+CPTX_API int cptx_region_end_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_block_end_(cptx_kernel *k, cptx_site at);
 CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when);
 
@@ -391,8 +406,7 @@ CPTX_API cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, cons
  * (printed as a vector), a constant, a label, a variable; [{}+16] is an address.  Returns the first destination.
  *   cptx_asm(k, "ld.global.v4.f32 {}, [{}+16];", v, p);
  */
-#define cptx_asm(k, ...) cptx_asm_n_(k, __VA_ARGS__, CPTX_ASM_NONE_)
-#define CPTX_ASM_NONE_ ((cptx_val){ 0 })
+#define cptx_asm(k, ...) cptx_asm_n_(k, __VA_ARGS__, CPTX_NONE_)
 #define cptx_asm_n_(k, text, ...)                                                                                           \
 	cptx_asm_((k), CPTX_HERE, (text), (cptx_val[]){ __VA_ARGS__ },                                                          \
 	          sizeof((cptx_val[]){ __VA_ARGS__ }) / sizeof(cptx_val) - 1)
@@ -427,12 +441,16 @@ typedef struct cptx_target {
 	uint32_t smem_per_cta; /**< most dynamic shared memory of a CTA, by opting in */
 	uint32_t threads_per_sm;
 	uint32_t ctas_per_sm;
-	uint32_t cluster; /**< most CTAs of a portable cluster; 0: no clusters */
+	uint32_t cluster;       /**< most CTAs of a portable cluster; 0: no clusters */
+	uint32_t smem_unit;     /**< shared memory is handed out in multiples of this */
+	uint32_t smem_reserved; /**< that the system keeps for each CTA, beside what the CTA has */
 } cptx_target;
 
 enum {
 	CPTX_REGS_PER_SM = 65536,
 	CPTX_REGS_PER_THREAD = 255,
+	CPTX_REGS_UNIT = 256, /* registers are handed out to a warp in multiples of this */
+	CPTX_SM_PARTS = 4,    /* of a multiprocessor, each with a quarter of its registers and warps */
 	CPTX_THREADS_PER_CTA = 1024,
 	CPTX_WARP = 32,
 	CPTX_BARRIERS = 16
@@ -571,8 +589,11 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 
 #include <cptx/edit.h> /* looking into and editing bodies */
 
-#ifndef __cplusplus
-#include <cptx/insn.h>
+#ifdef __cplusplus
+#include <cptx/cplusplus.h>
+#else
+/* A builder call: insn.h. */
+#define CPTX_INSN_(name, kernel, ...) name##_s_((kernel), CPTX_HERE, &(struct name##_){ __VA_ARGS__ })
 
 /* ---- Short forms ------------------------------------------------------------------------------------------------- */
 
@@ -580,7 +601,7 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 /** cptx_vec(k, a, b) is cptx_pack of these values, cptx_args(k, a, b) cptx_list. */
 #define cptx_vec(k, ...) cptx_pack_((k), CPTX_HERE, (cptx_val[]){ __VA_ARGS__ }, CPTX_COUNT_(__VA_ARGS__))
 #define cptx_args(k, ...) cptx_list_((k), CPTX_HERE, (cptx_val[]){ __VA_ARGS__ }, CPTX_COUNT_(__VA_ARGS__))
-
 #endif
+#include <cptx/insn.h>
 
 #endif

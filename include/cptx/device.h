@@ -22,6 +22,7 @@
 #ifndef CPTX_DEVICE_H
 #define CPTX_DEVICE_H
 
+#include <cptx/compile.h>
 #include <cptx/tensor_map.h>
 
 #ifdef __cplusplus
@@ -148,23 +149,27 @@ CPTX_API bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *
 /* ---- Programs ----------------------------------------------------------------------------------------------------- */
 
 typedef struct cptx_load_opt {
-	const char *target; /**< "sm_90"; NULL: the device's best */
-	cptx_emit_opt emit; /**< how the module is printed */
-	uint32_t max_regs;  /**< registers per thread; 0: the compiler's choice */
-	bool verbose;       /**< resource usage in cptx_program_log() */
-	bool line_info;     /**< keep the .loc lines for profilers */
-	bool debug;         /**< compile for a debugger, not optimized */
-	const char *name;   /**< of PTX text, for messages and findings; NULL: "ptx" */
+	const char *target;          /**< "sm_90"; NULL: the device's best */
+	cptx_emit_opt emit;          /**< how the module is printed */
+	uint32_t max_regs;           /**< registers per thread; 0: the compiler's choice */
+	bool verbose;                /**< resource usage in cptx_program_log() */
+	bool line_info;              /**< keep the .loc lines for profilers */
+	bool debug;                  /**< compile for a debugger, not optimized */
+	const char *name;            /**< of PTX text, for messages and findings; NULL: "ptx" */
+	enum cptx_compiler compiler; /**< who compiles PTX; AUTO: the driver, and where it does not know the PTX version or the
+	                                target another one (cptx_program_note); the emulator compiles nothing */
+	cptx_cache *cache;           /**< of machine code: looked into first, and what is made goes there; NULL: none */
 	char z_;
 } cptx_load_opt;
 
 CPTX_API cptx_program *cptx_device_load_(cptx_site at, cptx_device *dev, cptx_module *m, const cptx_load_opt *opt,
                                          cptx_error *err);
 /**
- * Prints a module for the device and has the driver compile it: cptx_device_load(dev, m, opt, err); opt may be NULL.  The
- * module may be destroyed afterwards.  NULL on error.
- * Errors: what cptx_emit says; TARGET, the device cannot run the target; NO_DRIVER, the driver is too old for the PTX
- * version; DRIVER, with the driver's log and, for each line of PTX that it names, that line and the user's line behind it.
+ * Prints a module for the device and compiles it: cptx_device_load(dev, m, opt, err); opt may be NULL.  The module may be
+ * destroyed afterwards.  NULL on error.
+ * Errors: what cptx_emit says; TARGET, the device cannot run the target; COMPILE, the compiler refuses the program, with its
+ * log and, for each line of PTX that it names, that line and the user's line behind it; NO_COMPILER, none is there that
+ * knows the PTX version; DRIVER.
  */
 #define cptx_device_load(...) cptx_device_load_(CPTX_HERE, __VA_ARGS__)
 
@@ -172,10 +177,21 @@ CPTX_API cptx_program *cptx_device_load_text_(cptx_site at, cptx_device *dev, co
                                               const cptx_load_opt *opt, cptx_error *err);
 /** The same for PTX text, a cubin or a fat binary: cptx_device_load_text(dev, image, size, opt, err). */
 #define cptx_device_load_text(...) cptx_device_load_text_(CPTX_HERE, __VA_ARGS__)
+
+CPTX_API cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const cptx_link_input *inputs, size_t n,
+                                         const cptx_load_opt *opt, cptx_error *err);
+/**
+ * Links modules, PTX text, cubins, fat binaries, and objects and libraries of nvcc -rdc=true to one program:
+ * cptx_device_link(dev, inputs, n, opt, err).  By the driver's linker, or where .compiler names nvJitLink by that one, whose
+ * result goes into the cache.  Errors as of cptx_device_load(); COMPILE also for a name that nothing defines.
+ */
+#define cptx_device_link(...) cptx_device_link_(CPTX_HERE, __VA_ARGS__)
 CPTX_API void cptx_program_destroy(cptx_program *program);
 
-/** What the driver's compiler said; "" if nothing. */
+/** What the compiler said; "" if nothing. */
 CPTX_API const char *cptx_program_log(const cptx_program *program);
+/** What was done in place of what was asked for, and why: the driver was too old, so ptxas compiled; "" if nothing. */
+CPTX_API const char *cptx_program_note(const cptx_program *program);
 /** The PTX target and version that were loaded; NULL and 0 for a raw image that does not tell. */
 CPTX_API const char *cptx_program_target(const cptx_program *program);
 CPTX_API unsigned cptx_program_version(const cptx_program *program);
@@ -257,18 +273,45 @@ static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
 	return a;
 }
 
-#ifndef __cplusplus
 /* clang-format off */
+#ifdef __cplusplus
+} /* C++ tells them apart by overloading */
+inline cptx_arg cptx_arg_(cptx_arg v) { return v; }
+inline cptx_arg cptx_arg_(float v) { return cptx_arg_f32_(v); }
+inline cptx_arg cptx_arg_(double v) { return cptx_arg_f64_(v); }
+inline cptx_arg cptx_arg_(bool v) { return cptx_arg_u8_(v); }
+inline cptx_arg cptx_arg_(char v) { return cptx_arg_u8_((uint8_t)v); }
+inline cptx_arg cptx_arg_(signed char v) { return cptx_arg_u8_((uint8_t)v); }
+inline cptx_arg cptx_arg_(unsigned char v) { return cptx_arg_u8_(v); }
+inline cptx_arg cptx_arg_(short v) { return cptx_arg_u16_((uint16_t)v); }
+inline cptx_arg cptx_arg_(unsigned short v) { return cptx_arg_u16_(v); }
+inline cptx_arg cptx_arg_(int v) { return cptx_arg_u32_((uint32_t)v); }
+inline cptx_arg cptx_arg_(unsigned v) { return cptx_arg_u32_(v); }
+inline cptx_arg cptx_arg_(long v) { return cptx_arg_long_((unsigned long)v); }
+inline cptx_arg cptx_arg_(unsigned long v) { return cptx_arg_long_(v); }
+inline cptx_arg cptx_arg_(long long v) { return cptx_arg_u64_((uint64_t)v); }
+inline cptx_arg cptx_arg_(unsigned long long v) { return cptx_arg_u64_(v); }
+template <size_t n> struct cptx_arg_list_ {
+	cptx_arg v[n];
+	operator const cptx_arg *() const { return v; }
+};
+extern "C" {
+#define CPTX_ARG(x) cptx_arg_(x)
+#define CPTX_ARG_ARRAY_(n, ...) cptx_arg_list_<n>{ { __VA_ARGS__ } }
+#else
+#define CPTX_ARG_ARRAY_(n, ...) (cptx_arg[]){ __VA_ARGS__ }
 /** A C number as an argument.  Its type counts: a float for .f32, a uint64_t for a device pointer. */
 #define CPTX_ARG(x)                                                                                                         \
 	_Generic((x), cptx_arg: cptx_arg_id_, float: cptx_arg_f32_, double: cptx_arg_f64_, _Bool: cptx_arg_u8_,                 \
 	         char: cptx_arg_u8_, signed char: cptx_arg_u8_, unsigned char: cptx_arg_u8_, short: cptx_arg_u16_,              \
 	         unsigned short: cptx_arg_u16_, int: cptx_arg_u32_, unsigned: cptx_arg_u32_, long: cptx_arg_long_,              \
 	         unsigned long: cptx_arg_long_, long long: cptx_arg_u64_, unsigned long long: cptx_arg_u64_)(x)
+#endif
 
 /** Up to 16 arguments inside a cptx_launch_opt: { .grid = { n }, CPTX_ARGS(x, y, 3u) }.  For more, set .args and .nargs. */
 #define CPTX_ARGS(...)                                                                                                      \
-	.args = (cptx_arg[]){ CPTX_ARG_EACH_(CPTX_ARG_N_(__VA_ARGS__), __VA_ARGS__) }, .nargs = CPTX_ARG_N_(__VA_ARGS__)
+	.nargs = CPTX_ARG_N_(__VA_ARGS__),                                                                                      \
+	.args = CPTX_ARG_ARRAY_(CPTX_ARG_N_(__VA_ARGS__), CPTX_ARG_EACH_(CPTX_ARG_N_(__VA_ARGS__), __VA_ARGS__))
 #define CPTX_ARG_N_(...) CPTX_ARG_N2_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define CPTX_ARG_N2_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
 #define CPTX_ARG_EACH_(n, ...)  CPTX_ARG_EACH2_(n, __VA_ARGS__)
@@ -290,7 +333,6 @@ static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
 #define CPTX_ARG_15_(x, ...) CPTX_ARG(x), CPTX_ARG_14_(__VA_ARGS__)
 #define CPTX_ARG_16_(x, ...) CPTX_ARG(x), CPTX_ARG_15_(__VA_ARGS__)
 /* clang-format on */
-#endif
 
 /* ---- Launches ----------------------------------------------------------------------------------------------------- */
 
@@ -300,12 +342,16 @@ typedef struct cptx_launch_opt {
 	uint32_t block[3];   /**< threads; all zero: the kernel's .reqntid */
 	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's, or none */
 	uint32_t dyn_smem;   /**< bytes; 0: what the kernel laid out with cptx_shared_dyn */
-	bool overlap; /**< programmatic dependent launch (sm_90): the launch may begin before the one in front of it in the
-	                 stream has ended; its griddepcontrol.wait waits for that */
+	bool overlap;     /**< programmatic dependent launch (sm_90): the launch may begin before the one in front of it in the
+	                     stream has ended; its griddepcontrol.wait waits for that */
+	bool cooperative; /**< all CTAs are resident at once, so that they can wait for one another (grid_group::sync of CUDA's
+	                     cooperative groups).  A grid that does not fit is refused, error LIMIT */
 	size_t nargs;
 	const cptx_arg *args;
 	char z_;
 } cptx_launch_opt;
+/** A cptx_launch_opt for one call, in C and C++: CPTX_LAUNCH(.grid = { 4 }, CPTX_ARGS(x, y)). */
+#define CPTX_LAUNCH(...) CPTX_OPT_(cptx_launch_opt, __VA_ARGS__)
 
 CPTX_API cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *program, const char *kernel,
                                        const cptx_launch_opt *opt, cptx_error *err);

@@ -76,6 +76,18 @@ CPTX_API cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt,
 /** Sets the seed and schedule of later launches; false for a device that is no emulator. */
 CPTX_API bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule schedule);
 
+/**
+ * Makes memory of the host program memory of the device, without a copy, until cptx_mem_free: the address that kernels see,
+ * 0 on error.  All of it counts as written.  Its alignment is that of `host`, up to 512 bytes.
+ * Errors: ARG (no emulator, NULL, no bytes), MEMORY.
+ */
+CPTX_API uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err);
+/**
+ * Where the host finds `size` bytes of the device's memory; all of them count as written from now on.  NULL on error: ARG
+ * (no emulator, or nothing of that size is allocated there).
+ */
+CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err);
+
 /** What a finding is about. */
 enum cptx_finding_code {
 	CPTX_FIND_NONE,

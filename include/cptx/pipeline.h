@@ -60,7 +60,7 @@ typedef struct cptx_pipe {
 CPTX_API void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt);
 /** Declares the barriers, 16 bytes a stage of static shared memory: cptx_pipe_new(k, &pipe, .stages = 4). */
 #define cptx_pipe_new(...) cptx_pipe_new_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_pipe_new_x_(k, p, ...) cptx_pipe_new_((k), CPTX_HERE, (p), &(cptx_pipe_opt){ __VA_ARGS__ })
+#define cptx_pipe_new_x_(k, p, ...) cptx_pipe_new_((k), CPTX_HERE, (p), CPTX_OPT_(cptx_pipe_opt, __VA_ARGS__))
 
 CPTX_API void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
 /** Initializes the barriers in the thread where the predicate holds.  A barrier of the CTA (multicast, pair: of the cluster)
@@ -81,8 +81,8 @@ typedef struct cptx_pipe_at {
 
 CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta);
 /** At stage 0.  The first turn of a producer does not wait. */
-#define cptx_pipe_producer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), true, (cptx_val){ 0 })
-#define cptx_pipe_consumer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), false, (cptx_val){ 0 })
+#define cptx_pipe_producer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), true, CPTX_NONE_)
+#define cptx_pipe_consumer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), false, CPTX_NONE_)
 /** With multicast: this thread releases to the CTA of that rank in the cluster.  For each consumer, one thread for each CTA
  * of opt.multicast releases: lanes 0 to multicast - 1 of a warp, say, each with a rank of its own. */
 #define cptx_pipe_consumer_of(k, p, cta) cptx_pipe_begin_((k), CPTX_HERE, (p), false, (cta))
@@ -126,7 +126,7 @@ CPTX_API void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at
 /** A producer's arrival, announcing bytes that copies will bring (with multicast, all that come to this CTA). */
 #define cptx_pipe_expect(k, p, here, bytes) ((void)(p), cptx_pipe_filled_((k), CPTX_HERE, (here), CPTX_V(bytes)))
 /** A producer's arrival where it wrote the data by itself. */
-#define cptx_pipe_filled(k, p, here) ((void)(p), cptx_pipe_filled_((k), CPTX_HERE, (here), (cptx_val){ 0 }))
+#define cptx_pipe_filled(k, p, here) ((void)(p), cptx_pipe_filled_((k), CPTX_HERE, (here), CPTX_NONE_))
 
 CPTX_API void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when);
 /** A consumer's arrival, in the threads where the predicate holds (NONE: in all). */

@@ -9,7 +9,8 @@
  *
  * The block has a barrier at its start, which makes known what was written in front of it (initialized mbarriers, say), and
  * one at its end: bar.sync 0, for a pair of CTAs barrier.cluster.  It must be left at its end: a ret, an exit or a branch
- * out of it is an error, for the columns would never be freed.  (A break or goto of the C code around it is not seen here.)
+ * out of it is an error, for the columns would never be freed.  So is a break, goto or return of the C code between the
+ * braces: it is told when the kernel is complete.
  *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */
@@ -45,7 +46,7 @@ CPTX_API int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t);
 /** A block with columns of its own: CPTX_TMEM (k, &t, .columns = 128, .warp = p) { ... } */
 #define CPTX_TMEM(...) CPTX_TMEM_X_(__VA_ARGS__, .z_ = 0)
 #define CPTX_TMEM_X_(k, t, ...)                                                                                             \
-	for (int CPTX_NAME_(cptx_b_, __LINE__) = cptx_tmem_begin_((k), CPTX_HERE, (t), &(cptx_tmem_opt){ __VA_ARGS__ });        \
+	for (int CPTX_NAME_(cptx_b_, __LINE__) = cptx_tmem_begin_((k), CPTX_HERE, (t), CPTX_OPT_(cptx_tmem_opt, __VA_ARGS__));  \
 	     CPTX_NAME_(cptx_b_, __LINE__); CPTX_NAME_(cptx_b_, __LINE__) = cptx_tmem_end_((k), CPTX_HERE, (t)))
 
 /** A load or store of tensor memory by a warp. */
@@ -60,12 +61,12 @@ typedef struct cptx_tmem_move {
 CPTX_API cptx_val cptx_tmem_load_(cptx_kernel *k, cptx_site at, cptx_val address, const cptx_tmem_move *move);
 /** tcgen05.ld: starts it, and gives its registers (.b32), num times 1, 16X128B 2, 16X256B 4; to be waited for. */
 #define cptx_tmem_load(...) cptx_tmem_load_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_tmem_load_x_(k, address, ...) cptx_tmem_load_((k), CPTX_HERE, (address), &(cptx_tmem_move){ __VA_ARGS__ })
+#define cptx_tmem_load_x_(k, address, ...) cptx_tmem_load_((k), CPTX_HERE, (address), CPTX_OPT_(cptx_tmem_move, __VA_ARGS__))
 CPTX_API void cptx_tmem_store_(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val regs, const cptx_tmem_move *move);
 /** tcgen05.st of so many registers; num 0: as many as there are. */
 #define cptx_tmem_store(...) cptx_tmem_store_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_tmem_store_x_(k, address, regs, ...)                                                                           \
-	cptx_tmem_store_((k), CPTX_HERE, (address), (regs), &(cptx_tmem_move){ __VA_ARGS__ })
+	cptx_tmem_store_((k), CPTX_HERE, (address), (regs), CPTX_OPT_(cptx_tmem_move, __VA_ARGS__))
 
 #ifdef __cplusplus
 }

@@ -199,6 +199,14 @@ const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count);
 /* Writes the spelling of a form with these values of its groups, without operands, at p (ARCH_OPCODE bytes); its end. */
 enum { ARCH_OPCODE = 256 };
 char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods);
+/* Four modifiers, of which `left` are asked for, as one word. */
+static inline uint64_t arch_four_mods(const uint16_t *mods, unsigned left)
+{
+	uint64_t four;
+
+	memcpy(&four, mods, sizeof four);
+	return left < 4 ? four & ((UINT64_C(1) << 16 * left) - 1) : four;
+}
 /* What stands in a value in front of its number, as one word. */
 static inline uint64_t arch_value_front(cptx_val v)
 {
@@ -241,6 +249,11 @@ static inline bool arch_match_again(arch_match *m, const arch_known *known)
 {
 	return !known->varying || arch_match_varying(m, known->varying);
 }
+/*
+ * Where operand number i of the match is an integer: all from 0 to which would do as well, whatever rules the form has; -1
+ * if that is not known.
+ */
+int64_t arch_integers_up_to(const arch_match *m, unsigned i);
 /* The length of an operand that is a vector: 1 for a single register. */
 unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods);
 

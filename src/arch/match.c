@@ -250,8 +250,8 @@ static bool match_constant(const arch_form *f, const arch_operand *o, const requ
 
 	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
 		return WHY("%s must be a register", name);
-	if (want == CPTX_PRED) { /* false or true; -1 is true too, as nvcc writes it: xor.pred p, q, -1; but not of wgmma */
-		int64_t least = strcmp(name, "scale_d") ? -1 : 0;
+	if (want == CPTX_PRED) { /* -1 is true, as nvcc writes it: xor.pred p, q, -1; but not where numbers may stand, too */
+		int64_t least = strcmp(name, "scale_d") && strcmp(name, "ignore_src") ? -1 : 0;
 		if (v->kind != CPTX_VAL_INT || (!q->any && (v->i < least || v->i > 1)))
 			return WHY("%s is a predicate: a register, 0 or 1", name);
 		v->type = CPTX_PRED;
@@ -527,7 +527,10 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 		switch ((enum arch_operand_kind)o->kind) {
 		case OPERAND_REG: ok = match_register(f, o, q, m, kept, v, why); break;
 		case OPERAND_ADDR: ok = match_address(f, o, m, v, why); break;
-		case OPERAND_IMM: ok = match_immediate(f, o, q, v, why); break;
+		case OPERAND_IMM:
+			ok = match_immediate(f, o, q, v, why);
+			v->space = ok ? 0 : v->space;
+			break;
 		case OPERAND_LABEL: ok = v->kind == CPTX_VAL_LABEL || WHY("%s is not a label", slot_name(f, o)); break;
 		case OPERAND_FUNC: ok = v->kind == CPTX_VAL_FUNC || WHY("%s is not a function", slot_name(f, o)); break;
 		case OPERAND_LIST: ok = v->kind == CPTX_VAL_LIST || WHY("%s is not a list", slot_name(f, o)); break;
@@ -587,6 +590,21 @@ bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, 
 	return match(form, &(request){ .vals = vals, .vec = vec, .mods = mods, .by_group = true }, out, why);
 }
 
+int64_t arch_integers_up_to(const arch_match *m, unsigned i)
+{
+	const arch_form *f = &arch_forms[m->form];
+	const arch_operand *o = &arch_operands[f->operand + i];
+	arch_type t = arch_types[m->operand[i].type];
+
+	if (f->constraint || m->operand[i].kind != CPTX_VAL_INT)
+		return -1;
+	if (o->kind == OPERAND_IMM)
+		return o->set || o->lo > 0 ? -1 : o->hi;
+	if (o->kind != OPERAND_REG || t.cls == 'P')
+		return -1;
+	return t.bits >= 32 ? UINT32_MAX : ((int64_t)1 << t.bits) - 1;
+}
+
 bool arch_varies(const cptx_val *v)
 {
 	return v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT ||
@@ -604,9 +622,12 @@ bool arch_match_varying(arch_match *m, unsigned varying)
 		cptx_val *v = &m->operand[i];
 		if (!(varying >> i & 1))
 			continue;
-		if (o->kind == OPERAND_REG ? !match_register(f, o, &q, m, kept, v, NULL)
-		                           : o->kind == OPERAND_IMM && !match_immediate(f, o, &q, v, NULL))
+		if (o->kind == OPERAND_REG && !match_register(f, o, &q, m, kept, v, NULL))
 			return false;
+		if (o->kind == OPERAND_IMM && !match_immediate(f, o, &q, v, NULL))
+			return false;
+		if (o->kind == OPERAND_IMM)
+			v->space = 0;
 	}
 	return !f->constraint || !arch_constraint_check(f->constraint, m);
 }

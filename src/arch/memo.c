@@ -42,14 +42,6 @@ typedef struct call_key {
 	uint64_t hash, word[ARRAY_LEN(((arch_remembered *)0)->key)];
 } call_key;
 
-static inline uint64_t four_mods(const uint16_t *mods, unsigned left)
-{
-	uint64_t four;
-
-	memcpy(&four, mods, sizeof four);
-	return left < 4 ? four & ((UINT64_C(1) << 16 * left) - 1) : four;
-}
-
 static inline void add_word(call_key *c, uint64_t word)
 {
 	c->word[c->n++] = word;
@@ -67,7 +59,7 @@ static inline void key_of(call_key *c, unsigned op, const cptx_val *vals, const 
 	for (unsigned i = 1; i <= nslot; i++)
 		add_word(c, arch_value_key(&vals[FIRST_SLOT + i]));
 	for (unsigned i = 0; i < nfield; i += 4)
-		add_word(c, four_mods(mods + i, nfield - i));
+		add_word(c, arch_four_mods(mods + i, nfield - i));
 	c->hash = c->hash * 0x9e3779b97f4a7c15u >> 32;
 }
 

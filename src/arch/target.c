@@ -1,14 +1,18 @@
 #include "arch/arch.h"
 
 const cptx_target arch_targets[] = {
-#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, cc, about)        \
-	{ name, about, number, suffix, family, ptx, cc, static_smem, smem_sm, smem_cta, threads, ctas, cluster },
+#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, smem_unit,        \
+               smem_reserved, cc, about)                                                                                    \
+	{ name,    about,    number,  suffix, family,  ptx,       cc,           static_smem,                                    \
+	  smem_sm, smem_cta, threads, ctas,   cluster, smem_unit, smem_reserved },
 #include "arch/target.def"
 #undef TARGET
 };
 /* The old ones stand behind those that code is generated for. */
 enum {
-#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, cc, about) +1
+#define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, smem_unit,        \
+               smem_reserved, cc, about)                                                                                    \
+	+1
 #define OLD_TARGET(name, number, ptx)
 	GENERATED = 0
 #include "arch/target.def"

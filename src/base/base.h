@@ -95,6 +95,8 @@ uint32_t text_f32_bits(double f);
 bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, ...) CPTX_PRINTF_(4, 5);
 bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap);
 #define NOWHERE ((cptx_site){ NULL, 0 })
+/* ABSENT: what a call needs was left out by that option of meson.  Returns false. */
+bool error_absent(cptx_error *err, cptx_site at, const char *what, const char *option);
 
 /* Edit distance, for "did you mean". */
 unsigned text_distance(const char *a, const char *b);

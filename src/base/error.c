@@ -39,4 +39,11 @@ bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *f
 	return false;
 }
 
+bool error_absent(cptx_error *err, cptx_site at, const char *what, const char *option)
+{
+	return error_set(err, CPTX_E_ABSENT, at, "this build of cptx has no %s; configure it without -D%s=disabled", what,
+	                 option);
+}
+
 const char *cptx_version(void) { return CPTX_VERSION; }
+unsigned cptx_version_number(void) { return CPTX_VERSION_NUMBER; }

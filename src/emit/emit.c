@@ -93,18 +93,16 @@ static void emit_body_head(emitter *e)
 static bool emit_body(emitter *e, const cptx_kernel *k)
 {
 	e->k = k;
-	e->file = 0;
-	e->user_line = 0;
+	e->run = (line_entry){ 0 };
 	e->loc_file = 0;
 	if (!emit_limits(e, e->out->target) || !emit_name_registers(e))
 		return false;
 	emit_body_head(e);
 	for (const ir_item *it = k->first; it; it = it->next)
-		if (!emit_item(e, it))
+		if (!(it->kind == ITEM_INSN ? emit_insn(e, it) : emit_item(e, it)))
 			return false;
 	put_line(e, "}");
-	line_entry end = { e->line, 0, 0 };
-	buf_put(&e->out->map, (const char *)&end, sizeof end);
+	emit_no_origin(e);
 	return true;
 }
 
@@ -279,7 +277,6 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 	buf_init(&e.spelled, &out->hook);
 	size_t n = cptx_module_size(m);
 	buf_reserve(&out->text, n * 64 + 4096); /* about what it takes; it grows if need be */
-	buf_reserve(&out->map, n * sizeof(line_entry) + 256);
 	bool ok = emit_module(&e);
 	emit_done(&e);
 	if (!ok) {

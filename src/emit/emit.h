@@ -4,9 +4,10 @@
 
 #include "ir/ir.h"
 
+/* Where lines of PTX come from, up to the next entry: all from `line`, or, with `step` 1, each from a line behind it. */
 typedef struct line_entry {
 	uint32_t ptx_line, line;
-	uint16_t file;
+	uint16_t file, step;
 } line_entry;
 
 struct cptx_ptx {
@@ -30,7 +31,7 @@ typedef struct reg_name {
 enum { SPELLINGS = 1024, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
 typedef struct spelling {
 	uint16_t form /* + 1; 0: empty */, len;
-	uint32_t mods[ARCH_GROUPS / 2]; /* by twos, as they stand behind an item */
+	uint64_t mods[ARCH_GROUPS / 4]; /* by fours */
 	uint32_t text;      /* where it stands in `spelled`, a blank behind it; at least OPCODE_USUAL bytes may be read there */
 	uint16_t address;   /* a bit for each operand that stands in brackets */
 	bool odd;           /* the table tells how an operand stands there: in braces, with others inside of brackets ... */
@@ -46,11 +47,12 @@ typedef struct emitter {
 	unsigned target, version;
 	unsigned strict; /* the .version of text that is checked as it stands; 0: the version rises as far as needed */
 	uint32_t line;   /* that is written next, from 1 */
-	uint16_t file, loc_file;
+	line_entry run;  /* the last of the map; of no file where a body begins */
+	uint16_t loc_file;
 	bool locs;                     /* .loc lines are printed */
 	size_t kept_version_at;        /* where the version stands in text that is kept */
 	size_t version_at, target_end; /* where the text has its version, and where its target ends */
-	uint32_t user_line, loc_line;  /* of the last item, of the last .loc */
+	uint32_t loc_line;             /* of the last .loc */
 	reg_name *names;               /* of the body's registers */
 	size_t names_cap, longest_name;
 	size_t operand_most, line_most;        /* bytes that an operand of the body, a line takes with no vector or list */
@@ -92,13 +94,17 @@ bool emit_still_there(emitter *e, unsigned version);
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
+bool emit_insn(emitter *e, const ir_item *it); /* one that is an instruction */
 void emit_note_line(emitter *e, const ir_item *it);
 /* e->line comes from where the item does. */
 static inline void emit_map_line(emitter *e, const ir_item *it)
 {
-	if (it->line != e->user_line || it->file != e->file || e->locs)
+	uint32_t expected = e->run.line + (e->run.step ? e->line - e->run.ptx_line : 0);
+
+	if (it->line != expected || it->file != e->run.file || e->locs)
 		emit_note_line(e, it);
 }
+void emit_no_origin(emitter *e); /* lines from here on, up to the next item, come from nowhere */
 /* Prepares the names of the body's registers. */
 bool emit_name_registers(emitter *e);
 void emit_measure_globals(emitter *e); /* before the first body */

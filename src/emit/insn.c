@@ -238,13 +238,19 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	return p;
 }
 
-/* Room for a line, and `elements` of vectors and lists in it, from p on; where that is then, NULL when memory is short. */
-static char *make_room(emitter *e, char *p, size_t elements)
+/* The end of the text, with room for a line and `elements` of vectors and lists in it; NULL when memory is short. */
+static char *open_line(emitter *e, size_t elements)
 {
 	buf *b = &e->out->text;
 
-	b->n = (size_t)(p - b->p);
 	return buf_reserve(b, e->line_most + elements * e->operand_most) ? b->p + b->n : NULL;
+}
+
+/* The same, of a line that is written up to p. */
+static char *make_room(emitter *e, char *p, size_t elements)
+{
+	e->out->text.n = (size_t)(p - e->out->text.p);
+	return open_line(e, elements);
 }
 
 /* Operand number i; where the text goes on, NULL when memory is short. */
@@ -258,16 +264,16 @@ static char *put_value(emitter *e, char *p, const ir_item *it, unsigned i)
 }
 
 /* The same, of one that needs no braces. */
-static inline char *put_bare(emitter *e, char *p, const ir_item *it, unsigned i)
+static inline char *put_bare(emitter *e, char *p, const ir_item *it, const uint32_t *words, unsigned i)
 {
-	uint32_t word = ir_words(it)[i];
+	uint32_t word = words[i];
 
 	if (ir_word_is(word, CPTX_VAL_REG)) /* most are */
 		return put_reg(e, p, ir_word_reg(word));
 	if (ir_word_is(word, CPTX_VAL_INT))
 		return put_i64(p, ir_word_int(word));
 	if (ir_word_is_whole(word)) {
-		const cptx_val *v = ir_whole(ir_words(it), i);
+		const cptx_val *v = ir_whole(words, i);
 		if (v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated) /* an address */
 			return put_offset(put_reg(e, p, v->id), v->offset);
 		if (v->kind == CPTX_VAL_SYM)
@@ -345,12 +351,12 @@ static char *put_operands(emitter *e, char *p, const ir_item *it, unsigned addre
 	const uint32_t *words = ir_words(it);
 	size_t behind = 1; /* what stands behind the last: the blank, or ", " */
 
-	for (unsigned i = 0; i < it->noperand; i++, address >>= 1) {
+	for (unsigned i = 0, n = it->noperand; i < n; i++, address >>= 1) {
 		if (!words[i]) /* none */
 			continue;
 		*p = '[';
 		p += address & 1;
-		if (!(p = put_bare(e, p, it, i)))
+		if (!(p = put_bare(e, p, it, words, i)))
 			return NULL;
 		*p = ']';
 		p += address & 1;
@@ -361,14 +367,16 @@ static char *put_operands(emitter *e, char *p, const ir_item *it, unsigned addre
 	return p - behind;
 }
 
-static bool emit_insn(emitter *e, const ir_item *it)
+bool emit_insn(emitter *e, const ir_item *it)
 {
 	buf *b = &e->out->text;
+
+	emit_map_line(e, it);
 	const spelling *opcode = emit_spelling(e, it);
 
 	if (!opcode || !emit_check_operands(e, opcode, it))
 		return false;
-	char *p = make_room(e, b->p + b->n, 0);
+	char *p = open_line(e, 0);
 	if (p) {
 		p = put_guard(e, p, it);
 		const char *text = e->spelled.p + opcode->text;
@@ -396,17 +404,28 @@ static void put_loc(emitter *e, const ir_item *it)
 	e->line++;
 }
 
+static void begin_run(emitter *e, line_entry entry)
+{
+	buf_put(&e->out->map, (const char *)&entry, sizeof entry);
+	e->run = entry;
+}
+
+void emit_no_origin(emitter *e) { begin_run(e, (line_entry){ .ptx_line = e->line }); }
+
 void emit_note_line(emitter *e, const ir_item *it)
 {
-	const line_entry entry = { e->line, it->line, it->file };
+	const line_entry *run = &e->run;
 	buf *map = &e->out->map;
+	uint32_t behind = e->line - run->ptx_line;
+	bool same = it->file == run->file && it->line == run->line + (run->step ? behind : 0);
 
-	if ((it->file != e->file || it->line != e->user_line) && buf_reserve(map, sizeof entry)) {
-		memcpy(map->p + map->n, &entry, sizeof entry);
-		map->n += sizeof entry;
+	if (!same && it->file && it->file == run->file && behind == 1 && it->line == run->line + 1 && !run->step &&
+	    map->n >= sizeof *run) {
+		e->run.step = 1;
+		memcpy(map->p + map->n - sizeof *run, run, sizeof *run);
+	} else if (!same) {
+		begin_run(e, (line_entry){ e->line, it->line, it->file, 0 });
 	}
-	e->file = it->file;
-	e->user_line = it->line;
 	if (e->locs)
 		put_loc(e, it);
 }
@@ -464,10 +483,8 @@ static void emit_proto(emitter *e, const ir_item *it)
 
 bool emit_item(emitter *e, const ir_item *it)
 {
-	if (it->kind == ITEM_INSN) {
-		emit_map_line(e, it);
+	if (it->kind == ITEM_INSN)
 		return emit_insn(e, it);
-	}
 	cptx_val v = it->noperand ? ir_operand(e->k, it, 0) : (cptx_val){ 0 };
 	if (it->kind == ITEM_LABEL) {
 		if (e->k->label[v.id].used || e->k->label[v.id].name)

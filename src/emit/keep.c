@@ -158,16 +158,6 @@ static void finish(keeper *k, size_t from, bool in_place)
 	buf_free(&copied);
 }
 
-/* The line may not belong to what was printed last. */
-static void map_nothing(emitter *e)
-{
-	line_entry entry = { e->line, 0, 0 };
-
-	e->file = 0;
-	e->user_line = 0;
-	buf_put(&e->out->map, (const char *)&entry, sizeof entry);
-}
-
 /* ---- bodies ---- */
 
 /* The blanks in front of a statement of the text. */
@@ -211,7 +201,7 @@ static bool print_new(keeper *k, const ir_item *it)
 	if (!emit_item(k->e, it))
 		return false;
 	finish(k, from, false);
-	map_nothing(k->e);
+	emit_no_origin(k->e);
 	return true;
 }
 
@@ -287,7 +277,7 @@ static bool keep_body(keeper *k, const ir_top *t)
 	if (!k->check && !body->edited) /* as the text has it */
 		e->version = version;
 	copy(k, t->src);
-	map_nothing(e);
+	emit_no_origin(e);
 	keep_head(k, body);
 	k->gone = body->gone;
 	k->end = body->ngone ? body->gone + body->ngone : body->gone;
@@ -309,7 +299,7 @@ static bool keep_body(keeper *k, const ir_top *t)
 	k->gone = gone;
 	k->end = end;
 	e->line++;
-	map_nothing(e);
+	emit_no_origin(e);
 	e->line--;
 	return true;
 }

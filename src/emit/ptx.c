@@ -20,7 +20,7 @@ const cptx_target *cptx_ptx_target(const cptx_ptx *ptx) { return ptx ? ptx->targ
 cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line)
 {
 	cptx_site at = { NULL, 0 };
-	line_entry found = { 0, 0, 0 }, entry;
+	line_entry found = { 0 }, entry;
 
 	for (size_t i = 0; ptx && i + sizeof entry <= ptx->map.n; i += sizeof entry) {
 		memcpy(&entry, ptx->map.p + i, sizeof entry);
@@ -33,6 +33,6 @@ cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line)
 	at.file = ptx->files.p;
 	for (unsigned i = 1; i < found.file; i++)
 		at.file += strlen(at.file) + 1;
-	at.line = found.line;
+	at.line = found.line + (found.step ? line - found.ptx_line : 0);
 	return at;
 }

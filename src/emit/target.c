@@ -100,18 +100,11 @@ static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
 
 /* ---- spellings ---- */
 
-/* Modifiers of an item, by twos; behind the last a 0. */
-static inline uint32_t two_mods(const uint16_t *mods, unsigned i)
+/* Those behind the first four. */
+static bool same_rest(const spelling *s, const uint16_t *mods, unsigned n)
 {
-	uint32_t two;
-	memcpy(&two, mods + 2 * (size_t)i, sizeof two);
-	return two;
-}
-
-static inline bool same_mods(const spelling *s, const uint16_t *mods, unsigned twos)
-{
-	for (unsigned i = 0; i < twos; i++)
-		if (s->mods[i] != two_mods(mods, i))
+	for (unsigned i = 4; i < n; i += 4)
+		if (s->mods[i / 4] != arch_four_mods(mods + i, n - i))
 			return false;
 	return true;
 }
@@ -120,14 +113,14 @@ static inline bool same_mods(const spelling *s, const uint16_t *mods, unsigned t
 static inline spelling *place_of(emitter *e, const ir_item *it)
 {
 	const uint16_t *mods = ir_mods(it);
-	unsigned twos = (it->nmod + 1u) / 2;
-	uint64_t hash = it->form * 0x9e3779b97f4a7c15u;
+	unsigned n = it->nmod, form = it->form + 1u;
+	uint64_t first = arch_four_mods(mods, n), hash = (form ^ first) * 0x9e3779b97f4a7c15u;
 
-	for (unsigned i = 0; i < twos; i++)
-		hash = (hash ^ two_mods(mods, i)) * 0x9e3779b97f4a7c15u;
+	for (unsigned i = 4; i < n; i += 4)
+		hash = (hash ^ arch_four_mods(mods + i, n - i)) * 0x9e3779b97f4a7c15u;
 	for (size_t at = hash >> 40;; at++) {
 		spelling *s = &e->known[at % SPELLINGS];
-		if (!s->form || (s->form == it->form + 1u && same_mods(s, mods, twos)))
+		if (!s->form || (s->form == form && s->mods[0] == first && same_rest(s, mods, n)))
 			return s;
 	}
 }
@@ -161,8 +154,8 @@ static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *
 	}
 	spelling *s = place_of(e, it);
 	*s = (spelling){ .form = (uint16_t)(it->form + 1), .len = (uint16_t)(n + 1), .text = (uint32_t)e->spelled.n };
-	for (unsigned i = 0; i < (it->nmod + 1u) / 2; i++)
-		s->mods[i] = two_mods(ir_mods(it), i);
+	for (unsigned i = 0; i < it->nmod; i += 4)
+		s->mods[i / 4] = arch_four_mods(ir_mods(it) + i, it->nmod - i);
 	note_operands(s, it);
 	e->nknown++;
 	buf_put(&e->spelled, opcode, n);

@@ -124,8 +124,10 @@ static emu_place outside(const bulk_copy *b, const bulk_span *s, uint32_t i)
 	emu_place p = b->from;
 	uint64_t at = s->offset + outside_bytes(b, i);
 
-	if (s->alloc)
-		return (emu_place){ .p = s->alloc->p + at, .space = SPACE_GLOBAL, .alloc = s->alloc, .offset = at };
+	if (s->alloc) {
+		p = (emu_place){ .space = SPACE_GLOBAL, .alloc = s->alloc, .offset = at };
+		return emu_part_of(b->a.w->cluster, &p, 0);
+	}
 	p.p += at - p.offset;
 	p.offset = at;
 	return p;
@@ -192,7 +194,7 @@ static void clip(const bulk_copy *b, uint32_t *i, uint32_t *n)
 
 static void load_segment(const bulk_copy *b, const bulk_span *s, uint32_t i, const emu_place *to, uint32_t n)
 {
-	emu_place from = s->fill ? *to : outside(b, s, i), rest = *to;
+	emu_place from = s->fill ? *to : outside(b, s, i), rest = *to, part, at;
 
 	if (b->spread) { /* nothing is said of the padding */
 		rest.offset += b->gather;
@@ -203,10 +205,15 @@ static void load_segment(const bulk_copy *b, const bulk_span *s, uint32_t i, con
 		for (uint32_t j = 0; j < n; j++)
 			to->p[j] = b->fill[(i + j) % sizeof b->fill];
 		emu_set_defined(to, n, true);
-	} else if (b->op) {
-		combine(b, to, from.p, n);
-	} else {
-		emu_copy_bytes(to, &from, n);
+	}
+	for (uint32_t j = 0, m; !s->fill && j < n; j += m) {
+		part = emu_part_of(b->a.w->cluster, &from, j);
+		at = emu_part_of(b->a.w->cluster, to, j);
+		m = emu_page_left(&part, n - j);
+		if (b->op)
+			combine(b, &at, part.p, m);
+		else
+			emu_copy_bytes(&at, &part, m);
 	}
 	if (b->to_tf32 && !s->fill)
 		to_tf32(to->p, n);
@@ -253,12 +260,16 @@ static void read_span(const bulk_copy *b, const bulk_span *s)
 
 static void write_bytes(const bulk_copy *b, const emu_place *to, uint32_t at, const unsigned char *from, uint32_t n)
 {
-	emu_place p = *to;
+	emu_cluster *c = b->a.w->cluster;
 
-	p.offset += at;
-	p.p += at;
-	memcpy(p.p, from, n);
-	race_async_wrote(b->a.w, b->late_write, &p, n);
+	for (uint32_t done = 0, m; done < n; done += m) {
+		emu_place p = emu_part_of(c, to, at + done);
+		m = emu_page_left(&p, n - done);
+		emu_writable(c, &p, m);
+		memcpy(p.p, from + done, m);
+		race_async_wrote(b->a.w, b->late_write, &p, m);
+		emu_set_defined(&p, m, true);
+	}
 }
 
 static void write_span(const bulk_copy *b, const bulk_span *s)
@@ -278,7 +289,6 @@ static void write_span(const bulk_copy *b, const bulk_span *s)
 				write_bytes(b, &to, j, from + j, 1);
 		if (!b->mask)
 			write_bytes(b, &to, 0, from, n);
-		emu_set_defined(&to, n, true);
 	}
 }
 

@@ -136,6 +136,7 @@ void emu_cluster_free(emu_cluster *c)
 	}
 	emu_barriers_free(&c->barrier, 1);
 	race_cluster_free(c);
+	emu_view_free(&c->view);
 	emu_tensormaps_free(c->maps);
 	emu_found_free(c);
 	buf_free(&c->printed);

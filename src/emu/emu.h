@@ -15,10 +15,10 @@
  * Time: one step is one instruction of one warp.  What is asynchronous is an emu_async in its cluster's queue, due at a step
  * that the seed chose; the queue is emptied early when nothing else can run.
  *
- * Threads: clusters run in parallel, in rounds, and touch nothing common but global memory.  What orders them (atomics,
- * strong and volatile accesses of global memory, fences wider than the cluster) waits for the cluster's turn, one after
- * another behind each round: so a run without races is the same whatever the number of threads.  Whether anybody can go on
- * at all is looked at there too (stall.c).
+ * Threads: clusters run in parallel, in rounds, and change nothing common: what they store to global memory gets there
+ * behind the round (view.h).  What orders them (atomics, strong and volatile accesses of global memory, fences wider than
+ * the cluster) waits for the cluster's turn, one after another behind each round: so a run is the same whatever the number
+ * of threads.  Whether anybody can go on at all is looked at there too (stall.c).
  */
 #ifndef CPTX_EMU_EMU_H
 #define CPTX_EMU_EMU_H
@@ -218,6 +218,7 @@ typedef struct emu_alloc {
 	char *name;       /* of a variable; NULL: an allocation */
 	bool is_const;
 	bool is_heap; /* of malloc in a kernel */
+	bool is_host; /* memory of the host program, not freed here */
 } emu_alloc;
 
 enum emu_access {
@@ -238,15 +239,18 @@ enum emu_access {
 /* What an address leads to. */
 typedef struct emu_place {
 	unsigned char *p;
-	uint8_t space;    /* never generic */
-	emu_cta *cta;     /* SPACE_SHARED, SPACE_CLUSTER: whose */
-	emu_alloc *alloc; /* global and constant memory */
-	uint64_t offset;  /* in the space, or the allocation */
+	uint8_t space;         /* never generic */
+	emu_cta *cta;          /* SPACE_SHARED, SPACE_CLUSTER: whose */
+	emu_alloc *alloc;      /* global and constant memory */
+	uint64_t offset;       /* in the space, or the allocation */
+	struct emu_page *view; /* the cluster's own page that p lies in; NULL: none */
 } emu_place;
 
 bool emu_memory_init(emu_machine *m);
 void emu_memory_free(emu_machine *m);
 uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined);
+/* Memory of the host as global memory, until emu_alloc_free. */
+uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size);
 bool emu_alloc_free(emu_machine *m, uint64_t at);
 /* No byte lies in it any more, but warps may still remember it. */
 void emu_alloc_close(emu_machine *m, emu_alloc *a);
@@ -271,6 +275,7 @@ bool emu_all_defined(const emu_place *place, uint32_t size);
 void emu_copy_bytes(const emu_place *to, const emu_place *from, uint32_t size); /* and whether they are defined */
 
 #include "emu/race.h"
+#include "emu/view.h"
 
 /* ---- running ---- */
 
@@ -417,12 +422,13 @@ struct emu_cluster {
 	uint64_t *hits;         /* thread-instructions, by operation */
 	struct emu_traffic *traffic;
 	cptx_emu_counters counters;
-	struct emu_races *races;     /* NULL: none are looked for */
+	struct emu_races *races; /* NULL: none are looked for */
+	emu_view view;
 	struct emu_tensormaps *maps; /* tensormap.c: those that threads have changed; may be NULL */
 	struct emu_found *found;     /* since the last round */
 	size_t nfound;
 	bool failed, no_memory;
-	bool fold;               /* its log of accesses is full: the round ends early */
+	bool fold;               /* its log of accesses is full, or its view: the round ends early */
 	struct emu_trace *trace; /* NULL: nobody looks */
 	buf printed;             /* by vprintf since the last round */
 	bool none_left;          /* clusterlaunchcontrol: it has seen that no cluster can be cancelled any more */
@@ -433,7 +439,8 @@ struct emu_grid {
 	emu_image *image;
 	emu_function *entry;
 	uint32_t grid[3], block[3], cluster[3], ctas_per_cluster;
-	bool explicit_cluster;
+	bool explicit_cluster, cooperative;
+	uint64_t workspace; /* of a cooperative launch: its address, in %envreg1 (upper half) and %envreg2 */
 	uint32_t dyn_smem, shared_bytes /* all */;
 	const unsigned char *params;
 	uint32_t param_bytes;
@@ -488,6 +495,7 @@ uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *
 emu_image *emu_program_image(emu_program *p, const char *kernel, cptx_site at, cptx_error *err);
 typedef struct emu_shape {
 	uint32_t grid[3], block[3], cluster[3], dyn_smem;
+	bool cooperative; /* all CTAs are there at once, and may wait for one another */
 } emu_shape;
 bool emu_run(emu_image *image, const emu_shape *shape, const void *params, uint32_t size, cptx_site at, cptx_error *err);
 
@@ -563,6 +571,28 @@ void emu_find_deadlock(emu_cluster *c);
 void emu_find_limit(emu_cluster *c);
 /* A finding if the register is undefined in one of the lanes: "the address", "the predicate" ... */
 bool emu_need(emu_warp *w, const emu_op *op, uint32_t slot, uint32_t mask, const char *what);
+
+/* ---- the view of global memory (view.h) ---- */
+/* A place in global memory as the cluster sees it now. */
+static inline void emu_see(const emu_cluster *c, emu_place *p)
+{
+	uint64_t at;
+
+	if (!c->view.n || p->space != SPACE_GLOBAL)
+		return;
+	at = p->alloc->at + p->offset;
+	p->view = emu_view_find(&c->view, at / VIEW_PAGE);
+	if (p->view)
+		p->p = p->view->bytes + at % VIEW_PAGE;
+}
+/* `size` bytes of the place, which lie in one page, may be written. */
+static inline void emu_writable(emu_cluster *c, emu_place *p, uint32_t size)
+{
+	if (p->space == SPACE_GLOBAL && !c->turn && c->grid->nclusters > 1)
+		emu_view_own(c, p, size);
+}
+/* The place behind it, as the cluster sees it. */
+emu_place emu_part_of(const emu_cluster *c, const emu_place *p, uint32_t from);
 
 /* ---- access to registers ---- */
 static inline uint32_t *emu_r32(const emu_warp *w, uint32_t slot) { return w->r + slot; }

@@ -100,6 +100,7 @@ static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr
 		         "atomic operations are for global and shared memory; 0x%llx is elsewhere", (unsigned long long)addr);
 		return false;
 	}
+	emu_writable(w->cluster, &p, size);
 	race_access(w, op, lane, &p, size, ACCESS_READ | ACCESS_WRITE | ACCESS_ATOMIC | ACCESS_STRONG | (unsigned)op->imm[2]);
 	for (unsigned i = 0; i < op->imm[1]; i++)
 		element(w, op, i, lane, p);

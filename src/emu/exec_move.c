@@ -242,6 +242,8 @@ static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (a->base && !emu_need(w, op, a->slot, mask, "the address"))
 		return STEP_FAULT;
+	if (mask == ALL_LANES && !op->imm[2] && op->arg[0].kind == ARG_VEC && row_load_vector(w, op))
+		return STEP_NEXT;
 	EACH_LANE(l, mask) {
 		uint64_t addr = emu_address(w, a, l);
 		if (needs_turn(w, op, a, addr))
@@ -326,6 +328,8 @@ static enum emu_step store(emu_warp *w, const emu_op *op, uint32_t mask)
 		return STEP_FAULT;
 	need_stored(w, op, mask);
 	if (mask == ALL_LANES && !op->imm[2] && op->arg[2].kind == ARG_REG && row_store(w, op))
+		return STEP_NEXT;
+	if (mask == ALL_LANES && !op->imm[2] && op->arg[2].kind == ARG_VEC && row_store_vector(w, op))
 		return STEP_NEXT;
 	EACH_LANE(l, mask) {
 		uint64_t addr = emu_address(w, a, l);

@@ -1,4 +1,4 @@
-/* Loads and stores of one register that a whole warp does at once: exec_row.c. */
+/* Loads and stores of one register, or a vector, that a whole warp does at once: exec_row.c. */
 #ifndef CPTX_EMU_EXEC_ROW_H
 #define CPTX_EMU_EXEC_ROW_H
 
@@ -8,6 +8,8 @@
  * is done. */
 bool row_load(emu_warp *w, const emu_op *op);
 bool row_store(emu_warp *w, const emu_op *op);
+bool row_load_vector(emu_warp *w, const emu_op *op);
+bool row_store_vector(emu_warp *w, const emu_op *op);
 
 static inline void emu_put_extended(const emu_warp *w, uint32_t slot, unsigned bits, unsigned lane, uint64_t v, int64_t sign)
 {

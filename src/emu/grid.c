@@ -1,7 +1,7 @@
 /*
  * A launch: clusters run in rounds, many at a time.  In a round each runs on its own for a while; behind it, those that want
- * to do what orders clusters do so, one after another.  Which clusters are there and what each does follows from the seed
- * alone.
+ * to do what orders clusters do so, one after another, and what all have stored gets to memory before.  Which clusters are
+ * there and what each does follows from the seed alone.
  */
 #include "emu/counters.h"
 #include "emu/finding.h"
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { ROUND = 16384 /* instructions of a cluster in a round */, RESIDENT = 16 /* CTAs that are there at once, at first */ };
+enum { VIEW_PAGES = 16384, VIEW_LEAST = 64 /* of all clusters that are there, and of one at least: then a round ends */ };
 enum { IDLE_ROUNDS = 64 /* with nothing but waiting for one another, before more clusters are started */ };
 enum {
 	QUIET_ROUNDS = 4,
@@ -82,6 +83,8 @@ static void one_round(run *r)
 {
 	pthread_mutex_lock(&r->lock);
 	r->next = 0;
+	for (size_t i = 0; i < r->n; i++)
+		r->c[i]->view.most = (uint32_t)MAX(VIEW_PAGES / r->n, VIEW_LEAST);
 	r->waiting = r->nthread;
 	r->round++;
 	pthread_cond_broadcast(&r->start);
@@ -166,6 +169,8 @@ static bool settle(run *r)
 {
 	bool ok = true;
 
+	for (size_t i = 0; i < r->n; i++)
+		emu_view_commit(r->c[i]);
 	for (size_t i = 0; i < r->n && ok;) {
 		emu_cluster *c = r->c[i];
 		ok = !c->no_memory;
@@ -287,7 +292,8 @@ static bool run_grid(emu_grid *g)
 	while (r.nthread < want && !pthread_create(&thread[r.nthread], NULL, thread_main, &r))
 		r.nthread++;
 	uint32_t ctas = g->machine->opt.sms ? g->machine->opt.sms : RESIDENT;
-	bool ok = room(&r, MAX(ctas / g->ctas_per_cluster, 1u)) && all_rounds(&r) && last_words(&r);
+	size_t most = g->cooperative ? (size_t)g->nclusters : MAX(ctas / g->ctas_per_cluster, 1u);
+	bool ok = room(&r, most) && all_rounds(&r) && last_words(&r);
 	pthread_mutex_lock(&r.lock);
 	r.over = true;
 	pthread_cond_broadcast(&r.start);
@@ -308,6 +314,26 @@ static bool run_grid(emu_grid *g)
 
 /* ---- the call ---- */
 
+/*
+ * What the driver gives to a cooperative launch, as CUDA's cooperative groups expect it: a word with the size, and one that
+ * counts CTAs at the barrier of the grid.
+ */
+static bool run_cooperative(emu_grid *g)
+{
+	const uint32_t words[2] = { 2 * sizeof(uint32_t), 0 };
+	emu_machine *m = g->machine;
+
+	if (!g->cooperative)
+		return run_grid(g);
+	g->workspace = emu_alloc_new(m, sizeof words, 0, "of the cooperative launch", true);
+	if (!g->workspace)
+		return false;
+	memcpy(emu_alloc_find(m, g->workspace)->p, words, sizeof words);
+	bool ok = run_grid(g);
+	emu_alloc_free(m, g->workspace);
+	return ok;
+}
+
 bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
 {
 	emu_machine *m = image->program->machine;
@@ -319,6 +345,7 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	memcpy(g.grid, s->grid, sizeof g.grid);
 	memcpy(g.block, s->block, sizeof g.block);
 	g.explicit_cluster = s->cluster[0] != 0;
+	g.cooperative = s->cooperative;
 	for (int i = 0; i < 3; i++)
 		g.cluster[i] = g.explicit_cluster ? s->cluster[i] : 1;
 	for (int i = 0; i < 3 && ir_grid_of_clusters(image->kernel); i++)
@@ -333,7 +360,7 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 		                 "an earlier launch ended with a finding; this device cannot launch any more");
 	g.hits = calloc(image->nop + 1u, sizeof *g.hits);
 	g.traffic = calloc(image->nop + 1u, sizeof *g.traffic);
-	bool ok = g.hits && g.traffic && run_grid(&g) && emu_counters_finish(&g);
+	bool ok = g.hits && g.traffic && run_cooperative(&g) && emu_counters_finish(&g);
 	free(g.hits);
 	free(g.traffic);
 	if (!ok)

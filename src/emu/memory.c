@@ -15,7 +15,8 @@ static void free_one(emu_alloc *a)
 {
 	if (!a)
 		return;
-	free(a->p);
+	if (!a->is_host)
+		free(a->p);
 	free(a->defined);
 	free(a->name);
 	free(a);
@@ -77,7 +78,7 @@ uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char
 	m->next_at = (m->next_at + align - 1) / align * align;
 	*a = (emu_alloc){ .at = m->next_at, .size = size };
 	a->p = calloc(1, (size_t)size + 16);
-	a->defined = defined ? NULL : calloc(1, (size_t)size / 8 + 1);
+	a->defined = defined ? NULL : calloc((size_t)size / 64 + 1, 8); /* what a view settles comes in words of 64 bytes */
 	a->name = name ? strdup(name) : NULL;
 	if (!a->p || (!defined && !a->defined) || (name && !a->name) || !insert(m, a)) {
 		free_one(a);
@@ -88,13 +89,30 @@ uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char
 	return a->at;
 }
 
+uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size)
+{
+	uint64_t shift = (uintptr_t)host % ALLOC_ALIGN; /* as well aligned as it is on the host, and no better */
+	emu_alloc *a = calloc(1, sizeof *a);
+
+	if (!a)
+		return 0;
+	m->next_at = (m->next_at + ALLOC_ALIGN - 1) / ALLOC_ALIGN * ALLOC_ALIGN + shift;
+	*a = (emu_alloc){ .at = m->next_at, .size = size, .p = host, .is_host = true };
+	if (!insert(m, a)) {
+		free_one(a);
+		return 0;
+	}
+	m->next_at += size + GAP;
+	return a->at;
+}
+
 bool emu_alloc_free(emu_machine *m, uint64_t at)
 {
 	size_t i = behind(m, at);
 
 	if (!i || m->alloc[i - 1]->at != at)
 		return false;
-	m->bytes -= m->alloc[i - 1]->size;
+	m->bytes -= m->alloc[i - 1]->is_host ? 0 : m->alloc[i - 1]->size;
 	free_one(m->alloc[i - 1]);
 	memmove(&m->alloc[i - 1], &m->alloc[i], (m->nalloc - i) * sizeof *m->alloc);
 	m->nalloc--;
@@ -113,33 +131,26 @@ void emu_alloc_close(emu_machine *m, emu_alloc *a)
 
 /* ---- definedness ---- */
 
-/* The bits of `size` bytes from an offset on, and how many of them there are. */
-static uint8_t *defined_bits(const emu_place *p)
+/* The map that tells which bytes are defined, and the first bit of the place in it; NULL: all are. */
+static uint8_t *defined_bits(const emu_place *p, uint64_t *first)
 {
-	return p->space == SPACE_SHARED || p->space == SPACE_CLUSTER ? p->cta->shared_defined
-	       : p->alloc                                            ? p->alloc->defined
-	                                                             : NULL;
-}
-
-/* Threads of the host share bytes of the map of global memory. */
-static void set_bits(uint8_t *at, uint8_t mask, bool defined)
-{
-	uint8_t now = __atomic_load_n(at, __ATOMIC_RELAXED);
-
-	if (defined && (now & mask) != mask)
-		__atomic_fetch_or(at, mask, __ATOMIC_RELAXED);
-	else if (!defined && now & mask)
-		__atomic_fetch_and(at, (uint8_t)~mask, __ATOMIC_RELAXED);
+	*first = p->offset;
+	if (p->space == SPACE_SHARED || p->space == SPACE_CLUSTER)
+		return p->cta->shared_defined;
+	if (!p->alloc || !p->alloc->defined || !p->view)
+		return p->alloc ? p->alloc->defined : NULL;
+	*first = (p->alloc->at + p->offset) % VIEW_PAGE;
+	return p->view->defined;
 }
 
 void emu_set_defined(const emu_place *p, uint32_t size, bool defined)
 {
-	uint8_t *bits = defined_bits(p);
-	uint64_t end = p->offset + size;
+	uint64_t i, end;
+	uint8_t *bits = defined_bits(p, &i);
 
-	for (uint64_t i = p->offset; bits && i < end;) {
-		unsigned first = i % 8, n = (unsigned)MIN(end - i, UINT64_C(8) - first);
-		set_bits(&bits[i / 8], (uint8_t)(((1u << n) - 1) << first), defined);
+	for (end = i + size; bits && i < end;) {
+		unsigned first = i % 8, n = (unsigned)MIN(end - i, UINT64_C(8) - first), mask = ((1u << n) - 1) << first;
+		bits[i / 8] = (uint8_t)(defined ? bits[i / 8] | mask : bits[i / 8] & ~mask);
 		i += n;
 	}
 }
@@ -147,10 +158,10 @@ void emu_set_defined(const emu_place *p, uint32_t size, bool defined)
 /* Compilers copy padding with what stands beside it: only what is undefined as a whole counts. */
 bool emu_all_undefined(const emu_place *p, uint32_t size)
 {
-	const uint8_t *bits = defined_bits(p);
-	uint64_t end = p->offset + size;
+	uint64_t i, end;
+	const uint8_t *bits = defined_bits(p, &i);
 
-	for (uint64_t i = p->offset; bits && i < end;) {
+	for (end = i + size; bits && i < end;) {
 		unsigned first = i % 8, n = (unsigned)MIN(end - i, UINT64_C(8) - first);
 		if (bits[i / 8] >> first & ((1u << n) - 1))
 			return false;
@@ -161,8 +172,9 @@ bool emu_all_undefined(const emu_place *p, uint32_t size)
 
 bool emu_all_defined(const emu_place *p, uint32_t size)
 {
-	const uint8_t *bits = defined_bits(p);
-	uint64_t i = p->offset, end = p->offset + size;
+	uint64_t i;
+	const uint8_t *bits = defined_bits(p, &i);
+	uint64_t end = i + size;
 
 	while (bits && i < end) {
 		bool whole = i % 8 == 0 && end - i >= 8;
@@ -177,9 +189,10 @@ void emu_copy_bytes(const emu_place *to, const emu_place *from, uint32_t size)
 {
 	enum { EACH = 4 };
 	emu_place t = *to, f = *from;
+	uint64_t first;
 
 	memcpy(to->p, from->p, size);
-	if (!defined_bits(from)) {
+	if (!defined_bits(from, &first)) {
 		emu_set_defined(to, size, true);
 		return;
 	}
@@ -232,7 +245,11 @@ bool emu_locate(emu_cluster *c, emu_cta *cta, unsigned space, uint64_t addr, uin
 	*p = (emu_place){ .space = (uint8_t)(space == SPACE_GENERIC ? space_of_generic(&addr) : space) };
 	switch (p->space) {
 	case SPACE_GLOBAL:
-	case SPACE_CONST: return locate_global(c->grid->machine, NULL, addr, size, p);
+	case SPACE_CONST:
+		if (!locate_global(c->grid->machine, NULL, addr, size, p))
+			return false;
+		emu_see(c, p);
+		return true;
 	case SPACE_SHARED:
 	case SPACE_CLUSTER: return locate_shared(c, cta, addr, size, p);
 	case SPACE_PARAM:
@@ -267,13 +284,16 @@ static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu
 		if (!locate_global(w->grid->machine, w->last, addr, size, p))
 			return false;
 		w->last = p->alloc;
+		emu_see(w->cluster, p);
 		return true;
 	case SPACE_SHARED:
 	case SPACE_CLUSTER: return locate_shared(w->cluster, w->cta, addr, size, p);
 	case SPACE_LOCAL:
 		p->offset = addr;
+		if (addr > w->sp[lane] || size > w->sp[lane] - addr)
+			return false;
 		p->p = w->local + (size_t)lane * w->local_cap + addr;
-		return addr <= w->sp[lane] && size <= w->sp[lane] - addr;
+		return true;
 	default: return locate_param(w, lane, addr, size, p);
 	}
 }
@@ -362,12 +382,12 @@ bool emu_read(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint
 /* A weak store that changes nothing is no race. */
 static bool is_there(const emu_place *p, const void *bytes, uint32_t size)
 {
-	const uint8_t *bits = defined_bits(p);
-	uint64_t end = p->offset + size;
+	uint64_t i, end;
+	const uint8_t *bits = defined_bits(p, &i);
 
 	if (!same_bytes(p->p, bytes, size))
 		return false;
-	for (uint64_t i = p->offset; bits && i < end;) {
+	for (end = i + size; bits && i < end;) {
 		unsigned first = i % 8, n = (unsigned)MIN(end - i, UINT64_C(8) - first), mask = ((1u << n) - 1) << first;
 		if ((bits[i / 8] & mask) != mask)
 			return false;
@@ -387,6 +407,7 @@ bool emu_write(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uin
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "a write to constant memory");
 		return false;
 	}
+	emu_writable(w->cluster, &p, size);
 	bool silent = p.space < SPACE_LOCAL && !(access & (ACCESS_STRONG | ACCESS_ATOMIC)) && is_there(&p, from, size);
 	copy_bytes(p.p, from, size);
 	if (p.space < SPACE_LOCAL)

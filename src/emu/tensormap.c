@@ -248,6 +248,7 @@ static enum emu_step cp_fenceproxy(emu_warp *w, const emu_op *op, uint32_t mask)
 		return STEP_FAULT;
 	race_access(w, op, lane, &from, CPTX_TENSOR_MAP_BYTES, ACCESS_READ);
 	race_access(w, op, lane, &to, CPTX_TENSOR_MAP_BYTES, ACCESS_WRITE);
+	emu_writable(w->cluster, &to, CPTX_TENSOR_MAP_BYTES);
 	emu_copy_bytes(&to, &from, CPTX_TENSOR_MAP_BYTES);
 	clock_fence_by(w, mask, op->imm[0]);
 	uint64_t at = to.alloc->at + to.offset;
@@ -334,7 +335,8 @@ static bool replace_lane(emu_warp *w, const emu_op *op, unsigned lane)
 	if (!emu_resolve(w, op, lane, a->space, emu_address(w, a, lane), CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, &p))
 		return false;
 	race_access(w, op, lane, &p, CPTX_TENSOR_MAP_BYTES, ACCESS_READ | ACCESS_WRITE);
-	if (!cptx_tensor_map_unpack(p.p, &u.map, &err))
+	emu_fetch(w->cluster, &p, bytes, sizeof bytes);
+	if (!cptx_tensor_map_unpack(bytes, &u.map, &err))
 		return tma_wrong(&u, "%s", err.text);
 	if (u.map.mode != CPTX_TENSOR_TILED)
 		return tma_wrong(&u, "tensor map: it was made for im2col; only tiled ones can be changed");
@@ -344,7 +346,7 @@ static bool replace_lane(emu_warp *w, const emu_op *op, unsigned lane)
 		                 op->imm[0] == CPTX_SWIZZLE_ATOMICITY ? "; swizzle_mode must be 3 (128B) before" : "");
 	if (!cptx_tensor_map_pack(&u.map, bytes, &err))
 		return tma_wrong(&u, "%s", err.text);
-	memcpy(p.p, bytes, sizeof bytes);
+	emu_deliver(w->cluster, &p, bytes, sizeof bytes);
 	if (p.alloc && !changed(w, lane, p.alloc->at + p.offset))
 		return no_memory(w, op), false;
 	return true;

@@ -149,11 +149,13 @@ static bool find_map(const tma_use *u, const emu_arg *a, emu_place *p)
 
 bool tma_fetch(tma_use *u, const emu_arg *a)
 {
+	uint8_t bytes[CPTX_TENSOR_MAP_BYTES];
 	cptx_error err = { 0 };
 
 	if (!find_map(u, a, &u->at) || !tensormap_visible(u, &u->at))
 		return false;
-	if (!cptx_tensor_map_unpack(u->at.p, &u->map, &err))
+	emu_fetch(u->w->cluster, &u->at, bytes, sizeof bytes);
+	if (!cptx_tensor_map_unpack(bytes, &u->map, &err))
 		return tma_wrong(u, "%s", err.text);
 	cptx_tensor_map_strides(&u->map, u->stride);
 	return check_rules(u) && check_target(u) && check_mode(u) && check_coordinates(u) && check_store(u);

@@ -154,7 +154,9 @@ static uint64_t sreg_of_lane(const emu_warp *w, unsigned id, unsigned lane)
 	case CPTX_SREG_CLUSTER_CTARANK: return cta->rank;
 	case CPTX_SREG_CLUSTER_NCTARANK: return g->ctas_per_cluster;
 	case CPTX_SREG_IS_EXPLICIT_CLUSTER: return g->explicit_cluster;
-	default: return 0; /* the fourth coordinates, performance counters, %envreg */
+	case CPTX_SREG_ENVREG1: return g->workspace >> 32;
+	case CPTX_SREG_ENVREG2: return (uint32_t)g->workspace;
+	default: return 0; /* the fourth coordinates, performance counters, other %envreg */
 	}
 }
 

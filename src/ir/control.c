@@ -121,7 +121,7 @@ static ir_block *push_block(cptx_kernel *k, cptx_site at, enum ir_block_kind kin
 	b->outer = k->block;
 	b->kind = kind;
 	b->at = at;
-	b->end = cptx_label(k);
+	b->end = kind == BLOCK_REGION ? none : cptx_label(k);
 	k->block = b;
 	return b;
 }
@@ -254,6 +254,37 @@ static void end_scope(cptx_kernel *k, const ir_block *b)
 	ir_append(k, b->at, ITEM_END, NULL, 0, NULL, 0);
 	for (size_t i = b->nsym; i < k->nsym; i++)
 		k->sym[i]->ended = k->sym[i]->here;
+}
+
+int cptx_region_begin_(cptx_kernel *k, cptx_site at, const char *name)
+{
+	ir_block *b = ir_open(k, at) ? push_block(k, at, BLOCK_REGION) : NULL;
+
+	if (b)
+		b->name = name;
+	return 1;
+}
+
+int cptx_region_end_(cptx_kernel *k, cptx_site at)
+{
+	ir_block *b = k ? k->block : NULL;
+
+	if (!ir_open(k, at))
+		return 0;
+	if (!b || b->kind != BLOCK_REGION) {
+		ir_error(k, CPTX_E_STATE, b ? b->at : at, "%s is never closed (left by break, goto or return?)", ir_block_name(b));
+		return 0;
+	}
+	k->block = b->outer;
+	return 0;
+}
+
+const char *ir_block_name(const ir_block *b)
+{
+	static const char *const names[] = { "CPTX_IF", "CPTX_ELSE",  "CPTX_FOR",          "CPTX_WHILE",
+		                                 "CPTX_DO", "CPTX_SCOPE", "cptx_mbarrier_wait" };
+
+	return !b ? "a block" : b->kind == BLOCK_REGION ? b->name : names[b->kind];
 }
 
 void cptx_wait_begin_(cptx_kernel *k, cptx_site at)

@@ -46,7 +46,7 @@ _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields a
 _Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand behind an item");
 
 /*
- * Behind an item: a word for each operand, the modifiers (uint16_t; a 0 behind an odd number of them), and, from the next
+ * Behind an item: a word for each operand, the modifiers (uint16_t; they may be read by fours), and, from the next
  * multiple of 8 bytes on, the values that a word does not hold.  A word has the kind in its lowest bits, above them
  *   type and number of a single register (most operands are one), or type and value of a small integer,
  *   the number of a label, list, prototype or special register,
@@ -181,7 +181,7 @@ typedef struct ir_label {
 	cptx_site at;
 } ir_label;
 
-enum ir_block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_FOR, BLOCK_WHILE, BLOCK_DO, BLOCK_SCOPE, BLOCK_WAIT };
+enum ir_block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_FOR, BLOCK_WHILE, BLOCK_DO, BLOCK_SCOPE, BLOCK_WAIT, BLOCK_REGION };
 typedef struct ir_block {
 	struct ir_block *outer;
 	enum ir_block_kind kind;
@@ -189,7 +189,11 @@ typedef struct ir_block {
 	cptx_val top, next, end; /* labels: head of the loop, its next turn, behind the block */
 	cptx_val i, limit, step; /* BLOCK_FOR */
 	size_t nsym;             /* BLOCK_SCOPE: variables declared in front of it */
+	const char *name;        /* BLOCK_REGION */
 } ir_block;
+
+/* What the user calls it. */
+const char *ir_block_name(const ir_block *b);
 
 /* A kernel or device function; without a body: declared only, or a call prototype. */
 struct cptx_kernel {
@@ -368,7 +372,11 @@ bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned no
 /* Label number n becomes number as[n], wherever an instruction or list names it; false, with an error, as above. */
 bool ir_relabel(cptx_kernel *k, const uint32_t *as);
 /* Number of the user's file. */
-uint16_t ir_file_number(cptx_module *m, const char *file);
+uint16_t ir_find_file(cptx_module *m, const char *file);
+static inline uint16_t ir_file_number(cptx_module *m, const char *file)
+{
+	return file && file == m->last_file ? m->last_file_number : ir_find_file(m, file);
+}
 void ir_unlink(cptx_kernel *k, ir_item *it);
 /* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold.
  */
@@ -379,6 +387,17 @@ void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val
 /* A parameter or result in memory, by the builder: declared as plain bits. */
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
+/*
+ * The same of a match that is known as an item already: its form and lengths stand in `like`, the rest of which is 0, and no
+ * word is WORD_WHOLE, a label or a function.  mod: room for ARCH_GROUPS.
+ */
+ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const uint32_t *words, const uint16_t *mod);
+static inline void ir_guard(ir_item *it, cptx_val guard)
+{
+	it->guard = (guard.id + 1) & INT32_MAX;
+	it->flags = guard.negated ? ITEM_NEGATED : 0;
+}
+uint32_t ir_word(const cptx_val *v, uint16_t owner); /* WORD_WHOLE if no word tells all of the value */
 /* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype has, else why not. */
 static inline bool ir_is_call(unsigned op) { return op == CPTX_OP_CALL_FUNC || op == CPTX_OP_CALL_PTR; }
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160]);

@@ -22,13 +22,11 @@ enum ir_class ir_class_of(unsigned type)
 	}
 }
 
-/* Number of the user's file; its pointer is the same from call to call, so comparing that is nearly always enough. */
-uint16_t ir_file_number(cptx_module *m, const char *file)
+/* Number of the user's file, whose pointer is not that of the last call. */
+uint16_t ir_find_file(cptx_module *m, const char *file)
 {
 	if (!file)
 		return 0;
-	if (file == m->last_file)
-		return m->last_file_number;
 	size_t i = 0;
 	while (i < m->nfile && strcmp(m->file[i], file))
 		i++;
@@ -60,10 +58,8 @@ ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx
 	if (!it)
 		return NULL;
 	it->form = m->form;
-	if (guard.kind) {
-		it->guard = guard.id + 1;
-		it->flags = guard.negated ? ITEM_NEGATED : 0;
-	}
+	if (guard.kind)
+		ir_guard(it, guard);
 	for (unsigned i = 0; m->labels && i < m->noperand; i++) {
 		const cptx_val *v = &m->operand[i];
 		if (ir_is_label(v)) {

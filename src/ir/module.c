@@ -315,10 +315,8 @@ void ir_close(cptx_kernel *k)
 	if (k->closed || k->m->err.code != CPTX_OK)
 		return;
 	if (k->block) {
-		static const char *const names[] = { "CPTX_IF", "CPTX_ELSE",  "CPTX_FOR",          "CPTX_WHILE",
-			                                 "CPTX_DO", "CPTX_SCOPE", "cptx_mbarrier_wait" };
 		ir_error(k, CPTX_E_STATE, k->block->at, "%s is never closed (left by break, goto or return?)",
-		         names[k->block->kind]);
+		         ir_block_name(k->block));
 		return;
 	}
 	for (size_t i = 0; i < k->nlabel && !k->touched; i++) /* else ir_check_declared looks for more */
@@ -479,3 +477,6 @@ bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info
 		                        ir_grid_of_clusters(found) };
 	return true;
 }
+
+const cptx_target *cptx_module_target(const cptx_module *m) { return m ? m->target : NULL; }
+unsigned cptx_module_version(const cptx_module *m) { return m ? m->version : 0; }

@@ -45,43 +45,51 @@ static size_t bytes_of(unsigned noperand, unsigned nmod, unsigned nwhole)
 	return (noperand * sizeof(uint32_t) + nmod * sizeof(uint16_t) + 7) / 8 * 8 + nwhole * sizeof(cptx_val);
 }
 
-/* Writes what stands behind an item, of at most bytes_of(noperand, nmod, noperand); how many bytes it takes. */
-static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *operand, unsigned noperand, const uint16_t *mod,
-                          unsigned nmod)
+/* The word of a value, none of kind NONE; WORD_WHOLE if none tells all of it. */
+static inline uint32_t word_of(const cptx_val *v, uint16_t owner)
 {
 	const uint64_t reg = arch_value_front((cptx_val){ .kind = CPTX_VAL_REG, .count = 1, .owner = owner });
 	const uint64_t integer = arch_value_front((cptx_val){ .kind = CPTX_VAL_INT, .count = 1 });
 	const uint64_t type = arch_value_front((cptx_val){ .type = (1u << WORD_TYPE) - 1 });
+	uint64_t mine = arch_value_front(*v) & ~type;
+	uint32_t typed = v->kind | (uint32_t)v->type << WORD_KIND;
+
+	if (mine == reg && !v->offset && v->id < WORD_NUMBERS) /* most are */
+		return typed | v->id << WORD_NUMBER;
+	if (mine == integer && v->i >= -(int64_t)WORD_ZERO && v->i < (int64_t)WORD_ZERO)
+		return typed | ((uint32_t)v->i + WORD_ZERO) << WORD_NUMBER;
+	return v->kind == CPTX_VAL_REG ? WORD_WHOLE : pack_other(v, owner);
+}
+
+uint32_t ir_word(const cptx_val *v, uint16_t owner) { return v->kind == CPTX_VAL_NONE ? 0 : word_of(v, owner); }
+
+/* By fours, so that all copies have the same length: up to three more behind both are read and written. */
+static inline void put_mods(uint16_t *to, const uint16_t *mod, unsigned nmod)
+{
+	for (unsigned i = 0; i < nmod; i += 4)
+		memcpy(to + i, mod + i, 4 * sizeof *to);
+}
+enum {
+	ITEM_BEHIND = 8
+}; /* so many bytes behind what an item takes may be written here, and read by whoever reads modifiers by fours */
+
+/* Writes what stands behind an item, of at most bytes_of(noperand, nmod, noperand); how many bytes it takes. */
+static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *operand, unsigned noperand, const uint16_t *mod,
+                          unsigned nmod)
+{
 	size_t size = bytes_of(noperand, nmod, 0);
 
+	if (nmod)
+		put_mods((uint16_t *)(words + noperand), mod, nmod);
 	for (unsigned i = 0; i < noperand; i++) {
 		const cptx_val *v = &operand[i];
-		if (v->kind == CPTX_VAL_NONE) {
-			words[i] = 0;
-			continue;
-		}
-		uint64_t mine = arch_value_front(*v) & ~type;
-		uint32_t typed = v->kind | (uint32_t)v->type << WORD_KIND;
-		if (mine == reg && !v->offset && v->id < WORD_NUMBERS) { /* most are */
-			words[i] = typed | v->id << WORD_NUMBER;
-			continue;
-		}
-		if (mine == integer && v->i >= -(int64_t)WORD_ZERO && v->i < (int64_t)WORD_ZERO) {
-			words[i] = typed | ((uint32_t)v->i + WORD_ZERO) << WORD_NUMBER;
-			continue;
-		}
-		words[i] = v->kind == CPTX_VAL_REG ? WORD_WHOLE : pack_other(v, owner);
+		words[i] = v->kind == CPTX_VAL_NONE ? 0 : word_of(v, owner);
 		if (!ir_word_is_whole(words[i]))
 			continue;
 		words[i] |= (uint32_t)v->kind << WORD_KIND | (uint32_t)(size / 8) << 2 * WORD_KIND;
 		memcpy((char *)words + size, v, sizeof *v);
 		size += sizeof *v;
 	}
-	uint16_t *to = (uint16_t *)(words + noperand);
-	if (nmod & 1)
-		to[nmod] = 0; /* they are compared by twos */
-	if (nmod)
-		memcpy(to, mod, nmod * sizeof *to);
 	return size;
 }
 
@@ -109,7 +117,7 @@ ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const c
 		return NULL;
 	}
 	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
-	ir_item *it = arena_alloc(&k->m->a, sizeof *it + bytes_of(noperand, nmod, noperand));
+	ir_item *it = arena_alloc(&k->m->a, sizeof *it + bytes_of(noperand, nmod, noperand) + ITEM_BEHIND);
 	if (!it) {
 		ir_no_memory(k->m, at);
 		return NULL;
@@ -126,9 +134,36 @@ ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const c
 	return it;
 }
 
+ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const uint32_t *words, const uint16_t *mod)
+{
+	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
+	unsigned noperand = like->noperand, nmod = like->nmod;
+	size_t size = bytes_of(noperand, nmod, 0);
+	ir_item *it = arena_alloc(&k->m->a, sizeof *it + size + ITEM_BEHIND);
+
+	if (!it) {
+		ir_no_memory(k->m, at);
+		return NULL;
+	}
+	*it = *like;
+	it->owner = k->owner;
+	it->file = file;
+	it->line = at.line;
+	uint32_t *to = (uint32_t *)(it + 1);
+	for (unsigned i = 0; i < noperand; i++)
+		to[i] = words[i];
+	put_mods((uint16_t *)(to + noperand), mod, nmod);
+	arena_end(&k->m->a, (char *)to + size);
+	link_item(k, it);
+	k->closed_if = NULL;
+	k->ninsn++;
+	return it;
+}
+
 bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned noperand, const uint16_t *mod, unsigned nmod)
 {
-	uint64_t made[(ARCH_OPERANDS * (sizeof(uint32_t) + sizeof(cptx_val)) + ARCH_GROUPS * sizeof(uint16_t)) / 8];
+	uint64_t
+		made[(ARCH_OPERANDS * (sizeof(uint32_t) + sizeof(cptx_val)) + ARCH_GROUPS * sizeof(uint16_t) + ITEM_BEHIND) / 8];
 	const uint32_t *old = ir_words(it);
 	void *words = (void *)(uintptr_t)old;
 	unsigned nwhole = 0;
@@ -137,7 +172,7 @@ bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned no
 		nwhole += ir_word_is_whole(old[i]);
 	size_t size = fill((uint32_t *)(void *)made, k->owner, operand, noperand, mod, nmod);
 	if (size > bytes_of(it->noperand, it->nmod, nwhole)) { /* that is 8 at least, since it had operands or modifiers */
-		words = arena_alloc(&k->m->a, size);
+		words = arena_alloc(&k->m->a, size + ITEM_BEHIND);
 		if (!words)
 			return ir_no_memory(k->m, NOWHERE);
 		memcpy(it + 1, &words, sizeof words);

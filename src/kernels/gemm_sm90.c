@@ -23,34 +23,65 @@ static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
 
 /* ---- set-up ---- */
 
+/* The names of the options become those of the product that is computed. */
+static void name_params(gemm90 *g)
+{
+	const bool swap = g->o->swap;
+
+	g->map_a = g->p.map[swap], g->map_b = g->p.map[!swap], g->map_d = g->p.map[2], g->map_rest = g->p.map[3];
+	g->M = swap ? g->p.N : g->p.M, g->N = swap ? g->p.M : g->p.N, g->K = g->p.K;
+}
+
 static void declare(gemm90 *g, cptx_module *m)
 {
-	const cptx_gemm_sm90_opt *o = g->o;
-	cptx_kernel *k = cptx_kernel_begin(m, o->name ? o->name : "gemm", .block = { (g->s.consumers + 1) * WARPGROUP },
-	                                   .min_ctas = 1, .cluster = { g->s.cluster > 1 ? g->s.cluster : 0 });
-	cptx_val *map[] = { &g->map_a, &g->map_b, &g->map_d };
-	const char *name[] = { "map_a", "map_b", "map_d" };
+	cptx_kernel *k = cptx_kernel_begin(m, g->t.name, .block = { (g->s.consumers + 1) * WARPGROUP }, .min_ctas = g->s.per_sm,
+	                                   .cluster = { g->s.cluster > 1 ? g->s.cluster : 0 });
 
 	g->k = k;
-	for (int i = 0; i < 3; i++) {
-		cptx_val p = cptx_param_bytes(k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, name[i]);
-		*map[i] = cptx_cvta(k, cptx_mov(k, p, .type = CPTX_U64), .space = CPTX_PARAM);
+	if (g->o->grouped) {
+		gemm_sm90_group_declare(g);
+		return;
 	}
-	g->M = cptx_param(k, CPTX_U32, "M");
-	g->N = cptx_param(k, CPTX_U32, "N");
-	g->K = cptx_param(k, CPTX_U32, "K");
-	if (o->batched)
-		g->batch = cptx_param(k, CPTX_U32, "batch");
-	if (o->alpha)
-		g->alpha = cptx_param(k, CPTX_F32, "alpha");
-	if (o->beta) {
-		g->beta = cptx_param(k, CPTX_F32, "beta");
-		g->C = cptx_param(k, CPTX_PTR, "C");
-	}
-	if (o->bias)
-		g->bias = cptx_param(k, CPTX_PTR, "bias");
-	if (o->stream_k)
+	tma_gemm_declare(k, &g->t, g->s.maps, &g->p);
+	name_params(g);
+	if (g->o->stream_k)
 		g->workspace = cptx_param(k, CPTX_PTR, "workspace");
+}
+
+/* One operand of a stage, into L2. */
+static void prefetch_operand(const gemm90 *g, cptx_val map, const cptx_tile *t, cptx_val rows, cptx_val k0)
+{
+	cptx_kernel *k = g->k;
+	cptx_tile_boxes boxes = { 0 };
+
+	cptx_tile_get_boxes(t, &boxes, NULL);
+	for (uint32_t i = 0; i < boxes.count[0]; i++) {
+		cptx_val row = i ? cptx_add(k, rows, i * boxes.box[0]) : rows, c[3] = { k0, row, g->z };
+		if (t->elem.mn_major)
+			c[0] = row, c[1] = k0;
+		cptx_cp_async_bulk_prefetch_tensor(k, map, cptx_pack(k, g->o->batched ? 3 : 2, c),
+		                                   .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
+	}
+}
+
+/* The first stages.  L2 has what any kernel wrote, so the launch before need not have ended; what it still writes is read
+ * again by whoever writes it. */
+static void prefetch(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm_shape *s = &g->s;
+
+	CPTX_IF(k, cptx_and(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ), cptx_setp(k, g->at, g->end, .cmp = CPTX_LT))) {
+		gemm_sm90_locate(g);
+		cptx_val first = g->o->stream_k ? g->k_first : cptx_imm(0);
+		cptx_val i = cptx_var(k, CPTX_U32, first);
+		cptx_val end = cptx_min(k, g->k_end, cptx_add(k, i, g->o->stages));
+		CPTX_FOR(k, i, end, 1) {
+			cptx_val k0 = cptx_as(cptx_mul(k, i, s->bk, .mode = CPTX_LO), CPTX_S32);
+			prefetch_operand(g, g->map_a, &s->a, g->m0, k0);
+			prefetch_operand(g, g->map_b, &s->b, g->n0, k0);
+		}
+	}
 }
 
 static void setup(gemm90 *g)
@@ -67,50 +98,57 @@ static void setup(gemm90 *g)
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster,
 	              .cta_release = true);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
-	for (int i = 0; i < 3; i++)
-		cptx_prefetch(k,
-		              i == 0   ? g->map_a
-		              : i == 1 ? g->map_b
-		                       : g->map_d,
-		              .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	for (uint32_t i = 0; i < s->maps && !g->o->grouped; i++)
+		cptx_prefetch(k, g->p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	gemm_sm90_work_begin(g);
+	if (g->s.per_sm > 1 && g->s.cluster == 1 && !g->o->grouped)
+		prefetch(g);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
-	gemm_sm90_work_begin(g);
+	cptx_timeline_begin(k, &g->line, .buffer = g->p.timeline, .warps = (s->consumers + 1) * WARPGROUP / 32,
+	                    .events = g->o->timeline);
 }
 
 /* ---- the loader ---- */
 
-/* One operand of a stage.  rows: of the operand that this tile begins at; parts: CTAs that share it. */
-static void load_operand(const gemm90 *g, const cptx_pipe_at *at, cptx_val map, const cptx_tile *t, cptx_val to,
-                         cptx_val rows, cptx_val k0, uint32_t parts)
+/* An operand of a stage. */
+typedef struct operand {
+	cptx_val map;
+	const cptx_tile *tile;
+	cptx_val to, rows; /* where in shared memory; what of it this tile begins at */
+	uint32_t sharers;  /* CTAs */
+	uint32_t parts;    /* that these load of it; 1: whole tiles by turns */
+} operand;
+
+static void load_part(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val k0)
 {
 	cptx_kernel *k = g->k;
-	cptx_tile part = *t;
-	cptx_tile_boxes boxes = { 0 };
-	cptx_error err;
+	cptx_tile part = *x->tile;
+	tma_gemm_load l = { .t = &g->t, .tile = &part, .map = x->map, .to = x->to, .row = x->rows, .k0 = k0, .z = g->z };
 
-	part.rows /= parts;
-	if (!cptx_tile_get_boxes(&part, &boxes, &err)) {
-		cptx_fail(k, "%s", err.text);
+	part.rows /= x->parts;
+	l.mbar = cptx_pipe_full(at);
+	if (x->parts > 1) {
+		l.row = cptx_mad(k, cptx_as(g->rank, CPTX_S32), part.rows, x->rows, .mode = CPTX_LO);
+		l.to = cptx_mad(k, g->rank, cptx_tile_bytes(&part), x->to, .mode = CPTX_LO);
+	}
+	if (x->sharers > 1)
+		l.mask = cptx_imm((1 << x->sharers) - 1);
+	tma_gemm_load_tile(k, &l);
+}
+
+static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val k0)
+{
+	cptx_kernel *k = g->k;
+
+	if (x->sharers == x->parts) {
+		load_part(g, at, x, k0);
 		return;
 	}
-	if (parts > 1) {
-		rows = cptx_mad(k, cptx_as(g->rank, CPTX_S32), part.rows, rows, .mode = CPTX_LO);
-		to = cptx_mad(k, g->rank, cptx_tile_bytes(&part), to, .mode = CPTX_LO);
-	}
-	for (uint32_t i = 0; i < boxes.count[0]; i++) {
-		cptx_val row = i ? cptx_add(k, rows, i * boxes.box[0]) : rows, c[3] = { k0, row, g->z };
-		if (t->elem.mn_major)
-			c[0] = row, c[1] = k0;
-		cptx_val coord = cptx_pack(k, g->o->batched ? 3 : 2, c), there = cptx_offset(to, i * boxes.bytes);
-		uint16_t dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D;
-		if (parts > 1)
-			cptx_cp_async_bulk_tensor_load(k, there, map, coord, cptx_pipe_full(at), .dim = dim, .dst = CPTX_SHARED_CLUSTER,
-			                               .multicast = CPTX_MULTICAST_CLUSTER, .mask = cptx_imm((1 << parts) - 1));
-		else
-			cptx_cp_async_bulk_tensor_load(k, there, map, coord, cptx_pipe_full(at), .dim = dim, .dst = CPTX_SHARED_CLUSTER);
-	}
+	cptx_val turn = cptx_and(k, cptx_div(k, cptx_as(k0, CPTX_U32), g->s.bk), x->sharers - 1);
+	CPTX_IF(k, cptx_setp(k, turn, g->rank, .cmp = CPTX_EQ))
+		load_part(g, at, x, k0);
 }
 
 /* One thread. */
@@ -121,20 +159,26 @@ static void load(gemm90 *g)
 	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), end = cptx_reg(k, CPTX_S32);
 
+	g->loads = true;
 	CPTX_FOR(k, g->at, g->end, g->step) {
 		gemm_sm90_locate(g);
 		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
 		         .into = k0);
 		cptx_mul(k, cptx_as(g->k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
 		CPTX_FOR(k, k0, end, s->bk) {
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 			cptx_pipe_expect(k, &g->pipe, &at, s->a_bytes + s->b_bytes);
 			cptx_val to = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
-			load_operand(g, &at, g->map_a, &s->a, to, g->m0, k0, s->cluster_n);
-			load_operand(g, &at, g->map_b, &s->b, cptx_add(k, to, s->a_bytes), g->n0, k0, s->cluster_m);
+			operand a = { g->map_a, &s->a, to, g->m0, s->cluster_n, s->a_parts };
+			operand b = { g->map_b, &s->b, cptx_add(k, to, s->a_bytes), g->n0, s->cluster_m, s->b_parts };
+			load_operand(g, &at, &a, k0);
+			load_operand(g, &at, &b, k0);
 			cptx_pipe_next(k, &g->pipe, &at);
 		}
 	}
+	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
 	if (s->cluster > 1)
 		cptx_pipe_drain(k, &g->pipe, &at);
 }
@@ -190,6 +234,7 @@ static void compute(gemm90 *g)
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
 
+	g->loads = false;
 	g->wg = cptx_sub(k, g->group, 1);
 	g->lane = cptx_and(k, g->tid, WARPGROUP - 1);
 	g->acc = cptx_regs(k, CPTX_F32, s->acc);
@@ -198,21 +243,27 @@ static void compute(gemm90 *g)
 	cptx_pipe_at at = s->cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, s->cluster - 1))
 	                                 : cptx_pipe_consumer(k, &g->pipe);
 	cptx_pipe_at old = at; /* the stage whose wgmma may still be under way */
-	cptx_val i = cptx_reg(k, CPTX_U32);
+	cptx_val i = cptx_reg(k, CPTX_U32), stamps = { 0 };
 
+	if (g->o->timeline)
+		stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	old.barrier = cptx_reg(k, CPTX_U32);
 	/* as the manual's matrix-descriptor-encode: above 18 bits an address may name the CTA of a cluster */
 	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
 	gemm_sm90_epilogue_begin(g);
 	CPTX_FOR(k, g->at, g->end, g->step) {
 		gemm_sm90_locate(g);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, stamps);
 		cptx_pipe_wait_full(k, &g->pipe, &at);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, stamps);
 		multiply(g, at.stage, true);
 		cptx_mov(k, at.barrier, .into = old.barrier);
 		cptx_pipe_next(k, &g->pipe, &at);
 		cptx_add(k, g->k_first, 1, .type = CPTX_U32, .into = i);
 		CPTX_FOR(k, i, g->k_end, 1) {
+			cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, stamps);
 			cptx_pipe_wait_full(k, &g->pipe, &at);
+			cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, stamps);
 			multiply(g, at.stage, false);
 			cptx_wgmma_wait_group(k, 1);
 			cptx_pipe_release(k, &g->pipe, &old, releases);
@@ -221,6 +272,7 @@ static void compute(gemm90 *g)
 		}
 		cptx_wgmma_wait_group(k, 0);
 		cptx_pipe_release(k, &g->pipe, &old, releases);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, stamps);
 		if (g->o->stream_k) {
 			cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->step, g->k_tiles, .cmp = CPTX_EQ));
 			CPTX_IF(k, cptx_negated(done))
@@ -231,6 +283,7 @@ static void compute(gemm90 *g)
 			gemm_sm90_epilogue(g);
 		}
 	}
+	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, stamps);
 	/* what TMA still reads must not go with the CTA */
 	cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
 }
@@ -238,7 +291,7 @@ static void compute(gemm90 *g)
 static void roles(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	uint32_t regs = regs_consumer[g->s.consumers];
+	uint32_t regs = g->s.per_sm > 1 ? 0 : regs_consumer[g->s.consumers];
 
 	CPTX_IF(k, cptx_setp(k, g->group, 0, .cmp = CPTX_EQ)) {
 		if (regs)
@@ -257,9 +310,10 @@ cptx_kernel *cptx_gemm_sm90_build(cptx_module *m, const cptx_gemm_sm90_opt *opt,
 {
 	if (!cptx_gemm_sm90_check(opt, NULL, err))
 		return NULL;
-	cptx_gemm_sm90_opt o = *opt;
+	cptx_gemm_sm90_opt o = gemm_sm90_inner(opt);
 	o.group = o.group ? o.group : 16;
-	gemm90 g = { .o = &o, .s = gemm_sm90_shape(&o) };
+	gemm90 g = { .o = &o, .s = gemm_sm90_shape(opt) };
+	g.t = gemm_sm90_common(opt, &g.s);
 	declare(&g, m);
 	setup(&g);
 	roles(&g);

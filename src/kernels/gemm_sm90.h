@@ -3,46 +3,63 @@
 #define KERNELS_GEMM_SM90_H
 
 #include <cptx/gemm_sm90.h>
-#include <cptx/pipeline.h>
-
-#include "base/base.h"
+#include "kernels/gemm_tma.h"
 
 enum {
 	WARPGROUP = 128,
 	BLOCK_M = 64,
 	SPAN = 128 /* bytes along K of a stage */,
 	SMEM_MOST = 227 * 1024,
+	SMEM_HALF = 113 * 1024, /* a CTA has 1 KB more than it asks for */
 	STATIC_SMEM = 1024
 };
+
+/*
+ * With opt.swap a kernel computes D^T = B^T * A^T.  What follows here, and the parts of the kernel but for the epilogue,
+ * have the names of that product: its A is the B of the options, its M their N.
+ */
+
+/* Options and sizes as the kernel sees them: with swap, A and B, M and N exchanged. */
+cptx_gemm_sm90_opt gemm_sm90_inner(const cptx_gemm_sm90_opt *opt);
+cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *p);
 
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {
 	uint32_t in_bytes, out_bytes, bk;
 	uint32_t consumers; /* warpgroups: 1 to 3 */
 	uint32_t blocks;    /* of 64 rows, a warpgroup */
-	uint32_t cluster, cluster_m, cluster_n;
+	uint32_t cluster, cluster_m, cluster_n, per_sm;
 	uint32_t a_bytes, b_bytes; /* of a stage */
 	uint32_t acc;              /* accumulators of a thread */
-	uint32_t out_cols;         /* of D that one store writes, for 64 rows */
+	uint32_t a_parts, b_parts; /* that the CTAs of a cluster load; 1: if they share it, whole tiles by turns */
+	uint32_t out_cols;         /* columns that one store writes, for 64 rows */
+	uint32_t rest_cols;        /* that the last one writes, if these are fewer, else 0 */
 	uint32_t store_buffers;    /* such pieces in shared memory, a warpgroup */
-	cptx_tile a, b, d;
+	uint32_t maps;             /* 3, or 4 with one for the last pieces */
+	cptx_tile a, b, d, rest;
 } gemm_shape;
 
-/* Clusters that are resident at once where there is one CTA on each of `ctas` multiprocessors; at least 1. */
-uint32_t gemm_sm90_resident(uint32_t ctas, uint32_t cluster);
+/* Clusters that are resident at once on so many multiprocessors; at least 1. */
+uint32_t gemm_sm90_resident(uint32_t sms, const gemm_shape *s);
 
 /* Cluster tiles of one matrix. */
 uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *opt, const gemm_shape *s, const cptx_gemm_problem *p);
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt);
+/* The options and the parts of tiles that are loaded and stored, with the names of the options. */
+tma_gemm gemm_sm90_common(const cptx_gemm_sm90_opt *opt, const gemm_shape *s);
 
 typedef struct gemm90 {
 	cptx_kernel *k;
 	const cptx_gemm_sm90_opt *o;
 	gemm_shape s;
-	/* parameters; maps are generic addresses */
-	cptx_val map_a, map_b, map_d, M, N, K, batch, alpha, beta, C, bias, workspace;
+	tma_gemm t;
+	tma_gemm_params p; /* with the names of the options */
+	cptx_val map_a, map_b, map_d, map_rest, M, N, K, workspace;
+	cptx_val groups, group_tiles, record, group_first, group_end; /* grouped; see gemm_sm90_group.c */
+	bool loads;                                                   /* what is built is for the loader */
 	cptx_pipe pipe;
+	cptx_timeline line;
 	cptx_val ring, stores; /* addresses in shared memory */
 	cptx_val ring_desc;    /* of the ring, for descriptors */
 	cptx_val tid, group /* warpgroup, uniform */, rank /* in the cluster */;
@@ -56,15 +73,19 @@ typedef struct gemm90 {
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */
-	cptx_val store_at;
-	cptx_lines lines;
-	cptx_lane_lines lane_lines;
+	cptx_val store_at[2][2][2]; /* f32 with swap: whole pieces and the last, row + 8, column + 1; else [0][0][0] */
+	cptx_lines lines[2];        /* of whole pieces, of the last one */
+	cptx_lane_lines lane_lines[2];
 } gemm90;
 
 /* The loop over the work of a CTA: at = begin; while at < end: gemm_sm90_locate, the K tiles k_first .. k_end - 1, at +=
  * step. */
 void gemm_sm90_work_begin(gemm90 *g);
 void gemm_sm90_locate(gemm90 *g);
+/* grouped: the same for the tiles of all problems; the problem that tile g->at is of. */
+void gemm_sm90_group_declare(gemm90 *g);
+void gemm_sm90_group_begin(gemm90 *g);
+void gemm_sm90_group_find(gemm90 *g);
 
 /* From the accumulators to D; all threads of a warpgroup. */
 void gemm_sm90_epilogue_begin(gemm90 *g);

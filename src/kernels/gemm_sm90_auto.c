@@ -13,21 +13,31 @@
 #include <stdlib.h>
 
 /* Clocks are those that the chip holds under load; rates are bytes or clocks of one multiprocessor. */
-#define GHZ 1.6             /* 1000 clocks a microsecond */
-#define LAUNCH_US 2.5       /* until the first load is there, and the end of the grid */
-#define CTA_US 0.03         /* more for each CTA */
-#define TILE_CLOCKS 900.0   /* the first load of a tile, wgmma's start and end */
-#define ELEMENT_CLOCKS 0.04 /* rounding and storing */
-#define PIECE_CLOCKS 120.0  /* of what is stored at once */
-#define L2_BYTES 70.0       /* a clock, while few multiprocessors load; see L2_SHARED */
-#define L2_SHARED 0.15      /* part of it that is lost when all of them do */
-#define UNALIGNED 1.9       /* lines of 128 bytes that a row touches if rows do not begin at one */
-#define NARROW_CLOCKS 34.0  /* least of a wgmma */
-#define MEMORY_GBS 4000.0
-#define L2_KEEPS 40e6        /* bytes that stay in L2 while a problem runs */
-#define APART 1.6            /* with stream_k loads of the same lines come at different times */
-#define REDUCE_US 2.0        /* leaving a sum and fetching it, at least */
-#define REDUCE_BYTES_US 60e3 /* of one multiprocessor */
+#define GHZ 1.52              /* 1000 clocks a microsecond */
+#define LAUNCH_US 2.49        /* until the first load is there, and the end of the grid */
+#define LAUNCH_BESIDE_US 1.39 /* the same where it has room beside the launch before */
+#define PER_SM_US 0.865       /* more with two CTAs on a multiprocessor */
+#define CLUSTER_2_US 0.277    /* more with clusters */
+#define CLUSTER_4_US 0.648
+#define CLUSTER_8_US 1.57
+#define CLUSTER_PER_SM 0.604    /* of that with two CTAs on a multiprocessor */
+#define CTA_US 0.00588          /* more for each CTA */
+#define TILE_CLOCKS 1158.0      /* the first load of a tile, wgmma's start and end */
+#define ELEMENT_CLOCKS 8.51e-05 /* rounding and storing */
+#define PIECE_CLOCKS 70.4       /* of what is stored at once */
+#define L2_BYTES 59.1           /* a clock, while few multiprocessors load; see L2_SHARED */
+#define L2_SHARED 0.042         /* part of it that is lost when all of them do */
+#define LATENCY_US 0.8          /* from asking for a stage to having it */
+#define LATENCY_CLUSTER_US 0.15 /* more for each doubling of the cluster */
+#define NARROW_CLOCKS 6.95      /* least of a wgmma */
+#define READ_CLOCKS 1.28        /* of 128 bytes of operands from shared memory */
+#define SAME_LINES 0.595        /* clocks of a K tile for each cluster that reads the same part of an operand */
+#define SAME_SHARED 0.135       /* of that with stream_k */
+#define MEMORY_GBS 4578.0
+#define L2_KEEPS 40e6           /* bytes that stay in L2 while a problem runs */
+#define APART 1.48              /* with stream_k loads of the same lines come at different times */
+#define REDUCE_US 1.15          /* leaving a sum and fetching it, at least */
+#define REDUCE_BYTES_US 83841.0 /* of one multiprocessor */
 
 typedef struct pick {
 	cptx_gemm_sm90_choice *best;
@@ -38,35 +48,53 @@ typedef struct pick {
 
 /* ---- the model ---- */
 
+static uint64_t up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
 static double mma_clocks(const cptx_gemm_sm90_opt *o)
 {
-	double read = 1.2 * (16 + o->bn / 4.0), multiply = o->bn / 2.0, one = MAX(read, multiply);
+	double read = READ_CLOCKS * (16 + o->bn / 4.0), multiply = o->bn / 2.0, one = MAX(read, multiply);
 
 	return o->bm / 64 * 4 * MAX(one, NARROW_CLOCKS); /* a K tile is four wgmma long */
 }
 
-static double load_clocks(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_gemm_problem *p, double busy)
+static double load_clocks(const gemm_shape *s, double busy)
 {
 	double a = (double)s->a_bytes / s->cluster_n, b = (double)s->b_bytes / s->cluster_m;
 
-	if ((o->a_m_major ? p->m : p->k) * s->in_bytes % 128)
-		a *= UNALIGNED;
-	if ((o->b_n_major ? p->n : p->k) * s->in_bytes % 128)
-		b *= UNALIGNED;
 	return (a + b) / (L2_BYTES * (1 - L2_SHARED * busy));
+}
+
+/*
+ * Clusters that run at once and read the same K tile of an operand get it one after the other from where it lies in L2. This
+ * is what limits a product with few rows: all read those.
+ */
+static double same_clocks(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t at_once)
+{
+	uint64_t tiles_m = up(in->m, o->bm * s->cluster_m), tiles_n = up(in->n, o->bn * s->cluster_n);
+	uint64_t run = MIN(at_once, tiles_m * tiles_n), group = MIN(tiles_m, MAX(o->group, 1u));
+	uint64_t cols = MIN(tiles_n, up(run, group)), rows = MIN(MIN(tiles_m, group * up(run, group * tiles_n)), run);
+
+	return SAME_LINES * (double)MAX(rows, cols) * (o->stream_k ? SAME_SHARED : 1);
 }
 
 /* The longer of two times that overlap. */
 static double longer(double a, double b) { return pow(pow(a, 6) + pow(b, 6), 1.0 / 6); }
 
-static uint64_t up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+/* Of a launch, whatever it computes.  The next one begins beside it where both have room. */
+static double fixed_us(const gemm_shape *s, uint64_t ctas, uint32_t sms)
+{
+	double start = 2 * ctas <= (uint64_t)sms * s->per_sm ? LAUNCH_BESIDE_US : LAUNCH_US;
+	double cluster = s->cluster == 1 ? 0 : s->cluster == 2 ? CLUSTER_2_US : s->cluster == 4 ? CLUSTER_4_US : CLUSTER_8_US;
+
+	return start + (s->per_sm > 1 ? PER_SM_US + CLUSTER_PER_SM * cluster : cluster);
+}
 
 static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
 	const cptx_gemm_sm90_opt *o = &c->opt;
 	gemm_shape s = gemm_sm90_shape(o);
 	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk);
-	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, s.cluster);
+	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, &s);
 	uint64_t tiles = gemm_sm90_tiles(o, &s, p) * batch;
 	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
 	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
@@ -75,8 +103,13 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 		(double)batch * ((double)(p->m + p->n) * (double)p->k * s.in_bytes + (double)p->m * (double)p->n * s.out_bytes);
 
 	busy = MIN(busy, (double)at_once * s.cluster / sms);
-	c->mma_us = steps * mma_clocks(o) * clock;
-	c->load_us = steps * load_clocks(o, &s, p, busy) * clock;
+	cptx_gemm_problem inner_p = gemm_sm90_inner_problem(o, p);
+	uint64_t run = MIN(at_once, tiles * (o->stream_k ? k_tiles : 1)) * s.cluster;
+	double together = MIN((double)s.per_sm, ceil((double)run / sms)); /* CTAs of one multiprocessor */
+	c->mma_us = together * steps * mma_clocks(o) * clock;
+	double load = together * load_clocks(&s, busy), same = same_clocks(o, &s, &inner_p, at_once);
+	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages;
+	c->load_us = steps * MAX(MAX(load, same) * clock, latency);
 	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / sms;
 	if (o->stream_k) {
 		/* CTAs are at different places along K, so what they share is not in L2 by chance */
@@ -86,9 +119,9 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 		c->tail = 0, c->load_us *= APART;
 	}
 	c->memory_us = sizes / (1e3 * MEMORY_GBS);
-	double pieces = PIECE_CLOCKS * s.blocks * (o->bn / s.out_cols);
+	double pieces = PIECE_CLOCKS * s.blocks * ((o->bn + s.out_cols - 1) / s.out_cols) * together;
 	double ends = ceil(rounds) * (TILE_CLOCKS + ELEMENT_CLOCKS * o->bm * o->bn + pieces) * clock;
-	c->us = LAUNCH_US + CTA_US * busy * sms + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
+	c->us = fixed_us(&s, run, sms) + CTA_US * busy * sms + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
 	if (o->stream_k) {
 		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
 		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
@@ -108,10 +141,15 @@ static void offer(pick *x, const cptx_gemm_sm90_choice *c)
 		x->best[i] = *c;
 }
 
+/* As many as leave room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
 static uint32_t most_stages(cptx_gemm_sm90_opt o)
 {
-	for (o.stages = 16; o.stages > 2 && !cptx_gemm_sm90_check(&o, NULL, NULL);)
-		o.stages--;
+	for (o.stages = 16; o.stages > 2; o.stages--) {
+		gemm_shape s = gemm_sm90_shape(&o);
+		bool wide = s.out_cols == o.bn || (s.out_cols >= 32 && s.store_buffers == 2);
+		if (wide && cptx_gemm_sm90_check(&o, NULL, NULL))
+			break;
+	}
 	return o.stages;
 }
 
@@ -125,14 +163,19 @@ static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
 
 	if (!cptx_gemm_sm90_check_problem(o, x->p, x->sms, NULL, NULL))
 		return;
-	predict(&c, x->p, x->sms);
-	offer(x, &c);
-	c.opt.stream_k = true;
-	if (!cptx_gemm_sm90_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
-		return;
-	predict(&c, x->p, x->sms);
-	offer(x, &c);
-	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= gemm_sm90_resident(x->sms, s.cluster);
+	for (int shared = 0; shared < 2; shared++) {
+		c.opt.stream_k = shared, c.ctas = 0;
+		if (shared && !cptx_gemm_sm90_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
+			return;
+		predict(&c, x->p, x->sms);
+		offer(x, &c);
+		if (s.per_sm > 1 && tiles * (shared ? k_tiles : 1) > x->sms) { /* leaves room for the launch behind this one */
+			c.ctas = x->sms;
+			predict(&c, x->p, x->sms);
+			offer(x, &c);
+		}
+	}
+	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= gemm_sm90_resident(x->sms, &s);
 	     parts++) {
 		c.ctas = (uint32_t)(tiles * parts * s.cluster);
 		predict(&c, x->p, x->sms);
@@ -143,7 +186,7 @@ static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
 size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
                            cptx_gemm_sm90_choice *choices, size_t room, cptx_error *err)
 {
-	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 } };
+	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
 	pick x = { .best = choices, .room = room, .p = p, .sms = sms };
 	cptx_gemm_sm90_opt o = opt ? *opt : (cptx_gemm_sm90_opt){ 0 };
 
@@ -156,19 +199,21 @@ size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_proble
 		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: there is no room for choices");
 		return 0;
 	}
-	o.bm = 64, o.bn = 64, o.stages = 2, o.cluster_m = o.cluster_n = 1, o.stream_k = false;
+	o.bm = 64, o.bn = 64, o.stages = 2, o.cluster_m = o.cluster_n = o.per_sm = 1, o.swap = o.stream_k = false;
 	if (!cptx_gemm_sm90_check_problem(&o, p, sms, NULL, err))
 		return 0;
 	for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
 		for (o.bm = 64; o.bm <= 256; o.bm += 64)
-			for (o.bn = 16; o.bn <= 256; o.bn += 16) {
-				o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
-				if (!cptx_gemm_sm90_check(&o, NULL, NULL))
-					continue;
-				o.stages = most_stages(o);
-				double rows = sqrt((double)sms * o.bn / o.bm) / o.cluster_m;
-				o.group = opt->group ? opt->group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
-				offer_all(&x, &o);
-			}
+			for (o.bn = 8; o.bn <= 256; o.bn += 8)
+				for (uint32_t way = 0; way < 4; way++) {
+					o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
+					o.swap = way % 2, o.per_sm = 1 + way / 2;
+					if (!cptx_gemm_sm90_check(&o, NULL, NULL))
+						continue;
+					o.stages = most_stages(o);
+					double rows = sqrt((double)sms * o.bn / o.bm) / o.cluster_m;
+					o.group = opt->group ? opt->group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
+					offer_all(&x, &o);
+				}
 	return x.n;
 }

@@ -1,10 +1,11 @@
 /*
  * From the accumulators of a warpgroup to D.
  *
- * The 64 x bn accumulators (twice, with bm 256) leave in pieces of 64 rows and up to 128 bytes of columns.  A piece is
+ * The 64 x bn accumulators (twice, with bm 256) leave in pieces of 64 rows and up to 64 columns, the last one of what is
+ * left (with a tensor map of its own).  A piece is
  * rounded, stored to shared memory where the tensor map of D expects it (swizzled, so that the stores meet no bank twice
  * but with f32), and stored by TMA, which clips what is outside of D.  A ring of pieces lets one be written while TMA reads
- * the others.
+ * the others.  With swap the piece is stored by columns, which are rows of D (stmatrix.trans).
  */
 #include "kernels/gemm_sm90.h"
 
@@ -20,8 +21,37 @@ static cptx_val accumulator(const gemm90 *g, uint32_t block, uint32_t j, uint32_
 typedef struct place {
 	cptx_val row, col;  /* .u32, of accumulator 0 */
 	cptx_val row_ok[2]; /* with beta: the row is inside, for e / 2 */
-	cptx_val c_at[2];   /* address of C there */
+	cptx_val c_at[2];   /* address of C there; with swap for e % 2 */
+	cptx_val c_step;    /* with swap: bytes of 8 rows of C */
+	cptx_val bias[2];   /* with swap, for e / 2 */
 } place;
+
+/* With swap neighbours of an accumulator are in other rows: an element of C or bias as f32; 0 where there is none. */
+static cptx_val load_one(const gemm90 *g, cptx_val at, enum cptx_type type, cptx_val inside)
+{
+	cptx_kernel *k = g->k;
+	cptx_val v = type == CPTX_F32 ? cptx_var(k, CPTX_F32, 0.0f) : cptx_var(k, CPTX_B16, 0);
+
+	cptx_ld(k, at, .space = CPTX_GLOBAL, .type = type == CPTX_F32 ? CPTX_F32 : CPTX_B16, .into = v, .when = inside);
+	return type == CPTX_F32 ? v : cptx_cvt(k, cptx_as(v, type), .dtype = CPTX_F32);
+}
+
+/* With swap: C and bias beside accumulator 0, whose row and column, of D^T, are known. */
+static void find_swapped(const gemm90 *g, place *p)
+{
+	cptx_kernel *k = g->k;
+
+	for (uint32_t e = 0; e < 2; e++) {
+		cptx_val here = e ? cptx_add(k, p->row, 8) : p->row;
+		p->row_ok[e] = cptx_setp(k, here, g->M, .cmp = CPTX_LT);
+		if (g->o->bias)
+			p->bias[e] = load_one(g, cptx_add(k, g->p.bias, cptx_mul_wide(k, here, 4)), CPTX_F32, p->row_ok[e]);
+		if (g->o->beta)
+			p->c_at[e] = tma_gemm_c_at(k, &g->t, &g->p, e ? cptx_add(k, p->col, 1) : p->col, p->row, g->z);
+	}
+	if (g->o->beta)
+		p->c_step = cptx_mul_wide(k, g->M, 8 * g->s.out_bytes);
+}
 
 static place find_place(const gemm90 *g, uint32_t block)
 {
@@ -36,35 +66,36 @@ static place find_place(const gemm90 *g, uint32_t block)
 	p.row = cptx_add(k, cptx_mad(k, warp, 16, p.row, .mode = CPTX_LO), cptx_shr(k, in_warp, 2));
 	p.row = block ? cptx_add(k, p.row, block * BLOCK_M) : p.row;
 	p.col = cptx_mad(k, cptx_and(k, in_warp, 3), 2, cptx_as(g->n0, CPTX_U32), .mode = CPTX_LO);
+	if (g->o->swap) {
+		find_swapped(g, &p);
+		return p;
+	}
 	for (uint32_t half = 0; g->o->beta && half < 2; half++) {
-		cptx_val row = cptx_add(k, p.row, half * 8), line = row;
+		cptx_val row = cptx_add(k, p.row, half * 8);
 		p.row_ok[half] = cptx_setp(k, row, g->M, .cmp = CPTX_LT);
-		if (g->o->batched)
-			line = cptx_mad(k, cptx_as(g->z, CPTX_U32), g->M, row, .mode = CPTX_LO);
-		cptx_val at = cptx_add(k, cptx_mul_wide(k, line, g->N), cptx_cvt(k, p.col, .dtype = CPTX_U64));
-		p.c_at[half] = cptx_mad(k, at, s->out_bytes, g->C, .mode = CPTX_LO);
+		p.c_at[half] = tma_gemm_c_at(k, &g->t, &g->p, row, p.col, g->z);
 	}
 	return p;
 }
 
-/* Two neighbours of C, or of bias, as f32; 0 where there are none. */
-static void load_two(const gemm90 *g, cptx_val at, enum cptx_type type, cptx_val inside, cptx_val two[2])
+/* The same as values() of D^T: rows and columns change places for what is outside of this file. */
+static void values_swapped(const gemm90 *g, const place *p, uint32_t block, uint32_t j, uint32_t half, cptx_val v[2])
 {
 	cptx_kernel *k = g->k;
+	const cptx_gemm_sm90_opt *o = g->o;
+	cptx_val row = half && o->epilogue ? cptx_add(k, p->row, 8) : p->row;
 
-	if (type == CPTX_F32) {
-		cptx_val v = cptx_regs(k, CPTX_F32, 2);
-		for (uint32_t i = 0; i < 2; i++)
-			cptx_mov(k, 0.0f, .into = cptx_elem(v, i));
-		cptx_ld(k, at, .space = CPTX_GLOBAL, .vec = CPTX_V2, .type = CPTX_F32, .into = v, .when = inside);
-		two[0] = cptx_elem(v, 0), two[1] = cptx_elem(v, 1);
-		return;
+	for (uint32_t i = 0; i < 2; i++) {
+		cptx_val col = { 0 }, c = { 0 };
+		if (o->beta || o->epilogue)
+			col = cptx_add(k, p->col, 8 * j + i);
+		if (o->beta) {
+			cptx_val inside = cptx_and(k, cptx_setp(k, col, g->N, .cmp = CPTX_LT), p->row_ok[half]);
+			cptx_val at = cptx_mad(k, p->c_step, j, p->c_at[i], .mode = CPTX_LO);
+			c = load_one(g, cptx_offset(at, 8 * half * g->s.out_bytes), o->out, inside);
+		}
+		v[i] = tma_gemm_value(k, &g->t, &g->p, accumulator(g, block, j, 2 * half + i), c, p->bias[half], col, row);
 	}
-	cptx_val pair = cptx_var(k, CPTX_B32, 0), halves = cptx_regs(k, CPTX_B16, 2);
-	cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_B32, .into = pair, .when = inside);
-	cptx_mov(k, pair, .into = halves);
-	for (uint32_t i = 0; i < 2; i++)
-		two[i] = cptx_cvt(k, cptx_as(cptx_elem(halves, i), type), .dtype = CPTX_F32);
 }
 
 /* The two elements of D in row half `half` and columns 8j + 0 and 1. */
@@ -72,128 +103,162 @@ static void values(const gemm90 *g, const place *p, uint32_t block, uint32_t j, 
 {
 	cptx_kernel *k = g->k;
 	const cptx_gemm_sm90_opt *o = g->o;
-	cptx_val col = { 0 }, col_ok = { 0 }, more[2];
+	cptx_val col = { 0 }, col_ok = { 0 }, row = { 0 }, c[2] = { { 0 } }, bias[2] = { { 0 } };
 
-	for (uint32_t i = 0; i < 2; i++) {
-		v[i] = accumulator(g, block, j, 2 * half + i);
-		if (o->alpha)
-			v[i] = cptx_mul(k, v[i], g->alpha);
+	if (o->swap) {
+		values_swapped(g, p, block, j, half, v);
+		return;
 	}
 	if (o->beta || o->bias || o->epilogue)
 		col = cptx_add(k, p->col, 8 * j);
 	if (o->beta || o->bias) /* N is even, as rows are aligned: both are inside or none */
 		col_ok = cptx_setp(k, col, g->N, .cmp = CPTX_LT);
-	if (o->beta) {
-		load_two(g, cptx_offset(p->c_at[half], 8 * j * g->s.out_bytes), o->out, cptx_and(k, col_ok, p->row_ok[half]), more);
-		for (uint32_t i = 0; i < 2; i++)
-			v[i] = cptx_fma(k, g->beta, more[i], v[i], .rnd = CPTX_RN);
-	}
-	if (o->bias) {
-		load_two(g, cptx_add(k, g->bias, cptx_mul_wide(k, col, 4)), CPTX_F32, col_ok, more);
-		for (uint32_t i = 0; i < 2; i++)
-			v[i] = cptx_add(k, v[i], more[i]);
-	}
-	for (uint32_t i = 0; o->epilogue && i < 2; i++)
-		v[i] = o->epilogue(k, o->user, v[i], half ? cptx_add(k, p->row, 8) : p->row, i ? cptx_add(k, col, 1) : col);
+	if (o->beta)
+		tma_gemm_load_row(k, cptx_offset(p->c_at[half], 8 * j * g->s.out_bytes), o->out, 2,
+		                  cptx_and(k, col_ok, p->row_ok[half]), c);
+	if (o->bias)
+		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, col_ok, bias);
+	if (o->epilogue)
+		row = half ? cptx_add(k, p->row, 8) : p->row;
+	for (uint32_t i = 0; i < 2; i++)
+		v[i] = tma_gemm_value(k, &g->t, &g->p, accumulator(g, block, j, 2 * half + i), c[i], bias[i], row,
+		                      i && o->epilogue ? cptx_add(k, col, 1) : col);
 }
 
 /* ---- pieces ---- */
 
+typedef struct piece {
+	uint32_t block, col, cols, buffer;
+} piece;
+
 /* 16-bit results: stmatrix. */
-static void piece_16(const gemm90 *g, const place *p, uint32_t block, uint32_t col, uint32_t buffer, cptx_lane_lines *to)
+static void piece_16(gemm90 *g, const place *p, const piece *x)
 {
 	cptx_kernel *k = g->k;
-	enum cptx_type pair = g->o->out == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
-	cptx_val words = cptx_regs(k, CPTX_B32, g->s.out_cols / 4);
+	cptx_val words = cptx_regs(k, CPTX_B32, x->cols / 4);
+	cptx_lane_lines *to = &g->lane_lines[x->cols < g->s.out_cols];
 
-	for (uint32_t j = 0; j < g->s.out_cols / 8; j++)
+	for (uint32_t j = 0; j < x->cols / 8; j++)
 		for (uint32_t half = 0; half < 2; half++) {
 			cptx_val v[2];
-			values(g, p, block, col / 8 + j, half, v);
-			cptx_cvt(k, v[1], .rnd = CPTX_RN, .dtype = pair, .b = v[0],
-			         .into = cptx_as(cptx_elem(words, 2 * j + half), pair));
+			values(g, p, x->block, x->col / 8 + j, half, v);
+			tma_gemm_narrow(k, g->o->out, v[0], v[1], cptx_elem(words, 2 * j + half));
 		}
 	for (uint32_t i = 0; i < to->lines->count; i++)
-		cptx_lines_store(k, to->lines, i, cptx_offset(cptx_lane_lines_at(k, to, i, 0, 0), buffer * cptx_tile_bytes(&g->s.d)),
-		                 words);
+		cptx_lines_store(k, to->lines, i,
+		                 cptx_offset(cptx_lane_lines_at(k, to, i, 0, 0), x->buffer * cptx_tile_bytes(&g->s.d)), words);
 }
 
 /* f32: two at a time. */
-static void piece_32(const gemm90 *g, const place *p, uint32_t block, uint32_t col, uint32_t buffer, cptx_val at)
+static void piece_32(const gemm90 *g, const place *p, const piece *x)
 {
 	cptx_kernel *k = g->k;
 	const cptx_tile *t = &g->s.d;
 
-	for (uint32_t j = 0; j < g->s.out_cols / 8; j++) {
-		cptx_val here = j ? cptx_xor(k, at, cptx_tile_at(t, 0, 8 * j).byte) : at;
+	for (uint32_t j = 0; j < x->cols / 8; j++) {
+		cptx_val at = g->store_at[0][0][0], here = j ? cptx_xor(k, at, cptx_tile_at(t, 0, 8 * j).byte) : at;
 		for (uint32_t half = 0; half < 2; half++) {
 			cptx_val v[2];
-			values(g, p, block, col / 8 + j, half, v);
-			cptx_st(k, cptx_offset(here, buffer * cptx_tile_bytes(t) + cptx_tile_at(t, 8 * half, 0).byte),
+			values(g, p, x->block, x->col / 8 + j, half, v);
+			cptx_st(k, cptx_offset(here, x->buffer * cptx_tile_bytes(t) + cptx_tile_at(t, 8 * half, 0).byte),
 			        cptx_pack(k, 2, v), .space = CPTX_SHARED, .vec = CPTX_V2, .type = CPTX_F32);
 		}
 	}
 }
 
-/* Stores a piece that all threads have written. */
-static void send(const gemm90 *g, cptx_val first, cptx_val row, uint32_t col, uint32_t buffer)
+/* f32 with swap: the two rows of D lie 128 bytes apart. */
+static void piece_32_swapped(const gemm90 *g, const place *p, const piece *x)
 {
 	cptx_kernel *k = g->k;
+	const bool last = x->cols < g->s.out_cols; /* its second half lies elsewhere */
+	uint32_t buffer = x->buffer * cptx_tile_bytes(&g->s.d);
+
+	for (uint32_t j = 0; j < x->cols / 8; j++)
+		for (uint32_t half = 0; half < 2; half++) {
+			cptx_val v[2];
+			values(g, p, x->block, x->col / 8 + j, half, v);
+			for (uint32_t i = 0; i < 2; i++)
+				cptx_st(k, cptx_offset(g->store_at[last][half][i], buffer + cptx_tile_at(&g->s.d, 0, 8 * j).byte), v[i],
+				        .space = CPTX_SHARED, .type = CPTX_F32);
+		}
+}
+
+/* Stores a piece that all threads have written. */
+static void send(const gemm90 *g, cptx_val first, cptx_val row, const piece *x)
+{
+	cptx_kernel *k = g->k;
+	const cptx_tile *t = x->cols < g->s.out_cols ? &g->s.rest : &g->s.d;
+	cptx_val map = x->cols < g->s.out_cols ? g->map_rest : g->map_d;
 
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	cptx_bar_sync(k, g->barrier, .b = cptx_imm(WARPGROUP));
 	CPTX_IF(k, first) {
-		cptx_val c[3] = { col ? cptx_add(k, g->n0, col) : g->n0, row, g->z };
-		cptx_val from = cptx_mad(k, g->wg, g->s.store_buffers * cptx_tile_bytes(&g->s.d), g->stores, .mode = CPTX_LO);
-		cptx_cp_async_bulk_tensor_store(k, g->map_d, cptx_pack(k, g->o->batched ? 3 : 2, c),
-		                                cptx_offset(from, buffer * cptx_tile_bytes(&g->s.d)),
-		                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
+		uint32_t bytes = cptx_tile_bytes(&g->s.d);
+		uint32_t boxes = g->o->swap ? BLOCK_M * g->s.out_bytes / SPAN : 1;
+		cptx_val from = cptx_mad(k, g->wg, g->s.store_buffers * bytes, g->stores, .mode = CPTX_LO);
+		cptx_val col = x->col ? cptx_add(k, g->n0, x->col) : g->n0;
+		for (uint32_t i = 0; i < boxes; i++) {
+			cptx_val along = i ? cptx_add(k, row, i * SPAN / g->s.out_bytes) : row;
+			cptx_val c[3] = { g->o->swap ? along : col, g->o->swap ? col : row, g->z };
+			cptx_cp_async_bulk_tensor_store(k, map, cptx_pack(k, g->o->batched ? 3 : 2, c),
+			                                cptx_offset(from, x->buffer * bytes + i * cptx_tile_bytes(t) / boxes),
+			                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
+		}
 		cptx_cp_async_bulk_commit_group(k);
 	}
 }
 
-static cptx_frag fragment(const gemm90 *g)
+static cptx_frag fragment(const gemm90 *g, uint32_t cols)
 {
 	return (cptx_frag){ .kind = CPTX_FRAG_WGMMA_D,
 		                .m = BLOCK_M,
-		                .n = (uint16_t)g->s.out_cols,
+		                .n = (uint16_t)cols,
 		                .k = (uint16_t)(32 / g->s.in_bytes),
 		                .bits = (uint8_t)(8 * g->s.out_bytes) };
 }
 
-/* The address of a thread's first two f32 in piece 0. */
-static cptx_val first_f32(const gemm90 *g, cptx_val start)
+/* The address of a thread's first two f32 in a piece. */
+static cptx_val first_f32(const gemm90 *g, const cptx_tile *t, cptx_val start)
 {
 	cptx_frag_map map;
-	cptx_frag f = fragment(g);
+	cptx_frag f = fragment(g, t->cols);
 	cptx_error err;
 	uint32_t value[7];
 
 	if (!cptx_frag_resolve(&f, &map, &err))
 		return cptx_fail(g->k, "%s", err.text);
 	for (uint32_t bit = 0; bit < 7; bit++)
-		value[bit] = cptx_tile_at(&g->s.d, map.lane[bit].row, map.lane[bit].col).byte;
+		value[bit] = cptx_tile_at(t, map.lane[bit].row, map.lane[bit].col).byte;
 	return cptx_add(g->k, start, cptx_lane_bits(g->k, g->lane, 7, value, false, (cptx_val){ 0 }));
 }
 
 void gemm_sm90_epilogue_begin(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	cptx_frag f = fragment(g);
 	cptx_error err;
 	cptx_val start = cptx_mad(k, g->wg, g->s.store_buffers * cptx_tile_bytes(&g->s.d), g->stores, .mode = CPTX_LO);
 
 	if (g->s.out_bytes == 4) {
-		g->store_at = first_f32(g, start);
+		for (uint32_t last = 0; last < (g->s.rest_cols && g->o->swap ? 2 : 1); last++) {
+			cptx_val first = first_f32(g, last ? &g->s.rest : &g->s.d, start);
+			for (uint32_t i = 0; i < (g->o->swap ? 4 : 1); i++) { /* row + 8 changes bit 5, column + 1 bits 4 and 7 */
+				uint32_t change = cptx_tile_at(&g->s.d, i / 2 * 8, i % 2).byte;
+				cptx_val here = change % SPAN ? cptx_xor(k, first, change % SPAN) : first;
+				g->store_at[last][i / 2][i % 2] = cptx_offset(here, change / SPAN * SPAN);
+			}
+		}
 		return;
 	}
-	if (!cptx_tile_lines(&g->s.d, &f, 0, 0, &g->lines, &err)) {
-		cptx_fail(k, "%s", err.text);
-		return;
+	for (uint32_t last = 0; last < (g->s.rest_cols ? 2 : 1); last++) {
+		cptx_frag f = fragment(g, last ? g->s.rest_cols : g->s.out_cols);
+		if (!cptx_tile_lines(last ? &g->s.rest : &g->s.d, &f, 0, 0, &g->lines[last], &err)) {
+			cptx_fail(k, "%s", err.text);
+			return;
+		}
+		cptx_lane_lines_begin(k, &g->lane_lines[last], &g->lines[last], g->lane, start);
+		for (uint32_t i = 0; i < g->lines[last].count; i++) /* computed here, in front of the loop */
+			cptx_lane_lines_at(k, &g->lane_lines[last], i, 0, 0);
 	}
-	cptx_lane_lines_begin(k, &g->lane_lines, &g->lines, g->lane, start);
-	for (uint32_t i = 0; i < g->lines.count; i++) /* computed here, in front of the loop */
-		cptx_lane_lines_at(k, &g->lane_lines, i, 0, 0);
 }
 
 void gemm_sm90_epilogue(gemm90 *g)
@@ -202,21 +267,25 @@ void gemm_sm90_epilogue(gemm90 *g)
 	const gemm_shape *s = &g->s;
 	cptx_val first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
 	cptx_val row0 = cptx_mad(k, cptx_as(g->wg, CPTX_S32), s->blocks * BLOCK_M, g->m0, .mode = CPTX_LO);
-	uint32_t buffer = 0;
+	uint32_t pieces = s->blocks * ((g->o->bn + s->out_cols - 1) / s->out_cols), i = 0;
 
 	for (uint32_t block = 0; block < s->blocks; block++) {
 		place p = find_place(g, block);
 		cptx_val row = block ? cptx_add(k, row0, block * BLOCK_M) : row0;
-		for (uint32_t col = 0; col < g->o->bn; col += s->out_cols) {
+		for (uint32_t col = 0; col < g->o->bn; col += s->out_cols, i++) {
+			piece x = { block, col, MIN(s->out_cols, g->o->bn - col), i % s->store_buffers };
+			/* an odd number of pieces: the first one takes the buffer of the last one of the tile before */
+			uint32_t others = i == 0 && pieces % s->store_buffers ? 0 : s->store_buffers - 1;
 			CPTX_IF(k, first)
-				cptx_cp_async_bulk_wait_group(k, s->store_buffers - 1, .read = CPTX_READ);
+				cptx_cp_async_bulk_wait_group(k, others, .read = CPTX_READ);
 			cptx_bar_sync(k, g->barrier, .b = cptx_imm(WARPGROUP));
-			if (s->out_bytes == 4)
-				piece_32(g, &p, block, col, buffer, g->store_at);
+			if (s->out_bytes == 4 && g->o->swap)
+				piece_32_swapped(g, &p, &x);
+			else if (s->out_bytes == 4)
+				piece_32(g, &p, &x);
 			else
-				piece_16(g, &p, block, col, buffer, &g->lane_lines);
-			send(g, first, row, col, buffer);
-			buffer = (buffer + 1) % s->store_buffers;
+				piece_16(g, &p, &x);
+			send(g, first, row, &x);
 		}
 	}
 }

@@ -1,57 +1,132 @@
-/* Times choices of the sm_90a GEMM on a device. */
+/*
+ * Times choices of the sm_90a GEMM on a device, as a program that runs many of them in a row would see them: in bursts of
+ * launches, on copies of the operands that take turns so that none of them stays in L2.
+ */
 #include "kernels/gemm_sm90.h"
 
 #include <stdlib.h>
 
-enum { RUNS = 5 };
-#define SCRATCH (256u << 20) /* bytes that are written between runs, so that no operand is in L2 */
+enum { SETS = 8, ROUNDS = 3, WARM = 2, FEWEST = 2, MOST = 100 };
+#define APART_BYTES (256u << 20) /* of operands, so that a set has left L2 when its turn comes again */
+#define BURST_US 2000.0
+
+typedef struct candidate {
+	cptx_program *program;
+	cptx_launch *launch[SETS];
+	uint64_t workspace; /* bytes */
+} candidate;
 
 typedef struct tuning {
 	cptx_device *dev;
 	const cptx_gemm_problem *p;
-	uint64_t scratch;
+	cptx_gemm_sm90_choice *choices;
+	candidate *candidate;
+	size_t n;
+	uint32_t sets;
+	uint64_t a[SETS], b[SETS], workspace, workspace_bytes; /* set 0 is the caller's */
 	cptx_event *begin, *end;
 } tuning;
 
-static double run_once(const tuning *t, cptx_launch *l, cptx_error *err)
+static bool copy_operands(tuning *t, cptx_error *err)
 {
-	float ms = 0;
+	const cptx_gemm_sm90_opt *o = &t->choices[0].opt;
+	uint64_t batch = t->p->batch ? t->p->batch : 1, size = cptx_type_bits(o->a) / 8 * batch * t->p->k;
+	uint64_t a = t->p->m * size, b = t->p->n * size;
 
-	cptx_mem_fill32_async(t->dev, t->scratch, 0, SCRATCH / 4, NULL, err);
-	cptx_event_record(t->begin, NULL, err);
-	cptx_launch_run(l, NULL, err);
-	cptx_event_record(t->end, NULL, err);
-	cptx_event_synchronize(t->end, err);
-	return cptx_event_elapsed(t->begin, t->end, &ms, err) ? 1e3 * (double)ms : 0;
+	t->a[0] = t->p->a, t->b[0] = t->p->b;
+	for (t->sets = 1; t->sets < SETS && t->sets * (a + b) < APART_BYTES && err->code == CPTX_OK; t->sets++) {
+		t->a[t->sets] = cptx_mem_alloc(t->dev, a, err), t->b[t->sets] = cptx_mem_alloc(t->dev, b, err);
+		if (err->code == CPTX_OK)
+			cptx_mem_copy(t->dev, t->a[t->sets], t->p->a, a, err), cptx_mem_copy(t->dev, t->b[t->sets], t->p->b, b, err);
+	}
+	return err->code == CPTX_OK;
 }
 
-/* The least time, after a run that is not counted. */
-static bool measure(const tuning *t, cptx_gemm_sm90_choice *c, cptx_error *err)
+static bool load(tuning *t, size_t i, cptx_error *err)
 {
+	const cptx_gemm_sm90_choice *c = &t->choices[i];
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_gemm_problem p = *t->p;
-	cptx_gemm_sm90_plan plan = { 0 };
-	cptx_launch *l = NULL;
+	cptx_gemm_sm90_plan plan;
 
 	p.ctas = c->ctas;
-	bool ok = cptx_gemm_sm90_build(m, &c->opt, err) &&
-	          cptx_gemm_sm90_check_problem(&c->opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err);
-	cptx_program *program = ok ? cptx_device_load(t->dev, m, NULL, err) : NULL;
-	if (program && plan.workspace) {
-		p.workspace = cptx_mem_alloc(t->dev, plan.workspace, err);
-		cptx_mem_fill8(t->dev, p.workspace, 0, plan.workspace, err);
+	if (cptx_gemm_sm90_build(m, &c->opt, err) &&
+	    cptx_gemm_sm90_check_problem(&c->opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
+		t->candidate[i].program = cptx_device_load(t->dev, m, NULL, err);
+		t->candidate[i].workspace = plan.workspace;
+		t->workspace_bytes = MAX(t->workspace_bytes, plan.workspace);
 	}
-	if (program && (l = cptx_gemm_sm90_launch(program, t->dev, &c->opt, &p, err)))
-		for (int i = 0; i <= RUNS; i++) {
-			double us = run_once(t, l, err);
-			if (i && (i == 1 || us < c->measured_us))
+	cptx_module_destroy(m);
+	return t->candidate[i].program != NULL;
+}
+
+static bool prepare(tuning *t, cptx_error *err)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!load(t, i, err))
+			return false;
+	if (t->workspace_bytes && !(t->workspace = cptx_mem_alloc(t->dev, t->workspace_bytes, err)))
+		return false;
+	for (size_t i = 0; i < t->n; i++)
+		for (uint32_t s = 0; s < t->sets; s++) {
+			cptx_gemm_problem p = *t->p;
+			p.a = t->a[s], p.b = t->b[s], p.workspace = t->workspace, p.ctas = t->choices[i].ctas;
+			t->candidate[i].launch[s] = cptx_gemm_sm90_launch(t->candidate[i].program, t->dev, &t->choices[i].opt, &p, err);
+			if (!t->candidate[i].launch[s])
+				return false;
+		}
+	return true;
+}
+
+/* Microseconds of a launch; 0 on errors. */
+static double burst(const tuning *t, const candidate *c, double expected, cptx_error *err)
+{
+	int runs = (int)(BURST_US / expected);
+	uint32_t set = 0;
+	float ms = 0;
+
+	runs = runs < FEWEST ? FEWEST : runs > MOST ? MOST : runs;
+	if (c->workspace) /* another kernel left its sums there */
+		cptx_mem_fill8(t->dev, t->workspace, 0, c->workspace, err);
+	for (int i = -WARM; i < runs && err->code == CPTX_OK; i++) {
+		if (i == 0)
+			cptx_event_record(t->begin, NULL, err);
+		cptx_launch_run(c->launch[set++ % t->sets], NULL, err);
+	}
+	cptx_event_record(t->end, NULL, err);
+	cptx_event_synchronize(t->end, err);
+	cptx_event_elapsed(t->begin, t->end, &ms, err);
+	return err->code == CPTX_OK ? 1e3 * (double)ms / runs : 0;
+}
+
+/* The choices in turn, and that several times, so that none is alone with what else the device did. */
+static bool measure(tuning *t, cptx_error *err)
+{
+	for (int round = 0; round < ROUNDS; round++)
+		for (size_t i = 0; i < t->n; i++) {
+			cptx_gemm_sm90_choice *c = &t->choices[i];
+			double us = burst(t, &t->candidate[i], MAX(c->us, 1.0), err);
+			if (err->code != CPTX_OK)
+				return false;
+			if (!round || us < c->measured_us)
 				c->measured_us = us;
 		}
-	cptx_launch_destroy(l);
-	cptx_program_destroy(program);
-	cptx_module_destroy(m);
-	cptx_mem_free(t->dev, plan.workspace ? p.workspace : 0);
-	return !err || err->code == CPTX_OK;
+	return true;
+}
+
+static void release(tuning *t)
+{
+	for (size_t i = 0; t->candidate && i < t->n; i++) {
+		for (uint32_t s = 0; s < SETS; s++)
+			cptx_launch_destroy(t->candidate[i].launch[s]);
+		cptx_program_destroy(t->candidate[i].program);
+	}
+	for (uint32_t s = 1; s < SETS; s++)
+		cptx_mem_free(t->dev, t->a[s]), cptx_mem_free(t->dev, t->b[s]);
+	cptx_mem_free(t->dev, t->workspace);
+	cptx_event_destroy(t->begin);
+	cptx_event_destroy(t->end);
+	free(t->candidate);
 }
 
 static int by_time(const void *a, const void *b)
@@ -64,7 +139,7 @@ bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm
                          cptx_error *err)
 {
 	cptx_error own = { 0 };
-	tuning t = { .dev = dev, .p = p };
+	tuning t = { .dev = dev, .p = p, .choices = choices, .n = n };
 
 	err = err ? err : &own;
 	if (!dev || !p || !choices)
@@ -72,15 +147,16 @@ bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm
 		                 !dev ? "device is"
 		                 : !p ? "problem is"
 		                      : "choices are");
-	t.scratch = cptx_mem_alloc(dev, SCRATCH, err);
+	*err = (cptx_error){ 0 };
+	if (!n)
+		return true;
+	t.candidate = calloc(n, sizeof *t.candidate);
+	if (!t.candidate)
+		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	t.begin = cptx_event_new(dev, err), t.end = cptx_event_new(dev, err);
-	bool ok = err->code == CPTX_OK;
-	for (size_t i = 0; ok && i < n; i++)
-		ok = measure(&t, &choices[i], err);
+	bool ok = err->code == CPTX_OK && copy_operands(&t, err) && prepare(&t, err) && measure(&t, err);
 	if (ok)
 		qsort(choices, n, sizeof *choices, by_time);
-	cptx_event_destroy(t.begin);
-	cptx_event_destroy(t.end);
-	cptx_mem_free(dev, t.scratch);
+	release(&t);
 	return ok;
 }

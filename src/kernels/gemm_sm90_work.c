@@ -13,6 +13,15 @@ static cptx_val times(cptx_kernel *k, cptx_val a, cptx_val b) { return cptx_mul(
 
 static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
 
+static void count_tiles(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+
+	g->tiles_m = ceil_div(k, g->M, g->o->bm * g->s.cluster_m);
+	g->tiles_n = ceil_div(k, g->N, g->o->bn * g->s.cluster_n);
+	g->k_tiles = ceil_div(k, g->K, g->s.bk);
+}
+
 void gemm_sm90_work_begin(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
@@ -22,11 +31,13 @@ void gemm_sm90_work_begin(gemm90 *g)
 	g->cluster = s->cluster > 1 ? cptx_div(k, cta, s->cluster) : cta;
 	g->clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
 	g->rank = s->cluster > 1 ? cptx_cluster_ctarank(k) : (cptx_val){ 0 };
-	g->tiles_m = ceil_div(k, g->M, g->o->bm * s->cluster_m);
-	g->tiles_n = ceil_div(k, g->N, g->o->bn * s->cluster_n);
-	g->k_tiles = ceil_div(k, g->K, s->bk);
+	if (g->o->grouped) {
+		gemm_sm90_group_begin(g);
+		return;
+	}
+	count_tiles(g);
 	g->tiles = times(k, g->tiles_m, g->tiles_n);
-	cptx_val all = g->o->batched ? times(k, g->tiles, g->batch) : g->tiles;
+	cptx_val all = g->o->batched ? times(k, g->tiles, g->p.batch) : g->tiles;
 	if (!g->o->stream_k) {
 		g->at = cptx_var(k, CPTX_U32, g->cluster);
 		g->end = all, g->step = g->clusters;
@@ -69,10 +80,14 @@ void gemm_sm90_locate(gemm90 *g)
 	const gemm_shape *s = &g->s;
 	cptx_val row, column;
 
+	if (g->o->grouped) {
+		gemm_sm90_group_find(g);
+		count_tiles(g);
+	}
 	g->tile = g->at, g->k_first = cptx_imm(0), g->k_end = g->k_tiles;
 	if (g->o->stream_k)
 		locate_part(g);
-	cptx_val id = g->tile;
+	cptx_val id = g->o->grouped ? cptx_sub(k, g->at, g->group_first) : g->tile;
 	if (g->o->batched) {
 		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
 		id = cptx_rem(k, id, g->tiles);

@@ -65,6 +65,7 @@ int cptx_tmem_begin_(cptx_kernel *k, cptx_site at, cptx_tmem *t, const cptx_tmem
 		t->opt.columns = opt->columns;
 	if (!check(k, at, &t->opt))
 		return 1;
+	cptx_region_begin_(k, at, "CPTX_TMEM");
 	t->slot = cptx_shared_(k, at, CPTX_B32, 1, 16, NULL);
 	t->before = cptx_item_last(k);
 	cptx_if_begin_(k, at, opt->warp);
@@ -113,6 +114,7 @@ int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t)
 
 	if (t->address.kind == CPTX_VAL_NONE)
 		return 0; /* the beginning failed and said so */
+	cptx_region_end_(k, at);
 	cptx_item *out = way_out(k, t, &info);
 	if (out) {
 		cptx_item_spelling(out, name, sizeof name);

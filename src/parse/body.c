@@ -363,17 +363,20 @@ static bool statement(parser *p)
 	word w;
 
 	if (*p->p == '@')
-		return parse_instruction(p, p->p);
+		return parse_instruction(p, NULL);
 	if (*p->p == '.')
 		return body_directive(p);
 	if (parse_take(p, '{'))
 		return names_enter(p) && parse_item(p, ITEM_SCOPE, NULL, 0);
 	if (parse_is_word[(unsigned char)*p->p] == 1) {
+		spelled *known = parse_known(p);
+		if (known)
+			return parse_instruction(p, known);
 		const char *end = parse_dotted(p->p), *colon = end;
 		while (*colon == ' ' || *colon == '\t')
 			colon++;
 		if (*colon != ':' || colon[1] == ':' || memchr(p->p, '.', (size_t)(end - p->p)))
-			return parse_instruction(p, end);
+			return parse_instruction(p, NULL);
 		parse_word(p, &w);
 		parse_take(p, ':');
 		return place_label(p, &w);

@@ -340,8 +340,6 @@ bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const ch
 	return ok;
 }
 
-static bool ends_operand(char c) { return c == ';' || c == ',' || c == ']' || c == '}'; }
-
 bool parse_constant(parser *p, cptx_val *v)
 {
 	const char *s = p->p;
@@ -352,7 +350,7 @@ bool parse_constant(parser *p, cptx_val *v)
 		uint64_t i = 0;
 		while (*s >= '0' && *s <= '9' && i < UINT64_MAX / 20)
 			i = i * 10 + (uint64_t)(*s++ - '0');
-		if (ends_operand(*s)) {
+		if (parse_ends_operand(*s)) {
 			*v = cptx_val_int_((int64_t)i);
 			v->space = EXACT_CONSTANT;
 			p->stop = p->p = s;

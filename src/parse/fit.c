@@ -95,13 +95,77 @@ static bool again(parser *p, spelled *s, const tokens *all, arch_match *m)
 	return arch_match_again(m, &r->known);
 }
 
+/* ---- the same of plain operands, which needs no values ---- */
+
+const plain_match *parse_fit_plain(const spelled *s, const tokens *all)
+{
+	for (unsigned way = 0; way < ARRAY_LEN(s->plain); way++) {
+		const plain_match *r = s->plain[way];
+		bool fits = r && r->ntoken == all->n && r->shape[0] == all->shape[0] && r->shape[1] == all->shape[1];
+		for (unsigned i = 0; fits && i < all->n; i++)
+			fits = all->words[i] >> WORD_NUMBER <= r->most[i];
+		if (fits)
+			return r;
+	}
+	return NULL;
+}
+_Static_assert(PLAIN_TOKENS / 4 == 2, "both are compared");
+
+/* The word of the operand that token number t became, without what the token's own word tells; false if it is another. */
+static bool rest_of_word(plain_match *r, unsigned i, const tokens *all, unsigned t, const arch_match *m, uint16_t owner)
+{
+	uint32_t made = ir_word(&m->operand[i], owner), mine = all->words[t];
+	bool integer = ir_word_is(mine, CPTX_VAL_INT);
+
+	r->from[i] = (uint8_t)t;
+	r->words[i] = made & ~mine;
+	r->most[t] = UINT32_MAX;
+	if (integer) {
+		int64_t most = MIN(arch_integers_up_to(m, i), (int64_t)WORD_ZERO - 1);
+		r->most[t] = most < 0 ? 0 : (uint32_t)most + WORD_ZERO;
+	}
+	return (r->words[i] | mine) == made && !(r->words[i] >> WORD_NUMBER);
+}
+
+/* Labels, and calls, which are about more than their operands, are never plain. */
+static void remember_plain(parser *p, spelled *s, const tokens *all, const arch_match *m)
+{
+	const arch_form *f = &arch_forms[m->form];
+	plain_match r = { .ntoken = all->n };
+	unsigned t = 0;
+
+	if (m->labels || ir_is_call(f->op))
+		return;
+	r.head.form = m->form;
+	r.head.noperand = m->noperand & 15;
+	r.head.nmod = m->ngroup & 31;
+	memcpy(r.shape, all->shape, sizeof r.shape);
+	memcpy(r.mod, m->mod, m->ngroup * sizeof *m->mod);
+	for (unsigned i = 0; i < m->noperand; i++) {
+		bool sink = arch_operands[f->operand + i].kind == OPERAND_NOWHERE;
+		if (sink || m->operand[i].kind == CPTX_VAL_NONE)
+			r.from[i] = PLAIN_TOKENS, r.words[i] = ir_word(&m->operand[i], p->k->owner);
+		else if (t == all->n || !rest_of_word(&r, i, all, t++, m, p->k->owner))
+			return;
+	}
+	plain_match **to = &s->plain[s->turn++ % ARRAY_LEN(s->plain)];
+	if (!*to)
+		*to = arena_alloc(&p->m->a, sizeof r);
+	if (*to && t == all->n)
+		**to = r;
+}
+
 bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
 {
+	bool plain = all->nplain == all->n;
+
 	if (again(p, s, all, m))
 		return true;
 	for (unsigned i = 0; i < s->nform; i++)
 		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, m, NULL)) {
 			remember(p, s, all, m);
+			if (plain)
+				remember_plain(p, s, all, m);
 			return true;
 		}
 	return false;

@@ -3,13 +3,14 @@
  * given to the operands of the first candidate that they fit (fit.c).
  */
 #include "parse/insn.h"
+#include "parse/quick.h"
 
 /* Names that nothing has yet become labels where the instruction takes one. */
 static bool name_labels(parser *p, const spelled *s, tokens *all)
 {
 	for (unsigned i = 0; i < all->n; i++) {
 		token *from = &all->from[i];
-		if (!from->unknown)
+		if ((i < PLAIN_TOKENS && all->words[i]) || !from->unknown)
 			continue;
 		if (!s->takes_label || all->t[i].address)
 			return parse_undeclared(p, from);
@@ -55,9 +56,9 @@ static const char *spelling_end(const char *s)
 enum { OPCODE_MOST = 255 };
 
 /* The spelling, "ld.global.v4.f32"; blanks may stand in front of a dot. */
-static const char *read_opcode(parser *p, const char *seen, char joined[OPCODE_MOST + SPELLING_BEHIND], size_t *len)
+static const char *read_opcode(parser *p, char joined[OPCODE_MOST + SPELLING_BEHIND], size_t *len)
 {
-	const char *from = p->p, *s = spelling_end(seen);
+	const char *from = p->p, *s = spelling_end(from);
 
 	*len = (size_t)(s - from);
 	p->stop = p->p = s;
@@ -104,34 +105,93 @@ static bool append(parser *p, const char *at, const arch_match *m, cptx_val guar
 	return true;
 }
 
-bool parse_instruction(parser *p, const char *seen)
+static bool append_plain(parser *p, const plain_match *r, const tokens *all, cptx_val guard)
+{
+	uint32_t words[ARCH_OPERANDS];
+
+	for (unsigned i = 0; i < r->head.noperand; i++)
+		words[i] = r->words[i] | all->words[r->from[i]];
+	if (p->ncomment)
+		parse_flush_comments(p);
+	ir_item *it = ir_append_like(p->k, parse_site(p), &r->head, words, r->mod);
+	if (!it)
+		return parse_out_of_memory(p);
+	if (guard.kind)
+		ir_guard(it, guard);
+	it->src = (uint32_t)(p->start - p->begin);
+	it->src_len = (uint32_t)(p->stop - p->start);
+	return true;
+}
+
+/* The forms of the instruction that the text goes on with; NULL with an error, or if it is no instruction. */
+static spelled *read_spelling(parser *p)
 {
 	char joined[OPCODE_MOST + SPELLING_BEHIND], found[24];
-	cptx_val guard;
-	arch_match m;
-	tokens all;
+	const char *at = p->p;
 	size_t len;
+	const char *opcode = read_opcode(p, joined, &len);
 
-	all.n = 0;
-	if (!read_guard(p, &guard))
-		return false;
-	const char *at = p->p, *opcode = read_opcode(p, MAX(seen, at), joined, &len);
-	if (!len)
-		return parse_error(p, at, CPTX_E_PARSE, "expected an instruction, found %s", parse_found(p, found));
+	if (!len) {
+		parse_error(p, at, CPTX_E_PARSE, "expected an instruction, found %s", parse_found(p, found));
+		return NULL;
+	}
 	spelled *s = parse_spelled(p, opcode, len);
-	if (!s)
-		return false;
-	if (!s->nform)
-		return parse_spelling_error(p, at, s);
+	if (!s || s->nform)
+		return s;
+	parse_spelling_error(p, at, s);
+	return NULL;
+}
+
+/* The operands were read; the statement goes to the body. */
+static bool finish(parser *p, const char *at, spelled *s, tokens *all, cptx_val guard)
+{
+	const plain_match *r = all->nplain == all->n ? parse_fit_plain(s, all) : NULL;
+	arch_match m;
+
+	if (r)
+		return append_plain(p, r, all, guard);
+	parse_unfold(p, all);
+	if (parse_fit(p, s, all, &m))
+		return append(p, at, &m, guard);
+	parse_operand_error(p, at, s, all);
+	return true; /* it was read whole */
+}
+
+/* From the operands on. */
+static bool read_rest(parser *p, const char *at, spelled *s, cptx_val guard)
+{
+	tokens all;
+
+	all.n = all.nplain = 0;
+	memset(all.shape, 0, sizeof all.shape);
+	all.words[PLAIN_TOKENS] = 0;
+	all.unknown = false;
 	all.lists = s->takes_list;
-	if (!parse_operands(p, &all) || !name_labels(p, s, &all))
+	if (!parse_operands(p, &all) || (all.unknown && !name_labels(p, s, &all)))
 		return false;
 	if (*p->p != ';')
 		return parse_error(p, p->stop, CPTX_E_PARSE, "expected ';' behind the instruction");
 	p->stop = ++p->p;
-	bool ok = parse_fit(p, s, &all, &m) ? append(p, at, &m, guard)
-	                                    : (parse_operand_error(p, at, s, &all), true); /* it was read whole */
-	if (ok)
-		parse_blanks_line(p);
-	return ok;
+	if (!finish(p, at, s, &all, guard))
+		return false;
+	parse_blanks_line(p);
+	return true;
+}
+
+bool parse_instruction(parser *p, spelled *known)
+{
+	const char *at = p->start;
+	cptx_val guard = { 0 };
+
+	if (!known) {
+		if (!read_guard(p, &guard))
+			return false;
+		at = p->p;
+		known = parse_known(p);
+	}
+	if (!known || !known->nform) {
+		p->p = at;
+		known = read_spelling(p);
+	}
+	return known && read_rest(p, at, known, guard);
 }

@@ -12,20 +12,30 @@ typedef struct token {
 	word name;
 } token;
 
+/*
+ * Most operands are plain: a single register, maybe in brackets, or a small integer.  They are kept as the word that an item
+ * has for them (words[i], 0 for others), and as 16 bits of `shape`: kind and type, and how it stands.
+ */
 typedef struct tokens {
-	parse_token t[MOST_TOKENS];
-	token from[MOST_TOKENS]; /* where each stands */
-	unsigned n;
-	bool lists; /* parentheses hold what a call passes, and no expression */
+	parse_token t[MOST_TOKENS];       /* plain ones stand here when parse_unfold has put them there */
+	token from[MOST_TOKENS];          /* where each stands that is not plain */
+	uint32_t words[PLAIN_TOKENS + 1]; /* the last is 0 */
+	uint64_t shape[PLAIN_TOKENS / 4];
+	unsigned n, nplain;
+	bool unknown; /* a name that nothing has is among them */
+	bool lists;   /* parentheses hold what a call passes, and no expression */
 } tokens;
 
 /* ---- tokens.c ---- */
 /* All up to the semicolon. */
 bool parse_operands(parser *p, tokens *all);
+void parse_unfold(const parser *p, tokens *all);
 cptx_val parse_register_value(const cptx_kernel *k, uint32_t id, uint32_t count);
 bool parse_undeclared(parser *p, const token *t); /* false, with the error */
 
 /* ---- fit.c ---- */
+/* The match of the same spelling with plain operands of the same shape, if these fit as well; NULL if there was none. */
+const plain_match *parse_fit_plain(const spelled *s, const tokens *all);
 /* The first form of the spelling that takes the operands, in *m; false if none does. */
 bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m);
 /* Why none does, as an error.  False. */

@@ -395,6 +395,3 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	}
 	return m;
 }
-
-const cptx_target *cptx_module_target(const cptx_module *m) { return m ? m->target : NULL; }
-unsigned cptx_module_version(const cptx_module *m) { return m ? m->version : 0; }

@@ -27,7 +27,7 @@ typedef struct name_numbers {
 	bool in_range;     /* one in scope hides, or could hide, one of a range */
 } name_numbers;
 
-/* A range that was looked up: its prefix, up to 7 bytes of it, and its registers. */
+/* A range in scope: its prefix, up to 7 bytes of it, and its registers. */
 enum { QUICK_RANGES = 16 };
 typedef struct quick_range {
 	uint64_t key; /* the bytes, the first in the lowest; 0: none */
@@ -42,7 +42,7 @@ typedef struct name_table {
 	struct name_scope *scope; /* the open ones */
 	size_t nscope, cap_scope;
 	name_numbers numbers;
-	quick_range quick[QUICK_RANGES]; /* by their key; all are forgotten when a range or a scope comes or goes */
+	quick_range quick[QUICK_RANGES]; /* the latest, by their key; all are forgotten when a scope that has some ends */
 } name_table;
 typedef struct name_scope {
 	uint32_t first;       /* of its bindings */
@@ -73,6 +73,18 @@ typedef struct remembered {
 	arch_known known; /* from: of the tokens */
 } remembered;
 
+/* A match of plain operands (insn.h): others of the same shape make the same item with other words. */
+enum { PLAIN_TOKENS = 8 };
+typedef struct plain_match {
+	uint64_t shape[PLAIN_TOKENS / 4];
+	uint32_t most[PLAIN_TOKENS];   /* no greater number of a register, or WORD_ZERO + value of an integer, fits for sure */
+	uint32_t words[ARCH_OPERANDS]; /* of the item, to which that of an operand is added: */
+	uint8_t from[ARCH_OPERANDS];   /* its number, or PLAIN_TOKENS */
+	uint16_t mod[ARCH_GROUPS];
+	ir_item head; /* of the item: its form, and how much stands behind it */
+	unsigned ntoken;
+} plain_match;
+
 typedef struct spelled {
 	struct spelled *next; /* of the same hash */
 	const char *text;
@@ -81,6 +93,8 @@ typedef struct spelled {
 	bool takes_label, takes_list;
 	spelled_form *form;
 	remembered *last, *before; /* the latest, the one before it with other kinds of operands; or NULL */
+	plain_match *plain[2];     /* of plain operands, and kept in turn */
+	unsigned turn;
 } spelled;
 
 typedef struct comment {
@@ -174,8 +188,6 @@ bool parse_ascii(parser *p, const char *from, const char *to);
 bool names_init(parser *p);
 void names_free(parser *p);
 binding *names_find(parser *p, const word *w); /* not ranges */
-/* The register that the text goes on with, if it is one of a range that was looked up before: skips it.  Else IR_NONE. */
-uint32_t names_quick(parser *p);
 /* The register that a word names, or IR_NONE; *b is its binding. */
 uint32_t names_register(parser *p, const word *w, const binding **b);
 /* A new name in the innermost scope; NULL, with an error, if it is taken there or no name. */
@@ -187,6 +199,7 @@ void names_leave(parser *p);
 uint32_t names_label(parser *p, const word *w);
 
 /* ---- expr.c ---- */
+static inline bool parse_ends_operand(char c) { return c == ';' || c == ',' || c == ']' || c == '}'; }
 /* A constant expression: INT, or FLOAT with its type. */
 bool parse_constant(parser *p, cptx_val *v);
 /* A number alone, as lengths, alignments and the arguments of directives are. */
@@ -220,12 +233,14 @@ bool parse_section(parser *p); /* behind .section */
 
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
-bool parse_instruction(parser *p, const char *seen); /* seen: the spelling does not end in front of it */
-enum { SPELLING_BEHIND = 8 };                        /* so many bytes may be read behind the text of a spelling */
+bool parse_instruction(parser *p, spelled *known); /* known: it was read just now, and no guard stands in front; or NULL */
+enum { SPELLING_BEHIND = 8 };                      /* so many bytes may be read behind the text of a spelling */
 /* Comments up to the end of this statement, as items; those behind it stay for the next. */
 void parse_flush_comments(parser *p);
 ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand);
+/* The spelling that the text goes on with, if it was read before and a blank or semicolon ends it: skips it.  Else NULL. */
+spelled *parse_known(parser *p);
 /* The forms of an instruction as it is spelled; NULL when memory is short. */
 spelled *parse_spelled(parser *p, const char *text, size_t len);
 bool parse_spelling_error(parser *p, const char *at, const spelled *s);

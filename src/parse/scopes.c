@@ -3,7 +3,7 @@
  * scope ends by undoing its bindings, last first.  `.reg .b32 %r<100>` is one binding: a name that ends in digits is looked
  * up by what stands in front of them first, since most names are registers of such a range.
  */
-#include "parse/parser.h"
+#include "parse/quick.h"
 
 static bool same(const name_slot *s, const char *name, uint32_t len, uint32_t hash)
 {
@@ -151,67 +151,14 @@ static uint32_t in_range(parser *p, const word *w, uint32_t stem, uint32_t hash,
 	return IR_NONE;
 }
 
-static inline quick_range *quick_at(name_table *t, uint64_t key) { return &t->quick[key * 0x9e3779b97f4a7c15u >> 60]; }
-_Static_assert(QUICK_RANGES == 1 << (64 - 60), "the hash has a slot for each");
-
-static void quick_note(name_table *t, const word *w, const binding *range)
+static void quick_note(name_table *t, const char *prefix, size_t len, const binding *range)
 {
 	uint64_t key = 0;
 
-	if (w->stem >= sizeof key)
+	if (len >= sizeof key || range->id + (uint64_t)range->count > WORD_NUMBERS)
 		return;
-	memcpy(&key, w->s, w->stem);
-	*quick_at(t, key) = (quick_range){ key, range->id, range->count };
-}
-
-#define EACH_BYTE (UINT64_MAX / 255) /* times a byte: 8 of it */
-
-/* The highest bit of each byte that is no digit, up to the first byte that is not ASCII. */
-static inline uint64_t no_digits(uint64_t bytes)
-{
-	uint64_t from_0 = bytes ^ EACH_BYTE * '0';
-	return ((from_0 + EACH_BYTE * (0x80 - 10)) | from_0) & EACH_BYTE * 0x80;
-}
-
-/* The number of bytes in front of the lowest bit of a mask such as no_digits gives, times 8. */
-static inline unsigned bits_before(uint64_t mask) { return (unsigned)__builtin_ctzll(mask) & ~7u; }
-
-/* The number that 8 digits are, the first in the lowest byte. */
-static inline uint32_t number_of_8(uint64_t digits)
-{
-	digits = (digits & EACH_BYTE * 15) * (10 * 256 + 1) >> 8;
-	digits = (digits & UINT64_C(0x00ff00ff00ff00ff)) * (100 * 65536 + 1) >> 16;
-	return (uint32_t)((digits & UINT64_C(0x0000ffff0000ffff)) * (10000 * (UINT64_C(1) << 32) + 1) >> 32);
-}
-
-/*
- * All 8 bytes at once: the lengths of prefix and number differ from register to register, so that branches on them would be
- * guessed wrong again and again.
- */
-uint32_t names_quick(parser *p)
-{
-	uint64_t bytes;
-
-	memcpy(&bytes, p->p, sizeof bytes);
-	uint64_t others = no_digits(bytes), digits = ~others & EACH_BYTE * 0x80;
-	if (!digits || p->names.numbers.in_range)
-		return IR_NONE;
-	unsigned prefix = bits_before(digits); /* in bits, as all of these */
-	uint64_t key = bytes & ((UINT64_C(1) << prefix) - 1);
-	const quick_range *q = quick_at(&p->names, key);
-	others = others >> prefix << prefix;
-	if (!prefix || q->key != key || !others)
-		return IR_NONE;
-	unsigned behind = bits_before(others), length = behind - prefix;
-	uint64_t text = bytes >> prefix; /* begins with the digits */
-	uint32_t number = number_of_8(text << (64 - length));
-	const char *s = p->p + behind / 8;
-	bool ends = *s == ',' || *s == ';' || *s == ']' || *s == '}' || (*s == ' ' && parse_is_word[(unsigned char)s[1]]);
-	if (!ends || (length > 8 && (text & 255) == '0') || number >= q->count)
-		return IR_NONE;
-	p->stop = s;
-	p->p = s + (*s == ' ');
-	return q->id + number;
+	memcpy(&key, prefix, len);
+	t->quick[quick_slot(key)] = (quick_range){ key, range->id, range->count };
 }
 
 uint32_t names_register(parser *p, const word *w, const binding **b)
@@ -220,7 +167,8 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 	uint32_t reg = w->stem < w->len ? in_range(p, w, w->stem, w->stem_hash, &range) : IR_NONE;
 
 	if (reg != IR_NONE && !p->names.numbers.in_range) {
-		quick_note(&p->names, w, range);
+		if (range == &p->names.bound[p->names.slot[range->slot].binding]) /* not where a shorter range hides its beginning */
+			quick_note(&p->names, w->s, w->stem, range);
 		*b = range;
 		return reg;
 	}
@@ -291,9 +239,10 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 		            (int)MIN(w->len, 64u), w->s);
 		return NULL;
 	}
-	if (range)
-		memset(t->quick, 0, sizeof t->quick);
-	return push(p, s, kind, id, count);
+	binding *b = push(p, s, kind, id, count);
+	if (range && b)
+		quick_note(t, w->s, w->len, b); /* in the place of the one it hides */
+	return b;
 }
 
 bool names_enter(parser *p)
@@ -325,10 +274,13 @@ void names_leave(parser *p)
 	bool in_range = t->numbers.in_range;
 
 	t->numbers = scope->numbers;
-	memset(t->quick, 0, sizeof t->quick);
-
-	for (size_t i = t->nbound; i-- > base;)
+	bool ranges = false;
+	for (size_t i = t->nbound; i-- > base;) {
 		t->slot[t->bound[i].slot].binding = t->bound[i].shadow;
+		ranges |= t->bound[i].kind == NAME_RANGE;
+	}
+	if (ranges)
+		memset(t->quick, 0, sizeof t->quick);
 	for (size_t i = base; i < t->nbound; i++) {
 		binding b = t->bound[i];
 		name_slot *s = &t->slot[b.slot];

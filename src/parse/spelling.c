@@ -32,21 +32,72 @@ static bool find_forms(parser *p, spelled *s)
 	return true;
 }
 
-/* The next 8 bytes of a text, of which `left` are its own. */
-static inline uint64_t part_of(const char *text, size_t left)
-{
-	uint64_t part;
+/* ---- found again: 8 bytes of the text at a time ---- */
 
-	memcpy(&part, text, sizeof part);
-	return left < sizeof part ? part & ((UINT64_C(1) << 8 * left) - 1) : part;
+static inline uint64_t bytes_at(const char *text)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, text, sizeof bytes);
+	return bytes;
 }
 
-static inline bool is_text(const spelled *s, const char *text, size_t len)
+/* The first `bits` of 8 bytes, which are fewer than 64. */
+static inline uint64_t first_bits(uint64_t bytes, unsigned bits) { return bytes & ((UINT64_C(1) << bits) - 1); }
+
+static inline uint64_t mix(uint64_t hash, uint64_t bytes)
 {
-	for (size_t i = 0; i < len && s->len == len; i += sizeof(uint64_t))
-		if (part_of(s->text + i, len - i) != part_of(text + i, len - i))
-			return false;
-	return s->len == len;
+	hash = (hash ^ bytes) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 32;
+}
+
+/* The one whose text, with that hash, is text[0 .. len); its last bytes, fewer than 8 and maybe none, are `rest`. */
+static inline spelled *look_up(const parser *p, const char *text, size_t len, uint64_t rest, uint64_t hash)
+{
+	for (spelled *s = p->spelled[hash % SPELLED_SLOTS]; s; s = s->next) {
+		size_t i = 0;
+		if (s->len != len)
+			continue;
+		while (i + 8 <= len && bytes_at(s->text + i) == bytes_at(text + i))
+			i += 8;
+		if (i + 8 > len && bytes_at(s->text + i) == rest) /* zeros stand behind it */
+			return s;
+	}
+	return NULL;
+}
+
+/* The lowest bit that is set is the highest of the first byte that is a blank, a control character or a semicolon. */
+static inline uint64_t ends_in(uint64_t bytes)
+{
+	const uint64_t each = UINT64_MAX / 255; /* times a byte: 8 of it */
+	uint64_t semicolons = bytes ^ each * ';';
+
+	return (((bytes - each * (' ' + 1)) & ~bytes) | ((semicolons - each) & ~semicolons)) & each * 0x80;
+}
+
+spelled *parse_known(parser *p)
+{
+	const char *s = p->p;
+	uint64_t hash = 0, bytes = bytes_at(s), ends;
+
+	for (; !(ends = ends_in(bytes)); bytes = bytes_at(s)) {
+		hash = mix(hash, bytes);
+		s += sizeof bytes;
+	}
+	unsigned bits = (unsigned)__builtin_ctzll(ends) & ~7u;
+	uint64_t rest = first_bits(bytes, bits);
+	s += bits / 8;
+	const char *next = s + (*s == ' ');
+	next += *next == '\t';
+	/* what is rare is left to those who look at each character: comments, a dot or colon behind a blank */
+	if (*next <= ' ' || *next == '.' || *next == ':' || *next == '/' || *next == '#')
+		return NULL;
+	spelled *known = look_up(p, p->p, (size_t)(s - p->p), rest, mix(hash, rest));
+	if (known) {
+		p->stop = s;
+		p->p = next;
+	}
+	return known;
 }
 
 static spelled *new_spelled(parser *p, spelled **slot, const char *text, size_t len)
@@ -70,14 +121,15 @@ static spelled *new_spelled(parser *p, spelled **slot, const char *text, size_t 
 
 spelled *parse_spelled(parser *p, const char *text, size_t len)
 {
-	uint64_t hash = len;
+	uint64_t hash = 0, rest;
+	size_t i = 0;
 
-	for (size_t i = 0; i < len; i += sizeof hash)
-		hash = (hash ^ part_of(text + i, len - i)) * 0x9e3779b97f4a7c15u, hash ^= hash >> 32;
-	spelled **slot = &p->spelled[hash % SPELLED_SLOTS], *s = *slot;
-	while (s && !is_text(s, text, len))
-		s = s->next;
-	return s ? s : new_spelled(p, slot, text, len);
+	for (; i + 8 <= len; i += 8)
+		hash = mix(hash, bytes_at(text + i));
+	rest = first_bits(bytes_at(text + i), 8 * (unsigned)(len - i));
+	hash = mix(hash, rest);
+	spelled *s = look_up(p, text, len, rest, hash);
+	return s ? s : new_spelled(p, &p->spelled[hash % SPELLED_SLOTS], text, len);
 }
 
 /* ---- what is wrong ---- */

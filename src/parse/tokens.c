@@ -1,5 +1,6 @@
 /* Operands of instructions, read without knowing the form. */
 #include "parse/insn.h"
+#include "parse/quick.h"
 
 #include <stdio.h>
 
@@ -202,7 +203,7 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 	return true;
 }
 
-static bool read_operand(parser *p, tokens *all, bool pipe, bool inside);
+static inline bool read_operand(parser *p, tokens *all, unsigned stands);
 
 /* "[a].unified" */
 static bool read_behind(parser *p, parse_token *t)
@@ -219,14 +220,101 @@ static bool read_behind(parser *p, parse_token *t)
 	return true;
 }
 
+/* ---- plain operands ---- */
+
+enum { STANDS_PIPE = 1, STANDS_INSIDE = 2, STANDS_ADDRESS = 4, SHAPE_BITS = 16 };
+_Static_assert(WORD_NUMBER + 3 <= SHAPE_BITS, "kind, type and how it stands");
+
+/* Operand number i is plain. */
+static inline void put_plain(tokens *all, unsigned i, uint32_t plain, unsigned stands)
+{
+	uint64_t shape = (plain & ((1u << WORD_NUMBER) - 1)) | stands << WORD_NUMBER;
+
+	all->words[i] = plain;
+	all->shape[i / 4] |= shape << i % 4 * SHAPE_BITS;
+	all->nplain++;
+}
+
+/* The plain register that the text goes on with: its word, 0 if there is none. */
+static inline uint32_t read_register_word(parser *p)
+{
+	uint32_t reg = names_quick(p);
+
+	return reg == IR_NONE ? 0 : CPTX_VAL_REG | (uint32_t)p->k->reg[reg].type << WORD_KIND | reg << WORD_NUMBER;
+}
+
+/* The digits that the text goes on with, if they are all of an operand and few. */
+static inline uint32_t read_integer_word(parser *p)
+{
+	const char *s = p->p;
+	uint32_t v = 0;
+
+	while (*s >= '0' && *s <= '9')
+		v = v * 10 + (uint32_t)(*s++ - '0');
+	if (s - p->p > 6 || (*p->p == '0' && s - p->p > 1) || !parse_ends_operand(*s))
+		return 0;
+	p->stop = p->p = s;
+	return CPTX_VAL_INT | (v + WORD_ZERO) << WORD_NUMBER;
+}
+_Static_assert(WORD_ZERO > 999999, "a word holds six digits");
+
+/* Operand number i, if it is plain and has no brackets. */
+static inline bool read_plain(parser *p, tokens *all, unsigned i, unsigned stands)
+{
+	unsigned char kind = parse_is_word[(unsigned char)*p->p];
+	uint32_t plain = kind == 1 ? read_register_word(p) : kind == 3 ? read_integer_word(p) : 0;
+
+	all->words[i] = 0;
+	if (plain)
+		put_plain(all, i, plain, stands);
+	return plain != 0;
+}
+
+/* The plain operand number i in brackets, behind the first of them; if it is none, a register may have been read into v. */
+static bool read_plain_address(parser *p, tokens *all, unsigned i, cptx_val *v)
+{
+	uint32_t plain = parse_is_word[(unsigned char)*p->p] == 1 ? read_register_word(p) : 0;
+
+	if (!plain)
+		return false;
+	if (p->p[0] == ']' && p->p[1] != '.') {
+		parse_take(p, ']');
+		put_plain(all, i, plain, STANDS_ADDRESS);
+		return true;
+	}
+	*v = ir_unpack(&plain, 0, p->k->owner);
+	return false;
+}
+
+void parse_unfold(const parser *p, tokens *all)
+{
+	for (unsigned i = 0; i < all->n && i < PLAIN_TOKENS; i++) {
+		unsigned stands = (unsigned)(all->shape[i / 4] >> (i % 4 * SHAPE_BITS + WORD_NUMBER));
+		if (!all->words[i])
+			continue;
+		all->t[i] = (parse_token){ .v = ir_unpack(all->words, i, p->k->owner),
+			                       .pipe = stands & STANDS_PIPE,
+			                       .inside = stands & STANDS_INSIDE,
+			                       .address = stands & STANDS_ADDRESS };
+		all->from[i].unknown = false;
+		if (all->t[i].v.kind == CPTX_VAL_INT)
+			all->t[i].v.space = EXACT_CONSTANT;
+	}
+}
+
+/* ---- any operands ---- */
+
 static bool read_address(parser *p, tokens *all, unsigned i)
 {
 	parse_token *t = &all->t[i];
 	char found[24];
 
 	t->address = true;
-	if (!read_value(p, &t->v, &all->from[i]))
+	if (i < PLAIN_TOKENS && read_plain_address(p, all, i, &t->v))
+		return true;
+	if (!t->v.kind && !read_value(p, &t->v, &all->from[i]))
 		return false;
+	all->unknown |= all->from[i].unknown;
 	if ((*p->p == '+' || *p->p == '-') && !all->from[i].unknown) {
 		if (!read_offset(p, &t->v))
 			return false;
@@ -234,7 +322,7 @@ static bool read_address(parser *p, tokens *all, unsigned i)
 			t->v.space = PLUS_ZERO;
 	}
 	while (parse_take(p, ','))
-		if (!read_operand(p, all, false, true))
+		if (!read_operand(p, all, STANDS_INSIDE))
 			return false;
 	if (!parse_take(p, ']'))
 		return parse_error(p, p->p, CPTX_E_PARSE, "expected ] behind the address, found %s", parse_found(p, found));
@@ -274,55 +362,64 @@ static bool read_negated(parser *p, cptx_val *v, token *from)
 	return v->kind != CPTX_VAL_BAD || parse_error(p, from->at, CPTX_E_FORM, "only registers are negated");
 }
 
-static bool read_operand(parser *p, tokens *all, bool pipe, bool inside)
+/* One that is not plain, or where plain ones have no more room. */
+static bool read_any_operand(parser *p, tokens *all, unsigned i)
 {
-	if (all->n == MOST_TOKENS)
-		return parse_error(p, p->p, CPTX_E_FORM, "too many operands");
-	unsigned i = all->n++;
 	parse_token *t = &all->t[i];
-	unsigned char c = (unsigned char)*p->p;
+	char c = *p->p;
 
-	*t = (parse_token){ .pipe = pipe, .inside = inside };
 	all->from[i].at = p->p;
 	all->from[i].unknown = false;
-	if (parse_is_word[c] == 1) {
-		uint32_t reg = names_quick(p);
-		if (reg != IR_NONE) { /* and the operand ends behind it */
-			t->v = parse_register_value(p->k, reg, 1);
-			return true;
-		}
+	if (parse_is_word[(unsigned char)c] == 1) {
 		if (!read_long_name(p, &t->v, &all->from[i]))
 			return false;
+		all->unknown |= all->from[i].unknown;
 		t->braces = t->v.count > 1 ? BRACES_EITHER : BRACES_NONE; /* a vector register has none */
 		if ((*p->p == '+' || *p->p == '-') && (t->v.kind == CPTX_VAL_SYM || t->v.kind == CPTX_VAL_REG))
 			return read_offset(p, &t->v);
-		return *p->p != '[' || t->v.kind != CPTX_VAL_SYM || inside || read_indexed(p, t);
+		return *p->p != '[' || t->v.kind != CPTX_VAL_SYM || t->inside || read_indexed(p, t);
 	}
-	if (c == '[' && !inside)
+	if (c == '[' && !t->inside)
 		return parse_take(p, '[') && read_address(p, all, i);
 	t->braces = c == '{' ? BRACES_HERE : BRACES_NONE;
 	if (c == '{')
 		return parse_take(p, '{') && read_elements(p, &t->v, '}');
-	if (c == '(' && all->lists && !inside)
+	if (c == '(' && all->lists && !t->inside)
 		return parse_take(p, '(') && read_elements(p, &t->v, ')');
-	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1 && strncmp(p->p + 1, "WARP_SZ", 7))
-		return read_negated(p, &t->v, &all->from[i]);
+	if ((c == '!' || c == '-') && parse_is_word[(unsigned char)p->p[1]] == 1 && strncmp(p->p + 1, "WARP_SZ", 7)) {
+		bool ok = read_negated(p, &t->v, &all->from[i]);
+		all->unknown |= all->from[i].unknown;
+		return ok;
+	}
 	return parse_constant(p, &t->v);
+}
+
+static inline bool read_operand(parser *p, tokens *all, unsigned stands)
+{
+	unsigned i = all->n;
+
+	if (i == MOST_TOKENS)
+		return parse_error(p, p->p, CPTX_E_FORM, "too many operands");
+	all->n++;
+	if (i < PLAIN_TOKENS && read_plain(p, all, i, stands)) /* most are */
+		return true;
+	all->t[i] = (parse_token){ .pipe = stands & STANDS_PIPE, .inside = stands & STANDS_INSIDE };
+	return read_any_operand(p, all, i);
 }
 
 bool parse_operands(parser *p, tokens *all)
 {
-	bool pipe = false;
+	unsigned stands = 0;
 
 	if (*p->p == ';')
 		return true;
 	for (;;) {
-		if (!read_operand(p, all, pipe, false))
+		if (!read_operand(p, all, stands))
 			return false;
 		if (parse_take(p, ','))
-			pipe = false;
+			stands = 0;
 		else if (parse_take(p, '|'))
-			pipe = true;
+			stands = STANDS_PIPE;
 		else
 			return true;
 	}

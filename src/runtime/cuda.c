@@ -307,6 +307,7 @@ static bool read_info(cuda *c, cptx_error *err)
 	    !CALL(c, err, cuDeviceGetName(i->name, sizeof i->name, c->dev), "asking for the device's name") ||
 	    !CALL(c, err, cuDeviceTotalMem_v2(&bytes, c->dev), "asking for the size of the device's memory"))
 		return false;
+	c->base.ordinal = c->dev; /* what cuDeviceGet gives is the number */
 	i->driver = (uint32_t)version;
 	i->ptx = (uint16_t)driver_ptx(version);
 	i->global_memory = bytes;

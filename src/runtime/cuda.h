@@ -31,6 +31,31 @@ bool cuda_load(cptx_program *p, const load_request *q, cptx_error *err);
 void cuda_unload(cptx_program *p);
 uint64_t cuda_global(const cptx_program *p, const char *name, size_t *size, cptx_error *err);
 const char *cuda_pick_target(unsigned compute_capability, unsigned ptx);
+/* The target that the options of a load name, or the device's best; NULL with an error. */
+const char *cuda_choose_target(const cptx_device_info *i, const load_request *q, cptx_error *err);
+
+/* cuda_compile.c */
+/* Compiles PTX by whom the options name, and loads it; p has its version and target. */
+bool cuda_compile(cptx_program *p, const load_request *q, const char *text, const cptx_ptx *ptx, cptx_error *err);
+/* Loads machine code as it is. */
+bool cuda_load_image(cptx_program *p, const load_request *q, const void *image, cptx_error *err);
+
+/* The options of the driver's compiler and linker: a list of numbers and one of values, each a pointer or an integer in one.
+ */
+enum { JIT_LOG = 16384 };
+typedef struct jit {
+	unsigned n, options[10];
+	void *values[10];
+	char *info, *error; /* logs of JIT_LOG bytes */
+} jit;
+bool jit_begin(jit *j, const load_request *q, cptx_error *err);
+void jit_end(jit *j);
+/* The error of what the driver refuses. */
+bool jit_refused(const cuda *c, cu_result r, const jit *j, const load_request *q, const char *text, const cptx_ptx *ptx,
+                 cptx_error *err);
+
+/* cuda_link.c */
+bool cuda_link(cptx_program *p, const load_request *q, cptx_error *err);
 
 /* cuda_launch.c */
 bool cuda_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err);

@@ -8,7 +8,7 @@ enum { PORTABLE_CLUSTER = 8 };
 /* What cuLaunchKernelEx takes, for launches with attributes. */
 typedef struct extended_launch {
 	cu_launch_config config;
-	cu_launch_attr attr[2];
+	cu_launch_attr attr[3];
 } extended_launch;
 
 /* ---- finding a kernel ---- */
@@ -99,6 +99,9 @@ static bool prepare_extended(const cuda *c, cptx_launch *l, cptx_site at, cptx_e
 	l->extra = x;
 	if (!x)
 		return no_memory(err, at);
+	if (!c->drv.cuLaunchKernelEx)
+		return error_set(err, CPTX_E_TARGET, at, "kernel %s: cooperative launches need a driver of CUDA 11.8 or later",
+		                 l->k.info.name);
 	cu_launch_attr *next = x->attr;
 	if (size[0]) {
 		next->id = CU_LAUNCH_CLUSTER;
@@ -109,6 +112,10 @@ static bool prepare_extended(const cuda *c, cptx_launch *l, cptx_site at, cptx_e
 	if (l->overlap) {
 		next->id = CU_LAUNCH_OVERLAP;
 		next++->value.overlap = 1;
+	}
+	if (l->cooperative) {
+		next->id = CU_LAUNCH_COOPERATIVE;
+		next++->value.cooperative = 1;
 	}
 	memcpy(x->config.block, l->block, sizeof l->block);
 	x->config.smem = l->dyn_smem;
@@ -125,8 +132,8 @@ bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 
 	if (!cuda_enter(c, &scope, err))
 		return false;
-	bool ok =
-		allow_smem(c, &l->k, l->dyn_smem, at, err) && ((!l->cluster[0] && !l->overlap) || prepare_extended(c, l, at, err));
+	bool ok = allow_smem(c, &l->k, l->dyn_smem, at, err) &&
+	          ((!l->cluster[0] && !l->overlap && !l->cooperative) || prepare_extended(c, l, at, err));
 	cuda_leave(&scope);
 	return ok;
 }

@@ -1,9 +1,9 @@
-/* Programs on a GPU: the target, the PTX version, and the driver's compiler with its log. */
+/* Programs on a GPU: the target and what is loaded for it. */
+#include "compile/link.h"
+#include "compile/text.h"
 #include "runtime/cuda.h"
 
 #include <stdlib.h>
-
-enum { LOG_SIZE = 16384 };
 
 /* ---- target and version ---- */
 
@@ -32,7 +32,7 @@ const char *cuda_pick_target(unsigned cc, unsigned ptx)
 	return best ? best->name : NULL;
 }
 
-static const char *choose_target(const cptx_device_info *i, const load_request *q, cptx_error *err)
+const char *cuda_choose_target(const cptx_device_info *i, const load_request *q, cptx_error *err)
 {
 	const cptx_target *t;
 
@@ -55,91 +55,10 @@ static const char *choose_target(const cptx_device_info *i, const load_request *
 	return NULL;
 }
 
-static bool version_known(const cptx_device_info *i, unsigned version, cptx_site at, cptx_error *err)
-{
-	if (version <= i->ptx)
-		return true;
-	return error_set(
-		err, CPTX_E_NO_DRIVER, at,
-		"the program is PTX %u.%u, but the driver (CUDA %u.%u) takes no PTX newer than %u.%u; a newer driver is needed",
-		version / 10, version % 10, (unsigned)i->driver / 1000, (unsigned)i->driver % 1000 / 10, i->ptx / 10u, i->ptx % 10u);
-}
-
-/* ---- compiling ---- */
-
-/* The options of cuModuleLoadDataEx: a list of numbers and a list of values, each value a pointer or an integer in one. */
-typedef struct jit {
-	unsigned n, options[8];
-	void *values[8];
-} jit;
-
-static void jit_add(jit *j, unsigned option, uintptr_t value)
-{
-	j->options[j->n] = option;
-	j->values[j->n++] = (void *)value; /* the driver reads the low 32 bits of it as the integer */
-}
-
-static void jit_fill(jit *j, const cptx_load_opt *opt, char *info, char *error)
-{
-	jit_add(j, CU_JIT_INFO, (uintptr_t)info);
-	jit_add(j, CU_JIT_INFO_SIZE, LOG_SIZE);
-	jit_add(j, CU_JIT_ERROR, (uintptr_t)error);
-	jit_add(j, CU_JIT_ERROR_SIZE, LOG_SIZE);
-	if (opt->verbose)
-		jit_add(j, CU_JIT_VERBOSE, 1);
-	if (opt->max_regs)
-		jit_add(j, CU_JIT_REGS, opt->max_regs);
-	if (opt->line_info)
-		jit_add(j, CU_JIT_LINES, 1);
-	if (opt->debug)
-		jit_add(j, CU_JIT_DEBUG, 1);
-}
-
-/* The error of a refused image: the driver's words, each line of PTX they name, and the user's line behind it. */
-static bool refused(const cuda *c, cu_result r, const char *log, const load_request *q, const char *text,
-                    const cptx_ptx *ptx, cptx_error *err)
-{
-	char what[256];
-	buf b;
-
-	buf_init(&b, NULL);
-	cptx_site from = log_explain(&b, log, text, ptx);
-	driver_describe(&c->drv, r, what, sizeof what);
-	error_set(err, CPTX_E_DRIVER, from.file ? from : q->at, "the driver refuses the program: %s%.*s", what,
-	          b.failed ? 0 : (int)b.n, b.n ? b.p : "");
-	buf_free(&b);
-	return false;
-}
-
-static bool compile(cptx_program *p, const load_request *q, const void *image, const char *text, const cptx_ptx *ptx,
-                    cptx_error *err)
-{
-	cuda *c = cuda_of(p->dev);
-	char *info = calloc(2, LOG_SIZE), *error = info + LOG_SIZE;
-	jit j = { 0 };
-	cu_module m = NULL;
-	cuda_scope scope;
-
-	if (!info)
-		return no_memory(err, q->at);
-	bool ok = cuda_enter(c, &scope, err);
-	if (ok) {
-		jit_fill(&j, &q->opt, info, error);
-		cu_result r = c->drv.cuModuleLoadDataEx(&m, image, j.n, j.options, j.values);
-		cuda_leave(&scope);
-		info[LOG_SIZE - 1] = error[LOG_SIZE - 1] = 0;
-		p->handle = r == CU_OK ? m : NULL;
-		p->log = arena_strdup(&p->mem, info);
-		ok = r == CU_OK || refused(c, r, error, q, text, ptx, err);
-	}
-	free(info);
-	return ok && (p->log || no_memory(err, q->at));
-}
-
 static bool load_module(cptx_program *p, const load_request *q, cptx_error *err)
 {
 	const cptx_device_info *i = &p->dev->info;
-	const char *target = choose_target(i, q, err);
+	const char *target = cuda_choose_target(i, q, err);
 	cptx_ptx *ptx = target ? cptx_emit(q->module, target, &q->opt.emit, err) : NULL;
 	bool ok = false;
 
@@ -147,25 +66,10 @@ static bool load_module(cptx_program *p, const load_request *q, cptx_error *err)
 		return false;
 	p->target = cptx_ptx_target(ptx)->name;
 	p->version = cptx_ptx_version(ptx);
-	if (version_known(i, p->version, q->at, err)) {
-		ok = program_learn(p, cptx_ptx_text(ptx), q->module) || no_memory(err, q->at);
-		ok = ok && compile(p, q, cptx_ptx_text(ptx), cptx_ptx_text(ptx), ptx, err);
-	}
+	ok = program_learn(p, cptx_ptx_text(ptx), q->module) || no_memory(err, q->at);
+	ok = ok && cuda_compile(p, q, cptx_ptx_text(ptx), ptx, err);
 	cptx_ptx_destroy(ptx);
 	return ok;
-}
-
-/* ELF (a cubin) and the two headers of fat binaries. */
-static bool is_binary(const unsigned char *s, size_t n)
-{
-	static const unsigned char magic[][4] = { { 0x7f, 'E', 'L', 'F' },
-		                                      { 0x50, 0xed, 0x55, 0xba },
-		                                      { 0xb1, 0x43, 0x62, 0x46 } };
-
-	for (size_t i = 0; n >= 4 && i < ARRAY_LEN(magic); i++)
-		if (!memcmp(s, magic[i], 4))
-			return true;
-	return false;
 }
 
 static bool load_text(cptx_program *p, const load_request *q, const char *text, cptx_error *err)
@@ -182,14 +86,13 @@ static bool load_text(cptx_program *p, const load_request *q, const char *text, 
 		name[n] = 0;
 		p->target = name;
 	}
-	return version_known(&p->dev->info, p->version, q->at, err) && (program_learn(p, text, NULL) || no_memory(err, q->at)) &&
-	       compile(p, q, text, text, NULL, err);
+	return (program_learn(p, text, NULL) || no_memory(err, q->at)) && cuda_compile(p, q, text, NULL, err);
 }
 
 static bool load_image(cptx_program *p, const load_request *q, cptx_error *err)
 {
-	if (is_binary(q->image, q->size))
-		return compile(p, q, q->image, NULL, NULL, err);
+	if (piece_kind(q->image, q->size) != PIECE_PTX)
+		return cuda_load_image(p, q, q->image, err);
 	char *text = malloc(q->size + 1); /* the driver wants a NUL behind it */
 	if (!text)
 		return no_memory(err, q->at);
@@ -200,8 +103,33 @@ static bool load_image(cptx_program *p, const load_request *q, cptx_error *err)
 	return ok;
 }
 
+/*
+ * Loading would break a capture that is under way.  The driver tells without harm of those streams that the default stream
+ * is ordered with; for others loading itself fails, and driver_fail says why.
+ */
+static bool is_captured(cptx_program *p, cptx_site at, cptx_error *err)
+{
+	cuda *c = cuda_of(p->dev);
+	cuda_scope scope;
+	unsigned status;
+
+	if (!cuda_enter(c, &scope, err))
+		return true;
+	cu_result r = c->drv.cuStreamIsCapturing(NULL, &status);
+	cuda_leave(&scope);
+	if (r == CU_CAPTURE_IMPLICIT)
+		error_set(
+			err, CPTX_E_STATE, at,
+			"a stream is being captured into a graph; programs are loaded before or behind that, launches may be in it");
+	return r == CU_CAPTURE_IMPLICIT;
+}
+
 bool cuda_load(cptx_program *p, const load_request *q, cptx_error *err)
 {
+	if (is_captured(p, q->at, err))
+		return false;
+	if (q->npieces)
+		return cuda_link(p, q, err);
 	return q->image ? load_image(p, q, err) : load_module(p, q, err);
 }
 

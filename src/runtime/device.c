@@ -48,7 +48,7 @@ unsigned cptx_device_count(const char *kind, cptx_error *err)
 	if (!may_go(err))
 		return 0;
 	if (kind && is_emulator(kind))
-		return 1;
+		return emulator_there(err);
 	if (!known_kind(kind ? kind : "cuda", &rest, err))
 		return 0;
 	return cuda_count(err);
@@ -216,6 +216,32 @@ void cptx_mem_free(cptx_device *dev, uint64_t ptr)
 {
 	if (dev && ptr)
 		dev->ops->free(dev, ptr);
+}
+
+uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err)
+{
+	if (!given(dev, "device", err) || !given(host, "memory to map", err))
+		return 0;
+	if (!dev->ops->map) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "%s is no emulator: it cannot use memory of the host as its own",
+		          dev->info.name);
+		return 0;
+	}
+	if (!size) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "a mapping of 0 bytes");
+		return 0;
+	}
+	return dev->ops->map(dev, host, size, err);
+}
+
+void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err)
+{
+	if (!given(dev, "device", err))
+		return NULL;
+	if (dev->ops->host)
+		return dev->ops->host(dev, ptr, size, err);
+	error_set(err, CPTX_E_ARG, NOWHERE, "%s is no emulator: the host cannot reach its memory", dev->info.name);
+	return NULL;
 }
 
 static bool move(cptx_device *dev, transfer t, cptx_stream *s, cptx_error *err)

@@ -90,7 +90,10 @@ void driver_describe(const driver *d, cu_result r, char *text, size_t size)
 		name = "an error that the driver cannot name";
 	if (d->cuGetErrorString(r, &meaning) != CU_OK)
 		meaning = NULL;
-	snprintf(text, size, "%s (%u)%s%s", name, r, meaning ? ": " : "", meaning ? meaning : "");
+	bool captured = r == CU_CAPTURE_UNSUPPORTED || r == CU_CAPTURE_IMPLICIT;
+	snprintf(text, size, "%s (%u)%s%s%s", name, r, meaning ? ": " : "", meaning ? meaning : "",
+	         captured ? "; a stream is being captured into a graph, where only its work may be: load and allocate outside"
+	                  : "");
 }
 
 static bool fault_of_a_kernel(cu_result r)

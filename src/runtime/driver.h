@@ -16,6 +16,7 @@ typedef struct CUmod_st *cu_module;
 typedef struct CUfunc_st *cu_function;
 typedef struct CUstream_st *cu_stream;
 typedef struct CUevent_st *cu_event;
+typedef struct CUlinkState_st *cu_link;
 typedef struct CUtensorMap_st *cu_tensor_map; /* of 128 bytes, aligned to 64 */
 
 enum {
@@ -25,6 +26,7 @@ enum {
 	CU_STUB = 34,
 	CU_NO_DEVICE = 100,
 	CU_INVALID_DEVICE = 101,
+	CU_NO_BINARY = 209,
 	CU_INVALID_PTX = 218,
 	CU_UNSUPPORTED_PTX = 222,
 	CU_NOT_FOUND = 500,
@@ -32,7 +34,9 @@ enum {
 	CU_LAUNCH_TIMEOUT = 702,
 	CU_ASSERT = 710,
 	CU_HARDWARE_STACK = 714, /* up to LAUNCH_FAILED: faults of a kernel that end its context */
-	CU_LAUNCH_FAILED = 719
+	CU_LAUNCH_FAILED = 719,
+	CU_CAPTURE_UNSUPPORTED = 900, /* not while a stream is captured */
+	CU_CAPTURE_IMPLICIT = 906     /* a stream that the default stream is ordered with is captured */
 };
 
 enum {
@@ -73,7 +77,9 @@ enum {
 	CU_JIT_LINES = 13
 };
 
-enum { CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_OVERLAP = 6 /* programmatic stream serialization */ };
+enum { CU_INPUT_CUBIN = 0, CU_INPUT_PTX = 1, CU_INPUT_FATBIN = 2, CU_INPUT_OBJECT = 3, CU_INPUT_LIBRARY = 4 };
+
+enum { CU_LAUNCH_COOPERATIVE = 2, CU_LAUNCH_CLUSTER = 4, CU_LAUNCH_OVERLAP = 6 /* programmatic stream serialization */ };
 
 typedef struct cu_launch_attr {
 	unsigned id;
@@ -83,7 +89,7 @@ typedef struct cu_launch_attr {
 		struct {
 			unsigned x, y, z;
 		} cluster;
-		int overlap;
+		int overlap, cooperative;
 	} value;
 } cu_launch_attr;
 
@@ -127,6 +133,7 @@ typedef struct cu_launch_config {
 	NEED(cuStreamDestroy_v2, (cu_stream s))                                                                                 \
 	NEED(cuStreamSynchronize, (cu_stream s))                                                                                \
 	NEED(cuStreamGetCtx, (cu_stream s, cu_context *ctx))                                                                    \
+	NEED(cuStreamIsCapturing, (cu_stream s, unsigned *status))                                                              \
 	NEED(cuStreamWaitEvent, (cu_stream s, cu_event e, unsigned flags))                                                      \
 	NEED(cuEventCreate, (cu_event *e, unsigned flags))                                                                      \
 	NEED(cuEventDestroy_v2, (cu_event e))                                                                                   \
@@ -134,6 +141,11 @@ typedef struct cu_launch_config {
 	NEED(cuEventSynchronize, (cu_event e))                                                                                  \
 	NEED(cuEventElapsedTime, (float *ms, cu_event start, cu_event end))                                                     \
 	NEED(cuModuleLoadDataEx, (cu_module *m, const void *image, unsigned n, unsigned *options, void **values))               \
+	NEED(cuLinkCreate_v2, (unsigned n, unsigned *options, void **values, cu_link *link))                                    \
+	NEED(cuLinkAddData_v2, (cu_link link, unsigned type, void *data, size_t size, const char *name, unsigned n,             \
+	                        unsigned *options, void **values))                                                              \
+	NEED(cuLinkComplete, (cu_link link, void **cubin, size_t *size))                                                        \
+	NEED(cuLinkDestroy, (cu_link link))                                                                                     \
 	NEED(cuModuleUnload, (cu_module m))                                                                                     \
 	NEED(cuModuleGetFunction, (cu_function *f, cu_module m, const char *name))                                              \
 	NEED(cuModuleGetGlobal_v2, (cu_ptr *p, size_t *size, cu_module m, const char *name))                                    \

@@ -9,13 +9,30 @@
 typedef struct emu_device {
 	cptx_device dev;
 	emu_machine *m;
+	pthread_mutex_t lock; /* on all of the machine; recursive, as what prints during a launch may read memory */
 } emu_device;
 
 static emu_machine *machine_of(const cptx_device *dev) { return ((const emu_device *)(const void *)dev)->m; }
 
+static void emu_lock(cptx_device *dev) { pthread_mutex_lock(&((emu_device *)(void *)dev)->lock); }
+
+static void emu_unlock(cptx_device *dev) { pthread_mutex_unlock(&((emu_device *)(void *)dev)->lock); }
+
+static bool lock_new(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	if (pthread_mutexattr_init(&attr))
+		return false;
+	bool ok = !pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE) && !pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return ok;
+}
+
 static void emu_close(cptx_device *dev)
 {
 	emu_machine_free(machine_of(dev));
+	pthread_mutex_destroy(&((emu_device *)(void *)dev)->lock);
 	free(dev);
 }
 
@@ -104,14 +121,20 @@ static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, c
 
 static uint64_t emu_alloc_memory(cptx_device *dev, size_t size, cptx_error *err)
 {
+	emu_lock(dev);
 	uint64_t at = emu_alloc_new(machine_of(dev), size, 0, NULL, false);
-
+	emu_unlock(dev);
 	if (!at)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "no %zu bytes of memory for the emulator", size);
 	return at;
 }
 
-static void emu_free_memory(cptx_device *dev, uint64_t at) { emu_alloc_free(machine_of(dev), at); }
+static void emu_free_memory(cptx_device *dev, uint64_t at)
+{
+	emu_lock(dev);
+	emu_alloc_free(machine_of(dev), at);
+	emu_unlock(dev);
+}
 
 static unsigned char *bytes_at(cptx_device *dev, uint64_t at, size_t n, bool write, cptx_error *err)
 {
@@ -130,7 +153,25 @@ static unsigned char *bytes_at(cptx_device *dev, uint64_t at, size_t n, bool wri
 	return NULL;
 }
 
-static bool emu_transfer(cptx_device *dev, const transfer *t, cptx_error *err)
+static uint64_t emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err)
+{
+	emu_lock(dev);
+	uint64_t at = emu_alloc_map(machine_of(dev), host, size);
+	emu_unlock(dev);
+	if (!at)
+		no_memory(err, NOWHERE);
+	return at;
+}
+
+static void *emu_host(cptx_device *dev, uint64_t at, size_t size, cptx_error *err)
+{
+	emu_lock(dev);
+	void *p = bytes_at(dev, at, size, true, err);
+	emu_unlock(dev);
+	return p;
+}
+
+static bool transfer_bytes(cptx_device *dev, const transfer *t, cptx_error *err)
 {
 	size_t n = t->kind == TRANSFER_FILL32 ? t->n * 4 : t->n;
 	unsigned char *dst = t->kind == TRANSFER_READ ? NULL : bytes_at(dev, t->dst, n, true, err);
@@ -150,6 +191,14 @@ static bool emu_transfer(cptx_device *dev, const transfer *t, cptx_error *err)
 		break;
 	}
 	return true;
+}
+
+static bool emu_transfer(cptx_device *dev, const transfer *t, cptx_error *err)
+{
+	emu_lock(dev);
+	bool ok = transfer_bytes(dev, t, err);
+	emu_unlock(dev);
+	return ok;
 }
 
 /* ---- programs ---- */
@@ -185,6 +234,8 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 	cptx_ptx *ptx = NULL;
 	cptx_module *m;
 
+	if (q->npieces)
+		return error_set(err, CPTX_E_ARG, q->at, "the emulator does not link; it runs one module or PTX text");
 	if (q->module) {
 		cptx_emit_opt opt = q->opt.emit;
 		ptx = cptx_emit(q->module, target, &opt, err);
@@ -198,7 +249,9 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 		cptx_ptx_destroy(ptx);
 		return false;
 	}
+	emu_lock(p->dev);
 	emu_program *e = emu_program_new(machine_of(p->dev), m, ptx, q->at, err);
+	emu_unlock(p->dev);
 	if (!e)
 		return false;
 	p->handle = e;
@@ -208,7 +261,12 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 	return true;
 }
 
-static void emu_unload(cptx_program *p) { emu_program_free(p->handle); }
+static void emu_unload(cptx_program *p)
+{
+	emu_lock(p->dev);
+	emu_program_free(p->handle);
+	emu_unlock(p->dev);
+}
 
 static uint64_t emu_global(const cptx_program *p, const char *name, size_t *size, cptx_error *err)
 {
@@ -224,8 +282,9 @@ static uint64_t emu_global(const cptx_program *p, const char *name, size_t *size
 
 static bool emu_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err)
 {
+	emu_lock(p->dev);
 	emu_image *im = emu_program_image(p->handle, k->info.name, at, err);
-
+	emu_unlock(p->dev);
 	if (!im)
 		return false;
 	k->fn = im;
@@ -262,7 +321,7 @@ static bool emu_launch(cptx_launch *l, void *stream, cptx_error *err)
 	emu_image *im = l->k.fn;
 	const emu_function *f = im->function[im->kernel->number - 1];
 	unsigned char *params = calloc(1, f->formals + 16u);
-	emu_shape s = { .dyn_smem = l->dyn_smem };
+	emu_shape s = { .dyn_smem = l->dyn_smem, .cooperative = l->cooperative };
 
 	(void)stream;
 	if (!params)
@@ -272,7 +331,9 @@ static bool emu_launch(cptx_launch *l, void *stream, cptx_error *err)
 	memcpy(s.grid, l->grid, sizeof s.grid);
 	memcpy(s.block, l->block, sizeof s.block);
 	memcpy(s.cluster, l->cluster, sizeof s.cluster);
+	emu_lock(l->program->dev);
 	bool ok = emu_run(im, &s, params, f->formals, l->at, err);
+	emu_unlock(l->program->dev);
 	free(params);
 	return ok;
 }
@@ -298,6 +359,10 @@ static const device_ops ops = {
 	.alloc = emu_alloc_memory,
 	.free = emu_free_memory,
 	.transfer = emu_transfer,
+	.map = emu_map,
+	.host = emu_host,
+	.lock = emu_lock,
+	.unlock = emu_unlock,
 	.load = emu_load,
 	.unload = emu_unload,
 	.global = emu_global,
@@ -326,6 +391,12 @@ static cptx_device_info info_of(const cptx_target *t)
 	return i;
 }
 
+bool emulator_there(cptx_error *err)
+{
+	(void)err;
+	return true;
+}
+
 cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_error *err)
 {
 	const cptx_target *t = target ? cptx_target_find(target) : NULL;
@@ -339,12 +410,15 @@ cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_err
 	}
 	emu_device *d = calloc(1, sizeof *d);
 	emu_machine *m = d ? emu_machine_new(t, opt) : NULL;
-	if (!m) {
+	if (!m || !lock_new(&d->lock)) {
+		if (m)
+			emu_machine_free(m);
 		free(d);
 		no_memory(err, NOWHERE);
 		return NULL;
 	}
-	*d = (emu_device){ .dev = { .ops = &ops, .info = info_of(t) }, .m = m };
+	d->dev = (cptx_device){ .ops = &ops, .info = info_of(t) };
+	d->m = m;
 	d->dev.info.sms = m->sms;
 	return &d->dev;
 }
@@ -355,11 +429,13 @@ bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule sch
 {
 	emu_machine *m = emulator(dev);
 
-	if (m) {
-		m->opt.seed = seed;
-		m->opt.schedule = schedule;
-	}
-	return m != NULL;
+	if (!m)
+		return false;
+	emu_lock(dev);
+	m->opt.seed = seed;
+	m->opt.schedule = schedule;
+	emu_unlock(dev);
+	return true;
 }
 
 const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i)
@@ -375,12 +451,14 @@ void cptx_emu_clear(cptx_device *dev)
 
 	if (!m)
 		return;
+	emu_lock(dev);
 	m->nfinding = 0;
 	arena_free(&m->text);
 	arena_init(&m->text, NULL);
 	memset(&m->counters, 0, sizeof m->counters);
 	m->nprofile = 0;
 	m->profile_since++;
+	emu_unlock(dev);
 }
 
 const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i)

@@ -232,6 +232,27 @@ static bool set_overlap(const cptx_launch *l, cptx_site at, cptx_error *err)
 	              "%s and its driver have no programmatic dependent launch; leave .overlap away", dev->name);
 }
 
+/* All CTAs must be resident at once. */
+static bool cooperates(const cptx_launch *l, cptx_site at, cptx_error *err)
+{
+	const cptx_device *dev = l->program->dev;
+	const uint32_t *c = l->cluster;
+	cptx_resources r;
+
+	if (!l->cooperative)
+		return true;
+	if (!dev->ops->resources(l->program, &l->k, (uint32_t)volume(l->block), l->dyn_smem, &r, err))
+		return false;
+	uint64_t most = (uint64_t)r.ctas_per_sm * dev->info.sms, ctas = volume(l->grid);
+	if (c[0] && l->k.info.grid_of_clusters)
+		ctas *= volume(c);
+	return ctas <= most ||
+	       reject(&l->k, CPTX_E_LIMIT, at, err,
+	              "a cooperative launch of %llu CTAs; %s holds %llu of them at once (%u multiprocessors, %u "
+	              "CTAs each): make the grid smaller, and loop in the kernel",
+	              (unsigned long long)ctas, dev->info.name, (unsigned long long)most, dev->info.sms, r.ctas_per_sm);
+}
+
 static bool set_smem(cptx_launch *l, uint32_t bytes, cptx_site at, cptx_error *err)
 {
 	const kernel *k = &l->k;
@@ -312,8 +333,10 @@ cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *n
 	}
 	l->at = at;
 	l->overlap = opt->overlap;
+	l->cooperative = opt->cooperative;
 	if (set_overlap(l, at, err) && set_cluster(l, opt->cluster, at, err) && set_grid(l, opt->grid, at, err) &&
-	    set_block(l, opt->block, at, err) && set_smem(l, opt->dyn_smem, at, err) && p->dev->ops->launch_prepare(l, at, err))
+	    set_block(l, opt->block, at, err) && set_smem(l, opt->dyn_smem, at, err) &&
+	    p->dev->ops->launch_prepare(l, at, err) && cooperates(l, at, err))
 		return l;
 	cptx_launch_destroy(l);
 	return NULL;
@@ -352,7 +375,15 @@ bool cptx_launch_set_(cptx_site at, cptx_launch *l, size_t i, cptx_arg arg, cptx
 
 bool cptx_launch_grid_(cptx_site at, cptx_launch *l, uint32_t x, uint32_t y, uint32_t z, cptx_error *err)
 {
-	return given(l, at, err) && set_grid(l, (uint32_t[3]){ x, y, z }, at, err);
+	uint32_t before[3];
+
+	if (!given(l, at, err))
+		return false;
+	memcpy(before, l->grid, sizeof before);
+	if (set_grid(l, (uint32_t[3]){ x, y, z }, at, err) && cooperates(l, at, err))
+		return true;
+	memcpy(l->grid, before, sizeof before);
+	return false;
 }
 
 bool cptx_launch_run(cptx_launch *l, cptx_stream *s, cptx_error *err)

@@ -1,71 +1,9 @@
-/* Programs: what PTX text says about itself, and what a launch must know of its kernels. */
+/* Programs: what a launch must know of their kernels. */
 #include "runtime/runtime.h"
 
+#include "compile/text.h"
+
 #include <stdlib.h>
-
-/* ---- reading PTX text, as far as the loader needs ---- */
-
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
-}
-
-/* Past white space and comments. */
-static const char *skip_blank(const char *s)
-{
-	for (;;) {
-		s += strspn(s, " \t\r\n\f\v");
-		if (s[0] == '/' && s[1] == '/') {
-			s += strcspn(s, "\n");
-		} else if (s[0] == '/' && s[1] == '*') {
-			const char *end = strstr(s + 2, "*/");
-			s = end ? end + 2 : s + strlen(s);
-		} else {
-			return s;
-		}
-	}
-}
-
-/* Past one token: a word (with its dots), a string, or a character. */
-static const char *skip_token(const char *s)
-{
-	if (*s == '"') {
-		s += 1 + strcspn(s + 1, "\"\n");
-		return *s ? s + 1 : s;
-	}
-	if (*s != '.' && !is_word(*s))
-		return *s ? s + 1 : s;
-	while (*s == '.' || is_word(*s))
-		s++;
-	return s;
-}
-
-static bool token_is(const char *s, const char *end, const char *what)
-{
-	return (size_t)(end - s) == strlen(what) && !memcmp(s, what, (size_t)(end - s));
-}
-
-unsigned ptx_header(const char *text, const char **target, size_t *target_len)
-{
-	unsigned version = 0;
-	const char *end;
-
-	*target = NULL;
-	*target_len = 0;
-	for (const char *s = skip_blank(text); *s; s = skip_blank(end)) {
-		end = skip_token(s);
-		if (token_is(s, end, ".version")) {
-			char *dot;
-			version = (unsigned)strtoul(skip_blank(end), &dot, 10) * 10;
-			version += *dot == '.' ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
-		} else if (token_is(s, end, ".target")) {
-			*target = skip_blank(end);
-			*target_len = (size_t)(skip_token(*target) - *target);
-			break;
-		}
-	}
-	return version;
-}
 
 /* ---- kernels ---- */
 
@@ -103,12 +41,12 @@ bool program_learn(cptx_program *p, const char *text, const cptx_module *m)
 {
 	const char *end;
 
-	for (const char *s = skip_blank(text); *s; s = skip_blank(end)) {
-		end = skip_token(s);
-		if (!token_is(s, end, ".entry"))
+	for (const char *s = text_skip_blank(text); *s; s = text_skip_blank(end)) {
+		end = text_skip_token(s);
+		if (!text_token_is(s, end, ".entry"))
 			continue;
-		const char *name = skip_blank(end);
-		end = skip_token(name);
+		const char *name = text_skip_blank(end);
+		end = text_skip_token(name);
 		if (!program_add_kernel(p, name, (size_t)(end - name), m))
 			return false;
 	}
@@ -152,60 +90,13 @@ bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site 
 			return true;
 		}
 	/* The names in a cubin are the driver's to know. */
-	return (name && !p->nkernels) || not_found(p, name, at, err);
+	return (name && (!p->nkernels || p->more_kernels)) || not_found(p, name, at, err);
 }
 
 void kernel_release(kernel *k)
 {
 	free(k->param_size);
 	k->param_size = NULL;
-}
-
-/* ---- the compiler's log ---- */
-
-static const char *text_line(const char *text, unsigned line, size_t *len)
-{
-	for (; text && line > 1; line--) {
-		text = strchr(text, '\n');
-		text = text ? text + 1 : NULL;
-	}
-	*len = text ? strcspn(text, "\r\n") : 0;
-	return text;
-}
-
-/* The number behind "line " in one line of a log, 0 if there is none. */
-static unsigned named_line(const char *s, size_t n)
-{
-	for (const char *end = s + n; s + 5 < end; s++)
-		if (!memcmp(s, "line ", 5) && s[5] >= '0' && s[5] <= '9')
-			return (unsigned)strtoul(s + 5, NULL, 10);
-	return 0;
-}
-
-cptx_site log_explain(buf *b, const char *log, const char *text, const cptx_ptx *ptx)
-{
-	cptx_site first = NOWHERE;
-
-	for (size_t n; *log; log += n + (log[n] != 0)) {
-		n = strcspn(log, "\n");
-		if (!n)
-			continue;
-		buf_printf(b, "\n    %.*s", (int)n, log);
-		unsigned line = named_line(log, n);
-		size_t len = 0;
-		const char *src = line ? text_line(text, line, &len) : NULL;
-		if (!src)
-			continue;
-		cptx_site from = ptx ? cptx_ptx_origin(ptx, line) : NOWHERE;
-		src += strspn(src, " \t"), len = strcspn(src, "\r\n");
-		if (from.file)
-			buf_printf(b, "\n        from %s:%u: %.*s", from.file, (unsigned)from.line, (int)len, src);
-		else
-			buf_printf(b, "\n        which is: %.*s", (int)len, src);
-		if (!first.file)
-			first = from;
-	}
-	return first;
 }
 
 /* ---- the calls ---- */
@@ -221,7 +112,7 @@ static cptx_program *program_load(cptx_device *dev, load_request *q, const cptx_
 	if (opt)
 		q->opt = *opt;
 	p->dev = dev;
-	p->log = "";
+	p->log = p->note = "";
 	arena_init(&p->mem, NULL);
 	if (dev->ops->load(p, q, err))
 		return p;
@@ -257,6 +148,20 @@ cptx_program *cptx_device_load_text_(cptx_site at, cptx_device *dev, const void 
 	return program_load(dev, &q, opt, err);
 }
 
+cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const cptx_link_input *inputs, size_t n,
+                                const cptx_load_opt *opt, cptx_error *err)
+{
+	load_request q = { .at = at, .pieces = inputs, .npieces = n };
+
+	if (!may_go(err))
+		return NULL;
+	if (!dev || !inputs || !n) {
+		error_set(err, CPTX_E_ARG, at, "%s", !dev ? "the device is NULL" : "there is nothing to link");
+		return NULL;
+	}
+	return program_load(dev, &q, opt, err);
+}
+
 void cptx_program_destroy(cptx_program *p)
 {
 	if (!p)
@@ -268,6 +173,8 @@ void cptx_program_destroy(cptx_program *p)
 }
 
 const char *cptx_program_log(const cptx_program *p) { return p ? p->log : ""; }
+
+const char *cptx_program_note(const cptx_program *p) { return p ? p->note : ""; }
 
 const char *cptx_program_target(const cptx_program *p) { return p ? p->target : NULL; }
 

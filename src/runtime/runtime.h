@@ -35,6 +35,9 @@ typedef struct load_request {
 	cptx_module *module; /* or: */
 	const void *image;
 	size_t size;
+	/* or: */
+	const cptx_link_input *pieces;
+	size_t npieces;
 	cptx_load_opt opt;
 } load_request;
 
@@ -59,6 +62,12 @@ typedef struct device_ops {
 	uint64_t (*alloc)(cptx_device *dev, size_t size, cptx_error *err);
 	void (*free)(cptx_device *dev, uint64_t ptr);
 	bool (*transfer)(cptx_device *dev, const transfer *t, cptx_error *err);
+	/* Where memory of the device is memory of the host; NULL: it is not.  A mapping ends with free(). */
+	uint64_t (*map)(cptx_device *dev, void *host, size_t size, cptx_error *err);
+	void *(*host)(cptx_device *dev, uint64_t at, size_t size, cptx_error *err);
+	/* Around mappings and launches that belong together; other calls may stand inside.  NULL: not needed. */
+	void (*lock)(cptx_device *dev);
+	void (*unlock)(cptx_device *dev);
 	/* Makes the bytes of a description that was checked; NULL: cptx's own. */
 	bool (*tensor_map)(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx_tensor_map *map, cptx_error *err);
 
@@ -76,6 +85,7 @@ typedef struct device_ops {
 struct cptx_device {
 	const device_ops *ops;
 	cptx_device_info info;
+	int ordinal; /* of a GPU */
 };
 
 struct cptx_stream {
@@ -95,7 +105,8 @@ struct cptx_program {
 	void *handle;
 	cptx_kernel_info *kernels; /* those whose names are known */
 	size_t nkernels, kernels_cap;
-	const char *log, *target;
+	bool more_kernels; /* it may have others */
+	const char *log, *target, *note;
 	unsigned version;
 };
 
@@ -105,7 +116,7 @@ struct cptx_launch {
 	kernel k;
 	uint32_t grid[3], block[3], cluster[3]; /* cluster[0] 0: none */
 	uint32_t dyn_smem;
-	bool overlap;
+	bool overlap, cooperative;
 	size_t nargs;
 	void **params; /* nargs pointers to the values; NULL if none */
 	uint32_t *sizes;
@@ -122,16 +133,15 @@ bool no_memory(cptx_error *err, cptx_site at);
 bool program_learn(cptx_program *p, const char *text, const cptx_module *m);
 /* The same for one kernel; m NULL: only its name. */
 bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m);
-/* The version of PTX text, times ten, 0 if it has none; *target gets its .target (not terminated) and the length. */
-unsigned ptx_header(const char *text, const char **target, size_t *target_len);
-/* Appends the log; under each line of it that names a line of the text: that line, and the user's.  The first such. */
-cptx_site log_explain(buf *b, const char *log, const char *text, const cptx_ptx *ptx);
 /* Fills in what the program knows of a kernel; name NULL: its only one. */
 bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site at, cptx_error *err);
 void kernel_release(kernel *k);
 
 /* cuda_program.c */
 bool target_runs_on(const cptx_target *t, unsigned cc); /* code for it, on devices of the compute capability */
+
+/* emu.c; false with an error where the emulator is left out */
+bool emulator_there(cptx_error *err);
 
 /* cuda.c */
 unsigned cuda_count(cptx_error *err);

@@ -15,10 +15,10 @@ void flush_line(toc_body *b)
 {
 	enum { WIDTH = 125, TAB = 4 };
 	buf *out = &b->t->out;
-	const char *s = b->line.p, *end = s + b->line.n;
+	const char *s = b->line.p ? b->line.p : "", *end = s + b->line.n;
 	unsigned indent = b->indent;
 
-	while (s && s < end) {
+	while (s < end) {
 		size_t room = indent * TAB < WIDTH - 60 ? WIDTH - indent * TAB : 60, n = (size_t)(end - s);
 		bool quoted = false;
 		if (n > room) {

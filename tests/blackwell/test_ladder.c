@@ -108,24 +108,24 @@ START_TEST(broken_rules)
 		uint64_t mnk[3];
 		unsigned rung;
 	} wrong[] = {
-		{ "A and B of .f32; they are .bf16 or .f16", { CPTX_F32, CPTX_F32, 128, 64, 64, 2 }, { 8, 8, 8 }, 0 },
-		{ "D of .f16; it is .bf16, as A and B are, or .f32", { CPTX_BF16, CPTX_F16, 128, 64, 64, 2 }, { 8, 8, 8 }, 0 },
-		{ "a tile of 64 rows; it has 128", { CPTX_BF16, CPTX_BF16, 64, 64, 64, 2 }, { 8, 8, 8 }, 0 },
-		{ "a tile of 128 rows; it has 256", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 8, 8, 8 }, 6 },
-		{ "a tile of 264 columns; it has 16 to 256", { CPTX_BF16, CPTX_BF16, 128, 264, 64, 2 }, { 8, 8, 8 }, 0 },
-		{ "a tile of 48 columns; it has 32 to 256", { CPTX_BF16, CPTX_BF16, 256, 48, 64, 2 }, { 8, 8, 8 }, 6 },
-		{ "a tile of 96 along K; it is a multiple of 64", { CPTX_BF16, CPTX_BF16, 128, 64, 96, 2 }, { 8, 8, 8 }, 2 },
-		{ "1 stages; there are 2 to 32", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 1 }, { 8, 8, 8 }, 4 },
-		{ "bytes of shared memory; a CTA has", { CPTX_BF16, CPTX_BF16, 128, 256, 64, 5 }, { 8, 8, 8 }, 4 },
-		{ "K 100; it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 8, 8, 100 }, 0 },
-		{ "N 12; with D of .bf16 it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 8, 12, 8 }, 0 },
+		{ "A and B of .f32; they are .bf16 or .f16", { CPTX_F32, CPTX_F32, 128, 64, 64, 2, 0 }, { 8, 8, 8 }, 0 },
+		{ "D of .f16; it is .bf16, as A and B are, or .f32", { CPTX_BF16, CPTX_F16, 128, 64, 64, 2, 0 }, { 8, 8, 8 }, 0 },
+		{ "a tile of 64 rows; it has 128", { CPTX_BF16, CPTX_BF16, 64, 64, 64, 2, 0 }, { 8, 8, 8 }, 0 },
+		{ "a tile of 128 rows; it has 256", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 8, 8, 8 }, 6 },
+		{ "a tile of 264 columns; it has 16 to 256", { CPTX_BF16, CPTX_BF16, 128, 264, 64, 2, 0 }, { 8, 8, 8 }, 0 },
+		{ "a tile of 48 columns; it has 32 to 256", { CPTX_BF16, CPTX_BF16, 256, 48, 64, 2, 0 }, { 8, 8, 8 }, 6 },
+		{ "a tile of 96 along K; it is a multiple of 64", { CPTX_BF16, CPTX_BF16, 128, 64, 96, 2, 0 }, { 8, 8, 8 }, 2 },
+		{ "1 stages; there are 2 to 32", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 1, 0 }, { 8, 8, 8 }, 4 },
+		{ "bytes of shared memory; a CTA has", { CPTX_BF16, CPTX_BF16, 128, 256, 64, 5, 0 }, { 8, 8, 8 }, 4 },
+		{ "K 100; it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 8, 8, 100 }, 0 },
+		{ "N 12; with D of .bf16 it is a multiple of 8", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 8, 12, 8 }, 0 },
 		{ "K 72; it is a multiple of 64, for the 3-D tensor map",
-		  { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 },
+		  { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 },
 		  { 8, 8, 72 },
 		  3 },
-		{ "M 0, N 8, K 8; each is from 1", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2 }, { 0, 8, 8 }, 0 },
+		{ "M 0, N 8, K 8; each is from 1", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 0, 8, 8 }, 0 },
 		{ "a tile of 32 columns; with D of .bf16 it is a multiple of 64",
-		  { CPTX_BF16, CPTX_BF16, 256, 32, 64, 2 },
+		  { CPTX_BF16, CPTX_BF16, 256, 32, 64, 2, 0 },
 		  { 8, 8, 8 },
 		  8 },
 	};
@@ -136,6 +136,36 @@ START_TEST(broken_rules)
 		ck_assert(!ladder_check(rungs[wrong[i].rung], &wrong[i].o, mnk[0], mnk[1], mnk[2], &err));
 		ck_assert_msg(strstr(err.text, wrong[i].says) != NULL, "%s\nnot: %s", err.text, wrong[i].says);
 	}
+}
+END_TEST
+
+/* Its picture has every phase, and its data are right; where it is off there is no trace of it. */
+START_TEST(timelines)
+{
+	static const char *const phases[] = {
+		"wait for room", "load", "wait for data", "multiply", "wait for sums", "bring out"
+	};
+	const ladder_rung *rung = _i ? &rung_v7 : &rung_v6;
+	ladder_opt o = rung_small(rung, CPTX_BF16, CPTX_F32), none = o;
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err = { 0 };
+	ladder_report r;
+
+	rung->build(m, rung, &none);
+	cptx_ptx *ptx = cptx_emit(m, "sm_100a", NULL, &err);
+	ck_assert_msg(ptx && !strstr(cptx_ptx_text(ptx), "globaltimer") && !strstr(cptx_ptx_text(ptx), "timeline"), "%s",
+	              err.text);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	o.timeline = 100;
+	cptx_device *dev = cptx_device_open("emu:sm_100a", &err);
+	ck_assert_msg(ladder_run(dev, rung, &o, (uint64_t[]){ 300, 72, 192 }, 1, 0, &r, &err) && !r.wrong && r.timeline, "%s%s",
+	              err.text, r.text);
+	for (unsigned i = 0; i < sizeof phases / sizeof *phases; i++)
+		ck_assert_msg(strstr(r.timeline, phases[i]) != NULL, "no %s in\n%s", phases[i], r.timeline);
+	free(r.timeline);
+	cptx_device_close(dev);
+	ck_assert(!ladder_check(&rung_v5, &o, 64, 64, 64, &err));
 }
 END_TEST
 
@@ -214,6 +244,7 @@ int main(void)
 	tcase_add_loop_test(test_case(s, "tiles"), tiles, 0, RUNGS);
 	tcase_add_test(rules, broken_rules);
 	tcase_add_test(rules, other_targets);
+	tcase_add_loop_test(rules, timelines, 0, 2);
 	tcase_add_loop_test(test_case(s, "ptxas"), assembled, 0, RUNGS);
 	return test_main("ladder", s);
 }

@@ -78,6 +78,25 @@ START_TEST(ways_out)
 	CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp)
 		cptx_bra(k, out, .when = first_warp);
 	fails("bra leaves a block");
+	/* the C code itself goes another way: seen where the kernel ends */
+	for (int inner = 0; inner < 2; inner++) {
+		cptx_error err = { 0 };
+		begin();
+		CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp) {
+			if (inner) {
+				CPTX_IF(k, first_warp)
+					break;
+			} else {
+				break;
+			}
+		}
+		ck_assert_ptr_null(cptx_emit(m, "sm_100a", NULL, &err));
+		ck_assert_msg(strstr(err.text, inner ? "CPTX_IF is never closed (left by break, goto or return?)"
+		                                     : "CPTX_TMEM is never closed (left by break, goto or return?)") != NULL &&
+		                  strstr(err.text, "test_tmem.c:") != NULL,
+		              "%s", err.text);
+		cptx_module_destroy(m);
+	}
 	begin();
 	CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp) {
 		cptx_val inside = cptx_label(k);

@@ -1,55 +1,9 @@
 #!/bin/sh
 # What the command prints and how it ends: test_cli.sh PATH-OF-CPTX.  The last line is "cli: N passed, N failed, N skipped".
 set -u
-cptx=$1
-passed=0 failed=0 skipped=0
-dir=$(mktemp -d)
-trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
-out=$dir/out err=$dir/err
-export TMPDIR="$dir/tmp"
-mkdir "$TMPDIR"
-unset CPTX_PTXAS
-export CPTX_CUDA_LIBRARY=/nonexistent/libcuda.so.1 # no test here needs a GPU
-
-ok() { passed=$((passed + 1)); }
-bad() {
-	failed=$((failed + 1))
-	echo "FAIL: $*"
-	sed 's/^/    out: /' "$out" | head -n 15
-	sed 's/^/    err: /' "$err" | head -n 15
-}
-skip() { skipped=$((skipped + 1)); echo "SKIP cli: $*"; }
-
-# status N ARGUMENT...: runs the command, which must end like that.
-status() {
-	want=$1
-	shift
-	what="cptx $*"
-	"$cptx" "$@" >"$out" 2>"$err"
-	got=$?
-	if [ $got -eq "$want" ]; then ok; else bad "$what: status $got, not $want"; fi
-}
-# The text stands in the output, or the errors, of the last command.
-says() { if grep -qF -e "$1" "$out"; then ok; else bad "$what: no '$1' in the output"; fi; }
-complains() { if grep -qF -e "$1" "$err"; then ok; else bad "$what: no '$1' in the errors"; fi; }
-silent() { if [ ! -s "$1" ]; then ok; else bad "$what: ${1##*/} is not empty"; fi; }
-holds() { if "$@"; then ok; else bad "$what: not so: $*"; fi; }
-# usage TEXT ARGUMENT...: wrong usage, told on stderr together with where to look.
-usage() {
-	text=$1
-	shift
-	status 2 "$@"
-	complains "$text"
-	complains "--help'."
-	silent "$out"
-}
-# fails TEXT ARGUMENT...: right usage, but it cannot be done.
-fails() {
-	text=$1
-	shift
-	status 1 "$@"
-	complains "$text"
-}
+cptx=$1 name=cli
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
 
 # ---- the command itself ----
 status 2
@@ -83,7 +37,7 @@ help_names() {
 	"$cptx" completion bash | sed -n "/^	$command)/,/;;\$/p" | grep -oE -e ' --[a-z-]+' | sort -u >"$dir/options"
 	while read -r option; do [ "$option" = --help ] || says "$option"; done <"$dir/options"
 }
-help_names gemm arch kind tile warps stages cluster stream-k layout in out group output run device lines explain
+help_names gemm arch kind tile warps stages cluster stream-k swap per-sm grouped layout scale a-tmem in out group output run device lines timeline explain
 help_names run device entry grid block cluster smem arg out seed schedule schedules threads step-limit compare counters finding-format
 help_names insn arch
 help_names arch
@@ -137,7 +91,7 @@ fails "K = 100 is not a multiple of 8" gemm --kind mma --run 64x64x100
 complains "(pad K to 104)"
 
 # ---- gemm: wgmma ----
-usage "--kind tensor: expected wgmma or mma" gemm --kind tensor
+usage "--kind tensor: expected tcgen05, wgmma or mma" gemm --kind tensor
 usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx
 usage "--cluster 2: expected two numbers from 1 to 16, as in 2x1" gemm --cluster 2
 usage "--explain is an option of --kind wgmma" gemm --kind mma --explain 64x64x64
@@ -154,6 +108,23 @@ says "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
 says ".reqnctapercluster 2"
 status 0 gemm --layout nn
 says "wgmma.mma_async.sync.aligned"
+
+# ---- gemm: tcgen05 ----
+usage "--scale is an option of --kind tcgen05" gemm --kind wgmma --scale ue8m0
+usage "--cluster is an option of --kind wgmma and of --kind tcgen05" gemm --kind mma --cluster 2x1
+usage "--scale e4m3: expected ue8m0 or ue4m3" gemm --scale e4m3
+fails "sm_90a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: cptx_gemm_sm90_build" gemm --kind tcgen05
+fails "sm_103a has no tcgen05.mma of kind i8; sm_100a has" gemm --arch sm_103a --in s8
+fails "tile K = 64; with kind f8f6f4 it is 128" gemm --arch sm_100a --kind tcgen05 --in e4m3 --tile 128x128x64
+for in in bf16 tf32 e4m3 e2m3 e2m1 s8 "e5m2 --scale ue8m0" "e2m1 --scale ue8m0" "e2m1 --scale ue4m3" "bf16 --layout nn" "f16 --a-tmem"; do
+	# shellcheck disable=SC2086 # several words
+	status 0 gemm --arch sm_100a --out bf16 --in $in
+	says "tcgen05.mma.cta_group::2"
+done
+status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --run 136x72x136 --device emu:sm_100a --timeline "$dir/line.json"
+says "right; largest error"
+holds grep -q '"name":"multiply"' "$dir/line.json"
+usage "--timeline is of a run: say --run MxNxK too" gemm --arch sm_100a --timeline "$dir/line.json"
 
 # ---- gemm: where the text goes ----
 status 0 gemm --arch sm_80
@@ -205,32 +176,6 @@ else
 fi
 
 # ---- gemm --run without a GPU ----
-cat >"$dir/rejects" <<'S'
-#!/bin/sh
-echo "ptxas kernel, line 7; error : too pretty" >&2
-exit 3
-S
-cat >"$dir/crashes" <<'S'
-#!/bin/sh
-echo "about to die"
-kill -SEGV $$
-S
-cat >"$dir/accepts" <<'S'
-#!/bin/sh
-for file; do case $file in *cptx-*) grep -q '^.target' "$file" || exit 9;; esac; done
-case "$*" in *-arch=sm_101*) exit 8;; esac
-echo "ptxas info : Used 77 registers"
-S
-chmod +x "$dir/rejects" "$dir/crashes" "$dir/accepts"
-printf 'not a program' >"$dir/data"
-chmod +x "$dir/data"
-# with_ptxas PATH CHECK...: an assignment in front of a function call may outlive the call
-with_ptxas() {
-	export CPTX_PTXAS="$1"
-	shift
-	"$@"
-	unset CPTX_PTXAS
-}
 emulated() { # SAYS-OR-COMPLAINS ELEMENTS: the emulator ran the last command's GEMM, and found every element right
 	"$1" "device   emulated sm_"
 	"$1" "check    all $2 elements right"
@@ -239,7 +184,7 @@ emulated() { # SAYS-OR-COMPLAINS ELEMENTS: the emulator ran the last command's G
 with_ptxas /nonexistent/ptxas status 0 gemm --run 256x256x64
 says "device   none: "
 says "/nonexistent/libcuda.so.1"
-says "ptxas    none found"
+says "ptxas    none: there is no ptxas: CPTX_PTXAS names /nonexistent/ptxas"
 emulated says 65536
 with_ptxas /nonexistent/ptxas status 0 gemm --tile 64x64x32 --run 8x600x8
 says "emulator 8x600x8 is too much for it: each is cut to 512"
@@ -261,13 +206,13 @@ if grep -q "emulated" "$out"; then bad "$what: the PTX is not clean"; else ok; f
 with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 -o "$dir/run.ptx"
 says "$dir/run.ptx"
 emulated says 65536
-with_ptxas "$dir/rejects" fails "$dir/rejects rejects the kernel:" gemm --run 256x256x64
+with_ptxas "$dir/rejects" fails "ptxas ($dir/rejects) refuses the program:" gemm --run 256x256x64
 complains "line 7; error : too pretty"
-with_ptxas "$dir/crashes" fails "$dir/crashes rejects the kernel:" gemm --run 256x256x64
-complains "about to die"
-with_ptxas "$dir/data" fails "$dir/data could not be run" gemm --run 256x256x64
+with_ptxas "$dir/crashes" fails "ptxas ($dir/crashes) crashed on the program (signal 11)" gemm --run 256x256x64
+with_ptxas "$dir/data" fails "ptxas ($dir/data) cannot be run: " gemm --run 256x256x64
 TMPDIR=$dir/no
-with_ptxas "$dir/accepts" fails "could not be run" gemm --run 256x256x64
+with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 # no file with a name is needed
+says "ptxas    accepted"
 TMPDIR=$dir/tmp
 if PATH=$PATH:/usr/local/cuda/bin command -v ptxas >/dev/null; then
 	status 0 gemm --run 256x256x64 --in f16 --out bf16
@@ -534,7 +479,7 @@ usage "--output needs --width" tmem-width -o "$dir/width.ptx"
 usage "what is 'left'?" tmem-width left
 fails "is not available on sm_90a" tmem-width --width 8 --arch sm_90a
 export CPTX_PTXAS=/nonexistent
-fails "there is no ptxas to ask" tmem-width
+fails "there is no ptxas: CPTX_PTXAS names /nonexistent" tmem-width
 unset CPTX_PTXAS
 if "$cptx" tmem-width --columns 128 --arch sm_103a >"$out" 2>"$err"; then
 	what="cptx tmem-width"
@@ -674,6 +619,8 @@ if command -v bash >/dev/null 2>&1; then
 	completes sm_75 cptx insn --arch sm_7
 	completes sm_103a cptx arch sm_103
 	completes bash cptx completion b
+	completes nvjitlink cptx compile --compiler nv
+	completes verify cptx cache ver
 	completes cuda:0 cptx gemm --device ""
 	completes "" cptx gemm --group z
 	completes "" cptx nonsense x
@@ -681,5 +628,4 @@ else
 	skip "bash, to complete with"
 fi
 
-echo "cli: $passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+summary

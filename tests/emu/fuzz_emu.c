@@ -3,21 +3,29 @@
  * numbers, addresses, descriptors and tensor maps, right and wrong ones.  Whatever they do, the emulator must neither crash
  * nor hang, and runs of one seed must find the same.  For builds with sanitizers.
  *
- *     fuzz_emu [--seed N] [--seconds N] [--kernels N] [--show TEXT]
+ *     fuzz_emu [--seed N] [--seconds N] [--kernels N] [--jobs N] [--show 1]
  *
- * --seed: of the first kernel (1), the next has the next; --seconds: of CPU time (5); --kernels: at most so many;
- * --show 1: prints the text of each kernel before it runs.
+ * --seed: of the first kernel (1), the next has the next; --seconds: of CPU time of a process (5); --kernels: at most so
+ * many; --jobs: processes (1), of N each takes every N-th seed; --show 1: prints the text of each kernel before it runs.
+ *
+ * A seed says all of its kernel, so `fuzz_emu --seed S --kernels 1 --show 1` runs a failure again.  One that ends its
+ * process is named on standard output, and the seeds behind it go on in a new one.
  */
 #include "../table/cases.h"
 
 #include "emu/emu.h"
 #include "ir/ir.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+enum { MOST_JOBS = 256, MOST_WALL = 300 /* seconds for a kernel, before it counts as hung */ };
 enum { LINES = 14, TEXT = 131072, EACH = 24 /* registers of a class that get values */, STEPS = 20000, MAPS = 4 };
 
 typedef struct tally {
@@ -27,7 +35,8 @@ typedef struct tally {
 } tally;
 
 static const char *const targets[] = { "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_80" };
-static bool refused[4096]; /* forms that the emulator does not execute as the pool spells them */
+static bool
+	refused[4096]; /* forms that this kernel cannot have: the emulator does not execute them as the pool spells them */
 
 static char *put(char *at, const char *format, ...) CPTX_PRINTF_(2, 3);
 static char *put(char *at, const char *format, ...)
@@ -234,10 +243,10 @@ static cptx_program *load(kernel *k, dice d, cptx_device *dev)
 }
 
 /* What was found, as a number. */
-static uint64_t run(kernel *k, dice d, tally *t)
+static uint64_t run(kernel *k, dice d, uint32_t threads, tally *t)
 {
 	static const uint32_t blocks[] = { 1, 32, 33, 128, 256 };
-	cptx_emu_opt opt = { .seed = d.state, .step_limit = STEPS, .threads = 2, .schedule = roll(&d, 3) };
+	cptx_emu_opt opt = { .seed = d.state, .step_limit = STEPS, .threads = threads, .schedule = roll(&d, 3) };
 	cptx_device *dev = cptx_emu_open(k->target, &opt, NULL);
 	uint64_t hash = 1, param[8] = { 0 };
 	cptx_error err = { 0 };
@@ -254,7 +263,8 @@ static uint64_t run(kernel *k, dice d, tally *t)
 	t->refused += !p;
 	const cptx_emu_finding *f;
 	for (size_t i = 0; dev && (f = cptx_emu_finding_at(dev, i)); i++)
-		hash = hash * 31 + f->code;
+		for (const char *c = f->text; *c; c++)
+			hash = hash * 31 + (unsigned char)*c;
 	t->found += hash != 1;
 	if (dev)
 		cptx_emu_get_counters(dev, &count);
@@ -269,6 +279,7 @@ static void one(uint64_t seed, bool show, tally *t)
 	static kernel k;
 	dice d = { seed * UINT64_C(0x9e3779b97f4a7c15) + 1 };
 
+	memset(refused, 0, sizeof refused);
 	k.nline = 0;
 	k.target = targets[roll(&d, sizeof targets / sizeof *targets)];
 	for (unsigned want = 1 + roll(&d, LINES), tries = 0; k.nline < want && tries < 200; tries++)
@@ -279,37 +290,134 @@ static void one(uint64_t seed, bool show, tally *t)
 		fflush(stdout);
 	}
 	t->kernels++;
-	uint64_t first = run(&k, d, t);
-	if (seed % 8 == 0 && run(&k, d, t) != first) {
+	uint64_t first = run(&k, d, 2, t);
+	if (seed % 8 == 0 && run(&k, d, 1, t) != first) {
 		printf("fuzz_emu: seed %llu: two runs differ\n", (unsigned long long)seed);
 		t->same = false;
 	}
 }
 
+/* ---- processes ---- */
+
+/* What a process has done, in memory that it shares with the one that started it. */
+typedef struct job {
+	uint64_t seed; /* that it is at */
+	tally t;
+	unsigned failed; /* seeds */
+	double seconds;  /* of CPU time, of processes that have ended */
+	pid_t pid;
+} job;
+
+typedef struct request {
+	uint64_t seed;
+	unsigned seconds, most, jobs;
+	bool show;
+} request;
+
+static double cpu(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
+static void work(job *j, const request *q)
+{
+	pool_init();
+	for (double before = j->seconds; j->t.kernels < q->most && before + cpu() < q->seconds; j->seed += q->jobs) {
+		alarm(MOST_WALL);
+		j->t.same = true;
+		one(j->seed, q->show, &j->t);
+		j->failed += !j->t.same;
+		j->seconds = before + cpu();
+	}
+}
+
+static bool start(job *j, const request *q)
+{
+	fflush(NULL);
+	pid_t pid = fork(); /* not into *j at once, which both share */
+	if (pid == 0) {
+		work(j, q);
+		fflush(NULL);
+		_exit(0);
+	}
+	j->pid = pid;
+	return pid > 0;
+}
+
+/* One process has ended; false: none is left. */
+static bool next(job *all, const request *q)
+{
+	int status;
+	pid_t pid = wait(&status);
+
+	if (pid < 0)
+		return errno == EINTR;
+	for (job *j = all; j < all + q->jobs; j++) {
+		if (j->pid != pid || (WIFEXITED(status) && !WEXITSTATUS(status)))
+			continue;
+		printf("fuzz_emu: seed %llu: %s %d\n", (unsigned long long)j->seed,
+		       WIFSIGNALED(status) ? "its process ended by signal" : "its process ended with status",
+		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		j->failed++;
+		j->seed += q->jobs;
+		if (j->failed < 100)
+			start(j, q);
+	}
+	return true;
+}
+
+static int report(const job *all, unsigned jobs)
+{
+	tally t = { 0 };
+	unsigned failed = 0;
+	double seconds = 0;
+
+	for (const job *j = all; j < all + jobs; j++) {
+		t.kernels += j->t.kernels, t.instructions += j->t.instructions, t.ended += j->t.ended;
+		t.found += j->t.found, t.refused += j->t.refused;
+		failed += j->failed, seconds += j->seconds;
+	}
+	printf(
+		"%u kernels in %.0f s of CPU, %llu instructions of warps: %u came to their end, %u with findings, %u not loaded\n",
+		t.kernels, seconds, (unsigned long long)t.instructions, t.ended, t.found, t.refused);
+	printf("fuzz_emu: %u passed, %u failed, 0 skipped\n", t.kernels - (failed < t.kernels ? failed : t.kernels), failed);
+	return failed || (t.kernels > 100 && (!t.ended || !t.found));
+}
+
+static bool read_options(int argc, char **argv, request *q)
+{
+	for (int i = 1; i < argc; i += 2) {
+		uint64_t n = i + 1 < argc ? strtoull(argv[i + 1], NULL, 0) : 0;
+		if (i + 1 == argc)
+			return false;
+		if (!strcmp(argv[i], "--seed"))
+			q->seed = n;
+		else if (!strcmp(argv[i], "--seconds"))
+			q->seconds = (unsigned)n;
+		else if (!strcmp(argv[i], "--kernels"))
+			q->most = (unsigned)n;
+		else if (!strcmp(argv[i], "--jobs"))
+			q->jobs = (unsigned)n;
+		else if (!strcmp(argv[i], "--show"))
+			q->show = n != 0;
+		else
+			return false;
+	}
+	return q->jobs && q->jobs <= MOST_JOBS;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t seed = 1;
-	unsigned seconds = 5, most = ~0u;
-	bool show = false;
-	tally t = { .same = true };
+	request q = { .seed = 1, .seconds = 5, .most = ~0u, .jobs = 1 };
 
-	for (int i = 1; i + 1 < argc; i += 2) {
-		if (!strcmp(argv[i], "--seed"))
-			seed = strtoull(argv[i + 1], NULL, 0);
-		else if (!strcmp(argv[i], "--seconds"))
-			seconds = (unsigned)atoi(argv[i + 1]);
-		else if (!strcmp(argv[i], "--kernels"))
-			most = (unsigned)atoi(argv[i + 1]);
-		else if (!strcmp(argv[i], "--show"))
-			show = true;
-		else
-			return fprintf(stderr, "usage: fuzz_emu [--seed N] [--seconds N] [--kernels N] [--show 1]\n"), 2;
+	if (!read_options(argc, argv, &q))
+		return fprintf(stderr, "usage: fuzz_emu [--seed N] [--seconds N] [--kernels N] [--jobs N] [--show 1]\n"), 2;
+	job *all = mmap(NULL, q.jobs * sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (all == MAP_FAILED)
+		return fprintf(stderr, "fuzz_emu: no memory for %u jobs\n", q.jobs), 1;
+	for (unsigned i = 0; i < q.jobs; i++) {
+		all[i].seed = q.seed + i;
+		if (!start(&all[i], &q))
+			return fprintf(stderr, "fuzz_emu: no process %u\n", i), 1;
 	}
-	pool_init();
-	for (; t.kernels < most && clock() / CLOCKS_PER_SEC < (clock_t)seconds; seed++)
-		one(seed, show, &t);
-	printf("%u kernels, %llu instructions of warps: %u came to their end, %u with findings, %u not loaded\n", t.kernels,
-	       (unsigned long long)t.instructions, t.ended, t.found, t.refused);
-	printf("fuzz_emu: %u passed, %u failed, 0 skipped\n", t.kernels - !t.same, !t.same);
-	return !t.same || !t.ended || !t.found;
+	while (next(all, &q))
+		;
+	return report(all, q.jobs);
 }

@@ -4,7 +4,7 @@
  * address is the parameter, and what must be found, by every seed and schedule:
  *
  *     // grid 2, cluster 2, block 64, data 400, finds race          (data: bytes; they count up in words, or are "zero" or
- * "undefined")
+ * "undefined"; about WORD: which of the things that such a finding is for)
  *
  * CPTX_BUGS=NAME runs one file and prints what is found; CPTX_SEEDS=N, how many seeds.
  */
@@ -20,7 +20,7 @@ typedef struct planted {
 	char name[128], *text; /* the text of the bug or of the twin */
 	uint32_t grid, cluster, block, data, smem;
 	bool zero, undefined;
-	char finds[64], target[16];
+	char finds[64], about[64], target[16];
 } planted;
 
 static char *read_file(const char *name)
@@ -77,6 +77,8 @@ static void read_head(planted *p)
 	p->zero = strstr(head, ", zero") != NULL;
 	p->undefined = strstr(head, ", undefined") != NULL;
 	sscanf(finds, "finds %63s", p->finds);
+	if (strstr(head, "about "))
+		sscanf(strstr(head, "about "), "about %63[^,]", p->about);
 	sscanf(target, ".target %15s", p->target);
 }
 
@@ -147,22 +149,57 @@ static void all_seeds(planted *p, bool fixed, unsigned *failed)
 
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* How many there are of each kind of finding: two at least. */
-static void count(const char *finds, bool end)
-{
-	static struct {
-		char word[64];
-		unsigned n;
-	} kinds[CPTX_FIND_COUNT];
-	unsigned i = 0;
+/* ---- what is there ---- */
 
-	for (; i < CPTX_FIND_COUNT && kinds[i].n && (end || strcmp(kinds[i].word, finds)); i++)
-		if (end)
-			ck_assert_msg(kinds[i].n >= 2, "there is only one kernel with %s", kinds[i].word);
-	if (end || i == CPTX_FIND_COUNT)
-		return;
-	snprintf(kinds[i].word, sizeof kinds[i].word, "%s", finds);
-	kinds[i].n++;
+/* Findings that are about several things, of which each has its kernels: they say "about ...". */
+static const struct {
+	enum cptx_finding_code code;
+	const char *about;
+} parts[] = {
+	{ CPTX_FIND_BOUNDS, "dynamic-shared-memory" },
+	{ CPTX_FIND_UNDEFINED, "registers" },
+	{ CPTX_FIND_UNDEFINED, "shared-memory" },
+	{ CPTX_FIND_UNDEFINED, "tensor-memory" },
+	{ CPTX_FIND_PROXY, "fence.proxy.async" },
+	{ CPTX_FIND_PROXY, "fence.proxy.tensormap" },
+	{ CPTX_FIND_PROXY, "fence.mbarrier_init" },
+	{ CPTX_FIND_ASYNC_WAIT, "accumulators-of-wgmma" },
+	{ CPTX_FIND_ASYNC_WAIT, "tcgen05" },
+	{ CPTX_FIND_MBARRIER, "mbarrier.init" },
+	{ CPTX_FIND_TENSOR_MAP, "placement-of-a-map" },
+	{ CPTX_FIND_TMEM_ALLOC, "relinquish_alloc_permit" },
+};
+enum { PARTS = sizeof parts / sizeof *parts, ENOUGH = 2 };
+
+typedef struct tally {
+	unsigned code[CPTX_FIND_COUNT], part[PARTS];
+} tally;
+
+static void count(tally *t, const planted *p)
+{
+	unsigned code = 1, part = 0;
+
+	while (code < CPTX_FIND_COUNT && strcmp(cptx_finding_name((enum cptx_finding_code)code), p->finds))
+		code++;
+	ck_assert_msg(code < CPTX_FIND_COUNT, "%s: there is no finding \"%s\"", p->name, p->finds);
+	t->code[code]++;
+	while (*p->about && part < PARTS && (parts[part].code != code || strcmp(parts[part].about, p->about)))
+		part++;
+	ck_assert_msg(!*p->about || part < PARTS, "%s: %s is not about \"%s\"", p->name, p->finds, p->about);
+	if (*p->about)
+		t->part[part]++;
+}
+
+/* Of each kind of the table of findings, and of each part, there are two kernels; no kernel can make the host's memory run
+ * short. */
+static void enough(const tally *t)
+{
+	for (unsigned i = 1; i < CPTX_FIND_COUNT; i++)
+		ck_assert_msg(t->code[i] >= ENOUGH || i == CPTX_FIND_MEMORY, "%u kernels have %s; there must be %d", t->code[i],
+		              cptx_finding_name((enum cptx_finding_code)i), ENOUGH);
+	for (unsigned i = 0; i < PARTS; i++)
+		ck_assert_msg(t->part[i] >= ENOUGH, "%u kernels have %s about %s; there must be %d", t->part[i],
+		              cptx_finding_name(parts[i].code), parts[i].about, ENOUGH);
 }
 
 START_TEST(found_in_all_and_nothing_in_twins)
@@ -171,6 +208,7 @@ START_TEST(found_in_all_and_nothing_in_twins)
 	char *name[MOST_FILES];
 	const char *only = getenv("CPTX_BUGS");
 	unsigned n = 0, failed = 0;
+	tally there = { 0 };
 
 	ck_assert_msg(d != NULL, "%s cannot be read", BUGS);
 	for (struct dirent *e; (e = readdir(d)) && n < MOST_FILES;)
@@ -185,7 +223,7 @@ START_TEST(found_in_all_and_nothing_in_twins)
 			choose(p.text, fixed);
 			read_head(&p);
 			if (!fixed)
-				count(p.finds, false);
+				count(&there, &p);
 			all_seeds(&p, fixed, &failed);
 			free(p.text);
 		}
@@ -194,7 +232,7 @@ START_TEST(found_in_all_and_nothing_in_twins)
 	ck_assert_uint_gt(n, 0);
 	ck_assert_uint_eq(failed, 0);
 	if (!only)
-		count("", true);
+		enough(&there);
 }
 END_TEST
 

@@ -68,11 +68,12 @@ bool trial_found(const trial *t, enum cptx_finding_code code)
 int trial_tests(const char *name, const TTest *const *tests, size_t n)
 {
 	Suite *s = suite_create(name);
-	TCase *c = tcase_create(name);
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) { /* each can be run alone: CK_RUN_CASE=NAME */
+		TCase *c = tcase_create(tests[i]->name);
 		tcase_add_test(c, tests[i]);
-	tcase_set_timeout(c, 0);
-	suite_add_tcase(s, c);
+		tcase_set_timeout(c, 0);
+		suite_add_tcase(s, c);
+	}
 	return test_main(name, s);
 }

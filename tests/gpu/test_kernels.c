@@ -68,7 +68,7 @@ START_TEST(test_gemm)
 {
 	gemm_kind kind = { .mma = { gemms[_i].bm, gemms[_i].bn, gemms[_i].bk, gemms[_i].warps_m, gemms[_i].warps_n,
 		                        gemms[_i].stages, gemms[_i].in, gemms[_i].out, 0, NULL } };
-	gemm_problem p = { gemms[_i].m, gemms[_i].n, gemms[_i].k, (uint64_t)_i + 1, 0 };
+	gemm_problem p = { .m = gemms[_i].m, .n = gemms[_i].n, .k = gemms[_i].k, .seed = (uint64_t)_i + 1 };
 	gemm_report r;
 	cptx_error err = { 0 };
 
@@ -120,7 +120,7 @@ START_TEST(test_ladder)
 	if (!have_gpu(__func__))
 		return;
 	const cptx_target *target = cptx_target_find(cptx_device_get_info(dev)->target);
-	gemm_problem p = { ladder[_i].m, ladder[_i].n, ladder[_i].k, (uint64_t)_i + 1, 0 };
+	gemm_problem p = { .m = ladder[_i].m, .n = ladder[_i].n, .k = ladder[_i].k, .seed = (uint64_t)_i + 1 };
 	for (int rung = target->number < 90 ? HGEMM_K_STAGES : HGEMM_TMA_RW; rung >= 0; rung--)
 		for (uint32_t bk = 32; bk <= 64; bk *= 2) {
 			hgemm_case c = { .rung = (enum hgemm_rung)rung };

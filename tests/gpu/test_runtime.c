@@ -245,10 +245,10 @@ START_TEST(jit_errors)
 
 	ck_assert_ptr_null(cptx_device_load_text(dev, bad, sizeof bad - 1, NULL, &err));
 	printf("%s\n", err.text);
-	FAILS(err, CPTX_E_DRIVER, "which is: add.f99 %a, %a, %a;");
+	FAILS(err, CPTX_E_COMPILE, "which is: add.f99 %a, %a, %a;");
 	static const char next[] = ".version 99.0\n.target sm_90\n.entry k() { ret; }\n";
 	ck_assert_ptr_null(cptx_device_load_text(dev, next, sizeof next - 1, NULL, &err));
-	FAILS(err, CPTX_E_NO_DRIVER, "PTX 99.0, but the driver");
+	FAILS(err, CPTX_E_NO_COMPILER, "PTX 99.0, but the driver");
 }
 END_TEST
 
@@ -450,12 +450,67 @@ START_TEST(kernel_fault)
 }
 END_TEST
 
+/* A launch is captured into a graph like any other work; loading would break the capture, and is refused. */
+START_TEST(capture)
+{
+	int (*begin)(void *, unsigned), (*end)(void *, void **), (*make)(void **, void *, unsigned long long);
+	int (*run)(void *, void *), (*destroy)(void *), (*destroy_exec)(void *);
+	struct {
+		const char *name;
+		void *at;
+	} calls[] = { { "cuStreamBeginCapture_v2", &begin },    { "cuStreamEndCapture", &end },
+		          { "cuGraphInstantiateWithFlags", &make }, { "cuGraphLaunch", &run },
+		          { "cuGraphDestroy", &destroy },           { "cuGraphExecDestroy", &destroy_exec } };
+	enum { THREADS = 32, RUNS = 3 };
+	void *graph = NULL, *exec = NULL;
+	cptx_error refused = { 0 };
+	uint32_t n = 0;
+
+	NEED_GPU;
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		void *f = cptx_device_symbol(dev, calls[i].name);
+		if (!f)
+			SKIP("the driver has no %s", calls[i].name);
+		memcpy(calls[i].at, &f, sizeof f);
+	}
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "inc", .block = { THREADS });
+	cptx_red(k, cptx_param(k, CPTX_PTR, "p"), 1u, .space = CPTX_GLOBAL, .op = CPTX_ADD, .type = CPTX_U32);
+	cptx_program *p = cptx_device_load(dev, m, NULL, &err);
+	uint64_t at = cptx_mem_alloc(dev, sizeof n, &err);
+	cptx_mem_fill32(dev, at, 0, 1, &err);
+	cptx_stream *s = cptx_stream_new(dev, &err);
+	cptx_launch *l = cptx_launch_new(p, "inc", CPTX_LAUNCH(.grid = { 1 }, CPTX_ARGS(at)), &err);
+	OK(err);
+	void *stream = cptx_stream_handle(s);
+	ck_assert_int_eq(begin(stream, 0), 0);
+	cptx_launch_run(l, s, &err);
+	OK(err);
+	ck_assert_ptr_null(cptx_device_load(dev, m, NULL, &refused));
+	FAILS(refused, CPTX_E_STATE, "captured into a graph");
+	ck_assert_int_eq(end(stream, &graph), 0);
+	ck_assert_int_eq(make(&exec, graph, 0), 0);
+	for (int i = 0; i < RUNS; i++)
+		ck_assert_int_eq(run(exec, stream), 0);
+	cptx_stream_synchronize(dev, s, &err);
+	cptx_mem_read(dev, &n, at, sizeof n, &err);
+	OK(err);
+	ck_assert_uint_eq(n, THREADS * RUNS);
+	destroy_exec(exec), destroy(graph);
+	cptx_launch_destroy(l);
+	cptx_stream_destroy(s);
+	cptx_mem_free(dev, at);
+	cptx_program_destroy(p);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
-		info,         index_out_of_range,    memory,          launch,          launch_built,   raw_arguments,
-		jit_errors,   dynamic_shared_memory, adopted_context, foreign_context, cluster_launch, cluster_of_a_built_kernel,
-		kernel_fault,
+		info,       index_out_of_range,    memory,          launch,          launch_built,   raw_arguments,
+		jit_errors, dynamic_shared_memory, adopted_context, foreign_context, cluster_launch, cluster_of_a_built_kernel,
+		capture,    kernel_fault,
 	};
 	return harness_run("gpu_runtime", tests, ARRAY_LEN(tests), before, after);
 }

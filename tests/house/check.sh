@@ -25,7 +25,7 @@ check() {
 files() {
 	names=
 	for pattern; do names="$names ${names:+-o }-name $pattern"; done
-	for place in .ci bench bootstrap docs examples include meson.build meson_options.txt src tests tools README.md; do
+	for place in .ci bench bootstrap docs examples include meson.build meson_options.txt python src tests tools README.md; do
 		[ -e $place ] || continue
 		# shellcheck disable=SC2086 # words, and not the shell's own patterns
 		(set -f && find $place -type f \( $names \))
@@ -41,19 +41,20 @@ lines() {
 
 # ---- design: who may include whom ----
 
-# base <- arch <- ir <- {emit, parse, layout, check} <- devices <- {emu, toc} <- runtime <- kernels, inspect <- tools.  A file may
+# base <- {arch, cache} <- ir <- {emit, parse, layout, check, compile} <- devices <- {emu, toc} <- runtime <- {tensor, kernels, inspect} <- tools.  A file may
 # include its own folder and those of a lower rank.  A public header belongs to the folder that implements it; devices are those
 # that the emulator and the runtime share.
 arrows() {
 	files '*.c' '*.h' '*.def' | grep -E '^(src|include/cptx|tools)/' | xargs awk '
 	BEGIN {
-		n = split("base 0 arch 1 ir 2 emit 3 parse 3 layout 3 check 3 devices 4 emu 5 toc 5 runtime 6 kernels 7 inspect 7 tools 8", w, " ")
+		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 devices 4 emu 5 toc 5 runtime 6 tensor 7 kernels 7 inspect 7 tools 8", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
-		n = split("cptx.h base isa.h base insn.h base edit.h base declare.h base layout.h layout tensor_map.h layout " \
-			"device.h devices emu.h devices findings.def devices kernels.h kernels gemm_sm90.h kernels pipeline.h kernels tmem.h kernels inspect.h inspect", w, " ")
+		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base declare.h base layout.h layout tensor_map.h layout " \
+			"dlpack.h tensor device.h devices emu.h devices findings.def devices kernels.h kernels gemm.h kernels gemm_sm90.h kernels gemm_sm100.h kernels gemm_sm120.h kernels pipeline.h kernels timeline.h kernels tmem.h kernels inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
+		home["cptx/cplusplus.h"] = "base"
 	}
 	FNR == 1 {
 		split(FILENAME, part, "/")
@@ -140,13 +141,13 @@ variables() {
 	document=docs/environment.md
 	[ -f $document ] || { echo "$document:1: missing"; return; }
 	described=$(sed -n 's/^| `\(CPTX_[A-Z_0-9]*\)[`=].*/\1/p' $document)
-	lines 'getenv\("[A-Z_0-9]+"\)|\$\{?CPTX_[A-Z_0-9]+' '*.c' '*.h' '*.sh' bootstrap run run-all | grep -v '^tests/house/' |
-		sed 's/^\([^:]*:[0-9]*\):.*\(getenv("\|${*\)\(CPTX_[A-Z_0-9]*\).*/\1 \3/; t; d' |
+	lines 'getenv\("[A-Z_0-9]+"\)|environ(\.get\(|\[)"[A-Z_0-9]+"|\$\{?CPTX_[A-Z_0-9]+' '*.c' '*.h' '*.py' '*.sh' bootstrap run run-all | grep -v '^tests/house/' |
+		sed 's/^\([^:]*:[0-9]*\):.*\(getenv("\|environ\.get("\|environ\["\|${*\)\(CPTX_[A-Z_0-9]*\).*/\1 \3/; t; d' |
 		while read -r place name; do
 			printf '%s\n' "$described" | grep -qx "$name" || echo "$place: $name is not described in $document"
 		done
 	for name in $described; do
-		files '*.c' '*.h' '*.sh' bootstrap run run-all meson.build | xargs grep -qE "[^A-Z_]$name([^A-Z_0-9]|\$)" ||
+		files '*.c' '*.h' '*.py' '*.sh' bootstrap run run-all meson.build | xargs grep -qE "[^A-Z_]$name([^A-Z_0-9]|\$)" ||
 			echo "$document:$(grep -n "^| \`$name" $document | cut -d: -f1): nothing reads $name"
 	done
 }

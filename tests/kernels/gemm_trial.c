@@ -9,63 +9,141 @@ enum { GUARD = 1024, POISON = 0xff };
 
 static char said[CPTX_ERROR_TEXT + 200];
 
+/* What the two generators' options have in common. */
+typedef struct traits {
+	enum cptx_type a, b, out, scale;
+	bool a_m_major, b_n_major, alpha, beta, bias, epilogue;
+	uint32_t bm, bn, stages, cluster_m, cluster_n, group, vec;
+} traits;
+
+static traits traits_of(const gemm_trial *t)
+{
+#define COMMON(o)                                                                                                           \
+	(o).a, (o).b, (o).out, 0, (o).a_m_major, (o).b_n_major, (o).alpha, (o).beta, (o).bias, (o).epilogue != NULL, (o).bm,    \
+		(o).bn, (o).stages, (o).cluster_m, (o).cluster_n, (o).group, 0
+	cptx_gemm_sm100_plan plan = { 0 };
+	cptx_gemm_sm120_plan plan120 = { 0 };
+	const cptx_gemm_sm120_opt *o = &t->opt120;
+
+	if (t->sm == 120) {
+		cptx_gemm_sm120_check(o, NULL, &plan120, NULL);
+		return (traits){ .a = o->a,
+			             .b = o->b,
+			             .out = o->out,
+			             .scale = o->scale,
+			             .alpha = o->alpha,
+			             .beta = o->beta,
+			             .bias = o->bias,
+			             .epilogue = o->epilogue != NULL,
+			             .bm = o->bm,
+			             .bn = o->bn,
+			             .stages = o->stages,
+			             .group = o->group,
+			             .vec = plan120.vec };
+	}
+	if (t->sm != 100)
+		return (traits){ COMMON(t->opt) };
+	traits x = { COMMON(t->opt100) };
+	cptx_gemm_sm100_check(&t->opt100, NULL, &plan, NULL);
+	x.scale = t->opt100.scale, x.vec = plan.vec;
+	return x;
+}
+
 typedef struct data {
 	const gemm_trial *t;
+	traits x;
 	uint32_t batch;
 	int8_t *a, *b, *c; /* a: M x K, b: N x K, c: M x N, each `batch` times */
 	int8_t *bias;
+	double *sa, *sb; /* factors: M x K / vec, N x K / vec */
 	uint64_t na, nb, nd;
 	uint8_t *bytes; /* to and from the device */
-	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, workspace;
+	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace;
 } data;
 
 const char *gemm_trial_text(const gemm_trial *t)
 {
-	static char text[300];
-	const cptx_gemm_sm90_opt *o = &t->opt;
+	static char text[400];
+	const traits x = traits_of(t);
 
 	snprintf(text, sizeof text,
-	         "%s x %s -> %s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u, %u stages, cluster %ux%u%s, %u CTAs, group %u",
-	         cptx_type_name(o->a), cptx_type_name(o->b), cptx_type_name(o->out), o->a_m_major ? ", A M-major" : "",
-	         o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "",
-	         o->epilogue ? ", epilogue" : "", (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k,
-	         t->batch ? t->batch : 1, o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "",
-	         t->ctas, o->group);
+	         "%s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, %u CTAs, "
+	         "group %u, "
+	         "seed %llu",
+	         t->sm == 100 ? cptx_tcgen05_kind_name(t->opt100.kind) : "", cptx_type_name(x.a), cptx_type_name(x.b),
+	         x.vec ? " by " : "", x.vec ? cptx_type_name(x.scale) : "", cptx_type_name(x.out),
+	         x.a_m_major ? ", A M-major" : "", x.b_n_major ? ", B N-major" : "", x.alpha ? ", alpha" : "",
+	         x.beta ? ", beta" : "", x.beta && t->in_place ? " in place" : "", x.bias ? ", bias" : "",
+	         x.epilogue ? ", epilogue" : "", t->sm == 100 && t->opt100.a_tmem ? ", A in tensor memory" : "",
+	         (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, x.bm,
+	         x.bn, !t->sm && t->opt.swap ? " swapped" : "", x.stages, x.cluster_m, x.cluster_n,
+	         !t->sm && t->opt.stream_k ? ", stream-K" : "", t->ctas, x.group, (unsigned long long)t->seed);
 	return text;
 }
 
-/* A small integer in a type of 8 to 32 bits. */
-static uint32_t encode(enum cptx_type type, int v)
+cptx_val gemm_trial_epilogue(cptx_kernel *k, void *user, cptx_val v, cptx_val row, cptx_val col)
 {
-	static const uint8_t e4m3[] = { 0, 0x38, 0x40, 0x44, 0x48 }, e5m2[] = { 0, 0x3c, 0x40, 0x42, 0x44 };
-
-	if (type == CPTX_E4M3 || type == CPTX_E5M2)
-		return (uint32_t)((type == CPTX_E4M3 ? e4m3 : e5m2)[abs(v)] | (v < 0 ? 0x80 : 0));
-	return (uint32_t)number_bits(type, v);
+	(void)user;
+	cptx_val place = cptx_add(k, cptx_and(k, row, 1), cptx_and(k, col, 3));
+	return cptx_add(k, cptx_max(k, v, 0.0f), cptx_cvt(k, place, .rnd = CPTX_RN, .dtype = CPTX_F32));
 }
 
-static int8_t *draw(uint64_t n, uint64_t *seed)
+/* ---- matrices ---- */
+
+static int8_t *draw(uint64_t n, enum cptx_type type, uint64_t *seed)
 {
 	int8_t *v = malloc(n ? n : 1);
 
-	for (uint64_t i = 0; v && i < n; i++)
-		v[i] = (int8_t)((int)(number_random(seed) >> 33) % 5 - 2);
+	for (uint64_t i = 0; v && i < n; i++) {
+		int x = (int)(number_random(seed) >> 33) % 5 - 2;
+		v[i] = (int8_t)(type == CPTX_U8 ? abs(x) : x);
+	}
 	return v;
+}
+
+static uint32_t bits_of(enum cptx_type t)
+{
+	return t == CPTX_E2M1 ? 4 : t == CPTX_E2M3 || t == CPTX_E3M2 ? 6 : t == CPTX_TF32 ? 32 : cptx_type_bits(t);
 }
 
 /* rows x cols integers to the device, `count` times; transposed where the matrix is stored by columns. */
 static uint64_t upload(cptx_device *dev, data *x, const int8_t *v, enum cptx_type type, uint64_t rows, uint64_t cols,
-                       uint32_t count, bool transposed, cptx_error *err)
+                       bool transposed, cptx_error *err)
 {
-	uint32_t size = cptx_type_bits(type) / 8;
-	uint64_t all = rows * cols, to = cptx_mem_alloc(dev, all * count * size, err);
+	uint32_t bits = bits_of(type);
+	uint64_t all = rows * cols, n = all * x->batch, size = (n * bits + 7) / 8, to = cptx_mem_alloc(dev, size, err);
 
-	for (uint64_t i = 0; i < all * count; i++) {
+	memset(x->bytes, 0, size);
+	for (uint64_t i = 0; i < n; i++) {
 		uint64_t z = i / all, row = i % all / cols, col = i % cols, at = z * all + (transposed ? col * rows + row : i % all);
-		uint32_t word = encode(type, v[i]);
-		memcpy(x->bytes + at * size, &word, size);
+		uint64_t word = number_bits(type, v[i]), bit = at * bits;
+		for (uint32_t j = 0; j < bits; j++)
+			x->bytes[(bit + j) / 8] |= (uint8_t)((word >> j & 1) << (bit + j) % 8);
 	}
-	return to && cptx_mem_write(dev, to, x->bytes, all * count * size, err) ? to : 0;
+	return to && cptx_mem_write(dev, to, x->bytes, size, err) ? to : 0;
+}
+
+/* Factors of all matrices, packed for the kernel; as numbers to *v. */
+static uint64_t upload_factors(cptx_device *dev, data *x, uint64_t rows, double **v, uint64_t *seed, cptx_error *err)
+{
+	static const double some[] = { 0.5, 1, 2, 1.5 };
+	uint64_t k = x->t->k, each = rows * ((k + x->x.vec - 1) / x->x.vec), size = cptx_gemm_scales_bytes(rows, k, x->x.vec);
+	uint8_t *plain = malloc(each), *packed = malloc(size);
+	uint64_t to = cptx_mem_alloc(dev, size * x->batch, err);
+
+	*v = malloc(each * x->batch * sizeof **v);
+	bool ok = to && plain && packed && *v;
+	for (uint32_t z = 0; ok && z < x->batch; z++) {
+		for (uint64_t i = 0; i < each; i++) {
+			double f = some[(number_random(seed) >> 33) % (x->x.scale == CPTX_UE4M3 ? 4 : 3)];
+			plain[i] = (uint8_t)number_bits(x->x.scale, f);
+			(*v)[z * each + i] = f;
+		}
+		cptx_gemm_scales_pack(packed, plain, rows, k, x->x.vec);
+		ok = cptx_mem_write(dev, to + z * size, packed, size, err);
+	}
+	free(plain), free(packed);
+	return ok ? to : 0;
 }
 
 static bool prepare(cptx_device *dev, data *x, cptx_error *err)
@@ -77,35 +155,46 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	x->na = t->m * t->k * x->batch, x->nb = t->n * t->k * x->batch, x->nd = t->m * t->n * x->batch;
 	most = (x->na > x->nb ? x->na : x->nb) > x->nd ? (x->na > x->nb ? x->na : x->nb) : x->nd;
 	x->bytes = malloc(most * 4 + t->n * 4 + GUARD);
-	x->a = draw(x->na, &s), x->b = draw(x->nb, &s), x->c = draw(x->nd, &s), x->bias = draw(t->n, &s);
+	x->a = draw(x->na, x->x.a, &s), x->b = draw(x->nb, x->x.b, &s), x->c = draw(x->nd, x->x.out, &s);
+	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
 	if (!x->bytes || !x->a || !x->b || !x->c || !x->bias)
 		return false;
-	x->dev_a = upload(dev, x, x->a, t->opt.a, t->m, t->k, x->batch, t->opt.a_m_major, err);
-	x->dev_b = upload(dev, x, x->b, t->opt.b, t->n, t->k, x->batch, t->opt.b_n_major, err);
-	x->dev_c = upload(dev, x, x->c, t->opt.out, t->m, t->n, x->batch, false, err);
-	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, 1, t->n, 1, false, err);
+	x->dev_a = upload(dev, x, x->a, x->x.a, t->m, t->k, x->x.a_m_major, err);
+	x->dev_b = upload(dev, x, x->b, x->x.b, t->n, t->k, x->x.b_n_major, err);
+	x->dev_c = upload(dev, x, x->c, x->x.out, t->m, t->n, false, err);
+	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, 1, t->n, false, err);
+	if (x->x.vec) {
+		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
+		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);
+	}
 	x->dev_d = cptx_mem_alloc(dev, x->nd * 4 + GUARD, err);
 	return err->code == CPTX_OK && cptx_mem_fill8(dev, x->dev_d, POISON, x->nd * 4 + GUARD, err);
 }
 
-/* alpha 0.5 and beta 2 keep all exact; the epilogue of the tests is tests' own. */
+/* ---- results ---- */
+
+/* alpha 0.5 and beta 2 keep all exact. */
 static double expected(const data *x, uint64_t i)
 {
 	const gemm_trial *t = x->t;
 	uint64_t z = i / (t->m * t->n), row = i / t->n % t->m, col = i % t->n;
 	const int8_t *a = x->a + (z * t->m + row) * t->k, *b = x->b + (z * t->n + col) * t->k;
-	int sum = 0;
+	uint64_t factors = x->x.vec ? (t->k + x->x.vec - 1) / x->x.vec : 0;
+	double v = 0;
 
-	for (uint64_t k = 0; k < t->k; k++)
-		sum += a[k] * b[k];
-	double v = sum;
-	if (t->opt.alpha)
+	for (uint64_t k = 0; k < t->k; k++) {
+		double p = a[k] * b[k];
+		if (factors)
+			p *= x->sa[(z * t->m + row) * factors + k / x->x.vec] * x->sb[(z * t->n + col) * factors + k / x->x.vec];
+		v += p;
+	}
+	if (x->x.alpha)
 		v *= 0.5;
-	if (t->opt.beta)
+	if (x->x.beta)
 		v += 2.0 * x->c[i];
-	if (t->opt.bias)
+	if (x->x.bias)
 		v += x->bias[col];
-	if (t->opt.epilogue)
+	if (x->x.epilogue)
 		v = (v > 0 ? v : 0) + (double)(row % 2 + col % 4);
 	return v;
 }
@@ -113,16 +202,16 @@ static double expected(const data *x, uint64_t i)
 static bool compare(const data *x)
 {
 	const gemm_trial *t = x->t;
-	uint32_t size = cptx_type_bits(t->opt.out) / 8;
+	uint32_t size = cptx_type_bits(x->x.out) / 8;
 
 	for (uint64_t i = 0; i < x->nd; i++) {
-		uint32_t got = 0, want = (uint32_t)number_bits(t->opt.out, expected(x, i));
+		uint32_t got = 0, want = (uint32_t)number_bits(x->x.out, expected(x, i));
 		memcpy(&got, x->bytes + i * size, size);
 		if (got == want || (!((got | want) << (33 - 8 * size)))) /* zeros of either sign */
 			continue;
 		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%x), not %g",
 		         (unsigned long long)(i / t->n % t->m), (unsigned long long)(i % t->n),
-		         (unsigned long long)(i / t->n / t->m), number_value(t->opt.out, got), got, number_value(t->opt.out, want));
+		         (unsigned long long)(i / t->n / t->m), number_value(x->x.out, got), got, number_value(x->x.out, want));
 		return false;
 	}
 	for (uint64_t i = x->nd * size; i < x->nd * 4 + GUARD; i++)
@@ -133,48 +222,70 @@ static bool compare(const data *x)
 	return true;
 }
 
+/* ---- runs ---- */
+
+static cptx_launch *launch_sm90(cptx_device *dev, data *x, const cptx_program *program, cptx_gemm_problem *p,
+                                cptx_error *err)
+{
+	const cptx_gemm_sm90_opt *o = &x->t->opt;
+	cptx_gemm_sm90_plan plan;
+
+	if (!cptx_gemm_sm90_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err))
+		return NULL;
+	if (plan.workspace) {
+		x->workspace = p->workspace = cptx_mem_alloc(dev, plan.workspace, err);
+		if (!p->workspace || !cptx_mem_fill8(dev, p->workspace, 0, plan.workspace, err))
+			return NULL;
+	}
+	return cptx_gemm_sm90_launch(program, dev, o, p, err);
+}
+
 static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_error *err)
 {
 	const gemm_trial *t = x->t;
-	cptx_gemm_sm90_plan plan;
 	cptx_gemm_problem p = { .m = t->m,
 		                    .n = t->n,
 		                    .k = t->k,
 		                    .batch = t->batch,
 		                    .a = x->dev_a,
 		                    .b = x->dev_b,
-		                    .c = x->dev_c,
+		                    .c = t->in_place ? x->dev_d : x->dev_c,
 		                    .d = x->dev_d,
 		                    .bias = x->dev_bias,
+		                    .scale_a = x->dev_sa,
+		                    .scale_b = x->dev_sb,
 		                    .ctas = t->ctas,
 		                    .alpha = 0.5f,
 		                    .beta = 2.0f };
-
-	if (!cptx_gemm_sm90_check_problem(&t->opt, &p, cptx_device_get_info(dev)->sms, &plan, err))
-		return false;
-	if (plan.workspace) {
-		x->workspace = p.workspace = cptx_mem_alloc(dev, plan.workspace, err);
-		if (!p.workspace || !cptx_mem_fill8(dev, p.workspace, 0, plan.workspace, err))
-			return false;
-	}
-	cptx_launch *l = cptx_gemm_sm90_launch(program, dev, &t->opt, &p, err);
+	cptx_launch *l = t->sm == 100   ? cptx_gemm_sm100_launch(program, dev, &t->opt100, &p, err)
+	                 : t->sm == 120 ? cptx_gemm_sm120_launch(program, dev, &t->opt120, &p, err)
+	                                : launch_sm90(dev, x, program, &p, err);
 	bool ok = l != NULL;
-	for (int i = 0; ok && i < (plan.workspace ? 2 : 1); i++) /* a second run finds the workspace as the first one left it */
-		ok = cptx_launch_run(l, NULL, err) && cptx_device_synchronize(dev, err);
+
+	for (int i = 0; ok && i < (x->workspace ? 2 : 1); i++) /* a second run finds the workspace as the first one left it */
+		ok = (!t->in_place || cptx_mem_copy(dev, x->dev_d, x->dev_c, x->nd * (cptx_type_bits(x->x.out) / 8), err)) &&
+		     cptx_launch_run(l, NULL, err) && cptx_device_synchronize(dev, err);
 	cptx_launch_destroy(l);
 	return ok && cptx_mem_read(dev, x->bytes, x->dev_d, x->nd * 4 + GUARD, err);
 }
 
+static bool build(const gemm_trial *t, cptx_module *m, cptx_error *err)
+{
+	return (t->sm == 100   ? cptx_gemm_sm100_build(m, &t->opt100, err)
+	        : t->sm == 120 ? cptx_gemm_sm120_build(m, &t->opt120, err)
+	                       : cptx_gemm_sm90_build(m, &t->opt, err)) != NULL;
+}
+
 const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 {
-	data x = { .t = t };
+	data x = { .t = t, .x = traits_of(t) };
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_program *program = NULL;
 
 	said[0] = 0;
-	bool ok = prepare(dev, &x, &err) && cptx_gemm_sm90_build(m, &t->opt, &err) &&
-	          (program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = "sm_90a" }, &err)) &&
+	bool ok = prepare(dev, &x, &err) && build(t, m, &err) &&
+	          (program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = cptx_device_get_info(dev)->target }, &err)) &&
 	          launch(dev, &x, program, &err);
 	if (!ok)
 		snprintf(said, sizeof said, "%s", err.text);
@@ -182,9 +293,9 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 		compare(&x);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
-	uint64_t held[] = { x.dev_a, x.dev_b, x.dev_c, x.dev_d, x.dev_bias, x.workspace };
+	uint64_t held[] = { x.dev_a, x.dev_b, x.dev_c, x.dev_d, x.dev_bias, x.dev_sa, x.dev_sb, x.workspace };
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		cptx_mem_free(dev, held[i]);
-	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.bytes);
+	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes);
 	return said;
 }

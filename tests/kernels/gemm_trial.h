@@ -1,14 +1,20 @@
 /* A GEMM kernel run on random small integers, all sums of which are exact: every element of D must be what rounding the
- * exact result gives. */
+ * exact result, in f64, gives. */
 #ifndef GEMM_TRIAL_H
 #define GEMM_TRIAL_H
 
+#include <cptx/gemm_sm100.h>
+#include <cptx/gemm_sm120.h>
 #include <cptx/gemm_sm90.h>
 
 typedef struct gemm_trial {
+	uint32_t sm; /* 100: opt100 counts; 120: opt120; else opt */
 	cptx_gemm_sm90_opt opt;
+	cptx_gemm_sm100_opt opt100;
+	cptx_gemm_sm120_opt opt120;
 	uint64_t m, n, k;
 	uint32_t batch, ctas;
+	bool in_place; /* with beta: C is D */
 	uint64_t seed;
 } gemm_trial;
 
@@ -16,5 +22,8 @@ typedef struct gemm_trial {
 const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t);
 /* The trial in a line. */
 const char *gemm_trial_text(const gemm_trial *t);
+
+/* An epilogue for trials: max(v, 0) + row % 2 + column % 4. */
+cptx_val gemm_trial_epilogue(cptx_kernel *k, void *user, cptx_val v, cptx_val row, cptx_val col);
 
 #endif

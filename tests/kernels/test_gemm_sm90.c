@@ -35,14 +35,6 @@ static void right(const gemm_trial *t)
 
 #define BF16 .a = CPTX_BF16, .b = CPTX_BF16
 
-/* max(v, 0) + row % 2 + column % 4 */
-static cptx_val relu_and_place(cptx_kernel *k, void *user, cptx_val v, cptx_val row, cptx_val col)
-{
-	(void)user;
-	cptx_val place = cptx_add(k, cptx_and(k, row, 1), cptx_and(k, col, 3));
-	return cptx_add(k, cptx_max(k, v, 0.0f), cptx_cvt(k, place, .rnd = CPTX_RN, .dtype = CPTX_F32));
-}
-
 static const gemm_trial trials[] = {
 	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, .m = 128, .n = 128, .k = 64 },
 	{ .opt = { .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16 }, .m = 256, .n = 512, .k = 320 },
@@ -95,16 +87,80 @@ static const gemm_trial trials[] = {
 	           .beta = true,
 	           .bias = true,
 	           .batched = true,
-	           .epilogue = relu_and_place,
+	           .epilogue = gemm_trial_epilogue,
 	           .stream_k = true },
 	  .m = 100,
 	  .n = 84,
 	  .k = 136,
 	  .batch = 2 },
-	{ .opt = { .bm = 256, .bn = 64, .stages = 2, BF16, .out = CPTX_BF16, .epilogue = relu_and_place, .cluster_n = 2 },
+	{ .opt = { .bm = 256, .bn = 64, .stages = 2, BF16, .out = CPTX_BF16, .epilogue = gemm_trial_epilogue, .cluster_n = 2 },
 	  .m = 257,
 	  .n = 200,
 	  .k = 72 },
+	{ .opt = { .bm = 64, .bn = 8, .stages = 4, BF16, .out = CPTX_BF16, .swap = true, .stream_k = true },
+	  .m = 5,
+	  .n = 200,
+	  .k = 520 },
+	{ .opt = { .bm = 128,
+	           .bn = 64,
+	           .stages = 4,
+	           BF16,
+	           .out = CPTX_BF16,
+	           .a_m_major = true,
+	           .b_n_major = true,
+	           .batched = true,
+	           .per_sm = 2,
+	           .stream_k = true },
+	  .m = 136,
+	  .n = 264,
+	  .k = 520,
+	  .batch = 2 },
+	{ .opt = { .bm = 128,
+	           .bn = 40,
+	           .stages = 3,
+	           BF16,
+	           .out = CPTX_F32,
+	           .alpha = true,
+	           .beta = true,
+	           .bias = true,
+	           .batched = true,
+	           .epilogue = gemm_trial_epilogue,
+	           .swap = true },
+	  .m = 77,
+	  .n = 196,
+	  .k = 72,
+	  .batch = 2 },
+	{ .opt = { .bm = 192,
+	           .bn = 144,
+	           .stages = 2,
+	           .a = CPTX_E4M3,
+	           .b = CPTX_E5M2,
+	           .out = CPTX_F16,
+	           .beta = true,
+	           .bias = true,
+	           .swap = true,
+	           .cluster_m = 2,
+	           .epilogue = gemm_trial_epilogue },
+	  .m = 150,
+	  .n = 408,
+	  .k = 272 },
+	{ .opt = { .bm = 256, .bn = 64, .stages = 2, BF16, .out = CPTX_BF16, .a_m_major = true, .swap = true },
+	  .m = 136,
+	  .n = 264,
+	  .k = 72 },
+	{ .opt = { .bm = 64, .bn = 8, .stages = 6, BF16, .out = CPTX_BF16, .swap = true, .per_sm = 2, .cluster_m = 8 },
+	  .m = 3,
+	  .n = 1200,
+	  .k = 520 },
+	{ .opt = { .bm = 256, .bn = 152, .stages = 4, BF16, .out = CPTX_BF16, .beta = true },
+	  .m = 300,
+	  .n = 304,
+	  .k = 136,
+	  .in_place = true },
+	{ .opt = { .bm = 128, .bn = 24, .stages = 2, BF16, .out = CPTX_F32, .b_n_major = true, .swap = true, .cluster_n = 2 },
+	  .m = 56,
+	  .n = 136,
+	  .k = 104 },
 };
 
 START_TEST(gives_the_exact_sums) { right(&trials[_i]); }
@@ -129,14 +185,18 @@ static gemm_trial draw(uint64_t seed)
 	o->b = bytes ? (enum cptx_type)ONE_OF(&s, CPTX_E4M3, CPTX_E5M2) : o->a;
 	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
 	o->a_m_major = !bytes && below(&s, 3) == 0, o->b_n_major = !bytes && below(&s, 3) == 0;
-	o->bm = ONE_OF(&s, 64, 128, 192, 256), o->bn = o->b_n_major ? 64 * (1 + below(&s, 4)) : 16 * (1 + below(&s, 16));
+	o->swap = below(&s, 2);
+	bool across = o->swap ? o->a_m_major : o->b_n_major; /* what lies along bn is contiguous there */
+	uint32_t step = across ? 64 : 8;
+	o->bm = ONE_OF(&s, 64, 128, 192, 256), o->bn = step * (1 + below(&s, 256 / step));
 	o->stages = 2 + below(&s, 6);
-	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4);
-	o->group = below(&s, 5), o->stream_k = below(&s, 2), o->batched = below(&s, 4) == 0;
+	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 1, 2, 2, 4, 8);
+	o->per_sm = below(&s, 3), o->group = below(&s, 5), o->stream_k = below(&s, 2), o->batched = below(&s, 4) == 0;
 	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
-	o->epilogue = below(&s, 4) == 0 ? relu_and_place : NULL;
+	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
 	t.batch = o->batched ? 1 + below(&s, 3) : 1;
 	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8, 12);
+	t.in_place = o->beta && below(&s, 2);
 	t.m = 1 + below(&s, 300), t.n = 1 + below(&s, 300), t.k = 1 + below(&s, 400);
 	if (o->a_m_major)
 		t.m = (t.m + 7) & ~7u;
@@ -203,8 +263,37 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		  .out = CPTX_BF16,
 		  .a_m_major = true,
 		  .b_n_major = true,
-		  .epilogue = relu_and_place,
+		  .epilogue = gemm_trial_epilogue,
 		  .name = "h" },
+		{ .bm = 64,
+		  .bn = 128,
+		  .stages = 3,
+		  BF16,
+		  .out = CPTX_F32,
+		  .alpha = true,
+		  .beta = true,
+		  .bias = true,
+		  .swap = true,
+		  .per_sm = 2,
+		  .stream_k = true,
+		  .name = "i" },
+		{ .bm = 128, .bn = 64, .stages = 4, BF16, .out = CPTX_BF16, .per_sm = 2, .stream_k = true, .name = "n" },
+		{ .bm = 256, .bn = 32, .stages = 2, BF16, .out = CPTX_BF16, .swap = true, .per_sm = 2, .name = "o" },
+		{ .bm = 256, .bn = 184, .stages = 3, BF16, .out = CPTX_BF16, .cluster_n = 2, .name = "p" },
+		{ .bm = 192, .bn = 184, .stages = 3, BF16, .out = CPTX_BF16, .stream_k = true, .name = "q" },
+		{ .bm = 256, .bn = 192, .stages = 3, BF16, .out = CPTX_BF16, .swap = true, .stream_k = true, .name = "j" },
+		{ .bm = 192, .bn = 184, .stages = 3, BF16, .out = CPTX_F32, .swap = true, .name = "l" },
+		{ .bm = 128,
+		  .bn = 256,
+		  .stages = 3,
+		  BF16,
+		  .out = CPTX_BF16,
+		  .alpha = true,
+		  .beta = true,
+		  .bias = true,
+		  .epilogue = gemm_trial_epilogue,
+		  .swap = true,
+		  .name = "m" },
 	};
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];
@@ -241,7 +330,13 @@ START_TEST(says_which_rule_is_broken)
 		const char *said;
 	} bad[] = {
 		{ { .bm = 100, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, "tile M = 100; 64, 128, 192 and 256 are possible" },
-		{ { .bm = 64, .bn = 100, .stages = 3, BF16, .out = CPTX_F32 }, "tile N = 100; multiples of 16" },
+		{ { .bm = 64, .bn = 100, .stages = 3, BF16, .out = CPTX_F32 }, "tile N = 100; multiples of 8 from 8" },
+		{ { .bm = 64, .bn = 20, .stages = 3, BF16, .out = CPTX_F32, .swap = true }, "tile M = 20; multiples of 8 from 8" },
+		{ { .bm = 64, .bn = 8, .stages = 3, BF16, .out = CPTX_F32, .swap = true, .a_m_major = true },
+		  "tile M = 8; of an A stored as rows of M" },
+		{ { .bm = 64, .bn = 16, .stages = 3, BF16, .out = CPTX_F32, .per_sm = 3 }, "per_sm = 3; 1 or 2" },
+		{ { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_F32, .per_sm = 2 }, "have registers for 64x128" },
+		{ { .bm = 64, .bn = 16, .stages = 16, BF16, .out = CPTX_F32, .per_sm = 2 }, "(11 stages fit)" },
 		{ { .bm = 256, .bn = 256, .stages = 2, BF16, .out = CPTX_F32 }, "with 256 rows at most 192 columns" },
 		{ { .bm = 128, .bn = 256, .stages = 5, BF16, .out = CPTX_BF16 }, "(4 stages fit)" },
 		{ { .bm = 128, .bn = 128, .stages = 1, BF16, .out = CPTX_BF16 }, "1 stages; 2 to 16 are possible" },
@@ -252,8 +347,10 @@ START_TEST(says_which_rule_is_broken)
 		{ { .bm = 128, .bn = 96, .stages = 2, BF16, .out = CPTX_BF16, .b_n_major = true }, "it must be a multiple of 64" },
 		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 2, .cluster_n = 2 },
 		  "one side must be 1" },
-		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 3 }, "1, 2 or 4 are possible" },
-		{ { .bm = 128, .bn = 16, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 4 }, "cannot share 16 columns" },
+		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 3 }, "1, 2, 4 or 8 are possible" },
+		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_n = 1u << 29 },
+		  "1, 2, 4 or 8 are possible" },
+		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .grouped = true, .timeline = 8 }, "no timeline" },
 	};
 	cptx_error err;
 

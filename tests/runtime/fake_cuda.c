@@ -43,6 +43,9 @@ static const struct {
 } errors[] = {
 	{ CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument" },
 	{ CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
+	{ CU_UNSUPPORTED_PTX, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+	  "the provided PTX was compiled with an unsupported toolchain." },
+	{ CU_NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device" },
 	{ CU_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed" },
 	{ CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },
 };
@@ -300,6 +303,14 @@ cu_result cuStreamGetCtx(cu_stream s, cu_context *ctx)
 	return CU_OK;
 }
 
+cu_result cuStreamIsCapturing(cu_stream s, unsigned *status)
+{
+	(void)s;
+	*status = 0;
+	MAY_FAIL;
+	return CU_OK;
+}
+
 cu_result cuStreamWaitEvent(cu_stream s, cu_event e, unsigned flags)
 {
 	(void)s, (void)e, (void)flags;
@@ -356,7 +367,6 @@ static void log_to(uintptr_t buffer, const char *text)
 
 cu_result cuModuleLoadDataEx(cu_module *m, const void *image, unsigned n, unsigned *options, void **values)
 {
-	(void)image;
 	MAY_FAIL;
 	fake_cuda.noptions = n;
 	for (unsigned i = 0; i < n && i < FAKE_OPTIONS; i++) {
@@ -367,10 +377,56 @@ cu_result cuModuleLoadDataEx(cu_module *m, const void *image, unsigned n, unsign
 		if (options[i] == CU_JIT_ERROR)
 			log_to((uintptr_t)values[i], fake_cuda.jit_error);
 	}
+	bool elf = !memcmp(image, "\177ELF", 4);
+	if (!elf && fake_cuda.refuse_ptx)
+		return fake_cuda.refuse_ptx;
 	if (fake_cuda.jit_error)
 		return CU_INVALID_PTX;
+	fake_cuda.loads[elf]++;
 	fake_cuda.modules++;
 	*m = (cu_module)(void *)&said;
+	return CU_OK;
+}
+
+/* ---- linking: to an ELF image of 64 bytes ---- */
+
+static const unsigned char linked[64] = "\177ELF\2\1\1";
+
+cu_result cuLinkCreate_v2(unsigned n, unsigned *options, void **values, cu_link *link)
+{
+	MAY_FAIL;
+	for (unsigned i = 0; i < n; i++)
+		if (options[i] == CU_JIT_INFO)
+			log_to((uintptr_t)values[i], fake_cuda.jit_info);
+	fake_cuda.pieces = 0;
+	*link = (cu_link)(void *)&fake_cuda.links;
+	return CU_OK;
+}
+
+cu_result cuLinkAddData_v2(cu_link link, unsigned type, void *data, size_t size, const char *name, unsigned n,
+                           unsigned *options, void **values)
+{
+	(void)link, (void)data, (void)size, (void)name, (void)n, (void)options, (void)values;
+	MAY_FAIL;
+	if (type == CU_INPUT_PTX && fake_cuda.refuse_ptx)
+		return fake_cuda.refuse_ptx;
+	fake_cuda.piece[fake_cuda.pieces++ % FAKE_PARAMS] = type;
+	return CU_OK;
+}
+
+cu_result cuLinkComplete(cu_link link, void **cubin, size_t *size)
+{
+	(void)link;
+	MAY_FAIL;
+	fake_cuda.links++;
+	*cubin = (void *)linked;
+	*size = sizeof linked;
+	return CU_OK;
+}
+
+cu_result cuLinkDestroy(cu_link link)
+{
+	(void)link;
 	return CU_OK;
 }
 

@@ -12,13 +12,16 @@ typedef struct fake_state {
 	char fail_call[64]; /* this call answers fail_code */
 	cu_result fail_code;
 	const char *jit_error, *jit_info;
-	unsigned nparams; /* of every kernel, for cuFuncGetParamInfo */
+	cu_result refuse_ptx; /* what loading PTX text gives; 0: it is taken */
+	unsigned nparams;     /* of every kernel, for cuFuncGetParamInfo */
 	size_t param_size[FAKE_PARAMS];
 	int regs, local, static_smem, max_threads, ctas;
 	const char *kernel; /* the only one that exists; NULL: any */
 
 	/* read by a test */
 	cu_context current;
+	unsigned loads[2];                          /* of text, of ELF images */
+	unsigned links, pieces, piece[FAKE_PARAMS]; /* cubins linked, and from what: the last types of input */
 	unsigned retained, pushes, pops, sets, modules, allocations, streams, events;
 	unsigned launches, cluster_launches;
 	unsigned grid[3], block[3], smem;

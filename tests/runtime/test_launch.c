@@ -120,6 +120,27 @@ START_TEST(load_options)
 }
 END_TEST
 
+START_TEST(no_load_in_a_capture)
+{
+	cptx_module *m = build((cptx_kernel_opt){ 0 });
+	cptx_program *p = load((cptx_kernel_opt){ 0 });
+	unsigned modules = fake->modules;
+
+	strcpy(fake->fail_call, "cuStreamIsCapturing");
+	fake->fail_code = CU_CAPTURE_IMPLICIT;
+	ck_assert_ptr_null(cptx_device_load(dev, m, NULL, &err));
+	FAILS(err, CPTX_E_STATE, "a stream is being captured into a graph; programs are loaded before or behind that");
+	ck_assert_uint_eq(fake->modules, modules);
+	strcpy(fake->fail_call, "cuModuleLoadDataEx"); /* a stream that the driver does not tell of */
+	fake->fail_code = CU_CAPTURE_UNSUPPORTED;
+	ck_assert_ptr_null(cptx_device_load(dev, m, NULL, &err));
+	FAILS(err, CPTX_E_DRIVER,
+	      "a stream is being captured into a graph, where only its work may be: load and allocate outside");
+	cptx_program_destroy(p);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 START_TEST(module_errors_pass_through)
 {
 	cptx_module *m = cptx_module_new(NULL);
@@ -140,12 +161,13 @@ START_TEST(version_too_new)
 		"// .version 1.0\n.version 8.8\n.target sm_90a, texmode_independent\n.visible .entry k() { ret; }\n";
 
 	fake->version = 12000;
+	cptx_load_opt alone = { .compiler = CPTX_COMPILER_DRIVER, .emit.min_version = 90 };
 	cptx_device *old = cptx_device_open("cuda", &err);
 	cptx_module *m = build((cptx_kernel_opt){ 0 });
-	ck_assert_ptr_null(cptx_device_load(old, m, &(cptx_load_opt){ .emit.min_version = 90 }, &err));
-	FAILS(err, CPTX_E_NO_DRIVER, "PTX 9.0, but the driver (CUDA 12.0) takes no PTX newer than 8.0");
-	ck_assert_ptr_null(cptx_device_load_text(old, text, sizeof text - 1, NULL, &err));
-	FAILS(err, CPTX_E_NO_DRIVER, "PTX 8.8, but the driver (CUDA 12.0)");
+	ck_assert_ptr_null(cptx_device_load(old, m, &alone, &err));
+	FAILS(err, CPTX_E_NO_COMPILER, "PTX 9.0, but the driver (CUDA 12.0) takes no PTX newer than 8.0");
+	ck_assert_ptr_null(cptx_device_load_text(old, text, sizeof text - 1, &alone, &err));
+	FAILS(err, CPTX_E_NO_COMPILER, "PTX 8.8, but the driver (CUDA 12.0)");
 	cptx_program *p = cptx_device_load_text(dev, text, sizeof text - 1, NULL, &err);
 	OK(err);
 	ck_assert_str_eq(cptx_program_target(p), "sm_90a");
@@ -181,10 +203,10 @@ START_TEST(jit_log_names_the_users_line)
 	ck_assert_uint_eq(err.line, MUL_LINE);
 	ck_assert_ptr_nonnull(strstr(err.text, "Bad luck for instruction 'mul'\n        from " __FILE__));
 	ck_assert_ptr_nonnull(strstr(err.text, "\tmul.f32") ? err.text : strstr(err.text, ": mul.f32"));
-	FAILS(err, CPTX_E_DRIVER, "CUDA_ERROR_INVALID_PTX (218): a PTX JIT compilation failed");
+	FAILS(err, CPTX_E_COMPILE, "CUDA_ERROR_INVALID_PTX (218): a PTX JIT compilation failed");
 	fake->jit_error = "line 2; error : no\nline 77777; error : beyond";
 	ck_assert_ptr_null(cptx_device_load_text(dev, ".version 8.0\n  .target sm_90\n", 29, NULL, &err));
-	FAILS(err, CPTX_E_DRIVER, "line 2; error : no\n        which is: .target sm_90\n    line 77777; error : beyond");
+	FAILS(err, CPTX_E_COMPILE, "line 2; error : no\n        which is: .target sm_90\n    line 77777; error : beyond");
 	fake->jit_error = NULL;
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
@@ -424,6 +446,38 @@ START_TEST(no_clusters)
 }
 END_TEST
 
+START_TEST(cooperative)
+{
+	cptx_program *p = load((cptx_kernel_opt){ 0 });
+	uint32_t most;
+
+	fake->ctas = 3;
+	most = 3 * cptx_device_get_info(dev)->sms;
+	cptx_launch *l = LAUNCH(p, .grid = { most }, .block = { 8 }, .cooperative = true, ARGS);
+	OK(err);
+	cptx_launch_run(l, NULL, &err);
+	OK(err);
+	ck_assert_uint_eq(fake->cluster_launches, 1);
+	ck_assert_uint_eq(fake->nattrs, 1);
+	ck_assert_uint_eq(fake->attr.id, 2);
+	ck_assert_int_eq(fake->attr.value.cooperative, 1);
+	ck_assert(!cptx_launch_grid(l, most + 1, 1, 1, &err));
+	FAILS(err, CPTX_E_LIMIT, "CTAs; Fake 0 holds ");
+	cptx_launch_run(l, NULL, &err); /* as it was */
+	OK(err);
+	ck_assert_mem_eq(fake->grid, ((unsigned[]){ most, 1, 1 }), 12);
+	cptx_launch_destroy(l);
+	REFUSED(p, CPTX_E_LIMIT, "make the grid smaller, and loop in the kernel", .grid = { most, 2 }, .block = { 8 },
+	        .cooperative = true, ARGS);
+	cptx_program_destroy(p);
+	start_again("CPTX_TEST_FAKE_CUDA_OLD");
+	p = load((cptx_kernel_opt){ 0 });
+	REFUSED(p, CPTX_E_TARGET, "cooperative launches need a driver of CUDA 11.8", .grid = { 2 }, .block = { 1 },
+	        .cooperative = true, ARGS);
+	cptx_program_destroy(p);
+}
+END_TEST
+
 START_TEST(launch_errors)
 {
 	cptx_program *p = load((cptx_kernel_opt){ 0 });
@@ -516,6 +570,7 @@ int main(void)
 	const TTest *const tests[] = {
 		loads,
 		load_options,
+		no_load_in_a_capture,
 		module_errors_pass_through,
 		version_too_new,
 		jit_log_names_the_users_line,
@@ -527,6 +582,7 @@ int main(void)
 		shared_memory,
 		laid_out_shared_memory,
 		clusters,
+		cooperative,
 		no_clusters,
 		launch_errors,
 		raw_text_arguments,

@@ -44,8 +44,13 @@ typedef struct spelling {
 	uint16_t mod[ARCH_GROUPS];
 } spelling;
 
-/* Whether the rows are tried as a whole (CPTX_TABLE_WHOLE), not in samples; and whether this form is (CPTX_TABLE_ONLY). */
+/*
+ * Whether the rows are tried as a whole (CPTX_TABLE_WHOLE), not in samples; whether only some of them are (CPTX_TABLE_ONLY,
+ * CPTX_TABLE_SHARD), and whether this form is.
+ */
 bool spell_whole(void);
+bool spell_part(void);
+unsigned spell_shards(void); /* how many processes share the table */
 bool spell_wanted(unsigned form);
 /* A seed that depends on nothing but the row's text, so that other rows do not change a form's samples. */
 uint64_t spell_seed(unsigned form);

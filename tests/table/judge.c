@@ -409,7 +409,7 @@ static void make_jobs(judge *j)
 
 static unsigned processes(void)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	long cores = sysconf(_SC_NPROCESSORS_ONLN) / (long)spell_shards();
 	return cores < 1 ? 1 : cores > MOST_PROCESSES ? MOST_PROCESSES : (unsigned)cores;
 }
 

@@ -372,8 +372,8 @@ unsigned relax_report(void)
 	for (unsigned i = 0; i < NRULES; i++)
 		printf("%7u excused: %s\n", rule_used[i], rule_text[i]);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
-		printf("%7u excused: %s with %s: %s\n", left_out[i].used, left_out[i].instruction, left_out[i].modifiers,
-		       left_out[i].reason);
+		printf("%7u excused by left_out.def: %s with %s: %s\n", left_out[i].used, left_out[i].instruction,
+		       left_out[i].modifiers, left_out[i].reason);
 		unused += !left_out[i].used;
 	}
 	return unused;

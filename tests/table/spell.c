@@ -44,13 +44,38 @@ enum { ROOM_FOR_PAIRS = 100 };
 
 bool spell_whole(void) { return getenv("CPTX_TABLE_WHOLE") != NULL; }
 
+bool spell_part(void) { return getenv("CPTX_TABLE_ONLY") || getenv("CPTX_TABLE_SHARD"); }
+
+/* CPTX_TABLE_SHARD=i/n: the forms that are i modulo n, so that n processes try all of them. */
+static unsigned shard(unsigned *n)
+{
+	const char *text = getenv("CPTX_TABLE_SHARD");
+	unsigned i = 0;
+
+	*n = 1;
+	if (text && (sscanf(text, "%u/%u", &i, n) != 2 || i >= *n)) {
+		fprintf(stderr, "CPTX_TABLE_SHARD is '%s', not i/n with i from 0 to n - 1\n", text);
+		exit(2);
+	}
+	return i;
+}
+
+unsigned spell_shards(void)
+{
+	unsigned n;
+	shard(&n);
+	return n;
+}
+
 bool spell_wanted(unsigned form)
 {
 	const char *only = getenv("CPTX_TABLE_ONLY"), *text = arch_forms[form].text;
 	size_t n = only ? strlen(only) : 0;
+	unsigned shards, mine = shard(&shards);
 
-	return !only || !strcmp(arch_ops[arch_forms[form].op].name, only) || (n > 4 && strstr(arch_forms[form].file, only)) ||
-	       (!strncmp(text, only, n) && (!text[n] || strchr(".{ ", text[n])));
+	return form % shards == mine &&
+	       (!only || !strcmp(arch_ops[arch_forms[form].op].name, only) || (n > 4 && strstr(arch_forms[form].file, only)) ||
+	        (!strncmp(text, only, n) && (!text[n] || strchr(".{ ", text[n]))));
 }
 
 uint64_t spell_hash(const char *text)

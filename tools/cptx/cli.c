@@ -67,6 +67,48 @@ void cli_help(const cli_command *cmd, FILE *out)
 		fprintf(out, "\n%s", cmd->details);
 }
 
+/* Text of a manual page: a line that begins with . or ' is no request. */
+static void man_text(FILE *out, const char *text)
+{
+	bool begins = true;
+
+	for (; *text; begins = *text++ == '\n') {
+		if (begins && (*text == '.' || *text == '\''))
+			fputs("\\&", out);
+		if (*text == '-')
+			fputs("\\-", out);
+		else if (*text == '\\')
+			fputs("\\e", out);
+		else
+			fputc(*text, out);
+	}
+}
+
+void cli_man(const cli_command *cmd, FILE *out)
+{
+	fprintf(out, ".SS cptx %s ", cmd->name);
+	man_text(out, cmd->arguments);
+	fputs("\n", out);
+	man_text(out, cmd->about);
+	fputs("\n", out);
+	for (size_t i = 0; i < cmd->noption; i++) {
+		const cli_option *o = &cmd->options[i];
+		fputs(".TP\n\\fB", out);
+		if (o->letter)
+			fprintf(out, "\\-%c\\fR, \\fB", o->letter);
+		fputs("\\-\\-", out);
+		man_text(out, o->name);
+		fprintf(out, "\\fR%s%s\n", o->argument ? " " : "", o->argument ? o->argument : "");
+		man_text(out, o->help);
+		fputs("\n", out);
+	}
+	if (cmd->details) {
+		fputs(".PP\n.nf\n", out);
+		man_text(out, cmd->details);
+		fputs(".fi\n", out);
+	}
+}
+
 static int complain(const cli_command *cmd, int status, const char *format, va_list ap)
 {
 	fprintf(stderr, "cptx%s%s: ", cmd ? " " : "", cmd ? cmd->name : "");

@@ -29,7 +29,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_gemm, cmd_insn, cmd_arch, cmd_fmt, cmd_check, cmd_run, cmd_to_c, cmd_layout, cmd_desc,
-	cmd_tmem_width, cmd_completion;
+	cmd_tmem_width, cmd_compile, cmd_cache, cmd_completion, cmd_inspect, cmd_diff;
 extern const cli_command *const cli_commands[];
 extern const size_t cli_ncommand;
 
@@ -39,6 +39,8 @@ extern const size_t cli_ncommand;
  */
 int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, int *status);
 void cli_help(const cli_command *cmd, FILE *out);
+/* The same as a section of a manual page. */
+void cli_man(const cli_command *cmd, FILE *out);
 /* "cptx gemm: text" on stderr; returns EXIT_USAGE or EXIT_FAILED as named. */
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);

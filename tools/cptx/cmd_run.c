@@ -1,5 +1,5 @@
 /* cptx run: runs a kernel of a PTX file on a GPU or on the emulator. */
-#include "cli.h"
+#include "compiling.h"
 #include "number.h"
 #include "progress.h"
 #include "run_args.h"
@@ -18,6 +18,7 @@ enum {
 	RUN_GRID,
 	RUN_BLOCK,
 	RUN_CLUSTER,
+	RUN_COOPERATIVE,
 	RUN_SMEM,
 	RUN_ARG,
 	RUN_OUT,
@@ -30,7 +31,8 @@ enum {
 	RUN_COUNTERS,
 	RUN_TRACE,
 	RUN_NO_PROGRESS,
-	RUN_FORMAT
+	RUN_FORMAT,
+	RUN_COMPILER
 };
 static const cli_option options[] = {
 	[RUN_DEVICE] = { "device", 'd', "NAME", "cuda:0, emu:sm_90a ... (default: emu: and the target of the file)",
@@ -39,6 +41,7 @@ static const cli_option options[] = {
 	[RUN_GRID] = { "grid", 'g', "X,Y,Z", "CTAs (default 1)", NULL },
 	[RUN_BLOCK] = { "block", 'b', "X,Y,Z", "threads of a CTA (default: the kernel's .reqntid)", NULL },
 	[RUN_CLUSTER] = { "cluster", 'c', "X,Y,Z", "CTAs of a cluster (default: the kernel's)", NULL },
+	[RUN_COOPERATIVE] = { "cooperative", 0, NULL, "all CTAs at once, so that they can wait for one another", NULL },
 	[RUN_SMEM] = { "smem", 'm', "BYTES", "dynamic shared memory", NULL },
 	[RUN_ARG] = { "arg", 'a', "SPEC", "the next argument: u32:7, f32:1.5, buf:f32[4096]=zero|iota|rand:SEED|@FILE, tmap:...",
 	              NULL },
@@ -54,6 +57,9 @@ static const cli_option options[] = {
 	[RUN_COUNTERS] = { "counters", 0, NULL, "print what the emulator counted", NULL },
 	[RUN_TRACE] = { "trace", 0, "FILE", "write a timeline for chrome://tracing or Perfetto", "@file" },
 	[RUN_NO_PROGRESS] = { "no-progress", 0, NULL, "no bar while a long run goes on", NULL },
+	[RUN_COMPILER] = { "compiler", 0, "NAME",
+	                   "who compiles for a GPU (default auto: the driver, or another where it is too old)",
+	                   COMPILING_CHOICES },
 	[RUN_FORMAT] = { "finding-format", 0, "FORMAT", "of findings on standard error: text or json", "text json" },
 };
 
@@ -71,6 +77,8 @@ typedef struct run_request {
 	cptx_emu_opt emu;
 	uint64_t schedules;
 	bool json, counters, no_progress;
+	enum cptx_compiler compiler;
+	cptx_cache *cache; /* for GPUs */
 	const char *trace_path;
 	run_trace trace;
 	progress_bar bar;
@@ -145,6 +153,7 @@ static int read_option(run_request *q, int option, const char *value)
 	case RUN_COMPARE: q->compare = value; return EXIT_OK;
 	case RUN_ENTRY: q->entry = value; return EXIT_OK;
 	case RUN_COUNTERS: q->counters = true; return EXIT_OK;
+	case RUN_COOPERATIVE: q->shape.cooperative = true; return EXIT_OK;
 	case RUN_TRACE: q->trace_path = value; return EXIT_OK;
 	case RUN_NO_PROGRESS: q->no_progress = true; return EXIT_OK;
 	case RUN_ARG: return read_arg(q, value);
@@ -158,6 +167,7 @@ static int read_option(run_request *q, int option, const char *value)
 		q->emu.schedule = *value == 'e' ? CPTX_EMU_EAGER : *value == 'l' ? CPTX_EMU_LATE : CPTX_EMU_RANDOM;
 		ok = !strcmp(value, "random") || !strcmp(value, "eager") || !strcmp(value, "late");
 		return ok ? EXIT_OK : bad(q, option, value, "expected random, eager or late");
+	case RUN_COMPILER: return compiling_named(q->cmd, value, &q->compiler);
 	case RUN_FORMAT:
 		q->json = !strcmp(value, "json");
 		return q->json || !strcmp(value, "text") ? EXIT_OK : bad(q, option, value, "expected text or json");
@@ -260,10 +270,12 @@ static bool launch(run_request *q, cptx_device *dev, const uint64_t at[], cptx_e
 	cptx_arg args[MOST_ARGS];
 	cptx_tensor_map map[MOST_ARGS];
 	cptx_launch_opt shape = q->shape;
-	cptx_load_opt opt = { .name = strcmp(q->file, "-") ? q->file : "<stdin>" };
+	cptx_load_opt opt = { .name = strcmp(q->file, "-") ? q->file : "<stdin>", .compiler = q->compiler, .cache = q->cache };
 	const cptx_site nowhere = { 0 }; /* no line of this program belongs into a message */
 	cptx_program *p = cptx_device_load_text_(nowhere, dev, q->text, q->size, &opt, err);
 
+	if (*cptx_program_note(p))
+		fprintf(stderr, "cptx run: %s\n", cptx_program_note(p));
 	for (size_t i = 0; i < q->narg; i++) {
 		cptx_tensor_map_opt over = q->arg[i].map;
 		if (q->arg[i].is_hidden)
@@ -491,8 +503,12 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		status = EXIT_FAILED;
 	if (!status && !q->device)
 		q->device = default_device(q, name, sizeof name);
+	bool gpu = !status && (strncmp(q->device, "emu:", 4) || (q->compare && strncmp(q->compare, "emu:", 4)));
+	if (gpu && !(q->cache = compiling_cache(cmd)))
+		status = EXIT_FAILED;
 	if (!status)
 		status = run_traced(q);
+	cptx_cache_close(q->cache);
 	for (size_t i = 0; i < q->narg; i++)
 		run_arg_free(&q->arg[i]);
 	free(q->text);

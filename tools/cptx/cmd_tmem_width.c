@@ -4,7 +4,9 @@
 #include "number.h"
 #include "ptxas.h"
 
+#include <cptx/compile.h>
 #include <cptx/emu.h>
+#include <cptx/inspect.h>
 #include <cptx/tmem.h>
 
 #include <ctype.h>
@@ -116,22 +118,6 @@ typedef struct code {
 	unsigned regs, spilled;  /* bytes */
 } code;
 
-static unsigned number_behind(const char *said, const char *word)
-{
-	const char *at = strstr(said, word);
-
-	return at ? (unsigned)strtoul(at + strlen(word), NULL, 10) : 0;
-}
-
-static unsigned number_before(const char *said, const char *word)
-{
-	const char *at = strstr(said, word);
-
-	while (at && at > said && isdigit((unsigned char)at[-1]))
-		at--;
-	return at ? (unsigned)strtoul(at, NULL, 10) : 0;
-}
-
 /* A line of nvdisasm: "    / *0010* /   @!P0 LDTM.x32 R4, tmem[UR4] ;" */
 static void count_line(code *c, const char *line)
 {
@@ -161,34 +147,45 @@ static bool disassemble(const char *tool, const char *cubin, char *said, code *c
 	return c->instructions > 0;
 }
 
-static bool look(const request *q, const char *tools[2], const char *arch, uint32_t width, bool checked, char *said, code *c)
+/* The machine code as a file, for the disassembler. */
+static bool count_code(const request *q, const char *tool, const cptx_cubin *cubin, char *said, code *c)
 {
+	char path[4096];
+	int fd;
+
+	if (!tool_temporary(path, sizeof path, &fd))
+		return cli_failed(q->cmd, "no temporary file"), false;
+	bool ok = write(fd, cptx_cubin_data(cubin), cptx_cubin_size(cubin)) == (ssize_t)cptx_cubin_size(cubin) &&
+	          disassemble(tool, path, said, c);
+	close(fd);
+	unlink(path);
+	if (!ok)
+		cli_failed(q->cmd, "%s could not read what ptxas wrote: %.300s", tool, said);
+	return ok;
+}
+
+static bool look(const request *q, const char *nvdisasm, const char *arch, uint32_t width, bool checked, char *said, code *c)
+{
+	static const char *const check = "-g-tmem-access-check";
+	cptx_compile_opt opt = { .compiler = CPTX_COMPILER_PTXAS, .verbose = true, .flags = &check, .nflags = checked };
 	cptx_error err = { 0 };
 	cptx_module *m = build(q->columns, width, false);
 	cptx_ptx *ptx = cptx_emit(m, arch, NULL, &err);
-	char cubin[4096] = "";
-	int fd = -1;
-	bool ok = ptx && tool_temporary(cubin, sizeof cubin, &fd);
+	cptx_cubin *cubin = ptx ? cptx_compile_ptx(ptx, &opt, &err) : NULL;
+	bool ok = cubin != NULL;
 
 	*c = (code){ 0 };
 	if (ok) {
-		ptxas_job job = { .path = tools[0],
-			              .target = arch,
-			              .ptx = cptx_ptx_text(ptx),
-			              .size = cptx_ptx_size(ptx),
-			              .option = checked ? "-g-tmem-access-check" : NULL,
-			              .output = cubin };
-		ok = !ptxas_job_run(&job, said, SAID);
-		c->regs = number_behind(said, "Used "), c->spilled = number_before(said, " bytes spill stores");
-		if (!ok)
-			cli_failed(q->cmd, "ptxas: %s", said);
-		else if (tools[1] && !(ok = disassemble(tools[1], cubin, said, c)))
-			cli_failed(q->cmd, "%s could not read what ptxas wrote: %.300s", tools[1], said);
-		close(fd);
-		unlink(cubin);
+		cptx_verdict *v = cptx_verdict_read(cptx_cubin_log(cubin), strlen(cptx_cubin_log(cubin)), NULL);
+		const cptx_usage *u = cptx_verdict_usage(v, 0);
+		if (u)
+			c->regs = u->registers, c->spilled = u->spill_stores;
+		cptx_verdict_destroy(v);
+		ok = !nvdisasm || count_code(q, nvdisasm, cubin, said, c);
 	} else {
-		cli_failed(q->cmd, "%s", ptx ? "no temporary file" : err.text);
+		cli_failed(q->cmd, "%s", err.text);
 	}
+	cptx_cubin_destroy(cubin);
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
 	return ok;
@@ -219,7 +216,7 @@ static uint32_t best(const code *c)
 	return 1u << found;
 }
 
-static bool report(const request *q, const char *tools[2], const char *arch, char *said)
+static bool report(const request *q, const char *nvdisasm, const char *arch, char *said)
 {
 	code c[2][WIDTHS];
 
@@ -230,11 +227,11 @@ static bool report(const request *q, const char *tools[2], const char *arch, cha
 	printf(" %9s %5s %6s\n", "code", "regs", "spills");
 	for (unsigned checked = 0; checked < 2; checked++)
 		for (unsigned i = 0; i < WIDTHS; i++) {
-			if (!look(q, tools, arch, 1u << i, checked, said, &c[checked][i]))
+			if (!look(q, nvdisasm, arch, 1u << i, checked, said, &c[checked][i]))
 				return false;
 			put(&c[checked][i], 1u << i, checked);
 		}
-	if (tools[1])
+	if (nvdisasm)
 		printf("  take x%u; with -g-tmem-access-check x%u\n", best(c[0]), best(c[1]));
 	return true;
 }
@@ -242,24 +239,24 @@ static bool report(const request *q, const char *tools[2], const char *arch, cha
 static int all_reports(const request *q)
 {
 	static const char *const usual[] = { "sm_100a", "sm_103a" };
-	char ptxas[4096], nvdisasm[4096];
-	const char *tools[2] = { ptxas_find(ptxas, sizeof ptxas) ? ptxas : NULL,
-		                     tool_find("nvdisasm", "CPTX_NVDISASM", nvdisasm, sizeof nvdisasm) ? nvdisasm : NULL };
+	char why[1024], path[4096];
+	const char *nvdisasm = tool_find("nvdisasm", "CPTX_NVDISASM", path, sizeof path) ? path : NULL;
 	char *said = malloc(SAID);
 	bool ok = said != NULL;
 
-	if (!tools[0]) {
+	if (!cptx_compiler_find(CPTX_COMPILER_PTXAS, why, sizeof why)) {
 		free(said);
-		return cli_failed(q->cmd, "there is no ptxas to ask (CPTX_PTXAS, PATH); --width prints the PTX of a width");
+		return cli_failed(q->cmd, "%s; --width prints the PTX of a width", why);
 	}
 	for (unsigned i = 0; ok && i < WIDTHS; i++)
 		ok = is_right(q, 1u << i);
 	if (ok)
 		printf("all widths right on the emulated sm_100a\n"), fflush(stdout);
 	for (unsigned i = 0; ok && i < (q->arch ? 1 : 2); i++)
-		ok = report(q, tools, q->arch ? q->arch : usual[i], said);
-	if (ok && !tools[1])
-		printf("no nvdisasm (CPTX_NVDISASM, PATH): instructions are not counted, and no width is named\n");
+		ok = report(q, nvdisasm, q->arch ? q->arch : usual[i], said);
+	if (ok && !nvdisasm)
+		printf("no nvdisasm (CPTX_NVDISASM, CUDA_HOME, CUDA_PATH, PATH): instructions are not counted, and no width is "
+		       "named\n");
 	free(said);
 	return cli_flush(q->cmd, ok ? EXIT_OK : EXIT_FAILED);
 }

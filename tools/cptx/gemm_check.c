@@ -84,9 +84,10 @@ static void build_reference(cptx_module *m, const gemm_subject *s)
 /* ---- numbers ---- */
 
 /* Drawn from a table. */
-void gemm_fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t seed)
+void gemm_fill_normal(void *to, uint64_t n, enum cptx_type type, uint64_t seed)
 {
-	uint16_t table[4096];
+	uint16_t table[4096], *p = to;
+	uint8_t *bytes = to;
 	uint64_t s = seed * 2654435761u + 88172645463325252u;
 
 	for (size_t i = 0; i < 4096; i++) {
@@ -94,8 +95,12 @@ void gemm_fill_normal(uint16_t *p, uint64_t n, enum cptx_type type, uint64_t see
 			   v = (double)(number_random(&s) >> 11) / 9007199254740992.0;
 		table[i] = (uint16_t)number_bits(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 	}
-	for (uint64_t i = 0; i < n; i++)
-		p[i] = table[number_random(&s) >> 20 & 4095];
+	if (cptx_type_bits(type) == 8)
+		for (uint64_t i = 0; i < n; i++)
+			bytes[i] = (uint8_t)table[number_random(&s) >> 20 & 4095];
+	else
+		for (uint64_t i = 0; i < n; i++)
+			p[i] = table[number_random(&s) >> 20 & 4095];
 }
 
 /* ---- the run ---- */
@@ -228,7 +233,7 @@ static bool make_reference(bench *t, cptx_error *err)
 	const gemm_problem *p = t->p;
 	cptx_module *m = cptx_module_new(NULL);
 	build_reference(m, t->s);
-	cptx_program *program = cptx_device_load(t->dev, m, NULL, err);
+	cptx_program *program = cptx_device_load(t->dev, m, &p->load, err);
 	bool ok = program &&
 	          cptx_launch_once(program, "gemm_reference",
 	                           &(cptx_launch_opt){ .grid = { (uint32_t)((p->n + 15) / 16 * ((p->m + 15) / 16)) },
@@ -336,7 +341,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
 	const gemm_matrices at = { t->dev_a, t->dev_b, t->dev_d };
-	cptx_program *program = cptx_device_load(t->dev, module, NULL, err);
+	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, &at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err) &&
 	          cptx_mem_read(t->dev, t->d, t->dev_d, t->d_bytes + GUARD, err);
@@ -366,19 +371,37 @@ bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subjec
 
 typedef struct generated {
 	const gemm_kind *kind;
-	uint64_t workspace;
+	gemm_operands at;
 } generated;
 
 static cptx_launch *launch_kind(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
                                 const gemm_matrices *at, gemm_report *r, cptx_error *err)
 {
 	generated *g = s->user;
-	gemm_operands o = { .m = p->m, .n = p->n, .k = p->k, .a = at->a, .b = at->b, .d = at->d };
 	const char *name = cptx_program_kernel_at(program, 0);
-	cptx_launch *launch = gemm_kind_launch(g->kind, dev, program, name, &o, &r->resources, &r->grid, err);
 
-	g->workspace = o.workspace;
-	return launch;
+	g->at = (gemm_operands){ .m = p->m, .n = p->n, .k = p->k, .a = at->a, .b = at->b, .d = at->d };
+	return gemm_kind_launch(g->kind, dev, program, name, &g->at, &r->resources, &r->grid, err);
+}
+
+void gemm_wrong_text(const gemm_report *r, char *text, size_t size)
+{
+	snprintf(text, size, "%llu of %llu elements are wrong; the first at row %llu, column %llu: %g, not %g",
+	         (unsigned long long)r->wrong, (unsigned long long)r->elements, (unsigned long long)r->wrong_row,
+	         (unsigned long long)r->wrong_column, r->wrong_value, r->wrong_reference);
+}
+
+bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err)
+{
+	uint64_t size = cptx_timeline_bytes(l);
+	void *data = host(size, err);
+	size_t n = data && cptx_mem_read(dev, data, from, size, err) ? cptx_timeline_json(l, data, NULL, 0) + 1 : 0;
+
+	*json = n ? host(n, err) : NULL;
+	if (*json)
+		cptx_timeline_json(l, data, *json, n);
+	free(data);
+	return *json != NULL;
 }
 
 bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
@@ -388,6 +411,9 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, co
 	gemm_subject s = { .in = gemm_in(kind), .out = gemm_out(kind), .launch = launch_kind, .user = &g };
 	bool ok = gemm_check_subject(dev, module, &s, p, r, err);
 
-	cptx_mem_free(dev, g.workspace);
+	if (ok && g.at.timeline)
+		ok = gemm_read_timeline(dev, &g.at.line, g.at.timeline, &r->timeline, err);
+	cptx_mem_free(dev, g.at.workspace);
+	cptx_mem_free(dev, g.at.timeline);
 	return ok;
 }

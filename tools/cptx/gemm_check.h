@@ -13,11 +13,13 @@ typedef struct gemm_report {
 	double ms;                           /* median time of a launch; 0 if not asked for, or emulated */
 	uint32_t grid;
 	cptx_resources resources;
+	char *timeline; /* as JSON, if the kernel has one; the caller frees it */
 } gemm_report;
 
 typedef struct gemm_problem {
 	uint64_t m, n, k, seed;
 	unsigned bursts; /* timed bursts; 0: none */
+	cptx_load_opt load;
 } gemm_problem;
 
 /* The matrices of a run on the device: A[M][K], B[N][K] or B[K][N], D[M][N]. */
@@ -38,8 +40,12 @@ typedef struct gemm_subject {
 /* K is a multiple of 8.  Of the GPU's result every element is compared too: the reference is a kernel there. */
 bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *s, const gemm_problem *p, gemm_report *r,
                         cptx_error *err);
-/* Random normal numbers in a type, as the checks use them. */
-void gemm_fill_normal(uint16_t *to, uint64_t n, enum cptx_type type, uint64_t seed);
+/* "3 of 64 elements are wrong; ..." */
+void gemm_wrong_text(const gemm_report *r, char *text, size_t size);
+/* The timeline at an address of the device, as JSON, which the caller frees. */
+bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err);
+/* Random normal numbers in a type of 8 or 16 bits, as the checks use them. */
+void gemm_fill_normal(void *to, uint64_t n, enum cptx_type type, uint64_t seed);
 
 /* The same for a kernel of the library's generators.  ptx: what cptx_emit gave for the device.  False, with err, if
  * something could not be run; wrong elements are in the report. */

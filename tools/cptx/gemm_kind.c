@@ -4,44 +4,119 @@
 
 static cptx_gemm_problem problem_of(const gemm_kind *g, const gemm_operands *at)
 {
-	return (cptx_gemm_problem){
-		.m = at->m, .n = at->n, .k = at->k, .a = at->a, .b = at->b, .d = at->d, .workspace = at->workspace, .ctas = g->ctas
-	};
+	return (cptx_gemm_problem){ .m = at->m,
+		                        .n = at->n,
+		                        .k = at->k,
+		                        .a = at->a,
+		                        .b = at->b,
+		                        .d = at->d,
+		                        .workspace = at->workspace,
+		                        .timeline = at->timeline,
+		                        .ctas = g->ctas };
+}
+
+enum cptx_type gemm_in(const gemm_kind *g)
+{
+	return g->with == GEMM_TCGEN05 ? g->sm100.a : g->with == GEMM_WGMMA ? g->sm90.a : g->mma.in;
+}
+
+enum cptx_type gemm_out(const gemm_kind *g)
+{
+	return g->with == GEMM_TCGEN05 ? g->sm100.out : g->with == GEMM_WGMMA ? g->sm90.out : g->mma.out;
+}
+
+enum cptx_tcgen05_kind gemm_tcgen05_kind(enum cptx_type in, enum cptx_type scale)
+{
+	bool scaled = scale != CPTX_TYPE_NONE;
+
+	switch (in) {
+	case CPTX_F16:
+	case CPTX_BF16: return CPTX_TCGEN05_F16;
+	case CPTX_F32:
+	case CPTX_TF32: return CPTX_TCGEN05_TF32;
+	case CPTX_S8:
+	case CPTX_U8: return CPTX_TCGEN05_I8;
+	case CPTX_E2M1: /* without factors in bytes */
+		return scale == CPTX_UE4M3 ? CPTX_TCGEN05_MXF4NVF4 : scaled ? CPTX_TCGEN05_MXF4 : CPTX_TCGEN05_F8F6F4;
+	default: return scaled ? CPTX_TCGEN05_MXF8F6F4 : CPTX_TCGEN05_F8F6F4;
+	}
 }
 
 static bool is_wgmma_target(const cptx_target *t) { return t->number == 90 && t->suffix == 'a'; }
 
 bool gemm_kind_check(const gemm_kind *g, const cptx_target *target, uint64_t m, uint64_t n, uint64_t k, cptx_error *err)
 {
-	if (!g->wgmma)
+	cptx_gemm_problem p = problem_of(g, &(gemm_operands){ .m = m, .n = n, .k = k });
+
+	if (g->with == GEMM_MMA)
 		return cptx_gemm_check(&g->mma, target, NULL, err) && (!m || cptx_gemm_check_problem(&g->mma, m, n, k, err));
+	if (g->with == GEMM_TCGEN05)
+		return cptx_gemm_sm100_check(&g->sm100, target, NULL, err) &&
+		       (!m || cptx_gemm_sm100_check_problem(&g->sm100, &p, 1, NULL, err));
 	if (!is_wgmma_target(target)) {
 		*err = (cptx_error){ .code = CPTX_E_TARGET };
 		snprintf(err->text, sizeof err->text, "wgmma is not available on %s; sm_90a has it, --kind mma is for the others",
 		         target->name);
 		return false;
 	}
-	cptx_gemm_problem p = problem_of(g, &(gemm_operands){ .m = m, .n = n, .k = k });
 	return m ? cptx_gemm_sm90_check_problem(&g->sm90, &p, 1, NULL, err) : cptx_gemm_sm90_check(&g->sm90, NULL, err);
 }
 
 cptx_kernel *gemm_kind_build(cptx_module *module, const gemm_kind *g, cptx_error *err)
 {
-	return g->wgmma ? cptx_gemm_sm90_build(module, &g->sm90, err) : cptx_gemm_build(module, &g->mma, err);
+	switch (g->with) {
+	case GEMM_TCGEN05: return cptx_gemm_sm100_build(module, &g->sm100, err);
+	case GEMM_WGMMA: return cptx_gemm_sm90_build(module, &g->sm90, err);
+	default: return cptx_gemm_build(module, &g->mma, err);
+	}
 }
+
+static uint32_t given(uint32_t v) { return v ? v : 1; }
 
 void gemm_kind_text(const gemm_kind *g, char *text, size_t size)
 {
 	const cptx_gemm_opt *o = &g->mma;
 	const cptx_gemm_sm90_opt *w = &g->sm90;
+	const cptx_gemm_sm100_opt *t = &g->sm100;
+	cptx_gemm_sm100_plan plan = { 0 };
 
-	if (g->wgmma)
-		snprintf(text, size, "tile %ux%ux%u, cluster %ux%u, %u stages%s", w->bm, w->bn, 128 / (cptx_type_bits(w->a) / 8),
-		         w->cluster_m ? w->cluster_m : 1, w->cluster_n ? w->cluster_n : 1, w->stages,
-		         w->stream_k ? ", stream-K" : "");
-	else
+	if (g->with == GEMM_TCGEN05) {
+		cptx_gemm_sm100_check(t, NULL, &plan, NULL);
+		snprintf(text, size, "kind %s, tile %ux%ux%u by %u CTA%s, cluster %ux%u, %u stages, %u accumulator%s%s",
+		         cptx_tcgen05_kind_name(t->kind), t->bm, t->bn, plan.bk, t->bm / 128, t->bm > 128 ? "s" : "",
+		         given(t->cluster_m), given(t->cluster_n), t->stages, plan.accumulators, plan.accumulators > 1 ? "s" : "",
+		         t->a_tmem ? ", A in tensor memory" : "");
+	} else if (g->with == GEMM_WGMMA) {
+		snprintf(text, size, "tile %ux%ux%u%s, cluster %ux%u, %u stages%s%s", w->bm, w->bn, 128 / (cptx_type_bits(w->a) / 8),
+		         w->swap ? " swapped" : "", given(w->cluster_m), given(w->cluster_n), w->stages,
+		         w->per_sm > 1 ? ", 2 a multiprocessor" : "", w->stream_k ? ", stream-K" : "");
+	} else {
 		snprintf(text, size, "tile %ux%ux%u, %ux%u warps, %u stages", o->bm, o->bn, o->bk, o->warps_m, o->warps_n,
 		         o->stages);
+	}
+}
+
+bool gemm_kind_set_timeline(gemm_kind *g, uint32_t stamps)
+{
+	if (g->with != GEMM_MMA)
+		*(g->with == GEMM_WGMMA ? &g->sm90.timeline : &g->sm100.timeline) = stamps;
+	return g->with != GEMM_MMA;
+}
+
+static uint64_t alloc_zeros(cptx_device *dev, uint64_t size, cptx_error *err)
+{
+	uint64_t at = cptx_mem_alloc(dev, size, err);
+
+	return at && cptx_mem_fill8(dev, at, 0, size, err) ? at : 0;
+}
+
+static bool alloc_timeline(cptx_device *dev, uint32_t grid, uint32_t threads, uint32_t stamps, gemm_operands *at,
+                           cptx_error *err)
+{
+	if (!stamps)
+		return true;
+	at->line = cptx_gemm_timeline(grid, threads, stamps);
+	return (at->timeline = alloc_zeros(dev, cptx_timeline_bytes(&at->line), err)) != 0;
 }
 
 static cptx_launch *launch_wgmma(const gemm_kind *g, cptx_device *dev, const cptx_program *program, const char *name,
@@ -54,13 +129,27 @@ static cptx_launch *launch_wgmma(const gemm_kind *g, cptx_device *dev, const cpt
 	    !cptx_program_resources(program, name, plan.threads, plan.smem, resources, err))
 		return NULL;
 	*grid = plan.grid;
-	if (plan.workspace) {
-		at->workspace = cptx_mem_alloc(dev, plan.workspace, err);
-		if (!at->workspace || !cptx_mem_fill8(dev, at->workspace, 0, plan.workspace, err))
-			return NULL;
-		p = problem_of(g, at);
-	}
+	if ((plan.workspace && !(at->workspace = alloc_zeros(dev, plan.workspace, err))) ||
+	    !alloc_timeline(dev, plan.grid, plan.threads, g->sm90.timeline, at, err))
+		return NULL;
+	p = problem_of(g, at);
 	return cptx_gemm_sm90_launch(program, dev, &g->sm90, &p, err);
+}
+
+static cptx_launch *launch_tcgen05(const gemm_kind *g, cptx_device *dev, const cptx_program *program, const char *name,
+                                   gemm_operands *at, cptx_resources *resources, uint32_t *grid, cptx_error *err)
+{
+	cptx_gemm_sm100_plan plan;
+	cptx_gemm_problem p = problem_of(g, at);
+
+	if (!cptx_gemm_sm100_check_problem(&g->sm100, &p, cptx_device_get_info(dev)->sms, &plan, err) ||
+	    !cptx_program_resources(program, name, plan.threads, plan.smem, resources, err))
+		return NULL;
+	*grid = plan.grid;
+	if (!alloc_timeline(dev, plan.grid, plan.threads, g->sm100.timeline, at, err))
+		return NULL;
+	p = problem_of(g, at);
+	return cptx_gemm_sm100_launch(program, dev, &g->sm100, &p, err);
 }
 
 cptx_launch *gemm_kind_launch(const gemm_kind *g, cptx_device *dev, const cptx_program *program, const char *name,
@@ -68,7 +157,9 @@ cptx_launch *gemm_kind_launch(const gemm_kind *g, cptx_device *dev, const cptx_p
 {
 	cptx_gemm_plan plan;
 
-	if (g->wgmma)
+	if (g->with == GEMM_TCGEN05)
+		return launch_tcgen05(g, dev, program, name, at, resources, grid, err);
+	if (g->with == GEMM_WGMMA)
 		return launch_wgmma(g, dev, program, name, at, resources, grid, err);
 	if (!cptx_gemm_check(&g->mma, NULL, &plan, err) ||
 	    !cptx_program_resources(program, name, plan.threads, plan.smem, resources, err))

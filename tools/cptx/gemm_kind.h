@@ -1,19 +1,33 @@
-/* The GEMM that `cptx gemm` and its check work with: one of the library's two generators, behind the same calls. */
+/* The GEMM that `cptx gemm` and its check work with: one of the library's generators, behind the same calls. */
 #ifndef CPTX_GEMM_KIND_H
 #define CPTX_GEMM_KIND_H
 
+#include <cptx/gemm_sm100.h>
 #include <cptx/gemm_sm90.h>
 #include <cptx/kernels.h>
 
+/* What multiplies. */
+enum gemm_with {
+	GEMM_MMA,    /* cp.async and mma.sync, from sm_80 on */
+	GEMM_WGMMA,  /* TMA and wgmma: sm_90a */
+	GEMM_TCGEN05 /* TMA, tcgen05.mma and tensor memory: sm_100a, sm_103a */
+};
+
 typedef struct gemm_kind {
-	bool wgmma;        /* TMA and wgmma (sm_90a), else cp.async and mma.sync */
-	cptx_gemm_opt mma; /* one of both counts */
+	enum gemm_with with;
+	cptx_gemm_opt mma; /* one of these counts */
 	cptx_gemm_sm90_opt sm90;
-	uint32_t ctas; /* of a wgmma kernel, as in cptx_gemm_problem */
+	cptx_gemm_sm100_opt sm100;
+	uint32_t ctas; /* of the last two, as in cptx_gemm_problem */
 } gemm_kind;
 
-static inline enum cptx_type gemm_in(const gemm_kind *g) { return g->wgmma ? g->sm90.a : g->mma.in; }
-static inline enum cptx_type gemm_out(const gemm_kind *g) { return g->wgmma ? g->sm90.out : g->mma.out; }
+enum cptx_type gemm_in(const gemm_kind *g);
+enum cptx_type gemm_out(const gemm_kind *g);
+/* Asks for a timeline with so many stamps for a warp; false: the kind has none. */
+bool gemm_kind_set_timeline(gemm_kind *g, uint32_t stamps);
+
+/* The kind of tcgen05.mma for A of that type and scale factors of that (NONE: no factors). */
+enum cptx_tcgen05_kind gemm_tcgen05_kind(enum cptx_type in, enum cptx_type scale);
 
 /* Options, and with sizes (m not 0) these. */
 bool gemm_kind_check(const gemm_kind *g, const cptx_target *target, uint64_t m, uint64_t n, uint64_t k, cptx_error *err);
@@ -24,7 +38,8 @@ void gemm_kind_text(const gemm_kind *g, char *text, size_t size);
 /* Where the operands of a launch are. */
 typedef struct gemm_operands {
 	uint64_t m, n, k, a, b, d;
-	uint64_t workspace; /* allocated by gemm_kind_launch, 0 if none */
+	uint64_t workspace, timeline; /* allocated by gemm_kind_launch, 0 if none */
+	cptx_timeline_layout line;    /* with a timeline */
 } gemm_operands;
 cptx_launch *gemm_kind_launch(const gemm_kind *g, cptx_device *dev, const cptx_program *program, const char *name,
                               gemm_operands *at, cptx_resources *resources, uint32_t *grid, cptx_error *err);

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-const cli_command *const cli_commands[] = { &cmd_gemm,   &cmd_run,  &cmd_insn,       &cmd_fmt,  &cmd_check,     &cmd_to_c,
-	                                        &cmd_layout, &cmd_desc, &cmd_tmem_width, &cmd_arch, &cmd_completion };
+const cli_command *const cli_commands[] = { &cmd_gemm,       &cmd_run,     &cmd_insn,  &cmd_fmt,     &cmd_check,
+	                                        &cmd_to_c,       &cmd_layout,  &cmd_desc,  &cmd_inspect, &cmd_diff,
+	                                        &cmd_tmem_width, &cmd_compile, &cmd_cache, &cmd_arch,    &cmd_completion };
 const size_t cli_ncommand = sizeof cli_commands / sizeof cli_commands[0];
 
 static void help(FILE *out)
@@ -19,10 +20,24 @@ static void help(FILE *out)
 	      "  cptx gemm --run 4096x4096x4096           the same on this machine's GPU: checked and timed\n"
 	      "  cptx gemm --tile 128x128x32 --stages 3   another tile shape\n"
 	      "  cptx run kernel.ptx --arg buf:f32[64]=iota  a kernel of a file, on the emulator\n"
+	      "  cptx compile gemm.ptx --verbose          machine code, and the registers that it takes\n"
+	      "  cptx inspect gemm.ptx                    registers, occupancy, hot loop, what ptxas remarks\n"
 	      "  cptx insn ldmatrix                       what an instruction looks like, and where it exists\n"
 	      "  cptx arch sm_120a                        facts of a target\n"
 	      "\nEvery command has --help. Exit status: 0 done, 1 failed or wrong result, 2 wrong usage.\n",
 	      out);
+}
+
+/* The manual page cptx.1, made when cptx is built. */
+static void man(FILE *out)
+{
+	fprintf(out,
+	        ".TH CPTX 1 \"\" \"cptx %s\" \"User Commands\"\n.SH NAME\ncptx \\- build, check, print and run PTX kernels\n"
+	        ".SH SYNOPSIS\n.B cptx\n.I COMMAND\n.RI [ OPTION ]...\n.SH COMMANDS\n",
+	        cptx_version());
+	for (size_t i = 0; i < cli_ncommand; i++)
+		cli_man(cli_commands[i], out);
+	fputs(".SH \"EXIT STATUS\"\n0 done, 1 failed or wrong result, 2 wrong usage\n", out);
 }
 
 int main(int argc, char **argv)
@@ -31,6 +46,10 @@ int main(int argc, char **argv)
 
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		help(stdout);
+		return cli_flush(NULL, EXIT_OK);
+	}
+	if (!strcmp(name, "--man")) {
+		man(stdout);
 		return cli_flush(NULL, EXIT_OK);
 	}
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {

@@ -23,7 +23,8 @@ bool number_has(enum cptx_type t)
 	       (name && strchr("usb", *name) && cptx_type_bits(t) >= 8 && cptx_type_bits(t) <= 64 && !strchr(name, 'x'));
 }
 
-/* Rounds to `digits` binary digits, with the exponent of the least normal number; overflow gives infinity's bits. */
+/* Rounds to `digits` binary digits, with the exponent of the least normal number; overflow gives infinity's bits (of types
+ * that have none, those of NaN or of the largest number). */
 static uint64_t small_float(double v, int digits, int least, uint64_t infinity)
 {
 	int e;
@@ -51,6 +52,14 @@ uint64_t number_bits(enum cptx_type t, double v)
 	switch (t) {
 	case CPTX_F16: return small_float(v, 11, -14, 0x7c00) | (signbit(v) ? 0x8000 : 0);
 	case CPTX_BF16: return small_float(v, 8, -126, 0x7f80) | (signbit(v) ? 0x8000 : 0);
+	case CPTX_E5M2: return small_float(v, 3, -14, 0x7c) | (signbit(v) ? 0x80 : 0);
+	case CPTX_E4M3: return small_float(v, 4, -6, 0x7f) | (signbit(v) ? 0x80 : 0);
+	case CPTX_E3M2: return small_float(v, 3, -2, 0x1f) | (signbit(v) ? 0x20 : 0);
+	case CPTX_E2M3: return small_float(v, 4, 0, 0x1f) | (signbit(v) ? 0x20 : 0);
+	case CPTX_E2M1: return small_float(v, 2, 0, 7) | (signbit(v) ? 8 : 0);
+	case CPTX_UE4M3: return small_float(v, 4, -6, 0x7f);
+	case CPTX_UE8M0: return small_float(v, 1, -126, 0xff);
+	case CPTX_TF32:
 	case CPTX_F32: memcpy(&u, &f, sizeof f); return u;
 	case CPTX_F64: memcpy(&u, &v, sizeof v); return u;
 	default: u = v < 0 ? (uint64_t)(int64_t)v : (uint64_t)v; return bits >= 64 ? u : u & ((UINT64_C(1) << bits) - 1);

@@ -4,7 +4,8 @@
 
 #include <cptx/cptx.h>
 
-/* The bits of a number in a type (.f16, .bf16, .f32, .f64, or an integer of 8 to 64 bits), rounded to nearest even. */
+/* The bits of a number in a type (a float of 4 to 64 bits, a scale factor, or an integer of 8 to 64 bits), rounded to
+ * nearest even; .tf32 as .f32. */
 uint64_t number_bits(enum cptx_type type, double v);
 /* The number that bits of f16, bf16, f32 or f64 mean; those of an integer too, if they are below 2^53. */
 double number_value(enum cptx_type type, uint64_t bits);

@@ -17,7 +17,7 @@ const struct sreg_row sregs[] = {
 #include "arch/sreg.def"
 };
 const struct target_row targets[] = {
-#define TARGET(name, number, suffix, family, ptx, s, m, c, t, a, k, cc, about) { name, number, suffix, family, ptx },
+#define TARGET(name, number, suffix, family, ptx, s, m, c, t, a, k, u, r, cc, about) { name, number, suffix, family, ptx },
 #include "arch/target.def"
 };
 const struct named_row errors[] = {

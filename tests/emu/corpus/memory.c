@@ -393,7 +393,7 @@ static const corpus_case rows[] = {
 	ROW("cg_block", "tile_reduce", "1/64", "buf:s32[64]=rand:1 buf:s32[64]", .expect = tile_reduce),
 	ROW("cg_block", "coalesced_count", "1/32", "buf:s32[32]=rand:1 buf:s32[33]", .expect = coalesced_count),
 	ROW("cg_grid", "two_phases", "2/32", "buf:f32[100]=rand:1 buf:f32[1] s32:100", .finds = CPTX_FIND_TRAP,
-	    .why = "the workspace of cooperative launches, which the CUDA runtime hands over in %envreg1, is not there"),
+	    .why = "the launch is not cooperative: the grid is no group that can synchronize, and nvcc's code traps"),
 	ROW("cuda_barrier", "with_barrier", "1/128", "buf:s32[128]=rand:1", .expect = with_barrier),
 	ROW("cuda_barrier", "with_pipeline", "1/128", "buf:f32[640]=rand:1 buf:f32[128] s32:5", .expect = with_pipeline,
 	    .tolerance = 1e-6),

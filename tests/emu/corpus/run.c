@@ -13,6 +13,7 @@ typedef struct job {
 	void *want[16], *got[16]; /* buffers, by argument */
 	cptx_launch_opt shape;
 	unsigned seeds, files;
+	cptx_device *dev; /* NULL: the emulator */
 	bool ok;
 } job;
 
@@ -135,6 +136,7 @@ static bool launch(job *j, cptx_device *dev, cptx_program *p, cptx_error *err)
 	cptx_launch_opt before = { .grid = { 1 }, .block = { 32 } };
 
 	j->shape.args = args;
+	j->shape.cooperative = j->c->cooperative;
 	j->shape.nargs = 0;
 	for (size_t i = 0; i < j->narg; i++) {
 		run_arg *a = &j->arg[i];
@@ -257,6 +259,33 @@ static bool has_kernel(const char *text, const char *name)
 	return strstr(text, call) != NULL;
 }
 
+/* sm_90a: on that alone; sm_80: on all later ones. */
+static bool runs_on(const char *target, unsigned capability)
+{
+	unsigned long n = strtoul(target + 3, NULL, 10);
+	bool exact = target[strlen(target) - 1] == 'a';
+
+	return exact ? n == capability : n <= capability;
+}
+
+/* On a device that is no emulator. */
+static bool run_there(job *j, const char *path, const char *text, size_t size, cptx_device *dev)
+{
+	static char why[MOST_SAID + 600];
+	cptx_error err = { 0 };
+	cptx_program *p = cptx_device_load_text(dev, text, size, &(cptx_load_opt){ .name = path }, &err);
+
+	*why = 0;
+	if (p && launch(j, dev, p, &err))
+		compare(j, why, sizeof why);
+	else
+		snprintf(why, sizeof why, "%s", err.text);
+	cptx_program_destroy(p);
+	if (*why)
+		printf("%s, %s, %s: %s\n", path, j->c->kernel, cptx_device_get_info(dev)->name, why);
+	return !*why;
+}
+
 static bool run_file(void *user, const char *path, const char *text, size_t size, const char *target)
 {
 	job *j = user;
@@ -264,7 +293,11 @@ static bool run_file(void *user, const char *path, const char *text, size_t size
 	if (!has_kernel(text, j->c->kernel) || atoi(target + 3) < 80 || (j->c->only && !strstr(path, j->c->only)) ||
 	    (j->c->except && strstr(path, j->c->except)))
 		return true;
+	if (j->dev && !runs_on(target, cptx_device_get_info(j->dev)->compute_capability))
+		return true;
 	j->files++;
+	if (j->dev)
+		return j->ok = run_there(j, path, text, size, j->dev) && j->ok;
 	for (unsigned i = 0; i < j->seeds + 2 && j->ok; i++) {
 		cptx_emu_opt opt = { .seed = i, .threads = 1, .step_limit = 200000000 };
 		opt.schedule = i < j->seeds ? CPTX_EMU_RANDOM : i == j->seeds ? CPTX_EMU_EAGER : CPTX_EMU_LATE;
@@ -277,7 +310,8 @@ static bool run_file(void *user, const char *path, const char *text, size_t size
 
 bool corpus_run(const corpus_case *c, unsigned seeds)
 {
-	job j = { .c = c, .seeds = seeds, .ok = true };
+	const char *more = getenv("CPTX_SEEDS");
+	job j = { .c = c, .seeds = more ? (unsigned)atoi(more) : seeds, .ok = true };
 
 	if (!c->shape) {
 		ck_assert_msg(c->why != NULL, "%s: why is it not run?", c->kernel);
@@ -286,5 +320,16 @@ bool corpus_run(const corpus_case *c, unsigned seeds)
 	open_job(&j);
 	ck_assert_msg(corpus_files(c->file, run_file, &j) && j.files, "%s: no file has %s", c->file, c->kernel);
 	close_job(&j);
+	return j.ok;
+}
+
+bool corpus_run_on(cptx_device *dev, const corpus_case *c, unsigned *files)
+{
+	job j = { .c = c, .dev = dev, .ok = true };
+
+	open_job(&j);
+	ck_assert_msg(corpus_files(c->file, run_file, &j), "%s: no file", c->file);
+	close_job(&j);
+	*files = j.files;
 	return j.ok;
 }

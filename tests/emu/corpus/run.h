@@ -29,6 +29,7 @@ typedef struct corpus_case {
 	const char *only, *except;    /* in names of files: "O0", "sm_80" */
 	const char *refused;          /* in the error of a kernel that is not emulated */
 	const char *why;
+	bool cooperative;
 	const char *first, *first_args; /* a kernel that runs before it, with those of its arguments: "0 2" */
 } corpus_case;
 
@@ -49,7 +50,9 @@ extern const corpus_table corpus_floats, corpus_integers, corpus_matrices, corpu
 
 /* Runs a row for all its files of sm_80 and later, `seeds` random schedules, an eager and a late one each; false (told) if
  * anything is not as it should be. */
-bool corpus_run(const corpus_case *c, unsigned seeds);
+bool corpus_run(const corpus_case *c, unsigned seeds); /* CPTX_SEEDS: another number of them */
+/* The same for those of its files that a GPU can run; nothing may be wrong with the kernel.  files: how many there were. */
+bool corpus_run_on(cptx_device *dev, const corpus_case *c, unsigned *files);
 /* Calls it for each file of NAME, "ptx/warp" or "ptx/" for all, in the corpus with its text and target; false if there is
  * none. */
 typedef bool corpus_file_fn(void *user, const char *path, const char *text, size_t size, const char *target);

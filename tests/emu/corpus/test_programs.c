@@ -272,6 +272,21 @@ static void softmax_rows(void **b, void **got)
 	}
 }
 
+/* ---- all blocks wait for one another ---- */
+
+static void two_phases(void **b, void **got)
+{
+	float *data = b[0];
+	double sum = 0;
+
+	(void)got;
+	for (int i = 0; i < 5000; i++) {
+		data[i] = data[i] * 0.5f + 1;
+		sum += data[i];
+	}
+	*(float *)b[1] = (float)sum;
+}
+
 #define MAPS_256(rows_b)                                                                                                    \
 	"tmap:0,type=bf16,dims=320x256,box=64x128,swizzle=128 tmap:1,type=bf16,dims=320x128,box=64x" rows_b ",swizzle=128 "
 
@@ -320,7 +335,32 @@ static const corpus_case programs[] = {
 	{ "programs/attention", "attention", "2,2/128",
 	  "buf:f16[16384]=rand:19 buf:f16[16384]=rand:20 buf:f16[16384]=rand:21 buf:f32[16384] s32:128 f32:0.5 s32:1",
 	  .expect = attention_causal, .tolerance = 2e-3 },
+	{ "ptx/cg_grid", "two_phases", "24/64", "buf:f32[5000]=rand:1 buf:f32[1] s32:5000", .cooperative = true,
+	  .expect = two_phases, .tolerance = 1e-4 },
 };
+
+/* The same, and on a GPU those that it can run. */
+START_TEST(on_both_devices)
+{
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_device_open("cuda", &err);
+	unsigned files, all = 0;
+
+	if (!dev) {
+		skip("no GPU: %s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+		ck_assert_msg(corpus_run_on(dev, &programs[i], &files), "%s", programs[i].kernel);
+		if (files)
+			ck_assert_msg(corpus_run(&programs[i], 1), "%s", programs[i].kernel);
+		printf("%s: %u files\n", programs[i].kernel, files);
+		all += files;
+	}
+	ck_assert_uint_gt(all, 0);
+	cptx_device_close(dev);
+}
+END_TEST
 
 START_TEST(a_program) { ck_assert_msg(corpus_run(&programs[_i], 4), "%s", programs[_i].kernel); }
 END_TEST
@@ -328,10 +368,13 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("emu_programs");
-	TCase *c = tcase_create("programs");
+	TCase *c = tcase_create("emulator"), *gpu = tcase_create("gpu");
 
 	tcase_add_loop_test(c, a_program, 0, sizeof programs / sizeof *programs);
+	tcase_add_test(gpu, on_both_devices);
 	tcase_set_timeout(c, 0);
+	tcase_set_timeout(gpu, 0);
 	suite_add_tcase(s, c);
+	suite_add_tcase(s, gpu);
 	return test_main("emu_programs", s);
 }

@@ -1,0 +1,70 @@
+/*
+ * Block-scaled GEMM for sm_120 and sm_121: D = alpha * A * B + beta * C + bias, by TMA and mma.sync with scale factors.
+ *
+ * The sibling of <cptx/gemm_sm100.h> for GPUs without tensor memory: accumulators are in registers.  A is M rows of K, B is
+ * N rows of K; scale factors lie as <cptx/gemm.h> says, so that both take the same operands.
+ *
+ *   A and B, each     scale factors                   kind of mma.sync   along K in a stage
+ *   e4m3 or e5m2      ue8m0 for 32 elements           mxf8f6f4           128
+ *   both e2m1         ue4m3 for 16, or ue8m0 for 32   mxf4nvf4           256
+ *
+ * No GPU has run these kernels yet.
+ */
+#ifndef CPTX_GEMM_SM120_H
+#define CPTX_GEMM_SM120_H
+
+#include <cptx/cptx.h>
+#include <cptx/device.h>
+#include <cptx/gemm.h>
+#include <cptx/tensor_map.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cptx_gemm_sm120_opt {
+	uint32_t bm, bn;                /**< tile of a CTA: 64 or 128 each */
+	uint32_t warps_m, warps_n;      /**< warps along M and N; each computes bm / warps_m x bn / warps_n, multiples of 32 */
+	uint32_t stages;                /**< tiles of A and B in shared memory, 2 to 8; a tile is 128 bytes along K */
+	uint32_t group;                 /**< rows of tiles that are walked together, for the L2 cache; 0: 16 */
+	enum cptx_type a, b;            /**< see above */
+	enum cptx_type scale;           /**< CPTX_UE8M0 or CPTX_UE4M3 */
+	enum cptx_type out;             /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16 */
+	bool alpha;                     /**< the kernel takes alpha, f32 */
+	bool beta;                      /**< the kernel takes beta, f32, and C */
+	bool bias;                      /**< the kernel takes a vector of N f32, added to each row */
+	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
+	void *user;                     /**< for it */
+	const char *name;               /**< of the kernel; NULL: "gemm" */
+	char z_;
+} cptx_gemm_sm120_opt;
+
+/** What a kernel needs. */
+typedef struct cptx_gemm_sm120_plan {
+	uint32_t threads; /**< block.x */
+	uint32_t smem;    /**< dynamic shared memory, bytes */
+	uint32_t bk;      /**< elements along K of a stage */
+	uint32_t vec;     /**< elements that share a scale factor */
+	uint32_t grid;    /**< CTAs; needs a problem */
+} cptx_gemm_sm120_plan;
+
+/** Checks options; false: the rule that is broken and what would be right.  target, plan: may be NULL. */
+CPTX_API bool cptx_gemm_sm120_check(const cptx_gemm_sm120_opt *opt, const cptx_target *target, cptx_gemm_sm120_plan *plan,
+                                    cptx_error *err);
+/** Checks the sizes of a problem too; sms: multiprocessors of the device, for the grid. */
+CPTX_API bool cptx_gemm_sm120_check_problem(const cptx_gemm_sm120_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                            cptx_gemm_sm120_plan *plan, cptx_error *err);
+/** Adds the kernel to a module.  NULL on error: err says why. */
+CPTX_API cptx_kernel *cptx_gemm_sm120_build(cptx_module *m, const cptx_gemm_sm120_opt *opt, cptx_error *err);
+/**
+ * Prepares a launch of the kernel of `program` (named as opt says).  Parameters of the kernel, in order: tensor maps of A
+ * and B (as rows of bytes), D (pointer), tensor maps of the factors of A and B, M, N, K (u32), and where the options say so
+ * alpha, beta (f32), C and bias (pointers).
+ */
+CPTX_API cptx_launch *cptx_gemm_sm120_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm120_opt *opt,
+                                             const cptx_gemm_problem *problem, cptx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

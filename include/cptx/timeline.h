@@ -1,0 +1,75 @@
+/*
+ * What each warp of a kernel does when: stamps of %globaltimer in a buffer, and a picture of them for chrome://tracing or
+ * Perfetto.
+ *
+ *   static const char *const phases[] = { "wait", "load" };
+ *   cptx_timeline t;
+ *   cptx_timeline_begin(k, &t, .buffer = param, .warps = 6, .events = 512);     all threads
+ *   CPTX_IF (k, is_the_thread_that_loads) {                                     one thread of a warp stamps
+ *       cptx_timeline_stamp(k, &t, 0);                                          from here on it waits
+ *       ...
+ *       cptx_timeline_stamp(k, &t, 1);                                          from here on it loads
+ *       ...
+ *       cptx_timeline_stamp(k, &t, CPTX_TIMELINE_END);
+ *   }
+ *
+ * A timeline whose buffer is NONE is off: its calls add nothing, so the PTX is that of a kernel without them.  A stamp reads
+ * the timer and stores 16 bytes; it is dropped when the warp's part of the buffer is full.  The timer of a GPU may step by
+ * up to a microsecond, as the driver has set it; on the emulator it counts steps.
+ */
+#ifndef CPTX_TIMELINE_H
+#define CPTX_TIMELINE_H
+
+#include <cptx/cptx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	CPTX_TIMELINE_EVENT = 16, /**< bytes of a stamp: the timer (u64), the phase + 1 (u64) */
+	CPTX_TIMELINE_END = -1    /**< a phase: the one before ends, none begins */
+};
+
+typedef struct cptx_timeline_opt {
+	cptx_val buffer; /**< .u64, the global address of cptx_timeline_bytes, zeros before the launch; NONE: off */
+	uint32_t warps;  /**< of a CTA, from thread 0 on; %tid.x counts */
+	uint32_t events; /**< stamps that a warp has room for */
+	char z_;
+} cptx_timeline_opt;
+
+/** A timeline of a kernel.  Plain data. */
+typedef struct cptx_timeline {
+	cptx_val at, end; /**< where this warp's next stamp goes, and where there is no more room; NONE: off */
+} cptx_timeline;
+
+CPTX_API void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt);
+#define cptx_timeline_begin(...) cptx_timeline_begin_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_timeline_begin_x_(k, t, ...)                                                                                   \
+	cptx_timeline_begin_((k), CPTX_HERE, (t), CPTX_OPT_(cptx_timeline_opt, __VA_ARGS__))
+CPTX_API void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, int phase, cptx_val when);
+/** From here on this warp is in that phase (0 on, or END); cptx_timeline_stamp_when: in the thread where a predicate holds.
+ */
+#define cptx_timeline_stamp(k, t, phase) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), CPTX_NONE_)
+#define cptx_timeline_stamp_when(k, t, phase, when) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), (when))
+
+/** How a buffer is laid out, for the host: CTA c's warp w has its stamps from event (c * warps + w) * events on. */
+typedef struct cptx_timeline_layout {
+	uint32_t ctas, warps, events;
+	const char *const *phases; /**< names */
+	uint32_t phase_count;
+	const char *const *roles; /**< names of the warps; NULL: their numbers */
+} cptx_timeline_layout;
+/** Bytes of the buffer. */
+CPTX_API uint64_t cptx_timeline_bytes(const cptx_timeline_layout *layout);
+/**
+ * Writes the stamps as JSON of Chrome's trace format: a process for each CTA, a thread for each warp, a span for each phase
+ * with its name; microseconds from the first stamp of all on.  As snprintf: at most `size` bytes with the 0 at the end, and
+ * gives the length of the whole.  data: the buffer, as read from the device.
+ */
+CPTX_API size_t cptx_timeline_json(const cptx_timeline_layout *layout, const void *data, char *to, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,299 @@
+"""cptx from Python: PTX kernels on arrays of PyTorch, JAX, NumPy and all that speak DLPack, without a copy.
+
+    import cptx, torch
+    device = cptx.Device("cuda:0")                # or "emu:sm_90a", the emulator, with arrays of the CPU
+    program = device.load(open("saxpy.ptx").read())
+    saxpy = program.kernel("saxpy", "x: f32[n] const, y: f32[n], a: f32, n: u32 = n", grid="n / 256", block=256)
+    saxpy(x, y, 2.0)                              # on PyTorch's current stream; returns at once
+
+Signatures and grids are those of <cptx/dlpack.h>.  The library, libcptx.so, is the one that CPTX_LIBRARY names, else the one
+beside this file or the one that the dynamic loader finds.
+"""
+
+import ctypes
+import functools
+import itertools
+import math
+import operator
+import struct
+import weakref
+
+from . import _abi, _arrays
+from ._abi import lib
+
+__all__ = ["Device", "Error", "Kernel", "Program", "Tensor", "version"]
+
+
+class Error(Exception):
+    """What cptx refuses, in its words; `code` is the name of the kind, "ARG"."""
+
+    def __init__(self, info):
+        super().__init__(info.text.decode(errors="replace"))
+        self.code = lib.cptx_code_name(info.code).decode()
+
+
+def version():
+    return lib.cptx_version().decode()
+
+
+def _checked(f, *args):
+    err = _abi.ErrorInfo()
+    result = f(*args, ctypes.byref(err))
+    if err.code:
+        raise Error(err)
+    return result
+
+
+def _dims(n):
+    n = tuple(map(operator.index, (n,) if not hasattr(n, "__len__") else n))
+    if len(n) > 3 or not all(0 <= i < 2**32 for i in n):
+        raise ValueError(f"{n}: at most three dimensions, each from 0 to 2^32 - 1")
+    return (ctypes.c_uint32 * 3)(*(n if all(n) else ()))  # a 0 anywhere launches nothing
+
+
+def _closing(owner, close, handle, *needed):
+    """Calls close(handle) when the owner goes, and what is needed lives until then; not at the end of the process."""
+    weakref.finalize(owner, lambda handle, *needed: close(handle), handle, *needed).atexit = False
+
+
+class Device:
+    """A device by name: "cuda:0", whose primary context PyTorch and JAX use too, or "emu:sm_90a"."""
+
+    def __init__(self, name="cuda"):
+        self._start(_checked(lib.cptx_device_open, name.encode()), name, int((name.split(":") + ["0"])[1])
+                    if name.startswith("cuda") else 0)
+
+    @classmethod
+    def current(cls):
+        """The CUDA context that is current in this thread."""
+        self = cls.__new__(cls)
+        handle, number = _checked(lib.cptx_device_adopt, None), ctypes.c_int(0)
+        ask = lib.cptx_device_symbol(handle, b"cuCtxGetDevice")
+        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(ask)(ctypes.addressof(number))
+        self._start(handle, "cuda", number.value)
+        return self
+
+    def _start(self, handle, name, ordinal):
+        self._handle = handle
+        _closing(self, lib.cptx_device_close, handle)
+        info = lib.cptx_device_get_info(handle).contents
+        self.name, self.target = info.name.decode(), (info.target or b"").decode()
+        self.is_emulator, self.ordinal = name.startswith("emu"), ordinal
+
+    def load(self, image, name=None, target=None, max_regs=0, line_info=False, debug=False):
+        """A Program of PTX text, or of the bytes of a cubin or fat binary; `name` is for messages."""
+        return Program(self, image, name, target, max_regs, line_info, debug)
+
+    def load_file(self, path, **options):
+        with open(path, "rb") as f:
+            return self.load(f.read(), name=str(path), **options)
+
+    def empty(self, shape, dtype):
+        """Memory of the device, not set, as a Tensor; dtype is a type of PTX: "f32"."""
+        return Tensor(self, shape, dtype)
+
+    def synchronize(self):
+        _checked(lib.cptx_device_synchronize, self._handle)
+
+    def __repr__(self):
+        return f"<cptx.Device {self.name}>"
+
+
+class Program:
+    """Compiled PTX; made by Device.load."""
+
+    def __init__(self, device, image, name, target, max_regs, line_info, debug):
+        image = image.encode() if isinstance(image, str) else bytes(image)
+        opt = _abi.LoadOpt(target=target and target.encode(), max_regs=max_regs, line_info=line_info, debug=debug,
+                           name=name and name.encode())
+        self.device = device
+        self._handle = _checked(lib.cptx_device_load_text_, _abi.Site(), device._handle, image, len(image), ctypes.byref(opt))
+        _closing(self, lib.cptx_program_destroy, self._handle, device)
+
+    @property
+    def log(self):
+        return lib.cptx_program_log(self._handle).decode(errors="replace")
+
+    @property
+    def kernels(self):
+        """Names of its kernels; none are known of a cubin."""
+        names = (lib.cptx_program_kernel_at(self._handle, i) for i in itertools.count())
+        return [name.decode() for name in itertools.takewhile(lambda name: name, names)]
+
+    def kernel(self, name, signature, grid=None, block=(), cluster=(), dyn_smem=0, overlap=False):
+        """Prepares a kernel (name None: the only one) for calls."""
+        return Kernel(self, name, signature, grid, block, cluster, dyn_smem, overlap)
+
+
+class Kernel:
+    """A kernel that can be called with arrays and numbers, in the order of its signature without what is computed.
+
+    kernel(x, y, 2.0, grid=(4, 2), stream=s): grid is needed only where it was prepared without one; stream is a CUstream as an
+    int, or has one as `cuda_stream` or `ptr`.  Without stream the work goes to the framework's current one (PyTorch), else
+    to the default stream.  Returns at once on a GPU, and when all is done on the emulator.  Any thread may call it.
+    """
+
+    def __init__(self, program, name, signature, grid, block, cluster, dyn_smem, overlap):
+        opt = _abi.LaunchOpt(signature=signature.encode(), grid=grid and grid.encode(), block=_dims(block),
+                             cluster=_dims(cluster), dyn_smem=dyn_smem, overlap=overlap)
+        self.program = program
+        self.name = name or program.kernels[0]
+        self._handle = _checked(lib.cptx_tensor_launch_new_, _abi.Site(), program._handle, name and name.encode(),
+                                ctypes.byref(opt))
+        _closing(self, lib.cptx_tensor_launch_destroy, self._handle, program)
+        self.args = tuple(self._arguments())
+        self._errors = [ctypes.byref(_abi.ErrorInfo())]
+        self._call = self._make_call()
+
+    @property
+    def handle(self):
+        """The address of the cptx_tensor_launch, for C that launches it; valid as long as this object."""
+        return self._handle
+
+    def _arguments(self):
+        info = _abi.ArgInfo()
+        for i in itertools.count():
+            if not lib.cptx_tensor_launch_arg(self._handle, i, ctypes.byref(info)):
+                return
+            kind = lib.cptx_type_name(info.type).decode()
+            yield Argument(info.name.decode(), kind, info.is_tensor, info.is_const)
+
+    def _make_call(self):
+        """A function for this signature: one struct.pack makes all arguments, one call of C does the rest."""
+        n = len(self.args)
+        names = [f"a{i}" for i in range(n)]
+        values, layout = [], "="
+        for a, x in zip(self.args, names):
+            tag = _abi.OBJECT if a.is_tensor else _abi.FLOAT if a.type in ("f32", "f64") else _abi.INT
+            values.append(f"{tag}, id({x}), apis[type({x})]" if a.is_tensor else f"{tag}, {x}, 0")
+            layout += "QQQ" if a.is_tensor else "QdQ" if tag == _abi.FLOAT else "QqQ"
+        source = f"""
+def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
+    if grid is None and stream is None:
+        try:
+            packed = pack({', '.join(values)})
+        except (KeyError, error, TypeError, ValueError):
+            pass
+        else:
+            return launch(packed)
+    return anyhow(({''.join(x + ', ' for x in names)}), grid, stream)
+"""
+        known = {"pack": struct.Struct(layout).pack, "error": struct.error, "apis": _arrays.apis, "anyhow": self._anyhow(),
+                 "launch": self._launch(n)}
+        exec(source, known)
+        call = known["call"]
+        call.__name__ = call.__qualname__ = self.name
+        return call
+
+    def _launch(self, n):
+        run, pool, take = _abi.run, self._errors, self._errors.pop
+        handle, count, no_grid = ctypes.c_void_p(self._handle), ctypes.c_size_t(n), ctypes.c_void_p(None)
+        current = ctypes.c_void_p(_abi.STREAM_OF_FRAMEWORK)
+
+        def launch(packed, grid=no_grid, stream=current):
+            try:
+                err = take()
+            except IndexError:  # another thread is at it
+                err = ctypes.byref(_abi.ErrorInfo())
+            if not run(handle, packed, count, grid, stream, err):
+                raise Error(err._obj)
+            pool.append(err)
+
+        return launch
+
+    def _anyhow(self):
+        """For arrays that need more looking at, and numbers that do not fit: as fast as their own protocols."""
+        device, args, name, launch = self.program.device, self.args, self.name, self._launch(len(self.args))
+
+        def anyhow(given, grid, stream):
+            handle = _stream_handle(stream)
+            if handle is None:
+                handle = _arrays.framework_stream(given)
+            seen = []
+            for a, x in zip(args, given):
+                try:
+                    seen.append(_arrays.tensor(x, handle, device) if a.is_tensor else a.number(x))
+                except (TypeError, ValueError, OverflowError) as e:
+                    raise type(e)(f"kernel {name}: argument \"{a.name}\": {e}") from e
+            packed = b"".join(struct.pack("=QQQ", kind, value, api) for kind, value, api, _ in seen)
+            launch(packed, ctypes.c_void_p(None) if grid is None else _dims(grid), ctypes.c_void_p(handle))
+
+        return anyhow
+
+    def __call__(self, *args, **options):
+        return self._call(*args, **options)
+
+    def __repr__(self):
+        return f"<cptx.Kernel {self.name}({', '.join(f'{a.name}: {a.type}' for a in self.args)})>"
+
+
+class Argument:
+    """An entry of a signature that is given."""
+
+    def __init__(self, name, kind, is_tensor, is_const):
+        self.name, self.type, self.is_tensor, self.is_const = name, kind, is_tensor, is_const
+
+    def number(self, x):
+        if self.type in ("f32", "f64"):
+            return _abi.FLOAT, struct.unpack("=Q", struct.pack("=d", x if isinstance(x, (int, float)) else float(x)))[0], 0, None
+        if isinstance(x, float) or not hasattr(x, "__index__"):
+            raise TypeError(f"a {type(x).__name__} is no integer")
+        i = x.__index__()
+        if not -(1 << 63) <= i < 1 << 64:
+            raise OverflowError(f"{i} has more than 64 bits")
+        return _abi.UINT if i >= 1 << 63 else _abi.INT, i & (1 << 64) - 1, 0, None
+
+
+def _stream_handle(stream):
+    for attribute in ("cuda_stream", "ptr"):
+        if hasattr(stream, attribute):
+            return int(getattr(stream, attribute))
+    return stream
+
+
+_exported = {}  # Tensors that others hold, by a number
+_numbers = itertools.count(1)
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _release(number):
+    _exported.pop(number, None)
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+def _drop_capsule(capsule):  # nobody took what it holds
+    for name, offset in ((b"dltensor_versioned", 16), (b"dltensor", ctypes.sizeof(_abi.DLTensor) + 8)):
+        if _abi.dying_is(capsule, name):
+            at = _abi.dying_pointer(capsule, name)
+            deleter = ctypes.c_void_p.from_address(at + offset).value
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(at)
+
+
+class Tensor:
+    """Memory of a device for others: torch.from_dlpack(t), numpy.from_dlpack(t).  It lives until the last of them is gone."""
+
+    def __init__(self, device, shape, dtype):
+        self.device, self.shape, self.dtype = device, tuple(shape), dtype
+        self._type = lib.cptx_type_find(dtype.encode())
+        size = math.prod(self.shape) * max(8, lib.cptx_type_bits(self._type)) // 8
+        self._ptr = _checked(lib.cptx_mem_alloc, device._handle, size) if size else 0
+        if size:
+            _closing(self, functools.partial(lib.cptx_mem_free, device._handle), self._ptr, device)
+
+    def __dlpack_device__(self):
+        return (_abi.CPU, 0) if self.device.is_emulator else (_abi.CUDA, self.device.ordinal)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
+            raise BufferError("cptx gives its memory where it lies, without a copy")
+        new = max_version is not None and max_version[0] >= 1
+        shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
+        number = next(_numbers)
+        opt = _abi.TensorOpt(type=self._type, rank=len(self.shape), shape=shape, ptr=self._ptr,
+                             release=ctypes.cast(_release, ctypes.c_void_p), user=number)
+        at = _checked(lib.cptx_tensor_export if new else lib.cptx_tensor_export_old, self.device._handle, ctypes.byref(opt))
+        _exported[number] = self
+        return _abi.capsule_new(at, b"dltensor_versioned" if new else b"dltensor", ctypes.cast(_drop_capsule, ctypes.c_void_p))
+
+    def __repr__(self):
+        return f"<cptx.Tensor {self.dtype}{list(self.shape)} on {self.device.name}>"

@@ -1,0 +1,130 @@
+"""The C ABI of libcptx, by ctypes: structs as <cptx/device.h> and <cptx/dlpack.h> declare them, and the functions used."""
+
+import ctypes
+import ctypes.util
+import os
+from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p
+
+
+class ErrorInfo(Structure):
+    _fields_ = [("code", c_int), ("line", c_uint32), ("column", c_uint32), ("file", c_char * 256), ("text", c_char * 3072)]
+
+
+class Site(Structure):
+    _fields_ = [("file", c_char_p), ("line", c_uint32)]
+
+
+class EmitOpt(Structure):
+    _fields_ = [("lines", c_bool), ("min_version", c_uint16), ("keep", c_bool)]
+
+
+class LoadOpt(Structure):
+    _fields_ = [("target", c_char_p), ("emit", EmitOpt), ("max_regs", c_uint32), ("verbose", c_bool), ("line_info", c_bool),
+                ("debug", c_bool), ("name", c_char_p), ("compiler", c_int), ("cache", c_void_p), ("z_", c_char)]
+
+
+class DeviceInfo(Structure):
+    _fields_ = [("name", c_char * 128), ("compute_capability", c_uint16), ("ptx", c_uint16), ("driver", c_uint32),
+                ("target", c_char_p)]  # and more, which is not read here
+
+
+class LaunchOpt(Structure):
+    _fields_ = [("signature", c_char_p), ("grid", c_char_p), ("block", c_uint32 * 3), ("cluster", c_uint32 * 3),
+                ("dyn_smem", c_uint32), ("overlap", c_bool), ("z_", c_char)]
+
+
+class ArgInfo(Structure):
+    _fields_ = [("name", c_char_p), ("type", c_int), ("is_tensor", c_bool), ("is_const", c_bool), ("is_optional", c_bool)]
+
+
+class Arg(Structure):
+    _fields_ = [("kind", c_uint32), ("u", c_uint64), ("api", c_void_p)]
+
+
+class TensorOpt(Structure):
+    _fields_ = [("type", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
+                ("ptr", c_uint64), ("read_only", c_bool), ("release", c_void_p), ("user", c_void_p), ("z_", c_char)]
+
+
+class DLTensor(Structure):
+    _fields_ = [("data", c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("dtype_code", ctypes.c_uint8), ("dtype_bits", ctypes.c_uint8), ("dtype_lanes", c_uint16),
+                ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
+
+
+class ManagedTensorVersioned(Structure):
+    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", c_void_p),
+                ("flags", c_uint64), ("dl_tensor", DLTensor)]
+
+
+# enum cptx_tensor_kind
+NONE, DL, MANAGED, VERSIONED, OBJECT, INT, UINT, FLOAT = range(8)
+STREAM_OF_FRAMEWORK = -1  # CPTX_TENSOR_STREAM
+CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
+
+FUNCTIONS = {
+    "cptx_version": (c_char_p, []),
+    "cptx_code_name": (c_char_p, [c_int]),
+    "cptx_type_bits": (ctypes.c_uint, [c_int]),
+    "cptx_type_find": (c_int, [c_char_p]),
+    "cptx_type_name": (c_char_p, [c_int]),
+    "cptx_device_open": (c_void_p, [c_char_p, POINTER(ErrorInfo)]),
+    "cptx_device_adopt": (c_void_p, [c_void_p, POINTER(ErrorInfo)]),
+    "cptx_device_close": (None, [c_void_p]),
+    "cptx_device_get_info": (POINTER(DeviceInfo), [c_void_p]),
+    "cptx_device_context": (c_void_p, [c_void_p]),
+    "cptx_device_symbol": (c_void_p, [c_void_p, c_char_p]),
+    "cptx_device_synchronize": (c_bool, [c_void_p, POINTER(ErrorInfo)]),
+    "cptx_mem_alloc": (c_uint64, [c_void_p, c_size_t, POINTER(ErrorInfo)]),
+    "cptx_mem_free": (None, [c_void_p, c_uint64]),
+    "cptx_device_load_text_": (c_void_p, [Site, c_void_p, c_char_p, c_size_t, POINTER(LoadOpt), POINTER(ErrorInfo)]),
+    "cptx_program_destroy": (None, [c_void_p]),
+    "cptx_program_log": (c_char_p, [c_void_p]),
+    "cptx_program_target": (c_char_p, [c_void_p]),
+    "cptx_program_kernel_at": (c_char_p, [c_void_p, c_size_t]),
+    "cptx_tensor_launch_new_": (c_void_p, [Site, c_void_p, c_char_p, POINTER(LaunchOpt), POINTER(ErrorInfo)]),
+    "cptx_tensor_launch_destroy": (None, [c_void_p]),
+    "cptx_tensor_launch_arg": (c_bool, [c_void_p, c_size_t, POINTER(ArgInfo)]),
+    "cptx_tensor_export": (c_void_p, [c_void_p, POINTER(TensorOpt), POINTER(ErrorInfo)]),
+    "cptx_tensor_export_old": (c_void_p, [c_void_p, POINTER(TensorOpt), POINTER(ErrorInfo)]),
+}
+
+
+def _candidates():
+    named = os.environ.get("CPTX_LIBRARY")
+    if named:
+        return [named]
+    here = os.path.dirname(os.path.abspath(__file__))
+    return [p for p in (os.path.join(here, "libcptx.so"), ctypes.util.find_library("cptx"), "libcptx.so") if p]
+
+
+def _open():
+    said = []
+    for path in _candidates():
+        try:
+            return ctypes.CDLL(path), ctypes.PyDLL(path)
+        except OSError as e:
+            said.append(str(e))
+    raise ImportError("libcptx cannot be opened; set CPTX_LIBRARY to its path. " + "; ".join(said))
+
+
+lib, _with_gil = _open()
+for _name, (_result, _arguments) in FUNCTIONS.items():
+    _f = getattr(lib, _name)
+    _f.restype, _f.argtypes = _result, _arguments
+
+# With the GIL, which frameworks want while they look at their objects; its arguments are made once, so none are converted.
+run = _with_gil.cptx_tensor_launch_run
+run.restype = c_bool
+
+_api = ctypes.pythonapi
+_api.PyCapsule_GetPointer.restype = c_void_p
+_api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, c_char_p]
+_api.PyCapsule_IsValid.restype = c_int
+_api.PyCapsule_IsValid.argtypes = [ctypes.py_object, c_char_p]
+_api.PyCapsule_New.restype = ctypes.py_object
+_api.PyCapsule_New.argtypes = [c_void_p, c_char_p, c_void_p]
+capsule_pointer, capsule_is, capsule_new = _api.PyCapsule_GetPointer, _api.PyCapsule_IsValid, _api.PyCapsule_New
+# For a capsule that is being destroyed: no reference to it may be made.
+dying_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
+dying_is = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _api))

@@ -1,0 +1,103 @@
+"""Arrays of others as arguments of a launch: (kind, value, API) and what must live until the call is over."""
+
+import ctypes
+import sys
+
+from . import _abi
+
+_TYPES = {"f": 2, "i": 0, "u": 1, "c": 5, "b": 6}  # of an array interface: the codes of DLPack
+
+
+class ApiHeader(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("prev", ctypes.c_void_p)]
+
+
+def exchange_api(cls):
+    """The address of the DLPackExchangeAPI of a class, of major version 1; 0 where it has none."""
+    capsule = getattr(cls, "__dlpack_c_exchange_api__", None)
+    if capsule is None or not _abi.capsule_is(capsule, b"dlpack_exchange_api"):
+        return 0
+    at = _abi.capsule_pointer(capsule, b"dlpack_exchange_api")
+    while at:
+        header = ApiHeader.from_address(at)
+        if header.major == 1:
+            return at
+        at = header.prev
+    return 0
+
+
+class Apis(dict):
+    """By class; looking a new class up finds it.  KeyError where there is none."""
+
+    def __missing__(self, cls):
+        api = exchange_api(cls)
+        if not api:
+            raise KeyError(cls)
+        self[cls] = api
+        return api
+
+
+apis = Apis()
+
+
+def framework_stream(args):
+    """The stream that PyTorch works on, if one of the arguments is its tensor on a GPU; else None."""
+    torch = sys.modules.get("torch")
+    for x in args if torch else ():
+        if isinstance(x, torch.Tensor) and x.is_cuda:
+            return torch.cuda.current_stream(x.device).cuda_stream
+    return None
+
+
+def _dlpack(x, stream):
+    on_gpu = x.__dlpack_device__()[0] == _abi.CUDA
+    words = {"stream": stream or 1} if on_gpu else {}  # 1: the default stream, for which 0 is ambiguous
+    try:
+        capsule = x.__dlpack__(max_version=(1, 1), **words)
+    except TypeError:  # it knows only DLPack before 1.0
+        capsule = x.__dlpack__(**words)
+    for name, kind in ((b"dltensor_versioned", _abi.VERSIONED), (b"dltensor", _abi.MANAGED)):
+        if _abi.capsule_is(capsule, name):
+            return kind, _abi.capsule_pointer(capsule, name), 0, capsule
+    raise TypeError(f"__dlpack__ of {type(x).__name__} gave no capsule of DLPack")
+
+
+def _interface(x, about, device):
+    """An array interface, of NumPy or of CUDA, as a DLManagedTensorVersioned: it can say that it is read-only."""
+    kind, size = about["typestr"][1], int(about["typestr"][2:])
+    if kind not in _TYPES or about["typestr"][0] == ">" or about.get("mask") is not None:
+        raise TypeError(f"elements \"{about['typestr']}\" of {type(x).__name__} have no counterpart in DLPack")
+    n = len(about["shape"])
+    shape, strides = (ctypes.c_int64 * n)(*about["shape"]), None
+    if about.get("strides") is not None:
+        if any(s % size for s in about["strides"]):
+            raise TypeError(f"strides {about['strides']} of {type(x).__name__} are no multiples of {size} bytes")
+        strides = (ctypes.c_int64 * n)(*(s // size for s in about["strides"]))
+    t = _abi.DLTensor(about["data"][0], *device, n, _TYPES[kind], size * 8, 1, shape, strides, 0)
+    m = _abi.ManagedTensorVersioned(1, 0, None, None, 1 if about["data"][1] else 0, t)
+    return _abi.VERSIONED, ctypes.addressof(m), 0, (m, shape, strides)
+
+
+def tensor(x, stream, device):
+    """kind, value, API, and what keeps it alive, for a launch on that stream of a Device."""
+    if x is None:
+        return _abi.NONE, 0, 0, None
+    try:
+        return _abi.OBJECT, id(x), apis[type(x)], x
+    except KeyError:
+        pass
+    if hasattr(x, "__dlpack__"):
+        try:
+            return _dlpack(x, stream)
+        except BufferError:  # of NumPy before 2.1: it is read-only, which only its interface can say
+            if not hasattr(x, "__array_interface__"):
+                raise
+    about = getattr(x, "__cuda_array_interface__", None)
+    if about is not None:
+        if about.get("stream") not in (None, stream):  # its work there must be done; it says no more than the stream
+            device.synchronize()
+        return _interface(x, about, (_abi.CUDA, device.ordinal))
+    about = getattr(x, "__array_interface__", None)
+    if about is not None:
+        return _interface(x, about, (_abi.CPU, 0))
+    raise TypeError(f"a {type(x).__name__} is no tensor: it has neither __dlpack__ nor an array interface")

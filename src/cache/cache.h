@@ -1,0 +1,39 @@
+/* Inside of the cache: a folder with a file per entry, and the file `lock`. */
+#ifndef CPTX_CACHE_INSIDE_H
+#define CPTX_CACHE_INSIDE_H
+
+#include "base/base.h"
+#include "cache/hash.h"
+
+#include <cptx/cache.h>
+
+#include <stdatomic.h>
+
+struct cptx_cache {
+	char *path;
+	int dir; /* descriptor of the folder; -1: the cache is off */
+	uint64_t max_bytes;
+	void (*warn)(void *user, const char *text);
+	void *user;
+	atomic_bool no_write, warned;
+	atomic_uint_fast64_t hits, misses, stored, damaged;
+	atomic_uint_fast64_t unswept; /* bytes stored since the bound was last looked at */
+	atomic_uint serial;           /* of temporary files */
+};
+
+/* Of a file in the folder, which anybody may have put there: a pipe must not hold up who reads it. */
+#define READ_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
+
+enum { ENTRY_NAME = 2 * HASH_BYTES + 7 }; /* "0123...ef.entry" and a NUL */
+
+/* Gives the one warning of a cache. */
+void cache_warn(cptx_cache *c, const char *format, ...) CPTX_PRINTF_(2, 3);
+void entry_name(char name[ENTRY_NAME], const cptx_cache_key *key);
+bool entry_is_name(const char *name);
+/* The whole of an open entry file; key NULL: that of its name is not compared.  False: damaged, or no memory (*memory). */
+bool entry_read(int fd, const cptx_cache_key *key, cptx_cache_entry *out, bool *memory);
+bool entry_write(int fd, const cptx_cache_key *key, const cptx_cache_entry *e);
+/* Removes what the bound does not allow, the least lately used first, and what killed writers left. */
+void cache_sweep(cptx_cache *c);
+
+#endif

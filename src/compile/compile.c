@@ -1,0 +1,441 @@
+#include "compile/compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct cptx_cubin {
+	void *data;
+	size_t size;
+	char *log, *note;
+	enum cptx_compiler compiler;
+	bool cached;
+};
+
+const compiler_kind compilers[] = {
+	[CPTX_COMPILER_AUTO] = { .name = "auto", .spelled = "a compiler" },
+	[CPTX_COMPILER_DRIVER] = { .name = "driver", .spelled = "the driver" },
+	[CPTX_COMPILER_PTXAS] = { "ptxas", "ptxas", ptxas_run_job, ptxas_about, ptxas_where, "CPTX_PTXAS", false },
+	[CPTX_COMPILER_NVJITLINK] = { "nvjitlink", "nvJitLink", nvjitlink_run_job, nvjitlink_about, nvjitlink_where,
+	                              "CPTX_NVJITLINK", true },
+	[CPTX_COMPILER_NVPTXCOMPILER] = { "nvptxcompiler", "nvPTXCompiler", nvptx_run_job, nvptx_about, nvptx_where,
+	                                  "CPTX_NVPTXCOMPILER", false },
+};
+enum { FIRST_ALONE = CPTX_COMPILER_PTXAS }; /* the first that needs no device */
+
+/* ---- names ---- */
+
+const char *cptx_compiler_name(enum cptx_compiler c) { return (size_t)c < ARRAY_LEN(compilers) ? compilers[c].name : NULL; }
+
+bool cptx_compiler_named(const char *name, enum cptx_compiler *c)
+{
+	for (size_t i = 0; name && i < ARRAY_LEN(compilers); i++)
+		if (!strcmp(compilers[i].name, name)) {
+			*c = (enum cptx_compiler)i;
+			return true;
+		}
+	return false;
+}
+
+bool cptx_compiler_find(enum cptx_compiler c, char *text, size_t size)
+{
+	if (c == CPTX_COMPILER_AUTO) {
+		for (size_t i = FIRST_ALONE; i < ARRAY_LEN(compilers); i++)
+			if (compilers[i].find(text, size))
+				return true;
+		snprintf(text, size, "there is neither ptxas nor nvJitLink nor nvPTXCompiler");
+		return false;
+	}
+	if ((size_t)c < ARRAY_LEN(compilers) && compilers[c].find)
+		return compilers[c].find(text, size);
+	snprintf(text, size,
+	         c == CPTX_COMPILER_DRIVER ? "the driver's compiler needs a device: cptx_device_load()"
+	                                   : "there is no such compiler");
+	return false;
+}
+
+/* ---- what the compilers share ---- */
+
+static bool option_add(option_list *l, const char *option, const char *value)
+{
+	size_t n = strlen(option), m = strlen(value);
+	char *s = malloc(n + m + 1);
+
+	if (!s)
+		return false;
+	memcpy(s, option, n);
+	memcpy(s + n, value, m + 1);
+	l->at[l->n++] = s;
+	return true;
+}
+
+bool options_make(option_list *l, const compile_job *job, bool nvjitlink)
+{
+	const cptx_compile_opt *o = job->opt;
+	char regs[16];
+
+	*l = (option_list){ .at = calloc(MOST_OPTIONS + o->nflags, sizeof *l->at) };
+	bool ok = l->at && option_add(l, "-arch=", job->target);
+	if (o->optimize)
+		ok = ok && option_add(l, nvjitlink && o->optimize != CPTX_OPT_0 ? "-Xptxas=-O" : "-O",
+		                      (const char[]){ (char)('0' + o->optimize - CPTX_OPT_0), 0 });
+	snprintf(regs, sizeof regs, "%u", (unsigned)o->max_regs);
+	if (o->max_regs)
+		ok = ok && option_add(l, "-maxrregcount=", regs);
+	if (o->line_info)
+		ok = ok && option_add(l, "-lineinfo", "");
+	if (o->debug)
+		ok = ok && option_add(l, "-g", "");
+	if (o->verbose)
+		ok = ok && option_add(l, nvjitlink ? "-verbose" : "-v", "");
+	if (o->relocatable)
+		ok = ok && option_add(l, nvjitlink ? "-r" : "-c", "");
+	for (size_t i = 0; i < o->nflags; i++)
+		ok = ok && option_add(l, nvjitlink ? "-Xptxas=" : "", o->flags[i]);
+	if (!ok)
+		options_free(l);
+	return ok;
+}
+
+void options_free(option_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->at[i]);
+	free(l->at);
+	*l = (option_list){ 0 };
+}
+
+bool log_says_too_old(const char *log)
+{
+	static const char *const said[] = { "Unsupported .version", "Unsupported .target",
+		                                "is not defined for option 'gpu-name'", "unrecognized architecture",
+		                                "unsupported architecture" };
+
+	for (size_t i = 0; log && i < ARRAY_LEN(said); i++)
+		if (strstr(log, said[i]))
+			return true;
+	return false;
+}
+
+bool elf_is_whole(const void *data, size_t size)
+{
+	enum { HEADER = 64, SHOFF = 40, SHENTSIZE = 58, SHNUM = 60 };
+	const unsigned char *p = data;
+	uint64_t at;
+	uint16_t each, n;
+
+	if (size < HEADER || memcmp(p, "\177ELF\2\1", 6))
+		return false;
+	memcpy(&at, p + SHOFF, sizeof at);
+	memcpy(&each, p + SHENTSIZE, sizeof each);
+	memcpy(&n, p + SHNUM, sizeof n);
+	return (!n || each == HEADER) && at <= size && (uint64_t)each * n <= size - at;
+}
+
+bool elf_is_object(const void *data)
+{
+	enum { TYPE = 16, RELOCATABLE = 1 };
+	return ((const unsigned char *)data)[TYPE] == RELOCATABLE;
+}
+
+/* ---- one compilation ---- */
+
+static void job_forget(compile_job *job)
+{
+	free(job->cubin);
+	free(job->log);
+	job->cubin = NULL, job->log = NULL;
+	job->ncubin = 0;
+	job->why[0] = job->by[0] = 0;
+	job->cached = false;
+}
+
+static const char *set_or(const char *variable) { return getenv(variable) ? getenv(variable) : ""; }
+
+/*
+ * Which compiler it is: its file's path, size and time of change.  To open a library of a hundred megabytes only to learn
+ * where it is would take longer than all else of a warm start, so the path is kept in the cache too, for as long as all that
+ * the dynamic loader goes by is the same.
+ */
+static bool identify(const compile_job *job, enum cptx_compiler c, char *text, size_t size)
+{
+	char path[4096], loader[4200] = "";
+	cptx_cache_entry e;
+	cptx_cache_key key;
+
+	if (!compilers[c].slow)
+		return compilers[c].where(path, sizeof path) && file_identity(path, text, size);
+	file_identity("/etc/ld.so.cache", loader, sizeof loader);
+	const char *by[] = { "cptx where 1",
+		                 compilers[c].name,
+		                 set_or(compilers[c].variable),
+		                 set_or("LD_LIBRARY_PATH"),
+		                 set_or("CUDA_HOME"),
+		                 set_or("CUDA_PATH"),
+		                 loader };
+	cptx_cache_part parts[ARRAY_LEN(by)];
+	for (size_t i = 0; i < ARRAY_LEN(by); i++)
+		parts[i] = (cptx_cache_part){ by[i], strlen(by[i]) };
+	key = cptx_cache_key_of(parts, ARRAY_LEN(parts));
+	if (cptx_cache_get(job->opt->cache, &key, &e)) {
+		bool fits = e.size && e.size <= sizeof path && !((char *)e.data)[e.size - 1];
+		snprintf(path, sizeof path, "%s", fits ? (char *)e.data : "");
+		free(e.data);
+		if (fits && file_identity(path, text, size))
+			return true;
+	}
+	if (!compilers[c].where(path, sizeof path) || !file_identity(path, text, size))
+		return false;
+	snprintf(loader, sizeof loader, "where %s is", compilers[c].spelled);
+	cptx_cache_put(job->opt->cache, &key, &(cptx_cache_entry){ .data = path, .size = strlen(path) + 1, .about = loader });
+	return true;
+}
+
+/* The key of what a compiler would make; false: the compiler is not there. */
+static bool job_key(const compile_job *job, enum cptx_compiler c, cptx_cache_key *key)
+{
+	char identity[4200];
+	option_list list;
+
+	if (!identify(job, c, identity, sizeof identity) || !options_make(&list, job, c == CPTX_COMPILER_NVJITLINK))
+		return false;
+	cptx_cache_part *parts = calloc(list.n + 5 + 2 * job->npieces, sizeof *parts);
+	if (parts) {
+		size_t n = 0;
+		const char *const strings[] = { "cptx compile 1", compilers[c].name, identity, job->name };
+		for (; n < ARRAY_LEN(strings); n++)
+			parts[n] = (cptx_cache_part){ strings[n], strlen(strings[n]) };
+		for (size_t i = 0; i < list.n; i++)
+			parts[n++] = (cptx_cache_part){ list.at[i], strlen(list.at[i]) };
+		parts[n++] = (cptx_cache_part){ job->npieces ? "" : job->text, job->npieces ? 0 : job->size };
+		for (size_t i = 0; i < job->npieces; i++) {
+			parts[n++] = (cptx_cache_part){ job->pieces[i].name, strlen(job->pieces[i].name) };
+			parts[n++] = (cptx_cache_part){ job->pieces[i].data, job->pieces[i].size };
+		}
+		*key = cptx_cache_key_of(parts, n);
+	}
+	options_free(&list);
+	free(parts);
+	return parts != NULL;
+}
+
+static bool job_from_cache(compile_job *job, const cptx_cache_key *key)
+{
+	cptx_cache_entry e;
+
+	if (!cptx_cache_get(job->opt->cache, key, &e))
+		return false;
+	job->log = strdup(e.log);
+	if (!job->log || !elf_is_whole(e.data, e.size)) {
+		free(e.data);
+		free(job->log);
+		job->log = NULL;
+		return false;
+	}
+	snprintf(job->by, sizeof job->by, "%s", e.about);
+	job->cubin = e.data, job->ncubin = e.size;
+	return job->cached = true;
+}
+
+/* By one compiler, or what it made before. */
+static outcome job_by(compile_job *job, enum cptx_compiler c)
+{
+	cptx_cache_key key;
+	bool keyed = cptx_cache_can_read(job->opt->cache) && job_key(job, c, &key);
+	char about[sizeof job->by + 64];
+
+	if (keyed && job_from_cache(job, &key))
+		return DONE;
+	outcome how = compilers[c].run(job);
+	if (how == DONE && keyed) {
+		snprintf(about, sizeof about, "%s for %s by %s", job->name, job->target, job->by);
+		cptx_cache_put(job->opt->cache, &key,
+		               &(cptx_cache_entry){ .data = job->cubin, .size = job->ncubin, .log = job->log, .about = about });
+	}
+	return how;
+}
+
+/* The error of a job, the same for every compiler. */
+static bool job_failed(const compile_job *job, outcome how, cptx_error *err)
+{
+	log_source src = { .text = job->text, .ptx = job->ptx };
+	buf b;
+
+	if (how == LACKING)
+		return error_set(err, CPTX_E_MEMORY, job->at, "out of memory");
+	if (how == ABSENT || how == BROKEN)
+		return error_set(err, how == ABSENT ? CPTX_E_NO_COMPILER : CPTX_E_IO, job->at, "%s", job->why);
+	buf_init(&b, NULL);
+	cptx_site from = log_explain(&b, job->log ? job->log : "", &src);
+	error_set(err, how == TOO_OLD ? CPTX_E_NO_COMPILER : CPTX_E_COMPILE, from.file ? from : job->at, "%s %s:%.*s", job->by,
+	          how == TOO_OLD ? "is too old for the program" : "refuses the program", b.failed ? 0 : (int)b.n,
+	          b.n && !b.failed ? b.p : "");
+	buf_free(&b);
+	return false;
+}
+
+/* The first that is there and new enough; what was passed over is noted. */
+static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
+{
+	outcome how = ABSENT;
+	char why[sizeof job->why];
+	buf absent;
+
+	buf_init(&absent, NULL);
+	for (size_t i = FIRST_ALONE; i < ARRAY_LEN(compilers); i++) {
+		job_forget(job);
+		how = job_by(job, (enum cptx_compiler)i);
+		*used = (enum cptx_compiler)i;
+		if (how != ABSENT && how != TOO_OLD)
+			break;
+		if (how == ABSENT) {
+			buf_printf(&absent, "%s%s", absent.n ? "; " : "", job->why);
+			continue;
+		}
+		const char *said = job->log ? job->log : "";
+		buf_printf(note, "%s%s is too old for the program (%.*s)", note->n ? "; " : "", job->by, (int)strcspn(said, "\n"),
+		           said);
+	}
+	if (how == ABSENT || how == TOO_OLD) {
+		snprintf(why, sizeof why, "nothing here can compile the program: %.*s%s%.*s", (int)note->n, note->n ? note->p : "",
+		         note->n && absent.n ? "; " : "", (int)absent.n, absent.n ? absent.p : "");
+		memcpy(job->why, why, sizeof why);
+		how = ABSENT;
+	} else if (note->n && how == DONE) {
+		buf_printf(note, "; compiled by %s", job->by);
+	}
+	buf_free(&absent);
+	return how;
+}
+
+static cptx_cubin *cubin_of(compile_job *job, enum cptx_compiler by, const buf *note)
+{
+	cptx_cubin *c = calloc(1, sizeof *c);
+	char *said = calloc(1, note->n + 1);
+
+	if (!c || !said) {
+		free(c);
+		free(said);
+		return NULL;
+	}
+	if (note->n)
+		memcpy(said, note->p, note->n);
+	*c = (cptx_cubin){
+		.data = job->cubin, .size = job->ncubin, .log = job->log, .note = said, .compiler = by, .cached = job->cached
+	};
+	job->cubin = NULL, job->log = NULL;
+	return c;
+}
+
+static cptx_cubin *job_run(compile_job *job, cptx_error *err)
+{
+	enum cptx_compiler by = job->opt->compiler;
+	cptx_cubin *c = NULL;
+	buf note;
+
+	buf_init(&note, NULL);
+	outcome how = by == CPTX_COMPILER_AUTO ? job_auto(job, &by, &note) : job_by(job, by);
+	if (how == DONE && (note.failed || !(c = cubin_of(job, by, &note))))
+		how = LACKING;
+	if (!c)
+		job_failed(job, how, err);
+	job_forget(job);
+	buf_free(&note);
+	return c;
+}
+
+/* ptxas knows sm_101 by its new name in options, and by the old one in the text. */
+static bool job_target(compile_job *job, cptx_error *err)
+{
+	const char *name = job->opt->target;
+	size_t n = name ? strlen(name) : 0;
+
+	if (!name)
+		ptx_header(job->text, &name, &n);
+	if (!n || n >= sizeof job->target - 1)
+		return error_set(err, CPTX_E_ARG, job->at, "the %s",
+		                 job->opt->target ? "target is not one" : "text has no .target, and the options name none");
+	bool old = n >= 6 && !memcmp(name, "sm_101", 6);
+	snprintf(job->target, sizeof job->target, "%s%.*s", old ? "sm_110" : "", (int)(old ? n - 6 : n), old ? name + 6 : name);
+	return true;
+}
+
+static bool job_checked(const compile_job *job, cptx_error *err)
+{
+	const cptx_compile_opt *o = job->opt;
+
+	if ((size_t)o->compiler >= ARRAY_LEN(compilers))
+		return error_set(err, CPTX_E_ARG, job->at, "there is no compiler %d", (int)o->compiler);
+	if (o->compiler == CPTX_COMPILER_DRIVER)
+		return error_set(err, CPTX_E_ARG, job->at,
+		                 "the driver's compiler needs a device: load the program there (cptx_device_load), or name another");
+	if ((unsigned)o->optimize > CPTX_OPT_3)
+		return error_set(err, CPTX_E_ARG, job->at, "there is no optimization level %d", (int)o->optimize);
+	for (size_t i = 0; i < o->nflags; i++)
+		if (!o->flags || !o->flags[i] || o->flags[i][0] != '-')
+			return error_set(err, CPTX_E_ARG, job->at, "flag %zu is no option: it must begin with -", i);
+	return true;
+}
+
+cptx_cubin *job_compile(compile_job *job, const cptx_compile_opt *opt, cptx_error *err)
+{
+	static const cptx_compile_opt usual = { 0 };
+
+	job->opt = opt ? opt : &usual;
+	job->name = job->opt->name ? job->opt->name : job->npieces ? "linked" : "ptx";
+	return job_checked(job, err) && job_target(job, err) ? job_run(job, err) : NULL;
+}
+
+/* ---- the calls ---- */
+
+cptx_cubin *cptx_compile_(cptx_site at, const char *text, size_t size, const cptx_compile_opt *opt, cptx_error *err)
+{
+	compile_job job = { .at = at, .size = size };
+	cptx_cubin *c = NULL;
+
+	if (err && err->code != CPTX_OK)
+		return NULL;
+	if (!text || !size || memchr(text, 0, size)) {
+		error_set(err, CPTX_E_ARG, at, "the text %s", !text ? "is NULL" : !size ? "is empty" : "has a NUL, so it is no PTX");
+		return NULL;
+	}
+	char *copy = malloc(size + 1); /* a NUL behind it, which all compilers want */
+	if (!copy) {
+		error_set(err, CPTX_E_MEMORY, at, "out of memory");
+		return NULL;
+	}
+	memcpy(copy, text, size);
+	copy[size] = 0;
+	job.text = copy;
+	c = job_compile(&job, opt, err);
+	free(copy);
+	return c;
+}
+
+cptx_cubin *cptx_compile_ptx_(cptx_site at, const cptx_ptx *ptx, const cptx_compile_opt *opt, cptx_error *err)
+{
+	if (err && err->code != CPTX_OK)
+		return NULL;
+	if (!ptx) {
+		error_set(err, CPTX_E_ARG, at, "the PTX is NULL");
+		return NULL;
+	}
+	return job_compile(&(compile_job){ .at = at, .text = cptx_ptx_text(ptx), .size = cptx_ptx_size(ptx), .ptx = ptx }, opt,
+	                   err);
+}
+
+void cptx_cubin_destroy(cptx_cubin *c)
+{
+	if (!c)
+		return;
+	free(c->data);
+	free(c->log);
+	free(c->note);
+	free(c);
+}
+
+const void *cptx_cubin_data(const cptx_cubin *c) { return c ? c->data : NULL; }
+size_t cptx_cubin_size(const cptx_cubin *c) { return c ? c->size : 0; }
+const char *cptx_cubin_log(const cptx_cubin *c) { return c && c->log ? c->log : ""; }
+const char *cptx_cubin_note(const cptx_cubin *c) { return c && c->note ? c->note : ""; }
+enum cptx_compiler cptx_cubin_compiler(const cptx_cubin *c) { return c ? c->compiler : CPTX_COMPILER_AUTO; }
+bool cptx_cubin_cached(const cptx_cubin *c) { return c && c->cached; }

@@ -1,0 +1,111 @@
+#include "compile/link.h"
+#include "compile/compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+piece_form piece_kind(const void *data, size_t size)
+{
+	enum { MACHINE = 18, CUDA = 190 };
+	const unsigned char *p = data;
+
+	if (size >= 20 && !memcmp(p, "\177ELF", 4))
+		return p[MACHINE] == CUDA && !p[MACHINE + 1] ? PIECE_CUBIN : PIECE_OBJECT;
+	if (size >= 4 && !memcmp(p, "\177ELF", 4))
+		return PIECE_CUBIN; /* cut short */
+	if (size >= 4 && (!memcmp(p, "\x50\xed\x55\xba", 4) || !memcmp(p, "\xb1\x43\x62\x46", 4)))
+		return PIECE_FATBIN;
+	return size >= 8 && !memcmp(p, "!<arch>\n", 8) ? PIECE_LIBRARY : PIECE_PTX;
+}
+
+static bool piece_text(link_piece *piece, const cptx_link_input *in, cptx_site at, cptx_error *err)
+{
+	const char *text = in->data;
+
+	piece->size = in->size;
+	while (piece->size && !text[piece->size - 1]) /* NULs behind a text are no part of it */
+		piece->size--;
+	if (memchr(text, 0, piece->size))
+		return error_set(err, CPTX_E_ARG, at, "%s is no text: it has a NUL in it", piece->name);
+	piece->data = piece->copy = malloc(piece->size + 1);
+	if (!piece->copy)
+		return error_set(err, CPTX_E_MEMORY, at, "out of memory");
+	memcpy(piece->copy, in->data, piece->size);
+	piece->copy[piece->size] = 0;
+	return true;
+}
+
+static bool piece_make(link_piece *piece, const cptx_link_input *in, size_t i, const char *target, const cptx_emit_opt *emit,
+                       cptx_site at, cptx_error *err)
+{
+	snprintf(piece->own_name, sizeof piece->own_name, "input %zu", i + 1);
+	piece->name = in->name ? in->name : piece->own_name;
+	if (in->module) {
+		cptx_emit_opt opt = emit ? *emit : (cptx_emit_opt){ 0 };
+		piece->ptx = piece->printed = cptx_emit(in->module, target, &opt, err);
+		if (!piece->ptx)
+			return error_set(err, CPTX_E_MEMORY, at, "out of memory");
+		piece->kind = PIECE_PTX;
+		piece->data = cptx_ptx_text(piece->ptx), piece->size = cptx_ptx_size(piece->ptx);
+		return true;
+	}
+	if (!in->data || !in->size)
+		return error_set(err, CPTX_E_ARG, at, "%s has neither a module nor data", piece->name);
+	piece->kind = piece_kind(in->data, in->size);
+	piece->data = in->data, piece->size = in->size;
+	if ((piece->kind == PIECE_CUBIN || piece->kind == PIECE_OBJECT) && !elf_is_whole(in->data, in->size))
+		return error_set(err, CPTX_E_ARG, at, "%s is damaged or cut short: it begins as an ELF file and is not one",
+		                 piece->name);
+	if (piece->kind == PIECE_CUBIN && !elf_is_object(in->data))
+		return error_set(
+			err, CPTX_E_ARG, at,
+			"%s is a program, which nothing can be linked to; compile it as an object (.relocatable; nvcc -rdc=true)",
+			piece->name);
+	return piece->kind != PIECE_PTX || piece_text(piece, in, at, err);
+}
+
+link_piece *pieces_make(const cptx_link_input *inputs, size_t n, const char *target, const cptx_emit_opt *emit, cptx_site at,
+                        cptx_error *err)
+{
+	link_piece *pieces = calloc(n, sizeof *pieces);
+	bool ok = pieces || error_set(err, CPTX_E_MEMORY, at, "out of memory");
+
+	for (size_t i = 0; i < n && ok; i++)
+		ok = piece_make(&pieces[i], &inputs[i], i, target, emit, at, err);
+	if (ok)
+		return pieces;
+	pieces_free(pieces, n);
+	return NULL;
+}
+
+void pieces_free(link_piece *pieces, size_t n)
+{
+	for (size_t i = 0; pieces && i < n; i++) {
+		free(pieces[i].copy);
+		cptx_ptx_destroy(pieces[i].printed);
+	}
+	free(pieces);
+}
+
+cptx_cubin *cptx_link_(cptx_site at, const cptx_link_input *inputs, size_t n, const cptx_compile_opt *opt, cptx_error *err)
+{
+	if (err && err->code != CPTX_OK)
+		return NULL;
+	if (!inputs || !n || !opt || !opt->target) {
+		error_set(err, CPTX_E_ARG, at, "%s",
+		          !inputs || !n ? "there is nothing to link" : "linking needs the option .target");
+		return NULL;
+	}
+	if (opt->compiler != CPTX_COMPILER_AUTO && opt->compiler != CPTX_COMPILER_NVJITLINK) {
+		const char *name = cptx_compiler_name(opt->compiler);
+		error_set(err, CPTX_E_ARG, at, "%s does not link without a device; nvJitLink does",
+		          name ? name : "what has no name");
+		return NULL;
+	}
+	cptx_compile_opt by = *opt;
+	by.compiler = CPTX_COMPILER_NVJITLINK;
+	link_piece *pieces = pieces_make(inputs, n, opt->target, NULL, at, err);
+	cptx_cubin *c = pieces ? job_compile(&(compile_job){ .at = at, .pieces = pieces, .npieces = n }, &by, err) : NULL;
+	pieces_free(pieces, n);
+	return c;
+}

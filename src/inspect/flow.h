@@ -1,0 +1,45 @@
+/* What the files about the flow of a body share. */
+#ifndef CPTX_INSPECT_FLOW_H
+#define CPTX_INSPECT_FLOW_H
+
+#include "inspect/said.h"
+
+enum { FLOW_FAR = -1 }; /* no such successor */
+enum {
+	FLOW_MOST_SETS = 1 << 24, /* words of all sets of registers alive, one for each block: 128 MiB */
+	FLOW_MOST_STEPS = 1 << 28 /* to find loops: heads times blocks */
+};
+
+/* Instructions that are entered at the first and left behind the last. */
+typedef struct flow_block {
+	uint32_t first, end;  /* points */
+	int32_t next, branch; /* blocks: behind it, where it jumps to; FLOW_FAR */
+	const cptx_val *many; /* labels of a brx.idx, or NULL */
+	uint32_t nmany;
+} flow_block;
+
+struct cptx_flow {
+	arena a;
+	const cptx_kernel *k;
+	cptx_point *point;
+	size_t npoint;
+	flow_block *block;
+	size_t nblock, cap_block;
+	uint32_t *label_block; /* of each label, IR_NONE */
+	cptx_loop *loop;
+	size_t nloop, cap_loop;
+	bool too_large; /* FLOW_MOST_SETS, FLOW_MOST_STEPS */
+	uint32_t hottest, peak, peak_at, registers;
+	uint32_t conflicts, shared_known, shared_accesses;
+};
+
+/* Calls fn for each successor of a block. */
+typedef void (*flow_next_fn)(cptx_flow *f, uint32_t block, uint32_t next, void *user);
+void flow_each_next(cptx_flow *f, uint32_t block, flow_next_fn fn, void *user);
+bool flow_loops(cptx_flow *f);
+bool flow_live(cptx_flow *f);  /* fills live, predicates, peak, registers */
+bool flow_banks(cptx_flow *f); /* fills conflicts */
+enum cptx_unit flow_unit(const cptx_kernel *k, const ir_item *it);
+double flow_cost(const cptx_kernel *k, const ir_item *it, enum cptx_unit unit);
+
+#endif

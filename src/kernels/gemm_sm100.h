@@ -1,0 +1,71 @@
+/* What the parts of the sm_100a GEMM share: shapes derived from its options, and the state of a kernel while it is built. */
+#ifndef KERNELS_GEMM_SM100_H
+#define KERNELS_GEMM_SM100_H
+
+#include <cptx/gemm_sm100.h>
+#include <cptx/tmem.h>
+
+#include "kernels/gemm_tma.h"
+
+enum {
+	ROWS = 128 /* of a CTA: the lanes of tensor memory */,
+	SPAN_BYTES = 128 /* bytes along K of a stage */,
+	STEPS = 4 /* tcgen05.mma of a stage: each takes 32 bytes along K */,
+	READERS = 4 /* warps that bring tiles out */,
+	LOADER = READERS,
+	MULTIPLIER,
+	WARPS,
+	PIECES = 2 /* of D under way, of a warp */,
+	FACTOR_COLUMNS = 4 /* of tensor memory, of a block */
+};
+
+/* Numbers that follow from the options. */
+typedef struct gemm100_shape {
+	uint32_t ctas;                              /* that make a tile: 1 or 2 */
+	uint32_t tiles, cluster_m, cluster_n;       /* of a cluster */
+	uint32_t cluster;                           /* CTAs */
+	uint32_t bk;                                /* elements along K of a stage */
+	uint32_t vec, blocks;                       /* elements of a scale factor; blocks of factors along K of a stage */
+	uint32_t b_blocks;                          /* blocks of 128 columns that a tile's factors of B are in */
+	uint32_t a_bytes, b_bytes;                  /* of a stage, of a CTA */
+	uint32_t sa_bytes, sb_bytes;                /* the same of scale factors */
+	uint32_t out_bytes, out_cols;               /* out_cols: of D that one store writes, for 32 rows */
+	uint32_t accs, slots;                       /* accumulators; stages' A and factors in tensor memory */
+	uint32_t at_a, at_sa, at_sb, slot, columns; /* in tensor memory: within a slot; columns of a slot; of all */
+	cptx_tile a, b, d;
+} gemm100_shape;
+
+gemm100_shape gemm_sm100_shape(const cptx_gemm_sm100_opt *opt);
+tma_gemm gemm_sm100_common(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s);
+static inline bool gemm_sm100_scaled(const cptx_gemm_sm100_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
+/* The descriptor of the tcgen05.mma of step i of a stage; false: the rule of the kind that is broken. */
+bool gemm_sm100_idesc(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
+
+typedef struct gemm100 {
+	cptx_kernel *k;
+	const cptx_gemm_sm100_opt *o;
+	gemm100_shape s;
+	tma_gemm t;
+	tma_gemm_params p;
+	cptx_pipe stages, accs;
+	cptx_tmem tmem;
+	cptx_timeline line;
+	cptx_val smem_a, smem_b, smem_sa, smem_sb, pieces; /* addresses in shared memory */
+	cptx_val word_a, word_b, word_sa, word_sb;         /* descriptors of stage 0 */
+	cptx_val tid, warp, elected /* one lane of the warp */;
+	cptx_val rank, leader /* rank of the CTA of the pair that multiplies */, in_pair, tile_rank;
+	cptx_val cluster, clusters; /* number of this one, and how many there are */
+	cptx_val tiles_m, tiles_n, tiles, all;
+	cptx_val at;        /* the tile of the cluster that is done now */
+	cptx_val m0, n0, z; /* where it begins, of this CTA; the matrix */
+} gemm100;
+
+/* From an accumulator to D, for all tiles; by the four warps that read. */
+void gemm_sm100_bring_out(gemm100 *g);
+/* The loop over the tiles of this cluster: CPTX_FOR(k, g->at, g->all, g->clusters) { gemm_sm100_locate(g); ... } */
+void gemm_sm100_begin_tiles(gemm100 *g);
+void gemm_sm100_locate(gemm100 *g);
+/* The address of the accumulator of a stage of g->accs. */
+cptx_val gemm_sm100_accumulator(const gemm100 *g, const cptx_pipe_at *acc);
+
+#endif

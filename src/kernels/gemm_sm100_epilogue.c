@@ -1,0 +1,147 @@
+/*
+ * From accumulators in tensor memory to D.
+ *
+ * A warp reads 32 lanes, a row of the tile in each thread, up to 32 columns at once.  What it has computed of them it writes
+ * to shared memory, 32 rows of up to 128 bytes in the swizzle that the tensor map of D expects (the threads of a warp meet
+ * no bank twice then), and TMA stores that, cut off at the edges of D.  Of two such pieces one is written while TMA reads
+ * the other.  The accumulator is handed back as soon as it has been read.
+ */
+#include "kernels/gemm_sm100.h"
+
+enum {
+	CHUNK = 32 /* columns read at once */,
+	LINE = 16 /* bytes that a thread writes at once */,
+	LINES = SPAN_BYTES / LINE
+};
+
+typedef struct outgoing {
+	cptx_pipe_at acc;
+	cptx_val piece, other; /* address of the piece whose turn it is; exclusive-ored: of the other one */
+	cptx_val line[LINES];  /* where a thread writes in a piece */
+	cptx_val lanes;        /* of tensor memory, to be added to an address */
+	cptx_val row, col;     /* of D, .u32: of this thread, of the tile */
+	cptx_val inside;       /* with beta: the row is */
+	cptx_val c_at;         /* with beta: the address of C there */
+} outgoing;
+
+static outgoing begin(const gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	const cptx_tile *t = &g->s.d;
+	uint32_t bytes = cptx_tile_bytes(t), value[5], each = LINE / g->s.out_bytes;
+	outgoing out = { .lanes = cptx_shl(k, g->warp, 21) }; /* 32 lanes a warp, in bits 16 and above */
+
+	out.acc = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs);
+	for (uint32_t b = 0; b < 5; b++)
+		value[b] = cptx_tile_at(t, 1u << b, 0).byte;
+	cptx_val first = cptx_lane_bits(k, cptx_and(k, g->tid, 31), 5, value, false, (cptx_val){ 0 });
+	for (uint32_t i = 0; i < t->cols / each; i++)
+		out.line[i] = i ? cptx_xor(k, first, cptx_tile_at(t, 0, i * each).byte) : first;
+	out.piece = cptx_mad(k, g->warp, PIECES * bytes, g->pieces, .mode = CPTX_LO);
+	out.other = cptx_xor(k, out.piece, cptx_add(k, out.piece, bytes));
+	return out;
+}
+
+/* 16 bytes of the row, from column `col` of the tile on; v: as many sums. */
+static cptx_val line_of(const gemm100 *g, const outgoing *out, cptx_val v, uint32_t col)
+{
+	cptx_kernel *k = g->k;
+	const tma_gemm *t = &g->t;
+	enum { MOST = LINE / 2 };
+	uint32_t n = LINE / g->s.out_bytes;
+	cptx_val at = { 0 }, there = { 0 }, c[MOST] = { { 0 } }, bias[MOST] = { { 0 } }, e[MOST], words[4];
+	bool i8 = g->o->kind == CPTX_TCGEN05_I8;
+
+	if (g->o->out == CPTX_S32)
+		return v;
+	if (t->beta || t->bias || t->epilogue)
+		at = col ? cptx_add(k, out->col, col) : out->col;
+	if (t->beta || t->bias) /* rows are of whole 16 bytes: all of them are inside, or none */
+		there = cptx_setp(k, at, g->p.N, .cmp = CPTX_LT);
+	if (t->beta)
+		tma_gemm_load_row(k, cptx_offset(out->c_at, col * g->s.out_bytes), t->out, n, cptx_and(k, there, out->inside), c);
+	if (t->bias)
+		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, at, 4)), CPTX_F32, n, there, bias);
+	for (uint32_t i = 0; i < n; i++) {
+		cptx_val sum = i8 ? cptx_cvt(k, cptx_as(cptx_elem(v, i), CPTX_S32), .rnd = CPTX_RN, .dtype = CPTX_F32)
+		                  : cptx_as(cptx_elem(v, i), CPTX_F32);
+		e[i] = tma_gemm_value(k, t, &g->p, sum, c[i], bias[i], out->row, i && t->epilogue ? cptx_add(k, at, i) : at);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		words[i] = n == 4 ? cptx_as(e[i], CPTX_B32) : tma_gemm_narrow(k, t->out, e[2 * i], e[2 * i + 1], (cptx_val){ 0 });
+	return cptx_pack(k, 4, words);
+}
+
+/* Columns col to col + num - 1 of the tile, which are `first` and following of the piece. */
+static void write_chunk(const gemm100 *g, const outgoing *out, cptx_val acc, uint32_t col, uint32_t num, uint32_t first)
+{
+	cptx_kernel *k = g->k;
+	uint32_t each = LINE / g->s.out_bytes;
+	cptx_val v = cptx_tmem_load(k, cptx_offset(acc, col), .shape = CPTX_SHAPE_32X32B, .num = num);
+
+	cptx_tcgen05_wait(k, .op = CPTX_WAIT_LD);
+	if (col + num == g->o->bn) {
+		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+		cptx_pipe_release(k, &g->accs, &out->acc, g->elected);
+	}
+	for (uint32_t i = 0; i < num; i += each)
+		cptx_st(k, cptx_add(k, out->piece, out->line[(first + i) / each]), line_of(g, out, cptx_slice(v, i, each), col + i),
+		        .space = CPTX_SHARED, .type = CPTX_B32);
+}
+
+static void send_piece(const gemm100 *g, outgoing *out, cptx_val acc, cptx_val row, uint32_t col)
+{
+	cptx_kernel *k = g->k;
+	uint32_t cols = g->s.out_cols, num = MIN(cols, (uint32_t)CHUNK);
+
+	cptx_cp_async_bulk_wait_group(k, PIECES - 1, .read = 1, .when = g->elected); /* the piece has left */
+	cptx_bar_warp_sync(k, 0xffffffffu);
+	for (uint32_t i = 0; i < cols; i += num)
+		write_chunk(g, out, acc, col + i, num, i);
+	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	cptx_bar_warp_sync(k, 0xffffffffu);
+	CPTX_IF(k, g->elected) {
+		cptx_val c[3] = { col ? cptx_add(k, g->n0, col) : g->n0, row, g->z };
+		cptx_cp_async_bulk_tensor_store(k, g->p.map[2], cptx_pack(k, g->o->batched ? 3 : 2, c), out->piece,
+		                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
+		cptx_cp_async_bulk_commit_group(k);
+	}
+	cptx_xor(k, out->piece, out->other, .into = out->piece);
+}
+
+static void find_place(const gemm100 *g, outgoing *out, cptx_val row)
+{
+	cptx_kernel *k = g->k;
+
+	if (!g->o->beta && !g->o->bias && !g->o->epilogue)
+		return;
+	out->row = cptx_add(k, cptx_as(row, CPTX_U32), cptx_and(k, g->tid, 31));
+	out->col = cptx_as(g->n0, CPTX_U32);
+	if (g->o->beta) {
+		out->inside = cptx_setp(k, out->row, g->p.M, .cmp = CPTX_LT);
+		out->c_at = tma_gemm_c_at(k, &g->t, &g->p, out->row, out->col, g->z);
+	}
+}
+
+void gemm_sm100_bring_out(gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	outgoing out = begin(g);
+
+	g->at = cptx_var(k, CPTX_U32, g->cluster);
+	CPTX_FOR(k, g->at, g->all, g->clusters) {
+		gemm_sm100_locate(g);
+		cptx_val row = cptx_mad(k, cptx_as(g->warp, CPTX_S32), 32, g->m0, .mode = CPTX_LO);
+		find_place(g, &out, row);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
+		cptx_pipe_wait_full(k, &g->accs, &out.acc);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
+		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
+		cptx_val acc = cptx_add(k, gemm_sm100_accumulator(g, &out.acc), out.lanes);
+		for (uint32_t col = 0; col < g->o->bn; col += g->s.out_cols)
+			send_piece(g, &out, acc, row, col);
+		cptx_pipe_next(k, &g->accs, &out.acc);
+	}
+	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->elected);
+	cptx_cp_async_bulk_wait_group(k, 0, .read = 1, .when = g->elected); /* shared memory ends with the CTA */
+}

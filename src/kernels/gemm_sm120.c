@@ -1,0 +1,438 @@
+/*
+ * Block-scaled GEMM for sm_120: TMA -> shared memory -> ldmatrix -> mma.sync with scale factors -> D.
+ *
+ * One thread of the last warp fills a ring of stages; the others compute.  Elements of 8 and of 4 bits lie alike, 128 bytes
+ * of a row in a stage: an mma.sync takes 32 bytes along K of 16 rows of A and 8 of B, which ldmatrix fetches as 16-bit
+ * elements.  The factors come in blocks of 128 rows by 4; those of a row are a word, which a lane reads at once, and the
+ * mma.sync picks bytes of it: lanes 4i and 4i + 1 have rows i and i + 8 of A, lane 4i column i of B.
+ *
+ * CTAs are persistent, and the loader runs ahead across tile borders.  D is written from registers.
+ */
+#include <cptx/gemm_sm120.h>
+
+#include "kernels/gemm_tma.h"
+#include "kernels/walk.h"
+
+enum { SPAN = 128 /* bytes along K of a stage */, STEPS = 4 /* mma.sync along K in it */, WARP = 32, BLOCK_ROWS = 128 };
+enum { SMEM_MOST = 99 * 1024, STATIC_SMEM = 1024 };
+
+#define RULE(ok, ...) TMA_RULE("sm_120a", ok, __VA_ARGS__)
+
+/* ---- shapes, rules ---- */
+
+typedef struct shape {
+	uint32_t bk, vec, blocks; /* elements along K; of a factor; blocks of factors along K */
+	uint32_t a_bytes, b_bytes, sf_bytes, stage;
+	uint32_t wm, wn, warps;
+} shape;
+
+static bool is_fp4(const cptx_gemm_sm120_opt *o) { return o->a == CPTX_E2M1; }
+static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+
+static shape shape_of(const cptx_gemm_sm120_opt *o)
+{
+	shape s = { .bk = is_fp4(o) ? 2 * SPAN : SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
+
+	s.blocks = s.bk / (s.vec * FACTORS);
+	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
+	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
+	s.warps = o->warps_m * o->warps_n;
+	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
+	return s;
+}
+
+static cptx_tile bytes_tile(uint32_t rows)
+{
+	return (cptx_tile){ .rows = rows, .cols = SPAN, .elem.bits = 8, .swizzle = CPTX_SWIZZLE_128B };
+}
+
+static tma_gemm common(const cptx_gemm_sm120_opt *o)
+{
+	return (tma_gemm){ .target = "sm_120a",
+		               .name = o->name ? o->name : "gemm",
+		               .a_type = o->a,
+		               .b_type = o->b,
+		               .out = o->out,
+		               .a = bytes_tile(o->bm),
+		               .b = bytes_tile(o->bn),
+		               .d = { .rows = o->bm, .cols = o->bn, .elem.bits = (uint8_t)cptx_type_bits(o->out) },
+		               .alpha = o->alpha,
+		               .beta = o->beta,
+		               .bias = o->bias,
+		               .d_pointer = true,
+		               .epilogue = o->epilogue,
+		               .user = o->user };
+}
+
+static bool check_types(const cptx_gemm_sm120_opt *o, const cptx_target *target, cptx_error *err)
+{
+	RULE(!target || cptx_form_on_target(CPTX_OP_MMA_BLOCK_SCALE, 0, target),
+	     "%s has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: %s", target->name,
+	     target->number == 100 || target->number == 103 ? "cptx_gemm_sm100_build, by tcgen05"
+	     : target->number == 90                         ? "cptx_gemm_sm90_build with e4m3 or e5m2"
+	                                                    : "cptx_gemm_build with bf16 or f16");
+	RULE((is_fp8(o->a) && is_fp8(o->b)) || (is_fp4(o) && o->b == CPTX_E2M1),
+	     "A is .%s and B .%s; each must be e4m3 or e5m2, or both e2m1", cptx_type_name(o->a), cptx_type_name(o->b));
+	RULE(o->scale == CPTX_UE8M0 || (o->scale == CPTX_UE4M3 && is_fp4(o)), "scale factors of .%s; with .%s they are ue8m0%s",
+	     cptx_type_name(o->scale), cptx_type_name(o->a), is_fp4(o) ? " or ue4m3" : "");
+	RULE(o->out == CPTX_F32 || is_16_bits(o->out), "output type .%s; it must be f32, bf16 or f16", cptx_type_name(o->out));
+	return true;
+}
+
+bool cptx_gemm_sm120_check(const cptx_gemm_sm120_opt *o, const cptx_target *target, cptx_gemm_sm120_plan *plan,
+                           cptx_error *err)
+{
+	if (err)
+		*err = (cptx_error){ 0 };
+	RULE(o, "no options were given (NULL)");
+	if (!check_types(o, target, err))
+		return false;
+	RULE(o->bm == 64 || o->bm == 128, "tile M = %u; 64 and 128 are possible", o->bm);
+	RULE(o->bn == 64 || o->bn == 128, "tile N = %u; 64 and 128 are possible", o->bn);
+	shape s = shape_of(o);
+	RULE(o->warps_m && o->warps_n && s.wm % 32 == 0 && s.wn % 32 == 0 && s.wm && s.wn && s.wm * o->warps_m == o->bm &&
+	         s.wn * o->warps_n == o->bn,
+	     "%ux%u warps for a tile of %ux%u; each must have a multiple of 32 rows and of 32 columns", o->warps_m, o->warps_n,
+	     o->bm, o->bn);
+	RULE(o->stages >= 2 && o->stages <= 8, "%u stages; 2 to 8 are possible", o->stages);
+	RULE(o->group <= 1024, "group = %u; at most 1024 rows of tiles", o->group);
+	uint32_t smem = o->stages * s.stage, most = SMEM_MOST - STATIC_SMEM;
+	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)",
+	     o->stages, o->bm, o->bn, s.bk, smem, most, most / s.stage);
+	if (plan)
+		*plan = (cptx_gemm_sm120_plan){ .threads = (s.warps + 1) * WARP, .smem = smem, .bk = s.bk, .vec = s.vec };
+	return true;
+}
+
+/* TMA sees rows of bytes. */
+static cptx_gemm_problem in_bytes(const cptx_gemm_sm120_opt *o, const cptx_gemm_problem *p)
+{
+	cptx_gemm_problem b = *p;
+
+	b.k = is_fp4(o) ? (p->k + 1) / 2 : p->k;
+	return b;
+}
+
+bool cptx_gemm_sm120_check_problem(const cptx_gemm_sm120_opt *o, const cptx_gemm_problem *p, uint32_t sms,
+                                   cptx_gemm_sm120_plan *plan, cptx_error *err)
+{
+	cptx_gemm_sm120_plan here;
+
+	if (!cptx_gemm_sm120_check(o, NULL, &here, err))
+		return false;
+	RULE(p, "no problem was given (NULL)");
+	cptx_gemm_problem bytes = in_bytes(o, p);
+	tma_gemm t = common(o);
+	RULE(!is_fp4(o) || p->k % 32 == 0, "K = %llu; rows of e2m1 are of whole 16 bytes, 32 elements (pad to %llu)",
+	     (unsigned long long)p->k, (unsigned long long)((p->k + 31) / 32 * 32));
+	if (!tma_gemm_check_problem(&t, &bytes, err))
+		return false;
+	uint64_t tiles = (p->m + o->bm - 1) / o->bm * ((p->n + o->bn - 1) / o->bn);
+	RULE(tiles <= INT32_MAX, "%llu tiles are too many", (unsigned long long)tiles);
+	here.grid = (uint32_t)MIN(tiles, (uint64_t)given(p->ctas ? p->ctas : sms));
+	if (plan)
+		*plan = here;
+	return true;
+}
+
+cptx_launch *cptx_gemm_sm120_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm120_opt *o,
+                                    const cptx_gemm_problem *p, cptx_error *err)
+{
+	cptx_gemm_sm120_plan plan;
+	cptx_tensor_map_opt map[TMA_GEMM_MAPS] = { { 0 } };
+
+	if (!dev || !program) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_120a: the %s is NULL", dev ? "program" : "device");
+		return NULL;
+	}
+	if (!cptx_gemm_sm120_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err))
+		return NULL;
+	shape s = shape_of(o);
+	tma_gemm t = common(o);
+	cptx_gemm_problem bytes = in_bytes(o, p);
+	tma_gemm_factors f = { s.vec, s.blocks, 1 };
+	for (int i = 0; i < 2; i++)
+		if (!tma_gemm_map(&t, &bytes, i, &map[i], err) || !tma_gemm_map_factors(&t, p, i, &f, &map[3 + i], err))
+			return NULL;
+	return tma_gemm_prepare(&(tma_gemm_launch){ &t, p, map, TMA_GEMM_MAPS, plan.grid, plan.threads, plan.smem, 0 }, program,
+	                        dev, err);
+}
+
+/* ---- the kernel ---- */
+
+typedef struct gemm120 {
+	cptx_kernel *k;
+	const cptx_gemm_sm120_opt *o;
+	shape s;
+	tma_gemm t;
+	tma_gemm_params p;
+	cptx_pipe pipe;
+	cptx_val ring, tid, warp, lane;
+	cptx_val tiles_m, tiles_n, tiles, at;
+	cptx_val m0, n0;         /* of the tile, .s32 */
+	cptx_val warp_m, warp_n; /* where the warp's part begins in it */
+	cptx_lines lines_a, lines_b;
+	cptx_lane_lines lanes_a, lanes_b;
+	cptx_val row_a, row_b; /* bytes of this lane's row in a block of factors */
+	cptx_val a, b, acc;    /* fragments: of one step; of the tile */
+} gemm120;
+
+static uint32_t rows16(const gemm120 *g) { return g->s.wm / 16; }
+static uint32_t cols8(const gemm120 *g) { return g->s.wn / 8; }
+
+static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
+
+static void locate(gemm120 *g)
+{
+	cptx_kernel *k = g->k;
+	cptx_val row, column;
+
+	walk_tile(k, g->at, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
+	g->m0 = cptx_as(times(k, row, g->o->bm), CPTX_S32);
+	g->n0 = cptx_as(times(k, column, g->o->bn), CPTX_S32);
+}
+
+static void setup(gemm120 *g)
+{
+	cptx_kernel *k = g->k;
+
+	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * g->s.stage, 1024, "ring"), .type = CPTX_U32);
+	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, WARP - 1);
+	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = g->s.warps);
+	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
+	cptx_griddepcontrol(k, .op = CPTX_WAIT);
+	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+	g->tiles_m = cptx_div(k, cptx_add(k, g->p.M, g->o->bm - 1), g->o->bm);
+	g->tiles_n = cptx_div(k, cptx_add(k, g->p.N, g->o->bn - 1), g->o->bn);
+	g->tiles = cptx_mul(k, g->tiles_m, g->tiles_n, .mode = CPTX_LO);
+	g->at = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
+}
+
+/* ---- the loader ---- */
+
+static void load_factors(const gemm120 *g, bool of_b, cptx_val to, cptx_val block, const cptx_pipe_at *at)
+{
+	cptx_kernel *k = g->k;
+	cptx_val rows = cptx_shr(k, of_b ? g->n0 : g->m0, 7);
+
+	cptx_cp_async_bulk_tensor_load(k, to, g->p.map[of_b ? 4 : 3], cptx_vec(k, cptx_mov(k, 0, .type = CPTX_S32), block, rows),
+	                               cptx_pipe_full(at), .dim = CPTX_DIM_3D, .dst = CPTX_SHARED_CTA);
+}
+
+/* One thread.  Along K it counts bytes. */
+static void load(gemm120 *g)
+{
+	cptx_kernel *k = g->k;
+	const shape *s = &g->s;
+	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
+	cptx_val k0 = cptx_reg(k, CPTX_S32);
+	cptx_val bytes = cptx_as(is_fp4(g->o) ? cptx_shr(k, g->p.K, 1) : g->p.K, CPTX_S32);
+
+	CPTX_FOR(k, g->at, g->tiles, cptx_nctaid_x(k)) {
+		locate(g);
+		cptx_mov(k, 0, .into = k0);
+		CPTX_FOR(k, k0, bytes, SPAN) {
+			cptx_pipe_wait_empty(k, &g->pipe, &at);
+			cptx_pipe_expect(k, &g->pipe, &at, s->stage);
+			cptx_val to = cptx_mad(k, at.stage, s->stage, g->ring, .mode = CPTX_LO),
+					 block = cptx_div(k, k0, SPAN / s->blocks);
+			tma_gemm_load l = { .t = &g->t, .k0 = k0, .mbar = cptx_pipe_full(&at), .alone = true };
+			l.tile = &g->t.a, l.map = g->p.map[0], l.row = g->m0, l.to = to;
+			tma_gemm_load_tile(k, &l);
+			l.tile = &g->t.b, l.map = g->p.map[1], l.row = g->n0, l.to = cptx_offset(to, s->a_bytes);
+			tma_gemm_load_tile(k, &l);
+			load_factors(g, false, cptx_offset(to, s->a_bytes + s->b_bytes), block, &at);
+			load_factors(g, true, cptx_offset(to, s->a_bytes + s->b_bytes + s->sf_bytes), block, &at);
+			cptx_pipe_next(k, &g->pipe, &at);
+		}
+	}
+}
+
+/* ---- the computing warps ---- */
+
+static void begin_lines(gemm120 *g, bool of_b)
+{
+	cptx_kernel *k = g->k;
+	const cptx_tile *t = of_b ? &g->t.b : &g->t.a;
+	cptx_frag f = {
+		.kind = of_b ? CPTX_FRAG_MMA_B : CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 32, .bits = 8, .beside = of_b ? 2 : 0
+	};
+	cptx_lines *lines = of_b ? &g->lines_b : &g->lines_a;
+	cptx_val start = cptx_mad(k, of_b ? g->warp_n : g->warp_m, SPAN, of_b ? cptx_add(k, g->ring, g->s.a_bytes) : g->ring,
+	                          .mode = CPTX_LO);
+	cptx_error err;
+
+	if (!cptx_tile_lines(t, &f, 0, 0, lines, &err)) {
+		cptx_fail(k, "%s", err.text);
+		return;
+	}
+	cptx_lane_lines_begin(k, of_b ? &g->lanes_b : &g->lanes_a, lines, g->lane, start);
+	for (uint32_t step = 0; step < STEPS; step++) /* computed here, in front of the loop */
+		cptx_lane_lines_at(k, of_b ? &g->lanes_b : &g->lanes_a, 0, 0, step * 32);
+}
+
+static void begin_fragments(gemm120 *g)
+{
+	cptx_kernel *k = g->k;
+	cptx_val quad = cptx_shr(k, g->lane, 2);
+
+	g->warp_m = times(k, g->o->warps_n > 1 ? cptx_div(k, g->warp, g->o->warps_n) : g->warp, g->s.wm);
+	g->warp_n = g->o->warps_n > 1 ? times(k, cptx_rem(k, g->warp, g->o->warps_n), g->s.wn) : cptx_imm(0);
+	if (g->o->warps_n == 1)
+		g->warp_n = cptx_mov(k, 0, .type = CPTX_U32);
+	begin_lines(g, false);
+	begin_lines(g, true);
+	g->row_a = cptx_shl(k, cptx_mad(k, cptx_and(k, g->lane, 1), 8, quad, .mode = CPTX_LO), 4);
+	g->row_b = cptx_shl(k, quad, 4);
+	g->a = cptx_regs(k, CPTX_B32, rows16(g) * 4), g->b = cptx_regs(k, CPTX_B32, cols8(g) * 2);
+	g->acc = cptx_regs(k, CPTX_F32, rows16(g) * cols8(g) * 4);
+}
+
+/* Factors of block `block` along K for 16 rows (8 columns) in each register; 32 rows are 4 bytes apart in a block. */
+static cptx_val factors(const gemm120 *g, bool of_b, cptx_val base, uint32_t block)
+{
+	cptx_kernel *k = g->k;
+	uint32_t each = of_b ? 8 : 16, n = of_b ? cols8(g) : rows16(g);
+	cptx_val v = cptx_regs(k, CPTX_B32, n);
+
+	for (uint32_t i = 0; i < n; i++)
+		cptx_ld(k, cptx_offset(base, block * FACTOR_BYTES + i * each % 32 * 16 + i * each / 32 * 4), .space = CPTX_SHARED,
+		        .type = CPTX_B32, .into = cptx_elem(v, i));
+	return v;
+}
+
+static void multiply_one(const gemm120 *g, uint32_t i, uint32_t j, cptx_val sa, cptx_val sb, uint32_t byte)
+{
+	static const uint16_t vec[] = { 0, CPTX_SCALE_VEC_1X, CPTX_SCALE_VEC_2X, 0, CPTX_SCALE_VEC_4X };
+	cptx_kernel *k = g->k;
+	cptx_val d = cptx_slice(g->acc, (i * cols8(g) + j) * 4, 4), id = cptx_vec(k, cptx_imm(byte), cptx_imm(0));
+
+	cptx_mma_block_scale(k, cptx_slice(g->a, i * 4, 4), cptx_slice(g->b, j * 2, 2), d, cptx_elem(sa, i), id,
+	                     cptx_elem(sb, j), id, .shape = is_fp4(g->o) ? CPTX_M16N8K64 : CPTX_M16N8K32,
+	                     .kind = is_fp4(g->o) ? CPTX_KIND_MXF4NVF4 : CPTX_KIND_MXF8F6F4, .scale_vec = vec[g->s.blocks],
+	                     .atype = g->o->a, .btype = g->o->b, .stype = g->o->scale, .into = d);
+}
+
+static void multiply_stage(const gemm120 *g, cptx_lane_lines *la, cptx_lane_lines *lb, cptx_val fa, cptx_val fb)
+{
+	cptx_kernel *k = g->k;
+	cptx_val sa = { 0 }, sb = { 0 };
+
+	for (uint32_t step = 0; step < STEPS; step++) {
+		uint32_t first = step * g->s.blocks; /* of the factors of a row in the stage */
+		if (first % FACTORS == 0)
+			sa = factors(g, false, fa, first / FACTORS), sb = factors(g, true, fb, first / FACTORS);
+		for (uint32_t i = 0; i < rows16(g); i++)
+			cptx_lines_load(k, &g->lines_a, 0, cptx_lane_lines_at(k, la, 0, i * 16, step * 32), cptx_slice(g->a, i * 4, 4));
+		for (uint32_t j = 0; j < cols8(g); j += 2)
+			cptx_lines_load(k, &g->lines_b, 0, cptx_lane_lines_at(k, lb, 0, j * 8, step * 32), cptx_slice(g->b, j * 2, 4));
+		for (uint32_t i = 0; i < rows16(g); i++)
+			for (uint32_t j = 0; j < cols8(g); j++)
+				multiply_one(g, i, j, sa, sb, first % FACTORS);
+	}
+}
+
+/* Bytes in front of the warp's factors in a block; the tile may begin in its middle. */
+static cptx_val factor_place(const gemm120 *g, cptx_val first, cptx_val in_tile, cptx_val row)
+{
+	cptx_kernel *k = g->k;
+	cptx_val in_block = cptx_add(k, cptx_and(k, cptx_as(first, CPTX_U32), BLOCK_ROWS - 1), in_tile);
+
+	return cptx_add(k, cptx_shl(k, cptx_shr(k, in_block, 5), 2), row);
+}
+
+/* ---- D ---- */
+
+static void put_two(const gemm120 *g, cptx_val at, cptx_val row, cptx_val col, cptx_val v[2], cptx_val inside)
+{
+	cptx_kernel *k = g->k;
+	const tma_gemm *t = &g->t;
+	cptx_val c[2] = { { 0 } }, bias[2] = { { 0 } }, e[2];
+
+	if (t->beta)
+		tma_gemm_load_row(k, tma_gemm_c_at(k, t, &g->p, row, col, (cptx_val){ 0 }), t->out, 2, inside, c);
+	if (t->bias)
+		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, inside, bias);
+	for (uint32_t i = 0; i < 2; i++)
+		e[i] = tma_gemm_value(k, t, &g->p, v[i], c[i], bias[i], row, i && t->epilogue ? cptx_add(k, col, 1) : col);
+	if (t->out == CPTX_F32)
+		cptx_st(k, at, cptx_pack(k, 2, e), .space = CPTX_GLOBAL, .vec = CPTX_V2, .type = CPTX_F32, .when = inside);
+	else
+		cptx_st(k, at, tma_gemm_narrow(k, t->out, e[0], e[1], (cptx_val){ 0 }), .space = CPTX_GLOBAL, .type = CPTX_B32,
+		        .when = inside);
+}
+
+static void put(const gemm120 *g)
+{
+	cptx_kernel *k = g->k;
+	uint32_t size = cptx_type_bits(g->o->out) / 8;
+	cptx_val row = cptx_add(k, cptx_add(k, cptx_as(g->m0, CPTX_U32), g->warp_m), cptx_shr(k, g->lane, 2));
+	cptx_val col = cptx_add(k, cptx_add(k, cptx_as(g->n0, CPTX_U32), g->warp_n), cptx_shl(k, cptx_and(k, g->lane, 3), 1));
+
+	for (uint32_t i = 0; i < rows16(g) * 2; i++) {
+		cptx_val r = i ? cptx_add(k, row, i * 8) : row, there = cptx_setp(k, r, g->p.M, .cmp = CPTX_LT);
+		cptx_val line = cptx_mad(k, cptx_add(k, cptx_mul_wide(k, r, g->p.N), cptx_cvt(k, col, .dtype = CPTX_U64)), size,
+		                         g->p.D, .mode = CPTX_LO);
+		for (uint32_t j = 0; j < cols8(g); j++) {
+			cptx_val c = j ? cptx_add(k, col, j * 8) : col;
+			uint32_t first = (i / 2 * cols8(g) + j) * 4 + i % 2 * 2;
+			cptx_val v[2] = { cptx_elem(g->acc, first), cptx_elem(g->acc, first + 1) };
+			/* N is even, as rows are aligned: both are inside or none */
+			put_two(g, cptx_offset(line, j * 8 * size), r, c, v,
+			        cptx_and(k, there, cptx_setp(k, c, g->p.N, .cmp = CPTX_LT)));
+		}
+	}
+}
+
+static void compute(gemm120 *g)
+{
+	cptx_kernel *k = g->k;
+	const shape *s = &g->s;
+	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
+	cptx_val k0 = cptx_reg(k, CPTX_U32), first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
+
+	begin_fragments(g);
+	cptx_val factors_at = cptx_add(k, g->ring, s->a_bytes + s->b_bytes);
+	CPTX_FOR(k, g->at, g->tiles, cptx_nctaid_x(k)) {
+		locate(g);
+		cptx_val fa = cptx_add(k, factors_at, factor_place(g, g->m0, g->warp_m, g->row_a));
+		cptx_val fb = cptx_add(k, factors_at, factor_place(g, g->n0, g->warp_n, g->row_b));
+		for (uint32_t i = 0; i < g->acc.count; i++)
+			cptx_mov(k, 0.0f, .into = cptx_elem(g->acc, i));
+		cptx_mov(k, 0, .into = k0);
+		CPTX_FOR(k, k0, g->p.K, s->bk) {
+			cptx_pipe_wait_full(k, &g->pipe, &at);
+			cptx_val stage = times(k, at.stage, s->stage);
+			cptx_lane_lines la = cptx_lane_lines_moved(k, &g->lanes_a, stage),
+							lb = cptx_lane_lines_moved(k, &g->lanes_b, stage);
+			multiply_stage(g, &la, &lb, cptx_add(k, fa, stage), cptx_offset(cptx_add(k, fb, stage), s->sf_bytes));
+			cptx_bar_warp_sync(k, -1);
+			cptx_pipe_release(k, &g->pipe, &at, first);
+			cptx_pipe_next(k, &g->pipe, &at);
+		}
+		put(g);
+	}
+}
+
+cptx_kernel *cptx_gemm_sm120_build(cptx_module *m, const cptx_gemm_sm120_opt *opt, cptx_error *err)
+{
+	if (!cptx_gemm_sm120_check(opt, NULL, NULL, err))
+		return NULL;
+	cptx_gemm_sm120_opt o = *opt;
+	o.group = o.group ? o.group : 16;
+	gemm120 g = { .o = &o, .s = shape_of(&o), .t = common(&o) };
+	cptx_kernel *k = g.k = cptx_kernel_begin(m, g.t.name, .block = { (g.s.warps + 1) * WARP }, .min_ctas = 1);
+	tma_gemm_declare(k, &g.t, TMA_GEMM_MAPS, &g.p);
+	setup(&g);
+	CPTX_IF(k, cptx_setp(k, g.warp, g.s.warps, .cmp = CPTX_EQ)) {
+		CPTX_IF(k, cptx_setp(k, g.lane, 0, .cmp = CPTX_EQ))
+			load(&g);
+	}
+	CPTX_ELSE(k)
+		compute(&g);
+	const cptx_error *e = cptx_module_error(m);
+	if (e && err)
+		*err = *e;
+	return e ? NULL : g.k;
+}

@@ -1,0 +1,96 @@
+/* What the GEMMs that are fed by TMA (sm_90a, sm_100a) have in common: sizes, tensor maps and launches on the host; in the
+ * kernel parameters, loads, and what comes behind the sums. */
+#ifndef KERNELS_GEMM_TMA_H
+#define KERNELS_GEMM_TMA_H
+
+#include <cptx/device.h>
+#include <cptx/gemm.h>
+#include <cptx/pipeline.h>
+#include <cptx/tensor_map.h>
+
+#include "base/base.h"
+
+/* A kernel, without what only one of the generators knows. */
+typedef struct tma_gemm {
+	const char *target; /* for messages */
+	const char *name;
+	enum cptx_type a_type, b_type, out;
+	cptx_tile a, b, d; /* what one CTA loads or stores at once; a part of a tile where CTAs share it */
+	cptx_tile rest;    /* of D, at the end of a tile: map 3; no columns: there is none */
+	bool batched, alpha, beta, bias;
+	bool d_pointer; /* D is given by its address, not by a map */
+	uint32_t timeline;
+	cptx_gemm_epilogue_fn epilogue;
+	void *user;
+} tma_gemm;
+
+/* A rule that options or sizes break; inside a function that gives false then, with `err`. */
+#define TMA_RULE(target, ok, ...)                                                                                           \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for " target ": " __VA_ARGS__);                                \
+	while (0)
+
+static inline uint32_t given(uint32_t v) { return v ? v : 1; }
+static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
+
+/* ---- the host ---- */
+
+/* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched. */
+bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
+/* No address that the options need is 0; scale factors and workspace aside. */
+bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
+/* The map of A, B, D or the rest of D (which: 0, 1, 2, 3). */
+bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx_tensor_map_opt *map, cptx_error *err);
+
+/* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows in a stage. */
+typedef struct tma_gemm_factors {
+	uint32_t vec, along_k, along_rows;
+} tma_gemm_factors;
+enum { FACTOR_BYTES = 512 /* a block: 128 rows */, FACTORS = 4 /* of a row in it */ };
+bool tma_gemm_map_factors(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, const tma_gemm_factors *f,
+                          cptx_tensor_map_opt *map, cptx_error *err);
+
+enum { TMA_GEMM_MAPS = 5 };
+/* A launch: so many maps, then the numbers of the options, then the workspace if it is not 0. */
+typedef struct tma_gemm_launch {
+	const tma_gemm *t;
+	const cptx_gemm_problem *p;
+	const cptx_tensor_map_opt *map;
+	uint32_t maps, grid, threads, smem;
+	uint64_t workspace;
+} tma_gemm_launch;
+cptx_launch *tma_gemm_prepare(const tma_gemm_launch *l, const cptx_program *program, cptx_device *dev, cptx_error *err);
+
+/* ---- the kernel ---- */
+
+typedef struct tma_gemm_params {
+	cptx_val map[TMA_GEMM_MAPS]; /* generic addresses */
+	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline;
+} tma_gemm_params;
+
+/* Declares them, in the order of tma_gemm_prepare. */
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, uint32_t maps, tma_gemm_params *p);
+
+/* The copies of a tile (t->a or t->b) to `to`; row: of the operand, k0: along K, z: the matrix. */
+typedef struct tma_gemm_load {
+	const tma_gemm *t;
+	const cptx_tile *tile;
+	cptx_val map, to, row, k0, z, mbar;
+	cptx_val mask; /* CTAs that get it; NONE: this one */
+	bool pair;     /* the mbarrier may be that of the other CTA of a pair */
+	bool alone;    /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
+} tma_gemm_load;
+void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l);
+
+/* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
+void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
+/* An element of D: alpha, beta * c, bias, epilogue; c and bias are NONE where there is none. */
+cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,
+                        cptx_val row, cptx_val col);
+/* The address of C at (row, col) of matrix z. */
+cptx_val tma_gemm_c_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val row, cptx_val col, cptx_val z);
+/* Two f32 as one register of D's 16-bit type. */
+cptx_val tma_gemm_narrow(cptx_kernel *k, enum cptx_type out, cptx_val low, cptx_val high, cptx_val into);
+
+#endif

@@ -1,0 +1,45 @@
+/* In place of emu.c and src/emu where the emulator is left out (-Demulator=disabled). */
+#include "runtime/runtime.h"
+
+#include <cptx/emu.h>
+
+bool emulator_there(cptx_error *err) { return error_absent(err, NOWHERE, "emulator", "emulator"); }
+
+cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_error *err)
+{
+	(void)target, (void)opt;
+	emulator_there(err);
+	return NULL;
+}
+
+bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule schedule)
+{
+	(void)dev, (void)seed, (void)schedule;
+	return false;
+}
+
+const char *cptx_finding_name(enum cptx_finding_code code)
+{
+	(void)code;
+	return NULL;
+}
+
+const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i)
+{
+	(void)dev, (void)i;
+	return NULL;
+}
+
+void cptx_emu_clear(cptx_device *dev) { (void)dev; }
+
+bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
+{
+	(void)dev, (void)out;
+	return false;
+}
+
+const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i)
+{
+	(void)dev, (void)i;
+	return NULL;
+}

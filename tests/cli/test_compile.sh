@@ -1,0 +1,68 @@
+#!/bin/sh
+# cptx compile and cptx cache: test_compile.sh PATH-OF-CPTX.  The last line is "compile: N passed, N failed, N skipped".
+set -u
+cptx=$1 name=compile
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+
+cat >"$dir/k.ptx" <<'EOT'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+	.reg .b64 %rd1;
+	ld.param.u64 %rd1, [p];
+	st.global.u32 [%rd1], 3;
+	ret;
+}
+EOT
+sed 's/st.global.u32/st.global.f99/' "$dir/k.ptx" >"$dir/broken.ptx"
+usage "name a file" compile
+usage "--compiler gcc: expected one of auto driver" compile -c gcc "$dir/k.ptx"
+usage "--compiler gcc: expected one of auto driver" run --compiler gcc "$dir/k.ptx"
+usage "--compiler gcc: expected one of auto driver" gemm --compiler gcc
+usage "--opt-level 4: expected a number up to 3" compile -O 4 "$dir/k.ptx"
+fails "cannot read" compile "$dir/none.ptx"
+fails "the driver's compiler needs a device" compile -c driver "$dir/k.ptx"
+status 0 compile --list
+says "ptxas  "
+says "nvjitlink  "
+with_ptxas /nonexistent/ptxas fails "CPTX_PTXAS names /nonexistent/ptxas" compile -c ptxas "$dir/k.ptx"
+with_ptxas "$dir/accepts" status 0 compile -c ptxas "$dir/k.ptx" -o "$dir/k.cubin"
+complains "Used 77 registers"
+with_ptxas "$dir/rejects" fails "which is: ld.param.u64 %rd1, [p];" compile -c ptxas "$dir/k.ptx"
+status 0 cache
+says "entries  1"
+status 0 cache list
+says "$dir/k.ptx for sm_90 by ptxas ($dir/accepts)"
+status 0 cache verify
+says "1 entries are sound, 0 damaged"
+what="a damaged entry"
+for entry in "$dir"/cache/*.entry; do printf x >>"$entry"; done
+status 1 cache verify
+says "0 entries are sound, 1 damaged and removed"
+status 0 cache path
+says "$dir/cache"
+with_ptxas "$dir/accepts" status 0 compile -c ptxas "$dir/k.ptx" -o "$dir/k.cubin"
+status 0 cache clear
+says "1 entries removed"
+usage "there is no 'empty'" cache empty
+usage "one thing at a time" cache stats list
+export CPTX_CACHE=0
+status 0 cache stats
+says "state    off"
+with_ptxas "$dir/accepts" status 0 compile -c ptxas "$dir/k.ptx" -o -
+unset CPTX_CACHE
+export CPTX_CACHE_SIZE=much
+fails 'CPTX_CACHE_SIZE is "much"' cache
+unset CPTX_CACHE_SIZE
+if "$cptx" compile "$dir/k.ptx" -v -o "$dir/k.cubin" >"$out" 2>"$err"; then
+	what="cptx compile"
+	complains "registers"
+	fails "which is: st.global.f99 [%rd1], 3;" compile "$dir/broken.ptx"
+else
+	skip "a compiler, for compile"
+fi
+
+summary

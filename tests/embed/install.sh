@@ -1,0 +1,70 @@
+#!/bin/sh
+# install.sh SOURCE BUILD PREFIX LIBDIR CC: installs into a folder and builds programs outside the source tree with what is there.
+# The last line is "install: N passed, N failed, N skipped".
+set -u
+source=$1 build=$2 prefix=$3 lib=$3/$4 cc=$5
+suite=install
+. "$source/tests/embed/common.sh"
+root=$dir/root
+have meson || { skip "meson is not on PATH"; finish; }
+try "the installation" env DESTDIR="$root" meson install -C "$build" --no-rebuild --quiet
+program=$dir/outside/embed.c
+mkdir "$dir/outside"
+cp "$source/examples/embed/embed.c" "$program"
+
+# ---- pkg-config ----
+export PKG_CONFIG_PATH="$root$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
+if have pkg-config; then
+	flags=$(pkg-config --cflags cptx)
+	# shellcheck disable=SC2046,SC2086 # words
+	if [ -e "$root$lib/libcptx.so" ]; then
+		try "shared, pkg-config" $cc -std=c11 -Wall -Wextra -Werror $flags "$program" -o "$dir/shared" $(pkg-config --libs cptx) -Wl,-rpath,"$root$lib"
+		run "$dir/shared"
+	else
+		skip "there is no shared library"
+	fi
+	# shellcheck disable=SC2046,SC2086 # words
+	if [ -e "$root$lib/libcptx.a" ]; then
+		try "static, pkg-config" $cc -std=c11 $flags "$program" -o "$dir/static" \
+			$(pkg-config --static --libs cptx | sed 's/-lcptx/-l:libcptx.a/')
+		run "$dir/static"
+	else
+		skip "there is no static library"
+	fi
+else
+	skip "pkg-config is not installed"
+fi
+
+# ---- CMake: examples/embed/cmake, both libraries, and versions that do not fit ----
+cmake_build() { # NAME OPTION...
+	name=$1
+	shift
+	try "cmake, $name" cmake -S "$source/examples/embed/cmake" -B "$dir/$name" -DCMAKE_C_COMPILER="${cc##* }" \
+		-DCMAKE_PREFIX_PATH="$root$prefix" "$@"
+	try "cmake --build, $name" cmake --build "$dir/$name"
+	run "$dir/$name/embed"
+}
+if have cmake; then
+	[ ! -e "$root$lib/libcptx.so" ] || cmake_build cmake-shared
+	[ ! -e "$root$lib/libcptx.a" ] || cmake_build cmake-static -DBUILD_SHARED_LIBS=OFF
+	cat >"$dir/fits.cmake" <<'END'
+string(REPLACE "." ";" parts "${PACKAGE_FIND_VERSION}")
+list(GET parts 0 PACKAGE_FIND_VERSION_MAJOR)
+list(LENGTH parts PACKAGE_FIND_VERSION_COUNT)
+include(${FILE})
+message(STATUS "fits: ${PACKAGE_VERSION_COMPATIBLE}")
+END
+	for version in 0.1=TRUE 0.1.0=TRUE 0=TRUE 0.2=FALSE 0.0.9=FALSE 1.0=FALSE 0.1.9=FALSE; do
+		try "find_package(cptx ${version%=*})" cmake -DFILE="$root$lib/cmake/cptx/cptxConfigVersion.cmake" \
+			-DPACKAGE_FIND_VERSION="${version%=*}" -P "$dir/fits.cmake"
+		if grep -q "fits: ${version#*=}" "$dir/log"; then ok; else bad "it should be ${version#*=}"; fi
+	done
+else
+	skip "cmake is not installed"
+fi
+
+# ---- what is installed beside ----
+for file in include/cptx/insn.h include/cptx/findings.def include/cptx/cplusplus.h; do
+	if [ -s "$root$prefix/$file" ]; then ok; else bad "$file is not installed"; fi
+done
+finish

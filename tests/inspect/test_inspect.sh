@@ -1,0 +1,130 @@
+#!/bin/sh
+# shellcheck disable=SC2016 # $ in single quotes is meant for sed
+# cptx inspect and cptx diff, from the outside: test_inspect.sh CPTX CORPUS/README.md
+# What needs ptxas, a disassembler or Chromium is skipped where there is none, and says so.
+set -u
+cptx=$1 corpus=$(dirname "$2")
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+passed=0 failed=0 skipped=0
+
+ok() { # ok WHAT COMMAND...
+	what=$1
+	shift
+	if "$@" >"$dir/said" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL $what"
+		tail -n 20 "$dir/said"
+	fi
+}
+skip() {
+	skipped=$((skipped + 1))
+	echo "SKIP $1"
+}
+has() { grep -qE -e "$1" "$2"; }
+status() { # status N COMMAND...
+	want=$1
+	shift
+	"$@" >"$dir/out" 2>&1
+	got=$?
+	[ "$got" -eq "$want" ] || { echo "status $got, not $want"; cat "$dir/out"; return 1; }
+}
+
+# ---- without ptxas: estimates, which say that they are ----
+"$cptx" gemm --arch sm_90a --kind wgmma --lines -o "$dir/gemm.ptx" >"$dir/said" 2>&1
+CPTX_PTXAS=/nowhere "$cptx" inspect "$dir/gemm.ptx" >"$dir/estimate" 2>&1
+ok "an estimate says so" has 'registers .*[0-9]+ \(estimate\)' "$dir/estimate"
+ok "and why" has 'note: .*no ptxas' "$dir/estimate"
+ok "the hottest loop is known by its C line" has 'hottest loop .*gemm_sm90.c:[0-9]+ .*[1-9][0-9]* of its [0-9]+ instructions are tensor' "$dir/estimate"
+ok "no file" status 1 "$cptx" inspect "$dir/none.ptx"
+ok "no operand" status 2 "$cptx" inspect
+ok "no target" status 2 "$cptx" inspect --arch sm_1 "$dir/gemm.ptx"
+printf '\177ELFnothing' >"$dir/bad.cubin"
+ok "a bad cubin" status 1 "$cptx" inspect "$dir/bad.cubin"
+printf 'add.u32 a, b;\n' >"$dir/bad.ptx"
+ok "bad PTX" status 1 "$cptx" inspect "$dir/bad.ptx"
+
+# ---- diff, of the PTX alone ----
+CPTX_PTXAS=/nowhere
+export CPTX_PTXAS
+sed 's/%rd\([0-9]\)/%q\1/g; s/%rd</%q</; s/\$L\([0-9]\)/$there_\1/g' "$dir/gemm.ptx" >"$dir/renamed.ptx"
+sed 's/%tid.x/%tid.y/' "$dir/gemm.ptx" >"$dir/other.ptx"
+ok "the same" status 0 "$cptx" diff "$dir/gemm.ptx" "$dir/gemm.ptx"
+ok "other names are the same" status 0 "$cptx" diff "$dir/gemm.ptx" "$dir/renamed.ptx"
+ok "another special register is not" status 1 "$cptx" diff "$dir/gemm.ptx" "$dir/other.ptx"
+ok "which is shown" has '^\+ mov.u32 %r[0-9]+, %tid.y;' "$dir/out"
+printf '.version 8.0\n.target sm_90\n.address_size 64\n.const .u32 t[2] = { 1, 2 };\n.entry k() { ret; }\n' >"$dir/table.ptx"
+sed 's/{ 1, 2 }/{ 7, 2 }/' "$dir/table.ptx" >"$dir/table7.ptx"
+sed 's/sm_90/sm_90a/' "$dir/table.ptx" >"$dir/table90a.ptx"
+ok "another table is not" status 1 "$cptx" diff "$dir/table.ptx" "$dir/table7.ptx"
+ok "another target is not" status 1 "$cptx" diff "$dir/table.ptx" "$dir/table90a.ptx"
+{ printf '.version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 %%r<3>;\n'; i=0
+	while [ $i -lt 9000 ]; do echo "add.u32 %r1, %r2, $i;"; i=$((i + 1)); done; echo 'ret; }'; } >"$dir/long.ptx"
+sed 's/, 4500;/, 4499;/' "$dir/long.ptx" >"$dir/long1.ptx"
+ok "one line of many" sh -c '"$1" diff -b "$2" "$3" | grep -q "^PTX: 1 lines only in the first, 1 only in the second, 0"' sh \
+	"$cptx" "$dir/long.ptx" "$dir/long1.ptx"
+ok "trouble" status 2 "$cptx" diff "$dir/gemm.ptx" "$dir/none.ptx"
+unset CPTX_PTXAS
+
+# ---- with ptxas ----
+ptxas=${CPTX_PTXAS:-$(command -v ptxas || echo /usr/local/cuda/bin/ptxas)}
+if [ -x "$ptxas" ]; then
+	"$cptx" inspect "$dir/gemm.ptx" >"$dir/report" 2>&1
+	"$ptxas" -v -arch=sm_90a "$dir/gemm.ptx" -o "$dir/gemm.cubin" 2>"$dir/log"
+	registers=$(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' "$dir/log")
+	ok "registers of ptxas" has "registers +$registers, no spills" "$dir/report"
+	ok "nothing to remark" has 'ptxas has no remark' "$dir/report"
+	ok "occupancy" has 'occupancy .*1 CTAs of 384 threads on a multiprocessor of sm_90a: 12 of 64 warps' "$dir/report"
+	"$cptx" inspect --arch sm_80 --threads 256 "$corpus/ptx/clang_saxpy.sm_75.O3.ptx" >"$dir/saxpy" 2>&1
+	ok "--threads" has '8 CTAs of 256 threads.*: 64 of 64 warps' "$dir/saxpy"
+	"$cptx" inspect --json "$dir/gemm.ptx" >"$dir/json" 2>&1
+	ok "JSON" has '"name":"gemm","measured":true,"registers":'"$registers" "$dir/json"
+	if command -v python3 >/dev/null; then
+		ok "JSON is JSON" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["origin"]) == len(d["ptx"]) and d["kernels"][0]["points"]' "$dir/json"
+	else
+		skip "JSON is JSON: python3"
+	fi
+	if "$cptx" inspect "$dir/gemm.cubin" 2>&1 | grep -q 'built without libelf'; then
+		skip "cubins: libelf"
+	else
+		"$cptx" inspect "$dir/gemm.cubin" >"$dir/cubin" 2>&1
+		ok "a cubin" has "registers +$registers, spills: only ptxas" "$dir/cubin"
+		ok "source lines are joined with machine code" has '"sass":\[\[0,[1-9]' "$dir/json"
+	fi
+	sed 's/setmaxnreg.dec.*/&/; s/^\.reqntid.*//; s/^\.minnctapersm.*//' "$dir/gemm.ptx" >"$dir/open.ptx"
+	"$cptx" inspect "$dir/open.ptx" >"$dir/remark" 2>&1
+	ok "a remark on its C line" has "gemm_sm90.c:[0-9]+ .*concern: .*'setmaxnreg' ignored" "$dir/remark"
+	ok "and what to do" has 'give the kernel .maxnreg, or .maxntid' "$dir/remark"
+else
+	skip "what ptxas says: ptxas"
+fi
+
+if [ -x "$ptxas" ]; then
+	ok "an object of several" status 0 "$cptx" inspect "$corpus/ptx/rdc_user.sm_80.O3.ptx"
+	ok "which takes a stack" has 'stack frame' "$dir/out"
+	printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %%r<3>;\n.shared .b8 s[60000];\nmov.u32 %%r1, s;\nret;\n}\n' >"$dir/big.ptx"
+	ok "what ptxas refuses" status 1 "$cptx" inspect "$dir/big.ptx"
+	ok "with its words" has 'big.ptx.*too much shared data|uses too much shared data' "$dir/out"
+fi
+
+# ---- the page ----
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || :)
+"$cptx" inspect --html "$dir/page.html" "$dir/gemm.ptx" >"$dir/said" 2>&1
+ok "a page without network" status 1 grep -E "(src|href)=|url\\(|@import|https?:" "$dir/page.html"
+if [ -n "$chromium" ]; then
+	for theme in light dark; do
+		timeout 100 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" --dump-dom "file://$dir/page.html#$theme" \
+			>"$dir/dom" 2>/dev/null
+		ok "the page runs ($theme)" has 'data-ready="[0-9]+ ms"' "$dir/dom"
+		ok "its theme is $theme" has "data-theme=\"$theme\"" "$dir/dom"
+		ok "the hottest loop is marked ($theme)" has 'class="row hot' "$dir/dom"
+		ok "with its C line ($theme)" has 'id="hottest".*gemm_sm90.c:[0-9]+, PTX line' "$dir/dom"
+		grep -o 'data-ready="[^"]*"' "$dir/dom"
+	done
+else
+	skip "the page in a browser: chromium"
+fi
+echo "inspect: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

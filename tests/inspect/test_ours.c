@@ -1,0 +1,159 @@
+/* Of our own kernels ptxas has nothing to say: no spill, no wgmma that waits, no setmaxnreg ignored, no warning. */
+#include "../ask.h"
+#include "../test.h"
+
+#include "examples.h"
+#include "hgemm.h"
+#include "ladder.h"
+
+#include <cptx/compile.h>
+#include <cptx/gemm_sm100.h>
+#include <cptx/gemm_sm90.h>
+#include <cptx/inspect.h>
+#include <cptx/kernels.h>
+
+static unsigned asked;
+
+static void clean(cptx_module *m, const char *target, const char *what)
+{
+	cptx_error err = { 0 };
+	cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
+	cptx_cubin *c = cptx_compile_ptx(ptx, &(cptx_compile_opt){ .compiler = CPTX_COMPILER_PTXAS, .verbose = true }, &err);
+	const cptx_remark *r;
+
+	ck_assert_msg(c, "%s for %s: %s", what, target, err.text);
+	cptx_verdict *v = cptx_verdict_read(cptx_cubin_log(c), strlen(cptx_cubin_log(c)), &(cptx_verdict_opt){ .printed = ptx });
+	ck_assert_msg(cptx_verdict_usage(v, 0) && cptx_verdict_usage(v, 0)->registers, "%s: ptxas -v says nothing", what);
+	for (size_t i = 0; (r = cptx_verdict_remark(v, i)); i++)
+		ck_assert_msg(r->severity < CPTX_SAID_CONCERN, "%s for %s, %s:%u: %s (%s)", what, target,
+		              r->at.file ? r->at.file : "?", r->at.line, r->text, r->advice);
+	cptx_verdict_destroy(v);
+	cptx_cubin_destroy(c);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+	asked++;
+}
+
+START_TEST(gemms)
+{
+	static const char *const targets[] = { "sm_80", "sm_90", "sm_120a" };
+	cptx_error err = { 0 };
+
+	if (!test_ptxas()) {
+		skip("ptxas");
+		return;
+	}
+	for (size_t i = 0; i < 3; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(targets[i]));
+		ck_assert(cptx_gemm_build(m, &o, &err));
+		clean(m, targets[i], "gemm_sm80");
+	}
+	for (unsigned bn = 128; bn <= 256; bn += 64) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_gemm_sm90_opt o = { .bm = 128,
+			                     .bn = bn,
+			                     .stages = 4,
+			                     .cluster_m = 2,
+			                     .a = CPTX_BF16,
+			                     .b = CPTX_BF16,
+			                     .out = CPTX_BF16,
+			                     .stream_k = bn == 192 };
+		ck_assert_msg(cptx_gemm_sm90_build(m, &o, &err), "%s", err.text);
+		clean(m, "sm_90a", "gemm_sm90");
+	}
+}
+END_TEST
+
+START_TEST(blackwell)
+{
+	cptx_error err = { 0 };
+
+	if (!test_ptxas()) {
+		skip("ptxas");
+		return;
+	}
+	for (unsigned bm = 128; bm <= 256; bm += 128) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_gemm_sm100_opt o = {
+			.kind = CPTX_TCGEN05_F16, .bm = bm, .bn = 128, .stages = 4, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16
+		};
+		ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err), "%s", err.text);
+		clean(m, bm == 128 ? "sm_100a" : "sm_103a", "gemm_sm100");
+	}
+}
+END_TEST
+
+START_TEST(rows)
+{
+	static const char *const targets[] = { "sm_75", "sm_90a", "sm_121a" };
+
+	if (!test_ptxas()) {
+		skip("ptxas");
+		return;
+	}
+	for (size_t i = 0; i < 3; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		ck_assert(rms_norm(m, 8192, 512) && softmax(m, 8192, 512) && swiglu(m, 256, 4));
+		clean(m, targets[i], "row kernels");
+	}
+}
+END_TEST
+
+START_TEST(hgemm_ladder)
+{
+	static const char *const targets[] = { "sm_80", "sm_90", "sm_120a" };
+	bool whole = getenv("CPTX_WHOLE") != NULL;
+
+	if (!test_ptxas()) {
+		skip("ptxas");
+		return;
+	}
+	for (int rung = 0; rung < HGEMM_RUNGS; rung++)
+		for (int i = rung < HGEMM_TMA_R ? 0 : 1; i < 3; i++) {
+			hgemm_opt o = hgemm_default(rung, 32, CPTX_BF16, cptx_target_find(targets[i]));
+			cptx_module *m = cptx_module_new(NULL);
+			if (!whole && i != 2) {
+				cptx_module_destroy(m);
+				continue;
+			}
+			ck_assert(hgemm_build(m, rung, &o));
+			clean(m, targets[i], hgemm_name(rung));
+		}
+}
+END_TEST
+
+START_TEST(tcgen05_ladder)
+{
+	static const ladder_rung *const rungs[] = { &rung_v1a, &rung_v5, &rung_v7, &rung_v1b, &rung_v2a,
+		                                        &rung_v2b, &rung_v3, &rung_v4, &rung_v6 };
+	bool whole = getenv("CPTX_WHOLE") != NULL;
+
+	if (!test_ptxas()) {
+		skip("ptxas");
+		return;
+	}
+	for (size_t i = 0; i < (whole ? 9 : 3); i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		ladder_opt o = rungs[i]->tile;
+		o.in = o.out = CPTX_BF16;
+		rungs[i]->build(m, rungs[i], &o);
+		clean(m, i % 2 ? "sm_103a" : "sm_100a", "tcgen05 ladder");
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("ours");
+	TCase *t = tcase_create("ours");
+
+	tcase_set_timeout(t, 300);
+	tcase_add_test(t, gemms);
+	tcase_add_test(t, blackwell);
+	tcase_add_test(t, rows);
+	tcase_add_test(t, hgemm_ladder);
+	tcase_add_test(t, tcgen05_ladder);
+	suite_add_tcase(s, t);
+	return test_main("inspect_ours", s);
+}

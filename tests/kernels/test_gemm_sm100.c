@@ -1,0 +1,415 @@
+/* The sm_100a GEMM: on a GPU that has tcgen05, else on the emulator.  CPTX_SEEDS=50 runs each trial with so many seeds. */
+#include "../ask.h"
+#include "../test.h"
+#include "../verify/assemble.h"
+#include "gemm_trial.h"
+#include "number.h"
+
+#include <cptx/emu.h>
+
+static cptx_device *gpu;
+
+static bool is_tcgen05(const char *target) { return !strcmp(target, "sm_100a") || !strcmp(target, "sm_103a"); }
+
+static unsigned seeds(unsigned otherwise)
+{
+	const char *s = getenv("CPTX_SEEDS");
+
+	return s ? (unsigned)strtoul(s, NULL, 10) : otherwise;
+}
+
+/* A GPU that has tcgen05, if there is one. */
+static void find_gpu(void)
+{
+	cptx_error err = { 0 };
+
+	gpu = cptx_device_open("cuda", &err);
+	if (gpu && !is_tcgen05(cptx_device_get_info(gpu)->target)) {
+		cptx_device_close(gpu);
+		gpu = NULL;
+	}
+}
+
+static void right(const gemm_trial *t, unsigned seed)
+{
+	/* 103 has no kind i8 */
+	const char *target = seed % 2 && t->opt100.kind != CPTX_TCGEN05_I8 ? "sm_103a" : "sm_100a";
+	cptx_error err = { 0 };
+	cptx_device *dev = gpu;
+	gemm_trial x = *t;
+
+	x.seed = x.seed * 1000 + seed;
+	if (!gpu)
+		dev = cptx_emu_open(
+			target,
+			&(cptx_emu_opt){ .seed = x.seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8 }, &err);
+	ck_assert_msg(dev != NULL, "%s", err.text);
+	const char *said = gemm_trial_run(dev, &x);
+	const cptx_emu_finding *f = gpu ? NULL : cptx_emu_finding_at(dev, 0);
+	ck_assert_msg(!*said && !f, "%s:\n%s%s", gemm_trial_text(&x), said, f ? cptx_finding_name(f->code) : "");
+	if (dev != gpu)
+		cptx_device_close(dev);
+}
+
+/* ---- kinds and shapes ---- */
+
+static const struct kind {
+	enum cptx_tcgen05_kind kind;
+	enum cptx_type a, b, scale;
+} kinds[] = {
+	{ CPTX_TCGEN05_F16, CPTX_BF16, CPTX_BF16, 0 },
+	{ CPTX_TCGEN05_F16, CPTX_F16, CPTX_F16, 0 },
+	{ CPTX_TCGEN05_TF32, CPTX_TF32, CPTX_TF32, 0 },
+	{ CPTX_TCGEN05_F8F6F4, CPTX_E4M3, CPTX_E5M2, 0 },
+	{ CPTX_TCGEN05_F8F6F4, CPTX_E2M1, CPTX_E3M2, 0 },
+	{ CPTX_TCGEN05_F8F6F4, CPTX_E2M3, CPTX_E4M3, 0 },
+	{ CPTX_TCGEN05_I8, CPTX_S8, CPTX_U8, 0 },
+	{ CPTX_TCGEN05_MXF8F6F4, CPTX_E4M3, CPTX_E4M3, CPTX_UE8M0 },
+	{ CPTX_TCGEN05_MXF8F6F4, CPTX_E5M2, CPTX_E2M1, CPTX_UE8M0 },
+	{ CPTX_TCGEN05_MXF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0 },
+	{ CPTX_TCGEN05_MXF4NVF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE4M3 },
+	{ CPTX_TCGEN05_MXF4NVF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0 },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* k: in units of a stage, and what is over; n: rounded to what the tile allows. */
+static const struct shape {
+	uint32_t m, n, k, over;
+	uint32_t bm, bn, stages, cluster_m, cluster_n, ctas, batch;
+	bool a_m_major, b_n_major, a_tmem, alpha, beta, bias, epilogue;
+	enum cptx_type out;
+} shapes[] = {
+	{ 128, 64, 1, 0, 128, 64, 2, .out = CPTX_F32 },
+	{ 256, 128, 2, 0, 256, 128, 2, .out = CPTX_BF16 },
+	{ 1, 16, 0, 1, 128, 64, 2, .out = CPTX_F16, .alpha = true },
+	{ 129, 72, 2, 1, 128, 64, 3, .out = CPTX_F32, .ctas = 2, .bias = true },
+	{ 300, 72, 1, 1, 256, 64, 2, .out = CPTX_BF16, .ctas = 2, .a_tmem = true },
+	{ 130, 64, 1, 0, 128, 64, 2, .out = CPTX_F16, .cluster_m = 2, .epilogue = true },
+	{ 100, 192, 2, 0, 128, 64, 2, .out = CPTX_BF16, .cluster_n = 2, .ctas = 2, .a_tmem = true },
+	{ 300, 136, 1, 0, 256, 128, 2, .out = CPTX_F32, .cluster_m = 2, .ctas = 4, .a_m_major = true },
+	{ 136, 200, 1, 1, 256, 128, 2, .out = CPTX_BF16, .cluster_n = 2, .b_n_major = true },
+	{ 65, 192, 0, 1, 128, 192, 2, .out = CPTX_F32, .batch = 2, .ctas = 1, .alpha = true, .beta = true, .bias = true },
+	{ 72, 256, 1, 0, 128, 256, 2, .out = CPTX_BF16, .a_m_major = true, .b_n_major = true, .beta = true },
+	{ 140, 264, 0, 1, 256, 192, 2, .out = CPTX_F16, .ctas = 2, .batch = 2, .epilogue = true },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static uint32_t bits_of(enum cptx_type t)
+{
+	return t == CPTX_E2M1 ? 4 : t == CPTX_E2M3 || t == CPTX_E3M2 ? 6 : cptx_type_bits(t);
+}
+
+static uint64_t up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* Rows of whole 16 bytes, where tensor maps pad of 128 elements. */
+static uint32_t row_unit(const cptx_gemm_sm100_opt *o, enum cptx_type t)
+{
+	bool packed = o->kind == CPTX_TCGEN05_MXF4 || o->kind == CPTX_TCGEN05_MXF4NVF4;
+
+	return bits_of(t) < 8 && !packed ? 128 : 128 / bits_of(t);
+}
+
+static void fit(gemm_trial *t)
+{
+	const cptx_gemm_sm100_opt *o = &t->opt100;
+
+	t->n = up(t->n, 128 / cptx_type_bits(o->out));
+	if (o->a_m_major)
+		t->m = up(t->m, row_unit(o, o->a));
+	else
+		t->k = up(t->k, row_unit(o, o->a));
+	if (o->b_n_major)
+		t->n = up(t->n, row_unit(o, o->b));
+	else
+		t->k = up(t->k, row_unit(o, o->b));
+}
+
+static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
+{
+	gemm_trial t = { .sm = 100, .m = s->m, .n = s->n, .batch = s->batch, .ctas = s->ctas };
+	cptx_gemm_sm100_opt *o = &t.opt100;
+	cptx_gemm_sm100_plan plan = { 0 };
+	cptx_error err;
+	bool small = bits_of(kind->a) < 8, small_b = bits_of(kind->b) < 8;
+
+	*o = (cptx_gemm_sm100_opt){ .kind = kind->kind,
+		                        .a = kind->a,
+		                        .b = kind->b,
+		                        .scale = kind->scale,
+		                        .bm = s->bm,
+		                        .bn = s->bn,
+		                        .stages = s->stages,
+		                        .cluster_m = s->cluster_m,
+		                        .cluster_n = s->cluster_n,
+		                        .out = s->out,
+		                        .a_m_major = s->a_m_major && !small,
+		                        .b_n_major = s->b_n_major && !small_b,
+		                        .a_tmem = s->a_tmem,
+		                        .batched = s->batch > 0,
+		                        .alpha = s->alpha,
+		                        .beta = s->beta,
+		                        .bias = s->bias,
+		                        .epilogue = s->epilogue ? gemm_trial_epilogue : NULL };
+	/* a pair's half of B of bytes, stored by N, is 128 wide */
+	if (o->b_n_major && bits_of(kind->b) == 8)
+		o->bn = o->bm == 256 ? 256 : up(o->bn, 128);
+	if (kind->kind == CPTX_TCGEN05_I8 && s->out == CPTX_F32 && !s->alpha && !s->bias)
+		o->out = CPTX_S32;
+	ck_assert_msg(cptx_gemm_sm100_check(o, NULL, &plan, &err), "%s", err.text);
+	t.k = s->k * plan.bk + (s->over ? plan.bk / 4 : 0);
+	fit(&t);
+	return t;
+}
+
+START_TEST(gives_the_exact_sums)
+{
+	for (unsigned i = 0; i < SHAPES; i++)
+		for (unsigned seed = 0; seed < seeds(1); seed++) {
+			gemm_trial t = trial_of(&kinds[_i], &shapes[i]);
+			right(&t, seed + i + (unsigned)_i);
+		}
+}
+END_TEST
+
+/* ---- options and sizes at random ---- */
+
+static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_random(s) >> 33) % n); }
+
+#define ONE_OF(s, ...) ((uint32_t[]){ __VA_ARGS__ })[below(s, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))]
+
+static gemm_trial draw(uint64_t seed)
+{
+	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
+	gemm_trial t = { .sm = 100, .seed = seed };
+	cptx_gemm_sm100_opt *o = &t.opt100;
+
+	for (int i = 0; i < 4; i++)
+		number_random(&s);
+	const struct kind *kind = &kinds[below(&s, KINDS)];
+	o->kind = kind->kind, o->a = kind->a, o->b = kind->b, o->scale = kind->scale;
+	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o->a_m_major = below(&s, 3) == 0, o->b_n_major = below(&s, 3) == 0, o->a_tmem = below(&s, 3) == 0;
+	o->bm = ONE_OF(&s, 128, 128, 256), o->bn = 16 * (1 + below(&s, 10));
+	o->stages = 2 + below(&s, 3);
+	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4);
+	o->group = below(&s, 5), o->batched = below(&s, 4) == 0;
+	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
+	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
+	t.batch = o->batched ? 1 + below(&s, 2) : 1;
+	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8);
+	t.m = 1 + below(&s, 200), t.n = 1 + below(&s, 200), t.k = 1 + below(&s, 300);
+	fit(&t);
+	return t;
+}
+
+/* All that the checks let through gives the right result; what they refuse has a message. */
+START_TEST(options_at_random)
+{
+	const char *wanted = getenv("CPTX_GEMM_TRIALS");
+	unsigned want = wanted ? (unsigned)strtoul(wanted, NULL, 10) : 12, refused = 0;
+
+	for (uint64_t seed = 1; want; seed++) {
+		gemm_trial t = draw(seed);
+		cptx_error err;
+		if (cptx_gemm_sm100_check(&t.opt100, NULL, NULL, &err)) {
+			right(&t, (unsigned)seed);
+			want--;
+		} else {
+			ck_assert_msg(strstr(err.text, "gemm for sm_100a: ") != NULL, "%s", err.text);
+			refused++;
+		}
+	}
+	ck_assert_uint_gt(refused, 0);
+}
+END_TEST
+
+/* ---- ptxas ---- */
+
+/* The tile that fills an SM, with everything behind the sums, and the picked one. */
+static cptx_gemm_sm100_opt full(const struct kind *kind, bool picked)
+{
+	cptx_gemm_sm100_opt o = { .kind = kind->kind, .a = kind->a, .b = kind->b, .scale = kind->scale, .out = CPTX_BF16 };
+	cptx_error err = { 0 };
+
+	if (picked) {
+		cptx_gemm_problem p = { .m = 4096, .n = 4096, .k = 4096 };
+		ck_assert_msg(cptx_gemm_sm100_pick(&o, &p, 148, &err), "%s", err.text);
+		ck_assert(o.bm == 256 && o.bn >= 128);
+		return o;
+	}
+	o.bm = 128, o.bn = 256, o.stages = 2, o.out = CPTX_F32, o.a_tmem = kind->scale != CPTX_UE4M3, o.cluster_n = 2;
+	o.alpha = o.beta = o.bias = o.batched = true, o.epilogue = gemm_trial_epilogue;
+	return o;
+}
+
+START_TEST(ptxas_neither_warns_nor_spills)
+{
+	enum { JOBS = 4 };
+	static const char *const targets[] = { "sm_100a", "sm_103a" };
+	unsigned n = seeds(1) > 1 ? JOBS : 1; /* each option set for both targets, or one of the four */
+	assembly jobs[JOBS] = { { 0 } };
+	cptx_ptx *ptx[JOBS] = { NULL };
+	cptx_error err = { 0 };
+
+	if (!test_ptxas()) {
+		skip("ptxas, to judge the kernels");
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct kind *kind = &kinds[_i];
+		bool i8 = kind->kind == CPTX_TCGEN05_I8;
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_gemm_sm100_opt o = full(kind, n > 1 ? i / 2 : (unsigned)_i / 2 % 2);
+		const char *target = targets[i8 ? 0 : (n > 1 ? i : (unsigned)_i) % 2];
+		ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err) != NULL, "%s", err.text);
+		ptx[i] = cptx_emit(m, target, NULL, &err);
+		ck_assert_msg(ptx[i] != NULL, "%s", err.text);
+		jobs[i] = (assembly){ .target = target, .ptx = cptx_ptx_text(ptx[i]) };
+		cptx_module_destroy(m);
+	}
+	assemble(jobs, n);
+	for (unsigned i = 0; i < n; i++) {
+		unsigned kernels = 0, spills = assembly_spills(jobs[i].said, &kernels);
+		ck_assert_msg(!jobs[i].status && kernels == 1 && !spills, "%u: %s", i, jobs[i].said);
+		ck_assert_msg(!strstr(jobs[i].said, "warning") && !strstr(jobs[i].said, "C7"), "%u: %s", i, jobs[i].said);
+	}
+	assemble_free(jobs, n);
+	for (unsigned i = 0; i < n; i++)
+		cptx_ptx_destroy(ptx[i]);
+}
+END_TEST
+
+/* ---- rules ---- */
+
+#define OPT(kind_, a_, b_, out_, stages_, ...)                                                                              \
+	{                                                                                                                       \
+		.kind = CPTX_TCGEN05_##kind_, .a = CPTX_##a_, .b = CPTX_##b_, .out = CPTX_##out_, .stages = stages_, __VA_ARGS__    \
+	}
+#define F16(...) OPT(F16, BF16, BF16, F32, 2, __VA_ARGS__)
+#define FP4(...) OPT(MXF4, E2M1, E2M1, F32, 2, __VA_ARGS__)
+#define I8(...) OPT(I8, S8, S8, S32, 2, __VA_ARGS__)
+
+START_TEST(says_which_rule_is_broken)
+{
+	static const struct {
+		cptx_gemm_sm100_opt o;
+		const char *said, *target;
+	} bad[] = {
+		{ F16(.bm = 64, .bn = 64), "tile M = 64; 128 (one CTA) and 256 (two) are possible", NULL },
+		{ F16(.bm = 128, .bn = 40), "tile N = 40; multiples of 16 up to 256 are possible with 128 rows", NULL },
+		{ F16(.bm = 256, .bn = 48), "tile N = 48; multiples of 32 up to 256", NULL },
+		{ FP4(.bm = 128, .bn = 96, .scale = CPTX_UE8M0),
+		  "multiples of 64 up to 256 are possible with 128 rows and scale factors", NULL },
+		{ FP4(.bm = 128, .bn = 128), "kind mxf4: ", NULL },
+		{ FP4(.bm = 128, .bn = 128, .scale = CPTX_UE4M3), "type of the scale factors is ue4m3; possible: ue8m0", NULL },
+		{ F16(.bm = 128, .bn = 64, .scale = CPTX_UE8M0), "scale factors of a kind that has none", NULL },
+		{ OPT(F16, BF16, F16, F32, 2, .bm = 128, .bn = 64), "both must be bf16, or both f16", NULL },
+		{ OPT(F16, E4M3, E4M3, F32, 2, .bm = 128, .bn = 64), "type of A is e4m3; possible: f16 bf16", NULL },
+		{ OPT(F16, BF16, BF16, S32, 2, .bm = 128, .bn = 64), "output type .s32; it must be f32, bf16 or f16", NULL },
+		{ OPT(F16, BF16, BF16, F32, 1, .bm = 128, .bn = 64), "1 stages; 2 to 16 are possible", NULL },
+		{ OPT(F16, BF16, BF16, F32, 9, .bm = 128, .bn = 256), "(4 stages fit)", NULL },
+		{ F16(.bm = 128, .bn = 64, .cluster_m = 3), "a cluster of 3x1 tiles; 1, 2 or 4", NULL },
+		{ F16(.bm = 128, .bn = 64, .cluster_m = 2, .cluster_n = 2), "one side must be 1", NULL },
+		{ F16(.bm = 128, .bn = 16, .cluster_m = 4),
+		  "16 columns of B in a CTA, in 4 parts; each part must be a multiple of 8", NULL },
+		{ F16(.bm = 128, .bn = 96, .b_n_major = true),
+		  "96 columns of B in a CTA, in 1 part; each part must be a multiple of 64", NULL },
+		{ F16(.bm = 128, .bn = 64, .a_m_major = true, .a_tmem = true),
+		  "A stored as rows of M cannot come from tensor memory", NULL },
+		{ OPT(F8F6F4, E2M1, E4M3, F32, 2, .bm = 128, .bn = 64, .a_m_major = true), "elements of 4 and 6 bits lie along K",
+		  NULL },
+		{ F16(.bm = 128, .bn = 64),
+		  "sm_90a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: "
+		  "cptx_gemm_sm90_build, by wgmma",
+		  "sm_90a" },
+		{ F16(.bm = 128, .bn = 64),
+		  "sm_120a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: "
+		  "cptx_gemm_build, by mma.sync",
+		  "sm_120a" },
+		{ I8(.bm = 128, .bn = 64), "sm_103a has no tcgen05.mma of kind i8; sm_100a has", "sm_103a" },
+		{ I8(.bm = 128, .bn = 64, .bias = true), "output type .s32 with alpha, beta, bias or an epilogue", NULL },
+	};
+	cptx_error err;
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		ck_assert_msg(!cptx_gemm_sm100_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err),
+		              "%s", bad[i].said);
+		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
+	}
+}
+END_TEST
+
+START_TEST(bad_calls_end_well)
+{
+	cptx_gemm_sm100_opt o = F16(.bm = 128, .bn = 64), small = OPT(F8F6F4, E2M1, E4M3, F32, 2, .bm = 128, .bn = 64);
+	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 12 };
+	cptx_error err = { 0 };
+
+	ck_assert(!cptx_gemm_sm100_check_problem(&o, &p, 148, NULL, &err));
+	ck_assert_msg(strstr(err.text, "rows of A have 12 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 16)"),
+	              "%s", err.text);
+	p.k = 64;
+	ck_assert(!cptx_gemm_sm100_check_problem(&small, &p, 148, NULL, &err));
+	ck_assert_msg(strstr(err.text, "they must be a multiple of 128 (pad to 128)"), "%s", err.text);
+	ck_assert(!cptx_gemm_sm100_check(NULL, NULL, NULL, &err));
+	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
+	ck_assert(!cptx_gemm_sm100_check_problem(&o, NULL, 148, NULL, &err));
+	ck_assert_msg(strstr(err.text, "M = 0, N = 0, K = 0"), "%s", err.text);
+	err = (cptx_error){ 0 };
+	ck_assert_ptr_null(cptx_gemm_sm100_launch(NULL, NULL, &o, &p, &err));
+	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
+	err = (cptx_error){ 0 };
+	ck_assert(!cptx_gemm_sm100_pick(NULL, &p, 148, &err));
+	ck_assert_msg(strstr(err.text, "no options"), "%s", err.text);
+	p.batch = 2, err = (cptx_error){ 0 };
+	ck_assert(!cptx_gemm_sm100_pick(&o, &p, 148, &err));
+	ck_assert_msg(strstr(err.text, "2 matrices; the kernel is made for one"), "%s", err.text);
+}
+END_TEST
+
+/* ---- scale factors ---- */
+
+START_TEST(factors_are_packed_as_said)
+{
+	enum { ROWS = 130, K = 200, VEC = 32, FACTORS = 7 };
+	uint8_t plain[ROWS * FACTORS], packed[2 * 2 * 512];
+
+	for (unsigned i = 0; i < sizeof plain; i++)
+		plain[i] = (uint8_t)(i * 37 % 251 + 1);
+	ck_assert_uint_eq(cptx_gemm_scales_bytes(ROWS, K, VEC), sizeof packed);
+	cptx_gemm_scales_pack(packed, plain, ROWS, K, VEC);
+	for (unsigned r = 0; r < 256; r++)
+		for (unsigned f = 0; f < 8; f++) {
+			unsigned at = (r / 128 * 2 + f / 4) * 512 + r % 32 * 16 + r % 128 / 32 * 4 + f % 4;
+			ck_assert_uint_eq(packed[at], r < ROWS && f < FACTORS ? plain[r * FACTORS + f] : 0);
+		}
+	ck_assert_uint_eq(cptx_gemm_scales_bytes(1, 1, 16), 512);
+	ck_assert_uint_eq(cptx_gemm_scales_bytes(1, 1, 0), 0);
+}
+END_TEST
+
+static TCase *test_case(Suite *s, const char *name)
+{
+	TCase *c = tcase_create(name);
+
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	return c;
+}
+
+int main(void)
+{
+	Suite *s = suite_create("gemm_sm100");
+	TCase *rules = test_case(s, "rules");
+
+	find_gpu();
+	tcase_add_loop_test(test_case(s, "shapes"), gives_the_exact_sums, 0, KINDS);
+	tcase_add_test(test_case(s, "random"), options_at_random);
+	tcase_add_loop_test(test_case(s, "ptxas"), ptxas_neither_warns_nor_spills, 0, KINDS);
+	tcase_add_test(rules, says_which_rule_is_broken);
+	tcase_add_test(rules, bad_calls_end_well);
+	tcase_add_test(rules, factors_are_packed_as_said);
+	int status = test_main("gemm_sm100", s);
+	cptx_device_close(gpu);
+	return status;
+}

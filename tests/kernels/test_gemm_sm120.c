@@ -1,0 +1,180 @@
+/* The block-scaled sm_120a GEMM on the emulator, or on a GPU that has it.  CPTX_SEEDS=50 runs each trial with so many seeds.
+ */
+#include "../ask.h"
+#include "../test.h"
+#include "../verify/assemble.h"
+#include "gemm_trial.h"
+
+#include <cptx/emu.h>
+
+static cptx_device *gpu;
+
+static unsigned seeds(unsigned otherwise)
+{
+	const char *s = getenv("CPTX_SEEDS");
+
+	return s ? (unsigned)strtoul(s, NULL, 10) : otherwise;
+}
+
+static void find_gpu(void)
+{
+	cptx_error err = { 0 };
+
+	gpu = cptx_device_open("cuda", &err);
+	if (gpu && strncmp(cptx_device_get_info(gpu)->target, "sm_12", 5)) {
+		cptx_device_close(gpu);
+		gpu = NULL;
+	}
+}
+
+static const struct kind {
+	enum cptx_type a, b, scale;
+} kinds[] = { { CPTX_E4M3, CPTX_E5M2, CPTX_UE8M0 },
+	          { CPTX_E2M1, CPTX_E2M1, CPTX_UE4M3 },
+	          { CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0 } };
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+#define TILE(m_, n_, wm, wn, s) .bm = m_, .bn = n_, .warps_m = wm, .warps_n = wn, .stages = s
+static const struct shape {
+	uint32_t m, n, k, ctas;
+	cptx_gemm_sm120_opt o;
+} shapes[] = {
+	{ 64, 64, 256, 0, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32 } },
+	{ 128, 128, 512, 0, { TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 } },
+	{ 1, 8, 32, 0, { TILE(64, 64, 1, 1, 2), .out = CPTX_F16, .alpha = true } },
+	{ 129, 72, 544, 2, { TILE(64, 64, 2, 1, 3), .out = CPTX_F32, .bias = true } },
+	{ 200, 136, 96, 1, { TILE(128, 64, 4, 2, 2), .out = CPTX_BF16, .epilogue = gemm_trial_epilogue } },
+	{ 65, 264, 288, 3, { TILE(64, 128, 1, 4, 2), .out = CPTX_F16, .beta = true, .group = 2 } },
+	{ 300, 40, 160, 2, { TILE(128, 64, 2, 1, 3), .out = CPTX_F32, .alpha = true, .beta = true, .bias = true } },
+	{ 127, 200, 736, 0, { TILE(64, 64, 2, 2, 4), .out = CPTX_BF16 } },
+	{ 3, 16, 1056, 0, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32 } },
+	{ 192, 192, 64, 1, { TILE(64, 64, 1, 2, 2), .out = CPTX_BF16, .bias = true, .epilogue = gemm_trial_epilogue } },
+	{ 130, 256, 320, 2, { TILE(128, 128, 4, 4, 2), .out = CPTX_F16 } },
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static cptx_gemm_sm120_opt with(const struct kind *kind, cptx_gemm_sm120_opt o)
+{
+	o.a = kind->a, o.b = kind->b, o.scale = kind->scale;
+	return o;
+}
+
+static void right(const gemm_trial *t, unsigned seed)
+{
+	cptx_error err = { 0 };
+	cptx_device *dev = gpu;
+
+	if (!gpu)
+		dev = cptx_emu_open(
+			seed % 2 ? "sm_120a" : "sm_121a",
+			&(cptx_emu_opt){ .seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8 }, &err);
+	ck_assert_msg(dev != NULL, "%s", err.text);
+	const char *said = gemm_trial_run(dev, t);
+	const cptx_emu_finding *f = gpu ? NULL : cptx_emu_finding_at(dev, 0);
+	ck_assert_msg(!*said && !f, "%s:\n%s%s", gemm_trial_text(t), said, f ? cptx_finding_name(f->code) : "");
+	if (dev != gpu)
+		cptx_device_close(dev);
+}
+
+START_TEST(gives_the_exact_sums)
+{
+	for (unsigned i = 0; i < SHAPES; i++)
+		for (unsigned seed = 0; seed < seeds(1); seed++) {
+			const struct shape *s = &shapes[i];
+			gemm_trial t = { .sm = 120, .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .seed = seed * SHAPES + i };
+			t.opt120 = with(&kinds[_i], s->o);
+			right(&t, seed + i + (unsigned)_i);
+		}
+}
+END_TEST
+
+START_TEST(ptxas_does_not_spill)
+{
+	static const char *const targets[] = { "sm_120a", "sm_121a" };
+	enum { JOBS = 2 };
+	assembly jobs[JOBS] = { { 0 } };
+	cptx_ptx *ptx[JOBS];
+	cptx_error err = { 0 };
+
+	if (!test_ptxas()) {
+		skip("ptxas, to judge the kernels");
+		return;
+	}
+	for (unsigned i = 0; i < JOBS; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_gemm_sm120_opt o = with(&kinds[_i], (cptx_gemm_sm120_opt){ TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 });
+		o.beta = o.bias = o.alpha = i;
+		ck_assert_msg(cptx_gemm_sm120_build(m, &o, &err) != NULL, "%s", err.text);
+		ptx[i] = cptx_emit(m, targets[i], NULL, &err);
+		ck_assert_msg(ptx[i] != NULL, "%s", err.text);
+		jobs[i] = (assembly){ .target = targets[i], .ptx = cptx_ptx_text(ptx[i]) };
+		cptx_module_destroy(m);
+	}
+	assemble(jobs, JOBS);
+	for (unsigned i = 0; i < JOBS; i++) {
+		unsigned kernels = 0, spills = assembly_spills(jobs[i].said, &kernels);
+		ck_assert_msg(!jobs[i].status && kernels == 1 && !spills && !strstr(jobs[i].said, "warning"), "%s", jobs[i].said);
+		cptx_ptx_destroy(ptx[i]);
+	}
+	assemble_free(jobs, JOBS);
+}
+END_TEST
+
+#define OPT(a_, b_, scale_, out_, ...)                                                                                      \
+	{                                                                                                                       \
+		.a = CPTX_##a_, .b = CPTX_##b_, .scale = CPTX_##scale_, .out = CPTX_##out_, __VA_ARGS__                             \
+	}
+
+START_TEST(says_which_rule_is_broken)
+{
+	static const struct {
+		cptx_gemm_sm120_opt o;
+		const char *said, *target;
+	} bad[] = {
+		{ OPT(E2M1, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)), "each must be e4m3 or e5m2, or both e2m1", NULL },
+		{ OPT(E4M3, E4M3, UE4M3, F32, TILE(64, 64, 1, 1, 2)), "scale factors of .ue4m3; with .e4m3 they are ue8m0", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, S32, TILE(64, 64, 1, 1, 2)), "output type .s32", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(96, 64, 1, 1, 2)), "tile M = 96; 64 and 128 are possible", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 256, 1, 1, 2)), "tile N = 256; 64 and 128 are possible", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 4, 1, 2)), "4x1 warps for a tile of 64x64", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 0, 1, 2)), "0x1 warps", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 9)), "9 stages; 2 to 8", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(128, 128, 2, 2, 3)), "(2 stages fit)", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)),
+		  "sm_90a has no mma.sync with scale factors; sm_120a and sm_121a have. "
+		  "Instead: cptx_gemm_sm90_build",
+		  "sm_90a" },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)), "Instead: cptx_gemm_sm100_build, by tcgen05", "sm_100a" },
+	};
+	cptx_error err;
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		ck_assert_msg(!cptx_gemm_sm120_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err),
+		              "%s", bad[i].said);
+		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
+	}
+	cptx_gemm_sm120_opt o = OPT(E2M1, E2M1, UE8M0, F32, TILE(64, 64, 1, 1, 2));
+	ck_assert(!cptx_gemm_sm120_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 8, .k = 48 }, 1, NULL, &err));
+	ck_assert_msg(strstr(err.text, "K = 48; rows of e2m1 are of whole 16 bytes, 32 elements (pad to 64)") != NULL, "%s",
+	              err.text);
+	err = (cptx_error){ 0 };
+	ck_assert_ptr_null(cptx_gemm_sm120_launch(NULL, NULL, &o, NULL, &err));
+	ck_assert_msg(strstr(err.text, "the device is NULL") != NULL, "%s", err.text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("gemm_sm120");
+	TCase *c = tcase_create("c");
+
+	find_gpu();
+	tcase_set_timeout(c, 0);
+	tcase_add_loop_test(c, gives_the_exact_sums, 0, KINDS);
+	tcase_add_loop_test(c, ptxas_does_not_spill, 0, KINDS);
+	tcase_add_test(c, says_which_rule_is_broken);
+	suite_add_tcase(s, c);
+	int status = test_main("gemm_sm120", s);
+	cptx_device_close(gpu);
+	return status;
+}

@@ -1,0 +1,145 @@
+/* cptx/timeline.h: what is off costs nothing, what is full stops, what comes out is the picture. */
+#include "../test.h"
+
+#include <cptx/device.h>
+#include <cptx/gemm_sm100.h>
+#include <cptx/gemm_sm90.h>
+#include <cptx/timeline.h>
+
+static cptx_ptx *emitted(cptx_module *m, const char *target)
+{
+	cptx_error err = { 0 };
+	cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
+
+	ck_assert_msg(ptx != NULL, "%s", err.text);
+	cptx_module_destroy(m);
+	return ptx;
+}
+
+/* stamps 0: no call of a timeline at all; 1: of one that is off. */
+static cptx_ptx *without(int stamps)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+	cptx_val d = cptx_param(k, CPTX_PTR, "d");
+	cptx_timeline t;
+
+	if (stamps)
+		cptx_timeline_begin(k, &t, .warps = 2, .events = 8);
+	if (stamps)
+		cptx_timeline_stamp(k, &t, 0);
+	cptx_st(k, d, cptx_tid_x(k), .space = CPTX_GLOBAL);
+	if (stamps)
+		cptx_timeline_stamp_when(k, &t, CPTX_TIMELINE_END, cptx_val_int_(1));
+	return emitted(m, "sm_90");
+}
+
+START_TEST(off_costs_nothing)
+{
+	cptx_ptx *plain = without(0), *off = without(1);
+
+	ck_assert_str_eq(cptx_ptx_text(plain), cptx_ptx_text(off));
+	cptx_ptx_destroy(plain), cptx_ptx_destroy(off);
+}
+END_TEST
+
+/* The generators: with stamps there is a parameter and a timer, without neither. */
+START_TEST(generators)
+{
+	for (int on = 0; on < 2; on++) {
+		cptx_error err = { 0 };
+		cptx_module *m[2] = { cptx_module_new(NULL), cptx_module_new(NULL) };
+		cptx_gemm_sm90_opt o = { .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
+		cptx_gemm_sm100_opt w = {
+			.kind = CPTX_TCGEN05_F16, .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32
+		};
+		o.timeline = w.timeline = on ? 64 : 0;
+		ck_assert_msg(cptx_gemm_sm90_build(m[0], &o, &err) && cptx_gemm_sm100_build(m[1], &w, &err), "%s", err.text);
+		for (int i = 0; i < 2; i++) {
+			cptx_ptx *ptx = emitted(m[i], i ? "sm_100a" : "sm_90a");
+			ck_assert_int_eq(strstr(cptx_ptx_text(ptx), "%globaltimer") != NULL, on);
+			ck_assert_int_eq(strstr(cptx_ptx_text(ptx), "timeline") != NULL, on);
+			cptx_ptx_destroy(ptx);
+		}
+	}
+}
+END_TEST
+
+/* 2 CTAs of 2 warps with room for 3 stamps; each warp makes 4. */
+START_TEST(stamps_and_picture)
+{
+	static const char *const phases[] = { "first", "the \"other\"" };
+	cptx_timeline_layout l = { .ctas = 2, .warps = 2, .events = 3, .phases = phases, .phase_count = 2 };
+	uint64_t data[2 * 2 * 3 * 2];
+	cptx_error err = { 0 };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+	cptx_timeline t;
+
+	cptx_timeline_begin(k, &t, .buffer = cptx_param(k, CPTX_PTR, "b"), .warps = 2, .events = 3);
+	cptx_val one = cptx_setp(k, cptx_and(k, cptx_tid_x(k), 31), 0, .cmp = CPTX_EQ);
+	for (int i = 0; i < 4; i++)
+		cptx_timeline_stamp_when(k, &t, i % 2, one);
+	cptx_device *dev = cptx_device_open("emu:sm_90", &err);
+	cptx_program *p = cptx_device_load(dev, m, NULL, &err);
+	ck_assert_msg(p != NULL, "%s", err.text);
+	ck_assert_uint_eq(cptx_timeline_bytes(&l), sizeof data);
+	uint64_t b = cptx_mem_alloc(dev, sizeof data + 64, &err);
+	cptx_mem_fill8(dev, b, 0, sizeof data + 64, &err);
+	cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 2 }, CPTX_ARGS(b) }, NULL, &err);
+	cptx_mem_read(dev, data, b, sizeof data, &err);
+	ck_assert_msg(!err.code, "%s", err.text);
+	for (unsigned i = 0; i < 12; i++) {
+		ck_assert_uint_eq(data[2 * i + 1], i % 3 % 2 + 1);
+		ck_assert(!(i % 3) || data[2 * i] >= data[2 * i - 2]);
+	}
+	uint64_t behind[8];
+	cptx_mem_read(dev, behind, b + sizeof data, sizeof behind, &err);
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert_uint_eq(behind[i], 0);
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+	cptx_module_destroy(m);
+
+	static char json[4096];
+	uint64_t fixed[] = { 5000, 1, 7500, 2, 8000, 0, 0, 0, 0, 0, 0, 0, 6000, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	size_t n = cptx_timeline_json(&l, fixed, NULL, 0);
+	ck_assert_uint_eq(cptx_timeline_json(&l, fixed, json, sizeof json), n);
+	ck_assert_uint_eq(strlen(json), n);
+	ck_assert_msg(strstr(json, "{\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":0.000,\"dur\":2.500,\"name\":\"first\"}") != NULL,
+	              "%s", json);
+	ck_assert_msg(strstr(json, "\"ts\":2.500,\"dur\":0.500,\"name\":\"the \\u0022other\\u0022\"}") != NULL, "%s", json);
+	ck_assert_msg(strstr(json, "{\"ph\":\"X\",\"pid\":1,\"tid\":0,\"ts\":1.000,\"dur\":0.000") != NULL, "%s", json);
+	ck_assert_msg(strstr(json, "\"name\":\"CTA 1\"") && strstr(json, "\"name\":\"warp 0\"") && !strstr(json, "warp 1"), "%s",
+	              json);
+	cptx_timeline_json(&l, fixed, json, 10);
+	ck_assert_uint_eq(strlen(json), 9);
+}
+END_TEST
+
+START_TEST(limits)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { 64 });
+	cptx_timeline t;
+
+	cptx_timeline_begin(k, &t, .buffer = cptx_param(k, CPTX_PTR, "b"), .warps = 2);
+	ck_assert_msg(strstr(cptx_module_error(m)->text, "a timeline of 2 warps with 0 stamps each; both are from 1 on") != NULL,
+	              "%s", cptx_module_error(m)->text);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("timeline");
+	TCase *c = tcase_create("timeline");
+
+	tcase_add_test(c, off_costs_nothing);
+	tcase_add_test(c, generators);
+	tcase_add_test(c, stamps_and_picture);
+	tcase_add_test(c, limits);
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	return test_main("timeline", s);
+}

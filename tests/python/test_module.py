@@ -1,0 +1,214 @@
+"""The module on the emulator: structs, results, errors, lifetimes; with NumPy where it is installed."""
+
+import ctypes
+import gc
+import subprocess
+import sys
+import threading
+import unittest
+
+import runner
+
+import cptx
+from cptx import _abi, _arrays
+
+numpy = runner.optional("numpy")
+NO_NUMPY = "NumPy is not installed (Debian: python3-numpy)"
+
+
+class Abi(unittest.TestCase):
+    """What C says about its structs, by tests/python/abi.c."""
+
+    def test_structs(self):
+        if not runner.ABI:
+            self.skipTest("no program that prints the layout of C's structs was given")
+        lines = subprocess.run([runner.ABI], check=True, capture_output=True, text=True).stdout.split("\n")
+        self.assertGreater(len(lines), 60)
+        for line in filter(None, lines):
+            name, want = line.split()
+            struct, _, field = name.partition(".")
+            about = getattr(_abi, struct)
+            got = about if isinstance(about, int) else getattr(about, field).offset if field else ctypes.sizeof(about)
+            self.assertEqual(got, int(want), line)
+
+    def test_version(self):
+        self.assertRegex(cptx.version(), r"^\d+\.\d+\.\d+$")
+
+
+class Floats:
+    """An array with nothing but an array interface."""
+
+    def __init__(self, values, read_only=False, typestr="<f4"):
+        self.values = (ctypes.c_float * len(values))(*values)
+        self.__array_interface__ = {"version": 3, "typestr": typestr, "shape": (len(values),), "strides": None,
+                                    "data": (ctypes.addressof(self.values), read_only)}
+
+
+class Emulator(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.device = cptx.Device("emu:sm_90a")
+        cls.saxpy = runner.saxpy(cls.device)
+
+    def refuses(self, kind, part, call, *args, **options):
+        with self.assertRaises(kind) as caught:
+            call(*args, **options)
+        self.assertIn(part, str(caught.exception))
+        return caught.exception
+
+    def test_array_interface(self):
+        x, y = Floats(range(300), read_only=True), Floats([1] * 300)
+        self.saxpy(x, y, 2)
+        self.assertEqual(list(y.values), [2 * i + 1 for i in range(300)])
+        self.saxpy(x, y, 2.0, grid=(2,))
+        self.assertEqual(list(y.values), [4 * i + 1 for i in range(300)])
+
+    def test_exported_tensors(self):
+        x, y = (self.device.empty((100,), "f32") for _ in range(2))
+        self.assertEqual(x.__dlpack_device__(), (1, 0))
+        for t, value in ((x, 3.0), (y, 1.0)):
+            capsule = t.__dlpack__(max_version=(1, 0))
+            self.assertTrue(_abi.capsule_is(capsule, b"dltensor_versioned"))
+            at = _abi.capsule_pointer(capsule, b"dltensor_versioned")
+            data = _abi.ManagedTensorVersioned.from_address(at).dl_tensor.data
+            (ctypes.c_float * 100).from_address(data)[:] = [value] * 100
+        self.saxpy(x, y, 2.0)
+        capsule = y.__dlpack__()
+        self.assertTrue(_abi.capsule_is(capsule, b"dltensor"))
+        data = _abi.DLTensor.from_address(_abi.capsule_pointer(capsule, b"dltensor")).data
+        self.assertEqual(list((ctypes.c_float * 100).from_address(data)), [7.0] * 100)
+        self.assertEqual(len(cptx._exported), 1)  # one capsule is left
+        del capsule
+        gc.collect()
+        self.assertEqual(cptx._exported, {})
+        self.refuses(BufferError, "without a copy", y.__dlpack__, copy=True)
+        self.refuses(BufferError, "without a copy", y.__dlpack__, dl_device=(2, 0))
+        self.refuses(cptx.Error, "DLPack has no tensors of .f16x2", self.device.empty((4,), "f16x2").__dlpack__)
+
+    def test_errors(self):
+        x, y = Floats([1] * 4), Floats([1] * 4)
+        e = self.refuses(cptx.Error, "argument \"y\" is f32[3] on the CPU, but must be f32[n = 4]", self.saxpy, x, _strided(3), 1.0)
+        self.assertEqual(e.code, "ARG")
+        self.refuses(cptx.Error, "read-only", self.saxpy, x, Floats([1] * 4, read_only=True), 1.0)
+        self.refuses(TypeError, "missing 1 required positional argument", self.saxpy, x, y)
+        self.refuses(TypeError, "argument \"y\": a list is no tensor", self.saxpy, x, [1], 1.0)
+        self.refuses(TypeError, "argument \"a\": ", self.saxpy, x, y, None)
+        self.refuses(ValueError, "argument \"a\": ", self.saxpy, x, y, "two")
+        self.refuses(TypeError, "have no counterpart in DLPack", self.saxpy, x, Floats([1], typestr=">f4"), 1.0)
+        self.refuses(ValueError, "at most three dimensions", self.saxpy, x, y, 1.0, grid=(1, 1, 1, 1))
+        self.refuses(ValueError, "from 0 to", self.saxpy, x, y, 1.0, grid=2**32)
+        before = list(y.values)
+        self.saxpy(x, y, 1.0, grid=(4, 0))  # no CTAs
+        self.assertEqual(list(y.values), before)
+        self.refuses(cptx.Error, "argument \"x\" is nothing", self.saxpy, None, y, 1.0)
+        self.saxpy(x, y, 1.0)
+        self.assertEqual(list(y.values), [2.0] * 4)  # and what was refused did nothing
+
+    def test_integers(self):
+        program = self.device.load_file(runner.SAXPY)
+        plain = program.kernel(None, "x: u64, y: u64, a: f32, n: u32", grid="1", block=64)
+        self.refuses(TypeError, "a float is no integer", plain, 0, 0, 1.0, 2.0)
+        self.refuses(OverflowError, "more than 64 bits", plain, 1 << 64, 0, 1.0, 0)
+        self.refuses(cptx.Error, "argument \"n\" is -1, but must be a .u32", plain, 0, 0, 1.0, -1)
+        self.refuses(cptx.Error, "argument \"n\" is 4294967296, but must be a .u32", plain, 0, 0, 1.0, 1 << 32)
+        plain((1 << 64) - 1, 0, 1.0, 0)  # any address: with n = 0 nothing is read
+
+    def test_preparing(self):
+        program = self.device.load_file(runner.SAXPY)
+        self.assertEqual(program.kernels, ["saxpy"])
+        self.refuses(cptx.Error, "column 4: \"float\" is no type", program.kernel, "saxpy", "x: float[n]")
+        self.refuses(cptx.Error, "it takes 4 arguments", program.kernel, "saxpy", "x: f32[n]", grid="1", block=1)
+        self.refuses(cptx.Error, "no kernel \"nobody\"", program.kernel, "nobody", "x: f32[n]", block=1)
+        self.refuses(cptx.Error, "k.ptx:1", self.device.load, "nonsense", name="k.ptx")
+        self.refuses(cptx.Error, "is no device name", cptx.Device, "tpu:0")
+        self.refuses(FileNotFoundError, "nowhere.ptx", self.device.load_file, "nowhere.ptx")
+        without = program.kernel("saxpy", runner.SIGNATURE, block=64)
+        self.refuses(cptx.Error, "this run gives none", without, Floats([1]), Floats([1]), 1.0)
+        without(Floats([1]), Floats([1]), 1.0, grid=1)
+
+    def test_findings(self):
+        wrong = cptx.Device("emu:sm_90a").load_file(runner.SAXPY).kernel(  # a device of its own: it is of no more use then
+            "saxpy", "x: f32[n] const, y: f32[_], a: f32, n: u32 = n", grid="n / 256", block=256)
+        e = self.refuses(cptx.Error, "out-of-bounds", wrong, Floats([1] * 100), Floats([1] * 99), 1.0)
+        self.assertEqual(e.code, "FINDING")
+
+    def test_lifetimes(self):
+        kernel = cptx.Device("emu:sm_90a").load_file(runner.SAXPY).kernel(
+            "saxpy", runner.SIGNATURE, grid="n / 256", block=256)
+        gc.collect()
+        x, y = Floats([2] * 10), Floats([1] * 10)
+        kernel(x, y, 3.0)  # program and device live on
+        self.assertEqual(list(y.values), [7.0] * 10)
+
+    def test_threads(self):
+        wrong = []
+
+        def work(a):
+            for _ in range(20):
+                x, y = Floats(range(64)), Floats([1] * 64)
+                self.saxpy(x, y, a)
+                if list(y.values) != [a * i + 1 for i in range(64)]:
+                    wrong.append(a)
+
+        threads = [threading.Thread(target=work, args=(float(a),)) for a in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+    def test_exchange_api(self):
+        self.assertEqual(_arrays.exchange_api(int), 0)
+        self.assertRaises(KeyError, lambda: _arrays.apis[int])
+        self.assertNotIn(int, _arrays.apis)
+
+
+def _strided(n):
+    x = Floats([1] * n)
+    x.__array_interface__["strides"] = (4,)
+    return x
+
+
+@unittest.skipUnless(numpy, NO_NUMPY)
+class NumPy(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.device = cptx.Device("emu:sm_90a")
+        cls.saxpy = runner.saxpy(cls.device)
+
+    def test_results(self):
+        x, y = numpy.arange(1000, dtype="f4"), numpy.ones(1000, "f4")
+        self.saxpy(x, y, numpy.float32(2))
+        numpy.testing.assert_array_equal(y, 2 * x + 1)
+        x.flags.writeable = False
+        self.saxpy(x, y[:1000], 2)
+        numpy.testing.assert_array_equal(y, 4 * x + 1)
+        with self.assertRaisesRegex(cptx.Error, "read-only"):
+            self.saxpy(y, x, 1.0)
+
+    def test_strides_and_empty(self):
+        y = numpy.ones((8, 3), "f4")
+        with self.assertRaisesRegex(cptx.Error, r"is f32\[8\] with strides \[3\]"):
+            self.saxpy(y[:, 0], numpy.ones(8, "f4"), 1.0)
+        self.saxpy(numpy.empty(0, "f4"), numpy.empty(0, "f4"), 1.0)
+
+    def test_out(self):
+        if not hasattr(numpy, "from_dlpack"):
+            self.skipTest("numpy.from_dlpack is not there (NumPy before 1.23)")
+        t = self.device.empty((20,), "f32")
+        y = numpy.from_dlpack(t)
+        if not y.flags.writeable:
+            self.skipTest("this NumPy takes DLPack's tensors read-only (before 2.1)")
+        y[:] = 1
+        self.saxpy(numpy.arange(20, dtype="f4"), t, 2.0)
+        del t
+        gc.collect()
+        numpy.testing.assert_array_equal(y, 2 * numpy.arange(20) + 1)
+        del y
+        gc.collect()
+        self.assertEqual(cptx._exported, {})
+
+
+if __name__ == "__main__":
+    runner.ABI = sys.argv[1] if len(sys.argv) > 1 else None
+    sys.exit(runner.main("python", [Abi, Emulator, NumPy]))

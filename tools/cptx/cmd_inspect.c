@@ -1,0 +1,92 @@
+/* cptx inspect: what the GPU gets of a kernel. */
+#include "inspect.h"
+#include "number.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_ARCH, OPTION_THREADS, OPTION_SMEM, OPTION_JSON, OPTION_HTML };
+static const cli_option options[] = {
+	[OPTION_ARCH] = { "arch", 'a', "NAME", "assemble for that target; default: that of the text", "@arch" },
+	[OPTION_THREADS] = { "threads", 't', "N", "threads of a CTA, where the kernel does not say", NULL },
+	[OPTION_SMEM] = { "smem", 's', "BYTES", "dynamic shared memory of a launch", NULL },
+	[OPTION_JSON] = { "json", 'j', NULL, "all of it as JSON", NULL },
+	[OPTION_HTML] = { "html", 'H', "FILE", "all of it as a page that shows source, PTX and machine code side by side",
+	                  "@file" },
+};
+
+static bool write_html(const inspected *in, const char *path)
+{
+	FILE *f = strcmp(path, "-") ? fopen(path, "wb") : stdout;
+	bool ok = f && inspect_html(in, f);
+
+	if (f && f != stdout)
+		ok &= fclose(f) == 0;
+	if (!ok)
+		cli_failed(in->cmd, "cannot write '%s': %s", path, strerror(errno));
+	return ok;
+}
+
+static int run(const cli_command *cmd, int argc, char **argv)
+{
+	inspect_opt o = { 0 };
+	const char *value, *html = NULL;
+	bool json = false;
+	int status = EXIT_OK, option;
+	uint64_t n;
+
+	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
+		switch (option) {
+		case OPTION_ARCH:
+			if (!cptx_target_find(value))
+				return cli_usage(cmd, "there is no target '%s'; `cptx arch` lists them", value);
+			o.arch = value;
+			break;
+		case OPTION_THREADS:
+			if (!number_dims(value, &n, 1, CPTX_THREADS_PER_CTA))
+				return cli_usage(cmd, "--threads %s: 1 to %d", value, CPTX_THREADS_PER_CTA);
+			o.threads = (uint32_t)n;
+			break;
+		case OPTION_SMEM:
+			if (!number_dims(value, &n, 1, 1 << 20))
+				return cli_usage(cmd, "--smem %s: bytes, up to 1 MiB", value);
+			o.dynamic_smem = (uint32_t)n;
+			break;
+		case OPTION_JSON: json = true; break;
+		default: html = value; break;
+		}
+	}
+	if (option == -2)
+		return status;
+	if (optind + 1 != argc)
+		return cli_usage(cmd, "give one file, PTX or a cubin, or - for standard input");
+	inspected *in = malloc(sizeof *in);
+	if (!in)
+		return cli_failed(cmd, "out of memory");
+	bool ok = inspect_load(in, cmd, argv[optind], &o);
+	if (ok && html)
+		ok = write_html(in, html);
+	if (ok && json)
+		inspect_json(in, stdout);
+	else if (ok && !html)
+		inspect_text(in);
+	inspect_free(in);
+	free(in);
+	return cli_flush(cmd, ok ? EXIT_OK : EXIT_FAILED);
+}
+
+const cli_command cmd_inspect = {
+	.name = "inspect",
+	.arguments = "[OPTION]... FILE",
+	.about = "What the GPU gets of a kernel: registers, spills, occupancy, hot loop, what ptxas remarks.",
+	.details = "FILE is PTX, which ptxas assembles, or a cubin. Without ptxas figures are estimates, and say so. Machine "
+			   "code is shown\n"
+			   "where nvdisasm or cuobjdump is found. Lines are those of the C source where the PTX has them (.loc, cptx "
+			   "gemm --lines).\n",
+	.options = options,
+	.noption = sizeof options / sizeof *options,
+	.operand_choices = "@file",
+	.run = run,
+};

@@ -1,0 +1,19 @@
+#include "compiling.h"
+
+int compiling_named(const cli_command *cmd, const char *value, enum cptx_compiler *compiler)
+{
+	return cptx_compiler_named(value, compiler) ? EXIT_OK
+	                                            : cli_usage(cmd, "--compiler %s: expected one of " COMPILING_CHOICES, value);
+}
+
+static void warn(void *user, const char *text) { fprintf(stderr, "cptx %s: %s\n", ((const cli_command *)user)->name, text); }
+
+cptx_cache *compiling_cache(const cli_command *cmd)
+{
+	cptx_error err = { 0 };
+	cptx_cache *cache = cptx_cache_open(&(cptx_cache_opt){ .warn = warn, .user = (void *)cmd }, &err);
+
+	if (!cache)
+		cli_failed(cmd, "%s", err.text);
+	return cache;
+}

@@ -1,0 +1,77 @@
+/* What `cptx inspect` and `cptx diff` know of a file: PTX, what ptxas and the cubin say of it, machine code. */
+#ifndef CPTX_TOOL_INSPECT_H
+#define CPTX_TOOL_INSPECT_H
+
+#include "cli.h"
+
+#include <cptx/inspect.h>
+
+/* One instruction of the machine code. */
+typedef struct sass_line {
+	uint32_t address, ptx_line; /* 0: not known */
+	enum cptx_unit unit;
+	const char *text; /* in inspected.disassembly */
+} sass_line;
+
+typedef struct inspect_kernel {
+	char *name;
+	bool has_usage, has_spills; /* the figures below; spills are known from ptxas only */
+	uint32_t registers, frame, stack, static_smem, barriers, param_bytes, constant0, code, spill_stores, spill_loads;
+	uint32_t threads, dynamic_smem; /* of a CTA: by its bounds or as asked; 0 threads: not known */
+	cptx_flow *flow;                /* NULL: no PTX */
+	cptx_kernel *body;
+	bool has_occupancy;
+	cptx_occupancy occupancy;
+	sass_line *sass;
+	size_t nsass;
+} inspect_kernel;
+
+/* A variable in shared memory. */
+typedef struct inspect_shared {
+	char name[128];
+	uint32_t size, align, line; /* size 0: its length is given by the launch */
+} inspect_shared;
+
+typedef struct inspected {
+	const cli_command *cmd;
+	const char *path;
+	char *ptx;
+	size_t size;
+	cptx_module *m; /* NULL: there is no PTX */
+	const cptx_target *target;
+	cptx_verdict *verdict; /* NULL: ptxas was not asked */
+	char *said;
+	char note[512]; /* why something is missing; "" */
+	inspect_kernel *kernel;
+	size_t nkernel;
+	inspect_shared shared[256];
+	size_t nshared;
+	char *disassembly;
+	unsigned char *code; /* the cubin */
+	size_t ncode;
+} inspected;
+
+typedef struct inspect_opt {
+	const char *arch;
+	uint32_t threads, dynamic_smem; /* of a launch; 0: as the kernel says */
+} inspect_opt;
+
+/* Reads a file, asks ptxas, nvdisasm or cuobjdump where they are.  False, after a message, if there is nothing to look at.
+ */
+bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const inspect_opt *o);
+void inspect_free(inspected *in);
+
+/* ---- inspect_code.c: machine code ---- */
+bool code_read(inspected *in);                  /* the figures and kernels of in->code */
+void code_disassemble(inspected *in);           /* fills the machine code of all kernels; a note where there is no tool */
+enum cptx_unit code_unit(const char *mnemonic); /* "HMMA.16816.F32" */
+
+/* ---- inspect_text.c, inspect_json.c ---- */
+void inspect_text(const inspected *in);
+void inspect_json(const inspected *in, FILE *f);
+bool inspect_html(const inspected *in, FILE *f);
+
+/* The source line behind a line of the PTX; file NULL: none but the PTX itself. */
+cptx_site inspect_source(const inspected *in, uint32_t ptx_line);
+
+#endif

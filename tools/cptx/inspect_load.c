@@ -1,0 +1,246 @@
+#include "inspect.h"
+
+#include "compile/process.h"
+
+#include <cptx/compile.h>
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+cptx_site inspect_source(const inspected *in, uint32_t ptx_line)
+{
+	cptx_site at = in->verdict ? cptx_verdict_origin(in->verdict, ptx_line) : (cptx_site){ NULL, 0 };
+
+	return at.file && strcmp(at.file, in->path) != 0 ? at : (cptx_site){ NULL, 0 };
+}
+
+/* ---- shared memory, from the declarations ---- */
+
+static uint32_t bytes_of(const char *type, size_t n)
+{
+	char name[16];
+
+	snprintf(name, sizeof name, "%.*s", (int)n, type);
+	return cptx_type_bits(cptx_type_find(name)) / 8;
+}
+
+/* ".shared .align 16 .b8 name[64][2], other;" of one line. */
+static void note_shared(inspected *in, const char *p, const char *end, uint32_t line)
+{
+	uint32_t align = 0, width = 1;
+
+	for (; p < end; p++) {
+		if (*p == '.') {
+			const char *word = p + 1;
+			for (p++; p < end && isalnum((unsigned char)*p);)
+				p++;
+			if (!strncmp(word, "align", 5))
+				align = (uint32_t)strtoul(p, NULL, 10);
+			else if (bytes_of(word, (size_t)(p - word)))
+				width = bytes_of(word, (size_t)(p - word));
+			else if (*word == 'v' && (word[1] == '2' || word[1] == '4'))
+				width *= (uint32_t)(word[1] - '0');
+			p--;
+		} else if (isalpha((unsigned char)*p) || strchr("_$%", *p)) {
+			if (in->nshared == sizeof in->shared / sizeof *in->shared)
+				return;
+			inspect_shared *s = &in->shared[in->nshared++];
+			size_t n = strcspn(p, " \t[;,=\n");
+			*s = (inspect_shared){ .align = align, .line = line, .size = width };
+			snprintf(s->name, sizeof s->name, "%.*s", (int)n, p);
+			for (p += n; p < end && *p == '['; p += strcspn(p, "]") + 1)
+				s->size *= (uint32_t)strtoul(p + 1, NULL, 0);
+			p--;
+		}
+	}
+}
+
+static void find_shared(inspected *in)
+{
+	uint32_t line = 1;
+
+	for (const char *p = in->ptx, *end; p && *p; p = *end ? end + 1 : end, line++) {
+		end = p + strcspn(p, "\n");
+		const char *q = p + strspn(p, " \t"), *space;
+		for (const char *words[] = { ".extern ", ".visible ", ".weak ", ".common " }, **w = words; w < words + 4; w++)
+			if (!strncmp(q, *w, strlen(*w)))
+				q += strlen(*w);
+		space = q;
+		if (!strncmp(space, ".shared ", 8))
+			note_shared(in, space + 8, end, line);
+	}
+}
+
+/* ---- asking ptxas ---- */
+
+/* As a program, or, where functions or variables of other files are missing, as an object. */
+static cptx_cubin *compile(const inspected *in, const inspect_opt *o, cptx_error *err)
+{
+	static const char *const flags[] = { "-lineinfo" };
+	const cptx_site nowhere = { NULL, 0 };
+	cptx_compile_opt opt = {
+		.compiler = CPTX_COMPILER_PTXAS, .target = o->arch, .name = in->path, .verbose = true, .nflags = 1, .flags = flags
+	};
+	cptx_cubin *c = cptx_compile_(nowhere, in->ptx, in->size, &opt, err);
+
+	if (c || !strstr(err->text, "Unresolved extern"))
+		return c;
+	*err = (cptx_error){ 0 };
+	opt.relocatable = true;
+	return cptx_compile_(nowhere, in->ptx, in->size, &opt, err);
+}
+
+static bool ask(inspected *in, const inspect_opt *o)
+{
+	cptx_error err = { 0 };
+	cptx_cubin *c = compile(in, o, &err);
+	const char *said = "";
+
+	if (!c && err.code == CPTX_E_COMPILE) {
+		cli_failed(in->cmd, "%s", err.text);
+		return false;
+	}
+	if (!c) {
+		snprintf(in->note, sizeof in->note, "%.400s: figures are estimates from the PTX", err.text);
+	} else {
+		said = cptx_cubin_log(c);
+		in->ncode = cptx_cubin_size(c);
+		if ((in->code = malloc(in->ncode + 1)))
+			memcpy(in->code, cptx_cubin_data(c), in->ncode);
+	}
+	in->verdict =
+		cptx_verdict_read(said, strlen(said), &(cptx_verdict_opt){ .ptx = in->ptx, .size = in->size, .name = in->path });
+	cptx_cubin_destroy(c);
+	return in->verdict != NULL;
+}
+
+/* ---- kernels ---- */
+
+static bool add_kernel(inspected *in, const char *name)
+{
+	inspect_kernel *grown = realloc(in->kernel, (in->nkernel + 1) * sizeof *grown);
+
+	if (!grown)
+		return false;
+	in->kernel = grown;
+	grown[in->nkernel++] = (inspect_kernel){ .name = strdup(name) };
+	return grown[in->nkernel - 1].name != NULL;
+}
+
+/* Where nobody read the cubin, ptxas -v has most of it. */
+static void from_verdict(inspected *in, inspect_kernel *k)
+{
+	const cptx_usage *u = cptx_verdict_usage_of(in->verdict, k->name);
+
+	if (!u)
+		return;
+	k->spill_stores = u->spill_stores, k->spill_loads = u->spill_loads, k->has_spills = true;
+	if (k->has_usage)
+		return;
+	k->registers = u->registers, k->frame = u->frame, k->stack = u->stack, k->static_smem = u->static_smem;
+	k->barriers = u->barriers, k->constant0 = u->constant[0], k->has_usage = u->is_kernel;
+}
+
+static uint32_t volume(const uint32_t d[3]) { return d[0] ? d[0] * (d[1] ? d[1] : 1) * (d[2] ? d[2] : 1) : 0; }
+
+static void from_module(inspected *in, inspect_kernel *k)
+{
+	cptx_kernel_info info;
+	cptx_error err = { 0 };
+
+	if (!in->m || !(k->body = cptx_module_body(in->m, k->name)))
+		return;
+	if (!(k->flow = cptx_flow_of(k->body, &err)) && !*in->note)
+		snprintf(in->note, sizeof in->note, "%.500s", err.text);
+	if (!cptx_module_kernel(in->m, k->name, &info))
+		return;
+	if (!k->threads)
+		k->threads = volume(info.bounds.block) ? volume(info.bounds.block) : volume(info.bounds.max_block);
+	if (!k->has_usage)
+		k->registers = cptx_flow_registers(k->flow), k->static_smem = info.static_smem;
+}
+
+static bool list_kernels(inspected *in)
+{
+	cptx_kernel *k;
+
+	if (in->nkernel)
+		return true; /* the cubin had them */
+	for (size_t i = 0; (k = cptx_module_body_at(in->m, i)); i++)
+		if (!cptx_body_is_func(k) && !add_kernel(in, cptx_body_name(k)))
+			return false;
+	return true;
+}
+
+static void complete(inspected *in, const inspect_opt *o)
+{
+	for (size_t i = 0; i < in->nkernel; i++) {
+		inspect_kernel *k = &in->kernel[i];
+		k->threads = o->threads ? o->threads : k->threads;
+		k->dynamic_smem = o->dynamic_smem;
+		from_verdict(in, k);
+		from_module(in, k);
+		k->has_occupancy =
+			in->target && k->threads &&
+			cptx_occupancy_of(in->target, k->registers, k->static_smem + k->dynamic_smem, k->threads, &k->occupancy);
+	}
+}
+
+static bool take_code(inspected *in)
+{
+	in->code = (unsigned char *)in->ptx, in->ncode = in->size;
+	in->ptx = NULL, in->size = 0;
+	return code_read(in);
+}
+
+static bool read_module(inspected *in)
+{
+	if (!in->ptx)
+		return true;
+	in->m = cptx_parse(in->ptx, in->size, &(cptx_parse_opt){ .name = in->path });
+	if (!in->m || cptx_module_error(in->m) || !cptx_module_freeze(in->m)) {
+		cli_failed(in->cmd, "%s", in->m ? cptx_module_error(in->m)->text : "out of memory");
+		return false;
+	}
+	find_shared(in);
+	return true;
+}
+
+bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const inspect_opt *o)
+{
+	*in = (inspected){ .cmd = cmd, .path = strcmp(path, "-") ? path : "<stdin>" };
+	if (!(in->ptx = cli_read(cmd, path, &in->size)))
+		return false;
+	char *text = realloc(in->ptx, in->size + 1);
+	if (!text)
+		return false;
+	in->ptx = text, text[in->size] = 0;
+	bool is_code = in->size > 4 && !memcmp(in->ptx, "\177ELF", 4);
+	if (is_code ? !take_code(in) || !read_module(in) : !read_module(in) || !ask(in, o))
+		return false;
+	if (is_code && in->ptx)
+		in->verdict = cptx_verdict_read("", 0, &(cptx_verdict_opt){ .ptx = in->ptx, .size = in->size, .name = in->path });
+	if (!is_code && in->code && !code_read(in))
+		return false;
+	if (!in->target)
+		in->target = o->arch ? cptx_target_find(o->arch) : in->m ? cptx_module_target(in->m) : NULL;
+	if (!list_kernels(in))
+		return false;
+	complete(in, o);
+	if (in->code)
+		code_disassemble(in);
+	return true;
+}
+
+void inspect_free(inspected *in)
+{
+	for (size_t i = 0; i < in->nkernel; i++) {
+		cptx_flow_destroy(in->kernel[i].flow);
+		free(in->kernel[i].sass);
+		free(in->kernel[i].name);
+	}
+	cptx_verdict_destroy(in->verdict);
+	cptx_module_destroy(in->m);
+	free(in->kernel), free(in->disassembly), free(in->code), free(in->ptx);
+}
