@@ -3,8 +3,9 @@
 # The last line is "man: N passed, N failed, N skipped".
 set -u
 passed=0 failed=0 skipped=0
-page=$(mktemp)
-trap 'rm -f "$page"' EXIT
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+page=$dir/cptx.1 # mandoc takes the section from the name
 "$1" --man >"$page" || failed=1
 for command in $("$1" --help | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
 	for word in "cptx $command" $("$1" "$command" --help | sed -n 's/^  \(-[A-Za-z],\|   *\) *\(--[a-z-]*\).*/\2/p'); do
