@@ -35,6 +35,45 @@ else
 	skip "pkg-config is not installed"
 fi
 
+# ---- the reader of cubins ----
+cat >"$dir/outside/cubin.c" <<'END'
+#include <cptx/cubin.h>
+#include <stdio.h>
+int main(void)
+{
+	cptx_error err = { 0 };
+	cptx_cubin_view_destroy(cptx_cubin_view_of("none", 4, "not.cubin", &err));
+	puts(err.text);
+	return 0;
+}
+END
+cat >"$dir/outside/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(cubin C)
+find_package(cptx 0.1 REQUIRED COMPONENTS cubin)
+add_executable(cubin cubin.c)
+target_link_libraries(cubin cptx::cubin)
+END
+reads() { try "$1" "$1" && if grep -q '^not.cubin: ' "$dir/log"; then ok; else bad "$1 printed something else"; fi; }
+if [ ! -e "$root$prefix/include/cptx/cubin.h" ]; then
+	skip "there is no libcptx_cubin: it needs libelf"
+else
+	# shellcheck disable=SC2046,SC2086 # words
+	if have pkg-config && [ -e "$root$lib/libcptx_cubin.so" ]; then
+		try "cubin, pkg-config" $cc -std=c11 $(pkg-config --cflags cptx_cubin) "$dir/outside/cubin.c" -o "$dir/cubin" \
+			$(pkg-config --libs cptx_cubin) -Wl,-rpath,"$root$lib"
+		reads "$dir/cubin"
+	fi
+	for shared in ON OFF; do
+		if [ $shared = ON ]; then ending=so; else ending=a; fi
+		if ! have cmake || [ ! -e "$root$lib/libcptx_cubin.$ending" ]; then continue; fi
+		try "cubin, cmake" cmake -S "$dir/outside" -B "$dir/cubin-$shared" -DCMAKE_C_COMPILER="${cc##* }" \
+			-DCMAKE_PREFIX_PATH="$root$prefix" -DBUILD_SHARED_LIBS=$shared
+		try "cubin, cmake --build" cmake --build "$dir/cubin-$shared"
+		reads "$dir/cubin-$shared/cubin"
+	done
+fi
+
 # ---- CMake: examples/embed/cmake, both libraries, and versions that do not fit ----
 cmake_build() { # NAME OPTION...
 	name=$1

@@ -17,7 +17,7 @@ printf '%s\n' "$exported" | sed 's/@.*//' | LC_ALL=C sort >"$list"
 offences=$(
 	printf '%s\n' "$declared" | LC_ALL=C comm -13 - "$list" | sed 's/$/, which no public header declares/; s/^/exports /'
 	printf '%s\n' "$declared" | LC_ALL=C comm -23 - "$list" | sed 's/^/does not export /'
-	printf '%s\n' "$exported" | awk -v version="$(objdump -p "$1" | sed -n 's/^ *SONAME *libcptx\.so\.//p')" \
+	printf '%s\n' "$exported" | awk -v version="$(objdump -p "$1" | sed -n 's/^ *SONAME *libcptx[a-z_]*\.so\.//p')" \
 		'$1 !~ "@@CPTX_" version "$" { print "exports " $1 ", whose version is not CPTX_" version }'
 	# what the compiler (libgcc: which processor is this) and the linker put in by themselves is not ours
 	objdump -t "$1" | sed 's/ \.hidden / /' | awk 'NF > 3 && $(NF - 2) ~ /^\.(data|bss|tdata|tbss)$/ &&
