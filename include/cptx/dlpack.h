@@ -9,10 +9,12 @@
  * - name: type[dims] ... is a tensor, whose address the kernel gets. A dimension is a number, a name, which stands for the
  *   same number wherever it occurs, or _ for any; [] is a tensor without dimensions. Then may follow:
  *   + const: the kernel only reads it, and tensors that are marked read-only are taken too.
- *   + strides[...]: in elements, one per dimension: numbers, names, _. Without it: row-major, without gaps.
+ *   + strides[...]: in elements, one per dimension: numbers, names, _. Without it: row-major, without gaps.  The stride of a
+ *     dimension of 1, and of an empty tensor, may be anything; what it says a name is, others may say otherwise.
  *   + align N: of the address, in bytes, a power of two. Without it: the size of an element, at most 16.
  *   + optional: it may be left out (CPTX_TENSOR_NONE); the kernel gets 0.
- * - name: type is a number (u8 to s64, b8 to b64, f32, f64). An integer's name may be used for a dimension too.
+ * - name: type is a number (u8 to s64, b8 to b64, f32, f64), which its type must hold. An integer's name may be used for a
+ *   dimension too.
  * - name: type = value is an integer that is not given but computed: a number or name, products of them, "/ number" at the
  *   end; division rounds up: rows * 2 / 64.
  *

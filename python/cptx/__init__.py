@@ -21,15 +21,28 @@ import weakref
 from . import _abi, _arrays
 from ._abi import lib
 
-__all__ = ["Device", "Error", "Kernel", "Program", "Tensor", "version"]
+__all__ = ["ArgumentError", "Device", "Error", "Kernel", "Program", "Tensor", "version"]
 
 
-class Error(Exception):
-    """What cptx refuses, in its words; `code` is the name of the kind, "ARG"."""
+class Error(RuntimeError):
+    """What cptx refuses, in its words; `code` is the name of the kind, "DRIVER".
+
+    What the caller gave wrong is an ArgumentError, and so a ValueError too.  What is not of the kind that it has to be (a list
+    for a tensor, a float for an integer) is a TypeError, what cannot be a number of 64 bits an OverflowError.
+    """
 
     def __init__(self, info):
         super().__init__(info.text.decode(errors="replace"))
         self.code = lib.cptx_code_name(info.code).decode()
+
+
+class ArgumentError(Error, ValueError):
+    """An illegal argument, signature, grid or text of PTX: code ARG, FORM, PARSE, TARGET or LIMIT."""
+
+
+def _error(info):
+    kind = Error(info)
+    return ArgumentError(info) if kind.code in ("ARG", "FORM", "PARSE", "TARGET", "LIMIT") else kind
 
 
 def version():
@@ -40,8 +53,15 @@ def _checked(f, *args):
     err = _abi.ErrorInfo()
     result = f(*args, ctypes.byref(err))
     if err.code:
-        raise Error(err)
+        raise _error(err)
     return result
+
+
+def _u32(name, n):
+    n = operator.index(n)
+    if not 0 <= n < 2**32:
+        raise ValueError(f"{name} is {n}, but must be from 0 to 2^32 - 1")
+    return n
 
 
 def _dims(n):
@@ -104,7 +124,7 @@ class Program:
 
     def __init__(self, device, image, name, target, max_regs, line_info, debug):
         image = image.encode() if isinstance(image, str) else bytes(image)
-        opt = _abi.LoadOpt(target=target and target.encode(), max_regs=max_regs, line_info=line_info, debug=debug,
+        opt = _abi.LoadOpt(target=target and target.encode(), max_regs=_u32("max_regs", max_regs), line_info=line_info, debug=debug,
                            name=name and name.encode())
         self.device = device
         self._handle = _checked(lib.cptx_device_load_text_, _abi.Site(), device._handle, image, len(image), ctypes.byref(opt))
@@ -135,7 +155,7 @@ class Kernel:
 
     def __init__(self, program, name, signature, grid, block, cluster, dyn_smem, overlap):
         opt = _abi.LaunchOpt(signature=signature.encode(), grid=grid and grid.encode(), block=_dims(block),
-                             cluster=_dims(cluster), dyn_smem=dyn_smem, overlap=overlap)
+                             cluster=_dims(cluster), dyn_smem=_u32("dyn_smem", dyn_smem), overlap=overlap)
         self.program = program
         self.name = name or program.kernels[0]
         self._handle = _checked(lib.cptx_tensor_launch_new_, _abi.Site(), program._handle, name and name.encode(),
@@ -156,7 +176,7 @@ class Kernel:
             if not lib.cptx_tensor_launch_arg(self._handle, i, ctypes.byref(info)):
                 return
             kind = lib.cptx_type_name(info.type).decode()
-            yield Argument(info.name.decode(), kind, info.is_tensor, info.is_const)
+            yield Argument(info.name.decode(), kind, info.is_tensor, info.is_const, info.is_optional)
 
     def _make_call(self):
         """A function for this signature: one struct.pack makes all arguments, one call of C does the rest."""
@@ -165,7 +185,8 @@ class Kernel:
         values, layout = [], "="
         for a, x in zip(self.args, names):
             tag = _abi.OBJECT if a.is_tensor else _abi.FLOAT if a.type in ("f32", "f64") else _abi.INT
-            values.append(f"{tag}, id({x}), apis[type({x})]" if a.is_tensor else f"{tag}, {x}, 0")
+            seen = "readable" if a.is_const else "writable"
+            values.append(f"{tag}, {seen}({x}), apis[type({x})]" if a.is_tensor else f"{tag}, {x}, 0")
             layout += "QQQ" if a.is_tensor else "QdQ" if tag == _abi.FLOAT else "QqQ"
         source = f"""
 def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
@@ -179,7 +200,7 @@ def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
     return anyhow(({''.join(x + ', ' for x in names)}), grid, stream)
 """
         known = {"pack": struct.Struct(layout).pack, "error": struct.error, "apis": _arrays.apis, "anyhow": self._anyhow(),
-                 "launch": self._launch(n)}
+                 "launch": self._launch(n), "readable": _arrays.readable, "writable": _arrays.writable}
         exec(source, known)
         call = known["call"]
         call.__name__ = call.__qualname__ = self.name
@@ -196,7 +217,7 @@ def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
             except IndexError:  # another thread is at it
                 err = ctypes.byref(_abi.ErrorInfo())
             if not run(handle, packed, count, grid, stream, err):
-                raise Error(err._obj)
+                raise _error(err._obj)
             pool.append(err)
 
         return launch
@@ -212,7 +233,7 @@ def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
             seen = []
             for a, x in zip(args, given):
                 try:
-                    seen.append(_arrays.tensor(x, handle, device) if a.is_tensor else a.number(x))
+                    seen.append(_arrays.tensor(x, handle, device, a) if a.is_tensor else a.number(x))
                 except (TypeError, ValueError, OverflowError) as e:
                     raise type(e)(f"kernel {name}: argument \"{a.name}\": {e}") from e
             packed = b"".join(struct.pack("=QQQ", kind, value, api) for kind, value, api, _ in seen)
@@ -230,8 +251,9 @@ def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
 class Argument:
     """An entry of a signature that is given."""
 
-    def __init__(self, name, kind, is_tensor, is_const):
-        self.name, self.type, self.is_tensor, self.is_const = name, kind, is_tensor, is_const
+    def __init__(self, name, kind, is_tensor, is_const, is_optional):
+        self.name, self.type = name, kind
+        self.is_tensor, self.is_const, self.is_optional = is_tensor, is_const, is_optional
 
     def number(self, x):
         if self.type in ("f32", "f64"):
@@ -273,9 +295,15 @@ class Tensor:
     """Memory of a device for others: torch.from_dlpack(t), numpy.from_dlpack(t).  It lives until the last of them is gone."""
 
     def __init__(self, device, shape, dtype):
-        self.device, self.shape, self.dtype = device, tuple(shape), dtype
+        self.device, self.shape, self.dtype = device, tuple(map(operator.index, shape)), dtype
+        if min(self.shape, default=0) < 0:
+            raise ValueError(f"the shape {self.shape} has a negative dimension")
         self._type = lib.cptx_type_find(dtype.encode())
+        if not lib.cptx_type_bits(self._type):
+            raise ValueError(f"\"{dtype}\" is no type of PTX: f32, bf16, u8, b64")
         size = math.prod(self.shape) * max(8, lib.cptx_type_bits(self._type)) // 8
+        if size >= 1 << 63:
+            raise ValueError(f"the shape {self.shape} is beyond all memory")
         self._ptr = _checked(lib.cptx_mem_alloc, device._handle, size) if size else 0
         if size:
             _closing(self, functools.partial(lib.cptx_mem_free, device._handle), self._ptr, device)

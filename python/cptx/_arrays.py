@@ -40,6 +40,33 @@ class Apis(dict):
 apis = Apis()
 
 
+class Lazy(dict):
+    """By class: whether its arrays may be views whose bytes are not their values, or record gradients (those of PyTorch)."""
+
+    def __missing__(self, cls):
+        self[cls] = all(hasattr(cls, name) for name in ("is_conj", "is_neg", "requires_grad"))
+        return self[cls]
+
+
+lazy = Lazy()
+
+
+def readable(x):
+    """id(x) of an array whose bytes are its values; neither DLPack nor the exchange API tells."""
+    if lazy[type(x)]:
+        if x.is_conj():
+            raise ValueError("it is a conjugate that PyTorch has not computed yet: give x.resolve_conj()")
+        if x.is_neg():
+            raise ValueError("it is a negative that PyTorch has not computed yet: give x.resolve_neg()")
+    return id(x)
+
+
+def writable(x):
+    if lazy[type(x)] and x.requires_grad:
+        raise ValueError("PyTorch records gradients of it, and would not see that the kernel writes it: give x.detach()")
+    return readable(x)
+
+
 def framework_stream(args):
     """The stream that PyTorch works on, if one of the arguments is its tensor on a GPU; else None."""
     torch = sys.modules.get("torch")
@@ -50,6 +77,8 @@ def framework_stream(args):
 
 
 def _dlpack(x, stream):
+    if lazy[type(x)] and x.requires_grad:  # PyTorch would refuse it, even to be read
+        x = x.detach()
     on_gpu = x.__dlpack_device__()[0] == _abi.CUDA
     words = {"stream": stream or 1} if on_gpu else {}  # 1: the default stream, for which 0 is ambiguous
     try:
@@ -78,10 +107,13 @@ def _interface(x, about, device):
     return _abi.VERSIONED, ctypes.addressof(m), 0, (m, shape, strides)
 
 
-def tensor(x, stream, device):
-    """kind, value, API, and what keeps it alive, for a launch on that stream of a Device."""
+def tensor(x, stream, device, about):
+    """kind, value, API, and what keeps it alive, for a launch on that stream of a Device; about: its Argument."""
     if x is None:
+        if not about.is_optional:
+            raise TypeError("it is None, and not optional")
         return _abi.NONE, 0, 0, None
+    (readable if about.is_const else writable)(x)
     try:
         return _abi.OBJECT, id(x), apis[type(x)], x
     except KeyError:
@@ -92,12 +124,12 @@ def tensor(x, stream, device):
         except BufferError:  # of NumPy before 2.1: it is read-only, which only its interface can say
             if not hasattr(x, "__array_interface__"):
                 raise
-    about = getattr(x, "__cuda_array_interface__", None)
-    if about is not None:
-        if about.get("stream") not in (None, stream):  # its work there must be done; it says no more than the stream
+    told = getattr(x, "__cuda_array_interface__", None)
+    if told is not None:
+        if told.get("stream") not in (None, stream):  # its work there must be done; it says no more than the stream
             device.synchronize()
-        return _interface(x, about, (_abi.CUDA, device.ordinal))
-    about = getattr(x, "__array_interface__", None)
-    if about is not None:
-        return _interface(x, about, (_abi.CPU, 0))
+        return _interface(x, told, (_abi.CUDA, device.ordinal))
+    told = getattr(x, "__array_interface__", None)
+    if told is not None:
+        return _interface(x, told, (_abi.CPU, 0))
     raise TypeError(f"a {type(x).__name__} is no tensor: it has neither __dlpack__ nor an array interface")

@@ -131,9 +131,17 @@ static bool refuse(const trial *q, const char *format, ...)
 
 /* ---- what a tensor reaches ---- */
 
+static bool is_empty(const DLTensor *t)
+{
+	for (int d = 0; d < t->ndim; d++)
+		if (!t->shape[d])
+			return true;
+	return false;
+}
+
 bool tensor_sane(const DLTensor *t, const char **why)
 {
-	int64_t elements = 1, reach = 0, step;
+	int64_t dense = 1, reach = 0, step; /* an empty tensor, too, has strides that can be computed */
 
 	if (!t) {
 		*why = "it is NULL";
@@ -145,12 +153,13 @@ bool tensor_sane(const DLTensor *t, const char **why)
 	for (int i = 0; !*why && i < t->ndim; i++) {
 		if (t->shape[i] < 0)
 			*why = "it has a negative dimension";
-		else if (__builtin_mul_overflow(elements, t->shape[i], &elements) || elements > INT64_MAX >> 8 ||
-		         (t->strides && (__builtin_mul_overflow(t->shape[i], t->strides[i], &step) || step == INT64_MIN ||
-		                         __builtin_add_overflow(reach, step < 0 ? -step : step, &reach) || reach > INT64_MAX >> 8)))
+		else if (__builtin_mul_overflow(dense, MAX(t->shape[i], 1), &dense) || dense > INT64_MAX >> 8 ||
+		         (t->strides && t->shape[i] > 1 &&
+		          (__builtin_mul_overflow(t->shape[i], t->strides[i], &step) || step == INT64_MIN ||
+		           __builtin_add_overflow(reach, step < 0 ? -step : step, &reach) || reach > INT64_MAX >> 8)))
 			*why = "its size is beyond all memory";
 	}
-	if (!*why && elements && !t->data)
+	if (!*why && !t->data && !is_empty(t))
 		*why = "its address is NULL";
 	return !*why;
 }
@@ -181,9 +190,18 @@ bool bind(tensor_binding *names, const extent *e, int64_t v, size_t by)
 		return true;
 	if (e->kind == EXTENT_NUMBER)
 		return e->number == v;
-	if (b->known)
+	if (b->known && !b->idle)
 		return b->v == v;
-	*b = (tensor_binding){ true, (uint8_t)by, v };
+	*b = (tensor_binding){ .known = true, .by = (uint8_t)by, .v = v };
+	return true;
+}
+
+/* A stride that nothing is reached by, of an extent of 1 or in an empty tensor: its name has it if none else says what it
+ * is. */
+static bool bind_idle(tensor_binding *names, const extent *e, int64_t v, size_t by)
+{
+	if (e->kind == EXTENT_NAME && !names[e->name].known)
+		names[e->name] = (tensor_binding){ .known = true, .idle = true, .by = (uint8_t)by, .v = v };
 	return true;
 }
 
@@ -207,28 +225,20 @@ static bool shape_fits(const trial *q)
 	return true;
 }
 
-static bool is_empty(const DLTensor *t)
-{
-	for (int d = 0; d < t->ndim; d++)
-		if (!t->shape[d])
-			return true;
-	return false;
-}
-
 static bool strides_fit(const trial *q)
 {
 	const DLTensor *t = q->t;
 	int64_t dense = 1;
+	bool empty = is_empty(t);
 
-	if (!q->a->strided && (!t->strides || is_empty(t)))
-		return true;
-	for (int d = q->a->rank - 1; d >= 0; d--) { /* the stride of a single element says nothing */
-		dense *= d + 1 < q->a->rank ? t->shape[d + 1] : 1;
+	for (int d = q->a->rank - 1; d >= 0; dense *= t->shape[d--]) {
 		int64_t stride = t->strides ? t->strides[d] : dense;
-		if (q->a->strided ? !bind(q->names, &q->a->stride[d], stride, q->i) : t->shape[d] != 1 && stride != dense)
-			return q->a->strided ? mismatch(q, "stride", d, stride, &q->a->stride[d])
-			                     : refuse(q, "stride %d is %lld, not %lld; make it contiguous, or say strides[...]", d,
-			                              (long long)stride, (long long)dense);
+		bool idle = empty || t->shape[d] == 1;
+		if (q->a->strided && !(idle ? bind_idle : bind)(q->names, &q->a->stride[d], stride, q->i))
+			return mismatch(q, "stride", d, stride, &q->a->stride[d]);
+		if (!q->a->strided && !idle && stride != dense)
+			return refuse(q, "stride %d is %lld, not %lld; make it contiguous, or say strides[...]", d, (long long)stride,
+			              (long long)dense);
 	}
 	return true;
 }

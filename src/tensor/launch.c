@@ -3,6 +3,7 @@
 
 #include <cptx/emu.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- preparing ---- */
@@ -199,16 +200,12 @@ static bool take_tensor(run *r, size_t i, const cptx_tensor_arg *given)
 	return true;
 }
 
-/* Whether an integer fits its type: -1 is no u32, but any 64 bits are a b64. */
 static bool integer_fits(const run *r, const entry *a, int64_t v)
 {
-	unsigned bits = cptx_type_bits(a->type);
-	bool is_signed = a->type >= CPTX_S8 && a->type <= CPTX_S64, plain = a->type >= CPTX_B8 && a->type <= CPTX_B64;
-	int64_t low = is_signed || plain ? INT64_MIN >> (64 - bits) : 0;
-	int64_t high = bits == 64 ? INT64_MAX : (int64_t)(UINT64_MAX >> (64 - bits + is_signed));
-
-	return (v >= low && v <= high) || refuse(r, a, "is %lld, but must be a .%s", (long long)v, cptx_type_name(a->type));
+	return type_holds(a->type, v) || refuse(r, a, "is %lld, but must be a .%s", (long long)v, cptx_type_name(a->type));
 }
+
+#define F32_END 0x1.ffffffp127 /* from here on numbers round to infinity */
 
 static bool take_number(run *r, size_t i, const cptx_tensor_arg *given)
 {
@@ -216,10 +213,12 @@ static bool take_number(run *r, size_t i, const cptx_tensor_arg *given)
 	bool is_float = a->type == CPTX_F32 || a->type == CPTX_F64, is_int = given->kind == CPTX_TENSOR_INT;
 	int64_t v = given->u.i;
 
-	if (is_float ? !is_int && given->kind != CPTX_TENSOR_FLOAT : !is_int && given->kind != CPTX_TENSOR_UINT)
+	if (!is_int && given->kind != CPTX_TENSOR_UINT && (!is_float || given->kind != CPTX_TENSOR_FLOAT))
 		return refuse(r, a, "is %s, but must be a number of .%s", kind_text(given->kind), cptx_type_name(a->type));
 	if (is_float) {
-		double d = is_int ? (double)v : given->u.f;
+		double d = is_int ? (double)v : given->kind == CPTX_TENSOR_UINT ? (double)given->u.u : given->u.f;
+		if (a->type == CPTX_F32 && isfinite(d) && fabs(d) >= F32_END)
+			return refuse(r, a, "is %g, which .f32 does not hold", d);
 		float f = (float)d;
 		a->type == CPTX_F64 ? memcpy(&r->value[i], &d, 8) : memcpy(&r->value[i], &f, 4);
 		return true;
@@ -238,21 +237,15 @@ static bool take_number(run *r, size_t i, const cptx_tensor_arg *given)
 
 static bool compute(const run *r, const product *p, int64_t *v)
 {
-	*v = 1;
-	for (size_t i = 0; i < p->n; i++) {
-		const extent *e = &p->factor[i];
-		int64_t f = e->kind == EXTENT_NUMBER ? e->number : r->names[e->name].v;
+	for (const extent *e = p->factor; e < p->factor + p->n; e++)
 		if (e->kind == EXTENT_NAME && !r->names[e->name].known)
 			return error_set(r->err, CPTX_E_ARG, r->l->launch->at,
 			                 "kernel %s: %s is not known: the optional argument that "
 			                 "has it is missing",
 			                 r->l->launch->k.info.name, r->l->s.name[e->name]);
-		if (__builtin_mul_overflow(*v, f, v))
-			return error_set(r->err, CPTX_E_ARG, r->l->launch->at, "kernel %s: a product of dimensions is beyond 64 bits",
-			                 r->l->launch->k.info.name);
-	}
-	*v = *v / p->divisor + (*v % p->divisor > 0);
-	return true;
+	return product_value(p, r->names, v) ||
+	       error_set(r->err, CPTX_E_ARG, r->l->launch->at, "kernel %s: a product of dimensions is beyond 64 bits",
+	                 r->l->launch->k.info.name);
 }
 
 static bool take_all(run *r, const cptx_tensor_arg *given)

@@ -166,6 +166,29 @@ static bool product_read(reader *r, product *p)
 	return p->divisor > 0 || fail(r, "the number behind / must be above 0");
 }
 
+bool product_value(const product *p, const tensor_binding *names, int64_t *v)
+{
+	*v = 1;
+	for (const extent *e = p->factor; e < p->factor + p->n; e++)
+		if (__builtin_mul_overflow(*v, e->kind == EXTENT_NUMBER ? e->number : names[e->name].v, v))
+			return false;
+	*v = *v / p->divisor + (*v % p->divisor > 0);
+	return true;
+}
+
+/* A product of nothing but numbers is judged here, the others by each run. */
+static bool constant_fits(reader *r, const product *p, enum cptx_type t)
+{
+	int64_t v;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->factor[i].kind != EXTENT_NUMBER)
+			return true;
+	if (!product_value(p, NULL, &v))
+		return fail(r, "the product is beyond 64 bits");
+	return type_holds(t, v) || fail(r, "%lld is no .%s", (long long)v, cptx_type_name(t));
+}
+
 static uint32_t natural_align(enum cptx_type t) { return MIN(MAX(cptx_type_bits(t) / 8, 1u), 16u); }
 
 static bool strides_read(reader *r, entry *a)
@@ -227,7 +250,7 @@ static bool number_read(reader *r, entry *a)
 	}
 	if (!is_integer(a->type))
 		return fail(r, "what is computed is an integer, not .%s", cptx_type_name(a->type));
-	return product_read(r, &a->value);
+	return product_read(r, &a->value) && constant_fits(r, &a->value, a->type);
 }
 
 static bool entry_read(reader *r, entry *a)
@@ -302,7 +325,7 @@ static bool grid_read(reader *r)
 	do {
 		if (n == 3)
 			return fail(r, "a grid has at most three dimensions");
-		if (!product_read(r, &r->s->grid[n++]))
+		if (!product_read(r, &r->s->grid[n]) || !constant_fits(r, &r->s->grid[n++], CPTX_U32))
 			return false;
 	} while (take(r, ','));
 	return ended(r);

@@ -47,10 +47,13 @@ bool signature_read(signature *s, const char *text, const char *grid, cptx_site 
 
 /* What names stand for in one run. */
 typedef struct tensor_binding {
-	bool known;
-	uint8_t by; /* argument */
+	bool known, idle; /* idle: by a stride that nothing is reached by; what has to agree takes its place */
+	uint8_t by;       /* argument */
 	int64_t v;
 } tensor_binding;
+
+/* signature.c.  Of names that are known; false: it is beyond 64 bits. */
+bool product_value(const product *p, const tensor_binding *names, int64_t *v);
 
 struct cptx_tensor_launch {
 	cptx_launch *launch;
@@ -63,6 +66,7 @@ struct cptx_tensor_launch {
 /* type.c */
 bool type_to_dl(enum cptx_type t, DLDataType *d); /* false: DLPack has none */
 bool type_fits(enum cptx_type t, DLDataType d);
+bool type_holds(enum cptx_type t, int64_t v); /* of an integer type */
 void type_text(DLDataType d, char *text, size_t size);
 
 /* check.c */

@@ -53,6 +53,17 @@ bool type_fits(enum cptx_type t, DLDataType d)
 	return type_to_dl(t, &want) && same(want, d);
 }
 
+/* -1 is no u32, but any 64 bits are a b64. */
+bool type_holds(enum cptx_type t, int64_t v)
+{
+	unsigned bits = cptx_type_bits(t);
+	bool is_signed = t >= CPTX_S8 && t <= CPTX_S64, plain = t >= CPTX_B8 && t <= CPTX_B64;
+	int64_t low = is_signed || plain ? INT64_MIN >> (64 - bits) : 0;
+	int64_t high = bits == 64 ? INT64_MAX : (int64_t)(UINT64_MAX >> (64 - bits + is_signed));
+
+	return v >= low && v <= high;
+}
+
 void type_text(DLDataType d, char *text, size_t size)
 {
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)

@@ -44,6 +44,18 @@ class PyTorch(unittest.TestCase):
             _arrays.apis.update(known)
         self.assertTrue(torch.equal(y, 2 * x + 1))
 
+    def test_views_and_gradients(self):
+        x, y = torch.arange(4, dtype=torch.float32), torch.ones(4)
+        self.saxpy(x.clone().requires_grad_(), y, 2.0)
+        self.assertTrue(torch.equal(y, 2 * x + 1))
+        with self.assertRaisesRegex(ValueError, r"give x.resolve_neg\(\)"):
+            self.saxpy(torch._neg_view(x), y, 2.0)
+        with self.assertRaisesRegex(ValueError, r"give x.detach\(\)"):
+            self.saxpy(x, torch.ones(4, requires_grad=True), 2.0)
+        bits = self.device.load_file(runner.SAXPY).kernel("saxpy", "x: b64[n] const, y: b64[n], a: f32, n: u32 = n", grid="1", block=64)
+        with self.assertRaisesRegex(ValueError, r"give x.resolve_conj\(\)"):
+            bits(torch.ones(4, dtype=torch.complex64).conj(), torch.ones(4, dtype=torch.complex64), 2.0)
+
     def test_out(self):
         y = torch.from_dlpack(self.device.empty((4, 5), "f32"))
         self.assertEqual(y.shape, (4, 5))

@@ -44,6 +44,32 @@ class Floats:
                                     "data": (ctypes.addressof(self.values), read_only)}
 
 
+class Framework:
+    """An array of a framework like PyTorch: DLTensors by an exchange API, lazy views, gradients; none of which DLPack tells."""
+
+    given, requires_grad = 0, False
+
+    def __init__(self, values, conj=False, neg=False, requires_grad=False):
+        self.floats, self.conj, self.neg, self.requires_grad = Floats(values), conj, neg, requires_grad
+
+    def is_conj(self):
+        return self.conj
+
+    def is_neg(self):
+        return self.neg
+
+    @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_abi.DLTensor))
+    def give(x, out):
+        Framework.given += 1
+        x.shape = (ctypes.c_int64 * 1)(len(x.floats.values))
+        out[0] = _abi.DLTensor(ctypes.addressof(x.floats.values), 1, 0, 1, 2, 32, 1, x.shape, None, 0)
+        return 0
+
+    # struct DLPackExchangeAPI: version 1.1, no older one, three functions, give, current_work_stream
+    api = (ctypes.c_uint64 * 8)(1 | 1 << 32, 0, 0, 0, 0, ctypes.cast(give, ctypes.c_void_p).value, 0)
+    __dlpack_c_exchange_api__ = _abi.capsule_new(ctypes.addressof(api), b"dlpack_exchange_api", None)
+
+
 class Emulator(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -100,9 +126,32 @@ class Emulator(unittest.TestCase):
         before = list(y.values)
         self.saxpy(x, y, 1.0, grid=(4, 0))  # no CTAs
         self.assertEqual(list(y.values), before)
-        self.refuses(cptx.Error, "argument \"x\" is nothing", self.saxpy, None, y, 1.0)
         self.saxpy(x, y, 1.0)
         self.assertEqual(list(y.values), [2.0] * 4)  # and what was refused did nothing
+
+    def test_views_and_gradients(self):
+        x, y = Framework([2] * 4), Framework([1] * 4)
+        self.saxpy(x, y, 3.0)
+        self.saxpy(Framework([1] * 4, requires_grad=True), y, 1.0)  # it is only read
+        self.assertEqual((list(y.floats.values), Framework.given), ([8.0] * 4, 4))
+        for options in {}, {"grid": 1}:
+            self.refuses(ValueError, "argument \"x\": it is a conjugate", self.saxpy, Framework([1], conj=True), y, 1.0, **options)
+            self.refuses(ValueError, "argument \"y\": it is a negative", self.saxpy, x, Framework([1], neg=True), 1.0, **options)
+            self.refuses(ValueError, "give x.detach()", self.saxpy, x, Framework([1], requires_grad=True), 1.0, **options)
+        self.assertEqual(Framework.given, 4)
+
+    def test_kinds_of_errors(self):
+        x, y = Floats([1] * 4), Floats([1] * 4)
+        self.refuses(ValueError, "the types differ", self.device.load_file(runner.SAXPY).kernel(
+            None, "x: f64[_], y: f32[n], a: f32, n: u32 = n", grid="1", block=64), x, y, 1.0)
+        self.refuses(cptx.ArgumentError, "3.5e+38, which .f32 does not hold", self.saxpy, x, y, 3.5e38)
+        self.refuses(TypeError, "argument \"x\": it is None, and not optional", self.saxpy, None, y, 1.0)
+        self.refuses(ValueError, "dyn_smem is 4294967296", runner.saxpy, self.device, dyn_smem=1 << 32)
+        self.refuses(ValueError, "max_regs is -1", self.device.load, "", max_regs=-1)
+        self.refuses(ValueError, "negative dimension", self.device.empty, (-2, -2), "f32")
+        self.refuses(ValueError, "beyond all memory", self.device.empty, (1 << 40, 1 << 40), "f32")
+        self.refuses(ValueError, "\"float\" is no type", self.device.empty, (2,), "float")
+        self.assertNotIsInstance(self.refuses(RuntimeError, "", cptx.Device, "cuda:4095"), ValueError)
 
     def test_integers(self):
         program = self.device.load_file(runner.SAXPY)

@@ -198,6 +198,12 @@ START_TEST(optional_and_integers)
 	four[3] = integer(-1);
 	ck_assert(!cptx_tensor_launch_run(l, four, 4, NULL, NULL, &err));
 	FAILS(err, CPTX_E_ARG, "argument \"n\" is -1, but must be a .u32");
+	four[2] = number(3.5e38), four[3] = integer(N);
+	ck_assert(!cptx_tensor_launch_run(l, four, 4, NULL, NULL, &err));
+	FAILS(err, CPTX_E_ARG, "argument \"a\" is 3.5e+38, which .f32 does not hold");
+	four[2] = (cptx_tensor_arg){ .kind = CPTX_TENSOR_UINT, .u.u = 0 };
+	ck_assert(cptx_tensor_launch_run(l, four, 4, NULL, NULL, &err));
+	OK(err);
 	four[3] = integer(N);
 	ck_assert(cptx_tensor_launch_run(l, four, 4, NULL, NULL, &err));
 	OK(err);
@@ -296,6 +302,12 @@ START_TEST(shapes_and_strides)
 		{ "x: f32[n, m] strides[m, 1]", 2, { 2, 3 }, { 99 }, NULL },
 		{ "x: f32[n, m] strides[_, _]", 2, { 2, 3 }, { 0, 7 }, NULL },
 		{ "x: f32[n, m] strides[_, _]", 2, { 2, 3 }, { INT64_MAX, 7 }, "no tensor: its size is beyond all memory" },
+		{ "x: f32[1, m] strides[8, 1]", 2, { 1, 3 }, { INT64_MAX, 1 }, NULL }, /* what reaches nothing says nothing */
+		{ "x: f32[n, m] strides[m, 1]", 2, { 1, 3 }, { 77, 1 }, NULL },
+		{ "x: f32[_, _, _] strides[ld, ld, 1]", 3, { 2, 1, 3 }, { 8, 5, 1 }, NULL },
+		{ "x: f32[_, _, _] strides[ld, ld, 1]", 3, { 2, 2, 3 }, { 8, 5, 1 }, "stride 0 is 8, but ld is 5" },
+		{ "x: f32[0, _] strides[8, 1]", 2, { 0, 3 }, { 7, 7 }, NULL },
+		{ "x: f32[_, _, _] strides[_, _, _]", 3, { 0, INT64_MAX / 2, 4 }, { 99 }, "its size is beyond all memory" },
 		{ "x: f32[n]", 1, { -1 }, { 99 }, "no tensor: it has a negative dimension" },
 		{ "x: f32[n, _]", 2, { INT64_MAX, 2 }, { 99 }, "no tensor: its size is beyond all memory" },
 		{ "x: f32[n]", 9, { 1 }, { 99 }, "no tensor: it has too many dimensions" },

@@ -61,6 +61,9 @@ START_TEST(refused)
 		{ "x: f32[n], y: u64 = n*n*n*n*n", "1", "more than 4 factors" },
 		{ "x: f32[99999999999999999999], y: u64", "1", "beyond 2^62" },
 		{ "x: f32[n], y: f32[n]", "n, n, n, n", "at most three dimensions" },
+		{ "x: f32[n], y: s8 = 2 * 64", "1", "column 26: 128 is no .s8" },
+		{ "x: f32[n], y: u64 = 4611686018427387903 * 4", "1", "the product is beyond 64 bits" },
+		{ "x: f32[n], y: f32[n]", "1, 8589934592 / 2", "4294967296 is no .u32" },
 		{ "x: f32[n], y: f32[n]", "m / 2", "grid \"m / 2\": nothing says what m is" },
 		{ "x: f32[n], y: f32[n]", "n x", "grid \"n x\", column 3: \"x\" cannot stand here" },
 	};
