@@ -86,7 +86,7 @@ CPTX_API cptx_cubin *cptx_link_(cptx_site at, const cptx_link_input *inputs, siz
 /**
  * Links to one cubin: cptx_link(inputs, n, opt, err).  nvJitLink does it (AUTO or NVJITLINK); opt.target must be set.
  * Variables and functions that inputs share must be .visible in one and .extern in the others.  Further errors: COMPILE, a
- * name that nothing defines, an input for another target; what cptx_emit says.
+ * name that nothing defines, or two inputs (unless .weak), an input for another target; what cptx_emit says.
  */
 #define cptx_link(...) cptx_link_(CPTX_HERE, __VA_ARGS__)
 

@@ -182,8 +182,9 @@ CPTX_API cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const c
                                          const cptx_load_opt *opt, cptx_error *err);
 /**
  * Links modules, PTX text, cubins, fat binaries, and objects and libraries of nvcc -rdc=true to one program:
- * cptx_device_link(dev, inputs, n, opt, err).  By the driver's linker, or where .compiler names nvJitLink by that one, whose
- * result goes into the cache.  Errors as of cptx_device_load(); COMPILE also for a name that nothing defines.
+ * cptx_device_link(dev, inputs, n, opt, err).  By the driver's linker; by nvJitLink, whose result goes into the cache, where
+ * .compiler names it, or where that is AUTO and the driver too old.  Errors as of cptx_device_load(); COMPILE also for a name
+ * that nothing defines, or several inputs.
  */
 #define cptx_device_link(...) cptx_device_link_(CPTX_HERE, __VA_ARGS__)
 CPTX_API void cptx_program_destroy(cptx_program *program);

@@ -116,27 +116,6 @@ bool log_says_too_old(const char *log)
 	return false;
 }
 
-bool elf_is_whole(const void *data, size_t size)
-{
-	enum { HEADER = 64, SHOFF = 40, SHENTSIZE = 58, SHNUM = 60 };
-	const unsigned char *p = data;
-	uint64_t at;
-	uint16_t each, n;
-
-	if (size < HEADER || memcmp(p, "\177ELF\2\1", 6))
-		return false;
-	memcpy(&at, p + SHOFF, sizeof at);
-	memcpy(&each, p + SHENTSIZE, sizeof each);
-	memcpy(&n, p + SHNUM, sizeof n);
-	return (!n || each == HEADER) && at <= size && (uint64_t)each * n <= size - at;
-}
-
-bool elf_is_object(const void *data)
-{
-	enum { TYPE = 16, RELOCATABLE = 1 };
-	return ((const unsigned char *)data)[TYPE] == RELOCATABLE;
-}
-
 /* ---- one compilation ---- */
 
 static void job_forget(compile_job *job)

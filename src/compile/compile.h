@@ -2,6 +2,7 @@
 #ifndef CPTX_COMPILE_INSIDE_H
 #define CPTX_COMPILE_INSIDE_H
 
+#include "compile/elf.h"
 #include "compile/link.h"
 #include "compile/text.h"
 
@@ -67,10 +68,6 @@ void options_free(option_list *list);
 
 /* Whether a log complains of a PTX version or a target that the compiler does not know. */
 bool log_says_too_old(const char *log);
-/* Whether these bytes are a whole ELF image, not one that was cut short. */
-bool elf_is_whole(const void *data, size_t size);
-/* Whether a whole one can be linked to others. */
-bool elf_is_object(const void *data);
 
 /*
  * A library of CUDA, opened to stay: $VARIABLE (this one or none), then each of the names by the dynamic loader and in the
@@ -82,10 +79,43 @@ void *library_open(const char *variable, const char *const *names, char *why, si
 bool file_identity(const char *path, char *text, size_t size);
 /* The path of the library that has the symbol, as it was found. */
 bool library_where(void *symbol, char *path, size_t size);
-/* "name, path of the library that has the symbol". */
-void library_about(char *text, size_t size, const char *name, void *symbol);
-/* What a library says in its two logs, errors first; malloced, NULL without memory. */
-char *library_logs(void *handle, unsigned (*error_size)(void *, size_t *), unsigned (*error)(void *, char *),
-                   unsigned (*info_size)(void *, size_t *), unsigned (*info)(void *, char *));
+
+/* What the compilers that are libraries have in common; `which` is of the library alone. */
+typedef struct library {
+	void *lib;
+	const char *spelled;
+	unsigned (*version)(unsigned *major, unsigned *minor), (*destroy)(void **handle);
+	unsigned (*error_size)(void *handle, size_t *size), (*error)(void *handle, char *log);
+	unsigned (*info_size)(void *handle, size_t *size), (*info)(void *handle, char *log);
+	unsigned (*image_size)(void *handle, size_t *size), (*image)(void *handle, void *image);
+	union {
+		struct {
+			unsigned (*create)(void **handle, uint32_t n, const char *const *options);
+			unsigned (*add)(void *handle, unsigned type, const void *data, size_t size, const char *name);
+			unsigned (*complete)(void *handle);
+		} linker;
+		struct {
+			unsigned (*create)(void **handle, size_t size, const char *text);
+			unsigned (*compile)(void *handle, int n, const char *const *options);
+		} compiler;
+	};
+} library;
+typedef struct library_call {
+	const char *name;
+	size_t at; /* of the pointer to it, in library */
+} library_call;
+typedef bool library_opener(library *l, char *why, size_t size);
+
+/* Finds the calls in l->lib; the name of one that it lacks, or NULL. */
+const char *library_calls(library *l, const library_call *calls, size_t n);
+/* "nvJitLink 13.0" */
+void library_version(const library *l, char *text, size_t size);
+/* What compiler_kind.find and .where say of a library. */
+bool library_found(library_opener *open, char *text, size_t size);
+bool library_path(library_opener *open, char *path, size_t size);
+/* Adds what a handle says in its two logs, errors first; false without memory. */
+bool library_logs(const library *l, void *handle, char **log);
+/* The image of a handle that is done, malloced. */
+outcome library_image(const library *l, void *handle, compile_job *job, void **image, size_t *size);
 
 #endif

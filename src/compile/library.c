@@ -47,12 +47,6 @@ void *library_open(const char *variable, const char *const *names, char *why, si
 	return NULL;
 }
 
-void library_about(char *text, size_t size, const char *name, void *symbol)
-{
-	Dl_info where;
-	snprintf(text, size, "%s, %s", name, dladdr(symbol, &where) && where.dli_fname ? where.dli_fname : "?");
-}
-
 bool file_identity(const char *path, char *text, size_t size)
 {
 	struct stat s;
@@ -74,19 +68,88 @@ bool library_where(void *symbol, char *path, size_t size)
 	return dladdr(symbol, &where) && where.dli_fname && (size_t)snprintf(path, size, "%s", where.dli_fname) < size;
 }
 
-char *library_logs(void *handle, unsigned (*error_size)(void *, size_t *), unsigned (*error)(void *, char *),
-                   unsigned (*info_size)(void *, size_t *), unsigned (*info)(void *, char *))
+const char *library_calls(library *l, const library_call *calls, size_t n)
 {
-	size_t errors = 0, infos = 0;
+	for (size_t i = 0; i < n; i++) {
+		void *p = dlsym(l->lib, calls[i].name);
+		if (!p)
+			return calls[i].name;
+		memcpy((char *)l + calls[i].at, &p, sizeof p);
+	}
+	return NULL;
+}
 
-	error_size(handle, &errors);
-	info_size(handle, &infos);
-	char *log = calloc(1, errors + infos + 2);
-	if (!log)
-		return NULL;
+void library_version(const library *l, char *text, size_t size)
+{
+	unsigned major = 0, minor = 0;
+
+	l->version(&major, &minor);
+	snprintf(text, size, "%s %u.%u", l->spelled, major, minor);
+}
+
+static bool own_path(const library *l, char *path, size_t size)
+{
+	void *p;
+
+	memcpy(&p, &l->version, sizeof p);
+	return library_where(p, path, size);
+}
+
+bool library_found(library_opener *open, char *text, size_t size)
+{
+	char name[64], path[4096];
+	library l;
+
+	if (!open(&l, text, size))
+		return false;
+	library_version(&l, name, sizeof name);
+	snprintf(text, size, "%s, %s", name, own_path(&l, path, sizeof path) ? path : "?");
+	dlclose(l.lib);
+	return true;
+}
+
+bool library_path(library_opener *open, char *path, size_t size)
+{
+	library l;
+
+	if (!open(&l, path, size))
+		return false;
+	bool ok = own_path(&l, path, size);
+	dlclose(l.lib);
+	return ok;
+}
+
+bool library_logs(const library *l, void *handle, char **log)
+{
+	size_t errors = 0, infos = 0, before = *log ? strlen(*log) : 0;
+
+	if (handle) {
+		l->error_size(handle, &errors);
+		l->info_size(handle, &infos);
+	}
+	char *grown = realloc(*log, before + errors + infos + 2);
+	if (!grown)
+		return false;
+	*log = grown;
+	memset(grown + before, 0, errors + infos + 2);
 	if (errors)
-		error(handle, log);
+		l->error(handle, grown + before);
 	if (infos)
-		info(handle, log + strlen(log));
-	return log;
+		l->info(handle, grown + strlen(grown));
+	return true;
+}
+
+outcome library_image(const library *l, void *handle, compile_job *job, void **image, size_t *size)
+{
+	if (!l->image_size(handle, size) && *size) {
+		*image = malloc(*size);
+		if (!*image)
+			return LACKING;
+		if (!l->image(handle, *image) && elf_is_whole(*image, *size))
+			return DONE;
+		free(*image);
+		*image = NULL;
+	}
+	snprintf(job->why, sizeof job->why, "%s gave no whole cubin", job->by);
+	return BROKEN;
 }

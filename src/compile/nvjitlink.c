@@ -1,157 +1,241 @@
-/* nvJitLink, the linker and compiler of CUDA as a library.  Its calls are declared here, so that no header is needed. */
+/*
+ * nvJitLink, the linker and compiler of CUDA as a library.  Its calls are declared here, so that no header is needed.
+ *
+ * Three things that it does are prevented.  It keeps what it compiled in the driver's cache where there is a driver, and
+ * takes that for the whole of a later link (-no-cache).  What two inputs define it only tells on stderr, and takes the
+ * first; so each input is made an object by itself, whose symbols can be compared.  And what is left undefined is looked for
+ * in the linked image once more.
+ */
 #include "compile/compile.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef void *handle; /* nvJitLinkHandle */
-enum { RESULT_UNRECOGNIZED_ARCH = 16, RESULT_UNSUPPORTED_ARCH = 17 };
+enum { RESULT_UNRECOGNIZED_OPTION = 1, RESULT_UNRECOGNIZED_ARCH = 16, RESULT_UNSUPPORTED_ARCH = 17 };
 static const unsigned input_type[] = {
 	[PIECE_PTX] = 2, [PIECE_CUBIN] = 1, [PIECE_FATBIN] = 4, [PIECE_OBJECT] = 5, [PIECE_LIBRARY] = 6,
 };
 
-/* clang-format off */
-#define CALLS(CALL)                                                                                                         \
-	CALL(Create, (handle *h, uint32_t n, const char *const *options))                                                       \
-	CALL(Destroy, (handle *h))                                                                                              \
-	CALL(AddData, (handle h, unsigned type, const void *data, size_t size, const char *name))                               \
-	CALL(Complete, (handle h))                                                                                              \
-	CALL(GetLinkedCubinSize, (handle h, size_t *size))                                                                      \
-	CALL(GetLinkedCubin, (handle h, void *cubin))                                                                           \
-	CALL(GetErrorLogSize, (handle h, size_t *size))                                                                         \
-	CALL(GetErrorLog, (handle h, char *log))                                                                                \
-	CALL(GetInfoLogSize, (handle h, size_t *size))                                                                          \
-	CALL(GetInfoLog, (handle h, char *log))                                                                                 \
-	CALL(Version, (unsigned *major, unsigned *minor))
-/* clang-format on */
+static const library_call calls[] = {
+	{ "nvJitLinkCreate", offsetof(library, linker.create) },
+	{ "nvJitLinkDestroy", offsetof(library, destroy) },
+	{ "nvJitLinkAddData", offsetof(library, linker.add) },
+	{ "nvJitLinkComplete", offsetof(library, linker.complete) },
+	{ "nvJitLinkGetLinkedCubinSize", offsetof(library, image_size) },
+	{ "nvJitLinkGetLinkedCubin", offsetof(library, image) },
+	{ "nvJitLinkGetErrorLogSize", offsetof(library, error_size) },
+	{ "nvJitLinkGetErrorLog", offsetof(library, error) },
+	{ "nvJitLinkGetInfoLogSize", offsetof(library, info_size) },
+	{ "nvJitLinkGetInfoLog", offsetof(library, info) },
+	{ "nvJitLinkVersion", offsetof(library, version) },
+};
 
-#define MEMBER(name, args) unsigned(*name) args;
-typedef struct api {
-	void *lib;
-	CALLS(MEMBER)
-} api;
-#undef MEMBER
-
-static bool api_open(api *a, char *why, size_t size)
+static bool api_open(library *l, char *why, size_t size)
 {
 	static const char *const names[] = { "libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so", NULL };
-	const char *lacking = NULL;
-	void *p;
+	const char *lacking;
 
-	a->lib = library_open("CPTX_NVJITLINK", names, why, size);
-	if (!a->lib)
+	l->spelled = compilers[CPTX_COMPILER_NVJITLINK].spelled;
+	l->lib = library_open("CPTX_NVJITLINK", names, why, size);
+	if (!l->lib)
 		return false;
-#define FIND(name, args)                                                                                                    \
-	p = dlsym(a->lib, "nvJitLink" #name), memcpy(&a->name, &p, sizeof p);                                                   \
-	if (!p)                                                                                                                 \
-		lacking = "nvJitLink" #name;
-	CALLS(FIND)
-#undef FIND
-	if (!lacking)
+	if (!(lacking = library_calls(l, calls, ARRAY_LEN(calls))))
 		return true;
 	snprintf(why, size, "what was opened as nvJitLink is too old, or no nvJitLink: it has no %s", lacking);
-	dlclose(a->lib);
+	dlclose(l->lib);
 	return false;
 }
 
-static void describe(const api *a, char *text, size_t size)
-{
-	unsigned major = 0, minor = 0;
+bool nvjitlink_about(char *text, size_t size) { return library_found(api_open, text, size); }
+bool nvjitlink_where(char *path, size_t size) { return library_path(api_open, path, size); }
 
-	a->Version(&major, &minor);
-	snprintf(text, size, "nvJitLink %u.%u", major, minor);
+/* A handle; older versions have no option -no-cache, which stands last. */
+static outcome handle_make(const library *l, compile_job *job, const option_list *list, bool object, void **handle)
+{
+	const char **options = calloc(list->n + 2, sizeof *options);
+	uint32_t n = 0;
+
+	if (!options)
+		return LACKING;
+	for (; n < list->n; n++)
+		options[n] = list->at[n];
+	if (object && !job->opt->relocatable)
+		options[n++] = "-r";
+	options[n++] = "-no-cache";
+	*handle = NULL;
+	unsigned r = l->linker.create(handle, n, options);
+	if (r == RESULT_UNRECOGNIZED_OPTION) {
+		if (*handle)
+			l->destroy(handle);
+		*handle = NULL;
+		r = l->linker.create(handle, n - 1, options);
+	}
+	free(options);
+	if (!r)
+		return DONE;
+	outcome how = !library_logs(l, *handle, &job->log)                            ? LACKING
+	              : r == RESULT_UNRECOGNIZED_ARCH || r == RESULT_UNSUPPORTED_ARCH ? TOO_OLD
+	                                                                              : REFUSED;
+	if (*handle)
+		l->destroy(handle);
+	return how;
 }
 
-bool nvjitlink_about(char *text, size_t size)
+/* Links the pieces; what a message names a line of is the last PTX among them. */
+static outcome link_pieces(const library *l, compile_job *job, const option_list *list, const link_piece *pieces, size_t n,
+                           bool object, void **image, size_t *size)
 {
-	char name[64];
-	void *p;
-	api a;
-
-	if (!api_open(&a, text, size))
-		return false;
-	describe(&a, name, sizeof name);
-	memcpy(&p, &a.Create, sizeof p);
-	library_about(text, size, name, p);
-	dlclose(a.lib);
-	return true;
-}
-
-bool nvjitlink_where(char *path, size_t size)
-{
-	void *p;
-	api a;
-
-	if (!api_open(&a, path, size))
-		return false;
-	memcpy(&p, &a.Create, sizeof p);
-	bool ok = library_where(p, path, size);
-	dlclose(a.lib);
-	return ok;
-}
-
-static outcome link_all(const api *a, handle h, compile_job *job)
-{
-	const link_piece alone = { .kind = PIECE_PTX, .data = job->text, .size = job->size, .name = job->name };
-	const link_piece *pieces = job->npieces ? job->pieces : &alone;
-	size_t n = job->npieces ? job->npieces : 1;
+	void *handle;
 	unsigned r = 0;
+	outcome how = handle_make(l, job, list, object, &handle);
 
+	if (how != DONE)
+		return how;
 	for (size_t i = 0; i < n && !r; i++) {
 		job->text = pieces[i].kind == PIECE_PTX ? pieces[i].data : NULL;
-		job->ptx = job->npieces ? pieces[i].ptx : job->ptx;
-		r = a->AddData(h, input_type[pieces[i].kind], pieces[i].data, pieces[i].size + (pieces[i].kind == PIECE_PTX),
-		               pieces[i].name);
+		job->ptx = pieces[i].ptx;
+		r = l->linker.add(handle, input_type[pieces[i].kind], pieces[i].data, pieces[i].size + (pieces[i].kind == PIECE_PTX),
+		                  pieces[i].name);
 	}
-	r = r ? r : a->Complete(h);
-	job->log = library_logs(h, a->GetErrorLogSize, a->GetErrorLog, a->GetInfoLogSize, a->GetInfoLog);
-	if (!job->log)
-		return LACKING;
-	if (r)
-		return log_says_too_old(job->log) ? TOO_OLD : REFUSED;
-	if (a->GetLinkedCubinSize(h, &job->ncubin) || !job->ncubin) {
-		snprintf(job->why, sizeof job->why, "%s gave no cubin", job->by);
-		return BROKEN;
-	}
-	job->cubin = malloc(job->ncubin);
-	if (!job->cubin)
-		return LACKING;
-	if (!a->GetLinkedCubin(h, job->cubin) && elf_is_whole(job->cubin, job->ncubin))
-		return DONE;
-	snprintf(job->why, sizeof job->why, "%s gave no whole cubin", job->by);
-	return BROKEN;
+	r = r ? r : l->linker.complete(handle);
+	if (!library_logs(l, handle, &job->log))
+		how = LACKING;
+	else if (r)
+		how = log_says_too_old(job->log) ? TOO_OLD : REFUSED;
+	else
+		how = library_image(l, handle, job, image, size);
+	l->destroy(&handle);
+	return how;
 }
 
-static outcome with_options(const api *a, compile_job *job)
-{
-	option_list list;
-	handle h = NULL;
+/* ---- symbols ---- */
 
-	if (!options_make(&list, job, true))
+static outcome refuse(compile_job *job, const char *format, const char *symbol, const char *a, const char *b)
+{
+	size_t n = strlen(job->log), most = strlen(format) + strlen(symbol) + strlen(a) + strlen(b) + 1;
+	char *log = realloc(job->log, n + most);
+
+	if (!log)
 		return LACKING;
-	unsigned r = a->Create(&h, (uint32_t)list.n, (const char *const *)list.at);
-	outcome how;
-	if (!r) {
-		how = link_all(a, h, job);
-	} else {
-		job->log = h ? library_logs(h, a->GetErrorLogSize, a->GetErrorLog, a->GetInfoLogSize, a->GetInfoLog) : calloc(1, 1);
-		how = !job->log ? LACKING : r == RESULT_UNRECOGNIZED_ARCH || r == RESULT_UNSUPPORTED_ARCH ? TOO_OLD : REFUSED;
+	job->log = log;
+	snprintf(log + n, most, format, symbol, a, b);
+	return REFUSED;
+}
+
+typedef struct definition {
+	const char *name;
+	size_t object;
+} definition;
+
+static int by_name(const void *a, const void *b)
+{
+	const definition *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+	return order ? order : (x->object > y->object) - (x->object < y->object);
+}
+
+/* All that objects define for others; *n of them, to be freed.  NULL without memory. */
+static definition *definitions(const link_piece *objects, size_t nobjects, size_t *n)
+{
+	size_t most = 1;
+	elf_symbols s;
+	elf_symbol one;
+
+	for (size_t i = 0; i < nobjects; i++)
+		most += elf_symbols_of(objects[i].data, objects[i].size, &s) ? s.n : 0;
+	definition *d = malloc(most * sizeof *d);
+	*n = 0;
+	for (size_t i = 0; d && i < nobjects; i++) {
+		size_t have = elf_symbols_of(objects[i].data, objects[i].size, &s) ? s.n : 0;
+		for (size_t j = 0; j < have; j++)
+			if (elf_symbol_at(&s, j, &one) && one.defined && !one.weak)
+				d[(*n)++] = (definition){ one.name, i };
 	}
-	if (h)
-		a->Destroy(&h);
-	options_free(&list);
+	return d;
+}
+
+static outcome defined_once(compile_job *job, const link_piece *objects, size_t nobjects)
+{
+	size_t n;
+	definition *d = definitions(objects, nobjects, &n);
+	outcome how = d ? DONE : LACKING;
+
+	if (d)
+		qsort(d, n, sizeof *d, by_name);
+	for (size_t i = 1; how == DONE && i < n; i++)
+		if (!strcmp(d[i - 1].name, d[i].name))
+			how = refuse(job, "error   : Multiple definition of '%s' in '%s', first defined in '%s'\n", d[i].name,
+			             objects[d[i].object].name, objects[d[i - 1].object].name);
+	free(d);
+	return how;
+}
+
+/* What the driver puts into a program as it loads it. */
+static bool drivers_own(const char *name)
+{
+	static const char *const names[] = { "vprintf", "malloc", "free", "__assertfail", "__profile" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, "cnp", 3) || !strncmp(name, "__cuda_syscall", 14) || !strncmp(name, ".nv.", 4);
+}
+
+static outcome all_defined(compile_job *job)
+{
+	elf_symbols s;
+	elf_symbol one;
+	size_t n = elf_symbols_of(job->cubin, job->ncubin, &s) ? s.n : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (elf_symbol_at(&s, i, &one) && !one.defined && !one.weak && !drivers_own(one.name))
+			return refuse(job, "error   : Undefined reference to '%s'%s%s\n", one.name, "", "");
+	return DONE;
+}
+
+/* ---- jobs ---- */
+
+/* Each piece as an object, then all of them. */
+static outcome link_several(const library *l, compile_job *job, const option_list *list)
+{
+	link_piece *objects = calloc(job->npieces, sizeof *objects);
+	outcome how = objects ? DONE : LACKING;
+	size_t n = 0;
+
+	while (how == DONE && n < job->npieces) {
+		void *image = NULL;
+		link_piece *o = &objects[n];
+		*o = (link_piece){ .kind = PIECE_CUBIN, .name = job->pieces[n].name };
+		how = link_pieces(l, job, list, &job->pieces[n++], 1, true, &image, &o->size);
+		o->data = o->copy = image;
+	}
+	if (how == DONE)
+		how = defined_once(job, objects, n);
+	if (how == DONE)
+		how = link_pieces(l, job, list, objects, n, job->opt->relocatable, &job->cubin, &job->ncubin);
+	pieces_free(objects, n);
 	return how;
 }
 
 outcome nvjitlink_run_job(compile_job *job)
 {
-	api a;
+	const link_piece alone = { .kind = PIECE_PTX, .data = job->text, .size = job->size, .name = job->name, .ptx = job->ptx };
+	option_list list;
+	library l;
 
-	if (!api_open(&a, job->why, sizeof job->why))
+	if (!api_open(&l, job->why, sizeof job->why))
 		return ABSENT;
-	describe(&a, job->by, sizeof job->by);
-	outcome how = with_options(&a, job);
-	dlclose(a.lib);
+	library_version(&l, job->by, sizeof job->by);
+	outcome how = LACKING;
+	if (options_make(&list, job, true)) {
+		how = job->npieces > 1 ? link_several(&l, job, &list)
+		                       : link_pieces(&l, job, &list, job->npieces ? job->pieces : &alone, 1, job->opt->relocatable,
+		                                     &job->cubin, &job->ncubin);
+		if (how == DONE && !job->opt->relocatable)
+			how = all_defined(job);
+		options_free(&list);
+	}
+	dlclose(l.lib);
 	return how;
 }

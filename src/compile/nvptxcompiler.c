@@ -8,130 +8,69 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef void *handle; /* nvPTXCompilerHandle */
 enum { RESULT_TOO_OLD = 7 };
 
-/* clang-format off */
-#define CALLS(CALL)                                                                                                         \
-	CALL(GetVersion, (unsigned *major, unsigned *minor))                                                                    \
-	CALL(Create, (handle *h, size_t size, const char *text))                                                                \
-	CALL(Destroy, (handle *h))                                                                                              \
-	CALL(Compile, (handle h, int n, const char *const *options))                                                            \
-	CALL(GetCompiledProgramSize, (handle h, size_t *size))                                                                  \
-	CALL(GetCompiledProgram, (handle h, void *cubin))                                                                       \
-	CALL(GetErrorLogSize, (handle h, size_t *size))                                                                         \
-	CALL(GetErrorLog, (handle h, char *log))                                                                                \
-	CALL(GetInfoLogSize, (handle h, size_t *size))                                                                          \
-	CALL(GetInfoLog, (handle h, char *log))
-/* clang-format on */
+static const library_call calls[] = {
+	{ "nvPTXCompilerGetVersion", offsetof(library, version) },
+	{ "nvPTXCompilerCreate", offsetof(library, compiler.create) },
+	{ "nvPTXCompilerDestroy", offsetof(library, destroy) },
+	{ "nvPTXCompilerCompile", offsetof(library, compiler.compile) },
+	{ "nvPTXCompilerGetCompiledProgramSize", offsetof(library, image_size) },
+	{ "nvPTXCompilerGetCompiledProgram", offsetof(library, image) },
+	{ "nvPTXCompilerGetErrorLogSize", offsetof(library, error_size) },
+	{ "nvPTXCompilerGetErrorLog", offsetof(library, error) },
+	{ "nvPTXCompilerGetInfoLogSize", offsetof(library, info_size) },
+	{ "nvPTXCompilerGetInfoLog", offsetof(library, info) },
+};
 
-#define MEMBER(name, args) unsigned(*name) args;
-typedef struct api {
-	void *lib;
-	CALLS(MEMBER)
-} api;
-#undef MEMBER
-
-static bool find_calls(api *a)
-{
-	bool all = true;
-	void *p;
-
-#define FIND(name, args) p = dlsym(a->lib, "nvPTXCompiler" #name), memcpy(&a->name, &p, sizeof p), all &= p != NULL;
-	CALLS(FIND)
-#undef FIND
-	return all;
-}
-
-static bool api_open(api *a, char *why, size_t size)
+static bool api_open(library *l, char *why, size_t size)
 {
 	static const char *const names[] = { "libnvptxcompiler.so", NULL };
-	const char *given = getenv("CPTX_NVPTXCOMPILER");
+	const char *given = getenv("CPTX_NVPTXCOMPILER"), *lacking;
 
-	a->lib = given && *given ? NULL : dlopen(NULL, RTLD_NOW);
-	if (a->lib && find_calls(a))
+	l->spelled = compilers[CPTX_COMPILER_NVPTXCOMPILER].spelled;
+	l->lib = given && *given ? NULL : dlopen(NULL, RTLD_NOW);
+	if (l->lib && !library_calls(l, calls, ARRAY_LEN(calls)))
 		return true;
-	if (a->lib)
-		dlclose(a->lib);
-	a->lib = library_open("CPTX_NVPTXCOMPILER", names, why, size);
-	if (!a->lib || find_calls(a))
-		return a->lib != NULL;
-	snprintf(why, size, "what was opened as nvPTXCompiler lacks calls of it");
-	dlclose(a->lib);
+	if (l->lib)
+		dlclose(l->lib);
+	l->lib = library_open("CPTX_NVPTXCOMPILER", names, why, size);
+	if (!l->lib)
+		return false;
+	if (!(lacking = library_calls(l, calls, ARRAY_LEN(calls))))
+		return true;
+	snprintf(why, size, "what was opened as nvPTXCompiler lacks calls of it: it has no %s", lacking);
+	dlclose(l->lib);
 	return false;
 }
 
-static void describe(const api *a, char *text, size_t size)
-{
-	unsigned major = 0, minor = 0;
-
-	a->GetVersion(&major, &minor);
-	snprintf(text, size, "nvPTXCompiler %u.%u", major, minor);
-}
-
-bool nvptx_about(char *text, size_t size)
-{
-	char name[64];
-	void *p;
-	api a;
-
-	if (!api_open(&a, text, size))
-		return false;
-	describe(&a, name, sizeof name);
-	memcpy(&p, &a.Create, sizeof p);
-	library_about(text, size, name, p);
-	dlclose(a.lib);
-	return true;
-}
-
-bool nvptx_where(char *path, size_t size)
-{
-	void *p;
-	api a;
-
-	if (!api_open(&a, path, size))
-		return false;
-	memcpy(&p, &a.Create, sizeof p);
-	bool ok = library_where(p, path, size);
-	dlclose(a.lib);
-	return ok;
-}
-
-static outcome compiled(const api *a, handle h, unsigned r, compile_job *job)
-{
-	job->log = library_logs(h, a->GetErrorLogSize, a->GetErrorLog, a->GetInfoLogSize, a->GetInfoLog);
-	if (!job->log)
-		return LACKING;
-	if (r)
-		return r == RESULT_TOO_OLD || log_says_too_old(job->log) ? TOO_OLD : REFUSED;
-	if (!a->GetCompiledProgramSize(h, &job->ncubin) && job->ncubin) {
-		job->cubin = malloc(job->ncubin);
-		if (!job->cubin)
-			return LACKING;
-		if (!a->GetCompiledProgram(h, job->cubin) && elf_is_whole(job->cubin, job->ncubin))
-			return DONE;
-	}
-	snprintf(job->why, sizeof job->why, "%s gave no whole cubin", job->by);
-	return BROKEN;
-}
+bool nvptx_about(char *text, size_t size) { return library_found(api_open, text, size); }
+bool nvptx_where(char *path, size_t size) { return library_path(api_open, path, size); }
 
 outcome nvptx_run_job(compile_job *job)
 {
 	option_list list;
-	handle h = NULL;
-	api a;
+	void *handle = NULL;
+	library l;
 
-	if (!api_open(&a, job->why, sizeof job->why))
+	if (!api_open(&l, job->why, sizeof job->why))
 		return ABSENT;
-	describe(&a, job->by, sizeof job->by);
+	library_version(&l, job->by, sizeof job->by);
 	outcome how = LACKING;
 	if (options_make(&list, job, false)) {
-		if (!a.Create(&h, job->size, job->text) && h)
-			how = compiled(&a, h, a.Compile(h, (int)list.n, (const char *const *)list.at), job);
-		if (h)
-			a.Destroy(&h);
+		if (!l.compiler.create(&handle, job->size, job->text) && handle) {
+			unsigned r = l.compiler.compile(handle, (int)list.n, (const char *const *)list.at);
+			if (!library_logs(&l, handle, &job->log))
+				how = LACKING;
+			else if (r)
+				how = r == RESULT_TOO_OLD || log_says_too_old(job->log) ? TOO_OLD : REFUSED;
+			else
+				how = library_image(&l, handle, job, &job->cubin, &job->ncubin);
+		}
+		if (handle)
+			l.destroy(&handle);
 		options_free(&list);
 	}
-	dlclose(a.lib);
+	dlclose(l.lib);
 	return how;
 }

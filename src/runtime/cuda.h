@@ -50,9 +50,14 @@ typedef struct jit {
 } jit;
 bool jit_begin(jit *j, const load_request *q, cptx_error *err);
 void jit_end(jit *j);
-/* The error of what the driver refuses. */
-bool jit_refused(const cuda *c, cu_result r, const jit *j, const load_request *q, const char *text, const cptx_ptx *ptx,
-                 cptx_error *err);
+
+/* What the driver does for a job, and loads: an error of its own, or CU_OK with an error set where only loading failed.  The
+ * text and ptx of the job are left as what was refused. */
+struct compile_job;
+typedef cu_result drivers_way(cptx_program *p, const load_request *q, struct compile_job *job, jit *j, cptx_error *err);
+/* Has the job done by whom the options name: the driver, or `other` where that is too old; and loads what is made. */
+bool cuda_make(cptx_program *p, const load_request *q, struct compile_job *job, enum cptx_compiler other, drivers_way *way,
+               cptx_error *err);
 
 /* cuda_link.c */
 bool cuda_link(cptx_program *p, const load_request *q, cptx_error *err);

@@ -37,10 +37,9 @@ bool jit_begin(jit *j, const load_request *q, cptx_error *err)
 void jit_end(jit *j) { free(j->info); }
 
 /* The driver's words, each line of PTX they name, and the user's line behind it. */
-bool jit_refused(const cuda *c, cu_result r, const jit *j, const load_request *q, const char *text, const cptx_ptx *ptx,
-                 cptx_error *err)
+static bool jit_refused(const cuda *c, cu_result r, const jit *j, const compile_job *job, cptx_error *err)
 {
-	log_source src = { .text = text, .ptx = ptx };
+	log_source src = { .text = job->text, .ptx = job->ptx };
 	bool program = r == CU_INVALID_PTX || r == CU_UNSUPPORTED_PTX || r == CU_NO_BINARY || j->error[0];
 	char what[256];
 	buf b;
@@ -49,7 +48,7 @@ bool jit_refused(const cuda *c, cu_result r, const jit *j, const load_request *q
 	j->error[JIT_LOG - 1] = 0;
 	cptx_site from = log_explain(&b, j->error, &src);
 	driver_describe(&c->drv, r, what, sizeof what);
-	error_set(err, program ? CPTX_E_COMPILE : CPTX_E_DRIVER, from.file ? from : q->at,
+	error_set(err, program ? CPTX_E_COMPILE : CPTX_E_DRIVER, from.file ? from : job->at,
 	          "the driver refuses the program: %s%.*s", what, b.failed ? 0 : (int)b.n, b.n && !b.failed ? b.p : "");
 	buf_free(&b);
 	return false;
@@ -81,7 +80,7 @@ bool cuda_load_image(cptx_program *p, const load_request *q, const void *image, 
 		cuda_leave(&scope);
 		if (r == CU_OK && !*p->log)
 			p->log = arena_strdup(&p->mem, j.info);
-		ok = r == CU_OK || jit_refused(c, r, &j, q, NULL, NULL, err);
+		ok = r == CU_OK || jit_refused(c, r, &j, &(compile_job){ .at = q->at }, err);
 	}
 	jit_end(&j);
 	return ok && (p->log || no_memory(err, q->at));
@@ -157,14 +156,15 @@ static bool jit_kept(cptx_program *p, const load_request *q, const char *text, c
 	return ok;
 }
 
-static cu_result jit_load(cptx_program *p, const load_request *q, const char *text, jit *j)
+static cu_result jit_load(cptx_program *p, const load_request *q, compile_job *job, jit *j, cptx_error *err)
 {
 	cptx_cache_key key;
-	bool keyed = jit_key(p, q, text, &key);
+	bool keyed = jit_key(p, q, job->text, &key);
 
-	if (keyed && (jit_cached(p, q, &key) || jit_kept(p, q, text, &key)))
+	(void)err;
+	if (keyed && (jit_cached(p, q, &key) || jit_kept(p, q, job->text, &key)))
 		return CU_OK;
-	cu_result r = load_data(p, text, j);
+	cu_result r = load_data(p, job->text, j);
 	if (r == CU_OK)
 		p->log = arena_strdup(&p->mem, j->info);
 	return r;
@@ -194,8 +194,8 @@ static bool failed_elsewhere(const cptx_error *own, const char *why, cptx_error 
 	return error_set(err, own->code, at, "%s%s%s", why, *why ? "; " : "", own->text + n); /* it begins with the place */
 }
 
-static bool elsewhere(cptx_program *p, const load_request *q, const char *text, const cptx_ptx *ptx, enum cptx_compiler by,
-                      const char *why, cptx_error *err)
+static bool elsewhere(cptx_program *p, const load_request *q, compile_job *job, enum cptx_compiler by, const char *why,
+                      cptx_error *err)
 {
 	char target[16];
 	cptx_compile_opt opt = { .compiler = by,
@@ -206,17 +206,17 @@ static bool elsewhere(cptx_program *p, const load_request *q, const char *text, 
 		                     .debug = q->opt.debug,
 		                     .verbose = q->opt.verbose,
 		                     .cache = q->opt.cache };
-	compile_job job = { .at = q->at, .text = text, .size = strlen(text), .ptx = ptx };
 	cptx_error own = { 0 };
 	buf note;
 
 	machine_target(p, target, sizeof target);
-	cptx_cubin *c = job_compile(&job, &opt, &own);
+	cptx_cubin *c = job_compile(job, &opt, &own);
 	if (!c)
 		return failed_elsewhere(&own, why, err);
 	buf_init(&note, NULL);
 	if (*why)
-		buf_printf(&note, "%s; compiled by %s", why, compilers[cptx_cubin_compiler(c)].spelled);
+		buf_printf(&note, "%s; %s by %s", why, job->npieces ? "linked" : "compiled",
+		           compilers[cptx_cubin_compiler(c)].spelled);
 	if (*cptx_cubin_note(c))
 		buf_printf(&note, "%s%s", note.n ? "; " : "", cptx_cubin_note(c));
 	buf_put(&note, "", 1);
@@ -247,7 +247,8 @@ static bool unknown_to_driver(cu_result r, const jit *j)
 	       (r == CU_INVALID_PTX && (!j->error[0] || log_says_too_old(j->error)));
 }
 
-bool cuda_compile(cptx_program *p, const load_request *q, const char *text, const cptx_ptx *ptx, cptx_error *err)
+bool cuda_make(cptx_program *p, const load_request *q, compile_job *job, enum cptx_compiler other, drivers_way *way,
+               cptx_error *err)
 {
 	enum cptx_compiler by = q->opt.compiler;
 	cuda *c = cuda_of(p->dev);
@@ -256,29 +257,35 @@ bool cuda_compile(cptx_program *p, const load_request *q, const char *text, cons
 	jit j;
 
 	if (by != CPTX_COMPILER_AUTO && by != CPTX_COMPILER_DRIVER)
-		return elsewhere(p, q, text, ptx, by, "", err);
+		return elsewhere(p, q, job, by, "", err);
 	if (p->version > p->dev->info.ptx) {
 		too_new(p, why, sizeof why);
 		if (by == CPTX_COMPILER_DRIVER)
 			return error_set(err, CPTX_E_NO_COMPILER, q->at, "%s; a newer driver is needed, or another compiler", why);
-		return elsewhere(p, q, text, ptx, by, why, err);
+		return elsewhere(p, q, job, other, why, err);
 	}
 	if (!jit_begin(&j, q, err))
 		return false;
 	bool ok = cuda_enter(c, &scope, err);
 	if (ok) {
-		cu_result r = jit_load(p, q, text, &j);
+		cu_result r = way(p, q, job, &j, err);
 		cuda_leave(&scope);
-		ok = r == CU_OK;
+		ok = r == CU_OK && p->handle;
 		driver_describe(&c->drv, r, what, sizeof what);
-		if (!ok && by == CPTX_COMPILER_AUTO && unknown_to_driver(r, &j)) {
+		if (r != CU_OK && by == CPTX_COMPILER_AUTO && unknown_to_driver(r, &j)) {
 			snprintf(why, sizeof why, "the driver (CUDA %u.%u) does not know this PTX: %s",
 			         (unsigned)p->dev->info.driver / 1000, (unsigned)p->dev->info.driver % 1000 / 10, what);
-			ok = elsewhere(p, q, text, ptx, by, why, err);
-		} else if (!ok) {
-			jit_refused(c, r, &j, q, text, ptx, err);
+			ok = elsewhere(p, q, job, other, why, err);
+		} else if (r != CU_OK) {
+			jit_refused(c, r, &j, job, err);
 		}
 	}
 	jit_end(&j);
 	return ok && (p->log || no_memory(err, q->at));
+}
+
+bool cuda_compile(cptx_program *p, const load_request *q, const char *text, const cptx_ptx *ptx, cptx_error *err)
+{
+	compile_job job = { .at = q->at, .text = text, .size = strlen(text), .ptx = ptx };
+	return cuda_make(p, q, &job, CPTX_COMPILER_AUTO, jit_load, err);
 }

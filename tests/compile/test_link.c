@@ -5,7 +5,19 @@
 
 #include <cptx/compile.h>
 
+#include <dlfcn.h>
 #include <unistd.h>
+
+/* Libraries call this one: the program exports it. */
+static unsigned drivers_asked_for;
+void *dlopen(const char *name, int flags)
+{
+	void *p = dlsym(RTLD_NEXT, "dlopen"), *(*real)(const char *, int);
+
+	memcpy(&real, &p, sizeof real);
+	drivers_asked_for += name && strstr(name, "libcuda.so") != NULL;
+	return real(name, flags);
+}
 
 static cptx_error err;
 static char folder[64], about[512];
@@ -127,6 +139,28 @@ START_TEST(what_nvcc_made)
 }
 END_TEST
 
+/* nvJitLink tells nothing but stderr of a second definition; where there is a driver, its cache must not be looked into. */
+START_TEST(defined_once)
+{
+	static const char weak[] = ".version 8.0\n.target sm_90\n.address_size 64\n.weak .global .align 4 .b32 g;\n";
+	cptx_compile_opt opt = { .target = "sm_90" };
+	cptx_link_input in[] = { { .data = caller, .size = sizeof caller - 1, .name = "caller.ptx" },
+		                     { .data = called, .size = sizeof called - 1, .name = "called.ptx" },
+		                     { .data = weak, .size = sizeof weak - 1, .name = "weak.ptx" },
+		                     { .data = weak, .size = sizeof weak - 1, .name = "weak2.ptx" },
+		                     { .data = called, .size = sizeof called - 1, .name = "again.ptx" } };
+
+	if (!cptx_compiler_find(CPTX_COMPILER_NVJITLINK, about, sizeof about))
+		SKIP("%s", about);
+	cptx_cubin *c = cptx_link(in, 4, &opt, &err);
+	check_program(c);
+	cptx_cubin_destroy(c);
+	ck_assert_ptr_null(cptx_link(in, 5, &opt, &err));
+	FAILS(err, CPTX_E_COMPILE, "Multiple definition of 'twice' in 'again.ptx', first defined in 'called.ptx'");
+	ck_assert_uint_eq(drivers_asked_for, 0);
+}
+END_TEST
+
 START_TEST(what_does_not_link)
 {
 	cptx_compile_opt opt = { .target = "sm_90" };
@@ -207,7 +241,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { ptx_and_modules, what_nvcc_made, what_does_not_link, machine_code_is_looked_at,
-		                           links_are_kept };
+	const TTest *const tests[] = { ptx_and_modules,           what_nvcc_made, defined_once, what_does_not_link,
+		                           machine_code_is_looked_at, links_are_kept };
 	return harness_run("link", tests, sizeof tests / sizeof *tests, before, after);
 }

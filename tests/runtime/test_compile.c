@@ -277,16 +277,43 @@ START_TEST(linked_by_the_driver)
 }
 END_TEST
 
+/* As cptx_link does it: for the device itself, under the program's name, with what the driver cannot have. */
 START_TEST(linked_by_nvjitlink)
 {
-	NEED_COMPILER(CPTX_COMPILER_NVJITLINK);
-	cptx_link_input in = { .data = text, .size = SIZE };
-	cptx_program *p = cptx_device_link(dev, &in, 1, &(cptx_load_opt){ .compiler = CPTX_COMPILER_NVJITLINK }, &err);
+	static const char caller[] = ".version 8.7\n.target sm_80\n.address_size 64\n.extern .func other();\n"
+								 ".visible .entry use_it()\n{\n\tcall other;\n\tret;\n}\n";
+	static const char other[] = ".version 8.7\n.target sm_80\n.address_size 64\n.visible .func other() { ret; }\n";
+	cptx_link_input in[] = { { .data = caller, .size = sizeof caller - 1 }, { .data = other, .size = sizeof other - 1 } };
+	cptx_load_opt opt = { .compiler = CPTX_COMPILER_NVJITLINK, .target = "sm_80", .verbose = true };
 
+	NEED_COMPILER(CPTX_COMPILER_NVJITLINK);
+	cptx_program *p = cptx_device_link(dev, in, 2, &opt, &err);
 	OK(err);
 	ck_assert_uint_eq(fake->links, 0);
 	ck_assert_uint_eq(fake->loads[1], 1);
+	ck_assert_msg(strstr(cptx_program_log(p), "'sm_90'") != NULL, "%s", cptx_program_log(p));
+	ck_assert_str_eq(cptx_program_note(p), "");
+	ck_assert_uint_eq(cptx_program_version(p), 87);
 	cptx_program_destroy(p);
+	ck_assert_ptr_null(cptx_device_link(dev, in, 1, &opt, &err));
+	FAILS(err, CPTX_E_COMPILE, "'other'");
+	opt.compiler = (enum cptx_compiler)77;
+	ck_assert_ptr_null(cptx_device_link(dev, in, 1, &opt, &err));
+	FAILS(err, CPTX_E_ARG, "what has no name does not link");
+	/* A driver that is too old, by its number and by what it says. */
+	for (int way = 0; way < 2; way++) {
+		start(way ? 13000 : 12000);
+		fake->refuse_ptx = way ? CU_UNSUPPORTED_PTX : 0;
+		p = cptx_device_link(dev, in, 2, NULL, &err);
+		OK(err);
+		ck_assert_msg(strstr(cptx_program_note(p), "; linked by nvJitLink") != NULL, "%s", cptx_program_note(p));
+		ck_assert_uint_eq(fake->loads[1], 1);
+		cptx_program_destroy(p);
+	}
+	start(12000);
+	opt.compiler = CPTX_COMPILER_DRIVER;
+	ck_assert_ptr_null(cptx_device_link(dev, in, 2, &opt, &err));
+	FAILS(err, CPTX_E_NO_COMPILER, "takes no PTX newer than 8.0; a newer driver is needed");
 }
 END_TEST
 
