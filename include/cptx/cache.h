@@ -23,14 +23,16 @@
 extern "C" {
 #endif
 
+/** A cache: a folder of entries, or none (off). */
 typedef struct cptx_cache cptx_cache;
 
+/** Which folder, and what may be done with it.  All zero: as the environment says. */
 typedef struct cptx_cache_opt {
 	const char *path;   /**< of the folder, made if need be (but not its parents' parents); NULL: as above */
 	uint64_t max_bytes; /**< the bound; 0: as above */
 	bool read_only;     /**< nothing is stored, touched or removed */
 	void (*warn)(void *user, const char *text); /**< gets the one warning, from any thread; NULL: nobody */
-	void *user;
+	void *user;                                 /**< for warn */
 	char z_;
 } cptx_cache_opt;
 
@@ -39,31 +41,34 @@ typedef struct cptx_cache_opt {
  * Errors: MEMORY; ARG, an environment variable or an option has no meaning.
  */
 CPTX_API cptx_cache *cptx_cache_open(const cptx_cache_opt *opt, cptx_error *err);
+/** Frees the handle; the folder stays.  NULL is allowed. */
 CPTX_API void cptx_cache_close(cptx_cache *cache);
 /** The folder; "" where there is none. */
 CPTX_API const char *cptx_cache_path(const cptx_cache *cache);
-/** Whether anything can be found in it, and whether anything is stored. */
+/** Whether anything can be found in it. */
 CPTX_API bool cptx_cache_can_read(const cptx_cache *cache);
+/** Whether anything is stored in it: not where it is off or read-only, nor after the warning. */
 CPTX_API bool cptx_cache_can_write(const cptx_cache *cache);
 
-enum { CPTX_CACHE_KEY_BYTES = 16 };
+enum { CPTX_CACHE_KEY_BYTES = 16 /**< of a key */ };
 /** What an entry is found by: a hash (BLAKE2b, 128 bits). */
 typedef struct cptx_cache_key {
-	uint8_t bytes[CPTX_CACHE_KEY_BYTES];
+	uint8_t bytes[CPTX_CACHE_KEY_BYTES]; /**< the hash */
 } cptx_cache_key;
 
+/** A part of what a key is made of. */
 typedef struct cptx_cache_part {
-	const void *data;
-	size_t size;
+	const void *data; /**< the bytes */
+	size_t size;      /**< how many */
 } cptx_cache_part;
 /** The key of a list of parts; where one ends and the next begins counts. */
 CPTX_API cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n);
 
 /** An entry: data, and two texts: what was said when it was made, and what it is, a line for people. */
 typedef struct cptx_cache_entry {
-	void *data; /* one block, with the texts behind the data; free() it */
-	size_t size;
-	const char *log, *about;
+	void *data;              /**< one block, with the texts behind the data; free() it */
+	size_t size;             /**< bytes of data */
+	const char *log, *about; /**< what was said when it was made; what it is, a line for people */
 } cptx_cache_entry;
 /** False: there is none, or it was damaged and is gone now.  True: free(entry->data). */
 CPTX_API bool cptx_cache_get(cptx_cache *cache, const cptx_cache_key *key, cptx_cache_entry *entry);
@@ -87,10 +92,12 @@ CPTX_API bool cptx_cache_each(cptx_cache *cache, bool verify, bool (*each)(void 
 /** Removes all entries; how many there were. */
 CPTX_API uint64_t cptx_cache_clear(cptx_cache *cache);
 
+/** What is in the folder, and what this handle did. */
 typedef struct cptx_cache_stats {
 	uint64_t entries, bytes, max_bytes;     /**< of the folder, counted now */
 	uint64_t hits, misses, stored, damaged; /**< of this handle */
 } cptx_cache_stats;
+/** What is there now; no entries where the folder cannot be read. */
 CPTX_API cptx_cache_stats cptx_cache_count(cptx_cache *cache);
 
 #ifdef __cplusplus

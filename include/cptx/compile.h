@@ -24,12 +24,13 @@
 extern "C" {
 #endif
 
+/** Who makes machine code of PTX. */
 enum cptx_compiler {
-	CPTX_COMPILER_AUTO, /**< on a device the driver, and where it cannot the first of: ptxas, nvJitLink, nvPTXCompiler */
-	CPTX_COMPILER_DRIVER,
-	CPTX_COMPILER_PTXAS,
-	CPTX_COMPILER_NVJITLINK,
-	CPTX_COMPILER_NVPTXCOMPILER
+	CPTX_COMPILER_AUTO,   /**< on a device the driver, and where it cannot the first of: ptxas, nvJitLink, nvPTXCompiler */
+	CPTX_COMPILER_DRIVER, /**< the CUDA driver, on a device */
+	CPTX_COMPILER_PTXAS,  /**< ptxas, a process */
+	CPTX_COMPILER_NVJITLINK,    /**< the library nvJitLink */
+	CPTX_COMPILER_NVPTXCOMPILER /**< the library nvPTXCompiler */
 };
 
 /** "auto", "driver", "ptxas", "nvjitlink", "nvptxcompiler"; NULL for a number that is no compiler. */
@@ -42,22 +43,30 @@ CPTX_API bool cptx_compiler_named(const char *name, enum cptx_compiler *compiler
  */
 CPTX_API bool cptx_compiler_find(enum cptx_compiler compiler, char *text, size_t size);
 
-enum cptx_opt_level { CPTX_OPT_DEFAULT, CPTX_OPT_0, CPTX_OPT_1, CPTX_OPT_2, CPTX_OPT_3 }; /* default: the compiler's, -O3 */
+/** How much to optimize. */
+enum cptx_opt_level {
+	CPTX_OPT_DEFAULT, /**< the compiler's, -O3 */
+	CPTX_OPT_0,       /**< -O0 */
+	CPTX_OPT_1,       /**< -O1 */
+	CPTX_OPT_2,       /**< -O2 */
+	CPTX_OPT_3        /**< -O3 */
+};
 
+/** How to compile or link.  All zero: the compiler that is there, with its defaults. */
 typedef struct cptx_compile_opt {
-	enum cptx_compiler compiler;
-	const char *target; /**< of the machine code, "sm_90a"; NULL: the .target of the text */
-	const char *name;   /**< of the text, for messages; NULL: "ptx" */
-	enum cptx_opt_level optimize;
-	uint32_t max_regs; /**< registers per thread; 0: the compiler's choice */
-	bool line_info;    /**< keep the .loc lines */
-	bool debug;        /**< for a debugger, not optimized */
-	bool verbose;      /**< resource usage in the log */
-	bool relocatable;  /**< an object for cptx_link(), not a program */
-	size_t nflags;
-	const char *const *flags; /**< more options, as ptxas spells them: "-warn-spills" */
-	uint32_t limit_ms;        /**< the longest that a process may take; 0: ten minutes */
-	cptx_cache *cache;        /**< looked into first, and what is made goes there; NULL: none */
+	enum cptx_compiler compiler;  /**< who compiles */
+	const char *target;           /**< of the machine code, "sm_90a"; NULL: the .target of the text */
+	const char *name;             /**< of the text, for messages; NULL: "ptx" */
+	enum cptx_opt_level optimize; /**< how much */
+	uint32_t max_regs;            /**< registers per thread; 0: the compiler's choice */
+	bool line_info;               /**< keep the .loc lines */
+	bool debug;                   /**< for a debugger, not optimized */
+	bool verbose;                 /**< resource usage in the log */
+	bool relocatable;             /**< an object for cptx_link(), not a program */
+	size_t nflags;                /**< of flags */
+	const char *const *flags;     /**< more options, as ptxas spells them: "-warn-spills" */
+	uint32_t limit_ms;            /**< the longest that a process may take; 0: ten minutes */
+	cptx_cache *cache;            /**< looked into first, and what is made goes there; NULL: none */
 	char z_;
 } cptx_compile_opt;
 
@@ -76,9 +85,9 @@ CPTX_API cptx_cubin *cptx_compile_ptx_(cptx_site at, const cptx_ptx *ptx, const 
 /** One thing to link: a module, or data (PTX text, a cubin, a fat binary, an object or library of nvcc -rdc=true). */
 typedef struct cptx_link_input {
 	cptx_module *module; /**< printed for the target; NULL: data */
-	const void *data;
-	size_t size;      /**< bytes */
-	const char *name; /**< for messages; NULL: "input 1" and so on */
+	const void *data;    /**< if there is no module; stays the caller's */
+	size_t size;         /**< bytes */
+	const char *name;    /**< for messages; NULL: "input 1" and so on */
 } cptx_link_input;
 
 CPTX_API cptx_cubin *cptx_link_(cptx_site at, const cptx_link_input *inputs, size_t n, const cptx_compile_opt *opt,
@@ -90,9 +99,11 @@ CPTX_API cptx_cubin *cptx_link_(cptx_site at, const cptx_link_input *inputs, siz
  */
 #define cptx_link(...) cptx_link_(CPTX_HERE, __VA_ARGS__)
 
+/** Frees it and its texts.  NULL is allowed. */
 CPTX_API void cptx_cubin_destroy(cptx_cubin *cubin);
 /** The ELF image, of cptx_cubin_size() bytes; lives as long as the cubin. */
 CPTX_API const void *cptx_cubin_data(const cptx_cubin *cubin);
+/** Bytes of the image. */
 CPTX_API size_t cptx_cubin_size(const cptx_cubin *cubin);
 /** What the compiler said: warnings, with .verbose the resources; "" if nothing. */
 CPTX_API const char *cptx_cubin_log(const cptx_cubin *cubin);

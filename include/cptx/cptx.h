@@ -27,6 +27,7 @@
 extern "C" {
 #endif
 
+/** What the library exports. */
 #if defined(_WIN32)
 #define CPTX_API
 #else
@@ -38,40 +39,46 @@ extern "C" {
 #define CPTX_PRINTF_(fmt, args)
 #endif
 
-/* The version of this header.  While MAJOR is 0 another MINOR may break what is compiled against it, later another MAJOR. */
-#define CPTX_VERSION_MAJOR 0
-#define CPTX_VERSION_MINOR 1
-#define CPTX_VERSION_PATCH 0
+/* The version of this header. */
+#define CPTX_VERSION_MAJOR 0 /**< another one may break what is compiled against this one */
+#define CPTX_VERSION_MINOR 1 /**< so may this while MAJOR is 0 */
+#define CPTX_VERSION_PATCH 0 /**< this does not */
 /** To compare: 10203 is 1.2.3. */
 #define CPTX_VERSION_NUMBER (CPTX_VERSION_MAJOR * 10000 + CPTX_VERSION_MINOR * 100 + CPTX_VERSION_PATCH)
+/** "major.minor.patch" */
 #define CPTX_VERSION CPTX_TEXT_(CPTX_VERSION_MAJOR) "." CPTX_TEXT_(CPTX_VERSION_MINOR) "." CPTX_TEXT_(CPTX_VERSION_PATCH)
 #define CPTX_TEXT_(x) CPTX_TEXT2_(x)
 #define CPTX_TEXT2_(x) #x
 
-/** The version of the library that runs, "major.minor.patch", and as CPTX_VERSION_NUMBER. */
+/** The version of the library that runs, "major.minor.patch". */
 CPTX_API const char *cptx_version(void);
+/** The same as CPTX_VERSION_NUMBER is computed. */
 CPTX_API unsigned cptx_version_number(void);
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
-enum { CPTX_ERROR_TEXT = 3072, CPTX_ERROR_FILE = 256 };
+enum {
+	CPTX_ERROR_TEXT = 3072, /**< bytes of an error's text */
+	CPTX_ERROR_FILE = 256   /**< and of its file's name */
+};
 
 /** One error.  `text` is complete: "file:line: kernel name: what was wrong; what would be right". */
 typedef struct cptx_error {
 	enum cptx_code code;        /**< CPTX_OK where there is none */
 	uint32_t line, column;      /**< of the user's source, 0 if none; columns, from 1, of parsed text only */
 	char file[CPTX_ERROR_FILE]; /**< of the user's source, "" if none */
-	char text[CPTX_ERROR_TEXT];
+	char text[CPTX_ERROR_TEXT]; /**< the whole message, "" where there is none */
 } cptx_error;
 
-/** The name of a code ("TARGET") and what it means; "?" for a number that is no code. */
+/** The name of a code ("TARGET"); "?" for a number that is no code. */
 CPTX_API const char *cptx_code_name(enum cptx_code code);
+/** What it means, in a few words. */
 CPTX_API const char *cptx_code_meaning(enum cptx_code code);
 
 /** Where in the user's source a call stands.  Made by CPTX_HERE; the macros below do it for you. */
 typedef struct cptx_site {
-	const char *file;
-	uint32_t line;
+	const char *file; /**< NULL: not known */
+	uint32_t line;    /**< from 1 */
 } cptx_site;
 
 #if defined(__GNUC__)
@@ -79,6 +86,7 @@ typedef struct cptx_site {
 #else
 #define CPTX_LINE_ ((uint32_t)__LINE__)
 #endif
+/** The site of this line. */
 #ifdef __cplusplus
 #define CPTX_HERE (cptx_site{ __FILE__, CPTX_LINE_ })
 #else
@@ -188,13 +196,14 @@ static inline cptx_val cptx_sink(void)
 
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
 
+/** Kernels, device functions and variables that are printed together. */
 typedef struct cptx_module cptx_module;
 typedef struct cptx_kernel cptx_kernel; /**< the body of a kernel or device function while it is built */
 
 /** Memory hooks: realloc semantics (size 0 frees and returns NULL; NULL means failure).  All NULL: the C library's. */
 typedef struct cptx_allocator {
-	void *(*realloc_fn)(void *user, void *old, size_t size);
-	void *user;
+	void *(*realloc_fn)(void *user, void *old, size_t size); /**< as realloc */
+	void *user;                                              /**< for it */
 } cptx_allocator;
 
 /** A new module; NULL if memory is short.  `allocator` may be NULL.  Every call accepts the NULL and does nothing. */
@@ -308,6 +317,7 @@ CPTX_API cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes,
  * power of two).  cptx_kernel_dyn_smem() is what the launch must give; the launch calls of device.h do it by themselves.
  */
 #define cptx_shared_dyn(k, bytes, align, name) cptx_shared_dyn_((k), CPTX_HERE, (bytes), (align), (name))
+/** Bytes of dynamic shared memory that the kernel has laid out so far. */
 CPTX_API uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k);
 
 /** Memory that all kernels of the module see. */
@@ -335,6 +345,7 @@ CPTX_API cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *na
 /** The same with a name, for text that speaks of it (.loc, .section). */
 #define cptx_label_named(k, name) cptx_label_named_((k), CPTX_HERE, (name))
 CPTX_API void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label);
+/** Places a label here. */
 #define cptx_place(k, label) cptx_place_((k), CPTX_HERE, (label))
 
 /* Each begin emits the head and returns 1; each end emits the tail and returns 0.  The macros make one pass of a C loop. */
@@ -368,18 +379,26 @@ CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when
  *                                                   behind the brace
  *   CPTX_SCOPE (k) { ... }                  { ... } in the PTX: the names of variables declared in it end with it
  */
+/** A block for the threads where a predicate holds. */
 #define CPTX_IF(k, predicate) CPTX_BLOCK_(k, cptx_if_begin_((k), CPTX_HERE, (predicate)))
+/** Behind a CPTX_IF: for the threads where its predicate did not hold. */
 #define CPTX_ELSE(k) CPTX_BLOCK_(k, cptx_else_begin_((k), CPTX_HERE))
+/** A loop: while i < end, in the type of i, a register that was set before; i += step behind the body. */
 #define CPTX_FOR(k, i, end, step) CPTX_BLOCK_(k, cptx_for_begin_((k), CPTX_HERE, (i), CPTX_V(end), CPTX_V(step)))
+/** A loop with its test at the head; the call that makes the predicate is part of it. */
 #define CPTX_WHILE(k, predicate)                                                                                            \
 	CPTX_BLOCK_(k, (cptx_while_begin_((k), CPTX_HERE) && cptx_while_test_((k), CPTX_HERE, (predicate))))
+/** A loop that ends where its body says so, by cptx_continue_when and its like. */
 #define CPTX_DO(k) CPTX_BLOCK_(k, cptx_do_begin_((k), CPTX_HERE))
+/** A scope { } of the PTX. */
 #define CPTX_SCOPE(k) CPTX_BLOCK_(k, cptx_scope_begin_((k), CPTX_HERE))
-/** Leaves the innermost loop, or starts its next turn, in the threads where `when` holds. */
+/** Leaves the innermost loop in the threads where `when` holds. */
 #define cptx_break_when(k, when) cptx_leave_((k), CPTX_HERE, 0, (when))
+/** Starts the next turn of the innermost loop in the threads where `when` holds. */
 #define cptx_continue_when(k, when) cptx_leave_((k), CPTX_HERE, 1, (when))
-/** The same in all threads. */
+/** Leaves it in all threads. */
 #define cptx_break(k) cptx_leave_((k), CPTX_HERE, 2, cptx_val_int_(0))
+/** Starts the next turn in all threads. */
 #define cptx_continue(k) cptx_leave_((k), CPTX_HERE, 3, cptx_val_int_(0))
 
 /** How a loop that waits goes round: ptxas makes different code of each. */
@@ -413,9 +432,11 @@ CPTX_API cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, cons
 #endif
 /** A number as a value, for the holes of cptx_asm and for optional operands (.src_size = cptx_imm(8)). */
 static inline cptx_val cptx_imm(int64_t i) { return cptx_val_int_(i); }
+/** The same for a floating point number. */
 static inline cptx_val cptx_immf(double f) { return cptx_val_float_(f); }
 /** Floating point constants by their bits: infinities, NaNs. */
 CPTX_API cptx_val cptx_f32_bits(uint32_t bits);
+/** The same for .f64. */
 CPTX_API cptx_val cptx_f64_bits(uint64_t bits);
 
 CPTX_API void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text);
@@ -429,31 +450,32 @@ CPTX_API void cptx_comment_(cptx_kernel *k, cptx_site at, const char *format, ..
 
 /** Facts of a code generation target.  Sizes in bytes. */
 typedef struct cptx_target {
-	const char *name; /**< "sm_90a" */
-	const char *about;
+	const char *name;            /**< "sm_90a" */
+	const char *about;           /**< a line for people */
 	uint16_t number;             /**< 90 */
 	char suffix;                 /**< ' ', 'a' architecture-specific, 'f' family-specific */
 	uint8_t family;              /**< 10, 11, 12 where there are family targets, else 0 */
 	uint16_t ptx;                /**< lowest .version that knows it, times ten: 80 */
 	uint16_t compute_capability; /**< 90 */
 	uint32_t static_smem;        /**< most static shared memory of a CTA */
-	uint32_t smem_per_sm;
-	uint32_t smem_per_cta; /**< most dynamic shared memory of a CTA, by opting in */
-	uint32_t threads_per_sm;
-	uint32_t ctas_per_sm;
-	uint32_t cluster;       /**< most CTAs of a portable cluster; 0: no clusters */
-	uint32_t smem_unit;     /**< shared memory is handed out in multiples of this */
-	uint32_t smem_reserved; /**< that the system keeps for each CTA, beside what the CTA has */
+	uint32_t smem_per_sm;        /**< shared memory of a multiprocessor */
+	uint32_t smem_per_cta;       /**< most dynamic shared memory of a CTA, by opting in */
+	uint32_t threads_per_sm;     /**< most that are resident */
+	uint32_t ctas_per_sm;        /**< most that are resident */
+	uint32_t cluster;            /**< most CTAs of a portable cluster; 0: no clusters */
+	uint32_t smem_unit;          /**< shared memory is handed out in multiples of this */
+	uint32_t smem_reserved;      /**< that the system keeps for each CTA, beside what the CTA has */
 } cptx_target;
 
+/** What is the same on all targets. */
 enum {
-	CPTX_REGS_PER_SM = 65536,
-	CPTX_REGS_PER_THREAD = 255,
-	CPTX_REGS_UNIT = 256, /* registers are handed out to a warp in multiples of this */
-	CPTX_SM_PARTS = 4,    /* of a multiprocessor, each with a quarter of its registers and warps */
-	CPTX_THREADS_PER_CTA = 1024,
-	CPTX_WARP = 32,
-	CPTX_BARRIERS = 16
+	CPTX_REGS_PER_SM = 65536,    /**< of 32 bits */
+	CPTX_REGS_PER_THREAD = 255,  /**< most */
+	CPTX_REGS_UNIT = 256,        /**< registers are handed out to a warp in multiples of this */
+	CPTX_SM_PARTS = 4,           /**< of a multiprocessor, each with a quarter of its registers and warps */
+	CPTX_THREADS_PER_CTA = 1024, /**< most */
+	CPTX_WARP = 32,              /**< threads */
+	CPTX_BARRIERS = 16           /**< numbered ones, of a CTA */
 };
 
 /** The target of that name, NULL if there is none. */
@@ -466,6 +488,7 @@ CPTX_API const cptx_target *cptx_target_for_device(unsigned compute_capability);
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
+/** How to print.  All zero: in the normal form, without source lines, at the lowest .version. */
 typedef struct cptx_emit_opt {
 	bool lines;           /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
 	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that serves */
@@ -482,16 +505,20 @@ typedef struct cptx_ptx cptx_ptx;
  * is one.
  */
 CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
+/** Frees the text.  NULL is allowed. */
 CPTX_API void cptx_ptx_destroy(cptx_ptx *ptx);
-/** The text, NUL-terminated; its length without the NUL. */
+/** The text, NUL-terminated; lives as long as `ptx`. */
 CPTX_API const char *cptx_ptx_text(const cptx_ptx *ptx);
+/** Bytes of the text, without the NUL. */
 CPTX_API size_t cptx_ptx_size(const cptx_ptx *ptx);
 /** The .version printed, times ten. */
 CPTX_API unsigned cptx_ptx_version(const cptx_ptx *ptx);
+/** The target that it was printed for. */
 CPTX_API const cptx_target *cptx_ptx_target(const cptx_ptx *ptx);
 /** The user's source line that line `line` (from 1) of the text comes from; file NULL where there is none. */
 CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
 
+/** How to print C. */
 typedef struct cptx_to_c_opt {
 	bool main; /**< a whole program, that prints the PTX */
 	char z_;
@@ -508,12 +535,13 @@ CPTX_API cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_erro
 /** Called with one error after another. */
 typedef void (*cptx_report_fn)(void *user, const cptx_error *error);
 
+/** How to read PTX text. */
 typedef struct cptx_parse_opt {
-	const char *name;      /**< of the text, for messages; NULL: "ptx" */
-	bool keep;             /**< keep the text, so that it can be printed with cptx_emit_opt.keep */
-	uint32_t most_errors;  /**< stop there; 0: 1000 */
-	cptx_report_fn report; /**< gets every error, "name:line:column: error: what was wrong; what would be right" */
-	void *user;
+	const char *name;                /**< of the text, for messages; NULL: "ptx" */
+	bool keep;                       /**< keep the text, so that it can be printed with cptx_emit_opt.keep */
+	uint32_t most_errors;            /**< stop there; 0: 1000 */
+	cptx_report_fn report;           /**< gets every error, "name:line:column: error: what was wrong; what would be right" */
+	void *user;                      /**< for report */
 	const cptx_allocator *allocator; /**< of the module; NULL: the C library's */
 	char z_;
 } cptx_parse_opt;
@@ -532,28 +560,29 @@ CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse
  */
 CPTX_API size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void *user);
 
-/** The .target of parsed text or of cptx_set_target, NULL if there is none; its .version, times ten, or 0. */
+/** The .target of parsed text or of cptx_set_target, NULL if there is none. */
 CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
+/** Its .version, times ten; 0 if there is none. */
 CPTX_API unsigned cptx_module_version(const cptx_module *m);
 
 /* ---- Looking at a module ----------------------------------------------------------------------------------------- */
 
 /** One parameter of a kernel. */
 typedef struct cptx_param_info {
-	const char *name;
+	const char *name;     /**< as printed */
 	enum cptx_type type;  /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
 	uint32_t size, align; /**< bytes */
 } cptx_param_info;
 
 /** One kernel, for those who launch it.  Lives as long as the module. */
 typedef struct cptx_kernel_info {
-	const char *name;
-	size_t nparams;
-	const cptx_param_info *params;
-	uint32_t dyn_smem;    /**< dynamic shared memory that it laid out, bytes */
-	uint32_t static_smem; /**< bytes */
-	cptx_kernel_opt bounds;
-	bool grid_of_clusters; /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
+	const char *name;              /**< as printed */
+	size_t nparams;                /**< how many */
+	const cptx_param_info *params; /**< in their order */
+	uint32_t dyn_smem;             /**< dynamic shared memory that it laid out, bytes */
+	uint32_t static_smem;          /**< bytes */
+	cptx_kernel_opt bounds;        /**< launch bounds and cluster */
+	bool grid_of_clusters;         /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
 } cptx_kernel_info;
 
 /** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */
@@ -565,8 +594,8 @@ CPTX_API bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_ke
 typedef struct cptx_op_info {
 	const char *name;    /**< of the builder call, "cp_async" */
 	const char *chapter; /**< of the PTX manual */
-	const char *about;
-	size_t nforms;
+	const char *about;   /**< what it does */
+	size_t nforms;       /**< how many */
 } cptx_op_info;
 /** One form. */
 typedef struct cptx_form_info {
@@ -574,7 +603,9 @@ typedef struct cptx_form_info {
 	const char *availability; /**< "PTX 7.0, sm_80" */
 	const char *constraint;   /**< a rule that the notation cannot say, NULL if none */
 } cptx_form_info;
+/** Instruction number i, from 0 on, which is its CPTX_OP_; false behind the last. */
 CPTX_API bool cptx_op_at(size_t i, cptx_op_info *info);
+/** Form number `form`, from 0 on, of an instruction; false behind the last. */
 CPTX_API bool cptx_form_at(size_t op, size_t form, cptx_form_info *info);
 /** Whether form `form` of instruction `op` exists on a target with its lowest spelling. */
 CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target);
@@ -598,8 +629,9 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 /* ---- Short forms ------------------------------------------------------------------------------------------------- */
 
 #define CPTX_COUNT_(...) (sizeof((cptx_val[]){ __VA_ARGS__ }) / sizeof(cptx_val))
-/** cptx_vec(k, a, b) is cptx_pack of these values, cptx_args(k, a, b) cptx_list. */
+/** cptx_vec(k, a, b) is cptx_pack of these values. */
 #define cptx_vec(k, ...) cptx_pack_((k), CPTX_HERE, (cptx_val[]){ __VA_ARGS__ }, CPTX_COUNT_(__VA_ARGS__))
+/** cptx_args(k, a, b) is cptx_list of these values. */
 #define cptx_args(k, ...) cptx_list_((k), CPTX_HERE, (cptx_val[]){ __VA_ARGS__ }, CPTX_COUNT_(__VA_ARGS__))
 #endif
 #include <cptx/insn.h>

@@ -13,11 +13,12 @@
 extern "C" {
 #endif
 
+/** A cubin that was read. */
 typedef struct cptx_cubin_view cptx_cubin_view;
 
 /** What one kernel takes.  Sizes in bytes; names live as long as the cubin. */
 typedef struct cptx_cubin_kernel {
-	const char *name;
+	const char *name;       /**< of its symbol */
 	uint32_t registers;     /**< per thread, where it starts */
 	uint32_t frame;         /**< its own stack frame */
 	uint32_t stack;         /**< with those of the functions that it calls, where that is known */
@@ -36,7 +37,7 @@ typedef struct cptx_cubin_kernel {
 
 /** Instructions from byte `address` of a kernel on come from this line (from 1) of the PTX. */
 typedef struct cptx_cubin_line {
-	uint32_t address, line;
+	uint32_t address, line; /**< byte from the start of the kernel; line of the PTX, from 1 */
 } cptx_cubin_line;
 
 /**
@@ -44,6 +45,7 @@ typedef struct cptx_cubin_line {
  * no cubin, is truncated or contradicts itself.
  */
 CPTX_API cptx_cubin_view *cptx_cubin_view_of(const void *bytes, size_t size, const char *name, cptx_error *err);
+/** Frees it.  NULL is allowed. */
 CPTX_API void cptx_cubin_view_destroy(cptx_cubin_view *c);
 /** The target that it is for; NULL if cptx does not know it. */
 CPTX_API const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c);

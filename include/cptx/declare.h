@@ -13,13 +13,14 @@
 extern "C" {
 #endif
 
+/** Who sees a name. */
 enum cptx_linkage {
 	CPTX_LINK_DEFAULT, /**< .visible for kernels, none for the rest */
-	CPTX_LINK_NONE,
-	CPTX_LINK_EXTERN,
-	CPTX_LINK_VISIBLE,
-	CPTX_LINK_WEAK,
-	CPTX_LINK_COMMON
+	CPTX_LINK_NONE,    /**< this module alone */
+	CPTX_LINK_EXTERN,  /**< .extern: defined elsewhere */
+	CPTX_LINK_VISIBLE, /**< .visible: to all */
+	CPTX_LINK_WEAK,    /**< .weak: gives way to another */
+	CPTX_LINK_COMMON   /**< .common: one for all that declare it */
 };
 
 /** An element of an initialiser that is an address. */
@@ -30,22 +31,23 @@ typedef struct cptx_address {
 	bool generic;   /**< generic(name) */
 } cptx_address;
 
-enum { CPTX_DIMS = 8 };
+enum { CPTX_DIMS = 8 /**< of an array, at most */ };
+/** What a variable is, beside its type and name. */
 typedef struct cptx_variable_opt {
-	enum cptx_mod space;     /**< of a variable; of the module: CPTX_GLOBAL by default, of a body: CPTX_LOCAL */
-	uint32_t dim[CPTX_DIMS]; /**< lengths of an array, up to the first 0; none: a single element */
-	bool unsized;            /**< [] in front of them */
-	uint32_t vec;            /**< 2, 4 or 8: each element is a vector */
-	uint32_t align;          /**< a power of two; 0: that of the element */
-	enum cptx_linkage linkage;
-	const char *attribute; /**< what .attribute holds, ".managed"; of a .samplerref: its initial values */
-	const void *init;      /**< ninit elements in host byte order; the rest is zero.  NULL: nothing */
-	uint32_t ninit;
+	enum cptx_mod space;         /**< of a variable; of the module: CPTX_GLOBAL by default, of a body: CPTX_LOCAL */
+	uint32_t dim[CPTX_DIMS];     /**< lengths of an array, up to the first 0; none: a single element */
+	bool unsized;                /**< [] in front of them */
+	uint32_t vec;                /**< 2, 4 or 8: each element is a vector */
+	uint32_t align;              /**< a power of two; 0: that of the element */
+	enum cptx_linkage linkage;   /**< of a variable of the module */
+	const char *attribute;       /**< what .attribute holds, ".managed"; of a .samplerref: its initial values */
+	const void *init;            /**< ninit elements in host byte order; the rest is zero.  NULL: nothing */
+	uint32_t ninit;              /**< of init */
 	const cptx_address *address; /**< those of them that are addresses, by index */
-	uint32_t naddress;
-	bool pointer;            /**< of a parameter: .ptr, with the space and alignment of what it points to */
-	enum cptx_mod ptr_space; /**< 0: none said */
-	uint32_t ptr_align;      /**< 0: none said */
+	uint32_t naddress;           /**< of address */
+	bool pointer;                /**< of a parameter: .ptr, with the space and alignment of what it points to */
+	enum cptx_mod ptr_space;     /**< 0: none said */
+	uint32_t ptr_align;          /**< 0: none said */
 	char z_;
 } cptx_variable_opt;
 
@@ -64,19 +66,22 @@ CPTX_API cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type,
 
 CPTX_API cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, bool result,
                                   const cptx_variable_opt *opt);
-/** Declares the next parameter, or result of a function, in memory; its address. */
+/** Declares the next parameter in memory; its address. */
 #define cptx_param_var(...) cptx_param_var_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_param_var_x_(k, type, name, ...)                                                                               \
 	cptx_param_var_((k), CPTX_HERE, (type), (name), false, CPTX_OPT_(cptx_variable_opt, __VA_ARGS__))
+/** Declares the next result of a function in memory; its address. */
 #define cptx_result_var(...) cptx_result_var_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_result_var_x_(k, type, name, ...)                                                                              \
 	cptx_param_var_((k), CPTX_HERE, (type), (name), true, CPTX_OPT_(cptx_variable_opt, __VA_ARGS__))
 CPTX_API cptx_val cptx_param_reg_(cptx_kernel *f, cptx_site at, enum cptx_type type, const char *name, bool result);
-/** The same in a register, of device functions only. */
+/** Declares the next parameter in a register, of device functions only. */
 #define cptx_param_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), false)
+/** Declares the next result of a device function in a register. */
 #define cptx_result_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), true)
-/** Parameter or result i, from 0: its address or register; BAD if there is none. */
+/** Parameter i, from 0 on: its address or register; BAD if there is none. */
 CPTX_API cptx_val cptx_param_at(const cptx_kernel *k, uint32_t i);
+/** Result i, from 0 on; BAD if there is none. */
 CPTX_API cptx_val cptx_result_at(const cptx_kernel *k, uint32_t i);
 
 CPTX_API cptx_kernel *cptx_func_declare_(cptx_module *m, cptx_site at, const char *name);
@@ -86,6 +91,7 @@ CPTX_API cptx_kernel *cptx_func_define_(cptx_module *m, cptx_site at, const char
 /** Opens the body of a function that was declared. */
 #define cptx_func_define(m, name) cptx_func_define_((m), CPTX_HERE, (name))
 CPTX_API void cptx_set_linkage_(cptx_kernel *k, cptx_site at, enum cptx_linkage linkage);
+/** Sets who sees a kernel or function. */
 #define cptx_set_linkage(k, linkage) cptx_set_linkage_((k), CPTX_HERE, (linkage))
 CPTX_API void cptx_directive_(cptx_kernel *k, cptx_site at, const char *text);
 /** A further directive in front of the body, such as ".noreturn". */
@@ -98,6 +104,7 @@ CPTX_API cptx_kernel *cptx_prototype_begin_(cptx_kernel *k, cptx_site at);
 /** A prototype with any signature: declare its results and parameters (names do not matter), then place it. */
 #define cptx_prototype_begin(k) cptx_prototype_begin_((k), CPTX_HERE)
 CPTX_API cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *prototype);
+/** Ends a prototype, and places it in the body; its value, for indirect calls. */
 #define cptx_prototype_place(k, prototype) cptx_prototype_place_((k), CPTX_HERE, (prototype))
 
 CPTX_API void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned version, const char *options);

@@ -29,10 +29,15 @@
 extern "C" {
 #endif
 
+/** A GPU or an emulator. */
 typedef struct cptx_device cptx_device;
+/** Work in order. */
 typedef struct cptx_stream cptx_stream;
+/** A moment in a stream. */
 typedef struct cptx_event cptx_event;
+/** A module that is loaded on a device. */
 typedef struct cptx_program cptx_program;
+/** A launch that is prepared. */
 typedef struct cptx_launch cptx_launch;
 
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
@@ -47,27 +52,28 @@ CPTX_API unsigned cptx_device_count(const char *kind, cptx_error *err);
 CPTX_API cptx_device *cptx_device_open(const char *name, cptx_error *err);
 /** Works in an existing context (a CUcontext), which stays the caller's; NULL: the calling thread's current one. */
 CPTX_API cptx_device *cptx_device_adopt(void *context, cptx_error *err);
+/** Closes it; a context that was adopted stays.  NULL is allowed. */
 CPTX_API void cptx_device_close(cptx_device *dev);
 
 /** Facts of a device.  Sizes in bytes. */
 typedef struct cptx_device_info {
-	char name[128];
+	char name[128];              /**< as the driver gives it */
 	uint16_t compute_capability; /**< major * 10 + minor: 90 */
 	uint16_t ptx;                /**< highest PTX ISA version that the driver takes, times ten: 90 */
 	uint32_t driver;             /**< CUDA version of the driver, major * 1000 + minor * 10: 13000 */
 	const char *target;          /**< best target for device and driver, "sm_90a"; NULL: none of this library's */
-	uint32_t sms;
-	uint32_t smem_per_sm;
-	uint32_t smem_per_cta; /**< most shared memory of a CTA, static and dynamic together, by opting in */
-	uint32_t smem_default; /**< the same without opting in */
-	uint32_t regs_per_sm;
-	uint32_t threads_per_sm;
-	uint32_t l2;
-	uint32_t clock_khz;
-	uint32_t memory_clock_khz;
-	uint32_t memory_bus_bits;
-	bool clusters; /**< can launch thread block clusters */
-	uint64_t global_memory;
+	uint32_t sms;                /**< multiprocessors */
+	uint32_t smem_per_sm;        /**< shared memory of a multiprocessor */
+	uint32_t smem_per_cta;       /**< most shared memory of a CTA, static and dynamic together, by opting in */
+	uint32_t smem_default;       /**< the same without opting in */
+	uint32_t regs_per_sm;        /**< registers of 32 bits */
+	uint32_t threads_per_sm;     /**< most that are resident */
+	uint32_t l2;                 /**< size of the L2 cache */
+	uint32_t clock_khz;          /**< of the multiprocessors, at most */
+	uint32_t memory_clock_khz;   /**< of the memory, at most */
+	uint32_t memory_bus_bits;    /**< width of its bus */
+	bool clusters;               /**< can launch thread block clusters */
+	uint64_t global_memory;      /**< all of it */
 } cptx_device_info;
 /** Never NULL for a device; lives as long as it. */
 CPTX_API const cptx_device_info *cptx_device_get_info(const cptx_device *dev);
@@ -96,9 +102,13 @@ CPTX_API bool cptx_stream_synchronize(cptx_device *dev, cptx_stream *stream, cpt
 /** Later work of the stream waits for the event. */
 CPTX_API bool cptx_stream_wait(cptx_stream *stream, cptx_event *event, cptx_error *err);
 
+/** A new event, which measures time.  NULL on error. */
 CPTX_API cptx_event *cptx_event_new(cptx_device *dev, cptx_error *err);
+/** NULL is allowed. */
 CPTX_API void cptx_event_destroy(cptx_event *event);
+/** Puts it behind all work of the stream so far. */
 CPTX_API bool cptx_event_record(cptx_event *event, cptx_stream *stream, cptx_error *err);
+/** Waits until it was reached. */
 CPTX_API bool cptx_event_synchronize(cptx_event *event, cptx_error *err);
 /** Milliseconds between two recorded and completed events. */
 CPTX_API bool cptx_event_elapsed(cptx_event *start, cptx_event *end, float *ms, cptx_error *err);
@@ -110,23 +120,31 @@ CPTX_API uint64_t cptx_mem_alloc(cptx_device *dev, size_t size, cptx_error *err)
 /** Waits for the work that uses it, then frees.  0 is allowed. */
 CPTX_API void cptx_mem_free(cptx_device *dev, uint64_t ptr);
 
-/** Host to device, device to host, device to device.  Complete on return, ordered behind the default stream. */
+/** Host to device.  Complete on return, ordered behind the default stream. */
 CPTX_API bool cptx_mem_write(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_error *err);
+/** Device to host, in the same way. */
 CPTX_API bool cptx_mem_read(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_error *err);
+/** Device to device, in the same way. */
 CPTX_API bool cptx_mem_copy(cptx_device *dev, uint64_t dst, uint64_t src, size_t size, cptx_error *err);
-/** Sets `size` bytes; `count` words of 32 bits (dst aligned to 4). */
+/** Sets `size` bytes. */
 CPTX_API bool cptx_mem_fill8(cptx_device *dev, uint64_t dst, uint8_t value, size_t size, cptx_error *err);
+/** Sets `count` words of 32 bits; dst is aligned to 4. */
 CPTX_API bool cptx_mem_fill32(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_error *err);
 
-/** The same as work of a stream; host memory must stay until it is done (and is staged by the driver if it is pageable). */
+/** cptx_mem_write as work of a stream; host memory must stay until it is done (and is staged by the driver if it is
+ * pageable). */
 CPTX_API bool cptx_mem_write_async(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_stream *stream,
                                    cptx_error *err);
+/** cptx_mem_read as work of a stream, as above. */
 CPTX_API bool cptx_mem_read_async(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_stream *stream,
                                   cptx_error *err);
+/** cptx_mem_copy as work of a stream. */
 CPTX_API bool cptx_mem_copy_async(cptx_device *dev, uint64_t dst, uint64_t src, size_t size, cptx_stream *stream,
                                   cptx_error *err);
+/** cptx_mem_fill8 as work of a stream. */
 CPTX_API bool cptx_mem_fill8_async(cptx_device *dev, uint64_t dst, uint8_t value, size_t size, cptx_stream *stream,
                                    cptx_error *err);
+/** cptx_mem_fill32 as work of a stream. */
 CPTX_API bool cptx_mem_fill32_async(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_stream *stream,
                                     cptx_error *err);
 
@@ -148,6 +166,7 @@ CPTX_API bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *
 
 /* ---- Programs ----------------------------------------------------------------------------------------------------- */
 
+/** How to load a program.  All zero: for the device, by the driver, without a cache. */
 typedef struct cptx_load_opt {
 	const char *target;          /**< "sm_90"; NULL: the device's best */
 	cptx_emit_opt emit;          /**< how the module is printed */
@@ -187,14 +206,16 @@ CPTX_API cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const c
  * that nothing defines, or several inputs.
  */
 #define cptx_device_link(...) cptx_device_link_(CPTX_HERE, __VA_ARGS__)
+/** Unloads it.  NULL is allowed. */
 CPTX_API void cptx_program_destroy(cptx_program *program);
 
 /** What the compiler said; "" if nothing. */
 CPTX_API const char *cptx_program_log(const cptx_program *program);
 /** What was done in place of what was asked for, and why: the driver was too old, so ptxas compiled; "" if nothing. */
 CPTX_API const char *cptx_program_note(const cptx_program *program);
-/** The PTX target and version that were loaded; NULL and 0 for a raw image that does not tell. */
+/** The PTX target that was loaded; NULL for a raw image that does not tell. */
 CPTX_API const char *cptx_program_target(const cptx_program *program);
+/** The PTX version that was loaded, times ten; 0 for a raw image that does not tell. */
 CPTX_API unsigned cptx_program_version(const cptx_program *program);
 /** Name of kernel i, from 0 on; NULL behind the last, and for a cubin. */
 CPTX_API const char *cptx_program_kernel_at(const cptx_program *program, size_t i);
@@ -205,7 +226,13 @@ CPTX_API uint64_t cptx_program_global(const cptx_program *program, const char *n
 
 /* ---- Arguments ---------------------------------------------------------------------------------------------------- */
 
-enum cptx_arg_kind { CPTX_ARG_NONE, CPTX_ARG_INT, CPTX_ARG_FLOAT, CPTX_ARG_OBJECT };
+/** What an argument holds. */
+enum cptx_arg_kind {
+	CPTX_ARG_NONE,  /**< nothing: an error */
+	CPTX_ARG_INT,   /**< u8, u16, u32 or u64, as `size` says */
+	CPTX_ARG_FLOAT, /**< f32 or f64 */
+	CPTX_ARG_OBJECT /**< bytes at object */
+};
 
 /** One argument of a launch: made by CPTX_ARG and CPTX_ARG_BYTES. */
 typedef struct cptx_arg {
@@ -219,7 +246,7 @@ typedef struct cptx_arg {
 		float f32;
 		double f64;
 		const void *object;
-	} u;
+	} u; /**< the value, by kind and size */
 } cptx_arg;
 
 static inline cptx_arg cptx_arg_id_(cptx_arg a) { return a; }
@@ -347,8 +374,8 @@ typedef struct cptx_launch_opt {
 	                     stream has ended; its griddepcontrol.wait waits for that */
 	bool cooperative; /**< all CTAs are resident at once, so that they can wait for one another (grid_group::sync of CUDA's
 	                     cooperative groups).  A grid that does not fit is refused, error LIMIT */
-	size_t nargs;
-	const cptx_arg *args;
+	size_t nargs;     /**< how many */
+	const cptx_arg *args; /**< in the order of the parameters; only read by the call */
 	char z_;
 } cptx_launch_opt;
 /** A cptx_launch_opt for one call, in C and C++: CPTX_LAUNCH(.grid = { 4 }, CPTX_ARGS(x, y)). */
@@ -364,6 +391,7 @@ CPTX_API cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *program
  * Errors: ARG, LIMIT (threads, shared memory, cluster size), TARGET (no clusters on the device), DRIVER, MEMORY.
  */
 #define cptx_launch_new(...) cptx_launch_new_(CPTX_HERE, __VA_ARGS__)
+/** NULL is allowed.  Work that was started goes on. */
 CPTX_API void cptx_launch_destroy(cptx_launch *launch);
 
 CPTX_API bool cptx_launch_set_(cptx_site at, cptx_launch *launch, size_t i, cptx_arg arg, cptx_error *err);
@@ -383,10 +411,10 @@ CPTX_API bool cptx_launch_once_(cptx_site at, const cptx_program *program, const
 
 /** What a compiled kernel takes.  Sizes in bytes. */
 typedef struct cptx_resources {
-	uint32_t regs;        /**< per thread */
-	uint32_t local_bytes; /**< per thread: spills and local arrays */
-	uint32_t static_smem; /**< per CTA */
-	uint32_t const_bytes;
+	uint32_t regs;           /**< per thread */
+	uint32_t local_bytes;    /**< per thread: spills and local arrays */
+	uint32_t static_smem;    /**< per CTA */
+	uint32_t const_bytes;    /**< constants of the user */
 	uint32_t max_threads;    /**< of a CTA, as the registers allow */
 	uint32_t binary_version; /**< architecture of the machine code, times ten: 90 */
 	uint32_t ctas_per_sm;    /**< resident at once, for the given threads and dynamic shared memory; 0 if they do not fit */

@@ -44,8 +44,12 @@ struct DLPackExchangeAPI;
 
 /* ---- Tensors into kernels ------------------------------------------------------------------------------------------ */
 
-enum { CPTX_TENSOR_MAX_ARGS = 64, CPTX_TENSOR_MAX_RANK = 8 };
+enum {
+	CPTX_TENSOR_MAX_ARGS = 64, /**< entries of a signature */
+	CPTX_TENSOR_MAX_RANK = 8   /**< dimensions of a tensor */
+};
 
+/** What an argument is. */
 enum cptx_tensor_kind {
 	CPTX_TENSOR_NONE,      /**< nothing, for an optional tensor */
 	CPTX_TENSOR_DL,        /**< u.tensor, a DLTensor */
@@ -69,19 +73,21 @@ typedef struct cptx_tensor_arg {
 		int64_t i;
 		uint64_t u;
 		double f;
-	} u;
+	} u;                                 /**< by kind */
 	const struct DLPackExchangeAPI *api; /**< of CPTX_TENSOR_OBJECT */
 } cptx_tensor_arg;
 
+/** A launch that takes tensors. */
 typedef struct cptx_tensor_launch cptx_tensor_launch;
 
+/** What a launch takes, and its shape. */
 typedef struct cptx_tensor_launch_opt {
-	const char *signature;
-	const char *grid;  /**< as above; NULL: each run gives one */
-	uint32_t block[3]; /**< these four as in cptx_launch_opt */
-	uint32_t cluster[3];
-	uint32_t dyn_smem;
-	bool overlap;
+	const char *signature; /**< as above */
+	const char *grid;      /**< as above; NULL: each run gives one */
+	uint32_t block[3];     /**< these four as in cptx_launch_opt */
+	uint32_t cluster[3];   /**< CTAs of a cluster; all zero: the kernel's */
+	uint32_t dyn_smem;     /**< bytes; 0: what the kernel laid out */
+	bool overlap;          /**< programmatic dependent launch */
 	char z_;
 } cptx_tensor_launch_opt;
 
@@ -93,15 +99,16 @@ CPTX_API cptx_tensor_launch *cptx_tensor_launch_new_(cptx_site at, const cptx_pr
  * kernel's parameters.
  */
 #define cptx_tensor_launch_new(...) cptx_tensor_launch_new_(CPTX_HERE, __VA_ARGS__)
+/** NULL is allowed. */
 CPTX_API void cptx_tensor_launch_destroy(cptx_tensor_launch *launch);
 
 /** An entry of the signature. */
 typedef struct cptx_tensor_arg_info {
-	const char *name;
-	enum cptx_type type;
-	bool is_tensor;
-	bool is_const;
-	bool is_optional;
+	const char *name;    /**< as the signature has it; lives as long as the launch */
+	enum cptx_type type; /**< of the number or of an element */
+	bool is_tensor;      /**< else a number */
+	bool is_const;       /**< the kernel only reads it */
+	bool is_optional;    /**< it may be left out */
 } cptx_tensor_arg_info;
 /** Argument i of a run, from 0 on, computed ones not counted; false behind the last. */
 CPTX_API bool cptx_tensor_launch_arg(const cptx_tensor_launch *launch, size_t i, cptx_tensor_arg_info *info);
@@ -121,15 +128,16 @@ CPTX_API bool cptx_tensor_launch_run(cptx_tensor_launch *launch, const cptx_tens
 
 /* ---- Memory of a device as a tensor -------------------------------------------------------------------------------- */
 
+/** What memory is to be as a tensor. */
 typedef struct cptx_tensor_opt {
-	enum cptx_type type;
-	size_t rank;
-	const int64_t *shape;
-	const int64_t *strides; /**< in elements; NULL: row-major, without gaps */
-	uint64_t ptr;           /**< memory of the device; 0: it is allocated, and freed with the tensor */
-	bool read_only;
+	enum cptx_type type;         /**< of an element */
+	size_t rank;                 /**< dimensions */
+	const int64_t *shape;        /**< their lengths */
+	const int64_t *strides;      /**< in elements; NULL: row-major, without gaps */
+	uint64_t ptr;                /**< memory of the device; 0: it is allocated, and freed with the tensor */
+	bool read_only;              /**< consumers may not write it */
 	void (*release)(void *user); /**< is told when the tensor is destroyed; may be NULL */
-	void *user;
+	void *user;                  /**< for release */
 	char z_;
 } cptx_tensor_opt;
 

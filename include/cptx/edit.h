@@ -16,8 +16,9 @@ extern "C" {
 #endif
 typedef struct cptx_item cptx_item; /**< one item; lives as long as the module */
 
+/** What an item of a body is. */
 enum cptx_item_kind {
-	CPTX_ITEM_INSN,
+	CPTX_ITEM_INSN,    /**< an instruction */
 	CPTX_ITEM_LABEL,   /**< operand 0: the label */
 	CPTX_ITEM_SCOPE,   /**< { */
 	CPTX_ITEM_END,     /**< } */
@@ -30,27 +31,33 @@ enum cptx_item_kind {
 	CPTX_ITEM_PROTO    /**< .callprototype; operand 0: its label */
 };
 
+/** What there is to know of an item. */
 typedef struct cptx_item_info {
-	enum cptx_item_kind kind;
-	enum cptx_op op;  /**< of an instruction */
-	const char *form; /**< the same, in the notation of src/arch/insn.def; else NULL */
-	const char *text; /**< of comments and the like; else NULL */
-	size_t noperands;
-	cptx_val guard; /**< the predicate, negated for @!p; NONE: unconditional */
-	cptx_site at;   /**< its line in the text or in the user's source; file NULL: none */
+	enum cptx_item_kind kind; /**< what it is */
+	enum cptx_op op;          /**< of an instruction */
+	const char *form;         /**< the same, in the notation of src/arch/insn.def; else NULL */
+	const char *text;         /**< of comments and the like; else NULL */
+	size_t noperands;         /**< how many, the destination counted */
+	cptx_val guard;           /**< the predicate, negated for @!p; NONE: unconditional */
+	cptx_site at;             /**< its line in the text or in the user's source; file NULL: none */
 } cptx_item_info;
 
 /** Kernel or function number i of those with bodies; NULL behind the last. */
 CPTX_API cptx_kernel *cptx_module_body_at(const cptx_module *m, size_t i);
 /** The kernel or function with a body of that name (NULL: the only kernel); NULL if there is none. */
 CPTX_API cptx_kernel *cptx_module_body(const cptx_module *m, const char *name);
+/** Its name; lives as long as the module. */
 CPTX_API const char *cptx_body_name(const cptx_kernel *k);
+/** Whether it is a device function, not a kernel. */
 CPTX_API bool cptx_body_is_func(const cptx_kernel *k);
 
-/** Items in order; NULL at the ends. */
+/** The first item; NULL in an empty body. */
 CPTX_API cptx_item *cptx_item_first(const cptx_kernel *k);
+/** The last item; NULL in an empty body. */
 CPTX_API cptx_item *cptx_item_last(const cptx_kernel *k);
+/** The item behind; NULL at the end. */
 CPTX_API cptx_item *cptx_item_next(const cptx_item *it);
+/** The item in front; NULL at the start. */
 CPTX_API cptx_item *cptx_item_prev(const cptx_item *it);
 /** The next instruction behind `it` (NULL: from the start of the body on) of that op; NULL if there is none. */
 CPTX_API cptx_item *cptx_item_find_op(const cptx_kernel *k, const cptx_item *it, enum cptx_op op);
@@ -81,11 +88,13 @@ CPTX_API void cptx_edit_before_(cptx_kernel *k, cptx_site at, cptx_item *it);
 CPTX_API void cptx_edit_after_(cptx_kernel *k, cptx_site at, cptx_item *it);
 CPTX_API void cptx_edit_end_(cptx_kernel *k, cptx_site at);
 /**
- * Opens a body for editing and says where builder calls go from now on: in front of an item, behind one, or behind the last.
+ * Opens a body for editing and says where builder calls go from now on: in front of an item.
  * New registers and labels get names that nothing in the text has.  cptx_param adds a parameter, loaded there.
  */
 #define cptx_edit_before(k, it) cptx_edit_before_((k), CPTX_HERE, (it))
+/** The same, behind an item. */
 #define cptx_edit_after(k, it) cptx_edit_after_((k), CPTX_HERE, (it))
+/** The same, behind the last item. */
 #define cptx_edit_end(k) cptx_edit_end_((k), CPTX_HERE)
 CPTX_API void cptx_edit_remove_(cptx_kernel *k, cptx_site at, cptx_item *it);
 /** Removes an item; { goes with all up to its }, which cannot go alone. */

@@ -39,22 +39,23 @@ enum cptx_emu_span_kind {
  * gets them.  Clusters know nothing of one another's steps; those that begin when others are over have a later begin.
  */
 typedef struct cptx_emu_span {
-	enum cptx_emu_span_kind kind;
+	enum cptx_emu_span_kind kind;     /**< what it is */
 	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands; empty where a warp runs */
 	cptx_site at;                     /**< the instruction's line */
-	uint32_t block[3];
-	uint64_t number; /**< of the block in the grid, x innermost */
-	uint32_t warp;   /**< in the block; who started the operation */
-	uint64_t begin, end;
-	uint64_t bytes, flops; /**< of an operation: copied by TMA and bulk copies, done by tensor cores */
+	uint32_t block[3];                /**< of the grid */
+	uint64_t number;                  /**< of the block in the grid, x innermost */
+	uint32_t warp;                    /**< in the block; who started the operation */
+	uint64_t begin, end;              /**< steps */
+	uint64_t bytes, flops;            /**< of an operation: copied by TMA and bulk copies, done by tensor cores */
 } cptx_emu_span;
 
+/** How the emulator runs.  All zero: seed 0, in random order, looking for everything. */
 typedef struct cptx_emu_opt {
 	uint64_t seed; /**< of the schedule of warps, CTAs and asynchronous work; the same seed gives the same run */
-	enum cptx_emu_schedule schedule;
-	uint32_t threads;       /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
-	uint64_t step_limit;    /**< instructions of all warps in a launch, exactly; one more ends it; 0: 10^11 */
-	uint32_t most_findings; /**< kept; 0: 100 */
+	enum cptx_emu_schedule schedule; /**< when asynchronous work is done */
+	uint32_t threads;                /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
+	uint64_t step_limit;             /**< instructions of all warps in a launch, exactly; one more ends it; 0: 10^11 */
+	uint32_t most_findings;          /**< kept; 0: 100 */
 	uint32_t sms; /**< multiprocessors, with a CTA each: of more, the rest begins later; 0: as many as suit, and tells of 132
 	                   or 148 */
 	bool no_races, no_undefined; /**< do not look for these */
@@ -90,47 +91,50 @@ CPTX_API void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_e
 
 /** What a finding is about. */
 enum cptx_finding_code {
-	CPTX_FIND_NONE,
+	CPTX_FIND_NONE, /**< none */
 #define CPTX_FINDING_(name, text, ends) CPTX_FIND_##name,
 #include <cptx/findings.def>
 #undef CPTX_FINDING_
-	CPTX_FIND_COUNT
+	CPTX_FIND_COUNT /**< how many there are */
 };
 /** "out-of-bounds": a word for tools; NULL if there is none. */
 CPTX_API const char *cptx_finding_name(enum cptx_finding_code code);
 
+/** One finding.  Strings live until the device is cleared or closed. */
 typedef struct cptx_emu_finding {
-	enum cptx_finding_code code;
+	enum cptx_finding_code code;      /**< what it is about */
 	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands */
 	cptx_site at;                     /**< the line of C, or of the PTX text */
-	uint32_t block[3], thread[3];
-	bool has_thread;  /**< else it is about a warp, block or the launch */
-	const char *text; /**< what was wrong, and what was expected */
-	uint64_t count;   /**< how often at this instruction */
+	uint32_t block[3], thread[3];     /**< the first that it was found in */
+	bool has_thread;                  /**< else it is about a warp, block or the launch */
+	const char *text;                 /**< what was wrong, and what was expected */
+	uint64_t count;                   /**< how often at this instruction */
 } cptx_emu_finding;
 
 /** Findings of all launches since the device was opened or cleared, in the order they were made; NULL behind the last. */
 CPTX_API const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i);
+/** Forgets findings, counters and profiles. */
 CPTX_API void cptx_emu_clear(cptx_device *dev);
 
 /** What launches did since the device was opened or cleared. */
 typedef struct cptx_emu_counters {
-	uint64_t launches, ctas;
-	uint64_t warp_instructions, thread_instructions;
+	uint64_t launches, ctas;                                           /**< how many */
+	uint64_t warp_instructions, thread_instructions;                   /**< by warps, and by their active threads */
 	uint64_t global_read, global_written, shared_read, shared_written; /**< bytes */
 	uint64_t global_sectors;                                           /**< of 32 bytes, by instructions of threads */
 	uint64_t shared_wavefronts, bank_conflicts; /**< the latter: wavefronts beyond the fewest possible */
-	uint64_t tensor_flops;
-	uint64_t async_bytes; /**< by bulk and tensor copies */
+	uint64_t tensor_flops;                      /**< additions and multiplications of tensor cores */
+	uint64_t async_bytes;                       /**< by bulk and tensor copies */
 } cptx_emu_counters;
+/** The counters; false for a device that is no emulator. */
 CPTX_API bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out);
 
 /** What an instruction did in all launches since then. */
 typedef struct cptx_emu_profile {
-	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands */
-	cptx_site at;                     /**< the line of C, or of the PTX text */
-	uint64_t executed;                /**< by threads */
-	uint64_t shared_wavefronts, bank_conflicts, global_sectors;
+	const char *kernel, *instruction;                           /**< the latter as PTX prints it, without operands */
+	cptx_site at;                                               /**< the line of C, or of the PTX text */
+	uint64_t executed;                                          /**< by threads */
+	uint64_t shared_wavefronts, bank_conflicts, global_sectors; /**< as of cptx_emu_counters */
 } cptx_emu_profile;
 /** Instructions of all kernels that were launched, in the order of their code; NULL behind the last. */
 CPTX_API const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i);

@@ -20,7 +20,7 @@ typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val v
 
 /** Sizes, and what the operands are. */
 typedef struct cptx_gemm_problem {
-	uint64_t m, n, k;
+	uint64_t m, n, k;   /**< rows of A and D, columns of B and D, columns of A */
 	uint32_t batch;     /**< matrices behind one another; 0: 1 */
 	uint64_t a, b, d;   /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
 	uint64_t c;         /**< with beta; may be d */
@@ -29,9 +29,9 @@ typedef struct cptx_gemm_problem {
 	                         launch leaves its counters so.  Launches at the same time need workspaces of their own */
 	uint64_t scale_a, scale_b; /**< of block-scaled kinds: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
 	uint64_t timeline;         /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), zero before the launch */
-	uint32_t ctas; /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are
-	                    tiles cut these along K */
-	float alpha, beta;
+	uint32_t ctas;     /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are
+	                        tiles cut these along K */
+	float alpha, beta; /**< with alpha, with beta */
 } cptx_gemm_problem;
 
 /**
@@ -47,11 +47,11 @@ CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t r
 /** Phases of a GEMM's timeline. */
 enum cptx_gemm_phase {
 	CPTX_GEMM_WAIT_ROOM, /**< for a stage, or an accumulator, to be free */
-	CPTX_GEMM_LOAD,
-	CPTX_GEMM_WAIT_DATA,
-	CPTX_GEMM_MULTIPLY,
-	CPTX_GEMM_WAIT_SUMS,
-	CPTX_GEMM_BRING_OUT
+	CPTX_GEMM_LOAD,      /**< copies are started */
+	CPTX_GEMM_WAIT_DATA, /**< for a stage to be full */
+	CPTX_GEMM_MULTIPLY,  /**< matrix instructions */
+	CPTX_GEMM_WAIT_SUMS, /**< for an accumulator to be complete */
+	CPTX_GEMM_BRING_OUT  /**< the epilogue */
 };
 /** Of a kernel with that many stamps for a warp, and the grid and threads of its plan: how the timeline lies in memory. */
 CPTX_API cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_t stamps);

@@ -32,26 +32,27 @@
 extern "C" {
 #endif
 
+/** What a kernel is made for, and its shape. */
 typedef struct cptx_gemm_sm100_opt {
-	enum cptx_tcgen05_kind kind;
-	uint32_t bm;          /**< rows of a tile: 128, made by one CTA, or 256, made by a pair (cta_group::2) */
-	uint32_t bn;          /**< columns: 16 to 256, a multiple of 16, of a pair 32; block-scaled: of 64 */
-	uint32_t stages;      /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
-	uint32_t cluster_m;   /**< tiles of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
-	uint32_t cluster_n;   /**< the same along N, sharing A; one of both must be 1 */
-	uint32_t group;       /**< rows of cluster tiles that are walked together, for the L2 cache; 0: 16 */
-	enum cptx_type a, b;  /**< see above; tf32: CPTX_TF32 */
-	enum cptx_type scale; /**< of block-scaled kinds: CPTX_UE8M0 or CPTX_UE4M3; else CPTX_TYPE_NONE */
-	enum cptx_type out;   /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; kind I8 without anything behind the sums: or
-	                           CPTX_S32 */
-	bool a_m_major;       /**< A is stored as K rows of M elements; not of 4 and 6 bits */
-	bool b_n_major;       /**< B is stored as K rows of N elements; not of 4 and 6 bits */
-	bool a_tmem;          /**< tcgen05.mma takes A from tensor memory, where tcgen05.cp brings it; not with a_m_major */
-	bool batched;         /**< the kernel takes a number of matrices */
-	bool alpha;           /**< the kernel takes alpha, f32 */
-	bool beta;            /**< the kernel takes beta, f32, and C */
-	bool bias;            /**< the kernel takes a vector of N f32, added to each row */
-	uint32_t timeline;    /**< the kernel takes a timeline with that many stamps for a warp; 0: none, at no cost */
+	enum cptx_tcgen05_kind kind; /**< of tcgen05.mma */
+	uint32_t bm;                 /**< rows of a tile: 128, made by one CTA, or 256, made by a pair (cta_group::2) */
+	uint32_t bn;                 /**< columns: 16 to 256, a multiple of 16, of a pair 32; block-scaled: of 64 */
+	uint32_t stages;             /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
+	uint32_t cluster_m;          /**< tiles of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
+	uint32_t cluster_n;          /**< the same along N, sharing A; one of both must be 1 */
+	uint32_t group;              /**< rows of cluster tiles that are walked together, for the L2 cache; 0: 16 */
+	enum cptx_type a, b;         /**< see above; tf32: CPTX_TF32 */
+	enum cptx_type scale;        /**< of block-scaled kinds: CPTX_UE8M0 or CPTX_UE4M3; else CPTX_TYPE_NONE */
+	enum cptx_type out; /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; kind I8 without anything behind the sums: or
+	                         CPTX_S32 */
+	bool a_m_major;     /**< A is stored as K rows of M elements; not of 4 and 6 bits */
+	bool b_n_major;     /**< B is stored as K rows of N elements; not of 4 and 6 bits */
+	bool a_tmem;        /**< tcgen05.mma takes A from tensor memory, where tcgen05.cp brings it; not with a_m_major */
+	bool batched;       /**< the kernel takes a number of matrices */
+	bool alpha;         /**< the kernel takes alpha, f32 */
+	bool beta;          /**< the kernel takes beta, f32, and C */
+	bool bias;          /**< the kernel takes a vector of N f32, added to each row */
+	uint32_t timeline;  /**< the kernel takes a timeline with that many stamps for a warp; 0: none, at no cost */
 	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
 	void *user;                     /**< for it */
 	const char *name;               /**< of the kernel; NULL: "gemm" */

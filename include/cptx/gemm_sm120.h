@@ -22,6 +22,7 @@
 extern "C" {
 #endif
 
+/** What a kernel is made for, and its shape. */
 typedef struct cptx_gemm_sm120_opt {
 	uint32_t bm, bn;                /**< tile of a CTA: 64 or 128 each */
 	uint32_t warps_m, warps_n;      /**< warps along M and N; each computes bm / warps_m x bn / warps_n, multiples of 32 */

@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/** What a kernel is made for, and its shape. */
 typedef struct cptx_gemm_sm90_opt {
 	uint32_t bm, bn;     /**< tile of a CTA in elements.  bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on
 	                          to 192 */
@@ -63,7 +64,7 @@ CPTX_API bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *opt, const 
 
 /** A shape and what a model of the H200 says of it. */
 typedef struct cptx_gemm_sm90_choice {
-	cptx_gemm_sm90_opt opt;
+	cptx_gemm_sm90_opt opt;            /**< all options, with the shape filled in */
 	uint32_t ctas;                     /**< for cptx_gemm_problem */
 	double us;                         /**< predicted time */
 	double mma_us, load_us, memory_us; /**< of the tensor cores, of filling shared memory, of global memory */

@@ -14,46 +14,53 @@ extern "C" {
 
 /* ---- What ptxas said ---------------------------------------------------------------------------------------------- */
 
+/** How much a remark matters. */
 enum cptx_severity {
 	CPTX_SAID_NOTE,    /**< good to know */
 	CPTX_SAID_CONCERN, /**< costs speed: spills, serialised wgmma, setmaxnreg ignored; ptxas calls some of these "info" */
-	CPTX_SAID_WARNING,
-	CPTX_SAID_ERROR
+	CPTX_SAID_WARNING, /**< ptxas warns */
+	CPTX_SAID_ERROR    /**< ptxas refuses */
 };
 
 /** One remark of ptxas.  Strings live as long as the verdict, "" where there is none. */
 typedef struct cptx_remark {
-	enum cptx_severity severity;
-	const char *topic;    /**< "wgmma-accumulator-written", a row of src/inspect/said.def; "" for what has none */
-	const char *code;     /**< "C7515" */
-	const char *text;     /**< in the words of ptxas */
-	const char *advice;   /**< what it means and what to do */
-	const char *function; /**< kernel or function */
-	uint32_t ptx_line;    /**< line of the PTX, from 1; 0: not known */
-	bool found;           /**< ptxas named no line: this is the instruction that it must mean */
-	cptx_site at;         /**< the user's line; file NULL: not known */
+	enum cptx_severity severity; /**< how much it matters */
+	const char *topic;           /**< "wgmma-accumulator-written", a row of src/inspect/said.def; "" for what has none */
+	const char *code;            /**< "C7515" */
+	const char *text;            /**< in the words of ptxas */
+	const char *advice;          /**< what it means and what to do */
+	const char *function;        /**< kernel or function */
+	uint32_t ptx_line;           /**< line of the PTX, from 1; 0: not known */
+	bool found;                  /**< ptxas named no line: this is the instruction that it must mean */
+	cptx_site at;                /**< the user's line; file NULL: not known */
 } cptx_remark;
 
 /** What `ptxas -v` says of one function.  Sizes in bytes. */
 typedef struct cptx_usage {
-	const char *function, *target;
-	bool is_kernel; /**< of a device function only frame and spills are known */
-	uint32_t registers, barriers, frame, stack /**< with called functions */, spill_stores, spill_loads, static_smem;
-	uint32_t constant[8];
+	const char *function, *target;      /**< names */
+	bool is_kernel;                     /**< of a device function only frame and spills are known */
+	uint32_t registers, barriers;       /**< per thread; numbered ones */
+	uint32_t frame, stack;              /**< its own, and with called functions */
+	uint32_t spill_stores, spill_loads; /**< per thread */
+	uint32_t static_smem;               /**< of a CTA */
+	uint32_t constant[8];               /**< constant banks */
 } cptx_usage;
 
+/** What is known of the text that ptxas read. */
 typedef struct cptx_verdict_opt {
-	const char *ptx; /**< what ptxas read; NULL: that of `printed` */
-	size_t size;
+	const char *ptx;         /**< what ptxas read; NULL: that of `printed` */
+	size_t size;             /**< bytes of it */
 	const char *name;        /**< of that text, for places that no .loc names; NULL: "ptx" */
 	const cptx_ptx *printed; /**< the same text as cptx_emit printed it, which knows the user's lines; else .loc tells them.
 	                          * It must live as long as the verdict */
 	char z_;
 } cptx_verdict_opt;
 
+/** What ptxas said, as data. */
 typedef struct cptx_verdict cptx_verdict;
 /** Reads what `ptxas -v` printed, of any length.  `opt` may be NULL: no lines are known then.  NULL when memory is short. */
 CPTX_API cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdict_opt *opt);
+/** NULL is allowed. */
 CPTX_API void cptx_verdict_destroy(cptx_verdict *v);
 /** Remark number i, in the order of ptxas, spills behind; NULL behind the last. */
 CPTX_API const cptx_remark *cptx_verdict_remark(const cptx_verdict *v, size_t i);
@@ -66,13 +73,14 @@ CPTX_API cptx_site cptx_verdict_origin(const cptx_verdict *v, uint32_t ptx_line)
 
 /* ---- Occupancy ---------------------------------------------------------------------------------------------------- */
 
+/** What stops another CTA on a multiprocessor. */
 enum cptx_limit {
-	CPTX_LIMIT_NONE,
-	CPTX_LIMIT_CTAS,
-	CPTX_LIMIT_THREADS,
-	CPTX_LIMIT_REGISTERS,
-	CPTX_LIMIT_SMEM,
-	CPTX_LIMIT_BARRIERS
+	CPTX_LIMIT_NONE,      /**< not known */
+	CPTX_LIMIT_CTAS,      /**< the most CTAs that a multiprocessor holds */
+	CPTX_LIMIT_THREADS,   /**< the most threads */
+	CPTX_LIMIT_REGISTERS, /**< registers */
+	CPTX_LIMIT_SMEM,      /**< shared memory */
+	CPTX_LIMIT_BARRIERS   /**< numbered barriers */
 };
 
 /** How many CTAs fit on a multiprocessor.  CUDA programming guide, "Compute Capabilities", "Technical Specifications". */
@@ -96,9 +104,9 @@ CPTX_API const char *cptx_limit_name(enum cptx_limit limit);
 
 /** What an instruction keeps busy. */
 enum cptx_unit {
-	CPTX_UNIT_TENSOR, /**< mma, wgmma, tcgen05.mma */
-	CPTX_UNIT_FLOAT,  /**< f32, f16, bf16 arithmetic */
-	CPTX_UNIT_DOUBLE,
+	CPTX_UNIT_TENSOR,   /**< mma, wgmma, tcgen05.mma */
+	CPTX_UNIT_FLOAT,    /**< f32, f16, bf16 arithmetic */
+	CPTX_UNIT_DOUBLE,   /**< f64 arithmetic */
 	CPTX_UNIT_INTEGER,  /**< integer, logic, comparison, moves, conversions */
 	CPTX_UNIT_SPECIAL,  /**< sin, rcp, ex2, ... */
 	CPTX_UNIT_GLOBAL,   /**< loads and stores of global memory, atomics, textures */
@@ -108,21 +116,21 @@ enum cptx_unit {
 	CPTX_UNIT_COPY,     /**< asynchronous copies: cp.async, TMA */
 	CPTX_UNIT_SYNC,     /**< barriers, mbarriers, fences, waits */
 	CPTX_UNIT_CONTROL,  /**< branches, calls */
-	CPTX_UNITS
+	CPTX_UNITS          /**< how many there are */
 };
 /** "tensor" */
 CPTX_API const char *cptx_unit_name(enum cptx_unit unit);
 
 /** One instruction of a body, as it stands in the code. */
 typedef struct cptx_point {
-	const cptx_item *item;
-	uint32_t line;       /**< of the parsed text or of the user's source; 0: none */
-	uint16_t live;       /**< 32-bit registers alive across it: what it reads and writes, and what is needed later */
-	uint16_t predicates; /**< predicates alive */
-	uint8_t depth;       /**< of loops around it */
-	uint8_t unit;        /**< enum cptx_unit */
-	uint32_t loop;       /**< number of the innermost loop, from 0; UINT32_MAX: none */
-	uint16_t conflicts;  /**< bank conflicts of a warp, as far as the text tells: see cptx_flow_conflicts */
+	const cptx_item *item; /**< of the body */
+	uint32_t line;         /**< of the parsed text or of the user's source; 0: none */
+	uint16_t live;         /**< 32-bit registers alive across it: what it reads and writes, and what is needed later */
+	uint16_t predicates;   /**< predicates alive */
+	uint8_t depth;         /**< of loops around it */
+	uint8_t unit;          /**< enum cptx_unit */
+	uint32_t loop;         /**< number of the innermost loop, from 0; UINT32_MAX: none */
+	uint16_t conflicts;    /**< bank conflicts of a warp, as far as the text tells: see cptx_flow_conflicts */
 } cptx_point;
 
 /** A natural loop: a branch back to a head that all ways in pass. */
@@ -138,8 +146,11 @@ typedef struct cptx_flow cptx_flow;
 /** Of one kernel or function with a body.  NULL on error, with *err set (may be NULL).  It reads the module, which must live
  * on. */
 CPTX_API cptx_flow *cptx_flow_of(const cptx_kernel *k, cptx_error *err);
+/** NULL is allowed. */
 CPTX_API void cptx_flow_destroy(cptx_flow *f);
+/** Its instructions, in order; *n of them. */
 CPTX_API const cptx_point *cptx_flow_points(const cptx_flow *f, size_t *n);
+/** Its loops, each behind the one around it; *n of them. */
 CPTX_API const cptx_loop *cptx_flow_loops(const cptx_flow *f, size_t *n);
 /**
  * The loop where the time goes, as far as the text tells: each instruction weighs by its unit (a tensor instruction by its

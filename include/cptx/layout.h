@@ -32,13 +32,13 @@ enum cptx_frag_kind {
 	CPTX_FRAG_MMA_META,    /**< metadata of mma.sp: column c is index number c of the row, 2 bits (4 for tf32) */
 	CPTX_FRAG_MMA_SCALE_A, /**< scale factors of block-scaled mma: m x vec */
 	CPTX_FRAG_MMA_SCALE_B, /**< vec x n */
-	CPTX_FRAG_WMMA_A, /**< wmma.  The manual leaves its mapping open; this one is that of mma, the 8-row and 8-column blocks
-	                   */
-	CPTX_FRAG_WMMA_B, /**< behind one another; f16 A and B, which have more registers than elements, are repeated.  */
-	CPTX_FRAG_WMMA_C, /**< Code that depends on it runs on the emulator only */
-	CPTX_FRAG_WGMMA_A,
-	CPTX_FRAG_WGMMA_D,
-	CPTX_FRAG_WGMMA_META,
+	CPTX_FRAG_WMMA_A,  /**< wmma.  The manual leaves its mapping open; this one is that of mma, the 8-row and 8-column blocks
+	                    */
+	CPTX_FRAG_WMMA_B,  /**< behind one another; f16 A and B, which have more registers than elements, are repeated.  */
+	CPTX_FRAG_WMMA_C,  /**< Code that depends on it runs on the emulator only */
+	CPTX_FRAG_WGMMA_A, /**< A of wgmma, where registers hold it */
+	CPTX_FRAG_WGMMA_D, /**< its accumulators */
+	CPTX_FRAG_WGMMA_META, /**< metadata of wgmma.sp */
 	CPTX_FRAG_LDMATRIX, /**< m8n8 (16 bits), m16n16, m8n16 (8 bits); row r is the 16 bytes that lane r gives the address of.
 	                         movmatrix: its source is m8n8, its result m8n8 with `trans` */
 	CPTX_FRAG_STMATRIX, /**< m8n8 (16 bits), m16n8 (8 bits); rows as of ldmatrix, so those of m16n8 are its columns n */
@@ -52,8 +52,8 @@ enum cptx_frag_kind {
 
 /** A fragment: the kind, the shape of the instruction, and what else decides. */
 typedef struct cptx_frag {
-	enum cptx_frag_kind kind;
-	uint16_t m, n, k; /**< of the instruction (sparse: with the zeros); those that the kind does not use may be 0 */
+	enum cptx_frag_kind kind; /**< what it belongs to */
+	uint16_t m, n, k;         /**< of the instruction (sparse: with the zeros); those that the kind does not use may be 0 */
 	uint8_t bits;   /**< of an element as the operand holds it: f64 64, f32 tf32 s32 32, f16 bf16 16; s8 e4m3, and e2m1, e3m2
 	                     in kinds that hold them in bytes, 8; s4 u4 e2m1 4; b1 1.  META, SCALE: those of A.  TCGEN05: 0 */
 	bool sparse;    /**< of mma.sp, wgmma.sp, tcgen05.mma.sp; META needs not say it */
@@ -74,7 +74,7 @@ typedef struct cptx_frag {
 
 /** What one bit of a lane, register or slot number adds to row and column. */
 typedef struct cptx_frag_step {
-	uint16_t row, col;
+	uint16_t row, col; /**< to be added */
 } cptx_frag_step;
 
 /**
@@ -82,16 +82,16 @@ typedef struct cptx_frag_step {
  * column.  Generators may read the steps: a lane's part is fixed, a register's is a constant.
  */
 typedef struct cptx_frag_map {
-	uint16_t rows, cols;
-	uint16_t lanes, regs;
-	uint8_t slots;        /**< elements of a register */
-	uint8_t first;        /**< slot s is at bit (first + s) * bits of the register */
-	uint8_t bits;         /**< of an element in the register */
-	uint8_t reg_bits;     /**< 32 or 64 */
-	uint16_t mask, value; /**< lanes with (lane & mask) == value hold elements */
-	uint16_t copies;      /**< bits of the lane that do not matter: these lanes hold the same */
-	uint16_t reg_copies;  /**< the same of the register */
-	cptx_frag_step lane[8], reg[9], slot[5];
+	uint16_t rows, cols;                     /**< of the operand */
+	uint16_t lanes, regs;                    /**< that hold it */
+	uint8_t slots;                           /**< elements of a register */
+	uint8_t first;                           /**< slot s is at bit (first + s) * bits of the register */
+	uint8_t bits;                            /**< of an element in the register */
+	uint8_t reg_bits;                        /**< 32 or 64 */
+	uint16_t mask, value;                    /**< lanes with (lane & mask) == value hold elements */
+	uint16_t copies;                         /**< bits of the lane that do not matter: these lanes hold the same */
+	uint16_t reg_copies;                     /**< the same of the register */
+	cptx_frag_step lane[8], reg[9], slot[5]; /**< what each bit of their numbers adds */
 } cptx_frag_map;
 
 /** Works a fragment out; false: there is none of that shape. */
@@ -101,11 +101,11 @@ CPTX_API const char *cptx_frag_kind_name(enum cptx_frag_kind kind);
 
 /** Row and column of an element. */
 typedef struct cptx_cell {
-	uint16_t row, col;
+	uint16_t row, col; /**< from 0 */
 } cptx_cell;
 /** Where an element is held. */
 typedef struct cptx_place {
-	uint16_t lane, reg, slot;
+	uint16_t lane, reg, slot; /**< from 0 */
 } cptx_place;
 
 /** The element that is held there; false if none is. */
@@ -118,15 +118,15 @@ CPTX_API bool cptx_frag_place(const cptx_frag_map *map, cptx_cell cell, cptx_pla
 /** How the 16-byte chunks of shared memory are permuted.  The numbers are those of CUtensorMapSwizzle; the last is 4 in
  * tensormap.replace and has no number there. */
 enum cptx_swizzle {
-	CPTX_SWIZZLE_NONE,
-	CPTX_SWIZZLE_32B,
-	CPTX_SWIZZLE_64B,
-	CPTX_SWIZZLE_128B,
+	CPTX_SWIZZLE_NONE,                  /**< as it is */
+	CPTX_SWIZZLE_32B,                   /**< 2 chunks change places in 32 bytes */
+	CPTX_SWIZZLE_64B,                   /**< 4 in 64 bytes */
+	CPTX_SWIZZLE_128B,                  /**< 8 in 128 bytes */
 	CPTX_SWIZZLE_128B_ATOM_32B,         /**< 32-byte chunks; sm_100 and later, as all that follow */
 	CPTX_SWIZZLE_128B_ATOM_32B_FLIP_8B, /**< loads by tensor maps only; the flip is derived from the manual's words */
-	CPTX_SWIZZLE_128B_ATOM_64B,
-	CPTX_SWIZZLE_96B, /**< sm_103a, tensor maps only */
-	CPTX_SWIZZLE_COUNT
+	CPTX_SWIZZLE_128B_ATOM_64B,         /**< 64-byte chunks */
+	CPTX_SWIZZLE_96B,                   /**< sm_103a, tensor maps only */
+	CPTX_SWIZZLE_COUNT                  /**< how many there are */
 };
 
 /** Facts of a swizzle.  All zero but `name` and `span` for NONE. */
@@ -147,7 +147,11 @@ CPTX_API uint32_t cptx_swizzle_address(enum cptx_swizzle swizzle, uint32_t addre
 
 /* ---- Descriptors of matrices in shared memory ----------------------------------------------------------------------- */
 
-enum cptx_desc_arch { CPTX_DESC_WGMMA, CPTX_DESC_TCGEN05 };
+/** Whose descriptor. */
+enum cptx_desc_arch {
+	CPTX_DESC_WGMMA,  /**< wgmma, sm_90a */
+	CPTX_DESC_TCGEN05 /**< tcgen05.mma and tcgen05.cp, sm_100 and later */
+};
 
 /**
  * A shared memory matrix descriptor.  What lbo and sbo mean, in bytes between neighbours:
@@ -157,10 +161,10 @@ enum cptx_desc_arch { CPTX_DESC_WGMMA, CPTX_DESC_TCGEN05 };
  *   MN-major, swizzled     lbo: swizzle spans along m or n;   sbo: groups of 8 (32-byte atoms: 4) along k
  */
 typedef struct cptx_smem_desc {
-	enum cptx_desc_arch arch;
+	enum cptx_desc_arch arch;  /**< whose */
 	enum cptx_swizzle swizzle; /**< NONE, 32B, 64B, 128B; tcgen05: 128B_ATOM_32B too */
 	uint32_t start;            /**< shared memory address, below 256 KiB; a multiple of 16, as lbo and sbo are */
-	uint32_t lbo, sbo;
+	uint32_t lbo, sbo;         /**< leading and stride byte offset, as above */
 	uint8_t base_offset; /**< (address where the swizzle pattern starts >> 7) & 7; 0 if that is aligned to its repeat */
 	bool lbo_is_address; /**< tcgen05 on sm_103a: lbo is the address of what exceeds the first 128 bytes of a row */
 	char z_;
@@ -173,8 +177,8 @@ CPTX_API bool cptx_smem_desc_decode(enum cptx_desc_arch arch, uint64_t word, cpt
 
 /** One field of a descriptor word. */
 typedef struct cptx_desc_field {
-	const char *name; /**< as the member of the struct */
-	const char *about;
+	const char *name;  /**< as the member of the struct */
+	const char *about; /**< what it is */
 	uint8_t low, high; /**< bits */
 	uint8_t unit;      /**< what 1 stands for: 16 of addresses and offsets in bytes, 8 of N; 0: no number */
 } cptx_desc_field;
@@ -210,7 +214,7 @@ CPTX_API cptx_smem_place cptx_smem_desc_at(const cptx_smem_desc *desc, cptx_smem
  * Either way the swizzle is applied to the offset in the tile, which must be aligned to cptx_tile_align().
  */
 typedef struct cptx_tile {
-	uint32_t rows, cols;
+	uint32_t rows, cols; /**< elements */
 	cptx_smem_elem elem; /**< bits 1, 4, 6 (padded), 8, 16, 32 or 64; whether rows (mn_major) or columns are contiguous */
 	enum cptx_swizzle swizzle; /**< any but 96B */
 	uint32_t pitch;            /**< bytes */
@@ -247,8 +251,9 @@ CPTX_API cptx_val cptx_tile_word_(cptx_kernel *k, cptx_site at, const cptx_tile 
 /** The descriptor (.u64) of the operand at (0, 0) of a tile at that shared memory address (.u32, aligned as
  * cptx_tile_align() says): code, where cptx_tile_desc knows numbers only. */
 #define cptx_tile_word(k, tile, arch, start) cptx_tile_word_((k), CPTX_HERE, (tile), (arch), (start))
-/** What to add to it for the operand that begins at (row, col), and for a tile so many bytes further on. */
+/** What to add to it for the operand that begins at (row, col). */
 CPTX_API uint32_t cptx_tile_word_step(const cptx_tile *tile, uint32_t row, uint32_t col);
+/** What to add to it for a tile so many bytes further on, a multiple of 16. */
 static inline uint32_t cptx_tile_word_bytes(uint32_t bytes) { return bytes / 16; }
 
 /* ---- ldmatrix and stmatrix on tiles ------------------------------------------------------------------------------------
@@ -259,13 +264,13 @@ static inline uint32_t cptx_tile_word_bytes(uint32_t bytes) { return bytes / 16;
  * `.x<num>` (m8n8, b16), the i-th with registers i * num to i * num + num - 1 of the fragment.
  */
 typedef struct cptx_lines {
-	cptx_tile tile;
-	cptx_frag_map map;
+	cptx_tile tile;    /**< where they lie */
+	cptx_frag_map map; /**< the fragment */
 	uint32_t row, col; /**< of the tile where the fragment begins */
-	uint16_t count;
-	uint8_t num;     /**< 1, 2 or 4 */
-	bool trans;      /**< with .trans */
-	bool transposed; /**< the fragment is B: its columns are rows of the tile */
+	uint16_t count;    /**< instructions */
+	uint8_t num;       /**< 1, 2 or 4 */
+	bool trans;        /**< with .trans */
+	bool transposed;   /**< the fragment is B: its columns are rows of the tile */
 	char z_;
 } cptx_lines;
 /** frag: A, B or C of mma, A or D of wgmma, with elements as wide as the tile's.  False: lines of 16 bytes of the tile are
@@ -309,17 +314,18 @@ CPTX_API cptx_val cptx_lane_bits_(cptx_kernel *k, cptx_site at, cptx_val lane, u
 	cptx_lane_bits_((k), CPTX_HERE, (lane), (bits), (value), (add), (base))
 
 CPTX_API cptx_val cptx_frag_lane_(cptx_kernel *k, cptx_site at, const cptx_frag_map *map, cptx_val lane, bool column);
-/** Row or column of the lane's first element; the registers' and slots' steps are constants. */
+/** Row of the lane's first element; the registers' and slots' steps are constants. */
 #define cptx_frag_lane_row(k, map, lane) cptx_frag_lane_((k), CPTX_HERE, (map), (lane), false)
+/** Column of the lane's first element. */
 #define cptx_frag_lane_col(k, map, lane) cptx_frag_lane_((k), CPTX_HERE, (map), (lane), true)
 
 /** The addresses of lines for a lane: one register for instruction 0, and one for each pattern of swizzled bits beside it.
  */
 typedef struct cptx_lane_lines {
 	const cptx_lines *lines; /**< stays the caller's, and must stay */
-	uint32_t count;
-	uint32_t flip[8];
-	cptx_val address[8];
+	uint32_t count;          /**< of patterns */
+	uint32_t flip[8];        /**< what each exclusive-ors to the first address */
+	cptx_val address[8];     /**< the registers, .u32 */
 } cptx_lane_lines;
 
 CPTX_API bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, const cptx_lines *lines,
@@ -349,36 +355,38 @@ CPTX_API cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, co
 
 CPTX_API void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *lines, uint32_t i, cptx_val address,
                                cptx_val frag, bool store);
-/** ldmatrix or stmatrix number i: registers i * num and following of the fragment (an array of .b32) and that address. */
+/** ldmatrix number i: registers i * num and following of the fragment (an array of .b32) and that address. */
 #define cptx_lines_load(k, lines, i, address, frag) cptx_lines_move_((k), CPTX_HERE, (lines), (i), (address), (frag), false)
+/** stmatrix number i, in the same way. */
 #define cptx_lines_store(k, lines, i, address, frag) cptx_lines_move_((k), CPTX_HERE, (lines), (i), (address), (frag), true)
 
 /* ---- Instruction descriptors of tcgen05.mma ------------------------------------------------------------------------- */
 
+/** The kinds of tcgen05.mma. */
 enum cptx_tcgen05_kind {
-	CPTX_TCGEN05_TF32,
-	CPTX_TCGEN05_F16,
-	CPTX_TCGEN05_F8F6F4,
-	CPTX_TCGEN05_I8,
-	CPTX_TCGEN05_MXF8F6F4,
-	CPTX_TCGEN05_MXF4,
-	CPTX_TCGEN05_MXF4NVF4,
-	CPTX_TCGEN05_KINDS
+	CPTX_TCGEN05_TF32,     /**< .kind::tf32 */
+	CPTX_TCGEN05_F16,      /**< .kind::f16, bf16 too */
+	CPTX_TCGEN05_F8F6F4,   /**< .kind::f8f6f4 */
+	CPTX_TCGEN05_I8,       /**< .kind::i8 */
+	CPTX_TCGEN05_MXF8F6F4, /**< .kind::mxf8f6f4, block-scaled */
+	CPTX_TCGEN05_MXF4,     /**< .kind::mxf4, block-scaled */
+	CPTX_TCGEN05_MXF4NVF4, /**< .kind::mxf4nvf4, block-scaled */
+	CPTX_TCGEN05_KINDS     /**< how many there are */
 };
 /** "f16", "mxf4nvf4", ...; "?" for what is no kind. */
 CPTX_API const char *cptx_tcgen05_kind_name(enum cptx_tcgen05_kind kind);
 
 /** An instruction descriptor. */
 typedef struct cptx_insn_desc {
-	enum cptx_tcgen05_kind kind;
-	uint16_t m, n;
-	enum cptx_type a, b;         /**< tf32; f16 bf16; e4m3 e5m2 e2m3 e3m2 e2m1; s8 u8 */
-	enum cptx_type d;            /**< f32; f16 and f8f6f4: f16 too; i8: s32 */
-	enum cptx_type scale;        /**< mx kinds: ue8m0; mxf4nvf4: ue4m3 too */
-	bool a_mn_major, b_mn_major; /**< "transpose" */
-	bool a_negated, b_negated;
-	bool saturate; /**< i8 */
-	bool sparse;
+	enum cptx_tcgen05_kind kind;    /**< of the instruction */
+	uint16_t m, n;                  /**< shape; of a pair of CTAs that of both */
+	enum cptx_type a, b;            /**< tf32; f16 bf16; e4m3 e5m2 e2m3 e3m2 e2m1; s8 u8 */
+	enum cptx_type d;               /**< f32; f16 and f8f6f4: f16 too; i8: s32 */
+	enum cptx_type scale;           /**< mx kinds: ue8m0; mxf4nvf4: ue4m3 too */
+	bool a_mn_major, b_mn_major;    /**< "transpose" */
+	bool a_negated, b_negated;      /**< the operand's sign is changed */
+	bool saturate;                  /**< i8 */
+	bool sparse;                    /**< tcgen05.mma.sp */
 	uint8_t selector;               /**< sparsity selector, 0 to 3; not of the mx kinds */
 	uint8_t a_scale_id, b_scale_id; /**< SF_ID: which bytes of a word hold the factors */
 	bool k96;                       /**< mxf4, mxf4nvf4 on sm_103a: 96 elements along k, not 64 */

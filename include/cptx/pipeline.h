@@ -38,6 +38,7 @@
 extern "C" {
 #endif
 
+/** What a pipeline is made of. */
 typedef struct cptx_pipe_opt {
 	uint32_t stages;    /**< 1 to 64 */
 	uint32_t producers; /**< arrivals on `full` in a phase, beside the bytes: threads that call cptx_pipe_expect or
@@ -53,7 +54,7 @@ typedef struct cptx_pipe_opt {
 
 /** A pipeline of a kernel.  Plain data. */
 typedef struct cptx_pipe {
-	cptx_pipe_opt opt;
+	cptx_pipe_opt opt; /**< as given, with what 0 stands for */
 	cptx_val barriers; /**< address of full[0]; empty[0] is 8 * stages bytes behind it */
 } cptx_pipe;
 
@@ -76,12 +77,13 @@ typedef struct cptx_pipe_at {
 	cptx_val parity;  /**< .u32, of the phase to wait for next */
 	cptx_val barrier; /**< .u32 address of the stage's full barrier */
 	cptx_val remote;  /**< of those with an `_of`: from here to the same address in the other CTA; else NONE */
-	uint32_t stages;
+	uint32_t stages;  /**< of the pipeline */
 } cptx_pipe_at;
 
 CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta);
 /** At stage 0.  The first turn of a producer does not wait. */
 #define cptx_pipe_producer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), true, CPTX_NONE_)
+/** The same of a consumer, whose first turn waits for data. */
 #define cptx_pipe_consumer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), false, CPTX_NONE_)
 /** With multicast: this thread releases to the CTA of that rank in the cluster.  For each consumer, one thread for each CTA
  * of opt.multicast releases: lanes 0 to multicast - 1 of a warp, say, each with a rank of its own. */
@@ -102,8 +104,9 @@ CPTX_API void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, co
 /** To the stage that cptx_pipe_ahead gave. */
 #define cptx_pipe_go(k, here, ahead) cptx_pipe_go_((k), CPTX_HERE, (here), (ahead))
 
-/** The stage's barriers, for copies (full) and tcgen05.commit (empty); they cost no instruction. */
+/** The full barrier of the stage, for copies.  It costs no instruction, nor does that of tcgen05.commit, cptx_pipe_empty. */
 static inline cptx_val cptx_pipe_full(const cptx_pipe_at *here) { return here->barrier; }
+/** The empty barrier of the stage. */
 static inline cptx_val cptx_pipe_empty(const cptx_pipe_at *here)
 {
 	return cptx_offset(here->barrier, 8 * (int64_t)here->stages);
@@ -114,8 +117,9 @@ CPTX_API cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pi
 #define cptx_pipe_full_of(k, here) cptx_pipe_full_of_((k), CPTX_HERE, (here))
 
 CPTX_API void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full);
-/** Waits until the stage's data is there; until all consumers let it go. */
+/** Waits until the stage's data is there. */
 #define cptx_pipe_wait_full(k, p, here) cptx_pipe_wait_((k), CPTX_HERE, (p), (here), true)
+/** Waits until all consumers let the stage go. */
 #define cptx_pipe_wait_empty(k, p, here) cptx_pipe_wait_((k), CPTX_HERE, (p), (here), false)
 
 CPTX_API cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here);

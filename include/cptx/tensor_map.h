@@ -35,23 +35,23 @@ extern "C" {
 
 /** Types of elements.  The numbers are those of CUtensorMapDataType. */
 enum cptx_tensor_type {
-	CPTX_TENSOR_U8,
-	CPTX_TENSOR_U16,
-	CPTX_TENSOR_U32,
-	CPTX_TENSOR_S32,
-	CPTX_TENSOR_U64,
-	CPTX_TENSOR_S64,
-	CPTX_TENSOR_F16,
-	CPTX_TENSOR_F32,
-	CPTX_TENSOR_F64,
-	CPTX_TENSOR_BF16,
-	CPTX_TENSOR_F32_FTZ,
-	CPTX_TENSOR_TF32,
-	CPTX_TENSOR_TF32_FTZ,
+	CPTX_TENSOR_U8,            /**< .u8; 8 bits of anything */
+	CPTX_TENSOR_U16,           /**< .u16 */
+	CPTX_TENSOR_U32,           /**< .u32 */
+	CPTX_TENSOR_S32,           /**< .s32 */
+	CPTX_TENSOR_U64,           /**< .u64 */
+	CPTX_TENSOR_S64,           /**< .s64 */
+	CPTX_TENSOR_F16,           /**< .f16 */
+	CPTX_TENSOR_F32,           /**< .f32 */
+	CPTX_TENSOR_F64,           /**< .f64 */
+	CPTX_TENSOR_BF16,          /**< .bf16 */
+	CPTX_TENSOR_F32_FTZ,       /**< .f32.ftz */
+	CPTX_TENSOR_TF32,          /**< .tf32 */
+	CPTX_TENSOR_TF32_FTZ,      /**< .tf32.ftz */
 	CPTX_TENSOR_16U4_ALIGN8B,  /**< .b4x16: 16 elements of 4 bits in 8 bytes */
 	CPTX_TENSOR_16U4_ALIGN16B, /**< .b4x16_p64: in shared memory 8 bytes of padding behind each 8 */
 	CPTX_TENSOR_16U6_ALIGN16B, /**< .b6x16_p32: in shared memory 4 bytes of padding behind each 12 */
-	CPTX_TENSOR_TYPES
+	CPTX_TENSOR_TYPES          /**< how many there are */
 };
 /** "bf16", "16U4_ALIGN8B"; "?" for what is no type. */
 CPTX_API const char *cptx_tensor_type_name(enum cptx_tensor_type type);
@@ -60,19 +60,23 @@ CPTX_API uint32_t cptx_tensor_type_bits(enum cptx_tensor_type type);
 
 /** How boxes are given. */
 enum cptx_tensor_mode {
-	CPTX_TENSOR_TILED,
+	CPTX_TENSOR_TILED,        /**< a box of neighbours along all dimensions */
 	CPTX_TENSOR_IM2COL,       /**< rank 3 to 5: channels, W, H, D, N as many as there are; see above for interleave */
 	CPTX_TENSOR_IM2COL_W,     /**< along W only; sm_100 and later */
 	CPTX_TENSOR_IM2COL_W_128, /**< the same, always 128 pixels */
-	CPTX_TENSOR_MODES
+	CPTX_TENSOR_MODES         /**< how many there are */
 };
 
-enum { CPTX_TENSOR_RANK = 5, CPTX_TENSOR_MAP_BYTES = 128, CPTX_TENSOR_MAP_ALIGN = 64 };
+enum {
+	CPTX_TENSOR_RANK = 5,        /**< dimensions, at most */
+	CPTX_TENSOR_MAP_BYTES = 128, /**< of a tensor map */
+	CPTX_TENSOR_MAP_ALIGN = 64   /**< bytes that its address is a multiple of */
+};
 
 /** A description.  Dimension 0 is the contiguous one. */
 typedef struct cptx_tensor_map_opt {
-	enum cptx_tensor_mode mode;
-	enum cptx_tensor_type type;
+	enum cptx_tensor_mode mode;        /**< how boxes are given */
+	enum cptx_tensor_type type;        /**< of elements */
 	uint32_t rank;                     /**< 1 to 5 */
 	uint64_t address;                  /**< in global memory; a multiple of 16, in some cases 32 */
 	uint64_t dim[CPTX_TENSOR_RANK];    /**< elements, 1 to 2^32 */
@@ -80,13 +84,13 @@ typedef struct cptx_tensor_map_opt {
 	uint32_t box[CPTX_TENSOR_RANK];    /**< TILED: elements, 1 to 256; [0] a multiple of 16 bytes */
 	uint32_t element_stride[CPTX_TENSOR_RANK]; /**< 1 to 8: every so many elements of the box; 0: 1 */
 	uint32_t interleave;                       /**< bytes of a group of channels: 0, 16 or 32 */
-	enum cptx_swizzle swizzle;
-	uint32_t l2;       /**< bytes that L2 fetches at once: 0, 64, 128 or 256 */
-	bool nan_fill;     /**< what is outside of the tensor is NaN, not 0 */
-	int32_t lower[3];  /**< IM2COL: corner of the bounding box, W, H, D; the rank - 2 first ones */
-	int32_t upper[3];  /**< the other corner, from the other end */
-	uint32_t channels; /**< IM2COL: elements along dimension 0, up to 256 */
-	uint32_t pixels;   /**< IM2COL: of a box, up to 1024; of W_128 not used */
+	enum cptx_swizzle swizzle;                 /**< of the box in shared memory */
+	uint32_t l2;                               /**< bytes that L2 fetches at once: 0, 64, 128 or 256 */
+	bool nan_fill;                             /**< what is outside of the tensor is NaN, not 0 */
+	int32_t lower[3];                          /**< IM2COL: corner of the bounding box, W, H, D; the rank - 2 first ones */
+	int32_t upper[3];                          /**< the other corner, from the other end */
+	uint32_t channels;                         /**< IM2COL: elements along dimension 0, up to 256 */
+	uint32_t pixels;                           /**< IM2COL: of a box, up to 1024; of W_128 not used */
 	char z_;
 } cptx_tensor_map_opt;
 
@@ -101,11 +105,19 @@ CPTX_API uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *opt);
 
 /**
  * The bytes that cptx uses where there is no driver: nothing is checked here, so that tensormap.replace can change one
- * member after another.  Numbers are little-endian: 0    "cptxtmap" 8    mode, type, rank, interleave / 16, swizzle, l2 (0,
- * or log2 - 5), nan_fill, 0: a byte each 16   address, 8 bytes 24   dim, 5 of 5 bytes 49   stride of dimensions 1 to 4 (in
- * full), 4 of 5 bytes 69   box, 5 of 2 bytes 79   element_stride, 5 of 1 byte 84   lower, upper, 6 of 2 bytes, two's
- * complement 96   channels, pixels, 2 bytes each 100  zeros False: a number that has no room there, which none of a legal
- * description is.
+ * member after another.  Numbers are little-endian.  By the byte where they begin:
+ * - 0: "cptxtmap"
+ * - 8: mode, type, rank, interleave / 16, swizzle, l2 (0, or log2 - 5), nan_fill, 0: a byte each
+ * - 16: address, 8 bytes
+ * - 24: dim, 5 of 5 bytes
+ * - 49: stride of dimensions 1 to 4 (in full), 4 of 5 bytes
+ * - 69: box, 5 of 2 bytes
+ * - 79: element_stride, 5 of 1 byte
+ * - 84: lower, upper, 6 of 2 bytes, two's complement
+ * - 96: channels, pixels, 2 bytes each
+ * - 100: zeros
+ *
+ * False: a number that has no room there, which none of a legal description is.
  */
 CPTX_API bool cptx_tensor_map_pack(const cptx_tensor_map_opt *opt, uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_error *err);
 /** The description in such bytes, not checked; false: they are none. */

@@ -31,6 +31,7 @@ enum {
 	CPTX_TIMELINE_END = -1    /**< a phase: the one before ends, none begins */
 };
 
+/** Where stamps go. */
 typedef struct cptx_timeline_opt {
 	cptx_val buffer; /**< .u64, the global address of cptx_timeline_bytes, zeros before the launch; NONE: off */
 	uint32_t warps;  /**< of a CTA, from thread 0 on; %tid.x counts */
@@ -44,21 +45,22 @@ typedef struct cptx_timeline {
 } cptx_timeline;
 
 CPTX_API void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt);
+/** Computes where this warp's stamps go; called by all threads: cptx_timeline_begin(k, &t, .buffer = param, ...). */
 #define cptx_timeline_begin(...) cptx_timeline_begin_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_timeline_begin_x_(k, t, ...)                                                                                   \
 	cptx_timeline_begin_((k), CPTX_HERE, (t), CPTX_OPT_(cptx_timeline_opt, __VA_ARGS__))
 CPTX_API void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, int phase, cptx_val when);
-/** From here on this warp is in that phase (0 on, or END); cptx_timeline_stamp_when: in the thread where a predicate holds.
- */
+/** From here on this warp is in that phase (0 on, or END). */
 #define cptx_timeline_stamp(k, t, phase) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), CPTX_NONE_)
+/** The same in the threads where a predicate holds, of which there should be one in a warp. */
 #define cptx_timeline_stamp_when(k, t, phase, when) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), (when))
 
 /** How a buffer is laid out, for the host: CTA c's warp w has its stamps from event (c * warps + w) * events on. */
 typedef struct cptx_timeline_layout {
-	uint32_t ctas, warps, events;
-	const char *const *phases; /**< names */
-	uint32_t phase_count;
-	const char *const *roles; /**< names of the warps; NULL: their numbers */
+	uint32_t ctas, warps, events; /**< of the grid; of a CTA; stamps of a warp */
+	const char *const *phases;    /**< names */
+	uint32_t phase_count;         /**< how many */
+	const char *const *roles;     /**< names of the warps; NULL: their numbers */
 } cptx_timeline_layout;
 /** Bytes of the buffer. */
 CPTX_API uint64_t cptx_timeline_bytes(const cptx_timeline_layout *layout);

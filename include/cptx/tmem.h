@@ -23,8 +23,12 @@
 extern "C" {
 #endif
 
-enum { CPTX_TMEM_COLUMNS = 512, CPTX_TMEM_LANES = 128 };
+enum {
+	CPTX_TMEM_COLUMNS = 512, /**< of the tensor memory of a multiprocessor */
+	CPTX_TMEM_LANES = 128    /**< its lanes */
+};
 
+/** What to allocate. */
 typedef struct cptx_tmem_opt {
 	uint32_t columns; /**< 1 to 512, of all blocks that are open together; rounded up to 32, 64, 128, 256 or 512 */
 	uint32_t ctas;    /**< 2: of a pair of CTAs (cta_group::2), the same in both; 0: 1 */

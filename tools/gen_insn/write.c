@@ -20,14 +20,14 @@ void write_isa(FILE *out)
 	for (int i = 0; i < nerrors; i++)
 		fprintf(out, "\tCPTX_%s%s = %d, /**< %s */\n", i ? "E_" : "", errors[i].name, i, errors[i].text);
 	fputs("};\n\n/** Types of the PTX manual, \"Types\".  Each is a modifier value too. */\nenum cptx_type "
-	      "{\n\tCPTX_TYPE_NONE = 0,\n",
+	      "{\n\tCPTX_TYPE_NONE = 0, /**< none */\n",
 	      out);
 	for (int i = 0; i < ntypes; i++)
-		fprintf(out, "\tCPTX_%s = %d,\n", types[i].name, FIRST_TYPE + i);
+		fprintf(out, "\tCPTX_%s = %d, /**< .%s */\n", types[i].name, FIRST_TYPE + i, types[i].text);
 	fprintf(out, "\tCPTX_PTR = %d /**< of a parameter: a pointer to global memory */\n};\n\n", FIRST_TYPE + ntypes);
 	fputs("/** Values of modifiers.  CPTX_ON (or 1) sets a modifier that has one value, .ftz = 1. */\nenum cptx_mod {\n",
 	      out);
-	fputs("\tCPTX_MOD_NONE = 0,\n\tCPTX_ON = 1,\n", out);
+	fputs("\tCPTX_MOD_NONE = 0, /**< not given */\n\tCPTX_ON = 1, /**< given */\n", out);
 	for (int i = 0; i < nmods; i++)
 		fprintf(out, "\tCPTX_%s = %d, /**< .%s: %s */\n", mods[i].name, first_mod() + i, mods[i].text, mods[i].about);
 	fputs("};\n\n/** Special registers. */\nenum cptx_sreg {\n", out);
@@ -40,9 +40,9 @@ void write_isa(FILE *out)
 	for (int i = 0; i < nops; i++) {
 		fputs("\tCPTX_OP_", out);
 		upper(out, ops[i].row->name);
-		fprintf(out, " = %d,\n", i);
+		fprintf(out, " = %d, /**< %s */\n", i, ops[i].row->avail);
 	}
-	fprintf(out, "\tCPTX_OP_COUNT = %d\n};\n\n#endif\n", nops);
+	fprintf(out, "\tCPTX_OP_COUNT = %d /**< how many there are */\n};\n\n#endif\n", nops);
 }
 
 static void write_builder(FILE *out, const struct op *op)

@@ -1,0 +1,27 @@
+# What doxygen reads in place of a public header.  In the headers the comment at the top is about the file, and a comment behind
+# several members is about all of them.
+NR == 1 && $0 == "/*" { print "/** @file"; next }
+NR == 1 && /^\/\* / { sub(/^\/\*/, "/** @file\n *"); print; next } # isa.h
+# uint32_t bm, bn; /**< ... */: a line for each, so that line numbers stay; what the comment goes on with follows
+/^\t+[a-z][^(]*, [^(]*; *\/\*\*</ {
+	comment = substr($0, index($0, "/**<"))
+	open = comment !~ /\*\//
+	list = substr($0, 1, index($0, ";") - 1)
+	match(list, /^\t+([a-z_0-9]+ )+\**/)
+	type = substr(list, 1, RLENGTH)
+	sub(/ \**$/, " ", type)
+	n = split(substr(list, length(type) + 1), name, ", ")
+	rest = comment
+	while (open && (getline more) > 0) {
+		gsub(/^[\t ]*\**/, " ", more)
+		rest = rest more
+		open = more !~ /\*\//
+		lost++
+	}
+	for (i = 1; i <= n; i++)
+		printf "%s%s; %s%s", type, name[i], rest, i < n ? " " : "\n"
+	for (; lost > 0; lost--)
+		print ""
+	next
+}
+{ print }
