@@ -81,13 +81,13 @@ typedef struct cptx_cache_item {
 	uint64_t bytes;    /**< of the file */
 	int64_t used;      /**< when it was last used, in seconds since 1970 */
 	const char *about; /**< "" if it is damaged */
-	bool damaged;      /**< found only where it was read: cptx_cache_each() with `verify` */
+	bool damaged;      /**< the file is not what was stored */
 } cptx_cache_item;
 /**
- * Calls `each` for every entry until it says false.  verify: reads each whole and checks it; damaged ones are removed
- * afterwards, if the cache can write.  False: the folder cannot be read.
+ * Reads and checks each entry, and calls `each` for it until that says false.  remove_damaged: those are removed, if the cache
+ * can write.  False: the folder cannot be read.
  */
-CPTX_API bool cptx_cache_each(cptx_cache *cache, bool verify, bool (*each)(void *user, const cptx_cache_item *item),
+CPTX_API bool cptx_cache_each(cptx_cache *cache, bool remove_damaged, bool (*each)(void *user, const cptx_cache_item *item),
                               void *user);
 /** Removes all entries; how many there were. */
 CPTX_API uint64_t cptx_cache_clear(cptx_cache *cache);

@@ -186,8 +186,7 @@ cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n)
 	return key;
 }
 
-/* Takes a damaged file away; not one that somebody has put in its place meanwhile. */
-static void throw_away(cptx_cache *c, const char *name, int fd)
+void cache_throw_away(cptx_cache *c, const char *name, int fd)
 {
 	struct stat mine, now;
 
@@ -209,7 +208,7 @@ bool cptx_cache_get(cptx_cache *c, const cptx_cache_key *key, cptx_cache_entry *
 	if (ok && cptx_cache_can_write(c))
 		futimens(fd, NULL); /* when it was used; where that may not be set, the order is that of storing */
 	if (fd >= 0 && !ok && memory) {
-		throw_away(c, name, fd);
+		cache_throw_away(c, name, fd);
 		c->damaged++;
 	}
 	if (fd >= 0)
@@ -239,7 +238,7 @@ bool cptx_cache_put(cptx_cache *c, const cptx_cache_key *key, const cptx_cache_e
 {
 	char name[ENTRY_NAME], temporary[64];
 
-	if (!cptx_cache_can_write(c) || e->size > c->max_bytes / 2)
+	if (!cptx_cache_can_write(c) || entry_bytes(e) > c->max_bytes / 2)
 		return false;
 	int fd = open_temporary(c, temporary, sizeof temporary);
 	entry_name(name, key);
@@ -249,15 +248,16 @@ bool cptx_cache_put(cptx_cache *c, const cptx_cache_key *key, const cptx_cache_e
 		unlinkat(c->dir, temporary, 0);
 	if (fd >= 0)
 		close(fd);
-	if (!ok && why == ENOENT)
-		return false; /* a sweep took the file for an abandoned one, or the folder went: not worth a word */
+	/* A sweep took the file for an abandoned one, or the folder went; or the process lacks something for a moment. */
+	if (!ok && (why == ENOENT || why == EMFILE || why == ENFILE || why == ENOMEM || why == EAGAIN || why == EINTR))
+		return false;
 	if (!ok) {
 		cache_warn(c, "nothing more is stored in the cache in %s: %s", c->path, strerror(why));
 		c->no_write = true;
 		return false;
 	}
 	/* The first time, and whenever a 64th of the bound has come in. */
-	uint64_t since = atomic_fetch_add(&c->unswept, e->size) + e->size;
+	uint64_t since = atomic_fetch_add(&c->unswept, entry_bytes(e)) + entry_bytes(e);
 	if (!c->stored++ || since > c->max_bytes / 64) {
 		c->unswept = 0;
 		cache_sweep(c);

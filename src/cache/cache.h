@@ -32,7 +32,11 @@ void entry_name(char name[ENTRY_NAME], const cptx_cache_key *key);
 bool entry_is_name(const char *name);
 /* The whole of an open entry file; key NULL: that of its name is not compared.  False: damaged, or no memory (*memory). */
 bool entry_read(int fd, const cptx_cache_key *key, cptx_cache_entry *out, bool *memory);
+/* Bytes of its file. */
+uint64_t entry_bytes(const cptx_cache_entry *e);
 bool entry_write(int fd, const cptx_cache_key *key, const cptx_cache_entry *e);
+/* Takes a damaged file away; not one that somebody has put in its place meanwhile. */
+void cache_throw_away(cptx_cache *c, const char *name, int fd);
 /* Removes what the bound does not allow, the least lately used first, and what killed writers left. */
 void cache_sweep(cptx_cache *c);
 

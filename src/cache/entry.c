@@ -87,6 +87,11 @@ static bool write_all(int fd, const void *p, size_t n)
 	return true;
 }
 
+uint64_t entry_bytes(const cptx_cache_entry *e)
+{
+	return HEAD + (uint64_t)e->size + (e->log ? strlen(e->log) : 0) + (e->about ? strlen(e->about) : 0) + 2;
+}
+
 bool entry_write(int fd, const cptx_cache_key *key, const cptx_cache_entry *e)
 {
 	uint8_t head[HEAD] = { 0 };

@@ -115,7 +115,7 @@ void cache_sweep(cptx_cache *c)
 
 /* ---- looking ---- */
 
-static bool look(cptx_cache *c, const found *f, bool verify, cptx_cache_item *item, cptx_cache_entry *e)
+static bool look(cptx_cache *c, const found *f, bool remove, cptx_cache_item *item, cptx_cache_entry *e)
 {
 	cptx_cache_key key;
 	bool memory = true;
@@ -130,14 +130,16 @@ static bool look(cptx_cache *c, const found *f, bool verify, cptx_cache_item *it
 		key.bytes[i] = (uint8_t)strtoul(hex, NULL, 16);
 	}
 	bool ok = entry_read(fd, &key, e, &memory);
-	close(fd);
 	if (ok)
 		item->about = e->about;
-	item->damaged = verify && !ok && memory;
+	item->damaged = !ok && memory;
+	if (item->damaged && remove)
+		cache_throw_away(c, f->name, fd);
+	close(fd);
 	return true;
 }
 
-bool cptx_cache_each(cptx_cache *c, bool verify, bool (*each)(void *user, const cptx_cache_item *item), void *user)
+bool cptx_cache_each(cptx_cache *c, bool remove_damaged, bool (*each)(void *user, const cptx_cache_item *item), void *user)
 {
 	listing l;
 	bool more = true;
@@ -148,11 +150,9 @@ bool cptx_cache_each(cptx_cache *c, bool verify, bool (*each)(void *user, const 
 	for (size_t i = 0; i < l.n && more; i++) {
 		cptx_cache_item item;
 		cptx_cache_entry e;
-		if (!look(c, &l.at[i], verify, &item, &e))
+		if (!look(c, &l.at[i], remove_damaged, &item, &e))
 			continue;
 		more = each(user, &item);
-		if (item.damaged && cptx_cache_can_write(c))
-			unlinkat(c->dir, l.at[i].name, 0);
 		free(e.data);
 	}
 	free(l.at);

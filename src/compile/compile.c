@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct cptx_cubin {
 	void *data;
@@ -14,11 +15,11 @@ struct cptx_cubin {
 const compiler_kind compilers[] = {
 	[CPTX_COMPILER_AUTO] = { .name = "auto", .spelled = "a compiler" },
 	[CPTX_COMPILER_DRIVER] = { .name = "driver", .spelled = "the driver" },
-	[CPTX_COMPILER_PTXAS] = { "ptxas", "ptxas", ptxas_run_job, ptxas_about, ptxas_where, "CPTX_PTXAS", false },
+	[CPTX_COMPILER_PTXAS] = { "ptxas", "ptxas", ptxas_run_job, ptxas_about, ptxas_where, "CPTX_PTXAS", NULL },
 	[CPTX_COMPILER_NVJITLINK] = { "nvjitlink", "nvJitLink", nvjitlink_run_job, nvjitlink_about, nvjitlink_where,
-	                              "CPTX_NVJITLINK", true },
+	                              "CPTX_NVJITLINK", nvjitlink_loaded },
 	[CPTX_COMPILER_NVPTXCOMPILER] = { "nvptxcompiler", "nvPTXCompiler", nvptx_run_job, nvptx_about, nvptx_where,
-	                                  "CPTX_NVPTXCOMPILER", false },
+	                                  "CPTX_NVPTXCOMPILER", NULL },
 };
 enum { FIRST_ALONE = CPTX_COMPILER_PTXAS }; /* the first that needs no device */
 
@@ -128,45 +129,101 @@ static void job_forget(compile_job *job)
 	job->cached = false;
 }
 
+/* An option that names a file makes something else whenever that file changes. */
+static bool names_files(const cptx_compile_opt *o)
+{
+	char path[4096];
+
+	for (size_t i = 0; i < o->nflags; i++) {
+		const char *value = strchr(o->flags[i], '=');
+		if (!strncmp(o->flags[i], "-optf", 5) || !strncmp(o->flags[i], "--options-file", 14))
+			return true;
+		for (value = value ? value + 1 : ""; *value; value += strcspn(value, ","), value += *value == ',') {
+			snprintf(path, sizeof path, "%.*s", (int)strcspn(value, ","), value);
+			if (!access(path, F_OK))
+				return true;
+		}
+	}
+	return false;
+}
+
 static const char *set_or(const char *variable) { return getenv(variable) ? getenv(variable) : ""; }
 
-/*
- * Which compiler it is: its file's path, size and time of change.  To open a library of a hundred megabytes only to learn
- * where it is would take longer than all else of a warm start, so the path is kept in the cache too, for as long as all that
- * the dynamic loader goes by is the same.
- */
-static bool identify(const compile_job *job, enum cptx_compiler c, char *text, size_t size)
+/* The folders in which the dynamic loader and library_open look, with their times of change: a file more is a change. */
+static char *folders_identity(void)
 {
-	char path[4096], loader[4200] = "";
-	cptx_cache_entry e;
-	cptx_cache_key key;
+	static const char *const usual[] = { "/lib64",
+		                                 "/usr/lib64",
+		                                 "/lib/x86_64-linux-gnu",
+		                                 "/usr/lib/x86_64-linux-gnu",
+		                                 "/lib",
+		                                 "/usr/lib",
+		                                 "/usr/local/cuda/lib64",
+		                                 "/usr/local/cuda/lib",
+		                                 "/etc/ld.so.cache" };
+	const char *homes[] = { set_or("CUDA_HOME"), set_or("CUDA_PATH") };
+	char path[4096], one[4200];
+	buf b;
 
-	if (!compilers[c].slow)
-		return compilers[c].where(path, sizeof path) && file_identity(path, text, size);
-	file_identity("/etc/ld.so.cache", loader, sizeof loader);
-	const char *by[] = { "cptx where 1",
-		                 compilers[c].name,
-		                 set_or(compilers[c].variable),
-		                 set_or("LD_LIBRARY_PATH"),
-		                 set_or("CUDA_HOME"),
-		                 set_or("CUDA_PATH"),
-		                 loader };
+	buf_init(&b, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+		buf_printf(&b, "%s\n", file_identity(usual[i], one, sizeof one) ? one : usual[i]);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(homes); i++) {
+		snprintf(path, sizeof path, "%s/%s", homes[i / 2], i % 2 ? "lib" : "lib64");
+		buf_printf(&b, "%s\n", file_identity(path, one, sizeof one) ? one : path);
+	}
+	for (const char *p = set_or("LD_LIBRARY_PATH"); *p; p += *p == ':' || *p == ';') {
+		size_t n = strcspn(p, ":;");
+		snprintf(path, sizeof path, "%.*s", (int)n, n ? p : ".");
+		buf_printf(&b, "%s\n", file_identity(path, one, sizeof one) ? one : path);
+		p += n;
+	}
+	buf_put(&b, "", 1);
+	char *text = b.failed ? NULL : strdup(b.p);
+	buf_free(&b);
+	return text;
+}
+
+/*
+ * Where a library is that would have to be opened for that.  To open one of a hundred megabytes takes longer than all else
+ * of a warm start, so its path is kept in the cache too, for as long as all that the dynamic loader goes by is the same.
+ */
+static bool kept_where(const compile_job *job, enum cptx_compiler c, char *path, size_t size)
+{
+	char *folders = folders_identity(), about[64];
+	const char *by[] = { "cptx where 2", compilers[c].name, set_or(compilers[c].variable), folders ? folders : "" };
 	cptx_cache_part parts[ARRAY_LEN(by)];
+	cptx_cache_entry e;
+
 	for (size_t i = 0; i < ARRAY_LEN(by); i++)
 		parts[i] = (cptx_cache_part){ by[i], strlen(by[i]) };
-	key = cptx_cache_key_of(parts, ARRAY_LEN(parts));
-	if (cptx_cache_get(job->opt->cache, &key, &e)) {
-		bool fits = e.size && e.size <= sizeof path && !((char *)e.data)[e.size - 1];
-		snprintf(path, sizeof path, "%s", fits ? (char *)e.data : "");
+	cptx_cache_key key = cptx_cache_key_of(parts, ARRAY_LEN(parts));
+	bool known = folders && cptx_cache_get(job->opt->cache, &key, &e);
+	if (known) {
+		known = e.size && e.size <= size && !((char *)e.data)[e.size - 1] && !access(e.data, R_OK);
+		if (known)
+			memcpy(path, e.data, e.size);
 		free(e.data);
-		if (fits && file_identity(path, text, size))
-			return true;
 	}
-	if (!compilers[c].where(path, sizeof path) || !file_identity(path, text, size))
-		return false;
-	snprintf(loader, sizeof loader, "where %s is", compilers[c].spelled);
-	cptx_cache_put(job->opt->cache, &key, &(cptx_cache_entry){ .data = path, .size = strlen(path) + 1, .about = loader });
-	return true;
+	if (!known && compilers[c].where(path, size)) {
+		known = true;
+		snprintf(about, sizeof about, "where %s is", compilers[c].spelled);
+		if (folders)
+			cptx_cache_put(job->opt->cache, &key,
+			               &(cptx_cache_entry){ .data = path, .size = strlen(path) + 1, .about = about });
+	}
+	free(folders);
+	return known;
+}
+
+/* Which compiler it is: its file's path, size and time of change; of a script also what it says of its version. */
+static bool identify(const compile_job *job, enum cptx_compiler c, char *text, size_t size)
+{
+	const compiler_kind *k = &compilers[c];
+	char path[4096];
+
+	bool there = k->loaded && !k->loaded() ? kept_where(job, c, path, sizeof path) : k->where(path, sizeof path);
+	return there && file_identity(path, text, size) && (c != CPTX_COMPILER_PTXAS || ptxas_identity(path, text, size));
 }
 
 /* The key of what a compiler would make; false: the compiler is not there. */
@@ -175,7 +232,8 @@ static bool job_key(const compile_job *job, enum cptx_compiler c, cptx_cache_key
 	char identity[4200];
 	option_list list;
 
-	if (!identify(job, c, identity, sizeof identity) || !options_make(&list, job, c == CPTX_COMPILER_NVJITLINK))
+	if (names_files(job->opt) || !identify(job, c, identity, sizeof identity) ||
+	    !options_make(&list, job, c == CPTX_COMPILER_NVJITLINK))
 		return false;
 	cptx_cache_part *parts = calloc(list.n + 5 + 2 * job->npieces, sizeof *parts);
 	if (parts) {
@@ -197,8 +255,17 @@ static bool job_key(const compile_job *job, enum cptx_compiler c, cptx_cache_key
 	return parts != NULL;
 }
 
+/* What an entry is, a line for people: this, and who made it. */
+enum { FRONT = 512 };
+static size_t about_front(const compile_job *job, char text[FRONT])
+{
+	snprintf(text, FRONT, "%.400s for %s by ", job->name, job->target);
+	return strlen(text);
+}
+
 static bool job_from_cache(compile_job *job, const cptx_cache_key *key)
 {
+	char front[FRONT];
 	cptx_cache_entry e;
 
 	if (!cptx_cache_get(job->opt->cache, key, &e))
@@ -210,7 +277,8 @@ static bool job_from_cache(compile_job *job, const cptx_cache_key *key)
 		job->log = NULL;
 		return false;
 	}
-	snprintf(job->by, sizeof job->by, "%s", e.about);
+	size_t n = about_front(job, front);
+	snprintf(job->by, sizeof job->by, "%s", e.about + (strncmp(e.about, front, n) ? 0 : n));
 	job->cubin = e.data, job->ncubin = e.size;
 	return job->cached = true;
 }
@@ -220,13 +288,13 @@ static outcome job_by(compile_job *job, enum cptx_compiler c)
 {
 	cptx_cache_key key;
 	bool keyed = cptx_cache_can_read(job->opt->cache) && job_key(job, c, &key);
-	char about[sizeof job->by + 64];
+	char about[FRONT + sizeof job->by];
 
 	if (keyed && job_from_cache(job, &key))
 		return DONE;
 	outcome how = compilers[c].run(job);
 	if (how == DONE && keyed) {
-		snprintf(about, sizeof about, "%s for %s by %s", job->name, job->target, job->by);
+		snprintf(about + about_front(job, about), sizeof job->by, "%s", job->by);
 		cptx_cache_put(job->opt->cache, &key,
 		               &(cptx_cache_entry){ .data = job->cubin, .size = job->ncubin, .log = job->log, .about = about });
 	}

@@ -41,7 +41,7 @@ typedef struct compiler_kind {
 	bool (*find)(char *text, size_t size);
 	bool (*where)(char *path, size_t size); /* of the file that would do it; what is wrong is not told */
 	const char *variable;                   /* that names it */
-	bool slow;                              /* finding it means opening it, which takes its time */
+	bool (*loaded)(void);                   /* where opening it takes its time: whether that is done */
 } compiler_kind;
 /* Fills in the job from the options, runs it, and makes an error of what went wrong. */
 cptx_cubin *job_compile(compile_job *job, const cptx_compile_opt *opt, cptx_error *err);
@@ -50,9 +50,12 @@ extern const compiler_kind compilers[]; /* by enum cptx_compiler */
 outcome ptxas_run_job(compile_job *job);
 bool ptxas_about(char *text, size_t size);
 bool ptxas_where(char *path, size_t size);
+/* Adds what tells a script, which starts who knows what, from itself at another time: what it says of its version. */
+bool ptxas_identity(const char *path, char *text, size_t size);
 outcome nvjitlink_run_job(compile_job *job);
 bool nvjitlink_about(char *text, size_t size);
 bool nvjitlink_where(char *path, size_t size);
+bool nvjitlink_loaded(void);
 outcome nvptx_run_job(compile_job *job);
 bool nvptx_about(char *text, size_t size);
 bool nvptx_where(char *path, size_t size);
@@ -75,6 +78,8 @@ bool log_says_too_old(const char *log);
  * dlclose.
  */
 void *library_open(const char *variable, const char *const *names, char *why, size_t size);
+/* Whether the process has one of them already, so that opening it costs nothing, wherever it was found. */
+bool library_loaded(const char *variable, const char *const *names);
 /* What tells a file from another version of it, without reading it; false where it cannot be told. */
 bool file_identity(const char *path, char *text, size_t size);
 /* The path of the library that has the symbol, as it was found. */

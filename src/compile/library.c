@@ -47,6 +47,18 @@ void *library_open(const char *variable, const char *const *names, char *why, si
 	return NULL;
 }
 
+bool library_loaded(const char *variable, const char *const *names)
+{
+	const char *given = getenv(variable), *const one[] = { given, NULL };
+	void *lib = NULL;
+
+	for (const char *const *n = given && *given ? one : names; *n && !lib; n++)
+		lib = dlopen(*n, RTLD_LAZY | RTLD_NOLOAD);
+	if (lib)
+		dlclose(lib);
+	return lib != NULL;
+}
+
 bool file_identity(const char *path, char *text, size_t size)
 {
 	struct stat s;

@@ -31,9 +31,10 @@ static const library_call calls[] = {
 	{ "nvJitLinkVersion", offsetof(library, version) },
 };
 
+static const char *const names[] = { "libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so", NULL };
+
 static bool api_open(library *l, char *why, size_t size)
 {
-	static const char *const names[] = { "libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so", NULL };
 	const char *lacking;
 
 	l->spelled = compilers[CPTX_COMPILER_NVJITLINK].spelled;
@@ -47,6 +48,7 @@ static bool api_open(library *l, char *why, size_t size)
 	return false;
 }
 
+bool nvjitlink_loaded(void) { return library_loaded("CPTX_NVJITLINK", names); }
 bool nvjitlink_about(char *text, size_t size) { return library_found(api_open, text, size); }
 bool nvjitlink_where(char *path, size_t size) { return library_path(api_open, path, size); }
 
@@ -174,10 +176,10 @@ static outcome defined_once(compile_job *job, const link_piece *objects, size_t 
 /* What the driver puts into a program as it loads it. */
 static bool drivers_own(const char *name)
 {
-	static const char *const names[] = { "vprintf", "malloc", "free", "__assertfail", "__profile" };
+	static const char *const calls_of_system[] = { "vprintf", "malloc", "free", "__assertfail", "__profile" };
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (!strcmp(name, names[i]))
+	for (size_t i = 0; i < ARRAY_LEN(calls_of_system); i++)
+		if (!strcmp(name, calls_of_system[i]))
 			return true;
 	return !strncmp(name, "cnp", 3) || !strncmp(name, "__cuda_syscall", 14) || !strncmp(name, ".nv.", 4);
 }

@@ -23,30 +23,60 @@ static void absent(char *text, size_t size)
 
 enum { ABOUT_LIMIT_MS = 10000 }; /* to say its version */
 
+/* What it prints of its version, malloced; NULL with `why`. */
+static char *version_text(char *path, char *why, size_t size)
+{
+	char *argv[] = { path, (char *)"--version", NULL };
+	process p = { .argv = argv, .limit_ms = ABOUT_LIMIT_MS };
+
+	if (!process_run(&p)) {
+		snprintf(why, size, "%s cannot be run: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (!p.late)
+		return p.said;
+	snprintf(why, size, "%s does not say its version within %d s", path, ABOUT_LIMIT_MS / 1000);
+	free(p.said);
+	return NULL;
+}
+
 bool ptxas_about(char *text, size_t size)
 {
 	char path[4096];
-	char *argv[] = { path, (char *)"--version", NULL };
-	process p = { .argv = argv, .limit_ms = ABOUT_LIMIT_MS };
 
 	if (!find(path, sizeof path)) {
 		absent(text, size);
 		return false;
 	}
-	if (!process_run(&p)) {
-		snprintf(text, size, "%s cannot be run: %s", path, strerror(errno));
+	char *said = version_text(path, text, size);
+	if (!said)
 		return false;
-	}
-	if (p.late) {
-		snprintf(text, size, "%s does not say its version within %d s", path, ABOUT_LIMIT_MS / 1000);
-		free(p.said);
-		return false;
-	}
-	const char *v = strstr(p.said, "release "), *build = v ? strstr(v, "V") : NULL;
+	const char *v = strstr(said, "release "), *build = v ? strstr(v, "V") : NULL;
 	v = build ? build + 1 : v;
 	snprintf(text, size, "ptxas %.*s, %s", v ? (int)strcspn(v, ", \n") : 1, v ? v : "?", path);
-	free(p.said);
+	free(said);
 	return true;
+}
+
+bool ptxas_identity(const char *path, char *text, size_t size)
+{
+	char begin[4] = "", own[4096], why[64];
+	FILE *f = fopen(path, "rb");
+	size_t n = f ? fread(begin, 1, sizeof begin, f) : 0, used = strlen(text);
+
+	if (f)
+		fclose(f);
+	if (n == sizeof begin && !memcmp(begin, "\177ELF", 4))
+		return true;
+	snprintf(own, sizeof own, "%s", path);
+	char *said = version_text(own, why, sizeof why);
+	if (!said)
+		return false;
+	cptx_cache_key key = cptx_cache_key_of(&(cptx_cache_part){ said, strlen(said) }, 1);
+	free(said);
+	for (size_t i = 0; i < sizeof key.bytes && used + 3 <= size; i++, used += 2)
+		snprintf(text + used, size - used, "%02x", key.bytes[i]);
+	return used + 1 <= size;
 }
 
 bool ptxas_where(char *path, size_t size) { return find(path, size); }

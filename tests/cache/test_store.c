@@ -261,9 +261,12 @@ START_TEST(each_and_verify)
 		ck_assert(put(c, i, 1000));
 	snprintf(path, sizeof path, "%s/%032d.entry", place, 7);
 	spill(path, "no entry", 8);
-	ck_assert(cptx_cache_each(c, true, count, &t));
-	ck_assert_uint_eq(t.all, 6);
-	ck_assert_uint_eq(t.damaged, 1);
+	for (int turn = 0; turn < 3; turn++) { /* looking changes nothing */
+		t = (tally){ 0 };
+		ck_assert(cptx_cache_each(c, turn == 2, count, &t));
+		ck_assert_uint_eq(t.all, 6);
+		ck_assert_uint_eq(t.damaged, 1);
+	}
 	t = (tally){ .stop = 2 };
 	ck_assert(cptx_cache_each(c, true, count, &t));
 	ck_assert_uint_eq(t.all, 2);
@@ -282,6 +285,18 @@ START_TEST(the_least_lately_used_goes)
 	cptx_cache *c = open_with((cptx_cache_opt){ .max_bytes = 100000 });
 
 	ck_assert(!put(c, 99, 60000)); /* more than half of all is not kept */
+	char *log = calloc(1, 60001);  /* nor with its log */
+	memset(log, 'x', 60000);
+	cptx_cache_key key = key_of(98);
+	ck_assert(!cptx_cache_put(c, &key, &(cptx_cache_entry){ .data = log, .size = 1, .log = log }));
+	log[30000] = 0;
+	for (unsigned i = 0; i < 20; i++) {
+		key = key_of(100 + i);
+		ck_assert(cptx_cache_put(c, &key, &(cptx_cache_entry){ .data = log, .size = 1, .log = log }));
+		ck_assert_uint_le(cptx_cache_count(c).bytes, 100000);
+	}
+	free(log);
+	cptx_cache_clear(c);
 	for (unsigned i = 0; i < 9; i++) {
 		ck_assert(put(c, i, 10000));
 		usleep(2000);
@@ -465,6 +480,27 @@ START_TEST(a_full_disk)
 }
 END_TEST
 
+/* Too many open files is a thing of a moment. */
+static int no_more_files(void)
+{
+	cptx_cache *c = open_cache();
+	struct rlimit usual, few = { 0 };
+	int fd = dup(0);
+
+	close(fd);
+	getrlimit(RLIMIT_NOFILE, &usual);
+	few = (struct rlimit){ (rlim_t)fd, usual.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &few);
+	bool stored = put(c, 1, 10);
+	setrlimit(RLIMIT_NOFILE, &usual);
+	bool wrong = stored || !put(c, 1, 10) || !has(c, 1, 10) || warnings;
+	cptx_cache_close(c);
+	return wrong;
+}
+
+START_TEST(a_bound_on_open_files) { ck_assert_int_eq(in_child(no_more_files), 0); }
+END_TEST
+
 /* ---- the environment ---- */
 
 START_TEST(where_it_is)
@@ -549,7 +585,7 @@ int main(void)
 		                           each_and_verify,      the_least_lately_used_goes,
 		                           abandoned_files_go,   only_read,
 		                           a_bound_on_files,     a_folder_that_may_not_be_written,
-		                           a_full_disk,          where_it_is,
-		                           nobody_at_all };
+		                           a_full_disk,          a_bound_on_open_files,
+		                           where_it_is,          nobody_at_all };
 	return harness_run("store", tests, sizeof tests / sizeof *tests, before, after);
 }

@@ -40,6 +40,10 @@ status 0 cache verify
 says "1 entries are sound, 0 damaged"
 what="a damaged entry"
 for entry in "$dir"/cache/*.entry; do printf x >>"$entry"; done
+status 0 cache list # which changes nothing
+says "entry  damaged"
+status 0 cache list
+says "entry  damaged"
 status 1 cache verify
 says "0 entries are sound, 1 damaged and removed"
 status 0 cache path
@@ -49,11 +53,37 @@ status 0 cache clear
 says "1 entries removed"
 usage "there is no 'empty'" cache empty
 usage "one thing at a time" cache stats list
+export CPTX_CACHE=ro
+fails "is only read" cache clear
 export CPTX_CACHE=0
 status 0 cache stats
 says "state    off"
+fails "the cache is off" cache list
 with_ptxas "$dir/accepts" status 0 compile -c ptxas "$dir/k.ptx" -o -
 unset CPTX_CACHE
+export CPTX_CACHE_DIR="$dir/k.ptx" # which is no folder
+for verb in stats list verify clear; do fails "there is no cache in '$dir/k.ptx'" cache $verb; done
+export CPTX_CACHE_DIR="$dir/cache"
+odd="$dir/two
+lines.ptx"
+cp "$dir/k.ptx" "$odd"
+with_ptxas "$dir/accepts" status 0 compile -c ptxas "$odd" -o "$dir/k.cubin"
+status 0 cache list
+says "two?lines.ptx for sm_90 by"
+if "$cptx" compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin" >"$out" 2>"$err"; then
+	status 0 cache clear
+	# Where the library is stands in the cache, too, until a folder changes in which another one may be.
+	export CUDA_HOME="$dir/home"
+	for entries in 2 2 3 3; do
+		[ $entries != 3 ] || mkdir -p "$dir/home/lib64"
+		status 0 compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin"
+		status 0 cache
+		says "entries  $entries"
+	done
+	unset CUDA_HOME
+else
+	skip "nvJitLink, where it is"
+fi
 export CPTX_CACHE_SIZE=much
 fails 'CPTX_CACHE_SIZE is "much"' cache
 unset CPTX_CACHE_SIZE
