@@ -6,7 +6,7 @@
 BUILD: a build folder with the examples.  Needs nvcc, ptxas and nvdisasm (CUDA_HOME/bin, or PATH).  Prints a table of the main
 loop of each role: the innermost loop that loads (UTMALDG), that multiplies (UTCHMMA), and the way out, from the first load of
 tensor memory (LDTM) to the last store (STG).  "K tiles" is how many a turn makes: nvcc has a second row where it unrolls the
-loop if it may.  Exit status 1 if one of ours has more instructions than nvcc's of the same loop.
+loop if it may.  Exit status 1 if one of ours has more instructions for a K tile than the better one of nvcc's.
 """
 import collections
 import os
@@ -50,14 +50,15 @@ def disassembled(cubin):
 
 
 def innermost(code, labels, opcode):
-    """The shortest loop with that instruction: from the target of a branch back to the branch."""
+    """The loop with the fewest instructions for one of those: from the target of a branch back to the branch."""
     loops = []
     for at, name, to in code:
         if to and name.startswith("BRA") and labels.get(to, at) < at:
             body = [c for c in code if labels[to] <= c[0] <= at]
-            if any(c[1].startswith(opcode) for c in body):
-                loops.append(body)
-    return min(loops, key=len, default=[])
+            count = sum(c[1].startswith(opcode) for c in body)
+            if count:
+                loops.append((len(body) / count, body))
+    return min(loops, default=(0, []))[1]
 
 
 def way_out(code):
@@ -72,14 +73,19 @@ def roles(cubin):
 
 
 def turns(role, body):
-    each = {"load": ("UTMALDG", 2), "multiply": ("UTCHMMA", 4)}.get(role)
-    return sum(c[1].startswith(each[0]) for c in body) // each[1] if each else 0
+    unit = {"load": ("UTMALDG", 2), "multiply": ("UTCHMMA", 4)}.get(role)
+    return sum(c[1].startswith(unit[0]) for c in body) // unit[1] if unit else 0
 
 
 def row(rung, role, who, body):
     count = collections.Counter(c[1].split(".")[0] for c in body)
     rest = len(body) - sum(count[c] for c in COUNTED)
     return f"| {rung} | {role} | {who} | {turns(role, body) or ''} | {len(body)} | " + " | ".join(str(count[c]) for c in COUNTED) + f" | {rest} |"
+
+
+def each(role, body):
+    """Instructions for a K tile."""
+    return len(body) / (turns(role, body) or 1)
 
 
 def main():
@@ -102,7 +108,7 @@ def main():
                 print(row(rung, role, "nvcc", b[role]))
                 if turns(role, c[role]) > 1:
                     print(row(rung, role, "nvcc, unrolled", c[role]))
-                more += len(a[role]) > len(b[role])
+                more += each(role, a[role]) > min(each(role, b[role]), each(role, c[role]))
     sys.exit(more > 0)
 
 

@@ -76,7 +76,8 @@ typedef struct cptx_pipe_at {
 	cptx_val stage;   /**< .u32, 0 to stages - 1: the stage's data is stage * bytes behind the first's */
 	cptx_val parity;  /**< .u32, of the phase to wait for next */
 	cptx_val barrier; /**< .u32 address of the stage's full barrier */
-	cptx_val remote;  /**< of those with an `_of`: from here to the same address in the other CTA; else NONE */
+	cptx_val first;   /**< .u32 address of that of stage 0 */
+	cptx_val cta;     /**< of those with an `_of`: the other CTA's rank; else NONE */
 	uint32_t stages;  /**< of the pipeline */
 } cptx_pipe_at;
 

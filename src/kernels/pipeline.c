@@ -58,16 +58,14 @@ void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val 
 
 cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta)
 {
-	cptx_pipe_at here = { .stages = p->opt.stages };
+	cptx_pipe_at here = { .stages = p->opt.stages, .cta = cta };
 
 	/* a fresh barrier has completed the phase before the first, of parity 1 */
 	here.parity = CALL(mov, .a = cptx_imm(producer), .type = CPTX_U32);
-	here.barrier = CALL(mov, .a = p->barriers, .type = CPTX_U32);
+	here.first = CALL(mov, .a = p->barriers, .type = CPTX_U32);
+	here.barrier = CALL(mov, .a = here.first, .type = CPTX_U32);
 	here.stage = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
-	if (cta.kind != CPTX_VAL_NONE) {
-		cptx_val there = CALL(mapa, .a = here.barrier, .b = cta, .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32);
-		here.remote = CALL(sub, .a = there, .b = here.barrier);
-	} else if (!producer && p->opt.multicast > 1) {
+	if (!producer && p->opt.multicast > 1 && cta.kind == CPTX_VAL_NONE) {
 		cptx_fail_(k, at,
 		           "a consumer of a pipeline that multicasts to %u CTAs: say which it releases to, cptx_pipe_consumer_of",
 		           p->opt.multicast);
@@ -82,10 +80,10 @@ void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe
 		return;
 	}
 	CALL(add, .a = here->stage, .b = cptx_imm(1), .into = here->stage);
-	CALL(add, .a = here->barrier, .b = cptx_imm(BARRIER), .into = here->barrier);
 	cptx_val wraps = CALL(setp, .a = here->stage, .b = cptx_imm(p->opt.stages), .cmp = CPTX_EQ);
 	CALL(mov, .a = cptx_imm(0), .into = here->stage, .when = wraps);
-	CALL(sub, .a = here->barrier, .b = cptx_imm((int64_t)BARRIER * p->opt.stages), .into = here->barrier, .when = wraps);
+	/* one instruction of SASS; counting the address along would take three */
+	CALL(mad, .a = here->stage, .b = cptx_imm(BARRIER), .c = here->first, .mode = CPTX_LO, .into = here->barrier);
 	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
 }
 
@@ -114,7 +112,9 @@ cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *he
 
 cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 {
-	return here->remote.kind == CPTX_VAL_NONE ? here->barrier : CALL(add, .a = here->barrier, .b = here->remote);
+	if (here->cta.kind == CPTX_VAL_NONE)
+		return here->barrier;
+	return CALL(mapa, .a = here->barrier, .b = here->cta, .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32);
 }
 
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
@@ -140,7 +140,7 @@ void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, c
 
 void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when)
 {
-	if (here->remote.kind == CPTX_VAL_NONE) {
+	if (here->cta.kind == CPTX_VAL_NONE) {
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
 		return;
 	}
