@@ -33,8 +33,8 @@ enum {
 
 /** Where stamps go. */
 typedef struct cptx_timeline_opt {
-	cptx_val buffer; /**< .u64, the global address of cptx_timeline_bytes, zeros before the launch; NONE: off */
-	uint32_t warps;  /**< of a CTA, from thread 0 on; %tid.x counts */
+	cptx_val buffer; /**< .u64, the global address of cptx_timeline_bytes, a multiple of 16, zeros at first; NONE: off */
+	uint32_t warps;  /**< of a CTA, from thread 0 on; %tid.x counts.  Warps behind them stamp nothing */
 	uint32_t events; /**< stamps that a warp has room for */
 	char z_;
 } cptx_timeline_opt;
@@ -55,19 +55,20 @@ CPTX_API void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_time
 /** The same in the threads where a predicate holds, of which there should be one in a warp. */
 #define cptx_timeline_stamp_when(k, t, phase, when) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), (when))
 
-/** How a buffer is laid out, for the host: CTA c's warp w has its stamps from event (c * warps + w) * events on. */
+/** How a buffer is laid out, for the host: CTA c's warp w has its stamps from event (c * warps + w) * events on.  CTAs are
+ * counted along x, then y, then z. */
 typedef struct cptx_timeline_layout {
 	uint32_t ctas, warps, events; /**< of the grid; of a CTA; stamps of a warp */
 	const char *const *phases;    /**< names */
 	uint32_t phase_count;         /**< how many */
 	const char *const *roles;     /**< names of the warps; NULL: their numbers */
 } cptx_timeline_layout;
-/** Bytes of the buffer. */
+/** Bytes of the buffer; UINT64_MAX: more than 64 bits count.  A NULL layout has none. */
 CPTX_API uint64_t cptx_timeline_bytes(const cptx_timeline_layout *layout);
 /**
  * Writes the stamps as JSON of Chrome's trace format: a process for each CTA, a thread for each warp, a span for each phase
- * with its name; microseconds from the first stamp of all on.  As snprintf: at most `size` bytes with the 0 at the end, and
- * gives the length of the whole.  data: the buffer, as read from the device.
+ * with its name ("phase 7" if it has none); microseconds from the first stamp of all on.  As snprintf: at most `size` bytes
+ * with the 0 at the end, and gives the length of the whole.  data: the buffer, as read from the device.
  */
 CPTX_API size_t cptx_timeline_json(const cptx_timeline_layout *layout, const void *data, char *to, size_t size);
 

@@ -23,12 +23,16 @@ void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const 
 		return;
 	}
 	uint32_t bytes = opt->events * CPTX_TIMELINE_EVENT;
-	cptx_val cta = CALL(mad, .a = cptx_ctaid_y(k), .b = cptx_nctaid_x(k), .c = cptx_ctaid_x(k), .mode = CPTX_LO);
+	cptx_val yz = CALL(mad, .a = cptx_ctaid_z(k), .b = cptx_nctaid_y(k), .c = cptx_ctaid_y(k), .mode = CPTX_LO);
+	cptx_val cta = CALL(mad, .a = yz, .b = cptx_nctaid_x(k), .c = cptx_ctaid_x(k), .mode = CPTX_LO);
 	cptx_val warp = CALL(shr, .a = cptx_tid_x(k), .b = cptx_imm(5));
-	cptx_val slot = CALL(mad, .a = cta, .b = cptx_imm(opt->warps), .c = warp, .mode = CPTX_LO);
+	cptx_val of_cta = CALL(mad_wide, .a = cta, .b = cptx_imm(opt->warps * bytes), .c = opt->buffer);
+	cptx_val one_of_them = CALL(setp, .a = warp, .b = cptx_imm(opt->warps), .cmp = CPTX_LT);
 
-	t->at = CALL(mad_wide, .a = slot, .b = cptx_imm(bytes), .c = opt->buffer);
-	t->end = CALL(add, .a = t->at, .b = cptx_imm(bytes));
+	t->at = CALL(mad_wide, .a = warp, .b = cptx_imm(bytes), .c = of_cta);
+	/* no room for a warp behind those that were declared */
+	t->end =
+		CALL(add, .a = t->at, .b = CALL(selp, .a = cptx_imm(bytes), .b = cptx_imm(0), .c = one_of_them, .type = CPTX_U64));
 }
 
 void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, int phase, cptx_val when)
@@ -37,11 +41,15 @@ void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, 
 
 	if (t->at.kind == CPTX_VAL_NONE)
 		return;
+	if (phase < CPTX_TIMELINE_END) {
+		cptx_fail_(k, at, "phase %d of a timeline; they are from 0 on, and CPTX_TIMELINE_END", phase);
+		return;
+	}
 	cptx_val room = CALL(setp, .a = t->at, .b = t->end, .cmp = CPTX_LT);
 	if (when.kind != CPTX_VAL_NONE)
 		room = CALL(and, .a = room, .b = when);
 	pair[0] = cptx_globaltimer(k);
-	pair[1] = CALL(mov, .a = cptx_imm(phase + 1), .type = CPTX_U64);
+	pair[1] = CALL(mov, .a = cptx_imm((int64_t)phase + 1), .type = CPTX_U64);
 	CALL(st, .a = t->at, .b = cptx_pack(k, 2, pair), .space = CPTX_GLOBAL, .type = CPTX_U64, .vec = CPTX_V2, .when = room);
 	CALL(add, .a = t->at, .b = cptx_imm(CPTX_TIMELINE_EVENT), .into = t->at, .when = room);
 }
@@ -89,9 +97,14 @@ static const char *next(out *o)
 	return s;
 }
 
-static uint64_t slots(const cptx_timeline_layout *l) { return (uint64_t)l->ctas * l->warps; }
+static uint64_t slots(const cptx_timeline_layout *l) { return l ? (uint64_t)l->ctas * l->warps : 0; }
 
-uint64_t cptx_timeline_bytes(const cptx_timeline_layout *l) { return slots(l) * l->events * CPTX_TIMELINE_EVENT; }
+uint64_t cptx_timeline_bytes(const cptx_timeline_layout *l)
+{
+	uint64_t each = l ? (uint64_t)l->events * CPTX_TIMELINE_EVENT : 0;
+
+	return !each || slots(l) <= UINT64_MAX / each ? slots(l) * each : UINT64_MAX;
+}
 
 static event event_at(const cptx_timeline_layout *l, const void *data, uint64_t slot, uint32_t i)
 {
@@ -141,12 +154,15 @@ static void put_track(out *o, const cptx_timeline_layout *l, const void *data, u
 			return;
 		if (!i)
 			name_track(o, l, cta, warp);
-		if (!e.phase || e.phase > l->phase_count)
+		if (!e.phase)
 			continue;
 		uint64_t end = is_stamp(then) && then.time > e.time ? then.time : e.time;
 		put(o, "%s{\"ph\":\"X\",\"pid\":%llu,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"name\":", next(o),
 		    (unsigned long long)cta, warp, (double)(e.time - first) * 1e-3, (double)(end - e.time) * 1e-3);
-		put_name(o, l->phases[e.phase - 1]);
+		if (e.phase <= l->phase_count)
+			put_name(o, l->phases[e.phase - 1]);
+		else
+			put(o, "\"phase %llu\"", (unsigned long long)e.phase - 1);
 		put(o, "}");
 	}
 }
