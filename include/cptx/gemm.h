@@ -23,14 +23,15 @@ typedef struct cptx_gemm_problem {
 	uint64_t m, n, k;   /**< rows of A and D, columns of B and D, columns of A */
 	uint32_t batch;     /**< matrices behind one another; 0: 1 */
 	uint64_t a, b, d;   /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
-	uint64_t c;         /**< with beta; may be d */
+	uint64_t c;         /**< with beta; aligned to 16; may be d */
 	uint64_t bias;      /**< with bias; aligned to 16 */
-	uint64_t workspace; /**< with stream_k (sm_90a): cptx_gemm_sm90_plan.workspace bytes, zero before the first launch; each
-	                         launch leaves its counters so.  Launches at the same time need workspaces of their own */
+	uint64_t workspace; /**< with stream_k (sm_90a): cptx_gemm_sm90_plan.workspace bytes, aligned to 16, zero before the
+	                       first launch; each launch leaves its counters so.  Launches at the same time need their own */
 	uint64_t scale_a, scale_b; /**< of block-scaled kinds: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
-	uint64_t timeline;         /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), zero before the launch */
-	uint32_t ctas;     /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are
-	                        tiles cut these along K */
+	uint64_t
+		timeline;  /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zero before the launch */
+	uint32_t ctas; /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are
+	                    tiles cut these along K */
 	float alpha, beta; /**< with alpha, with beta */
 } cptx_gemm_problem;
 
@@ -39,9 +40,11 @@ typedef struct cptx_gemm_problem {
  * for `vec` elements.  In global memory they lie as tensor cores take them: blocks of 128 rows by 4 factors, 512 bytes each,
  * all blocks of 128 rows behind one another, then those of the next 128.  In a block, factor f of row r is byte
  * r % 32 * 16 + r / 32 * 4 + f.  What fills up the last blocks may be anything but NaN: it scales zeros.
+ * UINT64_MAX: the bytes are more than 64 bits count.
  */
 CPTX_API uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec);
-/** Packs plain factors, rows x ceil(k / vec), row-major; fills up with zeros. */
+/** Packs plain factors, rows x ceil(k / vec), row-major; fills up with zeros.  Does nothing where cptx_gemm_scales_bytes
+ * gives UINT64_MAX. */
 CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec);
 
 /** Phases of a GEMM's timeline. */

@@ -367,13 +367,13 @@ static void put(const gemm120 *g)
 {
 	cptx_kernel *k = g->k;
 	uint32_t size = cptx_type_bits(g->o->out) / 8;
+	walk_matrices d = { .at = g->p.D, .M = g->p.M, .N = g->p.N, .bytes = size };
 	cptx_val row = cptx_add(k, cptx_add(k, cptx_as(g->m0, CPTX_U32), g->warp_m), cptx_shr(k, g->lane, 2));
 	cptx_val col = cptx_add(k, cptx_add(k, cptx_as(g->n0, CPTX_U32), g->warp_n), cptx_shl(k, cptx_and(k, g->lane, 3), 1));
 
 	for (uint32_t i = 0; i < rows16(g) * 2; i++) {
 		cptx_val r = i ? cptx_add(k, row, i * 8) : row, there = cptx_setp(k, r, g->p.M, .cmp = CPTX_LT);
-		cptx_val line = cptx_mad(k, cptx_add(k, cptx_mul_wide(k, r, g->p.N), cptx_cvt(k, col, .dtype = CPTX_U64)), size,
-		                         g->p.D, .mode = CPTX_LO);
+		cptx_val line = walk_element(k, &d, (cptx_val){ 0 }, r, col);
 		for (uint32_t j = 0; j < cols8(g); j++) {
 			cptx_val c = j ? cptx_add(k, col, j * 8) : col;
 			uint32_t first = (i / 2 * cols8(g) + j) * 4 + i % 2 * 2;

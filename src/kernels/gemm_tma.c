@@ -1,7 +1,8 @@
 /* What the GEMMs that are fed by TMA have in common. */
 #include "kernels/gemm_tma.h"
+#include "kernels/walk.h"
 
-enum { CHUNK = 16 /* bytes */, FACTOR_ROWS = 128, FACTOR_BLOCK = FACTOR_BYTES };
+enum { MOST_SIDE = 1 << 30, CHUNK = 16 /* bytes */, FACTOR_ROWS = 128, FACTOR_BLOCK = FACTOR_BYTES };
 
 #define RULE(ok, ...)                                                                                                       \
 	do                                                                                                                      \
@@ -32,7 +33,7 @@ static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint
 
 bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
-	RULE(p && p->m && p->n && p->k && p->m <= INT32_MAX / 2 && p->n <= INT32_MAX / 2 && p->k <= INT32_MAX / 2,
+	RULE(p && p->m && p->n && p->k && p->m <= MOST_SIDE && p->n <= MOST_SIDE && p->k <= MOST_SIDE,
 	     "%s: M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)(p ? p->m : 0),
 	     (unsigned long long)(p ? p->n : 0), (unsigned long long)(p ? p->k : 0));
 	RULE(given(p->batch) == 1 || t->batched, "%s: %u matrices; the kernel is made for one (.batched)", t->target, p->batch);
@@ -46,14 +47,19 @@ static uint64_t blocks_along(uint64_t n, uint64_t each) { return n / each + (n %
 
 uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec)
 {
-	return vec ? blocks_along(rows, FACTOR_ROWS) * blocks_along(k, (uint64_t)vec * FACTORS) * FACTOR_BLOCK : 0;
+	uint64_t down = blocks_along(rows, FACTOR_ROWS), along = vec ? blocks_along(k, (uint64_t)vec * FACTORS) : 0;
+
+	return !along || down <= UINT64_MAX / FACTOR_BLOCK / along ? down * along * FACTOR_BLOCK : UINT64_MAX;
 }
 
 void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec)
 {
 	uint64_t factors = vec ? blocks_along(k, vec) : 0, across = blocks_along(factors, FACTORS);
+	uint64_t bytes = cptx_gemm_scales_bytes(rows, k, vec);
 
-	memset(to, 0, cptx_gemm_scales_bytes(rows, k, vec));
+	if (bytes == UINT64_MAX) /* nobody has such a buffer */
+		return;
+	memset(to, 0, bytes);
 	for (uint64_t r = 0; r < rows; r++)
 		for (uint64_t f = 0; f < factors; f++)
 			to[(r / FACTOR_ROWS * across + f / FACTORS) * FACTOR_BLOCK + r % 32 * 16 + r % FACTOR_ROWS / 32 * 4 +
@@ -110,7 +116,7 @@ bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx
 	if (t->batched) {
 		map->rank = 3;
 		map->dim[2] = given(p->batch);
-		map->stride[2] = rows * cols * tile->elem.bits / 8;
+		map->stride[2] = rows * (cols * tile->elem.bits / 8);
 		map->box[2] = 1;
 	}
 	return true;
@@ -131,30 +137,31 @@ bool tma_gemm_map_factors(const tma_gemm *t, const cptx_gemm_problem *p, bool of
 	return cptx_tensor_map_check(map, err);
 }
 
+/* Kernels read and write 16 bytes at once. */
+static bool check_address(const tma_gemm *t, const char *what, bool needed, uint64_t at, cptx_error *err)
+{
+	RULE(!needed || at, "%s: the address of %s is 0", t->target, what);
+	RULE(!needed || at % CHUNK == 0, "%s: the address of %s, 0x%llx, is no multiple of %d", t->target, what,
+	     (unsigned long long)at, CHUNK);
+	return true;
+}
+
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
-	const char *none = !p->a                         ? "A"
-	                   : !p->b                       ? "B"
-	                   : !p->d                       ? "D"
-	                   : t->beta && !p->c            ? "C"
-	                   : t->bias && !p->bias         ? "the bias"
-	                   : t->timeline && !p->timeline ? "the timeline"
-	                                                 : NULL;
-
-	RULE(!none, "%s: the address of %s is 0", t->target, none);
-	return true;
+	return check_address(t, "A", true, p->a, err) && check_address(t, "B", true, p->b, err) &&
+	       check_address(t, "D", true, p->d, err) && check_address(t, "C", t->beta, p->c, err) &&
+	       check_address(t, "the bias", t->bias, p->bias, err) &&
+	       check_address(t, "the timeline", t->timeline, p->timeline, err);
 }
 
 static bool all_there(const tma_gemm_launch *l, cptx_error *err)
 {
 	const cptx_gemm_problem *p = l->p;
-	bool factors = l->maps > 4 && (!p->scale_a || !p->scale_b);
+	bool factors = l->maps > 4;
 
-	if (!tma_gemm_all_there(l->t, p, err))
-		return false;
-	RULE(!factors && (!l->workspace || p->workspace), "%s: the address of %s is 0", l->t->target,
-	     factors ? "the scale factors" : "the workspace");
-	return true;
+	return tma_gemm_all_there(l->t, p, err) && check_address(l->t, "the scale factors of A", factors, p->scale_a, err) &&
+	       check_address(l->t, "the scale factors of B", factors, p->scale_b, err) &&
+	       check_address(l->t, "the workspace", l->workspace, p->workspace, err);
 }
 
 cptx_launch *tma_gemm_prepare(const tma_gemm_launch *l, const cptx_program *program, cptx_device *dev, cptx_error *err)
@@ -294,10 +301,9 @@ cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params
 
 cptx_val tma_gemm_c_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val row, cptx_val col, cptx_val z)
 {
-	cptx_val line = t->batched ? cptx_mad(k, cptx_as(z, CPTX_U32), p->M, row, .mode = CPTX_LO) : row;
-	cptx_val at = cptx_add(k, cptx_mul_wide(k, line, p->N), cptx_cvt(k, col, .dtype = CPTX_U64));
+	walk_matrices of = { .at = p->C, .M = p->M, .N = p->N, .bytes = cptx_type_bits(t->out) / 8 };
 
-	return cptx_mad(k, at, cptx_type_bits(t->out) / 8, p->C, .mode = CPTX_LO);
+	return walk_element(k, &of, t->batched ? cptx_as(z, CPTX_U32) : (cptx_val){ 0 }, row, col);
 }
 
 cptx_val tma_gemm_narrow(cptx_kernel *k, enum cptx_type out, cptx_val low, cptx_val high, cptx_val into)

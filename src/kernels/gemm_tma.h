@@ -38,7 +38,7 @@ static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == 
 
 /* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched. */
 bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
-/* No address that the options need is 0; scale factors and workspace aside. */
+/* No address that the options need is 0 or unaligned; scale factors and workspace aside. */
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
 /* The map of A, B, D or the rest of D (which: 0, 1, 2, 3). */
 bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx_tensor_map_opt *map, cptx_error *err);

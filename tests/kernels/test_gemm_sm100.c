@@ -361,9 +361,72 @@ START_TEST(bad_calls_end_well)
 	err = (cptx_error){ 0 };
 	ck_assert(!cptx_gemm_sm100_pick(NULL, &p, 148, &err));
 	ck_assert_msg(strstr(err.text, "no options"), "%s", err.text);
+	err = (cptx_error){ 0 };
+	ck_assert_ptr_null(cptx_gemm_sm100_build(NULL, &o, &err));
+	ck_assert_msg(strstr(err.text, "the module is NULL"), "%s", err.text);
 	p.batch = 2, err = (cptx_error){ 0 };
 	ck_assert(!cptx_gemm_sm100_pick(&o, &p, 148, &err));
 	ck_assert_msg(strstr(err.text, "2 matrices; the kernel is made for one"), "%s", err.text);
+}
+END_TEST
+
+/* What the maps do not check; `which`: offset of the address in the problem. */
+START_TEST(addresses_are_checked)
+{
+	static const struct {
+		size_t which;
+		const char *name;
+	} all[] = { { offsetof(cptx_gemm_problem, a), "A" },
+		        { offsetof(cptx_gemm_problem, b), "B" },
+		        { offsetof(cptx_gemm_problem, d), "D" },
+		        { offsetof(cptx_gemm_problem, c), "C" },
+		        { offsetof(cptx_gemm_problem, bias), "the bias" },
+		        { offsetof(cptx_gemm_problem, timeline), "the timeline" },
+		        { offsetof(cptx_gemm_problem, scale_a), "the scale factors of A" },
+		        { offsetof(cptx_gemm_problem, scale_b), "the scale factors of B" } };
+	cptx_gemm_sm100_opt o = FP4(.bm = 128, .bn = 128, .scale = CPTX_UE8M0, .beta = true, .bias = true, .timeline = 4);
+	cptx_error err = { 0 };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_device *dev = cptx_device_open("emu:sm_100a", &err);
+	char said[100];
+
+	o.kind = CPTX_TCGEN05_MXF4NVF4;
+	ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err) != NULL, "%s", err.text);
+	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
+	uint64_t at = cptx_mem_alloc(dev, 1 << 16, &err);
+	ck_assert_msg(!err.code, "%s", err.text);
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+		for (int zero = 0; zero < 2; zero++) {
+			cptx_gemm_problem p = { 128,     128,        256,           .a = at,       .b = at,       .d = at,
+				                    .c = at, .bias = at, .scale_a = at, .scale_b = at, .timeline = at };
+			uint64_t bad = zero ? 0 : at + 8;
+			memcpy((char *)&p + all[i].which, &bad, sizeof bad);
+			snprintf(said, sizeof said,
+			         zero ? "gemm for sm_100a: the address of %s is 0" : "the address of %s, 0x%llx, is no multiple of 16",
+			         all[i].name, (unsigned long long)bad);
+			err = (cptx_error){ 0 };
+			ck_assert_ptr_null(cptx_gemm_sm100_launch(program, dev, &o, &p, &err));
+			/* tensor maps tell where theirs begin, in front of this */
+			ck_assert_msg(strstr(err.text, said) || (!zero && strstr(err.text, "tensor map")), "%s\nnot: %s", err.text,
+			              said);
+		}
+	cptx_program_destroy(program);
+	cptx_device_close(dev);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+/* Matrices of 2^62 bytes, 2^65 bits: the map must refuse that stride. */
+START_TEST(large_strides_stay_large)
+{
+	cptx_gemm_sm100_opt o = OPT(TF32, TF32, TF32, F32, 2, .bm = 128, .bn = 64, .batched = true);
+	cptx_gemm_problem p = { .m = 1 << 30, .n = 64, .k = 1 << 30, .batch = 2, .a = 4096, .b = 4096, .d = 4096 };
+	cptx_tensor_map_opt map[5];
+	cptx_error err = { 0 };
+
+	ck_assert_msg(cptx_gemm_sm100_maps(&o, &p, map, &err), "%s", err.text);
+	ck_assert_uint_eq(map[0].stride[2], 1ull << 62);
+	ck_assert(!cptx_tensor_map_check(&map[0], &err));
 }
 END_TEST
 
@@ -385,6 +448,9 @@ START_TEST(factors_are_packed_as_said)
 		}
 	ck_assert_uint_eq(cptx_gemm_scales_bytes(1, 1, 16), 512);
 	ck_assert_uint_eq(cptx_gemm_scales_bytes(1, 1, 0), 0);
+	ck_assert_uint_eq(cptx_gemm_scales_bytes(1ull << 40, 1ull << 40, 16), UINT64_MAX);
+	ck_assert_uint_eq(cptx_gemm_scales_bytes(1ull << 33, 1ull << 30, 16), 1ull << 59);
+	cptx_gemm_scales_pack(NULL, plain, 1ull << 40, 1ull << 40, 16);
 }
 END_TEST
 
@@ -408,6 +474,8 @@ int main(void)
 	tcase_add_loop_test(test_case(s, "ptxas"), ptxas_neither_warns_nor_spills, 0, KINDS);
 	tcase_add_test(rules, says_which_rule_is_broken);
 	tcase_add_test(rules, bad_calls_end_well);
+	tcase_add_test(rules, addresses_are_checked);
+	tcase_add_test(rules, large_strides_stay_large);
 	tcase_add_test(rules, factors_are_packed_as_said);
 	int status = test_main("gemm_sm100", s);
 	cptx_device_close(gpu);

@@ -1,0 +1,129 @@
+/* src/kernels/walk.c: every tile once, groups as said, and numbers that 32 bits do not hold. */
+#include "../test.h"
+
+#include "../../src/kernels/walk.h"
+
+#include <cptx/device.h>
+
+enum { THREADS = 128 };
+
+/* Runs a kernel of one CTA with the arguments u0 to u5 (u64), each thread of which writes what `built` gives. */
+static void run(cptx_val (*built)(cptx_kernel *k, const cptx_val u[6]), const uint64_t u[6], uint64_t to[THREADS])
+{
+	cptx_error err = { 0 };
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { THREADS });
+	cptx_val d = cptx_param(k, CPTX_PTR, "d"), v[6];
+	char name[] = "u0";
+
+	for (int i = 0; i < 6; i++, name[1]++)
+		v[i] = cptx_param(k, CPTX_U64, name);
+	cptx_st(k, cptx_mad_wide(k, cptx_tid_x(k), 8, d), built(k, v), .space = CPTX_GLOBAL);
+	cptx_device *dev = cptx_device_open("emu:sm_80", &err);
+	cptx_program *p = cptx_device_load(dev, m, NULL, &err);
+	uint64_t at = cptx_mem_alloc(dev, THREADS * 8, &err);
+	cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, CPTX_ARGS(at, u[0], u[1], u[2], u[3], u[4], u[5]) }, NULL,
+	                 &err);
+	cptx_mem_read(dev, to, at, THREADS * 8, &err);
+	ck_assert_msg(!err.code, "%s", err.text);
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+	cptx_module_destroy(m);
+}
+
+static cptx_val low(cptx_kernel *k, cptx_val v) { return cptx_cvt(k, v, .dtype = CPTX_U32); }
+
+static uint32_t rows; /* of a group */
+
+/* Tiles u2 and on of u0 x u1: row * 2^32 + column. */
+static cptx_val tile(cptx_kernel *k, const cptx_val u[6])
+{
+	cptx_val row, column, id = cptx_add(k, low(k, u[2]), cptx_tid_x(k));
+
+	walk_tile(k, id, low(k, u[0]), low(k, u[1]), rows, &row, &column);
+	return cptx_mad(k, cptx_cvt(k, row, .dtype = CPTX_U64), 1ll << 32, cptx_cvt(k, column, .dtype = CPTX_U64),
+	                .mode = CPTX_LO);
+}
+
+/* The same on the host, as the order is described. */
+static uint64_t expected(uint64_t m, uint64_t n, uint64_t id)
+{
+	uint64_t group = id / (n * rows), in = id % (n * rows), height = m - group * rows < rows ? m - group * rows : rows;
+
+	return (group * rows + in % height) << 32 | in / height;
+}
+
+START_TEST(tiles_in_order)
+{
+	static const struct {
+		uint64_t m, n, first;
+		uint32_t rows;
+	} all[] = {
+		{ 7, 18, 0, 3 },
+		{ 128, 1, 0, 16 },
+		{ 3, 1u << 20, 3u << 20, 1024 },                          /* 1024 rows of 2^20 tiles: 2^30 */
+		{ 1, 1u << 22, (1u << 22) - THREADS, 1024 },              /* 2^32 */
+		{ 2, 5000001, 10000002 - THREADS, 1000 },                 /* 5 * 10^9 */
+		{ 1000, 1u << 21, 1000ull * (1u << 21) - THREADS, 1024 }, /* all tiles but a few of 2^31 */
+	};
+
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+		uint64_t got[THREADS], u[6] = { all[i].m, all[i].n, all[i].first };
+		rows = all[i].rows;
+		run(tile, u, got);
+		for (uint64_t t = 0; t < THREADS; t++)
+			if (u[2] + t < u[0] * u[1])
+				ck_assert_msg(got[t] == expected(u[0], u[1], u[2] + t), "%u: tile %llu is 0x%llx, not 0x%llx", i,
+				              (unsigned long long)(u[2] + t), (unsigned long long)got[t],
+				              (unsigned long long)expected(u[0], u[1], u[2] + t));
+	}
+}
+END_TEST
+
+/* Element (u3 + thread, u4) of matrix u2, of matrices of u0 x u1 from u5 on. */
+static cptx_val element(cptx_kernel *k, const cptx_val u[6])
+{
+	walk_matrices of = { .at = u[5], .M = low(k, u[0]), .N = low(k, u[1]), .bytes = 2 };
+
+	return walk_element(k, &of, low(k, u[2]), cptx_add(k, low(k, u[3]), cptx_tid_x(k)), low(k, u[4]));
+}
+
+static cptx_val element_of_one(cptx_kernel *k, const cptx_val u[6])
+{
+	walk_matrices of = { .at = u[5], .M = low(k, u[0]), .N = low(k, u[1]), .bytes = 4 };
+
+	return walk_element(k, &of, (cptx_val){ 0 }, cptx_add(k, low(k, u[3]), cptx_tid_x(k)), low(k, u[4]));
+}
+
+START_TEST(elements)
+{
+	static const uint64_t all[][6] = {
+		{ 100, 64, 2, 5, 63, 4096 },
+		{ 1 << 30, 8, 5, (1 << 30) - THREADS, 7, 1 << 20 },            /* more than 2^32 rows */
+		{ 100000, 1 << 20, 60000, 99000, (1 << 20) - 1, 0x7f0000000 }, /* rows, and elements */
+	};
+
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+		const uint64_t *u = all[i];
+		uint64_t got[THREADS], one[THREADS];
+		run(element, u, got);
+		run(element_of_one, u, one);
+		for (uint64_t t = 0; t < THREADS; t++) {
+			ck_assert_uint_eq(got[t], u[5] + ((u[2] * u[0] + u[3] + t) * u[1] + u[4]) * 2);
+			ck_assert_uint_eq(one[t], u[5] + ((u[3] + t) * u[1] + u[4]) * 4);
+		}
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("walk");
+	TCase *c = tcase_create("walk");
+
+	tcase_add_test(c, tiles_in_order);
+	tcase_add_test(c, elements);
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	return test_main("walk", s);
+}
