@@ -36,7 +36,8 @@ void cptx_module_destroy(cptx_module *m)
 
 const cptx_error *cptx_module_error(const cptx_module *m)
 {
-	static const cptx_error no_memory = { .code = CPTX_E_MEMORY, .text = "out of memory" };
+	static const cptx_error no_memory = { .code = CPTX_E_MEMORY,
+		                                  .text = "the module is NULL, as cptx_module_new gives it when memory is short" };
 	if (!m)
 		return &no_memory;
 	return m->err.code == CPTX_OK ? NULL : &m->err;

@@ -119,6 +119,7 @@ START_TEST(null_module)
 	ck_assert(!cptx_module_kernel(NULL, NULL, &info));
 	ck_assert_ptr_null(cptx_emit(NULL, "sm_90", NULL, &err));
 	ck_assert_int_eq(err.code, CPTX_E_MEMORY);
+	ck_assert_msg(strstr(err.text, "the module is NULL") != NULL, "%s", err.text);
 	cptx_module_destroy(NULL);
 }
 END_TEST
