@@ -28,10 +28,9 @@ typedef struct cptx_gemm_problem {
 	uint64_t workspace; /**< with stream_k (sm_90a): cptx_gemm_sm90_plan.workspace bytes, aligned to 16, zero before the
 	                       first launch; each launch leaves its counters so.  Launches at the same time need their own */
 	uint64_t scale_a, scale_b; /**< of block-scaled kinds: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
-	uint64_t
-		timeline;  /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zero before the launch */
-	uint32_t ctas; /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are
-	                    tiles cut these along K */
+	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
+	uint32_t ctas;     /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are
+	                        tiles cut these along K */
 	float alpha, beta; /**< with alpha, with beta */
 } cptx_gemm_problem;
 
