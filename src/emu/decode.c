@@ -470,7 +470,7 @@ static bool decode_insn(emu_decoder *d, const ir_item *it, emu_op *op)
 	decode_registers(d, op, form);
 	emu_decode_fn decode = emu_decode_of(op->opcode);
 	if (!decode)
-		return emu_refuse(d, op, "the emulator does not execute this instruction");
+		return emu_refuse(d, op, "the emulator does not execute it: %s", emu_left_out(op->opcode));
 	return d->ok && decode(d, op);
 }
 

@@ -512,7 +512,8 @@ const emu_function *emu_decoder_function(emu_decoder *d,
                                          uint32_t number); /* that a call names: its definition, if there is one */
 emu_fn emu_builtin(const char *name);                      /* of a function that the system defines, vprintf; NULL */
 unsigned emu_space_of(unsigned mod);                       /* enum emu_space of a modifier's value; 0: generic */
-emu_decode_fn emu_decode_of(unsigned opcode);              /* NULL: not emulated */
+emu_decode_fn emu_decode_of(unsigned opcode);              /* NULL: not emulated, */
+const char *emu_left_out(unsigned opcode);                 /* and why; NULL: it is */
 
 /* ---- warp.c ---- */
 void emu_warp_start(emu_warp *w);

@@ -5,8 +5,10 @@
 #include "emu/emu.h"
 
 #define EXEC(op, decoder) bool decoder(emu_decoder *d, emu_op *op_);
+#define LEFT_OUT(op, why)
 #include "emu/exec.def"
 #undef EXEC
+#undef LEFT_OUT
 
 /* Whether what orders clusters has to wait for the cluster's turn; and whether an access to that address is such. */
 static inline bool emu_wants_turn(const emu_warp *w) { return !w->cluster->turn && w->grid->nclusters > 1; }

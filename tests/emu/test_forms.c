@@ -1,0 +1,137 @@
+/*
+ * Each form of the table either loads on the emulator, in every spelling that is tried, or is refused for the reason that
+ * exec.def has.  CPTX_TABLE_WHOLE tries all spellings, CPTX_TABLE_ONLY=name those of one instruction.
+ */
+#include "../table/cases.h"
+#include "../test.h"
+
+#include "emu/emu.h"
+#include "ir/ir.h"
+
+enum { BATCH = 100, TEXT = 1 << 19, SAMPLE = 3 };
+
+/* The first that has a form decides where it is loaded. */
+static const char *const targets[] = { "sm_100a", "sm_103a", "sm_90a", "sm_120a", "sm_80", "sm_110a" };
+enum { TARGETS = sizeof targets / sizeof *targets };
+
+/* Lines that wait to be loaded on a target, as one kernel. */
+typedef struct batch {
+	const char *target;
+	unsigned n;
+	char line[BATCH][TRIED_LINE];
+} batch;
+
+static unsigned loaded, refused;
+
+static bool load(const batch *b, const char *const *line, unsigned n, cptx_error *err)
+{
+	char *file = pool_file_head(b->target, 93, false), *head = pool_kernel_head(0, 93), *text = malloc(TEXT), *at = text;
+	cptx_device *dev = cptx_emu_open(b->target, &(cptx_emu_opt){ .threads = 1 }, err);
+
+	ck_assert(text && dev);
+	at += sprintf(at, "%s%s", file, head);
+	for (unsigned i = 0; i < n; i++)
+		at += sprintf(at, "%s\n", line[i]);
+	at += sprintf(at, "\tret;\n}\n");
+	cptx_program *p = cptx_device_load_text(dev, text, (size_t)(at - text), NULL, err);
+	cptx_resources use; /* decodes it */
+	bool ok = p && cptx_program_resources(p, NULL, 32, 0, &use, err);
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+	free(text), free(file), free(head);
+	return ok;
+}
+
+static void flush(batch *b)
+{
+	const char *line[BATCH];
+	cptx_error err = { 0 };
+
+	for (unsigned i = 0; i < b->n; i++)
+		line[i] = b->line[i];
+	ck_assert_msg(!b->n || load(b, line, b->n, &err), "%s: %s", b->target, err.text);
+	loaded += b->n;
+	b->n = 0;
+}
+
+/* The line is refused alone, in the words of exec.def. */
+static void check_refused(const batch *b, unsigned op, const char *line)
+{
+	cptx_error err = { 0 };
+
+	ck_assert_msg(!load(b, &line, 1, &err), "%s: loaded, but exec.def leaves it out", line);
+	ck_assert_msg(strstr(err.text, emu_left_out(op)), "%s: %s", line, err.text);
+	refused++;
+}
+
+static bool try_spelling(const spelling *s, bool full, batch *b)
+{
+	trial t = full ? trial_full(s) : trial_of(s);
+	unsigned op = arch_forms[s->form].op;
+	outcome o;
+
+	for (unsigned i = 0; i < TARGETS; i++) {
+		trial_build(&t, BY_TEXT, cptx_target_find(targets[i]), &o);
+		if (!o.ok)
+			continue;
+		if (!emu_decode_of(op)) {
+			check_refused(&b[i], op, o.line);
+			return true;
+		}
+		if (b[i].n == BATCH)
+			flush(&b[i]);
+		char *line = b[i].line[b[i].n++];
+		snprintf(line, TRIED_LINE, "%s", o.line);
+		char *param = op == CPTX_OP_ST ? strstr(line, "[in_param") : NULL;
+		if (param) /* the kernel's own is only read */
+			memcpy(param + 1, "to", 2);
+		return true;
+	}
+	return false;
+}
+
+START_TEST(each_form)
+{
+	batch *b = calloc(TARGETS, sizeof *b);
+
+	ck_assert_ptr_nonnull(b);
+	pool_init();
+	for (unsigned i = 0; i < TARGETS; i++)
+		b[i].target = targets[i];
+	for (unsigned form = 0; form < arch_nform; form++) {
+		unsigned n, tried = 0;
+		if (!spell_wanted(form))
+			continue;
+		spelling *all = spell_all(form, SAMPLE, &n);
+		for (unsigned i = 0; i < n; i++)
+			tried += try_spelling(&all[i], false, b) + (i == 0 && try_spelling(&all[i], true, b));
+		bool is_gone = trial_end(&all[0], arch_target_index(cptx_target_find("sm_75")));
+		ck_assert_msg(tried || is_gone, "%s: no spelling is legal anywhere", arch_forms[form].text);
+		free(all);
+	}
+	for (unsigned i = 0; i < TARGETS; i++)
+		flush(&b[i]);
+	free(b);
+	printf("%u lines loaded, %u refused\n", loaded, refused);
+}
+END_TEST
+
+START_TEST(each_has_a_line)
+{
+	for (unsigned op = 0; op < arch_nop; op++)
+		ck_assert_msg(!emu_decode_of(op) != !emu_left_out(op), "%s: exec.def needs one line for it", arch_ops[op].name);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = { each_form, each_has_a_line };
+	Suite *s = suite_create("emu_forms");
+	TCase *c = tcase_create("emu_forms");
+
+	for (size_t i = 0; i < ARRAY_LEN(tests); i++)
+		tcase_add_test(c, tests[i]);
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	return test_main("emu_forms", s);
+}
