@@ -47,7 +47,8 @@ enum cptx_frag_kind {
 	CPTX_FRAG_TMEM_A,   /**< A in tensor memory; of a sparse one (`sparse`) the k / 2 columns that are stored */
 	CPTX_FRAG_TMEM_SCALE_A, /**< m x vec */
 	CPTX_FRAG_TMEM_SCALE_B, /**< n x vec: here row r belongs to column r of B */
-	CPTX_FRAG_TMEM_META /**< metadata of tcgen05.mma.sp with M = 128 and elements of 8, 16 or 32 bits; else as MMA_META */
+	CPTX_FRAG_TMEM_META /**< metadata of tcgen05.mma.sp; column c as of MMA_META.  Elements of 16 and 32 bits: in the column
+	                       that the sparsity selector adds to the address */
 };
 
 /** A fragment: the kind, the shape of the instruction, and what else decides. */
@@ -62,7 +63,8 @@ typedef struct cptx_frag {
 	uint8_t num;    /**< .x1 to .x128 of ldmatrix, stmatrix, tcgen05; 0: 1 */
 	uint8_t select; /**< META: the sparsity selector; MMA_SCALE: thread-id */
 	uint8_t byte;   /**< SCALE: byte-id, or the SF_ID of the instruction descriptor */
-	uint8_t vec;    /**< SCALE: factors of a row, .scale_vec::1X 2X 4X; 0: 1 */
+	uint8_t vec;    /**< SCALE: factors of a row, .scale_vec::1X 2X 4X; 0: 1.  TMEM_SCALE of k = 96 too: 3 (.block32) and
+	                     6 (.block16), where columns are the bytes from the address on: factor i is column `byte` + i */
 	bool pack16;    /**< tcgen05: .pack::16b, .unpack::16b; columns count 16-bit halves */
 	uint16_t split; /**< tcgen05 16x32bx2: the column of the second half */
 	uint8_t ctas;   /**< TMEM: cta_group 1 or 2; 0: 1 */

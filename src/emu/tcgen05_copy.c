@@ -109,7 +109,7 @@ static bool start_copy(emu_warp *w, const emu_op *op, unsigned lane)
 {
 	const copy *x = op->extra;
 	cptx_smem_elem elem = { .bits = x->bits, .padded = x->bits < 8 };
-	smem_side side = smem_side_of("the source", elem, x->rows, x->columns * 4u);
+	smem_side side = smem_side_of("the source", elem, 0, x->rows, x->columns * 4u);
 	copying *c = calloc(1, sizeof *c + side.n * sizeof *c->piece);
 
 	if (!c)

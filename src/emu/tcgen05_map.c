@@ -92,12 +92,16 @@ void tmem_map_write(const tmem_map *m, emu_tmem *t, tmem_place at, const uint32_
 
 /* ---- shared memory ---- */
 
-smem_side smem_side_of(const char *what, cptx_smem_elem elem, unsigned rows, unsigned k)
+smem_side smem_side_of(const char *what, cptx_smem_elem elem, unsigned first, unsigned rows, unsigned k)
 {
-	smem_side s = { .what = what, .elem = elem, .rows = rows, .k = k };
+	smem_side s = { .what = what, .elem = elem, .first = first, .rows = rows, .k = k };
 
 	s.per = elem.padded ? 16 : SMEM_PIECE * 8u / elem.bits;
-	s.n = rows * k / s.per;
+	if (elem.mn_major) { /* whole pieces */
+		s.first = first / s.per * s.per;
+		s.rows = (first + rows + s.per - 1) / s.per * s.per - s.first;
+	}
+	s.n = s.rows * k / s.per;
 	return s;
 }
 
@@ -105,7 +109,7 @@ void smem_piece(const smem_side *s, unsigned i, unsigned *row, unsigned *k)
 {
 	unsigned n = (s->elem.mn_major ? s->rows : s->k) / s->per; /* pieces of a line */
 
-	*row = s->elem.mn_major ? i % n * s->per : i / n;
+	*row = s->first + (s->elem.mn_major ? i % n * s->per : i / n);
 	*k = s->elem.mn_major ? i / n : i % n * s->per;
 }
 

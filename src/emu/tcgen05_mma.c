@@ -18,8 +18,15 @@ static bool read_idesc(mma_op *o, emu_warp *w, const emu_op *op, uint32_t word)
 	if (o->d.sparse != x->sparse)
 		BAD_DESC("instruction descriptor 0x%08x: bit 2, sparse, is %u; with %s it must be %u", word, o->d.sparse,
 		         x->sparse ? "tcgen05.mma.sp" : "tcgen05.mma", x->sparse);
-	if (o->d.k96)
-		BAD_DESC("instruction descriptor 0x%08x: 96 elements along k are not emulated", word);
+	if (o->d.k96 && w->grid->machine->target->compute_capability != 103)
+		BAD_DESC("instruction descriptor 0x%08x: bit 31, 96 elements along k: that needs sm_103a", word);
+	if (o->d.k96 && x->counted)
+		BAD_DESC("instruction descriptor 0x%08x: bit 31, 96 elements along k, with .scale_vec, which counts factors of 64; "
+		         "with 96 it is .block16 or .block32",
+		         word);
+	if (o->d.selector > 1)
+		BAD_DESC("instruction descriptor 0x%08x: sparsity selector %u; a row has metadata in two columns, 0 and 1", word,
+		         o->d.selector);
 	return true;
 }
 
@@ -128,20 +135,36 @@ static bool open_smem(mma_op *o, emu_warp *w, const emu_op *op, unsigned lane, u
 	       smem_side_open(&o->sb_side, w, op, o->cta, o->ncta, &desc, late);
 }
 
-/* Columns of B that the zero-column mask names: runs of used and skipped ones in turn, the same for each part of B. */
+/*
+ * The zero-column mask: runs of columns that are used and skipped in turn, the same for each part of B, which begins at
+ * column `shift` of what the descriptor points at.
+ */
 static bool read_zeros(mma_op *o, emu_warp *w, const emu_op *op, uint64_t word)
 {
 	unsigned parts = 128u / o->d.m, n = o->d.n / parts, skip = (word >> 40 & 0xff) + 1, use = (word >> 48 & 0xff) + 1;
+	unsigned most = o->d.m == 32 ? 16 : 32;
 
 	if (word >> 36 & 7 || word >> 62)
 		BAD_DESC("zero-column mask 0x%llx: bits 36 to 38, 62 and 63 must be 0", (unsigned long long)word);
-	if (word >> 56 & 0x3f)
-		BAD_DESC("zero-column mask 0x%llx: a column shift (bits 56 to 61) is not emulated", (unsigned long long)word);
+	o->shift = word >> 56 & 0x3f;
+	if (o->shift > MIN(most, o->d.reuse_shift))
+		BAD_DESC(
+			"zero-column mask 0x%llx: column shift %u (bits 56 to 61); with M = %u it is at most %u, and no more than bits "
+			"30 and 31 of the instruction descriptor allow, which is %u",
+			(unsigned long long)word, o->shift, o->d.m, most, o->d.reuse_shift);
 	o->zero = word >> 39 & 1;
-	for (unsigned i = 0; o->zero && i < o->d.n; i++) {
-		unsigned part = i / n, at = (i % n + (unsigned)(word >> 8 * part & 0xff)) % (skip + use);
-		bool ones_first = word >> (32 + part) & 1, one = ones_first ? at < skip : at >= use;
-		o->zeros[i / 32] |= (uint32_t)one << i % 32;
+	for (unsigned part = 0; o->zero && part < parts; part++) {
+		unsigned start = word >> 8 * part & 0xff;
+		bool ones_first = word >> (32 + part) & 1;
+		if (start >= (ones_first ? skip : use))
+			BAD_DESC("zero-column mask 0x%llx: start count %u leaves nothing of the first run of %u columns of part %u; it "
+			         "must be less",
+			         (unsigned long long)word, start, ones_first ? skip : use, part);
+		for (unsigned i = 0; i < n; i++) {
+			unsigned at = (i + start) % (skip + use), column = part * n + i;
+			bool one = ones_first ? at < skip : at >= use;
+			o->zeros[column / 32] |= (uint32_t)one << column % 32;
+		}
 	}
 	return true;
 }
@@ -160,7 +183,7 @@ static void read_operands(mma_op *o, emu_warp *w, unsigned lane)
 		o->sb = tmem_place_of(emu_address(w, x->sb, lane) & no_id);
 	}
 	if (x->sparse)
-		o->meta = tmem_place_of(emu_address(w, x->meta, lane));
+		o->meta = tmem_place_of(emu_address(w, x->meta, lane) + o->d.selector);
 	o->enable = emu_get(w, x->enable, lane) != 0;
 	for (unsigned i = 0; x->mask->kind == ARG_VEC && i < x->mask->count; i++)
 		o->off[i / 4][i % 4] = emu_r32(w, x->mask->slots[i])[lane];
@@ -187,8 +210,9 @@ static void size_up(mma_op *o)
 	o->ka = o->x->sparse ? o->k / 2 : o->k;
 	o->m = o->d.m / o->ncta;
 	o->bits = in_bytes ? 8 : a.bits;
-	o->sa_side = smem_side_of("A", a, o->m, o->ka);
-	o->sb_side = smem_side_of("B", b, o->d.n / o->ncta, o->k);
+	o->vec = o->x->vec * (o->d.k96 ? 3u : 2u) / 2;
+	o->sa_side = smem_side_of("A", a, 0, o->m, o->ka);
+	o->sb_side = smem_side_of("B", b, o->shift, o->d.n / o->ncta, o->k);
 }
 
 static void no_memory(emu_warp *w, const emu_op *op)
@@ -201,7 +225,8 @@ static mma_op *open_op(emu_warp *w, const emu_op *op, unsigned lane)
 {
 	mma_op first = { .x = op->extra }, *o;
 
-	if (!choose_ctas(&first, w, op) || !read_idesc(&first, w, op, (uint32_t)emu_get(w, first.x->idesc, lane)))
+	if (!choose_ctas(&first, w, op) || !read_idesc(&first, w, op, (uint32_t)emu_get(w, first.x->idesc, lane)) ||
+	    (first.x->zero->kind == ARG_REG && !read_zeros(&first, w, op, emu_get(w, first.x->zero, lane))))
 		return NULL;
 	size_up(&first);
 	o = malloc(sizeof *o + (first.sa_side.n + first.sb_side.n) * sizeof *o->at);
@@ -225,9 +250,7 @@ static bool issue(emu_warp *w, const emu_op *op, unsigned lane)
 		return false;
 	uint32_t id = tmem_begin(w, op, lane, true);
 	const tmem_record *r = tmem_record_of(w->cta, id);
-	bool ok = r && (o->x->zero->kind != ARG_REG || read_zeros(o, w, op, emu_get(w, o->x->zero, lane))) &&
-	          open_tmem(o, w, op, id) && open_smem(o, w, op, lane, r->late);
-	if (!ok) {
+	if (!r || !open_tmem(o, w, op, id) || !open_smem(o, w, op, lane, r->late)) {
 		free(o);
 		return false;
 	}
@@ -277,7 +300,7 @@ static enum cptx_tcgen05_kind kind_of(unsigned mod)
 	}
 }
 
-/* Factors of a row: of blocks of 16 or 32 elements, or so many. */
+/* Factors of a row of 64 elements: of blocks of 16 or 32 elements, or so many. */
 static uint8_t vec_of(const emu_op *op, enum cptx_tcgen05_kind kind)
 {
 	switch (emu_modifier(op, "scale_vec")) {
@@ -303,6 +326,8 @@ bool decode_tcgen05_mma(emu_decoder *d, emu_op *op)
 	x->pair = tmem_pair(op);
 	x->ashift = emu_modifier(op, "ashift") != 0;
 	x->vec = x->scaled ? vec_of(op, x->kind) : 0;
+	x->counted = x->scaled && emu_modifier(op, "scale_vec") && emu_modifier(op, "scale_vec") != CPTX_BLOCK16 &&
+	             emu_modifier(op, "scale_vec") != CPTX_BLOCK32;
 	x->scale = (uint8_t)emu_named(op, "scale")->offset;
 	x->acc = emu_named(op, "acc"), x->a = emu_named(op, "a"), x->b = emu_named(op, "b");
 	x->idesc = emu_named(op, "idesc"), x->mask = emu_named(op, "mask"), x->enable = emu_named(op, "enable");

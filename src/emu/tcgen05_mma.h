@@ -31,11 +31,12 @@ enum { SMEM_PIECE = 16 /* bytes */ };
 typedef struct smem_side {
 	const char *what;
 	cptx_smem_elem elem;
-	unsigned rows, k; /* rows of A or columns of B */
+	unsigned rows, k; /* rows of A or columns of B, */
+	unsigned first;   /* from this one on */
 	unsigned per, n;  /* elements of a piece, pieces */
 	uint32_t *at;     /* shared memory address of each */
 } smem_side;
-smem_side smem_side_of(const char *what, cptx_smem_elem elem, unsigned rows, unsigned k);
+smem_side smem_side_of(const char *what, cptx_smem_elem elem, unsigned first, unsigned rows, unsigned k);
 void smem_piece(const smem_side *s, unsigned i, unsigned *row, unsigned *k); /* its first element */
 /* Finds the pieces in these CTAs, and notes the accesses of operation `late` (race.h); false with a finding. */
 bool smem_side_open(smem_side *s, emu_warp *w, const emu_op *op, emu_cta *const *cta, unsigned ncta,
@@ -48,8 +49,8 @@ uint32_t smem_piece_read(const smem_side *s, const emu_cta *cta, unsigned i, uin
 /* What the decoder made of the instruction. */
 typedef struct tcgen05_mma {
 	enum cptx_tcgen05_kind kind;
-	bool sparse, ws, scaled, pair, ashift;
-	uint8_t vec, scale; /* factors of a row; the exponent of the divisor of D */
+	bool sparse, ws, scaled, pair, ashift, counted; /* the spelling has .scale_vec */
+	uint8_t vec, scale;                             /* factors of a row, of 64 elements; the exponent of the divisor of D */
 	const emu_arg *acc, *a, *b, *idesc, *mask, *enable, *sa, *sb, *meta, *zero;
 } tcgen05_mma;
 
@@ -58,11 +59,12 @@ typedef struct mma_op {
 	const tcgen05_mma *x;
 	cptx_insn_desc d;
 	emu_cta *cta[2];
-	unsigned ncta, m /* rows of a CTA */, k, ka, bits /* of elements in tensor memory */;
+	unsigned ncta, m /* rows of a CTA */, k, ka, bits /* of elements in tensor memory */, vec /* factors of a row */;
 	tmem_place acc, am, sa, sb, meta;
 	bool enable, zero;
 	uint32_t off[2][4];         /* lanes of D that are left alone */
-	uint32_t zeros[8];          /* columns of B that are zero */
+	uint32_t zeros[8];          /* columns that B has as zeros */
+	unsigned shift;             /* the column of B that is the first */
 	smem_side sa_side, sb_side; /* A, B; A unused if it is in tensor memory */
 	uint32_t at[];
 } mma_op;
@@ -70,6 +72,7 @@ typedef struct mma_op {
 /* The layouts of its operands in tensor memory, in one CTA. */
 bool mma_map_d(const mma_op *o, unsigned cta, tmem_map *m, cptx_error *err);
 bool mma_map_a(const mma_op *o, unsigned cta, tmem_map *m, cptx_error *err);
+/* That of B with M = 128 in two CTAs: each half of its rows is filled up to a multiple of 32. */
 bool mma_map_scale(const mma_op *o, bool is_b, tmem_map *m, cptx_error *err);
 bool mma_map_meta(const mma_op *o, tmem_map *m, cptx_error *err);
 bool mma_run(emu_cluster *c, emu_async *a); /* tcgen05_sum.c */

@@ -3,7 +3,8 @@
  *
  * Sums are those of dot.h.  What is taken for granted about the hardware beside that: sums of sparse A are dense ones of
  * what is stored; D is divided by its power of two before anything is added; a CTA of a pair multiplies its own rows of A
- * with all columns of B, half of which are in each CTA.
+ * with all columns of B, half of which are in each CTA; metadata lie in the lanes of the rows of D, whatever M is; a column
+ * shift moves B and not the mask.
  */
 #include "emu/num.h"
 #include "emu/tcgen05_mma.h"
@@ -16,9 +17,9 @@ typedef struct scratch {
 	dot_operand a, b;
 	uint16_t *at;
 	uint8_t *bad_row, *bad_col, *bad;
-	uint32_t factor[256 * 4];
-	float factor_v[2][256 * 4];
-	int16_t factor_e[2][256 * 4];
+	uint32_t factor[256 * 8];
+	float factor_v[2][256 * 6];
+	int16_t factor_e[2][256 * 6];
 	bool any_bad;
 	max_align_t more[];
 } scratch;
@@ -51,12 +52,20 @@ bool mma_map_a(const mma_op *o, unsigned cta, tmem_map *m, cptx_error *err)
 	return tmem_map_make(m, &f, cta, err);
 }
 
+/* Rows of the fragment of B's factors for each half of its columns. */
+static unsigned half_of_b(const mma_op *o)
+{
+	return o->ncta == 2 && o->d.m == 128 ? (o->d.n / 2 + 31u) / 32 * 32 : o->d.n / 2u;
+}
+
 bool mma_map_scale(const mma_op *o, bool is_b, tmem_map *m, cptx_error *err)
 {
 	cptx_frag f = frag_of(o, is_b ? CPTX_FRAG_TMEM_SCALE_B : CPTX_FRAG_TMEM_SCALE_A);
 
-	f.vec = o->x->vec;
+	f.vec = (uint8_t)o->vec;
 	f.byte = is_b ? o->d.b_scale_id : o->d.a_scale_id;
+	if (is_b)
+		f.n = (uint16_t)(2 * half_of_b(o));
 	return tmem_map_make(m, &f, 0, err);
 }
 
@@ -104,7 +113,10 @@ static void read_b(const mma_op *o, scratch *t)
 			uint32_t bad = smem_piece_read(s, o->cta[c], i, v);
 			smem_piece(s, i, &row, &k);
 			for (unsigned j = 0; j < s->per; j++) {
-				unsigned col = c * s->rows + (s->elem.mn_major ? row + j : row), at = s->elem.mn_major ? k : k + j;
+				unsigned col = c * (o->d.n / o->ncta) + (s->elem.mn_major ? row + j : row) - o->shift;
+				unsigned at = s->elem.mn_major ? k : k + j;
+				if (col >= o->d.n) /* shifted out */
+					continue;
 				bool zero = o->zero && o->zeros[col / 32] >> col % 32 & 1;
 				t->raw_b[DOT_B(o->k, at, col)] = zero ? 0 : v[j];
 				if (bad >> j & 1 && !zero)
@@ -173,14 +185,22 @@ static bool read_meta(const mma_op *o, unsigned cta, scratch *t, dot_shape *s)
 	return ok;
 }
 
+/* In tensor memory a row may have more bytes than factors, and a half of B more rows. */
 static void read_factors(const mma_op *o, unsigned cta, bool is_b, scratch *t)
 {
-	unsigned n = (is_b ? o->d.n : o->m) * o->x->vec;
+	unsigned rows = is_b ? o->d.n : o->m, half = is_b ? half_of_b(o) : rows, byte = is_b ? o->d.b_scale_id : o->d.a_scale_id;
+	uint8_t bad[256] = { 0 }, *to = is_b ? t->bad_col : t->bad_row;
 	tmem_map m;
 
 	mma_map_scale(o, is_b, &m, NULL);
-	tmem_map_read(&m, o->cta[cta]->tmem, is_b ? o->sb : o->sa, t->factor, is_b ? t->bad_col : t->bad_row, true, &t->any_bad);
-	dot_open(o->d.scale, t->factor, n, (dot_operand){ t->factor_v[is_b], t->factor_e[is_b] });
+	tmem_map_read(&m, o->cta[cta]->tmem, is_b ? o->sb : o->sa, t->factor, bad, true, &t->any_bad);
+	for (unsigned row = 0; row < rows; row++) {
+		unsigned from = is_b && row >= rows / 2 ? half + row - rows / 2 : row;
+		to[row] |= bad[from];
+		for (unsigned i = 0; i < o->vec; i++)
+			t->factor[row * o->vec + i] = t->factor[from * m.cols + (m.cols > o->vec ? byte : 0) + i];
+	}
+	dot_open(o->d.scale, t->factor, rows * o->vec, (dot_operand){ t->factor_v[is_b], t->factor_e[is_b] });
 }
 
 static void read_d(const mma_op *o, const tmem_map *m, unsigned cta, scratch *t)
@@ -224,7 +244,7 @@ static void sum(const mma_op *o, const dot_shape *s, scratch *t)
 	if (o->d.a_negated)
 		negate(t->a.v, (size_t)s->m * s->ka);
 	if (o->x->kind == CPTX_TCGEN05_MXF4 || o->x->kind == CPTX_TCGEN05_MXF4NVF4)
-		dot_scaled(&rule, s, t->a.v, t->b.v, sa, sb, o->x->vec, d);
+		dot_scaled(&rule, s, t->a.v, t->b.v, sa, sb, o->vec, d);
 	else if (o->x->scaled)
 		dot_float(&rule, s, t->a, t->b, sa.e, sb.e, d);
 	else

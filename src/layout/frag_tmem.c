@@ -108,13 +108,32 @@ static bool operand_a(build *b)
 
 	if (!choose_rows(b, &r))
 		return false;
-	if ((f->bits != 32 && f->bits != 16 && f->bits != 8 && f->bits != 4) || k * f->bits != 256)
+	bool is_long = f->bits == 4 && k == 96;
+	if (!is_long && ((f->bits != 32 && f->bits != 16 && f->bits != 8 && f->bits != 4) || k * f->bits != 256))
 		NO_SUCH("tmem fragment: k%u with elements of %u bits; k is %u for 32 bits, twice that for half as many%s", f->k,
 		        f->bits, f->sparse ? 16 : 8, f->sparse ? "" : ", twice again if sparse");
 	row_lanes(b, &r, 0);
 	slot_cols(b, 32 / f->bits);
 	reg_cols(b, 32 / f->bits, k);
+	b->map->regs = (uint16_t)(k * f->bits / 32);
 	return size(b, f->m, k, f->bits);
+}
+
+/*
+ * Three or six factors: bytes from one of the first word on, which go on in the word behind those of 128 rows.  The columns
+ * of the fragment are the bytes of all these words.
+ */
+static bool long_scales(build *b, uint32_t count, uint32_t vec)
+{
+	uint32_t byte = b->f->byte, stride = (count + 127) / 128 * 4, words = (byte + vec + 3) / 4;
+
+	if (byte > 3 || (vec == 6 && byte % 2))
+		NO_SUCH("tmem scale fragment: byte %u with %u factors; it is 0 %s", byte, vec, vec == 6 ? "or 2" : "to 3");
+	slot_cols(b, 4);
+	reg_rows(b, 32, 32 * stride);
+	reg(b, 0, 4);
+	b->map->regs = (uint16_t)((words - 1) * stride + (count + 31) / 32);
+	return size(b, count, 4 * words, 8);
 }
 
 /* Four copies of 32 lanes; where D is folded in two, each half of the columns of B has its copies in its own lanes. */
@@ -122,48 +141,65 @@ static bool scale_factors(build *b)
 {
 	const cptx_frag *f = b->f;
 	uint32_t ctas = MAX(f->ctas, 1), vec = MAX(f->vec, 1), count = f->n, group;
-	bool halves = f->kind == CPTX_FRAG_TMEM_SCALE_B && ctas == 2 && f->m == 128;
+	bool halves = f->kind == CPTX_FRAG_TMEM_SCALE_B && ctas == 2 && f->m == 128, is_long = vec == 3 || vec == 6;
 
-	if (!layout_scale_vector(b))
+	if (!is_long && !layout_scale_vector(b))
 		return false;
 	if (f->kind == CPTX_FRAG_TMEM_SCALE_A)
 		count = f->m / ctas; /* each CTA has those of its own rows */
 	if (!count || count > 256 || count % 8)
 		NO_SUCH("tmem scale fragment: %u rows; it is a multiple of 8 up to 256", count);
 	if (halves && f->n % 64)
-		NO_SUCH("tmem scale fragment: N = %u of M = 128 in two CTAs; only multiples of 64 are described", f->n);
+		NO_SUCH("tmem scale fragment: N = %u of M = 128 in two CTAs; it is a multiple of 64: each half begins a new lane 0",
+		        f->n);
+	if (halves && is_long)
+		NO_SUCH("tmem scale fragment: %u factors with M = 128 in two CTAs; the manual has them with M = 256 only", vec);
 	group = halves ? count / 2 : count;
 	lane_rows(b, 1, 32);
 	lane(b, 0, 0);
 	lane(b, halves ? group : 0, 0);
+	if (is_long)
+		return long_scales(b, count, vec);
 	slot_cols(b, vec);
 	reg_rows(b, 32, group);
 	b->map->regs = (uint16_t)((group + 31) / 32);
 	return size(b, count, vec, 8);
 }
 
+/*
+ * Rows lie in the lanes that D has for them, 8-bit and 4-bit elements with two columns for each, of others two rows of each
+ * 16 in the 8 lanes of the first.  Where D is folded each fold has a copy.
+ */
 static bool metadata(build *b)
 {
 	const cptx_frag *f = b->f;
-	uint32_t bits = f->bits == 32 ? 4 : 2;
+	uint32_t bits = f->bits == 32 ? 4 : 2, cols = f->k / (f->bits == 4 ? 4u : 2u); /* 4-bit elements go in pairs */
+	rows r;
 
-	if (f->m != 128 || MAX(f->ctas, 1) != 1)
-		NO_SUCH("tmem metadata fragment: M = %u in %u CTAs; only M = 128 in one is described", f->m, MAX(f->ctas, 1));
-	if ((f->bits != 8 && f->bits != 16 && f->bits != 32) || f->k * f->bits != 512)
-		NO_SUCH("tmem metadata fragment: k%u with elements of %u bits; k64 of 8, k32 of 16 and k16 of 32 are described",
-		        f->k, f->bits);
-	if (f->bits == 8) {
-		lane_rows(b, 1, 128);
+	if (!choose_rows(b, &r))
+		return false;
+	if ((f->bits != 4 && f->bits != 8 && f->bits != 16 && f->bits != 32) || f->k * f->bits != 512)
+		NO_SUCH(
+			"tmem metadata fragment: k%u with elements of %u bits; k is 128 for 4 bits, 64 for 8, 32 for 16 and 16 for 32",
+			f->k, f->bits);
+	if (f->bits <= 8) {
+		row_lanes(b, &r, 0);
 		slot_cols(b, 16);
 		reg(b, 0, 16);
-	} else {
-		lane_rows(b, 1, 8);
-		lane(b, 0, f->k / 4u);
-		lane_rows(b, 16, 128);
-		slot_cols(b, f->k / 4u);
-		slot(b, 8, 0);
+		return size(b, f->m, cols, bits);
 	}
-	return size(b, 128, f->k / 2u, bits);
+	lane_rows(b, 1, 8);
+	lane(b, 0, f->k / 4u);
+	if (r.spread)
+		lane(b, 0, 0), b->map->mask = 16;
+	lane_rows(b, 16, r.per_cta);
+	for (uint32_t i = 1; i < r.folds; i *= 2)
+		lane(b, 0, 0);
+	if (MAX(f->ctas, 1) == 2)
+		lane(b, r.per_cta, 0);
+	slot_cols(b, f->k / 4u);
+	slot(b, 8, 0);
+	return size(b, f->m, cols, bits);
 }
 
 bool layout_tmem(build *b)

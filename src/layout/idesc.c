@@ -199,7 +199,7 @@ static bool check_scale(const cptx_insn_desc *d, cptx_error *err)
 	if (!check_type(d, "the scale factors", d->scale, kinds[d->kind].scale, err))
 		return false;
 	RULE(d->a_scale_id < 4 && d->b_scale_id < 4, "scale ids %u and %u; they are 0 to 3", d->a_scale_id, d->b_scale_id);
-	RULE(!is_fp4(d) || (d->a_scale_id % 2 == 0 && d->b_scale_id % 2 == 0), "scale ids %u and %u; they are 0 or 2",
+	RULE(!is_fp4(d) || d->k96 || (d->a_scale_id % 2 == 0 && d->b_scale_id % 2 == 0), "scale ids %u and %u; they are 0 or 2",
 	     d->a_scale_id, d->b_scale_id);
 	return true;
 }
@@ -218,9 +218,11 @@ static bool check(const cptx_insn_desc *d, cptx_error *err)
 	RULE(d->kind == CPTX_TCGEN05_I8 || !d->saturate, "%s", "saturation is possible with kind i8 only");
 	RULE(d->kind != CPTX_TCGEN05_I8 || (!d->a_negated && !d->b_negated), "%s", "integer operands cannot be negated");
 	RULE(!is_fp4(d) || (!d->a_mn_major && !d->b_mn_major), "%s", "packed e2m1 operands are K-major only");
-	RULE(d->selector < 4 && (!d->selector || (d->sparse && !is_scaled(d))), "sparsity selector %u; it is 0%s", d->selector,
-	     is_scaled(d) || !d->sparse ? "" : " to 3");
+	bool selects = d->sparse && (d->kind == CPTX_TCGEN05_F16 || d->kind == CPTX_TCGEN05_TF32);
+	RULE(d->selector < 4 && (!d->selector || selects), "sparsity selector %u; it is 0%s", d->selector,
+	     selects ? " to 3" : "");
 	RULE(!d->k96 || (is_fp4(d) && !d->sparse), "%s", "96 elements along k are possible with dense mxf4 and mxf4nvf4 only");
+	RULE(!d->k96 || d->ctas < 2 || d->m == 256, "M = %u; with 96 elements along k and cta_group::2 it is 256", d->m);
 	return check_shape(d, err);
 }
 

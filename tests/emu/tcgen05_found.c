@@ -21,6 +21,10 @@
 	"or.b64 %rd2, %rd2, %rd3; mov.u32 %r4, 0x08020490; setp.ne.u32 %p3, %r0, %r0;"
 #define MMA "@!%p0 bra M; tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd2, %rd2, %r4, %p3;" COMMIT " M:"
 #define MMA_ALONE "@!%p0 bra M; tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd2, %rd2, %r4, %p3; M:"
+/* m128n64, columns shifted by up to 8. */
+#define MMA_WS(mask)                                                                                                        \
+	"mov.u32 %r4, 0x48100490; mov.u64 %rd4, " mask "; @!%p0 bra M;"                                                         \
+	"tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd2, %rd2, %r4, %p3, %rd4;" COMMIT " M:"
 #define COMMIT "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [mb];"
 #define WAIT_MMA "W: mbarrier.try_wait.parity.shared.b64 %p4, [mb], 0; @!%p4 bra W;"
 #define AFTER "tcgen05.fence::after_thread_sync;"
@@ -84,6 +88,18 @@ static const struct found {
 	{ "a matrix descriptor of wgmma", CPTX_FIND_DESCRIPTOR, 128,
 	  ALL(TILE "and.b64 %rd2, %rd2, 0xffffffff;" MMA WAIT_MMA AFTER), ALL(TILE MMA WAIT_MMA AFTER) },
 	{ "a matrix behind shared memory", CPTX_FIND_DESCRIPTOR, 128, ALL(TILE "add.u64 %rd2, %rd2, 0x300;" MMA WAIT_MMA AFTER),
+	  ALL(TILE MMA WAIT_MMA AFTER) },
+	{ "columns shifted too far", CPTX_FIND_DESCRIPTOR, 128, ALL(TILE MMA_WS("0x0900000000000000") WAIT_MMA AFTER),
+	  ALL(TILE MMA_WS("0x0800000000000000") WAIT_MMA AFTER) },
+	{ "a start count past the first run", CPTX_FIND_DESCRIPTOR, 128, ALL(TILE MMA_WS("0x0003028000000004") WAIT_MMA AFTER),
+	  ALL(TILE MMA_WS("0x0003028000000003") WAIT_MMA AFTER) },
+	{ "96 elements where there are 64", CPTX_FIND_DESCRIPTOR, 128,
+	  ALL(TILE "mov.u32 %r4, 0x88820480; @!%p0 bra M;"
+	           "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd2, %rd2, %r4, [%r1], [%r1], %p3; M:"),
+	  ALL(TILE MMA WAIT_MMA AFTER) },
+	{ "a third column of metadata", CPTX_FIND_DESCRIPTOR, 128,
+	  ALL(TILE "mov.u32 %r4, 0x08020496; @!%p0 bra M;"
+	           "tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd2, %rd2, [%r1], %r4, %p3; M:"),
 	  ALL(TILE MMA WAIT_MMA AFTER) },
 	{ "accumulators in the wrong lanes", CPTX_FIND_TMEM_LANES, 128,
 	  ALL(TILE "add.u32 %r1, %r1, 0x100000;" MMA WAIT_MMA AFTER), ALL(TILE MMA WAIT_MMA AFTER) },

@@ -22,10 +22,14 @@ typedef struct image {
 
 typedef struct operands {
 	unsigned k, ka, rows, abits;
-	uint32_t a[256 * 64], b[256 * 128], d[256 * 256], sa[256 * 4], sb[256 * 4];
+	uint32_t a[256 * 96], b[256 * 128], d[256 * 256], sa[256 * 6], sb[256 * 6];
 	uint16_t at[256 * 64];
 	image in[2], out[2];
 } operands;
+
+static unsigned shift_of(const mma_case *c) { return c->zero >> 56 & 0x3f; }
+/* Columns of B in the shared memory of a CTA. */
+static unsigned columns_of_b(const mma_case *c) { return c->n / c->ctas + (shift_of(c) ? 32 : 0); }
 
 static uint32_t idesc_of(const mma_case *c)
 {
@@ -40,6 +44,14 @@ static uint32_t idesc_of(const mma_case *c)
 		                 .b_mn_major = c->b_mn,
 		                 .a_negated = c->negate,
 		                 .sparse = c->sparse,
+		                 .selector = c->selector,
+		                 .k96 = c->k96,
+		                 .a_scale_id = c->a_id,
+		                 .b_scale_id = c->b_id,
+		                 .reuse_shift = !shift_of(c)        ? 0
+		                                : shift_of(c) <= 8  ? 8
+		                                : shift_of(c) <= 16 ? 16
+		                                                    : 32,
 		                 .ctas = c->ctas,
 		                 .ws = c->ws };
 	cptx_error err = { 0 };
@@ -100,7 +112,7 @@ static void fill(operands *o, const mma_case *c, uint64_t *seed)
 {
 	for (unsigned i = 0; i < c->m * o->ka; i++)
 		o->a[i] = pattern(c->a, seed);
-	for (unsigned i = 0; i < c->n * o->k; i++)
+	for (unsigned i = 0; i < c->ctas * columns_of_b(c) * o->k; i++)
 		o->b[i] = pattern(c->b, seed);
 	for (unsigned i = 0; i < (unsigned)c->m * c->n; i++)
 		o->d[i] = pattern(c->d, seed);
@@ -111,7 +123,7 @@ static void fill(operands *o, const mma_case *c, uint64_t *seed)
 }
 
 /* Puts an element into tensor memory wherever the layout has it. */
-static void put_all(operands *o, const cptx_frag *what, unsigned column, const uint32_t *v, unsigned shift, bool each_cta)
+static void put_all(operands *o, const cptx_frag *what, unsigned column, const uint32_t *v, unsigned shift)
 {
 	cptx_frag_map m;
 	cptx_error err = { 0 };
@@ -123,19 +135,32 @@ static void put_all(operands *o, const cptx_frag *what, unsigned column, const u
 				cptx_cell cell;
 				if (!cptx_frag_cell(&m, (cptx_place){ (uint16_t)l, (uint16_t)r, (uint16_t)s }, &cell))
 					continue;
-				for (unsigned i = 0; i < (each_cta ? 2 : 1); i++) {
-					unsigned row = cell.row + (each_cta ? i * o->rows : 0);
-					uint32_t *word = &o->in[l / 128 + i].tmem[column + r][l % 128];
-					if (what->kind == CPTX_FRAG_TMEM_SCALE_B)
-						row = cell.row;
-					*word |= v[row * m.cols + cell.col] << shift << (m.first + s) * m.bits;
-				}
+				o->in[l / 128].tmem[column + r][l % 128] |= v[cell.row * m.cols + cell.col] << shift
+				                                                                            << (m.first + s) * m.bits;
+			}
+}
+
+/* Factors of each CTA, in the words of the manual: bytes, four rows of 32 to a column, copies in all quarters of the lanes.
+ */
+static void put_scales(operands *o, const mma_case *c, bool is_b)
+{
+	unsigned rows = is_b ? c->n : o->rows, id = is_b ? c->b_id : c->a_id;
+	bool halves = is_b && c->ctas == 2 && c->m == 128;
+
+	for (unsigned cta = 0; cta < c->ctas; cta++)
+		for (unsigned row = 0; row < rows; row++)
+			for (unsigned v = 0; v < c->vec; v++) {
+				unsigned half = halves ? row / (rows / 2) : 0, r = halves ? row % (rows / 2) : row;
+				unsigned column = (is_b ? SB_AT : SA_AT) + r / 32 + (id + v) / 4 * 4 * ((rows + 127) / 128);
+				uint32_t factor = is_b ? o->sb[row * c->vec + v] : o->sa[(cta * rows + row) * c->vec + v];
+				for (unsigned copy = 0; copy < (halves ? 2 : 4); copy++)
+					o->in[cta].tmem[column][64 * half + 32 * copy + r % 32] |= factor << (id + v) % 4 * 8;
 			}
 }
 
 static void put_smem(operands *o, const mma_case *c, bool is_b)
 {
-	unsigned rows = is_b ? c->n / c->ctas : o->rows, k = is_b ? o->k : o->ka;
+	unsigned rows = is_b ? columns_of_b(c) : o->rows, k = is_b ? o->k : o->ka;
 	cptx_smem_desc d = desc_of(c, is_b, rows, k);
 	cptx_smem_elem e = elem_of(c, is_b);
 
@@ -157,52 +182,63 @@ static cptx_frag frag_of(const operands *o, const mma_case *c, enum cptx_frag_ki
 		                .bits = (uint8_t)o->abits,
 		                .sparse = c->sparse,
 		                .ctas = c->ctas,
-		                .ws = c->ws,
-		                .vec = c->vec };
+		                .ws = c->ws };
 }
 
-/* Two of four, or one of two, elements of each row are there. */
+/* An index of a row: beside D's row, which may have copies or half of the lanes; of elements of 16 bits or more, those of
+ * eight rows and the eight behind them share eight lanes, and the other lanes have the second half of the row. */
+static void put_index(operands *o, const mma_case *c, unsigned row, unsigned j, uint32_t code)
+{
+	unsigned cta = row / o->rows, r = row % o->rows, lane = r, bit = 2 * j, copies = c->ws ? 128 / c->m : 1;
+
+	if (!c->ws && o->rows == 64)
+		lane = r / 16 * 32 + r % 16;
+	if (o->abits >= 16) {
+		unsigned in_half = o->k / 4, width = o->abits == 32 ? 4 : 2;
+		bit = j % in_half * width + lane / 8 % 2 * 16 + 32 * c->selector;
+		lane = lane / 16 * 16 + lane % 8 + j / in_half * 8;
+	}
+	for (unsigned i = 0; i < copies; i++)
+		o->in[cta].tmem[META_AT + bit / 32][lane + i * o->rows] |= code << bit % 32;
+}
+
+/* Two of four elements of each row are there, or one of two, or two pairs of four. */
 static void put_meta(operands *o, const mma_case *c, uint64_t *seed)
 {
-	uint32_t *code = calloc((size_t)c->m * o->ka, sizeof *code);
-	cptx_frag what = frag_of(o, c, CPTX_FRAG_TMEM_META);
+	unsigned pair = o->abits == 4 ? 2 : 1, n = o->ka / pair;
+	uint32_t last = 0;
 
-	ck_assert_ptr_nonnull(code);
-	for (unsigned i = 0; i < c->m * o->ka; i++) {
-		unsigned j = i % o->ka;
-		if (o->abits == 32) {
-			code[i] = form_random(seed) & 1 ? 14 : 4;
-			o->at[i] = (uint16_t)(2 * j + (code[i] == 14));
-			continue;
+	for (unsigned row = 0; row < c->m; row++)
+		for (unsigned j = 0; j < n; j++) {
+			uint16_t *at = &o->at[row * o->ka + j * pair];
+			uint32_t code =
+				j & 1 ? last + 1 + (uint32_t)(form_random(seed) % (3 - last)) : (uint32_t)(form_random(seed) % 3);
+			if (o->abits == 32) {
+				code = form_random(seed) & 1 ? 14 : 4;
+				*at = (uint16_t)(2 * j + (code == 14));
+			} else {
+				for (unsigned i = 0; i < pair; i++)
+					at[i] = (uint16_t)((j / 2 * 4 + code) * pair + i);
+			}
+			put_index(o, c, row, j, last = code);
 		}
-		code[i] =
-			j & 1 ? code[i - 1] + 1 + (uint32_t)(form_random(seed) % (3 - code[i - 1])) : (uint32_t)(form_random(seed) % 3);
-		o->at[i] = (uint16_t)(j / 2 * 4 + code[i]);
-	}
-	what.m = (uint16_t)o->rows, what.ctas = 1;
-	put_all(o, &what, META_AT, code, 0, c->ctas == 2);
-	free(code);
 }
 
 static void lay_out(operands *o, const mma_case *c, uint64_t *seed)
 {
 	cptx_frag what = frag_of(o, c, CPTX_FRAG_TMEM_D);
 
-	put_all(o, &what, 0, o->d, 0, false);
+	put_all(o, &what, 0, o->d, 0);
 	put_smem(o, c, true);
 	if (c->a_tmem) {
 		what.kind = CPTX_FRAG_TMEM_A;
 		memset(&o->in[0].tmem[A_AT], 0, 32 * sizeof o->in[0].tmem[0]);
-		put_all(o, &what, A_AT, o->a, o->abits == 8 && c->a == CPTX_E2M1 ? 2 : 0, false);
+		put_all(o, &what, A_AT, o->a, o->abits == 8 && c->a == CPTX_E2M1 ? 2 : 0);
 	} else {
 		put_smem(o, c, false);
 	}
-	if (c->vec) {
-		what.kind = CPTX_FRAG_TMEM_SCALE_A;
-		put_all(o, &what, SA_AT, o->sa, 0, c->ctas == 2);
-		what.kind = CPTX_FRAG_TMEM_SCALE_B;
-		put_all(o, &what, SB_AT, o->sb, 0, c->ctas == 2);
-	}
+	for (unsigned side = 0; c->vec && side < 2; side++)
+		put_scales(o, c, side);
 	if (c->sparse)
 		put_meta(o, c, seed);
 }
@@ -224,7 +260,7 @@ static void put_mma(form_text *t, const operands *o, const mma_case *c)
 	form_put(t, "mov.u64 %%rd4, %llu; cvt.u64.u32 %%rd5, %%r6; shr.u64 %%rd5, %%rd5, 4; or.b64 %%rd4, %%rd4, %%rd5;\n",
 	         (unsigned long long)desc_word(c, false, o->rows, o->ka));
 	form_put(t, "mov.u64 %%rd6, %llu; add.u64 %%rd5, %%rd5, %u; or.b64 %%rd6, %%rd6, %%rd5;\n",
-	         (unsigned long long)desc_word(c, true, c->n / c->ctas, o->k), A_BYTES / 16);
+	         (unsigned long long)desc_word(c, true, columns_of_b(c), o->k), A_BYTES / 16);
 	form_put(t,
 	         "mov.u32 %%r7, %u; setp.%s.u32 %%p3, %%r1, %%r1; mov.b32 %%r8, 0; mov.b32 %%r9, 15; mov.b16 %%h0, 3; mov.u64 "
 	         "%%rd7, %llu;\n",
@@ -294,7 +330,7 @@ static bool is_zero_column(const mma_case *c, unsigned col)
 	unsigned skip = (c->zero >> 40 & 255) + 1, use = (c->zero >> 48 & 255) + 1,
 			 i = (col % n + (c->zero >> 8 * part & 255)) % (skip + use);
 
-	return c->zero && (c->zero >> (32 + part) & 1 ? i < skip : i >= use);
+	return c->zero >> 39 & 1 && (c->zero >> (32 + part) & 1 ? i < skip : i >= use);
 }
 
 static double expected(const operands *o, const mma_case *c, unsigned row, unsigned col, double *magnitude)
@@ -304,7 +340,7 @@ static double expected(const operands *o, const mma_case *c, unsigned row, unsig
 	*magnitude = fabs(sum);
 	for (unsigned j = 0; j < o->ka; j++) {
 		unsigned k = c->sparse ? o->at[row * o->ka + j] : j, v = c->vec ? k * c->vec / o->k : 0;
-		double p = form_value(c->a, o->a[row * o->ka + j]) * form_value(c->b, o->b[col * o->k + k]);
+		double p = form_value(c->a, o->a[row * o->ka + j]) * form_value(c->b, o->b[(col + shift_of(c)) * o->k + k]);
 		if (c->vec)
 			p *= form_value(c->scale, o->sa[row * c->vec + v]) * form_value(c->scale, o->sb[col * c->vec + v]);
 		if (is_zero_column(c, col))
@@ -341,19 +377,19 @@ static void compare(const operands *o, const mma_case *c, const image *out)
 void mma_check(const mma_case *c, uint64_t seed)
 {
 	operands *o = calloc(1, sizeof *o);
-	cptx_insn_desc d = { .kind = c->kind, .sparse = c->sparse };
+	cptx_insn_desc d = { .kind = c->kind, .sparse = c->sparse, .k96 = c->k96 };
 	uint64_t random = seed * 77 + 1;
 
 	ck_assert_ptr_nonnull(o);
 	o->k = cptx_insn_desc_k(&d);
 	o->ka = c->sparse ? o->k / 2 : o->k;
 	o->rows = c->m / c->ctas;
-	o->abits = 256 / o->ka;
+	o->abits = c->k96 ? 4 : 256 / o->ka;
 	fill(o, c, &random);
 	lay_out(o, c, &random);
 	char *body = kernel(o, c);
 	memcpy(o->out, o->in, sizeof o->out);
-	trial t = { .target = "sm_100a",
+	trial t = { .target = c->k96 ? "sm_103a" : "sm_100a",
 		        .decls = ".extern .shared .align 1024 .b8 dyn[];",
 		        .body = body,
 		        .block = { 128 },

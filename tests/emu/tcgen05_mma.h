@@ -12,6 +12,8 @@ typedef struct mma_case {
 	uint8_t ctas, vec, selector;
 	enum cptx_swizzle swizzle;
 	bool a_mn, b_mn, a_tmem, sparse, ws, negate, discard /* D */, off /* some lanes */, halve /* D, by its scale */;
+	bool k96;
+	uint8_t a_id, b_id;   /* bytes of the scale factors */
 	uint64_t zero;        /* .ws: the zero-column mask; 0: none */
 	const char *spelling; /* behind .kind */
 } mma_case;

@@ -227,7 +227,20 @@ START_TEST(mma_scaled)
 		{ MX8(E4M3, E3M2), PAIR(256, 64), NONE, BLOCK_SCALE }, { FP4(MXF4, UE8M0, 2), ONE(128, 64), S32B, BLOCK_SCALE },
 		{ FP4(MXF4, UE8M0, 2), PAIR(256, 64), NONE, BLOCK_SCALE }, { MX8(E4M3, E4M3), PAIR(128, 64), NONE, BLOCK_SCALE },
 		{ FP4(MXF4NVF4, UE4M3, 4), ONE(128, 128), NONE, .spelling = ".block_scale.block16" },
-		{ FP4(MXF4NVF4, UE8M0, 2), ONE(128, 64), NONE, .spelling = ".block_scale.scale_vec::2X" });
+		{ FP4(MXF4NVF4, UE8M0, 2), ONE(128, 64), NONE, .spelling = ".block_scale.scale_vec::2X" },
+		{ MX8(E4M3, E4M3), ONE(128, 40), NONE, BLOCK_SCALE, .a_id = 3, .b_id = 1 },
+		{ FP4(MXF4, UE8M0, 2), PAIR(128, 48), NONE, BLOCK_SCALE, .b_id = 2 },
+		{ MX8(E4M3, E5M2), PAIR(128, 240), NONE, BLOCK_SCALE, .a_id = 2 });
+}
+END_TEST
+
+START_TEST(mma_of_96)
+{
+	CHECK_ALL(
+		{ FP4(MXF4, UE8M0, 3), ONE(128, 64), NONE, BLOCK_SCALE, .k96 = true, .a_id = 1, .b_id = 3 },
+		{ FP4(MXF4, UE8M0, 3), PAIR(256, 256), NONE, BLOCK_SCALE, .k96 = true, .a_id = 2 },
+		{ FP4(MXF4NVF4, UE4M3, 6), ONE(128, 136), S128B, .spelling = ".block_scale.block16", .k96 = true, .b_id = 2 },
+		{ FP4(MXF4NVF4, UE8M0, 3), PAIR(256, 32), NONE, .spelling = ".block_scale.block32", .k96 = true, .a_tmem = true });
 }
 END_TEST
 
@@ -247,7 +260,13 @@ START_TEST(mma_sparse)
 	CHECK_ALL({ F16(BF16, F32), ONE(128, 64), NONE, .sparse = true }, { TF32, ONE(128, 64), NONE, .sparse = true },
 	          { F8(E4M3, E4M3, F32), ONE(128, 64), S128B, .sparse = true },
 	          { I8(S8, S8), ONE(128, 64), NONE, .sparse = true }, { F16(F16, F32), PAIR(256, 64), NONE, .sparse = true },
-	          { MX8(E4M3, E4M3), ONE(128, 64), NONE, BLOCK_SCALE, .sparse = true });
+	          { MX8(E4M3, E4M3), ONE(128, 64), NONE, BLOCK_SCALE, .sparse = true },
+	          { F16(BF16, F32), ONE(64, 32), NONE, .sparse = true, .selector = 1 },
+	          { TF32, PAIR(128, 32), NONE, .sparse = true, .selector = 1 },
+	          { I8(U8, S8), ONE(64, 32), NONE, .sparse = true },
+	          { F8(E5M2, E4M3, F32), PAIR(128, 32), NONE, .sparse = true },
+	          { FP4(MXF4, UE8M0, 2), ONE(128, 64), NONE, BLOCK_SCALE, .sparse = true },
+	          { FP4(MXF4NVF4, UE4M3, 4), PAIR(256, 32), NONE, .spelling = ".block_scale.block16", .sparse = true });
 }
 END_TEST
 
@@ -257,7 +276,13 @@ START_TEST(mma_ws)
 	          { TF32, ONE(32, 64), NONE, .ws = true }, { I8(S8, S8), ONE(32, 256), NONE, .ws = true, .a_tmem = true },
 	          { F8(E4M3, E4M3, F32), ONE(128, 64), NONE, .ws = true, .sparse = true },
 	          { F16(BF16, F32), ONE(64, 128), NONE, .ws = true,
-	            .zero = 1ull << 39 | 2ull << 40 | 3ull << 48 | 1ull << 32 | 5 << 8 });
+	            .zero = 1ull << 39 | 2ull << 40 | 3ull << 48 | 1ull << 32 | 3 << 8 },
+	          { F16(BF16, F32), ONE(32, 128), NONE, .ws = true, /* the manual's fourth example */
+	            .zero = 1ull << 39 | 2ull << 40 | 3ull << 48 | 3ull << 32 | 2ull << 56 | 0x01020100 },
+	          { F16(BF16, F32), ONE(128, 64), NONE, .ws = true, .b_mn = true, .zero = 11ull << 56 },
+	          { F16(F16, F32), ONE(64, 64), NONE, .ws = true, .sparse = true },
+	          { TF32, ONE(32, 64), NONE, .ws = true, .sparse = true },
+	          { I8(S8, U8), ONE(32, 128), NONE, .ws = true, .sparse = true });
 }
 END_TEST
 
@@ -277,5 +302,5 @@ END_TEST
 START_TEST(reductions) { tcgen05_reductions(); }
 END_TEST
 
-TRIAL_MAIN("tcgen05", loads_and_stores, mma_f16, mma_kinds, mma_scaled, mma_a_in_tensor_memory, mma_sparse, mma_ws, findings,
-           copies, shift, reductions, whole_gemm)
+TRIAL_MAIN("tcgen05", loads_and_stores, mma_f16, mma_kinds, mma_scaled, mma_of_96, mma_a_in_tensor_memory, mma_sparse,
+           mma_ws, findings, copies, shift, reductions, whole_gemm)

@@ -287,6 +287,15 @@ START_TEST(insn_rules)
 	bad_insn(F16(.m = 128, .n = 64, .ws = true, .reuse_shift = 4), "largest shift 4");
 	bad_insn(F16(.m = 128, .n = 64, .reuse_shift = 8), "without .ws");
 	bad_insn(F16(.m = 128, .n = 64, .selector = 1), "sparsity selector 1; it is 0");
+	bad_insn((cptx_insn_desc){ .kind = CPTX_TCGEN05_I8,
+	                           .a = CPTX_S8,
+	                           .b = CPTX_S8,
+	                           .d = CPTX_S32,
+	                           .m = 128,
+	                           .n = 64,
+	                           .sparse = true,
+	                           .selector = 1 },
+	         "sparsity selector 1; it is 0");
 	bad_insn(F16(.m = 128, .n = 64, .saturate = true), "kind i8 only");
 	bad_insn(F16(.m = 128, .n = 64, .k96 = true), "96 elements");
 	bad_insn(F16(.m = 128, .n = 64, .a_scale_id = 1), "kind that has none");

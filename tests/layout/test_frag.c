@@ -470,6 +470,14 @@ START_TEST(tcgen05_operands)
 	takes(FRAG(.kind = CPTX_FRAG_TMEM_META, .m = 128, .n = 8, .k = 32, .bits = 16), 1);
 	takes(FRAG(.kind = CPTX_FRAG_TMEM_META, .m = 128, .n = 8, .k = 16, .bits = 32), 1);
 	takes(FRAG(.kind = CPTX_FRAG_TMEM_META, .m = 128, .n = 8, .k = 64, .bits = 8), 2);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_META, .m = 128, .n = 8, .k = 128, .bits = 4), 2);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_META, .m = 64, .n = 8, .k = 32, .bits = 16), 1);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_META, .m = 32, .n = 8, .k = 64, .bits = 8, .ws = true), 2);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_META, .m = 128, .n = 8, .k = 16, .bits = 32, .ctas = 2, .sparse = true), 1);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_A, .m = 128, .n = 8, .k = 96, .bits = 4), 12);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_SCALE_A, .m = 128, .vec = 3, .byte = 1), 4);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_SCALE_A, .m = 128, .vec = 3, .byte = 3), 8);
+	takes(FRAG(.kind = CPTX_FRAG_TMEM_SCALE_B, .m = 256, .n = 256, .vec = 6, .ctas = 2), 16);
 	cptx_frag_map f = resolve(FRAG(.kind = CPTX_FRAG_TMEM_D, .m = 64, .n = 48)),
 				  e = resolve(FRAG(.kind = CPTX_FRAG_TMEM_D, .m = 64, .n = 64, .ws = true));
 	cptx_frag_map g = resolve(FRAG(.kind = CPTX_FRAG_TMEM_D, .m = 32, .n = 128, .ws = true)),
