@@ -301,6 +301,17 @@ static outcome job_by(compile_job *job, enum cptx_compiler c)
 	return how;
 }
 
+/* A target that cptx does not know either is hardly one of the future. */
+static bool no_such_target(const compile_job *job)
+{
+	return !cptx_target_find(job->target) && !(job->log && strstr(job->log, "Unsupported .version"));
+}
+
+static const char *too_old_words(const compile_job *job)
+{
+	return no_such_target(job) ? "does not know the target" : "is too old for the program";
+}
+
 /* The error of a job, the same for every compiler. */
 static bool job_failed(const compile_job *job, outcome how, cptx_error *err)
 {
@@ -313,9 +324,14 @@ static bool job_failed(const compile_job *job, outcome how, cptx_error *err)
 		return error_set(err, how == ABSENT ? CPTX_E_NO_COMPILER : CPTX_E_IO, job->at, "%s", job->why);
 	buf_init(&b, NULL);
 	cptx_site from = log_explain(&b, job->log ? job->log : "", &src);
-	error_set(err, how == TOO_OLD ? CPTX_E_NO_COMPILER : CPTX_E_COMPILE, from.file ? from : job->at, "%s %s:%.*s", job->by,
-	          how == TOO_OLD ? "is too old for the program" : "refuses the program", b.failed ? 0 : (int)b.n,
-	          b.n && !b.failed ? b.p : "");
+	from = from.file ? from : job->at;
+	if (how == TOO_OLD && no_such_target(job))
+		error_set(err, CPTX_E_TARGET, from, "there is no target \"%s\" that %s or cptx knows:%.*s", job->target, job->by,
+		          b.failed ? 0 : (int)b.n, b.n && !b.failed ? b.p : "");
+	else
+		error_set(err, how == TOO_OLD ? CPTX_E_NO_COMPILER : CPTX_E_COMPILE, from, "%s %s:%.*s", job->by,
+		          how == TOO_OLD ? too_old_words(job) : "refuses the program", b.failed ? 0 : (int)b.n,
+		          b.n && !b.failed ? b.p : "");
 	buf_free(&b);
 	return false;
 }
@@ -339,8 +355,7 @@ static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
 			continue;
 		}
 		const char *said = job->log ? job->log : "";
-		buf_printf(note, "%s%s is too old for the program (%.*s)", note->n ? "; " : "", job->by, (int)strcspn(said, "\n"),
-		           said);
+		buf_printf(note, "%s%s %s (%.*s)", note->n ? "; " : "", job->by, too_old_words(job), (int)strcspn(said, "\n"), said);
 	}
 	if (how == ABSENT || how == TOO_OLD) {
 		snprintf(why, sizeof why, "nothing here can compile the program: %.*s%s%.*s", (int)note->n, note->n ? note->p : "",

@@ -4,20 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-piece_form piece_kind(const void *data, size_t size)
-{
-	enum { MACHINE = 18, CUDA = 190 };
-	const unsigned char *p = data;
-
-	if (size >= 20 && !memcmp(p, "\177ELF", 4))
-		return p[MACHINE] == CUDA && !p[MACHINE + 1] ? PIECE_CUBIN : PIECE_OBJECT;
-	if (size >= 4 && !memcmp(p, "\177ELF", 4))
-		return PIECE_CUBIN; /* cut short */
-	if (size >= 4 && (!memcmp(p, "\x50\xed\x55\xba", 4) || !memcmp(p, "\xb1\x43\x62\x46", 4)))
-		return PIECE_FATBIN;
-	return size >= 8 && !memcmp(p, "!<arch>\n", 8) ? PIECE_LIBRARY : PIECE_PTX;
-}
-
 static bool piece_text(link_piece *piece, const cptx_link_input *in, cptx_site at, cptx_error *err)
 {
 	const char *text = in->data;

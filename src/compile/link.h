@@ -1,12 +1,11 @@
-/* What is linked, by its first bytes. */
+/* What is linked. */
 #ifndef CPTX_COMPILE_LINK_H
 #define CPTX_COMPILE_LINK_H
 
 #include "base/base.h"
+#include "compile/piece.h"
 
 #include <cptx/compile.h>
-
-typedef enum piece_form { PIECE_PTX, PIECE_CUBIN, PIECE_FATBIN, PIECE_OBJECT, PIECE_LIBRARY } piece_form;
 
 typedef struct link_piece {
 	piece_form kind;
@@ -19,7 +18,6 @@ typedef struct link_piece {
 	cptx_ptx *printed;
 } link_piece;
 
-piece_form piece_kind(const void *data, size_t size);
 /* Prints modules and copies texts; NULL with an error.  To be given to pieces_free. */
 link_piece *pieces_make(const cptx_link_input *inputs, size_t n, const char *target, const cptx_emit_opt *emit, cptx_site at,
                         cptx_error *err);

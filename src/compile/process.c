@@ -1,5 +1,5 @@
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memfd_create, pipe2 */
+#define _GNU_SOURCE /* memfd_create, pipe2, vfork */
 #endif
 #include "compile/process.h"
 
@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -134,35 +134,56 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int start(const process *p, const int pipe_fd[2], pid_t *pid)
+/*
+ * The process, between vfork and exec: in the memory of its parent, so it writes nothing but *failed.  It leads a group of
+ * its own, so that all it starts can be ended with it, and ends with the thread that started it.
+ */
+static void become(const process *p, int pipe_fd, pid_t parent, volatile int *failed)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none, usual;
+	struct sigaction usual = { .sa_handler = SIG_DFL }, now;
+	sigset_t none;
 
-	if (posix_spawn_file_actions_init(&actions))
-		return ENOMEM;
-	if (posix_spawnattr_init(&attr)) {
-		posix_spawn_file_actions_destroy(&actions);
-		return ENOMEM;
-	}
-	/* Onto itself: that only takes close-on-exec away. */
-	int r = 0;
-	for (size_t i = 0; i < p->nkeep && !r; i++)
-		r = posix_spawn_file_actions_adddup2(&actions, p->keep[i], p->keep[i]);
-	r = r ? r : posix_spawn_file_actions_adddup2(&actions, pipe_fd[1], 1);
-	r = r ? r : posix_spawn_file_actions_adddup2(&actions, pipe_fd[1], 2);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		kill(getpid(), SIGKILL);
+	for (int i = 1; i < NSIG; i++)
+		if (i == SIGPIPE || i == SIGCHLD || (!sigaction(i, NULL, &now) && now.sa_handler != SIG_IGN))
+			sigaction(i, &usual, NULL);
+	int nothing = open("/dev/null", O_RDONLY);
+	if (nothing > 0)
+		dup2(nothing, 0), close(nothing);
+	dup2(pipe_fd, 1);
+	dup2(pipe_fd, 2);
+	for (size_t i = 0; i < p->nkeep; i++)
+		fcntl(p->keep[i], F_SETFD, 0);
 	sigemptyset(&none);
-	sigemptyset(&usual);
-	sigaddset(&usual, SIGPIPE);
-	sigaddset(&usual, SIGCHLD);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setsigdefault(&attr, &usual);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	r = r ? r : posix_spawn(pid, p->argv[0], &actions, &attr, p->argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return r;
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(p->argv[0], p->argv, environ);
+	*failed = errno;
+	for (;;)
+		kill(getpid(), SIGKILL);
+}
+
+static int start(const process *p, int pipe_fd, pid_t *out)
+{
+	sigset_t all, before;
+	volatile int failed = 0;
+	pid_t parent = getpid(), pid;
+
+	/* No handler of the host runs in the process, which would be in the host's memory. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = vfork();
+	if (!pid)
+		become(p, pipe_fd, parent, &failed);
+	int why = pid < 0 ? errno : 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (failed)
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	*out = pid;
+	return failed ? failed : why;
 }
 
 /* Past the bound what is there must do. */
@@ -181,55 +202,63 @@ static void hear(process *p, size_t *n, size_t *cap, const char *text, size_t le
 	p->said[ *n += len] = 0;
 }
 
-/* Up to its end or to the time: true at the end. */
-static bool listen_to(process *p, int fd, int64_t until)
+/* Whether it has ended; it stays as it is, so that nobody else gets its number. */
+static bool has_ended(pid_t pid)
 {
-	size_t n = 0, cap = 1;
+	siginfo_t info = { 0 };
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) ? errno != EINTR : info.si_pid == pid;
+}
+
+/*
+ * Up to its end or to the time: true at the end.  That of the pipe comes first, unless the process left others behind that
+ * hold it; then what there is to read is all.
+ */
+static bool listen_to(process *p, int fd, pid_t pid, int64_t until)
+{
+	enum { LOOK_MS = 50 };
+	size_t n = 0, cap = 1, behind = 0;
 	char text[4096];
 
-	for (;;) {
+	for (bool ended = false;;) {
 		struct pollfd wait = { .fd = fd, .events = POLLIN };
-		int64_t left = until ? until - now_ms() : -1;
-		if (until && left <= 0)
+		int64_t left = until ? until - now_ms() : LOOK_MS;
+		if (left <= 0)
 			return false;
-		int ready = poll(&wait, 1, left > 1 << 30 ? 1 << 30 : (int)left);
+		int ready = poll(&wait, 1, ended ? 0 : (int)(left < LOOK_MS ? left : LOOK_MS));
 		if (ready < 0 && errno != EINTR)
 			return true;
-		if (ready <= 0)
+		if (ready <= 0) {
+			if (ended)
+				return true;
+			ended = has_ended(pid);
 			continue;
+		}
 		ssize_t r = read(fd, text, sizeof text);
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r <= 0)
+		if (r <= 0 || (ended && (behind += (size_t)r) > MOST_SAID))
 			return true;
 		hear(p, &n, &cap, text, (size_t)r);
 	}
 }
 
-/* Its end, for which it is killed once the time is over.  Most have ended when they close the pipe. */
+/* Its end, for which it is killed once the time is over, and that of all it started.  Most have ended with the pipe. */
 static void reap(process *p, pid_t pid, int64_t until)
 {
 	struct timespec nap = { .tv_nsec = 20000 };
 	int status;
+	pid_t r;
 
-	for (;;) {
-		if (!p->late && until && now_ms() >= until)
-			p->late = true;
-		if (p->late)
-			kill(pid, SIGKILL);
-		pid_t r = waitpid(pid, &status, p->late || !until ? 0 : WNOHANG);
-		if (r == pid)
-			break;
-		if (r < 0 && errno != EINTR) {
-			p->status = -1;
-			return;
-		}
-		if (r == 0) {
-			nanosleep(&nap, NULL);
-			nap.tv_nsec = nap.tv_nsec < 5000000 ? nap.tv_nsec * 2 : nap.tv_nsec;
-		}
+	while (!p->late && !has_ended(pid)) {
+		p->late = until && now_ms() >= until;
+		nanosleep(&nap, NULL);
+		nap.tv_nsec = nap.tv_nsec < 5000000 ? nap.tv_nsec * 2 : nap.tv_nsec;
 	}
-	p->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	kill(-pid, SIGKILL);
+	do
+		r = waitpid(pid, &status, 0);
+	while (r < 0 && errno == EINTR);
+	p->status = r < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 bool process_run(process *p)
@@ -241,15 +270,18 @@ bool process_run(process *p)
 	p->said = calloc(1, 1);
 	if (!p->said || pipe2(fds, O_CLOEXEC))
 		goto fail;
-	int r = start(p, fds, &pid);
-	close(fds[1]);
+	fds[0] = above_streams(fds[0]), fds[1] = above_streams(fds[1]);
+	int r = fds[0] < 0 || fds[1] < 0 ? EMFILE : start(p, fds[1], &pid);
+	if (fds[1] >= 0)
+		close(fds[1]);
 	if (r) {
-		close(fds[0]);
+		if (fds[0] >= 0)
+			close(fds[0]);
 		errno = r;
 		goto fail;
 	}
 	int64_t until = p->limit_ms ? now_ms() + p->limit_ms : 0;
-	p->late = !listen_to(p, fds[0], until);
+	p->late = !listen_to(p, fds[0], pid, until);
 	close(fds[0]);
 	reap(p, pid, until);
 	return true;

@@ -20,7 +20,10 @@ typedef struct process {
 	bool late;  /* it ran into the limit and was killed */
 	bool lost;  /* not all that it said is there, for lack of memory */
 } process;
-/* Runs it to its end.  False with errno where it could not be started; what is left is nothing, however it ends. */
+/*
+ * Runs it to its end, with nothing to read on its standard input.  It and all that it started are one group, which is ended
+ * with it; and it ends with the thread that called this.  False with errno where it could not be started.
+ */
 bool process_run(process *p);
 
 /*

@@ -75,13 +75,22 @@ static const char *text_line(const char *text, unsigned line, size_t *len)
 	return text;
 }
 
-/* The number behind "line " in one line of a log, 0 if there is none. */
-static unsigned named_line(const char *s, size_t n)
+unsigned log_line(const char *s, size_t n, size_t *behind)
 {
-	for (const char *end = s + n; s + 5 < end; s++)
-		if (!memcmp(s, "line ", 5) && s[5] >= '0' && s[5] <= '9')
-			return (unsigned)strtoul(s + 5, NULL, 10);
-	return 0;
+	static const char words[] = ", line ";
+	unsigned found = 0;
+
+	for (size_t i = 0; i + sizeof words <= n; i++) {
+		unsigned v = 0;
+		size_t j = i + sizeof words - 1;
+		if (memcmp(s + i, words, sizeof words - 1))
+			continue;
+		for (; j < n && s[j] >= '0' && s[j] <= '9'; j++)
+			v = v * 10 + (unsigned)(s[j] - '0');
+		if (v && j + 1 < n && s[j] == ';' && s[j + 1] == ' ')
+			found = v, *behind = j + 2;
+	}
+	return found;
 }
 
 static bool begins(const char *line, const char *what)
@@ -143,8 +152,8 @@ cptx_site log_explain(buf *b, const char *log, log_source *from)
 		if (!n)
 			continue;
 		buf_printf(b, "\n    %.*s", (int)n, log);
-		unsigned line = named_line(log, n);
-		size_t len = 0;
+		size_t len = 0, behind;
+		unsigned line = log_line(log, n, &behind);
 		const char *src = line ? text_line(from->text, line, &len) : NULL;
 		if (!src)
 			continue;

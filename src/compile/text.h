@@ -12,6 +12,12 @@ bool text_token_is(const char *s, const char *end, const char *what);
 /* The version of PTX text, times ten, 0 if it has none; *target gets its .target (not terminated) and the length. */
 unsigned ptx_header(const char *text, const char **target, size_t *target_len);
 
+/*
+ * The line that a line of n bytes of a log names: "ptxas FILE, line N; error ...", the last of these, for a file may be
+ * called so, too.  *behind: where that ends.  0: it names none.
+ */
+unsigned log_line(const char *s, size_t n, size_t *behind);
+
 typedef struct log_source {
 	const char *text;           /* that was compiled; NULL: none is known */
 	const cptx_ptx *ptx;        /* the same as it was printed, or NULL; then the .loc lines of the text must tell */

@@ -15,6 +15,8 @@ bool cptx_occupancy_of(const cptx_target *t, uint32_t registers, uint32_t smem, 
 {
 	cptx_occupancy o = { 0 };
 
+	if (!out)
+		return false;
 	*out = o;
 	if (!t || !threads || threads > CPTX_THREADS_PER_CTA || registers > CPTX_REGS_PER_THREAD + 1 || smem > INT32_MAX)
 		return false;

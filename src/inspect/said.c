@@ -7,6 +7,7 @@
  *       N bytes stack frame, N bytes spill stores, N bytes spill loads
  *   ptxas info    : Used N registers, used N barriers, N bytes cumulative stack size, N bytes smem, N bytes cmem[B], ...
  */
+#include "compile/text.h"
 #include "inspect/said.h"
 
 #include <stdio.h>
@@ -276,14 +277,13 @@ static void read_line(cptx_verdict *v, reading *r, span line)
 
 	if (read_usage(v, r, line) || !takes(&line, "ptxas "))
 		return;
-	uint32_t at = find(line, ", line ") ? number_behind(line, ", line ") : 0;
-	const char *rest = at ? find(line, "; ") : NULL;
-	if (rest)
-		line = behind(line, rest + 2);
+	size_t rest = 0;
+	uint32_t at = log_line(line.p, line.n, &rest);
+	line = behind(line, line.p + rest);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (takes(&line, kinds[i].word)) {
 			if (!find(line, "Ptx assembly aborted due to errors"))
-				read_remark(v, line, rest ? at : 0, kinds[i].severity);
+				read_remark(v, line, at, kinds[i].severity);
 			return;
 		}
 }
@@ -339,7 +339,7 @@ cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdic
 		return NULL;
 	arena_init(&v->a, NULL);
 	bool ok = begin(v, opt);
-	for (size_t at = 0; ok && at < size;) {
+	for (size_t at = 0; ok && said && at < size;) {
 		const char *end = memchr(said + at, '\n', size - at);
 		span line = { said + at, end ? (size_t)(end - said) - at : size - at };
 		at += line.n + 1;
@@ -375,7 +375,7 @@ const cptx_usage *cptx_verdict_usage(const cptx_verdict *v, size_t i) { return v
 
 const cptx_usage *cptx_verdict_usage_of(const cptx_verdict *v, const char *function)
 {
-	for (size_t i = 0; v && i < v->nusage; i++)
+	for (size_t i = 0; v && function && i < v->nusage; i++)
 		if (!strcmp(v->usage[i].function, function))
 			return &v->usage[i];
 	return NULL;
@@ -385,7 +385,7 @@ cptx_site cptx_verdict_origin(const cptx_verdict *v, uint32_t ptx_line)
 {
 	cptx_site at = NOWHERE;
 
-	if (!ptx_line)
+	if (!v || !ptx_line)
 		return at;
 	if (v->printed)
 		at = cptx_ptx_origin(v->printed, ptx_line);

@@ -31,6 +31,16 @@ says "nvjitlink  "
 with_ptxas /nonexistent/ptxas fails "CPTX_PTXAS names /nonexistent/ptxas" compile -c ptxas "$dir/k.ptx"
 with_ptxas "$dir/accepts" status 0 compile -c ptxas "$dir/k.ptx" -o "$dir/k.cubin"
 complains "Used 77 registers"
+cp "$dir/k.cubin" "$dir/in.cubin"
+for to in "$dir/in.cubin" "$dir/./in.cubin"; do
+	fails "which is an input" compile -a sm_90 "$dir/in.cubin" -o "$to"
+done
+holds cmp "$dir/k.cubin" "$dir/in.cubin"
+(cd "$dir" && "$cptx" compile -a sm_90 in.cubin >"$out" 2>"$err")
+complains "the cubin would go to 'in.cubin', which is an input"
+holds cmp "$dir/k.cubin" "$dir/in.cubin"
+printf '\261C\142Frest' >"$dir/old.fatbin" # the magic of the other form of fat binaries
+fails "linking needs the option .target" compile "$dir/old.fatbin" -o "$dir/x.cubin"
 with_ptxas "$dir/rejects" fails "which is: ld.param.u64 %rd1, [p];" compile -c ptxas "$dir/k.ptx"
 status 0 cache
 says "entries  1"

@@ -126,7 +126,7 @@ START_TEST(each_refuses)
 	FAILS(err, CPTX_E_NO_COMPILER, "is too old for the program:");
 	cptx_compile_opt opt = { .compiler = by, .target = "sm_999" };
 	ck_assert_ptr_null(cptx_compile(good, sizeof good - 1, &opt, &err));
-	FAILS(err, CPTX_E_NO_COMPILER, "is too old for the program:");
+	FAILS(err, CPTX_E_TARGET, "there is no target \"sm_999\" that");
 }
 END_TEST
 
@@ -192,6 +192,10 @@ START_TEST(built_kernels_name_the_users_line)
 	snprintf(want, sizeof want, "from dir/mine.c:77: add.u32");
 	ck_assert_uint_eq(err.line, 77);
 	ck_assert_str_eq(err.file, "dir/mine.c");
+	FAILS(err, CPTX_E_COMPILE, want);
+	/* A file may be called like a line. */
+	cptx_compile_opt opt = { .name = "k, line 2; old, line 3.ptx" };
+	ck_assert_ptr_null(cptx_compile(text, sizeof text - 1, &opt, &err));
 	FAILS(err, CPTX_E_COMPILE, want);
 }
 END_TEST
@@ -423,7 +427,14 @@ static bool alive(const char *file)
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_eq(fscanf(f, "%d", &pid), 1);
 	fclose(f);
-	return kill(pid, 0) == 0;
+	/* One that nobody has waited for yet is dead all the same. */
+	char state = 'Z';
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	if ((f = fopen(path, "r"))) {
+		ck_assert_int_le(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+	}
+	return state != 'Z';
 }
 
 START_TEST(one_that_hangs_is_killed)
@@ -444,6 +455,53 @@ START_TEST(one_that_hangs_is_killed)
 		FAILS(err, CPTX_E_IO, "was ended after 0.200 s");
 	}
 	ck_assert_uint_eq(open_files(), files);
+}
+END_TEST
+
+/* Neither what a process leaves behind holds us up, nor is it left there. */
+START_TEST(all_that_it_started_ends)
+{
+	static const char *const ways[] = { "sleep 60 & echo $! >%s/pid; sleep 60", "sleep 60 & echo $! >%s/pid; echo x; exit 3",
+		                                "sleep 60 >/dev/null 2>&1 & echo $! >%s/pid; exit 3" };
+	char script[256];
+
+	for (size_t i = 0; i < (sizeof ways / sizeof *ways); i++) {
+		snprintf(script, sizeof script, ways[i], folder);
+		pretend(script);
+		double start = seconds();
+		cptx_compile_opt opt = { .compiler = CPTX_COMPILER_PTXAS, .limit_ms = i ? 20000 : 300 };
+		ck_assert_ptr_null(cptx_compile(good, sizeof good - 1, &opt, &err));
+		ck_assert(seconds() - start < 5);
+		for (int wait = 0; alive("pid") && wait < 100; wait++)
+			usleep(10000);
+		ck_assert_msg(!alive("pid"), "way %zu", i);
+		FAILS(err, i ? CPTX_E_COMPILE : CPTX_E_IO, i ? "refuses" : "was ended after 0.300 s");
+	}
+}
+END_TEST
+
+/* It ends with who started it, and reads nothing of the input that is meant for that one. */
+START_TEST(it_ends_with_its_parent)
+{
+	char script[300];
+
+	snprintf(script, sizeof script, "read x; echo $$ >%s/.pid; mv %s/.pid %s/pid; exec sleep 60", folder, folder, folder);
+	pretend(script);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int fds[2];
+		_exit(pipe(fds) || dup2(fds[0], 0) || compile(good, CPTX_COMPILER_PTXAS)); /* a pipe that stays open */
+	}
+	snprintf(script, sizeof script, "%s/pid", folder);
+	for (int wait = 0; access(script, F_OK) && wait < 500; wait++)
+		usleep(10000);
+	ck_assert(alive("pid"));
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	for (int wait = 0; alive("pid") && wait < 200; wait++)
+		usleep(10000);
+	ck_assert(!alive("pid"));
 }
 END_TEST
 
@@ -517,6 +575,8 @@ int main(void)
 		                           ptxas_is_found,
 		                           bad_calls,
 		                           one_that_hangs_is_killed,
+		                           all_that_it_started_ends,
+		                           it_ends_with_its_parent,
 		                           one_that_crashes,
 		                           odd_hosts };
 	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

@@ -202,6 +202,28 @@ START_TEST(lines_of_loc)
 }
 END_TEST
 
+/* What is not there is told, not followed. */
+START_TEST(nothing_given)
+{
+	static const char said[] = "ptxas /tmp/a, line 77; b.ptx, line 4; warning : odd\n";
+	cptx_verdict *v = cptx_verdict_read(NULL, 5, NULL);
+	cptx_occupancy o;
+
+	ck_assert(v && !cptx_verdict_remark(v, 0) && !cptx_verdict_usage(v, 0) && !cptx_verdict_usage_of(v, NULL));
+	cptx_verdict_destroy(v);
+	cptx_verdict_destroy(NULL);
+	ck_assert(!cptx_verdict_remark(NULL, 0) && !cptx_verdict_usage_of(NULL, "k") && !cptx_verdict_origin(NULL, 3).file);
+	ck_assert(!cptx_occupancy_of(cptx_target_find("sm_90"), 32, 0, 32, NULL));
+	ck_assert(!cptx_occupancy_of(NULL, 32, 0, 32, &o));
+	/* A file may be called like a line. */
+	v = cptx_verdict_read(said, sizeof said - 1, NULL);
+	ck_assert(cptx_verdict_remark(v, 0));
+	ck_assert_uint_eq(cptx_verdict_remark(v, 0)->ptx_line, 4);
+	ck_assert_str_eq(cptx_verdict_remark(v, 0)->text, "odd");
+	cptx_verdict_destroy(v);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("said");
@@ -214,6 +236,7 @@ int main(void)
 	tcase_add_test(t, lines_of_loc);
 	tcase_add_test(t, spill);
 	tcase_add_test(t, setmaxnreg);
+	tcase_add_test(t, nothing_given);
 	suite_add_tcase(s, t);
 	return test_main("inspect_said", s);
 }

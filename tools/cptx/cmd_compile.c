@@ -2,10 +2,13 @@
 #include "compiling.h"
 #include "number.h"
 
-#include <errno.h>
+#include "compile/piece.h"
+
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { ARCH, OUTPUT, COMPILER, LEVEL, REGS, LINES, DEBUG, VERBOSE, OBJECT, FLAG, LIMIT, LIST };
 static const cli_option options[] = {
@@ -88,32 +91,34 @@ static int list(const request *q)
 	return cli_flush(q->cmd, EXIT_OK);
 }
 
-/* Magic numbers tell: ELF, a fat binary, an archive. */
-static bool is_binary(const cptx_link_input *in)
+static bool same_file(const char *a, const char *b)
 {
-	static const struct {
-		size_t n;
-		const char *bytes;
-	} magic[] = { { 4, "\177ELF" }, { 4, "\x50\xed\x55\xba" }, { 8, "!<arch>\n" } };
-
-	for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
-		if (in->size >= magic[i].n && !memcmp(in->data, magic[i].bytes, magic[i].n))
-			return true;
-	return false;
+	struct stat x, y;
+	return strcmp(a, "-") && strcmp(b, "-") && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int write_cubin(const request *q, const char *first, const cptx_cubin *c)
+/* Where the cubin goes, in `name` or as it was given; NULL, after a message, where an input is there. */
+static const char *destination(const request *q, const cptx_link_input *in, size_t n, char name[PATH_MAX])
 {
-	const char *base = strrchr(first, '/'), *dot;
-	char name[4096];
+	const char *first = in[0].name, *base = strrchr(first, '/'), *dot, *to;
 
 	base = base ? base + 1 : first;
 	dot = strrchr(base, '.');
-	snprintf(name, sizeof name, "%.*s.cubin", (int)(dot && dot != base ? dot - base : (long)strlen(base)), base);
+	snprintf(name, PATH_MAX, "%.*s.cubin", (int)(dot && dot != base ? dot - base : (long)strlen(base)), base);
+	to = q->output ? q->output : !strcmp(first, "-") ? "-" : name;
+	for (size_t i = 0; i < n; i++)
+		if (same_file(to, in[i].name)) {
+			cli_failed(q->cmd, "the cubin would go to '%s', which is an input; name another file by --output", to);
+			return NULL;
+		}
+	return to;
+}
+
+static int write_cubin(const request *q, const char *to, const cptx_cubin *c)
+{
 	if (*cptx_cubin_note(c))
 		fprintf(stderr, "cptx %s: %s\n", q->cmd->name, cptx_cubin_note(c));
 	fputs(cptx_cubin_log(c), stderr);
-	const char *to = q->output ? q->output : !strcmp(first, "-") ? "-" : name;
 	return cli_write(q->cmd, to, cptx_cubin_data(c), cptx_cubin_size(c)) ? EXIT_OK : EXIT_FAILED;
 }
 
@@ -122,17 +127,21 @@ static int compile(request *q, cptx_link_input *in, size_t n)
 	const cptx_site nowhere = { 0 };
 	cptx_error err = { 0 };
 	cptx_cubin *c;
+	char name[PATH_MAX];
+	const char *to = destination(q, in, n, name);
 
+	if (!to)
+		return EXIT_FAILED;
 	q->opt.flags = q->flags;
 	q->opt.name = in[0].name;
 	q->opt.cache = compiling_cache(q->cmd);
 	if (!q->opt.cache)
 		return EXIT_FAILED;
-	if (n == 1 && !is_binary(&in[0]))
+	if (n == 1 && piece_kind(in[0].data, in[0].size) == PIECE_PTX)
 		c = cptx_compile_(nowhere, in[0].data, in[0].size, &q->opt, &err);
 	else
 		c = cptx_link_(nowhere, in, n, &q->opt, &err);
-	int status = c ? write_cubin(q, in[0].name, c) : cli_failed(q->cmd, "%s", err.text);
+	int status = c ? write_cubin(q, to, c) : cli_failed(q->cmd, "%s", err.text);
 	cptx_cubin_destroy(c);
 	cptx_cache_close(q->opt.cache);
 	return status;
