@@ -3,7 +3,7 @@
  *
  * A kernel is made for a kind of tcgen05.mma, types, layouts and a tile shape; it serves every M, N and K whose rows are
  * aligned to 16 bytes.  cptx_gemm_sm100_build makes it, cptx_gemm_sm100_launch prepares a launch on a device or the
- * emulator; cptx_gemm_sm100_pick fills in a shape.  No GPU has run these kernels yet.
+ * emulator; cptx_gemm_sm100_auto picks a shape.  No GPU has run these kernels yet.
  *
  *   kind        A and B, each                            along K in a stage   accumulators
  *   F16         both f16, or both bf16                    64                  f32
@@ -38,7 +38,8 @@ typedef struct cptx_gemm_sm100_opt {
 	uint32_t bm;                 /**< rows of a tile: 128, made by one CTA, or 256, made by a pair (cta_group::2) */
 	uint32_t bn;                 /**< columns: 16 to 256, a multiple of 16, of a pair 32; block-scaled: of 64 */
 	uint32_t stages;             /**< tiles of A and B in shared memory, 2 to 16; a tile is 128 bytes along K */
-	uint32_t cluster_m;          /**< tiles of a cluster along M: they share B by multicast.  1, 2 or 4; 0: 1 */
+	uint32_t cluster_m;          /**< tiles of a cluster along M: they share B by multicast.  1, 2, 4 or, of one
+	                                  CTA each, 8; 0: 1 */
 	uint32_t cluster_n;          /**< the same along N, sharing A; one of both must be 1 */
 	uint32_t group;              /**< rows of cluster tiles that are walked together, for the L2 cache; 0: 16 */
 	enum cptx_type a, b;         /**< see above; tf32: CPTX_TF32 */
@@ -77,12 +78,21 @@ CPTX_API bool cptx_gemm_sm100_check(const cptx_gemm_sm100_opt *opt, const cptx_t
 CPTX_API bool cptx_gemm_sm100_check_problem(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
                                             cptx_gemm_sm100_plan *plan, cptx_error *err);
 
+/** A shape and what a model of the B200 says of it; it is made of public figures, and no B200 has been measured. */
+typedef struct cptx_gemm_sm100_choice {
+	cptx_gemm_sm100_opt opt;           /**< the shape, and what was asked for */
+	uint32_t ctas;                     /**< for cptx_gemm_problem */
+	double us;                         /**< predicted time */
+	double mma_us, load_us, memory_us; /**< of the tensor cores, of filling shared memory, of global memory */
+	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
+} cptx_gemm_sm100_choice;
 /**
- * Fills in bm, bn, stages, cluster and group for a problem: the shape whose copies and products, by public figures of the
- * B200, take the least time.  Kind, types, layouts and epilogue are those of `opt`.
+ * Picks bm, bn, stages, cluster and, where it is 0, group for a problem; kind, types, layouts and epilogue are those of
+ * `opt`.  Writes the best `room` choices, best first, and gives their number; 0: no kernel can do the problem, and err says
+ * why.
  */
-CPTX_API bool cptx_gemm_sm100_pick(cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
-                                   cptx_error *err);
+CPTX_API size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                     cptx_gemm_sm100_choice *choices, size_t room, cptx_error *err);
 
 /** Adds the kernel to a module.  NULL on error: err says why. */
 CPTX_API cptx_kernel *cptx_gemm_sm100_build(cptx_module *m, const cptx_gemm_sm100_opt *opt, cptx_error *err);

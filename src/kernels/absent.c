@@ -110,9 +110,10 @@ bool cptx_gemm_sm100_check_problem(const cptx_gemm_sm100_opt *opt, const cptx_ge
 	return absent(err);
 }
 
-bool cptx_gemm_sm100_pick(cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_error *err)
+size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
+                            cptx_gemm_sm100_choice *choices, size_t room, cptx_error *err)
 {
-	(void)opt, (void)p, (void)sms;
+	(void)opt, (void)p, (void)sms, (void)choices, (void)room;
 	return absent(err);
 }
 
@@ -166,6 +167,13 @@ bool cptx_gemm_sm120_check_problem(const cptx_gemm_sm120_opt *opt, const cptx_ge
                                    cptx_gemm_sm120_plan *plan, cptx_error *err)
 {
 	(void)opt, (void)p, (void)sms, (void)plan;
+	return absent(err);
+}
+
+size_t cptx_gemm_sm120_auto(const cptx_gemm_sm120_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
+                            cptx_gemm_sm120_choice *choices, size_t room, cptx_error *err)
+{
+	(void)opt, (void)p, (void)sms, (void)choices, (void)room;
 	return absent(err);
 }
 

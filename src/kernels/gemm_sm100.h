@@ -35,6 +35,8 @@ typedef struct gemm100_shape {
 	cptx_tile a, b, d;
 } gemm100_shape;
 
+/* Cluster tiles of one matrix. */
+uint64_t gemm_sm100_tiles(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s, const cptx_gemm_problem *p);
 gemm100_shape gemm_sm100_shape(const cptx_gemm_sm100_opt *opt);
 tma_gemm gemm_sm100_common(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s);
 static inline bool gemm_sm100_scaled(const cptx_gemm_sm100_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }

@@ -1,30 +1,16 @@
 /* What the options and sizes of the sm_100a GEMM must obey, and how it is launched. */
 #include "kernels/gemm_sm100.h"
 
-#include <stdio.h>
-
-enum { SMEM_MOST = 227 * 1024, STATIC_SMEM = 1024 };
-
-#define RULE(ok, ...) TMA_RULE("sm_100a", ok, __VA_ARGS__)
+#define TARGET "sm_100a"
+#define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
 /* ---- shapes ---- */
 
 static bool is_fp4(const cptx_gemm_sm100_opt *o) { return o->kind == CPTX_TCGEN05_MXF4 || o->kind == CPTX_TCGEN05_MXF4NVF4; }
 
-static uint32_t bits_of(enum cptx_type t)
-{
-	switch (t) {
-	case CPTX_TF32: return 32;
-	case CPTX_E2M1: return 4;
-	case CPTX_E2M3:
-	case CPTX_E3M2: return 6;
-	default: return cptx_type_bits(t);
-	}
-}
-
 static cptx_tile operand(const cptx_gemm_sm100_opt *o, enum cptx_type t, uint32_t rows, uint32_t cols, bool mn_major)
 {
-	uint32_t bits = bits_of(t);
+	uint32_t bits = tma_gemm_bits(t);
 
 	return (cptx_tile){ .rows = rows,
 		                .cols = cols,
@@ -82,7 +68,7 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_sm100_opt *o)
 
 tma_gemm gemm_sm100_common(const cptx_gemm_sm100_opt *o, const gemm100_shape *s)
 {
-	tma_gemm t = { .target = "sm_100a",
+	tma_gemm t = { .target = TARGET,
 		           .name = o->name ? o->name : "gemm",
 		           .a_type = o->a,
 		           .b_type = o->b,
@@ -141,13 +127,13 @@ static bool check_types(const cptx_gemm_sm100_opt *o, const cptx_target *target,
 	     "%s has no tcgen05.mma of kind i8; sm_100a has. Instead: kind f8f6f4, or mma.sync with s8", target->name);
 	RULE(o->kind != CPTX_TCGEN05_F16 || o->a == o->b, "A is .%s and B .%s; both must be bf16, or both f16",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
-	RULE(o->out == CPTX_F32 || is_16_bits(o->out) || (i8 && o->out == CPTX_S32),
-	     "output type .%s; it must be f32, bf16 or f16%s", cptx_type_name(o->out), i8 ? ", or s32" : "");
+	if ((!i8 || o->out != CPTX_S32) && !tma_gemm_check_out(TARGET, o->out, i8 ? ", or s32" : "", err))
+		return false;
 	RULE(o->out != CPTX_S32 || !behind,
 	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32");
-	RULE(bits_of(o->a) >= 8 || !o->a_m_major, "A of .%s stored as rows of M; elements of 4 and 6 bits lie along K",
+	RULE(tma_gemm_bits(o->a) >= 8 || !o->a_m_major, "A of .%s stored as rows of M; elements of 4 and 6 bits lie along K",
 	     cptx_type_name(o->a));
-	RULE(bits_of(o->b) >= 8 || !o->b_n_major, "B of .%s stored as rows of N; elements of 4 and 6 bits lie along K",
+	RULE(tma_gemm_bits(o->b) >= 8 || !o->b_n_major, "B of .%s stored as rows of N; elements of 4 and 6 bits lie along K",
 	     cptx_type_name(o->b));
 	RULE(!o->a_tmem || !o->a_m_major, "A stored as rows of M cannot come from tensor memory, whose lanes are rows along K");
 	return true;
@@ -165,22 +151,15 @@ static bool check_parts(char which, const cptx_tile *t, uint32_t parts, cptx_err
 
 static bool check_tile(const cptx_gemm_sm100_opt *o, cptx_error *err)
 {
-	uint32_t step = gemm_sm100_scaled(o) ? 64
-	                : o->bm == 2 * ROWS  ? 32
-	                                     : 16,
-			 m = given(o->cluster_m), n = given(o->cluster_n);
+	uint32_t step = gemm_sm100_scaled(o) ? 64 : o->bm == 2 * ROWS ? 32 : 16;
+	tma_gemm_cta c = { TARGET, o->bm, o->bn, .stages = o->stages, .group = o->group, .timeline = o->timeline };
 
 	RULE(o->bm == ROWS || o->bm == 2 * ROWS, "tile M = %u; 128 (one CTA) and 256 (two) are possible", o->bm);
 	RULE(o->bn >= step && o->bn <= 256 && o->bn % step == 0,
 	     "tile N = %u; multiples of %u up to 256 are possible with %u rows%s", o->bn, step, o->bm,
 	     gemm_sm100_scaled(o) ? " and scale factors" : "");
-	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
-	RULE(o->timeline <= 1 << 20, "%u stamps of a timeline for a warp; at most 2^20", o->timeline);
-	RULE(o->group <= 1024, "group = %u; at most 1024 rows of tiles", o->group);
-	RULE((m == 1 || m == 2 || m == 4) && (n == 1 || n == 2 || n == 4), "a cluster of %ux%u tiles; 1, 2 or 4 are possible", m,
-	     n);
-	RULE(m == 1 || n == 1, "a cluster of %ux%u tiles; one side must be 1", m, n);
-	return true;
+	return tma_gemm_check_numbers(&c, err) &&
+	       tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), o->bm / ROWS, err);
 }
 
 bool cptx_gemm_sm100_check(const cptx_gemm_sm100_opt *o, const cptx_target *target, cptx_gemm_sm100_plan *plan,
@@ -199,9 +178,12 @@ bool cptx_gemm_sm100_check(const cptx_gemm_sm100_opt *o, const cptx_target *targ
 		RULE(gemm_sm100_idesc(o, &s, i, &word, &why), "kind %s: %s", cptx_tcgen05_kind_name(o->kind), why.text);
 	if (!check_parts('A', &s.a, s.cluster_n, err) || !check_parts('B', &s.b, s.cluster_m, err))
 		return false;
-	uint32_t smem = shared_bytes(o, &s), most = SMEM_MOST - STATIC_SMEM;
-	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)",
-	     o->stages, o->bm, o->bn, s.bk, smem, most, (most - (smem - o->stages * stage_bytes(&s))) / stage_bytes(&s));
+	uint32_t smem = shared_bytes(o, &s);
+	tma_gemm_cta c = {
+		TARGET, o->bm, o->bn, s.bk, o->stages, stage_bytes(&s), .other_bytes = smem - o->stages * stage_bytes(&s)
+	};
+	if (!tma_gemm_check_room(&c, err))
+		return false;
 	RULE(s.columns <= CPTX_TMEM_COLUMNS, "%u columns of tensor memory, of %d that there are", s.columns, CPTX_TMEM_COLUMNS);
 	if (plan)
 		*plan = (cptx_gemm_sm100_plan){
@@ -210,7 +192,7 @@ bool cptx_gemm_sm100_check(const cptx_gemm_sm100_opt *o, const cptx_target *targ
 	return true;
 }
 
-static uint64_t cluster_tiles(const cptx_gemm_sm100_opt *o, const gemm100_shape *s, const cptx_gemm_problem *p)
+uint64_t gemm_sm100_tiles(const cptx_gemm_sm100_opt *o, const gemm100_shape *s, const cptx_gemm_problem *p)
 {
 	uint64_t m = o->bm * s->cluster_m, n = o->bn * s->cluster_n;
 
@@ -228,59 +210,12 @@ bool cptx_gemm_sm100_check_problem(const cptx_gemm_sm100_opt *o, const cptx_gemm
 	tma_gemm t = gemm_sm100_common(o, &s);
 	if (!tma_gemm_check_problem(&t, p, err))
 		return false;
-	uint64_t in_one = cluster_tiles(o, &s, p), clusters = in_one * given(p->batch);
-	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / s.cluster, "%llu tiles of %u matrices are too many",
-	     (unsigned long long)in_one, given(p->batch));
-	uint32_t most = MAX((p->ctas ? p->ctas : sms) / s.cluster, 1u);
-	here.grid = (uint32_t)MIN(clusters, most) * s.cluster;
+	tma_gemm_work w = { TARGET, gemm_sm100_tiles(o, &s, p), (p->k + s.bk - 1) / s.bk, s.cluster, 1, 0 };
+	uint64_t workspace;
+	if (!tma_gemm_fit(&w, p, sms, &here.grid, &workspace, err))
+		return false;
 	if (plan)
 		*plan = here;
-	return true;
-}
-
-/* ---- a shape for a problem ---- */
-
-/*
- * Time by public figures of the B200, in clocks of an SM: tensor cores make 128 rows by 1 column by 128 bytes along K in 2
- * (4096 products of 16 bits), L2 gives an SM about 64 bytes, and setting a tile up and bringing a last one out takes a
- * while.
- */
-static double clocks(const cptx_gemm_sm100_opt *o, const cptx_gemm_problem *p, uint32_t sms)
-{
-	gemm100_shape s = gemm_sm100_shape(o);
-	double at_once = MAX(sms / s.cluster, 1u), tiles = (double)(cluster_tiles(o, &s, p) * given(p->batch));
-	double rounds = (double)(uint64_t)((tiles + at_once - 1) / at_once), k_tiles = (double)((p->k + s.bk - 1) / s.bk);
-	double bytes = (double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m + s.sa_bytes + s.sb_bytes;
-	double mma = 2.0 * o->bn, load = bytes / 64, out = 4.0 * o->bn;
-
-	return rounds * (k_tiles * MAX(mma, load) + 400 + (s.accs == 1 ? out : 0)) + out;
-}
-
-bool cptx_gemm_sm100_pick(cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_error *err)
-{
-	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 } };
-	cptx_gemm_sm100_opt best = { 0 };
-	double least = 0;
-
-	RULE(opt && p, "no %s (NULL)", opt ? "problem" : "options");
-	for (size_t i = 0; i < ARRAY_LEN(clusters); i++)
-		for (uint32_t bm = ROWS; bm <= 2 * ROWS; bm += ROWS)
-			for (uint32_t bn = 256; bn >= 16; bn -= 16) {
-				cptx_gemm_sm100_opt o = *opt;
-				o.bm = bm, o.bn = bn, o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 8;
-				while (o.stages > 2 && !cptx_gemm_sm100_check(&o, NULL, NULL, NULL))
-					o.stages--;
-				if (!cptx_gemm_sm100_check_problem(&o, p, sms, NULL, NULL))
-					continue;
-				double c = clocks(&o, p, sms);
-				if (!least || c < least)
-					best = o, least = c;
-			}
-	if (!least) { /* what no shape can mend is said of a simple one */
-		opt->bm = ROWS, opt->bn = 128, opt->stages = 2, opt->cluster_m = opt->cluster_n = 1;
-		return cptx_gemm_sm100_check_problem(opt, p, sms, NULL, err);
-	}
-	*opt = best;
 	return true;
 }
 

@@ -8,168 +8,19 @@
  *
  * CTAs are persistent, and the loader runs ahead across tile borders.  D is written from registers.
  */
-#include <cptx/gemm_sm120.h>
-
-#include "kernels/gemm_tma.h"
+#include "kernels/gemm_sm120.h"
 #include "kernels/walk.h"
-
-enum { SPAN = 128 /* bytes along K of a stage */, STEPS = 4 /* mma.sync along K in it */, WARP = 32, BLOCK_ROWS = 128 };
-enum { SMEM_MOST = 99 * 1024, STATIC_SMEM = 1024 };
-
-#define RULE(ok, ...) TMA_RULE("sm_120a", ok, __VA_ARGS__)
-
-/* ---- shapes, rules ---- */
-
-typedef struct shape {
-	uint32_t bk, vec, blocks; /* elements along K; of a factor; blocks of factors along K */
-	uint32_t a_bytes, b_bytes, sf_bytes, stage;
-	uint32_t wm, wn, warps;
-} shape;
-
-static bool is_fp4(const cptx_gemm_sm120_opt *o) { return o->a == CPTX_E2M1; }
-static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
-
-static shape shape_of(const cptx_gemm_sm120_opt *o)
-{
-	shape s = { .bk = is_fp4(o) ? 2 * SPAN : SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
-
-	s.blocks = s.bk / (s.vec * FACTORS);
-	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
-	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
-	s.warps = o->warps_m * o->warps_n;
-	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
-	return s;
-}
-
-static cptx_tile bytes_tile(uint32_t rows)
-{
-	return (cptx_tile){ .rows = rows, .cols = SPAN, .elem.bits = 8, .swizzle = CPTX_SWIZZLE_128B };
-}
-
-static tma_gemm common(const cptx_gemm_sm120_opt *o)
-{
-	return (tma_gemm){ .target = "sm_120a",
-		               .name = o->name ? o->name : "gemm",
-		               .a_type = o->a,
-		               .b_type = o->b,
-		               .out = o->out,
-		               .a = bytes_tile(o->bm),
-		               .b = bytes_tile(o->bn),
-		               .d = { .rows = o->bm, .cols = o->bn, .elem.bits = (uint8_t)cptx_type_bits(o->out) },
-		               .alpha = o->alpha,
-		               .beta = o->beta,
-		               .bias = o->bias,
-		               .d_pointer = true,
-		               .epilogue = o->epilogue,
-		               .user = o->user };
-}
-
-static bool check_types(const cptx_gemm_sm120_opt *o, const cptx_target *target, cptx_error *err)
-{
-	RULE(!target || cptx_form_on_target(CPTX_OP_MMA_BLOCK_SCALE, 0, target),
-	     "%s has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: %s", target->name,
-	     target->number == 100 || target->number == 103 ? "cptx_gemm_sm100_build, by tcgen05"
-	     : target->number == 90                         ? "cptx_gemm_sm90_build with e4m3 or e5m2"
-	                                                    : "cptx_gemm_build with bf16 or f16");
-	RULE((is_fp8(o->a) && is_fp8(o->b)) || (is_fp4(o) && o->b == CPTX_E2M1),
-	     "A is .%s and B .%s; each must be e4m3 or e5m2, or both e2m1", cptx_type_name(o->a), cptx_type_name(o->b));
-	RULE(o->scale == CPTX_UE8M0 || (o->scale == CPTX_UE4M3 && is_fp4(o)), "scale factors of .%s; with .%s they are ue8m0%s",
-	     cptx_type_name(o->scale), cptx_type_name(o->a), is_fp4(o) ? " or ue4m3" : "");
-	RULE(o->out == CPTX_F32 || is_16_bits(o->out), "output type .%s; it must be f32, bf16 or f16", cptx_type_name(o->out));
-	return true;
-}
-
-bool cptx_gemm_sm120_check(const cptx_gemm_sm120_opt *o, const cptx_target *target, cptx_gemm_sm120_plan *plan,
-                           cptx_error *err)
-{
-	if (err)
-		*err = (cptx_error){ 0 };
-	RULE(o, "no options were given (NULL)");
-	if (!check_types(o, target, err))
-		return false;
-	RULE(o->bm == 64 || o->bm == 128, "tile M = %u; 64 and 128 are possible", o->bm);
-	RULE(o->bn == 64 || o->bn == 128, "tile N = %u; 64 and 128 are possible", o->bn);
-	shape s = shape_of(o);
-	RULE(o->warps_m && o->warps_n && s.wm % 32 == 0 && s.wn % 32 == 0 && s.wm && s.wn && s.wm * o->warps_m == o->bm &&
-	         s.wn * o->warps_n == o->bn,
-	     "%ux%u warps for a tile of %ux%u; each must have a multiple of 32 rows and of 32 columns", o->warps_m, o->warps_n,
-	     o->bm, o->bn);
-	RULE(o->stages >= 2 && o->stages <= 8, "%u stages; 2 to 8 are possible", o->stages);
-	RULE(o->group <= 1024, "group = %u; at most 1024 rows of tiles", o->group);
-	uint32_t smem = o->stages * s.stage, most = SMEM_MOST - STATIC_SMEM;
-	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)",
-	     o->stages, o->bm, o->bn, s.bk, smem, most, most / s.stage);
-	if (plan)
-		*plan = (cptx_gemm_sm120_plan){ .threads = (s.warps + 1) * WARP, .smem = smem, .bk = s.bk, .vec = s.vec };
-	return true;
-}
-
-/* TMA sees rows of bytes. */
-static cptx_gemm_problem in_bytes(const cptx_gemm_sm120_opt *o, const cptx_gemm_problem *p)
-{
-	cptx_gemm_problem b = *p;
-
-	b.k = is_fp4(o) ? (p->k + 1) / 2 : p->k;
-	return b;
-}
-
-bool cptx_gemm_sm120_check_problem(const cptx_gemm_sm120_opt *o, const cptx_gemm_problem *p, uint32_t sms,
-                                   cptx_gemm_sm120_plan *plan, cptx_error *err)
-{
-	cptx_gemm_sm120_plan here;
-
-	if (!cptx_gemm_sm120_check(o, NULL, &here, err))
-		return false;
-	RULE(p, "no problem was given (NULL)");
-	cptx_gemm_problem bytes = in_bytes(o, p);
-	tma_gemm t = common(o);
-	RULE(!is_fp4(o) || p->k % 32 == 0, "K = %llu; rows of e2m1 are of whole 16 bytes, 32 elements (pad to %llu)",
-	     (unsigned long long)p->k, (unsigned long long)((p->k + 31) / 32 * 32));
-	if (!tma_gemm_check_problem(&t, &bytes, err))
-		return false;
-	uint64_t tiles = (p->m + o->bm - 1) / o->bm * ((p->n + o->bn - 1) / o->bn);
-	RULE(tiles <= INT32_MAX, "%llu tiles are too many", (unsigned long long)tiles);
-	here.grid = (uint32_t)MIN(tiles, (uint64_t)given(p->ctas ? p->ctas : sms));
-	if (plan)
-		*plan = here;
-	return true;
-}
-
-cptx_launch *cptx_gemm_sm120_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm120_opt *o,
-                                    const cptx_gemm_problem *p, cptx_error *err)
-{
-	cptx_gemm_sm120_plan plan;
-	cptx_tensor_map_opt map[TMA_GEMM_MAPS] = { { 0 } };
-
-	if (!dev || !program) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_120a: the %s is NULL", dev ? "program" : "device");
-		return NULL;
-	}
-	if (!cptx_gemm_sm120_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err))
-		return NULL;
-	shape s = shape_of(o);
-	tma_gemm t = common(o);
-	cptx_gemm_problem bytes = in_bytes(o, p);
-	tma_gemm_factors f = { s.vec, s.blocks, 1 };
-	for (int i = 0; i < 2; i++)
-		if (!tma_gemm_map(&t, &bytes, i, &map[i], err) || !tma_gemm_map_factors(&t, p, i, &f, &map[3 + i], err))
-			return NULL;
-	return tma_gemm_prepare(&(tma_gemm_launch){ &t, p, map, TMA_GEMM_MAPS, plan.grid, plan.threads, plan.smem, 0 }, program,
-	                        dev, err);
-}
-
-/* ---- the kernel ---- */
 
 typedef struct gemm120 {
 	cptx_kernel *k;
 	const cptx_gemm_sm120_opt *o;
-	shape s;
+	gemm120_shape s;
 	tma_gemm t;
 	tma_gemm_params p;
 	cptx_pipe pipe;
 	cptx_val ring, tid, warp, lane;
-	cptx_val tiles_m, tiles_n, tiles, at;
-	cptx_val m0, n0;         /* of the tile, .s32 */
+	cptx_val tiles_m, tiles_n, tiles, all, at;
+	cptx_val m0, n0, z;      /* of the tile, .s32; the matrix */
 	cptx_val warp_m, warp_n; /* where the warp's part begins in it */
 	cptx_lines lines_a, lines_b;
 	cptx_lane_lines lanes_a, lanes_b;
@@ -185,9 +36,13 @@ static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(
 static void locate(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
-	cptx_val row, column;
+	cptx_val id = g->at, row, column;
 
-	walk_tile(k, g->at, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
+	if (g->o->batched) {
+		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
+		id = cptx_rem(k, id, g->tiles);
+	}
+	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
 	g->m0 = cptx_as(times(k, row, g->o->bm), CPTX_S32);
 	g->n0 = cptx_as(times(k, column, g->o->bn), CPTX_S32);
 }
@@ -206,6 +61,7 @@ static void setup(gemm120 *g)
 	g->tiles_m = cptx_div(k, cptx_add(k, g->p.M, g->o->bm - 1), g->o->bm);
 	g->tiles_n = cptx_div(k, cptx_add(k, g->p.N, g->o->bn - 1), g->o->bn);
 	g->tiles = cptx_mul(k, g->tiles_m, g->tiles_n, .mode = CPTX_LO);
+	g->all = g->o->batched ? cptx_mul(k, g->tiles, g->p.batch, .mode = CPTX_LO) : g->tiles;
 	g->at = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
 }
 
@@ -214,22 +70,22 @@ static void setup(gemm120 *g)
 static void load_factors(const gemm120 *g, bool of_b, cptx_val to, cptx_val block, const cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
-	cptx_val rows = cptx_shr(k, of_b ? g->n0 : g->m0, 7);
+	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, of_b ? g->n0 : g->m0, 7), g->z };
 
-	cptx_cp_async_bulk_tensor_load(k, to, g->p.map[of_b ? 4 : 3], cptx_vec(k, cptx_mov(k, 0, .type = CPTX_S32), block, rows),
-	                               cptx_pipe_full(at), .dim = CPTX_DIM_3D, .dst = CPTX_SHARED_CTA);
+	cptx_cp_async_bulk_tensor_load(k, to, g->p.map[of_b ? 4 : 3], cptx_pack(k, g->o->batched ? 4 : 3, c), cptx_pipe_full(at),
+	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CTA);
 }
 
 /* One thread.  Along K it counts bytes. */
 static void load(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
-	const shape *s = &g->s;
+	const gemm120_shape *s = &g->s;
 	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
 	cptx_val k0 = cptx_reg(k, CPTX_S32);
-	cptx_val bytes = cptx_as(is_fp4(g->o) ? cptx_shr(k, g->p.K, 1) : g->p.K, CPTX_S32);
+	cptx_val bytes = cptx_as(gemm_sm120_packed(g->o) ? cptx_shr(k, g->p.K, 1) : g->p.K, CPTX_S32);
 
-	CPTX_FOR(k, g->at, g->tiles, cptx_nctaid_x(k)) {
+	CPTX_FOR(k, g->at, g->all, cptx_nctaid_x(k)) {
 		locate(g);
 		cptx_mov(k, 0, .into = k0);
 		CPTX_FOR(k, k0, bytes, SPAN) {
@@ -237,7 +93,7 @@ static void load(gemm120 *g)
 			cptx_pipe_expect(k, &g->pipe, &at, s->stage);
 			cptx_val to = cptx_mad(k, at.stage, s->stage, g->ring, .mode = CPTX_LO),
 					 block = cptx_div(k, k0, SPAN / s->blocks);
-			tma_gemm_load l = { .t = &g->t, .k0 = k0, .mbar = cptx_pipe_full(&at), .alone = true };
+			tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->z, .mbar = cptx_pipe_full(&at), .alone = true };
 			l.tile = &g->t.a, l.map = g->p.map[0], l.row = g->m0, l.to = to;
 			tma_gemm_load_tile(k, &l);
 			l.tile = &g->t.b, l.map = g->p.map[1], l.row = g->n0, l.to = cptx_offset(to, s->a_bytes);
@@ -254,7 +110,7 @@ static void load(gemm120 *g)
 static void begin_lines(gemm120 *g, bool of_b)
 {
 	cptx_kernel *k = g->k;
-	const cptx_tile *t = of_b ? &g->t.b : &g->t.a;
+	cptx_tile t = gemm_sm120_bytes(of_b ? g->o->bn : g->o->bm);
 	cptx_frag f = {
 		.kind = of_b ? CPTX_FRAG_MMA_B : CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 32, .bits = 8, .beside = of_b ? 2 : 0
 	};
@@ -263,7 +119,7 @@ static void begin_lines(gemm120 *g, bool of_b)
 	                          .mode = CPTX_LO);
 	cptx_error err;
 
-	if (!cptx_tile_lines(t, &f, 0, 0, lines, &err)) {
+	if (!cptx_tile_lines(&t, &f, 0, 0, lines, &err)) {
 		cptx_fail(k, "%s", err.text);
 		return;
 	}
@@ -302,6 +158,28 @@ static cptx_val factors(const gemm120 *g, bool of_b, cptx_val base, uint32_t blo
 	return v;
 }
 
+static uint16_t kind_of(const cptx_gemm_sm120_opt *o)
+{
+	return !gemm_sm120_packed(o) ? CPTX_KIND_MXF8F6F4 : o->scale == CPTX_UE4M3 ? CPTX_KIND_MXF4NVF4 : CPTX_KIND_MXF4;
+}
+
+/* ldmatrix of a fragment.  16 bytes of a row are 16 elements; those of 4 and 6 bits come packed and padded, and get a byte
+ * each.  e2m1 must stand in its bits 2 to 5, and ldmatrix leaves it in the lowest. */
+static void load_fragment(const gemm120 *g, bool of_b, cptx_val at, cptx_val to)
+{
+	cptx_kernel *k = g->k;
+	uint32_t bits = tma_gemm_bits(of_b ? g->o->b : g->o->a);
+
+	if (bits == 8 || gemm_sm120_packed(g->o)) {
+		cptx_lines_load(k, of_b ? &g->lines_b : &g->lines_a, 0, at, to);
+		return;
+	}
+	cptx_ldmatrix_b8(k, at, .shape = CPTX_M8N16, .num = CPTX_X4, .space = CPTX_SHARED, .dtype = CPTX_B8X16,
+	                 .src = bits == 4 ? CPTX_B4X16_P64 : CPTX_B6X16_P32, .into = to);
+	for (uint32_t i = 0; i < 4 && bits == 4; i++)
+		cptx_shl(k, cptx_elem(to, i), 2, .into = cptx_elem(to, i));
+}
+
 static void multiply_one(const gemm120 *g, uint32_t i, uint32_t j, cptx_val sa, cptx_val sb, uint32_t byte)
 {
 	static const uint16_t vec[] = { 0, CPTX_SCALE_VEC_1X, CPTX_SCALE_VEC_2X, 0, CPTX_SCALE_VEC_4X };
@@ -309,9 +187,9 @@ static void multiply_one(const gemm120 *g, uint32_t i, uint32_t j, cptx_val sa, 
 	cptx_val d = cptx_slice(g->acc, (i * cols8(g) + j) * 4, 4), id = cptx_vec(k, cptx_imm(byte), cptx_imm(0));
 
 	cptx_mma_block_scale(k, cptx_slice(g->a, i * 4, 4), cptx_slice(g->b, j * 2, 2), d, cptx_elem(sa, i), id,
-	                     cptx_elem(sb, j), id, .shape = is_fp4(g->o) ? CPTX_M16N8K64 : CPTX_M16N8K32,
-	                     .kind = is_fp4(g->o) ? CPTX_KIND_MXF4NVF4 : CPTX_KIND_MXF8F6F4, .scale_vec = vec[g->s.blocks],
-	                     .atype = g->o->a, .btype = g->o->b, .stype = g->o->scale, .into = d);
+	                     cptx_elem(sb, j), id, .shape = gemm_sm120_packed(g->o) ? CPTX_M16N8K64 : CPTX_M16N8K32,
+	                     .kind = kind_of(g->o), .scale_vec = vec[g->s.blocks], .atype = g->o->a, .btype = g->o->b,
+	                     .stype = g->o->scale, .into = d);
 }
 
 static void multiply_stage(const gemm120 *g, cptx_lane_lines *la, cptx_lane_lines *lb, cptx_val fa, cptx_val fb)
@@ -324,9 +202,9 @@ static void multiply_stage(const gemm120 *g, cptx_lane_lines *la, cptx_lane_line
 		if (first % FACTORS == 0)
 			sa = factors(g, false, fa, first / FACTORS), sb = factors(g, true, fb, first / FACTORS);
 		for (uint32_t i = 0; i < rows16(g); i++)
-			cptx_lines_load(k, &g->lines_a, 0, cptx_lane_lines_at(k, la, 0, i * 16, step * 32), cptx_slice(g->a, i * 4, 4));
+			load_fragment(g, false, cptx_lane_lines_at(k, la, 0, i * 16, step * 32), cptx_slice(g->a, i * 4, 4));
 		for (uint32_t j = 0; j < cols8(g); j += 2)
-			cptx_lines_load(k, &g->lines_b, 0, cptx_lane_lines_at(k, lb, 0, j * 8, step * 32), cptx_slice(g->b, j * 2, 4));
+			load_fragment(g, true, cptx_lane_lines_at(k, lb, 0, j * 8, step * 32), cptx_slice(g->b, j * 2, 4));
 		for (uint32_t i = 0; i < rows16(g); i++)
 			for (uint32_t j = 0; j < cols8(g); j++)
 				multiply_one(g, i, j, sa, sb, first % FACTORS);
@@ -351,7 +229,7 @@ static void put_two(const gemm120 *g, cptx_val at, cptx_val row, cptx_val col, c
 	cptx_val c[2] = { { 0 } }, bias[2] = { { 0 } }, e[2];
 
 	if (t->beta)
-		tma_gemm_load_row(k, tma_gemm_c_at(k, t, &g->p, row, col, (cptx_val){ 0 }), t->out, 2, inside, c);
+		tma_gemm_load_row(k, tma_gemm_c_at(k, t, &g->p, row, col, g->z), t->out, 2, inside, c);
 	if (t->bias)
 		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, inside, bias);
 	for (uint32_t i = 0; i < 2; i++)
@@ -373,7 +251,7 @@ static void put(const gemm120 *g)
 
 	for (uint32_t i = 0; i < rows16(g) * 2; i++) {
 		cptx_val r = i ? cptx_add(k, row, i * 8) : row, there = cptx_setp(k, r, g->p.M, .cmp = CPTX_LT);
-		cptx_val line = walk_element(k, &d, (cptx_val){ 0 }, r, col);
+		cptx_val line = walk_element(k, &d, g->o->batched ? cptx_as(g->z, CPTX_U32) : (cptx_val){ 0 }, r, col);
 		for (uint32_t j = 0; j < cols8(g); j++) {
 			cptx_val c = j ? cptx_add(k, col, j * 8) : col;
 			uint32_t first = (i / 2 * cols8(g) + j) * 4 + i % 2 * 2;
@@ -388,13 +266,13 @@ static void put(const gemm120 *g)
 static void compute(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
-	const shape *s = &g->s;
+	const gemm120_shape *s = &g->s;
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
 	cptx_val k0 = cptx_reg(k, CPTX_U32), first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
 
 	begin_fragments(g);
 	cptx_val factors_at = cptx_add(k, g->ring, s->a_bytes + s->b_bytes);
-	CPTX_FOR(k, g->at, g->tiles, cptx_nctaid_x(k)) {
+	CPTX_FOR(k, g->at, g->all, cptx_nctaid_x(k)) {
 		locate(g);
 		cptx_val fa = cptx_add(k, factors_at, factor_place(g, g->m0, g->warp_m, g->row_a));
 		cptx_val fb = cptx_add(k, factors_at, factor_place(g, g->n0, g->warp_n, g->row_b));
@@ -421,7 +299,7 @@ cptx_kernel *cptx_gemm_sm120_build(cptx_module *m, const cptx_gemm_sm120_opt *op
 		return NULL;
 	cptx_gemm_sm120_opt o = *opt;
 	o.group = o.group ? o.group : 16;
-	gemm120 g = { .o = &o, .s = shape_of(&o), .t = common(&o) };
+	gemm120 g = { .o = &o, .s = gemm_sm120_shape(&o), .t = gemm_sm120_common(&o) };
 	cptx_kernel *k = g.k = cptx_kernel_begin(m, g.t.name, .block = { (g.s.warps + 1) * WARP }, .min_ctas = 1);
 	tma_gemm_declare(k, &g.t, TMA_GEMM_MAPS, &g.p);
 	setup(&g);

@@ -8,10 +8,7 @@
 enum {
 	WARPGROUP = 128,
 	BLOCK_M = 64,
-	SPAN = 128 /* bytes along K of a stage */,
-	SMEM_MOST = 227 * 1024,
-	SMEM_HALF = 113 * 1024, /* a CTA has 1 KB more than it asks for */
-	STATIC_SMEM = 1024
+	SPAN = 128 /* bytes along K of a stage */
 };
 
 /*
@@ -38,9 +35,6 @@ typedef struct gemm_shape {
 	uint32_t maps;             /* 3, or 4 with one for the last pieces */
 	cptx_tile a, b, d, rest;
 } gemm_shape;
-
-/* Clusters that are resident at once on so many multiprocessors; at least 1. */
-uint32_t gemm_sm90_resident(uint32_t sms, const gemm_shape *s);
 
 /* Cluster tiles of one matrix. */
 uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *opt, const gemm_shape *s, const cptx_gemm_problem *p);

@@ -40,8 +40,7 @@
 #define REDUCE_BYTES_US 83841.0 /* of one multiprocessor */
 
 typedef struct pick {
-	cptx_gemm_sm90_choice *best;
-	size_t n, room;
+	tma_gemm_best best;
 	const cptx_gemm_problem *p;
 	uint32_t sms;
 } pick;
@@ -94,7 +93,7 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 	const cptx_gemm_sm90_opt *o = &c->opt;
 	gemm_shape s = gemm_sm90_shape(o);
 	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk);
-	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, &s);
+	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : tma_gemm_resident(sms, s.cluster, s.per_sm);
 	uint64_t tiles = gemm_sm90_tiles(o, &s, p) * batch;
 	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
 	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
@@ -130,17 +129,6 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 
 /* ---- the search ---- */
 
-static void offer(pick *x, const cptx_gemm_sm90_choice *c)
-{
-	size_t i = x->n < x->room ? x->n++ : x->room;
-
-	for (; i > 0 && c->us < x->best[i - 1].us; i--)
-		if (i < x->room)
-			x->best[i] = x->best[i - 1];
-	if (i < x->room)
-		x->best[i] = *c;
-}
-
 /* As many as leave room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
 static uint32_t most_stages(cptx_gemm_sm90_opt o)
 {
@@ -168,18 +156,18 @@ static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
 		if (shared && !cptx_gemm_sm90_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
 			return;
 		predict(&c, x->p, x->sms);
-		offer(x, &c);
+		tma_gemm_offer(&x->best, &c);
 		if (s.per_sm > 1 && tiles * (shared ? k_tiles : 1) > x->sms) { /* leaves room for the launch behind this one */
 			c.ctas = x->sms;
 			predict(&c, x->p, x->sms);
-			offer(x, &c);
+			tma_gemm_offer(&x->best, &c);
 		}
 	}
-	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= gemm_sm90_resident(x->sms, &s);
-	     parts++) {
+	for (uint64_t parts = 2;
+	     parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= tma_gemm_resident(x->sms, s.cluster, s.per_sm); parts++) {
 		c.ctas = (uint32_t)(tiles * parts * s.cluster);
 		predict(&c, x->p, x->sms);
-		offer(x, &c);
+		tma_gemm_offer(&x->best, &c);
 	}
 }
 
@@ -187,7 +175,7 @@ size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_proble
                            cptx_gemm_sm90_choice *choices, size_t room, cptx_error *err)
 {
 	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
-	pick x = { .best = choices, .room = room, .p = p, .sms = sms };
+	pick x = { .best = TMA_GEMM_BEST(cptx_gemm_sm90_choice, choices, room), .p = p, .sms = sms };
 	cptx_gemm_sm90_opt o = opt ? *opt : (cptx_gemm_sm90_opt){ 0 };
 
 	/* what no shape can mend is said of the simplest one */
@@ -195,10 +183,8 @@ size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_proble
 		cptx_gemm_sm90_check(NULL, NULL, err);
 		return 0;
 	}
-	if (!choices || !room) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: there is no room for choices");
+	if (!tma_gemm_has_room(&x.best, "sm_90a", err))
 		return 0;
-	}
 	o.bm = 64, o.bn = 64, o.stages = 2, o.cluster_m = o.cluster_n = o.per_sm = 1, o.swap = o.stream_k = false;
 	if (!cptx_gemm_sm90_check_problem(&o, p, sms, NULL, err))
 		return 0;
@@ -215,5 +201,5 @@ size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_proble
 					o.group = opt->group ? opt->group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
 					offer_all(&x, &o);
 				}
-	return x.n;
+	return x.best.n;
 }

@@ -90,7 +90,7 @@ void gemm_sm90_group_find(gemm90 *g)
 
 /* ---- on the host ---- */
 
-#define RULE(ok, ...) TMA_RULE("sm_90a", ok, __VA_ARGS__)
+#define RULE(ok, ...) TMA_RULE(ok, "sm_90a: " __VA_ARGS__)
 
 static bool write_record(cptx_device *dev, const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p, uint32_t end,
                          uint8_t *to, cptx_error *err)
@@ -148,7 +148,7 @@ static cptx_launch *prepare(const cptx_program *program, cptx_device *dev, const
 	if (!cptx_gemm_sm90_check(o, &plan, err))
 		return NULL;
 	uint32_t sms = cptx_device_get_info(dev)->sms;
-	uint32_t most = p->ctas ? MAX(p->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, &s);
+	uint32_t most = p->ctas ? MAX(p->ctas / s.cluster, 1u) : tma_gemm_resident(sms, s.cluster, s.per_sm);
 	if (o->alpha)
 		arg[n++] = CPTX_ARG(p->alpha);
 	if (o->beta)

@@ -1,6 +1,9 @@
 /* What the options and sizes of the sm_90a GEMM must obey, and how it is launched. */
 #include "kernels/gemm_sm90.h"
 
+#define TARGET "sm_90a"
+#define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
+
 cptx_gemm_sm90_opt gemm_sm90_inner(const cptx_gemm_sm90_opt *o)
 {
 	cptx_gemm_sm90_opt in = *o;
@@ -55,7 +58,7 @@ static void set_pieces(gemm_shape *s, const cptx_gemm_sm90_opt *o, uint32_t cols
 static void choose_pieces(gemm_shape *s, const cptx_gemm_sm90_opt *o)
 {
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
-	uint32_t most = (s->per_sm == 2 ? SMEM_HALF : SMEM_MOST) - STATIC_SMEM;
+	uint32_t most = tma_gemm_smem(TARGET, s->per_sm);
 
 	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
 		uint32_t cols = by_choice[i][0];
@@ -88,15 +91,6 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt)
 	return s;
 }
 
-/* A cluster lies in one GPC.  Those of the H100 and H200 have 16 or 18 multiprocessors, some fewer, so clusters of 4 leave
- * some idle; a persistent grid of more clusters than fit would take twice the time. */
-uint32_t gemm_sm90_resident(uint32_t sms, const gemm_shape *s)
-{
-	uint32_t ctas = sms * s->per_sm;
-
-	return MAX((s->cluster >= 4 ? ctas * 10 / 11 : ctas) / s->cluster, 1u);
-}
-
 uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_gemm_problem *p)
 {
 	cptx_gemm_problem in = gemm_sm90_inner_problem(o, p);
@@ -107,7 +101,7 @@ uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const
 
 tma_gemm gemm_sm90_common(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
 {
-	tma_gemm t = { .target = "sm_90a",
+	tma_gemm t = { .target = TARGET,
 		           .name = o->name ? o->name : "gemm",
 		           .a_type = o->a,
 		           .b_type = o->b,
@@ -130,8 +124,6 @@ tma_gemm gemm_sm90_common(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
 
 /* ---- rules ---- */
 
-#define RULE(ok, ...) TMA_RULE("sm_90a", ok, __VA_ARGS__)
-
 static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
 
 static bool check_types(const cptx_gemm_sm90_opt *o, cptx_error *err)
@@ -139,18 +131,9 @@ static bool check_types(const cptx_gemm_sm90_opt *o, cptx_error *err)
 	RULE((is_16_bits(o->a) && o->a == o->b) || (is_fp8(o->a) && is_fp8(o->b)),
 	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a),
 	     cptx_type_name(o->b));
-	RULE(o->out == CPTX_F32 || is_16_bits(o->out), "output type .%s; it must be f32, bf16 or f16", cptx_type_name(o->out));
 	RULE(is_16_bits(o->a) || (!o->a_m_major && !o->b_n_major),
 	     "wgmma reads .%s along K only: store A as M rows, B as N rows of K", cptx_type_name(o->a));
-	return true;
-}
-
-static bool check_cluster(const gemm_shape *s, cptx_error *err)
-{
-	RULE(s->cluster == 1 || s->cluster == 2 || s->cluster == 4 || s->cluster == 8,
-	     "a cluster of %ux%u CTAs; 1, 2, 4 or 8 are possible", s->cluster_m, s->cluster_n);
-	RULE(s->cluster_m == 1 || s->cluster_n == 1, "a cluster of %ux%u CTAs; one side must be 1", s->cluster_m, s->cluster_n);
-	return true;
+	return tma_gemm_check_out(TARGET, o->out, "", err);
 }
 
 bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan, cptx_error *err)
@@ -169,24 +152,22 @@ bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan
 	RULE(!gemm_sm90_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
-	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
-	RULE(o->timeline <= 1 << 20, "%u stamps of a timeline for a warp; at most 2^20", o->timeline);
 	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s",
 	     o->batched ? "batched" : "shared along K (stream_k)");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline");
-	RULE(o->group <= 1024, "group = %u; at most 1024 rows of tiles", o->group);
-	RULE(o->cluster_m <= 8 && o->cluster_n <= 8, "a cluster of %ux%u CTAs; 1, 2, 4 or 8 are possible", o->cluster_m,
-	     o->cluster_n);
-	gemm_shape s = gemm_sm90_shape(o);
-	if (!check_cluster(&s, err))
+	tma_gemm_cta c = { TARGET, o->bm, o->bn, .stages = o->stages, .group = o->group, .timeline = o->timeline };
+	if (!tma_gemm_check_numbers(&c, err) ||
+	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
 		return false;
+	gemm_shape s = gemm_sm90_shape(o);
 	RULE(s.per_sm <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", s.per_sm);
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
-	uint32_t smem = shared_bytes(o, &s), most = (s.per_sm == 2 ? SMEM_HALF : SMEM_MOST) - STATIC_SMEM;
-	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)",
-	     o->stages, o->bm, o->bn, s.bk, smem, most,
-	     (most - (smem - o->stages * (s.a_bytes + s.b_bytes))) / (s.a_bytes + s.b_bytes));
+	uint32_t smem = shared_bytes(o, &s);
+	c.bk = s.bk, c.per_sm = s.per_sm, c.stage_bytes = s.a_bytes + s.b_bytes;
+	c.other_bytes = smem - o->stages * c.stage_bytes;
+	if (!tma_gemm_check_room(&c, err))
+		return false;
 	if (plan)
 		*plan = (cptx_gemm_sm90_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .maps = s.maps };
 	return true;
@@ -203,18 +184,14 @@ bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_p
 	tma_gemm t = gemm_sm90_common(o, &s);
 	if (!tma_gemm_check_problem(&t, p, err))
 		return false;
-	uint64_t k_tiles = (p->k + s.bk - 1) / s.bk, batch = given(p->batch);
-	uint64_t in_one = gemm_sm90_tiles(o, &s, p), clusters = in_one * batch;
-	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / s.cluster, "%llu tiles of %llu matrices are too many",
-	     (unsigned long long)in_one, (unsigned long long)batch);
-	uint64_t most = p->ctas ? MAX(p->ctas / s.cluster, 1u) : gemm_sm90_resident(sms, &s);
-	here.grid = (uint32_t)MIN(o->stream_k ? clusters * k_tiles : clusters, most) * s.cluster;
-	uint64_t at_once = here.grid / s.cluster, shared = clusters < 2 * at_once ? clusters : at_once + clusters % at_once;
-	RULE(!o->stream_k || (shared + 1) * k_tiles <= UINT32_MAX / at_once,
-	     "%llu tiles of %llu steps along K are too many to be shared", (unsigned long long)clusters,
-	     (unsigned long long)k_tiles);
-	if (o->stream_k)
-		here.workspace = here.grid * s.consumers * ((uint64_t)s.acc * WARPGROUP + 1) * 4;
+	tma_gemm_work w = { TARGET,
+		                gemm_sm90_tiles(o, &s, p),
+		                (p->k + s.bk - 1) / s.bk,
+		                s.cluster,
+		                s.per_sm,
+		                o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
+	if (!tma_gemm_fit(&w, p, sms, &here.grid, &here.workspace, err))
+		return false;
 	if (plan)
 		*plan = here;
 	return true;

@@ -4,11 +4,7 @@
 
 enum { MOST_SIDE = 1 << 30, CHUNK = 16 /* bytes */, FACTOR_ROWS = 128, FACTOR_BLOCK = FACTOR_BYTES };
 
-#define RULE(ok, ...)                                                                                                       \
-	do                                                                                                                      \
-		if (!(ok))                                                                                                          \
-			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for " __VA_ARGS__);                                            \
-	while (0)
+#define RULE(ok, ...) TMA_RULE(ok, __VA_ARGS__)
 
 /* ---- sizes ---- */
 
@@ -33,9 +29,10 @@ static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint
 
 bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
-	RULE(p && p->m && p->n && p->k && p->m <= MOST_SIDE && p->n <= MOST_SIDE && p->k <= MOST_SIDE,
-	     "%s: M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)(p ? p->m : 0),
-	     (unsigned long long)(p ? p->n : 0), (unsigned long long)(p ? p->k : 0));
+	RULE(p, "%s: no problem was given (NULL)", t->target);
+	RULE(p->m && p->n && p->k && p->m <= MOST_SIDE && p->n <= MOST_SIDE && p->k <= MOST_SIDE,
+	     "%s: M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)p->m,
+	     (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(given(p->batch) == 1 || t->batched, "%s: %u matrices; the kernel is made for one (.batched)", t->target, p->batch);
 	return check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
 	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) && check_row(t, 'D', &t->d, p->n, err);

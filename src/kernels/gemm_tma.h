@@ -25,10 +25,10 @@ typedef struct tma_gemm {
 } tma_gemm;
 
 /* A rule that options or sizes break; inside a function that gives false then, with `err`. */
-#define TMA_RULE(target, ok, ...)                                                                                           \
+#define TMA_RULE(ok, ...)                                                                                                   \
 	do                                                                                                                      \
 		if (!(ok))                                                                                                          \
-			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for " target ": " __VA_ARGS__);                                \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for " __VA_ARGS__);                                            \
 	while (0)
 
 static inline uint32_t given(uint32_t v) { return v ? v : 1; }
@@ -36,12 +36,55 @@ static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == 
 
 /* ---- the host ---- */
 
+/* Bits of an element in global memory. */
+uint32_t tma_gemm_bits(enum cptx_type t);
+
+/* What a CTA asks for, as far as the rules are those of all. */
+typedef struct tma_gemm_cta {
+	const char *target;                                    /* for messages, and whose limits */
+	uint32_t bm, bn, bk, stages, stage_bytes, other_bytes; /* other: of dynamic shared memory, beside the stages */
+	uint32_t per_sm, group, timeline;
+} tma_gemm_cta;
+bool tma_gemm_check_numbers(const tma_gemm_cta *c, cptx_error *err); /* stages, group, timeline */
+bool tma_gemm_check_room(const tma_gemm_cta *c, cptx_error *err);    /* then the others; smem is below 2^32 */
+/* Of the output, and of clusters of m x n tiles, `each` a number of CTAs; what: "tiles". */
+bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err);
+bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err);
+/* Dynamic shared memory that each of so many CTAs of a multiprocessor can have. */
+uint32_t tma_gemm_smem(const char *target, uint32_t per_sm);
+
+/* How a problem is laid on clusters. */
+typedef struct tma_gemm_work {
+	const char *target;
+	uint64_t in_one, k_tiles; /* cluster tiles of one matrix; tiles along K */
+	uint32_t cluster, per_sm; /* CTAs of a cluster; CTAs that a multiprocessor holds */
+	uint32_t sums;            /* with stream_k: bytes that a CTA may leave in the workspace, flags too; else 0 */
+} tma_gemm_work;
+/* Clusters that are resident at once on so many multiprocessors; at least 1. */
+uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm);
+/* CTAs to launch, and bytes of the workspace. */
+bool tma_gemm_fit(const tma_gemm_work *w, const cptx_gemm_problem *p, uint32_t sms, uint32_t *grid, uint64_t *workspace,
+                  cptx_error *err);
+
 /* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched. */
 bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
 /* No address that the options need is 0 or unaligned; scale factors and workspace aside. */
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
 /* The map of A, B, D or the rest of D (which: 0, 1, 2, 3). */
 bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx_tensor_map_opt *map, cptx_error *err);
+
+/* The best choices of a model, best first: structs of `size` bytes, with the time, a double, at byte `at_us`. */
+typedef struct tma_gemm_best {
+	void *choices;
+	size_t size, at_us, n, room;
+} tma_gemm_best;
+#define TMA_GEMM_BEST(type, to, most)                                                                                       \
+	{                                                                                                                       \
+		.choices = (to), .size = sizeof(type), .at_us = offsetof(type, us), .room = (most)                                  \
+	}
+void tma_gemm_offer(tma_gemm_best *x, const void *choice);
+/* False: there is no room for choices. */
+bool tma_gemm_has_room(const tma_gemm_best *x, const char *target, cptx_error *err);
 
 /* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows in a stage. */
 typedef struct tma_gemm_factors {

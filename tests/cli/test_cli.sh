@@ -64,10 +64,12 @@ for value in 2 0x2 2x33 2x2x2 2x x; do
 	usage "--warps $value: expected two numbers from 1 to 32, as in 2x4" gemm --warps "$value"
 done
 for value in 0 a 3x3 1025 -3 ""; do
-	usage "--stages $value: expected a number" gemm --stages "$value"
-	usage "--group $value: expected a number" gemm --group "$value"
+	usage "--stages $value: expected a number of stages, 2 to 16" gemm --stages "$value"
+	usage "--group $value: expected a number of rows of tiles, 1 to 1024" gemm --group "$value"
 done
-usage "--in float: expected bf16 or f16" gemm --in float
+for value in float "e4m3," ",e4m3" "e4m3,e2m1,e2m1" "" bf16x2bf16x2bf16x2bf16x2; do
+	usage "--in $value: expected one of bf16 f16 tf32 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8, or two of them" gemm --in "$value"
+done
 usage "--out float: expected f32, bf16 or f16" gemm --out float
 usage "--run 4096" gemm --run 4096
 usage "--run 0x1x8" gemm --run 0x1x8
@@ -91,7 +93,7 @@ fails "K = 100 is not a multiple of 8" gemm --kind mma --run 64x64x100
 complains "(pad K to 104)"
 
 # ---- gemm: wgmma ----
-usage "--kind tensor: expected tcgen05, wgmma or mma" gemm --kind tensor
+usage "--kind tensor: expected tcgen05, wgmma or mma, or f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4" gemm --kind tensor
 usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx
 usage "--cluster 2: expected two numbers from 1 to 16, as in 2x1" gemm --cluster 2
 usage "--explain is an option of --kind wgmma" gemm --kind mma --explain 64x64x64
@@ -100,6 +102,17 @@ fails "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --kind wgmma --tile 128
 fails "tile M = 100; 64, 128, 192 and 256 are possible" gemm --kind wgmma --tile 100x256x64
 fails "one side must be 1" gemm --cluster 2x2
 fails "--run checks bf16 and f16 with the layout tt only" gemm --layout nt --run 64x64x64
+usage "--explain is an option of --kind wgmma and of --kind tcgen05 and of --kind mxf8f6f4, mxf4 and mxf4nvf4" gemm -k mma -e 8x8x8
+# as many CTAs as the device holds, or as there are tiles
+for of in "132 sm_90a wgmma" "148 sm_100a f16" "148 sm_103a mxf4" "170 sm_120a mxf8f6f4"; do
+	# shellcheck disable=SC2086 # words
+	set -- $of
+	status 0 gemm --arch "$2" --kind "$3" --explain 4096x4096x4096
+	holds test "$(awk -v most="$1" 'NR > 1 && $1 > 20 && $6 > 100 && $6 <= most && $7' "$out" | wc -l)" -eq 5
+	holds sort -c -s -n "$out"
+	status 0 gemm --arch "$2" --kind "$3" --explain 64x64x128
+	holds test "$(awk 'NR > 1 && $6 <= 16' "$out" | wc -l)" -eq 5
+done
 status 0 gemm --explain 4096x4096x4096
 says "128x256x64"
 holds test "$(wc -l <"$out")" -eq 6
@@ -111,6 +124,7 @@ says "wgmma.mma_async.sync.aligned"
 
 # ---- gemm: tcgen05 ----
 usage "--scale is an option of --kind tcgen05" gemm --kind wgmma --scale ue8m0
+usage "--scale is an option of --kind tcgen05 and of --kind mxf8f6f4, mxf4 and mxf4nvf4" gemm --kind mma --scale ue8m0
 usage "--cluster is an option of --kind wgmma and of --kind tcgen05" gemm --kind mma --cluster 2x1
 usage "--scale e4m3: expected ue8m0 or ue4m3" gemm --scale e4m3
 fails "sm_90a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: cptx_gemm_sm90_build" gemm --kind tcgen05
@@ -125,6 +139,25 @@ status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --run 136x72x136 --
 says "right; largest error"
 holds grep -q '"name":"multiply"' "$dir/line.json"
 usage "--timeline is of a run: say --run MxNxK too" gemm --arch sm_100a --timeline "$dir/line.json"
+
+# ---- gemm: kinds of PTX ----
+for arch in sm_100a sm_120a; do
+	status 0 gemm --arch $arch --kind mxf8f6f4 --out bf16
+	says ".kind::mxf8f6f4.block_scale"
+	status 0 gemm --arch $arch --kind mxf4 --out bf16
+	says ".kind::mxf4.block_scale"
+	status 0 gemm --arch $arch --kind mxf4nvf4 --out bf16
+	says ".kind::mxf4nvf4.block_scale"
+done
+status 0 gemm --arch sm_120a --kind mxf8f6f4 --in e2m1,e5m2 --tile 128x64x128 --warps 2x1 --stages 3 -o "$dir/mixed.ptx"
+says "kind mxf8f6f4, tile 128x64x128, 2x1 warps, 3 stages"
+holds grep -q "f32.e2m1.e5m2.f32.ue8m0" "$dir/mixed.ptx"
+fails "sm_120a has no tcgen05 and no tensor memory" gemm --arch sm_120a --kind f16
+fails "sm_90a has no tcgen05 and no tensor memory" gemm --kind mxf4
+fails "kind mxf8f6f4 of mma.sync does not take .e2m1 and .e2m1 by .ue8m0; these are kind mxf4" gemm -a sm_120a -k mxf8f6f4 -i e2m1
+fails "tile K = 128; with kind mxf4 it is 256" gemm --arch sm_121a --kind mxf4 --tile 128x128x128
+fails "A is .bf16 and B .f16; with mma.sync both are bf16, or both f16" gemm --arch sm_80 --in bf16,f16
+usage "--timeline is an option of --kind wgmma and of --kind tcgen05" gemm -a sm_120a -k mxf4 --run 64x64x64 --timeline "$dir/no"
 
 # ---- gemm: where the text goes ----
 status 0 gemm --arch sm_80

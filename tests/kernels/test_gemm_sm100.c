@@ -191,7 +191,7 @@ static gemm_trial draw(uint64_t seed)
 	o->a_m_major = below(&s, 3) == 0, o->b_n_major = below(&s, 3) == 0, o->a_tmem = below(&s, 3) == 0;
 	o->bm = ONE_OF(&s, 128, 128, 256), o->bn = 16 * (1 + below(&s, 10));
 	o->stages = 2 + below(&s, 3);
-	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4);
+	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4, 8);
 	o->group = below(&s, 5), o->batched = below(&s, 4) == 0;
 	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
 	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
@@ -233,9 +233,9 @@ static cptx_gemm_sm100_opt full(const struct kind *kind, bool picked)
 
 	if (picked) {
 		cptx_gemm_problem p = { .m = 4096, .n = 4096, .k = 4096 };
-		ck_assert_msg(cptx_gemm_sm100_pick(&o, &p, 148, &err), "%s", err.text);
-		ck_assert(o.bm == 256 && o.bn >= 128);
-		return o;
+		cptx_gemm_sm100_choice c;
+		ck_assert_msg(cptx_gemm_sm100_auto(&o, &p, 148, &c, 1, &err) == 1, "%s", err.text);
+		return c.opt;
 	}
 	o.bm = 128, o.bn = 256, o.stages = 2, o.out = CPTX_F32, o.a_tmem = kind->scale != CPTX_UE4M3, o.cluster_n = 2;
 	o.alpha = o.beta = o.bias = o.batched = true, o.epilogue = gemm_trial_epilogue;
@@ -308,7 +308,7 @@ START_TEST(says_which_rule_is_broken)
 		{ OPT(F16, BF16, BF16, S32, 2, .bm = 128, .bn = 64), "output type .s32; it must be f32, bf16 or f16", NULL },
 		{ OPT(F16, BF16, BF16, F32, 1, .bm = 128, .bn = 64), "1 stages; 2 to 16 are possible", NULL },
 		{ OPT(F16, BF16, BF16, F32, 9, .bm = 128, .bn = 256), "(4 stages fit)", NULL },
-		{ F16(.bm = 128, .bn = 64, .cluster_m = 3), "a cluster of 3x1 tiles; 1, 2 or 4", NULL },
+		{ F16(.bm = 128, .bn = 64, .cluster_m = 3), "a cluster of 3x1 CTAs; 1, 2, 4 or 8 are", NULL },
 		{ F16(.bm = 128, .bn = 64, .cluster_m = 2, .cluster_n = 2), "one side must be 1", NULL },
 		{ F16(.bm = 128, .bn = 16, .cluster_m = 4),
 		  "16 columns of B in a CTA, in 4 parts; each part must be a multiple of 8", NULL },
@@ -354,18 +354,21 @@ START_TEST(bad_calls_end_well)
 	ck_assert(!cptx_gemm_sm100_check(NULL, NULL, NULL, &err));
 	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
 	ck_assert(!cptx_gemm_sm100_check_problem(&o, NULL, 148, NULL, &err));
-	ck_assert_msg(strstr(err.text, "M = 0, N = 0, K = 0"), "%s", err.text);
+	ck_assert_msg(strstr(err.text, "no problem was given (NULL)"), "%s", err.text);
 	err = (cptx_error){ 0 };
 	ck_assert_ptr_null(cptx_gemm_sm100_launch(NULL, NULL, &o, &p, &err));
 	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert(!cptx_gemm_sm100_pick(NULL, &p, 148, &err));
+	cptx_gemm_sm100_choice c;
+	ck_assert_uint_eq(cptx_gemm_sm100_auto(NULL, &p, 148, &c, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "no options"), "%s", err.text);
+	ck_assert_uint_eq(cptx_gemm_sm100_auto(&o, &p, 148, &c, 0, &err), 0);
+	ck_assert_msg(strstr(err.text, "no room for choices"), "%s", err.text);
 	err = (cptx_error){ 0 };
 	ck_assert_ptr_null(cptx_gemm_sm100_build(NULL, &o, &err));
 	ck_assert_msg(strstr(err.text, "the module is NULL"), "%s", err.text);
 	p.batch = 2, err = (cptx_error){ 0 };
-	ck_assert(!cptx_gemm_sm100_pick(&o, &p, 148, &err));
+	ck_assert_uint_eq(cptx_gemm_sm100_auto(&o, &p, 148, &c, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "2 matrices; the kernel is made for one"), "%s", err.text);
 }
 END_TEST

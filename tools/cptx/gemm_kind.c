@@ -17,27 +17,37 @@ static cptx_gemm_problem problem_of(const gemm_kind *g, const gemm_operands *at)
 
 enum cptx_type gemm_in(const gemm_kind *g)
 {
-	return g->with == GEMM_TCGEN05 ? g->sm100.a : g->with == GEMM_WGMMA ? g->sm90.a : g->mma.in;
+	switch (g->with) {
+	case GEMM_WGMMA: return g->sm90.a;
+	case GEMM_TCGEN05: return g->sm100.a;
+	case GEMM_BLOCK_SCALE: return g->sm120.a;
+	default: return g->mma.in;
+	}
 }
 
 enum cptx_type gemm_out(const gemm_kind *g)
 {
-	return g->with == GEMM_TCGEN05 ? g->sm100.out : g->with == GEMM_WGMMA ? g->sm90.out : g->mma.out;
+	switch (g->with) {
+	case GEMM_WGMMA: return g->sm90.out;
+	case GEMM_TCGEN05: return g->sm100.out;
+	case GEMM_BLOCK_SCALE: return g->sm120.out;
+	default: return g->mma.out;
+	}
 }
 
-enum cptx_tcgen05_kind gemm_tcgen05_kind(enum cptx_type in, enum cptx_type scale)
+enum cptx_tcgen05_kind gemm_tcgen05_kind(enum cptx_type a, enum cptx_type b, enum cptx_type scale)
 {
 	bool scaled = scale != CPTX_TYPE_NONE;
 
-	switch (in) {
+	if (a == CPTX_E2M1 && b == CPTX_E2M1 && scaled) /* without factors in bytes */
+		return scale == CPTX_UE4M3 ? CPTX_TCGEN05_MXF4NVF4 : CPTX_TCGEN05_MXF4;
+	switch (a) {
 	case CPTX_F16:
 	case CPTX_BF16: return CPTX_TCGEN05_F16;
 	case CPTX_F32:
 	case CPTX_TF32: return CPTX_TCGEN05_TF32;
 	case CPTX_S8:
 	case CPTX_U8: return CPTX_TCGEN05_I8;
-	case CPTX_E2M1: /* without factors in bytes */
-		return scale == CPTX_UE4M3 ? CPTX_TCGEN05_MXF4NVF4 : scaled ? CPTX_TCGEN05_MXF4 : CPTX_TCGEN05_F8F6F4;
 	default: return scaled ? CPTX_TCGEN05_MXF8F6F4 : CPTX_TCGEN05_F8F6F4;
 	}
 }
@@ -53,6 +63,9 @@ bool gemm_kind_check(const gemm_kind *g, const cptx_target *target, uint64_t m, 
 	if (g->with == GEMM_TCGEN05)
 		return cptx_gemm_sm100_check(&g->sm100, target, NULL, err) &&
 		       (!m || cptx_gemm_sm100_check_problem(&g->sm100, &p, 1, NULL, err));
+	if (g->with == GEMM_BLOCK_SCALE)
+		return cptx_gemm_sm120_check(&g->sm120, target, NULL, err) &&
+		       (!m || cptx_gemm_sm120_check_problem(&g->sm120, &p, 1, NULL, err));
 	if (!is_wgmma_target(target)) {
 		*err = (cptx_error){ .code = CPTX_E_TARGET };
 		snprintf(err->text, sizeof err->text, "wgmma is not available on %s; sm_90a has it, --kind mma is for the others",
@@ -67,40 +80,58 @@ cptx_kernel *gemm_kind_build(cptx_module *module, const gemm_kind *g, cptx_error
 	switch (g->with) {
 	case GEMM_TCGEN05: return cptx_gemm_sm100_build(module, &g->sm100, err);
 	case GEMM_WGMMA: return cptx_gemm_sm90_build(module, &g->sm90, err);
+	case GEMM_BLOCK_SCALE: return cptx_gemm_sm120_build(module, &g->sm120, err);
 	default: return cptx_gemm_build(module, &g->mma, err);
 	}
 }
 
 static uint32_t given(uint32_t v) { return v ? v : 1; }
 
+static void text_wgmma(const cptx_gemm_sm90_opt *o, char *text, size_t size)
+{
+	snprintf(text, size, "tile %ux%ux%u%s, cluster %ux%u, %u stages%s%s", o->bm, o->bn, 128 / (cptx_type_bits(o->a) / 8),
+	         o->swap ? " swapped" : "", given(o->cluster_m), given(o->cluster_n), o->stages,
+	         o->per_sm > 1 ? ", 2 a multiprocessor" : "", o->stream_k ? ", stream-K" : "");
+}
+
+static void text_tcgen05(const cptx_gemm_sm100_opt *o, char *text, size_t size)
+{
+	cptx_gemm_sm100_plan plan = { 0 };
+
+	cptx_gemm_sm100_check(o, NULL, &plan, NULL);
+	snprintf(text, size, "kind %s, tile %ux%ux%u by %u CTA%s, cluster %ux%u, %u stages, %u accumulator%s%s",
+	         cptx_tcgen05_kind_name(o->kind), o->bm, o->bn, plan.bk, o->bm / 128, o->bm > 128 ? "s" : "",
+	         given(o->cluster_m), given(o->cluster_n), o->stages, plan.accumulators, plan.accumulators > 1 ? "s" : "",
+	         o->a_tmem ? ", A in tensor memory" : "");
+}
+
+static void text_block_scale(const cptx_gemm_sm120_opt *o, char *text, size_t size)
+{
+	cptx_gemm_sm120_plan plan = { 0 };
+
+	cptx_gemm_sm120_check(o, NULL, &plan, NULL);
+	snprintf(text, size, "kind %s, tile %ux%ux%u, %ux%u warps, %u stages",
+	         cptx_tcgen05_kind_name(gemm_tcgen05_kind(o->a, o->b, o->scale)), o->bm, o->bn, plan.bk, o->warps_m, o->warps_n,
+	         o->stages);
+}
+
 void gemm_kind_text(const gemm_kind *g, char *text, size_t size)
 {
 	const cptx_gemm_opt *o = &g->mma;
-	const cptx_gemm_sm90_opt *w = &g->sm90;
-	const cptx_gemm_sm100_opt *t = &g->sm100;
-	cptx_gemm_sm100_plan plan = { 0 };
 
-	if (g->with == GEMM_TCGEN05) {
-		cptx_gemm_sm100_check(t, NULL, &plan, NULL);
-		snprintf(text, size, "kind %s, tile %ux%ux%u by %u CTA%s, cluster %ux%u, %u stages, %u accumulator%s%s",
-		         cptx_tcgen05_kind_name(t->kind), t->bm, t->bn, plan.bk, t->bm / 128, t->bm > 128 ? "s" : "",
-		         given(t->cluster_m), given(t->cluster_n), t->stages, plan.accumulators, plan.accumulators > 1 ? "s" : "",
-		         t->a_tmem ? ", A in tensor memory" : "");
-	} else if (g->with == GEMM_WGMMA) {
-		snprintf(text, size, "tile %ux%ux%u%s, cluster %ux%u, %u stages%s%s", w->bm, w->bn, 128 / (cptx_type_bits(w->a) / 8),
-		         w->swap ? " swapped" : "", given(w->cluster_m), given(w->cluster_n), w->stages,
-		         w->per_sm > 1 ? ", 2 a multiprocessor" : "", w->stream_k ? ", stream-K" : "");
-	} else {
+	switch (g->with) {
+	case GEMM_WGMMA: text_wgmma(&g->sm90, text, size); break;
+	case GEMM_TCGEN05: text_tcgen05(&g->sm100, text, size); break;
+	case GEMM_BLOCK_SCALE: text_block_scale(&g->sm120, text, size); break;
+	default:
 		snprintf(text, size, "tile %ux%ux%u, %ux%u warps, %u stages", o->bm, o->bn, o->bk, o->warps_m, o->warps_n,
 		         o->stages);
 	}
 }
 
-bool gemm_kind_set_timeline(gemm_kind *g, uint32_t stamps)
+void gemm_kind_set_timeline(gemm_kind *g, uint32_t stamps)
 {
-	if (g->with != GEMM_MMA)
-		*(g->with == GEMM_WGMMA ? &g->sm90.timeline : &g->sm100.timeline) = stamps;
-	return g->with != GEMM_MMA;
+	*(g->with == GEMM_WGMMA ? &g->sm90.timeline : &g->sm100.timeline) = stamps;
 }
 
 static uint64_t alloc_zeros(cptx_device *dev, uint64_t size, cptx_error *err)
@@ -152,6 +183,19 @@ static cptx_launch *launch_tcgen05(const gemm_kind *g, cptx_device *dev, const c
 	return cptx_gemm_sm100_launch(program, dev, &g->sm100, &p, err);
 }
 
+static cptx_launch *launch_block_scale(const gemm_kind *g, cptx_device *dev, const cptx_program *program, const char *name,
+                                       gemm_operands *at, cptx_resources *resources, uint32_t *grid, cptx_error *err)
+{
+	cptx_gemm_sm120_plan plan;
+	cptx_gemm_problem p = problem_of(g, at);
+
+	if (!cptx_gemm_sm120_check_problem(&g->sm120, &p, cptx_device_get_info(dev)->sms, &plan, err) ||
+	    !cptx_program_resources(program, name, plan.threads, plan.smem, resources, err))
+		return NULL;
+	*grid = plan.grid;
+	return cptx_gemm_sm120_launch(program, dev, &g->sm120, &p, err);
+}
+
 cptx_launch *gemm_kind_launch(const gemm_kind *g, cptx_device *dev, const cptx_program *program, const char *name,
                               gemm_operands *at, cptx_resources *resources, uint32_t *grid, cptx_error *err)
 {
@@ -159,6 +203,8 @@ cptx_launch *gemm_kind_launch(const gemm_kind *g, cptx_device *dev, const cptx_p
 
 	if (g->with == GEMM_TCGEN05)
 		return launch_tcgen05(g, dev, program, name, at, resources, grid, err);
+	if (g->with == GEMM_BLOCK_SCALE)
+		return launch_block_scale(g, dev, program, name, at, resources, grid, err);
 	if (g->with == GEMM_WGMMA)
 		return launch_wgmma(g, dev, program, name, at, resources, grid, err);
 	if (!cptx_gemm_check(&g->mma, NULL, &plan, err) ||

@@ -3,14 +3,16 @@
 #define CPTX_GEMM_KIND_H
 
 #include <cptx/gemm_sm100.h>
+#include <cptx/gemm_sm120.h>
 #include <cptx/gemm_sm90.h>
 #include <cptx/kernels.h>
 
 /* What multiplies. */
 enum gemm_with {
-	GEMM_MMA,    /* cp.async and mma.sync, from sm_80 on */
-	GEMM_WGMMA,  /* TMA and wgmma: sm_90a */
-	GEMM_TCGEN05 /* TMA, tcgen05.mma and tensor memory: sm_100a, sm_103a */
+	GEMM_MMA,        /* cp.async and mma.sync, from sm_80 on */
+	GEMM_WGMMA,      /* TMA and wgmma: sm_90a */
+	GEMM_TCGEN05,    /* TMA, tcgen05.mma and tensor memory: sm_100a, sm_103a */
+	GEMM_BLOCK_SCALE /* TMA and mma.sync with scale factors: sm_120a, sm_121a */
 };
 
 typedef struct gemm_kind {
@@ -18,16 +20,18 @@ typedef struct gemm_kind {
 	cptx_gemm_opt mma; /* one of these counts */
 	cptx_gemm_sm90_opt sm90;
 	cptx_gemm_sm100_opt sm100;
-	uint32_t ctas; /* of the last two, as in cptx_gemm_problem */
+	cptx_gemm_sm120_opt sm120;
+	uint32_t ctas; /* as in cptx_gemm_problem; not of the first */
 } gemm_kind;
 
 enum cptx_type gemm_in(const gemm_kind *g);
 enum cptx_type gemm_out(const gemm_kind *g);
-/* Asks for a timeline with so many stamps for a warp; false: the kind has none. */
-bool gemm_kind_set_timeline(gemm_kind *g, uint32_t stamps);
+/* Asks for a timeline with so many stamps for a warp; only wgmma and tcgen05 have one. */
+void gemm_kind_set_timeline(gemm_kind *g, uint32_t stamps);
 
-/* The kind of tcgen05.mma for A of that type and scale factors of that (NONE: no factors). */
-enum cptx_tcgen05_kind gemm_tcgen05_kind(enum cptx_type in, enum cptx_type scale);
+/* The kind of tcgen05.mma, or mma.sync with scale factors, for A and B of such types and factors of that (NONE: no factors).
+ */
+enum cptx_tcgen05_kind gemm_tcgen05_kind(enum cptx_type a, enum cptx_type b, enum cptx_type scale);
 
 /* Options, and with sizes (m not 0) these. */
 bool gemm_kind_check(const gemm_kind *g, const cptx_target *target, uint64_t m, uint64_t n, uint64_t k, cptx_error *err);

@@ -1,0 +1,119 @@
+/*
+ * Picks the shape of the sm_100a GEMM for a problem, by public figures of the B200.
+ *
+ * All shapes that the rules allow are tried.  A K tile takes the longest of: its products, its bytes' way into shared memory
+ * and out again, its bytes from L2, which multicast lowers, its requests by TMA, and what of the time until a copy comes the
+ * other stages do not cover.  To these come a part for each tile and one for the launch; what brings a tile out is seen
+ * where nothing overlaps it.  All together take at least as long as global memory needs.  No B200 has been measured.
+ */
+#include "kernels/gemm_sm100.h"
+
+#include <math.h>
+
+/* The data sheet: 2.25 PFLOP/s of dense bf16 and 8 TB/s with 148 multiprocessors.  Tensor cores make 128 rows x 1 column x
+ * 128 bytes along K in 2 clocks, whatever the kind. */
+#define GHZ 1.856
+#define MEMORY_GBS 8000.0
+#define COLUMN_CLOCKS 2.0
+/* As published or measured of Hopper, where nothing is for Blackwell. */
+#define SHARED_BYTES 128.0 /* a clock, of one multiprocessor: what it reads or writes of its shared memory, */
+#define L2_BYTES 64.0      /* and what L2 gives it */
+#define LATENCY 1500.0     /* clocks from asking for a stage to having it */
+#define TILE_CLOCKS 400.0  /* the first load of a tile, and the first product's start */
+#define OUT_CLOCKS 4.0     /* of a column of the tile */
+#define LAUNCH_US 2.5
+
+typedef struct pick {
+	tma_gemm_best best;
+	const cptx_gemm_problem *p;
+	uint32_t sms;
+} pick;
+
+static uint64_t up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
+
+/* ---- the model ---- */
+
+/* Of global memory: each matrix once. */
+static double all_bytes(const cptx_gemm_sm100_opt *o, const gemm100_shape *s, const cptx_gemm_problem *p)
+{
+	double m = (double)p->m, n = (double)p->n, k = (double)p->k, factors = s->vec ? k / s->vec : 0;
+	double in = m * k * s->a.elem.bits / 8 + n * k * s->b.elem.bits / 8 + (m + n) * factors;
+
+	return given(p->batch) * (in + m * n * s->out_bytes * (o->beta ? 2 : 1));
+}
+
+static void predict(cptx_gemm_sm100_choice *c, const cptx_gemm_problem *p, uint32_t sms)
+{
+	const cptx_gemm_sm100_opt *o = &c->opt;
+	gemm100_shape s = gemm_sm100_shape(o);
+	double k_tiles = (double)up(p->k, s.bk), at_once = tma_gemm_resident(sms, s.cluster, 1), clock = 1e-3 / GHZ;
+	double tiles = (double)(gemm_sm100_tiles(o, &s, p) * given(p->batch)), rounds = ceil(tiles / at_once);
+	double rows = ROWS + (double)o->bn / s.ctas;
+	double bytes = (double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m + s.sa_bytes + s.sb_bytes;
+	double mma = COLUMN_CLOCKS * o->bn, shared = 2 * rows * SPAN_BYTES / SHARED_BYTES, out = OUT_CLOCKS * o->bn;
+	double load = MAX(MAX(MAX(bytes / L2_BYTES, rows), shared), LATENCY / o->stages);
+
+	c->mma_us = rounds * k_tiles * mma * clock, c->load_us = rounds * k_tiles * load * clock;
+	c->memory_us = all_bytes(o, &s, p) / (1e3 * MEMORY_GBS);
+	double ends = (rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0)) + out) * clock;
+	c->tail = 1 - tiles / (rounds * at_once) * (at_once * s.cluster / sms);
+	c->us = LAUNCH_US + MAX(MAX(c->mma_us, c->load_us) + ends, c->memory_us);
+}
+
+/* ---- the search ---- */
+
+/* As many as there is room for, but at most so many that each has a place of its own in tensor memory, if these are four. */
+static uint32_t most_stages(cptx_gemm_sm100_opt o)
+{
+	uint32_t most = 0;
+
+	for (o.stages = 16; o.stages >= 2; o.stages--) {
+		if (!cptx_gemm_sm100_check(&o, NULL, NULL, NULL))
+			continue;
+		most = MAX(most, o.stages);
+		gemm100_shape s = gemm_sm100_shape(&o);
+		if (o.stages < 4 || !s.slot || s.slots > 1)
+			return o.stages < 4 ? most : o.stages;
+	}
+	return most;
+}
+
+static void offer_all(pick *x, cptx_gemm_sm100_opt o)
+{
+	gemm100_shape s = gemm_sm100_shape(&o);
+	cptx_gemm_sm100_choice c = { .ctas = 0 };
+	/* the tiles of a round, as a square of elements */
+	double rows = sqrt((double)x->sms / s.ctas * o.bn / o.bm) / s.cluster_m;
+
+	if (!(o.stages = most_stages(o)))
+		return;
+	o.group = o.group ? o.group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
+	c.opt = o;
+	if (!cptx_gemm_sm100_check_problem(&o, x->p, x->sms, NULL, NULL))
+		return;
+	predict(&c, x->p, x->sms);
+	tma_gemm_offer(&x->best, &c);
+}
+
+size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
+                            cptx_gemm_sm100_choice *choices, size_t room, cptx_error *err)
+{
+	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 } };
+	pick x = { .best = TMA_GEMM_BEST(cptx_gemm_sm100_choice, choices, room), .p = p, .sms = given(sms) };
+	cptx_gemm_sm100_opt o = opt ? *opt : (cptx_gemm_sm100_opt){ 0 };
+
+	/* what no shape can mend is said of the simplest one */
+	o.bm = ROWS, o.bn = 128, o.stages = 2, o.cluster_m = o.cluster_n = 1;
+	if (!cptx_gemm_sm100_check_problem(opt ? &o : NULL, p, sms, NULL, err))
+		return 0;
+	if (!tma_gemm_has_room(&x.best, "sm_100a", err))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(clusters); i++)
+		for (o.bm = ROWS; o.bm <= 2 * ROWS; o.bm += ROWS)
+			for (o.bn = 256; o.bn >= 16; o.bn -= 16) {
+				o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
+				if (cptx_gemm_sm100_check(&o, NULL, NULL, NULL))
+					offer_all(&x, o);
+			}
+	return x.best.n;
+}
