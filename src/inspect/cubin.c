@@ -240,6 +240,26 @@ static void read_target(cptx_cubin_view *c, const GElf_Ehdr *e)
 		}
 }
 
+/* Whether both tables, and what the segments take, are in the file. */
+static bool is_whole(cptx_cubin_view *c, const GElf_Ehdr *e)
+{
+	size_t sections, segments = e->e_phnum; /* as the file has it: libelf leaves out those that are not there */
+	GElf_Phdr p;
+
+	if (elf_getshdrnum(c->elf, &sections))
+		return cubin_bad(c, "the head of the ELF file cannot be read: %s", elf_errmsg(-1));
+	if (!e->e_shoff || !sections)
+		return cubin_bad(c, "there is no table of sections");
+	if (e->e_shoff > c->size || sections > (c->size - e->e_shoff) / sizeof(Elf64_Shdr))
+		return cubin_bad(c, "the table of sections ends behind the end of the file: the cubin is truncated");
+	if (segments && (e->e_phoff > c->size || segments > (c->size - e->e_phoff) / sizeof(Elf64_Phdr)))
+		return cubin_bad(c, "the table of segments ends behind the end of the file: the cubin is truncated");
+	for (size_t i = 0; i < segments; i++)
+		if (!gelf_getphdr(c->elf, (int)i, &p) || p.p_offset > c->size || p.p_filesz > c->size - p.p_offset)
+			return cubin_bad(c, "segment %zu ends behind the end of the file: the cubin is truncated", i);
+	return true;
+}
+
 static bool read_all(cptx_cubin_view *c)
 {
 	GElf_Ehdr e;
@@ -252,6 +272,8 @@ static bool read_all(cptx_cubin_view *c)
 	if (e.e_machine != MACHINE_CUDA || gelf_getclass(c->elf) != ELFCLASS64)
 		return cubin_bad(c, "this is no cubin: an ELF file for machine %u; cubins are 64-bit, machine %d", e.e_machine,
 		                 MACHINE_CUDA);
+	if (!is_whole(c, &e))
+		return false;
 	read_target(c, &e);
 	if (!read_symbols(c))
 		return false;
@@ -301,12 +323,12 @@ void cptx_cubin_view_destroy(cptx_cubin_view *c)
 	free(c);
 }
 
-const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c) { return c->target; }
-uint64_t cptx_cubin_view_globals(const cptx_cubin_view *c) { return c->globals; }
+const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c) { return c ? c->target : NULL; }
+uint64_t cptx_cubin_view_globals(const cptx_cubin_view *c) { return c ? c->globals : 0; }
 
 bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out)
 {
-	if (i >= c->nkernel)
+	if (!c || i >= c->nkernel)
 		return false;
 	*out = c->kernel[i].k;
 	return true;
@@ -314,12 +336,12 @@ bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kerne
 
 const cptx_cubin_line *cptx_cubin_view_lines(const cptx_cubin_view *c, size_t i, size_t *n)
 {
-	*n = i < c->nkernel ? c->kernel[i].nline : 0;
+	*n = c && i < c->nkernel ? c->kernel[i].nline : 0;
 	return *n ? c->kernel[i].line : NULL;
 }
 
 const char *cptx_cubin_view_ptx(const cptx_cubin_view *c, size_t *size)
 {
-	*size = c->nptx;
-	return c->ptx;
+	*size = c ? c->nptx : 0;
+	return c ? c->ptx : NULL;
 }

@@ -256,8 +256,10 @@ START_TEST(hostile)
 	char *said = malloc(SAID);
 	char *code = assemble(lined, sizeof lined - 1, "sm_80", "-lineinfo", said, &n);
 	ck_assert_msg(code, "%s", said);
-	for (size_t i = 0; i < n; i += 7)
-		survives(code, i);
+	for (size_t i = 0; i < n; i++) {
+		cptx_error err = { 0 };
+		SURE(!cptx_cubin_view_of(code, i, "bad.cubin", &err) && err.code == CPTX_E_PARSE, "cut to %zu of %zu", i, n);
+	}
 	char *bad = malloc(n);
 	for (unsigned turn = 0; turn < 4000; turn++) {
 		memcpy(bad, code, n);
@@ -280,6 +282,10 @@ START_TEST(no_cubin)
 	ck_assert(!cptx_cubin_view_of(".version 8.0\n", 13, "k.ptx", &err) && strstr(err.text, "k.ptx: this is no cubin"));
 	ck_assert(!cptx_cubin_view_of(elf, sizeof elf, "x", &err) && err.code == CPTX_E_PARSE);
 	survives(elf, 5);
+	size_t n = 1;
+	cptx_cubin_kernel k;
+	ck_assert(!cptx_cubin_view_target(NULL) && !cptx_cubin_view_globals(NULL) && !cptx_cubin_view_kernel(NULL, 0, &k));
+	ck_assert(!cptx_cubin_view_lines(NULL, 0, &n) && !n && !cptx_cubin_view_ptx(NULL, &n));
 }
 END_TEST
 

@@ -46,9 +46,51 @@ ok "a bad cubin" status 1 "$cptx" inspect "$dir/bad.cubin"
 printf 'add.u32 a, b;\n' >"$dir/bad.ptx"
 ok "bad PTX" status 1 "$cptx" inspect "$dir/bad.ptx"
 
-# ---- diff, of the PTX alone ----
+# ---- sources, and what is in them ----
 CPTX_PTXAS=/nowhere
 export CPTX_PTXAS
+mkdir "$dir/other" "$dir/beside"
+mkfifo "$dir/beside/pipe.cu"
+{ printf '// caf\351 \303\251 '; head -c 3000 /dev/zero | tr '\0' x; printf 'END\nint secret;\n'; } >"$dir/beside/k.cu"
+cp "$dir/beside/k.cu" "$dir/other/private.cu"
+i=1
+printf '.version 8.0\n.target sm_90\n.address_size 64\n.extern .shared .b8 s[];\n.entry k() .maxntid 128 {\n' >"$dir/beside/k.ptx"
+while [ $i -lt 4 ]; do
+	printf '.loc %s 1 0\nbar.sync 0;\n' $i >>"$dir/beside/k.ptx"
+	i=$((i + 1))
+done
+printf 'ret; }\n.file 1 "%s"\n.file 2 "%s"\n.file 3 "%s"\n' "$dir/beside/k.cu" "$dir/beside/pipe.cu" "$dir/other/private.cu" >>"$dir/beside/k.ptx"
+cat >"$dir/sources.py" <<'E'
+import json, sys
+d = json.load(open(sys.argv[1], encoding="utf-8"))
+lines = {s["name"].split("/")[-1]: s["lines"] for s in d["sources"]}
+assert lines["k.cu"][0].startswith("// caf\u00e9 \u00e9 xxx") and lines["k.cu"][0].endswith("xEND"), lines["k.cu"]
+assert lines["pipe.cu"] == [] and bool(lines["private.cu"]) == (sys.argv[2] == "all"), lines
+assert len(d["origin"]) == len(d["ptx"]) and not d["kernels"][0]["dynamic_smem_given"]
+E
+for which in beside all; do
+	option=''
+	[ $which = beside ] || option=--sources
+	# shellcheck disable=SC2086 # no option is none
+	ok "sources: $which" timeout 20 "$cptx" inspect --json $option "$dir/beside/k.ptx"
+	cp "$dir/said" "$dir/json"
+	if command -v python3 >/dev/null; then
+		ok "are JSON: $which" python3 "$dir/sources.py" "$dir/json" $which
+	else
+		skip "are JSON: python3"
+	fi
+done
+ok "what is assumed" status 0 "$cptx" inspect "$dir/beside/k.ptx"
+ok "is said" has 'assumed +no dynamic shared memory, though some is declared' "$dir/out"
+ok "--smem" status 0 "$cptx" inspect --smem 100000 "$dir/beside/k.ptx"
+ok "counts" has 'occupancy +2 CTAs of 128 threads' "$dir/out"
+cp "$dir/out" "$dir/report"
+ok "and nothing is assumed" status 1 grep assumed "$dir/report"
+printf 'P\355U\272rest' >"$dir/k.fatbin"
+ok "a fat binary" status 1 "$cptx" inspect "$dir/k.fatbin"
+ok "is named" has 'neither PTX nor a cubin, but a fat binary' "$dir/out"
+
+# ---- diff, of the PTX alone ----
 sed 's/%rd\([0-9]\)/%q\1/g; s/%rd</%q</; s/\$L\([0-9]\)/$there_\1/g' "$dir/gemm.ptx" >"$dir/renamed.ptx"
 sed 's/%tid.x/%tid.y/' "$dir/gemm.ptx" >"$dir/other.ptx"
 ok "the same" status 0 "$cptx" diff "$dir/gemm.ptx" "$dir/gemm.ptx"

@@ -7,11 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_ARCH, OPTION_THREADS, OPTION_SMEM, OPTION_JSON, OPTION_HTML };
+enum { OPTION_ARCH, OPTION_THREADS, OPTION_SMEM, OPTION_SOURCES, OPTION_JSON, OPTION_HTML };
 static const cli_option options[] = {
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "assemble for that target; default: that of the text", "@arch" },
 	[OPTION_THREADS] = { "threads", 't', "N", "threads of a CTA, where the kernel does not say", NULL },
-	[OPTION_SMEM] = { "smem", 's', "BYTES", "dynamic shared memory of a launch", NULL },
+	[OPTION_SMEM] = { "smem", 's', "BYTES", "dynamic shared memory of a launch; default: none is assumed, and that is said",
+	                  NULL },
+	[OPTION_SOURCES] = { "sources", 0, NULL,
+	                     "show the source files that the PTX names, wherever they are; default: only those "
+	                     "beside it",
+	                     NULL },
 	[OPTION_JSON] = { "json", 'j', NULL, "all of it as JSON", NULL },
 	[OPTION_HTML] = { "html", 'H', "FILE", "all of it as a page that shows source, PTX and machine code side by side",
 	                  "@file" },
@@ -50,10 +55,12 @@ static int run(const cli_command *cmd, int argc, char **argv)
 			o.threads = (uint32_t)n;
 			break;
 		case OPTION_SMEM:
-			if (!number_dims(value, &n, 1, 1 << 20))
+			n = 0;
+			if (strcmp(value, "0") && !number_dims(value, &n, 1, 1 << 20))
 				return cli_usage(cmd, "--smem %s: bytes, up to 1 MiB", value);
-			o.dynamic_smem = (uint32_t)n;
+			o.dynamic_smem = (uint32_t)n, o.smem_given = true;
 			break;
+		case OPTION_SOURCES: o.read_sources = true; break;
 		case OPTION_JSON: json = true; break;
 		default: html = value; break;
 		}

@@ -18,6 +18,7 @@ typedef struct inspect_kernel {
 	bool has_usage, has_spills; /* the figures below; spills are known from ptxas only */
 	uint32_t registers, frame, stack, static_smem, barriers, param_bytes, constant0, code, spill_stores, spill_loads;
 	uint32_t threads, dynamic_smem; /* of a CTA: by its bounds or as asked; 0 threads: not known */
+	bool smem_given;                /* else no dynamic shared memory is assumed */
 	cptx_flow *flow;                /* NULL: no PTX */
 	cptx_kernel *body;
 	bool has_occupancy;
@@ -49,11 +50,14 @@ typedef struct inspected {
 	char *disassembly;
 	unsigned char *code; /* the cubin */
 	size_t ncode;
+	bool read_sources; /* any that the PTX names; else only those beside it */
 } inspected;
 
 typedef struct inspect_opt {
 	const char *arch;
-	uint32_t threads, dynamic_smem; /* of a launch; 0: as the kernel says */
+	uint32_t threads; /* of a launch; 0: as the kernel says */
+	uint32_t dynamic_smem;
+	bool smem_given, read_sources;
 } inspect_opt;
 
 /* Reads a file, asks ptxas, nvdisasm or cuobjdump where they are.  False, after a message, if there is nothing to look at.

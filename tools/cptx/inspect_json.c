@@ -1,43 +1,69 @@
 /* The report as JSON: what --html shows, too. */
 #include "inspect.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-/* Also safe inside of a script element: no '<'. */
-static void put_string(FILE *f, const char *s)
+/* The bytes of the UTF-8 character at s, of n bytes at most; 0: it is none. */
+static size_t utf8(const unsigned char *s, size_t n)
 {
+	size_t len = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
+
+	if (len > n)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if (s[i] >> 6 != 2)
+			return 0;
+	/* too long a form, a half of a pair, behind the last */
+	bool wrong = (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] >= 0xa0) || (*s == 0xf0 && s[1] < 0x90) ||
+	             (*s == 0xf4 && s[1] >= 0x90);
+	return wrong ? 0 : len;
+}
+
+/* Also safe inside of a script element: no '<'.  Bytes that are no UTF-8 are taken for Latin-1. */
+static void put_bytes(FILE *f, const char *text, size_t n)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
 	fputc('"', f);
-	for (; s && *s; s++)
-		if (*s == '"' || *s == '\\')
-			fprintf(f, "\\%c", *s);
-		else if ((unsigned char)*s < ' ' || *s == '<')
-			fprintf(f, "\\u%04x", (unsigned)(unsigned char)*s);
+	for (size_t i = 0, len; i < n; i += len ? len : 1) {
+		len = utf8(s + i, n - i);
+		if (s[i] == '"' || s[i] == '\\')
+			fprintf(f, "\\%c", s[i]);
+		else if (!len || s[i] < ' ' || s[i] == '<')
+			fprintf(f, "\\u%04x", (unsigned)s[i]);
 		else
-			fputc(*s, f);
+			fwrite(s + i, 1, len, f);
+	}
 	fputc('"', f);
 }
 
-static void put_lines(FILE *f, const char *text)
+static void put_string(FILE *f, const char *s) { put_bytes(f, s ? s : "", s ? strlen(s) : 0); }
+
+static void put_lines(FILE *f, const char *text, size_t size)
 {
 	fputc('[', f);
-	for (const char *p = text; p && *p;) {
-		size_t n = strcspn(p, "\n");
-		char line[1024];
-		snprintf(line, sizeof line, "%.*s", (int)(n < sizeof line ? n : sizeof line - 1), p);
-		fputs(p == text ? "" : ",\n", f);
-		put_string(f, line);
-		p += n + (p[n] == '\n');
+	for (size_t at = 0; text && at < size;) {
+		const char *end = memchr(text + at, '\n', size - at);
+		size_t n = end ? (size_t)(end - text) - at : size - at;
+		fputs(at ? ",\n" : "", f);
+		put_bytes(f, text + at, n);
+		at += n + 1;
 	}
 	fputc(']', f);
 }
 
 static void put_usage(FILE *f, const inspect_kernel *k)
 {
-	fprintf(
-		f,
-		",\"measured\":%s,\"registers\":%u,\"frame\":%u,\"stack\":%u,\"static_smem\":%u,\"dynamic_smem\":%u,\"barriers\":%u",
-		k->has_usage ? "true" : "false", k->registers, k->frame, k->stack, k->static_smem, k->dynamic_smem, k->barriers);
+	fprintf(f,
+	        ",\"measured\":%s,\"registers\":%u,\"frame\":%u,\"stack\":%u,\"static_smem\":%u,\"dynamic_smem\":%u,\"dynamic_"
+	        "smem_given\":%s,\"barriers\":%u",
+	        k->has_usage ? "true" : "false", k->registers, k->frame, k->stack, k->static_smem, k->dynamic_smem,
+	        k->smem_given ? "true" : "false", k->barriers);
 	fprintf(f, ",\"code\":%u,\"constant0\":%u,\"param_bytes\":%u,\"threads\":%u", k->code, k->constant0, k->param_bytes,
 	        k->threads);
 	if (k->has_spills)
@@ -120,36 +146,68 @@ static void put_remarks(FILE *f, const inspected *in)
 
 enum { MOST_FILES = 16, MOST_SOURCE = 1 << 20 /* bytes of each */ };
 
+static bool folder_of(const char *file, struct stat *st)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(file, '/');
+	int n = slash ? (int)(slash - file) : 0;
+
+	return snprintf(folder, sizeof folder, "%.*s", slash ? (n ? n : 1) : 1, slash ? file : ".") < PATH_MAX &&
+	       !stat(folder, st);
+}
+
+/*
+ * The text of a source file.  Anybody may have written its name into the PTX: only what lies beside the PTX is read without
+ * being asked for, and no pipe or device.
+ */
+static char *source_text(const inspected *in, const char *file, size_t *size)
+{
+	const char *base = strrchr(file, '/');
+	struct stat here, there, st;
+
+	*size = 0;
+	base = base ? base + 1 : file;
+	if (!in->read_sources && (*base == '.' || !folder_of(in->path, &here) || !folder_of(file, &there) ||
+	                          here.st_ino != there.st_ino || here.st_dev != there.st_dev))
+		return NULL;
+	int fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (in->read_sources ? 0 : O_NOFOLLOW));
+	FILE *f = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "rb") : NULL;
+	char *text = f ? malloc(MOST_SOURCE) : NULL;
+	if (text)
+		*size = fread(text, 1, MOST_SOURCE, f);
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+	return text;
+}
+
 /* The source files that lines of the PTX come from, with their text where it can be read, and the line of each line. */
 static void put_sources(FILE *f, const inspected *in)
 {
 	const char *file[MOST_FILES];
-	size_t nfile = 0;
+	size_t nfile = 0, size;
 	uint32_t line = 1;
 
 	fputs(",\n\"origin\":[", f);
-	for (const char *p = in->ptx; p && *p; line++) {
-		cptx_site at = inspect_source(in, line);
+	for (size_t at = 0; in->ptx && at < in->size; line++) {
+		cptx_site place = inspect_source(in, line);
 		size_t i = 0;
-		while (at.file && i < nfile && strcmp(file[i], at.file) != 0)
+		while (place.file && i < nfile && strcmp(file[i], place.file) != 0)
 			i++;
-		if (at.file && i == nfile && nfile < MOST_FILES)
-			file[nfile++] = at.file;
-		fprintf(f, at.file && i < nfile ? "%s[%zu,%u]" : "%s0", line > 1 ? "," : "", i, at.line);
-		p += strcspn(p, "\n"), p += *p == '\n';
+		if (place.file && i == nfile && nfile < MOST_FILES)
+			file[nfile++] = place.file;
+		fprintf(f, place.file && i < nfile ? "%s[%zu,%u]" : "%s0", line > 1 ? "," : "", i, place.line);
+		const char *end = memchr(in->ptx + at, '\n', in->size - at);
+		at = end ? (size_t)(end - in->ptx) + 1 : in->size;
 	}
 	fputs("],\n\"sources\":[", f);
 	for (size_t i = 0; i < nfile; i++) {
-		char *text = calloc(1, MOST_SOURCE + 1);
-		FILE *source = text ? fopen(file[i], "rb") : NULL;
-		if (source)
-			text[fread(text, 1, MOST_SOURCE, source)] = 0;
-		if (source)
-			fclose(source);
+		char *text = source_text(in, file[i], &size);
 		fputs(i ? ",{\"name\":" : "{\"name\":", f);
 		put_string(f, file[i]);
 		fputs(",\"lines\":", f);
-		put_lines(f, text);
+		put_lines(f, text, size);
 		fputc('}', f);
 		free(text);
 	}
@@ -180,6 +238,6 @@ void inspect_json(const inspected *in, FILE *f)
 	put_remarks(f, in);
 	put_sources(f, in);
 	fputs(",\n\"ptx\":", f);
-	put_lines(f, in->ptx);
+	put_lines(f, in->ptx, in->size);
 	fputs("}\n", f);
 }

@@ -1,6 +1,6 @@
 #include "inspect.h"
 
-#include "compile/process.h"
+#include "compile/piece.h"
 
 #include <cptx/compile.h>
 
@@ -178,7 +178,7 @@ static void complete(inspected *in, const inspect_opt *o)
 	for (size_t i = 0; i < in->nkernel; i++) {
 		inspect_kernel *k = &in->kernel[i];
 		k->threads = o->threads ? o->threads : k->threads;
-		k->dynamic_smem = o->dynamic_smem;
+		k->dynamic_smem = o->dynamic_smem, k->smem_given = o->smem_given;
 		from_verdict(in, k);
 		from_module(in, k);
 		k->has_occupancy =
@@ -209,14 +209,22 @@ static bool read_module(inspected *in)
 
 bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const inspect_opt *o)
 {
-	*in = (inspected){ .cmd = cmd, .path = strcmp(path, "-") ? path : "<stdin>" };
+	*in = (inspected){ .cmd = cmd, .path = strcmp(path, "-") ? path : "<stdin>", .read_sources = o->read_sources };
 	if (!(in->ptx = cli_read(cmd, path, &in->size)))
 		return false;
 	char *text = realloc(in->ptx, in->size + 1);
 	if (!text)
 		return false;
 	in->ptx = text, text[in->size] = 0;
-	bool is_code = in->size > 4 && !memcmp(in->ptx, "\177ELF", 4);
+	piece_form form = piece_kind(in->ptx, in->size);
+	bool is_code = form == PIECE_CUBIN;
+	if (form != PIECE_PTX && !is_code) {
+		cli_failed(cmd, "%s is neither PTX nor a cubin, but %s; `cuobjdump -xelf all` takes cubins out of it", in->path,
+		           form == PIECE_FATBIN    ? "a fat binary"
+		           : form == PIECE_LIBRARY ? "a library"
+		                                   : "an object for a host");
+		return false;
+	}
 	if (is_code ? !take_code(in) || !read_module(in) : !read_module(in) || !ask(in, o))
 		return false;
 	if (is_code && in->ptx)

@@ -33,6 +33,14 @@ static void put_usage(const inspect_kernel *k)
 	putchar('\n');
 }
 
+static bool declares_dynamic(const inspected *in)
+{
+	for (size_t i = 0; i < in->nshared; i++)
+		if (!in->shared[i].size)
+			return true;
+	return false;
+}
+
 static void put_occupancy(const inspected *in, const inspect_kernel *k)
 {
 	const cptx_occupancy *o = &k->occupancy;
@@ -46,6 +54,9 @@ static void put_occupancy(const inspected *in, const inspect_kernel *k)
 	       in->target->name, o->warps, o->most_warps);
 	printf("  %-22s %s (CTAs by registers %u, shared memory %u, threads %u, CTAs %u)\n", "limited by",
 	       cptx_limit_name(o->limit), o->by_registers, o->by_smem, o->by_threads, o->by_ctas);
+	if (!k->smem_given)
+		printf("  %-22s no dynamic shared memory%s; --smem says how much a launch has\n", "assumed",
+		       declares_dynamic(in) ? ", though some is declared" : "");
 }
 
 static void put_mix(const char *title, const uint32_t count[CPTX_UNITS])
