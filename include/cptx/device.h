@@ -194,7 +194,8 @@ CPTX_API cptx_program *cptx_device_load_(cptx_site at, cptx_device *dev, cptx_mo
 
 CPTX_API cptx_program *cptx_device_load_text_(cptx_site at, cptx_device *dev, const void *image, size_t size,
                                               const cptx_load_opt *opt, cptx_error *err);
-/** The same for PTX text, a cubin or a fat binary: cptx_device_load_text(dev, image, size, opt, err). */
+/** The same for PTX text, a cubin or a fat binary: cptx_device_load_text(dev, image, size, opt, err).  NULs behind the end
+ * of a text are no part of it; ARG: one stands in front of that. */
 #define cptx_device_load_text(...) cptx_device_load_text_(CPTX_HERE, __VA_ARGS__)
 
 CPTX_API cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const cptx_link_input *inputs, size_t n,
@@ -202,8 +203,8 @@ CPTX_API cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const c
 /**
  * Links modules, PTX text, cubins, fat binaries, and objects and libraries of nvcc -rdc=true to one program:
  * cptx_device_link(dev, inputs, n, opt, err).  By the driver's linker; by nvJitLink, whose result goes into the cache, where
- * .compiler names it, or where that is AUTO and the driver too old.  Errors as of cptx_device_load(); COMPILE also for a name
- * that nothing defines, or several inputs.
+ * .compiler names it, or where that is AUTO and the driver too old.  Errors as of cptx_device_load(); COMPILE also for a
+ * name that nothing defines, or several inputs.
  */
 #define cptx_device_link(...) cptx_device_link_(CPTX_HERE, __VA_ARGS__)
 /** Unloads it.  NULL is allowed. */

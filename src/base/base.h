@@ -98,6 +98,10 @@ bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *
 /* ABSENT: what a call needs was left out by that option of meson.  Returns false. */
 bool error_absent(cptx_error *err, cptx_site at, const char *what, const char *option);
 
+/* PTX text that is given: NULs behind its end are no part of it, one in front of that is an error that names `name` (NULL:
+ * ptx) and its line. */
+bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cptx_error *err);
+
 /* Edit distance, for "did you mean". */
 unsigned text_distance(const char *a, const char *b);
 

@@ -72,6 +72,21 @@ char *text_u64(char *p, uint64_t v)
 	return p + sizeof tmp - n;
 }
 
+bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cptx_error *err)
+{
+	size_t line = 1;
+
+	while (*size && !text[*size - 1])
+		--*size;
+	const char *nul = *size ? memchr(text, 0, *size) : NULL;
+	if (!nul)
+		return true;
+	for (const char *p = text; p < nul; p++)
+		line += *p == '\n';
+	return error_set(err, CPTX_E_ARG, at, "%s:%zu: a NUL byte; PTX text has none in front of its end", name ? name : "ptx",
+	                 line);
+}
+
 unsigned text_distance(const char *a, const char *b)
 {
 	enum { MOST = 40 };

@@ -456,10 +456,13 @@ cptx_cubin *cptx_compile_(cptx_site at, const char *text, size_t size, const cpt
 
 	if (err && err->code != CPTX_OK)
 		return NULL;
-	if (!text || !size || memchr(text, 0, size)) {
-		error_set(err, CPTX_E_ARG, at, "the text %s", !text ? "is NULL" : !size ? "is empty" : "has a NUL, so it is no PTX");
+	if (text && !text_end(text, &size, opt ? opt->name : NULL, at, err))
+		return NULL;
+	if (!text || !size) {
+		error_set(err, CPTX_E_ARG, at, "the text %s", !text ? "is NULL" : "is empty");
 		return NULL;
 	}
+	job.size = size;
 	char *copy = malloc(size + 1); /* a NUL behind it, which all compilers want */
 	if (!copy) {
 		error_set(err, CPTX_E_MEMORY, at, "out of memory");

@@ -9,10 +9,8 @@ static bool piece_text(link_piece *piece, const cptx_link_input *in, cptx_site a
 	const char *text = in->data;
 
 	piece->size = in->size;
-	while (piece->size && !text[piece->size - 1]) /* NULs behind a text are no part of it */
-		piece->size--;
-	if (memchr(text, 0, piece->size))
-		return error_set(err, CPTX_E_ARG, at, "%s is no text: it has a NUL in it", piece->name);
+	if (!text_end(text, &piece->size, piece->name, at, err))
+		return false;
 	piece->data = piece->copy = malloc(piece->size + 1);
 	if (!piece->copy)
 		return error_set(err, CPTX_E_MEMORY, at, "out of memory");

@@ -91,13 +91,17 @@ static bool load_text(cptx_program *p, const load_request *q, const char *text, 
 
 static bool load_image(cptx_program *p, const load_request *q, cptx_error *err)
 {
+	size_t size = q->size;
+
 	if (piece_kind(q->image, q->size) != PIECE_PTX)
 		return cuda_load_image(p, q, q->image, err);
-	char *text = malloc(q->size + 1); /* the driver wants a NUL behind it */
+	if (!text_end(q->image, &size, q->opt.name, q->at, err))
+		return false;
+	char *text = malloc(size + 1); /* the driver wants a NUL behind it */
 	if (!text)
 		return no_memory(err, q->at);
-	memcpy(text, q->image, q->size);
-	text[q->size] = 0;
+	memcpy(text, q->image, size);
+	text[size] = 0;
 	bool ok = load_text(p, q, text, err);
 	free(text);
 	return ok;

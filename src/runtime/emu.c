@@ -243,7 +243,10 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 	} else if (q->size >= 4 && !memcmp(q->image, "\177ELF", 4)) {
 		return error_set(err, CPTX_E_ARG, q->at, "the emulator runs PTX text; this is machine code");
 	} else {
-		m = read_text(p, q->image, strnlen(q->image, q->size), q, err);
+		size_t size = q->size;
+		if (!text_end(q->image, &size, q->opt.name, q->at, err))
+			return false;
+		m = read_text(p, q->image, size, q, err);
 	}
 	if (!m) {
 		cptx_ptx_destroy(ptx);

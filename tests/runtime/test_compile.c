@@ -128,6 +128,9 @@ START_TEST(what_the_driver_takes_stays_with_it)
 	ck_assert_ptr_null(load(CPTX_COMPILER_AUTO, NULL));
 	FAILS(err, CPTX_E_DRIVER, "CUDA_ERROR_ILLEGAL_ADDRESS");
 	fake->fail_call[0] = 0;
+	static const char cut[] = ".version 8.0\n\0.target sm_90\n";
+	ck_assert_ptr_null(cptx_device_load_text(dev, cut, sizeof cut, NULL, &err));
+	FAILS(err, CPTX_E_ARG, "ptx:2: a NUL byte");
 }
 END_TEST
 
