@@ -485,6 +485,16 @@ complains "cptx run: seed 7 fails; --seed 7 repeats it"
 printf '.version 8.0\n.target sm_80\n.entry k() {\nL: bra L;\n}\n' >"$dir/forever.ptx"
 fails "cptx run: kernel k: no block is given, and the kernel has no .reqntid to take it from" run "$dir/forever.ptx"
 fails "step-limit" run "$dir/forever.ptx" --block 1 --step-limit 1000
+fails "step-limit" run "$dir/forever.ptx" --block 1 --step-limit 1000 --device emu --trace "$dir/forever.json"
+usage "--step-limit 0: expected a number from 1 on" run "$dir/forever.ptx" --step-limit 0
+usage "--compare: of one run on each device, so without --schedules" run "$dir/forever.ptx" --compare emu:sm_90 --schedules 2
+{ cat "$dir/forever.ptx"; echo '.entry j() { ret; }'; } >"$dir/several.ptx"
+fails "several.ptx' has several kernels, \"k\" and \"j\" among them; choose one by --entry" run "$dir/several.ptx" -b 1
+{ cat "$dir/several.ptx"; printf '\0\0'; } >"$dir/behind.ptx"
+status 0 run "$dir/behind.ptx" -e j -b 1
+{ cat "$dir/several.ptx"; printf '\0\n'; } >"$dir/within.ptx"
+fails "within.ptx:7: a NUL byte" run "$dir/within.ptx" -e j -b 1
+fails "cptx run: '/dev/null' is empty" run /dev/null
 fails "$dir/nothing.ptx" run "$dir/nothing.ptx"
 fails "$dir/bad.ptx" run "$dir/bad.ptx"
 usage "give one PTX file" run

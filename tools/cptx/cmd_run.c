@@ -35,8 +35,8 @@ enum {
 	RUN_COMPILER
 };
 static const cli_option options[] = {
-	[RUN_DEVICE] = { "device", 'd', "NAME", "cuda:0, emu:sm_90a ... (default: emu: and the target of the file)",
-	                 "cuda:0 emu:sm_80 emu:sm_90a emu:sm_100a emu:sm_120a" },
+	[RUN_DEVICE] = { "device", 'd', "NAME", "cuda:0, emu:sm_90a ... (default: emu, of the target of the file)",
+	                 "cuda:0 emu emu:sm_80 emu:sm_90a emu:sm_100a emu:sm_120a" },
 	[RUN_ENTRY] = { "entry", 'e', "NAME", "the kernel (default: the only one)", NULL },
 	[RUN_GRID] = { "grid", 'g', "X,Y,Z", "CTAs (default 1)", NULL },
 	[RUN_BLOCK] = { "block", 'b', "X,Y,Z", "threads of a CTA (default: the kernel's .reqntid)", NULL },
@@ -113,6 +113,8 @@ static bool read_shape(const char *text, uint32_t out[3])
 	return false;
 }
 
+static bool is_emulator(const char *device) { return !strcmp(device, "emu") || !strncmp(device, "emu:", 4); }
+
 static int bad(const run_request *q, int option, const char *value, const char *right)
 {
 	return cli_usage(q->cmd, "--%s %s: %s", options[option].name, value, right);
@@ -184,7 +186,11 @@ static int read_option(run_request *q, int option, const char *value)
 		q->schedules = n;
 		break;
 	case RUN_THREADS: q->emu.threads = (uint32_t)n; break;
-	default: q->emu.step_limit = n; break;
+	default:
+		if (!n)
+			return bad(q, option, value, "expected a number from 1 on");
+		q->emu.step_limit = n;
+		break;
 	}
 	return EXIT_OK;
 }
@@ -255,7 +261,7 @@ static cptx_device *open_device(run_request *q, const char *name, uint64_t seed,
 {
 	cptx_emu_opt opt = q->emu;
 
-	if (strncmp(name, "emu:", 4))
+	if (!is_emulator(name))
 		return cptx_device_open(name, err);
 	opt.seed = seed;
 	opt.print = put_text;
@@ -276,6 +282,12 @@ static bool launch(run_request *q, cptx_device *dev, const uint64_t at[], cptx_e
 
 	if (*cptx_program_note(p))
 		fprintf(stderr, "cptx run: %s\n", cptx_program_note(p));
+	if (p && !q->entry && cptx_program_kernel_at(p, 1)) {
+		err->code = CPTX_E_ARG;
+		snprintf(err->text, sizeof err->text,
+		         "'%s' has several kernels, \"%s\" and \"%s\" among them; choose one by --entry", q->file,
+		         cptx_program_kernel_at(p, 0), cptx_program_kernel_at(p, 1));
+	}
 	for (size_t i = 0; i < q->narg; i++) {
 		cptx_tensor_map_opt over = q->arg[i].map;
 		if (q->arg[i].is_hidden)
@@ -427,6 +439,8 @@ static int run_both(run_request *q)
 		cptx_device *dev = open_device(q, name[i], q->emu.seed, &err);
 		if (!dev || !run_once(q, dev, result[i], &err))
 			status = fail(q, dev, q->emu.seed, &err);
+		if (!status && q->counters)
+			print_counters(dev);
 		cptx_device_close(dev);
 	}
 	if (!status)
@@ -440,7 +454,7 @@ static int run_both(run_request *q)
 
 /* ---- the command ---- */
 
-/* The emulated device of the text's own target. */
+/* "emu" and what is not given: the emulated device of the text's own target. */
 static const char *default_device(const run_request *q, char *name, size_t size)
 {
 	cptx_module *m = cptx_parse(q->text, q->size, &(cptx_parse_opt){ .name = q->file });
@@ -472,8 +486,10 @@ static int run_request_read(run_request *q, int argc, char **argv)
 		if (q->arg[i].is_map && (q->arg[i].over >= q->narg || !q->arg[q->arg[i].over].is_buffer))
 			return cli_usage(q->cmd, "--arg %s: argument %llu is no buffer", q->arg[i].spec,
 			                 (unsigned long long)q->arg[i].over);
-	if (q->trace_path && (q->compare || q->schedules > 1 || (q->device && strncmp(q->device, "emu:", 4))))
+	if (q->trace_path && (q->compare || q->schedules > 1 || (q->device && !is_emulator(q->device))))
 		return cli_usage(q->cmd, "--trace: of one run on the emulator, so without --compare, --schedules and a GPU");
+	if (q->compare && q->schedules > 1)
+		return cli_usage(q->cmd, "--compare: of one run on each device, so without --schedules");
 	if (!q->shape.grid[0])
 		q->shape.grid[0] = 1;
 	return EXIT_OK;
@@ -501,9 +517,13 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	int status = run_request_read(q, argc, argv);
 	if (!status && !(q->text = cli_read(cmd, q->file, &q->size)))
 		status = EXIT_FAILED;
-	if (!status && !q->device)
+	if (!status && !q->size)
+		status = cli_failed(cmd, "'%s' is empty", q->file);
+	if (!status && (!q->device || !strcmp(q->device, "emu")))
 		q->device = default_device(q, name, sizeof name);
-	bool gpu = !status && (strncmp(q->device, "emu:", 4) || (q->compare && strncmp(q->compare, "emu:", 4)));
+	if (!status && q->compare && !strcmp(q->compare, "emu"))
+		q->compare = default_device(q, name, sizeof name);
+	bool gpu = !status && (!is_emulator(q->device) || (q->compare && !is_emulator(q->compare)));
 	if (gpu && !(q->cache = compiling_cache(cmd)))
 		status = EXIT_FAILED;
 	if (!status)
