@@ -198,6 +198,8 @@ static bool sum_panel(const struct dot_rule *r, const terms *t, const float *b, 
 {
 	enum { AT_ONCE = 8 /* sums of so many products and the accumulator fit into 32 bits */ };
 	v_i16 e = panel_exponents(r, t, be, c);
+	v_i16 some = e > NO_EXPONENT / 2; /* columns of zeros are as good as any */
+	e &= some;
 	uint32_t bits[DOT_PANEL];
 	float up[DOT_PANEL];
 	double sum[DOT_PANEL] = { 0 };
