@@ -97,20 +97,25 @@ static void put_d(emu_warp *w, const emu_op *op, const mma *x, uint32_t mask, op
 	frag_put(w->r, &op->arg[0], x->d, 0, mask, o->d.u);
 }
 
+/* The shape of the products, with the places of what a sparse A stores; false with a finding. */
+static bool open_shape(emu_warp *w, const emu_op *op, const mma *x, uint32_t mask, operands *o, dot_shape *s)
+{
+	*s = x->s;
+	if (!frag_whole(w, op, mask) || (x->meta && !open_meta(w, op, x, o)))
+		return false;
+	s->at = x->meta ? o->at : NULL;
+	return true;
+}
+
 static enum emu_step mma_float(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const mma *x = op->extra;
-	dot_shape s = x->s;
+	dot_shape s;
 	operands o;
 	dot_operand a = { o.av, o.ae }, b = { o.bv, o.be };
 
-	if (!frag_whole(w, op, mask))
+	if (!open_shape(w, op, x, mask, &o, &s))
 		return STEP_FAULT;
-	if (x->meta) {
-		if (!open_meta(w, op, x, &o))
-			return STEP_FAULT;
-		s.at = o.at;
-	}
 	open_operand(w, x, &op->arg[1], x->a, x->atype, x->m * s.ka, o.raw, a);
 	open_operand(w, x, &op->arg[2], x->b, x->btype, s.k * s.n * x->products, o.raw, b);
 	open_c(w, op, x, &o);
@@ -153,20 +158,15 @@ static bool open_scales(emu_warp *w, const emu_op *op, const mma *x, bool is_b, 
 static enum emu_step mma_scaled(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const mma *x = op->extra;
-	dot_shape s = x->s;
+	dot_shape s;
 	operands o;
 	dot_operand a = { o.av, o.ae }, b = { o.bv, o.be };
 	float sv[128];
 	int16_t se[128];
 	dot_operand sa = { sv, se }, sb = { sv + 64, se + 64 };
 
-	if (!frag_whole(w, op, mask))
+	if (!open_shape(w, op, x, mask, &o, &s))
 		return STEP_FAULT;
-	if (x->meta) {
-		if (!open_meta(w, op, x, &o))
-			return STEP_FAULT;
-		s.at = o.at;
-	}
 	if (!open_scales(w, op, x, false, sa) || !open_scales(w, op, x, true, sb))
 		return STEP_FAULT;
 	open_operand(w, x, &op->arg[1], x->a, x->atype, x->m * s.ka, o.raw, a);
@@ -192,16 +192,11 @@ static void open_int(emu_warp *w, const emu_arg *arg, const frag *f, unsigned ty
 static enum emu_step mma_int(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const mma *x = op->extra;
-	dot_shape s = x->s;
+	dot_shape s;
 	operands o;
 
-	if (!frag_whole(w, op, mask))
+	if (!open_shape(w, op, x, mask, &o, &s))
 		return STEP_FAULT;
-	if (x->meta) {
-		if (!open_meta(w, op, x, &o))
-			return STEP_FAULT;
-		s.at = o.at;
-	}
 	open_int(w, &op->arg[1], x->a, x->atype, s.m * s.ka, o.raw, o.ae);
 	open_int(w, &op->arg[2], x->b, x->btype, s.k * s.n, o.raw, o.be);
 	frag_get(w->r, &op->arg[3], x->c, 0, o.d.u);
