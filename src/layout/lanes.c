@@ -225,7 +225,8 @@ cptx_val cptx_tile_word_(cptx_kernel *k, cptx_site at, const cptx_tile *tile, en
 		start = CALL(mov, .a = start, .type = CPTX_U32);
 	/* an address in the window of another CTA has bits above the 18 that a descriptor takes */
 	cptx_val units = CALL(bfe, .a = start, .b = cptx_imm(4), .c = cptx_imm(14), .type = CPTX_U32);
-	return CALL(or, .a = CALL(cvt, .a = units, .dtype = CPTX_U64), .b = cptx_imm((int64_t)word), .type = CPTX_B64);
+	return cptx_as(CALL(or, .a = CALL(cvt, .a = units, .dtype = CPTX_U64), .b = cptx_imm((int64_t)word), .type = CPTX_B64),
+	               CPTX_U64);
 }
 
 uint32_t cptx_tile_word_step(const cptx_tile *tile, uint32_t row, uint32_t col)
