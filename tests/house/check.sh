@@ -140,11 +140,13 @@ untidy() {
 variables() {
 	document=docs/environment.md
 	[ -f $document ] || { echo "$document:1: missing"; return; }
-	described=$(sed -n 's/^| `\(CPTX_[A-Z_0-9]*\)[`=].*/\1/p' $document)
-	lines 'getenv\("[A-Z_0-9]+"\)|environ(\.get\(|\[)"[A-Z_0-9]+"|\$\{?CPTX_[A-Z_0-9]+' '*.c' '*.h' '*.py' '*.sh' bootstrap run run-all | grep -v '^tests/house/' |
-		sed 's/^\([^:]*:[0-9]*\):.*\(getenv("\|environ\.get("\|environ\["\|${*\)\(CPTX_[A-Z_0-9]*\).*/\1 \3/; t; d' |
+	described=$(sed -n 's/^| `\([A-Z][A-Z_0-9]*\)[`=].*/\1/p' $document)
+	# names that are asked for, and those of ours that are handed on as text, but for what headers define
+	files '*.c' '*.h' '*.py' '*.sh' bootstrap run run-all | grep -v '^tests/house/' |
+		xargs grep -noE '(getenv|set_or)\("[A-Z_0-9]+"|environ(\.get\(|\[)"[A-Z_0-9]+"|\$\{?CPTX_[A-Z_0-9]+|"CPTX_[A-Z_0-9]+"' /dev/null |
+		sed 's/^\([^:]*:[0-9]*\):[^A-Z]*\([A-Z_0-9]*\).*/\1 \2/' | sort -u |
 		while read -r place name; do
-			printf '%s\n' "$described" | grep -qx "$name" || echo "$place: $name is not described in $document"
+			printf '%s\n' "$described" | grep -qx "$name" || grep -qsE "define $name\\>" include/cptx/*.h || echo "$place: $name is not described in $document"
 		done
 	for name in $described; do
 		files '*.c' '*.h' '*.py' '*.sh' bootstrap run run-all meson.build | xargs grep -qE "[^A-Z_]$name([^A-Z_0-9]|\$)" ||
