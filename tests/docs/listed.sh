@@ -1,5 +1,5 @@
 #!/bin/sh
-# listed.sh CPTX: the documents have every command, public header, folder and example, and name none that is not there.
+# listed.sh CPTX: the documents have every command, public header, folder, example and finding, and name none that is not there.
 # shellcheck disable=SC2013,SC2016 # no blank is in any of these words; ` is meant as it is
 # The last line is "listed: N passed, N failed, N skipped".
 set -u
@@ -36,9 +36,16 @@ for folder in src/*/; do has docs/architecture.md "| \`$folder\` |"; done
 for folder in tests/*/; do
 	[ "$folder" = tests/corpus/ ] || has docs/architecture.md "\`$(basename "$folder")\`"
 done
-for document in README.md CONTRIBUTING.md docs/architecture.md; do
-	for path in $(grep -oE '`(src|tests|examples|docs|include|tools|bench)/[A-Za-z0-9_./-]*`' $document | tr -d '`' | grep -v NAME | sort -u); do
-		exists $document "$path"
+for finding in $(sed -n 's/^CPTX_FINDING_([^"]*"\([^"]*\)".*/\1/p' include/cptx/findings.def); do has docs/write_a_kernel.md "\`$finding\`"; done
+for guide in docs/*.md; do
+	[ "$guide" = docs/architecture.md ] || has README.md "]($guide)"
+	for link in $(grep -oE '\]\([^):]*\)' "$guide" | tr -d ']()'); do exists "$guide" "docs/${link%#*}"; done
+done
+for link in $(grep -oE '\]\([^):]*\)' README.md | tr -d ']()'); do exists README.md "${link%#*}"; done
+for document in README.md CONTRIBUTING.md docs/*.md; do
+	[ "$document" != docs/instructions.md ] || continue
+	for path in $(grep -oE '`(src|tests|examples|docs|include|tools|bench)/[A-Za-z0-9_./-]*`' "$document" | tr -d '`' | grep -v NAME | sort -u); do
+		exists "$document" "$path"
 	done
 done
 for command in $(grep -oE 'build/cptx [a-z][a-z-]*' README.md | cut -d' ' -f2 | sort -u); do

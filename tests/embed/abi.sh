@@ -12,7 +12,7 @@ kept=$source/tests/embed/abi-$version
 
 # ---- builder calls: name, values, and modifiers with the room that there is for them ----
 awk '
-/^struct cptx_[a-z0-9_]+_ \{/ { name = substr($2, 1, length($2) - 1); vals = mods = room = "" }
+/^struct cptx_[A-Za-z0-9_]+_ \{/ { name = substr($2, 1, length($2) - 1); vals = mods = room = "" }
 /^\t\t\tcptx_val / { sub(/^\t\t\tcptx_val /, ""); gsub(/[,;]/, ""); vals = $0 }
 /^\t\t\tuint16_t / { sub(/^\t\t\tuint16_t /, ""); gsub(/[,;]/, ""); mods = $0 }
 /^\t\tuint16_t mod_/ { room = $2 }

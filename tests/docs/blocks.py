@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""blocks.py SOURCE BUILD CC: the blocks of README.md and docs/*.md do what they say.
+
+Every document is gone through from its top to its end, in an empty folder that looks like the source tree after ./bootstrap demo.
+
+    ```c        whole programs, and what begins with /* NAME.c */, are written to a file (and built by the commands that follow);
+                all else is compiled as the body of a function in which err, m, k, dev, p and opt are declared, and what an HTML
+                comment in front of the block declares: <!-- c: cptx_val x, y; -->.  A line of three dots stands for code left out.
+    ```ptx      what begins with // NAME.ptx is written to that file.
+    ```sh       every line is run, with /bin/sh -e.
+    ```console  the lines behind "$ " are run; the others are what they print, both streams together, lines joined by blanks so
+                that long ones may be broken.  Three dots stand for anything.
+                Behind <!-- numbers may differ --> a number stands for any: for what the generators and ptxas decide.
+    ```cmake, ```python and blocks without a language are not looked at, and counted.
+
+A command ends with status 0, or with the one its comment names: "# exit status 1".  One whose comment says what it needs, a
+program ("needs nvdisasm", "needs ptxas 13.0 and nvdisasm"), is run only where that is there.  In a test there never is "a GPU" or
+"root", and there are no "minutes".
+
+The last line is "blocks: N passed, N failed, N skipped".
+"""
+import collections, functools, os, pathlib, re, shutil, subprocess, sys, tempfile
+
+source, build, cc = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+passed, failed, skips, unread = 0, 0, collections.Counter(), collections.Counter()
+never = ("a GPU", "root", "minutes")
+context = """static cptx_error err; static cptx_module *m; static cptx_kernel *k; static cptx_device *dev; static cptx_program *p;
+static cptx_stream *stream; static cptx_load_opt opt;
+"""
+fragments = []
+
+Block = collections.namedtuple("Block", "where line language text declared loose")
+
+
+def tell(where, what, output=""):
+    global failed
+    failed += 1
+    print(f"FAIL {where}: {what}")
+    for line in output.strip().splitlines()[-20:]:
+        print("    " + line)
+
+
+def blocks(document):
+    found, declared, loose, language, start, text = [], "", False, None, 0, []
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        fence = re.match(r"```(\w*)", line)
+        if language is None and fence:
+            language, start, text = fence.group(1), number + 1, []
+        elif language is not None and fence:
+            found.append(Block(document.relative_to(source), start, language, "\n".join(text) + "\n", declared, loose))
+            language, declared, loose = None, "", False
+        elif language is not None:
+            text.append(line)
+        elif (comment := re.match(r"<!-- c: (.*) -->$", line)):
+            declared = comment.group(1)
+        elif line == "<!-- numbers may differ -->":
+            loose = True
+    if language is not None:
+        tell(document, "a block has no end")
+    return found
+
+
+@functools.lru_cache
+def version(tool):
+    return subprocess.run([tool, "--version"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+
+def there(need, env):
+    """Whether this machine has what a command needs: a program, maybe of a version."""
+    tool, _, wanted = need.partition(" ")
+    path = None if need in never else shutil.which(tool, path=env["PATH"])
+    return path is not None and f"release {wanted}" in version(path) if wanted else path is not None
+
+
+def run(block, number, command, expected, folder, env):
+    """One command; whether the ones behind it make sense."""
+    global passed
+    where = f"{block.where}:{number}"
+    comment = command.rpartition("#")[2] if "#" in command else ""
+    status = int((re.search(r"exit status (\d)", comment) or [0, 0])[1])
+    needs = re.search(r"needs ([^;)]*)", comment)
+    for need in needs[1].split(" and ") if needs else []:
+        if not there(need, env):
+            skips[need] += 1
+            return
+    try:
+        done = subprocess.run(["/bin/sh", "-ec", command], cwd=folder, env=env, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+    except subprocess.TimeoutExpired:
+        return tell(where, f"not done in a minute: {command}")
+    if done.returncode != status:
+        return tell(where, f"exit status {done.returncode}, not {status}: {command}", done.stdout)
+    if expected is not None:
+        wanted = re.escape(" ".join(expected.split())).replace(r"\.\.\.", ".*")
+        if block.loose:
+            wanted = re.sub(r"\d+", r"\\d+", wanted)
+        if not re.fullmatch(wanted, " ".join(done.stdout.split())):
+            return tell(where, f"it prints something else: {command}", done.stdout)
+    passed += 1
+
+
+def commands(block):
+    """(line, command, expected output or None)"""
+    found = []
+    for number, line in enumerate(block.text.splitlines(), block.line):
+        if block.language == "console" and not line.startswith("$ "):
+            found[-1][2] += line + "\n"
+        elif found and found[-1][1].endswith("\\"):
+            found[-1][1] = found[-1][1][:-1] + line
+        elif line.strip() and not line.startswith("#"):
+            found.append([number, line[2:] if block.language == "console" else line, "" if block.language == "console" else None])
+    return found
+
+
+def fragment(block):
+    text = re.sub(r"^(\s*)\.\.\.$", r"\1;", block.text, flags=re.M)
+    includes = "".join(f"{line}\n" for line in text.splitlines() if line.startswith("#include"))
+    body = "".join(("" if line.startswith("#include") else line) + "\n" for line in text.splitlines())
+    # a declaration that nobody uses is no fault of a fragment
+    fragments.append((block, f"{includes}static void block_{len(fragments)}(void)\n{{\n{block.declared}\n"
+                             f"#line {block.line} \"{block.where}\"\n{{\n#line {block.line}\n{body}}}\n}}\n"))
+
+
+def check_fragments(folder):
+    global passed
+    headers = "".join(f"#include <cptx/{header.name}>\n" for header in sorted((source / "include/cptx").glob("*.h"))
+                      if header.name != "cplusplus.h")
+    unit = folder / "fragments.c"
+    unit.write_text("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + headers + context + "".join(text for _, text in fragments))
+    done = subprocess.run(cc.split() + ["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-missing-field-initializers", f"-I{source}/include",
+                                        f"-I{build}/include", str(unit)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    bad = set(re.findall(r"^(\S+\.md):(\d+):.*error", done.stdout, flags=re.M))
+    if done.returncode and not bad:
+        tell("fragments", "they cannot be compiled", done.stdout)
+    for block, _ in fragments:
+        lines = [int(line) for name, line in bad if name == str(block.where) and block.line <= int(line) <= block.line + block.text.count("\n")]
+        if lines:
+            tell(f"{block.where}:{min(lines)}", "this does not compile", "\n".join(
+                line for line in done.stdout.splitlines() if line.startswith(f"{block.where}:{min(lines)}:")))
+        else:
+            passed += 1
+
+
+def document(path, folder):
+    for name in ("examples", "include", "python", "src", "tests", "bench", "docs"):
+        (folder / name).symlink_to(source / name)
+    (folder / "build").symlink_to(build)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("CPTX_") or name == "CPTX_PTXAS"}
+    env |= {"CPTX_CUDA_LIBRARY": "/nonexistent/libcuda.so.1", "CPTX_CACHE_DIR": str(folder / "cache"), "LC_ALL": "C"}
+    env["PATH"] += ":/usr/local/cuda/bin"
+    for block in blocks(path):
+        named = re.match(r"(?:/\* (\S+\.c) \*/|// (\S+\.ptx))$", block.text.splitlines()[0] if block.text.strip() else "")
+        if named:
+            (folder / (named[1] or named[2])).write_text(block.text)
+        elif block.language == "c":
+            fragment(block)
+        elif block.language in ("sh", "console"):
+            for number, command, expected in commands(block):
+                run(block, number, command, expected, folder, env)
+        else:
+            unread[block.language or "text"] += 1
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    if not (build / "libcptx.so").exists() or not (build / "cptx").exists():
+        print("SKIP blocks: this build has no shared library, or no command\nblocks: 0 passed, 0 failed, 1 skipped")
+        sys.exit(0)
+    for path in [source / "README.md"] + sorted((source / "docs").glob("*.md")):
+        if path.name == "instructions.md":  # made from the table, whose examples are assembled elsewhere
+            continue
+        folder = pathlib.Path(scratch) / path.stem
+        folder.mkdir()
+        document(path, folder)
+    check_fragments(pathlib.Path(scratch))
+for why, n in skips.items():
+    print(f"SKIP {n} commands: they need {why}")
+print("not looked at: " + ", ".join(f"{n} blocks of {language}" for language, n in unread.items()))
+print(f"blocks: {passed} passed, {failed} failed, {sum(skips.values())} skipped")
+sys.exit(failed != 0)
