@@ -11,7 +11,8 @@ Every document is gone through from its top to its end, in an empty folder that 
     ```console  the lines behind "$ " are run; the others are what they print, both streams together, lines joined by blanks so
                 that long ones may be broken.  Three dots stand for anything.
                 Behind <!-- numbers may differ --> a number stands for any: for what the generators and ptxas decide.
-    ```cmake, ```python and blocks without a language are not looked at, and counted.
+    ```python   is read, and not run.
+    ```cmake and blocks without a language are not looked at, and counted.
 
 A command ends with status 0, or with the one its comment names: "# exit status 1".  One whose comment says what it needs, a
 program ("needs nvdisasm", "needs ptxas 13.0 and nvdisasm"), is run only where that is there.  In a test there never is "a GPU" or
@@ -112,6 +113,16 @@ def commands(block):
     return found
 
 
+def python(block):
+    """It is read, not run: it wants a GPU and other programs' modules."""
+    global passed
+    try:
+        compile("\n" * (block.line - 1) + block.text, str(block.where), "exec")
+        passed += 1
+    except SyntaxError as error:
+        tell(f"{block.where}:{error.lineno}", f"this is no Python: {error.msg}")
+
+
 def fragment(block):
     text = re.sub(r"^(\s*)\.\.\.$", r"\1;", block.text, flags=re.M)
     includes = "".join(f"{line}\n" for line in text.splitlines() if line.startswith("#include"))
@@ -154,6 +165,8 @@ def document(path, folder):
             (folder / (named[1] or named[2])).write_text(block.text)
         elif block.language == "c":
             fragment(block)
+        elif block.language == "python":
+            python(block)
         elif block.language in ("sh", "console"):
             for number, command, expected in commands(block):
                 run(block, number, command, expected, folder, env)

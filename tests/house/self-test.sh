@@ -56,7 +56,7 @@ put src/base/todo.c "/* TO""DO: later */"
 put docs/path.md 'see /home/''me/notes'
 put src/base/blank.c 'int x; '
 printf 'int x;' >"$tree/src/base/end.c"
-put src/base/env.c 'void f(void) { getenv("CPTX_UNKNOWN"); }'
+put src/base/env.c 'void f(void) { getenv("CPTX_UNKNOWN"); getenv("OTHER"); g("CPTX_HANDED_ON"); }'
 put src/base/a.c ''
 report=$("$here/check.sh" "$tree") || :
 expect "an arrow that points up" '^    src/base/up.c:2: base may not include ir/ir.h$'
@@ -76,6 +76,8 @@ expect "a path of a machine" '^    docs/path.md:1:'
 expect "a blank at the end" '^    src/base/blank.c:1:'
 expect "no newline at the end" '^    src/base/end.c:0:'
 expect "a variable that is not described" '^    src/base/env.c:1: CPTX_UNKNOWN '
+expect "a variable that is not ours" '^    src/base/env.c:1: OTHER '
+expect "a variable that another function asks for" '^    src/base/env.c:1: CPTX_HANDED_ON '
 expect "a described variable that nothing reads" '^    docs/environment.md:1: nothing reads CPTX_KNOWN$'
 expect "the count" '^house: 0 passed, 9 failed|^house: 1 passed, 9 failed'
 for place in src/kernels/k.c:1 src/emu/over.c:1; do
