@@ -107,6 +107,25 @@ ok "another target is not" status 1 "$cptx" diff "$dir/table.ptx" "$dir/table90a
 sed 's/, 4500;/, 4499;/' "$dir/long.ptx" >"$dir/long1.ptx"
 ok "one line of many" sh -c '"$1" diff -b "$2" "$3" | grep -q "^PTX: 1 lines only in the first, 1 only in the second, 0"' sh \
 	"$cptx" "$dir/long.ptx" "$dir/long1.ptx"
+awk '/^add/ && ++n % 100 == 1 { sub(", [0-9]+;", ", 70000;") } { print }' "$dir/long.ptx" >"$dir/long90.ptx"
+ok "many lines of many" sh -c '"$1" diff -b "$2" "$3" | grep -q "^PTX: 90 lines only in the first, 90 only in the second, 0"' sh \
+	"$cptx" "$dir/long.ptx" "$dir/long90.ptx"
+name=%$(head -c 150 /dev/zero | tr '\0' n)
+two_bodies() { # two_bodies REGISTER REGISTER REGISTER REGISTER PRAGMA
+	printf '.version 8.0\n.target sm_90\n.address_size 64\n.global .u32 g;\n.entry j() { .reg .u32 %s, %s;\nmov.u32 %s, 1;\nmov.u32 %s, 2;\n' "$1" "$2" "$1" "$2"
+	printf 'st.global.u32 [g], %s;\nret; }\n.entry k() { .reg .u32 %s, %s;\n%s\nmov.u32 %s, 1;\n{ .reg .u32 %s; mov.u32 %s, 2;\n' "$1" "$3" "$4" "$5" "$3" "$4" "$4"
+	printf 'st.global.v2.u32 [g], { %s, %s }; }\nret; }\n' "$3" "$4"
+}
+two_bodies "${name}1" "${name}2" "%a" "%b" "" >"$dir/two.ptx"
+two_bodies "%x" "%y" "%y" "%x" "" >"$dir/two_renamed.ptx"
+sed "s/u32 ${name}2, 2/u32 ${name}1, 2/" "$dir/two.ptx" >"$dir/two_long.ptx"
+two_bodies "%x" "%y" "%y" "%x" '.pragma "nounroll";' >"$dir/two_pragma.ptx"
+sed 's/{ %y, %x }/{ %x, %y }/' "$dir/two_renamed.ptx" >"$dir/two_turned.ptx"
+ok "each body has names of its own" status 0 "$cptx" diff "$dir/two.ptx" "$dir/two_renamed.ptx"
+ok "long names are not cut" status 1 "$cptx" diff "$dir/two.ptx" "$dir/two_long.ptx"
+ok "a pragma is seen" status 1 "$cptx" diff "$dir/two.ptx" "$dir/two_pragma.ptx"
+ok "as it was written" has '^\+ \.pragma "nounroll";' "$dir/out"
+ok "elements of a vector" status 1 "$cptx" diff "$dir/two.ptx" "$dir/two_turned.ptx"
 ok "trouble" status 2 "$cptx" diff "$dir/gemm.ptx" "$dir/none.ptx"
 unset CPTX_PTXAS
 

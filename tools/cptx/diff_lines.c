@@ -1,0 +1,268 @@
+#include "diff.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void diff_free(diff_lines *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->at[i].key), free(l->at[i].name);
+	free(l->at), free(l->own);
+	*l = (diff_lines){ 0 };
+}
+
+/* A line more, with what was built in `key` and `name`, which are the line's then. */
+static bool add(diff_lines *l, diff_line line)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 256;
+		diff_line *grown = line.key ? realloc(l->at, cap * sizeof *grown) : NULL;
+		if (!grown) {
+			free(line.key), free(line.name);
+			return false;
+		}
+		l->at = grown, l->cap = cap;
+	}
+	if (line.key)
+		l->at[l->n++] = line;
+	else
+		free(line.name);
+	return line.key != NULL;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp((*(diff_line *const *)a)->key, (*(diff_line *const *)b)->key);
+}
+
+bool diff_number(diff_lines *a, diff_lines *b)
+{
+	size_t n = a->n + b->n;
+	diff_line **all = malloc((n + 1) * sizeof(diff_line *));
+
+	if (!all)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		all[i] = i < a->n ? &a->at[i] : &b->at[i - a->n];
+	qsort(all, n, sizeof *all, by_key);
+	for (size_t i = 0; i < n; i++)
+		all[i]->same = i ? all[i - 1]->same + (strcmp(all[i - 1]->key, all[i]->key) != 0) : 0;
+	free(all);
+	return true;
+}
+
+/* ---- machine code ---- */
+
+static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$'; }
+
+/* R12 is R, UR4 UR, `(.L_x_3) `(.L_x_). */
+static char *key_of_code(const char *line)
+{
+	char *key = malloc(strlen(line) + 1);
+	size_t n = 0;
+
+	for (const char *p = line; key && *p; p++) {
+		bool reg = strchr("RUPB", *p) && (p == line || !is_name(p[-1])), label = *p == '_' && p > line && p[-1] == 'x';
+		key[n++] = *p;
+		while (reg && isupper((unsigned char)p[1]))
+			key[n++] = *++p;
+		while ((reg || label) && isdigit((unsigned char)p[1]))
+			p++;
+	}
+	if (key)
+		key[n] = 0;
+	return key;
+}
+
+bool diff_code(diff_lines *l, const inspect_kernel *k)
+{
+	for (size_t i = 0; i < k->nsass; i++) {
+		const char *text = k->sass[i].text;
+		if (text && strcmp(text, "NOP") != 0 &&
+		    !add(l, (diff_line){ .text = text, .n = strlen(text), .key = key_of_code(text) }))
+			return false;
+	}
+	return true;
+}
+
+/* ---- outside of bodies ---- */
+
+/* What changes no program: places in sources, the version that was written for, sections for debuggers. */
+static bool says_nothing(const char *line, bool in_body)
+{
+	static const char *const outside[] = { ".loc", ".file", ".version", ".section", "//" };
+	static const char *const inside[] = { ".reg ", ".loc", ".pragma " };
+
+	for (size_t i = 0; !in_body && i < sizeof outside / sizeof *outside; i++)
+		if (!strncmp(line, outside[i], strlen(outside[i])))
+			return true;
+	for (size_t i = 0; in_body && i < sizeof inside / sizeof *inside; i++)
+		if (!strncmp(line, inside[i], strlen(inside[i])))
+			return true;
+	return *line == '\n' || !*line || (in_body && *line != '.' && !strstr(line, ".callprototype"));
+}
+
+bool diff_head(diff_lines *l, cptx_module *m, cptx_error *err)
+{
+	cptx_ptx *ptx = cptx_emit(m, NULL, NULL, err);
+	bool in_body = false, ok = ptx && (l->own = strdup(cptx_ptx_text(ptx)));
+
+	cptx_ptx_destroy(ptx);
+	for (char *p = ok ? l->own : NULL, *end; ok && p; p = end) {
+		if ((end = strchr(p, '\n')))
+			*end++ = 0;
+		in_body = (in_body || !strcmp(p, "{")) && strcmp(p, "}") != 0;
+		p += strspn(p, " \t");
+		if (!says_nothing(p, in_body) && strcmp(p, "}") != 0)
+			ok = add(l, (diff_line){ .text = p, .n = strlen(p), .key = strdup(p) });
+	}
+	return ok;
+}
+
+/* ---- bodies ---- */
+
+typedef struct builder {
+	const cptx_kernel *k;
+	char *key;
+	size_t n, cap;
+	uint32_t *name;
+	size_t nname, cap_name;
+	bool failed;
+} builder;
+
+static void put(builder *b, const char *format, ...) CPTX_PRINTF_(2, 3);
+static void put(builder *b, const char *format, ...)
+{
+	va_list ap, again;
+
+	va_start(ap, format);
+	va_copy(again, ap);
+	size_t n = (size_t)vsnprintf(NULL, 0, format, ap);
+	if (b->n + n >= b->cap) {
+		size_t cap = 2 * (b->n + n) + 64;
+		char *grown = realloc(b->key, cap);
+		if (grown)
+			b->key = grown, b->cap = cap;
+		else
+			b->failed = true;
+	}
+	if (!b->failed)
+		b->n += (size_t)vsnprintf(b->key + b->n, b->cap - b->n, format, again);
+	va_end(again);
+	va_end(ap);
+}
+
+static void put_name(builder *b, uint32_t id, bool label)
+{
+	if (b->nname == b->cap_name) {
+		size_t cap = b->cap_name ? 2 * b->cap_name : 4;
+		uint32_t *grown = realloc(b->name, cap * sizeof *grown);
+		if (!grown) {
+			b->failed = true;
+			return;
+		}
+		b->name = grown, b->cap_name = cap;
+	}
+	b->name[b->nname++] = 2 * id + label;
+}
+
+static void put_value(builder *b, cptx_val v)
+{
+	switch ((enum cptx_val_kind)v.kind) {
+	case CPTX_VAL_REG:
+		put(b, " %s%u.%u%+d", v.negated ? "!" : "", cptx_type_bits((enum cptx_type)v.type), v.count, v.offset);
+		for (uint32_t i = 0; i < v.count; i++)
+			put_name(b, v.id + i, false);
+		return;
+	case CPTX_VAL_VEC:
+	case CPTX_VAL_LIST:
+	case CPTX_VAL_TARGETS:
+		put(b, " {");
+		for (size_t i = 0; i < v.count; i++)
+			put_value(b, cptx_body_element(b->k, v, i));
+		put(b, "}");
+		return;
+	case CPTX_VAL_LABEL:
+		put(b, " L");
+		put_name(b, v.id, true);
+		return;
+	case CPTX_VAL_SYM:
+	case CPTX_VAL_FUNC:
+	case CPTX_VAL_PROTO: {
+		size_t n = cptx_body_name_of(b->k, v, NULL, 0);
+		char *name = malloc(n + 1);
+		b->failed |= !name;
+		if (name)
+			cptx_body_name_of(b->k, v, name, n + 1);
+		put(b, " %s%+d", name ? name : "", v.kind == CPTX_VAL_SYM ? v.offset : 0);
+		free(name);
+		return;
+	}
+	default: put(b, " %u:%llx", v.kind, (unsigned long long)v.i); return;
+	}
+}
+
+/* The line of a text, from 1. */
+static const char *line_of(const char *text, uint32_t line, const char **from, uint32_t *from_line, size_t *n)
+{
+	if (!*from || line < *from_line)
+		*from = text, *from_line = 1;
+	for (const char *p; *from_line < line && (p = strchr(*from, '\n')); ++*from_line)
+		*from = p + 1;
+	const char *p = *from + strspn(*from, " \t");
+	*n = strcspn(p, "\r\n");
+	return p;
+}
+
+/* Parsed, it is a text. */
+static bool is_pragma(const cptx_item_info *i)
+{
+	return i->kind == CPTX_ITEM_PRAGMA || (i->kind == CPTX_ITEM_TEXT && !strncmp(i->text, ".pragma", 7));
+}
+
+static void put_item(builder *b, const cptx_item *it, const cptx_item_info *info)
+{
+	char spelling[256];
+
+	for (const char *p = is_pragma(info) ? info->text : ""; *p; p++)
+		if (*p > ' ')
+			put(b, "%c", *p);
+	if (info->kind == CPTX_ITEM_LABEL)
+		put(b, "label");
+	if (info->kind == CPTX_ITEM_INSN) {
+		cptx_item_spelling(it, spelling, sizeof spelling);
+		if (info->guard.kind != CPTX_VAL_NONE) {
+			put(b, "@");
+			put_value(b, info->guard);
+		}
+		put(b, "%s", spelling);
+	}
+	for (size_t i = 0; i < info->noperands; i++)
+		put_value(b, cptx_item_operand(it, i));
+}
+
+bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
+{
+	const char *from = NULL;
+	uint32_t from_line = 1;
+
+	for (const cptx_item *it = k ? cptx_item_first(k) : NULL; it; it = cptx_item_next(it)) {
+		builder b = { .k = k };
+		cptx_item_info info;
+		if (!cptx_item_look(k, it, &info) ||
+		    (info.kind != CPTX_ITEM_INSN && info.kind != CPTX_ITEM_LABEL && !is_pragma(&info)))
+			continue;
+		put_item(&b, it, &info);
+		diff_line line = { .name = b.name, .nname = b.nname, .key = b.key };
+		line.text = line_of(in->ptx, info.at.line, &from, &from_line, &line.n);
+		if (b.failed) {
+			free(b.key), free(b.name);
+			return false;
+		}
+		if (!add(l, line))
+			return false;
+	}
+	return true;
+}
