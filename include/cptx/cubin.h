@@ -51,6 +51,18 @@ CPTX_API void cptx_cubin_view_destroy(cptx_cubin_view *c);
 CPTX_API const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c);
 /** Kernel number i, in the order of their symbols; false behind the last. */
 CPTX_API bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out);
+/**
+ * What an instruction says to the scheduler, in the upper bits of its 128 (sm_70 and later).  Six scoreboards, 0 to 5, wait
+ * for what takes a time that the compiler does not know.  As others found it out: NVIDIA documents none of it.
+ */
+typedef struct cptx_cubin_control {
+	uint8_t stall;       /**< cycles, 0 to 15, until the warp may issue the next instruction */
+	uint8_t write_board; /**< scoreboard that is released when its results are written; 7: none */
+	uint8_t read_board;  /**< the same, when its operands are read */
+	uint8_t waits;       /**< a bit for each scoreboard that must be released before it is issued */
+} cptx_cubin_control;
+/** Of the instruction at byte `address` (a multiple of 16) of kernel i; false if there is none. */
+CPTX_API bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out);
 /** Bytes of global variables of the module. */
 CPTX_API uint64_t cptx_cubin_view_globals(const cptx_cubin_view *c);
 /** Where the instructions of kernel i come from, by address; *n of them.  None without line information (ptxas -lineinfo).

@@ -164,10 +164,61 @@ CPTX_API uint32_t cptx_flow_peak(const cptx_flow *f, uint32_t *point);
 /**
  * Bank conflicts of the ld.shared and st.shared whose addresses follow from the number of the lane, each instruction counted
  * once; *known of *accesses are so.  For a warp along x at the start of its block; what all lanes have in common is taken as
- * zero, so a swizzle by a loop counter is seen in its first turn.  ldmatrix and asynchronous copies are not looked at.
+ * zero.  What changes in a loop, or comes from memory by another address in each lane, is not known.  ldmatrix and
+ * asynchronous copies are not looked at.
  */
 CPTX_API uint32_t cptx_flow_conflicts(const cptx_flow *f, uint32_t *known, uint32_t *accesses);
-/** What ptxas is likely to need, from that: an estimate; bench/RESULTS.md has how far off it is. */
+/* ---- Shared memory, and the stages of pipelines in it -------------------------------------------------------------- */
+
+/** A variable in shared memory that the kernel can name: its own, then those of the module. */
+typedef struct cptx_shared_var {
+	const char *name; /**< lives as long as the flow */
+	uint64_t size;    /**< bytes; 0: as long as the launch says */
+	uint32_t align;
+	uint32_t line; /**< of its declaration; 0: not known, or the module's */
+	bool of_module;
+} cptx_shared_var;
+
+/**
+ * mbarriers behind one another, 8 bytes each, that are used alike: those of the stages of a ring.  As the text tells it: an
+ * address that is the same for all turns of a loop, or begins so and goes on in steps.
+ */
+typedef struct cptx_barrier_set {
+	uint32_t variable; /**< number of the cptx_shared_var */
+	uint32_t offset;   /**< of the first, from there, in bytes */
+	uint32_t n;        /**< stages; 0: set up in a loop, or elsewhere */
+	uint32_t arrivals; /**< that complete a phase; 0: not a constant */
+} cptx_barrier_set;
+
+enum cptx_stage_role {
+	CPTX_STAGE_INIT,
+	CPTX_STAGE_INVAL,
+	CPTX_STAGE_ARRIVE,
+	CPTX_STAGE_EXPECT, /**< bytes, with or without an arrival */
+	CPTX_STAGE_COPY,   /**< an asynchronous copy or store that completes its bytes there */
+	CPTX_STAGE_COMMIT, /**< tcgen05.commit, cp.async.mbarrier.arrive: arrives when earlier work is done */
+	CPTX_STAGE_WAIT    /**< test_wait, try_wait */
+};
+
+/** An instruction that uses an mbarrier. */
+typedef struct cptx_stage_use {
+	uint32_t point; /**< its number */
+	enum cptx_stage_role role;
+	uint32_t set;    /**< of its mbarrier; UINT32_MAX: the text does not tell */
+	uint32_t count;  /**< INIT: arrivals; EXPECT, COPY: bytes; 0: not a constant (of a tensor map: the box) */
+	uint32_t buffer; /**< COPY: the cptx_shared_var that it writes; UINT32_MAX: not known */
+	uint32_t offset; /**< of what it writes there in the first stage, in bytes */
+	uint32_t stride; /**< from stage to stage; 0: always the same, or not known */
+} cptx_stage_use;
+
+CPTX_API const cptx_shared_var *cptx_flow_shared(const cptx_flow *f, size_t *n);
+CPTX_API const cptx_barrier_set *cptx_flow_barriers(const cptx_flow *f, size_t *n);
+/** In the order of the code. */
+CPTX_API const cptx_stage_use *cptx_flow_stages(const cptx_flow *f, size_t *n);
+/** "arrive" */
+CPTX_API const char *cptx_stage_role_name(enum cptx_stage_role role);
+
+/** What ptxas is likely to need, from the most registers alive: an estimate; bench/RESULTS.md has how far off it is. */
 CPTX_API uint32_t cptx_flow_registers(const cptx_flow *f);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /*
  * Bank conflicts that the text alone tells: the address of an access to shared memory is followed back to lane numbers.  A
  * warp whose threads follow one another along x is assumed, at the start of the block; what is the same for all lanes
- * (parameters, block numbers, counters of loops, addresses of variables) is taken as zero.  Where that is not the same for
- * all lanes, or a lane's value comes from memory, nothing is known, and nothing is said.
+ * (parameters, block numbers, what all load from one place, addresses of variables) is taken as zero.  Where that is not the
+ * same for all lanes, or a lane's value comes from memory, nothing is known, and nothing is said.
  */
 #include "inspect/flow.h"
 
@@ -33,6 +33,21 @@ static lanes same(uint32_t v)
 }
 
 static const lanes unknown;
+
+/* Of a special register, what lane i has; 0 where all have the same. */
+static uint32_t of_lane(unsigned sreg, uint32_t i)
+{
+	switch (sreg) {
+	case CPTX_SREG_TID_X:
+	case CPTX_SREG_LANEID: return i;
+	case CPTX_SREG_LANEMASK_EQ: return 1u << i;
+	case CPTX_SREG_LANEMASK_LT: return (1u << i) - 1;
+	case CPTX_SREG_LANEMASK_LE: return (2u << i) - 1;
+	case CPTX_SREG_LANEMASK_GT: return ~((2u << i) - 1);
+	case CPTX_SREG_LANEMASK_GE: return ~((1u << i) - 1);
+	default: return 0;
+	}
+}
 static lanes trace(tracer *t, uint32_t reg, unsigned depth);
 
 static lanes of_value(tracer *t, const cptx_val *v, unsigned depth)
@@ -43,14 +58,13 @@ static lanes of_value(tracer *t, const cptx_val *v, unsigned depth)
 	case CPTX_VAL_INT: return same((uint32_t)v->i);
 	case CPTX_VAL_SYM: return same((uint32_t)v->offset);
 	case CPTX_VAL_SREG:
-		if (v->id != CPTX_SREG_TID_X && v->id != CPTX_SREG_LANEID)
-			return v->id == CPTX_SREG_TID_Y || v->id == CPTX_SREG_TID_Z ? same(0)
-			       : arch_sregs[v->id].count == 1                       ? same(0)
-			                                                            : unknown;
-		l.known = true;
-		for (unsigned i = 0; i < LANES; i++)
-			l.v[i] = i;
-		return l;
+		l.known = arch_sregs[v->id].count == 1 || v->id == CPTX_SREG_TID_X;
+		l.uniform = true;
+		for (uint32_t i = 0; i < LANES; i++)
+			l.v[i] = of_lane(v->id, i), l.uniform &= l.v[i] == l.v[0];
+		return l.known && !l.uniform                                             ? l
+		       : l.known || v->id == CPTX_SREG_TID_Y || v->id == CPTX_SREG_TID_Z ? same(0)
+		                                                                         : unknown;
 	case CPTX_VAL_REG:
 		if (v->count != 1)
 			return unknown;
@@ -89,6 +103,22 @@ static bool compute(unsigned op, const char *spelling, const uint32_t a[3], uint
 	return !high;
 }
 
+/* All lanes load from one place; what a function is passed may be another value in each. */
+static bool loads_uniform(tracer *t, const ir_item *it, unsigned depth)
+{
+	cptx_val v = it->noperand > 1 ? ir_operand(t->k, it, 1) : (cptx_val){ .kind = CPTX_VAL_NONE };
+	lanes l = of_value(t, &v, depth);
+
+	return l.known && l.uniform && !(t->k->is_func && flow_unit(t->k, it) == CPTX_UNIT_CONSTANT);
+}
+
+/* The same operands give the same result; of an atomic, an election or a matrix they do not. */
+static bool is_arithmetic(unsigned op, enum cptx_unit unit)
+{
+	return op != CPTX_OP_ELECT_SYNC &&
+	       (unit == CPTX_UNIT_INTEGER || unit == CPTX_UNIT_FLOAT || unit == CPTX_UNIT_DOUBLE || unit == CPTX_UNIT_SPECIAL);
+}
+
 static lanes of_insn(tracer *t, const ir_item *it, unsigned depth)
 {
 	unsigned op = arch_forms[it->form].op;
@@ -96,9 +126,11 @@ static lanes of_insn(tracer *t, const ir_item *it, unsigned depth)
 	unsigned n = it->noperand ? it->noperand - 1u : 0;
 	char spelling[ARCH_OPCODE];
 
-	if (flow_unit(t->k, it) == CPTX_UNIT_CONSTANT)
+	if (op == CPTX_OP_LD && !loads_uniform(t, it, depth))
+		return unknown;
+	if (op == CPTX_OP_LD)
 		return same(0);
-	if (n > 3 || !n || it->guard)
+	if (!is_arithmetic(op, flow_unit(t->k, it)) || n > 3 || !n || it->guard)
 		return unknown;
 	*arch_put_opcode(spelling, it->form, ir_mods(it)) = 0;
 	for (unsigned i = 0; i < 3; i++) {

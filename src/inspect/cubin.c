@@ -166,7 +166,7 @@ static bool read_section(cptx_cubin_view *c, Elf_Scn *s, const GElf_Shdr *h)
 	if (!section_bytes(c, s, h, &p))
 		return false;
 	if ((k = by_suffix(c, name, ".text.")))
-		k->k.code = less(h->sh_size), k->section = elf_ndxscn(s);
+		k->k.code = less(h->sh_size), k->section = elf_ndxscn(s), k->code = p;
 	else if ((k = by_suffix(c, name, ".nv.shared.")))
 		note_shared(c, k, h->sh_size);
 	else if ((k = by_suffix(c, name, ".nv.info.")))
@@ -338,6 +338,20 @@ const cptx_cubin_line *cptx_cubin_view_lines(const cptx_cubin_view *c, size_t i,
 {
 	*n = c && i < c->nkernel ? c->kernel[i].nline : 0;
 	return *n ? c->kernel[i].line : NULL;
+}
+
+bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out)
+{
+	enum { AT = 105 - 96 /* of the last word of 32 bits */ };
+
+	*out = (cptx_cubin_control){ 0 };
+	if (i >= c->nkernel || !c->kernel[i].code || address % 16 || address >= c->kernel[i].k.code / 16 * 16)
+		return false;
+	uint32_t bits = cubin_u32(c->kernel[i].code + address + 12) >> AT;
+	*out = (cptx_cubin_control){
+		.stall = bits & 15, .write_board = bits >> 5 & 7, .read_board = bits >> 8 & 7, .waits = bits >> 11 & 63
+	};
+	return true;
 }
 
 const char *cptx_cubin_view_ptx(const cptx_cubin_view *c, size_t *size)

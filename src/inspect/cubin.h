@@ -9,6 +9,7 @@
 typedef struct cubin_kernel {
 	cptx_cubin_kernel k;
 	size_t section, symbol; /* of its code; of its name */
+	const unsigned char *code;
 	cptx_cubin_line *line;
 	size_t nline, cap_line;
 } cubin_kernel;

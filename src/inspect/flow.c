@@ -165,7 +165,7 @@ static bool build(cptx_flow *f)
 		link_block(f, i);
 	for (size_t i = 0; i < n; i++)
 		f->point[i].unit = (uint8_t)flow_unit(f->k, f->point[i].item);
-	if (!flow_loops(f) || !flow_live(f) || !flow_banks(f))
+	if (!flow_loops(f) || !flow_live(f) || !flow_banks(f) || !flow_shared(f) || !flow_stages(f))
 		return false;
 	weigh(f);
 	return true;

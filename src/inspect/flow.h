@@ -31,14 +31,33 @@ struct cptx_flow {
 	bool too_large; /* FLOW_MOST_SETS, FLOW_MOST_STEPS */
 	uint32_t hottest, peak, peak_at, registers;
 	uint32_t conflicts, shared_known, shared_accesses;
+	cptx_shared_var *shared;
+	uint32_t *shared_id; /* their symbols */
+	cptx_barrier_set *set;
+	cptx_stage_use *use;
+	size_t nshared, cap_shared, nset, nuse;
 };
 
 /* Calls fn for each successor of a block. */
 typedef void (*flow_next_fn)(cptx_flow *f, uint32_t block, uint32_t next, void *user);
 void flow_each_next(cptx_flow *f, uint32_t block, flow_next_fn fn, void *user);
 bool flow_loops(cptx_flow *f);
-bool flow_live(cptx_flow *f);  /* fills live, predicates, peak, registers */
-bool flow_banks(cptx_flow *f); /* fills conflicts */
+bool flow_live(cptx_flow *f);   /* fills live, predicates, peak, registers */
+bool flow_banks(cptx_flow *f);  /* fills conflicts */
+bool flow_shared(cptx_flow *f); /* fills shared */
+bool flow_stages(cptx_flow *f); /* fills set and use; behind flow_shared */
+
+/* Where an address of shared memory lies, or what a number is, as far as the text tells: address.c */
+typedef struct flow_where {
+	enum { WHERE_UNKNOWN, WHERE_NUMBER, WHERE_VARIABLE, WHERE_SELF } kind; /* SELF: what is asked, in a loop */
+	bool varies;                                                           /* by what is not constant, which is taken as 0 */
+	uint32_t sym;                                                          /* VARIABLE */
+	int64_t offset;                                                        /* or the number */
+	uint32_t stride;                                                       /* of a step of what varies; 0: not known */
+} flow_where;
+typedef struct flow_tracer flow_tracer;
+flow_tracer *flow_tracer_of(cptx_flow *f); /* in the arena */
+flow_where flow_where_is(flow_tracer *t, const cptx_val *address);
 enum cptx_unit flow_unit(const cptx_kernel *k, const ir_item *it);
 double flow_cost(const cptx_kernel *k, const ir_item *it, enum cptx_unit unit);
 

@@ -45,6 +45,27 @@ static char *assemble(const char *ptx, size_t size, const char *target, const ch
 
 static unsigned compared, beside_cuobjdump;
 
+/* Bits that lie elsewhere than thought would name scoreboards 6, or those that nothing releases. */
+static void scoreboards(const cptx_cubin_view *c, const char *what)
+{
+	cptx_cubin_control s;
+	cptx_cubin_kernel k;
+
+	for (size_t i = 0; cptx_cubin_view_kernel(c, i, &k); i++) {
+		unsigned released = 0, awaited = 0, stalls = 0;
+		for (uint32_t at = 0; cptx_cubin_view_control(c, i, at, &s); at += 16) {
+			ck_assert_msg(s.write_board != 6 && s.read_board != 6 && s.stall <= 15, "%s, %s at 0x%x", what, k.name, at);
+			released |= 1u << s.write_board | 1u << s.read_board;
+			awaited |= s.waits == 63 ? 0 : s.waits, stalls += s.stall; /* 63: for all, whoever they are of */
+		}
+		ck_assert_msg(!(awaited & ~released), "%s, %s: scoreboards 0x%x awaited, 0x%x released", what, k.name, awaited,
+		              released);
+		ck_assert_msg(stalls >= k.code / 16 / 2, "%s, %s: %u cycles", what, k.name, stalls);
+		ck_assert(!cptx_cubin_view_control(c, i, k.code, &s) && !cptx_cubin_view_control(c, i, 8, &s));
+	}
+	ck_assert(!cptx_cubin_view_control(c, SIZE_MAX, 0, &s));
+}
+
 static void same_as_ptxas(const cptx_cubin_view *c, const cptx_verdict *v, const char *what)
 {
 	cptx_cubin_kernel k;
@@ -68,6 +89,7 @@ static void same_as_ptxas(const cptx_cubin_view *c, const cptx_verdict *v, const
 	for (size_t i = 0; cptx_verdict_usage(v, i); i++)
 		kernels -= cptx_verdict_usage(v, i)->is_kernel;
 	ck_assert_msg(!kernels, "%s: not as many kernels as ptxas compiled", what);
+	scoreboards(c, what);
 	compared++;
 }
 

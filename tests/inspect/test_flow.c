@@ -11,16 +11,17 @@ typedef struct looked {
 	size_t n;
 } looked;
 
-static looked look(const char *body)
+static looked look_for(const char *target, const char *body)
 {
 	char text[4096];
 	looked l;
 	cptx_error err = { 0 };
 
 	snprintf(text, sizeof text,
-	         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+	         ".version 8.0\n.target %s\n.address_size 64\n.const .align 4 .b32 t[64];\n"
+	         ".extern .shared .align 128 .b8 ring[];\n.visible .entry k(.param .u64 p)\n{\n"
 	         ".reg .pred %%p<9>;\n.reg .b32 %%r<99>;\n.reg .b64 %%d<9>;\n.shared .align 16 .b8 s[4096];\n%s\nret;\n}\n",
-	         body);
+	         target, body);
 	l.m = cptx_parse(text, strlen(text), NULL);
 	ck_assert_msg(!cptx_module_error(l.m), "%s", cptx_module_error(l.m) ? cptx_module_error(l.m)->text : "");
 	l.f = cptx_flow_of(cptx_module_body(l.m, NULL), &err);
@@ -28,6 +29,8 @@ static looked look(const char *body)
 	l.p = cptx_flow_points(l.f, &l.n);
 	return l;
 }
+
+static looked look(const char *body) { return look_for("sm_80", body); }
 
 static void done(looked *l)
 {
@@ -140,6 +143,89 @@ START_TEST(banks)
 }
 END_TEST
 
+/* The offset of lane i, in %r2, may be what the text does not tell, though all that it is made of is the same. */
+START_TEST(banks_unknown)
+{
+	static const struct row {
+		const char *offset;
+		unsigned known, conflicts;
+	} rows[] = {
+		{ "mov.u32 %r1, %tid.x;\nshl.b32 %r1, %r1, 2;\nmov.u32 %r4, t;\nadd.u32 %r1, %r1, %r4;\nld.const.u32 %r2, [%r1];", 0,
+		  0 },
+		{ "ld.const.u32 %r2, [t+8];", 1, 0 },
+		{ "ld.param.u32 %r2, [p];", 1, 0 },
+		{ "mov.u32 %r1, s;\natom.shared.add.u32 %r2, [%r1], 4;", 0, 0 },
+		{ "mov.u32 %r1, s;\nld.shared.u32 %r2, [%r1];", 1, 0 },
+		{ "mov.u32 %r1, %lanemask_lt;\npopc.b32 %r2, %r1;", 0, 0 },
+		{ "mov.u32 %r1, %lanemask_lt;\nand.b32 %r2, %r1, 0;", 1, 0 },
+		{ "mov.u32 %r1, %lanemask_lt;\nand.b32 %r2, %r1, 128;", 1, 1 }, /* lanes 0 to 7, and the others */
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char body[512];
+		uint32_t known, accesses;
+		snprintf(body, sizeof body, "%s\nmov.u32 %%r8, s;\nadd.u32 %%r9, %%r8, %%r2;\nst.shared.u32 [%%r9], 1;",
+		         rows[i].offset);
+		looked l = look(body);
+		uint32_t conflicts = cptx_flow_conflicts(l.f, &known, &accesses);
+		const cptx_point *store = &l.p[l.n - 2];
+		known -= accesses - 1; /* the loads above are known */
+		ck_assert_msg(known == rows[i].known && conflicts == rows[i].conflicts && store->conflicts == conflicts,
+		              "row %zu: %u known, %u conflicts", i, known, conflicts);
+		done(&l);
+	}
+}
+END_TEST
+
+/* A ring of 3 stages with full barriers in front of empty ones, walked by a pointer that wraps, by two roles. */
+static const char ring[] =
+	"mbarrier.init.shared.b64 [s+64], 1;\nmbarrier.init.shared.b64 [s+72], 1;\nmbarrier.init.shared.b64 [s+80], 1;\n"
+	"mbarrier.init.shared.b64 [s+88], 256;\nmbarrier.init.shared.b64 [s+96], 256;\nmbarrier.init.shared.b64 [s+104], 256;\n"
+	"mov.u32 %r10, s;\nmov.u32 %r2, 0;\nmov.u32 %r9, ring;\nadd.u32 %r1, %r10, 64;\nld.param.u64 %d1, [p];\n"
+	"L:\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1+24], %r3;\n@!%p1 bra L;\n"
+	"mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 8192;\nmad.lo.u32 %r4, %r2, 8192, %r9;\nadd.u32 %r5, %r4, 4096;\n"
+	"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%d1], 4096, [%r1];\n"
+	"add.u32 %r2, %r2, 1;\nadd.u32 %r1, %r1, 8;\nsetp.eq.u32 %p2, %r2, 3;\nselp.u32 %r2, 0, %r2, %p2;\n"
+	"@%p2 sub.u32 %r1, %r1, 24;\n@%p3 bra L;\n"
+	"mov.u32 %r7, s+64;\nmapa.shared::cluster.u32 %r6, %r7, 1;\nmbarrier.arrive.shared::cluster.b64 _, [%r6+24];\n"
+	"ld.param.u32 %r8, [p];\nmbarrier.arrive.shared.b64 _, [%r8];\n";
+
+START_TEST(stages)
+{
+	static const enum cptx_stage_role roles[] = { CPTX_STAGE_INIT, CPTX_STAGE_INIT,   CPTX_STAGE_INIT,  CPTX_STAGE_INIT,
+		                                          CPTX_STAGE_INIT, CPTX_STAGE_INIT,   CPTX_STAGE_WAIT,  CPTX_STAGE_EXPECT,
+		                                          CPTX_STAGE_COPY, CPTX_STAGE_ARRIVE, CPTX_STAGE_ARRIVE };
+	static const uint32_t sets[] = { 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, UINT32_MAX };
+	looked l = look_for("sm_90", ring);
+	size_t n;
+	const cptx_shared_var *v = cptx_flow_shared(l.f, &n);
+	ck_assert(n == 2 && !strcmp(v[0].name, "s") && v[0].size == 4096 && v[0].align == 16 && v[0].line && !v[0].of_module);
+	ck_assert(!strcmp(v[1].name, "ring") && !v[1].size && v[1].align == 128 && v[1].of_module);
+	const cptx_barrier_set *b = cptx_flow_barriers(l.f, &n);
+	ck_assert_uint_eq(n, 2);
+	ck_assert(b[0].variable == 0 && b[0].offset == 64 && b[0].n == 3 && b[0].arrivals == 1);
+	ck_assert(b[1].variable == 0 && b[1].offset == 88 && b[1].n == 3 && b[1].arrivals == 256);
+	const cptx_stage_use *u = cptx_flow_stages(l.f, &n);
+	ck_assert_uint_eq(n, sizeof sets / sizeof *sets);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(u[i].role == roles[i] && u[i].set == sets[i], "use %zu: %s of set %d", i,
+		              cptx_stage_role_name(u[i].role), (int)u[i].set);
+	ck_assert(u[7].count == 8192 && u[8].count == 4096);
+	ck_assert(u[8].buffer == 1 && u[8].offset == 4096 && u[8].stride == 8192 && u[7].buffer == UINT32_MAX);
+	done(&l);
+	l = look(
+		"mov.u32 %r1, %tid.x;\nshl.b32 %r1, %r1, 3;\nmov.u32 %r2, s;\nadd.u32 %r3, %r1, %r2;\n"
+		"mbarrier.init.shared.b64 [%r3], 32;\nmbarrier.arrive.shared.b64 _, [s+16];\nmbarrier.arrive.shared.b64 _, [s+24];");
+	b = cptx_flow_barriers(l.f, &n);
+	ck_assert(n == 3 && b[0].n == 0 && b[0].arrivals == 32 && b[1].offset == 16 && b[2].offset == 24);
+	done(&l);
+	l = look("mbarrier.init.shared.b64 [s], 1;\nmbarrier.init.shared.b64 [s+8], 1;\nmbarrier.arrive.shared.b64 _, [s];\n"
+	         "mbarrier.arrive.shared.b64 _, [s+8];"); /* unrolled */
+	b = cptx_flow_barriers(l.f, &n);
+	ck_assert(n == 1 && b[0].offset == 0 && b[0].n == 2 && b[0].arrivals == 1);
+	done(&l);
+}
+END_TEST
+
 START_TEST(occupancy)
 {
 	static const struct row {
@@ -240,7 +326,9 @@ int main(void)
 	tcase_add_test(t, loops);
 	tcase_add_test(t, units);
 	tcase_add_test(t, banks);
+	tcase_add_test(t, banks_unknown);
 	tcase_add_test(t, banks_as_emulated);
+	tcase_add_test(t, stages);
 	tcase_add_test(t, occupancy);
 	tcase_add_loop_test(t, too_large, 0, 2);
 	suite_add_tcase(s, t);

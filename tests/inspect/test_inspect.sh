@@ -38,6 +38,8 @@ CPTX_PTXAS=/nowhere "$cptx" inspect "$dir/gemm.ptx" >"$dir/estimate" 2>&1
 ok "an estimate says so" has 'registers .*[0-9]+ \(estimate\)' "$dir/estimate"
 ok "and why" has 'note: .*no ptxas' "$dir/estimate"
 ok "the hottest loop is known by its C line" has 'hottest loop .*gemm_sm90.c:[0-9]+ .*[1-9][0-9]* of its [0-9]+ instructions are tensor' "$dir/estimate"
+ok "the stages of its ring" has 'shared_0\+0, 4 stages of 1 arrival; expect in line [0-9]+; copy in line [0-9]+, [0-9]+; wait in line [0-9]+, [0-9]+$' "$dir/estimate"
+ok "and who gives them back" has 'shared_0\+32, 4 stages of 4 arrivals; arrive in line [0-9]+, [0-9]+; wait in line' "$dir/estimate"
 ok "no file" status 1 "$cptx" inspect "$dir/none.ptx"
 ok "no operand" status 2 "$cptx" inspect
 ok "no target" status 2 "$cptx" inspect --arch sm_1 "$dir/gemm.ptx"
@@ -152,6 +154,7 @@ if [ -x "$ptxas" ]; then
 	else
 		"$cptx" inspect "$dir/gemm.cubin" >"$dir/cubin" 2>&1
 		ok "a cubin" has "registers +$registers, spills: only ptxas" "$dir/cubin"
+		ok "stalls are known without a disassembler" sh -c 'CPTX_NVDISASM=/nowhere CPTX_CUOBJDUMP=/nowhere PATH=/usr/bin:/bin "$1" inspect --json "$2" | grep -qE "^\\[[0-9]+,[0-9]+,[0-9]+,\"\",0,[1-9][0-9]*,\\[[0-9]+"' sh "$cptx" "$dir/gemm.ptx"
 		ok "source lines are joined with machine code" has '"sass":\[\[0,[1-9]' "$dir/json"
 	fi
 	sed 's/setmaxnreg.dec.*/&/; s/^\.reqntid.*//; s/^\.minnctapersm.*//' "$dir/gemm.ptx" >"$dir/open.ptx"
@@ -182,6 +185,9 @@ if [ -n "$chromium" ]; then
 		ok "its theme is $theme" has "data-theme=\"$theme\"" "$dir/dom"
 		ok "the hottest loop is marked ($theme)" has 'class="row hot' "$dir/dom"
 		ok "with its C line ($theme)" has 'id="hottest".*gemm_sm90.c:[0-9]+, PTX line' "$dir/dom"
+		ok "the stages of the ring ($theme)" has 'id="stages".*class="ring".*4 stages, 1 arrival each; expects 49152 B in <a>gemm_sm90.c:' "$dir/dom"
+		ok "and where they lie ($theme)" has 'id="smem".*49152 to 65535: copy 1 of stage 1' "$dir/dom"
+		ok "stalls ($theme)" has 'id="stallsmost">blue: cycles .*\([1-9][0-9]* in all\)' "$dir/dom"
 		grep -o 'data-ready="[^"]*"' "$dir/dom"
 	done
 else

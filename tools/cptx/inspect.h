@@ -10,8 +10,13 @@
 typedef struct sass_line {
 	uint32_t address, ptx_line; /* 0: not known */
 	enum cptx_unit unit;
-	const char *text; /* in inspected.disassembly */
+	uint16_t live;                          /* registers, by nvdisasm; 0: not known */
+	uint8_t stall;                          /* cycles until the next one may be issued */
+	uint8_t waits, write_board, read_board; /* scoreboards, as in cptx_cubin_control */
+	const char *text;                       /* in inspected.disassembly */
 } sass_line;
+
+enum { SASS_BOARDS = 6 };
 
 typedef struct inspect_kernel {
 	char *name;
@@ -27,12 +32,6 @@ typedef struct inspect_kernel {
 	size_t nsass;
 } inspect_kernel;
 
-/* A variable in shared memory. */
-typedef struct inspect_shared {
-	char name[128];
-	uint32_t size, align, line; /* size 0: its length is given by the launch */
-} inspect_shared;
-
 typedef struct inspected {
 	const cli_command *cmd;
 	const char *path;
@@ -45,8 +44,6 @@ typedef struct inspected {
 	char note[512]; /* why something is missing; "" */
 	inspect_kernel *kernel;
 	size_t nkernel;
-	inspect_shared shared[256];
-	size_t nshared;
 	char *disassembly;
 	unsigned char *code; /* the cubin */
 	size_t ncode;
@@ -69,6 +66,9 @@ void inspect_free(inspected *in);
 bool code_read(inspected *in);                  /* the figures and kernels of in->code */
 void code_disassemble(inspected *in);           /* fills the machine code of all kernels; a note where there is no tool */
 enum cptx_unit code_unit(const char *mnemonic); /* "HMMA.16816.F32" */
+/* The instruction that releases a scoreboard that instruction i waits for: the last one in front of it, or, of a loop, in
+ * the code; SIZE_MAX: there is none. */
+size_t code_awaited(const inspect_kernel *k, size_t i, unsigned board);
 
 /* ---- inspect_text.c, inspect_json.c ---- */
 void inspect_text(const inspected *in);

@@ -2,7 +2,7 @@
 const D = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
 const colors = ["#d9822b", "#4c8dd6", "#7b61c9", "#8a9199", "#c94f7c", "#2e9e6b", "#17a2b8", "#b3261e", "#b0a06a", "#57b894", "#e0b400", "#5d6770"];
-let K, rows = {}, byPtx = {};
+let K, rows = {}, byPtx = {}, bySass = {};
 
 function el(parent, tag, cls, text) {
 	const e = document.createElement(tag);
@@ -48,6 +48,9 @@ function row(pane, number, text, key, hot) {
 	return e;
 }
 
+function hex(address) { return address.toString(16).padStart(4, "0"); }
+function mnemonic(text) { return text.replace(/^@\S+ +/, "").split(/[ .;]/)[0]; }
+
 function hottest() { return (K.loops || []).find(l => l.hottest); }
 
 function fillPtx(hot, peak) {
@@ -70,10 +73,18 @@ function fillPtx(hot, peak) {
 
 function fillSass(hot) {
 	const all = document.createDocumentFragment();
-	for (const [address, line, unit, text] of K.sass) {
-		const e = row("sass", address.toString(16).padStart(4, "0"), text, line ? group(line) : "", hot && line >= hot.first && line <= hot.last);
+	const most = Math.max(1, ...K.sass.map(s => s[4])), at = {};
+	for (const s of K.sass) at[s[0]] = s;
+	for (const [address, line, unit, text, live, stall, waits] of K.sass) {
+		const e = row("sass", hex(address), text, line ? group(line) : "", hot && line >= hot.first && line <= hot.last);
+		const l = el(e, "span", "live", live || "");
+		l.style.backgroundSize = 100 * live / most + "% 100%";
+		l.title = "registers alive";
+		el(e, "span", "stall" + (stall > 8 ? " long" : ""), stall || "").title = "cycles until the next instruction may be issued";
 		el(e, "span", "unit").style.background = text ? colors[unit] : "transparent";
 		el(e, "span", "", text || "(no disassembler)");
+		if (waits.length) el(e, "span", "waits", "waits for " + waits.map(a => hex(a) + " " + mnemonic(at[a][3])).join(", "));
+		bySass[address] = e;
 		all.appendChild(e);
 	}
 	$("sass").replaceChildren(all);
@@ -143,6 +154,91 @@ function fillPressure(hot) {
 	$("peak").textContent = points.length ? "at most " + K.peak + " of the PTX; ptxas needs " + K.registers + "; orange: the hottest loop" : "";
 }
 
+/* Of each instruction the cycles that it says, upwards, and what it waits for, as a line of full height. */
+function fillStalls(hot) {
+	const svg = $("stalls"), code = K.sass, n = code.length || 1, none = !code.some(s => s[5]);
+	let stall = "", wait = "", marks = "", cycles = 0, waits = 0, from = -1;
+	code.forEach((s, i) => {
+		const isHot = hot && s[1] >= hot.first && s[1] <= hot.last;
+		if (isHot && from < 0) from = i;
+		if (from >= 0 && (!isHot || i === n - 1)) marks += `<rect x="${from}" y="0" width="${i - from + 1}" height="100" style="fill:var(--hotline);opacity:.35"/>`, from = -1;
+		if (s[5]) stall += `M${i + .5} 100V${100 - 6 * s[5]}`;
+		if (s[6].length) wait += `M${i + .5} 0V100`, waits++;
+		cycles += s[5];
+	});
+	svg.setAttribute("viewBox", "0 0 " + n + " 100");
+	svg.innerHTML = `<path d="${wait}" style="stroke:var(--bad);stroke-width:1;opacity:.55" vector-effect="non-scaling-stroke"/><path d="${stall}" style="stroke:var(--accent);stroke-width:1"/>` + marks;
+	svg.onclick = e => {
+		const s = code[Math.floor(e.offsetX / svg.clientWidth * n)];
+		if (s) bySass[s[0]].scrollIntoView({ block: "center" }), s[1] && select(group(s[1]), "sass");
+	};
+	svg.style.display = $("stallsof").style.display = none ? "none" : "";
+	$("stallsmost").textContent = "blue: cycles that an instruction holds the next one (" + cycles + " in all); red: it waits for results (" + waits + "); not measured";
+}
+
+/* Where copies write, in the order of the offset: a part for each, to the next one or the end of the stage. */
+function stageParts(v, i) {
+	const copies = new Map();
+	for (const u of K.stages) if (u.role === "copy" && u.buffer === i) copies.set(u.offset, u);
+	const list = [...copies.values()].sort((a, b) => a.offset - b.offset), parts = [];
+	list.forEach((u, j) => {
+		const next = list[j + 1] ? list[j + 1].offset : u.stride ? list[0].offset + u.stride : u.offset + u.count;
+		const n = u.set >= 0 && u.stride ? K.barriers_at[u.set].n || 1 : 1;
+		for (let k = 0; k < n; k++)
+			parts.push({ at: u.offset + k * u.stride, n: Math.max(0, next - u.offset), what: j, stage: k, of: n });
+	});
+	return parts.filter(p => p.n).sort((a, b) => a.at - b.at);
+}
+
+function fillSmem() {
+	$("smem").replaceChildren();
+	const shared = K.shared || [];
+	shared.forEach((v, i) => {
+		const parts = stageParts(v, i), sets = (K.barriers_at || []).filter(b => b.shared === i);
+		for (const b of sets)
+			for (let k = 0; k < b.n; k++) parts.push({ at: b.offset + 8 * k, n: 8, name: "mbarrier of stage " + k, color: colors[(K.barriers_at.indexOf(b) + 5) % 12] });
+		parts.sort((a, b) => a.at - b.at);
+		const line = el($("smem"), "div", "part"), end = Math.max(v.size || K.dynamic_smem || 0, ...parts.map(p => p.at + p.n));
+		el(line, "span", "", v.name + ", " + (v.size || K.dynamic_smem || (end ? "at least " + end : "?")) + " B").title = "aligned to " + v.align;
+		const b = el(line, "div", "bar");
+		let at = 0;
+		const piece = (n, color, title, text) => {
+			const e = el(b, "i", "", text);
+			e.style.cssText = `width:${100 * n / end}%;background:${color}`;
+			e.title = title;
+		};
+		for (const p of parts) {
+			if (p.at > at) piece(p.at - at, "transparent", at + " to " + (p.at - 1));
+			if (p.at >= at) piece(p.n, p.color || colors[(p.what + 1) % 12], p.at + " to " + (p.at + p.n - 1) + ": " + (p.name || "copy " + (p.what + 1) + " of stage " + p.stage), p.name ? "" : String(p.stage)), at = p.at + p.n;
+		}
+		if (!parts.length && end) piece(end, colors[(i + 1) % 12], "0 to " + (end - 1));
+	});
+	const rings = shared.some((v, i) => stageParts(v, i).length);
+	$("smemof").textContent = shared.length ? (rings ? "numbers: stages that copies fill, by the text" : "") : "none is named";
+}
+
+function fillStages() {
+	const sets = K.barriers_at || [], verbs = { arrive: "arrivals", expect: "expects", copy: "copies", commit: "commits", wait: "waits" };
+	$("pipeline").style.display = sets.length ? "" : "none";
+	$("stages").replaceChildren();
+	$("stagesof").textContent = sets.length + " sets of mbarriers, and the lines that use them";
+	sets.forEach((b, i) => {
+		const e = el($("stages"), "div", "ring");
+		e.style.borderColor = colors[(i + 5) % 12];
+		el(e, "b", "", K.shared[b.shared].name + "+" + b.offset);
+		e.append(" " + (b.n ? b.n + (b.n > 1 ? " stages" : " stage") : "set up in a loop") + (b.arrivals ? ", " + b.arrivals + (b.arrivals > 1 ? " arrivals each" : " arrival each") : ""));
+		for (const role in verbs) {
+			const uses = K.stages.filter(u => u.set === i && u.role === role);
+			if (!uses.length) continue;
+			e.append("; " + verbs[role] + (role === "expect" && uses[0].count ? " " + uses[0].count + " B" : "") + " in ");
+			uses.forEach((u, j) => {
+				if (j) e.append(", ");
+				el(e, "a", "", u.line && place(u.line).replace(", PTX line ", "/")).onclick = () => { select(group(u.line)); byPtx[u.line].scrollIntoView({ block: "center" }); };
+			});
+		}
+	});
+}
+
 function bar(id, legend, parts, unit) {
 	const all = parts.reduce((a, p) => a + p.n, 0) || 1;
 	$(id).replaceChildren(), $(legend).replaceChildren();
@@ -162,12 +258,6 @@ function fillBars() {
 	if (!machine && K.mix) D.units.forEach((u, i) => counts[i] = K.mix[u]);
 	$("mixof").textContent = machine ? "of the machine code" : "of the PTX";
 	bar("mix", "legend", D.units.map((u, i) => ({ name: u, n: counts[i], color: colors[i] })));
-	const parts = D.shared.filter(s => s.size).map((s, i) => ({ name: s.name, n: s.size, color: colors[(i + 1) % 12] }));
-	if (K.dynamic_smem) parts.push({ name: "dynamic", n: K.dynamic_smem, color: colors[0] });
-	const barriers = D.ptx.filter(l => /\bmbarrier\.init/.test(l)).length, open = D.shared.filter(s => !s.size).map(s => s.name);
-	$("smemof").textContent = (open.length && !K.dynamic_smem ? open.join(", ") + ": as large as the launch says; " : "") +
-		(barriers ? barriers + " mbarriers set up" : "");
-	bar("smem", "smemlegend", parts, " B");
 }
 
 function fillRemarks() {
@@ -181,9 +271,9 @@ function fillRemarks() {
 
 function show() {
 	K = D.kernels[$("kernel").value];
-	rows = { source: {}, ptx: {}, sass: {} }, byPtx = {};
+	rows = { source: {}, ptx: {}, sass: {} }, byPtx = {}, bySass = {};
 	const hot = hottest();
-	fillCards(hot), fillPressure(hot), fillBars(), fillRemarks();
+	fillCards(hot), fillPressure(hot), fillStalls(hot), fillBars(), fillSmem(), fillStages(), fillRemarks();
 	fillSource(hot), fillPtx(hot, Math.max(1, K.peak || 0)), fillSass(hot);
 	if (hot) {
 		select(group(hot.first));
@@ -209,6 +299,6 @@ $("find").oninput = e => find(e.target.value.toLowerCase());
 document.querySelector("h1").textContent = D.file.replace(/.*\//, "") + " for " + D.target;
 document.title = "cptx: " + D.file;
 D.kernels.forEach((k, i) => el($("kernel"), "option", "", k.name).value = i);
-$("note").textContent = (D.note ? D.note + ". " : "") + "The hottest loop and units are by the text, not measured.";
+$("note").textContent = (D.note ? D.note + ". " : "") + "The hottest loop, units, stages and stalls are by the text and the code, not measured.";
 if (D.kernels.length) show();
 document.body.dataset.ready = Math.round(performance.now()) + " ms";

@@ -33,9 +33,16 @@ static bool take_lines(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 		return false;
 	for (size_t j = 0; j < k->nsass; j++) {
 		uint32_t address = (uint32_t)j * 16;
+		cptx_cubin_control c;
 		while (at < n && line[at].address <= address)
 			at++;
-		k->sass[j] = (sass_line){ .address = address, .ptx_line = at ? line[at - 1].line : 0 };
+		cptx_cubin_view_control(v, i, address, &c);
+		k->sass[j] = (sass_line){ .address = address,
+			                      .ptx_line = at ? line[at - 1].line : 0,
+			                      .stall = c.stall,
+			                      .waits = c.waits,
+			                      .write_board = c.write_board,
+			                      .read_board = c.read_board };
 	}
 	return true;
 }
@@ -80,6 +87,17 @@ bool code_read(inspected *in)
 #endif
 
 /* ---- instructions ---- */
+
+size_t code_awaited(const inspect_kernel *k, size_t i, unsigned board)
+{
+	for (size_t j = i; j-- > 0;)
+		if (k->sass[j].write_board == board || k->sass[j].read_board == board)
+			return j;
+	for (size_t j = k->nsass; j-- > i;)
+		if (k->sass[j].write_board == board || k->sass[j].read_board == board)
+			return j;
+	return SIZE_MAX;
+}
 
 /* By the first letters of the mnemonic; the first that fits. */
 static const struct kind {
@@ -129,7 +147,10 @@ static inspect_kernel *named(inspected *in, const char *name, size_t n)
 	return NULL;
 }
 
-/* "    / *0010* /   @!P0 LDC R1, c[0x0][0x28] ;", of nvdisasm and cuobjdump; the line is cut at the semicolon. */
+/*
+ * "    / *0010* /   @!P0 LDC R1, c[0x0][0x28] ;", of nvdisasm and cuobjdump; the line is cut at the semicolon.  Behind it
+ * nvdisasm -plr has "// | 12 ^ : v": so many registers are in use.
+ */
 static void take_instruction(inspect_kernel *k, char *line)
 {
 	char *p = line + strspn(line, " \t"), *end;
@@ -142,10 +163,12 @@ static void take_instruction(inspect_kernel *k, char *line)
 	p = end + 2 + strspn(end + 2, " \t");
 	if (!(end = strchr(p, ';')))
 		return;
+	sass_line *s = &k->sass[address / 16];
+	const char *live = strstr(end, "// |");
+	s->live = live ? (uint16_t)strtoul(live + 4, NULL, 10) : 0;
 	while (end > p && end[-1] == ' ')
 		end--;
 	*end = 0;
-	sass_line *s = &k->sass[address / 16];
 	s->text = p;
 	if (*p == '@')
 		p += strcspn(p, " "), p += strspn(p, " ");
@@ -160,9 +183,9 @@ static void take_all(inspected *in)
 		if ((end = strchr(line, '\n')))
 			*end++ = 0;
 		const char *function = strstr(line, "Function : ");
-		size_t n = strlen(line);
-		if (!strncmp(line, ".text.", 6) && n && line[n - 1] == ':')
-			k = named(in, line + 6, n - 7);
+		size_t n = strcspn(line, ":");
+		if (!strncmp(line, ".text.", 6) && line[n] == ':')
+			k = named(in, line + 6, n - 6);
 		else if (function)
 			k = named(in, function + 11, strcspn(function + 11, " \r"));
 		else if (k)
@@ -172,16 +195,17 @@ static void take_all(inspected *in)
 
 void code_disassemble(inspected *in)
 {
-	static const char *const tools[][3] = { { "nvdisasm", "CPTX_NVDISASM", "-c" },
+	static const char *const tools[][4] = { { "nvdisasm", "CPTX_NVDISASM", "-c", "-plr" }, /* and how many registers live */
+		                                    { "nvdisasm", "CPTX_NVDISASM", "-c" },
 		                                    { "cuobjdump", "CPTX_CUOBJDUMP", "-sass" } };
 	char path[4096], file[40];
 	int fd = -1;
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
 		if (!process_find(tools[i][0], tools[i][1], path, sizeof path) || (fd = process_file(in->code, in->ncode)) < 0)
 			continue;
 		snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
-		char *argv[] = { path, (char *)tools[i][2], file, NULL };
+		char *argv[] = { path, file, (char *)tools[i][2], (char *)tools[i][3], NULL };
 		process p = { .argv = argv, .keep = &fd, .nkeep = 1, .limit_ms = 60000 };
 		bool ok = process_run(&p) && !p.status;
 		close(fd);

@@ -103,20 +103,65 @@ static void put_flow(FILE *f, const inspect_kernel *k)
 	fputc(']', f);
 }
 
+/* Address, PTX line, unit, text, registers alive, cycles until the next may be issued, addresses of what it waits for. */
+static void put_sass(FILE *f, const inspect_kernel *k, size_t i)
+{
+	const sass_line *s = &k->sass[i];
+
+	fprintf(f, "[%u,%u,%u,", s->address, s->ptx_line, s->unit);
+	put_string(f, s->text ? s->text : "");
+	fprintf(f, ",%u,%u,[", s->live, s->stall);
+	for (unsigned b = 0, n = 0; b < SASS_BOARDS; b++) {
+		size_t from = s->waits >> b & 1 ? code_awaited(k, i, b) : SIZE_MAX;
+		if (from != SIZE_MAX)
+			fprintf(f, "%s%u", n++ ? "," : "", k->sass[from].address);
+	}
+	fputs("]]", f);
+}
+
+static void put_stages(FILE *f, const inspect_kernel *k)
+{
+	size_t n;
+	const cptx_point *p = cptx_flow_points(k->flow, &n);
+	const cptx_shared_var *v = cptx_flow_shared(k->flow, &n);
+
+	fputs(",\"shared\":[", f);
+	for (size_t i = 0; i < n; i++) {
+		fprintf(f, "%s{\"size\":%llu,\"align\":%u,\"line\":%u,\"name\":", i ? "," : "", (unsigned long long)v[i].size,
+		        v[i].align, v[i].line);
+		put_string(f, v[i].name);
+		fputc('}', f);
+	}
+	const cptx_barrier_set *b = cptx_flow_barriers(k->flow, &n);
+	fputs("],\"barriers_at\":[", f);
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "%s{\"shared\":%u,\"offset\":%u,\"n\":%u,\"arrivals\":%u}", i ? "," : "", b[i].variable, b[i].offset,
+		        b[i].n, b[i].arrivals);
+	const cptx_stage_use *u = cptx_flow_stages(k->flow, &n);
+	fputs("],\"stages\":[", f);
+	for (size_t i = 0; i < n; i++) {
+		fprintf(f, "%s{\"line\":%u,\"role\":\"%s\",\"set\":%d,\"count\":%u", i ? "," : "", p[u[i].point].line,
+		        cptx_stage_role_name(u[i].role), (int)u[i].set, u[i].count);
+		fprintf(f, ",\"buffer\":%d,\"offset\":%u,\"stride\":%u}", (int)u[i].buffer, u[i].offset, u[i].stride);
+	}
+	fputc(']', f);
+}
+
 static void put_kernel(FILE *f, const inspect_kernel *k)
 {
 	fputs("{\"name\":", f);
 	put_string(f, k->name);
 	put_usage(f, k);
-	if (k->flow)
+	if (k->flow) {
 		put_flow(f, k);
+		put_stages(f, k);
+	}
 	fputs(",\"sass\":[", f);
 	for (size_t i = 0, n = 0; i < k->nsass; i++) {
 		if (!k->sass[i].text && !k->sass[i].ptx_line)
 			continue;
-		fprintf(f, "%s[%u,%u,%u,", n++ ? ",\n" : "", k->sass[i].address, k->sass[i].ptx_line, k->sass[i].unit);
-		put_string(f, k->sass[i].text ? k->sass[i].text : "");
-		fputc(']', f);
+		fputs(n++ ? ",\n" : "", f);
+		put_sass(f, k, i);
 	}
 	fputs("]}", f);
 }
@@ -227,12 +272,6 @@ void inspect_json(const inspected *in, FILE *f)
 	for (size_t i = 0; i < in->nkernel; i++) {
 		fputs(i ? ",\n" : "", f);
 		put_kernel(f, &in->kernel[i]);
-	}
-	fputs("],\n\"shared\":[", f);
-	for (size_t i = 0; i < in->nshared; i++) {
-		fputs(i ? ",{\"name\":" : "{\"name\":", f);
-		put_string(f, in->shared[i].name);
-		fprintf(f, ",\"size\":%u,\"align\":%u,\"line\":%u}", in->shared[i].size, in->shared[i].align, in->shared[i].line);
 	}
 	fputc(']', f);
 	put_remarks(f, in);

@@ -4,7 +4,6 @@
 
 #include <cptx/compile.h>
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,63 +12,6 @@ cptx_site inspect_source(const inspected *in, uint32_t ptx_line)
 	cptx_site at = in->verdict ? cptx_verdict_origin(in->verdict, ptx_line) : (cptx_site){ NULL, 0 };
 
 	return at.file && strcmp(at.file, in->path) != 0 ? at : (cptx_site){ NULL, 0 };
-}
-
-/* ---- shared memory, from the declarations ---- */
-
-static uint32_t bytes_of(const char *type, size_t n)
-{
-	char name[16];
-
-	snprintf(name, sizeof name, "%.*s", (int)n, type);
-	return cptx_type_bits(cptx_type_find(name)) / 8;
-}
-
-/* ".shared .align 16 .b8 name[64][2], other;" of one line. */
-static void note_shared(inspected *in, const char *p, const char *end, uint32_t line)
-{
-	uint32_t align = 0, width = 1;
-
-	for (; p < end; p++) {
-		if (*p == '.') {
-			const char *word = p + 1;
-			for (p++; p < end && isalnum((unsigned char)*p);)
-				p++;
-			if (!strncmp(word, "align", 5))
-				align = (uint32_t)strtoul(p, NULL, 10);
-			else if (bytes_of(word, (size_t)(p - word)))
-				width = bytes_of(word, (size_t)(p - word));
-			else if (*word == 'v' && (word[1] == '2' || word[1] == '4'))
-				width *= (uint32_t)(word[1] - '0');
-			p--;
-		} else if (isalpha((unsigned char)*p) || strchr("_$%", *p)) {
-			if (in->nshared == sizeof in->shared / sizeof *in->shared)
-				return;
-			inspect_shared *s = &in->shared[in->nshared++];
-			size_t n = strcspn(p, " \t[;,=\n");
-			*s = (inspect_shared){ .align = align, .line = line, .size = width };
-			snprintf(s->name, sizeof s->name, "%.*s", (int)n, p);
-			for (p += n; p < end && *p == '['; p += strcspn(p, "]") + 1)
-				s->size *= (uint32_t)strtoul(p + 1, NULL, 0);
-			p--;
-		}
-	}
-}
-
-static void find_shared(inspected *in)
-{
-	uint32_t line = 1;
-
-	for (const char *p = in->ptx, *end; p && *p; p = *end ? end + 1 : end, line++) {
-		end = p + strcspn(p, "\n");
-		const char *q = p + strspn(p, " \t"), *space;
-		for (const char *words[] = { ".extern ", ".visible ", ".weak ", ".common " }, **w = words; w < words + 4; w++)
-			if (!strncmp(q, *w, strlen(*w)))
-				q += strlen(*w);
-		space = q;
-		if (!strncmp(space, ".shared ", 8))
-			note_shared(in, space + 8, end, line);
-	}
 }
 
 /* ---- asking ptxas ---- */
@@ -203,7 +145,6 @@ static bool read_module(inspected *in)
 		cli_failed(in->cmd, "%s", in->m ? cptx_module_error(in->m)->text : "out of memory");
 		return false;
 	}
-	find_shared(in);
 	return true;
 }
 

@@ -33,10 +33,13 @@ static void put_usage(const inspect_kernel *k)
 	putchar('\n');
 }
 
-static bool declares_dynamic(const inspected *in)
+static bool declares_dynamic(const inspect_kernel *k)
 {
-	for (size_t i = 0; i < in->nshared; i++)
-		if (!in->shared[i].size)
+	size_t n;
+	const cptx_shared_var *v = cptx_flow_shared(k->flow, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].size)
 			return true;
 	return false;
 }
@@ -56,7 +59,7 @@ static void put_occupancy(const inspected *in, const inspect_kernel *k)
 	       cptx_limit_name(o->limit), o->by_registers, o->by_smem, o->by_threads, o->by_ctas);
 	if (!k->smem_given)
 		printf("  %-22s no dynamic shared memory%s; --smem says how much a launch has\n", "assumed",
-		       declares_dynamic(in) ? ", though some is declared" : "");
+		       declares_dynamic(k) ? ", though some is declared" : "");
 }
 
 static void put_mix(const char *title, const uint32_t count[CPTX_UNITS])
@@ -124,11 +127,58 @@ static void put_flow(const inspected *in, const inspect_kernel *k)
 	}
 }
 
+static void put_shared(const inspect_kernel *k)
+{
+	size_t n;
+	const cptx_shared_var *v = cptx_flow_shared(k->flow, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		printf("  %-22s %s, ", i ? "" : "in shared memory", v[i].name);
+		if (v[i].size)
+			printf("%llu bytes, aligned to %u\n", (unsigned long long)v[i].size, v[i].align);
+		else
+			printf("as long as the launch says, aligned to %u\n", v[i].align);
+	}
+}
+
+/* The mbarriers of each ring of stages, and the lines that use them. */
+static void put_barriers(const inspect_kernel *k)
+{
+	size_t n, nvar, nuse, npoint;
+	const cptx_barrier_set *b = cptx_flow_barriers(k->flow, &n);
+	const cptx_shared_var *v = cptx_flow_shared(k->flow, &nvar);
+	const cptx_stage_use *u = cptx_flow_stages(k->flow, &nuse);
+	const cptx_point *p = cptx_flow_points(k->flow, &npoint);
+
+	for (size_t i = 0; i < n; i++) {
+		printf("  %-22s %s+%u", i ? "" : "mbarriers", v[b[i].variable].name, b[i].offset);
+		if (b[i].n)
+			printf(", %u stage%s", b[i].n, b[i].n > 1 ? "s" : "");
+		if (b[i].arrivals)
+			printf(" of %u arrival%s", b[i].arrivals, b[i].arrivals > 1 ? "s" : "");
+		for (unsigned role = CPTX_STAGE_ARRIVE; role <= CPTX_STAGE_WAIT; role++) {
+			bool first = true;
+			for (size_t j = 0; j < nuse; j++) {
+				if (u[j].set != i || u[j].role != role)
+					continue;
+				if (first)
+					printf("; %s in line", cptx_stage_role_name((enum cptx_stage_role)role));
+				printf("%s%u", first ? " " : ", ", p[u[j].point].line);
+				first = false;
+			}
+		}
+		putchar('\n');
+	}
+}
+
 static void put_sass(const inspected *in, const inspect_kernel *k)
 {
 	uint32_t count[CPTX_UNITS] = { 0 }, known = 0, lined = 0;
+	const sass_line *alive = NULL;
 
 	for (size_t i = 0; i < k->nsass; i++) {
+		if (k->sass[i].live > (alive ? alive->live : 0))
+			alive = &k->sass[i];
 		if (k->sass[i].text)
 			count[k->sass[i].unit]++, known++;
 		lined += k->sass[i].ptx_line != 0;
@@ -137,6 +187,11 @@ static void put_sass(const inspected *in, const inspect_kernel *k)
 		put_mix("machine instructions", count);
 	if (lined && in->m)
 		printf("  %-22s %u of %zu machine instructions\n", "lines known of", lined, k->nsass);
+	if (alive) {
+		printf("  %-22s %u registers of the machine code at ", "most alive", alive->live);
+		put_place(in, alive->ptx_line);
+		printf(" (0x%04x)\n", alive->address);
+	}
 }
 
 static const char *const severities[] = { "note", "concern", "warning", "error" };
@@ -170,16 +225,9 @@ void inspect_text(const inspected *in)
 		put_usage(k);
 		put_occupancy(in, k);
 		put_flow(in, k);
+		put_shared(k);
+		put_barriers(k);
 		put_sass(in, k);
-	}
-	if (in->nshared)
-		puts("\nshared memory");
-	for (size_t i = 0; i < in->nshared; i++) {
-		if (in->shared[i].size)
-			printf("  %-40s %8u bytes, aligned to %u, line %u\n", in->shared[i].name, in->shared[i].size,
-			       in->shared[i].align, in->shared[i].line);
-		else
-			printf("  %-40s dynamic, aligned to %u, line %u\n", in->shared[i].name, in->shared[i].align, in->shared[i].line);
 	}
 	put_remarks(in);
 	if (*in->note)
