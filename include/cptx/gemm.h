@@ -20,13 +20,13 @@ typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val v
 
 /** Sizes, and what the operands are. */
 typedef struct cptx_gemm_problem {
-	uint64_t m, n, k;   /**< rows of A and D, columns of B and D, columns of A */
-	uint32_t batch;     /**< matrices behind one another; 0: 1 */
-	uint64_t a, b, d;   /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
-	uint64_t c;         /**< with beta; aligned to 16; may be d */
-	uint64_t bias;      /**< with bias; aligned to 16 */
-	uint64_t workspace; /**< with stream_k (sm_90a): cptx_gemm_sm90_plan.workspace bytes, aligned to 16, zero before the
-	                       first launch; each launch leaves its counters so.  Launches at the same time need their own */
+	uint64_t m, n, k;          /**< rows of A and D, columns of B and D, columns of A */
+	uint32_t batch;            /**< matrices behind one another; 0: 1 */
+	uint64_t a, b, d;          /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
+	uint64_t c;                /**< with beta; aligned to 16; may be d */
+	uint64_t bias;             /**< with bias; aligned to 16 */
+	uint64_t workspace;        /**< with stream_k: bytes as the plan (.workspace) says, aligned to 16, zero before the
+	                              first launch; each launch leaves its counters so.  Launches at the same time need their own */
 	uint64_t scale_a, scale_b; /**< of block-scaled kinds: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
 	uint32_t ctas;     /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are

@@ -49,6 +49,7 @@ typedef struct cptx_gemm_sm100_opt {
 	bool a_m_major;     /**< A is stored as K rows of M elements; not of 4 and 6 bits */
 	bool b_n_major;     /**< B is stored as K rows of N elements; not of 4 and 6 bits */
 	bool a_tmem;        /**< tcgen05.mma takes A from tensor memory, where tcgen05.cp brings it; not with a_m_major */
+	bool stream_k;      /**< CTAs share tiles along K, so that all have the same work; needs a workspace */
 	bool batched;       /**< the kernel takes a number of matrices */
 	bool alpha;         /**< the kernel takes alpha, f32 */
 	bool beta;          /**< the kernel takes beta, f32, and C */
@@ -69,6 +70,7 @@ typedef struct cptx_gemm_sm100_plan {
 	uint32_t accumulators; /**< in tensor memory: 2, or 1 where there is no room; then nothing overlaps the epilogue */
 	uint32_t columns;      /**< of tensor memory */
 	uint32_t grid;         /**< CTAs; needs a problem */
+	uint64_t workspace;    /**< bytes; needs a problem */
 } cptx_gemm_sm100_plan;
 
 /** Checks options; false: the rule that is broken and what would be right.  target, plan: may be NULL. */
@@ -84,15 +86,23 @@ typedef struct cptx_gemm_sm100_choice {
 	uint32_t ctas;                     /**< for cptx_gemm_problem */
 	double us;                         /**< predicted time */
 	double mma_us, load_us, memory_us; /**< of the tensor cores, of filling shared memory, of global memory */
+	double measured_us;                /**< by cptx_gemm_sm100_tune, else 0 */
 	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
 } cptx_gemm_sm100_choice;
 /**
- * Picks bm, bn, stages, cluster and, where it is 0, group for a problem; kind, types, layouts and epilogue are those of
- * `opt`.  Writes the best `room` choices, best first, and gives their number; 0: no kernel can do the problem, and err says
- * why.
+ * Picks bm, bn, stages, cluster, stream_k and, where it is 0, group for a problem, and CTAs to launch; kind, types, layouts
+ * and epilogue are those of `opt`.  Writes the best `room` choices, best first, and gives their number; 0: no kernel can do
+ * the problem, and err says why.
  */
 CPTX_API size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
                                      cptx_gemm_sm100_choice *choices, size_t room, cptx_error *err);
+
+/**
+ * Times choices on a device, and sorts them by that, as cptx_gemm_sm90_tune does.  problem: with addresses; D is written,
+ * the workspace is tune's own.  False: one could not be run; the order is as it was.
+ */
+CPTX_API bool cptx_gemm_sm100_tune(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_sm100_choice *choices,
+                                   size_t n, cptx_error *err);
 
 /** Adds the kernel to a module.  NULL on error: err says why. */
 CPTX_API cptx_kernel *cptx_gemm_sm100_build(cptx_module *m, const cptx_gemm_sm100_opt *opt, cptx_error *err);
@@ -100,7 +110,7 @@ CPTX_API cptx_kernel *cptx_gemm_sm100_build(cptx_module *m, const cptx_gemm_sm10
 /**
  * The descriptions of the tensor maps that the kernel takes: of A, B, D, and block-scaled of the factors of A and B.
  * Parameters of the kernel, in order: these 3 or 5 maps (128 bytes each), M, N, K (u32), and where the options say so batch
- * (u32), alpha (f32), beta (f32), C, bias and the timeline (pointers).
+ * (u32), alpha (f32), beta (f32), C, bias, the timeline and the workspace (pointers).
  */
 CPTX_API bool cptx_gemm_sm100_maps(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *problem,
                                    cptx_tensor_map_opt map[5], cptx_error *err);

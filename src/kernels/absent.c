@@ -117,6 +117,13 @@ size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_prob
 	return absent(err);
 }
 
+bool cptx_gemm_sm100_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_sm100_choice *choices, size_t n,
+                          cptx_error *err)
+{
+	(void)dev, (void)p, (void)choices, (void)n;
+	return absent(err);
+}
+
 cptx_kernel *cptx_gemm_sm100_build(cptx_module *m, const cptx_gemm_sm100_opt *opt, cptx_error *err)
 {
 	(void)m, (void)opt;

@@ -31,6 +31,8 @@ static void declare(gemm100 *g, cptx_module *m)
 	g->k = cptx_kernel_begin(m, g->t.name, .block = { WARPS * 32 }, .min_ctas = 1,
 	                         .cluster = { s->cluster > 1 ? s->cluster : 0, s->cluster > 1, s->cluster > 1 });
 	tma_gemm_declare(g->k, &g->t, gemm_sm100_scaled(g->o) ? 5 : 3, &g->p);
+	if (g->o->stream_k)
+		g->workspace = cptx_param(g->k, CPTX_PTR, "workspace");
 }
 
 /* 32 rows of 16 bytes, one behind the other: a block of scale factors, for tcgen05.cp. */
@@ -102,20 +104,23 @@ void gemm_sm100_begin_tiles(gemm100 *g)
 	const gemm100_shape *s = &g->s;
 	cptx_val cta = cptx_ctaid_x(k), ctas = cptx_nctaid_x(k);
 
-	g->cluster = s->cluster > 1 ? cptx_div(k, cta, s->cluster) : cta;
-	g->clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
+	g->w.cluster = s->cluster > 1 ? cptx_div(k, cta, s->cluster) : cta;
+	g->w.clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
 	g->tiles_m = ceil_div(k, g->p.M, g->o->bm * s->cluster_m);
 	g->tiles_n = ceil_div(k, g->p.N, g->o->bn * s->cluster_n);
 	g->tiles = times(k, g->tiles_m, g->tiles_n);
-	g->all = g->o->batched ? times(k, g->tiles, g->p.batch) : g->tiles;
+	g->w.k_tiles = g->o->stream_k ? ceil_div(k, g->p.K, s->bk) : (cptx_val){ 0 };
+	tma_gemm_share_begin(k, &g->w, g->o->batched ? times(k, g->tiles, g->p.batch) : g->tiles, g->o->stream_k);
 }
 
 void gemm_sm100_locate(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
-	cptx_val id = g->at, row, column;
+	cptx_val row, column;
 
+	tma_gemm_share_locate(k, &g->w, g->o->stream_k);
+	cptx_val id = g->w.tile;
 	if (g->o->batched) {
 		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
 		id = cptx_rem(k, id, g->tiles);
@@ -195,6 +200,17 @@ static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cp
 	}
 }
 
+/* Of what is done now, .s32. */
+static cptx_val first_k(const gemm100 *g)
+{
+	return g->o->stream_k ? cptx_as(times(g->k, g->w.k_first, cptx_imm(g->s.bk)), CPTX_S32) : cptx_imm(0);
+}
+
+static cptx_val end_k(const gemm100 *g)
+{
+	return cptx_as(g->o->stream_k ? times(g->k, g->w.k_end, cptx_imm(g->s.bk)) : g->p.K, CPTX_S32);
+}
+
 /* One thread. */
 static void load(gemm100 *g)
 {
@@ -202,15 +218,14 @@ static void load(gemm100 *g)
 	const gemm100_shape *s = &g->s;
 	uint32_t bytes = s->ctas * (s->a_bytes + s->b_bytes + s->sa_bytes + s->sb_bytes);
 	cptx_pipe_at at = s->ctas > 1 ? cptx_pipe_producer_of(k, &g->stages, g->leader) : cptx_pipe_producer(k, &g->stages);
-	cptx_val k0 = cptx_reg(k, CPTX_S32), K = cptx_as(g->p.K, CPTX_S32), mask = { 0 };
+	cptx_val k0 = cptx_reg(k, CPTX_S32), mask = { 0 };
 
 	if (s->tiles > 1)
 		mask = sharers(g);
-	g->at = cptx_var(k, CPTX_U32, g->cluster);
-	CPTX_FOR(k, g->at, g->all, g->clusters) {
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		gemm_sm100_locate(g);
-		cptx_mov(k, 0, .into = k0);
-		CPTX_FOR(k, k0, K, s->bk) {
+		cptx_mov(k, first_k(g), .into = k0);
+		CPTX_FOR(k, k0, end_k(g), s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->stages, &at);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
@@ -358,26 +373,28 @@ static void multiply(gemm100 *g)
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->stages), acc = cptx_pipe_producer(k, &g->accs);
-	cptx_val k0 = cptx_reg(k, CPTX_U32), whole = { 0 }, pair = { 0 };
+	cptx_val k0 = cptx_reg(k, CPTX_S32), whole = { 0 }, pair = { 0 };
 
 	if (s->cluster > 1)
 		whole = cptx_mov(k, (1u << s->cluster) - 1, .type = CPTX_U16);
 	if (s->ctas > 1)
 		pair = cptx_cvt(k, cptx_shl(k, cptx_mov(k, 3, .type = CPTX_U32), g->leader), .dtype = CPTX_U16);
-	g->at = cptx_var(k, CPTX_U32, g->cluster);
-	CPTX_FOR(k, g->at, g->all, g->clusters) {
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		if (s->b_blocks && g->o->bn % ROWS)
 			gemm_sm100_locate(g);
+		else
+			tma_gemm_share_locate(k, &g->w, g->o->stream_k);
 		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, &g->accs, &acc);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		cptx_val to = gemm_sm100_accumulator(g, &acc);
-		cptx_mov(k, 0, .into = k0);
-		CPTX_FOR(k, k0, g->p.K, s->bk) {
+		cptx_val first = first_k(g);
+		cptx_mov(k, first, .into = k0);
+		CPTX_FOR(k, k0, end_k(g), s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
 			cptx_pipe_wait_full(k, &g->stages, &at);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
-			multiply_stage(g, to, at.stage, cptx_setp(k, k0, 0, .cmp = CPTX_NE));
+			multiply_stage(g, to, at.stage, cptx_setp(k, k0, first, .cmp = CPTX_NE));
 			commit(g, cptx_pipe_empty(&at), whole);
 			cptx_pipe_next(k, &g->stages, &at);
 		}

@@ -32,6 +32,7 @@ typedef struct gemm100_shape {
 	uint32_t out_bytes, out_cols;               /* out_cols: of D that one store writes, for 32 rows */
 	uint32_t accs, slots;                       /* accumulators; stages' A and factors in tensor memory */
 	uint32_t at_a, at_sa, at_sb, slot, columns; /* in tensor memory: within a slot; columns of a slot; of all */
+	uint32_t sum_bytes;                         /* of what a warp that reads leaves with stream_k */
 	cptx_tile a, b, d;
 } gemm100_shape;
 
@@ -56,15 +57,21 @@ typedef struct gemm100 {
 	cptx_val word_a, word_b, word_sa, word_sb;         /* descriptors of stage 0 */
 	cptx_val tid, warp, elected /* one lane of the warp */;
 	cptx_val rank, leader /* rank of the CTA of the pair that multiplies */, in_pair, tile_rank;
-	cptx_val cluster, clusters; /* number of this one, and how many there are */
-	cptx_val tiles_m, tiles_n, tiles, all;
-	cptx_val at;        /* the tile of the cluster that is done now */
-	cptx_val m0, n0, z; /* where it begins, of this CTA; the matrix */
+	tma_gemm_share w;
+	cptx_val workspace;
+	cptx_val tiles_m, tiles_n, tiles;
+	cptx_val m0, n0, z; /* where what is done now begins, of this CTA; the matrix */
 } gemm100;
 
 /* From an accumulator to D, for all tiles; by the four warps that read. */
 void gemm_sm100_bring_out(gemm100 *g);
-/* The loop over the tiles of this cluster: CPTX_FOR(k, g->at, g->all, g->clusters) { gemm_sm100_locate(g); ... } */
+/* With stream_k: leaves the sums of a part of a tile in the workspace; waits for those that others have left of g->w.tile,
+ * which are those of the clusters from the next one up to the end that it gives; adds these to `num` sums from column `col`
+ * on. */
+void gemm_sm100_leave(const gemm100 *g, cptx_val acc, const cptx_pipe_at *at);
+cptx_val gemm_sm100_wait_for_others(const gemm100 *g);
+void gemm_sm100_add_others(const gemm100 *g, cptx_val end, uint32_t col, uint32_t num, cptx_val sums);
+/* g->w; and where what g->w.at says is. */
 void gemm_sm100_begin_tiles(gemm100 *g);
 void gemm_sm100_locate(gemm100 *g);
 /* The address of the accumulator of a stage of g->accs. */

@@ -18,6 +18,7 @@
 /* As published or measured of Hopper, where nothing is for Blackwell. */
 #define SHARED_BYTES 128.0 /* a clock, of one multiprocessor: what it reads or writes of its shared memory, */
 #define L2_BYTES 64.0      /* and what L2 gives it */
+#define APART 1.48         /* with stream_k loads of the same lines come at different times */
 #define LATENCY 1500.0     /* clocks from asking for a stage to having it */
 #define TILE_CLOCKS 400.0  /* the first load of a tile, and the first product's start */
 #define OUT_CLOCKS 4.0     /* of a column of the tile */
@@ -42,22 +43,34 @@ static double all_bytes(const cptx_gemm_sm100_opt *o, const gemm100_shape *s, co
 	return given(p->batch) * (in + m * n * s->out_bytes * (o->beta ? 2 : 1));
 }
 
+/* Leaving the sums of a tile and fetching those of others, one after the other, with stream_k. */
+static double reduce_clocks(const gemm100_shape *s, double tiles, double at_once)
+{
+	double sharers = tiles < at_once ? at_once / tiles : 2;
+
+	return 2 * LATENCY + sharers * READERS * s->sum_bytes / L2_BYTES;
+}
+
 static void predict(cptx_gemm_sm100_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
 	const cptx_gemm_sm100_opt *o = &c->opt;
 	gemm100_shape s = gemm_sm100_shape(o);
-	double k_tiles = (double)up(p->k, s.bk), at_once = tma_gemm_resident(sms, s.cluster, 1), clock = 1e-3 / GHZ;
+	double k_tiles = (double)up(p->k, s.bk), clock = 1e-3 / GHZ;
+	double at_once = c->ctas ? c->ctas / s.cluster : tma_gemm_resident(sms, s.cluster, 1);
 	double tiles = (double)(gemm_sm100_tiles(o, &s, p) * given(p->batch)), rounds = ceil(tiles / at_once);
+	double steps = o->stream_k ? ceil(tiles * k_tiles / at_once) : rounds * k_tiles; /* of a cluster */
 	double rows = ROWS + (double)o->bn / s.ctas;
 	double bytes = (double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m + s.sa_bytes + s.sb_bytes;
+	double l2 = bytes / L2_BYTES * (o->stream_k ? APART : 1);
 	double mma = COLUMN_CLOCKS * o->bn, shared = 2 * rows * SPAN_BYTES / SHARED_BYTES, out = OUT_CLOCKS * o->bn;
-	double load = MAX(MAX(MAX(bytes / L2_BYTES, rows), shared), LATENCY / o->stages);
+	double load = MAX(MAX(MAX(l2, rows), shared), LATENCY / o->stages);
 
-	c->mma_us = rounds * k_tiles * mma * clock, c->load_us = rounds * k_tiles * load * clock;
+	c->mma_us = steps * mma * clock, c->load_us = steps * load * clock;
 	c->memory_us = all_bytes(o, &s, p) / (1e3 * MEMORY_GBS);
-	double ends = (rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0)) + out) * clock;
-	c->tail = 1 - tiles / (rounds * at_once) * (at_once * s.cluster / sms);
-	c->us = LAUNCH_US + MAX(MAX(c->mma_us, c->load_us) + ends, c->memory_us);
+	double ends = rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0)) + out;
+	ends += o->stream_k ? reduce_clocks(&s, tiles, at_once) : 0;
+	c->tail = 1 - tiles * k_tiles / (steps * at_once) * (at_once * s.cluster / sms);
+	c->us = LAUNCH_US + MAX(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us);
 }
 
 /* ---- the search ---- */
@@ -78,6 +91,17 @@ static uint32_t most_stages(cptx_gemm_sm100_opt o)
 	return most;
 }
 
+static void offer(pick *x, cptx_gemm_sm100_choice *c)
+{
+	cptx_gemm_problem p = *x->p;
+
+	p.ctas = c->ctas;
+	if (!cptx_gemm_sm100_check_problem(&c->opt, &p, x->sms, NULL, NULL))
+		return;
+	predict(c, x->p, x->sms);
+	tma_gemm_offer(&x->best, c);
+}
+
 static void offer_all(pick *x, cptx_gemm_sm100_opt o)
 {
 	gemm100_shape s = gemm_sm100_shape(&o);
@@ -89,10 +113,15 @@ static void offer_all(pick *x, cptx_gemm_sm100_opt o)
 		return;
 	o.group = o.group ? o.group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
 	c.opt = o;
-	if (!cptx_gemm_sm100_check_problem(&o, x->p, x->sms, NULL, NULL))
-		return;
-	predict(&c, x->p, x->sms);
-	tma_gemm_offer(&x->best, &c);
+	offer(x, &c);
+	/* tiles shared by all CTAs, or if there are few tiles by some for each */
+	uint64_t tiles = gemm_sm100_tiles(&o, &s, x->p) * given(x->p->batch), most = tma_gemm_resident(x->sms, s.cluster, 1);
+	c.opt.stream_k = true;
+	offer(x, &c);
+	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= up(x->p->k, s.bk) && tiles * parts <= most; parts++) {
+		c.ctas = (uint32_t)(tiles * parts * s.cluster);
+		offer(x, &c);
+	}
 }
 
 size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
@@ -103,7 +132,7 @@ size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_prob
 	cptx_gemm_sm100_opt o = opt ? *opt : (cptx_gemm_sm100_opt){ 0 };
 
 	/* what no shape can mend is said of the simplest one */
-	o.bm = ROWS, o.bn = 128, o.stages = 2, o.cluster_m = o.cluster_n = 1;
+	o.bm = ROWS, o.bn = 128, o.stages = 2, o.cluster_m = o.cluster_n = 1, o.stream_k = false;
 	if (!cptx_gemm_sm100_check_problem(opt ? &o : NULL, p, sms, NULL, err))
 		return 0;
 	if (!tma_gemm_has_room(&x.best, "sm_100a", err))
@@ -116,4 +145,53 @@ size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_prob
 					offer_all(&x, o);
 			}
 	return x.best.n;
+}
+
+/* ---- tuning ---- */
+
+static void bits(const void *choice, uint32_t *a, uint32_t *b)
+{
+	const cptx_gemm_sm100_opt *o = &((const cptx_gemm_sm100_choice *)choice)->opt;
+
+	*a = tma_gemm_bits(o->a), *b = tma_gemm_bits(o->b);
+}
+
+static bool build(cptx_module *m, const void *choice, cptx_error *err)
+{
+	return cptx_gemm_sm100_build(m, &((const cptx_gemm_sm100_choice *)choice)->opt, err) != NULL;
+}
+
+static bool workspace(const void *choice, cptx_gemm_problem p, uint32_t sms, uint64_t *bytes, cptx_error *err)
+{
+	const cptx_gemm_sm100_choice *c = choice;
+	cptx_gemm_sm100_plan plan = { 0 };
+
+	p.ctas = c->ctas;
+	bool ok = cptx_gemm_sm100_check_problem(&c->opt, &p, sms, &plan, err);
+	*bytes = plan.workspace;
+	return ok;
+}
+
+static cptx_launch *launch(const cptx_program *program, cptx_device *dev, const void *choice, cptx_gemm_problem p,
+                           cptx_error *err)
+{
+	const cptx_gemm_sm100_choice *c = choice;
+
+	p.ctas = c->ctas;
+	return cptx_gemm_sm100_launch(program, dev, &c->opt, &p, err);
+}
+
+bool cptx_gemm_sm100_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_sm100_choice *choices, size_t n,
+                          cptx_error *err)
+{
+	static const tma_gemm_tuner of = { .target = "sm_100a",
+		                               .size = sizeof *choices,
+		                               .at_us = offsetof(cptx_gemm_sm100_choice, us),
+		                               .at_measured = offsetof(cptx_gemm_sm100_choice, measured_us),
+		                               .bits = bits,
+		                               .build = build,
+		                               .workspace = workspace,
+		                               .launch = launch };
+
+	return tma_gemm_tune(&of, dev, p, choices, n, err);
 }

@@ -22,6 +22,7 @@ typedef struct outgoing {
 	cptx_val row, col;     /* of D, .u32: of this thread, of the tile */
 	cptx_val inside;       /* with beta: the row is */
 	cptx_val c_at;         /* with beta: the address of C there */
+	cptx_val others;       /* with stream_k: see gemm_sm100_wait_for_others */
 } outgoing;
 
 static outgoing begin(const gemm100 *g)
@@ -84,6 +85,8 @@ static void write_chunk(const gemm100 *g, const outgoing *out, cptx_val acc, uin
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 		cptx_pipe_release(k, &g->accs, &out->acc, g->elected);
 	}
+	if (g->o->stream_k)
+		gemm_sm100_add_others(g, out->others, col, num, v);
 	for (uint32_t i = 0; i < num; i += each)
 		cptx_st(k, cptx_add(k, out->piece, out->line[(first + i) / each]), line_of(g, out, cptx_slice(v, i, each), col + i),
 		        .space = CPTX_SHARED, .type = CPTX_B32);
@@ -109,6 +112,12 @@ static void send_piece(const gemm100 *g, outgoing *out, cptx_val acc, cptx_val r
 	cptx_xor(k, out->piece, out->other, .into = out->piece);
 }
 
+static void send(const gemm100 *g, outgoing *out, cptx_val acc, cptx_val row)
+{
+	for (uint32_t col = 0; col < g->o->bn; col += g->s.out_cols)
+		send_piece(g, out, acc, row, col);
+}
+
 static void find_place(const gemm100 *g, outgoing *out, cptx_val row)
 {
 	cptx_kernel *k = g->k;
@@ -128,8 +137,7 @@ void gemm_sm100_bring_out(gemm100 *g)
 	cptx_kernel *k = g->k;
 	outgoing out = begin(g);
 
-	g->at = cptx_var(k, CPTX_U32, g->cluster);
-	CPTX_FOR(k, g->at, g->all, g->clusters) {
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		gemm_sm100_locate(g);
 		cptx_val row = cptx_mad(k, cptx_as(g->warp, CPTX_S32), 32, g->m0, .mode = CPTX_LO);
 		find_place(g, &out, row);
@@ -138,8 +146,17 @@ void gemm_sm100_bring_out(gemm100 *g)
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		cptx_val acc = cptx_add(k, gemm_sm100_accumulator(g, &out.acc), out.lanes);
-		for (uint32_t col = 0; col < g->o->bn; col += g->s.out_cols)
-			send_piece(g, &out, acc, row, col);
+		if (g->o->stream_k) {
+			cptx_val begins = cptx_setp(k, g->w.k_first, 0, .cmp = CPTX_EQ);
+			CPTX_IF(k, begins) {
+				out.others = gemm_sm100_wait_for_others(g);
+				send(g, &out, acc, row);
+			}
+			CPTX_ELSE(k)
+				gemm_sm100_leave(g, acc, &out.acc);
+		} else {
+			send(g, &out, acc, row);
+		}
 		cptx_pipe_next(k, &g->accs, &out.acc);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->elected);

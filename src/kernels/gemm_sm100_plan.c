@@ -62,6 +62,7 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_sm100_opt *o)
 		               .swizzle = span == 128  ? CPTX_SWIZZLE_128B
 		                          : span == 64 ? CPTX_SWIZZLE_64B
 		                                       : CPTX_SWIZZLE_32B };
+	s.sum_bytes = 32 * o->bn * 4;
 	place_in_tmem(o, &s);
 	return s;
 }
@@ -210,9 +211,13 @@ bool cptx_gemm_sm100_check_problem(const cptx_gemm_sm100_opt *o, const cptx_gemm
 	tma_gemm t = gemm_sm100_common(o, &s);
 	if (!tma_gemm_check_problem(&t, p, err))
 		return false;
-	tma_gemm_work w = { TARGET, gemm_sm100_tiles(o, &s, p), (p->k + s.bk - 1) / s.bk, s.cluster, 1, 0 };
-	uint64_t workspace;
-	if (!tma_gemm_fit(&w, p, sms, &here.grid, &workspace, err))
+	tma_gemm_work w = { TARGET,
+		                gemm_sm100_tiles(o, &s, p),
+		                (p->k + s.bk - 1) / s.bk,
+		                s.cluster,
+		                1,
+		                o->stream_k ? READERS * (s.sum_bytes + 4) : 0 };
+	if (!tma_gemm_fit(&w, p, sms, &here.grid, &here.workspace, err))
 		return false;
 	if (plan)
 		*plan = here;
@@ -253,6 +258,6 @@ cptx_launch *cptx_gemm_sm100_launch(const cptx_program *program, cptx_device *de
 	gemm100_shape s = gemm_sm100_shape(o);
 	tma_gemm t = gemm_sm100_common(o, &s);
 	return tma_gemm_prepare(
-		&(tma_gemm_launch){ &t, p, map, gemm_sm100_scaled(o) ? 5 : 3, plan.grid, plan.threads, plan.smem, 0 }, program, dev,
-		err);
+		&(tma_gemm_launch){ &t, p, map, gemm_sm100_scaled(o) ? 5 : 3, plan.grid, plan.threads, plan.smem, plan.workspace },
+		program, dev, err);
 }

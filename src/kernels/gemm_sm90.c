@@ -71,11 +71,11 @@ static void prefetch(gemm90 *g)
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
 
-	CPTX_IF(k, cptx_and(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ), cptx_setp(k, g->at, g->end, .cmp = CPTX_LT))) {
+	CPTX_IF(k, cptx_and(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ), cptx_setp(k, g->w.at, g->w.end, .cmp = CPTX_LT))) {
 		gemm_sm90_locate(g);
-		cptx_val first = g->o->stream_k ? g->k_first : cptx_imm(0);
+		cptx_val first = g->o->stream_k ? g->w.k_first : cptx_imm(0);
 		cptx_val i = cptx_var(k, CPTX_U32, first);
-		cptx_val end = cptx_min(k, g->k_end, cptx_add(k, i, g->o->stages));
+		cptx_val end = cptx_min(k, g->w.k_end, cptx_add(k, i, g->o->stages));
 		CPTX_FOR(k, i, end, 1) {
 			cptx_val k0 = cptx_as(cptx_mul(k, i, s->bk, .mode = CPTX_LO), CPTX_S32);
 			prefetch_operand(g, g->map_a, &s->a, g->m0, k0);
@@ -160,11 +160,11 @@ static void load(gemm90 *g)
 	cptx_val k0 = cptx_reg(k, CPTX_S32), end = cptx_reg(k, CPTX_S32);
 
 	g->loads = true;
-	CPTX_FOR(k, g->at, g->end, g->step) {
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		gemm_sm90_locate(g);
-		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
+		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->w.k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
 		         .into = k0);
-		cptx_mul(k, cptx_as(g->k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
+		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
 		CPTX_FOR(k, k0, end, s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
@@ -251,7 +251,7 @@ static void compute(gemm90 *g)
 	/* as the manual's matrix-descriptor-encode: above 18 bits an address may name the CTA of a cluster */
 	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
 	gemm_sm90_epilogue_begin(g);
-	CPTX_FOR(k, g->at, g->end, g->step) {
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		gemm_sm90_locate(g);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, stamps);
 		cptx_pipe_wait_full(k, &g->pipe, &at);
@@ -259,8 +259,8 @@ static void compute(gemm90 *g)
 		multiply(g, at.stage, true);
 		cptx_mov(k, at.barrier, .into = old.barrier);
 		cptx_pipe_next(k, &g->pipe, &at);
-		cptx_add(k, g->k_first, 1, .type = CPTX_U32, .into = i);
-		CPTX_FOR(k, i, g->k_end, 1) {
+		cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
+		CPTX_FOR(k, i, g->w.k_end, 1) {
 			cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, stamps);
 			cptx_pipe_wait_full(k, &g->pipe, &at);
 			cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, stamps);
@@ -274,7 +274,7 @@ static void compute(gemm90 *g)
 		cptx_pipe_release(k, &g->pipe, &old, releases);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, stamps);
 		if (g->o->stream_k) {
-			cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->step, g->k_tiles, .cmp = CPTX_EQ));
+			cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->w.step, g->w.k_tiles, .cmp = CPTX_EQ));
 			CPTX_IF(k, cptx_negated(done))
 				cptx_mov(k, gemm_sm90_reduce(g), .into = done);
 			CPTX_IF(k, done)

@@ -57,13 +57,9 @@ typedef struct gemm90 {
 	cptx_val ring, stores; /* addresses in shared memory */
 	cptx_val ring_desc;    /* of the ring, for descriptors */
 	cptx_val tid, group /* warpgroup, uniform */, rank /* in the cluster */;
-	cptx_val cluster, clusters; /* number of this one, and how many there are */
-	cptx_val tiles_m, tiles_n, tiles, k_tiles;
-	cptx_val at, end, step; /* the loop over the work of this CTA; see gemm_sm90_work.c */
-	/* with stream_k: tiles and clusters that share none; K tiles that are shared, and those of this cluster */
-	cptx_val whole_tiles, own, shared, shared_first, shared_end;
-	/* what is done now: a tile of this CTA from (m0, n0) on, and its K tiles */
-	cptx_val tile, m0, n0, z, k_first, k_end;
+	tma_gemm_share w;
+	cptx_val tiles_m, tiles_n, tiles;
+	cptx_val m0, n0, z; /* where what is done now begins, of this CTA; the matrix */
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */
@@ -72,8 +68,7 @@ typedef struct gemm90 {
 	cptx_lane_lines lane_lines[2];
 } gemm90;
 
-/* The loop over the work of a CTA: at = begin; while at < end: gemm_sm90_locate, the K tiles k_first .. k_end - 1, at +=
- * step. */
+/* g->w; and where what g->w.at says is. */
 void gemm_sm90_work_begin(gemm90 *g);
 void gemm_sm90_locate(gemm90 *g);
 /* grouped: the same for the tiles of all problems; the problem that tile g->at is of. */

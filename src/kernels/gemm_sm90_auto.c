@@ -203,3 +203,52 @@ size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_proble
 				}
 	return x.best.n;
 }
+
+/* ---- tuning ---- */
+
+static void bits(const void *choice, uint32_t *a, uint32_t *b)
+{
+	const cptx_gemm_sm90_opt *o = &((const cptx_gemm_sm90_choice *)choice)->opt;
+
+	*a = tma_gemm_bits(o->a), *b = tma_gemm_bits(o->b);
+}
+
+static bool build(cptx_module *m, const void *choice, cptx_error *err)
+{
+	return cptx_gemm_sm90_build(m, &((const cptx_gemm_sm90_choice *)choice)->opt, err) != NULL;
+}
+
+static bool workspace(const void *choice, cptx_gemm_problem p, uint32_t sms, uint64_t *bytes, cptx_error *err)
+{
+	const cptx_gemm_sm90_choice *c = choice;
+	cptx_gemm_sm90_plan plan = { 0 };
+
+	p.ctas = c->ctas;
+	bool ok = cptx_gemm_sm90_check_problem(&c->opt, &p, sms, &plan, err);
+	*bytes = plan.workspace;
+	return ok;
+}
+
+static cptx_launch *launch(const cptx_program *program, cptx_device *dev, const void *choice, cptx_gemm_problem p,
+                           cptx_error *err)
+{
+	const cptx_gemm_sm90_choice *c = choice;
+
+	p.ctas = c->ctas;
+	return cptx_gemm_sm90_launch(program, dev, &c->opt, &p, err);
+}
+
+bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_sm90_choice *choices, size_t n,
+                         cptx_error *err)
+{
+	static const tma_gemm_tuner of = { .target = "sm_90a",
+		                               .size = sizeof *choices,
+		                               .at_us = offsetof(cptx_gemm_sm90_choice, us),
+		                               .at_measured = offsetof(cptx_gemm_sm90_choice, measured_us),
+		                               .bits = bits,
+		                               .build = build,
+		                               .workspace = workspace,
+		                               .launch = launch };
+
+	return tma_gemm_tune(&of, dev, p, choices, n, err);
+}

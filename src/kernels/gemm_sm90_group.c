@@ -48,8 +48,8 @@ void gemm_sm90_group_begin(gemm90 *g)
 		g->p.C = cptx_reg(k, CPTX_U64);
 	if (g->o->bias)
 		g->p.bias = cptx_reg(k, CPTX_U64);
-	g->at = cptx_var(k, CPTX_U32, g->cluster);
-	g->end = g->group_tiles, g->step = g->clusters;
+	g->w.at = cptx_var(k, CPTX_U32, g->w.cluster);
+	g->w.end = g->group_tiles, g->w.step = g->w.clusters;
 }
 
 static cptx_val field(const gemm90 *g, uint32_t at) { return cptx_offset(g->record, at); }
@@ -69,7 +69,7 @@ void gemm_sm90_group_find(gemm90 *g)
 	cptx_kernel *k = g->k;
 	const bool swap = g->o->swap;
 
-	CPTX_WHILE(k, cptx_setp(k, g->at, g->group_end, .cmp = CPTX_GE)) {
+	CPTX_WHILE(k, cptx_setp(k, g->w.at, g->group_end, .cmp = CPTX_GE)) {
 		cptx_add(k, g->record, RECORD, .into = g->record);
 		cptx_mov(k, g->group_end, .into = g->group_first);
 		cptx_val v = cptx_ld(k, field(g, AT_SIZES), .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_U32);

@@ -86,6 +86,20 @@ void tma_gemm_offer(tma_gemm_best *x, const void *choice);
 /* False: there is no room for choices. */
 bool tma_gemm_has_room(const tma_gemm_best *x, const char *target, cptx_error *err);
 
+/* How choices of a generator, structs of `size` bytes, are built and launched; .ctas of a problem is a choice's own. */
+typedef struct tma_gemm_tuner {
+	const char *target;
+	size_t size, at_us, at_measured;
+	void (*bits)(const void *choice, uint32_t *a, uint32_t *b); /* of an element */
+	bool (*build)(cptx_module *m, const void *choice, cptx_error *err);
+	bool (*workspace)(const void *choice, cptx_gemm_problem p, uint32_t sms, uint64_t *bytes, cptx_error *err);
+	cptx_launch *(*launch)(const cptx_program *program, cptx_device *dev, const void *choice, cptx_gemm_problem p,
+	                       cptx_error *err);
+} tma_gemm_tuner;
+/* Measures choices and sorts them, as cptx_gemm_sm90_tune says. */
+bool tma_gemm_tune(const tma_gemm_tuner *of, cptx_device *dev, const cptx_gemm_problem *p, void *choices, size_t n,
+                   cptx_error *err);
+
 /* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows in a stage. */
 typedef struct tma_gemm_factors {
 	uint32_t vec, along_k, along_rows;
@@ -114,6 +128,31 @@ typedef struct tma_gemm_params {
 
 /* Declares them, in the order of tma_gemm_prepare. */
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, uint32_t maps, tma_gemm_params *p);
+
+/* The work of a cluster: at = begin; while at < end: tma_gemm_share_locate, the K tiles k_first .. k_end - 1, at += step. */
+typedef struct tma_gemm_share {
+	cptx_val cluster, clusters; /* number of this one, and how many there are; to be set before */
+	cptx_val k_tiles;           /* the same */
+	cptx_val at, end, step;
+	/* with stream_k: tiles and K tiles that a cluster has alone; K tiles that are shared, and those of this cluster */
+	cptx_val whole_tiles, own, shared, shared_first, shared_end;
+	cptx_val tile, k_first, k_end; /* what is done now */
+} tma_gemm_share;
+void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_share *w, cptx_val tiles, bool stream_k);
+void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_share *w, bool stream_k);
+/* Behind the last of the clusters that have a part of w->tile, which is shared. */
+cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_share *w);
+
+/* The workspace: sums of `bytes` each, then a flag for each. */
+typedef struct tma_gemm_sums {
+	cptx_val at, clusters;
+	uint32_t of_cluster, bytes; /* sums that a cluster may leave; of one */
+} tma_gemm_sums;
+cptx_val tma_gemm_sum_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
+cptx_val tma_gemm_flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
+/* One thread, behind a barrier of those that wrote the sum; one thread, in front of a barrier of those that read it. */
+void tma_gemm_raise(cptx_kernel *k, cptx_val flag, cptx_val when);
+void tma_gemm_await(cptx_kernel *k, cptx_val flag);
 
 /* The copies of a tile (t->a or t->b) to `to`; row: of the operand, k0: along K, z: the matrix. */
 typedef struct tma_gemm_load {

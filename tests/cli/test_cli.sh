@@ -138,6 +138,10 @@ done
 status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --run 136x72x136 --device emu:sm_100a --timeline "$dir/line.json"
 says "right; largest error"
 holds grep -q '"name":"multiply"' "$dir/line.json"
+status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --stream-k --run 136x72x264 --device emu:sm_100a -o "$dir/shared.ptx"
+says "2 accumulators, stream-K"
+says "all 9792 elements right"
+holds grep -q "ld.acquire.gpu.global" "$dir/shared.ptx"
 usage "--timeline is of a run: say --run MxNxK too" gemm --arch sm_100a --timeline "$dir/line.json"
 
 # ---- gemm: kinds of PTX ----

@@ -77,7 +77,8 @@ const char *gemm_trial_text(const gemm_trial *t)
 	         x.epilogue ? ", epilogue" : "", t->sm == 100 && t->opt100.a_tmem ? ", A in tensor memory" : "",
 	         (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, x.bm,
 	         x.bn, !t->sm && t->opt.swap ? " swapped" : "", x.stages, x.cluster_m, x.cluster_n,
-	         !t->sm && t->opt.stream_k ? ", stream-K" : "", t->ctas, x.group, (unsigned long long)t->seed);
+	         (t->sm == 100 ? t->opt100.stream_k : !t->sm && t->opt.stream_k) ? ", stream-K" : "", t->ctas, x.group,
+	         (unsigned long long)t->seed);
 	return text;
 }
 
@@ -224,20 +225,32 @@ static bool compare(const data *x)
 
 /* ---- runs ---- */
 
-static cptx_launch *launch_sm90(cptx_device *dev, data *x, const cptx_program *program, cptx_gemm_problem *p,
-                                cptx_error *err)
+static bool get_workspace(cptx_device *dev, data *x, uint64_t bytes, cptx_gemm_problem *p, cptx_error *err)
 {
-	const cptx_gemm_sm90_opt *o = &x->t->opt;
-	cptx_gemm_sm90_plan plan;
+	return !bytes || ((x->workspace = p->workspace = cptx_mem_alloc(dev, bytes, err)) &&
+	                  cptx_mem_fill8(dev, p->workspace, 0, bytes, err));
+}
 
-	if (!cptx_gemm_sm90_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err))
-		return NULL;
-	if (plan.workspace) {
-		x->workspace = p->workspace = cptx_mem_alloc(dev, plan.workspace, err);
-		if (!p->workspace || !cptx_mem_fill8(dev, p->workspace, 0, plan.workspace, err))
-			return NULL;
+static cptx_launch *prepare_launch(cptx_device *dev, data *x, const cptx_program *program, cptx_gemm_problem *p,
+                                   cptx_error *err)
+{
+	const gemm_trial *t = x->t;
+	uint32_t sms = cptx_device_get_info(dev)->sms;
+	cptx_gemm_sm90_plan plan;
+	cptx_gemm_sm100_plan plan100;
+
+	switch (t->sm) {
+	case 100:
+		return cptx_gemm_sm100_check_problem(&t->opt100, p, sms, &plan100, err) &&
+		               get_workspace(dev, x, plan100.workspace, p, err)
+		           ? cptx_gemm_sm100_launch(program, dev, &t->opt100, p, err)
+		           : NULL;
+	case 120: return cptx_gemm_sm120_launch(program, dev, &t->opt120, p, err);
+	default:
+		return cptx_gemm_sm90_check_problem(&t->opt, p, sms, &plan, err) && get_workspace(dev, x, plan.workspace, p, err)
+		           ? cptx_gemm_sm90_launch(program, dev, &t->opt, p, err)
+		           : NULL;
 	}
-	return cptx_gemm_sm90_launch(program, dev, o, p, err);
 }
 
 static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_error *err)
@@ -257,9 +270,7 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .ctas = t->ctas,
 		                    .alpha = 0.5f,
 		                    .beta = 2.0f };
-	cptx_launch *l = t->sm == 100   ? cptx_gemm_sm100_launch(program, dev, &t->opt100, &p, err)
-	                 : t->sm == 120 ? cptx_gemm_sm120_launch(program, dev, &t->opt120, &p, err)
-	                                : launch_sm90(dev, x, program, &p, err);
+	cptx_launch *l = prepare_launch(dev, x, program, &p, err);
 	bool ok = l != NULL;
 
 	for (int i = 0; ok && i < (x->workspace ? 2 : 1); i++) /* a second run finds the workspace as the first one left it */

@@ -23,7 +23,7 @@ static const cli_option options[] = {
 	[OPTION_STAGES] = { "stages", 's', "S", "tiles under way in shared memory, 2 to 16", "2 3 4 5 6" },
 	[OPTION_CLUSTER] = { "cluster", 'c', "MxN", "wgmma, tcgen05: tiles of a cluster along M and N, one of them 1",
 	                     "1x1 2x1 1x2 4x1 1x4" },
-	[OPTION_STREAM_K] = { "stream-k", 'K', NULL, "wgmma: CTAs share tiles along K", NULL },
+	[OPTION_STREAM_K] = { "stream-k", 'K', NULL, "wgmma, tcgen05: CTAs share tiles along K", NULL },
 	[OPTION_SWAP] = { "swap", 'S', NULL, "wgmma: the tile's first side and the cluster's lie along N, the second along M",
 	                  NULL },
 	[OPTION_PER_SM] = { "per-sm", 'p', "CTAS", "wgmma: CTAs that fit on a multiprocessor, 1 or 2", "1 2" },

@@ -170,6 +170,7 @@ static int complete_tcgen05(gemm_request *q, uint32_t sms, const cptx_target *ta
 		o->stages = q->o.stages;
 	if (asked(q, OPTION_CLUSTER))
 		o->cluster_m = q->cluster[0], o->cluster_n = q->cluster[1];
+	o->stream_k |= asked(q, OPTION_STREAM_K);
 	if (!cptx_gemm_sm100_check(o, target, &plan, &err))
 		return cli_failed(q->cmd, "%s", err.text);
 	snprintf(with, sizeof with, "kind %s", cptx_tcgen05_kind_name(o->kind));
@@ -253,7 +254,7 @@ static const struct {
 } only_of[] = {
 	{ OPTION_WARPS, MMA | BLOCK_SCALE },
 	{ OPTION_EXPLAIN, WGMMA | TCGEN05 | BLOCK_SCALE },
-	{ OPTION_STREAM_K, WGMMA },
+	{ OPTION_STREAM_K, WGMMA | TCGEN05 },
 	{ OPTION_SWAP, WGMMA },
 	{ OPTION_PER_SM, WGMMA },
 	{ OPTION_GROUPED, WGMMA },

@@ -99,10 +99,10 @@ static void text_tcgen05(const cptx_gemm_sm100_opt *o, char *text, size_t size)
 	cptx_gemm_sm100_plan plan = { 0 };
 
 	cptx_gemm_sm100_check(o, NULL, &plan, NULL);
-	snprintf(text, size, "kind %s, tile %ux%ux%u by %u CTA%s, cluster %ux%u, %u stages, %u accumulator%s%s",
+	snprintf(text, size, "kind %s, tile %ux%ux%u by %u CTA%s, cluster %ux%u, %u stages, %u accumulator%s%s%s",
 	         cptx_tcgen05_kind_name(o->kind), o->bm, o->bn, plan.bk, o->bm / 128, o->bm > 128 ? "s" : "",
 	         given(o->cluster_m), given(o->cluster_n), o->stages, plan.accumulators, plan.accumulators > 1 ? "s" : "",
-	         o->a_tmem ? ", A in tensor memory" : "");
+	         o->a_tmem ? ", A in tensor memory" : "", o->stream_k ? ", stream-K" : "");
 }
 
 static void text_block_scale(const cptx_gemm_sm120_opt *o, char *text, size_t size)
@@ -177,7 +177,8 @@ static cptx_launch *launch_tcgen05(const gemm_kind *g, cptx_device *dev, const c
 	    !cptx_program_resources(program, name, plan.threads, plan.smem, resources, err))
 		return NULL;
 	*grid = plan.grid;
-	if (!alloc_timeline(dev, plan.grid, plan.threads, g->sm100.timeline, at, err))
+	if ((plan.workspace && !(at->workspace = alloc_zeros(dev, plan.workspace, err))) ||
+	    !alloc_timeline(dev, plan.grid, plan.threads, g->sm100.timeline, at, err))
 		return NULL;
 	p = problem_of(g, at);
 	return cptx_gemm_sm100_launch(program, dev, &g->sm100, &p, err);

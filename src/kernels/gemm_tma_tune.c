@@ -1,8 +1,8 @@
 /*
- * Times choices of the sm_90a GEMM on a device, as a program that runs many of them in a row would see them: in bursts of
+ * Times choices of a GEMM on a device, as a program that runs many of them in a row would see them: in bursts of
  * launches, on copies of the operands that take turns so that none of them stays in L2.
  */
-#include "kernels/gemm_sm90.h"
+#include "kernels/gemm_tma.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,8 @@ typedef struct candidate {
 typedef struct tuning {
 	cptx_device *dev;
 	const cptx_gemm_problem *p;
-	cptx_gemm_sm90_choice *choices;
+	const tma_gemm_tuner *of;
+	char *choices;
 	candidate *candidate;
 	size_t n;
 	uint32_t sets;
@@ -27,12 +28,22 @@ typedef struct tuning {
 	cptx_event *begin, *end;
 } tuning;
 
+static char *choice(const tuning *t, size_t i) { return t->choices + i * t->of->size; }
+
+static double get_us(const tuning *t, size_t i, size_t at)
+{
+	double us;
+
+	memcpy(&us, choice(t, i) + at, sizeof us);
+	return us;
+}
+
 static bool copy_operands(tuning *t, cptx_error *err)
 {
-	const cptx_gemm_sm90_opt *o = &t->choices[0].opt;
-	uint64_t batch = t->p->batch ? t->p->batch : 1, size = cptx_type_bits(o->a) / 8 * batch * t->p->k;
-	uint64_t a = t->p->m * size, b = t->p->n * size;
+	uint32_t bits_a, bits_b;
 
+	t->of->bits(t->choices, &bits_a, &bits_b);
+	uint64_t all = given(t->p->batch) * t->p->k, a = t->p->m * all * bits_a / 8, b = t->p->n * all * bits_b / 8;
 	t->a[0] = t->p->a, t->b[0] = t->p->b;
 	for (t->sets = 1; t->sets < SETS && t->sets * (a + b) < APART_BYTES && err->code == CPTX_OK; t->sets++) {
 		t->a[t->sets] = cptx_mem_alloc(t->dev, a, err), t->b[t->sets] = cptx_mem_alloc(t->dev, b, err);
@@ -44,20 +55,16 @@ static bool copy_operands(tuning *t, cptx_error *err)
 
 static bool load(tuning *t, size_t i, cptx_error *err)
 {
-	const cptx_gemm_sm90_choice *c = &t->choices[i];
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_gemm_problem p = *t->p;
-	cptx_gemm_sm90_plan plan;
+	candidate *c = &t->candidate[i];
 
-	p.ctas = c->ctas;
-	if (cptx_gemm_sm90_build(m, &c->opt, err) &&
-	    cptx_gemm_sm90_check_problem(&c->opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
-		t->candidate[i].program = cptx_device_load(t->dev, m, NULL, err);
-		t->candidate[i].workspace = plan.workspace;
-		t->workspace_bytes = MAX(t->workspace_bytes, plan.workspace);
+	if (t->of->build(m, choice(t, i), err) &&
+	    t->of->workspace(choice(t, i), *t->p, cptx_device_get_info(t->dev)->sms, &c->workspace, err)) {
+		c->program = cptx_device_load(t->dev, m, NULL, err);
+		t->workspace_bytes = MAX(t->workspace_bytes, c->workspace);
 	}
 	cptx_module_destroy(m);
-	return t->candidate[i].program != NULL;
+	return c->program != NULL;
 }
 
 static bool prepare(tuning *t, cptx_error *err)
@@ -70,8 +77,8 @@ static bool prepare(tuning *t, cptx_error *err)
 	for (size_t i = 0; i < t->n; i++)
 		for (uint32_t s = 0; s < t->sets; s++) {
 			cptx_gemm_problem p = *t->p;
-			p.a = t->a[s], p.b = t->b[s], p.workspace = t->workspace, p.ctas = t->choices[i].ctas;
-			t->candidate[i].launch[s] = cptx_gemm_sm90_launch(t->candidate[i].program, t->dev, &t->choices[i].opt, &p, err);
+			p.a = t->a[s], p.b = t->b[s], p.workspace = t->workspace;
+			t->candidate[i].launch[s] = t->of->launch(t->candidate[i].program, t->dev, choice(t, i), p, err);
 			if (!t->candidate[i].launch[s])
 				return false;
 		}
@@ -104,12 +111,11 @@ static bool measure(tuning *t, cptx_error *err)
 {
 	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < t->n; i++) {
-			cptx_gemm_sm90_choice *c = &t->choices[i];
-			double us = burst(t, &t->candidate[i], MAX(c->us, 1.0), err);
+			double us = burst(t, &t->candidate[i], MAX(get_us(t, i, t->of->at_us), 1.0), err);
 			if (err->code != CPTX_OK)
 				return false;
-			if (!round || us < c->measured_us)
-				c->measured_us = us;
+			if (!round || us < get_us(t, i, t->of->at_measured))
+				memcpy(choice(t, i) + t->of->at_measured, &us, sizeof us);
 		}
 	return true;
 }
@@ -129,21 +135,28 @@ static void release(tuning *t)
 	free(t->candidate);
 }
 
-static int by_time(const void *a, const void *b)
+static bool sort(const tuning *t, cptx_error *err)
 {
-	const cptx_gemm_sm90_choice *x = a, *y = b;
-	return (x->measured_us > y->measured_us) - (x->measured_us < y->measured_us);
+	tma_gemm_best best = { .size = t->of->size, .at_us = t->of->at_measured, .room = t->n };
+
+	if (!(best.choices = malloc(t->n * t->of->size)))
+		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (size_t i = 0; i < t->n; i++)
+		tma_gemm_offer(&best, choice(t, i));
+	memcpy(t->choices, best.choices, t->n * t->of->size);
+	free(best.choices);
+	return true;
 }
 
-bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_sm90_choice *choices, size_t n,
-                         cptx_error *err)
+bool tma_gemm_tune(const tma_gemm_tuner *of, cptx_device *dev, const cptx_gemm_problem *p, void *choices, size_t n,
+                   cptx_error *err)
 {
 	cptx_error own = { 0 };
-	tuning t = { .dev = dev, .p = p, .choices = choices, .n = n };
+	tuning t = { .dev = dev, .p = p, .of = of, .choices = choices, .n = n };
 
 	err = err ? err : &own;
 	if (!dev || !p || !choices)
-		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: the %s NULL",
+		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for %s: the %s NULL", of->target,
 		                 !dev ? "device is"
 		                 : !p ? "problem is"
 		                      : "choices are");
@@ -154,9 +167,7 @@ bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm
 	if (!t.candidate)
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	t.begin = cptx_event_new(dev, err), t.end = cptx_event_new(dev, err);
-	bool ok = err->code == CPTX_OK && copy_operands(&t, err) && prepare(&t, err) && measure(&t, err);
-	if (ok)
-		qsort(choices, n, sizeof *choices, by_time);
+	bool ok = err->code == CPTX_OK && copy_operands(&t, err) && prepare(&t, err) && measure(&t, err) && sort(&t, err);
 	release(&t);
 	return ok;
 }
