@@ -1,4 +1,4 @@
-/* In place of the generators where they are left out (-Dkernels=disabled); pipelines and tensor memory stay. */
+/* In place of the generators where they are left out (-Dkernels=disabled); pipelines, tensor memory and sizes.c stay. */
 #include "base/base.h"
 
 #include <cptx/gemm_sm100.h>
@@ -7,12 +7,6 @@
 #include <cptx/kernels.h>
 
 static bool absent(cptx_error *err) { return error_absent(err, NOWHERE, "ready kernels", "kernels"); }
-
-cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
-{
-	(void)target;
-	return (cptx_gemm_opt){ 0 };
-}
 
 bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
@@ -24,12 +18,6 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uin
 {
 	(void)o, (void)m, (void)n, (void)k;
 	return absent(err);
-}
-
-uint32_t cptx_gemm_grid(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint32_t resident)
-{
-	(void)o, (void)m, (void)n, (void)resident;
-	return 0;
 }
 
 cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err)
@@ -144,23 +132,6 @@ cptx_launch *cptx_gemm_sm100_launch(const cptx_program *program, cptx_device *de
 	(void)program, (void)dev, (void)opt, (void)p;
 	absent(err);
 	return NULL;
-}
-
-uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec)
-{
-	(void)rows, (void)k, (void)vec;
-	return 0;
-}
-
-void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec)
-{
-	(void)to, (void)from, (void)rows, (void)k, (void)vec;
-}
-
-cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_t stamps)
-{
-	(void)grid, (void)threads, (void)stamps;
-	return (cptx_timeline_layout){ 0 };
 }
 
 bool cptx_gemm_sm120_check(const cptx_gemm_sm120_opt *opt, const cptx_target *target, cptx_gemm_sm120_plan *plan,

@@ -64,21 +64,6 @@ static gemm derive(const cptx_gemm_opt *o)
 /* Accumulators, two sets of fragments, copy offsets, and what addresses and loop counters took in the shapes tried. */
 static uint32_t estimate_regs(const gemm *g) { return g->mi * g->nj * 8 + 2 * (g->mi + g->nj) * 4 + g->na + g->nb + 36; }
 
-cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
-{
-	cptx_gemm_opt o = {
-		.bm = 128, .bn = 256, .bk = 64, .warps_m = 2, .warps_n = 4, .stages = 4, .in = CPTX_BF16, .out = CPTX_F32
-	};
-
-	if (target && target->smem_per_cta < 192 * 1024)
-		o.stages = 3;
-	if (target && target->smem_per_cta < 144 * 1024)
-		o.bk = 32, o.stages = 4;
-	if (target && target->family == 12) /* ptxas takes more registers there: 64 x 64 a warp would spill */
-		o.bn = 128, o.bk = 64, o.stages = 3;
-	return o;
-}
-
 #define RULE(ok, ...)                                                                                                       \
 	do                                                                                                                      \
 		if (!(ok))                                                                                                          \
@@ -153,14 +138,6 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uin
 	RULE((m + o->bm - 1) / o->bm * ((n + o->bn - 1) / o->bn) <= INT32_MAX / 2, "M = %llu, N = %llu: too many tiles",
 	     (unsigned long long)m, (unsigned long long)n);
 	return true;
-}
-
-uint32_t cptx_gemm_grid(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint32_t resident)
-{
-	if (!o || !o->bm || !o->bn)
-		return 0;
-	uint64_t tiles = (m + o->bm - 1) / o->bm * ((n + o->bn - 1) / o->bn);
-	return (uint32_t)MIN(tiles, MAX(resident, 1u));
 }
 
 /* ---- set-up ---- */

@@ -2,7 +2,7 @@
 #include "kernels/gemm_tma.h"
 #include "kernels/walk.h"
 
-enum { MOST_SIDE = 1 << 30, CHUNK = 16 /* bytes */, FACTOR_ROWS = 128, FACTOR_BLOCK = FACTOR_BYTES };
+enum { MOST_SIDE = 1 << 30, CHUNK = 16 /* bytes */ };
 
 #define RULE(ok, ...) TMA_RULE(ok, __VA_ARGS__)
 
@@ -36,46 +36,6 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_
 	RULE(given(p->batch) == 1 || t->batched, "%s: %u matrices; the kernel is made for one (.batched)", t->target, p->batch);
 	return check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
 	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) && check_row(t, 'D', &t->d, p->n, err);
-}
-
-/* ---- scale factors ---- */
-
-static uint64_t blocks_along(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
-
-uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec)
-{
-	uint64_t down = blocks_along(rows, FACTOR_ROWS), along = vec ? blocks_along(k, (uint64_t)vec * FACTORS) : 0;
-
-	return !along || down <= UINT64_MAX / FACTOR_BLOCK / along ? down * along * FACTOR_BLOCK : UINT64_MAX;
-}
-
-void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec)
-{
-	uint64_t factors = vec ? blocks_along(k, vec) : 0, across = blocks_along(factors, FACTORS);
-	uint64_t bytes = cptx_gemm_scales_bytes(rows, k, vec);
-
-	if (bytes == UINT64_MAX) /* nobody has such a buffer */
-		return;
-	memset(to, 0, bytes);
-	for (uint64_t r = 0; r < rows; r++)
-		for (uint64_t f = 0; f < factors; f++)
-			to[(r / FACTOR_ROWS * across + f / FACTORS) * FACTOR_BLOCK + r % 32 * 16 + r % FACTOR_ROWS / 32 * 4 +
-			   f % FACTORS] = from[r * factors + f];
-}
-
-/* ---- timelines ---- */
-
-cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_t stamps)
-{
-	static const char *const phases[] = {
-		[CPTX_GEMM_WAIT_ROOM] = "wait for room", [CPTX_GEMM_LOAD] = "load",
-		[CPTX_GEMM_WAIT_DATA] = "wait for data", [CPTX_GEMM_MULTIPLY] = "multiply",
-		[CPTX_GEMM_WAIT_SUMS] = "wait for sums", [CPTX_GEMM_BRING_OUT] = "bring out",
-	};
-
-	return (cptx_timeline_layout){
-		.ctas = grid, .warps = threads / 32, .events = stamps, .phases = phases, .phase_count = ARRAY_LEN(phases)
-	};
 }
 
 /* ---- tensor maps and launches ---- */

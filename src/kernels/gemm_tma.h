@@ -104,7 +104,8 @@ bool tma_gemm_tune(const tma_gemm_tuner *of, cptx_device *dev, const cptx_gemm_p
 typedef struct tma_gemm_factors {
 	uint32_t vec, along_k, along_rows;
 } tma_gemm_factors;
-enum { FACTOR_BYTES = 512 /* a block: 128 rows */, FACTORS = 4 /* of a row in it */ };
+enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
+static inline uint64_t blocks_along(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 bool tma_gemm_map_factors(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, const tma_gemm_factors *f,
                           cptx_tensor_map_opt *map, cptx_error *err);
 

@@ -20,8 +20,14 @@ bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule sch
 
 const char *cptx_finding_name(enum cptx_finding_code code)
 {
-	(void)code;
-	return NULL;
+	static const char *const names[CPTX_FIND_COUNT] = {
+		"none",
+#define CPTX_FINDING_(id, text, ends) text,
+#include <cptx/findings.def>
+#undef CPTX_FINDING_
+	};
+
+	return (unsigned)code < CPTX_FIND_COUNT ? names[code] : NULL;
 }
 
 const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i)

@@ -3,6 +3,8 @@
  * beside links this program with a library without each part.
  */
 #include <cptx/device.h>
+#include <cptx/emu.h>
+#include <cptx/gemm_sm100.h>
 #include <cptx/kernels.h>
 
 #include <stdio.h>
@@ -23,6 +25,14 @@ static void check(const char *lacking, const char *part, const cptx_error *err, 
 	}
 	failed++;
 	printf("FAIL without '%s', %s: %s, \"%s\"\n", lacking, part, worked ? "worked" : "did not work", err->text);
+}
+
+/* What cannot say that it is left out is there in every build. */
+static void always(const char *what, bool right)
+{
+	passed += right, failed += !right;
+	if (!right)
+		printf("FAIL %s: not there\n", what);
 }
 
 int main(int argc, char **argv)
@@ -51,6 +61,14 @@ int main(int argc, char **argv)
 	cptx_kernel *k = cptx_gemm_build(m, &opt, &err);
 	check(lacking, "kernels", &err, k != NULL);
 	cptx_module_destroy(m);
+	always("a default shape", opt.bm == 128 && opt.stages);
+	always("a grid", cptx_gemm_grid(&opt, 2 * opt.bm, opt.bn + 1, 100) == 4);
+	uint8_t factor[2] = { 3, 4 }, packed[512] = { 0 };
+	always("bytes of factors", cptx_gemm_scales_bytes(2, 32, 32) == sizeof packed);
+	cptx_gemm_scales_pack(packed, factor, 2, 32, 32);
+	always("packed factors", packed[0] == 3 && packed[16] == 4 && !packed[1]);
+	always("a timeline", cptx_gemm_timeline(2, 64, 5).warps == 2);
+	always("names of findings", cptx_finding_name((enum cptx_finding_code)1) != NULL && !cptx_finding_name(CPTX_FIND_COUNT));
 
 	err = (cptx_error){ 0 };
 	m = cptx_module_new(NULL);
