@@ -174,9 +174,9 @@ CPTX_API uint32_t cptx_flow_conflicts(const cptx_flow *f, uint32_t *known, uint3
 typedef struct cptx_shared_var {
 	const char *name; /**< lives as long as the flow */
 	uint64_t size;    /**< bytes; 0: as long as the launch says */
-	uint32_t align;
-	uint32_t line; /**< of its declaration; 0: not known, or the module's */
-	bool of_module;
+	uint32_t align;   /**< bytes that its address is a multiple of */
+	uint32_t line;    /**< of its declaration; 0: not known, or the module's */
+	bool of_module;   /**< declared by the module, else by the kernel */
 } cptx_shared_var;
 
 /**
@@ -190,10 +190,11 @@ typedef struct cptx_barrier_set {
 	uint32_t arrivals; /**< that complete a phase; 0: not a constant */
 } cptx_barrier_set;
 
+/** What an instruction does with an mbarrier. */
 enum cptx_stage_role {
-	CPTX_STAGE_INIT,
-	CPTX_STAGE_INVAL,
-	CPTX_STAGE_ARRIVE,
+	CPTX_STAGE_INIT,   /**< sets it up */
+	CPTX_STAGE_INVAL,  /**< ends its use */
+	CPTX_STAGE_ARRIVE, /**< arrives */
 	CPTX_STAGE_EXPECT, /**< bytes, with or without an arrival */
 	CPTX_STAGE_COPY,   /**< an asynchronous copy or store that completes its bytes there */
 	CPTX_STAGE_COMMIT, /**< tcgen05.commit, cp.async.mbarrier.arrive: arrives when earlier work is done */
@@ -202,18 +203,20 @@ enum cptx_stage_role {
 
 /** An instruction that uses an mbarrier. */
 typedef struct cptx_stage_use {
-	uint32_t point; /**< its number */
-	enum cptx_stage_role role;
-	uint32_t set;    /**< of its mbarrier; UINT32_MAX: the text does not tell */
-	uint32_t count;  /**< INIT: arrivals; EXPECT, COPY: bytes; 0: not a constant (of a tensor map: the box) */
-	uint32_t buffer; /**< COPY: the cptx_shared_var that it writes; UINT32_MAX: not known */
-	uint32_t offset; /**< of what it writes there in the first stage, in bytes */
-	uint32_t stride; /**< from stage to stage; 0: always the same, or not known */
+	uint32_t point;            /**< its number */
+	enum cptx_stage_role role; /**< what it does */
+	uint32_t set;              /**< of its mbarrier; UINT32_MAX: the text does not tell */
+	uint32_t count;            /**< INIT: arrivals; EXPECT, COPY: bytes; 0: not a constant (of a tensor map: the box) */
+	uint32_t buffer;           /**< COPY: the cptx_shared_var that it writes; UINT32_MAX: not known */
+	uint32_t offset;           /**< of what it writes there in the first stage, in bytes */
+	uint32_t stride;           /**< from stage to stage; 0: always the same, or not known */
 } cptx_stage_use;
 
+/** Variables in shared memory; *n of them. */
 CPTX_API const cptx_shared_var *cptx_flow_shared(const cptx_flow *f, size_t *n);
+/** Its sets of mbarriers; *n of them. */
 CPTX_API const cptx_barrier_set *cptx_flow_barriers(const cptx_flow *f, size_t *n);
-/** In the order of the code. */
+/** Instructions that use mbarriers, in the order of the code; *n of them. */
 CPTX_API const cptx_stage_use *cptx_flow_stages(const cptx_flow *f, size_t *n);
 /** "arrive" */
 CPTX_API const char *cptx_stage_role_name(enum cptx_stage_role role);
