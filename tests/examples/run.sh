@@ -48,6 +48,18 @@ for name; do
 		expect 2 "" "$name --tile 128" '^usage: '
 		continue
 		;;
+	several_devices)
+		expect 0 "" "$name emu:sm_80 emu:sm_90a emu:sm_120a emu:sm_80" '^4 devices, 0 failed; 0 of 3072 elements are wrong$'
+		expect 1 "" "$name emu:sm_80 emu:sm_91" 'there is no target "sm_91" to emulate'
+		expect 0 "" "$name" '^not run: .*/nonexistent/libcuda.so.1'
+		continue
+		;;
+	host/*) # with a GPU: the suite gpu
+		export CUDA_VISIBLE_DEVICES=
+		expect 0 "" "$name" '^not run: '
+		unset CUDA_VISIBLE_DEVICES
+		continue
+		;;
 	saxpy) right='^y\[999\] = 1999; 0 of 1000 elements are wrong$' ;;
 	stamp) right='^warp 1 waited [0-9]+ ns \(numbers\[1\] = 62\)$' ;;
 	*) right="^$name [0-9]+ x 8192: all elements right$" ;;

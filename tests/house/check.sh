@@ -84,7 +84,7 @@ public_only() {
 }
 
 no_cuda_headers() {
-	lines '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(cuda|nv|cublas)[^>]*>' '*.[ch]' '*.def' | grep -v '^\(tests\|bench\)/'
+	lines '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(cuda|nv|cublas)[^>]*>' '*.[ch]' '*.def' | grep -v '^\(tests\|bench\|examples/host\)/'
 }
 
 # ---- manners ----
