@@ -416,6 +416,9 @@ static bool job_target(compile_job *job, cptx_error *err)
 	if (!n || n >= sizeof job->target - 1)
 		return error_set(err, CPTX_E_ARG, job->at, "the %s",
 		                 job->opt->target ? "target is not one" : "text has no .target, and the options name none");
+	if (job->opt->target && strncmp(name, "sm_", 3))
+		return error_set(err, CPTX_E_ARG, job->at, "\"%s\" is no target of machine code; those are called as sm_90a is",
+		                 name);
 	bool old = n >= 6 && !memcmp(name, "sm_101", 6);
 	snprintf(job->target, sizeof job->target, "%s%.*s", old ? "sm_110" : "", (int)(old ? n - 6 : n), old ? name + 6 : name);
 	return true;
@@ -459,7 +462,7 @@ cptx_cubin *cptx_compile_(cptx_site at, const char *text, size_t size, const cpt
 	if (text && !text_end(text, &size, opt ? opt->name : NULL, at, err))
 		return NULL;
 	if (!text || !size) {
-		error_set(err, CPTX_E_ARG, at, "the text %s", !text ? "is NULL" : "is empty");
+		error_set(err, CPTX_E_ARG, at, "%s %s", opt && opt->name ? opt->name : "the text", !text ? "is NULL" : "is empty");
 		return NULL;
 	}
 	job.size = size;

@@ -41,10 +41,10 @@ static bool piece_make(link_piece *piece, const cptx_link_input *in, size_t i, c
 		return error_set(err, CPTX_E_ARG, at, "%s is damaged or cut short: it begins as an ELF file and is not one",
 		                 piece->name);
 	if (piece->kind == PIECE_CUBIN && !elf_is_object(in->data))
-		return error_set(
-			err, CPTX_E_ARG, at,
-			"%s is a program, which nothing can be linked to; compile it as an object (.relocatable; nvcc -rdc=true)",
-			piece->name);
+		return error_set(err, CPTX_E_ARG, at,
+		                 "%s is a program, which nothing can be linked to; compile it as an object (.relocatable, --object; "
+		                 "nvcc -rdc=true)",
+		                 piece->name);
 	return piece->kind != PIECE_PTX || piece_text(piece, in, at, err);
 }
 

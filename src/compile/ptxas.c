@@ -92,7 +92,8 @@ static char *renamed(char *log, const char *file, const char *name)
 	const char *s = log;
 	for (const char *hit; (hit = strstr(s, file)); s = hit + strlen(file)) {
 		buf_put(&b, s, (size_t)(hit - s));
-		buf_str(&b, name);
+		for (const char *p = name; *p; p++) /* a line stays one */
+			buf_put(&b, (unsigned char)*p < ' ' ? "?" : p, 1);
 	}
 	buf_put(&b, s, strlen(s) + 1);
 	char *out = b.failed ? NULL : malloc(b.n);

@@ -248,9 +248,9 @@ static bool is_whole(cptx_cubin_view *c, const GElf_Ehdr *e)
 
 	if (elf_getshdrnum(c->elf, &sections))
 		return cubin_bad(c, "the head of the ELF file cannot be read: %s", elf_errmsg(-1));
-	if (!e->e_shoff || !sections)
+	if (!e->e_shoff)
 		return cubin_bad(c, "there is no table of sections");
-	if (e->e_shoff > c->size || sections > (c->size - e->e_shoff) / sizeof(Elf64_Shdr))
+	if (!sections || e->e_shoff > c->size || sections > (c->size - e->e_shoff) / sizeof(Elf64_Shdr))
 		return cubin_bad(c, "the table of sections ends behind the end of the file: the cubin is truncated");
 	if (segments && (e->e_phoff > c->size || segments > (c->size - e->e_phoff) / sizeof(Elf64_Phdr)))
 		return cubin_bad(c, "the table of segments ends behind the end of the file: the cubin is truncated");

@@ -24,6 +24,9 @@ usage "--compiler gcc: expected one of auto driver" run --compiler gcc "$dir/k.p
 usage "--compiler gcc: expected one of auto driver" gemm --compiler gcc
 usage "--opt-level 4: expected a number up to 3" compile -O 4 "$dir/k.ptx"
 fails "cannot read" compile "$dir/none.ptx"
+: >"$dir/empty.ptx"
+fails "$dir/empty.ptx is empty" compile "$dir/empty.ptx"
+fails '"compute_90" is no target of machine code' compile -a compute_90 "$dir/k.ptx"
 fails "the driver's compiler needs a device" compile -c driver "$dir/k.ptx"
 status 0 compile --list
 says "ptxas  "
@@ -78,6 +81,9 @@ odd="$dir/two
 lines.ptx"
 cp "$dir/k.ptx" "$odd"
 with_ptxas "$dir/accepts" status 0 compile -c ptxas "$odd" -o "$dir/k.cubin"
+sed "s|kernel, line|\$3, line|; s/exit 3/exit 3/" "$dir/rejects" >"$dir/names"
+chmod +x "$dir/names"
+with_ptxas "$dir/names" fails "ptxas $dir/two?lines.ptx, line 7; error" compile -c ptxas -O 3 "$odd"
 status 0 cache list
 says "two?lines.ptx for sm_90 by"
 if "$cptx" compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin" >"$out" 2>"$err"; then

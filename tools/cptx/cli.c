@@ -137,6 +137,13 @@ int cli_failed(const cli_command *cmd, const char *format, ...)
 	return status;
 }
 
+void cli_remove(const char *path)
+{
+	struct stat st;
+	if (!lstat(path, &st) && S_ISREG(st.st_mode))
+		remove(path);
+}
+
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
 {
 	if (!strcmp(path, "-")) {
@@ -156,10 +163,8 @@ bool cli_write(const cli_command *cmd, const char *path, const char *text, size_
 		ok = false;
 	}
 	if (!ok) {
-		struct stat st;
 		cli_failed(cmd, "cannot write '%s': %s", path, strerror(why));
-		if (!lstat(path, &st) && S_ISREG(st.st_mode)) /* no device, and no link to one */
-			remove(path);
+		cli_remove(path);
 	}
 	return ok;
 }

@@ -47,6 +47,8 @@ int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 
 
 /* Writes to a file, or "-" for standard output; on failure prints why and removes what was begun. */
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
+/* Removes a file that was begun; no device, and no link to one. */
+void cli_remove(const char *path);
 /* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */
 char *cli_read(const cli_command *cmd, const char *path, size_t *size);
 /* Reads and parses a PTX file, or standard input for "-"; NULL, after messages, on an error.  keep: as cptx_parse_opt. */

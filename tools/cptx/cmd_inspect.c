@@ -31,6 +31,8 @@ static bool write_html(const inspected *in, const char *path)
 		ok &= fclose(f) == 0;
 	if (!ok)
 		cli_failed(in->cmd, "cannot write '%s': %s", path, strerror(errno));
+	if (!ok && f && f != stdout)
+		cli_remove(path);
 	return ok;
 }
 
