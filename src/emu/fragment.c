@@ -212,4 +212,19 @@ bool frag_places(emu_warp *w, const emu_op *op, const dot_shape *s, unsigned row
 	return true;
 }
 
+bool frag_in_span(emu_warp *w, const emu_op *op, const char *what, const cptx_smem_desc *d, cptx_smem_elem e, unsigned k)
+{
+	const cptx_swizzle_info *s = cptx_swizzle_get(d->swizzle);
+	unsigned bytes = e.padded ? k : k * e.bits / 8, from = d->start % s->span;
+
+	if (!d->swizzle || e.mn_major || d->lbo_is_address || from + bytes <= s->span)
+		return true;
+	emu_find(w, op, EMU_ALL, CPTX_FIND_DESCRIPTOR,
+	         "of %s: start 0x%x, swizzle %s: the %u bytes of a row begin at byte %u of the %u that the swizzle covers, and "
+	         "go past "
+	         "them",
+	         what, d->start, s->name, bytes, from, s->span);
+	return false;
+}
+
 bool mnk_of(const char *name, mnk *s) { return sscanf(name, "m%un%uk%u", &s->m, &s->n, &s->k) == 3; }

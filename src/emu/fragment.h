@@ -52,6 +52,9 @@ void frag_define(uint32_t *r, const emu_arg *a, const frag *f, unsigned first, u
 bool frag_places(emu_warp *w, const emu_op *op, const dot_shape *s, unsigned rows, unsigned bits, bool ordered,
                  const uint32_t *code, uint16_t *at);
 
+/* Whether rows of k elements of a K-major operand in shared memory lie within what the swizzle covers; else a finding. */
+bool frag_in_span(emu_warp *w, const emu_op *op, const char *what, const cptx_smem_desc *d, cptx_smem_elem e, unsigned k);
+
 /* The shape in a modifier, "m16n8k16"; false if it is none. */
 typedef struct mnk {
 	unsigned m, n, k;

@@ -118,6 +118,8 @@ bool smem_side_open(smem_side *s, emu_warp *w, const emu_op *op, emu_cta *const 
 {
 	emu_place p;
 
+	if (!frag_in_span(w, op, s->what, desc, s->elem, s->k))
+		return false;
 	for (unsigned i = 0; i < s->n; i++) {
 		unsigned row, k;
 		smem_piece(s, i, &row, &k);

@@ -72,6 +72,8 @@ static bool open_side(wgmma_op *o, emu_warp *w, side s, uint64_t word)
 		         err.text);
 		return false;
 	}
+	if (!frag_in_span(w, o->op, s.is_b ? "B" : "A", &desc, elem, s.k))
+		return false;
 	for (unsigned i = 0; i < s.n; i++) {
 		unsigned row, k;
 		piece_at(i, s.by_row ? s.rows : s.k, s.per, s.by_row, &row, &k);

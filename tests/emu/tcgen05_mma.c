@@ -31,29 +31,34 @@ static unsigned shift_of(const mma_case *c) { return c->zero >> 56 & 0x3f; }
 /* Columns of B in the shared memory of a CTA. */
 static unsigned columns_of_b(const mma_case *c) { return c->n / c->ctas + (shift_of(c) ? 32 : 0); }
 
+static cptx_insn_desc described(const mma_case *c)
+{
+	return (cptx_insn_desc){ .kind = c->kind,
+		                     .m = c->m,
+		                     .n = c->n,
+		                     .a = c->a,
+		                     .b = c->b,
+		                     .d = c->d,
+		                     .scale = c->scale,
+		                     .a_mn_major = c->a_mn,
+		                     .b_mn_major = c->b_mn,
+		                     .a_negated = c->negate,
+		                     .sparse = c->sparse,
+		                     .selector = c->selector,
+		                     .k96 = c->k96,
+		                     .a_scale_id = c->a_id,
+		                     .b_scale_id = c->b_id,
+		                     .reuse_shift = !shift_of(c)        ? 0
+		                                    : shift_of(c) <= 8  ? 8
+		                                    : shift_of(c) <= 16 ? 16
+		                                                        : 32,
+		                     .ctas = c->ctas,
+		                     .ws = c->ws };
+}
+
 static uint32_t idesc_of(const mma_case *c)
 {
-	cptx_insn_desc d = { .kind = c->kind,
-		                 .m = c->m,
-		                 .n = c->n,
-		                 .a = c->a,
-		                 .b = c->b,
-		                 .d = c->d,
-		                 .scale = c->scale,
-		                 .a_mn_major = c->a_mn,
-		                 .b_mn_major = c->b_mn,
-		                 .a_negated = c->negate,
-		                 .sparse = c->sparse,
-		                 .selector = c->selector,
-		                 .k96 = c->k96,
-		                 .a_scale_id = c->a_id,
-		                 .b_scale_id = c->b_id,
-		                 .reuse_shift = !shift_of(c)        ? 0
-		                                : shift_of(c) <= 8  ? 8
-		                                : shift_of(c) <= 16 ? 16
-		                                                    : 32,
-		                 .ctas = c->ctas,
-		                 .ws = c->ws };
+	cptx_insn_desc d = described(c);
 	cptx_error err = { 0 };
 	uint32_t word;
 
@@ -405,4 +410,100 @@ void mma_check(const mma_case *c, uint64_t seed)
 	compare(o, c, o->out);
 	free(body);
 	free(o);
+}
+
+/* ---- random cases ---- */
+
+static enum cptx_type any_type(const enum cptx_type *of, unsigned n, uint64_t *seed) { return of[form_random(seed) % n]; }
+
+static void choose_types(mma_case *c, uint64_t *seed)
+{
+	static const enum cptx_type halves[] = { CPTX_F16, CPTX_BF16 }, bytes[] = { CPTX_S8, CPTX_U8 },
+								small[] = { CPTX_E4M3, CPTX_E5M2, CPTX_E2M3, CPTX_E3M2, CPTX_E2M1 };
+	bool narrow = form_random(seed) % 4 == 0;
+
+	c->d = CPTX_F32;
+	switch (c->kind) {
+	case CPTX_TCGEN05_F16:
+		c->a = c->b = narrow ? CPTX_F16 : any_type(halves, 2, seed);
+		c->d = narrow ? CPTX_F16 : CPTX_F32;
+		break;
+	case CPTX_TCGEN05_TF32: c->a = c->b = CPTX_TF32; break;
+	case CPTX_TCGEN05_I8:
+		c->a = any_type(bytes, 2, seed), c->b = any_type(bytes, 2, seed);
+		c->d = CPTX_S32;
+		break;
+	case CPTX_TCGEN05_F8F6F4:
+	case CPTX_TCGEN05_MXF8F6F4:
+		c->a = any_type(small, 5, seed), c->b = any_type(small, 5, seed);
+		c->d = narrow && c->kind == CPTX_TCGEN05_F8F6F4 ? CPTX_F16 : CPTX_F32;
+		break;
+	default: c->a = c->b = CPTX_E2M1; break;
+	}
+}
+
+/* Factors of blocks of 16 or 32 elements, and where their bytes begin. */
+static void choose_scales(mma_case *c, uint64_t *seed)
+{
+	bool nvf4 = c->kind == CPTX_TCGEN05_MXF4NVF4, of_16 = nvf4 && form_random(seed) % 2;
+
+	if (c->kind != CPTX_TCGEN05_MXF8F6F4 && c->kind != CPTX_TCGEN05_MXF4 && !nvf4)
+		return;
+	c->scale = of_16 && form_random(seed) % 2 ? CPTX_UE4M3 : CPTX_UE8M0;
+	c->k96 = c->kind != CPTX_TCGEN05_MXF8F6F4 && !c->sparse && form_random(seed) % 2;
+	c->vec = (uint8_t)(c->kind == CPTX_TCGEN05_MXF8F6F4 ? 1 : (of_16 ? 4 : 2) * (c->k96 ? 3 : 2) / 2);
+	unsigned step = c->vec == 6 ? 2 : c->vec == 3 ? 1 : c->vec;
+	c->a_id = (uint8_t)(form_random(seed) % (4 / step) * step);
+	c->b_id = (uint8_t)(form_random(seed) % (4 / step) * step);
+	c->spelling = !nvf4 ? ".block_scale" : of_16 ? ".block_scale.block16" : ".block_scale.block32";
+}
+
+static uint64_t choose_zeros(const mma_case *c, uint64_t *seed)
+{
+	unsigned skip = 1 + (unsigned)(form_random(seed) % 7), use = 1 + (unsigned)(form_random(seed) % 7);
+	uint64_t word = form_random(seed) % 4 ? UINT64_C(1) << 39 | (uint64_t)(skip - 1) << 40 | (uint64_t)(use - 1) << 48 : 0;
+
+	for (unsigned part = 0; part < 4; part++) {
+		bool ones = form_random(seed) % 2;
+		word |= (uint64_t)ones << (32 + part) | form_random(seed) % (ones ? skip : use) << 8 * part;
+	}
+	return word | form_random(seed) % (c->m == 32 ? 17 : 33) << 56;
+}
+
+/* Whether the spans of the swizzle are whole, of an MN-major operand, or hold a row. */
+static bool fits(const mma_case *c, bool is_b)
+{
+	cptx_smem_elem e = elem_of(c, is_b);
+	unsigned rows = is_b ? columns_of_b(c) : c->m / c->ctas, per = e.padded ? 16 : 128u / e.bits;
+	unsigned span = e.bits == 32 && e.mn_major ? 128 : cptx_swizzle_get(c->swizzle)->span;
+	cptx_insn_desc d = described(c);
+
+	return e.mn_major ? rows / per * 16 % span == 0
+	                  : !c->swizzle || cptx_insn_desc_k(&d) / (c->sparse && !is_b ? 2 : 1) / per * 16 <= span;
+}
+
+mma_case mma_random(uint64_t seed)
+{
+	static const uint16_t rows[] = { 32, 64, 128, 256 };
+	uint32_t word;
+
+	for (uint64_t random = seed * 1000003 + 5;;) {
+		mma_case c = { .kind = (enum cptx_tcgen05_kind)(form_random(&random) % CPTX_TCGEN05_KINDS) };
+		cptx_error err = { 0 };
+		choose_types(&c, &random);
+		c.ws = form_random(&random) % 3 == 0, c.sparse = form_random(&random) % 2, c.ctas = 1 + form_random(&random) % 2;
+		c.m = rows[form_random(&random) % 4];
+		c.n = (uint16_t)(c.ws ? UINT64_C(64) << form_random(&random) % 3 : 8 + form_random(&random) % 32 * 8);
+		c.swizzle = (enum cptx_swizzle)(form_random(&random) % 4);
+		choose_scales(&c, &random);
+		c.a_tmem = form_random(&random) % 3 == 0;
+		c.a_mn = !c.a_tmem && form_random(&random) % 4 == 0, c.b_mn = form_random(&random) % 4 == 0;
+		c.selector = c.sparse && (c.kind == CPTX_TCGEN05_F16 || c.kind == CPTX_TCGEN05_TF32) && form_random(&random) % 2;
+		c.negate = c.kind != CPTX_TCGEN05_I8 && form_random(&random) % 4 == 0, c.discard = form_random(&random) % 8 == 0;
+		c.off = !c.ws && !c.vec && form_random(&random) % 4 == 0;
+		c.zero = c.ws && form_random(&random) % 2 ? choose_zeros(&c, &random) : 0;
+		cptx_insn_desc d = described(&c);
+		if (cptx_insn_desc_encode(&d, &word, &err) && fits(&c, false) && fits(&c, true))
+			return c;
+	}
 }

@@ -20,5 +20,6 @@ typedef struct mma_case {
 
 /* Runs it and fails the test where D is wrong. */
 void mma_check(const mma_case *c, uint64_t seed);
+mma_case mma_random(uint64_t seed); /* that is legal */
 
 #endif

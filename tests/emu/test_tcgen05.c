@@ -286,6 +286,18 @@ START_TEST(mma_ws)
 }
 END_TEST
 
+/* CPTX_SEEDS: another number of them. */
+START_TEST(mma_at_random)
+{
+	const char *more = getenv("CPTX_SEEDS");
+
+	for (uint64_t seed = 0; seed < (more ? strtoull(more, NULL, 10) : 12); seed++) {
+		mma_case c = mma_random(seed);
+		mma_check(&c, seed);
+	}
+}
+END_TEST
+
 START_TEST(findings) { tcgen05_findings(); }
 END_TEST
 
@@ -303,4 +315,4 @@ START_TEST(reductions) { tcgen05_reductions(); }
 END_TEST
 
 TRIAL_MAIN("tcgen05", loads_and_stores, mma_f16, mma_kinds, mma_scaled, mma_of_96, mma_a_in_tensor_memory, mma_sparse,
-           mma_ws, findings, copies, shift, reductions, whole_gemm)
+           mma_ws, mma_at_random, findings, copies, shift, reductions, whole_gemm)
