@@ -144,6 +144,12 @@ if [ -x "$ptxas" ]; then
 	ok "--threads" has '8 CTAs of 256 threads.*: 64 of 64 warps' "$dir/saxpy"
 	"$cptx" inspect --json "$dir/gemm.ptx" >"$dir/json" 2>&1
 	ok "JSON" has '"name":"gemm","measured":true,"registers":'"$registers" "$dir/json"
+	if command -v nvdisasm >/dev/null || [ -x /usr/local/cuda/bin/nvdisasm ]; then
+		ok "registers alive in the machine code" sh -c '"$1" inspect "$2" | awk "/ registers .*no spills/ { n = \$2 + 0 } /most alive .* of the machine code/ { live = \$3 } END { exit !(live > 4 && live <= n) }"' \
+			sh "$cptx" "$corpus/ptx/clang_saxpy.sm_75.O3.ptx"
+	else
+		skip "registers alive in the machine code: nvdisasm"
+	fi
 	if command -v python3 >/dev/null; then
 		ok "JSON is JSON" python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); assert len(d["origin"]) == len(d["ptx"]) and d["kernels"][0]["points"]' "$dir/json"
 	else

@@ -97,7 +97,7 @@ function fillSource(hot) {
 		if (origin(n)) hotLines.add(origin(n).join(":"));
 	D.sources.forEach((s, f) => {
 		const used = new Set(D.origin.filter(o => o && o[0] === f).map(o => o[1]));
-		el(all, "div", "row plain").appendChild(Object.assign(document.createElement("b"), { textContent: s.name + (s.lines.length ? "" : " (cannot be read)") }));
+		el(all, "div", "row plain").appendChild(Object.assign(document.createElement("b"), { textContent: s.name + (s.lines.length ? "" : " (not read: only files beside the PTX are, and with --sources others)") }));
 		const lines = s.lines.length ? s.lines : [];
 		for (let i = 0; i < (lines.length || Math.max(0, ...used)); i++) {
 			if (!lines.length && !used.has(i + 1)) continue;
@@ -140,18 +140,22 @@ function fillCards(hot) {
 }
 
 function fillPressure(hot) {
-	const svg = $("pressure"), n = D.ptx.length || 1, peak = Math.max(1, K.peak || 0), points = K.points || [];
+	const exact = {}, points = K.points || []; // by line of the PTX, in the machine code
+	for (const s of K.sass) if (s[1]) exact[s[1]] = Math.max(exact[s[1]] || 0, s[4]);
+	const most = Math.max(0, ...Object.values(exact));
+	const svg = $("pressure"), n = D.ptx.length || 1, peak = Math.max(1, K.peak || 0, most);
 	svg.setAttribute("viewBox", "0 0 " + n + " 100");
 	let path = "M0 100", at = 0;
 	for (const p of points) path += "L" + p[0] + " " + (100 - 96 * p[1] / peak), at = p[0];
 	let s = `<path d="${path}L${at} 100Z" style="fill:var(--mark);stroke:var(--accent);stroke-width:1" vector-effect="non-scaling-stroke"/>`;
+	if (most) s += `<path d="${Object.keys(exact).map((l, i) => (i ? "L" : "M") + l + " " + (100 - 96 * exact[l] / peak)).join("")}" style="fill:none;stroke:var(--bad);stroke-width:1.2" vector-effect="non-scaling-stroke"/>`;
 	if (hot) s += `<rect x="${hot.first}" y="0" width="${hot.last - hot.first + 1}" height="100" style="fill:var(--hotline);opacity:.35"/>`;
 	svg.innerHTML = s;
 	svg.onclick = e => {
 		const line = Math.ceil(e.offsetX / svg.clientWidth * n);
 		if (byPtx[line]) byPtx[line].scrollIntoView({ block: "center" }), select(group(line), "ptx");
 	};
-	$("peak").textContent = points.length ? "at most " + K.peak + " of the PTX; ptxas needs " + K.registers + "; orange: the hottest loop" : "";
+	$("peak").textContent = points.length ? "at most " + K.peak + " of the PTX" + (most ? ", " + most + " of the machine code (red)" : "") + "; ptxas needs " + K.registers + "; orange: the hottest loop" : "";
 }
 
 /* Of each instruction the cycles that it says, upwards, and what it waits for, as a line of full height. */
