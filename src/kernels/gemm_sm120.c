@@ -52,7 +52,7 @@ static void setup(gemm120 *g)
 	cptx_kernel *k = g->k;
 
 	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * g->s.stage, 1024, "ring"), .type = CPTX_U32);
-	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, WARP - 1);
+	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, SM120_WARP - 1);
 	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = g->s.warps);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
@@ -88,11 +88,11 @@ static void load(gemm120 *g)
 	CPTX_FOR(k, g->at, g->all, cptx_nctaid_x(k)) {
 		locate(g);
 		cptx_mov(k, 0, .into = k0);
-		CPTX_FOR(k, k0, bytes, SPAN) {
+		CPTX_FOR(k, k0, bytes, SM120_SPAN) {
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
 			cptx_pipe_expect(k, &g->pipe, &at, s->stage);
 			cptx_val to = cptx_mad(k, at.stage, s->stage, g->ring, .mode = CPTX_LO),
-					 block = cptx_div(k, k0, SPAN / s->blocks);
+					 block = cptx_div(k, k0, SM120_SPAN / s->blocks);
 			tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->z, .mbar = cptx_pipe_full(&at), .alone = true };
 			l.tile = &g->t.a, l.map = g->p.map[0], l.row = g->m0, l.to = to;
 			tma_gemm_load_tile(k, &l);
@@ -115,8 +115,8 @@ static void begin_lines(gemm120 *g, bool of_b)
 		.kind = of_b ? CPTX_FRAG_MMA_B : CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 32, .bits = 8, .beside = of_b ? 2 : 0
 	};
 	cptx_lines *lines = of_b ? &g->lines_b : &g->lines_a;
-	cptx_val start = cptx_mad(k, of_b ? g->warp_n : g->warp_m, SPAN, of_b ? cptx_add(k, g->ring, g->s.a_bytes) : g->ring,
-	                          .mode = CPTX_LO);
+	cptx_val start = cptx_mad(k, of_b ? g->warp_n : g->warp_m, SM120_SPAN,
+	                          of_b ? cptx_add(k, g->ring, g->s.a_bytes) : g->ring, .mode = CPTX_LO);
 	cptx_error err;
 
 	if (!cptx_tile_lines(&t, &f, 0, 0, lines, &err)) {
@@ -124,7 +124,7 @@ static void begin_lines(gemm120 *g, bool of_b)
 		return;
 	}
 	cptx_lane_lines_begin(k, of_b ? &g->lanes_b : &g->lanes_a, lines, g->lane, start);
-	for (uint32_t step = 0; step < STEPS; step++) /* computed here, in front of the loop */
+	for (uint32_t step = 0; step < SM120_STEPS; step++) /* computed here, in front of the loop */
 		cptx_lane_lines_at(k, of_b ? &g->lanes_b : &g->lanes_a, 0, 0, step * 32);
 }
 
@@ -197,7 +197,7 @@ static void multiply_stage(const gemm120 *g, cptx_lane_lines *la, cptx_lane_line
 	cptx_kernel *k = g->k;
 	cptx_val sa = { 0 }, sb = { 0 };
 
-	for (uint32_t step = 0; step < STEPS; step++) {
+	for (uint32_t step = 0; step < SM120_STEPS; step++) {
 		uint32_t first = step * g->s.blocks; /* of the factors of a row in the stage */
 		if (first % FACTORS == 0)
 			sa = factors(g, false, fa, first / FACTORS), sb = factors(g, true, fb, first / FACTORS);
@@ -300,7 +300,7 @@ cptx_kernel *cptx_gemm_sm120_build(cptx_module *m, const cptx_gemm_sm120_opt *op
 	cptx_gemm_sm120_opt o = *opt;
 	o.group = o.group ? o.group : 16;
 	gemm120 g = { .o = &o, .s = gemm_sm120_shape(&o), .t = gemm_sm120_common(&o) };
-	cptx_kernel *k = g.k = cptx_kernel_begin(m, g.t.name, .block = { (g.s.warps + 1) * WARP }, .min_ctas = 1);
+	cptx_kernel *k = g.k = cptx_kernel_begin(m, g.t.name, .block = { (g.s.warps + 1) * SM120_WARP }, .min_ctas = 1);
 	tma_gemm_declare(k, &g.t, TMA_GEMM_MAPS, &g.p);
 	setup(&g);
 	CPTX_IF(k, cptx_setp(k, g.warp, g.s.warps, .cmp = CPTX_EQ)) {

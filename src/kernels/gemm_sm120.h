@@ -6,7 +6,12 @@
 
 #include "kernels/gemm_tma.h"
 
-enum { SPAN = 128 /* bytes along K of a stage */, STEPS = 4 /* mma.sync along K in it */, WARP = 32, BLOCK_ROWS = 128 };
+enum {
+	SM120_SPAN = 128 /* bytes along K of a stage */,
+	SM120_STEPS = 4 /* mma.sync along K in it */,
+	SM120_WARP = 32,
+	BLOCK_ROWS = 128
+};
 
 /* Numbers that follow from the options. */
 typedef struct gemm120_shape {

@@ -42,7 +42,7 @@ static void predict(cptx_gemm_sm120_choice *c, const cptx_gemm_problem *p, uint3
 	double steps = rounds * (double)up(p->k, s.bk), clock = 1e-3 / GHZ;
 	double busy = MIN(s.warps, PARTS) / (double)PARTS;
 	double mma = (double)o->bm * o->bn * s.bk / (gemm_sm120_packed(o) ? PRODUCTS_4 : PRODUCTS_8) / busy;
-	double read = (double)s.warps * (s.wm + s.wn) * SPAN / SHARED_BYTES;
+	double read = (double)s.warps * (s.wm + s.wn) * SM120_SPAN / SHARED_BYTES;
 	double out = (double)o->bm * o->bn * cptx_type_bits(o->out) / 8 / OUT_BYTES;
 
 	c->mma_us = steps * MAX(mma, read) * clock;

@@ -8,10 +8,10 @@
 
 gemm120_shape gemm_sm120_shape(const cptx_gemm_sm120_opt *o)
 {
-	gemm120_shape s = { .bk = gemm_sm120_packed(o) ? 2 * SPAN : SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
+	gemm120_shape s = { .bk = gemm_sm120_packed(o) ? 2 * SM120_SPAN : SM120_SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
 
 	s.blocks = s.bk / (s.vec * FACTORS);
-	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
+	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
 	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
 	s.warps = o->warps_m * o->warps_n;
 	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
@@ -20,7 +20,7 @@ gemm120_shape gemm_sm120_shape(const cptx_gemm_sm120_opt *o)
 
 cptx_tile gemm_sm120_bytes(uint32_t rows)
 {
-	return (cptx_tile){ .rows = rows, .cols = SPAN, .elem.bits = 8, .swizzle = CPTX_SWIZZLE_128B };
+	return (cptx_tile){ .rows = rows, .cols = SM120_SPAN, .elem.bits = 8, .swizzle = CPTX_SWIZZLE_128B };
 }
 
 /* As TMA sees it: elements below 8 bits that do not lie together in shared memory are padded there. */
@@ -98,8 +98,9 @@ bool cptx_gemm_sm120_check(const cptx_gemm_sm120_opt *o, const cptx_target *targ
 	if (!tma_gemm_check_numbers(&c, err) || !tma_gemm_check_room(&c, err))
 		return false;
 	if (plan)
-		*plan =
-			(cptx_gemm_sm120_plan){ .threads = (s.warps + 1) * WARP, .smem = o->stages * s.stage, .bk = s.bk, .vec = s.vec };
+		*plan = (cptx_gemm_sm120_plan){
+			.threads = (s.warps + 1) * SM120_WARP, .smem = o->stages * s.stage, .bk = s.bk, .vec = s.vec
+		};
 	return true;
 }
 
