@@ -51,6 +51,7 @@ typedef struct cptx_gemm_sm100_opt {
 	bool a_tmem;        /**< tcgen05.mma takes A from tensor memory, where tcgen05.cp brings it; not with a_m_major */
 	bool stream_k;      /**< CTAs share tiles along K, so that all have the same work; needs a workspace */
 	bool batched;       /**< the kernel takes a number of matrices */
+	bool grouped;       /**< the kernel takes a list of problems; not with stream_k and batched */
 	bool alpha;         /**< the kernel takes alpha, f32 */
 	bool beta;          /**< the kernel takes beta, f32, and C */
 	bool bias;          /**< the kernel takes a vector of N f32, added to each row */
@@ -117,6 +118,16 @@ CPTX_API bool cptx_gemm_sm100_maps(const cptx_gemm_sm100_opt *opt, const cptx_ge
 /** Prepares a launch of the kernel of `program` (named as opt says) for a problem. */
 CPTX_API cptx_launch *cptx_gemm_sm100_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm100_opt *opt,
                                              const cptx_gemm_problem *problem, cptx_error *err);
+
+/** Bytes that each problem of a list takes in its table. */
+enum { CPTX_GEMM_SM100_GROUP_BYTES = 768 /**< of each problem */ };
+/**
+ * Prepares a launch of a kernel that was made with .grouped, for n problems, as cptx_gemm_sm90_launch_grouped does; each has
+ * its own scale factors too.  table: n * CPTX_GEMM_SM100_GROUP_BYTES bytes.
+ */
+CPTX_API cptx_launch *cptx_gemm_sm100_launch_grouped(const cptx_program *program, cptx_device *dev,
+                                                     const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *problems,
+                                                     size_t n, uint64_t table, cptx_error *err);
 
 #ifdef __cplusplus
 }

@@ -134,6 +134,14 @@ cptx_launch *cptx_gemm_sm100_launch(const cptx_program *program, cptx_device *de
 	return NULL;
 }
 
+cptx_launch *cptx_gemm_sm100_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm100_opt *opt,
+                                            const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
+{
+	(void)program, (void)dev, (void)opt, (void)p, (void)n, (void)table;
+	absent(err);
+	return NULL;
+}
+
 bool cptx_gemm_sm120_check(const cptx_gemm_sm120_opt *opt, const cptx_target *target, cptx_gemm_sm120_plan *plan,
                            cptx_error *err)
 {

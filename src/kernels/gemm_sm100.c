@@ -30,7 +30,10 @@ static void declare(gemm100 *g, cptx_module *m)
 
 	g->k = cptx_kernel_begin(m, g->t.name, .block = { WARPS * 32 }, .min_ctas = 1,
 	                         .cluster = { s->cluster > 1 ? s->cluster : 0, s->cluster > 1, s->cluster > 1 });
-	tma_gemm_declare(g->k, &g->t, gemm_sm100_scaled(g->o) ? 5 : 3, &g->p);
+	if (g->o->grouped)
+		tma_gemm_group_declare(g->k, &g->t, &g->list, &g->p);
+	else
+		tma_gemm_declare(g->k, &g->t, gemm_sm100_maps(g->o), &g->p);
 	if (g->o->stream_k)
 		g->workspace = cptx_param(g->k, CPTX_PTR, "workspace");
 }
@@ -77,7 +80,7 @@ static void setup(gemm100 *g)
 	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = READERS, .multicast = s->ctas);
 	cptx_pipe_prepare(k, &g->stages, first);
 	cptx_pipe_prepare(k, &g->accs, first);
-	for (uint32_t i = 0; i < (gemm_sm100_scaled(g->o) ? 5u : 3u); i++)
+	for (uint32_t i = 0; i < gemm_sm100_maps(g->o) && !g->o->grouped; i++)
 		cptx_prefetch(k, g->p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
 	if (s->cluster > 1) {
 		g->rank = cptx_cluster_ctarank(k);
@@ -98,6 +101,20 @@ static cptx_val times(cptx_kernel *k, cptx_val a, cptx_val b) { return cptx_mul(
 
 static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
 
+static void count_tiles(gemm100 *g)
+{
+	g->tiles_m = ceil_div(g->k, g->p.M, g->o->bm * g->s.cluster_m);
+	g->tiles_n = ceil_div(g->k, g->p.N, g->o->bn * g->s.cluster_n);
+}
+
+/* What g->w.at says of the problem and its K tiles. */
+static void find_work(gemm100 *g)
+{
+	if (g->o->grouped)
+		tma_gemm_group_find(g->k, &g->t, &g->list, &g->p, g->w.at, g->used & g->list.has);
+	tma_gemm_share_locate(g->k, &g->w, g->o->stream_k);
+}
+
 void gemm_sm100_begin_tiles(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
@@ -106,8 +123,12 @@ void gemm_sm100_begin_tiles(gemm100 *g)
 
 	g->w.cluster = s->cluster > 1 ? cptx_div(k, cta, s->cluster) : cta;
 	g->w.clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
-	g->tiles_m = ceil_div(k, g->p.M, g->o->bm * s->cluster_m);
-	g->tiles_n = ceil_div(k, g->p.N, g->o->bn * s->cluster_n);
+	if (g->o->grouped) {
+		g->list.maps = TMA_GEMM_MAPS, g->list.has = (1u << gemm_sm100_maps(g->o)) - 1;
+		tma_gemm_group_begin(k, &g->t, &g->list, &g->p, &g->w);
+		return;
+	}
+	count_tiles(g);
 	g->tiles = times(k, g->tiles_m, g->tiles_n);
 	g->w.k_tiles = g->o->stream_k ? ceil_div(k, g->p.K, s->bk) : (cptx_val){ 0 };
 	tma_gemm_share_begin(k, &g->w, g->o->batched ? times(k, g->tiles, g->p.batch) : g->tiles, g->o->stream_k);
@@ -119,8 +140,10 @@ void gemm_sm100_locate(gemm100 *g)
 	const gemm100_shape *s = &g->s;
 	cptx_val row, column;
 
-	tma_gemm_share_locate(k, &g->w, g->o->stream_k);
-	cptx_val id = g->w.tile;
+	find_work(g);
+	if (g->o->grouped)
+		count_tiles(g);
+	cptx_val id = g->o->grouped ? cptx_sub(k, g->w.tile, g->list.first) : g->w.tile;
 	if (g->o->batched) {
 		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
 		id = cptx_rem(k, id, g->tiles);
@@ -220,6 +243,7 @@ static void load(gemm100 *g)
 	cptx_pipe_at at = s->ctas > 1 ? cptx_pipe_producer_of(k, &g->stages, g->leader) : cptx_pipe_producer(k, &g->stages);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), mask = { 0 };
 
+	g->used = MAPS_LOADED;
 	if (s->tiles > 1)
 		mask = sharers(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
@@ -375,6 +399,7 @@ static void multiply(gemm100 *g)
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->stages), acc = cptx_pipe_producer(k, &g->accs);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), whole = { 0 }, pair = { 0 };
 
+	g->used = 0;
 	if (s->cluster > 1)
 		whole = cptx_mov(k, (1u << s->cluster) - 1, .type = CPTX_U16);
 	if (s->ctas > 1)
@@ -383,7 +408,7 @@ static void multiply(gemm100 *g)
 		if (s->b_blocks && g->o->bn % ROWS)
 			gemm_sm100_locate(g);
 		else
-			tma_gemm_share_locate(k, &g->w, g->o->stream_k);
+			find_work(g);
 		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, &g->accs, &acc);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);

@@ -41,8 +41,11 @@ uint64_t gemm_sm100_tiles(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s
 gemm100_shape gemm_sm100_shape(const cptx_gemm_sm100_opt *opt);
 tma_gemm gemm_sm100_common(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s);
 static inline bool gemm_sm100_scaled(const cptx_gemm_sm100_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
+static inline uint32_t gemm_sm100_maps(const cptx_gemm_sm100_opt *o) { return gemm_sm100_scaled(o) ? 5 : 3; }
 /* The descriptor of the tcgen05.mma of step i of a stage; false: the rule of the kind that is broken. */
 bool gemm_sm100_idesc(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
+
+enum { MAPS_LOADED = 0x1b, MAPS_STORED = 0x04 }; /* of A, B, D and the factors */
 
 typedef struct gemm100 {
 	cptx_kernel *k;
@@ -58,6 +61,8 @@ typedef struct gemm100 {
 	cptx_val tid, warp, elected /* one lane of the warp */;
 	cptx_val rank, leader /* rank of the CTA of the pair that multiplies */, in_pair, tile_rank;
 	tma_gemm_share w;
+	tma_gemm_group list;
+	uint32_t used; /* maps that what is built now uses */
 	cptx_val workspace;
 	cptx_val tiles_m, tiles_n, tiles;
 	cptx_val m0, n0, z; /* where what is done now begins, of this CTA; the matrix */

@@ -137,6 +137,7 @@ void gemm_sm100_bring_out(gemm100 *g)
 	cptx_kernel *k = g->k;
 	outgoing out = begin(g);
 
+	g->used = MAPS_STORED;
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		gemm_sm100_locate(g);
 		cptx_val row = cptx_mad(k, cptx_as(g->warp, CPTX_S32), 32, g->m0, .mode = CPTX_LO);

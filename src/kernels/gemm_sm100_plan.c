@@ -159,6 +159,9 @@ static bool check_tile(const cptx_gemm_sm100_opt *o, cptx_error *err)
 	RULE(o->bn >= step && o->bn <= 256 && o->bn % step == 0,
 	     "tile N = %u; multiples of %u up to 256 are possible with %u rows%s", o->bn, step, o->bm,
 	     gemm_sm100_scaled(o) ? " and scale factors" : "");
+	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s",
+	     o->batched ? "batched" : "shared along K (stream_k)");
+	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline");
 	return tma_gemm_check_numbers(&c, err) &&
 	       tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), o->bm / ROWS, err);
 }
@@ -252,12 +255,64 @@ cptx_launch *cptx_gemm_sm100_launch(const cptx_program *program, cptx_device *de
 		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_100a: the %s is NULL", dev ? "program" : "device");
 		return NULL;
 	}
+	if (o && o->grouped) {
+		error_set(err, CPTX_E_ARG, NOWHERE,
+		          "gemm for sm_100a: the kernel takes a list of problems: cptx_gemm_sm100_launch_grouped");
+		return NULL;
+	}
 	if (!cptx_gemm_sm100_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err) ||
 	    !cptx_gemm_sm100_maps(o, p, map, err))
 		return NULL;
 	gemm100_shape s = gemm_sm100_shape(o);
 	tma_gemm t = gemm_sm100_common(o, &s);
 	return tma_gemm_prepare(
-		&(tma_gemm_launch){ &t, p, map, gemm_sm100_scaled(o) ? 5 : 3, plan.grid, plan.threads, plan.smem, plan.workspace },
-		program, dev, err);
+		&(tma_gemm_launch){ &t, p, map, gemm_sm100_maps(o), plan.grid, plan.threads, plan.smem, plan.workspace }, program,
+		dev, err);
+}
+
+/* ---- lists ---- */
+
+_Static_assert(TMA_GEMM_RECORD(TMA_GEMM_MAPS) == CPTX_GEMM_SM100_GROUP_BYTES, "as the header says");
+
+static bool check_one(const void *opt, const cptx_gemm_problem *p, uint64_t *tiles, cptx_error *err)
+{
+	gemm100_shape s;
+
+	*tiles = 0;
+	if (!cptx_gemm_sm100_check_problem(opt, p, 1, NULL, err))
+		return false;
+	s = gemm_sm100_shape(opt);
+	*tiles = gemm_sm100_tiles(opt, &s, p);
+	return true;
+}
+
+static bool describe(const void *opt, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
+{
+	return cptx_gemm_sm100_maps(opt, p, map, err);
+}
+
+cptx_launch *cptx_gemm_sm100_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm100_opt *o,
+                                            const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
+{
+	cptx_gemm_sm100_plan plan;
+
+	if (!tma_gemm_check_list(TARGET, dev, program, p, n, table, err) || !cptx_gemm_sm100_check(o, NULL, &plan, err))
+		return NULL;
+	if (!o->grouped) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_100a: the kernel takes one problem; .grouped makes it take a list");
+		return NULL;
+	}
+	gemm100_shape s = gemm_sm100_shape(o);
+	tma_gemm t = gemm_sm100_common(o, &s);
+	tma_gemm_list l = { .t = &t,
+		                .opt = o,
+		                .check = check_one,
+		                .describe = describe,
+		                .maps = TMA_GEMM_MAPS,
+		                .has = (1u << gemm_sm100_maps(o)) - 1,
+		                .cluster = s.cluster,
+		                .per_sm = 1,
+		                .threads = plan.threads,
+		                .smem = plan.smem };
+	return tma_gemm_launch_list(&l, program, dev, p, n, table, err);
 }

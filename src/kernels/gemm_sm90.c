@@ -24,7 +24,7 @@ static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
 /* ---- set-up ---- */
 
 /* The names of the options become those of the product that is computed. */
-static void name_params(gemm90 *g)
+void gemm_sm90_name_params(gemm90 *g)
 {
 	const bool swap = g->o->swap;
 
@@ -39,11 +39,11 @@ static void declare(gemm90 *g, cptx_module *m)
 
 	g->k = k;
 	if (g->o->grouped) {
-		gemm_sm90_group_declare(g);
+		tma_gemm_group_declare(k, &g->t, &g->list, &g->p);
 		return;
 	}
 	tma_gemm_declare(k, &g->t, g->s.maps, &g->p);
-	name_params(g);
+	gemm_sm90_name_params(g);
 	if (g->o->stream_k)
 		g->workspace = cptx_param(k, CPTX_PTR, "workspace");
 }

@@ -50,8 +50,8 @@ typedef struct gemm90 {
 	tma_gemm t;
 	tma_gemm_params p; /* with the names of the options */
 	cptx_val map_a, map_b, map_d, map_rest, M, N, K, workspace;
-	cptx_val groups, group_tiles, record, group_first, group_end; /* grouped; see gemm_sm90_group.c */
-	bool loads;                                                   /* what is built is for the loader */
+	tma_gemm_group list;
+	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;
 	cptx_timeline line;
 	cptx_val ring, stores; /* addresses in shared memory */
@@ -71,10 +71,8 @@ typedef struct gemm90 {
 /* g->w; and where what g->w.at says is. */
 void gemm_sm90_work_begin(gemm90 *g);
 void gemm_sm90_locate(gemm90 *g);
-/* grouped: the same for the tiles of all problems; the problem that tile g->at is of. */
-void gemm_sm90_group_declare(gemm90 *g);
-void gemm_sm90_group_begin(gemm90 *g);
-void gemm_sm90_group_find(gemm90 *g);
+/* g->M and so on, of g->p. */
+void gemm_sm90_name_params(gemm90 *g);
 
 /* From the accumulators to D; all threads of a warpgroup. */
 void gemm_sm90_epilogue_begin(gemm90 *g);

@@ -236,3 +236,41 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 	return tma_gemm_prepare(&(tma_gemm_launch){ &t, p, map, plan.maps, plan.grid, plan.threads, plan.smem, plan.workspace },
 	                        program, dev, err);
 }
+
+/* ---- lists ---- */
+
+_Static_assert(TMA_GEMM_RECORD(CPTX_GEMM_SM90_MAPS) == CPTX_GEMM_SM90_GROUP_BYTES, "as the header says");
+
+static bool check_one(const void *opt, const cptx_gemm_problem *p, uint64_t *tiles, cptx_error *err)
+{
+	gemm_shape s = gemm_sm90_shape(opt);
+
+	*tiles = 0;
+	if (!cptx_gemm_sm90_check_problem(opt, p, 1, NULL, err))
+		return false;
+	*tiles = gemm_sm90_tiles(opt, &s, p);
+	return true;
+}
+
+static bool describe(const void *opt, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
+{
+	return cptx_gemm_sm90_maps(opt, p, map, err);
+}
+
+cptx_launch *cptx_gemm_sm90_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm90_opt *o,
+                                           const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
+{
+	cptx_gemm_sm90_plan plan;
+
+	if (!tma_gemm_check_list(TARGET, dev, program, p, n, table, err) || !cptx_gemm_sm90_check(o, &plan, err))
+		return NULL;
+	if (!o->grouped) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: the kernel takes one problem; .grouped makes it take a list");
+		return NULL;
+	}
+	gemm_shape s = gemm_sm90_shape(o);
+	tma_gemm t = gemm_sm90_common(o, &s);
+	tma_gemm_list l = { &t,        o,        check_one,    describe, CPTX_GEMM_SM90_MAPS, (1u << s.maps) - 1,
+		                s.cluster, s.per_sm, plan.threads, plan.smem };
+	return tma_gemm_launch_list(&l, program, dev, p, n, table, err);
+}

@@ -25,7 +25,9 @@ void gemm_sm90_work_begin(gemm90 *g)
 	g->w.clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
 	g->rank = s->cluster > 1 ? cptx_cluster_ctarank(k) : (cptx_val){ 0 };
 	if (g->o->grouped) {
-		gemm_sm90_group_begin(g);
+		g->list.maps = CPTX_GEMM_SM90_MAPS, g->list.has = (1u << s->maps) - 1;
+		tma_gemm_group_begin(k, &g->t, &g->list, &g->p, &g->w);
+		gemm_sm90_name_params(g);
 		return;
 	}
 	count_tiles(g);
@@ -40,11 +42,12 @@ void gemm_sm90_locate(gemm90 *g)
 	cptx_val row, column;
 
 	if (g->o->grouped) {
-		gemm_sm90_group_find(g);
+		tma_gemm_group_find(k, &g->t, &g->list, &g->p, g->w.at, g->loads ? 3 : g->list.has & ~3u);
+		gemm_sm90_name_params(g);
 		count_tiles(g);
 	}
 	tma_gemm_share_locate(k, &g->w, g->o->stream_k);
-	cptx_val id = g->o->grouped ? cptx_sub(k, g->w.at, g->group_first) : g->w.tile;
+	cptx_val id = g->o->grouped ? cptx_sub(k, g->w.at, g->list.first) : g->w.tile;
 	if (g->o->batched) {
 		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
 		id = cptx_rem(k, id, g->tiles);

@@ -120,6 +120,20 @@ typedef struct tma_gemm_launch {
 } tma_gemm_launch;
 cptx_launch *tma_gemm_prepare(const tma_gemm_launch *l, const cptx_program *program, cptx_device *dev, cptx_error *err);
 
+/* A launch for a list of problems; as tma_gemm_group says.  Bytes of a record: maps, sizes, C and bias. */
+#define TMA_GEMM_RECORD(maps) (((maps)*CPTX_TENSOR_MAP_BYTES + 32 + 127) / 128 * 128)
+typedef struct tma_gemm_list {
+	const tma_gemm *t;
+	const void *opt; /* of the generator, for these: */
+	bool (*check)(const void *opt, const cptx_gemm_problem *p, uint64_t *tiles, cptx_error *err); /* gives cluster tiles */
+	bool (*describe)(const void *opt, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
+	uint32_t maps, has, cluster, per_sm, threads, smem;
+} tma_gemm_list;
+bool tma_gemm_check_list(const char *target, cptx_device *dev, const cptx_program *program, const cptx_gemm_problem *p,
+                         size_t n, uint64_t table, cptx_error *err);
+cptx_launch *tma_gemm_launch_list(const tma_gemm_list *l, const cptx_program *program, cptx_device *dev,
+                                  const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err);
+
 /* ---- the kernel ---- */
 
 typedef struct tma_gemm_params {
@@ -143,6 +157,19 @@ void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_share *w, cptx_val tiles, boo
 void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_share *w, bool stream_k);
 /* Behind the last of the clusters that have a part of w->tile, which is shared. */
 cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_share *w);
+
+/* Grouped: a list of problems, one record each with room for so many maps, of which it has those of the mask. */
+typedef struct tma_gemm_group {
+	uint32_t maps, has;
+	cptx_val records, tiles;     /* parameters; cluster tiles of all */
+	cptx_val record, first, end; /* of the problem at hand, and its tiles */
+} tma_gemm_group;
+/* Instead of tma_gemm_declare; instead of tma_gemm_share_begin, for the loop over the tiles of all problems. */
+void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p);
+void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, tma_gemm_share *w);
+/* The problem that tile `at` is of, to *p; used: maps that this thread uses. */
+void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, cptx_val at,
+                         uint32_t used);
 
 /* The workspace: sums of `bytes` each, then a flag for each. */
 typedef struct tma_gemm_sums {

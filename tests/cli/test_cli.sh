@@ -142,6 +142,9 @@ status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --stream-k --run 13
 says "2 accumulators, stream-K"
 says "all 9792 elements right"
 holds grep -q "ld.acquire.gpu.global" "$dir/shared.ptx"
+status 0 gemm --arch sm_103a --kind mxf4 --grouped
+says ".param .u64 groups"
+fails "a list of problems cannot be shared along K" gemm --arch sm_100a --grouped --stream-k
 usage "--timeline is of a run: say --run MxNxK too" gemm --arch sm_100a --timeline "$dir/line.json"
 
 # ---- gemm: kinds of PTX ----

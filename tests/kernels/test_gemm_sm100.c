@@ -305,6 +305,8 @@ START_TEST(says_which_rule_is_broken)
 		const char *said, *target;
 	} bad[] = {
 		{ F16(.bm = 64, .bn = 64), "tile M = 64; 128 (one CTA) and 256 (two) are possible", NULL },
+		{ F16(.bm = 128, .bn = 64, .grouped = true, .stream_k = true), "a list of problems cannot be shared along K", NULL },
+		{ F16(.bm = 128, .bn = 64, .grouped = true, .timeline = 8), "a list of problems has no timeline", NULL },
 		{ F16(.bm = 128, .bn = 40), "tile N = 40; multiples of 16 up to 256 are possible with 128 rows", NULL },
 		{ F16(.bm = 256, .bn = 48), "tile N = 48; multiples of 32 up to 256", NULL },
 		{ FP4(.bm = 128, .bn = 96, .scale = CPTX_UE8M0),
@@ -442,6 +444,108 @@ START_TEST(large_strides_stay_large)
 }
 END_TEST
 
+/* ---- lists ---- */
+
+enum { LIST = 5 };
+static const struct list {
+	cptx_gemm_sm100_opt o;
+	struct {
+		uint64_t m, n, k;
+	} size[LIST];
+} lists[] = {
+	{ F16(.bm = 128, .bn = 64, .cluster_m = 2, .beta = true),
+	  { { 300, 136, 136 }, { 1, 72, 64 }, { 0, 72, 64 }, { 64, 8, 8 } } },
+	{ F16(.bm = 256, .bn = 64, .bias = true, .alpha = true), { { 257, 64, 72 }, { 0, 8, 8 }, { 130, 200, 200 } } },
+	{ FP4(.bm = 128, .bn = 192, .scale = CPTX_UE8M0, .bias = true), { { 130, 200, 320 }, { 40, 392, 96 }, { 8, 8, 544 } } },
+};
+
+/* rows x cols elements, of row r: first + r % 2 */
+static uint64_t upload_rows(cptx_device *dev, enum cptx_type type, uint64_t rows, uint64_t cols, double first,
+                            cptx_error *err)
+{
+	uint32_t bits = bits_of(type);
+	uint64_t bytes = rows * cols * bits / 8, to = cptx_mem_alloc(dev, bytes + 1, err);
+	uint8_t *host = calloc(bytes + 1, 1);
+
+	for (uint64_t i = 0; i < rows * cols; i++) {
+		uint64_t word = number_bits(type, first + (double)(i / cols % 2));
+		for (uint32_t b = 0; b < bits; b += 4)
+			host[(i * bits + b) / 8] |= (uint8_t)((word >> b & 15) << (i * bits + b) % 8);
+	}
+	cptx_mem_write(dev, to, host, bytes, err);
+	free(host);
+	return to;
+}
+
+static cptx_gemm_problem problem_of(cptx_device *dev, const struct list *x, unsigned i, cptx_error *err)
+{
+	uint64_t m = x->size[i].m, n = x->size[i].n, k = x->size[i].k;
+	cptx_gemm_problem p = { .m = m, .n = n, .k = k, .alpha = 0.5f, .beta = 2.0f, .ctas = 4 };
+
+	p.a = upload_rows(dev, x->o.a, m, k, 1, err), p.b = upload_rows(dev, x->o.b, n, k, i % 2 ? 2 : 1, err);
+	p.c = upload_rows(dev, CPTX_F32, m, n, 3 + i, err), p.bias = upload_rows(dev, CPTX_F32, n, 1, 5 + i, err);
+	p.d = upload_rows(dev, CPTX_F32, m + 1, n, -1, err);
+	if (x->o.scale) {
+		uint64_t a = cptx_gemm_scales_bytes(m, k, 32), b = cptx_gemm_scales_bytes(n, k, 32);
+		p.scale_a = cptx_mem_alloc(dev, a, err), p.scale_b = cptx_mem_alloc(dev, b, err);
+		cptx_mem_fill8(dev, p.scale_a, (uint8_t)(127 + i), a, err), cptx_mem_fill8(dev, p.scale_b, 128, b, err);
+	}
+	return p;
+}
+
+static void compare_one(cptx_device *dev, const struct list *x, unsigned i, const cptx_gemm_problem *p, cptx_error *err)
+{
+	float *d = malloc((p->m + 1) * p->n * 4);
+
+	ck_assert_msg(cptx_mem_read(dev, d, p->d, (p->m + 1) * p->n * 4, err), "%s", err->text);
+	for (uint64_t r = 0; r <= p->m; r++)
+		for (uint64_t c = 0; c < p->n; c++) {
+			double want = (1.0 + (double)(r % 2)) * ((i % 2 ? 2.0 : 1.0) + (double)(c % 2)) * (double)p->k;
+			want *= x->o.scale ? (double)(2u << i) : 1;
+			want = (x->o.alpha ? 0.5 : 1) * want + (x->o.beta ? 2.0 * (3.0 + i + (double)(r % 2)) : 0);
+			want += x->o.bias ? 5.0 + i + (double)(c % 2) : 0;
+			want = r == p->m ? -1.0 + (double)(r % 2) : want; /* a row behind D */
+			ck_assert_msg(d[r * p->n + c] == want, "problem %u: (%u, %u) is %g, not %g", i, (unsigned)r, (unsigned)c,
+			              (double)d[r * p->n + c], want);
+		}
+	free(d);
+}
+
+START_TEST(lists_give_what_each_problem_is)
+{
+	const struct list *x = &lists[_i];
+	cptx_gemm_sm100_opt o = x->o;
+	cptx_gemm_problem p[LIST];
+	cptx_error err = { 0 };
+	cptx_device *dev = gpu ? gpu : cptx_emu_open(_i % 2 ? "sm_103a" : "sm_100a", NULL, &err);
+	cptx_module *m = cptx_module_new(NULL);
+	unsigned n = 0;
+
+	ck_assert_msg(dev != NULL, "%s", err.text);
+	for (o.grouped = true; n < LIST && x->size[n].k; n++)
+		p[n] = problem_of(dev, x, n, &err);
+	ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err) != NULL, "%s", err.text);
+	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
+	uint64_t table = cptx_mem_alloc(dev, n * CPTX_GEMM_SM100_GROUP_BYTES, &err);
+	cptx_launch *l = cptx_gemm_sm100_launch_grouped(program, dev, &o, p, n, table, &err);
+	ck_assert_msg(l && cptx_launch_run(l, NULL, &err) && cptx_device_synchronize(dev, &err), "%s", err.text);
+	const cptx_emu_finding *f = gpu ? NULL : cptx_emu_finding_at(dev, 0);
+	ck_assert_msg(!f, "%s", f ? cptx_finding_name(f->code) : "");
+	for (unsigned i = 0; i < n; i++)
+		compare_one(dev, x, i, &p[i], &err);
+	cptx_launch_destroy(l);
+	ck_assert_ptr_null(cptx_gemm_sm100_launch(program, dev, &o, p, &err));
+	ck_assert_msg(strstr(err.text, "cptx_gemm_sm100_launch_grouped") != NULL, "%s", err.text);
+	p[0].scale_a = p[0].d = 0, err = (cptx_error){ 0 };
+	ck_assert_ptr_null(cptx_gemm_sm100_launch_grouped(program, dev, &o, p, n, table, &err));
+	ck_assert_msg(strstr(err.text, "the address of D is 0") != NULL, "%s", err.text);
+	cptx_program_destroy(program);
+	cptx_module_destroy(m);
+	if (!gpu)
+		cptx_device_close(dev);
+}
+END_TEST
+
 /* ---- choices ---- */
 
 /* Of the emulator no time means anything: all choices are run, and are there in the order of what was measured. */
@@ -549,6 +653,7 @@ int main(void)
 	tcase_add_test(rules, factors_are_packed_as_said);
 	tcase_add_test(rules, the_model_shares_few_tiles);
 	tcase_add_test(test_case(s, "tune"), tunes);
+	tcase_add_loop_test(test_case(s, "lists"), lists_give_what_each_problem_is, 0, sizeof lists / sizeof *lists);
 	int status = test_main("gemm_sm100", s);
 	cptx_device_close(gpu);
 	return status;

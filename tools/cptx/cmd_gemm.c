@@ -27,7 +27,7 @@ static const cli_option options[] = {
 	[OPTION_SWAP] = { "swap", 'S', NULL, "wgmma: the tile's first side and the cluster's lie along N, the second along M",
 	                  NULL },
 	[OPTION_PER_SM] = { "per-sm", 'p', "CTAS", "wgmma: CTAs that fit on a multiprocessor, 1 or 2", "1 2" },
-	[OPTION_GROUPED] = { "grouped", 'G', NULL, "wgmma: a kernel for lists of problems in one launch", NULL },
+	[OPTION_GROUPED] = { "grouped", 'G', NULL, "wgmma, tcgen05: a kernel for lists of problems in one launch", NULL },
 	[OPTION_LAYOUT] = { "layout", 'y', "AB",
 	                    "wgmma, tcgen05: t, rows of K, or n, rows of M (A) and of N (B); "
 	                    "default tt",

@@ -171,6 +171,8 @@ static int complete_tcgen05(gemm_request *q, uint32_t sms, const cptx_target *ta
 	if (asked(q, OPTION_CLUSTER))
 		o->cluster_m = q->cluster[0], o->cluster_n = q->cluster[1];
 	o->stream_k |= asked(q, OPTION_STREAM_K);
+	if ((o->grouped = asked(q, OPTION_GROUPED))) /* a choice of the model may share K */
+		o->stream_k = asked(q, OPTION_STREAM_K), q->g.ctas = 0;
 	if (!cptx_gemm_sm100_check(o, target, &plan, &err))
 		return cli_failed(q->cmd, "%s", err.text);
 	snprintf(with, sizeof with, "kind %s", cptx_tcgen05_kind_name(o->kind));
@@ -257,7 +259,7 @@ static const struct {
 	{ OPTION_STREAM_K, WGMMA | TCGEN05 },
 	{ OPTION_SWAP, WGMMA },
 	{ OPTION_PER_SM, WGMMA },
-	{ OPTION_GROUPED, WGMMA },
+	{ OPTION_GROUPED, WGMMA | TCGEN05 },
 	{ OPTION_LAYOUT, WGMMA | TCGEN05 },
 	{ OPTION_CLUSTER, WGMMA | TCGEN05 },
 	{ OPTION_TIMELINE, WGMMA | TCGEN05 },

@@ -1,0 +1,172 @@
+/*
+ * A list of problems in one launch (grouped).
+ *
+ * The host writes a record for each: its tensor maps, sizes, pointers, and the number of cluster tiles up to its end.  CTAs
+ * walk over the tiles of all problems as over those of one; where a tile is behind the end of the problem at hand, they go
+ * to the record that has it.  Each role does so on its own.
+ */
+#include "kernels/gemm_tma.h"
+
+#include <stdlib.h>
+
+/* A record, as the kernel reads it: maps; M, N, K and the end, u32; C; bias. */
+static uint32_t at_sizes(uint32_t maps) { return maps * CPTX_TENSOR_MAP_BYTES; }
+static uint32_t at_c(uint32_t maps) { return at_sizes(maps) + 16; }
+static uint32_t at_bias(uint32_t maps) { return at_c(maps) + 8; }
+static uint32_t record_bytes(uint32_t maps) { return TMA_GEMM_RECORD(maps); }
+
+/* ---- in the kernel ---- */
+
+void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p)
+{
+	g->records = cptx_param(k, CPTX_PTR, "groups");
+	g->tiles = cptx_param(k, CPTX_U32, "tiles");
+	if (t->alpha)
+		p->alpha = cptx_param(k, CPTX_F32, "alpha");
+	if (t->beta)
+		p->beta = cptx_param(k, CPTX_F32, "beta");
+}
+
+void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, tma_gemm_share *w)
+{
+	cptx_val *size[] = { &p->M, &p->N, &p->K };
+
+	for (int i = 0; i < 3; i++)
+		*size[i] = cptx_reg(k, CPTX_U32);
+	g->record = cptx_var(k, CPTX_U64, cptx_sub(k, g->records, record_bytes(g->maps)));
+	g->first = cptx_reg(k, CPTX_U32);
+	g->end = cptx_var(k, CPTX_U32, 0);
+	if (t->beta)
+		p->C = cptx_reg(k, CPTX_U64);
+	if (t->bias)
+		p->bias = cptx_reg(k, CPTX_U64);
+	w->at = cptx_var(k, CPTX_U32, w->cluster);
+	w->end = g->tiles, w->step = w->clusters;
+}
+
+void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, cptx_val at,
+                         uint32_t used)
+{
+	CPTX_WHILE(k, cptx_setp(k, at, g->end, .cmp = CPTX_GE)) {
+		cptx_add(k, g->record, record_bytes(g->maps), .into = g->record);
+		cptx_mov(k, g->end, .into = g->first);
+		cptx_val v =
+			cptx_ld(k, cptx_offset(g->record, at_sizes(g->maps)), .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_U32);
+		cptx_mov(k, cptx_elem(v, 0), .into = p->M);
+		cptx_mov(k, cptx_elem(v, 1), .into = p->N);
+		cptx_mov(k, cptx_elem(v, 2), .into = p->K);
+		cptx_mov(k, cptx_elem(v, 3), .into = g->end);
+		if (t->beta)
+			cptx_ld(k, cptx_offset(g->record, at_c(g->maps)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->C);
+		if (t->bias)
+			cptx_ld(k, cptx_offset(g->record, at_bias(g->maps)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->bias);
+		/* maps that were written as plain memory, for copies of this thread */
+		for (uint32_t i = 0; i < g->maps; i++)
+			if (used >> i & 1)
+				cptx_fence_proxy_tensormap_acquire(k, cptx_offset(g->record, i * CPTX_TENSOR_MAP_BYTES),
+				                                   CPTX_TENSOR_MAP_BYTES, .scope = CPTX_GPU);
+	}
+	for (uint32_t i = 0; i < g->maps; i++)
+		if (g->has >> i & 1)
+			p->map[i] = cptx_add(k, g->record, i * CPTX_TENSOR_MAP_BYTES);
+}
+
+/* ---- on the host ---- */
+
+#define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
+
+static bool write_record(cptx_device *dev, const tma_gemm_list *l, const cptx_gemm_problem *p, uint32_t end, uint8_t *to,
+                         cptx_error *err)
+{
+	cptx_tensor_map_opt opt[TMA_GEMM_MAPS];
+	cptx_tensor_map map;
+	uint32_t sizes[4] = { (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k, end };
+
+	if (!l->describe(l->opt, p, opt, err))
+		return false;
+	for (uint32_t i = 0; i < l->maps; i++) {
+		if (!(l->has >> i & 1))
+			continue;
+		if (!cptx_tensor_map_make(dev, &opt[i], &map, err))
+			return false;
+		memcpy(to + i * CPTX_TENSOR_MAP_BYTES, &map, CPTX_TENSOR_MAP_BYTES);
+	}
+	memcpy(to + at_sizes(l->maps), sizes, sizeof sizes);
+	memcpy(to + at_c(l->maps), &p->c, 8), memcpy(to + at_bias(l->maps), &p->bias, 8);
+	return true;
+}
+
+/* Gives all cluster tiles. */
+static bool write_table(cptx_device *dev, const tma_gemm_list *l, const cptx_gemm_problem *p, size_t n, uint8_t *to,
+                        uint32_t *tiles, cptx_error *err)
+{
+	uint32_t record = record_bytes(l->maps);
+	uint64_t end = 0, of_one;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!p[i].m || !p[i].n) { /* no tiles: passed over */
+			memset(to + i * record, 0, record);
+			memcpy(to + i * record + at_sizes(l->maps) + 12, &(uint32_t){ (uint32_t)end }, 4);
+			continue;
+		}
+		if (!l->check(l->opt, &p[i], &of_one, err) || !tma_gemm_all_there(l->t, &p[i], err))
+			return false;
+		RULE(!(l->has >> 4 & 1) || (p[i].scale_a && p[i].scale_b), "the address of the scale factors is 0", l->t->target);
+		end += of_one;
+		RULE(end * l->cluster <= INT32_MAX, "%llu tiles of %zu problems are too many", l->t->target, (unsigned long long)end,
+		     n);
+		if (!write_record(dev, l, &p[i], (uint32_t)end, to + i * record, err))
+			return false;
+	}
+	*tiles = (uint32_t)end;
+	return true;
+}
+
+static cptx_launch *prepare(const tma_gemm_list *l, const cptx_program *program, cptx_device *dev,
+                            const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err)
+{
+	cptx_arg arg[4] = { CPTX_ARG(table), CPTX_ARG(tiles) };
+	size_t n = 2;
+	uint32_t sms = cptx_device_get_info(dev)->sms;
+	uint32_t most = p->ctas ? MAX(p->ctas / l->cluster, 1u) : tma_gemm_resident(sms, l->cluster, l->per_sm);
+
+	if (l->t->alpha)
+		arg[n++] = CPTX_ARG(p->alpha);
+	if (l->t->beta)
+		arg[n++] = CPTX_ARG(p->beta);
+	return cptx_launch_new(program, l->t->name,
+	                       &(cptx_launch_opt){ .grid = { MIN(MAX(tiles, 1u), most) * l->cluster },
+	                                           .block = { l->threads },
+	                                           .dyn_smem = l->smem,
+	                                           .args = arg,
+	                                           .nargs = n,
+	                                           .overlap = true },
+	                       err);
+}
+
+bool tma_gemm_check_list(const char *target, cptx_device *dev, const cptx_program *program, const cptx_gemm_problem *p,
+                         size_t n, uint64_t table, cptx_error *err)
+{
+	RULE(dev, "the device is NULL", target);
+	RULE(program, "the program is NULL", target);
+	RULE(p && n, "there are no problems", target);
+	RULE(table, "the address of the table is 0", target);
+	RULE(table % 128 == 0, "the address of the table is no multiple of 128", target);
+	return true;
+}
+
+cptx_launch *tma_gemm_launch_list(const tma_gemm_list *l, const cptx_program *program, cptx_device *dev,
+                                  const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
+{
+	size_t bytes = n * record_bytes(l->maps);
+	uint8_t *host = malloc(bytes);
+	cptx_launch *launch = NULL;
+	uint32_t tiles = 0;
+
+	if (!host)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	else if (write_table(dev, l, p, n, host, &tiles, err) && cptx_mem_write(dev, table, host, bytes, err))
+		launch = prepare(l, program, dev, p, table, tiles, err);
+	free(host);
+	return launch;
+}
