@@ -80,10 +80,26 @@ static bool wrong(mbarrier_by by, enum cptx_finding_code code, const emu_cta *ct
 	return false;
 }
 
+static bool has_ended(const emu_cta *cta)
+{
+	for (uint32_t i = 0; i < cta->nwarp; i++)
+		if (emu_live(&cta->warp[i]))
+			return false;
+	return true;
+}
+
 emu_mbarrier *mbarrier_of(emu_cta *cta, uint32_t offset, mbarrier_by by)
 {
 	emu_mbarrier *b = find(cta, offset);
 
+	if (by.w->cta != cta && has_ended(cta)) {
+		wrong(
+			by, CPTX_FIND_MBARRIER, cta, offset,
+			"CTA %u of the cluster has ended, and its shared memory with it; barrier.cluster must keep it until all signals "
+			"have come",
+			cta->rank);
+		return NULL;
+	}
 	if (!b || !b->live) {
 		emu_find(by.w, by.op, (int)by.lane, CPTX_FIND_MBARRIER,
 		         "at shared address 0x%x (offset %u) %s; mbarrier.init must come first", address(cta, offset), offset,
