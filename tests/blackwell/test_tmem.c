@@ -110,6 +110,42 @@ START_TEST(ways_out)
 }
 END_TEST
 
+/* Each call, on targets without tensor memory: the user's line, which targets have it, what to use there. */
+START_TEST(other_targets)
+{
+	static const char *const targets
+		[] = { "sm_90a", "sm_120a" },
+ *const says[] = {
+	 "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 is not available on %s; targets that have it: sm_100f sm_100a",
+	 "Instead: registers hold accumulators there: no tensor memory is allocated",
+	 "tcgen05.ld.sync.aligned.32x32b.x4.b32 is not available on %s; targets that have it: sm_100f sm_100a",
+	 "Instead: read the accumulators of mma or wgmma in their registers",
+	 "tcgen05.st.sync.aligned.32x32b.x4.b32 is not available on %s; targets that have it: sm_100f sm_100a",
+	 "Instead: accumulators are registers there",
+ };
+
+	for (unsigned i = 0; i < 6; i++) {
+		const char *target = targets[i % 2];
+		cptx_tmem a;
+		cptx_error err = { 0 };
+		char text[200];
+		begin();
+		if (i / 2 == 0)
+			CPTX_TMEM(k, &a, .columns = 32, .warp = first_warp)
+				cptx_comment(k, "nothing");
+		else if (i / 2 == 1)
+			cptx_tmem_load(k, cptx_tid_x(k), .num = 4);
+		else
+			cptx_tmem_store(k, cptx_tid_x(k), cptx_regs(k, CPTX_B32, 4));
+		ck_assert_ptr_null(cptx_emit(m, target, NULL, &err));
+		snprintf(text, sizeof text, says[i / 2 * 2], target);
+		ck_assert_msg(strstr(err.text, text) && strstr(err.text, says[i / 2 * 2 + 1]) && strstr(err.text, "test_tmem.c:"),
+		              "%s\nnot: %s", err.text, text);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
 /* Registers that a load gives are stored back: every shape and width, run on the emulator and shown to ptxas. */
 START_TEST(loads_and_stores)
 {
@@ -214,6 +250,7 @@ int main(void)
 	tcase_set_timeout(c, 0);
 	tcase_add_test(c, limits);
 	tcase_add_test(c, ways_out);
+	tcase_add_test(c, other_targets);
 	tcase_add_test(c, loads_and_stores);
 	tcase_add_test(c, bad_moves);
 	tcase_add_test(c, maps_of_tiles);

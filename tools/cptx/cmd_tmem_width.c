@@ -281,6 +281,7 @@ static bool is_power(uint64_t v, uint64_t least, uint64_t most) { return v >= le
 
 static int read_option(request *q, int option, const char *value)
 {
+	const cptx_target *target;
 	uint64_t n;
 
 	switch (option) {
@@ -295,10 +296,14 @@ static int read_option(request *q, int option, const char *value)
 		q->width = (uint32_t)n;
 		break;
 	case OPTION_ARCH:
-		if (!cptx_target_find(value))
+		target = cptx_target_find(value);
+		if (!target)
 			return cli_usage(q->cmd, "there is no target '%s'; `cptx arch` lists them", value);
-		if (!cptx_form_on_target(CPTX_OP_TCGEN05_LD, 0, cptx_target_find(value)))
-			return cli_failed(q->cmd, "tensor memory is not available on %s; sm_100a and sm_103a have it", value);
+		if (!cptx_form_on_target(CPTX_OP_TCGEN05_LD, 0, target))
+			return cli_failed(q->cmd,
+			                  "tensor memory is not available on %s; sm_100a and sm_103a have it. Instead: accumulators of "
+			                  "%s, which are registers",
+			                  value, target->number == 90 ? "wgmma" : "mma.sync");
 		q->arch = value;
 		break;
 	default: q->output = value; break;
