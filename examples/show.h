@@ -1,4 +1,4 @@
-/* Prints a module as PTX, or says what is wrong with it. */
+/* Prints a module as PTX, or says what is wrong with it; destroys it. */
 #ifndef EXAMPLES_SHOW_H
 #define EXAMPLES_SHOW_H
 
@@ -7,7 +7,7 @@
 
 static inline int show(cptx_module *m, const char *target)
 {
-	cptx_error err;
+	cptx_error err = { 0 };
 	cptx_ptx *ptx = cptx_emit(m, target, NULL, &err);
 
 	if (ptx)

@@ -2,6 +2,7 @@
 #include "gemm_check.h"
 #include "number.h"
 #include "persistent.h"
+#include "show.h"
 
 #include <cptx/emu.h>
 
@@ -308,21 +309,6 @@ static cptx_device *open_device(const request *q, cptx_error *err)
 	return dev;
 }
 
-static int print_ptx(const ladder_rung *rung, const request *q, cptx_error *err)
-{
-	cptx_module *m = cptx_module_new(NULL);
-
-	rung->build(m, rung, &q->o);
-	cptx_ptx *ptx = cptx_emit(m, q->target ? q->target : "sm_100a", NULL, err);
-	if (ptx)
-		fputs(cptx_ptx_text(ptx), stdout);
-	else
-		fprintf(stderr, "%s\n", err->text);
-	cptx_ptx_destroy(ptx);
-	cptx_module_destroy(m);
-	return !ptx;
-}
-
 static bool write_file(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "w");
@@ -384,5 +370,9 @@ int ladder_main(const ladder_rung *rung, int argc, char **argv)
 	uint64_t any = q.sized ? 0 : 256;
 	if (!ladder_check(rung, &q.o, q.mnk[0] + any, q.mnk[1] + any, q.mnk[2] + any, &err))
 		return fprintf(stderr, "%s\n", err.text), 1;
-	return q.ptx ? print_ptx(rung, &q, &err) : run(rung, &q, &err);
+	if (!q.ptx)
+		return run(rung, &q, &err);
+	cptx_module *m = cptx_module_new(NULL);
+	rung->build(m, rung, &q.o);
+	return show(m, q.target ? q.target : "sm_100a");
 }
