@@ -280,11 +280,13 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 	return ok && cptx_mem_read(dev, x->bytes, x->dev_d, x->nd * 4 + GUARD, err);
 }
 
-static bool build(const gemm_trial *t, cptx_module *m, cptx_error *err)
+bool gemm_trial_build(const gemm_trial *t, cptx_module *m, cptx_error *err)
 {
-	return (t->sm == 100   ? cptx_gemm_sm100_build(m, &t->opt100, err)
-	        : t->sm == 120 ? cptx_gemm_sm120_build(m, &t->opt120, err)
-	                       : cptx_gemm_sm90_build(m, &t->opt, err)) != NULL;
+	bool ok = (t->sm == 100   ? cptx_gemm_sm100_build(m, &t->opt100, err)
+	           : t->sm == 120 ? cptx_gemm_sm120_build(m, &t->opt120, err)
+	                          : cptx_gemm_sm90_build(m, &t->opt, err)) != NULL;
+
+	return ok && (!t->edit || t->edit(m, t->user));
 }
 
 const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
@@ -295,7 +297,7 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 	cptx_program *program = NULL;
 
 	said[0] = 0;
-	bool ok = prepare(dev, &x, &err) && build(t, m, &err) &&
+	bool ok = prepare(dev, &x, &err) && gemm_trial_build(t, m, &err) &&
 	          (program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = cptx_device_get_info(dev)->target }, &err)) &&
 	          launch(dev, &x, program, &err);
 	if (!ok)

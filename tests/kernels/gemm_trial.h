@@ -16,8 +16,12 @@ typedef struct gemm_trial {
 	uint32_t batch, ctas;
 	bool in_place; /* with beta: C is D */
 	uint64_t seed;
+	bool (*edit)(cptx_module *m, const void *user); /* of the kernel, before it runs; NULL: none */
+	const void *user;
 } gemm_trial;
 
+/* The trial's kernel in a module, edited. */
+bool gemm_trial_build(const gemm_trial *t, cptx_module *m, cptx_error *err);
 /* "": all right; else what was wrong. */
 const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t);
 /* The trial in a line. */

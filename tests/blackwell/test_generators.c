@@ -1,0 +1,151 @@
+/*
+ * The kernels of cptx_gemm_sm100 and cptx_gemm_sm120 with one thing missing, as test_mutants.c does with the ladder.  A
+ * sample of them; CPTX_WHOLE=1 tries all.
+ */
+#include "../kernels/gemm_trial.h"
+#include "../test.h"
+#include "mutant.h"
+
+#include <cptx/emu.h>
+
+#define INIT_FENCE "fence.mbarrier_init.release.cluster"
+#define BEFORE "tcgen05.fence::before_thread_sync"
+#define AFTER "tcgen05.fence::after_thread_sync"
+#define ALONE "f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4 f16-a-tmem f16-multicast"
+#define PAIRS                                                                                                               \
+	"f16-pair tf32-pair f8f6f4-pair i8-pair mxf8f6f4-pair mxf4-pair mxf4nvf4-pair f16-a-tmem-pair f16-pair-multicast"
+static const spared spare[] = {
+	{ ALONE " " PAIRS, BEFORE, 1, MUTANT_FREED },
+	{ ALONE, AFTER, 2, MUTANT_FREED },
+	{ ALONE " " PAIRS, INIT_FENCE, 0, "the second pipeline's stands behind these mbarriers too" },
+	{ ALONE " " PAIRS, INIT_FENCE, 1, "threads and commits arrive there, no copies; a barrier of all stands between" },
+	{ "f16-multicast", "bar.sync", 1, "a barrier of the cluster, which all threads pass, stands directly in front of it" },
+	{ ALONE " " PAIRS " sm120-mxf8 sm120-mxf4 sm120-nvf4", "griddepcontrol.wait", 0,
+	  "it orders a launch behind the one before, and a trial has one" },
+};
+
+static const struct kernel {
+	const char *name;
+	gemm_trial t;
+} kernels[] = {
+#define SM100(name_, kind_, a_, b_, m_, n_, k_, bm_, bn_, stages_, ...)                                                     \
+	{                                                                                                                       \
+		name_,                                                                                                              \
+		{                                                                                                                   \
+			.sm = 100, .m = m_, .n = n_, .k = k_, .opt100 = {                                                               \
+				.kind = CPTX_TCGEN05_##kind_,                                                                               \
+				.a = CPTX_##a_,                                                                                             \
+				.b = CPTX_##b_,                                                                                             \
+				.bm = bm_,                                                                                                  \
+				.bn = bn_,                                                                                                  \
+				.stages = stages_,                                                                                          \
+				.out = CPTX_F32,                                                                                            \
+				__VA_ARGS__                                                                                                 \
+			}                                                                                                               \
+		}                                                                                                                   \
+	}
+#define BOTH(name_, kind_, a_, b_, k_, ...)                                                                                 \
+	SM100(name_, kind_, a_, b_, 200, 72, k_, 128, 64, 2, __VA_ARGS__),                                                      \
+		SM100(name_ "-pair", kind_, a_, b_, 400, 72, k_, 256, 64, 2, __VA_ARGS__)
+	BOTH("f16", F16, BF16, BF16, 160, .group = 0),
+	BOTH("tf32", TF32, TF32, TF32, 80, .group = 0),
+	BOTH("f8f6f4", F8F6F4, E4M3, E2M1, 384, .group = 0),
+	BOTH("i8", I8, S8, S8, 320, .group = 0),
+	BOTH("mxf8f6f4", MXF8F6F4, E4M3, E5M2, 320, .scale = CPTX_UE8M0),
+	BOTH("mxf4", MXF4, E2M1, E2M1, 640, .scale = CPTX_UE8M0),
+	BOTH("mxf4nvf4", MXF4NVF4, E2M1, E2M1, 640, .scale = CPTX_UE4M3),
+	BOTH("f16-a-tmem", F16, BF16, BF16, 160, .a_tmem = true),
+	SM100("f16-multicast", F16, BF16, BF16, 400, 24, 320, 128, 16, 4, .cluster_m = 2),
+	SM100("f16-pair-multicast", F16, BF16, BF16, 300, 200, 160, 256, 64, 2, .cluster_n = 2),
+#define SM120(name_, a_, scale_, k_)                                                                                        \
+	{                                                                                                                       \
+		name_,                                                                                                              \
+		{                                                                                                                   \
+			.sm = 120, .m = 100, .n = 100, .k = k_, .ctas = 1, .opt120 = {                                                  \
+				.a = CPTX_##a_,                                                                                             \
+				.b = CPTX_##a_,                                                                                             \
+				.scale = CPTX_##scale_,                                                                                     \
+				.bm = 64,                                                                                                   \
+				.bn = 64,                                                                                                   \
+				.warps_m = 2,                                                                                               \
+				.warps_n = 1,                                                                                               \
+				.stages = 2,                                                                                                \
+				.out = CPTX_F32                                                                                             \
+			}                                                                                                               \
+		}                                                                                                                   \
+	}
+	SM120("sm120-mxf8", E4M3, UE8M0, 320),
+	SM120("sm120-mxf4", E2M1, UE8M0, 640),
+	SM120("sm120-nvf4", E2M1, UE4M3, 640),
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
+/* One cluster makes all tiles, so that stages and accumulators are used again. */
+static gemm_trial trial_of(const struct kernel *x)
+{
+	gemm_trial t = x->t;
+
+	if (t.sm == 100)
+		t.ctas = t.opt100.bm / 128 * (t.opt100.cluster_m + t.opt100.cluster_n ? 2 : 1);
+	return t;
+}
+
+static cptx_module *build(const void *user)
+{
+	gemm_trial t = trial_of(user);
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_error err = { 0 };
+
+	ck_assert_msg(gemm_trial_build(&t, m, &err), "%s", err.text);
+	return m;
+}
+
+static bool edit(cptx_module *m, const void *user) { return mutant_make(m, user); }
+
+static const char *run(const void *user, const mutant *x, unsigned seed)
+{
+	gemm_trial t = trial_of(user);
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_emu_open(
+		t.sm == 100 ? "sm_100a" : "sm_120a",
+		&(cptx_emu_opt){
+			.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8, .step_limit = 3000000 },
+		&err);
+
+	t.seed = seed, t.edit = edit, t.user = x;
+	const char *said = gemm_trial_run(dev, &t);
+	const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
+	const char *how = f ? cptx_finding_name(f->code) : said;
+	cptx_device_close(dev);
+	return how;
+}
+
+static unsigned of_kind[MUTANT_KINDS];
+
+START_TEST(nothing_may_be_missing)
+{
+	const struct kernel *x = &kernels[_i];
+	mutant_subject s = { .name = x->name,
+		                 .build = build,
+		                 .run = run,
+		                 .user = x,
+		                 .spared = spare,
+		                 .spares = sizeof spare / sizeof *spare,
+		                 .seeds = 20,
+		                 .sample = getenv("CPTX_WHOLE") ? 0 : 1 + (unsigned)_i };
+
+	ck_assert_uint_eq(mutants_try(&s, of_kind), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("generators");
+	TCase *c = tcase_create("generators");
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	tcase_set_timeout(c, 0);
+	tcase_add_loop_test(c, nothing_may_be_missing, 0, KERNELS);
+	suite_add_tcase(s, c);
+	return test_main("generators", s);
+}
