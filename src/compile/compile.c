@@ -223,7 +223,8 @@ static bool identify(const compile_job *job, enum cptx_compiler c, char *text, s
 	char path[4096];
 
 	bool there = k->loaded && !k->loaded() ? kept_where(job, c, path, sizeof path) : k->where(path, sizeof path);
-	return there && file_identity(path, text, size) && (c != CPTX_COMPILER_PTXAS || ptxas_identity(path, text, size));
+	return there && file_identity(path, text, size) &&
+	       (c != CPTX_COMPILER_PTXAS || ptxas_identity(path, job->opt->limit_ms, text, size));
 }
 
 /* The key of what a compiler would make; false: the compiler is not there. */

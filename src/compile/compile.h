@@ -51,7 +51,7 @@ outcome ptxas_run_job(compile_job *job);
 bool ptxas_about(char *text, size_t size);
 bool ptxas_where(char *path, size_t size);
 /* Adds what tells a script, which starts who knows what, from itself at another time: what it says of its version. */
-bool ptxas_identity(const char *path, char *text, size_t size);
+bool ptxas_identity(const char *path, unsigned limit_ms, char *text, size_t size);
 outcome nvjitlink_run_job(compile_job *job);
 bool nvjitlink_about(char *text, size_t size);
 bool nvjitlink_where(char *path, size_t size);

@@ -24,10 +24,10 @@ static void absent(char *text, size_t size)
 enum { ABOUT_LIMIT_MS = 10000 }; /* to say its version */
 
 /* What it prints of its version, malloced; NULL with `why`. */
-static char *version_text(char *path, char *why, size_t size)
+static char *version_text(char *path, unsigned limit_ms, char *why, size_t size)
 {
 	char *argv[] = { path, (char *)"--version", NULL };
-	process p = { .argv = argv, .limit_ms = ABOUT_LIMIT_MS };
+	process p = { .argv = argv, .limit_ms = limit_ms && limit_ms < ABOUT_LIMIT_MS ? limit_ms : ABOUT_LIMIT_MS };
 
 	if (!process_run(&p)) {
 		snprintf(why, size, "%s cannot be run: %s", path, strerror(errno));
@@ -35,7 +35,7 @@ static char *version_text(char *path, char *why, size_t size)
 	}
 	if (!p.late)
 		return p.said;
-	snprintf(why, size, "%s does not say its version within %d s", path, ABOUT_LIMIT_MS / 1000);
+	snprintf(why, size, "%s does not say its version within %u s", path, p.limit_ms / 1000);
 	free(p.said);
 	return NULL;
 }
@@ -48,7 +48,7 @@ bool ptxas_about(char *text, size_t size)
 		absent(text, size);
 		return false;
 	}
-	char *said = version_text(path, text, size);
+	char *said = version_text(path, 0, text, size);
 	if (!said)
 		return false;
 	const char *v = strstr(said, "release "), *build = v ? strstr(v, "V") : NULL;
@@ -58,7 +58,7 @@ bool ptxas_about(char *text, size_t size)
 	return true;
 }
 
-bool ptxas_identity(const char *path, char *text, size_t size)
+bool ptxas_identity(const char *path, unsigned limit_ms, char *text, size_t size)
 {
 	char begin[4] = "", own[4096], why[64];
 	FILE *f = fopen(path, "rb");
@@ -69,7 +69,7 @@ bool ptxas_identity(const char *path, char *text, size_t size)
 	if (n == sizeof begin && !memcmp(begin, "\177ELF", 4))
 		return true;
 	snprintf(own, sizeof own, "%s", path);
-	char *said = version_text(own, why, sizeof why);
+	char *said = version_text(own, limit_ms, why, sizeof why);
 	if (!said)
 		return false;
 	cptx_cache_key key = cptx_cache_key_of(&(cptx_cache_part){ said, strlen(said) }, 1);
