@@ -143,8 +143,15 @@ const char *arch_check_ARRIVALS_V1(const arch_match *m)
 	return outside(operand(m, "count"), 1, 511, 1) ? "count is not in 1 to 511" : NULL;
 }
 
-const char *arch_check_SIZE16(const arch_match *m)
+const char *arch_check_FABRIC(const arch_match *m)
 {
+	static const char *const shared[] = { "to", "s", "mbar" };
+
+	for (unsigned i = 0; i < ARRAY_LEN(shared); i++) {
+		const cptx_val *address = operand(m, shared[i]);
+		if (address && address->kind == CPTX_VAL_SYM)
+			return "an address in shared memory must be a register";
+	}
 	return outside(operand(m, "size"), 0, UINT32_MAX, 16) ? "size is not a multiple of 16" : NULL;
 }
 

@@ -379,6 +379,14 @@ static bool match_immediate(const arch_form *f, const arch_operand *o, const req
 	return true;
 }
 
+/* ptxas of CUDA 13.3 refuses a mask of all lanes that is -1. */
+static void keep_immediate(const arch_operand *o, cptx_val *v)
+{
+	v->space = 0;
+	if (o->lo == -1 && o->hi == -1)
+		v->i = UINT32_MAX;
+}
+
 /* A result of plain bits keeps the type of the first source of its width: shfl of an f32 is an f32. */
 static unsigned type_of_bits(const arch_form *f, const arch_match *m, unsigned want, unsigned count)
 {
@@ -529,7 +537,8 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 		case OPERAND_ADDR: ok = match_address(f, o, m, v, why); break;
 		case OPERAND_IMM:
 			ok = match_immediate(f, o, q, v, why);
-			v->space = ok ? 0 : v->space;
+			if (ok)
+				keep_immediate(o, v);
 			break;
 		case OPERAND_LABEL: ok = v->kind == CPTX_VAL_LABEL || WHY("%s is not a label", slot_name(f, o)); break;
 		case OPERAND_FUNC: ok = v->kind == CPTX_VAL_FUNC || WHY("%s is not a function", slot_name(f, o)); break;
@@ -627,7 +636,7 @@ bool arch_match_varying(arch_match *m, unsigned varying)
 		if (o->kind == OPERAND_IMM && !match_immediate(f, o, &q, v, NULL))
 			return false;
 		if (o->kind == OPERAND_IMM)
-			v->space = 0;
+			keep_immediate(o, v);
 	}
 	return !f->constraint || !arch_constraint_check(f->constraint, m);
 }

@@ -1,19 +1,29 @@
 #include "relax.h"
 
+#include "judge.h"
 #include "parse/parse.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Forms that are left out of the table on purpose. */
 static struct left_out {
+	unsigned from, to; /* newest .version of the ptxas that it is about */
+	bool refused;      /* by those, but not by the table */
 	const char *instruction, *modifiers, *reason;
 	unsigned used;
 } left_out[] = {
-#define LEFT_OUT(instruction, modifiers, reason) { instruction, modifiers, reason, 0 },
+#define LEFT_OUT(instruction, modifiers, reason) { 0, UINT_MAX, false, instruction, modifiers, reason, 0 },
+#define SOME_TAKE(from, to, instruction, modifiers, reason) { from, to, false, instruction, modifiers, reason, 0 },
+#define SOME_REFUSE(from, to, instruction, modifiers, reason) { from, to, true, instruction, modifiers, reason, 0 },
 #include "left_out.def"
 #undef LEFT_OUT
+#undef SOME_TAKE
+#undef SOME_REFUSE
 };
+
+static bool is_of_this_ptxas(const struct left_out *row) { return judge_newest() >= row->from && judge_newest() <= row->to; }
 
 /* Rules that hold for all instructions. */
 enum rule {
@@ -182,6 +192,7 @@ static bool taken_with_register(const trial *t, const cptx_target *target)
 			trial one = plain_operands(t, false, n & 1), same = one;
 			bool vector = t->tok[i].v.count > 1;
 			one.tok[i].v = pool_reg(types[w], 5);
+			one.tok[i].brace = false;
 			same.tok[i].v = vector ? pool_vec(types[w], 0, t->tok[i].v.count) : one.tok[i].v;
 			if (taken(&one, target) || (vector && taken(&same, target)))
 				return true;
@@ -315,13 +326,13 @@ static bool has_item(const words *o, const char *item, size_t n, unsigned at)
 	return false;
 }
 
-static bool is_left_out(const trial *t, const words *o, const struct left_out *row)
+static bool words_fit(const words *o, unsigned noperand, const char *instruction, const char *modifiers)
 {
-	if (!has_item(o, row->instruction, strlen(row->instruction), 0))
+	if (!has_item(o, instruction, strlen(instruction), 0))
 		return false;
-	for (const char *p = row->modifiers; *p; p += strspn(p, " ")) {
+	for (const char *p = modifiers; *p; p += strspn(p, " ")) {
 		size_t n = strcspn(p, " ");
-		bool holds = *p == '@'   ? t->ntok == strtoul(p + 1, NULL, 10)
+		bool holds = *p == '@'   ? noperand == strtoul(p + 1, NULL, 10)
 		             : *p == '!' ? !has_item(o, p + 1, n - 1, MOST_WORDS)
 		                         : has_item(o, p, n, MOST_WORDS);
 		if (!holds)
@@ -358,11 +369,27 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 	if (with_aligned(t, &ordered) && (taken_plainly(&ordered, target) || relax_reason(&ordered, target)))
 		return by_rule(RULE_ALIGNED);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
-		if (is_left_out(t, &o, &left_out[i])) {
+		if (!left_out[i].refused && is_of_this_ptxas(&left_out[i]) &&
+		    words_fit(&o, t->ntok, left_out[i].instruction, left_out[i].modifiers)) {
 			left_out[i].used++;
 			return left_out[i].reason;
 		}
 	return taken_without_foreign(t, target) ? by_rule(RULE_FOREIGN) : NULL;
+}
+
+const char *relax_by_some(const char *line, bool refused)
+{
+	char opcode[OPCODE];
+
+	snprintf(opcode, sizeof opcode, "%.*s", (int)strcspn(line + (*line == '\t'), " ;"), line + (*line == '\t'));
+	words o = words_split(opcode);
+	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
+		if (left_out[i].from && left_out[i].refused == refused && is_of_this_ptxas(&left_out[i]) &&
+		    words_fit(&o, 0, left_out[i].instruction, left_out[i].modifiers)) {
+			left_out[i].used++;
+			return left_out[i].reason;
+		}
+	return NULL;
 }
 
 unsigned relax_report(void)
@@ -372,9 +399,11 @@ unsigned relax_report(void)
 	for (unsigned i = 0; i < NRULES; i++)
 		printf("%7u excused: %s\n", rule_used[i], rule_text[i]);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++) {
+		if (!is_of_this_ptxas(&left_out[i]))
+			continue;
 		printf("%7u excused by left_out.def: %s with %s: %s\n", left_out[i].used, left_out[i].instruction,
 		       left_out[i].modifiers, left_out[i].reason);
-		unused += !left_out[i].used;
+		unused += !left_out[i].used && !left_out[i].from; /* the others may be of use to table_accept only */
 	}
 	return unused;
 }

@@ -15,6 +15,9 @@ void words_join(const words *o, char opcode[OPCODE]);
 
 /* Why the library rejects on `target` what ptxas accepts; NULL if there is no reason, so that the table lacks the form. */
 const char *relax_reason(const trial *t, const cptx_target *target);
+/* Why this ptxas accepts, or refuses, a line where others, and the library, do not; NULL if left_out.def says nothing of it.
+ */
+const char *relax_by_some(const char *line, bool refused);
 /* Prints how often each reason was given; the number of rows of left_out.def that never were. */
 unsigned relax_report(void);
 

@@ -6,6 +6,7 @@
 #include "../reparse.h"
 #include "judge.h"
 #include "newer.h"
+#include "relax.h"
 #include "../ask.h"
 #include "report.h"
 #include "test.h"
@@ -65,12 +66,15 @@ static void expect(inquiry *q, unsigned form, const cptx_target *target, unsigne
 static unsigned answer(inquiry *q)
 {
 	report bad = { 0 };
+	unsigned some = 0;
 
 	judge_run(q->j);
 	for (unsigned i = 0; i < q->n; i++) {
 		const expected *e = &q->list[i];
 		const verdict *v = judge_said(q->j, e->number);
-		if (v->ok != e->accept) {
+		if (v->ok != e->accept && relax_by_some(e->line, !v->ok)) {
+			some++;
+		} else if (v->ok != e->accept) {
 			char why[512];
 			snprintf(why, sizeof why, ".target %s, .version %u.%u: ptxas %s%s", e->target->name, e->version / 10,
 			         e->version % 10, v->ok ? "accepts it" : "says: ", v->why);
@@ -80,6 +84,8 @@ static unsigned answer(inquiry *q)
 	}
 	free(q->list);
 	printf("%u questions to ptxas in %u runs, %u wrong answers\n", q->n, judge_runs(q->j) - q->runs, bad.n);
+	if (some)
+		printf("%u answers that other ptxas would not give\n", some);
 	return bad.n;
 }
 
@@ -368,7 +374,8 @@ typedef struct example {
 	uint8_t version[ARCH_TARGETS];
 } example;
 
-/* A few spellings of each form; not of those that end a thread's path, behind which all would be dead. */
+/* A few spellings of each form; not of those that end a thread's path, behind which all would be dead (ptxas 13.0 crashes
+ * over a wgmma that no path reaches). */
 static const example *examples(unsigned *count)
 {
 	static example *all;
@@ -382,8 +389,8 @@ static const example *examples(unsigned *count)
 	ck_assert_ptr_nonnull(all);
 	for (unsigned form = 0; form < arch_nform; form++) {
 		unsigned n, op = arch_forms[form].op;
-		bool ends =
-			op == CPTX_OP_BRA || op == CPTX_OP_RET || op == CPTX_OP_EXIT || op == CPTX_OP_TRAP || !spell_wanted(form);
+		bool ends = op == CPTX_OP_BRA || op == CPTX_OP_BRX_IDX || op == CPTX_OP_RET || op == CPTX_OP_EXIT ||
+		            op == CPTX_OP_TRAP || !spell_wanted(form);
 		spelling *list = spell_all(form, OF_FORM, &n);
 		for (unsigned i = 0; i < n && i < OF_FORM && !ends; i++) {
 			example e = { .t = trial_of(&list[i]) };
@@ -486,6 +493,8 @@ int main(void)
 	tcase_add_test(t, newer_versions_are_judged);
 	suite_add_tcase(s, t);
 	int status = test_main("table accept", s);
+	if (spell_whole())
+		relax_report();
 	if (common)
 		judge_free(common);
 	return status;

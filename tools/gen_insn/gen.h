@@ -16,7 +16,7 @@ enum {
 	MAX_SLOTS = 12,
 	MAX_AVAILS = 1024,
 	MAX_FORMS = 2048,
-	MAX_ALSO = 3,
+	MAX_ALSO = 5,
 	MAX_OPS = 512,
 	MAX_SPELLING = 200,
 	NO = 0xff,

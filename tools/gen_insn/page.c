@@ -351,7 +351,7 @@ static void example_operand(struct example *e, const struct operand *o, bool mad
 		add(e->decl, ".reg .%s %s; ", narrow ? "b32" : "b64", name);
 		add(e->setup, "cptx_val %s = cptx_reg(k, CPTX_%s);\n", name, narrow ? "U32" : "U64");
 		return;
-	case KIND_IMM: add(e->ptx, "%d", o->lo == INT32_MIN ? 0 : o->lo); return;
+	case KIND_IMM: add(e->ptx, o->lo == -1 && o->hi == -1 ? "0x%x" : "%d", o->lo == INT32_MIN ? 0 : o->lo); return;
 	case KIND_LABEL:
 		add(e->decl, "%s: ", name);
 		add(e->setup, "cptx_val %s = cptx_label(k);\ncptx_place(k, %s);\n", name, name);
