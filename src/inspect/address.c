@@ -19,11 +19,14 @@ struct flow_tracer {
 	size_t ndef, cap_def;
 	flow_where *value;
 	uint8_t *state; /* 0: not asked, 1: being asked, 2: known */
-	size_t steps;   /* left: registers that depend on one another are asked for more than once */
+	size_t
+		steps; /* definitions that may still be looked at: those that depend on one another are asked for more than once */
 };
 
 static const flow_where unknown, some_number = { .kind = WHERE_NUMBER, .varies = true };
 
+static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static int64_t negative(int64_t a) { return (int64_t)(0 - (uint64_t)a); }
 static flow_where constant(int64_t v) { return (flow_where){ .kind = WHERE_NUMBER, .offset = v }; }
 
 static flow_where trace(flow_tracer *t, uint32_t reg, unsigned depth);
@@ -39,7 +42,7 @@ static flow_where of_value(flow_tracer *t, const cptx_val *v, unsigned depth)
 	case CPTX_VAL_REG:
 		if (v->count == 1)
 			w = trace(t, v->id, depth);
-		w.offset += v->offset;
+		w.offset = sum(w.offset, v->offset);
 		return w;
 	default: return w;
 	}
@@ -54,11 +57,11 @@ static flow_where plus(flow_where a, flow_where b)
 	if (b.kind != WHERE_NUMBER)
 		return unknown;
 	if (a.kind == WHERE_SELF) { /* a step of a loop */
-		uint32_t step = b.varies ? b.stride : (uint32_t)(b.offset < 0 ? -b.offset : b.offset);
+		uint32_t step = b.varies ? b.stride : (uint32_t)(b.offset < 0 ? negative(b.offset) : b.offset);
 		a.stride = a.stride ? a.stride : step;
 		return a;
 	}
-	a.offset += b.offset;
+	a.offset = sum(a.offset, b.offset);
 	a.varies |= b.varies;
 	a.stride = MAX(a.stride, b.stride);
 	return a;
@@ -68,10 +71,10 @@ static flow_where plus(flow_where a, flow_where b)
 static flow_where minus(flow_where a, flow_where b)
 {
 	if (a.kind == WHERE_VARIABLE && b.kind == WHERE_VARIABLE && a.sym == b.sym)
-		return (flow_where){ .kind = WHERE_NUMBER, .varies = true, .offset = a.offset - b.offset };
+		return (flow_where){ .kind = WHERE_NUMBER, .varies = true, .offset = sum(a.offset, negative(b.offset)) };
 	if (b.kind != WHERE_NUMBER)
 		return unknown;
-	b.offset = -b.offset;
+	b.offset = negative(b.offset);
 	return plus(a, b);
 }
 
@@ -169,13 +172,18 @@ static flow_where trace(flow_tracer *t, uint32_t reg, unsigned depth)
 		return t->value[reg];
 	if (t->state[reg] == 1)
 		return (flow_where){ .kind = WHERE_SELF };
-	if (depth > DEEPEST || d == IR_NONE || !t->steps)
+	if (depth > DEEPEST || d == IR_NONE)
 		return unknown;
-	t->steps--;
 	t->state[reg] = 1;
 	w = of_insn(t, t->def[d].it, depth + 1);
-	while ((d = t->def[d].next) != IR_NONE)
+	while ((d = t->def[d].next) != IR_NONE && t->steps) {
+		t->steps--;
 		w = merged(w, of_insn(t, t->def[d].it, depth + 1));
+	}
+	if (!t->steps)
+		w = unknown;
+	else
+		t->steps--;
 	/* what another register's loop goes on with is known to that register alone */
 	t->state[reg] = w.kind == WHERE_SELF ? 0 : 2;
 	return t->value[reg] = w;
@@ -217,7 +225,7 @@ flow_tracer *flow_tracer_of(cptx_flow *f)
 		                .first = arena_alloc(&f->a, n * sizeof *t->first),
 		                .value = arena_alloc(&f->a, n * sizeof *t->value),
 		                .state = arena_zalloc(&f->a, n),
-		                .steps = 64 * n };
+		                .steps = 8 * (n + f->npoint) };
 	if (!t->first || !t->value || !t->state)
 		return NULL;
 	memset(t->first, 0xff, n * sizeof *t->first);

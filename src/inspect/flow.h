@@ -32,7 +32,7 @@ struct cptx_flow {
 	uint32_t hottest, peak, peak_at, registers;
 	uint32_t conflicts, shared_known, shared_accesses;
 	cptx_shared_var *shared;
-	uint32_t *shared_id; /* their symbols */
+	uint32_t *shared_of; /* of each symbol of the body, then of the module; UINT32_MAX: it is not there */
 	cptx_barrier_set *set;
 	cptx_stage_use *use;
 	size_t nshared, cap_shared, nset, nuse;

@@ -5,17 +5,25 @@
 
 /* ---- variables ---- */
 
+static uint32_t *place_of(const cptx_flow *f, uint32_t sym)
+{
+	return &f->shared_of[sym >= MODULE_SYM ? f->k->nsym + (sym - MODULE_SYM) : sym];
+}
+
+static uint32_t shared_of(const cptx_flow *f, const flow_where *w)
+{
+	return w->kind == WHERE_VARIABLE ? *place_of(f, w->sym) : UINT32_MAX;
+}
+
 static bool add_shared(cptx_flow *f, uint32_t id, uint32_t line, bool of_module)
 {
 	const ir_sym *s = ir_symbol(f->k, id);
-	size_t cap = f->cap_shared;
 
 	if (!s || s->space != CPTX_SHARED || s->removed)
 		return true;
-	if (!arena_push(&f->a, &f->shared, f->nshared, &f->cap_shared, sizeof *f->shared) ||
-	    !arena_push(&f->a, &f->shared_id, f->nshared, &cap, sizeof *f->shared_id))
+	if (!arena_push(&f->a, &f->shared, f->nshared, &f->cap_shared, sizeof *f->shared))
 		return false;
-	f->shared_id[f->nshared] = id;
+	*place_of(f, id) = (uint32_t)f->nshared;
 	f->shared[f->nshared++] =
 		(cptx_shared_var){ .name = s->name, .size = s->size, .align = s->align, .line = line, .of_module = of_module };
 	return true;
@@ -23,6 +31,11 @@ static bool add_shared(cptx_flow *f, uint32_t id, uint32_t line, bool of_module)
 
 bool flow_shared(cptx_flow *f)
 {
+	size_t bytes = (f->k->nsym + f->k->m->nsym + 1) * sizeof *f->shared_of;
+
+	if (!(f->shared_of = arena_alloc(&f->a, bytes)))
+		return false;
+	memset(f->shared_of, 0xff, bytes);
 	for (const ir_item *it = f->k->first; it; it = it->next)
 		if (it->kind == ITEM_VAR && !add_shared(f, ir_operand(f->k, it, 0).id, it->line, false))
 			return false;
@@ -30,14 +43,6 @@ bool flow_shared(cptx_flow *f)
 		if (!add_shared(f, MODULE_SYM + i, 0, true))
 			return false;
 	return true;
-}
-
-static uint32_t shared_of(const cptx_flow *f, const flow_where *w)
-{
-	for (uint32_t i = 0; w->kind == WHERE_VARIABLE && i < f->nshared; i++)
-		if (f->shared_id[i] == w->sym)
-			return i;
-	return UINT32_MAX;
 }
 
 /* ---- uses ---- */
@@ -114,19 +119,6 @@ static void see(cptx_flow *f, flow_tracer *t, uint32_t point, const struct role 
 
 /* ---- sets ---- */
 
-static bool same_place(const cptx_barrier_set *set, const seen *s)
-{
-	return set->variable == s->variable && set->offset == (uint32_t)s->at.offset;
-}
-
-static void add_set(cptx_flow *f, const seen *s)
-{
-	for (size_t i = 0; i < f->nset; i++)
-		if (same_place(&f->set[i], s))
-			return;
-	f->set[f->nset++] = (cptx_barrier_set){ .variable = s->variable, .offset = (uint32_t)s->at.offset };
-}
-
 static int by_place(const void *a, const void *b)
 {
 	const cptx_barrier_set *x = a, *y = b;
@@ -136,37 +128,63 @@ static int by_place(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* The last set that does not begin behind it. */
-static uint32_t set_of(const cptx_flow *f, const seen *s)
+/* Sorts them; of those at one place, or, if `lowest`, of those in one variable, the first stays. */
+static size_t sorted(cptx_barrier_set *set, size_t n, bool lowest)
 {
-	uint32_t found = UINT32_MAX;
+	size_t kept = 0;
 
-	for (uint32_t i = 0; i < f->nset; i++)
-		if (f->set[i].variable == s->variable && f->set[i].offset <= (uint32_t)s->at.offset)
-			found = i;
-	return found;
+	if (n)
+		qsort(set, n, sizeof *set, by_place);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || set[kept - 1].variable != set[i].variable || (!lowest && set[kept - 1].offset != set[i].offset))
+			set[kept++] = set[i];
+	return kept;
 }
 
-/* Sets begin where something other than an init begins; an init in front of all of these begins one, too. */
+static cptx_barrier_set set_at(const seen *s)
+{
+	return (cptx_barrier_set){ .variable = s->variable, .offset = (uint32_t)s->at.offset };
+}
+
+/* The last of n sets that does not begin behind it. */
+static uint32_t set_of(const cptx_flow *f, size_t n, const seen *s)
+{
+	cptx_barrier_set at = set_at(s);
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (by_place(&f->set[middle], &at) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && f->set[low - 1].variable == s->variable ? (uint32_t)low - 1 : UINT32_MAX;
+}
+
+static bool begins_set(const cptx_stage_use *u) { return u->role != CPTX_STAGE_INIT && u->role != CPTX_STAGE_INVAL; }
+
+/* Sets begin where something other than an init begins; the first init of a variable, in front of all of these, begins one,
+ * too. */
 static void find_sets(cptx_flow *f, const seen *s)
 {
 	for (size_t i = 0; i < f->nuse; i++)
-		if (s[i].variable != UINT32_MAX && f->use[i].role != CPTX_STAGE_INIT && f->use[i].role != CPTX_STAGE_INVAL)
-			add_set(f, &s[i]);
-	if (f->nset)
-		qsort(f->set, f->nset, sizeof *f->set, by_place);
+		if (s[i].variable != UINT32_MAX && begins_set(&f->use[i]))
+			f->set[f->nset++] = set_at(&s[i]);
+	f->nset = sorted(f->set, f->nset, false);
+	size_t known = f->nset;
 	for (size_t i = 0; i < f->nuse; i++)
-		if (s[i].variable != UINT32_MAX && set_of(f, &s[i]) == UINT32_MAX) {
-			add_set(f, &s[i]);
-			qsort(f->set, f->nset, sizeof *f->set, by_place);
-		}
+		if (s[i].variable != UINT32_MAX && !begins_set(&f->use[i]) && set_of(f, known, &s[i]) == UINT32_MAX)
+			f->set[f->nset++] = set_at(&s[i]);
+	size_t first = sorted(f->set + known, f->nset - known, true);
+	f->nset = sorted(f->set, known + first, false);
 }
 
 static void fill_sets(cptx_flow *f, const seen *s)
 {
 	for (size_t i = 0; i < f->nuse; i++) {
 		cptx_stage_use *u = &f->use[i];
-		u->set = s[i].variable != UINT32_MAX ? set_of(f, &s[i]) : UINT32_MAX;
+		u->set = s[i].variable != UINT32_MAX ? set_of(f, f->nset, &s[i]) : UINT32_MAX;
 		if (u->set == UINT32_MAX || u->role != CPTX_STAGE_INIT)
 			continue;
 		f->set[u->set].arrivals = u->count;
@@ -174,35 +192,32 @@ static void fill_sets(cptx_flow *f, const seen *s)
 	}
 }
 
-/* A bit for each role that a set has. */
-static unsigned roles_of(const cptx_flow *f, uint32_t set)
+/* Stages that are unrolled have an address each: neighbours with the same uses are one set.  False: no memory. */
+static bool join_sets(cptx_flow *f)
 {
-	unsigned all = 0;
+	uint32_t *used = arena_zalloc(&f->a, (f->nset + 1) * sizeof *used); /* of each set, a bit for each */
+	uint32_t *now = arena_alloc(&f->a, (f->nset + 1) * sizeof *now), last = 0;
 
+	if (!used || !now)
+		return false;
 	for (size_t i = 0; i < f->nuse; i++)
-		all |= f->use[i].set == set ? 1u << f->use[i].role : 0;
-	return all;
-}
-
-/* Stages that are unrolled have an address each: neighbours with the same uses are one set. */
-static void join_sets(cptx_flow *f)
-{
-	size_t kept = 0;
-
+		if (f->use[i].set != UINT32_MAX)
+			used[f->use[i].set] |= 1u << f->use[i].role;
 	for (uint32_t i = 0; i < f->nset; i++) {
-		cptx_barrier_set *last = kept ? &f->set[kept - 1] : NULL, *set = &f->set[i];
-		bool joins = last && last->variable == set->variable && last->n && set->n == 1 &&
-		             last->offset + 8 * last->n == set->offset && last->arrivals == set->arrivals &&
-		             roles_of(f, (uint32_t)kept - 1) == roles_of(f, i);
+		cptx_barrier_set *to = &f->set[last], *set = &f->set[i];
+		bool joins = i && to->variable == set->variable && to->n && set->n == 1 && to->offset + 8 * to->n == set->offset &&
+		             to->arrivals == set->arrivals && used[i] == used[i - 1];
 		if (joins)
-			last->n++;
+			to->n++;
 		else
-			f->set[kept++] = *set;
-		for (size_t u = 0; u < f->nuse; u++)
-			if (f->use[u].set == i)
-				f->use[u].set = (uint32_t)kept - 1;
+			last += i > 0, f->set[last] = *set;
+		now[i] = last;
 	}
-	f->nset = kept;
+	for (size_t i = 0; i < f->nuse; i++)
+		if (f->use[i].set != UINT32_MAX)
+			f->use[i].set = now[f->use[i].set];
+	f->nset = f->nset ? last + 1 : 0;
+	return true;
 }
 
 bool flow_stages(cptx_flow *f)
@@ -226,8 +241,7 @@ bool flow_stages(cptx_flow *f)
 	}
 	find_sets(f, s);
 	fill_sets(f, s);
-	join_sets(f);
-	return true;
+	return join_sets(f);
 }
 
 const cptx_shared_var *cptx_flow_shared(const cptx_flow *f, size_t *n)

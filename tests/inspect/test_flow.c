@@ -223,6 +223,12 @@ START_TEST(stages)
 	b = cptx_flow_barriers(l.f, &n);
 	ck_assert(n == 1 && b[0].offset == 0 && b[0].n == 2 && b[0].arrivals == 1);
 	done(&l);
+	l = look("mov.s64 %d1, 0x8000000000000000;\nadd.s64 %d2, %d1, -1;\nsub.s64 %d3, %d2, %d1;\nmul.lo.s64 %d4, %d3, %d1;\n"
+	         "add.s64 %d4, %d4, %d1;\nmov.u32 %r1, s;\ncvt.u64.u32 %d5, %r1;\nsub.s64 %d5, %d5, %d1;\n"
+	         "mbarrier.arrive.shared.b64 _, [%d5];\nmbarrier.arrive.shared.b64 _, [%d4];"); /* beyond 64 bits */
+	b = cptx_flow_barriers(l.f, &n);
+	ck_assert(n == 1 && b[0].variable == 0 && b[0].n == 0);
+	done(&l);
 }
 END_TEST
 

@@ -6,17 +6,17 @@
 
 #include <cptx/inspect.h>
 
+enum { SASS_BOARDS = 6 };
 /* One instruction of the machine code. */
 typedef struct sass_line {
 	uint32_t address, ptx_line; /* 0: not known */
 	enum cptx_unit unit;
-	uint16_t live;                          /* registers, by nvdisasm; 0: not known */
-	uint8_t stall;                          /* cycles until the next one may be issued */
-	uint8_t waits, write_board, read_board; /* scoreboards, as in cptx_cubin_control */
-	const char *text;                       /* in inspected.disassembly */
+	uint16_t live;                   /* registers, by nvdisasm; 0: not known */
+	uint8_t stall;                   /* cycles until the next one may be issued */
+	uint8_t write_board, read_board; /* scoreboards that it releases, as in cptx_cubin_control */
+	uint32_t from[SASS_BOARDS];      /* for each: the row that releases what this one waits for; UINT32_MAX: it does not */
+	const char *text;                /* in inspected.disassembly */
 } sass_line;
-
-enum { SASS_BOARDS = 6 };
 
 typedef struct inspect_kernel {
 	char *name;
@@ -66,10 +66,6 @@ void inspect_free(inspected *in);
 bool code_read(inspected *in);                  /* the figures and kernels of in->code */
 void code_disassemble(inspected *in);           /* fills the machine code of all kernels; a note where there is no tool */
 enum cptx_unit code_unit(const char *mnemonic); /* "HMMA.16816.F32" */
-/* The instruction that releases a scoreboard that instruction i waits for: the last one in front of it, or, of a loop, in
- * the code; SIZE_MAX: there is none. */
-size_t code_awaited(const inspect_kernel *k, size_t i, unsigned board);
-
 /* ---- inspect_text.c, inspect_json.c ---- */
 void inspect_text(const inspected *in);
 void inspect_json(const inspected *in, FILE *f);

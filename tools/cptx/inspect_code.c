@@ -22,6 +22,26 @@ static void take_figures(inspect_kernel *k, const cptx_cubin_kernel *c)
 	k->has_usage = true;
 }
 
+/*
+ * What each instruction waits for: who releases the scoreboard last in front of it, or, where nobody does, in a loop, last
+ * in the code.
+ */
+static void note_waits(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
+{
+	uint32_t last[8]; /* 6: there is none, 7: none */
+	cptx_cubin_control c;
+
+	memset(last, 0xff, sizeof last);
+	for (uint32_t j = 0; j < k->nsass; j++)
+		last[k->sass[j].write_board] = last[k->sass[j].read_board] = j;
+	for (uint32_t j = 0; j < k->nsass; j++) {
+		cptx_cubin_view_control(v, i, j * 16, &c);
+		for (unsigned b = 0; b < SASS_BOARDS; b++)
+			k->sass[j].from[b] = c.waits >> b & 1 ? last[b] : UINT32_MAX;
+		last[c.write_board] = last[c.read_board] = j;
+	}
+}
+
 /* Rows for the instructions, 16 bytes each, with the lines they come from. */
 static bool take_lines(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 {
@@ -40,10 +60,10 @@ static bool take_lines(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 		k->sass[j] = (sass_line){ .address = address,
 			                      .ptx_line = at ? line[at - 1].line : 0,
 			                      .stall = c.stall,
-			                      .waits = c.waits,
 			                      .write_board = c.write_board,
 			                      .read_board = c.read_board };
 	}
+	note_waits(k, v, i);
 	return true;
 }
 
@@ -87,17 +107,6 @@ bool code_read(inspected *in)
 #endif
 
 /* ---- instructions ---- */
-
-size_t code_awaited(const inspect_kernel *k, size_t i, unsigned board)
-{
-	for (size_t j = i; j-- > 0;)
-		if (k->sass[j].write_board == board || k->sass[j].read_board == board)
-			return j;
-	for (size_t j = k->nsass; j-- > i;)
-		if (k->sass[j].write_board == board || k->sass[j].read_board == board)
-			return j;
-	return SIZE_MAX;
-}
 
 /* By the first letters of the mnemonic; the first that fits. */
 static const struct kind {

@@ -111,11 +111,9 @@ static void put_sass(FILE *f, const inspect_kernel *k, size_t i)
 	fprintf(f, "[%u,%u,%u,", s->address, s->ptx_line, s->unit);
 	put_string(f, s->text ? s->text : "");
 	fprintf(f, ",%u,%u,[", s->live, s->stall);
-	for (unsigned b = 0, n = 0; b < SASS_BOARDS; b++) {
-		size_t from = s->waits >> b & 1 ? code_awaited(k, i, b) : SIZE_MAX;
-		if (from != SIZE_MAX)
-			fprintf(f, "%s%u", n++ ? "," : "", k->sass[from].address);
-	}
+	for (unsigned b = 0, n = 0; b < SASS_BOARDS; b++)
+		if (s->from[b] != UINT32_MAX)
+			fprintf(f, "%s%u", n++ ? "," : "", k->sass[s->from[b]].address);
 	fputs("]]", f);
 }
 
