@@ -69,28 +69,29 @@ static char *usual_path(bool *memory)
 	return p;
 }
 
-/* Makes the folder and its parent: XDG_CACHE_HOME and .cache need not exist yet. */
-static void make_folder(char *path)
+/* Makes the folder and its parent: XDG_CACHE_HOME and .cache need not exist yet.  Gives why it cannot, 0 if it is there. */
+static int make_folder(char *path)
 {
 	char *slash = strrchr(path, '/');
 
-	if (!mkdir(path, 0700) || errno != ENOENT || !slash || slash == path)
-		return;
+	if (!mkdir(path, 0700) || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT || !slash || slash == path)
+		return errno;
 	*slash = 0;
-	mkdir(path, 0700);
+	int why = mkdir(path, 0700) && errno != EEXIST ? errno : 0;
 	*slash = '/';
-	mkdir(path, 0700);
+	return why ? why : mkdir(path, 0700) && errno != EEXIST ? errno : 0;
 }
 
 static void open_folder(cptx_cache *c)
 {
-	if (!c->no_write)
-		make_folder(c->path);
+	int why = c->no_write ? 0 : make_folder(c->path);
 	c->dir = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dir < 0 && c->no_write && errno == ENOENT)
 		return; /* nothing to read: no harm */
 	if (c->dir < 0) {
-		cache_warn(c, "no cache: the folder %s cannot be used: %s", c->path, strerror(errno));
+		cache_warn(c, "no cache: the folder %s cannot be used: %s", c->path, strerror(errno == ENOENT && why ? why : errno));
 	} else if (!c->no_write && faccessat(c->dir, ".", W_OK | X_OK, AT_EACCESS)) {
 		cache_warn(c, "the cache in %s is only read: %s", c->path, strerror(errno));
 		c->no_write = true;

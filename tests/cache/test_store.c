@@ -426,6 +426,12 @@ static int no_folder(void)
 {
 	if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
 		return 10;
+	char below[160];
+	snprintf(below, sizeof below, "%s/below", place);
+	cptx_cache_close(cptx_cache_open(&(cptx_cache_opt){ .path = below, .warn = hear }, &err));
+	if (warnings != 1 || !strstr(warned, "Permission denied"))
+		return 2;
+	warnings = 0;
 	strcpy(place, "/proc/no/such/place");
 	cptx_cache *c = cptx_cache_open(&(cptx_cache_opt){ .path = place, .warn = hear }, &err);
 	bool wrong = !c || put(c, 1, 100) || put(c, 2, 100) || has(c, 1, 100) || warnings != 1 || cptx_cache_clear(c);
