@@ -28,12 +28,12 @@ bool cptx_occupancy_of(const cptx_target *t, uint32_t registers, uint32_t smem, 
 	o.by_ctas = t->ctas_per_sm;
 	o.by_threads = o.most_warps / warps;
 	o.by_registers = part_warps * CPTX_SM_PARTS / warps;
-	o.by_smem = smem > t->smem_per_cta ? 0 : o.cta_smem ? t->smem_per_sm / o.cta_smem : UINT32_MAX;
+	o.by_smem = smem > t->smem_per_cta ? 0 : o.cta_smem ? t->smem_per_sm / o.cta_smem : o.by_ctas;
 	o.ctas = MIN(MIN(o.by_ctas, o.by_threads), MIN(o.by_registers, o.by_smem));
-	o.limit = o.ctas == o.by_smem        ? CPTX_LIMIT_SMEM
-	          : o.ctas == o.by_registers ? CPTX_LIMIT_REGISTERS
-	          : o.ctas == o.by_threads   ? CPTX_LIMIT_THREADS
-	                                     : CPTX_LIMIT_CTAS;
+	o.limit = o.ctas == o.by_smem && o.cta_smem ? CPTX_LIMIT_SMEM
+	          : o.ctas == o.by_registers        ? CPTX_LIMIT_REGISTERS
+	          : o.ctas == o.by_threads          ? CPTX_LIMIT_THREADS
+	                                            : CPTX_LIMIT_CTAS;
 	o.warps = o.ctas * warps;
 	*out = o;
 	return true;

@@ -244,7 +244,8 @@ START_TEST(occupancy)
 		{ "sm_80", 16, 49152, 128, 3, CPTX_LIMIT_SMEM },     { "sm_75", 16, 32768, 128, 2, CPTX_LIMIT_SMEM },
 		{ "sm_80", 16, 0, 32, 32, CPTX_LIMIT_CTAS },         { "sm_86", 16, 101376, 128, 1, CPTX_LIMIT_SMEM },
 		{ "sm_120a", 255, 0, 256, 1, CPTX_LIMIT_REGISTERS }, { "sm_80", 255, 0, 512, 0, CPTX_LIMIT_REGISTERS },
-		{ "sm_90a", 64, 230000, 128, 1, CPTX_LIMIT_SMEM },   { "sm_90a", 64, 233000, 128, 0, CPTX_LIMIT_SMEM },
+		{ "sm_75", 16, 0, 32, 16, CPTX_LIMIT_CTAS },         { "sm_90a", 64, 230000, 128, 1, CPTX_LIMIT_SMEM },
+		{ "sm_90a", 64, 233000, 128, 0, CPTX_LIMIT_SMEM },
 	};
 	cptx_occupancy o;
 
@@ -254,6 +255,7 @@ START_TEST(occupancy)
 		ck_assert_msg(o.ctas == r->ctas && o.limit == r->limit, "row %zu: %u CTAs, limited by %s", i, o.ctas,
 		              cptx_limit_name(o.limit));
 		ck_assert_uint_eq(o.warps, o.ctas * ((r->threads + 31) / 32));
+		ck_assert_uint_lt(o.by_smem, 1024); /* a number of CTAs where none is used, too */
 	}
 	ck_assert(!cptx_occupancy_of(cptx_target_find("sm_80"), 32, 0, 0, &o) &&
 	          !cptx_occupancy_of(cptx_target_find("sm_80"), 32, 0, 1025, &o));
