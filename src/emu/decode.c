@@ -471,6 +471,8 @@ static bool decode_insn(emu_decoder *d, const ir_item *it, emu_op *op)
 	emu_decode_fn decode = emu_decode_of(op->opcode);
 	if (!decode)
 		return emu_refuse(d, op, "the emulator does not execute it: %s", emu_left_out(op->opcode));
+	if (emu_is_newer(it))
+		return emu_refuse(d, op, "the emulator does not execute it: it is newer than PTX 9.3");
 	return d->ok && decode(d, op);
 }
 

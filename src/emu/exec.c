@@ -1,4 +1,4 @@
-/* Which function decodes an instruction, or why none does: exec.def as tables. */
+/* Which function decodes an instruction, or why none does: exec.def as tables; and which are too new. */
 #include "emu/exec.h"
 
 emu_decode_fn emu_decode_of(unsigned opcode)
@@ -27,4 +27,27 @@ const char *emu_left_out(unsigned opcode)
 #undef LEFT_OUT
 	default: return NULL;
 	}
+}
+
+/* Does the instruction, as its modifiers are, need a newer PTX than the emulator was written for? */
+bool emu_is_newer(const ir_item *it)
+{
+	enum { WRITTEN_FOR = 93 };
+	const arch_form *f = &arch_forms[it->form];
+	unsigned avail[ARCH_GROUPS + 1] = { f->avail }, n = 1, lowest;
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		for (unsigned a = 0; g->has_avail && a < g->nalt; a++)
+			if (arch_alts[g->alt + a].mod == ir_mods(it)[i])
+				avail[n++] = arch_alts[g->alt + a].avail;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		lowest = avail[i] ? UINT8_MAX : 0;
+		for (unsigned t = 0; avail[i] && t < arch_ntarget; t++)
+			lowest = arch_avails[avail[i]][t] ? MIN(lowest, arch_avails[avail[i]][t]) : lowest;
+		if (lowest > WRITTEN_FOR)
+			return true;
+	}
+	return false;
 }
