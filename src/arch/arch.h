@@ -270,7 +270,7 @@ enum { EXACT_CONSTANT = 1 };
 enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
 
 /* The newest PTX version (times ten) whose instructions the table has; text of newer ones that exist is read too. */
-enum { ARCH_NEWEST = 93 };
+enum { ARCH_NEWEST = 95 };
 /* Whether a PTX version (times ten) exists. */
 bool arch_is_version(unsigned version);
 /* A target that text may name: those of cptx_target_find, and older ones that ptxas still reads. */

@@ -59,6 +59,12 @@ const char *arch_check_COLUMNS(const arch_match *m)
 	return fits ? NULL : "the number of columns is a power of two from 32 to 512";
 }
 
+const char *arch_check_COLUMNS32(const arch_match *m)
+{
+	cptx_val n = operand(m, "n");
+	return n.kind == CPTX_VAL_INT && (n.i <= 0 || n.i % 32) ? "the number of columns is a multiple of 32" : NULL;
+}
+
 const char *arch_check_ASHIFT(const arch_match *m)
 {
 	bool kept = chosen(m, CPTX_COLLECTOR_A_FILL) || chosen(m, CPTX_COLLECTOR_A_USE);

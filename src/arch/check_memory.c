@@ -121,9 +121,15 @@ const char *arch_check_SHARED_VAR(const arch_match *m)
 	return a->kind == CPTX_VAL_SYM && a->space != CPTX_SHARED ? "the variable does not lie in shared memory" : NULL;
 }
 
+const char *arch_check_MASK(const arch_match *m)
+{
+	return outside(operand(m, "mask"), 0, UINT32_MAX, 1) ? "the mask is not in 0 to 0xffffffff" : NULL;
+}
+
 const char *arch_check_BULK(const arch_match *m)
 {
-	return outside(operand(m, "size"), 0, 1048560, 16) ? "size is not a multiple of 16 from 0 to 1048560" : NULL;
+	return outside(operand(m, "size"), 0, 1048560, 16) ? "size is not a multiple of 16 from 0 to 1048560"
+	                                                   : arch_check_MASK(m);
 }
 
 const char *arch_check_BULK_OOB(const arch_match *m)
@@ -133,9 +139,21 @@ const char *arch_check_BULK_OOB(const arch_match *m)
 	return arch_check_BULK(m);
 }
 
+const char *arch_check_OVERRIDE(const arch_match *m)
+{
+	const cptx_val *coord = operand(m, "coord");
+
+	if (arch_types[operand(m, "sizes")->type].bits > 16)
+		return "the sizes are not in registers of 8 or 16 bits";
+	for (unsigned i = 0; coord->kind == CPTX_VAL_VEC && coord->space & VEC_CONSTANTS && i < coord->count; i++)
+		if (outside(&m->vec[coord->id + i], 0, 0, 1))
+			return "the coordinates are not 0";
+	return outside(coord, 0, 0, 1) ? "the coordinates are not 0" : arch_check_MASK(m);
+}
+
 const char *arch_check_ARRIVALS(const arch_match *m)
 {
-	return outside(operand(m, "count"), 1, 1048575, 1) ? "count is not in 1 to 1048575" : NULL;
+	return outside(operand(m, "count"), 1, 1048575, 1) ? "count is not in 1 to 1048575" : arch_check_MASK(m);
 }
 
 const char *arch_check_ARRIVALS_V1(const arch_match *m)
@@ -157,7 +175,7 @@ const char *arch_check_FABRIC(const arch_match *m)
 
 const char *arch_check_BYTES(const arch_match *m)
 {
-	return outside(operand(m, "tx"), 0, 1048575, 1) ? "tx is not in 0 to 1048575" : NULL;
+	return outside(operand(m, "tx"), 0, 1048575, 1) ? "tx is not in 0 to 1048575" : arch_check_MASK(m);
 }
 
 const char *arch_check_PARITY(const arch_match *m)

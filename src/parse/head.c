@@ -123,7 +123,8 @@ static bool read_extra(parser *p, cptx_kernel *k)
 		           { "abi_preserve", true, true, 90 },
 		           { "abi_preserve_control", true, true, 90 },
 		           { "explicitcluster", false, false, 0 },
-		           { "blocksareclusters", false, false, 90 } };
+		           { "blocksareclusters", false, false, 90 },
+		           { "minperctamemory", false, true, 94 } };
 	const char *from = p->p;
 	uint32_t ignored;
 

@@ -46,9 +46,16 @@ static bool read_guard(parser *p, cptx_val *guard)
 	return true;
 }
 
+/* A colon that belongs to a spelling stands beside another one, or between digits, as in .sp::2:4. */
+static bool is_joint(const char *s)
+{
+	bool digits = parse_is_word[(unsigned char)s[-1]] & parse_is_word[(unsigned char)s[1]] & 2;
+	return *s == ':' && (s[1] == ':' || s[-1] == ':' || digits);
+}
+
 static const char *spelling_end(const char *s)
 {
-	for (s = parse_dotted(s); *s == ':' && (s[1] == ':' || s[-1] == ':'); s = parse_dotted(s + 1))
+	for (s = parse_dotted(s); is_joint(s); s = parse_dotted(s + 1))
 		;
 	return s;
 }

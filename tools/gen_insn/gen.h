@@ -18,9 +18,9 @@ enum {
 	MAX_FORMS = 2048,
 	MAX_ALSO = 5,
 	MAX_OPS = 512,
-	MAX_SPELLING = 200,
+	MAX_SPELLING = 240,
 	NO = 0xff,
-	TOK = 48
+	TOK = 64
 };
 
 /* ---- rows.c ---- */
