@@ -51,7 +51,7 @@ static cptx_val plainest(const spelling *s, const arch_operand *o, unsigned nth,
 
 	switch ((enum arch_operand_kind)o->kind) {
 	case OPERAND_ADDR: return plain_address(s, o, nth);
-	case OPERAND_IMM: return cptx_imm(o->lo == INT32_MIN ? 0 : o->lo == -1 && o->hi == -1 ? UINT32_MAX : o->lo);
+	case OPERAND_IMM: return cptx_imm(o->lo == INT32_MIN ? 0 : o->lo == -1 && o->hi == -1 ? (int64_t)UINT32_MAX : o->lo);
 	case OPERAND_LABEL: return pool_label();
 	case OPERAND_TARGETS: return pool_targets();
 	case OPERAND_LIST: return pool_list();
