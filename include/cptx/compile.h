@@ -11,7 +11,8 @@
  *
  * Errors: COMPILE, the compiler refuses the program, with its log and, for each line of PTX that it names, that line and the
  * user's line behind it; NO_COMPILER, it is not there, or too old for the PTX version or the target; TARGET, neither it nor
- * this library knows the target; ARG; IO, a process or a file; MEMORY.  As everywhere, an error that `err` holds already stays, and the call does nothing.
+ * this library knows the target; ARG; IO, a process or a file; MEMORY.  As everywhere, an error that `err` holds already
+ * stays, and the call does nothing.
  *
  * Threads: all calls may be made by many threads at once.
  */

@@ -7,7 +7,8 @@
 
 static inline uint64_t token_key(const parse_token *t)
 {
-	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2 | t->braces << 3 | t->indexed << 5)
+	return arch_value_key(&t->v) ^ (uint64_t)(t->pipe | t->address << 1 | t->inside << 2 | t->braces << 3 | t->indexed << 5 |
+	                                          (t->behind != NULL) << 6)
 	                                   << 56;
 }
 
