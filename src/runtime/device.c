@@ -250,6 +250,9 @@ static bool move(cptx_device *dev, transfer t, cptx_stream *s, cptx_error *err)
 		return false;
 	if (!t.n)
 		return true;
+	if ((t.kind == TRANSFER_WRITE && !given(t.host_src, "memory of the host to read from", err)) ||
+	    (t.kind == TRANSFER_READ && !given(t.host_dst, "memory of the host to write to", err)))
+		return false;
 	if (t.kind == TRANSFER_FILL32 && t.dst % 4)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "filling 32-bit words at address 0x%llx, which is no multiple of 4",
 		                 (unsigned long long)t.dst);

@@ -175,6 +175,11 @@ START_TEST(memory)
 	ck_assert(cptx_mem_read(dev, b, q, 0, &err));
 	ck_assert(!cptx_mem_fill32(dev, q + 2, 0, 1, &err));
 	FAILS(err, CPTX_E_ARG, "no multiple of 4");
+	ck_assert(cptx_mem_write(dev, p, NULL, 0, &err));
+	ck_assert(!cptx_mem_write(dev, p, NULL, 4, &err));
+	FAILS(err, CPTX_E_ARG, "memory of the host to read from is NULL");
+	ck_assert(!cptx_mem_read_async(dev, NULL, p, 4, NULL, &err));
+	FAILS(err, CPTX_E_ARG, "memory of the host to write to is NULL");
 	cptx_mem_free(dev, p);
 	cptx_mem_free(dev, q);
 	cptx_mem_free(dev, 0);
