@@ -49,8 +49,8 @@ bool cptx_tile_lines(const cptx_tile *t, const cptx_frag *f, uint32_t row, uint3
 	RULE(m->reg_bits == 32, "elements of %u bits; registers of ldmatrix and stmatrix have 32", m->bits);
 	RULE(m->bits == t->elem.bits && !t->elem.padded, "elements of %u bits%s in the tile, of %u in the fragment",
 	     t->elem.bits, t->elem.padded ? " (padded)" : "", m->bits);
-	RULE(row + rows <= t->rows && col + cols <= t->cols, "%ux%u elements from row %u, column %u on exceed the tile of %ux%u",
-	     rows, cols, row, col, t->rows, t->cols);
+	RULE(rows <= t->rows && row <= t->rows - rows && cols <= t->cols && col <= t->cols - cols,
+	     "%ux%u elements from row %u, column %u on exceed the tile of %ux%u", rows, cols, row, col, t->rows, t->cols);
 	/* without .trans a lane has 4 bytes of a line, and 4 lanes the line; with it, 8 lanes have 2 bytes each */
 	bool plain = runs(l, m->slot, slot_bits, 1) && runs(l, m->lane, 2, m->slots);
 	l->trans = !plain;

@@ -59,12 +59,12 @@ bool cptx_tile_check(const cptx_tile *t, cptx_error *err)
 		RULE(!t->swizzle || t->pitch % CHUNK == 0, "pitch %u with a swizzle; it must be a multiple of 16 (nearest: %u)",
 		     t->pitch, (t->pitch + CHUNK - 1) / CHUNK * CHUNK);
 	} else {
-		RULE(row % w->span == 0,
-		     "rows of %u bytes are not made of spans of %u bytes (swizzle %s): take a multiple, or swizzle %s", row, w->span,
-		     w->name,
-		     row % 64 == 0   ? "64B"
-		     : row % 32 == 0 ? "32B"
-		                     : "none");
+		RULE(row % w->span == 0, "rows of %u bytes are not made of spans of %u bytes (swizzle %s): take a multiple, or %s",
+		     row, w->span, w->name,
+		     row % 64 == 0      ? "swizzle 64B"
+		     : row % 32 == 0    ? "swizzle 32B"
+		     : row % CHUNK == 0 ? "swizzle none"
+		                        : "swizzle none and a pitch");
 	}
 	uint64_t bytes = t->pitch ? (uint64_t)t->pitch * across(t) : (uint64_t)row * across(t);
 	RULE(bytes < MOST_BYTES, "%llu bytes; shared memory addresses end at %u", (unsigned long long)bytes, MOST_BYTES);

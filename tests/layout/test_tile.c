@@ -74,6 +74,8 @@ START_TEST(rules)
 	wrong(TILE(8, 24, 16, .swizzle = CPTX_SWIZZLE_128B),
 	      "rows of 48 bytes are not made of spans of 128 bytes (swizzle 128B): take a multiple, or swizzle none");
 	wrong(TILE(8, 32, 16, .swizzle = CPTX_SWIZZLE_128B), "or swizzle 64B");
+	wrong(TILE(8, 60, 16, .swizzle = CPTX_SWIZZLE_NONE),
+	      "spans of 16 bytes (swizzle none): take a multiple, or swizzle none and a pitch");
 	wrong(TILE(8, 8, 16, .swizzle = CPTX_SWIZZLE_96B), "swizzle 96B");
 	wrong(TILE(8, 8, 16, .swizzle = (enum cptx_swizzle)99), "swizzle ?");
 	wrong(TILE(0, 8, 16), "0x8 elements");
@@ -271,6 +273,8 @@ START_TEST(no_such_lines)
 	cptx_tile t = TILE(64, 64, 16, .swizzle = CPTX_SWIZZLE_128B);
 	no_lines(t, FRAG(MMA_A, 16, 8, 32, 8), 0, 0, "elements of 16 bits in the tile, of 8 in the fragment");
 	no_lines(t, FRAG(MMA_A, 16, 8, 16, 16), 56, 0, "exceed the tile of 64x64");
+	no_lines(t, FRAG(MMA_A, 16, 8, 16, 16), UINT32_MAX - 15, 0, "exceed the tile of 64x64"); /* row + 16 is 0 */
+	no_lines(t, FRAG(MMA_A, 16, 8, 16, 16), 0, UINT32_MAX - 15, "exceed the tile of 64x64");
 	no_lines(t, FRAG(MMA_A, 16, 8, 16, 16), 0, 4, "begins 64 bits into a row");
 	no_lines(t, FRAG(MMA_META, 16, 8, 16, 16), 0, 0, "do not move fragments of mma metadata");
 	no_lines(t, FRAG(MMA_A, 8, 8, 4, 16), 0, 0, "m8n8k4");
