@@ -568,6 +568,11 @@ usage "a tile (--tile 64x64) or a fragment (--frag mma-a) is needed, one of both
 usage "--frag mma-d: there is no such fragment" layout --frag mma-d
 usage "--type x: expected a type" layout --type x
 usage "--at 3: expected two numbers, as in 0x16" layout --at 3
+usage "--at -16x0: expected two numbers" layout --tile 16x64 --read mma-a --at=-16x0
+usage "--pitch 0: expected a number from 1 to 65536" layout --tile 16x64 --pitch 0
+usage "--sparse says nothing about a tile; it goes with --frag or --read" layout --tile 16x64 --sparse
+usage "--at says nothing about a tile; it goes with --read" layout --tile 16x64 --at 0x0
+usage "--swizzle says nothing about a fragment; it goes with --tile" layout --frag mma-a --swizzle 128B
 usage "--swizzle 256B" layout --swizzle 256B
 usage "--major m" layout --major m
 fails "no m16n8k12 with elements of 8 bits; k is a power of two from 16 to 32" layout --frag mma-a --shape 16x8x12 --type u8

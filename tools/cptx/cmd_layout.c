@@ -48,6 +48,7 @@ typedef struct request {
 	const char *svg;
 	uint32_t row, col;
 	bool has_tile, has_frag, has_read;
+	uint32_t seen; /* 1 << OPTION_ of all that were given */
 	cptx_lines lines;
 	cptx_banks banks;
 	cptx_frag_map map;
@@ -92,14 +93,16 @@ static int read_option(request *q, int option, const char *value)
 	uint64_t d[3];
 	int end = 0;
 
+	q->seen |= 1u << option;
 	switch (option) {
 	case OPTION_TILE:
 		if (!number_dims(value, d, 2, 65536))
-			return bad_value(q, option, value, "expected two numbers, as in 64x64");
+			return bad_value(q, option, value, "expected two numbers from 1 to 65536, as in 64x64");
 		q->tile.rows = (uint32_t)d[0], q->tile.cols = (uint32_t)d[1], q->has_tile = true;
 		break;
 	case OPTION_AT:
-		if (sscanf(value, "%5ux%5u%n", &q->row, &q->col, &end) != 2 || value[end])
+		if (strspn(value, "0123456789x") != strlen(value) || sscanf(value, "%5ux%5u%n", &q->row, &q->col, &end) != 2 ||
+		    value[end])
 			return bad_value(q, option, value, "expected two numbers, as in 0x16");
 		break;
 	case OPTION_TYPE: return read_bits(q, value);
@@ -116,7 +119,8 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_PITCH:
 	case OPTION_NUM:
 		if (!number_dims(value, d, 1, option == OPTION_NUM ? 128 : 65536))
-			return bad_value(q, option, value, "expected a number");
+			return bad_value(q, option, value,
+			                 option == OPTION_NUM ? "expected a number from 1 to 128" : "expected a number from 1 to 65536");
 		if (option == OPTION_NUM)
 			q->frag.num = (uint8_t)d[0];
 		else
@@ -131,7 +135,7 @@ static int read_option(request *q, int option, const char *value)
 		break;
 	case OPTION_SHAPE:
 		if (!number_dims(value, d, 3, 1024))
-			return bad_value(q, option, value, "expected three numbers, as in 16x8x16");
+			return bad_value(q, option, value, "expected three numbers from 1 to 1024, as in 16x8x16");
 		q->frag.m = (uint16_t)d[0], q->frag.n = (uint16_t)d[1], q->frag.k = (uint16_t)d[2];
 		break;
 	case OPTION_TRANS: q->frag.trans = true; break;
@@ -274,6 +278,24 @@ static int prepare_tile(request *q)
 	return EXIT_OK;
 }
 
+/* EXIT_USAGE, after a message, if an option was given that says nothing about what is drawn. */
+static int unused_option(const request *q)
+{
+	const uint32_t tile = 1u << OPTION_MAJOR | 1u << OPTION_SWIZZLE | 1u << OPTION_PITCH | 1u << OPTION_READ,
+				   frag = 1u << OPTION_SHAPE | 1u << OPTION_NUM | 1u << OPTION_TRANS | 1u << OPTION_SPARSE,
+				   read = 1u << OPTION_AT;
+	uint32_t unused = q->has_frag ? tile | read : q->has_read ? 0 : frag | read;
+
+	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+		if ((q->seen & unused) >> i & 1)
+			return cli_usage(q->cmd, "--%s says nothing about a %s; it goes with %s", options[i].name,
+			                 q->has_frag ? "fragment" : "tile",
+			                 tile >> i & 1   ? "--tile"
+			                 : read >> i & 1 ? "--read"
+			                                 : "--frag or --read");
+	return EXIT_OK;
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	request q = { .cmd = cmd, .tile.elem.bits = 16, .frag = { .m = 16, .n = 8, .k = 16 } };
@@ -290,6 +312,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "what is '%s'?", argv[optind]);
 	if (q.has_tile == q.has_frag)
 		return cli_usage(cmd, "a tile (--tile 64x64) or a fragment (--frag mma-a) is needed, one of both");
+	if ((status = unused_option(&q)))
+		return status;
 	q.frag.bits = q.tile.elem.bits;
 	if (q.has_tile)
 		status = prepare_tile(&q);
