@@ -43,7 +43,7 @@ holds cmp "$dir/k.cubin" "$dir/in.cubin"
 complains "the cubin would go to 'in.cubin', which is an input"
 holds cmp "$dir/k.cubin" "$dir/in.cubin"
 printf '\261C\142Frest' >"$dir/old.fatbin" # the magic of the other form of fat binaries
-fails "linking needs the option .target" compile "$dir/old.fatbin" -o "$dir/x.cubin"
+usage "what is linked needs --arch" compile "$dir/old.fatbin" -o "$dir/x.cubin"
 with_ptxas "$dir/rejects" fails "which is: ld.param.u64 %rd1, [p];" compile -c ptxas "$dir/k.ptx"
 status 0 cache
 says "entries  1"

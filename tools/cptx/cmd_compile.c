@@ -139,6 +139,8 @@ static int compile(request *q, cptx_link_input *in, size_t n)
 		return EXIT_FAILED;
 	if (n == 1 && piece_kind(in[0].data, in[0].size) == PIECE_PTX)
 		c = cptx_compile_(nowhere, in[0].data, in[0].size, &q->opt, &err);
+	else if (!q->opt.target)
+		return cptx_cache_close(q->opt.cache), cli_usage(q->cmd, "what is linked needs --arch, as in --arch sm_90a");
 	else
 		c = cptx_link_(nowhere, in, n, &q->opt, &err);
 	int status = c ? write_cubin(q, to, c) : cli_failed(q->cmd, "%s", err.text);
