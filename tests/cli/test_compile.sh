@@ -1,7 +1,7 @@
 #!/bin/sh
 # cptx compile and cptx cache: test_compile.sh PATH-OF-CPTX.  The last line is "compile: N passed, N failed, N skipped".
 set -u
-cptx=$1 name=compile
+cptx=$(realpath "$1") name=compile
 # shellcheck source=tests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 

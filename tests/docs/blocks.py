@@ -97,7 +97,8 @@ def run(block, number, command, expected, folder, env):
         wanted = re.escape(" ".join(expected.split())).replace(r"\.\.\.", ".*")
         if block.loose:
             wanted = re.sub(r"\d+", r"\\d+", wanted)
-        if not re.fullmatch(wanted, " ".join(done.stdout.split())):
+        printed = re.sub(r"(\.\./)+src/", "../src/", " ".join(done.stdout.split()))  # however deep the build folder lies
+        if not re.fullmatch(wanted, printed):
             return tell(where, f"it prints something else: {command}", done.stdout)
     passed += 1
 

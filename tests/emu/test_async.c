@@ -238,8 +238,8 @@ static uint32_t released(unsigned i) { return i == 0 ? 64 : i == 1 ? 7 : 0; }
 
 START_TEST(released_to_all)
 {
-	pair("red.async.release.gpu.global.add.u32 [%rd0], 1; setp.eq.u32 %p1, %r0, 5; @%p1 st.async.release.gpu.global.b32 "
-	     "[%rd0+4], 7;",
+	pair("mov.u32 %r20, 1; mov.u32 %r21, 7; red.async.release.gpu.global.add.u32 [%rd0], %r20; setp.eq.u32 %p1, %r0, 5;"
+	     "@%p1 st.async.release.gpu.global.b32 [%rd0+4], %r21;",
 	     released);
 }
 END_TEST

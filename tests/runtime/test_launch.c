@@ -204,9 +204,10 @@ START_TEST(jit_log_names_the_users_line)
 	ck_assert_ptr_nonnull(strstr(err.text, "Bad luck for instruction 'mul'\n        from " __FILE__));
 	ck_assert_ptr_nonnull(strstr(err.text, "\tmul.f32") ? err.text : strstr(err.text, ": mul.f32"));
 	FAILS(err, CPTX_E_COMPILE, "CUDA_ERROR_INVALID_PTX (218): a PTX JIT compilation failed");
-	fake->jit_error = "line 2; error : no\nline 77777; error : beyond";
+	fake->jit_error = "ptxas input, line 2; error : no\nptxas input, line 77777; error : beyond";
 	ck_assert_ptr_null(cptx_device_load_text(dev, ".version 8.0\n  .target sm_90\n", 29, NULL, &err));
-	FAILS(err, CPTX_E_COMPILE, "line 2; error : no\n        which is: .target sm_90\n    line 77777; error : beyond");
+	FAILS(err, CPTX_E_COMPILE,
+	      "input, line 2; error : no\n        which is: .target sm_90\n    ptxas input, line 77777; error : beyond");
 	fake->jit_error = NULL;
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
