@@ -259,7 +259,11 @@ emu_alloc *emu_alloc_find(const emu_machine *m, uint64_t at); /* that holds the 
 /* Where `size` bytes at the address lie; a finding and false if they do not, or are not aligned to `align`. */
 bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size, uint32_t align,
                  emu_place *place);
-/* The same without a finding or a thread: for async operations.  False if the bytes are not there. */
+/* The same, but the place may be in a CTA that has ended: for mbarriers, which tell that themselves. */
+bool emu_resolve_any(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size,
+                     uint32_t align, emu_place *place);
+bool emu_has_ended(const emu_cta *cta); /* all its threads have */
+/* As emu_resolve_any, without a finding or a thread: for async operations.  False if the bytes are not there. */
 bool emu_locate(emu_cluster *c, emu_cta *cta, unsigned space, uint64_t addr, uint32_t size, emu_place *place);
 /* Resolve, notice who touches it, and read or write. */
 bool emu_read(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, void *to, uint32_t size,

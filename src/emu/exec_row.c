@@ -40,7 +40,8 @@ static bool row_place(emu_warp *w, const emu_op *op, uint32_t each, uint32_t *st
 	if (a->space > SPACE_CLUSTER || at % each || !in_a_row(w, a, each, stride))
 		return false;
 	uint32_t size = *stride ? WARP * each : each;
-	if (!emu_locate(w->cluster, w->cta, a->space, at, size, p) || p->space > SPACE_CLUSTER)
+	if (!emu_locate(w->cluster, w->cta, a->space, at, size, p) || p->space > SPACE_CLUSTER ||
+	    (p->cta && p->cta != w->cta && emu_has_ended(p->cta)))
 		return false;
 	return p->space != SPACE_GLOBAL || w->grid->nclusters == 1 || emu_page_left(p, size) == size;
 }

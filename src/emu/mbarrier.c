@@ -80,19 +80,11 @@ static bool wrong(mbarrier_by by, enum cptx_finding_code code, const emu_cta *ct
 	return false;
 }
 
-static bool has_ended(const emu_cta *cta)
-{
-	for (uint32_t i = 0; i < cta->nwarp; i++)
-		if (emu_live(&cta->warp[i]))
-			return false;
-	return true;
-}
-
 emu_mbarrier *mbarrier_of(emu_cta *cta, uint32_t offset, mbarrier_by by)
 {
 	emu_mbarrier *b = find(cta, offset);
 
-	if (by.w->cta != cta && has_ended(cta)) {
+	if (by.w->cta != cta && emu_has_ended(cta)) {
 		wrong(
 			by, CPTX_FIND_MBARRIER, cta, offset,
 			"CTA %u of the cluster has ended, and its shared memory with it; barrier.cluster must keep it until all signals "
@@ -135,7 +127,7 @@ emu_mbarrier *mbarrier_at(emu_warp *w, const emu_op *op, unsigned lane, unsigned
 	mbarrier_by by = { .w = w, .op = op, .lane = lane };
 	emu_place p;
 
-	if (!emu_resolve(w, op, lane, space, addr, 8, 8, &p))
+	if (!emu_resolve_any(w, op, lane, space, addr, 8, 8, &p))
 		return NULL;
 	if (!p.cta) {
 		emu_find(w, op, (int)lane, CPTX_FIND_MBARRIER, "address 0x%llx is not in shared memory, where mbarriers are",

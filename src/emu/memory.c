@@ -329,8 +329,8 @@ static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const em
 		         (unsigned long long)addr);
 }
 
-bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size, uint32_t align,
-                 emu_place *p)
+bool emu_resolve_any(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size,
+                     uint32_t align, emu_place *p)
 {
 	*p = (emu_place){ .space = (uint8_t)(space == SPACE_GENERIC ? space_of_generic(&addr) : space) };
 	if (addr & (align - 1)) {
@@ -346,6 +346,29 @@ bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, u
 		return true;
 	}
 	out_of_bounds(w, op, lane, p, addr, size);
+	return false;
+}
+
+bool emu_has_ended(const emu_cta *cta)
+{
+	for (uint32_t i = 0; i < cta->nwarp; i++)
+		if (emu_live(&cta->warp[i]))
+			return false;
+	return true;
+}
+
+bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size, uint32_t align,
+                 emu_place *p)
+{
+	if (!emu_resolve_any(w, op, lane, space, addr, size, align, p))
+		return false;
+	if (!p->cta || p->cta == w->cta || !emu_has_ended(p->cta))
+		return true;
+	emu_find(
+		w, op, (int)lane, CPTX_FIND_BOUNDS,
+		"%u bytes at offset %llu of the shared memory of CTA %u of the cluster, which has ended; barrier.cluster must keep "
+		"it until all others are done with it",
+		size, (unsigned long long)p->offset, p->cta->rank);
 	return false;
 }
 
