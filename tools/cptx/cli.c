@@ -144,6 +144,12 @@ void cli_remove(const char *path)
 		remove(path);
 }
 
+bool cli_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+	return strcmp(a, "-") && strcmp(b, "-") && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
 {
 	if (!strcmp(path, "-")) {

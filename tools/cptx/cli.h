@@ -47,6 +47,8 @@ int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 
 
 /* Writes to a file, or "-" for standard output; on failure prints why and removes what was begun. */
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
+/* Whether both are one file, under whatever names; "-" is none. */
+bool cli_same_file(const char *a, const char *b);
 /* Removes a file that was begun; no device, and no link to one. */
 void cli_remove(const char *path);
 /* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */

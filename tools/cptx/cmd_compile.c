@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { ARCH, OUTPUT, COMPILER, LEVEL, REGS, LINES, DEBUG, VERBOSE, OBJECT, FLAG, LIMIT, LIST };
 static const cli_option options[] = {
@@ -91,12 +90,6 @@ static int list(const request *q)
 	return cli_flush(q->cmd, EXIT_OK);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-	return strcmp(a, "-") && strcmp(b, "-") && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* Where the cubin goes, in `name` or as it was given; NULL, after a message, where an input is there. */
 static const char *destination(const request *q, const cptx_link_input *in, size_t n, char name[PATH_MAX])
 {
@@ -107,7 +100,7 @@ static const char *destination(const request *q, const cptx_link_input *in, size
 	snprintf(name, PATH_MAX, "%.*s.cubin", (int)(dot && dot != base ? dot - base : (long)strlen(base)), base);
 	to = q->output ? q->output : !strcmp(first, "-") ? "-" : name;
 	for (size_t i = 0; i < n; i++)
-		if (same_file(to, in[i].name)) {
+		if (cli_same_file(to, in[i].name)) {
 			cli_failed(q->cmd, "the cubin would go to '%s', which is an input; name another file by --output", to);
 			return NULL;
 		}

@@ -71,6 +71,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return cli_usage(cmd, "give one file, PTX or a cubin, or - for standard input");
+	if (html && cli_same_file(html, argv[optind]))
+		return cli_failed(cmd, "the page would go to '%s', which is the input", html);
 	inspected *in = malloc(sizeof *in);
 	if (!in)
 		return cli_failed(cmd, "out of memory");

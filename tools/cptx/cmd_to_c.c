@@ -26,6 +26,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return cli_usage(cmd, "give one file, or - for standard input");
+	if (cli_same_file(output, argv[optind]))
+		return cli_failed(cmd, "the C would go to '%s', which is the input", output);
 	cptx_module *m = cli_parse(cmd, argv[optind], false);
 	if (!m)
 		return EXIT_FAILED;
