@@ -101,7 +101,12 @@ fails "wgmma is not available on sm_100a; sm_90a has it" gemm --kind wgmma --arc
 fails "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --kind wgmma --tile 128x256x32
 fails "tile M = 100; 64, 128, 192 and 256 are possible" gemm --kind wgmma --tile 100x256x64
 fails "one side must be 1" gemm --cluster 2x2
-fails "--run checks bf16 and f16 with the layout tt only" gemm --layout nt --run 64x64x64
+fails "--run checks the layout tt only" gemm --layout nt --run 64x64x64
+fails "--run checks bf16 and f16 of wgmma only" gemm --kind wgmma --in e4m3 --run 64x64x64
+for option in "--stages 3" "--cluster 2x1" --stream-k "--tile 128x64x64"; do
+	# shellcheck disable=SC2086 # an option and its value
+	usage "--explain tells how a shape is picked, all of it; leave ${option%% *} away" gemm --kind wgmma --explain 64x64x64 $option
+done
 usage "--explain is an option of --kind wgmma and of --kind tcgen05 and of --kind mxf8f6f4, mxf4 and mxf4nvf4" gemm -k mma -e 8x8x8
 # as many CTAs as the device holds, or as there are tiles
 for of in "132 sm_90a wgmma" "148 sm_100a f16" "148 sm_103a mxf4" "170 sm_120a mxf8f6f4"; do
@@ -159,6 +164,15 @@ done
 status 0 gemm --arch sm_120a --kind mxf8f6f4 --in e2m1,e5m2 --tile 128x64x128 --warps 2x1 --stages 3 -o "$dir/mixed.ptx"
 says "kind mxf8f6f4, tile 128x64x128, 2x1 warps, 3 stages"
 holds grep -q "f32.e2m1.e5m2.f32.ue8m0" "$dir/mixed.ptx"
+for of in "f16 f16" "tf32 tf32" "f8f6f4 e4m3,e2m1" "f8f6f4 e3m2,e5m2" "i8 u8,s8" "mxf8f6f4 e2m3,e4m3" "mxf4 e2m1" "mxf4nvf4 e2m1"; do
+	# shellcheck disable=SC2086 # words
+	set -- $of
+	status 0 gemm --device emu:sm_100a --kind "$1" --in "$2" --run 24x32x128
+	says "all 768 elements right"
+	case $1 in mx*) ;; *) continue ;; esac
+	status 0 gemm --device emu:sm_120a --kind "$1" --in "$2" --run 24x32x128
+	says "all 768 elements right"
+done
 fails "sm_120a has no tcgen05 and no tensor memory" gemm --arch sm_120a --kind f16
 fails "sm_90a has no tcgen05 and no tensor memory" gemm --kind mxf4
 fails "kind mxf8f6f4 of mma.sync does not take .e2m1 and .e2m1 by .ue8m0; these are kind mxf4" gemm -a sm_120a -k mxf8f6f4 -i e2m1

@@ -102,16 +102,11 @@ static int8_t *draw(uint64_t n, enum cptx_type type, uint64_t *seed)
 	return v;
 }
 
-static uint32_t bits_of(enum cptx_type t)
-{
-	return t == CPTX_E2M1 ? 4 : t == CPTX_E2M3 || t == CPTX_E3M2 ? 6 : t == CPTX_TF32 ? 32 : cptx_type_bits(t);
-}
-
 /* rows x cols integers to the device, `count` times; transposed where the matrix is stored by columns. */
 static uint64_t upload(cptx_device *dev, data *x, const int8_t *v, enum cptx_type type, uint64_t rows, uint64_t cols,
                        bool transposed, cptx_error *err)
 {
-	uint32_t bits = bits_of(type);
+	uint32_t bits = number_packed_bits(type);
 	uint64_t all = rows * cols, n = all * x->batch, size = (n * bits + 7) / 8, to = cptx_mem_alloc(dev, size, err);
 
 	memset(x->bytes, 0, size);

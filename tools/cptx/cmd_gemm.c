@@ -44,7 +44,9 @@ static const cli_option options[] = {
 	[OPTION_GROUP] = { "group", 'g', "ROWS", "rows of tiles walked together, for the L2 cache", "8 16" },
 	[OPTION_OUTPUT] = { "output", 'o', "FILE", "write the PTX there; - is standard output (the default without --run)",
 	                    "@file" },
-	[OPTION_RUN] = { "run", 'r', "MxNxK", "run on a GPU, compare every element, time it", "4096x4096x4096" },
+	[OPTION_RUN] = { "run", 'r', "MxNxK",
+	                 "run random operands of the types, on a GPU or the emulator; compare every element; a GPU is timed",
+	                 "4096x4096x4096" },
 	[OPTION_DEVICE] = { "device", 'd', "NAME", "device for --run; default cuda:0", "cuda:0" },
 	[OPTION_COMPILER] = { "compiler", 'C', "NAME", "who compiles for --run; default: auto, the driver", COMPILING_CHOICES },
 	[OPTION_LINES] = { "lines", 'l', NULL, "print .file and .loc", NULL },
@@ -302,8 +304,10 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 		return cli_flush(q->cmd, EXIT_OK);
 	if (!gemm_kind_check(&q->g, target, asked(q, OPTION_RUN) ? q->problem.m : 0, q->problem.n, q->problem.k, &err))
 		return cli_failed(q->cmd, "%s", err.text);
-	if (asked(q, OPTION_RUN) && ((q->layout && strcmp(q->layout, "tt")) || cptx_type_bits(q->o.in) != 16))
-		return cli_failed(q->cmd, "--run checks bf16 and f16 with the layout tt only; leave it away to get the PTX");
+	if (asked(q, OPTION_RUN) && q->layout && strcmp(q->layout, "tt"))
+		return cli_failed(q->cmd, "--run checks the layout tt only; leave it away to get the PTX");
+	if (asked(q, OPTION_RUN) && q->g.with == GEMM_WGMMA && cptx_type_bits(q->o.in) != 16)
+		return cli_failed(q->cmd, "--run checks bf16 and f16 of wgmma only; leave it away to get the PTX");
 	if (asked(q, OPTION_RUN) && asked(q, OPTION_GROUPED))
 		return cli_failed(q->cmd, "--run checks one problem; leave it away to get the PTX of a kernel for lists");
 	cptx_module *m = cptx_module_new(NULL);
@@ -371,11 +375,14 @@ const cli_command cmd_gemm = {
 		"<cptx/gemm_sm120.h>).\n"
 		"--kind mma, for sm_80 and later: cp.async, ldmatrix, mma.sync (see <cptx/kernels.h>). K must be a multiple of 8.\n"
 		"A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
+		"--run draws operands in their types, packed and with scale factors where the kind has them, and compares every\n"
+		"element with sums in f64; on the emulator (--device emu:sm_100a), or where there is no GPU, a small problem.\n"
 		"What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"
 		"  cptx gemm -a sm_80 -t 128x128x32 -w 2x2 -s 4 -o gemm.ptx\n"
 		"  cptx gemm --in f16 --out f16 --run 8192x8192x8192\n"
 		"  cptx gemm -a sm_90a --explain 128x10240x8192\n"
 		"  cptx gemm -a sm_100a --in e2m1 --scale ue4m3 --out bf16 -o fp4.ptx\n"
+		"  cptx gemm -d emu:sm_100a --kind mxf4nvf4 --run 64x64x256\n"
 		"  cptx gemm -a sm_120a --kind mxf8f6f4 --in e4m3,e2m1 --out bf16 --tile 128x64x128 --warps 2x2\n",
 	.options = options,
 	.noption = sizeof options / sizeof options[0],

@@ -11,37 +11,20 @@
 
 enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xff /* NaN in every type */ };
 
-/* ---- the reference: one thread an element, f64 sums, no shared memory and no tensor cores ---- */
+/* ---- the reference: one thread an element, f64 sums of f32 operands, no shared memory and no tensor cores ---- */
 
-/* Element `half` (0 low, 1 high) of two packed 16-bit floats as f64. */
-static cptx_val widen(cptx_kernel *k, cptx_val pair, int half, enum cptx_type type)
-{
-	cptx_val f;
-
-	if (type == CPTX_BF16) { /* the upper half of an f32 */
-		f = cptx_as(half ? cptx_and(k, pair, 0xffff0000u) : cptx_shl(k, pair, 16), CPTX_F32);
-	} else {
-		cptx_val both = cptx_regs(k, CPTX_B16, 2);
-		cptx_mov(k, pair, .into = both);
-		f = cptx_cvt(k, cptx_as(cptx_elem(both, (uint32_t)half), CPTX_F16), .dtype = CPTX_F32);
-	}
-	return cptx_cvt(k, f, .dtype = CPTX_F64);
-}
-
-/* Eight elements of a column of B: neighbours, or one in each row. */
-static void read_column(cptx_kernel *k, const gemm_subject *s, cptx_val b, cptx_val pitch, cptx_val v[8])
+/* Four elements of a column of B: neighbours, or one in each row. */
+static void read_column(cptx_kernel *k, const gemm_subject *s, cptx_val b, cptx_val pitch, cptx_val v[4])
 {
 	cptx_val y = { 0 };
 
 	if (!s->b_rows)
-		y = cptx_ld(k, b, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32);
-	for (uint32_t i = 0; i < 8; i++) {
-		if (s->b_rows) {
-			v[i] = widen(k, cptx_cvt(k, cptx_ld(k, b, .space = CPTX_GLOBAL, .type = CPTX_U16), .dtype = CPTX_U32), 0, s->in);
+		y = cptx_ld(k, b, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);
+	for (uint32_t i = 0; i < 4; i++) {
+		cptx_val f = s->b_rows ? cptx_ld(k, b, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
+		v[i] = cptx_cvt(k, f, .dtype = CPTX_F64);
+		if (s->b_rows)
 			cptx_add(k, b, pitch, .into = b);
-		} else {
-			v[i] = widen(k, cptx_elem(y, i / 2), i % 2, s->in);
-		}
 	}
 	if (!s->b_rows)
 		cptx_add(k, b, 16, .into = b);
@@ -57,19 +40,19 @@ static void build_reference(cptx_module *m, const gemm_subject *s)
 	cptx_val id = cptx_ctaid_x(k), across = cptx_div(k, cptx_add(k, N, 15), 16); /* grid.y would end at 65535 */
 	cptx_val col = cptx_mad(k, cptx_rem(k, id, across), 16, cptx_tid_x(k), .mode = CPTX_LO);
 	cptx_val row = cptx_mad(k, cptx_div(k, id, across), 16, cptx_tid_y(k), .mode = CPTX_LO);
-	cptx_val pitch = cptx_shl(k, K, 1), sum = cptx_var(k, CPTX_F64, 0.0), mag = cptx_var(k, CPTX_F64, 0.0),
+	cptx_val pitch = cptx_shl(k, K, 2), sum = cptx_var(k, CPTX_F64, 0.0), mag = cptx_var(k, CPTX_F64, 0.0),
 			 l = cptx_var(k, CPTX_U32, 0);
 
 	cptx_exit(k, .when = cptx_setp(k, row, M, .cmp = CPTX_GE));
 	cptx_exit(k, .when = cptx_setp(k, col, N, .cmp = CPTX_GE));
 	cptx_mad_wide(k, row, pitch, a, .into = a);
-	cptx_mad_wide(k, col, s->b_rows ? cptx_imm(2) : pitch, b, .into = b);
-	cptx_val pitch_b = cptx_mul_wide(k, N, 2);
-	CPTX_FOR(k, l, K, 8) {
-		cptx_val x = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_B32), v[8];
+	cptx_mad_wide(k, col, s->b_rows ? cptx_imm(4) : pitch, b, .into = b);
+	cptx_val pitch_b = cptx_mul_wide(k, N, 4);
+	CPTX_FOR(k, l, K, 4) {
+		cptx_val x = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32), v[4];
 		read_column(k, s, b, pitch_b, v);
-		for (uint32_t i = 0; i < 8; i++) {
-			cptx_val u = widen(k, cptx_elem(x, i / 2), i % 2, s->in);
+		for (uint32_t i = 0; i < 4; i++) {
+			cptx_val u = cptx_cvt(k, cptx_elem(x, i), .dtype = CPTX_F64);
 			cptx_fma(k, u, v[i], sum, .rnd = CPTX_RN, .into = sum);
 			cptx_fma(k, cptx_abs(k, u), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
 		}
@@ -81,86 +64,47 @@ static void build_reference(cptx_module *m, const gemm_subject *s)
 	cptx_st(k, cptx_add(k, bound, at), cptx_cvt(k, mag, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
 }
 
-/* ---- numbers ---- */
-
-/* Drawn from a table. */
-void gemm_fill_normal(void *to, uint64_t n, enum cptx_type type, uint64_t seed)
-{
-	uint16_t table[4096], *p = to;
-	uint8_t *bytes = to;
-	uint64_t s = seed * 2654435761u + 88172645463325252u;
-
-	for (size_t i = 0; i < 4096; i++) {
-		double u = ((double)(number_random(&s) >> 11) + 1) / 9007199254740993.0,
-			   v = (double)(number_random(&s) >> 11) / 9007199254740992.0;
-		table[i] = (uint16_t)number_bits(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
-	}
-	if (cptx_type_bits(type) == 8)
-		for (uint64_t i = 0; i < n; i++)
-			bytes[i] = (uint8_t)table[number_random(&s) >> 20 & 4095];
-	else
-		for (uint64_t i = 0; i < n; i++)
-			p[i] = table[number_random(&s) >> 20 & 4095];
-}
-
 /* ---- the run ---- */
 
 typedef struct bench {
 	cptx_device *dev;
 	const gemm_subject *s;
 	const gemm_problem *p;
-	uint16_t *a, *b;
-	double *wide_a, *wide_b; /* of reference_on_host */
+	gemm_operand a, b;
 	unsigned char *d;
 	float *ref, *bound;
-	uint64_t dev_a, dev_b, dev_d, dev_ref, dev_bound, d_bytes;
+	uint64_t dev_d, dev_ref, dev_bound, d_bytes;
 } bench;
-
-static void *host(size_t size, cptx_error *err)
-{
-	void *p = err->code == CPTX_OK ? malloc(size ? size : 1) : NULL;
-	if (!p && err->code == CPTX_OK) {
-		err->code = CPTX_E_MEMORY;
-		snprintf(err->text, sizeof err->text, "out of host memory (%zu bytes)", size);
-	}
-	return p;
-}
 
 static bool prepare(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
-	uint64_t na = p->m * p->k, nb = p->n * p->k, nd = p->m * p->n;
+	uint64_t nd = p->m * p->n;
 
 	t->d_bytes = nd * (cptx_type_bits(t->s->out) / 8);
-	t->a = host(na * 2, err);
-	t->b = host(nb * 2, err);
-	t->d = host(t->d_bytes + GUARD, err);
-	t->ref = host(nd * 4, err);
-	t->bound = host(nd * 4, err);
-	t->dev_a = cptx_mem_alloc(t->dev, na * 2, err);
-	t->dev_b = cptx_mem_alloc(t->dev, nb * 2, err);
+	t->d = gemm_host(t->d_bytes + GUARD, err);
+	t->ref = gemm_host(nd * 4, err);
+	t->bound = gemm_host(nd * 4, err);
 	t->dev_d = cptx_mem_alloc(t->dev, t->d_bytes + GUARD, err);
 	t->dev_ref = cptx_mem_alloc(t->dev, nd * 4, err);
 	t->dev_bound = cptx_mem_alloc(t->dev, nd * 4, err);
 	if (err->code != CPTX_OK)
 		return false;
-	gemm_fill_normal(t->a, na, t->s->in, p->seed * 2 + 1);
-	gemm_fill_normal(t->b, nb, t->s->in, p->seed * 2 + 2);
-	return cptx_mem_write(t->dev, t->dev_a, t->a, na * 2, err) && cptx_mem_write(t->dev, t->dev_b, t->b, nb * 2, err) &&
+	t->a = (gemm_operand){ .type = t->s->in, .scale = t->s->scale, .vec = t->s->vec, .rows = p->m, .k = p->k };
+	t->b = t->a;
+	t->b.type = t->s->in_b ? t->s->in_b : t->s->in, t->b.rows = p->n;
+	return gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
+	       gemm_operand_make(&t->b, t->dev, p->seed * 2 + 2, err) &&
 	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
 }
 
 static void release(bench *t)
 {
-	cptx_mem_free(t->dev, t->dev_a);
-	cptx_mem_free(t->dev, t->dev_b);
+	gemm_operand_free(&t->a, t->dev);
+	gemm_operand_free(&t->b, t->dev);
 	cptx_mem_free(t->dev, t->dev_d);
 	cptx_mem_free(t->dev, t->dev_ref);
 	cptx_mem_free(t->dev, t->dev_bound);
-	free(t->wide_a);
-	free(t->wide_b);
-	free(t->a);
-	free(t->b);
 	free(t->d);
 	free(t->ref);
 	free(t->bound);
@@ -181,7 +125,7 @@ static bool check_reference(const bench *t, cptx_error *err)
 		uint64_t row = number_random(&s) % t->p->m, col = number_random(&s) % t->p->n, at = row * t->p->n + col;
 		double sum = 0;
 		for (uint64_t l = 0; l < t->p->k; l++)
-			sum += number_value(t->s->in, t->a[row * t->p->k + l]) * number_value(t->s->in, t->b[place_of_b(t, col, l)]);
+			sum += (double)t->a.value[row * t->p->k + l] * (double)t->b.value[place_of_b(t, col, l)];
 		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * (double)t->bound[at])) {
 			err->code = CPTX_E_WRONG;
 			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g",
@@ -201,7 +145,7 @@ static void reference_on_host(bench *t)
 		for (uint64_t j = 0; j < p->n; j++) {
 			double sum = 0, bound = 0;
 			for (uint64_t l = 0; l < p->k; l++) {
-				double v = t->wide_a[i * p->k + l] * t->wide_b[place_of_b(t, j, l)];
+				double v = (double)t->a.value[i * p->k + l] * (double)t->b.value[place_of_b(t, j, l)];
 				sum += v;
 				bound += fabs(v);
 			}
@@ -210,51 +154,58 @@ static void reference_on_host(bench *t)
 		}
 }
 
-static double *widened(const uint16_t *x, uint64_t n, enum cptx_type type, cptx_error *err)
+static bool emulated(const cptx_device *dev)
 {
-	double *d = host(n * sizeof *d, err);
+	cptx_emu_counters c;
 
-	for (uint64_t i = 0; d && i < n; i++)
-		d[i] = number_value(type, x[i]);
-	return d;
+	return cptx_emu_get_counters(dev, &c);
 }
 
-static bool host_reference(bench *t, cptx_error *err)
-{
-	t->wide_a = widened(t->a, t->p->m * t->p->k, t->s->in, err);
-	t->wide_b = widened(t->b, t->p->n * t->p->k, t->s->in, err);
-	if (t->wide_a && t->wide_b)
-		reference_on_host(t);
-	return err->code == CPTX_OK;
-}
-
-static bool make_reference(bench *t, cptx_error *err)
+static bool reference_on_device(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
+	uint64_t size_a = p->m * p->k * sizeof(float), size_b = p->n * p->k * sizeof(float);
+	uint64_t a = cptx_mem_alloc(t->dev, size_a, err), b = a ? cptx_mem_alloc(t->dev, size_b, err) : 0;
 	cptx_module *m = cptx_module_new(NULL);
 	build_reference(m, t->s);
-	cptx_program *program = cptx_device_load(t->dev, m, &p->load, err);
-	bool ok = program &&
+	cptx_program *program = b ? cptx_device_load(t->dev, m, &p->load, err) : NULL;
+	bool ok = program && cptx_mem_write(t->dev, a, t->a.value, size_a, err) &&
+	          cptx_mem_write(t->dev, b, t->b.value, size_b, err) &&
 	          cptx_launch_once(program, "gemm_reference",
 	                           &(cptx_launch_opt){ .grid = { (uint32_t)((p->n + 15) / 16 * ((p->m + 15) / 16)) },
-	                                               CPTX_ARGS(t->dev_a, t->dev_b, t->dev_ref, t->dev_bound, (uint32_t)p->m,
-	                                                         (uint32_t)p->n, (uint32_t)p->k) },
+	                                               CPTX_ARGS(a, b, t->dev_ref, t->dev_bound, (uint32_t)p->m, (uint32_t)p->n,
+	                                                         (uint32_t)p->k) },
 	                           NULL, err) &&
 	          cptx_mem_read(t->dev, t->ref, t->dev_ref, p->m * p->n * 4, err) &&
 	          cptx_mem_read(t->dev, t->bound, t->dev_bound, p->m * p->n * 4, err);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
+	cptx_mem_free(t->dev, a);
+	cptx_mem_free(t->dev, b);
 	return ok && check_reference(t, err);
+}
+
+static bool make_reference(bench *t, cptx_error *err)
+{
+	if (!emulated(t->dev))
+		return reference_on_device(t, err);
+	reference_on_host(t);
+	return true;
 }
 
 static double element(const bench *t, uint64_t i)
 {
 	uint16_t h;
+	int32_t n;
 	float f;
 
 	if (t->s->out == CPTX_F32) {
 		memcpy(&f, t->d + i * 4, sizeof f);
 		return (double)f;
+	}
+	if (t->s->out == CPTX_S32) {
+		memcpy(&n, t->d + i * 4, sizeof n);
+		return n;
 	}
 	memcpy(&h, t->d + i * 2, sizeof h);
 	return number_value(t->s->out, h);
@@ -263,12 +214,16 @@ static double element(const bench *t, uint64_t i)
 /*
  * Sums of K products in f32, in whatever order: the error grows with the square root of the additions and the magnitude of
  * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to 16 bits.
+ * Sums of integers are exact, and rounded once.
  */
 static void compare(const bench *t, gemm_report *r)
 {
-	double grow = ldexp(sqrt((double)t->p->k) + 8, -24), rounding = t->s->out == CPTX_F32    ? 0
-	                                                                : t->s->out == CPTX_BF16 ? ldexp(1, -9)
-	                                                                                         : ldexp(1, -12);
+	bool integers = t->s->in == CPTX_S8 || t->s->in == CPTX_U8;
+	double grow = integers ? 0 : ldexp(sqrt((double)t->p->k) + 8, -24);
+	double rounding = t->s->out == CPTX_BF16  ? ldexp(1, -9)
+	                  : t->s->out == CPTX_F16 ? ldexp(1, -12)
+	                  : integers              ? ldexp(1, -25)
+	                                          : 0;
 
 	r->elements = t->p->m * t->p->n;
 	for (uint64_t i = 0; i < r->elements; i++) {
@@ -330,17 +285,10 @@ static bool measure(const bench *t, cptx_launch *launch, gemm_report *r, cptx_er
 	return err->code == CPTX_OK;
 }
 
-static bool emulated(const cptx_device *dev)
-{
-	cptx_emu_counters c;
-
-	return cptx_emu_get_counters(dev, &c);
-}
-
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
-	const gemm_matrices at = { t->dev_a, t->dev_b, t->dev_d };
+	const gemm_matrices at = { t->a.at, t->b.at, t->dev_d, t->a.scales, t->b.scales };
 	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, &at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err) &&
@@ -361,8 +309,7 @@ bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subjec
 
 	*r = (gemm_report){ 0 };
 	*err = (cptx_error){ 0 };
-	bool ok =
-		prepare(&t, err) && (emulated(dev) ? host_reference(&t, err) : make_reference(&t, err)) && run(&t, module, r, err);
+	bool ok = prepare(&t, err) && make_reference(&t, err) && run(&t, module, r, err);
 	release(&t);
 	return ok;
 }
@@ -380,7 +327,9 @@ static cptx_launch *launch_kind(const gemm_subject *s, cptx_device *dev, const c
 	generated *g = s->user;
 	const char *name = cptx_program_kernel_at(program, 0);
 
-	g->at = (gemm_operands){ .m = p->m, .n = p->n, .k = p->k, .a = at->a, .b = at->b, .d = at->d };
+	g->at = (gemm_operands){
+		.m = p->m, .n = p->n, .k = p->k, .a = at->a, .b = at->b, .d = at->d, .scale_a = at->scale_a, .scale_b = at->scale_b
+	};
 	return gemm_kind_launch(g->kind, dev, program, name, &g->at, &r->resources, &r->grid, err);
 }
 
@@ -394,10 +343,10 @@ void gemm_wrong_text(const gemm_report *r, char *text, size_t size)
 bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err)
 {
 	uint64_t size = cptx_timeline_bytes(l);
-	void *data = host(size, err);
+	void *data = gemm_host(size, err);
 	size_t n = data && cptx_mem_read(dev, data, from, size, err) ? cptx_timeline_json(l, data, NULL, 0) + 1 : 0;
 
-	*json = n ? host(n, err) : NULL;
+	*json = n ? gemm_host(n, err) : NULL;
 	if (*json)
 		cptx_timeline_json(l, data, *json, n);
 	free(data);
@@ -408,7 +357,11 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, co
                 cptx_error *err)
 {
 	generated g = { .kind = kind };
-	gemm_subject s = { .in = gemm_in(kind), .out = gemm_out(kind), .launch = launch_kind, .user = &g };
+	gemm_subject s = {
+		.in = gemm_in(kind), .in_b = gemm_in_b(kind), .out = gemm_out(kind), .launch = launch_kind, .user = &g
+	};
+
+	s.vec = gemm_factors(kind, &s.scale);
 	bool ok = gemm_check_subject(dev, module, &s, p, r, err);
 
 	if (ok && g.at.timeline)

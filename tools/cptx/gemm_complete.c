@@ -296,8 +296,11 @@ int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device 
 	int status = check_placed(q);
 	if (status)
 		return status;
-	if (asked(q, OPTION_EXPLAIN) && asked(q, OPTION_TILE))
-		return cli_usage(q->cmd, "--explain tells how a tile is picked; leave --tile away");
+	static const int picked[] = { OPTION_TILE, OPTION_WARPS, OPTION_STAGES, OPTION_CLUSTER, OPTION_STREAM_K };
+	for (size_t i = 0; i < sizeof picked / sizeof *picked && asked(q, OPTION_EXPLAIN); i++)
+		if (asked(q, picked[i]))
+			return cli_usage(q->cmd, "--explain tells how a shape is picked, all of it; leave --%s away",
+			                 q->cmd->options[picked[i]].name);
 	if (asked(q, OPTION_EXPLAIN) && asked(q, OPTION_RUN))
 		return cli_usage(q->cmd, "--explain or --run, not both: --run picks the same shape");
 	uint32_t here = dev ? cptx_device_get_info(dev)->sms : q->g.with == GEMM_MMA ? 0 : sms[q->g.with];

@@ -10,6 +10,8 @@ static cptx_gemm_problem problem_of(const gemm_kind *g, const gemm_operands *at)
 		                        .a = at->a,
 		                        .b = at->b,
 		                        .d = at->d,
+		                        .scale_a = at->scale_a,
+		                        .scale_b = at->scale_b,
 		                        .workspace = at->workspace,
 		                        .timeline = at->timeline,
 		                        .ctas = g->ctas };
@@ -23,6 +25,29 @@ enum cptx_type gemm_in(const gemm_kind *g)
 	case GEMM_BLOCK_SCALE: return g->sm120.a;
 	default: return g->mma.in;
 	}
+}
+
+enum cptx_type gemm_in_b(const gemm_kind *g)
+{
+	switch (g->with) {
+	case GEMM_WGMMA: return g->sm90.b;
+	case GEMM_TCGEN05: return g->sm100.b;
+	case GEMM_BLOCK_SCALE: return g->sm120.b;
+	default: return g->mma.in;
+	}
+}
+
+uint32_t gemm_factors(const gemm_kind *g, enum cptx_type *scale)
+{
+	cptx_gemm_sm100_plan plan100 = { 0 };
+	cptx_gemm_sm120_plan plan120 = { 0 };
+
+	*scale = CPTX_TYPE_NONE;
+	if (g->with == GEMM_TCGEN05 && cptx_gemm_sm100_check(&g->sm100, NULL, &plan100, NULL) && plan100.vec)
+		*scale = g->sm100.scale;
+	if (g->with == GEMM_BLOCK_SCALE && cptx_gemm_sm120_check(&g->sm120, NULL, &plan120, NULL))
+		*scale = g->sm120.scale;
+	return g->with == GEMM_TCGEN05 ? plan100.vec : plan120.vec;
 }
 
 enum cptx_type gemm_out(const gemm_kind *g)

@@ -24,8 +24,11 @@ typedef struct gemm_kind {
 	uint32_t ctas; /* as in cptx_gemm_problem; not of the first */
 } gemm_kind;
 
-enum cptx_type gemm_in(const gemm_kind *g);
+enum cptx_type gemm_in(const gemm_kind *g); /* the type of A */
+enum cptx_type gemm_in_b(const gemm_kind *g);
 enum cptx_type gemm_out(const gemm_kind *g);
+/* Elements that share a scale factor, and the type of that; 0 and CPTX_TYPE_NONE: no factors. */
+uint32_t gemm_factors(const gemm_kind *g, enum cptx_type *scale);
 /* Asks for a timeline with so many stamps for a warp; only wgmma and tcgen05 have one. */
 void gemm_kind_set_timeline(gemm_kind *g, uint32_t stamps);
 
@@ -42,6 +45,7 @@ void gemm_kind_text(const gemm_kind *g, char *text, size_t size);
 /* Where the operands of a launch are. */
 typedef struct gemm_operands {
 	uint64_t m, n, k, a, b, d;
+	uint64_t scale_a, scale_b;    /* of block-scaled kinds */
 	uint64_t workspace, timeline; /* allocated by gemm_kind_launch, 0 if none */
 	cptx_timeline_layout line;    /* with a timeline */
 } gemm_operands;

@@ -66,6 +66,20 @@ uint64_t number_bits(enum cptx_type t, double v)
 	}
 }
 
+uint32_t number_packed_bits(enum cptx_type t)
+{
+	return t == CPTX_E2M1 ? 4 : t == CPTX_E2M3 || t == CPTX_E3M2 ? 6 : t == CPTX_TF32 ? 32 : cptx_type_bits(t);
+}
+
+/* Of types without infinities: an exponent above `mantissa` bits, biased so that the least normal number has `least`. */
+static double small_value(uint64_t bits, int exponent, int mantissa, int least)
+{
+	int e = (int)(bits >> mantissa) & ((1 << exponent) - 1), m = (int)bits & ((1 << mantissa) - 1);
+	double v = e ? ldexp((1 << mantissa) + m, e - 1 + least - mantissa) : ldexp(m, least - mantissa);
+
+	return bits >> (exponent + mantissa) & 1 ? -v : v;
+}
+
 double number_value(enum cptx_type t, uint64_t bits)
 {
 	float f;
@@ -74,9 +88,17 @@ double number_value(enum cptx_type t, uint64_t bits)
 
 	switch (t) {
 	case CPTX_BF16: u <<= 16; /* fall through */
+	case CPTX_TF32:
 	case CPTX_F32: memcpy(&f, &u, sizeof f); return (double)f;
 	case CPTX_F64: memcpy(&d, &bits, sizeof d); return d;
 	case CPTX_F16: break;
+	case CPTX_E5M2: return small_value(bits, 5, 2, -14);
+	case CPTX_E4M3:
+	case CPTX_UE4M3: return small_value(bits, 4, 3, -6);
+	case CPTX_E3M2: return small_value(bits, 3, 2, -2);
+	case CPTX_E2M3: return small_value(bits, 2, 3, 0);
+	case CPTX_E2M1: return small_value(bits, 2, 1, 0);
+	case CPTX_UE8M0: return ldexp(1, (int)bits - 127);
 	default: return (double)bits;
 	}
 	int e = u >> 10 & 31, mantissa = u & 1023;
