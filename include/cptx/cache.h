@@ -84,8 +84,8 @@ typedef struct cptx_cache_item {
 	bool damaged;      /**< the file is not what was stored */
 } cptx_cache_item;
 /**
- * Reads and checks each entry, and calls `each` for it until that says false.  remove_damaged: those are removed, if the cache
- * can write.  False: the folder cannot be read.
+ * Reads and checks each entry, and calls `each` for it until that says false.  remove_damaged: those are removed, if the
+ * cache can write.  False: the folder cannot be read.
  */
 CPTX_API bool cptx_cache_each(cptx_cache *cache, bool remove_damaged, bool (*each)(void *user, const cptx_cache_item *item),
                               void *user);

@@ -125,7 +125,8 @@ typedef struct arch_type {
 	uint8_t bits;
 	char cls; /* as in types.def */
 } arch_type;
-extern const arch_type arch_types[]; /* by enum cptx_type; CPTX_PTR too */
+extern const arch_type arch_types[];                            /* by enum cptx_type; CPTX_PTR too */
+bool arch_are_neighbours(const cptx_val *a, const cptx_val *b); /* may they be, in a vector? */
 extern const uint8_t arch_ntype;
 enum cptx_type arch_type_of(const char *name, size_t n); /* as cptx_type_find */
 

@@ -229,7 +229,20 @@ static bool type_fits(unsigned want, unsigned have, bool wider)
 		return false;
 	if (w.bits != h.bits)
 		return wider && h.bits > w.bits && h.bits <= 64 && (is_int(h) || h.cls == 'B') && (is_int(w) || w.cls == 'B');
-	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h)) || (w.cls == 'X' && w.bits == 8);
+	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h));
+}
+
+/* As ptxas has it: of two elements with no other between them, sinks apart, one is bits, or both are integers, or of one
+ * type. */
+bool arch_are_neighbours(const cptx_val *a, const cptx_val *b)
+{
+	bool float_a = a->kind == CPTX_VAL_FLOAT, float_b = b->kind == CPTX_VAL_FLOAT;
+	arch_type x = arch_types[a->kind == CPTX_VAL_INT ? CPTX_S64 : a->type],
+			  y = arch_types[b->kind == CPTX_VAL_INT ? CPTX_S64 : b->type];
+
+	if (float_a || float_b)
+		return (float_a || x.cls == 'F' || x.cls == 'B') && (float_b || y.cls == 'F' || y.cls == 'B');
+	return x.cls == 'B' || y.cls == 'B' || (is_int(x) && is_int(y)) || a->type == b->type;
 }
 
 static unsigned doubled(unsigned t)
@@ -417,6 +430,9 @@ static bool match_elements(const arch_form *f, const arch_operand *o, const requ
 		if (e.kind == CPTX_VAL_SINK) {
 			if (!(o->flags & OPERAND_SINK))
 				return WHY("element %u of %s cannot be the sink _", i, slot_name(f, o));
+		} else if (e.kind == CPTX_VAL_INT && arch_types[want].cls == 'B' && arch_types[v->type].cls == 'F') {
+			return WHY("element %u of %s stands beside .%s: write a floating point number", i, slot_name(f, o),
+			           type_name(v->type));
 		} else if (!q->any && !match_constant(f, o, q, want, &e, why)) {
 			return false;
 		}

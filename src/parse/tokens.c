@@ -169,6 +169,7 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 	cptx_kernel *k = p->k;
 	uint32_t first = (uint32_t)k->nvec;
 	bool list = close == ')';
+	cptx_val before = { 0 };
 
 	for (bool more = !(list && *p->p == ')'); more; more = parse_take(p, ',')) {
 		token t = { .at = p->p };
@@ -187,6 +188,11 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 		    arch_types[e.type].bits != arch_types[k->vec[k->nvec - 1].type].bits)
 			return parse_error(p, t.at, CPTX_E_FORM, "the elements of a vector have one width; this one is .%s",
 			                   arch_mods[e.type].name);
+		if (!list && before.kind && e.kind != CPTX_VAL_SINK && !arch_are_neighbours(&before, &e))
+			return parse_error(
+				p, t.at, CPTX_E_FORM,
+				"neighbours in a vector are of one type, or one of them is bits, such as .b32; this one is of another");
+		before = e.kind == CPTX_VAL_SINK ? before : e;
 		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec))
 			return parse_out_of_memory(p);
 		k->vec[k->nvec++] = e;
@@ -194,10 +200,6 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 	if (!parse_expect(p, close, list ? "behind the list" : "behind the vector"))
 		return false;
 	*v = vector_value(k, first, list);
-	if (v->kind == CPTX_VAL_VEC && !v->type)
-		for (size_t e = first + 1; e < k->nvec; e++)
-			if (k->vec[e].kind + k->vec[first].kind == CPTX_VAL_INT + CPTX_VAL_FLOAT)
-				return parse_error(p, p->stop, CPTX_E_FORM, "the constants of a vector are all integers, or none is");
 	if (v->kind == CPTX_VAL_REG)
 		k->nvec = first;
 	return true;

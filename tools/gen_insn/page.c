@@ -385,6 +385,18 @@ static bool is_there(const struct example *e, const struct operand *o)
 	return !o->optional;
 }
 
+/* Whether all forms that have the modifier have it with this value: then 1 sets it. */
+static bool has_one_value(const struct op *op, const struct group *g)
+{
+	for (int f = op->form; f < op->form + op->nform; f++)
+		for (int i = 0; i < forms[f].ngroup; i++) {
+			const struct group *other = &forms[f].group[i];
+			if (!strcmp(other->label, g->label) && (other->ntok != 1 || other->mod[0] != g->mod[0]))
+				return false;
+		}
+	return true;
+}
+
 /* Does another operand that is there stand inside the same brackets? */
 static bool more_inside(const struct example *e, int from)
 {
@@ -460,7 +472,7 @@ static void example_call(struct example *e, const struct op *op)
 			continue;
 		if (mod < first_mod())
 			add(e->call, ", .%s = CPTX_%s", g->label, types[mod - FIRST_TYPE].name);
-		else if (g->ntok == 1)
+		else if (has_one_value(op, g))
 			add(e->call, ", .%s = 1", g->label);
 		else
 			add(e->call, ", .%s = CPTX_%s", g->label, mods[mod - first_mod()].name);

@@ -1,0 +1,231 @@
+#!/bin/sh
+# cptx gemm, from the outside: test_gemm.sh PATH-OF-CPTX.  The last line is "gemm: N passed, N failed, N skipped".
+set -u
+cptx=$1 name=gemm
+# shellcheck source=tests/cli/common.sh
+. "$(dirname "$0")/common.sh"
+
+# ---- gemm: values ----
+for value in 0x0x0 128x256 128x256x64x2 axbxc 128x256x64a 2048x64x32 -1x64x32 "" 128X256X64 99999999999999999999x1x1; do
+	usage "--tile $value: expected three numbers from 1 to 1024, as in 128x256x64" gemm --tile "$value"
+done
+for value in 2 0x2 2x33 2x2x2 2x x; do
+	usage "--warps $value: expected two numbers from 1 to 32, as in 2x4" gemm --warps "$value"
+done
+for value in 0 a 3x3 1025 -3 ""; do
+	usage "--stages $value: expected a number of stages, 2 to 16" gemm --stages "$value"
+	usage "--group $value: expected a number of rows of tiles, 1 to 1024" gemm --group "$value"
+done
+for value in float "e4m3," ",e4m3" "e4m3,e2m1,e2m1" "" bf16x2bf16x2bf16x2bf16x2; do
+	usage "--in $value: expected one of bf16 f16 tf32 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8, or two of them" gemm --in "$value"
+done
+usage "--out float: expected f32, bf16 or f16" gemm --out float
+usage "--run 4096" gemm --run 4096
+usage "--run 0x1x8" gemm --run 0x1x8
+usage "there is no target 'sm_90b'" gemm --arch sm_90b
+usage "cptx arch" gemm --arch ""
+usage "what is 'left'?" gemm left over
+
+# ---- gemm: shapes ----
+fails "input type .f32; it must be bf16 or f16" gemm --kind mma --in f32
+fails "A is .f32 and B .f32; both must be bf16, both f16, or each e4m3 or e5m2" gemm --in f32
+fails "output type .s8; it must be f32, bf16 or f16" gemm --out s8
+fails "17 stages; 2 to 16 are possible" gemm --stages 17
+fails "tile K = 48; the swizzle is made for 32, 64 and 128" gemm --tile 128x128x48
+fails "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4
+fails "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_75
+fails "tile M = 100 is not divisible into 2 warps" gemm --tile 100x128x32 --warps 2x2
+fails "registers per thread are needed" gemm --tile 256x256x32 --warps 2x2
+fails "CTA has 1 to 32" gemm --warps 8x8
+fails "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --run 64x64x100
+fails "K = 100 is not a multiple of 8" gemm --kind mma --run 64x64x100
+complains "(pad K to 104)"
+
+# ---- gemm: wgmma ----
+usage "--kind tensor: expected tcgen05, wgmma or mma, or f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4" gemm --kind tensor
+usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx
+usage "--cluster 2: expected two numbers from 1 to 16, as in 2x1" gemm --cluster 2
+usage "--explain is an option of --kind wgmma" gemm --kind mma --explain 64x64x64
+fails "wgmma is not available on sm_100a; sm_90a has it" gemm --kind wgmma --arch sm_100a
+fails "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --kind wgmma --tile 128x256x32
+fails "tile M = 100; 64, 128, 192 and 256 are possible" gemm --kind wgmma --tile 100x256x64
+fails "one side must be 1" gemm --cluster 2x2
+fails "--run checks the layout tt only" gemm --layout nt --run 64x64x64
+fails "--run checks bf16 and f16 of wgmma only" gemm --kind wgmma --in e4m3 --run 64x64x64
+for option in "--stages 3" "--cluster 2x1" --stream-k "--tile 128x64x64"; do
+	# shellcheck disable=SC2086 # an option and its value
+	usage "--explain tells how a shape is picked, all of it; leave ${option%% *} away" gemm --kind wgmma --explain 64x64x64 $option
+done
+usage "--explain is an option of --kind wgmma and of --kind tcgen05 and of --kind mxf8f6f4, mxf4 and mxf4nvf4" gemm -k mma -e 8x8x8
+# as many CTAs as the device holds, or as there are tiles
+for of in "132 sm_90a wgmma" "148 sm_100a f16" "148 sm_103a mxf4" "170 sm_120a mxf8f6f4"; do
+	# shellcheck disable=SC2086 # words
+	set -- $of
+	status 0 gemm --arch "$2" --kind "$3" --explain 4096x4096x4096
+	holds test "$(awk -v most="$1" 'NR > 1 && $1 > 20 && $6 > 100 && $6 <= most && $7' "$out" | wc -l)" -eq 5
+	holds sort -c -s -n "$out"
+	status 0 gemm --arch "$2" --kind "$3" --explain 64x64x128
+	holds test "$(awk 'NR > 1 && $6 <= 16' "$out" | wc -l)" -eq 5
+done
+status 0 gemm --explain 4096x4096x4096
+says "128x256x64"
+holds test "$(wc -l <"$out")" -eq 6
+status 0 gemm --kind wgmma --tile 128x128x128 --in e4m3 --out bf16 --stages 4 --cluster 1x2 --stream-k
+says "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
+says ".reqnctapercluster 2"
+status 0 gemm --layout nn
+says "wgmma.mma_async.sync.aligned"
+
+# ---- gemm: tcgen05 ----
+usage "--scale is an option of --kind tcgen05" gemm --kind wgmma --scale ue8m0
+usage "--scale is an option of --kind tcgen05 and of --kind mxf8f6f4, mxf4 and mxf4nvf4" gemm --kind mma --scale ue8m0
+usage "--cluster is an option of --kind wgmma and of --kind tcgen05" gemm --kind mma --cluster 2x1
+usage "--scale e4m3: expected ue8m0 or ue4m3" gemm --scale e4m3
+fails "sm_90a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: cptx_gemm_sm90_build" gemm --kind tcgen05
+fails "sm_103a has no tcgen05.mma of kind i8; sm_100a has" gemm --arch sm_103a --in s8
+fails "tile K = 64; with kind f8f6f4 it is 128" gemm --arch sm_100a --kind tcgen05 --in e4m3 --tile 128x128x64
+for in in bf16 tf32 e4m3 e2m3 e2m1 s8 "e5m2 --scale ue8m0" "e2m1 --scale ue8m0" "e2m1 --scale ue4m3" "bf16 --layout nn" "f16 --a-tmem"; do
+	# shellcheck disable=SC2086 # several words
+	status 0 gemm --arch sm_100a --out bf16 --in $in
+	says "tcgen05.mma.cta_group::2"
+done
+status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --run 136x72x136 --device emu:sm_100a --timeline "$dir/line.json"
+says "right; largest error"
+holds grep -q '"name":"multiply"' "$dir/line.json"
+status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --stream-k --run 136x72x264 --device emu:sm_100a -o "$dir/shared.ptx"
+says "2 accumulators, stream-K"
+says "all 9792 elements right"
+holds grep -q "ld.acquire.gpu.global" "$dir/shared.ptx"
+status 0 gemm --arch sm_103a --kind mxf4 --grouped
+says ".param .u64 groups"
+fails "a list of problems cannot be shared along K" gemm --arch sm_100a --grouped --stream-k
+usage "--timeline is of a run: say --run MxNxK too" gemm --arch sm_100a --timeline "$dir/line.json"
+
+# ---- gemm: kinds of PTX ----
+for arch in sm_100a sm_120a; do
+	status 0 gemm --arch $arch --kind mxf8f6f4 --out bf16
+	says ".kind::mxf8f6f4.block_scale"
+	status 0 gemm --arch $arch --kind mxf4 --out bf16
+	says ".kind::mxf4.block_scale"
+	status 0 gemm --arch $arch --kind mxf4nvf4 --out bf16
+	says ".kind::mxf4nvf4.block_scale"
+done
+status 0 gemm --arch sm_120a --kind mxf8f6f4 --in e2m1,e5m2 --tile 128x64x128 --warps 2x1 --stages 3 -o "$dir/mixed.ptx"
+says "kind mxf8f6f4, tile 128x64x128, 2x1 warps, 3 stages"
+holds grep -q "f32.e2m1.e5m2.f32.ue8m0" "$dir/mixed.ptx"
+for of in "f16 f16" "tf32 tf32" "f8f6f4 e4m3,e2m1" "f8f6f4 e3m2,e5m2" "i8 u8,s8" "mxf8f6f4 e2m3,e4m3" "mxf4 e2m1" "mxf4nvf4 e2m1"; do
+	# shellcheck disable=SC2086 # words
+	set -- $of
+	status 0 gemm --device emu:sm_100a --kind "$1" --in "$2" --run 24x32x128
+	says "all 768 elements right"
+	case $1 in mx*) ;; *) continue ;; esac
+	status 0 gemm --device emu:sm_120a --kind "$1" --in "$2" --run 24x32x128
+	says "all 768 elements right"
+done
+fails "sm_120a has no tcgen05 and no tensor memory" gemm --arch sm_120a --kind f16
+fails "sm_90a has no tcgen05 and no tensor memory" gemm --kind mxf4
+fails "kind mxf8f6f4 of mma.sync does not take .e2m1 and .e2m1 by .ue8m0; these are kind mxf4" gemm -a sm_120a -k mxf8f6f4 -i e2m1
+fails "tile K = 128; with kind mxf4 it is 256" gemm --arch sm_121a --kind mxf4 --tile 128x128x128
+fails "A is .bf16 and B .f16; with mma.sync both are bf16, or both f16" gemm --arch sm_80 --in bf16,f16
+usage "--timeline is an option of --kind wgmma and of --kind tcgen05" gemm -a sm_120a -k mxf4 --run 64x64x64 --timeline "$dir/no"
+
+# ---- gemm: where the text goes ----
+status 0 gemm --arch sm_80
+says ".target sm_80"
+silent "$err"
+cp "$out" "$dir/plain"
+status 0 gemm -a sm_80 -o -
+holds cmp -s "$out" "$dir/plain"
+status 0 gemm -a sm_80 -o "$dir/file.ptx"
+holds cmp -s "$dir/file.ptx" "$dir/plain"
+says "tile 128x256x64, 2x4 warps, 3 stages"
+says "$dir/file.ptx, $(wc -c <"$dir/plain") bytes"
+status 0 gemm --arch=sm_80 --lines
+says ".loc 1 "
+status 0 gemm -asm_90a -t64x64x32 -w2x2 -s3 -if16 -uf16 -g8
+says "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+says ".target sm_90a"
+
+cannot="cannot write '"
+fails "$cannot$dir/no/such/file': No such file or directory" gemm -o "$dir/no/such/file"
+fails "$cannot$dir': Is a directory" gemm -o "$dir"
+fails "cannot write" gemm -o ""
+if [ "$(id -u)" -eq 0 ]; then
+	skip "a user other than root, whom a directory can refuse"
+else
+	mkdir "$dir/locked" && chmod a-w "$dir/locked"
+	fails "$cannot$dir/locked/file': Permission denied" gemm -o "$dir/locked/file"
+fi
+if [ -c /dev/full ]; then
+	fails "$cannot/dev/full': No space left on device" gemm -o /dev/full
+	holds test -c /dev/full
+	ln -s /dev/full "$dir/link"
+	fails "$cannot$dir/link'" gemm -o "$dir/link"
+	holds test -c /dev/full
+	for arguments in gemm "gemm -o -" "gemm --help" arch "arch sm_90" insn "insn ldmatrix" "completion bash" \
+		--help --version; do
+		what="cptx $arguments >/dev/full"
+		# shellcheck disable=SC2086 # words
+		"$cptx" $arguments >/dev/full 2>"$err"
+		got=$?
+		if [ $got -eq 1 ]; then ok; else bad "$what: status $got, not 1"; fi
+		complains "cannot write to standard output: No space left on device"
+	done
+	# to a file, while what is told beside it cannot be
+	"$cptx" gemm -o "$dir/kept.ptx" >/dev/full 2>"$err"
+	if [ $? -eq 1 ]; then ok; else bad "gemm -o FILE >/dev/full"; fi
+else
+	skip "/dev/full"
+fi
+
+# ---- gemm --run without a GPU ----
+emulated() { # SAYS-OR-COMPLAINS ELEMENTS: the emulator ran the last command's GEMM, and found every element right
+	"$1" "device   emulated sm_"
+	"$1" "check    all $2 elements right"
+}
+
+with_ptxas /nonexistent/ptxas status 0 gemm --run 256x256x64
+says "device   none: "
+says "/nonexistent/libcuda.so.1"
+says "ptxas    none: there is no ptxas: CPTX_PTXAS names /nonexistent/ptxas"
+emulated says 65536
+with_ptxas /nonexistent/ptxas status 0 gemm --tile 64x64x32 --run 8x600x8
+says "emulator 8x600x8 is too much for it: each is cut to 512"
+emulated says 4096
+with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64
+says "ptxas    accepted"
+says "Used 77 registers"
+emulated says 65536
+status 0 gemm --device emu:sm_80 --tile 64x64x32 --run 64x64x64
+emulated says 4096
+if grep -q TFLOP "$out"; then bad "$what: an emulator's time is no speed"; else ok; fi
+fails 'there is no target "sm_91" to emulate' gemm --device emu:sm_91 --run 64x64x64
+with_ptxas "$dir/accepts" status 0 gemm --arch sm_101a --run 256x256x64
+says "ptxas    accepted"
+with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 -o -
+says ".version"
+emulated complains 65536
+if grep -q "emulated" "$out"; then bad "$what: the PTX is not clean"; else ok; fi
+with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 -o "$dir/run.ptx"
+says "$dir/run.ptx"
+emulated says 65536
+with_ptxas "$dir/rejects" fails "ptxas ($dir/rejects) refuses the program:" gemm --run 256x256x64
+complains "line 7; error : too pretty"
+with_ptxas "$dir/crashes" fails "ptxas ($dir/crashes) crashed on the program (signal 11)" gemm --run 256x256x64
+with_ptxas "$dir/data" fails "ptxas ($dir/data) cannot be run: " gemm --run 256x256x64
+TMPDIR=$dir/no
+with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 # no file with a name is needed
+says "ptxas    accepted"
+TMPDIR=$dir/tmp
+if PATH=$PATH:/usr/local/cuda/bin command -v ptxas >/dev/null; then
+	status 0 gemm --run 256x256x64 --in f16 --out bf16
+	says "ptxas    accepted"
+	says " 0 bytes spill stores"
+	emulated says 65536
+else
+	skip "ptxas"
+fi
+what="files left behind"
+holds test -z "$(ls "$TMPDIR")"
+
+summary
