@@ -147,6 +147,14 @@ says "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 says ".target sm_90a"
 
 cannot="cannot write '"
+# a file that cannot be written whole stays as it was
+what="gemm -o FILE, with a limit of the size of files"
+(trap '' XFSZ; ulimit -f 1; exec "$cptx" gemm -a sm_80 -t 64x64x32 -o "$dir/file.ptx") >"$out" 2>"$err"
+if [ $? -eq 1 ]; then ok; else bad "$what"; fi
+complains "$cannot$dir/file.ptx': File too large"
+holds cmp -s "$dir/file.ptx" "$dir/plain"
+holds test "$(echo "$dir"/file.ptx*)" = "$dir/file.ptx"
+usage "would both go to '$dir/both'" gemm -a sm_90a --run 64x64x64 -o "$dir/both" --timeline "$dir/both"
 fails "$cannot$dir/no/such/file': No such file or directory" gemm -o "$dir/no/such/file"
 fails "$cannot$dir': Is a directory" gemm -o "$dir"
 fails "cannot write" gemm -o ""

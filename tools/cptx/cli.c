@@ -150,14 +150,41 @@ bool cli_same_file(const char *a, const char *b)
 	return strcmp(a, "-") && strcmp(b, "-") && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/*
+ * A new file beside a regular one, or one that is not there, to be renamed over it: who is killed leaves the old text or the
+ * new.  NULL where there is something else, such as a pipe or a link, or where the folder takes no new file.
+ */
+static FILE *open_beside(const char *path, char *beside, size_t size)
+{
+	struct stat st;
+	bool there = !lstat(path, &st);
+
+	if ((there && (!S_ISREG(st.st_mode) || access(path, W_OK))) || snprintf(beside, size, "%s.XXXXXX", path) >= (int)size)
+		return NULL;
+	int fd = mkstemp(beside);
+	if (fd < 0)
+		return NULL;
+	mode_t mask = umask(0);
+	umask(mask);
+	FILE *f = fchmod(fd, there ? st.st_mode & 0777 : 0666 & ~mask) ? NULL : fdopen(fd, "wb");
+	if (!f) {
+		close(fd);
+		remove(beside);
+	}
+	return f;
+}
+
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
 {
+	char beside[4096];
+
 	if (!strcmp(path, "-")) {
 		size_t n = fwrite(text, 1, size, stdout);
 		return cli_flush(cmd, EXIT_OK) == EXIT_OK && n == size;
 	}
-	FILE *f = fopen(path, "wb");
-	if (!f) {
+	FILE *f = open_beside(path, beside, sizeof beside);
+	const char *to = f ? beside : path;
+	if (!f && !(f = fopen(path, "wb"))) {
 		cli_failed(cmd, "cannot write '%s': %s", path, strerror(errno));
 		return false;
 	}
@@ -168,9 +195,13 @@ bool cli_write(const cli_command *cmd, const char *path, const char *text, size_
 		why = errno;
 		ok = false;
 	}
+	if (ok && to == beside && rename(beside, path)) {
+		why = errno;
+		ok = false;
+	}
 	if (!ok) {
 		cli_failed(cmd, "cannot write '%s': %s", path, strerror(why));
-		cli_remove(path);
+		cli_remove(to);
 	}
 	return ok;
 }

@@ -45,7 +45,7 @@ void cli_man(const cli_command *cmd, FILE *out);
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 
-/* Writes to a file, or "-" for standard output; on failure prints why and removes what was begun. */
+/* Writes to a file, or "-" for standard output; on failure prints why, and a file that was there stays as it was. */
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
 /* Whether both are one file, under whatever names; "-" is none. */
 bool cli_same_file(const char *a, const char *b);

@@ -298,6 +298,8 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 		return shaped;
 	if (q->timeline && !asked(q, OPTION_RUN))
 		return cli_usage(q->cmd, "--timeline is of a run: say --run MxNxK too");
+	if (q->timeline && q->output && strcmp(q->output, "-") && !strcmp(q->timeline, q->output))
+		return cli_usage(q->cmd, "the PTX and the timeline would both go to '%s'; name two files", q->output);
 	if (q->timeline)
 		gemm_kind_set_timeline(&q->g, STAMPS);
 	if (asked(q, OPTION_EXPLAIN) && !q->output)
