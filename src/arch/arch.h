@@ -125,8 +125,9 @@ typedef struct arch_type {
 	uint8_t bits;
 	char cls; /* as in types.def */
 } arch_type;
-extern const arch_type arch_types[];                            /* by enum cptx_type; CPTX_PTR too */
-bool arch_are_neighbours(const cptx_val *a, const cptx_val *b); /* may they be, in a vector? */
+extern const arch_type arch_types[]; /* by enum cptx_type; CPTX_PTR too */
+unsigned arch_mixed(const cptx_val *a, const cptx_val *b,
+                    bool first); /* neighbours in a vector: VEC_FIRST_APART, VEC_MIXED, 0 */
 extern const uint8_t arch_ntype;
 enum cptx_type arch_type_of(const char *name, size_t n); /* as cptx_type_find */
 
@@ -268,7 +269,12 @@ enum { PLUS_ZERO = 32 };
 /* `space` of a constant of text: as ptxas, it is taken for no other kind or width of number than it is written as. */
 enum { EXACT_CONSTANT = 1 };
 /* What `space` of a VEC tells of its elements. */
-enum { VEC_CONSTANTS = 1, VEC_SINKS = 2 };
+enum {
+	VEC_CONSTANTS = 1,
+	VEC_SINKS = 2,
+	VEC_FIRST_APART = 4, /* the first and the second are of types that do not go together, */
+	VEC_MIXED = 8        /* others are */
+};
 
 /* The newest PTX version (times ten) whose instructions the table has; text of newer ones that exist is read too. */
 enum { ARCH_NEWEST = 95 };

@@ -234,15 +234,18 @@ static bool type_fits(unsigned want, unsigned have, bool wider)
 
 /* As ptxas has it: of two elements with no other between them, sinks apart, one is bits, or both are integers, or of one
  * type. */
-bool arch_are_neighbours(const cptx_val *a, const cptx_val *b)
+unsigned arch_mixed(const cptx_val *a, const cptx_val *b, bool first)
 {
+	bool fits;
 	bool float_a = a->kind == CPTX_VAL_FLOAT, float_b = b->kind == CPTX_VAL_FLOAT;
 	arch_type x = arch_types[a->kind == CPTX_VAL_INT ? CPTX_S64 : a->type],
 			  y = arch_types[b->kind == CPTX_VAL_INT ? CPTX_S64 : b->type];
 
 	if (float_a || float_b)
-		return (float_a || x.cls == 'F' || x.cls == 'B') && (float_b || y.cls == 'F' || y.cls == 'B');
-	return x.cls == 'B' || y.cls == 'B' || (is_int(x) && is_int(y)) || a->type == b->type;
+		fits = (float_a || x.cls == 'F' || x.cls == 'B') && (float_b || y.cls == 'F' || y.cls == 'B');
+	else
+		fits = x.cls == 'B' || y.cls == 'B' || (is_int(x) && is_int(y)) || a->type == b->type;
+	return fits ? 0 : first ? VEC_FIRST_APART : VEC_MIXED;
 }
 
 static unsigned doubled(unsigned t)
@@ -524,6 +527,10 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 	} else if (v->kind == CPTX_VAL_REG && v->offset) {
 		return WHY("%s carries an offset, which only an address can", name);
 	}
+	/* the layer of an array of textures stands in front of its coordinates */
+	bool layer = o->flags & OPERAND_INSIDE && want == CPTX_B32;
+	if (v->kind == CPTX_VAL_VEC && v->space & (layer ? VEC_MIXED : VEC_MIXED | VEC_FIRST_APART))
+		return WHY("%s has neighbours of different types; make one of them bits, such as .b32", name);
 	if (v->kind == CPTX_VAL_VEC && v->space && !match_elements(f, o, q, want, v, why))
 		return false;
 	if (v->kind == CPTX_VAL_VEC && !v->type) /* constants and sinks only */

@@ -260,11 +260,6 @@ static bool is_single(const cptx_val *v)
 	return v->kind == CPTX_VAL_REG && v->count == 1 && !v->offset && !v->negated && !v->space;
 }
 
-static const char *element_type(const cptx_val *v)
-{
-	return v->kind == CPTX_VAL_FLOAT ? "a floating point number" : cptx_type_name((enum cptx_type)v->type);
-}
-
 /* What a vector's elements have in common: its type, and whether there are constants and sinks. */
 static bool vector_of(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n, cptx_val *v)
 {
@@ -287,9 +282,8 @@ static bool vector_of(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t
 		}
 		if (e->kind == CPTX_VAL_INT) /* becomes what the instruction wants */
 			continue;
-		if (before && e->kind != CPTX_VAL_SINK && !arch_are_neighbours(before, e))
-			return ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is %s, the one before it %s; take registers of .b%u", i,
-			                element_type(e), element_type(before), cptx_type_bits((enum cptx_type)v->type));
+		if (before && e->kind != CPTX_VAL_SINK)
+			v->space |= (uint8_t)arch_mixed(before, e, i == 1);
 		before = e->kind == CPTX_VAL_SINK ? before : e;
 	}
 	return true;

@@ -144,6 +144,7 @@ static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
 	const cptx_val *e = k->vec ? &k->vec[first] : NULL; /* an empty list may be the first */
 	uint32_t n = (uint32_t)k->nvec - first;
 	cptx_val v = { .kind = list ? CPTX_VAL_LIST : CPTX_VAL_VEC, .count = (uint16_t)n, .owner = k->owner, .id = first };
+	const cptx_val *before = NULL;
 	bool run = !list;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -154,6 +155,11 @@ static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
 			v.space |= VEC_SINKS;
 		else if (!v.type)
 			v.type = e[i].type;
+		if (e[i].kind == CPTX_VAL_SINK)
+			continue;
+		if (before)
+			v.space |= (uint8_t)arch_mixed(before, &e[i], i == 1);
+		before = &e[i];
 	}
 	if (list)
 		v.type = 0, v.space = 0;
@@ -169,7 +175,6 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 	cptx_kernel *k = p->k;
 	uint32_t first = (uint32_t)k->nvec;
 	bool list = close == ')';
-	cptx_val before = { 0 };
 
 	for (bool more = !(list && *p->p == ')'); more; more = parse_take(p, ',')) {
 		token t = { .at = p->p };
@@ -188,11 +193,6 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 		    arch_types[e.type].bits != arch_types[k->vec[k->nvec - 1].type].bits)
 			return parse_error(p, t.at, CPTX_E_FORM, "the elements of a vector have one width; this one is .%s",
 			                   arch_mods[e.type].name);
-		if (!list && before.kind && e.kind != CPTX_VAL_SINK && !arch_are_neighbours(&before, &e))
-			return parse_error(
-				p, t.at, CPTX_E_FORM,
-				"neighbours in a vector are of one type, or one of them is bits, such as .b32; this one is of another");
-		before = e.kind == CPTX_VAL_SINK ? before : e;
 		if (!arena_push(&k->m->a, &k->vec, k->nvec, &k->cap_vec, sizeof *k->vec))
 			return parse_out_of_memory(p);
 		k->vec[k->nvec++] = e;
