@@ -1,5 +1,6 @@
 /* Every allocation of a compilation, of the cache and of an error's text fails once: an error or a result, never a crash. */
 #define _GNU_SOURCE
+#include "../own_malloc.h"
 #include "../runtime/harness.h"
 
 #include <cptx/compile.h>
@@ -7,28 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define COUNTED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNTED 0
-#endif
-#endif
-#if !defined(COUNTED)
-#ifdef __GLIBC__
-#define COUNTED 1
-#else
-#define COUNTED 0
-#endif
-#endif
-
 static volatile long left = -1; /* allocations until one fails; negative: none does */
 
 #if COUNTED
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-
 static bool fails(void) { return left >= 0 && left-- == 0; }
 
 void *malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }

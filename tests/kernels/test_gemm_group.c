@@ -2,6 +2,7 @@
  * the bytes that a launch of its own gives. */
 #include "../test.h"
 #include "number.h"
+#include "sm90_device.h"
 
 #include <cptx/gemm_sm90.h>
 
@@ -15,27 +16,6 @@ typedef struct list {
 	cptx_gemm_sm90_opt o;
 	size size[MOST];
 } list;
-
-static cptx_device *dev;
-
-static void open_device(void)
-{
-	cptx_error err = { 0 };
-
-	if (dev)
-		return;
-	dev = cptx_device_open("cuda", &err);
-	if (dev && strcmp(cptx_device_get_info(dev)->target, "sm_90a")) {
-		cptx_device_close(dev);
-		dev = NULL;
-	}
-	if (dev && !cptx_device_make_current(dev, &err))
-		ck_abort_msg("%s", err.text);
-	err = (cptx_error){ 0 };
-	if (!dev)
-		dev = cptx_device_open("emu:sm_90a", &err);
-	ck_assert_msg(dev != NULL, "%s", err.text);
-}
 
 /* Numbers that no two of which are alike, so that a swapped operand shows. */
 static uint64_t upload(uint64_t n, enum cptx_type type, uint64_t seed, cptx_error *err)

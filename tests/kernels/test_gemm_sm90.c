@@ -3,28 +3,7 @@
 #include "gemm_trial.h"
 #include "number.h"
 #include "ptxas.h"
-
-static cptx_device *dev;
-
-static bool open_device(void)
-{
-	cptx_error err = { 0 };
-
-	if (dev)
-		return true;
-	dev = cptx_device_open("cuda", &err);
-	if (dev && strcmp(cptx_device_get_info(dev)->target, "sm_90a")) {
-		cptx_device_close(dev);
-		dev = NULL;
-	}
-	if (dev && !cptx_device_make_current(dev, &err))
-		ck_abort_msg("%s", err.text);
-	err = (cptx_error){ 0 };
-	if (!dev)
-		dev = cptx_device_open("emu:sm_90a", &err);
-	ck_assert_msg(dev != NULL, "%s", err.text);
-	return true;
-}
+#include "sm90_device.h"
 
 static void right(const gemm_trial *t)
 {

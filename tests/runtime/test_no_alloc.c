@@ -1,5 +1,6 @@
 /* Running and changing a prepared launch allocates no memory: malloc is ours here, and counts. */
 #define _GNU_SOURCE
+#include "../own_malloc.h"
 #include "fake_cuda.h"
 #include "harness.h"
 
@@ -8,28 +9,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define COUNTED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNTED 0
-#endif
-#endif
-#if !defined(COUNTED)
-#ifdef __GLIBC__
-#define COUNTED 1
-#else
-#define COUNTED 0
-#endif
-#endif
-
 static volatile unsigned allocations;
 
 #if COUNTED
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-
 void *malloc(size_t size)
 {
 	allocations++;
