@@ -472,7 +472,8 @@ static bool decode_insn(emu_decoder *d, const ir_item *it, emu_op *op)
 	if (!decode)
 		return emu_refuse(d, op, "the emulator does not execute it: %s", emu_left_out(op->opcode));
 	if (emu_is_newer(it))
-		return emu_refuse(d, op, "the emulator does not execute it: it is newer than PTX 9.3");
+		return emu_refuse(d, op, "the emulator does not execute it: it is newer than PTX %d.%d", EMU_WRITTEN_FOR / 10,
+		                  EMU_WRITTEN_FOR % 10);
 	return d->ok && decode(d, op);
 }
 

@@ -518,6 +518,7 @@ emu_fn emu_builtin(const char *name);                      /* of a function that
 unsigned emu_space_of(unsigned mod);                       /* enum emu_space of a modifier's value; 0: generic */
 emu_decode_fn emu_decode_of(unsigned opcode);              /* NULL: not emulated, */
 const char *emu_left_out(unsigned opcode);                 /* and why; NULL: it is */
+enum { EMU_WRITTEN_FOR = 93 };                             /* the newest PTX version of which anything is emulated */
 bool emu_is_newer(const ir_item *it);                      /* it needs a PTX version that these functions do not know */
 
 /* ---- warp.c ---- */

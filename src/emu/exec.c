@@ -32,7 +32,6 @@ const char *emu_left_out(unsigned opcode)
 /* Does the instruction, as its modifiers are, need a newer PTX than the emulator was written for? */
 bool emu_is_newer(const ir_item *it)
 {
-	enum { WRITTEN_FOR = 93 };
 	const arch_form *f = &arch_forms[it->form];
 	unsigned avail[ARCH_GROUPS + 1] = { f->avail }, n = 1, lowest;
 
@@ -46,7 +45,7 @@ bool emu_is_newer(const ir_item *it)
 		lowest = avail[i] ? UINT8_MAX : 0;
 		for (unsigned t = 0; avail[i] && t < arch_ntarget; t++)
 			lowest = arch_avails[avail[i]][t] ? MIN(lowest, arch_avails[avail[i]][t]) : lowest;
-		if (lowest > WRITTEN_FOR)
+		if (lowest > EMU_WRITTEN_FOR)
 			return true;
 	}
 	return false;

@@ -8,12 +8,7 @@
 #include "emu/emu.h"
 #include "ir/ir.h"
 
-enum {
-	BATCH = 100,
-	TEXT = 1 << 19,
-	SAMPLE = 3,
-	WRITTEN_FOR = 93 /* the newest PTX version of which anything is emulated */
-};
+enum { BATCH = 100, TEXT = 1 << 19, SAMPLE = 3 };
 
 /* The first that has a form decides where it is loaded. */
 static const char *const targets[] = { "sm_100a", "sm_103a", "sm_90a", "sm_120a", "sm_80", "sm_110a", "sm_107a" };
@@ -55,7 +50,7 @@ static void flush(batch *b)
 
 	for (unsigned i = 0; i < b->n; i++)
 		line[i] = b->line[i];
-	ck_assert_msg(!b->n || load(b, WRITTEN_FOR, line, b->n, &err), "%s: %s", b->target, err.text);
+	ck_assert_msg(!b->n || load(b, EMU_WRITTEN_FOR, line, b->n, &err), "%s: %s", b->target, err.text);
 	loaded += b->n;
 	b->n = 0;
 }
@@ -80,9 +75,9 @@ static bool try_spelling(const spelling *s, bool full, batch *b)
 		trial_build(&t, BY_TEXT, cptx_target_find(targets[i]), &o);
 		if (!o.ok)
 			continue;
-		if (!emu_decode_of(op) || o.version > WRITTEN_FOR) {
-			check_refused(&b[i], MAX(o.version, WRITTEN_FOR), emu_decode_of(op) ? "newer than PTX 9.3" : emu_left_out(op),
-			              o.line);
+		if (!emu_decode_of(op) || o.version > EMU_WRITTEN_FOR) {
+			check_refused(&b[i], MAX(o.version, EMU_WRITTEN_FOR),
+			              emu_decode_of(op) ? "newer than PTX 9.3" : emu_left_out(op), o.line);
 			return true;
 		}
 		if (b[i].n == BATCH)
