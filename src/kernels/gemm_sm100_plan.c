@@ -251,10 +251,8 @@ cptx_launch *cptx_gemm_sm100_launch(const cptx_program *program, cptx_device *de
 	cptx_gemm_sm100_plan plan;
 	cptx_tensor_map_opt map[5];
 
-	if (!dev || !program) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_100a: the %s is NULL", dev ? "program" : "device");
+	if (!tma_gemm_has_device("sm_100a", program, dev, err))
 		return NULL;
-	}
 	if (o && o->grouped) {
 		error_set(err, CPTX_E_ARG, NOWHERE,
 		          "gemm for sm_100a: the kernel takes a list of problems: cptx_gemm_sm100_launch_grouped");

@@ -144,10 +144,8 @@ cptx_launch *cptx_gemm_sm120_launch(const cptx_program *program, cptx_device *de
 	cptx_gemm_sm120_plan plan;
 	cptx_tensor_map_opt map[TMA_GEMM_MAPS] = { { 0 } };
 
-	if (!dev || !program) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_120a: the %s is NULL", dev ? "program" : "device");
+	if (!tma_gemm_has_device("sm_120a", program, dev, err))
 		return NULL;
-	}
 	if (!cptx_gemm_sm120_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err))
 		return NULL;
 	gemm120_shape s = gemm_sm120_shape(o);

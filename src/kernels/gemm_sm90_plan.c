@@ -219,10 +219,8 @@ cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev
 	cptx_gemm_sm90_plan plan;
 	cptx_tensor_map_opt map[CPTX_GEMM_SM90_MAPS];
 
-	if (!dev || !program) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: the %s is NULL", dev ? "program" : "device");
+	if (!tma_gemm_has_device("sm_90a", program, dev, err))
 		return NULL;
-	}
 	if (o && o->grouped) {
 		error_set(err, CPTX_E_ARG, NOWHERE,
 		          "gemm for sm_90a: the kernel takes a list of problems: cptx_gemm_sm90_launch_grouped");

@@ -118,6 +118,8 @@ typedef struct tma_gemm_launch {
 	uint32_t maps, grid, threads, smem;
 	uint64_t workspace;
 } tma_gemm_launch;
+/* What a launch is of and on is there. */
+bool tma_gemm_has_device(const char *target, const cptx_program *program, const cptx_device *dev, cptx_error *err);
 cptx_launch *tma_gemm_prepare(const tma_gemm_launch *l, const cptx_program *program, cptx_device *dev, cptx_error *err);
 
 /* A launch for a list of problems; as tma_gemm_group says.  Bytes of a record: maps, sizes, C and bias. */

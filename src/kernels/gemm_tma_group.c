@@ -147,8 +147,8 @@ static cptx_launch *prepare(const tma_gemm_list *l, const cptx_program *program,
 bool tma_gemm_check_list(const char *target, cptx_device *dev, const cptx_program *program, const cptx_gemm_problem *p,
                          size_t n, uint64_t table, cptx_error *err)
 {
-	RULE(dev, "the device is NULL", target);
-	RULE(program, "the program is NULL", target);
+	if (!tma_gemm_has_device(target, program, dev, err))
+		return false;
 	RULE(p && n, "there are no problems", target);
 	RULE(table, "the address of the table is 0", target);
 	RULE(table % 128 == 0, "the address of the table is no multiple of 128", target);

@@ -5,6 +5,13 @@ enum { STATIC_SMEM = 1024 /* for mbarriers */, STAGES_MOST = 16, GROUP_MOST = 10
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
+bool tma_gemm_has_device(const char *target, const cptx_program *program, const cptx_device *dev, cptx_error *err)
+{
+	RULE(dev, "the device is NULL", target);
+	RULE(program, "the program is NULL", target);
+	return true;
+}
+
 uint32_t tma_gemm_bits(enum cptx_type t)
 {
 	switch (t) {
