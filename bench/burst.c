@@ -31,22 +31,40 @@ int burst_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-uint64_t burst_random(cptx_device *dev, uint64_t count, enum cptx_type type, uint64_t seed, cptx_error *err)
+/* Normal numbers on the device, drawn once for a type: drawing takes the host longer than the runs take the device. */
+static uint64_t draw(cptx_device *dev, enum cptx_type type, uint64_t count, cptx_error *err)
 {
-	enum { PIECE = 1 << 24 }; /* drawn once, then copied */
-	uint64_t some = count < PIECE ? count : PIECE, size = cptx_type_bits(type) / 8;
-	void *host = malloc(some * size);
-	uint64_t at = cptx_mem_alloc(dev, count * size, err);
+	uint64_t bytes = count * cptx_type_bits(type) / 8, at = cptx_mem_alloc(dev, bytes, err);
+	void *host = malloc(bytes);
 
 	if (!host) {
 		err->code = CPTX_E_MEMORY;
 		snprintf(err->text, sizeof err->text, "out of host memory");
 	} else {
-		gemm_fill_normal(host, some, type, seed);
-		cptx_mem_write(dev, at, host, some * size, err);
-		for (uint64_t i = some; i < count; i += some)
-			cptx_mem_copy(dev, at + i * size, at, size * (count - i < some ? count - i : some), err);
+		gemm_fill_normal(host, count, type, 1);
+		cptx_mem_write(dev, at, host, bytes, err);
 	}
 	free(host);
+	return at;
+}
+
+uint64_t burst_random(cptx_device *dev, uint64_t count, enum cptx_type type, uint64_t seed, cptx_error *err)
+{
+	enum { DRAWN = 1 << 24, APART = 1048576 - 8 }; /* elements; a seed says where among them to begin */
+	static struct {
+		enum cptx_type type;
+		uint64_t at;
+	} drawn;
+	uint64_t size = cptx_type_bits(type) / 8, from = seed * APART % DRAWN;
+	uint64_t at = cptx_mem_alloc(dev, count * size, err);
+
+	if (drawn.type != type && err->code == CPTX_OK) {
+		cptx_mem_free(dev, drawn.at);
+		drawn.at = draw(dev, type, DRAWN, err), drawn.type = type;
+	}
+	for (uint64_t i = 0, some; i < count && err->code == CPTX_OK; i += some, from = 0) {
+		some = count - i < DRAWN - from ? count - i : DRAWN - from;
+		cptx_mem_copy(dev, at + i * size, drawn.at + from * size, size * some, err);
+	}
 	return at;
 }

@@ -2,9 +2,11 @@
  * The sm_90a GEMM beside cuBLAS (cublasGemmEx, its default algorithm; of e4m3 cublasLtMatmul), in alternated bursts of the
  * same process.
  *
- *   bench_gemm_sm90 [--f16 | --e4m3] [--sustained SECONDS] [--sweep] [--table FILE] [MxNxK]...
+ *   bench_gemm_sm90 [--f16 | --e4m3] [--sustained SECONDS] [--sweep] [--load] [--table FILE] [--more] [MxNxK]...
  *
- * Without sizes: those of gemm_sizes.h; with --e4m3 (D is bf16) 4096 and 8192 cubed.  --sustained runs each arm for so long
+ * Without sizes: those of gemm_sizes.h, with --more the others there; with --e4m3 (D is bf16) 4096 and 8192 cubed.
+ * --load only compiles the kernels, and needs no time of the GPU: the driver keeps them, so that several such
+ * runs at once, each with some of the sizes, can go in front.  --sustained runs each arm for so long
  * without a pause, and times the last third.  --table writes M, N, K and TFLOP/s of both for bench/gemm_sm90.gp.
  * Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution; sets of them are rotated so
  * that they do not stay in L2.  Two kernels of ours are measured: the fastest of
@@ -23,12 +25,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { SETS = 8, ROUNDS = 5, MOST_ARMS = 36 };
+enum { SETS = 8, ROUNDS = 5, TUNED = 32, MOST_ARMS = TUNED + 4 };
 #define ROTATED_BYTES (160u << 20)
 
 typedef struct options {
 	enum cptx_type in, out;
-	bool sweep;
+	bool sweep, load, more;
 	double sustained;
 	FILE *table;
 } options;
@@ -179,17 +181,31 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 	return !wrong && err->code == CPTX_OK;
 }
 
+/* Compiles what add_choices() will load. */
+static void load_choices(cptx_device *dev, const options *o, cptx_gemm_problem p, cptx_error *err)
+{
+	cptx_gemm_sm90_choice choice[TUNED];
+	cptx_gemm_sm90_opt opt = { .a = o->in, .b = o->in, .out = o->out };
+	size_t n = cptx_gemm_sm90_auto(&opt, &p, cptx_device_get_info(dev)->sms, choice, TUNED, err);
+
+	for (size_t i = 0; i < n && err->code == CPTX_OK; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_gemm_sm90_build(m, &choice[i].opt, err);
+		cptx_program_destroy(cptx_device_load(dev, m, NULL, err));
+		cptx_module_destroy(m);
+	}
+}
+
 /* The fastest of the best choices of cptx_gemm_sm90_auto, and the first one; with --sweep all of them. */
 static void add_choices(bench *t, cptx_error *err)
 {
-	enum { TUNED = 32 };
 	cptx_gemm_sm90_choice choice[TUNED];
 	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .a = t->a[0], .b = t->b[0], .d = t->d };
 	cptx_gemm_sm90_opt o = { .a = t->o->in, .b = t->o->in, .out = t->o->out };
 	size_t n = cptx_gemm_sm90_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, TUNED, err);
 	cptx_gemm_sm90_choice first = choice[0];
 
-	if (!n || !cptx_gemm_sm90_tune(t->dev, &p, choice, n, err))
+	if (!n || (!t->o->sweep && !cptx_gemm_sm90_tune(t->dev, &p, choice, n, err)))
 		return;
 	for (size_t i = 0; i < (t->o->sweep ? n : 1); i++)
 		add_arm(t, &choice[i], err);
@@ -288,6 +304,11 @@ static bool one(cptx_device *dev, const cublas *peer, const options *o, const ch
 		free(t);
 		return false;
 	}
+	if (o->load) {
+		load_choices(dev, o, (cptx_gemm_problem){ .m = m, .n = n, .k = k }, err);
+		free(t);
+		return err->code == CPTX_OK;
+	}
 	*t = (bench){ .o = o, .dev = dev, .peer = peer, .m = m, .n = n, .k = k };
 	bool ok = prepare(t, err);
 	t->arm[t->arms++] = (arm){ .theirs = true };
@@ -304,17 +325,19 @@ static bool one(cptx_device *dev, const cublas *peer, const options *o, const ch
 /* All sizes, and the geometric mean of the ratios. */
 static bool all(cptx_device *dev, const cublas *peer, const options *o, const char *const *shape, size_t n, cptx_error *err)
 {
-	double sum[2] = { 0 }, least = 1e9;
+	double sum[2] = { 0 }, least[2] = { 1e9, 1e9 };
 	bool ok = true;
 
 	for (size_t i = 0; i < n && err->code == CPTX_OK; i++) {
 		double ratio[2] = { 1, 1 };
 		ok &= one(dev, peer, o, shape[i], ratio, err);
-		sum[0] += log(ratio[0]), sum[1] += log(ratio[1]);
-		least = ratio[0] < least ? ratio[0] : least;
+		for (int j = 0; j < 2; j++)
+			sum[j] += log(ratio[j]), least[j] = ratio[j] < least[j] ? ratio[j] : least[j];
 	}
-	printf("%zu sizes: geometric mean of the ratios to cuBLAS %.3f, least %.3f; of the choices that are not tuned %.3f\n", n,
-	       exp(sum[0] / (double)n), least, exp(sum[1] / (double)n));
+	if (!o->load)
+		printf("%zu sizes: geometric mean of the ratios to cuBLAS %.3f, least %.3f; of the choices that are not tuned %.3f, "
+		       "least %.3f\n",
+		       n, exp(sum[0] / (double)n), least[0], exp(sum[1] / (double)n), least[1]);
 	return ok;
 }
 
@@ -329,6 +352,10 @@ static bool read_options(options *o, int argc, char **argv, int *first)
 			o->in = CPTX_E4M3;
 		else if (!strcmp(argv[i], "--sweep"))
 			o->sweep = true;
+		else if (!strcmp(argv[i], "--load"))
+			o->load = true;
+		else if (!strcmp(argv[i], "--more"))
+			o->more = true;
 		else if (!strcmp(argv[i], "--sustained") && i + 1 < argc)
 			o->sustained = strtod(argv[++i], NULL);
 		else if (!strcmp(argv[i], "--table") && i + 1 < argc && (o->table = fopen(argv[i + 1], "w")))
@@ -360,8 +387,10 @@ int main(int argc, char **argv)
 	}
 	bool given = first < argc;
 	static const char *const cubes[] = { "4096x4096x4096", "8192x8192x8192" };
-	const char *const *sizes = given ? (const char *const *)argv + first : o.in == CPTX_E4M3 ? cubes : gemm_sizes;
-	size_t n = given ? (size_t)(argc - first) : o.in == CPTX_E4M3 ? 2 : sizeof gemm_sizes / sizeof *gemm_sizes;
+	const char *const *sizes = o.in == CPTX_E4M3 ? cubes : o.more ? gemm_more_sizes : gemm_sizes;
+	size_t n = o.in == CPTX_E4M3 ? 2 : o.more ? sizeof gemm_more_sizes / sizeof *sizes : sizeof gemm_sizes / sizeof *sizes;
+	if (given)
+		sizes = (const char *const *)argv + first, n = (size_t)(argc - first);
 	bool ok = all(dev, &peer, &o, sizes, n, &err);
 	if (err.code != CPTX_OK)
 		fprintf(stderr, "%s\n", err.text);
