@@ -75,12 +75,12 @@ static void comment(toc_body *b, const ir_item *first)
 /* ---- declarations ---- */
 
 /* How a variable begins that nothing sets where it is declared. */
-static void put_new(toc_body *b, toc_var *v, const char *label)
+static void put_new(toc_body *b, toc_var *v)
 {
 	buf_printf(&b->line, "%s = ", v->name);
-	if (v->kind == VAR_LABEL && label) {
+	if (v->kind == VAR_LABEL && v->kept) {
 		put(b, "cptx_label_named(k, ");
-		put_string(&b->line, label, strlen(label));
+		put_string(&b->line, v->kept, strlen(v->kept));
 		put(b, ")");
 	} else if (v->kind == VAR_LABEL) {
 		put(b, "cptx_label(k)");
@@ -98,18 +98,6 @@ static void put_new(toc_body *b, toc_var *v, const char *label)
 	v->declared = true;
 }
 
-/* The name of a label that text outside of the instructions speaks of. */
-static const char *kept_name(const toc_body *b, uint32_t var)
-{
-	for (size_t i = 0; i < b->k->nlabel; i++) {
-		const char *name = b->label_var[i] == var ? b->k->label[i].name : NULL;
-		for (const ir_top *t = name ? b->t->m->top_first : NULL; t; t = t->next)
-			if (t->kind == TOP_TEXT && strstr(t->text, name))
-				return name;
-	}
-	return NULL;
-}
-
 /* Declares what must be declared in front of item i in this block, all but `but`. */
 static void declare(toc_body *b, uint32_t i, uint32_t but)
 {
@@ -125,7 +113,7 @@ static void declare(toc_body *b, uint32_t i, uint32_t but)
 			any = false;
 		}
 		put(b, any ? ", " : "cptx_val ");
-		put_new(b, v, v->kind == VAR_LABEL && b->has_text ? kept_name(b, id) : NULL);
+		put_new(b, v);
 		any = true;
 	}
 	if (any) {
@@ -506,9 +494,10 @@ bool body_begin(toc *t, toc_body *b, const cptx_kernel *k)
 {
 	*b = (toc_body){ .t = t, .k = k, .indent = 1 };
 	buf_init(&b->line, t->out.hook);
-	for (const ir_top *top = t->m->top_first; top; top = top->next)
-		b->has_text |= top->kind == TOP_TEXT;
-	return names_new(t, &b->names) && names_new(t, &b->ptx_names) && vars_signature(b);
+	if (!names_new(t, &b->names) || !names_new(t, &b->ptx_names))
+		return false;
+	b->ptx_names.outer = &t->ptx_names;
+	return vars_signature(b);
 }
 
 void put_body(toc *t, const cptx_kernel *k)
@@ -522,6 +511,8 @@ void put_body(toc *t, const cptx_kernel *k)
 		put(&b, "return k;");
 		flush_line(&b);
 	}
+	for (size_t i = 0; i < b.nfound; i++)
+		t->found_var[b.found[i]] = IR_NONE;
 	t->failed |= b.line.failed;
 	buf_free(&b.line);
 }

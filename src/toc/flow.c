@@ -108,12 +108,7 @@ static bool is_branch(const toc_body *b, uint32_t i, bool conditional)
 static uint32_t target(const toc_body *b, uint32_t i) { return b->label_at[operand(b, i, 0).id]; }
 
 /* The first of the labels that stand in one place. */
-static uint32_t place(const toc_body *b, uint32_t at)
-{
-	while (at > 0 && at != IR_NONE && b->item[at - 1].it->kind == ITEM_LABEL)
-		at--;
-	return at;
-}
+static uint32_t place(const toc_body *b, uint32_t at) { return at == IR_NONE ? at : b->place[at]; }
 
 static bool is_label(const toc_body *b, uint32_t i) { return i < b->nitem && b->item[i].it->kind == ITEM_LABEL; }
 
@@ -152,28 +147,12 @@ static void find_waits(toc_body *b)
 
 /* ---- blocks ---- */
 
-static bool add_block(toc_body *b, enum toc_block_kind kind, uint32_t start, uint32_t end)
-{
-	if (!arena_push(&b->t->a, &b->block, b->nblock, &b->cap_block, sizeof *b->block))
-		return toc_no_memory(b->t);
-	b->block[b->nblock++] = (toc_block){ .kind = kind, .start = start, .end = end, .pair = IR_NONE };
-	return true;
-}
-
 /* Is every block in it, around it or beside it? */
 static bool nests(const toc_body *b, uint32_t start, uint32_t end, bool is_if)
 {
-	unsigned depth = 0;
-
-	for (size_t i = 0; i < b->nblock; i++) {
-		const toc_block *o = &b->block[i];
-		if ((o->start < start && start < o->end && o->end < end) || (start < o->start && o->start < end && end < o->end))
-			return false;
-		if (is_if && o->start < start && o->end == end && (o->pair != IR_NONE || o->kind == TOC_DO))
-			return false; /* its last branch is the way around an else; it would be a break */
-		depth += o->start <= start && end <= o->end;
-	}
-	return depth < MOST_DEPTH;
+	return !blocks_cross(b, start, end) && blocks_around(b, start) < MOST_DEPTH &&
+	       /* its last branch is the way around an else; it would be a break */
+	       !(is_if && MIN(b->ends[end].loop, b->ends[end].pair) < start);
 }
 
 static bool find_scopes(toc_body *b)
@@ -184,7 +163,7 @@ static bool find_scopes(toc_body *b)
 	for (uint32_t i = 0; open && i < b->nitem; i++) {
 		if (b->item[i].it->kind == ITEM_SCOPE)
 			open[nopen++] = i;
-		else if (b->item[i].it->kind == ITEM_END && nopen && !add_block(b, TOC_SCOPE, open[--nopen], i + 1))
+		else if (b->item[i].it->kind == ITEM_END && nopen && !blocks_add(b, TOC_SCOPE, open[--nopen], i + 1))
 			return false;
 		else if (b->item[i].it->kind != ITEM_END)
 			continue;
@@ -201,7 +180,7 @@ static bool find_loops(toc_body *b)
 		if (b->item[i].role == ROLE_PLAIN && (is_branch(b, i, true) || is_branch(b, i, false)) && target(b, i) < i)
 			back[place(b, target(b, i))] = i + 1;
 	for (uint32_t i = 0; back && i < b->nitem; i++)
-		if (back[i] && nests(b, i, back[i], false) && !add_block(b, TOC_DO, i, back[i]))
+		if (back[i] && nests(b, i, back[i], false) && !blocks_add(b, TOC_DO, i, back[i]))
 			return false;
 	return back != NULL;
 }
@@ -217,15 +196,16 @@ static bool find_else(toc_body *b, uint32_t i, uint32_t end)
 	if (behind == IR_NONE || (behind = place(b, behind)) <= end || !nests(b, i, behind, false) ||
 	    !nests(b, end, behind, false))
 		return true;
-	for (size_t o = 0; o < b->nblock; o++) /* the branch must stand in the if itself; a loop's break stays one */
-		if ((b->block[o].start > i && b->block[o].start <= around && around < b->block[o].end) ||
-		    (b->block[o].kind == TOC_DO && b->block[o].start <= i && b->block[o].end == behind))
-			return true;
+	/* the branch must stand in the if itself; a loop's break stays one */
+	if (b->ends[end].last > i || b->ends[behind].loop <= i)
+		return true;
 	uint32_t mine = (uint32_t)b->nblock - 1;
-	if (!add_block(b, TOC_ELSE, end, behind))
+	if (!blocks_add(b, TOC_ELSE, end, behind))
 		return false;
 	b->block[mine].pair = mine + 1;
 	b->block[mine + 1].pair = mine;
+	b->ends[end].pair = MIN(b->ends[end].pair, i);
+	b->ends[behind].pair = MIN(b->ends[behind].pair, end);
 	b->item[around].role = ROLE_GONE;
 	return true;
 }
@@ -239,7 +219,7 @@ static bool find_ifs(toc_body *b)
 		if (end == IR_NONE || (end = place(b, end)) <= i + 1 || !nests(b, i, end, true))
 			continue;
 		b->item[i].role = ROLE_IF;
-		if (!add_block(b, TOC_IF, i, end) || !find_else(b, i, end))
+		if (!blocks_add(b, TOC_IF, i, end) || !find_else(b, i, end))
 			return false;
 	}
 	return true;
@@ -306,15 +286,7 @@ static void name_leaves(toc_body *b)
 	}
 }
 
-static bool is_mentioned(const toc_body *b, const char *name)
-{
-	if (!name)
-		return false;
-	for (const ir_top *t = b->t->m->top_first; t; t = t->next)
-		if (t->kind == TOP_TEXT && strstr(t->text, name))
-			return true;
-	return false;
-}
+static bool is_mentioned(const toc_body *b, const char *name) { return name && names_has(&b->t->words, name); }
 
 /* Labels that nothing goes to are not placed. */
 static bool drop_labels(toc_body *b)
@@ -341,21 +313,19 @@ static bool drop_labels(toc_body *b)
 
 bool flow_blocks(toc_body *b)
 {
-	b->label_at = toc_alloc(b->t, b->k->nlabel, sizeof *b->label_at);
-	if (!b->label_at)
+	b->label_at = toc_nones(b->t, b->k->nlabel);
+	b->place = toc_alloc(b->t, b->nitem + 1, sizeof *b->place);
+	if (!b->label_at || !b->place || !blocks_begin(b))
 		return false;
-	for (size_t i = 0; i < b->k->nlabel; i++)
-		b->label_at[i] = IR_NONE;
 	for (uint32_t i = 0; i < b->nitem; i++)
 		if (is_label(b, i))
 			b->label_at[operand(b, i, 0).id] = i;
+	for (uint32_t i = 1; i <= b->nitem; i++)
+		b->place[i] = is_label(b, i - 1) ? b->place[i - 1] : i;
 	find_waits(b);
-	if (!add_block(b, TOC_BODY, 0, b->nitem + 1) || !find_scopes(b) || !find_loops(b) || !find_ifs(b))
+	if (!blocks_add(b, TOC_BODY, 0, b->nitem + 1) || !find_scopes(b) || !find_loops(b) || !find_ifs(b))
 		return false;
 	nest(b);
 	name_leaves(b);
-	if (!drop_labels(b))
-		return false;
-	loops_find(b);
-	return true;
+	return drop_labels(b) && loops_find(b);
 }

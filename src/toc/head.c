@@ -202,10 +202,8 @@ void put_found(toc_body *b)
 {
 	const cptx_module *m = b->t->m;
 
-	for (size_t i = 0; i < m->nsym + m->nbody; i++) {
-		uint32_t var = i < m->nsym ? b->module_sym_var[i] : b->func_var[i - m->nsym];
-		if (var == IR_NONE || !b->var[var].uses)
-			continue;
+	for (size_t n = 0; n < b->nfound; n++) {
+		uint32_t i = b->found[n], var = b->t->found_var[i];
 		if (i < m->nsym && m->dyn_sym && m->dyn_sym - MODULE_SYM == i)
 			buf_printf(&b->line, "cptx_val %s = cptx_shared_dyn(k, %u, %u, \"smem\");", b->var[var].name,
 			           (unsigned)b->k->dyn_smem, (unsigned)m->sym[i]->align);

@@ -7,22 +7,49 @@ static const ir_item *insn(const toc_body *b, uint32_t i, unsigned op)
 	return it && it->kind == ITEM_INSN && arch_forms[it->form].op == op ? it : NULL;
 }
 
-static bool names(const ir_item *it, const cptx_kernel *k, uint32_t reg)
+/* ---- how many items name a register ---- */
+
+typedef struct tally {
+	toc_body *b;
+	uint32_t *last; /* item that named each register, plus 1 */
+	uint32_t item;
+} tally;
+
+static void count_register(tally *t, uint32_t reg)
 {
-	if (it->kind != ITEM_INSN)
-		return false;
-	if (it->guard == reg + 1)
-		return true;
-	for (unsigned i = 0; i < it->noperand; i++) {
-		const cptx_val value = ir_operand(k, it, i), *v = &value;
-		if (v->kind == CPTX_VAL_REG && v->id <= reg && reg < v->id + v->count)
-			return true;
-		for (uint32_t e = 0; (v->kind == CPTX_VAL_VEC || v->kind == CPTX_VAL_LIST) && e < v->count; e++)
-			if (k->vec[v->id + e].kind == CPTX_VAL_REG && k->vec[v->id + e].id == reg)
-				return true;
-	}
-	return false;
+	if (t->last[reg] != t->item + 1 && t->b->named[reg] < 3)
+		t->b->named[reg]++;
+	t->last[reg] = t->item + 1;
 }
+
+static void count_value(tally *t, const cptx_val *v)
+{
+	for (uint32_t e = 0; v->kind == CPTX_VAL_REG && e < v->count; e++)
+		count_register(t, v->id + e);
+	for (uint32_t e = 0; (v->kind == CPTX_VAL_VEC || v->kind == CPTX_VAL_LIST) && e < v->count; e++)
+		count_value(t, &t->b->k->vec[v->id + e]);
+}
+
+static bool count_named(toc_body *b)
+{
+	tally t = { .b = b, .last = toc_alloc(b->t, b->k->nreg, sizeof *t.last) };
+
+	b->named = toc_alloc(b->t, b->k->nreg, sizeof *b->named);
+	for (; !b->t->failed && t.item < b->nitem; t.item++) {
+		const ir_item *it = b->item[t.item].it;
+		if (it->kind != ITEM_INSN)
+			continue;
+		if (it->guard)
+			count_register(&t, it->guard - 1);
+		for (unsigned i = 0; i < it->noperand; i++) {
+			cptx_val v = ir_operand(b->k, it, i);
+			count_value(&t, &v);
+		}
+	}
+	return !b->t->failed;
+}
+
+/* ---- loops ---- */
 
 /* A comparison into one predicate that only the branch behind it reads; *p: the predicate. */
 static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
@@ -36,9 +63,8 @@ static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
 	if (v[0].kind != CPTX_VAL_REG || b->item[i + 1].it->guard != v[0].id + 1)
 		return false;
 	*p = v[0].id;
-	for (uint32_t j = 0; j < b->nitem; j++)
-		if (j != i && j != i + 1 && names(b->item[j].it, b->k, *p))
-			return false;
+	if (b->named[*p] != 2)
+		return false;
 	for (unsigned n = 1; n < it->noperand; n++)
 		if (v[n].kind == CPTX_VAL_REG && v[n].id == *p)
 			return false;
@@ -126,14 +152,17 @@ static void find_for(toc_body *b, uint32_t id)
 	b->item[first].loop = id;
 }
 
-void loops_find(toc_body *b)
+bool loops_find(toc_body *b)
 {
+	if (!count_named(b))
+		return false;
 	for (uint32_t id = 1; id < b->nblock; id++) {
 		if (b->block[id].kind != TOC_DO)
 			continue;
 		find_for(b, id);
 		find_while(b, id);
 	}
+	return true;
 }
 
 bool put_for(toc_body *b, uint32_t i)

@@ -26,21 +26,6 @@ static void put_comment(toc *t, const char *text)
 
 /* ---- variables ---- */
 
-/* Several declarations of one name: the one that is no .extern, or the first. */
-static bool is_spoken_for(const cptx_module *m, uint32_t id)
-{
-	const ir_sym *s = m->sym[id];
-
-	for (uint32_t i = 0; i < m->nsym; i++) {
-		const ir_sym *o = m->sym[i];
-		if (i != id && !strcmp(o->name, s->name) &&
-		    ((s->linkage == LINK_EXTERN && o->linkage != LINK_EXTERN) ||
-		     ((s->linkage == LINK_EXTERN) == (o->linkage == LINK_EXTERN) && i < id)))
-			return true;
-	}
-	return false;
-}
-
 static void put_addresses(toc *t, buf *line, const ir_sym *s)
 {
 	buf_str(line, ", .address = ((cptx_address[]){ ");
@@ -61,7 +46,7 @@ static void put_global(toc *t, toc_body *b, uint32_t id)
 	const ir_sym *s = t->m->sym[id];
 	const char *init = NULL;
 
-	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || is_spoken_for(t->m, id))
+	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || t->spoken[id] != id)
 		return;
 	if (s->init) {
 		init = c_name(t, "", t->global[id]);
@@ -82,30 +67,37 @@ static void put_global(toc *t, toc_body *b, uint32_t id)
 /* The body that a declaration stands for: its own, or where it is defined. */
 static const cptx_kernel *meant(const cptx_kernel *k) { return k->def ? k->def : k; }
 
-/* Functions that are declared in front of their bodies, or have none. */
-static void note_declared(toc *t)
+/* Functions that are declared in front of their bodies, or have none; and where each is declared first. */
+static bool note_declared(toc *t)
 {
 	bool *seen = toc_alloc(t, t->m->nbody, 1);
+	toc_names declared;
 
-	for (const ir_top *top = seen ? t->m->top_first : NULL; top; top = top->next) {
+	t->by_name = toc_alloc(t, t->m->nbody, sizeof *t->by_name);
+	t->declares = toc_alloc(t, t->m->nbody, sizeof *t->declares);
+	if (t->failed || !names_new(t, &declared))
+		return false;
+	for (const ir_top *top = t->m->top_first; top; top = top->next) {
 		if (top->kind == TOP_BODY)
 			seen[top->k->number - 1] = true;
-		if (top->kind == TOP_PROTO && top->k->is_func && !seen[meant(top->k)->number - 1])
+		if (top->kind != TOP_PROTO)
+			continue;
+		if (top->k->is_func && !seen[meant(top->k)->number - 1])
 			t->by_name[meant(top->k)->number - 1] = true;
+		if (names_has(&declared, top->k->name))
+			continue;
+		t->declares[top->k->number - 1] = true;
+		if (!names_add(t, &declared, top->k->name, 0))
+			return false;
 	}
+	return true;
 }
 
-/* Is it the first declaration of its function? */
+/* Is it the first declaration of its function, and C calls that? */
 static bool declares(const toc *t, const ir_top *top)
 {
 	const cptx_kernel *k = meant(top->k);
-
-	if (!k->is_func || !t->by_name[k->number - 1])
-		return false;
-	for (const ir_top *o = t->m->top_first; o != top; o = o->next)
-		if (o->kind == TOP_PROTO && (meant(o->k) == k || !strcmp(o->k->name, k->name)))
-			return false;
-	return true;
+	return k->is_func && t->by_name[k->number - 1] && t->declares[top->k->number - 1];
 }
 
 static void put_declaration(toc *t, const cptx_kernel *k)
@@ -215,38 +207,97 @@ static void put_main(toc *t)
 	        "\treturn status;\n}\n");
 }
 
+/* Of several declarations of a name the one that is no .extern speaks for all, or the first.  *by_name: the first of each.
+ */
+static bool find_spoken(toc *t, toc_names *by_name)
+{
+	const cptx_module *m = t->m;
+
+	t->spoken = toc_alloc(t, m->nsym, sizeof *t->spoken);
+	if (!t->spoken || !names_new(t, by_name))
+		return false;
+	for (uint32_t i = 0; i < m->nsym; i++) {
+		const toc_name *had = names_get(by_name, m->sym[i]->name);
+		if (!had && !names_add(t, by_name, m->sym[i]->name, i))
+			return toc_no_memory(t);
+		uint32_t first = had ? had->id : i;
+		if (!had || (m->sym[t->spoken[first]]->linkage == LINK_EXTERN && m->sym[i]->linkage != LINK_EXTERN))
+			t->spoken[first] = i;
+	}
+	for (uint32_t i = 0; i < m->nsym; i++) /* the first stands in front of the others, and knows */
+		t->spoken[i] = t->spoken[names_get(by_name, m->sym[i]->name)->id];
+	return true;
+}
+
 /* Names that are reserved, such as those of the builder's own variables, are changed. */
 static bool name_globals(toc *t)
 {
 	const cptx_module *m = t->m;
-	toc_names taken;
+	toc_names taken, first;
 
 	t->global = toc_alloc(t, m->nsym, sizeof *t->global);
-	if (!t->global || !names_new(t, &taken))
+	if (!t->global || !names_new(t, &taken) || !find_spoken(t, &first))
 		return false;
 	for (size_t i = 0; i < m->nsym; i++)
 		if (!names_has(&taken, m->sym[i]->name))
 			names_make(t, &taken, m->sym[i]->name, false, NULL, IR_NONE);
 	for (size_t i = 0; i < m->nsym; i++) {
 		const char *name = m->sym[i]->name;
-		for (size_t j = 0; j < i && !t->global[i]; j++) /* declared twice */
-			if (!strcmp(m->sym[j]->name, name))
-				t->global[i] = t->global[j];
-		if (!t->global[i])
+		uint32_t id = names_get(&first, name)->id;
+		if (id < i)
+			t->global[i] = t->global[id];
+		else
 			t->global[i] =
 				strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) ? name : names_make(t, &taken, name, false, NULL, IR_NONE);
 	}
 	return !t->failed;
 }
 
+/* Names that no body may give to its own. */
+static bool take_names(toc *t)
+{
+	const cptx_module *m = t->m;
+
+	if (!names_new(t, &t->ptx_names))
+		return false;
+	for (size_t i = 0; i < m->nsym; i++)
+		if (!names_has(&t->ptx_names, t->global[i]))
+			names_make(t, &t->ptx_names, t->global[i], false, NULL, IR_NONE);
+	for (size_t i = 0; i < m->nbody; i++)
+		if (m->body[i]->is_func && !m->body[i]->is_proto && !names_has(&t->ptx_names, m->body[i]->name))
+			names_make(t, &t->ptx_names, m->body[i]->name, false, NULL, IR_NONE);
+	return !t->failed;
+}
+
+/* The words of directives that are kept as text: labels among them keep their names. */
+static bool take_words(toc *t)
+{
+	static const char apart[] = " \t\r\n.,:;+-*/()[]{}<>\"'";
+
+	if (!names_new(t, &t->words))
+		return false;
+	for (const ir_top *top = t->m->top_first; top; top = top->next) {
+		char *s = top->kind == TOP_TEXT ? arena_strdup(&t->a, top->text) : NULL;
+		if (top->kind == TOP_TEXT && !s)
+			return toc_no_memory(t);
+		while (s && *s) {
+			char *word = s + strspn(s, apart), *end = word + strcspn(word, apart);
+			s = *end ? end + 1 : end;
+			*end = 0;
+			if (*word && !names_has(&t->words, word) && !names_add(t, &t->words, word, 0))
+				return false;
+		}
+	}
+	return true;
+}
+
 static void put_file(toc *t)
 {
 	const char **name = toc_alloc(t, 2 * t->m->nbody, sizeof *name);
 
-	t->by_name = toc_alloc(t, t->m->nbody, sizeof *t->by_name);
-	if (t->failed || !names_new(t, &t->names) || !name_globals(t))
+	t->found_var = toc_nones(t, t->m->nsym + t->m->nbody);
+	if (t->failed || !names_new(t, &t->names) || !name_globals(t) || !take_names(t) || !take_words(t) || !note_declared(t))
 		return;
-	note_declared(t);
 	for (const ir_top *top = t->m->top_first; top && top->kind != TOP_HEAD; top = top->next)
 		if (top->kind == TOP_COMMENT)
 			put_comment(t, top->text);

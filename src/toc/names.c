@@ -16,6 +16,14 @@ void *toc_alloc(toc *t, size_t n, size_t size)
 	return p;
 }
 
+uint32_t *toc_nones(toc *t, size_t n)
+{
+	uint32_t *p = toc_alloc(t, n, sizeof *p);
+	if (p)
+		memset(p, 0xff, n * sizeof *p);
+	return p;
+}
+
 /* Words of C, and macros and names of what the text includes. */
 static const char *const reserved[] = {
 	"auto",     "break",    "case",     "char",     "const",        "continue", "default", "do",        "double",
@@ -45,17 +53,22 @@ static toc_name *slot_of(const toc_names *n, const char *text)
 
 bool names_new(toc *t, toc_names *n)
 {
-	*n = (toc_names){ .nslot = 256 };
+	*n = (toc_names){ .nslot = 16 };
 	n->slot = toc_alloc(t, n->nslot, sizeof *n->slot);
 	return n->slot != NULL;
 }
 
-bool names_has(const toc_names *n, const char *text) { return slot_of(n, text)->text != NULL; }
+const toc_name *names_get(const toc_names *n, const char *text)
+{
+	const toc_name *s = slot_of(n, text);
+	return s->text ? s : n->outer ? names_get(n->outer, text) : NULL;
+}
 
-static bool add(toc *t, toc_names *n, const char *text, uint32_t block)
+static bool add(toc *t, toc_names *n, const toc_name *name)
 {
 	if (n->used * 2 >= n->nslot) {
-		toc_names grown = { .nslot = n->nslot * 2, .used = n->used };
+		toc_names grown = *n;
+		grown.nslot *= 2;
 		grown.slot = toc_alloc(t, grown.nslot, sizeof *grown.slot);
 		if (!grown.slot)
 			return false;
@@ -64,10 +77,15 @@ static bool add(toc *t, toc_names *n, const char *text, uint32_t block)
 				*slot_of(&grown, n->slot[i].text) = n->slot[i];
 		*n = grown;
 	}
-	toc_name *s = slot_of(n, text);
+	toc_name *s = slot_of(n, name->text);
 	n->used += !s->text;
-	*s = (toc_name){ .text = text, .block = block };
+	*s = *name;
 	return true;
+}
+
+bool names_add(toc *t, toc_names *n, const char *text, uint32_t id)
+{
+	return add(t, n, &(toc_name){ .text = text, .block = IR_NONE, .id = id });
 }
 
 static bool is_reserved(const char *s)
@@ -138,14 +156,17 @@ const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc
 
 	if (!s)
 		return "";
+	const toc_name *had = names_get(n, s);
+	if (had && n->outer && !slot_of(n, s)->text && !names_add(t, n, had->text, had->id)) /* for its `next` */
+		return "";
 	toc_name *first = slot_of(n, s);
 	for (unsigned i = MAX(first->next, 2u);; i++) {
-		const toc_name *had = slot_of(n, s);
-		if (!had->text || free_again(b, had, block))
+		had = names_get(n, s);
+		if (!had || free_again(b, had, block))
 			break;
 		if (had->block == IR_NONE && (had == first || first->next == i - 1))
 			first->next = MAX(first->next, i);
 		snprintf(s + len, 24 - 2, "_%u", i);
 	}
-	return add(t, n, s, block) ? s : "";
+	return add(t, n, &(toc_name){ .text = s, .block = block }) ? s : "";
 }

@@ -174,7 +174,7 @@ void put_value(toc_body *b, const cptx_val *v, unsigned as)
 	case CPTX_VAL_SYM:
 		if (v->offset)
 			put(b, "cptx_offset(");
-		put(b, var_name(b, v->id >= MODULE_SYM ? b->module_sym_var[v->id - MODULE_SYM] : b->sym_var[v->id]));
+		put(b, var_name(b, v->id >= MODULE_SYM ? b->t->found_var[v->id - MODULE_SYM] : b->sym_var[v->id]));
 		if (v->offset)
 			buf_printf(&b->line, ", %d)", (int)v->offset);
 		break;
@@ -190,7 +190,7 @@ void put_value(toc_body *b, const cptx_val *v, unsigned as)
 	case CPTX_VAL_LABEL:
 	case CPTX_VAL_TARGETS:
 	case CPTX_VAL_PROTO: put(b, var_name(b, b->label_var[v->id])); break;
-	case CPTX_VAL_FUNC: put(b, var_name(b, b->func_var[v->id - 1])); break;
+	case CPTX_VAL_FUNC: put(b, var_name(b, b->t->found_var[b->k->m->nsym + v->id - 1])); break;
 	case CPTX_VAL_SINK: put(b, "cptx_sink()"); break;
 	case CPTX_VAL_NONE:
 	case CPTX_VAL_BAD: put(b, "(cptx_val){ 0 }"); break;

@@ -2,6 +2,7 @@
 #include "toc/toc.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 uint32_t vars_new(toc_body *b, toc_var_kind kind, const char *name)
 {
@@ -126,8 +127,8 @@ static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
 		for (uint32_t i = 0; i < v->count; i++)
 			use_value(b, &b->k->vec[v->id + i], item);
 		return;
-	case CPTX_VAL_SYM: slot = v->id >= MODULE_SYM ? &b->module_sym_var[v->id - MODULE_SYM] : &b->sym_var[v->id]; break;
-	case CPTX_VAL_FUNC: slot = &b->func_var[v->id - 1]; break;
+	case CPTX_VAL_SYM: slot = v->id >= MODULE_SYM ? &b->t->found_var[v->id - MODULE_SYM] : &b->sym_var[v->id]; break;
+	case CPTX_VAL_FUNC: slot = &b->t->found_var[b->k->m->nsym + v->id - 1]; break;
 	case CPTX_VAL_LABEL:
 	case CPTX_VAL_TARGETS:
 	case CPTX_VAL_PROTO: slot = &b->label_var[v->id]; break;
@@ -136,8 +137,16 @@ static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
 	toc_var_kind kind = v->kind == CPTX_VAL_SYM                                 ? VAR_SYM
 	                    : v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_FUNC ? VAR_LABEL
 	                                                                            : VAR_LIST;
-	if ((var = var_of(b, slot, kind)) != IR_NONE)
-		use(b, var, item);
+	bool found = *slot == IR_NONE && (v->kind == CPTX_VAL_FUNC || (v->kind == CPTX_VAL_SYM && v->id >= MODULE_SYM));
+	if ((var = var_of(b, slot, kind)) == IR_NONE)
+		return;
+	use(b, var, item);
+	if (!found)
+		return;
+	if (arena_push(&b->t->a, &b->found, b->nfound, &b->cap_found, sizeof *b->found))
+		b->found[b->nfound++] = (uint32_t)(slot - b->t->found_var);
+	else
+		toc_no_memory(b->t);
 }
 
 /* Names in an item; a branch that a block says names its predicate only. */
@@ -184,15 +193,16 @@ static bool name_rest(toc_body *b)
 		if (b->label_var[i] == IR_NONE)
 			continue;
 		const char *name = k->label[i].name;
+		toc_var *v = &b->var[b->label_var[i]];
 		snprintf(text, sizeof text, "L%zu", i);
-		b->var[b->label_var[i]].name = names_make(b->t, &b->names, name ? name : text, true, NULL, IR_NONE);
+		v->kept = name && names_has(&b->t->words, name) ? name : NULL;
+		v->name = names_make(b->t, &b->names, name ? name : text, true, NULL, IR_NONE);
 	}
-	for (size_t i = 0; i < k->m->nsym; i++)
-		if (b->module_sym_var[i] != IR_NONE)
-			b->var[b->module_sym_var[i]].name = names_make(b->t, &b->names, k->m->sym[i]->name, true, NULL, IR_NONE);
-	for (size_t i = 0; i < k->m->nbody; i++)
-		if (b->func_var[i] != IR_NONE)
-			b->var[b->func_var[i]].name = names_make(b->t, &b->names, k->m->body[i]->name, true, NULL, IR_NONE);
+	for (size_t i = 0; i < b->nfound; i++) {
+		uint32_t id = b->found[i];
+		const char *name = id < k->m->nsym ? k->m->sym[id]->name : k->m->body[id - k->m->nsym]->name;
+		b->var[b->t->found_var[id]].name = names_make(b->t, &b->names, name, true, NULL, IR_NONE);
+	}
 	return !b->t->failed;
 }
 
@@ -201,12 +211,6 @@ bool vars_signature(toc_body *b)
 	const cptx_kernel *k = b->k;
 
 	b->sym_name = toc_alloc(b->t, k->nsym, sizeof *b->sym_name);
-	for (size_t i = 0; i < k->m->nsym; i++)
-		if (!names_has(&b->ptx_names, b->t->global[i]))
-			names_make(b->t, &b->ptx_names, b->t->global[i], false, NULL, IR_NONE);
-	for (size_t i = 0; i < k->m->nbody; i++)
-		if (k->m->body[i]->is_func && !k->m->body[i]->is_proto && !names_has(&b->ptx_names, k->m->body[i]->name))
-			names_make(b->t, &b->ptx_names, k->m->body[i]->name, false, NULL, IR_NONE);
 	for (size_t n = 0; n < k->nresult + k->narg && b->sym_name; n++) {
 		const ir_arg *a = n < k->nresult ? &k->result[n] : &k->arg[n - k->nresult];
 		if (a->sym != IR_NONE)
@@ -238,23 +242,19 @@ static bool name_symbols(toc_body *b)
 	return !b->t->failed;
 }
 
-static uint32_t *no_vars(toc_body *b, size_t n)
+static int by_number(const void *x, const void *y)
 {
-	uint32_t *p = toc_alloc(b->t, n, sizeof *p);
-	for (size_t i = 0; p && i < n; i++)
-		p[i] = IR_NONE;
-	return p;
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	return (a > b) - (a < b);
 }
 
 bool vars_find(toc_body *b)
 {
 	const cptx_kernel *k = b->k;
 
-	b->reg_var = no_vars(b, k->nreg);
-	b->label_var = no_vars(b, k->nlabel);
-	b->sym_var = no_vars(b, k->nsym);
-	b->module_sym_var = no_vars(b, k->m->nsym);
-	b->func_var = no_vars(b, k->m->nbody);
+	b->reg_var = toc_nones(b->t, k->nreg);
+	b->label_var = toc_nones(b->t, k->nlabel);
+	b->sym_var = toc_nones(b->t, k->nsym);
 	if (b->t->failed || !find_arrays(b))
 		return false;
 	for (uint32_t i = 0; i < k->nreg; i++)
@@ -262,6 +262,8 @@ bool vars_find(toc_body *b)
 			return false;
 	for (uint32_t i = 0; i < b->nitem; i++)
 		use_item(b, i);
+	if (b->nfound)
+		qsort(b->found, b->nfound, sizeof *b->found, by_number);
 	if (!name_rest(b) || !name_symbols(b) || !name_registers(b))
 		return false;
 	for (size_t n = 0; n < k->nresult + k->narg; n++) {
@@ -269,12 +271,8 @@ bool vars_find(toc_body *b)
 		if (a->sym == IR_NONE)
 			b->var[b->reg_var[a->reg]].given = true;
 	}
-	for (size_t i = 0; i < k->m->nsym; i++)
-		if (b->module_sym_var[i] != IR_NONE)
-			b->var[b->module_sym_var[i]].given = true;
-	for (size_t i = 0; i < k->m->nbody; i++)
-		if (b->func_var[i] != IR_NONE)
-			b->var[b->func_var[i]].given = true;
+	for (size_t i = 0; i < b->nfound; i++)
+		b->var[b->t->found_var[b->found[i]]].given = true;
 	for (uint32_t i = (uint32_t)b->nvar; i-- > 0;) {
 		toc_var *v = &b->var[i];
 		if (v->given || !v->uses)
