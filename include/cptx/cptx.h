@@ -6,7 +6,15 @@
  * PTX text; <cptx/device.h> loads and launches it.
  *
  * Errors: the first error of a module sticks, with the file and line of the user's call; every later call on the module, its
- * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.
+ * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  What belongs
+ * to no module takes a cptx_error * last, which may be NULL: zero (false, NULL) and a set error, or neither.  It must start
+ * zeroed, and the first error stays; only cptx_emit, cptx_to_c and what checks or makes a GEMM set it anew.
+ *
+ * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, an enumerator that does not
+ * exist are errors like all others, CPTX_E_ARG as a rule.  A call that has no place for an error gives what its comment says
+ * of nothing: false, 0, NULL, a BAD value, UINT32_MAX for bytes.  Where NULL is allowed, the comment says so; what frees
+ * takes it; a NULL kernel or item is what a call gave that failed, and calls on it do nothing.  Not found are pointers to
+ * what was freed, and arrays and texts that are shorter than was said.
  *
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.

@@ -202,7 +202,8 @@ typedef struct cptx_smem_elem {
 	bool padded;   /**< 4 or 6 bits: 16 of them lie in 16 bytes, as 16U4_ALIGN16B and 16U6_ALIGN16B tensor maps store them */
 } cptx_smem_elem;
 
-/** The place of element (row of A or column of B, k) of the operand, both from the descriptor's start on. */
+/** The place of element (row of A or column of B, k) of the operand, both from the descriptor's start on; byte UINT32_MAX:
+ * there is no such swizzle or element. */
 CPTX_API cptx_smem_place cptx_smem_desc_at(const cptx_smem_desc *desc, cptx_smem_elem elem, uint32_t row, uint32_t k);
 
 /* ---- Tiles in shared memory ------------------------------------------------------------------------------------------ */
@@ -223,13 +224,14 @@ typedef struct cptx_tile {
 	char z_;
 } cptx_tile;
 
-/** Checks a tile; the calls below want one that passed, and give 0 else. */
+/** Checks a tile.  The calls below want one that passed: without a place for an error they give UINT32_MAX else, of which
+ * there is no memory, so that a builder call which is given it is an error on the user's line. */
 CPTX_API bool cptx_tile_check(const cptx_tile *tile, cptx_error *err);
 /** Bytes of shared memory; what mbarrier.expect_tx must be told when tensor maps write all of it and pitch is 0. */
 CPTX_API uint32_t cptx_tile_bytes(const cptx_tile *tile);
 /** Bytes that its start must be a multiple of. */
 CPTX_API uint32_t cptx_tile_align(const cptx_tile *tile);
-/** Where an element is, as an offset from the start. */
+/** Where an element is, as an offset from the start; byte UINT32_MAX: outside of the tile. */
 CPTX_API cptx_smem_place cptx_tile_at(const cptx_tile *tile, uint32_t row, uint32_t col);
 
 /** The boxes of a tensor map that fill a tile: box i is written at i * bytes.  Along the contiguous dimension first. */
@@ -253,7 +255,7 @@ CPTX_API cptx_val cptx_tile_word_(cptx_kernel *k, cptx_site at, const cptx_tile 
 /** The descriptor (.u64) of the operand at (0, 0) of a tile at that shared memory address (.u32, aligned as
  * cptx_tile_align() says): code, where cptx_tile_desc knows numbers only. */
 #define cptx_tile_word(k, tile, arch, start) cptx_tile_word_((k), CPTX_HERE, (tile), (arch), (start))
-/** What to add to it for the operand that begins at (row, col). */
+/** What to add to it for the operand that begins at (row, col); UINT32_MAX: no descriptor does. */
 CPTX_API uint32_t cptx_tile_word_step(const cptx_tile *tile, uint32_t row, uint32_t col);
 /** What to add to it for a tile so many bytes further on, a multiple of 16. */
 static inline uint32_t cptx_tile_word_bytes(uint32_t bytes) { return bytes / 16; }
@@ -279,7 +281,8 @@ typedef struct cptx_lines {
  * no rows of that fragment, and why. */
 CPTX_API bool cptx_tile_lines(const cptx_tile *tile, const cptx_frag *frag, uint32_t row, uint32_t col, cptx_lines *lines,
                               cptx_error *err);
-/** The offset that a lane (of wgmma 0 to 127) gives to instruction i.  Lanes that .x1 and .x2 do not read repeat others. */
+/** The offset that a lane (of wgmma 0 to 127) gives to instruction i.  Lanes that .x1 and .x2 do not read repeat others.
+ * UINT32_MAX: there is no such lane or instruction. */
 CPTX_API uint32_t cptx_lines_offset(const cptx_lines *lines, uint32_t i, uint32_t lane);
 
 /* ---- Bank conflicts ----------------------------------------------------------------------------------------------------
@@ -296,7 +299,7 @@ typedef struct cptx_banks {
 	uint16_t worst;     /**< turns of the slowest phase: "4-way" */
 	uint16_t conflicts; /**< turns - phases */
 } cptx_banks;
-/** offset[lane] for the lanes in `active`; bytes of one lane: 1, 2, 4, 8 or 16.  All zero for other sizes. */
+/** offset[lane] for the lanes in `active`; bytes of one lane: 1, 2, 4, 8 or 16.  All zero for other sizes, and NULL. */
 CPTX_API cptx_banks cptx_bank_conflicts(const uint32_t offset[32], uint32_t active, uint32_t bytes);
 /** The same of instruction i of lines, summed over the warps. */
 CPTX_API cptx_banks cptx_lines_banks(const cptx_lines *lines, uint32_t i);
@@ -402,7 +405,7 @@ typedef struct cptx_insn_desc {
 CPTX_API bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field);
 /** Sets a member by its name and a number, a type's name, yes or no; for a field of the kind, or ctas and ws. */
 CPTX_API bool cptx_insn_desc_set(cptx_insn_desc *desc, const char *name, const char *value, cptx_error *err);
-/** Elements along k of one instruction. */
+/** Elements along k of one instruction; 0 for what is no kind. */
 CPTX_API uint32_t cptx_insn_desc_k(const cptx_insn_desc *desc);
 /** Checks every rule of the kind, shapes for `ctas` and `ws` included, and encodes. */
 CPTX_API bool cptx_insn_desc_encode(const cptx_insn_desc *desc, uint32_t *word, cptx_error *err);

@@ -86,8 +86,10 @@ bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
 
 bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target)
 {
-	return op < arch_nop && form < arch_ops[op].nform && target &&
-	       arch_avails[arch_forms[arch_ops[op].form + form].avail][arch_target_index(target)];
+	const cptx_target *t = target ? cptx_target_find(target->name) : NULL; /* it may be a copy */
+
+	return t && op < arch_nop && form < arch_ops[op].nform &&
+	       arch_avails[arch_forms[arch_ops[op].form + form].avail][arch_target_index(t)];
 }
 
 char *arch_put_opcode(char *p, unsigned form, const uint16_t *mods)

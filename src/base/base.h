@@ -95,6 +95,12 @@ uint32_t text_f32_bits(double f);
 bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, ...) CPTX_PRINTF_(4, 5);
 bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap);
 #define NOWHERE ((cptx_site){ NULL, 0 })
+/* Whether an argument that a public call needs is there; if not, ARG in *err, or in the module of a kernel (NULL: nowhere):
+ * "cptx_tile_check: the tile is NULL". */
+#define IS_GIVEN(p, what, at, err) ((p) != NULL || error_null(__func__, (what), (at), (err)))
+#define IS_GIVEN_TO(k, at, p, what) ((p) != NULL || error_null_in(__func__, (what), (at), (k)))
+bool error_null(const char *function, const char *what, cptx_site at, cptx_error *err);
+bool error_null_in(const char *function, const char *what, cptx_site at, cptx_kernel *k);
 /* ABSENT: what a call needs was left out by that option of meson.  Returns false. */
 bool error_absent(cptx_error *err, cptx_site at, const char *what, const char *option);
 

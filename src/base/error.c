@@ -39,6 +39,25 @@ bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *f
 	return false;
 }
 
+/* Of the name that the user wrote: that of a function behind a macro has a _ at its end. */
+static int length_of(const char *function)
+{
+	size_t n = strlen(function);
+
+	return (int)(n && function[n - 1] == '_' ? n - 1 : n);
+}
+
+bool error_null(const char *function, const char *what, cptx_site at, cptx_error *err)
+{
+	return error_set(err, CPTX_E_ARG, at, "%.*s: the %s is NULL", length_of(function), function, what);
+}
+
+bool error_null_in(const char *function, const char *what, cptx_site at, cptx_kernel *k)
+{
+	cptx_fail_(k, at, "%.*s: the %s is NULL", length_of(function), function, what);
+	return false;
+}
+
 bool error_absent(cptx_error *err, cptx_site at, const char *what, const char *option)
 {
 	return error_set(err, CPTX_E_ABSENT, at, "this build of cptx has no %s; configure it without -D%s=disabled", what,

@@ -176,7 +176,7 @@ cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n)
 	hash s;
 
 	hash_init(&s);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; parts && i < n; i++) {
 		uint8_t size[8];
 		for (size_t j = 0; j < 8; j++)
 			size[j] = (uint8_t)((uint64_t)parts[i].size >> 8 * j);
@@ -201,7 +201,7 @@ bool cptx_cache_get(cptx_cache *c, const cptx_cache_key *key, cptx_cache_entry *
 	char name[ENTRY_NAME];
 	bool memory;
 
-	if (!cptx_cache_can_read(c))
+	if (!key || !entry || !cptx_cache_can_read(c))
 		return false;
 	entry_name(name, key);
 	int fd = openat(c->dir, name, READ_FLAGS);
@@ -239,7 +239,7 @@ bool cptx_cache_put(cptx_cache *c, const cptx_cache_key *key, const cptx_cache_e
 {
 	char name[ENTRY_NAME], temporary[64];
 
-	if (!cptx_cache_can_write(c) || entry_bytes(e) > c->max_bytes / 2)
+	if (!key || !e || !cptx_cache_can_write(c) || entry_bytes(e) > c->max_bytes / 2)
 		return false;
 	int fd = open_temporary(c, temporary, sizeof temporary);
 	entry_name(name, key);

@@ -144,7 +144,7 @@ bool cptx_cache_each(cptx_cache *c, bool remove_damaged, bool (*each)(void *user
 	listing l;
 	bool more = true;
 
-	if (!c || !list(c, &l, false))
+	if (!c || !each || !list(c, &l, false))
 		return false;
 	qsort(l.at, l.n, sizeof *l.at, by_use);
 	for (size_t i = 0; i < l.n && more; i++) {

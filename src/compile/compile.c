@@ -39,6 +39,8 @@ bool cptx_compiler_named(const char *name, enum cptx_compiler *c)
 
 bool cptx_compiler_find(enum cptx_compiler c, char *text, size_t size)
 {
+	if (!text)
+		size = 0;
 	if (c == CPTX_COMPILER_AUTO) {
 		for (size_t i = FIRST_ALONE; i < ARRAY_LEN(compilers); i++)
 			if (compilers[i].find(text, size))

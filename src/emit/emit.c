@@ -293,11 +293,16 @@ void emit_unknown_target(const char *target, cptx_error *err)
 	const char *near = NULL;
 	unsigned best = 4;
 
-	for (size_t i = 0; target && cptx_target_at(i); i++) {
+	if (!target) {
+		error_set(err, CPTX_E_TARGET, NOWHERE,
+		          "no target is named, and the module has none of its own: say one, \"sm_90a\"");
+		return;
+	}
+	for (size_t i = 0; cptx_target_at(i); i++) {
 		unsigned d = text_distance(target, cptx_target_at(i)->name);
 		if (d < best)
 			best = d, near = cptx_target_at(i)->name;
 	}
-	error_set(err, CPTX_E_TARGET, NOWHERE, "there is no target '%.64s'%s%s%s; `cptx arch` lists them",
-	          target ? target : "(null)", near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	error_set(err, CPTX_E_TARGET, NOWHERE, "there is no target '%.64s'%s%s%s; `cptx arch` lists them", target,
+	          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }

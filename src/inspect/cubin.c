@@ -336,16 +336,21 @@ bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kerne
 
 const cptx_cubin_line *cptx_cubin_view_lines(const cptx_cubin_view *c, size_t i, size_t *n)
 {
-	*n = c && i < c->nkernel ? c->kernel[i].nline : 0;
-	return *n ? c->kernel[i].line : NULL;
+	size_t lines = c && i < c->nkernel ? c->kernel[i].nline : 0;
+
+	if (n)
+		*n = lines;
+	return lines ? c->kernel[i].line : NULL;
 }
 
 bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out)
 {
 	enum { AT = 105 - 96 /* of the last word of 32 bits */ };
 
+	if (!out)
+		return false;
 	*out = (cptx_cubin_control){ 0 };
-	if (i >= c->nkernel || !c->kernel[i].code || address % 16 || address >= c->kernel[i].k.code / 16 * 16)
+	if (!c || i >= c->nkernel || !c->kernel[i].code || address % 16 || address >= c->kernel[i].k.code / 16 * 16)
 		return false;
 	uint32_t bits = cubin_u32(c->kernel[i].code + address + 12) >> AT;
 	*out = (cptx_cubin_control){
@@ -356,6 +361,7 @@ bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t addres
 
 const char *cptx_cubin_view_ptx(const cptx_cubin_view *c, size_t *size)
 {
-	*size = c ? c->nptx : 0;
+	if (size)
+		*size = c ? c->nptx : 0;
 	return c ? c->ptx : NULL;
 }

@@ -129,6 +129,8 @@ static void weigh(cptx_flow *f)
 
 void cptx_flow_mix(const cptx_flow *f, uint32_t count[CPTX_UNITS], double weight[CPTX_UNITS])
 {
+	if (!count || !weight)
+		return;
 	memset(count, 0, CPTX_UNITS * sizeof *count);
 	for (unsigned u = 0; u < CPTX_UNITS; u++)
 		weight[u] = 0;
@@ -204,14 +206,12 @@ void cptx_flow_destroy(cptx_flow *f)
 
 const cptx_point *cptx_flow_points(const cptx_flow *f, size_t *n)
 {
-	*n = f ? f->npoint : 0;
-	return *n ? f->point : NULL;
+	return flow_list(f ? f->point : NULL, f ? f->npoint : 0, n);
 }
 
 const cptx_loop *cptx_flow_loops(const cptx_flow *f, size_t *n)
 {
-	*n = f ? f->nloop : 0;
-	return *n ? f->loop : NULL;
+	return flow_list(f ? f->loop : NULL, f ? f->nloop : 0, n);
 }
 
 uint32_t cptx_flow_hottest(const cptx_flow *f) { return f ? f->hottest : UINT32_MAX; }

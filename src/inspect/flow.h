@@ -38,6 +38,14 @@ struct cptx_flow {
 	size_t nshared, cap_shared, nset, nuse;
 };
 
+/* What a call of <cptx/inspect.h> gives of a list: its first, NULL if there is none; their number, to whom wants it. */
+static inline const void *flow_list(const void *first, size_t count, size_t *n)
+{
+	if (n)
+		*n = count;
+	return count ? first : NULL;
+}
+
 /* Calls fn for each successor of a block. */
 typedef void (*flow_next_fn)(cptx_flow *f, uint32_t block, uint32_t next, void *user);
 void flow_each_next(cptx_flow *f, uint32_t block, flow_next_fn fn, void *user);

@@ -18,7 +18,8 @@ bool cptx_occupancy_of(const cptx_target *t, uint32_t registers, uint32_t smem, 
 	if (!out)
 		return false;
 	*out = o;
-	if (!t || !threads || threads > CPTX_THREADS_PER_CTA || registers > CPTX_REGS_PER_THREAD + 1 || smem > INT32_MAX)
+	if (!t || !t->smem_unit || !threads || threads > CPTX_THREADS_PER_CTA || registers > CPTX_REGS_PER_THREAD + 1 ||
+	    smem > INT32_MAX)
 		return false;
 	uint32_t warps = up(threads, CPTX_WARP) / CPTX_WARP, per_warp = up(MAX(registers, 1u) * CPTX_WARP, CPTX_REGS_UNIT);
 	uint32_t part_warps = CPTX_REGS_PER_SM / CPTX_SM_PARTS / per_warp;

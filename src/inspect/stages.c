@@ -246,18 +246,15 @@ bool flow_stages(cptx_flow *f)
 
 const cptx_shared_var *cptx_flow_shared(const cptx_flow *f, size_t *n)
 {
-	*n = f ? f->nshared : 0;
-	return *n ? f->shared : NULL;
+	return flow_list(f ? f->shared : NULL, f ? f->nshared : 0, n);
 }
 
 const cptx_barrier_set *cptx_flow_barriers(const cptx_flow *f, size_t *n)
 {
-	*n = f ? f->nset : 0;
-	return *n ? f->set : NULL;
+	return flow_list(f ? f->set : NULL, f ? f->nset : 0, n);
 }
 
 const cptx_stage_use *cptx_flow_stages(const cptx_flow *f, size_t *n)
 {
-	*n = f ? f->nuse : 0;
-	return *n ? f->use : NULL;
+	return flow_list(f ? f->use : NULL, f ? f->nuse : 0, n);
 }

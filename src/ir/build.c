@@ -77,6 +77,8 @@ cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, const cptx_va
 		ir_error(k, CPTX_E_ARG, at, "instruction number %u is not in this library's table", (unsigned)op);
 		return (cptx_val){ 0 };
 	}
+	if (!IS_GIVEN_TO(k, at, vals, "list of operands") || !IS_GIVEN_TO(k, at, mods, "list of modifiers"))
+		return (cptx_val){ 0 };
 	return append_insn(k, at, op, vals, mods);
 }
 

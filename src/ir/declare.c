@@ -92,7 +92,7 @@ static uint8_t linkage_of(enum cptx_linkage l) { return l == CPTX_LINK_DEFAULT ?
 
 cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = *opt;
+	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ 0 };
 	cptx_val none = { 0 };
 	ir_sym s;
 
@@ -125,7 +125,7 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 
 cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = *opt;
+	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ 0 };
 	cptx_val none = { 0 };
 	ir_sym s;
 
@@ -206,7 +206,7 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
                          const cptx_variable_opt *opt)
 {
 	enum { MOST_PARAM = 32764 };
-	cptx_variable_opt o = *opt;
+	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ 0 };
 	cptx_val none = { 0 };
 	ir_sym s;
 
@@ -214,7 +214,7 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
 		return none;
 	bool opaque = ir_is_opaque(o.space);
 	o.space = opaque ? o.space : CPTX_PARAM;
-	if ((result && !k->is_func) || o.init || o.linkage || (opt->space && !opaque && opt->space != CPTX_PARAM)) {
+	if ((result && !k->is_func) || o.init || o.linkage || (o.space && !opaque && o.space != CPTX_PARAM)) {
 		ir_error(k, CPTX_E_ARG, at, "parameter '%s': only functions have results, and parameters no .init or .linkage",
 		         name ? name : "_");
 		return none;

@@ -163,7 +163,7 @@ enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group)
 /* As snprintf: what fits, with its NUL; the whole length. */
 static size_t give(const char *from, size_t n, char *text, size_t size)
 {
-	if (size) {
+	if (text && size) {
 		memcpy(text, from, MIN(n, size - 1));
 		text[MIN(n, size - 1)] = 0;
 	}

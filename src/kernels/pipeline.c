@@ -1,6 +1,8 @@
 /* Rings of stages over mbarriers. */
 #include <cptx/pipeline.h>
 
+#include "base/base.h"
+
 /* A call of the builder for the user's line. */
 #define CALL(name, ...) cptx_##name##_s_(k, at, &(struct cptx_##name##_){ __VA_ARGS__ })
 
@@ -10,6 +12,11 @@ static uint32_t given(uint32_t v) { return v ? v : 1; }
 
 void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt)
 {
+	if (!IS_GIVEN_TO(k, at, p, "pipeline"))
+		return;
+	*p = (cptx_pipe){ .barriers = { 0 } };
+	if (!IS_GIVEN_TO(k, at, opt, "description"))
+		return;
 	uint64_t releases = (uint64_t)given(opt->consumers) * given(opt->multicast);
 
 	*p = (cptx_pipe){ .opt = *opt };
@@ -31,8 +38,29 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
 }
 
+/* Where making or beginning failed, that is the module's error already. */
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_pipe *p)
+{
+	bool ok = p && p->barriers.kind == CPTX_VAL_SYM && p->opt.stages >= 1 && p->opt.stages <= MOST_STAGES;
+
+	if (!ok)
+		cptx_fail_(k, at, "a pipeline that cptx_pipe_new did not make");
+	return ok;
+}
+
+static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
+{
+	bool ok = here && here->barrier.kind == CPTX_VAL_REG;
+
+	if (!ok)
+		cptx_fail_(k, at, "a place in a pipeline that neither cptx_pipe_producer nor cptx_pipe_consumer gave");
+	return ok;
+}
+
 void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
 {
+	if (!is_made(k, at, p))
+		return;
 	const cptx_pipe_opt *o = &p->opt;
 
 	cptx_if_begin_(k, at, first);
@@ -47,6 +75,8 @@ void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_v
 
 void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
 {
+	if (!is_made(k, at, p))
+		return;
 	cptx_pipe_prepare_(k, at, p, first);
 	if (p->opt.multicast == 1) {
 		CALL(bar_sync, .a = cptx_imm(0));
@@ -58,8 +88,11 @@ void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val 
 
 cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta)
 {
-	cptx_pipe_at here = { .stages = p->opt.stages, .cta = cta };
+	cptx_pipe_at here = { .cta = cta };
 
+	if (!is_made(k, at, p))
+		return here;
+	here.stages = p->opt.stages;
 	/* a fresh barrier has completed the phase before the first, of parity 1 */
 	here.parity = CALL(mov, .a = cptx_imm(producer), .type = CPTX_U32);
 	here.first = CALL(mov, .a = p->barriers, .type = CPTX_U32);
@@ -75,6 +108,8 @@ cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 
 void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
 {
+	if (!is_made(k, at, p) || !is_begun(k, at, here))
+		return;
 	if (p->opt.stages == 1) {
 		CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity);
 		return;
@@ -89,8 +124,11 @@ void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe
 
 cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here)
 {
-	cptx_pipe_at ahead = *here;
+	cptx_pipe_at ahead = { .stages = 0 };
 
+	if (!is_made(k, at, p) || !is_begun(k, at, here))
+		return ahead;
+	ahead = *here;
 	ahead.stage = CALL(mov, .a = here->stage, .type = CPTX_U32);
 	ahead.parity = CALL(mov, .a = here->parity, .type = CPTX_U32);
 	ahead.barrier = CALL(mov, .a = here->barrier, .type = CPTX_U32);
@@ -100,6 +138,8 @@ cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 
 void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, const cptx_pipe_at *ahead)
 {
+	if (!is_begun(k, at, here) || !is_begun(k, at, ahead))
+		return;
 	CALL(mov, .a = ahead->stage, .into = here->stage);
 	CALL(mov, .a = ahead->parity, .into = here->parity);
 	CALL(mov, .a = ahead->barrier, .into = here->barrier);
@@ -107,11 +147,15 @@ void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, const cptx_
 
 cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 {
+	if (!is_begun(k, at, here))
+		return (cptx_val){ 0 };
 	return CALL(mbarrier_test_wait_parity, .a = here->barrier, .parity = here->parity, .space = CPTX_SHARED_CTA);
 }
 
 cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 {
+	if (!is_begun(k, at, here))
+		return (cptx_val){ 0 };
 	if (here->cta.kind == CPTX_VAL_NONE)
 		return here->barrier;
 	return CALL(mapa, .a = here->barrier, .b = here->cta, .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32);
@@ -119,6 +163,8 @@ cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *he
 
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
 {
+	if (!is_made(k, at, p) || !is_begun(k, at, here))
+		return;
 	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;
 
 	cptx_wait_begin_(k, at);
@@ -132,6 +178,8 @@ void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cpt
 
 void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, cptx_val bytes)
 {
+	if (!is_begun(k, at, here))
+		return;
 	if (bytes.kind == CPTX_VAL_NONE)
 		CALL(mbarrier_arrive, .a = here->barrier, .into = cptx_sink(), .space = CPTX_SHARED_CTA);
 	else
@@ -140,6 +188,8 @@ void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, c
 
 void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when)
 {
+	if (!is_made(k, at, p) || !is_begun(k, at, here))
+		return;
 	if (here->cta.kind == CPTX_VAL_NONE) {
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
 		return;
@@ -154,7 +204,7 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 
 void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
 {
-	for (uint32_t i = 0; i < p->opt.stages; i++) {
+	for (uint32_t i = 0; is_made(k, at, p) && i < p->opt.stages; i++) {
 		cptx_pipe_wait_(k, at, p, here, false);
 		cptx_pipe_next_(k, at, p, here);
 	}

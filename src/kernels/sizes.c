@@ -40,7 +40,7 @@ void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint
 	uint64_t factors = vec ? blocks_along(k, vec) : 0, across = blocks_along(factors, FACTORS);
 	uint64_t bytes = cptx_gemm_scales_bytes(rows, k, vec);
 
-	if (bytes == UINT64_MAX) /* nobody has such a buffer */
+	if (!to || !from || bytes == UINT64_MAX) /* nobody has such a buffer */
 		return;
 	memset(to, 0, bytes);
 	for (uint64_t r = 0; r < rows; r++)

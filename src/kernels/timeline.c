@@ -13,8 +13,10 @@
 
 void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt)
 {
+	if (!IS_GIVEN_TO(k, at, t, "timeline"))
+		return;
 	*t = (cptx_timeline){ .at = { 0 } };
-	if (opt->buffer.kind == CPTX_VAL_NONE)
+	if (!IS_GIVEN_TO(k, at, opt, "description") || opt->buffer.kind == CPTX_VAL_NONE)
 		return;
 	if (!opt->warps || !opt->events || (uint64_t)opt->warps * opt->events > INT32_MAX / CPTX_TIMELINE_EVENT) {
 		cptx_fail_(k, at,
@@ -39,7 +41,7 @@ void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, 
 {
 	cptx_val pair[2];
 
-	if (t->at.kind == CPTX_VAL_NONE)
+	if (!IS_GIVEN_TO(k, at, t, "timeline") || t->at.kind == CPTX_VAL_NONE)
 		return;
 	if (phase < CPTX_TIMELINE_END) {
 		cptx_fail_(k, at, "phase %d of a timeline; they are from 0 on, and CPTX_TIMELINE_END", phase);
@@ -169,7 +171,9 @@ static void put_track(out *o, const cptx_timeline_layout *l, const void *data, u
 
 size_t cptx_timeline_json(const cptx_timeline_layout *l, const void *data, char *to, size_t size)
 {
-	out o = { .to = to, .size = size };
+	out o = { .to = to, .size = to ? size : 0 };
+	if (!data)
+		l = NULL; /* there is no stamp */
 	uint64_t first = first_time(l, data);
 
 	put(&o, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");

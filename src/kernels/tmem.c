@@ -1,6 +1,8 @@
 /* Tensor memory: allocation as a block, loads and stores of any width. */
 #include <cptx/tmem.h>
 
+#include "base/base.h"
+
 /* A call of the builder for the user's line. */
 #define CALL(name, ...) cptx_##name##_s_(k, at, &(struct cptx_##name##_){ __VA_ARGS__ })
 
@@ -58,7 +60,12 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_tmem_opt *o)
 
 int cptx_tmem_begin_(cptx_kernel *k, cptx_site at, cptx_tmem *t, const cptx_tmem_opt *opt)
 {
-	*t = (cptx_tmem){ .opt = *opt };
+	if (!IS_GIVEN_TO(k, at, t, "allocation"))
+		return 1;
+	*t = (cptx_tmem){ .slot = { 0 } };
+	if (!IS_GIVEN_TO(k, at, opt, "description"))
+		return 1;
+	t->opt = *opt;
 	for (t->opt.columns = LEAST_COLUMNS; t->opt.columns < opt->columns && t->opt.columns < CPTX_TMEM_COLUMNS;)
 		t->opt.columns *= 2;
 	if (opt->columns - 1 >= CPTX_TMEM_COLUMNS)
@@ -112,8 +119,10 @@ int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t)
 	cptx_item_info info;
 	char name[64];
 
-	if (t->address.kind == CPTX_VAL_NONE)
-		return 0; /* the beginning failed and said so */
+	if (!t || t->address.kind == CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "the end of a block of tensor memory that did not begin"); /* why: an error before */
+		return 0;
+	}
 	cptx_region_end_(k, at);
 	cptx_item *out = way_out(k, t, &info);
 	if (out) {
@@ -153,7 +162,7 @@ static cptx_val split_of(const cptx_tmem_move *m)
 
 cptx_val cptx_tmem_load_(cptx_kernel *k, cptx_site at, cptx_val address, const cptx_tmem_move *m)
 {
-	uint16_t num = times(k, at, m->num);
+	uint16_t num = IS_GIVEN_TO(k, at, m, "description") ? times(k, at, m->num) : 0;
 
 	return !num ? (cptx_val){ 0 }
 	            : CALL(tcgen05_ld, .a = address, .split = split_of(m), .shape = shape_of(m), .num = num,
@@ -162,6 +171,8 @@ cptx_val cptx_tmem_load_(cptx_kernel *k, cptx_site at, cptx_val address, const c
 
 void cptx_tmem_store_(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val regs, const cptx_tmem_move *m)
 {
+	if (!IS_GIVEN_TO(k, at, m, "description"))
+		return;
 	uint32_t each = m->shape == CPTX_SHAPE_16X256B ? 4 : m->shape == CPTX_SHAPE_16X128B ? 2 : 1;
 	uint16_t num = times(k, at, m->num ? m->num : regs.count / each);
 

@@ -77,7 +77,7 @@ enum { ADDRESS_END = 1 << 18 };
 
 bool cptx_smem_desc_field(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field)
 {
-	if (arch != CPTX_DESC_WGMMA && arch != CPTX_DESC_TCGEN05)
+	if (!field || (arch != CPTX_DESC_WGMMA && arch != CPTX_DESC_TCGEN05))
 		return false;
 	for (size_t f = 0; f < FIELDS; f++)
 		if (forms[arch].field[f].name && !i--) {
@@ -118,6 +118,8 @@ static bool check(const cptx_smem_desc *d, cptx_error *err)
 
 bool cptx_smem_desc_encode(const cptx_smem_desc *d, uint64_t *word, cptx_error *err)
 {
+	if (!IS_GIVEN(word, "word", NOWHERE, err) || !IS_GIVEN(d, "descriptor", NOWHERE, err))
+		return false;
 	*word = 0;
 	if (!check(d, err))
 		return false;
@@ -153,6 +155,8 @@ bool cptx_smem_desc_decode(enum cptx_desc_arch arch, uint64_t word, cptx_smem_de
 	uint64_t value[FIELDS];
 	unsigned swizzle = 0;
 
+	if (!IS_GIVEN(d, "descriptor", NOWHERE, err))
+		return false;
 	*d = (cptx_smem_desc){ .arch = arch };
 	RULE(arch == CPTX_DESC_WGMMA || arch == CPTX_DESC_TCGEN05, "matrix descriptor: there is no kind %u", (unsigned)arch);
 	const struct form *f = &forms[arch];
@@ -208,6 +212,9 @@ bool cptx_smem_desc_set(cptx_smem_desc *d, const char *name, const char *value, 
 	cptx_desc_field f = { .name = "" };
 	uint32_t v = 0;
 
+	if (!IS_GIVEN(d, "descriptor", NOWHERE, err) || !IS_GIVEN(name, "name", NOWHERE, err) ||
+	    !IS_GIVEN(value, "value", NOWHERE, err))
+		return false;
 	for (size_t i = 0; cptx_smem_desc_field(d->arch, i, &f) && strcmp(f.name, name) != 0;)
 		i++;
 	RULE(!strcmp(f.name, name) && strcmp(name, "version") != 0,
@@ -238,9 +245,11 @@ bool cptx_smem_desc_set(cptx_smem_desc *d, const char *name, const char *value, 
  */
 cptx_smem_place cptx_smem_desc_at(const cptx_smem_desc *d, cptx_smem_elem e, uint32_t row, uint32_t k)
 {
-	uint32_t per_chunk = e.padded ? 16 : 128u / MAX(e.bits, 1), along = e.mn_major ? row : k, across = e.mn_major ? k : row;
+	if (!d || !e.bits || e.bits > 128 || (unsigned)d->swizzle >= CPTX_SWIZZLE_COUNT)
+		return (cptx_smem_place){ UINT32_MAX, 0 };
+	uint32_t per_chunk = e.padded ? 16 : 128u / e.bits, along = e.mn_major ? row : k, across = e.mn_major ? k : row;
 	uint32_t chunk = along / per_chunk, bit = along % per_chunk * e.bits, at = d->start;
-	uint32_t span = swizzles[(unsigned)d->swizzle < CPTX_SWIZZLE_COUNT ? d->swizzle : 0].span;
+	uint32_t span = swizzles[d->swizzle].span;
 	uint32_t group = d->swizzle == CPTX_SWIZZLE_128B_ATOM_32B ? 4 : 8, groups = across / group, chunks = span / 16;
 
 	if (d->lbo_is_address && d->start % 128 + chunk * 16 >= 128)

@@ -352,7 +352,11 @@ bool cptx_frag_resolve(const cptx_frag *f, cptx_frag_map *map, cptx_error *err)
 {
 	build b = { .f = f, .map = map, .err = err };
 
+	if (!IS_GIVEN(map, "map", NOWHERE, err))
+		return false;
 	*map = (cptx_frag_map){ 0 };
+	if (!IS_GIVEN(f, "fragment", NOWHERE, err))
+		return false;
 	if ((unsigned)f->kind >= ARRAY_LEN(kinds))
 		return error_set(err, CPTX_E_ARG, NOWHERE, "fragment: there is no kind %u", (unsigned)f->kind);
 	if (!kinds[f->kind].build(&b))
@@ -374,6 +378,8 @@ static void add_steps(cptx_cell *cell, const cptx_frag_step *step, uint32_t numb
 
 bool cptx_frag_cell(const cptx_frag_map *m, cptx_place at, cptx_cell *cell)
 {
+	if (!cell || !layout_is_map(m))
+		return false;
 	*cell = (cptx_cell){ 0 };
 	if (at.lane >= m->lanes || at.reg >= m->regs || at.slot >= m->slots || (at.lane & m->mask) != m->value)
 		return false;
@@ -400,6 +406,8 @@ bool cptx_frag_place(const cptx_frag_map *m, cptx_cell cell, cptx_place *place)
 {
 	cptx_cell left = cell, again;
 
+	if (!place || !layout_is_map(m))
+		return false;
 	*place = (cptx_place){ m->value, 0, 0 };
 	while (left.row || left.col) {
 		uint32_t best = 0, l = take(m->lane, ARRAY_LEN(m->lane), place->lane, left, &best);

@@ -94,7 +94,7 @@ static bool has_field(enum cptx_tcgen05_kind kind, const struct field *f) { retu
 
 bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field)
 {
-	for (size_t f = 0; (unsigned)kind < CPTX_TCGEN05_KINDS && f < ARRAY_LEN(fields); f++)
+	for (size_t f = 0; field && (unsigned)kind < CPTX_TCGEN05_KINDS && f < ARRAY_LEN(fields); f++)
 		if (has_field(kind, &fields[f]) && !i--) {
 			*field = fields[f].f;
 			return true;
@@ -109,7 +109,7 @@ const char *cptx_tcgen05_kind_name(enum cptx_tcgen05_kind kind)
 
 uint32_t cptx_insn_desc_k(const cptx_insn_desc *d)
 {
-	if ((unsigned)d->kind >= CPTX_TCGEN05_KINDS)
+	if (!d || (unsigned)d->kind >= CPTX_TCGEN05_KINDS)
 		return 0;
 	return d->k96 ? 96 : kinds[d->kind].k * (d->sparse ? 2u : 1u);
 }
@@ -256,6 +256,8 @@ static uint32_t code_of(const cptx_insn_desc *d, const struct field *f)
 
 bool cptx_insn_desc_encode(const cptx_insn_desc *d, uint32_t *word, cptx_error *err)
 {
+	if (!IS_GIVEN(word, "word", NOWHERE, err) || !IS_GIVEN(d, "descriptor", NOWHERE, err))
+		return false;
 	*word = 0;
 	if (!check(d, err))
 		return false;
@@ -312,6 +314,8 @@ bool cptx_insn_desc_decode(enum cptx_tcgen05_kind kind, uint8_t ctas, bool ws, u
 	uint32_t reserved = UINT32_MAX;
 	cptx_error bad = { 0 };
 
+	if (!IS_GIVEN(d, "descriptor", NOWHERE, err))
+		return false;
 	*d = (cptx_insn_desc){ .kind = kind, .ctas = ctas, .ws = ws };
 	if ((unsigned)kind >= CPTX_TCGEN05_KINDS)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "instruction descriptor: there is no kind %u", (unsigned)kind);
@@ -369,6 +373,9 @@ bool cptx_insn_desc_set(cptx_insn_desc *d, const char *name, const char *value, 
 {
 	uint32_t v = 0;
 
+	if (!IS_GIVEN(d, "descriptor", NOWHERE, err) || !IS_GIVEN(name, "name", NOWHERE, err) ||
+	    !IS_GIVEN(value, "value", NOWHERE, err))
+		return false;
 	if ((unsigned)d->kind >= CPTX_TCGEN05_KINDS)
 		return check(d, err);
 	if (!strcmp(name, "ws"))

@@ -55,6 +55,8 @@ cptx_val cptx_lane_bits_(cptx_kernel *k, cptx_site at, cptx_val lane, uint32_t b
 
 	if (bits > MOST_BITS)
 		return cptx_fail_(k, at, "%u bits of a lane number; there are at most %d", bits, MOST_BITS);
+	if (bits && !IS_GIVEN_TO(k, at, value, "list of values"))
+		return (cptx_val){ 0 };
 	uint32_t n = make_groups(bits, value, add, g);
 	bool based = base.kind != CPTX_VAL_NONE;
 	cptx_val sum = base;
@@ -76,6 +78,8 @@ cptx_val cptx_frag_lane_(cptx_kernel *k, cptx_site at, const cptx_frag_map *map,
 {
 	uint32_t value[MOST_BITS], bits = 0;
 
+	if (!layout_is_map(map))
+		return cptx_fail_(k, at, "a fragment that cptx_frag_resolve did not make");
 	while (bits < MOST_BITS && 1u << bits < map->lanes) {
 		value[bits] = column ? map->lane[bits].col : map->lane[bits].row;
 		bits++;
@@ -106,17 +110,24 @@ static bool values_of(const cptx_lines *l, uint32_t bits, uint32_t *value, bool 
 	return ok;
 }
 
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_lines *l)
+{
+	if (!layout_is_lines(l))
+		cptx_fail_(k, at, "lines that cptx_tile_lines did not make");
+	return layout_is_lines(l);
+}
+
 bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, const cptx_lines *l, cptx_val lane,
                             cptx_val start)
 {
 	uint32_t value[MOST_BITS] = { 0 }, bits = 0, first = cptx_lines_offset(l, 0, 0), all = 0;
 	bool add;
 
-	*a = (cptx_lane_lines){ .lines = l };
-	if (!l->count) {
-		cptx_fail_(k, at, "lines that cptx_tile_lines did not make");
+	if (!IS_GIVEN_TO(k, at, a, "result"))
 		return false;
-	}
+	*a = (cptx_lane_lines){ .lines = l };
+	if (!is_made(k, at, l))
+		return false;
 	while (1u << bits < l->map.lanes)
 		bits++;
 	add = values_of(l, bits, value, true);
@@ -142,6 +153,15 @@ bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, co
 	return address.kind == CPTX_VAL_REG;
 }
 
+static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_lane_lines *a)
+{
+	bool ok = a && a->count && a->count <= ARRAY_LEN(a->flip) && layout_is_lines(a->lines);
+
+	if (!ok) /* where beginning failed, that is the module's error already */
+		cptx_fail_(k, at, "lines that cptx_lane_lines_begin did not begin");
+	return ok;
+}
+
 /* address(here) = (address(first) ^ flip) + *add for all lanes? */
 static bool follows(const cptx_lines *first, const cptx_lines *here, uint32_t i, uint32_t flip, int32_t *add)
 {
@@ -159,8 +179,8 @@ cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, u
 	cptx_lines here;
 	int32_t add = 0;
 
-	if (!a->count)
-		return (cptx_val){ 0 }; /* begin failed and said so */
+	if (!is_begun(k, at, a))
+		return (cptx_val){ 0 };
 	const cptx_lines *l = a->lines;
 	uint32_t right = l->transposed ? l->map.cols : l->map.rows, below = l->transposed ? l->map.rows : l->map.cols;
 	if (i >= l->count || l->row + rows + right > l->tile.rows || l->col + cols + below > l->tile.cols)
@@ -188,12 +208,13 @@ cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, u
 
 cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, const cptx_lane_lines *l, cptx_val by)
 {
-	cptx_lane_lines moved = { .lines = l->lines, .count = l->count ? 1 : 0 };
+	cptx_lane_lines moved = { .count = 0 };
+
+	if (!is_begun(k, at, l))
+		return moved;
 	cptx_val from = l->address[0];
 	int32_t behind = from.offset;
-
-	if (!l->count)
-		return moved; /* begin failed and said so */
+	moved.lines = l->lines, moved.count = 1;
 	from.offset = 0;
 	moved.address[0] = cptx_offset(CALL(add, .a = from, .b = by), behind);
 	return moved;
@@ -202,6 +223,8 @@ cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, const cptx_
 void cptx_lines_move_(cptx_kernel *k, cptx_site at, const cptx_lines *l, uint32_t i, cptx_val address, cptx_val frag,
                       bool store)
 {
+	if (!is_made(k, at, l))
+		return;
 	uint16_t num = l->num == 4 ? CPTX_X4 : l->num == 2 ? CPTX_X2 : CPTX_X1;
 	cptx_val regs = cptx_slice(frag, i * l->num, l->num);
 
@@ -233,5 +256,5 @@ uint32_t cptx_tile_word_step(const cptx_tile *tile, uint32_t row, uint32_t col)
 {
 	cptx_smem_desc d;
 
-	return cptx_tile_desc(tile, CPTX_DESC_TCGEN05, 0, row, col, &d, NULL) ? cptx_tile_word_bytes(d.start) : 0;
+	return cptx_tile_desc(tile, CPTX_DESC_TCGEN05, 0, row, col, &d, NULL) ? cptx_tile_word_bytes(d.start) : UINT32_MAX;
 }

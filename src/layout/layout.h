@@ -69,6 +69,19 @@ static inline bool size(build *b, uint32_t rows, uint32_t cols, uint32_t bits)
 	return true;
 }
 
+/* Whether cptx_frag_resolve can have made it: the numbers of its lanes, registers and slots have no more bits than steps. */
+static inline bool layout_is_map(const cptx_frag_map *m)
+{
+	return m && m->lanes && m->lanes <= 1u << ARRAY_LEN(m->lane) && m->regs <= 1u << ARRAY_LEN(m->reg) &&
+	       m->slots <= 1u << ARRAY_LEN(m->slot);
+}
+
+/* Whether cptx_tile_lines made them. */
+static inline bool layout_is_lines(const cptx_lines *l)
+{
+	return l && l->count && is_power(l->num) && l->num <= 4 && layout_is_map(&l->map);
+}
+
 #define NO_SUCH(...) return error_set(b->err, CPTX_E_ARG, NOWHERE, __VA_ARGS__)
 
 /* Fields of words. */

@@ -35,9 +35,12 @@ static bool runs(const cptx_lines *l, const cptx_frag_step *s, uint32_t n, uint3
 
 bool cptx_tile_lines(const cptx_tile *t, const cptx_frag *f, uint32_t row, uint32_t col, cptx_lines *l, cptx_error *err)
 {
-	*l = (cptx_lines){ .tile = *t, .row = row, .col = col, .transposed = is_b(f->kind) };
+	if (!IS_GIVEN(l, "result", NOWHERE, err))
+		return false;
+	*l = (cptx_lines){ .row = row, .col = col };
 	if (!cptx_tile_check(t, err) || !cptx_frag_resolve(f, &l->map, err))
 		return false;
+	l->tile = *t, l->transposed = is_b(f->kind);
 	const cptx_frag_map *m = &l->map;
 	uint32_t rows = l->transposed ? m->cols : m->rows, cols = l->transposed ? m->rows : m->cols;
 	uint32_t slot_bits = 0;
@@ -68,13 +71,15 @@ bool cptx_tile_lines(const cptx_tile *t, const cptx_frag *f, uint32_t row, uint3
 
 uint32_t cptx_lines_offset(const cptx_lines *l, uint32_t i, uint32_t lane)
 {
+	if (!layout_is_lines(l))
+		return UINT32_MAX;
 	uint32_t line = lane % 32 % (8u * l->num), r = line % 8, reg = i * l->num + line / 8;
 	uint32_t holder = lane / 32 * 32 + (l->trans ? r / 2 : r * 4);
 	cptx_place p = { (uint16_t)holder, (uint16_t)reg, (uint16_t)(l->trans ? r % 2 : 0) };
 	cptx_cell c;
 
 	if (!cptx_frag_cell(&l->map, p, &c))
-		return 0;
+		return UINT32_MAX;
 	return cptx_tile_at(&l->tile, l->row + (l->transposed ? c.col : c.row), l->col + (l->transposed ? c.row : c.col)).byte;
 }
 
@@ -104,7 +109,7 @@ cptx_banks cptx_bank_conflicts(const uint32_t offset[32], uint32_t active, uint3
 	cptx_banks b = { 0 };
 	uint32_t lanes = bytes <= 4 ? 32 : 128 / bytes, words = MAX(bytes / 4, 1u);
 
-	if (!is_power(bytes) || bytes > 16)
+	if (!offset || !is_power(bytes) || bytes > 16)
 		return b;
 	for (uint32_t first = 0; first < 32; first += lanes) {
 		uint32_t word[32], n = 0;
@@ -122,8 +127,11 @@ cptx_banks cptx_bank_conflicts(const uint32_t offset[32], uint32_t active, uint3
 cptx_banks cptx_lines_banks(const cptx_lines *l, uint32_t i)
 {
 	cptx_banks sum = { 0 };
-	uint32_t offset[32], lines = 8u * l->num;
+	uint32_t offset[32];
 
+	if (!layout_is_lines(l) || i >= l->count)
+		return sum;
+	uint32_t lines = 8u * l->num;
 	for (uint32_t warp = 0; warp < l->map.lanes / 32u; warp++) {
 		for (uint32_t lane = 0; lane < 32; lane++)
 			offset[lane] = cptx_lines_offset(l, i, warp * 32 + lane);

@@ -60,8 +60,10 @@ static uint32_t alignment(const cptx_tensor_map_opt *o) { return o->interleave =
 
 void cptx_tensor_map_strides(const cptx_tensor_map_opt *o, uint64_t stride[CPTX_TENSOR_RANK])
 {
-	stride[0] = 0;
-	for (uint32_t i = 1; i < CPTX_TENSOR_RANK; i++)
+	if (!stride)
+		return;
+	memset(stride, 0, CPTX_TENSOR_RANK * sizeof *stride);
+	for (uint32_t i = 1; o && i < CPTX_TENSOR_RANK; i++)
 		stride[i] = i >= o->rank                                              ? 0
 		            : o->stride[i]                                            ? o->stride[i]
 		            : i == 1                                                  ? bytes_of(o, o->dim[0])
@@ -159,7 +161,7 @@ static bool check_im2col(const cptx_tensor_map_opt *o, cptx_error *err)
 
 bool cptx_tensor_map_check(const cptx_tensor_map_opt *o, cptx_error *err)
 {
-	if (!check_choices(o, err) || !check_memory(o, err))
+	if (!IS_GIVEN(o, "description", NOWHERE, err) || !check_choices(o, err) || !check_memory(o, err))
 		return false;
 	for (uint32_t i = 0; i < o->rank; i++)
 		RULE(element_stride(o, i) <= 8, "element stride %u of dimension %u; it is 1 to 8", o->element_stride[i], i);
@@ -191,13 +193,13 @@ static uint32_t row_count(const cptx_tensor_map_opt *o)
 
 uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *o)
 {
-	return cptx_tensor_map_check(o, NULL) ? row_bytes(o) * row_count(o) : 0;
+	return cptx_tensor_map_check(o, NULL) ? row_bytes(o) * row_count(o) : UINT32_MAX;
 }
 
 uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *o)
 {
 	if (!cptx_tensor_map_check(o, NULL))
-		return 0;
+		return UINT32_MAX;
 	return (uint32_t)round_up(row_bytes(o), o->swizzle && !o->interleave ? cptx_swizzle_get(o->swizzle)->span : 1);
 }
 
@@ -237,6 +239,8 @@ static uint64_t get(const uint8_t *p, uint32_t n)
 
 bool cptx_tensor_map_pack(const cptx_tensor_map_opt *o, uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_error *err)
 {
+	if (!IS_GIVEN(o, "description", NOWHERE, err) || !IS_GIVEN(b, "result", NOWHERE, err))
+		return false;
 	const uint64_t choice[] = { o->mode,    o->type, o->rank, o->interleave / 16, o->swizzle, o->l2 == 256 ? 3 : o->l2 / 64,
 		                        o->nan_fill };
 	uint64_t stride[CPTX_TENSOR_RANK];
@@ -265,10 +269,14 @@ bool cptx_tensor_map_pack(const cptx_tensor_map_opt *o, uint8_t b[CPTX_TENSOR_MA
 
 bool cptx_tensor_map_unpack(const uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *o, cptx_error *err)
 {
+	if (!IS_GIVEN(o, "result", NOWHERE, err))
+		return false;
+	*o = (cptx_tensor_map_opt){ 0 };
+	if (!IS_GIVEN(b, "map", NOWHERE, err))
+		return false;
 	const uint8_t *c = b + AT_CHOICES;
 	bool zeros = !c[7];
 
-	*o = (cptx_tensor_map_opt){ 0 };
 	for (uint32_t i = AT_END; i < CPTX_TENSOR_MAP_BYTES; i++)
 		zeros &= !b[i];
 	RULE(!memcmp(b, magic, sizeof magic) && zeros, "these bytes are none of cptx: no map, overwritten, or one of a driver");
@@ -299,9 +307,12 @@ bool cptx_tile_tensor_map(const cptx_tile *t, enum cptx_tensor_type type, uint64
 {
 	cptx_tile_boxes b;
 
-	*o = (cptx_tensor_map_opt){ .type = type, .rank = 2, .address = address, .swizzle = t->swizzle };
+	if (!IS_GIVEN(o, "result", NOWHERE, err))
+		return false;
+	*o = (cptx_tensor_map_opt){ .type = type, .rank = 2, .address = address };
 	if (!cptx_tile_get_boxes(t, &b, err))
 		return false;
+	o->swizzle = t->swizzle;
 	RULE((unsigned)type < CPTX_TENSOR_TYPES && types[type].bits == t->elem.bits && types[type].padded == t->elem.padded,
 	     "type %s for a tile with elements of %u bits%s", cptx_tensor_type_name(type), t->elem.bits,
 	     t->elem.padded ? ", padded" : "");

@@ -43,6 +43,8 @@ static bool check_elem(cptx_smem_elem e, cptx_error *err)
 
 bool cptx_tile_check(const cptx_tile *t, cptx_error *err)
 {
+	if (!IS_GIVEN(t, "tile", NOWHERE, err))
+		return false;
 	const cptx_swizzle_info *w = cptx_swizzle_get(t->swizzle);
 	uint32_t bit, row;
 
@@ -76,21 +78,21 @@ uint32_t cptx_tile_bytes(const cptx_tile *t)
 	uint32_t bit;
 
 	if (!cptx_tile_check(t, NULL))
-		return 0;
+		return UINT32_MAX;
 	return (t->pitch ? t->pitch : length(t, along(t), &bit)) * across(t);
 }
 
 uint32_t cptx_tile_align(const cptx_tile *t)
 {
-	return !cptx_tile_check(t, NULL) ? 0 : t->swizzle ? cptx_swizzle_get(t->swizzle)->repeat : 128;
+	return !cptx_tile_check(t, NULL) ? UINT32_MAX : t->swizzle ? cptx_swizzle_get(t->swizzle)->repeat : 128;
 }
 
 cptx_smem_place cptx_tile_at(const cptx_tile *t, uint32_t row, uint32_t col)
 {
 	uint32_t bit, byte;
 
-	if (!cptx_tile_check(t, NULL))
-		return (cptx_smem_place){ 0 };
+	if (!cptx_tile_check(t, NULL) || row >= t->rows || col >= t->cols)
+		return (cptx_smem_place){ UINT32_MAX, 0 };
 	byte = length(t, t->elem.mn_major ? row : col, &bit);
 	return (cptx_smem_place){ cptx_swizzle_address(t->swizzle, linear(t, byte, t->elem.mn_major ? col : row)),
 		                      (uint8_t)bit };
@@ -100,11 +102,12 @@ cptx_smem_place cptx_tile_at(const cptx_tile *t, uint32_t row, uint32_t col)
 
 bool cptx_tile_get_boxes(const cptx_tile *t, cptx_tile_boxes *b, cptx_error *err)
 {
-	uint32_t bit, row, apart, inner, outer = across(t);
-
+	if (!IS_GIVEN(b, "result", NOWHERE, err))
+		return false;
 	*b = (cptx_tile_boxes){ 0 };
 	if (!cptx_tile_check(t, err))
 		return false;
+	uint32_t bit, row, apart, inner, outer = across(t);
 	row = length(t, along(t), &bit);
 	apart = t->swizzle && row < span_of(t) ? span_of(t) : row;
 	RULE(!t->pitch || t->pitch == apart, "pitch %u; a tensor map writes these rows %u bytes apart", t->pitch, apart);
@@ -133,9 +136,12 @@ bool cptx_tile_desc(const cptx_tile *t, enum cptx_desc_arch arch, uint32_t start
 {
 	uint64_t word;
 
-	*d = (cptx_smem_desc){ .arch = arch, .swizzle = t->swizzle };
+	if (!IS_GIVEN(d, "descriptor", NOWHERE, err))
+		return false;
+	*d = (cptx_smem_desc){ .arch = arch };
 	if (!cptx_tile_check(t, err))
 		return false;
+	d->swizzle = t->swizzle;
 	uint32_t span = span_of(t), bit, byte = length(t, t->elem.mn_major ? row : col, &bit);
 	uint32_t other = t->elem.mn_major ? col : row, group = t->swizzle == CPTX_SWIZZLE_128B_ATOM_32B ? 4 : 8;
 	uint32_t piece = across(t) * span; /* from span to span */

@@ -3,12 +3,14 @@
 
 bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx_tensor_map *map, cptx_error *err)
 {
+	if (!may_go(err) || !IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(map, "result", NOWHERE, err))
+		return false;
+	memset(map, 0, sizeof *map);
+	if (!cptx_tensor_map_check(opt, err))
+		return false;
 	bool wide = opt->mode == CPTX_TENSOR_IM2COL_W || opt->mode == CPTX_TENSOR_IM2COL_W_128;
 	unsigned least = wide ? 100 : 90;
 
-	memset(map, 0, sizeof *map);
-	if (!may_go(err) || !cptx_tensor_map_check(opt, err))
-		return false;
 	if (dev->info.compute_capability < least)
 		return error_set(err, CPTX_E_TARGET, NOWHERE, "tensor map: %s has compute capability %u.%u; %s from %u.0 on",
 		                 dev->info.name, dev->info.compute_capability / 10u, dev->info.compute_capability % 10u,

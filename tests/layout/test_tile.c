@@ -20,9 +20,10 @@ static void wrong(cptx_tile t, const char *words)
 	cptx_error err = { 0 };
 	ck_assert(!cptx_tile_check(&t, &err));
 	SURE(strstr(err.text, words) != NULL, "'%s' is not in: %s", words, err.text);
-	ck_assert_uint_eq(cptx_tile_bytes(&t), 0);
-	ck_assert_uint_eq(cptx_tile_align(&t), 0);
-	ck_assert_uint_eq(cptx_tile_at(&t, 0, 0).byte, 0);
+	ck_assert_uint_eq(cptx_tile_bytes(&t), UINT32_MAX);
+	ck_assert_uint_eq(cptx_tile_align(&t), UINT32_MAX);
+	ck_assert_uint_eq(cptx_tile_at(&t, 0, 0).byte, UINT32_MAX);
+	ck_assert_uint_eq(cptx_tile_word_step(&t, 0, 0), UINT32_MAX);
 }
 
 /* Every element has bits of its own, inside the tile. */

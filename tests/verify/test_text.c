@@ -238,7 +238,7 @@ START_TEST(unknown_target)
 	cannot_print("sm90a", CPTX_E_TARGET, "did you mean sm_90a?; `cptx arch` lists them");
 	cannot_print("hopper", CPTX_E_TARGET, "there is no target 'hopper'; `cptx arch` lists them");
 	cannot_print("", CPTX_E_TARGET, "there is no target ''");
-	cannot_print(NULL, CPTX_E_TARGET, "there is no target '(null)'; `cptx arch` lists them");
+	cannot_print(NULL, CPTX_E_TARGET, "no target is named, and the module has none of its own: say one");
 	ck_assert_ptr_null(cptx_module_error(s.m)); /* another may do */
 	shows("sm_90a", ".target sm_90a\n", NULL);
 }

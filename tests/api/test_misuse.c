@@ -1,0 +1,234 @@
+/*
+ * Every public function with NULL, zero and meaningless arguments, one at a time and all at once.  The calls are made from
+ * the headers (gen_calls.py); they run in child processes, so that a crash is a line with the name of the function.
+ *
+ * What must hold: no crash; a function that takes a cptx_error * gives zero (false, NULL) and sets it, or neither; a builder
+ * call in a kernel that is open gives a value, or the module has an error.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cptx/cache.h>
+#include <cptx/dlpack.h>
+#include <cptx/emu.h>
+#include <cptx/inspect.h>
+
+enum kind { HOOK, ERROR, TEXT, DATA, PLAIN, STRUCT, OBJECT, BITS, VALUE, ENUM, NUMBER };
+enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE, MODES };
+struct call {
+	const char *name;
+	void (*fn)(void);
+	int nargs;
+	enum kind args[12];
+};
+
+/* ---- one call ---- */
+
+static const char ptx_text[] =
+	".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\tret;\n}\n";
+static char folder[] = "/tmp/cptx_misuse_XXXXXX";
+static struct { /* what objects are given */
+	cptx_module *m;
+	cptx_kernel *k;
+	cptx_val reg;
+	cptx_ptx *ptx;
+	cptx_device *dev;
+	cptx_program *program;
+	cptx_launch *launch;
+	cptx_tensor_launch *tensors;
+	cptx_cache *cache;
+	cptx_verdict *verdict;
+	cptx_flow *flow;
+	cptx_stream *stream;
+	cptx_event *event;
+} have;
+static enum mode mode;
+static int hole; /* the argument that is left out, or meaningless */
+static cptx_error told;
+static bool told_given;
+static _Alignas(128) char pool[16][1 << 16];
+
+static void prepare_once(void)
+{
+	cptx_module *m = cptx_parse(ptx_text, sizeof ptx_text - 1, NULL);
+
+	have.ptx = cptx_emit(m, NULL, NULL, NULL);
+	have.flow = cptx_flow_of(cptx_module_body_at(m, 0), NULL);
+	have.dev = cptx_emu_open("sm_90a", NULL, NULL);
+	have.program = cptx_device_load_text(have.dev, ptx_text, sizeof ptx_text - 1, NULL, NULL);
+	have.launch =
+		cptx_launch_new(have.program, NULL, CPTX_LAUNCH(.grid = { 1 }, .block = { 1 }, CPTX_ARGS((uint64_t)0)), NULL);
+	have.tensors = cptx_tensor_launch_new(
+		have.program, NULL, &(cptx_tensor_launch_opt){ .signature = "p: u8[n]", .grid = "1", .block = { 1 } }, NULL);
+	have.cache = cptx_cache_open(NULL, NULL);
+	have.verdict = cptx_verdict_read("", 0, NULL);
+	have.stream = cptx_stream_new(have.dev, NULL);
+	have.event = cptx_event_new(have.dev, NULL);
+	if (!(have.ptx && have.flow && have.dev && have.program && have.launch && have.tensors && have.cache && have.verdict))
+		_exit(1);
+}
+
+static void prepare(void)
+{
+	have.m = cptx_module_new(NULL);
+	have.k = cptx_kernel_begin(have.m, "k");
+	have.reg = cptx_tid_x(have.k);
+	told = (cptx_error){ 0 };
+	told_given = false;
+	memset(pool, 0, sizeof pool);
+}
+
+static const void *object(const char *type)
+{
+	const struct {
+		const char *type;
+		const void *p;
+	} all[] = {
+		{ "cptx_module", have.m },
+		{ "cptx_kernel", have.k },
+		{ "cptx_ptx", have.ptx },
+		{ "cptx_device", have.dev },
+		{ "cptx_program", have.program },
+		{ "cptx_launch", have.launch },
+		{ "cptx_tensor_launch", have.tensors },
+		{ "cptx_cache", have.cache },
+		{ "cptx_verdict", have.verdict },
+		{ "cptx_flow", have.flow },
+		{ "cptx_stream", have.stream },
+		{ "cptx_event", have.event },
+		{ "cptx_item", cptx_item_first(have.k) },
+		{ "cptx_target", cptx_target_find("sm_90a") },
+		{ "cptx_cubin", NULL }, /* they need a compiler */
+		{ "cptx_cubin_view", NULL },
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (!strcmp(all[i].type, type))
+			return all[i].p;
+	printf("test_misuse.c has no %s to give\n", type);
+	exit(1);
+}
+
+static void give(int i, enum kind kind, const char *type, void *to, size_t size)
+{
+	const void *p = kind == TEXT ? "x" : kind == ERROR ? (void *)&told : kind == OBJECT ? object(type) : pool[i];
+	bool is_bits = kind == BITS || kind == ENUM;
+
+	memset(to, 0, size);
+	if (mode == NOTHING || (mode == ERROR_ONLY && kind != ERROR) || (mode == HOLE && i == hole))
+		return;
+	if (mode == GARBAGE && i == hole) {
+		memset(is_bits ? to : pool[i], 1, is_bits ? size : sizeof pool[i]); /* 1: of a bool too */
+		if (is_bits)
+			return;
+	}
+	told_given |= kind == ERROR;
+	if (kind == NUMBER)
+		*(char *)to = 1;
+	else if (kind == BITS && !strcmp(type, "cptx_val"))
+		memcpy(to, &have.reg, size);
+	else if (kind != HOOK && kind != BITS && kind != ENUM && kind != VALUE)
+		memcpy(to, &p, sizeof p);
+}
+
+static void answered_number(uint64_t zero)
+{
+	if (!told_given)
+		return;
+	if (!zero != (told.code != CPTX_OK) || (told.code && (!told.text[0] || strstr(told.text, "(null)")))) {
+		printf("gives %llu, and the error %s: %s\n", (unsigned long long)zero, cptx_code_name(told.code), told.text);
+		fflush(stdout);
+		_exit(1);
+	}
+}
+static void answered_pointer(const void *p) { answered_number(p != NULL); }
+
+/* Of a builder call: no value, and no error in the module? */
+static void answered_val(cptx_val v)
+{
+	bool in_kernel = mode == GARBAGE || (mode == HOLE && hole);
+
+	if (in_kernel && (v.kind == CPTX_VAL_NONE || v.kind == CPTX_VAL_BAD) && !cptx_module_error(have.m)) {
+		printf("gives no value, and no error\n");
+		_exit(1);
+	}
+}
+#define answered_struct(x) ((void)(x))
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wformat-security" /* formats are arguments, too */
+#endif
+#include "calls.inc"
+
+/* ---- all of them ---- */
+
+enum { CALLS = sizeof calls / sizeof *calls };
+static volatile int *reached; /* call, mode and hole that a child is at */
+
+static int turns(const struct call *c) { return 2 + 2 * c->nargs; } /* NOTHING, ERROR_ONLY, HOLE and GARBAGE of each */
+
+static bool has_turn(const struct call *c, int turn)
+{
+	enum kind kind = c->args[turn / 2 - 1];
+
+	return turn % 2 == 0 || kind == BITS || kind == ENUM || kind == PLAIN;
+}
+
+static void child(int call, int turn)
+{
+	reached[0] = -1;
+	prepare_once();
+	for (; call < CALLS; call++, turn = 0)
+		for (; turn < turns(&calls[call]); turn++) {
+			reached[0] = call, reached[1] = turn;
+			if (turn > 1 && !has_turn(&calls[call], turn))
+				continue;
+			mode = turn < 2 ? (enum mode)turn : turn % 2 ? GARBAGE : HOLE;
+			hole = turn / 2 - 1;
+			prepare();
+			alarm(20);
+			calls[call].fn();
+			cptx_module_destroy(have.m);
+		}
+	_exit(0);
+}
+
+int main(void)
+{
+	static const char *const what[] = { "nothing but zeros", "zeros and an error", "zero", "meaningless" };
+	int call = 0, turn = 0, failed = 0, status;
+
+	reached = mmap(NULL, 2 * sizeof *reached, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (reached == MAP_FAILED || !mkdtemp(folder) || setenv("CPTX_CACHE_DIR", folder, 1) ||
+	    setenv("CPTX_CUDA_LIBRARY", "none", 1))
+		return 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (call < CALLS) {
+		pid_t pid = fork();
+		if (!pid)
+			child(call, turn);
+		if (pid < 0 || (waitpid(pid, &status, 0) < 0 && errno != EINTR))
+			return 1;
+		if (!status)
+			break;
+		call = reached[0], turn = reached[1], failed++;
+		if (call < 0) {
+			puts("FAIL the objects to give cannot be made");
+			break;
+		}
+		printf("FAIL %s: ", calls[call].name);
+		if (turn > 1)
+			printf("argument %d is ", turn / 2);
+		printf("%s: %s %d\n", what[turn < 2 ? turn : 2 + turn % 2], WIFSIGNALED(status) ? "signal" : "exit status",
+		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		if (++turn >= turns(&calls[call]))
+			call++, turn = 0;
+	}
+	printf("misuse: %d passed, %d failed, 0 skipped\n", CALLS - failed, failed);
+	return failed != 0;
+}
