@@ -368,10 +368,11 @@ static bool touch_run(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t 
 	for (uint32_t end = i + n; i < end; i += n) {
 		emu_place p = inside(b, cta, at, i);
 		n = whole ? end - i : together(b, at + i, end - i);
-		if (p.offset + n > cta->shared_bytes) {
+		if (p.offset + n > cta->shared_bytes || !emu_variable_holds(&w->grid->image->shared, p.offset, n)) {
+			char near[EMU_NEAR];
 			emu_find(w, b->a.op, (int)b->a.lane, CPTX_FIND_BOUNDS,
-			         "%u bytes at offset %llu of shared memory, where the swizzle puts them; there are %u bytes", n,
-			         (unsigned long long)p.offset, cta->shared_bytes);
+			         "%u bytes at shared address 0x%llx, where the swizzle puts them: %s", n,
+			         (unsigned long long)p.offset + SHARED_FIRST, emu_near_shared(cta, p.offset + SHARED_FIRST, n, near));
 			return false;
 		}
 		if (whole)

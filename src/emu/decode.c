@@ -134,7 +134,9 @@ unsigned emu_space_of(unsigned mod)
 	}
 }
 
-static uint32_t aligned(uint32_t n, uint32_t align) { return align > 1 ? (n + align - 1) / align * align : n; }
+/* Between variables of shared memory: while they are few, what lies there keeps its place in 1024 bytes, as swizzles want.
+ */
+enum { WIDE_GAP = 1024, NARROW_GAP = EMU_GRAIN, WIDE_GAPS = 16 };
 
 static uint32_t shared_place(emu_decoder *d, const ir_sym *s)
 {
@@ -144,13 +146,7 @@ static uint32_t shared_place(emu_decoder *d, const ir_sym *s)
 		im->dyn_align = MAX(im->dyn_align, s->align);
 		return 0;
 	}
-	uint32_t at = aligned(im->shared_bytes, s->align);
-	im->shared_bytes = at + (uint32_t)s->size;
-	if (arena_push(d->a, &im->shared_var, im->nshared_var, &im->cap_shared_var, sizeof *im->shared_var))
-		im->shared_var[im->nshared_var++] = (emu_named_place){ .name = s->name, .at = at, .size = s->size };
-	else
-		fail(d);
-	return at;
+	return emu_variable_add(&im->shared, d->a, s, im->shared.n < WIDE_GAPS ? WIDE_GAP : NARROW_GAP, &d->ok);
 }
 
 /* The value that names a variable in its space; *kind says what is added when a frame is made. */
@@ -178,16 +174,16 @@ static uint64_t symbol_address(emu_decoder *d, uint32_t id, unsigned *kind, unsi
 static void place_symbol(emu_decoder *d, uint32_t id)
 {
 	const ir_sym *s = d->k->sym[id];
-	uint32_t *bytes;
 
 	switch (s->is_param ? SPACE_PARAM : emu_space_of(s->space)) {
 	case SPACE_SHARED: d->sym[id] = shared_place(d, s); return;
-	case SPACE_LOCAL: bytes = &d->f->local_bytes; break;
-	case SPACE_PARAM: bytes = &d->f->param_bytes; break;
+	case SPACE_LOCAL: d->sym[id] = emu_variable_add(&d->f->local, d->a, s, EMU_LOCAL_GAP, &d->ok); return;
+	case SPACE_PARAM:
+		d->sym[id] = emu_aligned(d->f->param_bytes, s->align);
+		d->f->param_bytes = d->sym[id] + (uint32_t)s->size;
+		return;
 	default: return;
 	}
-	d->sym[id] = aligned(*bytes, s->align);
-	*bytes = d->sym[id] + (uint32_t)s->size;
 }
 
 /* Formal parameters of a function, and what it returns: first in the frame's parameters. */
@@ -493,6 +489,8 @@ static bool scan(emu_decoder *d)
 		else if (it->kind == ITEM_VAR)
 			place_symbol(d, ir_operand(d->k, it, 0).id);
 	}
+	d->f->local_bytes = emu_aligned(d->f->local.bytes + d->f->local.gaps, EMU_GRAIN);
+	d->ok &= emu_variables_end(&d->f->local, d->a, d->f->local_bytes);
 	d->f->ncode = n;
 	d->f->code = emu_decoder_alloc(d, (n + 1) * sizeof *d->f->code);
 	return d->ok;
@@ -654,8 +652,10 @@ static bool build(emu_image *im, cptx_site at, cptx_error *err)
 		emu_wgmma_watch(im);
 	if (im->tcgen05)
 		emu_tcgen05_watch(im);
-	im->dyn_at = aligned(im->shared_bytes, MAX(im->dyn_align, 16u));
-	return index_ops(im) || error_set(err, CPTX_E_MEMORY, at, "out of memory");
+	uint32_t align = MAX(im->dyn_align, (uint32_t)EMU_GRAIN);
+	im->dyn_at = emu_aligned(emu_aligned(im->shared.bytes, align) + im->shared.gaps, align);
+	return (emu_variables_end(&im->shared, a, im->dyn_at) && index_ops(im)) ||
+	       error_set(err, CPTX_E_MEMORY, at, "out of memory");
 }
 
 emu_image *emu_program_image(emu_program *p, const char *name, cptx_site at, cptx_error *err)

@@ -43,6 +43,8 @@ typedef struct emu_cta emu_cta;
 typedef struct emu_warp emu_warp;
 typedef struct emu_op emu_op;
 
+#include "emu/variables.h"
+
 /* ---- decoded code (decode.c) ---- */
 
 enum emu_step {
@@ -151,7 +153,8 @@ struct emu_function {
 	uint32_t words; /* of a frame's registers */
 	const emu_fill *fill;
 	size_t nfill;
-	uint32_t local_bytes; /* per lane */
+	emu_variables local;
+	uint32_t local_bytes; /* per lane, with what lies between them */
 	uint32_t
 		param_bytes;  /* per lane, of a function: formals and those declared in its body.  Of a kernel: without formals */
 	uint32_t formals; /* bytes of a kernel's formals: addresses in .param from there on are the frame's */
@@ -167,22 +170,16 @@ struct emu_image {
 	const cptx_kernel *kernel;
 	emu_function **function; /* by number of the body in the module; NULL: not reached */
 	size_t nfunction;
-	uint32_t shared_bytes;      /* static */
+	emu_variables shared;
 	uint32_t dyn_align, dyn_at; /* of dynamic shared memory, which begins there */
 	uint32_t nop;
-	const emu_op **ops;                 /* by index: nop of them */
-	uint32_t *shared_at;                /* offsets of module variables in .shared, by id; IR_NONE: not placed */
-	bool wgmma;                         /* it has some: emu_wgmma_watch */
-	bool tcgen05;                       /* it has tcgen05.ld: emu_tcgen05_watch */
-	struct emu_named_place *shared_var; /* all of them, for messages */
-	size_t nshared_var, cap_shared_var;
-	size_t profile;    /* first entry of the machine's, */
-	uint64_t profiled; /* if made since the last clearing */
+	const emu_op **ops;  /* by index: nop of them */
+	uint32_t *shared_at; /* offsets of module variables in .shared, by id; IR_NONE: not placed */
+	bool wgmma;          /* it has some: emu_wgmma_watch */
+	bool tcgen05;        /* it has tcgen05.ld: emu_tcgen05_watch */
+	size_t profile;      /* first entry of the machine's, */
+	uint64_t profiled;   /* if made since the last clearing */
 };
-typedef struct emu_named_place {
-	const char *name;
-	uint64_t at, size;
-} emu_named_place;
 
 /* ---- memory (memory.c) ---- */
 
@@ -273,6 +270,7 @@ bool emu_write(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uin
 /* The address of an ARG_ADDR in a lane; its space as an access to it says. */
 static inline uint64_t emu_address(const emu_warp *w, const emu_arg *a, unsigned lane);
 unsigned emu_order_of(const emu_op *op); /* enum emu_access: what .sem and .scope say; 0: weak */
+
 void emu_set_defined(const emu_place *place, uint32_t size, bool defined);
 bool emu_all_undefined(const emu_place *place, uint32_t size);
 bool emu_all_defined(const emu_place *place, uint32_t size);
@@ -378,7 +376,7 @@ struct emu_cta {
 	uint32_t rank;
 	uint32_t id[3];
 	unsigned char *shared;
-	uint32_t shared_bytes;   /* without what comes before SHARED_FIRST */
+	uint32_t shared_bytes;   /* without what comes before SHARED_FIRST, with what lies between variables */
 	uint8_t *shared_defined; /* a bit per byte */
 	struct emu_shadow *shadow;
 	emu_warp *warp;
@@ -445,7 +443,7 @@ struct emu_grid {
 	uint32_t grid[3], block[3], cluster[3], ctas_per_cluster;
 	bool explicit_cluster, cooperative;
 	uint64_t workspace; /* of a cooperative launch: its address, in %envreg1 (upper half) and %envreg2 */
-	uint32_t dyn_smem, shared_bytes /* all */;
+	uint32_t dyn_smem, shared_bytes /* of a CTA, as there */;
 	const unsigned char *params;
 	uint32_t param_bytes;
 	uint64_t nclusters, next; /* those not started yet */
@@ -537,6 +535,15 @@ emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, 
 void emu_frame_drop(emu_warp *w, emu_frame *f);
 /* Makes room for `size` bytes at `at` in each lane's local memory; false: too much of it, or out of memory. */
 bool emu_reserve_local(emu_warp *w, uint64_t at, uint64_t size);
+/* The call whose part of local memory the address lies in. */
+static inline const emu_frame *emu_frame_of(const emu_warp *w, unsigned lane, uint64_t addr)
+{
+	const emu_frame *f = w->g->frame;
+
+	while (addr < f->local[lane] && f->caller)
+		f = f->caller;
+	return f;
+}
 static inline uint32_t emu_live(const emu_warp *w) { return w->lanes & ~w->exited; }
 
 /* ---- cluster.c ---- */

@@ -354,7 +354,7 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	g.ctas_per_cluster = g.cluster[0] * g.cluster[1] * g.cluster[2];
 	g.nclusters = (uint64_t)g.grid[0] * g.grid[1] * g.grid[2] / g.ctas_per_cluster;
 	g.dyn_smem = s->dyn_smem;
-	g.shared_bytes = s->dyn_smem ? image->dyn_at + s->dyn_smem : image->shared_bytes;
+	g.shared_bytes = s->dyn_smem ? image->dyn_at + s->dyn_smem : image->shared.bytes + image->shared.gaps;
 	if (m->broken)
 		return error_set(err, CPTX_E_FINDING, at,
 		                 "an earlier launch ended with a finding; this device cannot launch any more");

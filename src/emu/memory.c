@@ -220,7 +220,8 @@ static bool locate_shared(emu_cluster *c, const emu_cta *own, uint64_t addr, uin
 		return false;
 	emu_cta *cta = &c->cta[rank];
 	if (offset < SHARED_FIRST || offset - SHARED_FIRST > cta->shared_bytes ||
-	    size > cta->shared_bytes - (offset - SHARED_FIRST))
+	    size > cta->shared_bytes - (offset - SHARED_FIRST) ||
+	    !emu_variable_holds(&c->grid->image->shared, offset - SHARED_FIRST, size))
 		return false;
 	p->cta = cta;
 	p->offset = offset - SHARED_FIRST;
@@ -276,6 +277,13 @@ static bool locate_param(const emu_warp *w, unsigned lane, uint64_t addr, uint32
 	return true;
 }
 
+static bool in_frame(const emu_warp *w, unsigned lane, uint64_t addr, uint32_t size)
+{
+	const emu_frame *f = emu_frame_of(w, lane, addr);
+
+	return emu_variable_holds(&f->f->local, addr - f->local[lane], size);
+}
+
 static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu_place *p)
 {
 	switch (p->space) {
@@ -290,7 +298,7 @@ static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu
 	case SPACE_CLUSTER: return locate_shared(w->cluster, w->cta, addr, size, p);
 	case SPACE_LOCAL:
 		p->offset = addr;
-		if (addr > w->sp[lane] || size > w->sp[lane] - addr)
+		if (addr > w->sp[lane] || size > w->sp[lane] - addr || !in_frame(w, lane, addr, size))
 			return false;
 		p->p = w->local + (size_t)lane * w->local_cap + addr;
 		return true;
@@ -298,31 +306,38 @@ static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu
 	}
 }
 
-static const char *const space_names[SPACE_COUNT] = { "generic",         "global", "constant", "shared",
-	                                                  "shared::cluster", "local",  "parameter" };
-
 /* What lies nearest, for who is off by one. */
 static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *p, uint64_t addr, uint32_t size)
 {
 	const emu_machine *m = w->grid->machine;
 	size_t i = behind(m, addr);
-	const emu_alloc *a = i ? m->alloc[i - 1] : NULL;
+	const emu_alloc *a = i ? m->alloc[i - 1] : NULL, *next = i < m->nalloc ? m->alloc[i] : NULL;
+	uint64_t rank = addr >> SHARED_RANK;
+	bool shared = p->space == SPACE_SHARED || p->space == SPACE_CLUSTER;
+	char near[EMU_NEAR];
 
-	if (p->space == SPACE_SHARED || p->space == SPACE_CLUSTER)
+	if (next && next->at - addr < GAP / 2 && (!a || addr - a->at >= a->size))
+		a = next;
+	if (shared && rank >= w->cluster->ncta)
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS,
-		         "%u bytes at shared address 0x%llx (CTA %u of the cluster, offset %llu); the CTA's shared memory has %u "
-		         "bytes, the cluster "
-		         "%u CTA%s",
-		         size, (unsigned long long)addr, (unsigned)(addr >> SHARED_RANK),
-		         (unsigned long long)(addr & SHARED_MASK) - SHARED_FIRST, w->cta->shared_bytes, w->cluster->ncta,
-		         w->cluster->ncta == 1 ? "" : "s");
-	else if (p->space == SPACE_LOCAL || p->space == SPACE_PARAM)
-		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at %s address 0x%llx, where there is nothing", size,
-		         space_names[p->space], (unsigned long long)addr);
-	else if (a && (p->space == SPACE_GLOBAL || p->space == SPACE_CONST))
-		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS,
-		         "%u bytes at address 0x%llx, %lld bytes behind the start of %s%s of %llu bytes", size,
-		         (unsigned long long)addr, (long long)(addr - a->at), a->name ? "variable " : "an allocation",
+		         "%u bytes at shared address 0x%llx (CTA %llu of the cluster), but the cluster has %u CTA%s", size,
+		         (unsigned long long)addr, (unsigned long long)rank, w->cluster->ncta, w->cluster->ncta == 1 ? "" : "s");
+	else if (shared)
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at shared address 0x%llx (CTA %u of the cluster), %s", size,
+		         (unsigned long long)addr, (unsigned)rank,
+		         p->space == SPACE_SHARED && rank != w->cta->rank
+		             ? "which is another's: its state space must be .shared::cluster"
+		             : emu_near_shared(&w->cluster->cta[rank], addr, size, near));
+	else if (p->space == SPACE_LOCAL)
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at local address 0x%llx, %s", size, (unsigned long long)addr,
+		         emu_near_local(w, lane, addr, size, near));
+	else if (p->space == SPACE_PARAM)
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at parameter address 0x%llx, where there is nothing", size,
+		         (unsigned long long)addr);
+	else if (a)
+		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at address 0x%llx, %llu bytes %s of %s%s of %llu bytes", size,
+		         (unsigned long long)addr, (unsigned long long)(a == next ? a->at - addr : addr - a->at),
+		         a == next ? "in front" : "behind the start", a->name ? "variable " : "an allocation",
 		         a->name ? a->name : "", (unsigned long long)a->size);
 	else
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at address 0x%llx, where nothing is allocated", size,

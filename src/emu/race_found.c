@@ -3,15 +3,6 @@
 
 #include "emu/finding.h"
 
-/* The variable of shared memory that holds the offset. */
-static const emu_named_place *variable_at(const emu_image *im, uint64_t offset)
-{
-	for (size_t i = 0; i < im->nshared_var; i++)
-		if (offset - im->shared_var[i].at < im->shared_var[i].size)
-			return &im->shared_var[i];
-	return NULL;
-}
-
 void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offset)
 {
 	const emu_alloc *a = p->alloc;
@@ -24,7 +15,7 @@ void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offs
 	buf_str(b, "shared memory");
 	if (p->cta && p->cta->cluster->ncta > 1)
 		buf_printf(b, " of CTA %u of the cluster", p->cta->rank);
-	const emu_named_place *v = variable_at(g->image, offset);
+	const emu_named_place *v = emu_variable_at(&g->image->shared, offset);
 	if (v)
 		buf_printf(b, ", %llu bytes behind the start of %s", (unsigned long long)(offset - v->at), v->name);
 	else if (g->dyn_smem && offset >= g->image->dyn_at)

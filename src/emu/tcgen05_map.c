@@ -117,6 +117,7 @@ bool smem_side_open(smem_side *s, emu_warp *w, const emu_op *op, emu_cta *const 
                     const cptx_smem_desc *desc, uint32_t late)
 {
 	emu_place p;
+	char near[EMU_NEAR];
 
 	if (!frag_in_span(w, op, s->what, desc, s->elem, s->k))
 		return false;
@@ -127,11 +128,10 @@ bool smem_side_open(smem_side *s, emu_warp *w, const emu_op *op, emu_cta *const 
 		for (unsigned j = 0; j < ncta; j++) {
 			if (!emu_locate(w->cluster, cta[j], SPACE_SHARED, s->at[i] | cta[j]->rank << SHARED_RANK, SMEM_PIECE, &p)) {
 				emu_find(w, op, EMU_ALL, CPTX_FIND_DESCRIPTOR,
-				         "of %s: start 0x%x, lbo %u, sbo %u, swizzle %s: element (%u, %u) is at 0x%x, outside of the shared "
-				         "memory of "
-				         "block %u of the cluster, which is 0x%x to 0x%x",
-				         s->what, desc->start, desc->lbo, desc->sbo, cptx_swizzle_get(desc->swizzle)->name, row, k, s->at[i],
-				         cta[j]->rank, SHARED_FIRST, SHARED_FIRST + cta[j]->shared_bytes - 1);
+				         "of %s: start 0x%x, lbo %u, sbo %u, swizzle %s: element (%u, %u) of block %u of the cluster is at "
+				         "0x%x, %s",
+				         s->what, desc->start, desc->lbo, desc->sbo, cptx_swizzle_get(desc->swizzle)->name, row, k,
+				         cta[j]->rank, s->at[i], emu_near_shared(cta[j], s->at[i], SMEM_PIECE, near));
 				return false;
 			}
 			race_async_touch(w, late, &p, SMEM_PIECE, ACCESS_READ | ACCESS_ASYNC);

@@ -136,7 +136,7 @@ static uint64_t sreg_of_lane(const emu_warp *w, unsigned id, unsigned lane)
 	case CPTX_SREG_LANEMASK_GT: return (uint32_t) - (UINT64_C(2) << lane);
 	case CPTX_SREG_DYNAMIC_SMEM_SIZE: return g->dyn_smem;
 	case CPTX_SREG_TOTAL_SMEM_SIZE:
-	case CPTX_SREG_AGGR_SMEM_SIZE: return g->shared_bytes + SHARED_FIRST;
+	case CPTX_SREG_AGGR_SMEM_SIZE: return g->shared_bytes - g->image->shared.gaps + SHARED_FIRST;
 	case CPTX_SREG_RESERVED_SMEM_OFFSET_END:
 	case CPTX_SREG_RESERVED_SMEM_OFFSET_CAP: return SHARED_FIRST;
 	case CPTX_SREG_CLUSTERID_X: return c->id[0];

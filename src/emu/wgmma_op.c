@@ -66,6 +66,7 @@ static bool open_side(wgmma_op *o, emu_warp *w, side s, uint64_t word)
 	cptx_error err = { 0 };
 	cptx_smem_desc desc;
 	emu_place p;
+	char near[EMU_NEAR];
 
 	if (!cptx_smem_desc_decode(CPTX_DESC_WGMMA, word, &desc, &err)) {
 		emu_find(w, o->op, EMU_ALL, CPTX_FIND_DESCRIPTOR, "of %s, 0x%llx: %s", s.is_b ? "B" : "A", (unsigned long long)word,
@@ -80,12 +81,9 @@ static bool open_side(wgmma_op *o, emu_warp *w, side s, uint64_t word)
 		s.at[i] = cptx_smem_desc_at(&desc, elem, row, k).byte;
 		if (!emu_locate(w->cluster, w->cta, SPACE_SHARED, s.at[i] | w->cta->rank << SHARED_RANK, PIECE, &p)) {
 			emu_find(w, o->op, EMU_ALL, CPTX_FIND_DESCRIPTOR,
-			         "of %s, 0x%llx: start 0x%x, lbo %u, sbo %u, swizzle %s: element (%u, %u) is at 0x%x, outside of the "
-			         "block's shared "
-			         "memory, which is 0x%x to 0x%x",
+			         "of %s, 0x%llx: start 0x%x, lbo %u, sbo %u, swizzle %s: element (%u, %u) is at 0x%x, %s",
 			         s.is_b ? "B" : "A", (unsigned long long)word, desc.start, desc.lbo, desc.sbo,
-			         cptx_swizzle_get(desc.swizzle)->name, row, k, s.at[i], SHARED_FIRST,
-			         SHARED_FIRST + w->cta->shared_bytes - 1);
+			         cptx_swizzle_get(desc.swizzle)->name, row, k, s.at[i], emu_near_shared(w->cta, s.at[i], PIECE, near));
 			return false;
 		}
 		race_async_touch(w, o->race, &p, PIECE, ACCESS_READ | ACCESS_ASYNC);

@@ -292,7 +292,7 @@ static bool emu_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_erro
 		return false;
 	k->fn = im;
 	k->max_threads = 1024;
-	k->static_smem = im->shared_bytes;
+	k->static_smem = im->shared.bytes;
 	return true;
 }
 
@@ -301,11 +301,11 @@ static bool emu_resources(const cptx_program *p, const kernel *k, uint32_t threa
 {
 	const emu_image *im = k->fn;
 	const cptx_device_info *i = &p->dev->info;
-	uint32_t smem = im->shared_bytes + dyn_smem + SHARED_FIRST, by_smem = i->smem_per_sm / smem;
+	uint32_t smem = im->shared.bytes + dyn_smem + SHARED_FIRST, by_smem = i->smem_per_sm / smem;
 
 	(void)err;
-	*out = (cptx_resources){ .static_smem = im->shared_bytes, .max_threads = 1024, .binary_version = i->compute_capability };
-	out->local_bytes = im->function[im->kernel->number - 1]->local_bytes;
+	*out = (cptx_resources){ .static_smem = im->shared.bytes, .max_threads = 1024, .binary_version = i->compute_capability };
+	out->local_bytes = im->function[im->kernel->number - 1]->local.bytes;
 	out->ctas_per_sm = threads ? MIN(by_smem, i->threads_per_sm / threads) : 0;
 	return true;
 }

@@ -157,6 +157,10 @@ static const struct {
 	const char *about;
 } parts[] = {
 	{ CPTX_FIND_BOUNDS, "dynamic-shared-memory" },
+	{ CPTX_FIND_BOUNDS, "shared-variables" },
+	{ CPTX_FIND_BOUNDS, "local-variables" },
+	{ CPTX_FIND_BOUNDS, "global-variables" },
+	{ CPTX_FIND_BOUNDS, "constant-variables" },
 	{ CPTX_FIND_UNDEFINED, "registers" },
 	{ CPTX_FIND_UNDEFINED, "shared-memory" },
 	{ CPTX_FIND_UNDEFINED, "tensor-memory" },

@@ -247,8 +247,8 @@ START_TEST(overwritten)
 	found("sm_90", 32, SETUP("32") "@%p15 st.shared.u32 [%r60], 7; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r60];",
 	      CPTX_FIND_MBARRIER, "its 8 bytes have been overwritten");
 	fine("sm_90", 32,
-	     SETUP("32") "@%p15 st.shared.u32 [%r60+8], 7; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r60]; @%p15 "
-	                 "st.global.u32 [%rd0], 1;",
+	     SETUP("32") "@%p15 mbarrier.init.shared.b64 [%r61], 32; bar.sync 0; @%p15 st.shared.u32 [%r61+8], 7; bar.sync 0;"
+	                 "mbarrier.arrive.shared.b64 _, [%r61]; @%p15 st.global.u32 [%rd0], 1;",
 	     1);
 }
 END_TEST
