@@ -194,12 +194,17 @@ def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
         try:
             packed = pack({', '.join(values)})
         except (KeyError, error, TypeError, ValueError):
-            pass
+            anyhow(({''.join(x + ', ' for x in names)}), grid, stream)
         else:
-            return launch(packed)
-    return anyhow(({''.join(x + ', ' for x in names)}), grid, stream)
+            launch(packed)
+    else:
+        anyhow(({''.join(x + ', ' for x in names)}), grid, stream)
 """
+        for a, x in zip(self.args, names):
+            if a.is_tensor and not a.is_const:
+                source += f"    count = counts[type({x})]\n    if count:\n        count({x})\n"
         known = {"pack": struct.Struct(layout).pack, "error": struct.error, "apis": _arrays.apis, "anyhow": self._anyhow(),
+                 "counts": _arrays.counts,
                  "launch": self._launch(n), "readable": _arrays.readable, "writable": _arrays.writable}
         exec(source, known)
         call = known["call"]

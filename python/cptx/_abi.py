@@ -1,4 +1,5 @@
-"""The C ABI of libcptx, by ctypes: structs as <cptx/device.h> and <cptx/dlpack.h> declare them, and the functions used."""
+"""The C ABI of libcptx, by ctypes: structs as <cptx/device.h> and <cptx/dlpack.h> declare them, which
+tests/python/test_module.py has the compiler of C compare, and the functions used."""
 
 import ctypes
 import ctypes.util
@@ -7,52 +8,63 @@ from ctypes import POINTER, Structure, c_bool, c_char, c_char_p, c_int, c_int64,
 
 
 class ErrorInfo(Structure):
+    of_c = "cptx_error"
     _fields_ = [("code", c_int), ("line", c_uint32), ("column", c_uint32), ("file", c_char * 256), ("text", c_char * 3072)]
 
 
 class Site(Structure):
+    of_c = "cptx_site"
     _fields_ = [("file", c_char_p), ("line", c_uint32)]
 
 
 class EmitOpt(Structure):
+    of_c = "cptx_emit_opt"
     _fields_ = [("lines", c_bool), ("min_version", c_uint16), ("keep", c_bool)]
 
 
 class LoadOpt(Structure):
+    of_c = "cptx_load_opt"
     _fields_ = [("target", c_char_p), ("emit", EmitOpt), ("max_regs", c_uint32), ("verbose", c_bool), ("line_info", c_bool),
                 ("debug", c_bool), ("name", c_char_p), ("compiler", c_int), ("cache", c_void_p), ("z_", c_char)]
 
 
 class DeviceInfo(Structure):
+    of_c = "cptx_device_info"
     _fields_ = [("name", c_char * 128), ("compute_capability", c_uint16), ("ptx", c_uint16), ("driver", c_uint32),
                 ("target", c_char_p)]  # and more, which is not read here
 
 
 class LaunchOpt(Structure):
+    of_c = "cptx_tensor_launch_opt"
     _fields_ = [("signature", c_char_p), ("grid", c_char_p), ("block", c_uint32 * 3), ("cluster", c_uint32 * 3),
                 ("dyn_smem", c_uint32), ("overlap", c_bool), ("z_", c_char)]
 
 
 class ArgInfo(Structure):
+    of_c = "cptx_tensor_arg_info"
     _fields_ = [("name", c_char_p), ("type", c_int), ("is_tensor", c_bool), ("is_const", c_bool), ("is_optional", c_bool)]
 
 
 class Arg(Structure):
+    of_c = "cptx_tensor_arg"
     _fields_ = [("kind", c_uint32), ("u", c_uint64), ("api", c_void_p)]
 
 
 class TensorOpt(Structure):
+    of_c = "cptx_tensor_opt"
     _fields_ = [("type", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
                 ("ptr", c_uint64), ("read_only", c_bool), ("release", c_void_p), ("user", c_void_p), ("z_", c_char)]
 
 
 class DLTensor(Structure):
+    of_c = "DLTensor"
     _fields_ = [("data", c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
                 ("dtype_code", ctypes.c_uint8), ("dtype_bits", ctypes.c_uint8), ("dtype_lanes", c_uint16),
                 ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
 
 
 class ManagedTensorVersioned(Structure):
+    of_c = "DLManagedTensorVersioned"
     _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", c_void_p),
                 ("flags", c_uint64), ("dl_tensor", DLTensor)]
 

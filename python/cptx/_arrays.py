@@ -51,6 +51,21 @@ class Lazy(dict):
 lazy = Lazy()
 
 
+class Counts(dict):
+    """By class: what tells its framework that an array was written (PyTorch's version counter, by which autograd finds
+    values that are stale); None where there is nothing to tell."""
+
+    def __missing__(self, cls):
+        torch = sys.modules.get("torch") if lazy[cls] else None
+        is_tensor = torch is not None and issubclass(cls, torch.Tensor)
+        add = getattr(torch.autograd.graph, "increment_version", None) if is_tensor else None  # an old PyTorch has none
+        self[cls] = add and (lambda x: None if x.is_inference() else add(x))  # which count nothing
+        return self[cls]
+
+
+counts = Counts()
+
+
 def readable(x):
     """id(x) of an array whose bytes are its values; neither DLPack nor the exchange API tells."""
     if lazy[type(x)]:

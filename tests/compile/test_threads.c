@@ -1,10 +1,12 @@
 /*
- * Many threads that build, check, print, compile, load, launch and read back, on one device and one cache: every result
- * right. It is meant for the thread sanitizer above all (CONTRIBUTING.md).
+ * Many threads that build, check, print, parse, look at, compile, load, launch and read back, on one device and one cache:
+ * every result right. It is meant for the thread sanitizer above all (CONTRIBUTING.md).
  */
 #include "../runtime/harness.h"
 
 #include <cptx/emu.h>
+#include <cptx/inspect.h>
+#include <cptx/layout.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +17,8 @@ enum { THREADS = 32, TURNS = 4, KERNELS = 6, N = 64 };
 static char folder[64], cache_folder[80];
 static cptx_cache *cache;
 static cptx_device *dev;
+static cptx_module *frozen; /* which all of them read */
+static cptx_program *loaded;
 static bool compiles;
 static atomic_uint compiled, cached, launched;
 
@@ -51,12 +55,36 @@ static void compile(const cptx_ptx *ptx, cptx_error *err)
 	cptx_cubin_destroy(c);
 }
 
+/* What the threads read together, and text that one of them reads alone. */
+static bool look(const cptx_ptx *ptx)
+{
+	cptx_flow *f = cptx_flow_of(cptx_module_body(frozen, NULL), NULL);
+	cptx_ptx *c = cptx_to_c(frozen, NULL, NULL), *common = cptx_emit(frozen, "sm_90", NULL, NULL);
+	cptx_module *own = cptx_parse(cptx_ptx_text(ptx), cptx_ptx_size(ptx), NULL);
+	cptx_ptx *again = cptx_emit(own, NULL, NULL, NULL);
+	cptx_tile t = { .rows = 64, .cols = 64, .elem = { .bits = 16 }, .swizzle = CPTX_SWIZZLE_128B };
+	cptx_lines l;
+	size_t n;
+	bool ok = f && c && common && again && !strcmp(cptx_ptx_text(ptx), cptx_ptx_text(again)) && cptx_flow_points(f, &n) &&
+	          n == cptx_module_size(frozen) && cptx_check(frozen, "sm_90", NULL, NULL) == 0;
+
+	ok &=
+		cptx_tile_lines(&t, &(cptx_frag){ .kind = CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 16, .bits = 16 }, 0, 0, &l, NULL) &&
+		!cptx_lines_banks(&l, 0).conflicts;
+	cptx_ptx_destroy(again);
+	cptx_ptx_destroy(common);
+	cptx_ptx_destroy(c);
+	cptx_module_destroy(own);
+	cptx_flow_destroy(f);
+	return ok;
+}
+
 static void launch(cptx_module *m, uint32_t which, cptx_error *err)
 {
 	uint32_t data[N];
 	uint64_t at = cptx_mem_alloc(dev, sizeof data, err);
 	cptx_stream *s = cptx_stream_new(dev, err);
-	cptx_program *p = cptx_device_load(dev, m, NULL, err);
+	cptx_program *p = which ? cptx_device_load(dev, m, NULL, err) : loaded;
 
 	for (uint32_t i = 0; i < N; i++)
 		data[i] = i * which;
@@ -74,7 +102,8 @@ static void launch(cptx_module *m, uint32_t which, cptx_error *err)
 		}
 	atomic_fetch_add(&launched, err->code == CPTX_OK);
 	cptx_launch_destroy(l);
-	cptx_program_destroy(p);
+	if (p != loaded)
+		cptx_program_destroy(p);
 	cptx_stream_destroy(s);
 	cptx_mem_free(dev, at);
 }
@@ -93,6 +122,8 @@ static void *worker(void *user)
 		cptx_ptx *ptx = cptx_emit(m, "sm_90", NULL, err);
 		if (ptx && compiles)
 			compile(ptx, err);
+		if (ptx && !look(ptx))
+			err->code = CPTX_E_WRONG;
 		if (ptx)
 			launch(m, which, err);
 		cptx_ptx_destroy(ptx);
@@ -116,6 +147,10 @@ START_TEST(all_at_once)
 	OK(own);
 	cache = cptx_cache_open(&(cptx_cache_opt){ .path = cache_folder }, &own);
 	OK(own);
+	frozen = build(0);
+	ck_assert(cptx_module_freeze(frozen));
+	loaded = cptx_device_load(dev, frozen, NULL, &own);
+	OK(own);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		err[i] = (cptx_error){ .line = i };
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, worker, &err[i]), 0);
@@ -131,6 +166,8 @@ START_TEST(all_at_once)
 	printf("%u launches, %u compiled, %u of them out of the cache\n", launched, compiled, cached);
 	cptx_cache_clear(cache);
 	cptx_cache_close(cache);
+	cptx_program_destroy(loaded);
+	cptx_module_destroy(frozen);
 	cptx_device_close(dev);
 	char command[128];
 	snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -66,6 +66,16 @@ class PyTorch(unittest.TestCase):
         gc.collect()
         self.assertEqual(cptx._exported, {})
 
+    def test_version_counter(self):
+        x, y, w = torch.ones(10), torch.ones(10), torch.ones(10, requires_grad=True)
+        product, before = (w * y).sum(), (x._version, y._version)  # whose gradient is y
+        self.saxpy(x, y, 2.0)
+        self.assertEqual((x._version, y._version), (before[0], before[1] + 1))
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            product.backward()
+        with torch.inference_mode():
+            self.saxpy(x, torch.ones(10), 2.0)
+
     def test_compile(self):
         if not hasattr(torch.library, "custom_op"):
             self.skipTest("this PyTorch has no torch.library.custom_op (before 2.4)")

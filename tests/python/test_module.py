@@ -2,10 +2,14 @@
 
 import ctypes
 import gc
+import os
 import subprocess
 import sys
+import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 
 import runner
 
@@ -17,19 +21,36 @@ NO_NUMPY = "NumPy is not installed (Debian: python3-numpy)"
 
 
 class Abi(unittest.TestCase):
-    """What C says about its structs, by tests/python/abi.c."""
+    """What C says about the structs and numbers of _abi.py: a program of assertions is made of these, compiled and run."""
+
+    members = {"device_type": "device.device_type", "device_id": "device.device_id", "dtype_code": "dtype.code",
+               "dtype_bits": "dtype.bits", "dtype_lanes": "dtype.lanes", "major": "version.major", "minor": "version.minor"}
+
+    def claims(self):
+        kinds = "NONE DL MANAGED VERSIONED OBJECT INT UINT FLOAT".split()
+        yield from (f"CPTX_TENSOR_{name} == {getattr(_abi, name)}" for name in kinds)
+        yield from (f"kDL{name} == {getattr(_abi, name)}" for name in ("CPU", "CUDA"))
+        for struct in filter(lambda s: hasattr(s, "of_c"), vars(_abi).values()):
+            if struct is not _abi.DeviceInfo:  # whose first fields are all that is declared
+                yield f"sizeof({struct.of_c}) == {ctypes.sizeof(struct)}"
+            for name, *_ in struct._fields_:
+                member, about = self.members.get(name, name) if struct.of_c[:2] == "DL" else name, getattr(struct, name)
+                yield f"offsetof({struct.of_c}, {member}) == {about.offset}"
+                yield f"sizeof((({struct.of_c} *)0)->{member}) == {about.size}"
 
     def test_structs(self):
-        if not runner.ABI:
-            self.skipTest("no program that prints the layout of C's structs was given")
-        lines = subprocess.run([runner.ABI], check=True, capture_output=True, text=True).stdout.split("\n")
-        self.assertGreater(len(lines), 60)
-        for line in filter(None, lines):
-            name, want = line.split()
-            struct, _, field = name.partition(".")
-            about = getattr(_abi, struct)
-            got = about if isinstance(about, int) else getattr(about, field).offset if field else ctypes.sizeof(about)
-            self.assertEqual(got, int(want), line)
+        claims = list(self.claims())
+        self.assertGreater(len(claims), 120)
+        source = "#include <cptx/dlpack.h>\n#include <dlpack/dlpack.h>\n"
+        source += "".join(f'_Static_assert({claim}, "");\n' for claim in claims)
+        source += f"int main(void) {{ return (intptr_t)CPTX_TENSOR_STREAM != {_abi.STREAM_OF_FRAMEWORK}; }}\n"
+        folders = os.environ["CPTX_INCLUDE"].split(":") + [os.path.join(runner.ROOT, "third_party")]
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "abi")
+            said = subprocess.run([*os.environ.get("CC", "cc").split(), "-std=c11", *(f"-I{f}" for f in folders), "-x", "c", "-", "-o", program],
+                                  input=source, capture_output=True, text=True)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertEqual(subprocess.run([program]).returncode, 0)
 
     def test_version(self):
         self.assertRegex(cptx.version(), r"^\d+\.\d+\.\d+$")
@@ -68,6 +89,15 @@ class Framework:
     # struct DLPackExchangeAPI: version 1.1, no older one, three functions, give, current_work_stream
     api = (ctypes.c_uint64 * 8)(1 | 1 << 32, 0, 0, 0, 0, ctypes.cast(give, ctypes.c_void_p).value, 0)
     __dlpack_c_exchange_api__ = _abi.capsule_new(ctypes.addressof(api), b"dlpack_exchange_api", None)
+
+
+class Counted(Framework):
+    """A tensor of a PyTorch that is not there."""
+
+    is_cuda, inference = False, False
+
+    def is_inference(self):
+        return self.inference
 
 
 class Emulator(unittest.TestCase):
@@ -139,6 +169,24 @@ class Emulator(unittest.TestCase):
             self.refuses(ValueError, "argument \"y\": it is a negative", self.saxpy, x, Framework([1], neg=True), 1.0, **options)
             self.refuses(ValueError, "give x.detach()", self.saxpy, x, Framework([1], requires_grad=True), 1.0, **options)
         self.assertEqual(Framework.given, 4)
+
+    def test_written(self):
+        """PyTorch's version counter goes up by one for each launch that may write a tensor, as far as it is done."""
+        written = []
+        torch = types.ModuleType("torch")
+        torch.Tensor, torch.autograd = Counted, types.SimpleNamespace(graph=types.SimpleNamespace(increment_version=written.append))
+        x, y = Counted([2] * 4), Counted([1] * 4)
+        with unittest.mock.patch.dict(sys.modules, torch=torch):
+            self.saxpy(x, y, 3.0)
+            self.saxpy(x, y, 3.0, grid=1)
+            self.saxpy(x, Floats([1] * 4), 3.0)
+            z = Counted([1] * 4)
+            z.inference = True
+            self.saxpy(x, z, 3.0)
+            self.assertEqual(written, [y, y])
+            self.refuses(cptx.Error, "but must be", self.saxpy, x, Counted([1] * 3), 3.0)
+            self.refuses(TypeError, "argument \"a\": ", self.saxpy, x, y, None)
+        self.assertEqual(written, [y, y])
 
     def test_kinds_of_errors(self):
         x, y = Floats([1] * 4), Floats([1] * 4)
@@ -241,6 +289,14 @@ class NumPy(unittest.TestCase):
             self.saxpy(y[:, 0], numpy.ones(8, "f4"), 1.0)
         self.saxpy(numpy.empty(0, "f4"), numpy.empty(0, "f4"), 1.0)
 
+    def test_example(self):
+        said = subprocess.run([sys.executable, os.path.join(runner.ROOT, "examples", "python", "numpy_saxpy.py")],
+                              capture_output=True, text=True)
+        self.assertEqual((said.returncode, said.stderr), (0, ""), said.stdout)
+        self.assertIn("every one is right", said.stdout)
+        self.assertIn("refused: kernel saxpy: argument \"y\" is f32[999] on the CPU, but must be f32[n = 1000]", said.stdout)
+        self.assertIn("out-of-bounds", said.stdout)
+
     def test_out(self):
         if not hasattr(numpy, "from_dlpack"):
             self.skipTest("numpy.from_dlpack is not there (NumPy before 1.23)")
@@ -259,5 +315,4 @@ class NumPy(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    runner.ABI = sys.argv[1] if len(sys.argv) > 1 else None
     sys.exit(runner.main("python", [Abi, Emulator, NumPy]))

@@ -108,9 +108,9 @@ SAME(offsetof(cu_launch_config, nattrs), offsetof(CUlaunchConfig, numAttrs));
 int main(void)
 {
 #ifdef HAVE_CUDA_H
-	printf("abi: 1 passed, 0 failed, 0 skipped\n");
+	printf("cuda_h: 1 passed, 0 failed, 0 skipped\n");
 #else
-	printf("SKIP abi: cuda.h is not installed\nabi: 0 passed, 0 failed, 1 skipped\n");
+	printf("SKIP cuda_h: cuda.h is not installed\ncuda_h: 0 passed, 0 failed, 1 skipped\n");
 #endif
 	return 0;
 }
