@@ -2,7 +2,7 @@
  * Host time to build, check and print the GEMM: nanoseconds per instruction, on one core, beside a memcpy of the text.
  * Each round builds a module, prints it and frees both, as a program that generates kernels would.
  */
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <stdlib.h>

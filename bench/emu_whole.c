@@ -7,8 +7,7 @@
 #include "ladder.h"
 
 #include <cptx/emu.h>
-#include <cptx/gemm_sm90.h>
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,41 +61,36 @@ static bool load(place *p, cptx_module *m)
 	return p->program && !p->err.code;
 }
 
+static bool run(place *p, const cptx_gemm_opt *o, cptx_gemm_problem q)
+{
+	q.a = p->a, q.b = p->b, q.d = p->d;
+	cptx_launch *l = cptx_gemm_launch(p->program, p->dev, o, &q, &p->err);
+	bool ok = l && cptx_launch_run(l, NULL, &p->err);
+	cptx_launch_destroy(l);
+	return ok;
+}
+
 static bool gemm_sm80(place *p)
 {
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_gemm_opt o = cptx_gemm_default(cptx_target_find("sm_80"));
-	cptx_gemm_plan plan;
+	cptx_gemm_problem q = { .m = SIDE, .n = SIDE, .k = SIDE };
 
 	o.out = CPTX_BF16;
-	if (!open_place(p, "sm_80") || !cptx_gemm_check(&o, cptx_target_find("sm_80"), &plan, &p->err) ||
-	    !cptx_gemm_build(m, &o, &p->err) || !load(p, m))
-		return false;
-	uint32_t side = SIDE;
-	cptx_launch_opt l = { .grid = { cptx_gemm_grid(&o, SIDE, SIDE, 108) },
-		                  .block = { plan.threads },
-		                  .dyn_smem = plan.smem,
-		                  CPTX_ARGS(p->a, p->b, p->d, side, side, side) };
-	return cptx_launch_once(p->program, "gemm", &l, NULL, &p->err);
+	return open_place(p, "sm_80") && cptx_gemm_build(m, &o, &p->err) && load(p, m) && run(p, &o, q);
 }
 
 static bool gemm_sm90(place *p)
 {
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_gemm_problem q = { .m = SIDE, .n = SIDE, .k = SIDE };
-	cptx_gemm_sm90_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
-	cptx_gemm_sm90_choice best;
+	cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
+	cptx_gemm_choice best;
 
-	if (!open_place(p, "sm_90a") || !cptx_gemm_sm90_auto(&o, &q, 132, &best, 1, &p->err))
+	if (!open_place(p, "sm_90a") || !cptx_gemm_auto(&o, &q, 132, &best, 1, &p->err))
 		return false;
 	best.opt.stream_k = false;
-	if (!cptx_gemm_sm90_build(m, &best.opt, &p->err) || !load(p, m))
-		return false;
-	q.a = p->a, q.b = p->b, q.d = p->d;
-	cptx_launch *l = cptx_gemm_sm90_launch(p->program, p->dev, &best.opt, &q, &p->err);
-	bool ok = l && cptx_launch_run(l, NULL, &p->err);
-	cptx_launch_destroy(l);
-	return ok;
+	return cptx_gemm_build(m, &best.opt, &p->err) && load(p, m) && run(p, &best.opt, q);
 }
 
 static bool gemm_sm100(place *p)

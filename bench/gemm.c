@@ -5,7 +5,7 @@
 #include "burst.h"
 #include "cublas.h"
 
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,14 +23,12 @@ static bool bench(cptx_device *dev, const cublas *theirs, uint32_t n, enum cptx_
 {
 	enum { ROUNDS = 7 };
 	cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(cptx_device_get_info(dev)->target));
-	cptx_gemm_plan plan;
 	cptx_module *m = cptx_module_new(NULL);
 	double t[2][ROUNDS];
 	size_t count = (size_t)n * n;
 
 	o.out = out;
 	cptx_gemm_build(m, &o, err);
-	cptx_gemm_check(&o, NULL, &plan, err);
 	cptx_program *p = cptx_device_load(dev, m, NULL, err);
 	arms arm = { .theirs = theirs,
 		         .p = { .m = (int)n,
@@ -41,11 +39,8 @@ static bool bench(cptx_device *dev, const cublas *theirs, uint32_t n, enum cptx_
 		                .a = burst_random(dev, count, CPTX_BF16, 1, err),
 		                .b = burst_random(dev, count, CPTX_BF16, 2, err),
 		                .d = cptx_mem_alloc(dev, count * 4, err) } };
-	arm.ours = cptx_launch_new(p, NULL,
-	                           &(cptx_launch_opt){ .grid = { cptx_gemm_grid(&o, n, n, cptx_device_get_info(dev)->sms) },
-	                                               .block = { plan.threads },
-	                                               CPTX_ARGS(arm.p.a, arm.p.b, arm.p.d, n, n, n) },
-	                           err);
+	cptx_gemm_problem ours = { .m = n, .n = n, .k = n, .a = arm.p.a, .b = arm.p.b, .d = arm.p.d };
+	arm.ours = cptx_gemm_launch(p, dev, &o, &ours, err);
 	int runs = (int)(4e12 / ((double)n * n * n)) + 1;
 	runs = runs > 30 ? 30 : runs < 3 ? 3 : runs;
 	for (int i = 0; i < ROUNDS && err->code == CPTX_OK; i++)

@@ -1,5 +1,5 @@
 /*
- * What the model of the sm_90a GEMM is fitted to: many unlike choices for each size, timed by cptx_gemm_sm90_tune.
+ * What the model of the sm_90a GEMM is fitted to: many unlike choices for each size, timed by cptx_gemm_tune.
  *
  *   bench_gemm_fit [--load] [--f16 | --e4m3] [MxNxK]...
  *
@@ -10,7 +10,7 @@
 #include "burst.h"
 #include "gemm_sizes.h"
 
-#include <cptx/gemm_sm90.h>
+#include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,16 +24,16 @@ typedef struct options {
 } options;
 
 /* Choices that differ in nothing but bn and cluster are of a kind. */
-static unsigned kind_of(const cptx_gemm_sm90_choice *c)
+static unsigned kind_of(const cptx_gemm_choice *c)
 {
-	const cptx_gemm_sm90_opt *o = &c->opt;
+	const cptx_gemm_opt *o = &c->opt;
 	unsigned parts = !o->stream_k ? 0 : !c->ctas ? 1 : 2;
 
 	return ((o->bm / 64 * 2 + o->swap) * 4 + o->per_sm) * 4 + parts;
 }
 
 /* The best few of each kind that are not hopeless, in the order of the model; gives how many. */
-static size_t unlike(cptx_gemm_sm90_choice *c, size_t n)
+static size_t unlike(cptx_gemm_choice *c, size_t n)
 {
 	unsigned of_kind[256] = { 0 };
 	size_t taken = 0;
@@ -48,20 +48,20 @@ static size_t unlike(cptx_gemm_sm90_choice *c, size_t n)
 	return taken;
 }
 
-static bool load(cptx_device *dev, const cptx_gemm_sm90_choice *c, size_t n, cptx_error *err)
+static bool load(cptx_device *dev, const cptx_gemm_choice *c, size_t n, cptx_error *err)
 {
 	for (size_t i = 0; i < n && err->code == CPTX_OK; i++) {
 		cptx_module *m = cptx_module_new(NULL);
-		cptx_gemm_sm90_build(m, &c[i].opt, err);
+		cptx_gemm_build(m, &c[i].opt, err);
 		cptx_program_destroy(cptx_device_load(dev, m, NULL, err));
 		cptx_module_destroy(m);
 	}
 	return err->code == CPTX_OK;
 }
 
-static void print(const cptx_gemm_problem *p, const cptx_gemm_sm90_choice *c)
+static void print(const cptx_gemm_problem *p, const cptx_gemm_choice *c)
 {
-	const cptx_gemm_sm90_opt *o = &c->opt;
+	const cptx_gemm_opt *o = &c->opt;
 
 	printf("%llu %llu %llu %d %u %u %u %u %u %u %u %d %u %.2f %.2f\n", (unsigned long long)p->m, (unsigned long long)p->n,
 	       (unsigned long long)p->k, o->swap, o->per_sm, o->bm, o->bn, o->stages, o->cluster_m, o->cluster_n, o->group,
@@ -70,20 +70,20 @@ static void print(const cptx_gemm_problem *p, const cptx_gemm_sm90_choice *c)
 
 static bool one(cptx_device *dev, const options *o, const char *shape, cptx_error *err)
 {
-	static cptx_gemm_sm90_choice choice[OFFERED];
+	static cptx_gemm_choice choice[OFFERED];
 	unsigned long long m, n, k;
 
 	if (sscanf(shape, "%llux%llux%llu", &m, &n, &k) != 3)
 		return fprintf(stderr, "%s: expected MxNxK\n", shape), false;
 	cptx_gemm_problem p = { .m = m, .n = n, .k = k };
-	size_t count = cptx_gemm_sm90_auto(&(cptx_gemm_sm90_opt){ .a = o->in, .b = o->in, .out = o->out }, &p,
-	                                   cptx_device_get_info(dev)->sms, choice, OFFERED, err);
+	size_t count = cptx_gemm_auto(&(cptx_gemm_opt){ .mma = CPTX_GEMM_WGMMA, .a = o->in, .b = o->in, .out = o->out }, &p,
+	                              cptx_device_get_info(dev)->sms, choice, OFFERED, err);
 	count = unlike(choice, count);
 	if (o->load)
 		return count && load(dev, choice, count, err);
 	p.a = burst_random(dev, m * k, o->in, 1, err), p.b = burst_random(dev, n * k, o->in, 2, err);
 	p.d = cptx_mem_alloc(dev, m * n * cptx_type_bits(o->out) / 8, err);
-	if (err->code == CPTX_OK && cptx_gemm_sm90_tune(dev, &p, choice, count, err))
+	if (err->code == CPTX_OK && cptx_gemm_tune(dev, &p, choice, count, err))
 		for (size_t i = 0; i < count; i++)
 			print(&p, &choice[i]);
 	cptx_mem_free(dev, p.a), cptx_mem_free(dev, p.b), cptx_mem_free(dev, p.d);

@@ -4,13 +4,13 @@
  *   bench_gemm_group [MxNxK]...
  *
  * bf16.  Default: tokens of a mixture of 16 experts, N = 4096, K = 7168.  The kernel of the list is that of
- * cptx_gemm_sm90_auto for one problem of as many rows, or the best of some tiles that are tried; of each launch alone that
+ * cptx_gemm_auto for one problem of as many rows, or the best of some tiles that are tried; of each launch alone that
  * of auto for it.  Every byte of the list's results is compared with those of launches of the same kernel alone.
  */
 #include "burst.h"
 #include "cublas.h"
 
-#include <cptx/gemm_sm90.h>
+#include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +26,14 @@ typedef struct bench {
 	uint64_t reference[MOST], workspace[MOST], table[TRIED];
 	cptx_program *alone_program[MOST], *list_program[TRIED];
 	cptx_launch *alone[MOST], *list[TRIED];
-	cptx_gemm_sm90_opt list_opt[TRIED];
+	cptx_gemm_opt list_opt[TRIED];
 	size_t lists, which;
 } bench;
 
-static cptx_program *load(bench *t, const cptx_gemm_sm90_opt *o, cptx_error *err)
+static cptx_program *load(bench *t, const cptx_gemm_opt *o, cptx_error *err)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_gemm_sm90_build(m, o, err);
+	cptx_gemm_build(m, o, err);
 	cptx_program *p = cptx_device_load(t->dev, m, NULL, err);
 	cptx_module_destroy(m);
 	return p;
@@ -41,34 +41,34 @@ static cptx_program *load(bench *t, const cptx_gemm_sm90_opt *o, cptx_error *err
 
 static bool add_alone(bench *t, size_t i, cptx_error *err)
 {
-	cptx_gemm_sm90_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
-	cptx_gemm_sm90_choice c;
-	cptx_gemm_sm90_plan plan;
+	cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
+	cptx_gemm_choice c;
+	cptx_gemm_plan plan;
 	cptx_gemm_problem p = t->p[i];
 	uint32_t sms = cptx_device_get_info(t->dev)->sms;
 
-	if (!cptx_gemm_sm90_auto(&o, &p, sms, &c, 1, err))
+	if (!cptx_gemm_auto(&o, &p, sms, &c, 1, err))
 		return false;
 	p.ctas = c.ctas, p.d = t->reference[i];
-	cptx_gemm_sm90_check_problem(&c.opt, &p, sms, &plan, err);
+	cptx_gemm_check_problem(&c.opt, &p, sms, &plan, err);
 	if (plan.workspace) {
 		p.workspace = t->workspace[i] = cptx_mem_alloc(t->dev, plan.workspace, err);
 		cptx_mem_fill8(t->dev, p.workspace, 0, plan.workspace, err);
 	}
 	t->alone_program[i] = load(t, &c.opt, err);
-	t->alone[i] = cptx_gemm_sm90_launch(t->alone_program[i], t->dev, &c.opt, &p, err);
+	t->alone[i] = cptx_gemm_launch(t->alone_program[i], t->dev, &c.opt, &p, err);
 	return t->alone[i] != NULL;
 }
 
-static bool add_list(bench *t, cptx_gemm_sm90_opt o, cptx_error *err)
+static bool add_list(bench *t, cptx_gemm_opt o, cptx_error *err)
 {
 	size_t i = t->lists++;
 
 	o.grouped = true, o.stream_k = false;
 	t->list_opt[i] = o;
 	t->list_program[i] = load(t, &o, err);
-	t->table[i] = cptx_mem_alloc(t->dev, t->n * CPTX_GEMM_SM90_GROUP_BYTES, err);
-	t->list[i] = cptx_gemm_sm90_launch_grouped(t->list_program[i], t->dev, &o, t->p, t->n, t->table[i], err);
+	t->table[i] = cptx_mem_alloc(t->dev, t->n * CPTX_GEMM_GROUP_BYTES, err);
+	t->list[i] = cptx_gemm_launch_grouped(t->list_program[i], t->dev, &o, t->p, t->n, t->table[i], err);
 	return t->list[i] != NULL;
 }
 
@@ -82,14 +82,14 @@ static bool add_lists(bench *t, cptx_error *err)
 		                                          { 128, 128, 6, 1, 2 },
 		                                          { 64, 256, 5, 1, 1 }
 	};
-	cptx_gemm_sm90_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
+	cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
 	cptx_gemm_problem all = t->p[0];
-	cptx_gemm_sm90_choice c;
+	cptx_gemm_choice c;
 	bool ok;
 
 	for (size_t i = 1; i < t->n; i++)
 		all.m += t->p[i].m;
-	ok = cptx_gemm_sm90_auto(&o, &all, cptx_device_get_info(t->dev)->sms, &c, 1, err) && add_list(t, c.opt, err);
+	ok = cptx_gemm_auto(&o, &all, cptx_device_get_info(t->dev)->sms, &c, 1, err) && add_list(t, c.opt, err);
 	for (size_t i = 0; ok && i < TRIED - 1; i++) {
 		o.bm = tiles[i][0], o.bn = tiles[i][1], o.stages = tiles[i][2];
 		o.cluster_m = tiles[i][3], o.cluster_n = tiles[i][4];
@@ -128,7 +128,7 @@ static void run_peer(void *user, cptx_error *err)
 /* The results of list `which` beside those of a launch of the same kernel for each problem. */
 static bool same(bench *t, cptx_error *err)
 {
-	cptx_gemm_sm90_opt o = t->list_opt[t->which];
+	cptx_gemm_opt o = t->list_opt[t->which];
 	uint64_t wrong = 0;
 
 	o.grouped = false;
@@ -141,7 +141,7 @@ static bool same(bench *t, cptx_error *err)
 		uint64_t bytes = p.m * p.n * 2;
 		uint8_t *x = malloc(bytes), *y = malloc(bytes);
 		p.d = t->reference[i];
-		cptx_launch *l = cptx_gemm_sm90_launch(program, t->dev, &o, &p, err);
+		cptx_launch *l = cptx_gemm_launch(program, t->dev, &o, &p, err);
 		cptx_launch_run(l, NULL, err);
 		cptx_mem_read(t->dev, x, t->p[i].d, bytes, err), cptx_mem_read(t->dev, y, p.d, bytes, err);
 		wrong += x && y && memcmp(x, y, bytes) != 0;
@@ -170,7 +170,7 @@ static bool measure(bench *t, double flop, cptx_error *err)
 	for (size_t i = 0; i < TRIED + 2 && err->code == CPTX_OK; i++) {
 		qsort(ms[i], ROUNDS, sizeof(double), burst_order);
 		double us = 1e3 * ms[i][ROUNDS / 2], rate = 1e3 * flop / us;
-		const cptx_gemm_sm90_opt *o = &t->list_opt[i < TRIED ? i : 0];
+		const cptx_gemm_opt *o = &t->list_opt[i < TRIED ? i : 0];
 		if (i < TRIED)
 			printf("one launch, %ux%u%s, cluster %ux%u%s: %.1f us, %.1f TFLOP/s\n", o->bm, o->bn, o->swap ? " swapped" : "",
 			       o->cluster_m, o->cluster_n, i ? "" : " (auto for all rows)", us, rate);

@@ -10,14 +10,14 @@
  * without a pause, and times the last third.  --table writes M, N, K and TFLOP/s of both for bench/gemm_sm90.gp.
  * Every element of D is compared with cuBLAS's.  Operands are drawn from a normal distribution; sets of them are rotated so
  * that they do not stay in L2.  Two kernels of ours are measured: the fastest of
- * the 32 best choices of cptx_gemm_sm90_auto (cptx_gemm_sm90_tune), and the first of these; with --sweep all of them.
+ * the 32 best choices of cptx_gemm_auto (cptx_gemm_tune), and the first of these; with --sweep all of them.
  */
 #include "burst.h"
 #include "cublas.h"
 #include "gemm_sizes.h"
 #include "number.h"
 
-#include <cptx/gemm_sm90.h>
+#include <cptx/gemm.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ typedef struct options {
 } options;
 
 typedef struct arm {
-	cptx_gemm_sm90_choice choice; /* of ours */
+	cptx_gemm_choice choice; /* of ours */
 	uint64_t workspace;
 	bool theirs;
 	cptx_program *program;
@@ -122,15 +122,15 @@ static bool prepare(bench *t, cptx_error *err)
 }
 
 /* False: no such kernel. */
-static bool add_arm(bench *t, const cptx_gemm_sm90_choice *choice, cptx_error *err)
+static bool add_arm(bench *t, const cptx_gemm_choice *choice, cptx_error *err)
 {
 	arm *a = &t->arm[t->arms];
-	const cptx_gemm_sm90_opt *opt = &choice->opt;
-	cptx_gemm_sm90_plan plan;
+	const cptx_gemm_opt *opt = &choice->opt;
+	cptx_gemm_plan plan;
 	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .d = t->d, .ctas = choice->ctas };
 
 	*a = (arm){ .choice = *choice };
-	if (!cptx_gemm_sm90_check_problem(opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
+	if (!cptx_gemm_check_problem(opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
 		*err = (cptx_error){ 0 };
 		return false;
 	}
@@ -139,12 +139,12 @@ static bool add_arm(bench *t, const cptx_gemm_sm90_choice *choice, cptx_error *e
 		cptx_mem_fill8(t->dev, p.workspace, 0, plan.workspace, err);
 	}
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_gemm_sm90_build(m, opt, err);
+	cptx_gemm_build(m, opt, err);
 	a->program = cptx_device_load(t->dev, m, NULL, err);
 	cptx_module_destroy(m);
 	for (uint32_t i = 0; a->program && i < t->sets; i++) {
 		p.a = t->a[i], p.b = t->b[i];
-		a->launch[i] = cptx_gemm_sm90_launch(a->program, t->dev, opt, &p, err);
+		a->launch[i] = cptx_gemm_launch(a->program, t->dev, opt, &p, err);
 	}
 	t->arms++;
 	return err->code == CPTX_OK;
@@ -184,28 +184,28 @@ static bool same(bench *t, const arm *a, cptx_error *err)
 /* Compiles what add_choices() will load. */
 static void load_choices(cptx_device *dev, const options *o, cptx_gemm_problem p, cptx_error *err)
 {
-	cptx_gemm_sm90_choice choice[TUNED];
-	cptx_gemm_sm90_opt opt = { .a = o->in, .b = o->in, .out = o->out };
-	size_t n = cptx_gemm_sm90_auto(&opt, &p, cptx_device_get_info(dev)->sms, choice, TUNED, err);
+	cptx_gemm_choice choice[TUNED];
+	cptx_gemm_opt opt = { .mma = CPTX_GEMM_WGMMA, .a = o->in, .b = o->in, .out = o->out };
+	size_t n = cptx_gemm_auto(&opt, &p, cptx_device_get_info(dev)->sms, choice, TUNED, err);
 
 	for (size_t i = 0; i < n && err->code == CPTX_OK; i++) {
 		cptx_module *m = cptx_module_new(NULL);
-		cptx_gemm_sm90_build(m, &choice[i].opt, err);
+		cptx_gemm_build(m, &choice[i].opt, err);
 		cptx_program_destroy(cptx_device_load(dev, m, NULL, err));
 		cptx_module_destroy(m);
 	}
 }
 
-/* The fastest of the best choices of cptx_gemm_sm90_auto, and the first one; with --sweep all of them. */
+/* The fastest of the best choices of cptx_gemm_auto, and the first one; with --sweep all of them. */
 static void add_choices(bench *t, cptx_error *err)
 {
-	cptx_gemm_sm90_choice choice[TUNED];
+	cptx_gemm_choice choice[TUNED];
 	cptx_gemm_problem p = { .m = t->m, .n = t->n, .k = t->k, .a = t->a[0], .b = t->b[0], .d = t->d };
-	cptx_gemm_sm90_opt o = { .a = t->o->in, .b = t->o->in, .out = t->o->out };
-	size_t n = cptx_gemm_sm90_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, TUNED, err);
-	cptx_gemm_sm90_choice first = choice[0];
+	cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA, .a = t->o->in, .b = t->o->in, .out = t->o->out };
+	size_t n = cptx_gemm_auto(&o, &p, cptx_device_get_info(t->dev)->sms, choice, TUNED, err);
+	cptx_gemm_choice first = choice[0];
 
-	if (!n || (!t->o->sweep && !cptx_gemm_sm90_tune(t->dev, &p, choice, n, err)))
+	if (!n || (!t->o->sweep && !cptx_gemm_tune(t->dev, &p, choice, n, err)))
 		return;
 	for (size_t i = 0; i < (t->o->sweep ? n : 1); i++)
 		add_arm(t, &choice[i], err);
@@ -217,7 +217,7 @@ static void print_arm(const bench *t, arm *a, double theirs)
 {
 	double flop = 2e-9 * (double)t->m * (double)t->n * (double)t->k;
 
-	const cptx_gemm_sm90_opt *o = &a->choice.opt;
+	const cptx_gemm_opt *o = &a->choice.opt;
 	qsort(a->ms, ROUNDS, sizeof *a->ms, burst_order);
 	double ms = a->ms[ROUNDS / 2];
 	if (a->theirs)

@@ -8,7 +8,7 @@
  */
 #include "parse.h"
 
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <stdlib.h>

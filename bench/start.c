@@ -4,7 +4,7 @@
  * filled.
  */
 #include <cptx/device.h>
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 #include <stddef.h>
 #include <stdio.h>

@@ -69,7 +69,7 @@ static cptx_launch *launch(const gemm_subject *s, cptx_device *dev, const cptx_p
 
 bool hgemm_run(cptx_device *dev, const hgemm_case *c, const gemm_problem *p, gemm_report *r, cptx_error *err)
 {
-	gemm_subject s = { .in = c->o.type, .out = c->o.type, .b_rows = true, .launch = launch, .user = (void *)c };
+	gemm_subject s = { .in = c->o.type, .out = c->o.type, .b_across = true, .launch = launch, .user = (void *)c };
 	cptx_module *m = cptx_module_new(NULL);
 
 	hgemm_build(m, c->rung, &c->o);

@@ -1,15 +1,57 @@
 /*
- * What the GEMM generators that are fed by TMA have in common: <cptx/gemm_sm90.h>, <cptx/gemm_sm100.h>.
+ * GEMM generators: D = alpha * A * B + beta * C + bias, A of M rows and K columns, B of K rows and N columns.
+ *
+ * Four kernels share one set of options and calls; .mma says what multiplies:
+ *
+ *   mma                           targets              how                                    A and B
+ *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16
+ *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
+ *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 e4m3 e5m2
+ *   CPTX_GEMM_TCGEN05             sm_100a, sm_103a     TMA, tcgen05.mma, tensor memory        see below
+ *
+ * A kernel is made for types, layouts and a tile shape; it serves every M, N and K whose rows are aligned to 16 bytes.  The
+ * usual way: cptx_gemm_auto picks the shape for a problem, cptx_gemm_build makes the kernel, cptx_gemm_launch prepares a
+ * launch on a device or the emulator.  No GPU has run the kernels with tcgen05 and with scale factors yet.
+ *
+ *   kind of PTX   A and B, each                            along K in a stage   accumulators
+ *   f16           both f16, or both bf16                    64                  f32
+ *   tf32          tf32: f32, of which tensor cores take
+ *                 the upper 19 bits (TMA rounds)            32                  f32
+ *   f8f6f4        e4m3 e5m2 e2m3 e3m2 e2m1                 128                  f32
+ *   i8            s8 u8; sm_100a only                      128                  s32
+ *   mxf8f6f4      as f8f6f4; a ue8m0 for 32 elements       128                  f32
+ *   mxf4          e2m1; a ue8m0 for 32 elements            256                  f32
+ *   mxf4nvf4      e2m1; a ue4m3 for 16 elements, or (of
+ *                 tcgen05) a ue8m0 for 32                  256                  f32
+ *
+ * tcgen05 has all kinds, mma.sync with scale factors those that begin with mx, of which it has both e2m1 as mxf4 only.
+ * Elements of 4 and 6 bits lie packed in global memory, the first in the lowest bits.  In shared memory f8f6f4 and mxf8f6f4
+ * have them padded to bytes, which tensor maps do for rows of whole 128 elements.
  */
 #ifndef CPTX_GEMM_H
 #define CPTX_GEMM_H
 
 #include <cptx/cptx.h>
+#include <cptx/device.h>
+#include <cptx/layout.h>
+#include <cptx/tensor_map.h>
 #include <cptx/timeline.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** What multiplies. */
+enum cptx_gemm_mma {
+	CPTX_GEMM_SYNC,    /**< mma.sync; with .scale that with scale factors for blocks */
+	CPTX_GEMM_WGMMA,   /**< wgmma.mma_async */
+	CPTX_GEMM_TCGEN05, /**< tcgen05.mma */
+	CPTX_GEMM_MMAS     /**< how many there are */
+};
+/** The best that a target has: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
+CPTX_API enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *target);
+/** "mma.sync", "wgmma", "tcgen05"; out of range: "?". */
+CPTX_API const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma);
 
 /**
  * An epilogue: builds code that computes an element of D from the accumulator, after alpha, beta and bias, before it is
@@ -18,7 +60,60 @@ extern "C" {
  */
 typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
 
-/** Sizes, and what the operands are. */
+/**
+ * What a kernel is made for, and its shape.  What a kernel does not have stays 0: all checks refuse it otherwise.
+ * In brackets: the kernels that have an option, [sync], [scaled] (mma.sync with scale factors), [wgmma], [tcgen05].
+ */
+typedef struct cptx_gemm_opt {
+	enum cptx_gemm_mma mma;
+	enum cptx_type a, b;  /**< see above */
+	enum cptx_type out;   /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; of s8 and u8 without anything behind the
+	                           sums: or CPTX_S32 */
+	enum cptx_type scale; /**< [scaled, tcgen05] of factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: there are none */
+	enum cptx_tcgen05_kind kind; /**< [tcgen05]; [scaled]: 0, or what the types say */
+	bool a_m_major;              /**< [wgmma, tcgen05] A is stored as K rows of M elements; else M rows of K.  wgmma: 16-bit
+	                                  types only; tcgen05: not of 4 and 6 bits */
+	bool b_n_major;              /**< [wgmma, tcgen05] B is stored as K rows of N elements; else N rows of K; as with A */
+
+	/* the shape: cptx_gemm_auto picks it */
+	uint32_t bm, bn;               /**< tile of a CTA in elements of D.
+	                                    [sync] whatever the warps divide, up to 1024.  [scaled] 64 or 128 each.
+	                                    [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
+	                                    [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
+	                                    multiple of 16, of a pair 32, with factors of 64 */
+	uint32_t bk;                   /**< the same along K: [sync] 32, 64 or 128; else 0 or what 128 bytes are, see above */
+	uint32_t stages;               /**< tiles of A and B in shared memory, 2 to 16 */
+	uint32_t group;                /**< rows of (cluster) tiles that are walked together, for the L2 cache; 0: 16 */
+	uint32_t warps_m, warps_n;     /**< [sync, scaled] warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
+	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128 */
+	uint32_t cluster_m, cluster_n; /**< [wgmma, tcgen05] tiles of a cluster along M, which share B by multicast, and along N,
+	                                    which share A: 1, 2, 4 or 8 (of a pair 4), one of both 1; 0: 1 */
+	uint32_t per_sm;               /**< [wgmma] CTAs that fit on a multiprocessor, 1 or 2; 0: 1.  With 2 a launch can begin
+	                                    beside the end of the one before, and has its first tiles brought into L2 meanwhile */
+	bool swap;                     /**< [wgmma] bm and cluster_m lie along N, bn and cluster_n along M, whose tiles can be
+	                                    small so: wgmma computes the transpose of D */
+	bool a_tmem;   /**< [tcgen05] A comes from tensor memory, where tcgen05.cp brings it; not with a_m_major */
+	bool stream_k; /**< [wgmma, tcgen05] CTAs share tiles along K, so that all have the same work; needs a
+	                    workspace */
+
+	/* what else the kernel takes; none of it [sync] */
+	bool batched;                   /**< a number of matrices */
+	bool grouped;                   /**< [wgmma, tcgen05] a list of problems; not with stream_k, batched and timeline */
+	bool alpha;                     /**< alpha, f32 */
+	bool beta;                      /**< beta, f32, and C */
+	bool bias;                      /**< a vector of N f32, added to each row */
+	uint32_t timeline;              /**< [wgmma, tcgen05] a timeline with that many stamps for a warp; 0: none, at no cost */
+	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
+	void *user;                     /**< for it */
+	const char *name;               /**< of the kernel; NULL: "gemm" */
+	char z_;
+} cptx_gemm_opt;
+
+/** The tuned shape of mma.sync: 128 x 256 x 64, 2 x 4 warps, 4 stages, bf16 in, f32 out; shrunk where `target` has less
+ * shared memory. */
+CPTX_API cptx_gemm_opt cptx_gemm_default(const cptx_target *target);
+
+/** Sizes, and where the operands are. */
 typedef struct cptx_gemm_problem {
 	uint64_t m, n, k;          /**< rows of A and D, columns of B and D, columns of A */
 	uint32_t batch;            /**< matrices behind one another; 0: 1 */
@@ -27,12 +122,94 @@ typedef struct cptx_gemm_problem {
 	uint64_t bias;             /**< with bias; aligned to 16 */
 	uint64_t workspace;        /**< with stream_k: bytes as the plan (.workspace) says, aligned to 16, zero before the
 	                              first launch; each launch leaves its counters so.  Launches at the same time need their own */
-	uint64_t scale_a, scale_b; /**< of block-scaled kinds: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
+	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
-	uint32_t ctas;     /**< most CTAs to launch; 0: per_sm for each multiprocessor.  With stream_k more than there are
+	uint32_t ctas;     /**< most CTAs to launch; 0: as many as all multiprocessors hold.  With stream_k more than there are
 	                        tiles cut these along K */
 	float alpha, beta; /**< with alpha, with beta */
 } cptx_gemm_problem;
+
+/** What a kernel needs. */
+typedef struct cptx_gemm_plan {
+	uint32_t threads; /**< block.x */
+	uint32_t smem;    /**< dynamic shared memory, bytes */
+	uint32_t bk;      /**< elements along K of a stage */
+	uint32_t regs;    /**< [sync] estimate of registers per thread; ptxas 13.0 took up to 23 more, for sm_12x up to
+	                       66; else 0 */
+	uint32_t vec;     /**< elements that share a scale factor; 0: there are none */
+	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] */
+	uint32_t accumulators;       /**< [tcgen05] in tensor memory: 2, or 1 where there is no room; then nothing overlaps the
+	                                  epilogue */
+	uint32_t columns;            /**< [tcgen05] of tensor memory */
+	uint32_t maps;               /**< parameters of the kernel in front of M: tensor maps, and D where it has none */
+	uint32_t grid;               /**< CTAs; needs a problem */
+	uint64_t workspace;          /**< bytes; needs a problem */
+} cptx_gemm_plan;
+
+/** Checks options; false: the rule that is broken and what would be right.  target, plan: may be NULL. */
+CPTX_API bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
+/** Checks the sizes of a problem too; sms: multiprocessors of the device, for the grid ([sync]: by one CTA on each; a launch
+ * asks the device how many fit).  Addresses are not looked at. */
+CPTX_API bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                                      cptx_gemm_plan *plan, cptx_error *err);
+
+/** A shape and what a model says of it: for wgmma of the H200, fitted to measurements; for the B200 (tcgen05) and the
+ * GeForce RTX 5090 (mma.sync with scale factors) made of public figures, and none has been measured. */
+typedef struct cptx_gemm_choice {
+	cptx_gemm_opt opt;                 /**< all options, with the shape filled in */
+	uint32_t ctas;                     /**< for cptx_gemm_problem */
+	double us;                         /**< predicted time */
+	double mma_us, load_us, memory_us; /**< of the tensor cores, of filling shared memory, of global memory */
+	double measured_us;                /**< by cptx_gemm_tune, else 0 */
+	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
+} cptx_gemm_choice;
+/**
+ * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k and, where it is 0, group, and
+ * CTAs to launch; the rest is that of `opt`.  Writes the best `room` choices, best first, and gives their number; 0: no
+ * kernel can do the problem, and err says why.  [sync] has no model: cptx_gemm_default.
+ */
+CPTX_API size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
+                               cptx_gemm_choice *choices, size_t room, cptx_error *err);
+/**
+ * Times choices on a device, and sorts them by that: in bursts of launches, with copies of A and B (some 256 MB of the
+ * device's memory) that take turns, so that these come from global memory.  problem: with addresses; D is written, the
+ * workspace is tune's own.  False: one could not be run; the order is as it was.
+ */
+CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t n,
+                             cptx_error *err);
+
+/**
+ * Adds the kernel to a module.  NULL on error: err says why (and the module holds it if building failed).
+ *
+ * Parameters, in order: [sync] A, B, D (pointers), M, N, K (u32).  The others: tensor maps (128 bytes each) of A, B and D
+ * ([scaled]: D as a pointer), [wgmma] one more of D where plan.maps is 4, with boxes for the end of a tile, with scale those
+ * of the factors of A and B; M, N, K (u32), and where the options say so batch (u32), alpha (f32), beta (f32), C, bias, the
+ * timeline and the workspace (pointers).  With grouped: the table (pointer), cluster tiles of all problems (u32), alpha and
+ * beta where the options say so.
+ */
+CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
+
+enum { CPTX_GEMM_MAPS = 5 /**< at most */ };
+/** The descriptions of the tensor maps that a kernel takes, in the order of its parameters; what is a pointer is left out
+ * ([scaled]: map[2]).  Not [sync]. */
+CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
+                             cptx_tensor_map_opt map[CPTX_GEMM_MAPS], cptx_error *err);
+/** Prepares a launch of the kernel of `program` (named as opt says) for a problem. */
+CPTX_API cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
+                                       const cptx_gemm_problem *problem, cptx_error *err);
+
+enum { CPTX_GEMM_GROUP_BYTES = 768 /**< of each problem of a list */ };
+/**
+ * Prepares a launch of a kernel that was made with .grouped, for n problems: each with its own sizes, A, B, D, and where
+ * the options say so scale factors, C and bias.  ctas, alpha and beta are those of the first.  Problems without rows or
+ * columns are passed over.  The tiles of all are walked over as those of one, so order long ones first.
+ *
+ * table: device address, a multiple of 128, of n * CPTX_GEMM_GROUP_BYTES bytes.  They are written here, before the call
+ * returns, and must stay as long as the launch is used; one table serves one launch.  What shape is good: cptx_gemm_auto for
+ * one large problem of as many rows as all have.
+ */
+CPTX_API cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
+                                               const cptx_gemm_problem *problems, size_t n, uint64_t table, cptx_error *err);
 
 /**
  * Scale factors of an operand with `rows` rows (of A, or columns of the product) and k elements in each, one factor, a byte,

@@ -28,12 +28,12 @@ static void declare(gemm100 *g, cptx_module *m)
 {
 	const gemm100_shape *s = &g->s;
 
-	g->k = cptx_kernel_begin(m, g->t.name, .block = { WARPS * 32 }, .min_ctas = 1,
+	g->k = cptx_kernel_begin(m, g->o->name, .block = { WARPS * 32 }, .min_ctas = 1,
 	                         .cluster = { s->cluster > 1 ? s->cluster : 0, s->cluster > 1, s->cluster > 1 });
 	if (g->o->grouped)
 		tma_gemm_group_declare(g->k, &g->t, &g->list, &g->p);
 	else
-		tma_gemm_declare(g->k, &g->t, gemm_sm100_maps(g->o), &g->p);
+		tma_gemm_declare(g->k, &g->t, &g->p);
 	if (g->o->stream_k)
 		g->workspace = cptx_param(g->k, CPTX_PTR, "workspace");
 }
@@ -80,7 +80,7 @@ static void setup(gemm100 *g)
 	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = READERS, .multicast = s->ctas);
 	cptx_pipe_prepare(k, &g->stages, first);
 	cptx_pipe_prepare(k, &g->accs, first);
-	for (uint32_t i = 0; i < gemm_sm100_maps(g->o) && !g->o->grouped; i++)
+	for (uint32_t i = 0; i < g->t.maps && !g->o->grouped; i++)
 		cptx_prefetch(k, g->p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
 	if (s->cluster > 1) {
 		g->rank = cptx_cluster_ctarank(k);
@@ -111,7 +111,7 @@ static void count_tiles(gemm100 *g)
 static void find_work(gemm100 *g)
 {
 	if (g->o->grouped)
-		tma_gemm_group_find(g->k, &g->t, &g->list, &g->p, g->w.at, g->used & g->list.has);
+		tma_gemm_group_find(g->k, &g->t, &g->list, &g->p, g->w.at, g->used);
 	tma_gemm_share_locate(g->k, &g->w, g->o->stream_k);
 }
 
@@ -124,7 +124,6 @@ void gemm_sm100_begin_tiles(gemm100 *g)
 	g->w.cluster = s->cluster > 1 ? cptx_div(k, cta, s->cluster) : cta;
 	g->w.clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
 	if (g->o->grouped) {
-		g->list.maps = TMA_GEMM_MAPS, g->list.has = (1u << gemm_sm100_maps(g->o)) - 1;
 		tma_gemm_group_begin(k, &g->t, &g->list, &g->p, &g->w);
 		return;
 	}
@@ -343,7 +342,7 @@ static in_tmem bring_in(const gemm100 *g, cptx_val stage, cptx_val a)
 	return t;
 }
 
-static uint16_t kind_of(const cptx_gemm_sm100_opt *o)
+static uint16_t kind_of(const cptx_gemm_opt *o)
 {
 	static const uint16_t kind[] = {
 		[CPTX_TCGEN05_TF32] = CPTX_KIND_TF32,         [CPTX_TCGEN05_F16] = CPTX_KIND_F16,
@@ -463,19 +462,12 @@ static void roles(gemm100 *g)
 	}
 }
 
-cptx_kernel *cptx_gemm_sm100_build(cptx_module *m, const cptx_gemm_sm100_opt *opt, cptx_error *err)
+cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt)
 {
-	if (!cptx_gemm_sm100_check(opt, NULL, NULL, err))
-		return NULL;
-	cptx_gemm_sm100_opt o = *opt;
-	o.group = o.group ? o.group : 16;
-	gemm100 g = { .o = &o, .s = gemm_sm100_shape(&o) };
-	g.t = gemm_sm100_common(&o, &g.s);
+	gemm100 g = { .o = opt, .s = gemm_sm100_shape(opt), .t = gemm_sm100_describe(opt) };
+
 	declare(&g, m);
 	setup(&g);
 	roles(&g);
-	const cptx_error *e = cptx_module_error(m);
-	if (e && err)
-		*err = *e;
-	return e ? NULL : g.k;
+	return g.k;
 }

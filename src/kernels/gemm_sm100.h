@@ -2,7 +2,6 @@
 #ifndef KERNELS_GEMM_SM100_H
 #define KERNELS_GEMM_SM100_H
 
-#include <cptx/gemm_sm100.h>
 #include <cptx/tmem.h>
 
 #include "kernels/gemm_tma.h"
@@ -36,20 +35,21 @@ typedef struct gemm100_shape {
 	cptx_tile a, b, d;
 } gemm100_shape;
 
-/* Cluster tiles of one matrix. */
-uint64_t gemm_sm100_tiles(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s, const cptx_gemm_problem *p);
-gemm100_shape gemm_sm100_shape(const cptx_gemm_sm100_opt *opt);
-tma_gemm gemm_sm100_common(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s);
-static inline bool gemm_sm100_scaled(const cptx_gemm_sm100_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
-static inline uint32_t gemm_sm100_maps(const cptx_gemm_sm100_opt *o) { return gemm_sm100_scaled(o) ? 5 : 3; }
+gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt);
+/* What gemm_sm100 is made of. */
+tma_gemm gemm_sm100_describe(const cptx_gemm_opt *opt);
+cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt);
+void gemm_sm100_simplest(cptx_gemm_opt *o);
+void gemm_sm100_search(gemm_pick *x, cptx_gemm_opt o);
+static inline bool gemm_sm100_scaled(const cptx_gemm_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
 /* The descriptor of the tcgen05.mma of step i of a stage; false: the rule of the kind that is broken. */
-bool gemm_sm100_idesc(const cptx_gemm_sm100_opt *opt, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
+bool gemm_sm100_idesc(const cptx_gemm_opt *opt, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
 
 enum { MAPS_LOADED = 0x1b, MAPS_STORED = 0x04 }; /* of A, B, D and the factors */
 
 typedef struct gemm100 {
 	cptx_kernel *k;
-	const cptx_gemm_sm100_opt *o;
+	const cptx_gemm_opt *o;
 	gemm100_shape s;
 	tma_gemm t;
 	tma_gemm_params p;

@@ -24,18 +24,10 @@
 #define OUT_CLOCKS 4.0     /* of a column of the tile */
 #define LAUNCH_US 2.5
 
-typedef struct pick {
-	tma_gemm_best best;
-	const cptx_gemm_problem *p;
-	uint32_t sms;
-} pick;
-
-static uint64_t up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
 /* ---- the model ---- */
 
 /* Of global memory: each matrix once. */
-static double all_bytes(const cptx_gemm_sm100_opt *o, const gemm100_shape *s, const cptx_gemm_problem *p)
+static double all_bytes(const cptx_gemm_opt *o, const gemm100_shape *s, const cptx_gemm_problem *p)
 {
 	double m = (double)p->m, n = (double)p->n, k = (double)p->k, factors = s->vec ? k / s->vec : 0;
 	double in = m * k * s->a.elem.bits / 8 + n * k * s->b.elem.bits / 8 + (m + n) * factors;
@@ -51,13 +43,14 @@ static double reduce_clocks(const gemm100_shape *s, double tiles, double at_once
 	return 2 * LATENCY + sharers * READERS * s->sum_bytes / L2_BYTES;
 }
 
-static void predict(cptx_gemm_sm100_choice *c, const cptx_gemm_problem *p, uint32_t sms)
+static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
-	const cptx_gemm_sm100_opt *o = &c->opt;
+	const cptx_gemm_opt *o = &c->opt;
 	gemm100_shape s = gemm_sm100_shape(o);
 	double k_tiles = (double)up(p->k, s.bk), clock = 1e-3 / GHZ;
 	double at_once = c->ctas ? c->ctas / s.cluster : tma_gemm_resident(sms, s.cluster, 1);
-	double tiles = (double)(gemm_sm100_tiles(o, &s, p) * given(p->batch)), rounds = ceil(tiles / at_once);
+	tma_gemm t = gemm_sm100_describe(o);
+	double tiles = (double)(tma_gemm_tiles(&t, p) * given(p->batch)), rounds = ceil(tiles / at_once);
 	double steps = o->stream_k ? ceil(tiles * k_tiles / at_once) : rounds * k_tiles; /* of a cluster */
 	double rows = ROWS + (double)o->bn / s.ctas;
 	double bytes = (double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m + s.sa_bytes + s.sb_bytes;
@@ -76,12 +69,12 @@ static void predict(cptx_gemm_sm100_choice *c, const cptx_gemm_problem *p, uint3
 /* ---- the search ---- */
 
 /* As many as there is room for, but at most so many that each has a place of its own in tensor memory, if these are four. */
-static uint32_t most_stages(cptx_gemm_sm100_opt o)
+static uint32_t most_stages(cptx_gemm_opt o)
 {
 	uint32_t most = 0;
 
 	for (o.stages = 16; o.stages >= 2; o.stages--) {
-		if (!cptx_gemm_sm100_check(&o, NULL, NULL, NULL))
+		if (!cptx_gemm_check(&o, NULL, NULL, NULL))
 			continue;
 		most = MAX(most, o.stages);
 		gemm100_shape s = gemm_sm100_shape(&o);
@@ -91,21 +84,21 @@ static uint32_t most_stages(cptx_gemm_sm100_opt o)
 	return most;
 }
 
-static void offer(pick *x, cptx_gemm_sm100_choice *c)
+static void offer(gemm_pick *x, cptx_gemm_choice *c)
 {
 	cptx_gemm_problem p = *x->p;
 
 	p.ctas = c->ctas;
-	if (!cptx_gemm_sm100_check_problem(&c->opt, &p, x->sms, NULL, NULL))
+	if (!cptx_gemm_check_problem(&c->opt, &p, x->sms, NULL, NULL))
 		return;
 	predict(c, x->p, x->sms);
-	tma_gemm_offer(&x->best, c);
+	gemm_offer(x, c);
 }
 
-static void offer_all(pick *x, cptx_gemm_sm100_opt o)
+static void offer_all(gemm_pick *x, cptx_gemm_opt o)
 {
 	gemm100_shape s = gemm_sm100_shape(&o);
-	cptx_gemm_sm100_choice c = { .ctas = 0 };
+	cptx_gemm_choice c = { .ctas = 0 };
 	/* the tiles of a round, as a square of elements */
 	double rows = sqrt((double)x->sms / s.ctas * o.bn / o.bm) / s.cluster_m;
 
@@ -115,7 +108,8 @@ static void offer_all(pick *x, cptx_gemm_sm100_opt o)
 	c.opt = o;
 	offer(x, &c);
 	/* tiles shared by all CTAs, or if there are few tiles by some for each */
-	uint64_t tiles = gemm_sm100_tiles(&o, &s, x->p) * given(x->p->batch), most = tma_gemm_resident(x->sms, s.cluster, 1);
+	tma_gemm t = gemm_sm100_describe(&o);
+	uint64_t tiles = tma_gemm_tiles(&t, x->p) * given(x->p->batch), most = tma_gemm_resident(x->sms, s.cluster, 1);
 	c.opt.stream_k = true;
 	offer(x, &c);
 	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= up(x->p->k, s.bk) && tiles * parts <= most; parts++) {
@@ -124,74 +118,20 @@ static void offer_all(pick *x, cptx_gemm_sm100_opt o)
 	}
 }
 
-size_t cptx_gemm_sm100_auto(const cptx_gemm_sm100_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
-                            cptx_gemm_sm100_choice *choices, size_t room, cptx_error *err)
+void gemm_sm100_simplest(cptx_gemm_opt *o)
+{
+	o->bm = ROWS, o->bn = 128, o->stages = 2, o->cluster_m = o->cluster_n = 1, o->stream_k = false;
+}
+
+void gemm_sm100_search(gemm_pick *x, cptx_gemm_opt o)
 {
 	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 } };
-	pick x = { .best = TMA_GEMM_BEST(cptx_gemm_sm100_choice, choices, room), .p = p, .sms = given(sms) };
-	cptx_gemm_sm100_opt o = opt ? *opt : (cptx_gemm_sm100_opt){ 0 };
 
-	/* what no shape can mend is said of the simplest one */
-	o.bm = ROWS, o.bn = 128, o.stages = 2, o.cluster_m = o.cluster_n = 1, o.stream_k = false;
-	if (!cptx_gemm_sm100_check_problem(opt ? &o : NULL, p, sms, NULL, err))
-		return 0;
-	if (!tma_gemm_has_room(&x.best, "sm_100a", err))
-		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(clusters); i++)
 		for (o.bm = ROWS; o.bm <= 2 * ROWS; o.bm += ROWS)
 			for (o.bn = 256; o.bn >= 16; o.bn -= 16) {
 				o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
-				if (cptx_gemm_sm100_check(&o, NULL, NULL, NULL))
-					offer_all(&x, o);
+				if (cptx_gemm_check(&o, NULL, NULL, NULL))
+					offer_all(x, o);
 			}
-	return x.best.n;
-}
-
-/* ---- tuning ---- */
-
-static void bits(const void *choice, uint32_t *a, uint32_t *b)
-{
-	const cptx_gemm_sm100_opt *o = &((const cptx_gemm_sm100_choice *)choice)->opt;
-
-	*a = tma_gemm_bits(o->a), *b = tma_gemm_bits(o->b);
-}
-
-static bool build(cptx_module *m, const void *choice, cptx_error *err)
-{
-	return cptx_gemm_sm100_build(m, &((const cptx_gemm_sm100_choice *)choice)->opt, err) != NULL;
-}
-
-static bool workspace(const void *choice, cptx_gemm_problem p, uint32_t sms, uint64_t *bytes, cptx_error *err)
-{
-	const cptx_gemm_sm100_choice *c = choice;
-	cptx_gemm_sm100_plan plan = { 0 };
-
-	p.ctas = c->ctas;
-	bool ok = cptx_gemm_sm100_check_problem(&c->opt, &p, sms, &plan, err);
-	*bytes = plan.workspace;
-	return ok;
-}
-
-static cptx_launch *launch(const cptx_program *program, cptx_device *dev, const void *choice, cptx_gemm_problem p,
-                           cptx_error *err)
-{
-	const cptx_gemm_sm100_choice *c = choice;
-
-	p.ctas = c->ctas;
-	return cptx_gemm_sm100_launch(program, dev, &c->opt, &p, err);
-}
-
-bool cptx_gemm_sm100_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_sm100_choice *choices, size_t n,
-                          cptx_error *err)
-{
-	static const tma_gemm_tuner of = { .target = "sm_100a",
-		                               .size = sizeof *choices,
-		                               .at_us = offsetof(cptx_gemm_sm100_choice, us),
-		                               .at_measured = offsetof(cptx_gemm_sm100_choice, measured_us),
-		                               .bits = bits,
-		                               .build = build,
-		                               .workspace = workspace,
-		                               .launch = launch };
-
-	return tma_gemm_tune(&of, dev, p, choices, n, err);
 }

@@ -55,21 +55,21 @@ static cptx_val line_of(const gemm100 *g, const outgoing *out, cptx_val v, uint3
 
 	if (g->o->out == CPTX_S32)
 		return v;
-	if (t->beta || t->bias || t->epilogue)
+	if (t->o->beta || t->o->bias || t->o->epilogue)
 		at = col ? cptx_add(k, out->col, col) : out->col;
-	if (t->beta || t->bias) /* rows are of whole 16 bytes: all of them are inside, or none */
+	if (t->o->beta || t->o->bias) /* rows are of whole 16 bytes: all of them are inside, or none */
 		there = cptx_setp(k, at, g->p.N, .cmp = CPTX_LT);
-	if (t->beta)
-		tma_gemm_load_row(k, cptx_offset(out->c_at, col * g->s.out_bytes), t->out, n, cptx_and(k, there, out->inside), c);
-	if (t->bias)
+	if (t->o->beta)
+		tma_gemm_load_row(k, cptx_offset(out->c_at, col * g->s.out_bytes), t->o->out, n, cptx_and(k, there, out->inside), c);
+	if (t->o->bias)
 		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, at, 4)), CPTX_F32, n, there, bias);
 	for (uint32_t i = 0; i < n; i++) {
 		cptx_val sum = i8 ? cptx_cvt(k, cptx_as(cptx_elem(v, i), CPTX_S32), .rnd = CPTX_RN, .dtype = CPTX_F32)
 		                  : cptx_as(cptx_elem(v, i), CPTX_F32);
-		e[i] = tma_gemm_value(k, t, &g->p, sum, c[i], bias[i], out->row, i && t->epilogue ? cptx_add(k, at, i) : at);
+		e[i] = tma_gemm_value(k, t, &g->p, sum, c[i], bias[i], out->row, i && t->o->epilogue ? cptx_add(k, at, i) : at);
 	}
 	for (uint32_t i = 0; i < 4; i++)
-		words[i] = n == 4 ? cptx_as(e[i], CPTX_B32) : tma_gemm_narrow(k, t->out, e[2 * i], e[2 * i + 1], (cptx_val){ 0 });
+		words[i] = n == 4 ? cptx_as(e[i], CPTX_B32) : tma_gemm_narrow(k, t->o->out, e[2 * i], e[2 * i + 1], (cptx_val){ 0 });
 	return cptx_pack(k, 4, words);
 }
 

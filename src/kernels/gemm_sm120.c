@@ -13,7 +13,7 @@
 
 typedef struct gemm120 {
 	cptx_kernel *k;
-	const cptx_gemm_sm120_opt *o;
+	const cptx_gemm_opt *o;
 	gemm120_shape s;
 	tma_gemm t;
 	tma_gemm_params p;
@@ -158,7 +158,7 @@ static cptx_val factors(const gemm120 *g, bool of_b, cptx_val base, uint32_t blo
 	return v;
 }
 
-static uint16_t kind_of(const cptx_gemm_sm120_opt *o)
+static uint16_t kind_of(const cptx_gemm_opt *o)
 {
 	return !gemm_sm120_packed(o) ? CPTX_KIND_MXF8F6F4 : o->scale == CPTX_UE4M3 ? CPTX_KIND_MXF4NVF4 : CPTX_KIND_MXF4;
 }
@@ -228,16 +228,16 @@ static void put_two(const gemm120 *g, cptx_val at, cptx_val row, cptx_val col, c
 	const tma_gemm *t = &g->t;
 	cptx_val c[2] = { { 0 } }, bias[2] = { { 0 } }, e[2];
 
-	if (t->beta)
-		tma_gemm_load_row(k, tma_gemm_c_at(k, t, &g->p, row, col, g->z), t->out, 2, inside, c);
-	if (t->bias)
+	if (t->o->beta)
+		tma_gemm_load_row(k, tma_gemm_c_at(k, t, &g->p, row, col, g->z), t->o->out, 2, inside, c);
+	if (t->o->bias)
 		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, inside, bias);
 	for (uint32_t i = 0; i < 2; i++)
-		e[i] = tma_gemm_value(k, t, &g->p, v[i], c[i], bias[i], row, i && t->epilogue ? cptx_add(k, col, 1) : col);
-	if (t->out == CPTX_F32)
+		e[i] = tma_gemm_value(k, t, &g->p, v[i], c[i], bias[i], row, i && t->o->epilogue ? cptx_add(k, col, 1) : col);
+	if (t->o->out == CPTX_F32)
 		cptx_st(k, at, cptx_pack(k, 2, e), .space = CPTX_GLOBAL, .vec = CPTX_V2, .type = CPTX_F32, .when = inside);
 	else
-		cptx_st(k, at, tma_gemm_narrow(k, t->out, e[0], e[1], (cptx_val){ 0 }), .space = CPTX_GLOBAL, .type = CPTX_B32,
+		cptx_st(k, at, tma_gemm_narrow(k, t->o->out, e[0], e[1], (cptx_val){ 0 }), .space = CPTX_GLOBAL, .type = CPTX_B32,
 		        .when = inside);
 }
 
@@ -293,15 +293,12 @@ static void compute(gemm120 *g)
 	}
 }
 
-cptx_kernel *cptx_gemm_sm120_build(cptx_module *m, const cptx_gemm_sm120_opt *opt, cptx_error *err)
+cptx_kernel *gemm_sm120_build(cptx_module *m, const cptx_gemm_opt *o)
 {
-	if (!cptx_gemm_sm120_check(opt, NULL, NULL, err))
-		return NULL;
-	cptx_gemm_sm120_opt o = *opt;
-	o.group = o.group ? o.group : 16;
-	gemm120 g = { .o = &o, .s = gemm_sm120_shape(&o), .t = gemm_sm120_common(&o) };
-	cptx_kernel *k = g.k = cptx_kernel_begin(m, g.t.name, .block = { (g.s.warps + 1) * SM120_WARP }, .min_ctas = 1);
-	tma_gemm_declare(k, &g.t, TMA_GEMM_MAPS, &g.p);
+	gemm120 g = { .o = o, .s = gemm_sm120_shape(o), .t = gemm_sm120_describe(o) };
+	cptx_kernel *k = g.k = cptx_kernel_begin(m, o->name, .block = { (g.s.warps + 1) * SM120_WARP }, .min_ctas = 1);
+
+	tma_gemm_declare(k, &g.t, &g.p);
 	setup(&g);
 	CPTX_IF(k, cptx_setp(k, g.warp, g.s.warps, .cmp = CPTX_EQ)) {
 		CPTX_IF(k, cptx_setp(k, g.lane, 0, .cmp = CPTX_EQ))
@@ -309,8 +306,5 @@ cptx_kernel *cptx_gemm_sm120_build(cptx_module *m, const cptx_gemm_sm120_opt *op
 	}
 	CPTX_ELSE(k)
 		compute(&g);
-	const cptx_error *e = cptx_module_error(m);
-	if (e && err)
-		*err = *e;
-	return e ? NULL : g.k;
+	return k;
 }

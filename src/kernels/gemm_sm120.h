@@ -2,8 +2,6 @@
 #ifndef KERNELS_GEMM_SM120_H
 #define KERNELS_GEMM_SM120_H
 
-#include <cptx/gemm_sm120.h>
-
 #include "kernels/gemm_tma.h"
 
 enum {
@@ -20,11 +18,14 @@ typedef struct gemm120_shape {
 	uint32_t wm, wn, warps;
 } gemm120_shape;
 
-gemm120_shape gemm_sm120_shape(const cptx_gemm_sm120_opt *opt);
-/* The options, and tiles as TMA sees them. */
-tma_gemm gemm_sm120_common(const cptx_gemm_sm120_opt *opt);
+gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *opt);
+/* What gemm_sm120 is made of. */
+tma_gemm gemm_sm120_describe(const cptx_gemm_opt *opt);
+cptx_kernel *gemm_sm120_build(cptx_module *m, const cptx_gemm_opt *opt);
+void gemm_sm120_simplest(cptx_gemm_opt *o);
+void gemm_sm120_search(gemm_pick *x, cptx_gemm_opt o);
 /* Two elements of 4 bits lie in a byte of shared memory: kinds mxf4 and mxf4nvf4.  Else each has a byte. */
-static inline bool gemm_sm120_packed(const cptx_gemm_sm120_opt *o) { return o->a == CPTX_E2M1 && o->b == CPTX_E2M1; }
+static inline bool gemm_sm120_packed(const cptx_gemm_opt *o) { return o->a == CPTX_E2M1 && o->b == CPTX_E2M1; }
 /* Rows as TMA brings them: bytes. */
 cptx_tile gemm_sm120_bytes(uint32_t rows);
 

@@ -24,9 +24,7 @@
 #define OUT_BYTES 32.0    /* of D, a clock */
 #define LAUNCH_US 2.5
 
-static uint64_t up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-static double all_bytes(const cptx_gemm_sm120_opt *o, const gemm120_shape *s, const cptx_gemm_problem *p)
+static double all_bytes(const cptx_gemm_opt *o, const gemm120_shape *s, const cptx_gemm_problem *p)
 {
 	double m = (double)p->m, n = (double)p->n, k = (double)p->k;
 	double in = m * k * tma_gemm_bits(o->a) / 8 + n * k * tma_gemm_bits(o->b) / 8 + (m + n) * k / s->vec;
@@ -34,9 +32,9 @@ static double all_bytes(const cptx_gemm_sm120_opt *o, const gemm120_shape *s, co
 	return given(p->batch) * (in + m * n * cptx_type_bits(o->out) / 8 * (o->beta ? 2 : 1));
 }
 
-static void predict(cptx_gemm_sm120_choice *c, const cptx_gemm_problem *p, uint32_t sms)
+static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
-	const cptx_gemm_sm120_opt *o = &c->opt;
+	const cptx_gemm_opt *o = &c->opt;
 	gemm120_shape s = gemm_sm120_shape(o);
 	double tiles = (double)(up(p->m, o->bm) * up(p->n, o->bn) * given(p->batch)), rounds = ceil(tiles / sms);
 	double steps = rounds * (double)up(p->k, s.bk), clock = 1e-3 / GHZ;
@@ -52,35 +50,28 @@ static void predict(cptx_gemm_sm120_choice *c, const cptx_gemm_problem *p, uint3
 	c->us = LAUNCH_US + MAX(MAX(c->mma_us, c->load_us) + rounds * (TILE_CLOCKS + out) * clock, c->memory_us);
 }
 
-static void offer(tma_gemm_best *best, const cptx_gemm_sm120_opt *opt, const cptx_gemm_problem *p, uint32_t sms)
+static void offer(gemm_pick *x, const cptx_gemm_opt *opt)
 {
-	cptx_gemm_sm120_choice c = { .opt = *opt };
-	double rows = sqrt((double)sms * opt->bn / opt->bm); /* the tiles of a round, as a square of elements */
+	cptx_gemm_choice c = { .opt = *opt };
+	double rows = sqrt((double)x->sms * opt->bn / opt->bm); /* the tiles of a round, as a square of elements */
 
 	c.opt.stages = 16;
-	while (c.opt.stages > 2 && !cptx_gemm_sm120_check(&c.opt, NULL, NULL, NULL))
+	while (c.opt.stages > 2 && !cptx_gemm_check(&c.opt, NULL, NULL, NULL))
 		c.opt.stages--;
 	c.opt.group = opt->group ? opt->group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
-	if (!cptx_gemm_sm120_check_problem(&c.opt, p, sms, NULL, NULL))
+	if (!cptx_gemm_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
 		return;
-	predict(&c, p, sms);
-	tma_gemm_offer(best, &c);
+	predict(&c, x->p, x->sms);
+	gemm_offer(x, &c);
 }
 
-size_t cptx_gemm_sm120_auto(const cptx_gemm_sm120_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
-                            cptx_gemm_sm120_choice *choices, size_t room, cptx_error *err)
-{
-	tma_gemm_best best = TMA_GEMM_BEST(cptx_gemm_sm120_choice, choices, room);
-	cptx_gemm_sm120_opt o = opt ? *opt : (cptx_gemm_sm120_opt){ 0 };
+void gemm_sm120_simplest(cptx_gemm_opt *o) { o->bm = o->bn = 64, o->warps_m = o->warps_n = 2, o->stages = 2; }
 
-	/* what no shape can mend is said of the simplest one */
-	o.bm = o.bn = 64, o.warps_m = o.warps_n = 2, o.stages = 2;
-	if (!cptx_gemm_sm120_check_problem(opt ? &o : NULL, p, sms, NULL, err) || !tma_gemm_has_room(&best, "sm_120a", err))
-		return 0;
+void gemm_sm120_search(gemm_pick *x, cptx_gemm_opt o)
+{
 	for (o.bm = 128; o.bm >= 64; o.bm /= 2)
 		for (o.bn = 128; o.bn >= 64; o.bn /= 2)
 			for (o.warps_m = 1; o.warps_m <= o.bm / 32; o.warps_m *= 2)
 				for (o.warps_n = 1; o.warps_n <= o.bn / 32; o.warps_n *= 2)
-					offer(&best, &o, p, given(sms));
-	return best.n;
+					offer(x, &o);
 }

@@ -18,9 +18,7 @@
  * border of two stages: the wait and barrier for the next stage stand in front of the last step's mma.  The order of mma is
  * serpentine with N outside, so that each shares a fragment with its neighbour.  Measured on an H200, see bench/RESULTS.md.
  */
-#include <cptx/kernels.h>
-
-#include "base/base.h"
+#include "kernels/gemm_tma.h"
 #include "kernels/walk.h"
 
 enum { FRAG_ROWS = 16, CHUNK = 16 /* bytes */, MMA_K = 16 };
@@ -41,8 +39,6 @@ typedef struct gemm {
 } gemm;
 
 /* ---- options ---- */
-
-static bool is_in(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
 
 static gemm derive(const cptx_gemm_opt *o)
 {
@@ -72,8 +68,10 @@ static uint32_t estimate_regs(const gemm *g) { return g->mi * g->nj * 8 + 2 * (g
 
 static bool check_shape(const cptx_gemm_opt *o, cptx_error *err)
 {
-	RULE(is_in(o->in), "input type .%s; it must be bf16 or f16", cptx_type_name(o->in));
-	RULE(o->out == CPTX_F32 || is_in(o->out), "output type .%s; it must be f32, bf16 or f16", cptx_type_name(o->out));
+	RULE(is_16_bits(o->a), "input type .%s; it must be bf16 or f16", cptx_type_name(o->a));
+	RULE(o->a == o->b, "A is .%s and B .%s; with mma.sync both are bf16, or both f16", cptx_type_name(o->a),
+	     cptx_type_name(o->b));
+	RULE(o->out == CPTX_F32 || is_16_bits(o->out), "output type .%s; it must be f32, bf16 or f16", cptx_type_name(o->out));
 	RULE(o->bk == 32 || o->bk == 64 || o->bk == 128, "tile K = %u; the swizzle is made for 32, 64 and 128", o->bk);
 	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
 	RULE(o->warps_m && o->warps_n && o->warps_m <= 32 && o->warps_n <= 32 && o->warps_m * o->warps_n <= 32,
@@ -89,11 +87,8 @@ static bool check_shape(const cptx_gemm_opt *o, cptx_error *err)
 	return true;
 }
 
-bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ 0 };
-	RULE(o, "no options were given (NULL)");
 	if (target && target->number < 80)
 		return error_set(err, CPTX_E_TARGET, NOWHERE,
 		                 "gemm: cp.async and mma.sync.m16n8k16 are not available on %s; targets from sm_80 on have them",
@@ -117,16 +112,16 @@ bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gem
 	     "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)", o->stages,
 	     o->bm, o->bn, o->bk, smem, target->name, target->smem_per_cta, target->smem_per_cta / g.stage_bytes);
 	RULE(smem <= 227 * 1024, "%u bytes of shared memory; no target has more than %u", smem, 227 * 1024);
-	if (plan)
-		*plan = (cptx_gemm_plan){ g.threads, smem, regs };
+	*plan = (cptx_gemm_plan){ .threads = g.threads, .smem = smem, .bk = o->bk, .regs = regs, .maps = 3 };
 	return true;
 }
 
-bool cptx_gemm_check_problem(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint64_t k, cptx_error *err)
+bool gemm_sm80_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                             cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ 0 };
-	RULE(o && o->bm && o->bn, "no tile shape was given");
+	uint64_t m = p->m, n = p->n, k = p->k, tiles = up(m, o->bm) * up(n, o->bn), most = p->ctas ? p->ctas : given(sms);
+
+	RULE(given(p->batch) == 1, "%u matrices; the kernel by mma.sync is made for one", p->batch);
 	RULE(m && n && k && m <= INT32_MAX - 1024 && n <= INT32_MAX - 1024,
 	     "M = %llu, N = %llu, K = %llu; each must be at least 1, M and N below 2^31", (unsigned long long)m,
 	     (unsigned long long)n, (unsigned long long)k);
@@ -135,9 +130,35 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uin
 	     (unsigned long long)k, (unsigned long long)(k + 7) / 8 * 8);
 	RULE(k * 2 * MAX(o->bm, o->bn) <= UINT32_MAX && k <= INT32_MAX / 4, "K = %llu; a tile's rows must span less than 4 GiB",
 	     (unsigned long long)k);
-	RULE((m + o->bm - 1) / o->bm * ((n + o->bn - 1) / o->bn) <= INT32_MAX / 2, "M = %llu, N = %llu: too many tiles",
-	     (unsigned long long)m, (unsigned long long)n);
+	RULE(tiles <= INT32_MAX / 2, "M = %llu, N = %llu: too many tiles", (unsigned long long)m, (unsigned long long)n);
+	plan->grid = (uint32_t)MIN(tiles, most);
 	return true;
+}
+
+static bool check_address(const char *what, uint64_t at, cptx_error *err)
+{
+	RULE(at, "the address of %s is 0", what);
+	RULE(at % CHUNK == 0, "the address of %s, 0x%llx, is no multiple of %d", what, (unsigned long long)at, CHUNK);
+	return true;
+}
+
+/* As many CTAs as the device holds at once. */
+cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan, const cptx_program *program,
+                              cptx_device *dev, const cptx_gemm_problem *p, cptx_error *err)
+{
+	cptx_resources fits;
+	cptx_gemm_plan all;
+
+	if (!check_address("A", p->a, err) || !check_address("B", p->b, err) || !check_address("D", p->d, err) ||
+	    !cptx_program_resources(program, o->name, plan->threads, plan->smem, &fits, err) ||
+	    !gemm_sm80_check_problem(o, p, cptx_device_get_info(dev)->sms * fits.ctas_per_sm, &all, err))
+		return NULL;
+	return cptx_launch_new(program, o->name,
+	                       &(cptx_launch_opt){ .grid = { all.grid },
+	                                           .block = { plan->threads },
+	                                           .dyn_smem = plan->smem,
+	                                           CPTX_ARGS(p->a, p->b, p->d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
+	                       err);
 }
 
 /* ---- set-up ---- */
@@ -306,7 +327,7 @@ static void multiply(const gemm *g, int from)
 			uint32_t m = n % 2 ? g->mi - 1 - x : x;
 			cptx_val d = cptx_slice(g->acc, (m * columns + n) * 4, 4);
 			cptx_mma(g->k, cptx_slice(g->fa[from], m * 4, 4), cptx_slice(g->fb[from], n * 2, 2), d, .shape = CPTX_M16N8K16,
-			         .dtype = CPTX_F32, .atype = g->o->in, .into = d);
+			         .dtype = CPTX_F32, .atype = g->o->a, .into = d);
 		}
 }
 
@@ -449,7 +470,7 @@ static void walk_tiles(gemm *g)
 	cptx_cp_async_wait_all(k);
 }
 
-static void build(gemm *g)
+static void build_body(gemm *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_val smem = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * g->stage_bytes, 1024, "ring")), tid = cptx_tid_x(k);
@@ -479,15 +500,13 @@ static void build(gemm *g)
 	walk_tiles(g);
 }
 
-cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err)
+static cptx_kernel *build(cptx_module *m, const cptx_gemm_opt *opt)
 {
-	if (!cptx_gemm_check(opt, NULL, NULL, err))
-		return NULL;
 	gemm g = derive(opt);
+
 	declare(&g, m);
-	build(&g);
-	const cptx_error *e = cptx_module_error(m);
-	if (e && err)
-		*err = *e;
-	return e ? NULL : g.k;
+	build_body(&g);
+	return g.k;
 }
+
+const gemm_generator gemm_sm80 = { .target = "sm_80", .by = "mma.sync", .check = check, .build = build };

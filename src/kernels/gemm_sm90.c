@@ -34,7 +34,7 @@ void gemm_sm90_name_params(gemm90 *g)
 
 static void declare(gemm90 *g, cptx_module *m)
 {
-	cptx_kernel *k = cptx_kernel_begin(m, g->t.name, .block = { (g->s.consumers + 1) * WARPGROUP }, .min_ctas = g->s.per_sm,
+	cptx_kernel *k = cptx_kernel_begin(m, g->o->name, .block = { (g->s.consumers + 1) * WARPGROUP }, .min_ctas = g->s.per_sm,
 	                                   .cluster = { g->s.cluster > 1 ? g->s.cluster : 0 });
 
 	g->k = k;
@@ -42,7 +42,7 @@ static void declare(gemm90 *g, cptx_module *m)
 		tma_gemm_group_declare(k, &g->t, &g->list, &g->p);
 		return;
 	}
-	tma_gemm_declare(k, &g->t, g->s.maps, &g->p);
+	tma_gemm_declare(k, &g->t, &g->p);
 	gemm_sm90_name_params(g);
 	if (g->o->stream_k)
 		g->workspace = cptx_param(k, CPTX_PTR, "workspace");
@@ -306,19 +306,13 @@ static void roles(gemm90 *g)
 	}
 }
 
-cptx_kernel *cptx_gemm_sm90_build(cptx_module *m, const cptx_gemm_sm90_opt *opt, cptx_error *err)
+cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
 {
-	if (!cptx_gemm_sm90_check(opt, NULL, err))
-		return NULL;
-	cptx_gemm_sm90_opt o = gemm_sm90_inner(opt);
-	o.group = o.group ? o.group : 16;
-	gemm90 g = { .o = &o, .s = gemm_sm90_shape(opt) };
-	g.t = gemm_sm90_common(opt, &g.s);
+	cptx_gemm_opt o = gemm_sm90_inner(opt);
+	gemm90 g = { .o = &o, .s = gemm_sm90_shape(opt), .t = gemm_sm90_describe(opt) };
+
 	declare(&g, m);
 	setup(&g);
 	roles(&g);
-	const cptx_error *e = cptx_module_error(m);
-	if (e && err)
-		*err = *e;
-	return e ? NULL : g.k;
+	return g.k;
 }

@@ -2,7 +2,6 @@
 #ifndef KERNELS_GEMM_SM90_H
 #define KERNELS_GEMM_SM90_H
 
-#include <cptx/gemm_sm90.h>
 #include "kernels/gemm_tma.h"
 
 enum {
@@ -17,8 +16,8 @@ enum {
  */
 
 /* Options and sizes as the kernel sees them: with swap, A and B, M and N exchanged. */
-cptx_gemm_sm90_opt gemm_sm90_inner(const cptx_gemm_sm90_opt *opt);
-cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *p);
+cptx_gemm_opt gemm_sm90_inner(const cptx_gemm_opt *opt);
+cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p);
 
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {
@@ -36,16 +35,16 @@ typedef struct gemm_shape {
 	cptx_tile a, b, d, rest;
 } gemm_shape;
 
-/* Cluster tiles of one matrix. */
-uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *opt, const gemm_shape *s, const cptx_gemm_problem *p);
-
-gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt);
-/* The options and the parts of tiles that are loaded and stored, with the names of the options. */
-tma_gemm gemm_sm90_common(const cptx_gemm_sm90_opt *opt, const gemm_shape *s);
+gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
+/* What gemm_sm90 is made of; what is described has the names of the options. */
+tma_gemm gemm_sm90_describe(const cptx_gemm_opt *opt);
+cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt);
+void gemm_sm90_simplest(cptx_gemm_opt *o);
+void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o);
 
 typedef struct gemm90 {
 	cptx_kernel *k;
-	const cptx_gemm_sm90_opt *o;
+	const cptx_gemm_opt *o;
 	gemm_shape s;
 	tma_gemm t;
 	tma_gemm_params p; /* with the names of the options */

@@ -10,7 +10,6 @@
 #include "kernels/gemm_sm90.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Clocks are those that the chip holds under load; rates are bytes or clocks of one multiprocessor. */
 #define GHZ 1.52              /* 1000 clocks a microsecond */
@@ -39,17 +38,9 @@
 #define REDUCE_US 1.15          /* leaving a sum and fetching it, at least */
 #define REDUCE_BYTES_US 83841.0 /* of one multiprocessor */
 
-typedef struct pick {
-	tma_gemm_best best;
-	const cptx_gemm_problem *p;
-	uint32_t sms;
-} pick;
-
 /* ---- the model ---- */
 
-static uint64_t up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-static double mma_clocks(const cptx_gemm_sm90_opt *o)
+static double mma_clocks(const cptx_gemm_opt *o)
 {
 	double read = READ_CLOCKS * (16 + o->bn / 4.0), multiply = o->bn / 2.0, one = MAX(read, multiply);
 
@@ -67,7 +58,7 @@ static double load_clocks(const gemm_shape *s, double busy)
  * Clusters that run at once and read the same K tile of an operand get it one after the other from where it lies in L2. This
  * is what limits a product with few rows: all read those.
  */
-static double same_clocks(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t at_once)
+static double same_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t at_once)
 {
 	uint64_t tiles_m = up(in->m, o->bm * s->cluster_m), tiles_n = up(in->n, o->bn * s->cluster_n);
 	uint64_t run = MIN(at_once, tiles_m * tiles_n), group = MIN(tiles_m, MAX(o->group, 1u));
@@ -88,13 +79,14 @@ static double fixed_us(const gemm_shape *s, uint64_t ctas, uint32_t sms)
 	return start + (s->per_sm > 1 ? PER_SM_US + CLUSTER_PER_SM * cluster : cluster);
 }
 
-static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32_t sms)
+static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
-	const cptx_gemm_sm90_opt *o = &c->opt;
+	const cptx_gemm_opt *o = &c->opt;
 	gemm_shape s = gemm_sm90_shape(o);
 	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk);
 	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : tma_gemm_resident(sms, s.cluster, s.per_sm);
-	uint64_t tiles = gemm_sm90_tiles(o, &s, p) * batch;
+	tma_gemm t = gemm_sm90_describe(o);
+	uint64_t tiles = tma_gemm_tiles(&t, p) * batch;
 	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
 	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
 	double steps = rounds * (double)k_tiles, clock = 1e-3 / GHZ;
@@ -130,125 +122,69 @@ static void predict(cptx_gemm_sm90_choice *c, const cptx_gemm_problem *p, uint32
 /* ---- the search ---- */
 
 /* As many as leave room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
-static uint32_t most_stages(cptx_gemm_sm90_opt o)
+static uint32_t most_stages(cptx_gemm_opt o)
 {
 	for (o.stages = 16; o.stages > 2; o.stages--) {
 		gemm_shape s = gemm_sm90_shape(&o);
 		bool wide = s.out_cols == o.bn || (s.out_cols >= 32 && s.store_buffers == 2);
-		if (wide && cptx_gemm_sm90_check(&o, NULL, NULL))
+		if (wide && cptx_gemm_check(&o, NULL, NULL, NULL))
 			break;
 	}
 	return o.stages;
 }
 
 /* As it is, and with tiles shared: by all CTAs, or if there are few tiles by some for each. */
-static void offer_all(pick *x, const cptx_gemm_sm90_opt *o)
+static void offer_all(gemm_pick *x, const cptx_gemm_opt *o)
 {
 	gemm_shape s = gemm_sm90_shape(o);
-	cptx_gemm_sm90_choice c = { .opt = *o };
+	cptx_gemm_choice c = { .opt = *o };
 	uint64_t batch = x->p->batch ? x->p->batch : 1, k_tiles = up(x->p->k, s.bk);
-	uint64_t tiles = gemm_sm90_tiles(o, &s, x->p) * batch;
+	tma_gemm t = gemm_sm90_describe(o);
+	uint64_t tiles = tma_gemm_tiles(&t, x->p) * batch;
 
-	if (!cptx_gemm_sm90_check_problem(o, x->p, x->sms, NULL, NULL))
+	if (!cptx_gemm_check_problem(o, x->p, x->sms, NULL, NULL))
 		return;
 	for (int shared = 0; shared < 2; shared++) {
 		c.opt.stream_k = shared, c.ctas = 0;
-		if (shared && !cptx_gemm_sm90_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
+		if (shared && !cptx_gemm_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
 			return;
 		predict(&c, x->p, x->sms);
-		tma_gemm_offer(&x->best, &c);
+		gemm_offer(x, &c);
 		if (s.per_sm > 1 && tiles * (shared ? k_tiles : 1) > x->sms) { /* leaves room for the launch behind this one */
 			c.ctas = x->sms;
 			predict(&c, x->p, x->sms);
-			tma_gemm_offer(&x->best, &c);
+			gemm_offer(x, &c);
 		}
 	}
 	for (uint64_t parts = 2;
 	     parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= tma_gemm_resident(x->sms, s.cluster, s.per_sm); parts++) {
 		c.ctas = (uint32_t)(tiles * parts * s.cluster);
 		predict(&c, x->p, x->sms);
-		tma_gemm_offer(&x->best, &c);
+		gemm_offer(x, &c);
 	}
 }
 
-size_t cptx_gemm_sm90_auto(const cptx_gemm_sm90_opt *opt, const cptx_gemm_problem *p, uint32_t sms,
-                           cptx_gemm_sm90_choice *choices, size_t room, cptx_error *err)
+void gemm_sm90_simplest(cptx_gemm_opt *o)
+{
+	o->bm = 64, o->bn = 64, o->stages = 2, o->cluster_m = o->cluster_n = o->per_sm = 1, o->swap = o->stream_k = false;
+}
+
+void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o)
 {
 	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
-	pick x = { .best = TMA_GEMM_BEST(cptx_gemm_sm90_choice, choices, room), .p = p, .sms = sms };
-	cptx_gemm_sm90_opt o = opt ? *opt : (cptx_gemm_sm90_opt){ 0 };
+	const uint32_t group = o.group;
 
-	/* what no shape can mend is said of the simplest one */
-	if (!opt) {
-		cptx_gemm_sm90_check(NULL, NULL, err);
-		return 0;
-	}
-	if (!tma_gemm_has_room(&x.best, "sm_90a", err))
-		return 0;
-	o.bm = 64, o.bn = 64, o.stages = 2, o.cluster_m = o.cluster_n = o.per_sm = 1, o.swap = o.stream_k = false;
-	if (!cptx_gemm_sm90_check_problem(&o, p, sms, NULL, err))
-		return 0;
 	for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
 		for (o.bm = 64; o.bm <= 256; o.bm += 64)
 			for (o.bn = 8; o.bn <= 256; o.bn += 8)
 				for (uint32_t way = 0; way < 4; way++) {
 					o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
 					o.swap = way % 2, o.per_sm = 1 + way / 2;
-					if (!cptx_gemm_sm90_check(&o, NULL, NULL))
+					if (!cptx_gemm_check(&o, NULL, NULL, NULL))
 						continue;
 					o.stages = most_stages(o);
-					double rows = sqrt((double)sms * o.bn / o.bm) / o.cluster_m;
-					o.group = opt->group ? opt->group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
-					offer_all(&x, &o);
+					double rows = sqrt((double)x->sms * o.bn / o.bm) / o.cluster_m;
+					o.group = group ? group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
+					offer_all(x, &o);
 				}
-	return x.best.n;
-}
-
-/* ---- tuning ---- */
-
-static void bits(const void *choice, uint32_t *a, uint32_t *b)
-{
-	const cptx_gemm_sm90_opt *o = &((const cptx_gemm_sm90_choice *)choice)->opt;
-
-	*a = tma_gemm_bits(o->a), *b = tma_gemm_bits(o->b);
-}
-
-static bool build(cptx_module *m, const void *choice, cptx_error *err)
-{
-	return cptx_gemm_sm90_build(m, &((const cptx_gemm_sm90_choice *)choice)->opt, err) != NULL;
-}
-
-static bool workspace(const void *choice, cptx_gemm_problem p, uint32_t sms, uint64_t *bytes, cptx_error *err)
-{
-	const cptx_gemm_sm90_choice *c = choice;
-	cptx_gemm_sm90_plan plan = { 0 };
-
-	p.ctas = c->ctas;
-	bool ok = cptx_gemm_sm90_check_problem(&c->opt, &p, sms, &plan, err);
-	*bytes = plan.workspace;
-	return ok;
-}
-
-static cptx_launch *launch(const cptx_program *program, cptx_device *dev, const void *choice, cptx_gemm_problem p,
-                           cptx_error *err)
-{
-	const cptx_gemm_sm90_choice *c = choice;
-
-	p.ctas = c->ctas;
-	return cptx_gemm_sm90_launch(program, dev, &c->opt, &p, err);
-}
-
-bool cptx_gemm_sm90_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_sm90_choice *choices, size_t n,
-                         cptx_error *err)
-{
-	static const tma_gemm_tuner of = { .target = "sm_90a",
-		                               .size = sizeof *choices,
-		                               .at_us = offsetof(cptx_gemm_sm90_choice, us),
-		                               .at_measured = offsetof(cptx_gemm_sm90_choice, measured_us),
-		                               .bits = bits,
-		                               .build = build,
-		                               .workspace = workspace,
-		                               .launch = launch };
-
-	return tma_gemm_tune(&of, dev, p, choices, n, err);
 }

@@ -82,7 +82,7 @@ static place find_place(const gemm90 *g, uint32_t block)
 static void values_swapped(const gemm90 *g, const place *p, uint32_t block, uint32_t j, uint32_t half, cptx_val v[2])
 {
 	cptx_kernel *k = g->k;
-	const cptx_gemm_sm90_opt *o = g->o;
+	const cptx_gemm_opt *o = g->o;
 	cptx_val row = half && o->epilogue ? cptx_add(k, p->row, 8) : p->row;
 
 	for (uint32_t i = 0; i < 2; i++) {
@@ -102,7 +102,7 @@ static void values_swapped(const gemm90 *g, const place *p, uint32_t block, uint
 static void values(const gemm90 *g, const place *p, uint32_t block, uint32_t j, uint32_t half, cptx_val v[2])
 {
 	cptx_kernel *k = g->k;
-	const cptx_gemm_sm90_opt *o = g->o;
+	const cptx_gemm_opt *o = g->o;
 	cptx_val col = { 0 }, col_ok = { 0 }, row = { 0 }, c[2] = { { 0 } }, bias[2] = { { 0 } };
 
 	if (o->swap) {

@@ -4,9 +4,9 @@
 #define TARGET "sm_90a"
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
-cptx_gemm_sm90_opt gemm_sm90_inner(const cptx_gemm_sm90_opt *o)
+cptx_gemm_opt gemm_sm90_inner(const cptx_gemm_opt *o)
 {
-	cptx_gemm_sm90_opt in = *o;
+	cptx_gemm_opt in = *o;
 
 	if (o->swap) {
 		in.a = o->b, in.b = o->a;
@@ -15,7 +15,7 @@ cptx_gemm_sm90_opt gemm_sm90_inner(const cptx_gemm_sm90_opt *o)
 	return in;
 }
 
-cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p)
+cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
 	cptx_gemm_problem in = *p;
 
@@ -26,7 +26,7 @@ cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_sm90_opt *o, const cpt
 	return in;
 }
 
-static uint32_t shared_bytes(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
+static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
 	return o->stages * (s->a_bytes + s->b_bytes) + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
 }
@@ -38,7 +38,7 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 }
 
 /* Pieces of so many columns at most. */
-static void set_pieces(gemm_shape *s, const cptx_gemm_sm90_opt *o, uint32_t cols, uint32_t buffers)
+static void set_pieces(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
 {
 	uint8_t bits = (uint8_t)(8 * s->out_bytes);
 	uint32_t span = o->swap ? SPAN : cols * s->out_bytes;
@@ -55,7 +55,7 @@ static void set_pieces(gemm_shape *s, const cptx_gemm_sm90_opt *o, uint32_t cols
 }
 
 /* The largest pieces that have room behind the stages; two of them, so that one is written while TMA reads the other. */
-static void choose_pieces(gemm_shape *s, const cptx_gemm_sm90_opt *o)
+static void choose_pieces(gemm_shape *s, const cptx_gemm_opt *o)
 {
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
 	uint32_t most = tma_gemm_smem(TARGET, s->per_sm);
@@ -70,9 +70,9 @@ static void choose_pieces(gemm_shape *s, const cptx_gemm_sm90_opt *o)
 	}
 }
 
-gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt)
+gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 {
-	const cptx_gemm_sm90_opt in = gemm_sm90_inner(opt), *o = &in;
+	const cptx_gemm_opt in = gemm_sm90_inner(opt), *o = &in;
 	gemm_shape s = { .in_bytes = cptx_type_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.bk = SPAN / s.in_bytes;
@@ -91,34 +91,26 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_sm90_opt *opt)
 	return s;
 }
 
-uint64_t gemm_sm90_tiles(const cptx_gemm_sm90_opt *o, const gemm_shape *s, const cptx_gemm_problem *p)
+tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 {
-	cptx_gemm_problem in = gemm_sm90_inner_problem(o, p);
-	uint64_t m_side = o->bm * s->cluster_m, n_side = o->bn * s->cluster_n;
-
-	return (in.m + m_side - 1) / m_side * ((in.n + n_side - 1) / n_side);
-}
-
-tma_gemm gemm_sm90_common(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
-{
+	gemm_shape s = gemm_sm90_shape(o);
+	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
 	tma_gemm t = { .target = TARGET,
-		           .name = o->name ? o->name : "gemm",
-		           .a_type = o->a,
-		           .b_type = o->b,
-		           .out = o->out,
-		           .a = o->swap ? s->b : s->a,
-		           .b = o->swap ? s->a : s->b,
-		           .d = s->d,
-		           .rest = s->rest,
-		           .batched = o->batched,
-		           .alpha = o->alpha,
-		           .beta = o->beta,
-		           .bias = o->bias,
-		           .timeline = o->timeline,
-		           .epilogue = o->epilogue,
-		           .user = o->user };
+		           .o = o,
+		           .a = o->swap ? s.b : s.a,
+		           .b = o->swap ? s.a : s.b,
+		           .d = s.d,
+		           .rest = s.rest,
+		           .maps = s.maps,
+		           .list_maps = 4,
+		           .side_m = o->swap ? n : m,
+		           .side_n = o->swap ? m : n,
+		           .bk = s.bk,
+		           .cluster = s.cluster,
+		           .per_sm = s.per_sm,
+		           .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
 
-	t.a.rows /= o->swap ? s->b_parts : s->a_parts, t.b.rows /= o->swap ? s->a_parts : s->b_parts;
+	t.a.rows /= o->swap ? s.b_parts : s.a_parts, t.b.rows /= o->swap ? s.a_parts : s.b_parts;
 	return t;
 }
 
@@ -126,7 +118,7 @@ tma_gemm gemm_sm90_common(const cptx_gemm_sm90_opt *o, const gemm_shape *s)
 
 static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
 
-static bool check_types(const cptx_gemm_sm90_opt *o, cptx_error *err)
+static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 {
 	RULE((is_16_bits(o->a) && o->a == o->b) || (is_fp8(o->a) && is_fp8(o->b)),
 	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a),
@@ -136,11 +128,9 @@ static bool check_types(const cptx_gemm_sm90_opt *o, cptx_error *err)
 	return tma_gemm_check_out(TARGET, o->out, "", err);
 }
 
-bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan, cptx_error *err)
+static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ 0 };
-	RULE(o, "no options were given (NULL)");
+	(void)target;
 	if (!check_types(o, err))
 		return false;
 	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile %c = %u; 64, 128, 192 and 256 are possible",
@@ -152,11 +142,7 @@ bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan
 	RULE(!gemm_sm90_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
-	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s",
-	     o->batched ? "batched" : "shared along K (stream_k)");
-	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline");
-	tma_gemm_cta c = { TARGET, o->bm, o->bn, .stages = o->stages, .group = o->group, .timeline = o->timeline };
-	if (!tma_gemm_check_numbers(&c, err) ||
+	if (!tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
 		return false;
 	gemm_shape s = gemm_sm90_shape(o);
@@ -164,111 +150,18 @@ bool cptx_gemm_sm90_check(const cptx_gemm_sm90_opt *o, cptx_gemm_sm90_plan *plan
 	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
 	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
 	uint32_t smem = shared_bytes(o, &s);
-	c.bk = s.bk, c.per_sm = s.per_sm, c.stage_bytes = s.a_bytes + s.b_bytes;
-	c.other_bytes = smem - o->stages * c.stage_bytes;
-	if (!tma_gemm_check_room(&c, err))
+	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes, smem, err))
 		return false;
-	if (plan)
-		*plan = (cptx_gemm_sm90_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .maps = s.maps };
+	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .maps = s.maps };
 	return true;
 }
 
-bool cptx_gemm_sm90_check_problem(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p, uint32_t sms,
-                                  cptx_gemm_sm90_plan *plan, cptx_error *err)
-{
-	cptx_gemm_sm90_plan here;
-
-	if (!cptx_gemm_sm90_check(o, &here, err))
-		return false;
-	gemm_shape s = gemm_sm90_shape(o);
-	tma_gemm t = gemm_sm90_common(o, &s);
-	if (!tma_gemm_check_problem(&t, p, err))
-		return false;
-	tma_gemm_work w = { TARGET,
-		                gemm_sm90_tiles(o, &s, p),
-		                (p->k + s.bk - 1) / s.bk,
-		                s.cluster,
-		                s.per_sm,
-		                o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
-	if (!tma_gemm_fit(&w, p, sms, &here.grid, &here.workspace, err))
-		return false;
-	if (plan)
-		*plan = here;
-	return true;
-}
-
-/* ---- launches ---- */
-
-bool cptx_gemm_sm90_maps(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p,
-                         cptx_tensor_map_opt map[CPTX_GEMM_SM90_MAPS], cptx_error *err)
-{
-	if (!cptx_gemm_sm90_check_problem(o, p, 1, NULL, err))
-		return false;
-	RULE(map, "no room for the maps was given (NULL)");
-	gemm_shape s = gemm_sm90_shape(o);
-	tma_gemm t = gemm_sm90_common(o, &s);
-	for (int i = 0; i < (int)s.maps; i++)
-		if (!tma_gemm_map(&t, p, i, &map[i], err))
-			return false;
-	return true;
-}
-
-cptx_launch *cptx_gemm_sm90_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm90_opt *o,
-                                   const cptx_gemm_problem *p, cptx_error *err)
-{
-	cptx_gemm_sm90_plan plan;
-	cptx_tensor_map_opt map[CPTX_GEMM_SM90_MAPS];
-
-	if (!tma_gemm_has_device("sm_90a", program, dev, err))
-		return NULL;
-	if (o && o->grouped) {
-		error_set(err, CPTX_E_ARG, NOWHERE,
-		          "gemm for sm_90a: the kernel takes a list of problems: cptx_gemm_sm90_launch_grouped");
-		return NULL;
-	}
-	if (!cptx_gemm_sm90_check_problem(o, p, cptx_device_get_info(dev)->sms, &plan, err) ||
-	    !cptx_gemm_sm90_maps(o, p, map, err))
-		return NULL;
-	gemm_shape s = gemm_sm90_shape(o);
-	tma_gemm t = gemm_sm90_common(o, &s);
-	return tma_gemm_prepare(&(tma_gemm_launch){ &t, p, map, plan.maps, plan.grid, plan.threads, plan.smem, plan.workspace },
-	                        program, dev, err);
-}
-
-/* ---- lists ---- */
-
-_Static_assert(TMA_GEMM_RECORD(CPTX_GEMM_SM90_MAPS) == CPTX_GEMM_SM90_GROUP_BYTES, "as the header says");
-
-static bool check_one(const void *opt, const cptx_gemm_problem *p, uint64_t *tiles, cptx_error *err)
-{
-	gemm_shape s = gemm_sm90_shape(opt);
-
-	*tiles = 0;
-	if (!cptx_gemm_sm90_check_problem(opt, p, 1, NULL, err))
-		return false;
-	*tiles = gemm_sm90_tiles(opt, &s, p);
-	return true;
-}
-
-static bool describe(const void *opt, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
-{
-	return cptx_gemm_sm90_maps(opt, p, map, err);
-}
-
-cptx_launch *cptx_gemm_sm90_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_sm90_opt *o,
-                                           const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
-{
-	cptx_gemm_sm90_plan plan;
-
-	if (!tma_gemm_check_list(TARGET, dev, program, p, n, table, err) || !cptx_gemm_sm90_check(o, &plan, err))
-		return NULL;
-	if (!o->grouped) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "gemm for sm_90a: the kernel takes one problem; .grouped makes it take a list");
-		return NULL;
-	}
-	gemm_shape s = gemm_sm90_shape(o);
-	tma_gemm t = gemm_sm90_common(o, &s);
-	tma_gemm_list l = { &t,        o,        check_one,    describe, CPTX_GEMM_SM90_MAPS, (1u << s.maps) - 1,
-		                s.cluster, s.per_sm, plan.threads, plan.smem };
-	return tma_gemm_launch_list(&l, program, dev, p, n, table, err);
-}
+const gemm_generator gemm_sm90 = { .target = TARGET,
+	                               .by = "wgmma",
+	                               .where = "sm_90a has",
+	                               .op = CPTX_OP_WGMMA_MMA_ASYNC,
+	                               .check = check,
+	                               .build = gemm_sm90_build,
+	                               .describe = gemm_sm90_describe,
+	                               .simplest = gemm_sm90_simplest,
+	                               .search = gemm_sm90_search };

@@ -25,7 +25,6 @@ void gemm_sm90_work_begin(gemm90 *g)
 	g->w.clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
 	g->rank = s->cluster > 1 ? cptx_cluster_ctarank(k) : (cptx_val){ 0 };
 	if (g->o->grouped) {
-		g->list.maps = CPTX_GEMM_SM90_MAPS, g->list.has = (1u << s->maps) - 1;
 		tma_gemm_group_begin(k, &g->t, &g->list, &g->p, &g->w);
 		gemm_sm90_name_params(g);
 		return;
@@ -42,7 +41,7 @@ void gemm_sm90_locate(gemm90 *g)
 	cptx_val row, column;
 
 	if (g->o->grouped) {
-		tma_gemm_group_find(k, &g->t, &g->list, &g->p, g->w.at, g->loads ? 3 : g->list.has & ~3u);
+		tma_gemm_group_find(k, &g->t, &g->list, &g->p, g->w.at, g->loads ? 3 : ~3u);
 		gemm_sm90_name_params(g);
 		count_tiles(g);
 	}

@@ -2,41 +2,9 @@
 #include "kernels/gemm_tma.h"
 #include "kernels/walk.h"
 
-enum { MOST_SIDE = 1 << 30, CHUNK = 16 /* bytes */ };
+enum { CHUNK = 16 /* bytes */ };
 
 #define RULE(ok, ...) TMA_RULE(ok, __VA_ARGS__)
-
-/* ---- sizes ---- */
-
-static uint64_t padded(uint64_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
-
-/* Rows of `row` elements: whole 16 bytes; padded types: whole boxes of 128 elements. */
-static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint64_t row, cptx_error *err)
-{
-	uint32_t bits = tile->elem.bits, unit = tile->elem.padded ? 128 : 8 * CHUNK / bits;
-
-	RULE(row % unit == 0 || !tile->elem.padded,
-	     "%s: rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of "
-	     "%u (pad to %llu)",
-	     t->target, which, (unsigned long long)row, bits, unit, (unsigned long long)padded(row, unit));
-	RULE(row % unit == 0 || bits < 8,
-	     "%s: rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)", t->target,
-	     which, (unsigned long long)row, bits / 8, which == 'D' ? "N " : "", (unsigned long long)padded(row, unit));
-	RULE(row % unit == 0, "%s: rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
-	     t->target, which, (unsigned long long)row, bits, (unsigned long long)padded(row, unit));
-	return true;
-}
-
-bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
-{
-	RULE(p, "%s: no problem was given (NULL)", t->target);
-	RULE(p->m && p->n && p->k && p->m <= MOST_SIDE && p->n <= MOST_SIDE && p->k <= MOST_SIDE,
-	     "%s: M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)p->m,
-	     (unsigned long long)p->n, (unsigned long long)p->k);
-	RULE(given(p->batch) == 1 || t->batched, "%s: %u matrices; the kernel is made for one (.batched)", t->target, p->batch);
-	return check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
-	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) && check_row(t, 'D', &t->d, p->n, err);
-}
 
 /* ---- tensor maps and launches ---- */
 
@@ -56,11 +24,13 @@ static enum cptx_tensor_type tensor_type(enum cptx_type t, const cptx_tile *tile
 	                              : CPTX_TENSOR_16U4_ALIGN8B;
 }
 
-bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx_tensor_map_opt *map, cptx_error *err)
+/* The map of A, B, D or the rest of D (which: 0, 1, 2, 3). */
+static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t which, cptx_tensor_map_opt *map,
+                     cptx_error *err)
 {
 	const cptx_tile *tile = which == 0 ? &t->a : which == 1 ? &t->b : which == 2 ? &t->d : &t->rest;
-	enum cptx_type type = which == 0 ? t->a_type : which == 1 ? t->b_type : t->out;
-	uint64_t rows = which == 1 ? p->n : p->m, cols = which >= 2 ? p->n : p->k;
+	enum cptx_type type = which == 0 ? t->o->a : which == 1 ? t->o->b : t->o->out;
+	uint64_t rows = which == 1 ? p->n : p->m, cols = which >= 2 ? p->n : p->k / given(t->packed);
 	bool turned = which >= 2 && tile->elem.mn_major; /* its rows are columns of D */
 
 	if (!cptx_tile_tensor_map(tile, tensor_type(type, tile),
@@ -70,7 +40,7 @@ bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx
 	                          turned ? cols : rows, turned ? rows : cols, 0, map, err))
 		return false;
 	map->l2 = 256;
-	if (t->batched) {
+	if (t->o->batched) {
 		map->rank = 3;
 		map->dim[2] = given(p->batch);
 		map->stride[2] = rows * (cols * tile->elem.bits / 8);
@@ -80,16 +50,17 @@ bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx
 }
 
 /* Blocks, each as 128 words; along K, then along the rows. */
-bool tma_gemm_map_factors(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, const tma_gemm_factors *f,
-                          cptx_tensor_map_opt *map, cptx_error *err)
+static bool make_map_of_factors(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, cptx_tensor_map_opt *map,
+                                cptx_error *err)
 {
+	const tma_gemm_factors *f = &t->factors;
 	uint64_t rows = of_b ? p->n : p->m;
 
 	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U32,
-		                          .rank = t->batched ? 4 : 3,
+		                          .rank = t->o->batched ? 4 : 3,
 		                          .address = of_b ? p->scale_b : p->scale_a,
-		                          .dim = { FACTOR_BYTES / 4, blocks_along(p->k, (uint64_t)f->vec * FACTORS),
-		                                   blocks_along(rows, FACTOR_ROWS), given(p->batch) },
+		                          .dim = { FACTOR_BYTES / 4, up(p->k, (uint64_t)f->vec * FACTORS), up(rows, FACTOR_ROWS),
+		                                   given(p->batch) },
 		                          .box = { FACTOR_BYTES / 4, f->along_k, of_b ? f->along_rows : 1, 1 } };
 	return cptx_tensor_map_check(map, err);
 }
@@ -106,71 +77,79 @@ static bool check_address(const tma_gemm *t, const char *what, bool needed, uint
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err)
 {
 	return check_address(t, "A", true, p->a, err) && check_address(t, "B", true, p->b, err) &&
-	       check_address(t, "D", true, p->d, err) && check_address(t, "C", t->beta, p->c, err) &&
-	       check_address(t, "the bias", t->bias, p->bias, err) &&
-	       check_address(t, "the timeline", t->timeline, p->timeline, err);
+	       check_address(t, "D", true, p->d, err) && check_address(t, "C", t->o->beta, p->c, err) &&
+	       check_address(t, "the bias", t->o->bias, p->bias, err) &&
+	       check_address(t, "the timeline", t->o->timeline, p->timeline, err) &&
+	       check_address(t, "the scale factors of A", t->factors.vec, p->scale_a, err) &&
+	       check_address(t, "the scale factors of B", t->factors.vec, p->scale_b, err);
 }
 
-static bool all_there(const tma_gemm_launch *l, cptx_error *err)
+bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
-	const cptx_gemm_problem *p = l->p;
-	bool factors = l->maps > 4;
-
-	return tma_gemm_all_there(l->t, p, err) && check_address(l->t, "the scale factors of A", factors, p->scale_a, err) &&
-	       check_address(l->t, "the scale factors of B", factors, p->scale_b, err) &&
-	       check_address(l->t, "the workspace", l->workspace, p->workspace, err);
+	for (uint32_t i = 0; i < t->maps; i++) {
+		bool of_factors = i >= 3 && !t->rest.cols;
+		if (i == 2 && t->d_pointer)
+			continue;
+		if (!(of_factors ? make_map_of_factors(t, p, i == 4, &map[i], err) : make_map(t, p, i, &map[i], err)))
+			return false;
+	}
+	return true;
 }
 
-cptx_launch *tma_gemm_prepare(const tma_gemm_launch *l, const cptx_program *program, cptx_device *dev, cptx_error *err)
+cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
+                             const cptx_gemm_problem *p, cptx_error *err)
 {
-	const tma_gemm *t = l->t;
-	const cptx_gemm_problem *p = l->p;
-	cptx_tensor_map map[TMA_GEMM_MAPS];
-	cptx_arg arg[TMA_GEMM_MAPS + 10];
+	cptx_tensor_map_opt opt[CPTX_GEMM_MAPS];
+	cptx_tensor_map map[CPTX_GEMM_MAPS];
+	cptx_arg arg[CPTX_GEMM_MAPS + 10];
 	size_t n = 0;
 
-	if (!all_there(l, err))
+	if (!tma_gemm_maps(t, p, opt, err) || !tma_gemm_all_there(t, p, err) ||
+	    !check_address(t, "the workspace", plan->workspace, p->workspace, err))
 		return NULL;
-	for (uint32_t i = 0; i < l->maps; i++) {
+	for (uint32_t i = 0; i < t->maps; i++) {
 		if (i == 2 && t->d_pointer) {
 			arg[n++] = CPTX_ARG(p->d);
 			continue;
 		}
-		if (!cptx_tensor_map_make(dev, &l->map[i], &map[i], err))
+		if (!cptx_tensor_map_make(dev, &opt[i], &map[i], err))
 			return NULL;
 		arg[n++] = CPTX_ARG_BYTES(&map[i], sizeof map[i]);
 	}
 	arg[n++] = CPTX_ARG((uint32_t)p->m);
 	arg[n++] = CPTX_ARG((uint32_t)p->n);
 	arg[n++] = CPTX_ARG((uint32_t)p->k);
-	if (t->batched)
+	if (t->o->batched)
 		arg[n++] = CPTX_ARG(given(p->batch));
-	if (t->alpha)
+	if (t->o->alpha)
 		arg[n++] = CPTX_ARG(p->alpha);
-	if (t->beta) {
+	if (t->o->beta) {
 		arg[n++] = CPTX_ARG(p->beta);
 		arg[n++] = CPTX_ARG(p->c);
 	}
-	if (t->bias)
+	if (t->o->bias)
 		arg[n++] = CPTX_ARG(p->bias);
-	if (t->timeline)
+	if (t->o->timeline)
 		arg[n++] = CPTX_ARG(p->timeline);
-	if (l->workspace)
+	if (plan->workspace)
 		arg[n++] = CPTX_ARG(p->workspace);
-	return cptx_launch_new(
-		program, t->name,
-		&(cptx_launch_opt){
-			.grid = { l->grid }, .block = { l->threads }, .dyn_smem = l->smem, .args = arg, .nargs = n, .overlap = true },
-		err);
+	return cptx_launch_new(program, t->o->name,
+	                       &(cptx_launch_opt){ .grid = { plan->grid },
+	                                           .block = { plan->threads },
+	                                           .dyn_smem = plan->smem,
+	                                           .args = arg,
+	                                           .nargs = n,
+	                                           .overlap = true },
+	                       err);
 }
 
 /* ---- the kernel ---- */
 
-void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, uint32_t maps, tma_gemm_params *p)
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_params *p)
 {
-	static const char *const name[TMA_GEMM_MAPS] = { "map_a", "map_b", "map_d", "map_scale_a", "map_scale_b" };
+	static const char *const name[CPTX_GEMM_MAPS] = { "map_a", "map_b", "map_d", "map_scale_a", "map_scale_b" };
 
-	for (uint32_t i = 0; i < maps; i++) {
+	for (uint32_t i = 0; i < t->maps; i++) {
 		if (i == 2 && t->d_pointer) {
 			p->D = cptx_param(k, CPTX_PTR, "D");
 			continue;
@@ -182,17 +161,17 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, uint32_t maps, tma_gemm
 	p->M = cptx_param(k, CPTX_U32, "M");
 	p->N = cptx_param(k, CPTX_U32, "N");
 	p->K = cptx_param(k, CPTX_U32, "K");
-	if (t->batched)
+	if (t->o->batched)
 		p->batch = cptx_param(k, CPTX_U32, "batch");
-	if (t->alpha)
+	if (t->o->alpha)
 		p->alpha = cptx_param(k, CPTX_F32, "alpha");
-	if (t->beta) {
+	if (t->o->beta) {
 		p->beta = cptx_param(k, CPTX_F32, "beta");
 		p->C = cptx_param(k, CPTX_PTR, "C");
 	}
-	if (t->bias)
+	if (t->o->bias)
 		p->bias = cptx_param(k, CPTX_PTR, "bias");
-	if (t->timeline)
+	if (t->o->timeline)
 		p->timeline = cptx_param(k, CPTX_PTR, "timeline");
 }
 
@@ -201,7 +180,7 @@ void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l)
 	cptx_tile_boxes boxes = { 0 };
 	cptx_error err;
 	uint16_t dst = l->alone ? CPTX_SHARED_CTA : CPTX_SHARED_CLUSTER;
-	uint16_t dim = l->t->batched ? CPTX_DIM_3D : CPTX_DIM_2D, group = l->pair ? CPTX_CTA_GROUP_2 : 0;
+	uint16_t dim = l->t->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D, group = l->pair ? CPTX_CTA_GROUP_2 : 0;
 	bool mn_major = l->tile->elem.mn_major;
 
 	if (!cptx_tile_get_boxes(l->tile, &boxes, &err)) {
@@ -211,7 +190,7 @@ void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l)
 	for (uint32_t i = 0; i < boxes.count[0]; i++) {
 		cptx_val along = mn_major ? l->row : l->k0, c[3] = { { 0 }, mn_major ? l->k0 : l->row, l->z };
 		c[0] = i ? cptx_add(k, along, i * boxes.box[0]) : along;
-		cptx_val coord = cptx_pack(k, l->t->batched ? 3 : 2, c), there = cptx_offset(l->to, i * boxes.bytes);
+		cptx_val coord = cptx_pack(k, l->t->o->batched ? 3 : 2, c), there = cptx_offset(l->to, i * boxes.bytes);
 		if (l->mask.kind != CPTX_VAL_NONE)
 			cptx_cp_async_bulk_tensor_load(k, there, l->map, coord, l->mbar, .dim = dim, .dst = CPTX_SHARED_CLUSTER,
 			                               .multicast = CPTX_MULTICAST_CLUSTER, .mask = l->mask, .cta_group = group);
@@ -247,20 +226,20 @@ void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_
 cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,
                         cptx_val row, cptx_val col)
 {
-	cptx_val v = t->alpha ? cptx_mul(k, sum, p->alpha) : sum;
+	cptx_val v = t->o->alpha ? cptx_mul(k, sum, p->alpha) : sum;
 
-	if (t->beta)
+	if (t->o->beta)
 		v = cptx_fma(k, p->beta, c, v, .rnd = CPTX_RN);
-	if (t->bias)
+	if (t->o->bias)
 		v = cptx_add(k, v, bias);
-	return t->epilogue ? t->epilogue(k, t->user, v, row, col) : v;
+	return t->o->epilogue ? t->o->epilogue(k, t->o->user, v, row, col) : v;
 }
 
 cptx_val tma_gemm_c_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val row, cptx_val col, cptx_val z)
 {
-	walk_matrices of = { .at = p->C, .M = p->M, .N = p->N, .bytes = cptx_type_bits(t->out) / 8 };
+	walk_matrices of = { .at = p->C, .M = p->M, .N = p->N, .bytes = cptx_type_bits(t->o->out) / 8 };
 
-	return walk_element(k, &of, t->batched ? cptx_as(z, CPTX_U32) : (cptx_val){ 0 }, row, col);
+	return walk_element(k, &of, t->o->batched ? cptx_as(z, CPTX_U32) : (cptx_val){ 0 }, row, col);
 }
 
 cptx_val tma_gemm_narrow(cptx_kernel *k, enum cptx_type out, cptx_val low, cptx_val high, cptx_val into)

@@ -1,27 +1,33 @@
-/* What the GEMMs that are fed by TMA (sm_90a, sm_100a) have in common: sizes, tensor maps and launches on the host; in the
- * kernel parameters, loads, and what comes behind the sums. */
+/* What the GEMM generators have in common.  Of all: options, choices.  Of those that are fed by TMA: sizes, tensor maps and
+ * launches on the host; in the kernel parameters, loads, and what comes behind the sums. */
 #ifndef KERNELS_GEMM_TMA_H
 #define KERNELS_GEMM_TMA_H
 
-#include <cptx/device.h>
 #include <cptx/gemm.h>
 #include <cptx/pipeline.h>
-#include <cptx/tensor_map.h>
 
 #include "base/base.h"
 
+/* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows in a stage. */
+typedef struct tma_gemm_factors {
+	uint32_t vec, along_k, along_rows;
+} tma_gemm_factors;
+enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
+
 /* A kernel, without what only one of the generators knows. */
 typedef struct tma_gemm {
-	const char *target; /* for messages */
-	const char *name;
-	enum cptx_type a_type, b_type, out;
+	const char *target; /* for messages, and whose limits */
+	const cptx_gemm_opt *o;
 	cptx_tile a, b, d; /* what one CTA loads or stores at once; a part of a tile where CTAs share it */
 	cptx_tile rest;    /* of D, at the end of a tile: map 3; no columns: there is none */
-	bool batched, alpha, beta, bias;
-	bool d_pointer; /* D is given by its address, not by a map */
-	uint32_t timeline;
-	cptx_gemm_epilogue_fn epilogue;
-	void *user;
+	uint32_t packed;   /* elements along K in one of those that TMA sees; 0: 1 */
+	tma_gemm_factors factors;
+	uint32_t maps;      /* 3: A, B, D; 4: the rest of D too; 5: the factors of A and B instead */
+	bool d_pointer;     /* D is given by its address, not by a map */
+	uint32_t list_maps; /* maps that a record of a list has room for */
+	/* how a problem is laid on clusters: rows and columns of D of one, elements along K of a stage; CTAs of a cluster; CTAs
+	 * that a multiprocessor holds; with stream_k: bytes that a CTA may leave in the workspace, flags too */
+	uint32_t side_m, side_n, bk, cluster, per_sm, sums;
 } tma_gemm;
 
 /* A rule that options or sizes break; inside a function that gives false then, with `err`. */
@@ -32,6 +38,7 @@ typedef struct tma_gemm {
 	while (0)
 
 static inline uint32_t given(uint32_t v) { return v ? v : 1; }
+static inline uint64_t up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
 static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
 
 /* ---- the host ---- */
@@ -39,112 +46,77 @@ static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == 
 /* Bits of an element in global memory. */
 uint32_t tma_gemm_bits(enum cptx_type t);
 
-/* What a CTA asks for, as far as the rules are those of all. */
-typedef struct tma_gemm_cta {
-	const char *target;                                    /* for messages, and whose limits */
-	uint32_t bm, bn, bk, stages, stage_bytes, other_bytes; /* other: of dynamic shared memory, beside the stages */
-	uint32_t per_sm, group, timeline;
-} tma_gemm_cta;
-bool tma_gemm_check_numbers(const tma_gemm_cta *c, cptx_error *err); /* stages, group, timeline */
-bool tma_gemm_check_room(const tma_gemm_cta *c, cptx_error *err);    /* then the others; smem is below 2^32 */
+/* Rules of all: of stages, group, timeline and lists; then of shared memory: a stage's and all. */
+bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
+                         uint32_t smem, cptx_error *err);
 /* Of the output, and of clusters of m x n tiles, `each` a number of CTAs; what: "tiles". */
 bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err);
 bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err);
 /* Dynamic shared memory that each of so many CTAs of a multiprocessor can have. */
 uint32_t tma_gemm_smem(const char *target, uint32_t per_sm);
 
-/* How a problem is laid on clusters. */
-typedef struct tma_gemm_work {
-	const char *target;
-	uint64_t in_one, k_tiles; /* cluster tiles of one matrix; tiles along K */
-	uint32_t cluster, per_sm; /* CTAs of a cluster; CTAs that a multiprocessor holds */
-	uint32_t sums;            /* with stream_k: bytes that a CTA may leave in the workspace, flags too; else 0 */
-} tma_gemm_work;
 /* Clusters that are resident at once on so many multiprocessors; at least 1. */
 uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm);
-/* CTAs to launch, and bytes of the workspace. */
-bool tma_gemm_fit(const tma_gemm_work *w, const cptx_gemm_problem *p, uint32_t sms, uint32_t *grid, uint64_t *workspace,
-                  cptx_error *err);
-
-/* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched. */
-bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
-/* No address that the options need is 0 or unaligned; scale factors and workspace aside. */
+/* Cluster tiles of one matrix. */
+static inline uint64_t tma_gemm_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
+{
+	return up(p->m, t->side_m) * up(p->n, t->side_n);
+}
+/* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched; then CTAs to launch, and bytes of
+ * the workspace, to the plan. */
+bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                            cptx_error *err);
+/* No address that the options need is 0 or unaligned; the workspace aside. */
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
-/* The map of A, B, D or the rest of D (which: 0, 1, 2, 3). */
-bool tma_gemm_map(const tma_gemm *t, const cptx_gemm_problem *p, int which, cptx_tensor_map_opt *map, cptx_error *err);
+/* All its maps; that of D is left out where it is a pointer. */
+bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
 
-/* The best choices of a model, best first: structs of `size` bytes, with the time, a double, at byte `at_us`. */
-typedef struct tma_gemm_best {
-	void *choices;
-	size_t size, at_us, n, room;
-} tma_gemm_best;
-#define TMA_GEMM_BEST(type, to, most)                                                                                       \
-	{                                                                                                                       \
-		.choices = (to), .size = sizeof(type), .at_us = offsetof(type, us), .room = (most)                                  \
-	}
-void tma_gemm_offer(tma_gemm_best *x, const void *choice);
-/* False: there is no room for choices. */
-bool tma_gemm_has_room(const tma_gemm_best *x, const char *target, cptx_error *err);
-
-/* How choices of a generator, structs of `size` bytes, are built and launched; .ctas of a problem is a choice's own. */
-typedef struct tma_gemm_tuner {
-	const char *target;
-	size_t size, at_us, at_measured;
-	void (*bits)(const void *choice, uint32_t *a, uint32_t *b); /* of an element */
-	bool (*build)(cptx_module *m, const void *choice, cptx_error *err);
-	bool (*workspace)(const void *choice, cptx_gemm_problem p, uint32_t sms, uint64_t *bytes, cptx_error *err);
-	cptx_launch *(*launch)(const cptx_program *program, cptx_device *dev, const void *choice, cptx_gemm_problem p,
-	                       cptx_error *err);
-} tma_gemm_tuner;
-/* Measures choices and sorts them, as cptx_gemm_sm90_tune says. */
-bool tma_gemm_tune(const tma_gemm_tuner *of, cptx_device *dev, const cptx_gemm_problem *p, void *choices, size_t n,
-                   cptx_error *err);
-
-/* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows in a stage. */
-typedef struct tma_gemm_factors {
-	uint32_t vec, along_k, along_rows;
-} tma_gemm_factors;
-enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
-static inline uint64_t blocks_along(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
-bool tma_gemm_map_factors(const tma_gemm *t, const cptx_gemm_problem *p, bool of_b, const tma_gemm_factors *f,
-                          cptx_tensor_map_opt *map, cptx_error *err);
-
-enum { TMA_GEMM_MAPS = 5 };
-/* A launch: so many maps, then the numbers of the options, then the workspace if it is not 0. */
-typedef struct tma_gemm_launch {
-	const tma_gemm *t;
+/* The best choices of a model for a problem, best first. */
+typedef struct gemm_pick {
+	cptx_gemm_choice *choices;
+	size_t n, room;
 	const cptx_gemm_problem *p;
-	const cptx_tensor_map_opt *map;
-	uint32_t maps, grid, threads, smem;
-	uint64_t workspace;
-} tma_gemm_launch;
-/* What a launch is of and on is there. */
-bool tma_gemm_has_device(const char *target, const cptx_program *program, const cptx_device *dev, cptx_error *err);
-cptx_launch *tma_gemm_prepare(const tma_gemm_launch *l, const cptx_program *program, cptx_device *dev, cptx_error *err);
+	uint32_t sms;
+} gemm_pick;
+void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice);
 
-/* A launch for a list of problems; as tma_gemm_group says.  Bytes of a record: maps, sizes, C and bias. */
+cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
+                             const cptx_gemm_problem *p, cptx_error *err);
+/* A launch for a list of problems; as gemm_tma_group.c says.  Bytes of a record: maps, sizes, C and bias. */
 #define TMA_GEMM_RECORD(maps) (((maps)*CPTX_TENSOR_MAP_BYTES + 32 + 127) / 128 * 128)
-typedef struct tma_gemm_list {
-	const tma_gemm *t;
-	const void *opt; /* of the generator, for these: */
-	bool (*check)(const void *opt, const cptx_gemm_problem *p, uint64_t *tiles, cptx_error *err); /* gives cluster tiles */
-	bool (*describe)(const void *opt, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
-	uint32_t maps, has, cluster, per_sm, threads, smem;
-} tma_gemm_list;
-bool tma_gemm_check_list(const char *target, cptx_device *dev, const cptx_program *program, const cptx_gemm_problem *p,
-                         size_t n, uint64_t table, cptx_error *err);
-cptx_launch *tma_gemm_launch_list(const tma_gemm_list *l, const cptx_program *program, cptx_device *dev,
-                                  const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err);
+cptx_launch *tma_gemm_launch_list(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program,
+                                  cptx_device *dev, const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err);
+
+/* ---- the generators ---- */
+
+/* One of them.  Options that it gets are checked as far as they are those of all, have a name and a group. */
+typedef struct gemm_generator {
+	const char *target, *by, *where; /* for messages: whose limits, what multiplies, what has it */
+	uint16_t op;                     /* what a target must have; 0: .check says */
+	bool (*check)(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
+	cptx_kernel *(*build)(cptx_module *m, const cptx_gemm_opt *o);
+	/* of those that are fed by TMA */
+	tma_gemm (*describe)(const cptx_gemm_opt *o);
+	void (*simplest)(cptx_gemm_opt *o); /* the shape that fits if any does */
+	void (*search)(gemm_pick *x, cptx_gemm_opt o);
+} gemm_generator;
+extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120;
+
+bool gemm_sm80_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                             cptx_error *err);
+cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan, const cptx_program *program,
+                              cptx_device *dev, const cptx_gemm_problem *p, cptx_error *err);
 
 /* ---- the kernel ---- */
 
 typedef struct tma_gemm_params {
-	cptx_val map[TMA_GEMM_MAPS]; /* generic addresses */
+	cptx_val map[CPTX_GEMM_MAPS]; /* generic addresses */
 	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline;
 } tma_gemm_params;
 
-/* Declares them, in the order of tma_gemm_prepare. */
-void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, uint32_t maps, tma_gemm_params *p);
+/* Declares them, in the order of tma_gemm_launch. */
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_params *p);
 
 /* The work of a cluster: at = begin; while at < end: tma_gemm_share_locate, the K tiles k_first .. k_end - 1, at += step. */
 typedef struct tma_gemm_share {
@@ -160,9 +132,8 @@ void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_share *w, bool stream_k);
 /* Behind the last of the clusters that have a part of w->tile, which is shared. */
 cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_share *w);
 
-/* Grouped: a list of problems, one record each with room for so many maps, of which it has those of the mask. */
+/* Grouped: a list of problems, one record each. */
 typedef struct tma_gemm_group {
-	uint32_t maps, has;
 	cptx_val records, tiles;     /* parameters; cluster tiles of all */
 	cptx_val record, first, end; /* of the problem at hand, and its tiles */
 } tma_gemm_group;

@@ -21,9 +21,9 @@ void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g
 {
 	g->records = cptx_param(k, CPTX_PTR, "groups");
 	g->tiles = cptx_param(k, CPTX_U32, "tiles");
-	if (t->alpha)
+	if (t->o->alpha)
 		p->alpha = cptx_param(k, CPTX_F32, "alpha");
-	if (t->beta)
+	if (t->o->beta)
 		p->beta = cptx_param(k, CPTX_F32, "beta");
 }
 
@@ -33,12 +33,12 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, 
 
 	for (int i = 0; i < 3; i++)
 		*size[i] = cptx_reg(k, CPTX_U32);
-	g->record = cptx_var(k, CPTX_U64, cptx_sub(k, g->records, record_bytes(g->maps)));
+	g->record = cptx_var(k, CPTX_U64, cptx_sub(k, g->records, record_bytes(t->list_maps)));
 	g->first = cptx_reg(k, CPTX_U32);
 	g->end = cptx_var(k, CPTX_U32, 0);
-	if (t->beta)
+	if (t->o->beta)
 		p->C = cptx_reg(k, CPTX_U64);
-	if (t->bias)
+	if (t->o->bias)
 		p->bias = cptx_reg(k, CPTX_U64);
 	w->at = cptx_var(k, CPTX_U32, w->cluster);
 	w->end = g->tiles, w->step = w->clusters;
@@ -48,125 +48,125 @@ void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, t
                          uint32_t used)
 {
 	CPTX_WHILE(k, cptx_setp(k, at, g->end, .cmp = CPTX_GE)) {
-		cptx_add(k, g->record, record_bytes(g->maps), .into = g->record);
+		cptx_add(k, g->record, record_bytes(t->list_maps), .into = g->record);
 		cptx_mov(k, g->end, .into = g->first);
-		cptx_val v =
-			cptx_ld(k, cptx_offset(g->record, at_sizes(g->maps)), .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_U32);
+		cptx_val v = cptx_ld(k, cptx_offset(g->record, at_sizes(t->list_maps)), .space = CPTX_GLOBAL, .vec = CPTX_V4,
+		                     .type = CPTX_U32);
 		cptx_mov(k, cptx_elem(v, 0), .into = p->M);
 		cptx_mov(k, cptx_elem(v, 1), .into = p->N);
 		cptx_mov(k, cptx_elem(v, 2), .into = p->K);
 		cptx_mov(k, cptx_elem(v, 3), .into = g->end);
-		if (t->beta)
-			cptx_ld(k, cptx_offset(g->record, at_c(g->maps)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->C);
-		if (t->bias)
-			cptx_ld(k, cptx_offset(g->record, at_bias(g->maps)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->bias);
+		if (t->o->beta)
+			cptx_ld(k, cptx_offset(g->record, at_c(t->list_maps)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->C);
+		if (t->o->bias)
+			cptx_ld(k, cptx_offset(g->record, at_bias(t->list_maps)), .space = CPTX_GLOBAL, .type = CPTX_U64,
+			        .into = p->bias);
 		/* maps that were written as plain memory, for copies of this thread */
-		for (uint32_t i = 0; i < g->maps; i++)
+		for (uint32_t i = 0; i < t->maps; i++)
 			if (used >> i & 1)
 				cptx_fence_proxy_tensormap_acquire(k, cptx_offset(g->record, i * CPTX_TENSOR_MAP_BYTES),
 				                                   CPTX_TENSOR_MAP_BYTES, .scope = CPTX_GPU);
 	}
-	for (uint32_t i = 0; i < g->maps; i++)
-		if (g->has >> i & 1)
-			p->map[i] = cptx_add(k, g->record, i * CPTX_TENSOR_MAP_BYTES);
+	for (uint32_t i = 0; i < t->maps; i++)
+		p->map[i] = cptx_add(k, g->record, i * CPTX_TENSOR_MAP_BYTES);
 }
 
 /* ---- on the host ---- */
 
+_Static_assert(TMA_GEMM_RECORD(CPTX_GEMM_MAPS) == CPTX_GEMM_GROUP_BYTES, "as the header says");
+
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
-static bool write_record(cptx_device *dev, const tma_gemm_list *l, const cptx_gemm_problem *p, uint32_t end, uint8_t *to,
+static bool write_record(cptx_device *dev, const tma_gemm *t, const cptx_gemm_problem *p, uint32_t end, uint8_t *to,
                          cptx_error *err)
 {
-	cptx_tensor_map_opt opt[TMA_GEMM_MAPS];
+	cptx_tensor_map_opt opt[CPTX_GEMM_MAPS];
 	cptx_tensor_map map;
 	uint32_t sizes[4] = { (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k, end };
 
-	if (!l->describe(l->opt, p, opt, err))
+	if (!tma_gemm_maps(t, p, opt, err))
 		return false;
-	for (uint32_t i = 0; i < l->maps; i++) {
-		if (!(l->has >> i & 1))
-			continue;
+	for (uint32_t i = 0; i < t->maps; i++) {
 		if (!cptx_tensor_map_make(dev, &opt[i], &map, err))
 			return false;
 		memcpy(to + i * CPTX_TENSOR_MAP_BYTES, &map, CPTX_TENSOR_MAP_BYTES);
 	}
-	memcpy(to + at_sizes(l->maps), sizes, sizeof sizes);
-	memcpy(to + at_c(l->maps), &p->c, 8), memcpy(to + at_bias(l->maps), &p->bias, 8);
+	memcpy(to + at_sizes(t->list_maps), sizes, sizeof sizes);
+	memcpy(to + at_c(t->list_maps), &p->c, 8), memcpy(to + at_bias(t->list_maps), &p->bias, 8);
 	return true;
 }
 
 /* Gives all cluster tiles. */
-static bool write_table(cptx_device *dev, const tma_gemm_list *l, const cptx_gemm_problem *p, size_t n, uint8_t *to,
+static bool write_table(cptx_device *dev, const tma_gemm *t, const cptx_gemm_problem *p, size_t n, uint8_t *to,
                         uint32_t *tiles, cptx_error *err)
 {
-	uint32_t record = record_bytes(l->maps);
-	uint64_t end = 0, of_one;
+	cptx_gemm_plan plan;
+	uint32_t record = record_bytes(t->list_maps);
+	uint64_t end = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!p[i].m || !p[i].n) { /* no tiles: passed over */
 			memset(to + i * record, 0, record);
-			memcpy(to + i * record + at_sizes(l->maps) + 12, &(uint32_t){ (uint32_t)end }, 4);
+			memcpy(to + i * record + at_sizes(t->list_maps) + 12, &(uint32_t){ (uint32_t)end }, 4);
 			continue;
 		}
-		if (!l->check(l->opt, &p[i], &of_one, err) || !tma_gemm_all_there(l->t, &p[i], err))
+		if (!tma_gemm_check_problem(t, &p[i], 1, &plan, err) || !tma_gemm_all_there(t, &p[i], err))
 			return false;
-		RULE(!(l->has >> 4 & 1) || (p[i].scale_a && p[i].scale_b), "the address of the scale factors is 0", l->t->target);
-		end += of_one;
-		RULE(end * l->cluster <= INT32_MAX, "%llu tiles of %zu problems are too many", l->t->target, (unsigned long long)end,
+		end += tma_gemm_tiles(t, &p[i]);
+		RULE(end * t->cluster <= INT32_MAX, "%llu tiles of %zu problems are too many", t->target, (unsigned long long)end,
 		     n);
-		if (!write_record(dev, l, &p[i], (uint32_t)end, to + i * record, err))
+		if (!write_record(dev, t, &p[i], (uint32_t)end, to + i * record, err))
 			return false;
 	}
 	*tiles = (uint32_t)end;
 	return true;
 }
 
-static cptx_launch *prepare(const tma_gemm_list *l, const cptx_program *program, cptx_device *dev,
+static cptx_launch *prepare(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                             const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err)
 {
 	cptx_arg arg[4] = { CPTX_ARG(table), CPTX_ARG(tiles) };
 	size_t n = 2;
 	uint32_t sms = cptx_device_get_info(dev)->sms;
-	uint32_t most = p->ctas ? MAX(p->ctas / l->cluster, 1u) : tma_gemm_resident(sms, l->cluster, l->per_sm);
+	uint32_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
 
-	if (l->t->alpha)
+	if (t->o->alpha)
 		arg[n++] = CPTX_ARG(p->alpha);
-	if (l->t->beta)
+	if (t->o->beta)
 		arg[n++] = CPTX_ARG(p->beta);
-	return cptx_launch_new(program, l->t->name,
-	                       &(cptx_launch_opt){ .grid = { MIN(MAX(tiles, 1u), most) * l->cluster },
-	                                           .block = { l->threads },
-	                                           .dyn_smem = l->smem,
+	return cptx_launch_new(program, t->o->name,
+	                       &(cptx_launch_opt){ .grid = { MIN(MAX(tiles, 1u), most) * t->cluster },
+	                                           .block = { plan->threads },
+	                                           .dyn_smem = plan->smem,
 	                                           .args = arg,
 	                                           .nargs = n,
 	                                           .overlap = true },
 	                       err);
 }
 
-bool tma_gemm_check_list(const char *target, cptx_device *dev, const cptx_program *program, const cptx_gemm_problem *p,
-                         size_t n, uint64_t table, cptx_error *err)
+static bool check_list(const tma_gemm *t, const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
 {
-	if (!tma_gemm_has_device(target, program, dev, err))
-		return false;
-	RULE(p && n, "there are no problems", target);
-	RULE(table, "the address of the table is 0", target);
-	RULE(table % 128 == 0, "the address of the table is no multiple of 128", target);
+	RULE(p && n, "there are no problems", t->target);
+	RULE(table, "the address of the table is 0", t->target);
+	RULE(table % 128 == 0, "the address of the table is no multiple of 128", t->target);
 	return true;
 }
 
-cptx_launch *tma_gemm_launch_list(const tma_gemm_list *l, const cptx_program *program, cptx_device *dev,
-                                  const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
+cptx_launch *tma_gemm_launch_list(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program,
+                                  cptx_device *dev, const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
 {
-	size_t bytes = n * record_bytes(l->maps);
+	if (!check_list(t, p, n, table, err))
+		return NULL;
+
+	size_t bytes = n * record_bytes(t->list_maps);
 	uint8_t *host = malloc(bytes);
 	cptx_launch *launch = NULL;
 	uint32_t tiles = 0;
 
 	if (!host)
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	else if (write_table(dev, l, p, n, host, &tiles, err) && cptx_mem_write(dev, table, host, bytes, err))
-		launch = prepare(l, program, dev, p, table, tiles, err);
+	else if (write_table(dev, t, p, n, host, &tiles, err) && cptx_mem_write(dev, table, host, bytes, err))
+		launch = prepare(t, plan, program, dev, p, table, tiles, err);
 	free(host);
 	return launch;
 }

@@ -1,16 +1,15 @@
 /* Rules that are the same for all GEMMs that are fed by TMA: what a CTA may ask for, clusters, and grids. */
 #include "kernels/gemm_tma.h"
 
-enum { STATIC_SMEM = 1024 /* for mbarriers */, STAGES_MOST = 16, GROUP_MOST = 1024, STAMPS_MOST = 1 << 20 };
+enum {
+	STATIC_SMEM = 1024 /* for mbarriers */,
+	STAGES_MOST = 16,
+	GROUP_MOST = 1024,
+	STAMPS_MOST = 1 << 20,
+	MOST_SIDE = 1 << 30
+};
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
-
-bool tma_gemm_has_device(const char *target, const cptx_program *program, const cptx_device *dev, cptx_error *err)
-{
-	RULE(dev, "the device is NULL", target);
-	RULE(program, "the program is NULL", target);
-	return true;
-}
 
 uint32_t tma_gemm_bits(enum cptx_type t)
 {
@@ -31,21 +30,24 @@ uint32_t tma_gemm_smem(const char *target, uint32_t per_sm)
 	return MIN(share, t->smem_per_cta) - STATIC_SMEM;
 }
 
-bool tma_gemm_check_numbers(const tma_gemm_cta *c, cptx_error *err)
+bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err)
 {
-	RULE(c->stages >= 2 && c->stages <= STAGES_MOST, "%u stages; 2 to %d are possible", c->target, c->stages, STAGES_MOST);
-	RULE(c->timeline <= STAMPS_MOST, "%u stamps of a timeline for a warp; at most %d", c->target, c->timeline, STAMPS_MOST);
-	RULE(c->group <= GROUP_MOST, "group = %u; at most %d rows of tiles", c->target, c->group, GROUP_MOST);
+	RULE(o->stages >= 2 && o->stages <= STAGES_MOST, "%u stages; 2 to %d are possible", target, o->stages, STAGES_MOST);
+	RULE(o->timeline <= STAMPS_MOST, "%u stamps of a timeline for a warp; at most %d", target, o->timeline, STAMPS_MOST);
+	RULE(o->group <= GROUP_MOST, "group = %u; at most %d rows of tiles", target, o->group, GROUP_MOST);
+	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s", target,
+	     o->batched ? "batched" : "shared along K (stream_k)");
+	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
 	return true;
 }
 
-bool tma_gemm_check_room(const tma_gemm_cta *c, cptx_error *err)
+bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
+                         uint32_t smem, cptx_error *err)
 {
-	uint32_t smem = c->stages * c->stage_bytes + c->other_bytes, most = tma_gemm_smem(c->target, c->per_sm);
+	uint32_t most = tma_gemm_smem(target, per_sm), other = smem - o->stages * stage;
 
-	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)",
-	     c->target, c->stages, c->bm, c->bn, c->bk, smem, most,
-	     c->other_bytes < most ? (most - c->other_bytes) / c->stage_bytes : 0);
+	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)", target,
+	     o->stages, o->bm, o->bn, bk, smem, most, other < most ? (most - other) / stage : 0);
 	return true;
 }
 
@@ -67,32 +69,6 @@ bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t
 	return true;
 }
 
-static double us_of(const tma_gemm_best *x, const void *choice)
-{
-	double us;
-
-	memcpy(&us, (const char *)choice + x->at_us, sizeof us);
-	return us;
-}
-
-void tma_gemm_offer(tma_gemm_best *x, const void *choice)
-{
-	char *to = x->choices;
-	size_t i = x->n < x->room ? x->n++ : x->room;
-
-	for (; i > 0 && us_of(x, choice) < us_of(x, to + (i - 1) * x->size); i--)
-		if (i < x->room)
-			memcpy(to + i * x->size, to + (i - 1) * x->size, x->size);
-	if (i < x->room)
-		memcpy(to + i * x->size, choice, x->size);
-}
-
-bool tma_gemm_has_room(const tma_gemm_best *x, const char *target, cptx_error *err)
-{
-	RULE(x->choices && x->room, "there is no room for choices", target);
-	return true;
-}
-
 /* A cluster lies in one GPC.  Those of the H100 and H200 have 16 or 18 multiprocessors, some fewer, so clusters of 4 leave
  * some idle; a persistent grid of more clusters than fit would take twice the time. */
 uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm)
@@ -102,20 +78,51 @@ uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm)
 	return MAX((uint32_t)((cluster >= 4 ? ctas * 10 / 11 : ctas) / cluster), 1u);
 }
 
-bool tma_gemm_fit(const tma_gemm_work *w, const cptx_gemm_problem *p, uint32_t sms, uint32_t *grid, uint64_t *workspace,
-                  cptx_error *err)
+/* CTAs to launch, and bytes of the workspace. */
+static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan, cptx_error *err)
 {
-	uint64_t batch = given(p->batch), clusters = w->in_one * batch;
-	uint64_t most = p->ctas ? MAX(p->ctas / w->cluster, 1u) : tma_gemm_resident(sms, w->cluster, w->per_sm);
+	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = in_one * batch, k_tiles = up(p->k, t->bk);
+	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
 
-	RULE(w->in_one <= INT32_MAX && clusters <= INT32_MAX / w->cluster, "%llu tiles of %llu matrices are too many", w->target,
-	     (unsigned long long)w->in_one, (unsigned long long)batch);
-	uint64_t at_once = MIN(w->sums ? clusters * w->k_tiles : clusters, most);
+	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster, "%llu tiles of %llu matrices are too many", t->target,
+	     (unsigned long long)in_one, (unsigned long long)batch);
+	uint64_t at_once = MIN(t->sums ? clusters * k_tiles : clusters, most);
 	uint64_t shared = clusters < 2 * at_once ? clusters : at_once + clusters % at_once;
-	RULE(!w->sums || (shared + 1) * w->k_tiles <= UINT32_MAX / at_once,
-	     "%llu tiles of %llu steps along K are too many to be shared", w->target, (unsigned long long)clusters,
-	     (unsigned long long)w->k_tiles);
-	*grid = (uint32_t)at_once * w->cluster;
-	*workspace = (uint64_t)*grid * w->sums;
+	RULE(!t->sums || (shared + 1) * k_tiles <= UINT32_MAX / at_once,
+	     "%llu tiles of %llu steps along K are too many to be shared", t->target, (unsigned long long)clusters,
+	     (unsigned long long)k_tiles);
+	plan->grid = (uint32_t)at_once * t->cluster;
+	plan->workspace = (uint64_t)plan->grid * t->sums;
 	return true;
+}
+
+static uint64_t padded(uint64_t n, uint32_t unit) { return up(n, unit) * unit; }
+
+/* Rows of `row` elements: whole 16 bytes; padded types: whole boxes of 128 elements. */
+static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint64_t row, cptx_error *err)
+{
+	uint32_t bits = tile->elem.bits / (which == 'D' ? 1 : given(t->packed)), unit = tile->elem.padded ? 128 : 128 / bits;
+
+	RULE(row % unit == 0 || !tile->elem.padded,
+	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
+	     "(pad to %llu)",
+	     t->target, which, (unsigned long long)row, bits, unit, (unsigned long long)padded(row, unit));
+	RULE(row % unit == 0 || bits < 8,
+	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)", t->target, which,
+	     (unsigned long long)row, bits / 8, which == 'D' ? "N " : "", (unsigned long long)padded(row, unit));
+	RULE(row % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
+	     t->target, which, (unsigned long long)row, bits, (unsigned long long)padded(row, unit));
+	return true;
+}
+
+bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                            cptx_error *err)
+{
+	RULE(p->m && p->n && p->k && p->m <= MOST_SIDE && p->n <= MOST_SIDE && p->k <= MOST_SIDE,
+	     "M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)p->m,
+	     (unsigned long long)p->n, (unsigned long long)p->k);
+	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
+	return check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
+	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) && check_row(t, 'D', &t->d, p->n, err) &&
+	       fit(t, p, sms, plan, err);
 }

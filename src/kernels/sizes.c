@@ -1,13 +1,31 @@
 /* What is computed for a GEMM and cannot fail: there in every build, as there is no way to say that it is left out. */
 #include "kernels/gemm_tma.h"
 
-#include <cptx/kernels.h>
+enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *t)
+{
+	return t && cptx_form_on_target(CPTX_OP_TCGEN05_MMA, 0, t)       ? CPTX_GEMM_TCGEN05
+	       : t && cptx_form_on_target(CPTX_OP_WGMMA_MMA_ASYNC, 0, t) ? CPTX_GEMM_WGMMA
+	                                                                 : CPTX_GEMM_SYNC;
+}
+
+const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
+{
+	static const char *const names[] = { "mma.sync", "wgmma", "tcgen05" };
+
+	return (unsigned)mma < ARRAY_LEN(names) ? names[mma] : "?";
+}
 
 cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
 {
-	cptx_gemm_opt o = {
-		.bm = 128, .bn = 256, .bk = 64, .warps_m = 2, .warps_n = 4, .stages = 4, .in = CPTX_BF16, .out = CPTX_F32
-	};
+	cptx_gemm_opt o = { .a = CPTX_BF16,
+		                .b = CPTX_BF16,
+		                .out = CPTX_F32,
+		                .bm = 128,
+		                .bn = 256,
+		                .bk = 64,
+		                .stages = 4,
+		                .warps_m = 2,
+		                .warps_n = 4 };
 
 	if (target && target->smem_per_cta < 192 * 1024)
 		o.stages = 3;
@@ -18,26 +36,18 @@ cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
 	return o;
 }
 
-uint32_t cptx_gemm_grid(const cptx_gemm_opt *o, uint64_t m, uint64_t n, uint32_t resident)
-{
-	if (!o || !o->bm || !o->bn)
-		return 0;
-	uint64_t tiles = (m + o->bm - 1) / o->bm * ((n + o->bn - 1) / o->bn);
-	return (uint32_t)MIN(tiles, MAX(resident, 1u));
-}
-
 /* ---- scale factors ---- */
 
 uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec)
 {
-	uint64_t down = blocks_along(rows, FACTOR_ROWS), along = vec ? blocks_along(k, (uint64_t)vec * FACTORS) : 0;
+	uint64_t down = up(rows, FACTOR_ROWS), along = vec ? up(k, (uint64_t)vec * FACTORS) : 0;
 
 	return !along || down <= UINT64_MAX / FACTOR_BYTES / along ? down * along * FACTOR_BYTES : UINT64_MAX;
 }
 
 void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec)
 {
-	uint64_t factors = vec ? blocks_along(k, vec) : 0, across = blocks_along(factors, FACTORS);
+	uint64_t factors = vec ? up(k, vec) : 0, across = up(factors, FACTORS);
 	uint64_t bytes = cptx_gemm_scales_bytes(rows, k, vec);
 
 	if (!to || !from || bytes == UINT64_MAX) /* nobody has such a buffer */

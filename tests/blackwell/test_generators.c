@@ -1,6 +1,6 @@
 /*
- * The kernels of cptx_gemm_sm100 and cptx_gemm_sm120 with one thing missing, as test_mutants.c does with the ladder.  A
- * sample of them; CPTX_WHOLE=1 tries all.
+ * The kernels of tcgen05 and of mma.sync with scale factors with one thing missing, as test_mutants.c does with the ladder.
+ * A sample of them; CPTX_WHOLE=1 tries all.
  */
 #include "../kernels/gemm_trial.h"
 #include "../test.h"
@@ -32,7 +32,8 @@ static const struct kernel {
 	{                                                                                                                       \
 		name_,                                                                                                              \
 		{                                                                                                                   \
-			.sm = 100, .m = m_, .n = n_, .k = k_, .opt100 = {                                                               \
+			.m = m_, .n = n_, .k = k_, .opt = {                                                                             \
+				.mma = CPTX_GEMM_TCGEN05,                                                                                   \
 				.kind = CPTX_TCGEN05_##kind_,                                                                               \
 				.a = CPTX_##a_,                                                                                             \
 				.b = CPTX_##b_,                                                                                             \
@@ -61,7 +62,7 @@ static const struct kernel {
 	{                                                                                                                       \
 		name_,                                                                                                              \
 		{                                                                                                                   \
-			.sm = 120, .m = 100, .n = 100, .k = k_, .ctas = 1, .opt120 = {                                                  \
+			.m = 100, .n = 100, .k = k_, .ctas = 1, .opt = {                                                                \
 				.a = CPTX_##a_,                                                                                             \
 				.b = CPTX_##a_,                                                                                             \
 				.scale = CPTX_##scale_,                                                                                     \
@@ -85,8 +86,8 @@ static gemm_trial trial_of(const struct kernel *x)
 {
 	gemm_trial t = x->t;
 
-	if (t.sm == 100)
-		t.ctas = t.opt100.bm / 128 * (t.opt100.cluster_m + t.opt100.cluster_n ? 2 : 1);
+	if (t.opt.mma == CPTX_GEMM_TCGEN05)
+		t.ctas = t.opt.bm / 128 * (t.opt.cluster_m + t.opt.cluster_n ? 2 : 1);
 	return t;
 }
 
@@ -107,7 +108,7 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	gemm_trial t = trial_of(user);
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_emu_open(
-		t.sm == 100 ? "sm_100a" : "sm_120a",
+		t.opt.mma == CPTX_GEMM_TCGEN05 ? "sm_100a" : "sm_120a",
 		&(cptx_emu_opt){
 			.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8, .step_limit = 3000000 },
 		&err);

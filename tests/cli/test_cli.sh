@@ -37,7 +37,7 @@ help_names() {
 	"$cptx" completion bash | sed -n "/^	$command)/,/;;\$/p" | grep -oE -e ' --[a-z-]+' | sort -u >"$dir/options"
 	while read -r option; do [ "$option" = --help ] || says "$option"; done <"$dir/options"
 }
-help_names gemm arch kind tile warps stages cluster stream-k swap per-sm grouped layout scale a-tmem in out group output run device lines timeline explain
+help_names gemm arch mma kind tile warps stages cluster stream-k swap per-sm batch grouped layout scale a-tmem in out group output run device lines timeline explain
 help_names run device entry grid block cluster smem arg out seed schedule schedules threads step-limit compare counters finding-format
 help_names insn arch
 help_names arch
@@ -322,7 +322,7 @@ usage "--columns 96: 128, 256 or 512" tmem-width --columns 96
 usage "there is no target 'sm_9'" tmem-width --arch sm_9
 fails "tensor memory is not available on sm_90a; sm_100a and sm_103a have it. Instead: accumulators of wgmma" tmem-width --arch sm_90a
 fails "not available on sm_120a; sm_100a and sm_103a have it. Instead: accumulators of mma.sync, which are registers" tmem-width --arch sm_120a -w 8
-fails "sm_120a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: cptx_gemm_build, by mma.sync" gemm -k tcgen05 -a sm_120a
+fails "sm_120a has no tcgen05; sm_100a and sm_103a have. Instead: mma.sync" gemm -M tcgen05 -a sm_120a
 usage "--output needs --width" tmem-width -o "$dir/width.ptx"
 usage "what is 'left'?" tmem-width left
 fails "is not available on sm_90a" tmem-width --width 8 --arch sm_90a

@@ -27,79 +27,111 @@ usage "cptx arch" gemm --arch ""
 usage "what is 'left'?" gemm left over
 
 # ---- gemm: shapes ----
-fails "input type .f32; it must be bf16 or f16" gemm --kind mma --in f32
+fails "input type .f32; it must be bf16 or f16" gemm --mma sync --in f32
 fails "A is .f32 and B .f32; both must be bf16, both f16, or each e4m3 or e5m2" gemm --in f32
 fails "output type .s8; it must be f32, bf16 or f16" gemm --out s8
 fails "17 stages; 2 to 16 are possible" gemm --stages 17
-fails "tile K = 48; the swizzle is made for 32, 64 and 128" gemm --tile 128x128x48
+fails "tile K = 48; the swizzle is made for 32, 64 and 128" gemm -M sync --tile 128x128x48
 fails "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4
 fails "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_75
-fails "tile M = 100 is not divisible into 2 warps" gemm --tile 100x128x32 --warps 2x2
-fails "registers per thread are needed" gemm --tile 256x256x32 --warps 2x2
-fails "CTA has 1 to 32" gemm --warps 8x8
+fails "tile M = 100 is not divisible into 2 warps" gemm -M sync --tile 100x128x32 --warps 2x2
+fails "registers per thread are needed" gemm -M sync --tile 256x256x32 --warps 2x2
+fails "CTA has 1 to 32" gemm -M sync --warps 8x8
 fails "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --run 64x64x100
-fails "K = 100 is not a multiple of 8" gemm --kind mma --run 64x64x100
+fails "K = 100 is not a multiple of 8" gemm --mma sync --run 64x64x100
 complains "(pad K to 104)"
 
+# ---- gemm: what multiplies ----
+usage "--mma tensor: expected tcgen05, wgmma or sync" gemm --mma tensor
+usage "--kind wgmma: expected f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4" gemm --kind wgmma
+# the target decides, whatever else is asked for
+for of in "sm_80 mma.sync" "sm_90 mma.sync" "sm_90a wgmma" "sm_100 mma.sync" "sm_100a tcgen05.mma" "sm_103a tcgen05.mma" "sm_120a mma.sync"; do
+	for option in "" "--tile 128x128x64" "--stages 3"; do
+		# shellcheck disable=SC2086 # an option and its value
+		status 0 gemm --arch "${of% *}" $option
+		says "${of#* }"
+	done
+done
+says "mma.sync.aligned.m16n8k16"
+status 0 gemm --arch sm_100a --mma sync
+says "mma.sync.aligned.m16n8k16"
+fails "sm_100a has no wgmma; sm_90a has. Instead: tcgen05" gemm --mma wgmma --arch sm_100a
+fails "sm_90a has no tcgen05; sm_100a and sm_103a have. Instead: wgmma" gemm --mma tcgen05
+fails "sm_100 has no tcgen05; sm_100a and sm_103a have. Instead: sm_100a" gemm --arch sm_100 --mma tcgen05
+fails "sm_120 has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: sm_120a" gemm --arch sm_120 --kind mxf4
+# options that the kernel does not have
+both="--mma sync and of --mma sync with --scale" tma="--mma sync with --scale and of --mma wgmma and of --mma tcgen05"
+usage "--warps is an option of $both; this kernel is by --mma wgmma, by --arch sm_90a" gemm --warps 2x4
+usage "--kind is an option of --mma sync with --scale and of --mma tcgen05; this kernel is by --mma sync, by --arch sm_100; sm_100a has tcgen05" gemm --arch sm_100 --kind f16
+usage "--explain is an option of $tma; this kernel is by --mma sync" gemm --mma sync --explain 64x64x64
+usage "--scale is an option of --mma sync with --scale and of --mma tcgen05; this kernel is by --mma wgmma" gemm --scale ue8m0
+usage "--cluster is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm --mma sync --cluster 2x1
+usage "--swap is an option of --mma wgmma; this kernel is by --mma tcgen05" gemm -a sm_100a --tile 128x64x64 --swap
+usage "--per-sm is an option of --mma wgmma; this kernel" gemm -a sm_100a --tile 128x64x64 --per-sm 2
+usage "--a-tmem is an option of --mma tcgen05; this kernel" gemm --a-tmem
+usage "--stream-k is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm -a sm_80 --stream-k
+usage "--layout is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm -a sm_80 --layout tn
+usage "--batch is an option of $tma; this kernel is by --mma sync" gemm -a sm_80 --batch 2
+usage "--grouped is an option of --mma wgmma and of --mma tcgen05; this kernel" gemm -a sm_120a -k mxf4 --grouped
+usage "--timeline is an option of --mma wgmma and of --mma tcgen05; this kernel" gemm -a sm_120a -k mxf4 --run 64x64x64 --timeline "$dir/no"
+# options that only count with another one
+usage "--timeline is of a run: say --run MxNxK too" gemm -a sm_100a --timeline "$dir/line.json"
+usage "--device is of a run: say --run MxNxK too" gemm --device emu:sm_90a
+usage "--compiler is of a run: say --run MxNxK too" gemm --compiler ptxas
+usage "--lines is of PTX, and --explain prints none: say -o FILE too" gemm --lines --explain 64x64x64
+usage "--swap goes with --tile; without, the model picks it" gemm --swap
+
 # ---- gemm: wgmma ----
-usage "--kind tensor: expected tcgen05, wgmma or mma, or f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4" gemm --kind tensor
 usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx
 usage "--cluster 2: expected two numbers from 1 to 16, as in 2x1" gemm --cluster 2
-usage "--explain is an option of --kind wgmma" gemm --kind mma --explain 64x64x64
-fails "wgmma is not available on sm_100a; sm_90a has it" gemm --kind wgmma --arch sm_100a
-fails "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --kind wgmma --tile 128x256x32
-fails "tile M = 100; 64, 128, 192 and 256 are possible" gemm --kind wgmma --tile 100x256x64
+usage "--batch 0: expected a number of matrices, 1 to 65535" gemm --batch 0
+fails "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --tile 128x256x32
+fails "tile M = 100; 64, 128, 192 and 256 are possible" gemm --tile 100x256x64
 fails "one side must be 1" gemm --cluster 2x2
-fails "--run checks the layout tt only" gemm --layout nt --run 64x64x64
-fails "--run checks bf16 and f16 of wgmma only" gemm --kind wgmma --in e4m3 --run 64x64x64
 for option in "--stages 3" "--cluster 2x1" --stream-k "--tile 128x64x64"; do
 	# shellcheck disable=SC2086 # an option and its value
-	usage "--explain tells how a shape is picked, all of it; leave ${option%% *} away" gemm --kind wgmma --explain 64x64x64 $option
+	usage "--explain tells how a shape is picked, all of it; leave ${option%% *} away" gemm --explain 64x64x64 $option
 done
-usage "--explain is an option of --kind wgmma and of --kind tcgen05 and of --kind mxf8f6f4, mxf4 and mxf4nvf4" gemm -k mma -e 8x8x8
 # as many CTAs as the device holds, or as there are tiles
-for of in "132 sm_90a wgmma" "148 sm_100a f16" "148 sm_103a mxf4" "170 sm_120a mxf8f6f4"; do
+for of in "132 sm_90a" "148 sm_100a" "148 sm_103a --kind mxf4" "170 sm_120a --kind mxf8f6f4"; do
 	# shellcheck disable=SC2086 # words
 	set -- $of
-	status 0 gemm --arch "$2" --kind "$3" --explain 4096x4096x4096
-	holds test "$(awk -v most="$1" 'NR > 1 && $1 > 20 && $6 > 100 && $6 <= most && $7' "$out" | wc -l)" -eq 5
+	most=$1
+	shift
+	status 0 gemm --arch "$@" --explain 4096x4096x4096
+	holds test "$(awk -v most="$most" 'NR > 1 && $1 > 20 && $6 > 100 && $6 <= most && $7' "$out" | wc -l)" -eq 5
 	holds sort -c -s -n "$out"
-	status 0 gemm --arch "$2" --kind "$3" --explain 64x64x128
+	status 0 gemm --arch "$@" --explain 64x64x128
 	holds test "$(awk 'NR > 1 && $6 <= 16' "$out" | wc -l)" -eq 5
 done
 status 0 gemm --explain 4096x4096x4096
 says "128x256x64"
 holds test "$(wc -l <"$out")" -eq 6
-status 0 gemm --kind wgmma --tile 128x128x128 --in e4m3 --out bf16 --stages 4 --cluster 1x2 --stream-k
+status 0 gemm --tile 128x128x128 --in e4m3 --out bf16 --stages 4 --cluster 1x2 --stream-k
 says "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
 says ".reqnctapercluster 2"
 status 0 gemm --layout nn
 says "wgmma.mma_async.sync.aligned"
 
 # ---- gemm: tcgen05 ----
-usage "--scale is an option of --kind tcgen05" gemm --kind wgmma --scale ue8m0
-usage "--scale is an option of --kind tcgen05 and of --kind mxf8f6f4, mxf4 and mxf4nvf4" gemm --kind mma --scale ue8m0
-usage "--cluster is an option of --kind wgmma and of --kind tcgen05" gemm --kind mma --cluster 2x1
 usage "--scale e4m3: expected ue8m0 or ue4m3" gemm --scale e4m3
-fails "sm_90a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: cptx_gemm_sm90_build" gemm --kind tcgen05
 fails "sm_103a has no tcgen05.mma of kind i8; sm_100a has" gemm --arch sm_103a --in s8
-fails "tile K = 64; with kind f8f6f4 it is 128" gemm --arch sm_100a --kind tcgen05 --in e4m3 --tile 128x128x64
+fails "tile K = 64; with kind f8f6f4 it is 128" gemm --arch sm_100a --in e4m3 --tile 128x128x64
 for in in bf16 tf32 e4m3 e2m3 e2m1 s8 "e5m2 --scale ue8m0" "e2m1 --scale ue8m0" "e2m1 --scale ue4m3" "bf16 --layout nn" "f16 --a-tmem"; do
 	# shellcheck disable=SC2086 # several words
 	status 0 gemm --arch sm_100a --out bf16 --in $in
 	says "tcgen05.mma.cta_group::2"
 done
-status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --run 136x72x136 --device emu:sm_100a --timeline "$dir/line.json"
+status 0 gemm --arch sm_100a --tile 128x64x64 --run 136x72x136 --device emu:sm_100a --timeline "$dir/line.json"
 says "right; largest error"
 holds grep -q '"name":"multiply"' "$dir/line.json"
-status 0 gemm --arch sm_100a --kind tcgen05 --tile 128x64x64 --stream-k --run 136x72x264 --device emu:sm_100a -o "$dir/shared.ptx"
+status 0 gemm --arch sm_100a --tile 128x64x64 --stream-k --run 136x72x264 --device emu:sm_100a -o "$dir/shared.ptx"
 says "2 accumulators, stream-K"
 says "all 9792 elements right"
 holds grep -q "ld.acquire.gpu.global" "$dir/shared.ptx"
 status 0 gemm --arch sm_103a --kind mxf4 --grouped
 says ".param .u64 groups"
 fails "a list of problems cannot be shared along K" gemm --arch sm_100a --grouped --stream-k
-usage "--timeline is of a run: say --run MxNxK too" gemm --arch sm_100a --timeline "$dir/line.json"
 
 # ---- gemm: kinds of PTX ----
 for arch in sm_100a sm_120a; do
@@ -112,6 +144,7 @@ for arch in sm_100a sm_120a; do
 done
 status 0 gemm --arch sm_120a --kind mxf8f6f4 --in e2m1,e5m2 --tile 128x64x128 --warps 2x1 --stages 3 -o "$dir/mixed.ptx"
 says "kind mxf8f6f4, tile 128x64x128, 2x1 warps, 3 stages"
+says "A[M][K] e2m1 * B[N][K]^T e5m2, kind mxf8f6f4"
 holds grep -q "f32.e2m1.e5m2.f32.ue8m0" "$dir/mixed.ptx"
 for of in "f16 f16" "tf32 tf32" "f8f6f4 e4m3,e2m1" "f8f6f4 e3m2,e5m2" "i8 u8,s8" "mxf8f6f4 e2m3,e4m3" "mxf4 e2m1" "mxf4nvf4 e2m1"; do
 	# shellcheck disable=SC2086 # words
@@ -122,12 +155,29 @@ for of in "f16 f16" "tf32 tf32" "f8f6f4 e4m3,e2m1" "f8f6f4 e3m2,e5m2" "i8 u8,s8"
 	status 0 gemm --device emu:sm_120a --kind "$1" --in "$2" --run 24x32x128
 	says "all 768 elements right"
 done
-fails "sm_120a has no tcgen05 and no tensor memory" gemm --arch sm_120a --kind f16
-fails "sm_90a has no tcgen05 and no tensor memory" gemm --kind mxf4
 fails "kind mxf8f6f4 of mma.sync does not take .e2m1 and .e2m1 by .ue8m0; these are kind mxf4" gemm -a sm_120a -k mxf8f6f4 -i e2m1
 fails "tile K = 128; with kind mxf4 it is 256" gemm --arch sm_121a --kind mxf4 --tile 128x128x128
 fails "A is .bf16 and B .f16; with mma.sync both are bf16, or both f16" gemm --arch sm_80 --in bf16,f16
-usage "--timeline is an option of --kind wgmma and of --kind tcgen05" gemm -a sm_120a -k mxf4 --run 64x64x64 --timeline "$dir/no"
+
+# ---- gemm --run: layouts, batches, lists ----
+for layout in nn nt tn tt; do
+	status 0 gemm --device emu:sm_90a --layout $layout --tile 64x64x64 --run 40x72x72
+	says "all 2880 elements right"
+done
+status 0 gemm --device emu:sm_100a --layout nt --tile 128x64x64 --run 40x72x72
+says "A[K][M]^T bf16 * B[N][K]^T bf16"
+says "all 2880 elements right"
+status 0 gemm --device emu:sm_100a --kind mxf8f6f4 --layout nn --batch 2 --tile 128x128x128 --run 32x128x96
+says "all 8192 elements of 2 matrices right"
+status 0 gemm --device emu:sm_90a --in e4m3,e5m2 --batch 3 --tile 64x64x128 --run 20x24x144
+says "all 1440 elements of 3 matrices right"
+status 0 gemm --device emu:sm_120a --kind mxf4nvf4 --batch 2 --tile 64x64x256 --run 20x24x96
+says "all 960 elements of 2 matrices right"
+status 0 gemm --device emu:sm_90a --grouped --layout tn --tile 64x64x64 --run 70x72x72
+says "all 9648 elements of 3 problems right"
+status 0 gemm --device emu:sm_100a --grouped --kind mxf4 --tile 128x64x256 --run 70x72x96
+says "all 9648 elements of 3 problems right"
+fails "K = 77; --run compares where it is a multiple of 4 (pad to 80)" gemm --device emu:sm_90a --layout nn --run 64x64x77
 
 # ---- gemm: where the text goes ----
 status 0 gemm --arch sm_80
@@ -142,7 +192,7 @@ says "tile 128x256x64, 2x4 warps, 3 stages"
 says "$dir/file.ptx, $(wc -c <"$dir/plain") bytes"
 status 0 gemm --arch=sm_80 --lines
 says ".loc 1 "
-status 0 gemm -asm_90a -t64x64x32 -w2x2 -s3 -if16 -uf16 -g8
+status 0 gemm -asm_90a -Msync -t64x64x32 -w2x2 -s3 -if16 -uf16 -g8
 says "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 says ".target sm_90a"
 
@@ -197,7 +247,7 @@ says "device   none: "
 says "/nonexistent/libcuda.so.1"
 says "ptxas    none: there is no ptxas: CPTX_PTXAS names /nonexistent/ptxas"
 emulated says 65536
-with_ptxas /nonexistent/ptxas status 0 gemm --tile 64x64x32 --run 8x600x8
+with_ptxas /nonexistent/ptxas status 0 gemm --mma sync --tile 64x64x32 --run 8x600x8
 says "emulator 8x600x8 is too much for it: each is cut to 512"
 emulated says 4096
 with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64

@@ -3,8 +3,7 @@
 #include <cptx/device.h>
 #include <cptx/dlpack.h>
 #include <cptx/emu.h>
-#include <cptx/gemm_sm90.h>
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 #include <cptx/layout.h>
 #include <cptx/pipeline.h>
 #include <cptx/tensor_map.h>

@@ -4,8 +4,7 @@
  */
 #include <cptx/device.h>
 #include <cptx/emu.h>
-#include <cptx/gemm_sm100.h>
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +61,7 @@ int main(int argc, char **argv)
 	check(lacking, "kernels", &err, k != NULL);
 	cptx_module_destroy(m);
 	always("a default shape", opt.bm == 128 && opt.stages);
-	always("a grid", cptx_gemm_grid(&opt, 2 * opt.bm, opt.bn + 1, 100) == 4);
+	always("what multiplies", cptx_gemm_mma_of(cptx_target_find("sm_90a")) == CPTX_GEMM_WGMMA);
 	uint8_t factor[2] = { 3, 4 }, packed[512] = { 0 };
 	always("bytes of factors", cptx_gemm_scales_bytes(2, 32, 32) == sizeof packed);
 	cptx_gemm_scales_pack(packed, factor, 2, 32, 32);

@@ -2,7 +2,7 @@
 #ifndef GOLDEN_KERNELS_H
 #define GOLDEN_KERNELS_H
 
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 /* Control flow, functions and variables; its calls stand at lines of "flow.c", whatever the build is called. */
 void build_flow(cptx_module *m);

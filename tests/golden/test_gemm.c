@@ -2,7 +2,7 @@
  * Random GEMM shapes: what is illegal is refused by a message that names the rule, what is legal builds and prints; ptxas
  * takes a sample of those, and the registers that the plan estimates are held against what ptxas needs.
  */
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 #include "../test.h"
 #include "../reparse.h"
@@ -27,24 +27,26 @@ static cptx_gemm_opt random_shape(void)
 		CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F32
 	};
 	static const enum cptx_type outs[] = { CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_S8 };
-	return (cptx_gemm_opt){
+	cptx_gemm_opt o = {
 		.bm = tiles[below(11)],
 		.bn = tiles[below(11)],
 		.bk = ks[below(6)],
 		.warps_m = warps[below(8)],
 		.warps_n = warps[below(8)],
 		.stages = 2 + below(5),
-		.in = ins[below(8)],
+		.a = ins[below(8)],
 		.out = outs[below(8)],
 		.group = below(3) * 8,
 	};
+	o.b = o.a;
+	return o;
 }
 
 static const char *describe(const cptx_gemm_opt *o)
 {
 	static char text[128];
 	snprintf(text, sizeof text, "%ux%ux%u, %ux%u warps, %u stages, %s to %s", o->bm, o->bn, o->bk, o->warps_m, o->warps_n,
-	         o->stages, cptx_type_name(o->in), cptx_type_name(o->out));
+	         o->stages, cptx_type_name(o->a), cptx_type_name(o->out));
 	return text;
 }
 
@@ -173,9 +175,15 @@ END_TEST
 /* Each rule, broken on purpose. */
 START_TEST(every_rule)
 {
-	const cptx_gemm_opt good = {
-		.bm = 128, .bn = 128, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .in = CPTX_BF16, .out = CPTX_F32
-	};
+	const cptx_gemm_opt good = { .bm = 128,
+		                         .bn = 128,
+		                         .bk = 32,
+		                         .warps_m = 2,
+		                         .warps_n = 2,
+		                         .stages = 3,
+		                         .a = CPTX_BF16,
+		                         .b = CPTX_BF16,
+		                         .out = CPTX_F32 };
 	struct {
 		cptx_gemm_opt o;
 		const char *text;
@@ -199,7 +207,7 @@ START_TEST(every_rule)
 	enum { NBAD = sizeof bad / sizeof bad[0] };
 	cptx_error err;
 
-	bad[0].o.in = CPTX_F32, bad[1].o.out = CPTX_S32, bad[2].o.bk = 48, bad[3].o.stages = 17, bad[4].o.stages = 1,
+	bad[0].o.a = CPTX_F32, bad[1].o.out = CPTX_S32, bad[2].o.bk = 48, bad[3].o.stages = 17, bad[4].o.stages = 1,
 	bad[5].o.warps_m = 0;
 	bad[6].o.warps_m = bad[6].o.warps_n = 8, bad[7].o.bm = 100, bad[8].o.bn = 136;
 	bad[9].o.warps_m = bad[9].o.warps_n = 1, bad[9].o.bk = 128, bad[9].o.bm = bad[9].o.bn = 32;
@@ -251,25 +259,69 @@ START_TEST(problems)
 	cptx_gemm_opt o = cptx_gemm_default(NULL);
 	cptx_error err;
 
-	ck_assert(cptx_gemm_check_problem(&o, 1, 1, 8, &err));
-	ck_assert(cptx_gemm_check_problem(&o, 8192, 8192, 8192, NULL));
-	ck_assert(!cptx_gemm_check_problem(&o, 0, 1, 8, &err));
-	ck_assert_ptr_nonnull(strstr(err.text, "gemm: M = 0, N = 1, K = 8; each must be at least 1"));
-	ck_assert(!cptx_gemm_check_problem(&o, 1, 1, 12, &err));
-	ck_assert_ptr_nonnull(strstr(err.text, "gemm: K = 12 is not a multiple of 8: rows of A and B would not be aligned to "
-	                                       "the 16 bytes of a copy (pad K to 16)"));
-	ck_assert(!cptx_gemm_check_problem(&o, 1ull << 31, 1, 8, &err));
-	ck_assert_ptr_nonnull(strstr(err.text, "M and N below 2^31"));
-	ck_assert(!cptx_gemm_check_problem(&o, 1, 1, 1u << 24, &err));
-	ck_assert_ptr_nonnull(strstr(err.text, "a tile's rows must span less than 4 GiB"));
-	ck_assert(!cptx_gemm_check_problem(&o, 1u << 30, 1u << 30, 8, &err));
-	ck_assert_ptr_nonnull(strstr(err.text, "too many tiles"));
-	ck_assert(!cptx_gemm_check_problem(NULL, 1, 1, 8, &err));
-	ck_assert_ptr_nonnull(strstr(err.text, "no tile shape was given"));
-	ck_assert_uint_eq(cptx_gemm_grid(&o, 129, 257, 132), 4);
-	ck_assert_uint_eq(cptx_gemm_grid(&o, 8192, 8192, 132), 132);
-	ck_assert_uint_eq(cptx_gemm_grid(&o, 1, 1, 0), 1);
-	ck_assert_uint_eq(cptx_gemm_grid(NULL, 1, 1, 1), 0);
+	const struct {
+		uint64_t m, n, k;
+		const char *said;
+		uint32_t grid;
+	} all[] = {
+		{ 1, 1, 8, NULL, 1 },
+		{ 129, 257, 8, NULL, 4 },
+		{ 8192, 8192, 8192, NULL, 132 },
+		{ 0, 1, 8, "gemm: M = 0, N = 1, K = 8; each must be at least 1", 0 },
+		{ 1, 1, 12,
+		  "gemm: K = 12 is not a multiple of 8: rows of A and B would not be aligned to the 16 bytes of a copy (pad K to "
+		  "16)",
+		  0 },
+		{ 1ull << 31, 1, 8, "M and N below 2^31", 0 },
+		{ 1, 1, 1u << 24, "a tile's rows must span less than 4 GiB", 0 },
+		{ 1u << 30, 1u << 30, 8, "too many tiles", 0 },
+	};
+	cptx_gemm_plan plan;
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		cptx_gemm_problem p = { .m = all[i].m, .n = all[i].n, .k = all[i].k };
+		ck_assert(cptx_gemm_check_problem(&o, &p, 132, &plan, &err) == !all[i].said);
+		ck_assert_msg(all[i].said ? strstr(err.text, all[i].said) != NULL : plan.grid == all[i].grid, "%s", err.text);
+	}
+	ck_assert(!cptx_gemm_check_problem(NULL, &(cptx_gemm_problem){ .m = 1, .n = 1, .k = 8 }, 1, NULL, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "no options were given"));
+	ck_assert(!cptx_gemm_check_problem(&o, NULL, 1, NULL, &err));
+	ck_assert_ptr_nonnull(strstr(err.text, "no problem was given"));
+}
+END_TEST
+
+/* What only some kernels have, asked of one that does not have it. */
+START_TEST(options_of_other_kernels)
+{
+	const cptx_gemm_opt sync = cptx_gemm_default(NULL);
+	cptx_gemm_opt o[8] = { sync, sync, sync, sync, sync, sync, sync, sync };
+	static const char *const said[] = {
+		"gemm: .a_tmem is an option of tcgen05; this kernel is by mma.sync",
+		"gemm: .beta is an option of mma.sync with scale factors, of wgmma, of tcgen05; this kernel is by mma.sync",
+		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors; this kernel is by wgmma",
+		"gemm: .scale is an option of mma.sync with scale factors, of tcgen05; this kernel is by wgmma",
+		"gemm: .swap is an option of wgmma; this kernel is by tcgen05",
+		"gemm: .cluster_n is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors",
+		"gemm for sm_90a: tile K = 32; with .bf16 it is 64, 128 bytes",
+		"gemm: .mma = 3; there are mma.sync, wgmma and tcgen05",
+	};
+	cptx_gemm_choice c;
+	cptx_error err;
+
+	o[0].a_tmem = true, o[1].beta = true;
+	o[2].mma = o[3].mma = o[6].mma = CPTX_GEMM_WGMMA, o[4].mma = CPTX_GEMM_TCGEN05, o[7].mma = CPTX_GEMM_MMAS;
+	o[3].warps_m = o[3].warps_n = o[4].warps_m = o[4].warps_n = o[6].warps_m = o[6].warps_n = 0;
+	o[3].scale = o[5].scale = CPTX_UE8M0, o[4].swap = true, o[5].cluster_n = 2, o[6].bk = 32;
+	for (size_t i = 0; i < 8; i++) {
+		ck_assert(!cptx_gemm_check(&o[i], NULL, NULL, &err));
+		ck_assert_str_eq(err.text, said[i]);
+		ck_assert_ptr_null(cptx_gemm_build(NULL, &o[i], NULL));
+	}
+	ck_assert_uint_eq(cptx_gemm_auto(&sync, &(cptx_gemm_problem){ .m = 8, .n = 8, .k = 8 }, 1, &c, 1, &err), 0);
+	ck_assert_ptr_nonnull(strstr(err.text, "there is no model of mma.sync without scale factors; cptx_gemm_default"));
+	ck_assert_uint_eq(cptx_gemm_mma_of(cptx_target_find("sm_90")), CPTX_GEMM_SYNC);
+	ck_assert_uint_eq(cptx_gemm_mma_of(cptx_target_find("sm_103a")), CPTX_GEMM_TCGEN05);
+	ck_assert_str_eq(cptx_gemm_mma_name(CPTX_GEMM_MMAS), "?");
 }
 END_TEST
 
@@ -301,6 +353,7 @@ int main(void)
 	tcase_add_test(c, every_rule);
 	tcase_add_test(c, build_refuses);
 	tcase_add_test(c, problems);
+	tcase_add_test(c, options_of_other_kernels);
 	tcase_add_test(c, the_tuned_shape_fits);
 	suite_add_tcase(s, c);
 	return test_main("gemm", s);

@@ -30,7 +30,7 @@ static void build(const sample *w, cptx_module *m)
 {
 	if (w->in) {
 		cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(w->target));
-		o.in = w->in;
+		o.a = o.b = w->in;
 		o.out = w->out;
 		cptx_gemm_build(m, &o, NULL);
 	} else if (w->row) {

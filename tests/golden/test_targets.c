@@ -17,7 +17,7 @@ static void gemm(cptx_module *m, const char *name, const cptx_target *t, enum cp
 	cptx_gemm_plan plan;
 	cptx_error err;
 
-	o.in = in;
+	o.a = o.b = in;
 	o.out = out;
 	o.name = name;
 	ck_assert_msg(cptx_gemm_check(&o, t, &plan, &err), "%s: %s", t->name, err.text);
@@ -78,7 +78,7 @@ START_TEST(gemm_before_sm_80)
 	cptx_module *m = cptx_module_new(NULL);
 	const cptx_target *t = cptx_target_find("sm_75");
 	cptx_gemm_opt o = {
-		.bm = 64, .bn = 64, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 2, .in = CPTX_F16, .out = CPTX_F32
+		.bm = 64, .bn = 64, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 2, .a = CPTX_F16, .b = CPTX_F16, .out = CPTX_F32
 	};
 	cptx_error err;
 

@@ -66,8 +66,15 @@ static const struct {
 
 START_TEST(test_gemm)
 {
-	gemm_kind kind = { .mma = { gemms[_i].bm, gemms[_i].bn, gemms[_i].bk, gemms[_i].warps_m, gemms[_i].warps_n,
-		                        gemms[_i].stages, gemms[_i].in, gemms[_i].out, 0, NULL } };
+	const cptx_gemm_opt o = { .a = gemms[_i].in,
+		                      .b = gemms[_i].in,
+		                      .out = gemms[_i].out,
+		                      .bm = gemms[_i].bm,
+		                      .bn = gemms[_i].bn,
+		                      .bk = gemms[_i].bk,
+		                      .stages = gemms[_i].stages,
+		                      .warps_m = gemms[_i].warps_m,
+		                      .warps_n = gemms[_i].warps_n };
 	gemm_problem p = { .m = gemms[_i].m, .n = gemms[_i].n, .k = gemms[_i].k, .seed = (uint64_t)_i + 1 };
 	gemm_report r;
 	cptx_error err = { 0 };
@@ -75,8 +82,8 @@ START_TEST(test_gemm)
 	if (!have_gpu(__func__))
 		return;
 	cptx_module *m = cptx_module_new(NULL);
-	ck_assert_msg(cptx_gemm_build(m, &kind.mma, &err) != NULL, "%s", err.text);
-	ck_assert_msg(gemm_check(dev, m, &kind, &p, &r, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
+	ck_assert_msg(gemm_check(dev, m, &o, &p, &r, &err), "%s", err.text);
 	ck_assert_msg(r.wrong == 0, "case %d: %llu of %llu wrong, first at (%llu, %llu): %g, not %g", _i,
 	              (unsigned long long)r.wrong, (unsigned long long)r.elements, (unsigned long long)r.wrong_row,
 	              (unsigned long long)r.wrong_column, r.wrong_value, r.wrong_reference);

@@ -51,7 +51,7 @@ arrows() {
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
 		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base declare.h base layout.h layout tensor_map.h layout " \
-			"dlpack.h tensor device.h devices emu.h devices findings.def devices kernels.h kernels gemm.h kernels gemm_sm90.h kernels gemm_sm100.h kernels gemm_sm120.h kernels pipeline.h kernels timeline.h kernels tmem.h kernels inspect.h inspect", w, " ")
+			"dlpack.h tensor device.h devices emu.h devices findings.def devices gemm.h kernels pipeline.h kernels timeline.h kernels tmem.h kernels inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
 		home["cptx/cplusplus.h"] = "base"

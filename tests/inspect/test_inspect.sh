@@ -33,7 +33,7 @@ status() { # status N COMMAND...
 }
 
 # ---- without ptxas: estimates, which say that they are ----
-"$cptx" gemm --arch sm_90a --kind wgmma --lines -o "$dir/gemm.ptx" >"$dir/said" 2>&1
+"$cptx" gemm --arch sm_90a --lines -o "$dir/gemm.ptx" >"$dir/said" 2>&1
 CPTX_PTXAS=/nowhere "$cptx" inspect "$dir/gemm.ptx" >"$dir/estimate" 2>&1
 ok "an estimate says so" has 'registers .*[0-9]+ \(estimate\)' "$dir/estimate"
 ok "and why" has 'note: .*no ptxas' "$dir/estimate"

@@ -7,10 +7,8 @@
 #include "ladder.h"
 
 #include <cptx/compile.h>
-#include <cptx/gemm_sm100.h>
-#include <cptx/gemm_sm90.h>
+#include <cptx/gemm.h>
 #include <cptx/inspect.h>
-#include <cptx/kernels.h>
 
 static unsigned asked;
 
@@ -51,15 +49,16 @@ START_TEST(gemms)
 	}
 	for (unsigned bn = 128; bn <= 256; bn += 64) {
 		cptx_module *m = cptx_module_new(NULL);
-		cptx_gemm_sm90_opt o = { .bm = 128,
-			                     .bn = bn,
-			                     .stages = 4,
-			                     .cluster_m = 2,
-			                     .a = CPTX_BF16,
-			                     .b = CPTX_BF16,
-			                     .out = CPTX_BF16,
-			                     .stream_k = bn == 192 };
-		ck_assert_msg(cptx_gemm_sm90_build(m, &o, &err), "%s", err.text);
+		cptx_gemm_opt o = { .mma = CPTX_GEMM_WGMMA,
+			                .bm = 128,
+			                .bn = bn,
+			                .stages = 4,
+			                .cluster_m = 2,
+			                .a = CPTX_BF16,
+			                .b = CPTX_BF16,
+			                .out = CPTX_BF16,
+			                .stream_k = bn == 192 };
+		ck_assert_msg(cptx_gemm_build(m, &o, &err), "%s", err.text);
 		clean(m, "sm_90a", "gemm_sm90");
 	}
 }
@@ -75,10 +74,15 @@ START_TEST(blackwell)
 	}
 	for (unsigned bm = 128; bm <= 256; bm += 128) {
 		cptx_module *m = cptx_module_new(NULL);
-		cptx_gemm_sm100_opt o = {
-			.kind = CPTX_TCGEN05_F16, .bm = bm, .bn = 128, .stages = 4, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16
-		};
-		ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err), "%s", err.text);
+		cptx_gemm_opt o = { .mma = CPTX_GEMM_TCGEN05,
+			                .kind = CPTX_TCGEN05_F16,
+			                .bm = bm,
+			                .bn = 128,
+			                .stages = 4,
+			                .a = CPTX_BF16,
+			                .b = CPTX_BF16,
+			                .out = CPTX_BF16 };
+		ck_assert_msg(cptx_gemm_build(m, &o, &err), "%s", err.text);
 		clean(m, bm == 128 ? "sm_100a" : "sm_103a", "gemm_sm100");
 	}
 }

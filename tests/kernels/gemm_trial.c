@@ -9,50 +9,10 @@ enum { GUARD = 1024, POISON = 0xff };
 
 static char said[CPTX_ERROR_TEXT + 200];
 
-/* What the two generators' options have in common. */
-typedef struct traits {
-	enum cptx_type a, b, out, scale;
-	bool a_m_major, b_n_major, alpha, beta, bias, epilogue;
-	uint32_t bm, bn, stages, cluster_m, cluster_n, group, vec;
-} traits;
-
-static traits traits_of(const gemm_trial *t)
-{
-#define COMMON(o)                                                                                                           \
-	(o).a, (o).b, (o).out, 0, (o).a_m_major, (o).b_n_major, (o).alpha, (o).beta, (o).bias, (o).epilogue != NULL, (o).bm,    \
-		(o).bn, (o).stages, (o).cluster_m, (o).cluster_n, (o).group, 0
-	cptx_gemm_sm100_plan plan = { 0 };
-	cptx_gemm_sm120_plan plan120 = { 0 };
-	const cptx_gemm_sm120_opt *o = &t->opt120;
-
-	if (t->sm == 120) {
-		cptx_gemm_sm120_check(o, NULL, &plan120, NULL);
-		return (traits){ .a = o->a,
-			             .b = o->b,
-			             .out = o->out,
-			             .scale = o->scale,
-			             .alpha = o->alpha,
-			             .beta = o->beta,
-			             .bias = o->bias,
-			             .epilogue = o->epilogue != NULL,
-			             .bm = o->bm,
-			             .bn = o->bn,
-			             .stages = o->stages,
-			             .group = o->group,
-			             .vec = plan120.vec };
-	}
-	if (t->sm != 100)
-		return (traits){ COMMON(t->opt) };
-	traits x = { COMMON(t->opt100) };
-	cptx_gemm_sm100_check(&t->opt100, NULL, &plan, NULL);
-	x.scale = t->opt100.scale, x.vec = plan.vec;
-	return x;
-}
-
 typedef struct data {
 	const gemm_trial *t;
-	traits x;
-	uint32_t batch;
+	const cptx_gemm_opt *o;
+	uint32_t batch, vec;
 	int8_t *a, *b, *c; /* a: M x K, b: N x K, c: M x N, each `batch` times */
 	int8_t *bias;
 	double *sa, *sb; /* factors: M x K / vec, N x K / vec */
@@ -64,21 +24,21 @@ typedef struct data {
 const char *gemm_trial_text(const gemm_trial *t)
 {
 	static char text[400];
-	const traits x = traits_of(t);
+	const cptx_gemm_opt *o = &t->opt;
+	bool scaled = o->scale != CPTX_TYPE_NONE;
 
-	snprintf(text, sizeof text,
-	         "%s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, %u CTAs, "
-	         "group %u, "
-	         "seed %llu",
-	         t->sm == 100 ? cptx_tcgen05_kind_name(t->opt100.kind) : "", cptx_type_name(x.a), cptx_type_name(x.b),
-	         x.vec ? " by " : "", x.vec ? cptx_type_name(x.scale) : "", cptx_type_name(x.out),
-	         x.a_m_major ? ", A M-major" : "", x.b_n_major ? ", B N-major" : "", x.alpha ? ", alpha" : "",
-	         x.beta ? ", beta" : "", x.beta && t->in_place ? " in place" : "", x.bias ? ", bias" : "",
-	         x.epilogue ? ", epilogue" : "", t->sm == 100 && t->opt100.a_tmem ? ", A in tensor memory" : "",
-	         (unsigned long long)t->m, (unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, x.bm,
-	         x.bn, !t->sm && t->opt.swap ? " swapped" : "", x.stages, x.cluster_m, x.cluster_n,
-	         (t->sm == 100 ? t->opt100.stream_k : !t->sm && t->opt.stream_k) ? ", stream-K" : "", t->ctas, x.group,
-	         (unsigned long long)t->seed);
+	snprintf(
+		text, sizeof text,
+		"%s %s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, %u CTAs, "
+		"group %u, seed %llu",
+		cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", cptx_type_name(o->a),
+		cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "", cptx_type_name(o->out),
+		o->a_m_major ? ", A M-major" : "", o->b_n_major ? ", B N-major" : "", o->alpha ? ", alpha" : "",
+		o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "", o->bias ? ", bias" : "",
+		o->epilogue ? ", epilogue" : "", o->a_tmem ? ", A in tensor memory" : "", (unsigned long long)t->m,
+		(unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn, o->swap ? " swapped" : "",
+		o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->group,
+		(unsigned long long)t->seed);
 	return text;
 }
 
@@ -123,7 +83,7 @@ static uint64_t upload(cptx_device *dev, data *x, const int8_t *v, enum cptx_typ
 static uint64_t upload_factors(cptx_device *dev, data *x, uint64_t rows, double **v, uint64_t *seed, cptx_error *err)
 {
 	static const double some[] = { 0.5, 1, 2, 1.5 };
-	uint64_t k = x->t->k, each = rows * ((k + x->x.vec - 1) / x->x.vec), size = cptx_gemm_scales_bytes(rows, k, x->x.vec);
+	uint64_t k = x->t->k, each = rows * ((k + x->vec - 1) / x->vec), size = cptx_gemm_scales_bytes(rows, k, x->vec);
 	uint8_t *plain = malloc(each), *packed = malloc(size);
 	uint64_t to = cptx_mem_alloc(dev, size * x->batch, err);
 
@@ -131,11 +91,11 @@ static uint64_t upload_factors(cptx_device *dev, data *x, uint64_t rows, double 
 	bool ok = to && plain && packed && *v;
 	for (uint32_t z = 0; ok && z < x->batch; z++) {
 		for (uint64_t i = 0; i < each; i++) {
-			double f = some[(number_random(seed) >> 33) % (x->x.scale == CPTX_UE4M3 ? 4 : 3)];
-			plain[i] = (uint8_t)number_bits(x->x.scale, f);
+			double f = some[(number_random(seed) >> 33) % (x->o->scale == CPTX_UE4M3 ? 4 : 3)];
+			plain[i] = (uint8_t)number_bits(x->o->scale, f);
 			(*v)[z * each + i] = f;
 		}
-		cptx_gemm_scales_pack(packed, plain, rows, k, x->x.vec);
+		cptx_gemm_scales_pack(packed, plain, rows, k, x->vec);
 		ok = cptx_mem_write(dev, to + z * size, packed, size, err);
 	}
 	free(plain), free(packed);
@@ -151,15 +111,15 @@ static bool prepare(cptx_device *dev, data *x, cptx_error *err)
 	x->na = t->m * t->k * x->batch, x->nb = t->n * t->k * x->batch, x->nd = t->m * t->n * x->batch;
 	most = (x->na > x->nb ? x->na : x->nb) > x->nd ? (x->na > x->nb ? x->na : x->nb) : x->nd;
 	x->bytes = malloc(most * 4 + t->n * 4 + GUARD);
-	x->a = draw(x->na, x->x.a, &s), x->b = draw(x->nb, x->x.b, &s), x->c = draw(x->nd, x->x.out, &s);
+	x->a = draw(x->na, x->o->a, &s), x->b = draw(x->nb, x->o->b, &s), x->c = draw(x->nd, x->o->out, &s);
 	x->bias = draw(t->n * x->batch, CPTX_F32, &s);
 	if (!x->bytes || !x->a || !x->b || !x->c || !x->bias)
 		return false;
-	x->dev_a = upload(dev, x, x->a, x->x.a, t->m, t->k, x->x.a_m_major, err);
-	x->dev_b = upload(dev, x, x->b, x->x.b, t->n, t->k, x->x.b_n_major, err);
-	x->dev_c = upload(dev, x, x->c, x->x.out, t->m, t->n, false, err);
+	x->dev_a = upload(dev, x, x->a, x->o->a, t->m, t->k, x->o->a_m_major, err);
+	x->dev_b = upload(dev, x, x->b, x->o->b, t->n, t->k, x->o->b_n_major, err);
+	x->dev_c = upload(dev, x, x->c, x->o->out, t->m, t->n, false, err);
 	x->dev_bias = upload(dev, x, x->bias, CPTX_F32, 1, t->n, false, err);
-	if (x->x.vec) {
+	if (x->vec) {
 		x->dev_sa = upload_factors(dev, x, t->m, &x->sa, &s, err);
 		x->dev_sb = upload_factors(dev, x, t->n, &x->sb, &s, err);
 	}
@@ -175,22 +135,22 @@ static double expected(const data *x, uint64_t i)
 	const gemm_trial *t = x->t;
 	uint64_t z = i / (t->m * t->n), row = i / t->n % t->m, col = i % t->n;
 	const int8_t *a = x->a + (z * t->m + row) * t->k, *b = x->b + (z * t->n + col) * t->k;
-	uint64_t factors = x->x.vec ? (t->k + x->x.vec - 1) / x->x.vec : 0;
+	uint64_t factors = x->vec ? (t->k + x->vec - 1) / x->vec : 0;
 	double v = 0;
 
 	for (uint64_t k = 0; k < t->k; k++) {
 		double p = a[k] * b[k];
 		if (factors)
-			p *= x->sa[(z * t->m + row) * factors + k / x->x.vec] * x->sb[(z * t->n + col) * factors + k / x->x.vec];
+			p *= x->sa[(z * t->m + row) * factors + k / x->vec] * x->sb[(z * t->n + col) * factors + k / x->vec];
 		v += p;
 	}
-	if (x->x.alpha)
+	if (x->o->alpha)
 		v *= 0.5;
-	if (x->x.beta)
+	if (x->o->beta)
 		v += 2.0 * x->c[i];
-	if (x->x.bias)
+	if (x->o->bias)
 		v += x->bias[col];
-	if (x->x.epilogue)
+	if (x->o->epilogue)
 		v = (v > 0 ? v : 0) + (double)(row % 2 + col % 4);
 	return v;
 }
@@ -198,16 +158,16 @@ static double expected(const data *x, uint64_t i)
 static bool compare(const data *x)
 {
 	const gemm_trial *t = x->t;
-	uint32_t size = cptx_type_bits(x->x.out) / 8;
+	uint32_t size = cptx_type_bits(x->o->out) / 8;
 
 	for (uint64_t i = 0; i < x->nd; i++) {
-		uint32_t got = 0, want = (uint32_t)number_bits(x->x.out, expected(x, i));
+		uint32_t got = 0, want = (uint32_t)number_bits(x->o->out, expected(x, i));
 		memcpy(&got, x->bytes + i * size, size);
 		if (got == want || (!((got | want) << (33 - 8 * size)))) /* zeros of either sign */
 			continue;
 		snprintf(said, sizeof said, "element (%llu, %llu) of matrix %llu is %g (0x%x), not %g",
 		         (unsigned long long)(i / t->n % t->m), (unsigned long long)(i % t->n),
-		         (unsigned long long)(i / t->n / t->m), number_value(x->x.out, got), got, number_value(x->x.out, want));
+		         (unsigned long long)(i / t->n / t->m), number_value(x->o->out, got), got, number_value(x->o->out, want));
 		return false;
 	}
 	for (uint64_t i = x->nd * size; i < x->nd * 4 + GUARD; i++)
@@ -220,32 +180,14 @@ static bool compare(const data *x)
 
 /* ---- runs ---- */
 
-static bool get_workspace(cptx_device *dev, data *x, uint64_t bytes, cptx_gemm_problem *p, cptx_error *err)
+static bool get_workspace(cptx_device *dev, data *x, cptx_gemm_problem *p, cptx_error *err)
 {
-	return !bytes || ((x->workspace = p->workspace = cptx_mem_alloc(dev, bytes, err)) &&
-	                  cptx_mem_fill8(dev, p->workspace, 0, bytes, err));
-}
+	cptx_gemm_plan plan;
 
-static cptx_launch *prepare_launch(cptx_device *dev, data *x, const cptx_program *program, cptx_gemm_problem *p,
-                                   cptx_error *err)
-{
-	const gemm_trial *t = x->t;
-	uint32_t sms = cptx_device_get_info(dev)->sms;
-	cptx_gemm_sm90_plan plan;
-	cptx_gemm_sm100_plan plan100;
-
-	switch (t->sm) {
-	case 100:
-		return cptx_gemm_sm100_check_problem(&t->opt100, p, sms, &plan100, err) &&
-		               get_workspace(dev, x, plan100.workspace, p, err)
-		           ? cptx_gemm_sm100_launch(program, dev, &t->opt100, p, err)
-		           : NULL;
-	case 120: return cptx_gemm_sm120_launch(program, dev, &t->opt120, p, err);
-	default:
-		return cptx_gemm_sm90_check_problem(&t->opt, p, sms, &plan, err) && get_workspace(dev, x, plan.workspace, p, err)
-		           ? cptx_gemm_sm90_launch(program, dev, &t->opt, p, err)
-		           : NULL;
-	}
+	if (!cptx_gemm_check_problem(x->o, p, cptx_device_get_info(dev)->sms, &plan, err))
+		return false;
+	return !plan.workspace || ((x->workspace = p->workspace = cptx_mem_alloc(dev, plan.workspace, err)) &&
+	                           cptx_mem_fill8(dev, p->workspace, 0, plan.workspace, err));
 }
 
 static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_error *err)
@@ -265,11 +207,11 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .ctas = t->ctas,
 		                    .alpha = 0.5f,
 		                    .beta = 2.0f };
-	cptx_launch *l = prepare_launch(dev, x, program, &p, err);
+	cptx_launch *l = get_workspace(dev, x, &p, err) ? cptx_gemm_launch(program, dev, x->o, &p, err) : NULL;
 	bool ok = l != NULL;
 
 	for (int i = 0; ok && i < (x->workspace ? 2 : 1); i++) /* a second run finds the workspace as the first one left it */
-		ok = (!t->in_place || cptx_mem_copy(dev, x->dev_d, x->dev_c, x->nd * (cptx_type_bits(x->x.out) / 8), err)) &&
+		ok = (!t->in_place || cptx_mem_copy(dev, x->dev_d, x->dev_c, x->nd * (cptx_type_bits(x->o->out) / 8), err)) &&
 		     cptx_launch_run(l, NULL, err) && cptx_device_synchronize(dev, err);
 	cptx_launch_destroy(l);
 	return ok && cptx_mem_read(dev, x->bytes, x->dev_d, x->nd * 4 + GUARD, err);
@@ -277,22 +219,20 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 
 bool gemm_trial_build(const gemm_trial *t, cptx_module *m, cptx_error *err)
 {
-	bool ok = (t->sm == 100   ? cptx_gemm_sm100_build(m, &t->opt100, err)
-	           : t->sm == 120 ? cptx_gemm_sm120_build(m, &t->opt120, err)
-	                          : cptx_gemm_sm90_build(m, &t->opt, err)) != NULL;
-
-	return ok && (!t->edit || t->edit(m, t->user));
+	return cptx_gemm_build(m, &t->opt, err) && (!t->edit || t->edit(m, t->user));
 }
 
 const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 {
-	data x = { .t = t, .x = traits_of(t) };
+	data x = { .t = t, .o = &t->opt };
+	cptx_gemm_plan plan;
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_program *program = NULL;
 
 	said[0] = 0;
-	bool ok = prepare(dev, &x, &err) && gemm_trial_build(t, m, &err) &&
+	bool ok = cptx_gemm_check(x.o, NULL, &plan, &err) && (x.vec = plan.vec, prepare(dev, &x, &err)) &&
+	          gemm_trial_build(t, m, &err) &&
 	          (program = cptx_device_load(dev, m, &(cptx_load_opt){ .target = cptx_device_get_info(dev)->target }, &err)) &&
 	          launch(dev, &x, program, &err);
 	if (!ok)

@@ -3,15 +3,10 @@
 #ifndef GEMM_TRIAL_H
 #define GEMM_TRIAL_H
 
-#include <cptx/gemm_sm100.h>
-#include <cptx/gemm_sm120.h>
-#include <cptx/gemm_sm90.h>
+#include <cptx/gemm.h>
 
 typedef struct gemm_trial {
-	uint32_t sm; /* 100: opt100 counts; 120: opt120; else opt */
-	cptx_gemm_sm90_opt opt;
-	cptx_gemm_sm100_opt opt100;
-	cptx_gemm_sm120_opt opt120;
+	cptx_gemm_opt opt;
 	uint64_t m, n, k;
 	uint32_t batch, ctas;
 	bool in_place; /* with beta: C is D */

@@ -4,7 +4,7 @@
 #include "number.h"
 #include "sm90_device.h"
 
-#include <cptx/gemm_sm90.h>
+#include <cptx/gemm.h>
 
 enum { MOST = 6, POISON = 0xff, GUARD = 256 };
 
@@ -13,7 +13,7 @@ typedef struct size {
 } size;
 
 typedef struct list {
-	cptx_gemm_sm90_opt o;
+	cptx_gemm_opt o;
 	size size[MOST];
 } list;
 
@@ -34,15 +34,15 @@ static uint64_t upload(uint64_t n, enum cptx_type type, uint64_t seed, cptx_erro
 	return to;
 }
 
-static uint64_t bytes_of(const cptx_gemm_sm90_opt *o, const cptx_gemm_problem *p)
+static uint64_t bytes_of(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
 	return p->m * p->n * cptx_type_bits(o->out) / 8 + GUARD;
 }
 
-static cptx_program *load(const cptx_gemm_sm90_opt *o, cptx_error *err)
+static cptx_program *load(const cptx_gemm_opt *o, cptx_error *err)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_gemm_sm90_build(m, o, err);
+	cptx_gemm_build(m, o, err);
 	cptx_program *p = cptx_device_load(dev, m, &(cptx_load_opt){ .target = "sm_90a" }, err);
 	cptx_module_destroy(m);
 	ck_assert_msg(p != NULL, "%s", err->text);
@@ -72,7 +72,7 @@ static size_t prepare(const list *x, cptx_gemm_problem *p, cptx_error *err)
 }
 
 /* p, whose D has what the list gave, by a launch of its own. */
-static void compare(const cptx_gemm_sm90_opt *o, const cptx_program *alone, cptx_gemm_problem p, size_t i, cptx_error *err)
+static void compare(const cptx_gemm_opt *o, const cptx_program *alone, cptx_gemm_problem p, size_t i, cptx_error *err)
 {
 	uint64_t bytes = bytes_of(o, &p), d = p.d;
 	uint8_t *got = malloc(bytes), *want = malloc(bytes);
@@ -80,7 +80,7 @@ static void compare(const cptx_gemm_sm90_opt *o, const cptx_program *alone, cptx
 	p.d = cptx_mem_alloc(dev, bytes, err);
 	cptx_mem_fill8(dev, p.d, POISON, bytes, err);
 	if (p.m)
-		run(cptx_gemm_sm90_launch(alone, dev, o, &p, err), err);
+		run(cptx_gemm_launch(alone, dev, o, &p, err), err);
 	cptx_mem_read(dev, got, d, bytes, err), cptx_mem_read(dev, want, p.d, bytes, err);
 	for (uint64_t at = 0; at < bytes; at++)
 		ck_assert_msg(got[at] == want[at], "problem %zu, %llux%llux%llu: byte %llu is 0x%02x, alone 0x%02x", i,
@@ -91,7 +91,8 @@ static void compare(const cptx_gemm_sm90_opt *o, const cptx_program *alone, cptx
 	free(got), free(want);
 }
 
-#define BF16 .a = CPTX_BF16, .b = CPTX_BF16
+#define TYPES(a_, b_) .mma = CPTX_GEMM_WGMMA, .a = CPTX_##a_, .b = CPTX_##b_
+#define BF16 TYPES(BF16, BF16)
 
 static const list lists[] = {
 	{ { .bm = 128, .bn = 64, .stages = 3, BF16, .out = CPTX_BF16 },
@@ -107,7 +108,7 @@ static const list lists[] = {
 	    .beta = true,
 	    .bias = true },
 	  { { 50, 132, 200 }, { 7, 260, 64 }, { 80, 64, 520 } } },
-	{ { .bm = 256, .bn = 88, .stages = 2, .a = CPTX_E4M3, .b = CPTX_E5M2, .out = CPTX_F16, .cluster_m = 2, .bias = true },
+	{ { .bm = 256, .bn = 88, .stages = 2, TYPES(E4M3, E5M2), .out = CPTX_F16, .cluster_m = 2, .bias = true },
 	  { { 300, 96, 144 }, { 600, 200, 272 } } },
 	{ { .bm = 128, .bn = 64, .stages = 3, BF16, .out = CPTX_F16, .a_m_major = true, .b_n_major = true, .cluster_n = 4 },
 	  { { 136, 136, 77 }, { 8, 264, 200 }, { 264, 8, 64 } } },
@@ -116,7 +117,7 @@ static const list lists[] = {
 START_TEST(gives_what_single_launches_give)
 {
 	const list *x = &lists[_i];
-	cptx_gemm_sm90_opt grouped = x->o;
+	cptx_gemm_opt grouped = x->o;
 	cptx_gemm_problem p[MOST];
 	cptx_error err = { 0 };
 
@@ -124,8 +125,8 @@ START_TEST(gives_what_single_launches_give)
 	grouped.grouped = true;
 	size_t n = prepare(x, p, &err);
 	cptx_program *all = load(&grouped, &err), *alone = load(&x->o, &err);
-	uint64_t table = cptx_mem_alloc(dev, n * CPTX_GEMM_SM90_GROUP_BYTES, &err);
-	run(cptx_gemm_sm90_launch_grouped(all, dev, &grouped, p, n, table, &err), &err);
+	uint64_t table = cptx_mem_alloc(dev, n * CPTX_GEMM_GROUP_BYTES, &err);
+	run(cptx_gemm_launch_grouped(all, dev, &grouped, p, n, table, &err), &err);
 	for (size_t i = 0; i < n; i++) {
 		compare(&x->o, alone, p[i], i, &err);
 		cptx_mem_free(dev, p[i].a), cptx_mem_free(dev, p[i].b), cptx_mem_free(dev, p[i].c);
@@ -139,7 +140,7 @@ END_TEST
 
 START_TEST(bad_calls_end_well)
 {
-	cptx_gemm_sm90_opt o = { .bm = 64, .bn = 16, .stages = 2, BF16, .out = CPTX_BF16, .grouped = true }, one = o;
+	cptx_gemm_opt o = { .bm = 64, .bn = 16, .stages = 2, BF16, .out = CPTX_BF16, .grouped = true }, one = o;
 	cptx_gemm_problem p[2] = { { .m = 8, .n = 8, .k = 8 }, { .m = 8, .n = 8, .k = 12 } };
 	cptx_error err = { 0 };
 
@@ -154,16 +155,16 @@ START_TEST(bad_calls_end_well)
 		ck_assert_ptr_null(call);                                                                                           \
 		ck_assert_msg(strstr(err.text, want) != NULL, "%s", err.text);                                                      \
 	} while (0)
-	REFUSED(cptx_gemm_sm90_launch_grouped(program, dev, &o, p, 0, table, &err), "there are no problems");
-	REFUSED(cptx_gemm_sm90_launch_grouped(program, dev, &o, p, 1, 0, &err), "the address of the table is 0");
-	REFUSED(cptx_gemm_sm90_launch_grouped(program, dev, &o, p, 1, table + 64, &err), "no multiple of 128");
-	REFUSED(cptx_gemm_sm90_launch_grouped(program, dev, &one, p, 1, table, &err), ".grouped makes it take a list");
-	REFUSED(cptx_gemm_sm90_launch_grouped(program, dev, &o, p, 2, table, &err), "rows of A have 12 elements");
-	REFUSED(cptx_gemm_sm90_launch(program, dev, &o, p, &err), "takes a list of problems");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 0, table, &err), "there are no problems");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, 0, &err), "the address of the table is 0");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, table + 64, &err), "no multiple of 128");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &one, p, 1, table, &err), ".grouped makes it take a list");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 2, table, &err), "rows of A have 12 elements");
+	REFUSED(cptx_gemm_launch(program, dev, &o, p, &err), "takes a list of problems");
 	p[0].d = 0;
-	REFUSED(cptx_gemm_sm90_launch_grouped(program, dev, &o, p, 1, table, &err), "the address of D is 0");
+	REFUSED(cptx_gemm_launch_grouped(program, dev, &o, p, 1, table, &err), "the address of D is 0");
 	o.stream_k = true;
-	ck_assert(!cptx_gemm_sm90_check(&o, NULL, &err));
+	ck_assert(!cptx_gemm_check(&o, NULL, NULL, &err));
 	ck_assert_msg(strstr(err.text, "a list of problems cannot be shared along K") != NULL, "%s", err.text);
 	cptx_mem_free(dev, p[0].a);
 	cptx_mem_free(dev, table);

@@ -33,7 +33,7 @@ static void find_gpu(void)
 static void right(const gemm_trial *t, unsigned seed)
 {
 	/* 103 has no kind i8 */
-	const char *target = seed % 2 && t->opt100.kind != CPTX_TCGEN05_I8 ? "sm_103a" : "sm_100a";
+	const char *target = seed % 2 && t->opt.kind != CPTX_TCGEN05_I8 ? "sm_103a" : "sm_100a";
 	cptx_error err = { 0 };
 	cptx_device *dev = gpu;
 	gemm_trial x = *t;
@@ -73,29 +73,28 @@ static const struct kind {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* k: in units of a stage, and what is over; n: rounded to what the tile allows. */
+#define TILE(m_, n_, s) .bm = m_, .bn = n_, .stages = s
 static const struct shape {
-	uint32_t m, n, k, over;
-	uint32_t bm, bn, stages, cluster_m, cluster_n, ctas, batch;
-	bool a_m_major, b_n_major, a_tmem, alpha, beta, bias, epilogue, stream_k;
-	enum cptx_type out;
+	uint32_t m, n, k, over, ctas, batch;
+	cptx_gemm_opt o;
 } shapes[] = {
-	{ 128, 64, 1, 0, 128, 64, 2, .out = CPTX_F32 },
-	{ 256, 128, 2, 0, 256, 128, 2, .out = CPTX_BF16 },
-	{ 1, 16, 0, 1, 128, 64, 2, .out = CPTX_F16, .alpha = true },
-	{ 129, 72, 2, 1, 128, 64, 3, .out = CPTX_F32, .ctas = 2, .bias = true },
-	{ 300, 72, 1, 1, 256, 64, 2, .out = CPTX_BF16, .ctas = 2, .a_tmem = true },
-	{ 130, 64, 1, 0, 128, 64, 2, .out = CPTX_F16, .cluster_m = 2, .epilogue = true },
-	{ 100, 192, 2, 0, 128, 64, 2, .out = CPTX_BF16, .cluster_n = 2, .ctas = 2, .a_tmem = true },
-	{ 300, 136, 1, 0, 256, 128, 2, .out = CPTX_F32, .cluster_m = 2, .ctas = 4, .a_m_major = true },
-	{ 136, 200, 1, 1, 256, 128, 2, .out = CPTX_BF16, .cluster_n = 2, .b_n_major = true },
-	{ 65, 192, 0, 1, 128, 192, 2, .out = CPTX_F32, .batch = 2, .ctas = 1, .alpha = true, .beta = true, .bias = true },
-	{ 72, 256, 1, 0, 128, 256, 2, .out = CPTX_BF16, .a_m_major = true, .b_n_major = true, .beta = true },
-	{ 140, 264, 0, 1, 256, 192, 2, .out = CPTX_F16, .ctas = 2, .batch = 2, .epilogue = true },
+	{ 128, 64, 1, 0, 0, 0, { TILE(128, 64, 2), .out = CPTX_F32 } },
+	{ 256, 128, 2, 0, 0, 0, { TILE(256, 128, 2), .out = CPTX_BF16 } },
+	{ 1, 16, 0, 1, 0, 0, { TILE(128, 64, 2), .out = CPTX_F16, .alpha = true } },
+	{ 129, 72, 2, 1, 2, 0, { TILE(128, 64, 3), .out = CPTX_F32, .bias = true } },
+	{ 300, 72, 1, 1, 2, 0, { TILE(256, 64, 2), .out = CPTX_BF16, .a_tmem = true } },
+	{ 130, 64, 1, 0, 0, 0, { TILE(128, 64, 2), .out = CPTX_F16, .cluster_m = 2, .epilogue = gemm_trial_epilogue } },
+	{ 100, 192, 2, 0, 2, 0, { TILE(128, 64, 2), .out = CPTX_BF16, .cluster_n = 2, .a_tmem = true } },
+	{ 300, 136, 1, 0, 4, 0, { TILE(256, 128, 2), .out = CPTX_F32, .cluster_m = 2, .a_m_major = true } },
+	{ 136, 200, 1, 1, 0, 0, { TILE(256, 128, 2), .out = CPTX_BF16, .cluster_n = 2, .b_n_major = true } },
+	{ 65, 192, 0, 1, 1, 2, { TILE(128, 192, 2), .out = CPTX_F32, .alpha = true, .beta = true, .bias = true } },
+	{ 72, 256, 1, 0, 0, 0, { TILE(128, 256, 2), .out = CPTX_BF16, .a_m_major = true, .b_n_major = true, .beta = true } },
+	{ 140, 264, 0, 1, 2, 2, { TILE(256, 192, 2), .out = CPTX_F16, .epilogue = gemm_trial_epilogue } },
 	/* fewer tiles than CTAs, which share each; one to two for each; whole ones first */
-	{ 100, 64, 5, 1, 128, 64, 2, .out = CPTX_F32, .ctas = 3, .stream_k = true, .beta = true },
-	{ 200, 136, 2, 1, 256, 64, 2, .out = CPTX_BF16, .ctas = 4, .stream_k = true, .alpha = true, .batch = 2 },
-	{ 260, 72, 3, 0, 128, 64, 3, .out = CPTX_F16, .ctas = 4, .stream_k = true, .cluster_m = 2, .bias = true },
-	{ 128, 264, 1, 1, 128, 64, 2, .out = CPTX_F32, .ctas = 2, .stream_k = true, .epilogue = true },
+	{ 100, 64, 5, 1, 3, 0, { TILE(128, 64, 2), .out = CPTX_F32, .stream_k = true, .beta = true } },
+	{ 200, 136, 2, 1, 4, 2, { TILE(256, 64, 2), .out = CPTX_BF16, .stream_k = true, .alpha = true } },
+	{ 260, 72, 3, 0, 4, 0, { TILE(128, 64, 3), .out = CPTX_F16, .stream_k = true, .cluster_m = 2, .bias = true } },
+	{ 128, 264, 1, 1, 2, 0, { TILE(128, 64, 2), .out = CPTX_F32, .stream_k = true, .epilogue = gemm_trial_epilogue } },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -107,7 +106,7 @@ static uint32_t bits_of(enum cptx_type t)
 static uint64_t up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
 /* Rows of whole 16 bytes, where tensor maps pad of 128 elements. */
-static uint32_t row_unit(const cptx_gemm_sm100_opt *o, enum cptx_type t)
+static uint32_t row_unit(const cptx_gemm_opt *o, enum cptx_type t)
 {
 	bool packed = o->kind == CPTX_TCGEN05_MXF4 || o->kind == CPTX_TCGEN05_MXF4NVF4;
 
@@ -116,7 +115,7 @@ static uint32_t row_unit(const cptx_gemm_sm100_opt *o, enum cptx_type t)
 
 static void fit(gemm_trial *t)
 {
-	const cptx_gemm_sm100_opt *o = &t->opt100;
+	const cptx_gemm_opt *o = &t->opt;
 
 	t->n = up(t->n, 128 / cptx_type_bits(o->out));
 	if (o->a_m_major)
@@ -129,39 +128,27 @@ static void fit(gemm_trial *t)
 		t->k = up(t->k, row_unit(o, o->b));
 }
 
+static cptx_gemm_opt with(const struct kind *kind, cptx_gemm_opt o)
+{
+	o.mma = CPTX_GEMM_TCGEN05, o.kind = kind->kind, o.a = kind->a, o.b = kind->b, o.scale = kind->scale;
+	return o;
+}
+
 static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
 {
-	gemm_trial t = { .sm = 100, .m = s->m, .n = s->n, .batch = s->batch, .ctas = s->ctas };
-	cptx_gemm_sm100_opt *o = &t.opt100;
-	cptx_gemm_sm100_plan plan = { 0 };
+	gemm_trial t = { .m = s->m, .n = s->n, .batch = s->batch, .ctas = s->ctas };
+	cptx_gemm_opt *o = &t.opt;
+	cptx_gemm_plan plan = { 0 };
 	cptx_error err;
-	bool small = bits_of(kind->a) < 8, small_b = bits_of(kind->b) < 8;
 
-	*o = (cptx_gemm_sm100_opt){ .kind = kind->kind,
-		                        .a = kind->a,
-		                        .b = kind->b,
-		                        .scale = kind->scale,
-		                        .bm = s->bm,
-		                        .bn = s->bn,
-		                        .stages = s->stages,
-		                        .cluster_m = s->cluster_m,
-		                        .cluster_n = s->cluster_n,
-		                        .out = s->out,
-		                        .a_m_major = s->a_m_major && !small,
-		                        .b_n_major = s->b_n_major && !small_b,
-		                        .a_tmem = s->a_tmem,
-		                        .stream_k = s->stream_k,
-		                        .batched = s->batch > 0,
-		                        .alpha = s->alpha,
-		                        .beta = s->beta,
-		                        .bias = s->bias,
-		                        .epilogue = s->epilogue ? gemm_trial_epilogue : NULL };
+	*o = with(kind, s->o);
+	o->a_m_major &= bits_of(o->a) >= 8, o->b_n_major &= bits_of(o->b) >= 8, o->batched = s->batch > 0;
 	/* a pair's half of B of bytes, stored by N, is 128 wide */
 	if (o->b_n_major && bits_of(kind->b) == 8)
 		o->bn = o->bm == 256 ? 256 : up(o->bn, 128);
-	if (kind->kind == CPTX_TCGEN05_I8 && s->out == CPTX_F32 && !s->alpha && !s->beta && !s->bias && !s->epilogue)
+	if (o->kind == CPTX_TCGEN05_I8 && o->out == CPTX_F32 && !o->alpha && !o->beta && !o->bias && !o->epilogue)
 		o->out = CPTX_S32;
-	ck_assert_msg(cptx_gemm_sm100_check(o, NULL, &plan, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_check(o, NULL, &plan, &err), "%s", err.text);
 	t.k = s->k * plan.bk + (s->over ? plan.bk / 4 : 0);
 	fit(&t);
 	return t;
@@ -171,7 +158,7 @@ START_TEST(gives_the_exact_sums)
 {
 	for (unsigned i = 0; i < SHAPES; i++)
 		for (unsigned seed = 0; seed < seeds(1); seed++) {
-			if (shapes[i].stream_k && seeds(1) == 1 && (i + (unsigned)_i) % 4) /* each with some of the kinds */
+			if (shapes[i].o.stream_k && seeds(1) == 1 && (i + (unsigned)_i) % 4) /* each with some of the kinds */
 				continue;
 			gemm_trial t = trial_of(&kinds[_i], &shapes[i]);
 			right(&t, seed + i + (unsigned)_i);
@@ -188,13 +175,13 @@ static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_rando
 static gemm_trial draw(uint64_t seed)
 {
 	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
-	gemm_trial t = { .sm = 100, .seed = seed };
-	cptx_gemm_sm100_opt *o = &t.opt100;
+	gemm_trial t = { .seed = seed };
+	cptx_gemm_opt *o = &t.opt;
 
 	for (int i = 0; i < 4; i++)
 		number_random(&s);
 	const struct kind *kind = &kinds[below(&s, KINDS)];
-	o->kind = kind->kind, o->a = kind->a, o->b = kind->b, o->scale = kind->scale;
+	*o = with(kind, *o);
 	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
 	o->a_m_major = below(&s, 3) == 0, o->b_n_major = below(&s, 3) == 0, o->a_tmem = below(&s, 3) == 0;
 	o->bm = ONE_OF(&s, 128, 128, 256), o->bn = 16 * (1 + below(&s, 10));
@@ -220,7 +207,7 @@ START_TEST(options_at_random)
 	for (uint64_t seed = 1; want; seed++) {
 		gemm_trial t = draw(seed);
 		cptx_error err;
-		if (cptx_gemm_sm100_check(&t.opt100, NULL, NULL, &err)) {
+		if (cptx_gemm_check(&t.opt, NULL, NULL, &err)) {
 			right(&t, (unsigned)seed);
 			want--;
 		} else {
@@ -235,15 +222,15 @@ END_TEST
 /* ---- ptxas ---- */
 
 /* The tile that fills an SM, with everything behind the sums, and the picked one. */
-static cptx_gemm_sm100_opt full(const struct kind *kind, bool picked)
+static cptx_gemm_opt full(const struct kind *kind, bool picked)
 {
-	cptx_gemm_sm100_opt o = { .kind = kind->kind, .a = kind->a, .b = kind->b, .scale = kind->scale, .out = CPTX_BF16 };
+	cptx_gemm_opt o = with(kind, (cptx_gemm_opt){ .out = CPTX_BF16 });
 	cptx_error err = { 0 };
 
 	if (picked) {
 		cptx_gemm_problem p = { .m = 4096, .n = 4096, .k = 4096 };
-		cptx_gemm_sm100_choice c;
-		ck_assert_msg(cptx_gemm_sm100_auto(&o, &p, 148, &c, 1, &err) == 1, "%s", err.text);
+		cptx_gemm_choice c;
+		ck_assert_msg(cptx_gemm_auto(&o, &p, 148, &c, 1, &err) == 1, "%s", err.text);
 		return c.opt;
 	}
 	o.bm = 128, o.bn = 256, o.stages = 2, o.out = CPTX_F32, o.a_tmem = kind->scale != CPTX_UE4M3, o.cluster_n = 2;
@@ -268,9 +255,9 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		const struct kind *kind = &kinds[_i];
 		bool i8 = kind->kind == CPTX_TCGEN05_I8;
 		cptx_module *m = cptx_module_new(NULL);
-		cptx_gemm_sm100_opt o = full(kind, n > 1 ? i / 2 : (unsigned)_i / 2 % 2);
+		cptx_gemm_opt o = full(kind, n > 1 ? i / 2 : (unsigned)_i / 2 % 2);
 		const char *target = targets[i8 ? 0 : (n > 1 ? i : (unsigned)_i) % 2];
-		ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err) != NULL, "%s", err.text);
+		ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
 		ptx[i] = cptx_emit(m, target, NULL, &err);
 		ck_assert_msg(ptx[i] != NULL, "%s", err.text);
 		jobs[i] = (assembly){ .target = target, .ptx = cptx_ptx_text(ptx[i]) };
@@ -292,7 +279,8 @@ END_TEST
 
 #define OPT(kind_, a_, b_, out_, stages_, ...)                                                                              \
 	{                                                                                                                       \
-		.kind = CPTX_TCGEN05_##kind_, .a = CPTX_##a_, .b = CPTX_##b_, .out = CPTX_##out_, .stages = stages_, __VA_ARGS__    \
+		.mma = CPTX_GEMM_TCGEN05, .kind = CPTX_TCGEN05_##kind_, .a = CPTX_##a_, .b = CPTX_##b_, .out = CPTX_##out_,         \
+		.stages = stages_, __VA_ARGS__                                                                                      \
 	}
 #define F16(...) OPT(F16, BF16, BF16, F32, 2, __VA_ARGS__)
 #define FP4(...) OPT(MXF4, E2M1, E2M1, F32, 2, __VA_ARGS__)
@@ -301,7 +289,7 @@ END_TEST
 START_TEST(says_which_rule_is_broken)
 {
 	static const struct {
-		cptx_gemm_sm100_opt o;
+		cptx_gemm_opt o;
 		const char *said, *target;
 	} bad[] = {
 		{ F16(.bm = 64, .bn = 64), "tile M = 64; 128 (one CTA) and 256 (two) are possible", NULL },
@@ -329,22 +317,16 @@ START_TEST(says_which_rule_is_broken)
 		  "A stored as rows of M cannot come from tensor memory", NULL },
 		{ OPT(F8F6F4, E2M1, E4M3, F32, 2, .bm = 128, .bn = 64, .a_m_major = true), "elements of 4 and 6 bits lie along K",
 		  NULL },
-		{ F16(.bm = 128, .bn = 64),
-		  "sm_90a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: "
-		  "cptx_gemm_sm90_build, by wgmma",
-		  "sm_90a" },
-		{ F16(.bm = 128, .bn = 64),
-		  "sm_120a has no tcgen05 and no tensor memory; sm_100a and sm_103a have. Instead: "
-		  "cptx_gemm_build, by mma.sync",
-		  "sm_120a" },
+		{ F16(.bm = 128, .bn = 64), "sm_90a has no tcgen05; sm_100a and sm_103a have. Instead: wgmma", "sm_90a" },
+		{ F16(.bm = 128, .bn = 64), "sm_120a has no tcgen05; sm_100a and sm_103a have. Instead: mma.sync", "sm_120a" },
 		{ I8(.bm = 128, .bn = 64), "sm_103a has no tcgen05.mma of kind i8; sm_100a has", "sm_103a" },
 		{ I8(.bm = 128, .bn = 64, .bias = true), "output type .s32 with alpha, beta, bias or an epilogue", NULL },
 	};
 	cptx_error err;
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert_msg(!cptx_gemm_sm100_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err),
-		              "%s", bad[i].said);
+		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err), "%s",
+		              bad[i].said);
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 }
@@ -352,34 +334,34 @@ END_TEST
 
 START_TEST(bad_calls_end_well)
 {
-	cptx_gemm_sm100_opt o = F16(.bm = 128, .bn = 64), small = OPT(F8F6F4, E2M1, E4M3, F32, 2, .bm = 128, .bn = 64);
+	cptx_gemm_opt o = F16(.bm = 128, .bn = 64), small = OPT(F8F6F4, E2M1, E4M3, F32, 2, .bm = 128, .bn = 64);
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 12 };
 	cptx_error err = { 0 };
 
-	ck_assert(!cptx_gemm_sm100_check_problem(&o, &p, 148, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 148, NULL, &err));
 	ck_assert_msg(strstr(err.text, "rows of A have 12 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 16)"),
 	              "%s", err.text);
 	p.k = 64;
-	ck_assert(!cptx_gemm_sm100_check_problem(&small, &p, 148, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&small, &p, 148, NULL, &err));
 	ck_assert_msg(strstr(err.text, "they must be a multiple of 128 (pad to 128)"), "%s", err.text);
-	ck_assert(!cptx_gemm_sm100_check(NULL, NULL, NULL, &err));
+	ck_assert(!cptx_gemm_check(NULL, NULL, NULL, &err));
 	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
-	ck_assert(!cptx_gemm_sm100_check_problem(&o, NULL, 148, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, NULL, 148, NULL, &err));
 	ck_assert_msg(strstr(err.text, "no problem was given (NULL)"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_sm100_launch(NULL, NULL, &o, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, &p, &err));
 	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	cptx_gemm_sm100_choice c;
-	ck_assert_uint_eq(cptx_gemm_sm100_auto(NULL, &p, 148, &c, 1, &err), 0);
+	cptx_gemm_choice c;
+	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 148, &c, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "no options"), "%s", err.text);
-	ck_assert_uint_eq(cptx_gemm_sm100_auto(&o, &p, 148, &c, 0, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 148, &c, 0, &err), 0);
 	ck_assert_msg(strstr(err.text, "no room for choices"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_sm100_build(NULL, &o, &err));
+	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, &err));
 	ck_assert_msg(strstr(err.text, "the module is NULL"), "%s", err.text);
 	p.batch = 2, err = (cptx_error){ 0 };
-	ck_assert_uint_eq(cptx_gemm_sm100_auto(&o, &p, 148, &c, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 148, &c, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "2 matrices; the kernel is made for one"), "%s", err.text);
 }
 END_TEST
@@ -398,14 +380,14 @@ START_TEST(addresses_are_checked)
 		        { offsetof(cptx_gemm_problem, timeline), "the timeline" },
 		        { offsetof(cptx_gemm_problem, scale_a), "the scale factors of A" },
 		        { offsetof(cptx_gemm_problem, scale_b), "the scale factors of B" } };
-	cptx_gemm_sm100_opt o = FP4(.bm = 128, .bn = 128, .scale = CPTX_UE8M0, .beta = true, .bias = true, .timeline = 4);
+	cptx_gemm_opt o = FP4(.bm = 128, .bn = 128, .scale = CPTX_UE8M0, .beta = true, .bias = true, .timeline = 4);
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_device *dev = cptx_device_open("emu:sm_100a", &err);
 	char said[100];
 
 	o.kind = CPTX_TCGEN05_MXF4NVF4;
-	ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err) != NULL, "%s", err.text);
+	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
 	uint64_t at = cptx_mem_alloc(dev, 1 << 16, &err);
 	ck_assert_msg(!err.code, "%s", err.text);
@@ -419,7 +401,7 @@ START_TEST(addresses_are_checked)
 			         zero ? "gemm for sm_100a: the address of %s is 0" : "the address of %s, 0x%llx, is no multiple of 16",
 			         all[i].name, (unsigned long long)bad);
 			err = (cptx_error){ 0 };
-			ck_assert_ptr_null(cptx_gemm_sm100_launch(program, dev, &o, &p, &err));
+			ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, &err));
 			/* tensor maps tell where theirs begin, in front of this */
 			ck_assert_msg(strstr(err.text, said) || (!zero && strstr(err.text, "tensor map")), "%s\nnot: %s", err.text,
 			              said);
@@ -433,12 +415,12 @@ END_TEST
 /* Matrices of 2^62 bytes, 2^65 bits: the map must refuse that stride. */
 START_TEST(large_strides_stay_large)
 {
-	cptx_gemm_sm100_opt o = OPT(TF32, TF32, TF32, F32, 2, .bm = 128, .bn = 64, .batched = true);
+	cptx_gemm_opt o = OPT(TF32, TF32, TF32, F32, 2, .bm = 128, .bn = 64, .batched = true);
 	cptx_gemm_problem p = { .m = 1 << 30, .n = 64, .k = 1 << 30, .batch = 2, .a = 4096, .b = 4096, .d = 4096 };
 	cptx_tensor_map_opt map[5];
 	cptx_error err = { 0 };
 
-	ck_assert_msg(cptx_gemm_sm100_maps(&o, &p, map, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_maps(&o, &p, map, &err), "%s", err.text);
 	ck_assert_uint_eq(map[0].stride[2], 1ull << 62);
 	ck_assert(!cptx_tensor_map_check(&map[0], &err));
 }
@@ -448,7 +430,7 @@ END_TEST
 
 enum { LIST = 5 };
 static const struct list {
-	cptx_gemm_sm100_opt o;
+	cptx_gemm_opt o;
 	struct {
 		uint64_t m, n, k;
 	} size[LIST];
@@ -514,7 +496,7 @@ static void compare_one(cptx_device *dev, const struct list *x, unsigned i, cons
 START_TEST(lists_give_what_each_problem_is)
 {
 	const struct list *x = &lists[_i];
-	cptx_gemm_sm100_opt o = x->o;
+	cptx_gemm_opt o = x->o;
 	cptx_gemm_problem p[LIST];
 	cptx_error err = { 0 };
 	cptx_device *dev = gpu ? gpu : cptx_emu_open(_i % 2 ? "sm_103a" : "sm_100a", NULL, &err);
@@ -524,20 +506,20 @@ START_TEST(lists_give_what_each_problem_is)
 	ck_assert_msg(dev != NULL, "%s", err.text);
 	for (o.grouped = true; n < LIST && x->size[n].k; n++)
 		p[n] = problem_of(dev, x, n, &err);
-	ck_assert_msg(cptx_gemm_sm100_build(m, &o, &err) != NULL, "%s", err.text);
+	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
-	uint64_t table = cptx_mem_alloc(dev, n * CPTX_GEMM_SM100_GROUP_BYTES, &err);
-	cptx_launch *l = cptx_gemm_sm100_launch_grouped(program, dev, &o, p, n, table, &err);
+	uint64_t table = cptx_mem_alloc(dev, n * CPTX_GEMM_GROUP_BYTES, &err);
+	cptx_launch *l = cptx_gemm_launch_grouped(program, dev, &o, p, n, table, &err);
 	ck_assert_msg(l && cptx_launch_run(l, NULL, &err) && cptx_device_synchronize(dev, &err), "%s", err.text);
 	const cptx_emu_finding *f = gpu ? NULL : cptx_emu_finding_at(dev, 0);
 	ck_assert_msg(!f, "%s", f ? cptx_finding_name(f->code) : "");
 	for (unsigned i = 0; i < n; i++)
 		compare_one(dev, x, i, &p[i], &err);
 	cptx_launch_destroy(l);
-	ck_assert_ptr_null(cptx_gemm_sm100_launch(program, dev, &o, p, &err));
-	ck_assert_msg(strstr(err.text, "cptx_gemm_sm100_launch_grouped") != NULL, "%s", err.text);
+	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, p, &err));
+	ck_assert_msg(strstr(err.text, "cptx_gemm_launch_grouped") != NULL, "%s", err.text);
 	p[0].scale_a = p[0].d = 0, err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_sm100_launch_grouped(program, dev, &o, p, n, table, &err));
+	ck_assert_ptr_null(cptx_gemm_launch_grouped(program, dev, &o, p, n, table, &err));
 	ck_assert_msg(strstr(err.text, "the address of D is 0") != NULL, "%s", err.text);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
@@ -552,7 +534,7 @@ END_TEST
 START_TEST(tunes)
 {
 	enum { M = 130, N = 64, K = 320, CHOICES = 3 };
-	cptx_gemm_sm100_choice c[CHOICES] = {
+	cptx_gemm_choice c[CHOICES] = {
 		{ F16(.bm = 128, .bn = 64), .us = 5000 },
 		{ F16(.bm = 128, .bn = 32, .stream_k = true), .ctas = 3, .us = 5000 },
 		{ F16(.bm = 256, .bn = 32), .us = 5000 },
@@ -570,7 +552,7 @@ START_TEST(tunes)
 	p.a = cptx_mem_alloc(dev, sizeof ones, &err), p.b = cptx_mem_alloc(dev, N * K * 2, &err);
 	p.d = cptx_mem_alloc(dev, sizeof d, &err);
 	ck_assert(cptx_mem_write(dev, p.a, ones, sizeof ones, &err) && cptx_mem_write(dev, p.b, ones, N * K * 2, &err));
-	ck_assert_msg(cptx_gemm_sm100_tune(dev, &p, c, CHOICES, &err), "%s", err.text);
+	ck_assert_msg(cptx_gemm_tune(dev, &p, c, CHOICES, &err), "%s", err.text);
 	for (unsigned i = 0; i < CHOICES; i++) {
 		seen |= c[i].opt.bm == 256 ? 1 : c[i].opt.stream_k ? 2 : 4;
 		ck_assert(c[i].measured_us > 0 && (!i || c[i - 1].measured_us <= c[i].measured_us));
@@ -581,7 +563,7 @@ START_TEST(tunes)
 		ck_assert_msg(d[i] == K, "%u: %g", i, (double)d[i]);
 	c[1].opt.bn = 40;
 	seen = c[0].opt.bm;
-	ck_assert(!cptx_gemm_sm100_tune(dev, &p, c, CHOICES, &err));
+	ck_assert(!cptx_gemm_tune(dev, &p, c, CHOICES, &err));
 	ck_assert_msg(strstr(err.text, "tile N = 40") && c[1].opt.bn == 40 && c[0].opt.bm == seen, "%s", err.text);
 	ck_assert(gpu || !cptx_emu_finding_at(dev, 0));
 	cptx_mem_free(dev, p.a), cptx_mem_free(dev, p.b), cptx_mem_free(dev, p.d);
@@ -593,13 +575,13 @@ END_TEST
 /* What the model leaves of few tiles, and of many. */
 START_TEST(the_model_shares_few_tiles)
 {
-	cptx_gemm_sm100_opt o = F16(0);
-	cptx_gemm_sm100_choice c[3];
+	cptx_gemm_opt o = F16(0);
+	cptx_gemm_choice c[3];
 	cptx_error err;
 
-	ck_assert_uint_eq(cptx_gemm_sm100_auto(&o, &(cptx_gemm_problem){ .m = 256, .n = 256, .k = 16384 }, 148, c, 3, &err), 3);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 256, .n = 256, .k = 16384 }, 148, c, 3, &err), 3);
 	ck_assert(c[0].opt.stream_k && c[0].us <= c[1].us && c[1].us <= c[2].us && c[0].opt.group > 0);
-	ck_assert_uint_eq(cptx_gemm_sm100_auto(&o, &(cptx_gemm_problem){ .m = 8192, .n = 8192, .k = 8192 }, 148, c, 3, &err), 3);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 8192, .n = 8192, .k = 8192 }, 148, c, 3, &err), 3);
 	ck_assert(!c[0].opt.stream_k && c[0].opt.bm == 256 && c[0].opt.bn == 256 && c[0].opt.group > 1);
 }
 END_TEST

@@ -40,7 +40,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 #define TILE(m_, n_, wm, wn, s) .bm = m_, .bn = n_, .warps_m = wm, .warps_n = wn, .stages = s
 static const struct shape {
 	uint32_t m, n, k, ctas;
-	cptx_gemm_sm120_opt o;
+	cptx_gemm_opt o;
 } shapes[] = {
 	{ 64, 64, 256, 0, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32 } },
 	{ 128, 128, 512, 0, { TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 } },
@@ -60,14 +60,14 @@ static const struct shape {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static cptx_gemm_sm120_opt with(const struct kind *kind, cptx_gemm_sm120_opt o)
+static cptx_gemm_opt with(const struct kind *kind, cptx_gemm_opt o)
 {
 	o.a = kind->a, o.b = kind->b, o.scale = kind->scale;
 	return o;
 }
 
 /* Padded in shared memory. */
-static bool bits_below_8(const cptx_gemm_sm120_opt *o)
+static bool bits_below_8(const cptx_gemm_opt *o)
 {
 	bool small_a = o->a != CPTX_E4M3 && o->a != CPTX_E5M2, small_b = o->b != CPTX_E4M3 && o->b != CPTX_E5M2;
 
@@ -97,11 +97,11 @@ START_TEST(gives_the_exact_sums)
 	for (unsigned i = kinds[_i].half ? (unsigned)_i % 2 : 0; i < SHAPES; i += kinds[_i].half ? 2 : 1)
 		for (unsigned seed = 0; seed < seeds(1); seed++) {
 			const struct shape *s = &shapes[i];
-			gemm_trial t = { .sm = 120, .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .seed = seed * SHAPES + i };
-			t.opt120 = with(&kinds[_i], s->o);
-			if (t.opt120.batched)
+			gemm_trial t = { .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .seed = seed * SHAPES + i };
+			t.opt = with(&kinds[_i], s->o);
+			if (t.opt.batched)
 				t.batch = 2;
-			if (bits_below_8(&t.opt120)) /* rows of whole 128 elements */
+			if (bits_below_8(&t.opt)) /* rows of whole 128 elements */
 				t.k = (t.k + 127) / 128 * 128;
 			right(&t, seed + i + (unsigned)_i);
 		}
@@ -111,7 +111,7 @@ END_TEST
 /* The largest part of a warp. */
 START_TEST(ptxas_does_not_spill)
 {
-	cptx_gemm_sm120_opt o = with(&kinds[_i], (cptx_gemm_sm120_opt){ TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 });
+	cptx_gemm_opt o = with(&kinds[_i], (cptx_gemm_opt){ TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 });
 	cptx_error err = { 0 };
 	unsigned kernels = 0;
 
@@ -121,7 +121,7 @@ START_TEST(ptxas_does_not_spill)
 	}
 	cptx_module *m = cptx_module_new(NULL);
 	o.beta = o.bias = o.alpha = _i % 2;
-	ck_assert_msg(cptx_gemm_sm120_build(m, &o, &err) != NULL, "%s", err.text);
+	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
 	assembly job = { .target = _i % 2 ? "sm_121a" : "sm_120a" };
 	cptx_ptx *ptx = cptx_emit(m, job.target, NULL, &err);
 	ck_assert_msg(ptx != NULL, "%s", err.text);
@@ -143,7 +143,7 @@ END_TEST
 START_TEST(says_which_rule_is_broken)
 {
 	static const struct {
-		cptx_gemm_sm120_opt o;
+		cptx_gemm_opt o;
 		const char *said, *target;
 	} bad[] = {
 		{ OPT(E2M1, BF16, UE8M0, F32, TILE(64, 64, 1, 1, 2)), "each must be e4m3, e5m2, e2m3, e3m2 or e2m1", NULL },
@@ -160,24 +160,23 @@ START_TEST(says_which_rule_is_broken)
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 17)), "17 stages; 2 to 16", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(128, 128, 2, 2, 3)), "(2 stages fit)", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)),
-		  "sm_90a has no mma.sync with scale factors; sm_120a and sm_121a have. "
-		  "Instead: cptx_gemm_sm90_build",
-		  "sm_90a" },
-		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)), "Instead: cptx_gemm_sm100_build, by tcgen05", "sm_100a" },
+		  "sm_90a has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: wgmma", "sm_90a" },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)), "Instead: tcgen05", "sm_100a" },
 	};
 	cptx_error err;
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert_msg(!cptx_gemm_sm120_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err),
-		              "%s", bad[i].said);
+		ck_assert_msg(!cptx_gemm_check(&bad[i].o, bad[i].target ? cptx_target_find(bad[i].target) : NULL, NULL, &err), "%s",
+		              bad[i].said);
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
-	cptx_gemm_sm120_opt o = OPT(E2M1, E2M1, UE8M0, F32, TILE(64, 64, 1, 1, 2));
-	ck_assert(!cptx_gemm_sm120_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 8, .k = 48 }, 1, NULL, &err));
-	ck_assert_msg(strstr(err.text, "K = 48; rows of e2m1 are of whole 16 bytes, 32 elements (pad to 64)") != NULL, "%s",
-	              err.text);
+	cptx_gemm_opt o = OPT(E2M1, E2M1, UE8M0, F32, TILE(64, 64, 1, 1, 2));
+	ck_assert(!cptx_gemm_check_problem(&o, &(cptx_gemm_problem){ .m = 8, .n = 8, .k = 48 }, 1, NULL, &err));
+	ck_assert_msg(
+		strstr(err.text, "rows of A have 48 elements of 4 bits; they must be a multiple of 16 bytes (pad to 64)") != NULL,
+		"%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_sm120_launch(NULL, NULL, &o, NULL, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, NULL, &err));
 	ck_assert_msg(strstr(err.text, "the device is NULL") != NULL, "%s", err.text);
 }
 END_TEST

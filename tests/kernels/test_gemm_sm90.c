@@ -12,7 +12,8 @@ static void right(const gemm_trial *t)
 	ck_assert_msg(!*said, "%s:\n%s", gemm_trial_text(t), said);
 }
 
-#define BF16 .a = CPTX_BF16, .b = CPTX_BF16
+#define TYPES(a_, b_) .mma = CPTX_GEMM_WGMMA, .a = CPTX_##a_, .b = CPTX_##b_
+#define BF16 TYPES(BF16, BF16)
 
 static const gemm_trial trials[] = {
 	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, .m = 128, .n = 128, .k = 64 },
@@ -24,10 +25,7 @@ static const gemm_trial trials[] = {
 	  .m = 130,
 	  .n = 72,
 	  .k = 200 },
-	{ .opt = { .bm = 256, .bn = 128, .stages = 3, .a = CPTX_F16, .b = CPTX_F16, .out = CPTX_F16 },
-	  .m = 300,
-	  .n = 136,
-	  .k = 72 },
+	{ .opt = { .bm = 256, .bn = 128, .stages = 3, TYPES(F16, F16), .out = CPTX_F16 }, .m = 300, .n = 136, .k = 72 },
 	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_BF16, .a_m_major = true },
 	  .m = 136,
 	  .n = 128,
@@ -40,14 +38,8 @@ static const gemm_trial trials[] = {
 	  .m = 72,
 	  .n = 136,
 	  .k = 77 },
-	{ .opt = { .bm = 128, .bn = 128, .stages = 3, .a = CPTX_E4M3, .b = CPTX_E5M2, .out = CPTX_BF16 },
-	  .m = 130,
-	  .n = 136,
-	  .k = 272 },
-	{ .opt = { .bm = 64, .bn = 16, .stages = 5, .a = CPTX_E5M2, .b = CPTX_E5M2, .out = CPTX_F32 },
-	  .m = 5,
-	  .n = 20,
-	  .k = 400 },
+	{ .opt = { .bm = 128, .bn = 128, .stages = 3, TYPES(E4M3, E5M2), .out = CPTX_BF16 }, .m = 130, .n = 136, .k = 272 },
+	{ .opt = { .bm = 64, .bn = 16, .stages = 5, TYPES(E5M2, E5M2), .out = CPTX_F32 }, .m = 5, .n = 20, .k = 400 },
 	{ .opt = { .bm = 64, .bn = 48, .stages = 5, BF16, .out = CPTX_F16, .batched = true },
 	  .m = 65,
 	  .n = 56,
@@ -112,8 +104,7 @@ static const gemm_trial trials[] = {
 	{ .opt = { .bm = 192,
 	           .bn = 144,
 	           .stages = 2,
-	           .a = CPTX_E4M3,
-	           .b = CPTX_E5M2,
+	           TYPES(E4M3, E5M2),
 	           .out = CPTX_F16,
 	           .beta = true,
 	           .bias = true,
@@ -154,8 +145,8 @@ static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_rando
 static gemm_trial draw(uint64_t seed)
 {
 	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
-	gemm_trial t = { .seed = seed };
-	cptx_gemm_sm90_opt *o = &t.opt;
+	gemm_trial t = { .opt.mma = CPTX_GEMM_WGMMA, .seed = seed };
+	cptx_gemm_opt *o = &t.opt;
 
 	for (int i = 0; i < 4; i++)
 		number_random(&s);
@@ -193,7 +184,7 @@ START_TEST(options_at_random)
 	for (uint64_t seed = 1; want; seed++) {
 		gemm_trial t = draw(seed);
 		cptx_error err;
-		if (cptx_gemm_sm90_check(&t.opt, NULL, &err)) {
+		if (cptx_gemm_check(&t.opt, NULL, NULL, &err)) {
 			right(&t);
 			want--;
 		} else {
@@ -211,19 +202,12 @@ END_TEST
  * serialized) ... */
 START_TEST(ptxas_neither_warns_nor_spills)
 {
-	static const cptx_gemm_sm90_opt opts[] = {
+	static const cptx_gemm_opt opts[] = {
 		{ .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16, .cluster_m = 2, .name = "a" },
 		{ .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_F32, .stream_k = true, .name = "b" },
 		{ .bm = 256, .bn = 192, .stages = 3, BF16, .out = CPTX_F32, .cluster_n = 2, .stream_k = true, .name = "c" },
 		{ .bm = 192, .bn = 192, .stages = 4, BF16, .out = CPTX_BF16, .name = "d" },
-		{ .bm = 192,
-		  .bn = 176,
-		  .stages = 3,
-		  .a = CPTX_E4M3,
-		  .b = CPTX_E5M2,
-		  .out = CPTX_F32,
-		  .stream_k = true,
-		  .name = "e" },
+		{ .bm = 192, .bn = 176, .stages = 3, TYPES(E4M3, E5M2), .out = CPTX_F32, .stream_k = true, .name = "e" },
 		{ .bm = 64, .bn = 256, .stages = 5, BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .name = "f" },
 		{ .bm = 256,
 		  .bn = 128,
@@ -286,7 +270,7 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		return;
 	}
 	for (size_t i = 0; i < NOPT; i++)
-		ck_assert_msg(cptx_gemm_sm90_build(m, &opts[i], &err) != NULL, "%s: %s", opts[i].name, err.text);
+		ck_assert_msg(cptx_gemm_build(m, &opts[i], &err) != NULL, "%s: %s", opts[i].name, err.text);
 	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, &err);
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	ck_assert_int_eq(ptxas_run(path, "sm_90a", cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said), 0);
@@ -305,7 +289,7 @@ END_TEST
 START_TEST(says_which_rule_is_broken)
 {
 	static const struct {
-		cptx_gemm_sm90_opt o;
+		cptx_gemm_opt o;
 		const char *said;
 	} bad[] = {
 		{ { .bm = 100, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, "tile M = 100; 64, 128, 192 and 256 are possible" },
@@ -319,9 +303,9 @@ START_TEST(says_which_rule_is_broken)
 		{ { .bm = 256, .bn = 256, .stages = 2, BF16, .out = CPTX_F32 }, "with 256 rows at most 192 columns" },
 		{ { .bm = 128, .bn = 256, .stages = 5, BF16, .out = CPTX_BF16 }, "(4 stages fit)" },
 		{ { .bm = 128, .bn = 128, .stages = 1, BF16, .out = CPTX_BF16 }, "1 stages; 2 to 16 are possible" },
-		{ { .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_F16, .out = CPTX_BF16 }, "A is .bf16 and B .f16" },
+		{ { .bm = 128, .bn = 128, .stages = 2, TYPES(BF16, F16), .out = CPTX_BF16 }, "A is .bf16 and B .f16" },
 		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_S32 }, "output type .s32; it must be f32, bf16 or f16" },
-		{ { .bm = 128, .bn = 128, .stages = 2, .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_BF16, .a_m_major = true },
+		{ { .bm = 128, .bn = 128, .stages = 2, TYPES(E4M3, E4M3), .out = CPTX_BF16, .a_m_major = true },
 		  "wgmma reads .e4m3 along K only" },
 		{ { .bm = 128, .bn = 96, .stages = 2, BF16, .out = CPTX_BF16, .b_n_major = true }, "it must be a multiple of 64" },
 		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 2, .cluster_n = 2 },
@@ -334,12 +318,12 @@ START_TEST(says_which_rule_is_broken)
 	cptx_error err;
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		ck_assert(!cptx_gemm_sm90_check(&bad[i].o, NULL, &err));
+		ck_assert(!cptx_gemm_check(&bad[i].o, NULL, NULL, &err));
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 12 };
-	cptx_gemm_sm90_opt o = { .bm = 64, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 };
-	ck_assert(!cptx_gemm_sm90_check_problem(&o, &p, 132, NULL, &err));
+	cptx_gemm_opt o = { .bm = 64, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 };
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
 	ck_assert_msg(strstr(err.text, "rows of A have 12 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 16)"),
 	              "%s", err.text);
 }
@@ -347,23 +331,23 @@ END_TEST
 
 START_TEST(bad_calls_end_well)
 {
-	cptx_gemm_sm90_opt o = { .bm = 64, .bn = 16, .stages = 2, BF16, .out = CPTX_F32, .batched = true };
+	cptx_gemm_opt o = { .bm = 64, .bn = 16, .stages = 2, BF16, .out = CPTX_F32, .batched = true };
 	cptx_gemm_problem p = { .m = 1 << 23, .n = 1 << 20, .k = 64, .batch = 1u << 31 };
-	cptx_gemm_sm90_choice choice;
+	cptx_gemm_choice choice;
 	cptx_error err;
 
-	ck_assert(!cptx_gemm_sm90_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
 	ck_assert_msg(strstr(err.text, "tiles of 2147483648 matrices are too many"), "%s", err.text);
-	ck_assert_uint_eq(cptx_gemm_sm90_auto(NULL, &p, 132, &choice, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 132, &choice, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_uint_eq(cptx_gemm_sm90_auto(&o, &p, 132, NULL, 1, &err), 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, NULL, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "no room for choices"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_sm90_launch(NULL, NULL, &o, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(NULL, NULL, &o, &p, &err));
 	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
 	err = (cptx_error){ 0 };
-	ck_assert(!cptx_gemm_sm90_tune(NULL, &p, &choice, 1, &err));
+	ck_assert(!cptx_gemm_tune(NULL, &p, &choice, 1, &err));
 	ck_assert_msg(strstr(err.text, "the device is NULL"), "%s", err.text);
 }
 END_TEST
@@ -371,20 +355,20 @@ END_TEST
 /* A launch with other options than the kernel was made with, or without operands. */
 START_TEST(launches_that_do_not_fit)
 {
-	cptx_gemm_sm90_opt o = { .bm = 128, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 }, other = o;
+	cptx_gemm_opt o = { .bm = 128, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 }, other = o;
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 64 };
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_module_new(NULL);
 
 	open_device();
-	ck_assert(cptx_gemm_sm90_build(m, &o, &err) != NULL);
+	ck_assert(cptx_gemm_build(m, &o, &err) != NULL);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
-	ck_assert_ptr_null(cptx_gemm_sm90_launch(program, dev, &o, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, &err));
 	ck_assert_msg(strstr(err.text, "the address of A is 0"), "%s", err.text);
 	err = (cptx_error){ 0 };
 	p.a = p.b = p.d = cptx_mem_alloc(dev, 1 << 16, &err);
 	other.bm = 64;
-	ck_assert_ptr_null(cptx_gemm_sm90_launch(program, dev, &other, &p, &err));
+	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &other, &p, &err));
 	ck_assert_uint_eq(err.code, CPTX_E_ARG);
 	cptx_mem_free(dev, p.a);
 	cptx_program_destroy(program);

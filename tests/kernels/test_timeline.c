@@ -2,8 +2,7 @@
 #include "../test.h"
 
 #include <cptx/device.h>
-#include <cptx/gemm_sm100.h>
-#include <cptx/gemm_sm90.h>
+#include <cptx/gemm.h>
 #include <cptx/timeline.h>
 
 #include <limits.h>
@@ -51,12 +50,19 @@ START_TEST(generators)
 	for (int on = 0; on < 2; on++) {
 		cptx_error err = { 0 };
 		cptx_module *m[2] = { cptx_module_new(NULL), cptx_module_new(NULL) };
-		cptx_gemm_sm90_opt o = { .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 };
-		cptx_gemm_sm100_opt w = {
-			.kind = CPTX_TCGEN05_F16, .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32
+		cptx_gemm_opt o = {
+			.mma = CPTX_GEMM_WGMMA, .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32
 		};
+		cptx_gemm_opt w = { .mma = CPTX_GEMM_TCGEN05,
+			                .kind = CPTX_TCGEN05_F16,
+			                .bm = 128,
+			                .bn = 128,
+			                .stages = 2,
+			                .a = CPTX_BF16,
+			                .b = CPTX_BF16,
+			                .out = CPTX_F32 };
 		o.timeline = w.timeline = on ? 64 : 0;
-		ck_assert_msg(cptx_gemm_sm90_build(m[0], &o, &err) && cptx_gemm_sm100_build(m[1], &w, &err), "%s", err.text);
+		ck_assert_msg(cptx_gemm_build(m[0], &o, &err) && cptx_gemm_build(m[1], &w, &err), "%s", err.text);
 		for (int i = 0; i < 2; i++) {
 			cptx_ptx *ptx = emitted(m[i], i ? "sm_100a" : "sm_90a");
 			ck_assert_int_eq(strstr(cptx_ptx_text(ptx), "%globaltimer") != NULL, on);

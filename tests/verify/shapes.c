@@ -33,9 +33,15 @@ static void walk(cptx_module *m, cptx_val func, cptx_val table)
 void build_everything(cptx_module *m)
 {
 	static const float numbers[] = { 1, 2, 3, 4 };
-	cptx_gemm_opt o = {
-		.bm = 64, .bn = 64, .bk = 32, .warps_m = 2, .warps_n = 2, .stages = 3, .in = CPTX_BF16, .out = CPTX_F16
-	};
+	cptx_gemm_opt o = { .bm = 64,
+		                .bn = 64,
+		                .bk = 32,
+		                .warps_m = 2,
+		                .warps_n = 2,
+		                .stages = 3,
+		                .a = CPTX_BF16,
+		                .b = CPTX_BF16,
+		                .out = CPTX_F16 };
 	cptx_val table = cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = numbers);
 
 	cptx_global(m, CPTX_U32, 1, "counter", .export_ = true);

@@ -2,7 +2,7 @@
 #ifndef VERIFY_SHAPES_H
 #define VERIFY_SHAPES_H
 
-#include <cptx/kernels.h>
+#include <cptx/gemm.h>
 
 /* Fills `m` (which may be NULL) with a function, variables, control flow, packs, text and a small GEMM. */
 void build_everything(cptx_module *m);

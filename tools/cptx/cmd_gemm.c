@@ -12,14 +12,16 @@
 
 static const cli_option options[] = {
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the GPU with --run, else sm_90a", "@arch" },
+	[OPTION_MMA] = { "mma", 'M', "NAME",
+	                 "what multiplies: tcgen05 (sm_100a, sm_103a), wgmma (sm_90a) or sync (mma.sync: sm_80 and later, with "
+	                 "--scale sm_120a); default: the first of these that the target has",
+	                 "tcgen05 wgmma sync" },
 	[OPTION_KIND] = { "kind", 'k', "KIND",
-	                  "tcgen05 (sm_100a, sm_103a), wgmma (sm_90a) or mma (sm_80 and later); default, without --tile or "
-	                  "--warps: the first that the target has; or a kind of tcgen05.mma, and of sm_120a's mma.sync "
-	                  "mxf8f6f4, mxf4 "
-	                  "or mxf4nvf4",
-	                  "tcgen05 wgmma mma f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4" },
-	[OPTION_TILE] = { "tile", 't', "MxNxK", "tile of a CTA in elements", "128x256x64 128x128x64 128x128x32 64x64x32" },
-	[OPTION_WARPS] = { "warps", 'w', "MxN", "warps along M and N", "2x4 4x2 2x2 1x4" },
+	                  "tcgen05: the kind of PTX; on sm_120a: mxf8f6f4, mxf4 or mxf4nvf4; default: what --in and --scale say",
+	                  "f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4" },
+	[OPTION_TILE] = { "tile", 't', "MxNxK", "tile of a CTA in elements; not mma.sync: K is 128 bytes",
+	                  "128x256x64 128x128x64 128x128x32 64x64x32" },
+	[OPTION_WARPS] = { "warps", 'w', "MxN", "mma.sync: warps along M and N", "2x4 4x2 2x2 1x4" },
 	[OPTION_STAGES] = { "stages", 's', "S", "tiles under way in shared memory, 2 to 16", "2 3 4 5 6" },
 	[OPTION_CLUSTER] = { "cluster", 'c', "MxN", "wgmma, tcgen05: tiles of a cluster along M and N, one of them 1",
 	                     "1x1 2x1 1x2 4x1 1x4" },
@@ -27,13 +29,15 @@ static const cli_option options[] = {
 	[OPTION_SWAP] = { "swap", 'S', NULL, "wgmma: the tile's first side and the cluster's lie along N, the second along M",
 	                  NULL },
 	[OPTION_PER_SM] = { "per-sm", 'p', "CTAS", "wgmma: CTAs that fit on a multiprocessor, 1 or 2", "1 2" },
+	[OPTION_BATCH] = { "batch", 'b', "N", "not mma.sync without --scale: a kernel for several matrices; --run: so many",
+	                   "2 16" },
 	[OPTION_GROUPED] = { "grouped", 'G', NULL, "wgmma, tcgen05: a kernel for lists of problems in one launch", NULL },
 	[OPTION_LAYOUT] = { "layout", 'y', "AB",
 	                    "wgmma, tcgen05: t, rows of K, or n, rows of M (A) and of N (B); "
 	                    "default tt",
 	                    "tt tn nt nn" },
 	[OPTION_SCALE] = { "scale", 'x', "TYPE",
-	                   "tcgen05, and on sm_120a: scale factors, ue8m0 for 32 elements each, or ue4m3 for 16 (in e2m1)",
+	                   "tcgen05, sync on sm_120a: scale factors, ue8m0 for 32 elements each, or ue4m3 for 16 (in e2m1)",
 	                   "ue8m0 ue4m3" },
 	[OPTION_A_TMEM] = { "a-tmem", 'm', NULL, "tcgen05: A comes from tensor memory", NULL },
 	[OPTION_IN] = { "in", 'i', "TYPE[,TYPE]",
@@ -52,7 +56,8 @@ static const cli_option options[] = {
 	[OPTION_LINES] = { "lines", 'l', NULL, "print .file and .loc", NULL },
 	[OPTION_TIMELINE] = { "timeline", 'n', "FILE",
 	                      "wgmma, tcgen05, with --run: write when each warp did what, for chrome://tracing", "@file" },
-	[OPTION_EXPLAIN] = { "explain", 'e', "MxNxK", "not mma: the best shapes for such a problem by a model, and why",
+	[OPTION_EXPLAIN] = { "explain", 'e', "MxNxK",
+	                     "not mma.sync without --scale: the best shapes for such a problem by a model, and why",
 	                     "4096x4096x4096" },
 };
 
@@ -73,6 +78,7 @@ static const struct dims {
 	[OPTION_GROUP] = { 1024, 1, "expected a number of rows of tiles, 1 to 1024" },
 	[OPTION_CLUSTER] = { 16, 2, "expected two numbers from 1 to 16, as in 2x1" },
 	[OPTION_PER_SM] = { 2, 1, "expected 1 or 2" },
+	[OPTION_BATCH] = { 65535, 1, "expected a number of matrices, 1 to 65535" },
 	[OPTION_RUN] = { UINT32_MAX, 3, "expected three numbers from 1 to 4294967295, as in 4096x4096x4096" },
 	[OPTION_EXPLAIN] = { UINT32_MAX, 3, "expected three numbers from 1 to 4294967295, as in 4096x4096x4096" },
 };
@@ -88,8 +94,9 @@ static int read_dims(gemm_request *q, int option, const char *value)
 	case OPTION_WARPS: q->o.warps_m = (uint32_t)d[0], q->o.warps_n = (uint32_t)d[1]; break;
 	case OPTION_STAGES: q->o.stages = (uint32_t)d[0]; break;
 	case OPTION_GROUP: q->o.group = (uint32_t)d[0]; break;
-	case OPTION_CLUSTER: q->cluster[0] = (uint32_t)d[0], q->cluster[1] = (uint32_t)d[1]; break;
-	case OPTION_PER_SM: q->per_sm = (uint32_t)d[0]; break;
+	case OPTION_CLUSTER: q->o.cluster_m = (uint32_t)d[0], q->o.cluster_n = (uint32_t)d[1]; break;
+	case OPTION_PER_SM: q->o.per_sm = (uint32_t)d[0]; break;
+	case OPTION_BATCH: q->problem.batch = (uint32_t)d[0], q->o.batched = true; break;
 	default: q->problem.m = d[0], q->problem.n = d[1], q->problem.k = d[2];
 	}
 	return EXIT_OK;
@@ -103,28 +110,31 @@ static int read_in(gemm_request *q, const char *value)
 
 	if (n < sizeof first)
 		memcpy(first, value, n);
-	q->o.in = cptx_type_find(first), q->in_b = value[n] ? cptx_type_find(value + n + 1) : q->o.in;
-	if (q->o.in == CPTX_TYPE_NONE || q->in_b == CPTX_TYPE_NONE)
+	q->o.a = cptx_type_find(first), q->o.b = value[n] ? cptx_type_find(value + n + 1) : q->o.a;
+	if (q->o.a == CPTX_TYPE_NONE || q->o.b == CPTX_TYPE_NONE)
 		return cli_usage(q->cmd, "--in %s: expected one of %s, or two of them, for A and B, as in e4m3,e2m1", value,
 		                 options[OPTION_IN].choices);
 	return EXIT_OK;
 }
 
-/* A generator, or a kind of PTX's. */
+static int read_mma(gemm_request *q, const char *value)
+{
+	static const char *const names[] = {
+		[CPTX_GEMM_SYNC] = "sync", [CPTX_GEMM_WGMMA] = "wgmma", [CPTX_GEMM_TCGEN05] = "tcgen05"
+	};
+
+	for (q->o.mma = 0; q->o.mma < CPTX_GEMM_MMAS; q->o.mma++)
+		if (!strcmp(value, names[q->o.mma]))
+			return EXIT_OK;
+	return bad_value(q, OPTION_MMA, value, "expected tcgen05, wgmma or sync");
+}
+
 static int read_kind(gemm_request *q, const char *value)
 {
-	const char *const *with = (const char *const[]){ "tcgen05", "wgmma", "mma", NULL };
-
-	while (*with && strcmp(*with, value))
-		with++;
-	q->multiplies = 0;
-	while (q->multiplies < CPTX_TCGEN05_KINDS && strcmp(value, cptx_tcgen05_kind_name(q->multiplies)))
-		q->multiplies++;
-	q->kind = value;
-	if (*with || q->multiplies < CPTX_TCGEN05_KINDS)
-		return EXIT_OK;
-	return bad_value(q, OPTION_KIND, value,
-	                 "expected tcgen05, wgmma or mma, or f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4");
+	for (q->kind = 0; q->kind < CPTX_TCGEN05_KINDS; q->kind++)
+		if (!strcmp(value, cptx_tcgen05_kind_name(q->kind)))
+			return EXIT_OK;
+	return bad_value(q, OPTION_KIND, value, "expected f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4");
 }
 
 static int read_type(gemm_request *q, int option, const char *value)
@@ -135,7 +145,7 @@ static int read_type(gemm_request *q, int option, const char *value)
 		return bad_value(q, option, value, "expected f32, bf16 or f16");
 	if (option == OPTION_SCALE && t != CPTX_UE8M0 && t != CPTX_UE4M3)
 		return bad_value(q, option, value, "expected ue8m0 or ue4m3");
-	*(option == OPTION_OUT ? &q->o.out : &q->scale) = t;
+	*(option == OPTION_OUT ? &q->o.out : &q->o.scale) = t;
 	return EXIT_OK;
 }
 
@@ -151,47 +161,32 @@ static int read_option(gemm_request *q, int option, const char *value)
 	case OPTION_TIMELINE: q->timeline = value; break;
 	case OPTION_COMPILER: return compiling_named(q->cmd, value, &q->problem.load.compiler);
 	case OPTION_IN: return read_in(q, value);
+	case OPTION_MMA: return read_mma(q, value);
 	case OPTION_KIND: return read_kind(q, value);
 	case OPTION_OUT:
 	case OPTION_SCALE: return read_type(q, option, value);
 	case OPTION_LAYOUT:
 		if (strlen(value) != 2 || strspn(value, "tn") != 2)
 			return bad_value(q, option, value, "expected tt, tn, nt or nn");
-		q->layout = value;
+		q->o.a_m_major = value[0] == 'n', q->o.b_n_major = value[1] == 'n';
 		break;
+	case OPTION_STREAM_K: q->o.stream_k = true; break;
+	case OPTION_SWAP: q->o.swap = true; break;
+	case OPTION_GROUPED: q->o.grouped = true; break;
+	case OPTION_A_TMEM: q->o.a_tmem = true; break;
 	default: break; /* takes none, and was seen */
 	}
 	return EXIT_OK;
 }
 
-/* What a kind of PTX's multiplies where --in and --scale do not say. */
-static void complete_types(gemm_request *q)
-{
-	static const struct {
-		enum cptx_type in, scale;
-	} of[] = {
-		[CPTX_TCGEN05_TF32] = { CPTX_TF32, CPTX_TYPE_NONE },   [CPTX_TCGEN05_F16] = { CPTX_BF16, CPTX_TYPE_NONE },
-		[CPTX_TCGEN05_F8F6F4] = { CPTX_E4M3, CPTX_TYPE_NONE }, [CPTX_TCGEN05_I8] = { CPTX_S8, CPTX_TYPE_NONE },
-		[CPTX_TCGEN05_MXF8F6F4] = { CPTX_E4M3, CPTX_UE8M0 },   [CPTX_TCGEN05_MXF4] = { CPTX_E2M1, CPTX_UE8M0 },
-		[CPTX_TCGEN05_MXF4NVF4] = { CPTX_E2M1, CPTX_UE4M3 },
-	};
-
-	if (q->multiplies == CPTX_TCGEN05_KINDS)
-		return;
-	if (!asked(q, OPTION_IN))
-		q->o.in = q->in_b = of[q->multiplies].in;
-	if (!asked(q, OPTION_SCALE))
-		q->scale = of[q->multiplies].scale;
-}
-
 static void print_module(const gemm_request *q, const cptx_module *m, const cptx_ptx *ptx, FILE *out)
 {
-	char shape[160];
+	const cptx_gemm_opt *o = &q->o;
+	char shape[200];
 
-	gemm_kind_text(&q->g, shape, sizeof shape);
-	fprintf(out, "kernel   D[M][N] %s = %s * %s %s, %s\n", cptx_type_name(gemm_out(&q->g)),
-	        q->layout && q->layout[0] == 'n' ? "A[K][M]^T" : "A[M][K]",
-	        q->layout && q->layout[1] == 'n' ? "B[K][N]" : "B[N][K]^T", cptx_type_name(gemm_in(&q->g)), shape);
+	gemm_text(o, shape, sizeof shape);
+	fprintf(out, "kernel   D[M][N] %s = %s %s * %s %s, %s\n", cptx_type_name(o->out), o->a_m_major ? "A[K][M]^T" : "A[M][K]",
+	        cptx_type_name(o->a), o->b_n_major ? "B[K][N]" : "B[N][K]^T", cptx_type_name(o->b), shape);
 	fprintf(out, "PTX      %s, %zu bytes, %zu instructions, .version %u.%u, %s\n",
 	        !q->output               ? "not kept (-o FILE keeps it)"
 	        : strcmp(q->output, "-") ? q->output
@@ -206,7 +201,7 @@ static int run_on(const gemm_request *q, cptx_device *dev, cptx_module *m, FILE 
 	gemm_report r;
 	cptx_error err;
 
-	if (!gemm_check(dev, m, &q->g, p, &r, &err))
+	if (!gemm_check(dev, m, &q->o, p, &r, &err))
 		return cli_failed(q->cmd, "%s", err.text);
 	fprintf(out, "device   %s (%s): %u registers, %u bytes of local memory, %u CTAs of %u multiprocessors\n",
 	        cptx_device_get_info(dev)->name, cptx_device_get_info(dev)->target, r.resources.regs, r.resources.local_bytes,
@@ -220,12 +215,14 @@ static int run_on(const gemm_request *q, cptx_device *dev, cptx_module *m, FILE 
 		gemm_wrong_text(&r, err.text, sizeof err.text);
 		return cli_failed(q->cmd, "%s", err.text);
 	}
-	fprintf(out, "check    all %llu elements right; largest error %.2f of the tolerance\n", (unsigned long long)r.elements,
-	        r.worst);
+	char of[60] = "";
+	if (r.matrices > 1)
+		snprintf(of, sizeof of, " of %u %s", r.matrices, q->o.grouped ? "problems" : "matrices");
+	fprintf(out, "check    all %llu elements%s right; largest error %.2f of the tolerance\n", (unsigned long long)r.elements,
+	        of, r.worst);
 	if (r.ms > 0)
-		fprintf(out, "time     %.4f ms, %.1f TFLOP/s (%llux%llux%llu, median of %u bursts)\n", r.ms,
-		        2e-9 * (double)p->m * (double)p->n * (double)p->k / r.ms, (unsigned long long)p->m, (unsigned long long)p->n,
-		        (unsigned long long)p->k, p->bursts);
+		fprintf(out, "time     %.4f ms, %.1f TFLOP/s (%llux%llux%llu, median of %u bursts)\n", r.ms, 1e-9 * r.flop / r.ms,
+		        (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k, p->bursts);
 	return cli_flush(q->cmd, EXIT_OK);
 }
 
@@ -260,24 +257,56 @@ static int judge_by_ptxas(const gemm_request *q, const cptx_ptx *ptx, const cptx
 /* Without a GPU: a smaller problem on the emulator. */
 static int emulate(gemm_request *q, cptx_module *m, const cptx_target *target, FILE *out)
 {
-	enum { MOST = 512 };
+	enum { MOST = 512, MATRICES = 4 };
 	gemm_problem *p = &q->problem;
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_emu_open(target->name, NULL, &err);
 
 	if (!dev)
 		return cli_failed(q->cmd, "%s", err.text);
+	if (p->batch > MATRICES)
+		fprintf(out, "emulator %u matrices are too many for it: cut to %d\n", p->batch, MATRICES);
 	if (p->m > MOST || p->n > MOST || p->k > MOST)
 		fprintf(out, "emulator %llux%llux%llu is too much for it: each is cut to %d\n", (unsigned long long)p->m,
 		        (unsigned long long)p->n, (unsigned long long)p->k, MOST);
 	p->m = p->m > MOST ? MOST : p->m;
 	p->n = p->n > MOST ? MOST : p->n;
 	p->k = p->k > MOST ? MOST : p->k;
+	p->batch = p->batch > MATRICES ? MATRICES : p->batch;
 	p->bursts = 0;
 	fflush(out);
 	int status = run_on(q, dev, m, out);
 	cptx_device_close(dev);
 	return status;
+}
+
+/* Options that only count with another one, or not with it. */
+static int check_together(const gemm_request *q)
+{
+	static const int of_a_run[] = { OPTION_TIMELINE, OPTION_DEVICE, OPTION_COMPILER };
+
+	for (size_t i = 0; i < sizeof of_a_run / sizeof *of_a_run; i++)
+		if (asked(q, of_a_run[i]) && !asked(q, OPTION_RUN))
+			return cli_usage(q->cmd, "--%s is of a run: say --run MxNxK too", options[of_a_run[i]].name);
+	if (asked(q, OPTION_LINES) && asked(q, OPTION_EXPLAIN) && !q->output)
+		return cli_usage(q->cmd, "--lines is of PTX, and --explain prints none: say -o FILE too");
+	if (q->timeline && q->output && strcmp(q->output, "-") && !strcmp(q->timeline, q->output))
+		return cli_usage(q->cmd, "the PTX and the timeline would both go to '%s'; name two files", q->output);
+	return EXIT_OK;
+}
+
+static int check_run(const gemm_request *q)
+{
+	const gemm_problem *p = &q->problem;
+	cptx_gemm_problem sizes = { .m = p->m, .n = p->n, .k = p->k, .batch = p->batch };
+	cptx_error err = { 0 };
+
+	if (!cptx_gemm_check_problem(&q->o, &sizes, 1, NULL, &err))
+		return cli_failed(q->cmd, "%s", err.text);
+	if (p->k % 4)
+		return cli_failed(q->cmd, "K = %llu; --run compares where it is a multiple of 4 (pad to %llu)",
+		                  (unsigned long long)p->k, (unsigned long long)(p->k + 3) / 4 * 4);
+	return EXIT_OK;
 }
 
 enum { STAMPS = 4096 /* for a warp: 64 KB */ };
@@ -296,24 +325,14 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 	int shaped = gemm_complete(q, target, dev, out);
 	if (shaped)
 		return shaped;
-	if (q->timeline && !asked(q, OPTION_RUN))
-		return cli_usage(q->cmd, "--timeline is of a run: say --run MxNxK too");
-	if (q->timeline && q->output && strcmp(q->output, "-") && !strcmp(q->timeline, q->output))
-		return cli_usage(q->cmd, "the PTX and the timeline would both go to '%s'; name two files", q->output);
-	if (q->timeline)
-		gemm_kind_set_timeline(&q->g, STAMPS);
 	if (asked(q, OPTION_EXPLAIN) && !q->output)
 		return cli_flush(q->cmd, EXIT_OK);
-	if (!gemm_kind_check(&q->g, target, asked(q, OPTION_RUN) ? q->problem.m : 0, q->problem.n, q->problem.k, &err))
-		return cli_failed(q->cmd, "%s", err.text);
-	if (asked(q, OPTION_RUN) && q->layout && strcmp(q->layout, "tt"))
-		return cli_failed(q->cmd, "--run checks the layout tt only; leave it away to get the PTX");
-	if (asked(q, OPTION_RUN) && q->g.with == GEMM_WGMMA && cptx_type_bits(q->o.in) != 16)
-		return cli_failed(q->cmd, "--run checks bf16 and f16 of wgmma only; leave it away to get the PTX");
-	if (asked(q, OPTION_RUN) && asked(q, OPTION_GROUPED))
-		return cli_failed(q->cmd, "--run checks one problem; leave it away to get the PTX of a kernel for lists");
+	if (q->timeline)
+		q->o.timeline = STAMPS;
+	if (asked(q, OPTION_RUN) && (shaped = check_run(q)))
+		return shaped;
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_ptx *ptx = gemm_kind_build(m, &q->g, &err)
+	cptx_ptx *ptx = cptx_gemm_build(m, &q->o, &err)
 	                    ? cptx_emit(m, target->name, &(cptx_emit_opt){ .lines = asked(q, OPTION_LINES) }, &err)
 	                    : NULL;
 	int status = EXIT_OK;
@@ -336,9 +355,7 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	gemm_request q = { .cmd = cmd,
-		               .o = { .in = CPTX_BF16, .out = CPTX_F32 },
-		               .in_b = CPTX_BF16,
-		               .multiplies = CPTX_TCGEN05_KINDS,
+		               .o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32 },
 		               .problem = { .seed = 1, .bursts = 11 } };
 	cptx_error err = { 0 };
 	const char *value;
@@ -352,7 +369,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	}
 	if (optind < argc)
 		return cli_usage(cmd, "what is '%s'? The command takes options only", argv[optind]);
-	complete_types(&q);
+	if ((status = check_together(&q)))
+		return status;
 	cptx_device *dev = asked(&q, OPTION_RUN) ? cptx_device_open(q.device, &err) : NULL;
 	if (asked(&q, OPTION_RUN) && !dev && err.code != CPTX_E_NO_DRIVER && (err.code != CPTX_E_NO_DEVICE || q.device))
 		return cli_failed(cmd, "%s", err.text);
@@ -366,19 +384,20 @@ const cli_command cmd_gemm = {
 	.arguments = "[OPTION]...",
 	.about = "Generates D = A * B^T for a tile shape, as PTX; --run checks and times it.",
 	.details =
-		"A is MxK, B is NxK, D is MxN, all row-major. The kernel takes M, N and K as arguments.\n\n"
-		"--kind wgmma, for sm_90a: TMA, wgmma, clusters (see <cptx/gemm_sm90.h>). Without --tile the shape is the best for\n"
-		"the problem of --run or --explain by a model of the H200, else for 4096 cubed. Rows must be multiples of 16 "
-		"bytes.\n"
-		"--kind tcgen05, for sm_100a and sm_103a: TMA, tensor memory, pairs of CTAs for 256 rows (see "
-		"<cptx/gemm_sm100.h>).\n"
-		"The types, and --scale, or --kind itself say which kind of tcgen05.mma; --tile MxNxK has 128 bytes along K.\n"
-		"--kind mxf8f6f4, mxf4 and mxf4nvf4 for sm_120a and sm_121a: TMA, mma.sync with scale factors (see\n"
-		"<cptx/gemm_sm120.h>).\n"
-		"--kind mma, for sm_80 and later: cp.async, ldmatrix, mma.sync (see <cptx/kernels.h>). K must be a multiple of 8.\n"
-		"A tile of 128x256x64 on 2x4 warps gives each warp 64x64; 4 stages of it fill 192 KB of shared memory.\n"
-		"--run draws operands in their types, packed and with scale factors where the kind has them, and compares every\n"
-		"element with sums in f64; on the emulator (--device emu:sm_100a), or where there is no GPU, a small problem.\n"
+		"A is MxK, B is NxK, D is MxN, all row-major (--layout has others). The kernel takes M, N and K as arguments.\n"
+		"The target decides what multiplies, --mma overrides; an option that the kernel does not have is an error.\n\n"
+		"wgmma: TMA, clusters. tcgen05: TMA, tensor memory, pairs of CTAs for 256 rows. sync with --scale: TMA, mma.sync\n"
+		"with scale factors. sync: cp.async, ldmatrix, mma.sync. <cptx/gemm.h> says what each can. Without --tile the "
+		"shape\n"
+		"is the best for the problem of --run or --explain by a model (of mma.sync without --scale the tuned one), else "
+		"for\n"
+		"4096 cubed. Rows must be multiples of 16 bytes.\n"
+		"--run draws operands in their types and layouts, packed and with scale factors where the kind has them, and\n"
+		"compares every element with sums in f64; on the emulator (--device emu:sm_100a), or where there is no GPU, a "
+		"small\n"
+		"problem. With --batch N it is N matrices, with --grouped a list of three: the problem, one of half as many rows,\n"
+		"one of 16 rows. Of e4m3 and e5m2, of whose sums wgmma keeps 13 bits, operands are whole numbers from -2 to 2.\n"
+		"It compares no K that is not a multiple of 4.\n"
 		"What limits a shape (shared memory, registers, divisibility) is named when it is broken.\n\n"
 		"  cptx gemm -a sm_80 -t 128x128x32 -w 2x2 -s 4 -o gemm.ptx\n"
 		"  cptx gemm --in f16 --out f16 --run 8192x8192x8192\n"

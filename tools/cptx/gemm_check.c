@@ -13,21 +13,22 @@ enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xf
 
 /* ---- the reference: one thread an element, f64 sums of f32 operands, no shared memory and no tensor cores ---- */
 
-/* Four elements of a column of B: neighbours, or one in each row. */
-static void read_column(cptx_kernel *k, const gemm_subject *s, cptx_val b, cptx_val pitch, cptx_val v[4])
+/* Four neighbours along K of a row of A or a column of B, in f64, and on to the next four; pitch: bytes between two, where
+ * they are no neighbours in memory. */
+static void read_four(cptx_kernel *k, bool across, cptx_val at, cptx_val pitch, cptx_val v[4])
 {
 	cptx_val y = { 0 };
 
-	if (!s->b_rows)
-		y = cptx_ld(k, b, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);
+	if (!across)
+		y = cptx_ld(k, at, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);
 	for (uint32_t i = 0; i < 4; i++) {
-		cptx_val f = s->b_rows ? cptx_ld(k, b, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
+		cptx_val f = across ? cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
 		v[i] = cptx_cvt(k, f, .dtype = CPTX_F64);
-		if (s->b_rows)
-			cptx_add(k, b, pitch, .into = b);
+		if (across)
+			cptx_add(k, at, pitch, .into = at);
 	}
-	if (!s->b_rows)
-		cptx_add(k, b, 16, .into = b);
+	if (!across)
+		cptx_add(k, at, 16, .into = at);
 }
 
 /* ref[i][j] = sum of A[i][l] * B[j][l], bound[i][j] = sum of their magnitudes */
@@ -45,18 +46,17 @@ static void build_reference(cptx_module *m, const gemm_subject *s)
 
 	cptx_exit(k, .when = cptx_setp(k, row, M, .cmp = CPTX_GE));
 	cptx_exit(k, .when = cptx_setp(k, col, N, .cmp = CPTX_GE));
-	cptx_mad_wide(k, row, pitch, a, .into = a);
-	cptx_mad_wide(k, col, s->b_rows ? cptx_imm(4) : pitch, b, .into = b);
-	cptx_val pitch_b = cptx_mul_wide(k, N, 4);
+	cptx_mad_wide(k, row, s->a_across ? cptx_imm(4) : pitch, a, .into = a);
+	cptx_mad_wide(k, col, s->b_across ? cptx_imm(4) : pitch, b, .into = b);
+	cptx_val pitch_a = cptx_mul_wide(k, M, 4), pitch_b = cptx_mul_wide(k, N, 4);
 	CPTX_FOR(k, l, K, 4) {
-		cptx_val x = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32), v[4];
-		read_column(k, s, b, pitch_b, v);
+		cptx_val u[4], v[4];
+		read_four(k, s->a_across, a, pitch_a, u);
+		read_four(k, s->b_across, b, pitch_b, v);
 		for (uint32_t i = 0; i < 4; i++) {
-			cptx_val u = cptx_cvt(k, cptx_elem(x, i), .dtype = CPTX_F64);
-			cptx_fma(k, u, v[i], sum, .rnd = CPTX_RN, .into = sum);
-			cptx_fma(k, cptx_abs(k, u), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
+			cptx_fma(k, u[i], v[i], sum, .rnd = CPTX_RN, .into = sum);
+			cptx_fma(k, cptx_abs(k, u[i]), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
 		}
-		cptx_add(k, a, 16, .into = a);
 	}
 	cptx_val at =
 		cptx_mul(k, cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64)), 4, .mode = CPTX_LO);
@@ -66,6 +66,7 @@ static void build_reference(cptx_module *m, const gemm_subject *s)
 
 /* ---- the run ---- */
 
+/* One problem of the launch: operands, results, and what they must be. */
 typedef struct bench {
 	cptx_device *dev;
 	const gemm_subject *s;
@@ -73,27 +74,33 @@ typedef struct bench {
 	gemm_operand a, b;
 	unsigned char *d;
 	float *ref, *bound;
-	uint64_t dev_d, dev_ref, dev_bound, d_bytes;
+	uint64_t dev_d, count, d_bytes; /* count: elements of D, of all matrices */
 } bench;
+
+static uint32_t matrices(const gemm_problem *p) { return p->batch ? p->batch : 1; }
 
 static bool prepare(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
-	uint64_t nd = p->m * p->n;
+	const gemm_subject *s = t->s;
 
-	t->d_bytes = nd * (cptx_type_bits(t->s->out) / 8);
+	t->count = p->m * p->n * matrices(p);
+	t->d_bytes = t->count * (cptx_type_bits(s->out) / 8);
 	t->d = gemm_host(t->d_bytes + GUARD, err);
-	t->ref = gemm_host(nd * 4, err);
-	t->bound = gemm_host(nd * 4, err);
-	t->dev_d = cptx_mem_alloc(t->dev, t->d_bytes + GUARD, err);
-	t->dev_ref = cptx_mem_alloc(t->dev, nd * 4, err);
-	t->dev_bound = cptx_mem_alloc(t->dev, nd * 4, err);
-	if (err->code != CPTX_OK)
-		return false;
-	t->a = (gemm_operand){ .type = t->s->in, .scale = t->s->scale, .vec = t->s->vec, .rows = p->m, .k = p->k };
+	t->ref = gemm_host(t->count * 4, err);
+	t->bound = gemm_host(t->count * 4, err);
+	t->dev_d = err->code == CPTX_OK ? cptx_mem_alloc(t->dev, t->d_bytes + GUARD, err) : 0;
+	t->a = (gemm_operand){ .type = s->in,
+		                   .scale = s->scale,
+		                   .vec = s->vec,
+		                   .rows = p->m,
+		                   .k = p->k,
+		                   .across = s->a_across,
+		                   .small = s->small,
+		                   .count = matrices(p) };
 	t->b = t->a;
-	t->b.type = t->s->in_b ? t->s->in_b : t->s->in, t->b.rows = p->n;
-	return gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
+	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across;
+	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
 	       gemm_operand_make(&t->b, t->dev, p->seed * 2 + 2, err) &&
 	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
 }
@@ -103,17 +110,26 @@ static void release(bench *t)
 	gemm_operand_free(&t->a, t->dev);
 	gemm_operand_free(&t->b, t->dev);
 	cptx_mem_free(t->dev, t->dev_d);
-	cptx_mem_free(t->dev, t->dev_ref);
-	cptx_mem_free(t->dev, t->dev_bound);
 	free(t->d);
 	free(t->ref);
 	free(t->bound);
 }
 
-/* Where element l of a column of B is. */
-static uint64_t place_of_b(const bench *t, uint64_t col, uint64_t l)
+/* Element i of D, of all matrices, in f64, and the sum of its products' magnitudes. */
+static double sum_of(const bench *t, uint64_t i, double *bound)
 {
-	return t->s->b_rows ? l * t->p->n + col : col * t->p->k + l;
+	uint64_t of_one = t->p->m * t->p->n, z = i / of_one, row = i % of_one / t->p->n, col = i % t->p->n;
+	uint64_t step_a, step_b;
+	const float *a = gemm_operand_row(&t->a, z, row, &step_a), *b = gemm_operand_row(&t->b, z, col, &step_b);
+	double sum = 0;
+
+	*bound = 0;
+	for (uint64_t l = 0; l < t->p->k; l++) {
+		double v = (double)a[l * step_a] * (double)b[l * step_b];
+		sum += v;
+		*bound += fabs(v);
+	}
+	return sum;
 }
 
 /* The reference itself, at 64 places, against sums made on the host. */
@@ -122,14 +138,12 @@ static bool check_reference(const bench *t, cptx_error *err)
 	uint64_t s = t->p->seed + 7;
 
 	for (int i = 0; i < 64; i++) {
-		uint64_t row = number_random(&s) % t->p->m, col = number_random(&s) % t->p->n, at = row * t->p->n + col;
-		double sum = 0;
-		for (uint64_t l = 0; l < t->p->k; l++)
-			sum += (double)t->a.value[row * t->p->k + l] * (double)t->b.value[place_of_b(t, col, l)];
-		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * (double)t->bound[at])) {
+		uint64_t at = number_random(&s) % t->count;
+		double bound, sum = sum_of(t, at, &bound);
+		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * bound)) {
 			err->code = CPTX_E_WRONG;
-			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at (%llu, %llu): %g, not %g",
-			         (unsigned long long)row, (unsigned long long)col, (double)t->ref[at], sum);
+			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at element %llu: %g, not %g",
+			         (unsigned long long)at, (double)t->ref[at], sum);
 			return false;
 		}
 	}
@@ -139,19 +153,10 @@ static bool check_reference(const bench *t, cptx_error *err)
 /* The emulator would take longer for the reference than for the kernel. */
 static void reference_on_host(bench *t)
 {
-	const gemm_problem *p = t->p;
-
-	for (uint64_t i = 0; i < p->m; i++)
-		for (uint64_t j = 0; j < p->n; j++) {
-			double sum = 0, bound = 0;
-			for (uint64_t l = 0; l < p->k; l++) {
-				double v = (double)t->a.value[i * p->k + l] * (double)t->b.value[place_of_b(t, j, l)];
-				sum += v;
-				bound += fabs(v);
-			}
-			t->ref[i * p->n + j] = (float)sum;
-			t->bound[i * p->n + j] = (float)bound;
-		}
+	for (uint64_t i = 0; i < t->count; i++) {
+		double bound, sum = sum_of(t, i, &bound);
+		t->ref[i] = (float)sum, t->bound[i] = (float)bound;
+	}
 }
 
 static bool emulated(const cptx_device *dev)
@@ -161,27 +166,31 @@ static bool emulated(const cptx_device *dev)
 	return cptx_emu_get_counters(dev, &c);
 }
 
+/* Of one matrix after the other. */
 static bool reference_on_device(bench *t, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
-	uint64_t size_a = p->m * p->k * sizeof(float), size_b = p->n * p->k * sizeof(float);
-	uint64_t a = cptx_mem_alloc(t->dev, size_a, err), b = a ? cptx_mem_alloc(t->dev, size_b, err) : 0;
+	uint64_t n_a = p->m * p->k, n_b = p->n * p->k, n_d = p->m * p->n, at[4] = { 0 };
+	const uint64_t size[4] = { n_a * 4, n_b * 4, n_d * 4, n_d * 4 };
 	cptx_module *m = cptx_module_new(NULL);
+
 	build_reference(m, t->s);
-	cptx_program *program = b ? cptx_device_load(t->dev, m, &p->load, err) : NULL;
-	bool ok = program && cptx_mem_write(t->dev, a, t->a.value, size_a, err) &&
-	          cptx_mem_write(t->dev, b, t->b.value, size_b, err) &&
-	          cptx_launch_once(program, "gemm_reference",
-	                           &(cptx_launch_opt){ .grid = { (uint32_t)((p->n + 15) / 16 * ((p->m + 15) / 16)) },
-	                                               CPTX_ARGS(a, b, t->dev_ref, t->dev_bound, (uint32_t)p->m, (uint32_t)p->n,
-	                                                         (uint32_t)p->k) },
-	                           NULL, err) &&
-	          cptx_mem_read(t->dev, t->ref, t->dev_ref, p->m * p->n * 4, err) &&
-	          cptx_mem_read(t->dev, t->bound, t->dev_bound, p->m * p->n * 4, err);
+	cptx_program *program = cptx_device_load(t->dev, m, &p->load, err);
+	bool ok = program != NULL;
+	for (int i = 0; i < 4 && ok; i++)
+		ok = (at[i] = cptx_mem_alloc(t->dev, size[i], err)) != 0;
+	cptx_launch_opt opt = { .grid = { (uint32_t)((p->n + 15) / 16 * ((p->m + 15) / 16)) },
+		                    CPTX_ARGS(at[0], at[1], at[2], at[3], (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) };
+	for (uint32_t z = 0; z < matrices(p) && ok; z++)
+		ok = cptx_mem_write(t->dev, at[0], t->a.value + z * n_a, size[0], err) &&
+		     cptx_mem_write(t->dev, at[1], t->b.value + z * n_b, size[1], err) &&
+		     cptx_launch_once(program, "gemm_reference", &opt, NULL, err) &&
+		     cptx_mem_read(t->dev, t->ref + z * n_d, at[2], size[2], err) &&
+		     cptx_mem_read(t->dev, t->bound + z * n_d, at[3], size[3], err);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
-	cptx_mem_free(t->dev, a);
-	cptx_mem_free(t->dev, b);
+	for (int i = 0; i < 4; i++)
+		cptx_mem_free(t->dev, at[i]);
 	return ok && check_reference(t, err);
 }
 
@@ -216,7 +225,7 @@ static double element(const bench *t, uint64_t i)
  * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to 16 bits.
  * Sums of integers are exact, and rounded once.
  */
-static void compare(const bench *t, gemm_report *r)
+static void compare(const bench *t, uint32_t which, gemm_report *r)
 {
 	bool integers = t->s->in == CPTX_S8 || t->s->in == CPTX_U8;
 	double grow = integers ? 0 : ldexp(sqrt((double)t->p->k) + 8, -24);
@@ -225,8 +234,8 @@ static void compare(const bench *t, gemm_report *r)
 	                  : integers              ? ldexp(1, -25)
 	                                          : 0;
 
-	r->elements = t->p->m * t->p->n;
-	for (uint64_t i = 0; i < r->elements; i++) {
+	r->elements += t->count;
+	for (uint64_t i = 0; i < t->count; i++) {
 		double v = element(t, i), ref = (double)t->ref[i], error = fabs(v - ref);
 		double allowed = grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + 1e-7;
 		if (error <= allowed) {
@@ -235,13 +244,14 @@ static void compare(const bench *t, gemm_report *r)
 			continue;
 		}
 		if (!r->wrong++) {
-			r->wrong_row = i / t->p->n, r->wrong_column = i % t->p->n;
+			r->wrong_matrix = which + (uint32_t)(i / (t->p->m * t->p->n));
+			r->wrong_row = i / t->p->n % t->p->m, r->wrong_column = i % t->p->n;
 			r->wrong_value = v, r->wrong_reference = ref;
 		}
 	}
 	for (uint64_t i = 0; i < GUARD; i++)
 		if (t->d[t->d_bytes + i] != POISON && !r->wrong++) {
-			r->wrong_row = t->p->m, r->wrong_column = i;
+			r->wrong_matrix = which + matrices(t->p) - 1, r->wrong_row = t->p->m, r->wrong_column = i;
 			r->wrong_value = t->d[t->d_bytes + i], r->wrong_reference = POISON;
 		}
 }
@@ -288,13 +298,18 @@ static bool measure(const bench *t, cptx_launch *launch, gemm_report *r, cptx_er
 static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 {
 	const gemm_problem *p = t->p;
-	const gemm_matrices at = { t->a.at, t->b.at, t->dev_d, t->a.scales, t->b.scales };
+	gemm_matrices at[GEMM_LIST];
 	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
-	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, &at, r, err) : NULL;
-	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err) &&
-	          cptx_mem_read(t->dev, t->d, t->dev_d, t->d_bytes + GUARD, err);
-	if (ok)
-		compare(t, r);
+
+	for (uint32_t i = 0; i < t->s->list; i++)
+		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at, t[i].dev_d, t[i].a.scales, t[i].b.scales };
+	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
+	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
+	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {
+		ok = cptx_mem_read(t->dev, t[i].d, t[i].dev_d, t[i].d_bytes + GUARD, err);
+		if (ok)
+			compare(&t[i], which, r);
+	}
 	if (ok && p->bursts && !r->wrong && !emulated(t->dev))
 		ok = measure(t, launch, r, err);
 	cptx_launch_destroy(launch);
@@ -302,41 +317,36 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	return ok;
 }
 
-bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *s, const gemm_problem *p, gemm_report *r,
-                        cptx_error *err)
+bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *subject, const gemm_problem *p,
+                        gemm_report *r, cptx_error *err)
 {
-	bench t = { .dev = dev, .s = s, .p = p };
+	gemm_subject s = *subject;
+	bench t[GEMM_LIST] = { { 0 } };
+	bool ok = true;
 
+	s.list = s.list ? s.list : 1;
 	*r = (gemm_report){ 0 };
 	*err = (cptx_error){ 0 };
-	bool ok = prepare(&t, err) && make_reference(&t, err) && run(&t, module, r, err);
-	release(&t);
+	for (uint32_t i = 0; i < s.list && ok; i++) {
+		t[i] = (bench){ .dev = dev, .s = &s, .p = &p[i] };
+		ok = prepare(&t[i], err) && make_reference(&t[i], err);
+		r->matrices += matrices(&p[i]);
+		r->flop += 2.0 * (double)t[i].count * (double)p[i].k;
+	}
+	ok = ok && run(t, module, r, err);
+	for (uint32_t i = 0; i < s.list; i++)
+		release(&t[i]);
 	return ok;
-}
-
-/* ---- kernels of the library's generators ---- */
-
-typedef struct generated {
-	const gemm_kind *kind;
-	gemm_operands at;
-} generated;
-
-static cptx_launch *launch_kind(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
-                                const gemm_matrices *at, gemm_report *r, cptx_error *err)
-{
-	generated *g = s->user;
-	const char *name = cptx_program_kernel_at(program, 0);
-
-	g->at = (gemm_operands){
-		.m = p->m, .n = p->n, .k = p->k, .a = at->a, .b = at->b, .d = at->d, .scale_a = at->scale_a, .scale_b = at->scale_b
-	};
-	return gemm_kind_launch(g->kind, dev, program, name, &g->at, &r->resources, &r->grid, err);
 }
 
 void gemm_wrong_text(const gemm_report *r, char *text, size_t size)
 {
-	snprintf(text, size, "%llu of %llu elements are wrong; the first at row %llu, column %llu: %g, not %g",
-	         (unsigned long long)r->wrong, (unsigned long long)r->elements, (unsigned long long)r->wrong_row,
+	char matrix[40] = "";
+
+	if (r->matrices > 1)
+		snprintf(matrix, sizeof matrix, "matrix %u, ", r->wrong_matrix);
+	snprintf(text, size, "%llu of %llu elements are wrong; the first at %srow %llu, column %llu: %g, not %g",
+	         (unsigned long long)r->wrong, (unsigned long long)r->elements, matrix, (unsigned long long)r->wrong_row,
 	         (unsigned long long)r->wrong_column, r->wrong_value, r->wrong_reference);
 }
 
@@ -353,20 +363,86 @@ bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_
 	return *json != NULL;
 }
 
-bool gemm_check(cptx_device *dev, cptx_module *module, const gemm_kind *kind, const gemm_problem *p, gemm_report *r,
+/* ---- kernels of the library's generators ---- */
+
+typedef struct generated {
+	const cptx_gemm_opt *o;
+	uint64_t workspace, timeline, table; /* 0: none */
+	cptx_timeline_layout line;
+} generated;
+
+static bool alloc_zeros(cptx_device *dev, uint64_t size, uint64_t *at, cptx_error *err)
+{
+	return !size || ((*at = cptx_mem_alloc(dev, size, err)) && cptx_mem_fill8(dev, *at, 0, size, err));
+}
+
+static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, const cptx_program *program,
+                                     const gemm_problem *p, const gemm_matrices *at, gemm_report *r, cptx_error *err)
+{
+	generated *g = s->user;
+	const cptx_gemm_opt *o = g->o;
+	const uint32_t sms = cptx_device_get_info(dev)->sms;
+	cptx_gemm_problem list[GEMM_LIST];
+	cptx_gemm_plan plan;
+
+	for (uint32_t i = 0; i < s->list; i++)
+		list[i] = (cptx_gemm_problem){ .m = p[i].m,
+			                           .n = p[i].n,
+			                           .k = p[i].k,
+			                           .batch = p[i].batch,
+			                           .a = at[i].a,
+			                           .b = at[i].b,
+			                           .d = at[i].d,
+			                           .scale_a = at[i].scale_a,
+			                           .scale_b = at[i].scale_b,
+			                           .ctas = p[i].ctas };
+	if (!cptx_gemm_check(o, NULL, &plan, err) ||
+	    !cptx_program_resources(program, cptx_program_kernel_at(program, 0), plan.threads, plan.smem, &r->resources, err))
+		return NULL;
+	if (o->mma == CPTX_GEMM_SYNC && !plan.vec) /* what the launch would ask too */
+		list[0].ctas = sms * r->resources.ctas_per_sm;
+	if (!cptx_gemm_check_problem(o, list, sms, &plan, err))
+		return NULL;
+	r->grid = plan.grid;
+	if (o->timeline)
+		g->line = cptx_gemm_timeline(plan.grid, plan.threads, o->timeline);
+	if (!alloc_zeros(dev, plan.workspace, &g->workspace, err) ||
+	    !alloc_zeros(dev, o->timeline ? cptx_timeline_bytes(&g->line) : 0, &g->timeline, err) ||
+	    !alloc_zeros(dev, o->grouped ? s->list * CPTX_GEMM_GROUP_BYTES : 0, &g->table, err))
+		return NULL;
+	list[0].workspace = g->workspace, list[0].timeline = g->timeline;
+	return o->grouped ? cptx_gemm_launch_grouped(program, dev, o, list, s->list, g->table, err)
+	                  : cptx_gemm_launch(program, dev, o, list, err);
+}
+
+bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, const gemm_problem *p, gemm_report *r,
                 cptx_error *err)
 {
-	generated g = { .kind = kind };
-	gemm_subject s = {
-		.in = gemm_in(kind), .in_b = gemm_in_b(kind), .out = gemm_out(kind), .launch = launch_kind, .user = &g
-	};
+	generated g = { .o = o };
+	gemm_problem list[GEMM_LIST] = { *p, *p, *p };
+	gemm_subject s = { .in = o->a,
+		               .in_b = o->b,
+		               .out = o->out,
+		               .scale = o->scale,
+		               .a_across = o->a_m_major,
+		               .b_across = o->b_n_major,
+		               /* wgmma keeps 13 bits of sums of 8-bit floats: those of small numbers are exact */
+		               .small = o->mma == CPTX_GEMM_WGMMA && cptx_type_bits(o->a) == 8,
+		               .list = o->grouped ? GEMM_LIST : 1,
+		               .launch = launch_generated,
+		               .user = &g };
+	cptx_gemm_plan plan = { 0 };
 
-	s.vec = gemm_factors(kind, &s.scale);
-	bool ok = gemm_check_subject(dev, module, &s, p, r, err);
-
-	if (ok && g.at.timeline)
-		ok = gemm_read_timeline(dev, &g.at.line, g.at.timeline, &r->timeline, err);
-	cptx_mem_free(dev, g.at.workspace);
-	cptx_mem_free(dev, g.at.timeline);
+	list[1].m = (p->m / 2 + 15) / 16 * 16, list[2].m = 16; /* rows of any type, of A by columns too */
+	list[1].m = list[1].m ? list[1].m : 16, list[1].seed += 100, list[2].seed += 200;
+	*r = (gemm_report){ 0 };
+	bool ok = cptx_gemm_check(o, NULL, &plan, err);
+	s.vec = plan.vec;
+	ok = ok && gemm_check_subject(dev, module, &s, list, r, err);
+	if (ok && g.timeline)
+		ok = gemm_read_timeline(dev, &g.line, g.timeline, &r->timeline, err);
+	cptx_mem_free(dev, g.workspace);
+	cptx_mem_free(dev, g.timeline);
+	cptx_mem_free(dev, g.table);
 	return ok;
 }

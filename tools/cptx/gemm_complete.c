@@ -1,313 +1,257 @@
-/* From what was asked of `cptx gemm` to the options of a kernel: the generator, types, and a shape where none was given. */
+/* From what was asked of `cptx gemm` to the options of a kernel: what multiplies, types, and a shape where none was given.
+ */
 #include "gemm_request.h"
 
+#include <stdarg.h>
 #include <string.h>
 
-enum { CHOICES = 5 };
+/* The kernels, and sets of them. */
+enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BYS };
+enum { SYNC = 1 << BY_SYNC, SCALED = 1 << BY_SCALED, WGMMA = 1 << BY_WGMMA, TCGEN05 = 1 << BY_TCGEN05 };
+static const struct {
+	const char *name;
+	uint32_t stages; /* with --tile */
+	uint32_t sms;    /* multiprocessors of a GPU that has it, for the model: -, RTX 5090, H200, B200 */
+} kernels[BYS] = {
+	{ "--mma sync", 3, 0 }, { "--mma sync with --scale", 2, 170 }, { "--mma wgmma", 3, 132 }, { "--mma tcgen05", 3, 148 }
+};
 
-/* The shape is for the problem of --run or --explain, without one for 4096 cubed. */
-static cptx_gemm_problem problem_of(const gemm_request *q)
+static unsigned kernel_of(const cptx_gemm_opt *o)
 {
-	const gemm_problem *r = &q->problem;
-
-	return (cptx_gemm_problem){ .m = r->m ? r->m : 4096, .n = r->m ? r->n : 4096, .k = r->m ? r->k : 4096 };
+	return o->mma == CPTX_GEMM_TCGEN05  ? BY_TCGEN05
+	       : o->mma == CPTX_GEMM_WGMMA  ? BY_WGMMA
+	       : o->scale != CPTX_TYPE_NONE ? BY_SCALED
+	                                    : BY_SYNC;
 }
 
-/* ---- --explain ---- */
+/* ---- in words ---- */
 
-/* What a model says of a shape. */
-typedef struct verdict {
-	double us, mma_us, load_us, memory_us, tail;
-	uint32_t grid, group;
-} verdict;
-#define VERDICT(c, grid_)                                                                                                   \
-	{                                                                                                                       \
-		(c).us, (c).mma_us, (c).load_us, (c).memory_us, (c).tail, (grid_), (c).opt.group                                    \
-	}
-
-static void explain(const gemm_kind *g, const verdict *v, bool first, FILE *out)
+static void add(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void add(char *text, size_t size, const char *format, ...)
 {
-	char shape[160];
+	size_t n = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + n, size - n, format, args);
+	va_end(args);
+}
+
+static uint32_t given(uint32_t v) { return v ? v : 1; }
+
+void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
+{
+	unsigned by = kernel_of(o);
+	cptx_gemm_plan plan = { 0 };
+
+	cptx_gemm_check(o, NULL, &plan, NULL);
+	*text = 0;
+	if (by == BY_TCGEN05 || by == BY_SCALED)
+		add(text, size, "kind %s, ", cptx_tcgen05_kind_name(plan.kind));
+	add(text, size, "tile %ux%ux%u%s", o->bm, o->bn, plan.bk, o->swap ? " swapped" : "");
+	if (by == BY_TCGEN05)
+		add(text, size, " by %u CTA%s", o->bm / 128, o->bm > 128 ? "s" : "");
+	if (by == BY_SYNC || by == BY_SCALED)
+		add(text, size, ", %ux%u warps", o->warps_m, o->warps_n);
+	else
+		add(text, size, ", cluster %ux%u", given(o->cluster_m), given(o->cluster_n));
+	add(text, size, ", %u stages", o->stages);
+	if (by == BY_TCGEN05)
+		add(text, size, ", %u accumulator%s", plan.accumulators, plan.accumulators > 1 ? "s" : "");
+	add(text, size, "%s%s%s%s%s", o->per_sm > 1 ? ", 2 a multiprocessor" : "", o->a_tmem ? ", A in tensor memory" : "",
+	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "");
+}
+
+/* A row of --explain. */
+static void explain(const cptx_gemm_choice *c, uint32_t grid, bool first, FILE *out)
+{
+	char shape[200];
 
 	if (first)
 		fprintf(out, "%9s %9s %9s %9s %6s %5s %5s  %s\n", "us", "mma us", "load us", "memory us", "idle", "CTAs", "group",
 		        "shape");
-	gemm_kind_text(g, shape, sizeof shape);
-	fprintf(out, "%9.1f %9.1f %9.1f %9.1f %5.1f%% %5u %5u  %s\n", v->us, v->mma_us, v->load_us, v->memory_us, 100 * v->tail,
-	        v->grid, v->group, shape);
+	gemm_text(&c->opt, shape, sizeof shape);
+	fprintf(out, "%9.1f %9.1f %9.1f %9.1f %5.1f%% %5u %5u  %s\n", c->us, c->mma_us, c->load_us, c->memory_us, 100 * c->tail,
+	        grid, c->opt.group, shape);
 }
 
-/* ---- the generators ---- */
+/* ---- what fits what ---- */
 
-static bool rows_of_m(const gemm_request *q, int which) { return q->layout && q->layout[which] == 'n'; }
-
-/* --tile has all three sides, but only one third is possible. */
-static int check_tile_k(const gemm_request *q, uint32_t bk, const char *with)
+/* Options that only some kernels have. */
+static int check_placed(const gemm_request *q, const cptx_target *target)
 {
-	if (!asked(q, OPTION_TILE) || q->o.bk == bk)
-		return EXIT_OK;
-	return cli_failed(q->cmd, "tile K = %u; with %s it is %u, 128 bytes", q->o.bk, with, bk);
-}
-
-/* The tuned shape of the target, with what was asked for in its place; a tile without warps gets warps of about 64 x 64. */
-static int complete_mma(gemm_request *q, const cptx_target *target)
-{
-	cptx_gemm_opt d = cptx_gemm_default(target), *o = &q->g.mma;
-
-	if (q->o.in != q->in_b)
-		return cli_failed(q->cmd, "A is .%s and B .%s; with mma.sync both are bf16, or both f16", cptx_type_name(q->o.in),
-		                  cptx_type_name(q->in_b));
-	*o = q->o;
-	if (!asked(q, OPTION_TILE))
-		o->bm = d.bm, o->bn = d.bn, o->bk = d.bk;
-	if (!asked(q, OPTION_WARPS)) {
-		o->warps_m = o->bm >= 128 ? o->bm / 64 : 1;
-		o->warps_n = o->bn >= 128 ? o->bn / 64 : 1;
-		if (o->warps_m * o->warps_n < 4 && o->bn % 64 == 0)
-			o->warps_n *= 2;
-	}
-	if (!asked(q, OPTION_STAGES))
-		o->stages = asked(q, OPTION_TILE) ? 3 : d.stages;
-	return EXIT_OK;
-}
-
-static int pick_wgmma(gemm_request *q, const cptx_gemm_problem *p, uint32_t sms, FILE *out)
-{
-	cptx_gemm_sm90_choice c[CHOICES];
-	cptx_gemm_sm90_plan plan;
-	cptx_error err = { 0 };
-	size_t n = cptx_gemm_sm90_auto(&q->g.sm90, p, sms, c, CHOICES, &err);
-
-	if (!n)
-		return cli_failed(q->cmd, "%s", err.text);
-	for (size_t i = 0; i < n && asked(q, OPTION_EXPLAIN); i++) {
-		cptx_gemm_problem with = *p;
-		with.ctas = c[i].ctas;
-		cptx_gemm_sm90_check_problem(&c[i].opt, &with, sms, &plan, &err);
-		explain(&(gemm_kind){ GEMM_WGMMA, .sm90 = c[i].opt }, &(verdict)VERDICT(c[i], plan.grid), i == 0, out);
-	}
-	q->g.sm90 = c[0].opt, q->g.ctas = c[0].ctas;
-	return EXIT_OK;
-}
-
-static int complete_wgmma(gemm_request *q, uint32_t sms, FILE *out)
-{
-	cptx_gemm_problem p = problem_of(q);
-	cptx_gemm_sm90_opt *o = &q->g.sm90;
-	cptx_gemm_sm90_plan plan;
-	cptx_error err = { 0 };
-	int status = EXIT_OK;
-	char with[40];
-
-	*o = (cptx_gemm_sm90_opt){ .a = q->o.in,
-		                       .b = q->in_b,
-		                       .out = q->o.out,
-		                       .group = q->o.group,
-		                       .a_m_major = rows_of_m(q, 0),
-		                       .b_n_major = rows_of_m(q, 1) };
-	if (asked(q, OPTION_TILE))
-		o->bm = q->o.bm, o->bn = q->o.bn, o->stages = 3, o->swap = asked(q, OPTION_SWAP), o->per_sm = q->per_sm;
-	else if (asked(q, OPTION_SWAP) || asked(q, OPTION_PER_SM))
-		return cli_usage(q->cmd, "--%s goes with --tile; without, the model picks it",
-		                 asked(q, OPTION_SWAP) ? "swap" : "per-sm");
-	else if ((status = pick_wgmma(q, &p, sms, out)))
-		return status;
-	if (asked(q, OPTION_STAGES))
-		o->stages = q->o.stages;
-	if (asked(q, OPTION_CLUSTER))
-		o->cluster_m = q->cluster[0], o->cluster_n = q->cluster[1];
-	o->stream_k |= asked(q, OPTION_STREAM_K);
-	if ((o->grouped = asked(q, OPTION_GROUPED))) /* a choice of the model may share K */
-		o->stream_k = asked(q, OPTION_STREAM_K), q->g.ctas = 0;
-	if (!cptx_gemm_sm90_check(o, &plan, &err))
-		return cli_failed(q->cmd, "%s", err.text);
-	snprintf(with, sizeof with, ".%s", cptx_type_name(o->a));
-	return check_tile_k(q, plan.bk, with);
-}
-
-static int pick_tcgen05(gemm_request *q, const cptx_gemm_problem *p, uint32_t sms, FILE *out)
-{
-	cptx_gemm_sm100_choice c[CHOICES];
-	cptx_gemm_sm100_plan plan;
-	cptx_error err = { 0 };
-	size_t n = cptx_gemm_sm100_auto(&q->g.sm100, p, sms, c, CHOICES, &err);
-
-	if (!n)
-		return cli_failed(q->cmd, "%s", err.text);
-	for (size_t i = 0; i < n && asked(q, OPTION_EXPLAIN); i++) {
-		cptx_gemm_problem with = *p;
-		with.ctas = c[i].ctas;
-		cptx_gemm_sm100_check_problem(&c[i].opt, &with, sms, &plan, &err);
-		explain(&(gemm_kind){ GEMM_TCGEN05, .sm100 = c[i].opt }, &(verdict)VERDICT(c[i], plan.grid), i == 0, out);
-	}
-	q->g.sm100 = c[0].opt, q->g.ctas = c[0].ctas;
-	return EXIT_OK;
-}
-
-static int complete_tcgen05(gemm_request *q, uint32_t sms, const cptx_target *target, FILE *out)
-{
-	cptx_gemm_problem p = problem_of(q);
-	cptx_gemm_sm100_opt *o = &q->g.sm100;
-	cptx_gemm_sm100_plan plan;
-	cptx_error err = { 0 };
-	int status = EXIT_OK;
-	char with[40];
-
-	*o = (cptx_gemm_sm100_opt){ .a = q->o.in == CPTX_F32 ? CPTX_TF32 : q->o.in,
-		                        .b = q->in_b == CPTX_F32 ? CPTX_TF32 : q->in_b,
-		                        .scale = q->scale,
-		                        .out = q->o.out,
-		                        .group = q->o.group,
-		                        .a_m_major = rows_of_m(q, 0),
-		                        .b_n_major = rows_of_m(q, 1),
-		                        .a_tmem = asked(q, OPTION_A_TMEM) };
-	o->kind = q->multiplies < CPTX_TCGEN05_KINDS ? q->multiplies : gemm_tcgen05_kind(o->a, o->b, q->scale);
-	if (asked(q, OPTION_TILE))
-		o->bm = q->o.bm, o->bn = q->o.bn, o->stages = 3;
-	else if ((status = pick_tcgen05(q, &p, sms, out)))
-		return status;
-	if (asked(q, OPTION_STAGES))
-		o->stages = q->o.stages;
-	if (asked(q, OPTION_CLUSTER))
-		o->cluster_m = q->cluster[0], o->cluster_n = q->cluster[1];
-	o->stream_k |= asked(q, OPTION_STREAM_K);
-	if ((o->grouped = asked(q, OPTION_GROUPED))) /* a choice of the model may share K */
-		o->stream_k = asked(q, OPTION_STREAM_K), q->g.ctas = 0;
-	if (!cptx_gemm_sm100_check(o, target, &plan, &err))
-		return cli_failed(q->cmd, "%s", err.text);
-	snprintf(with, sizeof with, "kind %s", cptx_tcgen05_kind_name(o->kind));
-	return check_tile_k(q, plan.bk, with);
-}
-
-static int pick_block_scale(gemm_request *q, const cptx_gemm_problem *p, uint32_t sms, FILE *out)
-{
-	cptx_gemm_sm120_choice c[CHOICES];
-	cptx_gemm_sm120_plan plan;
-	cptx_error err = { 0 };
-	size_t n = cptx_gemm_sm120_auto(&q->g.sm120, p, sms, c, CHOICES, &err);
-
-	if (!n)
-		return cli_failed(q->cmd, "%s", err.text);
-	for (size_t i = 0; i < n && asked(q, OPTION_EXPLAIN); i++) {
-		cptx_gemm_sm120_check_problem(&c[i].opt, p, sms, &plan, &err);
-		explain(&(gemm_kind){ GEMM_BLOCK_SCALE, .sm120 = c[i].opt }, &(verdict)VERDICT(c[i], plan.grid), i == 0, out);
-	}
-	q->g.sm120 = c[0].opt;
-	return EXIT_OK;
-}
-
-static int complete_block_scale(gemm_request *q, uint32_t sms, const cptx_target *target, FILE *out)
-{
-	cptx_gemm_problem p = problem_of(q);
-	cptx_gemm_sm120_opt *o = &q->g.sm120;
-	cptx_gemm_sm120_plan plan;
-	cptx_error err = { 0 };
-	int status = EXIT_OK;
-
-	*o = (cptx_gemm_sm120_opt){
-		.a = q->o.in, .b = q->in_b, .scale = q->scale, .out = q->o.out, .group = q->o.group, .warps_m = 2, .warps_n = 2
+	static const struct {
+		int option;
+		unsigned of;
+	} only_of[] = {
+		{ OPTION_KIND, SCALED | TCGEN05 },
+		{ OPTION_WARPS, SYNC | SCALED },
+		{ OPTION_STREAM_K, WGMMA | TCGEN05 },
+		{ OPTION_SWAP, WGMMA },
+		{ OPTION_PER_SM, WGMMA },
+		{ OPTION_BATCH, SCALED | WGMMA | TCGEN05 },
+		{ OPTION_GROUPED, WGMMA | TCGEN05 },
+		{ OPTION_LAYOUT, WGMMA | TCGEN05 },
+		{ OPTION_CLUSTER, WGMMA | TCGEN05 },
+		{ OPTION_TIMELINE, WGMMA | TCGEN05 },
+		{ OPTION_SCALE, SCALED | TCGEN05 },
+		{ OPTION_A_TMEM, TCGEN05 },
+		{ OPTION_EXPLAIN, SCALED | WGMMA | TCGEN05 },
 	};
-	enum cptx_tcgen05_kind is = gemm_tcgen05_kind(o->a, o->b, o->scale);
-	if (q->multiplies < CPTX_TCGEN05_KINDS && q->multiplies != is)
-		return cli_failed(q->cmd, "kind %s of mma.sync does not take .%s and .%s by .%s; these are kind %s",
-		                  cptx_tcgen05_kind_name(q->multiplies), cptx_type_name(o->a), cptx_type_name(o->b),
-		                  cptx_type_name(o->scale), cptx_tcgen05_kind_name(is));
-	if (asked(q, OPTION_TILE))
-		o->bm = q->o.bm, o->bn = q->o.bn, o->stages = 2;
-	else if ((status = pick_block_scale(q, &p, sms, out)))
-		return status;
-	if (asked(q, OPTION_WARPS))
-		o->warps_m = q->o.warps_m, o->warps_n = q->o.warps_n;
-	if (asked(q, OPTION_STAGES))
-		o->stages = q->o.stages;
-	if (!cptx_gemm_sm120_check(o, target, &plan, &err))
-		return cli_failed(q->cmd, "%s", err.text);
-	char with[40];
-	snprintf(with, sizeof with, "kind %s", cptx_tcgen05_kind_name(is));
-	return check_tile_k(q, plan.bk, with);
-}
-
-/* ---- which of them ---- */
-
-static bool scaled(enum cptx_tcgen05_kind k) { return k >= CPTX_TCGEN05_MXF8F6F4 && k < CPTX_TCGEN05_KINDS; }
-
-static enum gemm_with choose_with(const gemm_request *q, const cptx_target *target)
-{
-	bool block_scale = cptx_form_on_target(CPTX_OP_MMA_BLOCK_SCALE, 0, target);
-
-	if (q->multiplies < CPTX_TCGEN05_KINDS)
-		return block_scale && scaled(q->multiplies) ? GEMM_BLOCK_SCALE : GEMM_TCGEN05;
-	if (q->kind)
-		return !strcmp(q->kind, "wgmma") ? GEMM_WGMMA : !strcmp(q->kind, "tcgen05") ? GEMM_TCGEN05 : GEMM_MMA;
-	if (block_scale && asked(q, OPTION_SCALE))
-		return GEMM_BLOCK_SCALE;
-	if (asked(q, OPTION_TILE) || asked(q, OPTION_WARPS))
-		return GEMM_MMA;
-	return !strcmp(target->name, "sm_90a")                       ? GEMM_WGMMA
-	       : cptx_form_on_target(CPTX_OP_TCGEN05_MMA, 0, target) ? GEMM_TCGEN05
-	                                                             : GEMM_MMA;
-}
-
-/* Options that only some generators have. */
-enum { MMA = 1 << GEMM_MMA, WGMMA = 1 << GEMM_WGMMA, TCGEN05 = 1 << GEMM_TCGEN05, BLOCK_SCALE = 1 << GEMM_BLOCK_SCALE };
-static const struct {
-	int option;
-	unsigned of;
-} only_of[] = {
-	{ OPTION_WARPS, MMA | BLOCK_SCALE },
-	{ OPTION_EXPLAIN, WGMMA | TCGEN05 | BLOCK_SCALE },
-	{ OPTION_STREAM_K, WGMMA | TCGEN05 },
-	{ OPTION_SWAP, WGMMA },
-	{ OPTION_PER_SM, WGMMA },
-	{ OPTION_GROUPED, WGMMA | TCGEN05 },
-	{ OPTION_LAYOUT, WGMMA | TCGEN05 },
-	{ OPTION_CLUSTER, WGMMA | TCGEN05 },
-	{ OPTION_TIMELINE, WGMMA | TCGEN05 },
-	{ OPTION_SCALE, TCGEN05 | BLOCK_SCALE },
-	{ OPTION_A_TMEM, TCGEN05 },
-};
-
-static int check_placed(const gemm_request *q)
-{
-	static const char *const names[] = { [GEMM_MMA] = "mma",
-		                                 [GEMM_WGMMA] = "wgmma",
-		                                 [GEMM_TCGEN05] = "tcgen05",
-		                                 [GEMM_BLOCK_SCALE] = "mxf8f6f4, mxf4 and mxf4nvf4" };
-	char of[120] = "";
+	unsigned by = kernel_of(&q->o);
+	char of[120] = "", own[32], why[120] = "";
 
 	for (size_t i = 0; i < sizeof only_of / sizeof *only_of; i++) {
-		if (!asked(q, only_of[i].option) || only_of[i].of >> q->g.with & 1)
+		if (!asked(q, only_of[i].option) || only_of[i].of >> by & 1)
 			continue;
-		for (unsigned w = 0; w < sizeof names / sizeof *names; w++)
-			if (only_of[i].of >> w & 1)
-				snprintf(of + strlen(of), sizeof of - strlen(of), "%s--kind %s", *of ? " and of " : "", names[w]);
-		return cli_usage(q->cmd, "--%s is an option of %s", q->cmd->options[only_of[i].option].name, of);
+		for (unsigned k = 0; k < BYS; k++)
+			if (only_of[i].of >> k & 1)
+				add(of, sizeof of, "%s%s", *of ? " and of " : "", kernels[k].name);
+		snprintf(own, sizeof own, "%sa", target->name);
+		const cptx_target *a = cptx_target_find(own);
+		if (!asked(q, OPTION_MMA))
+			add(why, sizeof why, ", by --arch %s", target->name);
+		if (a && cptx_gemm_mma_of(a) != cptx_gemm_mma_of(target))
+			add(why, sizeof why, "; %s has %s", a->name, cptx_gemm_mma_name(cptx_gemm_mma_of(a)));
+		return cli_usage(q->cmd, "--%s is an option of %s; this kernel is by %s%s", q->cmd->options[only_of[i].option].name,
+		                 of, kernels[by].name, why);
 	}
 	return EXIT_OK;
 }
 
-int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
+static int check_explain(const gemm_request *q)
 {
-	/* multiprocessors of a GPU that a target has */
-	static const uint16_t
-		sms[] = { [GEMM_WGMMA] = 132 /* H200 */, [GEMM_TCGEN05] = 148 /* B200 */, [GEMM_BLOCK_SCALE] = 170 /* RTX 5090 */ };
-
-	q->g.with = choose_with(q, target);
-	int status = check_placed(q);
-	if (status)
-		return status;
 	static const int picked[] = { OPTION_TILE, OPTION_WARPS, OPTION_STAGES, OPTION_CLUSTER, OPTION_STREAM_K };
+
 	for (size_t i = 0; i < sizeof picked / sizeof *picked && asked(q, OPTION_EXPLAIN); i++)
 		if (asked(q, picked[i]))
 			return cli_usage(q->cmd, "--explain tells how a shape is picked, all of it; leave --%s away",
 			                 q->cmd->options[picked[i]].name);
 	if (asked(q, OPTION_EXPLAIN) && asked(q, OPTION_RUN))
 		return cli_usage(q->cmd, "--explain or --run, not both: --run picks the same shape");
-	uint32_t here = dev ? cptx_device_get_info(dev)->sms : q->g.with == GEMM_MMA ? 0 : sms[q->g.with];
-	switch (q->g.with) {
-	case GEMM_WGMMA: return complete_wgmma(q, here, out);
-	case GEMM_TCGEN05: return complete_tcgen05(q, here, target, out);
-	case GEMM_BLOCK_SCALE: return complete_block_scale(q, here, target, out);
-	default: return complete_mma(q, target);
+	if (!asked(q, OPTION_TILE) && (asked(q, OPTION_SWAP) || asked(q, OPTION_PER_SM)))
+		return cli_usage(q->cmd, "--%s goes with --tile; without, the model picks it",
+		                 asked(q, OPTION_SWAP) ? "swap" : "per-sm");
+	return EXIT_OK;
+}
+
+/* ---- types ---- */
+
+/* The kind of tcgen05.mma for A and B of such types and factors of that (NONE: no factors). */
+static enum cptx_tcgen05_kind kind_of(enum cptx_type a, enum cptx_type b, enum cptx_type scale)
+{
+	bool scaled = scale != CPTX_TYPE_NONE;
+
+	if (a == CPTX_E2M1 && b == CPTX_E2M1 && scaled) /* without factors in bytes */
+		return scale == CPTX_UE4M3 ? CPTX_TCGEN05_MXF4NVF4 : CPTX_TCGEN05_MXF4;
+	switch (a) {
+	case CPTX_F16:
+	case CPTX_BF16: return CPTX_TCGEN05_F16;
+	case CPTX_F32:
+	case CPTX_TF32: return CPTX_TCGEN05_TF32;
+	case CPTX_S8:
+	case CPTX_U8: return CPTX_TCGEN05_I8;
+	default: return scaled ? CPTX_TCGEN05_MXF8F6F4 : CPTX_TCGEN05_F8F6F4;
 	}
+}
+
+/* What multiplies: --mma, or the best that the target has.  What a kind multiplies where --in and --scale do not say. */
+static void complete_types(gemm_request *q, const cptx_target *target)
+{
+	static const struct {
+		enum cptx_type in, scale;
+	} of[] = {
+		[CPTX_TCGEN05_TF32] = { CPTX_TF32, CPTX_TYPE_NONE },   [CPTX_TCGEN05_F16] = { CPTX_BF16, CPTX_TYPE_NONE },
+		[CPTX_TCGEN05_F8F6F4] = { CPTX_E4M3, CPTX_TYPE_NONE }, [CPTX_TCGEN05_I8] = { CPTX_S8, CPTX_TYPE_NONE },
+		[CPTX_TCGEN05_MXF8F6F4] = { CPTX_E4M3, CPTX_UE8M0 },   [CPTX_TCGEN05_MXF4] = { CPTX_E2M1, CPTX_UE8M0 },
+		[CPTX_TCGEN05_MXF4NVF4] = { CPTX_E2M1, CPTX_UE4M3 },
+	};
+	cptx_gemm_opt *o = &q->o;
+
+	if (!asked(q, OPTION_MMA))
+		o->mma = cptx_gemm_mma_of(target);
+	if (asked(q, OPTION_KIND) && !asked(q, OPTION_IN))
+		o->a = o->b = of[q->kind].in;
+	if (asked(q, OPTION_KIND) && !asked(q, OPTION_SCALE))
+		o->scale = of[q->kind].scale;
+	if (o->mma == CPTX_GEMM_TCGEN05)
+		o->a = o->a == CPTX_F32 ? CPTX_TF32 : o->a, o->b = o->b == CPTX_F32 ? CPTX_TF32 : o->b;
+	if (asked(q, OPTION_KIND))
+		o->kind = q->kind;
+	else if (o->mma == CPTX_GEMM_TCGEN05)
+		o->kind = kind_of(o->a, o->b, o->scale);
+}
+
+/* ---- shapes ---- */
+
+/* The best shape by the model for the problem of --run or --explain, without one for 4096 cubed. */
+static int pick(gemm_request *q, uint32_t sms, FILE *out)
+{
+	enum { CHOICES = 5 };
+	const gemm_problem *r = &q->problem;
+	cptx_gemm_problem p = { .m = r->m ? r->m : 4096, .n = r->m ? r->n : 4096, .k = r->m ? r->k : 4096, .batch = r->batch };
+	cptx_gemm_choice c[CHOICES];
+	cptx_gemm_plan plan;
+	cptx_error err = { 0 };
+	size_t n = cptx_gemm_auto(&q->o, &p, sms, c, CHOICES, &err);
+
+	if (!n)
+		return cli_failed(q->cmd, "%s", err.text);
+	for (size_t i = 0; i < n && asked(q, OPTION_EXPLAIN); i++) {
+		p.ctas = c[i].ctas;
+		cptx_gemm_check_problem(&c[i].opt, &p, sms, &plan, &err);
+		explain(&c[i], plan.grid, i == 0, out);
+	}
+	q->o = c[0].opt, q->problem.ctas = c[0].ctas;
+	return EXIT_OK;
+}
+
+/* Warps of about 64 x 64. */
+static void choose_warps(cptx_gemm_opt *o)
+{
+	o->warps_m = o->bm >= 128 ? o->bm / 64 : 1;
+	o->warps_n = o->bn >= 128 ? o->bn / 64 : 1;
+	if (o->warps_m * o->warps_n < 4 && o->bn % 64 == 0)
+		o->warps_n *= 2;
+}
+
+/* What was asked for, and around it a usual, the tuned or the picked shape. */
+static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t sms, FILE *out)
+{
+	const cptx_gemm_opt want = q->o, tuned = cptx_gemm_default(target);
+	cptx_gemm_opt *o = &q->o;
+	unsigned by = kernel_of(o);
+
+	if (asked(q, OPTION_TILE))
+		o->stages = kernels[by].stages;
+	else if (by == BY_SYNC)
+		o->bm = tuned.bm, o->bn = tuned.bn, o->bk = tuned.bk, o->stages = tuned.stages;
+	else if (pick(q, sms, out))
+		return EXIT_FAILED;
+	if (asked(q, OPTION_WARPS))
+		o->warps_m = want.warps_m, o->warps_n = want.warps_n;
+	else if (by == BY_SYNC)
+		choose_warps(o);
+	else if (by == BY_SCALED && asked(q, OPTION_TILE))
+		o->warps_m = o->warps_n = 2;
+	if (asked(q, OPTION_STAGES))
+		o->stages = want.stages;
+	if (asked(q, OPTION_CLUSTER))
+		o->cluster_m = want.cluster_m, o->cluster_n = want.cluster_n;
+	o->stream_k |= want.stream_k;
+	return EXIT_OK;
+}
+
+int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
+{
+	cptx_error err = { 0 };
+
+	complete_types(q, target);
+	int status = check_placed(q, target);
+	if (status || (status = check_explain(q)))
+		return status;
+	uint32_t sms = dev ? cptx_device_get_info(dev)->sms : kernels[kernel_of(&q->o)].sms;
+	if ((status = complete_shape(q, target, sms, out)))
+		return status;
+	return cptx_gemm_check(&q->o, target, NULL, &err) ? EXIT_OK : cli_failed(q->cmd, "%s", err.text);
 }

@@ -44,24 +44,25 @@ static void draw(enum cptx_type type, double normal, uint32_t *bits, float *valu
 	*value = (float)number_value(type, *bits);
 }
 
-static void fill_table(table *t, enum cptx_type type, uint64_t *s)
+static void fill_table(table *t, enum cptx_type type, bool small, uint64_t *s)
 {
 	for (size_t i = 0; i < DRAWN; i++) {
 		double u = ((double)(number_random(s) >> 11) + 1) / 9007199254740993.0,
 			   v = (double)(number_random(s) >> 11) / 9007199254740992.0;
-		draw(type, sqrt(-2 * log(u)) * cos(6.283185307179586 * v), &t->bits[i], &t->value[i]);
+		double normal = sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+		draw(type, small ? nearbyint(fmin(fmax(normal, -2), 2)) : normal, &t->bits[i], &t->value[i]);
 	}
 }
 
 /* The elements behind one another, the first in the lowest bits.  value: may be NULL. */
-static void fill(void *to, float *value, uint64_t n, enum cptx_type type, uint64_t seed)
+static void fill(void *to, float *value, uint64_t n, enum cptx_type type, bool small, uint64_t seed)
 {
 	table t;
 	uint8_t *bytes = to;
 	uint64_t s = seed * 2654435761u + 88172645463325252u, held = 0;
 	uint32_t bits = number_packed_bits(type), have = 0;
 
-	fill_table(&t, type, &s);
+	fill_table(&t, type, small, &s);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t which = number_random(&s) >> 20 & (DRAWN - 1);
 		held |= (uint64_t)t.bits[which] << have;
@@ -74,7 +75,7 @@ static void fill(void *to, float *value, uint64_t n, enum cptx_type type, uint64
 		*bytes = (uint8_t)held;
 }
 
-void gemm_fill_normal(void *to, uint64_t n, enum cptx_type type, uint64_t seed) { fill(to, NULL, n, type, seed); }
+void gemm_fill_normal(void *to, uint64_t n, enum cptx_type type, uint64_t seed) { fill(to, NULL, n, type, false, seed); }
 
 static bool upload(cptx_device *dev, uint64_t *at, const void *from, uint64_t size, cptx_error *err)
 {
@@ -82,22 +83,32 @@ static bool upload(cptx_device *dev, uint64_t *at, const void *from, uint64_t si
 	return err->code == CPTX_OK && cptx_mem_write(dev, *at, from, size, err);
 }
 
+float *gemm_operand_row(const gemm_operand *o, uint64_t z, uint64_t row, uint64_t *to_next)
+{
+	*to_next = o->across ? o->rows : 1;
+	return o->value + z * o->rows * o->k + row * (o->across ? 1 : o->k);
+}
+
 static bool make_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
 {
 	uint64_t across = (o->k + o->vec - 1) / o->vec, n = o->rows * across;
 	uint64_t size = cptx_gemm_scales_bytes(o->rows, o->k, o->vec);
-	uint8_t *plain = gemm_host(n, err), *packed = gemm_host(size, err);
-	float *factor = gemm_host(n * sizeof *factor, err);
+	uint8_t *plain = gemm_host(n * o->count, err), *packed = gemm_host(size * o->count, err);
+	float *factor = gemm_host(n * o->count * sizeof *factor, err);
 	bool ok = plain && packed && factor;
 
-	if (ok) {
-		fill(plain, factor, n, o->scale, seed);
-		cptx_gemm_scales_pack(packed, plain, o->rows, o->k, o->vec);
-		for (uint64_t i = 0; i < o->rows; i++)
+	if (ok)
+		fill(plain, factor, n * o->count, o->scale, false, seed);
+	for (uint64_t z = 0; z < o->count && ok; z++) {
+		cptx_gemm_scales_pack(packed + z * size, plain + z * n, o->rows, o->k, o->vec);
+		for (uint64_t i = 0; i < o->rows; i++) {
+			uint64_t step;
+			float *v = gemm_operand_row(o, z, i, &step);
 			for (uint64_t l = 0; l < o->k; l++)
-				o->value[i * o->k + l] *= factor[i * across + l / o->vec];
-		ok = upload(dev, &o->scales, packed, size, err);
+				v[l * step] *= factor[z * n + i * across + l / o->vec];
+		}
 	}
+	ok = ok && upload(dev, &o->scales, packed, size * o->count, err);
 	free(plain);
 	free(packed);
 	free(factor);
@@ -106,13 +117,13 @@ static bool make_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_
 
 bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
 {
-	uint64_t n = o->rows * o->k, size = (n * number_packed_bits(o->type) + 7) / 8;
+	uint64_t n = o->rows * o->k * o->count, size = (n * number_packed_bits(o->type) + 7) / 8;
 	void *packed = gemm_host(size, err);
 
 	o->value = gemm_host(n * sizeof *o->value, err);
 	bool ok = packed && o->value;
 	if (ok) {
-		fill(packed, o->value, n, o->type, seed);
+		fill(packed, o->value, n, o->type, o->small, seed);
 		ok = upload(dev, &o->at, packed, size, err);
 	}
 	free(packed);

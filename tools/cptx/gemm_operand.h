@@ -8,12 +8,17 @@ typedef struct gemm_operand {
 	enum cptx_type type, scale; /* of the elements, and of their factors (CPTX_TYPE_NONE: none) */
 	uint32_t vec;               /* elements along K that share a factor */
 	uint64_t rows, k;
-	float *value;        /* rows x k: element times factor, exact; as the elements lie */
+	bool across;         /* K rows of `rows` elements; else `rows` rows of K */
+	bool small;          /* of whole numbers from -2 to 2: their sums are exact where 13 bits are kept */
+	uint32_t count;      /* such matrices, behind one another */
+	float *value;        /* element times factor, exact; as the elements lie */
 	uint64_t at, scales; /* device addresses, of the packed elements and of the packed factors */
 } gemm_operand;
 
-/* Fills in value, at and scales.  Rows of K, or without factors K rows of any layout.  False: err says why. */
+/* Fills in value, at and scales.  False: err says why. */
 bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err);
+/* The first along K in a row of matrix z; to the next: elements from one along K to the next. */
+float *gemm_operand_row(const gemm_operand *o, uint64_t z, uint64_t row, uint64_t *to_next);
 void gemm_operand_free(gemm_operand *o, cptx_device *dev);
 
 /* malloc that says what was wrong, and does nothing after an error. */

@@ -7,6 +7,7 @@
 
 enum {
 	OPTION_ARCH,
+	OPTION_MMA,
 	OPTION_KIND,
 	OPTION_TILE,
 	OPTION_WARPS,
@@ -15,6 +16,7 @@ enum {
 	OPTION_STREAM_K,
 	OPTION_SWAP,
 	OPTION_PER_SM,
+	OPTION_BATCH,
 	OPTION_GROUPED,
 	OPTION_LAYOUT,
 	OPTION_SCALE,
@@ -33,20 +35,18 @@ enum {
 
 typedef struct gemm_request {
 	const cli_command *cmd;
-	uint32_t seen; /* 1 << OPTION_ of all that were given */
-	gemm_kind g;
-	cptx_gemm_opt o; /* what was asked for, whatever the kind; in: the type of A */
-	enum cptx_type in_b;
-	const char *arch, *output, *device, *kind, *layout, *timeline;
-	enum cptx_tcgen05_kind multiplies; /* if --kind names one of PTX; else CPTX_TCGEN05_KINDS */
-	uint32_t cluster[2], per_sm;
-	enum cptx_type scale;
+	uint32_t seen;   /* 1 << OPTION_ of all that were given */
+	cptx_gemm_opt o; /* what was asked for; completed: the kernel */
+	const char *arch, *output, *device, *timeline;
+	enum cptx_tcgen05_kind kind; /* with --kind */
 	gemm_problem problem;
 } gemm_request;
 
 static inline bool asked(const gemm_request *q, int option) { return q->seen >> option & 1; }
 
-/* Chooses the generator and completes its options, q->g; with --explain it tells how.  EXIT_OK, or a message was printed. */
+/* Chooses what multiplies and completes the options; with --explain it tells how.  EXIT_OK, or a message was printed. */
 int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out);
+/* "tile 128x256x64, 4 stages ..." */
+void gemm_text(const cptx_gemm_opt *o, char *text, size_t size);
 
 #endif

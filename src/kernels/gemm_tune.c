@@ -19,8 +19,7 @@ typedef struct candidate {
 typedef struct tuning {
 	cptx_device *dev;
 	const cptx_gemm_problem *p;
-	const tma_gemm_tuner *of;
-	char *choices;
+	cptx_gemm_choice *choice;
 	candidate *candidate;
 	size_t n;
 	uint32_t sets;
@@ -28,22 +27,12 @@ typedef struct tuning {
 	cptx_event *begin, *end;
 } tuning;
 
-static char *choice(const tuning *t, size_t i) { return t->choices + i * t->of->size; }
-
-static double get_us(const tuning *t, size_t i, size_t at)
-{
-	double us;
-
-	memcpy(&us, choice(t, i) + at, sizeof us);
-	return us;
-}
-
 static bool copy_operands(tuning *t, cptx_error *err)
 {
-	uint32_t bits_a, bits_b;
+	const cptx_gemm_opt *o = &t->choice->opt;
+	uint64_t all = given(t->p->batch) * t->p->k;
+	uint64_t a = t->p->m * all * tma_gemm_bits(o->a) / 8, b = t->p->n * all * tma_gemm_bits(o->b) / 8;
 
-	t->of->bits(t->choices, &bits_a, &bits_b);
-	uint64_t all = given(t->p->batch) * t->p->k, a = t->p->m * all * bits_a / 8, b = t->p->n * all * bits_b / 8;
 	t->a[0] = t->p->a, t->b[0] = t->p->b;
 	for (t->sets = 1; t->sets < SETS && t->sets * (a + b) < APART_BYTES && err->code == CPTX_OK; t->sets++) {
 		t->a[t->sets] = cptx_mem_alloc(t->dev, a, err), t->b[t->sets] = cptx_mem_alloc(t->dev, b, err);
@@ -58,8 +47,13 @@ static bool load(tuning *t, size_t i, cptx_error *err)
 	cptx_module *m = cptx_module_new(NULL);
 	candidate *c = &t->candidate[i];
 
-	if (t->of->build(m, choice(t, i), err) &&
-	    t->of->workspace(choice(t, i), *t->p, cptx_device_get_info(t->dev)->sms, &c->workspace, err)) {
+	cptx_gemm_plan plan;
+	cptx_gemm_problem p = *t->p;
+
+	p.ctas = t->choice[i].ctas;
+	if (cptx_gemm_build(m, &t->choice[i].opt, err) &&
+	    cptx_gemm_check_problem(&t->choice[i].opt, &p, cptx_device_get_info(t->dev)->sms, &plan, err)) {
+		c->workspace = plan.workspace;
 		c->program = cptx_device_load(t->dev, m, NULL, err);
 		t->workspace_bytes = MAX(t->workspace_bytes, c->workspace);
 	}
@@ -77,8 +71,8 @@ static bool prepare(tuning *t, cptx_error *err)
 	for (size_t i = 0; i < t->n; i++)
 		for (uint32_t s = 0; s < t->sets; s++) {
 			cptx_gemm_problem p = *t->p;
-			p.a = t->a[s], p.b = t->b[s], p.workspace = t->workspace;
-			t->candidate[i].launch[s] = t->of->launch(t->candidate[i].program, t->dev, choice(t, i), p, err);
+			p.a = t->a[s], p.b = t->b[s], p.workspace = t->workspace, p.ctas = t->choice[i].ctas;
+			t->candidate[i].launch[s] = cptx_gemm_launch(t->candidate[i].program, t->dev, &t->choice[i].opt, &p, err);
 			if (!t->candidate[i].launch[s])
 				return false;
 		}
@@ -111,11 +105,11 @@ static bool measure(tuning *t, cptx_error *err)
 {
 	for (int round = 0; round < ROUNDS; round++)
 		for (size_t i = 0; i < t->n; i++) {
-			double us = burst(t, &t->candidate[i], MAX(get_us(t, i, t->of->at_us), 1.0), err);
+			double us = burst(t, &t->candidate[i], MAX(t->choice[i].us, 1.0), err);
 			if (err->code != CPTX_OK)
 				return false;
-			if (!round || us < get_us(t, i, t->of->at_measured))
-				memcpy(choice(t, i) + t->of->at_measured, &us, sizeof us);
+			if (!round || us < t->choice[i].measured_us)
+				t->choice[i].measured_us = us;
 		}
 	return true;
 }
@@ -135,39 +129,42 @@ static void release(tuning *t)
 	free(t->candidate);
 }
 
-static bool sort(const tuning *t, cptx_error *err)
+static int by_measured(const void *a, const void *b)
 {
-	tma_gemm_best best = { .size = t->of->size, .at_us = t->of->at_measured, .room = t->n };
+	double x = ((const cptx_gemm_choice *)a)->measured_us, y = ((const cptx_gemm_choice *)b)->measured_us;
 
-	if (!(best.choices = malloc(t->n * t->of->size)))
-		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	for (size_t i = 0; i < t->n; i++)
-		tma_gemm_offer(&best, choice(t, i));
-	memcpy(t->choices, best.choices, t->n * t->of->size);
-	free(best.choices);
-	return true;
+	return (x > y) - (x < y);
 }
 
-bool tma_gemm_tune(const tma_gemm_tuner *of, cptx_device *dev, const cptx_gemm_problem *p, void *choices, size_t n,
-                   cptx_error *err)
+static bool check_arguments(const cptx_device *dev, const cptx_gemm_problem *p, const cptx_gemm_choice *choices,
+                            cptx_error *err)
 {
-	cptx_error own = { 0 };
-	tuning t = { .dev = dev, .p = p, .of = of, .choices = choices, .n = n };
-
-	err = err ? err : &own;
 	if (!dev || !p || !choices)
-		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for %s: the %s NULL", of->target,
+		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the %s NULL",
 		                 !dev ? "device is"
 		                 : !p ? "problem is"
 		                      : "choices are");
+	return true;
+}
+
+bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choice *choices, size_t n, cptx_error *err)
+{
+	cptx_error own = { 0 };
+	tuning t = { .dev = dev, .p = p, .choice = choices, .n = n };
+
+	err = err ? err : &own;
 	*err = (cptx_error){ 0 };
+	if (!check_arguments(dev, p, choices, err))
+		return false;
 	if (!n)
 		return true;
 	t.candidate = calloc(n, sizeof *t.candidate);
 	if (!t.candidate)
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	t.begin = cptx_event_new(dev, err), t.end = cptx_event_new(dev, err);
-	bool ok = err->code == CPTX_OK && copy_operands(&t, err) && prepare(&t, err) && measure(&t, err) && sort(&t, err);
+	bool ok = err->code == CPTX_OK && copy_operands(&t, err) && prepare(&t, err) && measure(&t, err);
+	if (ok)
+		qsort(choices, n, sizeof *choices, by_measured);
 	release(&t);
 	return ok;
 }
