@@ -197,7 +197,7 @@ void clock_fence_by(emu_warp *w, uint32_t mask, bool wide)
 	clock_acquire_by(w, mask, &w->know.pending);
 	clock_release_by(w, mask, &w->know.at_fence);
 	if (wide && w->grid->wide && w->cluster->races)
-		race_wide_fence(w);
+		race_wide_fence(w, mask);
 }
 
 void clock_release_relaxed(emu_warp *w, emu_clock *to) { clock_join(w->cluster, to, &w->know.at_fence); }

@@ -316,7 +316,7 @@ void race_access(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *
 	if (access & (ACCESS_STRONG | ACCESS_ATOMIC)) {
 		race_order(w, lane, p, access);
 		if (w->grid->wide && p->space == SPACE_GLOBAL && !(access & ACCESS_NARROW))
-			race_wide_order(w, p->alloc->at + p->offset, access);
+			race_wide_order(w, lane, p->alloc->at + p->offset, access);
 	}
 	race_touch(&t);
 }

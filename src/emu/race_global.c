@@ -16,10 +16,19 @@ static void forget_page(emu_cluster *c, emu_word *x)
 	memset(x, 0, PAGE_WORDS * sizeof *x);
 }
 
+static unsigned slot_of(uint64_t page) { return (unsigned)((page ^ page >> 7 ^ page >> 14) % SLOTS); }
+
+const emu_word *race_page_there(const emu_cluster *c, uint64_t page)
+{
+	const global_pages *g = c->races->pages;
+
+	return g->key[slot_of(page)] == page + 1 ? g->page[slot_of(page)] : NULL;
+}
+
 emu_word *race_page_words(emu_cluster *c, uint64_t page)
 {
 	global_pages *g = c->races->pages;
-	unsigned slot = (unsigned)((page ^ page >> 7 ^ page >> 14) % SLOTS);
+	unsigned slot = slot_of(page);
 
 	if (g->key[slot] == page + 1)
 		return g->page[slot];

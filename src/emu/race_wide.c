@@ -1,7 +1,8 @@
 /*
  * Between clusters.  Nothing orders them but releases and acquires of gpu scope, which are executed one cluster after
  * another; each ends a segment of the cluster that releases.  Before such an order changes, and when a cluster ends, what it
- * has touched since is compared with what others have, and added to it: by one thread, in the order of clusters.
+ * has touched since is compared with what others have, and added to it: by one thread, in the order of clusters.  What the
+ * thread that releases has not seen of the others of its cluster stays in the log, for a later segment.
  */
 #include "emu/race_wide.h"
 
@@ -234,25 +235,78 @@ static bool fold_note(emu_cluster *c, const note *n)
 	return true;
 }
 
-void race_fold(emu_cluster *c)
+/* ---- folding the log ---- */
+
+/* Lanes that release. */
+typedef struct releaser {
+	const emu_warp *w;
+	uint32_t lanes;
+} releaser;
+
+/* What the releaser does not know of is not released: who wrote the word has synchronized with none of its lanes. */
+static bool releases(const releaser *r, const cell *x)
+{
+	if (!(x->bits & CELL_BYTES) || x->bits & CELL_LATE || x->lane >= WARP ||
+	    (x->agent == r->w->agent && r->lanes >> x->lane & 1))
+		return true;
+	EACH_LANE(l, r->lanes)
+		if (race_knows(r->w, l, false, x->agent, x->epoch, x->lane))
+			return true;
+	return false;
+}
+
+/* Takes away from the weak write n what is not released, and notes it for later.  False: memory is short. */
+static bool keep_back(const releaser *r, note *n, notes *later)
+{
+	const emu_word *word =
+		n->flags & NOTE_WRITE && !(n->flags & NOTE_STRONG) ? race_page_there(r->w->cluster, n->page) : NULL;
+	int bits = n->flags & NOTE_BYTES ? PAGE : PAGE_WORDS, each = PAGE / bits;
+	note *rest = NULL;
+
+	for (int i = 0; word && i < bits / 32; i++)
+		EACH_LANE(l, n->bits[i]) {
+			int at = i * 32 + (int)l;
+			if (releases(r, &word[at * each / 4].w))
+				continue;
+			if (!rest && !(rest = race_note_new(later, n)))
+				return false;
+			rest->bits[i] |= UINT32_C(1) << l;
+			rest->values[at] = n->values[at];
+		}
+	if (rest)
+		without(n, rest);
+	return true;
+}
+
+static void fold(emu_cluster *c, const releaser *r)
 {
 	global_pages *g = c->races ? c->races->pages : NULL;
+	notes later = { 0 };
 	bool ok = true;
 
 	c->fold = false;
 	if (!g || !c->grid->wide)
 		return;
+	arena_init(&later.a, NULL);
 	for (uint32_t i = 0; ok && i < g->log.count; i++) {
 		note n = g->log.n[i];
 		n.cluster = (uint32_t)c->number;
 		n.segment = g->segment;
-		ok = fold_note(c, &n);
+		ok = (!r || keep_back(r, &n, &later)) && fold_note(c, &n);
 	}
-	race_notes_clear(&g->log);
+	if (later.count) {
+		race_notes_free(&g->log);
+		g->log = later;
+	} else {
+		race_notes_clear(&g->log);
+		race_notes_free(&later);
+	}
 	g->last = 0;
 	if (!ok)
 		race_no_memory(c);
 }
+
+void race_fold(emu_cluster *c) { fold(c, NULL); }
 
 /* ---- what orders clusters ---- */
 
@@ -316,19 +370,20 @@ static void acquire(emu_cluster *c, const wide_clock *from)
 	join(c, &g->known, from);
 }
 
-static void release(emu_cluster *c, wide_clock *to)
+static void release(const releaser *r, wide_clock *to)
 {
+	emu_cluster *c = r->w->cluster;
 	global_pages *g = c->races->pages;
 	bool news;
 
-	race_fold(c);
+	fold(c, r);
 	join(c, to, &g->known);
 	if (!to->all && !learn(to, (uint32_t)c->number, g->segment, &news))
 		race_no_memory(c);
 	g->segment++;
 }
 
-void race_wide_order(emu_warp *w, uint64_t at, unsigned access)
+void race_wide_order(emu_warp *w, unsigned lane, uint64_t at, unsigned access)
 {
 	emu_cluster *c = w->cluster;
 	global_pages *g = c->races->pages;
@@ -349,17 +404,17 @@ void race_wide_order(emu_warp *w, uint64_t at, unsigned access)
 		return;
 	k = clock_at(c, at, true);
 	if (k && access & ACCESS_RELEASE)
-		release(c, k);
+		release(&(releaser){ w, UINT32_C(1) << lane }, k);
 	else if (k)
 		join(c, k, &g->at_fence);
 }
 
-void race_wide_fence(emu_warp *w)
+void race_wide_fence(emu_warp *w, uint32_t lanes)
 {
 	global_pages *g = w->cluster->races->pages;
 
 	acquire(w->cluster, &g->pending);
-	release(w->cluster, &g->at_fence);
+	release(&(releaser){ w, lanes }, &g->at_fence);
 }
 
 /* ---- making and freeing ---- */

@@ -58,14 +58,15 @@ typedef struct emu_wide {
 	wide_clock other_locs;
 } emu_wide;
 
-void race_wide_order(emu_warp *w, uint64_t at, unsigned access);
-void race_wide_fence(emu_warp *w);
+void race_wide_order(emu_warp *w, unsigned lane, uint64_t at, unsigned access);
+void race_wide_fence(emu_warp *w, uint32_t lanes);
 
 void race_touch_global(const touch *t);
 void race_log(const touch *t);
 void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t silent,
                   unsigned access);
-emu_word *race_page_words(emu_cluster *c, uint64_t page); /* NULL: memory is short */
+emu_word *race_page_words(emu_cluster *c, uint64_t page);             /* NULL: memory is short */
+const emu_word *race_page_there(const emu_cluster *c, uint64_t page); /* NULL: it has been forgotten */
 bool race_pages_init(emu_cluster *c);
 void race_pages_free(emu_cluster *c);
 

@@ -1,10 +1,11 @@
 /*
  * Tensor maps that threads change: tensormap.replace, tensormap.cp_fenceproxy and fence.proxy.tensormap.
  *
- * Copies read maps by a proxy of their own.  A change in global memory is noted with who made it; it is released by a fence
- * of a thread that knows of it, and acquired by one of a thread that knows of that.  A copy needs an acquisition that it
- * knows of.  What is released beyond the cluster is known to the grid too: that happens in the cluster's turn, between
- * rounds, when nobody reads it.
+ * Copies read maps by a proxy of their own.  A map in global memory that the host wrote must be acquired by its reader; one
+ * that a module brings along need not.  A change in global memory is noted with who made it; it is released by a fence of a
+ * thread that knows of it, and acquired by one of a thread that knows of that.  A copy needs an acquisition that it knows
+ * of.  What is released beyond the cluster is known to the grid too: that happens in the cluster's turn, between rounds,
+ * when nobody reads it.
  */
 #include "emu/exec.h"
 #include "emu/tma.h"
@@ -191,9 +192,20 @@ bool tensormap_visible(const tma_use *u, const emu_place *p)
 	const map_change *x = at ? find_change(u->w->cluster->maps, at) : NULL;
 	uint32_t order = x ? x->order : 0;
 
-	if (u->w->grid->machine->opt.no_races || (!order && !wide) ||
+	bool own = order || wide, by_host = !own && p->space == SPACE_GLOBAL && p->alloc && !p->alloc->name;
+
+	if (u->w->grid->machine->opt.no_races || (!own && !by_host) ||
 	    has_acquired(u->w, u->lane, at, MAX(order, x ? x->released : 0), wide))
 		return true;
+	if (by_host) {
+		emu_find(
+			u->w, u->op, (int)u->lane, CPTX_FIND_PROXY,
+			"the tensor map at 0x%llx lies in global memory, which the proxy of tensor maps may have read before it was "
+			"written; fence.proxy.tensormap::generic.acquire.sys of it must come before (not for a parameter of the "
+			"kernel or a constant)",
+			(unsigned long long)at);
+		return true;
+	}
 	bool unreleased = order && !x->released;
 	emu_find(u->w, u->op, (int)u->lane, CPTX_FIND_PROXY,
 	         "the tensor map at 0x%llx was changed by a thread%s; %s must come before", (unsigned long long)at,

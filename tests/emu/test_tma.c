@@ -416,6 +416,54 @@ START_TEST(reductions_that_types_have_not)
 }
 END_TEST
 
+/* ---- a map that the host has written to memory ---- */
+
+static void map_in_memory(cptx_device *dev, const char *fence, cptx_error *err)
+{
+	char text[2048];
+	cptx_tensor_map_opt opt = plain;
+	cptx_tensor_map map;
+	uint64_t at = cptx_mem_alloc(dev, sizeof map, err);
+
+	opt.address = cptx_mem_alloc(dev, WORDS * 4, err);
+	snprintf(
+		text, sizeof text,
+		".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %%r<8>; .reg .b64 "
+		"%%rd<4>; .reg .pred %%p<2>; .shared .align 128 .b8 to[1024]; .shared .b64 bar;\n"
+		"ld.param.u64 %%rd0, [p]; mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster; mov.u32 "
+	    "%%r0, 0;"
+		"mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1024; %s\n"
+		"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [to], [%%rd0, {%%r0, %%r0}], "
+	    "[bar];"
+		"w: mbarrier.try_wait.parity.shared::cta.b64 %%p0, [bar], 0; @!%%p0 bra w;\nret;\n}\n",
+		fence);
+	cptx_module *m = cptx_parse(text, strlen(text), NULL);
+	cptx_program *program = cptx_device_load(dev, m, NULL, err);
+	ck_assert_msg(cptx_tensor_map_make(dev, &opt, &map, err) && cptx_mem_write(dev, at, &map, sizeof map, err), "%s",
+	              err->text);
+	cptx_launch_once(program, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 }, CPTX_ARGS(at) }, NULL, err);
+	cptx_program_destroy(program);
+	cptx_module_destroy(m);
+}
+
+START_TEST(maps_of_the_host)
+{
+	static const char *const fence[] = { "fence.proxy.tensormap::generic.acquire.sys [%rd0], 128;", "",
+		                                 "fence.proxy.tensormap::generic.release.gpu;" };
+
+	for (unsigned i = 0; i < 3; i++) {
+		cptx_error err = { 0 };
+		cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
+		map_in_memory(dev, fence[i], &err);
+		const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
+		ck_assert_msg(i ? f && f->code == CPTX_FIND_PROXY && strstr(err.text, "acquire.sys of it must come before")
+		                : !f && !err.code,
+		              "%u: %s", i, err.text);
+		cptx_device_close(dev);
+	}
+}
+END_TEST
+
 TRIAL_MAIN("emu_tma", loads, stores, reductions, a_box, to_many_ctas, the_mbarrier_of_the_peer, changed_maps,
            maps_changed_in_place, maps_of_other_blocks, each_field, a_swizzle_of_96_bytes, maps_in_wrong_places,
-           maps_that_break_rules, bytes_and_waits, reductions_that_types_have_not)
+           maps_that_break_rules, bytes_and_waits, reductions_that_types_have_not, maps_of_the_host)
