@@ -70,9 +70,9 @@ typedef struct gemm100 {
 
 /* From an accumulator to D, for all tiles; by the four warps that read. */
 void gemm_sm100_bring_out(gemm100 *g);
-/* With stream_k: leaves the sums of a part of a tile in the workspace; waits for those that others have left of g->w.tile,
- * which are those of the clusters from the next one up to the end that it gives; adds these to `num` sums from column `col`
- * on. */
+/* With stream_k: leaves the sums of a part of a tile in the workspace; one lane waits for those that others have left of
+ * g->w.tile, which are those of the clusters from the next one up to the end that it gives; adds these, behind a barrier of
+ * the warp, to `num` sums from column `col` on. */
 void gemm_sm100_leave(const gemm100 *g, cptx_val acc, const cptx_pipe_at *at);
 cptx_val gemm_sm100_wait_for_others(const gemm100 *g);
 void gemm_sm100_add_others(const gemm100 *g, cptx_val end, uint32_t col, uint32_t num, cptx_val sums);

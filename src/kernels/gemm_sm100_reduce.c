@@ -66,7 +66,6 @@ cptx_val gemm_sm100_wait_for_others(const gemm100 *g)
 		CPTX_IF(k, g->elected)
 			CPTX_FOR(k, i, end, 1)
 				tma_gemm_await(k, tma_gemm_flag_at(k, &s, number_of(g, i)));
-		cptx_bar_warp_sync(k, 0xffffffffu);
 	}
 	return end;
 }

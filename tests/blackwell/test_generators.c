@@ -14,13 +14,17 @@
 #define ALONE "f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4 f16-a-tmem f16-multicast"
 #define PAIRS                                                                                                               \
 	"f16-pair tf32-pair f8f6f4-pair i8-pair mxf8f6f4-pair mxf4-pair mxf4nvf4-pair f16-a-tmem-pair f16-pair-multicast"
+#define SHARED "f16-stream-k f16-multicast-stream-k"
+#define ALL ALONE " " PAIRS " " SHARED " f16-pair-stream-k f16-list mxf4-pair-list"
 static const spared spare[] = {
-	{ ALONE " " PAIRS, BEFORE, 1, MUTANT_FREED },
-	{ ALONE, AFTER, 2, MUTANT_FREED },
-	{ ALONE " " PAIRS, INIT_FENCE, 0, "the second pipeline's stands behind these mbarriers too" },
-	{ ALONE " " PAIRS, INIT_FENCE, 1, "threads and commits arrive there, no copies; a barrier of all stands between" },
-	{ "f16-multicast", "bar.sync", 1, "a barrier of the cluster, which all threads pass, stands directly in front of it" },
-	{ ALONE " " PAIRS " sm120-mxf8 sm120-mxf4 sm120-nvf4", "griddepcontrol.wait", 0,
+	{ ALONE " " PAIRS " f16-list mxf4-pair-list", BEFORE, 1, MUTANT_FREED },
+	{ SHARED " f16-pair-stream-k", BEFORE, 2, MUTANT_FREED },
+	{ ALONE " " SHARED " f16-list", AFTER, 2, MUTANT_FREED },
+	{ ALL, INIT_FENCE, 0, "the second pipeline's stands behind these mbarriers too" },
+	{ ALL, INIT_FENCE, 1, "threads and commits arrive there, no copies; a barrier of all stands between" },
+	{ "f16-multicast f16-multicast-stream-k", "bar.sync", 1,
+	  "a barrier of the cluster, which all threads pass, stands directly in front of it" },
+	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4", "griddepcontrol.wait", 0,
 	  "it orders a launch behind the one before, and a trial has one" },
 };
 
@@ -58,6 +62,13 @@ static const struct kernel {
 	BOTH("f16-a-tmem", F16, BF16, BF16, 160, .a_tmem = true),
 	SM100("f16-multicast", F16, BF16, BF16, 400, 24, 320, 128, 16, 4, .cluster_m = 2),
 	SM100("f16-pair-multicast", F16, BF16, BF16, 300, 200, 160, 256, 64, 2, .cluster_n = 2),
+	/* three clusters share eight tiles: the one in the middle makes one, leaves a sum, makes another, and begins a last one
+	 */
+	SM100("f16-stream-k", F16, BF16, BF16, 100, 504, 192, 128, 64, 2, .stream_k = true),
+	SM100("f16-pair-stream-k", F16, BF16, BF16, 200, 504, 192, 256, 64, 2, .stream_k = true),
+	SM100("f16-multicast-stream-k", F16, BF16, BF16, 200, 120, 192, 128, 16, 4, .stream_k = true, .cluster_m = 2),
+	SM100("f16-list", F16, BF16, BF16, 136, 72, 160, 128, 64, 2, .grouped = true),
+	SM100("mxf4-pair-list", MXF4, E2M1, E2M1, 260, 72, 640, 256, 64, 2, .scale = CPTX_UE8M0, .grouped = true),
 #define SM120(name_, a_, scale_, k_)                                                                                        \
 	{                                                                                                                       \
 		name_,                                                                                                              \
@@ -81,13 +92,14 @@ static const struct kernel {
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
-/* One cluster makes all tiles, so that stages and accumulators are used again. */
+/* One cluster makes all tiles (of stream-K three), so that stages and accumulators are used again. */
 static gemm_trial trial_of(const struct kernel *x)
 {
 	gemm_trial t = x->t;
 
 	if (t.opt.mma == CPTX_GEMM_TCGEN05)
-		t.ctas = t.opt.bm / 128 * (t.opt.cluster_m + t.opt.cluster_n ? 2 : 1);
+		t.ctas = t.opt.bm / 128 * (t.opt.cluster_m + t.opt.cluster_n ? 2 : 1) * (t.opt.stream_k ? 3 : 1);
+	t.batch = t.opt.grouped ? 2 : 0;
 	return t;
 }
 

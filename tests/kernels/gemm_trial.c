@@ -18,7 +18,7 @@ typedef struct data {
 	double *sa, *sb; /* factors: M x K / vec, N x K / vec */
 	uint64_t na, nb, nd;
 	uint8_t *bytes; /* to and from the device */
-	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace;
+	uint64_t dev_a, dev_b, dev_c, dev_d, dev_bias, dev_sa, dev_sb, workspace, table;
 } data;
 
 const char *gemm_trial_text(const gemm_trial *t)
@@ -190,6 +190,30 @@ static bool get_workspace(cptx_device *dev, data *x, cptx_gemm_problem *p, cptx_
 	                           cptx_mem_fill8(dev, p->workspace, 0, plan.workspace, err));
 }
 
+/* Grouped: the matrices of the batch as a list, with an empty problem in front of the last one. */
+static cptx_launch *prepare_list(cptx_device *dev, data *x, const cptx_program *program, const cptx_gemm_problem *p,
+                                 cptx_error *err)
+{
+	enum { MOST = 8 };
+	const gemm_trial *t = x->t;
+	cptx_gemm_problem list[MOST + 1];
+	uint32_t n = 0, out = cptx_type_bits(x->o->out) / 8;
+
+	for (uint32_t z = 0; z < x->batch && z < MOST; z++) {
+		if (z + 1 == x->batch)
+			list[n++] = (cptx_gemm_problem){ .n = 8, .k = 8 };
+		list[n] = *p, list[n].batch = 0;
+		list[n].a += z * t->m * t->k * number_packed_bits(x->o->a) / 8;
+		list[n].b += z * t->n * t->k * number_packed_bits(x->o->b) / 8;
+		list[n].c += z * t->m * t->n * out, list[n].d += z * t->m * t->n * out;
+		list[n].scale_a += x->vec ? z * cptx_gemm_scales_bytes(t->m, t->k, x->vec) : 0;
+		list[n].scale_b += x->vec ? z * cptx_gemm_scales_bytes(t->n, t->k, x->vec) : 0;
+		n++;
+	}
+	x->table = cptx_mem_alloc(dev, n * (uint64_t)CPTX_GEMM_GROUP_BYTES, err);
+	return cptx_gemm_launch_grouped(program, dev, x->o, list, n, x->table, err);
+}
+
 static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_error *err)
 {
 	const gemm_trial *t = x->t;
@@ -207,7 +231,9 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .ctas = t->ctas,
 		                    .alpha = 0.5f,
 		                    .beta = 2.0f };
-	cptx_launch *l = get_workspace(dev, x, &p, err) ? cptx_gemm_launch(program, dev, x->o, &p, err) : NULL;
+	cptx_launch *l = x->o->grouped                    ? prepare_list(dev, x, program, &p, err)
+	                 : get_workspace(dev, x, &p, err) ? cptx_gemm_launch(program, dev, x->o, &p, err)
+	                                                  : NULL;
 	bool ok = l != NULL;
 
 	for (int i = 0; ok && i < (x->workspace ? 2 : 1); i++) /* a second run finds the workspace as the first one left it */
@@ -241,7 +267,7 @@ const char *gemm_trial_run(cptx_device *dev, const gemm_trial *t)
 		compare(&x);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
-	uint64_t held[] = { x.dev_a, x.dev_b, x.dev_c, x.dev_d, x.dev_bias, x.dev_sa, x.dev_sb, x.workspace };
+	uint64_t held[] = { x.dev_a, x.dev_b, x.dev_c, x.dev_d, x.dev_bias, x.dev_sa, x.dev_sb, x.workspace, x.table };
 	for (size_t i = 0; i < sizeof held / sizeof *held; i++)
 		cptx_mem_free(dev, held[i]);
 	free(x.a), free(x.b), free(x.c), free(x.bias), free(x.sa), free(x.sb), free(x.bytes);
