@@ -18,6 +18,8 @@ static bool fail(const reader *r, const char *format, ...)
 	cptx_error why = { 0 };
 	va_list ap;
 
+	if (r->s->mem.failed) /* so what was there could not be kept */
+		return no_memory(r->err, r->site);
 	va_start(ap, format);
 	error_vset(&why, CPTX_E_PARSE, NOWHERE, format, ap);
 	va_end(ap);
