@@ -182,14 +182,15 @@ CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem,
  * Adds the kernel to a module.  NULL on error: err says why (and the module holds it if building failed).
  *
  * Parameters, in order: [sync] A, B, D (pointers), M, N, K (u32).  The others: tensor maps (128 bytes each) of A, B and D
- * ([scaled]: D as a pointer), [wgmma] one more of D where plan.maps is 4, with boxes for the end of a tile, with scale those
- * of the factors of A and B; M, N, K (u32), and where the options say so batch (u32), alpha (f32), beta (f32), C, bias, the
- * timeline and the workspace (pointers).  With grouped: the table (pointer), cluster tiles of all problems (u32), alpha and
- * beta where the options say so.
+ * ([scaled]: D as a pointer), with scale those of the factors of A and B; [wgmma] one more of D where plan.maps is even,
+ * with boxes for the end of a tile, and where plan.maps is above 4 two with boxes for the last rows of A and of B; M, N, K
+ * (u32), and where the options say so batch (u32), alpha (f32), beta (f32), C, bias, the timeline and the workspace
+ * (pointers).  With grouped: the table (pointer), cluster tiles of all problems (u32), alpha and beta where the options say
+ * so.
  */
 CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
 
-enum { CPTX_GEMM_MAPS = 5 /**< at most */ };
+enum { CPTX_GEMM_MAPS = 6 /**< at most */ };
 /** The descriptions of the tensor maps that a kernel takes, in the order of its parameters; what is a pointer is left out
  * ([scaled]: map[2]).  Not [sync]. */
 CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
@@ -198,7 +199,7 @@ CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *
 CPTX_API cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
                                        const cptx_gemm_problem *problem, cptx_error *err);
 
-enum { CPTX_GEMM_GROUP_BYTES = 768 /**< of each problem of a list */ };
+enum { CPTX_GEMM_GROUP_BYTES = 896 /**< of each problem of a list */ };
 /**
  * Prepares a launch of a kernel that was made with .grouped, for n problems: each with its own sizes, A, B, D, and where
  * the options say so scale factors, C and bias.  ctas, alpha and beta are those of the first.  Problems without rows or

@@ -29,6 +29,8 @@ void gemm_sm90_name_params(gemm90 *g)
 	const bool swap = g->o->swap;
 
 	g->map_a = g->p.map[swap], g->map_b = g->p.map[!swap], g->map_d = g->p.map[2], g->map_rest = g->p.map[3];
+	if (g->t.edges)
+		g->last_a = g->p.map[g->t.edges + swap], g->last_b = g->p.map[g->t.edges + !swap];
 	g->M = swap ? g->p.N : g->p.M, g->N = swap ? g->p.M : g->p.N, g->K = g->p.K;
 }
 
@@ -98,7 +100,7 @@ static void setup(gemm90 *g)
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster,
 	              .cta_release = true);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
-	for (uint32_t i = 0; i < s->maps && !g->o->grouped; i++)
+	for (uint32_t i = 0; i < s->maps && !g->o->grouped; i++) /* those that all tiles take */
 		cptx_prefetch(k, g->p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
 	gemm_sm90_work_begin(g);
 	if (g->s.per_sm > 1 && g->s.cluster == 1 && !g->o->grouped)
@@ -112,43 +114,80 @@ static void setup(gemm90 *g)
 
 /* ---- the loader ---- */
 
-/* An operand of a stage. */
+/* An operand of a tile, and what this CTA loads of it into each stage. */
 typedef struct operand {
-	cptx_val map;
-	const cptx_tile *tile;
-	cptx_val to, rows; /* where in shared memory; what of it this tile begins at */
-	uint32_t sharers;  /* CTAs */
-	uint32_t parts;    /* that these load of it; 1: whole tiles by turns */
+	cptx_tile part;
+	cptx_val map, row, to; /* of the part; to: from the stage's beginning on */
+	cptx_val when;         /* NONE: always */
+	cptx_val bytes;        /* that come, from all who load parts */
+	uint32_t sharers;      /* CTAs */
+	uint32_t parts;        /* that these load of it; 1: whole tiles by turns */
 } operand;
 
-static void load_part(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val k0)
+/*
+ * Rows beyond the end are not asked for: TMA took up to three times as long for one as for a row that is there, on an H200.
+ * So the last rows have a map of their own, and what the stage has behind them is left as it was: it makes sums that are
+ * not stored.
+ */
+static void trim(const gemm90 *g, operand *x, cptx_val last, cptx_val row, cptx_val end)
 {
 	cptx_kernel *k = g->k;
-	cptx_tile part = *x->tile;
-	tma_gemm_load l = { .t = &g->t, .tile = &part, .map = x->map, .to = x->to, .row = x->rows, .k0 = k0, .z = g->z };
+	cptx_val left = cptx_sub(k, end, x->row), all = cptx_sub(k, end, row);
 
-	part.rows /= x->parts;
-	l.mbar = cptx_pipe_full(at);
-	if (x->parts > 1) {
-		l.row = cptx_mad(k, cptx_as(g->rank, CPTX_S32), part.rows, x->rows, .mode = CPTX_LO);
-		l.to = cptx_mad(k, g->rank, cptx_tile_bytes(&part), x->to, .mode = CPTX_LO);
+	x->when = cptx_setp(k, left, 0, .cmp = CPTX_GT);
+	x->map = cptx_selp(k, x->map, last, cptx_setp(k, left, x->part.rows, .cmp = CPTX_GE), .type = CPTX_U64);
+	all = cptx_max(k, cptx_min(k, all, x->part.rows * x->parts), 0);
+	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
+	x->bytes = cptx_mul(k, even, SPAN, .mode = CPTX_LO);
+}
+
+static operand operand_of(const gemm90 *g, bool b)
+{
+	cptx_kernel *k = g->k;
+	const gemm_shape *s = &g->s;
+	const uint32_t in_front = b ? s->a_bytes : 0;
+	const cptx_val row = b ? g->n0 : g->m0;
+	operand x = { .part = b ? s->b : s->a,
+		          .map = b ? g->map_b : g->map_a,
+		          .row = row,
+		          .to = cptx_imm(in_front),
+		          .bytes = cptx_imm(b ? s->b_bytes : s->a_bytes),
+		          .sharers = b ? s->cluster_m : s->cluster_n,
+		          .parts = b ? s->b_parts : s->a_parts };
+
+	x.part.rows /= x.parts;
+	if (x.parts > 1) {
+		x.row = cptx_mad(k, cptx_as(g->rank, CPTX_S32), x.part.rows, row, .mode = CPTX_LO);
+		x.to = cptx_mad(k, g->rank, cptx_tile_bytes(&x.part), in_front, .mode = CPTX_LO);
 	}
+	if (g->t.edges)
+		trim(g, &x, b ? g->last_b : g->last_a, row, cptx_as(b ? g->N : g->M, CPTX_S32));
+	return x;
+}
+
+static void load_part(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val stage, cptx_val k0)
+{
+	cptx_kernel *k = g->k;
+	tma_gemm_load l = { .t = &g->t, .tile = &x->part, .map = x->map, .row = x->row, .k0 = k0, .z = g->z, .when = x->when };
+
+	l.to = cptx_add(k, stage, x->to);
+	l.mbar = cptx_pipe_full(at);
 	if (x->sharers > 1)
 		l.mask = cptx_imm((1 << x->sharers) - 1);
 	tma_gemm_load_tile(k, &l);
 }
 
-static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val k0)
+static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val stage, cptx_val k0)
 {
 	cptx_kernel *k = g->k;
 
 	if (x->sharers == x->parts) {
-		load_part(g, at, x, k0);
+		load_part(g, at, x, stage, k0);
 		return;
 	}
 	cptx_val turn = cptx_and(k, cptx_div(k, cptx_as(k0, CPTX_U32), g->s.bk), x->sharers - 1);
 	CPTX_IF(k, cptx_setp(k, turn, g->rank, .cmp = CPTX_EQ))
-		load_part(g, at, x, k0);
+		load_part(g, at, x, stage, k0);
 }
 
 /* One thread. */
@@ -165,16 +204,16 @@ static void load(gemm90 *g)
 		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->w.k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
 		         .into = k0);
 		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
+		const operand a = operand_of(g, false), b = operand_of(g, true);
+		cptx_val bytes = g->t.edges ? cptx_add(k, a.bytes, b.bytes) : cptx_imm(s->a_bytes + s->b_bytes);
 		CPTX_FOR(k, k0, end, s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
-			cptx_pipe_expect(k, &g->pipe, &at, s->a_bytes + s->b_bytes);
-			cptx_val to = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
-			operand a = { g->map_a, &s->a, to, g->m0, s->cluster_n, s->a_parts };
-			operand b = { g->map_b, &s->b, cptx_add(k, to, s->a_bytes), g->n0, s->cluster_m, s->b_parts };
-			load_operand(g, &at, &a, k0);
-			load_operand(g, &at, &b, k0);
+			cptx_pipe_expect(k, &g->pipe, &at, bytes);
+			cptx_val stage = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
+			load_operand(g, &at, &a, stage, k0);
+			load_operand(g, &at, &b, stage, k0);
 			cptx_pipe_next(k, &g->pipe, &at);
 		}
 	}

@@ -31,7 +31,7 @@ typedef struct gemm_shape {
 	uint32_t out_cols;         /* columns that one store writes, for 64 rows */
 	uint32_t rest_cols;        /* that the last one writes, if these are fewer, else 0 */
 	uint32_t store_buffers;    /* such pieces in shared memory, a warpgroup */
-	uint32_t maps;             /* 3, or 4 with one for the last pieces */
+	uint32_t maps;             /* 3, or 4 with one for the last pieces; without those for last rows */
 	cptx_tile a, b, d, rest;
 } gemm_shape;
 
@@ -48,7 +48,7 @@ typedef struct gemm90 {
 	gemm_shape s;
 	tma_gemm t;
 	tma_gemm_params p; /* with the names of the options */
-	cptx_val map_a, map_b, map_d, map_rest, M, N, K, workspace;
+	cptx_val map_a, map_b, map_d, map_rest, last_a, last_b, M, N, K, workspace;
 	tma_gemm_group list;
 	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;

@@ -95,14 +95,17 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 {
 	gemm_shape s = gemm_sm90_shape(o);
 	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
+	/* sums that are left for others must not have in them what nobody loaded */
+	bool edges = !o->a_m_major && !o->b_n_major && !o->stream_k;
 	tma_gemm t = { .target = TARGET,
 		           .o = o,
 		           .a = o->swap ? s.b : s.a,
 		           .b = o->swap ? s.a : s.b,
 		           .d = s.d,
 		           .rest = s.rest,
-		           .maps = s.maps,
-		           .list_maps = 4,
+		           .maps = s.maps + 2 * edges,
+		           .edges = edges ? s.maps : 0,
+		           .list_maps = 6,
 		           .side_m = o->swap ? n : m,
 		           .side_n = o->swap ? m : n,
 		           .bk = s.bk,
@@ -152,7 +155,9 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes, smem, err))
 		return false;
-	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .maps = s.maps };
+	*plan = (cptx_gemm_plan){
+		.threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .maps = gemm_sm90_describe(o).maps
+	};
 	return true;
 }
 

@@ -41,7 +41,8 @@ void gemm_sm90_locate(gemm90 *g)
 	cptx_val row, column;
 
 	if (g->o->grouped) {
-		tma_gemm_group_find(k, &g->t, &g->list, &g->p, g->w.at, g->loads ? 3 : ~3u);
+		const uint32_t loaded = 3 | (g->t.edges ? 3u << g->t.edges : 0);
+		tma_gemm_group_find(k, &g->t, &g->list, &g->p, g->w.at, g->loads ? loaded : ~loaded);
 		gemm_sm90_name_params(g);
 		count_tiles(g);
 	}

@@ -24,16 +24,27 @@ static enum cptx_tensor_type tensor_type(enum cptx_type t, const cptx_tile *tile
 	                              : CPTX_TENSOR_16U4_ALIGN8B;
 }
 
+/* An even number of them: neighbours of a column share a register, so both are to be numbers. */
+static cptx_tile last_rows(cptx_tile tile, uint64_t rows)
+{
+	tile.rows = rows % tile.rows ? (uint32_t)(rows % tile.rows + 1) & ~1u : tile.rows;
+	return tile;
+}
+
 /* The map of A, B, D or the rest of D (which: 0, 1, 2, 3). */
 static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t which, cptx_tensor_map_opt *map,
                      cptx_error *err)
 {
+	const bool edge = t->edges && which >= t->edges;
+
+	which = edge ? which - t->edges : which;
 	const cptx_tile *tile = which == 0 ? &t->a : which == 1 ? &t->b : which == 2 ? &t->d : &t->rest;
 	enum cptx_type type = which == 0 ? t->o->a : which == 1 ? t->o->b : t->o->out;
 	uint64_t rows = which == 1 ? p->n : p->m, cols = which >= 2 ? p->n : p->k / given(t->packed);
 	bool turned = which >= 2 && tile->elem.mn_major; /* its rows are columns of D */
+	cptx_tile last = last_rows(*tile, rows);
 
-	if (!cptx_tile_tensor_map(tile, tensor_type(type, tile),
+	if (!cptx_tile_tensor_map(edge ? &last : tile, tensor_type(type, tile),
 	                          which == 0   ? p->a
 	                          : which == 1 ? p->b
 	                                       : p->d,
@@ -87,7 +98,7 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	for (uint32_t i = 0; i < t->maps; i++) {
-		bool of_factors = i >= 3 && !t->rest.cols;
+		bool of_factors = i >= 3 && t->factors.vec;
 		if (i == 2 && t->d_pointer)
 			continue;
 		if (!(of_factors ? make_map_of_factors(t, p, i == 4, &map[i], err) : make_map(t, p, i, &map[i], err)))
@@ -147,15 +158,18 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_params *p)
 {
-	static const char *const name[CPTX_GEMM_MAPS] = { "map_a", "map_b", "map_d", "map_scale_a", "map_scale_b" };
+	static const char *const names[2][CPTX_GEMM_MAPS] = { { "map_a", "map_b", "map_d", "map_rest", "map_last_a",
+		                                                    "map_last_b" },
+		                                                  { "map_a", "map_b", "map_d", "map_scale_a", "map_scale_b" } };
+	const bool scaled = t->factors.vec;
 
 	for (uint32_t i = 0; i < t->maps; i++) {
 		if (i == 2 && t->d_pointer) {
 			p->D = cptx_param(k, CPTX_PTR, "D");
 			continue;
 		}
-		cptx_val at =
-			cptx_param_bytes(k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, i == 3 && t->rest.cols ? "map_rest" : name[i]);
+		cptx_val at = cptx_param_bytes(k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN,
+		                               names[scaled][t->edges == 3 && i >= 3 ? i + 1 : i]);
 		p->map[i] = cptx_cvta(k, cptx_mov(k, at, .type = CPTX_U64), .space = CPTX_PARAM);
 	}
 	p->M = cptx_param(k, CPTX_U32, "M");
@@ -193,9 +207,11 @@ void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l)
 		cptx_val coord = cptx_pack(k, l->t->o->batched ? 3 : 2, c), there = cptx_offset(l->to, i * boxes.bytes);
 		if (l->mask.kind != CPTX_VAL_NONE)
 			cptx_cp_async_bulk_tensor_load(k, there, l->map, coord, l->mbar, .dim = dim, .dst = CPTX_SHARED_CLUSTER,
-			                               .multicast = CPTX_MULTICAST_CLUSTER, .mask = l->mask, .cta_group = group);
+			                               .multicast = CPTX_MULTICAST_CLUSTER, .mask = l->mask, .cta_group = group,
+			                               .when = l->when);
 		else
-			cptx_cp_async_bulk_tensor_load(k, there, l->map, coord, l->mbar, .dim = dim, .dst = dst, .cta_group = group);
+			cptx_cp_async_bulk_tensor_load(k, there, l->map, coord, l->mbar, .dim = dim, .dst = dst, .cta_group = group,
+			                               .when = l->when);
 	}
 }
 

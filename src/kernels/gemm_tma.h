@@ -22,8 +22,9 @@ typedef struct tma_gemm {
 	cptx_tile rest;    /* of D, at the end of a tile: map 3; no columns: there is none */
 	uint32_t packed;   /* elements along K in one of those that TMA sees; 0: 1 */
 	tma_gemm_factors factors;
-	uint32_t maps;      /* 3: A, B, D; 4: the rest of D too; 5: the factors of A and B instead */
-	bool d_pointer;     /* D is given by its address, not by a map */
+	uint32_t maps;  /* A, B, D; with factors those of A and B; else the rest of D, then the last rows of A and B */
+	uint32_t edges; /* which map has the last rows of A, where tiles do not divide them; that of B is behind it; 0: none */
+	bool d_pointer; /* D is given by its address, not by a map */
 	uint32_t list_maps; /* maps that a record of a list has room for */
 	/* how a problem is laid on clusters: rows and columns of D of one, elements along K of a stage; CTAs of a cluster; CTAs
 	 * that a multiprocessor holds; with stream_k: bytes that a CTA may leave in the workspace, flags too */
@@ -161,6 +162,7 @@ typedef struct tma_gemm_load {
 	const cptx_tile *tile;
 	cptx_val map, to, row, k0, z, mbar;
 	cptx_val mask; /* CTAs that get it; NONE: this one */
+	cptx_val when; /* NONE: always */
 	bool pair;     /* the mbarrier may be that of the other CTA of a pair */
 	bool alone;    /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
 } tma_gemm_load;

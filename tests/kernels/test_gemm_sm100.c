@@ -417,7 +417,7 @@ START_TEST(large_strides_stay_large)
 {
 	cptx_gemm_opt o = OPT(TF32, TF32, TF32, F32, 2, .bm = 128, .bn = 64, .batched = true);
 	cptx_gemm_problem p = { .m = 1 << 30, .n = 64, .k = 1 << 30, .batch = 2, .a = 4096, .b = 4096, .d = 4096 };
-	cptx_tensor_map_opt map[5];
+	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	cptx_error err = { 0 };
 
 	ck_assert_msg(cptx_gemm_maps(&o, &p, map, &err), "%s", err.text);
