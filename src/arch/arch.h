@@ -284,6 +284,18 @@ bool arch_is_version(unsigned version);
 const cptx_target *arch_target_any(const char *name);
 /* The number of a target, by its entry. */
 static inline unsigned arch_target_index(const cptx_target *t) { return (unsigned)(t - arch_targets); }
+/* What directives need, by the rows of directive.def. */
+enum arch_directive {
+#define DIRECTIVE(id, name, version, number, example) DIR_##id,
+#include "arch/directive.def"
+#undef DIRECTIVE
+	ARCH_DIRECTIVES
+};
+typedef struct arch_need {
+	const char *name;
+	uint8_t version, number; /* lowest PTX version times ten, and number of a target */
+} arch_need;
+extern const arch_need arch_needs[];
 /* "sm_80, sm_86, ..." of an availability. */
 void arch_avail_targets(unsigned avail, buf *b);
 

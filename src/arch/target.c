@@ -21,6 +21,12 @@ enum {
 const uint8_t arch_ntarget = GENERATED;
 _Static_assert(ARRAY_LEN(arch_targets) <= ARCH_TARGETS, "ARCH_TARGETS is too small for target.def");
 
+const arch_need arch_needs[] = {
+#define DIRECTIVE(id, name, version, number, example) { name, version, number },
+#include "arch/directive.def"
+#undef DIRECTIVE
+};
+
 const cptx_target *cptx_target_find(const char *name)
 {
 	const cptx_target *t = arch_target_any(name);

@@ -26,14 +26,18 @@ static bool check_bounds(emitter *e, const cptx_target *t)
 			e->k->name, o->min_ctas, threads, t->name, t->threads_per_sm, t->ctas_per_sm);
 	if (e->k->param_bytes > 4352)
 		e->version = MAX(e->version, 81u);
-	if (!o->cluster[0] && !o->max_cluster_rank)
-		return true;
-	if (!e->out->target->cluster)
-		return error_set(e->err, CPTX_E_TARGET, e->k->at,
-		                 "kernel %s: cluster dimensions are not available on %s; clusters need sm_90 or later", e->k->name,
-		                 e->out->target->name);
-	e->version = MAX(e->version, 78u);
-	return true;
+	return (!o->cluster[0] || emit_needs(e, DIR_REQNCTAPERCLUSTER)) &&
+	       (!o->max_cluster_rank || emit_needs(e, DIR_MAXCLUSTERRANK));
+}
+
+static bool check_extra(emitter *e)
+{
+	const cptx_kernel *k = e->k;
+
+	for (size_t i = 0; i < k->nextra; i++)
+		if (!emit_text_needs(e, k->extra[i]))
+			return false;
+	return !k->attribute || emit_text_needs(e, k->attribute);
 }
 
 static bool check_smem(emitter *e, const cptx_target *t)
@@ -51,7 +55,7 @@ static bool check_smem(emitter *e, const cptx_target *t)
 	return true;
 }
 
-bool emit_limits(emitter *e, const cptx_target *t) { return check_smem(e, t) && check_bounds(e, t); }
+bool emit_limits(emitter *e, const cptx_target *t) { return check_smem(e, t) && check_bounds(e, t) && check_extra(e); }
 
 void emit_head_of(emitter *e, const cptx_kernel *k)
 {
@@ -76,7 +80,7 @@ void emit_made_registers(emitter *e)
 	const cptx_kernel *k = e->k;
 
 	if (k->ndecl && k->decl[CLASS_B128].count)
-		e->version = MAX(e->version, 83u);
+		e->version = MAX(e->version, arch_needs[DIR_B128].version);
 	for (unsigned c = 0; c < CLASS_COUNT && k->ndecl; c++)
 		if (k->decl[c].count)
 			emit_registers(e, c, 1);

@@ -73,6 +73,9 @@ enum emit_texmode { TEXMODE_NONE, TEXMODE_UNIFIED, TEXMODE_INDEPENDENT };
 /* ---- target.c ---- */
 /* An error at an item (or NULL: at none), with the place in parsed text or the user's line. */
 bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *format, ...) CPTX_PRINTF_(4, 5);
+/* Raises the .version as far as a directive of the body needs; false, with an error, where the target lacks it. */
+bool emit_needs(emitter *e, enum arch_directive d);
+bool emit_text_needs(emitter *e, const char *text); /* of the directives that such text begins with */
 /* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it);
 /* Special registers, operands with an availability of their own, samplers. */

@@ -98,6 +98,33 @@ static bool check_modifiers(emitter *e, const ir_item *it, const char *opcode)
 	return true;
 }
 
+/* ---- directives ---- */
+
+bool emit_needs(emitter *e, enum arch_directive d)
+{
+	const arch_need *n = &arch_needs[d];
+	const cptx_target *t = e->out->target;
+
+	e->version = MAX(e->version, n->version);
+	return t->number >= n->number ||
+	       error_set(e->err, CPTX_E_TARGET, e->k ? e->k->at : NOWHERE,
+	                 "%s %s: %s is not available on %s; it needs sm_%u or later", e->k->is_func ? "function" : "kernel",
+	                 e->k->name, n->name, t->name, n->number);
+}
+
+/* Those that have words of their own; the name of a pragma ends where what it is given begins. */
+bool emit_text_needs(emitter *e, const char *text)
+{
+	for (unsigned d = 0; d < ARCH_DIRECTIVES; d++) {
+		const char *name = arch_needs[d].name;
+		size_t n = strlen(name) - (name[strlen(name) - 1] == '"');
+		if (*name == '.' && !strncmp(text, name, n) && !strchr("abcdefghijklmnopqrstuvwxyz_", text[n] ? text[n] : ' ') &&
+		    !emit_needs(e, (enum arch_directive)d))
+			return false;
+	}
+	return true;
+}
+
 /* ---- spellings ---- */
 
 /* Those behind the first four. */

@@ -218,6 +218,8 @@ static bool read_loc(parser *p)
 	while (parse_take(p, ',')) {
 		if (!parse_word(p, &w))
 			return parse_error(p, p->p, CPTX_E_PARSE, "expected function_name or inlined_at in .loc");
+		if (*w.s == 'f')
+			parse_needs(p, w.s, DIR_INLINED);
 		if (w.len == 10 && !memcmp(w.s, "inlined_at", 10)) {
 			for (int i = 0; i < 3; i++)
 				if (!parse_int(p, 0, UINT32_MAX, &v, "a file, line or column of .loc"))
@@ -311,13 +313,13 @@ static bool body_directive(parser *p)
 		return parse_registers(p);
 	if (parse_directive(p, "loc"))
 		return read_loc(p);
-	if (parse_directive(p, "pragma"))
+	if (parse_listed(p, DIR_PRAGMA))
 		return read_pragma(p);
-	if (parse_directive(p, "branchtargets"))
+	if (parse_listed(p, DIR_BRANCHTARGETS))
 		return read_targets(p, false);
-	if (parse_directive(p, "calltargets"))
+	if (parse_listed(p, DIR_CALLTARGETS))
 		return read_targets(p, true);
-	if (parse_directive(p, "callprototype"))
+	if (parse_listed(p, DIR_CALLPROTOTYPE))
 		return read_prototype(p);
 	unsigned linkage = LINK_NONE;
 	for (unsigned i = 0; i < ARRAY_LEN(linkages); i++)

@@ -21,9 +21,8 @@ static unsigned take_type(parser *p)
 
 	if (!t || t == CPTX_BF16 || (arch_types[t].cls == 'X' && t != CPTX_F16X2))
 		return 0;
-	if (t == CPTX_B128 && p->m->version < 83)
-		parse_error(p, p->p, CPTX_E_TARGET, ".b128 needs .version 8.3; the text says %u.%u", p->m->version / 10u,
-		            p->m->version % 10u);
+	if (t == CPTX_B128 || t == CPTX_F16X2)
+		parse_needs(p, p->p, t == CPTX_B128 ? DIR_B128 : DIR_F16X2);
 	p->stop = p->p += 1 + n;
 	parse_blanks(p);
 	return t;
@@ -177,6 +176,7 @@ static bool read_opaque(parser *p, ir_sym *s)
 	const char *at = p->p;
 	for (unsigned i = 0; i < ARRAY_LEN(opaque); i++)
 		if (parse_directive(p, arch_mods[opaque[i]].name)) {
+			parse_needs(p, at, DIR_OPAQUE);
 			if (opaque[i] == CPTX_SAMPLERREF && !strstr(p->m->target_more, "texmode_independent"))
 				parse_error(p, at, CPTX_E_PARSE, "a .samplerref is for .target sm_XX, texmode_independent only");
 			s->is_param = s->space == CPTX_PARAM;
@@ -218,7 +218,7 @@ static bool read_specifiers(parser *p, ir_sym *s, const cptx_kernel *k)
 				return false;
 		} else if (early && opaque && read_opaque(p, s)) {
 			continue;
-		} else if (s->type && k && !k->is_func && parse_directive(p, "ptr")) {
+		} else if (s->type && k && !k->is_func && parse_listed(p, DIR_PTR)) {
 			if (!read_ptr(p, s))
 				return false;
 		} else if (early && n == 2 && p->p[1] == 'v' && strchr("24", p->p[2])) {
@@ -368,6 +368,8 @@ static bool read_fields(parser *p, const ir_sym *s, unsigned depth)
 		if (!known)
 			return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no field of a .%s", (int)MIN(w.len, 64u), w.s,
 			                   arch_mods[s->space].name);
+		if (!memcmp(w.s, "channel", 7) || !memcmp(w.s, "force", 5))
+			parse_needs(p, at, *w.s == 'c' ? DIR_CHANNELS : DIR_UNNORMALIZED);
 		if (!parse_expect(p, '=', "behind the field") || !(parse_word(p, &w) || parse_constant(p, &v)))
 			return false;
 	} while (parse_take(p, ','));
@@ -462,7 +464,10 @@ bool parse_variables(parser *p, unsigned linkage)
 {
 	ir_sym s = { .linkage = (uint8_t)linkage };
 
+	const char *at = p->p;
 	s.space = (uint8_t)parse_space(p);
+	if (s.space == CPTX_PARAM && p->k)
+		parse_needs(p, at, DIR_PASSED);
 	if (!read_specifiers(p, &s, NULL))
 		return false;
 	for (bool more = *p->p != ';'; more; more = parse_take(p, ',')) /* ptxas takes a declaration of nothing */
@@ -502,6 +507,7 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named)
 	ir_sym s = { .space = CPTX_PARAM };
 	if (!parse_directive(p, "param"))
 		return parse_error(p, at, CPTX_E_PARSE, "expected a parameter, .param or .reg, found %s", parse_found(p, found));
+	parse_needs(p, at, k->is_func ? DIR_PASSED : DIR_PARAMETER);
 	if (!read_specifiers(p, &s, k))
 		return false;
 	at = p->p;
@@ -519,6 +525,8 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named)
 		return parse_error(p, at, CPTX_E_PARSE,
 		                   s.ndim > 1 ? "a parameter has one dimension at most"
 		                              : "an array that a kernel takes has a length");
+	if (s.ndim && !s.dim[0])
+		parse_needs(p, at, DIR_OPEN_PARAMETER);
 	a->sym = ir_add_symbol(p->m, k, &s);
 	return a->sym != IR_NONE || parse_out_of_memory(p);
 }

@@ -3,6 +3,29 @@
 
 #include <stdlib.h>
 
+void parse_needs(parser *p, const char *at, enum arch_directive d)
+{
+	const arch_need *n = &arch_needs[d];
+	const cptx_module *m = p->m;
+
+	if (m->target->number < n->number)
+		parse_error(p, at, CPTX_E_TARGET, "%s is not available on %s; it needs sm_%u or later", n->name, m->target->name,
+		            n->number);
+	else if (m->version < n->version)
+		parse_error(p, at, CPTX_E_TARGET, "%s needs .version %u.%u; the text says %u.%u", n->name, n->version / 10u,
+		            n->version % 10u, m->version / 10u, m->version % 10u);
+}
+
+bool parse_listed(parser *p, enum arch_directive d)
+{
+	const char *at = p->p;
+
+	if (!parse_directive(p, arch_needs[d].name + 1))
+		return false;
+	parse_needs(p, at, d);
+	return true;
+}
+
 /* ---- .pragma ---- */
 
 /* The number behind the name of a pragma, all that is there; false if it is none. */
@@ -25,12 +48,12 @@ static bool check_pragma(parser *p, const char *at, const char *s, const char *e
 {
 	static const struct {
 		const char *name;
-		uint8_t version;
+		enum arch_directive needs;
 		int least; /* of its number; -1: it has none */
 		bool kernels;
-	} known[] = { { "used_bytes_mask", 83, 0, false },
-		          { "enable_smem_spilling", 87, -1, true },
-		          { "frequency", 90, 1, false } };
+	} known[] = { { "used_bytes_mask", DIR_USED_BYTES_MASK, 0, false },
+		          { "enable_smem_spilling", DIR_SMEM_SPILLING, -1, true },
+		          { "frequency", DIR_FREQUENCY, 1, false } };
 	unsigned long long v = 0;
 	int len = (int)MIN(end - s, (ptrdiff_t)64);
 
@@ -40,10 +63,7 @@ static bool check_pragma(parser *p, const char *at, const char *s, const char *e
 			continue;
 		if (place != PRAGMA_BODY)
 			return parse_error(p, at, CPTX_E_PARSE, ".pragma \"%s\" belongs into the body of a function", known[i].name);
-		if (p->m->version < known[i].version)
-			return parse_error(p, at, CPTX_E_TARGET, ".pragma \"%s\" needs .version %u.%u; the text says %u.%u",
-			                   known[i].name, known[i].version / 10u, known[i].version % 10u, p->m->version / 10u,
-			                   p->m->version % 10u);
+		parse_needs(p, at, known[i].needs);
 		if (known[i].kernels && p->k->is_func)
 			return parse_error(p, at, CPTX_E_PARSE, ".pragma \"%s\" is for kernels", known[i].name);
 		if (known[i].least >= 0 && (!pragma_number(s + n, end, &v) || v < (unsigned)known[i].least))
@@ -80,10 +100,10 @@ const char *parse_attributes(parser *p, bool variable)
 		return NULL;
 	const char *from = p->p, *to;
 	do {
-		if (variable && parse_directive(p, "managed"))
+		if (variable && parse_listed(p, DIR_MANAGED))
 			continue;
 		const char *at = p->p;
-		bool unified = parse_directive(p, "unified");
+		bool unified = parse_listed(p, DIR_UNIFIED);
 		if (!unified)
 			parse_error(p, at, CPTX_E_PARSE,
 			            variable ? "the attributes of variables are .managed and .unified(uuid1, uuid2)"
@@ -126,17 +146,22 @@ static bool read_place(parser *p, unsigned bits)
 	if (parse_take(p, '+'))
 		return parse_natural(p, 0, INT64_MAX, &v, "an offset");
 	at = p->p;
-	return section || !parse_take(p, '-') || parse_word(p, &w) ||
-	       parse_error(p, at, CPTX_E_PARSE, "expected a label behind -: the difference of two");
+	if (section || !parse_take(p, '-'))
+		return true;
+	parse_needs(p, at, DIR_SECTION_DIFFERENCE);
+	return parse_word(p, &w) || parse_error(p, at, CPTX_E_PARSE, "expected a label behind -: the difference of two");
 }
 
 /* ptxas cuts wider numbers, of .b32 and .b64 alone. */
 static bool read_section_number(parser *p, unsigned bits)
 {
 	uint64_t most = bits >= 32 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, v;
+	const char *at = p->p;
 
-	if (parse_take(p, '-'))
+	if (parse_take(p, '-')) {
+		parse_needs(p, at, DIR_SECTION_NEGATIVE);
 		most = most / 2 + 1;
+	}
 	return parse_natural(p, 0, most, &v, "what a section holds");
 }
 
@@ -159,8 +184,10 @@ static bool read_section_data(parser *p)
 		} while (parse_take(p, ','));
 		return true;
 	}
-	if (parse_word(p, &w))
+	if (parse_word(p, &w)) {
+		parse_needs(p, at, DIR_SECTION_LABEL);
 		return parse_expect(p, ':', "behind a label in a section");
+	}
 	return parse_error(p, at, CPTX_E_PARSE, "expected .b8, .b16, .b32, .b64 or a label in the section, found %s",
 	                   parse_found(p, found));
 }

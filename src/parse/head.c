@@ -23,7 +23,7 @@ static bool read_arguments(parser *p, cptx_kernel *k, ir_arg **list, size_t *n, 
 /* What those who launch a kernel want to know of its parameters. */
 static bool publish_parameters(parser *p, cptx_kernel *k)
 {
-	unsigned most = p->m->version >= 81 && p->m->target->number >= 70 ? 32764 : 4352;
+	unsigned most = p->m->version < 15 ? 256 : p->m->version >= 81 && p->m->target->number >= 70 ? 32764 : 4352;
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < k->narg; i++) {
@@ -116,31 +116,27 @@ bool parse_string(parser *p)
 static bool read_extra(parser *p, cptx_kernel *k)
 {
 	static const struct {
-		const char *name;
+		enum arch_directive id;
 		bool func, number;
-		uint8_t version;
-	} extras[] = { { "noreturn", true, false, 0 },
-		           { "abi_preserve", true, true, 90 },
-		           { "abi_preserve_control", true, true, 90 },
-		           { "explicitcluster", false, false, 0 },
-		           { "blocksareclusters", false, false, 90 },
-		           { "minperctamemory", false, true, 94 } };
+	} extras[] = { { DIR_NORETURN, true, false },
+		           { DIR_ABI_PRESERVE, true, true },
+		           { DIR_ABI_PRESERVE_CONTROL, true, true },
+		           { DIR_EXPLICITCLUSTER, false, false },
+		           { DIR_BLOCKSARECLUSTERS, false, false },
+		           { DIR_MINPERCTAMEMORY, false, true } };
 	const char *from = p->p;
 	uint32_t ignored;
 
 	for (unsigned i = 0; i < ARRAY_LEN(extras); i++) {
-		if (extras[i].func != k->is_func || !parse_directive(p, extras[i].name))
+		if (extras[i].func != k->is_func || !parse_listed(p, extras[i].id))
 			continue;
-		if (p->m->version < extras[i].version)
-			return parse_error(p, from, CPTX_E_TARGET, ".%s needs .version %u.%u; the text says %u.%u", extras[i].name,
-			                   extras[i].version / 10u, extras[i].version % 10u, p->m->version / 10u, p->m->version % 10u);
-		if (!i && k->nresult)
+		if (extras[i].id == DIR_NORETURN && k->nresult)
 			return parse_error(p, from, CPTX_E_PARSE, ".noreturn is for functions without results");
 		if (extras[i].number && !read_number(p, &ignored, "the argument of this directive"))
 			return false;
 		return add_extra(p, k, from);
 	}
-	if (!k->is_func && parse_directive(p, "pragma"))
+	if (!k->is_func && parse_listed(p, DIR_PRAGMA))
 		return parse_pragma(p, PRAGMA_HEAD) && add_extra(p, k, from);
 	size_t n = strcspn(from, " \t\r\n;{");
 	return parse_error(p, from, CPTX_E_PARSE, "'%.*s' is no directive in front of the body of a %s", (int)MIN(n, (size_t)40),
@@ -155,17 +151,17 @@ static bool read_directives(parser *p, cptx_kernel *k)
 		bool ok;
 		if (k->is_func)
 			ok = read_extra(p, k);
-		else if (parse_directive(p, "reqntid"))
+		else if (parse_listed(p, DIR_REQNTID))
 			ok = read_dims(p, k->opt.block, "a dimension of the block");
-		else if (parse_directive(p, "maxntid"))
+		else if (parse_listed(p, DIR_MAXNTID))
 			ok = read_dims(p, k->opt.max_block, "a dimension of the block");
-		else if (parse_directive(p, "minnctapersm"))
+		else if (parse_listed(p, DIR_MINNCTAPERSM))
 			ok = read_number(p, &k->opt.min_ctas, "the number of CTAs");
-		else if (parse_directive(p, "maxnreg"))
+		else if (parse_listed(p, DIR_MAXNREG))
 			ok = read_number(p, &k->opt.max_regs, "the number of registers");
-		else if (parse_directive(p, "reqnctapercluster"))
+		else if (parse_listed(p, DIR_REQNCTAPERCLUSTER))
 			ok = read_dims(p, k->opt.cluster, "a dimension of the cluster");
-		else if (parse_directive(p, "maxclusterrank"))
+		else if (parse_listed(p, DIR_MAXCLUSTERRANK))
 			ok = read_number(p, &k->opt.max_cluster_rank, "the number of CTAs");
 		else
 			ok = read_extra(p, k);
@@ -378,6 +374,8 @@ bool parse_function(parser *p, unsigned linkage)
 		if (*p->p == '{') {
 			ok = read_body(p, k, declared);
 		} else if (parse_take(p, ';')) {
+			if (!k->is_func)
+				parse_needs(p, p->start, DIR_EXTERN_ENTRY);
 			ir_top *t = parse_top(p, TOP_PROTO);
 			k->src = (uint32_t)(p->start - p->begin);
 			if (t)

@@ -52,7 +52,10 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 	if (!parse_word(p, &w))
 		return parse_error(p, at, CPTX_E_PARSE, "expected a constant or the name of a variable or function");
 	bool wrapped = w.len == 7 && !memcmp(w.s, "generic", 7) && *p->p == '(';
+	if (mask)
+		parse_needs(p, at, DIR_MASK);
 	if (wrapped) {
+		parse_needs(p, at, DIR_GENERIC);
 		parse_take(p, '(');
 		r.generic = 1;
 		at = p->p;
@@ -67,6 +70,8 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			p, at, CPTX_E_PARSE,
 			"'%.*s' is no variable or function of the module that is declared above; its address is no initial value",
 			(int)MIN(w.len, 64u), w.s);
+	const cptx_kernel *function = b->kind == NAME_FUNC ? p->m->body[b->id - 1] : NULL;
+	parse_needs(p, at, !function ? DIR_ADDRESS : function->is_func ? DIR_ADDRESS_OF_FUNCTION : DIR_ADDRESS_OF_KERNEL);
 	r.to = b->kind == NAME_FUNC ? ir_func_value(p->m->body[b->id - 1]) : ir_symbol_value(p->m, NULL, b->id);
 	if (s && s->space != CPTX_GLOBAL && s->space != CPTX_CONST)
 		return parse_error(p, at, CPTX_E_PARSE, "'%s' is in .%s; only addresses in .global and .const are initial values",

@@ -61,6 +61,8 @@ static bool read_target(parser *p)
 			return parse_error(p, at, CPTX_E_PARSE, "texmode_unified and texmode_independent: write one of the two");
 		if (*name == 't')
 			texmode = !strcmp(name, options[0]) ? options[0] : options[1];
+		if (texmode == options[1])
+			parse_needs(p, at, DIR_TEXMODE_INDEPENDENT);
 		if (option)
 			continue;
 		char as_sm[40];
@@ -108,7 +110,7 @@ static bool read_head(parser *p)
 	if (!p->m->target)
 		return parse_error(p, target, CPTX_E_PARSE, "expected a target such as sm_90a behind .target");
 	const char *size = p->p;
-	if (parse_directive(p, "address_size") && !parse_literal(p, 32, 64, &bits, "the size of an address"))
+	if (parse_listed(p, DIR_ADDRESS_SIZE) && !parse_literal(p, 32, 64, &bits, "the size of an address"))
 		return false;
 	if (bits != 64)
 		return parse_error(p, size, CPTX_E_PARSE, "addresses of %u bits are no longer supported; .address_size 64 is",
@@ -134,6 +136,8 @@ static bool read_file(parser *p)
 		return parse_error(p, at, CPTX_E_PARSE, "there is a file %u above already", (unsigned)number);
 	if (!names_bind(p, &w, NAME_FILE, number, 1) || !parse_string(p))
 		return false;
+	if (*p->p == ',')
+		parse_needs(p, p->p, DIR_FILE_TIME);
 	while (parse_take(p, ','))
 		if (!parse_int(p, 0, INT64_MAX, &v, "time or size of the file"))
 			return false;
@@ -196,12 +200,11 @@ static bool read_alias(parser *p)
 
 static unsigned read_linkage(parser *p)
 {
-	static const char *const names[] = { "extern", "visible", "weak", "common" };
-
-	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-		if (parse_directive(p, names[i]))
-			return LINK_EXTERN + i;
-	return LINK_NONE;
+	return parse_directive(p, "extern")    ? LINK_EXTERN
+	       : parse_directive(p, "visible") ? LINK_VISIBLE
+	       : parse_listed(p, DIR_WEAK)     ? LINK_WEAK
+	       : parse_listed(p, DIR_COMMON)   ? LINK_COMMON
+	                                       : LINK_NONE;
 }
 
 static bool top_statement(parser *p)
@@ -214,11 +217,11 @@ static bool top_statement(parser *p)
 		                   parse_found(p, found));
 	if (parse_directive(p, "file"))
 		return read_file(p);
-	if (parse_directive(p, "section"))
+	if (parse_listed(p, DIR_SECTION))
 		return read_section(p);
-	if (parse_directive(p, "alias"))
+	if (parse_listed(p, DIR_ALIAS))
 		return read_alias(p);
-	if (parse_directive(p, "pragma"))
+	if (parse_listed(p, DIR_PRAGMA))
 		return parse_pragma(p, PRAGMA_MODULE) && top_text(p);
 	unsigned linkage = read_linkage(p);
 	const char *space = p->p;

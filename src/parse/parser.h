@@ -224,6 +224,9 @@ bool parse_string(parser *p); /* "..." */
 bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 
 /* ---- directive.c ---- */
+/* Reports what the .target and .version lack for a directive, or part of one, that stands at `at`. */
+void parse_needs(parser *p, const char *at, enum arch_directive d);
+bool parse_listed(parser *p, enum arch_directive d); /* parse_directive of one with its name, and parse_needs */
 enum pragma_place { PRAGMA_MODULE, PRAGMA_HEAD, PRAGMA_BODY };
 bool parse_pragma(parser *p, enum pragma_place place); /* the strings behind .pragma */
 /* What stands between the parentheses behind .attribute, of a variable or a function; NULL, with an error, if it is wrong.

@@ -348,7 +348,7 @@ START_TEST(bounds)
 	shows("sm_90", ".entry a()\n.reqntid 128, 2, 1\n.minnctapersm 2\n{", ".entry b()\n.maxntid 1024, 1, 1\n.maxnreg 64\n{",
 	      ".reqntid 32, 1, 1\n.reqnctapercluster 4, 2, 1\n{", ".maxntid 32, 1, 1\n.maxclusterrank 8\n{", NULL);
 	cannot_print("sm_80", CPTX_E_TARGET,
-	             "kernel c: cluster dimensions are not available on sm_80; clusters need sm_90 or later");
+	             "kernel c: .reqnctapercluster is not available on sm_80; it needs sm_90 or later");
 }
 END_TEST
 
