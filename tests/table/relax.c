@@ -326,13 +326,20 @@ static bool has_item(const words *o, const char *item, size_t n, unsigned at)
 	return false;
 }
 
-static bool words_fit(const words *o, unsigned noperand, const char *instruction, const char *modifiers)
+static bool is_register(const trial *t, unsigned long nth)
+{
+	return t && nth && nth <= t->ntok && !t->tok[nth - 1].address && t->tok[nth - 1].v.kind == CPTX_VAL_REG;
+}
+
+/* t: NULL where only the modifiers are known. */
+static bool words_fit(const words *o, const trial *t, const char *instruction, const char *modifiers)
 {
 	if (!has_item(o, instruction, strlen(instruction), 0))
 		return false;
 	for (const char *p = modifiers; *p; p += strspn(p, " ")) {
 		size_t n = strcspn(p, " ");
-		bool holds = *p == '@'   ? noperand == strtoul(p + 1, NULL, 10)
+		bool holds = *p == '@'   ? t && t->ntok == strtoul(p + 1, NULL, 10)
+		             : *p == '%' ? is_register(t, strtoul(p + 1, NULL, 10))
 		             : *p == '!' ? !has_item(o, p + 1, n - 1, MOST_WORDS)
 		                         : has_item(o, p, n, MOST_WORDS);
 		if (!holds)
@@ -370,7 +377,7 @@ const char *relax_reason(const trial *t, const cptx_target *target)
 		return by_rule(RULE_ALIGNED);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
 		if (!left_out[i].refused && is_of_this_ptxas(&left_out[i]) &&
-		    words_fit(&o, t->ntok, left_out[i].instruction, left_out[i].modifiers)) {
+		    words_fit(&o, t, left_out[i].instruction, left_out[i].modifiers)) {
 			left_out[i].used++;
 			return left_out[i].reason;
 		}
@@ -385,7 +392,7 @@ const char *relax_by_some(const char *line, bool refused)
 	words o = words_split(opcode);
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)
 		if (left_out[i].from && left_out[i].refused == refused && is_of_this_ptxas(&left_out[i]) &&
-		    words_fit(&o, 0, left_out[i].instruction, left_out[i].modifiers)) {
+		    words_fit(&o, NULL, left_out[i].instruction, left_out[i].modifiers)) {
 			left_out[i].used++;
 			return left_out[i].reason;
 		}
