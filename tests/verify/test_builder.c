@@ -347,8 +347,21 @@ START_TEST(bounds)
 	cptx_kernel_begin(s.m, "d", .max_block = { 32 }, .max_cluster_rank = 8);
 	shows("sm_90", ".entry a()\n.reqntid 128, 2, 1\n.minnctapersm 2\n{", ".entry b()\n.maxntid 1024, 1, 1\n.maxnreg 64\n{",
 	      ".reqntid 32, 1, 1\n.reqnctapercluster 4, 2, 1\n{", ".maxntid 32, 1, 1\n.maxclusterrank 8\n{", NULL);
-	cannot_print("sm_80", CPTX_E_TARGET,
-	             "kernel c: .reqnctapercluster is not available on sm_80; it needs sm_90 or later");
+	cannot_print("sm_80", CPTX_E_TARGET, "kernel c: .reqnctapercluster is not available on sm_80; it needs sm_90 or later");
+}
+END_TEST
+
+START_TEST(directives)
+{
+	blank();
+	cptx_kernel *k = cptx_kernel_begin(s.m, "k");
+	cptx_directive(k, ".explicitcluster");
+	shows("sm_90", ".version 7.8\n", ".explicitcluster\n{", NULL);
+	cannot_print("sm_80", CPTX_E_TARGET, "kernel k: .explicitcluster is not available on sm_80; it needs sm_90 or later");
+	blank();
+	k = cptx_kernel_begin(s.m, "k");
+	cptx_directive(k, ".minperctamemory 8");
+	shows("sm_80", ".version 9.4\n", NULL);
 }
 END_TEST
 
@@ -407,6 +420,7 @@ int main(void)
 		returns_are_added,
 		kernel_info,
 		bounds,
+		directives,
 		bad_bounds,
 		more_ctas_than_fit,
 	};
