@@ -358,10 +358,6 @@ START_TEST(directives)
 	cptx_directive(k, ".explicitcluster");
 	shows("sm_90", ".version 7.8\n", ".explicitcluster\n{", NULL);
 	cannot_print("sm_80", CPTX_E_TARGET, "kernel k: .explicitcluster is not available on sm_80; it needs sm_90 or later");
-	blank();
-	k = cptx_kernel_begin(s.m, "k");
-	cptx_directive(k, ".minperctamemory 8");
-	shows("sm_80", ".version 9.4\n", NULL);
 }
 END_TEST
 
