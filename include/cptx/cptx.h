@@ -547,7 +547,7 @@ typedef void (*cptx_report_fn)(void *user, const cptx_error *error);
 typedef struct cptx_parse_opt {
 	const char *name;                /**< of the text, for messages; NULL: "ptx" */
 	bool keep;                       /**< keep the text, so that it can be printed with cptx_emit_opt.keep */
-	uint32_t most_errors;            /**< stop there; 0: 1000 */
+	uint32_t most_errors;            /**< report so many, and then read no further; 0: 1000 */
 	cptx_report_fn report;           /**< gets every error, "name:line:column: error: what was wrong; what would be right" */
 	void *user;                      /**< for report */
 	const cptx_allocator *allocator; /**< of the module; NULL: the C library's */

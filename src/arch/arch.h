@@ -282,6 +282,8 @@ enum { ARCH_NEWEST = 95 };
 bool arch_is_version(unsigned version);
 /* A target that text may name: those of cptx_target_find, and older ones that ptxas still reads. */
 const cptx_target *arch_target_any(const char *name);
+/* False, and the error for a name that no target has, with the nearest that one has. */
+bool arch_no_target(const char *name, cptx_site at, cptx_error *err);
 /* The number of a target, by its entry. */
 static inline unsigned arch_target_index(const cptx_target *t) { return (unsigned)(t - arch_targets); }
 /* What directives need, by the rows of directive.def. */

@@ -43,6 +43,23 @@ const cptx_target *arch_target_any(const char *name)
 
 const cptx_target *cptx_target_at(size_t i) { return i < GENERATED ? &arch_targets[i] : NULL; }
 
+bool arch_no_target(const char *name, cptx_site at, cptx_error *err)
+{
+	const char *near = NULL;
+	unsigned best = 4;
+
+	if (!name)
+		return error_set(err, CPTX_E_TARGET, at,
+		                 "no target is named, and the module has none of its own: say one, \"sm_90a\"");
+	for (size_t i = 0; cptx_target_at(i); i++) {
+		unsigned d = text_distance(name, cptx_target_at(i)->name);
+		if (d < best)
+			best = d, near = cptx_target_at(i)->name;
+	}
+	return error_set(err, CPTX_E_TARGET, at, "there is no target '%.64s'%s%s%s; `cptx arch` lists them", name,
+	                 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
 const cptx_target *cptx_target_for_device(unsigned compute_capability)
 {
 	const cptx_target *best = NULL;

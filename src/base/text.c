@@ -76,7 +76,7 @@ bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cp
 {
 	size_t line = 1;
 
-	while (*size && !text[*size - 1])
+	while (*size > 1 && !text[*size - 1]) /* NULs alone are no text that ends in them */
 		--*size;
 	const char *nul = *size ? memchr(text, 0, *size) : NULL;
 	if (!nul)

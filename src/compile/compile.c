@@ -1,5 +1,7 @@
 #include "compile/compile.h"
 
+#include "arch/arch.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -408,6 +410,14 @@ static cptx_cubin *job_run(compile_job *job, cptx_error *err)
 	return c;
 }
 
+/* One that cptx does not know may be known to a newer compiler, if it is named as targets are. */
+static bool like_a_target(const char *name)
+{
+	size_t digits = strspn(name + 3, "0123456789");
+	const char *suffix = name + 3 + digits;
+	return digits && (!*suffix || !strcmp(suffix, "a") || !strcmp(suffix, "f"));
+}
+
 /* ptxas knows sm_101 by its new name in options, and by the old one in the text. */
 static bool job_target(compile_job *job, cptx_error *err)
 {
@@ -417,11 +427,14 @@ static bool job_target(compile_job *job, cptx_error *err)
 	if (!name)
 		ptx_header(job->text, &name, &n);
 	if (!n || n >= sizeof job->target - 1)
-		return error_set(err, CPTX_E_ARG, job->at, "the %s",
-		                 job->opt->target ? "target is not one" : "text has no .target, and the options name none");
+		return job->opt->target
+		           ? error_set(err, CPTX_E_ARG, job->at, "the target is not one")
+		           : error_set(err, CPTX_E_ARG, job->at, "%s has no .target, and the options name none", job->name);
 	if (job->opt->target && strncmp(name, "sm_", 3))
 		return error_set(err, CPTX_E_ARG, job->at, "\"%s\" is no target of machine code; those are called as sm_90a is",
 		                 name);
+	if (job->opt->target && !like_a_target(name))
+		return arch_no_target(name, job->at, err);
 	bool old = n >= 6 && !memcmp(name, "sm_101", 6);
 	snprintf(job->target, sizeof job->target, "%s%.*s", old ? "sm_110" : "", (int)(old ? n - 6 : n), old ? name + 6 : name);
 	return true;

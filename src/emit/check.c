@@ -54,7 +54,7 @@ size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void 
 	if (!m || !cptx_module_freeze(m))
 		c.err = *cptx_module_error(m);
 	else if (!code || !device)
-		emit_unknown_target(arch, &c.err);
+		arch_no_target(arch, NOWHERE, &c.err);
 	else if (!runs_on(code, device))
 		error_set(&c.err, CPTX_E_TARGET, NOWHERE, "%s: error: code for %s does not run on %s; %s",
 		          m->nfile ? m->file[0] : "module", code->name, device->name,

@@ -262,7 +262,7 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		return NULL;
 	}
 	if (!t) {
-		emit_unknown_target(target, err);
+		arch_no_target(target, NOWHERE, err);
 		return NULL;
 	}
 	cptx_ptx *out = emit_new(m, t);
@@ -290,23 +290,4 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		return NULL;
 	}
 	return out;
-}
-
-void emit_unknown_target(const char *target, cptx_error *err)
-{
-	const char *near = NULL;
-	unsigned best = 4;
-
-	if (!target) {
-		error_set(err, CPTX_E_TARGET, NOWHERE,
-		          "no target is named, and the module has none of its own: say one, \"sm_90a\"");
-		return;
-	}
-	for (size_t i = 0; cptx_target_at(i); i++) {
-		unsigned d = text_distance(target, cptx_target_at(i)->name);
-		if (d < best)
-			best = d, near = cptx_target_at(i)->name;
-	}
-	error_set(err, CPTX_E_TARGET, NOWHERE, "there is no target '%.64s'%s%s%s; `cptx arch` lists them", target,
-	          near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }

@@ -129,7 +129,4 @@ cptx_ptx *emit_new(cptx_module *m, const cptx_target *t);
 /* ---- keep.c ---- */
 bool emit_kept(emitter *e); /* the whole module, as it stood where nobody edited it */
 
-/* The error for a target name that does not exist, with the nearest that does. */
-void emit_unknown_target(const char *target, cptx_error *err);
-
 #endif

@@ -87,6 +87,26 @@ static const char *target_options(parser *p, const char *from)
 	return comma ? parse_collapse(p, comma, p->stop) : "";
 }
 
+static bool is_utf16(const char *s, size_t n)
+{
+	return n >= 4 && (!memcmp(s, "\xff\xfe", 2) || !memcmp(s, "\xfe\xff", 2) || (!s[0] && s[1] && !s[2] && s[3]) ||
+	                  (s[0] && !s[1] && s[2] && !s[3]));
+}
+
+static bool no_version(parser *p)
+{
+	size_t n = (size_t)(p->end - p->begin);
+	char found[24];
+
+	if (is_utf16(p->begin, n))
+		return parse_error(p, p->begin, CPTX_E_PARSE, "the text is UTF-16; PTX is ASCII");
+	if (p->p == p->end && memchr(p->begin, '\r', n) && !memchr(p->begin, '\n', n))
+		return parse_error(p, p->begin, CPTX_E_PARSE,
+		                   "the text is one comment, for its lines end in CR alone; PTX takes LF, or CR LF");
+	return parse_error(p, p->p, CPTX_E_PARSE, "PTX text begins with .version, such as .version 8.0; found %s",
+	                   parse_found(p, found));
+}
+
 static bool read_head(parser *p)
 {
 	const char *from = p->p;
@@ -95,7 +115,7 @@ static bool read_head(parser *p)
 	p->start_line = p->line;
 	p->start = from;
 	if (!parse_directive(p, "version"))
-		return parse_error(p, p->p, CPTX_E_PARSE, "PTX text begins with .version, such as .version 8.0");
+		return no_version(p);
 	if (!read_version(p))
 		return false;
 	if (!parse_directive(p, "target"))

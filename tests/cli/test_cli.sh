@@ -110,8 +110,9 @@ status 0 arch sm_80 sm_100f
 says "this architecture and later ones"
 says "this family"
 says "(no clusters)"
-fails "there is no target 'sm_1'" arch sm_1
-fails "there is no target 'sm_90b'" arch sm_90 sm_90b
+usage "there is no target 'sm_1'" arch sm_1
+status 2 arch sm_90 sm_90b
+complains "there is no target 'sm_90b'; did you mean sm_90?; \`cptx arch\` lists them"
 
 # ---- fmt and check ----
 printf '.version 8.0\n.target sm_80\n.entry k() { // why\n.reg .b32 r; mov.b32 r,1+1; ret; }\n' >"$dir/good.ptx"
@@ -138,7 +139,7 @@ fails "$dir/bad.ptx:4:7: error: 'L' is neither declared nor a label of 'k'" fmt 
 complains "$dir/bad.ptx:4:14: error: 'M' is neither"
 holds test ! -e "$dir/none.ptx"
 fails "not available on sm_80" fmt --arch sm_80 "$dir/sm_90.ptx"
-fails "there is no target 'sm_1'" fmt --arch sm_1 "$dir/good.ptx"
+usage "there is no target 'sm_1'" fmt --arch sm_1 "$dir/good.ptx"
 fails "$dir/nothing.ptx" fmt "$dir/nothing.ptx"
 usage "give one file" fmt
 usage "give one file" fmt "$dir/good.ptx" "$dir/bad.ptx"
@@ -151,8 +152,9 @@ holds grep -q '^int main' "$dir/good.c"
 fails "$dir/bad.ptx:4:7: error: 'L'" to-c -o "$dir/none.c" "$dir/bad.ptx"
 holds test ! -e "$dir/none.c"
 cp "$dir/good.ptx" "$dir/kept.ptx"
-fails "the C would go to '$dir/./good.ptx', which is the input" to-c -o "$dir/./good.ptx" "$dir/good.ptx"
-fails "the page would go to '$dir/good.ptx', which is the input" inspect --html "$dir/good.ptx" "$dir/good.ptx"
+fails "the C would go to '$dir/./good.ptx', which is an input; name another file" to-c -o "$dir/./good.ptx" "$dir/good.ptx"
+fails "the timeline would go to '$dir/good.ptx', which is an input" run -b 1 --trace "$dir/good.ptx" "$dir/good.ptx"
+fails "the page would go to '$dir/good.ptx', which is an input" inspect --html "$dir/good.ptx" "$dir/good.ptx"
 holds cmp "$dir/kept.ptx" "$dir/good.ptx"
 fails "$dir/nothing.ptx" to-c "$dir/nothing.ptx"
 usage "give one file" to-c
@@ -165,6 +167,40 @@ fails "code for sm_90 does not run on sm_80" check --arch sm_90 -a sm_80 "$dir/s
 fails "$dir/nothing.ptx" check "$dir/nothing.ptx" "$dir/good.ptx"
 fails "$dir" check "$dir"
 usage "there is no target 'sm_1'" check --arch sm_1 "$dir/good.ptx"
+{ cat "$dir/good.ptx"; echo '.entry j() {'; yes 'bra;' | head -n 1500; echo '}'; } >"$dir/wrong.ptx"
+fails "wrong.ptx: stopped after 1000 errors, and read no further" check "$dir/wrong.ptx"
+holds test "$(grep -c ' error: ' "$err")" -eq 1000
+fails "wrong.ptx: stopped after 1000 errors" fmt "$dir/wrong.ptx"
+fails ": error: " check --errors 2000 "$dir/wrong.ptx"
+holds test "$(grep -c ' error: ' "$err")" -eq 1500
+if grep -qF stopped "$err"; then bad "$what: it did not stop"; else ok; fi
+usage "--errors 0: a number from 1 on" check --errors 0 "$dir/good.ptx"
+
+# ---- what is no PTX, and streams that are not there ----
+{ echo '// in front'; cat "$dir/good.ptx"; } | tr '\n' '\r' >"$dir/cr.ptx"
+fails "cr.ptx:1:1: error: the text is one comment, for its lines end in CR alone" check "$dir/cr.ptx"
+sed 's/./&\x00/g; s/$/\x00/' "$dir/good.ptx" >"$dir/wide.ptx"
+fails "wide.ptx:1:1: error: the text is UTF-16; PTX is ASCII" check "$dir/wide.ptx"
+printf '\0' >"$dir/nul.ptx"
+for command in check fmt to-c inspect; do fails "nul.ptx:1:1: error: PTX text begins with .version, such as .version 8.0; found a NUL byte" $command "$dir/nul.ptx"; done
+for command in compile run; do fails "nul.ptx:1: a NUL byte" $command "$dir/nul.ptx"; done
+mkfifo "$dir/fifo.ptx"
+for command in check fmt to-c; do
+	cat "$dir/good.ptx" >"$dir/fifo.ptx" &
+	status 0 $command "$dir/fifo.ptx"
+done
+what="cptx fmt >&-"
+"$cptx" fmt "$dir/good.ptx" >&- 2>"$err"
+holds test $? -eq 1
+complains "cannot write to standard output"
+what="cptx check - <&-"
+"$cptx" check - <&- 2>"$err"
+holds test $? -eq 1
+complains "cannot read"
+what="cptx run --trace >&-"
+"$cptx" run -b 1 --trace "$dir/t.json" --counters "$dir/good.ptx" >&- 2>"$err"
+holds test $? -eq 1
+if grep -q '^instructions' "$dir/t.json"; then bad "$what: the output is in the timeline"; else ok; fi
 usage "give a file" check
 what="cptx check -, from a pipe"
 "$cptx" check - <"$dir/bad.ptx" >"$out" 2>"$err"
@@ -393,6 +429,7 @@ usage "there is no field 'scale'" desc f16 scale=ue8m0
 usage "start=x: a number from 0 to" desc wgmma start=x
 usage "'0x123456789' is no word of 32 bits in hexadecimal" desc f16 0x123456789
 usage "two words" desc f16 1 2
+usage "start= is given twice" desc wgmma start=1024 sbo=1024 start=2048
 
 # ---- run: tensor maps ----
 cat >"$dir/box.ptx" <<'EOT'

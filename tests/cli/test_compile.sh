@@ -27,6 +27,7 @@ fails "cannot read" compile "$dir/none.ptx"
 : >"$dir/empty.ptx"
 fails "$dir/empty.ptx is empty" compile "$dir/empty.ptx"
 fails '"compute_90" is no target of machine code' compile -a compute_90 "$dir/k.ptx"
+fails "there is no target 'sm_9o'; did you mean sm_90?; \`cptx arch\` lists them" compile -a sm_9o "$dir/k.ptx"
 fails "the driver's compiler needs a device" compile -c driver "$dir/k.ptx"
 status 0 compile --list
 says "ptxas  "
@@ -107,6 +108,7 @@ if "$cptx" compile "$dir/k.ptx" -v -o "$dir/k.cubin" >"$out" 2>"$err"; then
 	what="cptx compile"
 	complains "registers"
 	fails "which is: st.global.f99 [%rd1], 3;" compile "$dir/broken.ptx"
+	fails "k.cubin is a cubin, machine code of its target already; --arch says" inspect --arch sm_90 "$dir/k.cubin"
 else
 	skip "a compiler, for compile"
 fi

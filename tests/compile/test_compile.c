@@ -304,7 +304,7 @@ START_TEST(bad_calls)
 	ck_assert_ptr_null(cptx_compile("a\0b", 3, NULL, &err));
 	FAILS(err, CPTX_E_ARG, "ptx:1: a NUL byte; PTX text has none in front of its end");
 	ck_assert_ptr_null(cptx_compile("\0\0", 2, NULL, &err));
-	FAILS(err, CPTX_E_ARG, "is empty");
+	FAILS(err, CPTX_E_ARG, "ptx:1: a NUL byte");
 	ck_assert_ptr_null(cptx_compile("ret;", 4, NULL, &err));
 	FAILS(err, CPTX_E_ARG, "no .target");
 	ck_assert_ptr_null(compile(good, CPTX_COMPILER_DRIVER));

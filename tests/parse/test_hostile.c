@@ -289,7 +289,8 @@ START_TEST(limits)
 		ends(&t, "");
 	}
 	cptx_module *m = cptx_parse("", 0, NULL);
-	ck_assert_str_eq(cptx_module_error(m)->text, "ptx:1:1: error: PTX text begins with .version, such as .version 8.0");
+	ck_assert_str_eq(cptx_module_error(m)->text,
+	                 "ptx:1:1: error: PTX text begins with .version, such as .version 8.0; found the end of the file");
 	cptx_module_destroy(m);
 	m = cptx_parse(NULL, 0, NULL);
 	ck_assert(!m || cptx_module_error(m));

@@ -137,17 +137,23 @@ int cli_failed(const cli_command *cmd, const char *format, ...)
 	return status;
 }
 
-void cli_remove(const char *path)
+/* Removes a file that was begun; no device, and no link to one. */
+static void remove_begun(const char *path)
 {
 	struct stat st;
 	if (!lstat(path, &st) && S_ISREG(st.st_mode))
 		remove(path);
 }
 
-bool cli_same_file(const char *a, const char *b)
+bool cli_clash(const cli_command *cmd, const char *what, const char *output, const char *input)
 {
 	struct stat x, y;
-	return strcmp(a, "-") && strcmp(b, "-") && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+
+	if (!strcmp(output, "-") || !strcmp(input, "-") || stat(output, &x) || stat(input, &y) || x.st_dev != y.st_dev ||
+	    x.st_ino != y.st_ino || !S_ISREG(x.st_mode))
+		return false;
+	cli_failed(cmd, "%s would go to '%s', which is an input; name another file", what, output);
+	return true;
 }
 
 /*
@@ -174,36 +180,64 @@ static FILE *open_beside(const char *path, char *beside, size_t size)
 	return f;
 }
 
-bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
+bool cli_create(const cli_command *cmd, cli_output *o, const char *path)
 {
-	char beside[4096];
-
+	*o = (cli_output){ .path = path };
 	if (!strcmp(path, "-")) {
-		size_t n = fwrite(text, 1, size, stdout);
-		return cli_flush(cmd, EXIT_OK) == EXIT_OK && n == size;
+		o->f = stdout;
+		return true;
 	}
-	FILE *f = open_beside(path, beside, sizeof beside);
-	const char *to = f ? beside : path;
-	if (!f && !(f = fopen(path, "wb"))) {
-		cli_failed(cmd, "cannot write '%s': %s", path, strerror(errno));
-		return false;
-	}
-	errno = 0;
-	bool ok = fwrite(text, 1, size, f) == size;
-	int why = errno;
-	if (fclose(f)) {
-		why = errno;
-		ok = false;
-	}
-	if (ok && to == beside && rename(beside, path)) {
-		why = errno;
-		ok = false;
-	}
+	if ((o->f = open_beside(path, o->beside, sizeof o->beside)))
+		return true;
+	o->beside[0] = 0;
+	if ((o->f = fopen(path, "wb")))
+		return true;
+	cli_failed(cmd, "cannot write '%s': %s", path, strerror(errno));
+	return false;
+}
+
+bool cli_finish(const cli_command *cmd, cli_output *o)
+{
+	if (o->f == stdout)
+		return cli_flush(cmd, EXIT_OK) == EXIT_OK;
+	int why = errno ? errno : EIO; /* of the write that failed, if one did */
+	bool ok = !ferror(o->f);
+	if (ok && fflush(o->f))
+		why = errno, ok = false;
+	if (fclose(o->f) && ok)
+		why = errno, ok = false;
+	if (ok && o->beside[0] && rename(o->beside, o->path))
+		why = errno, ok = false;
 	if (!ok) {
-		cli_failed(cmd, "cannot write '%s': %s", path, strerror(why));
-		cli_remove(to);
+		cli_failed(cmd, "cannot write '%s': %s", o->path, strerror(why));
+		remove_begun(o->beside[0] ? o->beside : o->path);
 	}
 	return ok;
+}
+
+bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
+{
+	cli_output o;
+
+	if (!cli_create(cmd, &o, path))
+		return false;
+	errno = 0;
+	fwrite(text, 1, size, o.f); /* what goes wrong shows at the end */
+	return cli_finish(cmd, &o);
+}
+
+const cptx_target *cli_target(const cli_command *cmd, const char *name)
+{
+	const cptx_target *t = cptx_target_find(name);
+	cptx_module *m = t ? NULL : cptx_module_new(NULL);
+	cptx_error err = { 0 };
+
+	if (!t) {
+		cptx_ptx_destroy(cptx_emit(m, name, NULL, &err)); /* it says what would be right */
+		cli_usage(cmd, "%s", err.text);
+	}
+	cptx_module_destroy(m);
+	return t;
 }
 
 char *cli_read(const cli_command *cmd, const char *path, size_t *size)

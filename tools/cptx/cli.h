@@ -45,16 +45,26 @@ void cli_man(const cli_command *cmd, FILE *out);
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 
-/* Writes to a file, or "-" for standard output; on failure prints why, and a file that was there stays as it was. */
+/* A file being written, or standard output ("-"): it takes its name when it is finished. */
+typedef struct cli_output {
+	FILE *f;
+	const char *path;
+	char beside[4096]; /* where the text stands until then; "": in the file itself, which is a pipe, a device, a link */
+} cli_output;
+/* Both print why they fail, and then a file that was there stays as it was. */
+bool cli_create(const cli_command *cmd, cli_output *o, const char *path);
+bool cli_finish(const cli_command *cmd, cli_output *o);
+/* All at once. */
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
-/* Whether both are one file, under whatever names; "-" is none. */
-bool cli_same_file(const char *a, const char *b);
-/* Removes a file that was begun; no device, and no link to one. */
-void cli_remove(const char *path);
+/* True, after a message, if an output would overwrite an input, under whatever names; "-" is none.  `what`: "the C". */
+bool cli_clash(const cli_command *cmd, const char *what, const char *output, const char *input);
+/* The target of that name; NULL, after a message about wrong usage, if there is none. */
+const cptx_target *cli_target(const cli_command *cmd, const char *name);
 /* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */
 char *cli_read(const cli_command *cmd, const char *path, size_t *size);
-/* Reads and parses a PTX file, or standard input for "-"; NULL, after messages, on an error.  keep: as cptx_parse_opt. */
-cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep);
+enum { CLI_MOST_ERRORS = 1000 /* in a file, if nothing else is said */ };
+/* Reads and parses a PTX file, or standard input for "-"; NULL, after messages, on an error.  Options as cptx_parse_opt. */
+cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors);
 /* What stdout got has arrived (a full disk shows at the end); else prints and gives EXIT_FAILED. */
 int cli_flush(const cli_command *cmd, int status);
 

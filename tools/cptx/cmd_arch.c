@@ -48,9 +48,9 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (optind == argc)
 		list();
 	for (int i = optind; i < argc; i++) {
-		const cptx_target *t = cptx_target_find(argv[i]);
+		const cptx_target *t = cli_target(cmd, argv[i]);
 		if (!t)
-			return cli_failed(cmd, "there is no target '%s'; `cptx arch` lists them", argv[i]);
+			return EXIT_USAGE;
 		show(t);
 	}
 	return cli_flush(cmd, EXIT_OK);

@@ -100,10 +100,8 @@ static const char *destination(const request *q, const cptx_link_input *in, size
 	snprintf(name, PATH_MAX, "%.*s.cubin", (int)(dot && dot != base ? dot - base : (long)strlen(base)), base);
 	to = q->output ? q->output : !strcmp(first, "-") ? "-" : name;
 	for (size_t i = 0; i < n; i++)
-		if (cli_same_file(to, in[i].name)) {
-			cli_failed(q->cmd, "the cubin would go to '%s', which is an input; name another file by --output", to);
+		if (cli_clash(q->cmd, "the cubin", to, in[i].name))
 			return NULL;
-		}
 	return to;
 }
 

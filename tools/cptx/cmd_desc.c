@@ -88,6 +88,15 @@ static bool set_member(request *q, char *text, cptx_error *err)
 	                 : cptx_insn_desc_set(&q->insn, text, value + 1, err);
 }
 
+/* Has a field stood before?  Those that did end at their name. */
+static bool is_second(char **first, char **at)
+{
+	for (size_t n = strcspn(*at, "="); first < at; first++)
+		if (strlen(*first) == n && !memcmp(*first, *at, n))
+			return true;
+	return false;
+}
+
 static bool encode(const request *q, uint64_t *word, cptx_error *err)
 {
 	uint32_t half = 0;
@@ -154,8 +163,11 @@ static int run(const cli_command *cmd, int argc, char **argv)
 			if (word)
 				return cli_usage(cmd, "two words, '%s' and '%s'", word, argv[i]);
 			word = argv[i];
-		} else if (!set_member(&q, argv[i], &err))
+		} else if (is_second(argv + optind + 1, argv + i)) {
+			return cli_usage(cmd, "%.*s= is given twice", (int)strcspn(argv[i], "="), argv[i]);
+		} else if (!set_member(&q, argv[i], &err)) {
 			return cli_usage(cmd, "%s", err.text);
+		}
 	}
 	if (word)
 		return explain(&q, word);

@@ -219,8 +219,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	int status = EXIT_OK, option;
 
 	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
-		if (option == OPTION_ARCH && !cptx_target_find(value))
-			return cli_usage(cmd, "there is no target '%s'; `cptx arch` lists them", value);
+		if (option == OPTION_ARCH && !cli_target(cmd, value))
+			return EXIT_USAGE;
 		if (option == OPTION_ARCH)
 			o.arch = value;
 		else

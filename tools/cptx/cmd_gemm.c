@@ -317,11 +317,11 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 	const char *arch = q->arch                                    ? q->arch
 	                   : dev && cptx_device_get_info(dev)->target ? cptx_device_get_info(dev)->target
 	                                                              : "sm_90a";
-	const cptx_target *target = cptx_target_find(arch);
+	const cptx_target *target = cli_target(q->cmd, arch);
 	FILE *out = q->output && !strcmp(q->output, "-") ? stderr : stdout; /* so that PTX on stdout stays clean */
 
 	if (!target)
-		return cli_usage(q->cmd, "there is no target '%s'; `cptx arch` lists them", arch);
+		return EXIT_USAGE;
 	int shaped = gemm_complete(q, target, dev, out);
 	if (shaped)
 		return shaped;

@@ -140,8 +140,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 			return status;
 		if (option == OPTION_COVERAGE)
 			cover = true;
-		else if (!(target = cptx_target_find(value)))
-			return cli_usage(cmd, "there is no target '%s'; `cptx arch` lists them", value);
+		else if (!(target = cli_target(cmd, value)))
+			return EXIT_USAGE;
 	}
 	if (argc - optind > 1 || (cover && (target || argc > optind)))
 		return cli_usage(cmd, cover ? "--coverage stands alone" : "one NAME at most");

@@ -2,14 +2,13 @@
 #include "inspect.h"
 #include "number.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { OPTION_ARCH, OPTION_THREADS, OPTION_SMEM, OPTION_SOURCES, OPTION_JSON, OPTION_HTML };
 static const cli_option options[] = {
-	[OPTION_ARCH] = { "arch", 'a', "NAME", "assemble for that target; default: that of the text", "@arch" },
+	[OPTION_ARCH] = { "arch", 'a', "NAME", "assemble PTX for that target; default: that of the text", "@arch" },
 	[OPTION_THREADS] = { "threads", 't', "N", "threads of a CTA, where the kernel does not say", NULL },
 	[OPTION_SMEM] = { "smem", 's', "BYTES", "dynamic shared memory of a launch; default: none is assumed, and that is said",
 	                  NULL },
@@ -22,20 +21,6 @@ static const cli_option options[] = {
 	                  "@file" },
 };
 
-static bool write_html(const inspected *in, const char *path)
-{
-	FILE *f = strcmp(path, "-") ? fopen(path, "wb") : stdout;
-	bool ok = f && inspect_html(in, f);
-
-	if (f && f != stdout)
-		ok &= fclose(f) == 0;
-	if (!ok)
-		cli_failed(in->cmd, "cannot write '%s': %s", path, strerror(errno));
-	if (!ok && f && f != stdout)
-		cli_remove(path);
-	return ok;
-}
-
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	inspect_opt o = { 0 };
@@ -47,8 +32,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
 		switch (option) {
 		case OPTION_ARCH:
-			if (!cptx_target_find(value))
-				return cli_usage(cmd, "there is no target '%s'; `cptx arch` lists them", value);
+			if (!cli_target(cmd, value))
+				return EXIT_USAGE;
 			o.arch = value;
 			break;
 		case OPTION_THREADS:
@@ -71,14 +56,17 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return cli_usage(cmd, "give one file, PTX or a cubin, or - for standard input");
-	if (html && cli_same_file(html, argv[optind]))
-		return cli_failed(cmd, "the page would go to '%s', which is the input", html);
+	if (html && cli_clash(cmd, "the page", html, argv[optind]))
+		return EXIT_FAILED;
 	inspected *in = malloc(sizeof *in);
 	if (!in)
 		return cli_failed(cmd, "out of memory");
 	bool ok = inspect_load(in, cmd, argv[optind], &o);
-	if (ok && html)
-		ok = write_html(in, html);
+	cli_output page;
+	if (ok && html && (ok = cli_create(cmd, &page, html))) {
+		inspect_html(in, page.f);
+		ok = cli_finish(cmd, &page);
+	}
 	if (ok && json)
 		inspect_json(in, stdout);
 	else if (ok && !html)

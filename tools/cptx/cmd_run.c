@@ -486,6 +486,11 @@ static int run_request_read(run_request *q, int argc, char **argv)
 		if (q->arg[i].is_map && (q->arg[i].over >= q->narg || !q->arg[q->arg[i].over].is_buffer))
 			return cli_usage(q->cmd, "--arg %s: argument %llu is no buffer", q->arg[i].spec,
 			                 (unsigned long long)q->arg[i].over);
+	for (size_t i = 0; i < q->nout; i++)
+		if (cli_clash(q->cmd, "the buffer", q->out[i].path, q->file))
+			return EXIT_FAILED;
+	if (q->trace_path && cli_clash(q->cmd, "the timeline", q->trace_path, q->file))
+		return EXIT_FAILED;
 	if (q->trace_path && (q->compare || q->schedules > 1 || (q->device && !is_emulator(q->device))))
 		return cli_usage(q->cmd, "--trace: of one run on the emulator, so without --compare, --schedules and a GPU");
 	if (q->compare && q->schedules > 1)
@@ -498,12 +503,10 @@ static int run_request_read(run_request *q, int argc, char **argv)
 /* With the timeline, if one is asked for. */
 static int run_traced(run_request *q)
 {
-	if (q->trace_path && !run_trace_open(&q->trace, q->trace_path))
-		return cli_failed(q->cmd, "cannot write '%s': %s", q->trace_path, strerror(errno));
+	if (q->trace_path && !run_trace_open(&q->trace, q->cmd, q->trace_path))
+		return EXIT_FAILED;
 	int status = q->compare ? run_both(q) : run_seeds(q);
-	if (run_trace_close(&q->trace))
-		return status;
-	return cli_failed(q->cmd, "'%s' could not be written to its end", q->trace_path);
+	return run_trace_close(&q->trace, q->cmd) ? status : EXIT_FAILED;
 }
 
 static int run(const cli_command *cmd, int argc, char **argv)

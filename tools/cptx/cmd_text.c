@@ -1,5 +1,6 @@
 /* cptx fmt and cptx check: PTX files, printed in one form, and judged. */
 #include "cli.h"
+#include "number.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -10,20 +11,30 @@ enum { MOST_ARCHS = 32 };
 
 static void report(void *user, const cptx_error *e)
 {
-	(void)user;
+	uint32_t *n = user;
+
+	*n += 1;
 	fprintf(stderr, "%s\n", e->text);
 }
 
-cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep)
+cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors)
 {
 	size_t size = 0;
+	uint32_t n = 0;
 	char *text = cli_read(cmd, path, &size);
 
 	if (!text)
 		return NULL;
-	cptx_module *m = cptx_parse(
-		text, size, &(cptx_parse_opt){ .name = strcmp(path, "-") ? path : "<stdin>", .keep = keep, .report = report });
+	cptx_module *m = cptx_parse(text, size,
+	                            &(cptx_parse_opt){ .name = strcmp(path, "-") ? path : "<stdin>",
+	                                               .keep = keep,
+	                                               .most_errors = most_errors,
+	                                               .report = report,
+	                                               .user = &n });
 	free(text);
+	if (n == most_errors)
+		cli_failed(cmd, "%s: stopped after %u errors, and read no further; `cptx check --errors N` goes on to the N-th",
+		           path, (unsigned)n);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && (!m || !e->line))
 		cli_failed(cmd, "%s: %s", path, e->text); /* what has no place in the text was not reported yet */
@@ -52,7 +63,11 @@ static int run_fmt(const cli_command *cmd, int argc, char **argv)
 	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
 		switch (option) {
 		case FMT_KEEP: keep = true; break;
-		case FMT_ARCH: arch = value; break;
+		case FMT_ARCH:
+			if (!cli_target(cmd, value))
+				return EXIT_USAGE;
+			arch = value;
+			break;
 		case FMT_OUTPUT: output = value; break;
 		}
 	}
@@ -60,7 +75,7 @@ static int run_fmt(const cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return cli_usage(cmd, "give one file, or - for standard input");
-	cptx_module *m = cli_parse(cmd, argv[optind], keep);
+	cptx_module *m = cli_parse(cmd, argv[optind], keep, CLI_MOST_ERRORS);
 	if (!m)
 		return EXIT_FAILED;
 	cptx_error err;
@@ -87,18 +102,29 @@ const cli_command cmd_fmt = {
 
 /* ---- check ---- */
 
+enum { CHECK_ARCH, CHECK_ERRORS };
 static const cli_option check_options[] = {
-	{ "arch", 'a', "ARCH", "as ptxas -arch; may be given several times (default: the file's target)", "@arch" },
+	[CHECK_ARCH] = { "arch", 'a', "ARCH", "as ptxas -arch; may be given several times (default: the file's target)",
+	                 "@arch" },
+	[CHECK_ERRORS] = { "errors", 'e', "N", "read no further after so many errors in a file (default 1000)", NULL },
 };
 
 static int run_check(const cli_command *cmd, int argc, char **argv)
 {
 	const char *value, *arch[MOST_ARCHS];
 	int status = EXIT_OK, narch = 0, option;
+	uint32_t n, most = CLI_MOST_ERRORS;
+	uint64_t given;
 
 	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
-		if (!cptx_target_find(value))
-			return cli_usage(cmd, "there is no target '%s'; `cptx arch` lists them", value);
+		if (option == CHECK_ERRORS) {
+			if (!number_dims(value, &given, 1, UINT32_MAX))
+				return cli_usage(cmd, "--errors %s: a number from 1 on", value);
+			most = (uint32_t)given;
+			continue;
+		}
+		if (!cli_target(cmd, value))
+			return EXIT_USAGE;
 		if (narch == MOST_ARCHS)
 			return cli_usage(cmd, "at most %d targets", MOST_ARCHS);
 		arch[narch++] = value;
@@ -110,11 +136,12 @@ static int run_check(const cli_command *cmd, int argc, char **argv)
 	if (!narch)
 		arch[narch++] = NULL;
 	for (int i = optind; i < argc; i++) {
-		cptx_module *m = cli_parse(cmd, argv[i], false);
+		n = 0;
+		cptx_module *m = cli_parse(cmd, argv[i], false, most);
 		if (!m)
 			status = EXIT_FAILED;
 		for (int a = 0; m && a < narch; a++)
-			if (cptx_check(m, arch[a], report, NULL))
+			if (cptx_check(m, arch[a], report, &n))
 				status = EXIT_FAILED;
 		cptx_module_destroy(m);
 	}
@@ -123,7 +150,7 @@ static int run_check(const cli_command *cmd, int argc, char **argv)
 
 const cli_command cmd_check = {
 	.name = "check",
-	.arguments = "[--arch ARCH]... FILE...",
+	.arguments = "[OPTION]... FILE...",
 	.about = "Checks PTX files: every error, with its place and what would be right.",
 	.details =
 		"Errors go to standard error, as file:line:column: error: what; what would be right.\n"

@@ -296,9 +296,8 @@ static int read_option(request *q, int option, const char *value)
 		q->width = (uint32_t)n;
 		break;
 	case OPTION_ARCH:
-		target = cptx_target_find(value);
-		if (!target)
-			return cli_usage(q->cmd, "there is no target '%s'; `cptx arch` lists them", value);
+		if (!(target = cli_target(q->cmd, value)))
+			return EXIT_USAGE;
 		if (!cptx_form_on_target(CPTX_OP_TCGEN05_LD, 0, target))
 			return cli_failed(q->cmd,
 			                  "tensor memory is not available on %s; sm_100a and sm_103a have it. Instead: accumulators of "

@@ -26,9 +26,9 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return status;
 	if (optind + 1 != argc)
 		return cli_usage(cmd, "give one file, or - for standard input");
-	if (cli_same_file(output, argv[optind]))
-		return cli_failed(cmd, "the C would go to '%s', which is the input", output);
-	cptx_module *m = cli_parse(cmd, argv[optind], false);
+	if (cli_clash(cmd, "the C", output, argv[optind]))
+		return EXIT_FAILED;
+	cptx_module *m = cli_parse(cmd, argv[optind], false, CLI_MOST_ERRORS);
 	if (!m)
 		return EXIT_FAILED;
 	cptx_ptx *text = cptx_to_c(m, &opt, &err);

@@ -69,7 +69,7 @@ enum cptx_unit code_unit(const char *mnemonic); /* "HMMA.16816.F32" */
 /* ---- inspect_text.c, inspect_json.c ---- */
 void inspect_text(const inspected *in);
 void inspect_json(const inspected *in, FILE *f);
-bool inspect_html(const inspected *in, FILE *f);
+void inspect_html(const inspected *in, FILE *f);
 
 /* The source line behind a line of the PTX; file NULL: none but the PTX itself. */
 cptx_site inspect_source(const inspected *in, uint32_t ptx_line);

@@ -166,6 +166,11 @@ bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const
 		                                   : "an object for a host");
 		return false;
 	}
+	if (is_code && o->arch) {
+		cli_failed(cmd, "%s is a cubin, machine code of its target already; --arch says for which PTX is assembled",
+		           in->path);
+		return false;
+	}
 	if (is_code ? !take_code(in) || !read_module(in) : !read_module(in) || !ask(in, o))
 		return false;
 	if (is_code && in->ptx)

@@ -1,7 +1,9 @@
 /* The cptx command: finds the subcommand.  Its own --help is the place to start. */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 const cli_command *const cli_commands[] = { &cmd_gemm,       &cmd_run,     &cmd_insn,  &cmd_fmt,     &cmd_check,
 	                                        &cmd_to_c,       &cmd_layout,  &cmd_desc,  &cmd_inspect, &cmd_diff,
@@ -40,10 +42,22 @@ static void man(FILE *out)
 	fputs(".SH \"EXIT STATUS\"\n0 done, 1 failed or wrong result, 2 wrong usage\n", out);
 }
 
+/*
+ * No file gets the number of a standard stream that was closed: what is printed must not land in it.  The stream itself
+ * fails when it is used, for what takes its place has the wrong direction.
+ */
+static void keep_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			_exit(EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
+	keep_streams();
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		help(stdout);
 		return cli_flush(NULL, EXIT_OK);

@@ -17,9 +17,11 @@ void run_json_string(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-bool run_trace_open(run_trace *t, const char *path)
+bool run_trace_open(run_trace *t, const cli_command *cmd, const char *path)
 {
-	*t = (run_trace){ .f = fopen(path, "w") };
+	*t = (run_trace){ 0 };
+	if (cli_create(cmd, &t->out, path))
+		t->f = t->out.f;
 	if (t->f)
 		fputs("{\"otherData\":{\"unit\":\"1 us is one instruction of one warp of the cluster\"},\"traceEvents\":[", t->f);
 	return t->f != NULL;
@@ -117,13 +119,12 @@ void run_trace_put(run_trace *t, const cptx_emu_span *s)
 	}
 }
 
-bool run_trace_close(run_trace *t)
+bool run_trace_close(run_trace *t, const cli_command *cmd)
 {
 	if (!t->f)
 		return true;
 	fputs("\n]}\n", t->f);
-	bool ok = !ferror(t->f);
-	ok &= !fclose(t->f);
+	bool ok = cli_finish(cmd, &t->out);
 	free(t->named);
 	*t = (run_trace){ 0 };
 	return ok;

@@ -2,20 +2,22 @@
 #ifndef CPTX_RUN_TRACE_H
 #define CPTX_RUN_TRACE_H
 
-#include <cptx/emu.h>
+#include "cli.h"
 
-#include <stdio.h>
+#include <cptx/emu.h>
 
 /* A microsecond of the timeline is a step of the emulator. */
 typedef struct run_trace {
-	FILE *f;
+	cli_output out;
+	FILE *f; /* of it; NULL: no timeline */
 	uint64_t nevent, nasync, nblock;
 	uint32_t *named; /* by number of the block: its warps that have a name, a bit each */
 } run_trace;
 
-bool run_trace_open(run_trace *t, const char *path); /* errno says why not */
+/* Both print why they fail. */
+bool run_trace_open(run_trace *t, const cli_command *cmd, const char *path);
 void run_trace_put(run_trace *t, const cptx_emu_span *s);
-bool run_trace_close(run_trace *t); /* false: not all could be written */
+bool run_trace_close(run_trace *t, const cli_command *cmd);
 void run_json_string(FILE *f, const char *s);
 
 #endif
