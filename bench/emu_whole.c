@@ -95,12 +95,12 @@ static bool gemm_sm90(place *p)
 
 static bool gemm_sm100(place *p)
 {
-	const uint64_t mnk[3] = { SIDE, SIDE, SIDE };
-	ladder_report r = { 0 };
+	const gemm_problem q = { .m = SIDE, .n = SIDE, .k = SIDE, .seed = 1 };
+	gemm_report r;
 	ladder_opt o = rung_v7.tile;
 
 	o.in = o.out = CPTX_BF16;
-	return open_place(p, "sm_100a") && ladder_run(p->dev, &rung_v7, &o, mnk, 1, 0, &r, &p->err) && !r.wrong;
+	return open_place(p, "sm_100a") && ladder_run(p->dev, &rung_v7, &o, &q, &r, &p->err) && !r.wrong;
 }
 
 /* y += 2 x, 16 bytes a thread in each turn of a loop whose step is the grid. */

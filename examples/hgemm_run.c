@@ -195,7 +195,7 @@ static bool run(request *q, cptx_device *dev, cptx_error *err)
 		return false;
 	if (r.wrong) {
 		err->code = CPTX_E_WRONG;
-		gemm_wrong_text(&r, err->text, sizeof err->text);
+		gemm_report_text(&r, err->text, sizeof err->text);
 		return false;
 	}
 	printf("%s %llu x %llu x %llu %s: all elements right", hgemm_name(q->c.rung), (unsigned long long)q->p.m,
@@ -203,7 +203,7 @@ static bool run(request *q, cptx_device *dev, cptx_error *err)
 	if (cptx_emu_get_counters(dev, &count))
 		printf(", %llu bank conflicts", (unsigned long long)count.bank_conflicts);
 	if (r.ms > 0)
-		printf(", %.1f us, %.1f TFLOP/s", r.ms * 1e3, 2e-9 * (double)(q->p.m * q->p.n) * (double)q->p.k / r.ms);
+		printf(", %.1f us, %.1f TFLOP/s", r.ms * 1e3, 1e-9 * r.flop / r.ms);
 	putchar('\n');
 	return true;
 }

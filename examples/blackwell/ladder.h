@@ -9,7 +9,7 @@
 #define BLACKWELL_LADDER_H
 
 #include <cptx/device.h>
-#include <cptx/gemm.h>
+#include "gemm_check.h"
 #include <cptx/pipeline.h>
 #include <cptx/tmem.h>
 
@@ -111,19 +111,12 @@ void gemm_epilogue(const gemm *g, cptx_val acc, const gemm_at *at, const gemm_re
 
 /* ---- running ---- */
 
-/** How a check went. */
-typedef struct ladder_report {
-	uint64_t elements, wrong;
-	double worst, ms;
-	char text[300]; /**< one line about it */
-	char *timeline; /**< as JSON, if there is one; the caller frees it */
-} ladder_report;
 /** Builds, runs on the device, compares every element. */
-bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3], uint64_t seed,
-                unsigned bursts, ladder_report *r, cptx_error *err);
+bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, const gemm_problem *p, gemm_report *r,
+                cptx_error *err);
 /** Runs a module that the rung built (and that was edited, say). */
-bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3],
-                       uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err);
+bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const gemm_problem *p,
+                       gemm_report *r, cptx_error *err);
 /** The program of a rung. */
 int ladder_main(const ladder_rung *rung, int argc, char **argv);
 

@@ -1,5 +1,4 @@
 /* The program of a rung: options, checks, the launch, every element against a reference in f64. */
-#include "gemm_check.h"
 #include "number.h"
 #include "persistent.h"
 #include "show.h"
@@ -109,7 +108,7 @@ typedef struct launching {
 	cptx_device *dev;
 	const ladder_rung *rung;
 	const ladder_opt *o;
-	const uint64_t *mnk;
+	const gemm_problem *p;
 	uint64_t timeline; /* its address and layout, from the launch on */
 	cptx_timeline_layout line;
 } launching;
@@ -121,7 +120,7 @@ static bool make_map(const launching *l, uint64_t address, uint32_t tile_rows, u
 	enum cptx_tensor_type type = l->o->in == CPTX_BF16 ? CPTX_TENSOR_BF16 : CPTX_TENSOR_F16;
 	cptx_tensor_map_opt opt;
 
-	return (l->rung->whole ? cptx_tile_tensor_map_3d : cptx_tile_tensor_map)(&t, type, address, rows, l->mnk[2], 0, &opt,
+	return (l->rung->whole ? cptx_tile_tensor_map_3d : cptx_tile_tensor_map)(&t, type, address, rows, l->p->k, 0, &opt,
 	                                                                         err) &&
 	       cptx_tensor_map_make(l->dev, &opt, map, err);
 }
@@ -134,7 +133,7 @@ static bool make_map_d(const launching *l, uint64_t address, cptx_tensor_map *ma
 	                                                      : CPTX_TENSOR_F16;
 	cptx_tensor_map_opt opt;
 
-	return cptx_tile_tensor_map(&t, type, address, l->mnk[0], l->mnk[1], 0, &opt, err) &&
+	return cptx_tile_tensor_map(&t, type, address, l->p->m, l->p->n, 0, &opt, err) &&
 	       cptx_tensor_map_make(l->dev, &opt, map, err);
 }
 
@@ -145,13 +144,12 @@ static cptx_launch *launch(const gemm_subject *s, cptx_device *dev, const cptx_p
 {
 	launching *l = s->user;
 	const ladder_opt *o = l->o;
-	uint32_t ctas = l->rung->pair ? 2 : 1, tiles_m = parts(l->mnk[0], o->m), tiles_n = parts(l->mnk[1], o->n);
-	uint32_t M = (uint32_t)l->mnk[0], N = (uint32_t)l->mnk[1], K = (uint32_t)l->mnk[2];
+	uint32_t ctas = l->rung->pair ? 2 : 1, tiles_m = parts(p->m, o->m), tiles_n = parts(p->n, o->n);
+	uint32_t M = (uint32_t)p->m, N = (uint32_t)p->n, K = (uint32_t)p->k;
 	cptx_tensor_map a, b, d;
 	cptx_launch_opt opt = { .grid = { tiles_m * ctas, tiles_n } };
 	uint32_t most = cptx_device_get_info(dev)->sms / ctas;
 
-	(void)p;
 	if (l->rung->persistent)
 		opt.grid[0] = (tiles_m * tiles_n < most || l->rung->dynamic ? tiles_m * tiles_n : most) * ctas, opt.grid[1] = 1;
 
@@ -188,40 +186,30 @@ static bool lacks_tcgen05(const cptx_target *t, cptx_error *err)
 	return true;
 }
 
-bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3],
-                       uint64_t seed, unsigned bursts, ladder_report *r, cptx_error *err)
+bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const gemm_problem *p,
+                       gemm_report *r, cptx_error *err)
 {
-	gemm_problem p = { .m = mnk[0], .n = mnk[1], .k = mnk[2], .seed = seed, .bursts = bursts };
-	launching l = { .dev = dev, .rung = rung, .o = o, .mnk = mnk };
+	launching l = { .dev = dev, .rung = rung, .o = o, .p = p };
 	gemm_subject s = { .in = o->in, .out = o->out, .launch = launch, .user = &l };
-	gemm_report report;
 
-	*r = (ladder_report){ 0 };
-	bool ok = ladder_check(rung, o, mnk[0], mnk[1], mnk[2], err) &&
+	*r = (gemm_report){ 0 };
+	bool ok = ladder_check(rung, o, p->m, p->n, p->k, err) &&
 	          !lacks_tcgen05(cptx_target_find(cptx_device_get_info(dev)->target), err) &&
-	          gemm_check_subject(dev, m, &s, &p, &report, err) &&
+	          gemm_check_subject(dev, m, &s, p, r, err) &&
 	          (!l.timeline || gemm_read_timeline(dev, &l.line, l.timeline, &r->timeline, err));
 	cptx_mem_free(dev, l.timeline);
-	if (!ok)
-		return false;
-	r->elements = report.elements, r->wrong = report.wrong, r->worst = report.worst, r->ms = report.ms;
-	if (r->wrong)
-		gemm_wrong_text(&report, r->text, sizeof r->text);
-	else
-		snprintf(r->text, sizeof r->text, "all %llu elements right, worst at %.0f %% of the tolerance",
-		         (unsigned long long)r->elements, r->worst * 100);
-	return true;
+	return ok;
 }
 
-bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk[3], uint64_t seed,
-                unsigned bursts, ladder_report *r, cptx_error *err)
+bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, const gemm_problem *p, gemm_report *r,
+                cptx_error *err)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	bool ok = ladder_check(rung, o, mnk[0], mnk[1], mnk[2], err);
+	bool ok = ladder_check(rung, o, p->m, p->n, p->k, err);
 
 	if (ok)
 		rung->build(m, rung, o);
-	ok = ok && ladder_run_module(dev, m, rung, o, mnk, seed, bursts, r, err);
+	ok = ok && ladder_run_module(dev, m, rung, o, p, r, err);
 	cptx_module_destroy(m);
 	return ok;
 }
@@ -230,9 +218,9 @@ bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, 
 
 typedef struct request {
 	ladder_opt o;
-	uint64_t mnk[3], seed;
+	gemm_problem p;
 	const char *target, *timeline;
-	bool ptx, sized;
+	bool ptx;
 } request;
 
 static const struct option long_options[] = {
@@ -281,7 +269,7 @@ static bool read_option(request *q, int c)
 			return false;
 		q->o.stages = (uint32_t)d[0];
 		return true;
-	case 'r': return number_dims(optarg, &q->seed, 1, UINT64_MAX);
+	case 'r': return number_dims(optarg, &q->p.seed, 1, UINT64_MAX);
 	case 'a': q->target = optarg; return true;
 	case 'l': q->timeline = optarg, q->o.timeline = STAMPS; return true;
 	case 'p': q->ptx = true; return true;
@@ -305,7 +293,7 @@ static cptx_device *open_device(const request *q, cptx_error *err)
 	snprintf(emulated, sizeof emulated, "emu:%s", q->target ? q->target : "sm_100a");
 	dev = cptx_device_open(emulated, err);
 	if (dev)
-		cptx_emu_reseed(dev, q->seed, CPTX_EMU_RANDOM);
+		cptx_emu_reseed(dev, q->p.seed, CPTX_EMU_RANDOM);
 	return dev;
 }
 
@@ -324,22 +312,25 @@ static bool write_file(const char *path, const char *text)
 static int run(const ladder_rung *rung, request *q, cptx_error *err)
 {
 	cptx_emu_counters counters;
-	ladder_report r = { 0 };
+	gemm_report r = { 0 };
 	cptx_device *dev = open_device(q, err);
 
 	if (!dev)
 		return fprintf(stderr, "%s\n", err->text), 1;
 	bool emulated = cptx_emu_get_counters(dev, &counters);
-	for (int i = 0; i < 3 && !q->sized; i++)
-		q->mnk[i] = emulated ? 256 : 4096;
-	bool ok = ladder_run(dev, rung, &q->o, q->mnk, q->seed, emulated ? 0 : 11, &r, err);
+	if (!q->p.m)
+		q->p.m = q->p.n = q->p.k = emulated ? 256 : 4096;
+	q->p.bursts = emulated ? 0 : 11;
+	bool ok = ladder_run(dev, rung, &q->o, &q->p, &r, err);
+	if (ok)
+		gemm_report_text(&r, err->text, sizeof err->text);
 	if (!ok)
 		fprintf(stderr, "%s\n", err->text);
 	else
-		printf("tcgen05 %s %llu x %llu x %llu on %s: %s\n", rung->name, (unsigned long long)q->mnk[0],
-		       (unsigned long long)q->mnk[1], (unsigned long long)q->mnk[2], cptx_device_get_info(dev)->name, r.text);
+		printf("tcgen05 %s %llu x %llu x %llu on %s: %s\n", rung->name, (unsigned long long)q->p.m,
+		       (unsigned long long)q->p.n, (unsigned long long)q->p.k, cptx_device_get_info(dev)->name, err->text);
 	if (ok && r.ms > 0)
-		printf("%.3f ms, %.0f TFLOP/s\n", r.ms, 2e-9 * (double)q->mnk[0] * (double)q->mnk[1] * (double)q->mnk[2] / r.ms);
+		printf("%.3f ms, %.0f TFLOP/s\n", r.ms, 1e-9 * r.flop / r.ms);
 	if (ok && r.timeline && !write_file(q->timeline, r.timeline))
 		ok = false;
 	free(r.timeline);
@@ -349,7 +340,7 @@ static int run(const ladder_rung *rung, request *q, cptx_error *err)
 
 int ladder_main(const ladder_rung *rung, int argc, char **argv)
 {
-	request q = { .o = rung->tile, .seed = 1 };
+	request q = { .o = rung->tile, .p.seed = 1 };
 	cptx_error err = { 0 };
 	int c;
 
@@ -361,14 +352,14 @@ int ladder_main(const ladder_rung *rung, int argc, char **argv)
 			return usage(rung, stderr);
 	if (q.o.out == CPTX_TYPE_NONE)
 		q.o.out = q.o.in;
-	q.sized = optind < argc;
-	for (int i = 0; i < 3 && q.sized; i++)
-		if (argc - optind != 3 || !number_dims(argv[optind + i], &q.mnk[i], 1, INT32_MAX))
+	uint64_t *const side[] = { &q.p.m, &q.p.n, &q.p.k };
+	for (int i = 0; i < 3 && optind < argc; i++)
+		if (argc - optind != 3 - i || !number_dims(argv[optind++], side[i], 1, INT32_MAX))
 			return usage(rung, stderr);
 	if (q.target && lacks_tcgen05(cptx_target_find(q.target), &err))
 		return fprintf(stderr, "%s: %s\n", rung->name, err.text), 1;
-	uint64_t any = q.sized ? 0 : 256;
-	if (!ladder_check(rung, &q.o, q.mnk[0] + any, q.mnk[1] + any, q.mnk[2] + any, &err))
+	uint64_t any = q.p.m ? 0 : 256;
+	if (!ladder_check(rung, &q.o, q.p.m + any, q.p.n + any, q.p.k + any, &err))
 		return fprintf(stderr, "%s\n", err.text), 1;
 	if (!q.ptx)
 		return run(rung, &q, &err);

@@ -30,16 +30,19 @@ static void run(const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk
                 enum cptx_emu_schedule schedule, uint32_t sms)
 {
 	cptx_error err = { 0 };
-	ladder_report r;
+	gemm_report r = { 0 };
+	const gemm_problem p = { .m = mnk[0], .n = mnk[1], .k = mnk[2], .seed = seed };
+	char text[300];
 	cptx_device *dev =
 		cptx_emu_open(target, &(cptx_emu_opt){ .seed = seed, .schedule = schedule, .threads = 1, .sms = sms }, &err);
 
 	ck_assert_msg(dev != NULL, "%s", err.text);
-	bool ok = ladder_run(dev, rung, o, mnk, seed, 0, &r, &err);
+	bool ok = ladder_run(dev, rung, o, &p, &r, &err);
+	gemm_report_text(&r, text, sizeof text);
 	ck_assert_msg(ok && !r.wrong && r.elements == mnk[0] * mnk[1] && !cptx_emu_finding_at(dev, 0),
 	              "%s %ux%ux%u %s to %s, %u x %u x %u on %s, seed %u, schedule %d: %s %s", rung->name, o->m, o->n, o->k,
 	              cptx_type_name(o->in), cptx_type_name(o->out), (unsigned)mnk[0], (unsigned)mnk[1], (unsigned)mnk[2],
-	              target, (unsigned)seed, schedule, err.text, r.text);
+	              target, (unsigned)seed, schedule, err.text, text);
 	cptx_device_close(dev);
 }
 
@@ -149,7 +152,7 @@ START_TEST(timelines)
 	ladder_opt o = rung_small(rung, CPTX_BF16, CPTX_F32), none = o;
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_error err = { 0 };
-	ladder_report r;
+	gemm_report r;
 
 	rung->build(m, rung, &none);
 	cptx_ptx *ptx = cptx_emit(m, "sm_100a", NULL, &err);
@@ -159,8 +162,9 @@ START_TEST(timelines)
 	cptx_module_destroy(m);
 	o.timeline = 100;
 	cptx_device *dev = cptx_device_open("emu:sm_100a", &err);
-	ck_assert_msg(ladder_run(dev, rung, &o, (uint64_t[]){ 300, 72, 192 }, 1, 0, &r, &err) && !r.wrong && r.timeline, "%s%s",
-	              err.text, r.text);
+	ck_assert_msg(ladder_run(dev, rung, &o, &(gemm_problem){ .m = 300, .n = 72, .k = 192 }, &r, &err) && !r.wrong &&
+	                  r.timeline,
+	              "%s", err.text);
 	for (unsigned i = 0; i < sizeof phases / sizeof *phases; i++)
 		ck_assert_msg(strstr(r.timeline, phases[i]) != NULL, "no %s in\n%s", phases[i], r.timeline);
 	free(r.timeline);
@@ -180,10 +184,10 @@ START_TEST(other_targets)
 	for (unsigned i = 0; i < 2; i++)
 		for (unsigned j = 0; j < RUNGS; j++) {
 			cptx_error err = { 0 };
-			ladder_report r;
+			gemm_report r;
 			ladder_opt o = rung_small(rungs[j], CPTX_BF16, CPTX_BF16);
 			cptx_device *dev = cptx_device_open(all[i].device, &err);
-			ck_assert(!ladder_run(dev, rungs[j], &o, (uint64_t[]){ 64, 64, 64 }, 1, 0, &r, &err));
+			ck_assert(!ladder_run(dev, rungs[j], &o, &(gemm_problem){ .m = 64, .n = 64, .k = 64 }, &r, &err));
 			ck_assert_msg(strstr(err.text, all[i].says) != NULL, "%s", err.text);
 			cptx_device_close(dev);
 		}

@@ -31,12 +31,12 @@ static cptx_module *build(const void *user)
 
 static const char *run(const void *user, const mutant *x, unsigned seed)
 {
-	const uint64_t mnk[] = { 300, 72, 576 };
+	const gemm_problem p = { .m = 300, .n = 72, .k = 576, .seed = seed };
 	const ladder_rung *rung = user;
 	ladder_opt o = rung_small(rung, CPTX_BF16, CPTX_BF16);
 	cptx_module *m = build(rung);
 	cptx_error err = { 0 };
-	ladder_report r;
+	gemm_report r;
 	cptx_device *dev = cptx_emu_open(
 		"sm_100a",
 		&(cptx_emu_opt){
@@ -44,7 +44,7 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 		&err);
 
 	ck_assert(mutant_make(m, x));
-	bool ok = ladder_run_module(dev, m, rung, &o, mnk, seed, 0, &r, &err);
+	bool ok = ladder_run_module(dev, m, rung, &o, &p, &r, &err);
 	const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
 	ck_assert_msg(ok || f, "%s", err.text);
 	const char *how = f ? cptx_finding_name(f->code) : r.wrong ? "wrong" : "";

@@ -174,9 +174,9 @@ says "all 1440 elements of 3 matrices right"
 status 0 gemm --device emu:sm_120a --kind mxf4nvf4 --batch 2 --tile 64x64x256 --run 20x24x96
 says "all 960 elements of 2 matrices right"
 status 0 gemm --device emu:sm_90a --grouped --layout tn --tile 64x64x64 --run 70x72x72
-says "all 9648 elements of 3 problems right"
+says "all 9648 elements of 3 matrices right"
 status 0 gemm --device emu:sm_100a --grouped --kind mxf4 --tile 128x64x256 --run 70x72x96
-says "all 9648 elements of 3 problems right"
+says "all 9648 elements of 3 matrices right"
 fails "K = 77; --run compares where it is a multiple of 4 (pad to 80)" gemm --device emu:sm_90a --layout nn --run 64x64x77
 
 # ---- gemm: where the text goes ----

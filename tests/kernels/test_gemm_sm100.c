@@ -1,55 +1,9 @@
 /* The sm_100a GEMM: on a GPU that has tcgen05, else on the emulator.  CPTX_SEEDS=50 runs each trial with so many seeds. */
 #include "../ask.h"
-#include "../test.h"
 #include "../verify/assemble.h"
-#include "gemm_trial.h"
-#include "number.h"
+#include "gemm_tests.h"
 
-#include <cptx/emu.h>
-
-static cptx_device *gpu;
-
-static bool is_tcgen05(const char *target) { return !strcmp(target, "sm_100a") || !strcmp(target, "sm_103a"); }
-
-static unsigned seeds(unsigned otherwise)
-{
-	const char *s = getenv("CPTX_SEEDS");
-
-	return s ? (unsigned)strtoul(s, NULL, 10) : otherwise;
-}
-
-/* A GPU that has tcgen05, if there is one. */
-static void find_gpu(void)
-{
-	cptx_error err = { 0 };
-
-	gpu = cptx_device_open("cuda", &err);
-	if (gpu && !is_tcgen05(cptx_device_get_info(gpu)->target)) {
-		cptx_device_close(gpu);
-		gpu = NULL;
-	}
-}
-
-static void right(const gemm_trial *t, unsigned seed)
-{
-	/* 103 has no kind i8 */
-	const char *target = seed % 2 && t->opt.kind != CPTX_TCGEN05_I8 ? "sm_103a" : "sm_100a";
-	cptx_error err = { 0 };
-	cptx_device *dev = gpu;
-	gemm_trial x = *t;
-
-	x.seed = x.seed * 1000 + seed;
-	if (!gpu)
-		dev = cptx_emu_open(
-			target,
-			&(cptx_emu_opt){ .seed = x.seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8 }, &err);
-	ck_assert_msg(dev != NULL, "%s", err.text);
-	const char *said = gemm_trial_run(dev, &x);
-	const cptx_emu_finding *f = gpu ? NULL : cptx_emu_finding_at(dev, 0);
-	ck_assert_msg(!*said && !f, "%s:\n%s%s", gemm_trial_text(&x), said, f ? cptx_finding_name(f->code) : "");
-	if (dev != gpu)
-		cptx_device_close(dev);
-}
+static const char *const targets[] = { "sm_100a", "sm_103a" }; /* the second has no kind i8 */
 
 /* ---- kinds and shapes ---- */
 
@@ -157,20 +111,17 @@ static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
 START_TEST(gives_the_exact_sums)
 {
 	for (unsigned i = 0; i < SHAPES; i++)
-		for (unsigned seed = 0; seed < seeds(1); seed++) {
-			if (shapes[i].o.stream_k && seeds(1) == 1 && (i + (unsigned)_i) % 4) /* each with some of the kinds */
+		for (unsigned seed = 0; seed < gemm_seeds(1); seed++) {
+			if (shapes[i].o.stream_k && gemm_seeds(1) == 1 && (i + (unsigned)_i) % 4) /* each with some of the kinds */
 				continue;
 			gemm_trial t = trial_of(&kinds[_i], &shapes[i]);
-			right(&t, seed + i + (unsigned)_i);
+			t.seed = seed + i + (unsigned)_i;
+			gemm_right(&t, targets, (unsigned)t.seed);
 		}
 }
 END_TEST
 
 /* ---- options and sizes at random ---- */
-
-static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_random(s) >> 33) % n); }
-
-#define ONE_OF(s, ...) ((uint32_t[]){ __VA_ARGS__ })[below(s, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))]
 
 static gemm_trial draw(uint64_t seed)
 {
@@ -198,25 +149,7 @@ static gemm_trial draw(uint64_t seed)
 	return t;
 }
 
-/* All that the checks let through gives the right result; what they refuse has a message. */
-START_TEST(options_at_random)
-{
-	const char *wanted = getenv("CPTX_GEMM_TRIALS");
-	unsigned want = wanted ? (unsigned)strtoul(wanted, NULL, 10) : 12, refused = 0;
-
-	for (uint64_t seed = 1; want; seed++) {
-		gemm_trial t = draw(seed);
-		cptx_error err;
-		if (cptx_gemm_check(&t.opt, NULL, NULL, &err)) {
-			right(&t, (unsigned)seed);
-			want--;
-		} else {
-			ck_assert_msg(strstr(err.text, "gemm for sm_100a: ") != NULL, "%s", err.text);
-			refused++;
-		}
-	}
-	ck_assert_uint_gt(refused, 0);
-}
+START_TEST(options_at_random) { gemm_right_at_random(draw, targets); }
 END_TEST
 
 /* ---- ptxas ---- */
@@ -241,8 +174,7 @@ static cptx_gemm_opt full(const struct kind *kind, bool picked)
 START_TEST(ptxas_neither_warns_nor_spills)
 {
 	enum { JOBS = 4 };
-	static const char *const targets[] = { "sm_100a", "sm_103a" };
-	unsigned n = seeds(1) > 1 ? JOBS : 1; /* each option set for both targets, or one of the four */
+	unsigned n = gemm_seeds(1) > 1 ? JOBS : 1; /* each option set for both targets, or one of the four */
 	assembly jobs[JOBS] = { { 0 } };
 	cptx_ptx *ptx[JOBS] = { NULL };
 	cptx_error err = { 0 };
@@ -426,108 +358,6 @@ START_TEST(large_strides_stay_large)
 }
 END_TEST
 
-/* ---- lists ---- */
-
-enum { LIST = 5 };
-static const struct list {
-	cptx_gemm_opt o;
-	struct {
-		uint64_t m, n, k;
-	} size[LIST];
-} lists[] = {
-	{ F16(.bm = 128, .bn = 64, .cluster_m = 2, .beta = true),
-	  { { 300, 136, 136 }, { 1, 72, 64 }, { 0, 72, 64 }, { 64, 8, 8 } } },
-	{ F16(.bm = 256, .bn = 64, .bias = true, .alpha = true), { { 257, 64, 72 }, { 0, 8, 8 }, { 130, 200, 200 } } },
-	{ FP4(.bm = 128, .bn = 192, .scale = CPTX_UE8M0, .bias = true), { { 130, 200, 320 }, { 40, 392, 96 }, { 8, 8, 544 } } },
-};
-
-/* rows x cols elements, of row r: first + r % 2 */
-static uint64_t upload_rows(cptx_device *dev, enum cptx_type type, uint64_t rows, uint64_t cols, double first,
-                            cptx_error *err)
-{
-	uint32_t bits = bits_of(type);
-	uint64_t bytes = rows * cols * bits / 8, to = cptx_mem_alloc(dev, bytes + 1, err);
-	uint8_t *host = calloc(bytes + 1, 1);
-
-	for (uint64_t i = 0; i < rows * cols; i++) {
-		uint64_t word = number_bits(type, first + (double)(i / cols % 2));
-		for (uint32_t b = 0; b < bits; b += 4)
-			host[(i * bits + b) / 8] |= (uint8_t)((word >> b & 15) << (i * bits + b) % 8);
-	}
-	cptx_mem_write(dev, to, host, bytes, err);
-	free(host);
-	return to;
-}
-
-static cptx_gemm_problem problem_of(cptx_device *dev, const struct list *x, unsigned i, cptx_error *err)
-{
-	uint64_t m = x->size[i].m, n = x->size[i].n, k = x->size[i].k;
-	cptx_gemm_problem p = { .m = m, .n = n, .k = k, .alpha = 0.5f, .beta = 2.0f, .ctas = 4 };
-
-	p.a = upload_rows(dev, x->o.a, m, k, 1, err), p.b = upload_rows(dev, x->o.b, n, k, i % 2 ? 2 : 1, err);
-	p.c = upload_rows(dev, CPTX_F32, m, n, 3 + i, err), p.bias = upload_rows(dev, CPTX_F32, n, 1, 5 + i, err);
-	p.d = upload_rows(dev, CPTX_F32, m + 1, n, -1, err);
-	if (x->o.scale) {
-		uint64_t a = cptx_gemm_scales_bytes(m, k, 32), b = cptx_gemm_scales_bytes(n, k, 32);
-		p.scale_a = cptx_mem_alloc(dev, a, err), p.scale_b = cptx_mem_alloc(dev, b, err);
-		cptx_mem_fill8(dev, p.scale_a, (uint8_t)(127 + i), a, err), cptx_mem_fill8(dev, p.scale_b, 128, b, err);
-	}
-	return p;
-}
-
-static void compare_one(cptx_device *dev, const struct list *x, unsigned i, const cptx_gemm_problem *p, cptx_error *err)
-{
-	float *d = malloc((p->m + 1) * p->n * 4);
-
-	ck_assert_msg(cptx_mem_read(dev, d, p->d, (p->m + 1) * p->n * 4, err), "%s", err->text);
-	for (uint64_t r = 0; r <= p->m; r++)
-		for (uint64_t c = 0; c < p->n; c++) {
-			double want = (1.0 + (double)(r % 2)) * ((i % 2 ? 2.0 : 1.0) + (double)(c % 2)) * (double)p->k;
-			want *= x->o.scale ? (double)(2u << i) : 1;
-			want = (x->o.alpha ? 0.5 : 1) * want + (x->o.beta ? 2.0 * (3.0 + i + (double)(r % 2)) : 0);
-			want += x->o.bias ? 5.0 + i + (double)(c % 2) : 0;
-			want = r == p->m ? -1.0 + (double)(r % 2) : want; /* a row behind D */
-			ck_assert_msg(d[r * p->n + c] == want, "problem %u: (%u, %u) is %g, not %g", i, (unsigned)r, (unsigned)c,
-			              (double)d[r * p->n + c], want);
-		}
-	free(d);
-}
-
-START_TEST(lists_give_what_each_problem_is)
-{
-	const struct list *x = &lists[_i];
-	cptx_gemm_opt o = x->o;
-	cptx_gemm_problem p[LIST];
-	cptx_error err = { 0 };
-	cptx_device *dev = gpu ? gpu : cptx_emu_open(_i % 2 ? "sm_103a" : "sm_100a", NULL, &err);
-	cptx_module *m = cptx_module_new(NULL);
-	unsigned n = 0;
-
-	ck_assert_msg(dev != NULL, "%s", err.text);
-	for (o.grouped = true; n < LIST && x->size[n].k; n++)
-		p[n] = problem_of(dev, x, n, &err);
-	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
-	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
-	uint64_t table = cptx_mem_alloc(dev, n * CPTX_GEMM_GROUP_BYTES, &err);
-	cptx_launch *l = cptx_gemm_launch_grouped(program, dev, &o, p, n, table, &err);
-	ck_assert_msg(l && cptx_launch_run(l, NULL, &err) && cptx_device_synchronize(dev, &err), "%s", err.text);
-	const cptx_emu_finding *f = gpu ? NULL : cptx_emu_finding_at(dev, 0);
-	ck_assert_msg(!f, "%s", f ? cptx_finding_name(f->code) : "");
-	for (unsigned i = 0; i < n; i++)
-		compare_one(dev, x, i, &p[i], &err);
-	cptx_launch_destroy(l);
-	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, p, &err));
-	ck_assert_msg(strstr(err.text, "cptx_gemm_launch_grouped") != NULL, "%s", err.text);
-	p[0].scale_a = p[0].d = 0, err = (cptx_error){ 0 };
-	ck_assert_ptr_null(cptx_gemm_launch_grouped(program, dev, &o, p, n, table, &err));
-	ck_assert_msg(strstr(err.text, "the address of D is 0") != NULL, "%s", err.text);
-	cptx_program_destroy(program);
-	cptx_module_destroy(m);
-	if (!gpu)
-		cptx_device_close(dev);
-}
-END_TEST
-
 /* ---- choices ---- */
 
 /* Of the emulator no time means anything: all choices are run, and are there in the order of what was measured. */
@@ -541,12 +371,11 @@ START_TEST(tunes)
 	};
 	cptx_gemm_problem p = { .m = M, .n = N, .k = K };
 	cptx_error err = { 0 };
-	cptx_device *dev = gpu ? gpu : cptx_emu_open("sm_100a", &(cptx_emu_opt){ .sms = 4 }, &err);
+	cptx_device *dev = gemm_device(&c[0].opt, "sm_100a", &(cptx_emu_opt){ .sms = 4 });
 	static uint16_t ones[M * K];
 	static float d[M * N];
 	unsigned seen = 0;
 
-	ck_assert_msg(dev != NULL, "%s", err.text);
 	for (unsigned i = 0; i < M * K; i++)
 		ones[i] = 0x3f80;
 	p.a = cptx_mem_alloc(dev, sizeof ones, &err), p.b = cptx_mem_alloc(dev, N * K * 2, &err);
@@ -565,10 +394,8 @@ START_TEST(tunes)
 	seen = c[0].opt.bm;
 	ck_assert(!cptx_gemm_tune(dev, &p, c, CHOICES, &err));
 	ck_assert_msg(strstr(err.text, "tile N = 40") && c[1].opt.bn == 40 && c[0].opt.bm == seen, "%s", err.text);
-	ck_assert(gpu || !cptx_emu_finding_at(dev, 0));
 	cptx_mem_free(dev, p.a), cptx_mem_free(dev, p.b), cptx_mem_free(dev, p.d);
-	if (!gpu)
-		cptx_device_close(dev);
+	gemm_device_done(dev, "tune");
 }
 END_TEST
 
@@ -624,7 +451,6 @@ int main(void)
 	Suite *s = suite_create("gemm_sm100");
 	TCase *rules = test_case(s, "rules");
 
-	find_gpu();
 	tcase_add_loop_test(test_case(s, "shapes"), gives_the_exact_sums, 0, KINDS);
 	tcase_add_test(test_case(s, "random"), options_at_random);
 	tcase_add_loop_test(test_case(s, "ptxas"), ptxas_neither_warns_nor_spills, 0, KINDS);
@@ -635,8 +461,5 @@ int main(void)
 	tcase_add_test(rules, factors_are_packed_as_said);
 	tcase_add_test(rules, the_model_shares_few_tiles);
 	tcase_add_test(test_case(s, "tune"), tunes);
-	tcase_add_loop_test(test_case(s, "lists"), lists_give_what_each_problem_is, 0, sizeof lists / sizeof *lists);
-	int status = test_main("gemm_sm100", s);
-	cptx_device_close(gpu);
-	return status;
+	return gemm_tests_main("gemm_sm100", s);
 }

@@ -1,31 +1,10 @@
 /* The block-scaled sm_120a GEMM on the emulator, or on a GPU that has it.  CPTX_SEEDS=50 runs each trial with so many seeds.
  */
 #include "../ask.h"
-#include "../test.h"
 #include "../verify/assemble.h"
-#include "gemm_trial.h"
+#include "gemm_tests.h"
 
-#include <cptx/emu.h>
-
-static cptx_device *gpu;
-
-static unsigned seeds(unsigned otherwise)
-{
-	const char *s = getenv("CPTX_SEEDS");
-
-	return s ? (unsigned)strtoul(s, NULL, 10) : otherwise;
-}
-
-static void find_gpu(void)
-{
-	cptx_error err = { 0 };
-
-	gpu = cptx_device_open("cuda", &err);
-	if (gpu && strncmp(cptx_device_get_info(gpu)->target, "sm_12", 5)) {
-		cptx_device_close(gpu);
-		gpu = NULL;
-	}
-}
+static const char *const targets[] = { "sm_120a", "sm_121a" };
 
 static const struct kind {
 	enum cptx_type a, b, scale;
@@ -74,28 +53,11 @@ static bool bits_below_8(const cptx_gemm_opt *o)
 	return (small_a || small_b) && !(o->a == CPTX_E2M1 && o->b == CPTX_E2M1);
 }
 
-static void right(const gemm_trial *t, unsigned seed)
-{
-	cptx_error err = { 0 };
-	cptx_device *dev = gpu;
-
-	if (!gpu)
-		dev = cptx_emu_open(
-			seed % 2 ? "sm_120a" : "sm_121a",
-			&(cptx_emu_opt){ .seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8 }, &err);
-	ck_assert_msg(dev != NULL, "%s", err.text);
-	const char *said = gemm_trial_run(dev, t);
-	const cptx_emu_finding *f = gpu ? NULL : cptx_emu_finding_at(dev, 0);
-	ck_assert_msg(!*said && !f, "%s:\n%s%s", gemm_trial_text(t), said, f ? cptx_finding_name(f->code) : "");
-	if (dev != gpu)
-		cptx_device_close(dev);
-}
-
 START_TEST(gives_the_exact_sums)
 {
 	/* of those that differ from others by types alone, half of the shapes */
 	for (unsigned i = kinds[_i].half ? (unsigned)_i % 2 : 0; i < SHAPES; i += kinds[_i].half ? 2 : 1)
-		for (unsigned seed = 0; seed < seeds(1); seed++) {
+		for (unsigned seed = 0; seed < gemm_seeds(1); seed++) {
 			const struct shape *s = &shapes[i];
 			gemm_trial t = { .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .seed = seed * SHAPES + i };
 			t.opt = with(&kinds[_i], s->o);
@@ -103,7 +65,7 @@ START_TEST(gives_the_exact_sums)
 				t.batch = 2;
 			if (bits_below_8(&t.opt)) /* rows of whole 128 elements */
 				t.k = (t.k + 127) / 128 * 128;
-			right(&t, seed + i + (unsigned)_i);
+			gemm_right(&t, targets, seed + i + (unsigned)_i);
 		}
 }
 END_TEST
@@ -186,13 +148,10 @@ int main(void)
 	Suite *s = suite_create("gemm_sm120");
 	TCase *c = tcase_create("c");
 
-	find_gpu();
 	tcase_set_timeout(c, 0);
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, KINDS);
 	tcase_add_loop_test(c, ptxas_does_not_spill, 0, KINDS);
 	tcase_add_test(c, says_which_rule_is_broken);
 	suite_add_tcase(s, c);
-	int status = test_main("gemm_sm120", s);
-	cptx_device_close(gpu);
-	return status;
+	return gemm_tests_main("gemm_sm120", s);
 }

@@ -1,146 +1,58 @@
 /* The sm_90a GEMM: on a GPU that has wgmma, else on the emulator. */
-#include "../test.h"
-#include "gemm_trial.h"
-#include "number.h"
+#include "gemm_tests.h"
 #include "ptxas.h"
-#include "sm90_device.h"
 
-static void right(const gemm_trial *t)
-{
-	open_device();
-	const char *said = gemm_trial_run(dev, t);
-	ck_assert_msg(!*said, "%s:\n%s", gemm_trial_text(t), said);
-}
+static const char *const targets[] = { "sm_90a", "sm_90a" };
 
 #define TYPES(a_, b_) .mma = CPTX_GEMM_WGMMA, .a = CPTX_##a_, .b = CPTX_##b_
+#define TILE(m_, n_, s) .bm = m_, .bn = n_, .stages = s
+#define SIZE(m_, n_, k_) .m = m_, .n = n_, .k = k_
 #define BF16 TYPES(BF16, BF16)
 
 static const gemm_trial trials[] = {
-	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, .m = 128, .n = 128, .k = 64 },
-	{ .opt = { .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16 }, .m = 256, .n = 512, .k = 320 },
-	{ .opt = { .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16, .cluster_m = 2 }, .m = 200, .n = 264, .k = 136 },
-	{ .opt = { .bm = 128, .bn = 128, .stages = 4, BF16, .out = CPTX_F32, .cluster_n = 2 }, .m = 136, .n = 300, .k = 264 },
-	{ .opt = { .bm = 64, .bn = 64, .stages = 4, BF16, .out = CPTX_BF16, .stream_k = true }, .m = 70, .n = 200, .k = 520 },
-	{ .opt = { .bm = 128, .bn = 64, .stages = 2, BF16, .out = CPTX_F32, .stream_k = true, .cluster_m = 2 },
-	  .m = 130,
-	  .n = 72,
-	  .k = 200 },
-	{ .opt = { .bm = 256, .bn = 128, .stages = 3, TYPES(F16, F16), .out = CPTX_F16 }, .m = 300, .n = 136, .k = 72 },
-	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_BF16, .a_m_major = true },
-	  .m = 136,
-	  .n = 128,
-	  .k = 104 },
-	{ .opt = { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_BF16, .b_n_major = true, .cluster_m = 2 },
-	  .m = 136,
-	  .n = 136,
-	  .k = 104 },
-	{ .opt = { .bm = 64, .bn = 128, .stages = 3, BF16, .out = CPTX_F32, .a_m_major = true, .b_n_major = true },
-	  .m = 72,
-	  .n = 136,
-	  .k = 77 },
-	{ .opt = { .bm = 128, .bn = 128, .stages = 3, TYPES(E4M3, E5M2), .out = CPTX_BF16 }, .m = 130, .n = 136, .k = 272 },
-	{ .opt = { .bm = 64, .bn = 16, .stages = 5, TYPES(E5M2, E5M2), .out = CPTX_F32 }, .m = 5, .n = 20, .k = 400 },
-	{ .opt = { .bm = 64, .bn = 48, .stages = 5, BF16, .out = CPTX_F16, .batched = true },
-	  .m = 65,
-	  .n = 56,
-	  .k = 72,
-	  .batch = 3 },
-	{ .opt = { .bm = 128, .bn = 96, .stages = 2, BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true },
-	  .m = 129,
-	  .n = 200,
-	  .k = 72 },
-	{ .opt = { .bm = 64,
-	           .bn = 80,
-	           .stages = 2,
-	           BF16,
-	           .out = CPTX_F32,
-	           .alpha = true,
-	           .beta = true,
-	           .bias = true,
-	           .batched = true,
-	           .epilogue = gemm_trial_epilogue,
+	{ .opt = { TILE(128, 128, 3), BF16, .out = CPTX_F32 }, SIZE(128, 128, 64) },
+	{ .opt = { TILE(128, 256, 4), BF16, .out = CPTX_BF16 }, SIZE(256, 512, 320) },
+	{ .opt = { TILE(128, 256, 4), BF16, .out = CPTX_BF16, .cluster_m = 2 }, SIZE(200, 264, 136) },
+	{ .opt = { TILE(128, 128, 4), BF16, .out = CPTX_F32, .cluster_n = 2 }, SIZE(136, 300, 264) },
+	{ .opt = { TILE(64, 64, 4), BF16, .out = CPTX_BF16, .stream_k = true }, SIZE(70, 200, 520) },
+	{ .opt = { TILE(128, 64, 2), BF16, .out = CPTX_F32, .stream_k = true, .cluster_m = 2 }, SIZE(130, 72, 200) },
+	{ .opt = { TILE(256, 128, 3), TYPES(F16, F16), .out = CPTX_F16 }, SIZE(300, 136, 72) },
+	{ .opt = { TILE(128, 128, 3), BF16, .out = CPTX_BF16, .a_m_major = true }, SIZE(136, 128, 104) },
+	{ .opt = { TILE(128, 128, 3), BF16, .out = CPTX_BF16, .b_n_major = true, .cluster_m = 2 }, SIZE(136, 136, 104) },
+	{ .opt = { TILE(64, 128, 3), BF16, .out = CPTX_F32, .a_m_major = true, .b_n_major = true }, SIZE(72, 136, 77) },
+	{ .opt = { TILE(128, 128, 3), TYPES(E4M3, E5M2), .out = CPTX_BF16 }, SIZE(130, 136, 272) },
+	{ .opt = { TILE(64, 16, 5), TYPES(E5M2, E5M2), .out = CPTX_F32 }, SIZE(5, 20, 400) },
+	{ .opt = { TILE(64, 48, 5), BF16, .out = CPTX_F16, .batched = true }, SIZE(65, 56, 72), .batch = 3 },
+	{ .opt = { TILE(128, 96, 2), BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true }, SIZE(129, 200, 72) },
+	{ .opt = { TILE(64, 80, 2), BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .batched = true,
+	           .epilogue = gemm_trial_epilogue, .stream_k = true },
+	  SIZE(100, 84, 136),
+	  .batch = 2 },
+	{ .opt = { TILE(256, 64, 2), BF16, .out = CPTX_BF16, .epilogue = gemm_trial_epilogue, .cluster_n = 2 },
+	  SIZE(257, 200, 72) },
+	{ .opt = { TILE(64, 8, 4), BF16, .out = CPTX_BF16, .swap = true, .stream_k = true }, SIZE(5, 200, 520) },
+	{ .opt = { TILE(128, 64, 4), BF16, .out = CPTX_BF16, .a_m_major = true, .b_n_major = true, .batched = true, .per_sm = 2,
 	           .stream_k = true },
-	  .m = 100,
-	  .n = 84,
-	  .k = 136,
+	  SIZE(136, 264, 520),
 	  .batch = 2 },
-	{ .opt = { .bm = 256, .bn = 64, .stages = 2, BF16, .out = CPTX_BF16, .epilogue = gemm_trial_epilogue, .cluster_n = 2 },
-	  .m = 257,
-	  .n = 200,
-	  .k = 72 },
-	{ .opt = { .bm = 64, .bn = 8, .stages = 4, BF16, .out = CPTX_BF16, .swap = true, .stream_k = true },
-	  .m = 5,
-	  .n = 200,
-	  .k = 520 },
-	{ .opt = { .bm = 128,
-	           .bn = 64,
-	           .stages = 4,
-	           BF16,
-	           .out = CPTX_BF16,
-	           .a_m_major = true,
-	           .b_n_major = true,
-	           .batched = true,
-	           .per_sm = 2,
-	           .stream_k = true },
-	  .m = 136,
-	  .n = 264,
-	  .k = 520,
+	{ .opt = { TILE(128, 40, 3), BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .batched = true,
+	           .epilogue = gemm_trial_epilogue, .swap = true },
+	  SIZE(77, 196, 72),
 	  .batch = 2 },
-	{ .opt = { .bm = 128,
-	           .bn = 40,
-	           .stages = 3,
-	           BF16,
-	           .out = CPTX_F32,
-	           .alpha = true,
-	           .beta = true,
-	           .bias = true,
-	           .batched = true,
-	           .epilogue = gemm_trial_epilogue,
-	           .swap = true },
-	  .m = 77,
-	  .n = 196,
-	  .k = 72,
-	  .batch = 2 },
-	{ .opt = { .bm = 192,
-	           .bn = 144,
-	           .stages = 2,
-	           TYPES(E4M3, E5M2),
-	           .out = CPTX_F16,
-	           .beta = true,
-	           .bias = true,
-	           .swap = true,
-	           .cluster_m = 2,
-	           .epilogue = gemm_trial_epilogue },
-	  .m = 150,
-	  .n = 408,
-	  .k = 272 },
-	{ .opt = { .bm = 256, .bn = 64, .stages = 2, BF16, .out = CPTX_BF16, .a_m_major = true, .swap = true },
-	  .m = 136,
-	  .n = 264,
-	  .k = 72 },
-	{ .opt = { .bm = 64, .bn = 8, .stages = 6, BF16, .out = CPTX_BF16, .swap = true, .per_sm = 2, .cluster_m = 8 },
-	  .m = 3,
-	  .n = 1200,
-	  .k = 520 },
-	{ .opt = { .bm = 256, .bn = 152, .stages = 4, BF16, .out = CPTX_BF16, .beta = true },
-	  .m = 300,
-	  .n = 304,
-	  .k = 136,
-	  .in_place = true },
-	{ .opt = { .bm = 128, .bn = 24, .stages = 2, BF16, .out = CPTX_F32, .b_n_major = true, .swap = true, .cluster_n = 2 },
-	  .m = 56,
-	  .n = 136,
-	  .k = 104 },
+	{ .opt = { TILE(192, 144, 2), TYPES(E4M3, E5M2), .out = CPTX_F16, .beta = true, .bias = true, .swap = true,
+	           .cluster_m = 2, .epilogue = gemm_trial_epilogue },
+	  SIZE(150, 408, 272) },
+	{ .opt = { TILE(256, 64, 2), BF16, .out = CPTX_BF16, .a_m_major = true, .swap = true }, SIZE(136, 264, 72) },
+	{ .opt = { TILE(64, 8, 6), BF16, .out = CPTX_BF16, .swap = true, .per_sm = 2, .cluster_m = 8 }, SIZE(3, 1200, 520) },
+	{ .opt = { TILE(256, 152, 4), BF16, .out = CPTX_BF16, .beta = true }, SIZE(300, 304, 136), .in_place = true },
+	{ .opt = { TILE(128, 24, 2), BF16, .out = CPTX_F32, .b_n_major = true, .swap = true, .cluster_n = 2 },
+	  SIZE(56, 136, 104) },
 };
 
-START_TEST(gives_the_exact_sums) { right(&trials[_i]); }
+START_TEST(gives_the_exact_sums) { gemm_right(&trials[_i], targets, (unsigned)_i); }
 END_TEST
 
 /* ---- options and sizes at random ---- */
-
-static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_random(s) >> 33) % n); }
-
-#define ONE_OF(s, ...) ((uint32_t[]){ __VA_ARGS__ })[below(s, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))]
 
 static gemm_trial draw(uint64_t seed)
 {
@@ -175,25 +87,7 @@ static gemm_trial draw(uint64_t seed)
 	return t;
 }
 
-/* All that the checks let through gives the right result; what they refuse has a message. */
-START_TEST(options_at_random)
-{
-	const char *wanted = getenv("CPTX_GEMM_TRIALS");
-	unsigned want = wanted ? (unsigned)strtoul(wanted, NULL, 10) : 12, refused = 0;
-
-	for (uint64_t seed = 1; want; seed++) {
-		gemm_trial t = draw(seed);
-		cptx_error err;
-		if (cptx_gemm_check(&t.opt, NULL, NULL, &err)) {
-			right(&t);
-			want--;
-		} else {
-			ck_assert_msg(strstr(err.text, "gemm for sm_90a: ") != NULL, "%s", err.text);
-			refused++;
-		}
-	}
-	ck_assert_uint_gt(refused, 0);
-}
+START_TEST(options_at_random) { gemm_right_at_random(draw, targets); }
 END_TEST
 
 /* ---- ptxas ---- */
@@ -203,60 +97,26 @@ END_TEST
 START_TEST(ptxas_neither_warns_nor_spills)
 {
 	static const cptx_gemm_opt opts[] = {
-		{ .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_BF16, .cluster_m = 2, .name = "a" },
-		{ .bm = 128, .bn = 256, .stages = 4, BF16, .out = CPTX_F32, .stream_k = true, .name = "b" },
-		{ .bm = 256, .bn = 192, .stages = 3, BF16, .out = CPTX_F32, .cluster_n = 2, .stream_k = true, .name = "c" },
-		{ .bm = 192, .bn = 192, .stages = 4, BF16, .out = CPTX_BF16, .name = "d" },
-		{ .bm = 192, .bn = 176, .stages = 3, TYPES(E4M3, E5M2), .out = CPTX_F32, .stream_k = true, .name = "e" },
-		{ .bm = 64, .bn = 256, .stages = 5, BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .name = "f" },
-		{ .bm = 256,
-		  .bn = 128,
-		  .stages = 4,
-		  BF16,
-		  .out = CPTX_F16,
-		  .alpha = true,
-		  .beta = true,
-		  .bias = true,
-		  .batched = true,
+		{ TILE(128, 256, 4), BF16, .out = CPTX_BF16, .cluster_m = 2, .name = "a" },
+		{ TILE(128, 256, 4), BF16, .out = CPTX_F32, .stream_k = true, .name = "b" },
+		{ TILE(256, 192, 3), BF16, .out = CPTX_F32, .cluster_n = 2, .stream_k = true, .name = "c" },
+		{ TILE(192, 192, 4), BF16, .out = CPTX_BF16, .name = "d" },
+		{ TILE(192, 176, 3), TYPES(E4M3, E5M2), .out = CPTX_F32, .stream_k = true, .name = "e" },
+		{ TILE(64, 256, 5), BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .name = "f" },
+		{ TILE(256, 128, 4), BF16, .out = CPTX_F16, .alpha = true, .beta = true, .bias = true, .batched = true,
 		  .name = "g" },
-		{ .bm = 128,
-		  .bn = 256,
-		  .stages = 4,
-		  BF16,
-		  .out = CPTX_BF16,
-		  .a_m_major = true,
-		  .b_n_major = true,
-		  .epilogue = gemm_trial_epilogue,
+		{ TILE(128, 256, 4), BF16, .out = CPTX_BF16, .a_m_major = true, .b_n_major = true, .epilogue = gemm_trial_epilogue,
 		  .name = "h" },
-		{ .bm = 64,
-		  .bn = 128,
-		  .stages = 3,
-		  BF16,
-		  .out = CPTX_F32,
-		  .alpha = true,
-		  .beta = true,
-		  .bias = true,
-		  .swap = true,
-		  .per_sm = 2,
-		  .stream_k = true,
-		  .name = "i" },
-		{ .bm = 128, .bn = 64, .stages = 4, BF16, .out = CPTX_BF16, .per_sm = 2, .stream_k = true, .name = "n" },
-		{ .bm = 256, .bn = 32, .stages = 2, BF16, .out = CPTX_BF16, .swap = true, .per_sm = 2, .name = "o" },
-		{ .bm = 256, .bn = 184, .stages = 3, BF16, .out = CPTX_BF16, .cluster_n = 2, .name = "p" },
-		{ .bm = 192, .bn = 184, .stages = 3, BF16, .out = CPTX_BF16, .stream_k = true, .name = "q" },
-		{ .bm = 256, .bn = 192, .stages = 3, BF16, .out = CPTX_BF16, .swap = true, .stream_k = true, .name = "j" },
-		{ .bm = 192, .bn = 184, .stages = 3, BF16, .out = CPTX_F32, .swap = true, .name = "l" },
-		{ .bm = 128,
-		  .bn = 256,
-		  .stages = 3,
-		  BF16,
-		  .out = CPTX_BF16,
-		  .alpha = true,
-		  .beta = true,
-		  .bias = true,
-		  .epilogue = gemm_trial_epilogue,
-		  .swap = true,
-		  .name = "m" },
+		{ TILE(64, 128, 3), BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .swap = true, .per_sm = 2,
+		  .stream_k = true, .name = "i" },
+		{ TILE(128, 64, 4), BF16, .out = CPTX_BF16, .per_sm = 2, .stream_k = true, .name = "n" },
+		{ TILE(256, 32, 2), BF16, .out = CPTX_BF16, .swap = true, .per_sm = 2, .name = "o" },
+		{ TILE(256, 184, 3), BF16, .out = CPTX_BF16, .cluster_n = 2, .name = "p" },
+		{ TILE(192, 184, 3), BF16, .out = CPTX_BF16, .stream_k = true, .name = "q" },
+		{ TILE(256, 192, 3), BF16, .out = CPTX_BF16, .swap = true, .stream_k = true, .name = "j" },
+		{ TILE(192, 184, 3), BF16, .out = CPTX_F32, .swap = true, .name = "l" },
+		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true,
+		  .epilogue = gemm_trial_epilogue, .swap = true, .name = "m" },
 	};
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];
@@ -292,28 +152,25 @@ START_TEST(says_which_rule_is_broken)
 		cptx_gemm_opt o;
 		const char *said;
 	} bad[] = {
-		{ { .bm = 100, .bn = 128, .stages = 3, BF16, .out = CPTX_F32 }, "tile M = 100; 64, 128, 192 and 256 are possible" },
-		{ { .bm = 64, .bn = 100, .stages = 3, BF16, .out = CPTX_F32 }, "tile N = 100; multiples of 8 from 8" },
-		{ { .bm = 64, .bn = 20, .stages = 3, BF16, .out = CPTX_F32, .swap = true }, "tile M = 20; multiples of 8 from 8" },
-		{ { .bm = 64, .bn = 8, .stages = 3, BF16, .out = CPTX_F32, .swap = true, .a_m_major = true },
+		{ { TILE(100, 128, 3), BF16, .out = CPTX_F32 }, "tile M = 100; 64, 128, 192 and 256 are possible" },
+		{ { TILE(64, 100, 3), BF16, .out = CPTX_F32 }, "tile N = 100; multiples of 8 from 8" },
+		{ { TILE(64, 20, 3), BF16, .out = CPTX_F32, .swap = true }, "tile M = 20; multiples of 8 from 8" },
+		{ { TILE(64, 8, 3), BF16, .out = CPTX_F32, .swap = true, .a_m_major = true },
 		  "tile M = 8; of an A stored as rows of M" },
-		{ { .bm = 64, .bn = 16, .stages = 3, BF16, .out = CPTX_F32, .per_sm = 3 }, "per_sm = 3; 1 or 2" },
-		{ { .bm = 128, .bn = 128, .stages = 3, BF16, .out = CPTX_F32, .per_sm = 2 }, "have registers for 64x128" },
-		{ { .bm = 64, .bn = 16, .stages = 16, BF16, .out = CPTX_F32, .per_sm = 2 }, "(11 stages fit)" },
-		{ { .bm = 256, .bn = 256, .stages = 2, BF16, .out = CPTX_F32 }, "with 256 rows at most 192 columns" },
-		{ { .bm = 128, .bn = 256, .stages = 5, BF16, .out = CPTX_BF16 }, "(4 stages fit)" },
-		{ { .bm = 128, .bn = 128, .stages = 1, BF16, .out = CPTX_BF16 }, "1 stages; 2 to 16 are possible" },
-		{ { .bm = 128, .bn = 128, .stages = 2, TYPES(BF16, F16), .out = CPTX_BF16 }, "A is .bf16 and B .f16" },
-		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_S32 }, "output type .s32; it must be f32, bf16 or f16" },
-		{ { .bm = 128, .bn = 128, .stages = 2, TYPES(E4M3, E4M3), .out = CPTX_BF16, .a_m_major = true },
-		  "wgmma reads .e4m3 along K only" },
-		{ { .bm = 128, .bn = 96, .stages = 2, BF16, .out = CPTX_BF16, .b_n_major = true }, "it must be a multiple of 64" },
-		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 2, .cluster_n = 2 },
-		  "one side must be 1" },
-		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_m = 3 }, "1, 2, 4 or 8 are possible" },
-		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .cluster_n = 1u << 29 },
-		  "1, 2, 4 or 8 are possible" },
-		{ { .bm = 128, .bn = 128, .stages = 2, BF16, .out = CPTX_BF16, .grouped = true, .timeline = 8 }, "no timeline" },
+		{ { TILE(64, 16, 3), BF16, .out = CPTX_F32, .per_sm = 3 }, "per_sm = 3; 1 or 2" },
+		{ { TILE(128, 128, 3), BF16, .out = CPTX_F32, .per_sm = 2 }, "have registers for 64x128" },
+		{ { TILE(64, 16, 16), BF16, .out = CPTX_F32, .per_sm = 2 }, "(11 stages fit)" },
+		{ { TILE(256, 256, 2), BF16, .out = CPTX_F32 }, "with 256 rows at most 192 columns" },
+		{ { TILE(128, 256, 5), BF16, .out = CPTX_BF16 }, "(4 stages fit)" },
+		{ { TILE(128, 128, 1), BF16, .out = CPTX_BF16 }, "1 stages; 2 to 16 are possible" },
+		{ { TILE(128, 128, 2), TYPES(BF16, F16), .out = CPTX_BF16 }, "A is .bf16 and B .f16" },
+		{ { TILE(128, 128, 2), BF16, .out = CPTX_S32 }, "output type .s32; it must be f32, bf16 or f16" },
+		{ { TILE(128, 128, 2), TYPES(E4M3, E4M3), .out = CPTX_BF16, .a_m_major = true }, "wgmma reads .e4m3 along K only" },
+		{ { TILE(128, 96, 2), BF16, .out = CPTX_BF16, .b_n_major = true }, "it must be a multiple of 64" },
+		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .cluster_m = 2, .cluster_n = 2 }, "one side must be 1" },
+		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .cluster_m = 3 }, "1, 2, 4 or 8 are possible" },
+		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .cluster_n = 1u << 29 }, "1, 2, 4 or 8 are possible" },
+		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .grouped = true, .timeline = 8 }, "no timeline" },
 	};
 	cptx_error err;
 
@@ -322,7 +179,7 @@ START_TEST(says_which_rule_is_broken)
 		ck_assert_msg(strstr(err.text, bad[i].said) != NULL, "%s: not %s", err.text, bad[i].said);
 	}
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 12 };
-	cptx_gemm_opt o = { .bm = 64, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 };
+	cptx_gemm_opt o = { TILE(64, 64, 2), BF16, .out = CPTX_F32 };
 	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
 	ck_assert_msg(strstr(err.text, "rows of A have 12 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 16)"),
 	              "%s", err.text);
@@ -331,7 +188,7 @@ END_TEST
 
 START_TEST(bad_calls_end_well)
 {
-	cptx_gemm_opt o = { .bm = 64, .bn = 16, .stages = 2, BF16, .out = CPTX_F32, .batched = true };
+	cptx_gemm_opt o = { TILE(64, 16, 2), BF16, .out = CPTX_F32, .batched = true };
 	cptx_gemm_problem p = { .m = 1 << 23, .n = 1 << 20, .k = 64, .batch = 1u << 31 };
 	cptx_gemm_choice choice;
 	cptx_error err;
@@ -355,12 +212,12 @@ END_TEST
 /* A launch with other options than the kernel was made with, or without operands. */
 START_TEST(launches_that_do_not_fit)
 {
-	cptx_gemm_opt o = { .bm = 128, .bn = 64, .stages = 2, BF16, .out = CPTX_F32 }, other = o;
+	cptx_gemm_opt o = { TILE(128, 64, 2), BF16, .out = CPTX_F32 }, other = o;
 	cptx_gemm_problem p = { .m = 64, .n = 64, .k = 64 };
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_module_new(NULL);
+	cptx_device *dev = gemm_device(&o, "sm_90a", NULL);
 
-	open_device();
 	ck_assert(cptx_gemm_build(m, &o, &err) != NULL);
 	cptx_program *program = cptx_device_load(dev, m, NULL, &err);
 	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, &err));
@@ -373,6 +230,7 @@ START_TEST(launches_that_do_not_fit)
 	cptx_mem_free(dev, p.a);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
+	gemm_device_done(dev, "launches");
 }
 END_TEST
 
@@ -392,7 +250,5 @@ int main(void)
 	tcase_add_test(c, launches_that_do_not_fit);
 	tcase_set_timeout(c, 0);
 	suite_add_tcase(s, c);
-	int status = test_main("gemm_sm90", s);
-	cptx_device_close(dev);
-	return status;
+	return gemm_tests_main("gemm_sm90", s);
 }

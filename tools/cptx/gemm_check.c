@@ -339,15 +339,21 @@ bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subjec
 	return ok;
 }
 
-void gemm_wrong_text(const gemm_report *r, char *text, size_t size)
+void gemm_report_text(const gemm_report *r, char *text, size_t size)
 {
-	char matrix[40] = "";
+	char of[40] = "", in[40] = "";
 
-	if (r->matrices > 1)
-		snprintf(matrix, sizeof matrix, "matrix %u, ", r->wrong_matrix);
-	snprintf(text, size, "%llu of %llu elements are wrong; the first at %srow %llu, column %llu: %g, not %g",
-	         (unsigned long long)r->wrong, (unsigned long long)r->elements, matrix, (unsigned long long)r->wrong_row,
-	         (unsigned long long)r->wrong_column, r->wrong_value, r->wrong_reference);
+	if (r->matrices > 1) {
+		snprintf(of, sizeof of, " of %u matrices", r->matrices);
+		snprintf(in, sizeof in, "matrix %u, ", r->wrong_matrix);
+	}
+	if (r->wrong)
+		snprintf(text, size, "%llu of %llu elements are wrong; the first at %srow %llu, column %llu: %g, not %g",
+		         (unsigned long long)r->wrong, (unsigned long long)r->elements, in, (unsigned long long)r->wrong_row,
+		         (unsigned long long)r->wrong_column, r->wrong_value, r->wrong_reference);
+	else
+		snprintf(text, size, "all %llu elements%s right; largest error %.2f of the tolerance",
+		         (unsigned long long)r->elements, of, r->worst);
 }
 
 bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err)

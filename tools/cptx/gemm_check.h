@@ -58,8 +58,8 @@ typedef struct gemm_subject {
  * there. */
 bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *s, const gemm_problem *p, gemm_report *r,
                         cptx_error *err);
-/* "3 of 64 elements are wrong; ..." */
-void gemm_wrong_text(const gemm_report *r, char *text, size_t size);
+/* "all 64 elements right; ...", "3 of 64 elements are wrong; ..." */
+void gemm_report_text(const gemm_report *r, char *text, size_t size);
 /* The timeline at an address of the device, as JSON, which the caller frees. */
 bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err);
 
