@@ -201,17 +201,19 @@ START_TEST(a_file_of_it)
 	static char text[1 << 20];
 	cptx_emu_counters n;
 	char path[] = "/tmp/cptx_trace_XXXXXX";
+	static const cli_command cmd = { .name = "trace" };
 	run_trace out;
 
 	int fd = mkstemp(path);
 	ck_assert_int_ge(fd, 0);
 	make(&t, 1, 3, 2, &n);
 	t.span[0].instruction = "quote\"back\\slash\n";
-	ck_assert(run_trace_open(&out, path));
+	ck_assert(run_trace_open(&out, &cmd, path));
 	for (size_t i = 0; i < t.n; i++)
 		run_trace_put(&out, &t.span[i]);
-	ck_assert(run_trace_close(&out));
-	FILE *f = fdopen(fd, "r");
+	ck_assert(run_trace_close(&out, &cmd));
+	close(fd);
+	FILE *f = fopen(path, "r"); /* another one than fd is of: the file appears whole */
 	text[fread(text, 1, sizeof text - 1, f)] = 0;
 	fclose(f);
 	remove(path);
