@@ -77,6 +77,19 @@ static void explain(const cptx_gemm_choice *c, uint32_t grid, bool first, FILE *
 
 /* ---- what fits what ---- */
 
+/* "; sm_100a has tcgen05" for sm_100, where the target chose mma.sync; else "". */
+static const char *variant(const gemm_request *q, const cptx_target *target, char *text, size_t size)
+{
+	char own[32];
+
+	snprintf(own, sizeof own, "%sa", target->name);
+	const cptx_target *a = cptx_target_find(own);
+	*text = 0;
+	if (!asked(q, OPTION_MMA) && a && cptx_gemm_mma_of(a) != cptx_gemm_mma_of(target))
+		add(text, size, "; %s has %s", own, cptx_gemm_mma_name(cptx_gemm_mma_of(a)));
+	return text;
+}
+
 /* Options that only some kernels have. */
 static int check_placed(const gemm_request *q, const cptx_target *target)
 {
@@ -99,7 +112,7 @@ static int check_placed(const gemm_request *q, const cptx_target *target)
 		{ OPTION_EXPLAIN, SCALED | WGMMA | TCGEN05 },
 	};
 	unsigned by = kernel_of(&q->o);
-	char of[120] = "", own[32], why[120] = "";
+	char of[120] = "", more[80];
 
 	for (size_t i = 0; i < sizeof only_of / sizeof *only_of; i++) {
 		if (!asked(q, only_of[i].option) || only_of[i].of >> by & 1)
@@ -107,14 +120,10 @@ static int check_placed(const gemm_request *q, const cptx_target *target)
 		for (unsigned k = 0; k < BYS; k++)
 			if (only_of[i].of >> k & 1)
 				add(of, sizeof of, "%s%s", *of ? " and of " : "", kernels[k].name);
-		snprintf(own, sizeof own, "%sa", target->name);
-		const cptx_target *a = cptx_target_find(own);
-		if (!asked(q, OPTION_MMA))
-			add(why, sizeof why, ", by --arch %s", target->name);
-		if (a && cptx_gemm_mma_of(a) != cptx_gemm_mma_of(target))
-			add(why, sizeof why, "; %s has %s", a->name, cptx_gemm_mma_name(cptx_gemm_mma_of(a)));
-		return cli_usage(q->cmd, "--%s is an option of %s; this kernel is by %s%s", q->cmd->options[only_of[i].option].name,
-		                 of, kernels[by].name, why);
+		return cli_usage(q->cmd, "--%s is an option of %s; this kernel is by %s%s%s%s",
+		                 q->cmd->options[only_of[i].option].name, of, kernels[by].name,
+		                 asked(q, OPTION_MMA) ? "" : ", by --arch ", asked(q, OPTION_MMA) ? "" : target->name,
+		                 variant(q, target, more, sizeof more));
 	}
 	return EXIT_OK;
 }
@@ -245,6 +254,7 @@ static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t s
 int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
 {
 	cptx_error err = { 0 };
+	char more[80];
 
 	complete_types(q, target);
 	int status = check_placed(q, target);
@@ -253,5 +263,7 @@ int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device 
 	uint32_t sms = dev ? cptx_device_get_info(dev)->sms : kernels[kernel_of(&q->o)].sms;
 	if ((status = complete_shape(q, target, sms, out)))
 		return status;
-	return cptx_gemm_check(&q->o, target, NULL, &err) ? EXIT_OK : cli_failed(q->cmd, "%s", err.text);
+	if (cptx_gemm_check(&q->o, target, NULL, &err))
+		return EXIT_OK;
+	return cli_failed(q->cmd, "%s%s", err.text, variant(q, target, more, sizeof more));
 }
