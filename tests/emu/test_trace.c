@@ -5,6 +5,7 @@
 #include "run_trace.h"
 
 #include <ctype.h>
+#include <unistd.h>
 
 enum { MOST = 4096 };
 
