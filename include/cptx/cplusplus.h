@@ -30,7 +30,7 @@ inline cptx_val cptx_v_(unsigned long long i) { return cptx_val_uint_(i); }
 
 /* The address of a temporary: it lives as long as the call that it is an argument of. */
 template <class T> const T *cptx_address_(const T &t) { return &t; }
-#define CPTX_OPT_(type, ...) cptx_address_(type{ __VA_ARGS__ })
+#define CPTX_OPT_(type, ...) cptx_address_<type>({ __VA_ARGS__ })
 
 using cptx_vals_ = std::initializer_list<cptx_val>;
 inline cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, cptx_vals_ v)
@@ -46,12 +46,12 @@ inline cptx_val cptx_list_(cptx_kernel *k, cptx_site at, cptx_vals_ v) { return 
 
 /* clang-format off */
 /* One builder call.  Each argument is .field = value; with a struct in front of it, it is an assignment. */
-#define CPTX_INSN_(name, kernel, ...)                                                                                       \
+#define CPTX_INSN_AT_(name, kernel, at, ...)                                                                                \
 	[&](cptx_kernel *cptx_k_, cptx_site cptx_at_) {                                                                         \
 		struct name##_ cptx_s_ = {};                                                                                        \
 		CPTX_SET_(CPTX_SET_N_(__VA_ARGS__), cptx_s_, __VA_ARGS__)                                                           \
 		return name##_s_(cptx_k_, cptx_at_, &cptx_s_);                                                                      \
-	}((kernel), CPTX_HERE)
+	}((kernel), (at))
 #define CPTX_SET_(n, ...)  CPTX_SET2_(n, __VA_ARGS__)
 #define CPTX_SET2_(n, ...) CPTX_SET_##n##_(__VA_ARGS__)
 #define CPTX_SET_N_(...) CPTX_SET_N2_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15,  \

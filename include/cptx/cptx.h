@@ -628,11 +628,12 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 
 #include <cptx/edit.h> /* looking into and editing bodies */
 
+/* A builder call: insn.h. */
+#define CPTX_INSN_(name, kernel, ...) CPTX_INSN_AT_(name, kernel, CPTX_HERE, __VA_ARGS__)
 #ifdef __cplusplus
 #include <cptx/cplusplus.h>
 #else
-/* A builder call: insn.h. */
-#define CPTX_INSN_(name, kernel, ...) name##_s_((kernel), CPTX_HERE, &(struct name##_){ __VA_ARGS__ })
+#define CPTX_INSN_AT_(name, kernel, at, ...) name##_s_((kernel), (at), &(struct name##_){ __VA_ARGS__ })
 
 /* ---- Short forms ------------------------------------------------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ void *arena_grow(arena *a, size_t size)
 	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 16;
 	size_t next = MIN(MAX(more, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
 	size_t want = MAX(next, size + sizeof(struct arena_chunk));
-	struct arena_chunk *c = a->failed ? NULL : heap_realloc(&a->hook, NULL, want);
+	struct arena_chunk *c = a->failed ? NULL : (struct arena_chunk *)heap_realloc(&a->hook, NULL, want);
 
 	if (!c) {
 		a->failed = true;
@@ -90,7 +90,7 @@ void *arena_memdup(arena *a, const void *p, size_t size)
 	return q ? memcpy(q, p, size) : NULL;
 }
 
-char *arena_strdup(arena *a, const char *s) { return s ? arena_memdup(a, s, strlen(s) + 1) : NULL; }
+char *arena_strdup(arena *a, const char *s) { return s ? ARENA_COPY(a, char, s, strlen(s) + 1) : NULL; }
 
 /* ---- arrays ---- */
 

@@ -5,12 +5,23 @@
 
 #include <cptx/cptx.h>
 
+#include "base/cplusplus.h"
+
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* ---- memory of the C library, by type; NULL when it is short, or the size is beyond size_t ---- */
+static inline size_t array_size(size_t n, size_t size) { return n <= SIZE_MAX / 2 / size ? n * size : SIZE_MAX / 2; }
+#define NEW(type) ((type *)calloc(1, sizeof(type)))         /* zeroed, as all but UNSET and what GROW adds */
+#define NEW_SIZED(type, bytes) ((type *)calloc(1, (bytes))) /* a struct with what stands behind it */
+#define NEW_ARRAY(type, n) ((type *)calloc((n), sizeof(type)))
+#define NEW_UNSET(type, n) ((type *)malloc(array_size((n), sizeof(type))))
+#define GROW_ARRAY(type, p, n) ((type *)realloc((p), array_size((n), sizeof(type))))
 
 /* ---- arena: memory freed all at once; NULL when the allocator fails, and from then on ---- */
 enum { ARENA_SIZES = 40 };
@@ -43,10 +54,16 @@ static inline void *arena_alloc(arena *a, size_t size)
 /* The latest of all blocks ends here. */
 static inline void arena_end(arena *a, char *end) { a->at = end; }
 void *arena_zalloc(arena *a, size_t size);
+#define ARENA_NEW(a, type) ((type *)arena_zalloc((a), sizeof(type)))
+#define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), array_size((n), sizeof(type)))) /* not zeroed */
+#define ARENA_ZEROED(a, type, n) ((type *)arena_zalloc((a), array_size((n), sizeof(type))))
+#define ARENA_SIZED(a, type, bytes) ((type *)arena_alloc((a), (bytes))) /* a struct with what stands behind it */
+#define ARENA_COPY(a, type, from, n) ((type *)arena_memdup((a), (from), array_size((n), sizeof(type))))
 
 /* The hook itself, for what must be freed or grown apart from an arena. */
 extern const cptx_allocator heap_default;
 static inline void *heap_realloc(const cptx_allocator *h, void *p, size_t size) { return h->realloc_fn(h->user, p, size); }
+#define HEAP_ARRAY(hook, type, p, n) ((type *)heap_realloc((hook), (p), array_size((n), sizeof(type))))
 
 /*
  * A growing array of n elements of `size` bytes in an arena: makes room for `want`.  Its memory is a power of two, which the
@@ -84,6 +101,8 @@ static inline void buf_put(buf *b, const char *s, size_t n)
 }
 static inline void buf_str(buf *b, const char *s) { buf_put(b, s, strlen(s)); }
 void buf_printf(buf *b, const char *format, ...) CPTX_PRINTF_(2, 3);
+/* The first c in n bytes at p; NULL: none. */
+static inline const char *text_find(const char *p, char c, size_t n) { return (const char *)memchr(p, c, n); }
 /* Decimal digits of v at p; the end. */
 char *text_u64(char *p, uint64_t v);
 /* Bits of an f32 as a double, and back: NaNs keep all their bits, which a conversion would not do. */

@@ -15,7 +15,7 @@ void buf_free(buf *b)
 bool buf_grow(buf *b, size_t more)
 {
 	size_t want = MAX(b->cap * 2, b->n + more + 256);
-	char *p = b->failed ? NULL : heap_realloc(b->hook, b->p, want);
+	char *p = b->failed ? NULL : HEAP_ARRAY(b->hook, char, b->p, want);
 	if (!p) {
 		b->failed = true;
 		return false;
@@ -78,7 +78,7 @@ bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cp
 
 	while (*size > 1 && !text[*size - 1]) /* NULs alone are no text that ends in them */
 		--*size;
-	const char *nul = *size ? memchr(text, 0, *size) : NULL;
+	const char *nul = *size ? text_find(text, 0, *size) : NULL;
 	if (!nul)
 		return true;
 	for (const char *p = text; p < nul; p++)
