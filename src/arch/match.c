@@ -602,7 +602,7 @@ static bool match_given(const arch_form *f, const request *q, buf *why)
 static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 {
 	const arch_form *f = &arch_forms[form];
-	uint8_t kept[ARCH_GROUPS];
+	uint8_t kept[ARCH_GROUPS] = { 0 };
 
 	m->form = (uint16_t)form;
 	m->ngroup = f->ngroup;
@@ -619,7 +619,7 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, arch_match *out,
                      buf *why)
 {
-	return match(form, &(request){ .vals = vals, .vec = vec, .mods = mods, .by_group = true }, out, why);
+	return match(form, CPTX_OPT_(request, .vals = vals, .vec = vec, .mods = mods, .by_group = true), out, why);
 }
 
 int64_t arch_integers_up_to(const arch_match *m, unsigned i)
@@ -646,7 +646,7 @@ bool arch_varies(const cptx_val *v)
 bool arch_match_varying(arch_match *m, unsigned varying)
 {
 	const arch_form *f = &arch_forms[m->form];
-	static const uint8_t kept[ARCH_GROUPS]; /* of no use to constants */
+	static const uint8_t kept[ARCH_GROUPS] = { 0 }; /* of no use to constants */
 	const request q = { .vec = m->vec };
 
 	for (unsigned i = 0; varying >> i; i++) {
@@ -667,7 +667,7 @@ bool arch_match_varying(arch_match *m, unsigned varying)
 bool arch_match_call(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, bool any,
                      arch_match *out)
 {
-	return match(form, &(request){ .vals = vals, .vec = vec, .mods = mods, .any = any }, out, NULL);
+	return match(form, CPTX_OPT_(request, .vals = vals, .vec = vec, .mods = mods, .any = any), out, NULL);
 }
 
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why)

@@ -23,10 +23,10 @@ static bool has_varying(const cptx_val *vals, unsigned n)
 void arch_know(arch_known *known, const arch_match *m)
 {
 	*known = (arch_known){ .form = m->form,
+		                   .dest_count = m->dest_count,
 		                   .ngroup = m->ngroup,
 		                   .noperand = m->noperand,
 		                   .dest_type = m->dest_type,
-		                   .dest_count = m->dest_count,
 		                   .labels = m->labels };
 	memcpy(known->mod, m->mod, m->ngroup * sizeof *m->mod);
 	for (unsigned i = 0; i < m->noperand; i++)

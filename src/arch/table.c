@@ -25,7 +25,7 @@ const char *arch_constraint_check(unsigned constraint, const arch_match *m) { re
 
 const uint16_t *arch_forms_of(const char *text, size_t n, unsigned *count)
 {
-	const char *dot = n ? memchr(text, '.', n) : NULL;
+	const char *dot = n ? text_find(text, '.', n) : NULL;
 	unsigned low = 0, high = arch_nmnemonic;
 
 	n = dot ? (size_t)(dot - text) : n;

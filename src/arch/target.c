@@ -96,7 +96,6 @@ void arch_avail_targets(unsigned avail, buf *b)
 
 bool arch_is_version(unsigned version)
 {
-	/* the last minor version of each major one */
-	static const unsigned char last[] = { [1] = 5, [2] = 3, [3] = 2, [4] = 3, [5] = 1, [6] = 5, [7] = 8, [8] = 8, [9] = 5 };
+	static const unsigned char last[] = { 0, 5, 3, 2, 3, 1, 5, 8, 8, 5 }; /* the last minor version of each major one */
 	return version >= 10 && version / 10 < ARRAY_LEN(last) && version % 10 <= last[version / 10];
 }

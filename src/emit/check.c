@@ -18,7 +18,7 @@ static void take_error(checker *c)
 	c->n++;
 	if (c->report)
 		c->report(c->user, &c->err);
-	c->err = (cptx_error){ 0 };
+	c->err = (cptx_error){ .code = CPTX_OK };
 }
 
 /* ptxas -arch: plain code runs on all later targets, `f` code in its family, `a` code on its own target. */
@@ -46,7 +46,7 @@ static void check_body(checker *c, const cptx_kernel *k, const cptx_target *devi
 
 size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void *user)
 {
-	static const cptx_emit_opt defaults;
+	static const cptx_emit_opt defaults = { 0 };
 	checker c = { .report = report, .user = user };
 	const cptx_target *device = arch ? cptx_target_find(arch) : m ? m->target : NULL;
 	const cptx_target *code = m && m->target ? m->target : device;

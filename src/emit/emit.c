@@ -237,7 +237,7 @@ static bool emit_module(emitter *e)
 cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
 {
 	const cptx_allocator *hook = &m->a.hook;
-	cptx_ptx *out = heap_realloc(hook, NULL, sizeof *out);
+	cptx_ptx *out = HEAP_ARRAY(hook, cptx_ptx, NULL, 1);
 
 	if (!out)
 		return NULL;
@@ -250,13 +250,13 @@ cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	static const cptx_emit_opt defaults;
+	static const cptx_emit_opt defaults = { 0 };
 	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
 	cptx_error ignored;
 
 	if (!err)
 		err = &ignored;
-	*err = (cptx_error){ 0 };
+	*err = (cptx_error){ .code = CPTX_OK };
 	if (!m || !cptx_module_freeze(m)) {
 		*err = *cptx_module_error(m);
 		return NULL;
@@ -274,10 +274,10 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		          .out = out,
 		          .err = err,
 		          .opt = opt ? opt : &defaults,
-		          .locs = opt && opt->lines && !m->parsed,
 		          .target = arch_target_index(t),
 		          .version = MAX(t->ptx, m->version),
-		          .line = 1 };
+		          .line = 1,
+		          .locs = opt && opt->lines && !m->parsed };
 	buf_init(&e.spelled, &out->hook);
 	size_t n = cptx_module_size(m);
 	buf_reserve(&out->text, n * 64 + 4096); /* about what it takes; it grows if need be */

@@ -104,7 +104,7 @@ bool emit_name_registers(emitter *e)
 	const cptx_kernel *k = e->k;
 
 	if (k->nreg > e->names_cap) {
-		reg_name *names = heap_realloc(&e->out->hook, e->names, k->nreg * sizeof *names);
+		reg_name *names = HEAP_ARRAY(&e->out->hook, reg_name, e->names, k->nreg);
 		if (!names)
 			return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
 		e->names = names;

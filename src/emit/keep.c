@@ -25,7 +25,7 @@ static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 static void count_lines(emitter *e, const char *text, size_t n)
 {
-	for (const char *p = text, *end = text + n; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+	for (const char *p = text, *end = text + n; (p = text_find(p, '\n', (size_t)(end - p))); p++)
 		e->line++;
 }
 
@@ -364,7 +364,7 @@ static bool is_edited(const ir_top *t) { return t->edited || (t->kind == TOP_PRO
 bool emit_kept(emitter *e)
 {
 	const cptx_module *m = e->m;
-	const char *newline = memchr(m->source, '\n', m->source_size);
+	const char *newline = text_find(m->source, '\n', m->source_size);
 	keeper k = { .e = e,
 		         .text = m->source,
 		         .gone = m->gone,

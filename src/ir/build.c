@@ -154,7 +154,7 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 {
 	cptx_module *m = k->m;
 	bool bytes = p.type == CPTX_B8 && (p.size > 1 || p.align > 1);
-	ir_sym s = { .space = CPTX_PARAM, .size = p.size, .align = p.align, .align_given = bytes, .ndim = bytes };
+	ir_sym s = { .size = p.size, .align = p.align, .space = CPTX_PARAM, .ndim = bytes, .align_given = bytes };
 
 	if (!ir_name_ok(m, at, "parameter", p.name))
 		return false;
@@ -173,7 +173,7 @@ static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val 
 		return ir_error(k, CPTX_E_LIMIT, at,
 		                "parameter '%s' would end at byte %u; a kernel has at most %d bytes of parameters", p.name, end,
 		                MOST_PARAM_BYTES);
-	s.dim = bytes ? arena_memdup(&m->a, &p.size, sizeof p.size) : NULL;
+	s.dim = bytes ? ARENA_COPY(&m->a, uint32_t, &p.size, 1) : NULL;
 	s.elem = (uint8_t)(p.type == CPTX_PTR ? CPTX_U64 : p.type);
 	s.type = (uint8_t)(k->is_func ? cptx_type_find(ir_classes[ir_class_of(v.type)].type) : type_in_memory(s.elem));
 	if (k->is_func)

@@ -8,7 +8,7 @@
  */
 #include "ir/ir.h"
 
-static const cptx_val none;
+static const cptx_val none = { 0 };
 
 cptx_val cptx_label(cptx_kernel *k)
 {
@@ -77,7 +77,7 @@ void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label)
 
 void ir_merge_labels(cptx_kernel *k)
 {
-	uint32_t *as = k->label_runs ? arena_alloc(&k->m->a, k->nlabel * sizeof *as) : NULL;
+	uint32_t *as = k->label_runs ? ARENA_ARRAY(&k->m->a, uint32_t, k->nlabel) : NULL;
 
 	if (!k->label_runs)
 		return;
@@ -112,7 +112,7 @@ static void branch(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val when)
 
 static ir_block *push_block(cptx_kernel *k, cptx_site at, enum ir_block_kind kind)
 {
-	ir_block *b = arena_zalloc(&k->m->a, sizeof *b);
+	ir_block *b = ARENA_NEW(&k->m->a, ir_block);
 
 	if (!b) {
 		ir_no_memory(k->m, at);

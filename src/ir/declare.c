@@ -11,7 +11,7 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 	unsigned bits = opaque ? 64 : cptx_type_bits(type), n = 0, element;
 	uint32_t dim[CPTX_DIMS + 1] = { 0 };
 
-	*s = (ir_sym){ .space = (uint8_t)o->space, .attribute = o->attribute, .is_ptr = o->pointer };
+	*s = (ir_sym){ .attribute = o->attribute, .space = (uint8_t)o->space, .is_ptr = o->pointer };
 	if (bits < 8 || (o->align & (o->align - 1)) || (o->ptr_align & (o->ptr_align - 1)) ||
 	    (o->vec && o->vec != 2 && o->vec != 4 && o->vec != 8) || (unsigned)o->linkage > CPTX_LINK_COMMON)
 		return error_set(&m->err, CPTX_E_ARG, at,
@@ -36,7 +36,7 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 	s->ptr_space = (uint8_t)o->ptr_space;
 	s->ptr_align = o->ptr_align;
 	s->name = arena_strdup(&m->a, name);
-	s->dim = n ? arena_memdup(&m->a, dim, n * sizeof *dim) : NULL;
+	s->dim = n ? ARENA_COPY(&m->a, uint32_t, dim, n) : NULL;
 	s->attribute = o->attribute ? arena_strdup(&m->a, o->attribute) : NULL;
 	if (!s->name || (n && !s->dim) || (o->attribute && !s->attribute))
 		return ir_no_memory(m, at);
@@ -70,8 +70,8 @@ static bool fill_initial(cptx_module *m, cptx_site at, const cptx_variable_opt *
 			"variable '%s': initial values belong to .global and .const variables that are not extern; 1 to %llu "
 			"of them, %u were given",
 			s->name, (unsigned long long)room, (unsigned)o->ninit);
-	ir_reloc *reloc = arena_alloc(&m->a, (o->naddress + 1) * sizeof *reloc);
-	s->init = arena_memdup(&m->a, o->init, o->ninit * element);
+	ir_reloc *reloc = ARENA_ARRAY(&m->a, ir_reloc, o->naddress + 1);
+	s->init = ARENA_COPY(&m->a, unsigned char, o->init, element * o->ninit);
 	if (!s->init || !reloc)
 		return ir_no_memory(m, at);
 	for (uint32_t i = 0; i < o->naddress; i++) {
@@ -92,7 +92,7 @@ static uint8_t linkage_of(enum cptx_linkage l) { return l == CPTX_LINK_DEFAULT ?
 
 cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ 0 };
+	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
 	cptx_val none = { 0 };
 	ir_sym s;
 
@@ -125,7 +125,7 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 
 cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ 0 };
+	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
 	cptx_val none = { 0 };
 	ir_sym s;
 
@@ -206,7 +206,7 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
                          const cptx_variable_opt *opt)
 {
 	enum { MOST_PARAM = 32764 };
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ 0 };
+	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
 	cptx_val none = { 0 };
 	ir_sym s;
 
@@ -254,8 +254,8 @@ cptx_val cptx_param_reg_(cptx_kernel *f, cptx_site at, enum cptx_type type, cons
 		return none;
 	}
 	ir_decl d = { .name = arena_strdup(&f->m->a, f->is_proto ? "_" : name),
-		          .type = (uint8_t)(type == CPTX_PTR ? CPTX_U64 : type),
 		          .count = 1,
+		          .type = (uint8_t)(type == CPTX_PTR ? CPTX_U64 : type),
 		          .form = DECL_SINGLE };
 	uint32_t id = (uint32_t)f->nreg;
 	if (!d.name || ir_declare(f, &d) == IR_NONE) {
@@ -420,7 +420,7 @@ void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned
 	m->target = t;
 	m->version = (uint16_t)version;
 	m->target_more = "";
-	char *more = n ? arena_alloc(&m->a, n + 3) : NULL;
+	char *more = n ? ARENA_ARRAY(&m->a, char, n + 3) : NULL;
 	if (n && !more) {
 		ir_no_memory(m, at);
 	} else if (n) {

@@ -7,9 +7,10 @@
 #include <stdio.h>
 
 /* A register declaration, variable or label that the text may name at some place of the body. */
+enum live_kind { LIVE_REGS, LIVE_VAR, LIVE_LABEL };
 typedef struct live {
 	uint32_t id;
-	enum { LIVE_REGS, LIVE_VAR, LIVE_LABEL } kind;
+	enum live_kind kind;
 } live;
 
 typedef struct walk {
@@ -132,7 +133,7 @@ static bool check_function(walk *w, const cptx_val *v)
 /* For ir_any_value: true stops, with an error. */
 static bool wrong(const cptx_kernel *k, const cptx_val *v, void *user)
 {
-	walk *w = user;
+	walk *w = (walk *)user;
 
 	(void)k;
 	switch ((enum cptx_val_kind)v->kind) {
@@ -146,7 +147,7 @@ static bool wrong(const cptx_kernel *k, const cptx_val *v, void *user)
 	}
 }
 
-static void declare(walk *w, uint32_t id, int kind)
+static void declare(walk *w, uint32_t id, enum live_kind kind)
 {
 	w->stack[w->nstack++] = (live){ id, kind };
 	if (kind == LIVE_REGS)
@@ -244,6 +245,7 @@ static void *zeroed(cptx_module *m, size_t n, size_t size, bool *ok)
 	*ok = p != NULL;
 	return p ? memset(p, 0, (n + 1) * size) : NULL;
 }
+#define ZEROED(m, type, n, ok) ((type *)zeroed((m), (n), sizeof(type), (ok)))
 
 static void release(cptx_module *m, void *p)
 {
@@ -262,13 +264,13 @@ static bool check_body(walk *w)
 		labels += it->kind == ITEM_LABEL;
 	}
 	w->nstack = 0;
-	w->regs = zeroed(k->m, k->ndecl, sizeof *w->regs, &ok);
-	w->sym = zeroed(k->m, k->nsym, sizeof *w->sym, &ok);
-	w->label = zeroed(k->m, k->nlabel, sizeof *w->label, &ok);
-	w->outer = zeroed(k->m, scopes, sizeof *w->outer, &ok);
-	w->open = zeroed(k->m, scopes, sizeof *w->open, &ok);
-	w->mark = zeroed(k->m, scopes, sizeof *w->mark, &ok);
-	w->stack = zeroed(k->m, k->ndecl + k->nsym + labels, sizeof *w->stack, &ok);
+	w->regs = ZEROED(k->m, uint32_t, k->ndecl, &ok);
+	w->sym = ZEROED(k->m, uint32_t, k->nsym, &ok);
+	w->label = ZEROED(k->m, uint32_t, k->nlabel, &ok);
+	w->outer = ZEROED(k->m, uint32_t, scopes, &ok);
+	w->open = ZEROED(k->m, unsigned char, scopes, &ok);
+	w->mark = ZEROED(k->m, size_t, scopes, &ok);
+	w->stack = ZEROED(k->m, live, k->ndecl + k->nsym + labels, &ok);
 	if (ok) {
 		place_labels(w);
 		ok = check_items(w);
@@ -328,8 +330,8 @@ bool ir_check_declared(cptx_module *m)
 	bool ok = true;
 	uint32_t i = 1;
 
-	w.func = zeroed(m, m->nbody, sizeof *w.func, &ok);
-	w.var = zeroed(m, m->nsym, sizeof *w.var, &ok);
+	w.func = ZEROED(m, uint32_t, m->nbody, &ok);
+	w.var = ZEROED(m, uint32_t, m->nsym, &ok);
 	if (ok) {
 		place_globals(m, &w);
 		ok = check_initialisers(m, &w);

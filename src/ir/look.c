@@ -11,7 +11,7 @@ _Static_assert((int)CPTX_ITEM_INSN == ITEM_INSN && (int)CPTX_ITEM_LABEL == ITEM_
                    (int)CPTX_ITEM_PROTO == ITEM_PROTO,
                "users see the kinds of items as they are");
 
-static const cptx_val none;
+static const cptx_val none = { 0 };
 
 cptx_kernel *cptx_module_body_at(const cptx_module *m, size_t i)
 {

@@ -28,7 +28,7 @@ cptx_val ir_symbol_value(const cptx_module *m, const cptx_kernel *k, uint32_t id
 
 uint32_t ir_add_symbol(cptx_module *m, cptx_kernel *k, const ir_sym *s)
 {
-	ir_sym *copy = arena_memdup(&m->a, s, sizeof *s);
+	ir_sym *copy = ARENA_COPY(&m->a, ir_sym, s, 1);
 
 	if (!copy)
 		return IR_NONE;
@@ -73,19 +73,19 @@ static bool new_symbol(cptx_module *m, cptx_site at, const char *name, unsigned 
 		          space == CPTX_SHARED ? MOST_SHARED : (unsigned)INT32_MAX);
 		return false;
 	}
-	uint32_t *dim = arena_alloc(&m->a, sizeof *dim);
+	uint32_t *dim = ARENA_ARRAY(&m->a, uint32_t, 1);
 	const char *copy = arena_strdup(&m->a, name);
 	if (!dim || !copy)
 		return ir_no_memory(m, at);
 	*dim = (uint32_t)size;
 	*s = (ir_sym){ .name = copy,
+		           .dim = dim,
+		           .size = size,
+		           .align = MAX(align, cptx_type_bits((enum cptx_type)type) / 8),
 		           .space = (uint8_t)space,
 		           .type = CPTX_B8,
 		           .elem = (uint8_t)type,
-		           .size = size,
-		           .dim = dim,
 		           .ndim = 1,
-		           .align = MAX(align, cptx_type_bits((enum cptx_type)type) / 8),
 		           .align_given = 1 };
 	return true;
 }
@@ -137,16 +137,16 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 /* The extern array that all dynamic shared memory of the module lies in: the launch sizes it. */
 static ir_sym *dynamic_shared(cptx_module *m, cptx_site at)
 {
-	static const uint32_t unsized[1];
+	static const uint32_t unsized[1] = { 0 };
 	ir_sym s = { .name = IR_PREFIX "_smem",
+		         .dim = unsized,
+		         .align = 16,
 		         .space = CPTX_SHARED,
 		         .type = CPTX_B8,
 		         .elem = CPTX_B8,
-		         .dim = unsized,
 		         .ndim = 1,
-		         .align = 16,
-		         .align_given = 1,
-		         .linkage = LINK_EXTERN };
+		         .linkage = LINK_EXTERN,
+		         .align_given = 1 };
 
 	for (size_t i = 0; !m->dyn_sym && i < m->nsym; i++)
 		if (m->sym[i]->space == CPTX_SHARED && !m->sym[i]->removed) {
@@ -241,7 +241,7 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 		s.type = CPTX_B64, s.ndim = s.align_given = 0;
 	s.linkage = opt && opt->export_ ? LINK_VISIBLE : LINK_NONE;
 	if (opt && opt->init) {
-		s.init = arena_memdup(&m->a, opt->init, (size_t)s.size);
+		s.init = ARENA_COPY(&m->a, unsigned char, opt->init, (size_t)s.size);
 		s.ninit = (uint32_t)s.size;
 	}
 	uint32_t id = opt && opt->init && !s.init ? IR_NONE : ir_add_symbol(m, NULL, &s);

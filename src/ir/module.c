@@ -7,7 +7,7 @@ cptx_module *cptx_module_new(const cptx_allocator *allocator)
 {
 	arena a;
 	arena_init(&a, allocator);
-	cptx_module *m = arena_zalloc(&a, sizeof *m);
+	cptx_module *m = ARENA_NEW(&a, cptx_module);
 
 	if (!m) {
 		arena_free(&a);
@@ -87,7 +87,7 @@ bool ir_open(cptx_kernel *k, cptx_site at)
 
 static ir_top *top_before(cptx_module *m, enum ir_top_kind kind, ir_top *next)
 {
-	ir_top *t = arena_zalloc(&m->a, sizeof *t);
+	ir_top *t = ARENA_NEW(&m->a, ir_top);
 
 	if (!t)
 		return NULL;
@@ -134,7 +134,7 @@ enum { MOST_BODIES = 0x7fff0000 };
 
 cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name)
 {
-	cptx_kernel *k = arena_zalloc(&m->a, sizeof *k);
+	cptx_kernel *k = ARENA_NEW(&m->a, cptx_kernel);
 
 	if (!k || !arena_push(&m->a, &m->body, m->nbody, &m->cap_body, sizeof *m->body) || m->nbody == MOST_BODIES)
 		return NULL;
@@ -414,7 +414,7 @@ static bool count_smem(cptx_module *m)
 			return false;
 	for (size_t i = 0; m->first && i < m->nsym && !user; i++)
 		if (m->sym[i]->space == CPTX_SHARED && m->sym[i]->size) {
-			user = arena_alloc(&m->a, m->nsym * sizeof *user);
+			user = ARENA_ARRAY(&m->a, uint32_t, m->nsym);
 			if (!user)
 				return ir_no_memory(m, m->first->at);
 			memset(user, 0, m->nsym * sizeof *user);
@@ -423,7 +423,7 @@ static bool count_smem(cptx_module *m)
 		k->reached_smem = k->static_smem;
 		if (k->is_func || (!k->ncallee && !user))
 			continue;
-		if (!stack && !(stack = arena_alloc(&m->a, m->nbody * sizeof(cptx_kernel *))))
+		if (!stack && !(stack = ARENA_ARRAY(&m->a, cptx_kernel *, m->nbody)))
 			return ir_no_memory(m, k->at);
 		k->reached_smem = reached_smem(m, k, stack, user);
 	}

@@ -197,7 +197,7 @@ bool ir_made_names(cptx_kernel *k)
 	const char *copy = arena_strdup(&k->m->a, tag);
 	for (unsigned c = 0; copy && c < CLASS_COUNT && k->ndecl; c++) {
 		size_t n = strlen(tag) + strlen(ir_classes[c].prefix) + 1;
-		char *name = arena_alloc(&k->m->a, n);
+		char *name = ARENA_ARRAY(&k->m->a, char, n);
 		if (!name)
 			return false;
 		snprintf(name, n, "%%%s%s", tag, ir_classes[c].prefix + 1);

@@ -117,7 +117,7 @@ ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const c
 		return NULL;
 	}
 	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
-	ir_item *it = arena_alloc(&k->m->a, sizeof *it + bytes_of(noperand, nmod, noperand) + ITEM_BEHIND);
+	ir_item *it = ARENA_SIZED(&k->m->a, ir_item, sizeof *it + bytes_of(noperand, nmod, noperand) + ITEM_BEHIND);
 	if (!it) {
 		ir_no_memory(k->m, at);
 		return NULL;
@@ -139,7 +139,7 @@ ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const
 	uint16_t file = ir_file_number(k->m, at.file); /* may allocate */
 	unsigned noperand = like->noperand, nmod = like->nmod;
 	size_t size = bytes_of(noperand, nmod, 0);
-	ir_item *it = arena_alloc(&k->m->a, sizeof *it + size + ITEM_BEHIND);
+	ir_item *it = ARENA_SIZED(&k->m->a, ir_item, sizeof *it + size + ITEM_BEHIND);
 
 	if (!it) {
 		ir_no_memory(k->m, at);

@@ -90,7 +90,7 @@ static bool rename_in_text(cptx_module *m, ir_top *t, const char *old, const cha
 			word = ir_find_word(p + 1, old);
 	}
 	buf_put(&b, "", 1);
-	t->text = b.failed ? NULL : arena_memdup(&m->a, b.p, b.n);
+	t->text = b.failed ? NULL : ARENA_COPY(&m->a, char, b.p, b.n);
 	t->edited = true;
 	buf_free(&b);
 	if (!t->text)

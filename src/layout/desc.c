@@ -46,25 +46,34 @@ uint32_t cptx_swizzle_address(enum cptx_swizzle s, uint32_t address)
 
 enum field { FIELD_START, FIELD_LBO, FIELD_SBO, FIELD_VERSION, FIELD_BASE, FIELD_LBO_MODE, FIELD_SWIZZLE, FIELDS };
 
-#define ADDRESS_FIELDS                                                                                                      \
-	[FIELD_START] = { "start", "shared memory address", 0, 13, 16 },                                                        \
-	[FIELD_LBO] = { "lbo", "leading dimension byte offset", 16, 29, 16 },                                                   \
-	[FIELD_SBO] = { "sbo", "stride dimension byte offset", 32, 45, 16 },                                                    \
-	[FIELD_BASE] = { "base_offset", "rows of 128 bytes from the pattern's repeat to its start", 49, 51, 1 }
+/* clang-format off */
+#define ADDRESS_FIELDS \
+	{ "start", "shared memory address", 0, 13, 16 }, \
+	{ "lbo", "leading dimension byte offset", 16, 29, 16 }, \
+	{ "sbo", "stride dimension byte offset", 32, 45, 16 }
+#define BASE_FIELD { "base_offset", "rows of 128 bytes from the pattern's repeat to its start", 49, 51, 1 }
+#define NO_FIELD { NULL, NULL, 0, 0, 0 }
+/* clang-format on */
 
-/* A field without a name is none of the form. */
+/* By enum cptx_desc_arch; fields by enum field.  One without a name is none of the form. */
 static const struct form {
 	const char *name;
 	cptx_desc_field field[FIELDS];
 	int8_t code[CPTX_SWIZZLE_COUNT]; /* of the swizzle field; -1: not possible */
 } forms[] = {
 	[CPTX_DESC_WGMMA] = { "wgmma",
-	                      { ADDRESS_FIELDS, [FIELD_SWIZZLE] = { "swizzle", "0 none, 1 128B, 2 64B, 3 32B", 62, 63, 0 } },
+	                      { ADDRESS_FIELDS,
+	                        NO_FIELD,
+	                        BASE_FIELD,
+	                        NO_FIELD,
+	                        { "swizzle", "0 none, 1 128B, 2 64B, 3 32B", 62, 63, 0 } },
 	                      { 0, 3, 2, 1, -1, -1, -1, -1 } },
 	[CPTX_DESC_TCGEN05] = { "tcgen05",
-	                        { ADDRESS_FIELDS, [FIELD_VERSION] = { "version", "always 1", 46, 48, 0 },
-	                          [FIELD_LBO_MODE] = { "lbo_is_address", "0: lbo is an offset, 1: an address", 52, 52, 0 },
-	                          [FIELD_SWIZZLE] = { "swizzle", "0 none, 1 128B_ATOM_32B, 2 128B, 4 64B, 6 32B", 61, 63, 0 } },
+	                        { ADDRESS_FIELDS,
+	                          { "version", "always 1", 46, 48, 0 },
+	                          BASE_FIELD,
+	                          { "lbo_is_address", "0: lbo is an offset, 1: an address", 52, 52, 0 },
+	                          { "swizzle", "0 none, 1 128B_ATOM_32B, 2 128B, 4 64B, 6 32B", 61, 63, 0 } },
 	                        { 0, 6, 4, 2, 1, -1, -1, -1 } },
 };
 enum { ADDRESS_END = 1 << 18 };

@@ -312,7 +312,7 @@ bool cptx_insn_desc_decode(enum cptx_tcgen05_kind kind, uint8_t ctas, bool ws, u
                            cptx_error *err)
 {
 	uint32_t reserved = UINT32_MAX;
-	cptx_error bad = { 0 };
+	cptx_error bad = { .code = CPTX_OK };
 
 	if (!IS_GIVEN(d, "descriptor", NOWHERE, err))
 		return false;

@@ -6,7 +6,7 @@
 #include "layout/layout.h"
 
 /* A call of the builder for the user's line. */
-#define CALL(name, ...) cptx_##name##_s_(k, at, &(struct cptx_##name##_){ __VA_ARGS__ })
+#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
 
 enum { MOST_BITS = 8 };
 
@@ -240,7 +240,7 @@ cptx_val cptx_tile_word_(cptx_kernel *k, cptx_site at, const cptx_tile *tile, en
 {
 	cptx_smem_desc d;
 	uint64_t word = 0;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!cptx_tile_desc(tile, arch, 0, 0, 0, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
 		return cptx_fail_(k, at, "%s", err.text);

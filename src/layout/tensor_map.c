@@ -271,7 +271,7 @@ bool cptx_tensor_map_unpack(const uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_tensor_
 {
 	if (!IS_GIVEN(o, "result", NOWHERE, err))
 		return false;
-	*o = (cptx_tensor_map_opt){ 0 };
+	*o = (cptx_tensor_map_opt){ .mode = CPTX_TENSOR_TILED };
 	if (!IS_GIVEN(b, "map", NOWHERE, err))
 		return false;
 	const uint8_t *c = b + AT_CHOICES;

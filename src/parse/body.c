@@ -35,7 +35,7 @@ static bool add_lines(parser *p, const comment *c)
 	cptx_site at = { p->file, c->line };
 
 	do {
-		const char *stop = memchr(s, '\n', (size_t)(end - s));
+		const char *stop = text_find(s, '\n', (size_t)(end - s));
 		next = stop ? stop + 1 : end;
 		stop = stop ? stop : end;
 		while (s < stop && *(const unsigned char *)s <= ' ')
@@ -43,7 +43,7 @@ static bool add_lines(parser *p, const comment *c)
 		while (stop > s && *(const unsigned char *)(stop - 1) <= ' ')
 			stop--;
 		size_t n = (size_t)(stop - s);
-		char *text = arena_alloc(&p->m->a, n + 1);
+		char *text = ARENA_ARRAY(&p->m->a, char, n + 1);
 		if (!text)
 			return parse_out_of_memory(p);
 		for (size_t i = 0; i < n; i++) /* a NUL would end the text */
@@ -127,7 +127,8 @@ static bool place_label(parser *p, const word *w)
 		k->label[k->nlabel++] = (ir_label){ .name = names_text(p, b) };
 	}
 	k->label[id].placed = 1;
-	return parse_item(p, ITEM_LABEL, &(cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = id }, 1);
+	return parse_item(p, ITEM_LABEL, CPTX_OPT_(cptx_val, .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = id),
+	                  1);
 }
 
 static uint32_t final_label(const cptx_kernel *k, uint32_t id)
@@ -160,7 +161,7 @@ static void check_branches(parser *p, const ir_item *it)
 static bool relabel(cptx_kernel *k)
 {
 	const cptx_allocator *h = &k->m->a.hook;
-	uint32_t *as = heap_realloc(h, NULL, k->nlabel * sizeof *as);
+	uint32_t *as = HEAP_ARRAY(h, uint32_t, NULL, k->nlabel);
 
 	for (uint32_t i = 0; as && i < k->nlabel; i++)
 		as[i] = final_label(k, i);
@@ -283,7 +284,8 @@ static bool read_targets(parser *p, bool calls)
 	if (!parse_expect(p, ';', "behind the targets"))
 		return false;
 	k->calls |= calls;
-	return parse_item(p, ITEM_TARGETS, (cptx_val[]){ label, list }, 2);
+	cptx_val operands[] = { label, list };
+	return parse_item(p, ITEM_TARGETS, operands, 2);
 }
 
 static bool read_prototype(parser *p)
@@ -299,7 +301,8 @@ static bool read_prototype(parser *p)
 	if (!parse_signature(p, f) || !parse_expect(p, ';', "behind the prototype"))
 		return false;
 	p->k->label[label.id].proto = f->number;
-	return parse_item(p, ITEM_PROTO, (cptx_val[]){ label, ir_func_value(f) }, 2);
+	cptx_val operands[] = { label, ir_func_value(f) };
+	return parse_item(p, ITEM_PROTO, operands, 2);
 }
 
 static bool read_pragma(parser *p) { return parse_pragma(p, PRAGMA_BODY) && text_item(p, ITEM_TEXT, p->start, p->stop); }
@@ -377,7 +380,7 @@ static bool statement(parser *p)
 		const char *end = parse_dotted(p->p), *colon = end;
 		while (*colon == ' ' || *colon == '\t')
 			colon++;
-		if (*colon != ':' || colon[1] == ':' || memchr(p->p, '.', (size_t)(end - p->p)))
+		if (*colon != ':' || colon[1] == ':' || text_find(p->p, '.', (size_t)(end - p->p)))
 			return parse_instruction(p, NULL);
 		parse_word(p, &w);
 		parse_take(p, ':');

@@ -65,7 +65,7 @@ static bool read_count(parser *p, uint32_t most, uint32_t *count)
 /* The i-th name that "w<n>" stands for. */
 static bool numbered(parser *p, const word *w, uint32_t i, word *one)
 {
-	char *name = arena_alloc(&p->m->a, (size_t)w->len + 11);
+	char *name = ARENA_ARRAY(&p->m->a, char, (size_t)w->len + 11);
 
 	if (!name)
 		return parse_out_of_memory(p);
@@ -130,7 +130,7 @@ bool parse_registers(parser *p)
 		bool range = *p->p == '<';
 		if (range && !read_count(p, MOST_REGISTERS, &count))
 			return false;
-		ir_decl d = { .type = (uint8_t)type, .count = vec ? vec : count, .form = range ? DECL_RANGE : DECL_SINGLE };
+		ir_decl d = { .count = vec ? vec : count, .type = (uint8_t)type, .form = range ? DECL_RANGE : DECL_SINGLE };
 		if (vec)
 			d.form = DECL_VECTOR;
 		for (uint32_t i = 0; i < (vec ? count : 1); i++) {
@@ -144,7 +144,7 @@ bool parse_registers(parser *p)
 	if (!parse_expect(p, ';', "behind the registers"))
 		return false;
 	uint32_t n = (uint32_t)MAX(p->k->ndecl, (size_t)CLASS_COUNT) - first;
-	return !n || parse_item(p, ITEM_REGS, &(cptx_val){ .kind = CPTX_VAL_LIST, .id = first, .offset = (int32_t)n }, 1);
+	return !n || parse_item(p, ITEM_REGS, CPTX_OPT_(cptx_val, .kind = CPTX_VAL_LIST, .id = first, .offset = (int32_t)n), 1);
 }
 
 /* ---- variables ---- */
@@ -158,7 +158,7 @@ static bool add_attributes(parser *p, ir_sym *s)
 		s->attribute = more;
 		return more != NULL;
 	}
-	char *both = arena_alloc(&p->m->a, n + m + 3);
+	char *both = ARENA_ARRAY(&p->m->a, char, n + m + 3);
 	if (!both)
 		return parse_out_of_memory(p);
 	memcpy(both, s->attribute, n);
@@ -263,7 +263,7 @@ static bool read_dims(parser *p, ir_sym *s)
 		if (s->size > most_bytes)
 			return parse_error(p, at, CPTX_E_LIMIT, "the array is larger than any memory");
 	}
-	s->dim = s->ndim ? arena_memdup(&p->m->a, dim, s->ndim * sizeof *dim) : NULL;
+	s->dim = s->ndim ? ARENA_COPY(&p->m->a, uint32_t, dim, s->ndim) : NULL;
 	uint32_t natural = arch_types[s->type].bits / 8 * (s->vec ? s->vec : 1u);
 	if (!s->align_given)
 		s->align = natural ? natural : 1;
@@ -500,8 +500,8 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of the parameter, found %s", parse_found(p, found));
 		a->reg = (uint32_t)k->nreg;
 		if (named)
-			return declare_registers(p, &w, (ir_decl){ .type = (uint8_t)type, .count = 1, .form = DECL_SINGLE });
-		ir_decl d = { .name = parse_collapse(p, w.s, w.s + w.len), .type = (uint8_t)type, .count = 1, .form = DECL_SINGLE };
+			return declare_registers(p, &w, (ir_decl){ .count = 1, .type = (uint8_t)type, .form = DECL_SINGLE });
+		ir_decl d = { .name = parse_collapse(p, w.s, w.s + w.len), .count = 1, .type = (uint8_t)type, .form = DECL_SINGLE };
 		return d.name && (ir_declare(k, &d) != IR_NONE || parse_out_of_memory(p));
 	}
 	ir_sym s = { .space = CPTX_PARAM };

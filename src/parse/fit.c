@@ -15,7 +15,7 @@ static inline uint64_t token_key(const parse_token *t)
 /* Written over the older of the two. */
 static remembered *oldest(parser *p, spelled *s)
 {
-	remembered *r = s->before ? s->before : arena_zalloc(&p->m->a, sizeof *r);
+	remembered *r = s->before ? s->before : ARENA_NEW(&p->m->a, remembered);
 
 	if (r) {
 		s->before = s->last;
@@ -151,7 +151,7 @@ static void remember_plain(parser *p, spelled *s, const tokens *all, const arch_
 	}
 	plain_match **to = &s->plain[s->turn++ % ARRAY_LEN(s->plain)];
 	if (!*to)
-		*to = arena_alloc(&p->m->a, sizeof r);
+		*to = ARENA_ARRAY(&p->m->a, plain_match, 1);
 	if (*to && t == all->n)
 		**to = r;
 }

@@ -169,8 +169,8 @@ bool parse_initialiser(parser *p, ir_sym *s)
 	if (ok) {
 		s->ninit = (uint32_t)(f.bytes.n / f.size);
 		s->nreloc = (uint32_t)(f.relocs.n / sizeof(ir_reloc));
-		s->init = arena_memdup(a, f.bytes.p ? f.bytes.p : "", f.bytes.n);
-		s->reloc = f.relocs.n ? arena_memdup(a, f.relocs.p, f.relocs.n) : NULL;
+		s->init = ARENA_COPY(a, unsigned char, f.bytes.p ? f.bytes.p : "", f.bytes.n);
+		s->reloc = f.relocs.n ? ARENA_COPY(a, ir_reloc, f.relocs.p, s->nreloc) : NULL;
 		ok = (s->init && (s->reloc || !f.relocs.n)) || parse_out_of_memory(p);
 	}
 	buf_free(&f.bytes);

@@ -4,17 +4,19 @@
 #include <stdio.h>
 
 /* clang-format off */
-#define NAME_BYTES \
-	['0'] = 3, ['1'] = 3, ['2'] = 3, ['3'] = 3, ['4'] = 3, ['5'] = 3, ['6'] = 3, ['7'] = 3, ['8'] = 3, ['9'] = 3, \
-	['a'] = 1, ['b'] = 1, ['c'] = 1, ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['j'] = 1, \
-	['k'] = 1, ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1, ['t'] = 1, \
-	['u'] = 1, ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, \
-	['E'] = 1, ['F'] = 1, ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1, ['N'] = 1, \
-	['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1, ['W'] = 1, ['X'] = 1, \
-	['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['$'] = 1, ['%'] = 1
+/* By byte: 3 digits, 1 the others that names may have. */
+#define NAME_BYTES(dot) \
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+	0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, dot, 0, /* $ % . */ \
+	3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 0, 0, 0, 0, 0, 0, /* 0 to 9 */ \
+	0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* A to O */ \
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, /* P to Z, _ */ \
+	0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* a to o */ \
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0  /* p to z */
 /* clang-format on */
-const unsigned char parse_is_word[256] = { NAME_BYTES };
-const unsigned char parse_is_dotted[256] = { NAME_BYTES, ['.'] = 1 };
+const unsigned char parse_is_word[256] = { NAME_BYTES(0) };
+const unsigned char parse_is_dotted[256] = { NAME_BYTES(1) };
 
 bool parse_ascii(parser *p, const char *from, const char *to)
 {
@@ -30,7 +32,7 @@ static void note_comment(parser *p, const char *at, size_t len, uint32_t line)
 	parse_ascii(p, at, at + len);
 	if (p->ncomment == p->cap_comment) {
 		size_t want = p->cap_comment ? 2 * p->cap_comment : 16;
-		comment *grown = heap_realloc(&p->m->a.hook, p->comments, want * sizeof *grown);
+		comment *grown = HEAP_ARRAY(&p->m->a.hook, comment, p->comments, want);
 		if (!grown) {
 			parse_out_of_memory(p);
 			return;
@@ -214,7 +216,7 @@ cptx_site parse_site(const parser *p) { return (cptx_site){ p->file, p->start_li
 
 const char *parse_collapse(parser *p, const char *from, const char *to)
 {
-	char *copy = arena_alloc(&p->m->a, (size_t)(to - from) + 1), *out = copy;
+	char *copy = ARENA_ARRAY(&p->m->a, char, (size_t)(to - from) + 1), *out = copy;
 	bool quoted = false;
 
 	if (!copy) {

@@ -83,7 +83,7 @@ static bool read_target(parser *p)
 /* What stands behind the first target, as text. */
 static const char *target_options(parser *p, const char *from)
 {
-	const char *comma = memchr(from, ',', (size_t)(p->stop - from));
+	const char *comma = text_find(from, ',', (size_t)(p->stop - from));
 	return comma ? parse_collapse(p, comma, p->stop) : "";
 }
 
@@ -176,7 +176,7 @@ static bool read_section(parser *p)
 		if (p->comments[i].at >= p->stop)
 			p->comments[behind++] = p->comments[i];
 	p->ncomment = behind;
-	char *text = arena_alloc(&p->m->a, (size_t)(p->stop - from) + 1);
+	char *text = ARENA_ARRAY(&p->m->a, char, (size_t)(p->stop - from) + 1);
 	ir_top *t = text ? parse_top(p, TOP_TEXT) : NULL;
 	if (!t)
 		return parse_out_of_memory(p);
@@ -370,10 +370,10 @@ static void read_module(parser *p)
 
 cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
 {
-	static const cptx_parse_opt defaults;
+	static const cptx_parse_opt defaults = { 0 };
 	const cptx_parse_opt *o = opt ? opt : &defaults;
 	cptx_module *m = cptx_module_new(o->allocator);
-	parser *p = m ? arena_zalloc(&m->a, sizeof *p) : NULL;
+	parser *p = m ? ARENA_NEW(&m->a, parser) : NULL;
 
 	if (!p || (size && !text)) {
 		cptx_module_destroy(m);
@@ -382,7 +382,7 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	p->m = m;
 	m->parsed = true;
 	p->file = arena_strdup(&m->a, o->name ? o->name : "ptx");
-	char *copy = size < UINT32_MAX ? heap_realloc(&m->a.hook, NULL, size + TEXT_BEHIND) : NULL;
+	char *copy = size < UINT32_MAX ? HEAP_ARRAY(&m->a.hook, char, NULL, size + TEXT_BEHIND) : NULL;
 	if (!p->file || !copy) {
 		if (copy)
 			heap_realloc(&m->a.hook, copy, 0);

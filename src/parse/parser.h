@@ -117,7 +117,7 @@ typedef struct parser {
 	name_table names;
 	comment *comments; /* met since the last statement */
 	size_t ncomment, cap_comment;
-	spelled *spelled[SPELLED_SLOTS];
+	struct spelled *spelled[SPELLED_SLOTS];
 	cptx_report_fn report;
 	void *user;
 	size_t nerror, most_errors;

@@ -22,7 +22,7 @@ static name_slot *slot_of(name_table *t, const char *name, uint32_t len, uint32_
 static bool grow(parser *p, size_t want)
 {
 	name_table *t = &p->names, old = *t;
-	name_slot *slots = heap_realloc(&p->m->a.hook, NULL, want * sizeof *slots);
+	name_slot *slots = HEAP_ARRAY(&p->m->a.hook, name_slot, NULL, want);
 
 	if (!slots)
 		return parse_out_of_memory(p);
@@ -54,7 +54,7 @@ static name_slot *slot_for(parser *p, const char *name, uint32_t len, uint32_t h
 	if (s->name)
 		return s;
 	size_t n = len & ~RANGE_KEY;
-	char *copy = arena_alloc(&p->m->a, n + 1);
+	char *copy = ARENA_ARRAY(&p->m->a, char, n + 1);
 	if (!copy) {
 		parse_out_of_memory(p);
 		return NULL;
@@ -72,7 +72,7 @@ static binding *push(parser *p, name_slot *s, unsigned kind, uint32_t id, uint32
 
 	if (t->nbound == t->cap_bound) {
 		size_t want = t->cap_bound ? 2 * t->cap_bound : 256;
-		binding *grown = heap_realloc(&p->m->a.hook, t->bound, want * sizeof *grown);
+		binding *grown = HEAP_ARRAY(&p->m->a.hook, binding, t->bound, want);
 		if (!grown) {
 			parse_out_of_memory(p);
 			return NULL;
@@ -181,7 +181,8 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 static bool is_name(const word *w)
 {
 	bool letter = (*w->s | 32) >= 'a' && (*w->s | 32) <= 'z', sink = w->len == 7 && !memcmp(w->s, "WARP_SZ", 7);
-	return (w->len > 1 || letter || parse_is_word[(unsigned char)*w->s] == 3) && !memchr(w->s + 1, '%', w->len - 1) && !sink;
+	return (w->len > 1 || letter || parse_is_word[(unsigned char)*w->s] == 3) && !text_find(w->s + 1, '%', w->len - 1) &&
+	       !sink;
 }
 
 /* Is one of the names that a range declares taken in this scope? */
@@ -251,7 +252,7 @@ bool names_enter(parser *p)
 
 	if (t->nscope == t->cap_scope) {
 		size_t want = t->cap_scope ? 2 * t->cap_scope : 16;
-		name_scope *grown = heap_realloc(&p->m->a.hook, t->scope, want * sizeof *grown);
+		name_scope *grown = HEAP_ARRAY(&p->m->a.hook, name_scope, t->scope, want);
 		if (!grown)
 			return parse_out_of_memory(p);
 		t->scope = grown;
@@ -313,6 +314,6 @@ uint32_t names_label(parser *p, const word *w)
 	if (!b)
 		return IR_NONE;
 	b->pending = 1;
-	k->label[k->nlabel] = (ir_label){ .name = names_text(p, b), .at = parse_site(p), .src = (uint32_t)(w->s - p->begin) };
+	k->label[k->nlabel] = (ir_label){ .name = names_text(p, b), .src = (uint32_t)(w->s - p->begin), .at = parse_site(p) };
 	return (uint32_t)k->nlabel++;
 }

@@ -296,8 +296,8 @@ void parse_unfold(const parser *p, tokens *all)
 			continue;
 		all->t[i] = (parse_token){ .v = ir_unpack(all->words, i, p->k->owner),
 			                       .pipe = stands & STANDS_PIPE,
-			                       .inside = stands & STANDS_INSIDE,
-			                       .address = stands & STANDS_ADDRESS };
+			                       .address = stands & STANDS_ADDRESS,
+			                       .inside = stands & STANDS_INSIDE };
 		all->from[i].unknown = false;
 		if (all->t[i].v.kind == CPTX_VAL_INT)
 			all->t[i].v.space = EXACT_CONSTANT;

@@ -5,9 +5,9 @@ bool blocks_begin(toc_body *b)
 {
 	size_t n = b->nplace = (size_t)b->nitem + 2; /* the body ends behind the end of the items */
 
-	b->ends = toc_alloc(b->t, n, sizeof *b->ends);
-	b->reach = toc_alloc(b->t, 2 * n, sizeof *b->reach);
-	b->open = toc_alloc(b->t, n + 1, sizeof *b->open);
+	b->ends = TOC_ARRAY(b->t, toc_ends, n);
+	b->reach = TOC_ARRAY(b->t, toc_reach, 2 * n);
+	b->open = TOC_ARRAY(b->t, int32_t, n + 1);
 	for (size_t i = 0; !b->t->failed && i < n; i++)
 		b->ends[i] = (toc_ends){ .loop = IR_NONE, .pair = IR_NONE };
 	for (size_t i = 0; !b->t->failed && i < 2 * n; i++)

@@ -351,7 +351,7 @@ static void put_directive(toc_body *b, const char *text)
 {
 	size_t n = strlen(text);
 
-	if (n < 13 || strncmp(text, ".pragma \"", 9) || strcmp(text + n - 2, "\";") || memchr(text + 9, '"', n - 11)) {
+	if (n < 13 || strncmp(text, ".pragma \"", 9) || strcmp(text + n - 2, "\";") || text_find(text + 9, '"', n - 11)) {
 		put_text(b, "cptx_text", text);
 		return;
 	}

@@ -14,8 +14,8 @@ enum { MOST_DEPTH = 24 };
 /* Scopes that declare variables stay; others only kept names of registers apart. */
 static uint8_t *kept_scopes(toc_body *b, size_t n)
 {
-	uint8_t *kept = toc_alloc(b->t, n, 1);
-	uint32_t *open = toc_alloc(b->t, n, sizeof *open);
+	uint8_t *kept = TOC_ARRAY(b->t, uint8_t, n);
+	uint32_t *open = TOC_ARRAY(b->t, uint32_t, n);
 	size_t nopen = 0, i = 0;
 
 	for (const ir_item *it = kept && open ? b->k->first : NULL; it; it = it->next, i++) {
@@ -33,9 +33,9 @@ static uint8_t *kept_scopes(toc_body *b, size_t n)
 /* Lists of targets and prototypes that are named before they stand: they go in front of all. */
 static bool lists_first(toc_body *b)
 {
-	uint8_t *named = toc_alloc(b->t, b->k->nlabel, 1);
+	uint8_t *named = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);
 
-	b->early = toc_alloc(b->t, b->k->nlabel, 1);
+	b->early = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);
 	for (const ir_item *it = named && b->early ? b->k->first : NULL; it; it = it->next) {
 		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++) {
 			cptx_val v = ir_operand(b->k, it, i);
@@ -64,7 +64,7 @@ bool flow_items(toc_body *b)
 	if (n > UINT32_MAX / 4)
 		return toc_no_memory(b->t);
 	const uint8_t *kept = kept_scopes(b, n);
-	b->item = toc_alloc(b->t, n, sizeof *b->item);
+	b->item = TOC_ARRAY(b->t, toc_item, n);
 	if (!kept || !b->item)
 		return false;
 	if (!lists_first(b))
@@ -157,7 +157,7 @@ static bool nests(const toc_body *b, uint32_t start, uint32_t end, bool is_if)
 
 static bool find_scopes(toc_body *b)
 {
-	uint32_t *open = toc_alloc(b->t, b->nitem, sizeof *open);
+	uint32_t *open = TOC_ARRAY(b->t, uint32_t, b->nitem);
 	size_t nopen = 0;
 
 	for (uint32_t i = 0; open && i < b->nitem; i++) {
@@ -174,7 +174,7 @@ static bool find_scopes(toc_body *b)
 
 static bool find_loops(toc_body *b)
 {
-	uint32_t *back = toc_alloc(b->t, b->nitem + 1, sizeof *back); /* behind the last branch back to a place */
+	uint32_t *back = TOC_ARRAY(b->t, uint32_t, b->nitem + 1); /* behind the last branch back to a place */
 
 	for (uint32_t i = 0; back && i < b->nitem; i++)
 		if (b->item[i].role == ROLE_PLAIN && (is_branch(b, i, true) || is_branch(b, i, false)) && target(b, i) < i)
@@ -227,7 +227,7 @@ static bool find_ifs(toc_body *b)
 
 static int by_start(const void *x, const void *y)
 {
-	const toc_block *a = x, *b = y;
+	const toc_block *a = (const toc_block *)x, *b = (const toc_block *)y;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
@@ -291,7 +291,7 @@ static bool is_mentioned(const toc_body *b, const char *name) { return name && n
 /* Labels that nothing goes to are not placed. */
 static bool drop_labels(toc_body *b)
 {
-	uint8_t *used = toc_alloc(b->t, b->k->nlabel, 1);
+	uint8_t *used = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);
 
 	for (uint32_t i = 0; used && i < b->nitem; i++) {
 		const toc_item *t = &b->item[i];
@@ -314,7 +314,7 @@ static bool drop_labels(toc_body *b)
 bool flow_blocks(toc_body *b)
 {
 	b->label_at = toc_nones(b->t, b->k->nlabel);
-	b->place = toc_alloc(b->t, b->nitem + 1, sizeof *b->place);
+	b->place = TOC_ARRAY(b->t, uint32_t, b->nitem + 1);
 	if (!b->label_at || !b->place || !blocks_begin(b))
 		return false;
 	for (uint32_t i = 0; i < b->nitem; i++)

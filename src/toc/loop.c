@@ -32,9 +32,9 @@ static void count_value(tally *t, const cptx_val *v)
 
 static bool count_named(toc_body *b)
 {
-	tally t = { .b = b, .last = toc_alloc(b->t, b->k->nreg, sizeof *t.last) };
+	tally t = { .b = b, .last = TOC_ARRAY(b->t, uint32_t, b->k->nreg) };
 
-	b->named = toc_alloc(b->t, b->k->nreg, sizeof *b->named);
+	b->named = TOC_ARRAY(b->t, uint8_t, b->k->nreg);
 	for (; !b->t->failed && t.item < b->nitem; t.item++) {
 		const ir_item *it = b->item[t.item].it;
 		if (it->kind != ITEM_INSN)

@@ -8,7 +8,7 @@
 static const char *c_name(toc *t, const char *prefix, const char *name)
 {
 	size_t n = strlen(name);
-	char *joined = toc_alloc(t, n + 16, 1);
+	char *joined = TOC_ARRAY(t, char, n + 16);
 
 	if (!joined)
 		return "";
@@ -70,11 +70,11 @@ static const cptx_kernel *meant(const cptx_kernel *k) { return k->def ? k->def :
 /* Functions that are declared in front of their bodies, or have none; and where each is declared first. */
 static bool note_declared(toc *t)
 {
-	bool *seen = toc_alloc(t, t->m->nbody, 1);
+	bool *seen = TOC_ARRAY(t, bool, t->m->nbody);
 	toc_names declared;
 
-	t->by_name = toc_alloc(t, t->m->nbody, sizeof *t->by_name);
-	t->declares = toc_alloc(t, t->m->nbody, sizeof *t->declares);
+	t->by_name = TOC_ARRAY(t, bool, t->m->nbody);
+	t->declares = TOC_ARRAY(t, bool, t->m->nbody);
 	if (t->failed || !names_new(t, &declared))
 		return false;
 	for (const ir_top *top = t->m->top_first; top; top = top->next) {
@@ -213,7 +213,7 @@ static bool find_spoken(toc *t, toc_names *by_name)
 {
 	const cptx_module *m = t->m;
 
-	t->spoken = toc_alloc(t, m->nsym, sizeof *t->spoken);
+	t->spoken = TOC_ARRAY(t, uint32_t, m->nsym);
 	if (!t->spoken || !names_new(t, by_name))
 		return false;
 	for (uint32_t i = 0; i < m->nsym; i++) {
@@ -235,7 +235,7 @@ static bool name_globals(toc *t)
 	const cptx_module *m = t->m;
 	toc_names taken, first;
 
-	t->global = toc_alloc(t, m->nsym, sizeof *t->global);
+	t->global = TOC_ARRAY(t, const char *, m->nsym);
 	if (!t->global || !names_new(t, &taken) || !find_spoken(t, &first))
 		return false;
 	for (size_t i = 0; i < m->nsym; i++)
@@ -293,7 +293,7 @@ static bool take_words(toc *t)
 
 static void put_file(toc *t)
 {
-	const char **name = toc_alloc(t, 2 * t->m->nbody, sizeof *name);
+	const char **name = TOC_ARRAY(t, const char *, 2 * t->m->nbody);
 
 	t->found_var = toc_nones(t, t->m->nsym + t->m->nbody);
 	if (t->failed || !names_new(t, &t->names) || !name_globals(t) || !take_names(t) || !take_words(t) || !note_declared(t))
@@ -312,11 +312,11 @@ static void put_file(toc *t)
 
 cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)
 {
-	static const cptx_to_c_opt defaults;
+	static const cptx_to_c_opt defaults = { 0 };
 	cptx_error ignored;
 
 	err = err ? err : &ignored;
-	*err = (cptx_error){ 0 };
+	*err = (cptx_error){ .code = CPTX_OK };
 	if (!m || !cptx_module_freeze(m)) {
 		*err = *cptx_module_error(m);
 		return NULL;

@@ -18,7 +18,7 @@ void *toc_alloc(toc *t, size_t n, size_t size)
 
 uint32_t *toc_nones(toc *t, size_t n)
 {
-	uint32_t *p = toc_alloc(t, n, sizeof *p);
+	uint32_t *p = TOC_ARRAY(t, uint32_t, n);
 	if (p)
 		memset(p, 0xff, n * sizeof *p);
 	return p;
@@ -54,7 +54,7 @@ static toc_name *slot_of(const toc_names *n, const char *text)
 bool names_new(toc *t, toc_names *n)
 {
 	*n = (toc_names){ .nslot = 16 };
-	n->slot = toc_alloc(t, n->nslot, sizeof *n->slot);
+	n->slot = TOC_ARRAY(t, toc_name, n->nslot);
 	return n->slot != NULL;
 }
 
@@ -69,7 +69,7 @@ static bool add(toc *t, toc_names *n, const toc_name *name)
 	if (n->used * 2 >= n->nslot) {
 		toc_names grown = *n;
 		grown.nslot *= 2;
-		grown.slot = toc_alloc(t, grown.nslot, sizeof *grown.slot);
+		grown.slot = TOC_ARRAY(t, toc_name, grown.nslot);
 		if (!grown.slot)
 			return false;
 		for (size_t i = 0; i < n->nslot; i++)
@@ -85,7 +85,7 @@ static bool add(toc *t, toc_names *n, const toc_name *name)
 
 bool names_add(toc *t, toc_names *n, const char *text, uint32_t id)
 {
-	return add(t, n, &(toc_name){ .text = text, .block = IR_NONE, .id = id });
+	return add(t, n, CPTX_OPT_(toc_name, .text = text, .block = IR_NONE, .id = id));
 }
 
 static bool is_reserved(const char *s)
@@ -113,7 +113,7 @@ static char *identifier(toc *t, const char *want, bool c)
 {
 	enum { LONGEST = 900 };
 	size_t n = MIN(strlen(want), (size_t)LONGEST);
-	char *s = toc_alloc(t, n + 24, 1), *p = s;
+	char *s = TOC_ARRAY(t, char, n + 24), *p = s;
 
 	if (!s)
 		return NULL;
@@ -168,5 +168,5 @@ const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc
 			first->next = MAX(first->next, i);
 		snprintf(s + len, 24 - 2, "_%u", i);
 	}
-	return add(t, n, &(toc_name){ .text = s, .block = block }) ? s : "";
+	return add(t, n, CPTX_OPT_(toc_name, .text = s, .block = block)) ? s : "";
 }

@@ -210,7 +210,7 @@ bool vars_signature(toc_body *b)
 {
 	const cptx_kernel *k = b->k;
 
-	b->sym_name = toc_alloc(b->t, k->nsym, sizeof *b->sym_name);
+	b->sym_name = TOC_ARRAY(b->t, const char *, k->nsym);
 	for (size_t n = 0; n < k->nresult + k->narg && b->sym_name; n++) {
 		const ir_arg *a = n < k->nresult ? &k->result[n] : &k->arg[n - k->nresult];
 		if (a->sym != IR_NONE)
