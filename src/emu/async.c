@@ -14,7 +14,7 @@ static void no_memory(emu_warp *w, const emu_op *op)
 
 struct emu_async_state *async_state(emu_warp *w)
 {
-	if (!w->async && !(w->async = calloc(1, sizeof *w->async)))
+	if (!w->async && !(w->async = NEW(struct emu_async_state)))
 		no_memory(w, NULL);
 	return w->async;
 }
@@ -30,7 +30,7 @@ static void free_groups(async_groups *g)
 
 async_member *async_add(emu_warp *w, async_groups *g, uint32_t mask)
 {
-	async_member *m = calloc(1, sizeof *m);
+	async_member *m = NEW(async_member);
 
 	if (!m) {
 		no_memory(w, NULL);
@@ -158,7 +158,7 @@ static bool run_arrival(emu_cluster *c, emu_async *a)
 
 static bool start_arrival(emu_warp *w, const async_arrival *r, uint32_t mask)
 {
-	arriving *x = calloc(1, sizeof *x);
+	arriving *x = NEW(arriving);
 
 	if (!x) {
 		no_memory(w, r->op);
@@ -207,7 +207,7 @@ void async_over(emu_warp *w, async_groups *g, async_member *m, uint32_t mask)
 static bool arrive_later(emu_warp *w, const emu_op *op, emu_cta *cta, uint32_t offset, uint32_t mask)
 {
 	struct emu_async_state *s = w->async;
-	async_arrival *r = calloc(1, sizeof *r);
+	async_arrival *r = NEW(async_arrival);
 
 	if (!r) {
 		no_memory(w, op);
@@ -373,7 +373,7 @@ static enum emu_step cp_async(emu_warp *w, const emu_op *op, uint32_t mask)
 	need_operands(w, op, mask);
 	if (!async_state(w))
 		return STEP_FAULT;
-	copy *x = calloc(1, sizeof *x);
+	copy *x = NEW(copy);
 	if (!x || !(x->m = async_add(w, &w->async->copies, mask))) {
 		free(x);
 		no_memory(w, op);

@@ -38,8 +38,8 @@ static bool no_room(const emu_async *a)
 
 bulk_copy *bulk_new(emu_warp *w, const emu_op *op, unsigned lane)
 {
-	emu_async a = { .drop = drop, .w = w, .op = op, .lane = lane };
-	bulk_copy *b = calloc(1, sizeof *b);
+	emu_async a = { .drop = drop, .w = w, .lane = lane, .op = op };
+	bulk_copy *b = NEW(bulk_copy);
 
 	if (b)
 		b->a = a;
@@ -54,7 +54,7 @@ bool bulk_add(bulk_copy *b, const emu_place *outside, uint32_t n)
 {
 	if (b->nspan == b->cap_span) {
 		uint32_t cap = b->cap_span ? b->cap_span * 2 : 64;
-		bulk_span *p = realloc(b->span, cap * sizeof *p);
+		bulk_span *p = GROW_ARRAY(bulk_span, b->span, cap);
 		if (!p)
 			return no_room(&b->a);
 		b->span = p;
@@ -75,7 +75,7 @@ void bulk_skip(bulk_copy *b, uint32_t n) { b->bytes += n; }
 
 static bool add_dest(bulk_copy *b, emu_cta *cta, uint32_t at, emu_cta *mbar_cta, uint32_t mbar)
 {
-	b->dest[b->ndest++] = (bulk_dest){ .cta = cta, .at = at, .mbar_cta = mbar_cta, .mbar = mbar, .left = b->moved };
+	b->dest[b->ndest++] = (bulk_dest){ .cta = cta, .mbar_cta = mbar_cta, .at = at, .mbar = mbar, .left = b->moved };
 	return true;
 }
 
@@ -94,7 +94,7 @@ bool bulk_send(bulk_copy *b, const emu_place *dst, emu_cta *mbar_cta, uint32_t m
 		         c->ncta);
 		return false;
 	}
-	b->dest = calloc(mask ? c->ncta : 1, sizeof *b->dest);
+	b->dest = NEW_ARRAY(bulk_dest, mask ? c->ncta : 1);
 	if (!b->dest)
 		return no_room(&b->a);
 	if (!mask)
@@ -457,7 +457,7 @@ bool bulk_start(bulk_copy *b)
 	if (b->store) {
 		b->group = w->bulk.committed[b->a.lane] + 1;
 		w->bulk.last[b->a.lane] = b->group;
-		b->stage = malloc(b->bytes + 1u);
+		b->stage = NEW_UNSET(unsigned char, b->bytes + 1u);
 	}
 	if ((b->store && !b->stage && !no_room(&b->a)) || !(b->store ? touch_store(b) : touch_load(b)) || !parts || !b->nspan) {
 		bool ok = !w->cluster->failed;

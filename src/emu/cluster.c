@@ -54,9 +54,9 @@ static bool init_cta(emu_cta *cta, emu_cluster *c, uint32_t rank)
 	emu_block_id(g, c->number, rank, cta->id);
 	cta->nthread = g->block[0] * g->block[1] * g->block[2];
 	cta->nwarp = (cta->nthread + WARP - 1) / WARP;
-	cta->shared = calloc(1, cta->shared_bytes + 16u);
-	cta->shared_defined = calloc(1, cta->shared_bytes / 8u + 16u);
-	cta->warp = calloc(cta->nwarp, sizeof *cta->warp);
+	cta->shared = NEW_ARRAY(unsigned char, cta->shared_bytes + 16u);
+	cta->shared_defined = NEW_ARRAY(uint8_t, cta->shared_bytes / 8u + 16u);
+	cta->warp = NEW_ARRAY(emu_warp, cta->nwarp);
 	for (uint32_t i = 0; cta->warp && i < cta->nwarp; i++)
 		init_warp(&cta->warp[i], cta, i);
 	return cta->shared && cta->shared_defined && cta->warp;
@@ -82,9 +82,9 @@ bool emu_cluster_init(emu_cluster *c, emu_grid *g, uint64_t number)
 	c->random = (g->machine->opt.seed + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (number + 1) * UINT64_C(0xbf58476d1ce4e5b9);
 	emu_random(c, 2);
 	buf_init(&c->printed, NULL);
-	c->cta = calloc(c->ncta, sizeof *c->cta);
-	c->hits = calloc(g->image->nop + 1u, sizeof *c->hits);
-	c->traffic = calloc(g->image->nop + 1u, sizeof *c->traffic);
+	c->cta = NEW_ARRAY(emu_cta, c->ncta);
+	c->hits = NEW_ARRAY(uint64_t, g->image->nop + 1u);
+	c->traffic = NEW_ARRAY(struct emu_traffic, g->image->nop + 1u);
 	bool ok = c->cta && c->hits && c->traffic;
 	for (uint32_t i = 0; ok && i < c->ncta; i++)
 		ok = init_cta(&c->cta[i], c, i);

@@ -140,7 +140,7 @@ static bool describe(emu_machine *m, const emu_image *im, const emu_op *op, cptx
 /* Entries of all instructions of the image, in their order. */
 static bool first_time(emu_machine *m, emu_image *im)
 {
-	cptx_emu_profile *p = realloc(m->profile, (m->nprofile + im->nop + 1) * sizeof *p);
+	cptx_emu_profile *p = GROW_ARRAY(cptx_emu_profile, m->profile, m->nprofile + im->nop + 1);
 
 	if (!p)
 		return false;

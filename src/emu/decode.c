@@ -189,7 +189,7 @@ static void place_symbol(emu_decoder *d, uint32_t id)
 /* Formal parameters of a function, and what it returns: first in the frame's parameters. */
 static const emu_passed *formals(emu_decoder *d, const ir_arg *arg, size_t n)
 {
-	emu_passed *out = emu_decoder_alloc(d, (n + 1) * sizeof *out);
+	emu_passed *out = DECODER_ARRAY(d, emu_passed, n + 1);
 
 	for (size_t i = 0; out && i < n; i++) {
 		if (arg[i].sym == IR_NONE) {
@@ -249,7 +249,7 @@ static cptx_val typed(cptx_val v, unsigned type)
 
 static void decode_vector(emu_decoder *d, const cptx_val *v, unsigned type, emu_arg *a)
 {
-	uint32_t *slots = emu_decoder_alloc(d, (v->count + 1u) * sizeof *slots);
+	uint32_t *slots = DECODER_ARRAY(d, uint32_t, v->count + 1u);
 	unsigned bits = 32;
 
 	*a = (emu_arg){ .kind = ARG_VEC, .count = v->count, .slots = slots };
@@ -266,7 +266,7 @@ static void decode_vector(emu_decoder *d, const cptx_val *v, unsigned type, emu_
 
 static void decode_list(emu_decoder *d, const cptx_val *v, emu_arg *a)
 {
-	emu_passed *p = emu_decoder_alloc(d, (v->count + 1u) * sizeof *p);
+	emu_passed *p = DECODER_ARRAY(d, emu_passed, v->count + 1u);
 	unsigned bits = 0, kind, space;
 
 	*a = (emu_arg){ .kind = ARG_LIST, .count = v->count, .passed = p };
@@ -317,7 +317,7 @@ static void decode_targets(emu_decoder *d, const cptx_val *v, emu_arg *a)
 {
 	const ir_item *it = d->list[v->id];
 	cptx_val list = it ? ir_operand(d->k, it, 1) : (cptx_val){ 0 };
-	uint32_t *to = emu_decoder_alloc(d, (list.count + 1u) * sizeof *to);
+	uint32_t *to = DECODER_ARRAY(d, uint32_t, list.count + 1u);
 
 	*a = (emu_arg){ .kind = ARG_TARGETS, .count = list.count, .slots = to };
 	for (unsigned i = 0; to && i < list.count; i++)
@@ -354,7 +354,7 @@ static void decode_operand(emu_decoder *d, const cptx_val *v, const arch_operand
 		break;
 	default: break;
 	}
-	*a = (emu_arg){ .kind = ARG_REG, .count = 1, .negated = v->kind == CPTX_VAL_REG && v->negated };
+	*a = (emu_arg){ .kind = ARG_REG, .negated = v->kind == CPTX_VAL_REG && v->negated, .count = 1 };
 	a->slot = value_slot(d, v, &bits);
 	a->bits = (uint8_t)bits;
 	a->select = v->kind == CPTX_VAL_REG ? v->space : 0;
@@ -398,7 +398,7 @@ unsigned emu_modifier(const emu_op *op, const char *field)
 
 const emu_arg *emu_named(const emu_op *op, const char *slot)
 {
-	static const emu_arg none;
+	static const emu_arg none = { 0 };
 	const arch_op *o = &arch_ops[op->opcode];
 
 	for (unsigned i = 0; i < o->nslot && i + 1u < op->narg; i++)
@@ -431,7 +431,7 @@ static void decode_registers(emu_decoder *d, emu_op *op, const arch_form *form)
 			op->ndef = (uint16_t)(d->nregs - first);
 	}
 	op->nuse = (uint16_t)(d->nregs - first - op->ndef);
-	uint32_t *regs = emu_decoder_alloc(d, (d->nregs - first + 1) * sizeof *regs);
+	uint32_t *regs = DECODER_ARRAY(d, uint32_t, d->nregs - first + 1);
 	if (regs && d->nregs > first)
 		memcpy(regs, d->regs + first, (d->nregs - first) * sizeof *regs);
 	op->regs = regs;
@@ -455,7 +455,7 @@ static bool decode_insn(emu_decoder *d, const ir_item *it, emu_op *op)
 	for (unsigned i = 0; i < form->noperand; i++)
 		most = MAX(most, arch_operands[form->operand + i].slot);
 	op->narg = (uint8_t)MAX(most + 1, arch_ops[form->op].nslot + 1u);
-	op->arg = emu_decoder_alloc(d, op->narg * sizeof *op->arg);
+	op->arg = DECODER_ARRAY(d, emu_arg, op->narg);
 	if (!op->arg)
 		return false;
 	for (unsigned i = 0; i < form->noperand; i++) {
@@ -492,7 +492,7 @@ static bool scan(emu_decoder *d)
 	d->f->local_bytes = emu_aligned(d->f->local.bytes + d->f->local.gaps, EMU_GRAIN);
 	d->ok &= emu_variables_end(&d->f->local, d->a, d->f->local_bytes);
 	d->f->ncode = n;
-	d->f->code = emu_decoder_alloc(d, (n + 1) * sizeof *d->f->code);
+	d->f->code = DECODER_ARRAY(d, emu_op, n + 1);
 	return d->ok;
 }
 
@@ -500,10 +500,10 @@ static bool prepare(emu_decoder *d)
 {
 	const cptx_kernel *k = d->k;
 
-	d->reg = emu_decoder_alloc(d, (k->nreg + 1) * sizeof *d->reg);
-	d->sym = emu_decoder_alloc(d, (k->nsym + 1) * sizeof *d->sym);
-	d->label = emu_decoder_alloc(d, (k->nlabel + 1) * sizeof *d->label);
-	d->list = emu_decoder_alloc(d, (k->nlabel + 1) * sizeof *d->list);
+	d->reg = DECODER_ARRAY(d, uint32_t, k->nreg + 1);
+	d->sym = DECODER_ARRAY(d, uint32_t, k->nsym + 1);
+	d->label = DECODER_ARRAY(d, uint32_t, k->nlabel + 1);
+	d->list = DECODER_ARRAY(d, const ir_item *, k->nlabel + 1);
 	if (!d->ok)
 		return false;
 	for (size_t i = 0; i < k->nreg; i++)
@@ -543,7 +543,7 @@ static bool decode_body(emu_decoder *d)
 
 static bool decode_function(emu_image *im, emu_function *f, cptx_site at, cptx_error *err)
 {
-	emu_decoder *d = calloc(1, sizeof *d);
+	emu_decoder *d = NEW(emu_decoder);
 
 	if (!d)
 		return error_set(err, CPTX_E_MEMORY, at, "out of memory");
@@ -564,7 +564,7 @@ static emu_function *reach(emu_image *im, const cptx_kernel *k)
 	if (k->def)
 		k = k->def;
 	emu_function **f = &im->function[k->number - 1];
-	if (!*f && (*f = arena_zalloc(&im->program->a, sizeof **f)))
+	if (!*f && (*f = ARENA_NEW(&im->program->a, emu_function)))
 		**f = (emu_function){ .k = k, .image = im };
 	return *f;
 }
@@ -625,7 +625,7 @@ static bool index_ops(emu_image *im)
 {
 	for (size_t i = 0; i < im->nfunction; i++)
 		im->nop += im->function[i] ? (uint32_t)im->function[i]->ncode + (im->function[i]->decoded != 0) : 0;
-	im->ops = arena_alloc(&im->program->a, (im->nop + 1) * sizeof *im->ops);
+	im->ops = ARENA_ARRAY(&im->program->a, const emu_op *, im->nop + 1);
 	uint32_t n = 0;
 	for (size_t i = 0; im->ops && i < im->nfunction; i++)
 		for (size_t j = 0; im->function[i] && im->function[i]->decoded && j <= im->function[i]->ncode; j++) {
@@ -641,8 +641,8 @@ static bool build(emu_image *im, cptx_site at, cptx_error *err)
 	arena *a = &im->program->a;
 
 	im->nfunction = m->nbody;
-	im->function = arena_zalloc(a, (m->nbody + 1) * sizeof(emu_function *));
-	im->shared_at = arena_alloc(a, (m->nsym + 1) * sizeof *im->shared_at);
+	im->function = ARENA_ZEROED(a, emu_function *, m->nbody + 1);
+	im->shared_at = ARENA_ARRAY(a, uint32_t, m->nsym + 1);
 	if (!im->function || !im->shared_at || !reach(im, im->kernel))
 		return error_set(err, CPTX_E_MEMORY, at, "out of memory");
 	memset(im->shared_at, 0xff, (m->nsym + 1) * sizeof *im->shared_at);
@@ -672,12 +672,12 @@ emu_image *emu_program_image(emu_program *p, const char *name, cptx_site at, cpt
 		error_set(err, CPTX_E_ARG, at, "the program has no kernel \"%s\"", name);
 		return NULL;
 	}
-	emu_image *im = arena_zalloc(&p->a, sizeof *im);
+	emu_image *im = ARENA_NEW(&p->a, emu_image);
 	if (!im) {
 		error_set(err, CPTX_E_MEMORY, at, "out of memory");
 		return NULL;
 	}
-	*im = (emu_image){ .program = p, .kernel = k, .next = p->images };
+	*im = (emu_image){ .next = p->images, .program = p, .kernel = k };
 	if (!build(im, at, err))
 		return NULL;
 	p->images = im;

@@ -267,7 +267,8 @@ static void row_in_pairs(const struct dot_rule *r, const dot_shape *s, dot_opera
 	}
 	for (unsigned n = 0; n < s->n; n++)
 		if (r->out == DOT_F16)
-			d[n] = num_from_f16((uint32_t)num_add(CPTX_F16, num_to_f16(d[n]), num_to_f16(part[n]), &(struct num_mode){ 0 }));
+			d[n] = num_from_f16(
+				(uint32_t)num_add(CPTX_F16, num_to_f16(d[n]), num_to_f16(part[n]), CPTX_OPT_(struct num_mode, 0)));
 		else
 			d[n] = num_f32(num_f32_add(num_bits32(d[n]), num_bits32(part[n])));
 }
@@ -360,7 +361,7 @@ void dot_int(const dot_shape *s, const int16_t *a, const int16_t *b, bool satura
 		}
 }
 
-void dot_bits(const dot_shape *s, const uint32_t *a, const uint32_t *b, bool and, uint32_t *d)
+void dot_bits(const dot_shape *s, const uint32_t *a, const uint32_t *b, bool by_and, uint32_t *d)
 {
 	unsigned words = s->k / 32;
 
@@ -368,7 +369,7 @@ void dot_bits(const dot_shape *s, const uint32_t *a, const uint32_t *b, bool and
 		for (unsigned col = 0; col < s->n; col++)
 			for (unsigned i = 0; i < words; i++) {
 				uint32_t x = a[row * words + i], y = b[col * words + i];
-				d[row * s->n + col] += (unsigned)__builtin_popcount(and? x & y : x ^ y);
+				d[row * s->n + col] += (unsigned)__builtin_popcount(by_and ? x & y : x ^ y);
 			}
 }
 

@@ -72,7 +72,7 @@ void dot_scaled(const struct dot_rule *r, const dot_shape *s, const float *a, co
 void dot_open_int(unsigned type, const uint32_t *raw, unsigned n, int16_t *to);
 void dot_int(const dot_shape *s, const int16_t *a, const int16_t *b, bool saturate, uint32_t *d);
 /* Bits: words of 32 along k, a[row][k / 32], b[column][k / 32]; `and`, else exclusive or. */
-void dot_bits(const dot_shape *s, const uint32_t *a, const uint32_t *b, bool and, uint32_t *d);
+void dot_bits(const dot_shape *s, const uint32_t *a, const uint32_t *b, bool by_and, uint32_t *d);
 /* f64: a chain of fma along k; rnd: CPTX_RN ...  B: b[column][k]. */
 void dot_f64(const dot_shape *s, const uint64_t *a, const uint64_t *b, unsigned rnd, uint64_t *d);
 

@@ -507,6 +507,8 @@ typedef struct emu_decoder emu_decoder;
 typedef bool (*emu_decode_fn)(emu_decoder *d, emu_op *op);
 bool emu_refuse(emu_decoder *d, const emu_op *op, const char *format, ...) CPTX_PRINTF_(3, 4);
 void *emu_decoder_alloc(emu_decoder *d, size_t size); /* zeroed, lives as long as the program; NULL when memory is short */
+#define DECODER_ARRAY(d, type, n) ((type *)emu_decoder_alloc((d), array_size((n), sizeof(type))))
+#define DECODER_NEW(d, type) DECODER_ARRAY(d, type, 1)
 /* Whether a fixed word or value stands in the spelling: for what emu_mods has no name for. */
 unsigned emu_modifier(const emu_op *op, const char *field);
 const emu_arg *emu_named(const emu_op *op, const char *slot); /* the operand of that name; kind ARG_NONE if it is left out */

@@ -27,7 +27,7 @@ static bool shared_place(emu_warp *w, const emu_op *op, unsigned lane, const emu
 /* Places without the bytes that may lie outside of the allocation. */
 static bool global_place(emu_warp *w, const emu_op *op, unsigned lane, uint32_t size, const uint16_t skip[2], emu_place *p)
 {
-	const bulk_form *f = op->extra;
+	const bulk_form *f = (const bulk_form *)op->extra;
 	uint64_t addr = emu_address(w, f->global, lane);
 
 	if (!skip[0] && !skip[1])
@@ -60,7 +60,7 @@ static bool add_all(bulk_copy *b, const emu_place *outside, uint32_t size)
 
 static bool skipped(emu_warp *w, const emu_op *op, unsigned lane, uint32_t size, uint16_t skip[2])
 {
-	const bulk_form *f = op->extra;
+	const bulk_form *f = (const bulk_form *)op->extra;
 
 	if (f->left->kind == ARG_NONE)
 		return true;
@@ -78,7 +78,7 @@ static bool skipped(emu_warp *w, const emu_op *op, unsigned lane, uint32_t size,
 /* What remains of a copy to shared memory: where it ends. */
 static bool send(emu_warp *w, const emu_op *op, unsigned lane, bulk_copy *b, uint32_t size)
 {
-	const bulk_form *f = op->extra;
+	const bulk_form *f = (const bulk_form *)op->extra;
 	uint32_t mask = f->multicast ? (uint32_t)emu_get(w, f->mask, lane) & 0xffff : 0;
 	emu_place dst;
 	emu_cta *cta;
@@ -99,15 +99,15 @@ static bool fill_load(emu_warp *w, const emu_op *op, unsigned lane, bulk_copy *b
 
 static bool fill_cluster(emu_warp *w, const emu_op *op, unsigned lane, bulk_copy *b, uint32_t size)
 {
-	const bulk_form *f = op->extra;
+	const bulk_form *f = (const bulk_form *)op->extra;
 
 	return shared_place(w, op, lane, f->shared, size, &b->from) && add_all(b, &b->from, size) && send(w, op, lane, b, size);
 }
 
 static bool fill_store(emu_warp *w, const emu_op *op, unsigned lane, bulk_copy *b, uint32_t size)
 {
-	static const uint16_t none[2];
-	const bulk_form *f = op->extra;
+	static const uint16_t none[2] = { 0 };
+	const bulk_form *f = (const bulk_form *)op->extra;
 	emu_place dst;
 
 	b->store = true;
@@ -126,7 +126,7 @@ static bool fill_store(emu_warp *w, const emu_op *op, unsigned lane, bulk_copy *
 
 static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane)
 {
-	const bulk_form *f = op->extra;
+	const bulk_form *f = (const bulk_form *)op->extra;
 	uint32_t size = (uint32_t)emu_get(w, f->size, lane);
 	bulk_copy *b = wrong_size(w, op, lane, size) ? NULL : bulk_new(w, op, lane);
 
@@ -146,7 +146,7 @@ static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane)
 
 static void need_operands(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const bulk_form *f = op->extra;
+	const bulk_form *f = (const bulk_form *)op->extra;
 
 	bulk_need(w, op, f->global, mask, "the global address");
 	bulk_need(w, op, f->shared, mask, "the shared address");
@@ -169,17 +169,17 @@ bool decode_bulk(emu_decoder *d, emu_op *op)
 {
 	bool load = op->opcode == CPTX_OP_CP_ASYNC_BULK_LOAD;
 	bool cluster = op->opcode == CPTX_OP_CP_ASYNC_BULK_CLUSTER || op->opcode == CPTX_OP_CP_REDUCE_ASYNC_BULK_CLUSTER;
-	bulk_form *f = emu_decoder_alloc(d, sizeof *f);
+	bulk_form *f = DECODER_NEW(d, bulk_form);
 
 	if (!f)
 		return false;
 	*f = (bulk_form){ .global = emu_named(op, "a"),
 		              .shared = emu_named(op, load ? "" : "s"),
-		              .size = emu_named(op, "size"),
 		              .to = emu_named(op, load      ? "s"
 		                                  : cluster ? "to"
 		                                            : ""),
 		              .mbar = emu_named(op, "mbar"),
+		              .size = emu_named(op, "size"),
 		              .mask = emu_named(op, "mask"),
 		              .left = emu_named(op, "left"),
 		              .right = emu_named(op, "right") };
@@ -194,7 +194,7 @@ bool decode_bulk(emu_decoder *d, emu_op *op)
 
 static enum emu_step prefetch(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const bulk_form *f = op->extra;
+	const bulk_form *f = (const bulk_form *)op->extra;
 	emu_place p;
 
 	need_operands(w, op, mask);

@@ -117,7 +117,7 @@ static enum emu_step enter(emu_warp *w, const emu_op *op, const emu_function *f,
 static enum emu_step call(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	(void)mask;
-	return enter(w, op, op->extra, emu_named(op, "a"));
+	return enter(w, op, (const emu_function *)op->extra, emu_named(op, "a"));
 }
 
 /* One function at a time: the lanes that want another stay here. */

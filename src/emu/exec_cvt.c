@@ -12,7 +12,7 @@ static inline uint32_t narrow(uint64_t a)
 {
 	float f = (float)num_f64(a);
 
-	return f == f ? num_bits32(f) : (uint32_t)num_cvt(CPTX_F32, CPTX_F64, a, &(struct num_mode){ 0 });
+	return f == f ? num_bits32(f) : (uint32_t)num_cvt(CPTX_F32, CPTX_F64, a, CPTX_OPT_(struct num_mode, 0));
 }
 
 ALU1(copy_32, uint32_t, uint32_t, a)
@@ -106,7 +106,7 @@ SCALAR_CALC(one, num_cvt(op->m.dtype, op->m.atype ? op->m.atype : op->m.dtype, v
 /* What stands behind the numbers: a scale, or random bits. */
 static uint64_t calc_with(const emu_op *op, const struct num_mode *m, const uint64_t *v)
 {
-	const struct scalar *s = op->extra;
+	const struct scalar *s = (const struct scalar *)op->extra;
 	struct num_mode mode = *m;
 	uint32_t src[4];
 	unsigned n = s->n;

@@ -81,7 +81,7 @@ ALU2(max_f32z, uint32_t, uint32_t, max_bits(FTZ(a), FTZ(b)))
 #define ALU_F64_ON(machine, name, expr, again)                                                                              \
 	machine static enum emu_step name(emu_warp *w, const emu_op *op, uint32_t mask)                                         \
 	{                                                                                                                       \
-		static const struct num_mode plain;                                                                                 \
+		static const struct num_mode plain = { 0 };                                                                         \
 		const emu_arg *third = &op->arg[op->narg > 3 ? 3 : 2];                                                              \
 		uint64_t *d = emu_reg64(w, op, 0), t[WARP];                                                                         \
 		const uint64_t *pa = emu_reg64(w, op, 1), *pb = emu_reg64(w, op, 2), *pc = emu_r64(w, third->slot);                 \
@@ -111,7 +111,7 @@ ALU_F64_ON(MACHINE, fma_f64_machine, __builtin_fma(a, b, c), num_fma(CPTX_F64, p
 /* An operand of mixed precision (add.f32.f16) as f32. */
 static uint64_t widened(const emu_op *op, uint64_t a)
 {
-	static const struct num_mode plain;
+	static const struct num_mode plain = { 0 };
 
 	return op->m.atype ? num_cvt(op->m.type, op->m.atype, a, &plain) : a;
 }

@@ -64,7 +64,7 @@ static bool claim(emu_warp *w, const emu_op *op, unsigned lane, request *x, uint
 
 static bool request_lane(emu_warp *w, const emu_op *op, unsigned lane)
 {
-	request *x = calloc(1, sizeof *x);
+	request *x = NEW(request);
 	emu_grid *g = w->grid;
 	bool all = emu_modifier(op, "multicast") != 0;
 

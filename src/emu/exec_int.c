@@ -56,7 +56,7 @@ struct carry {
 
 static enum emu_step carry(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const struct carry *c = op->extra;
+	const struct carry *c = (const struct carry *)op->extra;
 	const emu_arg *d = &op->arg[0];
 	uint64_t v[SCALAR_INPUTS];
 	unsigned type = op->m.type;
@@ -78,7 +78,7 @@ static enum emu_step carry(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static bool decode_carry(emu_decoder *d, emu_op *op, carry_calc calc, bool reads)
 {
-	struct carry *c = emu_decoder_alloc(d, sizeof *c);
+	struct carry *c = DECODER_NEW(d, struct carry);
 	struct scalar *in = scalar_inputs(d, op);
 
 	if (!c || !in)

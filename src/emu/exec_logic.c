@@ -74,7 +74,7 @@ bool decode_lop3(emu_decoder *d, emu_op *op)
 
 static enum emu_step lop3_p(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const struct scalar *s = op->extra;
+	const struct scalar *s = (const struct scalar *)op->extra;
 	uint64_t v[SCALAR_INPUTS];
 	uint32_t p = 0, c0 = emu_pred(w, emu_named(op, "c0"));
 

@@ -57,7 +57,7 @@ static void unpack_undefined(const matrix *x, uint32_t bytes, uint8_t *to)
 
 static enum emu_step ldmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const matrix *x = op->extra;
+	const matrix *x = (const matrix *)op->extra;
 	const emu_arg *a = &op->arg[1];
 	uint32_t element[MOST_ELEMENTS], undefined, any = 0;
 	uint8_t bad[MOST_ELEMENTS] = { 0 };
@@ -85,7 +85,7 @@ static enum emu_step ldmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static enum emu_step stmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const matrix *x = op->extra;
+	const matrix *x = (const matrix *)op->extra;
 	const emu_arg *a = &op->arg[1];
 	uint32_t element[MOST_ELEMENTS];
 	uint8_t bad[MOST_ELEMENTS] = { 0 };
@@ -102,8 +102,10 @@ static enum emu_step stmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 		frag_undefined(w->r, &op->arg[2], x->f, 0, mask, bad);
 	for (unsigned row = 0; row < x->rows; row++) {
 		unsigned char bytes[ROW_BYTES] = { 0 };
-		for (unsigned i = 0; i < per_row; i++)
-			memcpy(bytes + i * x->bytes, &(uint16_t){ (uint16_t)element[row * per_row + i] }, x->bytes);
+		for (unsigned i = 0; i < per_row; i++) {
+			uint16_t v = (uint16_t)element[row * per_row + i];
+			memcpy(bytes + i * x->bytes, &v, x->bytes);
+		}
 		if (!row_place(w, op, a, row, &p) ||
 		    !emu_write(w, op, row, a->space, emu_address(w, a, row), bytes, sizeof bytes, 0))
 			return STEP_FAULT;
@@ -120,7 +122,7 @@ static enum emu_step stmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static enum emu_step movmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const frag *const *f = op->extra;
+	const frag *const *f = (const frag *const *)op->extra;
 	uint32_t element[64];
 	uint8_t bad[64] = { 0 };
 
@@ -137,7 +139,7 @@ static enum emu_step movmatrix(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static matrix *matrix_new(emu_decoder *d, emu_op *op, bool store)
 {
-	matrix *x = emu_decoder_alloc(d, sizeof *x);
+	matrix *x = DECODER_NEW(d, matrix);
 	bool bytes = op->opcode == CPTX_OP_LDMATRIX_B8 || op->opcode == CPTX_OP_STMATRIX_B8;
 	unsigned src = emu_modifier(op, "src"), num = arch_mods[op->m.num].count;
 	cptx_frag what = { .kind = store ? CPTX_FRAG_STMATRIX : CPTX_FRAG_LDMATRIX, .m = 8, .n = 8, .bits = bytes ? 8 : 16 };
@@ -150,7 +152,7 @@ static matrix *matrix_new(emu_decoder *d, emu_op *op, bool store)
 		what.m = store || op->m.shape == CPTX_M16N16 ? 16 : 8;
 		what.n = store ? 8 : 16;
 	}
-	*x = (matrix){ .bytes = what.bits / 8, .rows = (uint8_t)((bytes && !store ? what.m : 8) * num) };
+	*x = (matrix){ .rows = (uint8_t)((bytes && !store ? what.m : 8) * num), .bytes = what.bits / 8 };
 	x->packed = src == CPTX_B6X16_P32 ? 6 : src == CPTX_B4X16_P64 ? 4 : 0;
 	x->f = frag_new(d, op, &what, FRAG_ROWS);
 	op->extra = x;
@@ -174,7 +176,7 @@ bool decode_stmatrix(emu_decoder *d, emu_op *op)
 bool decode_movmatrix(emu_decoder *d, emu_op *op)
 {
 	cptx_frag what = { .kind = CPTX_FRAG_LDMATRIX, .m = 8, .n = 8, .bits = 16 };
-	const frag **f = emu_decoder_alloc(d, 2 * sizeof *f);
+	const frag **f = DECODER_ARRAY(d, const frag *, 2);
 
 	if (!f)
 		return false;

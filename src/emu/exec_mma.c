@@ -14,7 +14,7 @@ typedef struct mma {
 	unsigned atype, btype, ctype, dtype, stype;
 	unsigned kshape; /* of the instruction: m16n8k... */
 	uint8_t abits, vec;
-	bool ordered, saturate, and;
+	bool ordered, saturate, by_and;
 	unsigned rnd;
 	struct dot_rule rule;
 } mma;
@@ -109,7 +109,7 @@ static bool open_shape(emu_warp *w, const emu_op *op, const mma *x, uint32_t mas
 
 static enum emu_step mma_float(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const mma *x = op->extra;
+	const mma *x = (const mma *)op->extra;
 	dot_shape s;
 	operands o;
 	dot_operand a = { o.av, o.ae }, b = { o.bv, o.be };
@@ -157,7 +157,7 @@ static bool open_scales(emu_warp *w, const emu_op *op, const mma *x, bool is_b, 
 
 static enum emu_step mma_scaled(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const mma *x = op->extra;
+	const mma *x = (const mma *)op->extra;
 	dot_shape s;
 	operands o;
 	dot_operand a = { o.av, o.ae }, b = { o.bv, o.be };
@@ -191,7 +191,7 @@ static void open_int(emu_warp *w, const emu_arg *arg, const frag *f, unsigned ty
 
 static enum emu_step mma_int(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const mma *x = op->extra;
+	const mma *x = (const mma *)op->extra;
 	dot_shape s;
 	operands o;
 
@@ -216,7 +216,7 @@ static void open_bits(emu_warp *w, const emu_arg *arg, const frag *f, uint32_t *
 
 static enum emu_step mma_bits(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const mma *x = op->extra;
+	const mma *x = (const mma *)op->extra;
 	uint32_t a[16 * 8], b[8 * 8], d[MOST_D];
 
 	if (!frag_whole(w, op, mask))
@@ -224,7 +224,7 @@ static enum emu_step mma_bits(emu_warp *w, const emu_op *op, uint32_t mask)
 	open_bits(w, &op->arg[1], x->a, a);
 	open_bits(w, &op->arg[2], x->b, b);
 	frag_get(w->r, &op->arg[3], x->c, 0, d);
-	dot_bits(&x->s, a, b, x->and, d);
+	dot_bits(&x->s, a, b, x->by_and, d);
 	bool fine = frag_defined(w->r, &op->arg[1], mask) && frag_defined(w->r, &op->arg[2], mask) &&
 	            frag_defined(w->r, &op->arg[3], mask);
 	for (unsigned i = 0; i < x->d->nreg; i++)
@@ -235,7 +235,7 @@ static enum emu_step mma_bits(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static enum emu_step mma_f64(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const mma *x = op->extra;
+	const mma *x = (const mma *)op->extra;
 	uint64_t a[16 * 16], b[8 * 16], d[16 * 8];
 
 	if (!frag_whole(w, op, mask))
@@ -289,7 +289,9 @@ static bool decode(emu_decoder *d, emu_op *op, mma *x, mnk shape, bool wmma)
 		if (!x->meta)
 			return false;
 	}
-	what = (cptx_frag){ .kind = c, .m = what.m, .n = what.n, .k = what.k, .bits = arch_types[x->ctype].bits };
+	what = (cptx_frag){
+		.kind = (enum cptx_frag_kind)c, .m = what.m, .n = what.n, .k = what.k, .bits = arch_types[x->ctype].bits
+	};
 	x->c = frag_new(d, op, &what, FRAG_ROWS);
 	what.bits = arch_types[x->dtype].bits;
 	x->d = frag_new(d, op, &what, FRAG_ROWS);
@@ -316,7 +318,7 @@ static emu_fn function_of(const mma *x)
 
 static mma *mma_new(emu_decoder *d, emu_op *op)
 {
-	mma *x = emu_decoder_alloc(d, sizeof *x);
+	mma *x = DECODER_NEW(d, mma);
 
 	if (!x)
 		return NULL;
@@ -385,7 +387,7 @@ bool decode_mma_bits(emu_decoder *d, emu_op *op)
 	x->abits = 1;
 	x->atype = x->btype = CPTX_B1;
 	x->ctype = x->dtype = CPTX_S32;
-	x->and = op->m.op == CPTX_AND;
+	x->by_and = op->m.op == CPTX_AND;
 	op->fn = mma_bits;
 	return decode(d, op, x, wmma ? (mnk){ 8, 8, 128 } : shape_of(op), wmma);
 }

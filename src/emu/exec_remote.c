@@ -103,7 +103,7 @@ static bool issue_lane(emu_warp *w, const emu_op *op, unsigned lane, late_store 
 
 static enum emu_step store_later(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	late_store *x = calloc(1, sizeof *x);
+	late_store *x = NEW(late_store);
 
 	if (!x)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for asynchronous work");

@@ -22,7 +22,7 @@ struct num_mode scalar_mode(const emu_op *op)
 struct scalar *scalar_inputs(emu_decoder *d, emu_op *op)
 {
 	const arch_form *form = &arch_forms[op->form];
-	struct scalar *s = emu_decoder_alloc(d, sizeof *s);
+	struct scalar *s = DECODER_NEW(d, struct scalar);
 
 	op->extra = s;
 	op->flags = OP_PURE;
@@ -52,7 +52,7 @@ void scalar_gather(const emu_warp *w, const struct scalar *s, unsigned lane, uin
 
 static enum emu_step calculate(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const struct scalar *s = op->extra;
+	const struct scalar *s = (const struct scalar *)op->extra;
 	const emu_arg *d = &op->arg[0];
 	uint64_t v[SCALAR_INPUTS];
 
@@ -65,7 +65,7 @@ static enum emu_step calculate(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static enum emu_step decide(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const struct scalar *s = op->extra;
+	const struct scalar *s = (const struct scalar *)op->extra;
 	uint64_t v[SCALAR_INPUTS];
 	uint32_t p = 0;
 

@@ -23,7 +23,7 @@ static uint32_t count_of(const emu_arg *a) { return a->kind == ARG_VEC ? a->coun
 
 static tma_use use_of(emu_warp *w, const emu_op *op, unsigned lane)
 {
-	const tma_form *f = op->extra;
+	const tma_form *f = (const tma_form *)op->extra;
 	tma_use u = { .w = w, .op = op, .lane = lane, .mode = f->mode, .direction = f->direction, .dims = f->dims };
 
 	for (uint32_t i = 0; i < count_of(f->coord); i++)
@@ -80,7 +80,7 @@ static bool check_reduction(const tma_use *u)
 
 static bool fill_load(const tma_use *u, bulk_copy *b)
 {
-	const tma_form *f = u->op->extra;
+	const tma_form *f = (const tma_form *)u->op->extra;
 	uint32_t mask = f->multicast ? (uint32_t)emu_get(u->w, f->mask, u->lane) & 0xffff : 0;
 	emu_place dst;
 	emu_cta *cta;
@@ -95,7 +95,7 @@ static bool fill_load(const tma_use *u, bulk_copy *b)
 
 static bool fill_store(const tma_use *u, bulk_copy *b)
 {
-	const tma_form *f = u->op->extra;
+	const tma_form *f = (const tma_form *)u->op->extra;
 
 	b->store = true;
 	if (u->direction == TMA_REDUCE) {
@@ -110,7 +110,7 @@ static bool fill_store(const tma_use *u, bulk_copy *b)
 
 static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane)
 {
-	const tma_form *f = op->extra;
+	const tma_form *f = (const tma_form *)op->extra;
 	tma_use u = use_of(w, op, lane);
 
 	if (!tma_fetch(&u, f->map) || !check_offsets(&u))
@@ -127,7 +127,7 @@ static bool one_lane(emu_warp *w, const emu_op *op, unsigned lane)
 
 static enum emu_step tensor(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const tma_form *f = op->extra;
+	const tma_form *f = (const tma_form *)op->extra;
 
 	bulk_need(w, op, f->map, mask, "the tensor map's address");
 	bulk_need(w, op, f->coord, mask, "a coordinate");
@@ -166,7 +166,7 @@ static enum tma_direction direction_of(const emu_op *op)
 
 bool decode_tensor(emu_decoder *d, emu_op *op)
 {
-	tma_form *f = emu_decoder_alloc(d, sizeof *f);
+	tma_form *f = DECODER_NEW(d, tma_form);
 
 	if (!f)
 		return false;

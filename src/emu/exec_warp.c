@@ -13,7 +13,7 @@ typedef struct party {
 } party;
 
 typedef struct meeting {
-	party party[WARP]; /* the first is the group that runs */
+	struct party party[WARP]; /* the first is the group that runs */
 	unsigned n;
 	uint32_t lanes;
 	uint32_t member[WARP]; /* the mask that a lane named */

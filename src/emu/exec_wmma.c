@@ -80,7 +80,7 @@ static bool copied(const wmma *x, unsigned reg, unsigned *from)
 
 static enum emu_step wmma_load(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const wmma *x = op->extra;
+	const wmma *x = (const wmma *)op->extra;
 	uint64_t at, stride;
 	unsigned from;
 
@@ -104,7 +104,7 @@ static enum emu_step wmma_load(emu_warp *w, const emu_op *op, uint32_t mask)
 
 static enum emu_step wmma_store(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const wmma *x = op->extra;
+	const wmma *x = (const wmma *)op->extra;
 	const emu_arg *b = &op->arg[2];
 	uint32_t size = x->run * x->bits / 8;
 	uint64_t at, stride;
@@ -143,7 +143,7 @@ static enum cptx_frag_kind kind_of(const emu_op *op)
 
 bool decode_wmma(emu_decoder *d, emu_op *op)
 {
-	wmma *x = emu_decoder_alloc(d, sizeof *x);
+	wmma *x = DECODER_NEW(d, wmma);
 	mnk shape;
 
 	if (!x || !mnk_of(arch_mods[op->m.shape].name, &shape))

@@ -73,7 +73,7 @@ static void add(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code 
 
 	if (c->nfound >= w->grid->machine->opt.most_findings)
 		return;
-	emu_found *f = malloc(sizeof *f + size);
+	emu_found *f = NEW_SIZED(emu_found, sizeof *f + size);
 	if (!f) {
 		c->no_memory = c->failed = true;
 		return;
@@ -152,10 +152,10 @@ static bool room(emu_machine *m)
 	if (m->nfinding < m->cap_finding)
 		return true;
 	size_t cap = m->cap_finding ? m->cap_finding * 2 : 16;
-	cptx_emu_finding *p = realloc(m->finding, cap * sizeof *p);
+	cptx_emu_finding *p = GROW_ARRAY(cptx_emu_finding, m->finding, cap);
 	if (p)
 		m->finding = p;
-	const emu_op **ops = realloc(m->finding_op, cap * sizeof *ops);
+	const emu_op **ops = GROW_ARRAY(const emu_op *, m->finding_op, cap);
 	if (ops)
 		m->finding_op = ops;
 	if (p && ops)

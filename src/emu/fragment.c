@@ -30,7 +30,7 @@ bool frag_make(frag *f, const cptx_frag *what, enum frag_order order)
 	if (!cptx_frag_resolve(what, &m, NULL) || m.lanes > ARRAY_LEN(f->lane) || m.regs > ARRAY_LEN(f->reg) ||
 	    m.slots > ARRAY_LEN(f->slot))
 		return false;
-	*f = (frag){ .nreg = m.regs, .nslot = m.slots, .bits = m.bits, .first = m.first, .mask = m.mask, .value = m.value };
+	*f = (frag){ .nreg = m.regs, .mask = m.mask, .value = m.value, .nslot = m.slots, .first = m.first, .bits = m.bits };
 	for (unsigned i = 0; i < m.lanes; i++)
 		f->lane[i] = steps(&m, order, m.lane, i);
 	for (unsigned i = 0; i < m.regs; i++)
@@ -42,7 +42,7 @@ bool frag_make(frag *f, const cptx_frag *what, enum frag_order order)
 
 const frag *frag_new(emu_decoder *d, const emu_op *op, const cptx_frag *what, enum frag_order order)
 {
-	frag *f = emu_decoder_alloc(d, sizeof *f);
+	frag *f = DECODER_NEW(d, frag);
 
 	if (f && !frag_make(f, what, order)) {
 		emu_refuse(d, op, "the emulator knows no fragment %s m%un%uk%u of %u bits", cptx_frag_kind_name(what->kind), what->m,

@@ -59,7 +59,7 @@ static void work(run *r)
 
 static void *thread_main(void *user)
 {
-	run *r = user;
+	run *r = (run *)user;
 	uint64_t seen = 0;
 
 	for (;;) {
@@ -127,7 +127,7 @@ static bool start(run *r)
 	emu_grid *g = r->g;
 
 	while (r->n < r->most && g->next < g->nclusters) {
-		emu_cluster *c = calloc(1, sizeof *c);
+		emu_cluster *c = NEW(emu_cluster);
 		if (!c)
 			return false;
 		r->c[r->n] = c;
@@ -140,11 +140,11 @@ static bool start(run *r)
 
 static bool room(run *r, size_t most)
 {
-	emu_cluster **c = realloc(r->c, most * sizeof(emu_cluster *));
+	emu_cluster **c = GROW_ARRAY(emu_cluster *, r->c, most);
 
 	if (c)
 		r->c = c;
-	enum emu_stop *stop = realloc(r->stop, most * sizeof *stop);
+	enum emu_stop *stop = GROW_ARRAY(enum emu_stop, r->stop, most);
 	if (stop)
 		r->stop = stop;
 	if (c && stop)
@@ -337,9 +337,12 @@ static bool run_cooperative(emu_grid *g)
 bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t size, cptx_site at, cptx_error *err)
 {
 	emu_machine *m = image->program->machine;
-	emu_grid g = {
-		.machine = m, .image = image, .params = params, .param_bytes = size, .limit = m->opt.step_limit, .err = err
-	};
+	emu_grid g = { .machine = m,
+		           .image = image,
+		           .params = (const unsigned char *)params,
+		           .param_bytes = size,
+		           .limit = m->opt.step_limit,
+		           .err = err };
 	size_t before = m->nfinding;
 
 	memcpy(g.grid, s->grid, sizeof g.grid);
@@ -358,8 +361,8 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	if (m->broken)
 		return error_set(err, CPTX_E_FINDING, at,
 		                 "an earlier launch ended with a finding; this device cannot launch any more");
-	g.hits = calloc(image->nop + 1u, sizeof *g.hits);
-	g.traffic = calloc(image->nop + 1u, sizeof *g.traffic);
+	g.hits = NEW_ARRAY(uint64_t, image->nop + 1u);
+	g.traffic = NEW_ARRAY(struct emu_traffic, image->nop + 1u);
 	bool ok = g.hits && g.traffic && run_cooperative(&g) && emu_counters_finish(&g);
 	free(g.hits);
 	free(g.traffic);

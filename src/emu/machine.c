@@ -5,8 +5,8 @@
 
 emu_machine *emu_machine_new(const cptx_target *target, const cptx_emu_opt *opt)
 {
-	static const cptx_emu_opt defaults;
-	emu_machine *m = calloc(1, sizeof *m);
+	static const cptx_emu_opt defaults = { 0 };
+	emu_machine *m = NEW(emu_machine);
 
 	if (!m)
 		return NULL;
@@ -79,15 +79,15 @@ static bool place_variables(emu_program *p)
 {
 	const cptx_module *m = p->module;
 
-	p->sym_at = arena_zalloc(&p->a, (m->nsym + 1) * sizeof *p->sym_at);
-	p->own_at = arena_zalloc(&p->a, (m->nbody + 1) * sizeof(uint64_t *));
+	p->sym_at = ARENA_ZEROED(&p->a, uint64_t, m->nsym + 1);
+	p->own_at = ARENA_ZEROED(&p->a, uint64_t *, m->nbody + 1);
 	if (!p->sym_at || !p->own_at)
 		return false;
 	for (size_t i = 0; i < m->nsym; i++)
 		if (in_memory(m->sym[i]) && !(p->sym_at[i] = place(p, m->sym[i])))
 			return false;
 	for (const cptx_kernel *k = m->first; k; k = k->next) {
-		uint64_t *at = p->own_at[k->number - 1] = arena_zalloc(&p->a, (k->nsym + 1) * sizeof *at);
+		uint64_t *at = p->own_at[k->number - 1] = ARENA_ZEROED(&p->a, uint64_t, k->nsym + 1);
 		if (!at)
 			return false;
 		for (size_t i = 0; i < k->nsym; i++)
@@ -112,7 +112,7 @@ static void initialise_variables(const emu_program *p)
 
 emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx, cptx_site at, cptx_error *err)
 {
-	emu_program *p = calloc(1, sizeof *p);
+	emu_program *p = NEW(emu_program);
 
 	if (!p) {
 		error_set(err, CPTX_E_MEMORY, at, "out of memory");

@@ -171,7 +171,7 @@ static emu_mbarrier *make(emu_cta *cta, uint32_t offset)
 		*b = (emu_mbarrier){ .next = next, .offset = offset };
 		return b;
 	}
-	b = calloc(1, sizeof *b);
+	b = NEW(emu_mbarrier);
 	if (!b)
 		return NULL;
 	b->offset = offset;
@@ -238,7 +238,7 @@ static mbarrier_user *user_of(emu_cta *cta, emu_mbarrier *b, const emu_warp *w, 
 	if (w->cta != cta)
 		return NULL;
 	if (!b->user)
-		b->user = calloc((size_t)cta->nwarp * WARP, sizeof *b->user);
+		b->user = NEW_ARRAY(mbarrier_user, (size_t)cta->nwarp * WARP);
 	return b->user ? &b->user[w->number * WARP + lane] : NULL; /* without, a check is left out */
 }
 

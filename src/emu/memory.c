@@ -56,7 +56,7 @@ static bool insert(emu_machine *m, emu_alloc *a)
 {
 	if (m->nalloc == m->cap_alloc) {
 		size_t cap = m->cap_alloc ? m->cap_alloc * 2 : 16;
-		emu_alloc **p = realloc(m->alloc, cap * sizeof(emu_alloc *));
+		emu_alloc **p = GROW_ARRAY(emu_alloc *, m->alloc, cap);
 		if (!p)
 			return false;
 		m->alloc = p;
@@ -68,7 +68,7 @@ static bool insert(emu_machine *m, emu_alloc *a)
 
 uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined)
 {
-	emu_alloc *a = calloc(1, sizeof *a);
+	emu_alloc *a = NEW(emu_alloc);
 
 	if (!a || size > SIZE_MAX / 2) {
 		free(a);
@@ -77,8 +77,9 @@ uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char
 	align = MAX(align, (uint64_t)ALLOC_ALIGN);
 	m->next_at = (m->next_at + align - 1) / align * align;
 	*a = (emu_alloc){ .at = m->next_at, .size = size };
-	a->p = calloc(1, (size_t)size + 16);
-	a->defined = defined ? NULL : calloc((size_t)size / 64 + 1, 8); /* what a view settles comes in words of 64 bytes */
+	a->p = NEW_ARRAY(unsigned char, (size_t)size + 16);
+	if (!defined) /* a bit for each byte; what a view settles comes in words of 64 bytes */
+		a->defined = NEW_ARRAY(uint8_t, 8 * ((size_t)size / 64 + 1));
 	a->name = name ? strdup(name) : NULL;
 	if (!a->p || (!defined && !a->defined) || (name && !a->name) || !insert(m, a)) {
 		free_one(a);
@@ -92,12 +93,12 @@ uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size)
 {
 	uint64_t shift = (uintptr_t)host % ALLOC_ALIGN; /* as well aligned as it is on the host, and no better */
-	emu_alloc *a = calloc(1, sizeof *a);
+	emu_alloc *a = NEW(emu_alloc);
 
 	if (!a)
 		return 0;
 	m->next_at = (m->next_at + ALLOC_ALIGN - 1) / ALLOC_ALIGN * ALLOC_ALIGN + shift;
-	*a = (emu_alloc){ .at = m->next_at, .size = size, .p = host, .is_host = true };
+	*a = (emu_alloc){ .at = m->next_at, .size = size, .p = (unsigned char *)host, .is_host = true };
 	if (!insert(m, a)) {
 		free_one(a);
 		return 0;

@@ -61,7 +61,7 @@ static struct num_real real_of_int(unsigned type, uint64_t a)
 static uint64_t int_of_real(struct num_real r, unsigned rnd, uint64_t least, uint64_t most)
 {
 	bool over;
-	uint64_t n = r.class == NUM_INF ? UINT64_MAX : num_real_integer(r, rnd, &over);
+	uint64_t n = r.kind == NUM_INF ? UINT64_MAX : num_real_integer(r, rnd, &over);
 	return r.sign ? 0 - MIN(n, least) : MIN(n, most);
 }
 
@@ -70,7 +70,7 @@ static uint64_t to_int(unsigned dtype, unsigned atype, struct num_real r, unsign
 	unsigned width = num_width(dtype);
 	bool is_signed = num_is_signed(dtype);
 	uint64_t top = (uint64_t)1 << (width - 1);
-	if (r.class == NUM_NAN)
+	if (r.kind == NUM_NAN)
 		return atype != CPTX_F64 && width < 64 ? 0 : num_extend(dtype, top);
 	return is_signed ? int_of_real(r, rnd, top, top - 1) : int_of_real(r, rnd, 0, num_mask(width));
 }
@@ -86,7 +86,7 @@ static uint64_t int_to_int(unsigned dtype, unsigned atype, uint64_t a, bool sat)
 /* Where a number below -2 goes the manual leaves open; -2 is the lowest that there is. */
 static uint64_t to_fixed(struct num_real r, const struct num_mode *m)
 {
-	if (r.class == NUM_NAN)
+	if (r.kind == NUM_NAN)
 		return 0x7f;
 	if (r.sign && m->relu)
 		return 0;
@@ -109,7 +109,7 @@ static struct num_real scaled(struct num_real r, unsigned scale, bool divide)
 {
 	int exp = (int)scale - num_format(CPTX_UE8M0)->bias;
 	if (scale > num_format(CPTX_UE8M0)->max)
-		r.class = NUM_NAN;
+		r.kind = NUM_NAN;
 	r.exp += divide ? -exp : exp;
 	return r;
 }
@@ -169,9 +169,9 @@ static uint64_t convert(unsigned dtype, unsigned atype, uint64_t a, unsigned sca
 	    dtype != CPTX_F16) /* no f32 that small is an f16 but for directed roundings: these see it */
 		a = num_f32_ftz((uint32_t)a);
 	struct num_real r = real_of(atype, a);
-	if (r.class == NUM_NAN && nan_kept(dtype, atype, a, m, &kept))
+	if (r.kind == NUM_NAN && nan_kept(dtype, atype, a, m, &kept))
 		return kept;
-	if (r.class == NUM_NAN && dtype == CPTX_TF32 && m->rnd == CPTX_RNA)
+	if (r.kind == NUM_NAN && dtype == CPTX_TF32 && m->rnd == CPTX_RNA)
 		return nan_to_tf32(a, m);
 	if (m->scaled)
 		r = scaled(r, scale, is_fixed(dtype));
@@ -179,9 +179,9 @@ static uint64_t convert(unsigned dtype, unsigned atype, uint64_t a, unsigned sca
 		return to_fixed(r, m);
 	if (!to)
 		return to_int(dtype, atype, r, m->rnd);
-	if (dtype == CPTX_F64 && r.class == NUM_NAN && !m->sat)
+	if (dtype == CPTX_F64 && r.kind == NUM_NAN && !m->sat)
 		return nan_to_f64(atype, a, m->ftz);
-	if (is_integer_rounding(m->rnd) && r.class == NUM_FINITE && r.exp < 63) {
+	if (is_integer_rounding(m->rnd) && r.kind == NUM_FINITE && r.exp < 63) {
 		bool over;
 		r = num_real(r.sign, 63, num_real_integer(r, m->rnd, &over));
 	}

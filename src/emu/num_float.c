@@ -62,8 +62,8 @@ static uint64_t bits64(double d) { return d != d ? num_format(CPTX_F64)->nan : n
 static uint64_t fma64(uint64_t a, uint64_t b, uint64_t c, const struct num_mode *m)
 {
 	const struct num_format *f = num_format(CPTX_F64);
-	uint64_t d;
-	if (nan64((uint64_t[]){ a, b, c }, 3, &d))
+	uint64_t d, in[] = { a, b, c };
+	if (nan64(in, 3, &d))
 		return d;
 	if (num_is_rn(m->rnd))
 		return bits64(fma(num_f64(a), num_f64(b), num_f64(c)));
@@ -72,8 +72,8 @@ static uint64_t fma64(uint64_t a, uint64_t b, uint64_t c, const struct num_mode 
 
 static uint64_t add64(uint64_t a, uint64_t b, const struct num_mode *m)
 {
-	uint64_t d;
-	if (nan64((uint64_t[]){ a, b }, 2, &d))
+	uint64_t d, in[] = { a, b };
+	if (nan64(in, 2, &d))
 		return d;
 	return num_is_rn(m->rnd) ? bits64(num_f64(a) + num_f64(b)) : fma64(a, num_bits64(1), b, m);
 }
@@ -81,8 +81,8 @@ static uint64_t add64(uint64_t a, uint64_t b, const struct num_mode *m)
 static uint64_t mul64(uint64_t a, uint64_t b, const struct num_mode *m)
 {
 	const struct num_format *f = num_format(CPTX_F64);
-	uint64_t d;
-	if (nan64((uint64_t[]){ a, b }, 2, &d))
+	uint64_t d, in[] = { a, b };
+	if (nan64(in, 2, &d))
 		return d;
 	if (num_is_rn(m->rnd))
 		return bits64(num_f64(a) * num_f64(b));
@@ -92,8 +92,8 @@ static uint64_t mul64(uint64_t a, uint64_t b, const struct num_mode *m)
 static uint64_t div64(uint64_t a, uint64_t b, const struct num_mode *m)
 {
 	const struct num_format *f = num_format(CPTX_F64);
-	uint64_t d;
-	if (nan64((uint64_t[]){ b, a }, 2, &d)) /* here the dividend's first */
+	uint64_t d, in[] = { b, a }; /* here the dividend's NaN first */
+	if (nan64(in, 2, &d))
 		return d;
 	if (num_is_rn(m->rnd))
 		return bits64(num_f64(a) / num_f64(b));
@@ -202,12 +202,12 @@ bool num_testp(unsigned type, unsigned op, uint64_t a)
 {
 	const struct num_format *f = num_format(type);
 	struct num_real r = num_decode(f, a);
-	bool subnormal = r.class == NUM_FINITE && r.exp < 1 - f->bias, finite = r.class == NUM_FINITE || r.class == NUM_ZERO;
+	bool subnormal = r.kind == NUM_FINITE && r.exp < 1 - f->bias, finite = r.kind == NUM_FINITE || r.kind == NUM_ZERO;
 	switch (op) {
 	case CPTX_FINITE: return finite;
-	case CPTX_INFINITE: return r.class == NUM_INF;
-	case CPTX_NUMBER: return r.class != NUM_NAN;
-	case CPTX_NOTANUMBER: return r.class == NUM_NAN;
+	case CPTX_INFINITE: return r.kind == NUM_INF;
+	case CPTX_NUMBER: return r.kind != NUM_NAN;
+	case CPTX_NOTANUMBER: return r.kind == NUM_NAN;
 	case CPTX_NORMAL: return finite && !subnormal;
 	default: return subnormal;
 	}

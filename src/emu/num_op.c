@@ -5,7 +5,7 @@ typedef uint64_t op_fn(unsigned type, uint64_t a, uint64_t b, uint64_t c, const 
 
 static inline uint64_t each(op_fn *op, unsigned type, uint64_t a, uint64_t b, uint64_t c, const struct num_mode *m)
 {
-	struct num_packing p = num_packings[type % NUM_TYPES];
+	struct num_packing p = *num_packed(type);
 	uint64_t mask = num_mask(p.count ? p.bits : num_width(type)), d = 0;
 	if (!p.count)
 		return op(type, a & mask, b & mask, c & mask, m) & mask;

@@ -3,40 +3,36 @@
 
 #include "base/base.h"
 
+_Static_assert(CPTX_PRED == 2, "the first of types.def");
 const uint8_t num_widths[NUM_TYPES] = {
-#define TYPE(name, ptx, bits, class) [CPTX_##name] = bits,
+	0,
+	0,
+#define TYPE(name, ptx, bits, class) bits,
 #include "arch/types.def"
 #undef TYPE
 };
 
-const struct num_format num_formats[NUM_TYPES] = {
-	[CPTX_F64] = { 64, 52, 0, true, 1023, 0x7fefffffffffffff, 0x7ff0000000000000, 0xfff8000000000000 },
-	[CPTX_F32] = { 32, 23, 0, true, 127, 0x7f7fffff, 0x7f800000, 0x7fffffff },
-	[CPTX_TF32] = { 19, 10, 13, true, 127, 0x3fbff, 0x3fc00, 0x3ffff },
-	[CPTX_F16] = { 16, 10, 0, true, 15, 0x7bff, 0x7c00, 0x7fff },
-	[CPTX_BF16] = { 16, 7, 0, true, 127, 0x7f7f, 0x7f80, 0x7fff },
-	[CPTX_E5M2] = { 8, 2, 0, true, 15, 0x7b, 0x7c, 0x7f },
-	[CPTX_E4M3] = { 8, 3, 0, true, 7, 0x7e, 0, 0x7f },
-	[CPTX_UE4M3] = { 7, 3, 0, false, 7, 0x7e, 0, 0x7f },
-	[CPTX_UE8M0] = { 8, 0, 0, false, 127, 0xfe, 0, 0xff },
-	[CPTX_E3M2] = { 6, 2, 0, true, 3, 0x1f, 0, 0 },
-	[CPTX_E2M3] = { 6, 3, 0, true, 1, 0x1f, 0, 0 },
-	[CPTX_E2M1] = { 4, 1, 0, true, 1, 0x7, 0, 0 },
+const struct num_format num_formats[NUM_FORMATS] = {
+	{ 0 },
+#define FORMAT(name, ...) { __VA_ARGS__ },
+#define PACKING(name, ...)
+#include "emu/num_types.def"
+#undef FORMAT
+#undef PACKING
 };
 
-const struct num_packing num_packings[NUM_TYPES] = {
-	[CPTX_F16X2] = { CPTX_F16, 2, 16 },    [CPTX_BF16X2] = { CPTX_BF16, 2, 16 },  [CPTX_F32X2] = { CPTX_F32, 2, 32 },
-	[CPTX_U16X2] = { CPTX_U16, 2, 16 },    [CPTX_S16X2] = { CPTX_S16, 2, 16 },    [CPTX_U8X4] = { CPTX_U8, 4, 8 },
-	[CPTX_S8X4] = { CPTX_S8, 4, 8 },       [CPTX_E4M3X2] = { CPTX_E4M3, 2, 8 },   [CPTX_E5M2X2] = { CPTX_E5M2, 2, 8 },
-	[CPTX_E3M2X2] = { CPTX_E3M2, 2, 8 },   [CPTX_E2M3X2] = { CPTX_E2M3, 2, 8 },   [CPTX_E2M1X2] = { CPTX_E2M1, 2, 4 },
-	[CPTX_UE8M0X2] = { CPTX_UE8M0, 2, 8 }, [CPTX_S2F6X2] = { CPTX_S2F6X2, 2, 8 }, [CPTX_E4M3X4] = { CPTX_E4M3, 4, 8 },
-	[CPTX_E5M2X4] = { CPTX_E5M2, 4, 8 },   [CPTX_E3M2X4] = { CPTX_E3M2, 4, 8 },   [CPTX_E2M3X4] = { CPTX_E2M3, 4, 8 },
-	[CPTX_E2M1X4] = { CPTX_E2M1, 4, 4 },
+const struct num_packing num_packings[NUM_PACKINGS] = {
+	{ 0 },
+#define FORMAT(name, ...)
+#define PACKING(name, of, count, bits) { CPTX_##of, count, bits },
+#include "emu/num_types.def"
+#undef FORMAT
+#undef PACKING
 };
 
 struct num_packing num_packing(unsigned type)
 {
-	struct num_packing p = num_packings[type % NUM_TYPES];
+	struct num_packing p = *num_packed(type);
 	return p.count ? p : (struct num_packing){ (uint8_t)type, 1, (uint8_t)num_width(type) };
 }
 
@@ -119,18 +115,18 @@ static bool almost_normal(const struct num_format *f, struct num_real r, const s
 uint64_t num_encode(const struct num_format *f, struct num_real r, const struct num_mode *m)
 {
 	uint64_t mag = 0, one = (uint64_t)f->bias << f->man;
-	if (r.class == NUM_NAN) /* where there is no NaN it becomes the positive maximum */
+	if (r.kind == NUM_NAN) /* where there is no NaN it becomes the positive maximum */
 		return m->sat ? 0 : (f->nan ? f->nan : f->max) << f->shift;
 	r.sign = r.sign && f->is_signed;
 	if (r.sign && (m->sat || m->relu))
 		return 0;
-	if (r.class == NUM_INF)
+	if (r.kind == NUM_INF)
 		mag = m->satfinite || !f->nan ? f->max : f->inf ? f->inf : f->nan;
-	else if (r.class == NUM_FINITE)
+	else if (r.kind == NUM_FINITE)
 		mag = round_finite(f, r, m);
 	if (m->sat && mag > one)
 		mag = one;
-	if (m->ftz && r.class == NUM_FINITE && r.exp + f->bias < 1)
+	if (m->ftz && r.kind == NUM_FINITE && r.exp + f->bias < 1)
 		mag = almost_normal(f, r, m) ? (uint64_t)1 << f->man : 0;
 	return (mag | (uint64_t)r.sign << (f->width - 1)) << f->shift;
 }
@@ -139,9 +135,9 @@ uint64_t num_real_integer(struct num_real r, unsigned rnd, bool *over)
 {
 	uint64_t n = r.exp >= 0 && r.exp < 64 ? r.frac >> (63 - r.exp) : 0;
 	uint64_t rest = r.exp >= 63 ? 0 : r.exp >= 0 ? r.frac << (r.exp + 1) : r.exp == -1 ? r.frac : 1;
-	bool up = r.class == NUM_FINITE && rounds_up(rnd, r.sign, n & 1, rest, 0);
-	*over = r.class == NUM_FINITE && (r.exp > 63 || (up && n == UINT64_MAX));
-	return *over ? UINT64_MAX : r.class == NUM_FINITE ? n + up : 0;
+	bool up = r.kind == NUM_FINITE && rounds_up(rnd, r.sign, n & 1, rest, 0);
+	*over = r.kind == NUM_FINITE && (r.exp > 63 || (up && n == UINT64_MAX));
+	return *over ? UINT64_MAX : r.kind == NUM_FINITE ? n + up : 0;
 }
 
 /* ---- exact sums and products, before they are rounded ---- */
@@ -187,16 +183,16 @@ static struct num_real add_wide(struct wide a, struct wide b, unsigned rnd)
 struct num_real num_real_fma(struct num_real a, struct num_real b, struct num_real c, unsigned rnd)
 {
 	bool sign = a.sign != b.sign;
-	bool product_inf = a.class == NUM_INF || b.class == NUM_INF, product_zero = a.class == NUM_ZERO || b.class == NUM_ZERO;
-	if (a.class == NUM_NAN || b.class == NUM_NAN || c.class == NUM_NAN || (product_inf && product_zero) ||
-	    (product_inf && c.class == NUM_INF && sign != c.sign))
+	bool product_inf = a.kind == NUM_INF || b.kind == NUM_INF, product_zero = a.kind == NUM_ZERO || b.kind == NUM_ZERO;
+	if (a.kind == NUM_NAN || b.kind == NUM_NAN || c.kind == NUM_NAN || (product_inf && product_zero) ||
+	    (product_inf && c.kind == NUM_INF && sign != c.sign))
 		return (struct num_real){ NUM_NAN, false, 0, 0 };
 	if (product_inf)
 		return (struct num_real){ NUM_INF, sign, 0, 0 };
-	if (c.class == NUM_INF)
+	if (c.kind == NUM_INF)
 		return c;
 	if (product_zero) {
-		if (c.class == NUM_ZERO && c.sign != sign)
+		if (c.kind == NUM_ZERO && c.sign != sign)
 			c.sign = rnd == CPTX_RM;
 		return c;
 	}
@@ -205,7 +201,7 @@ struct num_real num_real_fma(struct num_real a, struct num_real b, struct num_re
 		p.frac >>= 1;
 		p.exp++;
 	}
-	if (c.class == NUM_ZERO)
+	if (c.kind == NUM_ZERO)
 		return narrow(p.sign, p.exp, p.frac);
 	return add_wide(p, (struct wide){ c.sign, c.exp, (num_u128)c.frac << 63 }, rnd);
 }
@@ -218,11 +214,11 @@ struct num_real num_real_mul(struct num_real a, struct num_real b)
 struct num_real num_real_div(struct num_real a, struct num_real b)
 {
 	bool sign = a.sign != b.sign;
-	if (a.class == NUM_NAN || b.class == NUM_NAN || (a.class == b.class && a.class != NUM_FINITE))
+	if (a.kind == NUM_NAN || b.kind == NUM_NAN || (a.kind == b.kind && a.kind != NUM_FINITE))
 		return (struct num_real){ NUM_NAN, false, 0, 0 };
-	if (a.class == NUM_INF || b.class == NUM_ZERO)
+	if (a.kind == NUM_INF || b.kind == NUM_ZERO)
 		return (struct num_real){ NUM_INF, sign, 0, 0 };
-	if (a.class == NUM_ZERO || b.class == NUM_INF)
+	if (a.kind == NUM_ZERO || b.kind == NUM_INF)
 		return (struct num_real){ NUM_ZERO, sign, 0, 0 };
 	num_u128 n = (num_u128)a.frac << 63;
 	return num_real(sign, a.exp - b.exp, (uint64_t)(n / b.frac) | (n % b.frac != 0));
@@ -230,9 +226,9 @@ struct num_real num_real_div(struct num_real a, struct num_real b)
 
 struct num_real num_real_sqrt(struct num_real a)
 {
-	if (a.class == NUM_NAN || (a.sign && a.class != NUM_ZERO))
+	if (a.kind == NUM_NAN || (a.sign && a.kind != NUM_ZERO))
 		return (struct num_real){ NUM_NAN, false, 0, 0 };
-	if (a.class != NUM_FINITE)
+	if (a.kind != NUM_FINITE)
 		return a;
 	bool odd = a.exp & 1;
 	num_u128 n = (num_u128)a.frac << (63 + odd);

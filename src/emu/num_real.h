@@ -14,22 +14,69 @@ struct num_format {
 	uint64_t inf; /* 0: there is none, overflow gives NaN */
 	uint64_t nan; /* the canonical NaN; 0: there is none, NaN and overflow give max */
 };
-/* By enum cptx_type: widths of what is not 0; formats and packings with holes. */
 enum { NUM_TYPES = 64 };
-extern const uint8_t num_widths[NUM_TYPES];
-extern const struct num_format num_formats[NUM_TYPES];
-extern const struct num_packing num_packings[NUM_TYPES];
+extern const uint8_t num_widths[NUM_TYPES]; /* by enum cptx_type */
+
+/* Those of num_types.def, in its order. */
+enum {
+	NUM_NO_FORMAT,
+#define FORMAT(name, ...) NUM_FORMAT_##name,
+#define PACKING(name, ...)
+#include "emu/num_types.def"
+#undef FORMAT
+#undef PACKING
+	NUM_FORMATS,
+	NUM_NO_PACKING = 0,
+#define FORMAT(name, ...)
+#define PACKING(name, ...) NUM_PACKING_##name,
+#include "emu/num_types.def"
+#undef FORMAT
+#undef PACKING
+	NUM_PACKINGS
+};
+extern const struct num_format num_formats[NUM_FORMATS];
+extern const struct num_packing num_packings[NUM_PACKINGS];
 
 /* NULL if type is no floating point type of one element. */
 static inline const struct num_format *num_format(unsigned type)
 {
-	const struct num_format *f = &num_formats[type % NUM_TYPES];
-	return f->width ? f : NULL;
+	unsigned at = NUM_NO_FORMAT;
+
+	switch (type) {
+#define FORMAT(name, ...)                                                                                                   \
+	case CPTX_##name:                                                                                                       \
+		at = NUM_FORMAT_##name;                                                                                             \
+		break;
+#define PACKING(name, ...)
+#include "emu/num_types.def"
+#undef FORMAT
+#undef PACKING
+	default: break;
+	}
+	return at ? &num_formats[at] : NULL;
+}
+/* Its count is 0 if type has one element. */
+static inline const struct num_packing *num_packed(unsigned type)
+{
+	unsigned at = NUM_NO_PACKING;
+
+	switch (type) {
+#define FORMAT(name, ...)
+#define PACKING(name, ...)                                                                                                  \
+	case CPTX_##name:                                                                                                       \
+		at = NUM_PACKING_##name;                                                                                            \
+		break;
+#include "emu/num_types.def"
+#undef FORMAT
+#undef PACKING
+	default: break;
+	}
+	return &num_packings[at];
 }
 
 enum num_class { NUM_ZERO, NUM_FINITE, NUM_INF, NUM_NAN };
 struct num_real {
-	uint8_t class;
+	uint8_t kind; /* enum num_class */
 	bool sign;
 	int exp;       /* of the highest bit of frac */
 	uint64_t frac; /* highest bit set; the lowest is set if anything below it is not zero */

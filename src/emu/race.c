@@ -14,7 +14,7 @@ bool race_clock_room(emu_cluster *c, emu_clock *k, uint32_t n)
 	if (n <= k->n)
 		return true;
 	n = MAX(n, c->nwarp);
-	emu_seen *p = calloc((size_t)n * 2, sizeof *p);
+	emu_seen *p = NEW_ARRAY(emu_seen, (size_t)n * 2);
 	if (!p) {
 		race_no_memory(c);
 		return false;
@@ -77,7 +77,7 @@ uint32_t race_agent(emu_cluster *c, emu_clock *k)
 		return k->agent = c->nwarp + MOST_AGENTS - 1;
 	if (r->agents >= r->cap_epoch) {
 		size_t cap = r->agents + 64u;
-		uint32_t *p = realloc(r->epoch, cap * sizeof *p);
+		uint32_t *p = GROW_ARRAY(uint32_t, r->epoch, cap);
 		if (!p) {
 			race_no_memory(c);
 			return 0;
@@ -255,7 +255,7 @@ static bool more_locations(struct emu_races *r)
 	location *old = r->loc;
 	uint32_t n = r->cap_loc;
 
-	r->loc = calloc(n ? n * 2 : 16, sizeof *r->loc);
+	r->loc = NEW_ARRAY(location, n ? n * 2 : 16);
 	if (!r->loc) {
 		r->loc = old;
 		return false;
@@ -328,12 +328,12 @@ bool race_cluster_init(emu_cluster *c)
 {
 	if (c->grid->machine->opt.no_races)
 		return true;
-	c->races = calloc(1, sizeof *c->races);
+	c->races = NEW(struct emu_races);
 	if (!c->races)
 		return false;
 	c->races->agents = c->nwarp;
 	c->races->cap_epoch = c->nwarp;
-	c->races->epoch = calloc(c->nwarp + 1u, sizeof *c->races->epoch);
+	c->races->epoch = NEW_ARRAY(uint32_t, c->nwarp + 1u);
 	return c->races->epoch && race_pages_init(c);
 }
 

@@ -17,7 +17,7 @@ static bool room(struct emu_races *r)
 {
 	if (r->last_late + 1 < r->nlate || r->nlate == MOST_LATE)
 		return true;
-	late_op *p = realloc(r->late, (r->nlate ? r->nlate * 2 : 256) * sizeof *p);
+	late_op *p = GROW_ARRAY(late_op, r->late, r->nlate ? r->nlate * 2 : 256);
 	if (!p)
 		return false;
 	r->late = p;

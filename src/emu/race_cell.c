@@ -94,7 +94,7 @@ static uint32_t new_node(emu_cluster *c)
 	}
 	if (r->nnode + 1 >= r->cap_node) {
 		uint32_t cap = r->cap_node ? r->cap_node * 2 : 256;
-		reader_node *p = realloc(r->node, cap * sizeof *p);
+		reader_node *p = GROW_ARRAY(reader_node, r->node, cap);
 		if (!p) {
 			race_no_memory(c);
 			return 0;
@@ -280,7 +280,7 @@ static emu_word *words_of(emu_cluster *c, emu_cta *cta)
 {
 	if (!cta->shadow) {
 		uint32_t n = cta->shared_bytes / 4 + 2;
-		cta->shadow = calloc(1, sizeof *cta->shadow + n * sizeof(emu_word));
+		cta->shadow = NEW_SIZED(struct emu_shadow, sizeof *cta->shadow + n * sizeof(emu_word));
 		if (!cta->shadow) {
 			race_no_memory(c);
 			return NULL;

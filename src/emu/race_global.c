@@ -34,7 +34,7 @@ emu_word *race_page_words(emu_cluster *c, uint64_t page)
 		return g->page[slot];
 	if (g->key[slot])
 		forget_page(c, g->page[slot]);
-	else if (!(g->page[slot] = calloc(PAGE_WORDS, sizeof(emu_word))))
+	else if (!(g->page[slot] = NEW_ARRAY(emu_word, PAGE_WORDS)))
 		race_no_memory(c);
 	if (g->page[slot])
 		g->key[slot] = page + 1;
@@ -69,10 +69,10 @@ static bool room(notes *s)
 	if (s->count < s->cap)
 		return true;
 	uint32_t cap = s->cap ? s->cap * 2 : 64;
-	note *n = realloc(s->n, cap * sizeof *n);
+	note *n = GROW_ARRAY(note, s->n, cap);
 	if (n)
 		s->n = n;
-	uint32_t *b = n ? realloc(s->bucket, cap * sizeof *b) : NULL;
+	uint32_t *b = n ? GROW_ARRAY(uint32_t, s->bucket, cap) : NULL;
 	if (!b)
 		return false;
 	s->bucket = b;
@@ -96,8 +96,8 @@ note *race_note_new(notes *s, const note *like)
 	note *n = &s->n[s->count];
 	uint32_t *head = &s->bucket[bucket_of(s, like->page)];
 	*n = *like;
-	n->bits = arena_zalloc(&s->a, bytes);
-	n->values = n->bits && like->flags & NOTE_WRITE ? arena_zalloc(&s->a, values) : NULL;
+	n->bits = (uint32_t *)arena_zalloc(&s->a, bytes);
+	n->values = n->bits && like->flags & NOTE_WRITE ? ARENA_ZEROED(&s->a, uint8_t, values) : NULL;
 	if (!n->bits || (like->flags & NOTE_WRITE && !n->values))
 		return NULL;
 	n->next = *head;

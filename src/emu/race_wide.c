@@ -49,7 +49,7 @@ static bool learn(wide_clock *k, uint32_t cluster, uint32_t segment, bool *news)
 	*news = true;
 	if (k->n == k->cap) {
 		uint32_t cap = k->cap ? k->cap * 2 : 8;
-		struct wide_entry *p = cap <= MOST_KNOWN ? realloc(k->e, cap * sizeof *p) : NULL;
+		struct wide_entry *p = cap <= MOST_KNOWN ? GROW_ARRAY(struct wide_entry, k->e, cap) : NULL;
 		if (!p) {
 			k->all = cap > MOST_KNOWN;
 			return k->all;
@@ -326,7 +326,7 @@ static bool grow(emu_wide *x)
 	wide_location *old = x->loc;
 	uint32_t n = x->cap_loc;
 
-	x->loc = calloc(n ? n * 2 : 16, sizeof *x->loc);
+	x->loc = NEW_ARRAY(wide_location, n ? n * 2 : 16);
 	if (!x->loc) {
 		x->loc = old;
 		return false;
@@ -404,7 +404,7 @@ void race_wide_order(emu_warp *w, unsigned lane, uint64_t at, unsigned access)
 		return;
 	k = clock_at(c, at, true);
 	if (k && access & ACCESS_RELEASE)
-		release(&(releaser){ w, UINT32_C(1) << lane }, k);
+		release(CPTX_OPT_(releaser, w, UINT32_C(1) << lane), k);
 	else if (k)
 		join(c, k, &g->at_fence);
 }
@@ -414,7 +414,7 @@ void race_wide_fence(emu_warp *w, uint32_t lanes)
 	global_pages *g = w->cluster->races->pages;
 
 	acquire(w->cluster, &g->pending);
-	release(&(releaser){ w, lanes }, &g->at_fence);
+	release(CPTX_OPT_(releaser, w, lanes), &g->at_fence);
 }
 
 /* ---- making and freeing ---- */
@@ -423,7 +423,7 @@ bool race_grid_init(emu_grid *g)
 {
 	if (g->machine->opt.no_races || g->nclusters < 2)
 		return true;
-	g->wide = calloc(1, sizeof *g->wide);
+	g->wide = NEW(struct emu_wide);
 	if (g->wide)
 		arena_init(&g->wide->pages.a, NULL);
 	return g->wide != NULL;
@@ -446,7 +446,7 @@ void race_grid_free(emu_grid *g)
 
 bool race_pages_init(emu_cluster *c)
 {
-	global_pages *g = c->races->pages = calloc(1, sizeof *g);
+	global_pages *g = c->races->pages = NEW(struct global_pages);
 
 	if (!g)
 		return false;

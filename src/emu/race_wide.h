@@ -7,10 +7,11 @@
 enum { PAGE = 1024 /* bytes */, PAGE_WORDS = PAGE / 4 };
 
 /* What a cluster knows of others: up to which of their segments.  A segment ends when a cluster releases what it did. */
+struct wide_entry {
+	uint32_t cluster, segment;
+};
 typedef struct wide_clock {
-	struct wide_entry {
-		uint32_t cluster, segment;
-	} * e; /* by cluster */
+	struct wide_entry *e; /* by cluster */
 	uint32_t n, cap;
 	bool all; /* too much to keep: it counts as knowing everything */
 } wide_clock;

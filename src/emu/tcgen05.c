@@ -10,7 +10,7 @@ enum { PIPE = 0x20000 /* + the rank of the CTA, or the first of the pair */ };
 emu_tmem *tmem_of(emu_cta *cta, emu_warp *w, const emu_op *op)
 {
 	if (!cta->tmem)
-		cta->tmem = calloc(1, sizeof *cta->tmem);
+		cta->tmem = NEW(struct emu_tmem);
 	if (!cta->tmem)
 		emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for the tensor memory of a CTA");
 	return cta->tmem;
@@ -409,7 +409,7 @@ static bool commit_lane(emu_warp *w, const emu_op *op, unsigned lane)
 		         w->cluster->ncta);
 		return false;
 	}
-	tmem_commit *x = calloc(1, sizeof *x);
+	tmem_commit *x = NEW(tmem_commit);
 	if (!x) {
 		emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for asynchronous work");
 		return false;

@@ -35,7 +35,7 @@ static void widen(const copy *x, const uint32_t *element, unsigned char *to)
 
 static void copy_piece(const copying *c, unsigned cta, unsigned i)
 {
-	const copy *x = c->a.op->extra;
+	const copy *x = (const copy *)c->a.op->extra;
 	emu_tmem *t = c->cta[cta]->tmem;
 	uint32_t element[32], word[4];
 	unsigned char byte[SMEM_PIECE];
@@ -70,11 +70,11 @@ static bool run_copy(emu_cluster *cluster, emu_async *a)
 
 static bool open_copy(copying *c, emu_warp *w, const emu_op *op, unsigned lane)
 {
-	const copy *x = op->extra;
+	const copy *x = (const copy *)op->extra;
 	uint64_t word = emu_get(w, emu_named(op, "b"), lane);
 	uint32_t id = tmem_begin(w, op, lane, true);
 	const tmem_record *r = tmem_record_of(w->cta, id);
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 	cptx_smem_desc desc;
 
 	if (!r)
@@ -107,10 +107,10 @@ static bool choose_ctas(emu_warp *w, const emu_op *op, emu_cta *cta[2], unsigned
 
 static bool start_copy(emu_warp *w, const emu_op *op, unsigned lane)
 {
-	const copy *x = op->extra;
+	const copy *x = (const copy *)op->extra;
 	cptx_smem_elem elem = { .bits = x->bits, .padded = x->bits < 8 };
 	smem_side side = smem_side_of("the source", elem, 0, x->rows, x->columns * 4u);
-	copying *c = calloc(1, sizeof *c + side.n * sizeof *c->piece);
+	copying *c = NEW_SIZED(copying, sizeof *c + side.n * sizeof *c->piece);
 
 	if (!c)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for asynchronous work"), false;
@@ -140,7 +140,7 @@ static enum emu_step cp(emu_warp *w, const emu_op *op, uint32_t mask)
 
 bool decode_tcgen05_cp(emu_decoder *d, emu_op *op)
 {
-	copy *x = emu_decoder_alloc(d, sizeof *x);
+	copy *x = DECODER_NEW(d, copy);
 	unsigned src = emu_modifier(op, "src"), multicast = emu_modifier(op, "multicast");
 
 	if (!x)
@@ -212,7 +212,7 @@ static enum emu_step shift(emu_warp *w, const emu_op *op, uint32_t mask)
 	if (a->base)
 		emu_need(w, op, a->slot, mask, "the address");
 	EACH_LANE(l, mask) {
-		shifting *x = calloc(1, sizeof *x);
+		shifting *x = NEW(shifting);
 		if (!x)
 			return emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for asynchronous work");
 		x->a = (emu_async){ .run = run_shift, .w = w, .lane = l, .op = op };

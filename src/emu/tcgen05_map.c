@@ -94,7 +94,7 @@ void tmem_map_write(const tmem_map *m, emu_tmem *t, tmem_place at, const uint32_
 
 smem_side smem_side_of(const char *what, cptx_smem_elem elem, unsigned first, unsigned rows, unsigned k)
 {
-	smem_side s = { .what = what, .elem = elem, .first = first, .rows = rows, .k = k };
+	smem_side s = { .what = what, .elem = elem, .rows = rows, .k = k, .first = first };
 
 	s.per = elem.padded ? 16 : SMEM_PIECE * 8u / elem.bits;
 	if (elem.mn_major) { /* whole pieces */

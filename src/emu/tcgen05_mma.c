@@ -11,7 +11,7 @@
 static bool read_idesc(mma_op *o, emu_warp *w, const emu_op *op, uint32_t word)
 {
 	const tcgen05_mma *x = o->x;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!cptx_insn_desc_decode(x->kind, x->pair ? 2 : 1, x->ws, word, &o->d, &err))
 		BAD_DESC("0x%08x: %s", word, err.text);
@@ -43,7 +43,7 @@ static cptx_smem_elem elem_of(const mma_op *o, enum cptx_type type, bool mn_majo
 static bool read_desc(emu_warp *w, const emu_op *op, const smem_side *s, uint64_t word, cptx_smem_desc *desc)
 {
 	bool atom32 = false;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!cptx_smem_desc_decode(CPTX_DESC_TCGEN05, word, desc, &err))
 		BAD_DESC("of %s, 0x%llx: %s", s->what, (unsigned long long)word, err.text);
@@ -94,7 +94,7 @@ static bool no_layout(emu_warp *w, const emu_op *op, const cptx_error *err)
 static bool open_tmem(mma_op *o, emu_warp *w, const emu_op *op, uint32_t id)
 {
 	const tcgen05_mma *x = o->x;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 	tmem_map m;
 
 	for (unsigned i = 0; i < o->ncta; i++) {
@@ -223,13 +223,13 @@ static void no_memory(emu_warp *w, const emu_op *op)
 /* A new operation, its shape known; NULL with a finding. */
 static mma_op *open_op(emu_warp *w, const emu_op *op, unsigned lane)
 {
-	mma_op first = { .x = op->extra }, *o;
+	mma_op first = { .x = (const tcgen05_mma *)op->extra }, *o;
 
 	if (!choose_ctas(&first, w, op) || !read_idesc(&first, w, op, (uint32_t)emu_get(w, first.x->idesc, lane)) ||
 	    (first.x->zero->kind == ARG_REG && !read_zeros(&first, w, op, emu_get(w, first.x->zero, lane))))
 		return NULL;
 	size_up(&first);
-	o = malloc(sizeof *o + (first.sa_side.n + first.sb_side.n) * sizeof *o->at);
+	o = NEW_SIZED(mma_op, sizeof *o + (first.sa_side.n + first.sb_side.n) * sizeof *o->at);
 	if (!o) {
 		no_memory(w, op);
 		return NULL;
@@ -267,7 +267,7 @@ static void need(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask,
 
 static enum emu_step mma(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	const tcgen05_mma *x = op->extra;
+	const tcgen05_mma *x = (const tcgen05_mma *)op->extra;
 
 	need(w, op, x->acc, mask, "the address of D");
 	need(w, op, x->a, mask, "what tells where A is");
@@ -314,7 +314,7 @@ static uint8_t vec_of(const emu_op *op, enum cptx_tcgen05_kind kind)
 
 bool decode_tcgen05_mma(emu_decoder *d, emu_op *op)
 {
-	tcgen05_mma *x = emu_decoder_alloc(d, sizeof *x);
+	tcgen05_mma *x = DECODER_NEW(d, tcgen05_mma);
 
 	if (!x)
 		return false;

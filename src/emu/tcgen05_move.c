@@ -28,7 +28,7 @@ typedef struct moving {
 
 static struct emu_tcgen05 *state_of(emu_warp *w, const emu_op *op)
 {
-	if (!w->tcgen05 && !(w->tcgen05 = calloc(1, sizeof *w->tcgen05)))
+	if (!w->tcgen05 && !(w->tcgen05 = NEW(struct emu_tcgen05)))
 		emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for loads of tensor memory");
 	return w->tcgen05;
 }
@@ -162,7 +162,7 @@ static void reduce(const emu_op *op, const move *m, uint32_t *r)
 static bool run_load(emu_cluster *c, emu_async *a)
 {
 	moving *x = (moving *)(void *)a;
-	const move *m = a->op->extra;
+	const move *m = (const move *)a->op->extra;
 
 	(void)c;
 	load_all(m, a->w->cta->tmem, x->at, x->frame->r);
@@ -175,7 +175,7 @@ static bool run_load(emu_cluster *c, emu_async *a)
 static bool run_store(emu_cluster *c, emu_async *a)
 {
 	moving *x = (moving *)(void *)a;
-	const move *m = a->op->extra;
+	const move *m = (const move *)a->op->extra;
 	const frag *f = m->f;
 	emu_tmem *t = a->w->cta->tmem;
 	uint32_t element = f->bits == 32 ? ALL_LANES : 0xffff;
@@ -244,15 +244,15 @@ static enum emu_step no_memory(emu_warp *w, const emu_op *op)
 
 static enum emu_step start(emu_warp *w, const emu_op *op, uint32_t mask, unsigned way)
 {
-	const move *m = op->extra;
+	const move *m = (const move *)op->extra;
 	struct emu_tcgen05 *s = state_of(w, op);
 	size_t words = way ? (size_t)m->f->nreg * WARP : 0;
 	tmem_place at;
 
 	if (!frag_whole(w, op, mask) || !s || !place(w, op, m, mask, &at))
 		return STEP_FAULT;
-	moving *x = calloc(1, sizeof *x + words * sizeof *x->v);
-	tmem_load *load = way ? NULL : calloc(1, sizeof *load);
+	moving *x = NEW_SIZED(moving, sizeof *x + words * sizeof *x->v);
+	tmem_load *load = way ? NULL : NEW(tmem_load);
 	if (!x || (!way && !load)) {
 		free(x);
 		free(load);
@@ -310,7 +310,7 @@ static void shape_of(unsigned shape, cptx_frag *f)
 static bool decode_move(emu_decoder *d, emu_op *op, const emu_arg *regs)
 {
 	cptx_frag what = { .kind = CPTX_FRAG_TCGEN05, .num = (uint8_t)arch_mods[op->m.num].count };
-	move *m = emu_decoder_alloc(d, sizeof *m);
+	move *m = DECODER_NEW(d, move);
 
 	if (!m)
 		return false;

@@ -82,8 +82,8 @@ bool mma_map_meta(const mma_op *o, tmem_map *m, cptx_error *err)
 static scratch *scratch_new(const mma_op *o)
 {
 	size_t na = (size_t)o->m * o->ka, nb = (size_t)o->k * o->d.n, nd = (size_t)o->m * o->d.n;
-	scratch *t = malloc(sizeof *t + (na + nb) * (sizeof(uint32_t) + sizeof(float) + sizeof(int16_t)) +
-	                    na * sizeof(uint16_t) + nd * (sizeof(uint32_t) + 1) + o->m + o->d.n);
+	scratch *t = (scratch *)malloc(sizeof *t + (na + nb) * (sizeof(uint32_t) + sizeof(float) + sizeof(int16_t)) +
+	                               na * sizeof(uint16_t) + nd * (sizeof(uint32_t) + 1) + o->m + o->d.n);
 
 	if (!t)
 		return NULL;
@@ -172,7 +172,7 @@ static void read_a(const mma_op *o, unsigned cta, scratch *t)
 
 static bool read_meta(const mma_op *o, unsigned cta, scratch *t, dot_shape *s)
 {
-	uint32_t *code = malloc((size_t)o->m * o->ka * sizeof *code);
+	uint32_t *code = NEW_UNSET(uint32_t, (size_t)o->m * o->ka);
 	tmem_map m;
 
 	if (!code)

@@ -49,7 +49,7 @@ static bool room(void **list, size_t n, size_t *cap, size_t each)
 static struct emu_tensormaps *table(struct emu_tensormaps **t)
 {
 	if (!*t)
-		*t = calloc(1, sizeof **t);
+		*t = NEW(struct emu_tensormaps);
 	return *t;
 }
 
@@ -78,7 +78,7 @@ static map_change *new_change(struct emu_tensormaps *t, uint64_t at)
 	if (x || !t || !room(&list, t->nchange, &t->cap_change, sizeof *x)) {
 		return x;
 	}
-	t->change = list;
+	t->change = (map_change *)list;
 	x = &t->change[t->nchange++];
 	*x = (map_change){ .at = at };
 	return x;
@@ -148,7 +148,7 @@ static map_acquired *acquired_by(emu_warp *w, uint64_t at)
 	void *list = t ? t->acquired : NULL;
 	if (!t || !room(&list, t->nacquired, &t->cap_acquired, sizeof *t->acquired))
 		return NULL;
-	t->acquired = list;
+	t->acquired = (map_acquired *)list;
 	t->acquired[t->nacquired] = (map_acquired){ .at = at };
 	return &t->acquired[t->nacquired++];
 }
@@ -168,8 +168,8 @@ static bool acquire(emu_warp *w, unsigned lane, uint64_t at)
 	*a = (map_acquired){ .at = at,
 		                 .wide = wide_change(w, at),
 		                 .order = order,
-		                 .by = race_stamp(w, lane),
-		                 .lanes = (same ? a->lanes : 0) | UINT32_C(1) << lane };
+		                 .lanes = (same ? a->lanes : 0) | UINT32_C(1) << lane,
+		                 .by = race_stamp(w, lane) };
 	return true;
 }
 
@@ -341,7 +341,7 @@ static bool replace_lane(emu_warp *w, const emu_op *op, unsigned lane)
 	const emu_arg *number = b->kind == ARG_REG ? b : value;
 	tma_use u = { .w = w, .op = op, .lane = lane };
 	uint8_t bytes[CPTX_TENSOR_MAP_BYTES];
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 	emu_place p;
 
 	if (!emu_resolve(w, op, lane, a->space, emu_address(w, a, lane), CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, &p))

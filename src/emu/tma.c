@@ -51,7 +51,7 @@ static void set_fill(const tma_use *u, bulk_copy *b)
 static bool check_rules(const tma_use *u)
 {
 	cptx_tensor_map_opt map = u->map;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (map.swizzle == CPTX_SWIZZLE_96B) {
 		map.swizzle = CPTX_SWIZZLE_128B;
@@ -150,7 +150,7 @@ static bool find_map(const tma_use *u, const emu_arg *a, emu_place *p)
 bool tma_fetch(tma_use *u, const emu_arg *a)
 {
 	uint8_t bytes[CPTX_TENSOR_MAP_BYTES];
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!find_map(u, a, &u->at) || !tensormap_visible(u, &u->at))
 		return false;

@@ -21,7 +21,7 @@ typedef struct warp_state {
 } warp_state;
 
 struct emu_trace {
-	span *span;
+	struct span *span;
 	size_t n, cap;
 	bool no_memory;
 	uint64_t base;
@@ -34,7 +34,7 @@ bool emu_trace_init(emu_cluster *c, uint64_t base)
 {
 	if (!c->grid->machine->opt.trace)
 		return true;
-	c->trace = calloc(1, sizeof *c->trace + c->nwarp * sizeof *c->trace->warp);
+	c->trace = NEW_SIZED(struct emu_trace, sizeof *c->trace + c->nwarp * sizeof *c->trace->warp);
 	if (!c->trace)
 		return false;
 	c->trace->base = base;
@@ -56,7 +56,7 @@ static void put(emu_cluster *c, span s)
 
 	if (t->n == t->cap) {
 		size_t cap = t->cap ? t->cap * 2 : 64;
-		span *p = realloc(t->span, cap * sizeof *p);
+		span *p = GROW_ARRAY(span, t->span, cap);
 		if (!p) {
 			t->no_memory = true;
 			return;

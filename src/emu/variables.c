@@ -29,7 +29,7 @@ bool emu_variables_end(emu_variables *v, arena *a, uint32_t end)
 
 	if (!v->n)
 		return true;
-	v->owner = arena_zalloc(a, n * sizeof *v->owner);
+	v->owner = ARENA_ZEROED(a, uint32_t, n);
 	for (size_t i = 0; v->owner && i < v->n; i++)
 		for (uint64_t at = v->var[i].at / EMU_GRAIN; at < n && at * EMU_GRAIN < v->var[i].at + v->var[i].size; at++)
 			v->owner[at] = (uint32_t)i + 1;
@@ -68,9 +68,8 @@ const char *emu_near_shared(const emu_cta *cta, uint64_t addr, uint32_t size, ch
 	const emu_grid *g = cta->cluster->grid;
 	const emu_image *im = g->image;
 	uint64_t offset = (addr & SHARED_MASK) - SHARED_FIRST;
-	const emu_variables dynamic = {
-		.var = &(emu_named_place){ .name = "dynamic shared memory", .at = im->dyn_at, .size = g->dyn_smem }, .n = 1
-	};
+	emu_named_place array = { .name = "dynamic shared memory", .at = im->dyn_at, .size = g->dyn_smem };
+	const emu_variables dynamic = { .var = &array, .n = 1 };
 	bool is_dynamic = offset >= im->dyn_at && (im->dyn_align || g->dyn_smem);
 
 	if ((addr & SHARED_MASK) < SHARED_FIRST || !put_near(is_dynamic ? &dynamic : &im->shared, offset, size, text))

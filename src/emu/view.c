@@ -23,10 +23,10 @@ static bool room(emu_view *v)
 {
 	if (v->n == v->cap) {
 		uint32_t cap = v->cap ? v->cap * 2 : 16;
-		emu_page **p = realloc(v->page, cap * sizeof(emu_page *));
+		emu_page **p = GROW_ARRAY(emu_page *, v->page, cap);
 		if (p)
 			v->page = p;
-		uint32_t *slot = p ? calloc(cap * 2u, sizeof *slot) : NULL;
+		uint32_t *slot = p ? NEW_ARRAY(uint32_t, cap * 2u) : NULL;
 		if (!slot)
 			return false;
 		free(v->slot);
@@ -36,7 +36,7 @@ static bool room(emu_view *v)
 		for (uint32_t i = 0; i < v->n; i++)
 			v->slot[slot_of(v, v->page[i]->number)] = i + 1;
 	}
-	if (v->n == v->made && !(v->page[v->made] = malloc(sizeof **v->page)))
+	if (v->n == v->made && !(v->page[v->made] = NEW_UNSET(emu_page, 1)))
 		return false;
 	v->made += v->n == v->made;
 	return true;

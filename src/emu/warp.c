@@ -46,7 +46,8 @@ static bool grow_local(emu_warp *w, uint32_t need)
 
 	if (need <= w->local_cap)
 		return true;
-	unsigned char *p = calloc(WARP, cap);
+	size_t all = (size_t)WARP * cap;
+	unsigned char *p = NEW_ARRAY(unsigned char, all);
 	if (!p)
 		return false;
 	for (unsigned l = 0; l < WARP && w->local; l++)
@@ -69,7 +70,7 @@ emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, 
 
 	if (depth >= FRAME_LIMIT)
 		return NULL;
-	emu_frame *n = calloc(1, size);
+	emu_frame *n = NEW_SIZED(emu_frame, size);
 	if (!n)
 		return NULL;
 	*n = (emu_frame){ .caller = caller, .f = f, .depth = depth, .refs = 1 };

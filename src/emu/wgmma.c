@@ -25,7 +25,7 @@ struct emu_wgmma {
 	reg_set result, source;       /* accumulators and fragments of A that are in use */
 	reg_set touched;              /* accessed since the last fence */
 	bool fenced;                  /* there has been one */
-	held *held;
+	struct held *held;
 	size_t nheld, cap;
 	/* Of the first warp of the group: */
 	wgmma_op *waiting; /* operations that not all warps have come to, in order */
@@ -42,7 +42,7 @@ static void clear(reg_set *s) { memset(s->bit, 0, s->n * sizeof *s->bit); }
 static bool set_room(reg_set *s, const emu_frame *f)
 {
 	size_t n = f->f->words / 128 + 1;
-	uint64_t *p = realloc(s->bit, n * sizeof *p);
+	uint64_t *p = GROW_ARRAY(uint64_t, s->bit, n);
 
 	if (!p)
 		return false;
@@ -63,7 +63,7 @@ static struct emu_wgmma *no_memory(emu_warp *w, const emu_op *op)
 static struct emu_wgmma *state_of(emu_warp *w, const emu_op *op)
 {
 	if (!w->wgmma)
-		w->wgmma = calloc(1, sizeof *w->wgmma);
+		w->wgmma = NEW(struct emu_wgmma);
 	return w->wgmma ? w->wgmma : no_memory(w, op);
 }
 
@@ -133,7 +133,7 @@ static bool hold(struct emu_wgmma *s, const emu_op *op)
 {
 	if (s->nheld == s->cap) {
 		size_t cap = s->cap ? s->cap * 2 : 16;
-		held *p = realloc(s->held, cap * sizeof *p);
+		held *p = GROW_ARRAY(held, s->held, cap);
 		if (!p)
 			return false;
 		s->held = p;

@@ -61,9 +61,9 @@ static side side_of(const wgmma *x, wgmma_op *o, bool is_b)
 
 static bool open_side(wgmma_op *o, emu_warp *w, side s, uint64_t word)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	cptx_smem_elem elem = { .bits = (uint8_t)x->bits, .mn_major = s.by_row };
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 	cptx_smem_desc desc;
 	emu_place p;
 	char near[EMU_NEAR];
@@ -93,7 +93,7 @@ static bool open_side(wgmma_op *o, emu_warp *w, side s, uint64_t word)
 
 bool wgmma_op_open(wgmma_op *o, emu_warp *w)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 
 	o->a.w = w;
 	return (x->a || open_side(o, w, side_of(x, o, false), o->a_desc)) && open_side(o, w, side_of(x, o, true), o->b_desc);
@@ -103,7 +103,7 @@ bool wgmma_op_open(wgmma_op *o, emu_warp *w)
 
 wgmma_op *wgmma_op_new(emu_warp *w, const emu_op *op)
 {
-	wgmma_op *o = calloc(1, sizeof *o);
+	wgmma_op *o = NEW(wgmma_op);
 
 	if (o)
 		o->op = op, o->first = w->number / 4 * 4;
@@ -141,7 +141,7 @@ static bool run(emu_cluster *c, emu_async *a);
 
 bool wgmma_op_join(wgmma_op *o, emu_warp *w, uint32_t mask)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	unsigned i = w->number - o->first;
 	uint64_t keep = o->keep;
 
@@ -165,7 +165,7 @@ bool wgmma_op_join(wgmma_op *o, emu_warp *w, uint32_t mask)
 /* Patterns of elements as dot.h wants them; b1: words of 32. */
 static void read_side(wgmma_op *o, side s, scratch *t, uint32_t *raw)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	emu_cta *cta = o->a.w->cta;
 	unsigned bytes = x->bits / 8;
 
@@ -191,7 +191,7 @@ static void read_side(wgmma_op *o, side s, scratch *t, uint32_t *raw)
 
 static void read_a(wgmma_op *o, scratch *t, uint32_t *raw)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	const emu_arg *a = &o->op->arg[1];
 
 	if (!x->a) {
@@ -214,7 +214,7 @@ static void read_a(wgmma_op *o, scratch *t, uint32_t *raw)
 
 static bool read_meta(wgmma_op *o, scratch *t)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 
 	for (unsigned i = 0; i < 4; i++)
 		frag_get(o->frame[i]->r, x->meta_arg, x->meta, i * WARP, t->raw);
@@ -229,7 +229,7 @@ static void negate(float *v, size_t n)
 
 static void sum_float(wgmma_op *o, const dot_shape *s, scratch *t)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	dot_operand a = { t->av, t->ae }, b = { t->bv, t->be };
 	bool half = x->dtype == CPTX_F16;
 
@@ -248,7 +248,7 @@ static void sum_float(wgmma_op *o, const dot_shape *s, scratch *t)
 
 static void sum(wgmma_op *o, const dot_shape *s, scratch *t)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	uint32_t *b = t->raw + ROWS * s->ka;
 
 	switch (x->atype) {
@@ -267,7 +267,7 @@ static void sum(wgmma_op *o, const dot_shape *s, scratch *t)
 
 static void read_d(wgmma_op *o, scratch *t)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	const emu_arg *d = &o->op->arg[0];
 
 	for (unsigned i = 0; i < 4 && o->keep; i++) {
@@ -281,7 +281,7 @@ static void read_d(wgmma_op *o, scratch *t)
 
 static void write_d(wgmma_op *o, scratch *t)
 {
-	const wgmma *x = o->op->extra;
+	const wgmma *x = (const wgmma *)o->op->extra;
 	const emu_arg *d = &o->op->arg[0];
 
 	for (unsigned i = 0; t->any_bad && i < ROWS * x->s.n; i++)
@@ -295,8 +295,8 @@ static void write_d(wgmma_op *o, scratch *t)
 static bool run(emu_cluster *c, emu_async *a)
 {
 	wgmma_op *o = (wgmma_op *)(void *)a;
-	const wgmma *x = o->op->extra;
-	scratch *t = malloc(sizeof *t);
+	const wgmma *x = (const wgmma *)o->op->extra;
+	scratch *t = NEW_UNSET(scratch, 1);
 	dot_shape s = x->s;
 
 	(void)c;
@@ -330,7 +330,7 @@ static bool is_minus(const emu_op *op, const char *slot) { return emu_named(op, 
 
 bool wgmma_op_decode(emu_decoder *d, emu_op *op)
 {
-	wgmma *x = emu_decoder_alloc(d, sizeof *x);
+	wgmma *x = DECODER_NEW(d, wgmma);
 	bool bits = op->opcode == CPTX_OP_WGMMA_MMA_ASYNC_B1, sparse = op->opcode == CPTX_OP_WGMMA_MMA_ASYNC_SP;
 	mnk shape;
 
