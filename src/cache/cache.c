@@ -59,7 +59,7 @@ static char *usual_path(bool *memory)
 	if (!base)
 		return NULL;
 	size_t n = strlen(base), m = strlen(rest);
-	char *p = malloc(n + m + 1);
+	char *p = NEW_UNSET(char, n + m + 1);
 	if (!p) {
 		*memory = false;
 		return NULL;
@@ -126,7 +126,7 @@ cptx_cache *cptx_cache_open(const cptx_cache_opt *opt, cptx_error *err)
 	if (err && err->code != CPTX_OK)
 		return NULL;
 	opt = opt ? opt : &usual;
-	c = calloc(1, sizeof *c);
+	c = NEW(cptx_cache);
 	if (!c) {
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 		return NULL;

@@ -2,12 +2,11 @@
 #ifndef CPTX_CACHE_INSIDE_H
 #define CPTX_CACHE_INSIDE_H
 
+#include "base/atomic.h"
 #include "base/base.h"
 #include "cache/hash.h"
 
 #include <cptx/cache.h>
-
-#include <stdatomic.h>
 
 struct cptx_cache {
 	char *path;

@@ -15,7 +15,7 @@ enum {
 	AT_ZERO = 72,
 	HEAD = 80
 };
-static const char magic[8] = "cptxbin1";
+static const char magic[] = { 'c', 'p', 't', 'x', 'b', 'i', 'n', '1' };
 
 static void put_u64(uint8_t *p, uint64_t v)
 {
@@ -74,7 +74,7 @@ static bool read_all(int fd, void *to, size_t n, size_t from)
 
 static bool write_all(int fd, const void *p, size_t n)
 {
-	for (const char *s = p; n;) {
+	for (const char *s = (const char *)p; n;) {
 		ssize_t w = write(fd, s, n);
 		if (w < 0 && errno == EINTR)
 			continue;
@@ -126,7 +126,7 @@ static bool sizes_of(const uint8_t *head, uint64_t file, uint64_t size[3])
 
 bool entry_read(int fd, const cptx_cache_key *key, cptx_cache_entry *out, bool *memory)
 {
-	static const uint8_t zero[HEAD - AT_ZERO];
+	static const uint8_t zero[HEAD - AT_ZERO] = { 0 };
 	uint8_t head[HEAD], want[HASH_BYTES];
 	uint64_t size[3];
 	struct stat s;
@@ -137,7 +137,7 @@ bool entry_read(int fd, const cptx_cache_key *key, cptx_cache_entry *out, bool *
 	    memcmp(head + AT_ZERO, zero, sizeof zero) || !sizes_of(head, (uint64_t)s.st_size, size))
 		return false;
 	size_t all = (size_t)s.st_size - HEAD;
-	char *p = malloc(all);
+	char *p = NEW_UNSET(char, all);
 	if (!p)
 		return *memory = false;
 	struct iovec whole = { p, all };

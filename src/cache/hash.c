@@ -63,7 +63,7 @@ void hash_init(hash *s)
 /* The last block is known only at the end, so a full one waits until more comes. */
 void hash_add(hash *s, const void *data, size_t size)
 {
-	const uint8_t *p = data;
+	const uint8_t *p = (const uint8_t *)data;
 
 	while (size) {
 		if (s->n == sizeof s->block) {

@@ -28,7 +28,7 @@ static bool listing_add(listing *l, const char *name, const struct stat *s)
 {
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? 2 * l->cap : 64;
-		found *more = realloc(l->at, cap * sizeof *more);
+		found *more = GROW_ARRAY(found, l->at, cap);
 		if (!more)
 			return false;
 		l->at = more, l->cap = cap;
@@ -86,7 +86,7 @@ static bool list(const cptx_cache *c, listing *l, bool tidy)
 
 static int by_use(const void *a, const void *b)
 {
-	const found *x = a, *y = b;
+	const found *x = (const found *)a, *y = (const found *)b;
 	if (x->used.tv_sec != y->used.tv_sec)
 		return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
 	return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);

@@ -63,7 +63,7 @@ bool cptx_compiler_find(enum cptx_compiler c, char *text, size_t size)
 static bool option_add(option_list *l, const char *option, const char *value)
 {
 	size_t n = strlen(option), m = strlen(value);
-	char *s = malloc(n + m + 1);
+	char *s = NEW_UNSET(char, n + m + 1);
 
 	if (!s)
 		return false;
@@ -78,11 +78,11 @@ bool options_make(option_list *l, const compile_job *job, bool nvjitlink)
 	const cptx_compile_opt *o = job->opt;
 	char regs[16];
 
-	*l = (option_list){ .at = calloc(MOST_OPTIONS + o->nflags, sizeof *l->at) };
+	*l = (option_list){ .at = NEW_ARRAY(char *, MOST_OPTIONS + o->nflags) };
 	bool ok = l->at && option_add(l, "-arch=", job->target);
+	const char level[] = { (char)('0' + o->optimize - CPTX_OPT_0), 0 };
 	if (o->optimize)
-		ok = ok && option_add(l, nvjitlink && o->optimize != CPTX_OPT_0 ? "-Xptxas=-O" : "-O",
-		                      (const char[]){ (char)('0' + o->optimize - CPTX_OPT_0), 0 });
+		ok = ok && option_add(l, nvjitlink && o->optimize != CPTX_OPT_0 ? "-Xptxas=-O" : "-O", level);
 	snprintf(regs, sizeof regs, "%u", (unsigned)o->max_regs);
 	if (o->max_regs)
 		ok = ok && option_add(l, "-maxrregcount=", regs);
@@ -204,7 +204,7 @@ static bool kept_where(const compile_job *job, enum cptx_compiler c, char *path,
 	cptx_cache_key key = cptx_cache_key_of(parts, ARRAY_LEN(parts));
 	bool known = folders && cptx_cache_get(job->opt->cache, &key, &e);
 	if (known) {
-		known = e.size && e.size <= size && !((char *)e.data)[e.size - 1] && !access(e.data, R_OK);
+		known = e.size && e.size <= size && !((char *)e.data)[e.size - 1] && !access((char *)e.data, R_OK);
 		if (known)
 			memcpy(path, e.data, e.size);
 		free(e.data);
@@ -214,7 +214,7 @@ static bool kept_where(const compile_job *job, enum cptx_compiler c, char *path,
 		snprintf(about, sizeof about, "where %s is", compilers[c].spelled);
 		if (folders)
 			cptx_cache_put(job->opt->cache, &key,
-			               &(cptx_cache_entry){ .data = path, .size = strlen(path) + 1, .about = about });
+			               CPTX_OPT_(cptx_cache_entry, .data = path, .size = strlen(path) + 1, .about = about));
 	}
 	free(folders);
 	return known;
@@ -240,7 +240,7 @@ static bool job_key(const compile_job *job, enum cptx_compiler c, cptx_cache_key
 	if (names_files(job->opt) || !identify(job, c, identity, sizeof identity) ||
 	    !options_make(&list, job, c == CPTX_COMPILER_NVJITLINK))
 		return false;
-	cptx_cache_part *parts = calloc(list.n + 5 + 2 * job->npieces, sizeof *parts);
+	cptx_cache_part *parts = NEW_ARRAY(cptx_cache_part, list.n + 5 + 2 * job->npieces);
 	if (parts) {
 		size_t n = 0;
 		const char *const strings[] = { "cptx compile 1", compilers[c].name, identity, job->name };
@@ -300,8 +300,9 @@ static outcome job_by(compile_job *job, enum cptx_compiler c)
 	outcome how = compilers[c].run(job);
 	if (how == DONE && keyed) {
 		snprintf(about + about_front(job, about), sizeof job->by, "%s", job->by);
-		cptx_cache_put(job->opt->cache, &key,
-		               &(cptx_cache_entry){ .data = job->cubin, .size = job->ncubin, .log = job->log, .about = about });
+		cptx_cache_put(
+			job->opt->cache, &key,
+			CPTX_OPT_(cptx_cache_entry, .data = job->cubin, .size = job->ncubin, .log = job->log, .about = about));
 	}
 	return how;
 }
@@ -376,8 +377,8 @@ static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
 
 static cptx_cubin *cubin_of(compile_job *job, enum cptx_compiler by, const buf *note)
 {
-	cptx_cubin *c = calloc(1, sizeof *c);
-	char *said = calloc(1, note->n + 1);
+	cptx_cubin *c = NEW(cptx_cubin);
+	char *said = NEW_ARRAY(char, note->n + 1);
 
 	if (!c || !said) {
 		free(c);
@@ -459,7 +460,7 @@ static bool job_checked(const compile_job *job, cptx_error *err)
 
 cptx_cubin *job_compile(compile_job *job, const cptx_compile_opt *opt, cptx_error *err)
 {
-	static const cptx_compile_opt usual = { 0 };
+	static const cptx_compile_opt usual = { .compiler = CPTX_COMPILER_AUTO };
 
 	job->opt = opt ? opt : &usual;
 	job->name = job->opt->name ? job->opt->name : job->npieces ? "linked" : "ptx";
@@ -482,7 +483,7 @@ cptx_cubin *cptx_compile_(cptx_site at, const char *text, size_t size, const cpt
 		return NULL;
 	}
 	job.size = size;
-	char *copy = malloc(size + 1); /* a NUL behind it, which all compilers want */
+	char *copy = NEW_UNSET(char, size + 1); /* a NUL behind it, which all compilers want */
 	if (!copy) {
 		error_set(err, CPTX_E_MEMORY, at, "out of memory");
 		return NULL;
@@ -503,8 +504,8 @@ cptx_cubin *cptx_compile_ptx_(cptx_site at, const cptx_ptx *ptx, const cptx_comp
 		error_set(err, CPTX_E_ARG, at, "the PTX is NULL");
 		return NULL;
 	}
-	return job_compile(&(compile_job){ .at = at, .text = cptx_ptx_text(ptx), .size = cptx_ptx_size(ptx), .ptx = ptx }, opt,
-	                   err);
+	compile_job job = { .at = at, .text = cptx_ptx_text(ptx), .size = cptx_ptx_size(ptx), .ptx = ptx };
+	return job_compile(&job, opt, err);
 }
 
 void cptx_cubin_destroy(cptx_cubin *c)

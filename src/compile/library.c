@@ -139,7 +139,7 @@ bool library_logs(const library *l, void *handle, char **log)
 		l->error_size(handle, &errors);
 		l->info_size(handle, &infos);
 	}
-	char *grown = realloc(*log, before + errors + infos + 2);
+	char *grown = GROW_ARRAY(char, *log, before + errors + infos + 2);
 	if (!grown)
 		return false;
 	*log = grown;

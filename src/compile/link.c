@@ -6,12 +6,12 @@
 
 static bool piece_text(link_piece *piece, const cptx_link_input *in, cptx_site at, cptx_error *err)
 {
-	const char *text = in->data;
+	const char *text = (const char *)in->data;
 
 	piece->size = in->size;
 	if (!text_end(text, &piece->size, piece->name, at, err))
 		return false;
-	piece->data = piece->copy = malloc(piece->size + 1);
+	piece->data = piece->copy = NEW_UNSET(char, piece->size + 1);
 	if (!piece->copy)
 		return error_set(err, CPTX_E_MEMORY, at, "out of memory");
 	memcpy(piece->copy, in->data, piece->size);
@@ -51,7 +51,7 @@ static bool piece_make(link_piece *piece, const cptx_link_input *in, size_t i, c
 link_piece *pieces_make(const cptx_link_input *inputs, size_t n, const char *target, const cptx_emit_opt *emit, cptx_site at,
                         cptx_error *err)
 {
-	link_piece *pieces = calloc(n, sizeof *pieces);
+	link_piece *pieces = NEW_ARRAY(link_piece, n);
 	bool ok = pieces || error_set(err, CPTX_E_MEMORY, at, "out of memory");
 
 	for (size_t i = 0; i < n && ok; i++)
@@ -89,7 +89,8 @@ cptx_cubin *cptx_link_(cptx_site at, const cptx_link_input *inputs, size_t n, co
 	cptx_compile_opt by = *opt;
 	by.compiler = CPTX_COMPILER_NVJITLINK;
 	link_piece *pieces = pieces_make(inputs, n, opt->target, NULL, at, err);
-	cptx_cubin *c = pieces ? job_compile(&(compile_job){ .at = at, .pieces = pieces, .npieces = n }, &by, err) : NULL;
+	compile_job job = { .at = at, .pieces = pieces, .npieces = n };
+	cptx_cubin *c = pieces ? job_compile(&job, &by, err) : NULL;
 	pieces_free(pieces, n);
 	return c;
 }

@@ -55,7 +55,7 @@ bool nvjitlink_where(char *path, size_t size) { return library_path(api_open, pa
 /* A handle; older versions have no option -no-cache, which stands last. */
 static outcome handle_make(const library *l, compile_job *job, const option_list *list, bool object, void **handle)
 {
-	const char **options = calloc(list->n + 2, sizeof *options);
+	const char **options = NEW_ARRAY(const char *, list->n + 2);
 	uint32_t n = 0;
 
 	if (!options)
@@ -95,7 +95,7 @@ static outcome link_pieces(const library *l, compile_job *job, const option_list
 	if (how != DONE)
 		return how;
 	for (size_t i = 0; i < n && !r; i++) {
-		job->text = pieces[i].kind == PIECE_PTX ? pieces[i].data : NULL;
+		job->text = pieces[i].kind == PIECE_PTX ? (const char *)pieces[i].data : NULL;
 		job->ptx = pieces[i].ptx;
 		r = l->linker.add(handle, input_type[pieces[i].kind], pieces[i].data, pieces[i].size + (pieces[i].kind == PIECE_PTX),
 		                  pieces[i].name);
@@ -116,7 +116,7 @@ static outcome link_pieces(const library *l, compile_job *job, const option_list
 static outcome refuse(compile_job *job, const char *format, const char *symbol, const char *a, const char *b)
 {
 	size_t n = strlen(job->log), most = strlen(format) + strlen(symbol) + strlen(a) + strlen(b) + 1;
-	char *log = realloc(job->log, n + most);
+	char *log = GROW_ARRAY(char, job->log, n + most);
 
 	if (!log)
 		return LACKING;
@@ -132,7 +132,7 @@ typedef struct definition {
 
 static int by_name(const void *a, const void *b)
 {
-	const definition *x = a, *y = b;
+	const definition *x = (const definition *)a, *y = (const definition *)b;
 	int order = strcmp(x->name, y->name);
 	return order ? order : (x->object > y->object) - (x->object < y->object);
 }
@@ -146,7 +146,7 @@ static definition *definitions(const link_piece *objects, size_t nobjects, size_
 
 	for (size_t i = 0; i < nobjects; i++)
 		most += elf_symbols_of(objects[i].data, objects[i].size, &s) ? s.n : 0;
-	definition *d = malloc(most * sizeof *d);
+	definition *d = NEW_UNSET(definition, most);
 	*n = 0;
 	for (size_t i = 0; d && i < nobjects; i++) {
 		size_t have = elf_symbols_of(objects[i].data, objects[i].size, &s) ? s.n : 0;
@@ -201,7 +201,7 @@ static outcome all_defined(compile_job *job)
 /* Each piece as an object, then all of them. */
 static outcome link_several(const library *l, compile_job *job, const option_list *list)
 {
-	link_piece *objects = calloc(job->npieces, sizeof *objects);
+	link_piece *objects = NEW_ARRAY(link_piece, job->npieces);
 	outcome how = objects ? DONE : LACKING;
 	size_t n = 0;
 
@@ -210,7 +210,7 @@ static outcome link_several(const library *l, compile_job *job, const option_lis
 		link_piece *o = &objects[n];
 		*o = (link_piece){ .kind = PIECE_CUBIN, .name = job->pieces[n].name };
 		how = link_pieces(l, job, list, &job->pieces[n++], 1, true, &image, &o->size);
-		o->data = o->copy = image;
+		o->data = o->copy = (char *)image;
 	}
 	if (how == DONE)
 		how = defined_once(job, objects, n);

@@ -96,7 +96,7 @@ int process_file(const void *data, size_t size)
 		unlink(name);
 	}
 	fd = above_streams(fd);
-	if (fd >= 0 && write_all(fd, data, size))
+	if (fd >= 0 && write_all(fd, (const char *)data, size))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -106,7 +106,7 @@ int process_file(const void *data, size_t size)
 char *process_read(int fd, size_t *size)
 {
 	struct stat s;
-	char *p = fstat(fd, &s) == 0 && s.st_size >= 0 ? malloc((size_t)s.st_size + 1) : NULL;
+	char *p = fstat(fd, &s) == 0 && s.st_size >= 0 ? (char *)malloc((size_t)s.st_size + 1) : NULL;
 	size_t n = 0;
 
 	while (p && n < (size_t)s.st_size) {
@@ -140,9 +140,11 @@ static int64_t now_ms(void)
  */
 static void become(const process *p, int pipe_fd, pid_t parent, volatile int *failed)
 {
-	struct sigaction usual = { .sa_handler = SIG_DFL }, now;
+	struct sigaction usual, now;
 	sigset_t none;
 
+	memset(&usual, 0, sizeof usual);
+	usual.sa_handler = SIG_DFL;
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -191,7 +193,7 @@ static void hear(process *p, size_t *n, size_t *cap, const char *text, size_t le
 {
 	if (*n + len + 1 > *cap) {
 		size_t want = (*n + len + 1) * 2;
-		char *more = want <= MOST_SAID ? realloc(p->said, want) : NULL;
+		char *more = want <= MOST_SAID ? (char *)realloc(p->said, want) : NULL;
 		p->lost = p->lost || (!more && want <= MOST_SAID);
 		if (!more)
 			return;
@@ -263,15 +265,16 @@ static void reap(process *p, pid_t pid, int64_t until)
 
 bool process_run(process *p)
 {
-	int fds[2];
+	int fds[2], r;
+	int64_t until;
 	pid_t pid;
 
 	p->late = p->lost = false;
-	p->said = calloc(1, 1);
+	p->said = (char *)calloc(1, 1);
 	if (!p->said || pipe2(fds, O_CLOEXEC))
 		goto fail;
 	fds[0] = above_streams(fds[0]), fds[1] = above_streams(fds[1]);
-	int r = fds[0] < 0 || fds[1] < 0 ? EMFILE : start(p, fds[1], &pid);
+	r = fds[0] < 0 || fds[1] < 0 ? EMFILE : start(p, fds[1], &pid);
 	if (fds[1] >= 0)
 		close(fds[1]);
 	if (r) {
@@ -280,7 +283,7 @@ bool process_run(process *p)
 		errno = r;
 		goto fail;
 	}
-	int64_t until = p->limit_ms ? now_ms() + p->limit_ms : 0;
+	until = p->limit_ms ? now_ms() + p->limit_ms : 0;
 	p->late = !listen_to(p, fds[0], pid, until);
 	close(fds[0]);
 	reap(p, pid, until);

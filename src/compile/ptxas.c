@@ -72,7 +72,7 @@ bool ptxas_identity(const char *path, unsigned limit_ms, char *text, size_t size
 	char *said = version_text(own, limit_ms, why, sizeof why);
 	if (!said)
 		return false;
-	cptx_cache_key key = cptx_cache_key_of(&(cptx_cache_part){ said, strlen(said) }, 1);
+	cptx_cache_key key = cptx_cache_key_of(CPTX_OPT_(cptx_cache_part, said, strlen(said)), 1);
 	free(said);
 	for (size_t i = 0; i < sizeof key.bytes && used + 3 <= size; i++, used += 2)
 		snprintf(text + used, size - used, "%02x", key.bytes[i]);
@@ -96,7 +96,7 @@ static char *renamed(char *log, const char *file, const char *name)
 			buf_put(&b, (unsigned char)*p < ' ' ? "?" : p, 1);
 	}
 	buf_put(&b, s, strlen(s) + 1);
-	char *out = b.failed ? NULL : malloc(b.n);
+	char *out = b.failed ? NULL : NEW_UNSET(char, b.n);
 	if (out)
 		memcpy(out, b.p, b.n);
 	buf_free(&b);
@@ -137,8 +137,9 @@ static outcome with_files(compile_job *job, const char *path, int in, int out)
 
 	if (!options_make(&list, job, false))
 		return LACKING;
-	char **argv = calloc(list.n + 5, sizeof *argv);
-	process p = { .argv = argv, .keep = (int[]){ in, out }, .nkeep = 2 };
+	char **argv = NEW_ARRAY(char *, list.n + 5);
+	int keep[] = { in, out };
+	process p = { .argv = argv, .keep = keep, .nkeep = 2 };
 	outcome how = LACKING;
 	if (argv) {
 		snprintf(from, sizeof from, "/proc/self/fd/%d", in);

@@ -23,7 +23,7 @@ struct flow_tracer {
 		steps; /* definitions that may still be looked at: those that depend on one another are asked for more than once */
 };
 
-static const flow_where unknown, some_number = { .kind = WHERE_NUMBER, .varies = true };
+static const flow_where unknown = { .kind = WHERE_UNKNOWN }, some_number = { .kind = WHERE_NUMBER, .varies = true };
 
 static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 static int64_t negative(int64_t a) { return (int64_t)(0 - (uint64_t)a); }
@@ -135,7 +135,7 @@ static flow_where merged(flow_where a, flow_where b)
 static flow_where of_insn(flow_tracer *t, const ir_item *it, unsigned depth)
 {
 	unsigned op = arch_forms[it->form].op;
-	flow_where in[3] = { 0 };
+	flow_where in[3] = { unknown, unknown, unknown };
 
 	if (flow_unit(t->k, it) == CPTX_UNIT_CONSTANT || !it->noperand)
 		return some_number;
@@ -217,14 +217,14 @@ static bool note_definitions(cptx_flow *f, flow_tracer *t, const ir_item *it)
 flow_tracer *flow_tracer_of(cptx_flow *f)
 {
 	size_t n = f->k->nreg + 1;
-	flow_tracer *t = arena_zalloc(&f->a, sizeof *t);
+	flow_tracer *t = ARENA_NEW(&f->a, flow_tracer);
 
 	if (!t)
 		return NULL;
 	*t = (flow_tracer){ .k = f->k,
-		                .first = arena_alloc(&f->a, n * sizeof *t->first),
-		                .value = arena_alloc(&f->a, n * sizeof *t->value),
-		                .state = arena_zalloc(&f->a, n),
+		                .first = ARENA_ARRAY(&f->a, uint32_t, n),
+		                .value = ARENA_ARRAY(&f->a, flow_where, n),
+		                .state = ARENA_ZEROED(&f->a, uint8_t, n),
 		                .steps = 8 * (n + f->npoint) };
 	if (!t->first || !t->value || !t->state)
 		return NULL;

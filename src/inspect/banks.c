@@ -32,7 +32,7 @@ static lanes same(uint32_t v)
 	return l;
 }
 
-static const lanes unknown;
+static const lanes unknown = { 0 };
 
 /* Of a special register, what lane i has; 0 where all have the same. */
 static uint32_t of_lane(unsigned sreg, uint32_t i)
@@ -140,9 +140,11 @@ static lanes of_insn(tracer *t, const ir_item *it, unsigned depth)
 	}
 	if (out.known && out.uniform) /* also of what is not computed here */
 		out = same(0);
-	for (unsigned i = 0; out.known && i < LANES; i++)
-		if (!compute(op, spelling, (uint32_t[]){ in[0].v[i], in[1].v[i], in[2].v[i] }, &out.v[i]) && !out.uniform)
+	for (unsigned i = 0; out.known && i < LANES; i++) {
+		const uint32_t of[] = { in[0].v[i], in[1].v[i], in[2].v[i] };
+		if (!compute(op, spelling, of, &out.v[i]) && !out.uniform)
 			return unknown;
+	}
 	return out;
 }
 
@@ -222,10 +224,10 @@ bool flow_banks(cptx_flow *f)
 {
 	size_t n = f->k->nreg + 1;
 	tracer t = { .k = f->k,
-		         .def = arena_zalloc(&f->a, n * sizeof *t.def),
-		         .many = arena_zalloc(&f->a, n),
-		         .value = arena_alloc(&f->a, n * sizeof *t.value),
-		         .state = arena_zalloc(&f->a, n) };
+		         .def = ARENA_ZEROED(&f->a, const ir_item *, n),
+		         .many = ARENA_ZEROED(&f->a, uint8_t, n),
+		         .value = ARENA_ARRAY(&f->a, lanes, n),
+		         .state = ARENA_ZEROED(&f->a, uint8_t, n) };
 
 	if (!t.def || !t.many || !t.value || !t.state)
 		return false;

@@ -116,7 +116,7 @@ static void weigh(cptx_flow *f)
 	f->hottest = UINT32_MAX;
 	for (size_t i = 0; i < f->npoint; i++) {
 		const cptx_point *p = &f->point[i];
-		double w = flow_cost(f->k, p->item, p->unit);
+		double w = flow_cost(f->k, p->item, (enum cptx_unit)p->unit);
 		for (unsigned d = 0; d < p->depth && d < 8; d++)
 			w *= 10;
 		if (p->loop != UINT32_MAX)
@@ -152,8 +152,8 @@ static bool build(cptx_flow *f)
 	for (const ir_item *it = f->k->first; it; it = it->next)
 		n += it->kind == ITEM_INSN;
 	f->npoint = n;
-	f->point = arena_alloc(&f->a, (n + 1) * sizeof *f->point);
-	f->label_block = arena_alloc(&f->a, (f->k->nlabel + 1) * sizeof *f->label_block);
+	f->point = ARENA_ARRAY(&f->a, cptx_point, n + 1);
+	f->label_block = ARENA_ARRAY(&f->a, uint32_t, f->k->nlabel + 1);
 	if (!f->point || !f->label_block)
 		return false;
 	for (size_t i = 0; i < f->k->nlabel; i++)
@@ -181,7 +181,7 @@ cptx_flow *cptx_flow_of(const cptx_kernel *k, cptx_error *err)
 		error_set(err, CPTX_E_ARG, NOWHERE, "there is no body to look at");
 		return NULL;
 	}
-	if ((f = calloc(1, sizeof *f))) {
+	if ((f = NEW(cptx_flow))) {
 		arena_init(&f->a, NULL);
 		f->k = k;
 		if (build(f))
@@ -206,13 +206,10 @@ void cptx_flow_destroy(cptx_flow *f)
 
 const cptx_point *cptx_flow_points(const cptx_flow *f, size_t *n)
 {
-	return flow_list(f ? f->point : NULL, f ? f->npoint : 0, n);
+	return flow_count(f ? f->npoint : 0, n) ? f->point : NULL;
 }
 
-const cptx_loop *cptx_flow_loops(const cptx_flow *f, size_t *n)
-{
-	return flow_list(f ? f->loop : NULL, f ? f->nloop : 0, n);
-}
+const cptx_loop *cptx_flow_loops(const cptx_flow *f, size_t *n) { return flow_count(f ? f->nloop : 0, n) ? f->loop : NULL; }
 
 uint32_t cptx_flow_hottest(const cptx_flow *f) { return f ? f->hottest : UINT32_MAX; }
 uint32_t cptx_flow_registers(const cptx_flow *f) { return f ? f->registers : 0; }

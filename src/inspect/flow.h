@@ -38,12 +38,12 @@ struct cptx_flow {
 	size_t nshared, cap_shared, nset, nuse;
 };
 
-/* What a call of <cptx/inspect.h> gives of a list: its first, NULL if there is none; their number, to whom wants it. */
-static inline const void *flow_list(const void *first, size_t count, size_t *n)
+/* How many a list of <cptx/inspect.h> has, also to whom wants it: without one its first is NULL. */
+static inline size_t flow_count(size_t count, size_t *n)
 {
 	if (n)
 		*n = count;
-	return count ? first : NULL;
+	return count;
 }
 
 /* Calls fn for each successor of a block. */
@@ -56,12 +56,13 @@ bool flow_shared(cptx_flow *f); /* fills shared */
 bool flow_stages(cptx_flow *f); /* fills set and use; behind flow_shared */
 
 /* Where an address of shared memory lies, or what a number is, as far as the text tells: address.c */
+enum flow_where_kind { WHERE_UNKNOWN, WHERE_NUMBER, WHERE_VARIABLE, WHERE_SELF }; /* SELF: what is asked, in a loop */
 typedef struct flow_where {
-	enum { WHERE_UNKNOWN, WHERE_NUMBER, WHERE_VARIABLE, WHERE_SELF } kind; /* SELF: what is asked, in a loop */
-	bool varies;                                                           /* by what is not constant, which is taken as 0 */
-	uint32_t sym;                                                          /* VARIABLE */
-	int64_t offset;                                                        /* or the number */
-	uint32_t stride;                                                       /* of a step of what varies; 0: not known */
+	enum flow_where_kind kind;
+	bool varies;     /* by what is not constant, which is taken as 0 */
+	uint32_t sym;    /* VARIABLE */
+	int64_t offset;  /* or the number */
+	uint32_t stride; /* of a step of what varies; 0: not known */
 } flow_where;
 typedef struct flow_tracer flow_tracer;
 flow_tracer *flow_tracer_of(cptx_flow *f); /* in the arena */

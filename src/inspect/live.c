@@ -78,7 +78,7 @@ static void note_block(live *l, uint32_t b)
 
 static void add_in(cptx_flow *f, uint32_t block, uint32_t next, void *user)
 {
-	live *l = user;
+	live *l = (live *)user;
 
 	(void)f, (void)block;
 	for (size_t w = 0; w < l->words; w++)
@@ -167,11 +167,11 @@ static bool prepare(live *l)
 	arena *a = &l->f->a;
 	size_t sets = l->words * l->f->nblock;
 
-	l->width = arena_zalloc(a, l->nreg + 1);
-	l->in = arena_zalloc(a, sets * sizeof *l->in);
-	l->gen = arena_zalloc(a, sets * sizeof *l->gen);
-	l->kill = arena_zalloc(a, sets * sizeof *l->kill);
-	l->now = arena_zalloc(a, l->words * sizeof *l->now);
+	l->width = ARENA_ZEROED(a, uint8_t, l->nreg + 1);
+	l->in = ARENA_ZEROED(a, bits, sets);
+	l->gen = ARENA_ZEROED(a, bits, sets);
+	l->kill = ARENA_ZEROED(a, bits, sets);
+	l->now = ARENA_ZEROED(a, bits, l->words);
 	if (!l->width || !l->in || !l->gen || !l->kill || !l->now)
 		return false;
 	for (size_t r = 0; r < l->nreg; r++) {

@@ -48,7 +48,7 @@ static bool note_file(loc_map *l, file_list *files, text t)
 
 	if (!i || i >= MOST_FILES || !word(&t, "\""))
 		return true;
-	const char *end = memchr(t.p, '"', (size_t)(t.end - t.p));
+	const char *end = text_find(t.p, '"', (size_t)(t.end - t.p));
 	size_t had = files->cap;
 	if (!end)
 		return true;
@@ -56,7 +56,7 @@ static bool note_file(loc_map *l, file_list *files, text t)
 		return false;
 	if (files->cap > had)
 		memset(files->name + had, 0, (files->cap - had) * sizeof *files->name);
-	char *copy = arena_alloc(&l->a, (size_t)(end - t.p) + 1);
+	char *copy = ARENA_ARRAY(&l->a, char, (size_t)(end - t.p) + 1);
 	if (!copy)
 		return false;
 	memcpy(copy, t.p, (size_t)(end - t.p));
@@ -67,7 +67,7 @@ static bool note_file(loc_map *l, file_list *files, text t)
 
 static const char *next_line(text all, text *line)
 {
-	const char *end = memchr(all.p, '\n', (size_t)(all.end - all.p));
+	const char *end = text_find(all.p, '\n', (size_t)(all.end - all.p));
 
 	*line = (text){ all.p, end ? end : all.end };
 	return end ? end + 1 : all.end;
@@ -92,7 +92,7 @@ bool loc_read(loc_map *l, const char *ptx, size_t size)
 
 	arena_init(&l->a, NULL);
 	l->n = 0;
-	if (!read_files(l, all, &files, &l->n) || !(l->line = arena_alloc(&l->a, (l->n + 1) * sizeof *l->line)))
+	if (!read_files(l, all, &files, &l->n) || !(l->line = ARENA_ARRAY(&l->a, cptx_site, l->n + 1)))
 		return false;
 	for (size_t i = 0; i < l->n; i++) {
 		all.p = next_line(all, &line);

@@ -22,7 +22,7 @@ static void count_edge(cptx_flow *f, uint32_t from, uint32_t to, void *user)
 
 static void put_edge(cptx_flow *f, uint32_t from, uint32_t to, void *user)
 {
-	order *o = user;
+	order *o = (order *)user;
 
 	(void)f;
 	o->pred[o->turn[to]++] = from;
@@ -32,8 +32,8 @@ static bool find_predecessors(cptx_flow *f, order *o)
 {
 	size_t n = f->nblock;
 
-	o->pred_at = arena_zalloc(&f->a, (n + 2) * sizeof *o->pred_at);
-	o->turn = arena_zalloc(&f->a, (n + 2) * sizeof *o->turn);
+	o->pred_at = ARENA_ZEROED(&f->a, uint32_t, n + 2);
+	o->turn = ARENA_ZEROED(&f->a, uint32_t, n + 2);
 	if (!o->pred_at || !o->turn)
 		return false;
 	for (uint32_t b = 0; b < n; b++)
@@ -41,7 +41,7 @@ static bool find_predecessors(cptx_flow *f, order *o)
 	for (size_t b = 0; b < n; b++)
 		o->pred_at[b + 1] += o->pred_at[b];
 	memcpy(o->turn, o->pred_at, n * sizeof *o->turn);
-	if (!(o->pred = arena_alloc(&f->a, ((size_t)o->pred_at[n] + 1) * sizeof *o->pred)))
+	if (!(o->pred = ARENA_ARRAY(&f->a, uint32_t, (size_t)o->pred_at[n] + 1)))
 		return false;
 	for (uint32_t b = 0; b < n; b++)
 		flow_each_next(f, b, put_edge, o);
@@ -54,7 +54,7 @@ typedef struct choice {
 
 static void nth_edge(cptx_flow *f, uint32_t from, uint32_t to, void *user)
 {
-	choice *c = user;
+	choice *c = (choice *)user;
 
 	(void)f, (void)from;
 	if (c->skip-- == 0)
@@ -66,11 +66,11 @@ static bool find_order(cptx_flow *f, order *o)
 {
 	uint32_t n = (uint32_t)f->nblock, depth = 0, left = n;
 
-	o->rank = arena_alloc(&f->a, n * sizeof *o->rank);
-	o->block = arena_alloc(&f->a, n * sizeof *o->block);
-	o->idom = arena_alloc(&f->a, n * sizeof *o->idom);
-	o->stack = arena_alloc(&f->a, ((size_t)n + 1) * sizeof *o->stack);
-	o->seen = arena_zalloc(&f->a, n + 1);
+	o->rank = ARENA_ARRAY(&f->a, uint32_t, n);
+	o->block = ARENA_ARRAY(&f->a, uint32_t, n);
+	o->idom = ARENA_ARRAY(&f->a, uint32_t, n);
+	o->stack = ARENA_ARRAY(&f->a, uint32_t, (size_t)n + 1);
+	o->seen = ARENA_ZEROED(&f->a, uint8_t, n + 1);
 	if (!o->rank || !o->block || !o->idom || !o->stack || !o->seen)
 		return false;
 	memset(o->turn, 0, n * sizeof *o->turn);
@@ -192,7 +192,7 @@ bool flow_loops(cptx_flow *f)
 
 	if (!f->npoint)
 		return true;
-	if (!find_predecessors(f, &o) || !find_order(f, &o) || !(l.in = arena_alloc(&f->a, f->nblock)))
+	if (!find_predecessors(f, &o) || !find_order(f, &o) || !(l.in = ARENA_ARRAY(&f->a, uint8_t, f->nblock)))
 		return false;
 	find_dominators(f, &o);
 	uint32_t heads = 0;

@@ -56,7 +56,7 @@ static bool is_meant(const cptx_kernel *k, const ir_item *it, enum said_place pl
 /* In the order of the text, which is that of a pipeline in one piece. */
 static uint32_t in_pipeline(const cptx_kernel *k, enum said_place place, arena *a)
 {
-	regs r = { arena_zalloc(a, k->nreg + 1), arena_zalloc(a, k->nreg + 1) };
+	regs r = { ARENA_ZEROED(a, uint8_t, k->nreg + 1), ARENA_ZEROED(a, uint8_t, k->nreg + 1) };
 	uint32_t first = 0;
 
 	if (!r.accumulator || !r.fragment)

@@ -93,7 +93,7 @@ static uint32_t number_before(span in, const char *words)
 
 static const char *keep(cptx_verdict *v, span s)
 {
-	char *copy = arena_alloc(&v->a, s.n + 1);
+	char *copy = ARENA_ARRAY(&v->a, char, s.n + 1);
 
 	if (!copy)
 		return "";
@@ -110,7 +110,7 @@ static span quoted_behind(span in, const char *words)
 	if (!at)
 		return (span){ in.p, 0 };
 	at += strlen(words);
-	end = memchr(at, '\'', (size_t)(in.p + in.n - at));
+	end = text_find(at, '\'', (size_t)(in.p + in.n - at));
 	return (span){ at, end ? (size_t)(end - at) : 0 };
 }
 
@@ -243,7 +243,7 @@ static void read_remark(cptx_verdict *v, span text, uint32_t line, enum cptx_sev
 	while (text.n && text.p[text.n - 1] == ' ')
 		text.n--;
 	if (takes(&text, "(")) {
-		const char *end = memchr(text.p, ')', text.n);
+		const char *end = text_find(text.p, ')', text.n);
 		span code = { text.p, end ? (size_t)(end - text.p) : 0 };
 		r.code = keep(v, code);
 		if (end)
@@ -332,7 +332,7 @@ static bool begin(cptx_verdict *v, const cptx_verdict_opt *opt)
 
 cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdict_opt *opt)
 {
-	cptx_verdict *v = calloc(1, sizeof *v);
+	cptx_verdict *v = NEW(cptx_verdict);
 	reading r = { 0 };
 
 	if (!v)
@@ -340,7 +340,7 @@ cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdic
 	arena_init(&v->a, NULL);
 	bool ok = begin(v, opt);
 	for (size_t at = 0; ok && said && at < size;) {
-		const char *end = memchr(said + at, '\n', size - at);
+		const char *end = text_find(said + at, '\n', size - at);
 		span line = { said + at, end ? (size_t)(end - said) - at : size - at };
 		at += line.n + 1;
 		while (line.n && line.p[line.n - 1] == '\r')

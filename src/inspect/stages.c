@@ -31,11 +31,11 @@ static bool add_shared(cptx_flow *f, uint32_t id, uint32_t line, bool of_module)
 
 bool flow_shared(cptx_flow *f)
 {
-	size_t bytes = (f->k->nsym + f->k->m->nsym + 1) * sizeof *f->shared_of;
+	size_t n = f->k->nsym + f->k->m->nsym + 1;
 
-	if (!(f->shared_of = arena_alloc(&f->a, bytes)))
+	if (!(f->shared_of = ARENA_ARRAY(&f->a, uint32_t, n)))
 		return false;
-	memset(f->shared_of, 0xff, bytes);
+	memset(f->shared_of, 0xff, n * sizeof *f->shared_of);
 	for (const ir_item *it = f->k->first; it; it = it->next)
 		if (it->kind == ITEM_VAR && !add_shared(f, ir_operand(f->k, it, 0).id, it->line, false))
 			return false;
@@ -110,7 +110,9 @@ static void see(cptx_flow *f, flow_tracer *t, uint32_t point, const struct role 
 
 	s->at = operand(t, it, r->role == CPTX_STAGE_COPY ? "mbar" : "a");
 	s->variable = shared_of(f, &s->at);
-	*u = (cptx_stage_use){ .point = point, .role = r->role, .set = UINT32_MAX, .buffer = shared_of(f, &to) };
+	*u = (cptx_stage_use){
+		.point = point, .role = (enum cptx_stage_role)r->role, .set = UINT32_MAX, .buffer = shared_of(f, &to)
+	};
 	if (count.kind == WHERE_NUMBER && !count.varies)
 		u->count = (uint32_t)count.offset;
 	if (u->buffer != UINT32_MAX)
@@ -121,7 +123,7 @@ static void see(cptx_flow *f, flow_tracer *t, uint32_t point, const struct role 
 
 static int by_place(const void *a, const void *b)
 {
-	const cptx_barrier_set *x = a, *y = b;
+	const cptx_barrier_set *x = (const cptx_barrier_set *)a, *y = (const cptx_barrier_set *)b;
 
 	if (x->variable != y->variable)
 		return x->variable < y->variable ? -1 : 1;
@@ -195,8 +197,8 @@ static void fill_sets(cptx_flow *f, const seen *s)
 /* Stages that are unrolled have an address each: neighbours with the same uses are one set.  False: no memory. */
 static bool join_sets(cptx_flow *f)
 {
-	uint32_t *used = arena_zalloc(&f->a, (f->nset + 1) * sizeof *used); /* of each set, a bit for each */
-	uint32_t *now = arena_alloc(&f->a, (f->nset + 1) * sizeof *now), last = 0;
+	uint32_t *used = ARENA_ZEROED(&f->a, uint32_t, f->nset + 1); /* of each set, a bit for each */
+	uint32_t *now = ARENA_ARRAY(&f->a, uint32_t, f->nset + 1), last = 0;
 
 	if (!used || !now)
 		return false;
@@ -229,9 +231,9 @@ bool flow_stages(cptx_flow *f)
 	if (!n)
 		return true;
 	flow_tracer *t = flow_tracer_of(f);
-	seen *s = arena_alloc(&f->a, n * sizeof *s);
-	f->use = arena_alloc(&f->a, n * sizeof *f->use);
-	f->set = arena_alloc(&f->a, n * sizeof *f->set);
+	seen *s = ARENA_ARRAY(&f->a, seen, n);
+	f->use = ARENA_ARRAY(&f->a, cptx_stage_use, n);
+	f->set = ARENA_ARRAY(&f->a, cptx_barrier_set, n);
 	if (!t || !s || !f->use || !f->set)
 		return false;
 	for (uint32_t i = 0; i < f->npoint; i++) {
@@ -246,15 +248,15 @@ bool flow_stages(cptx_flow *f)
 
 const cptx_shared_var *cptx_flow_shared(const cptx_flow *f, size_t *n)
 {
-	return flow_list(f ? f->shared : NULL, f ? f->nshared : 0, n);
+	return flow_count(f ? f->nshared : 0, n) ? f->shared : NULL;
 }
 
 const cptx_barrier_set *cptx_flow_barriers(const cptx_flow *f, size_t *n)
 {
-	return flow_list(f ? f->set : NULL, f ? f->nset : 0, n);
+	return flow_count(f ? f->nset : 0, n) ? f->set : NULL;
 }
 
 const cptx_stage_use *cptx_flow_stages(const cptx_flow *f, size_t *n)
 {
-	return flow_list(f ? f->use : NULL, f ? f->nuse : 0, n);
+	return flow_count(f ? f->nuse : 0, n) ? f->use : NULL;
 }

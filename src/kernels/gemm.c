@@ -105,7 +105,7 @@ bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gem
 	cptx_gemm_plan here;
 
 	if (err)
-		*err = (cptx_error){ 0 };
+		*err = (cptx_error){ .code = CPTX_OK };
 	return check_options(o, target, plan ? plan : &here, err);
 }
 
@@ -218,7 +218,7 @@ void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice)
 static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
 {
 	if (err)
-		*err = (cptx_error){ 0 };
+		*err = (cptx_error){ .code = CPTX_OK };
 	RULE(opt, "no options were given (NULL)");
 	RULE(x->choices && x->room, "there is no room for choices");
 	RULE((unsigned)opt->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)opt->mma);

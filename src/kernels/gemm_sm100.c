@@ -41,7 +41,7 @@ static void declare(gemm100 *g, cptx_module *m)
 /* 32 rows of 16 bytes, one behind the other: a block of scale factors, for tcgen05.cp. */
 static cptx_tile factor_tile(void)
 {
-	return (cptx_tile){ .rows = 32, .cols = 16, .elem.bits = 8, .swizzle = CPTX_SWIZZLE_NONE };
+	return (cptx_tile){ .rows = 32, .cols = 16, .elem = { .bits = 8 }, .swizzle = CPTX_SWIZZLE_NONE };
 }
 
 static void lay_out(gemm100 *g)
@@ -364,7 +364,7 @@ static void multiply_step(const gemm100 *g, cptx_val acc, const in_tmem *t, cptx
 	cptx_kernel *k = g->k;
 	uint32_t word = 0, step_a = cptx_tile_word_step(&g->s.a, 0, i * g->s.bk / STEPS);
 	uint32_t step_b = cptx_tile_word_step(&g->s.b, 0, i * g->s.bk / STEPS), block = i * factors_of_step(g) / FACTORS;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!gemm_sm100_idesc(g->o, &g->s, i, &word, &err))
 		cptx_fail(k, "%s", err.text);

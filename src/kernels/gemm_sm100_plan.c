@@ -58,7 +58,7 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *o)
 	s.out_cols = span / s.out_bytes;
 	s.d = (cptx_tile){ .rows = 32,
 		               .cols = s.out_cols,
-		               .elem.bits = (uint8_t)(8 * s.out_bytes),
+		               .elem = { .bits = (uint8_t)(8 * s.out_bytes) },
 		               .swizzle = span == 128  ? CPTX_SWIZZLE_128B
 		                          : span == 64 ? CPTX_SWIZZLE_64B
 		                                       : CPTX_SWIZZLE_32B };
@@ -161,7 +161,7 @@ static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	uint32_t word;
-	cptx_error why = { 0 };
+	cptx_error why = { .code = CPTX_OK };
 
 	if (!check_types(o, target, err) || !check_tile(o, err))
 		return false;

@@ -20,7 +20,7 @@ gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
 
 cptx_tile gemm_sm120_bytes(uint32_t rows)
 {
-	return (cptx_tile){ .rows = rows, .cols = SM120_SPAN, .elem.bits = 8, .swizzle = CPTX_SWIZZLE_128B };
+	return (cptx_tile){ .rows = rows, .cols = SM120_SPAN, .elem = { .bits = 8 }, .swizzle = CPTX_SWIZZLE_128B };
 }
 
 /* As TMA sees it: elements below 8 bits that do not lie together in shared memory are padded there. */
@@ -41,7 +41,7 @@ tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
 		               .o = o,
 		               .a = operand(o, o->a, o->bm),
 		               .b = operand(o, o->b, o->bn),
-		               .d = { .rows = o->bm, .cols = o->bn, .elem.bits = (uint8_t)cptx_type_bits(o->out) },
+		               .d = { .rows = o->bm, .cols = o->bn, .elem = { .bits = (uint8_t)cptx_type_bits(o->out) } },
 		               .packed = gemm_sm120_packed(o) ? 2 : 1,
 		               .factors = { s.vec, s.blocks, 1 },
 		               .maps = 5,

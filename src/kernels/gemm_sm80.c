@@ -154,10 +154,9 @@ cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan
 	    !gemm_sm80_check_problem(o, p, cptx_device_get_info(dev)->sms * fits.ctas_per_sm, &all, err))
 		return NULL;
 	return cptx_launch_new(program, o->name,
-	                       &(cptx_launch_opt){ .grid = { all.grid },
-	                                           .block = { plan->threads },
-	                                           .dyn_smem = plan->smem,
-	                                           CPTX_ARGS(p->a, p->b, p->d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) },
+	                       CPTX_OPT_(cptx_launch_opt, .grid = { all.grid }, .block = { plan->threads },
+	                                 .dyn_smem = plan->smem,
+	                                 CPTX_ARGS(p->a, p->b, p->d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k)),
 	                       err);
 }
 
@@ -385,7 +384,7 @@ static cptx_val convert(const gemm *g, cptx_val c[4])
 	enum cptx_type pair = g->o->out == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
 	cptx_val lo = cptx_cvt(k, c[1], .rnd = CPTX_RN, .dtype = pair, .b = c[0]);
 	cptx_val hi = cptx_cvt(k, c[3], .rnd = CPTX_RN, .dtype = pair, .b = c[2]);
-	return cptx_pack(k, 2, ((cptx_val[]){ cptx_as(lo, CPTX_B32), cptx_as(hi, CPTX_B32) }));
+	return cptx_vec(k, cptx_as(lo, CPTX_B32), cptx_as(hi, CPTX_B32));
 }
 
 static void store_scalar(const gemm *g, cptx_val at, cptx_val c, cptx_val when)

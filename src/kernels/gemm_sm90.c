@@ -97,8 +97,8 @@ static void setup(gemm90 *g)
 	g->tid = cptx_tid_x(k);
 	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
 	g->group = cptx_shfl_sync(k, cptx_shr(k, g->tid, 7), 0, 31, -1, .mode = CPTX_IDX);
-	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .multicast = s->cluster,
-	              .cta_release = true);
+	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
+	              .multicast = s->cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	for (uint32_t i = 0; i < s->maps && !g->o->grouped; i++) /* those that all tiles take */
 		cptx_prefetch(k, g->p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));

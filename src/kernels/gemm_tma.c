@@ -145,12 +145,8 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 	if (plan->workspace)
 		arg[n++] = CPTX_ARG(p->workspace);
 	return cptx_launch_new(program, t->o->name,
-	                       &(cptx_launch_opt){ .grid = { plan->grid },
-	                                           .block = { plan->threads },
-	                                           .dyn_smem = plan->smem,
-	                                           .args = arg,
-	                                           .nargs = n,
-	                                           .overlap = true },
+	                       CPTX_OPT_(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
+	                                 .dyn_smem = plan->smem, .overlap = true, .nargs = n, .args = arg),
 	                       err);
 }
 

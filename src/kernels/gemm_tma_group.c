@@ -106,8 +106,9 @@ static bool write_table(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pro
 
 	for (size_t i = 0; i < n; i++) {
 		if (!p[i].m || !p[i].n) { /* no tiles: passed over */
+			uint32_t end_of = (uint32_t)end;
 			memset(to + i * record, 0, record);
-			memcpy(to + i * record + at_sizes(t->list_maps) + 12, &(uint32_t){ (uint32_t)end }, 4);
+			memcpy(to + i * record + at_sizes(t->list_maps) + 12, &end_of, 4);
 			continue;
 		}
 		if (!tma_gemm_check_problem(t, &p[i], 1, &plan, err) || !tma_gemm_all_there(t, &p[i], err))
@@ -135,12 +136,9 @@ static cptx_launch *prepare(const tma_gemm *t, const cptx_gemm_plan *plan, const
 	if (t->o->beta)
 		arg[n++] = CPTX_ARG(p->beta);
 	return cptx_launch_new(program, t->o->name,
-	                       &(cptx_launch_opt){ .grid = { MIN(MAX(tiles, 1u), most) * t->cluster },
-	                                           .block = { plan->threads },
-	                                           .dyn_smem = plan->smem,
-	                                           .args = arg,
-	                                           .nargs = n,
-	                                           .overlap = true },
+	                       CPTX_OPT_(cptx_launch_opt, .grid = { MIN(MAX(tiles, 1u), most) * t->cluster },
+	                                 .block = { plan->threads }, .dyn_smem = plan->smem, .overlap = true, .nargs = n,
+	                                 .args = arg),
 	                       err);
 }
 
@@ -159,7 +157,7 @@ cptx_launch *tma_gemm_launch_list(const tma_gemm *t, const cptx_gemm_plan *plan,
 		return NULL;
 
 	size_t bytes = n * record_bytes(t->list_maps);
-	uint8_t *host = malloc(bytes);
+	uint8_t *host = NEW_UNSET(uint8_t, bytes);
 	cptx_launch *launch = NULL;
 	uint32_t tiles = 0;
 

@@ -20,7 +20,7 @@ typedef struct tuning {
 	cptx_device *dev;
 	const cptx_gemm_problem *p;
 	cptx_gemm_choice *choice;
-	candidate *candidate;
+	struct candidate *candidate;
 	size_t n;
 	uint32_t sets;
 	uint64_t a[SETS], b[SETS], workspace, workspace_bytes; /* set 0 is the caller's */
@@ -149,16 +149,16 @@ static bool check_arguments(const cptx_device *dev, const cptx_gemm_problem *p, 
 
 bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choice *choices, size_t n, cptx_error *err)
 {
-	cptx_error own = { 0 };
+	cptx_error own = { .code = CPTX_OK };
 	tuning t = { .dev = dev, .p = p, .choice = choices, .n = n };
 
 	err = err ? err : &own;
-	*err = (cptx_error){ 0 };
+	*err = (cptx_error){ .code = CPTX_OK };
 	if (!check_arguments(dev, p, choices, err))
 		return false;
 	if (!n)
 		return true;
-	t.candidate = calloc(n, sizeof *t.candidate);
+	t.candidate = NEW_ARRAY(candidate, n);
 	if (!t.candidate)
 		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
 	t.begin = cptx_event_new(dev, err), t.end = cptx_event_new(dev, err);

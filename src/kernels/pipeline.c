@@ -4,7 +4,7 @@
 #include "base/base.h"
 
 /* A call of the builder for the user's line. */
-#define CALL(name, ...) cptx_##name##_s_(k, at, &(struct cptx_##name##_){ __VA_ARGS__ })
+#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
 
 enum { MOST_STAGES = 64, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* A call of the builder for the user's line. */
-#define CALL(name, ...) cptx_##name##_s_(k, at, &(struct cptx_##name##_){ __VA_ARGS__ })
+#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
 
 /* ---- the kernel ---- */
 

@@ -101,7 +101,7 @@ static bool stream_adopt(cptx_device *dev, void *handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_context of = NULL;
 	cu_result r;
-	bool ok = CALL_IN(c, err, cuStreamGetCtx(handle, &of), "adopting a stream");
+	bool ok = CALL_IN(c, err, cuStreamGetCtx((cu_stream)handle, &of), "adopting a stream");
 
 	if (ok && of != c->ctx)
 		return error_set(err, CPTX_E_ARG, NOWHERE,
@@ -115,7 +115,7 @@ static void stream_destroy(cptx_device *dev, void *handle)
 	cuda *c = cuda_of(dev);
 
 	if (cuda_enter(c, &scope, NULL))
-		c->drv.cuStreamDestroy_v2(handle);
+		c->drv.cuStreamDestroy_v2((cu_stream)handle);
 	cuda_leave(&scope);
 }
 
@@ -125,7 +125,7 @@ static bool stream_synchronize(cptx_device *dev, void *handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL_IN(c, err, cuStreamSynchronize(handle), "waiting for a stream");
+	return CALL_IN(c, err, cuStreamSynchronize((cu_stream)handle), "waiting for a stream");
 }
 
 static bool stream_wait(cptx_device *dev, void *handle, void *event, cptx_error *err)
@@ -134,7 +134,7 @@ static bool stream_wait(cptx_device *dev, void *handle, void *event, cptx_error 
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL_IN(c, err, cuStreamWaitEvent(handle, event, 0), "making a stream wait for an event");
+	return CALL_IN(c, err, cuStreamWaitEvent((cu_stream)handle, (cu_event)event, 0), "making a stream wait for an event");
 }
 
 static bool event_new(cptx_device *dev, void **handle, cptx_error *err)
@@ -155,7 +155,7 @@ static void event_destroy(cptx_device *dev, void *handle)
 	cuda *c = cuda_of(dev);
 
 	if (cuda_enter(c, &scope, NULL))
-		c->drv.cuEventDestroy_v2(handle);
+		c->drv.cuEventDestroy_v2((cu_event)handle);
 	cuda_leave(&scope);
 }
 
@@ -165,7 +165,7 @@ static bool event_record(cptx_device *dev, void *handle, void *stream, cptx_erro
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL_IN(c, err, cuEventRecord(handle, stream), "recording an event");
+	return CALL_IN(c, err, cuEventRecord((cu_event)handle, (cu_stream)stream), "recording an event");
 }
 
 static bool event_synchronize(cptx_device *dev, void *handle, cptx_error *err)
@@ -173,7 +173,7 @@ static bool event_synchronize(cptx_device *dev, void *handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL(c, err, cuEventSynchronize(handle), "waiting for an event");
+	return CALL(c, err, cuEventSynchronize((cu_event)handle), "waiting for an event");
 }
 
 static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, cptx_error *err)
@@ -181,7 +181,7 @@ static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, c
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL(c, err, cuEventElapsedTime(ms, start, end), "the time between two events");
+	return CALL(c, err, cuEventElapsedTime(ms, (cu_event)start, (cu_event)end), "the time between two events");
 }
 
 /* ---- memory ---- */
@@ -220,7 +220,7 @@ static void mem_free(cptx_device *dev, uint64_t p)
 static bool transfer_start(cuda *c, const transfer *t, cptx_error *err)
 {
 	unsigned long long dst = t->dst, src = t->src;
-	cu_stream s = t->stream;
+	cu_stream s = (cu_stream)t->stream;
 	size_t n = t->n;
 	cu_result r;
 
@@ -254,7 +254,7 @@ static bool transfer_cuda(cptx_device *dev, const transfer *t, cptx_error *err)
 		return false;
 	ok = transfer_start(c, t, err);
 	if (ok && t->wait)
-		ok = CALL(c, err, cuStreamSynchronize(t->stream), "waiting for a transfer of device memory");
+		ok = CALL(c, err, cuStreamSynchronize((cu_stream)t->stream), "waiting for a transfer of device memory");
 	cuda_leave(&scope);
 	return ok;
 }
@@ -284,7 +284,7 @@ static const device_ops cuda_ops = {
 	.load = cuda_load,
 	.unload = cuda_unload,
 	.global = cuda_global,
-	.kernel = cuda_kernel,
+	.find = cuda_kernel,
 	.resources = cuda_resources,
 	.launch_prepare = cuda_launch_prepare,
 	.launch_run = cuda_launch_run,
@@ -330,7 +330,7 @@ static bool read_info(cuda *c, cptx_error *err)
 
 static cuda *cuda_start(cptx_error *err)
 {
-	cuda *c = calloc(1, sizeof *c);
+	cuda *c = NEW(cuda);
 
 	if (!c) {
 		no_memory(err, NOWHERE);
@@ -401,7 +401,7 @@ cptx_device *cuda_adopt(void *context, cptx_error *err)
 
 	if (!c)
 		return NULL;
-	c->ctx = context;
+	c->ctx = (cu_context)context;
 	if (!context && CALL(c, err, cuCtxGetCurrent(&c->ctx), "asking for the current context") && !c->ctx)
 		error_set(err, CPTX_E_STATE, NOWHERE,
 		          "the calling thread has no current CUDA context to adopt; give one, or use cptx_device_open");

@@ -15,7 +15,7 @@ static void jit_add(jit *j, unsigned option, uintptr_t value)
 
 bool jit_begin(jit *j, const load_request *q, cptx_error *err)
 {
-	*j = (jit){ .info = calloc(2, JIT_LOG) };
+	*j = (jit){ .info = NEW_ARRAY(char, 2 * JIT_LOG) };
 	if (!j->info)
 		return no_memory(err, q->at);
 	j->error = j->info + JIT_LOG;
@@ -80,7 +80,7 @@ bool cuda_load_image(cptx_program *p, const load_request *q, const void *image, 
 		cuda_leave(&scope);
 		if (r == CU_OK && !*p->log)
 			p->log = arena_strdup(&p->mem, j.info);
-		ok = r == CU_OK || jit_refused(c, r, &j, &(compile_job){ .at = q->at }, err);
+		ok = r == CU_OK || jit_refused(c, r, &j, CPTX_OPT_(compile_job, .at = q->at), err);
 	}
 	jit_end(&j);
 	return ok && (p->log || no_memory(err, q->at));
@@ -102,8 +102,8 @@ static bool jit_key(const cptx_program *p, const load_request *q, const char *te
 	snprintf(options, sizeof options, "cptx jit 1: driver %u device %u regs %u verbose %d lines %d debug %d",
 	         (unsigned)p->dev->info.driver, (unsigned)p->dev->info.compute_capability, (unsigned)q->opt.max_regs,
 	         q->opt.verbose, q->opt.line_info, q->opt.debug);
-	*key = cptx_cache_key_of(
-		(cptx_cache_part[]){ { options, strlen(options) }, { identity, strlen(identity) }, { text, strlen(text) } }, 3);
+	const cptx_cache_part parts[] = { { options, strlen(options) }, { identity, strlen(identity) }, { text, strlen(text) } };
+	*key = cptx_cache_key_of(parts, ARRAY_LEN(parts));
 	return true;
 }
 
@@ -146,7 +146,7 @@ static bool jit_kept(cptx_program *p, const load_request *q, const char *text, c
 		ok = p->log && cuda_load_image(p, q, cubin, NULL);
 		if (ok)
 			cptx_cache_put(q->opt.cache, key,
-			               &(cptx_cache_entry){ .data = cubin, .size = size, .log = j.info, .about = about });
+			               CPTX_OPT_(cptx_cache_entry, .data = cubin, .size = size, .log = j.info, .about = about));
 		else
 			p->log = "";
 	}
@@ -206,7 +206,7 @@ static bool elsewhere(cptx_program *p, const load_request *q, compile_job *job, 
 		                     .debug = q->opt.debug,
 		                     .verbose = q->opt.verbose,
 		                     .cache = q->opt.cache };
-	cptx_error own = { 0 };
+	cptx_error own = { .code = CPTX_OK };
 	buf note;
 
 	machine_target(p, target, sizeof target);

@@ -16,7 +16,7 @@ typedef struct extended_launch {
 static uint32_t attribute(const cuda *c, const kernel *k, unsigned attr)
 {
 	int v = 0;
-	return c->drv.cuFuncGetAttribute(&v, attr, k->fn) == CU_OK && v > 0 ? (uint32_t)v : 0;
+	return c->drv.cuFuncGetAttribute(&v, attr, (cu_function)k->fn) == CU_OK && v > 0 ? (uint32_t)v : 0;
 }
 
 /* Number and sizes of the parameters of a kernel that came as text or binary. */
@@ -27,17 +27,17 @@ static bool ask_params(const cuda *c, kernel *k, cptx_site at, cptx_error *err)
 
 	if (!c->drv.cuFuncGetParamInfo)
 		return true;
-	while ((r = c->drv.cuFuncGetParamInfo(k->fn, n, &offset, &size)) == CU_OK)
+	while ((r = c->drv.cuFuncGetParamInfo((cu_function)k->fn, n, &offset, &size)) == CU_OK)
 		n++;
 	if (r != CU_INVALID_VALUE) /* behind the last one */
 		return driver_fail(&c->drv, r, err, at, "asking for the parameters of kernel %s", k->info.name);
-	k->param_size = malloc((n + 1) * sizeof *k->param_size);
+	k->param_size = NEW_UNSET(uint32_t, n + 1);
 	if (!k->param_size)
 		return no_memory(err, at);
 	k->info.nparams = n;
 	k->sized = true;
 	for (size_t i = 0; i < n; i++) {
-		c->drv.cuFuncGetParamInfo(k->fn, i, &offset, &size);
+		c->drv.cuFuncGetParamInfo((cu_function)k->fn, i, &offset, &size);
 		k->param_size[i] = (uint32_t)size;
 	}
 	return true;
@@ -51,7 +51,7 @@ bool cuda_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err
 
 	if (!cuda_enter(c, &scope, err))
 		return false;
-	cu_result r = c->drv.cuModuleGetFunction(&f, p->handle, k->info.name);
+	cu_result r = c->drv.cuModuleGetFunction(&f, (cu_module)p->handle, k->info.name);
 	bool ok = r == CU_OK;
 	if (ok) {
 		k->fn = f;
@@ -73,7 +73,7 @@ bool cuda_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err
 static bool set_attribute(const cuda *c, const kernel *k, unsigned attr, int v, const char *what, cptx_site at,
                           cptx_error *err)
 {
-	cu_result r = c->drv.cuFuncSetAttribute(k->fn, attr, v);
+	cu_result r = c->drv.cuFuncSetAttribute((cu_function)k->fn, attr, v);
 	return r == CU_OK || driver_fail(&c->drv, r, err, at, "kernel %s: allowing %s", k->info.name, what);
 }
 
@@ -94,7 +94,7 @@ static bool allow_smem(const cuda *c, const kernel *k, uint32_t dyn_smem, cptx_s
 static bool prepare_extended(const cuda *c, cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	const uint32_t *size = l->cluster;
-	extended_launch *x = calloc(1, sizeof *x);
+	extended_launch *x = NEW(extended_launch);
 
 	l->extra = x;
 	if (!x)
@@ -143,13 +143,14 @@ bool cuda_launch_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 static cu_result launch(const cuda *c, cptx_launch *l, cu_stream s)
 {
 	const uint32_t *g = l->grid, *b = l->block;
-	extended_launch *x = l->extra;
+	extended_launch *x = (extended_launch *)l->extra;
 
 	if (!x)
-		return c->drv.cuLaunchKernel(l->k.fn, g[0], g[1], g[2], b[0], b[1], b[2], l->dyn_smem, s, l->params, NULL);
+		return c->drv.cuLaunchKernel((cu_function)l->k.fn, g[0], g[1], g[2], b[0], b[1], b[2], l->dyn_smem, s, l->params,
+		                             NULL);
 	memcpy(x->config.grid, g, sizeof l->grid);
 	x->config.stream = s;
-	return c->drv.cuLaunchKernelEx(&x->config, l->k.fn, l->params, NULL);
+	return c->drv.cuLaunchKernelEx(&x->config, (cu_function)l->k.fn, l->params, NULL);
 }
 
 static bool launch_failed(const cuda *c, const cptx_launch *l, cu_result r, cptx_error *err)
@@ -170,11 +171,11 @@ bool cuda_launch_run(cptx_launch *l, void *stream, cptx_error *err)
 
 	c->drv.cuCtxGetCurrent(&now);
 	if (now == c->ctx) {
-		r = launch(c, l, stream);
+		r = launch(c, l, (cu_stream)stream);
 	} else {
 		if (!cuda_enter(c, &scope, err))
 			return false;
-		r = launch(c, l, stream);
+		r = launch(c, l, (cu_stream)stream);
 		cuda_leave(&scope);
 	}
 	return r == CU_OK || launch_failed(c, l, r, err);
@@ -200,7 +201,7 @@ bool cuda_resources(const cptx_program *p, const kernel *k, uint32_t threads, ui
 	};
 	bool fits = k->static_smem <= c->base.info.smem_per_cta && dyn_smem <= c->base.info.smem_per_cta - k->static_smem;
 	if (threads && fits && allow_smem(c, k, dyn_smem, NOWHERE, err)) {
-		cu_result r = c->drv.cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, k->fn, (int)threads, dyn_smem);
+		cu_result r = c->drv.cuOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, (cu_function)k->fn, (int)threads, dyn_smem);
 		ok = r == CU_OK || driver_fail(&c->drv, r, err, NOWHERE, "the occupancy of kernel %s", k->info.name);
 		out->ctas_per_sm = ok && ctas > 0 ? (uint32_t)ctas : 0;
 	}

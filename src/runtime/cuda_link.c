@@ -16,8 +16,9 @@ static bool learn(cptx_program *p, const load_request *q, const link_piece *piec
 			p->more_kernels = true;
 			continue;
 		}
-		p->version = MAX(p->version, ptx_header(pieces[i].data, &target, &n));
-		if (!program_learn(p, pieces[i].data, q->pieces[i].module))
+		const char *text = (const char *)pieces[i].data;
+		p->version = MAX(p->version, ptx_header(text, &target, &n));
+		if (!program_learn(p, text, q->pieces[i].module))
 			return false;
 	}
 	return true;
@@ -33,7 +34,7 @@ static cu_result by_driver(cptx_program *p, const load_request *q, compile_job *
 
 	for (size_t i = 0; i < job->npieces && r == CU_OK; i++) {
 		const link_piece *at = &job->pieces[i];
-		job->text = at->kind == PIECE_PTX ? at->data : NULL, job->ptx = at->ptx;
+		job->text = at->kind == PIECE_PTX ? (const char *)at->data : NULL, job->ptx = at->ptx;
 		r = d->cuLinkAddData_v2(link, input_type[at->kind], (void *)at->data, at->size + (at->kind == PIECE_PTX), at->name,
 		                        0, NULL, NULL);
 	}

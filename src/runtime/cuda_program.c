@@ -79,7 +79,7 @@ static bool load_text(cptx_program *p, const load_request *q, const char *text, 
 
 	p->version = ptx_header(text, &target, &n);
 	if (target) {
-		char *name = arena_alloc(&p->mem, n + 1);
+		char *name = ARENA_ARRAY(&p->mem, char, n + 1);
 		if (!name)
 			return no_memory(err, q->at);
 		memcpy(name, target, n);
@@ -95,9 +95,9 @@ static bool load_image(cptx_program *p, const load_request *q, cptx_error *err)
 
 	if (piece_kind(q->image, q->size) != PIECE_PTX)
 		return cuda_load_image(p, q, q->image, err);
-	if (!text_end(q->image, &size, q->opt.name, q->at, err))
+	if (!text_end((const char *)q->image, &size, q->opt.name, q->at, err))
 		return false;
-	char *text = malloc(size + 1); /* the driver wants a NUL behind it */
+	char *text = NEW_UNSET(char, size + 1); /* the driver wants a NUL behind it */
 	if (!text)
 		return no_memory(err, q->at);
 	memcpy(text, q->image, size);
@@ -143,7 +143,7 @@ void cuda_unload(cptx_program *p)
 	cuda_scope scope;
 
 	if (cuda_enter(c, &scope, NULL))
-		c->drv.cuModuleUnload(p->handle);
+		c->drv.cuModuleUnload((cu_module)p->handle);
 	cuda_leave(&scope);
 }
 
@@ -156,7 +156,7 @@ uint64_t cuda_global(const cptx_program *p, const char *name, size_t *size, cptx
 
 	if (!cuda_enter(c, &scope, err))
 		return 0;
-	cu_result r = c->drv.cuModuleGetGlobal_v2(&at, &bytes, p->handle, name);
+	cu_result r = c->drv.cuModuleGetGlobal_v2(&at, &bytes, (cu_module)p->handle, name);
 	cuda_leave(&scope);
 	if (r == CU_NOT_FOUND)
 		error_set(err, CPTX_E_ARG, NOWHERE, "the program has no visible variable \"%s\"; a module's needs .export_ = true",

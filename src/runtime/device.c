@@ -117,7 +117,7 @@ static bool same_device(const cptx_device *dev, const cptx_stream *s, cptx_error
 
 static cptx_stream *stream_make(cptx_device *dev, bool adopt, void *handle, cptx_error *err)
 {
-	cptx_stream *s = given(dev, "device", err) ? malloc(sizeof *s) : NULL;
+	cptx_stream *s = given(dev, "device", err) ? NEW_UNSET(cptx_stream, 1) : NULL;
 
 	if (!s) {
 		no_memory(err, NOWHERE);
@@ -162,7 +162,7 @@ bool cptx_stream_wait(cptx_stream *s, cptx_event *e, cptx_error *err)
 
 cptx_event *cptx_event_new(cptx_device *dev, cptx_error *err)
 {
-	cptx_event *e = given(dev, "device", err) ? malloc(sizeof *e) : NULL;
+	cptx_event *e = given(dev, "device", err) ? NEW_UNSET(cptx_event, 1) : NULL;
 
 	if (!e) {
 		no_memory(err, NOWHERE);

@@ -102,13 +102,13 @@ static void event_destroy(cptx_device *dev, void *handle)
 static bool event_record(cptx_device *dev, void *handle, void *stream, cptx_error *err)
 {
 	(void)dev, (void)stream, (void)err;
-	clock_gettime(CLOCK_MONOTONIC, handle);
+	clock_gettime(CLOCK_MONOTONIC, (struct timespec *)handle);
 	return true;
 }
 
 static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, cptx_error *err)
 {
-	const struct timespec *a = start, *b = end;
+	const struct timespec *a = (const struct timespec *)start, *b = (const struct timespec *)end;
 
 	(void)dev;
 	if (!a->tv_sec || !b->tv_sec)
@@ -205,7 +205,7 @@ static bool emu_transfer(cptx_device *dev, const transfer *t, cptx_error *err)
 
 static cptx_module *read_text(cptx_program *p, const char *text, size_t size, const load_request *q, cptx_error *err)
 {
-	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = q->opt.name });
+	cptx_module *m = cptx_parse(text, size, CPTX_OPT_(cptx_parse_opt, .name = q->opt.name));
 	cptx_site at = q->at;
 	const cptx_target *t;
 
@@ -244,9 +244,9 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 		return error_set(err, CPTX_E_ARG, q->at, "the emulator runs PTX text; this is machine code");
 	} else {
 		size_t size = q->size;
-		if (!text_end(q->image, &size, q->opt.name, q->at, err))
+		if (!text_end((const char *)q->image, &size, q->opt.name, q->at, err))
 			return false;
-		m = read_text(p, q->image, size, q, err);
+		m = read_text(p, (const char *)q->image, size, q, err);
 	}
 	if (!m) {
 		cptx_ptx_destroy(ptx);
@@ -267,13 +267,13 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 static void emu_unload(cptx_program *p)
 {
 	emu_lock(p->dev);
-	emu_program_free(p->handle);
+	emu_program_free((emu_program *)p->handle);
 	emu_unlock(p->dev);
 }
 
 static uint64_t emu_global(const cptx_program *p, const char *name, size_t *size, cptx_error *err)
 {
-	uint64_t bytes = 0, at = emu_program_variable(p->handle, name, &bytes);
+	uint64_t bytes = 0, at = emu_program_variable((emu_program *)p->handle, name, &bytes);
 
 	if (!at)
 		error_set(err, CPTX_E_ARG, NOWHERE, "the program has no visible variable \"%s\"; a module's needs .export_ = true",
@@ -286,7 +286,7 @@ static uint64_t emu_global(const cptx_program *p, const char *name, size_t *size
 static bool emu_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err)
 {
 	emu_lock(p->dev);
-	emu_image *im = emu_program_image(p->handle, k->info.name, at, err);
+	emu_image *im = emu_program_image((emu_program *)p->handle, k->info.name, at, err);
 	emu_unlock(p->dev);
 	if (!im)
 		return false;
@@ -299,7 +299,7 @@ static bool emu_kernel(const cptx_program *p, kernel *k, cptx_site at, cptx_erro
 static bool emu_resources(const cptx_program *p, const kernel *k, uint32_t threads, uint32_t dyn_smem, cptx_resources *out,
                           cptx_error *err)
 {
-	const emu_image *im = k->fn;
+	const emu_image *im = (const emu_image *)k->fn;
 	const cptx_device_info *i = &p->dev->info;
 	uint32_t smem = im->shared.bytes + dyn_smem + SHARED_FIRST, by_smem = i->smem_per_sm / smem;
 
@@ -321,9 +321,9 @@ static bool emu_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 
 static bool emu_launch(cptx_launch *l, void *stream, cptx_error *err)
 {
-	emu_image *im = l->k.fn;
+	emu_image *im = (emu_image *)l->k.fn;
 	const emu_function *f = im->function[im->kernel->number - 1];
-	unsigned char *params = calloc(1, f->formals + 16u);
+	unsigned char *params = NEW_ARRAY(unsigned char, f->formals + 16u);
 	emu_shape s = { .dyn_smem = l->dyn_smem, .cooperative = l->cooperative };
 
 	(void)stream;
@@ -369,7 +369,7 @@ static const device_ops ops = {
 	.load = emu_load,
 	.unload = emu_unload,
 	.global = emu_global,
-	.kernel = emu_kernel,
+	.find = emu_kernel,
 	.resources = emu_resources,
 	.launch_prepare = emu_prepare,
 	.launch_run = emu_launch,
@@ -411,7 +411,7 @@ cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_err
 		          target ? target : "");
 		return NULL;
 	}
-	emu_device *d = calloc(1, sizeof *d);
+	emu_device *d = NEW(emu_device);
 	emu_machine *m = d ? emu_machine_new(t, opt) : NULL;
 	if (!m || !lock_new(&d->lock)) {
 		if (m)

@@ -282,7 +282,7 @@ static cptx_launch *launch_alloc(const cptx_program *p, const kernel *k, const c
 
 	for (size_t i = 0; i < n; i++)
 		size += aligned(opt->args[i].size);
-	char *mem = calloc(1, size);
+	char *mem = NEW_ARRAY(char, size);
 	if (!mem)
 		return NULL;
 	cptx_launch *l = (cptx_launch *)(void *)mem;
@@ -295,7 +295,7 @@ static cptx_launch *launch_alloc(const cptx_program *p, const kernel *k, const c
 		values += aligned(opt->args[i].size);
 		store(l, i, &opt->args[i]);
 	}
-	l->k.info.name = memcpy(mem + values, k->info.name, name);
+	l->k.info.name = (const char *)memcpy(mem + values, k->info.name, name);
 	return l;
 }
 
@@ -325,7 +325,7 @@ cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *n
 	}
 	if (!program_find(p, name, &k, at, err))
 		return NULL;
-	if (p->dev->ops->kernel(p, &k, at, err) && args_fit(&k, opt, at, err) && !(l = launch_alloc(p, &k, opt)))
+	if (p->dev->ops->find(p, &k, at, err) && args_fit(&k, opt, at, err) && !(l = launch_alloc(p, &k, opt)))
 		no_memory(err, at);
 	if (!l) {
 		kernel_release(&k);
@@ -375,12 +375,13 @@ bool cptx_launch_set_(cptx_site at, cptx_launch *l, size_t i, cptx_arg arg, cptx
 
 bool cptx_launch_grid_(cptx_site at, cptx_launch *l, uint32_t x, uint32_t y, uint32_t z, cptx_error *err)
 {
+	const uint32_t grid[3] = { x, y, z };
 	uint32_t before[3];
 
 	if (!given(l, at, err))
 		return false;
 	memcpy(before, l->grid, sizeof before);
-	if (set_grid(l, (uint32_t[3]){ x, y, z }, at, err) && cooperates(l, at, err))
+	if (set_grid(l, grid, at, err) && cooperates(l, at, err))
 		return true;
 	memcpy(l->grid, before, sizeof before);
 	return false;
@@ -416,7 +417,7 @@ bool cptx_program_resources(const cptx_program *p, const char *name, uint32_t th
 		return error_set(err, CPTX_E_ARG, NOWHERE, "the %s is NULL", !p ? "program" : "result");
 	if (!program_find(p, name, &k, NOWHERE, err))
 		return false;
-	bool ok = p->dev->ops->kernel(p, &k, NOWHERE, err) && p->dev->ops->resources(p, &k, threads, dyn_smem, out, err);
+	bool ok = p->dev->ops->find(p, &k, NOWHERE, err) && p->dev->ops->resources(p, &k, threads, dyn_smem, out, err);
 	kernel_release(&k);
 	return ok;
 }

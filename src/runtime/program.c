@@ -9,7 +9,7 @@
 
 static bool learn_params(cptx_program *p, cptx_kernel_info *k)
 {
-	cptx_param_info *params = arena_alloc(&p->mem, (k->nparams + 1) * sizeof *params);
+	cptx_param_info *params = ARENA_ARRAY(&p->mem, cptx_param_info, k->nparams + 1);
 
 	if (!params)
 		return false;
@@ -24,7 +24,7 @@ static bool learn_params(cptx_program *p, cptx_kernel_info *k)
 bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m)
 {
 	cptx_kernel_info k = { 0 };
-	char *copy = arena_alloc(&p->mem, len + 1);
+	char *copy = ARENA_ARRAY(&p->mem, char, len + 1);
 
 	if (!copy || !arena_push(&p->mem, &p->kernels, p->nkernels, &p->kernels_cap, sizeof *p->kernels))
 		return false;
@@ -83,7 +83,7 @@ static bool not_found(const cptx_program *p, const char *name, cptx_site at, cpt
 
 bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site at, cptx_error *err)
 {
-	*k = (kernel){ .info.name = name };
+	*k = (kernel){ .info = { .name = name } };
 	for (size_t i = 0; i < p->nkernels; i++)
 		if (name ? !strcmp(p->kernels[i].name, name) : p->nkernels == 1) {
 			k->info = p->kernels[i];
@@ -103,7 +103,7 @@ void kernel_release(kernel *k)
 
 static cptx_program *program_load(cptx_device *dev, load_request *q, const cptx_load_opt *opt, cptx_error *err)
 {
-	cptx_program *p = calloc(1, sizeof *p);
+	cptx_program *p = NEW(cptx_program);
 
 	if (!p) {
 		no_memory(err, q->at);

@@ -12,12 +12,12 @@ typedef enum transfer_kind { TRANSFER_WRITE, TRANSFER_READ, TRANSFER_COPY, TRANS
 
 typedef struct transfer {
 	transfer_kind kind;
-	bool wait;         /* complete on return */
+	void *host_dst;
 	uint64_t dst, src; /* device addresses */
 	const void *host_src;
-	void *host_dst;
-	size_t n; /* bytes; words for FILL32 */
 	uint32_t value;
+	size_t n;  /* bytes; words for FILL32 */
+	bool wait; /* complete on return */
 	void *stream;
 } transfer;
 
@@ -75,7 +75,7 @@ typedef struct device_ops {
 	void (*unload)(cptx_program *p);
 	uint64_t (*global)(const cptx_program *p, const char *name, size_t *size, cptx_error *err);
 	/* Finds the kernel in the program: fn, limits, and sizes of parameters if info.params is NULL. */
-	bool (*kernel)(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err);
+	bool (*find)(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err);
 	bool (*resources)(const cptx_program *p, const kernel *k, uint32_t threads, uint32_t dyn_smem, cptx_resources *out,
 	                  cptx_error *err);
 	bool (*launch_prepare)(cptx_launch *l, cptx_site at, cptx_error *err);

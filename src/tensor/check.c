@@ -112,7 +112,7 @@ typedef struct trial {
 static bool refuse(const trial *q, const char *format, ...) CPTX_PRINTF_(2, 3);
 static bool refuse(const trial *q, const char *format, ...)
 {
-	cptx_error why = { 0 };
+	cptx_error why = { .code = CPTX_OK };
 	va_list ap;
 	buf b;
 

@@ -26,9 +26,9 @@ static void destroy(exported *e)
 	free(e);
 }
 
-static void delete_versioned(DLManagedTensorVersioned *t) { destroy(t->manager_ctx); }
+static void delete_versioned(DLManagedTensorVersioned *t) { destroy((exported *)t->manager_ctx); }
 
-static void delete_old(DLManagedTensor *t) { destroy(t->manager_ctx); }
+static void delete_old(DLManagedTensor *t) { destroy((exported *)t->manager_ctx); }
 
 static bool describe(const cptx_tensor_opt *opt, exported *e, DLTensor *t, cptx_error *err)
 {
@@ -69,7 +69,8 @@ static bool place(cptx_device *dev, const cptx_tensor_opt *opt, exported *e, DLT
 		return true;
 	if (!ptr)
 		return false;
-	char *at = dev->ops->host ? cptx_emu_host(dev, ptr + first, (size_t)size, err) : (char *)(uintptr_t)(ptr + first);
+	char *at =
+		dev->ops->host ? (char *)cptx_emu_host(dev, ptr + first, (size_t)size, err) : (char *)(uintptr_t)(ptr + first);
 	t->data = at ? at - (int64_t)first : NULL;
 	return at != NULL;
 }
@@ -90,7 +91,7 @@ static exported *make(cptx_device *dev, const cptx_tensor_opt *opt, bool old, cp
 		error_set(err, CPTX_E_ARG, NOWHERE, "DLPack before 1.0 cannot say that a tensor is read-only");
 		return NULL;
 	}
-	exported *e = calloc(1, sizeof *e + 2 * (opt->rank + 1) * sizeof *e->extents);
+	exported *e = NEW_SIZED(exported, sizeof *e + 2 * (opt->rank + 1) * sizeof *e->extents);
 	if (!e) {
 		no_memory(err, NOWHERE);
 		return NULL;

@@ -56,7 +56,7 @@ cptx_tensor_launch *cptx_tensor_launch_new_(cptx_site at, const cptx_program *p,
 		error_set(err, CPTX_E_ARG, at, "the %s NULL", !p ? "program is" : !opt ? "options are" : "signature is");
 		return NULL;
 	}
-	cptx_tensor_launch *l = calloc(1, sizeof *l);
+	cptx_tensor_launch *l = NEW(cptx_tensor_launch);
 	if (!l) {
 		no_memory(err, at);
 		return NULL;
@@ -105,7 +105,7 @@ typedef struct run {
 static bool refuse(const run *r, const entry *a, const char *format, ...) CPTX_PRINTF_(3, 4);
 static bool refuse(const run *r, const entry *a, const char *format, ...)
 {
-	cptx_error why = { 0 };
+	cptx_error why = { .code = CPTX_OK };
 	va_list ap;
 
 	va_start(ap, format);
@@ -137,7 +137,7 @@ static const DLTensor *see(run *r, const entry *a, const cptx_tensor_arg *given,
 
 	*read_only = false;
 	switch (given->kind) {
-	case CPTX_TENSOR_DL: t = given->u.tensor; break;
+	case CPTX_TENSOR_DL: t = (const DLTensor *)given->u.tensor; break;
 	case CPTX_TENSOR_MANAGED: t = given->u.managed ? &given->u.managed->dl_tensor : NULL; break;
 	case CPTX_TENSOR_VERSIONED:
 		if (given->u.versioned && given->u.versioned->version.major != DLPACK_MAJOR_VERSION) {
@@ -230,7 +230,7 @@ static bool take_number(run *r, size_t i, const cptx_tensor_arg *given)
 		return false;
 	r->value[i] = (uint64_t)v;
 	const tensor_binding *b = &r->names[a->symbol];
-	return bind(r->names, &(extent){ .kind = EXTENT_NAME, .name = (uint8_t)a->symbol }, v, i) ||
+	return bind(r->names, CPTX_OPT_(extent, .kind = EXTENT_NAME, .name = (uint8_t)a->symbol), v, i) ||
 	       refuse(r, a, "is %lld, but %s is %lld by argument \"%s\"", (long long)v, a->name, (long long)b->v,
 	              r->l->s.arg[b->by].name);
 }

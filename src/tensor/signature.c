@@ -15,7 +15,7 @@ typedef struct reader {
 static bool fail(const reader *r, const char *format, ...) CPTX_PRINTF_(2, 3);
 static bool fail(const reader *r, const char *format, ...)
 {
-	cptx_error why = { 0 };
+	cptx_error why = { .code = CPTX_OK };
 	va_list ap;
 
 	if (r->s->mem.failed) /* so what was there could not be kept */
@@ -60,7 +60,7 @@ static const char *word(reader *r)
 {
 	blank(r);
 	size_t n = word_length(r);
-	char *copy = n ? arena_alloc(&r->s->mem, n + 1) : NULL;
+	char *copy = n ? ARENA_ARRAY(&r->s->mem, char, n + 1) : NULL;
 
 	if (!copy)
 		return NULL;
