@@ -5,7 +5,6 @@
  * What must hold: no crash; a function that takes a cptx_error * gives zero (false, NULL) and sets it, or neither; a builder
  * call in a kernel that is open gives a value, or the module has an error.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 #include <cptx/inspect.h>
 
 enum kind { HOOK, ERROR, TEXT, DATA, PLAIN, STRUCT, OBJECT, BITS, VALUE, ENUM, NUMBER };
-enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE, MODES };
+enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE };
 struct call {
 	const char *name;
 	void (*fn)(void);
@@ -201,7 +200,8 @@ static void child(int call, int turn)
 int main(void)
 {
 	static const char *const what[] = { "nothing but zeros", "zeros and an error", "zero", "meaningless" };
-	int call = 0, turn = 0, failed = 0, status;
+	int call = 0, turn = 0, last = -2, failed = 0, status; /* last: function that failed */
+	char command[64];
 
 	reached = mmap(NULL, 2 * sizeof *reached, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (reached == MAP_FAILED || !mkdtemp(folder) || setenv("CPTX_CACHE_DIR", folder, 1) ||
@@ -212,11 +212,13 @@ int main(void)
 		pid_t pid = fork();
 		if (!pid)
 			child(call, turn);
-		if (pid < 0 || (waitpid(pid, &status, 0) < 0 && errno != EINTR))
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
 			return 1;
 		if (!status)
 			break;
-		call = reached[0], turn = reached[1], failed++;
+		if (reached[0] != last)
+			last = reached[0], failed++;
+		call = reached[0], turn = reached[1];
 		if (call < 0) {
 			puts("FAIL the objects to give cannot be made");
 			break;
@@ -229,6 +231,9 @@ int main(void)
 		if (++turn >= turns(&calls[call]))
 			call++, turn = 0;
 	}
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	if (system(command))
+		printf("%s is left\n", folder);
 	printf("misuse: %d passed, %d failed, 0 skipped\n", CALLS - failed, failed);
 	return failed != 0;
 }
