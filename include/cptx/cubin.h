@@ -63,6 +63,15 @@ typedef struct cptx_cubin_control {
 } cptx_cubin_control;
 /** Of the instruction at byte `address` (a multiple of 16) of kernel i; false if there is none. */
 CPTX_API bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out);
+/**
+ * Registers of 32 bits alive at each instruction of kernel i: those in use in front of it, and those that it writes.
+ * live[n], n of `nlive` at most: of the instruction at byte 16 n, 0 where none gets to.  Returns the most of the kernel and
+ * of the functions that it calls; 0, with *err set (may be NULL), if they are not known: an operation or a form that this
+ * version of cptx does not know, a call of a function in another section, a branch to no listed target.
+ *
+ * In a function that is called from several places this is what is alive for any of them.
+ */
+CPTX_API uint32_t cptx_cubin_view_live(const cptx_cubin_view *c, size_t i, uint16_t *live, size_t nlive, cptx_error *err);
 /** Bytes of global variables of the module. */
 CPTX_API uint64_t cptx_cubin_view_globals(const cptx_cubin_view *c);
 /** Where the instructions of kernel i come from, by address; *n of them.  None without line information (ptxas -lineinfo).

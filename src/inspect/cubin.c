@@ -21,6 +21,7 @@ enum info_kind {
 	INFO_PARAM_SIZE = 0x19,
 	INFO_MAXREG_COUNT = 0x1b,
 	INFO_REGCOUNT = 0x2f,
+	INFO_BRANCH_TARGETS = 0x34,
 	INFO_CTA_PER_CLUSTER = 0x3d,
 	INFO_NUM_BARRIERS = 0x4c,
 	INFO_REG_RECONFIG = 0x54
@@ -101,8 +102,10 @@ static void note_common(cptx_cubin_view *c, unsigned kind, const unsigned char *
 	}
 }
 
-static void note_own(cptx_cubin_kernel *k, unsigned kind, const unsigned char *p, uint32_t n, uint32_t value)
+static void note_own(cubin_kernel *own, unsigned kind, const unsigned char *p, uint32_t n, uint32_t value)
 {
+	cptx_cubin_kernel *k = &own->k;
+
 	switch (kind) {
 	case INFO_MAX_THREADS: three(k->max_block, p, n); break;
 	case INFO_REQNTID: three(k->block, p, n); break;
@@ -111,12 +114,13 @@ static void note_own(cptx_cubin_kernel *k, unsigned kind, const unsigned char *p
 	case INFO_MAXREG_COUNT: k->max_registers = value; break;
 	case INFO_NUM_BARRIERS: k->barriers = value & 0xff; break;
 	case INFO_REG_RECONFIG: k->reallocates = true; break;
+	case INFO_BRANCH_TARGETS: own->branches = p, own->nbranches = n; break;
 	default: break;
 	}
 }
 
 /* A list of attributes; `own`: of that kernel, NULL: of all. */
-static bool read_info(cptx_cubin_view *c, const unsigned char *p, uint64_t size, const char *section, cptx_cubin_kernel *own)
+static bool read_info(cptx_cubin_view *c, const unsigned char *p, uint64_t size, const char *section, cubin_kernel *own)
 {
 	for (uint64_t at = 0; at < size;) {
 		if (size - at < 4)
@@ -170,7 +174,7 @@ static bool read_section(cptx_cubin_view *c, Elf_Scn *s, const GElf_Shdr *h)
 	else if ((k = by_suffix(c, name, ".nv.shared.")))
 		note_shared(c, k, h->sh_size);
 	else if ((k = by_suffix(c, name, ".nv.info.")))
-		return read_info(c, p, p ? h->sh_size : 0, name, &k->k);
+		return read_info(c, p, p ? h->sh_size : 0, name, k);
 	else if (!strcmp(name, ".nv.info"))
 		return read_info(c, p, p ? h->sh_size : 0, name, NULL);
 	else if (!strcmp(name, ".nv.global") || !strcmp(name, ".nv.global.init"))

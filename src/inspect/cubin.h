@@ -10,6 +10,8 @@ typedef struct cubin_kernel {
 	cptx_cubin_kernel k;
 	size_t section, symbol; /* of its code; of its name */
 	const unsigned char *code;
+	const unsigned char *branches; /* the list of targets of indirect branches; its bytes */
+	size_t nbranches;
 	cptx_cubin_line *line;
 	size_t nline, cap_line;
 } cubin_kernel;

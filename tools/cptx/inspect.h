@@ -11,7 +11,7 @@ enum { SASS_BOARDS = 6 };
 typedef struct sass_line {
 	uint32_t address, ptx_line; /* 0: not known */
 	enum cptx_unit unit;
-	uint16_t live;                   /* registers, by nvdisasm; 0: not known */
+	uint16_t live;                   /* registers, by cptx_cubin_view_live; 0: not known */
 	uint8_t stall;                   /* cycles until the next one may be issued */
 	uint8_t write_board, read_board; /* scoreboards that it releases, as in cptx_cubin_control */
 	uint32_t from[SASS_BOARDS];      /* for each: the row that releases what this one waits for; UINT32_MAX: it does not */
@@ -30,6 +30,8 @@ typedef struct inspect_kernel {
 	cptx_occupancy occupancy;
 	sass_line *sass;
 	size_t nsass;
+	uint32_t live; /* the most registers alive in the machine code; 0: not known, for this reason */
+	char live_unknown[200];
 } inspect_kernel;
 
 typedef struct inspected {

@@ -53,16 +53,29 @@ function mnemonic(text) { return text.replace(/^@\S+ +/, "").split(/[ .;]/)[0]; 
 
 function hottest() { return (K.loops || []).find(l => l.hottest); }
 
-function fillPtx(hot, peak) {
-	const live = {}, unit = {}, banks = {};
-	for (const p of K.points || []) live[p[0]] = Math.max(live[p[0]] || 0, p[1]), unit[p[0]] = p[4], banks[p[0]] = p[5];
+/* The most registers alive by line of the PTX: in the machine code, or, without a cubin, in the PTX itself. */
+function aliveByLine() {
+	const live = {}, from = K.alive ? K.sass.map(s => [s[1], s[4]]) : K.points || [];
+	for (const [line, n] of from) if (line) live[line] = Math.max(live[line] || 0, n);
+	return live;
+}
+
+/* A cell with a bar as long as its share of the most. */
+function liveCell(e, n, most) {
+	const l = el(e, "span", "live", n || "");
+	l.style.backgroundSize = 100 * (n || 0) / most + "% 100%";
+	l.title = "registers alive" + (K.alive ? " in the machine code" : ", estimated from the PTX");
+}
+
+function fillPtx(hot, live, most) {
+	const unit = {}, banks = {};
+	for (const p of K.points || []) unit[p[0]] = p[4], banks[p[0]] = p[5];
 	const all = document.createDocumentFragment();
 	D.ptx.forEach((text, i) => {
 		const n = i + 1, isHot = hot && n >= hot.first && n <= hot.last;
-		const e = row("ptx", n, text, live[n] !== undefined || origin(n) ? group(n) : "p" + n, isHot);
-		const l = el(e, "span", "live", live[n] || "");
-		l.style.backgroundSize = 100 * (live[n] || 0) / peak + "% 100%";
-		el(e, "span", "unit").style.background = live[n] === undefined ? "transparent" : colors[unit[n]];
+		const e = row("ptx", n, text, unit[n] !== undefined || origin(n) ? group(n) : "p" + n, isHot);
+		liveCell(e, live[n], most);
+		el(e, "span", "unit").style.background = unit[n] === undefined ? "transparent" : colors[unit[n]];
 		el(e, "span", "", text.replace(/\t/g, "    "));
 		if (banks[n]) el(e, "span", "banks", "  +" + banks[n] + " turns for bank conflicts");
 		byPtx[n] = e;
@@ -71,15 +84,12 @@ function fillPtx(hot, peak) {
 	$("ptx").replaceChildren(all);
 }
 
-function fillSass(hot) {
-	const all = document.createDocumentFragment();
-	const most = Math.max(1, ...K.sass.map(s => s[4])), at = {};
+function fillSass(hot, most) {
+	const all = document.createDocumentFragment(), at = {};
 	for (const s of K.sass) at[s[0]] = s;
 	for (const [address, line, unit, text, live, stall, waits] of K.sass) {
 		const e = row("sass", hex(address), text, line ? group(line) : "", hot && line >= hot.first && line <= hot.last);
-		const l = el(e, "span", "live", live || "");
-		l.style.backgroundSize = 100 * live / most + "% 100%";
-		l.title = "registers alive";
+		liveCell(e, live, most);
 		el(e, "span", "stall" + (stall > 8 ? " long" : ""), stall || "").title = "cycles until the next instruction may be issued";
 		el(e, "span", "unit").style.background = text ? colors[unit] : "transparent";
 		el(e, "span", "", text || "(no disassembler)");
@@ -91,8 +101,9 @@ function fillSass(hot) {
 	$("sass").parentNode.classList.toggle("none", !K.sass.length);
 }
 
-function fillSource(hot) {
-	const all = document.createDocumentFragment(), hotLines = new Set();
+function fillSource(hot, live, most) {
+	const all = document.createDocumentFragment(), hotLines = new Set(), alive = {};
+	D.origin.forEach((o, i) => { if (o) alive[o.join(":")] = Math.max(alive[o.join(":")] || 0, live[i + 1] || 0); });
 	for (let n = hot ? hot.first : 1; hot && n <= hot.last; n++)
 		if (origin(n)) hotLines.add(origin(n).join(":"));
 	D.sources.forEach((s, f) => {
@@ -102,6 +113,7 @@ function fillSource(hot) {
 		for (let i = 0; i < (lines.length || Math.max(0, ...used)); i++) {
 			if (!lines.length && !used.has(i + 1)) continue;
 			const e = row("source", i + 1, lines[i] || "", used.has(i + 1) ? "s" + f + ":" + (i + 1) : "", hotLines.has(f + ":" + (i + 1)));
+			liveCell(e, alive[f + ":" + (i + 1)], most);
 			el(e, "span", "", (lines[i] || "").replace(/\t/g, "    "));
 			all.appendChild(e);
 		}
@@ -139,23 +151,20 @@ function fillCards(hot) {
 	}
 }
 
-function fillPressure(hot) {
-	const exact = {}, points = K.points || []; // by line of the PTX, in the machine code
-	for (const s of K.sass) if (s[1]) exact[s[1]] = Math.max(exact[s[1]] || 0, s[4]);
-	const most = Math.max(0, ...Object.values(exact));
-	const svg = $("pressure"), n = D.ptx.length || 1, peak = Math.max(1, K.peak || 0, most);
+function fillPressure(hot, live, most) {
+	const svg = $("pressure"), n = D.ptx.length || 1, lines = Object.keys(live).map(Number).sort((a, b) => a - b);
 	svg.setAttribute("viewBox", "0 0 " + n + " 100");
 	let path = "M0 100", at = 0;
-	for (const p of points) path += "L" + p[0] + " " + (100 - 96 * p[1] / peak), at = p[0];
+	for (const l of lines) path += "L" + l + " " + (100 - 96 * live[l] / most), at = l;
 	let s = `<path d="${path}L${at} 100Z" style="fill:var(--mark);stroke:var(--accent);stroke-width:1" vector-effect="non-scaling-stroke"/>`;
-	if (most) s += `<path d="${Object.keys(exact).map((l, i) => (i ? "L" : "M") + l + " " + (100 - 96 * exact[l] / peak)).join("")}" style="fill:none;stroke:var(--bad);stroke-width:1.2" vector-effect="non-scaling-stroke"/>`;
 	if (hot) s += `<rect x="${hot.first}" y="0" width="${hot.last - hot.first + 1}" height="100" style="fill:var(--hotline);opacity:.35"/>`;
 	svg.innerHTML = s;
 	svg.onclick = e => {
 		const line = Math.ceil(e.offsetX / svg.clientWidth * n);
 		if (byPtx[line]) byPtx[line].scrollIntoView({ block: "center" }), select(group(line), "ptx");
 	};
-	$("peak").textContent = points.length ? "at most " + K.peak + " of the PTX" + (most ? ", " + most + " of the machine code (red)" : "") + "; ptxas needs " + K.registers + "; orange: the hottest loop" : "";
+	$("peak").textContent = (K.alive ? "at most " + K.alive + " in the machine code, which takes " + K.registers : "at most " + (K.peak || 0) + ", an estimate from the PTX" +
+		(K.alive_unknown ? " (" + K.alive_unknown + ")" : "")) + "; orange: the hottest loop";
 }
 
 /* Of each instruction the cycles that it says, upwards, and what it waits for, as a line of full height. */
@@ -277,8 +286,9 @@ function show() {
 	K = D.kernels[$("kernel").value];
 	rows = { source: {}, ptx: {}, sass: {} }, byPtx = {}, bySass = {};
 	const hot = hottest();
-	fillCards(hot), fillPressure(hot), fillStalls(hot), fillBars(), fillSmem(), fillStages(), fillRemarks();
-	fillSource(hot), fillPtx(hot, Math.max(1, K.peak || 0)), fillSass(hot);
+	const live = aliveByLine(), most = Math.max(1, K.alive || K.peak || 0);
+	fillCards(hot), fillPressure(hot, live, most), fillStalls(hot), fillBars(), fillSmem(), fillStages(), fillRemarks();
+	fillSource(hot, live, most), fillPtx(hot, live, most), fillSass(hot, most);
 	if (hot) {
 		select(group(hot.first));
 		byPtx[hot.first].scrollIntoView({ block: "start" });

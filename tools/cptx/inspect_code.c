@@ -67,6 +67,21 @@ static bool take_lines(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 	return true;
 }
 
+static bool take_live(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
+{
+	uint16_t *live = calloc(k->nsass + 1, sizeof *live);
+	cptx_error err;
+
+	if (!live)
+		return false;
+	if (!(k->live = cptx_cubin_view_live(v, i, live, k->nsass, &err)))
+		snprintf(k->live_unknown, sizeof k->live_unknown, "%.190s", err.text);
+	for (size_t j = 0; j < k->nsass; j++)
+		k->sass[j].live = live[j];
+	free(live);
+	return true;
+}
+
 bool code_read(inspected *in)
 {
 	cptx_error err;
@@ -90,7 +105,7 @@ bool code_read(inspected *in)
 		inspect_kernel *k = &grown[in->nkernel++];
 		*k = (inspect_kernel){ 0 };
 		take_figures(k, &c);
-		ok = (k->name = strdup(c.name)) && take_lines(k, v, i);
+		ok = (k->name = strdup(c.name)) && take_lines(k, v, i) && take_live(k, v, i);
 	}
 	cptx_cubin_view_destroy(v);
 	return ok;
@@ -156,10 +171,7 @@ static inspect_kernel *named(inspected *in, const char *name, size_t n)
 	return NULL;
 }
 
-/*
- * "    / *0010* /   @!P0 LDC R1, c[0x0][0x28] ;", of nvdisasm and cuobjdump; the line is cut at the semicolon.  Behind it
- * nvdisasm -plr has "// | 12 ^ : v": so many registers are in use.
- */
+/* "    / *0010* /   @!P0 LDC R1, c[0x0][0x28] ;", of nvdisasm and cuobjdump; the line is cut at the semicolon. */
 static void take_instruction(inspect_kernel *k, char *line)
 {
 	char *p = line + strspn(line, " \t"), *end;
@@ -173,8 +185,6 @@ static void take_instruction(inspect_kernel *k, char *line)
 	if (!(end = strchr(p, ';')))
 		return;
 	sass_line *s = &k->sass[address / 16];
-	const char *live = strstr(end, "// |");
-	s->live = live ? (uint16_t)strtoul(live + 4, NULL, 10) : 0;
 	while (end > p && end[-1] == ' ')
 		end--;
 	*end = 0;
@@ -204,8 +214,7 @@ static void take_all(inspected *in)
 
 void code_disassemble(inspected *in)
 {
-	static const char *const tools[][4] = { { "nvdisasm", "CPTX_NVDISASM", "-c", "-plr" }, /* and how many registers live */
-		                                    { "nvdisasm", "CPTX_NVDISASM", "-c" },
+	static const char *const tools[][3] = { { "nvdisasm", "CPTX_NVDISASM", "-c" },
 		                                    { "cuobjdump", "CPTX_CUOBJDUMP", "-sass" } };
 	char path[4096], file[40];
 	int fd = -1;
@@ -214,7 +223,7 @@ void code_disassemble(inspected *in)
 		if (!process_find(tools[i][0], tools[i][1], path, sizeof path) || (fd = process_file(in->code, in->ncode)) < 0)
 			continue;
 		snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
-		char *argv[] = { path, file, (char *)tools[i][2], (char *)tools[i][3], NULL };
+		char *argv[] = { path, file, (char *)tools[i][2], NULL };
 		process p = { .argv = argv, .keep = &fd, .nkeep = 1, .limit_ms = 60000 };
 		bool ok = process_run(&p) && !p.status;
 		close(fd);

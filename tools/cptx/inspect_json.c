@@ -154,9 +154,11 @@ static void put_kernel(FILE *f, const inspect_kernel *k)
 		put_flow(f, k);
 		put_stages(f, k);
 	}
+	fprintf(f, ",\"alive\":%u,\"alive_unknown\":", k->live);
+	put_string(f, k->live_unknown);
 	fputs(",\"sass\":[", f);
 	for (size_t i = 0, n = 0; i < k->nsass; i++) {
-		if (!k->sass[i].text && !k->sass[i].ptx_line)
+		if (!k->sass[i].text && !k->sass[i].ptx_line && !k->sass[i].live)
 			continue;
 		fputs(n++ ? ",\n" : "", f);
 		put_sass(f, k, i);

@@ -107,9 +107,11 @@ static void put_flow(const inspected *in, const inspect_kernel *k)
 	cptx_flow_mix(k->flow, count, weight);
 	put_mix("PTX instructions", count);
 	put_loop(in, k);
-	printf("  %-22s %u registers of the PTX at ", "most alive", cptx_flow_peak(k->flow, &at));
-	put_place(in, p[at].line);
-	printf("; estimate of what ptxas needs: %u\n", cptx_flow_registers(k->flow));
+	if (!k->live) {
+		printf("  %-22s %u registers of the PTX at ", "most alive", cptx_flow_peak(k->flow, &at));
+		put_place(in, p[at].line);
+		printf("; estimate of what ptxas needs: %u\n", cptx_flow_registers(k->flow));
+	}
 	uint32_t known, accesses, conflicts = cptx_flow_conflicts(k->flow, &known, &accesses);
 	if (accesses)
 		printf("  %-22s %u, of %u ld.shared and st.shared of %u whose addresses the text tells\n", "bank conflicts",
@@ -188,9 +190,15 @@ static void put_sass(const inspected *in, const inspect_kernel *k)
 	if (lined && in->m)
 		printf("  %-22s %u of %zu machine instructions\n", "lines known of", lined, k->nsass);
 	if (alive) {
-		printf("  %-22s %u registers of the machine code at ", "most alive", alive->live);
-		put_place(in, alive->ptx_line);
-		printf(" (0x%04x)\n", alive->address);
+		printf("  %-22s %u registers", "most alive", alive->live);
+		if (alive->live <= k->registers) /* setmaxnreg may give it more than it starts with */
+			printf(" of the %u", k->registers);
+		printf(" at ");
+		if (alive->ptx_line)
+			put_place(in, alive->ptx_line);
+		printf("%s0x%04x of the machine code\n", alive->ptx_line ? ", " : "", alive->address);
+	} else if (*k->live_unknown) {
+		printf("  %-22s %s\n", "in the machine code", k->live_unknown);
 	}
 }
 
