@@ -71,9 +71,11 @@ typedef struct cptx_gemm_opt {
 	                           sums: or CPTX_S32 */
 	enum cptx_type scale; /**< [scaled, tcgen05] of factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: there are none */
 	enum cptx_tcgen05_kind kind; /**< [tcgen05]; [scaled]: 0, or what the types say */
-	bool a_m_major;              /**< [wgmma, tcgen05] A is stored as K rows of M elements; else M rows of K.  wgmma: 16-bit
-	                                  types only; tcgen05: not of 4 and 6 bits */
-	bool b_n_major;              /**< [wgmma, tcgen05] B is stored as K rows of N elements; else N rows of K; as with A */
+	bool a_m_major;              /**< [scaled, wgmma, tcgen05] A is stored as K rows of M elements; else M rows of K.  wgmma:
+	                                  16-bit types only; tcgen05: not of 4 and 6 bits; scaled: not of e2m1 twice, and of 4
+	                                  and 6 bits with bm = 128 */
+	bool b_n_major;              /**< [scaled, wgmma, tcgen05] B is stored as K rows of N elements; else N rows of K; as with
+	                                  A, and with bn */
 
 	/* the shape: cptx_gemm_auto picks it */
 	uint32_t bm, bn;               /**< tile of a CTA in elements of D.
@@ -85,7 +87,8 @@ typedef struct cptx_gemm_opt {
 	uint32_t stages;               /**< tiles of A and B in shared memory, 2 to 16 */
 	uint32_t group;                /**< rows of (cluster) tiles that are walked together, for the L2 cache; 0: 16 */
 	uint32_t warps_m, warps_n;     /**< [sync, scaled] warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
-	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128 */
+	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
+	                                    with stream_k and grouped 64x32 and 32x64 */
 	uint32_t cluster_m, cluster_n; /**< [wgmma, tcgen05] tiles of a cluster along M, which share B by multicast, and along N,
 	                                    which share A: 1, 2, 4 or 8 (of a pair 4), one of both 1; 0: 1 */
 	uint32_t per_sm;               /**< [wgmma] CTAs that fit on a multiprocessor, 1 or 2; 0: 1.  With 2 a launch can begin
@@ -93,16 +96,16 @@ typedef struct cptx_gemm_opt {
 	bool swap;                     /**< [wgmma] bm and cluster_m lie along N, bn and cluster_n along M, whose tiles can be
 	                                    small so: wgmma computes the transpose of D */
 	bool a_tmem;   /**< [tcgen05] A comes from tensor memory, where tcgen05.cp brings it; not with a_m_major */
-	bool stream_k; /**< [wgmma, tcgen05] CTAs share tiles along K, so that all have the same work; needs a
+	bool stream_k; /**< [scaled, wgmma, tcgen05] CTAs share tiles along K, so that all have the same work; needs a
 	                    workspace */
 
 	/* what else the kernel takes; none of it [sync] */
-	bool batched;                   /**< a number of matrices */
-	bool grouped;                   /**< [wgmma, tcgen05] a list of problems; not with stream_k, batched and timeline */
-	bool alpha;                     /**< alpha, f32 */
-	bool beta;                      /**< beta, f32, and C */
-	bool bias;                      /**< a vector of N f32, added to each row */
-	uint32_t timeline;              /**< [wgmma, tcgen05] a timeline with that many stamps for a warp; 0: none, at no cost */
+	bool batched;      /**< a number of matrices */
+	bool grouped;      /**< [scaled, wgmma, tcgen05] a list of problems; not with stream_k, batched and timeline */
+	bool alpha;        /**< alpha, f32 */
+	bool beta;         /**< beta, f32, and C */
+	bool bias;         /**< a vector of N f32, added to each row */
+	uint32_t timeline; /**< [scaled, wgmma, tcgen05] a timeline with that many stamps for a warp; 0: none, at no cost */
 	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
 	void *user;                     /**< for it */
 	const char *name;               /**< of the kernel; NULL: "gemm" */

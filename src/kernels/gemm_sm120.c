@@ -2,42 +2,58 @@
  * Block-scaled GEMM for sm_120: TMA -> shared memory -> ldmatrix -> mma.sync with scale factors -> D.
  *
  * One thread of the last warp fills a ring of stages; the others compute.  Elements of 8 and of 4 bits lie alike, 128 bytes
- * of a row in a stage: an mma.sync takes 32 bytes along K of 16 rows of A and 8 of B, which ldmatrix fetches as 16-bit
- * elements.  The factors come in blocks of 128 rows by 4; those of a row are a word, which a lane reads at once, and the
- * mma.sync picks bytes of it: lanes 4i and 4i + 1 have rows i and i + 8 of A, lane 4i column i of B.
+ * along K in a stage: an mma.sync takes 32 of them, of 16 rows of A and 8 of B (gemm_sm120_operand.c).  The factors come in
+ * blocks of 128 rows by 4; those of a row are a word, which a lane reads at once, and the mma.sync picks bytes of it: lanes
+ * 4i and 4i + 1 have rows i and i + 8 of A, lane 4i column i of B.
  *
  * CTAs are persistent, and the loader runs ahead across tile borders.  D is written from registers.
  */
 #include "kernels/gemm_sm120.h"
 #include "kernels/walk.h"
 
-typedef struct gemm120 {
-	cptx_kernel *k;
-	const cptx_gemm_opt *o;
-	gemm120_shape s;
-	tma_gemm t;
-	tma_gemm_params p;
-	cptx_pipe pipe;
-	cptx_val ring, tid, warp, lane;
-	cptx_val tiles_m, tiles_n, tiles, all, at;
-	cptx_val m0, n0, z;      /* of the tile, .s32; the matrix */
-	cptx_val warp_m, warp_n; /* where the warp's part begins in it */
-	cptx_lines lines_a, lines_b;
-	cptx_lane_lines lanes_a, lanes_b;
-	cptx_val row_a, row_b; /* bytes of this lane's row in a block of factors */
-	cptx_val a, b, acc;    /* fragments: of one step; of the tile */
-} gemm120;
-
 static uint32_t rows16(const gemm120 *g) { return g->s.wm / 16; }
 static uint32_t cols8(const gemm120 *g) { return g->s.wn / 8; }
 
 static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
 
-static void locate(gemm120 *g)
+/* ---- set-up and tiles ---- */
+
+static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
+
+static void count_tiles(gemm120 *g)
+{
+	g->tiles_m = ceil_div(g->k, g->p.M, g->o->bm);
+	g->tiles_n = ceil_div(g->k, g->p.N, g->o->bn);
+}
+
+static void begin_tiles(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
-	cptx_val id = g->at, row, column;
 
+	g->w.cluster = cptx_ctaid_x(k), g->w.clusters = cptx_nctaid_x(k);
+	if (g->o->grouped) {
+		tma_gemm_group_begin(k, &g->t, &g->list, &g->p, &g->w);
+		return;
+	}
+	count_tiles(g);
+	g->tiles = cptx_mul(k, g->tiles_m, g->tiles_n, .mode = CPTX_LO);
+	g->w.k_tiles = g->o->stream_k ? ceil_div(k, g->p.K, g->s.bk) : (cptx_val){ 0 };
+	tma_gemm_share_begin(k, &g->w, g->o->batched ? cptx_mul(k, g->tiles, g->p.batch, .mode = CPTX_LO) : g->tiles,
+	                     g->o->stream_k);
+}
+
+/* maps: those that this thread uses. */
+static void locate(gemm120 *g, uint32_t maps)
+{
+	cptx_kernel *k = g->k;
+	cptx_val row, column;
+
+	if (g->o->grouped) {
+		tma_gemm_group_find(k, &g->t, &g->list, &g->p, g->w.at, maps);
+		count_tiles(g);
+	}
+	tma_gemm_share_locate(k, &g->w, g->o->stream_k);
+	cptx_val id = g->o->grouped ? cptx_sub(k, g->w.tile, g->list.first) : g->w.tile;
 	if (g->o->batched) {
 		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
 		id = cptx_rem(k, id, g->tiles);
@@ -45,6 +61,17 @@ static void locate(gemm120 *g)
 	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
 	g->m0 = cptx_as(times(k, row, g->o->bm), CPTX_S32);
 	g->n0 = cptx_as(times(k, column, g->o->bn), CPTX_S32);
+}
+
+static void declare(gemm120 *g, cptx_module *m)
+{
+	g->k = cptx_kernel_begin(m, g->o->name, .block = { (g->s.warps + 1) * SM120_WARP }, .min_ctas = 1);
+	if (g->o->grouped)
+		tma_gemm_group_declare(g->k, &g->t, &g->list, &g->p);
+	else
+		tma_gemm_declare(g->k, &g->t, &g->p);
+	if (g->o->stream_k)
+		g->workspace = cptx_param(g->k, CPTX_PTR, "workspace");
 }
 
 static void setup(gemm120 *g)
@@ -58,11 +85,8 @@ static void setup(gemm120 *g)
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
-	g->tiles_m = cptx_div(k, cptx_add(k, g->p.M, g->o->bm - 1), g->o->bm);
-	g->tiles_n = cptx_div(k, cptx_add(k, g->p.N, g->o->bn - 1), g->o->bn);
-	g->tiles = cptx_mul(k, g->tiles_m, g->tiles_n, .mode = CPTX_LO);
-	g->all = g->o->batched ? cptx_mul(k, g->tiles, g->p.batch, .mode = CPTX_LO) : g->tiles;
-	g->at = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
+	cptx_timeline_begin(k, &g->line, .buffer = g->p.timeline, .warps = g->s.warps + 1, .events = g->o->timeline);
+	begin_tiles(g);
 }
 
 /* ---- the loader ---- */
@@ -76,57 +100,57 @@ static void load_factors(const gemm120 *g, bool of_b, cptx_val to, cptx_val bloc
 	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CTA);
 }
 
+static void load_stage(const gemm120 *g, const cptx_pipe_at *at, cptx_val k0)
+{
+	cptx_kernel *k = g->k;
+	const gemm120_shape *s = &g->s;
+	cptx_val to = cptx_mad(k, at->stage, s->stage, g->ring, .mode = CPTX_LO),
+			 block = cptx_div(k, k0, SM120_SPAN / s->blocks);
+	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->z, .mbar = cptx_pipe_full(at), .alone = true };
+
+	l.tile = &g->t.a, l.map = g->p.map[0], l.row = g->m0, l.to = to;
+	tma_gemm_load_tile(k, &l);
+	l.tile = &g->t.b, l.map = g->p.map[1], l.row = g->n0, l.to = cptx_offset(to, s->a_bytes);
+	tma_gemm_load_tile(k, &l);
+	load_factors(g, false, cptx_offset(to, s->a_bytes + s->b_bytes), block, at);
+	load_factors(g, true, cptx_offset(to, s->a_bytes + s->b_bytes + s->sf_bytes), block, at);
+}
+
+/* Bytes along K of what is done now. */
+static cptx_val end_of_load(const gemm120 *g)
+{
+	cptx_kernel *k = g->k;
+
+	return cptx_as(g->o->stream_k            ? times(k, g->w.k_end, SM120_SPAN)
+	               : gemm_sm120_packed(g->o) ? cptx_shr(k, g->p.K, 1)
+	                                         : g->p.K,
+	               CPTX_S32);
+}
+
 /* One thread.  Along K it counts bytes. */
 static void load(gemm120 *g)
 {
 	cptx_kernel *k = g->k;
-	const gemm120_shape *s = &g->s;
 	cptx_pipe_at at = cptx_pipe_producer(k, &g->pipe);
 	cptx_val k0 = cptx_reg(k, CPTX_S32);
-	cptx_val bytes = cptx_as(gemm_sm120_packed(g->o) ? cptx_shr(k, g->p.K, 1) : g->p.K, CPTX_S32);
 
-	CPTX_FOR(k, g->at, g->all, cptx_nctaid_x(k)) {
-		locate(g);
-		cptx_mov(k, 0, .into = k0);
-		CPTX_FOR(k, k0, bytes, SM120_SPAN) {
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
+		locate(g, SM120_MAPS);
+		cptx_mov(k, g->o->stream_k ? cptx_as(times(k, g->w.k_first, SM120_SPAN), CPTX_S32) : cptx_imm(0), .into = k0);
+		cptx_val end = end_of_load(g);
+		CPTX_FOR(k, k0, end, SM120_SPAN) {
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
-			cptx_pipe_expect(k, &g->pipe, &at, s->stage);
-			cptx_val to = cptx_mad(k, at.stage, s->stage, g->ring, .mode = CPTX_LO),
-					 block = cptx_div(k, k0, SM120_SPAN / s->blocks);
-			tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->z, .mbar = cptx_pipe_full(&at), .alone = true };
-			l.tile = &g->t.a, l.map = g->p.map[0], l.row = g->m0, l.to = to;
-			tma_gemm_load_tile(k, &l);
-			l.tile = &g->t.b, l.map = g->p.map[1], l.row = g->n0, l.to = cptx_offset(to, s->a_bytes);
-			tma_gemm_load_tile(k, &l);
-			load_factors(g, false, cptx_offset(to, s->a_bytes + s->b_bytes), block, &at);
-			load_factors(g, true, cptx_offset(to, s->a_bytes + s->b_bytes + s->sf_bytes), block, &at);
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
+			cptx_pipe_expect(k, &g->pipe, &at, g->s.stage);
+			load_stage(g, &at, k0);
 			cptx_pipe_next(k, &g->pipe, &at);
 		}
 	}
+	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
 }
 
 /* ---- the computing warps ---- */
-
-static void begin_lines(gemm120 *g, bool of_b)
-{
-	cptx_kernel *k = g->k;
-	cptx_tile t = gemm_sm120_bytes(of_b ? g->o->bn : g->o->bm);
-	cptx_frag f = {
-		.kind = of_b ? CPTX_FRAG_MMA_B : CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 32, .bits = 8, .beside = of_b ? 2 : 0
-	};
-	cptx_lines *lines = of_b ? &g->lines_b : &g->lines_a;
-	cptx_val start = cptx_mad(k, of_b ? g->warp_n : g->warp_m, SM120_SPAN,
-	                          of_b ? cptx_add(k, g->ring, g->s.a_bytes) : g->ring, .mode = CPTX_LO);
-	cptx_error err;
-
-	if (!cptx_tile_lines(&t, &f, 0, 0, lines, &err)) {
-		cptx_fail(k, "%s", err.text);
-		return;
-	}
-	cptx_lane_lines_begin(k, of_b ? &g->lanes_b : &g->lanes_a, lines, g->lane, start);
-	for (uint32_t step = 0; step < SM120_STEPS; step++) /* computed here, in front of the loop */
-		cptx_lane_lines_at(k, of_b ? &g->lanes_b : &g->lanes_a, 0, 0, step * 32);
-}
 
 static void begin_fragments(gemm120 *g)
 {
@@ -137,11 +161,11 @@ static void begin_fragments(gemm120 *g)
 	g->warp_n = g->o->warps_n > 1 ? times(k, cptx_rem(k, g->warp, g->o->warps_n), g->s.wn) : cptx_imm(0);
 	if (g->o->warps_n == 1)
 		g->warp_n = cptx_mov(k, 0, .type = CPTX_U32);
-	begin_lines(g, false);
-	begin_lines(g, true);
+	gemm_sm120_begin_operand(g, false);
+	gemm_sm120_begin_operand(g, true);
 	g->row_a = cptx_shl(k, cptx_mad(k, cptx_and(k, g->lane, 1), 8, quad, .mode = CPTX_LO), 4);
 	g->row_b = cptx_shl(k, quad, 4);
-	g->a = cptx_regs(k, CPTX_B32, rows16(g) * 4), g->b = cptx_regs(k, CPTX_B32, cols8(g) * 2);
+	g->frag_a = cptx_regs(k, CPTX_B32, rows16(g) * 4), g->frag_b = cptx_regs(k, CPTX_B32, cols8(g) * 2);
 	g->acc = cptx_regs(k, CPTX_F32, rows16(g) * cols8(g) * 4);
 }
 
@@ -163,38 +187,20 @@ static uint16_t kind_of(const cptx_gemm_opt *o)
 	return !gemm_sm120_packed(o) ? CPTX_KIND_MXF8F6F4 : o->scale == CPTX_UE4M3 ? CPTX_KIND_MXF4NVF4 : CPTX_KIND_MXF4;
 }
 
-/* ldmatrix of a fragment.  16 bytes of a row are 16 elements; those of 4 and 6 bits come packed and padded, and get a byte
- * each.  e2m1 must stand in its bits 2 to 5, and ldmatrix leaves it in the lowest. */
-static void load_fragment(const gemm120 *g, bool of_b, cptx_val at, cptx_val to)
-{
-	cptx_kernel *k = g->k;
-	uint32_t bits = tma_gemm_bits(of_b ? g->o->b : g->o->a);
-
-	if (bits == 8 || gemm_sm120_packed(g->o)) {
-		cptx_lines_load(k, of_b ? &g->lines_b : &g->lines_a, 0, at, to);
-		return;
-	}
-	cptx_ldmatrix_b8(k, at, .shape = CPTX_M8N16, .num = CPTX_X4, .space = CPTX_SHARED, .dtype = CPTX_B8X16,
-	                 .src = bits == 4 ? CPTX_B4X16_P64 : CPTX_B6X16_P32, .into = to);
-	for (uint32_t i = 0; i < 4 && bits == 4; i++)
-		cptx_shl(k, cptx_elem(to, i), 2, .into = cptx_elem(to, i));
-}
-
 static void multiply_one(const gemm120 *g, uint32_t i, uint32_t j, cptx_val sa, cptx_val sb, uint32_t byte)
 {
 	static const uint16_t vec[] = { 0, CPTX_SCALE_VEC_1X, CPTX_SCALE_VEC_2X, 0, CPTX_SCALE_VEC_4X };
 	cptx_kernel *k = g->k;
 	cptx_val d = cptx_slice(g->acc, (i * cols8(g) + j) * 4, 4), id = cptx_vec(k, cptx_imm(byte), cptx_imm(0));
 
-	cptx_mma_block_scale(k, cptx_slice(g->a, i * 4, 4), cptx_slice(g->b, j * 2, 2), d, cptx_elem(sa, i), id,
+	cptx_mma_block_scale(k, cptx_slice(g->frag_a, i * 4, 4), cptx_slice(g->frag_b, j * 2, 2), d, cptx_elem(sa, i), id,
 	                     cptx_elem(sb, j), id, .shape = gemm_sm120_packed(g->o) ? CPTX_M16N8K64 : CPTX_M16N8K32,
 	                     .kind = kind_of(g->o), .scale_vec = vec[g->s.blocks], .atype = g->o->a, .btype = g->o->b,
 	                     .stype = g->o->scale, .into = d);
 }
 
-static void multiply_stage(const gemm120 *g, cptx_lane_lines *la, cptx_lane_lines *lb, cptx_val fa, cptx_val fb)
+static void multiply_stage(const gemm120 *g, sm120_operand *a, sm120_operand *b, cptx_val fa, cptx_val fb)
 {
-	cptx_kernel *k = g->k;
 	cptx_val sa = { 0 }, sb = { 0 };
 
 	for (uint32_t step = 0; step < SM120_STEPS; step++) {
@@ -202,9 +208,9 @@ static void multiply_stage(const gemm120 *g, cptx_lane_lines *la, cptx_lane_line
 		if (first % FACTORS == 0)
 			sa = factors(g, false, fa, first / FACTORS), sb = factors(g, true, fb, first / FACTORS);
 		for (uint32_t i = 0; i < rows16(g); i++)
-			load_fragment(g, false, cptx_lane_lines_at(k, la, 0, i * 16, step * 32), cptx_slice(g->a, i * 4, 4));
+			gemm_sm120_load_fragment(g, false, a, i * 16, step, cptx_slice(g->frag_a, i * 4, 4));
 		for (uint32_t j = 0; j < cols8(g); j += 2)
-			load_fragment(g, true, cptx_lane_lines_at(k, lb, 0, j * 8, step * 32), cptx_slice(g->b, j * 2, 4));
+			gemm_sm120_load_fragment(g, true, b, j * 8, step, cptx_slice(g->frag_b, j * 2, 4));
 		for (uint32_t i = 0; i < rows16(g); i++)
 			for (uint32_t j = 0; j < cols8(g); j++)
 				multiply_one(g, i, j, sa, sb, first % FACTORS);
@@ -263,42 +269,64 @@ static void put(const gemm120 *g)
 	}
 }
 
-static void compute(gemm120 *g)
+/* The products of this warp and tile. */
+static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 {
 	cptx_kernel *k = g->k;
 	const gemm120_shape *s = &g->s;
+	cptx_val factors_at = cptx_add(k, g->ring, s->a_bytes + s->b_bytes);
+	cptx_val fa = cptx_add(k, factors_at, factor_place(g, g->m0, g->warp_m, g->row_a));
+	cptx_val fb = cptx_add(k, factors_at, factor_place(g, g->n0, g->warp_n, g->row_b));
+	cptx_val k0 = cptx_var(k, CPTX_U32, g->o->stream_k ? times(k, g->w.k_first, s->bk) : cptx_imm(0));
+	cptx_val end = g->o->stream_k ? times(k, g->w.k_end, s->bk) : g->p.K;
+
+	for (uint32_t i = 0; i < g->acc.count; i++)
+		cptx_mov(k, 0.0f, .into = cptx_elem(g->acc, i));
+	CPTX_FOR(k, k0, end, s->bk) {
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, first_lane);
+		cptx_pipe_wait_full(k, &g->pipe, at);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, first_lane);
+		cptx_val stage = times(k, at->stage, s->stage);
+		sm120_operand a = gemm_sm120_operand_moved(g, false, stage), b = gemm_sm120_operand_moved(g, true, stage);
+		multiply_stage(g, &a, &b, cptx_add(k, fa, stage), cptx_offset(cptx_add(k, fb, stage), s->sf_bytes));
+		cptx_bar_warp_sync(k, -1);
+		cptx_pipe_release(k, &g->pipe, at, first_lane);
+		cptx_pipe_next(k, &g->pipe, at);
+	}
+}
+
+static void compute(gemm120 *g)
+{
+	cptx_kernel *k = g->k;
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
-	cptx_val k0 = cptx_reg(k, CPTX_U32), first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
+	cptx_val first_lane = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
 
 	begin_fragments(g);
-	cptx_val factors_at = cptx_add(k, g->ring, s->a_bytes + s->b_bytes);
-	CPTX_FOR(k, g->at, g->all, cptx_nctaid_x(k)) {
-		locate(g);
-		cptx_val fa = cptx_add(k, factors_at, factor_place(g, g->m0, g->warp_m, g->row_a));
-		cptx_val fb = cptx_add(k, factors_at, factor_place(g, g->n0, g->warp_n, g->row_b));
-		for (uint32_t i = 0; i < g->acc.count; i++)
-			cptx_mov(k, 0.0f, .into = cptx_elem(g->acc, i));
-		cptx_mov(k, 0, .into = k0);
-		CPTX_FOR(k, k0, g->p.K, s->bk) {
-			cptx_pipe_wait_full(k, &g->pipe, &at);
-			cptx_val stage = times(k, at.stage, s->stage);
-			cptx_lane_lines la = cptx_lane_lines_moved(k, &g->lanes_a, stage),
-							lb = cptx_lane_lines_moved(k, &g->lanes_b, stage);
-			multiply_stage(g, &la, &lb, cptx_add(k, fa, stage), cptx_offset(cptx_add(k, fb, stage), s->sf_bytes));
-			cptx_bar_warp_sync(k, -1);
-			cptx_pipe_release(k, &g->pipe, &at, first);
-			cptx_pipe_next(k, &g->pipe, &at);
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
+		locate(g, 0);
+		multiply(g, &at, first_lane);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, first_lane);
+		if (g->o->stream_k) {
+			cptx_val begins = cptx_setp(k, g->w.k_first, 0, .cmp = CPTX_EQ);
+			CPTX_IF(k, begins) {
+				gemm_sm120_add_others(g, first_lane);
+				put(g);
+			}
+			CPTX_ELSE(k)
+				gemm_sm120_leave(g, first_lane);
+		} else {
+			put(g);
 		}
-		put(g);
 	}
+	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, first_lane);
 }
 
 cptx_kernel *gemm_sm120_build(cptx_module *m, const cptx_gemm_opt *o)
 {
 	gemm120 g = { .o = o, .s = gemm_sm120_shape(o), .t = gemm_sm120_describe(o) };
-	cptx_kernel *k = g.k = cptx_kernel_begin(m, o->name, .block = { (g.s.warps + 1) * SM120_WARP }, .min_ctas = 1);
 
-	tma_gemm_declare(k, &g.t, &g.p);
+	declare(&g, m);
+	cptx_kernel *k = g.k;
 	setup(&g);
 	CPTX_IF(k, cptx_setp(k, g.warp, g.s.warps, .cmp = CPTX_EQ)) {
 		CPTX_IF(k, cptx_setp(k, g.lane, 0, .cmp = CPTX_EQ))

@@ -6,8 +6,11 @@
 
 enum {
 	SM120_SPAN = 128 /* bytes along K of a stage */,
-	SM120_STEPS = 4 /* mma.sync along K in it */,
+	SM120_STEP = 32 /* bytes along K of an mma.sync */,
+	SM120_STEPS = SM120_SPAN / SM120_STEP,
 	SM120_WARP = 32,
+	SM120_MOST_16 = 8 /* times 16 rows or columns of a warp */,
+	SM120_MAPS = 0x1b /* of 5: D has none */,
 	BLOCK_ROWS = 128
 };
 
@@ -18,6 +21,33 @@ typedef struct gemm120_shape {
 	uint32_t wm, wn, warps;
 } gemm120_shape;
 
+/* Where ldmatrix finds A or B. */
+typedef struct sm120_operand {
+	cptx_lines lines; /* where K is contiguous, with */
+	cptx_lane_lines lanes;
+	cptx_val at[SM120_MOST_16]; /* where M or N is: this lane's 16 bytes of each 16 rows (columns) of the warp */
+} sm120_operand;
+
+/* A kernel under way. */
+typedef struct gemm120 {
+	cptx_kernel *k;
+	const cptx_gemm_opt *o;
+	gemm120_shape s;
+	tma_gemm t;
+	tma_gemm_params p;
+	tma_gemm_group list; /* with grouped */
+	tma_gemm_share w;
+	cptx_pipe pipe;
+	cptx_timeline line;
+	cptx_val ring, tid, warp, lane, workspace;
+	cptx_val tiles_m, tiles_n, tiles; /* tiles: of one matrix */
+	cptx_val m0, n0, z;               /* of the tile, .s32; the matrix */
+	cptx_val warp_m, warp_n;          /* where the warp's part begins in it */
+	sm120_operand a, b;
+	cptx_val row_a, row_b;        /* bytes of this lane's row in a block of factors */
+	cptx_val frag_a, frag_b, acc; /* fragments: of one step; of the tile */
+} gemm120;
+
 gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *opt);
 /* What gemm_sm120 is made of. */
 tma_gemm gemm_sm120_describe(const cptx_gemm_opt *opt);
@@ -26,7 +56,19 @@ void gemm_sm120_simplest(cptx_gemm_opt *o);
 void gemm_sm120_search(gemm_pick *x, cptx_gemm_opt o);
 /* Two elements of 4 bits lie in a byte of shared memory: kinds mxf4 and mxf4nvf4.  Else each has a byte. */
 static inline bool gemm_sm120_packed(const cptx_gemm_opt *o) { return o->a == CPTX_E2M1 && o->b == CPTX_E2M1; }
-/* Rows as TMA brings them: bytes. */
-cptx_tile gemm_sm120_bytes(uint32_t rows);
+/* An operand as it lies in shared memory: bytes. */
+cptx_tile gemm_sm120_bytes(uint32_t rows, bool mn_major);
+/* Of the sums of a warp. */
+static inline uint32_t gemm_sm120_sum_bytes(const gemm120_shape *s) { return s->wm * s->wn * 4; }
+
+void gemm_sm120_begin_operand(gemm120 *g, bool of_b);
+/* The same operand `by` bytes further on. */
+sm120_operand gemm_sm120_operand_moved(const gemm120 *g, bool of_b, cptx_val by);
+/* Fetches 16 rows of A or columns of B of a step: 4 registers. */
+void gemm_sm120_load_fragment(const gemm120 *g, bool of_b, sm120_operand *from, uint32_t row, uint32_t step, cptx_val to);
+
+/* With stream_k: leaves the sums of a part of a tile in the workspace; adds those that others have left of g->w.tile. */
+void gemm_sm120_leave(const gemm120 *g, cptx_val first_lane);
+void gemm_sm120_add_others(const gemm120 *g, cptx_val first_lane);
 
 #endif

@@ -65,7 +65,7 @@ static void offer(gemm_pick *x, const cptx_gemm_opt *opt)
 	gemm_offer(x, &c);
 }
 
-void gemm_sm120_simplest(cptx_gemm_opt *o) { o->bm = o->bn = 64, o->warps_m = o->warps_n = 2, o->stages = 2; }
+void gemm_sm120_simplest(cptx_gemm_opt *o) { o->bm = o->bn = 128, o->warps_m = 4, o->warps_n = 2, o->stages = 2; }
 
 void gemm_sm120_search(gemm_pick *x, cptx_gemm_opt o)
 {

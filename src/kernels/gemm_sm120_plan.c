@@ -18,18 +18,23 @@ gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
 	return s;
 }
 
-cptx_tile gemm_sm120_bytes(uint32_t rows)
+/* 64 bytes that lie behind one another are a span of their own. */
+cptx_tile gemm_sm120_bytes(uint32_t rows, bool mn_major)
 {
-	return (cptx_tile){ .rows = rows, .cols = SM120_SPAN, .elem = { .bits = 8 }, .swizzle = CPTX_SWIZZLE_128B };
+	return (cptx_tile){ .rows = rows,
+		                .cols = SM120_SPAN,
+		                .elem = { .bits = 8, .mn_major = mn_major },
+		                .swizzle = mn_major && rows < SM120_SPAN ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B };
 }
 
 /* As TMA sees it: elements below 8 bits that do not lie together in shared memory are padded there. */
-static cptx_tile operand(const cptx_gemm_opt *o, enum cptx_type type, uint32_t rows)
+static cptx_tile operand(const cptx_gemm_opt *o, bool of_b)
 {
-	cptx_tile t = gemm_sm120_bytes(rows);
+	cptx_tile t = gemm_sm120_bytes(of_b ? o->bn : o->bm, of_b ? o->b_n_major : o->a_m_major);
+	uint32_t bits = tma_gemm_bits(of_b ? o->b : o->a);
 
-	if (!gemm_sm120_packed(o) && tma_gemm_bits(type) < 8)
-		t.elem.bits = (uint8_t)tma_gemm_bits(type), t.elem.padded = true;
+	if (!gemm_sm120_packed(o) && bits < 8)
+		t.elem.bits = (uint8_t)bits, t.elem.padded = true;
 	return t;
 }
 
@@ -39,17 +44,19 @@ tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
 
 	return (tma_gemm){ .target = TARGET,
 		               .o = o,
-		               .a = operand(o, o->a, o->bm),
-		               .b = operand(o, o->b, o->bn),
+		               .a = operand(o, false),
+		               .b = operand(o, true),
 		               .d = { .rows = o->bm, .cols = o->bn, .elem = { .bits = (uint8_t)cptx_type_bits(o->out) } },
 		               .packed = gemm_sm120_packed(o) ? 2 : 1,
 		               .factors = { s.vec, s.blocks, 1 },
 		               .maps = 5,
 		               .d_pointer = true,
+		               .list_maps = CPTX_GEMM_MAPS,
 		               .side_m = o->bm,
 		               .side_n = o->bn,
 		               .bk = s.bk,
-		               .cluster = 1 };
+		               .cluster = 1,
+		               .sums = o->stream_k ? s.warps * (gemm_sm120_sum_bytes(&s) + 4) : 0 };
 }
 
 /* ---- rules ---- */
@@ -79,6 +86,20 @@ static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
 	return tma_gemm_check_out(TARGET, o->out, "", err);
 }
 
+/* turned: M (N) is contiguous. */
+static bool check_major(const cptx_gemm_opt *o, char which, enum cptx_type type, uint32_t rows, bool turned, cptx_error *err)
+{
+	RULE(!turned || !gemm_sm120_packed(o),
+	     "%c is %c-major; with e2m1 twice two neighbours along K share a byte in registers, and ldmatrix turns bytes only: "
+	     "it "
+	     "must be K-major",
+	     which, which == 'A' ? 'M' : 'N');
+	RULE(!turned || tma_gemm_bits(type) == 8 || rows == SM120_SPAN,
+	     "%c is %c-major, and tile %c = %u; of .%s it must be %d, as tensor maps pad rows of whole 128 elements", which,
+	     which == 'A' ? 'M' : 'N', which == 'A' ? 'M' : 'N', rows, cptx_type_name(type), SM120_SPAN);
+	return true;
+}
+
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	(void)target;
@@ -92,11 +113,14 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     "%ux%u warps for a tile of %ux%u; each must have a multiple of 32 rows and of 32 columns", o->warps_m, o->warps_n,
 	     o->bm, o->bn);
 	/* found with ptxas for all shapes: others spill registers */
-	RULE(s.wm * s.wn <= 64 * 64 && (s.wn <= 64 || gemm_sm120_packed(o)),
-	     "%ux%u warps for a tile of %ux%u; the %u rows of %u columns of one have no room in registers, at most 64x64, "
-	     "128x32%s have",
-	     o->warps_m, o->warps_n, o->bm, o->bn, s.wm, s.wn, gemm_sm120_packed(o) ? " and 32x128" : "");
-	if (!tma_gemm_check_numbers(TARGET, o, err) ||
+	bool more = o->stream_k || o->grouped;
+	RULE(s.wm * s.wn <= (more ? 32u : 64u) * 64 && (s.wn <= 64 || gemm_sm120_packed(o)),
+	     "%ux%u warps for a tile of %ux%u; the %u rows of %u columns of one have no room in registers, at most %s%s have",
+	     o->warps_m, o->warps_n, o->bm, o->bn, s.wm, s.wn,
+	     more ? "64x32 and 32x64 of a kernel for lists or with stream_k" : "64x64, 128x32",
+	     !more && gemm_sm120_packed(o) ? " and 32x128" : "");
+	if (!check_major(o, 'A', o->a, o->bm, o->a_m_major, err) || !check_major(o, 'B', o->b, o->bn, o->b_n_major, err) ||
+	    !tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_room(TARGET, o, s.bk, 1, s.stage, o->stages * s.stage, err))
 		return false;
 	*plan = (cptx_gemm_plan){ .threads = (s.warps + 1) * SM120_WARP,

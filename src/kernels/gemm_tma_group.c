@@ -9,11 +9,14 @@
 
 #include <stdlib.h>
 
-/* A record, as the kernel reads it: maps; M, N, K and the end, u32; C; bias. */
-static uint32_t at_sizes(uint32_t maps) { return maps * CPTX_TENSOR_MAP_BYTES; }
+/* A record, as the kernel reads it: maps, in the place of D's its address where it has none; M, N, K and the end, u32; C;
+ * bias. */
+static uint32_t at_map(uint32_t i) { return i * CPTX_TENSOR_MAP_BYTES; }
+static uint32_t at_sizes(uint32_t maps) { return at_map(maps); }
 static uint32_t at_c(uint32_t maps) { return at_sizes(maps) + 16; }
 static uint32_t at_bias(uint32_t maps) { return at_c(maps) + 8; }
 static uint32_t record_bytes(uint32_t maps) { return TMA_GEMM_RECORD(maps); }
+static bool is_map(const tma_gemm *t, uint32_t i) { return i != 2 || !t->d_pointer; }
 
 /* ---- in the kernel ---- */
 
@@ -40,6 +43,8 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, 
 		p->C = cptx_reg(k, CPTX_U64);
 	if (t->o->bias)
 		p->bias = cptx_reg(k, CPTX_U64);
+	if (t->d_pointer)
+		p->D = cptx_reg(k, CPTX_U64);
 	w->at = cptx_var(k, CPTX_U32, w->cluster);
 	w->end = g->tiles, w->step = w->clusters;
 }
@@ -61,14 +66,17 @@ void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, t
 		if (t->o->bias)
 			cptx_ld(k, cptx_offset(g->record, at_bias(t->list_maps)), .space = CPTX_GLOBAL, .type = CPTX_U64,
 			        .into = p->bias);
-		/* maps that were written as plain memory, for copies of this thread */
+		if (t->d_pointer)
+			cptx_ld(k, cptx_offset(g->record, at_map(2)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->D);
+		/* maps that the host wrote as plain memory, for copies of this thread */
 		for (uint32_t i = 0; i < t->maps; i++)
 			if (used >> i & 1)
-				cptx_fence_proxy_tensormap_acquire(k, cptx_offset(g->record, i * CPTX_TENSOR_MAP_BYTES),
-				                                   CPTX_TENSOR_MAP_BYTES, .scope = CPTX_GPU);
+				cptx_fence_proxy_tensormap_acquire(k, cptx_offset(g->record, at_map(i)), CPTX_TENSOR_MAP_BYTES,
+				                                   .scope = CPTX_SYS);
 	}
 	for (uint32_t i = 0; i < t->maps; i++)
-		p->map[i] = cptx_add(k, g->record, i * CPTX_TENSOR_MAP_BYTES);
+		if (is_map(t, i))
+			p->map[i] = cptx_add(k, g->record, at_map(i));
 }
 
 /* ---- on the host ---- */
@@ -87,9 +95,9 @@ static bool write_record(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pr
 	if (!tma_gemm_maps(t, p, opt, err))
 		return false;
 	for (uint32_t i = 0; i < t->maps; i++) {
-		if (!cptx_tensor_map_make(dev, &opt[i], &map, err))
+		if (is_map(t, i) && !cptx_tensor_map_make(dev, &opt[i], &map, err))
 			return false;
-		memcpy(to + i * CPTX_TENSOR_MAP_BYTES, &map, CPTX_TENSOR_MAP_BYTES);
+		memcpy(to + at_map(i), is_map(t, i) ? (const void *)&map : &p->d, is_map(t, i) ? sizeof map : sizeof p->d);
 	}
 	memcpy(to + at_sizes(t->list_maps), sizes, sizeof sizes);
 	memcpy(to + at_c(t->list_maps), &p->c, 8), memcpy(to + at_bias(t->list_maps), &p->bias, 8);

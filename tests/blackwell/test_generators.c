@@ -24,7 +24,11 @@ static const spared spare[] = {
 	{ ALL, INIT_FENCE, 1, "threads and commits arrive there, no copies; a barrier of all stands between" },
 	{ "f16-multicast f16-multicast-stream-k", "bar.sync", 1,
 	  "a barrier of the cluster, which all threads pass, stands directly in front of it" },
-	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4", "griddepcontrol.wait", 0,
+	{ "sm120-stream-k", "bar.warp.sync", 1,
+	  "needed; the emulator knows by block, not by thread, what has been acquired of other blocks" },
+	{ "sm120-list", INIT_FENCE, 0,
+	  "needed; the emulator takes the acquisition of maps behind it for a fence of all that its thread knows" },
+	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4 sm120-turned sm120-stream-k sm120-list", "griddepcontrol.wait", 0,
 	  "it orders a launch behind the one before, and a trial has one" },
 };
 
@@ -69,11 +73,11 @@ static const struct kernel {
 	SM100("f16-multicast-stream-k", F16, BF16, BF16, 200, 120, 192, 128, 16, 4, .stream_k = true, .cluster_m = 2),
 	SM100("f16-list", F16, BF16, BF16, 136, 72, 160, 128, 64, 2, .grouped = true),
 	SM100("mxf4-pair-list", MXF4, E2M1, E2M1, 260, 72, 640, 256, 64, 2, .scale = CPTX_UE8M0, .grouped = true),
-#define SM120(name_, a_, scale_, k_)                                                                                        \
+#define SM120(name_, a_, scale_, k_, ...)                                                                                   \
 	{                                                                                                                       \
 		name_,                                                                                                              \
 		{                                                                                                                   \
-			.m = 100, .n = 100, .k = k_, .ctas = 1, .opt = {                                                                \
+			.m = 112, .n = 112, .k = k_, .ctas = 1, .opt = {                                                                \
 				.a = CPTX_##a_,                                                                                             \
 				.b = CPTX_##a_,                                                                                             \
 				.scale = CPTX_##scale_,                                                                                     \
@@ -82,13 +86,17 @@ static const struct kernel {
 				.warps_m = 2,                                                                                               \
 				.warps_n = 1,                                                                                               \
 				.stages = 2,                                                                                                \
-				.out = CPTX_F32                                                                                             \
+				.out = CPTX_F32,                                                                                            \
+				__VA_ARGS__                                                                                                 \
 			}                                                                                                               \
 		}                                                                                                                   \
 	}
-	SM120("sm120-mxf8", E4M3, UE8M0, 320),
-	SM120("sm120-mxf4", E2M1, UE8M0, 640),
-	SM120("sm120-nvf4", E2M1, UE4M3, 640),
+	SM120("sm120-mxf8", E4M3, UE8M0, 320, .group = 0),
+	SM120("sm120-mxf4", E2M1, UE8M0, 640, .group = 0),
+	SM120("sm120-nvf4", E2M1, UE4M3, 640, .group = 0),
+	SM120("sm120-turned", E4M3, UE8M0, 300, .a_m_major = true, .b_n_major = true),
+	SM120("sm120-stream-k", E5M2, UE8M0, 288, .stream_k = true),
+	SM120("sm120-list", E4M3, UE8M0, 320, .grouped = true),
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -99,6 +107,8 @@ static gemm_trial trial_of(const struct kernel *x)
 
 	if (t.opt.mma == CPTX_GEMM_TCGEN05)
 		t.ctas = t.opt.bm / 128 * (t.opt.cluster_m + t.opt.cluster_n ? 2 : 1) * (t.opt.stream_k ? 3 : 1);
+	else if (t.opt.stream_k)
+		t.ctas = 3;
 	t.batch = t.opt.grouped ? 2 : 0;
 	return t;
 }

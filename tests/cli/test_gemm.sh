@@ -71,11 +71,13 @@ usage "--cluster is an option of --mma wgmma and of --mma tcgen05; this kernel i
 usage "--swap is an option of --mma wgmma; this kernel is by --mma tcgen05" gemm -a sm_100a --tile 128x64x64 --swap
 usage "--per-sm is an option of --mma wgmma; this kernel" gemm -a sm_100a --tile 128x64x64 --per-sm 2
 usage "--a-tmem is an option of --mma tcgen05; this kernel" gemm --a-tmem
-usage "--stream-k is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm -a sm_80 --stream-k
-usage "--layout is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm -a sm_80 --layout tn
+usage "--stream-k is an option of $tma; this kernel is by --mma sync" gemm -a sm_80 --stream-k
+usage "--layout is an option of $tma; this kernel is by --mma sync" gemm -a sm_80 --layout tn
 usage "--batch is an option of $tma; this kernel is by --mma sync" gemm -a sm_80 --batch 2
-usage "--grouped is an option of --mma wgmma and of --mma tcgen05; this kernel" gemm -a sm_120a -k mxf4 --grouped
-usage "--timeline is an option of --mma wgmma and of --mma tcgen05; this kernel" gemm -a sm_120a -k mxf4 --run 64x64x64 --timeline "$dir/no"
+usage "--grouped is an option of $tma; this kernel" gemm -a sm_80 --grouped
+usage "--timeline is an option of $tma; this kernel" gemm -a sm_80 --run 64x64x64 --timeline "$dir/no"
+# those of a kernel with scale factors, run together
+status 0 gemm --device emu:sm_120a --kind mxf8f6f4 --stream-k --layout nn --timeline "$dir/line.json" --run 64x64x272
 # options that only count with another one
 usage "--timeline is of a run: say --run MxNxK too" gemm -a sm_100a --timeline "$dir/line.json"
 usage "--device is of a run: say --run MxNxK too" gemm --device emu:sm_90a

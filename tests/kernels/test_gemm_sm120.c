@@ -36,6 +36,16 @@ static const struct shape {
 	{ 3, 16, 1056, 0, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32 } },
 	{ 192, 192, 64, 1, { TILE(64, 64, 1, 2, 2), .out = CPTX_BF16, .bias = true, .epilogue = gemm_trial_epilogue } },
 	{ 130, 256, 320, 2, { TILE(128, 128, 4, 4, 2), .out = CPTX_F16 } },
+	{ 208, 72, 320, 0, { TILE(128, 64, 2, 1, 2), .out = CPTX_F32, .a_m_major = true } },
+	{ 65, 160, 288, 2, { TILE(64, 128, 2, 2, 2), .out = CPTX_BF16, .b_n_major = true, .bias = true } },
+	{ 144, 48, 77, 0, { TILE(64, 64, 1, 2, 3), .out = CPTX_F16, .a_m_major = true, .b_n_major = true } },
+	{ 256, 272, 1, 1, { TILE(128, 128, 2, 4, 2), .out = CPTX_F32, .a_m_major = true, .b_n_major = true, .batched = true } },
+	/* fewer tiles than CTAs, which share each; one to two for each; whole ones first */
+	{ 60, 64, 416, 3, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32, .stream_k = true, .beta = true } },
+	{ 130, 128, 288, 4, { TILE(64, 128, 2, 2, 2), .out = CPTX_BF16, .stream_k = true, .alpha = true, .batched = true } },
+	{ 64, 312, 160, 3, { TILE(64, 64, 1, 2, 3), .out = CPTX_F16, .stream_k = true, .bias = true, .a_m_major = true } },
+	/* the matrices as a list */
+	{ 80, 72, 320, 3, { TILE(64, 64, 2, 1, 2), .out = CPTX_F32, .grouped = true, .beta = true, .bias = true } },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -45,12 +55,32 @@ static cptx_gemm_opt with(const struct kind *kind, cptx_gemm_opt o)
 	return o;
 }
 
-/* Padded in shared memory. */
-static bool bits_below_8(const cptx_gemm_opt *o)
-{
-	bool small_a = o->a != CPTX_E4M3 && o->a != CPTX_E5M2, small_b = o->b != CPTX_E4M3 && o->b != CPTX_E5M2;
+static bool is_byte(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
 
-	return (small_a || small_b) && !(o->a == CPTX_E2M1 && o->b == CPTX_E2M1);
+/* Rows are of whole 16 bytes, of types that are padded in shared memory of 128 elements, and so are tiles along them. */
+static void fit_operand(const cptx_gemm_opt *o, enum cptx_type type, bool turned, uint64_t *rows, uint64_t *k,
+                        uint32_t *tile, uint32_t *warps)
+{
+	bool packed = o->a == CPTX_E2M1 && o->b == CPTX_E2M1, padded = !packed && !is_byte(type);
+	uint64_t unit = padded ? 128 : packed ? 32 : 16, *row = turned ? rows : k;
+
+	*row = (*row + unit - 1) / unit * unit;
+	if (turned && padded && *tile == 64)
+		*tile = 128, *warps = 2;
+}
+
+static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
+{
+	gemm_trial t = { .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .opt = with(kind, s->o) };
+	cptx_gemm_opt *o = &t.opt;
+
+	t.batch = o->batched ? 2 : o->grouped ? 3 : 0;
+	if (o->a == CPTX_E2M1 && o->b == CPTX_E2M1) /* which cannot be turned */
+		o->a_m_major = o->b_n_major = false;
+	fit_operand(o, o->a, o->a_m_major, &t.m, &t.k, &o->bm, &o->warps_m);
+	fit_operand(o, o->b, o->b_n_major, &t.n, &t.k, &o->bn, &o->warps_n);
+	o->stages = o->bm + o->bn == 256 ? 2 : o->stages;
+	return t;
 }
 
 START_TEST(gives_the_exact_sums)
@@ -58,13 +88,8 @@ START_TEST(gives_the_exact_sums)
 	/* of those that differ from others by types alone, half of the shapes */
 	for (unsigned i = kinds[_i].half ? (unsigned)_i % 2 : 0; i < SHAPES; i += kinds[_i].half ? 2 : 1)
 		for (unsigned seed = 0; seed < gemm_seeds(1); seed++) {
-			const struct shape *s = &shapes[i];
-			gemm_trial t = { .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .seed = seed * SHAPES + i };
-			t.opt = with(&kinds[_i], s->o);
-			if (t.opt.batched)
-				t.batch = 2;
-			if (bits_below_8(&t.opt)) /* rows of whole 128 elements */
-				t.k = (t.k + 127) / 128 * 128;
+			gemm_trial t = trial_of(&kinds[_i], &shapes[i]);
+			t.seed = seed * SHAPES + i;
 			gemm_right(&t, targets, seed + i + (unsigned)_i);
 		}
 }
@@ -83,6 +108,9 @@ START_TEST(ptxas_does_not_spill)
 	}
 	cptx_module *m = cptx_module_new(NULL);
 	o.beta = o.bias = o.alpha = _i % 2;
+	o.stream_k = _i % 3 == 1, o.grouped = _i % 3 == 2, o.timeline = _i % 3 ? 0 : 8;
+	o.a_m_major = o.b_n_major = _i < 3;
+	o.warps_m = o.stream_k || o.grouped ? 4 : 2;
 	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
 	assembly job = { .target = _i % 2 ? "sm_121a" : "sm_120a" };
 	cptx_ptx *ptx = cptx_emit(m, job.target, NULL, &err);
@@ -119,6 +147,15 @@ START_TEST(says_which_rule_is_broken)
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(128, 128, 1, 1, 2)), "the 128 rows of 128 columns of one have no room", NULL },
 		{ OPT(E2M1, E2M1, UE8M0, F32, TILE(128, 64, 1, 1, 2)), "at most 64x64, 128x32 and 32x128 have", NULL },
 		{ OPT(E4M3, E2M1, UE8M0, F32, TILE(64, 128, 2, 1, 2)), "the 32 rows of 128 columns", NULL },
+		{ OPT(E2M1, E2M1, UE4M3, F32, TILE(64, 64, 1, 1, 2), .b_n_major = true),
+		  "B is N-major; with e2m1 twice two neighbours along K share a byte in registers, and ldmatrix turns bytes only",
+		  NULL },
+		{ OPT(E3M2, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2), .a_m_major = true),
+		  "A is M-major, and tile M = 64; of .e3m2 it must be 128", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2), .stream_k = true),
+		  "at most 64x32 and 32x64 of a kernel for lists or with stream_k have", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 2, 1, 2), .grouped = true, .stream_k = true),
+		  "a list of problems cannot be shared along K", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 17)), "17 stages; 2 to 16", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(128, 128, 2, 2, 3)), "(2 stages fit)", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)),

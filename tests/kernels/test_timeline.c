@@ -49,22 +49,17 @@ START_TEST(generators)
 {
 	for (int on = 0; on < 2; on++) {
 		cptx_error err = { 0 };
-		cptx_module *m[2] = { cptx_module_new(NULL), cptx_module_new(NULL) };
-		cptx_gemm_opt o = {
-			.mma = CPTX_GEMM_WGMMA, .bm = 128, .bn = 128, .stages = 2, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32
+		cptx_gemm_opt all[] = {
+			{ .mma = CPTX_GEMM_WGMMA, .bm = 128, .bn = 128, .a = CPTX_BF16, .b = CPTX_BF16 },
+			{ .mma = CPTX_GEMM_TCGEN05, .kind = CPTX_TCGEN05_F16, .bm = 128, .bn = 128, .a = CPTX_BF16, .b = CPTX_BF16 },
+			{ .bm = 64, .bn = 64, .warps_m = 2, .warps_n = 2, .a = CPTX_E4M3, .b = CPTX_E4M3, .scale = CPTX_UE8M0 },
 		};
-		cptx_gemm_opt w = { .mma = CPTX_GEMM_TCGEN05,
-			                .kind = CPTX_TCGEN05_F16,
-			                .bm = 128,
-			                .bn = 128,
-			                .stages = 2,
-			                .a = CPTX_BF16,
-			                .b = CPTX_BF16,
-			                .out = CPTX_F32 };
-		o.timeline = w.timeline = on ? 64 : 0;
-		ck_assert_msg(cptx_gemm_build(m[0], &o, &err) && cptx_gemm_build(m[1], &w, &err), "%s", err.text);
-		for (int i = 0; i < 2; i++) {
-			cptx_ptx *ptx = emitted(m[i], i ? "sm_100a" : "sm_90a");
+		static const char *const target[] = { "sm_90a", "sm_100a", "sm_120a" };
+		for (int i = 0; i < 3; i++) {
+			cptx_module *m = cptx_module_new(NULL);
+			all[i].stages = 2, all[i].out = CPTX_F32, all[i].timeline = on ? 64 : 0;
+			ck_assert_msg(cptx_gemm_build(m, &all[i], &err) != NULL, "%s", err.text);
+			cptx_ptx *ptx = emitted(m, target[i]);
 			ck_assert_int_eq(strstr(cptx_ptx_text(ptx), "%globaltimer") != NULL, on);
 			ck_assert_int_eq(strstr(cptx_ptx_text(ptx), "timeline") != NULL, on);
 			cptx_ptx_destroy(ptx);
