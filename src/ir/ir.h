@@ -293,6 +293,8 @@ struct cptx_module {
 	cptx_kernel *first, *last; /* with bodies */
 	cptx_kernel **body;        /* all functions and kernels, by number - 1 */
 	size_t nbody, cap_body;
+	cptx_kernel **placed; /* those from first to last, for cptx_module_body_at; room for nbody */
+	size_t nplaced, cap_placed;
 	ir_top *top_first, *top_last;
 	ir_sym **sym;
 	size_t nsym, cap_sym;

@@ -13,14 +13,7 @@ _Static_assert((int)CPTX_ITEM_INSN == ITEM_INSN && (int)CPTX_ITEM_LABEL == ITEM_
 
 static const cptx_val none = { 0 };
 
-cptx_kernel *cptx_module_body_at(const cptx_module *m, size_t i)
-{
-	cptx_kernel *k = m ? m->first : NULL;
-
-	while (k && i--)
-		k = k->next;
-	return k;
-}
+cptx_kernel *cptx_module_body_at(const cptx_module *m, size_t i) { return m && i < m->nplaced ? m->placed[i] : NULL; }
 
 cptx_kernel *cptx_module_body(const cptx_module *m, const char *name)
 {

@@ -136,7 +136,9 @@ cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name)
 {
 	cptx_kernel *k = ARENA_NEW(&m->a, cptx_kernel);
 
-	if (!k || !arena_push(&m->a, &m->body, m->nbody, &m->cap_body, sizeof *m->body) || m->nbody == MOST_BODIES)
+	if (!k || !arena_push(&m->a, &m->body, m->nbody, &m->cap_body, sizeof *m->body) ||
+	    !arena_reserve(&m->a, &m->placed, m->nplaced, &m->cap_placed, sizeof *m->placed, m->nbody + 1) ||
+	    m->nbody == MOST_BODIES)
 		return NULL;
 	m->body[m->nbody++] = k;
 	k->m = m;
@@ -159,6 +161,7 @@ void ir_body_link(cptx_kernel *k)
 	else
 		m->first = k;
 	m->last = k;
+	m->placed[m->nplaced++] = k;
 }
 
 bool ir_body_open(cptx_kernel *k, cptx_site at)

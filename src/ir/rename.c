@@ -356,9 +356,15 @@ static bool remove_top(cptx_module *m, ir_top *t)
 
 static void remove_body(cptx_module *m, cptx_kernel *k)
 {
+	size_t i = 0;
+
 	k->removed = k->closed = true;
 	if (!k->has_body)
 		return;
+	while (m->placed[i] != k)
+		i++;
+	m->nplaced--;
+	memmove(m->placed + i, m->placed + i + 1, (m->nplaced - i) * sizeof *m->placed);
 	if (k->prev)
 		k->prev->next = k->next;
 	else

@@ -211,6 +211,9 @@ if [ -c /dev/full ]; then
 	"$cptx" fmt "$dir/good.ptx" >/dev/full 2>"$err"
 	if [ $? -eq 1 ]; then ok; else bad "$what: no status 1"; fi
 	complains "No space left"
+	what="cptx diff >/dev/full"
+	"$cptx" diff "$dir/good.ptx" "$dir/good.ptx" >/dev/full 2>"$err"
+	holds test $? -eq 2
 else
 	skip "there is no /dev/full"
 fi

@@ -319,6 +319,12 @@ START_TEST(module_level)
 	ck_assert_ptr_nonnull(strstr(now, ".visible .entry fresh()\n{\n"));
 	ck_assert_ptr_null(strstr(now, "main"));
 	free(now);
+
+	open_text(".version 8.0\n.target sm_90\n.entry main() { ret; }\n.entry j() { ret; }\n");
+	cptx_edit_remove_global(m, "main");
+	ck_assert_ptr_nonnull(cptx_module_body_at(m, 0));
+	ck_assert_str_eq(cptx_body_name(cptx_module_body_at(m, 0)), "j");
+	ck_assert_ptr_null(cptx_module_body_at(m, 1));
 }
 END_TEST
 

@@ -243,7 +243,9 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	for (int i = 0; in && i < 2; i++)
 		inspect_free(&in[i]);
 	free(in);
-	return cli_flush(cmd, trouble ? TROUBLE : same ? EXIT_OK : EXIT_FAILED);
+	if (cli_flush(cmd, EXIT_OK))
+		trouble = true;
+	return trouble ? TROUBLE : same ? EXIT_OK : EXIT_FAILED;
 }
 
 const cli_command cmd_diff = {
