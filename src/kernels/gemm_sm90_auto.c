@@ -2,69 +2,54 @@
  * Picks the shape of the sm_90a GEMM for a problem, by a model of the H200.
  *
  * All shapes that the rules allow are tried.  A tile takes, for each K tile, the longer of two times: that of the tensor
- * cores (or of reading their operands from shared memory, where the tile is narrow) and that of filling shared memory from
- * L2, which multicast lowers.  To these come a part for each tile and one for each launch.  All together take at least as
- * long as global memory needs.  Two that are near to one another hinder each other, hence longer().  The constants were
- * fitted to times measured with bench_gemm_sm90 --sweep.
+ * cores and that of filling shared memory from L2, which multicast lowers.  To these come a part for each tile and one for
+ * each launch.  All together take at least as long as global memory needs.  Two that are near to one another hinder each
+ * other, hence longer().  The constants were fitted to times of bench_gemm_sm90 --sweep, of all sizes in bench/gemm_sizes.h.
  */
 #include "kernels/gemm_sm90.h"
 
 #include <math.h>
 
-/* Clocks are those that the chip holds under load; rates are bytes or clocks of one multiprocessor. */
-#define GHZ 1.52              /* 1000 clocks a microsecond */
-#define LAUNCH_US 2.49        /* until the first load is there, and the end of the grid */
-#define LAUNCH_BESIDE_US 1.39 /* the same where it has room beside the launch before */
-#define PER_SM_US 0.865       /* more with two CTAs on a multiprocessor */
-#define CLUSTER_2_US 0.277    /* more with clusters */
-#define CLUSTER_4_US 0.648
-#define CLUSTER_8_US 1.57
-#define CLUSTER_PER_SM 0.604    /* of that with two CTAs on a multiprocessor */
-#define CTA_US 0.00588          /* more for each CTA */
-#define TILE_CLOCKS 1158.0      /* the first load of a tile, wgmma's start and end */
-#define ELEMENT_CLOCKS 8.51e-05 /* rounding and storing */
-#define PIECE_CLOCKS 70.4       /* of what is stored at once */
-#define L2_BYTES 59.1           /* a clock, while few multiprocessors load; see L2_SHARED */
-#define L2_SHARED 0.042         /* part of it that is lost when all of them do */
-#define LATENCY_US 0.8          /* from asking for a stage to having it */
-#define LATENCY_CLUSTER_US 0.15 /* more for each doubling of the cluster */
-#define NARROW_CLOCKS 6.95      /* least of a wgmma */
-#define READ_CLOCKS 1.28        /* of 128 bytes of operands from shared memory */
-#define SAME_LINES 0.595        /* clocks of a K tile for each cluster that reads the same part of an operand */
-#define SAME_SHARED 0.135       /* of that with stream_k */
-#define MEMORY_GBS 4578.0
+/* Clocks are those that the chip holds under load. */
+#define GHZ 1.66                 /* 1000 clocks a microsecond */
+#define LAUNCH_US 1.95           /* until the first load is there, and the end of the grid */
+#define LAUNCH_BESIDE_US 0.461   /* the same where it has room beside the launch before */
+#define PER_SM_US 2.86           /* more with two CTAs on a multiprocessor */
+#define CLUSTER_US 0.571         /* more with clusters */
+#define TILE_CLOCKS 1920.0       /* the first load of a tile, wgmma's start and end */
+#define PIECE_CLOCKS 117.0       /* of what is rounded and stored at once */
+#define ALONE 1.06               /* one warpgroup does not hide all of its waits */
+#define TOGETHER 0.0916          /* clocks that CTAs wait for each other, for each row that they share */
+#define L2_BYTES 6170.0          /* a clock, to all multiprocessors */
+#define SM_BYTES 124.0           /* to one */
+#define CROSSED 1.52             /* rows that begin in the midst of a line */
+#define LATENCY_US 0.527         /* from asking for a stage to having it */
+#define LATENCY_CLUSTER_US 0.221 /* more for each doubling of the cluster */
+#define MEMORY_GBS 4380.0
+#define IDLE 0.343              /* part of that rate that idle multiprocessors take with them */
 #define L2_KEEPS 40e6           /* bytes that stay in L2 while a problem runs */
-#define APART 1.48              /* with stream_k loads of the same lines come at different times */
-#define REDUCE_US 1.15          /* leaving a sum and fetching it, at least */
-#define REDUCE_BYTES_US 83841.0 /* of one multiprocessor */
+#define APART 1.53              /* with stream_k loads of the same lines come at different times */
+#define REDUCE_US 2.04          /* leaving a sum and fetching it, at least */
+#define REDUCE_BYTES_US 88700.0 /* of one multiprocessor */
 
 /* ---- the model ---- */
 
-static double mma_clocks(const cptx_gemm_opt *o)
+/* A K tile is four wgmma long.  CTAs that share an operand wait for each other, the longer the more of it there is. */
+static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s)
 {
-	double read = READ_CLOCKS * (16 + o->bn / 4.0), multiply = o->bn / 2.0, one = MAX(read, multiply);
+	double shared = (s->cluster_n > 1 ? o->bm : 0) + (s->cluster_m > 1 ? o->bn : 0);
 
-	return o->bm / 64 * 4 * MAX(one, NARROW_CLOCKS); /* a K tile is four wgmma long */
+	return o->bm / 64 * 4 * (o->bn / 2.0) * (o->bm == 64 ? ALONE : 1) + TOGETHER * shared;
 }
 
-static double load_clocks(const gemm_shape *s, double busy)
+/* Clocks that a K tile of so many clusters takes to come: what L2 gives out, or what a multiprocessor takes in, whichever is
+ * slower. */
+static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t clusters)
 {
-	double a = (double)s->a_bytes / s->cluster_n, b = (double)s->b_bytes / s->cluster_m;
+	uint64_t rows = MIN(o->bm * s->cluster_m, in->m) + MIN(o->bn * s->cluster_n, in->n);
+	double crossed = in->k * s->in_bytes % SPAN ? CROSSED : 1;
 
-	return (a + b) / (L2_BYTES * (1 - L2_SHARED * busy));
-}
-
-/*
- * Clusters that run at once and read the same K tile of an operand get it one after the other from where it lies in L2. This
- * is what limits a product with few rows: all read those.
- */
-static double same_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t at_once)
-{
-	uint64_t tiles_m = up(in->m, o->bm * s->cluster_m), tiles_n = up(in->n, o->bn * s->cluster_n);
-	uint64_t run = MIN(at_once, tiles_m * tiles_n), group = MIN(tiles_m, MAX(o->group, 1u));
-	uint64_t cols = MIN(tiles_n, up(run, group)), rows = MIN(MIN(tiles_m, group * up(run, group * tiles_n)), run);
-
-	return SAME_LINES * (double)MAX(rows, cols) * (o->stream_k ? SAME_SHARED : 1);
+	return MAX((double)(clusters * rows * SPAN) * crossed / L2_BYTES, (double)(s->a_bytes + s->b_bytes) / SM_BYTES);
 }
 
 /* The longer of two times that overlap. */
@@ -74,9 +59,8 @@ static double longer(double a, double b) { return pow(pow(a, 6) + pow(b, 6), 1.0
 static double fixed_us(const gemm_shape *s, uint64_t ctas, uint32_t sms)
 {
 	double start = 2 * ctas <= (uint64_t)sms * s->per_sm ? LAUNCH_BESIDE_US : LAUNCH_US;
-	double cluster = s->cluster == 1 ? 0 : s->cluster == 2 ? CLUSTER_2_US : s->cluster == 4 ? CLUSTER_4_US : CLUSTER_8_US;
 
-	return start + (s->per_sm > 1 ? PER_SM_US + CLUSTER_PER_SM * cluster : cluster);
+	return start + (s->per_sm > 1 ? PER_SM_US : s->cluster > 1 ? CLUSTER_US : 0);
 }
 
 static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
@@ -97,10 +81,10 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	cptx_gemm_problem inner_p = gemm_sm90_inner_problem(o, p);
 	uint64_t run = MIN(at_once, tiles * (o->stream_k ? k_tiles : 1)) * s.cluster;
 	double together = MIN((double)s.per_sm, ceil((double)run / sms)); /* CTAs of one multiprocessor */
-	c->mma_us = together * steps * mma_clocks(o) * clock;
-	double load = together * load_clocks(&s, busy), same = same_clocks(o, &s, &inner_p, at_once);
+	c->mma_us = together * steps * mma_clocks(o, &s) * clock;
+	double load = load_clocks(o, &s, &inner_p, run / s.cluster);
 	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages;
-	c->load_us = steps * MAX(MAX(load, same) * clock, latency);
+	c->load_us = steps * MAX(load * clock, latency);
 	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / sms;
 	if (o->stream_k) {
 		/* CTAs are at different places along K, so what they share is not in L2 by chance */
@@ -109,10 +93,10 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 		sizes = sizes > L2_KEEPS && tiles > at_once ? MAX(sizes, all) : sizes;
 		c->tail = 0, c->load_us *= APART;
 	}
-	c->memory_us = sizes / (1e3 * MEMORY_GBS);
+	c->memory_us = sizes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
 	double pieces = PIECE_CLOCKS * s.blocks * ((o->bn + s.out_cols - 1) / s.out_cols) * together;
-	double ends = ceil(rounds) * (TILE_CLOCKS + ELEMENT_CLOCKS * o->bm * o->bn + pieces) * clock;
-	c->us = fixed_us(&s, run, sms) + CTA_US * busy * sms + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
+	double ends = ceil(rounds) * (TILE_CLOCKS + pieces) * clock;
+	c->us = fixed_us(&s, run, sms) + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
 	if (o->stream_k) {
 		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
 		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
