@@ -1,7 +1,7 @@
 /*
- * v2a: rows of 128 bytes.  A box of the tensor maps is 64 elements along K, so memory is read by whole lines, and a tile of
- * 64 takes one copy.  Rows that lie 128 bytes apart would have the same banks at the same place; the 128-byte swizzle, which
- * the copy applies and the descriptor names, spreads 8 rows over all of them.
+ * v2a: rows of 128 bytes.  A box of the tensor maps is 64 elements along K, so memory is read by whole lines, and a tile
+ * takes one copy for each 64 of them.  Rows that lie 128 bytes apart have the same 16 bytes in the same banks; the 128-byte
+ * swizzle, which the copy applies and the descriptor names, spreads those of 8 rows over all banks.
  */
 #include "serial.h"
 

@@ -1,5 +1,5 @@
 /*
- * v7: tiles are handed out while the kernel runs.  There are as many CTAs as tiles, but a pair that runs asks the hardware
+ * v7: tiles are handed out while the kernel runs.  There are as many pairs as tiles, but a pair that runs asks the hardware
  * to cancel a pair that has not begun, and makes its tile instead (clusterlaunchcontrol.try_cancel): SMs that other work
  * holds, or that are slower, get fewer tiles, and the kernel still sets up once for each SM.
  *
