@@ -24,7 +24,8 @@
  *   mxf4nvf4      e2m1; a ue4m3 for 16 elements, or (of
  *                 tcgen05) a ue8m0 for 32                  256                  f32
  *
- * tcgen05 has all kinds, mma.sync with scale factors those that begin with mx, of which it has both e2m1 as mxf4 only.
+ * tcgen05 has all kinds, mma.sync with scale factors those that begin with mx; there both e2m1 are mxf4 or mxf4nvf4, as the
+ * type of the factors says.
  * Elements of 4 and 6 bits lie packed in global memory, the first in the lowest bits.  In shared memory f8f6f4 and mxf8f6f4
  * have them padded to bytes, which tensor maps do for rows of whole 128 elements.
  */
@@ -61,8 +62,9 @@ CPTX_API const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma);
 typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
 
 /**
- * What a kernel is made for, and its shape.  What a kernel does not have stays 0: all checks refuse it otherwise.
- * In brackets: the kernels that have an option, [sync], [scaled] (mma.sync with scale factors), [wgmma], [tcgen05].
+ * What a kernel is made for, and its shape.  What a kernel does not have stays 0 (of a cluster, 1): all checks refuse it
+ * otherwise. In brackets: the kernels that have an option, [sync], [scaled] (mma.sync with scale factors), [wgmma],
+ * [tcgen05].
  */
 typedef struct cptx_gemm_opt {
 	enum cptx_gemm_mma mma;

@@ -9,7 +9,8 @@ typedef struct gemm_operand {
 	uint32_t vec;               /* elements along K that share a factor */
 	uint64_t rows, k;
 	bool across;         /* K rows of `rows` elements; else `rows` rows of K */
-	bool small;          /* of whole numbers from -2 to 2: their sums are exact where 13 bits are kept */
+	bool small;          /* of whole numbers from -2 to 2: where 13 bits are kept their sums are exact, up to 8192, which
+	                        those of a random million are far from */
 	uint32_t count;      /* such matrices, behind one another */
 	float *value;        /* element times factor, exact; as the elements lie */
 	uint64_t at, scales; /* device addresses, of the packed elements and of the packed factors */
