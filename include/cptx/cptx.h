@@ -8,7 +8,8 @@
  * Errors: the first error of a module sticks, with the file and line of the user's call; every later call on the module, its
  * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  What belongs
  * to no module takes a cptx_error * last, which may be NULL: zero (false, NULL) and a set error, or neither.  It must start
- * zeroed, and the first error stays; only cptx_emit, cptx_to_c and what checks or makes a GEMM set it anew.
+ * zeroed, and the first error stays; only cptx_emit, cptx_to_c, cptx_cubin_view_of and what checks or makes a GEMM set it
+ * anew.
  *
  * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, an enumerator that does not
  * exist are errors like all others, CPTX_E_ARG as a rule.  A call that has no place for an error gives what its comment says

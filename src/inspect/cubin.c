@@ -296,9 +296,12 @@ cptx_cubin_view *cptx_cubin_view_of(const void *bytes, size_t size, const char *
 
 	if (err)
 		*err = (cptx_error){ 0 };
-	if (!c || !(c->bytes = malloc(size + 1)) || (!bytes && size)) {
-		if (err)
-			err->code = CPTX_E_MEMORY, snprintf(err->text, sizeof err->text, "out of memory");
+	bool given = bytes || !size;
+	if (!c || !given || !(c->bytes = malloc(size + 1))) {
+		if (err) {
+			err->code = given ? CPTX_E_MEMORY : CPTX_E_ARG;
+			snprintf(err->text, sizeof err->text, given ? "out of memory" : "cptx_cubin_view_of: the cubin is NULL");
+		}
 		cptx_cubin_view_destroy(c);
 		return NULL;
 	}

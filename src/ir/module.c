@@ -57,11 +57,12 @@ bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *for
 
 cptx_val cptx_fail_(cptx_kernel *k, cptx_site at, const char *format, ...)
 {
-	char text[CPTX_ERROR_TEXT];
+	char text[CPTX_ERROR_TEXT] = "cptx_fail: the format is NULL";
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
+	if (format)
+		vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
 	if (k && k->m->err.code == CPTX_OK)
 		ir_error(k, CPTX_E_ARG, at, "%s", text);
