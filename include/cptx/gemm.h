@@ -67,11 +67,11 @@ typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val v
  * [tcgen05].
  */
 typedef struct cptx_gemm_opt {
-	enum cptx_gemm_mma mma;
-	enum cptx_type a, b;  /**< see above */
-	enum cptx_type out;   /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; of s8 and u8 without anything behind the
-	                           sums: or CPTX_S32 */
-	enum cptx_type scale; /**< [scaled, tcgen05] of factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: there are none */
+	enum cptx_gemm_mma mma; /**< what multiplies */
+	enum cptx_type a, b;    /**< see above */
+	enum cptx_type out;     /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; of s8 and u8 without anything behind the
+	                             sums: or CPTX_S32 */
+	enum cptx_type scale;   /**< [scaled, tcgen05] of factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: there are none */
 	enum cptx_tcgen05_kind kind; /**< [tcgen05]; [scaled]: 0, or what the types say */
 	bool a_m_major;              /**< [scaled, wgmma, tcgen05] A is stored as K rows of M elements; else M rows of K.  wgmma:
 	                                  16-bit types only; tcgen05: not of 4 and 6 bits; scaled: not of e2m1 twice, and of 4
