@@ -15,7 +15,9 @@
 #pragma clang diagnostic ignored "-Wmissing-braces"
 #else
 #pragma GCC diagnostic ignored "-Wnarrowing"
-#pragma GCC diagnostic ignored "-Wextra" /* only what has no name of its own there: a number or an enumerator by ?: */
+/* by ?: a type or a modifier, or a number; of -Wextra this turns off only what has no name of its own */
+#pragma GCC diagnostic ignored "-Wenum-compare"
+#pragma GCC diagnostic ignored "-Wextra"
 #endif
 #endif
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# amalgamation.sh SOURCE FOLDER CC [C++]: the two files of the amalgamation, compiled and linked into a program of each language.
+# amalgamation.sh SOURCE FOLDER CC [C++]: the two files of the amalgamation as C11 and as C++17, by these compilers and (not linked) by
+# those of the other of gcc and clang; programs of each language, which must print the same.
 # The last line is "amalgamation: N passed, N failed, N skipped".
 set -u
 source=$1 folder=$2 cc=$3 cxx=${4:-}
@@ -17,16 +18,36 @@ int main()
 	return wrong;
 }
 END
+case $($cc --version) in
+*clang*) other=gcc otherxx=g++ ;;
+*) other=clang otherxx=clang++ ;;
+esac
+warnings='-Wall -Wextra -Werror' c="-std=c11 $warnings" cpp="-x c++ -std=c++17 $warnings" libs='-x none -lm -ldl -pthread'
 # shellcheck disable=SC2086 # words
 {
-	try "cptx.c as C11" $cc -std=c11 -Wall -Wextra -Werror -O0 -c "$folder/cptx.c" -o "$dir/cptx.o"
-	try "a program in C11" $cc -std=c11 -Wall -Wextra -Werror -I"$folder" "$dir/embed.c" "$dir/cptx.o" -o "$dir/embed" -lm -ldl -pthread
+	try "cptx.c as C11" $cc $c -O0 -c "$folder/cptx.c" -o "$dir/cptx.o"
+	try "a program in C11" $cc $c -I"$folder" "$dir/embed.c" "$dir/cptx.o" -o "$dir/embed" $libs
 	run "$dir/embed"
+	try "what one_file.c prints, in C11" $cc $c -I"$folder" "$source/tests/embed/one_file.c" "$dir/cptx.o" -o "$dir/one_c" $libs
 	if [ -n "$cxx" ]; then
-		try "a program in C++17" $cxx -std=c++17 -Wall -Wextra -Werror -I"$folder" "$dir/builder.cc" "$dir/cptx.o" -o "$dir/builder" -lm -ldl -pthread
+		try "cptx.c as C++17" $cxx $cpp -O0 -c "$folder/cptx.c" -o "$dir/cptx.cc.o"
+		try "a program in C++17" $cxx $cpp -I"$folder" "$dir/builder.cc" -x none "$dir/cptx.cc.o" -o "$dir/builder" $libs
 		run "$dir/builder"
+		try "a program in C++17 with cptx.c in C11" $cxx $cpp -I"$folder" "$dir/builder.cc" -x none "$dir/cptx.o" -o "$dir/mixed" $libs
+		run "$dir/mixed"
+		try "what one_file.c prints, in C++17" $cxx $cpp -I"$folder" "$source/tests/embed/one_file.c" -x none "$dir/cptx.cc.o" -o "$dir/one_cc" $libs
+		if "$dir/one_c" >"$dir/c.txt" && "$dir/one_cc" >"$dir/cc.txt" && grep -q '^\.target sm_100a' "$dir/c.txt" && cmp "$dir/c.txt" "$dir/cc.txt"; then
+			ok
+		else
+			bad "cptx.c prints something else in C++17, or nothing"
+		fi
+		for stub in "$source"/src/*/*absent.c; do
+			try "$stub as C++17" $cxx $cpp -fsyntax-only -I"$source/include" -I"$source/src" -I"$folder/../../include" "$stub"
+		done
 	else
 		skip "there is no C++ compiler"
 	fi
+	if have $other; then try "cptx.c as C11 by $other" $other $c -fsyntax-only "$folder/cptx.c"; else skip "there is no $other"; fi
+	if have $otherxx; then try "cptx.c as C++17 by $otherxx" $otherxx $cpp -fsyntax-only "$folder/cptx.c"; else skip "there is no $otherxx"; fi
 }
 finish

@@ -187,7 +187,7 @@ static void suffix_of(char *to, size_t room, const char *path)
 
 static const char head[] =
 	"/*\n * cptx in two files, made by tools/amalgamate: cptx.h is all public headers, cptx.c all sources.\n"
-	" * Needs a C11 compiler, POSIX, and -lm -ldl -pthread to link.\n */\n";
+	" * Needs a compiler of C11 or C++17 (gcc or clang), POSIX, and -lm -ldl -pthread to link.\n */\n";
 static const char before[] =
 	"#ifndef _GNU_SOURCE\n#define _GNU_SOURCE /* POSIX, and dladdr */\n#endif\n#include \"cptx.h\"\n\n"
 	"/* results of the emulator must not depend on fused multiplications and additions */\n"
