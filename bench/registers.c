@@ -1,19 +1,32 @@
 /*
- * How far the estimate of registers (cptx_flow_registers) is from what ptxas takes: bench_registers FILE.ptx...
- * Kernels that call functions are left out, for ptxas decides what it makes of the calls.
+ * Registers alive in machine code, by cptx_cubin_view_live and by nvdisasm -plr: bench_registers FILE...
+ * Of PTX for its own target by ptxas, or of a cubin.  Kernels that call functions stand apart: see bench/RESULTS.md.
  */
+#include "tools/cptx/ptxas.h"
+
 #include <cptx/compile.h>
-#include <cptx/inspect.h>
+#include <cptx/cubin.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MOST = 1 << 16 };
-static double off[MOST];
-static size_t n, calls, refused, cubins, near_cubins;
+enum { MOST = 1 << 20, SAID = 1 << 26, REASONS = 64 };
+typedef struct tally {
+	size_t kernels, unknown, unjudged, equal, near, insns, same;
+} tally;
 
-static char *read_file(const char *path, size_t *size)
+static tally plain, calling;
+static size_t files, refused;
+static char *said, tool[4096];
+static uint16_t ours[MOST];
+static struct reason {
+	char text[96];
+	size_t n;
+} reasons[REASONS];
+
+static void *read_file(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
 	char *text = NULL;
@@ -23,79 +36,134 @@ static char *read_file(const char *path, size_t *size)
 		*size = (size_t)ftell(f);
 		rewind(f);
 		*size = fread(text, 1, *size, f);
+		text[*size] = 0;
 	}
 	if (f)
 		fclose(f);
 	return text;
 }
 
-/* True: every kernel of the file is within 15 %. */
-static bool compare(cptx_module *m, const cptx_verdict *v)
+static void count_reason(const char *text)
 {
-	cptx_kernel *k;
-	bool all = true;
+	const char *what = strstr(text, "not known: ");
+	size_t i = 0, n;
 
-	for (size_t i = 0; (k = cptx_module_body_at(m, i)) && n < MOST; i++) {
-		const cptx_usage *u = cptx_verdict_usage_of(v, cptx_body_name(k));
-		if (cptx_body_is_func(k) || !u || !u->is_kernel)
+	what = what ? what + strlen("not known: ") : text;
+	n = strcspn(what, "\n");
+	const char *at = strstr(what, " at 0x");
+	if (at)
+		n = (size_t)(at - what);
+	while (i < REASONS - 1 && reasons[i].n && strncmp(reasons[i].text, what, n))
+		i++;
+	snprintf(reasons[i].text, sizeof reasons[i].text, "%.*s", (int)n, what);
+	reasons[i].n++;
+}
+
+/* Adds the lines of nvdisasm from `at` on: "   / *0010* / ...  // | 12 |". */
+static bool compare(const char *at, const char *end, uint32_t n, uint32_t peak, tally *t)
+{
+	uint32_t theirs, most = 0, same = 0, seen = 0;
+
+	while (at && seen < n && (at = strchr(at, '\n')) && at++ < end) {
+		const char *p = at + strspn(at, " \t"), *bar = strstr(p, "// |"), *stop = strchr(p, '\n');
+		if (strncmp(p, "/*", 2) || !bar || !stop || bar > stop || strtoul(p + 2, NULL, 16) != seen * 16)
 			continue;
-		if (cptx_item_find(k, NULL, "call")) {
-			calls++, all = false;
-			continue;
-		}
-		cptx_flow *f = cptx_flow_of(k, NULL);
-		off[n] = (double)cptx_flow_registers(f) / u->registers - 1;
-		all &= off[n] <= 0.15 && off[n] >= -0.15;
-		n++;
-		cptx_flow_destroy(f);
+		theirs = (uint32_t)strtoul(bar + 4, NULL, 10);
+		same += theirs == ours[seen] || !ours[seen]; /* behind the end nvdisasm counts the stack pointer */
+		most = theirs > most ? theirs : most;
+		seen++;
 	}
-	return all;
+	if (!seen)
+		return false;
+	t->equal += peak == most, t->near += 20 * peak >= 17 * most && 20 * peak <= 23 * most;
+	t->insns += seen, t->same += same;
+	return true;
+}
+
+static void take(const cptx_cubin_view *c, size_t i, const cptx_cubin_kernel *k, bool judged)
+{
+	char head[4096];
+	cptx_error err;
+	uint32_t n = k->code / 16, peak = cptx_cubin_view_live(c, i, ours, MOST, &err);
+
+	snprintf(head, sizeof head, "\n.text.%s:", k->name);
+	const char *at = judged ? strstr(said, head) : NULL, *end = at ? strstr(at + 1, "\n//-----") : NULL;
+	const char *call = at ? strstr(at, " CALL.") : NULL;
+	tally *t = call && (!end || call < end) ? &calling : &plain;
+	t->kernels++;
+	if (!peak) {
+		t->unknown++;
+		count_reason(err.text);
+	} else if (!at || !compare(at + 1, end ? end : at + strlen(at), n, peak, t)) {
+		t->unjudged++;
+	}
+}
+
+static void measure_cubin(const void *code, size_t size, const char *name)
+{
+	char path[4096];
+	cptx_cubin_kernel k;
+	cptx_cubin_view *c = cptx_cubin_view_of(code, size, name, NULL);
+	int fd;
+
+	if (!c || !tool_temporary(path, sizeof path, &fd)) {
+		refused++;
+		cptx_cubin_view_destroy(c);
+		return;
+	}
+	bool judged = write(fd, code, size) == (ssize_t)size &&
+	              !tool_run((char *[]){ tool, "-c", "-lrm", "count", path, NULL }, said, SAID);
+	close(fd), unlink(path);
+	for (size_t i = 0; cptx_cubin_view_kernel(c, i, &k); i++)
+		take(c, i, &k, judged);
+	files++;
+	cptx_cubin_view_destroy(c);
 }
 
 static void measure(const char *path)
 {
-	cptx_error err = { 0 };
-	size_t size, before = n;
+	size_t size;
 	char *text = read_file(path, &size);
-	cptx_module *m = cptx_parse(text, size, NULL);
-	const char *flag = text && strstr(text, " -c\n") ? "-c" : "-v";
-	cptx_compile_opt o = { .compiler = CPTX_COMPILER_PTXAS, .verbose = true, .nflags = 1, .flags = &flag };
-	cptx_cubin *c = m && !cptx_module_error(m) ? cptx_compile(text, size, &o, &err) : NULL;
+	cptx_cubin *c = NULL;
 
-	if (c) {
-		cptx_verdict *v = cptx_verdict_read(cptx_cubin_log(c), strlen(cptx_cubin_log(c)), NULL);
-		bool near = compare(m, v);
-		cubins += n > before, near_cubins += n > before && near;
-		cptx_verdict_destroy(v);
+	if (text && !memcmp(text, "\177ELF", size < 4 ? size : 4)) {
+		measure_cubin(text, size, path);
+	} else if (text) {
+		const char *flag = strstr(text, " -c\n") ? "-c" : "-v";
+		cptx_compile_opt o = { .compiler = CPTX_COMPILER_PTXAS, .nflags = 1, .flags = &flag };
+		if ((c = cptx_compile(text, size, &o, NULL)))
+			measure_cubin(cptx_cubin_data(c), cptx_cubin_size(c), path);
+		refused += !c;
 	}
-	refused += !c;
 	cptx_cubin_destroy(c);
-	cptx_module_destroy(m);
 	free(text);
 }
 
-static int by_value(const void *a, const void *b)
+static void print(const char *what, const tally *t)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
+	size_t n = t->kernels - t->unknown - t->unjudged;
+
+	printf("%s: %zu, of which %zu unknown to cptx, %zu more to nvdisasm\n", what, t->kernels, t->unknown, t->unjudged);
+	if (n && t->insns)
+		printf(
+			"  the most alive: equal %zu (%.1f %%), within 15 %% %zu (%.1f %%); instructions: equal %zu of %zu (%.1f %%)\n",
+			t->equal, 100.0 * (double)t->equal / (double)n, t->near, 100.0 * (double)t->near / (double)n, t->same, t->insns,
+			100.0 * (double)t->same / (double)t->insns);
 }
 
 int main(int argc, char **argv)
 {
-	static const double bounds[] = { 0.05, 0.10, 0.15, 0.25, 0.50 };
-
+	if (!tool_find("nvdisasm", "CPTX_NVDISASM", tool, sizeof tool) || !(said = malloc(SAID))) {
+		fputs("bench_registers needs nvdisasm\n", stderr);
+		return 1;
+	}
 	for (int i = 1; i < argc; i++)
 		measure(argv[i]);
-	qsort(off, n, sizeof *off, by_value);
-	printf("%zu kernels of %zu files; left out: %zu with calls, %zu files refused\n", n, cubins, calls, refused);
-	for (size_t b = 0; n && b < sizeof bounds / sizeof *bounds; b++) {
-		size_t in = 0;
-		for (size_t i = 0; i < n; i++)
-			in += off[i] <= bounds[b] && off[i] >= -bounds[b];
-		printf("within %2.0f %%: %5.1f %% (%zu kernels)\n", 100 * bounds[b], 100.0 * (double)in / (double)n, in);
-	}
-	if (n)
-		printf("5th percentile %+.0f %%, median %+.0f %%, 95th %+.0f %%; files all of whose kernels are within 15 %%: %zu\n",
-		       100 * off[n / 20], 100 * off[n / 2], 100 * off[n - 1 - n / 20], near_cubins);
+	printf("%zu files; %zu refused\n", files, refused);
+	print("kernels without calls", &plain);
+	print("kernels with calls", &calling);
+	for (size_t i = 0; i < REASONS && reasons[i].n; i++)
+		printf("unknown: %zu %s\n", reasons[i].n, reasons[i].text);
+	free(said);
 	return 0;
 }
