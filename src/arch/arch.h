@@ -78,7 +78,6 @@ typedef struct arch_operand {
 typedef struct arch_form {
 	const char *text, *tail; /* as in insn.def; what is printed behind the last group */
 	const char *file;        /* of the row */
-	const char *also; /* other orders that text may have, or NULL: a byte n + 1 stands for group n, | is between two */
 	uint16_t op, group, operand, line /* in file */, avail;
 	uint8_t ngroup, noperand, ntail, constraint, asks /* an operand decides which targets have it */;
 	uint32_t fields, must; /* the op's fields that the form knows; that must be given */
@@ -298,7 +297,7 @@ typedef struct arch_need {
 	uint8_t version, number; /* lowest PTX version times ten, and number of a target */
 } arch_need;
 extern const arch_need arch_needs[];
-/* "sm_80, sm_86, ..." of an availability. */
+/* "sm_80 and later" of an availability, or "sm_90a sm_100a". */
 void arch_avail_targets(unsigned avail, buf *b);
 
 #endif

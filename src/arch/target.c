@@ -78,10 +78,28 @@ const cptx_target *cptx_target_for_device(unsigned compute_capability)
 	return best;
 }
 
+/* The first of the plain targets, if that and all behind it have it. */
+static const cptx_target *and_later(unsigned avail)
+{
+	const cptx_target *first = NULL;
+
+	for (size_t i = 0; i < GENERATED && !first; i++)
+		first = arch_avails[avail][i] && arch_targets[i].suffix == ' ' ? &arch_targets[i] : NULL;
+	for (size_t i = 0; i < GENERATED && first; i++)
+		if (!arch_avails[avail][i] != (arch_targets[i].number < first->number))
+			return NULL;
+	return first;
+}
+
 void arch_avail_targets(unsigned avail, buf *b)
 {
 	size_t start = b->n;
+	const cptx_target *first = and_later(avail);
 
+	if (first) {
+		buf_printf(b, "%s and later", first->name);
+		return;
+	}
 	for (size_t i = 0; i < GENERATED; i++) {
 		const cptx_target *t = &arch_targets[i];
 		if (!arch_avails[avail][i] || (t->number == 110 && t->ptx < 90)) /* old names are not advertised */

@@ -454,7 +454,8 @@ static bool job_checked(const compile_job *job, cptx_error *err)
 		return error_set(err, CPTX_E_ARG, job->at, "there is no optimization level %d", (int)o->optimize);
 	for (size_t i = 0; i < o->nflags; i++)
 		if (!o->flags || !o->flags[i] || o->flags[i][0] != '-')
-			return error_set(err, CPTX_E_ARG, job->at, "flag %zu is no option: it must begin with -", i);
+			return error_set(err, CPTX_E_ARG, job->at, "flags[%zu], '%s', is no option: it begins with -", i,
+			                 o->flags && o->flags[i] ? o->flags[i] : "(null)");
 	return true;
 }
 

@@ -226,14 +226,17 @@ static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, 
 	unsigned spelled = 0, count;
 	const uint16_t *forms = arch_forms_of(opcode, n, &count);
 
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < 2 * count; i++) {
 		uint16_t mods[ARCH_GROUPS];
-		if (!parse_opcode(forms[i], opcode, n, mods))
+		unsigned form = forms[i % count];
+		if (i == count && spelled)
+			break;
+		if (i < count ? !parse_opcode(form, opcode, n, mods) : !parse_opcode_any(form, opcode, n, mods))
 			continue;
 		spelled++;
 		if (why)
-			buf_printf(why, "\n    %s  -- ", arch_forms[forms[i]].text);
-		if (parse_match(forms[i], mods, r->tokens, r->ntoken, r->k->vec, m, why))
+			buf_printf(why, "\n    %s  -- ", arch_forms[form].text);
+		if (parse_match(form, mods, r->tokens, r->ntoken, r->k->vec, m, why))
 			return true;
 	}
 	for (unsigned i = 0; i < count && !spelled && why; i++)

@@ -334,7 +334,8 @@ static bool body_directive(parser *p)
 		return parse_variables(p, linkage);
 	}
 	size_t n = strcspn(at, " \t\r\n;{");
-	return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no directive of a body", (int)MIN(n, (size_t)40), at);
+	return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no directive of a body%s", (int)MIN(n, (size_t)40), at,
+	                   n && at[n - 1] == ':' ? "; the name of a label begins with a letter, _, $ or %" : "");
 }
 
 /* ---- statements ---- */

@@ -274,6 +274,8 @@ static void recover(parser *p)
 		depth += *p->p == '{';
 		if (*p->p == '}' && (!depth || --depth == 0)) {
 			p->p++;
+			parse_blanks(p);
+			p->p += *p->p == ';'; /* of initial values */
 			break;
 		}
 		if (*p->p == ';' && !depth) {

@@ -1,9 +1,5 @@
 #include "parse/parse.h"
 
-/* What stands for a group in arch_form.also. */
-#define GROUP_BYTES "\001\002\003\004\005\006\007\010\011\012\013\014\015\016\017\020"
-_Static_assert(ARCH_GROUPS == 16, "one byte for each group");
-
 typedef struct reading {
 	const arch_form *f;
 	const char *end, *far; /* far: the furthest that a modifier was understood */
@@ -68,48 +64,12 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	return g->kind == GROUP_OPTIONAL && read_groups(r, i + 1, p);
 }
 
-/* The rest of the form's other order, from p on. */
-static bool read_other(reading *r, const char *order, const char *p)
-{
-	size_t n = strcspn(order, GROUP_BYTES "|");
-
-	if (n && !literal(&p, r->end, order, n))
-		return false;
-	order += n;
-	if (!*order || *order == '|')
-		return p == r->end;
-	unsigned i = (unsigned)*order++ - 1;
-	const arch_group *g = &arch_groups[r->f->group + i];
-	unsigned nalt = g->kind == GROUP_REPEAT ? 1 : g->nalt;
-	for (unsigned a = 0; a < nalt && p != r->end && *p == '.'; a++) {
-		unsigned mod = g->kind == GROUP_REPEAT ? r->mods[g->same] : arch_alts[g->alt + a].mod;
-		const char *q = p + 1;
-		if (!literal(&q, r->end, arch_mods[mod].name, arch_mods[mod].len))
-			continue;
-		r->mods[i] = (uint16_t)mod;
-		if (read_other(r, order, q))
-			return true;
-	}
-	r->mods[i] = 0;
-	return g->kind == GROUP_OPTIONAL && read_other(r, order, p);
-}
-
-static const char *next_order(const char *order)
-{
-	const char *end = strchr(order, '|');
-	return end ? end + 1 : NULL;
-}
-
 /* *reached: how much of it the form can begin with; NULL: that is not asked. */
 static bool read_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached)
 {
 	reading r = { &arch_forms[form], text + n, text, mods, reached != NULL };
 	bool ok = read_groups(&r, 0, text);
 
-	for (const char *order = ok ? NULL : r.f->also; order && !ok; order = next_order(order)) {
-		memset(mods, 0, r.f->ngroup * sizeof *mods);
-		ok = read_other(&r, order, text);
-	}
 	if (reached)
 		*reached = (size_t)(r.far - text);
 	return ok;

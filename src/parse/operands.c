@@ -103,6 +103,25 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 	return optional && try_operands(a, i + 1, t);
 }
 
+static void put_misfit(const trying *a)
+{
+	const arch_form *f = &arch_forms[a->form];
+	unsigned least = 0, most = 0;
+
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		least += is_needed(o, a->mods);
+		most += is_needed(o, a->mods) || o->given == ARCH_NO;
+	}
+	buf_str(a->why, "not these operands: ");
+	if (a->ntoken >= least && a->ntoken <= most)
+		buf_str(a->why, "braces, brackets or | are wrong");
+	else if (least == most)
+		buf_printf(a->why, "%u, where it has %u", a->ntoken, most);
+	else
+		buf_printf(a->why, "%u, where it has %u to %u", a->ntoken, least, most);
+}
+
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
                  const cptx_val *vec, arch_match *m, buf *why)
 {
@@ -112,6 +131,6 @@ bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_to
 	if (try_operands(&a, 0, 0))
 		return true;
 	if (why && !a.assigned)
-		buf_str(why, "not these operands (their number, braces, brackets)");
+		put_misfit(&a);
 	return false;
 }

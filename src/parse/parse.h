@@ -8,6 +8,8 @@
  * group in mods, if it is one of the form's spellings.
  */
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS]);
+/* The same with the modifiers in another order, where ptxas takes that; for text that no form has as it stands. */
+bool parse_opcode_any(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS]);
 /* How much of the text the form can begin with. */
 size_t parse_opcode_reach(unsigned form, const char *text, size_t n);
 

@@ -22,12 +22,15 @@ static bool find_forms(parser *p, spelled *s)
 	s->form = count ? ARENA_ARRAY(&p->m->a, spelled_form, count) : NULL;
 	if (count && !s->form)
 		return parse_out_of_memory(p);
-	for (unsigned i = 0; i < count; i++) {
-		if (!parse_opcode(forms[i], s->text, s->len, mods))
+	for (unsigned i = 0; i < 2 * count; i++) {
+		unsigned form = forms[i % count];
+		if (i == count && s->nform)
+			break;
+		if (i < count ? !parse_opcode(form, s->text, s->len, mods) : !parse_opcode_any(form, s->text, s->len, mods))
 			continue;
-		s->form[s->nform].form = forms[i];
+		s->form[s->nform].form = (uint16_t)form;
 		memcpy(s->form[s->nform++].mods, mods, sizeof mods);
-		note_operands(&arch_forms[forms[i]], s);
+		note_operands(&arch_forms[form], s);
 	}
 	return true;
 }
@@ -199,8 +202,10 @@ bool parse_spelling_error(parser *p, const char *at, const spelled *s)
 		snprintf(known, sizeof known, "%.*s", (int)strcspn(text, ".{ "), text);
 		char mine[64];
 		snprintf(mine, sizeof mine, "%.*s", (int)MIN(n, sizeof mine - 1), s->text);
+		for (char *c = mine; *c; c++)
+			*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
 		unsigned d = text_distance(mine, known);
-		if (d && d < distance)
+		if (d < distance && 2 * d <= n) /* not most of it */
 			distance = d, near = text;
 	}
 	const uint16_t *of = arch_forms_of(s->text, s->len, &forms);

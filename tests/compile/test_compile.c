@@ -313,7 +313,7 @@ START_TEST(bad_calls)
 	FAILS(err, CPTX_E_ARG, "no compiler 77");
 	cptx_compile_opt flag = { .flags = (const char *const[]){ "k.ptx" }, .nflags = 1 };
 	ck_assert_ptr_null(cptx_compile(good, sizeof good - 1, &flag, &err));
-	FAILS(err, CPTX_E_ARG, "flag 0 is no option");
+	FAILS(err, CPTX_E_ARG, "flags[0], 'k.ptx', is no option");
 	ck_assert_ptr_null(cptx_compile_ptx(NULL, NULL, &err));
 	FAILS(err, CPTX_E_ARG, "is NULL");
 	err.code = CPTX_E_ARG;

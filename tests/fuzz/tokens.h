@@ -25,13 +25,11 @@ static const char *const specials[] = {
 static const char *const forms[] = {
 #define OP(name, chapter, about)
 #define INSTEAD(name, text)
-#define ALSO(name, order)
 #define NOTE(name, text)
 #define INSN(name, form, available, constraint) form,
 #include "arch/insn.def"
 #undef OP
 #undef INSTEAD
-#undef ALSO
 #undef NOTE
 #undef INSN
 };

@@ -61,8 +61,6 @@ uint64_t spell_hash(const char *text);
  */
 spelling *spell_all(unsigned form, unsigned most, unsigned *n);
 void spell(const spelling *s, char text[OPCODE]);
-/* In the order of the row's nth ALSO; false if it has fewer. */
-bool spell_other(const spelling *s, unsigned nth, char text[OPCODE]);
 void spell_line(char *text, const char *opcode);
 
 /* ---- one instruction ---- */

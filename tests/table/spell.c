@@ -158,26 +158,3 @@ void spell(const spelling *s, char text[OPCODE])
 	}
 	sprintf(p, "%s", f->tail);
 }
-
-bool spell_other(const spelling *s, unsigned nth, char text[OPCODE])
-{
-	const char *q = arch_forms[s->form].also;
-	char *p = text;
-
-	for (; nth && q; nth--) {
-		q = strchr(q, '|');
-		if (q)
-			q++;
-	}
-	if (!q)
-		return false;
-	for (; *q && *q != '|'; q++) {
-		unsigned group = (unsigned)(unsigned char)*q - 1;
-		if (group >= ARCH_GROUPS)
-			*p++ = *q;
-		else if (s->mod[group])
-			p += sprintf(p, ".%s", arch_mods[s->mod[group]].name);
-	}
-	*p = 0;
-	return true;
-}

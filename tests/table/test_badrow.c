@@ -38,16 +38,6 @@ static const struct {
 	  "src/arch/insn.def:2:12: error: one value of a modifier that must be there can be the preset" },
 	{ "behind_an_address", "OP(add, \"x\", \"y\")\nINSN(add, \"add.type=f32 d, [a]{.ftz\", \"PTX 1.0, sm_10\", NONE)\n",
 	  "src/arch/insn.def:2:25: error: expected }" },
-	{ "other_words",
-	  "OP(add, \"Floating Point Instructions: add\", \"y\")\nINSN(add, \"add{.ftz}.x.type=f32 d, a, b\", \"PTX 1.0, "
-	  "sm_10\", NONE)\n"
-	  "ALSO(add, \"add.ftz.type.y\")\n",
-	  "src/arch/insn.def:3:14: error: the row above has no 'y'" },
-	{ "fewer_words",
-	  "OP(add, \"Floating Point Instructions: add\", \"y\")\nINSN(add, \"add{.ftz}.x.type=f32 d, a, b\", \"PTX 1.0, "
-	  "sm_10\", NONE)\n"
-	  "ALSO(add, \"add.ftz.type\")\n",
-	  "src/arch/insn.def:3: error: ALSO lacks modifiers of the row above" },
 	{ "no_insn", "OP(add, \"x\", \"y\")\n", "src/arch/insn.def:1: error: OP(add) has no INSN" },
 };
 

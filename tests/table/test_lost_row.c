@@ -53,7 +53,7 @@ static const char *close_of(const char *p)
 	return p;
 }
 
-/* The rows of a file, each with what it says of its other orders. */
+/* The rows of a file. */
 static void list_rows(const char *file)
 {
 	char path[512];
@@ -65,8 +65,7 @@ static void list_rows(const char *file)
 		snprintf(r->file, sizeof r->file, "%s", file);
 		snprintf(r->op, sizeof r->op, "%.*s", (int)strcspn(p + 6, ","), p + 6);
 		r->from = (size_t)(p + 1 - text);
-		for (p = close_of(p + 5); !strncmp(p, "\nALSO(", 6);)
-			p = close_of(p + 5);
+		p = close_of(p + 5);
 		r->to = (size_t)(p - text);
 	}
 	free(text);

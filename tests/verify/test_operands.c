@@ -166,7 +166,7 @@ START_TEST(special_registers)
 	fresh();
 	cptx_cluster_ctarank(s.k);
 	cannot_print("sm_80", CPTX_E_TARGET,
-	             "kernel k: %cluster_ctarank is not available on sm_80; targets that have it: sm_90 sm_90a");
+	             "kernel k: %cluster_ctarank is not available on sm_80; targets that have it: sm_90 and later");
 }
 END_TEST
 

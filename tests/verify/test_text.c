@@ -257,7 +257,7 @@ START_TEST(instructions_that_a_target_lacks)
 	ck_assert_ptr_null(cptx_emit(s.m, "sm_75", NULL, &err));
 	says(&err, CPTX_E_TARGET,
 	     "kernel k: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 is not available on sm_75; targets that have it: "
-	     "sm_80 sm_86");
+	     "sm_80 and later");
 	says(&err, CPTX_E_TARGET, "Instead: mma.m16n8k8 with f16 inputs, twice for k = 16, exists from sm_75 on");
 	ck_assert_uint_eq(err.line, line);
 	ck_assert_str_eq(err.file, __FILE__);
@@ -307,7 +307,7 @@ START_TEST(modifiers_that_a_target_lacks)
 	fresh();
 	cptx_fence(s.k, .sem = CPTX_ACQ_REL, .scope = CPTX_CLUSTER);
 	cannot_print("sm_89", CPTX_E_TARGET,
-	             "fence.acq_rel.cluster is not available on sm_89 (.cluster); targets that have it: sm_90 sm_90a");
+	             "fence.acq_rel.cluster is not available on sm_89 (.cluster); targets that have it: sm_90 and later");
 	shows("sm_90", ".version 7.8\n", "fence.acq_rel.cluster;", NULL);
 }
 END_TEST

@@ -16,7 +16,6 @@ enum {
 	MAX_SLOTS = 12,
 	MAX_AVAILS = 1024,
 	MAX_FORMS = 2048,
-	MAX_ALSO = 5,
 	MAX_OPS = 512,
 	MAX_SPELLING = 240,
 	NO = 0xff,
@@ -50,7 +49,7 @@ struct named_row {
 struct section_row {
 	const char *chapter, *title, *name, *reason, *of, *words;
 };
-enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE, ROW_ALSO };
+enum row_kind { ROW_INSN, ROW_OP, ROW_INSTEAD, ROW_NOTE };
 struct row {
 	const char *file;
 	int line;
@@ -87,8 +86,7 @@ struct operand {
 	unsigned long long set;
 };
 struct form {
-	const struct row *row, *also[MAX_ALSO]; /* also: other orders of its modifiers */
-	int nalso;
+	const struct row *row;
 	int op, ngroup, noperand, avail;
 	struct group group[MAX_GROUPS + 8];
 	struct operand operand[MAX_OPERANDS];

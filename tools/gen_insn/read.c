@@ -659,11 +659,6 @@ void read_tables(void)
 			die(NULL, "INSN(%s) does not stand under OP(%s)", rows[i].name, rows[i].name);
 		} else if (rows[i].kind == ROW_INSTEAD) {
 			ops[nops - 1].instead = rows[i].text;
-		} else if (rows[i].kind == ROW_ALSO) {
-			struct form *f = &forms[nforms - 1];
-			if (!ops[nops - 1].nform || f->nalso == MAX_ALSO)
-				die(NULL, "ALSO(%s) stands below an INSN, at most %d below each", rows[i].name, MAX_ALSO);
-			f->also[f->nalso++] = &rows[i];
 		} else if (rows[i].kind == ROW_INSN) {
 			read_form(&rows[i]);
 		}

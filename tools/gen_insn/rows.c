@@ -37,7 +37,6 @@ const struct row rows[] = {
 #define OP(name, chapter, about) { __FILE__, __LINE__, ROW_OP, #name, chapter, about, NULL },
 #define INSTEAD(name, text) { __FILE__, __LINE__, ROW_INSTEAD, #name, text, NULL, NULL },
 #define NOTE(name, text) { __FILE__, __LINE__, ROW_NOTE, #name, text, NULL, NULL },
-#define ALSO(name, order) { __FILE__, __LINE__, ROW_ALSO, #name, order, NULL, NULL },
 #define INSN(name, form, avail, constraint) { __FILE__, __LINE__, ROW_INSN, #name, form, avail, #constraint },
 #include "arch/insn.def"
 };

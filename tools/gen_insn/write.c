@@ -187,63 +187,6 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
 }
 
-/* The group of a form that a word of ALSO stands for, from its label, or =label where it is repeated; -1: it is text. */
-static int group_of_word(const struct form *f, const char *word)
-{
-	bool repeat = *word == '=';
-
-	for (int i = 0; i < f->ngroup; i++)
-		if (!strcmp(f->group[i].label, word + repeat) && (f->group[i].kind == 2) == repeat)
-			return i;
-	return -1;
-}
-
-/* Blanks a word among the fixed ones of a form; false if it is not there. */
-static bool take_word(char *fixed, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (char *p = fixed; (p = strstr(p, word)) != NULL; p++)
-		if ((p == fixed || p[-1] == '.') && (!p[n] || p[n] == '.')) {
-			memset(p, ' ', n);
-			return true;
-		}
-	return false;
-}
-
-/* Writes the order of ALSO: a byte of the value n + 1 stands for group n, the rest for itself. */
-static void write_order(FILE *out, const struct form *f, const struct row *also)
-{
-	static char fixed[2048];
-	char text[256];
-	unsigned seen = 0;
-	bool first = true;
-
-	fixed[0] = 0;
-	for (int i = 0; i < f->ngroup; i++)
-		strcat(fixed, f->group[i].prefix);
-	strcat(fixed, f->tail);
-	reading(row_file(also), also->line, also->text);
-	snprintf(text, sizeof text, "%s", also->text);
-	for (int i = 0; i < f->ngroup; i++)
-		seen |= f->group[i].behind ? 1u << i : 0;
-	for (char *word = strtok(text, "."); word; word = strtok(NULL, "."), first = false) {
-		int g = group_of_word(f, word);
-		if (g < 0 && !take_word(fixed, word))
-			die(also->text + (word - text), "the row above has no '%s': %s", word, f->row->text);
-		if (g < 0) {
-			fprintf(out, "%s%s", first ? "" : ".", word);
-			continue;
-		}
-		if (seen >> g & 1 || (f->group[g].kind == 2 && !(seen >> f->group[g].same & 1)))
-			die(also->text + (word - text), "'%s' stands twice, or in front of what it repeats", word);
-		seen |= 1u << g;
-		fprintf(out, "\\%03o", (unsigned)g + 1);
-	}
-	if (seen != (1u << f->ngroup) - 1 || strspn(fixed, " .") != strlen(fixed))
-		die(NULL, "ALSO lacks modifiers of the row above: %s", f->row->text);
-}
-
 /* Whether an operand, not only the form and its modifiers, decides which targets and modules have the instruction. */
 static int asks_target(const struct form *f)
 {
@@ -305,12 +248,6 @@ static void write_forms(FILE *out)
 		while (strcmp(constraints[c].name, f->row->constraint))
 			c++;
 		fprintf(out, "\t{ \"%s\", \"%s\", \"%s\", ", f->row->text, f->tail, row_file(f->row));
-		fputs(f->nalso ? "\"" : "NULL", out);
-		for (int n = 0; n < f->nalso; n++) {
-			fputs(n ? "|" : "", out);
-			write_order(out, f, f->also[n]);
-		}
-		fputs(f->nalso ? "\", " : ", ", out);
 		fprintf(out, "%d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %uu, %uu, %uu },\n", f->op, ngroup, noperand, f->row->line,
 		        f->avail, f->ngroup, f->noperand, (int)strlen(f->tail), c, asks_target(f), fields, must, slots);
 		ngroup += f->ngroup;
