@@ -155,7 +155,7 @@ bool parse_opcode_any(unsigned form, const char *text, size_t n, uint16_t mods[A
 	bag b = { .f = f, .word = words, .name = arch_ops[f->op].name, .mods = mods };
 
 	for (const char *s = text, *end = text + n; b.n < MOST_WORDS;) {
-		const char *dot = memchr(s, '.', (size_t)(end - s));
+		const char *dot = (const char *)memchr(s, '.', (size_t)(end - s));
 		words[b.n++] = (word){ s, (size_t)((dot ? dot : end) - s) };
 		if (!dot)
 			return take_groups(b, 0);
