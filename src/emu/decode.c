@@ -370,32 +370,6 @@ static void note_operand(emu_decoder *d, const emu_arg *a)
 		note(d, a->slot);
 }
 
-/* ---- modifiers ---- */
-
-static bool has_word(const char *form, const char *word)
-{
-	size_t n = strlen(word), end = strcspn(form, " ");
-
-	for (const char *s = form; (s = strchr(s, '.')) && s < form + end; s++)
-		if (!strncmp(s + 1, word, n) &&
-		    (s[1 + n] == '.' || s[1 + n] == ' ' || s[1 + n] == '}' || s[1 + n] == '{' || !s[1 + n]))
-			return true;
-	return false;
-}
-
-unsigned emu_modifier(const emu_op *op, const char *field)
-{
-	const arch_form *f = &arch_forms[op->form];
-	const uint16_t *mods = ir_mods(op->item);
-
-	for (unsigned i = 0; i < f->ngroup; i++) {
-		const arch_group *g = &arch_groups[f->group + i];
-		if (g->kind != GROUP_REPEAT && !strcmp(arch_ops[f->op].field[g->field], field))
-			return mods[i];
-	}
-	return has_word(f->text, field) ? CPTX_ON : 0;
-}
-
 const emu_arg *emu_named(const emu_op *op, const char *slot)
 {
 	static const emu_arg none = { 0 };
@@ -405,13 +379,6 @@ const emu_arg *emu_named(const emu_op *op, const char *slot)
 		if (!strcmp(o->slot[i], slot))
 			return &op->arg[i + 1];
 	return &none;
-}
-
-static void decode_mods(emu_op *op)
-{
-#define X(name) op->m.name = (uint16_t)emu_modifier(op, #name);
-	EMU_MODS(X)
-#undef X
 }
 
 /* ---- instructions ---- */
@@ -462,7 +429,7 @@ static bool decode_insn(emu_decoder *d, const ir_item *it, emu_op *op)
 		const arch_operand *o = &arch_operands[form->operand + i];
 		decode_operand(d, &v[i], o, ir_mods(it), &op->arg[o->slot]);
 	}
-	decode_mods(op);
+	emu_modifiers(op);
 	decode_registers(d, op, form);
 	emu_decode_fn decode = emu_decode_of(op->opcode);
 	if (!decode)
@@ -470,6 +437,9 @@ static bool decode_insn(emu_decoder *d, const ir_item *it, emu_op *op)
 	if (emu_is_newer(it))
 		return emu_refuse(d, op, "the emulator does not execute it: it is newer than PTX %d.%d", EMU_WRITTEN_FOR / 10,
 		                  EMU_WRITTEN_FOR % 10);
+	const char *unread = emu_unread(it);
+	if (unread)
+		return emu_refuse(d, op, "the emulator does not know what its modifier \"%s\" does", unread);
 	return d->ok && decode(d, op);
 }
 

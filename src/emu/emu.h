@@ -62,7 +62,7 @@ typedef enum emu_step (*emu_fn)(emu_warp *w, const emu_op *op, uint32_t mask);
 #define EMU_MODS(X) \
 	X(type) X(dtype) X(atype) X(btype) X(ctype) X(stype) X(rnd) X(ftz) X(sat) X(satfinite) X(relu) X(NaN) X(xorsign) X(abs) \
 	X(oob) X(cmp) X(boolop) X(mode) X(space) X(sem) X(scope) X(vec) X(op) X(dir) X(to) X(shape) X(num) X(trans) X(shiftamt) \
-	X(noftz) X(cc) X(aligned) X(scaled) X(level) X(proxy) X(cop) X(nc) X(dim)
+	X(cc) X(aligned) X(scaled) X(level) X(proxy) X(dim) X(uni)
 /* clang-format on */
 typedef struct emu_mods {
 #define X(name) uint16_t name;
@@ -518,8 +518,11 @@ emu_fn emu_builtin(const char *name);                      /* of a function that
 unsigned emu_space_of(unsigned mod);                       /* enum emu_space of a modifier's value; 0: generic */
 emu_decode_fn emu_decode_of(unsigned opcode);              /* NULL: not emulated, */
 const char *emu_left_out(unsigned opcode);                 /* and why; NULL: it is */
-enum { EMU_WRITTEN_FOR = 93 };                             /* the newest PTX version of which anything is emulated */
-bool emu_is_newer(const ir_item *it);                      /* it needs a PTX version that these functions do not know */
+void emu_modifiers(emu_op *op);                            /* those that its functions read */
+const char *emu_unread(const ir_item *it);    /* a modifier that nobody reads though it has an effect; NULL: none */
+const char *emu_no_effect(const char *field); /* the reason; NULL: it has one */
+enum { EMU_WRITTEN_FOR = 93 };                /* the newest PTX version of which anything is emulated */
+bool emu_is_newer(const ir_item *it);         /* it needs a PTX version that these functions do not know */
 
 /* ---- warp.c ---- */
 void emu_warp_start(emu_warp *w);

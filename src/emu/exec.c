@@ -5,12 +5,14 @@ emu_decode_fn emu_decode_of(unsigned opcode)
 {
 	switch (opcode) {
 #define LEFT_OUT(op, why)
-#define EXEC(op, decoder)                                                                                                   \
+#define NO_EFFECT(field, why)
+#define EXEC(op, decoder, reads, idle)                                                                                      \
 	case CPTX_OP_##op:                                                                                                      \
 		return decoder;
 #include "emu/exec.def"
 #undef EXEC
 #undef LEFT_OUT
+#undef NO_EFFECT
 	default: return NULL;
 	}
 }
@@ -18,13 +20,15 @@ emu_decode_fn emu_decode_of(unsigned opcode)
 const char *emu_left_out(unsigned opcode)
 {
 	switch (opcode) {
-#define EXEC(op, decoder)
+#define EXEC(op, decoder, reads, idle)
+#define NO_EFFECT(field, why)
 #define LEFT_OUT(op, why)                                                                                                   \
 	case CPTX_OP_##op:                                                                                                      \
 		return why;
 #include "emu/exec.def"
 #undef EXEC
 #undef LEFT_OUT
+#undef NO_EFFECT
 	default: return NULL;
 	}
 }

@@ -4,11 +4,13 @@
 
 #include "emu/emu.h"
 
-#define EXEC(op, decoder) bool decoder(emu_decoder *d, emu_op *op_);
+#define EXEC(op, decoder, reads, idle) bool decoder(emu_decoder *d, emu_op *op_);
 #define LEFT_OUT(op, why)
+#define NO_EFFECT(field, why)
 #include "emu/exec.def"
 #undef EXEC
 #undef LEFT_OUT
+#undef NO_EFFECT
 
 /* Whether what orders clusters has to wait for the cluster's turn; and whether an access to that address is such. */
 static inline bool emu_wants_turn(const emu_warp *w) { return !w->cluster->turn && w->grid->nclusters > 1; }

@@ -152,7 +152,7 @@ bool decode_atom(emu_decoder *d, emu_op *op)
 
 enum {
 	WIDE = 1 /* imm[0]: beyond the cluster */,
-	ORDER = 2 /* of what the thread accesses */,
+	ORDER = ACCESS_ACQUIRE | ACCESS_RELEASE /* of what the thread accesses */,
 	PROXY = 4 /* async */,
 	INIT = 8 /* of mbarriers */
 };
@@ -162,7 +162,7 @@ static enum emu_step fence(emu_warp *w, const emu_op *op, uint32_t mask)
 	if (op->imm[0] & WIDE && emu_wants_turn(w))
 		return STEP_TURN;
 	if (op->imm[0] & ORDER)
-		clock_fence_by(w, mask, op->imm[0] & WIDE);
+		clock_fence_by(w, mask, (unsigned)(op->imm[0] & ORDER), op->imm[0] & WIDE);
 	if (op->imm[0] & PROXY)
 		clock_fence_proxy_by(w, mask);
 	if (op->imm[0] & INIT)
@@ -176,14 +176,15 @@ bool decode_fence(emu_decoder *d, emu_op *op)
 	(void)d;
 	unsigned scope = op->opcode == CPTX_OP_MEMBAR ? op->m.level : op->m.scope;
 	bool wide = scope && scope != CPTX_CTA && scope != CPTX_CLUSTER;
+	unsigned order = op->m.sem == CPTX_ACQUIRE ? ACCESS_ACQUIRE : op->m.sem == CPTX_RELEASE ? ACCESS_RELEASE : ORDER;
 
 	op->fn = fence;
 	op->flags = OP_QUIET;
 	switch (op->opcode) {
 	case CPTX_OP_FENCE_PROXY: op->imm[0] = op->m.proxy == CPTX_ASYNC ? PROXY : 0; break;
-	case CPTX_OP_FENCE_PROXY_ASYNC_GENERIC: op->imm[0] = ORDER | PROXY; break;
+	case CPTX_OP_FENCE_PROXY_ASYNC_GENERIC: op->imm[0] = order | PROXY; break;
 	case CPTX_OP_FENCE_MBARRIER_INIT: op->imm[0] = ORDER | INIT; break;
-	default: op->imm[0] = ORDER | (wide ? WIDE : 0); break;
+	default: op->imm[0] = order | (wide ? WIDE : 0); break;
 	}
 	return true;
 }

@@ -22,11 +22,23 @@ static enum emu_step go(emu_warp *w, uint32_t mask, uint32_t to)
 
 static enum emu_step bra(emu_warp *w, const emu_op *op, uint32_t mask) { return go(w, mask, op->arg[1].slot); }
 
+static enum emu_step parts(emu_warp *w, const emu_op *op, uint32_t mask)
+{
+	return emu_find(w, op, EMU_ALL, CPTX_FIND_DIVERGENT,
+	                "of the lanes 0x%08x, which are here together, only 0x%08x go there; .uni says that all go the same way",
+	                w->g->mask, mask);
+}
+
+static enum emu_step bra_uni(emu_warp *w, const emu_op *op, uint32_t mask)
+{
+	return mask == w->g->mask ? bra(w, op, mask) : parts(w, op, mask);
+}
+
 bool decode_bra(emu_decoder *d, emu_op *op)
 {
 	(void)d;
 	op->flags = OP_QUIET;
-	op->fn = bra;
+	op->fn = op->m.uni ? bra_uni : bra;
 	return true;
 }
 
@@ -44,6 +56,8 @@ static enum emu_step brx(emu_warp *w, const emu_op *op, uint32_t mask)
 		return emu_find(w, op, (int)first, CPTX_FIND_OPERAND, "branch target %llu of %u", (unsigned long long)i, t->count);
 	EACH_LANE(l, mask)
 		same |= (uint32_t)(emu_get(w, &op->arg[1], l) == i) << l;
+	if (op->m.uni && same != mask)
+		return parts(w, op, same);
 	if (same == w->g->mask) {
 		w->g->pc = t->slots[i] - 1;
 		return STEP_NEXT;

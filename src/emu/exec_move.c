@@ -177,6 +177,32 @@ bool decode_nothing(emu_decoder *d, emu_op *op)
 	return true;
 }
 
+/* What is discarded is undefined, as if it had been written so. */
+static enum emu_step discard(emu_warp *w, const emu_op *op, uint32_t mask)
+{
+	enum { DISCARDED = 128 };
+	const emu_arg *a = &op->arg[1];
+	emu_place p;
+
+	if (a->base && !emu_need(w, op, a->slot, mask, "the address"))
+		return STEP_FAULT;
+	EACH_LANE(l, mask) {
+		if (!emu_resolve(w, op, l, a->space, emu_address(w, a, l), DISCARDED, DISCARDED, &p))
+			return STEP_FAULT;
+		emu_writable(w->cluster, &p, DISCARDED);
+		race_access(w, op, l, &p, DISCARDED, ACCESS_WRITE);
+		emu_set_defined(&p, DISCARDED, false);
+	}
+	return STEP_NEXT;
+}
+
+bool decode_discard(emu_decoder *d, emu_op *op)
+{
+	(void)d;
+	op->fn = discard;
+	return true;
+}
+
 static enum emu_step policy(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	uint64_t *d = emu_reg64(w, op, 0);

@@ -192,12 +192,14 @@ void clock_fence_proxy_by(emu_warp *w, uint32_t mask)
 	settle_part(w);
 }
 
-void clock_fence_by(emu_warp *w, uint32_t mask, bool wide)
+void clock_fence_by(emu_warp *w, uint32_t mask, unsigned order, bool wide)
 {
-	clock_acquire_by(w, mask, &w->know.pending);
-	clock_release_by(w, mask, &w->know.at_fence);
+	if (order & ACCESS_ACQUIRE)
+		clock_acquire_by(w, mask, &w->know.pending);
+	if (order & ACCESS_RELEASE)
+		clock_release_by(w, mask, &w->know.at_fence);
 	if (wide && w->grid->wide && w->cluster->races)
-		race_wide_fence(w, mask);
+		race_wide_fence(w, mask, order);
 }
 
 void clock_release_relaxed(emu_warp *w, emu_clock *to) { clock_join(w->cluster, to, &w->know.at_fence); }

@@ -58,7 +58,7 @@ void clock_acquire_by(emu_warp *w, uint32_t mask, const emu_clock *from);
 void clock_fence_proxy_by(emu_warp *w, uint32_t mask); /* fence.proxy.async */
 void clock_warp_sync_by(emu_warp *w, uint32_t mask);   /* these lanes have synchronized */
 /* fence, membar: relaxed accesses in front of it acquire, those behind it release.  wide: beyond the cluster. */
-void clock_fence_by(emu_warp *w, uint32_t mask, bool wide);
+void clock_fence_by(emu_warp *w, uint32_t mask, unsigned order, bool wide);
 /* What is relaxed does the same in front of a fence, or behind one. */
 void clock_release_relaxed(emu_warp *w, emu_clock *to);
 void clock_acquire_relaxed(emu_warp *w, const emu_clock *from);

@@ -409,12 +409,14 @@ void race_wide_order(emu_warp *w, unsigned lane, uint64_t at, unsigned access)
 		join(c, k, &g->at_fence);
 }
 
-void race_wide_fence(emu_warp *w, uint32_t lanes)
+void race_wide_fence(emu_warp *w, uint32_t lanes, unsigned order)
 {
 	global_pages *g = w->cluster->races->pages;
 
-	acquire(w->cluster, &g->pending);
-	release(CPTX_OPT_(releaser, w, lanes), &g->at_fence);
+	if (order & ACCESS_ACQUIRE)
+		acquire(w->cluster, &g->pending);
+	if (order & ACCESS_RELEASE)
+		release(CPTX_OPT_(releaser, w, lanes), &g->at_fence);
 }
 
 /* ---- making and freeing ---- */

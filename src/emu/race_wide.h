@@ -60,7 +60,7 @@ typedef struct emu_wide {
 } emu_wide;
 
 void race_wide_order(emu_warp *w, unsigned lane, uint64_t at, unsigned access);
-void race_wide_fence(emu_warp *w, uint32_t lanes);
+void race_wide_fence(emu_warp *w, uint32_t lanes, unsigned order);
 
 void race_touch_global(const touch *t);
 void race_log(const touch *t);

@@ -286,6 +286,10 @@ static enum emu_step dealloc(emu_warp *w, const emu_op *op, uint32_t mask)
 	if (t->block[addr / TMEM_UNIT].columns != n)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_TMEM_FREE, "%u columns at address 0x%x, where %u were allocated", n, addr,
 		                t->block[addr / TMEM_UNIT].columns);
+	if (tmem_pair(t->block[addr / TMEM_UNIT].op) != tmem_pair(op))
+		return emu_find(
+			w, op, EMU_ALL, CPTX_FIND_TMEM_FREE,
+			"the columns at address 0x%x were allocated by the other cta_group; all of a kernel must use the same", addr);
 	tmem_touch(w, tmem_begin(w, op, WARP, false), w->cta, (tmem_area){ addr, n, TMEM_ALL_BANDS, "what is freed" }, true);
 	t->owned &= ~(units(n) << addr / TMEM_UNIT);
 	t->block[addr / TMEM_UNIT].columns = 0;

@@ -224,7 +224,7 @@ static enum emu_step fence(emu_warp *w, const emu_op *op, uint32_t mask)
 	if (op->imm[0] && emu_wants_turn(w))
 		return STEP_TURN;
 	bulk_need(w, op, a, mask, "the tensor map's address");
-	clock_fence_by(w, mask, op->imm[0]);
+	clock_fence_by(w, mask, a->kind == ARG_NONE ? ACCESS_RELEASE : ACCESS_ACQUIRE, op->imm[0]);
 	EACH_LANE(l, mask)
 		ok &= a->kind == ARG_NONE ? release_all(w, l, op->imm[0]) : acquire(w, l, emu_address(w, a, l));
 	if (a->kind != ARG_NONE)
@@ -262,7 +262,7 @@ static enum emu_step cp_fenceproxy(emu_warp *w, const emu_op *op, uint32_t mask)
 	race_access(w, op, lane, &to, CPTX_TENSOR_MAP_BYTES, ACCESS_WRITE);
 	emu_writable(w->cluster, &to, CPTX_TENSOR_MAP_BYTES);
 	emu_copy_bytes(&to, &from, CPTX_TENSOR_MAP_BYTES);
-	clock_fence_by(w, mask, op->imm[0]);
+	clock_fence_by(w, mask, ACCESS_RELEASE, op->imm[0]);
 	uint64_t at = to.alloc->at + to.offset;
 	bool ok = changed(w, lane, at) && release(w, lane, find_change(w->cluster->maps, at), op->imm[0]);
 	return ok ? STEP_NEXT : no_memory(w, op);

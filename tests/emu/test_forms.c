@@ -125,9 +125,53 @@ START_TEST(each_has_a_line)
 }
 END_TEST
 
+/* What exec.def says of modifiers is about such as there are. */
+START_TEST(each_modifier_is_there)
+{
+#define LEFT_OUT(op, why)
+#define NO_EFFECT(field, why) #field,
+#define EXEC(op, decoder, reads, idle)
+	static const char *const unread[] = {
+#include "emu/exec.def"
+	};
+#undef EXEC
+#define EXEC(op, decoder, reads, idle) { CPTX_OP_##op, reads, idle },
+#undef NO_EFFECT
+#define NO_EFFECT(field, why)
+	static const struct {
+		unsigned op;
+		const char *reads, *idle;
+	} rows[] = {
+#include "emu/exec.def"
+	};
+	bool used[ARRAY_LEN(unread)] = { 0 };
+	char list[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int idle = 0; idle < 2; idle++) {
+			const arch_op *o = &arch_ops[rows[i].op];
+			snprintf(list, sizeof list, "%s", idle ? rows[i].idle : rows[i].reads);
+			for (char *end, *field = strtok_r(list, " ", &end); field; field = strtok_r(NULL, " ", &end)) {
+				bool is_there = false;
+				for (unsigned f = 0; f < o->nfield; f++)
+					is_there |= !strcmp(o->field[f], field);
+				for (unsigned f = 0; f < o->nform; f++)
+					is_there |= strstr(arch_forms[o->form + f].text, field) != NULL;
+				ck_assert_msg(is_there, "exec.def: %s has no modifier \"%s\"", o->name, field);
+				ck_assert_msg(!idle || emu_no_effect(field), "exec.def: no NO_EFFECT line says why \"%s\" of %s has none",
+				              field, o->name);
+				for (size_t u = 0; idle && u < ARRAY_LEN(unread); u++)
+					used[u] |= !strcmp(unread[u], field);
+			}
+		}
+	for (size_t u = 0; u < ARRAY_LEN(unread); u++)
+		ck_assert_msg(used[u], "exec.def: no instruction has the modifier \"%s\" of a NO_EFFECT line", unread[u]);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = { each_form, each_has_a_line };
+	const TTest *const tests[] = { each_form, each_has_a_line, each_modifier_is_there };
 	Suite *s = suite_create("emu_forms");
 	TCase *c = tcase_create("emu_forms");
 
