@@ -3,13 +3,16 @@
 
 /* ---- and, or, xor, not: of predicates a word at once ---- */
 
-#define LOGIC(name, expr)                                                                                                   \
+/* known: where a result is, of what is known of a and b. */
+#define LOGIC(name, expr, known)                                                                                            \
 	ALU2(name##_32, uint32_t, uint32_t, expr)                                                                               \
 	ALU2(name##_64, uint64_t, uint64_t, expr)                                                                               \
 	static enum emu_step name##_pred(emu_warp *w, const emu_op *op, uint32_t mask)                                          \
 	{                                                                                                                       \
 		uint32_t a = emu_pred(w, &op->arg[1]), b = emu_pred(w, &op->arg[2]);                                                \
+		uint32_t has_a = *emu_defined(w, op->arg[1].slot), has_b = *emu_defined(w, op->arg[2].slot);                        \
 		emu_set_pred(w, op->arg[0].slot, mask, expr);                                                                       \
+		emu_define(w, op->arg[0].slot, mask, (has_a & has_b) | (known));                                                    \
 		return STEP_NEXT;                                                                                                   \
 	}                                                                                                                       \
 	bool decode_##name(emu_decoder *d, emu_op *op) { return decode_logic(d, op, name##_32, name##_64, name##_pred); }
@@ -19,14 +22,14 @@ static bool decode_logic(emu_decoder *d, emu_op *op, emu_fn narrow, emu_fn wide,
 	unsigned bits = arch_types[op->m.type].bits;
 
 	(void)d;
-	op->flags = OP_PURE;
+	op->flags = bits == 1 ? OP_QUIET : OP_PURE;
 	op->fn = bits == 1 ? pred : bits == 64 ? wide : narrow;
 	return true;
 }
 
-LOGIC(and, a &b)
-LOGIC(or, a | b)
-LOGIC(xor, a ^ b)
+LOGIC(and, a &b, (has_a & ~a) | (has_b & ~b))
+LOGIC(or, a | b, (has_a & a) | (has_b & b))
+LOGIC(xor, a ^ b, 0)
 
 ALU1(not_16, uint32_t, uint32_t, a ^ 0xffff)
 ALU1(not_32, uint32_t, uint32_t, ~a)
@@ -34,6 +37,7 @@ ALU1(not_64, uint64_t, uint64_t, ~a)
 static enum emu_step not_pred(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	emu_set_pred(w, op->arg[0].slot, mask, ~emu_pred(w, &op->arg[1]));
+	emu_define(w, op->arg[0].slot, mask, *emu_defined(w, op->arg[1].slot));
 	return STEP_NEXT;
 }
 

@@ -86,12 +86,19 @@ static void scatter(const emu_warp *w, const emu_arg *a, unsigned each, unsigned
 /* Packs or unpacks: imm[0] bits to an element of the vector there is. */
 static enum emu_step mov_vector(emu_warp *w, const emu_op *op, uint32_t mask)
 {
+	const emu_arg *d = &op->arg[0], *a = &op->arg[1];
+	uint32_t defined = a->kind == ARG_VEC ? 0 : *emu_defined(w, a->slot);
 	uint64_t v[2];
 
+	for (unsigned i = 0; a->kind == ARG_VEC && i < a->count;
+	     i++) /* as of memory: only what is undefined as a whole counts */
+		defined |= a->slots[i] ? *emu_defined(w, a->slots[i]) : 0;
 	EACH_LANE(l, mask) {
-		gather(w, &op->arg[1], (unsigned)op->imm[0], l, v);
-		scatter(w, &op->arg[0], (unsigned)op->imm[0], l, v);
+		gather(w, a, (unsigned)op->imm[0], l, v);
+		scatter(w, d, (unsigned)op->imm[0], l, v);
 	}
+	for (unsigned i = 0; i < d->count; i++)
+		emu_define(w, d->kind == ARG_VEC ? d->slots[i] : d->slot, mask, defined);
 	return STEP_NEXT;
 }
 
@@ -152,6 +159,7 @@ bool decode_mov(emu_decoder *d, emu_op *op)
 		op->fn = mov_elements;
 	else if (to->kind == ARG_VEC || from->kind == ARG_VEC) {
 		op->imm[0] = bits / (to->kind == ARG_VEC ? to->count : from->count);
+		op->flags = OP_QUIET;
 		op->fn = mov_vector;
 	} else if (bits == 1)
 		op->fn = mov_pred;
