@@ -157,10 +157,16 @@ static void deliver(emu_warp *w, const meeting *m, unsigned arg, const uint64_t 
 	}
 }
 
-/* ---- operations of a team: one value comes of all ---- */
+/* ---- operations of a team ---- */
 
-/* What they all get; `a` is the predicate or value of each. */
-typedef uint64_t (*make_fn)(const emu_op *op, uint32_t team, const uint64_t *a);
+/* What each lane gets, and match its predicate; `a` is the predicate or value of each. */
+typedef void (*make_fn)(const emu_op *op, const meeting *m, uint32_t team, const uint64_t *a, uint64_t *out, uint64_t *p);
+
+static void give_all(uint32_t team, uint64_t v, uint64_t *out)
+{
+	EACH_LANE(l, team)
+		out[l] = v;
+}
 
 static uint32_t ballot_of(uint32_t team, const uint64_t *a)
 {
@@ -171,21 +177,19 @@ static uint32_t ballot_of(uint32_t team, const uint64_t *a)
 	return bits;
 }
 
-static uint64_t make_ballot(const emu_op *op, uint32_t team, const uint64_t *a)
+static void make_ballot(const emu_op *op, const meeting *m, uint32_t team, const uint64_t *a, uint64_t *out, uint64_t *p)
 {
-	(void)op;
-	return ballot_of(team, a);
+	(void)op, (void)m, (void)p;
+	give_all(team, ballot_of(team, a), out);
 }
 
-static uint64_t make_vote(const emu_op *op, uint32_t team, const uint64_t *a)
+static void make_vote(const emu_op *op, const meeting *m, uint32_t team, const uint64_t *a, uint64_t *out, uint64_t *p)
 {
 	uint32_t bits = ballot_of(team, a);
+	bool all = bits == team && op->m.mode != CPTX_ANY, none = !bits && op->m.mode == CPTX_UNI;
 
-	switch (op->m.mode) {
-	case CPTX_ALL: return bits == team;
-	case CPTX_ANY: return bits != 0;
-	default: return bits == 0 || bits == team; /* .uni */
-	}
+	(void)m, (void)p;
+	give_all(team, all || none || (bits && op->m.mode == CPTX_ANY), out);
 }
 
 static uint32_t reduced(unsigned op, unsigned type, uint32_t a, uint32_t b, const struct num_mode *m)
@@ -200,7 +204,7 @@ static uint32_t reduced(unsigned op, unsigned type, uint32_t a, uint32_t b, cons
 	}
 }
 
-static uint64_t make_redux(const emu_op *op, uint32_t team, const uint64_t *a)
+static void make_redux(const emu_op *op, const meeting *all, uint32_t team, const uint64_t *a, uint64_t *out, uint64_t *p)
 {
 	struct num_mode m = { .nan = op->m.NaN };
 	uint32_t keep = op->m.abs ? 0x7fffffff : ALL_LANES, first = (uint32_t)__builtin_ctz(team), d = (uint32_t)a[first] & keep;
@@ -209,15 +213,35 @@ static uint64_t make_redux(const emu_op *op, uint32_t team, const uint64_t *a)
 		d = reduced(op->m.op, op->m.type, d, d, &m);
 	EACH_LANE(l, team & (team - 1))
 		d = reduced(op->m.op, op->m.type, d, (uint32_t)a[l] & keep, &m);
-	return d;
+	(void)all, (void)p;
+	give_all(team, d, out);
 }
 
-static const make_fn makers[] = { make_ballot, make_vote, make_redux };
-enum { MAKE_BALLOT, MAKE_VOTE, MAKE_REDUX };
+static uint32_t same_as(uint32_t team, const uint64_t *a, uint64_t v)
+{
+	uint32_t same = 0;
+
+	EACH_LANE(l, team)
+		same |= (uint32_t)(a[l] == v) << l;
+	return same;
+}
+
+static void make_match(const emu_op *op, const meeting *m, uint32_t team, const uint64_t *a, uint64_t *out, uint64_t *p)
+{
+	bool whole = same_as(team, a, a[__builtin_ctz(team)]) == team;
+
+	EACH_LANE(l, team) {
+		out[l] = op->m.mode == CPTX_ANY ? same_as(team, a, a[l]) : whole ? m->member[l] : 0;
+		p[l] = whole;
+	}
+}
+
+static const make_fn makers[] = { make_ballot, make_vote, make_redux, make_match };
+enum { MAKE_BALLOT, MAKE_VOTE, MAKE_REDUX, MAKE_MATCH, MATCH_P = 3 };
 
 static enum emu_step combine(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	uint64_t in[WARP], out[WARP];
+	uint64_t in[WARP], out[WARP], p[WARP];
 	meeting m;
 	enum emu_step s = meet(w, op, mask, &m);
 
@@ -225,12 +249,12 @@ static enum emu_step combine(emu_warp *w, const emu_op *op, uint32_t mask)
 		return s;
 	uint32_t defined = collect(w, &m, 1, in), sure = 0;
 	EACH_TEAM(first, team, &m) {
-		uint64_t d = makers[op->imm[MAKE]](op, team, in);
-		EACH_LANE(l, team)
-			out[l] = d;
+		makers[op->imm[MAKE]](op, &m, team, in, out, p);
 		sure |= team & ~defined ? 0 : team;
 	}
 	deliver(w, &m, 0, out, sure);
+	if (op->imm[MAKE] == MAKE_MATCH)
+		deliver(w, &m, MATCH_P, p, sure);
 	return part(w, &m);
 }
 
@@ -260,46 +284,11 @@ bool decode_redux(emu_decoder *d, emu_op *op)
 	return set_up(op, combine, "mask");
 }
 
-/* ---- match ---- */
-
-enum { MATCH_P = 3 };
-
-static uint32_t same_as(uint32_t team, const uint64_t *a, uint64_t v)
-{
-	uint32_t same = 0;
-
-	EACH_LANE(l, team)
-		same |= (uint32_t)(a[l] == v) << l;
-	return same;
-}
-
-static enum emu_step match(emu_warp *w, const emu_op *op, uint32_t mask)
-{
-	uint64_t in[WARP], out[WARP], all[WARP] = { 0 };
-	meeting m;
-	enum emu_step s = meet(w, op, mask, &m);
-	bool any = op->m.mode == CPTX_ANY;
-
-	if (s != STEP_NEXT)
-		return s;
-	uint32_t defined = collect(w, &m, 1, in), sure = 0;
-	EACH_TEAM(first, team, &m) {
-		bool whole = same_as(team, in, in[first]) == team;
-		EACH_LANE(l, team) {
-			out[l] = any ? same_as(team, in, in[l]) : whole ? m.member[l] : 0;
-			all[l] = whole;
-		}
-		sure |= team & ~defined ? 0 : team;
-	}
-	deliver(w, &m, 0, out, sure);
-	deliver(w, &m, MATCH_P, all, sure);
-	return part(w, &m);
-}
-
 bool decode_match(emu_decoder *d, emu_op *op)
 {
 	(void)d;
-	return set_up(op, match, "mask");
+	op->imm[MAKE] = MAKE_MATCH;
+	return set_up(op, combine, "mask");
 }
 
 /* ---- elect ---- */
