@@ -191,7 +191,7 @@ if [ -n "$chromium" ]; then
 		ok "its theme is $theme" has "data-theme=\"$theme\"" "$dir/dom"
 		ok "the hottest loop is marked ($theme)" has 'class="row hot' "$dir/dom"
 		ok "with its C line ($theme)" has 'id="hottest".*gemm_sm90.c:[0-9]+, PTX line' "$dir/dom"
-		ok "the stages of the ring ($theme)" has 'id="stages".*class="ring".*4 stages, 1 arrival each; expects 49152 B in <a>gemm_sm90.c:' "$dir/dom"
+		ok "the stages of the ring ($theme)" has 'id="stages".*class="ring".*4 stages, 1 arrival each; expects as many bytes as the kernel counts in <a>gemm_sm90.c:' "$dir/dom"
 		ok "and where they lie ($theme)" has 'id="smem".*49152 to 65535: copy 1 of stage 1' "$dir/dom"
 		ok "stalls ($theme)" has 'id="stallsmost">blue: cycles .*\([1-9][0-9]* in all\)' "$dir/dom"
 		grep -o 'data-ready="[^"]*"' "$dir/dom"

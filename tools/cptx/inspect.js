@@ -243,7 +243,7 @@ function fillStages() {
 		for (const role in verbs) {
 			const uses = K.stages.filter(u => u.set === i && u.role === role);
 			if (!uses.length) continue;
-			e.append("; " + verbs[role] + (role === "expect" && uses[0].count ? " " + uses[0].count + " B" : "") + " in ");
+			e.append("; " + verbs[role] + (role !== "expect" ? "" : uses[0].count ? " " + uses[0].count + " B" : " as many bytes as the kernel counts") + " in ");
 			uses.forEach((u, j) => {
 				if (j) e.append(", ");
 				el(e, "a", "", u.line && place(u.line).replace(", PTX line ", "/")).onclick = () => { select(group(u.line)); byPtx[u.line].scrollIntoView({ block: "center" }); };
