@@ -359,6 +359,11 @@ uint32_t cptx_cubin_view_live(const cptx_cubin_view *c, size_t i, uint16_t *live
 
 	if (err)
 		*err = (cptx_error){ 0 };
+	if (nlive && !live) {
+		if (err)
+			err->code = CPTX_E_ARG, snprintf(err->text, sizeof err->text, "there is no array for %zu counts (NULL)", nlive);
+		return 0;
+	}
 	for (size_t j = 0; j < nlive; j++)
 		live[j] = 0;
 	if (!c || i >= c->nkernel || !c->kernel[i].code) {

@@ -57,11 +57,11 @@ static bool read_target(parser *p)
 			                   "'%s' is no option of .target; debug, texmode_unified, texmode_independent are", name);
 		if (option && !p->m->target)
 			return parse_error(p, at, CPTX_E_PARSE, "expected a target such as sm_90a in front of '%s'", name);
-		if (*name == 't' && texmode && strcmp(name, texmode))
+		if (option && *name == 't' && texmode && strcmp(name, texmode))
 			return parse_error(p, at, CPTX_E_PARSE, "texmode_unified and texmode_independent: write one of the two");
-		if (*name == 't')
+		if (option && *name == 't')
 			texmode = !strcmp(name, options[0]) ? options[0] : options[1];
-		if (texmode == options[1])
+		if (option && texmode == options[1])
 			parse_needs(p, at, DIR_TEXMODE_INDEPENDENT);
 		if (option)
 			continue;

@@ -127,7 +127,7 @@ typedef struct toc_body {
 bool toc_no_memory(toc *t);
 void *toc_alloc(toc *t, size_t n, size_t size); /* zeroed; NULL, with failed set */
 #define TOC_ARRAY(t, type, n) ((type *)toc_alloc((t), (n), sizeof(type)))
-uint32_t *toc_nones(toc *t, size_t n);          /* n times IR_NONE */
+uint32_t *toc_nones(toc *t, size_t n); /* n times IR_NONE */
 
 bool names_new(toc *t, toc_names *n);
 /* What has a name, or NULL. */

@@ -431,10 +431,10 @@ static void map_in_memory(cptx_device *dev, const char *fence, cptx_error *err)
 		".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b32 %%r<8>; .reg .b64 "
 		"%%rd<4>; .reg .pred %%p<2>; .shared .align 128 .b8 to[1024]; .shared .b64 bar;\n"
 		"ld.param.u64 %%rd0, [p]; mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster; mov.u32 "
-	    "%%r0, 0;"
+		"%%r0, 0;"
 		"mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1024; %s\n"
 		"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [to], [%%rd0, {%%r0, %%r0}], "
-	    "[bar];"
+		"[bar];"
 		"w: mbarrier.try_wait.parity.shared::cta.b64 %%p0, [bar], 0; @!%%p0 bra w;\nret;\n}\n",
 		fence);
 	cptx_module *m = cptx_parse(text, strlen(text), NULL);

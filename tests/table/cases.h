@@ -7,7 +7,7 @@
 
 #include "arch/arch.h"
 
-enum { OPCODE = 256, LINE = 4096, TRIED_LINE = 4242, MOST_TOKENS = 16 };
+enum { OPCODE = 512, LINE = 4096, TRIED_LINE = 4242, MOST_TOKENS = 16 };
 
 /* ---- the pool ---- */
 

@@ -3,6 +3,7 @@
 #include "judge.h"
 #include "parse/parse.h"
 
+#include <check.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,9 +63,11 @@ words words_split(const char *opcode)
 
 void words_join(const words *o, char opcode[OPCODE])
 {
-	char *p = opcode;
-	for (unsigned i = 0; i < o->n; i++)
-		p += sprintf(p, "%s%s", i ? "." : "", o->w[i]);
+	size_t n = 0;
+	for (unsigned i = 0; i < o->n; i++) {
+		n += (size_t)snprintf(opcode + n, OPCODE - n, "%s%s", i ? "." : "", o->w[i]);
+		ck_assert_msg(n < OPCODE, "an opcode of more than %d characters: %s", OPCODE, opcode);
+	}
 }
 
 static bool is_spelling(const words *o, char opcode[OPCODE])
