@@ -172,12 +172,13 @@ typedef struct ir_span {
 	uint32_t src, len;
 } ir_span;
 
+enum ir_list { LIST_NONE, LIST_BRANCHES, LIST_CALLS }; /* .branchtargets; .calltargets or .callprototype */
 typedef struct ir_label {
-	const char *name;              /* NULL: one of the builder's */
-	uint8_t placed, used, is_list; /* is_list: the name of a list or prototype */
-	uint32_t same_as;              /* while parsing: number + 1 of the label of an outer scope that it is */
-	uint32_t proto;                /* number of the prototype that it names, or 0 */
-	uint32_t src;                  /* where text used it first */
+	const char *name;           /* NULL: one of the builder's */
+	uint8_t placed, used, list; /* list: enum ir_list, what it is the name of instead of a place */
+	uint32_t same_as;           /* while parsing: number + 1 of the label of an outer scope that it is */
+	uint32_t proto;             /* number of the prototype that it names, or 0 */
+	uint32_t src;               /* where text used it first */
 	cptx_site at;
 } ir_label;
 

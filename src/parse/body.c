@@ -153,7 +153,7 @@ static void check_branches(parser *p, const ir_item *it)
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (v[i].kind == CPTX_VAL_LABEL && k->label[v[i].id].is_list)
+		if (v[i].kind == CPTX_VAL_LABEL && k->label[v[i].id].list)
 			parse_error(p, p->begin + it->src, CPTX_E_PARSE,
 			            "'%.64s' is the name of a list or prototype, and no place to go to", k->label[v[i].id].name);
 }
@@ -179,7 +179,7 @@ static void resolve_labels(parser *p)
 
 	for (size_t i = 0; i < k->nlabel; i++) {
 		any |= k->label[i].same_as != 0;
-		lists |= k->label[i].is_list;
+		lists |= k->label[i].list != LIST_NONE;
 	}
 	if (any && !relabel(k)) {
 		parse_out_of_memory(p);
@@ -235,7 +235,7 @@ static bool read_loc(parser *p)
 }
 
 /* The label that stands right in front, as the name of a list or prototype: its item goes. */
-static bool take_label(parser *p, cptx_val *label)
+static bool take_label(parser *p, enum ir_list list, cptx_val *label)
 {
 	ir_item *last = p->k->last;
 
@@ -244,7 +244,7 @@ static bool take_label(parser *p, cptx_val *label)
 		                   "this directive needs a label in front of it, name: .branchtargets ...");
 	*label = ir_operand(p->k, last, 0);
 	p->start = p->begin + last->src;
-	p->k->label[label->id].is_list = 1;
+	p->k->label[label->id].list = (uint8_t)list;
 	ir_unlink(p->k, last);
 	return true;
 }
@@ -256,7 +256,7 @@ static bool read_targets(parser *p, bool calls)
 	char found[24];
 	word w;
 
-	if (!take_label(p, &label))
+	if (!take_label(p, calls ? LIST_CALLS : LIST_BRANCHES, &label))
 		return false;
 	do {
 		cptx_val v = { .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner };
@@ -292,7 +292,7 @@ static bool read_prototype(parser *p)
 {
 	cptx_val label;
 
-	if (!take_label(p, &label))
+	if (!take_label(p, LIST_CALLS, &label))
 		return false;
 	cptx_kernel *f = ir_body_new(p->m, parse_site(p), "_");
 	if (!f)

@@ -96,9 +96,10 @@ static bool append(parser *p, const char *at, const arch_match *m, cptx_val guar
 	}
 	for (unsigned i = 0; m->labels && i < m->noperand; i++) {
 		const cptx_val *v = &m->operand[i];
-		bool list = v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
-		if (list && !p->k->label[v->id].is_list) {
-			parse_error(p, at, CPTX_E_ARG, "'%.64s' is no list or prototype that stands above", p->k->label[v->id].name);
+		enum ir_list list = v->kind == CPTX_VAL_TARGETS ? LIST_BRANCHES : v->kind == CPTX_VAL_PROTO ? LIST_CALLS : LIST_NONE;
+		if (list && p->k->label[v->id].list != list) {
+			parse_error(p, at, CPTX_E_ARG, "'%.64s' is no %s that stands above", p->k->label[v->id].name,
+			            list == LIST_CALLS ? ".callprototype or .calltargets" : ".branchtargets");
 			return true;
 		}
 	}

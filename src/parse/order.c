@@ -32,19 +32,13 @@ static enum kind kind_of(const word *w)
 		const char *word;
 		enum kind kind;
 	} kinds[] = {
-		{ "b1", KIND_TYPE },
-		{ "row", KIND_LAYOUT },
-		{ "col", KIND_LAYOUT },
-		{ "b8x16", KIND_FORMAT },
-		{ "b6x16_p32", KIND_FORMAT },
-		{ "b4x16_p64", KIND_FORMAT },
-		{ "and", KIND_LOGIC },
-		{ "xor", KIND_LOGIC },
-		{ "popc", KIND_LOGIC },
-		{ "global", KIND_SPACE },
-		{ "shared", KIND_SPACE },
-		{ "shared::cta", KIND_SPACE },
-		{ "shared::cluster", KIND_SPACE },
+		{ "b1", KIND_TYPE },           { "b2", KIND_TYPE },
+		{ "row", KIND_LAYOUT },        { "col", KIND_LAYOUT },
+		{ "b8x16", KIND_FORMAT },      { "b6x16_p32", KIND_FORMAT },
+		{ "b4x16_p64", KIND_FORMAT },  { "and", KIND_LOGIC },
+		{ "xor", KIND_LOGIC },         { "popc", KIND_LOGIC },
+		{ "global", KIND_SPACE },      { "shared", KIND_SPACE },
+		{ "shared::cta", KIND_SPACE }, { "shared::cluster", KIND_SPACE },
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++)
@@ -59,12 +53,12 @@ static enum kind kind_of(const word *w)
 static bool goes_on(const word *last, const word *w)
 {
 	static const char *const pairs[] = {
-		"mul.lo",           "mul.hi",           "mul24.lo",         "mul24.hi",       "mad.lo",   "mad.hi",
-		"mad24.lo",         "mad24.hi",         "madc.lo",          "madc.hi",        "clmad.lo", "clmad.hi",
-		"dp2a.lo",          "dp2a.hi",          "mul.wide",         "mad.wide",       "shf.l",    "shf.r",
-		"tex.level",        "tex.grad",         "tex.base",         "txq.level",      "cvta.to",  "suld.b",
-		"sust.b",           "sured.b",          "setmaxnreg.inc",   "setmaxnreg.dec", "bar.cta",  "barrier.cta",
-		"tcgen05.wait::ld", "tcgen05.wait::st", "try_cancel.async",
+		"mul.lo",           "mul.hi",           "mul24.lo",       "mul24.hi",       "mad.lo",   "mad.hi",
+		"mad24.lo",         "mad24.hi",         "madc.lo",        "madc.hi",        "clmad.lo", "clmad.hi",
+		"dp2a.lo",          "dp2a.hi",          "mul.wide",       "mad.wide",       "shf.l",    "shf.r",
+		"tex.level",        "tex.grad",         "tex.base",       "txq.level",      "cvta.to",  "suld.b",
+		"sust.b",           "sured.b",          "setmaxnreg.inc", "setmaxnreg.dec", "bar.cta",  "barrier.cta",
+		"tcgen05.wait::ld", "tcgen05.wait::st", "div.full",
 	};
 
 	for (unsigned i = 0; i < ARRAY_LEN(pairs); i++) {
@@ -72,7 +66,7 @@ static bool goes_on(const word *last, const word *w)
 		if (n == last->n && !memcmp(pairs[i], last->s, n) && is(w, pairs[i] + n + 1))
 			return true;
 	}
-	return false;
+	return is(w, "async") && last->n > 4 && !memcmp(last->s, "try_", 4);
 }
 
 /* Whether a word of the form, which all in front of it were words of the name, is one too. */
