@@ -147,8 +147,9 @@ typedef struct cptx_gemm_plan {
 	                                  epilogue */
 	uint32_t columns;            /**< [tcgen05] of tensor memory */
 	uint32_t maps;               /**< parameters of the kernel in front of M: tensor maps, and D where it has none */
-	uint32_t grid;               /**< CTAs; needs a problem */
-	uint64_t workspace;          /**< bytes; needs a problem */
+	bool map_rest, map_last; /**< [wgmma] whether these have the map for the end of a tile of D, those for the last rows */
+	uint32_t grid;           /**< CTAs; needs a problem */
+	uint64_t workspace;      /**< bytes; needs a problem */
 } cptx_gemm_plan;
 
 /** Checks options; false: the rule that is broken and what would be right.  target, plan: may be NULL. */
@@ -187,8 +188,8 @@ CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem,
  * Adds the kernel to a module.  NULL on error: err says why (and the module holds it if building failed).
  *
  * Parameters, in order: [sync] A, B, D (pointers), M, N, K (u32).  The others: tensor maps (128 bytes each) of A, B and D
- * ([scaled]: D as a pointer), with scale those of the factors of A and B; [wgmma] one more of D where plan.maps is even,
- * with boxes for the end of a tile, and where plan.maps is above 4 two with boxes for the last rows of A and of B; M, N, K
+ * ([scaled]: D as a pointer), with scale those of the factors of A and B; [wgmma] with plan.map_rest one more of D,
+ * with boxes for the end of a tile, and with plan.map_last two with boxes for the last rows of A and of B; M, N, K
  * (u32), and where the options say so batch (u32), alpha (f32), beta (f32), C, bias, the timeline and the workspace
  * (pointers).  With grouped: the table (pointer), cluster tiles of all problems (u32), alpha and beta where the options say
  * so.

@@ -190,36 +190,34 @@ bool decode_mbarrier_tx(emu_decoder *d, emu_op *op)
 
 /* ---- waits ---- */
 
-static bool wait_lane(emu_warp *w, const emu_op *op, unsigned lane, uint32_t mask, uint32_t *acquired, bool *done)
+/* The mbarrier that a lane names, NULL if it may not wait for that. */
+static emu_mbarrier *wait_for(emu_warp *w, const emu_op *op, unsigned lane, emu_cta **cta)
 {
 	const emu_arg *a = &op->arg[ARG_A];
 	uint64_t v = emu_get(w, &op->arg[ARG_B], lane);
-	emu_cta *cta;
 	/* Where the space is the CTA's an address elsewhere in the cluster is told apart below. */
 	unsigned space = a->space == SPACE_SHARED ? SPACE_CLUSTER : a->space;
-	emu_mbarrier *b = mbarrier_at(w, op, lane, space, emu_address(w, a, lane), &cta);
+	emu_mbarrier *b = mbarrier_at(w, op, lane, space, emu_address(w, a, lane), cta);
 
 	if (!b)
-		return false;
-	if (cta != w->cta)
+		return NULL;
+	if (*cta != w->cta)
 		return emu_find(w, op, (int)lane, CPTX_FIND_MBARRIER,
 		                "the mbarrier is in CTA %u of the cluster; a thread can wait only for those of its own CTA, %u",
-		                cta->rank, w->cta->rank),
-		       false;
+		                (*cta)->rank, w->cta->rank),
+		       NULL;
 	if (op->imm[0] & PARITY && v > 1)
-		return emu_find(w, op, (int)lane, CPTX_FIND_OPERAND, "parity %llu; it is 0 or 1", (unsigned long long)v), false;
-	if (op->imm[0] & PARITY ? !mbarrier_passed(cta, b, (uint32_t)v, thread(w, op, lane), done)
-	                        : !mbarrier_state_passed(cta, b, v, thread(w, op, lane), done))
+		return emu_find(w, op, (int)lane, CPTX_FIND_OPERAND, "parity %llu; it is 0 or 1", (unsigned long long)v), NULL;
+	return b;
+}
+
+static bool has_passed(emu_warp *w, const emu_op *op, unsigned lane, emu_cta *cta, emu_mbarrier *b, bool *done)
+{
+	uint64_t v = emu_get(w, &op->arg[ARG_B], lane);
+	mbarrier_by by = thread(w, op, lane);
+
+	if (op->imm[0] & PARITY ? !mbarrier_passed(cta, b, (uint32_t)v, by, done) : !mbarrier_state_passed(cta, b, v, by, done))
 		return false;
-	if (*done && !(*acquired >> lane & 1)) {
-		/* Lanes that name it too have passed it as well; those whose parity or state differs learn too much. */
-		uint32_t same = same_address(w, op, lane, mask);
-		if (op->m.sem != CPTX_RELAXED)
-			clock_acquire_by(w, same, &b->passed);
-		else
-			clock_acquire_relaxed(w, &b->passed);
-		*acquired |= same;
-	}
 	if (!*done)
 		w->g->waiting = (emu_waiting){ .op = op,
 			                           .what = "mbarrier",
@@ -243,16 +241,32 @@ static void put_report(emu_warp *w, const emu_op *op, uint32_t mask)
 	}
 }
 
+/* No lane learns anything before all have been looked at: what one acquires does not order the wait of another. */
 static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	uint32_t passed = 0, acquired = 0;
+	uint32_t passed = 0, left;
+	emu_mbarrier *b[WARP];
+	emu_cta *cta[WARP];
 
 	need_operands(w, op, mask, op->imm[0] & PARITY ? "the parity" : "the state");
 	EACH_LANE(l, mask) {
+		if (!(b[l] = wait_for(w, op, l, &cta[l])))
+			return STEP_FAULT;
+	}
+	EACH_LANE(l, mask) {
 		bool done;
-		if (!wait_lane(w, op, l, mask, &acquired, &done))
+		if (!has_passed(w, op, l, cta[l], b[l], &done))
 			return STEP_FAULT;
 		passed |= (uint32_t)done << l;
+	}
+	for (left = passed; left;) {
+		unsigned l = (unsigned)__builtin_ctz(left);
+		uint32_t same = same_address(w, op, l, left);
+		if (op->m.sem != CPTX_RELAXED)
+			clock_acquire_by(w, same, &b[l]->passed);
+		else
+			clock_acquire_relaxed(w, &b[l]->passed);
+		left &= ~same;
 	}
 	emu_set_pred(w, op->arg[0].slot, mask, passed);
 	emu_define(w, op->arg[0].slot, mask, ALL_LANES);

@@ -155,9 +155,13 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes, smem, err))
 		return false;
-	*plan = (cptx_gemm_plan){
-		.threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk, .maps = gemm_sm90_describe(o).maps
-	};
+	tma_gemm t = gemm_sm90_describe(o);
+	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP,
+		                      .smem = smem,
+		                      .bk = s.bk,
+		                      .maps = t.maps,
+		                      .map_rest = s.rest_cols != 0,
+		                      .map_last = t.edges != 0 };
 	return true;
 }
 

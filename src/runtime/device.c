@@ -256,6 +256,8 @@ static bool move(cptx_device *dev, transfer t, cptx_stream *s, cptx_error *err)
 	if (t.kind == TRANSFER_FILL32 && t.dst % 4)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "filling 32-bit words at address 0x%llx, which is no multiple of 4",
 		                 (unsigned long long)t.dst);
+	if (t.kind == TRANSFER_FILL32 && t.n > SIZE_MAX / 4)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "filling %zu words of 32 bits, which no allocation has", t.n);
 	t.stream = cptx_stream_handle(s);
 	return dev->ops->transfer(dev, &t, err);
 }

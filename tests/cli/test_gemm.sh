@@ -61,6 +61,7 @@ fails "sm_100 has no tcgen05; sm_100a and sm_103a have. Instead: sm_100a" gemm -
 fails "sm_120 has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: sm_120a" gemm --arch sm_120 --kind mxf4
 fails "input type .e4m3; it must be bf16 or f16; sm_100a has tcgen05" gemm --arch sm_100 --in e4m3
 fails "input type .e4m3; it must be bf16 or f16; sm_90a has wgmma" gemm --arch sm_90 --in e4m3
+fails "device emu:sm_80 cannot run it: gemm for sm_90a: sm_80 has no wgmma" gemm --arch sm_90a --run 64x64x64 --device emu:sm_80
 # options that the kernel does not have
 both="--mma sync and of --mma sync with --scale" tma="--mma sync with --scale and of --mma wgmma and of --mma tcgen05"
 usage "--warps is an option of $both; this kernel is by --mma wgmma, by --arch sm_90a" gemm --warps 2x4

@@ -175,6 +175,8 @@ START_TEST(memory)
 	ck_assert(cptx_mem_read(dev, b, q, 0, &err));
 	ck_assert(!cptx_mem_fill32(dev, q + 2, 0, 1, &err));
 	FAILS(err, CPTX_E_ARG, "no multiple of 4");
+	ck_assert(!cptx_mem_fill32(dev, q, 0, SIZE_MAX / 4 + 2, &err)); /* as bytes, 4 */
+	FAILS(err, CPTX_E_ARG, "no allocation has");
 	ck_assert(cptx_mem_write(dev, p, NULL, 0, &err));
 	ck_assert(!cptx_mem_write(dev, p, NULL, 4, &err));
 	FAILS(err, CPTX_E_ARG, "memory of the host to read from is NULL");

@@ -328,6 +328,9 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 		q->o.timeline = STAMPS;
 	if (asked(q, OPTION_RUN) && (shaped = check_run(q)))
 		return shaped;
+	const char *runs = dev ? cptx_device_get_info(dev)->target : NULL;
+	if (runs && !cptx_gemm_check(&q->o, cptx_target_find(runs), NULL, &err))
+		return cli_failed(q->cmd, "device %s cannot run it: %s", q->device ? q->device : "cuda:0", err.text);
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_ptx *ptx = cptx_gemm_build(m, &q->o, &err)
 	                    ? cptx_emit(m, target->name, &(cptx_emit_opt){ .lines = asked(q, OPTION_LINES) }, &err)
