@@ -90,9 +90,11 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 	if (!never && t < a->ntoken && stands_for(&a->token[t], f->op, o, a->mods, optional) &&
 	    read_behind(f, o, &a->token[t], a->mods)) {
 		*v = a->token[t].v;
-		if (v->kind == CPTX_VAL_LABEL && o->kind == OPERAND_TARGETS)
+		/* a name may be that of a list; the value in a hole says itself what it is */
+		bool list = v->kind == CPTX_VAL_LABEL && a->token[t].braces != BRACES_EITHER;
+		if (list && o->kind == OPERAND_TARGETS)
 			v->kind = CPTX_VAL_TARGETS;
-		else if (v->kind == CPTX_VAL_LABEL && o->kind == OPERAND_PROTO)
+		else if (list && o->kind == OPERAND_PROTO)
 			v->kind = CPTX_VAL_PROTO;
 		if (try_operands(a, i + 1, t + 1))
 			return true;

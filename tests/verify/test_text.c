@@ -54,6 +54,8 @@ START_TEST(asm_and_calls_with_elements)
 	REFUSES(CPTX_E_FORM, "policy and .l2hint belong together",
 	        cptx_ld(s.k, s.ptr, .space = CPTX_GLOBAL, .l2hint = 1, .type = CPTX_U32));
 	REFUSES(CPTX_E_FORM, "not these operands", cptx_asm(s.k, "ld.global.L2::cache_hint.u32 {}, [{}];", s.a, s.ptr));
+	/* a label is no prototype, though a prototype's name looks like one */
+	REFUSES(CPTX_E_FORM, "t is not a prototype", cptx_asm(s.k, "call ({}), {}, {};", s.a, s.ptr, cptx_label(s.k)));
 	REFUSES(CPTX_E_FORM, "has no element that is a register", cptx_asm(s.k, "ld.global.v2.u32 {_, _}, [{}];", s.ptr));
 }
 END_TEST
