@@ -201,14 +201,15 @@ static emu_mbarrier *wait_for(emu_warp *w, const emu_op *op, unsigned lane, emu_
 
 	if (!b)
 		return NULL;
+	if (*cta == w->cta && (v <= 1 || !(op->imm[0] & PARITY)))
+		return b;
 	if (*cta != w->cta)
-		return emu_find(w, op, (int)lane, CPTX_FIND_MBARRIER,
-		                "the mbarrier is in CTA %u of the cluster; a thread can wait only for those of its own CTA, %u",
-		                (*cta)->rank, w->cta->rank),
-		       NULL;
-	if (op->imm[0] & PARITY && v > 1)
-		return emu_find(w, op, (int)lane, CPTX_FIND_OPERAND, "parity %llu; it is 0 or 1", (unsigned long long)v), NULL;
-	return b;
+		emu_find(w, op, (int)lane, CPTX_FIND_MBARRIER,
+		         "the mbarrier is in CTA %u of the cluster; a thread can wait only for those of its own CTA, %u",
+		         (*cta)->rank, w->cta->rank);
+	else
+		emu_find(w, op, (int)lane, CPTX_FIND_OPERAND, "parity %llu; it is 0 or 1", (unsigned long long)v);
+	return NULL;
 }
 
 static bool has_passed(emu_warp *w, const emu_op *op, unsigned lane, emu_cta *cta, emu_mbarrier *b, bool *done)
