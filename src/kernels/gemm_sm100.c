@@ -30,12 +30,7 @@ static void declare(gemm100 *g, cptx_module *m)
 
 	g->k = cptx_kernel_begin(m, g->o->name, .block = { WARPS * 32 }, .min_ctas = 1,
 	                         .cluster = { s->cluster > 1 ? s->cluster : 0, s->cluster > 1, s->cluster > 1 });
-	if (g->o->grouped)
-		tma_gemm_group_declare(g->k, &g->t, &g->list, &g->p);
-	else
-		tma_gemm_declare(g->k, &g->t, &g->p);
-	if (g->o->stream_k)
-		g->workspace = cptx_param(g->k, CPTX_PTR, "workspace");
+	tma_gemm_declare(g->k, &g->t, &g->list, &g->p);
 }
 
 /* 32 rows of 16 bytes, one behind the other: a block of scale factors, for tcgen05.cp. */

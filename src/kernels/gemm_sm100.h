@@ -63,7 +63,6 @@ typedef struct gemm100 {
 	tma_gemm_share w;
 	tma_gemm_group list;
 	uint32_t used; /* maps that what is built now uses */
-	cptx_val workspace;
 	cptx_val tiles_m, tiles_n, tiles;
 	cptx_val m0, n0, z; /* where what is done now begins, of this CTA; the matrix */
 } gemm100;

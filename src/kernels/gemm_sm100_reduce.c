@@ -11,7 +11,7 @@ enum { FOUR = 16 /* bytes */, CHUNK = 32 /* columns read at once */ };
 static tma_gemm_sums sums_of(const gemm100 *g)
 {
 	return (tma_gemm_sums){
-		.at = g->workspace, .clusters = g->w.clusters, .of_cluster = g->s.cluster * READERS, .bytes = g->s.sum_bytes
+		.at = g->p.workspace, .clusters = g->w.clusters, .of_cluster = g->s.cluster * READERS, .bytes = g->s.sum_bytes
 	};
 }
 

@@ -66,12 +66,7 @@ static void locate(gemm120 *g, uint32_t maps)
 static void declare(gemm120 *g, cptx_module *m)
 {
 	g->k = cptx_kernel_begin(m, g->o->name, .block = { (g->s.warps + 1) * SM120_WARP }, .min_ctas = 1);
-	if (g->o->grouped)
-		tma_gemm_group_declare(g->k, &g->t, &g->list, &g->p);
-	else
-		tma_gemm_declare(g->k, &g->t, &g->p);
-	if (g->o->stream_k)
-		g->workspace = cptx_param(g->k, CPTX_PTR, "workspace");
+	tma_gemm_declare(g->k, &g->t, &g->list, &g->p);
 }
 
 static void setup(gemm120 *g)

@@ -39,7 +39,7 @@ typedef struct gemm120 {
 	tma_gemm_share w;
 	cptx_pipe pipe;
 	cptx_timeline line;
-	cptx_val ring, tid, warp, lane, workspace;
+	cptx_val ring, tid, warp, lane;
 	cptx_val tiles_m, tiles_n, tiles; /* tiles: of one matrix */
 	cptx_val m0, n0, z;               /* of the tile, .s32; the matrix */
 	cptx_val warp_m, warp_n;          /* where the warp's part begins in it */

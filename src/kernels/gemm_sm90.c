@@ -40,14 +40,9 @@ static void declare(gemm90 *g, cptx_module *m)
 	                                   .cluster = { g->s.cluster > 1 ? g->s.cluster : 0 });
 
 	g->k = k;
-	if (g->o->grouped) {
-		tma_gemm_group_declare(k, &g->t, &g->list, &g->p);
-		return;
-	}
-	tma_gemm_declare(k, &g->t, &g->p);
-	gemm_sm90_name_params(g);
-	if (g->o->stream_k)
-		g->workspace = cptx_param(k, CPTX_PTR, "workspace");
+	tma_gemm_declare(k, &g->t, &g->list, &g->p);
+	if (!g->o->grouped)
+		gemm_sm90_name_params(g);
 }
 
 /* One operand of a stage, into L2. */

@@ -48,7 +48,7 @@ typedef struct gemm90 {
 	gemm_shape s;
 	tma_gemm t;
 	tma_gemm_params p; /* with the names of the options */
-	cptx_val map_a, map_b, map_d, map_rest, last_a, last_b, M, N, K, workspace;
+	cptx_val map_a, map_b, map_d, map_rest, last_a, last_b, M, N, K;
 	tma_gemm_group list;
 	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;

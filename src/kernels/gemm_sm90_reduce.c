@@ -5,7 +5,7 @@ enum { FOUR = 16 /* bytes */ };
 
 static tma_gemm_sums sums(const gemm90 *g)
 {
-	return (tma_gemm_sums){ .at = g->workspace,
+	return (tma_gemm_sums){ .at = g->p.workspace,
 		                    .clusters = g->w.clusters,
 		                    .of_cluster = g->s.cluster * g->s.consumers,
 		                    .bytes = g->s.acc * WARPGROUP * 4 };

@@ -152,13 +152,17 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 
 /* ---- the kernel ---- */
 
-void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_params *p)
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *list, tma_gemm_params *p)
 {
 	static const char *const names[2][CPTX_GEMM_MAPS] = { { "map_a", "map_b", "map_d", "map_rest", "map_last_a",
 		                                                    "map_last_b" },
 		                                                  { "map_a", "map_b", "map_d", "map_scale_a", "map_scale_b" } };
 	const bool scaled = t->factors.vec;
 
+	if (t->o->grouped) {
+		tma_gemm_group_declare(k, t, list, p);
+		return;
+	}
 	for (uint32_t i = 0; i < t->maps; i++) {
 		if (i == 2 && t->d_pointer) {
 			p->D = cptx_param(k, CPTX_PTR, "D");
@@ -183,6 +187,8 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_params *p)
 		p->bias = cptx_param(k, CPTX_PTR, "bias");
 	if (t->o->timeline)
 		p->timeline = cptx_param(k, CPTX_PTR, "timeline");
+	if (t->o->stream_k)
+		p->workspace = cptx_param(k, CPTX_PTR, "workspace");
 }
 
 void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l)

@@ -113,11 +113,8 @@ cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan
 
 typedef struct tma_gemm_params {
 	cptx_val map[CPTX_GEMM_MAPS]; /* generic addresses */
-	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline;
+	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline, workspace;
 } tma_gemm_params;
-
-/* Declares them, in the order of tma_gemm_launch. */
-void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_params *p);
 
 /* The work of a cluster: at = begin; while at < end: tma_gemm_share_locate, the K tiles k_first .. k_end - 1, at += step. */
 typedef struct tma_gemm_share {
@@ -138,8 +135,10 @@ typedef struct tma_gemm_group {
 	cptx_val records, tiles;     /* parameters; cluster tiles of all */
 	cptx_val record, first, end; /* of the problem at hand, and its tiles */
 } tma_gemm_group;
-/* Instead of tma_gemm_declare; instead of tma_gemm_share_begin, for the loop over the tiles of all problems. */
+/* Declares the parameters, in the order of tma_gemm_launch; grouped: those of the list, as tma_gemm_group_declare alone. */
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *list, tma_gemm_params *p);
 void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p);
+/* Instead of tma_gemm_share_begin, for the loop over the tiles of all problems. */
 void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, tma_gemm_share *w);
 /* The problem that tile `at` is of, to *p; used: maps that this thread uses. */
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, cptx_val at,
