@@ -33,7 +33,6 @@ def ways(device):
     bench = ctypes.CDLL(os.environ["CPTX_BENCH"]).bench_prepared
     bench.restype = ctypes.c_double
     bench.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p]
-    apis, none = dict(_arrays.apis), _arrays.exchange_api
 
     def of(call):
         def timed():
@@ -48,23 +47,15 @@ def ways(device):
         return bench(device._handle, program._handle, x.data_ptr(), y.data_ptr(), n, torch.cuda.current_stream().cuda_stream)
 
     def capsules():
-        tensors._call(x, y, 2.0, stream=None, grid=(4, 1, 1))  # a grid is given: the way that looks at everything
-
-    def slow():
-        _arrays.apis.clear()
-        _arrays.exchange_api = lambda cls: 0
-        try:
-            return of(capsules)()
-        finally:
-            _arrays.exchange_api = none
-            _arrays.apis.update(apis)
+        with _arrays.without_apis():
+            return of(lambda: tensors(x, y, 2.0))()
 
     torch_add = torch.add
     return [
         ("C: prepared launch", prepared),
         ("tensors, by their C exchange API", of(lambda: tensors(x, y, 2.0))),
         ("addresses, by data_ptr()", of(lambda: numbers(x.data_ptr(), y.data_ptr(), 2.0, n))),
-        ("tensors, by __dlpack__ capsules", slow),
+        ("tensors, by __dlpack__ capsules", capsules),
         ("for comparison: torch.add(x, y, out=y)", of(lambda: torch_add(x, y, out=y))),
     ]
 

@@ -126,6 +126,39 @@ CPTX_API bool cptx_tensor_launch_arg(const cptx_tensor_launch *launch, size_t i,
 CPTX_API bool cptx_tensor_launch_run(cptx_tensor_launch *launch, const cptx_tensor_arg *args, size_t n, const uint32_t *grid,
                                      void *stream, cptx_error *err);
 
+/* ---- From Python --------------------------------------------------------------------------------------------------- */
+
+/** A class of Python whose objects are tensors. */
+typedef struct cptx_python_class {
+	const void *type;                    /**< the class; NULL: behind the last one */
+	const struct DLPackExchangeAPI *api; /**< its __dlpack_c_exchange_api__ */
+	bool lazy;                           /**< its objects have is_neg(), is_conj() and requires_grad, as PyTorch's */
+	bool counts;                         /**< `written` is to be told of those that a launch may have written */
+} cptx_python_class;
+
+/** Classes that are known; more may come in, with the GIL. */
+typedef struct cptx_python_classes {
+	void *written;            /**< a callable: gets the object that was written, or a tuple of several */
+	cptx_python_class of[32]; /**< at most 31, and the end */
+} cptx_python_classes;
+
+/** What a callable stands on.  The callables and `owner` are PyObjects, which it keeps. */
+typedef struct cptx_python_opt {
+	const cptx_python_classes *known; /**< what is taken without a closer look */
+	void *otherwise; /**< gets what was given, keywords too, where that needs a closer look; its result is the result */
+	void *failed;    /**< gets the bytes of a cptx_error, and raises it */
+	void *owner;     /**< what has to live as long: it has the launch and `known` */
+	char z_;
+} cptx_python_opt;
+
+/**
+ * A launch as a callable of Python (a new reference), for programs that call it often: f(x, y, 2.0) takes what a run takes,
+ * on CPTX_TENSOR_STREAM.  Arrays are objects of classes that are known; what is lazy and a conjugate, a negative, or is
+ * written and requires a gradient goes to `otherwise`, and so do numbers that do not fit.  The caller has the GIL.
+ * Errors: ARG, a NULL; STATE, the process is no CPython's; MEMORY.
+ */
+CPTX_API void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_python_opt *opt, cptx_error *err);
+
 /* ---- Memory of a device as a tensor -------------------------------------------------------------------------------- */
 
 /** What memory is to be as a tensor. */

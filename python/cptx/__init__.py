@@ -145,6 +145,37 @@ class Program:
         return Kernel(self, name, signature, grid, block, cluster, dyn_smem, overlap)
 
 
+def _raise(info):
+    raise _error(_abi.ErrorInfo.from_buffer_copy(info))
+
+
+class _Launch:
+    """A cptx_tensor_launch."""
+
+    def __init__(self, program, name, opt):
+        self.handle = _checked(lib.cptx_tensor_launch_new_, _abi.Site(), program._handle, name and name.encode(), ctypes.byref(opt))
+        _closing(self, lib.cptx_tensor_launch_destroy, self.handle, program)
+
+    @property
+    def args(self):
+        info = _abi.ArgInfo()
+        for i in itertools.count():
+            if not lib.cptx_tensor_launch_arg(self.handle, i, ctypes.byref(info)):
+                return
+            kind = lib.cptx_type_name(info.type).decode()
+            yield Argument(info.name.decode(), kind, info.is_tensor, info.is_const, info.is_optional)
+
+    def run(self, packed, n, grid, stream):
+        err = _abi.ErrorInfo()
+        if not _abi.run(self.handle, packed, n, grid, stream, ctypes.byref(err)):
+            raise _error(err)
+
+    def callable(self, otherwise):
+        """What does it all in one call of C where tensors have an exchange API, else calls `otherwise`."""
+        opt = _abi.PythonOpt(ctypes.pointer(_arrays.apis.known), otherwise, _raise, self)
+        return _checked(_abi.python_callable, self.handle, ctypes.byref(opt))
+
+
 class Kernel:
     """A kernel that can be called with arrays and numbers, in the order of its signature without what is computed.
 
@@ -153,85 +184,30 @@ class Kernel:
     to the default stream.  Returns at once on a GPU, and when all is done on the emulator.  Any thread may call it.
     """
 
+    __slots__ = "program", "name", "args", "_launch", "__call__", "__weakref__"  # __call__: of C, see cptx_python_callable
+
     def __init__(self, program, name, signature, grid, block, cluster, dyn_smem, overlap):
         opt = _abi.LaunchOpt(signature=signature.encode(), grid=grid and grid.encode(), block=_dims(block),
                              cluster=_dims(cluster), dyn_smem=_u32("dyn_smem", dyn_smem), overlap=overlap)
         self.program = program
         self.name = name or program.kernels[0]
-        self._handle = _checked(lib.cptx_tensor_launch_new_, _abi.Site(), program._handle, name and name.encode(),
-                                ctypes.byref(opt))
-        _closing(self, lib.cptx_tensor_launch_destroy, self._handle, program)
-        self.args = tuple(self._arguments())
-        self._errors = [ctypes.byref(_abi.ErrorInfo())]
-        self._call = self._make_call()
+        self._launch = _Launch(program, name, opt)
+        self.args = tuple(self._launch.args)
+        self.__call__ = self._launch.callable(self._anyhow())
 
     @property
     def handle(self):
         """The address of the cptx_tensor_launch, for C that launches it; valid as long as this object."""
-        return self._handle
-
-    def _arguments(self):
-        info = _abi.ArgInfo()
-        for i in itertools.count():
-            if not lib.cptx_tensor_launch_arg(self._handle, i, ctypes.byref(info)):
-                return
-            kind = lib.cptx_type_name(info.type).decode()
-            yield Argument(info.name.decode(), kind, info.is_tensor, info.is_const, info.is_optional)
-
-    def _make_call(self):
-        """A function for this signature: one struct.pack makes all arguments, one call of C does the rest."""
-        n = len(self.args)
-        names = [f"a{i}" for i in range(n)]
-        values, layout = [], "="
-        for a, x in zip(self.args, names):
-            tag = _abi.OBJECT if a.is_tensor else _abi.FLOAT if a.type in ("f32", "f64") else _abi.INT
-            seen = "readable" if a.is_const else "writable"
-            values.append(f"{tag}, {seen}({x}), apis[type({x})]" if a.is_tensor else f"{tag}, {x}, 0")
-            layout += "QQQ" if a.is_tensor else "QdQ" if tag == _abi.FLOAT else "QqQ"
-        source = f"""
-def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
-    if grid is None and stream is None:
-        try:
-            packed = pack({', '.join(values)})
-        except (KeyError, error, TypeError, ValueError):
-            anyhow(({''.join(x + ', ' for x in names)}), grid, stream)
-        else:
-            launch(packed)
-    else:
-        anyhow(({''.join(x + ', ' for x in names)}), grid, stream)
-"""
-        for a, x in zip(self.args, names):
-            if a.is_tensor and not a.is_const:
-                source += f"    count = counts[type({x})]\n    if count:\n        count({x})\n"
-        known = {"pack": struct.Struct(layout).pack, "error": struct.error, "apis": _arrays.apis, "anyhow": self._anyhow(),
-                 "counts": _arrays.counts,
-                 "launch": self._launch(n), "readable": _arrays.readable, "writable": _arrays.writable}
-        exec(source, known)
-        call = known["call"]
-        call.__name__ = call.__qualname__ = self.name
-        return call
-
-    def _launch(self, n):
-        run, pool, take = _abi.run, self._errors, self._errors.pop
-        handle, count, no_grid = ctypes.c_void_p(self._handle), ctypes.c_size_t(n), ctypes.c_void_p(None)
-        current = ctypes.c_void_p(_abi.STREAM_OF_FRAMEWORK)
-
-        def launch(packed, grid=no_grid, stream=current):
-            try:
-                err = take()
-            except IndexError:  # another thread is at it
-                err = ctypes.byref(_abi.ErrorInfo())
-            if not run(handle, packed, count, grid, stream, err):
-                raise _error(err._obj)
-            pool.append(err)
-
-        return launch
+        return self._launch.handle
 
     def _anyhow(self):
         """For arrays that need more looking at, and numbers that do not fit: as fast as their own protocols."""
-        device, args, name, launch = self.program.device, self.args, self.name, self._launch(len(self.args))
+        device, args, name, run = self.program.device, self.args, self.name, self._launch.run
 
-        def anyhow(given, grid, stream):
+        def anyhow(*given, grid=None, stream=None):
+            if len(given) != len(args):
+                raise TypeError(f"kernel {name} takes {len(args)} argument{'s' * (len(args) != 1)} "
+                                f"({', '.join(a.name for a in args)}), but {len(given)} {'was' if len(given) == 1 else 'were'} given")
             handle = _stream_handle(stream)
             if handle is None:
                 handle = _arrays.framework_stream(given)
@@ -241,13 +217,11 @@ def call({', '.join([*names, '*', 'grid=None', 'stream=None'])}):
                     seen.append(_arrays.tensor(x, handle, device, a) if a.is_tensor else a.number(x))
                 except (TypeError, ValueError, OverflowError) as e:
                     raise type(e)(f"kernel {name}: argument \"{a.name}\": {e}") from e
-            packed = b"".join(struct.pack("=QQQ", kind, value, api) for kind, value, api, _ in seen)
-            launch(packed, ctypes.c_void_p(None) if grid is None else _dims(grid), ctypes.c_void_p(handle))
+            run(b"".join(struct.pack("=QQQ", kind, value, api) for kind, value, api, _ in seen), len(seen),
+                None if grid is None else _dims(grid), handle)
+            _arrays.written(x for a, x in zip(args, given) if a.is_tensor and not a.is_const)
 
         return anyhow
-
-    def __call__(self, *args, **options):
-        return self._call(*args, **options)
 
     def __repr__(self):
         return f"<cptx.Kernel {self.name}({', '.join(f'{a.name}: {a.type}' for a in self.args)})>"

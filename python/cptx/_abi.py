@@ -56,6 +56,22 @@ class TensorOpt(Structure):
                 ("ptr", c_uint64), ("read_only", c_bool), ("release", c_void_p), ("user", c_void_p), ("z_", c_char)]
 
 
+class PythonClass(Structure):
+    of_c = "cptx_python_class"
+    _fields_ = [("type", c_void_p), ("api", c_void_p), ("lazy", c_bool), ("counts", c_bool)]
+
+
+class PythonClasses(Structure):
+    of_c = "cptx_python_classes"
+    _fields_ = [("written", ctypes.py_object), ("of", PythonClass * 32)]
+
+
+class PythonOpt(Structure):
+    of_c = "cptx_python_opt"
+    _fields_ = [("known", POINTER(PythonClasses)), ("otherwise", ctypes.py_object), ("failed", ctypes.py_object),
+                ("owner", ctypes.py_object), ("z_", c_char)]
+
+
 class DLTensor(Structure):
     of_c = "DLTensor"
     _fields_ = [("data", c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
@@ -71,7 +87,6 @@ class ManagedTensorVersioned(Structure):
 
 # enum cptx_tensor_kind
 NONE, DL, MANAGED, VERSIONED, OBJECT, INT, UINT, FLOAT = range(8)
-STREAM_OF_FRAMEWORK = -1  # CPTX_TENSOR_STREAM
 CPU, CUDA = 1, 2  # kDLCPU, kDLCUDA
 
 FUNCTIONS = {
@@ -125,9 +140,10 @@ for _name, (_result, _arguments) in FUNCTIONS.items():
     _f = getattr(lib, _name)
     _f.restype, _f.argtypes = _result, _arguments
 
-# With the GIL, which frameworks want while they look at their objects; its arguments are made once, so none are converted.
-run = _with_gil.cptx_tensor_launch_run
-run.restype = c_bool
+# With the GIL, which frameworks want while they look at their objects.
+run, python_callable = _with_gil.cptx_tensor_launch_run, _with_gil.cptx_python_callable
+run.restype, run.argtypes = c_bool, [c_void_p, c_char_p, c_size_t, POINTER(c_uint32), c_void_p, POINTER(ErrorInfo)]
+python_callable.restype, python_callable.argtypes = ctypes.py_object, [c_void_p, POINTER(PythonOpt), POINTER(ErrorInfo)]
 
 _api = ctypes.pythonapi
 _api.PyCapsule_GetPointer.restype = c_void_p

@@ -1,6 +1,8 @@
 """Arrays of others as arguments of a launch: (kind, value, API) and what must live until the call is over."""
 
+import contextlib
 import ctypes
+import functools
 import sys
 
 from . import _abi
@@ -26,20 +28,6 @@ def exchange_api(cls):
     return 0
 
 
-class Apis(dict):
-    """By class; looking a new class up finds it.  KeyError where there is none."""
-
-    def __missing__(self, cls):
-        api = exchange_api(cls)
-        if not api:
-            raise KeyError(cls)
-        self[cls] = api
-        return api
-
-
-apis = Apis()
-
-
 class Lazy(dict):
     """By class: whether its arrays may be views whose bytes are not their values, or record gradients (those of PyTorch)."""
 
@@ -52,34 +40,96 @@ lazy = Lazy()
 
 
 class Counts(dict):
-    """By class: what tells its framework that an array was written (PyTorch's version counter, by which autograd finds
-    values that are stale); None where there is nothing to tell."""
+    """By class: whether its framework wants to know that an array was written: PyTorch's version counter, by which autograd
+    finds values that are stale."""
 
     def __missing__(self, cls):
         torch = sys.modules.get("torch") if lazy[cls] else None
-        is_tensor = torch is not None and issubclass(cls, torch.Tensor)
-        add = getattr(torch.autograd.graph, "increment_version", None) if is_tensor else None  # an old PyTorch has none
-        self[cls] = add and (lambda x: None if x.is_inference() else add(x))  # which count nothing
+        self[cls] = torch is not None and issubclass(cls, torch.Tensor) and hasattr(torch.autograd.graph, "increment_version")
         return self[cls]
 
 
 counts = Counts()
 
 
+@functools.lru_cache(None)
+def teller():
+    """A function that tells PyTorch of a tensor, or of a tuple of them, that it was written; some may count nothing."""
+    torch = sys.modules["torch"]
+    add = torch.autograd.graph.increment_version
+
+    def one_by_one(x):
+        for x in x if isinstance(x, tuple) else (x,):
+            if not x.is_inference():
+                add(x)
+
+    try:  # an old PyTorch takes neither tuples, nor tensors of inference
+        with torch.inference_mode():
+            x = torch.empty(0, device="cpu")
+        with torch.inference_mode(False):
+            add((x, x))
+    except Exception:
+        return one_by_one
+    return add
+
+
+class Apis(dict):
+    """By class; looking a new class up finds it, and makes it known to C.  KeyError where there is none."""
+
+    def __init__(self):
+        self.known = _abi.PythonClasses()
+
+    def __missing__(self, cls):
+        api = exchange_api(cls)
+        if not api:
+            raise KeyError(cls)
+        if counts[cls]:
+            self.known.written = teller()
+        if len(self) < len(self.known.of) - 1:  # those that come later are slower
+            self.known.of[len(self)] = (id(cls), api, lazy[cls], counts[cls])
+        self[cls] = api
+        return api
+
+    def clear(self):
+        super().clear()
+        ctypes.memset(self.known.of, 0, ctypes.sizeof(self.known.of))
+
+
+apis = Apis()
+
+
+@contextlib.contextmanager
+def without_apis():
+    """To measure and to test what happens without an exchange API."""
+    global exchange_api
+    find, exchange_api = exchange_api, lambda cls: 0
+    apis.clear()
+    try:
+        yield
+    finally:
+        exchange_api = find
+
+
+def written(arrays):
+    """Tells the frameworks of arrays that a launch wrote."""
+    for x in arrays:
+        if counts[type(x)]:
+            teller()(x)
+
+
 def readable(x):
-    """id(x) of an array whose bytes are its values; neither DLPack nor the exchange API tells."""
+    """Raises an error unless the bytes of an array are its values; neither DLPack nor the exchange API tells."""
     if lazy[type(x)]:
         if x.is_conj():
             raise ValueError("it is a conjugate that PyTorch has not computed yet: give x.resolve_conj()")
         if x.is_neg():
             raise ValueError("it is a negative that PyTorch has not computed yet: give x.resolve_neg()")
-    return id(x)
 
 
 def writable(x):
     if lazy[type(x)] and x.requires_grad:
         raise ValueError("PyTorch records gradients of it, and would not see that the kernel writes it: give x.detach()")
-    return readable(x)
+    readable(x)
 
 
 def framework_stream(args):

@@ -61,21 +61,12 @@ class PyTorch(unittest.TestCase):
                 elif way == "given":
                     self.saxpy(x, y, 2.0, stream=side)
                 else:
-                    self.without_api(self.saxpy, x, y, 2.0)
+                    with _arrays.without_apis():
+                        self.saxpy(x, y, 2.0)
                 still_busy = not side.query()
             side.synchronize()
             self.assertTrue(still_busy, f"{way}: the call waited")
             self.assertTrue((y == 11).all(), way)
-
-    def without_api(self, call, *args):
-        known, find = dict(_arrays.apis), _arrays.exchange_api
-        _arrays.apis.clear()
-        _arrays.exchange_api = lambda cls: 0
-        try:
-            call(*args)
-        finally:
-            _arrays.exchange_api = find
-            _arrays.apis.update(known)
 
     def test_exchange_api_is_there(self):
         if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):

@@ -31,17 +31,23 @@ class PyTorch(unittest.TestCase):
         with self.assertRaisesRegex(cptx.Error, r"strides \[2\]"):
             self.saxpy(x[::2], y[:500], 2.0)
 
+    def test_changed_between_calls(self):
+        """Each launch looks at the tensors as they are then."""
+        x, y = torch.ones(10), torch.ones(10)
+        self.saxpy(x, y, 2.0)
+        y.resize_(5)
+        with self.assertRaisesRegex(cptx.Error, r"argument \"y\" is f32\[5\]"):
+            self.saxpy(x, y, 2.0)
+        x.resize_(5)
+        y.set_(torch.zeros(5))
+        self.saxpy(x, y, 2.0)
+        self.assertTrue(torch.equal(y, torch.full((5,), 2.0)))
+
     def test_capsules(self):
         """The way of frameworks without the exchange API."""
         x, y = torch.arange(10, dtype=torch.float32), torch.ones(10)
-        known, find = dict(_arrays.apis), _arrays.exchange_api
-        _arrays.apis.clear()
-        _arrays.exchange_api = lambda cls: 0
-        try:
+        with _arrays.without_apis():
             self.saxpy(x, y, 2.0)
-        finally:
-            _arrays.exchange_api = find
-            _arrays.apis.update(known)
         self.assertTrue(torch.equal(y, 2 * x + 1))
 
     def test_views_and_gradients(self):

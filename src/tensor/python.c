@@ -1,0 +1,272 @@
+/*
+ * A launch as a callable of Python.  Nothing of CPython is needed to build this: its functions, those of the stable ABI, are
+ * found in the process.  What is not plain (keywords, arrays of unknown classes, views, numbers that do not fit) goes to the
+ * Python module, which looks closely and words the errors.
+ */
+#include "tensor/tensor.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+typedef void object; /* PyObject */
+
+/* Name, result, arguments. */
+#define PYTHON_CALLS(X)                                                                                                     \
+	X(PyBytes_FromStringAndSize, object *, (const char *, ptrdiff_t))                                                       \
+	X(PyCapsule_GetPointer, void *, (object *, const char *))                                                               \
+	X(PyCapsule_New, object *, (void *, const char *, void (*)(object *)))                                                  \
+	X(PyCFunction_NewEx, object *, (struct method *, object *, object *))                                                   \
+	X(PyDict_Size, ptrdiff_t, (object *))                                                                                   \
+	X(PyErr_Clear, void, (void))                                                                                            \
+	X(PyErr_Occurred, object *, (void))                                                                                     \
+	X(PyFloat_AsDouble, double, (object *))                                                                                 \
+	X(PyLong_AsLongLong, long long, (object *))                                                                             \
+	X(PyNumber_Index, object *, (object *))                                                                                 \
+	X(PyObject_Call, object *, (object *, object *, object *))                                                              \
+	X(PyObject_CallFunctionObjArgs, object *, (object *, ...))                                                              \
+	X(PyObject_CallMethodObjArgs, object *, (object *, object *, ...))                                                      \
+	X(PyObject_GetAttr, object *, (object *, object *))                                                                     \
+	X(PyObject_IsTrue, int, (object *))                                                                                     \
+	X(PyObject_Type, object *, (object *))                                                                                  \
+	X(PyTuple_GetItem, object *, (object *, ptrdiff_t))                                                                     \
+	X(PyTuple_New, object *, (ptrdiff_t))                                                                                   \
+	X(PyTuple_SetItem, int, (object *, ptrdiff_t, object *))                                                                \
+	X(PyTuple_Size, ptrdiff_t, (object *))                                                                                  \
+	X(PyUnicode_InternFromString, object *, (const char *))                                                                 \
+	X(Py_DecRef, void, (object *))                                                                                          \
+	X(Py_IncRef, void, (object *))
+
+/* PyMethodDef */
+struct method {
+	const char *name;
+	object *(*call)(object *, object *, object *);
+	int flags;
+	const char *doc;
+};
+enum { METH_VARARGS = 1, METH_KEYWORDS = 2 };
+
+/* Of this process; all are found, or `none` is NULL. */
+static struct python {
+#define MEMBER(name, result, args) result(*name) args;
+	PYTHON_CALLS(MEMBER)
+#undef MEMBER
+	object *none, *is_conj, *is_neg, *requires_grad;
+} py;
+
+static void find_python(void)
+{
+	void *all = dlopen(NULL, RTLD_LAZY), *at;
+	bool found = all != NULL;
+
+#define FIND(name, result, args) at = found ? dlsym(all, #name) : NULL, memcpy(&py.name, &at, sizeof at), found = at != NULL;
+	PYTHON_CALLS(FIND)
+#undef FIND
+	if (!found)
+		return;
+	py.is_conj = py.PyUnicode_InternFromString("is_conj");
+	py.is_neg = py.PyUnicode_InternFromString("is_neg");
+	py.requires_grad = py.PyUnicode_InternFromString("requires_grad");
+	py.none = dlsym(all, "_Py_NoneStruct");
+}
+
+typedef struct callable {
+	struct method method;
+	cptx_tensor_launch *launch;
+	const cptx_python_classes *known;
+	object *otherwise, *failed, *owner;
+	char name[];
+} callable;
+
+/* ---- one call ---- */
+
+/* What is asked with the answer `no`; anything else, an exception too, is left to the module. */
+static bool is_no(object *answer)
+{
+	int truth = answer ? py.PyObject_IsTrue(answer) : -1;
+
+	if (answer)
+		py.Py_DecRef(answer);
+	if (truth < 0)
+		py.PyErr_Clear();
+	return truth == 0;
+}
+
+/* Only a number of bits can be complex, and so a conjugate. */
+static bool takes_complex(const entry *a)
+{
+	return type_fits(a->type, (DLDataType){ kDLComplex, (uint8_t)cptx_type_bits(a->type), 1 });
+}
+
+/* Whether the bytes of x are its values, and PyTorch need not know what is written to them. */
+static bool is_plain(const entry *a, object *x)
+{
+	return is_no(py.PyObject_CallMethodObjArgs(x, py.is_neg, NULL)) &&
+	       (!takes_complex(a) || is_no(py.PyObject_CallMethodObjArgs(x, py.is_conj, NULL))) &&
+	       (a->is_const || is_no(py.PyObject_GetAttr(x, py.requires_grad)));
+}
+
+static const cptx_python_class *class_of(const callable *c, object *x)
+{
+	object *type = py.PyObject_Type(x);
+	const cptx_python_class *k = c->known->of;
+
+	while (k->type && k->type != type)
+		k++;
+	py.Py_DecRef(type);
+	return k->type ? k : NULL;
+}
+
+/* False: it needs a closer look.  *counts: its framework is to be told that it was written. */
+static bool take_array(const callable *c, const entry *a, object *x, cptx_tensor_arg *given, bool *counts)
+{
+	const cptx_python_class *k = class_of(c, x);
+
+	*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_OBJECT, .u = { .object = x }, .api = k ? k->api : NULL };
+	if (a->is_optional && x == py.none)
+		given->kind = CPTX_TENSOR_NONE;
+	else if (!k || (k->lazy && !is_plain(a, x)))
+		return false;
+	*counts = k && k->counts && !a->is_const;
+	return true;
+}
+
+static bool take_number(const entry *a, object *x, cptx_tensor_arg *given)
+{
+	bool wrong;
+
+	if (a->type == CPTX_F32 || a->type == CPTX_F64) {
+		*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_FLOAT, .u = { .f = py.PyFloat_AsDouble(x) } };
+		wrong = given->u.f == -1 && py.PyErr_Occurred();
+	} else {
+		object *i = py.PyNumber_Index(x);
+		*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_INT, .u = { .i = i ? py.PyLong_AsLongLong(i) : -1 } };
+		if (i)
+			py.Py_DecRef(i);
+		wrong = given->u.i == -1 && py.PyErr_Occurred();
+	}
+	if (wrong)
+		py.PyErr_Clear();
+	return !wrong;
+}
+
+/* Tells of n arrays, once: the only one, or a tuple of several. */
+static object *tell(const callable *c, object **written, ptrdiff_t n)
+{
+	object *what = n == 1 ? written[0] : py.PyTuple_New(n);
+
+	for (ptrdiff_t i = 0; what && n > 1 && i < n; i++) {
+		py.Py_IncRef(written[i]);
+		py.PyTuple_SetItem(what, i, written[i]);
+	}
+	object *result = what ? py.PyObject_CallFunctionObjArgs(c->known->written, what, NULL) : NULL;
+	if (what && n > 1)
+		py.Py_DecRef(what);
+	return result;
+}
+
+/* Raises what went wrong, if that was not done. */
+static object *fail(const callable *c, const cptx_error *err)
+{
+	object *bytes = py.PyErr_Occurred() ? NULL : py.PyBytes_FromStringAndSize((const char *)err, sizeof *err);
+	object *result = bytes ? py.PyObject_CallFunctionObjArgs(c->failed, bytes, NULL) : NULL;
+
+	if (bytes)
+		py.Py_DecRef(bytes);
+	return result;
+}
+
+static object *call(object *self, object *args, object *keywords)
+{
+	const callable *c = (const callable *)py.PyCapsule_GetPointer(self, NULL);
+	const signature *s = &c->launch->s;
+	cptx_tensor_arg given[MAX_ARGS];
+	object *written[MAX_ARGS];
+	ptrdiff_t n = 0, nwritten = 0;
+	bool plain = (!keywords || !py.PyDict_Size(keywords)) && py.PyTuple_Size(args) == (ptrdiff_t)c->launch->ngiven;
+	cptx_error err;
+
+	for (size_t i = 0; plain && i < s->nargs; i++) {
+		const entry *a = &s->arg[i];
+		bool counts = false;
+		if (a->value.n)
+			continue;
+		object *x = py.PyTuple_GetItem(args, n);
+		plain = a->is_tensor ? take_array(c, a, x, &given[n], &counts) : take_number(a, x, &given[n]);
+		if (counts)
+			written[nwritten++] = x;
+		n++;
+	}
+	if (!plain)
+		return py.PyObject_Call(c->otherwise, args, keywords);
+	err.code = CPTX_OK;
+	if (!cptx_tensor_launch_run(c->launch, given, (size_t)n, NULL, CPTX_TENSOR_STREAM, &err))
+		return fail(c, &err);
+	if (nwritten)
+		return tell(c, written, nwritten);
+	py.Py_IncRef(py.none);
+	return py.none;
+}
+
+/* ---- making one ---- */
+
+static void destroy(object *capsule)
+{
+	callable *c = (callable *)py.PyCapsule_GetPointer(capsule, NULL);
+
+	py.Py_DecRef(c->otherwise);
+	py.Py_DecRef(c->failed);
+	py.Py_DecRef(c->owner);
+	free(c);
+}
+
+static object *wrap(callable *c)
+{
+	object *self = py.PyCapsule_New(c, NULL, destroy);
+
+	if (!self) {
+		free(c);
+		return NULL;
+	}
+	py.Py_IncRef(c->otherwise);
+	py.Py_IncRef(c->failed);
+	py.Py_IncRef(c->owner);
+	object *f = py.PyCFunction_NewEx(&c->method, self, NULL);
+	py.Py_DecRef(self);
+	return f;
+}
+
+void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_python_opt *opt, cptx_error *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (!may_go(err))
+		return NULL;
+	if (!launch || !opt || !opt->known || !opt->otherwise || !opt->failed || !opt->owner) {
+		error_null(__func__,
+		           !launch ? "launch"
+		           : !opt  ? "options struct"
+		                   : "known, otherwise, failed or owner of the options",
+		           NOWHERE, err);
+		return NULL;
+	}
+	pthread_once(&once, find_python);
+	if (!py.none) {
+		error_set(err, CPTX_E_STATE, NOWHERE, "cptx_python_callable: there is no CPython 3 in this process");
+		return NULL;
+	}
+	size_t size = strlen(launch->launch->k.info.name) + 1;
+	callable *c = NEW_SIZED(callable, sizeof *c + size);
+	if (!c) {
+		no_memory(err, NOWHERE);
+		return NULL;
+	}
+	*c = (callable){
+		.launch = launch, .known = opt->known, .otherwise = opt->otherwise, .failed = opt->failed, .owner = opt->owner
+	};
+	memcpy(c->name, launch->launch->k.info.name, size);
+	c->method = (struct method){ c->name, call, METH_VARARGS | METH_KEYWORDS, NULL };
+	object *f = wrap(c);
+	if (!f)
+		no_memory(err, NOWHERE);
+	return f;
+}
