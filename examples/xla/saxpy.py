@@ -1,7 +1,7 @@
 """y = a * x + y inside jax.jit: python3 saxpy.py [DEVICE]
 
 CPTX_LIBRARY names libcptx.so, CPTX_INCLUDE the folders of its headers, with a colon between them.  DEVICE is cuda:0, or the
-emulator where JAX runs on the CPU: emu:sm_90a.
+emulator, for which JAX runs on the CPU: emu:sm_90a.
 """
 
 import os
@@ -16,7 +16,18 @@ import cptx  # noqa: E402
 import ffi  # noqa: E402
 
 
+def jax_device(device):
+    """Where arrays have to be for a device of cptx: JAX prefers a GPU, if there is one."""
+    name, _, number = device.partition(":")
+    return jax.devices("cpu")[0] if name == "emu" else jax.devices("gpu")[int(number or 0)]
+
+
 def main(device="emu:sm_90a"):
+    with jax.default_device(jax_device(device)):
+        return run(device)
+
+
+def run(device):
     ffi.start(os.environ["CPTX_LIBRARY"])
     saxpy = cptx.Device(device).load_file(os.path.join(HERE, "..", "python", "saxpy.ptx")).kernel(
         None, "x: f32[n] const, y: f32[n], a: f32, n: u32 = n", grid="n / 256", block=256)
@@ -29,7 +40,7 @@ def main(device="emu:sm_90a"):
     x, y = jnp.arange(1000, dtype=jnp.float32), jnp.ones(1000, dtype=jnp.float32)
     z, want = f(x, y), 2 * jnp.sin(x) + y + 1
     wrong = int((abs(z - want) > 1e-6 * abs(want)).sum())
-    print(f"{jax.devices()[0]}: {wrong} of {x.size} elements are wrong")
+    print(f"{', '.join(map(str, z.devices()))}: {wrong} of {x.size} elements are wrong")
     return wrong != 0
 
 

@@ -95,6 +95,9 @@ class Jax(unittest.TestCase):
     def setUpClass(cls):
         cls.device = cptx.Device("emu:sm_90a")
         cls.saxpy = runner.saxpy(cls.device)
+        cpu = jax.default_device(jax.devices("cpu")[0])  # where there is a GPU, JAX would take it
+        cpu.__enter__()
+        cls.addClassCleanup(cpu.__exit__, None, None, None)
 
     def test_const_arrays(self):
         y = numpy.ones(100, "f4")
