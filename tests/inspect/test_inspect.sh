@@ -139,7 +139,7 @@ if [ -x "$ptxas" ]; then
 	registers=$(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' "$dir/log")
 	ok "registers of ptxas" has "registers +$registers, no spills" "$dir/report"
 	ok "nothing to remark" has 'ptxas has no remark' "$dir/report"
-	ok "occupancy" has 'occupancy .*1 CTAs of 384 threads on a multiprocessor of sm_90a: 12 of 64 warps' "$dir/report"
+	ok "occupancy" has 'occupancy .*1 CTA of 384 threads on a multiprocessor of sm_90a: 12 of 64 warps' "$dir/report"
 	"$cptx" inspect --arch sm_80 --threads 256 "$corpus/ptx/clang_saxpy.sm_75.O3.ptx" >"$dir/saxpy" 2>&1
 	ok "--threads" has '8 CTAs of 256 threads.*: 64 of 64 warps' "$dir/saxpy"
 	"$cptx" inspect --json "$dir/gemm.ptx" >"$dir/json" 2>&1

@@ -136,11 +136,13 @@ function fillCards(hot) {
 	card("registers per thread", K.registers + (K.measured ? "" : " ?"), K.measured ? "of 255" : "estimate");
 	card("spills", K.spill_stores === undefined ? "?" : spills + " B", K.spill_stores === undefined ? "ptxas was not asked" : "stack frame " + K.frame + " B",
 		spills ? "bad" : "");
-	card("shared memory", K.static_smem + " B", K.dynamic_smem ? "+ " + K.dynamic_smem + " B dynamic" : "static");
+	card("shared memory", K.static_smem + " B", K.dynamic_smem ? "+ " + K.dynamic_smem + " B dynamic" :
+		!K.dynamic_smem_given && (K.shared || []).some(v => !v.size) ? "static; dynamic: see --smem" : "static");
 	if (o)
-		card("occupancy", o.warps + " of " + o.most_warps + " warps", o.ctas + " CTAs of " + K.threads + " threads; limited by " + o.limit);
+		card("occupancy", o.warps + " of " + o.most_warps + " warps", o.ctas + (o.ctas === 1 ? " CTA of " : " CTAs of ") + K.threads + " threads; limited by " + o.limit);
 	if (K.shared_accesses)
-		card("bank conflicts", K.conflicts, "of " + K.conflicts_known + " of " + K.shared_accesses + " accesses, by the text", K.conflicts ? "bad" : "");
+		card("bank conflicts", K.conflicts + (K.conflicts === 1 ? " turn" : " turns"),
+			"in " + K.points.filter(p => p[5]).length + " accesses; " + K.conflicts_known + " of " + K.shared_accesses + " are known", K.conflicts ? "bad" : "");
 	if (K.code)
 		card("machine code", K.code / 16 + " instructions", K.code + " B");
 	if (hot) {

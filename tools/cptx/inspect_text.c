@@ -53,8 +53,8 @@ static void put_occupancy(const inspected *in, const inspect_kernel *k)
 		       k->threads ? "no such launch" : "the kernel does not say how many threads a CTA has; --threads does");
 		return;
 	}
-	printf("  %-22s %u CTAs of %u threads on a multiprocessor of %s: %u of %u warps\n", "occupancy", o->ctas, k->threads,
-	       in->target->name, o->warps, o->most_warps);
+	printf("  %-22s %u CTA%s of %u threads on a multiprocessor of %s: %u of %u warps\n", "occupancy", o->ctas,
+	       o->ctas == 1 ? "" : "s", k->threads, in->target->name, o->warps, o->most_warps);
 	printf("  %-22s %s (CTAs by registers %u, shared memory %u, threads %u, CTAs %u)\n", "limited by",
 	       cptx_limit_name(o->limit), o->by_registers, o->by_smem, o->by_threads, o->by_ctas);
 	if (!k->smem_given)
