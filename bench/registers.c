@@ -1,6 +1,7 @@
 /*
  * Registers alive in machine code, by cptx_cubin_view_live and by nvdisasm -plr: bench_registers FILE...
  * Of PTX for its own target by ptxas, or of a cubin.  Kernels that call functions stand apart: see bench/RESULTS.md.
+ * It takes 0.2 to 0.4 s of user time a cubin, 92 % of it nvdisasm's, which needs as long for an empty kernel.
  */
 #include "tools/cptx/ptxas.h"
 

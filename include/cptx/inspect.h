@@ -221,7 +221,8 @@ CPTX_API const cptx_stage_use *cptx_flow_stages(const cptx_flow *f, size_t *n);
 /** "arrive" */
 CPTX_API const char *cptx_stage_role_name(enum cptx_stage_role role);
 
-/** What ptxas is likely to need, from the most registers alive: an estimate; bench/RESULTS.md has how far off it is. */
+/** What ptxas may take, from the most registers alive in the PTX: rough, within 15 % for half of the kernels.  A cubin
+ * knows. */
 CPTX_API uint32_t cptx_flow_registers(const cptx_flow *f);
 
 #ifdef __cplusplus
