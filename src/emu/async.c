@@ -270,15 +270,6 @@ typedef struct copy {
 	uint8_t bytes[WARP]; /* that are read; the rest are zeros */
 } copy;
 
-/* What is undefined stays so, word by word. */
-static void copy_defined(emu_place to, emu_place from, uint32_t bytes, uint32_t size)
-{
-	emu_set_defined(&to, size, true);
-	for (uint32_t i = 0; i < bytes; i += 4, to.offset += 4, from.offset += 4)
-		if (emu_all_undefined(&from, MIN(4, bytes - i)))
-			emu_set_defined(&to, MIN(4, bytes - i), false);
-}
-
 static bool copy_lane(emu_cluster *c, const copy *x, unsigned lane)
 {
 	uint32_t size = (uint32_t)x->a.op->imm[0], bytes = x->bytes[lane];
@@ -293,10 +284,9 @@ static bool copy_lane(emu_cluster *c, const copy *x, unsigned lane)
 	if (bytes)
 		memcpy(to.p, from.p, bytes);
 	memset(to.p + bytes, 0, size - bytes);
+	emu_set_defined(&to, size, true);
 	if (bytes)
-		copy_defined(to, from, bytes, size);
-	else
-		emu_set_defined(&to, size, true);
+		emu_copy_defined(&to, &from, bytes);
 	return true;
 }
 

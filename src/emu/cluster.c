@@ -102,6 +102,7 @@ static void free_warp(emu_warp *w)
 	for (unsigned i = 0; i < w->ngroup; i++)
 		emu_frame_drop(w, w->group[i].frame);
 	free(w->local);
+	free(w->local_defined);
 	emu_wgmma_free(w);
 	emu_tcgen05_free(w);
 	race_warp_free(w);

@@ -1,5 +1,6 @@
 /* From the IR of a kernel to an image: registers get places, operands and modifiers are laid open, each instruction its
  * function. */
+#include "emu/undefined.h"
 #include "emu/wgmma.h"
 
 #include <stdio.h>
@@ -24,8 +25,8 @@ struct emu_decoder {
 	size_t nfill, cap_fill;
 	uint32_t *chain, bucket[FILL_BUCKETS]; /* fills of the same hash: number + 1 */
 	size_t cap_chain;
-	uint32_t *regs; /* of the instruction: definitions, then uses */
-	size_t nregs, cap_regs;
+	uint32_t *regs, *widths; /* of the instruction: definitions, then uses */
+	size_t nregs, cap_regs, cap_widths;
 	bool ok;
 };
 
@@ -205,14 +206,17 @@ static const emu_passed *formals(emu_decoder *d, const ir_arg *arg, size_t n)
 
 /* ---- operands ---- */
 
-static void note(emu_decoder *d, uint32_t slot)
+static void note(emu_decoder *d, uint32_t slot, unsigned bits)
 {
 	if (!slot)
 		return;
-	if (arena_push(d->a, &d->regs, d->nregs, &d->cap_regs, sizeof *d->regs))
-		d->regs[d->nregs++] = slot;
-	else
+	if (!arena_push(d->a, &d->regs, d->nregs, &d->cap_regs, sizeof *d->regs) ||
+	    !arena_push(d->a, &d->widths, d->nregs, &d->cap_widths, sizeof *d->widths)) {
 		fail(d);
+		return;
+	}
+	d->regs[d->nregs] = slot;
+	d->widths[d->nregs++] = bits;
 }
 
 /* The register that stands for a value of one element. */
@@ -365,9 +369,9 @@ static void note_operand(emu_decoder *d, const emu_arg *a)
 {
 	if (a->kind == ARG_VEC)
 		for (unsigned i = 0; i < a->count; i++)
-			note(d, a->slots[i]);
+			note(d, a->slots[i], a->bits);
 	else if (a->kind == ARG_REG || (a->kind == ARG_ADDR && a->base))
-		note(d, a->slot);
+		note(d, a->slot, a->bits);
 }
 
 const emu_arg *emu_named(const emu_op *op, const char *slot)
@@ -398,9 +402,12 @@ static void decode_registers(emu_decoder *d, emu_op *op, const arch_form *form)
 			op->ndef = (uint16_t)(d->nregs - first);
 	}
 	op->nuse = (uint16_t)(d->nregs - first - op->ndef);
-	uint32_t *regs = DECODER_ARRAY(d, uint32_t, d->nregs - first + 1);
-	if (regs && d->nregs > first)
-		memcpy(regs, d->regs + first, (d->nregs - first) * sizeof *regs);
+	size_t n = d->nregs - first;
+	uint32_t *regs = DECODER_ARRAY(d, uint32_t, n * 2 + 1);
+	if (regs && n) {
+		memcpy(regs, d->regs + first, n * sizeof *regs);
+		memcpy(regs + n, d->widths + first, n * sizeof *regs);
+	}
 	op->regs = regs;
 	d->nregs = first;
 }
@@ -440,7 +447,10 @@ static bool decode_insn(emu_decoder *d, const ir_item *it, emu_op *op)
 	const char *unread = emu_unread(it);
 	if (unread)
 		return emu_refuse(d, op, "the emulator does not know what its modifier \"%s\" does", unread);
-	return d->ok && decode(d, op);
+	if (!d->ok || !decode(d, op))
+		return false;
+	emu_flow(op);
+	return true;
 }
 
 /* ---- functions ---- */

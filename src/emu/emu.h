@@ -9,8 +9,8 @@
  *
  * Registers: each has one 32-bit word per lane (64-bit ones two, as uint64_t; .b128 four: 32 low halves, then 32 high ones;
  * predicates one word in all, a bit per lane); 8- and 16-bit values are kept with zeros above.  The word two in front of a
- * register is the mask of the lanes in which it is defined.  Constants and special registers are registers filled
- * beforehand.
+ * register is the mask of the lanes in which it is defined (undefined.h has what is so in part).  Constants and special
+ * registers are registers filled beforehand.
  *
  * Time: one step is one instruction of one warp.  What is asynchronous is an emu_async in its cluster's queue, due at a step
  * that the seed chose; the queue is emptied early when nothing else can run.
@@ -109,19 +109,20 @@ struct emu_op {
 	emu_fn fn;
 	uint32_t guard; /* predicate register; NO_SLOT: none */
 	uint8_t negated, flags, narg;
-	uint8_t converge; /* all lanes of the warp that have not exited must be here: .aligned, .sync of all lanes */
-	uint16_t opcode;  /* enum cptx_op */
+	uint8_t converge;    /* all lanes of the warp that have not exited must be here: .aligned, .sync of all lanes */
+	uint8_t flow, whole; /* undefined.c's */
+	uint16_t opcode;     /* enum cptx_op */
 	uint16_t form;
 	uint32_t index; /* of the program's operations: for counters and for telling findings apart */
 	uint32_t flops; /* of a thread, in tensor cores */
 	const ir_item *item;
 	const emu_function *f;
 	emu_mods m;
-	uint16_t ndef, nuse; /* registers for what definedness follows from: uses behind defs */
-	const uint32_t *regs;
-	const void *extra; /* what the decoder of the instruction made */
-	emu_fn plain;      /* wgmma.c's: the function behind fn */
-	int64_t imm[3];    /* the same */
+	uint16_t ndef, nuse;  /* registers for what definedness follows from: uses behind defs */
+	const uint32_t *regs; /* then the widths of these, in bits */
+	const void *extra;    /* what the decoder of the instruction made */
+	emu_fn plain;         /* wgmma.c's: the function behind fn */
+	int64_t imm[3];       /* the same */
 	emu_arg *arg;
 };
 enum emu_op_flags {
@@ -240,6 +241,7 @@ typedef struct emu_place {
 	emu_cta *cta;          /* SPACE_SHARED, SPACE_CLUSTER: whose */
 	emu_alloc *alloc;      /* global and constant memory */
 	uint64_t offset;       /* in the space, or the allocation */
+	uint8_t *defined;      /* local memory, parameters: a bit per byte of the space; NULL: all are defined */
 	struct emu_page *view; /* the cluster's own page that p lies in; NULL: none */
 } emu_place;
 
@@ -274,7 +276,8 @@ unsigned emu_order_of(const emu_op *op); /* enum emu_access: what .sem and .scop
 void emu_set_defined(const emu_place *place, uint32_t size, bool defined);
 bool emu_all_undefined(const emu_place *place, uint32_t size);
 bool emu_all_defined(const emu_place *place, uint32_t size);
-void emu_copy_bytes(const emu_place *to, const emu_place *from, uint32_t size); /* and whether they are defined */
+void emu_copy_defined(const emu_place *to, const emu_place *from, uint32_t size); /* which bytes are */
+void emu_copy_bytes(const emu_place *to, const emu_place *from, uint32_t size);   /* the same, with their values */
 
 #include "emu/race.h"
 #include "emu/view.h"
@@ -292,14 +295,19 @@ typedef struct emu_waiting {
 } emu_waiting;
 
 typedef struct emu_frame emu_frame;
+typedef struct emu_hole emu_hole;
 struct emu_frame {
+	emu_warp *w;
 	emu_frame *caller;
 	const emu_function *f;
 	const emu_op *call; /* of the caller */
 	uint32_t back;      /* place in the caller's code */
 	uint32_t depth, refs;
-	uint32_t *r;          /* f->words */
+	uint32_t *r;          /* f->words; the pointer in front of it leads here */
 	unsigned char *param; /* 32 * f->param_bytes */
+	uint8_t *param_defined;
+	emu_hole **hole; /* of registers that are undefined in part: undefined.h */
+	uint32_t nhole, cap_hole;
 	uint32_t local[WARP]; /* where its locals begin in each lane's local memory */
 };
 
@@ -349,7 +357,8 @@ struct emu_warp {
 	uint32_t at_cluster, cluster_generation[WARP]; /* lanes that have arrived at barrier.cluster, and when */
 	uint32_t sp[WARP];                             /* of local memory */
 	unsigned char *local;                          /* 32 * local_cap, lane by lane */
-	uint32_t local_cap;
+	uint8_t *local_defined;                        /* a bit for each of its bytes */
+	uint32_t local_cap;                            /* a multiple of 8 */
 	emu_knowledge know;
 	uint64_t at[WARP]; /* what addresses that lanes gave last lead to: an address, or CTA and offset of shared memory */
 	uint8_t at_space[WARP];
@@ -540,6 +549,8 @@ emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, 
 void emu_frame_drop(emu_warp *w, emu_frame *f);
 /* Makes room for `size` bytes at `at` in each lane's local memory; false: too much of it, or out of memory. */
 bool emu_reserve_local(emu_warp *w, uint64_t at, uint64_t size);
+/* Nobody has written there yet. */
+void emu_fresh_local(emu_warp *w, unsigned lane, uint64_t at, uint64_t size);
 /* The call whose part of local memory the address lies in. */
 static inline const emu_frame *emu_frame_of(const emu_warp *w, unsigned lane, uint64_t addr)
 {
@@ -625,6 +636,8 @@ static inline uint64_t *emu_reg64(const emu_warp *w, const emu_op *op, unsigned 
 {
 	return emu_r64(w, op->arg[arg].slot);
 }
+/* The register is undefined as a whole in these lanes. */
+void emu_forget_parts(const uint32_t *r, uint32_t slot, uint32_t lanes);
 /* A predicate, complemented if it is negated. */
 static inline uint32_t emu_pred(const emu_warp *w, const emu_arg *a) { return a->negated ? ~w->r[a->slot] : w->r[a->slot]; }
 static inline void emu_set_pred(const emu_warp *w, uint32_t slot, uint32_t mask, uint32_t value)
@@ -634,8 +647,11 @@ static inline void emu_set_pred(const emu_warp *w, uint32_t slot, uint32_t mask,
 }
 static inline void emu_define(const emu_warp *w, uint32_t slot, uint32_t mask, uint32_t defined)
 {
-	if (slot)
-		*emu_defined(w, slot) = (*emu_defined(w, slot) & ~mask) | (defined & mask);
+	if (!slot)
+		return;
+	*emu_defined(w, slot) = (*emu_defined(w, slot) & ~mask) | (defined & mask);
+	if (mask & ~defined && w->r[slot - 1])
+		emu_forget_parts(w->r, slot, mask & ~defined);
 }
 /* A lane of a register of up to 64 bits, with zeros above. */
 static inline uint64_t emu_get(const emu_warp *w, const emu_arg *a, unsigned lane)

@@ -192,10 +192,7 @@ static const uint32_t lane_bit[WARP] = {
 		type *d = LANE_REG(type, w, op, 0);                                                                                 \
 		const type *pa = LANE_REG(type, w, op, 1), *pb = LANE_REG(type, w, op, 2);                                          \
 		uint32_t c = emu_pred(w, &op->arg[3]);                                                                              \
-		uint32_t chosen = (c & *emu_defined(w, op->arg[1].slot)) | (~c & *emu_defined(w, op->arg[2].slot));                 \
-		chosen &= *emu_defined(w, op->arg[3].slot);                                                                         \
 		LANES(l, mask, type a = pa[l]; type b = pb[l]; d[l] = c & lane_bit[l] ? a : b);                                     \
-		emu_define(w, op->arg[0].slot, mask, chosen);                                                                       \
 		return STEP_NEXT;                                                                                                   \
 	}
 SELECT(selp_32, uint32_t)
@@ -204,7 +201,7 @@ SELECT(selp_64, uint64_t)
 bool decode_selp(emu_decoder *d, emu_op *op)
 {
 	(void)d;
-	op->flags = OP_QUIET; /* what is not chosen may be undefined */
+	op->flags = OP_PURE;
 	op->fn = arch_types[op->m.type].bits == 64 ? selp_64 : selp_32;
 	return true;
 }

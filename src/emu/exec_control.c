@@ -1,5 +1,6 @@
 /* Branches, calls, the end of threads. */
 #include "emu/exec.h"
+#include "emu/undefined.h"
 
 #include <stdlib.h>
 
@@ -77,34 +78,48 @@ bool decode_brx(emu_decoder *d, emu_op *op)
 
 /* ---- calls ---- */
 
+/* A parameter in a lane. */
+static emu_place passed_place(const emu_frame *f, const emu_passed *x, unsigned lane)
+{
+	return (emu_place){ .p = emu_param_of(f, lane) + x->offset,
+		                .space = SPACE_PARAM,
+		                .offset = x->offset,
+		                .defined = emu_param_defined(f, lane) };
+}
+
 /* Copies between a register or parameter of one frame and one of another. */
 static void pass(const emu_frame *from, const emu_passed *a, const emu_frame *to, const emu_passed *b, uint32_t mask)
 {
+	uint32_t size = MIN(a->size, b->size);
+
 	EACH_LANE(l, mask) {
+		emu_place src = passed_place(from, a, l), dst = passed_place(to, b, l);
 		unsigned char v[16] = { 0 };
-		const unsigned char *src = from->param + (size_t)l * from->f->param_bytes + a->offset;
-		unsigned char *dst = to->param + (size_t)l * to->f->param_bytes + b->offset;
-		uint32_t size = MIN(a->size, b->size);
+		emu_missing m;
 		if (!a->slot && !b->slot) {
-			memcpy(dst, src, size);
+			emu_copy_bytes(&dst, &src, size);
 			continue;
 		}
-		if (!a->slot)
-			memcpy(v, src, MIN(size, (uint32_t)sizeof v));
-		else if (a->size == 8)
-			memcpy(v, (const uint64_t *)(const void *)(from->r + a->slot) + l, 8);
-		else
-			memcpy(v, from->r + a->slot + l, 4);
-		if (!b->slot)
-			memcpy(dst, v, MIN(size, (uint32_t)sizeof v));
-		else if (b->size == 8)
-			memcpy((uint64_t *)(void *)(to->r + b->slot) + l, v, 8);
-		else
-			memcpy(to->r + b->slot + l, v, 4);
-	}
-	if (b->slot) {
-		uint32_t *defined = to->r + b->slot - 2;
-		*defined = (*defined & ~mask) | (mask & (a->slot ? from->r[a->slot - 2] : ALL_LANES));
+		size = MIN(size, (uint32_t)sizeof v);
+		if (a->slot) {
+			memcpy(v,
+			       a->size == 8 ? (const void *)((const uint64_t *)(const void *)(from->r + a->slot) + l)
+			                    : (const void *)(from->r + a->slot + l),
+			       a->size == 8 ? 8 : 4);
+			m = emu_missing_of(from->r, a->slot, a->size * 8, l);
+		} else {
+			memcpy(v, src.p, size);
+			m = emu_missing_bytes(&src, size, 0);
+		}
+		if (b->slot) {
+			memcpy(b->size == 8 ? (void *)((uint64_t *)(void *)(to->r + b->slot) + l) : (void *)(to->r + b->slot + l), v,
+			       b->size == 8 ? 8 : 4);
+			emu_miss(to->r, b->slot, b->size * 8, l, m);
+		} else {
+			memcpy(dst.p, v, size);
+			emu_set_defined(&dst, size, true);
+			emu_miss_bytes(&dst, size, m);
+		}
 	}
 }
 

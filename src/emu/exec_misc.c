@@ -39,6 +39,7 @@ static enum emu_step alloca_local(emu_warp *w, const emu_op *op, uint32_t mask)
 			                "%llu bytes on top of the %llu that are taken do not fit into local memory",
 			                (unsigned long long)size, (unsigned long long)at);
 		w->sp[l] = (uint32_t)(at + size);
+		emu_fresh_local(w, l, at, size);
 		emu_put(w, op->arg[0].slot, op->arg[0].bits, l, at);
 	}
 	return STEP_NEXT;

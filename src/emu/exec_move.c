@@ -2,6 +2,7 @@
 #include "emu/counters.h"
 #include "emu/stall.h"
 #include "emu/exec_row.h"
+#include "emu/undefined.h"
 
 /* ---- mov ---- */
 
@@ -87,18 +88,12 @@ static void scatter(const emu_warp *w, const emu_arg *a, unsigned each, unsigned
 static enum emu_step mov_vector(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *d = &op->arg[0], *a = &op->arg[1];
-	uint32_t defined = a->kind == ARG_VEC ? 0 : *emu_defined(w, a->slot);
 	uint64_t v[2];
 
-	for (unsigned i = 0; a->kind == ARG_VEC && i < a->count;
-	     i++) /* as of memory: only what is undefined as a whole counts */
-		defined |= a->slots[i] ? *emu_defined(w, a->slots[i]) : 0;
 	EACH_LANE(l, mask) {
 		gather(w, a, (unsigned)op->imm[0], l, v);
 		scatter(w, d, (unsigned)op->imm[0], l, v);
 	}
-	for (unsigned i = 0; i < d->count; i++)
-		emu_define(w, d->kind == ARG_VEC ? d->slots[i] : d->slot, mask, defined);
 	return STEP_NEXT;
 }
 
@@ -159,7 +154,6 @@ bool decode_mov(emu_decoder *d, emu_op *op)
 		op->fn = mov_elements;
 	else if (to->kind == ARG_VEC || from->kind == ARG_VEC) {
 		op->imm[0] = bits / (to->kind == ARG_VEC ? to->count : from->count);
-		op->flags = OP_QUIET;
 		op->fn = mov_vector;
 	} else if (bits == 1)
 		op->fn = mov_pred;
@@ -242,6 +236,18 @@ static uint32_t lane_bytes(const emu_op *op, const emu_arg *value)
 	return (uint32_t)op->imm[0] * (value->kind == ARG_VEC ? value->count : 1);
 }
 
+/* What the register of an element misses. */
+static emu_missing loaded(const emu_op *op, const emu_arg *d, const emu_place *p)
+{
+	uint32_t each = (uint32_t)op->imm[0];
+
+	if (emu_all_defined(p, each))
+		return (emu_missing){ .copied = true };
+	emu_missing m = emu_missing_bytes(p, each, (uint32_t)op->imm[1]);
+	m.copied = each * 8 >= d->bits;
+	return m;
+}
+
 static bool load_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
 {
 	const emu_arg *d = &op->arg[0], *a = &op->arg[1];
@@ -262,7 +268,7 @@ static bool load_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t add
 			continue;
 		memcpy(v, bytes + i * each, each);
 		q.offset += i * each;
-		emu_define(w, slot, UINT32_C(1) << lane, p.space >= SPACE_LOCAL || !emu_all_undefined(&q, each) ? ALL_LANES : 0);
+		emu_miss(w->r, slot, d->bits, lane, loaded(op, d, &q));
 		emu_put_extended(w, slot, each == 16 ? 64 : d->bits, lane, v[0], op->imm[1]);
 		if (each == 16)
 			emu_r64(w, slot)[lane + WARP] = v[1];
@@ -293,7 +299,7 @@ static enum emu_step load(emu_warp *w, const emu_op *op, uint32_t mask)
 static enum emu_step load_one(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *d = &op->arg[0], *a = &op->arg[1];
-	uint32_t each = (uint32_t)op->imm[0], defined = 0;
+	uint32_t each = (uint32_t)op->imm[0];
 
 	if (a->base && !emu_need(w, op, a->slot, mask, "the address"))
 		return STEP_FAULT;
@@ -308,12 +314,29 @@ static enum emu_step load_one(emu_warp *w, const emu_op *op, uint32_t mask)
 			return STEP_FAULT;
 		if (p.space < SPACE_LOCAL)
 			race_access(w, op, l, &p, each, ACCESS_READ | (unsigned)op->imm[2]);
-		defined |= (uint32_t)(p.space >= SPACE_LOCAL || !emu_all_undefined(&p, each)) << l;
+		emu_miss(w->r, d->slot, d->bits, l, loaded(op, d, &p));
 		emu_put_extended(w, d->slot, d->bits, l, emu_bytes(p.p, each), op->imm[1]);
 	}
-	emu_define(w, d->slot, mask, defined);
 	emu_traffic_count(w, op, mask, each, ACCESS_READ);
 	return STEP_NEXT;
+}
+
+/* Bytes that have got what is undefined are so. */
+static bool miss_stored(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
+{
+	const emu_arg *a = &op->arg[1], *b = &op->arg[2];
+	uint32_t each = (uint32_t)op->imm[0];
+	emu_place p;
+
+	for (unsigned i = 0; i < (b->kind == ARG_VEC ? b->count : 1u); i++) {
+		uint32_t slot = b->kind == ARG_VEC ? b->slots[i] : b->slot;
+		if (*emu_defined(w, slot) >> lane & 1)
+			continue;
+		if (!emu_resolve(w, op, lane, a->space, addr + i * each, each, 1, &p))
+			return false;
+		emu_miss_bytes(&p, each, emu_missing_of(w->r, slot, b->bits, lane));
+	}
+	return true;
 }
 
 static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t addr)
@@ -324,7 +347,7 @@ static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t ad
 
 	if (b->kind != ARG_VEC && each <= 8) {
 		uint64_t v = emu_get(w, b, lane);
-		return emu_write(w, op, lane, a->space, addr, &v, each, (unsigned)op->imm[2]);
+		return emu_write(w, op, lane, a->space, addr, &v, each, (unsigned)op->imm[2]) && miss_stored(w, op, lane, addr);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t slot = b->kind == ARG_VEC ? b->slots[i] : b->slot;
@@ -333,7 +356,7 @@ static bool store_lane(emu_warp *w, const emu_op *op, unsigned lane, uint64_t ad
 			v[1] = emu_r64(w, slot)[lane + WARP];
 		memcpy(bytes + i * each, v, each);
 	}
-	return emu_write(w, op, lane, a->space, addr, bytes, each * n, (unsigned)op->imm[2]);
+	return emu_write(w, op, lane, a->space, addr, bytes, each * n, (unsigned)op->imm[2]) && miss_stored(w, op, lane, addr);
 }
 
 /* What leaves the block must be defined: a finding for the lanes that store undefined values to global memory. */
@@ -349,6 +372,9 @@ static void need_stored(emu_warp *w, const emu_op *op, uint32_t mask)
 			uint64_t at = emu_address(w, a, l);
 			missing &= ~((uint32_t)(at >= WINDOW_SHARED && at < FUNC_FIRST) << l);
 		}
+		EACH_LANE(l, missing)
+			if (emu_is_padding(emu_missing_of(w->r, slot, b->bits, l), (uint32_t)op->imm[0]))
+				missing &= ~(UINT32_C(1) << l);
 		if (missing)
 			emu_need(w, op, slot, missing, "what is stored");
 	}

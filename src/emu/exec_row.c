@@ -108,7 +108,7 @@ bool row_store(emu_warp *w, const emu_op *op)
 	uint32_t each = (uint32_t)op->imm[0], stride;
 	emu_place p;
 
-	if (each < 4 || each > 8 /* .b128 has its halves apart */ || each * 8 != b->bits ||
+	if (each < 4 || each > 8 /* .b128 has its halves apart */ || each * 8 != b->bits || ~*emu_defined(w, b->slot) ||
 	    !row_place(w, op, each, &stride, &p) || !stride || p.space == SPACE_CONST || (p.alloc && p.alloc->is_const))
 		return false;
 	put_row(w, op, &p, emu_r32(w, b->slot), each);
@@ -156,6 +156,9 @@ bool row_store_vector(emu_warp *w, const emu_op *op)
 	unsigned char *bytes = (unsigned char *)words;
 	emu_place p;
 
+	for (unsigned i = 0; i < b->count; i++)
+		if (~*emu_defined(w, b->slots[i]))
+			return false;
 	if (!each || !row_place(w, op, each, &stride, &p) || !stride || p.space == SPACE_CONST || (p.alloc && p.alloc->is_const))
 		return false;
 	for (unsigned i = 0; i < b->count; i++)

@@ -1,6 +1,7 @@
 /* What the lanes of a warp do with one another: votes, matches, reductions, shuffles, elections, bar.warp.sync. */
 #include "emu/exec.h"
 #include "emu/num.h"
+#include "emu/undefined.h"
 
 /*
  * Lanes meet by the masks that they name, wherever in the code they are: who comes first waits, and the group that comes
@@ -154,6 +155,26 @@ static void deliver(emu_warp *w, const meeting *m, unsigned arg, const uint64_t 
 			LANES(l, p->mask, emu_put(w, d->slot, d->bits, l, out[l]));
 		}
 		emu_define(w, d->slot, p->mask, defined);
+	}
+}
+
+/* What lanes miss of an operand, where it is not defined; and the other way. */
+static void collect_missing(const meeting *m, unsigned arg, emu_missing missing[WARP])
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		const emu_arg *a = &m->party[i].op->arg[arg];
+		const uint32_t *r = m->party[i].g->frame->r;
+		EACH_LANE(l, m->party[i].mask & ~r[a->slot - 2])
+			missing[l] = emu_missing_of(r, a->slot, a->bits, l);
+	}
+}
+
+static void deliver_missing(const meeting *m, unsigned arg, const emu_missing missing[WARP], uint32_t lanes)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		const emu_arg *d = &m->party[i].op->arg[arg];
+		EACH_LANE(l, d->kind == ARG_REG ? m->party[i].mask & lanes : 0)
+			emu_miss(m->party[i].g->frame->r, d->slot, d->bits, l, missing[l]);
 	}
 }
 
@@ -351,22 +372,30 @@ static unsigned source(unsigned mode, unsigned l, uint32_t b, uint32_t c, bool *
 
 static enum emu_step shfl(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	uint64_t a[WARP], b[WARP], c[WARP], out[WARP], p[WARP];
+	uint64_t a[WARP], b[WARP], c[WARP], out[WARP] = { 0 }, p[WARP];
+	emu_missing missing[WARP], from[WARP];
 	meeting m;
 	enum emu_step s = meet(w, op, mask, &m);
-	uint32_t has = 0;
+	uint32_t has = 0, some = 0;
 
 	if (s != STEP_NEXT)
 		return s;
+	collect_missing(&m, SHFL_A, missing);
 	uint32_t defined = collect(w, &m, SHFL_A, a), known = collect(w, &m, SHFL_B, b) & collect(w, &m, SHFL_C, c);
 	EACH_LANE(l, m.lanes) {
 		bool in;
 		unsigned j = source(op->m.mode, l, (uint32_t)b[l], (uint32_t)c[l], &in);
 		p[l] = in;
 		out[l] = a[m.lanes >> j & 1 ? j : l];
-		has |= (m.lanes & m.member[l] & defined) >> j & 1 ? UINT32_C(1) << l : 0;
+		bool there = (m.lanes & m.member[l]) >> j & 1;
+		has |= (uint32_t)(there && defined >> j & 1) << l;
+		some |= (uint32_t)(there && ~defined >> j & 1) << l;
+		if (some >> l & 1)
+			from[l] = missing[j];
 	}
 	deliver(w, &m, 0, out, has & known);
+	if (some & known)
+		deliver_missing(&m, 0, from, some & known);
 	deliver(w, &m, SHFL_P, p, known);
 	return part(w, &m);
 }

@@ -1,6 +1,8 @@
 /* Matrix operands in registers. */
 #include "emu/fragment.h"
 
+#include "emu/undefined.h"
+
 #include <stdio.h>
 
 static uint16_t number(const cptx_frag_map *m, enum frag_order order, unsigned row, unsigned col)
@@ -138,6 +140,12 @@ void frag_put64(uint32_t *r, const emu_arg *a, const frag *f, uint32_t mask, con
 
 enum { DEFINED = -2 /* from the place of a register to the mask of lanes where it is defined */ };
 
+/* Where an element lies in its register. */
+static uint64_t slot_bits(const frag *f, unsigned slot)
+{
+	return f->bits > 32 ? ~UINT64_C(0) : (uint64_t)element_mask(f) << (f->first + slot) * f->bits;
+}
+
 bool frag_defined(const uint32_t *r, const emu_arg *a, uint32_t mask)
 {
 	uint32_t all = mask;
@@ -152,28 +160,29 @@ void frag_undefined(const uint32_t *r, const emu_arg *a, const frag *f, unsigned
 {
 	for (unsigned i = 0; i < f->nreg; i++) {
 		uint32_t missing = arg_slot(a, i) ? mask & ~(r + arg_slot(a, i))[DEFINED] : 0;
-		EACH_LANE(l, missing)
+		EACH_LANE(l, missing) {
+			uint64_t bits = emu_missing_of(r, arg_slot(a, i), f->bits > 32 ? 64 : 32, l).bits[0];
 			for (unsigned s = 0; s < f->nslot; s++)
-				bad[f->lane[first + l] + f->reg[i] + f->slot[s]] = 1;
+				if (bits & slot_bits(f, s))
+					bad[f->lane[first + l] + f->reg[i] + f->slot[s]] = 1;
+		}
 	}
 }
 
 void frag_define(uint32_t *r, const emu_arg *a, const frag *f, unsigned first, uint32_t mask, const uint8_t *bad)
 {
 	for (unsigned i = 0; i < f->nreg; i++) {
-		uint32_t slot = arg_slot(a, i), fine = mask;
+		uint32_t slot = arg_slot(a, i);
 		if (!slot)
 			continue;
-		if (bad)
-			EACH_LANE(l, mask) {
-				bool all = true;
-				for (unsigned s = 0; s < f->nslot; s++)
-					all &= bad[f->lane[first + l] + f->reg[i] + f->slot[s]] != 0;
-				if (all)
-					fine &= ~(UINT32_C(1) << l);
-			}
-		uint32_t *defined = r + slot + DEFINED;
-		*defined = (*defined & ~mask) | fine;
+		(r + slot)[DEFINED] |= mask;
+		EACH_LANE(l, bad ? mask : 0) {
+			emu_missing m = { .copied = true };
+			for (unsigned s = 0; s < f->nslot; s++)
+				if (bad[f->lane[first + l] + f->reg[i] + f->slot[s]])
+					m.bits[0] |= slot_bits(f, s);
+			emu_miss(r, slot, f->bits > 32 ? 64 : 32, l, m);
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ void frag_put64(uint32_t *r, const emu_arg *a, const frag *f, uint32_t mask, con
 bool frag_defined(const uint32_t *r, const emu_arg *a, uint32_t mask);
 /* Sets bad[number of an element] for those that are not. */
 void frag_undefined(const uint32_t *r, const emu_arg *a, const frag *f, unsigned first, uint32_t mask, uint8_t *bad);
-/* Defines registers: where not all of their elements are bad, as loads do; bad NULL: all. */
+/* Defines registers, but for the elements that are bad; bad NULL: all. */
 void frag_define(uint32_t *r, const emu_arg *a, const frag *f, unsigned first, uint32_t mask, const uint8_t *bad);
 
 /*

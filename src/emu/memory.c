@@ -1,5 +1,5 @@
 /* The memories: what an address leads to, and the bytes there. */
-#include "emu/emu.h"
+#include "emu/undefined.h"
 
 #include <stdlib.h>
 
@@ -136,6 +136,8 @@ void emu_alloc_close(emu_machine *m, emu_alloc *a)
 static uint8_t *defined_bits(const emu_place *p, uint64_t *first)
 {
 	*first = p->offset;
+	if (p->defined)
+		return p->defined;
 	if (p->space == SPACE_SHARED || p->space == SPACE_CLUSTER)
 		return p->cta->shared_defined;
 	if (!p->alloc || !p->alloc->defined || !p->view)
@@ -156,7 +158,6 @@ void emu_set_defined(const emu_place *p, uint32_t size, bool defined)
 	}
 }
 
-/* Compilers copy padding with what stands beside it: only what is undefined as a whole counts. */
 bool emu_all_undefined(const emu_place *p, uint32_t size)
 {
 	uint64_t i, end;
@@ -186,19 +187,23 @@ bool emu_all_defined(const emu_place *p, uint32_t size)
 	return true;
 }
 
-void emu_copy_bytes(const emu_place *to, const emu_place *from, uint32_t size)
+void emu_copy_defined(const emu_place *to, const emu_place *from, uint32_t size)
 {
-	enum { EACH = 4 };
 	emu_place t = *to, f = *from;
-	uint64_t first;
+	bool all = emu_all_defined(from, size);
 
-	memcpy(to->p, from->p, size);
-	if (!defined_bits(from, &first)) {
-		emu_set_defined(to, size, true);
+	if (all || emu_all_undefined(from, size)) {
+		emu_set_defined(to, size, all);
 		return;
 	}
-	for (uint32_t i = 0; i < size; i += EACH, t.offset += EACH, f.offset += EACH)
-		emu_set_defined(&t, MIN(size - i, (uint32_t)EACH), !emu_all_undefined(&f, MIN(size - i, (uint32_t)EACH)));
+	for (uint32_t i = 0; i < size; i++, t.offset++, f.offset++)
+		emu_set_defined(&t, 1, !emu_all_undefined(&f, 1));
+}
+
+void emu_copy_bytes(const emu_place *to, const emu_place *from, uint32_t size)
+{
+	memcpy(to->p, from->p, size);
+	emu_copy_defined(to, from, size);
 }
 
 /* ---- addresses ---- */
@@ -274,7 +279,8 @@ static bool locate_param(const emu_warp *w, unsigned lane, uint64_t addr, uint32
 	}
 	if (addr > fn->param_bytes || size > fn->param_bytes - addr)
 		return false;
-	p->p = f->param + (size_t)lane * fn->param_bytes + addr;
+	p->p = emu_param_of(f, lane) + addr;
+	p->defined = emu_param_defined(f, lane);
 	return true;
 }
 
@@ -302,6 +308,7 @@ static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu
 		if (addr > w->sp[lane] || size > w->sp[lane] - addr || !in_frame(w, lane, addr, size))
 			return false;
 		p->p = w->local + (size_t)lane * w->local_cap + addr;
+		p->defined = w->local_defined + (size_t)lane * (w->local_cap / 8);
 		return true;
 	default: return locate_param(w, lane, addr, size, p);
 	}
@@ -414,6 +421,8 @@ bool emu_read(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint
 		return false;
 	if (p.space < SPACE_LOCAL)
 		race_access(w, op, lane, &p, size, ACCESS_READ | access);
+	if (emu_all_undefined(&p, size) && !w->grid->machine->opt.no_undefined)
+		emu_find(w, op, (int)lane, CPTX_FIND_UNDEFINED, "it reads %u bytes that nobody has written", size);
 	memcpy(to, p.p, size);
 	return true;
 }

@@ -1,5 +1,6 @@
 /* Functions that kernels call and the system defines: printf, assertions, memory. */
 #include "emu/exec.h"
+#include "emu/undefined.h"
 
 #include <stdio.h>
 
@@ -16,7 +17,7 @@ static uint64_t argument(const emu_warp *w, const emu_op *op, unsigned i, unsign
 	const emu_passed *p = &list->passed[i];
 	if (p->slot)
 		return p->size == 8 ? emu_r64(w, p->slot)[lane] : emu_r32(w, p->slot)[lane];
-	memcpy(&v, f->param + (size_t)lane * f->f->param_bytes + p->offset, MIN(p->size, 8u));
+	memcpy(&v, emu_param_of(f, lane) + p->offset, MIN(p->size, 8u));
 	return v;
 }
 
@@ -29,7 +30,9 @@ static void give_back(const emu_warp *w, const emu_op *op, unsigned lane, uint64
 		return;
 	const emu_passed *p = &list->passed[0];
 	if (!p->slot) {
-		memcpy(f->param + (size_t)lane * f->f->param_bytes + p->offset, &v, MIN(p->size, 8u));
+		emu_place at = { .space = SPACE_PARAM, .offset = p->offset, .defined = emu_param_defined(f, lane) };
+		memcpy(emu_param_of(f, lane) + p->offset, &v, MIN(p->size, 8u));
+		emu_set_defined(&at, p->size, true);
 		return;
 	}
 	emu_put(w, p->slot, p->size == 8 ? 64 : 32, lane, v);

@@ -1,5 +1,5 @@
 /* A warp: groups of lanes at the same place, which part at branches and come together again where they meet. */
-#include "emu/emu.h"
+#include "emu/undefined.h"
 
 #include <stdlib.h>
 
@@ -42,18 +42,25 @@ static void fill_frame(emu_warp *w, emu_frame *f)
 
 static bool grow_local(emu_warp *w, uint32_t need)
 {
-	uint32_t cap = MAX(need, w->local_cap * 2);
+	uint32_t cap = (MAX(need, w->local_cap * 2) + 7) & ~7u, old = w->local_cap / 8;
 
 	if (need <= w->local_cap)
 		return true;
 	size_t all = (size_t)WARP * cap;
 	unsigned char *p = NEW_ARRAY(unsigned char, all);
-	if (!p)
+	uint8_t *defined = p ? NEW_ARRAY(uint8_t, all / 8) : NULL;
+	if (!defined) {
+		free(p);
 		return false;
-	for (unsigned l = 0; l < WARP && w->local; l++)
+	}
+	for (unsigned l = 0; l < WARP && w->local; l++) {
 		memcpy(p + (size_t)l * cap, w->local + (size_t)l * w->local_cap, w->local_cap);
+		memcpy(defined + (size_t)l * (cap / 8), w->local_defined + (size_t)l * old, old);
+	}
 	free(w->local);
+	free(w->local_defined);
 	w->local = p;
+	w->local_defined = defined;
 	w->local_cap = cap;
 	return true;
 }
@@ -63,9 +70,17 @@ bool emu_reserve_local(emu_warp *w, uint64_t at, uint64_t size)
 	return at <= LOCAL_LIMIT && size <= LOCAL_LIMIT - at && grow_local(w, (uint32_t)(at + size));
 }
 
+void emu_fresh_local(emu_warp *w, unsigned lane, uint64_t at, uint64_t size)
+{
+	emu_place p = { .space = SPACE_LOCAL, .offset = at, .defined = w->local_defined + (size_t)lane * (w->local_cap / 8) };
+
+	emu_set_defined(&p, (uint32_t)size, false);
+}
+
 emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, uint32_t mask)
 {
-	size_t size = sizeof(emu_frame) + 16 + f->words * sizeof(uint32_t) + (size_t)WARP * f->param_bytes;
+	size_t size = sizeof(emu_frame) + sizeof(emu_frame *) + 16 + f->words * sizeof(uint32_t) +
+	              (size_t)WARP * (f->param_bytes + (f->param_bytes + 7) / 8);
 	uint32_t depth = caller ? caller->depth + 1 : 0, need = 0;
 
 	if (depth >= FRAME_LIMIT)
@@ -73,9 +88,11 @@ emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, 
 	emu_frame *n = NEW_SIZED(emu_frame, size);
 	if (!n)
 		return NULL;
-	*n = (emu_frame){ .caller = caller, .f = f, .depth = depth, .refs = 1 };
-	n->r = (uint32_t *)(void *)(((uintptr_t)(n + 1) + 15) & ~(uintptr_t)15);
+	*n = (emu_frame){ .w = w, .caller = caller, .f = f, .depth = depth, .refs = 1 };
+	n->r = (uint32_t *)(void *)(((uintptr_t)(n + 1) + sizeof n + 15) & ~(uintptr_t)15);
+	((emu_frame **)(void *)n->r)[-1] = n;
 	n->param = (unsigned char *)(n->r + f->words);
+	n->param_defined = n->param + (size_t)WARP * f->param_bytes;
 	if (caller)
 		caller->refs++;
 	for (unsigned l = 0; l < WARP; l++)
@@ -88,6 +105,8 @@ emu_frame *emu_frame_new(emu_warp *w, const emu_function *f, emu_frame *caller, 
 		emu_frame_drop(w, n);
 		return NULL;
 	}
+	EACH_LANE(l, f->local_bytes ? mask : 0)
+		emu_fresh_local(w, l, n->local[l], f->local_bytes);
 	fill_frame(w, n);
 	return n;
 }
@@ -96,6 +115,7 @@ void emu_frame_drop(emu_warp *w, emu_frame *f)
 {
 	while (f && !--f->refs) {
 		emu_frame *caller = f->caller;
+		emu_holes_free(f);
 		free(f);
 		f = caller;
 	}
@@ -286,8 +306,10 @@ static void define_results(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	for (unsigned i = 0; i < op->nuse; i++)
 		defined &= *emu_defined(w, op->regs[op->ndef + i]);
+	if (mask & ~defined)
+		emu_trace_undefined(w, op, mask & ~defined);
 	for (unsigned i = 0; i < op->ndef; i++)
-		emu_define(w, op->regs[i], mask, defined);
+		emu_define(w, op->regs[i], mask & defined, ALL_LANES);
 }
 
 /* The lanes that do not execute an instruction that may block go on without the others. */
