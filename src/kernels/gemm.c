@@ -1,6 +1,7 @@
 /* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
 #include "kernels/gemm_tma.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
@@ -29,6 +30,14 @@ static cptx_gemm_opt completed(const cptx_gemm_opt *opt)
 
 /* ---- rules ---- */
 
+/* Why kernels have no such option. */
+static const char one_kind[] = "there types alone say the kind, and none has scale factors";
+static const char by_warps[] = "there the instruction says which warps compute what";
+static const char no_multicast[] = "there copies do not multicast to a cluster, or slowly";
+static const char as_small[] = "there both sides of a tile can be as small";
+static const char no_tmem[] = "there is no tensor memory";
+static const char plain[] = "that one is plain: A, B, D and their sizes";
+
 /* Options that are not those of all. */
 static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 {
@@ -36,26 +45,27 @@ static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 		const char *name;
 		bool asked;
 		unsigned of;
+		const char *why;
 	} all[] = {
-		{ "kind", o->kind != 0, SCALED | TCGEN05 },
-		{ "scale", o->scale != CPTX_TYPE_NONE, SCALED | TCGEN05 },
-		{ "a_m_major", o->a_m_major, BY_TMA },
-		{ "b_n_major", o->b_n_major, BY_TMA },
-		{ "warps_m", o->warps_m != 0, SYNC | SCALED },
-		{ "warps_n", o->warps_n != 0, SYNC | SCALED },
-		{ "cluster_m", o->cluster_m > 1, WGMMA | TCGEN05 },
-		{ "cluster_n", o->cluster_n > 1, WGMMA | TCGEN05 },
-		{ "per_sm", o->per_sm > 1, WGMMA },
-		{ "swap", o->swap, WGMMA },
-		{ "a_tmem", o->a_tmem, TCGEN05 },
-		{ "stream_k", o->stream_k, BY_TMA },
-		{ "grouped", o->grouped, BY_TMA },
-		{ "timeline", o->timeline != 0, BY_TMA },
-		{ "batched", o->batched, BY_TMA },
-		{ "alpha", o->alpha, BY_TMA },
-		{ "beta", o->beta, BY_TMA },
-		{ "bias", o->bias, BY_TMA },
-		{ "epilogue", o->epilogue != NULL, BY_TMA },
+		{ "kind", o->kind != 0, SCALED | TCGEN05, one_kind },
+		{ "scale", o->scale != CPTX_TYPE_NONE, SCALED | TCGEN05, one_kind },
+		{ "a_m_major", o->a_m_major, BY_TMA, plain },
+		{ "b_n_major", o->b_n_major, BY_TMA, plain },
+		{ "warps_m", o->warps_m != 0, SYNC | SCALED, by_warps },
+		{ "warps_n", o->warps_n != 0, SYNC | SCALED, by_warps },
+		{ "cluster_m", o->cluster_m > 1, WGMMA | TCGEN05, no_multicast },
+		{ "cluster_n", o->cluster_n > 1, WGMMA | TCGEN05, no_multicast },
+		{ "per_sm", o->per_sm > 1, BY_TMA, plain },
+		{ "swap", o->swap, WGMMA | TCGEN05, as_small },
+		{ "a_tmem", o->a_tmem, TCGEN05, no_tmem },
+		{ "stream_k", o->stream_k, BY_TMA, plain },
+		{ "grouped", o->grouped, BY_TMA, plain },
+		{ "timeline", o->timeline != 0, BY_TMA, plain },
+		{ "batched", o->batched, BY_TMA, plain },
+		{ "alpha", o->alpha, BY_TMA, plain },
+		{ "beta", o->beta, BY_TMA, plain },
+		{ "bias", o->bias, BY_TMA, plain },
+		{ "epilogue", o->epilogue != NULL, BY_TMA, plain },
 	};
 	unsigned is = number_of(o);
 	char of[120] = "";
@@ -66,7 +76,7 @@ static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 		for (unsigned g = 0; g < ARRAY_LEN(generators); g++)
 			if (all[i].of >> g & 1)
 				snprintf(of + strlen(of), sizeof of - strlen(of), "%s%s", *of ? ", of " : "", generators[g]->by);
-		RULE(false, ".%s is an option of %s; this kernel is by %s", all[i].name, of, generators[is]->by);
+		RULE(false, ".%s is an option of %s; this kernel is by %s: %s", all[i].name, of, generators[is]->by, all[i].why);
 	}
 	return true;
 }
@@ -214,6 +224,8 @@ void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice)
 	if (i < x->room)
 		to[i] = *choice;
 }
+
+double gemm_longer(double a, double b) { return pow(pow(a, 6) + pow(b, 6), 1.0 / 6); }
 
 static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
 {

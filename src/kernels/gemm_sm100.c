@@ -28,9 +28,9 @@ static void declare(gemm100 *g, cptx_module *m)
 {
 	const gemm100_shape *s = &g->s;
 
-	g->k = cptx_kernel_begin(m, g->o->name, .block = { WARPS * 32 }, .min_ctas = 1,
+	g->k = cptx_kernel_begin(m, g->o->name, .block = { WARPS * 32 }, .min_ctas = s->per_sm,
 	                         .cluster = { s->cluster > 1 ? s->cluster : 0, s->cluster > 1, s->cluster > 1 });
-	tma_gemm_declare(g->k, &g->t, &g->list, &g->p);
+	tma_gemm_declare(g->k, &g->t, &g->w);
 }
 
 /* 32 rows of 16 bytes, one behind the other: a block of scale factors, for tcgen05.cp. */
@@ -76,82 +76,21 @@ static void setup(gemm100 *g)
 	cptx_pipe_prepare(k, &g->stages, first);
 	cptx_pipe_prepare(k, &g->accs, first);
 	for (uint32_t i = 0; i < g->t.maps && !g->o->grouped; i++)
-		cptx_prefetch(k, g->p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
-	if (s->cluster > 1) {
-		g->rank = cptx_cluster_ctarank(k);
-		g->leader = s->ctas > 1 ? cptx_and(k, g->rank, ~1u) : g->rank;
-		g->in_pair = s->ctas > 1 ? cptx_and(k, g->rank, 1) : cptx_imm(0);
-		g->tile_rank = s->ctas > 1 ? cptx_shr(k, g->rank, 1) : g->rank;
-	}
+		cptx_prefetch(k, g->w.p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	tma_gemm_work_begin(k, &g->t, &g->w);
+	if (s->ctas > 1)
+		g->leader = cptx_and(k, g->w.rank, ~1u);
+	if (s->per_sm > 1 && s->cluster == 1 && !g->o->grouped)
+		tma_gemm_prefetch(k, &g->t, &g->w, &s->a, &s->b, first);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
-	cptx_timeline_begin(k, &g->line, .buffer = g->p.timeline, .warps = WARPS, .events = g->o->timeline);
-	gemm_sm100_begin_tiles(g);
+	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = WARPS, .events = g->o->timeline);
 }
 
 /* ---- tiles ---- */
 
 static cptx_val times(cptx_kernel *k, cptx_val a, cptx_val b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
-
-static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
-
-static void count_tiles(gemm100 *g)
-{
-	g->tiles_m = ceil_div(g->k, g->p.M, g->o->bm * g->s.cluster_m);
-	g->tiles_n = ceil_div(g->k, g->p.N, g->o->bn * g->s.cluster_n);
-}
-
-/* What g->w.at says of the problem and its K tiles. */
-static void find_work(gemm100 *g)
-{
-	if (g->o->grouped)
-		tma_gemm_group_find(g->k, &g->t, &g->list, &g->p, g->w.at, g->used);
-	tma_gemm_share_locate(g->k, &g->w, g->o->stream_k);
-}
-
-void gemm_sm100_begin_tiles(gemm100 *g)
-{
-	cptx_kernel *k = g->k;
-	const gemm100_shape *s = &g->s;
-	cptx_val cta = cptx_ctaid_x(k), ctas = cptx_nctaid_x(k);
-
-	g->w.cluster = s->cluster > 1 ? cptx_div(k, cta, s->cluster) : cta;
-	g->w.clusters = s->cluster > 1 ? cptx_div(k, ctas, s->cluster) : ctas;
-	if (g->o->grouped) {
-		tma_gemm_group_begin(k, &g->t, &g->list, &g->p, &g->w);
-		return;
-	}
-	count_tiles(g);
-	g->tiles = times(k, g->tiles_m, g->tiles_n);
-	g->w.k_tiles = g->o->stream_k ? ceil_div(k, g->p.K, s->bk) : (cptx_val){ 0 };
-	tma_gemm_share_begin(k, &g->w, g->o->batched ? times(k, g->tiles, g->p.batch) : g->tiles, g->o->stream_k);
-}
-
-void gemm_sm100_locate(gemm100 *g)
-{
-	cptx_kernel *k = g->k;
-	const gemm100_shape *s = &g->s;
-	cptx_val row, column;
-
-	find_work(g);
-	if (g->o->grouped)
-		count_tiles(g);
-	cptx_val id = g->o->grouped ? cptx_sub(k, g->w.tile, g->list.first) : g->w.tile;
-	if (g->o->batched) {
-		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
-		id = cptx_rem(k, id, g->tiles);
-	}
-	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
-	if (s->cluster_m > 1)
-		row = cptx_mad(k, row, s->cluster_m, g->tile_rank, .mode = CPTX_LO);
-	if (s->cluster_n > 1)
-		column = cptx_mad(k, column, s->cluster_n, g->tile_rank, .mode = CPTX_LO);
-	if (s->ctas > 1)
-		row = cptx_mad(k, row, s->ctas, g->in_pair, .mode = CPTX_LO);
-	g->m0 = cptx_as(times(k, row, cptx_imm(ROWS)), CPTX_S32);
-	g->n0 = cptx_as(times(k, column, cptx_imm(g->o->bn)), CPTX_S32);
-}
 
 cptx_val gemm_sm100_accumulator(const gemm100 *g, const cptx_pipe_at *acc)
 {
@@ -169,7 +108,7 @@ static cptx_val sharers(const gemm100 *g)
 	for (uint32_t i = 0; i < g->s.tiles; i++)
 		mask |= 1u << i * g->s.ctas;
 	return g->s.ctas == 1 ? cptx_imm(mask)
-	                      : cptx_cvt(k, cptx_shl(k, cptx_mov(k, mask, .type = CPTX_U32), g->in_pair), .dtype = CPTX_U16);
+	                      : cptx_cvt(k, cptx_shl(k, cptx_mov(k, mask, .type = CPTX_U32), g->w.in_pair), .dtype = CPTX_U16);
 }
 
 static void load_operand(const gemm100 *g, tma_gemm_load l, uint32_t parts, cptx_val mask)
@@ -177,8 +116,8 @@ static void load_operand(const gemm100 *g, tma_gemm_load l, uint32_t parts, cptx
 	cptx_kernel *k = g->k;
 
 	if (parts > 1) {
-		l.row = cptx_mad(k, cptx_as(g->tile_rank, CPTX_S32), l.tile->rows, l.row, .mode = CPTX_LO);
-		l.to = cptx_mad(k, g->tile_rank, cptx_tile_bytes(l.tile), l.to, .mode = CPTX_LO);
+		l.row = cptx_mad(k, cptx_as(g->w.tile_rank, CPTX_S32), l.tile->rows, l.row, .mode = CPTX_LO);
+		l.to = cptx_mad(k, g->w.tile_rank, cptx_tile_bytes(l.tile), l.to, .mode = CPTX_LO);
 		l.mask = mask;
 	}
 	tma_gemm_load_tile(k, &l);
@@ -188,9 +127,9 @@ static void load_factors(const gemm100 *g, bool of_b, cptx_val stage, cptx_val f
 {
 	cptx_kernel *k = g->k;
 	cptx_val to = cptx_mad(k, stage, of_b ? g->s.sb_bytes : g->s.sa_bytes, of_b ? g->smem_sb : g->smem_sa, .mode = CPTX_LO);
-	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), first, cptx_shr(k, row, 7), g->z };
+	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), first, cptx_shr(k, row, 7), g->w.z };
 
-	cptx_cp_async_bulk_tensor_load(k, to, g->p.map[of_b ? 4 : 3], cptx_pack(k, g->o->batched ? 4 : 3, c), mbar,
+	cptx_cp_async_bulk_tensor_load(k, to, g->w.in.map[of_b ? 4 : 3], cptx_pack(k, g->o->batched ? 4 : 3, c), mbar,
 	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CLUSTER,
 	                               .cta_group = g->s.ctas > 1 ? CPTX_CTA_GROUP_2 : 0);
 }
@@ -199,21 +138,21 @@ static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cp
 {
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
-	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->n0;
-	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->z, .mbar = full, .pair = s->ctas > 1 };
+	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->w.n0;
+	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = full, .pair = s->ctas > 1 };
 
-	l.tile = &g->t.a, l.map = g->p.map[0], l.row = g->m0;
+	l.tile = &s->part_a, l.map = g->w.in.map[0], l.row = g->w.m0;
 	l.to = cptx_mad(k, at->stage, s->a_bytes, g->smem_a, .mode = CPTX_LO);
 	load_operand(g, l, s->cluster_n, mask);
 	if (s->ctas > 1)
-		row_b = cptx_mad(k, cptx_as(g->in_pair, CPTX_S32), s->b.rows, g->n0, .mode = CPTX_LO);
-	l.tile = &g->t.b, l.map = g->p.map[1], l.row = row_b;
+		row_b = cptx_mad(k, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0, .mode = CPTX_LO);
+	l.tile = &s->part_b, l.map = g->w.in.map[1], l.row = row_b;
 	l.to = cptx_mad(k, at->stage, s->b_bytes, g->smem_b, .mode = CPTX_LO);
 	load_operand(g, l, s->cluster_m, mask);
 	if (gemm_sm100_scaled(g->o)) {
 		cptx_val block = cptx_div(k, k0, s->vec * FACTORS);
-		load_factors(g, false, at->stage, block, g->m0, full);
-		load_factors(g, true, at->stage, block, g->n0, full);
+		load_factors(g, false, at->stage, block, g->w.m0, full);
+		load_factors(g, true, at->stage, block, g->w.n0, full);
 	}
 }
 
@@ -225,7 +164,7 @@ static cptx_val first_k(const gemm100 *g)
 
 static cptx_val end_k(const gemm100 *g)
 {
-	return cptx_as(g->o->stream_k ? times(g->k, g->w.k_end, cptx_imm(g->s.bk)) : g->p.K, CPTX_S32);
+	return cptx_as(g->o->stream_k ? times(g->k, g->w.k_end, cptx_imm(g->s.bk)) : g->w.in.K, CPTX_S32);
 }
 
 /* One thread. */
@@ -237,18 +176,17 @@ static void load(gemm100 *g)
 	cptx_pipe_at at = s->ctas > 1 ? cptx_pipe_producer_of(k, &g->stages, g->leader) : cptx_pipe_producer(k, &g->stages);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), mask = { 0 };
 
-	g->used = MAPS_LOADED;
 	if (s->tiles > 1)
 		mask = sharers(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		gemm_sm100_locate(g);
+		tma_gemm_locate(k, &g->t, &g->w, MAPS_LOADED);
 		cptx_mov(k, first_k(g), .into = k0);
 		CPTX_FOR(k, k0, end_k(g), s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->stages, &at);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 			if (s->ctas > 1)
-				CPTX_IF(k, cptx_setp(k, g->in_pair, 0, .cmp = CPTX_EQ))
+				CPTX_IF(k, cptx_setp(k, g->w.in_pair, 0, .cmp = CPTX_EQ))
 					cptx_pipe_expect(k, &g->stages, &at, bytes);
 			else
 				cptx_pipe_expect(k, &g->stages, &at, bytes);
@@ -333,7 +271,7 @@ static in_tmem bring_in(const gemm100 *g, cptx_val stage, cptx_val a)
 	copy_factors(g, t.sa, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sa_bytes), g->word_sa), 1);
 	copy_factors(g, t.sb, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sb_bytes), g->word_sb), s->b_blocks);
 	if (g->o->bn % ROWS) /* a tile may begin in the middle of a block of 128 columns */
-		t.sb = cptx_offset(cptx_add(k, slot, cptx_shr(k, cptx_and(k, cptx_as(g->n0, CPTX_U32), ROWS - 1), 5)), s->at_sb);
+		t.sb = cptx_offset(cptx_add(k, slot, cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5)), s->at_sb);
 	return t;
 }
 
@@ -378,7 +316,7 @@ static void multiply_stage(const gemm100 *g, cptx_val acc, cptx_val stage, cptx_
 	cptx_kernel *k = g->k;
 	cptx_val a = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.a_bytes), g->word_a);
 	cptx_val b = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.b_bytes), g->word_b);
-	cptx_val always = cptx_setp(k, g->p.K, 0, .cmp = CPTX_NE);
+	cptx_val always = cptx_setp(k, g->w.in.K, 0, .cmp = CPTX_NE);
 	in_tmem t = bring_in(g, stage, a);
 
 	for (uint32_t i = 0; i < STEPS; i++)
@@ -393,16 +331,15 @@ static void multiply(gemm100 *g)
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->stages), acc = cptx_pipe_producer(k, &g->accs);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), whole = { 0 }, pair = { 0 };
 
-	g->used = 0;
 	if (s->cluster > 1)
 		whole = cptx_mov(k, (1u << s->cluster) - 1, .type = CPTX_U16);
 	if (s->ctas > 1)
 		pair = cptx_cvt(k, cptx_shl(k, cptx_mov(k, 3, .type = CPTX_U32), g->leader), .dtype = CPTX_U16);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		if (s->b_blocks && g->o->bn % ROWS)
-			gemm_sm100_locate(g);
+			tma_gemm_locate(k, &g->t, &g->w, 0);
 		else
-			find_work(g);
+			tma_gemm_find(k, &g->t, &g->w, 0);
 		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, &g->accs, &acc);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
@@ -446,7 +383,7 @@ static void roles(gemm100 *g)
 				load(g);
 		cptx_val multiplies = is(g, g->warp, MULTIPLIER);
 		if (g->s.ctas > 1)
-			multiplies = cptx_and(k, multiplies, is(g, g->in_pair, 0));
+			multiplies = cptx_and(k, multiplies, is(g, g->w.in_pair, 0));
 		CPTX_IF(k, multiplies)
 			CPTX_IF(k, g->elected)
 				multiply(g);
@@ -459,7 +396,8 @@ static void roles(gemm100 *g)
 
 cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt)
 {
-	gemm100 g = { .o = opt, .s = gemm_sm100_shape(opt), .t = gemm_sm100_describe(opt) };
+	cptx_gemm_opt o = tma_gemm_inner(opt);
+	gemm100 g = { .o = &o, .s = gemm_sm100_shape(opt), .t = gemm_sm100_describe(opt) };
 
 	declare(&g, m);
 	setup(&g);

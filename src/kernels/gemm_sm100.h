@@ -18,11 +18,11 @@ enum {
 	FACTOR_COLUMNS = 4 /* of tensor memory, of a block */
 };
 
-/* Numbers that follow from the options. */
+/* Numbers that follow from the options, with the names of the product that is computed (tma_gemm_inner). */
 typedef struct gemm100_shape {
 	uint32_t ctas;                              /* that make a tile: 1 or 2 */
 	uint32_t tiles, cluster_m, cluster_n;       /* of a cluster */
-	uint32_t cluster;                           /* CTAs */
+	uint32_t cluster, per_sm;                   /* CTAs; those of a multiprocessor */
 	uint32_t bk;                                /* elements along K of a stage */
 	uint32_t vec, blocks;                       /* elements of a scale factor; blocks of factors along K of a stage */
 	uint32_t b_blocks;                          /* blocks of 128 columns that a tile's factors of B are in */
@@ -32,7 +32,7 @@ typedef struct gemm100_shape {
 	uint32_t accs, slots;                       /* accumulators; stages' A and factors in tensor memory */
 	uint32_t at_a, at_sa, at_sb, slot, columns; /* in tensor memory: within a slot; columns of a slot; of all */
 	uint32_t sum_bytes;                         /* of what a warp that reads leaves with stream_k */
-	cptx_tile a, b, d;
+	cptx_tile a, b, d, part_a, part_b;          /* parts: what a CTA of a cluster loads */
 } gemm100_shape;
 
 gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt);
@@ -42,8 +42,9 @@ cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt);
 void gemm_sm100_simplest(cptx_gemm_opt *o);
 void gemm_sm100_search(gemm_pick *x, cptx_gemm_opt o);
 static inline bool gemm_sm100_scaled(const cptx_gemm_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
-/* The descriptor of the tcgen05.mma of step i of a stage; false: the rule of the kind that is broken. */
-bool gemm_sm100_idesc(const cptx_gemm_opt *opt, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
+/* The descriptor of the tcgen05.mma of step i of a stage; false: the rule of the kind that is broken.  in: tma_gemm_inner.
+ */
+bool gemm_sm100_idesc(const cptx_gemm_opt *in, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
 
 enum { MAPS_LOADED = 0x1b, MAPS_STORED = 0x04 }; /* of A, B, D and the factors */
 
@@ -52,19 +53,14 @@ typedef struct gemm100 {
 	const cptx_gemm_opt *o;
 	gemm100_shape s;
 	tma_gemm t;
-	tma_gemm_params p;
 	cptx_pipe stages, accs;
 	cptx_tmem tmem;
 	cptx_timeline line;
 	cptx_val smem_a, smem_b, smem_sa, smem_sb, pieces; /* addresses in shared memory */
 	cptx_val word_a, word_b, word_sa, word_sb;         /* descriptors of stage 0 */
 	cptx_val tid, warp, elected /* one lane of the warp */;
-	cptx_val rank, leader /* rank of the CTA of the pair that multiplies */, in_pair, tile_rank;
-	tma_gemm_share w;
-	tma_gemm_group list;
-	uint32_t used; /* maps that what is built now uses */
-	cptx_val tiles_m, tiles_n, tiles;
-	cptx_val m0, n0, z; /* where what is done now begins, of this CTA; the matrix */
+	cptx_val leader; /* rank of the CTA of the pair that multiplies */
+	tma_gemm_work w;
 } gemm100;
 
 /* From an accumulator to D, for all tiles; by the four warps that read. */
@@ -75,9 +71,6 @@ void gemm_sm100_bring_out(gemm100 *g);
 void gemm_sm100_leave(const gemm100 *g, cptx_val acc, const cptx_pipe_at *at);
 cptx_val gemm_sm100_wait_for_others(const gemm100 *g);
 void gemm_sm100_add_others(const gemm100 *g, cptx_val end, uint32_t col, uint32_t num, cptx_val sums);
-/* g->w; and where what g->w.at says is. */
-void gemm_sm100_begin_tiles(gemm100 *g);
-void gemm_sm100_locate(gemm100 *g);
 /* The address of the accumulator of a stage of g->accs. */
 cptx_val gemm_sm100_accumulator(const gemm100 *g, const cptx_pipe_at *acc);
 

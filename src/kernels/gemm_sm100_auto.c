@@ -3,8 +3,9 @@
  *
  * All shapes that the rules allow are tried.  A K tile takes the longest of: its products, its bytes' way into shared memory
  * and out again, its bytes from L2, which multicast lowers, its requests by TMA, and what of the time until a copy comes the
- * other stages do not cover.  To these come a part for each tile and one for the launch; what brings a tile out is seen
- * where nothing overlaps it.  All together take at least as long as global memory needs.  No B200 has been measured.
+ * other stages do not cover; two CTAs of a multiprocessor share all of these but the last.  To these come a part for each
+ * tile and one for the launch; what brings a tile out is seen where nothing overlaps it.  All together take at least as long
+ * as global memory needs.  No B200 has been measured.
  */
 #include "kernels/gemm_sm100.h"
 
@@ -26,7 +27,7 @@
 
 /* ---- the model ---- */
 
-/* Of global memory: each matrix once. */
+/* Of global memory: each matrix once; of the product that is computed. */
 static double all_bytes(const cptx_gemm_opt *o, const gemm100_shape *s, const cptx_gemm_problem *p)
 {
 	double m = (double)p->m, n = (double)p->n, k = (double)p->k, factors = s->vec ? k / s->vec : 0;
@@ -43,27 +44,44 @@ static double reduce_clocks(const gemm100_shape *s, double tiles, double at_once
 	return 2 * LATENCY + sharers * READERS * s->sum_bytes / L2_BYTES;
 }
 
+/* Clocks of a K tile in one CTA: its products; its way into shared memory, of which `latency` is what nobody shares. */
+typedef struct k_tile {
+	double mma, load, latency;
+} k_tile;
+
+static k_tile k_tile_of(const cptx_gemm_opt *o, const gemm100_shape *s, const cptx_gemm_problem *in)
+{
+	double rows = ROWS + (double)o->bn / s->ctas, factors = s->sa_bytes + s->sb_bytes;
+	/* rows that are not there are not fetched */
+	double a = SPAN_BYTES * (double)MIN(ROWS, in->m), b = SPAN_BYTES * (double)MIN(o->bn / s->ctas, in->n);
+	double bytes = a / s->cluster_n + b / s->cluster_m + factors;
+	double l2 = bytes / L2_BYTES * (o->stream_k ? APART : 1), shared = 2 * rows * SPAN_BYTES / SHARED_BYTES;
+
+	return (k_tile){ COLUMN_CLOCKS * o->bn, MAX(MAX(l2, rows), shared), LATENCY / o->stages };
+}
+
 static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
 	const cptx_gemm_opt *o = &c->opt;
 	gemm100_shape s = gemm_sm100_shape(o);
+	cptx_gemm_problem in = tma_gemm_inner_problem(o, p);
 	double k_tiles = (double)up(p->k, s.bk), clock = 1e-3 / GHZ;
-	double at_once = c->ctas ? c->ctas / s.cluster : tma_gemm_resident(sms, s.cluster, 1);
+	double at_once = c->ctas ? c->ctas / s.cluster : tma_gemm_resident(sms, s.cluster, s.per_sm);
 	tma_gemm t = gemm_sm100_describe(o);
 	double tiles = (double)(tma_gemm_tiles(&t, p) * given(p->batch)), rounds = ceil(tiles / at_once);
 	double steps = o->stream_k ? ceil(tiles * k_tiles / at_once) : rounds * k_tiles; /* of a cluster */
-	double rows = ROWS + (double)o->bn / s.ctas;
-	double bytes = (double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m + s.sa_bytes + s.sb_bytes;
-	double l2 = bytes / L2_BYTES * (o->stream_k ? APART : 1);
-	double mma = COLUMN_CLOCKS * o->bn, shared = 2 * rows * SPAN_BYTES / SHARED_BYTES, out = OUT_CLOCKS * o->bn;
-	double load = MAX(MAX(MAX(l2, rows), shared), LATENCY / o->stages);
+	double run = MIN(at_once, o->stream_k ? tiles * k_tiles : tiles) * s.cluster;
+	double together = MIN((double)s.per_sm, ceil(run / sms)); /* CTAs of one multiprocessor */
+	k_tile x = k_tile_of(o, &s, &in);
+	double out = OUT_CLOCKS * o->bn * together;
 
-	c->mma_us = steps * mma * clock, c->load_us = steps * load * clock;
-	c->memory_us = all_bytes(o, &s, p) / (1e3 * MEMORY_GBS);
-	double ends = rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0)) + out;
+	c->mma_us = steps * together * x.mma * clock, c->load_us = steps * MAX(together * x.load, x.latency) * clock;
+	c->memory_us = all_bytes(o, &s, &in) / (1e3 * MEMORY_GBS);
+	/* what one CTA does at the ends of a tile, the other one's products overlap */
+	double ends = (rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0))) / together + out;
 	ends += o->stream_k ? reduce_clocks(&s, tiles, at_once) : 0;
-	c->tail = 1 - tiles * k_tiles / (steps * at_once) * (at_once * s.cluster / sms);
-	c->us = LAUNCH_US + MAX(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us);
+	c->tail = 1 - tiles * k_tiles / (steps * at_once) * MIN(1.0, at_once * s.cluster / (sms * together));
+	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us);
 }
 
 /* ---- the search ---- */
@@ -109,7 +127,7 @@ static void offer_all(gemm_pick *x, cptx_gemm_opt o)
 	offer(x, &c);
 	/* tiles shared by all CTAs, or if there are few tiles by some for each */
 	tma_gemm t = gemm_sm100_describe(&o);
-	uint64_t tiles = tma_gemm_tiles(&t, x->p) * given(x->p->batch), most = tma_gemm_resident(x->sms, s.cluster, 1);
+	uint64_t tiles = tma_gemm_tiles(&t, x->p) * given(x->p->batch), most = tma_gemm_resident(x->sms, s.cluster, s.per_sm);
 	c.opt.stream_k = true;
 	offer(x, &c);
 	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= up(x->p->k, s.bk) && tiles * parts <= most; parts++) {
@@ -120,7 +138,7 @@ static void offer_all(gemm_pick *x, cptx_gemm_opt o)
 
 void gemm_sm100_simplest(cptx_gemm_opt *o)
 {
-	o->bm = ROWS, o->bn = 128, o->stages = 2, o->cluster_m = o->cluster_n = 1, o->stream_k = false;
+	o->bm = ROWS, o->bn = 128, o->stages = 2, o->cluster_m = o->cluster_n = o->per_sm = 1, o->swap = o->stream_k = false;
 }
 
 void gemm_sm100_search(gemm_pick *x, cptx_gemm_opt o)
@@ -129,9 +147,11 @@ void gemm_sm100_search(gemm_pick *x, cptx_gemm_opt o)
 
 	for (size_t i = 0; i < ARRAY_LEN(clusters); i++)
 		for (o.bm = ROWS; o.bm <= 2 * ROWS; o.bm += ROWS)
-			for (o.bn = 256; o.bn >= 16; o.bn -= 16) {
-				o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
-				if (cptx_gemm_check(&o, NULL, NULL, NULL))
-					offer_all(x, o);
-			}
+			for (o.bn = 256; o.bn >= 16; o.bn -= 16)
+				for (uint32_t way = 0; way < 4; way++) {
+					o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
+					o.swap = way % 2, o.per_sm = 1 + way / 2;
+					if (cptx_gemm_check(&o, NULL, NULL, NULL))
+						offer_all(x, o);
+				}
 }

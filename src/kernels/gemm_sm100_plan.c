@@ -30,18 +30,37 @@ static uint32_t tile_k(const cptx_gemm_opt *o)
  * these do not fit, one: tcgen05.cp stays behind the products that the thread has started before. */
 static void place_in_tmem(const cptx_gemm_opt *o, gemm100_shape *s)
 {
+	const uint32_t most = CPTX_TMEM_COLUMNS / s->per_sm;
+
 	s->at_sa = o->a_tmem ? SPAN_BYTES / 4 : 0;
 	s->at_sb = s->at_sa + s->blocks * FACTOR_COLUMNS;
 	s->slot = s->at_sb + s->blocks * s->b_blocks * FACTOR_COLUMNS;
-	s->accs = 2 * o->bn + s->slot <= CPTX_TMEM_COLUMNS ? 2 : 1;
-	s->slots = s->accs * o->bn + s->slot * o->stages <= CPTX_TMEM_COLUMNS ? o->stages : 1;
+	s->accs = 2 * o->bn + s->slot <= most ? 2 : 1;
+	s->slots = s->accs * o->bn + s->slot * o->stages <= most ? o->stages : 1;
 	s->columns = s->accs * o->bn + s->slot * s->slots;
 }
 
-gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *o)
+/* A piece of D.  With swap its 32 rows are neighbours in a row of D, whose threads meet no bank twice without a swizzle. */
+static void set_pieces(const cptx_gemm_opt *o, gemm100_shape *s)
 {
+	uint32_t row = o->bn * (o->swap ? 1 : s->out_bytes), span = row & -row; /* the largest power of two that divides it */
+
+	s->d = (cptx_tile){ .rows = 32, .elem = { (uint8_t)(8 * s->out_bytes), o->swap, false } };
+	if (o->swap) {
+		s->out_cols = MIN(span, 32u), s->d.pitch = 32 * s->out_bytes;
+	} else {
+		span = MIN(span, (uint32_t)SPAN_BYTES), s->out_cols = span / s->out_bytes;
+		s->d.swizzle = span == 128 ? CPTX_SWIZZLE_128B : span == 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_32B;
+	}
+	s->d.cols = s->out_cols;
+}
+
+gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
+{
+	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
 	gemm100_shape s = { .ctas = o->bm / ROWS, .bk = tile_k(o), .out_bytes = cptx_type_bits(o->out) / 8 };
 
+	s.per_sm = given(o->per_sm);
 	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
 	s.tiles = s.cluster_m * s.cluster_n, s.cluster = s.tiles * s.ctas;
 	if (gemm_sm100_scaled(o)) {
@@ -53,39 +72,35 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *o)
 	s.b = operand(o, o->b, o->bn / s.ctas, s.bk, o->b_n_major);
 	s.a_bytes = ROWS * SPAN_BYTES, s.b_bytes = o->bn / s.ctas * SPAN_BYTES;
 	s.sa_bytes = s.blocks * FACTOR_BYTES, s.sb_bytes = s.blocks * s.b_blocks * FACTOR_BYTES;
-	uint32_t row = o->bn * s.out_bytes, span = row & -row; /* the largest power of two that divides it */
-	span = MIN(span, (uint32_t)SPAN_BYTES);
-	s.out_cols = span / s.out_bytes;
-	s.d = (cptx_tile){ .rows = 32,
-		               .cols = s.out_cols,
-		               .elem = { .bits = (uint8_t)(8 * s.out_bytes) },
-		               .swizzle = span == 128  ? CPTX_SWIZZLE_128B
-		                          : span == 64 ? CPTX_SWIZZLE_64B
-		                                       : CPTX_SWIZZLE_32B };
 	s.sum_bytes = 32 * o->bn * 4;
+	set_pieces(o, &s);
 	place_in_tmem(o, &s);
+	s.part_a = s.a, s.part_b = s.b;
+	s.part_a.rows /= s.cluster_n, s.part_b.rows /= s.cluster_m;
 	return s;
 }
 
 tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
 {
 	gemm100_shape s = gemm_sm100_shape(o);
-	tma_gemm t = { .target = TARGET,
-		           .o = o,
-		           .a = s.a,
-		           .b = s.b,
-		           .d = s.d,
-		           .factors = { s.vec, s.blocks, s.b_blocks },
-		           .maps = gemm_sm100_scaled(o) ? 5 : 3,
-		           .list_maps = 5,
-		           .side_m = o->bm * s.cluster_m,
-		           .side_n = o->bn * s.cluster_n,
-		           .bk = s.bk,
-		           .cluster = s.cluster,
-		           .sums = o->stream_k ? READERS * (s.sum_bytes + 4) : 0 };
+	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
 
-	t.a.rows /= s.cluster_n, t.b.rows /= s.cluster_m;
-	return t;
+	return (tma_gemm){ .target = TARGET,
+		               .o = o,
+		               .a = o->swap ? s.part_b : s.part_a,
+		               .b = o->swap ? s.part_a : s.part_b,
+		               .d = s.d,
+		               .factors = { s.vec, s.blocks, o->swap ? s.b_blocks : 1, o->swap ? 1 : s.b_blocks },
+		               .maps = gemm_sm100_scaled(o) ? 5 : 3,
+		               .list_maps = 5,
+		               .pair = s.ctas > 1 ? ROWS : 0,
+		               .counts_k_tiles = s.per_sm > 1,
+		               .side_m = o->swap ? n : m,
+		               .side_n = o->swap ? m : n,
+		               .bk = s.bk,
+		               .cluster = s.cluster,
+		               .per_sm = s.per_sm,
+		               .sums = o->stream_k ? READERS * (s.sum_bytes + 4) : 0 };
 }
 
 bool gemm_sm100_idesc(const cptx_gemm_opt *o, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err)
@@ -132,7 +147,8 @@ static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_
 	     cptx_type_name(o->a));
 	RULE(tma_gemm_bits(o->b) >= 8 || !o->b_n_major, "B of .%s stored as rows of N; elements of 4 and 6 bits lie along K",
 	     cptx_type_name(o->b));
-	RULE(!o->a_tmem || !o->a_m_major, "A stored as rows of M cannot come from tensor memory, whose lanes are rows along K");
+	RULE(!o->a_tmem || !tma_gemm_inner(o).a_m_major, "%s cannot come from tensor memory, whose lanes are rows along K",
+	     o->swap ? "B stored as rows of N" : "A stored as rows of M");
 	return true;
 }
 
@@ -149,11 +165,13 @@ static bool check_parts(char which, const cptx_tile *t, uint32_t parts, cptx_err
 static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 {
 	uint32_t step = gemm_sm100_scaled(o) ? 64 : o->bm == 2 * ROWS ? 32 : 16;
+	const char first = o->swap ? 'N' : 'M', second = o->swap ? 'M' : 'N';
 
-	RULE(o->bm == ROWS || o->bm == 2 * ROWS, "tile M = %u; 128 (one CTA) and 256 (two) are possible", o->bm);
+	RULE(o->bm == ROWS || o->bm == 2 * ROWS, "tile %c = %u; 128 (one CTA) and 256 (two) are possible", first, o->bm);
 	RULE(o->bn >= step && o->bn <= 256 && o->bn % step == 0,
-	     "tile N = %u; multiples of %u up to 256 are possible with %u rows%s", o->bn, step, o->bm,
-	     gemm_sm100_scaled(o) ? " and scale factors" : "");
+	     "tile %c = %u; multiples of %u up to 256 are possible with %u %s%s", second, o->bn, step, o->bm,
+	     o->swap ? "columns" : "rows", gemm_sm100_scaled(o) ? " and scale factors" : "");
+	RULE(given(o->per_sm) <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", o->per_sm);
 	return tma_gemm_check_numbers(TARGET, o, err) &&
 	       tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), o->bm / ROWS, err);
 }
@@ -165,15 +183,18 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 
 	if (!check_types(o, target, err) || !check_tile(o, err))
 		return false;
-	gemm100_shape s = gemm_sm100_shape(o);
-	for (uint32_t i = 0; i < STEPS; i++)
+	const gemm100_shape s = gemm_sm100_shape(o);
+	for (uint32_t i = 0; i < STEPS; i++) /* what it says of A holds of B alike */
 		RULE(gemm_sm100_idesc(o, &s, i, &word, &why), "kind %s: %s", cptx_tcgen05_kind_name(o->kind), why.text);
-	if (!check_parts('A', &s.a, s.cluster_n, err) || !check_parts('B', &s.b, s.cluster_m, err))
+	if (!check_parts(o->swap ? 'B' : 'A', &s.a, s.cluster_n, err) ||
+	    !check_parts(o->swap ? 'A' : 'B', &s.b, s.cluster_m, err))
 		return false;
 	uint32_t smem = shared_bytes(o, &s);
-	if (!tma_gemm_check_room(TARGET, o, s.bk, 1, stage_bytes(&s), smem, err))
+	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, stage_bytes(&s), smem, err))
 		return false;
-	RULE(s.columns <= CPTX_TMEM_COLUMNS, "%u columns of tensor memory, of %d that there are", s.columns, CPTX_TMEM_COLUMNS);
+	uint32_t columns = CPTX_TMEM_COLUMNS / s.per_sm;
+	RULE(s.columns <= columns, "%u columns of tensor memory, of %u that %s", s.columns, columns,
+	     s.per_sm > 1 ? "each of two CTAs on a multiprocessor has" : "there are");
 	*plan = (cptx_gemm_plan){ .threads = WARPS * 32,
 		                      .smem = smem,
 		                      .bk = s.bk,

@@ -11,7 +11,7 @@ enum { FOUR = 16 /* bytes */, CHUNK = 32 /* columns read at once */ };
 static tma_gemm_sums sums_of(const gemm100 *g)
 {
 	return (tma_gemm_sums){
-		.at = g->p.workspace, .clusters = g->w.clusters, .of_cluster = g->s.cluster * READERS, .bytes = g->s.sum_bytes
+		.at = g->w.p.workspace, .clusters = g->w.clusters, .of_cluster = g->s.cluster * READERS, .bytes = g->s.sum_bytes
 	};
 }
 
@@ -19,7 +19,7 @@ static tma_gemm_sums sums_of(const gemm100 *g)
 static cptx_val number_of(const gemm100 *g, cptx_val cluster)
 {
 	cptx_kernel *k = g->k;
-	cptx_val cta = g->s.cluster > 1 ? cptx_mad(k, cluster, g->s.cluster, g->rank, .mode = CPTX_LO) : cluster;
+	cptx_val cta = g->s.cluster > 1 ? cptx_mad(k, cluster, g->s.cluster, g->w.rank, .mode = CPTX_LO) : cluster;
 
 	return cptx_mad(k, cta, READERS, g->warp, .mode = CPTX_LO);
 }

@@ -16,57 +16,12 @@ static uint32_t cols8(const gemm120 *g) { return g->s.wn / 8; }
 
 static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
 
-/* ---- set-up and tiles ---- */
-
-static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
-
-static void count_tiles(gemm120 *g)
-{
-	g->tiles_m = ceil_div(g->k, g->p.M, g->o->bm);
-	g->tiles_n = ceil_div(g->k, g->p.N, g->o->bn);
-}
-
-static void begin_tiles(gemm120 *g)
-{
-	cptx_kernel *k = g->k;
-
-	g->w.cluster = cptx_ctaid_x(k), g->w.clusters = cptx_nctaid_x(k);
-	if (g->o->grouped) {
-		tma_gemm_group_begin(k, &g->t, &g->list, &g->p, &g->w);
-		return;
-	}
-	count_tiles(g);
-	g->tiles = cptx_mul(k, g->tiles_m, g->tiles_n, .mode = CPTX_LO);
-	g->w.k_tiles = g->o->stream_k ? ceil_div(k, g->p.K, g->s.bk) : (cptx_val){ 0 };
-	tma_gemm_share_begin(k, &g->w, g->o->batched ? cptx_mul(k, g->tiles, g->p.batch, .mode = CPTX_LO) : g->tiles,
-	                     g->o->stream_k);
-}
-
-/* maps: those that this thread uses. */
-static void locate(gemm120 *g, uint32_t maps)
-{
-	cptx_kernel *k = g->k;
-	cptx_val row, column;
-
-	if (g->o->grouped) {
-		tma_gemm_group_find(k, &g->t, &g->list, &g->p, g->w.at, maps);
-		count_tiles(g);
-	}
-	tma_gemm_share_locate(k, &g->w, g->o->stream_k);
-	cptx_val id = g->o->grouped ? cptx_sub(k, g->w.tile, g->list.first) : g->w.tile;
-	if (g->o->batched) {
-		g->z = cptx_as(cptx_div(k, id, g->tiles), CPTX_S32);
-		id = cptx_rem(k, id, g->tiles);
-	}
-	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group, &row, &column);
-	g->m0 = cptx_as(times(k, row, g->o->bm), CPTX_S32);
-	g->n0 = cptx_as(times(k, column, g->o->bn), CPTX_S32);
-}
+/* ---- set-up ---- */
 
 static void declare(gemm120 *g, cptx_module *m)
 {
-	g->k = cptx_kernel_begin(m, g->o->name, .block = { (g->s.warps + 1) * SM120_WARP }, .min_ctas = 1);
-	tma_gemm_declare(g->k, &g->t, &g->list, &g->p);
+	g->k = cptx_kernel_begin(m, g->o->name, .block = { (g->s.warps + 1) * SM120_WARP }, .min_ctas = g->s.per_sm);
+	tma_gemm_declare(g->k, &g->t, &g->w);
 }
 
 static void setup(gemm120 *g)
@@ -77,11 +32,14 @@ static void setup(gemm120 *g)
 	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, SM120_WARP - 1);
 	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = g->s.warps);
-	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
+	cptx_val first = cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ);
+	cptx_pipe_init(k, &g->pipe, first);
+	tma_gemm_work_begin(k, &g->t, &g->w);
+	if (g->s.per_sm > 1 && !g->o->grouped)
+		tma_gemm_prefetch(k, &g->t, &g->w, &g->t.a, &g->t.b, first);
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
-	cptx_timeline_begin(k, &g->line, .buffer = g->p.timeline, .warps = g->s.warps + 1, .events = g->o->timeline);
-	begin_tiles(g);
+	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = g->s.warps + 1, .events = g->o->timeline);
 }
 
 /* ---- the loader ---- */
@@ -89,10 +47,11 @@ static void setup(gemm120 *g)
 static void load_factors(const gemm120 *g, bool of_b, cptx_val to, cptx_val block, const cptx_pipe_at *at)
 {
 	cptx_kernel *k = g->k;
-	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, of_b ? g->n0 : g->m0, 7), g->z };
+	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, of_b ? g->w.n0 : g->w.m0, 7), g->w.z };
 
-	cptx_cp_async_bulk_tensor_load(k, to, g->p.map[of_b ? 4 : 3], cptx_pack(k, g->o->batched ? 4 : 3, c), cptx_pipe_full(at),
-	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CTA);
+	cptx_cp_async_bulk_tensor_load(k, to, g->w.p.map[of_b ? 4 : 3], cptx_pack(k, g->o->batched ? 4 : 3, c),
+	                               cptx_pipe_full(at), .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D,
+	                               .dst = CPTX_SHARED_CTA);
 }
 
 static void load_stage(const gemm120 *g, const cptx_pipe_at *at, cptx_val k0)
@@ -101,11 +60,11 @@ static void load_stage(const gemm120 *g, const cptx_pipe_at *at, cptx_val k0)
 	const gemm120_shape *s = &g->s;
 	cptx_val to = cptx_mad(k, at->stage, s->stage, g->ring, .mode = CPTX_LO),
 			 block = cptx_div(k, k0, SM120_SPAN / s->blocks);
-	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->z, .mbar = cptx_pipe_full(at), .alone = true };
+	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = cptx_pipe_full(at), .alone = true };
 
-	l.tile = &g->t.a, l.map = g->p.map[0], l.row = g->m0, l.to = to;
+	l.tile = &g->t.a, l.map = g->w.p.map[0], l.row = g->w.m0, l.to = to;
 	tma_gemm_load_tile(k, &l);
-	l.tile = &g->t.b, l.map = g->p.map[1], l.row = g->n0, l.to = cptx_offset(to, s->a_bytes);
+	l.tile = &g->t.b, l.map = g->w.p.map[1], l.row = g->w.n0, l.to = cptx_offset(to, s->a_bytes);
 	tma_gemm_load_tile(k, &l);
 	load_factors(g, false, cptx_offset(to, s->a_bytes + s->b_bytes), block, at);
 	load_factors(g, true, cptx_offset(to, s->a_bytes + s->b_bytes + s->sf_bytes), block, at);
@@ -117,8 +76,8 @@ static cptx_val end_of_load(const gemm120 *g)
 	cptx_kernel *k = g->k;
 
 	return cptx_as(g->o->stream_k            ? times(k, g->w.k_end, SM120_SPAN)
-	               : gemm_sm120_packed(g->o) ? cptx_shr(k, g->p.K, 1)
-	                                         : g->p.K,
+	               : gemm_sm120_packed(g->o) ? cptx_shr(k, g->w.p.K, 1)
+	                                         : g->w.p.K,
 	               CPTX_S32);
 }
 
@@ -130,7 +89,7 @@ static void load(gemm120 *g)
 	cptx_val k0 = cptx_reg(k, CPTX_S32);
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		locate(g, SM120_MAPS);
+		tma_gemm_locate(k, &g->t, &g->w, SM120_MAPS);
 		cptx_mov(k, g->o->stream_k ? cptx_as(times(k, g->w.k_first, SM120_SPAN), CPTX_S32) : cptx_imm(0), .into = k0);
 		cptx_val end = end_of_load(g);
 		CPTX_FOR(k, k0, end, SM120_SPAN) {
@@ -230,11 +189,11 @@ static void put_two(const gemm120 *g, cptx_val at, cptx_val row, cptx_val col, c
 	cptx_val c[2] = { { 0 } }, bias[2] = { { 0 } }, e[2];
 
 	if (t->o->beta)
-		tma_gemm_load_row(k, tma_gemm_c_at(k, t, &g->p, row, col, g->z), t->o->out, 2, inside, c);
+		tma_gemm_load_row(k, tma_gemm_c_at(k, t, &g->w.p, row, col, g->w.z), t->o->out, 2, inside, c);
 	if (t->o->bias)
-		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, inside, bias);
+		tma_gemm_load_row(k, cptx_add(k, g->w.p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, inside, bias);
 	for (uint32_t i = 0; i < 2; i++)
-		e[i] = tma_gemm_value(k, t, &g->p, v[i], c[i], bias[i], row, i && t->o->epilogue ? cptx_add(k, col, 1) : col);
+		e[i] = tma_gemm_value(k, t, &g->w.p, v[i], c[i], bias[i], row, i && t->o->epilogue ? cptx_add(k, col, 1) : col);
 	if (t->o->out == CPTX_F32)
 		cptx_st(k, at, cptx_pack(k, 2, e), .space = CPTX_GLOBAL, .vec = CPTX_V2, .type = CPTX_F32, .when = inside);
 	else
@@ -246,20 +205,20 @@ static void put(const gemm120 *g)
 {
 	cptx_kernel *k = g->k;
 	uint32_t size = cptx_type_bits(g->o->out) / 8;
-	walk_matrices d = { .at = g->p.D, .M = g->p.M, .N = g->p.N, .bytes = size };
-	cptx_val row = cptx_add(k, cptx_add(k, cptx_as(g->m0, CPTX_U32), g->warp_m), cptx_shr(k, g->lane, 2));
-	cptx_val col = cptx_add(k, cptx_add(k, cptx_as(g->n0, CPTX_U32), g->warp_n), cptx_shl(k, cptx_and(k, g->lane, 3), 1));
+	walk_matrices d = { .at = g->w.p.D, .M = g->w.p.M, .N = g->w.p.N, .bytes = size };
+	cptx_val row = cptx_add(k, cptx_add(k, cptx_as(g->w.m0, CPTX_U32), g->warp_m), cptx_shr(k, g->lane, 2));
+	cptx_val col = cptx_add(k, cptx_add(k, cptx_as(g->w.n0, CPTX_U32), g->warp_n), cptx_shl(k, cptx_and(k, g->lane, 3), 1));
 
 	for (uint32_t i = 0; i < rows16(g) * 2; i++) {
-		cptx_val r = i ? cptx_add(k, row, i * 8) : row, there = cptx_setp(k, r, g->p.M, .cmp = CPTX_LT);
-		cptx_val line = walk_element(k, &d, g->o->batched ? cptx_as(g->z, CPTX_U32) : (cptx_val){ 0 }, r, col);
+		cptx_val r = i ? cptx_add(k, row, i * 8) : row, there = cptx_setp(k, r, g->w.p.M, .cmp = CPTX_LT);
+		cptx_val line = walk_element(k, &d, g->o->batched ? cptx_as(g->w.z, CPTX_U32) : (cptx_val){ 0 }, r, col);
 		for (uint32_t j = 0; j < cols8(g); j++) {
 			cptx_val c = j ? cptx_add(k, col, j * 8) : col;
 			uint32_t first = (i / 2 * cols8(g) + j) * 4 + i % 2 * 2;
 			cptx_val v[2] = { cptx_elem(g->acc, first), cptx_elem(g->acc, first + 1) };
 			/* N is even, as rows are aligned: both are inside or none */
 			put_two(g, cptx_offset(line, j * 8 * size), r, c, v,
-			        cptx_and(k, there, cptx_setp(k, c, g->p.N, .cmp = CPTX_LT)));
+			        cptx_and(k, there, cptx_setp(k, c, g->w.p.N, .cmp = CPTX_LT)));
 		}
 	}
 }
@@ -270,10 +229,10 @@ static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 	cptx_kernel *k = g->k;
 	const gemm120_shape *s = &g->s;
 	cptx_val factors_at = cptx_add(k, g->ring, s->a_bytes + s->b_bytes);
-	cptx_val fa = cptx_add(k, factors_at, factor_place(g, g->m0, g->warp_m, g->row_a));
-	cptx_val fb = cptx_add(k, factors_at, factor_place(g, g->n0, g->warp_n, g->row_b));
+	cptx_val fa = cptx_add(k, factors_at, factor_place(g, g->w.m0, g->warp_m, g->row_a));
+	cptx_val fb = cptx_add(k, factors_at, factor_place(g, g->w.n0, g->warp_n, g->row_b));
 	cptx_val k0 = cptx_var(k, CPTX_U32, g->o->stream_k ? times(k, g->w.k_first, s->bk) : cptx_imm(0));
-	cptx_val end = g->o->stream_k ? times(k, g->w.k_end, s->bk) : g->p.K;
+	cptx_val end = g->o->stream_k ? times(k, g->w.k_end, s->bk) : g->w.p.K;
 
 	for (uint32_t i = 0; i < g->acc.count; i++)
 		cptx_mov(k, 0.0f, .into = cptx_elem(g->acc, i));
@@ -298,7 +257,7 @@ static void compute(gemm120 *g)
 
 	begin_fragments(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		locate(g, 0);
+		tma_gemm_locate(k, &g->t, &g->w, 0);
 		multiply(g, &at, first_lane);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, first_lane);
 		if (g->o->stream_k) {

@@ -18,7 +18,7 @@ enum {
 typedef struct gemm120_shape {
 	uint32_t bk, vec, blocks; /* elements along K; of a factor; blocks of factors along K */
 	uint32_t a_bytes, b_bytes, sf_bytes, stage;
-	uint32_t wm, wn, warps;
+	uint32_t wm, wn, warps, per_sm; /* warps: that compute */
 } gemm120_shape;
 
 /* Where ldmatrix finds A or B. */
@@ -34,15 +34,11 @@ typedef struct gemm120 {
 	const cptx_gemm_opt *o;
 	gemm120_shape s;
 	tma_gemm t;
-	tma_gemm_params p;
-	tma_gemm_group list; /* with grouped */
-	tma_gemm_share w;
+	tma_gemm_work w;
 	cptx_pipe pipe;
 	cptx_timeline line;
 	cptx_val ring, tid, warp, lane;
-	cptx_val tiles_m, tiles_n, tiles; /* tiles: of one matrix */
-	cptx_val m0, n0, z;               /* of the tile, .s32; the matrix */
-	cptx_val warp_m, warp_n;          /* where the warp's part begins in it */
+	cptx_val warp_m, warp_n; /* where the warp's part begins in it */
 	sm120_operand a, b;
 	cptx_val row_a, row_b;        /* bytes of this lane's row in a block of factors */
 	cptx_val frag_a, frag_b, acc; /* fragments: of one step; of the tile */

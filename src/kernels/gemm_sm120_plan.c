@@ -13,7 +13,7 @@ gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
 	s.blocks = s.bk / (s.vec * FACTORS);
 	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
 	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
-	s.warps = o->warps_m * o->warps_n;
+	s.warps = o->warps_m * o->warps_n, s.per_sm = given(o->per_sm);
 	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
 	return s;
 }
@@ -48,7 +48,7 @@ tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
 		               .b = operand(o, true),
 		               .d = { .rows = o->bm, .cols = o->bn, .elem = { .bits = (uint8_t)cptx_type_bits(o->out) } },
 		               .packed = gemm_sm120_packed(o) ? 2 : 1,
-		               .factors = { s.vec, s.blocks, 1 },
+		               .factors = { s.vec, s.blocks, 1, 1 },
 		               .maps = 5,
 		               .d_pointer = true,
 		               .list_maps = CPTX_GEMM_MAPS,
@@ -56,6 +56,8 @@ tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
 		               .side_n = o->bn,
 		               .bk = s.bk,
 		               .cluster = 1,
+		               .per_sm = s.per_sm,
+		               .counts_k_tiles = s.per_sm > 1,
 		               .sums = o->stream_k ? s.warps * (gemm_sm120_sum_bytes(&s) + 4) : 0 };
 }
 
@@ -112,6 +114,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	         s.wn * o->warps_n == o->bn,
 	     "%ux%u warps for a tile of %ux%u; each must have a multiple of 32 rows and of 32 columns", o->warps_m, o->warps_n,
 	     o->bm, o->bn);
+	RULE(s.per_sm <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", s.per_sm);
 	/* found with ptxas for all shapes: others spill registers */
 	bool more = o->stream_k || o->grouped;
 	RULE(s.wm * s.wn <= (more ? 32u : 64u) * 64 && (s.wn <= 64 || gemm_sm120_packed(o)),
@@ -121,7 +124,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     !more && gemm_sm120_packed(o) ? " and 32x128" : "");
 	if (!check_major(o, 'A', o->a, o->bm, o->a_m_major, err) || !check_major(o, 'B', o->b, o->bn, o->b_n_major, err) ||
 	    !tma_gemm_check_numbers(TARGET, o, err) ||
-	    !tma_gemm_check_room(TARGET, o, s.bk, 1, s.stage, o->stages * s.stage, err))
+	    !tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.stage, o->stages * s.stage, err))
 		return false;
 	*plan = (cptx_gemm_plan){ .threads = (s.warps + 1) * SM120_WARP,
 		                      .smem = o->stages * s.stage,

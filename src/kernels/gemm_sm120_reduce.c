@@ -11,7 +11,7 @@ enum { FOUR = 16 /* bytes */ };
 static tma_gemm_sums sums_of(const gemm120 *g)
 {
 	return (tma_gemm_sums){
-		.at = g->p.workspace, .clusters = g->w.clusters, .of_cluster = g->s.warps, .bytes = gemm_sm120_sum_bytes(&g->s)
+		.at = g->w.p.workspace, .clusters = g->w.clusters, .of_cluster = g->s.warps, .bytes = gemm_sm120_sum_bytes(&g->s)
 	};
 }
 

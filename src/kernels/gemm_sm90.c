@@ -23,62 +23,21 @@ static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
 
 /* ---- set-up ---- */
 
-/* The names of the options become those of the product that is computed. */
-void gemm_sm90_name_params(gemm90 *g)
-{
-	const bool swap = g->o->swap;
-
-	g->map_a = g->p.map[swap], g->map_b = g->p.map[!swap], g->map_d = g->p.map[2], g->map_rest = g->p.map[3];
-	if (g->t.edges)
-		g->last_a = g->p.map[g->t.edges + swap], g->last_b = g->p.map[g->t.edges + !swap];
-	g->M = swap ? g->p.N : g->p.M, g->N = swap ? g->p.M : g->p.N, g->K = g->p.K;
-}
-
 static void declare(gemm90 *g, cptx_module *m)
 {
 	cptx_kernel *k = cptx_kernel_begin(m, g->o->name, .block = { (g->s.consumers + 1) * WARPGROUP }, .min_ctas = g->s.per_sm,
 	                                   .cluster = { g->s.cluster > 1 ? g->s.cluster : 0 });
 
 	g->k = k;
-	tma_gemm_declare(k, &g->t, &g->list, &g->p);
-	if (!g->o->grouped)
-		gemm_sm90_name_params(g);
+	tma_gemm_declare(k, &g->t, &g->w);
 }
 
-/* One operand of a stage, into L2. */
-static void prefetch_operand(const gemm90 *g, cptx_val map, const cptx_tile *t, cptx_val rows, cptx_val k0)
+/* What g->w.at says. */
+static void locate(gemm90 *g)
 {
-	cptx_kernel *k = g->k;
-	cptx_tile_boxes boxes = { 0 };
+	const uint32_t loaded = 3 | (g->t.edges ? 3u << g->t.edges : 0);
 
-	cptx_tile_get_boxes(t, &boxes, NULL);
-	for (uint32_t i = 0; i < boxes.count[0]; i++) {
-		cptx_val row = i ? cptx_add(k, rows, i * boxes.box[0]) : rows, c[3] = { k0, row, g->z };
-		if (t->elem.mn_major)
-			c[0] = row, c[1] = k0;
-		cptx_cp_async_bulk_prefetch_tensor(k, map, cptx_pack(k, g->o->batched ? 3 : 2, c),
-		                                   .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
-	}
-}
-
-/* The first stages.  L2 has what any kernel wrote, so the launch before need not have ended; what it still writes is read
- * again by whoever writes it. */
-static void prefetch(gemm90 *g)
-{
-	cptx_kernel *k = g->k;
-	const gemm_shape *s = &g->s;
-
-	CPTX_IF(k, cptx_and(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ), cptx_setp(k, g->w.at, g->w.end, .cmp = CPTX_LT))) {
-		gemm_sm90_locate(g);
-		cptx_val first = g->o->stream_k ? g->w.k_first : cptx_imm(0);
-		cptx_val i = cptx_var(k, CPTX_U32, first);
-		cptx_val end = cptx_min(k, g->w.k_end, cptx_add(k, i, g->o->stages));
-		CPTX_FOR(k, i, end, 1) {
-			cptx_val k0 = cptx_as(cptx_mul(k, i, s->bk, .mode = CPTX_LO), CPTX_S32);
-			prefetch_operand(g, g->map_a, &s->a, g->m0, k0);
-			prefetch_operand(g, g->map_b, &s->b, g->n0, k0);
-		}
-	}
+	tma_gemm_locate(g->k, &g->t, &g->w, g->loads ? loaded : ~loaded);
 }
 
 static void setup(gemm90 *g)
@@ -96,14 +55,14 @@ static void setup(gemm90 *g)
 	              .multicast = s->cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	for (uint32_t i = 0; i < s->maps && !g->o->grouped; i++) /* those that all tiles take */
-		cptx_prefetch(k, g->p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
-	gemm_sm90_work_begin(g);
+		cptx_prefetch(k, g->w.p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	tma_gemm_work_begin(k, &g->t, &g->w);
 	if (g->s.per_sm > 1 && g->s.cluster == 1 && !g->o->grouped)
-		prefetch(g);
+		tma_gemm_prefetch(k, &g->t, &g->w, &s->a, &s->b, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
-	cptx_timeline_begin(k, &g->line, .buffer = g->p.timeline, .warps = (s->consumers + 1) * WARPGROUP / 32,
+	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = (s->consumers + 1) * WARPGROUP / 32,
 	                    .events = g->o->timeline);
 }
 
@@ -141,9 +100,9 @@ static operand operand_of(const gemm90 *g, bool b)
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
 	const uint32_t in_front = b ? s->a_bytes : 0;
-	const cptx_val row = b ? g->n0 : g->m0;
+	const cptx_val row = b ? g->w.n0 : g->w.m0;
 	operand x = { .part = b ? s->b : s->a,
-		          .map = b ? g->map_b : g->map_a,
+		          .map = b ? g->w.in.map[1] : g->w.in.map[0],
 		          .row = row,
 		          .to = cptx_imm(in_front),
 		          .bytes = cptx_imm(b ? s->b_bytes : s->a_bytes),
@@ -152,18 +111,19 @@ static operand operand_of(const gemm90 *g, bool b)
 
 	x.part.rows /= x.parts;
 	if (x.parts > 1) {
-		x.row = cptx_mad(k, cptx_as(g->rank, CPTX_S32), x.part.rows, row, .mode = CPTX_LO);
-		x.to = cptx_mad(k, g->rank, cptx_tile_bytes(&x.part), in_front, .mode = CPTX_LO);
+		x.row = cptx_mad(k, cptx_as(g->w.rank, CPTX_S32), x.part.rows, row, .mode = CPTX_LO);
+		x.to = cptx_mad(k, g->w.rank, cptx_tile_bytes(&x.part), in_front, .mode = CPTX_LO);
 	}
 	if (g->t.edges)
-		trim(g, &x, b ? g->last_b : g->last_a, row, cptx_as(b ? g->N : g->M, CPTX_S32));
+		trim(g, &x, b ? g->w.in.map[g->t.edges + 1] : g->w.in.map[g->t.edges], row,
+		     cptx_as(b ? g->w.in.N : g->w.in.M, CPTX_S32));
 	return x;
 }
 
 static void load_part(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val stage, cptx_val k0)
 {
 	cptx_kernel *k = g->k;
-	tma_gemm_load l = { .t = &g->t, .tile = &x->part, .map = x->map, .row = x->row, .k0 = k0, .z = g->z, .when = x->when };
+	tma_gemm_load l = { .t = &g->t, .tile = &x->part, .map = x->map, .row = x->row, .k0 = k0, .z = g->w.z, .when = x->when };
 
 	l.to = cptx_add(k, stage, x->to);
 	l.mbar = cptx_pipe_full(at);
@@ -181,7 +141,7 @@ static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const operand 
 		return;
 	}
 	cptx_val turn = cptx_and(k, cptx_div(k, cptx_as(k0, CPTX_U32), g->s.bk), x->sharers - 1);
-	CPTX_IF(k, cptx_setp(k, turn, g->rank, .cmp = CPTX_EQ))
+	CPTX_IF(k, cptx_setp(k, turn, g->w.rank, .cmp = CPTX_EQ))
 		load_part(g, at, x, stage, k0);
 }
 
@@ -195,7 +155,7 @@ static void load(gemm90 *g)
 
 	g->loads = true;
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		gemm_sm90_locate(g);
+		locate(g);
 		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->w.k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
 		         .into = k0);
 		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
@@ -286,7 +246,7 @@ static void compute(gemm90 *g)
 	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
 	gemm_sm90_epilogue_begin(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		gemm_sm90_locate(g);
+		locate(g);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, stamps);
 		cptx_pipe_wait_full(k, &g->pipe, &at);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, stamps);
@@ -342,7 +302,7 @@ static void roles(gemm90 *g)
 
 cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
 {
-	cptx_gemm_opt o = gemm_sm90_inner(opt);
+	cptx_gemm_opt o = tma_gemm_inner(opt);
 	gemm90 g = { .o = &o, .s = gemm_sm90_shape(opt), .t = gemm_sm90_describe(opt) };
 
 	declare(&g, m);

@@ -10,15 +10,6 @@ enum {
 	SPAN = 128 /* bytes along K of a stage */
 };
 
-/*
- * With opt.swap a kernel computes D^T = B^T * A^T.  What follows here, and the parts of the kernel but for the epilogue,
- * have the names of that product: its A is the B of the options, its M their N.
- */
-
-/* Options and sizes as the kernel sees them: with swap, A and B, M and N exchanged. */
-cptx_gemm_opt gemm_sm90_inner(const cptx_gemm_opt *opt);
-cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p);
-
 /* Numbers that follow from the options. */
 typedef struct gemm_shape {
 	uint32_t in_bytes, out_bytes, bk;
@@ -47,18 +38,13 @@ typedef struct gemm90 {
 	const cptx_gemm_opt *o;
 	gemm_shape s;
 	tma_gemm t;
-	tma_gemm_params p; /* with the names of the options */
-	cptx_val map_a, map_b, map_d, map_rest, last_a, last_b, M, N, K;
-	tma_gemm_group list;
 	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;
 	cptx_timeline line;
 	cptx_val ring, stores; /* addresses in shared memory */
 	cptx_val ring_desc;    /* of the ring, for descriptors */
-	cptx_val tid, group /* warpgroup, uniform */, rank /* in the cluster */;
-	tma_gemm_share w;
-	cptx_val tiles_m, tiles_n, tiles;
-	cptx_val m0, n0, z; /* where what is done now begins, of this CTA; the matrix */
+	cptx_val tid, group /* warpgroup, uniform */;
+	tma_gemm_work w;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */
@@ -70,7 +56,7 @@ typedef struct gemm90 {
 /* g->w; and where what g->w.at says is. */
 void gemm_sm90_work_begin(gemm90 *g);
 void gemm_sm90_locate(gemm90 *g);
-/* g->M and so on, of g->p. */
+/* g->w.in.M and so on, of g->w.p. */
 void gemm_sm90_name_params(gemm90 *g);
 
 /* From the accumulators to D; all threads of a warpgroup. */

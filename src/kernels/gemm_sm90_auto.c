@@ -4,7 +4,8 @@
  * All shapes that the rules allow are tried.  A tile takes, for each K tile, the longer of two times: that of the tensor
  * cores and that of filling shared memory from L2, which multicast lowers.  To these come a part for each tile and one for
  * each launch.  All together take at least as long as global memory needs.  Two that are near to one another hinder each
- * other, hence longer().  The constants were fitted to times of bench_gemm_sm90 --sweep, of all sizes in bench/gemm_sizes.h.
+ * other, hence gemm_longer().  The constants were fitted to times of bench_gemm_sm90 --sweep, of all sizes in
+ * bench/gemm_sizes.h.
  */
 #include "kernels/gemm_sm90.h"
 
@@ -52,9 +53,6 @@ static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cpt
 	return MAX((double)(clusters * rows * SPAN) * crossed / L2_BYTES, (double)(s->a_bytes + s->b_bytes) / SM_BYTES);
 }
 
-/* The longer of two times that overlap. */
-static double longer(double a, double b) { return pow(pow(a, 6) + pow(b, 6), 1.0 / 6); }
-
 /* Of a launch, whatever it computes.  The next one begins beside it where both have room. */
 static double fixed_us(const gemm_shape *s, uint64_t ctas, uint32_t sms)
 {
@@ -78,7 +76,7 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 		(double)batch * ((double)(p->m + p->n) * (double)p->k * s.in_bytes + (double)p->m * (double)p->n * s.out_bytes);
 
 	busy = MIN(busy, (double)at_once * s.cluster / sms);
-	cptx_gemm_problem inner_p = gemm_sm90_inner_problem(o, p);
+	cptx_gemm_problem inner_p = tma_gemm_inner_problem(o, p);
 	uint64_t run = MIN(at_once, tiles * (o->stream_k ? k_tiles : 1)) * s.cluster;
 	double together = MIN((double)s.per_sm, ceil((double)run / sms)); /* CTAs of one multiprocessor */
 	c->mma_us = together * steps * mma_clocks(o, &s) * clock;
@@ -96,7 +94,7 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	c->memory_us = sizes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
 	double pieces = PIECE_CLOCKS * s.blocks * ((o->bn + s.out_cols - 1) / s.out_cols) * together;
 	double ends = ceil(rounds) * (TILE_CLOCKS + pieces) * clock;
-	c->us = fixed_us(&s, run, sms) + longer(longer(c->mma_us, c->load_us) + ends, c->memory_us);
+	c->us = fixed_us(&s, run, sms) + gemm_longer(gemm_longer(c->mma_us, c->load_us) + ends, c->memory_us);
 	if (o->stream_k) {
 		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
 		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;

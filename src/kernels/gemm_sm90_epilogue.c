@@ -26,31 +26,22 @@ typedef struct place {
 	cptx_val bias[2];   /* with swap, for e / 2 */
 } place;
 
-/* With swap neighbours of an accumulator are in other rows: an element of C or bias as f32; 0 where there is none. */
-static cptx_val load_one(const gemm90 *g, cptx_val at, enum cptx_type type, cptx_val inside)
-{
-	cptx_kernel *k = g->k;
-	cptx_val v = type == CPTX_F32 ? cptx_var(k, CPTX_F32, 0.0f) : cptx_var(k, CPTX_B16, 0);
-
-	cptx_ld(k, at, .space = CPTX_GLOBAL, .type = type == CPTX_F32 ? CPTX_F32 : CPTX_B16, .into = v, .when = inside);
-	return type == CPTX_F32 ? v : cptx_cvt(k, cptx_as(v, type), .dtype = CPTX_F32);
-}
-
-/* With swap: C and bias beside accumulator 0, whose row and column, of D^T, are known. */
+/* With swap neighbours of an accumulator are in other rows: C and bias beside accumulator 0, whose row and column, of D^T,
+ * are known. */
 static void find_swapped(const gemm90 *g, place *p)
 {
 	cptx_kernel *k = g->k;
 
 	for (uint32_t e = 0; e < 2; e++) {
 		cptx_val here = e ? cptx_add(k, p->row, 8) : p->row;
-		p->row_ok[e] = cptx_setp(k, here, g->M, .cmp = CPTX_LT);
+		p->row_ok[e] = cptx_setp(k, here, g->w.in.M, .cmp = CPTX_LT);
 		if (g->o->bias)
-			p->bias[e] = load_one(g, cptx_add(k, g->p.bias, cptx_mul_wide(k, here, 4)), CPTX_F32, p->row_ok[e]);
+			p->bias[e] = tma_gemm_load_one(k, cptx_add(k, g->w.p.bias, cptx_mul_wide(k, here, 4)), CPTX_F32, p->row_ok[e]);
 		if (g->o->beta)
-			p->c_at[e] = tma_gemm_c_at(k, &g->t, &g->p, e ? cptx_add(k, p->col, 1) : p->col, p->row, g->z);
+			p->c_at[e] = tma_gemm_c_at(k, &g->t, &g->w.p, e ? cptx_add(k, p->col, 1) : p->col, p->row, g->w.z);
 	}
 	if (g->o->beta)
-		p->c_step = cptx_mul_wide(k, g->M, 8 * g->s.out_bytes);
+		p->c_step = cptx_mul_wide(k, g->w.in.M, 8 * g->s.out_bytes);
 }
 
 static place find_place(const gemm90 *g, uint32_t block)
@@ -62,18 +53,18 @@ static place find_place(const gemm90 *g, uint32_t block)
 
 	if (!g->o->beta && !g->o->bias && !g->o->epilogue)
 		return p;
-	p.row = cptx_mad(k, g->wg, s->blocks * BLOCK_M, cptx_as(g->m0, CPTX_U32), .mode = CPTX_LO);
+	p.row = cptx_mad(k, g->wg, s->blocks * BLOCK_M, cptx_as(g->w.m0, CPTX_U32), .mode = CPTX_LO);
 	p.row = cptx_add(k, cptx_mad(k, warp, 16, p.row, .mode = CPTX_LO), cptx_shr(k, in_warp, 2));
 	p.row = block ? cptx_add(k, p.row, block * BLOCK_M) : p.row;
-	p.col = cptx_mad(k, cptx_and(k, in_warp, 3), 2, cptx_as(g->n0, CPTX_U32), .mode = CPTX_LO);
+	p.col = cptx_mad(k, cptx_and(k, in_warp, 3), 2, cptx_as(g->w.n0, CPTX_U32), .mode = CPTX_LO);
 	if (g->o->swap) {
 		find_swapped(g, &p);
 		return p;
 	}
 	for (uint32_t half = 0; g->o->beta && half < 2; half++) {
 		cptx_val row = cptx_add(k, p.row, half * 8);
-		p.row_ok[half] = cptx_setp(k, row, g->M, .cmp = CPTX_LT);
-		p.c_at[half] = tma_gemm_c_at(k, &g->t, &g->p, row, p.col, g->z);
+		p.row_ok[half] = cptx_setp(k, row, g->w.in.M, .cmp = CPTX_LT);
+		p.c_at[half] = tma_gemm_c_at(k, &g->t, &g->w.p, row, p.col, g->w.z);
 	}
 	return p;
 }
@@ -90,11 +81,11 @@ static void values_swapped(const gemm90 *g, const place *p, uint32_t block, uint
 		if (o->beta || o->epilogue)
 			col = cptx_add(k, p->col, 8 * j + i);
 		if (o->beta) {
-			cptx_val inside = cptx_and(k, cptx_setp(k, col, g->N, .cmp = CPTX_LT), p->row_ok[half]);
+			cptx_val inside = cptx_and(k, cptx_setp(k, col, g->w.in.N, .cmp = CPTX_LT), p->row_ok[half]);
 			cptx_val at = cptx_mad(k, p->c_step, j, p->c_at[i], .mode = CPTX_LO);
-			c = load_one(g, cptx_offset(at, 8 * half * g->s.out_bytes), o->out, inside);
+			c = tma_gemm_load_one(k, cptx_offset(at, 8 * half * g->s.out_bytes), o->out, inside);
 		}
-		v[i] = tma_gemm_value(k, &g->t, &g->p, accumulator(g, block, j, 2 * half + i), c, p->bias[half], col, row);
+		v[i] = tma_gemm_value(k, &g->t, &g->w.p, accumulator(g, block, j, 2 * half + i), c, p->bias[half], col, row);
 	}
 }
 
@@ -112,16 +103,16 @@ static void values(const gemm90 *g, const place *p, uint32_t block, uint32_t j, 
 	if (o->beta || o->bias || o->epilogue)
 		col = cptx_add(k, p->col, 8 * j);
 	if (o->beta || o->bias) /* N is even, as rows are aligned: both are inside or none */
-		col_ok = cptx_setp(k, col, g->N, .cmp = CPTX_LT);
+		col_ok = cptx_setp(k, col, g->w.in.N, .cmp = CPTX_LT);
 	if (o->beta)
 		tma_gemm_load_row(k, cptx_offset(p->c_at[half], 8 * j * g->s.out_bytes), o->out, 2,
 		                  cptx_and(k, col_ok, p->row_ok[half]), c);
 	if (o->bias)
-		tma_gemm_load_row(k, cptx_add(k, g->p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, col_ok, bias);
+		tma_gemm_load_row(k, cptx_add(k, g->w.p.bias, cptx_mul_wide(k, col, 4)), CPTX_F32, 2, col_ok, bias);
 	if (o->epilogue)
 		row = half ? cptx_add(k, p->row, 8) : p->row;
 	for (uint32_t i = 0; i < 2; i++)
-		v[i] = tma_gemm_value(k, &g->t, &g->p, accumulator(g, block, j, 2 * half + i), c[i], bias[i], row,
+		v[i] = tma_gemm_value(k, &g->t, &g->w.p, accumulator(g, block, j, 2 * half + i), c[i], bias[i], row,
 		                      i && o->epilogue ? cptx_add(k, col, 1) : col);
 }
 
@@ -188,7 +179,7 @@ static void send(const gemm90 *g, cptx_val first, cptx_val row, const piece *x)
 {
 	cptx_kernel *k = g->k;
 	const cptx_tile *t = x->cols < g->s.out_cols ? &g->s.rest : &g->s.d;
-	cptx_val map = x->cols < g->s.out_cols ? g->map_rest : g->map_d;
+	cptx_val map = x->cols < g->s.out_cols ? g->w.in.map[3] : g->w.in.map[2];
 
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	cptx_bar_sync(k, g->barrier, .b = cptx_imm(WARPGROUP));
@@ -196,10 +187,10 @@ static void send(const gemm90 *g, cptx_val first, cptx_val row, const piece *x)
 		uint32_t bytes = cptx_tile_bytes(&g->s.d);
 		uint32_t boxes = g->o->swap ? BLOCK_M * g->s.out_bytes / SPAN : 1;
 		cptx_val from = cptx_mad(k, g->wg, g->s.store_buffers * bytes, g->stores, .mode = CPTX_LO);
-		cptx_val col = x->col ? cptx_add(k, g->n0, x->col) : g->n0;
+		cptx_val col = x->col ? cptx_add(k, g->w.n0, x->col) : g->w.n0;
 		for (uint32_t i = 0; i < boxes; i++) {
 			cptx_val along = i ? cptx_add(k, row, i * SPAN / g->s.out_bytes) : row;
-			cptx_val c[3] = { g->o->swap ? along : col, g->o->swap ? col : row, g->z };
+			cptx_val c[3] = { g->o->swap ? along : col, g->o->swap ? col : row, g->w.z };
 			cptx_cp_async_bulk_tensor_store(k, map, cptx_pack(k, g->o->batched ? 3 : 2, c),
 			                                cptx_offset(from, x->buffer * bytes + i * cptx_tile_bytes(t) / boxes),
 			                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
@@ -266,7 +257,7 @@ void gemm_sm90_epilogue(gemm90 *g)
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
 	cptx_val first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
-	cptx_val row0 = cptx_mad(k, cptx_as(g->wg, CPTX_S32), s->blocks * BLOCK_M, g->m0, .mode = CPTX_LO);
+	cptx_val row0 = cptx_mad(k, cptx_as(g->wg, CPTX_S32), s->blocks * BLOCK_M, g->w.m0, .mode = CPTX_LO);
 	uint32_t pieces = s->blocks * ((g->o->bn + s->out_cols - 1) / s->out_cols), i = 0;
 
 	for (uint32_t block = 0; block < s->blocks; block++) {

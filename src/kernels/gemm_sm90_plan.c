@@ -4,28 +4,6 @@
 #define TARGET "sm_90a"
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
-cptx_gemm_opt gemm_sm90_inner(const cptx_gemm_opt *o)
-{
-	cptx_gemm_opt in = *o;
-
-	if (o->swap) {
-		in.a = o->b, in.b = o->a;
-		in.a_m_major = o->b_n_major, in.b_n_major = o->a_m_major;
-	}
-	return in;
-}
-
-cptx_gemm_problem gemm_sm90_inner_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
-{
-	cptx_gemm_problem in = *p;
-
-	if (o->swap) {
-		in.m = p->n, in.n = p->m;
-		in.a = p->b, in.b = p->a;
-	}
-	return in;
-}
-
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
 {
 	return o->stages * (s->a_bytes + s->b_bytes) + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
@@ -72,7 +50,7 @@ static void choose_pieces(gemm_shape *s, const cptx_gemm_opt *o)
 
 gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 {
-	const cptx_gemm_opt in = gemm_sm90_inner(opt), *o = &in;
+	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
 	gemm_shape s = { .in_bytes = cptx_type_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
 
 	s.bk = SPAN / s.in_bytes;
@@ -109,6 +87,7 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 		           .side_m = o->swap ? n : m,
 		           .side_n = o->swap ? m : n,
 		           .bk = s.bk,
+		           .counts_k_tiles = true,
 		           .cluster = s.cluster,
 		           .per_sm = s.per_sm,
 		           .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
@@ -142,7 +121,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     o->swap ? 'M' : 'N', o->bn);
 	RULE(o->bm < 192 || o->bn <= 192, "tile %ux%u; with %u %s at most 192 %s have room in registers", o->bm, o->bn, o->bm,
 	     o->swap ? "columns" : "rows", o->swap ? "rows" : "columns");
-	RULE(!gemm_sm90_inner(o).b_n_major || o->bn % 64 == 0,
+	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
 	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
 	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
 	if (!tma_gemm_check_numbers(TARGET, o, err) ||

@@ -5,7 +5,7 @@ enum { FOUR = 16 /* bytes */ };
 
 static tma_gemm_sums sums(const gemm90 *g)
 {
-	return (tma_gemm_sums){ .at = g->p.workspace,
+	return (tma_gemm_sums){ .at = g->w.p.workspace,
 		                    .clusters = g->w.clusters,
 		                    .of_cluster = g->s.cluster * g->s.consumers,
 		                    .bytes = g->s.acc * WARPGROUP * 4 };
@@ -15,7 +15,7 @@ static tma_gemm_sums sums(const gemm90 *g)
 static cptx_val sum_number(const gemm90 *g, cptx_val cluster)
 {
 	cptx_kernel *k = g->k;
-	cptx_val number = g->s.cluster > 1 ? cptx_mad(k, cluster, g->s.cluster, g->rank, .mode = CPTX_LO) : cluster;
+	cptx_val number = g->s.cluster > 1 ? cptx_mad(k, cluster, g->s.cluster, g->w.rank, .mode = CPTX_LO) : cluster;
 
 	return cptx_mad(k, number, g->s.consumers, g->wg, .mode = CPTX_LO);
 }

@@ -72,7 +72,7 @@ static bool make_map_of_factors(const tma_gemm *t, const cptx_gemm_problem *p, b
 		                          .address = of_b ? p->scale_b : p->scale_a,
 		                          .dim = { FACTOR_BYTES / 4, up(p->k, (uint64_t)f->vec * FACTORS), up(rows, FACTOR_ROWS),
 		                                   given(p->batch) },
-		                          .box = { FACTOR_BYTES / 4, f->along_k, of_b ? f->along_rows : 1, 1 } };
+		                          .box = { FACTOR_BYTES / 4, f->along_k, of_b ? f->of_b : f->of_a, 1 } };
 	return cptx_tensor_map_check(map, err);
 }
 
@@ -152,15 +152,16 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 
 /* ---- the kernel ---- */
 
-void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *list, tma_gemm_params *p)
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	static const char *const names[2][CPTX_GEMM_MAPS] = { { "map_a", "map_b", "map_d", "map_rest", "map_last_a",
 		                                                    "map_last_b" },
 		                                                  { "map_a", "map_b", "map_d", "map_scale_a", "map_scale_b" } };
 	const bool scaled = t->factors.vec;
+	tma_gemm_params *p = &w->p;
 
 	if (t->o->grouped) {
-		tma_gemm_group_declare(k, t, list, p);
+		tma_gemm_group_declare(k, t, w);
 		return;
 	}
 	for (uint32_t i = 0; i < t->maps; i++) {
@@ -239,6 +240,14 @@ void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_
 				*to++ = cptx_cvt(k, cptx_as(cptx_elem(halves, h), type), .dtype = CPTX_F32);
 		}
 	}
+}
+
+cptx_val tma_gemm_load_one(cptx_kernel *k, cptx_val at, enum cptx_type type, cptx_val inside)
+{
+	cptx_val v = type == CPTX_F32 ? cptx_var(k, CPTX_F32, 0.0f) : cptx_var(k, CPTX_B16, 0);
+
+	cptx_ld(k, at, .space = CPTX_GLOBAL, .type = type == CPTX_F32 ? CPTX_F32 : CPTX_B16, .into = v, .when = inside);
+	return type == CPTX_F32 ? v : cptx_cvt(k, cptx_as(v, type), .dtype = CPTX_F32);
 }
 
 cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,

@@ -8,9 +8,9 @@
 
 #include "base/base.h"
 
-/* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows in a stage. */
+/* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows of A and B in a stage. */
 typedef struct tma_gemm_factors {
-	uint32_t vec, along_k, along_rows;
+	uint32_t vec, along_k, of_a, of_b;
 } tma_gemm_factors;
 enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
 
@@ -25,11 +25,20 @@ typedef struct tma_gemm {
 	uint32_t maps;  /* A, B, D; with factors those of A and B; else the rest of D, then the last rows of A and B */
 	uint32_t edges; /* which map has the last rows of A, where tiles do not divide them; that of B is behind it; 0: none */
 	bool d_pointer; /* D is given by its address, not by a map */
-	uint32_t list_maps; /* maps that a record of a list has room for */
+	uint32_t list_maps;  /* maps that a record of a list has room for */
+	uint32_t pair;       /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
+	bool counts_k_tiles; /* always; else with stream_k */
 	/* how a problem is laid on clusters: rows and columns of D of one, elements along K of a stage; CTAs of a cluster; CTAs
 	 * that a multiprocessor holds; with stream_k: bytes that a CTA may leave in the workspace, flags too */
 	uint32_t side_m, side_n, bk, cluster, per_sm, sums;
 } tma_gemm;
+
+/*
+ * With opt.swap a kernel computes D^T = B^T * A^T.  Its parts but for the epilogue have the names of that product: its A is
+ * the B of the options, its M their N.  bm, bn and clusters are of that product in the options too.
+ */
+cptx_gemm_opt tma_gemm_inner(const cptx_gemm_opt *opt);
+cptx_gemm_problem tma_gemm_inner_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p);
 
 /* A rule that options or sizes break; inside a function that gives false then, with `err`. */
 #define TMA_RULE(ok, ...)                                                                                                   \
@@ -81,6 +90,8 @@ typedef struct gemm_pick {
 	uint32_t sms;
 } gemm_pick;
 void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice);
+/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other. */
+double gemm_longer(double a, double b);
 
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                              const cptx_gemm_problem *p, cptx_error *err);
@@ -116,33 +127,48 @@ typedef struct tma_gemm_params {
 	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline, workspace;
 } tma_gemm_params;
 
-/* The work of a cluster: at = begin; while at < end: tma_gemm_share_locate, the K tiles k_first .. k_end - 1, at += step. */
-typedef struct tma_gemm_share {
-	cptx_val cluster, clusters; /* number of this one, and how many there are; to be set before */
-	cptx_val k_tiles;           /* the same */
-	cptx_val at, end, step;
-	/* with stream_k: tiles and K tiles that a cluster has alone; K tiles that are shared, and those of this cluster */
-	cptx_val whole_tiles, own, shared, shared_first, shared_end;
-	cptx_val tile, k_first, k_end; /* what is done now */
-} tma_gemm_share;
-void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_share *w, cptx_val tiles, bool stream_k);
-void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_share *w, bool stream_k);
-/* Behind the last of the clusters that have a part of w->tile, which is shared. */
-cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_share *w);
-
 /* Grouped: a list of problems, one record each. */
 typedef struct tma_gemm_group {
 	cptx_val records, tiles;     /* parameters; cluster tiles of all */
 	cptx_val record, first, end; /* of the problem at hand, and its tiles */
 } tma_gemm_group;
+
+/* What a CTA does.  at = begin; while at < end: tma_gemm_locate, the K tiles k_first .. k_end - 1, at += step. */
+typedef struct tma_gemm_work {
+	tma_gemm_params p, in; /* by the names of the options; by those of the product that is computed: swap exchanges them */
+	tma_gemm_group list;
+	cptx_val cluster, clusters;        /* number of this one, and how many there are */
+	cptx_val rank, in_pair, tile_rank; /* of this CTA in its cluster; in its pair, and that of its tile in the cluster */
+	cptx_val tiles_m, tiles_n, tiles;  /* cluster tiles of a matrix */
+	cptx_val k_tiles;                  /* where these are counted */
+	cptx_val at, end, step;
+	/* with stream_k: tiles and K tiles that a cluster has alone; K tiles that are shared, and those of this cluster */
+	cptx_val whole_tiles, own, shared, shared_first, shared_end;
+	cptx_val tile, k_first, k_end; /* what is done now */
+	cptx_val m0, n0, z;            /* where this CTA's part of it begins, .s32; the matrix */
+} tma_gemm_work;
 /* Declares the parameters, in the order of tma_gemm_launch; grouped: those of the list, as tma_gemm_group_declare alone. */
-void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *list, tma_gemm_params *p);
-void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p);
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* Sets all up to k_tiles, and the loop. */
+void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* What w->at says: the problem, whose maps of the set `maps` this thread uses, tile and K tiles; with its place. */
+void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
+void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
+/* Brings the first stages to L2, of tiles a and b; for one thread, where no clusters share them.  L2 has what any kernel
+ * wrote, so the launch before need not have ended; what it still writes is read again by whoever writes it. */
+void tma_gemm_prefetch(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, const cptx_tile *a, const cptx_tile *b,
+                       cptx_val first_thread);
+
+/* The loop of a kernel without a list; what is done of K. */
+void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_work *w, cptx_val tiles, bool stream_k);
+void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_work *w, bool stream_k);
+/* Behind the last of the clusters that have a part of w->tile, which is shared. */
+cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w);
 /* Instead of tma_gemm_share_begin, for the loop over the tiles of all problems. */
-void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, tma_gemm_share *w);
-/* The problem that tile `at` is of, to *p; used: maps that this thread uses. */
-void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, cptx_val at,
-                         uint32_t used);
+void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* The problem that tile `at` is of, to w->p. */
+void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used);
 
 /* The workspace: sums of `bytes` each, then a flag for each. */
 typedef struct tma_gemm_sums {
@@ -169,6 +195,8 @@ void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l);
 
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
+/* One of them. */
+cptx_val tma_gemm_load_one(cptx_kernel *k, cptx_val at, enum cptx_type type, cptx_val inside);
 /* An element of D: alpha, beta * c, bias, epilogue; c and bias are NONE where there is none. */
 cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,
                         cptx_val row, cptx_val col);

@@ -20,8 +20,11 @@ static bool is_map(const tma_gemm *t, uint32_t i) { return i != 2 || !t->d_point
 
 /* ---- in the kernel ---- */
 
-void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p)
+void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
+	tma_gemm_group *g = &w->list;
+	tma_gemm_params *p = &w->p;
+
 	g->records = cptx_param(k, CPTX_PTR, "groups");
 	g->tiles = cptx_param(k, CPTX_U32, "tiles");
 	if (t->o->alpha)
@@ -30,8 +33,10 @@ void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g
 		p->beta = cptx_param(k, CPTX_F32, "beta");
 }
 
-void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, tma_gemm_share *w)
+void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
+	tma_gemm_group *g = &w->list;
+	tma_gemm_params *p = &w->p;
 	cptx_val *size[] = { &p->M, &p->N, &p->K };
 
 	for (int i = 0; i < 3; i++)
@@ -49,10 +54,12 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, 
 	w->end = g->tiles, w->step = w->clusters;
 }
 
-void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_group *g, tma_gemm_params *p, cptx_val at,
-                         uint32_t used)
+void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used)
 {
-	CPTX_WHILE(k, cptx_setp(k, at, g->end, .cmp = CPTX_GE)) {
+	tma_gemm_group *g = &w->list;
+	tma_gemm_params *p = &w->p;
+
+	CPTX_WHILE(k, cptx_setp(k, w->at, g->end, .cmp = CPTX_GE)) {
 		cptx_add(k, g->record, record_bytes(t->list_maps), .into = g->record);
 		cptx_mov(k, g->end, .into = g->first);
 		cptx_val v = cptx_ld(k, cptx_offset(g->record, at_sizes(t->list_maps)), .space = CPTX_GLOBAL, .vec = CPTX_V4,

@@ -15,7 +15,7 @@
 
 static cptx_val times(cptx_kernel *k, cptx_val a, cptx_val b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
 
-void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_share *w, cptx_val all, bool stream_k)
+void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_work *w, cptx_val all, bool stream_k)
 {
 	if (!stream_k) {
 		w->at = cptx_var(k, CPTX_U32, w->cluster);
@@ -37,7 +37,7 @@ void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_share *w, cptx_val all, bool 
 }
 
 /* w->at counts K tiles: of `own` whole tiles, then of the shared row. */
-void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_share *w, bool stream_k)
+void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_work *w, bool stream_k)
 {
 	w->tile = w->at, w->k_first = cptx_imm(0), w->k_end = w->k_tiles;
 	if (!stream_k)
@@ -55,7 +55,7 @@ void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_share *w, bool stream_k)
 	cptx_sub(k, w->k_end, w->k_first, .into = w->step);
 }
 
-cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_share *w)
+cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w)
 {
 	cptx_val behind = cptx_sub(k, cptx_add(k, w->tile, 1), w->whole_tiles), end = times(k, behind, w->k_tiles);
 

@@ -11,10 +11,11 @@
 #define INIT_FENCE "fence.mbarrier_init.release.cluster"
 #define BEFORE "tcgen05.fence::before_thread_sync"
 #define AFTER "tcgen05.fence::after_thread_sync"
-#define ALONE "f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4 f16-a-tmem f16-multicast"
+#define ALONE "f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4 f16-a-tmem f16-multicast f16-swap mxf4-swap f16-two"
 #define PAIRS                                                                                                               \
-	"f16-pair tf32-pair f8f6f4-pair i8-pair mxf8f6f4-pair mxf4-pair mxf4nvf4-pair f16-a-tmem-pair f16-pair-multicast"
-#define SHARED "f16-stream-k f16-multicast-stream-k"
+	"f16-pair tf32-pair f8f6f4-pair i8-pair mxf8f6f4-pair mxf4-pair mxf4nvf4-pair f16-a-tmem-pair f16-pair-multicast "      \
+	"f16-swap-pair"
+#define SHARED "f16-stream-k f16-multicast-stream-k f16-swap-stream-k"
 #define ALL ALONE " " PAIRS " " SHARED " f16-pair-stream-k f16-list mxf4-pair-list"
 static const spared spare[] = {
 	{ ALONE " " PAIRS " f16-list mxf4-pair-list", BEFORE, 1, MUTANT_FREED },
@@ -28,7 +29,7 @@ static const spared spare[] = {
 	  "needed; the emulator knows by block, not by thread, what has been acquired of other blocks" },
 	{ "sm120-list", INIT_FENCE, 0,
 	  "needed; the emulator takes the acquisition of maps behind it for a fence of all that its thread knows" },
-	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4 sm120-turned sm120-stream-k sm120-list", "griddepcontrol.wait", 0,
+	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4 sm120-turned sm120-two sm120-stream-k sm120-list", "griddepcontrol.wait", 0,
 	  "it orders a launch behind the one before, and a trial has one" },
 };
 
@@ -71,6 +72,10 @@ static const struct kernel {
 	SM100("f16-stream-k", F16, BF16, BF16, 100, 504, 192, 128, 64, 2, .stream_k = true),
 	SM100("f16-pair-stream-k", F16, BF16, BF16, 200, 504, 192, 256, 64, 2, .stream_k = true),
 	SM100("f16-multicast-stream-k", F16, BF16, BF16, 200, 120, 192, 128, 16, 4, .stream_k = true, .cluster_m = 2),
+	BOTH("f16-swap", F16, BF16, BF16, 160, .swap = true),
+	SM100("mxf4-swap", MXF4, E2M1, E2M1, 72, 200, 640, 128, 64, 2, .scale = CPTX_UE8M0, .swap = true),
+	SM100("f16-two", F16, BF16, BF16, 200, 72, 160, 128, 64, 2, .per_sm = 2),
+	SM100("f16-swap-stream-k", F16, BF16, BF16, 504, 100, 192, 128, 64, 2, .swap = true, .stream_k = true, .per_sm = 2),
 	SM100("f16-list", F16, BF16, BF16, 136, 72, 160, 128, 64, 2, .grouped = true),
 	SM100("mxf4-pair-list", MXF4, E2M1, E2M1, 260, 72, 640, 256, 64, 2, .scale = CPTX_UE8M0, .grouped = true),
 #define SM120(name_, a_, scale_, k_, ...)                                                                                   \
@@ -96,6 +101,7 @@ static const struct kernel {
 	SM120("sm120-nvf4", E2M1, UE4M3, 640, .group = 0),
 	SM120("sm120-turned", E4M3, UE8M0, 300, .a_m_major = true, .b_n_major = true),
 	SM120("sm120-stream-k", E5M2, UE8M0, 288, .stream_k = true),
+	SM120("sm120-two", E2M1, UE4M3, 640, .per_sm = 2),
 	SM120("sm120-list", E4M3, UE8M0, 320, .grouped = true),
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };

@@ -296,12 +296,17 @@ START_TEST(options_of_other_kernels)
 	const cptx_gemm_opt sync = cptx_gemm_default(NULL);
 	cptx_gemm_opt o[8] = { sync, sync, sync, sync, sync, sync, sync, sync };
 	static const char *const said[] = {
-		"gemm: .a_tmem is an option of tcgen05; this kernel is by mma.sync",
-		"gemm: .beta is an option of mma.sync with scale factors, of wgmma, of tcgen05; this kernel is by mma.sync",
-		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors; this kernel is by wgmma",
-		"gemm: .scale is an option of mma.sync with scale factors, of tcgen05; this kernel is by wgmma",
-		"gemm: .swap is an option of wgmma; this kernel is by tcgen05",
-		"gemm: .cluster_n is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors",
+		"gemm: .a_tmem is an option of tcgen05; this kernel is by mma.sync: there is no tensor memory",
+		"gemm: .beta is an option of mma.sync with scale factors, of wgmma, of tcgen05; this kernel is by mma.sync: "
+		"that one is plain: A, B, D and their sizes",
+		"gemm: .warps_m is an option of mma.sync, of mma.sync with scale factors; this kernel is by wgmma: there the "
+		"instruction says which warps compute what",
+		"gemm: .scale is an option of mma.sync with scale factors, of tcgen05; this kernel is by wgmma: there types alone "
+		"say the kind, and none has scale factors",
+		"gemm: .swap is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors: there both sides of "
+		"a tile can be as small",
+		"gemm: .cluster_n is an option of wgmma, of tcgen05; this kernel is by mma.sync with scale factors: there "
+		"copies do not multicast to a cluster, or slowly",
 		"gemm for sm_90a: tile K = 32; with .bf16 it is 64, 128 bytes",
 		"gemm: .mma = 3; there are mma.sync, wgmma and tcgen05",
 	};
@@ -309,9 +314,9 @@ START_TEST(options_of_other_kernels)
 	cptx_error err;
 
 	o[0].a_tmem = true, o[1].beta = true;
-	o[2].mma = o[3].mma = o[6].mma = CPTX_GEMM_WGMMA, o[4].mma = CPTX_GEMM_TCGEN05, o[7].mma = CPTX_GEMM_MMAS;
-	o[3].warps_m = o[3].warps_n = o[4].warps_m = o[4].warps_n = o[6].warps_m = o[6].warps_n = 0;
-	o[3].scale = o[5].scale = CPTX_UE8M0, o[4].swap = true, o[5].cluster_n = 2, o[6].bk = 32;
+	o[2].mma = o[3].mma = o[6].mma = CPTX_GEMM_WGMMA, o[7].mma = CPTX_GEMM_MMAS;
+	o[3].warps_m = o[3].warps_n = o[6].warps_m = o[6].warps_n = 0;
+	o[3].scale = o[4].scale = o[5].scale = CPTX_UE8M0, o[4].swap = true, o[5].cluster_n = 2, o[6].bk = 32;
 	for (size_t i = 0; i < 8; i++) {
 		ck_assert(!cptx_gemm_check(&o[i], NULL, NULL, &err));
 		ck_assert_str_eq(err.text, said[i]);

@@ -30,6 +30,7 @@ const char *gemm_trial_text(const gemm_trial *t)
 	snprintf(
 		text, sizeof text,
 		"%s %s%s x %s%s%s -> %s%s%s%s%s%s%s%s%s, %llux%llux%llu x%u, tile %ux%u%s, %u stages, cluster %ux%u%s, %u CTAs, "
+		"%u a multiprocessor, "
 		"group %u, seed %llu",
 		cptx_gemm_mma_name(o->mma), o->kind ? cptx_tcgen05_kind_name(o->kind) : "", cptx_type_name(o->a),
 		cptx_type_name(o->b), scaled ? " by " : "", scaled ? cptx_type_name(o->scale) : "", cptx_type_name(o->out),
@@ -37,7 +38,7 @@ const char *gemm_trial_text(const gemm_trial *t)
 		o->beta ? ", beta" : "", o->beta && t->in_place ? " in place" : "", o->bias ? ", bias" : "",
 		o->epilogue ? ", epilogue" : "", o->a_tmem ? ", A in tensor memory" : "", (unsigned long long)t->m,
 		(unsigned long long)t->n, (unsigned long long)t->k, t->batch ? t->batch : 1, o->bm, o->bn, o->swap ? " swapped" : "",
-		o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->group,
+		o->stages, o->cluster_m, o->cluster_n, o->stream_k ? ", stream-K" : "", t->ctas, o->per_sm ? o->per_sm : 1, o->group,
 		(unsigned long long)t->seed);
 	return text;
 }

@@ -49,6 +49,34 @@ static const struct shape {
 	{ 200, 136, 2, 1, 4, 2, { TILE(256, 64, 2), .out = CPTX_BF16, .stream_k = true, .alpha = true } },
 	{ 260, 72, 3, 0, 4, 0, { TILE(128, 64, 3), .out = CPTX_F16, .stream_k = true, .cluster_m = 2, .bias = true } },
 	{ 128, 264, 1, 1, 2, 0, { TILE(128, 64, 2), .out = CPTX_F32, .stream_k = true, .epilogue = gemm_trial_epilogue } },
+	/* the tile's rows along N */
+	{ 5, 200, 2, 1, 0, 0, { TILE(128, 64, 2), .out = CPTX_F32, .swap = true, .per_sm = 2 } },
+	{ 77, 136, 1, 1, 2, 2, { TILE(128, 64, 2), .out = CPTX_BF16, .swap = true, .alpha = true, .beta = true, .bias = true } },
+	{ 64,
+	  264,
+	  1,
+	  0,
+	  2,
+	  0,
+	  { TILE(256, 64, 2), .out = CPTX_F16, .swap = true, .b_n_major = true, .epilogue = gemm_trial_epilogue } },
+	{ 72,
+	  136,
+	  1,
+	  1,
+	  0,
+	  0,
+	  { TILE(128, 64, 2), .out = CPTX_F32, .swap = true, .a_m_major = true, .cluster_n = 2, .beta = true } },
+	{ 100,
+	  264,
+	  1,
+	  0,
+	  4,
+	  0,
+	  { TILE(256, 64, 2), .out = CPTX_BF16, .swap = true, .cluster_m = 2, .a_tmem = true, .bias = true } },
+	{ 130, 200, 3, 1, 6, 0, { TILE(128, 64, 2), .out = CPTX_F16, .swap = true, .stream_k = true, .cluster_m = 2 } },
+	/* two CTAs on a multiprocessor */
+	{ 200, 136, 2, 1, 0, 2, { TILE(128, 64, 2), .out = CPTX_BF16, .per_sm = 2, .alpha = true } },
+	{ 300, 136, 3, 0, 0, 0, { TILE(256, 64, 2), .out = CPTX_F32, .per_sm = 2, .stream_k = true, .beta = true } },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -97,8 +125,8 @@ static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
 
 	*o = with(kind, s->o);
 	o->a_m_major &= bits_of(o->a) >= 8, o->b_n_major &= bits_of(o->b) >= 8, o->batched = s->batch > 0;
-	/* a pair's half of B of bytes, stored by N, is 128 wide */
-	if (o->b_n_major && bits_of(kind->b) == 8)
+	/* a pair's half of B (with swap A) of bytes, stored by N (M), is 128 wide */
+	if (o->swap ? o->a_m_major && bits_of(kind->a) == 8 : o->b_n_major && bits_of(kind->b) == 8)
 		o->bn = o->bm == 256 ? 256 : up(o->bn, 128);
 	if (o->kind == CPTX_TCGEN05_I8 && o->out == CPTX_F32 && !o->alpha && !o->beta && !o->bias && !o->epilogue)
 		o->out = CPTX_S32;
@@ -112,7 +140,8 @@ START_TEST(gives_the_exact_sums)
 {
 	for (unsigned i = 0; i < SHAPES; i++)
 		for (unsigned seed = 0; seed < gemm_seeds(1); seed++) {
-			if (shapes[i].o.stream_k && gemm_seeds(1) == 1 && (i + (unsigned)_i) % 4) /* each with some of the kinds */
+			bool some = shapes[i].o.stream_k || shapes[i].o.swap || shapes[i].o.per_sm;
+			if (some && gemm_seeds(1) == 1 && (i + (unsigned)_i) % 4) /* each with some of the kinds */
 				continue;
 			gemm_trial t = trial_of(&kinds[_i], &shapes[i]);
 			t.seed = seed + i + (unsigned)_i;
@@ -138,7 +167,7 @@ static gemm_trial draw(uint64_t seed)
 	o->bm = ONE_OF(&s, 128, 128, 256), o->bn = 16 * (1 + below(&s, 10));
 	o->stages = 2 + below(&s, 3);
 	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4, 8);
-	o->stream_k = below(&s, 3) == 0;
+	o->stream_k = below(&s, 3) == 0, o->swap = below(&s, 3) == 0, o->per_sm = below(&s, 3);
 	o->group = below(&s, 5), o->batched = below(&s, 4) == 0;
 	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
 	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
@@ -154,27 +183,33 @@ END_TEST
 
 /* ---- ptxas ---- */
 
-/* The tile that fills an SM, with everything behind the sums, and the picked one. */
-static cptx_gemm_opt full(const struct kind *kind, bool picked)
+/* The tile that fills an SM, with everything behind the sums; the same of a transposed product, of two CTAs on a
+ * multiprocessor, of both; and the picked one. */
+enum way { FULL, SWAPPED, TWO, SWAPPED_TWO, PICKED, WAYS };
+
+static cptx_gemm_opt option_set(const struct kind *kind, enum way way)
 {
 	cptx_gemm_opt o = with(kind, (cptx_gemm_opt){ .out = CPTX_BF16 });
 	cptx_error err = { 0 };
 
-	if (picked) {
+	if (way == PICKED) {
 		cptx_gemm_problem p = { .m = 4096, .n = 4096, .k = 4096 };
 		cptx_gemm_choice c;
 		ck_assert_msg(cptx_gemm_auto(&o, &p, 148, &c, 1, &err) == 1, "%s", err.text);
 		return c.opt;
 	}
-	o.bm = 128, o.bn = 256, o.stages = 2, o.out = CPTX_F32, o.a_tmem = kind->scale != CPTX_UE4M3, o.cluster_n = 2;
+	bool two = way == TWO || way == SWAPPED_TWO;
+	o.swap = way == SWAPPED || way == SWAPPED_TWO, o.per_sm = two ? 2 : 1;
+	o.bm = 128, o.bn = two ? 128 : 256, o.stages = 2, o.out = o.swap ? CPTX_F16 : CPTX_F32;
+	o.a_tmem = !two && kind->scale != CPTX_UE4M3, o.cluster_n = two ? 1 : 2;
 	o.alpha = o.beta = o.bias = o.batched = o.stream_k = true, o.epilogue = gemm_trial_epilogue;
 	return o;
 }
 
 START_TEST(ptxas_neither_warns_nor_spills)
 {
-	enum { JOBS = 4 };
-	unsigned n = gemm_seeds(1) > 1 ? JOBS : 1; /* each option set for both targets, or one of the four */
+	enum { JOBS = 2 * WAYS };
+	unsigned n = gemm_seeds(1) > 1 ? JOBS : 1; /* each option set for both targets, or one of all */
 	assembly jobs[JOBS] = { { 0 } };
 	cptx_ptx *ptx[JOBS] = { NULL };
 	cptx_error err = { 0 };
@@ -186,9 +221,10 @@ START_TEST(ptxas_neither_warns_nor_spills)
 	for (unsigned i = 0; i < n; i++) {
 		const struct kind *kind = &kinds[_i];
 		bool i8 = kind->kind == CPTX_TCGEN05_I8;
+		unsigned which = n > 1 ? i : (unsigned)_i % JOBS;
 		cptx_module *m = cptx_module_new(NULL);
-		cptx_gemm_opt o = full(kind, n > 1 ? i / 2 : (unsigned)_i / 2 % 2);
-		const char *target = targets[i8 ? 0 : (n > 1 ? i : (unsigned)_i) % 2];
+		cptx_gemm_opt o = option_set(kind, (enum way)(which / 2));
+		const char *target = targets[i8 ? 0 : which % 2];
 		ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
 		ptx[i] = cptx_emit(m, target, NULL, &err);
 		ck_assert_msg(ptx[i] != NULL, "%s", err.text);
@@ -252,6 +288,17 @@ START_TEST(says_which_rule_is_broken)
 		{ F16(.bm = 128, .bn = 64), "sm_90a has no tcgen05; sm_100a and sm_103a have. Instead: wgmma", "sm_90a" },
 		{ F16(.bm = 128, .bn = 64), "sm_120a has no tcgen05; sm_100a and sm_103a have. Instead: mma.sync", "sm_120a" },
 		{ I8(.bm = 128, .bn = 64), "sm_103a has no tcgen05.mma of kind i8; sm_100a has", "sm_103a" },
+		{ F16(.bm = 64, .bn = 64, .swap = true), "tile N = 64; 128 (one CTA) and 256 (two) are possible", NULL },
+		{ F16(.bm = 256, .bn = 48, .swap = true), "tile M = 48; multiples of 32 up to 256 are possible with 256 columns",
+		  NULL },
+		{ F16(.bm = 128, .bn = 96, .a_m_major = true, .swap = true), "96 rows of A in a CTA, in 1 part; each part must be",
+		  NULL },
+		{ F16(.bm = 128, .bn = 64, .b_n_major = true, .a_tmem = true, .swap = true),
+		  "B stored as rows of N cannot come from tensor memory", NULL },
+		{ F16(.bm = 128, .bn = 64, .per_sm = 3), "per_sm = 3; 1 or 2 CTAs on a multiprocessor", NULL },
+		{ F16(.bm = 128, .bn = 240, .per_sm = 2, .a_tmem = true),
+		  "272 columns of tensor memory, of 256 that each of two CTAs on a multiprocessor has", NULL },
+		{ OPT(F16, BF16, BF16, F32, 4, .bm = 128, .bn = 128, .per_sm = 2), "(2 stages fit)", NULL },
 		{ I8(.bm = 128, .bn = 64, .bias = true), "output type .s32 with alpha, beta, bias or an epilogue", NULL },
 	};
 	cptx_error err;
@@ -410,6 +457,9 @@ START_TEST(the_model_shares_few_tiles)
 	ck_assert(c[0].opt.stream_k && c[0].us <= c[1].us && c[1].us <= c[2].us && c[0].opt.group > 0);
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 8192, .n = 8192, .k = 8192 }, 148, c, 3, &err), 3);
 	ck_assert(!c[0].opt.stream_k && c[0].opt.bm == 256 && c[0].opt.bn == 256 && c[0].opt.group > 1);
+	/* tensor cores would make 128 rows of 16 */
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 16, .n = 8192, .k = 8192 }, 148, c, 3, &err), 3);
+	ck_assert(c[0].opt.swap && c[0].opt.bn == 16);
 }
 END_TEST
 

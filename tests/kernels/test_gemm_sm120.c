@@ -44,6 +44,9 @@ static const struct shape {
 	{ 60, 64, 416, 3, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32, .stream_k = true, .beta = true } },
 	{ 130, 128, 288, 4, { TILE(64, 128, 2, 2, 2), .out = CPTX_BF16, .stream_k = true, .alpha = true, .batched = true } },
 	{ 64, 312, 160, 3, { TILE(64, 64, 1, 2, 3), .out = CPTX_F16, .stream_k = true, .bias = true, .a_m_major = true } },
+	/* two CTAs on a multiprocessor */
+	{ 130, 72, 352, 0, { TILE(64, 64, 2, 1, 2), .out = CPTX_BF16, .per_sm = 2, .batched = true } },
+	{ 70, 136, 544, 5, { TILE(64, 64, 2, 2, 2), .out = CPTX_F32, .per_sm = 2, .stream_k = true, .bias = true } },
 	/* the matrices as a list */
 	{ 80, 72, 320, 3, { TILE(64, 64, 2, 1, 2), .out = CPTX_F32, .grouped = true, .beta = true, .bias = true } },
 };
@@ -111,6 +114,8 @@ START_TEST(ptxas_does_not_spill)
 	o.stream_k = _i % 3 == 1, o.grouped = _i % 3 == 2, o.timeline = _i % 3 ? 0 : 8;
 	o.a_m_major = o.b_n_major = _i < 3;
 	o.warps_m = o.stream_k || o.grouped ? 4 : 2;
+	if (_i == 4)
+		o.bm = o.bn = 64, o.warps_m = 2, o.warps_n = 1, o.per_sm = 2;
 	ck_assert_msg(cptx_gemm_build(m, &o, &err) != NULL, "%s", err.text);
 	assembly job = { .target = _i % 2 ? "sm_121a" : "sm_120a" };
 	cptx_ptx *ptx = cptx_emit(m, job.target, NULL, &err);
@@ -158,6 +163,8 @@ START_TEST(says_which_rule_is_broken)
 		  "a list of problems cannot be shared along K", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 17)), "17 stages; 2 to 16", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(128, 128, 2, 2, 3)), "(2 stages fit)", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 128, 2, 2, 2), .per_sm = 2), "of 49152 that there are (1 stages fit)", NULL },
+		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 2, 2, 2), .per_sm = 3), "per_sm = 3; 1 or 2 CTAs", NULL },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)),
 		  "sm_90a has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: wgmma", "sm_90a" },
 		{ OPT(E4M3, E4M3, UE8M0, F32, TILE(64, 64, 1, 1, 2)), "Instead: tcgen05", "sm_100a" },
@@ -180,6 +187,21 @@ START_TEST(says_which_rule_is_broken)
 }
 END_TEST
 
+/* What the model leaves of few tiles, and of whole rounds. */
+START_TEST(the_model_shares_few_tiles)
+{
+	enum { SMS = 170 };
+	cptx_gemm_opt o = with(&kinds[_i], (cptx_gemm_opt){ .out = CPTX_BF16 });
+	cptx_gemm_choice c[3];
+	cptx_error err;
+
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 256, .n = 256, .k = 16384 }, SMS, c, 3, &err), 3);
+	ck_assert(c[0].opt.stream_k && c[0].us <= c[1].us && c[1].us <= c[2].us && c[0].opt.group > 0);
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &(cptx_gemm_problem){ .m = 128 * SMS, .n = 128, .k = 512 }, SMS, c, 3, &err), 3);
+	ck_assert(!c[0].opt.stream_k);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("gemm_sm120");
@@ -189,6 +211,7 @@ int main(void)
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, KINDS);
 	tcase_add_loop_test(c, ptxas_does_not_spill, 0, KINDS);
 	tcase_add_test(c, says_which_rule_is_broken);
+	tcase_add_loop_test(c, the_model_shares_few_tiles, 0, KINDS);
 	suite_add_tcase(s, c);
 	return gemm_tests_main("gemm_sm120", s);
 }
