@@ -5,8 +5,10 @@
 
 #include <cptx/emu.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +28,10 @@ static const cli_option options[] = {
 	[OPTION_CLUSTER] = { "cluster", 'c', "MxN", "wgmma, tcgen05: tiles of a cluster along M and N, one of them 1",
 	                     "1x1 2x1 1x2 4x1 1x4" },
 	[OPTION_STREAM_K] = { "stream-k", 'K', NULL, "not mma.sync without --scale: CTAs share tiles along K", NULL },
-	[OPTION_SWAP] = { "swap", 'S', NULL, "wgmma: the tile's first side and the cluster's lie along N, the second along M",
-	                  NULL },
-	[OPTION_PER_SM] = { "per-sm", 'p', "CTAS", "wgmma: CTAs that fit on a multiprocessor, 1 or 2", "1 2" },
+	[OPTION_SWAP] = { "swap", 'S', NULL,
+	                  "wgmma, tcgen05: the tile's first side and the cluster's lie along N, the second along M", NULL },
+	[OPTION_PER_SM] = { "per-sm", 'p', "CTAS", "not mma.sync without --scale: CTAs that fit on a multiprocessor, 1 or 2",
+	                    "1 2" },
 	[OPTION_BATCH] = { "batch", 'b', "N", "not mma.sync without --scale: a kernel for several matrices; --run: so many",
 	                   "2 16" },
 	[OPTION_GROUPED] = { "grouped", 'G', NULL, "not mma.sync without --scale: a kernel for lists of problems in one launch",
@@ -40,7 +43,11 @@ static const cli_option options[] = {
 	[OPTION_SCALE] = { "scale", 'x', "TYPE",
 	                   "tcgen05, sync on sm_120a: scale factors, ue8m0 for 32 elements each, or ue4m3 for 16 (in e2m1)",
 	                   "ue8m0 ue4m3" },
-	[OPTION_A_TMEM] = { "a-tmem", 'm', NULL, "tcgen05: A comes from tensor memory", NULL },
+	[OPTION_A_TMEM] = { "a-tmem", 'm', NULL, "tcgen05: A (with --swap B) comes from tensor memory", NULL },
+	[OPTION_ALPHA] = { "alpha", 'A', "X", "not mma.sync without --scale: the sums times alpha; --run: that number",
+	                   "0.5 2" },
+	[OPTION_BETA] = { "beta", 'B', "X", "the same: beta times C, of the type of D, is added; --run: that number", "1" },
+	[OPTION_BIAS] = { "bias", 'I', NULL, "the same: a vector of N f32 is added to each row", NULL },
 	[OPTION_IN] = { "in", 'i', "TYPE[,TYPE]",
 	                "type of A and B, or of each: bf16 or f16; wgmma: e4m3 or e5m2 too; tcgen05: also tf32, "
 	                "e2m3, e3m2, e2m1, s8, u8",
@@ -151,6 +158,21 @@ static int read_type(gemm_request *q, int option, const char *value)
 	return EXIT_OK;
 }
 
+/* alpha or beta. */
+static int read_factor(gemm_request *q, int option, const char *value)
+{
+	char *end;
+	float v = strtof(value, &end);
+
+	if (!*value || *end || isspace((unsigned char)*value) || !isfinite(v))
+		return bad_value(q, option, value, "expected a number, as in 0.5");
+	if (option == OPTION_ALPHA)
+		q->o.alpha = true, q->problem.alpha = v;
+	else
+		q->o.beta = true, q->problem.beta = v;
+	return EXIT_OK;
+}
+
 static int read_option(gemm_request *q, int option, const char *value)
 {
 	q->seen |= 1u << option;
@@ -172,6 +194,9 @@ static int read_option(gemm_request *q, int option, const char *value)
 			return bad_value(q, option, value, "expected tt, tn, nt or nn");
 		q->o.a_m_major = value[0] == 'n', q->o.b_n_major = value[1] == 'n';
 		break;
+	case OPTION_ALPHA:
+	case OPTION_BETA: return read_factor(q, option, value);
+	case OPTION_BIAS: q->o.bias = true; break;
 	case OPTION_STREAM_K: q->o.stream_k = true; break;
 	case OPTION_SWAP: q->o.swap = true; break;
 	case OPTION_GROUPED: q->o.grouped = true; break;

@@ -71,7 +71,7 @@ typedef struct bench {
 	cptx_device *dev;
 	const gemm_subject *s;
 	const gemm_problem *p;
-	gemm_operand a, b;
+	gemm_operand a, b, c, bias; /* c, bias: where there are these */
 	unsigned char *d;
 	float *ref, *bound;
 	uint64_t dev_d, count, d_bytes; /* count: elements of D, of all matrices */
@@ -100,8 +100,12 @@ static bool prepare(bench *t, cptx_error *err)
 		                   .count = matrices(p) };
 	t->b = t->a;
 	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across;
+	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = matrices(p) };
+	t->bias = (gemm_operand){ .type = CPTX_F32, .rows = 1, .k = p->n, .count = 1 };
 	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
 	       gemm_operand_make(&t->b, t->dev, p->seed * 2 + 2, err) &&
+	       (!s->beta || gemm_operand_make(&t->c, t->dev, p->seed * 2 + 3, err)) &&
+	       (!s->bias || gemm_operand_make(&t->bias, t->dev, p->seed * 2 + 4, err)) &&
 	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
 }
 
@@ -109,6 +113,8 @@ static void release(bench *t)
 {
 	gemm_operand_free(&t->a, t->dev);
 	gemm_operand_free(&t->b, t->dev);
+	gemm_operand_free(&t->c, t->dev);
+	gemm_operand_free(&t->bias, t->dev);
 	cptx_mem_free(t->dev, t->dev_d);
 	free(t->d);
 	free(t->ref);
@@ -220,10 +226,22 @@ static double element(const bench *t, uint64_t i)
 	return number_value(t->s->out, h);
 }
 
+/* Element i of D before it is rounded, for a sum; the magnitudes of what it is made of are added to *terms. */
+static double behind_sum(const bench *t, uint64_t i, double sum, double *terms)
+{
+	const gemm_subject *s = t->s;
+	double of_sum = s->alpha ? (double)t->p->alpha * sum : sum;
+	double c = s->beta ? (double)t->p->beta * (double)t->c.value[i] : 0;
+	double bias = s->bias ? (double)t->bias.value[i % t->p->n] : 0;
+
+	*terms += s->alpha || s->beta || s->bias ? fabs(of_sum) + fabs(c) + fabs(bias) : 0;
+	return of_sum + c + bias;
+}
+
 /*
  * Sums of K products in f32, in whatever order: the error grows with the square root of the additions and the magnitude of
  * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to 16 bits.
- * Sums of integers are exact, and rounded once.
+ * Sums of integers are exact, and rounded once.  What is behind the sum is a few operations in f32.
  */
 static void compare(const bench *t, uint32_t which, gemm_report *r)
 {
@@ -234,10 +252,12 @@ static void compare(const bench *t, uint32_t which, gemm_report *r)
 	                  : integers              ? ldexp(1, -25)
 	                                          : 0;
 
+	double alpha = t->s->alpha ? fabs((double)t->p->alpha) : 1;
+
 	r->elements += t->count;
 	for (uint64_t i = 0; i < t->count; i++) {
-		double v = element(t, i), ref = (double)t->ref[i], error = fabs(v - ref);
-		double allowed = grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + 1e-7;
+		double terms = 0, v = element(t, i), ref = behind_sum(t, i, (double)t->ref[i], &terms), error = fabs(v - ref);
+		double allowed = alpha * grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + ldexp(terms, -22) + 1e-7;
 		if (error <= allowed) {
 			if (error / allowed > r->worst)
 				r->worst = error / allowed;
@@ -302,7 +322,7 @@ static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
 	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
 
 	for (uint32_t i = 0; i < t->s->list; i++)
-		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at, t[i].dev_d, t[i].a.scales, t[i].b.scales };
+		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at, t[i].dev_d, t[i].a.scales, t[i].b.scales, t[i].c.at, t[i].bias.at };
 	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
 	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
 	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {
@@ -401,6 +421,10 @@ static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, co
 			                           .d = at[i].d,
 			                           .scale_a = at[i].scale_a,
 			                           .scale_b = at[i].scale_b,
+			                           .c = at[i].c,
+			                           .bias = at[i].bias,
+			                           .alpha = p[i].alpha,
+			                           .beta = p[i].beta,
 			                           .ctas = p[i].ctas };
 	if (!cptx_gemm_check(o, NULL, &plan, err) ||
 	    !cptx_program_resources(program, cptx_program_kernel_at(program, 0), plan.threads, plan.smem, &r->resources, err))
@@ -434,6 +458,9 @@ bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, c
 		               .b_across = o->b_n_major,
 		               /* wgmma keeps 13 bits of sums of 8-bit floats: those of small numbers are exact */
 		               .small = o->mma == CPTX_GEMM_WGMMA && cptx_type_bits(o->a) == 8,
+		               .alpha = o->alpha,
+		               .beta = o->beta,
+		               .bias = o->bias,
 		               .list = o->grouped ? GEMM_LIST : 1,
 		               .launch = launch_generated,
 		               .user = &g };

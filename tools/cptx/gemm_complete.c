@@ -58,8 +58,12 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	add(text, size, ", %u stages", o->stages);
 	if (by == BY_TCGEN05)
 		add(text, size, ", %u accumulator%s", plan.accumulators, plan.accumulators > 1 ? "s" : "");
-	add(text, size, "%s%s%s%s%s", o->per_sm > 1 ? ", 2 a multiprocessor" : "", o->a_tmem ? ", A in tensor memory" : "",
-	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "");
+	add(text, size, "%s%s%s%s%s%s%s%s", o->per_sm > 1 ? ", 2 a multiprocessor" : "",
+	    !o->a_tmem ? ""
+	    : o->swap  ? ", B in tensor memory"
+	               : ", A in tensor memory",
+	    o->stream_k ? ", stream-K" : "", o->batched ? ", batched" : "", o->grouped ? ", for lists" : "",
+	    o->alpha ? ", alpha" : "", o->beta ? ", beta" : "", o->bias ? ", bias" : "");
 }
 
 /* A row of --explain. */
@@ -100,8 +104,11 @@ static int check_placed(const gemm_request *q, const cptx_target *target)
 		{ OPTION_KIND, SCALED | TCGEN05 },
 		{ OPTION_WARPS, SYNC | SCALED },
 		{ OPTION_STREAM_K, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_SWAP, WGMMA },
-		{ OPTION_PER_SM, WGMMA },
+		{ OPTION_SWAP, WGMMA | TCGEN05 },
+		{ OPTION_PER_SM, SCALED | WGMMA | TCGEN05 },
+		{ OPTION_ALPHA, SCALED | WGMMA | TCGEN05 },
+		{ OPTION_BETA, SCALED | WGMMA | TCGEN05 },
+		{ OPTION_BIAS, SCALED | WGMMA | TCGEN05 },
 		{ OPTION_BATCH, SCALED | WGMMA | TCGEN05 },
 		{ OPTION_GROUPED, SCALED | WGMMA | TCGEN05 },
 		{ OPTION_LAYOUT, SCALED | WGMMA | TCGEN05 },
