@@ -1,10 +1,10 @@
 /*
  * The rungs of the ladder (examples/hgemm.h) beside each other and cuBLAS, in alternated bursts of one process.
  *
- *   bench_hgemm [-s SIZE] [-n ROUNDS] [-t f16] [-p TWINS.ptx] [SHAPE...]
+ *   bench_hgemm [-s SIZE[xK]] [-n ROUNDS] [-t f16] [-p TWINS.ptx] [SHAPE...]
  *
  * SHAPE is RUNG,KEY=VALUE,...: the rung 0 to 3, and what differs from the defaults of the device: m n k (tile), wm wn
- * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling).  Each is
+ * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling), y (1: stay).  Each is
  * first compared with the reference at a size with edges.  Without shapes: all rungs with tile K 32 and 64.  -p: the CUDA
  * kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128 divides).
  */
@@ -54,6 +54,8 @@ static bool set(hgemm_opt *o, const char *key, uint32_t value)
 
 	if (!strcmp(key, "o"))
 		return o->along_m = value, true;
+	if (!strcmp(key, "y"))
+		return o->stay = value, true;
 	if (!strcmp(key, "f"))
 		return o->rolling = value, true;
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -206,7 +208,7 @@ static bool bench_all(bench *b, int argc, char **argv, cptx_error *err)
 			return fprintf(stderr, "%s is no shape; the head of bench/hgemm.c says what is\n", argv[i]), false;
 	for (size_t i = 0; !argc && i < sizeof ladder / sizeof *ladder; i++)
 		read_shape(b, ladder[i]);
-	b->at.a = burst_random(b->dev, n * n, b->type, 1, err), b->at.b = burst_random(b->dev, n * n, b->type, 2, err);
+	b->at.a = burst_random(b->dev, n * b->p.k, b->type, 1, err), b->at.b = burst_random(b->dev, n * b->p.k, b->type, 2, err);
 	b->at.d = cptx_mem_alloc(b->dev, n * n * 2, err);
 	bool all = prepare_all(b, err);
 	if (b->twins_path && err->code == CPTX_OK)
@@ -224,12 +226,13 @@ static bool bench_all(bench *b, int argc, char **argv, cptx_error *err)
 int main(int argc, char **argv)
 {
 	static bench b = { .rounds = 7, .type = CPTX_BF16 };
-	uint64_t n = 4096;
+	uint64_t n = 4096, depth = n;
+	char *end;
 	cptx_error err = { 0 };
 
 	for (int o; (o = getopt(argc, argv, "s:n:t:p:")) != -1;) {
 		if (o == 's')
-			n = strtoull(optarg, NULL, 10);
+			n = strtoull(optarg, &end, 10), depth = *end == 'x' ? strtoull(end + 1, NULL, 10) : n;
 		else if (o == 'n')
 			b.rounds = (unsigned)strtoul(optarg, NULL, 10);
 		else if (o == 'p')
@@ -239,11 +242,12 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (!n || n > 32768 || !b.rounds || b.rounds > MOST_ROUNDS || (b.type != CPTX_BF16 && b.type != CPTX_F16))
+	if (!n || n > 32768 || !depth || depth > 32768 || !b.rounds || b.rounds > MOST_ROUNDS ||
+	    (b.type != CPTX_BF16 && b.type != CPTX_F16))
 		return fprintf(stderr, "sizes are from 8 to 32768, rounds from 1 to %d, types bf16 and f16\n", MOST_ROUNDS), 2;
-	if (b.twins_path && (b.type != CPTX_BF16 || n % 128))
-		return fprintf(stderr, "the twins of -p take bf16 and sizes that 128 divides\n"), 2;
-	b.p = (gemm_problem){ .m = n, .n = n, .k = n, .seed = 1 };
+	if (b.twins_path && (b.type != CPTX_BF16 || n % 128 || depth != n))
+		return fprintf(stderr, "the twins of -p take bf16 and cubes of a size that 128 divides\n"), 2;
+	b.p = (gemm_problem){ .m = n, .n = n, .k = depth, .seed = 1 };
 	b.dev = cptx_device_open("cuda", &err);
 	if (!b.dev || !cptx_device_make_current(b.dev, &err))
 		return fprintf(stderr, "%s\n", err.text), 1;

@@ -8,12 +8,12 @@ enum { STATIC = 1024 /* bytes of shared memory for mbarriers and alignment */ };
 static const struct rung {
 	const char *name;
 	cptx_kernel *(*build)(cptx_module *m, const hgemm_opt *o);
-	bool tma, persistent;
+	bool tma;
 } rungs[HGEMM_RUNGS] = {
-	[HGEMM_BCF_DBF_RW] = { "hgemm_bcf_dbf_rw", hgemm_bcf_dbf_rw, false, false },
-	[HGEMM_K_STAGES] = { "hgemm_k_stages", hgemm_k_stages, false, false },
-	[HGEMM_TMA_R] = { "hgemm_tma_r_k_stages", hgemm_tma_r_k_stages, true, false },
-	[HGEMM_TMA_RW] = { "hgemm_tma_rw_k_stages", hgemm_tma_rw_k_stages, true, true },
+	[HGEMM_BCF_DBF_RW] = { "hgemm_bcf_dbf_rw", hgemm_bcf_dbf_rw, false },
+	[HGEMM_K_STAGES] = { "hgemm_k_stages", hgemm_k_stages, false },
+	[HGEMM_TMA_R] = { "hgemm_tma_r_k_stages", hgemm_tma_r_k_stages, true },
+	[HGEMM_TMA_RW] = { "hgemm_tma_rw_k_stages", hgemm_tma_rw_k_stages, true },
 };
 
 const char *hgemm_name(enum hgemm_rung rung) { return rungs[rung].name; }
@@ -24,7 +24,7 @@ static uint32_t smem_of(enum hgemm_rung rung, const hgemm_opt *o)
 {
 	hgemm_tiles t = hgemm_tiles_of(o);
 
-	return hgemm_ring_bytes(rung, o) + (rung == HGEMM_TMA_RW ? t.warps * t.c_bytes : 0);
+	return hgemm_ring_bytes(rung, o) + (hgemm_stays(rung, o) ? t.warps * t.c_bytes : 0);
 }
 
 /* On sm_12x a tile that leaves room and registers for a second CTA, as in the last rung shared memory does not. */
@@ -45,6 +45,7 @@ static hgemm_opt large_default(enum hgemm_rung rung, uint32_t bk, bool setmaxnre
 	o.rolling = !rungs[rung].tma;
 	if (rung == HGEMM_K_STAGES && bk == 64)
 		o.stages = 3;
+	o.stay = rung == HGEMM_TMA_R && setmaxnreg;
 	if (rung == HGEMM_TMA_RW)
 		o.bm = 256, o.bn = 128, o.warps_m = 4, o.warps_n = 2;
 	if (rung == HGEMM_BCF_DBF_RW || (rungs[rung].tma && !setmaxnreg)) /* four warps, and a second CTA or a producer */
@@ -136,6 +137,7 @@ bool hgemm_check(enum hgemm_rung rung, const hgemm_opt *o, const cptx_target *ta
 	if (!r->tma && !check_passes(o, &t, err))
 		return false;
 	if (plan)
-		*plan = (hgemm_plan){ (t.warps + (r->tma ? hgemm_producers(o) : 0)) * CPTX_WARP, smem, r->tma, r->persistent };
+		*plan =
+			(hgemm_plan){ (t.warps + (r->tma ? hgemm_producers(o) : 0)) * CPTX_WARP, smem, r->tma, hgemm_stays(rung, o) };
 	return true;
 }

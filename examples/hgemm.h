@@ -26,6 +26,7 @@ typedef struct hgemm_opt {
 	bool stmatrix;             /* of sm_90 and later; else st.shared */
 	uint32_t consumer_regs; /* HGEMM_TMA: of each thread that computes, by setmaxnreg (sm_90a, sm_120a); 0: no setmaxnreg */
 	bool rolling;           /* one set of fragments in place of two: fewer registers */
+	bool stay;              /* HGEMM_TMA_R: CTAs take tile after tile, with shared memory of their own for C */
 	bool along_m;           /* the order of mma.sync: down the rows of C first */
 } hgemm_opt;
 

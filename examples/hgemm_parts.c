@@ -4,12 +4,17 @@ enum { CHUNK = 16 /* bytes of a copy, of a row of ldmatrix */, HALF = 2 /* bytes
 
 /* ---- shapes ---- */
 
+bool hgemm_stays(enum hgemm_rung rung, const hgemm_opt *o)
+{
+	return rung == HGEMM_TMA_RW || (rung == HGEMM_TMA_R && o->stay);
+}
+
 uint32_t hgemm_ring_bytes(enum hgemm_rung rung, const hgemm_opt *o)
 {
 	hgemm_tiles t = hgemm_tiles_of(o);
 	uint32_t ring = o->stages * t.stage_bytes, c = t.warps * t.c_bytes;
 
-	return rung != HGEMM_TMA_RW && c > ring ? c : ring;
+	return !hgemm_stays(rung, o) && c > ring ? c : ring;
 }
 
 hgemm_tiles hgemm_tiles_of(const hgemm_opt *o)
@@ -104,7 +109,22 @@ void hgemm_tile(hgemm *h, cptx_val id)
 	cptx_mul(k, cptx_div(k, rest, rows), h->o->bn, .mode = CPTX_LO, .into = h->n0);
 }
 
+/* Asked anew for each tile: registers are dearer than a few instructions. */
+cptx_val hgemm_has_tile(const hgemm *h, cptx_val id) { return cptx_setp(h->k, id, hgemm_tiles_all(h), .cmp = CPTX_LT); }
+
+void hgemm_next_tile(const hgemm *h, cptx_val id) { cptx_add(h->k, id, cptx_nctaid_x(h->k), .into = id); }
+
 /* ---- ldmatrix, mma.sync ---- */
+
+/* Of all steps and columns, so that a stage costs an add of each and no more; where registers are scarce, an xor is cheaper.
+ */
+static void find_patterns(hgemm *h)
+{
+	for (uint32_t step = 0; step < h->steps; step++)
+		cptx_lane_lines_at(h->k, &h->from_a, 0, 0, step * HGEMM_MMA);
+	for (uint32_t j = 0; j < h->nj; j++)
+		cptx_lane_lines_at(h->k, &h->from_b, 0, j * HGEMM_MMA, 0);
+}
 
 void hgemm_fragments(hgemm *h)
 {
@@ -119,6 +139,9 @@ void hgemm_fragments(hgemm *h)
 	h->warp_n = cptx_mul(k, n, t->c.cols, .mode = CPTX_LO);
 	cptx_lane_lines_begin(k, &h->from_a, &h->lines_a, h->lane, a);
 	cptx_lane_lines_begin(k, &h->from_b, &h->lines_b, h->lane, cptx_add(k, b, t->a_bytes));
+	if (!h->o->most_regs)
+		find_patterns(h);
+	h->offset = cptx_var(k, CPTX_U32, 0);
 	h->acc = cptx_regs(k, CPTX_F32, h->mi * h->nj * 8);
 	for (int i = 0; i < 2; i++) {
 		h->fa[i] = i && h->o->rolling ? h->fa[0] : cptx_regs(k, CPTX_B32, h->mi * 4);
@@ -369,9 +392,26 @@ void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 	}
 }
 
-static hgemm_stage stage_of(const hgemm *h, const cptx_pipe_at *at)
+void hgemm_produce_all(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b)
 {
-	return hgemm_stage_at(h, cptx_mul(h->k, at->stage, h->t.stage_bytes, .mode = CPTX_LO));
+	cptx_kernel *k = h->k;
+	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
+	cptx_pipe_at at = cptx_pipe_producer(k, p);
+
+	CPTX_WHILE(k, hgemm_has_tile(h, id)) {
+		hgemm_tile(h, id);
+		hgemm_produce(h, p, &at, map_a, map_b);
+		hgemm_next_tile(h, id);
+	}
+}
+
+/* Counted along, not stage * bytes: ptxas then keeps it in a uniform register, which ldmatrix adds for nothing. */
+static void next_offset(const hgemm *h)
+{
+	cptx_val next = cptx_add(h->k, h->offset, h->t.stage_bytes);
+	uint32_t end = h->o->stages * h->t.stage_bytes;
+
+	cptx_selp(h->k, 0, next, cptx_setp(h->k, next, end, .cmp = CPTX_EQ), .type = CPTX_U32, .into = h->offset);
 }
 
 /*
@@ -381,7 +421,7 @@ static hgemm_stage stage_of(const hgemm *h, const cptx_pipe_at *at)
 static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool more)
 {
 	cptx_kernel *k = h->k;
-	hgemm_stage here = stage_of(h, at);
+	hgemm_stage here = hgemm_stage_at(h, h->offset);
 	bool ask = more && h->steps == 2;
 	cptx_val there = { 0 };
 
@@ -394,6 +434,7 @@ static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, p, at, releases);
 	cptx_pipe_go(k, at, &ahead);
+	next_offset(h);
 	if (ask) {
 		CPTX_IF(k, cptx_negated(there))
 			cptx_pipe_wait_full(k, p, at);
@@ -401,7 +442,7 @@ static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 		cptx_pipe_wait_full(k, p, at);
 	}
 	if (more)
-		here = stage_of(h, at);
+		here = hgemm_stage_at(h, h->offset);
 	hgemm_step(h, h->steps - 1, more ? &here : NULL);
 }
 
@@ -412,7 +453,7 @@ void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 
 	hgemm_clear(h);
 	cptx_pipe_wait_full(k, p, at);
-	hgemm_stage first = stage_of(h, at);
+	hgemm_stage first = hgemm_stage_at(h, h->offset);
 	hgemm_load(h, &first, 0);
 	cptx_val tiles = hgemm_k_tiles(h);
 	CPTX_FOR(k, i, tiles, 1)
@@ -499,13 +540,18 @@ static void write_back(const hgemm *h, cptx_val from, cptx_val c)
 		}
 }
 
+void hgemm_write(const hgemm *h, cptx_val from, cptx_val c)
+{
+	cptx_bar_warp_sync(h->k, -1);
+	hgemm_round(h, from);
+	cptx_bar_warp_sync(h->k, -1);
+	write_back(h, from, c);
+}
+
 void hgemm_finish(const hgemm *h, cptx_val c)
 {
 	cptx_kernel *k = h->k;
-	cptx_val from = cptx_mad(k, h->warp, h->t.c_bytes, h->ring, .mode = CPTX_LO);
 
 	cptx_bar_sync(k, 1, .b = cptx_imm(h->t.warps * CPTX_WARP));
-	hgemm_round(h, from);
-	cptx_bar_warp_sync(k, -1);
-	write_back(h, from, c);
+	hgemm_write(h, cptx_mad(k, h->warp, h->t.c_bytes, h->ring, .mode = CPTX_LO), c);
 }

@@ -16,7 +16,9 @@ typedef struct hgemm_tiles {
 	uint32_t a_bytes, stage_bytes, c_bytes, warps;
 } hgemm_tiles;
 hgemm_tiles hgemm_tiles_of(const hgemm_opt *o);
-/* Of the ring of stages; all rungs but the last use it for C too. */
+/* CTAs take tile after tile, and C has shared memory of its own. */
+bool hgemm_stays(enum hgemm_rung rung, const hgemm_opt *o);
+/* Of the ring of stages; where CTAs do not stay it serves for C too. */
 uint32_t hgemm_ring_bytes(enum hgemm_rung rung, const hgemm_opt *o);
 
 /* A kernel under construction. */
@@ -29,6 +31,7 @@ typedef struct hgemm {
 	cptx_val M, N, K;
 	cptx_val tid, lane, warp, warp_m, warp_n;
 	cptx_val m0, n0;                /* first row and column of the CTA's tile */
+	cptx_val offset;                /* TMA: from stage 0 to the one that is computed on */
 	cptx_val ring;                  /* address of stage 0 */
 	cptx_lane_lines from_a, from_b; /* where this lane's ldmatrix read stage 0 */
 	cptx_val acc, fa[2], fb[2];     /* sums; fragments, of even and odd steps */
@@ -41,6 +44,9 @@ void hgemm_sizes(hgemm *h, enum hgemm_rung rung);
 cptx_val hgemm_k_tiles(const hgemm *h);
 /* Grid swizzle: sets m0 and n0 for tile number `id`.  Neighbours in time share rows of A and columns of B in L2. */
 void hgemm_tile(hgemm *h, cptx_val id);
+/* Tile after tile of a CTA that stays: `id` is %ctaid.x at first. */
+cptx_val hgemm_has_tile(const hgemm *h, cptx_val id);
+void hgemm_next_tile(const hgemm *h, cptx_val id);
 /* Number of tiles. */
 cptx_val hgemm_tiles_all(const hgemm *h);
 
@@ -94,10 +100,15 @@ void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 /* All k-tiles, added to the sums.  `releases`: in the lanes that release a stage. */
 void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases);
 
+/* Of all tiles of a CTA that stays. */
+void hgemm_produce_all(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b);
+
 /* ---- C ---- */
 
 /* Rounds the sums into the warp's part of shared memory (cptx_tile t.c at `to`), in the order that TMA wants too. */
 void hgemm_round(const hgemm *h, cptx_val to);
+/* Through `from`, the warp's part of shared memory, to C, in whole rows of 128 bytes. */
+void hgemm_write(const hgemm *h, cptx_val from, cptx_val c);
 /* When all warps have done with the ring: through it to C, in whole rows of 128 bytes. */
 void hgemm_finish(const hgemm *h, cptx_val c);
 

@@ -2,32 +2,13 @@
  * Fourth rung: TMA writes C too, and the pipeline never drains.
  *
  * Each warp rounds its part of C into shared memory of its own and has TMA store it as one box a 64 columns: no barrier of
- * the CTA, no addresses, no masks at the edges, and the stores of one tile run beside the mma of the next.  That makes CTAs
- * worth keeping: there are as many as the GPU holds, each takes tile after tile, and while its warps round and store one,
- * the producer is already filling the ring with the next.
+ * the CTA, no addresses, no masks at the edges, and the stores of one tile run beside the mma of the next.  Its CTAs always
+ * stay.
  *
  * Ordinary stores to shared memory go by the generic proxy, TMA reads by the asynchronous one: a fence stands between.  The
  * buffer may be written again when the bulk group has been read, not when it has been written.
  */
 #include "hgemm_parts.h"
-
-/* Asked anew for each tile: registers are dearer than a few instructions. */
-static cptx_val has_tile(const hgemm *h, cptx_val id) { return cptx_setp(h->k, id, hgemm_tiles_all(h), .cmp = CPTX_LT); }
-
-static void next_tile(const hgemm *h, cptx_val id) { cptx_add(h->k, id, cptx_nctaid_x(h->k), .into = id); }
-
-static void produce(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b)
-{
-	cptx_kernel *k = h->k;
-	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
-	cptx_pipe_at at = cptx_pipe_producer(k, p);
-
-	CPTX_WHILE(k, has_tile(h, id)) {
-		hgemm_tile(h, id);
-		hgemm_produce(h, p, &at, map_a, map_b);
-		next_tile(h, id);
-	}
-}
 
 /* `from`: the warp's part of C in shared memory. */
 static void store(const hgemm *h, cptx_val map_c, cptx_val from)
@@ -60,11 +41,11 @@ static void consume(hgemm *h, const cptx_pipe *p, cptx_val map_c)
 	cptx_pipe_at at = cptx_pipe_consumer(k, p);
 
 	hgemm_fragments(h);
-	CPTX_WHILE(k, has_tile(h, id)) {
+	CPTX_WHILE(k, hgemm_has_tile(h, id)) {
 		hgemm_tile(h, id);
 		hgemm_consume(h, p, &at, releases);
 		store(h, map_c, from);
-		next_tile(h, id);
+		hgemm_next_tile(h, id);
 	}
 	CPTX_IF(k, hgemm_elected(h))
 		cptx_cp_async_bulk_wait_group(k, 0);
@@ -85,7 +66,7 @@ cptx_kernel *hgemm_tma_rw_k_stages(cptx_module *m, const hgemm_opt *o)
 	CPTX_IF(k, hgemm_is_producer(&h)) {
 		hgemm_take_registers(&h, true);
 		CPTX_IF(k, hgemm_produces(&h))
-			produce(&h, &p, map_a, map_b);
+			hgemm_produce_all(&h, &p, map_a, map_b);
 	}
 	CPTX_ELSE(k) {
 		hgemm_take_registers(&h, false);

@@ -354,7 +354,7 @@ CPTX_API cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_li
 CPTX_API cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, const cptx_lane_lines *l, cptx_val by);
 /**
  * The same lines of a tile that lies `by` bytes (.u32, a multiple of cptx_tile_align()) further on: another stage of a ring.
- * One add; patterns are computed anew.
+ * One add for each pattern that is there; those that are not there yet cost an xor each time.
  */
 #define cptx_lane_lines_moved(k, l, by) cptx_lane_lines_moved_((k), CPTX_HERE, (l), CPTX_V(by))
 

@@ -212,11 +212,13 @@ cptx_lane_lines cptx_lane_lines_moved_(cptx_kernel *k, cptx_site at, const cptx_
 
 	if (!is_begun(k, at, l))
 		return moved;
-	cptx_val from = l->address[0];
-	int32_t behind = from.offset;
-	moved.lines = l->lines, moved.count = 1;
-	from.offset = 0;
-	moved.address[0] = cptx_offset(CALL(add, .a = from, .b = by), behind);
+	moved = *l;
+	for (uint32_t j = 0; j < l->count; j++) {
+		cptx_val from = l->address[j];
+		int32_t behind = from.offset;
+		from.offset = 0;
+		moved.address[j] = cptx_offset(CALL(add, .a = from, .b = by), behind);
+	}
 	return moved;
 }
 

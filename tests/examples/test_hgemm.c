@@ -95,6 +95,7 @@ static const hgemm_case shapes[] = {
 	{ HGEMM_K_STAGES, { 64, 256, 32, 1, 2, 3, CPTX_F16, .group = 2, .rolling = true } }, /* 128 columns a warp */
 	{ HGEMM_TMA_R, { 48, 192, 32, 1, 3, 4, CPTX_BF16, .stmatrix = true } },
 	{ HGEMM_TMA_R, { 96, 128, 64, 3, 2, 2, CPTX_F16, .rolling = true } },
+	{ HGEMM_TMA_R, { 64, 128, 64, 2, 2, 3, CPTX_BF16, .stay = true } },
 	{ HGEMM_TMA_R, { 64, 512, 32, 2, 4, 2, CPTX_BF16, .along_m = true, .stmatrix = true } },
 	{ HGEMM_TMA_RW, { 32, 128, 64, 2, 1, 5, CPTX_BF16, .group = 2 } },
 	{ HGEMM_TMA_RW, { 128, 64, 32, 2, 1, 2, CPTX_F16, .rolling = true, .stmatrix = true } },
