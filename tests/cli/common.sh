@@ -33,7 +33,7 @@ says() { if grep -qF -e "$1" "$out"; then ok; else bad "$what: no '$1' in the ou
 complains() { if grep -qF -e "$1" "$err"; then ok; else bad "$what: no '$1' in the errors"; fi; }
 silent() { if [ ! -s "$1" ]; then ok; else bad "$what: ${1##*/} is not empty"; fi; }
 holds() { if "$@"; then ok; else bad "$what: not so: $*"; fi; }
-# usage TEXT ARGUMENT...: wrong usage, told on stderr together with where to look.
+# usage TEXT ARGUMENT...: wrong usage, also an option that asks for what cannot be, told on stderr together with where to look.
 usage() {
 	text=$1
 	shift
@@ -42,7 +42,7 @@ usage() {
 	complains "--help'."
 	silent "$out"
 }
-# fails TEXT ARGUMENT...: right usage, but it cannot be done.
+# fails TEXT ARGUMENT...: right usage, but this machine cannot do it, or what it finds is wrong.
 fails() {
 	text=$1
 	shift

@@ -295,7 +295,7 @@ scale() { # N: how many elements of 100 it may scale; then more options
 	holds test "$(wc -l <"$err")" -eq 1
 	fails "out-of-bounds" $(scale 101 --compare emu:sm_120a)
 	fails "an emulated sm_75 cannot run code for sm_80" $(scale 100 -d emu:sm_75)
-	fails 'there is no target "sm_91" to emulate' $(scale 100 -d emu:sm_91)
+	usage 'there is no target "sm_91" to emulate' $(scale 100 -d emu:sm_91)
 	fails "/nonexistent/libcuda.so.1" $(scale 100 -d cuda:0)
 	usage "--out 1:y.bin: expected the number of an argument, =, and a file, as in 0=y.bin" $(scale 100 -o 1:y.bin)
 	usage "argument 1 is no buffer" $(scale 100 -o 1=y.bin)
@@ -327,6 +327,8 @@ printf '.version 8.0\n.target sm_80\n.entry k() {\nL: bra L;\n}\n' >"$dir/foreve
 fails "cptx run: kernel k: no block is given, and the kernel has no .reqntid to take it from" run "$dir/forever.ptx"
 fails "step-limit" run "$dir/forever.ptx" --block 1 --step-limit 1000
 fails "step-limit" run "$dir/forever.ptx" --block 1 --step-limit 1000 --device emu --trace "$dir/forever.json"
+usage "--threads 0: expected a number from 1 on" run "$dir/forever.ptx" --threads 0
+usage '"tpu:0" is no device name' run "$dir/forever.ptx" --device tpu:0
 usage "--step-limit 0: expected a number from 1 on" run "$dir/forever.ptx" --step-limit 0
 usage "--compare: of one run on each device, so without --schedules" run "$dir/forever.ptx" --compare emu:sm_90 --schedules 2
 { cat "$dir/forever.ptx"; echo '.entry j() { ret; }'; } >"$dir/several.ptx"
@@ -361,7 +363,7 @@ usage "--columns 96: 128, 256 or 512" tmem-width --columns 96
 usage "there is no target 'sm_9'" tmem-width --arch sm_9
 fails "tensor memory is not available on sm_90a; sm_100a and sm_103a have it. Instead: accumulators of wgmma" tmem-width --arch sm_90a
 fails "not available on sm_120a; sm_100a and sm_103a have it. Instead: accumulators of mma.sync, which are registers" tmem-width --arch sm_120a -w 8
-fails "sm_120a has no tcgen05; sm_100a and sm_103a have. Instead: mma.sync" gemm -M tcgen05 -a sm_120a
+usage "sm_120a has no tcgen05; sm_100a and sm_103a have. Instead: mma.sync" gemm -M tcgen05 -a sm_120a
 usage "--output needs --width" tmem-width -o "$dir/width.ptx"
 usage "what is 'left'?" tmem-width left
 fails "is not available on sm_90a" tmem-width --width 8 --arch sm_90a
@@ -409,9 +411,9 @@ usage "--at says nothing about a tile; it goes with --read" layout --tile 16x64 
 usage "--swizzle says nothing about a fragment; it goes with --tile" layout --frag mma-a --swizzle 128B
 usage "--swizzle 256B" layout --swizzle 256B
 usage "--major m" layout --major m
-fails "no m16n8k12 with elements of 8 bits; k is a power of two from 16 to 32" layout --frag mma-a --shape 16x8x12 --type u8
-fails "swizzle 128B" layout --tile 8x8 --swizzle 128B
-fails "exceed the tile of 16x64" layout --tile 16x64 --read mma-a --at 8x0
+usage "no m16n8k12 with elements of 8 bits; k is a power of two from 16 to 32" layout --frag mma-a --shape 16x8x12 --type u8
+usage "swizzle 128B" layout --tile 8x8 --swizzle 128B
+usage "exceed the tile of 16x64" layout --tile 16x64 --read mma-a --at 8x0
 fails "cannot write" layout --tile 8x64 --svg /nonexistent/x.svg
 status 0 desc tcgen05 0x4000404000010040
 says "start 0x400, lbo 16, sbo 1024, swizzle 128B (the pattern repeats every 1024 bytes)"
@@ -425,7 +427,7 @@ status 0 desc i8
 says "  3       saturate        D is saturated"
 fails "kind f16: bit 6 is 1; it must be 0" desc f16 0x8400450
 says "  17-22   n               32     256      N"
-fails "M = 96; with cta_group::1 it is 64 or 128" desc f16 a=f16 b=f16 d=f32 m=96 n=8
+usage "M = 96; with cta_group::1 it is 64 or 128" desc f16 a=f16 b=f16 d=f32 m=96 n=8
 usage "which kind of descriptor?" desc
 usage "there is no kind 'mma'" desc mma
 usage "there is no field 'scale'" desc f16 scale=ue8m0

@@ -19,7 +19,7 @@ done
 for value in float "e4m3," ",e4m3" "e4m3,e2m1,e2m1" "" bf16x2bf16x2bf16x2bf16x2; do
 	usage "--in $value: expected one of bf16 f16 tf32 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8, or two of them" gemm --in "$value"
 done
-usage "--out float: expected f32, bf16 or f16" gemm --out float
+usage "--out float: expected f32, bf16, f16 or s32" gemm --out float
 usage "--run 4096" gemm --run 4096
 usage "--run 0x1x8" gemm --run 0x1x8
 usage "there is no target 'sm_90b'" gemm --arch sm_90b
@@ -27,18 +27,18 @@ usage "cptx arch" gemm --arch ""
 usage "what is 'left'?" gemm left over
 
 # ---- gemm: shapes ----
-fails "input type .f32; it must be bf16 or f16" gemm --mma sync --in f32
-fails "A is .f32 and B .f32; both must be bf16, both f16, or each e4m3 or e5m2" gemm --in f32
-fails "output type .s8; it must be f32, bf16 or f16" gemm --out s8
-fails "17 stages; 2 to 16 are possible" gemm --stages 17
-fails "tile K = 48; the swizzle is made for 32, 64 and 128" gemm -M sync --tile 128x128x48
-fails "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4
-fails "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_75
-fails "tile M = 100 is not divisible into 2 warps" gemm -M sync --tile 100x128x32 --warps 2x2
-fails "registers per thread are needed" gemm -M sync --tile 256x256x32 --warps 2x2
-fails "CTA has 1 to 32" gemm -M sync --warps 8x8
-fails "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --run 64x64x100
-fails "K = 100 is not a multiple of 8" gemm --mma sync --run 64x64x100
+usage "input type .f32; it must be bf16 or f16" gemm --mma sync --in f32
+usage "A is .f32 and B .f32; both must be bf16, both f16, or each e4m3 or e5m2" gemm --in f32
+usage "output type .s8; it must be f32, bf16 or f16" gemm --out s8
+usage "17 stages; 2 to 16 are possible" gemm --stages 17
+usage "tile K = 48; the swizzle is made for 32, 64 and 128" gemm -M sync --tile 128x128x48
+usage "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4
+usage "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_75
+usage "tile M = 100 is not divisible into 2 warps" gemm -M sync --tile 100x128x32 --warps 2x2
+usage "registers per thread are needed" gemm -M sync --tile 256x256x32 --warps 2x2
+usage "CTA has 1 to 32" gemm -M sync --warps 8x8
+usage "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --run 64x64x100
+usage "K = 100 is not a multiple of 8" gemm --mma sync --run 64x64x100
 complains "(pad K to 104)"
 
 # ---- gemm: what multiplies ----
@@ -55,13 +55,13 @@ done
 says "mma.sync.aligned.m16n8k16"
 status 0 gemm --arch sm_100a --mma sync
 says "mma.sync.aligned.m16n8k16"
-fails "sm_100a has no wgmma; sm_90a has. Instead: tcgen05" gemm --mma wgmma --arch sm_100a
-fails "sm_90a has no tcgen05; sm_100a and sm_103a have. Instead: wgmma" gemm --mma tcgen05
-fails "sm_100 has no tcgen05; sm_100a and sm_103a have. Instead: sm_100a" gemm --arch sm_100 --mma tcgen05
-fails "sm_120 has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: sm_120a" gemm --arch sm_120 --kind mxf4
-fails "input type .e4m3; it must be bf16 or f16; sm_100a has tcgen05" gemm --arch sm_100 --in e4m3
-fails "input type .e4m3; it must be bf16 or f16; sm_90a has wgmma" gemm --arch sm_90 --in e4m3
-fails "device emu:sm_80 cannot run it: gemm for sm_90a: sm_80 has no wgmma" gemm --arch sm_90a --run 64x64x64 --device emu:sm_80
+usage "sm_100a has no wgmma; sm_90a has. Instead: tcgen05" gemm --mma wgmma --arch sm_100a
+usage "sm_90a has no tcgen05; sm_100a and sm_103a have. Instead: wgmma" gemm --mma tcgen05
+usage "sm_100 has no tcgen05; sm_100a and sm_103a have. Instead: sm_100a" gemm --arch sm_100 --mma tcgen05
+usage "sm_120 has no mma.sync with scale factors; sm_120a and sm_121a have. Instead: sm_120a" gemm --arch sm_120 --kind mxf4
+usage "input type .e4m3; it must be bf16 or f16; sm_100a has tcgen05" gemm --arch sm_100 --in e4m3
+usage "input type .e4m3; it must be bf16 or f16; sm_90a has wgmma" gemm --arch sm_90 --in e4m3
+usage "device emu:sm_80 cannot run it: gemm for sm_90a: sm_80 has no wgmma" gemm --arch sm_90a --run 64x64x64 --device emu:sm_80
 # options that the kernel does not have
 both="--mma sync and of --mma sync with --scale" tma="--mma sync with --scale and of --mma wgmma and of --mma tcgen05"
 usage "--warps is an option of $both; this kernel is by --mma wgmma, by --arch sm_90a" gemm --warps 2x4
@@ -94,9 +94,9 @@ usage "--swap goes with --tile; without, the model picks it" gemm --swap
 usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx
 usage "--cluster 2: expected two numbers from 1 to 16, as in 2x1" gemm --cluster 2
 usage "--batch 0: expected a number of matrices, 1 to 65535" gemm --batch 0
-fails "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --tile 128x256x32
-fails "tile M = 100; 64, 128, 192 and 256 are possible" gemm --tile 100x256x64
-fails "one side must be 1" gemm --cluster 2x2
+usage "tile K = 32; with .bf16 it is 64, 128 bytes" gemm --tile 128x256x32
+usage "tile M = 100; 64, 128, 192 and 256 are possible" gemm --tile 100x256x64
+usage "one side must be 1" gemm --cluster 2x2
 for option in "--stages 3" "--cluster 2x1" --stream-k "--tile 128x64x64"; do
 	# shellcheck disable=SC2086 # an option and its value
 	usage "--explain tells how a shape is picked, all of it; leave ${option%% *} away" gemm --explain 64x64x64 $option
@@ -124,8 +124,8 @@ says "wgmma.mma_async.sync.aligned"
 
 # ---- gemm: tcgen05 ----
 usage "--scale e4m3: expected ue8m0 or ue4m3" gemm --scale e4m3
-fails "sm_103a has no tcgen05.mma of kind i8; sm_100a has" gemm --arch sm_103a --in s8
-fails "tile K = 64; with kind f8f6f4 it is 128" gemm --arch sm_100a --in e4m3 --tile 128x128x64
+usage "sm_103a has no tcgen05.mma of kind i8; sm_100a has" gemm --arch sm_103a --in s8
+usage "tile K = 64; with kind f8f6f4 it is 128" gemm --arch sm_100a --in e4m3 --tile 128x128x64
 for in in bf16 tf32 e4m3 e2m3 e2m1 s8 "e5m2 --scale ue8m0" "e2m1 --scale ue8m0" "e2m1 --scale ue4m3" "bf16 --layout nn" "f16 --a-tmem"; do
 	# shellcheck disable=SC2086 # several words
 	status 0 gemm --arch sm_100a --out bf16 --in $in
@@ -140,7 +140,7 @@ says "all 9792 elements right"
 holds grep -q "ld.acquire.gpu.global" "$dir/shared.ptx"
 status 0 gemm --arch sm_103a --kind mxf4 --grouped
 says ".param .u64 groups"
-fails "a list of problems cannot be shared along K" gemm --arch sm_100a --grouped --stream-k
+usage "a list of problems cannot be shared along K" gemm --arch sm_100a --grouped --stream-k
 
 # ---- gemm: kinds of PTX ----
 for arch in sm_100a sm_120a; do
@@ -164,9 +164,9 @@ for of in "f16 f16" "tf32 tf32" "f8f6f4 e4m3,e2m1" "f8f6f4 e3m2,e5m2" "i8 u8,s8"
 	status 0 gemm --device emu:sm_120a --kind "$1" --in "$2" --run 24x32x128
 	says "all 768 elements right"
 done
-fails "kind mxf8f6f4 of mma.sync does not take .e2m1 and .e2m1 by .ue8m0; these are kind mxf4" gemm -a sm_120a -k mxf8f6f4 -i e2m1
-fails "tile K = 128; with kind mxf4 it is 256" gemm --arch sm_121a --kind mxf4 --tile 128x128x128
-fails "A is .bf16 and B .f16; with mma.sync both are bf16, or both f16" gemm --arch sm_80 --in bf16,f16
+usage "kind mxf8f6f4 of mma.sync does not take .e2m1 and .e2m1 by .ue8m0; these are kind mxf4" gemm -a sm_120a -k mxf8f6f4 -i e2m1
+usage "tile K = 128; with kind mxf4 it is 256" gemm --arch sm_121a --kind mxf4 --tile 128x128x128
+usage "A is .bf16 and B .f16; with mma.sync both are bf16, or both f16" gemm --arch sm_80 --in bf16,f16
 
 # ---- gemm --run: layouts, batches, lists ----
 for layout in nn nt tn tt; do
@@ -197,8 +197,8 @@ for value in "" 1x nan 1e99 " 1"; do
 	usage "--alpha $value: expected a number, as in 0.5" gemm --alpha "$value"
 done
 usage "--beta x: expected a number, as in 0.5" gemm --beta x
-fails "output type .s32 with alpha, beta, bias or an epilogue" gemm -a sm_100a --kind i8 --out s32 --beta 1
-fails "K = 77; --run compares where it is a multiple of 4 (pad to 80)" gemm --device emu:sm_90a --layout nn --run 64x64x77
+usage "output type .s32 with alpha, beta, bias or an epilogue" gemm -a sm_100a --kind i8 --out s32 --beta 1
+usage "K = 77; --run compares where it is a multiple of 4 (pad to 80)" gemm --device emu:sm_90a --layout nn --run 64x64x77
 
 # ---- gemm: where the text goes ----
 status 0 gemm --arch sm_80
@@ -278,7 +278,7 @@ emulated says 65536
 status 0 gemm --device emu:sm_80 --tile 64x64x32 --run 64x64x64
 emulated says 4096
 if grep -q TFLOP "$out"; then bad "$what: an emulator's time is no speed"; else ok; fi
-fails 'there is no target "sm_91" to emulate' gemm --device emu:sm_91 --run 64x64x64
+usage 'there is no target "sm_91" to emulate' gemm --device emu:sm_91 --run 64x64x64
 with_ptxas "$dir/accepts" status 0 gemm --arch sm_101a --run 256x256x64
 says "ptxas    accepted"
 with_ptxas "$dir/accepts" status 0 gemm --run 256x256x64 -o -

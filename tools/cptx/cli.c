@@ -137,6 +137,17 @@ int cli_failed(const cli_command *cmd, const char *format, ...)
 	return status;
 }
 
+int cli_refused(const cli_command *cmd, const cptx_error *err)
+{
+	switch (err->code) {
+	case CPTX_E_ARG:
+	case CPTX_E_FORM:
+	case CPTX_E_TARGET:
+	case CPTX_E_LIMIT: return cli_usage(cmd, "%s", err->text);
+	default: return cli_failed(cmd, "%s", err->text);
+	}
+}
+
 /* Removes a file that was begun; no device, and no link to one. */
 static void remove_begun(const char *path)
 {

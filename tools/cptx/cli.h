@@ -43,6 +43,8 @@ void cli_help(const cli_command *cmd, FILE *out);
 void cli_man(const cli_command *cmd, FILE *out);
 /* "cptx gemm: text" on stderr; returns EXIT_USAGE or EXIT_FAILED as named. */
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
+/* The library refuses what the options ask for: EXIT_USAGE, where no other machine or moment would change that. */
+int cli_refused(const cli_command *cmd, const cptx_error *err);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 
 /* A file being written, or standard output ("-"): it takes its name when it is finished. */

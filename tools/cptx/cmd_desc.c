@@ -138,7 +138,7 @@ static int make(const request *q)
 	uint64_t word;
 
 	if (!encode(q, &word, &err))
-		return cli_failed(q->cmd, "%s", err.text);
+		return cli_refused(q->cmd, &err);
 	printf("0x%0*llx\n", q->matrix ? 16 : 8, (unsigned long long)word);
 	print_fields(q, &word);
 	print_meaning(q);

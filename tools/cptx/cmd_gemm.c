@@ -50,9 +50,9 @@ static const cli_option options[] = {
 	[OPTION_BIAS] = { "bias", 'I', NULL, "the same: a vector of N f32 is added to each row", NULL },
 	[OPTION_IN] = { "in", 'i', "TYPE[,TYPE]",
 	                "type of A and B, or of each: bf16 or f16; wgmma: e4m3 or e5m2 too; tcgen05: also tf32, "
-	                "e2m3, e3m2, e2m1, s8, u8",
+	                "e2m3, e3m2, e2m1, s8, u8; sync with --scale: e4m3, e5m2, e2m3, e3m2, e2m1",
 	                "bf16 f16 tf32 e4m3 e5m2 e2m3 e3m2 e2m1 s8 u8" },
-	[OPTION_OUT] = { "out", 'u', "TYPE", "type of D: f32, bf16 or f16", "f32 bf16 f16" },
+	[OPTION_OUT] = { "out", 'u', "TYPE", "type of D: f32, bf16 or f16; tcgen05 of s8 and u8: s32 too", "f32 bf16 f16 s32" },
 	[OPTION_GROUP] = { "group", 'g', "ROWS", "rows of tiles walked together, for the L2 cache", "8 16" },
 	[OPTION_OUTPUT] = { "output", 'o', "FILE", "write the PTX there; - is standard output (the default without --run)",
 	                    "@file" },
@@ -151,7 +151,7 @@ static int read_type(gemm_request *q, int option, const char *value)
 	enum cptx_type t = cptx_type_find(value);
 
 	if (option == OPTION_OUT && t == CPTX_TYPE_NONE)
-		return bad_value(q, option, value, "expected f32, bf16 or f16");
+		return bad_value(q, option, value, "expected f32, bf16, f16 or s32");
 	if (option == OPTION_SCALE && t != CPTX_UE8M0 && t != CPTX_UE4M3)
 		return bad_value(q, option, value, "expected ue8m0 or ue4m3");
 	*(option == OPTION_OUT ? &q->o.out : &q->o.scale) = t;
@@ -324,10 +324,10 @@ static int check_run(const gemm_request *q)
 	cptx_error err = { 0 };
 
 	if (!cptx_gemm_check_problem(&q->o, &sizes, 1, NULL, &err))
-		return cli_failed(q->cmd, "%s", err.text);
+		return cli_refused(q->cmd, &err);
 	if (p->k % 4)
-		return cli_failed(q->cmd, "K = %llu; --run compares where it is a multiple of 4 (pad to %llu)",
-		                  (unsigned long long)p->k, (unsigned long long)(p->k + 3) / 4 * 4);
+		return cli_usage(q->cmd, "K = %llu; --run compares where it is a multiple of 4 (pad to %llu)",
+		                 (unsigned long long)p->k, (unsigned long long)(p->k + 3) / 4 * 4);
 	return EXIT_OK;
 }
 
@@ -355,14 +355,14 @@ static int generate(gemm_request *q, cptx_device *dev, const cptx_error *no_devi
 		return shaped;
 	const char *runs = dev ? cptx_device_get_info(dev)->target : NULL;
 	if (runs && !cptx_gemm_check(&q->o, cptx_target_find(runs), NULL, &err))
-		return cli_failed(q->cmd, "device %s cannot run it: %s", q->device ? q->device : "cuda:0", err.text);
+		return cli_usage(q->cmd, "device %s cannot run it: %s", q->device ? q->device : "cuda:0", err.text);
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_ptx *ptx = cptx_gemm_build(m, &q->o, &err)
 	                    ? cptx_emit(m, target->name, &(cptx_emit_opt){ .lines = asked(q, OPTION_LINES) }, &err)
 	                    : NULL;
 	int status = EXIT_OK;
 	if (!ptx)
-		status = cli_failed(q->cmd, "%s", err.text);
+		status = cli_refused(q->cmd, &err);
 	else if ((q->output || !asked(q, OPTION_RUN)) &&
 	         !cli_write(q->cmd, q->output ? q->output : "-", cptx_ptx_text(ptx), cptx_ptx_size(ptx)))
 		status = EXIT_FAILED;
@@ -398,7 +398,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return status;
 	cptx_device *dev = asked(&q, OPTION_RUN) ? cptx_device_open(q.device, &err) : NULL;
 	if (asked(&q, OPTION_RUN) && !dev && err.code != CPTX_E_NO_DRIVER && (err.code != CPTX_E_NO_DEVICE || q.device))
-		return cli_failed(cmd, "%s", err.text);
+		return cli_refused(cmd, &err);
 	status = generate(&q, dev, &err);
 	cptx_device_close(dev);
 	return status;

@@ -267,13 +267,13 @@ static int prepare_tile(request *q)
 	uint32_t along = q->tile.elem.mn_major ? q->tile.rows : q->tile.cols;
 
 	if (!cptx_tile_check(&q->tile, &err))
-		return cli_failed(q->cmd, "%s", err.text);
+		return cli_refused(q->cmd, &err);
 	if (along % per_chunk(&q->tile))
-		return cli_failed(q->cmd, "rows of %u elements are no multiple of 16 bytes; they cannot be drawn", along);
+		return cli_usage(q->cmd, "rows of %u elements are no multiple of 16 bytes; they cannot be drawn", along);
 	if (!q->has_read)
 		return EXIT_OK;
 	if (!cptx_tile_lines(&q->tile, &q->frag, q->row, q->col, &q->lines, &err))
-		return cli_failed(q->cmd, "%s", err.text);
+		return cli_refused(q->cmd, &err);
 	q->banks = cptx_lines_banks(&q->lines, 0);
 	return EXIT_OK;
 }
@@ -318,7 +318,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (q.has_tile)
 		status = prepare_tile(&q);
 	else if (!cptx_frag_resolve(&q.frag, &q.map, &err))
-		status = cli_failed(cmd, "%s", err.text);
+		status = cli_refused(cmd, &err);
 	return status ? status : show(&q);
 }
 

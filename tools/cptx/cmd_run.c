@@ -43,7 +43,8 @@ static const cli_option options[] = {
 	[RUN_CLUSTER] = { "cluster", 'c', "X,Y,Z", "CTAs of a cluster (default: the kernel's)", NULL },
 	[RUN_COOPERATIVE] = { "cooperative", 0, NULL, "all CTAs at once, so that they can wait for one another", NULL },
 	[RUN_SMEM] = { "smem", 'm', "BYTES", "dynamic shared memory", NULL },
-	[RUN_ARG] = { "arg", 'a', "SPEC", "the next argument: u32:7, f32:1.5, buf:f32[4096]=zero|iota|rand:SEED|@FILE, tmap:...",
+	[RUN_ARG] = { "arg", 'a', "SPEC",
+	              "the next argument: u32:7, f32:1.5, buf:f32[4096]=zero|iota|rand:SEED|@FILE, mem:..., bytes:..., tmap:...",
 	              NULL },
 	[RUN_OUT] = { "out", 'o', "K=FILE", "write the buffer of argument K (from 0) there after the run, as raw bytes",
 	              "@file" },
@@ -177,20 +178,14 @@ static int read_option(run_request *q, int option, const char *value)
 	}
 	if (!read_number(value, option == RUN_SEED || option == RUN_LIMIT ? UINT64_MAX : UINT32_MAX, &n))
 		return bad(q, option, value, "expected a number");
+	if (!n && option != RUN_SMEM && option != RUN_SEED)
+		return bad(q, option, value, "expected a number from 1 on");
 	switch (option) {
 	case RUN_SMEM: q->shape.dyn_smem = (uint32_t)n; break;
 	case RUN_SEED: q->emu.seed = n; break;
-	case RUN_SCHEDULES:
-		if (!n)
-			return bad(q, option, value, "expected a number from 1 on");
-		q->schedules = n;
-		break;
+	case RUN_SCHEDULES: q->schedules = n; break;
 	case RUN_THREADS: q->emu.threads = (uint32_t)n; break;
-	default:
-		if (!n)
-			return bad(q, option, value, "expected a number from 1 on");
-		q->emu.step_limit = n;
-		break;
+	default: q->emu.step_limit = n; break;
 	}
 	return EXIT_OK;
 }
@@ -370,7 +365,7 @@ static int fail(const run_request *q, const cptx_device *dev, uint64_t seed, con
 	size_t n = dev ? report(q, dev, seed) : 0;
 
 	if (!n)
-		return cli_failed(q->cmd, "%s", err->text);
+		return dev ? cli_failed(q->cmd, "%s", err->text) : cli_refused(q->cmd, err);
 	if (q->schedules > 1)
 		fprintf(stderr, "cptx run: seed %llu fails; --seed %llu repeats it\n", (unsigned long long)seed,
 		        (unsigned long long)seed);
@@ -547,7 +542,8 @@ const cli_command cmd_run = {
 		"Arguments are given in the order of the kernel's parameters:\n"
 		"  --arg u32:7 --arg f32:1.5       numbers, of the types u8 to u64, s8 to s64, b8 to b64, f16, bf16, f32, f64\n"
 		"  --arg buf:f32[4096]=rand:1      a buffer in global memory: zero, iota (0, 1, 2 ...), random numbers\n"
-		"                                  (floating point from -1 to 1, integers of all values), or the bytes of =@FILE\n"
+		"                                  (floating point from -1 to 1, integers of all values), or the bytes of =@FILE;\n"
+		"                                  nothing behind the length: zero\n"
 		"  --arg mem:f32[4096]=rand:1      the same, but the kernel is not given its address: for tensor maps\n"
 		"  --arg bytes:s32[12]=iota        these bytes themselves: a struct that is passed by value\n"
 		"  --arg tmap:0,type=bf16,dims=256x512,box=64x64,swizzle=128\n"

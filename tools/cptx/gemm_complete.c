@@ -212,7 +212,7 @@ static int pick(gemm_request *q, uint32_t sms, FILE *out)
 	size_t n = cptx_gemm_auto(&q->o, &p, sms, c, CHOICES, &err);
 
 	if (!n)
-		return cli_failed(q->cmd, "%s", err.text);
+		return cli_refused(q->cmd, &err);
 	for (size_t i = 0; i < n && asked(q, OPTION_EXPLAIN); i++) {
 		p.ctas = c[i].ctas;
 		cptx_gemm_check_problem(&c[i].opt, &p, sms, &plan, &err);
@@ -237,13 +237,14 @@ static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t s
 	const cptx_gemm_opt want = q->o, tuned = cptx_gemm_default(target);
 	cptx_gemm_opt *o = &q->o;
 	unsigned by = kernel_of(o);
+	int status;
 
 	if (asked(q, OPTION_TILE))
 		o->stages = kernels[by].stages;
 	else if (by == BY_SYNC)
 		o->bm = tuned.bm, o->bn = tuned.bn, o->bk = tuned.bk, o->stages = tuned.stages;
-	else if (pick(q, sms, out))
-		return EXIT_FAILED;
+	else if ((status = pick(q, sms, out)))
+		return status;
 	if (asked(q, OPTION_WARPS))
 		o->warps_m = want.warps_m, o->warps_n = want.warps_n;
 	else if (by == BY_SYNC)
@@ -272,5 +273,5 @@ int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device 
 		return status;
 	if (cptx_gemm_check(&q->o, target, NULL, &err))
 		return EXIT_OK;
-	return cli_failed(q->cmd, "%s%s", err.text, variant(q, target, more, sizeof more));
+	return cli_usage(q->cmd, "%s%s", err.text, variant(q, target, more, sizeof more));
 }
