@@ -44,7 +44,7 @@ const emu_named_place *emu_variable_at(const emu_variables *v, uint64_t offset)
 	return i && offset - v->var[i - 1].at < v->var[i - 1].size ? &v->var[i - 1] : NULL;
 }
 
-/* "17 bytes past the end of tile (1024 bytes)": of the variable that lies nearest. */
+/* "1040 bytes behind the start of tile of 1024 bytes": of the variable that lies nearest. */
 static bool put_near(const emu_variables *v, uint64_t offset, uint32_t size, char text[EMU_NEAR])
 {
 	const emu_named_place *x = NULL, *next = NULL;
@@ -57,8 +57,9 @@ static bool put_near(const emu_variables *v, uint64_t offset, uint32_t size, cha
 		return false;
 	uint64_t past = x ? offset + size - MIN(x->at + x->size, offset + size) : UINT64_MAX;
 	bool in_front = next && (!x || (offset >= x->at + x->size && next->at - offset < past));
-	snprintf(text, EMU_NEAR, "%llu bytes %s %.64s (%llu bytes)", (unsigned long long)(in_front ? next->at - offset : past),
-	         in_front ? "in front of" : "past the end of", in_front ? next->name : x->name,
+	snprintf(text, EMU_NEAR, "%llu bytes %s %.64s of %llu bytes",
+	         (unsigned long long)(in_front ? next->at - offset : offset - x->at),
+	         in_front ? "in front of" : "behind the start of", in_front ? next->name : x->name,
 	         (unsigned long long)(in_front ? next->size : x->size));
 	return true;
 }

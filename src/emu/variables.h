@@ -24,7 +24,7 @@ uint32_t emu_aligned(uint32_t n, uint32_t align);
 uint32_t emu_variable_add(emu_variables *v, arena *a, const ir_sym *s, uint32_t gap, bool *ok);
 bool emu_variables_end(emu_variables *v, arena *a, uint32_t end); /* none comes any more; what is not theirs begins there */
 const emu_named_place *emu_variable_at(const emu_variables *v, uint64_t offset); /* NULL: none */
-/* Where the bytes lie that no variable holds: "17 bytes past the end of tile (1024 bytes)". */
+/* Where the bytes lie that no variable holds: "1040 bytes behind the start of tile of 1024 bytes". */
 const char *emu_near_shared(const emu_cta *cta, uint64_t addr, uint32_t size, char text[EMU_NEAR]);
 const char *emu_near_local(const emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, char text[EMU_NEAR]);
 /* One variable holds the bytes, or they lie behind all of them. */
