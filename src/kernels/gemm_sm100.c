@@ -80,8 +80,6 @@ static void setup(gemm100 *g)
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	if (s->ctas > 1)
 		g->leader = cptx_and(k, g->w.rank, ~1u);
-	if (s->per_sm > 1 && s->cluster == 1 && !g->o->grouped)
-		tma_gemm_prefetch(k, &g->t, &g->w, &s->a, &s->b, first);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);

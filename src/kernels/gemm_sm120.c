@@ -35,8 +35,6 @@ static void setup(gemm120 *g)
 	cptx_val first = cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ);
 	cptx_pipe_init(k, &g->pipe, first);
 	tma_gemm_work_begin(k, &g->t, &g->w);
-	if (g->s.per_sm > 1 && !g->o->grouped)
-		tma_gemm_prefetch(k, &g->t, &g->w, &g->t.a, &g->t.b, first);
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
 	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = g->s.warps + 1, .events = g->o->timeline);

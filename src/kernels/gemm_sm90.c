@@ -57,8 +57,6 @@ static void setup(gemm90 *g)
 	for (uint32_t i = 0; i < s->maps && !g->o->grouped; i++) /* those that all tiles take */
 		cptx_prefetch(k, g->w.p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
 	tma_gemm_work_begin(k, &g->t, &g->w);
-	if (g->s.per_sm > 1 && g->s.cluster == 1 && !g->o->grouped)
-		tma_gemm_prefetch(k, &g->t, &g->w, &s->a, &s->b, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);

@@ -155,10 +155,6 @@ void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
 /* What w->at says: the problem, whose maps of the set `maps` this thread uses, tile and K tiles; with its place. */
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
-/* Brings the first stages to L2, of tiles a and b; for one thread, where no clusters share them.  L2 has what any kernel
- * wrote, so the launch before need not have ended; what it still writes is read again by whoever writes it. */
-void tma_gemm_prefetch(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, const cptx_tile *a, const cptx_tile *b,
-                       cptx_val first_thread);
 
 /* The loop of a kernel without a list; what is done of K. */
 void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_work *w, cptx_val tiles, bool stream_k);

@@ -120,35 +120,3 @@ void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32
 	if (t->pair)
 		w->m0 = cptx_mad(k, cptx_as(w->in_pair, CPTX_S32), t->pair, w->m0, .mode = CPTX_LO);
 }
-
-/* ---- the first stages, into L2 ---- */
-
-static void prefetch_operand(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val map, const cptx_tile *tile,
-                             cptx_val rows, cptx_val k0)
-{
-	cptx_tile_boxes boxes = { 0 };
-
-	cptx_tile_get_boxes(tile, &boxes, NULL);
-	for (uint32_t i = 0; i < boxes.count[0]; i++) {
-		cptx_val row = i ? cptx_add(k, rows, i * boxes.box[0]) : rows, c[3] = { k0, row, w->z };
-		if (tile->elem.mn_major)
-			c[0] = row, c[1] = k0;
-		cptx_cp_async_bulk_prefetch_tensor(k, map, cptx_pack(k, t->o->batched ? 3 : 2, c),
-		                                   .dim = t->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
-	}
-}
-
-void tma_gemm_prefetch(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, const cptx_tile *a, const cptx_tile *b,
-                       cptx_val first_thread)
-{
-	CPTX_IF(k, cptx_and(k, first_thread, cptx_setp(k, w->at, w->end, .cmp = CPTX_LT))) {
-		tma_gemm_locate(k, t, w, 0);
-		cptx_val i = cptx_var(k, CPTX_U32, t->o->stream_k ? w->k_first : cptx_imm(0));
-		cptx_val end = cptx_min(k, w->k_end, cptx_add(k, i, t->o->stages));
-		CPTX_FOR(k, i, end, 1) {
-			cptx_val k0 = cptx_as(cptx_mul(k, i, t->bk / given(t->packed), .mode = CPTX_LO), CPTX_S32);
-			prefetch_operand(k, t, w, w->in.map[0], a, w->m0, k0);
-			prefetch_operand(k, t, w, w->in.map[1], b, w->n0, k0);
-		}
-	}
-}
