@@ -27,7 +27,7 @@ enum { ROUNDS = 501 };
 int main(void)
 {
 	static double build[ROUNDS], emit[ROUNDS], copy[ROUNDS];
-	cptx_gemm_opt o = cptx_gemm_default(NULL);
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
 	size_t insns = 0, bytes = 0;
 	cptx_error err;
 

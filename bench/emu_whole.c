@@ -73,7 +73,7 @@ static bool run(place *p, const cptx_gemm_opt *o, cptx_gemm_problem q)
 static bool gemm_sm80(place *p)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_gemm_opt o = cptx_gemm_default(cptx_target_find("sm_80"));
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find("sm_80"));
 	cptx_gemm_problem q = { .m = SIDE, .n = SIDE, .k = SIDE };
 
 	o.out = CPTX_BF16;

@@ -22,7 +22,7 @@ static void run_theirs(void *user, cptx_error *err) { cublas_run(((arms *)user)-
 static bool bench(cptx_device *dev, const cublas *theirs, uint32_t n, enum cptx_type out, cptx_error *err)
 {
 	enum { ROUNDS = 7 };
-	cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(cptx_device_get_info(dev)->target));
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(cptx_device_get_info(dev)->target));
 	cptx_module *m = cptx_module_new(NULL);
 	double t[2][ROUNDS];
 	size_t count = (size_t)n * n;

@@ -180,7 +180,7 @@ static cptx_module *build_straight(const cptx_allocator *hook)
 static cptx_module *build_gemms(const cptx_allocator *hook)
 {
 	cptx_module *m = cptx_module_new(hook);
-	cptx_gemm_opt o = cptx_gemm_default(NULL);
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
 	char name[32];
 
 	for (int i = 0; i < 100; i++) {

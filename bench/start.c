@@ -31,7 +31,7 @@ static double now(void)
 static cptx_module *build(const cptx_device *dev)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_gemm_opt opt = cptx_gemm_default(cptx_target_find(cptx_device_get_info(dev)->target));
+	cptx_gemm_opt opt = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(cptx_device_get_info(dev)->target));
 
 	cptx_gemm_build(m, &opt, NULL);
 	cptx_kernel *k = cptx_kernel_begin(m, "empty");

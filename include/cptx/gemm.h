@@ -117,9 +117,13 @@ typedef struct cptx_gemm_opt {
 	char z_;
 } cptx_gemm_opt;
 
-/** The tuned shape of mma.sync: 128 x 256 x 64, 2 x 4 warps, 4 stages, bf16 in, f32 out; shrunk where `target` has less
- * shared memory. */
-CPTX_API cptx_gemm_opt cptx_gemm_default(const cptx_target *target);
+/**
+ * A kernel for large matrices, bf16 in and f32 out, that target runs if it has mma (NULL: that some target runs).
+ * mma.sync: the tuned shape, 128 x 256 x 64, 2 x 4 warps, 4 stages, shrunk where the target has less shared memory; others:
+ * what cptx_gemm_auto picks for 4096 cubed, 128 x 256 in clusters of 2 x 1 by wgmma, 256 x 256 by tcgen05.  Out of range:
+ * that of mma.sync.  For other types or sizes cptx_gemm_auto picks better.
+ */
+CPTX_API cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target);
 
 /** Sizes, and where the operands are. */
 typedef struct cptx_gemm_problem {

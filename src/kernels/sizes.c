@@ -15,18 +15,19 @@ const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
 	return (unsigned)mma < ARRAY_LEN(names) ? names[mma] : "?";
 }
 
-cptx_gemm_opt cptx_gemm_default(const cptx_target *target)
+cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
 {
-	cptx_gemm_opt o = { .a = CPTX_BF16,
-		                .b = CPTX_BF16,
-		                .out = CPTX_F32,
-		                .bm = 128,
-		                .bn = 256,
-		                .bk = 64,
-		                .stages = 4,
-		                .warps_m = 2,
-		                .warps_n = 4 };
+	cptx_gemm_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .bm = 128, .bn = 256, .stages = 4 };
 
+	if (mma == CPTX_GEMM_TCGEN05) {
+		o.mma = mma, o.kind = CPTX_TCGEN05_F16, o.bm = 256, o.stages = 6;
+		return o;
+	}
+	if (mma == CPTX_GEMM_WGMMA) {
+		o.mma = mma, o.cluster_m = 2, o.cluster_n = 1;
+		return o;
+	}
+	o.bk = 64, o.warps_m = 2, o.warps_n = 4;
 	if (target && target->smem_per_cta < 192 * 1024)
 		o.stages = 3;
 	if (target && target->smem_per_cta < 144 * 1024)

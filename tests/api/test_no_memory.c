@@ -205,7 +205,7 @@ static bool gemms(void)
 		{ .mma = CPTX_GEMM_SYNC, .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_F32, .scale = CPTX_UE8M0, .name = "scaled" },
 	};
 	cptx_gemm_problem p = { .m = 256, .n = 256, .k = 256 };
-	cptx_gemm_opt sync = cptx_gemm_default(cptx_target_find("sm_80"));
+	cptx_gemm_opt sync = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find("sm_80"));
 	cptx_module *m = cptx_module_new(NULL);
 	bool ok = cptx_gemm_build(m, &sync, &err);
 

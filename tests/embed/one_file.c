@@ -40,7 +40,7 @@ static int row(void)
 static int gemm(const char *target)
 {
 	cptx_error err = { CPTX_OK, 0, 0, "", "" };
-	cptx_gemm_opt opt = cptx_gemm_default(cptx_target_find(target));
+	cptx_gemm_opt opt = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(target));
 	cptx_module *m = cptx_module_new(NULL);
 
 	cptx_gemm_build(m, &opt, &err);

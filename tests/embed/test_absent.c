@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 
 	err = (cptx_error){ 0 };
 	m = cptx_module_new(NULL);
-	cptx_gemm_opt opt = cptx_gemm_default(cptx_target_find("sm_80"));
+	cptx_gemm_opt opt = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find("sm_80"));
 	cptx_kernel *k = cptx_gemm_build(m, &opt, &err);
 	check(lacking, "kernels", &err, k != NULL);
 	cptx_module_destroy(m);

@@ -232,7 +232,7 @@ END_TEST
 
 START_TEST(build_refuses)
 {
-	cptx_gemm_opt o = cptx_gemm_default(NULL);
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_error err;
 
@@ -256,7 +256,7 @@ END_TEST
 
 START_TEST(problems)
 {
-	cptx_gemm_opt o = cptx_gemm_default(NULL);
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
 	cptx_error err;
 
 	const struct {
@@ -293,7 +293,7 @@ END_TEST
 /* What only some kernels have, asked of one that does not have it. */
 START_TEST(options_of_other_kernels)
 {
-	const cptx_gemm_opt sync = cptx_gemm_default(NULL);
+	const cptx_gemm_opt sync = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
 	cptx_gemm_opt o[8] = { sync, sync, sync, sync, sync, sync, sync, sync };
 	static const char *const said[] = {
 		"gemm: .a_tmem is an option of tcgen05; this kernel is by mma.sync: there is no tensor memory",
@@ -330,20 +330,30 @@ START_TEST(options_of_other_kernels)
 }
 END_TEST
 
-START_TEST(the_tuned_shape_fits)
+/* Of every kernel on every target that has it. */
+START_TEST(the_default_fits)
 {
+	static const uint16_t needs[] = {
+		[CPTX_GEMM_WGMMA] = CPTX_OP_WGMMA_MMA_ASYNC, [CPTX_GEMM_TCGEN05] = CPTX_OP_TCGEN05_MMA
+	};
 	const cptx_target *t;
+	unsigned seen = 0;
 
-	for (size_t i = 0; (t = cptx_target_at(i)); i++) {
-		cptx_gemm_opt o = cptx_gemm_default(t);
-		cptx_gemm_plan plan;
-		cptx_error err;
-		bool ok = cptx_gemm_check(&o, t, &plan, &err);
-		ck_assert_msg(ok == (t->number >= 80), "%s: %s", t->name, err.text);
-		if (ok)
-			ck_assert_uint_le(plan.smem, t->smem_per_cta);
-	}
-	ck_assert_uint_eq(cptx_gemm_default(NULL).stages, 4);
+	for (size_t i = 0; (t = cptx_target_at(i)); i++)
+		for (enum cptx_gemm_mma mma = 0; mma < CPTX_GEMM_MMAS; mma++) {
+			cptx_gemm_opt o = cptx_gemm_default(mma, t);
+			cptx_gemm_plan plan;
+			cptx_error err;
+			bool ok = cptx_gemm_check(&o, t, &plan, &err),
+				 has = mma ? cptx_form_on_target(needs[mma], 0, t) : t->number >= 80;
+			ck_assert_msg(ok == has && o.mma == mma, "%s: %s", t->name, err.text);
+			if (ok)
+				ck_assert_uint_le(plan.smem, t->smem_per_cta);
+			seen |= (unsigned)ok << mma;
+		}
+	ck_assert_uint_eq(seen, 7);
+	ck_assert_uint_eq(cptx_gemm_default(CPTX_GEMM_MMAS, NULL).mma, CPTX_GEMM_SYNC);
+	ck_assert_uint_eq(cptx_gemm_default(CPTX_GEMM_SYNC, NULL).stages, 4);
 }
 END_TEST
 
@@ -359,7 +369,7 @@ int main(void)
 	tcase_add_test(c, build_refuses);
 	tcase_add_test(c, problems);
 	tcase_add_test(c, options_of_other_kernels);
-	tcase_add_test(c, the_tuned_shape_fits);
+	tcase_add_test(c, the_default_fits);
 	suite_add_tcase(s, c);
 	return test_main("gemm", s);
 }

@@ -29,7 +29,7 @@ static const sample samples[] = {
 static void build(const sample *w, cptx_module *m)
 {
 	if (w->in) {
-		cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(w->target));
+		cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(w->target));
 		o.a = o.b = w->in;
 		o.out = w->out;
 		cptx_gemm_build(m, &o, NULL);

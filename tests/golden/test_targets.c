@@ -13,7 +13,7 @@ enum { NTARGET = sizeof names / sizeof names[0] };
 
 static void gemm(cptx_module *m, const char *name, const cptx_target *t, enum cptx_type in, enum cptx_type out)
 {
-	cptx_gemm_opt o = cptx_gemm_default(t);
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, t);
 	cptx_gemm_plan plan;
 	cptx_error err;
 

@@ -43,7 +43,7 @@ START_TEST(gemms)
 	}
 	for (size_t i = 0; i < 3; i++) {
 		cptx_module *m = cptx_module_new(NULL);
-		cptx_gemm_opt o = cptx_gemm_default(cptx_target_find(targets[i]));
+		cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(targets[i]));
 		ck_assert(cptx_gemm_build(m, &o, &err));
 		clean(m, targets[i], "gemm_sm80");
 	}

@@ -20,7 +20,7 @@ typedef struct worker {
 
 static char *gemm_text(void)
 {
-	cptx_gemm_opt o = cptx_gemm_default(cptx_target_find("sm_90a"));
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find("sm_90a"));
 	cptx_module *m = cptx_module_new(NULL);
 	cptx_gemm_build(m, &o, NULL);
 	cptx_ptx *ptx = cptx_emit(m, "sm_90a", NULL, NULL);

@@ -234,7 +234,7 @@ static void choose_warps(cptx_gemm_opt *o)
 /* What was asked for, and around it a usual, the tuned or the picked shape. */
 static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t sms, FILE *out)
 {
-	const cptx_gemm_opt want = q->o, tuned = cptx_gemm_default(target);
+	const cptx_gemm_opt want = q->o, tuned = cptx_gemm_default(CPTX_GEMM_SYNC, target);
 	cptx_gemm_opt *o = &q->o;
 	unsigned by = kernel_of(o);
 	int status;
