@@ -84,10 +84,10 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 		           .maps = s.maps + 2 * edges,
 		           .edges = edges ? s.maps : 0,
 		           .list_maps = 6,
+		           .counts_k_tiles = true,
 		           .side_m = o->swap ? n : m,
 		           .side_n = o->swap ? m : n,
 		           .bk = s.bk,
-		           .counts_k_tiles = true,
 		           .cluster = s.cluster,
 		           .per_sm = s.per_sm,
 		           .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
