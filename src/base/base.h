@@ -123,6 +123,9 @@ bool error_null_in(const char *function, const char *what, cptx_site at, cptx_ke
 /* ABSENT: what a call needs was left out by that option of meson.  Returns false. */
 bool error_absent(cptx_error *err, cptx_site at, const char *what, const char *option);
 
+/* A call of the builder on kernel k, for the user's line `at`. */
+#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
+
 /* PTX text that is given: NULs behind its end are no part of it, one in front of that is an error that names `name` (NULL:
  * ptx) and its line. */
 bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cptx_error *err);

@@ -415,7 +415,8 @@ static enum emu_step warp_sync(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (s != STEP_NEXT)
 		return s;
-	clock_warp_sync_by(w, m.lanes);
+	EACH_TEAM(first, team, &m)
+		clock_warp_sync_by(w, team);
 	return part(w, &m);
 }
 

@@ -101,38 +101,91 @@ static emu_seen own(const emu_warp *w, uint32_t mask)
 	return whole(w, mask) ? (emu_seen){ .all = epoch } : (emu_seen){ .some = epoch, .lanes = mask };
 }
 
-/* Where these lanes keep what they learn. */
-static emu_clock *learns(emu_warp *w, uint32_t mask)
+/* ---- parts: lanes that know more than their warp ---- */
+
+static emu_part *new_part(emu_warp *w, uint32_t lanes)
 {
 	emu_knowledge *k = &w->know;
 
-	if (whole(w, mask))
-		return &k->clock;
-	if (!race_clock_room(w->cluster, &k->part, w->cluster->nwarp))
+	if (!k->part && !(k->part = NEW_ARRAY(emu_part, WARP))) {
+		race_no_memory(w->cluster);
 		return NULL;
-	k->part_lanes |= mask;
-	return &k->part;
+	}
+	emu_part *p = &k->part[k->npart];
+	if (!race_clock_room(w->cluster, &p->clock, k->clock.n))
+		return NULL;
+	forget(&p->clock);
+	p->lanes = lanes;
+	k->npart++;
+	return p;
 }
 
-/* What all lanes have come to know is known to the warp. */
-static void settle_part(emu_warp *w)
+static void drop_part(emu_knowledge *k, uint32_t i)
+{
+	emu_part last = k->part[--k->npart];
+
+	k->part[k->npart] = k->part[i]; /* its memory serves the next */
+	k->part[i] = last;
+}
+
+/* These lanes are in parts of their own. */
+static void part_off(emu_warp *w, uint32_t mask)
+{
+	emu_knowledge *k = &w->know;
+	uint32_t n = k->npart, rest = mask;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t both = k->part[i].lanes & mask;
+		rest &= ~both;
+		if (!both || both == k->part[i].lanes)
+			continue;
+		emu_part *p = new_part(w, both);
+		if (!p)
+			return;
+		clock_join(w->cluster, &p->clock, &k->part[i].clock);
+		k->part[i].lanes &= ~both;
+	}
+	if (rest)
+		new_part(w, rest);
+}
+
+static bool same_clock(const emu_clock *a, const emu_clock *b)
+{
+	return a->n == b->n && !memcmp(a->seen, b->seen, (size_t)a->n * 2 * sizeof *a->seen);
+}
+
+/* Parts that know the same are one; what all lanes know is known to the warp. */
+static void settle_parts(emu_warp *w)
 {
 	emu_knowledge *k = &w->know;
 
-	if (!k->part_lanes || !whole(w, k->part_lanes))
-		return;
-	clock_join(w->cluster, &k->clock, &k->part);
-	forget(&k->part);
-	k->part_lanes = 0;
+	for (uint32_t i = 0; i < k->npart; i++) {
+		for (uint32_t j = i + 1; j < k->npart;) {
+			if (!same_clock(&k->part[i].clock, &k->part[j].clock)) {
+				j++;
+				continue;
+			}
+			k->part[i].lanes |= k->part[j].lanes;
+			drop_part(k, j);
+		}
+		if (whole(w, k->part[i].lanes)) {
+			clock_join(w->cluster, &k->clock, &k->part[i].clock);
+			k->npart = 0;
+		}
+	}
 }
+
+#define EACH_PART(p, k, mask)                                                                                               \
+	for (emu_part *p = (k)->part; p < (k)->part + (k)->npart; p++)                                                          \
+		if (p->lanes & (mask))
 
 void clock_known_by(emu_warp *w, uint32_t mask, emu_clock *to)
 {
 	if (!w->cluster->races)
 		return;
 	clock_join(w->cluster, to, &w->know.clock);
-	if (mask & w->know.part_lanes)
-		clock_join(w->cluster, to, &w->know.part);
+	EACH_PART(p, &w->know, mask)
+	clock_join(w->cluster, to, &p->clock);
 }
 
 void clock_release_by(emu_warp *w, uint32_t mask, emu_clock *to)
@@ -150,12 +203,16 @@ void clock_release_by(emu_warp *w, uint32_t mask, emu_clock *to)
 
 void clock_acquire_by(emu_warp *w, uint32_t mask, const emu_clock *from)
 {
-	emu_clock *to = w->cluster->races && from->n ? learns(w, mask) : NULL;
-
-	if (!to)
+	if (!w->cluster->races || !from->n || !mask)
 		return;
-	clock_join(w->cluster, to, from);
-	settle_part(w);
+	if (whole(w, mask)) {
+		clock_join(w->cluster, &w->know.clock, from);
+		return;
+	}
+	part_off(w, mask);
+	EACH_PART(p, &w->know, mask)
+	clock_join(w->cluster, &p->clock, from);
+	settle_parts(w);
 }
 
 void clock_warp_sync_by(emu_warp *w, uint32_t mask)
@@ -165,13 +222,31 @@ void clock_warp_sync_by(emu_warp *w, uint32_t mask)
 
 	if (!w->cluster->races)
 		return;
-	if (mask & k->part_lanes)
-		k->part_lanes |= mask;
-	settle_part(w);
-	emu_clock *to = learns(w, mask);
-	if (to)
+	emu_clock all = { 0 }, *to = &k->clock;
+	if (!whole(w, mask))
+		part_off(w, mask);
+	EACH_PART(p, k, mask)
+	clock_join(w->cluster, whole(w, mask) ? to : &all, &p->clock);
+	if (whole(w, mask)) {
+		k->npart = 0;
 		join_entry(&to->seen[w->agent], &mine);
+	} else {
+		EACH_PART(p, k, mask)
+		{
+			clock_join(w->cluster, &p->clock, &all);
+			join_entry(&p->clock.seen[w->agent], &mine);
+		}
+		settle_parts(w);
+	}
+	clock_free(&all);
 	k->epoch++;
+}
+
+/* What is seen is fenced, too. */
+static void fence_clock(emu_clock *to, const emu_clock *seen)
+{
+	for (uint32_t i = 0; i < seen->n; i++)
+		join_entry(&to->fenced[i], &seen->seen[i]);
 }
 
 /* Each lane fences what it has seen and done itself. */
@@ -179,17 +254,25 @@ void clock_fence_proxy_by(emu_warp *w, uint32_t mask)
 {
 	emu_knowledge *k = &w->know;
 	emu_seen mine = own(w, mask);
-	emu_clock *to = w->cluster->races ? learns(w, mask) : NULL;
 
-	if (!to || !race_clock_room(w->cluster, to, k->clock.n))
+	if (!w->cluster->races)
 		return;
-	for (uint32_t i = 0; i < to->n; i++)
-		join_entry(&to->fenced[i], &to->seen[i]);
-	for (uint32_t i = 0; to != &k->clock && i < k->clock.n; i++)
-		join_entry(&to->fenced[i], &k->clock.seen[i]);
-	join_entry(&to->fenced[w->agent], &mine);
+	if (whole(w, mask)) {
+		fence_clock(&k->clock, &k->clock);
+		join_entry(&k->clock.fenced[w->agent], &mine);
+	} else {
+		part_off(w, mask);
+	}
+	EACH_PART(p, k, mask)
+	{
+		if (!race_clock_room(w->cluster, &p->clock, k->clock.n))
+			return;
+		fence_clock(&p->clock, &p->clock);
+		fence_clock(&p->clock, &k->clock);
+		join_entry(&p->clock.fenced[w->agent], &mine);
+	}
 	k->epoch++;
-	settle_part(w);
+	settle_parts(w);
 }
 
 void clock_fence_by(emu_warp *w, uint32_t mask, unsigned order, bool wide)
@@ -217,8 +300,11 @@ static bool clock_saw(const emu_clock *k, bool fenced, uint32_t agent, uint32_t 
 
 bool race_knows(const emu_warp *w, unsigned lane, bool fenced, uint32_t agent, uint32_t epoch, unsigned other_lane)
 {
-	return clock_saw(&w->know.clock, fenced, agent, epoch, other_lane) ||
-	       (w->know.part_lanes >> lane & 1 && clock_saw(&w->know.part, fenced, agent, epoch, other_lane));
+	if (clock_saw(&w->know.clock, fenced, agent, epoch, other_lane))
+		return true;
+	EACH_PART(p, &w->know, UINT32_C(1) << lane)
+	return clock_saw(&p->clock, fenced, agent, epoch, other_lane);
+	return false;
 }
 
 /* ---- stamps ---- */
@@ -366,7 +452,9 @@ bool race_warp_init(emu_warp *w)
 void race_warp_free(emu_warp *w)
 {
 	clock_free(&w->know.clock);
-	clock_free(&w->know.part);
+	for (uint32_t i = 0; w->know.part && i < WARP; i++)
+		clock_free(&w->know.part[i].clock);
+	free(w->know.part);
 	clock_free(&w->know.at_fence);
 	clock_free(&w->know.pending);
 }

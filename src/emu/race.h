@@ -3,8 +3,8 @@
  *
  * Agents are the warps of a cluster, and behind them what tells of the end of asynchronous work (an mbarrier, the groups of
  * a warp). Each counts epochs.  A clock says for every agent up to which epoch its accesses have been seen: those of all
- * lanes, and those of some lanes.  Where that is too coarse (lanes of a warp that learn different things), it says too much:
- * a race may be missed, but what is found is one, whatever the schedule.
+ * lanes, and those of some lanes.  Lanes of a warp that learn different things each have a clock (emu_part).  Where clocks
+ * are too coarse, they say too much: a race may be missed, but what is found is one, whatever the schedule.
  *
  * "Fenced" is the same for the async proxy: what a proxy fence stands behind, on the way from the access to who knows of it.
  *
@@ -27,11 +27,17 @@ typedef struct emu_clock {
 	uint32_t agent; /* of asynchronous work that tells of its end through this clock; 0: none yet */
 } emu_clock;
 
+/* What some lanes know beside what all of their warp know. */
+typedef struct emu_part {
+	emu_clock clock;
+	uint32_t lanes;
+} emu_part;
+
 /* What a warp knows. */
 typedef struct emu_knowledge {
 	emu_clock clock; /* all its lanes */
-	emu_clock part;  /* more, that the lanes of `part_lanes` know */
-	uint32_t part_lanes;
+	emu_part *part;  /* npart of up to a warp's; no lane is in two */
+	uint32_t npart;
 	uint32_t epoch;     /* of what it does now */
 	emu_clock at_fence; /* what it knew at its last fence: what relaxed writes behind that publish */
 	emu_clock pending;  /* what relaxed reads have brought: a fence makes it known */

@@ -3,9 +3,6 @@
 
 #include "base/base.h"
 
-/* A call of the builder for the user's line. */
-#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
-
 enum { MOST_STAGES = 64, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
 
 static uint32_t given(uint32_t v) { return v ? v : 1; }

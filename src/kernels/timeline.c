@@ -6,9 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A call of the builder for the user's line. */
-#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
-
 /* ---- the kernel ---- */
 
 void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt)

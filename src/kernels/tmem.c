@@ -3,9 +3,6 @@
 
 #include "base/base.h"
 
-/* A call of the builder for the user's line. */
-#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
-
 enum { LEAST_COLUMNS = 32, MOST_NUM = 128 };
 
 static uint16_t group_of(const cptx_tmem_opt *o) { return o->ctas == 2 ? CPTX_CTA_GROUP_2 : CPTX_CTA_GROUP_1; }

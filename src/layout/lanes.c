@@ -5,9 +5,6 @@
  */
 #include "layout/layout.h"
 
-/* A call of the builder for the user's line. */
-#define CALL(name, ...) CPTX_INSN_AT_(cptx_##name, k, at, __VA_ARGS__)
-
 enum { MOST_BITS = 8 };
 
 typedef struct group {
