@@ -34,6 +34,10 @@ cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 
 	if (!ir_open(k, at))
 		return none;
+	if (!name) {
+		error_null_in(__func__, "name", at, k);
+		return none;
+	}
 	bool ok = n && n < 1024 && !(*name >= '0' && *name <= '9');
 	for (size_t i = 0; ok && i < n; i++)
 		ok = (name[i] >= '0' && name[i] <= '9') || (name[i] >= 'a' && name[i] <= 'z') ||
@@ -45,8 +49,7 @@ cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 	if (k->m->parsed) /* a body of text: nothing else there may be called so */
 		ok = ok && strncmp(name, "$cptx", 5) != 0 && !ir_body_has_name(k, name) && !ir_module_has_name(k->m, name);
 	if (!ok) {
-		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1",
-		         name ? name : "(null)");
+		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1", name);
 		return none;
 	}
 	char *copy = arena_strdup(&k->m->a, name);

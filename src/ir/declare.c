@@ -303,8 +303,10 @@ cptx_kernel *cptx_func_define_(cptx_module *m, cptx_site at, const char *name)
 			continue;
 		return ir_body_open(f, at) ? f : NULL;
 	}
-	error_set(&m->err, CPTX_E_STATE, at, "cptx_func_define: no function '%.64s' was declared that lacks a body",
-	          name ? name : "(null)");
+	if (!name)
+		error_null(__func__, "name", at, &m->err);
+	else
+		error_set(&m->err, CPTX_E_STATE, at, "cptx_func_define: no function '%.64s' was declared that lacks a body", name);
 	return NULL;
 }
 
@@ -330,8 +332,10 @@ cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name)
 	for (size_t i = 0; i < m->nbody && name; i++)
 		if (!m->body[i]->is_proto && !strcmp(m->body[i]->name, name))
 			return ir_func_value(m->body[i]);
-	error_set(&m->err, CPTX_E_ARG, at, "cptx_find: the module has no variable, function or kernel '%.64s'",
-	          name ? name : "(null)");
+	if (!name)
+		error_null(__func__, "name", at, &m->err);
+	else
+		error_set(&m->err, CPTX_E_ARG, at, "cptx_find: the module has no variable, function or kernel '%.64s'", name);
 	return none;
 }
 
@@ -414,7 +418,7 @@ void cptx_set_target_(cptx_module *m, cptx_site at, const char *target, unsigned
 		              ? "the module is frozen"
 		              : "cptx_set_target takes a target, a .version times ten that has it (or 0), and NULL or words of "
 		                ".target, such as \"debug\"; '%.32s', %u, '%.64s' were given",
-		          target ? target : "(null)", version, options ? options : "(null)");
+		          target ? target : "", version, options ? options : "");
 		return;
 	}
 	m->target = t;

@@ -287,7 +287,7 @@ cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, cons
 	}
 	if (!found) {
 		ir_error(k, CPTX_E_ARG, at, "%s has no modifier .%.64s here; its form is \"%s\"", arch_ops[f->op].name,
-		         group ? group : "(null)", f->text);
+		         group ? group : "", f->text);
 		return NULL;
 	}
 	ir_operands(k, it, operand);
@@ -335,9 +335,10 @@ void cptx_edit_target_(cptx_module *m, cptx_site at, const char *target, unsigne
 	const cptx_target *t = target ? cptx_target_find(target) : NULL;
 	if (m->frozen)
 		error_set(&m->err, CPTX_E_STATE, at, "the module is frozen; set its target before it is printed");
+	else if (!target)
+		error_null(__func__, "target", at, &m->err);
 	else if (!t)
-		error_set(&m->err, CPTX_E_TARGET, at, "there is no target '%.64s'; `cptx arch` lists them",
-		          target ? target : "(null)");
+		error_set(&m->err, CPTX_E_TARGET, at, "there is no target '%.64s'; `cptx arch` lists them", target);
 	else if (version && (version > 999 || !arch_is_version(version)))
 		error_set(&m->err, CPTX_E_ARG, at, "there is no PTX version %u (they are given times ten: 78 for 7.8)", version);
 	else if (version && version < t->ptx)

@@ -5,16 +5,17 @@
 
 bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name)
 {
-	size_t n = name ? strlen(name) : 0;
 	const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *more = "0123456789_$";
-	bool ok = n && n < 1024 && (strchr(letters, name[0]) || (strchr("_$", name[0]) && n > 1));
 
+	if (!name)
+		return error_set(&m->err, CPTX_E_ARG, at, "the %s name is NULL", what);
+	size_t n = strlen(name);
+	bool ok = n && n < 1024 && (strchr(letters, name[0]) || (strchr("_$", name[0]) && n > 1));
 	for (size_t i = 1; ok && i < n; i++)
 		ok = strchr(letters, name[i]) || strchr(more, name[i]);
 	if (!ok)
 		return error_set(&m->err, CPTX_E_ARG, at,
-		                 "%s name '%.64s' is no PTX identifier (a letter, then letters, digits, _ and $)", what,
-		                 name ? name : "(null)");
+		                 "%s name '%.64s' is no PTX identifier (a letter, then letters, digits, _ and $)", what, name);
 	if (!strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) || !strncmp(name, "$L", 2) || !strcmp(name, "WARP_SZ"))
 		return error_set(&m->err, CPTX_E_ARG, at,
 		                 "%s name '%.64s' is reserved (as are all that begin with " IR_PREFIX " or $L)", what, name);

@@ -169,8 +169,12 @@ static const char *free_name(cptx_kernel *k, cptx_site at, const char *name, boo
 {
 	bool built = !k->m->parsed && name && strchr("%$", *name);
 
+	if (!name) {
+		ir_error(k, CPTX_E_ARG, at, "the new name is NULL");
+		return NULL;
+	}
 	if (!is_identifier(name) || is_reserved(name) || built) {
-		ir_error(k, CPTX_E_ARG, at, "'%.64s' %s", name ? name : "(null)",
+		ir_error(k, CPTX_E_ARG, at, "'%.64s' %s", name,
 		         is_identifier(name)
 		             ? "is reserved"
 		             : "is no PTX identifier (a letter, or one of _ $ % and more, then letters, digits, _ $)");
@@ -287,8 +291,9 @@ static bool there_is(cptx_module *m, cptx_site at, const char *name)
 {
 	if (name && *name && ir_module_has_name(m, name))
 		return true;
-	return error_set(&m->err, CPTX_E_ARG, at, "the module has no kernel, function or variable named '%.64s'",
-	                 name ? name : "(null)");
+	if (!name)
+		return error_set(&m->err, CPTX_E_ARG, at, "the name is NULL");
+	return error_set(&m->err, CPTX_E_ARG, at, "the module has no kernel, function or variable named '%.64s'", name);
 }
 
 static bool free_in_bodies(cptx_module *m, cptx_site at, const char *name)

@@ -192,6 +192,12 @@ static void child(int call, int turn)
 			prepare();
 			alarm(20);
 			calls[call].fn();
+			const cptx_error *e = cptx_module_error(have.m);
+			if (e && strstr(e->text, "(null)")) {
+				printf("the module's error: %s\n", e->text);
+				fflush(stdout);
+				_exit(1);
+			}
 			cptx_module_destroy(have.m);
 		}
 	_exit(0);

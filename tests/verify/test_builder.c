@@ -204,13 +204,13 @@ START_TEST(names)
 	REFUSES(CPTX_E_ARG, "kernel name 'aaaa", cptx_kernel_begin(s.m, longest));
 	REFUSES(CPTX_E_ARG, "kernel name '' is no PTX identifier (a letter, then letters, digits, _ and $)",
 	        cptx_kernel_begin(s.m, ""));
-	REFUSES(CPTX_E_ARG, "kernel name '(null)'", cptx_kernel_begin(s.m, NULL));
+	REFUSES(CPTX_E_ARG, "the kernel name is NULL", cptx_kernel_begin(s.m, NULL));
 	REFUSES(CPTX_E_ARG, "kernel name '1a'", cptx_kernel_begin(s.m, "1a"));
 	REFUSES(CPTX_E_ARG, "kernel name 'a-b'", cptx_kernel_begin(s.m, "a-b"));
 	REFUSES(CPTX_E_ARG, "kernel name '_'", cptx_kernel_begin(s.m, "_"));
 	REFUSES(CPTX_E_ARG, "function name 'a b'", cptx_func_begin(s.m, "a b", CPTX_TYPE_NONE));
 	REFUSES(CPTX_E_ARG, "parameter name 'x;y'", cptx_param(s.k, CPTX_U32, "x;y"));
-	REFUSES(CPTX_E_ARG, "parameter name '(null)'", cptx_param_bytes(s.k, 8, 8, NULL));
+	REFUSES(CPTX_E_ARG, "the parameter name is NULL", cptx_param_bytes(s.k, 8, 8, NULL));
 	REFUSES(CPTX_E_ARG, "variable name '%r1'", cptx_shared_named(s.k, CPTX_U32, 1, 16, "%r1"));
 	REFUSES(CPTX_E_ARG, "variable name 'x]'", cptx_shared_dyn(s.k, 4, 4, "x]"));
 	REFUSES(CPTX_E_ARG, "variable name 'p\xc3\xa9'", cptx_global(s.m, CPTX_U32, 1, "p\xc3\xa9"));
