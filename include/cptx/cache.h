@@ -66,11 +66,11 @@ CPTX_API cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n
 
 /** An entry: data, and two texts: what was said when it was made, and what it is, a line for people. */
 typedef struct cptx_cache_entry {
-	void *data;              /**< one block, with the texts behind the data; free() it */
+	void *data;              /**< from cptx_cache_get: one block with the texts in it, free() it; put only reads it */
 	size_t size;             /**< bytes of data */
 	const char *log, *about; /**< what was said when it was made; what it is, a line for people */
 } cptx_cache_entry;
-/** False: there is none, or it was damaged and is gone now.  True: free(entry->data). */
+/** True: free(entry->data).  False, and *entry is all 0: there is none, or it was damaged and is gone now. */
 CPTX_API bool cptx_cache_get(cptx_cache *cache, const cptx_cache_key *key, cptx_cache_entry *entry);
 /** False where it was not stored, which is no error: the cache is off, read-only, or the disk is full. */
 CPTX_API bool cptx_cache_put(cptx_cache *cache, const cptx_cache_key *key, const cptx_cache_entry *entry);

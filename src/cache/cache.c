@@ -201,6 +201,8 @@ bool cptx_cache_get(cptx_cache *c, const cptx_cache_key *key, cptx_cache_entry *
 	char name[ENTRY_NAME];
 	bool memory;
 
+	if (entry)
+		*entry = (cptx_cache_entry){ 0 };
 	if (!key || !entry || !cptx_cache_can_read(c))
 		return false;
 	entry_name(name, key);

@@ -77,10 +77,12 @@ static bool put(cptx_cache *c, unsigned n, size_t size)
 static bool has(cptx_cache *c, unsigned n, size_t size)
 {
 	cptx_cache_key key = key_of(n);
-	cptx_cache_entry e;
+	cptx_cache_entry e = { .data = &key, .log = "before" };
 
-	if (!cptx_cache_get(c, &key, &e))
+	if (!cptx_cache_get(c, &key, &e)) {
+		ck_assert(!e.data && !e.size && !e.log && !e.about);
 		return false;
+	}
 	ck_assert_uint_eq(e.size, size);
 	for (size_t i = 0; i < size; i++)
 		SURE(((unsigned char *)e.data)[i] == (unsigned char)(n * 31 + i * 7 + (i >> 8)), "byte %zu of entry %u", i, n);
