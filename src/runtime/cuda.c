@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 /* One call of the driver, and the error it makes; with IN, inside the device's context.  They use locals r and scope. */
-#define CALL(c, err, call, ...) (((r = (c)->drv.call) == CU_OK) || driver_fail(&(c)->drv, r, err, NOWHERE, __VA_ARGS__))
-#define CALL_IN(c, err, call, ...)                                                                                          \
+#define CU_CALL(c, err, call, ...) (((r = (c)->drv.call) == CU_OK) || driver_fail(&(c)->drv, r, err, NOWHERE, __VA_ARGS__))
+#define CU_CALL_IN(c, err, call, ...)                                                                                       \
 	(cuda_enter((c), &scope, (err)) &&                                                                                      \
 	 (r = (c)->drv.call, cuda_leave(&scope), r == CU_OK || driver_fail(&(c)->drv, r, err, NOWHERE, __VA_ARGS__)))
 
@@ -22,8 +22,8 @@ bool cuda_enter(cuda *c, cuda_scope *scope, cptx_error *err)
 	if (now == c->ctx)
 		return true;
 	if (!now)
-		return CALL(c, err, cuCtxSetCurrent(c->ctx), "making the device's context current");
-	scope->pushed = CALL(c, err, cuCtxPushCurrent_v2(c->ctx), "making the device's context current");
+		return CU_CALL(c, err, cuCtxSetCurrent(c->ctx), "making the device's context current");
+	scope->pushed = CU_CALL(c, err, cuCtxPushCurrent_v2(c->ctx), "making the device's context current");
 	return scope->pushed;
 }
 
@@ -69,7 +69,7 @@ static bool make_current(cptx_device *dev, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL(c, err, cuCtxSetCurrent(c->ctx), "making the device's context current");
+	return CU_CALL(c, err, cuCtxSetCurrent(c->ctx), "making the device's context current");
 }
 
 static bool synchronize(cptx_device *dev, cptx_error *err)
@@ -78,7 +78,7 @@ static bool synchronize(cptx_device *dev, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL_IN(c, err, cuCtxSynchronize(), "waiting for the device");
+	return CU_CALL_IN(c, err, cuCtxSynchronize(), "waiting for the device");
 }
 
 /* ---- streams and events ---- */
@@ -89,7 +89,7 @@ static bool stream_new(cptx_device *dev, void **handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_stream s = NULL;
 	cu_result r;
-	bool ok = CALL_IN(c, err, cuStreamCreate(&s, 0), "creating a stream");
+	bool ok = CU_CALL_IN(c, err, cuStreamCreate(&s, 0), "creating a stream");
 
 	*handle = s;
 	return ok;
@@ -101,7 +101,7 @@ static bool stream_adopt(cptx_device *dev, void *handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_context of = NULL;
 	cu_result r;
-	bool ok = CALL_IN(c, err, cuStreamGetCtx((cu_stream)handle, &of), "adopting a stream");
+	bool ok = CU_CALL_IN(c, err, cuStreamGetCtx((cu_stream)handle, &of), "adopting a stream");
 
 	if (ok && of != c->ctx)
 		return error_set(err, CPTX_E_ARG, NOWHERE,
@@ -125,7 +125,7 @@ static bool stream_synchronize(cptx_device *dev, void *handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL_IN(c, err, cuStreamSynchronize((cu_stream)handle), "waiting for a stream");
+	return CU_CALL_IN(c, err, cuStreamSynchronize((cu_stream)handle), "waiting for a stream");
 }
 
 static bool stream_wait(cptx_device *dev, void *handle, void *event, cptx_error *err)
@@ -134,7 +134,7 @@ static bool stream_wait(cptx_device *dev, void *handle, void *event, cptx_error 
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL_IN(c, err, cuStreamWaitEvent((cu_stream)handle, (cu_event)event, 0), "making a stream wait for an event");
+	return CU_CALL_IN(c, err, cuStreamWaitEvent((cu_stream)handle, (cu_event)event, 0), "making a stream wait for an event");
 }
 
 static bool event_new(cptx_device *dev, void **handle, cptx_error *err)
@@ -143,7 +143,7 @@ static bool event_new(cptx_device *dev, void **handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_event e = NULL;
 	cu_result r;
-	bool ok = CALL_IN(c, err, cuEventCreate(&e, 0), "creating an event");
+	bool ok = CU_CALL_IN(c, err, cuEventCreate(&e, 0), "creating an event");
 
 	*handle = e;
 	return ok;
@@ -165,7 +165,7 @@ static bool event_record(cptx_device *dev, void *handle, void *stream, cptx_erro
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL_IN(c, err, cuEventRecord((cu_event)handle, (cu_stream)stream), "recording an event");
+	return CU_CALL_IN(c, err, cuEventRecord((cu_event)handle, (cu_stream)stream), "recording an event");
 }
 
 static bool event_synchronize(cptx_device *dev, void *handle, cptx_error *err)
@@ -173,7 +173,7 @@ static bool event_synchronize(cptx_device *dev, void *handle, cptx_error *err)
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL(c, err, cuEventSynchronize((cu_event)handle), "waiting for an event");
+	return CU_CALL(c, err, cuEventSynchronize((cu_event)handle), "waiting for an event");
 }
 
 static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, cptx_error *err)
@@ -181,7 +181,7 @@ static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, c
 	cuda *c = cuda_of(dev);
 	cu_result r;
 
-	return CALL(c, err, cuEventElapsedTime(ms, (cu_event)start, (cu_event)end), "the time between two events");
+	return CU_CALL(c, err, cuEventElapsedTime(ms, (cu_event)start, (cu_event)end), "the time between two events");
 }
 
 /* ---- memory ---- */
@@ -226,19 +226,19 @@ static bool transfer_start(cuda *c, const transfer *t, cptx_error *err)
 
 	switch (t->kind) {
 	case TRANSFER_WRITE:
-		return CALL(c, err, cuMemcpyHtoDAsync_v2(dst, t->host_src, n, s), "writing %zu bytes to device memory 0x%llx", n,
-		            dst);
+		return CU_CALL(c, err, cuMemcpyHtoDAsync_v2(dst, t->host_src, n, s), "writing %zu bytes to device memory 0x%llx", n,
+		               dst);
 	case TRANSFER_READ:
-		return CALL(c, err, cuMemcpyDtoHAsync_v2(t->host_dst, src, n, s), "reading %zu bytes of device memory 0x%llx", n,
-		            src);
+		return CU_CALL(c, err, cuMemcpyDtoHAsync_v2(t->host_dst, src, n, s), "reading %zu bytes of device memory 0x%llx", n,
+		               src);
 	case TRANSFER_COPY:
-		return CALL(c, err, cuMemcpyDtoDAsync_v2(dst, src, n, s), "copying %zu bytes of device memory from 0x%llx to 0x%llx",
-		            n, src, dst);
+		return CU_CALL(c, err, cuMemcpyDtoDAsync_v2(dst, src, n, s),
+		               "copying %zu bytes of device memory from 0x%llx to 0x%llx", n, src, dst);
 	case TRANSFER_FILL8:
-		return CALL(c, err, cuMemsetD8Async(dst, (unsigned char)t->value, n, s), "filling %zu bytes of device memory 0x%llx",
-		            n, dst);
+		return CU_CALL(c, err, cuMemsetD8Async(dst, (unsigned char)t->value, n, s),
+		               "filling %zu bytes of device memory 0x%llx", n, dst);
 	case TRANSFER_FILL32:
-		return CALL(c, err, cuMemsetD32Async(dst, t->value, n, s), "filling %zu words of device memory 0x%llx", n, dst);
+		return CU_CALL(c, err, cuMemsetD32Async(dst, t->value, n, s), "filling %zu words of device memory 0x%llx", n, dst);
 	}
 	return false;
 }
@@ -254,7 +254,7 @@ static bool transfer_cuda(cptx_device *dev, const transfer *t, cptx_error *err)
 		return false;
 	ok = transfer_start(c, t, err);
 	if (ok && t->wait)
-		ok = CALL(c, err, cuStreamSynchronize((cu_stream)t->stream), "waiting for a transfer of device memory");
+		ok = CU_CALL(c, err, cuStreamSynchronize((cu_stream)t->stream), "waiting for a transfer of device memory");
 	cuda_leave(&scope);
 	return ok;
 }
@@ -303,9 +303,9 @@ static bool read_info(cuda *c, cptx_error *err)
 	int version = 0;
 	cu_result r;
 
-	if (!CALL(c, err, cuDriverGetVersion(&version), "asking for the driver's version") ||
-	    !CALL(c, err, cuDeviceGetName(i->name, sizeof i->name, c->dev), "asking for the device's name") ||
-	    !CALL(c, err, cuDeviceTotalMem_v2(&bytes, c->dev), "asking for the size of the device's memory"))
+	if (!CU_CALL(c, err, cuDriverGetVersion(&version), "asking for the driver's version") ||
+	    !CU_CALL(c, err, cuDeviceGetName(i->name, sizeof i->name, c->dev), "asking for the device's name") ||
+	    !CU_CALL(c, err, cuDeviceTotalMem_v2(&bytes, c->dev), "asking for the size of the device's memory"))
 		return false;
 	c->base.ordinal = c->dev; /* what cuDeviceGet gives is the number */
 	i->driver = (uint32_t)version;
@@ -363,14 +363,14 @@ static bool choose(cuda *c, unsigned n, cptx_error *err)
 	cu_result r;
 	int count = 0;
 
-	if (!CALL(c, err, cuDeviceGetCount(&count), "counting devices"))
+	if (!CU_CALL(c, err, cuDeviceGetCount(&count), "counting devices"))
 		return false;
 	if (count <= 0)
 		return error_set(err, CPTX_E_NO_DEVICE, NOWHERE, "the CUDA driver has no device");
 	if (n >= (unsigned)count)
 		return error_set(err, CPTX_E_NO_DEVICE, NOWHERE, "there is no device \"cuda:%u\"; %s \"cuda:%d\"", n,
 		                 count == 1 ? "the only one is" : "the last one is", count - 1);
-	return CALL(c, err, cuDeviceGet(&c->dev, (int)n), "choosing device %u", n);
+	return CU_CALL(c, err, cuDeviceGet(&c->dev, (int)n), "choosing device %u", n);
 }
 
 cptx_device *cuda_open(unsigned n, cptx_error *err)
@@ -382,7 +382,7 @@ cptx_device *cuda_open(unsigned n, cptx_error *err)
 	if (!c)
 		return NULL;
 	if (choose(c, n, err) && read_info(c, err)) {
-		c->retained = CALL(c, err, cuDevicePrimaryCtxRetain(&c->ctx, c->dev), "retaining the context of device %u", n);
+		c->retained = CU_CALL(c, err, cuDevicePrimaryCtxRetain(&c->ctx, c->dev), "retaining the context of device %u", n);
 		if (c->retained && cuda_enter(c, &scope, err)) {
 			cuda_leave(&scope);
 			return &c->base;
@@ -402,11 +402,11 @@ cptx_device *cuda_adopt(void *context, cptx_error *err)
 	if (!c)
 		return NULL;
 	c->ctx = (cu_context)context;
-	if (!context && CALL(c, err, cuCtxGetCurrent(&c->ctx), "asking for the current context") && !c->ctx)
+	if (!context && CU_CALL(c, err, cuCtxGetCurrent(&c->ctx), "asking for the current context") && !c->ctx)
 		error_set(err, CPTX_E_STATE, NOWHERE,
 		          "the calling thread has no current CUDA context to adopt; give one, or use cptx_device_open");
 	if (c->ctx && cuda_enter(c, &scope, err)) {
-		ok = CALL(c, err, cuCtxGetDevice(&c->dev), "asking for the device of the context") && read_info(c, err);
+		ok = CU_CALL(c, err, cuCtxGetDevice(&c->dev), "asking for the device of the context") && read_info(c, err);
 		cuda_leave(&scope);
 		if (ok)
 			return &c->base;
