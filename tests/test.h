@@ -21,6 +21,16 @@
 static int test_skips;
 #define skip(...) (printf("SKIP %s: ", __func__), printf(__VA_ARGS__), putchar('\n'), (void)test_skips++)
 
+/* A case without a time limit; CK_RUN_CASE=name runs it alone. */
+static inline TCase *test_case(Suite *s, const char *name)
+{
+	TCase *c = tcase_create(name);
+
+	tcase_set_timeout(c, 0);
+	suite_add_tcase(s, c);
+	return c;
+}
+
 static inline int test_main(const char *name, Suite *s)
 {
 	SRunner *r = srunner_create(s);

@@ -227,16 +227,6 @@ START_TEST(assembled)
 }
 END_TEST
 
-/* CK_RUN_CASE=orders runs that case only. */
-static TCase *test_case(Suite *s, const char *name)
-{
-	TCase *c = tcase_create(name);
-
-	tcase_set_timeout(c, 0);
-	suite_add_tcase(s, c);
-	return c;
-}
-
 int main(void)
 {
 	Suite *s = suite_create("ladder");

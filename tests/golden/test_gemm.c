@@ -175,15 +175,9 @@ END_TEST
 /* Each rule, broken on purpose. */
 START_TEST(every_rule)
 {
-	const cptx_gemm_opt good = { .bm = 128,
-		                         .bn = 128,
-		                         .bk = 32,
-		                         .warps_m = 2,
-		                         .warps_n = 2,
-		                         .stages = 3,
-		                         .a = CPTX_BF16,
-		                         .b = CPTX_BF16,
-		                         .out = CPTX_F32 };
+	cptx_gemm_opt good = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
+
+	good.bn = 128, good.bk = 32, good.warps_m = good.warps_n = 2, good.stages = 3;
 	struct {
 		cptx_gemm_opt o;
 		const char *text;

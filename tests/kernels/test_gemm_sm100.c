@@ -168,10 +168,11 @@ static gemm_trial draw(uint64_t seed)
 	o->stages = 2 + below(&s, 3);
 	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4, 8);
 	o->stream_k = below(&s, 3) == 0, o->swap = below(&s, 3) == 0, o->per_sm = below(&s, 3);
-	o->group = below(&s, 5), o->batched = below(&s, 4) == 0;
+	o->grouped = !o->stream_k && below(&s, 5) == 0;
+	o->group = below(&s, 5), o->batched = !o->grouped && below(&s, 4) == 0;
 	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
 	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
-	t.batch = o->batched ? 1 + below(&s, 2) : 1;
+	t.batch = o->grouped ? 2 : o->batched ? 1 + below(&s, 2) : 1;
 	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8);
 	t.m = 1 + below(&s, 200), t.n = 1 + below(&s, 200), t.k = 1 + below(&s, 300);
 	fit(&t);
@@ -486,15 +487,6 @@ START_TEST(factors_are_packed_as_said)
 	cptx_gemm_scales_pack(NULL, plain, 1ull << 40, 1ull << 40, 16);
 }
 END_TEST
-
-static TCase *test_case(Suite *s, const char *name)
-{
-	TCase *c = tcase_create(name);
-
-	tcase_set_timeout(c, 0);
-	suite_add_tcase(s, c);
-	return c;
-}
 
 int main(void)
 {

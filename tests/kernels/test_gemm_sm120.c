@@ -98,6 +98,34 @@ START_TEST(gives_the_exact_sums)
 }
 END_TEST
 
+static gemm_trial draw(uint64_t seed)
+{
+	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
+	gemm_trial t = { .seed = seed };
+	cptx_gemm_opt *o = &t.opt;
+
+	for (int i = 0; i < 4; i++)
+		number_random(&s);
+	*o = with(&kinds[below(&s, KINDS)], *o);
+	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o->a_m_major = below(&s, 4) == 0, o->b_n_major = below(&s, 4) == 0;
+	o->bm = ONE_OF(&s, 64, 64, 128), o->bn = ONE_OF(&s, 64, 64, 128);
+	o->warps_m = ONE_OF(&s, 1, 2, 4), o->warps_n = ONE_OF(&s, 1, 2, 4), o->stages = 2 + below(&s, 3);
+	o->per_sm = below(&s, 3), o->stream_k = below(&s, 3) == 0, o->grouped = below(&s, 6) == 0;
+	o->group = below(&s, 5), o->batched = below(&s, 4) == 0;
+	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
+	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
+	t.batch = o->grouped ? 2 + below(&s, 2) : o->batched ? 1 + below(&s, 3) : 1;
+	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8), t.in_place = o->beta && below(&s, 2);
+	t.m = 1 + below(&s, 200), t.n = 8 * (1 + below(&s, 24)), t.k = 1 + below(&s, 400);
+	fit_operand(o, o->a, o->a_m_major, &t.m, &t.k, &o->bm, &o->warps_m);
+	fit_operand(o, o->b, o->b_n_major, &t.n, &t.k, &o->bn, &o->warps_n);
+	return t;
+}
+
+START_TEST(options_at_random) { gemm_right_at_random(draw, targets); }
+END_TEST
+
 /* The largest part of a warp. */
 START_TEST(ptxas_does_not_spill)
 {
@@ -205,13 +233,12 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("gemm_sm120");
-	TCase *c = tcase_create("c");
+	TCase *c = test_case(s, "c");
 
-	tcase_set_timeout(c, 0);
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, KINDS);
 	tcase_add_loop_test(c, ptxas_does_not_spill, 0, KINDS);
 	tcase_add_test(c, says_which_rule_is_broken);
 	tcase_add_loop_test(c, the_model_shares_few_tiles, 0, KINDS);
-	suite_add_tcase(s, c);
+	tcase_add_test(test_case(s, "random"), options_at_random);
 	return gemm_tests_main("gemm_sm120", s);
 }

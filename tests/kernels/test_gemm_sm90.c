@@ -237,18 +237,13 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("gemm_sm90");
-	TCase *c = tcase_create("c");
+	TCase *c = test_case(s, "c");
 
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, sizeof trials / sizeof *trials);
-	TCase *random = tcase_create("random");
-	tcase_add_test(random, options_at_random);
-	tcase_set_timeout(random, 0);
-	suite_add_tcase(s, random);
+	tcase_add_test(test_case(s, "random"), options_at_random);
 	tcase_add_test(c, ptxas_neither_warns_nor_spills);
 	tcase_add_test(c, says_which_rule_is_broken);
 	tcase_add_test(c, bad_calls_end_well);
 	tcase_add_test(c, launches_that_do_not_fit);
-	tcase_set_timeout(c, 0);
-	suite_add_tcase(s, c);
 	return gemm_tests_main("gemm_sm90", s);
 }
