@@ -93,16 +93,15 @@ typedef struct cptx_gemm_opt {
 	                                    with stream_k and grouped 64x32 and 32x64 */
 	uint32_t cluster_m, cluster_n; /**< [wgmma, tcgen05] tiles of a cluster along M, which share B by multicast, and along N,
 	                                    which share A: 1, 2, 4 or 8 (of a pair 4), one of both 1; 0: 1 */
-	uint32_t per_sm;               /**< [scaled, wgmma, tcgen05] CTAs that fit on a multiprocessor, 1 or 2; 0: 1.  Each of two
-	                                    has half of the shared memory, and of tensor memory 256 columns.  With 2 a launch can
-	                                    begin beside the end of the one before, and has its first tiles brought into L2
-	                                    meanwhile */
-	bool swap;                     /**< [wgmma, tcgen05] bm and cluster_m lie along N, bn and cluster_n along M, whose tiles
-	                                    can be small so: tensor cores compute the transpose of D */
-	bool a_tmem;   /**< [tcgen05] A comes from tensor memory, where tcgen05.cp brings it; not with a_m_major.  With swap:
-	                    B; not with b_n_major */
-	bool stream_k; /**< [scaled, wgmma, tcgen05] CTAs share tiles along K, so that all have the same work; needs a
-	                    workspace */
+	uint32_t per_sm; /**< [scaled, wgmma, tcgen05] CTAs that fit on a multiprocessor, 1 or 2; 0: 1.  Each of two
+	                      has half of the shared memory, and of tensor memory 256 columns.  With 2 a launch can
+	                      begin beside the end of the one before */
+	bool swap;       /**< [wgmma, tcgen05] bm and cluster_m lie along N, bn and cluster_n along M, whose tiles
+	                      can be small so: tensor cores compute the transpose of D */
+	bool a_tmem;     /**< [tcgen05] A comes from tensor memory, where tcgen05.cp brings it; not with a_m_major.  With swap:
+	                      B; not with b_n_major */
+	bool stream_k;   /**< [scaled, wgmma, tcgen05] CTAs share tiles along K, so that all have the same work; needs a
+	                      workspace */
 
 	/* what else the kernel takes; none of it [sync] */
 	bool batched;      /**< a number of matrices */

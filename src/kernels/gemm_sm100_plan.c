@@ -94,7 +94,6 @@ tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
 		               .maps = gemm_sm100_scaled(o) ? 5 : 3,
 		               .list_maps = 5,
 		               .pair = s.ctas > 1 ? ROWS : 0,
-		               .counts_k_tiles = s.per_sm > 1,
 		               .side_m = o->swap ? n : m,
 		               .side_n = o->swap ? m : n,
 		               .bk = s.bk,

@@ -52,7 +52,6 @@ tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
 		               .maps = 5,
 		               .d_pointer = true,
 		               .list_maps = CPTX_GEMM_MAPS,
-		               .counts_k_tiles = s.per_sm > 1,
 		               .side_m = o->bm,
 		               .side_n = o->bn,
 		               .bk = s.bk,
