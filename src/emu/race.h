@@ -89,6 +89,10 @@ void race_access(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *
 void race_row(emu_warp *w, const emu_op *op, const emu_place *place, uint32_t each, uint32_t stride, uint32_t silent,
               unsigned access);
 
+/* These bytes of global memory, as far as the lane knows who wrote them, are visible to the async proxy: those of a tensor
+ * map that it acquires. */
+void race_fence_bytes(emu_warp *w, unsigned lane, const emu_place *place, uint32_t size);
+
 /* ---- asynchronous operations ---- */
 
 /*

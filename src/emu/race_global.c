@@ -55,6 +55,19 @@ void race_touch_global(const touch *t)
 	}
 }
 
+void race_fence_bytes(emu_warp *w, unsigned lane, const emu_place *p, uint32_t size)
+{
+	uint64_t at = p->alloc ? p->alloc->at + p->offset : 0;
+
+	for (uint32_t i = 0; w->cluster->races && p->space == SPACE_GLOBAL && i < size; i += 4) {
+		emu_word *x = race_page_words(w->cluster, (at + i) / PAGE);
+		cell *k = x ? &x[(at + i) % PAGE / 4].w : NULL;
+		if (k && k->bits & CELL_BYTES && !(k->bits & CELL_LATE) &&
+		    ((k->agent == w->agent && k->lane == lane) || race_knows(w, lane, false, k->agent, k->epoch, k->lane)))
+			k->bits |= CELL_PROXY;
+	}
+}
+
 /* ---- the log ---- */
 
 static uint32_t bucket_of(const notes *s, uint64_t page)
@@ -122,7 +135,10 @@ void race_notes_free(notes *s)
 	free(s->bucket);
 }
 
-static bool same(const note *a, const note *b) { return a->page == b->page && a->op == b->op && a->flags == b->flags; }
+static bool same(const note *a, const note *b)
+{
+	return a->page == b->page && a->op == b->op && a->flags == b->flags && a->events == b->events;
+}
 
 static note *find(emu_cluster *c, const note *like)
 {
@@ -180,7 +196,9 @@ void race_log(const touch *t)
 	const emu_warp *w = t->w;
 	uint64_t at = t->place->alloc->at + t->place->offset;
 	bool bytes = (at | t->size) & 3;
-	note like = { .op = t->op->index, .agent = (uint16_t)w->agent, .lane = (uint8_t)t->lane };
+	note like = {
+		.op = t->op->index, .agent = (uint16_t)w->agent, .lane = (uint8_t)t->lane, .events = race_wide_events(w, t->lane)
+	};
 
 	like.flags = (uint8_t)((t->access & ACCESS_WRITE ? NOTE_WRITE : 0) | (t->access & ACCESS_SILENT ? NOTE_SILENT : 0) |
 	                       (bytes ? NOTE_BYTES : 0));
@@ -201,22 +219,31 @@ void race_log(const touch *t)
 	}
 }
 
-/* Lanes of a row lie in one page; those that are silent have a note of their own. */
+/* Of a row, the lanes that know of the same events as the first. */
+static uint32_t alike(const emu_warp *w, uint32_t lanes, uint64_t *events)
+{
+	uint32_t same = lanes;
+
+	*events = race_wide_events(w, (unsigned)__builtin_ctz(lanes));
+	EACH_LANE(l, w->cluster->races->pages->nevent ? lanes : 0)
+		if (race_wide_events(w, l) != *events)
+			same &= ~(UINT32_C(1) << l);
+	return same;
+}
+
+/* Lanes of a row lie in one page; those that are silent have a note of their own, and those that know different things. */
 void race_log_row(emu_warp *w, const emu_op *op, const emu_place *p, uint32_t each, uint32_t stride, uint32_t silent,
                   unsigned access)
 {
 	uint64_t at = p->alloc->at + p->offset;
-	note like = {
-		.page = at / PAGE, .op = op->index, .agent = (uint16_t)w->agent, .flags = access & ACCESS_WRITE ? NOTE_WRITE : 0
-	};
+	note like = { .page = at / PAGE, .op = op->index, .agent = (uint16_t)w->agent };
 	uint32_t first = (uint32_t)(at % PAGE / 4), words = each / 4;
 
-	for (int pass = 0; pass < 2; pass++) {
-		uint32_t lanes = pass ? silent : ~silent;
-		if (!lanes)
-			continue;
+	for (uint32_t left = ALL_LANES, lanes; left; left &= ~lanes) {
+		bool quiet = !(left & ~silent);
+		lanes = alike(w, quiet ? left : left & ~silent, &like.events);
 		like.lane = (uint8_t)__builtin_ctz(lanes);
-		like.flags |= pass ? NOTE_SILENT : 0;
+		like.flags = (uint8_t)((access & ACCESS_WRITE ? NOTE_WRITE : 0) | (quiet ? NOTE_SILENT : 0));
 		note *n = find(w->cluster, &like);
 		if (!n)
 			return;

@@ -68,12 +68,44 @@ static bool learn(wide_clock *k, uint32_t cluster, uint32_t segment, bool *news)
 	return true;
 }
 
-static bool brings_news(const wide_clock *to, const wide_clock *from)
+/* Whether who knows of these events knows that segment. */
+static bool knows_by(const global_pages *g, uint64_t events, uint32_t cluster, uint32_t segment)
 {
-	if (to->all)
+	if (knows(&g->known, cluster, segment))
+		return true;
+	for (uint32_t i = 0; i < g->nevent; i++)
+		if (events >> i & 1 && knows(&g->event[i].from, cluster, segment))
+			return true;
+	return false;
+}
+
+static bool knows_event(const emu_warp *w, unsigned lane, const wide_event *e)
+{
+	if (e->agent == w->agent && e->lanes >> lane & 1)
+		return true;
+	EACH_LANE(l, e->lanes)
+		if (race_knows(w, lane, false, e->agent, e->epoch, l))
+			return true;
+	return false;
+}
+
+uint64_t race_wide_events(const emu_warp *w, unsigned lane)
+{
+	const global_pages *g = w->cluster->races->pages;
+	uint64_t events = 0;
+
+	for (uint32_t i = 0; i < g->nevent; i++)
+		events |= (uint64_t)knows_event(w, lane, &g->event[i]) << i;
+	return events;
+}
+
+/* Whether the clock tells something to who knows of these events. */
+static bool brings_news(const global_pages *g, uint64_t events, const wide_clock *from)
+{
+	if (g->known.all)
 		return false;
 	for (uint32_t i = 0; i < from->n; i++)
-		if (!knows(to, from->e[i].cluster, from->e[i].segment))
+		if (!knows_by(g, events, from->e[i].cluster, from->e[i].segment))
 			return true;
 	return from->all;
 }
@@ -144,10 +176,11 @@ static void found(emu_cluster *c, const note *now, const note *before, uint32_t 
 	buf_printf(&b, ", which is %s by ", before->flags & NOTE_WRITE ? "written" : "read");
 	emu_put_op(&b, g, g->image->ops[before->op]);
 	emu_block_id(g, before->cluster, before->agent / per, id);
-	buf_printf(
-		&b,
-		" of warp %u of block (%u, %u, %u); nothing orders these blocks: that takes a release and an acquire of gpu scope",
-		before->agent % per, id[0], id[1], id[2]);
+	buf_printf(&b,
+	           " of warp %u of block (%u, %u, %u); nothing orders these blocks: that takes a release and an acquire of gpu "
+	           "scope, by "
+	           "this thread or before a barrier",
+	           before->agent % per, id[0], id[1], id[2]);
 	buf_put(&b, "", 1);
 	emu_find(w, op, now->lane < WARP ? now->lane : EMU_ALL, CPTX_FIND_RACE, "%s", b.failed ? "a race" : b.p);
 	buf_free(&b);
@@ -188,7 +221,7 @@ static void merge(note *x, const note *n)
 static bool fold_note(emu_cluster *c, const note *n)
 {
 	notes *s = &c->grid->wide->pages;
-	const wide_clock *k = &c->races->pages->known;
+	const global_pages *g = c->races->pages;
 	uint32_t home = 0, empty = 0, count = 0;
 
 	for (uint32_t i = race_notes_of(s, n->page); i; i = s->n[i - 1].next) {
@@ -201,7 +234,7 @@ static bool fold_note(emu_cluster *c, const note *n)
 		}
 		bool own = x->cluster == n->cluster;
 		int at = own || agree(x, n) ? -1 : overlap(x, n);
-		bool ordered = own || knows(k, x->cluster, x->segment);
+		bool ordered = own || knows_by(g, n->events, x->cluster, x->segment);
 		if (at >= 0 && !ordered)
 			found(c, n, x, (uint32_t)at);
 		/* Who is ordered behind both will be ordered behind the later one. */
@@ -360,24 +393,53 @@ static wide_clock *clock_at(emu_cluster *c, uint64_t at, bool make)
 	return &l->clock;
 }
 
-static void acquire(emu_cluster *c, const wide_clock *from)
+/* All lanes know of all events. */
+static void settle_events(emu_cluster *c)
 {
 	global_pages *g = c->races->pages;
 
-	if (!brings_news(&g->known, from))
-		return;
 	race_fold(c);
-	join(c, &g->known, from);
+	for (uint32_t i = 0; i < g->nevent; i++) {
+		join(c, &g->known, &g->event[i].from);
+		forget(&g->event[i].from);
+	}
+	g->nevent = 0;
+	for (uint32_t i = 0; i < g->log.count; i++)
+		g->log.n[i].events = 0;
+}
+
+static void acquire(emu_warp *w, uint32_t lanes, const wide_clock *from)
+{
+	global_pages *g = w->cluster->races->pages;
+	uint64_t known = ~UINT64_C(0);
+
+	EACH_LANE(l, g->nevent ? lanes : 0)
+		known &= race_wide_events(w, l);
+	if (!brings_news(g, known, from))
+		return;
+	if (g->nevent == MOST_EVENTS)
+		settle_events(w->cluster);
+	wide_event *e = &g->event[g->nevent++];
+	e->agent = w->agent;
+	e->epoch = w->know.epoch;
+	e->lanes = lanes;
+	join(w->cluster, &e->from, from);
 }
 
 static void release(const releaser *r, wide_clock *to)
 {
 	emu_cluster *c = r->w->cluster;
 	global_pages *g = c->races->pages;
+	uint64_t events = 0;
 	bool news;
 
 	fold(c, r);
+	EACH_LANE(l, g->nevent ? r->lanes : 0)
+		events |= race_wide_events(r->w, l);
 	join(c, to, &g->known);
+	for (uint32_t i = 0; i < g->nevent; i++)
+		if (events >> i & 1)
+			join(c, to, &g->event[i].from);
 	if (!to->all && !learn(to, (uint32_t)c->number, g->segment, &news))
 		race_no_memory(c);
 	g->segment++;
@@ -391,7 +453,7 @@ void race_wide_order(emu_warp *w, unsigned lane, uint64_t at, unsigned access)
 
 	if (k && access & ACCESS_READ) {
 		if (access & ACCESS_ACQUIRE)
-			acquire(c, k);
+			acquire(w, UINT32_C(1) << lane, k);
 		else
 			join(c, &g->pending, k);
 	}
@@ -414,7 +476,7 @@ void race_wide_fence(emu_warp *w, uint32_t lanes, unsigned order)
 	global_pages *g = w->cluster->races->pages;
 
 	if (order & ACCESS_ACQUIRE)
-		acquire(w->cluster, &g->pending);
+		acquire(w, lanes, &g->pending);
 	if (order & ACCESS_RELEASE)
 		release(CPTX_OPT_(releaser, w, lanes), &g->at_fence);
 }
@@ -466,6 +528,8 @@ void race_pages_free(emu_cluster *c)
 	for (unsigned i = 0; i < SLOTS; i++)
 		free(g->page[i]);
 	race_notes_free(&g->log);
+	for (uint32_t i = 0; i < MOST_EVENTS; i++)
+		free(g->event[i].from.e);
 	free(g->known.e);
 	free(g->at_fence.e);
 	free(g->pending.e);

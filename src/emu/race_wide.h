@@ -16,6 +16,13 @@ typedef struct wide_clock {
 	bool all; /* too much to keep: it counts as knowing everything */
 } wide_clock;
 
+/* Lanes have acquired what a clock tells; others know it once they know of that. */
+typedef struct wide_event {
+	uint32_t agent, epoch, lanes;
+	wide_clock from;
+} wide_event;
+enum { MOST_EVENTS = 64 /* then all lanes are taken to know of all of them */ };
+
 enum note_flags { NOTE_WRITE = 1, NOTE_STRONG = 2, NOTE_SILENT = 4, NOTE_BYTES = 8 /* a bit is a byte, not a word */ };
 
 /* What an instruction has touched of a page. */
@@ -25,6 +32,7 @@ typedef struct note {
 	uint32_t cluster, segment;
 	uint16_t agent;
 	uint8_t lane, flags;
+	uint64_t events; /* that the lane knew of */
 	uint32_t *bits;  /* 8 or 32 words */
 	uint8_t *values; /* of a write: what each byte or (hashed) word became; 0: more than one thing */
 } note;
@@ -44,7 +52,9 @@ typedef struct global_pages {
 	notes log;             /* since the last fold */
 	uint32_t last;         /* note, number + 1 */
 	uint32_t segment;
-	wide_clock known, at_fence, pending;
+	wide_clock known /* to all lanes */, at_fence, pending;
+	wide_event event[MOST_EVENTS];
+	uint32_t nevent;
 } global_pages;
 
 /* Of a launch. */
@@ -60,6 +70,7 @@ typedef struct emu_wide {
 } emu_wide;
 
 void race_wide_order(emu_warp *w, unsigned lane, uint64_t at, unsigned access);
+uint64_t race_wide_events(const emu_warp *w, unsigned lane); /* that the lane knows of: a bit each */
 void race_wide_fence(emu_warp *w, uint32_t lanes, unsigned order);
 
 void race_touch_global(const touch *t);

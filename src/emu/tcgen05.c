@@ -98,8 +98,10 @@ static bool is_behind(emu_warp *w, const tmem_record *me, uint32_t id, const tme
 	if (!r || r == me || !r->late || (r->piped && me->piped))
 		return true;
 	bool known = race_late_known(w, me->lane, false, r->late), published = r->piped || r->published;
-	/* What warps have waited for may be freed by another without fences: all such code does. */
-	bool fenced = r->agent == w->agent || (!r->piped && me->op->opcode == CPTX_OP_TCGEN05_DEALLOC);
+	/* The wait at an mbarrier is thread sync, too, where the warp itself has issued what is piped; tcgen05.wait is more.
+	 * What warps have waited for may be freed without fences: all such code does. */
+	bool frees = me->op->opcode == CPTX_OP_TCGEN05_DEALLOC;
+	bool fenced = r->agent == w->agent ? frees || !r->piped : frees && !r->piped;
 	if (known && (fenced || (published && r->fenced & warp_bit(w))))
 		return true;
 	emu_find(w, me->op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,

@@ -153,11 +153,14 @@ static map_acquired *acquired_by(emu_warp *w, uint64_t at)
 	return &t->acquired[t->nacquired++];
 }
 
-static bool acquire(emu_warp *w, unsigned lane, uint64_t at)
+static bool acquire(emu_warp *w, unsigned lane, unsigned space, uint64_t at)
 {
 	const map_change *x = find_change(w->cluster->maps, at);
 	map_acquired *a;
+	emu_place p;
 
+	if (emu_locate(w->cluster, w->cta, space, at, CPTX_TENSOR_MAP_BYTES, &p))
+		race_fence_bytes(w, lane, &p, CPTX_TENSOR_MAP_BYTES);
 	if (x && x->order && !(x->released && race_saw(w, lane, x->releaser)))
 		return true; /* of no use */
 	a = acquired_by(w, at);
@@ -226,9 +229,7 @@ static enum emu_step fence(emu_warp *w, const emu_op *op, uint32_t mask)
 	bulk_need(w, op, a, mask, "the tensor map's address");
 	clock_fence_by(w, mask, a->kind == ARG_NONE ? ACCESS_RELEASE : ACCESS_ACQUIRE, op->imm[0]);
 	EACH_LANE(l, mask)
-		ok &= a->kind == ARG_NONE ? release_all(w, l, op->imm[0]) : acquire(w, l, emu_address(w, a, l));
-	if (a->kind != ARG_NONE)
-		clock_fence_proxy_by(w, mask); /* what is in the map has been written by threads */
+		ok &= a->kind == ARG_NONE ? release_all(w, l, op->imm[0]) : acquire(w, l, a->space, emu_address(w, a, l));
 	return ok ? STEP_NEXT : no_memory(w, op);
 }
 

@@ -25,10 +25,6 @@ static const spared spare[] = {
 	{ ALL, INIT_FENCE, 1, "threads and commits arrive there, no copies; a barrier of all stands between" },
 	{ "f16-multicast f16-multicast-stream-k", "bar.sync", 1,
 	  "a barrier of the cluster, which all threads pass, stands directly in front of it" },
-	{ "sm120-stream-k", "bar.warp.sync", 1,
-	  "needed; the emulator knows by block, not by thread, what has been acquired of other blocks" },
-	{ "sm120-list", INIT_FENCE, 0,
-	  "needed; the emulator takes the acquisition of maps behind it for a fence of all that its thread knows" },
 	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4 sm120-turned sm120-two sm120-stream-k sm120-list", "griddepcontrol.wait", 0,
 	  "it orders a launch behind the one before, and a trial has one" },
 };
