@@ -176,8 +176,8 @@ static void settle_parts(emu_warp *w)
 }
 
 #define EACH_PART(p, k, mask)                                                                                               \
-	for (emu_part *p = (k)->part; p < (k)->part + (k)->npart; p++)                                                          \
-		if (p->lanes & (mask))
+	for (uint32_t p##_i = 0; p##_i < (k)->npart; p##_i++)                                                                   \
+		for (emu_part *p = &(k)->part[p##_i]; p && p->lanes & (mask); p = NULL)
 
 void clock_known_by(emu_warp *w, uint32_t mask, emu_clock *to)
 {
