@@ -72,8 +72,11 @@ bool emu_reserve_local(emu_warp *w, uint64_t at, uint64_t size)
 
 void emu_fresh_local(emu_warp *w, unsigned lane, uint64_t at, uint64_t size)
 {
-	emu_place p = { .space = SPACE_LOCAL, .offset = at, .defined = w->local_defined + (size_t)lane * (w->local_cap / 8) };
+	emu_place p = { .space = SPACE_LOCAL, .offset = at };
 
+	if (!size) /* there may be no memory at all */
+		return;
+	p.defined = w->local_defined + (size_t)lane * (w->local_cap / 8);
 	emu_set_defined(&p, (uint32_t)size, false);
 }
 
