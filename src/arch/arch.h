@@ -41,16 +41,26 @@ enum arch_operand_flags {
 	OPERAND_OPTIONAL = 2,
 	OPERAND_NEGATABLE = 4,
 	OPERAND_WIDER = 8,
-	OPERAND_SYMBOL = 16,   /* or the address of a variable */
-	OPERAND_REG_ONLY = 32, /* no constant */
-	OPERAND_PIPE = 64,     /* printed behind a | */
-	OPERAND_DOUBLE = 128,  /* of twice the width of its type */
-	OPERAND_SINK = 256,    /* or _, whole or in elements */
-	OPERAND_MINUS = 512,   /* or -a */
-	OPERAND_INSIDE = 1024, /* inside the brackets of the address in front */
-	OPERAND_READ = 2048,   /* a destination that is read too */
-	OPERAND_MORE = 4096,   /* an address with more operands in its brackets */
-	OPERAND_SPECIAL = 8192 /* or a special register */
+	OPERAND_SYMBOL = 16,    /* or the address of a variable */
+	OPERAND_REG_ONLY = 32,  /* no constant */
+	OPERAND_PIPE = 64,      /* printed behind a | */
+	OPERAND_DOUBLE = 128,   /* of twice the width of its type */
+	OPERAND_SINK = 256,     /* or _, whole or in elements */
+	OPERAND_MINUS = 512,    /* or -a */
+	OPERAND_INSIDE = 1024,  /* inside the brackets of the address in front */
+	OPERAND_READ = 2048,    /* a destination that is read too */
+	OPERAND_MORE = 4096,    /* an address with more operands in its brackets */
+	OPERAND_SPECIAL = 8192, /* or a special register */
+	OPERAND_EACH = 16384    /* of a vector of several types each element is looked at */
+};
+/* Registers of text that ptxas takes, by their declaration, where any of the width would do otherwise. */
+enum arch_held {
+	HELD_ANY,
+	HELD_INT /* .b, .u, .s */,
+	HELD_HALF /* .b, .f16x2 */,
+	HELD_BITS /* .b */,
+	HELD_NUMBER,
+	HELD_TYPE /* as HELD_HALF beside .f16, else HELD_BITS */
 };
 enum arch_select { SELECT_NONE, SELECT_SCALAR, SELECT_2, SELECT_4, SELECT_MASK_2, SELECT_MASK_4 };
 enum arch_address { ADDRESS_MEMORY, ADDRESS_TMEM, ADDRESS_HANDLE, ADDRESS_ENDPOINT };
@@ -68,6 +78,7 @@ typedef struct arch_operand {
 	uint8_t select;         /* enum arch_select */
 	uint8_t address;        /* OPERAND_ADDR: enum arch_address */
 	uint8_t brace;          /* printed in braces even if single */
+	uint8_t held;           /* enum arch_held; HELD_NUMBER: a predicate or the numbers 0 and 1, and not -1 */
 	uint16_t flags;
 	uint16_t space; /* OPERAND_ADDR: the fixed space, or 0 */
 	uint16_t avail; /* index of an availability; 0: that of the form */
@@ -124,9 +135,13 @@ typedef struct arch_type {
 	uint8_t bits;
 	char cls; /* as in types.def */
 } arch_type;
-extern const arch_type arch_types[]; /* by enum cptx_type; CPTX_PTR too */
-unsigned arch_mixed(const cptx_val *a, const cptx_val *b,
-                    bool first); /* neighbours in a vector: VEC_FIRST_APART, VEC_MIXED, 0 */
+extern const arch_type arch_types[];  /* by enum cptx_type; CPTX_PTR too */
+unsigned arch_bits_of(unsigned type); /* the plain bits of its width */
+/*
+ * Neighbours in a vector, sinks apart: 0 if one is bits, or both are integers, or of one type, as ptxas has it; else
+ * VEC_FIRST_APART or VEC_MIXED.
+ */
+unsigned arch_mixed(const cptx_val *a, const cptx_val *b, bool first);
 extern const uint8_t arch_ntype;
 enum cptx_type arch_type_of(const char *name, size_t n); /* as cptx_type_find */
 
@@ -153,6 +168,7 @@ typedef struct arch_match {
 	uint16_t form;
 	uint8_t ngroup, noperand, dest_type /* register type to make where .into is not given */;
 	uint8_t labels; /* an operand is one, or a list of targets or prototype */
+	uint8_t once;   /* the number of a value decided, so that others like it may not fit: never remembered */
 	uint16_t dest_count;
 	uint16_t mod[ARCH_GROUPS];       /* chosen value of each group, 0: left out */
 	cptx_val operand[ARCH_OPERANDS]; /* in printed order; kind NONE: left out.  Constants carry their final type */
@@ -189,9 +205,12 @@ typedef struct arch_memo {
 bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
                    arch_match *out);
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why);
-/* The same for one form that text already chose; mod[] holds its groups.  why may be NULL. */
-bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, arch_match *out,
-                     buf *why);
+/*
+ * The same for one form that text already chose; mod[] holds its groups.  declared: registers stand in the text as declared
+ * there, and not as the bits that calls declare.  why may be NULL.
+ */
+bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, bool declared,
+                     arch_match *out, buf *why);
 /*
  * The forms whose spelling begins with the first word of an opcode (text[0 .. n), up to a dot): their numbers, in the order
  * of the table; *count of them.
@@ -272,7 +291,8 @@ enum {
 	VEC_CONSTANTS = 1,
 	VEC_SINKS = 2,
 	VEC_FIRST_APART = 4, /* the first and the second are of types that do not go together, */
-	VEC_MIXED = 8        /* others are */
+	VEC_MIXED = 8,       /* others are */
+	VEC_VARIED = 16      /* they are of several types, in text; the vector is one of bits then */
 };
 
 /* The newest PTX version (times ten) whose instructions the table has; text of newer ones that exist is read too. */

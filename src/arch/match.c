@@ -15,7 +15,8 @@ typedef struct request {
 	const cptx_val *vec;  /* elements of vectors and lists */
 	const uint16_t *mods; /* by field of the op, or by group of the form if `by_group` */
 	bool by_group;
-	bool any; /* whatever the values of constants and selectors: could others of the same kinds fit? */
+	bool any;      /* whatever the values of constants and selectors: could others of the same kinds fit? */
+	bool declared; /* as text declared them */
 } request;
 
 static const cptx_val *slot_value(const request *q, const arch_operand *o)
@@ -215,37 +216,18 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 
 /* ---- operands ---- */
 
-static bool is_int(arch_type t) { return t.cls == 'U' || t.cls == 'S'; }
-
-/* May a register of type `have` stand where `want` is read or written?  (PTX manual, "Operand Size Exceeding
- * Instruction-Type Size") */
-static bool type_fits(unsigned want, unsigned have, bool wider)
+static bool match_held(const arch_operand *o, const arch_match *m, unsigned have, const char *name, buf *why)
 {
-	arch_type w = arch_types[want], h = arch_types[have];
+	static const char *const right[] = {
+		[HELD_INT] = "integers or bits", [HELD_HALF] = "bits or .f16x2", [HELD_BITS] = "bits", [HELD_TYPE] = "bits"
+	};
+	unsigned held = o->held;
 
-	if (want == have)
-		return true;
-	if (want == CPTX_PRED || have == CPTX_PRED)
-		return false;
-	if (w.bits != h.bits)
-		return wider && h.bits > w.bits && h.bits <= 64 && (is_int(h) || h.cls == 'B') && (is_int(w) || w.cls == 'B');
-	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h));
-}
-
-/* As ptxas has it: of two elements with no other between them, sinks apart, one is bits, or both are integers, or of one
- * type. */
-unsigned arch_mixed(const cptx_val *a, const cptx_val *b, bool first)
-{
-	bool fits;
-	bool float_a = a->kind == CPTX_VAL_FLOAT, float_b = b->kind == CPTX_VAL_FLOAT;
-	arch_type x = arch_types[a->kind == CPTX_VAL_INT ? CPTX_S64 : a->type],
-			  y = arch_types[b->kind == CPTX_VAL_INT ? CPTX_S64 : b->type];
-
-	if (float_a || float_b)
-		fits = (float_a || x.cls == 'F' || x.cls == 'B') && (float_b || y.cls == 'F' || y.cls == 'B');
-	else
-		fits = x.cls == 'B' || y.cls == 'B' || (is_int(x) && is_int(y)) || a->type == b->type;
-	return fits ? 0 : first ? VEC_FIRST_APART : VEC_MIXED;
+	for (unsigned i = 0; i < m->ngroup && o->held == HELD_TYPE; i++)
+		if (m->mod[i] == CPTX_F16)
+			held = HELD_HALF;
+	return arch_is_held((enum arch_held)held, have) ||
+	       WHY("%s is declared .%s; ptxas takes registers of %s", name, type_name(have), right[held]);
 }
 
 static unsigned doubled(unsigned t)
@@ -266,8 +248,8 @@ static bool match_constant(const arch_form *f, const arch_operand *o, const requ
 
 	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
 		return WHY("%s must be a register", name);
-	if (want == CPTX_PRED) { /* -1 is true, as nvcc writes it: xor.pred p, q, -1; but not where numbers may stand, too */
-		int64_t least = strcmp(name, "scale_d") && strcmp(name, "ignore_src") ? -1 : 0;
+	if (want == CPTX_PRED) { /* -1 is true, as nvcc writes it: xor.pred p, q, -1 */
+		int64_t least = o->held == HELD_NUMBER ? 0 : -1;
 		if (v->kind != CPTX_VAL_INT || (!q->any && (v->i < least || v->i > 1)))
 			return WHY("%s is a predicate: a register, 0 or 1", name);
 		v->type = CPTX_PRED;
@@ -318,7 +300,7 @@ static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_v
 		           : handle ? "a handle"
 		                    : "the number of an endpoint");
 	arch_type t = arch_types[v->type];
-	if (!(is_int(t) || t.cls == 'B') || t.bits != (handle ? 64 : 32))
+	if (!arch_is_integer(v->type) || t.bits != (handle ? 64 : 32))
 		return WHY("%s is a .%s register; %s takes %s integer", name, type_name(v->type), what,
 		           handle ? "a 64-bit" : "a 32-bit");
 	return true;
@@ -343,10 +325,12 @@ static bool has_generic(const arch_form *f, const arch_operand *o, unsigned of_v
 	return of_variable == CPTX_GLOBAL ? global || !shared : of_variable == CPTX_SHARED && (shared || (global && !local));
 }
 
-static bool match_address(const arch_form *f, const arch_operand *o, const arch_match *m, const cptx_val *v, buf *why)
+static bool match_address(const arch_form *f, const arch_operand *o, const request *q, const arch_match *m,
+                          const cptx_val *v, buf *why)
 {
 	if (o->address != ADDRESS_MEMORY)
-		return match_handle(f, o, v, why);
+		return match_handle(f, o, v, why) &&
+		       (!q->declared || v->kind != CPTX_VAL_REG || match_held(o, m, v->type, slot_name(f, o), why));
 	unsigned space = o->space ? o->space : o->sgroup != ARCH_NO ? m->mod[o->sgroup] : 0;
 	bool window = space == CPTX_SHARED || space == CPTX_SHARED_CTA || space == CPTX_LOCAL || space == CPTX_PARAM ||
 	              space == CPTX_CONST || space == CPTX_SHARED_CLUSTER || space == CPTX_PARAM_ENTRY ||
@@ -365,7 +349,7 @@ static bool match_address(const arch_form *f, const arch_operand *o, const arch_
 	if (v->kind != CPTX_VAL_REG || v->count != 1 || v->negated || v->space & SELECTED)
 		return WHY("%s is not an address (a register or a variable)", name);
 	arch_type t = arch_types[v->type];
-	if (!(is_int(t) || t.cls == 'B') || !(t.bits == 64 || (window && t.bits == 32)))
+	if (!arch_is_integer(v->type) || !(t.bits == 64 || (window && t.bits == 32)))
 		return WHY("%s is a .%s register; an address in %s%s memory is %s", name, type_name(v->type), space ? "." : "",
 		           space ? arch_mods[space].name : "generic", window ? "a 32- or 64-bit integer" : "a 64-bit integer");
 	return true;
@@ -443,36 +427,36 @@ static bool match_elements(const arch_form *f, const arch_operand *o, const requ
 	return true;
 }
 
-/* Digits of a selector, each below `most`; descending and all different in a mask. */
-static bool digits_fit(const cptx_val *v, unsigned most, bool mask)
+/* What a vector's elements have to do with one another, and what is no register among them. */
+static bool match_vector(const arch_form *f, const arch_operand *o, const request *q, unsigned want, const cptx_val *v,
+                         buf *why)
 {
-	unsigned n = v->space & SELECTED_DIGITS, before = most;
+	const char *name = slot_name(f, o);
+	const arch_operand *first = o;
+	bool vec = v->kind == CPTX_VAL_VEC, varied = vec && v->space & VEC_VARIED;
 
-	for (unsigned i = n; i-- > 0;) {
-		unsigned digit = (uint32_t)v->offset >> (3 * (mask ? n - 1 - i : i)) & 7;
-		if (digit >= most || (mask && digit >= before))
-			return false;
-		before = digit;
+	while (first->flags & OPERAND_INSIDE)
+		first--;
+	/* the layer of an array of textures stands in front of its coordinates */
+	bool layer = first != o && first->address == ADDRESS_HANDLE && want == CPTX_B32;
+
+	if (vec && v->space & (layer ? VEC_MIXED : VEC_MIXED | VEC_FIRST_APART))
+		return WHY("%s has neighbours of different types; make one of them bits, such as .b32", name);
+	if (layer && (varied || q->declared) && !arch_is_held(HELD_INT, vec ? q->vec[v->id].type : v->type))
+		return WHY("%s begins with the layer, an integer or bits", name);
+	for (unsigned i = 0; varied && o->flags & OPERAND_EACH && i < v->count; i++) {
+		unsigned have = q->vec[v->id + i].type;
+		if (have && (!arch_type_fits(want, have, false) || !arch_is_held((enum arch_held)o->held, have)))
+			return WHY("element %u of %s is .%s, not .%s", i, name, type_name(have), type_name(want));
 	}
-	return true;
+	return !vec || !v->space || match_elements(f, o, q, want, v, why);
 }
 
 static bool match_selector(const arch_form *f, const arch_operand *o, const cptx_val *v, buf *why)
 {
 	static const char *const right[] = { "no selector",       "b0 to b3, h0 or h1", "h and two digits",
 		                                 "b and four digits", "h0, h1 or h10",      "b and up to four descending digits" };
-	unsigned n = v->space & SELECTED_DIGITS;
-	bool h = v->space & SELECTED_H, fits = false;
-
-	switch ((enum arch_select)o->select) {
-	case SELECT_NONE: break;
-	case SELECT_SCALAR: fits = n == 1 && digits_fit(v, h ? 2 : 4, false); break;
-	case SELECT_2: fits = h && n == 2 && digits_fit(v, 4, false); break;
-	case SELECT_4: fits = !h && n == 4 && digits_fit(v, 8, false); break;
-	case SELECT_MASK_2: fits = h && digits_fit(v, 2, true); break;
-	case SELECT_MASK_4: fits = !h && digits_fit(v, 4, true); break;
-	}
-	return fits || WHY("%s takes %s", slot_name(f, o), right[o->select]);
+	return arch_selects((enum arch_select)o->select, v) || WHY("%s takes %s", slot_name(f, o), right[o->select]);
 }
 
 static bool match_register(const arch_form *f, const arch_operand *o, const request *q, arch_match *m, const uint8_t *kept,
@@ -527,18 +511,18 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 	} else if (v->kind == CPTX_VAL_REG && v->offset) {
 		return WHY("%s carries an offset, which only an address can", name);
 	}
-	/* the layer of an array of textures stands in front of its coordinates */
-	bool layer = o->flags & OPERAND_INSIDE && want == CPTX_B32;
-	if (v->kind == CPTX_VAL_VEC && v->space & (layer ? VEC_MIXED : VEC_MIXED | VEC_FIRST_APART))
-		return WHY("%s has neighbours of different types; make one of them bits, such as .b32", name);
-	if (v->kind == CPTX_VAL_VEC && v->space && !match_elements(f, o, q, want, v, why))
+	if (!match_vector(f, o, q, want, v, why))
 		return false;
 	if (v->kind == CPTX_VAL_VEC && !v->type) /* constants and sinks only */
 		return !(v->space & VEC_SINKS) || WHY("%s has no element that is a register", name);
 	bool old = v->kind == CPTX_VAL_SREG && arch_sregs[v->id].least && arch_types[want].bits >= arch_sregs[v->id].least &&
 	           arch_types[want].bits < arch_types[v->type].bits;
-	if (!old && !type_fits(want, v->type, o->flags & OPERAND_WIDER))
+	m->once |= old;
+	if (!old && !arch_type_fits(want, v->type, o->flags & OPERAND_WIDER))
 		return WHY("%s is .%s, not .%s", name, type_name(v->type), type_name(want));
+	if (q->declared && o->held && v->kind != CPTX_VAL_SREG && v->kind != CPTX_VAL_SYM &&
+	    !match_held(o, m, v->type, name, why))
+		return false;
 	return !v->negated || (o->flags & (want == CPTX_PRED ? OPERAND_NEGATABLE : OPERAND_MINUS)) ||
 	       WHY("%s cannot be negated here", name);
 }
@@ -557,7 +541,7 @@ static bool match_operands(const arch_form *f, const request *q, arch_match *m, 
 		bool ok = false;
 		switch ((enum arch_operand_kind)o->kind) {
 		case OPERAND_REG: ok = match_register(f, o, q, m, kept, v, why); break;
-		case OPERAND_ADDR: ok = match_address(f, o, m, v, why); break;
+		case OPERAND_ADDR: ok = match_address(f, o, q, m, v, why); break;
 		case OPERAND_IMM:
 			ok = match_immediate(f, o, q, v, why);
 			if (ok)
@@ -609,6 +593,7 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 	m->noperand = f->noperand;
 	m->dest_type = 0;
 	m->labels = 0;
+	m->once = 0;
 	m->vec = q->vec;
 	if (!match_given(f, q, why) || !match_modifiers(f, q, m, kept, why) || !match_operands(f, q, m, kept, why))
 		return false;
@@ -616,10 +601,11 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 	return !broken || WHY("%s", broken);
 }
 
-bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, arch_match *out,
-                     buf *why)
+bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, bool declared,
+                     arch_match *out, buf *why)
 {
-	return match(form, CPTX_OPT_(request, .vals = vals, .vec = vec, .mods = mods, .by_group = true), out, why);
+	return match(form, CPTX_OPT_(request, .vals = vals, .vec = vec, .mods = mods, .by_group = true, .declared = declared),
+	             out, why);
 }
 
 int64_t arch_integers_up_to(const arch_match *m, unsigned i)

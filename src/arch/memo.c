@@ -106,7 +106,7 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
 			continue;
 		for (unsigned j = 0; j < i && !other && has_varying(vals, 3u + o->nslot); j++)
 			other = arch_match_call(o->form + j, vals, mods, vec, true, &scratch);
-		if (!other)
+		if (!other && !out->once)
 			remember(memo, &c, out);
 		return true;
 	}

@@ -236,7 +236,7 @@ static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, 
 		spelled++;
 		if (why)
 			buf_printf(why, "\n    %s  -- ", arch_forms[form].text);
-		if (parse_match(form, mods, r->tokens, r->ntoken, r->k->vec, m, why))
+		if (parse_match(form, mods, r->tokens, r->ntoken, r->k->vec, false, m, why))
 			return true;
 	}
 	for (unsigned i = 0; i < count && !spelled && why; i++)

@@ -163,9 +163,10 @@ bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
 	if (again(p, s, all, m))
 		return true;
 	for (unsigned i = 0; i < s->nform; i++)
-		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, m, NULL)) {
-			remember(p, s, all, m);
-			if (plain)
+		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, true, m, NULL)) {
+			if (!m->once)
+				remember(p, s, all, m);
+			if (!m->once && plain)
 				remember_plain(p, s, all, m);
 			return true;
 		}
@@ -195,7 +196,7 @@ bool parse_operand_error(parser *p, const char *at, const spelled *s, const toke
 	for (unsigned i = 0; i < s->nform; i++) {
 		const spelled_form *f = &s->form[i];
 		buf_str(&why, s->nform > 1 ? "\n    " : "");
-		parse_match(f->form, f->mods, all->t, all->n, p->k->vec, &m, &why);
+		parse_match(f->form, f->mods, all->t, all->n, p->k->vec, true, &m, &why);
 		buf_printf(&why, s->nform > 1 ? "; it is %.*s%s" : "; write %.*s%s", len, s->text, operands_of(f->form));
 	}
 	buf_put(&why, "", 1);

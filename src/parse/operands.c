@@ -31,6 +31,7 @@ typedef struct trying {
 	cptx_val vals[3 + ARCH_SLOTS];
 	arch_match *m;
 	buf *why;
+	bool declared;
 	bool assigned; /* some way to give each operand its token was found */
 } trying;
 
@@ -83,7 +84,7 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 			return false;
 		buf *why = a->assigned ? NULL : a->why; /* of the first way only */
 		a->assigned = true;
-		return arch_match_form(a->form, a->vals, a->mods, a->vec, a->m, why);
+		return arch_match_form(a->form, a->vals, a->mods, a->vec, a->declared, a->m, why);
 	}
 	cptx_val *v = &a->vals[o->slot ? 2 + o->slot : 0];
 	bool optional = !is_needed(o, a->mods), never = o->given != ARCH_NO && optional;
@@ -125,9 +126,9 @@ static void put_misfit(const trying *a)
 }
 
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
-                 const cptx_val *vec, arch_match *m, buf *why)
+                 const cptx_val *vec, bool declared, arch_match *m, buf *why)
 {
-	trying a = { .token = token, .ntoken = ntoken, .form = form, .vec = vec, .m = m, .why = why };
+	trying a = { .token = token, .ntoken = ntoken, .form = form, .vec = vec, .declared = declared, .m = m, .why = why };
 
 	memcpy(a.mods, mods, sizeof a.mods);
 	if (try_operands(&a, 0, 0))

@@ -27,10 +27,10 @@ typedef struct parse_token {
 } parse_token;
 
 /*
- * Matches a form, whose groups have the values `mods`, with operands.  vec: where the elements of vectors stand.  With
- * `why`: what does not fit.
+ * Matches a form, whose groups have the values `mods`, with operands.  vec: where the elements of vectors stand; declared:
+ * as for arch_match_form.  With `why`: what does not fit.
  */
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
-                 const cptx_val *vec, arch_match *m, buf *why);
+                 const cptx_val *vec, bool declared, arch_match *m, buf *why);
 
 #endif

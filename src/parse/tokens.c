@@ -155,6 +155,8 @@ static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
 			v.space |= VEC_SINKS;
 		else if (!v.type)
 			v.type = e[i].type;
+		else if (e[i].type != v.type && !list) /* as ptxas has it, a vector of bits */
+			v.space |= VEC_VARIED, v.type = (uint8_t)arch_bits_of(v.type);
 		if (e[i].kind == CPTX_VAL_SINK)
 			continue;
 		if (before)

@@ -289,9 +289,18 @@ char *pool_file_head(const char *target, unsigned version, bool samplers)
 	return duplicate(text);
 }
 
+unsigned pool_declared(unsigned nth)
+{
+	static const uint8_t types[] = { CPTX_PRED,  CPTX_B8,  CPTX_U8,  CPTX_S8,  CPTX_B16, CPTX_U16,
+		                             CPTX_S16,   CPTX_F16, CPTX_B32, CPTX_U32, CPTX_S32, CPTX_F32,
+		                             CPTX_F16X2, CPTX_B64, CPTX_U64, CPTX_S64, CPTX_F64 };
+
+	return nth < ARRAY_LEN(types) ? types[nth] : 0;
+}
+
 char *pool_kernel_head(unsigned n, unsigned version)
 {
-	char text[2048];
+	char text[4096];
 	const cptx_kernel *k = names();
 	int at = snprintf(text, sizeof text, ".visible .entry k%u(.param .align 16 .b8 in_param[64])\n{\n", n);
 
@@ -299,6 +308,9 @@ char *pool_kernel_head(unsigned n, unsigned version)
 		if (c != CLASS_B128 || version >= 83)
 			at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %s<%u>;\n", ir_classes[c].type,
 			               ir_classes[c].prefix, k->decl[c].count + 300);
+	for (unsigned i = 0; pool_declared(i); i++)
+		at += snprintf(text + at, sizeof text - (size_t)at, "\t.reg .%s %%%s_<400>;\n", arch_mods[pool_declared(i)].name,
+		               arch_mods[pool_declared(i)].name);
 	at += snprintf(
 		text + at, sizeof text - (size_t)at,
 		"\t.shared .align 16 .b8 in_shared[256];\n\t.param .align 16 .b8 to_param[64];\n$L%u:\n$L%u: .branchtargets $L%u;\n",
@@ -392,6 +404,18 @@ char *pool_print(char *p, const cptx_val *v, bool brace, bool wide)
 	return p;
 }
 
+/* Those of different operands are different, as far as they go. */
+static char *print_declared(char *p, const token *k, unsigned operand)
+{
+	bool brace = k->v.count > 1 || k->brace;
+
+	p += sprintf(p, "%s", brace ? "{" : "");
+	for (unsigned i = 0; i < k->v.count; i++)
+		p += sprintf(p, "%s%%%s_%u", i ? ", " : "", arch_mods[k->odd && i == k->at ? k->odd : k->as].name,
+		             (operand * 16 + i) % 400);
+	return p + sprintf(p, "%s", brace ? "}" : "");
+}
+
 void trial_print(const trial *t, char line[LINE])
 {
 	char *p = line + sprintf(line, "\t%s", t->opcode);
@@ -400,7 +424,7 @@ void trial_print(const trial *t, char line[LINE])
 	for (unsigned i = 0; i < t->ntok; i++) {
 		const token *k = &t->tok[i];
 		p += sprintf(p, "%s%s", i == 0 ? " " : k->pipe ? "|" : ", ", k->address ? "[" : "");
-		p = pool_print(p, &k->v, k->brace, wide);
+		p = k->as ? print_declared(p, k, i) : pool_print(p, &k->v, k->brace, wide);
 		p += sprintf(p, "%s", (k->address || k->inside) && !(i + 1 < t->ntok && k[1].inside) ? "]" : "");
 		if (k->behind)
 			p += sprintf(p, ".%s", arch_mods[k->behind].name);

@@ -31,6 +31,8 @@ cptx_val pool_list(void);
 /* A function, or its prototype, with a 32-bit result and parameter, or without. */
 cptx_val pool_function(bool result, bool parameter);
 cptx_val pool_prototype(bool result, bool parameter);
+/* The nth type that text declares registers of, in kernels beside those of the pool; 0 from the last on. */
+unsigned pool_declared(unsigned nth);
 /* Text around instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
 char *pool_file_head(const char *target, unsigned version, bool samplers /* are named beside textures */);
 char *pool_kernel_head(unsigned n, unsigned version);
@@ -69,6 +71,8 @@ typedef struct token {
 	cptx_val v;
 	bool pipe, address, inside, brace;
 	uint16_t behind; /* a modifier behind the brackets, or 0 */
+	uint8_t as;      /* a type: registers that the text declares so stand there, see pool_declared; 0: those of v */
+	uint8_t odd, at; /* a type: element number `at` is declared so */
 } token;
 
 /* What is tried: an opcode and its operands as text; `vals`, `mods` for the builder call if `structured`. */

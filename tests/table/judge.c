@@ -192,6 +192,20 @@ static bool names_sampler(const char *line)
 	return p && *p == ',' && p[1 + strspn(p + 1, " ")] != '{';
 }
 
+char *judge_text(const cptx_target *target, unsigned version, const char *line)
+{
+	char *file = pool_file_head(target->name, version, names_sampler(line)), *kernel = pool_kernel_head(0, version);
+	size_t n = strlen(file) + strlen(kernel) + strlen(line) + 16;
+	char *text = malloc(n), *stored = copy_of(line);
+
+	must(text != NULL, "malloc");
+	snprintf(text, n, "%s%s%s\n\tret;\n}\n", file, kernel, stored);
+	free(file);
+	free(kernel);
+	free(stored);
+	return text;
+}
+
 static unsigned left_from(const judge *j, const job *w, unsigned from)
 {
 	unsigned n = 0;

@@ -27,6 +27,8 @@ judge *judge_new(void);
 void judge_free(judge *j);
 /* Does it use the tensor memory of a pair of CTAs?  A kernel uses that or its own CTA's, not both. */
 bool judge_pair(const char *text);
+/* The whole text of a question alone, to be freed. */
+char *judge_text(const cptx_target *target, unsigned version, const char *line);
 /* The answer is in the verdict of that number after judge_run.  The same question again has the same number. */
 unsigned judge_ask(judge *j, const cptx_target *target, unsigned version, const char *line);
 void judge_run(judge *j);

@@ -24,6 +24,10 @@ static const struct {
 	  "src/arch/insn.def:2:9: error: expected }" },
 	{ "unknown_operand_type", "OP(add, \"x\", \"y\")\nINSN(add, \"add.type=f32 d, a:tpye, b\", \"PTX 1.0, sm_10\", NONE)\n",
 	  "src/arch/insn.def:2: error: operand a: 'tpye' is neither a type nor the label of a modifier" },
+	{ "unknown_declaration",
+	  "OP(add, \"Floating Point Instructions: add\", \"y\")\nINSN(add, \"add.type=f32 d, a:b32=bit, b\", \"PTX 1.0, "
+	  "sm_10\", NONE)\n",
+	  "src/arch/insn.def:2: error: operand a: =bit is none of =int, =half, =bits, =number and =type" },
 	{ "unknown_section", "OP(add, \"x\", \"y\")\nINSN(add, \"add.type=f32 d, a, b\", \"PTX 1.0, sm_10\", NONE)\n",
 	  "src/arch/insn.def:1: error: OP(add): 'x' is no section of manual.def" },
 	{ "bad_availability",

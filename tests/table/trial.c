@@ -88,7 +88,10 @@ static void put_operand(const spelling *s, trial *t, unsigned i, cptx_val v)
 			                         o->kind == OPERAND_ADDR && !(o->flags & OPERAND_INSIDE),
 			                         o->flags & OPERAND_INSIDE,
 			                         o->brace,
-			                         o->behind != ARCH_NO ? s->mod[o->behind] : 0 };
+			                         o->behind != ARCH_NO ? s->mod[o->behind] : 0,
+			                         0,
+			                         0,
+			                         0 };
 }
 
 /* Whether an operand is there in the plainest instruction, or in the fullest. */

@@ -77,9 +77,9 @@ struct group {
 /* The kinds, flags and selectors are those of src/arch/arch.h, in words; write.c gives their numbers. */
 enum operand_kind { KIND_REG, KIND_ADDR, KIND_IMM, KIND_LABEL, KIND_FUNC, KIND_LIST, KIND_TARGETS, KIND_PROTO, KIND_SINK };
 struct operand {
-	char name[TOK], type[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
+	char name[TOK], type[TOK], held[TOK], count[TOK], select[TOK], given[TOK], behind[TOK];
 	enum operand_kind kind;
-	int dest, optional, negatable, minus, wider, symbol, special, reg_only, pipe, twice, sink, inside, read;
+	int dest, optional, negatable, minus, wider, symbol, special, reg_only, pipe, twice, sink, inside, read, each;
 	int times, over; /* of the number in the value that `count` names */
 	int avail;       /* 0: that of the form */
 	int lo, hi;

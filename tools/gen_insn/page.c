@@ -64,6 +64,10 @@ static void type_words(char text[TEXT], const struct operand *o)
 		add(text, fixed ? " of .%s" : " of the type of .%s", o->type);
 	if (o->wider)
 		add(text, ", or wider");
+	if (!strcmp(o->held, "int") || !strcmp(o->held, "bits") || !strcmp(o->held, "type"))
+		add(text, !strcmp(o->held, "int") ? " (in text no .f)" : " (in text declared .b)");
+	else if (!strcmp(o->held, "half"))
+		add(text, " (in text declared .b or .f16x2)");
 }
 
 static void register_words(char text[TEXT], const struct form *f, const struct operand *o)

@@ -347,7 +347,7 @@ static const char *read_type(const char *p, struct operand *o)
 	for (int i = 0; i < LEN(kinds); i++)
 		if (!strcmp(o->type, kinds[i].name))
 			o->kind = kinds[i].kind;
-	return p;
+	return *p == '=' ? word(p + 1, o->held, "") : p;
 }
 
 static const char *read_select(const char *p, struct operand *o)
@@ -377,6 +377,8 @@ static const char *read_suffixes(const char *p, struct operand *o)
 			o->sink = 1;
 		else if (*p == '&')
 			o->read = 1;
+		else if (*p == '#')
+			o->each = 1;
 		else if (*p == '@')
 			p = read_select(p + 1, o) - 1;
 		else if (*p == '?')
@@ -421,6 +423,8 @@ static const char *read_address(const char *p, struct form *f, struct operand *o
 	p = word(p, o->name, "");
 	if (*p == ':')
 		p = word(p + 1, o->type, ":");
+	if (*p == '=')
+		p = word(p + 1, o->held, "");
 	if (*p != ']')
 		p = read_more(p, f, true, ']');
 	if (*p != ']')

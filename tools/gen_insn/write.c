@@ -138,7 +138,8 @@ enum operand_flag {
 	FLAG_INSIDE = 1024,
 	FLAG_READ = 2048,
 	FLAG_MORE = 4096,
-	FLAG_SPECIAL = 8192
+	FLAG_SPECIAL = 8192,
+	FLAG_EACH = 16384
 };
 
 static int operand_flags(const struct operand *o)
@@ -147,7 +148,7 @@ static int operand_flags(const struct operand *o)
 	       (o->wider ? FLAG_WIDER : 0) | (o->symbol ? FLAG_SYMBOL : 0) | (o->reg_only ? FLAG_REG_ONLY : 0) |
 	       (o->pipe ? FLAG_PIPE : 0) | (o->twice ? FLAG_DOUBLE : 0) | (o->sink ? FLAG_SINK : 0) |
 	       (o->minus ? FLAG_MINUS : 0) | (o->inside ? FLAG_INSIDE : 0) | (o->read ? FLAG_READ : 0) |
-	       (o->special ? FLAG_SPECIAL : 0);
+	       (o->special ? FLAG_SPECIAL : 0) | (o->each ? FLAG_EACH : 0);
 }
 
 /* enum arch_select: none, @s, @2, @4, @m2, @m4. */
@@ -156,6 +157,18 @@ static int select_number(const char *s)
 	if (*s == 'm')
 		return s[1] == '2' ? 4 : 5;
 	return *s == 's' ? 1 : *s == '2' ? 2 : *s == '4' ? 3 : 0;
+}
+
+/* enum arch_held. */
+static int held_number(const struct operand *o)
+{
+	static const char *const helds[] = { "", "int", "half", "bits", "number", "type", NULL };
+
+	for (int i = 0; helds[i]; i++)
+		if (!strcmp(o->held, helds[i]))
+			return i;
+	die(NULL, "operand %s: =%s is none of =int, =half, =bits, =number and =type", o->name, o->held);
+	return 0;
 }
 
 /* enum arch_address: memory, tensor memory, the handle of a texture or the like, a logical endpoint. */
@@ -180,10 +193,10 @@ static void write_operand(FILE *out, struct op *op, const struct form *f, int i)
 		die(NULL, "operand %s: no modifier is labelled '%s'", o->name, o->count);
 	if (sgroup < 0)
 		sgroup = NO;
-	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot, o->kind,
-	        type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
+	fprintf(out, "\t{ %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %lluu },\n", slot,
+	        o->kind, type < 0 ? 0 : FIRST_TYPE + type, tgroup, cgroup, fixed ? fixed : 1, o->times, o->over, sgroup,
 	        o->given[0] ? has_group(f, o->given) : NO, o->behind[0] ? has_group(f, o->behind) : NO, select_number(o->select),
-	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, operand_flags(o) | more,
+	        addr ? address_number(o->type) : 0, o->count[0] && !optional_count, held_number(o), operand_flags(o) | more,
 	        addr && o->type[0] ? find_mod(o->type) : 0, o->avail, o->lo, o->hi, o->set);
 }
 
