@@ -397,7 +397,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if ((status = check_together(&q)))
 		return status;
 	cptx_device *dev = asked(&q, OPTION_RUN) ? cptx_device_open(q.device, &err) : NULL;
-	if (asked(&q, OPTION_RUN) && !dev && err.code != CPTX_E_NO_DRIVER && (err.code != CPTX_E_NO_DEVICE || q.device))
+	bool no_gpu = err.code == CPTX_E_NO_DRIVER || err.code == CPTX_E_NO_DEVICE;
+	if (asked(&q, OPTION_RUN) && !dev && (q.device || !no_gpu)) /* only where none was named the emulator does instead */
 		return cli_refused(cmd, &err);
 	status = generate(&q, dev, &err);
 	cptx_device_close(dev);
@@ -409,7 +410,8 @@ const cli_command cmd_gemm = {
 	.arguments = "[OPTION]...",
 	.about = "Generates D = alpha * A * B^T + beta * C + bias for a tile shape, as PTX; --run checks and times it.",
 	.details =
-		"A is MxK, B is NxK, C and D are MxN, all row-major (--layout has others); without --alpha, --beta and --bias it is\n"
+		"A is MxK, B is NxK, C and D are MxN, all row-major (--layout has others); without --alpha, --beta and --bias it "
+	    "is\n"
 		"A * B^T. The kernel takes M, N, K and what these ask for as arguments.\n"
 		"The target decides what multiplies, --mma overrides; an option that the kernel does not have is an error.\n\n"
 		"wgmma: TMA, clusters. tcgen05: TMA, tensor memory, pairs of CTAs for 256 rows. sync with --scale: TMA, mma.sync\n"
