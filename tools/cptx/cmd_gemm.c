@@ -410,9 +410,8 @@ const cli_command cmd_gemm = {
 	.arguments = "[OPTION]...",
 	.about = "Generates D = alpha * A * B^T + beta * C + bias for a tile shape, as PTX; --run checks and times it.",
 	.details =
-		"A is MxK, B is NxK, C and D are MxN, all row-major (--layout has others); without --alpha, --beta and --bias it "
-	    "is\n"
-		"A * B^T. The kernel takes M, N, K and what these ask for as arguments.\n"
+		"A is MxK, B is NxK, C and D are MxN, all row-major (--layout has others); without --alpha, --beta and --bias it\n"
+		"is A * B^T. The kernel takes M, N, K and what these ask for as arguments.\n"
 		"The target decides what multiplies, --mma overrides; an option that the kernel does not have is an error.\n\n"
 		"wgmma: TMA, clusters. tcgen05: TMA, tensor memory, pairs of CTAs for 256 rows. sync with --scale: TMA, mma.sync\n"
 		"with scale factors. sync: cp.async, ldmatrix, mma.sync. <cptx/gemm.h> says what each can. Without --tile the "
