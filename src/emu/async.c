@@ -96,7 +96,8 @@ static void tell_races(emu_warp *w, async_groups *g, uint32_t mask, uint32_t mos
 		EACH_LANE(l, mask)
 			same |= (uint32_t)(last_group(g, l, most) == group) << l;
 		if (group)
-			race_async_waited(w, same, &g->track, group);
+			for (uint32_t l = same; l; l &= l - 1) /* a lane waits for its own copies */
+				race_async_waited(w, l & -l, &g->track, group);
 		mask &= ~same;
 	}
 }

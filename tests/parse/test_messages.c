@@ -70,6 +70,8 @@ START_TEST(recovery)
 		  "t:4:9: error: '.frob' is no type or specifier of a declaration\nt:6:52: error: 'c' is not declared\n" },
 		{ ".entry k() {\n.reg .b32 r;\nmov.b32 r, 1\nmov.b32 r, 2;\nmov.b32 r, x;\n}\n",
 		  "t:6:13: error: expected ';' behind the instruction\nt:8:12: error: 'x' is not declared\n" },
+		{ ".entry k() {\n.reg .b32 r;\nmov.b64 {r, x}, 1;\nmov.b32 r, y;\n}\n",
+		  "t:6:13: error: 'x' is not declared\nt:7:12: error: 'y' is not declared\n" },
 		{ ".entry k() {\n.reg .b32 r;\n{ mov.b32 r, x; }\nmov.b32 r, y; }\n.entry l() { ret; }\n",
 		  "t:6:14: error: 'x' is not declared\nt:7:12: error: 'y' is not declared\n" },
 	};
