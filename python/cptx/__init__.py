@@ -64,6 +64,27 @@ def _u32(name, n):
     return n
 
 
+def _text(name, x):
+    """For C; None stays that."""
+    if x is not None and not isinstance(x, str):
+        raise TypeError(f"{name} is a {type(x).__name__}, but must be a str")
+    return None if x is None else x.encode()
+
+
+def _needed(name, x):
+    if x is None:
+        raise TypeError(f"{name} is None, but must be a str")
+    return _text(name, x)
+
+
+def _grid_text(grid):
+    """Of a kernel: text as in a signature, or numbers as of a call."""
+    if grid is None or isinstance(grid, str):
+        return _text("grid", grid)
+    _dims(grid)
+    return ", ".join(map(str, grid if hasattr(grid, "__len__") else (grid,))).encode()
+
+
 def _dims(n):
     n = tuple(map(operator.index, (n,) if not hasattr(n, "__len__") else n))
     if len(n) > 3 or not all(0 <= i < 2**32 for i in n):
@@ -80,7 +101,7 @@ class Device:
     """A device by name: "cuda:0", whose primary context PyTorch and JAX use too, or "emu:sm_90a"."""
 
     def __init__(self, name="cuda"):
-        self._start(_checked(lib.cptx_device_open, name.encode()), name, int((name.split(":") + ["0"])[1])
+        self._start(_checked(lib.cptx_device_open, _needed("name", name)), name, int((name.split(":") + ["0"])[1])
                     if name.startswith("cuda") else 0)
 
     @classmethod
@@ -123,9 +144,9 @@ class Program:
     """Compiled PTX; made by Device.load."""
 
     def __init__(self, device, image, name, target, max_regs, line_info, debug):
-        image = image.encode() if isinstance(image, str) else bytes(image)
-        opt = _abi.LoadOpt(target=target and target.encode(), max_regs=_u32("max_regs", max_regs), line_info=line_info, debug=debug,
-                           name=name and name.encode())
+        image = image.encode() if isinstance(image, str) else bytes(memoryview(image))
+        opt = _abi.LoadOpt(target=_text("target", target), max_regs=_u32("max_regs", max_regs), line_info=line_info, debug=debug,
+                           name=_text("name", name))
         self.device = device
         self._handle = _checked(lib.cptx_device_load_text_, _abi.Site(), device._handle, image, len(image), ctypes.byref(opt))
         _closing(self, lib.cptx_program_destroy, self._handle, device)
@@ -153,7 +174,7 @@ class _Launch:
     """A cptx_tensor_launch."""
 
     def __init__(self, program, name, opt):
-        self.handle = _checked(lib.cptx_tensor_launch_new_, _abi.Site(), program._handle, name and name.encode(), ctypes.byref(opt))
+        self.handle = _checked(lib.cptx_tensor_launch_new_, _abi.Site(), program._handle, _text("name", name), ctypes.byref(opt))
         _closing(self, lib.cptx_tensor_launch_destroy, self.handle, program)
 
     @property
@@ -180,14 +201,14 @@ class Kernel:
     """A kernel that can be called with arrays and numbers, in the order of its signature without what is computed.
 
     kernel(x, y, 2.0, grid=(4, 2), stream=s): grid is needed only where it was prepared without one; stream is a CUstream as an
-    int, or has one as `cuda_stream` or `ptr`.  Without stream the work goes to the framework's current one (PyTorch), else
+    int, or has one as `cuda_stream` or `ptr`.  A grid with a 0 in it launches nothing.  Without stream the work goes to the framework's current one (PyTorch), else
     to the default stream.  Returns at once on a GPU, and when all is done on the emulator.  Any thread may call it.
     """
 
     __slots__ = "program", "name", "args", "_launch", "__call__", "__weakref__"  # __call__: of C, see cptx_python_callable
 
     def __init__(self, program, name, signature, grid, block, cluster, dyn_smem, overlap):
-        opt = _abi.LaunchOpt(signature=signature.encode(), grid=grid and grid.encode(), block=_dims(block),
+        opt = _abi.LaunchOpt(signature=_needed("signature", signature), grid=_grid_text(grid), block=_dims(block),
                              cluster=_dims(cluster), dyn_smem=_u32("dyn_smem", dyn_smem), overlap=overlap)
         self.program = program
         self.name = name or program.kernels[0]
@@ -235,6 +256,8 @@ class Argument:
         self.is_tensor, self.is_const, self.is_optional = is_tensor, is_const, is_optional
 
     def number(self, x):
+        if isinstance(x, (str, bytes, bytearray)):
+            raise TypeError(f"a {type(x).__name__} is no number")
         if self.type in ("f32", "f64"):
             return _abi.FLOAT, struct.unpack("=Q", struct.pack("=d", x if isinstance(x, (int, float)) else float(x)))[0], 0, None
         if isinstance(x, float) or not hasattr(x, "__index__"):
@@ -249,7 +272,7 @@ def _stream_handle(stream):
     for attribute in ("cuda_stream", "ptr"):
         if hasattr(stream, attribute):
             return int(getattr(stream, attribute))
-    return stream
+    return None if stream is None else operator.index(stream)
 
 
 _exported = {}  # Tensors that others hold, by a number
@@ -277,7 +300,7 @@ class Tensor:
         self.device, self.shape, self.dtype = device, tuple(map(operator.index, shape)), dtype
         if min(self.shape, default=0) < 0:
             raise ValueError(f"the shape {self.shape} has a negative dimension")
-        self._type = lib.cptx_type_find(dtype.encode())
+        self._type = lib.cptx_type_find(_needed("dtype", dtype))
         if not lib.cptx_type_bits(self._type):
             raise ValueError(f"\"{dtype}\" is no type of PTX: f32, bf16, u8, b64")
         size = math.prod(self.shape) * max(8, lib.cptx_type_bits(self._type)) // 8

@@ -150,7 +150,7 @@ class Emulator(unittest.TestCase):
         self.refuses(TypeError, "unexpected keyword argument 'stram'", self.saxpy, x, y, 1.0, stram=0)
         self.refuses(TypeError, "argument \"y\": a list is no tensor", self.saxpy, x, [1], 1.0)
         self.refuses(TypeError, "argument \"a\": ", self.saxpy, x, y, None)
-        self.refuses(ValueError, "argument \"a\": ", self.saxpy, x, y, "two")
+        self.refuses(TypeError, "argument \"a\": ", self.saxpy, x, y, "two")
         self.refuses(TypeError, "have no counterpart in DLPack", self.saxpy, x, Floats([1], typestr=">f4"), 1.0)
         self.refuses(ValueError, "at most three dimensions", self.saxpy, x, y, 1.0, grid=(1, 1, 1, 1))
         self.refuses(ValueError, "from 0 to", self.saxpy, x, y, 1.0, grid=2**32)
@@ -222,6 +222,22 @@ class Emulator(unittest.TestCase):
         x, y = Framework([2] * 4), Framework([1] * 4)
         some(x, y, 1.0, 4)
         self.assertEqual(list(y.floats.values), [3.0] * 4)
+
+    def test_types(self):
+        """What is of the wrong kind is a TypeError that says what it is; a grid is text or numbers."""
+        program, x, y = self.device.load_file(runner.SAXPY), Floats([1] * 4), Floats([1] * 4)
+        of = "x: u64, y: u64, a: f32, n: u32"
+        self.refuses(TypeError, "name is a int, but must be a str", cptx.Device, 3)
+        self.refuses(TypeError, "bytes-like", self.device.load, 3)
+        self.refuses(TypeError, "target is a int", self.device.load, "", target=90)
+        self.refuses(TypeError, "dtype is a int", self.device.empty, (4,), 8)
+        self.refuses(TypeError, "signature is None", program.kernel, None, None)
+        self.refuses(TypeError, "name is a int", program.kernel, 5, of)
+        self.refuses(TypeError, "float", program.kernel, None, of, grid=1.5)
+        self.refuses(TypeError, "a str is no number", self.saxpy, x, y, "2")
+        self.refuses(TypeError, "str", self.saxpy, x, y, 2.0, stream="x")
+        for grid in ("2", 2, (2, 1), [2]):
+            self.assertEqual(len(program.kernel(None, of, grid=grid, block=64).args), 4)
 
     def test_references(self):
         """Calls, refused ones too, leave none behind; a callable that is kept outlives its kernel."""
