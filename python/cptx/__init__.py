@@ -200,9 +200,10 @@ class _Launch:
 class Kernel:
     """A kernel that can be called with arrays and numbers, in the order of its signature without what is computed.
 
-    kernel(x, y, 2.0, grid=(4, 2), stream=s): grid is needed only where it was prepared without one; stream is a CUstream as an
-    int, or has one as `cuda_stream` or `ptr`.  A grid with a 0 in it launches nothing.  Without stream the work goes to the framework's current one (PyTorch), else
-    to the default stream.  Returns at once on a GPU, and when all is done on the emulator.  Any thread may call it.
+    kernel(x, y, 2.0, grid=(4, 2), stream=s): grid is needed only where it was prepared without one, and with a 0 in it
+    nothing is launched; stream is a CUstream as an int, or has one as `cuda_stream` or `ptr`.  Without stream the work goes to
+    the framework's current one (PyTorch), else to the default stream.  Returns at once on a GPU, and when all is done on the
+    emulator.  Any thread may call it.
     """
 
     __slots__ = "program", "name", "args", "_launch", "__call__", "__weakref__"  # __call__: of C, see cptx_python_callable

@@ -299,10 +299,10 @@ static int read_option(request *q, int option, const char *value)
 		if (!(target = cli_target(q->cmd, value)))
 			return EXIT_USAGE;
 		if (!cptx_form_on_target(CPTX_OP_TCGEN05_LD, 0, target))
-			return cli_failed(q->cmd,
-			                  "tensor memory is not available on %s; sm_100a and sm_103a have it. Instead: accumulators of "
-			                  "%s, which are registers",
-			                  value, target->number == 90 ? "wgmma" : "mma.sync");
+			return cli_usage(q->cmd,
+			                 "tensor memory is not available on %s; sm_100a and sm_103a have it. Instead: accumulators of "
+			                 "%s, which are registers",
+			                 value, target->number == 90 ? "wgmma" : "mma.sync");
 		q->arch = value;
 		break;
 	default: q->output = value; break;
