@@ -362,11 +362,11 @@ usage "--width 256: a power of two from 1 to 128" tmem-width --width 256
 usage "--columns 96: 128, 256 or 512" tmem-width --columns 96
 usage "there is no target 'sm_9'" tmem-width --arch sm_9
 usage "tensor memory is not available on sm_90a; sm_100a and sm_103a have it. Instead: accumulators of wgmma" tmem-width --arch sm_90a
-fails "not available on sm_120a; sm_100a and sm_103a have it. Instead: accumulators of mma.sync, which are registers" tmem-width --arch sm_120a -w 8
+usage "not available on sm_120a; sm_100a and sm_103a have it. Instead: accumulators of mma.sync, which are registers" tmem-width --arch sm_120a -w 8
 usage "sm_120a has no tcgen05; sm_100a and sm_103a have. Instead: mma.sync" gemm -M tcgen05 -a sm_120a
 usage "--output needs --width" tmem-width -o "$dir/width.ptx"
 usage "what is 'left'?" tmem-width left
-fails "is not available on sm_90a" tmem-width --width 8 --arch sm_90a
+usage "is not available on sm_90a" tmem-width --width 8 --arch sm_90a
 export CPTX_PTXAS=/nonexistent
 fails "there is no ptxas: CPTX_PTXAS names /nonexistent" tmem-width
 unset CPTX_PTXAS
