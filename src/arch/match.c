@@ -218,16 +218,16 @@ static bool match_modifiers(const arch_form *f, const request *q, arch_match *m,
 
 static bool match_held(const arch_operand *o, const arch_match *m, unsigned have, const char *name, buf *why)
 {
-	static const char *const right[] = {
-		[HELD_INT] = "integers or bits", [HELD_HALF] = "bits or .f16x2", [HELD_BITS] = "bits", [HELD_TYPE] = "bits"
-	};
 	unsigned held = o->held;
 
 	for (unsigned i = 0; i < m->ngroup && o->held == HELD_TYPE; i++)
 		if (m->mod[i] == CPTX_F16)
 			held = HELD_HALF;
 	return arch_is_held((enum arch_held)held, have) ||
-	       WHY("%s is declared .%s; ptxas takes registers of %s", name, type_name(have), right[held]);
+	       WHY("%s is declared .%s; ptxas takes registers of %s", name, type_name(have),
+	           held == HELD_INT    ? "integers or bits"
+	           : held == HELD_HALF ? "bits or .f16x2"
+	                               : "bits");
 }
 
 static unsigned doubled(unsigned t)

@@ -128,7 +128,7 @@ static void put_misfit(const trying *a)
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
                  const cptx_val *vec, bool declared, arch_match *m, buf *why)
 {
-	trying a = { .token = token, .ntoken = ntoken, .form = form, .vec = vec, .declared = declared, .m = m, .why = why };
+	trying a = { .token = token, .ntoken = ntoken, .form = form, .vec = vec, .m = m, .why = why, .declared = declared };
 
 	memcpy(a.mods, mods, sizeof a.mods);
 	if (try_operands(&a, 0, 0))

@@ -423,6 +423,9 @@ says "0x4000004000000040"
 status 0 desc f16 a=bf16 b=bf16 d=f32 m=256 n=256 ctas=2
 says "0x10400490"
 says "D f32 256x256 = A bf16 K-major * B bf16 K-major, 16 elements along k"
+usage "start= beside a word, which says it itself" desc wgmma 0x1 start=0x400
+usage "m= beside a word" desc f16 m=64 0x8400410
+status 0 desc f16 0x8400410 ctas=2 ws=no
 status 0 desc i8
 says "  3       saturate        D is saturated"
 fails "kind f16: bit 6 is 1; it must be 0" desc f16 0x8400450

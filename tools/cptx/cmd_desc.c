@@ -145,6 +145,15 @@ static int make(const request *q)
 	return cli_flush(q->cmd, EXIT_OK);
 }
 
+/* The first of the fields, which end at their names, that a word says itself; NULL: none. */
+static const char *in_word(const request *q, const char *word, char **first, char **end)
+{
+	for (; first < end; first++)
+		if (*first != word && (q->matrix || (strcmp(*first, "ctas") && strcmp(*first, "ws"))))
+			return *first;
+	return NULL;
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	request q = { .cmd = cmd };
@@ -169,6 +178,9 @@ static int run(const cli_command *cmd, int argc, char **argv)
 			return cli_usage(cmd, "%s", err.text);
 		}
 	}
+	const char *field = word ? in_word(&q, word, argv + optind + 1, argv + argc) : NULL;
+	if (field)
+		return cli_usage(cmd, "%s= beside a word, which says it itself", field);
 	if (word)
 		return explain(&q, word);
 	if (optind + 1 < argc)
