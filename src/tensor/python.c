@@ -1,11 +1,10 @@
 /*
  * A launch as a callable of Python.  Nothing of CPython is needed to build this: its functions, those of the stable ABI, are
- * found in the process.  What is not plain (keywords, arrays of unknown classes, views, numbers that do not fit) goes to the
- * Python module, which looks closely and words the errors.
+ * weak symbols, which the loader finds in a process that is CPython's.  What is not plain (keywords, arrays of unknown
+ * classes, views, numbers that do not fit) goes to the Python module, which looks closely and words the errors.
  */
 #include "tensor/tensor.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 typedef void object; /* PyObject */
@@ -45,35 +44,35 @@ struct method {
 };
 enum { METH_VARARGS = 1, METH_KEYWORDS = 2 };
 
-/* Of this process; all are found, or `none` is NULL. */
-static struct python {
-#define MEMBER(name, result, args) result(*name) args;
-	PYTHON_CALLS(MEMBER)
-#undef MEMBER
-	object *none, *is_conj, *is_neg, *requires_grad;
-} py;
-
-static void find_python(void)
-{
-	void *all = dlopen(NULL, RTLD_LAZY), *at;
-	bool found = all != NULL;
-
-#define FIND(name, result, args) at = found ? dlsym(all, #name) : NULL, memcpy(&py.name, &at, sizeof at), found = at != NULL;
-	PYTHON_CALLS(FIND)
-#undef FIND
-	if (!found)
-		return;
-	py.is_conj = py.PyUnicode_InternFromString("is_conj");
-	py.is_neg = py.PyUnicode_InternFromString("is_neg");
-	py.requires_grad = py.PyUnicode_InternFromString("requires_grad");
-	py.none = dlsym(all, "_Py_NoneStruct");
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define DECLARE(name, result, args) extern result name args __attribute__((weak));
+PYTHON_CALLS(DECLARE)
+#undef DECLARE
+extern char _Py_NoneStruct __attribute__((weak));
+#ifdef __cplusplus
 }
+#endif
+
+static bool is_python(void)
+{
+	bool all = &_Py_NoneStruct != NULL;
+
+#define IS_THERE(name, result, args) all = all && name != NULL;
+	PYTHON_CALLS(IS_THERE)
+#undef IS_THERE
+	return all;
+}
+
+#define NONE ((object *)&_Py_NoneStruct)
 
 typedef struct callable {
 	struct method method;
 	cptx_tensor_launch *launch;
 	const cptx_python_classes *known;
 	object *otherwise, *failed, *owner;
+	object *is_conj, *is_neg, *requires_grad; /* names */
 	char name[];
 } callable;
 
@@ -82,12 +81,12 @@ typedef struct callable {
 /* What is asked with the answer `no`; anything else, an exception too, is left to the module. */
 static bool is_no(object *answer)
 {
-	int truth = answer ? py.PyObject_IsTrue(answer) : -1;
+	int truth = answer ? PyObject_IsTrue(answer) : -1;
 
 	if (answer)
-		py.Py_DecRef(answer);
+		Py_DecRef(answer);
 	if (truth < 0)
-		py.PyErr_Clear();
+		PyErr_Clear();
 	return truth == 0;
 }
 
@@ -98,21 +97,21 @@ static bool takes_complex(const entry *a)
 }
 
 /* Whether the bytes of x are its values, and PyTorch need not know what is written to them. */
-static bool is_plain(const entry *a, object *x)
+static bool is_plain(const callable *c, const entry *a, object *x)
 {
-	return is_no(py.PyObject_CallMethodObjArgs(x, py.is_neg, NULL)) &&
-	       (!takes_complex(a) || is_no(py.PyObject_CallMethodObjArgs(x, py.is_conj, NULL))) &&
-	       (a->is_const || is_no(py.PyObject_GetAttr(x, py.requires_grad)));
+	return is_no(PyObject_CallMethodObjArgs(x, c->is_neg, NULL)) &&
+	       (!takes_complex(a) || is_no(PyObject_CallMethodObjArgs(x, c->is_conj, NULL))) &&
+	       (a->is_const || is_no(PyObject_GetAttr(x, c->requires_grad)));
 }
 
 static const cptx_python_class *class_of(const callable *c, object *x)
 {
-	object *type = py.PyObject_Type(x);
+	object *type = PyObject_Type(x);
 	const cptx_python_class *k = c->known->of;
 
 	while (k->type && k->type != type)
 		k++;
-	py.Py_DecRef(type);
+	Py_DecRef(type);
 	return k->type ? k : NULL;
 }
 
@@ -122,9 +121,9 @@ static bool take_array(const callable *c, const entry *a, object *x, cptx_tensor
 	const cptx_python_class *k = class_of(c, x);
 
 	*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_OBJECT, .u = { .object = x }, .api = k ? k->api : NULL };
-	if (a->is_optional && x == py.none)
+	if (a->is_optional && x == NONE)
 		given->kind = CPTX_TENSOR_NONE;
-	else if (!k || (k->lazy && !is_plain(a, x)))
+	else if (!k || (k->lazy && !is_plain(c, a, x)))
 		return false;
 	*counts = k && k->counts && !a->is_const;
 	return true;
@@ -135,54 +134,54 @@ static bool take_number(const entry *a, object *x, cptx_tensor_arg *given)
 	bool wrong;
 
 	if (a->type == CPTX_F32 || a->type == CPTX_F64) {
-		*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_FLOAT, .u = { .f = py.PyFloat_AsDouble(x) } };
-		wrong = given->u.f == -1 && py.PyErr_Occurred();
+		*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_FLOAT, .u = { .f = PyFloat_AsDouble(x) } };
+		wrong = given->u.f == -1 && PyErr_Occurred();
 	} else {
-		object *i = py.PyNumber_Index(x);
-		*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_INT, .u = { .i = i ? py.PyLong_AsLongLong(i) : -1 } };
+		object *i = PyNumber_Index(x);
+		*given = (cptx_tensor_arg){ .kind = CPTX_TENSOR_INT, .u = { .i = i ? PyLong_AsLongLong(i) : -1 } };
 		if (i)
-			py.Py_DecRef(i);
-		wrong = given->u.i == -1 && py.PyErr_Occurred();
+			Py_DecRef(i);
+		wrong = given->u.i == -1 && PyErr_Occurred();
 	}
 	if (wrong)
-		py.PyErr_Clear();
+		PyErr_Clear();
 	return !wrong;
 }
 
 /* Tells of n arrays, once: the only one, or a tuple of several. */
 static object *tell(const callable *c, object **written, ptrdiff_t n)
 {
-	object *what = n == 1 ? written[0] : py.PyTuple_New(n);
+	object *what = n == 1 ? written[0] : PyTuple_New(n);
 
 	for (ptrdiff_t i = 0; what && n > 1 && i < n; i++) {
-		py.Py_IncRef(written[i]);
-		py.PyTuple_SetItem(what, i, written[i]);
+		Py_IncRef(written[i]);
+		PyTuple_SetItem(what, i, written[i]);
 	}
-	object *result = what ? py.PyObject_CallFunctionObjArgs(c->known->written, what, NULL) : NULL;
+	object *result = what ? PyObject_CallFunctionObjArgs(c->known->written, what, NULL) : NULL;
 	if (what && n > 1)
-		py.Py_DecRef(what);
+		Py_DecRef(what);
 	return result;
 }
 
 /* Raises what went wrong, if that was not done. */
 static object *fail(const callable *c, const cptx_error *err)
 {
-	object *bytes = py.PyErr_Occurred() ? NULL : py.PyBytes_FromStringAndSize((const char *)err, sizeof *err);
-	object *result = bytes ? py.PyObject_CallFunctionObjArgs(c->failed, bytes, NULL) : NULL;
+	object *bytes = PyErr_Occurred() ? NULL : PyBytes_FromStringAndSize((const char *)err, sizeof *err);
+	object *result = bytes ? PyObject_CallFunctionObjArgs(c->failed, bytes, NULL) : NULL;
 
 	if (bytes)
-		py.Py_DecRef(bytes);
+		Py_DecRef(bytes);
 	return result;
 }
 
 static object *call(object *self, object *args, object *keywords)
 {
-	const callable *c = (const callable *)py.PyCapsule_GetPointer(self, NULL);
+	const callable *c = (const callable *)PyCapsule_GetPointer(self, NULL);
 	const signature *s = &c->launch->s;
 	cptx_tensor_arg given[MAX_ARGS];
 	object *written[MAX_ARGS];
 	ptrdiff_t n = 0, nwritten = 0;
-	bool plain = (!keywords || !py.PyDict_Size(keywords)) && py.PyTuple_Size(args) == (ptrdiff_t)c->launch->ngiven;
+	bool plain = (!keywords || !PyDict_Size(keywords)) && PyTuple_Size(args) == (ptrdiff_t)c->launch->ngiven;
 	cptx_error err;
 
 	for (size_t i = 0; plain && i < s->nargs; i++) {
@@ -190,55 +189,59 @@ static object *call(object *self, object *args, object *keywords)
 		bool counts = false;
 		if (a->value.n)
 			continue;
-		object *x = py.PyTuple_GetItem(args, n);
+		object *x = PyTuple_GetItem(args, n);
 		plain = a->is_tensor ? take_array(c, a, x, &given[n], &counts) : take_number(a, x, &given[n]);
 		if (counts)
 			written[nwritten++] = x;
 		n++;
 	}
 	if (!plain)
-		return py.PyObject_Call(c->otherwise, args, keywords);
+		return PyObject_Call(c->otherwise, args, keywords);
 	err.code = CPTX_OK;
 	if (!cptx_tensor_launch_run(c->launch, given, (size_t)n, NULL, CPTX_TENSOR_STREAM, &err))
 		return fail(c, &err);
 	if (nwritten)
 		return tell(c, written, nwritten);
-	py.Py_IncRef(py.none);
-	return py.none;
+	Py_IncRef(NONE);
+	return NONE;
 }
 
 /* ---- making one ---- */
 
 static void destroy(object *capsule)
 {
-	callable *c = (callable *)py.PyCapsule_GetPointer(capsule, NULL);
+	callable *c = (callable *)PyCapsule_GetPointer(capsule, NULL);
 
-	py.Py_DecRef(c->otherwise);
-	py.Py_DecRef(c->failed);
-	py.Py_DecRef(c->owner);
+	Py_DecRef(c->otherwise);
+	Py_DecRef(c->failed);
+	Py_DecRef(c->owner);
+	Py_DecRef(c->is_conj);
+	Py_DecRef(c->is_neg);
+	Py_DecRef(c->requires_grad);
 	free(c);
 }
 
 static object *wrap(callable *c)
 {
-	object *self = py.PyCapsule_New(c, NULL, destroy);
+	object *self = PyCapsule_New(c, NULL, destroy);
 
 	if (!self) {
 		free(c);
 		return NULL;
 	}
-	py.Py_IncRef(c->otherwise);
-	py.Py_IncRef(c->failed);
-	py.Py_IncRef(c->owner);
-	object *f = py.PyCFunction_NewEx(&c->method, self, NULL);
-	py.Py_DecRef(self);
+	Py_IncRef(c->otherwise);
+	Py_IncRef(c->failed);
+	Py_IncRef(c->owner);
+	c->is_conj = PyUnicode_InternFromString("is_conj");
+	c->is_neg = PyUnicode_InternFromString("is_neg");
+	c->requires_grad = PyUnicode_InternFromString("requires_grad");
+	object *f = c->is_conj && c->is_neg && c->requires_grad ? PyCFunction_NewEx(&c->method, self, NULL) : NULL;
+	Py_DecRef(self);
 	return f;
 }
 
 void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_python_opt *opt, cptx_error *err)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	if (!may_go(err))
 		return NULL;
 	if (!launch || !opt || !opt->known || !opt->otherwise || !opt->failed || !opt->owner) {
@@ -249,8 +252,7 @@ void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_python_opt *op
 		           NOWHERE, err);
 		return NULL;
 	}
-	pthread_once(&once, find_python);
-	if (!py.none) {
+	if (!is_python()) {
 		error_set(err, CPTX_E_STATE, NOWHERE, "cptx_python_callable: there is no CPython 3 in this process");
 		return NULL;
 	}
