@@ -46,8 +46,10 @@ static hgemm_opt large_default(enum hgemm_rung rung, uint32_t bk, bool setmaxnre
 	if (rung == HGEMM_K_STAGES && bk == 64)
 		o.stages = 3;
 	o.stay = rung == HGEMM_TMA_R && setmaxnreg;
+	if (rung == HGEMM_TMA_R)
+		o.group = 16;
 	if (rung == HGEMM_TMA_RW)
-		o.bm = 256, o.bn = 128, o.warps_m = 4, o.warps_n = 2;
+		o.bm = 256, o.bn = 128, o.warps_m = 4, o.warps_n = 2, o.group = 4;
 	if (rung == HGEMM_BCF_DBF_RW || (rungs[rung].tma && !setmaxnreg)) /* four warps, and a second CTA or a producer */
 		o.bm = o.bn = 128, o.warps_m = o.warps_n = 2;
 	else if (rungs[rung].tma)

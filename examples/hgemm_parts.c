@@ -101,12 +101,13 @@ void hgemm_tile(hgemm *h, cptx_val id)
 	cptx_kernel *k = h->k;
 	uint32_t group = h->o->group ? h->o->group : 8;
 	cptx_val in_group = cptx_mul(k, ceil_div(k, h->N, h->o->bn), group, .mode = CPTX_LO);
-	cptx_val top = cptx_mul(k, cptx_div(k, id, in_group), group, .mode = CPTX_LO), rest = cptx_rem(k, id, in_group);
-	cptx_val rows = cptx_min(k, cptx_sub(k, ceil_div(k, h->M, h->o->bm), top), group);
-	cptx_val row = cptx_add(k, top, cptx_rem(k, rest, rows));
+	cptx_val nth = cptx_div(k, id, in_group), top = cptx_mul(k, nth, group, .mode = CPTX_LO);
+	cptx_val rest = cptx_sub(k, id, cptx_mul(k, nth, in_group, .mode = CPTX_LO));
+	cptx_val rows = cptx_min(k, cptx_sub(k, ceil_div(k, h->M, h->o->bm), top), group), column = cptx_div(k, rest, rows);
+	cptx_val row = cptx_sub(k, cptx_add(k, top, rest), cptx_mul(k, column, rows, .mode = CPTX_LO));
 
 	cptx_mul(k, row, h->o->bm, .mode = CPTX_LO, .into = h->m0);
-	cptx_mul(k, cptx_div(k, rest, rows), h->o->bn, .mode = CPTX_LO, .into = h->n0);
+	cptx_mul(k, column, h->o->bn, .mode = CPTX_LO, .into = h->n0);
 }
 
 /* Asked anew for each tile: registers are dearer than a few instructions. */
@@ -126,17 +127,22 @@ static void find_patterns(hgemm *h)
 		cptx_lane_lines_at(h->k, &h->from_b, 0, j * HGEMM_MMA, 0);
 }
 
+void hgemm_warp_part(hgemm *h, cptx_val warp)
+{
+	h->warp_m = cptx_mul(h->k, remainder_of(h->k, warp, h->o->warps_m), h->t.c.rows, .mode = CPTX_LO);
+	h->warp_n = cptx_mul(h->k, quotient(h->k, warp, h->o->warps_m), h->t.c.cols, .mode = CPTX_LO);
+}
+
 void hgemm_fragments(hgemm *h)
 {
 	cptx_kernel *k = h->k;
 	const hgemm_tiles *t = &h->t;
-	/* whole rows of A and whole spans of B from warp to warp, so that the swizzle's pattern is the same for all */
-	cptx_val m = remainder_of(k, h->warp, h->o->warps_m), n = quotient(k, h->warp, h->o->warps_m);
-	cptx_val a = cptx_mad(k, m, t->a_bytes / h->o->warps_m, h->ring, .mode = CPTX_LO);
-	cptx_val b = cptx_mad(k, n, (t->stage_bytes - t->a_bytes) / h->o->warps_n, h->ring, .mode = CPTX_LO);
 
-	h->warp_m = cptx_mul(k, m, t->c.rows, .mode = CPTX_LO);
-	h->warp_n = cptx_mul(k, n, t->c.cols, .mode = CPTX_LO);
+	hgemm_warp_part(h, h->warp);
+	/* whole rows of A and whole spans of B from warp to warp, so that the swizzle's pattern is the same for all */
+	cptx_val a = cptx_mad(k, h->warp_m, t->a_bytes / h->o->bm, h->ring, .mode = CPTX_LO);
+	cptx_val b = cptx_mad(k, h->warp_n, (t->stage_bytes - t->a_bytes) / h->o->bn, h->ring, .mode = CPTX_LO);
+
 	cptx_lane_lines_begin(k, &h->from_a, &h->lines_a, h->lane, a);
 	cptx_lane_lines_begin(k, &h->from_b, &h->lines_b, h->lane, cptx_add(k, b, t->a_bytes));
 	if (!h->o->most_regs)
@@ -324,8 +330,10 @@ void hgemm_copies_next(const hgemm *h, hgemm_copies *c)
 cptx_val hgemm_map(const hgemm *h, const char *name)
 {
 	cptx_val at = cptx_param_bytes(h->k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, name);
+	cptx_val map = cptx_cvta(h->k, cptx_mov(h->k, at, .type = CPTX_U64), .space = CPTX_PARAM);
 
-	return cptx_cvta(h->k, cptx_mov(h->k, at, .type = CPTX_U64), .space = CPTX_PARAM);
+	cptx_prefetch(h->k, map, .tensormap = CPTX_TENSORMAP, .when = cptx_setp(h->k, cptx_tid_x(h->k), 0, .cmp = CPTX_EQ));
+	return map;
 }
 
 /* All boxes of a tile. */
@@ -415,53 +423,67 @@ static void next_offset(const hgemm *h)
 }
 
 /*
- * The first fragments of a k-tile are there already; in its last step those of the next one are fetched.  Whether that one
- * is there can be asked a step earlier.  That pays with short k-tiles: on an H200 +1 % with two steps, nothing with four.
+ * The first fragments of a k-tile are there already; in its last step those of the next one are fetched, of the same tile or
+ * of the next.  Whether that k-tile is there is asked a step earlier, so that the answer is not waited for.
  */
-static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool more)
+static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool last, cptx_val another)
 {
 	cptx_kernel *k = h->k;
 	hgemm_stage here = hgemm_stage_at(h, h->offset);
-	bool ask = more && h->steps == 2;
 	cptx_val there = { 0 };
 
 	for (uint32_t step = 0; step + 2 < h->steps; step++)
 		hgemm_step(h, step, &here);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, p, at);
-	if (ask)
+	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
 	hgemm_step(h, h->steps - 2, &here);
 	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, p, at, releases);
 	cptx_pipe_go(k, at, &ahead);
 	next_offset(h);
-	if (ask) {
+	if (!last) {
 		CPTX_IF(k, cptx_negated(there))
 			cptx_pipe_wait_full(k, p, at);
-	} else if (more) {
-		cptx_pipe_wait_full(k, p, at);
-	}
-	if (more)
 		here = hgemm_stage_at(h, h->offset);
-	hgemm_step(h, h->steps - 1, more ? &here : NULL);
+	} else if (another.kind) {
+		CPTX_IF(k, another)
+			hgemm_consume_first(h, p, at);
+	}
+	hgemm_step(h, h->steps - 1, last ? NULL : &here);
 }
 
-void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases)
+void hgemm_consume_first(const hgemm *h, const cptx_pipe *p, const cptx_pipe_at *at)
+{
+	hgemm_stage first = hgemm_stage_at(h, h->offset);
+
+	cptx_pipe_wait_full(h->k, p, at);
+	hgemm_load(h, &first, 0);
+}
+
+void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, cptx_val another)
 {
 	cptx_kernel *k = h->k;
 	cptx_val i = cptx_var(k, CPTX_U32, 1);
 
 	hgemm_clear(h);
-	cptx_pipe_wait_full(k, p, at);
-	hgemm_stage first = hgemm_stage_at(h, h->offset);
-	hgemm_load(h, &first, 0);
 	cptx_val tiles = hgemm_k_tiles(h);
 	CPTX_FOR(k, i, tiles, 1)
-		k_tile(h, p, at, releases, true);
-	k_tile(h, p, at, releases, false);
+		k_tile(h, p, at, releases, false, another);
+	k_tile(h, p, at, releases, true, another);
 }
 
 /* ---- C ---- */
+
+cptx_val hgemm_own_c(const hgemm *h)
+{
+	return cptx_mov(h->k, cptx_shared_dyn(h->k, h->t.warps * h->t.c_bytes, 1024, "c"), .type = CPTX_U32);
+}
+
+cptx_val hgemm_part_of(const hgemm *h, cptx_val own_c, cptx_val warp)
+{
+	return cptx_mad(h->k, warp, h->t.c_bytes, own_c, .mode = CPTX_LO);
+}
 
 /* Two neighbours of a row in one register: e = 0 to 3, the registers of 16 x 16 elements. */
 static cptx_val rounded(const hgemm *h, uint32_t i, uint32_t j, uint32_t e)
@@ -520,7 +542,7 @@ void hgemm_round(const hgemm *h, cptx_val to)
 }
 
 /* A lane has 16 bytes, a warp 4 rows of 128. */
-static void write_back(const hgemm *h, cptx_val from, cptx_val c)
+void hgemm_write(const hgemm *h, cptx_val from, cptx_val c)
 {
 	static const uint8_t row[] = { 0, 0, 0, 1, 2 }, col[] = { 8, 16, 32, 0, 0 };
 	cptx_kernel *k = h->k;
@@ -540,18 +562,13 @@ static void write_back(const hgemm *h, cptx_val from, cptx_val c)
 		}
 }
 
-void hgemm_write(const hgemm *h, cptx_val from, cptx_val c)
-{
-	cptx_bar_warp_sync(h->k, -1);
-	hgemm_round(h, from);
-	cptx_bar_warp_sync(h->k, -1);
-	write_back(h, from, c);
-}
-
 void hgemm_finish(const hgemm *h, cptx_val c)
 {
 	cptx_kernel *k = h->k;
+	cptx_val part = hgemm_part_of(h, h->ring, h->warp);
 
 	cptx_bar_sync(k, 1, .b = cptx_imm(h->t.warps * CPTX_WARP));
-	hgemm_write(h, cptx_mad(k, h->warp, h->t.c_bytes, h->ring, .mode = CPTX_LO), c);
+	hgemm_round(h, part);
+	cptx_bar_warp_sync(k, -1);
+	hgemm_write(h, part, c);
 }

@@ -29,7 +29,8 @@ typedef struct hgemm {
 	uint32_t steps, mi, nj; /* mma depths in a stage; 16 x 16 pieces of the warp's tile along M and N */
 	cptx_lines lines_a, lines_b, lines_c;
 	cptx_val M, N, K;
-	cptx_val tid, lane, warp, warp_m, warp_n;
+	cptx_val tid, lane, warp;
+	cptx_val warp_m, warp_n;        /* first row and column of the warp's part of the tile */
 	cptx_val m0, n0;                /* first row and column of the CTA's tile */
 	cptx_val offset;                /* TMA: from stage 0 to the one that is computed on */
 	cptx_val ring;                  /* address of stage 0 */
@@ -50,6 +51,8 @@ void hgemm_next_tile(const hgemm *h, cptx_val id);
 /* Number of tiles. */
 cptx_val hgemm_tiles_all(const hgemm *h);
 
+/* Sets warp_m and warp_n: where in the tile computing warp number `warp` has its part. */
+void hgemm_warp_part(hgemm *h, cptx_val warp);
 /* Registers and addresses of the warps that compute. */
 void hgemm_fragments(hgemm *h);
 void hgemm_clear(const hgemm *h);
@@ -84,7 +87,7 @@ void hgemm_copies_next(const hgemm *h, hgemm_copies *c);
 
 /* ---- TMA: one thread of a warp of its own has whole tiles copied ---- */
 
-/* The address of a tensor map that is a parameter. */
+/* The address of a tensor map that is a parameter; thread 0 has it fetched. */
 cptx_val hgemm_map(const hgemm *h, const char *name);
 /* Warps beside those that compute. */
 uint32_t hgemm_producers(const hgemm_opt *o);
@@ -97,17 +100,24 @@ cptx_val hgemm_elected(const hgemm *h);
 cptx_val hgemm_produces(const hgemm *h);
 /* Has all k-tiles of the tile at (m0, n0) copied. */
 void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b);
-/* All k-tiles, added to the sums.  `releases`: in the lanes that release a stage. */
-void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases);
+/* In front of the first tile: waits for it, and fetches the first fragments. */
+void hgemm_consume_first(const hgemm *h, const cptx_pipe *p, const cptx_pipe_at *at);
+/* The sums of a tile.  `releases`: in the lanes that release a stage.  `another`: does the CTA have another tile behind it?
+ * Its first fragments are fetched then.  NONE: it has not. */
+void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, cptx_val another);
 
 /* Of all tiles of a CTA that stays. */
 void hgemm_produce_all(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b);
 
 /* ---- C ---- */
 
+/* C of a CTA that stays in shared memory of its own: one part after another. */
+cptx_val hgemm_own_c(const hgemm *h);
+/* The part of computing warp number `warp`. */
+cptx_val hgemm_part_of(const hgemm *h, cptx_val own_c, cptx_val warp);
 /* Rounds the sums into the warp's part of shared memory (cptx_tile t.c at `to`), in the order that TMA wants too. */
 void hgemm_round(const hgemm *h, cptx_val to);
-/* Through `from`, the warp's part of shared memory, to C, in whole rows of 128 bytes. */
+/* From there to C, in whole rows of 128 bytes; behind a barrier of the warp. */
 void hgemm_write(const hgemm *h, cptx_val from, cptx_val c);
 /* When all warps have done with the ring: through it to C, in whole rows of 128 bytes. */
 void hgemm_finish(const hgemm *h, cptx_val c);

@@ -7,52 +7,141 @@
  * comes in boxes of 64 columns; a tile in cptx/layout.h without a pitch lies so by itself.
  *
  * Nor is there a barrier of the CTA in the loop: each stage has an mbarrier that counts the bytes that arrived and one that
- * counts the warps that let it go (cptx/pipeline.h), so warps may be up to a ring apart.  Where shared memory has room for C
- * beside the ring (opt.stay), CTAs are worth keeping: there are as many as the GPU holds, each takes tile after tile, and
- * while its warps store one, the producer is already filling the ring with the next.
+ * counts the warps that let it go (cptx/pipeline.h), so warps may be up to a ring apart.
+ *
+ * Where shared memory has room for C beside the ring (opt.stay), CTAs are worth keeping: each takes tile after tile, and the
+ * producer fills the ring with the next one early.  With setmaxnreg the producer is one of four warps, and the other three
+ * are free: they store a tile, taken over in a pipeline of one stage, while the next is computed.  The last tile is stored
+ * by those who computed it, who are more and have nothing else to do.
  */
 #include "hgemm_parts.h"
 
-/* Tile after tile, or the one of this CTA. */
-static void consume(hgemm *h, const cptx_pipe *p, cptx_val to)
+typedef struct pipes {
+	cptx_pipe ab, c; /* stages of A and B; C, from those who compute to those who store */
+	cptx_val own_c;
+} pipes;
+
+static uint32_t storing_warps(const hgemm *h) { return h->o->stay ? hgemm_producers(h->o) - 1 : 0; }
+
+static void pipes_new(const hgemm *h, pipes *p)
 {
 	cptx_kernel *k = h->k;
-	cptx_val releases = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ), id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
-	cptx_pipe_at at = cptx_pipe_consumer(k, p);
+	cptx_val first = cptx_setp(k, h->tid, 0, .cmp = CPTX_EQ);
 
-	hgemm_fragments(h);
-	if (!h->o->stay) {
-		hgemm_tile(h, id);
-		hgemm_consume(h, p, &at, releases);
-		hgemm_finish(h, to);
+	cptx_pipe_new(k, &p->ab, .stages = h->o->stages, .consumers = h->t.warps);
+	if (h->o->stay)
+		p->own_c = hgemm_own_c(h);
+	if (storing_warps(h)) {
+		cptx_pipe_new(k, &p->c, .stages = 1, .producers = h->t.warps, .consumers = storing_warps(h));
+		cptx_pipe_prepare(k, &p->c, first);
+	}
+	cptx_pipe_init(k, &p->ab, first);
+}
+
+/* The sums of a tile into shared memory: for the warps that store, or to be stored here.  `leads`: in one lane. */
+static void give(const hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val part, cptx_val leads, cptx_val to)
+{
+	cptx_kernel *k = h->k;
+	bool others = storing_warps(h);
+
+	if (others)
+		cptx_pipe_wait_empty(k, &p->c, at);
+	else
+		cptx_bar_warp_sync(k, -1); /* all have read the tile before */
+	hgemm_round(h, part);
+	cptx_bar_warp_sync(k, -1);
+	if (!others) {
+		hgemm_write(h, part, to);
 		return;
 	}
-	cptx_val c = cptx_shared_dyn(k, h->t.warps * h->t.c_bytes, 1024, "c");
-	cptx_val from = cptx_mad(k, h->warp, h->t.c_bytes, cptx_mov(k, c, .type = CPTX_U32), .mode = CPTX_LO);
+	CPTX_IF(k, leads)
+		cptx_pipe_filled(k, &p->c, at);
+	cptx_pipe_next(k, &p->c, at);
+}
+
+static void consume_all(hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val leads, cptx_val to)
+{
+	cptx_kernel *k = h->k;
+	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k)), part = hgemm_part_of(h, p->own_c, h->warp);
+	cptx_pipe_at c_at = { 0 };
+
+	if (storing_warps(h))
+		c_at = cptx_pipe_producer(k, &p->c);
 	CPTX_WHILE(k, hgemm_has_tile(h, id)) {
-		hgemm_tile(h, id);
-		hgemm_consume(h, p, &at, releases);
-		hgemm_write(h, from, to);
+		if (!storing_warps(h))
+			hgemm_tile(h, id);
 		hgemm_next_tile(h, id);
+		hgemm_consume(h, &p->ab, at, leads, hgemm_has_tile(h, id));
+		give(h, p, &c_at, part, leads, to);
+	}
+	if (storing_warps(h)) {
+		hgemm_tile(h, cptx_sub(k, id, cptx_nctaid_x(k)));
+		hgemm_write(h, part, to);
+	}
+}
+
+/* Tile after tile, or the one of this CTA. */
+static void consume(hgemm *h, const pipes *p, cptx_val to)
+{
+	cptx_val leads = cptx_setp(h->k, h->lane, 0, .cmp = CPTX_EQ);
+	cptx_pipe_at at = cptx_pipe_consumer(h->k, &p->ab);
+
+	hgemm_fragments(h);
+	hgemm_consume_first(h, &p->ab, &at);
+	if (h->o->stay) {
+		consume_all(h, p, &at, leads, to);
+		return;
+	}
+	hgemm_tile(h, cptx_ctaid_x(h->k));
+	hgemm_consume(h, &p->ab, &at, leads, (cptx_val){ 0 });
+	hgemm_finish(h, to);
+}
+
+/* All tiles but the last of this CTA: each of these warps some parts of each. */
+static void store(hgemm *h, const pipes *p, cptx_val to)
+{
+	cptx_kernel *k = h->k;
+	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k)), next = cptx_var(k, CPTX_U32, id), part = cptx_reg(k, CPTX_U32);
+	cptx_val leads = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ);
+	cptx_pipe_at at = cptx_pipe_consumer(k, &p->c);
+
+	hgemm_next_tile(h, next);
+	CPTX_WHILE(k, hgemm_has_tile(h, next)) {
+		hgemm_tile(h, id);
+		cptx_pipe_wait_full(k, &p->c, &at);
+		cptx_sub(k, h->warp, h->t.warps + 1, .into = part);
+		CPTX_FOR(k, part, h->t.warps, storing_warps(h)) {
+			hgemm_warp_part(h, part);
+			hgemm_write(h, hgemm_part_of(h, p->own_c, part), to);
+		}
+		cptx_bar_warp_sync(k, -1);
+		cptx_pipe_release(k, &p->c, &at, leads);
+		cptx_pipe_next(k, &p->c, &at);
+		cptx_mov(k, next, .into = id);
+		hgemm_next_tile(h, next);
 	}
 }
 
 cptx_kernel *hgemm_tma_r_k_stages(cptx_module *m, const hgemm_opt *o)
 {
 	hgemm h;
-	cptx_pipe p;
+	pipes p;
 
 	hgemm_begin(&h, m, HGEMM_TMA_R, o, hgemm_producers(o));
 	cptx_kernel *k = h.k;
 	cptx_val map_a = hgemm_map(&h, "map_a"), map_b = hgemm_map(&h, "map_b"), to = cptx_param(k, CPTX_PTR, "C");
 	hgemm_sizes(&h, HGEMM_TMA_R);
-	cptx_pipe_new(k, &p, .stages = o->stages, .consumers = h.t.warps);
-	cptx_pipe_init(k, &p, cptx_setp(k, h.tid, 0, .cmp = CPTX_EQ));
+	pipes_new(&h, &p);
 
 	CPTX_IF(k, hgemm_is_producer(&h)) {
 		hgemm_take_registers(&h, true);
-		CPTX_IF(k, hgemm_produces(&h))
-			hgemm_produce_all(&h, &p, map_a, map_b);
+		CPTX_IF(k, cptx_setp(k, h.warp, h.t.warps, .cmp = CPTX_EQ)) {
+			CPTX_IF(k, hgemm_elected(&h))
+				hgemm_produce_all(&h, &p.ab, map_a, map_b);
+		}
+		if (storing_warps(&h))
+			CPTX_ELSE(k)
+				store(&h, &p, to);
 	}
 	CPTX_ELSE(k) {
 		hgemm_take_registers(&h, false);

@@ -35,17 +35,18 @@ static void store(const hgemm *h, cptx_val map_c, cptx_val from)
 static void consume(hgemm *h, const cptx_pipe *p, cptx_val map_c)
 {
 	cptx_kernel *k = h->k;
-	cptx_val c = cptx_shared_dyn(k, h->t.warps * h->t.c_bytes, 1024, "c"), id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
-	cptx_val from = cptx_mad(k, h->warp, h->t.c_bytes, cptx_mov(k, c, .type = CPTX_U32), .mode = CPTX_LO);
+	cptx_val from = hgemm_part_of(h, hgemm_own_c(h), h->warp), id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
 	cptx_val releases = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ);
 	cptx_pipe_at at = cptx_pipe_consumer(k, p);
 
 	hgemm_fragments(h);
+	CPTX_IF(k, hgemm_has_tile(h, id))
+		hgemm_consume_first(h, p, &at);
 	CPTX_WHILE(k, hgemm_has_tile(h, id)) {
 		hgemm_tile(h, id);
-		hgemm_consume(h, p, &at, releases);
-		store(h, map_c, from);
 		hgemm_next_tile(h, id);
+		hgemm_consume(h, p, &at, releases, hgemm_has_tile(h, id));
+		store(h, map_c, from);
 	}
 	CPTX_IF(k, hgemm_elected(h))
 		cptx_cp_async_bulk_wait_group(k, 0);

@@ -29,10 +29,11 @@ static const struct schedule {
 
 static bool uses_tma(enum hgemm_rung rung) { return rung == HGEMM_TMA_R || rung == HGEMM_TMA_RW; }
 
-/* One run on a fresh device: every element, no finding (which would fail the launch), no conflict. */
-static void run_on(const char *target, const hgemm_case *c, const size *s, const struct schedule *when)
+/* One run on a fresh device: every element, no finding (which would fail the launch), no conflict.  sms: multiprocessors, 0:
+ * as many as suit. */
+static void run_with(const char *target, const hgemm_case *c, const size *s, const struct schedule *when, uint32_t sms)
 {
-	cptx_emu_opt how = { .seed = when->seed, .schedule = when->order };
+	cptx_emu_opt how = { .seed = when->seed, .schedule = when->order, .sms = sms };
 	gemm_problem p = { .m = s->m, .n = s->n, .k = s->k, .seed = when->seed };
 	cptx_emu_counters count;
 	gemm_report r;
@@ -48,6 +49,11 @@ static void run_on(const char *target, const hgemm_case *c, const size *s, const
 	SURE(count.bank_conflicts == 0 && count.tensor_flops > 0 && count.shared_wavefronts > 0, "%s %s: %u bank conflicts",
 	     hgemm_name(c->rung), target, (unsigned)count.bank_conflicts);
 	cptx_device_close(dev);
+}
+
+static void run_on(const char *target, const hgemm_case *c, const size *s, const struct schedule *when)
+{
+	run_with(target, c, s, when, 0);
 }
 
 static bool have_emulator(void)
@@ -113,6 +119,28 @@ START_TEST(other_shapes)
 	ck_assert_msg(hgemm_check(c->rung, &c->o, cptx_target_find(target), NULL, &err), "%s", err.text);
 	for (int i = getenv("CPTX_WHOLE") ? 0 : _i % 2; i < SCHEDULES; i += getenv("CPTX_WHOLE") ? 1 : 2)
 		run_on(target, c, &(size){ 257, 392, 168, c->o.type }, &schedules[i]);
+}
+END_TEST
+
+/* CTAs that stay, with one tile to eight each, some of them cut off: ring and buffer of C go on from tile to tile. */
+static const hgemm_case staying[] = {
+	{ HGEMM_TMA_R, { 128, 256, 64, 2, 4, 3, CPTX_BF16, .consumer_regs = 232, .stay = true, .stmatrix = true } },
+	{ HGEMM_TMA_R, { 64, 128, 32, 2, 2, 3, CPTX_F16, .stay = true } },
+	{ HGEMM_TMA_RW, { 64, 64, 64, 4, 1, 2, CPTX_BF16 } },
+};
+
+START_TEST(tile_after_tile)
+{
+	const hgemm_case *c = &staying[_i / SCHEDULES];
+	const struct schedule *when = &schedules[_i % SCHEDULES];
+
+	if (!have_emulator()) {
+		skip("this build has no emulator");
+		return;
+	}
+	ck_assert_msg(hgemm_check(c->rung, &c->o, cptx_target_find("sm_90a"), NULL, &err), "%s", err.text);
+	for (uint32_t sms = 1; sms <= 4; sms++)
+		run_with("sm_90a", c, &(size){ c->o.bm * 3 + 8, c->o.bn + 8, sms % 2 ? 72 : 200, c->o.type }, when, sms);
 }
 END_TEST
 
@@ -233,6 +261,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_loop_test(t, defaults, 0, HGEMM_RUNGS);
 	tcase_add_loop_test(t, other_shapes, 0, (int)(sizeof shapes / sizeof *shapes));
+	tcase_add_loop_test(t, tile_after_tile, 0, (int)(SCHEDULES * (sizeof staying / sizeof *staying)));
 	tcase_add_test(t, no_conflicts);
 	tcase_add_loop_test(t, assembled, 0, (int)(sizeof limits / sizeof *limits));
 	tcase_add_test(t, refusals);
