@@ -126,7 +126,7 @@ END_TEST
 static const hgemm_case staying[] = {
 	{ HGEMM_TMA_R, { 128, 256, 64, 2, 4, 3, CPTX_BF16, .consumer_regs = 232, .stay = true, .stmatrix = true } },
 	{ HGEMM_TMA_R, { 64, 128, 32, 2, 2, 3, CPTX_F16, .stay = true } },
-	{ HGEMM_TMA_RW, { 64, 64, 64, 4, 1, 2, CPTX_BF16 } },
+	{ HGEMM_TMA_RW, { 64, 64, 64, 4, 1, 2, CPTX_BF16, .group = 2 } },
 };
 
 START_TEST(tile_after_tile)
