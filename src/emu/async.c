@@ -91,14 +91,10 @@ static bool under_way(const async_groups *g, uint32_t mask, uint32_t most)
 
 static void tell_races(emu_warp *w, async_groups *g, uint32_t mask, uint32_t most)
 {
-	while (mask) {
-		uint32_t group = last_group(g, (unsigned)__builtin_ctz(mask), most), same = 0;
-		EACH_LANE(l, mask)
-			same |= (uint32_t)(last_group(g, l, most) == group) << l;
+	EACH_LANE(l, mask) {
+		uint32_t group = last_group(g, l, most);
 		if (group)
-			for (uint32_t l = same; l; l &= l - 1) /* a lane waits for its own copies */
-				race_async_waited(w, l & -l, &g->track, group);
-		mask &= ~same;
+			race_async_waited(w, UINT32_C(1) << l, &g->track, group); /* a lane waits for its own copies */
 	}
 }
 

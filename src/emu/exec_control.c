@@ -94,7 +94,7 @@ static void pass(const emu_frame *from, const emu_passed *a, const emu_frame *to
 
 	EACH_LANE(l, mask) {
 		emu_place src = passed_place(from, a, l), dst = passed_place(to, b, l);
-		unsigned char v[16] = { 0 };
+		uint64_t v[2] = { 0 };
 		emu_missing m;
 		if (!a->slot && !b->slot) {
 			emu_copy_bytes(&dst, &src, size);
@@ -102,18 +102,14 @@ static void pass(const emu_frame *from, const emu_passed *a, const emu_frame *to
 		}
 		size = MIN(size, (uint32_t)sizeof v);
 		if (a->slot) {
-			memcpy(v,
-			       a->size == 8 ? (const void *)((const uint64_t *)(const void *)(from->r + a->slot) + l)
-			                    : (const void *)(from->r + a->slot + l),
-			       a->size == 8 ? 8 : 4);
+			emu_lane_get(from->r, a->slot, a->size * 8, l, v);
 			m = emu_missing_of(from->r, a->slot, a->size * 8, l);
 		} else {
 			memcpy(v, src.p, size);
 			m = emu_missing_bytes(&src, size, 0);
 		}
 		if (b->slot) {
-			memcpy(b->size == 8 ? (void *)((uint64_t *)(void *)(to->r + b->slot) + l) : (void *)(to->r + b->slot + l), v,
-			       b->size == 8 ? 8 : 4);
+			emu_lane_put(to->r, b->slot, b->size * 8, l, v);
 			emu_miss(to->r, b->slot, b->size * 8, l, m);
 		} else {
 			memcpy(dst.p, v, size);

@@ -185,7 +185,7 @@ void clock_known_by(emu_warp *w, uint32_t mask, emu_clock *to)
 		return;
 	clock_join(w->cluster, to, &w->know.clock);
 	EACH_PART(p, &w->know, mask)
-	clock_join(w->cluster, to, &p->clock);
+		clock_join(w->cluster, to, &p->clock);
 }
 
 void clock_release_by(emu_warp *w, uint32_t mask, emu_clock *to)
@@ -211,7 +211,7 @@ void clock_acquire_by(emu_warp *w, uint32_t mask, const emu_clock *from)
 	}
 	part_off(w, mask);
 	EACH_PART(p, &w->know, mask)
-	clock_join(w->cluster, &p->clock, from);
+		clock_join(w->cluster, &p->clock, from);
 	settle_parts(w);
 }
 
@@ -222,23 +222,23 @@ void clock_warp_sync_by(emu_warp *w, uint32_t mask)
 
 	if (!w->cluster->races)
 		return;
-	emu_clock all = { 0 }, *to = &k->clock;
-	if (!whole(w, mask))
-		part_off(w, mask);
-	EACH_PART(p, k, mask)
-	clock_join(w->cluster, whole(w, mask) ? to : &all, &p->clock);
 	if (whole(w, mask)) {
-		k->npart = 0;
-		join_entry(&to->seen[w->agent], &mine);
-	} else {
 		EACH_PART(p, k, mask)
-		{
+			clock_join(w->cluster, &k->clock, &p->clock);
+		k->npart = 0;
+		join_entry(&k->clock.seen[w->agent], &mine);
+	} else {
+		emu_clock all = { 0 };
+		part_off(w, mask);
+		EACH_PART(p, k, mask)
+			clock_join(w->cluster, &all, &p->clock);
+		EACH_PART(p, k, mask) {
 			clock_join(w->cluster, &p->clock, &all);
 			join_entry(&p->clock.seen[w->agent], &mine);
 		}
+		clock_free(&all);
 		settle_parts(w);
 	}
-	clock_free(&all);
 	k->epoch++;
 }
 
@@ -263,8 +263,7 @@ void clock_fence_proxy_by(emu_warp *w, uint32_t mask)
 	} else {
 		part_off(w, mask);
 	}
-	EACH_PART(p, k, mask)
-	{
+	EACH_PART(p, k, mask) {
 		if (!race_clock_room(w->cluster, &p->clock, k->clock.n))
 			return;
 		fence_clock(&p->clock, &p->clock);
@@ -303,7 +302,7 @@ bool race_knows(const emu_warp *w, unsigned lane, bool fenced, uint32_t agent, u
 	if (clock_saw(&w->know.clock, fenced, agent, epoch, other_lane))
 		return true;
 	EACH_PART(p, &w->know, UINT32_C(1) << lane)
-	return clock_saw(&p->clock, fenced, agent, epoch, other_lane);
+		return clock_saw(&p->clock, fenced, agent, epoch, other_lane);
 	return false;
 }
 

@@ -177,9 +177,8 @@ static void found(emu_cluster *c, const note *now, const note *before, uint32_t 
 	emu_put_op(&b, g, g->image->ops[before->op]);
 	emu_block_id(g, before->cluster, before->agent / per, id);
 	buf_printf(&b,
-	           " of warp %u of block (%u, %u, %u); nothing orders these blocks: that takes a release and an acquire of gpu "
-	           "scope, by "
-	           "this thread or before a barrier",
+	           " of warp %u of block (%u, %u, %u); nothing orders these blocks: that takes a release and an acquire of "
+	           "gpu scope, by this thread or before a barrier",
 	           before->agent % per, id[0], id[1], id[2]);
 	buf_put(&b, "", 1);
 	emu_find(w, op, now->lane < WARP ? now->lane : EMU_ALL, CPTX_FIND_RACE, "%s", b.failed ? "a race" : b.p);

@@ -159,8 +159,7 @@ void emu_flow(emu_op *op)
 		}
 }
 
-/* A lane of a register, as many bits as it has. */
-static void get(const uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, uint64_t v[2])
+void emu_lane_get(const uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, uint64_t v[2])
 {
 	const uint64_t *wide = (const uint64_t *)(const void *)(r + slot);
 
@@ -168,7 +167,7 @@ static void get(const uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, 
 	v[1] = bits > 64 ? wide[lane + WARP] : 0;
 }
 
-static void put(uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, const uint64_t v[2])
+void emu_lane_put(uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, const uint64_t v[2])
 {
 	uint64_t *wide = (uint64_t *)(void *)(r + slot);
 
@@ -208,19 +207,19 @@ static void try_once(trial *t, uint32_t ones, bool first)
 		uint64_t v[2];
 		for (unsigned h = 0; h < 2; h++)
 			v[h] = (t->was[at][h] & ~t->missing[i].bits[h]) | (ones >> i & 1 ? t->missing[i].bits[h] : 0);
-		put(r, t->op->regs[at], bits_of(t->op, at), t->lane, v);
+		emu_lane_put(r, t->op->regs[at], bits_of(t->op, at), t->lane, v);
 	}
 	(t->op->plain ? t->op->plain : t->op->fn)(t->w, t->op, UINT32_C(1) << t->lane);
 	for (unsigned i = 0; i < t->op->ndef; i++) {
 		uint64_t v[2];
-		get(r, t->op->regs[i], bits_of(t->op, i), t->lane, v);
+		emu_lane_get(r, t->op->regs[i], bits_of(t->op, i), t->lane, v);
 		for (unsigned h = 0; h < 2; h++) {
 			t->first[i][h] = first ? v[h] : t->first[i][h];
 			t->result[i].bits[h] |= v[h] ^ t->first[i][h];
 		}
 	}
 	for (unsigned i = 0; i < t->n; i++)
-		put(r, t->op->regs[i], bits_of(t->op, i), t->lane, t->was[i]);
+		emu_lane_put(r, t->op->regs[i], bits_of(t->op, i), t->lane, t->was[i]);
 }
 
 static void try_all(trial *t)
@@ -244,7 +243,7 @@ static void look(trial *t)
 	const emu_op *op = t->op;
 
 	for (unsigned i = 0; i < t->n; i++)
-		get(t->w->r, op->regs[i], bits_of(op, i), t->lane, t->was[i]);
+		emu_lane_get(t->w->r, op->regs[i], bits_of(op, i), t->lane, t->was[i]);
 	for (unsigned i = op->ndef; i < t->n; i++) {
 		bool before = false;
 		emu_missing m = emu_missing_of(t->w->r, op->regs[i], bits_of(op, i), t->lane);

@@ -29,7 +29,10 @@ static inline uint8_t *emu_param_defined(const emu_frame *f, unsigned lane)
 }
 
 void emu_holes_free(emu_frame *f);
-/* Of a lane of a register of so many bits. */
+/* A lane of a register of so many bits: v[1] is above 64. */
+void emu_lane_get(const uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, uint64_t v[2]);
+void emu_lane_put(uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, const uint64_t v[2]);
+/* What is undefined of it. */
 emu_missing emu_missing_of(const uint32_t *r, uint32_t slot, unsigned bits, unsigned lane);
 void emu_miss(uint32_t *r, uint32_t slot, unsigned bits, unsigned lane, emu_missing m);
 /* Of bytes of memory, up to 16, extended from a sign bit (0: with zeros); and the other way. */

@@ -167,12 +167,11 @@ static bool range_taken(const cptx_kernel *k, const char *prefix)
 /* The copy of a name that a register or label of the body may get; NULL, with an error. */
 static const char *free_name(cptx_kernel *k, cptx_site at, const char *name, bool range)
 {
-	bool built = !k->m->parsed && name && strchr("%$", *name);
-
 	if (!name) {
 		ir_error(k, CPTX_E_ARG, at, "the new name is NULL");
 		return NULL;
 	}
+	bool built = !k->m->parsed && strchr("%$", *name);
 	if (!is_identifier(name) || is_reserved(name) || built) {
 		ir_error(k, CPTX_E_ARG, at, "'%.64s' %s", name,
 		         is_identifier(name)

@@ -32,8 +32,7 @@ static void setup(gemm120 *g)
 	g->tid = cptx_tid_x(k), g->lane = cptx_and(k, g->tid, SM120_WARP - 1);
 	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = g->s.warps);
-	cptx_val first = cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ);
-	cptx_pipe_init(k, &g->pipe, first);
+	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
 	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);

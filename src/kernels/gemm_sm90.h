@@ -53,12 +53,6 @@ typedef struct gemm90 {
 	cptx_lane_lines lane_lines[2];
 } gemm90;
 
-/* g->w; and where what g->w.at says is. */
-void gemm_sm90_work_begin(gemm90 *g);
-void gemm_sm90_locate(gemm90 *g);
-/* g->w.in.M and so on, of g->w.p. */
-void gemm_sm90_name_params(gemm90 *g);
-
 /* From the accumulators to D; all threads of a warpgroup. */
 void gemm_sm90_epilogue_begin(gemm90 *g);
 void gemm_sm90_epilogue(gemm90 *g);

@@ -346,8 +346,10 @@ static void recover(parser *p)
 	size_t depth = 0; /* of the statement's own braces */
 
 	for (const char *at = p->start; at < p->p; at++)
-		if (*at == '{' || (*at == '}' && depth))
-			depth += *at == '{' ? 1 : (size_t)-1;
+		if (*at == '{')
+			depth++;
+		else if (*at == '}' && depth)
+			depth--;
 	for (; p->p < p->end; p->p++) {
 		if (*p->p == '\n') {
 			p->line++;

@@ -244,6 +244,15 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 	return ok && cptx_mem_read(dev, x->bytes, x->dev_d, x->nd * 4 + GUARD, err);
 }
 
+uint64_t gemm_trial_random(uint64_t seed)
+{
+	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
+
+	for (int i = 0; i < 4; i++)
+		number_random(&s);
+	return s;
+}
+
 bool gemm_trial_build(const gemm_trial *t, cptx_module *m, cptx_error *err)
 {
 	return cptx_gemm_build(m, &t->opt, err) && (!t->edit || t->edit(m, t->user));

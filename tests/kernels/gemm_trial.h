@@ -15,6 +15,8 @@ typedef struct gemm_trial {
 	const void *user;
 } gemm_trial;
 
+/* A state of number_random: what it draws from near seeds is not alike. */
+uint64_t gemm_trial_random(uint64_t seed);
 /* The trial's kernel in a module, edited. */
 bool gemm_trial_build(const gemm_trial *t, cptx_module *m, cptx_error *err);
 /* "": all right; else what was wrong. */

@@ -154,12 +154,10 @@ END_TEST
 
 static gemm_trial draw(uint64_t seed)
 {
-	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
+	uint64_t s = gemm_trial_random(seed);
 	gemm_trial t = { .seed = seed };
 	cptx_gemm_opt *o = &t.opt;
 
-	for (int i = 0; i < 4; i++)
-		number_random(&s);
 	const struct kind *kind = &kinds[below(&s, KINDS)];
 	*o = with(kind, *o);
 	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);

@@ -56,12 +56,10 @@ END_TEST
 
 static gemm_trial draw(uint64_t seed)
 {
-	uint64_t s = seed * 0x9e3779b97f4a7c15u | 1;
+	uint64_t s = gemm_trial_random(seed);
 	gemm_trial t = { .opt.mma = CPTX_GEMM_WGMMA, .seed = seed };
 	cptx_gemm_opt *o = &t.opt;
 
-	for (int i = 0; i < 4; i++)
-		number_random(&s);
 	o->a = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_BF16, CPTX_F16, CPTX_E4M3, CPTX_E5M2);
 	bool bytes = cptx_type_bits(o->a) == 8;
 	o->b = bytes ? (enum cptx_type)ONE_OF(&s, CPTX_E4M3, CPTX_E5M2) : o->a;

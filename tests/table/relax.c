@@ -119,16 +119,6 @@ static bool put_in_order(const char *opcode, unsigned nth, char ordered[OPCODE])
 	return false;
 }
 
-static unsigned bits_of_width(unsigned type)
-{
-	switch (arch_types[type].bits) {
-	case 16: return CPTX_B16;
-	case 32: return CPTX_B32;
-	case 64: return CPTX_B64;
-	default: return type;
-	}
-}
-
 /* Registers as plain bits, small constants if asked for, addresses of 64 bits, or 32 where they are such. */
 static trial plain_operands(const trial *t, bool constants, bool narrow)
 {
@@ -138,7 +128,7 @@ static trial plain_operands(const trial *t, bool constants, bool narrow)
 		cptx_val *v = &s.tok[i].v;
 		bool reg = v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC;
 		if (reg)
-			*v = cptx_as(*v, (enum cptx_type)bits_of_width(v->type));
+			*v = cptx_as(*v, (enum cptx_type)arch_bits_of(v->type));
 		if (s.tok[i].address && v->kind == CPTX_VAL_SYM)
 			v->offset = 0;
 		else if (s.tok[i].address && v->count == 1)

@@ -8,6 +8,7 @@
 /* The kernels, and sets of them. */
 enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BYS };
 enum { SYNC = 1 << BY_SYNC, SCALED = 1 << BY_SCALED, WGMMA = 1 << BY_WGMMA, TCGEN05 = 1 << BY_TCGEN05 };
+enum { BY_TMA = SCALED | WGMMA | TCGEN05 };
 static const struct {
 	const char *name;
 	uint32_t stages; /* with --tile */
@@ -101,22 +102,14 @@ static int check_placed(const gemm_request *q, const cptx_target *target)
 		int option;
 		unsigned of;
 	} only_of[] = {
-		{ OPTION_KIND, SCALED | TCGEN05 },
-		{ OPTION_WARPS, SYNC | SCALED },
-		{ OPTION_STREAM_K, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_SWAP, WGMMA | TCGEN05 },
-		{ OPTION_PER_SM, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_ALPHA, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_BETA, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_BIAS, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_BATCH, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_GROUPED, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_LAYOUT, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_CLUSTER, WGMMA | TCGEN05 },
-		{ OPTION_TIMELINE, SCALED | WGMMA | TCGEN05 },
-		{ OPTION_SCALE, SCALED | TCGEN05 },
-		{ OPTION_A_TMEM, TCGEN05 },
-		{ OPTION_EXPLAIN, SCALED | WGMMA | TCGEN05 },
+		{ OPTION_KIND, SCALED | TCGEN05 }, { OPTION_WARPS, SYNC | SCALED },
+		{ OPTION_STREAM_K, BY_TMA },       { OPTION_SWAP, WGMMA | TCGEN05 },
+		{ OPTION_PER_SM, BY_TMA },         { OPTION_ALPHA, BY_TMA },
+		{ OPTION_BETA, BY_TMA },           { OPTION_BIAS, BY_TMA },
+		{ OPTION_BATCH, BY_TMA },          { OPTION_GROUPED, BY_TMA },
+		{ OPTION_LAYOUT, BY_TMA },         { OPTION_CLUSTER, WGMMA | TCGEN05 },
+		{ OPTION_TIMELINE, BY_TMA },       { OPTION_SCALE, SCALED | TCGEN05 },
+		{ OPTION_A_TMEM, TCGEN05 },        { OPTION_EXPLAIN, BY_TMA },
 	};
 	unsigned by = kernel_of(&q->o);
 	char of[120] = "", more[80];
