@@ -45,19 +45,21 @@ const cptx_target *cptx_target_at(size_t i) { return i < GENERATED ? &arch_targe
 
 bool arch_no_target(const char *name, cptx_site at, cptx_error *err)
 {
+	static const char digits[] = "0123456789";
 	const char *near = NULL;
-	unsigned best = 4;
+	unsigned best = 4; /* another number is near with one character, the same one with other letters around it too */
 
 	if (!name)
 		return error_set(err, CPTX_E_TARGET, at,
 		                 "no target is named, and the module has none of its own: say one, \"sm_90a\"");
 	for (size_t i = 0; cptx_target_at(i); i++) {
-		unsigned d = text_distance(name, cptx_target_at(i)->name);
-		if (d < best)
-			best = d, near = cptx_target_at(i)->name;
+		const char *other = cptx_target_at(i)->name;
+		unsigned d = text_distance(name, other);
+		if (d < best && (d == 1 || atoi(name + strcspn(name, digits)) == atoi(other + strcspn(other, digits))))
+			best = d, near = other;
 	}
 	return error_set(err, CPTX_E_TARGET, at, "there is no target '%.64s'%s%s%s; `cptx arch` lists them", name,
-	                 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	                 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
 const cptx_target *cptx_target_for_device(unsigned compute_capability)

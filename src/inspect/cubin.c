@@ -271,6 +271,9 @@ static bool read_all(cptx_cubin_view *c)
 
 	if (c->size < 4 || memcmp(c->bytes, ELFMAG, SELFMAG))
 		return cubin_bad(c, "this is no cubin: it does not begin as an ELF file");
+	if (c->size < sizeof(Elf64_Ehdr))
+		return cubin_bad(c, "the head of the ELF file takes %zu bytes, and there are %zu: the cubin is truncated",
+		                 sizeof(Elf64_Ehdr), c->size);
 	if (elf_version(EV_CURRENT) == EV_NONE || !(c->elf = elf_memory(c->bytes, c->size)) || !gelf_getehdr(c->elf, &e))
 		return cubin_bad(c, "the head of the ELF file cannot be read: %s", elf_errmsg(-1));
 	if (e.e_machine != MACHINE_CUDA || gelf_getclass(c->elf) != ELFCLASS64)

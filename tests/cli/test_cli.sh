@@ -83,6 +83,7 @@ status 0 insn ld.global.u32 # a whole spelling: the page, and which of its forms
 says "ld - d = what is at a"
 holds test "$(grep -c "is spelled so" "$out")" = 1
 fails "no instruction of the table matches 'ld.global.u33'" insn ld.global.u33
+for name in '' . add. .add; do fails "no instruction of the table matches '$name'" insn "$name"; done
 status 0 insn --coverage
 says "9.7.9 Data Movement and Conversion Instructions"
 says " 0 missing; "
@@ -111,8 +112,9 @@ says "this architecture and later ones"
 says "this family"
 says "(no clusters)"
 usage "there is no target 'sm_1'" arch sm_1
+usage "there is no target 'sm_999'; \`cptx arch\` lists them" arch sm_999
 status 2 arch sm_90 sm_90b
-complains "there is no target 'sm_90b'; did you mean sm_90?; \`cptx arch\` lists them"
+complains "there is no target 'sm_90b' (did you mean sm_90?); \`cptx arch\` lists them"
 
 # ---- fmt and check ----
 printf '.version 8.0\n.target sm_80\n.entry k() { // why\n.reg .b32 r; mov.b32 r,1+1; ret; }\n' >"$dir/good.ptx"
@@ -406,6 +408,9 @@ usage "--type x: expected a type" layout --type x
 usage "--at 3: expected two numbers, as in 0x16" layout --at 3
 usage "--at -16x0: expected two numbers" layout --tile 16x64 --read mma-a --at=-16x0
 usage "--pitch 0: expected a number from 1 to 65536" layout --tile 16x64 --pitch 0
+usage "--num says nothing about this fragment; it goes with ldmatrix, stmatrix and tcgen05" layout --frag mma-a --num 2
+usage "--trans says nothing about this fragment" layout --tile 16x64 --read mma-a --trans
+status 0 layout --frag mma-a --shape 8x8x4 --trans
 usage "--sparse says nothing about a tile; it goes with --frag or --read" layout --tile 16x64 --sparse
 usage "--at says nothing about a tile; it goes with --read" layout --tile 16x64 --at 0x0
 usage "--swizzle says nothing about a fragment; it goes with --tile" layout --frag mma-a --swizzle 128B

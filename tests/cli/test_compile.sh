@@ -22,12 +22,13 @@ usage "name a file" compile
 usage "--compiler gcc: expected one of auto driver" compile -c gcc "$dir/k.ptx"
 usage "--compiler gcc: expected one of auto driver" run --compiler gcc "$dir/k.ptx"
 usage "--compiler gcc: expected one of auto driver" gemm --compiler gcc
-usage "--opt-level 4: expected a number up to 3" compile -O 4 "$dir/k.ptx"
+usage "--opt-level 4: expected a number from 0 to 3" compile -O 4 "$dir/k.ptx"
+usage "--limit 0: expected a number from 1 to 86400" compile --limit 0 "$dir/k.ptx"
 fails "cannot read" compile "$dir/none.ptx"
 : >"$dir/empty.ptx"
 fails "$dir/empty.ptx is empty" compile "$dir/empty.ptx"
 fails '"compute_90" is no target of machine code' compile -a compute_90 "$dir/k.ptx"
-fails "there is no target 'sm_9o'; did you mean sm_90?; \`cptx arch\` lists them" compile -a sm_9o "$dir/k.ptx"
+fails "there is no target 'sm_9o' (did you mean sm_90?); \`cptx arch\` lists them" compile -a sm_9o "$dir/k.ptx"
 fails "the driver's compiler needs a device" compile -c driver "$dir/k.ptx"
 status 0 compile --list
 says "ptxas  "

@@ -45,6 +45,7 @@ ok "no operand" status 2 "$cptx" inspect
 ok "no target" status 2 "$cptx" inspect --arch sm_1 "$dir/gemm.ptx"
 printf '\177ELFnothing' >"$dir/bad.cubin"
 ok "a bad cubin" status 1 "$cptx" inspect "$dir/bad.cubin"
+ok "why" has 'takes 64 bytes, and there are 11: the cubin is truncated' "$dir/out"
 printf 'add.u32 a, b;\n' >"$dir/bad.ptx"
 ok "bad PTX" status 1 "$cptx" inspect "$dir/bad.ptx"
 

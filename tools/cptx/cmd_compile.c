@@ -36,13 +36,13 @@ typedef struct request {
 	bool list;
 } request;
 
-static int number(const request *q, int option, const char *value, unsigned long most, uint32_t *out)
+static int number(const request *q, int option, const char *value, unsigned long least, unsigned long most, uint32_t *out)
 {
 	char *end;
 	unsigned long v = strtoul(value, &end, 10);
 
-	if (*value < '0' || *value > '9' || *end || v > most)
-		return cli_usage(q->cmd, "--%s %s: expected a number up to %lu", options[option].name, value, most);
+	if (*value < '0' || *value > '9' || *end || v < least || v > most)
+		return cli_usage(q->cmd, "--%s %s: expected a number from %lu to %lu", options[option].name, value, least, most);
 	*out = (uint32_t)v;
 	return EXIT_OK;
 }
@@ -57,12 +57,12 @@ static int take(request *q, int option, const char *value)
 	case OUTPUT: q->output = value; break;
 	case COMPILER: return compiling_named(q->cmd, value, &q->opt.compiler);
 	case LEVEL:
-		status = number(q, option, value, 3, &n);
+		status = number(q, option, value, 0, 3, &n);
 		q->opt.optimize = (enum cptx_opt_level)(CPTX_OPT_0 + n);
 		break;
-	case REGS: return number(q, option, value, 255, &q->opt.max_regs);
+	case REGS: return number(q, option, value, 1, 255, &q->opt.max_regs);
 	case LIMIT:
-		status = number(q, option, value, 86400, &n);
+		status = number(q, option, value, 1, 86400, &n);
 		q->opt.limit_ms = n * 1000;
 		break;
 	case LINES: q->opt.line_info = true; break;

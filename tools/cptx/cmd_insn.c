@@ -53,6 +53,8 @@ static unsigned rank(size_t i, const char *pattern)
 	const page *p = &pages[i];
 	size_t n = strlen(pattern);
 
+	if (!n || pattern[0] == '.' || pattern[n - 1] == '.') /* no name has an empty part */
+		return 0;
 	if (!strcmp(p->name, pattern) || !strcmp(p->mnemonic, pattern))
 		return 4;
 	if (is_spelled(pattern, i, NPAGES))

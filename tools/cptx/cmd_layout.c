@@ -296,6 +296,20 @@ static int unused_option(const request *q)
 	return EXIT_OK;
 }
 
+/* The same of --num and --trans, which only some fragments have. */
+static int unused_modifier(const request *q)
+{
+	const cptx_frag *f = &q->frag;
+	bool moves = f->kind == CPTX_FRAG_LDMATRIX || f->kind == CPTX_FRAG_STMATRIX;
+	bool old = f->m == 8 && f->n == 8 && f->k == 4 && (f->kind == CPTX_FRAG_MMA_A || f->kind == CPTX_FRAG_MMA_B);
+
+	if (q->seen >> OPTION_NUM & 1 && !moves && f->kind != CPTX_FRAG_TCGEN05)
+		return cli_usage(q->cmd, "--num says nothing about this fragment; it goes with ldmatrix, stmatrix and tcgen05");
+	if (q->seen >> OPTION_TRANS & 1 && !moves && !old)
+		return cli_usage(q->cmd, "--trans says nothing about this fragment; it goes with ldmatrix, stmatrix and mma 8x8x4");
+	return EXIT_OK;
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	request q = { .cmd = cmd, .tile.elem.bits = 16, .frag = { .m = 16, .n = 8, .k = 16 } };
@@ -312,7 +326,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "what is '%s'?", argv[optind]);
 	if (q.has_tile == q.has_frag)
 		return cli_usage(cmd, "a tile (--tile 64x64) or a fragment (--frag mma-a) is needed, one of both");
-	if ((status = unused_option(&q)))
+	if ((status = unused_option(&q)) || (status = unused_modifier(&q)))
 		return status;
 	q.frag.bits = q.tile.elem.bits;
 	if (q.has_tile)
