@@ -90,6 +90,7 @@ static bool check_shape(enum hgemm_rung rung, const hgemm_opt *o, cptx_error *er
 	     "tile M = %u with %u warps along it; each has a multiple of 16 rows, all at most 256", o->bm, o->warps_m);
 	RULE(o->bn && o->bn <= 512 && o->bn % (o->warps_n * HGEMM_SPAN) == 0,
 	     "tile N = %u with %u warps along it; each has a multiple of 64 columns, all at most 512", o->bn, o->warps_n);
+	RULE(o->group <= 65536, "groups of %u rows of tiles; at most 65536", o->group);
 	RULE(o->stages >= 2 && o->stages <= 16, "%u stages; 2 to 16 are possible", o->stages);
 	RULE(o->stages == 2 || rung != HGEMM_BCF_DBF_RW, "%u stages; double buffers are 2", o->stages);
 	return true;

@@ -21,7 +21,7 @@ typedef struct hgemm_opt {
 	uint32_t warps_m, warps_n; /* each computes (bm / warps_m) x (bn / warps_n), a multiple of 16 x a multiple of 64 */
 	uint32_t stages;           /* tiles of A and B in shared memory, 2 or more; HGEMM_BCF_DBF_RW: 2 */
 	enum cptx_type type;       /* CPTX_BF16 or CPTX_F16 */
-	uint32_t group;            /* rows of tiles that are worked on together, for the L2 cache; 0: 8 */
+	uint32_t group;            /* rows of tiles that are worked on together, for the L2 cache, at most 65536; 0: 8 */
 	uint32_t most_regs;        /* registers a thread; 0: the compiler's choice */
 	bool stmatrix;             /* of sm_90 and later; else st.shared */
 	uint32_t consumer_regs; /* HGEMM_TMA: of each thread that computes, by setmaxnreg (sm_90a, sm_120a); 0: no setmaxnreg */

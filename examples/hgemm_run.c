@@ -216,16 +216,19 @@ int hgemm_main(enum hgemm_rung rung, int argc, char **argv)
 	request q = { .c.rung = rung, .p.seed = 1, .device = getenv("CPTX_DEVICE") };
 	cptx_error err = { 0 };
 
-	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+	for (int option, i; (option = getopt_long(argc, argv, "", options, &i)) != -1;) {
 		if (option == 'h')
 			return printf("usage: %s [OPTION]...\n%s", hgemm_name(rung), help), 0;
-		if (!read_option(&q, option, optarg))
+		if (option == '?') /* getopt_long has said which */
 			return fprintf(stderr, "%s: see --help\n", hgemm_name(rung)), 2;
+		if (!read_option(&q, option, optarg))
+			return fprintf(stderr, "%s: --%s %s is not possible; see --help\n", hgemm_name(rung), options[i].name, optarg),
+			       2;
 	}
 	if (optind < argc)
 		return fprintf(stderr, "%s: what is '%s'? See --help\n", hgemm_name(rung), argv[optind]), 2;
-	if (q.p.m % 8 || q.p.n % 8 || q.p.k % 8)
-		return fprintf(stderr, "%s: M, N and K must be multiples of 8, as rows are read and written by 16 bytes\n",
+	if (q.p.n % 8 || q.p.k % 8)
+		return fprintf(stderr, "%s: N and K must be multiples of 8, as rows are read and written by 16 bytes\n",
 		               hgemm_name(rung)),
 		       1;
 	if (q.target)

@@ -248,6 +248,8 @@ START_TEST(refusals)
 	refused(HGEMM_K_STAGES, o, "sm_90a", "6 warps that copy; their number is a power of two");
 	o = good, o.consumer_regs = 200;
 	refused(HGEMM_TMA_R, o, "sm_90a", "200 registers for those who compute, of 256 threads; a multiple of 8 from 256 on");
+	o = good, o.group = 65537;
+	refused(HGEMM_TMA_R, o, "sm_90a", "groups of 65537 rows of tiles; at most 65536");
 	o = good, o.stages = 1;
 	refused(HGEMM_TMA_R, o, "sm_90a", "1 stages; 2 to 16 are possible");
 }
