@@ -189,8 +189,8 @@ static uint64_t descriptor(const gemm90 *g, const cptx_tile *t, uint32_t row, ui
 	return word;
 }
 
-/* The wgmma of one stage; `fresh`: they begin a tile. */
-static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
+/* The wgmma of one stage; `fresh`: they begin a tile, and between them the one before is stored. */
+static void multiply(gemm90 *g, cptx_val stage, bool fresh)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
@@ -210,15 +210,26 @@ static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
 	         : g->o->a_m_major                    ? ", 1, 0"
 	         : g->o->b_n_major                    ? ", 0, 1"
 	                                              : ", 0, 0");
+	const uint32_t steps = s->bk / k_step;
+	cptx_val after = { 0 };
+	if (fresh && s->later)
+		after = cptx_setp(k, g->w.at, g->w.clusters, .cmp = CPTX_GE);
 	cptx_wgmma_fence(k);
-	for (uint32_t i = 0; i < s->bk / k_step; i++) {
+	for (uint32_t i = 0; i < steps; i++) {
 		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, i * k_step) + s->a_bytes / 16)));
 		for (uint32_t m = 0; m < s->blocks; m++) {
 			cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, m * BLOCK_M, i * k_step)));
 			cptx_asm(k, text, cptx_slice(g->acc, m * per_block, per_block), a, b, fresh && !i ? never : always);
 		}
+		if (i + 1 == steps)
+			cptx_wgmma_commit_group(k);
+		if (!fresh || !s->later)
+			continue;
+		CPTX_IF(k, after)
+			gemm_sm90_store_kept(g, i, steps);
+		if (i + 1 < steps)
+			cptx_wgmma_fence(k); /* ptxas wants it behind a branch */
 	}
-	cptx_wgmma_commit_group(k);
 }
 
 static void compute(gemm90 *g)
@@ -270,6 +281,11 @@ static void compute(gemm90 *g)
 			CPTX_IF(k, cptx_negated(done))
 				cptx_mov(k, gemm_sm90_reduce(g), .into = done);
 			CPTX_IF(k, done)
+				gemm_sm90_epilogue(g);
+		} else if (s->later) {
+			CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
+				gemm_sm90_keep(g);
+			CPTX_ELSE(k)
 				gemm_sm90_epilogue(g);
 		} else {
 			gemm_sm90_epilogue(g);

@@ -6,6 +6,9 @@
  * rounded, stored to shared memory where the tensor map of D expects it (swizzled, so that the stores meet no bank twice
  * but with f32), and stored by TMA, which clips what is outside of D.  A ring of pieces lets one be written while TMA reads
  * the others.  With swap the piece is stored by columns, which are rows of D (stmatrix.trans).
+ *
+ * Where registers have room for the rounded tile beside the accumulators (gemm_shape.later) only rounding keeps the tensor
+ * cores waiting: the pieces leave between the first wgmma of the next tile.
  */
 #include "kernels/gemm_sm90.h"
 
@@ -120,24 +123,48 @@ static void values(const gemm90 *g, const place *p, uint32_t block, uint32_t j, 
 
 typedef struct piece {
 	uint32_t block, col, cols, buffer;
+	bool first_of_odd; /* takes the buffer of the last one of the tile before */
 } piece;
 
-/* 16-bit results: stmatrix. */
-static void piece_16(gemm90 *g, const place *p, const piece *x)
-{
-	cptx_kernel *k = g->k;
-	cptx_val words = cptx_regs(k, CPTX_B32, x->cols / 4);
-	cptx_lane_lines *to = &g->lane_lines[x->cols < g->s.out_cols];
+static uint32_t pieces_of(const gemm90 *g) { return g->s.blocks * ((g->o->bn + g->s.out_cols - 1) / g->s.out_cols); }
 
+static piece piece_of(const gemm90 *g, uint32_t i)
+{
+	const gemm_shape *s = &g->s;
+	uint32_t all = pieces_of(g), in_block = all / s->blocks, col = i % in_block * s->out_cols;
+
+	return (piece){ .block = i / in_block,
+		            .col = col,
+		            .cols = MIN(s->out_cols, g->o->bn - col),
+		            .buffer = i % s->store_buffers,
+		            .first_of_odd = i == 0 && all % s->store_buffers };
+}
+
+/* 16-bit results of a piece, rounded, in the order of its fragment. */
+static cptx_val round_16(const gemm90 *g, const place *p, const piece *x, cptx_val words)
+{
 	for (uint32_t j = 0; j < x->cols / 8; j++)
 		for (uint32_t half = 0; half < 2; half++) {
 			cptx_val v[2];
 			values(g, p, x->block, x->col / 8 + j, half, v);
-			tma_gemm_narrow(k, g->o->out, v[0], v[1], cptx_elem(words, 2 * j + half));
+			tma_gemm_narrow(g->k, g->o->out, v[0], v[1], cptx_elem(words, 2 * j + half));
 		}
+	return words;
+}
+
+static void store_16(gemm90 *g, const piece *x, cptx_val words)
+{
+	cptx_lane_lines *to = &g->lane_lines[x->cols < g->s.out_cols];
+
 	for (uint32_t i = 0; i < to->lines->count; i++)
-		cptx_lines_store(k, to->lines, i,
-		                 cptx_offset(cptx_lane_lines_at(k, to, i, 0, 0), x->buffer * cptx_tile_bytes(&g->s.d)), words);
+		cptx_lines_store(g->k, to->lines, i,
+		                 cptx_offset(cptx_lane_lines_at(g->k, to, i, 0, 0), x->buffer * cptx_tile_bytes(&g->s.d)), words);
+}
+
+/* Of all rounded words of the tile those of a piece. */
+static cptx_val kept(const gemm90 *g, const piece *x)
+{
+	return cptx_slice(g->kept.words, (x->block * g->o->bn + x->col) / 4, x->cols / 4);
 }
 
 /* f32: two at a time. */
@@ -174,24 +201,35 @@ static void piece_32_swapped(const gemm90 *g, const place *p, const piece *x)
 		}
 }
 
-/* Stores a piece that all threads have written. */
-static void send(const gemm90 *g, cptx_val first, cptx_val row, const piece *x)
+/* So that all threads may write to its buffer. */
+static void await_buffer(const gemm90 *g, const piece *x)
 {
 	cptx_kernel *k = g->k;
-	const cptx_tile *t = x->cols < g->s.out_cols ? &g->s.rest : &g->s.d;
-	cptx_val map = x->cols < g->s.out_cols ? g->w.in.map[3] : g->w.in.map[2];
+
+	CPTX_IF(k, g->first)
+		cptx_cp_async_bulk_wait_group(k, x->first_of_odd ? 0 : g->s.store_buffers - 1, .read = CPTX_READ);
+	cptx_bar_sync(k, g->barrier, .b = cptx_imm(WARPGROUP));
+}
+
+/* Stores a piece that all threads have written. */
+static void send(const gemm90 *g, const gemm90_place *to, const piece *x)
+{
+	cptx_kernel *k = g->k;
+	const bool last = x->cols < g->s.out_cols;
+	const cptx_tile *t = last ? &g->s.rest : &g->s.d;
 
 	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	cptx_bar_sync(k, g->barrier, .b = cptx_imm(WARPGROUP));
-	CPTX_IF(k, first) {
+	CPTX_IF(k, g->first) {
 		uint32_t bytes = cptx_tile_bytes(&g->s.d);
 		uint32_t boxes = g->o->swap ? BLOCK_M * g->s.out_bytes / SPAN : 1;
 		cptx_val from = cptx_mad(k, g->wg, g->s.store_buffers * bytes, g->stores, .mode = CPTX_LO);
-		cptx_val col = x->col ? cptx_add(k, g->w.n0, x->col) : g->w.n0;
+		cptx_val col = x->col ? cptx_add(k, to->col, x->col) : to->col;
+		cptx_val row = x->block ? cptx_add(k, to->row, x->block * BLOCK_M) : to->row;
 		for (uint32_t i = 0; i < boxes; i++) {
 			cptx_val along = i ? cptx_add(k, row, i * SPAN / g->s.out_bytes) : row;
-			cptx_val c[3] = { g->o->swap ? along : col, g->o->swap ? col : row, g->w.z };
-			cptx_cp_async_bulk_tensor_store(k, map, cptx_pack(k, g->o->batched ? 3 : 2, c),
+			cptx_val c[3] = { g->o->swap ? along : col, g->o->swap ? col : row, to->z };
+			cptx_cp_async_bulk_tensor_store(k, to->map[last], cptx_pack(k, g->o->batched ? 3 : 2, c),
 			                                cptx_offset(from, x->buffer * bytes + i * cptx_tile_bytes(t) / boxes),
 			                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
 		}
@@ -223,21 +261,29 @@ static cptx_val first_f32(const gemm90 *g, const cptx_tile *t, cptx_val start)
 	return cptx_add(g->k, start, cptx_lane_bits(g->k, g->lane, 7, value, false, (cptx_val){ 0 }));
 }
 
+static void begin_f32(gemm90 *g, cptx_val start)
+{
+	cptx_kernel *k = g->k;
+
+	for (uint32_t last = 0; last < (g->s.rest_cols && g->o->swap ? 2 : 1); last++) {
+		cptx_val first = first_f32(g, last ? &g->s.rest : &g->s.d, start);
+		for (uint32_t i = 0; i < (g->o->swap ? 4 : 1); i++) { /* row + 8 changes bit 5, column + 1 bits 4 and 7 */
+			uint32_t change = cptx_tile_at(&g->s.d, i / 2 * 8, i % 2).byte;
+			cptx_val here = change % SPAN ? cptx_xor(k, first, change % SPAN) : first;
+			g->store_at[last][i / 2][i % 2] = cptx_offset(here, change / SPAN * SPAN);
+		}
+	}
+}
+
 void gemm_sm90_epilogue_begin(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_error err;
 	cptx_val start = cptx_mad(k, g->wg, g->s.store_buffers * cptx_tile_bytes(&g->s.d), g->stores, .mode = CPTX_LO);
 
+	g->first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
 	if (g->s.out_bytes == 4) {
-		for (uint32_t last = 0; last < (g->s.rest_cols && g->o->swap ? 2 : 1); last++) {
-			cptx_val first = first_f32(g, last ? &g->s.rest : &g->s.d, start);
-			for (uint32_t i = 0; i < (g->o->swap ? 4 : 1); i++) { /* row + 8 changes bit 5, column + 1 bits 4 and 7 */
-				uint32_t change = cptx_tile_at(&g->s.d, i / 2 * 8, i % 2).byte;
-				cptx_val here = change % SPAN ? cptx_xor(k, first, change % SPAN) : first;
-				g->store_at[last][i / 2][i % 2] = cptx_offset(here, change / SPAN * SPAN);
-			}
-		}
+		begin_f32(g, start);
 		return;
 	}
 	for (uint32_t last = 0; last < (g->s.rest_cols ? 2 : 1); last++) {
@@ -250,33 +296,74 @@ void gemm_sm90_epilogue_begin(gemm90 *g)
 		for (uint32_t i = 0; i < g->lines[last].count; i++) /* computed here, in front of the loop */
 			cptx_lane_lines_at(k, &g->lane_lines[last], i, 0, 0);
 	}
+	if (!g->s.later)
+		return;
+	g->kept.words = cptx_regs(k, CPTX_B32, g->s.acc / 2);
+	g->kept.at = (gemm90_place){ .row = cptx_reg(k, CPTX_S32), .col = cptx_reg(k, CPTX_S32), .z = cptx_reg(k, CPTX_S32) };
+	for (uint32_t i = 0; i < 2; i++)
+		g->kept.at.map[i] = g->o->grouped ? cptx_reg(k, CPTX_U64) : g->w.in.map[2 + i];
+}
+
+static gemm90_place place_of(const gemm90 *g)
+{
+	return (gemm90_place){
+		.row = cptx_mad(g->k, cptx_as(g->wg, CPTX_S32), g->s.blocks * BLOCK_M, g->w.m0, .mode = CPTX_LO),
+		.col = g->w.n0,
+		.z = g->w.z,
+		.map = { g->w.in.map[2], g->w.in.map[3] },
+	};
 }
 
 void gemm_sm90_epilogue(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
-	cptx_val first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
-	cptx_val row0 = cptx_mad(k, cptx_as(g->wg, CPTX_S32), s->blocks * BLOCK_M, g->w.m0, .mode = CPTX_LO);
-	uint32_t pieces = s->blocks * ((g->o->bn + s->out_cols - 1) / s->out_cols), i = 0;
+	const gemm90_place to = place_of(g);
+	place p = { .row = { 0 } };
 
-	for (uint32_t block = 0; block < s->blocks; block++) {
-		place p = find_place(g, block);
-		cptx_val row = block ? cptx_add(k, row0, block * BLOCK_M) : row0;
-		for (uint32_t col = 0; col < g->o->bn; col += s->out_cols, i++) {
-			piece x = { block, col, MIN(s->out_cols, g->o->bn - col), i % s->store_buffers };
-			/* an odd number of pieces: the first one takes the buffer of the last one of the tile before */
-			uint32_t others = i == 0 && pieces % s->store_buffers ? 0 : s->store_buffers - 1;
-			CPTX_IF(k, first)
-				cptx_cp_async_bulk_wait_group(k, others, .read = CPTX_READ);
-			cptx_bar_sync(k, g->barrier, .b = cptx_imm(WARPGROUP));
-			if (s->out_bytes == 4 && g->o->swap)
-				piece_32_swapped(g, &p, &x);
-			else if (s->out_bytes == 4)
-				piece_32(g, &p, &x);
-			else
-				piece_16(g, &p, &x);
-			send(g, first, row, &x);
-		}
+	for (uint32_t i = 0; i < pieces_of(g); i++) {
+		const piece x = piece_of(g, i);
+		if (!x.col)
+			p = find_place(g, x.block);
+		await_buffer(g, &x);
+		if (s->out_bytes == 4 && g->o->swap)
+			piece_32_swapped(g, &p, &x);
+		else if (s->out_bytes == 4)
+			piece_32(g, &p, &x);
+		else
+			store_16(g, &x, round_16(g, &p, &x, cptx_regs(k, CPTX_B32, x.cols / 4)));
+		send(g, &to, &x);
+	}
+}
+
+void gemm_sm90_keep(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm90_place to = place_of(g);
+	place p = { .row = { 0 } };
+
+	for (uint32_t i = 0; i < pieces_of(g); i++) {
+		const piece x = piece_of(g, i);
+		if (!x.col)
+			p = find_place(g, x.block);
+		round_16(g, &p, &x, kept(g, &x));
+	}
+	cptx_mov(k, to.row, .into = g->kept.at.row);
+	cptx_mov(k, to.col, .into = g->kept.at.col);
+	if (g->o->batched)
+		cptx_mov(k, to.z, .into = g->kept.at.z);
+	for (uint32_t i = 0; g->o->grouped && i < (g->s.rest_cols ? 2 : 1); i++)
+		cptx_mov(k, to.map[i], .into = g->kept.at.map[i]);
+}
+
+void gemm_sm90_store_kept(gemm90 *g, uint32_t part, uint32_t parts)
+{
+	const uint32_t all = pieces_of(g);
+
+	for (uint32_t i = part * all / parts; i < (part + 1) * all / parts; i++) {
+		const piece x = piece_of(g, i);
+		await_buffer(g, &x);
+		store_16(g, &x, kept(g, &x));
+		send(g, &g->kept.at, &x);
 	}
 }
