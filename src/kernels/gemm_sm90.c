@@ -189,13 +189,13 @@ static uint64_t descriptor(const gemm90 *g, const cptx_tile *t, uint32_t row, ui
 	return word;
 }
 
-/* The wgmma of one stage; `fresh`: they begin a tile, and between them the one before is stored. */
+/* The wgmma of one stage; fresh: the sums begin, and with `later` the tile before is stored in between. */
 static void multiply(gemm90 *g, cptx_val stage, bool fresh)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
-	uint32_t k_step = 32 / s->in_bytes, per_block = g->o->bn / 2;
-	cptx_val never = cptx_setp(k, 0, 1, .cmp = CPTX_EQ, .type = CPTX_U32), always = cptx_negated(never);
+	const uint32_t k_step = 32 / s->in_bytes, per_block = g->o->bn / 2, steps = s->bk / k_step, all = s->blocks * steps;
+	cptx_val never = cptx_setp(k, 0, 1, .cmp = CPTX_EQ, .type = CPTX_U32), always = cptx_negated(never), after = { 0 };
 	/* descriptors count 16 bytes; the tile's rows of this warpgroup are added to A's */
 	cptx_val at = cptx_mad(k, stage, (s->a_bytes + s->b_bytes) / 16, g->ring_desc, .mode = CPTX_LO);
 	cptx_val b_at = cptx_cvt(k, at, .dtype = CPTX_U64);
@@ -210,88 +210,107 @@ static void multiply(gemm90 *g, cptx_val stage, bool fresh)
 	         : g->o->a_m_major                    ? ", 1, 0"
 	         : g->o->b_n_major                    ? ", 0, 1"
 	                                              : ", 0, 0");
-	const uint32_t steps = s->bk / k_step;
-	cptx_val after = { 0 };
 	if (fresh && s->later)
 		after = cptx_setp(k, g->w.at, g->w.clusters, .cmp = CPTX_GE);
-	cptx_wgmma_fence(k);
-	for (uint32_t i = 0; i < steps; i++) {
-		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, i * k_step) + s->a_bytes / 16)));
-		for (uint32_t m = 0; m < s->blocks; m++) {
-			cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, m * BLOCK_M, i * k_step)));
-			cptx_asm(k, text, cptx_slice(g->acc, m * per_block, per_block), a, b, fresh && !i ? never : always);
-		}
-		if (i + 1 == steps)
+	for (uint32_t i = 0; i < all; i++) {
+		const uint32_t block = i % s->blocks, step = i / s->blocks;
+		if (!i || after.kind != CPTX_VAL_NONE) /* ptxas wants one behind a branch */
+			cptx_wgmma_fence(k);
+		cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, block * BLOCK_M, step * k_step)));
+		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, step * k_step) + s->a_bytes / 16)));
+		cptx_asm(k, text, cptx_slice(g->acc, block * per_block, per_block), a, b, fresh && !step ? never : always);
+		if (i + 1 == all)
 			cptx_wgmma_commit_group(k);
-		if (!fresh || !s->later)
-			continue;
-		CPTX_IF(k, after)
-			gemm_sm90_store_kept(g, i, steps);
-		if (i + 1 < steps)
-			cptx_wgmma_fence(k); /* ptxas wants it behind a branch */
+		if (after.kind != CPTX_VAL_NONE)
+			CPTX_IF(k, after)
+				gemm_sm90_store_rounded(g, i, all);
+	}
+}
+
+/* Where a computing warpgroup is in the ring. */
+typedef struct reader {
+	cptx_pipe_at at, old; /* this stage; the one whose wgmma may still be under way */
+	cptx_val releases;    /* this thread does */
+	cptx_val stamps;      /* it writes those of the timeline, if there is one */
+} reader;
+
+static void read_stage(gemm90 *g, reader *r, bool fresh)
+{
+	cptx_kernel *k = g->k;
+
+	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, r->stamps);
+	cptx_pipe_wait_full(k, &g->pipe, &r->at);
+	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, r->stamps);
+	multiply(g, r->at.stage, fresh);
+	if (!fresh) {
+		cptx_wgmma_wait_group(k, 1);
+		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
+	}
+	cptx_mov(k, r->at.barrier, .into = r->old.barrier);
+	cptx_pipe_next(k, &g->pipe, &r->at);
+}
+
+/* What is complete in the accumulators. */
+static void bring_out(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+
+	if (g->o->stream_k) {
+		cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->w.step, g->w.k_tiles, .cmp = CPTX_EQ));
+		CPTX_IF(k, cptx_negated(done))
+			cptx_mov(k, gemm_sm90_reduce(g), .into = done);
+		CPTX_IF(k, done)
+			gemm_sm90_epilogue(g);
+	} else if (g->s.later) {
+		CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
+			gemm_sm90_round(g);
+		CPTX_ELSE(k)
+			gemm_sm90_epilogue(g);
+	} else {
+		gemm_sm90_epilogue(g);
+	}
+}
+
+static void compute_tiles(gemm90 *g, reader *r)
+{
+	cptx_kernel *k = g->k;
+	cptx_val i = cptx_reg(k, CPTX_U32);
+
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
+		locate(g);
+		read_stage(g, r, true);
+		cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
+		CPTX_FOR(k, i, g->w.k_end, 1)
+			read_stage(g, r, false);
+		cptx_wgmma_wait_group(k, 0);
+		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, r->stamps);
+		bring_out(g);
 	}
 }
 
 static void compute(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	const gemm_shape *s = &g->s;
+	const uint32_t cluster = g->s.cluster;
 
 	g->loads = false;
 	g->wg = cptx_sub(k, g->group, 1);
 	g->lane = cptx_and(k, g->tid, WARPGROUP - 1);
-	g->acc = cptx_regs(k, CPTX_F32, s->acc);
+	g->acc = cptx_regs(k, CPTX_F32, g->s.acc);
 	g->barrier = g->group; /* the named barrier of this warpgroup */
-	cptx_val releases = cptx_setp(k, g->lane, s->cluster, .cmp = CPTX_LT);
-	cptx_pipe_at at = s->cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, s->cluster - 1))
-	                                 : cptx_pipe_consumer(k, &g->pipe);
-	cptx_pipe_at old = at; /* the stage whose wgmma may still be under way */
-	cptx_val i = cptx_reg(k, CPTX_U32), stamps = { 0 };
-
+	reader r = { .releases = cptx_setp(k, g->lane, cluster, .cmp = CPTX_LT) };
+	r.at = cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, cluster - 1))
+	                   : cptx_pipe_consumer(k, &g->pipe);
+	r.old = r.at;
+	r.old.barrier = cptx_reg(k, CPTX_U32);
 	if (g->o->timeline)
-		stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
-	old.barrier = cptx_reg(k, CPTX_U32);
+		r.stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	/* as the manual's matrix-descriptor-encode: above 18 bits an address may name the CTA of a cluster */
 	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
 	gemm_sm90_epilogue_begin(g);
-	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		locate(g);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, stamps);
-		cptx_pipe_wait_full(k, &g->pipe, &at);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, stamps);
-		multiply(g, at.stage, true);
-		cptx_mov(k, at.barrier, .into = old.barrier);
-		cptx_pipe_next(k, &g->pipe, &at);
-		cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
-		CPTX_FOR(k, i, g->w.k_end, 1) {
-			cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, stamps);
-			cptx_pipe_wait_full(k, &g->pipe, &at);
-			cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, stamps);
-			multiply(g, at.stage, false);
-			cptx_wgmma_wait_group(k, 1);
-			cptx_pipe_release(k, &g->pipe, &old, releases);
-			cptx_mov(k, at.barrier, .into = old.barrier);
-			cptx_pipe_next(k, &g->pipe, &at);
-		}
-		cptx_wgmma_wait_group(k, 0);
-		cptx_pipe_release(k, &g->pipe, &old, releases);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, stamps);
-		if (g->o->stream_k) {
-			cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->w.step, g->w.k_tiles, .cmp = CPTX_EQ));
-			CPTX_IF(k, cptx_negated(done))
-				cptx_mov(k, gemm_sm90_reduce(g), .into = done);
-			CPTX_IF(k, done)
-				gemm_sm90_epilogue(g);
-		} else if (s->later) {
-			CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
-				gemm_sm90_keep(g);
-			CPTX_ELSE(k)
-				gemm_sm90_epilogue(g);
-		} else {
-			gemm_sm90_epilogue(g);
-		}
-	}
-	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, stamps);
+	compute_tiles(g, &r);
+	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, r.stamps);
 	/* what TMA still reads must not go with the CTA */
 	cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
 }

@@ -22,7 +22,7 @@ typedef struct gemm_shape {
 	uint32_t out_cols;         /* columns that one store writes, for 64 rows */
 	uint32_t rest_cols;        /* that the last one writes, if these are fewer, else 0 */
 	uint32_t store_buffers;    /* such pieces in shared memory, a warpgroup */
-	bool later;                /* a tile is stored while the next one is multiplied */
+	bool later;                /* a tile is rounded, and stored while the next one is multiplied */
 	uint32_t maps;             /* 3, or 4 with one for the last pieces; without those for last rows */
 	cptx_tile a, b, d, rest;
 } gemm_shape;
@@ -34,9 +34,9 @@ cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt);
 void gemm_sm90_simplest(cptx_gemm_opt *o);
 void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o);
 
-/* Where a warpgroup's part of a tile of D is; maps of whole pieces and of the last ones. */
+/* Where this CTA's part of a tile of D is; maps of whole pieces and of the last ones. */
 typedef struct gemm90_place {
-	cptx_val row, col, z, map[2];
+	cptx_val m0, n0, z, map[2];
 } gemm90_place;
 
 typedef struct gemm90 {
@@ -53,11 +53,9 @@ typedef struct gemm90 {
 	tma_gemm_work w;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
-	cptx_val first; /* its first thread, which has TMA store */
-	struct {
-		cptx_val words; /* rounded, two elements each */
-		gemm90_place at;
-	} kept; /* of the tile before, with `later` */
+	cptx_val first;    /* its first thread, which has TMA store */
+	cptx_val words;    /* with `later`: the tile before, rounded, two elements each */
+	gemm90_place kept; /* and where that is */
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */
 	cptx_val store_at[2][2][2]; /* f32 with swap: whole pieces and the last, row + 8, column + 1; else [0][0][0] */
 	cptx_lines lines[2];        /* of whole pieces, of the last one */
@@ -67,9 +65,9 @@ typedef struct gemm90 {
 /* From the accumulators to D; all threads of a warpgroup. */
 void gemm_sm90_epilogue_begin(gemm90 *g);
 void gemm_sm90_epilogue(gemm90 *g);
-/* In its place with `later`: rounds the accumulators; then stores parts of what was rounded. */
-void gemm_sm90_keep(gemm90 *g);
-void gemm_sm90_store_kept(gemm90 *g, uint32_t part, uint32_t parts);
+/* With `later`, where another tile follows: rounds the accumulators; then stores parts of what was rounded. */
+void gemm_sm90_round(gemm90 *g);
+void gemm_sm90_store_rounded(gemm90 *g, uint32_t part, uint32_t parts);
 /* With stream_k, and a part of a tile in the accumulators: the predicate holds if these have the sum of all parts behind it.
  */
 cptx_val gemm_sm90_reduce(gemm90 *g);

@@ -162,9 +162,9 @@ static void store_16(gemm90 *g, const piece *x, cptx_val words)
 }
 
 /* Of all rounded words of the tile those of a piece. */
-static cptx_val kept(const gemm90 *g, const piece *x)
+static cptx_val rounded(const gemm90 *g, const piece *x)
 {
-	return cptx_slice(g->kept.words, (x->block * g->o->bn + x->col) / 4, x->cols / 4);
+	return cptx_slice(g->words, (x->block * g->o->bn + x->col) / 4, x->cols / 4);
 }
 
 /* f32: two at a time. */
@@ -212,7 +212,7 @@ static void await_buffer(const gemm90 *g, const piece *x)
 }
 
 /* Stores a piece that all threads have written. */
-static void send(const gemm90 *g, const gemm90_place *to, const piece *x)
+static void send(const gemm90 *g, const gemm90_place *at, const piece *x)
 {
 	cptx_kernel *k = g->k;
 	const bool last = x->cols < g->s.out_cols;
@@ -224,12 +224,13 @@ static void send(const gemm90 *g, const gemm90_place *to, const piece *x)
 		uint32_t bytes = cptx_tile_bytes(&g->s.d);
 		uint32_t boxes = g->o->swap ? BLOCK_M * g->s.out_bytes / SPAN : 1;
 		cptx_val from = cptx_mad(k, g->wg, g->s.store_buffers * bytes, g->stores, .mode = CPTX_LO);
-		cptx_val col = x->col ? cptx_add(k, to->col, x->col) : to->col;
-		cptx_val row = x->block ? cptx_add(k, to->row, x->block * BLOCK_M) : to->row;
+		cptx_val col = x->col ? cptx_add(k, at->n0, x->col) : at->n0;
+		cptx_val row = cptx_mad(k, cptx_as(g->wg, CPTX_S32), g->s.blocks * BLOCK_M, at->m0, .mode = CPTX_LO);
+		row = x->block ? cptx_add(k, row, x->block * BLOCK_M) : row;
 		for (uint32_t i = 0; i < boxes; i++) {
 			cptx_val along = i ? cptx_add(k, row, i * SPAN / g->s.out_bytes) : row;
-			cptx_val c[3] = { g->o->swap ? along : col, g->o->swap ? col : row, to->z };
-			cptx_cp_async_bulk_tensor_store(k, to->map[last], cptx_pack(k, g->o->batched ? 3 : 2, c),
+			cptx_val c[3] = { g->o->swap ? along : col, g->o->swap ? col : row, at->z };
+			cptx_cp_async_bulk_tensor_store(k, at->map[last], cptx_pack(k, g->o->batched ? 3 : 2, c),
 			                                cptx_offset(from, x->buffer * bytes + i * cptx_tile_bytes(t) / boxes),
 			                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
 		}
@@ -275,6 +276,18 @@ static void begin_f32(gemm90 *g, cptx_val start)
 	}
 }
 
+static void begin_kept(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+
+	g->words = cptx_regs(k, CPTX_B32, g->s.acc / 2);
+	g->kept = (gemm90_place){ .m0 = cptx_reg(k, CPTX_S32), .n0 = cptx_reg(k, CPTX_S32) };
+	if (g->o->batched)
+		g->kept.z = cptx_reg(k, CPTX_S32);
+	for (uint32_t i = 0; i < 2; i++)
+		g->kept.map[i] = g->o->grouped ? cptx_reg(k, CPTX_U64) : g->w.in.map[2 + i];
+}
+
 void gemm_sm90_epilogue_begin(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
@@ -296,29 +309,20 @@ void gemm_sm90_epilogue_begin(gemm90 *g)
 		for (uint32_t i = 0; i < g->lines[last].count; i++) /* computed here, in front of the loop */
 			cptx_lane_lines_at(k, &g->lane_lines[last], i, 0, 0);
 	}
-	if (!g->s.later)
-		return;
-	g->kept.words = cptx_regs(k, CPTX_B32, g->s.acc / 2);
-	g->kept.at = (gemm90_place){ .row = cptx_reg(k, CPTX_S32), .col = cptx_reg(k, CPTX_S32), .z = cptx_reg(k, CPTX_S32) };
-	for (uint32_t i = 0; i < 2; i++)
-		g->kept.at.map[i] = g->o->grouped ? cptx_reg(k, CPTX_U64) : g->w.in.map[2 + i];
+	if (g->s.later)
+		begin_kept(g);
 }
 
-static gemm90_place place_of(const gemm90 *g)
+static gemm90_place place_now(const gemm90 *g)
 {
-	return (gemm90_place){
-		.row = cptx_mad(g->k, cptx_as(g->wg, CPTX_S32), g->s.blocks * BLOCK_M, g->w.m0, .mode = CPTX_LO),
-		.col = g->w.n0,
-		.z = g->w.z,
-		.map = { g->w.in.map[2], g->w.in.map[3] },
-	};
+	return (gemm90_place){ .m0 = g->w.m0, .n0 = g->w.n0, .z = g->w.z, .map = { g->w.in.map[2], g->w.in.map[3] } };
 }
 
 void gemm_sm90_epilogue(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
-	const gemm90_place to = place_of(g);
+	const gemm90_place at = place_now(g);
 	place p = { .row = { 0 } };
 
 	for (uint32_t i = 0; i < pieces_of(g); i++) {
@@ -332,38 +336,40 @@ void gemm_sm90_epilogue(gemm90 *g)
 			piece_32(g, &p, &x);
 		else
 			store_16(g, &x, round_16(g, &p, &x, cptx_regs(k, CPTX_B32, x.cols / 4)));
-		send(g, &to, &x);
+		send(g, &at, &x);
 	}
 }
 
-void gemm_sm90_keep(gemm90 *g)
+/* ---- of the tile before ---- */
+
+void gemm_sm90_round(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
-	const gemm90_place to = place_of(g);
+	const gemm90_place now = place_now(g);
 	place p = { .row = { 0 } };
 
 	for (uint32_t i = 0; i < pieces_of(g); i++) {
 		const piece x = piece_of(g, i);
 		if (!x.col)
 			p = find_place(g, x.block);
-		round_16(g, &p, &x, kept(g, &x));
+		round_16(g, &p, &x, rounded(g, &x));
 	}
-	cptx_mov(k, to.row, .into = g->kept.at.row);
-	cptx_mov(k, to.col, .into = g->kept.at.col);
+	cptx_mov(k, now.m0, .into = g->kept.m0);
+	cptx_mov(k, now.n0, .into = g->kept.n0);
 	if (g->o->batched)
-		cptx_mov(k, to.z, .into = g->kept.at.z);
+		cptx_mov(k, now.z, .into = g->kept.z);
 	for (uint32_t i = 0; g->o->grouped && i < (g->s.rest_cols ? 2 : 1); i++)
-		cptx_mov(k, to.map[i], .into = g->kept.at.map[i]);
+		cptx_mov(k, now.map[i], .into = g->kept.map[i]);
 }
 
-void gemm_sm90_store_kept(gemm90 *g, uint32_t part, uint32_t parts)
+void gemm_sm90_store_rounded(gemm90 *g, uint32_t part, uint32_t parts)
 {
 	const uint32_t all = pieces_of(g);
 
 	for (uint32_t i = part * all / parts; i < (part + 1) * all / parts; i++) {
 		const piece x = piece_of(g, i);
 		await_buffer(g, &x);
-		store_16(g, &x, kept(g, &x));
-		send(g, &g->kept.at, &x);
+		store_16(g, &x, rounded(g, &x));
+		send(g, &g->kept, &x);
 	}
 }

@@ -69,7 +69,7 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_pieces(&s, o);
-	s.later = s.out_bytes == 2 && !o->stream_k && s.per_sm == 1 && s.consumers <= 2 && s.acc <= ACC_LATER;
+	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 && s.acc <= ACC_LATER;
 	return s;
 }
 
