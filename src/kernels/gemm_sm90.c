@@ -189,13 +189,13 @@ static uint64_t descriptor(const gemm90 *g, const cptx_tile *t, uint32_t row, ui
 	return word;
 }
 
-/* The wgmma of one stage; fresh: the sums begin, and with `later` the tile before is stored in between. */
-static void multiply(gemm90 *g, cptx_val stage, bool fresh)
+/* The wgmma of one stage; fresh: they begin a tile. */
+static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
-	const uint32_t k_step = 32 / s->in_bytes, per_block = g->o->bn / 2, steps = s->bk / k_step, all = s->blocks * steps;
-	cptx_val never = cptx_setp(k, 0, 1, .cmp = CPTX_EQ, .type = CPTX_U32), always = cptx_negated(never), after = { 0 };
+	const uint32_t k_step = 32 / s->in_bytes, per_block = g->o->bn / 2, steps = s->bk / k_step;
+	cptx_val never = cptx_setp(k, 0, 1, .cmp = CPTX_EQ, .type = CPTX_U32), always = cptx_negated(never);
 	/* descriptors count 16 bytes; the tile's rows of this warpgroup are added to A's */
 	cptx_val at = cptx_mad(k, stage, (s->a_bytes + s->b_bytes) / 16, g->ring_desc, .mode = CPTX_LO);
 	cptx_val b_at = cptx_cvt(k, at, .dtype = CPTX_U64);
@@ -210,21 +210,15 @@ static void multiply(gemm90 *g, cptx_val stage, bool fresh)
 	         : g->o->a_m_major                    ? ", 1, 0"
 	         : g->o->b_n_major                    ? ", 0, 1"
 	                                              : ", 0, 0");
-	if (fresh && s->later)
-		after = cptx_setp(k, g->w.at, g->w.clusters, .cmp = CPTX_GE);
-	for (uint32_t i = 0; i < all; i++) {
-		const uint32_t block = i % s->blocks, step = i / s->blocks;
-		if (!i || after.kind != CPTX_VAL_NONE) /* ptxas wants one behind a branch */
-			cptx_wgmma_fence(k);
-		cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, block * BLOCK_M, step * k_step)));
-		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, step * k_step) + s->a_bytes / 16)));
-		cptx_asm(k, text, cptx_slice(g->acc, block * per_block, per_block), a, b, fresh && !step ? never : always);
-		if (i + 1 == all)
-			cptx_wgmma_commit_group(k);
-		if (after.kind != CPTX_VAL_NONE)
-			CPTX_IF(k, after)
-				gemm_sm90_store_rounded(g, i, all);
+	cptx_wgmma_fence(k);
+	for (uint32_t i = 0; i < steps; i++) {
+		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, i * k_step) + s->a_bytes / 16)));
+		for (uint32_t m = 0; m < s->blocks; m++) {
+			cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, m * BLOCK_M, i * k_step)));
+			cptx_asm(k, text, cptx_slice(g->acc, m * per_block, per_block), a, b, fresh && !i ? never : always);
+		}
 	}
+	cptx_wgmma_commit_group(k);
 }
 
 /* Where a computing warpgroup is in the ring. */
@@ -242,6 +236,8 @@ static void read_stage(gemm90 *g, reader *r, bool fresh)
 	cptx_pipe_wait_full(k, &g->pipe, &r->at);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, r->stamps);
 	multiply(g, r->at.stage, fresh);
+	if (g->s.later)
+		gemm_sm90_store_some(g, fresh);
 	if (!fresh) {
 		cptx_wgmma_wait_group(k, 1);
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
@@ -285,6 +281,8 @@ static void compute_tiles(gemm90 *g, reader *r)
 		cptx_wgmma_wait_group(k, 0);
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, r->stamps);
+		if (g->s.later)
+			gemm_sm90_store_rest(g);
 		bring_out(g);
 	}
 }

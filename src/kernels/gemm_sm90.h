@@ -55,7 +55,8 @@ typedef struct gemm90 {
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
 	cptx_val first;    /* its first thread, which has TMA store */
 	cptx_val words;    /* with `later`: the tile before, rounded, two elements each */
-	gemm90_place kept; /* and where that is */
+	gemm90_place kept; /* where that is */
+	cptx_val stored;   /* parts of it that are stored */
 	/* where a thread stores results: of f32 an address, else lines of stmatrix */
 	cptx_val store_at[2][2][2]; /* f32 with swap: whole pieces and the last, row + 8, column + 1; else [0][0][0] */
 	cptx_lines lines[2];        /* of whole pieces, of the last one */
@@ -65,9 +66,11 @@ typedef struct gemm90 {
 /* From the accumulators to D; all threads of a warpgroup. */
 void gemm_sm90_epilogue_begin(gemm90 *g);
 void gemm_sm90_epilogue(gemm90 *g);
-/* With `later`, where another tile follows: rounds the accumulators; then stores parts of what was rounded. */
+/* With `later`, where another tile follows: rounds the accumulators; behind the wgmma of each stage of that: stores a part
+ * of what was rounded, if one is left; behind the last stage: all that is left. */
 void gemm_sm90_round(gemm90 *g);
-void gemm_sm90_store_rounded(gemm90 *g, uint32_t part, uint32_t parts);
+void gemm_sm90_store_some(gemm90 *g, bool first);
+void gemm_sm90_store_rest(gemm90 *g);
 /* With stream_k, and a part of a tile in the accumulators: the predicate holds if these have the sum of all parts behind it.
  */
 cptx_val gemm_sm90_reduce(gemm90 *g);

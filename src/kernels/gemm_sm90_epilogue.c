@@ -8,7 +8,7 @@
  * the others.  With swap the piece is stored by columns, which are rows of D (stmatrix.trans).
  *
  * Where registers have room for the rounded tile beside the accumulators (gemm_shape.later) only rounding keeps the tensor
- * cores waiting: the pieces leave between the first wgmma of the next tile.
+ * cores waiting: the pieces leave one by one behind the wgmma of the next tile's first stages.
  */
 #include "kernels/gemm_sm90.h"
 
@@ -126,7 +126,12 @@ typedef struct piece {
 	bool first_of_odd; /* takes the buffer of the last one of the tile before */
 } piece;
 
+/* Of a tile that is stored while the next one is multiplied: one with each stage. */
+enum { PARTS_MOST = 4 };
+
 static uint32_t pieces_of(const gemm90 *g) { return g->s.blocks * ((g->o->bn + g->s.out_cols - 1) / g->s.out_cols); }
+
+static uint32_t parts_of(const gemm90 *g) { return MIN(pieces_of(g), PARTS_MOST); }
 
 static piece piece_of(const gemm90 *g, uint32_t i)
 {
@@ -281,6 +286,7 @@ static void begin_kept(gemm90 *g)
 	cptx_kernel *k = g->k;
 
 	g->words = cptx_regs(k, CPTX_B32, g->s.acc / 2);
+	g->stored = cptx_var(k, CPTX_U32, parts_of(g));
 	g->kept = (gemm90_place){ .m0 = cptx_reg(k, CPTX_S32), .n0 = cptx_reg(k, CPTX_S32) };
 	if (g->o->batched)
 		g->kept.z = cptx_reg(k, CPTX_S32);
@@ -354,6 +360,7 @@ void gemm_sm90_round(gemm90 *g)
 			p = find_place(g, x.block);
 		round_16(g, &p, &x, rounded(g, &x));
 	}
+	cptx_mov(k, 0, .into = g->stored);
 	cptx_mov(k, now.m0, .into = g->kept.m0);
 	cptx_mov(k, now.n0, .into = g->kept.n0);
 	if (g->o->batched)
@@ -362,14 +369,42 @@ void gemm_sm90_round(gemm90 *g)
 		cptx_mov(k, now.map[i], .into = g->kept.map[i]);
 }
 
-void gemm_sm90_store_rounded(gemm90 *g, uint32_t part, uint32_t parts)
+/* A part of the tile before. */
+static void store_part(gemm90 *g, uint32_t part)
 {
-	const uint32_t all = pieces_of(g);
+	const uint32_t all = pieces_of(g), parts = parts_of(g);
 
 	for (uint32_t i = part * all / parts; i < (part + 1) * all / parts; i++) {
 		const piece x = piece_of(g, i);
 		await_buffer(g, &x);
 		store_16(g, &x, rounded(g, &x));
 		send(g, &g->kept, &x);
+	}
+}
+
+void gemm_sm90_store_some(gemm90 *g, bool first)
+{
+	cptx_kernel *k = g->k;
+	const uint32_t begin = first ? 0 : 1, end = first ? 1 : parts_of(g);
+
+	CPTX_IF(k, cptx_setp(k, g->stored, end, .cmp = CPTX_LT)) {
+		cptx_val next = cptx_var(k, CPTX_U32, g->stored);
+		for (uint32_t i = begin; i < end; i++)
+			CPTX_IF(k, cptx_setp(k, next, i, .cmp = CPTX_EQ))
+				store_part(g, i);
+		cptx_add(k, next, 1, .into = g->stored);
+	}
+}
+
+void gemm_sm90_store_rest(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const uint32_t parts = parts_of(g);
+
+	CPTX_IF(k, cptx_setp(k, g->stored, parts, .cmp = CPTX_LT)) {
+		for (uint32_t i = 1; i < parts; i++) /* each tile has a stage, and the first was stored with that */
+			CPTX_IF(k, cptx_setp(k, g->stored, i, .cmp = CPTX_LE))
+				store_part(g, i);
+		cptx_mov(k, parts, .into = g->stored);
 	}
 }

@@ -2,8 +2,8 @@
 #include "kernels/gemm_sm90.h"
 
 #define TARGET "sm_90a"
-/* Accumulators of a thread that leave room for half as many words of what was rounded. */
-enum { ACC_LATER = 128 };
+/* Accumulators of a thread that leave room for half as many words of what was rounded; with more to compute than that. */
+enum { ACC_LATER = 128, ACC_LATER_VALUES = 80 };
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
@@ -69,7 +69,9 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_pieces(&s, o);
-	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 && s.acc <= ACC_LATER;
+	bool values = o->alpha || o->beta || o->bias || o->epilogue;
+	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
+	          s.acc <= (values ? ACC_LATER_VALUES : ACC_LATER);
 	return s;
 }
 
