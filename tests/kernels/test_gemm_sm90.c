@@ -47,6 +47,20 @@ static const gemm_trial trials[] = {
 	{ .opt = { TILE(256, 152, 4), BF16, .out = CPTX_BF16, .beta = true }, SIZE(300, 304, 136), .in_place = true },
 	{ .opt = { TILE(128, 24, 2), BF16, .out = CPTX_F32, .b_n_major = true, .swap = true, .cluster_n = 2 },
 	  SIZE(56, 136, 104) },
+	/* several tiles for a CTA, with fewer and with more stages each than a tile of D has pieces */
+	{ .opt = { TILE(128, 256, 3), BF16, .out = CPTX_BF16 }, SIZE(256, 512, 64), .ctas = 1 },
+	{ .opt = { TILE(128, 256, 3), BF16, .out = CPTX_F16, .group = 1 }, SIZE(136, 776, 136), .ctas = 3 },
+	{ .opt = { TILE(128, 256, 4), BF16, .out = CPTX_BF16, .cluster_m = 2 }, SIZE(600, 264, 400), .ctas = 2 },
+	{ .opt = { TILE(64, 152, 2), TYPES(F16, F16), .out = CPTX_F16, .swap = true, .batched = true },
+	  SIZE(160, 136, 72),
+	  .batch = 3,
+	  .ctas = 2 },
+	{ .opt = { TILE(64, 24, 5), TYPES(E4M3, E4M3), .out = CPTX_BF16, .bias = true }, SIZE(130, 96, 640), .ctas = 1 },
+	{ .opt = { TILE(256, 80, 2), BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true,
+	           .epilogue = gemm_trial_epilogue },
+	  SIZE(300, 320, 200),
+	  .ctas = 2,
+	  .in_place = true },
 };
 
 START_TEST(gives_the_exact_sums) { gemm_right(&trials[_i], targets, (unsigned)_i); }
