@@ -225,7 +225,7 @@ void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice)
 		to[i] = *choice;
 }
 
-double gemm_longer(double a, double b) { return pow(pow(a, 6) + pow(b, 6), 1.0 / 6); }
+double gemm_longer(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
 
 static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
 {

@@ -24,6 +24,7 @@
 #define TILE_CLOCKS 400.0  /* the first load of a tile, and the first product's start */
 #define OUT_CLOCKS 4.0     /* of a column of the tile */
 #define LAUNCH_US 2.5
+#define HINDRANCE 6.0 /* gemm_longer() */
 
 /* ---- the model ---- */
 
@@ -81,7 +82,7 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	double ends = (rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0))) / together + out;
 	ends += o->stream_k ? reduce_clocks(&s, tiles, at_once) : 0;
 	c->tail = 1 - tiles * k_tiles / (steps * at_once) * MIN(1.0, at_once * s.cluster / (sms * together));
-	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us);
+	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us, HINDRANCE);
 }
 
 /* ---- the search ---- */

@@ -24,6 +24,7 @@
 #define TILE_CLOCKS 800.0 /* the ends of a tile that nothing overlaps */
 #define OUT_BYTES 32.0    /* of D, a clock */
 #define LAUNCH_US 2.5
+#define HINDRANCE 6.0 /* gemm_longer() */
 
 static double all_bytes(const cptx_gemm_opt *o, const gemm120_shape *s, const cptx_gemm_problem *p)
 {
@@ -62,7 +63,7 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	c->tail = 1 - tiles * k_tiles / (steps * at_once) * MIN(1.0, at_once / (sms * together));
 	/* what one CTA does at the ends of a tile, the other one's products overlap */
 	double ends = rounds * (TILE_CLOCKS + out) / together + (o->stream_k ? reduce_clocks(o, tiles, at_once) : 0);
-	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us);
+	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us, HINDRANCE);
 }
 
 /* The most stages that fit. */

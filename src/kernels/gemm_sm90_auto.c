@@ -12,24 +12,26 @@
 #include <math.h>
 
 /* Clocks are those that the chip holds under load. */
-#define GHZ 1.66                 /* 1000 clocks a microsecond */
-#define LAUNCH_US 1.95           /* until the first load is there, and the end of the grid */
-#define LAUNCH_BESIDE_US 0.461   /* the same where it has room beside the launch before */
+#define GHZ 1.65                 /* 1000 clocks a microsecond */
+#define LAUNCH_US 1.6            /* until the first load is there, and the end of the grid */
+#define LAUNCH_BESIDE_US 0.455   /* the same where it has room beside the launch before */
 #define PER_SM_US 2.86           /* more with two CTAs on a multiprocessor */
-#define CLUSTER_US 0.571         /* more with clusters */
-#define TILE_CLOCKS 1920.0       /* the first load of a tile, wgmma's start and end */
-#define PIECE_CLOCKS 117.0       /* of what is rounded and stored at once */
-#define ALONE 1.06               /* one warpgroup does not hide all of its waits */
-#define TOGETHER 0.0916          /* clocks that CTAs wait for each other, for each row that they share */
-#define L2_BYTES 6170.0          /* a clock, to all multiprocessors */
-#define SM_BYTES 124.0           /* to one */
-#define CROSSED 1.52             /* rows that begin in the midst of a line */
-#define LATENCY_US 0.527         /* from asking for a stage to having it */
-#define LATENCY_CLUSTER_US 0.221 /* more for each doubling of the cluster */
-#define MEMORY_GBS 4380.0
-#define IDLE 0.343              /* part of that rate that idle multiprocessors take with them */
+#define CLUSTER_US 0.354         /* more with clusters */
+#define TILE_CLOCKS 1717.0       /* the first load of a tile, wgmma's start and end */
+#define LATER_CLOCKS 855.0       /* instead of both, where a tile is stored while the next one is multiplied */
+#define PIECE_CLOCKS 284.0       /* of what is rounded and stored at once */
+#define NARROW 0.0196            /* more shared memory is read for each wgmma that is not 256 columns wide */
+#define TOGETHER 0.18            /* clocks that CTAs wait for each other, for each row that they share */
+#define L2_BYTES 9360.0          /* a clock, to all multiprocessors */
+#define SM_BYTES 172.0           /* to one */
+#define CROSSED 2.21             /* rows that begin in the midst of a line */
+#define LATENCY_US 0.384         /* from asking for a stage to having it */
+#define LATENCY_CLUSTER_US 0.163 /* more for each doubling of the cluster */
+#define HINDRANCE 3.83           /* gemm_longer() */
+#define MEMORY_GBS 4020.0
+#define IDLE 0.283              /* part of that rate that idle multiprocessors take with them */
 #define L2_KEEPS 40e6           /* bytes that stay in L2 while a problem runs */
-#define APART 1.53              /* with stream_k loads of the same lines come at different times */
+#define APART 2.32              /* with stream_k loads of the same lines come at different times */
 #define REDUCE_US 2.04          /* leaving a sum and fetching it, at least */
 #define REDUCE_BYTES_US 88700.0 /* of one multiprocessor */
 
@@ -40,7 +42,7 @@ static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s)
 {
 	double shared = (s->cluster_n > 1 ? o->bm : 0) + (s->cluster_m > 1 ? o->bn : 0);
 
-	return o->bm / 64 * 4 * (o->bn / 2.0) * (o->bm == 64 ? ALONE : 1) + TOGETHER * shared;
+	return o->bm / 64 * 4 * (o->bn / 2.0) * (1 + NARROW * (256.0 / o->bn - 1)) + TOGETHER * shared;
 }
 
 /* Clocks that a K tile of so many clusters takes to come: what L2 gives out, or what a multiprocessor takes in, whichever is
@@ -93,8 +95,9 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	}
 	c->memory_us = sizes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
 	double pieces = PIECE_CLOCKS * s.blocks * ((o->bn + s.out_cols - 1) / s.out_cols) * together;
-	double ends = ceil(rounds) * (TILE_CLOCKS + pieces) * clock;
-	c->us = fixed_us(&s, run, sms) + gemm_longer(gemm_longer(c->mma_us, c->load_us) + ends, c->memory_us);
+	double end = TILE_CLOCKS + pieces, ends = (end + (ceil(rounds) - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
+	double work = gemm_longer(c->mma_us, c->load_us, HINDRANCE);
+	c->us = fixed_us(&s, run, sms) + gemm_longer(work + ends, c->memory_us, HINDRANCE);
 	if (o->stream_k) {
 		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
 		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;

@@ -92,8 +92,9 @@ typedef struct gemm_pick {
 	uint32_t sms;
 } gemm_pick;
 void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice);
-/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other. */
-double gemm_longer(double a, double b);
+/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
+ * the lower the power. */
+double gemm_longer(double a, double b, double power);
 
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                              const cptx_gemm_problem *p, cptx_error *err);
