@@ -119,7 +119,7 @@ typedef struct cptx_gemm_opt {
 /**
  * A kernel for large matrices, bf16 in and f32 out, that target runs if it has mma (NULL: that some target runs).
  * mma.sync: the tuned shape, 128 x 256 x 64, 2 x 4 warps, 4 stages, shrunk where the target has less shared memory; others:
- * what cptx_gemm_auto picks for 4096 cubed, 128 x 256 in clusters of 2 x 1 by wgmma, 256 x 256 by tcgen05.  Out of range:
+ * what cptx_gemm_auto picks for 4096 cubed, 128 x 256 in clusters of 1 x 2 by wgmma, 256 x 256 by tcgen05.  Out of range:
  * that of mma.sync.  For other types or sizes cptx_gemm_auto picks better.
  */
 CPTX_API cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target);

@@ -4,8 +4,8 @@
  * All shapes that the rules allow are tried.  A tile takes, for each K tile, the longer of two times: that of the tensor
  * cores and that of filling shared memory from L2, which multicast lowers.  To these come a part for each tile and one for
  * each launch.  All together take at least as long as global memory needs.  Two that are near to one another hinder each
- * other, hence gemm_longer().  The constants were fitted to times of bench_gemm_sm90 --sweep, of all sizes in
- * bench/gemm_sizes.h.
+ * other, hence gemm_longer().  The constants were fitted to measured times: 31 shapes for each of the 24 larger sizes of
+ * bench/gemm_sizes.h, and the best two of all sizes there.
  */
 #include "kernels/gemm_sm90.h"
 
@@ -19,7 +19,7 @@
 #define CLUSTER_US 0.354         /* more with clusters */
 #define TILE_CLOCKS 1717.0       /* the first load of a tile, wgmma's start and end */
 #define LATER_CLOCKS 855.0       /* instead of both, where a tile is stored while the next one is multiplied */
-#define PIECE_CLOCKS 284.0       /* of what is rounded and stored at once */
+#define COLUMN_CLOCKS 4.44       /* of each column of 64 rows that is rounded and stored */
 #define NARROW 0.0196            /* more shared memory is read for each wgmma that is not 256 columns wide */
 #define TOGETHER 0.18            /* clocks that CTAs wait for each other, for each row that they share */
 #define L2_BYTES 9360.0          /* a clock, to all multiprocessors */
@@ -94,8 +94,8 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 		c->tail = 0, c->load_us *= APART;
 	}
 	c->memory_us = sizes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
-	double pieces = PIECE_CLOCKS * s.blocks * ((o->bn + s.out_cols - 1) / s.out_cols) * together;
-	double end = TILE_CLOCKS + pieces, ends = (end + (ceil(rounds) - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
+	double columns = COLUMN_CLOCKS * s.blocks * o->bn * together;
+	double end = TILE_CLOCKS + columns, ends = (end + (ceil(rounds) - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
 	double work = gemm_longer(c->mma_us, c->load_us, HINDRANCE);
 	c->us = fixed_us(&s, run, sms) + gemm_longer(work + ends, c->memory_us, HINDRANCE);
 	if (o->stream_k) {
