@@ -135,8 +135,8 @@ typedef struct cptx_gemm_problem {
 	                              first launch; each launch leaves its counters so.  Launches at the same time need their own */
 	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
-	uint32_t ctas;     /**< most CTAs to launch; 0: as many as all multiprocessors hold.  With stream_k more than there are
-	                        tiles cut these along K */
+	uint32_t ctas; /**< most CTAs to launch; 0: as many as all multiprocessors hold.  Of these as few are launched as need
+	                    no more rounds.  With stream_k more than there are tiles cut these along K */
 	float alpha, beta; /**< with alpha, with beta */
 } cptx_gemm_problem;
 
@@ -243,7 +243,7 @@ enum cptx_gemm_phase {
 	CPTX_GEMM_WAIT_DATA, /**< for a stage to be full */
 	CPTX_GEMM_MULTIPLY,  /**< matrix instructions */
 	CPTX_GEMM_WAIT_SUMS, /**< for an accumulator to be complete */
-	CPTX_GEMM_BRING_OUT  /**< the epilogue */
+	CPTX_GEMM_BRING_OUT  /**< the epilogue; of a tile that is stored while the next one is multiplied, rounding */
 };
 /** Of a kernel with that many stamps for a warp, and the grid and threads of its plan: how the timeline lies in memory. */
 CPTX_API cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_t stamps);

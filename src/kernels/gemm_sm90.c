@@ -11,8 +11,8 @@
  * no zeros, and the loop's predicates are constants.
  *
  * The result goes through shared memory (gemm_sm90_epilogue.c), and TMA stores it while the next tile is computed.  CTAs are
- * persistent, and the loader runs ahead across tile borders; so rounding is not overlapped, and stmatrix only where registers
- * have room for a rounded tile beside the next one's sums.
+ * persistent, and the loader runs ahead across tile borders; so rounding is not overlapped, and stmatrix only where
+ * registers have room for a rounded tile beside the next one's sums.
  */
 #include "kernels/gemm_sm90.h"
 
