@@ -72,7 +72,8 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	tma_gemm t = gemm_sm90_describe(o);
 	uint64_t tiles = tma_gemm_tiles(&t, p) * batch;
 	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
-	double busy = MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / sms);
+	double busy =
+		MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / (ceil(rounds) * sms)); /* on average */
 	double steps = rounds * (double)k_tiles, clock = 1e-3 / GHZ;
 	double sizes =
 		(double)batch * ((double)(p->m + p->n) * (double)p->k * s.in_bytes + (double)p->m * (double)p->n * s.out_bytes);

@@ -68,8 +68,6 @@ uint32_t tma_gemm_smem(const char *target, uint32_t per_sm);
 
 /* Clusters that are resident at once on so many multiprocessors; at least 1. */
 uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm);
-/* Clusters that compute so many whole tiles, where that many fit at once: as few as need no more rounds. */
-uint64_t tma_gemm_at_once(uint64_t tiles, uint64_t most);
 /* Cluster tiles of one matrix. */
 static inline uint64_t tma_gemm_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
 {
