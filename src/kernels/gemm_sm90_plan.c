@@ -2,8 +2,9 @@
 #include "kernels/gemm_sm90.h"
 
 #define TARGET "sm_90a"
-/* Accumulators of a thread that leave room for half as many words of what was rounded; with more to compute than that. */
-enum { ACC_LATER = 128, ACC_LATER_VALUES = 80 };
+/* Accumulators of a thread that leave room for half as many words of what was rounded; with more to compute than that.
+ * With more than ACC_WIDE of them, or with three warpgroups half as many, that has no room beside wide pieces. */
+enum { ACC_LATER = 128, ACC_LATER_VALUES = 80, ACC_WIDE = 160 };
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
@@ -17,6 +18,9 @@ static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
 {
 	return rows % (sharers * (mn_major ? BLOCK_M : 8)) ? 1 : sharers;
 }
+
+/* Elements of D are not just sums. */
+static bool has_values(const cptx_gemm_opt *o) { return o->alpha || o->beta || o->bias || o->epilogue; }
 
 /* Pieces of so many columns at most. */
 static void set_pieces(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
@@ -39,11 +43,13 @@ static void set_pieces(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uin
 static void choose_pieces(gemm_shape *s, const cptx_gemm_opt *o)
 {
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
-	uint32_t most = tma_gemm_smem(TARGET, s->per_sm);
+	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
 
+	if (has_values(o) && s->acc * (s->consumers > 2 ? 2 : 1) > ACC_WIDE)
+		widest = 32;
 	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
 		uint32_t cols = by_choice[i][0];
-		if (!o->swap && cols * s->out_bytes > SPAN)
+		if (cols > widest || (!o->swap && cols * s->out_bytes > SPAN))
 			continue;
 		set_pieces(s, o, cols, by_choice[i][1]);
 		if (shared_bytes(o, s) <= most)
@@ -69,9 +75,8 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
 	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
 	choose_pieces(&s, o);
-	bool values = o->alpha || o->beta || o->bias || o->epilogue;
 	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
-	          s.acc <= (values ? ACC_LATER_VALUES : ACC_LATER);
+	          s.acc <= (has_values(o) ? ACC_LATER_VALUES : ACC_LATER);
 	return s;
 }
 

@@ -129,6 +129,10 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		{ TILE(192, 184, 3), BF16, .out = CPTX_F32, .swap = true, .name = "l" },
 		{ TILE(128, 256, 3), BF16, .out = CPTX_BF16, .alpha = true, .beta = true, .bias = true,
 		  .epilogue = gemm_trial_epilogue, .swap = true, .name = "m" },
+		{ TILE(256, 192, 3), BF16, .out = CPTX_BF16, .beta = true, .bias = true, .batched = true, .name = "r" },
+		{ TILE(256, 192, 3), BF16, .out = CPTX_BF16, .beta = true, .stream_k = true, .batched = true, .swap = true,
+		  .name = "s" },
+		{ TILE(192, 192, 4), BF16, .out = CPTX_BF16, .beta = true, .bias = true, .batched = true, .name = "t" },
 	};
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];
