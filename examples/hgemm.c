@@ -108,17 +108,21 @@ static bool check_passes(const hgemm_opt *o, const hgemm_tiles *t, cptx_error *e
 	return true;
 }
 
-/* setmaxnreg: whole warpgroups; computing threads get more than at the start, and all have room in the register file. */
+/* setmaxnreg: whole warpgroups; computing threads get more than at the start, out of what the CTA began with. */
 static bool check_registers(const struct rung *r, const hgemm_opt *o, const hgemm_tiles *t, cptx_error *err)
 {
 	uint32_t threads = (t->warps + hgemm_producers(o)) * CPTX_WARP, start = CPTX_REGS_PER_SM / threads / 8 * 8;
 	uint32_t all = t->warps * CPTX_WARP * o->consumer_regs + hgemm_producers(o) * CPTX_WARP * HGEMM_PRODUCER_REGS;
 
+	start = o->most_regs && o->most_regs < start ? o->most_regs / 8 * 8 : start;
 	RULE(r->tma && t->warps % 4 == 0, "%u registers for %u warps that compute; warpgroups of rungs with TMA have them",
 	     o->consumer_regs, t->warps);
-	RULE(o->consumer_regs % 8 == 0 && o->consumer_regs <= 256 && o->consumer_regs >= start && all <= CPTX_REGS_PER_SM,
-	     "%u registers for those who compute, of %u threads; a multiple of 8 from %u on, %u in all at most",
-	     o->consumer_regs, threads, start, CPTX_REGS_PER_SM);
+	RULE(start >= HGEMM_PRODUCER_REGS, "%u registers a thread at the start; with setmaxnreg they are %d or more", start,
+	     HGEMM_PRODUCER_REGS);
+	RULE(o->consumer_regs % 8 == 0 && o->consumer_regs <= 256 && o->consumer_regs >= start && all <= threads * start,
+	     "%u registers for those who compute, of %u threads that begin with %u each; a multiple of 8 from there on, %u in "
+	     "all at most, and %d are for each who loads",
+	     o->consumer_regs, threads, start, threads * start, HGEMM_PRODUCER_REGS);
 	return true;
 }
 

@@ -241,7 +241,7 @@ void hgemm_step(const hgemm *h, uint32_t step, hgemm_stage *next)
 /* Where byte tid * 16 of a swizzled tile is kept; further passes lie whole patterns behind. */
 static cptx_val thread_place(const hgemm *h, enum cptx_swizzle swizzle)
 {
-	uint32_t bits = 0, value[8] = { 0 };
+	uint32_t bits = 0, value[10] = { 0 }; /* 1024 threads at most */
 
 	for (; 1u << bits < h->t.warps * CPTX_WARP; bits++)
 		value[bits] = cptx_swizzle_address(swizzle, CHUNK << bits);

@@ -385,6 +385,11 @@ bool cptx_insn_desc_set(cptx_insn_desc *d, const char *name, const char *value, 
 		d->ctas = (uint8_t)v;
 		return ok;
 	}
+	if (is_scaled(d) && !strcmp(name, "d")) { /* has no bits: it is f32 */
+		d->d = cptx_type_find(value);
+		RULE(d->d == CPTX_F32, "d=%s: D of kind %s is f32", value, kinds[d->kind].name);
+		return true;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (has_field(d->kind, &fields[i]) && !strcmp(fields[i].f.name, name))
 			return set_text(d, &fields[i], value, err);

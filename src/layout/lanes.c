@@ -5,7 +5,7 @@
  */
 #include "layout/layout.h"
 
-enum { MOST_BITS = 8 };
+enum { MOST_BITS = 10 /* threads of a CTA */ };
 
 typedef struct group {
 	uint32_t mask, shift, factor;

@@ -38,6 +38,7 @@ uint32_t cptx_tensor_type_bits(enum cptx_tensor_type t) { return (unsigned)t < C
 typedef unsigned long long ull;
 enum { MOST_BOX = 256, MOST_PIXELS = 1024, PADDED_BOX = 128 };
 static const uint64_t most_dim = (uint64_t)1 << 32, stride_end = (uint64_t)1 << 40;
+static const uint64_t beyond = UINT64_MAX / 32 * 32; /* 64 bits, aligned */
 
 static uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 static bool is_wide(const cptx_tensor_map_opt *o)
@@ -64,11 +65,11 @@ void cptx_tensor_map_strides(const cptx_tensor_map_opt *o, uint64_t stride[CPTX_
 		return;
 	memset(stride, 0, CPTX_TENSOR_RANK * sizeof *stride);
 	for (uint32_t i = 1; o && i < CPTX_TENSOR_RANK; i++)
-		stride[i] = i >= o->rank                                              ? 0
-		            : o->stride[i]                                            ? o->stride[i]
-		            : i == 1                                                  ? bytes_of(o, o->dim[0])
-		            : stride[i - 1] < stride_end && o->dim[i - 1] <= most_dim ? stride[i - 1] * o->dim[i - 1]
-		                                                                      : stride_end;
+		stride[i] = i >= o->rank                                                  ? 0
+		            : o->stride[i]                                                ? o->stride[i]
+		            : i == 1                                                      ? bytes_of(o, o->dim[0])
+		            : stride[i - 1] && o->dim[i - 1] > UINT64_MAX / stride[i - 1] ? beyond
+		                                                                          : stride[i - 1] * o->dim[i - 1];
 }
 
 static bool check_choices(const cptx_tensor_map_opt *o, cptx_error *err)

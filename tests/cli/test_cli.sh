@@ -428,6 +428,10 @@ says "0x4000004000000040"
 status 0 desc f16 a=bf16 b=bf16 d=f32 m=256 n=256 ctas=2
 says "0x10400490"
 says "D f32 256x256 = A bf16 K-major * B bf16 K-major, 16 elements along k"
+status 0 desc mxf4 a=e2m1 b=e2m1 m=128 n=64 scale=ue8m0
+says "D f32 128x64 = A e2m1 K-major * B e2m1 K-major"
+status 0 desc mxf8f6f4 a=e4m3 b=e5m2 d=f32 m=128 n=64 scale=ue8m0
+usage "D of kind mxf4 is f32" desc mxf4 a=e2m1 b=e2m1 d=f16 m=128 n=64 scale=ue8m0
 usage "start= beside a word, which says it itself" desc wgmma 0x1 start=0x400
 usage "m= beside a word" desc f16 m=64 0x8400410
 status 0 desc f16 0x8400410 ctas=2 ws=no

@@ -247,7 +247,11 @@ START_TEST(refusals)
 	o = good, o.bm = 96, o.warps_m = 3;
 	refused(HGEMM_K_STAGES, o, "sm_90a", "6 warps that copy; their number is a power of two");
 	o = good, o.consumer_regs = 200;
-	refused(HGEMM_TMA_R, o, "sm_90a", "200 registers for those who compute, of 256 threads; a multiple of 8 from 256 on");
+	refused(HGEMM_TMA_R, o, "sm_90a",
+	        "200 registers for those who compute, of 256 threads that begin with 256 each; a multiple of 8");
+	o = good, o.most_regs = 128, o.consumer_regs = 240; /* would wait for registers forever */
+	refused(HGEMM_TMA_R, o, "sm_90a",
+	        "of 256 threads that begin with 128 each; a multiple of 8 from there on, 32768 in all");
 	o = good, o.group = 65537;
 	refused(HGEMM_TMA_R, o, "sm_90a", "groups of 65537 rows of tiles; at most 65536");
 	o = good, o.stages = 1;

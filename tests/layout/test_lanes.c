@@ -131,9 +131,9 @@ START_TEST(bits)
 		}
 	}
 	begin();
-	static const uint32_t nine[9] = { 1 };
-	cptx_lane_bits(k, lane, 9, nine, true, start);
-	ck_assert_ptr_nonnull(strstr(cptx_module_error(m)->text, "9 bits of a lane number"));
+	static const uint32_t eleven[11] = { 1 };
+	cptx_lane_bits(k, lane, 11, eleven, true, start);
+	ck_assert_ptr_nonnull(strstr(cptx_module_error(m)->text, "11 bits of a lane number"));
 }
 END_TEST
 

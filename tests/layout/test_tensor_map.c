@@ -78,6 +78,7 @@ START_TEST(memory)
 	illegal(MAP(.dim = { 4092, 512 }), "stride 8184 of dimension 1 (packed); it is a multiple of 16 bytes (nearest: 8192)");
 	legal(MAP(.dim = { 4092, 512 }, .stride = { 0, 8192 }), 16384);
 	illegal(MAP(.stride = { 0, 8200 }), "stride 8200 of dimension 1; it is a multiple of 16 bytes (nearest: 8208)");
+	illegal(MAP(.type = CPTX_TENSOR_F32, .rank = 4, .dim = { 1u << 31, 1u << 31, 4, 4 }), "it is below 2^40");
 	illegal(MAP(.stride = { 0, (uint64_t)1 << 40 }), "it is below 2^40");
 	illegal(MAP(.rank = 3, .dim = { 4096, (uint64_t)1 << 32, 2 }, .box = { 64, 1, 1 }),
 	        "stride 35184372088832 of dimension 2");

@@ -26,6 +26,8 @@ static bool find_kind(request *q, const char *name)
 	for (int i = 0; i < CPTX_TCGEN05_KINDS; i++)
 		if (!strcmp(name, cptx_tcgen05_kind_name((enum cptx_tcgen05_kind)i))) {
 			q->insn.kind = (enum cptx_tcgen05_kind)i;
+			if (i >= CPTX_TCGEN05_MXF8F6F4) /* block-scaled: no bits say so */
+				q->insn.d = CPTX_F32;
 			return true;
 		}
 	return false;
