@@ -110,6 +110,10 @@ CPTX_API unsigned cptx_type_bits(enum cptx_type type);
 CPTX_API const char *cptx_type_name(enum cptx_type type);
 /** The type of that PTX spelling, CPTX_TYPE_NONE if there is none. */
 CPTX_API enum cptx_type cptx_type_find(const char *name);
+/** The PTX spelling of a modifier, "m64n256k16"; "?" for what is none. */
+CPTX_API const char *cptx_mod_name(enum cptx_mod mod);
+/** The modifier of that PTX spelling, 0 if there is none: for a .shape that a program puts together. */
+CPTX_API enum cptx_mod cptx_mod_find(const char *name);
 
 /** What a cptx_val is. */
 enum cptx_val_kind {

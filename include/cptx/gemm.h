@@ -140,6 +140,20 @@ typedef struct cptx_gemm_problem {
 	float alpha, beta; /**< with alpha, with beta */
 } cptx_gemm_problem;
 
+/** What a parameter in front of M is: a tensor map (128 bytes).  [sync]: A, B and D are pointers; [scaled]: D is one. */
+enum cptx_gemm_map {
+	CPTX_GEMM_MAP_A,       /**< A */
+	CPTX_GEMM_MAP_B,       /**< B */
+	CPTX_GEMM_MAP_D,       /**< D */
+	CPTX_GEMM_MAP_END_D,   /**< [wgmma] D again, in boxes for the end of a tile */
+	CPTX_GEMM_MAP_LAST_A,  /**< [wgmma] A again, in boxes for its last rows, which fill no tile */
+	CPTX_GEMM_MAP_LAST_B,  /**< [wgmma] B again */
+	CPTX_GEMM_MAP_SCALE_A, /**< with scale: the factors of A */
+	CPTX_GEMM_MAP_SCALE_B, /**< those of B */
+	CPTX_GEMM_MAP_KINDS    /**< their number */
+};
+enum { CPTX_GEMM_MAPS = 6 /**< that a kernel has, at most */ };
+
 /** What a kernel needs. */
 typedef struct cptx_gemm_plan {
 	uint32_t threads; /**< block.x */
@@ -152,10 +166,10 @@ typedef struct cptx_gemm_plan {
 	uint32_t accumulators;       /**< [tcgen05] in tensor memory: 2, or 1 where there is no room; then nothing overlaps the
 	                                  epilogue */
 	uint32_t columns;            /**< [tcgen05] of tensor memory */
-	uint32_t maps;               /**< parameters of the kernel in front of M: tensor maps, and D where it has none */
-	bool map_rest, map_last; /**< [wgmma] whether these have the map for the end of a tile of D, those for the last rows */
-	uint32_t grid;           /**< CTAs; needs a problem */
-	uint64_t workspace;      /**< bytes; needs a problem */
+	uint32_t maps;               /**< parameters in front of M (grouped: maps of a problem) */
+	enum cptx_gemm_map map[CPTX_GEMM_MAPS]; /**< these, in order */
+	uint32_t grid;                          /**< CTAs; needs a problem */
+	uint64_t workspace;                     /**< bytes; needs a problem */
 } cptx_gemm_plan;
 
 /** Checks options; false: the rule that is broken and what would be right.  target, plan: may be NULL. */
@@ -193,17 +207,13 @@ CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem,
 /**
  * Adds the kernel to a module.  NULL on error: err says why (and the module holds it if building failed).
  *
- * Parameters, in order: [sync] A, B, D (pointers), M, N, K (u32).  The others: tensor maps (128 bytes each) of A, B and D
- * ([scaled]: D as a pointer), with scale those of the factors of A and B; [wgmma] with plan.map_rest one more of D,
- * with boxes for the end of a tile, and with plan.map_last two with boxes for the last rows of A and of B; M, N, K
- * (u32), and where the options say so batch (u32), alpha (f32), beta (f32), C, bias, the timeline and the workspace
- * (pointers).  With grouped: the table (pointer), cluster tiles of all problems (u32), alpha and beta where the options say
- * so.
+ * Parameters, in order: what plan.map names, M, N, K (u32), and where the options say so batch (u32), alpha (f32), beta
+ * (f32), C, bias, the timeline and the workspace (pointers).  With grouped: the table (pointer), cluster tiles of all
+ * problems (u32), alpha and beta where the options say so.
  */
 CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
 
-enum { CPTX_GEMM_MAPS = 6 /**< at most */ };
-/** The descriptions of the tensor maps that a kernel takes, in the order of its parameters; what is a pointer is left out
+/** The descriptions of the tensor maps that a kernel takes, in the order of plan.map; what is a pointer is left out
  * ([scaled]: map[2]).  Not [sync]. */
 CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                              cptx_tensor_map_opt map[CPTX_GEMM_MAPS], cptx_error *err);

@@ -66,6 +66,21 @@ enum cptx_type arch_type_of(const char *name, size_t n)
 
 enum cptx_type cptx_type_find(const char *name) { return name ? arch_type_of(name, strlen(name)) : CPTX_TYPE_NONE; }
 
+const char *cptx_mod_name(enum cptx_mod mod)
+{
+	return (unsigned)mod >= arch_ntype && (unsigned)mod < arch_nmod ? arch_mods[mod].name : "?";
+}
+
+enum cptx_mod cptx_mod_find(const char *name)
+{
+	const size_t n = name ? strlen(name) : 0;
+
+	for (unsigned m = arch_ntype; m < arch_nmod; m++)
+		if (arch_mods[m].len == n && n && !memcmp(arch_mods[m].name, name, n))
+			return (enum cptx_mod)m;
+	return (enum cptx_mod)0;
+}
+
 bool cptx_op_at(size_t i, cptx_op_info *info)
 {
 	if (i >= arch_nop || !info)

@@ -94,6 +94,16 @@ static bool check_target(const gemm_generator *g, const cptx_target *t, cptx_err
 	                 g->where, has ? own : cptx_gemm_mma_name(cptx_gemm_mma_of(t)));
 }
 
+/* Of a kernel without tensor maps A, B and D are pointers. */
+static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm_plan *plan)
+{
+	uint32_t maps = g->describe ? g->describe(o).maps : MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D);
+
+	for (int i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
+		if (maps & MAP(i))
+			plan->map[plan->maps++] = (enum cptx_gemm_map)i;
+}
+
 static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	RULE(o, "no options were given (NULL)");
@@ -106,6 +116,7 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for %s: tile K = %u; with %s%s it is %u, 128 bytes", g->target,
 		                 o->bk, here.columns || here.vec ? "kind " : ".",
 		                 here.columns || here.vec ? cptx_tcgen05_kind_name(here.kind) : cptx_type_name(o->a), here.bk);
+	list_maps(g, o, &here);
 	*plan = here;
 	return true;
 }
@@ -192,7 +203,7 @@ cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, con
 	if (!g->describe)
 		return gemm_sm80_launch(&o, &plan, program, dev, p, err);
 	tma_gemm t = g->describe(&o);
-	return tma_gemm_launch(&t, &plan, program, dev, p, err);
+	return tma_gemm_launch(&t, &plan, program, dev, p, 0, 0, err);
 }
 
 cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,

@@ -75,8 +75,7 @@ static void setup(gemm100 *g)
 	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = READERS, .multicast = s->ctas);
 	cptx_pipe_prepare(k, &g->stages, first);
 	cptx_pipe_prepare(k, &g->accs, first);
-	for (uint32_t i = 0; i < g->t.maps && !g->o->grouped; i++)
-		cptx_prefetch(k, g->w.p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->tid);
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	if (s->ctas > 1)
 		g->leader = cptx_and(k, g->w.rank, ~1u);
@@ -127,7 +126,8 @@ static void load_factors(const gemm100 *g, bool of_b, cptx_val stage, cptx_val f
 	cptx_val to = cptx_mad(k, stage, of_b ? g->s.sb_bytes : g->s.sa_bytes, of_b ? g->smem_sb : g->smem_sa, .mode = CPTX_LO);
 	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), first, cptx_shr(k, row, 7), g->w.z };
 
-	cptx_cp_async_bulk_tensor_load(k, to, g->w.in.map[of_b ? 4 : 3], cptx_pack(k, g->o->batched ? 4 : 3, c), mbar,
+	cptx_cp_async_bulk_tensor_load(k, to, g->w.in.map[of_b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
+	                               cptx_pack(k, g->o->batched ? 4 : 3, c), mbar,
 	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CLUSTER,
 	                               .cta_group = g->s.ctas > 1 ? CPTX_CTA_GROUP_2 : 0);
 }
@@ -139,12 +139,12 @@ static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cp
 	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->w.n0;
 	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = full, .pair = s->ctas > 1 };
 
-	l.tile = &s->part_a, l.map = g->w.in.map[0], l.row = g->w.m0;
+	l.tile = &s->part_a, l.map = g->w.in.map[CPTX_GEMM_MAP_A], l.row = g->w.m0;
 	l.to = cptx_mad(k, at->stage, s->a_bytes, g->smem_a, .mode = CPTX_LO);
 	load_operand(g, l, s->cluster_n, mask);
 	if (s->ctas > 1)
 		row_b = cptx_mad(k, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0, .mode = CPTX_LO);
-	l.tile = &s->part_b, l.map = g->w.in.map[1], l.row = row_b;
+	l.tile = &s->part_b, l.map = g->w.in.map[CPTX_GEMM_MAP_B], l.row = row_b;
 	l.to = cptx_mad(k, at->stage, s->b_bytes, g->smem_b, .mode = CPTX_LO);
 	load_operand(g, l, s->cluster_m, mask);
 	if (gemm_sm100_scaled(g->o)) {
@@ -177,7 +177,7 @@ static void load(gemm100 *g)
 	if (s->tiles > 1)
 		mask = sharers(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		tma_gemm_locate(k, &g->t, &g->w, MAPS_LOADED);
+		tma_gemm_locate(k, &g->t, &g->w, ~MAPS_OF_D);
 		cptx_mov(k, first_k(g), .into = k0);
 		CPTX_FOR(k, k0, end_k(g), s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);

@@ -46,8 +46,6 @@ static inline bool gemm_sm100_scaled(const cptx_gemm_opt *o) { return o->kind >=
  */
 bool gemm_sm100_idesc(const cptx_gemm_opt *in, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
 
-enum { MAPS_LOADED = 0x1b, MAPS_STORED = 0x04 }; /* of A, B, D and the factors */
-
 typedef struct gemm100 {
 	cptx_kernel *k;
 	const cptx_gemm_opt *o;

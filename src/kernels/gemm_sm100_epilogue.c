@@ -141,7 +141,7 @@ static void send_piece(const gemm100 *g, outgoing *out, cptx_val acc, cptx_val r
 	CPTX_IF(k, g->elected) {
 		cptx_val along = col ? cptx_add(k, g->w.n0, col) : g->w.n0;
 		cptx_val c[3] = { g->o->swap ? row : along, g->o->swap ? along : row, g->w.z };
-		cptx_cp_async_bulk_tensor_store(k, g->w.in.map[2], cptx_pack(k, g->o->batched ? 3 : 2, c), out->piece,
+		cptx_cp_async_bulk_tensor_store(k, g->w.in.map[CPTX_GEMM_MAP_D], cptx_pack(k, g->o->batched ? 3 : 2, c), out->piece,
 		                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
 		cptx_cp_async_bulk_commit_group(k);
 	}
@@ -179,7 +179,7 @@ void gemm_sm100_bring_out(gemm100 *g)
 	outgoing out = begin(g);
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		tma_gemm_locate(k, &g->t, &g->w, MAPS_STORED);
+		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		cptx_val row = cptx_mad(k, cptx_as(g->warp, CPTX_S32), 32, g->w.m0, .mode = CPTX_LO);
 		find_place(g, &out, row);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);

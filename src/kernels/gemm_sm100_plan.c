@@ -91,8 +91,8 @@ tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
 		               .b = o->swap ? s.part_a : s.part_b,
 		               .d = s.d,
 		               .factors = { s.vec, s.blocks, o->swap ? s.b_blocks : 1, o->swap ? 1 : s.b_blocks },
-		               .maps = gemm_sm100_scaled(o) ? 5 : 3,
-		               .list_maps = 5,
+		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
+		                       (gemm_sm100_scaled(o) ? MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B) : 0),
 		               .pair = s.ctas > 1 ? ROWS : 0,
 		               .side_m = o->swap ? n : m,
 		               .side_n = o->swap ? m : n,
@@ -200,8 +200,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 		                      .vec = s.vec,
 		                      .kind = o->kind,
 		                      .accumulators = s.accs,
-		                      .columns = s.columns,
-		                      .maps = gemm_sm100_scaled(o) ? 5 : 3 };
+		                      .columns = s.columns };
 	return true;
 }
 

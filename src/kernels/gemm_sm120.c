@@ -46,9 +46,9 @@ static void load_factors(const gemm120 *g, bool of_b, cptx_val to, cptx_val bloc
 	cptx_kernel *k = g->k;
 	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), block, cptx_shr(k, of_b ? g->w.n0 : g->w.m0, 7), g->w.z };
 
-	cptx_cp_async_bulk_tensor_load(k, to, g->w.p.map[of_b ? 4 : 3], cptx_pack(k, g->o->batched ? 4 : 3, c),
-	                               cptx_pipe_full(at), .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D,
-	                               .dst = CPTX_SHARED_CTA);
+	cptx_cp_async_bulk_tensor_load(k, to, g->w.p.map[of_b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
+	                               cptx_pack(k, g->o->batched ? 4 : 3, c), cptx_pipe_full(at),
+	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CTA);
 }
 
 static void load_stage(const gemm120 *g, const cptx_pipe_at *at, cptx_val k0)
@@ -59,9 +59,9 @@ static void load_stage(const gemm120 *g, const cptx_pipe_at *at, cptx_val k0)
 			 block = cptx_div(k, k0, SM120_SPAN / s->blocks);
 	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = cptx_pipe_full(at), .alone = true };
 
-	l.tile = &g->t.a, l.map = g->w.p.map[0], l.row = g->w.m0, l.to = to;
+	l.tile = &g->t.a, l.map = g->w.p.map[CPTX_GEMM_MAP_A], l.row = g->w.m0, l.to = to;
 	tma_gemm_load_tile(k, &l);
-	l.tile = &g->t.b, l.map = g->w.p.map[1], l.row = g->w.n0, l.to = cptx_offset(to, s->a_bytes);
+	l.tile = &g->t.b, l.map = g->w.p.map[CPTX_GEMM_MAP_B], l.row = g->w.n0, l.to = cptx_offset(to, s->a_bytes);
 	tma_gemm_load_tile(k, &l);
 	load_factors(g, false, cptx_offset(to, s->a_bytes + s->b_bytes), block, at);
 	load_factors(g, true, cptx_offset(to, s->a_bytes + s->b_bytes + s->sf_bytes), block, at);
@@ -86,7 +86,7 @@ static void load(gemm120 *g)
 	cptx_val k0 = cptx_reg(k, CPTX_S32);
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
-		tma_gemm_locate(k, &g->t, &g->w, SM120_MAPS);
+		tma_gemm_locate(k, &g->t, &g->w, ~MAPS_OF_D);
 		cptx_mov(k, g->o->stream_k ? cptx_as(times(k, g->w.k_first, SM120_SPAN), CPTX_S32) : cptx_imm(0), .into = k0);
 		cptx_val end = end_of_load(g);
 		CPTX_FOR(k, k0, end, SM120_SPAN) {

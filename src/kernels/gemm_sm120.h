@@ -10,7 +10,6 @@ enum {
 	SM120_STEPS = SM120_SPAN / SM120_STEP,
 	SM120_WARP = 32,
 	SM120_MOST_16 = 8 /* times 16 rows or columns of a warp */,
-	SM120_MAPS = 0x1b /* of 5: D has none */,
 	BLOCK_ROWS = 128
 };
 

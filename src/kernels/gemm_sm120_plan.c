@@ -49,9 +49,9 @@ tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
 		               .d = { .rows = o->bm, .cols = o->bn, .elem = { .bits = (uint8_t)cptx_type_bits(o->out) } },
 		               .packed = gemm_sm120_packed(o) ? 2 : 1,
 		               .factors = { s.vec, s.blocks, 1, 1 },
-		               .maps = 5,
+		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
+		                       MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B),
 		               .d_pointer = true,
-		               .list_maps = CPTX_GEMM_MAPS,
 		               .side_m = o->bm,
 		               .side_n = o->bn,
 		               .bk = s.bk,
@@ -125,12 +125,9 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	    !tma_gemm_check_numbers(TARGET, o, err) ||
 	    !tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.stage, o->stages * s.stage, err))
 		return false;
-	*plan = (cptx_gemm_plan){ .threads = (s.warps + 1) * SM120_WARP,
-		                      .smem = o->stages * s.stage,
-		                      .bk = s.bk,
-		                      .vec = s.vec,
-		                      .kind = kind_of(o),
-		                      .maps = 5 };
+	*plan = (cptx_gemm_plan){
+		.threads = (s.warps + 1) * SM120_WARP, .smem = o->stages * s.stage, .bk = s.bk, .vec = s.vec, .kind = kind_of(o)
+	};
 	return true;
 }
 

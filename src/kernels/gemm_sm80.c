@@ -112,7 +112,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	     "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)", o->stages,
 	     o->bm, o->bn, o->bk, smem, target->name, target->smem_per_cta, target->smem_per_cta / g.stage_bytes);
 	RULE(smem <= 227 * 1024, "%u bytes of shared memory; no target has more than %u", smem, 227 * 1024);
-	*plan = (cptx_gemm_plan){ .threads = g.threads, .smem = smem, .bk = o->bk, .regs = regs, .maps = 3 };
+	*plan = (cptx_gemm_plan){ .threads = g.threads, .smem = smem, .bk = o->bk, .regs = regs };
 	return true;
 }
 

@@ -34,12 +34,7 @@ static void declare(gemm90 *g, cptx_module *m)
 }
 
 /* What g->w.at says. */
-static void locate(gemm90 *g)
-{
-	const uint32_t loaded = 3 | (g->t.edges ? 3u << g->t.edges : 0);
-
-	tma_gemm_locate(g->k, &g->t, &g->w, g->loads ? loaded : ~loaded);
-}
+static void locate(gemm90 *g) { tma_gemm_locate(g->k, &g->t, &g->w, g->loads ? ~MAPS_OF_D : MAPS_OF_D); }
 
 static void setup(gemm90 *g)
 {
@@ -55,8 +50,7 @@ static void setup(gemm90 *g)
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
 	              .multicast = s->cluster);
 	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
-	for (uint32_t i = 0; i < s->maps && !g->o->grouped; i++) /* those that all tiles take */
-		cptx_prefetch(k, g->w.p.map[i], .tensormap = CPTX_TENSORMAP, .when = cptx_setp(k, g->tid, 32 * i, .cmp = CPTX_EQ));
+	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->tid);
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
@@ -66,6 +60,8 @@ static void setup(gemm90 *g)
 }
 
 /* ---- the loader ---- */
+
+static bool has_last_rows(const gemm90 *g) { return g->t.maps & MAP(CPTX_GEMM_MAP_LAST_A); }
 
 /* An operand of a tile, and what this CTA loads of it into each stage. */
 typedef struct operand {
@@ -101,7 +97,7 @@ static operand operand_of(const gemm90 *g, bool b)
 	const uint32_t in_front = b ? s->a_bytes : 0;
 	const cptx_val row = b ? g->w.n0 : g->w.m0;
 	operand x = { .part = b ? s->b : s->a,
-		          .map = b ? g->w.in.map[1] : g->w.in.map[0],
+		          .map = g->w.in.map[b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
 		          .row = row,
 		          .to = cptx_imm(in_front),
 		          .bytes = cptx_imm(b ? s->b_bytes : s->a_bytes),
@@ -113,8 +109,8 @@ static operand operand_of(const gemm90 *g, bool b)
 		x.row = cptx_mad(k, cptx_as(g->w.rank, CPTX_S32), x.part.rows, row, .mode = CPTX_LO);
 		x.to = cptx_mad(k, g->w.rank, cptx_tile_bytes(&x.part), in_front, .mode = CPTX_LO);
 	}
-	if (g->t.edges)
-		trim(g, &x, b ? g->w.in.map[g->t.edges + 1] : g->w.in.map[g->t.edges], row,
+	if (has_last_rows(g))
+		trim(g, &x, g->w.in.map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A], row,
 		     cptx_as(b ? g->w.in.N : g->w.in.M, CPTX_S32));
 	return x;
 }
@@ -159,7 +155,7 @@ static void load(gemm90 *g)
 		         .into = k0);
 		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
 		const operand a = operand_of(g, false), b = operand_of(g, true);
-		cptx_val bytes = g->t.edges ? cptx_add(k, a.bytes, b.bytes) : cptx_imm(s->a_bytes + s->b_bytes);
+		cptx_val bytes = has_last_rows(g) ? cptx_add(k, a.bytes, b.bytes) : cptx_imm(s->a_bytes + s->b_bytes);
 		CPTX_FOR(k, k0, end, s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
@@ -202,21 +198,21 @@ static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
 	cptx_val b_at = cptx_cvt(k, at, .dtype = CPTX_U64);
 	cptx_val a_at = cptx_cvt(
 		k, cptx_mad(k, g->wg, s->blocks * (s->a_bytes / (g->o->bm / BLOCK_M)) / 16, at, .mode = CPTX_LO), .dtype = CPTX_U64);
-	char text[160];
+	const bool has_majors = s->in_bytes == 2;
+	const cptx_val one = cptx_imm(1), no = { 0 };
+	char shape[16];
 
-	snprintf(text, sizeof text, "wgmma.mma_async.sync.aligned.m64n%uk%u.f32.%s.%s {}, {}, {}, {}, 1, 1%s;", g->o->bn, k_step,
-	         cptx_type_name(g->o->a), cptx_type_name(g->o->b),
-	         s->in_bytes == 1                     ? ""
-	         : g->o->a_m_major && g->o->b_n_major ? ", 1, 1"
-	         : g->o->a_m_major                    ? ", 1, 0"
-	         : g->o->b_n_major                    ? ", 0, 1"
-	                                              : ", 0, 0");
+	snprintf(shape, sizeof shape, "m64n%uk%u", g->o->bn, k_step);
 	cptx_wgmma_fence(k);
 	for (uint32_t i = 0; i < steps; i++) {
 		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, i * k_step) + s->a_bytes / 16)));
 		for (uint32_t m = 0; m < s->blocks; m++) {
 			cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, m * BLOCK_M, i * k_step)));
-			cptx_asm(k, text, cptx_slice(g->acc, m * per_block, per_block), a, b, fresh && !i ? never : always);
+			cptx_wgmma_mma_async(k, a, b, fresh && !i ? never : always, .shape = cptx_mod_find(shape), .dtype = CPTX_F32,
+			                     .atype = g->o->a, .btype = has_majors ? 0 : g->o->b, .scale_a = one, .scale_b = one,
+			                     .trans_a = has_majors ? cptx_imm(g->o->a_m_major) : no,
+			                     .trans_b = has_majors ? cptx_imm(g->o->b_n_major) : no,
+			                     .into = cptx_slice(g->acc, m * per_block, per_block));
 		}
 	}
 	cptx_wgmma_commit_group(k);

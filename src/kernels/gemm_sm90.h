@@ -23,7 +23,6 @@ typedef struct gemm_shape {
 	uint32_t rest_cols;        /* that the last one writes, if these are fewer, else 0 */
 	uint32_t store_buffers;    /* such pieces in shared memory, a warpgroup */
 	bool later;                /* a tile is rounded, and stored while the next one is multiplied */
-	uint32_t maps;             /* 3, or 4 with one for the last pieces; without those for last rows */
 	cptx_tile a, b, d, rest;
 } gemm_shape;
 

@@ -291,7 +291,7 @@ static void begin_kept(gemm90 *g)
 	if (g->o->batched)
 		g->kept.z = cptx_reg(k, CPTX_S32);
 	for (uint32_t i = 0; i < 2; i++)
-		g->kept.map[i] = g->o->grouped ? cptx_reg(k, CPTX_U64) : g->w.in.map[2 + i];
+		g->kept.map[i] = g->o->grouped ? cptx_reg(k, CPTX_U64) : g->w.in.map[i ? CPTX_GEMM_MAP_END_D : CPTX_GEMM_MAP_D];
 }
 
 void gemm_sm90_epilogue_begin(gemm90 *g)
@@ -321,7 +321,9 @@ void gemm_sm90_epilogue_begin(gemm90 *g)
 
 static gemm90_place place_now(const gemm90 *g)
 {
-	return (gemm90_place){ .m0 = g->w.m0, .n0 = g->w.n0, .z = g->w.z, .map = { g->w.in.map[2], g->w.in.map[3] } };
+	return (gemm90_place){
+		.m0 = g->w.m0, .n0 = g->w.n0, .z = g->w.z, .map = { g->w.in.map[CPTX_GEMM_MAP_D], g->w.in.map[CPTX_GEMM_MAP_END_D] }
+	};
 }
 
 void gemm_sm90_epilogue(gemm90 *g)

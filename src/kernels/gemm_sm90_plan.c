@@ -34,7 +34,6 @@ static void set_pieces(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uin
 
 	s->out_cols = MIN(cols, o->bn), s->rest_cols = o->bn % s->out_cols;
 	s->store_buffers = o->bn * s->blocks > s->out_cols ? buffers : 1;
-	s->maps = s->rest_cols ? 4 : 3;
 	s->d = (cptx_tile){ BLOCK_M, s->out_cols, { bits, o->swap, false }, swizzle, o->swap ? 0 : span, 0 };
 	s->rest = s->d, s->rest.cols = s->rest_cols;
 }
@@ -85,16 +84,14 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 	gemm_shape s = gemm_sm90_shape(o);
 	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
 	/* sums that are left for others must not have in them what nobody loaded */
-	bool edges = !o->a_m_major && !o->b_n_major && !o->stream_k;
+	bool last_rows = !o->a_m_major && !o->b_n_major && !o->stream_k;
 	tma_gemm t = { .target = TARGET,
 		           .o = o,
 		           .a = o->swap ? s.b : s.a,
 		           .b = o->swap ? s.a : s.b,
 		           .d = s.d,
 		           .rest = s.rest,
-		           .maps = s.maps + 2 * edges,
-		           .edges = edges ? s.maps : 0,
-		           .list_maps = 6,
+		           .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
 		           .counts_k_tiles = true,
 		           .side_m = o->swap ? n : m,
 		           .side_n = o->swap ? m : n,
@@ -103,6 +100,8 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 		           .per_sm = s.per_sm,
 		           .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
 
+	t.maps |= s.rest_cols ? MAP(CPTX_GEMM_MAP_END_D) : 0;
+	t.maps |= last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0;
 	t.a.rows /= o->swap ? s.b_parts : s.a_parts, t.b.rows /= o->swap ? s.a_parts : s.b_parts;
 	return t;
 }
@@ -145,13 +144,7 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	uint32_t smem = shared_bytes(o, &s);
 	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes, smem, err))
 		return false;
-	tma_gemm t = gemm_sm90_describe(o);
-	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP,
-		                      .smem = smem,
-		                      .bk = s.bk,
-		                      .maps = t.maps,
-		                      .map_rest = s.rest_cols != 0,
-		                      .map_last = t.edges != 0 };
+	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk };
 	return true;
 }
 

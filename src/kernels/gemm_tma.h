@@ -14,24 +14,30 @@ typedef struct tma_gemm_factors {
 } tma_gemm_factors;
 enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
 
+/* Tensor maps are known by enum cptx_gemm_map; a set of them: MAP() of each, together.  Parameters, and records of a list,
+ * have them in the order of the enum. */
+#define MAP(which) (1u << (which))
+enum { MAPS_OF_D = MAP(CPTX_GEMM_MAP_D) | MAP(CPTX_GEMM_MAP_END_D) };
+
 /* A kernel, without what only one of the generators knows. */
 typedef struct tma_gemm {
 	const char *target; /* for messages, and whose limits */
 	const cptx_gemm_opt *o;
 	cptx_tile a, b, d; /* what one CTA loads or stores at once; a part of a tile where CTAs share it */
-	cptx_tile rest;    /* of D, at the end of a tile: map 3; no columns: there is none */
+	cptx_tile rest;    /* of D, at the end of a tile; no columns: there is none */
 	uint32_t packed;   /* elements along K in one of those that TMA sees; 0: 1 */
 	tma_gemm_factors factors;
-	uint32_t maps;  /* A, B, D; with factors those of A and B; else the rest of D, then the last rows of A and B */
-	uint32_t edges; /* which map has the last rows of A, where tiles do not divide them; that of B is behind it; 0: none */
-	bool d_pointer; /* D is given by its address, not by a map */
-	uint32_t list_maps;  /* maps that a record of a list has room for */
+	uint32_t maps;       /* MAP() of each that it has */
+	bool d_pointer;      /* D is given by its address, not by a map */
 	uint32_t pair;       /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
 	bool counts_k_tiles; /* always; else with stream_k */
 	/* how a problem is laid on clusters: rows and columns of D of one, elements along K of a stage; CTAs of a cluster; CTAs
 	 * that a multiprocessor holds; with stream_k: bytes that a CTA may leave in the workspace, flags too */
 	uint32_t side_m, side_n, bk, cluster, per_sm, sums;
 } tma_gemm;
+
+/* False: it is a pointer. */
+static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return which != CPTX_GEMM_MAP_D || !t->d_pointer; }
 
 /*
  * With opt.swap a kernel computes D^T = B^T * A^T.  Its parts but for the epilogue have the names of that product: its A is
@@ -77,9 +83,9 @@ static inline uint64_t tma_gemm_tiles(const tma_gemm *t, const cptx_gemm_problem
  * the workspace, to the plan. */
 bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
                             cptx_error *err);
-/* No address that the options need is 0 or unaligned; the workspace aside. */
+/* No address that the options need is 0 or unaligned. */
 bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
-/* All its maps; that of D is left out where it is a pointer. */
+/* All its maps, in order; a pointer's place is left as it is. */
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
 
 /* The best choices of a model for a problem, best first. */
@@ -94,10 +100,10 @@ void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice);
  * the lower the power. */
 double gemm_longer(double a, double b, double power);
 
+/* Of a problem; of a list: p has alpha and beta, the table the rest, for so many cluster tiles. */
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
-                             const cptx_gemm_problem *p, cptx_error *err);
-/* A launch for a list of problems; as gemm_tma_group.c says.  Bytes of a record: maps, sizes, C and bias. */
-#define TMA_GEMM_RECORD(maps) (((maps)*CPTX_TENSOR_MAP_BYTES + 32 + 127) / 128 * 128)
+                             const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err);
+/* Writes the table of a list first; as gemm_tma_group.c says. */
 cptx_launch *tma_gemm_launch_list(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program,
                                   cptx_device *dev, const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err);
 
@@ -124,7 +130,7 @@ cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan
 /* ---- the kernel ---- */
 
 typedef struct tma_gemm_params {
-	cptx_val map[CPTX_GEMM_MAPS]; /* generic addresses */
+	cptx_val map[CPTX_GEMM_MAP_KINDS]; /* generic addresses */
 	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline, workspace;
 } tma_gemm_params;
 
@@ -148,12 +154,13 @@ typedef struct tma_gemm_work {
 	cptx_val tile, k_first, k_end; /* what is done now */
 	cptx_val m0, n0, z;            /* where this CTA's part of it begins, .s32; the matrix */
 } tma_gemm_work;
-/* Declares the parameters, in the order of tma_gemm_launch; grouped: those of the list, as tma_gemm_group_declare alone. */
+/* Declares the parameters: gemm_tma_params.c. */
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
-void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* Has the maps that all tiles need fetched, by one thread of a warp each; not of a list. */
+void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
 /* Sets all up to k_tiles, and the loop. */
 void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
-/* What w->at says: the problem, whose maps of the set `maps` this thread uses, tile and K tiles; with its place. */
+/* What w->at says: the problem, of whose maps this thread uses those of the set `maps`, tile and K tiles; with its place. */
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 

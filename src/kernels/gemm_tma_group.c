@@ -11,27 +11,28 @@
 
 /* A record, as the kernel reads it: maps, in the place of D's its address where it has none; M, N, K and the end, u32; C;
  * bias. */
-static uint32_t at_map(uint32_t i) { return i * CPTX_TENSOR_MAP_BYTES; }
-static uint32_t at_sizes(uint32_t maps) { return at_map(maps); }
-static uint32_t at_c(uint32_t maps) { return at_sizes(maps) + 16; }
-static uint32_t at_bias(uint32_t maps) { return at_c(maps) + 8; }
-static uint32_t record_bytes(uint32_t maps) { return TMA_GEMM_RECORD(maps); }
-static bool is_map(const tma_gemm *t, uint32_t i) { return i != 2 || !t->d_pointer; }
+typedef struct record {
+	uint32_t map[CPTX_GEMM_MAP_KINDS], sizes, c, bias; /* where they begin */
+	uint32_t bytes;
+} record;
+#define RECORD_BYTES(maps) (((maps)*CPTX_TENSOR_MAP_BYTES + 32 + 127) / 128 * 128)
+_Static_assert(RECORD_BYTES(CPTX_GEMM_MAPS) == CPTX_GEMM_GROUP_BYTES, "as the header says");
+
+static record record_of(const tma_gemm *t)
+{
+	record r = { .sizes = 0 };
+	uint32_t maps = 0;
+
+	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
+		if (t->maps & MAP(i))
+			r.map[i] = maps++ * CPTX_TENSOR_MAP_BYTES;
+	r.sizes = maps * CPTX_TENSOR_MAP_BYTES;
+	r.c = r.sizes + 16, r.bias = r.c + 8;
+	r.bytes = RECORD_BYTES(maps);
+	return r;
+}
 
 /* ---- in the kernel ---- */
-
-void tma_gemm_group_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
-{
-	tma_gemm_group *g = &w->list;
-	tma_gemm_params *p = &w->p;
-
-	g->records = cptx_param(k, CPTX_PTR, "groups");
-	g->tiles = cptx_param(k, CPTX_U32, "tiles");
-	if (t->o->alpha)
-		p->alpha = cptx_param(k, CPTX_F32, "alpha");
-	if (t->o->beta)
-		p->beta = cptx_param(k, CPTX_F32, "beta");
-}
 
 void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
@@ -41,7 +42,7 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 
 	for (int i = 0; i < 3; i++)
 		*size[i] = cptx_reg(k, CPTX_U32);
-	g->record = cptx_var(k, CPTX_U64, cptx_sub(k, g->records, record_bytes(t->list_maps)));
+	g->record = cptx_var(k, CPTX_U64, cptx_sub(k, g->records, record_of(t).bytes));
 	g->first = cptx_reg(k, CPTX_U32);
 	g->end = cptx_var(k, CPTX_U32, 0);
 	if (t->o->beta)
@@ -58,37 +59,34 @@ void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, ui
 {
 	tma_gemm_group *g = &w->list;
 	tma_gemm_params *p = &w->p;
+	const record r = record_of(t);
 
 	CPTX_WHILE(k, cptx_setp(k, w->at, g->end, .cmp = CPTX_GE)) {
-		cptx_add(k, g->record, record_bytes(t->list_maps), .into = g->record);
+		cptx_add(k, g->record, r.bytes, .into = g->record);
 		cptx_mov(k, g->end, .into = g->first);
-		cptx_val v = cptx_ld(k, cptx_offset(g->record, at_sizes(t->list_maps)), .space = CPTX_GLOBAL, .vec = CPTX_V4,
-		                     .type = CPTX_U32);
+		cptx_val v = cptx_ld(k, cptx_offset(g->record, r.sizes), .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_U32);
 		cptx_mov(k, cptx_elem(v, 0), .into = p->M);
 		cptx_mov(k, cptx_elem(v, 1), .into = p->N);
 		cptx_mov(k, cptx_elem(v, 2), .into = p->K);
 		cptx_mov(k, cptx_elem(v, 3), .into = g->end);
 		if (t->o->beta)
-			cptx_ld(k, cptx_offset(g->record, at_c(t->list_maps)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->C);
+			cptx_ld(k, cptx_offset(g->record, r.c), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->C);
 		if (t->o->bias)
-			cptx_ld(k, cptx_offset(g->record, at_bias(t->list_maps)), .space = CPTX_GLOBAL, .type = CPTX_U64,
-			        .into = p->bias);
+			cptx_ld(k, cptx_offset(g->record, r.bias), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->bias);
 		if (t->d_pointer)
-			cptx_ld(k, cptx_offset(g->record, at_map(2)), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->D);
+			cptx_ld(k, cptx_offset(g->record, r.map[CPTX_GEMM_MAP_D]), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->D);
 		/* maps that the host wrote as plain memory, for copies of this thread */
-		for (uint32_t i = 0; i < t->maps; i++)
-			if (used >> i & 1)
-				cptx_fence_proxy_tensormap_acquire(k, cptx_offset(g->record, at_map(i)), CPTX_TENSOR_MAP_BYTES,
+		for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
+			if (t->maps & used & MAP(i))
+				cptx_fence_proxy_tensormap_acquire(k, cptx_offset(g->record, r.map[i]), CPTX_TENSOR_MAP_BYTES,
 				                                   .scope = CPTX_SYS);
 	}
-	for (uint32_t i = 0; i < t->maps; i++)
-		if (is_map(t, i))
-			p->map[i] = cptx_add(k, g->record, at_map(i));
+	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
+		if (t->maps & MAP(i) && tma_gemm_is_map(t, i))
+			p->map[i] = cptx_add(k, g->record, r.map[i]);
 }
 
 /* ---- on the host ---- */
-
-_Static_assert(TMA_GEMM_RECORD(CPTX_GEMM_MAPS) == CPTX_GEMM_GROUP_BYTES, "as the header says");
 
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
@@ -97,17 +95,22 @@ static bool write_record(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pr
 {
 	cptx_tensor_map_opt opt[CPTX_GEMM_MAPS];
 	cptx_tensor_map map;
+	const record r = record_of(t);
 	uint32_t sizes[4] = { (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k, end };
 
 	if (!tma_gemm_maps(t, p, opt, err))
 		return false;
-	for (uint32_t i = 0; i < t->maps; i++) {
-		if (is_map(t, i) && !cptx_tensor_map_make(dev, &opt[i], &map, err))
+	for (uint32_t i = 0, n = 0; i < CPTX_GEMM_MAP_KINDS; i++) {
+		const bool is_map = tma_gemm_is_map(t, i);
+		if (!(t->maps & MAP(i)))
+			continue;
+		if (is_map && !cptx_tensor_map_make(dev, &opt[n], &map, err))
 			return false;
-		memcpy(to + at_map(i), is_map(t, i) ? (const void *)&map : &p->d, is_map(t, i) ? sizeof map : sizeof p->d);
+		memcpy(to + r.map[i], is_map ? (const void *)&map : &p->d, is_map ? sizeof map : sizeof p->d);
+		n++;
 	}
-	memcpy(to + at_sizes(t->list_maps), sizes, sizeof sizes);
-	memcpy(to + at_c(t->list_maps), &p->c, 8), memcpy(to + at_bias(t->list_maps), &p->bias, 8);
+	memcpy(to + r.sizes, sizes, sizeof sizes);
+	memcpy(to + r.c, &p->c, 8), memcpy(to + r.bias, &p->bias, 8);
 	return true;
 }
 
@@ -116,14 +119,14 @@ static bool write_table(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pro
                         uint32_t *tiles, cptx_error *err)
 {
 	cptx_gemm_plan plan;
-	uint32_t record = record_bytes(t->list_maps);
+	const record r = record_of(t);
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!p[i].m || !p[i].n) { /* no tiles: passed over */
 			uint32_t end_of = (uint32_t)end;
-			memset(to + i * record, 0, record);
-			memcpy(to + i * record + at_sizes(t->list_maps) + 12, &end_of, 4);
+			memset(to + i * r.bytes, 0, r.bytes);
+			memcpy(to + i * r.bytes + r.sizes + 12, &end_of, 4);
 			continue;
 		}
 		if (!tma_gemm_check_problem(t, &p[i], 1, &plan, err) || !tma_gemm_all_there(t, &p[i], err))
@@ -131,7 +134,7 @@ static bool write_table(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pro
 		end += tma_gemm_tiles(t, &p[i]);
 		RULE(end * t->cluster <= INT32_MAX, "%llu tiles of %zu problems are too many", t->target, (unsigned long long)end,
 		     n);
-		if (!write_record(dev, t, &p[i], (uint32_t)end, to + i * record, err))
+		if (!write_record(dev, t, &p[i], (uint32_t)end, to + i * r.bytes, err))
 			return false;
 	}
 	*tiles = (uint32_t)end;
@@ -141,20 +144,12 @@ static bool write_table(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pro
 static cptx_launch *prepare(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                             const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err)
 {
-	cptx_arg arg[4] = { CPTX_ARG(table), CPTX_ARG(tiles) };
-	size_t n = 2;
+	cptx_gemm_plan all = *plan;
 	uint32_t sms = cptx_device_get_info(dev)->sms;
 	uint32_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
 
-	if (t->o->alpha)
-		arg[n++] = CPTX_ARG(p->alpha);
-	if (t->o->beta)
-		arg[n++] = CPTX_ARG(p->beta);
-	return cptx_launch_new(program, t->o->name,
-	                       CPTX_OPT_(cptx_launch_opt, .grid = { MIN(MAX(tiles, 1u), most) * t->cluster },
-	                                 .block = { plan->threads }, .dyn_smem = plan->smem, .overlap = true, .nargs = n,
-	                                 .args = arg),
-	                       err);
+	all.grid = MIN(MAX(tiles, 1u), most) * t->cluster;
+	return tma_gemm_launch(t, &all, program, dev, p, table, tiles, err);
 }
 
 static bool check_list(const tma_gemm *t, const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
@@ -171,7 +166,7 @@ cptx_launch *tma_gemm_launch_list(const tma_gemm *t, const cptx_gemm_plan *plan,
 	if (!check_list(t, p, n, table, err))
 		return NULL;
 
-	size_t bytes = n * record_bytes(t->list_maps);
+	size_t bytes = n * record_of(t).bytes;
 	uint8_t *host = NEW_UNSET(uint8_t, bytes);
 	cptx_launch *launch = NULL;
 	uint32_t tiles = 0;

@@ -29,11 +29,11 @@ cptx_gemm_problem tma_gemm_inner_problem(const cptx_gemm_opt *o, const cptx_gemm
 	return in;
 }
 
-static void exchange(cptx_val pair[2])
+static void exchange(cptx_val *a, cptx_val *b)
 {
-	cptx_val first = pair[0];
+	cptx_val first = *a;
 
-	pair[0] = pair[1], pair[1] = first;
+	*a = *b, *b = first;
 }
 
 /* w->in, of w->p. */
@@ -43,11 +43,9 @@ static void name_params(const tma_gemm *t, tma_gemm_work *w)
 	if (!t->o->swap)
 		return;
 	w->in.M = w->p.N, w->in.N = w->p.M;
-	exchange(&w->in.map[0]);
-	if (t->factors.vec)
-		exchange(&w->in.map[3]);
-	if (t->edges)
-		exchange(&w->in.map[t->edges]);
+	exchange(&w->in.map[CPTX_GEMM_MAP_A], &w->in.map[CPTX_GEMM_MAP_B]);
+	exchange(&w->in.map[CPTX_GEMM_MAP_SCALE_A], &w->in.map[CPTX_GEMM_MAP_SCALE_B]);
+	exchange(&w->in.map[CPTX_GEMM_MAP_LAST_A], &w->in.map[CPTX_GEMM_MAP_LAST_B]);
 }
 
 /* Of the problem at hand. */

@@ -230,7 +230,11 @@ bool cptx_smem_desc_set(cptx_smem_desc *d, const char *name, const char *value, 
 	     "there is no field '%s'; there are start, lbo, sbo, base_offset, swizzle%s", name,
 	     d->arch == CPTX_DESC_TCGEN05 ? " and lbo_is_address" : "");
 	if (!strcmp(name, "swizzle")) {
-		RULE(cptx_swizzle_find(value) != CPTX_SWIZZLE_COUNT, "swizzle=%s: there is no such swizzle", value);
+		char names[128] = "";
+		for (unsigned i = 0; i < CPTX_SWIZZLE_COUNT; i++)
+			strcat(strcat(names, " "), swizzles[i].name);
+		RULE(cptx_swizzle_find(value) != CPTX_SWIZZLE_COUNT, "swizzle=%s: there is no such swizzle; there are%s", value,
+		     names);
 		d->swizzle = cptx_swizzle_find(value);
 		return true;
 	}

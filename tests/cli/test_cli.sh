@@ -414,7 +414,10 @@ status 0 layout --frag mma-a --shape 8x8x4 --trans
 usage "--sparse says nothing about a tile; it goes with --frag or --read" layout --tile 16x64 --sparse
 usage "--at says nothing about a tile; it goes with --read" layout --tile 16x64 --at 0x0
 usage "--swizzle says nothing about a fragment; it goes with --tile" layout --frag mma-a --swizzle 128B
-usage "--swizzle 256B" layout --swizzle 256B
+usage "--swizzle 256B: there is no such swizzle; there are none 32B 64B 128B" layout --swizzle 256B
+usage "it is always m64 (--shape is 16x8x16 unless it is given)" layout --frag wgmma-d
+status 0 layout --tile 64x64 --read wgmma-d --shape 64x64x16
+says "stmatrix .x4 of wgmma D"
 usage "--major m" layout --major m
 usage "no m16n8k12 with elements of 8 bits; k is a power of two from 16 to 32" layout --frag mma-a --shape 16x8x12 --type u8
 usage "swizzle 128B" layout --tile 8x8 --swizzle 128B
@@ -431,6 +434,8 @@ says "D f32 256x256 = A bf16 K-major * B bf16 K-major, 16 elements along k"
 status 0 desc mxf4 a=e2m1 b=e2m1 m=128 n=64 scale=ue8m0
 says "D f32 128x64 = A e2m1 K-major * B e2m1 K-major"
 status 0 desc mxf8f6f4 a=e4m3 b=e5m2 d=f32 m=128 n=64 scale=ue8m0
+usage "there is no kind 'f15'; kinds are wgmma tcgen05 tf32" desc f15
+usage "swizzle=9: there is no such swizzle; there are none 32B" desc wgmma swizzle=9
 usage "D of kind mxf4 is f32" desc mxf4 a=e2m1 b=e2m1 d=f16 m=128 n=64 scale=ue8m0
 usage "start= beside a word, which says it itself" desc wgmma 0x1 start=0x400
 usage "m= beside a word" desc f16 m=64 0x8400410

@@ -178,6 +178,10 @@ status 1 gemm --device cuda:99 --run 64x64x64
 # sums beyond what D holds are infinities
 status 0 gemm --device emu:sm_100a --in u8 --out f16 --run 24x32x128
 status 0 gemm --device emu:sm_100a --in f16 --out f16 --alpha 1e6 --run 24x32x64
+# what f32 cannot hold is infinite from there on
+for out in f32 bf16 f16; do
+	status 0 gemm --device emu:sm_90a --alpha 3e38 --beta -3e38 --out $out --run 64x64x64
+done
 status 0 gemm --device emu:sm_100a --layout nt --tile 128x64x64 --run 40x72x72
 says "A[K][M]^T bf16 * B[N][K]^T bf16"
 says "all 2880 elements right"

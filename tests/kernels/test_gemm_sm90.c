@@ -160,6 +160,65 @@ START_TEST(ptxas_neither_warns_nor_spills)
 }
 END_TEST
 
+/* ---- what the plan says ---- */
+
+static const char *parameter_of(enum cptx_gemm_map map, bool pointer)
+{
+	switch (map) {
+	case CPTX_GEMM_MAP_A: return pointer ? "A" : "map_a";
+	case CPTX_GEMM_MAP_B: return pointer ? "B" : "map_b";
+	case CPTX_GEMM_MAP_D: return pointer ? "D" : "map_d";
+	case CPTX_GEMM_MAP_END_D: return "map_end_d";
+	case CPTX_GEMM_MAP_LAST_A: return "map_last_a";
+	case CPTX_GEMM_MAP_LAST_B: return "map_last_b";
+	case CPTX_GEMM_MAP_SCALE_A: return "map_scale_a";
+	case CPTX_GEMM_MAP_SCALE_B: return "map_scale_b";
+	default: return "?";
+	}
+}
+
+/* Of all generators: plan.map is what stands in front of M. */
+START_TEST(plan_names_the_maps)
+{
+	static const struct {
+		cptx_gemm_opt o;
+		uint32_t maps;
+	} trials_of[] = {
+		{ { TILE(128, 256, 4), BF16, .out = CPTX_BF16 }, 5 },
+		{ { TILE(128, 200, 4), BF16, .out = CPTX_BF16 }, 6 },
+		{ { TILE(128, 200, 4), BF16, .out = CPTX_BF16, .swap = true }, 6 },
+		{ { TILE(128, 256, 4), BF16, .out = CPTX_BF16, .stream_k = true }, 3 },
+		{ { TILE(128, 200, 4), BF16, .out = CPTX_BF16, .a_m_major = true }, 4 },
+	};
+	enum { TRIALS = sizeof trials_of / sizeof *trials_of };
+	cptx_gemm_opt o[TRIALS + 3];
+	uint32_t maps[TRIALS + 3], n = 0;
+	cptx_gemm_choice choice;
+	cptx_gemm_problem p = { .m = 256, .n = 256, .k = 256 };
+
+	for (; n < TRIALS; n++)
+		o[n] = trials_of[n].o, maps[n] = trials_of[n].maps;
+	o[n] = cptx_gemm_default(CPTX_GEMM_SYNC, NULL), maps[n++] = 3;
+	o[n] = cptx_gemm_default(CPTX_GEMM_TCGEN05, NULL), maps[n++] = 3;
+	o[n] = (cptx_gemm_opt){ .mma = CPTX_GEMM_SYNC, .a = CPTX_E4M3, .b = CPTX_E4M3, .out = CPTX_BF16, .scale = CPTX_UE8M0 };
+	ck_assert(cptx_gemm_auto(&o[n], &p, 170, &choice, 1, NULL));
+	o[n] = choice.opt, maps[n++] = 5;
+	for (uint32_t i = 0; i < n; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_gemm_plan plan;
+		cptx_kernel_info info;
+		ck_assert(cptx_gemm_check(&o[i], NULL, &plan, NULL));
+		ck_assert_uint_eq(plan.maps, maps[i]);
+		ck_assert_ptr_nonnull(cptx_gemm_build(m, &o[i], NULL));
+		ck_assert(cptx_module_freeze(m) && cptx_module_kernel(m, NULL, &info));
+		for (uint32_t j = 0; j < plan.maps; j++)
+			ck_assert_str_eq(info.params[j].name, parameter_of(plan.map[j], info.params[j].type == CPTX_PTR));
+		ck_assert_str_eq(info.params[plan.maps].name, "M");
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
 /* ---- rules ---- */
 
 START_TEST(says_which_rule_is_broken)
@@ -258,6 +317,7 @@ int main(void)
 	tcase_add_loop_test(c, gives_the_exact_sums, 0, sizeof trials / sizeof *trials);
 	tcase_add_test(test_case(s, "random"), options_at_random);
 	tcase_add_test(c, ptxas_neither_warns_nor_spills);
+	tcase_add_test(c, plan_names_the_maps);
 	tcase_add_test(c, says_which_rule_is_broken);
 	tcase_add_test(c, bad_calls_end_well);
 	tcase_add_test(c, launches_that_do_not_fit);

@@ -24,6 +24,13 @@ START_TEST(types_of_values)
 	ck_assert_uint_eq(cptx_type_bits((enum cptx_type)9999), 0);
 	ck_assert_str_eq(cptx_type_name(CPTX_F32), "f32");
 	ck_assert_str_eq(cptx_type_name(CPTX_TYPE_NONE), "?");
+	ck_assert_str_eq(cptx_mod_name(CPTX_M64N256K16), "m64n256k16");
+	ck_assert_str_eq(cptx_mod_name((enum cptx_mod)CPTX_F32), "?");
+	ck_assert_int_eq(cptx_mod_find("m64n256k16"), CPTX_M64N256K16);
+	ck_assert_int_eq(cptx_mod_find("m64n256k"), 0);
+	ck_assert_int_eq(cptx_mod_find("f32"), 0);
+	ck_assert_int_eq(cptx_mod_find(""), 0);
+	ck_assert_int_eq(cptx_mod_find(NULL), 0);
 	ck_assert_str_eq(cptx_type_name((enum cptx_type)9999), "?");
 	ck_assert_int_eq(cptx_type_find("bf16x2"), CPTX_BF16X2);
 	ck_assert_int_eq(cptx_type_find("pred"), CPTX_PRED);

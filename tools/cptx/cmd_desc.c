@@ -168,7 +168,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (optind == argc)
 		return cli_usage(cmd, "which kind of descriptor?");
 	if (!find_kind(&q, argv[optind]))
-		return cli_usage(cmd, "there is no kind '%s'", argv[optind]);
+		return cli_usage(cmd, "there is no kind '%s'; kinds are %s", argv[optind], cmd->operand_choices);
 	for (int i = optind + 1; i < argc; i++) {
 		if (!strchr(argv[i], '=')) {
 			if (word)

@@ -89,8 +89,8 @@ static const struct dims {
 	[OPTION_CLUSTER] = { 16, 2, "expected two numbers from 1 to 16, as in 2x1" },
 	[OPTION_PER_SM] = { 2, 1, "expected 1 or 2" },
 	[OPTION_BATCH] = { 65535, 1, "expected a number of matrices, 1 to 65535" },
-	[OPTION_RUN] = { UINT32_MAX, 3, "expected three numbers from 1 to 4294967295, as in 4096x4096x4096" },
-	[OPTION_EXPLAIN] = { UINT32_MAX, 3, "expected three numbers from 1 to 4294967295, as in 4096x4096x4096" },
+	[OPTION_RUN] = { UINT32_MAX, 3, "expected three numbers from 1 on, as in 4096x4096x4096" },
+	[OPTION_EXPLAIN] = { UINT32_MAX, 3, "expected three numbers from 1 on, as in 4096x4096x4096" },
 };
 
 static int read_dims(gemm_request *q, int option, const char *value)

@@ -29,9 +29,11 @@ static const cli_option options[] = {
 	[OPTION_TILE] = { "tile", 't', "RxC", "a tile of R rows (m or n) and C columns (k) in shared memory", "128x64 64x64" },
 	[OPTION_TYPE] = { "type", 'y', "TYPE", "type of the elements, or their bits; default: bf16", "bf16 f32 e4m3 4" },
 	[OPTION_MAJOR] = { "major", 'm', "k|mn", "the contiguous dimension; default: k", "k mn" },
-	[OPTION_SWIZZLE] = { "swizzle", 'w', "NAME", "default: none", "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_64B" },
+	[OPTION_SWIZZLE] = { "swizzle", 'w', "NAME", "default: none",
+	                     "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B 96B" },
 	[OPTION_PITCH] = { "pitch", 'p', "BYTES", "whole rows so far apart, not spans of the swizzle", NULL },
-	[OPTION_READ] = { "read", 'r', "FRAG", "mark what the first ldmatrix of that fragment reads", "mma-a mma-b wgmma-a" },
+	[OPTION_READ] = { "read", 'r', "FRAG", "mark what its first ldmatrix reads; of mma-c and wgmma-d: stmatrix writes",
+	                  "mma-a mma-b wgmma-a" },
 	[OPTION_AT] = { "at", 'a', "RxC", "row and column of the tile where the fragment begins", NULL },
 	[OPTION_FRAG] = { "frag", 'f', "FRAG", "a fragment: who holds each element", "mma-a mma-b mma-c wgmma-d ldmatrix" },
 	[OPTION_SHAPE] = { "shape", 's', "MxNxK", "of the instruction; default: 16x8x16", "16x8x16 16x8x32 64x64x16" },
@@ -114,7 +116,7 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_SWIZZLE:
 		q->tile.swizzle = cptx_swizzle_find(value);
 		if (q->tile.swizzle == CPTX_SWIZZLE_COUNT)
-			return bad_value(q, option, value, "there is no such swizzle; 128B is one");
+			return cli_usage(q->cmd, "--swizzle %s: there is no such swizzle; there are %s", value, options[option].choices);
 		break;
 	case OPTION_PITCH:
 	case OPTION_NUM:
@@ -170,6 +172,12 @@ static void tile_cell(const void *user, uint32_t row, uint32_t col, draw_cell *o
 		}
 }
 
+/* What is computed goes to shared memory, by the instruction that mirrors ldmatrix. */
+static bool writes(const request *q)
+{
+	return q->frag.kind == CPTX_FRAG_MMA_C || q->frag.kind == CPTX_FRAG_WGMMA_D || q->frag.kind == CPTX_FRAG_STMATRIX;
+}
+
 static void describe_tile(const request *q, FILE *out)
 {
 	const cptx_tile *t = &q->tile;
@@ -188,15 +196,18 @@ static void describe_tile(const request *q, FILE *out)
 		fprintf(out, "matrix descriptor: lbo %u, sbo %u\n", d.lbo, d.sbo);
 	else
 		fprintf(out, "no matrix descriptor: %s\n", none.text);
-	if (q->has_read && q->banks.conflicts)
-		fprintf(out, "ldmatrix .x%u%s of %s: %u turns for %u phases, %u-way bank conflicts\n", q->lines.num,
-		        q->lines.trans ? ".trans" : "", cptx_frag_kind_name(q->frag.kind), q->banks.turns, q->banks.phases,
-		        q->banks.worst);
-	else if (q->has_read)
-		fprintf(out, "ldmatrix .x%u%s of %s: %u turns for %u phases, no bank conflict\n", q->lines.num,
+	if (q->has_read) {
+		fprintf(out, "%s .x%u%s of %s: %u turns for %u phases, ", writes(q) ? "stmatrix" : "ldmatrix", q->lines.num,
 		        q->lines.trans ? ".trans" : "", cptx_frag_kind_name(q->frag.kind), q->banks.turns, q->banks.phases);
+		if (q->banks.conflicts)
+			fprintf(out, "%u-way bank conflicts\n", q->banks.worst);
+		else
+			fputs("no bank conflict\n", out);
+	}
 	fprintf(out, "banks of the 16-byte chunks, at their places in the matrix%s:\n",
-	        q->has_read ? "; l: lanes that read" : "");
+	        !q->has_read ? ""
+	        : writes(q)  ? "; l: lanes that write"
+	                     : "; l: lanes that read");
 }
 
 /* ---- fragments: a cell is an element ---- */
@@ -332,7 +343,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (q.has_tile)
 		status = prepare_tile(&q);
 	else if (!cptx_frag_resolve(&q.frag, &q.map, &err))
-		status = cli_refused(cmd, &err);
+		status = q.seen >> OPTION_SHAPE & 1 ? cli_refused(cmd, &err)
+		                                    : cli_usage(cmd, "%s (--shape is 16x8x16 unless it is given)", err.text);
 	return status ? status : show(&q);
 }
 

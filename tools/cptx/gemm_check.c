@@ -226,6 +226,9 @@ static double element(const bench *t, uint64_t i)
 	return number_value(t->s->out, h);
 }
 
+/* What f32 makes of a value that it cannot hold. */
+static double in_f32(double v) { return fabs(v) > 0x1.fffffep127 ? copysign(INFINITY, v) : v; }
+
 /* Element i of D before it is rounded, for a sum; the magnitudes of what it is made of are added to *terms. */
 static double behind_sum(const bench *t, uint64_t i, double sum, double *terms)
 {
@@ -235,7 +238,7 @@ static double behind_sum(const bench *t, uint64_t i, double sum, double *terms)
 	double bias = s->bias ? (double)t->bias.value[i % t->p->n] : 0;
 
 	*terms += s->alpha || s->beta || s->bias ? fabs(of_sum) + fabs(c) + fabs(bias) : 0;
-	return of_sum + c + bias;
+	return in_f32(in_f32(of_sum) + c) + bias;
 }
 
 /* Whether v is the infinity that a value of that magnitude may round to. */
@@ -266,7 +269,7 @@ static void compare(const bench *t, uint32_t which, gemm_report *r)
 	for (uint64_t i = 0; i < t->count; i++) {
 		double terms = 0, v = element(t, i), ref = behind_sum(t, i, (double)t->ref[i], &terms), error = fabs(v - ref);
 		double allowed = alpha * grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + ldexp(terms, -22) + 1e-7;
-		if (error <= allowed || overflows(t->s->out, v, ref, allowed)) {
+		if (isinf(ref) ? v == ref : error <= allowed || overflows(t->s->out, v, ref, allowed)) {
 			if (isfinite(error) && error / allowed > r->worst)
 				r->worst = error / allowed;
 			continue;
