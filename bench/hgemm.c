@@ -1,12 +1,13 @@
 /*
  * The rungs of the ladder (examples/hgemm.h) beside each other and cuBLAS, in alternated bursts of one process.
  *
- *   bench_hgemm [-s SIZE[xK]] [-n ROUNDS] [-t f16] [-p TWINS.ptx] [SHAPE...]
+ *   bench_hgemm [-s SIZE[xK]] [-n ROUNDS] [-t f16] [-p TWINS.ptx] [-c COMPILER] [SHAPE...]
  *
  * SHAPE is RUNG,KEY=VALUE,...: the rung 0 to 3, and what differs from the defaults of the device: m n k (tile), wm wn
  * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling), y (1: stay).  Each is
  * first compared with the reference at a size with edges.  Without shapes: all rungs with tile K 32 and 64.  -p: the CUDA
- * kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128 divides).
+ * kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128 divides).  -c: who
+ * compiles these and ours, "ptxas"; else the driver.
  */
 #include "burst.h"
 #include "cublas.h"
@@ -39,6 +40,7 @@ typedef struct bench {
 	unsigned arms, rounds;
 	arm arm[MOST];
 	const char *twins_path;
+	cptx_load_opt load;
 	twins twins;
 	double twin_ms[TWINS][MOST_ROUNDS];
 } bench;
@@ -98,7 +100,7 @@ static bool prepare(bench *b, arm *a, cptx_error *err)
 	}
 	if (ok && err->code == CPTX_OK) {
 		hgemm_build(m, a->c.rung, &a->c.o);
-		a->program = cptx_device_load(b->dev, m, NULL, err);
+		a->program = cptx_device_load(b->dev, m, &b->load, err);
 		a->launch = a->program ? hgemm_launch(&a->c, b->dev, a->program, &b->p, &b->at, &a->r, err) : NULL;
 	}
 	cptx_module_destroy(m);
@@ -212,7 +214,7 @@ static bool bench_all(bench *b, int argc, char **argv, cptx_error *err)
 	b->at.d = cptx_mem_alloc(b->dev, n * n * 2, err);
 	bool all = prepare_all(b, err);
 	if (b->twins_path && err->code == CPTX_OK)
-		twins_prepare(&b->twins, b->dev, b->twins_path, (uint32_t)n, b->at.a, b->at.b, b->at.d, err);
+		twins_prepare(&b->twins, b->dev, b->twins_path, &b->load, (uint32_t)n, b->at.a, b->at.b, b->at.d, err);
 	bool ok = err->code == CPTX_OK && measure(b, err) && all;
 	for (unsigned i = 0; i < b->arms; i++) {
 		cptx_launch_destroy(b->arm[i].launch);
@@ -230,7 +232,7 @@ int main(int argc, char **argv)
 	char *end;
 	cptx_error err = { 0 };
 
-	for (int o; (o = getopt(argc, argv, "s:n:t:p:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "s:n:t:p:c:")) != -1;) {
 		if (o == 's')
 			n = strtoull(optarg, &end, 10), depth = *end == 'x' ? strtoull(end + 1, NULL, 10) : n;
 		else if (o == 'n')
@@ -239,6 +241,8 @@ int main(int argc, char **argv)
 			b.twins_path = optarg;
 		else if (o == 't')
 			b.type = cptx_type_find(optarg);
+		else if (o == 'c' && cptx_compiler_named(optarg, &b.load.compiler))
+			continue;
 		else
 			return 2;
 	}

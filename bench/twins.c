@@ -14,7 +14,7 @@ static const struct {
 const char *twin_name(unsigned i) { return twin[i].name; }
 unsigned twin_rung(unsigned i) { return twin[i].rung; }
 
-static cptx_program *load(cptx_device *dev, const char *path, cptx_error *err)
+static cptx_program *load(cptx_device *dev, const char *path, const cptx_load_opt *opt, cptx_error *err)
 {
 	FILE *f = fopen(path, "rb");
 	char *text = NULL;
@@ -24,7 +24,7 @@ static cptx_program *load(cptx_device *dev, const char *path, cptx_error *err)
 	if (f && !fseek(f, 0, SEEK_END) && (size = ftell(f)) > 0 && !fseek(f, 0, SEEK_SET) &&
 	    (text = malloc((size_t)size + 1)) && fread(text, 1, (size_t)size, f) == (size_t)size) {
 		text[size] = 0;
-		p = cptx_device_load_text(dev, text, (size_t)size + 1, NULL, err);
+		p = cptx_device_load_text(dev, text, (size_t)size + 1, opt, err);
 	} else {
 		err->code = CPTX_E_ARG;
 		snprintf(err->text, sizeof err->text, "%s cannot be read", path);
@@ -67,10 +67,10 @@ static cptx_launch *launch(const twins *t, cptx_device *dev, unsigned i, uint32_
 	return cptx_launch_new(t->program, twin[i].name, &l, err);
 }
 
-bool twins_prepare(twins *t, cptx_device *dev, const char *path, uint32_t n, uint64_t a, uint64_t b, uint64_t c,
-                   cptx_error *err)
+bool twins_prepare(twins *t, cptx_device *dev, const char *path, const cptx_load_opt *opt, uint32_t n, uint64_t a,
+                   uint64_t b, uint64_t c, cptx_error *err)
 {
-	*t = (twins){ .program = load(dev, path, err) };
+	*t = (twins){ .program = load(dev, path, opt, err) };
 	for (unsigned i = 0; t->program && i < TWINS; i++)
 		if (!(t->launch[i] = launch(t, dev, i, n, a, b, c, err)))
 			return false;

@@ -15,8 +15,8 @@ typedef struct twins {
 const char *twin_name(unsigned i);
 unsigned twin_rung(unsigned i);
 /* For C = A * B of n x n (a multiple of 128) bf16, row-major. */
-bool twins_prepare(twins *t, cptx_device *dev, const char *path, uint32_t n, uint64_t a, uint64_t b, uint64_t c,
-                   cptx_error *err);
+bool twins_prepare(twins *t, cptx_device *dev, const char *path, const cptx_load_opt *opt, uint32_t n, uint64_t a,
+                   uint64_t b, uint64_t c, cptx_error *err);
 void twins_destroy(twins *t);
 
 #endif
