@@ -162,8 +162,9 @@ static void load(gemm90 *g)
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 			cptx_pipe_expect(k, &g->pipe, &at, bytes);
 			cptx_val stage = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
-			load_operand(g, &at, &a, stage, k0);
-			load_operand(g, &at, &b, stage, k0);
+			/* what the cluster shares goes first: others wait for it, too */
+			load_operand(g, &at, s->cluster_m > 1 ? &b : &a, stage, k0);
+			load_operand(g, &at, s->cluster_m > 1 ? &a : &b, stage, k0);
 			cptx_pipe_next(k, &g->pipe, &at);
 		}
 	}
