@@ -1,58 +1,78 @@
 /*
  * Picks the shape of the sm_90a GEMM for a problem, by a model of the H200.
  *
- * All shapes that the rules allow are tried.  A tile takes, for each K tile, the longer of two times: that of the tensor
- * cores and that of filling shared memory from L2, which multicast lowers.  To these come a part for each tile and one for
- * each launch.  All together take at least as long as global memory needs.  Two that are near to one another hinder each
- * other, hence gemm_longer().  The constants were fitted to measured times: 31 shapes for each of the 24 larger sizes of
- * bench/gemm_sizes.h, and the best two of all sizes there.
+ * All shapes that the rules allow are tried.  A tile takes, for each K tile, the longer of two times: that of multiplying,
+ * by the tensor cores or by shared memory, which wgmma reads and TMA writes, and that of bringing operands from L2, which
+ * multicast lowers.  To these come a part for each tile and one for each launch.  All together take at least as long as
+ * global memory needs.  Two that are near to one another hinder each other, hence longer().  The constants were fitted to
+ * measured times: some thousand of 42 sizes, in the order of tiles that best_group() picks; bench/RESULTS.md says how well.
  */
 #include "kernels/gemm_sm90.h"
 
 #include <math.h>
 
 /* Clocks are those that the chip holds under load. */
-#define GHZ 1.65                 /* 1000 clocks a microsecond */
-#define LAUNCH_US 1.6            /* until the first load is there, and the end of the grid */
-#define LAUNCH_BESIDE_US 0.455   /* the same where it has room beside the launch before */
-#define PER_SM_US 2.86           /* more with two CTAs on a multiprocessor */
-#define CLUSTER_US 0.354         /* more with clusters */
-#define TILE_CLOCKS 1717.0       /* the first load of a tile, wgmma's start and end */
-#define LATER_CLOCKS 855.0       /* instead of both, where a tile is stored while the next one is multiplied */
-#define COLUMN_CLOCKS 4.44       /* of each column of 64 rows that is rounded and stored */
-#define NARROW 0.0196            /* more shared memory is read for each wgmma that is not 256 columns wide */
-#define TOGETHER 0.18            /* clocks that CTAs wait for each other, for each row that they share */
-#define L2_BYTES 9360.0          /* a clock, to all multiprocessors */
-#define SM_BYTES 172.0           /* to one */
-#define CROSSED 2.21             /* rows that begin in the midst of a line */
-#define LATENCY_US 0.384         /* from asking for a stage to having it */
-#define LATENCY_CLUSTER_US 0.163 /* more for each doubling of the cluster */
-#define HINDRANCE 3.83           /* gemm_longer() */
-#define MEMORY_GBS 4020.0
-#define IDLE 0.283              /* part of that rate that idle multiprocessors take with them */
-#define L2_KEEPS 40e6           /* bytes that stay in L2 while a problem runs */
-#define APART 2.32              /* with stream_k loads of the same lines come at different times */
-#define REDUCE_US 2.04          /* leaving a sum and fetching it, at least */
+#define GHZ 1.737              /* 1000 clocks a microsecond */
+#define LAUNCH_US 1.35         /* until the first load is there, and the end of the grid */
+#define LAUNCH_BESIDE_US 0.402 /* the same where it has room beside the launch before */
+#define PER_SM_US 2.86         /* more with two CTAs on a multiprocessor */
+#define CLUSTER_US 0.99        /* more with clusters */
+#define TILE_CLOCKS 1158.0     /* the first load of a tile, wgmma's start and end */
+#define COLUMN_CLOCKS 11.4     /* of each column of 64 rows that is rounded and stored */
+#define LATER_CLOCKS 2309.0    /* instead of both, where a tile is stored while the next one is multiplied */
+#define SHARED_BYTES 140.4     /* of shared memory in a clock */
+#define WRITTEN 0.226          /* of each byte that TMA writes there, the time of one that wgmma reads */
+#define WAIT_FOR_A 0.093       /* clocks that CTAs wait for each other, for each row of A that they share; of B */
+#define WAIT_FOR_B 0.356
+#define L2_BYTES 9800.0          /* a clock, to all multiprocessors */
+#define CROSSED 2.56             /* rows that begin in the midst of a line */
+#define LATENCY_US 1.006         /* from asking for a stage to having it */
+#define LATENCY_CLUSTER_US 0.104 /* more for each doubling of the cluster */
+#define HOT 0.164                /* where a launch runs for long, power slows wgmma that are not 256 columns wide */
+#define HOT_US 300.0             /* half of that after so long */
+#define HINDRANCE 6.0            /* gemm_longer() */
+#define MEMORY_GBS 4290.0
+#define AGAIN 0.444    /* of an operand that several rows or columns of clusters read, what that adds to its bytes */
+#define IDLE 0.243     /* part of that rate that idle multiprocessors take with them */
+#define L2_KEEPS 40e6  /* bytes that stay in L2 while a problem runs */
+#define APART 2.32     /* with stream_k loads of the same lines come at different times */
+#define REDUCE_US 2.04 /* leaving a sum and fetching it, at least */
 #define REDUCE_BYTES_US 88700.0 /* of one multiprocessor */
 
 /* ---- the model ---- */
 
-/* A K tile is four wgmma long.  CTAs that share an operand wait for each other, the longer the more of it there is. */
-static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s)
-{
-	double shared = (s->cluster_n > 1 ? o->bm : 0) + (s->cluster_m > 1 ? o->bn : 0);
+static double longer(double a, double b) { return gemm_longer(a, b, HINDRANCE); }
 
-	return o->bm / 64 * 4 * (o->bn / 2.0) * (1 + NARROW * (256.0 / o->bn - 1)) + TOGETHER * shared;
+/* Of a K tile, four wgmma long.  For each block of 64 rows wgmma reads these and all of B. */
+static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in)
+{
+	const double us = (double)in->m * (double)in->n * (double)in->k * given(in->batch) * s->in_bytes / 750e6;
+	const double hot = HOT * us / (us + HOT_US) * (256.0 / o->bn - 1);
+	const double blocks = o->bm / (double)BLOCK_M, tensor = blocks * 4 * (o->bn / 2.0) * (1 + hot);
+	const double bytes = SPAN * (blocks * (BLOCK_M + o->bn) + WRITTEN * (o->bm + o->bn));
+
+	return longer(tensor, bytes / SHARED_BYTES) + (s->cluster_n > 1 ? WAIT_FOR_A * o->bm : 0) +
+	       (s->cluster_m > 1 ? WAIT_FOR_B * o->bn : 0);
 }
 
-/* Clocks that a K tile of so many clusters takes to come: what L2 gives out, or what a multiprocessor takes in, whichever is
- * slower. */
-static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t clusters)
+/* Clocks that L2 takes to give a K tile to so many CTAs. */
+static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t ctas)
 {
-	uint64_t rows = MIN(o->bm * s->cluster_m, in->m) + MIN(o->bn * s->cluster_n, in->n);
-	double crossed = in->k * s->in_bytes % SPAN ? CROSSED : 1;
+	const double of_a = (double)MIN(o->bm, in->m) / s->cluster_n;
+	const double of_b = (double)MIN(o->bn, in->n) / s->cluster_m;
 
-	return MAX((double)(clusters * rows * SPAN) * crossed / L2_BYTES, (double)(s->a_bytes + s->b_bytes) / SM_BYTES);
+	return (double)ctas * (of_a + of_b) * SPAN * (in->k * s->in_bytes % SPAN ? CROSSED : 1) / L2_BYTES;
+}
+
+/* Bytes of global memory that a problem reads and writes; more of an operand that goes to both halves of L2. */
+static double memory_bytes(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in)
+{
+	const double again_a = up(in->n, o->bn * s->cluster_n) > 1 ? AGAIN : 0;
+	const double again_b = up(in->m, o->bm * s->cluster_m) > 1 ? AGAIN : 0;
+	const double of_k = (double)in->k * s->in_bytes;
+
+	return given(in->batch) * ((double)in->m * of_k * (1 + again_a) + (double)in->n * of_k * (1 + again_b) +
+	                           (double)in->m * (double)in->n * s->out_bytes);
 }
 
 /* Of a launch, whatever it computes.  The next one begins beside it where both have room. */
@@ -66,43 +86,67 @@ static double fixed_us(const gemm_shape *s, uint64_t ctas, uint32_t sms)
 static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
 	const cptx_gemm_opt *o = &c->opt;
-	gemm_shape s = gemm_sm90_shape(o);
-	uint64_t batch = p->batch ? p->batch : 1, k_tiles = up(p->k, s.bk);
+	const cptx_gemm_problem in = tma_gemm_inner_problem(o, p);
+	const gemm_shape s = gemm_sm90_shape(o);
+	const tma_gemm t = gemm_sm90_describe(o);
+	const double clock = 1e-3 / GHZ;
+	uint64_t k_tiles = up(p->k, s.bk), tiles = tma_gemm_tiles(&t, p) * given(p->batch);
 	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : tma_gemm_resident(sms, s.cluster, s.per_sm);
-	tma_gemm t = gemm_sm90_describe(o);
-	uint64_t tiles = tma_gemm_tiles(&t, p) * batch;
-	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
-	double busy =
-		MIN(1.0, (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / (ceil(rounds) * sms)); /* on average */
-	double steps = rounds * (double)k_tiles, clock = 1e-3 / GHZ;
-	double sizes =
-		(double)batch * ((double)(p->m + p->n) * (double)p->k * s.in_bytes + (double)p->m * (double)p->n * s.out_bytes);
-
-	busy = MIN(busy, (double)at_once * s.cluster / sms);
-	cptx_gemm_problem inner_p = tma_gemm_inner_problem(o, p);
 	uint64_t run = MIN(at_once, tiles * (o->stream_k ? k_tiles : 1)) * s.cluster;
+	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
+	double busy = (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / (ceil(rounds) * sms); /* on average */
+	double steps = rounds * (double)k_tiles, bytes = memory_bytes(o, &s, &in);
 	double together = MIN((double)s.per_sm, ceil((double)run / sms)); /* CTAs of one multiprocessor */
-	c->mma_us = together * steps * mma_clocks(o, &s) * clock;
-	double load = load_clocks(o, &s, &inner_p, run / s.cluster);
 	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages;
-	c->load_us = steps * MAX(load * clock, latency);
+
+	busy = MIN(MIN(busy, 1), (double)at_once * s.cluster / sms);
+	c->mma_us = together * steps * mma_clocks(o, &s, &in) * clock;
+	c->load_us = steps * longer(load_clocks(o, &s, &in, run) * clock, latency);
 	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / sms;
 	if (o->stream_k) {
 		/* CTAs are at different places along K, so what they share is not in L2 by chance */
 		double all =
 			(double)(tiles * k_tiles * s.cluster) * ((double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m);
-		sizes = sizes > L2_KEEPS && tiles > at_once ? MAX(sizes, all) : sizes;
+		bytes = bytes > L2_KEEPS && tiles > at_once ? MAX(bytes, all) : bytes;
 		c->tail = 0, c->load_us *= APART;
 	}
-	c->memory_us = sizes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
-	double columns = COLUMN_CLOCKS * s.blocks * o->bn * together;
-	double end = TILE_CLOCKS + columns, ends = (end + (ceil(rounds) - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
-	double work = gemm_longer(c->mma_us, c->load_us, HINDRANCE);
-	c->us = fixed_us(&s, run, sms) + gemm_longer(work + ends, c->memory_us, HINDRANCE);
+	c->memory_us = bytes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
+	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * together;
+	double ends = (end + (ceil(rounds) - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
+	c->us = fixed_us(&s, run, sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
 	if (o->stream_k) {
 		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
 		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
 	}
+}
+
+/* ---- the order of tiles ---- */
+
+/*
+ * Clusters that follow one another in the order of tiles start on different parts of the chip, and what they ask of L2 at
+ * the same time comes faster than what those further apart ask for again.  Down the rows of D neighbours share what they
+ * load of B, and what they load of A comes up again only when the rows of a group are through; across the columns it is the
+ * other way round.  So the order follows from rows that a CTA asks for and from how far apart they are asked for again; rows
+ * that another CTA asks for, too, by multicast, count less.  Of 363 shapes and sizes measured in up to seven orders each,
+ * this one was 0.2 % slower than the best on average, 7 % at most; groups about as high as wide are 1.4 % and 35 % slower.
+ */
+#define MULTICAST 0.4 /* weight of rows that CTAs of a cluster ask for each other */
+#define WIDE                                                                                                                \
+	1.25 /* times the side of the square that all CTAs compute at once: rows of tiles are walked across as a whole */
+
+/* Rows of tiles in a group; 1: across all columns of a row. */
+static uint32_t best_group(const gemm_shape *s, const cptx_gemm_opt *o, const cptx_gemm_problem *in, uint32_t sms)
+{
+	const double rows = (double)up(in->m, o->bm * s->cluster_m), cols = (double)up(in->n, o->bn * s->cluster_n);
+	const double of_a = (double)o->bm / s->cluster_n * (s->cluster_n > 1 ? MULTICAST : 1);
+	const double of_b = (double)o->bn / s->cluster_m * (s->cluster_m > 1 ? MULTICAST : 1);
+	const double side = sqrt((double)sms * o->bm * o->bn);
+	const bool at_once = rows * cols <= tma_gemm_resident(sms, s->cluster, s->per_sm);
+	const bool across = of_a * log2(rows) > of_b * log2(cols);
+
+	if (across && (at_once || cols * o->bn * s->cluster_n <= WIDE * side))
+		return 1;
+	return (uint32_t)(at_once ? rows : MAX(MIN(rows, side / (o->bm * s->cluster_m) + 0.5), 1));
 }
 
 /* ---- the search ---- */
@@ -159,6 +203,7 @@ void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o)
 {
 	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
 	const uint32_t group = o.group;
+	cptx_gemm_problem in;
 
 	for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
 		for (o.bm = 64; o.bm <= 256; o.bm += 64)
@@ -166,11 +211,12 @@ void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o)
 				for (uint32_t way = 0; way < 4; way++) {
 					o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
 					o.swap = way % 2, o.per_sm = 1 + way / 2;
+					in = tma_gemm_inner_problem(&o, x->p);
 					if (!cptx_gemm_check(&o, NULL, NULL, NULL))
 						continue;
 					o.stages = most_stages(o);
-					double rows = sqrt((double)x->sms * o.bn / o.bm) / o.cluster_m;
-					o.group = group ? group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
+					gemm_shape s = gemm_sm90_shape(&o);
+					o.group = group ? group : best_group(&s, &o, &in, x->sms);
 					offer_all(x, &o);
 				}
 }
