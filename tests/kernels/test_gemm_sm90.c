@@ -219,6 +219,35 @@ START_TEST(plan_names_the_maps)
 }
 END_TEST
 
+/* ---- what auto picks ---- */
+
+/* Few rows of tiles and many columns are walked down the rows, whichever side of the tile lies along them; an order that was
+ * asked for stays. */
+START_TEST(order_follows_the_sides)
+{
+	cptx_gemm_opt o = { BF16, .out = CPTX_BF16 };
+	cptx_gemm_problem p = { .m = 512, .n = 7168, .k = 4096 };
+	cptx_gemm_choice c[32];
+	uint32_t alone = 0;
+	size_t n = cptx_gemm_auto(&o, &p, 132, c, 32, NULL);
+
+	ck_assert_uint_eq(n, 32);
+	for (size_t i = 0; i < n; i++) {
+		const cptx_gemm_opt *q = &c[i].opt;
+		uint32_t rows = (512 + q->bm * q->cluster_m - 1) / (q->bm * q->cluster_m);
+		if (q->stream_k || q->cluster_m * q->cluster_n > 1)
+			continue;
+		ck_assert_uint_eq(q->group, q->swap ? 1 : rows);
+		alone |= 1u << q->swap;
+	}
+	ck_assert_uint_eq(alone, 3);
+	o.group = 5;
+	n = cptx_gemm_auto(&o, &p, 132, c, 32, NULL);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_uint_eq(c[i].opt.group, 5);
+}
+END_TEST
+
 /* ---- rules ---- */
 
 START_TEST(says_which_rule_is_broken)
@@ -318,6 +347,7 @@ int main(void)
 	tcase_add_test(test_case(s, "random"), options_at_random);
 	tcase_add_test(c, ptxas_neither_warns_nor_spills);
 	tcase_add_test(c, plan_names_the_maps);
+	tcase_add_test(c, order_follows_the_sides);
 	tcase_add_test(c, says_which_rule_is_broken);
 	tcase_add_test(c, bad_calls_end_well);
 	tcase_add_test(c, launches_that_do_not_fit);
