@@ -12,28 +12,30 @@
 #include <math.h>
 
 /* Clocks are those that the chip holds under load. */
-#define GHZ 1.722              /* 1000 clocks a microsecond */
-#define LAUNCH_US 1.83         /* until the first load is there, and the end of the grid */
-#define LAUNCH_BESIDE_US 0.243 /* the same where it has room beside the launch before */
+#define GHZ 1.676              /* 1000 clocks a microsecond */
+#define LAUNCH_US 2.14         /* until the first load is there, and the end of the grid */
+#define LAUNCH_BESIDE_US 0.198 /* the same where it has room beside the launch before */
 #define PER_SM_US 2.86         /* more with two CTAs on a multiprocessor */
-#define CLUSTER_US 0.928       /* more with clusters */
-#define TILE_CLOCKS 689.0      /* the first load of a tile, wgmma's start and end */
-#define COLUMN_CLOCKS 10.3     /* of each column of 64 rows that is rounded and stored */
-#define LATER_CLOCKS 2167.0    /* instead of both, where a tile is stored while the next one is multiplied */
-#define SHARED_BYTES 142.9     /* of shared memory in a clock */
-#define WRITTEN 0.167          /* of each byte that TMA writes there, the time of one that wgmma reads */
-#define WAIT_FOR_A 0.103       /* clocks that CTAs wait for each other, for each row of A that they share; of B */
-#define WAIT_FOR_B 0.327
-#define L2_BYTES 9930.0          /* a clock, to all multiprocessors */
-#define CROSSED 2.68             /* rows that begin in the midst of a line */
-#define LATENCY_US 1.026         /* from asking for a stage to having it */
-#define LATENCY_CLUSTER_US 0.129 /* more for each doubling of the cluster */
-#define HOT 0.278                /* where a launch runs for long, power slows wgmma that are not 256 columns wide */
+#define CLUSTER_US 0.683       /* more with clusters */
+#define TILE_CLOCKS 570.0      /* the first load of a tile, wgmma's start and end */
+#define COLUMN_CLOCKS 8.79     /* of each column of 64 rows that is rounded and stored */
+#define LATER_CLOCKS 2040.0    /* instead of both, where a tile is stored while the next one is multiplied */
+#define SHARED_BYTES 151.8     /* of shared memory in a clock */
+#define WRITTEN 0.157          /* of each byte that TMA writes there, the time of one that wgmma reads */
+#define WAIT_FOR_A 0.041       /* clocks that CTAs wait for each other, for each row of A that they share; of B */
+#define WAIT_FOR_B 0.206
+#define L2_BYTES 10960.0         /* a clock, to all multiprocessors */
+#define CROSSED 2.92             /* rows that begin in the midst of a line */
+#define LATENCY_US 1.047         /* from asking for a stage to having it */
+#define LATENCY_CLUSTER_US 0.148 /* more for each doubling of the cluster */
+#define HOT 0.222                /* where a launch runs for long, power slows wgmma that are not 256 columns wide */
 #define HOT_US 300.0             /* half of that after so long */
+#define HOTTER 0.546             /* where it runs for very long, what is loaded for a product counts, beside 128 x 256 */
+#define HOTTER_US 3000.0         /* half of that after so long */
 #define HINDRANCE 6.0            /* gemm_longer() */
-#define MEMORY_GBS 4336.0
-#define AGAIN 0.502    /* of an operand that several rows or columns of clusters read, what that adds to its bytes */
-#define IDLE 0.334     /* part of that rate that idle multiprocessors take with them */
+#define MEMORY_GBS 4369.0
+#define AGAIN 0.655    /* of an operand that several rows or columns of clusters read, what that adds to its bytes */
+#define IDLE 0.371     /* part of that rate that idle multiprocessors take with them */
 #define L2_KEEPS 40e6  /* bytes that stay in L2 while a problem runs */
 #define APART 2.32     /* with stream_k loads of the same lines come at different times */
 #define REDUCE_US 2.04 /* leaving a sum and fetching it, at least */
@@ -47,7 +49,8 @@ static double longer(double a, double b) { return gemm_longer(a, b, HINDRANCE); 
 static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in)
 {
 	const double us = (double)in->m * (double)in->n * (double)in->k * given(in->batch) * s->in_bytes / 750e6;
-	const double hot = HOT * us / (us + HOT_US) * (256.0 / o->bn - 1);
+	const double narrow = 256.0 / o->bn - 1, loads = (1.0 / o->bm + 1.0 / o->bn) / (1.0 / 128 + 1.0 / 256) - 1;
+	const double hot = HOT * us / (us + HOT_US) * narrow + HOTTER * us / (us + HOTTER_US) * loads;
 	const double blocks = o->bm / (double)BLOCK_M, tensor = blocks * 4 * (o->bn / 2.0) * (1 + hot);
 	const double bytes = SPAN * (blocks * (BLOCK_M + o->bn) + WRITTEN * (o->bm + o->bn));
 

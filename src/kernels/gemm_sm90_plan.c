@@ -2,9 +2,16 @@
 #include "kernels/gemm_sm90.h"
 
 #define TARGET "sm_90a"
-/* Accumulators of a thread that leave room for half as many words of what was rounded; with more to compute than that.
- * With more than ACC_WIDE of them, or with three warpgroups half as many, that has no room beside wide pieces. */
-enum { ACC_LATER = 128, ACC_LATER_VALUES = 80, ACC_WIDE = 160 };
+/*
+ * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm_sm90.c).  What does not fit
+ * beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not
+ * spill, found by trying; tests/kernels (ptxas_neither_warns_nor_spills) holds the shapes at their edges.
+ */
+enum {
+	ACC_LATER = 128,       /* accumulators beside which a rounded tile has room, two elements in a word: 64 more */
+	ACC_LATER_VALUES = 80, /* the same, where C, bias or an epilogue need some, too */
+	ACC_WIDE = 160         /* beside which those of a piece of 64 columns have room; with three warpgroups 80 */
+};
 
 #define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
 
@@ -44,7 +51,7 @@ static void choose_pieces(gemm_shape *s, const cptx_gemm_opt *o)
 	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
 	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
 
-	if (has_values(o) && s->acc * (s->consumers > 2 ? 2 : 1) > ACC_WIDE)
+	if (has_values(o) && s->acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
 		widest = 32;
 	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
 		uint32_t cols = by_choice[i][0];
