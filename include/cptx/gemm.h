@@ -80,17 +80,18 @@ typedef struct cptx_gemm_opt {
 	                                  A, and with bn */
 
 	/* the shape: cptx_gemm_auto picks it */
-	uint32_t bm, bn;               /**< tile of a CTA in elements of D.
-	                                    [sync] whatever the warps divide, up to 1024.  [scaled] 64 or 128 each.
-	                                    [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
-	                                    [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
-	                                    multiple of 16, of a pair 32, with factors of 64 */
-	uint32_t bk;                   /**< the same along K: [sync] 32, 64 or 128; else 0 or what 128 bytes are, see above */
-	uint32_t stages;               /**< tiles of A and B in shared memory, 2 to 16 */
-	uint32_t group;                /**< rows of (cluster) tiles that are walked together, for the L2 cache; 0: 16 */
-	uint32_t warps_m, warps_n;     /**< [sync, scaled] warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
-	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
-	                                    with stream_k and grouped 64x32 and 32x64 */
+	uint32_t bm, bn;           /**< tile of a CTA in elements of D.
+	                                [sync] whatever the warps divide, up to 1024.  [scaled] 64 or 128 each.
+	                                [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
+	                                [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
+	                                multiple of 16, of a pair 32, with factors of 64 */
+	uint32_t bk;               /**< the same along K: [sync] 32, 64 or 128; else 0 or what 128 bytes are, see above */
+	uint32_t stages;           /**< tiles of A and B in shared memory, 2 to 16 */
+	uint32_t group;            /**< rows of (cluster) tiles that are walked together, for the L2 cache; 0: 16, [wgmma] what
+	                                suits the sizes of each launch */
+	uint32_t warps_m, warps_n; /**< [sync, scaled] warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
+	                                multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
+	                                with stream_k and grouped 64x32 and 32x64 */
 	uint32_t cluster_m, cluster_n; /**< [wgmma, tcgen05] tiles of a cluster along M, which share B by multicast, and along N,
 	                                    which share A: 1, 2, 4 or 8 (of a pair 4), one of both 1; 0: 1 */
 	uint32_t per_sm; /**< [scaled, wgmma, tcgen05] CTAs that fit on a multiprocessor, 1 or 2; 0: 1.  Each of two

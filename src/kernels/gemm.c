@@ -23,7 +23,7 @@ static cptx_gemm_opt completed(const cptx_gemm_opt *opt)
 {
 	cptx_gemm_opt o = *opt;
 
-	o.group = o.group ? o.group : 16;
+	o.group = o.group || o.mma == CPTX_GEMM_WGMMA ? o.group : 16;
 	o.name = o.name ? o.name : "gemm";
 	return o;
 }

@@ -237,7 +237,7 @@ static void tile_origin(const gemm *g, cptx_val id, cptx_val m0, cptx_val n0)
 	cptx_kernel *k = g->k;
 	cptx_val row, column;
 
-	walk_tile(k, id, g->tiles_m, g->tiles_n, g->o->group ? g->o->group : 16, &row, &column);
+	walk_tile(k, id, g->tiles_m, g->tiles_n, cptx_imm(g->o->group ? g->o->group : 16), &row, &column);
 	cptx_mul(k, row, g->o->bm, .mode = CPTX_LO, .into = m0);
 	cptx_mul(k, column, g->o->bn, .mode = CPTX_LO, .into = n0);
 }

@@ -5,7 +5,7 @@
  * by the tensor cores or by shared memory, which wgmma reads and TMA writes, and that of bringing operands from L2, which
  * multicast lowers.  To these come a part for each tile and one for each launch.  All together take at least as long as
  * global memory needs.  Two that are near to one another hinder each other, hence longer().  The constants were fitted to
- * measured times: some thousand of 42 sizes, in the order of tiles that best_group() picks; bench/RESULTS.md says how well.
+ * measured times: some thousand of 42 sizes, in the order of tiles of gemm_order.c; bench/RESULTS.md says how well.
  */
 #include "kernels/gemm_sm90.h"
 
@@ -123,35 +123,6 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	}
 }
 
-/* ---- the order of tiles ---- */
-
-/*
- * Clusters that follow one another in the order of tiles start on different parts of the chip, and what they ask of L2 at
- * the same time comes faster than what those further apart ask for again.  Down the rows of D neighbours share what they
- * load of B, and what they load of A comes up again only when the rows of a group are through; across the columns it is the
- * other way round.  So the order follows from rows that a CTA asks for and from how far apart they are asked for again; rows
- * that another CTA asks for, too, by multicast, count less.  Of 363 shapes and sizes measured in up to seven orders each,
- * this one was 0.2 % slower than the best on average, 7 % at most; groups about as high as wide are 1.4 % and 35 % slower.
- */
-#define MULTICAST 0.4 /* weight of rows that CTAs of a cluster ask for each other */
-#define WIDE                                                                                                                \
-	1.25 /* times the side of the square that all CTAs compute at once: rows of tiles are walked across as a whole */
-
-/* Rows of tiles in a group; 1: across all columns of a row. */
-static uint32_t best_group(const gemm_shape *s, const cptx_gemm_opt *o, const cptx_gemm_problem *in, uint32_t sms)
-{
-	const double rows = (double)up(in->m, o->bm * s->cluster_m), cols = (double)up(in->n, o->bn * s->cluster_n);
-	const double of_a = (double)o->bm / s->cluster_n * (s->cluster_n > 1 ? MULTICAST : 1);
-	const double of_b = (double)o->bn / s->cluster_m * (s->cluster_m > 1 ? MULTICAST : 1);
-	const double side = sqrt((double)sms * o->bm * o->bn);
-	const bool at_once = rows * cols <= tma_gemm_resident(sms, s->cluster, s->per_sm);
-	const bool across = of_a * log2(rows) > of_b * log2(cols);
-
-	if (across && (at_once || cols * o->bn * s->cluster_n <= WIDE * side))
-		return 1;
-	return (uint32_t)(at_once ? rows : MAX(MIN(rows, side / (o->bm * s->cluster_m) + 0.5), 1));
-}
-
 /* ---- the search ---- */
 
 /* As many as leave room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
@@ -197,6 +168,16 @@ static void offer_all(gemm_pick *x, const cptx_gemm_opt *o)
 	}
 }
 
+static uint32_t best_group(const cptx_gemm_opt *o, const gemm_pick *x)
+{
+	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
+	const gemm_order order = gemm_order_of(o, x->sms);
+	const uint32_t cluster = o->cluster_m * o->cluster_n;
+
+	return gemm_order_rows(&order, up(in.m, o->bm * o->cluster_m), up(in.n, o->bn * o->cluster_n),
+	                       tma_gemm_resident(x->sms, cluster, given(o->per_sm)));
+}
+
 void gemm_sm90_simplest(cptx_gemm_opt *o)
 {
 	o->bm = 64, o->bn = 64, o->stages = 2, o->cluster_m = o->cluster_n = o->per_sm = 1, o->swap = o->stream_k = false;
@@ -206,7 +187,6 @@ void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o)
 {
 	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
 	const uint32_t group = o.group;
-	cptx_gemm_problem in;
 
 	for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
 		for (o.bm = 64; o.bm <= 256; o.bm += 64)
@@ -214,12 +194,10 @@ void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o)
 				for (uint32_t way = 0; way < 4; way++) {
 					o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
 					o.swap = way % 2, o.per_sm = 1 + way / 2;
-					in = tma_gemm_inner_problem(&o, x->p);
 					if (!cptx_gemm_check(&o, NULL, NULL, NULL))
 						continue;
 					o.stages = most_stages(o);
-					gemm_shape s = gemm_sm90_shape(&o);
-					o.group = group ? group : best_group(&s, &o, &in, x->sms);
+					o.group = group ? group : best_group(&o, x);
 					offer_all(x, &o);
 				}
 }

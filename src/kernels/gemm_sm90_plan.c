@@ -2,6 +2,7 @@
 #include "kernels/gemm_sm90.h"
 
 #define TARGET "sm_90a"
+enum { USUAL_SMS = 132 /* of an H100 and an H200 */ };
 /*
  * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm_sm90.c).  What does not fit
  * beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not
@@ -99,6 +100,7 @@ tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
 		           .d = s.d,
 		           .rest = s.rest,
 		           .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
+		           .order = gemm_order_of(o, USUAL_SMS),
 		           .counts_k_tiles = true,
 		           .side_m = o->swap ? n : m,
 		           .side_n = o->swap ? m : n,

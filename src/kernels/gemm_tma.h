@@ -19,6 +19,18 @@ enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a 
 #define MAP(which) (1u << (which))
 enum { MAPS_OF_D = MAP(CPTX_GEMM_MAP_D) | MAP(CPTX_GEMM_MAP_END_D) };
 
+/* What says in which order tiles are walked (gemm_order.c): rows of A and B that a CTA asks for, weighed; rows of clusters
+ * in a group and columns to walk across at most, where not all tiles are computed at once. */
+typedef struct gemm_order {
+	float of_a, of_b;
+	uint32_t rows, cols;
+} gemm_order;
+gemm_order gemm_order_of(const cptx_gemm_opt *o, uint32_t sms);
+/* Rows of a group for so many rows and columns of clusters, of which so many are computed at once; 1: across the columns.
+ * The same in a kernel, .u32. */
+uint32_t gemm_order_rows(const gemm_order *g, uint64_t rows, uint64_t cols, uint64_t at_once);
+cptx_val gemm_order_rows_of(cptx_kernel *k, const gemm_order *g, cptx_val rows, cptx_val cols, cptx_val at_once);
+
 /* A kernel, without what only one of the generators knows. */
 typedef struct tma_gemm {
 	const char *target; /* for messages, and whose limits */
@@ -29,6 +41,7 @@ typedef struct tma_gemm {
 	tma_gemm_factors factors;
 	uint32_t maps;       /* MAP() of each that it has */
 	bool d_pointer;      /* D is given by its address, not by a map */
+	gemm_order order;    /* where opt.group is 0 */
 	uint32_t pair;       /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
 	bool counts_k_tiles; /* always; else with stream_k */
 	/* how a problem is laid on clusters: rows and columns of D of one, elements along K of a stage; CTAs of a cluster; CTAs

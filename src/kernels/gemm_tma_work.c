@@ -108,7 +108,8 @@ void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32
 		w->z = cptx_as(cptx_div(k, id, w->tiles), CPTX_S32);
 		id = cptx_rem(k, id, w->tiles);
 	}
-	walk_tile(k, id, w->tiles_m, w->tiles_n, o->group, &row, &column);
+	cptx_val rows = o->group ? cptx_imm(o->group) : gemm_order_rows_of(k, &t->order, w->tiles_m, w->tiles_n, w->clusters);
+	walk_tile(k, id, w->tiles_m, w->tiles_n, rows, &row, &column);
 	w->m0 = cptx_as(cptx_mul(k, row, side_m, .mode = CPTX_LO), CPTX_S32);
 	w->n0 = cptx_as(cptx_mul(k, column, side_n, .mode = CPTX_LO), CPTX_S32);
 	if (side_m > o->bm)

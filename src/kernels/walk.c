@@ -1,6 +1,6 @@
 #include "kernels/walk.h"
 
-void walk_tile(cptx_kernel *k, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, uint32_t rows, cptx_val *row,
+void walk_tile(cptx_kernel *k, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, cptx_val rows, cptx_val *row,
                cptx_val *column)
 {
 	cptx_val most = cptx_min(k, tiles_m, rows); /* a group has no more tiles than the matrix, so 32 bits hold them */

@@ -1,6 +1,7 @@
 /* src/kernels/walk.c: every tile once, groups as said, and numbers that 32 bits do not hold. */
 #include "../test.h"
 
+#include "../../src/kernels/gemm_tma.h"
 #include "../../src/kernels/walk.h"
 
 #include <cptx/device.h>
@@ -40,7 +41,7 @@ static cptx_val tile(cptx_kernel *k, const cptx_val u[6])
 {
 	cptx_val row, column, id = cptx_add(k, low(k, u[2]), cptx_tid_x(k));
 
-	walk_tile(k, id, low(k, u[0]), low(k, u[1]), rows, &row, &column);
+	walk_tile(k, id, low(k, u[0]), low(k, u[1]), cptx_imm(rows), &row, &column);
 	return cptx_mad(k, cptx_cvt(k, row, .dtype = CPTX_U64), 1ll << 32, cptx_cvt(k, column, .dtype = CPTX_U64),
 	                .mode = CPTX_LO);
 }
@@ -77,6 +78,49 @@ START_TEST(tiles_in_order)
 				              (unsigned long long)(u[2] + t), (unsigned long long)got[t],
 				              (unsigned long long)expected(u[0], u[1], u[2] + t));
 	}
+}
+END_TEST
+
+static gemm_order order;
+
+/* Rows of a group for u0 + thread / 16 rows and u1 + thread % 16 columns, u2 at once. */
+static cptx_val rows_of_group(cptx_kernel *k, const cptx_val u[6])
+{
+	cptx_val tid = cptx_tid_x(k), rows_ = cptx_add(k, low(k, u[0]), cptx_shr(k, tid, 4));
+
+	rows_ = gemm_order_rows_of(k, &order, rows_, cptx_add(k, low(k, u[1]), cptx_and(k, tid, 15)), low(k, u[2]));
+	return cptx_cvt(k, rows_, .dtype = CPTX_U64);
+}
+
+/* A kernel orders tiles as the host does, and that is as measured: few rows or columns are walked as a whole; where tiles
+ * are square in number, along what a CTA asks for less of. */
+START_TEST(order_of_tiles)
+{
+	static const cptx_gemm_opt all[] = {
+		{ .bm = 128, .bn = 256 },
+		{ .bm = 64, .bn = 128, .cluster_m = 2 },
+		{ .bm = 128, .bn = 64, .cluster_n = 2 },
+		{ .bm = 256, .bn = 96, .cluster_n = 4 },
+		{ .bm = 64, .bn = 8, .cluster_m = 8 },
+	};
+	static const uint64_t from[][2] = { { 1, 1 }, { 3, 40 }, { 40, 3 }, { 60, 20 }, { 1 << 20, 5 } };
+
+	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+		for (unsigned j = 0; j < sizeof from / sizeof *from; j++) {
+			uint64_t got[THREADS], u[6] = { from[j][0], from[j][1], 132 };
+			order = gemm_order_of(&all[i], 132);
+			run(rows_of_group, u, got);
+			for (uint64_t t = 0; t < THREADS; t++)
+				ck_assert_uint_eq(got[t], gemm_order_rows(&order, u[0] + t / 16, u[1] + t % 16, u[2]));
+		}
+	order = gemm_order_of(&all[0], 132);
+	ck_assert_uint_eq(gemm_order_rows(&order, 4, 28, 132), 4);
+	ck_assert_uint_eq(gemm_order_rows(&order, 28, 4, 132), 1);
+	ck_assert_uint_eq(gemm_order_rows(&order, 32, 16, 132), 16);
+	order = gemm_order_of(&all[1], 132);
+	ck_assert_uint_eq(gemm_order_rows(&order, 8, 8, 66), 1);
+	order = gemm_order_of(&all[2], 132);
+	ck_assert_uint_eq(gemm_order_rows(&order, 8, 8, 66), 8);
 }
 END_TEST
 
@@ -122,6 +166,7 @@ int main(void)
 	TCase *c = tcase_create("walk");
 
 	tcase_add_test(c, tiles_in_order);
+	tcase_add_test(c, order_of_tiles);
 	tcase_add_test(c, elements);
 	tcase_set_timeout(c, 0);
 	suite_add_tcase(s, c);
