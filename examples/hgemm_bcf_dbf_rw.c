@@ -1,13 +1,15 @@
 /*
  * First rung: a tensor core GEMM for sm_80 without the usual losses.
  *
- *   bcf  bank conflict free.  Chunks of 16 bytes are permuted within 128-byte rows of shared memory (the swizzle that TMA
- * has too, see cptx/layout.h), so eight rows of ldmatrix lie in different banks, and so do the copies.  B is K x N: its rows
- * run along N, and ldmatrix.trans turns them. dbf  double buffers, twice.  cp.async fills one half of shared memory while
- * the other is multiplied; and ldmatrix fetches the fragments of the next 16-deep step while mma.sync works on this one.
- * That goes on across the border of buffers: the only wait and barrier of a k-tile stand in front of its last step, whose
- * fragments are there already. rw   whole rows are read and written.  C goes through shared memory, so that a warp stores
- * 128 bytes of a row at once.
+ * Its name says what it does against them:
+ *
+ * - bcf, bank conflict free: chunks of 16 bytes are permuted within 128-byte rows of shared memory (the swizzle that TMA has
+ *   too, see cptx/layout.h), so eight rows of ldmatrix lie in different banks, and so do the copies.  B is K x N: its rows
+ *   run along N, and ldmatrix.trans turns them.
+ * - dbf, double buffers, twice: cp.async fills one half of shared memory while the other is multiplied; and ldmatrix fetches
+ *   the fragments of the next 16-deep step while mma.sync works on this one.  That goes on across the border of buffers: the
+ *   only wait and barrier of a k-tile stand in front of its last step, whose fragments are there already.
+ * - rw, whole rows are read and written: C goes through shared memory, so that a warp stores 128 bytes of a row at once.
  *
  * And the grid is swizzled: CTAs that run at the same time work on a block of C, whose rows of A and columns of B stay in
  * L2.

@@ -57,7 +57,8 @@ CPTX_API const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma);
 /**
  * An epilogue: builds code that computes an element of D from the accumulator, after alpha, beta and bias, before it is
  * rounded to the type of D.  value: .f32; row, col: .u32, may lie outside of D (then the result is dropped, so guard loads).
- * Gives an .f32.
+ * Gives an .f32.  It is called for each element that a thread has, and where a tile is brought out in two places twice,
+ * inside of conditional blocks: what it builds for one element is not there for another.
  */
 typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
 
@@ -120,7 +121,7 @@ typedef struct cptx_gemm_opt {
 /**
  * A kernel for large matrices, bf16 in and f32 out, that target runs if it has mma (NULL: that some target runs).
  * mma.sync: the tuned shape, 128 x 256 x 64, 2 x 4 warps, 4 stages, shrunk where the target has less shared memory; others:
- * what cptx_gemm_auto picks for 4096 cubed, 128 x 256 in clusters of 1 x 2 by wgmma, 256 x 256 by tcgen05.  Out of range:
+ * what cptx_gemm_auto picks for 4096 cubed, 128 x 256 by wgmma, 256 x 256 by tcgen05.  Out of range:
  * that of mma.sync.  For other types or sizes cptx_gemm_auto picks better.
  */
 CPTX_API cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target);

@@ -3,23 +3,28 @@
 
 #include <stdio.h>
 
-bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name)
+bool ir_name_check(const char *what, const char *name, cptx_site at, cptx_error *err)
 {
 	const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *more = "0123456789_$";
 
 	if (!name)
-		return error_set(&m->err, CPTX_E_ARG, at, "the %s name is NULL", what);
+		return error_set(err, CPTX_E_ARG, at, "the %s name is NULL", what);
 	size_t n = strlen(name);
 	bool ok = n && n < 1024 && (strchr(letters, name[0]) || (strchr("_$", name[0]) && n > 1));
 	for (size_t i = 1; ok && i < n; i++)
 		ok = strchr(letters, name[i]) || strchr(more, name[i]);
 	if (!ok)
-		return error_set(&m->err, CPTX_E_ARG, at,
+		return error_set(err, CPTX_E_ARG, at,
 		                 "%s name '%.64s' is no PTX identifier (a letter, then letters, digits, _ and $)", what, name);
 	if (!strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) || !strncmp(name, "$L", 2) || !strcmp(name, "WARP_SZ"))
-		return error_set(&m->err, CPTX_E_ARG, at,
-		                 "%s name '%.64s' is reserved (as are all that begin with " IR_PREFIX " or $L)", what, name);
+		return error_set(err, CPTX_E_ARG, at, "%s name '%.64s' is reserved (as are all that begin with " IR_PREFIX " or $L)",
+		                 what, name);
 	return true;
+}
+
+bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name)
+{
+	return ir_name_check(what, name, at, &m->err);
 }
 
 static bool is_parameter(const cptx_kernel *k, uint32_t sym)

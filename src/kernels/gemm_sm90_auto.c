@@ -105,7 +105,7 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	busy = MIN(MIN(busy, 1), (double)at_once * s.cluster / sms);
 	c->mma_us = together * steps * mma_clocks(o, &s, &in) * clock;
 	c->load_us = steps * longer(load_clocks(o, &s, &in, run) * clock, latency);
-	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / sms;
+	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / (sms * together);
 	if (o->stream_k) {
 		/* CTAs are at different places along K, so what they share is not in L2 by chance */
 		double all =
@@ -193,6 +193,8 @@ void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o)
 			for (o.bn = 8; o.bn <= 256; o.bn += 8)
 				for (uint32_t way = 0; way < 4; way++) {
 					o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
+					if (o.cluster_m * o.cluster_n > x->sms)
+						continue;
 					o.swap = way % 2, o.per_sm = 1 + way / 2;
 					if (!cptx_gemm_check(&o, NULL, NULL, NULL))
 						continue;

@@ -24,8 +24,8 @@ static cptx_val accumulator(const gemm90 *g, uint32_t block, uint32_t j, uint32_
 typedef struct place {
 	cptx_val row, col;  /* .u32, of accumulator 0 */
 	cptx_val row_ok[2]; /* with beta: the row is inside, for e / 2 */
-	cptx_val c_at[2];   /* address of C there; with swap for e % 2 */
-	cptx_val c_step;    /* with swap: bytes of 8 rows of C */
+	cptx_val c_at[2];   /* address of C there; with swap [0] alone */
+	cptx_val c_pitch;   /* with swap: bytes of a row of C */
 	cptx_val bias[2];   /* with swap, for e / 2 */
 } place;
 
@@ -40,11 +40,11 @@ static void find_swapped(const gemm90 *g, place *p)
 		p->row_ok[e] = cptx_setp(k, here, g->w.in.M, .cmp = CPTX_LT);
 		if (g->o->bias)
 			p->bias[e] = tma_gemm_load_one(k, cptx_add(k, g->w.p.bias, cptx_mul_wide(k, here, 4)), CPTX_F32, p->row_ok[e]);
-		if (g->o->beta)
-			p->c_at[e] = tma_gemm_c_at(k, &g->t, &g->w.p, e ? cptx_add(k, p->col, 1) : p->col, p->row, g->w.z);
 	}
-	if (g->o->beta)
-		p->c_step = cptx_mul_wide(k, g->w.in.M, 8 * g->s.out_bytes);
+	if (g->o->beta) {
+		p->c_at[0] = tma_gemm_c_at(k, &g->t, &g->w.p, p->col, p->row, g->w.z);
+		p->c_pitch = cptx_mul_wide(k, g->w.in.M, g->s.out_bytes);
+	}
 }
 
 static place find_place(const gemm90 *g, uint32_t block)
@@ -85,7 +85,7 @@ static void values_swapped(const gemm90 *g, const place *p, uint32_t block, uint
 			col = cptx_add(k, p->col, 8 * j + i);
 		if (o->beta) {
 			cptx_val inside = cptx_and(k, cptx_setp(k, col, g->w.in.N, .cmp = CPTX_LT), p->row_ok[half]);
-			cptx_val at = cptx_mad(k, p->c_step, j, p->c_at[i], .mode = CPTX_LO);
+			cptx_val at = cptx_mad(k, p->c_pitch, 8 * j + i, p->c_at[0], .mode = CPTX_LO);
 			c = tma_gemm_load_one(k, cptx_offset(at, 8 * half * g->s.out_bytes), o->out, inside);
 		}
 		v[i] = tma_gemm_value(k, &g->t, &g->w.p, accumulator(g, block, j, 2 * half + i), c, p->bias[half], col, row);

@@ -59,6 +59,7 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 		map->dim[2] = given(p->batch);
 		map->stride[2] = rows * (cols * tile.elem.bits / 8);
 		map->box[2] = 1;
+		return cptx_tensor_map_check(map, err);
 	}
 	return true;
 }
@@ -187,7 +188,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 	tma_gemm_work unused;
 	size_t n = 0;
 
-	if (!t->o->grouped && (!tma_gemm_maps(t, p, opt, err) || !tma_gemm_all_there(t, p, err)))
+	if (!t->o->grouped && (!tma_gemm_all_there(t, p, err) || !tma_gemm_maps(t, p, opt, err)))
 		return NULL;
 	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS && !t->o->grouped; i++) {
 		if (!(t->maps & MAP(i)))
@@ -201,8 +202,8 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 	for (size_t i = 0; i < PARAMETERS; i++)
 		if (list[i].there)
 			arg[n++] = list[i].arg;
-	return cptx_launch_new(program, t->o->name,
-	                       CPTX_OPT_(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
-	                                 .dyn_smem = plan->smem, .overlap = true, .nargs = n, .args = arg),
-	                       err);
+	return cptx_launch_new_(NOWHERE, program, t->o->name,
+	                        CPTX_OPT_(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
+	                                  .dyn_smem = plan->smem, .overlap = true, .nargs = n, .args = arg),
+	                        err);
 }

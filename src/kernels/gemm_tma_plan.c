@@ -10,6 +10,8 @@ enum {
 	MEMORY_BOUND = 200
 };
 
+#define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
+
 #define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
 
 uint32_t tma_gemm_bits(enum cptx_type t)
@@ -96,8 +98,9 @@ static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cpt
 	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = in_one * batch, k_tiles = up(p->k, t->bk);
 	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
 
-	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster, "%llu tiles of %llu matrices are too many", t->target,
-	     (unsigned long long)in_one, (unsigned long long)batch);
+	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
+	     "%llu tiles of %llu matrices are too many; with clusters of %u CTAs %u are possible in all", t->target,
+	     (unsigned long long)in_one, (unsigned long long)batch, t->cluster, INT32_MAX / t->cluster);
 	uint64_t run = t->sums ? MIN(clusters * k_tiles, most) : at_once(p, clusters, most);
 	uint64_t shared = clusters < 2 * run ? clusters : run + clusters % run;
 	RULE(!t->sums || (shared + 1) * k_tiles <= UINT32_MAX / run,
@@ -127,6 +130,15 @@ static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint
 	return true;
 }
 
+/* Of a batch: the distance of matrices is a stride of tensor maps. */
+static bool check_matrix(const tma_gemm *t, char which, uint32_t bits, uint64_t rows, uint64_t cols, cptx_error *err)
+{
+	RULE(!t->o->batched || rows * cols / 8 * bits < MOST_STRIDE,
+	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, which,
+	     (unsigned long long)(rows * cols / 8 * bits));
+	return true;
+}
+
 bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
                             cptx_error *err)
 {
@@ -134,7 +146,10 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	     "M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)p->m,
 	     (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
-	return check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
+	return check_matrix(t, 'A', t->a.elem.bits / given(t->packed), p->m, p->k, err) &&
+	       check_matrix(t, 'B', t->b.elem.bits / given(t->packed), p->n, p->k, err) &&
+	       check_matrix(t, 'D', t->d.elem.bits, p->m, p->n, err) &&
+	       check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
 	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) && check_row(t, 'D', &t->d, p->n, err) &&
 	       fit(t, p, sms, plan, err);
 }

@@ -24,7 +24,7 @@ cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *targe
 		return o;
 	}
 	if (mma == CPTX_GEMM_WGMMA) {
-		o.mma = mma, o.cluster_m = 2, o.cluster_n = 1;
+		o.mma = mma, o.cluster_m = o.cluster_n = 1;
 		return o;
 	}
 	o.bk = 64, o.warps_m = 2, o.warps_n = 4;

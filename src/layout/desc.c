@@ -226,7 +226,7 @@ bool cptx_smem_desc_set(cptx_smem_desc *d, const char *name, const char *value, 
 		return false;
 	for (size_t i = 0; cptx_smem_desc_field(d->arch, i, &f) && strcmp(f.name, name) != 0;)
 		i++;
-	RULE(!strcmp(f.name, name) && strcmp(name, "version") != 0,
+	RULE(*f.name && !strcmp(f.name, name) && strcmp(name, "version") != 0,
 	     "there is no field '%s'; there are start, lbo, sbo, base_offset, swizzle%s", name,
 	     d->arch == CPTX_DESC_TCGEN05 ? " and lbo_is_address" : "");
 	if (!strcmp(name, "swizzle")) {

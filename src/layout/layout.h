@@ -7,6 +7,7 @@
 #include "base/base.h"
 
 static inline bool is_power(uint32_t v) { return v && !(v & (v - 1)); }
+static inline uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
 /* The next bits of the numbers of lane, register and slot. */
 typedef struct build {

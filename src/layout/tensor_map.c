@@ -40,7 +40,6 @@ enum { MOST_BOX = 256, MOST_PIXELS = 1024, PADDED_BOX = 128 };
 static const uint64_t most_dim = (uint64_t)1 << 32, stride_end = (uint64_t)1 << 40;
 static const uint64_t beyond = UINT64_MAX / 32 * 32; /* 64 bits, aligned */
 
-static uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 static bool is_wide(const cptx_tensor_map_opt *o)
 {
 	return o->mode == CPTX_TENSOR_IM2COL_W || o->mode == CPTX_TENSOR_IM2COL_W_128;
@@ -180,9 +179,9 @@ static uint32_t row_bytes(const cptx_tensor_map_opt *o)
 	return o->interleave ? o->interleave : smem_bytes(o, o->mode == CPTX_TENSOR_TILED ? o->box[0] : o->channels);
 }
 
-static uint32_t row_count(const cptx_tensor_map_opt *o)
+static uint64_t row_count(const cptx_tensor_map_opt *o)
 {
-	uint32_t n = 1;
+	uint64_t n = 1;
 
 	if (o->mode != CPTX_TENSOR_TILED)
 		return o->mode == CPTX_TENSOR_IM2COL_W_128 ? 128 : o->pixels;
@@ -194,7 +193,7 @@ static uint32_t row_count(const cptx_tensor_map_opt *o)
 
 uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *o)
 {
-	return cptx_tensor_map_check(o, NULL) ? row_bytes(o) * row_count(o) : UINT32_MAX;
+	return cptx_tensor_map_check(o, NULL) ? (uint32_t)MIN(row_bytes(o) * row_count(o), UINT32_MAX) : UINT32_MAX;
 }
 
 uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *o)

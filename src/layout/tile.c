@@ -31,6 +31,15 @@ static uint32_t linear(const cptx_tile *t, uint32_t byte, uint32_t other)
 	return t->pitch ? other * t->pitch + byte : byte / span * across(t) * span + other * span + byte % span;
 }
 
+/* Of a tile: a row with a pitch may end within a span, whose chunks are permuted as a whole. */
+static uint64_t bytes_of(const cptx_tile *t)
+{
+	uint32_t bit;
+	uint64_t bytes = (uint64_t)(t->pitch ? t->pitch : length(t, along(t), &bit)) * across(t);
+
+	return t->pitch && t->swizzle ? round_up(bytes, span_of(t)) : bytes;
+}
+
 static bool check_elem(cptx_smem_elem e, cptx_error *err)
 {
 	RULE(e.bits == 6 || (is_power(e.bits) && e.bits <= 64 && e.bits != 2),
@@ -68,19 +77,12 @@ bool cptx_tile_check(const cptx_tile *t, cptx_error *err)
 		     : row % CHUNK == 0 ? "swizzle none"
 		                        : "swizzle none and a pitch");
 	}
-	uint64_t bytes = t->pitch ? (uint64_t)t->pitch * across(t) : (uint64_t)row * across(t);
+	uint64_t bytes = bytes_of(t);
 	RULE(bytes < MOST_BYTES, "%llu bytes; shared memory addresses end at %u", (unsigned long long)bytes, MOST_BYTES);
 	return true;
 }
 
-uint32_t cptx_tile_bytes(const cptx_tile *t)
-{
-	uint32_t bit;
-
-	if (!cptx_tile_check(t, NULL))
-		return UINT32_MAX;
-	return (t->pitch ? t->pitch : length(t, along(t), &bit)) * across(t);
-}
+uint32_t cptx_tile_bytes(const cptx_tile *t) { return cptx_tile_check(t, NULL) ? (uint32_t)bytes_of(t) : UINT32_MAX; }
 
 uint32_t cptx_tile_align(const cptx_tile *t)
 {
@@ -148,6 +150,11 @@ bool cptx_tile_desc(const cptx_tile *t, enum cptx_desc_arch arch, uint32_t start
 
 	RULE(!t->pitch || (t->pitch == span && length(t, along(t), &bit) == span),
 	     "pitch %u; a descriptor describes spans of %u bytes: leave pitch away", t->pitch, span);
+	RULE(t->elem.bits <= 32, "elements of %u bits; an operand of wgmma or tcgen05.mma has at most 32", t->elem.bits);
+	RULE(arch != CPTX_DESC_WGMMA || !t->elem.mn_major || t->elem.bits == 16,
+	     "elements of %u bits, MN-major; wgmma reads only those of 16 bits so", t->elem.bits);
+	RULE(start + bytes_of(t) <= MOST_BYTES, "%llu bytes from address %u on; shared memory addresses end at %u",
+	     (unsigned long long)bytes_of(t), start, MOST_BYTES);
 	RULE(start % cptx_tile_align(t) == 0, "address %u is not aligned to %u bytes", start, cptx_tile_align(t));
 	RULE(row < t->rows && col < t->cols, "row %u, column %u are outside of %ux%u", row, col, t->rows, t->cols);
 	RULE(across(t) % group == 0, "%u %s; a descriptor counts them in groups of %u", across(t),

@@ -89,6 +89,13 @@ usage "--device is of a run: say --run MxNxK too" gemm --device emu:sm_90a
 usage "--compiler is of a run: say --run MxNxK too" gemm --compiler ptxas
 usage "--lines is of PTX, and --explain prints none: say -o FILE too" gemm --lines --explain 64x64x64
 usage "--swap goes with --tile; without, the model picks it" gemm --swap
+# without --tile the best shape that has what is asked for
+status 0 gemm --stages 16 -o "$dir/some.ptx"
+says "16 stages"
+status 0 gemm --cluster 1x8 --out bf16 -o "$dir/some.ptx"
+says "cluster 1x8"
+status 0 gemm --stream-k -o "$dir/some.ptx"
+says "stream-K"
 
 # ---- gemm: wgmma ----
 usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx

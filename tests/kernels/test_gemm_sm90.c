@@ -133,6 +133,9 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		{ TILE(256, 192, 3), BF16, .out = CPTX_BF16, .beta = true, .stream_k = true, .batched = true, .swap = true,
 		  .name = "s" },
 		{ TILE(192, 192, 4), BF16, .out = CPTX_BF16, .beta = true, .bias = true, .batched = true, .name = "t" },
+		{ TILE(256, 176, 2), BF16, .out = CPTX_F32, .alpha = true, .beta = true, .bias = true, .stream_k = true,
+		  .swap = true, .name = "u" },
+		{ TILE(256, 184, 2), BF16, .out = CPTX_BF16, .beta = true, .stream_k = true, .swap = true, .name = "v" },
 	};
 	enum { NOPT = sizeof opts / sizeof *opts };
 	static char said[1 << 16];
@@ -241,10 +244,36 @@ START_TEST(order_follows_the_sides)
 		alone |= 1u << q->swap;
 	}
 	ck_assert_uint_eq(alone, 3);
+	/* a kernel for large matrices is the one for 4096 cubed */
+	cptx_gemm_opt usual = cptx_gemm_default(CPTX_GEMM_WGMMA, NULL);
+	o.out = usual.out, p = (cptx_gemm_problem){ .m = 4096, .n = 4096, .k = 4096 };
+	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, c, 1, NULL), 1);
+	ck_assert(usual.bm == c[0].opt.bm && usual.bn == c[0].opt.bn && usual.stages == c[0].opt.stages);
+	ck_assert(usual.cluster_m == c[0].opt.cluster_m && usual.cluster_n == c[0].opt.cluster_n);
 	o.group = 5;
 	n = cptx_gemm_auto(&o, &p, 132, c, 32, NULL);
 	for (size_t i = 0; i < n; i++)
 		ck_assert_uint_eq(c[i].opt.group, 5);
+}
+END_TEST
+
+/* Shares of the time that multiprocessors are idle are shares, with two CTAs on each too; and what is picked fits. */
+START_TEST(idle_is_a_share)
+{
+	static const uint64_t sizes[] = { 1, 8, 64, 512, 8192, 1 << 20 };
+	static cptx_gemm_choice c[300];
+	cptx_gemm_opt o = { BF16, .out = CPTX_BF16 };
+
+	for (unsigned i = 0; i < 36; i++)
+		for (uint32_t sms = 4; sms <= 132; sms += 128) {
+			cptx_gemm_problem p = { .m = sizes[i / 6], .n = sizes[i % 6] < 8 ? 8 : sizes[i % 6], .k = 512 };
+			size_t n = cptx_gemm_auto(&o, &p, sms, c, 300, NULL);
+			ck_assert(n);
+			for (size_t j = 0; j < n; j++)
+				ck_assert_msg(c[j].tail >= 0 && c[j].tail < 1 && c[j].opt.cluster_m * c[j].opt.cluster_n <= sms,
+				              "%llux%llu on %u: %ux%u, %u CTAs a multiprocessor, idle %g", (unsigned long long)p.m,
+				              (unsigned long long)p.n, sms, c[j].opt.bm, c[j].opt.bn, c[j].opt.per_sm, c[j].tail);
+		}
 }
 END_TEST
 
@@ -275,6 +304,7 @@ START_TEST(says_which_rule_is_broken)
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .cluster_m = 3 }, "1, 2, 4 or 8 are possible" },
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .cluster_n = 1u << 29 }, "1, 2, 4 or 8 are possible" },
 		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .grouped = true, .timeline = 8 }, "no timeline" },
+		{ { TILE(128, 128, 2), BF16, .out = CPTX_BF16, .name = "a b" }, "kernel name 'a b' is no PTX identifier" },
 	};
 	cptx_error err;
 
@@ -293,12 +323,15 @@ END_TEST
 START_TEST(bad_calls_end_well)
 {
 	cptx_gemm_opt o = { TILE(64, 16, 2), BF16, .out = CPTX_F32, .batched = true };
-	cptx_gemm_problem p = { .m = 1 << 23, .n = 1 << 20, .k = 64, .batch = 1u << 31 };
+	cptx_gemm_problem p = { .m = 1 << 20, .n = 1 << 17, .k = 64, .batch = 1u << 31 };
 	cptx_gemm_choice choice;
 	cptx_error err;
 
 	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
 	ck_assert_msg(strstr(err.text, "tiles of 2147483648 matrices are too many"), "%s", err.text);
+	p = (cptx_gemm_problem){ .m = 1 << 20, .n = 1 << 20, .k = 128, .batch = 2 };
+	ck_assert(!cptx_gemm_check_problem(&o, &p, 132, NULL, &err));
+	ck_assert_msg(strstr(err.text, "D has 4398046511104 bytes; matrices of a batch"), "%s", err.text);
 	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 132, &choice, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
 	err = (cptx_error){ 0 };
@@ -328,9 +361,14 @@ START_TEST(launches_that_do_not_fit)
 	ck_assert_msg(strstr(err.text, "the address of A is 0"), "%s", err.text);
 	err = (cptx_error){ 0 };
 	p.a = p.b = p.d = cptx_mem_alloc(dev, 1 << 16, &err);
+	p.b += 8;
+	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &o, &p, &err));
+	ck_assert_msg(strstr(err.text, "the address of B, 0x") && strstr(err.text, "is no multiple of 16"), "%s", err.text);
+	p.b -= 8, err = (cptx_error){ 0 };
 	other.bm = 64;
 	ck_assert_ptr_null(cptx_gemm_launch(program, dev, &other, &p, &err));
 	ck_assert_uint_eq(err.code, CPTX_E_ARG);
+	ck_assert_msg(!strstr(err.text, "src/"), "%s", err.text);
 	cptx_mem_free(dev, p.a);
 	cptx_program_destroy(program);
 	cptx_module_destroy(m);
@@ -348,6 +386,7 @@ int main(void)
 	tcase_add_test(c, ptxas_neither_warns_nor_spills);
 	tcase_add_test(c, plan_names_the_maps);
 	tcase_add_test(c, order_follows_the_sides);
+	tcase_add_test(c, idle_is_a_share);
 	tcase_add_test(c, says_which_rule_is_broken);
 	tcase_add_test(c, bad_calls_end_well);
 	tcase_add_test(c, launches_that_do_not_fit);

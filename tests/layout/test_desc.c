@@ -416,6 +416,9 @@ START_TEST(fields)
 	ck_assert_uint_eq(word, 0x4010404001000040);
 	ck_assert(!cptx_smem_desc_set(&d, "version", "1", &err));
 	ck_assert_ptr_nonnull(strstr(err.text, "there is no field 'version'"));
+	d.arch = (enum cptx_desc_arch)7;
+	ck_assert(!cptx_smem_desc_set(&d, "", "1", &err));
+	d.arch = CPTX_DESC_TCGEN05;
 
 	static const char *const set[][2] = { { "a", "e4m3" },       { "b", "e2m1" },       { "scale", "ue8m0" },
 		                                  { "m", "256" },        { "n", "128" },        { "ctas", "2" },

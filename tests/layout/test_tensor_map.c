@@ -106,6 +106,10 @@ START_TEST(boxes)
 	illegal(MAP(.box = { 60, 16 }),
 	        "box of 60 elements of bf16 along dimension 0 is 120 bytes; it is a multiple of 16 (nearest: 64 elements)");
 	legal(MAP(.box = { 256, 256 }, .swizzle = CPTX_SWIZZLE_NONE), 256 * 256 * 2);
+	/* more bytes than 32 bits count */
+	legal(MAP(.type = CPTX_TENSOR_U8, .rank = 4, .dim = { 256, 256, 256, 256 }, .box = { 256, 256, 256, 256 },
+	          .swizzle = CPTX_SWIZZLE_NONE),
+	      UINT32_MAX);
 	illegal(MAP(.element_stride = { 1, 9 }), "element stride 9 of dimension 1; it is 1 to 8");
 	legal(MAP(.element_stride = { 8, 3 }), 128 * 43);
 	legal(MAP(.rank = 3, .dim = { 8, 64, 64 }, .box = { 8, 16, 4 }, .interleave = 16, .swizzle = CPTX_SWIZZLE_NONE), 512);

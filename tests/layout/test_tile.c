@@ -58,6 +58,12 @@ START_TEST(disjoint_elements)
 				            : TILE(16, n, bits[b], .swizzle = (enum cptx_swizzle)s));
 			disjoint(mn ? TILE(n, 8, bits[b], .pitch = 272, MN) : TILE(8, n, bits[b], .pitch = 272));
 		}
+	/* a pitch that no span divides, and a last span that is not filled */
+	for (int s = 0; s < CPTX_SWIZZLE_COUNT - 1; s++)
+		for (uint32_t rows = 1; rows < 20; rows++)
+			for (uint32_t pitch = 16; pitch <= 144; pitch += 16)
+				disjoint(TILE(rows, 8, 16, .pitch = pitch, .swizzle = (enum cptx_swizzle)s));
+	ck_assert_uint_eq(cptx_tile_bytes(&TILE(9, 8, 16, .pitch = 16, .swizzle = CPTX_SWIZZLE_32B)), 160);
 	disjoint(TILE(16, 128, 6, .elem.padded = true, .swizzle = CPTX_SWIZZLE_128B));
 	disjoint(TILE(16, 128, 4, .elem.padded = true, .swizzle = CPTX_SWIZZLE_128B));
 	ck_assert_uint_eq(cptx_tile_bytes(&TILE(16, 128, 6, .elem.padded = true)), 16 * 128);
@@ -141,7 +147,11 @@ START_TEST(no_descriptor)
 	undescribed(t, 0, 64, 0, "row 64, column 0 are outside of 64x64");
 	undescribed(TILE(60, 64, 16, .swizzle = CPTX_SWIZZLE_128B), 0, 0, 0, "60 rows");
 	undescribed(TILE(64, 64, 16, .pitch = 144), 0, 0, 0, "pitch 144");
-	undescribed(TILE(64, 64, 32, .swizzle = CPTX_SWIZZLE_128B_ATOM_32B, MN), 0, 0, 0, "128B_ATOM_32B is not possible");
+	undescribed(TILE(64, 64, 32, .swizzle = CPTX_SWIZZLE_128B_ATOM_32B), 0, 0, 0, "128B_ATOM_32B is not possible");
+	undescribed(TILE(64, 64, 32, .swizzle = CPTX_SWIZZLE_128B, MN), 0, 0, 0, "elements of 32 bits, MN-major; wgmma reads");
+	undescribed(TILE(64, 64, 64, .swizzle = CPTX_SWIZZLE_128B), 0, 0, 0, "elements of 64 bits");
+	undescribed(t, 0x3fc00, 0, 0, "8192 bytes from address 261120 on; shared memory addresses end at 262144");
+	undescribed(t, 0xfffffc00, 8, 0, "shared memory addresses end at 262144");
 	undescribed(TILE(128, 64, 16, .swizzle = CPTX_SWIZZLE_128B, MN), 0, 32, 0, "cannot begin 64 bytes into a column");
 	t.elem.bits = 3;
 	undescribed(t, 0, 0, 0, "3 bits");

@@ -3,6 +3,7 @@
 #include "gemm_request.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The kernels, and sets of them. */
@@ -193,25 +194,48 @@ static void complete_types(gemm_request *q, const cptx_target *target)
 
 /* ---- shapes ---- */
 
+/* The best of the model's shapes that has what was asked for of it; if none has, the best. */
+static size_t best_with(const gemm_request *q, const cptx_gemm_opt *want, cptx_gemm_choice *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		cptx_gemm_opt o = c[i].opt;
+		bool cluster = given(o.cluster_m) == given(want->cluster_m) && given(o.cluster_n) == given(want->cluster_n);
+		o.stages = asked(q, OPTION_STAGES) ? want->stages : o.stages;
+		if ((!asked(q, OPTION_CLUSTER) || cluster) && (o.stream_k || !asked(q, OPTION_STREAM_K)) &&
+		    cptx_gemm_check(&o, NULL, NULL, NULL))
+			return i;
+	}
+	return 0;
+}
+
 /* The best shape by the model for the problem of --run or --explain, without one for 4096 cubed. */
 static int pick(gemm_request *q, uint32_t sms, FILE *out)
 {
-	enum { CHOICES = 5 };
+	enum { CHOICES = 5, ALL = 2000 };
+	const bool some = asked(q, OPTION_CLUSTER) || asked(q, OPTION_STAGES) || asked(q, OPTION_STREAM_K);
 	const gemm_problem *r = &q->problem;
 	cptx_gemm_problem p = { .m = r->m ? r->m : 4096, .n = r->m ? r->n : 4096, .k = r->m ? r->k : 4096, .batch = r->batch };
-	cptx_gemm_choice c[CHOICES];
+	cptx_gemm_choice *c = calloc(some ? ALL : CHOICES, sizeof *c);
 	cptx_gemm_plan plan;
 	cptx_error err = { 0 };
-	size_t n = cptx_gemm_auto(&q->o, &p, sms, c, CHOICES, &err);
+	const cptx_gemm_opt want = q->o;
 
-	if (!n)
+	if (!c)
+		return cli_failed(q->cmd, "out of memory");
+	q->o.stream_k = false;
+	size_t n = cptx_gemm_auto(&q->o, &p, sms, c, some ? ALL : CHOICES, &err);
+	if (!n) {
+		free(c);
 		return cli_refused(q->cmd, &err);
+	}
 	for (size_t i = 0; i < n && asked(q, OPTION_EXPLAIN); i++) {
 		p.ctas = c[i].ctas;
 		cptx_gemm_check_problem(&c[i].opt, &p, sms, &plan, &err);
 		explain(&c[i], plan.grid, i == 0, out);
 	}
-	q->o = c[0].opt, q->problem.ctas = c[0].ctas;
+	size_t best = some ? best_with(q, &want, c, n) : 0;
+	q->o = c[best].opt, q->problem.ctas = c[best].ctas;
+	free(c);
 	return EXIT_OK;
 }
 
