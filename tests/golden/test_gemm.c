@@ -239,7 +239,7 @@ START_TEST(build_refuses)
 	o.bk = 64, o.name = "a b";
 	ck_assert_ptr_null(cptx_gemm_build(m, &o, &err));
 	ck_assert_ptr_nonnull(strstr(err.text, "kernel name 'a b' is no PTX identifier"));
-	ck_assert_str_eq(cptx_module_error(m)->text, err.text);
+	ck_assert_ptr_null(cptx_module_error(m));
 	ck_assert_ptr_null(cptx_gemm_build(NULL, &(cptx_gemm_opt){ .bm = 0 }, NULL));
 	o.name = "fine";
 	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, &err));
