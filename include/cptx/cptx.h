@@ -249,6 +249,9 @@ typedef struct cptx_kernel_opt {
 	char z_;
 } cptx_kernel_opt;
 
+/** Whether a kernel, function, variable or parameter can have that name; false: why not, "kernel name 'a b' is ..." with
+ * what = "kernel". */
+CPTX_API bool cptx_name_check(const char *what, const char *name, cptx_error *err);
 CPTX_API cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, const cptx_kernel_opt *opt);
 /**
  * Opens a kernel: cptx_kernel_begin(m, "name", .block = { 256 }, .min_ctas = 2).

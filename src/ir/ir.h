@@ -351,8 +351,6 @@ uint32_t ir_add_text(cptx_kernel *k, const char *text);
 /* ---- name.c ---- */
 #define IR_PREFIX "__cptx" /* of the names that we print; refused to users */
 bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name);
-/* The same, without a module. */
-bool ir_name_check(const char *what, const char *name, cptx_site at, cptx_error *err);
 /* Free for a variable or parameter of a body: it must not hide what the body may mean. */
 bool ir_local_name_taken(const cptx_kernel *k, const char *name);
 bool ir_local_name_free(cptx_kernel *k, cptx_site at, const char *name);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-bool ir_name_check(const char *what, const char *name, cptx_site at, cptx_error *err)
+static bool check(const char *what, const char *name, cptx_site at, cptx_error *err)
 {
 	const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *more = "0123456789_$";
 
@@ -22,9 +22,11 @@ bool ir_name_check(const char *what, const char *name, cptx_site at, cptx_error 
 	return true;
 }
 
-bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name)
+bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name) { return check(what, name, at, &m->err); }
+
+bool cptx_name_check(const char *what, const char *name, cptx_error *err)
 {
-	return ir_name_check(what, name, at, &m->err);
+	return check(what && *what ? what : "kernel", name, NOWHERE, err);
 }
 
 static bool is_parameter(const cptx_kernel *k, uint32_t sym)

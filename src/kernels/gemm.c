@@ -1,5 +1,4 @@
 /* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
-#include "ir/ir.h"
 #include "kernels/gemm_tma.h"
 
 #include <math.h>
@@ -111,7 +110,7 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	const gemm_generator *g = generators[number_of(o)];
 	cptx_gemm_plan here = { 0 };
-	if (o->name && !ir_name_check("kernel", o->name, NOWHERE, err))
+	if (o->name && !cptx_name_check("kernel", o->name, err))
 		return false;
 	if (!check_fits(o, err) || !check_target(g, target, err) || !g->check(o, target, &here, err))
 		return false;

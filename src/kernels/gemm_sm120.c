@@ -251,6 +251,13 @@ static void compute(gemm120 *g)
 	cptx_kernel *k = g->k;
 	cptx_pipe_at at = cptx_pipe_consumer(k, &g->pipe);
 	cptx_val first_lane = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
+	const tma_gemm_sums sums = { .at = g->w.p.workspace,
+		                         .clusters = g->w.clusters,
+		                         .of_cluster = g->s.warps,
+		                         .bytes = gemm_sm120_sum_bytes(&g->s),
+		                         .threads = SM120_WARP,
+		                         .mine = g->warp,
+		                         .lane = g->lane };
 
 	begin_fragments(g);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
@@ -260,11 +267,12 @@ static void compute(gemm120 *g)
 		if (g->o->stream_k) {
 			cptx_val begins = cptx_setp(k, g->w.k_first, 0, .cmp = CPTX_EQ);
 			CPTX_IF(k, begins) {
-				gemm_sm120_add_others(g, first_lane);
+				CPTX_IF(k, cptx_setp(k, g->w.step, g->w.k_tiles, .cmp = CPTX_NE))
+					tma_gemm_add_others(k, &g->w, &sums, g->acc, first_lane);
 				put(g);
 			}
 			CPTX_ELSE(k)
-				gemm_sm120_leave(g, first_lane);
+				tma_gemm_leave(k, &g->w, &sums, g->acc, first_lane);
 		} else {
 			put(g);
 		}

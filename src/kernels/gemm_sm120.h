@@ -62,8 +62,4 @@ sm120_operand gemm_sm120_operand_moved(const gemm120 *g, bool of_b, cptx_val by)
 /* Fetches 16 rows of A or columns of B of a step: 4 registers. */
 void gemm_sm120_load_fragment(const gemm120 *g, bool of_b, sm120_operand *from, uint32_t row, uint32_t step, cptx_val to);
 
-/* With stream_k: leaves the sums of a part of a tile in the workspace; adds those that others have left of g->w.tile. */
-void gemm_sm120_leave(const gemm120 *g, cptx_val first_lane);
-void gemm_sm120_add_others(const gemm120 *g, cptx_val first_lane);
-
 #endif

@@ -244,6 +244,31 @@ static void read_stage(gemm90 *g, reader *r, bool fresh)
 	cptx_pipe_next(k, &g->pipe, &r->at);
 }
 
+/* With stream_k, and a part of a tile in the accumulators: the predicate holds if these have the sum of all parts behind it.
+ */
+static cptx_val reduce(gemm90 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm_shape *s = &g->s;
+	cptx_val begins = cptx_setp(k, g->w.k_first, 0, .cmp = CPTX_EQ), first = cptx_setp(k, g->lane, 0, .cmp = CPTX_EQ);
+	const tma_gemm_sums sums = {
+		.at = g->w.p.workspace,
+		.clusters = g->w.clusters,
+		.of_cluster = s->cluster * s->consumers,
+		.bytes = s->acc * WARPGROUP * 4,
+		.threads = WARPGROUP,
+		.mine = s->cluster > 1 ? cptx_mad(k, g->w.rank, s->consumers, g->wg, .mode = CPTX_LO) : g->wg,
+		.lane = g->lane,
+		.barrier = g->barrier,
+	};
+
+	CPTX_IF(k, begins)
+		tma_gemm_add_others(k, &g->w, &sums, g->acc, first);
+	CPTX_ELSE(k)
+		tma_gemm_leave(k, &g->w, &sums, g->acc, first);
+	return begins;
+}
+
 /* What is complete in the accumulators. */
 static void bring_out(gemm90 *g)
 {
@@ -252,7 +277,7 @@ static void bring_out(gemm90 *g)
 	if (g->o->stream_k) {
 		cptx_val done = cptx_var(k, CPTX_PRED, cptx_setp(k, g->w.step, g->w.k_tiles, .cmp = CPTX_EQ));
 		CPTX_IF(k, cptx_negated(done))
-			cptx_mov(k, gemm_sm90_reduce(g), .into = done);
+			cptx_mov(k, reduce(g), .into = done);
 		CPTX_IF(k, done)
 			gemm_sm90_epilogue(g);
 	} else if (g->s.later) {

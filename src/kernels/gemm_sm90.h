@@ -40,8 +40,8 @@ typedef struct gemm90_place {
 
 typedef struct gemm90 {
 	cptx_kernel *k;
-	const cptx_gemm_opt *o;
-	gemm_shape s;
+	const cptx_gemm_opt *o; /* of the product that is computed: tma_gemm_inner; those of the caller are t.o */
+	gemm_shape s;           /* the same product */
 	tma_gemm t;
 	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;
@@ -70,8 +70,5 @@ void gemm_sm90_epilogue(gemm90 *g);
 void gemm_sm90_round(gemm90 *g);
 void gemm_sm90_store_some(gemm90 *g, bool first);
 void gemm_sm90_store_rest(gemm90 *g);
-/* With stream_k, and a part of a tile in the accumulators: the predicate holds if these have the sum of all parts behind it.
- */
-cptx_val gemm_sm90_reduce(gemm90 *g);
 
 #endif

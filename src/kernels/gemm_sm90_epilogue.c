@@ -267,13 +267,17 @@ static cptx_val first_f32(const gemm90 *g, const cptx_tile *t, cptx_val start)
 	return cptx_add(g->k, start, cptx_lane_bits(g->k, g->lane, 7, value, false, (cptx_val){ 0 }));
 }
 
+/*
+ * A thread's other f32 are a row 8 further down and, with swap, in the next column (of D^T).  The swizzle exchanges bits of
+ * an address by XOR, so the way there is the same for all threads: an XOR within a span, and whole spans to be added.
+ */
 static void begin_f32(gemm90 *g, cptx_val start)
 {
 	cptx_kernel *k = g->k;
 
 	for (uint32_t last = 0; last < (g->s.rest_cols && g->o->swap ? 2 : 1); last++) {
 		cptx_val first = first_f32(g, last ? &g->s.rest : &g->s.d, start);
-		for (uint32_t i = 0; i < (g->o->swap ? 4 : 1); i++) { /* row + 8 changes bit 5, column + 1 bits 4 and 7 */
+		for (uint32_t i = 0; i < (g->o->swap ? 4 : 1); i++) {
 			uint32_t change = cptx_tile_at(&g->s.d, i / 2 * 8, i % 2).byte;
 			cptx_val here = change % SPAN ? cptx_xor(k, first, change % SPAN) : first;
 			g->store_at[last][i / 2][i % 2] = cptx_offset(here, change / SPAN * SPAN);

@@ -33,11 +33,11 @@ cptx_val gemm_order_rows_of(cptx_kernel *k, const gemm_order *g, cptx_val rows, 
 
 /* A kernel, without what only one of the generators knows. */
 typedef struct tma_gemm {
-	const char *target; /* for messages, and whose limits */
-	const cptx_gemm_opt *o;
-	cptx_tile a, b, d; /* what one CTA loads or stores at once; a part of a tile where CTAs share it */
-	cptx_tile rest;    /* of D, at the end of a tile; no columns: there is none */
-	uint32_t packed;   /* elements along K in one of those that TMA sees; 0: 1 */
+	const char *target;     /* for messages, and whose limits */
+	const cptx_gemm_opt *o; /* as the caller gave them */
+	cptx_tile a, b, d;      /* what one CTA loads or stores at once; a part of a tile where CTAs share it */
+	cptx_tile rest;         /* of D, at the end of a tile; no columns: there is none */
+	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
 	tma_gemm_factors factors;
 	uint32_t maps;       /* MAP() of each that it has */
 	bool d_pointer;      /* D is given by its address, not by a map */
@@ -187,16 +187,27 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
 /* The problem that tile `at` is of, to w->p. */
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used);
 
-/* The workspace: sums of `bytes` each, then a flag for each. */
+/* The workspace: sums of `bytes` each, then a flag for each.  `threads` (a warp, or a warpgroup) leave one together. */
 typedef struct tma_gemm_sums {
 	cptx_val at, clusters;
 	uint32_t of_cluster, bytes; /* sums that a cluster may leave; of one */
+	uint32_t threads;
+	cptx_val mine, lane; /* number of the sum in the cluster, of this thread in those that leave it */
+	cptx_val barrier;    /* a named one of these; NONE: a warp */
 } tma_gemm_sums;
+/* The number of the sum that those at this one's place in another cluster leave; where this thread's part of it begins, and
+ * how far behind that its sums i to i + 3 are. */
+cptx_val tma_gemm_sum_number(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster);
 cptx_val tma_gemm_sum_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
+int64_t tma_gemm_sum_place(const tma_gemm_sums *s, uint32_t i);
 cptx_val tma_gemm_flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
 /* One thread, behind a barrier of those that wrote the sum; one thread, in front of a barrier of those that read it. */
 void tma_gemm_raise(cptx_kernel *k, cptx_val flag, cptx_val when);
 void tma_gemm_await(cptx_kernel *k, cptx_val flag);
+/* Leaves the accumulators (f32, a multiple of four) of a part of a tile; adds to them what others have left of w->tile.
+ * first: in the first of the threads. */
+void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
+void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
 /* The copies of a tile (t->a or t->b) to `to`; row: of the operand, k0: along K, z: the matrix. */
 typedef struct tma_gemm_load {

@@ -62,30 +62,3 @@ cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w)
 	/* cluster c has K tiles from c * shared / clusters on, so x belongs to ((x + 1) * clusters - 1) / shared */
 	return cptx_add(k, cptx_div(k, cptx_sub(k, times(k, end, w->clusters), 1), w->shared), 1);
 }
-
-cptx_val tma_gemm_sum_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
-{
-	return cptx_add(k, s->at, cptx_mul_wide(k, number, s->bytes));
-}
-
-cptx_val tma_gemm_flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
-{
-	cptx_val sums = cptx_mul_wide(k, s->clusters, s->of_cluster * s->bytes);
-
-	return cptx_add(k, cptx_add(k, s->at, sums), cptx_mul_wide(k, number, 4));
-}
-
-void tma_gemm_raise(cptx_kernel *k, cptx_val flag, cptx_val when)
-{
-	cptx_st(k, flag, 1, .sem = CPTX_RELEASE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32, .when = when);
-}
-
-void tma_gemm_await(cptx_kernel *k, cptx_val flag)
-{
-	CPTX_DO(k)
-	{
-		cptx_val raised = cptx_ld(k, flag, .sem = CPTX_ACQUIRE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
-		cptx_continue_when(k, cptx_setp(k, raised, 0, .cmp = CPTX_EQ));
-	}
-	cptx_st(k, flag, 0, .sem = CPTX_RELAXED, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
-}

@@ -7,40 +7,42 @@
 #include "../../examples/examples.h"
 #include "../test.h"
 
+static void gemm(cptx_module *m, enum cptx_gemm_mma mma, const char *target, enum cptx_type in, enum cptx_type out)
+{
+	cptx_gemm_opt o = cptx_gemm_default(mma, cptx_target_find(target));
+
+	o.a = o.b = in, o.out = out;
+	cptx_gemm_build(m, &o, NULL);
+}
+
+static void gemm_sync_sm_80(cptx_module *m) { gemm(m, CPTX_GEMM_SYNC, "sm_80", CPTX_F16, CPTX_F16); }
+static void gemm_sync_sm_90a(cptx_module *m) { gemm(m, CPTX_GEMM_SYNC, "sm_90a", CPTX_BF16, CPTX_F32); }
+static void gemm_sync_sm_120a(cptx_module *m) { gemm(m, CPTX_GEMM_SYNC, "sm_120a", CPTX_BF16, CPTX_BF16); }
+static void gemm_wgmma(cptx_module *m) { gemm(m, CPTX_GEMM_WGMMA, "sm_90a", CPTX_BF16, CPTX_BF16); }
+static void gemm_tcgen05(cptx_module *m) { gemm(m, CPTX_GEMM_TCGEN05, "sm_100a", CPTX_BF16, CPTX_BF16); }
+static void rms_norm_8192(cptx_module *m) { rms_norm(m, 8192, 512); }
+static void rms_norm_1000(cptx_module *m) { rms_norm(m, 1000, 128); }
+static void softmax_8192(cptx_module *m) { softmax(m, 8192, 512); }
+static void swiglu_256(cptx_module *m) { swiglu(m, 256, 4); }
+
 typedef struct sample {
 	const char *name, *target;
-	enum cptx_type in, out; /* of a GEMM */
-	cptx_kernel *(*row)(cptx_module *m, uint32_t n, uint32_t threads);
-	uint32_t n, threads;
+	void (*build)(cptx_module *m);
 	bool lines;
 } sample;
 
 static const sample samples[] = {
-	{ "gemm_sm_80", "sm_80", CPTX_F16, CPTX_F16, NULL, 0, 0, false },
-	{ "gemm_sm_90a", "sm_90a", CPTX_BF16, CPTX_F32, NULL, 0, 0, false },
-	{ "gemm_sm_120a", "sm_120a", CPTX_BF16, CPTX_BF16, NULL, 0, 0, false },
-	{ "rms_norm", "sm_80", CPTX_TYPE_NONE, CPTX_TYPE_NONE, rms_norm, 8192, 512, false },
-	{ "rms_norm_ragged", "sm_90", CPTX_TYPE_NONE, CPTX_TYPE_NONE, rms_norm, 1000, 128, false },
-	{ "softmax", "sm_90a", CPTX_TYPE_NONE, CPTX_TYPE_NONE, softmax, 8192, 512, false },
-	{ "swiglu", "sm_120", CPTX_TYPE_NONE, CPTX_TYPE_NONE, NULL, 4, 256, false },
-	{ "flow", "sm_80", CPTX_TYPE_NONE, CPTX_TYPE_NONE, NULL, 0, 0, true },
+	{ "gemm_sync_sm_80", "sm_80", gemm_sync_sm_80, false },
+	{ "gemm_sync_sm_90a", "sm_90a", gemm_sync_sm_90a, false },
+	{ "gemm_sync_sm_120a", "sm_120a", gemm_sync_sm_120a, false },
+	{ "gemm_wgmma", "sm_90a", gemm_wgmma, false },
+	{ "gemm_tcgen05", "sm_100a", gemm_tcgen05, false },
+	{ "rms_norm", "sm_80", rms_norm_8192, false },
+	{ "rms_norm_ragged", "sm_90", rms_norm_1000, false },
+	{ "softmax", "sm_90a", softmax_8192, false },
+	{ "swiglu", "sm_120", swiglu_256, false },
+	{ "flow", "sm_80", build_flow, true },
 };
-
-static void build(const sample *w, cptx_module *m)
-{
-	if (w->in) {
-		cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(w->target));
-		o.a = o.b = w->in;
-		o.out = w->out;
-		cptx_gemm_build(m, &o, NULL);
-	} else if (w->row) {
-		w->row(m, w->n, w->threads);
-	} else if (w->n) {
-		swiglu(m, w->threads, w->n);
-	} else {
-		build_flow(m);
-	}
-}
 
 static char *read_all(const char *path)
 {
@@ -100,7 +102,7 @@ START_TEST(as_kept)
 	cptx_error err;
 
 	snprintf(path, sizeof path, "%s/%s.ptx", GOLDEN_DIR, w->name);
-	build(w, m);
+	w->build(m);
 	cptx_ptx *ptx = cptx_emit(m, w->target, &(cptx_emit_opt){ .lines = w->lines }, &err);
 	ck_assert_msg(ptx != NULL, "%s: %s", w->name, err.text);
 	ck_assert(test_reparses(cptx_ptx_text(ptx)));

@@ -31,6 +31,11 @@ START_TEST(types_of_values)
 	ck_assert_int_eq(cptx_mod_find("f32"), 0);
 	ck_assert_int_eq(cptx_mod_find(""), 0);
 	ck_assert_int_eq(cptx_mod_find(NULL), 0);
+	cptx_error named = { 0 };
+	ck_assert(cptx_name_check("kernel", "gemm_1$", &named));
+	ck_assert(!cptx_name_check("kernel", "a b", &named));
+	ck_assert_str_eq(named.text, "kernel name 'a b' is no PTX identifier (a letter, then letters, digits, _ and $)");
+	ck_assert(!cptx_name_check("kernel", "$Lx", NULL) && !cptx_name_check(NULL, NULL, NULL));
 	ck_assert_str_eq(cptx_type_name((enum cptx_type)9999), "?");
 	ck_assert_int_eq(cptx_type_find("bf16x2"), CPTX_BF16X2);
 	ck_assert_int_eq(cptx_type_find("pred"), CPTX_PRED);
