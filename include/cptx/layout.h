@@ -112,7 +112,8 @@ typedef struct cptx_place {
 
 /** The element that is held there; false if none is. */
 CPTX_API bool cptx_frag_cell(const cptx_frag_map *map, cptx_place place, cptx_cell *cell);
-/** The first place that holds an element (map->copies tells the others); false: outside the operand. */
+/** The first place that holds an element (map->copies tells the others); false: outside the operand, or in columns that a
+ * .16x32bx2 passes over (cptx_frag.split). */
 CPTX_API bool cptx_frag_place(const cptx_frag_map *map, cptx_cell cell, cptx_place *place);
 
 /* ---- Swizzles ------------------------------------------------------------------------------------------------------ */

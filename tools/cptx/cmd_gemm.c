@@ -231,9 +231,10 @@ static int run_on(const gemm_request *q, cptx_device *dev, cptx_module *m, FILE 
 
 	if (!gemm_check(dev, m, &q->o, p, &r, &err))
 		return cli_failed(q->cmd, "%s", err.text);
-	fprintf(out, "device   %s (%s): %u registers, %u bytes of local memory, %u CTAs of %u multiprocessors\n",
-	        cptx_device_get_info(dev)->name, cptx_device_get_info(dev)->target, r.resources.regs, r.resources.local_bytes,
-	        r.grid, cptx_device_get_info(dev)->sms);
+	fprintf(out, "device   %s (%s): ", cptx_device_get_info(dev)->name, cptx_device_get_info(dev)->target);
+	if (r.resources.regs) /* the emulator compiles nothing */
+		fprintf(out, "%u registers, %u bytes of local memory, ", r.resources.regs, r.resources.local_bytes);
+	fprintf(out, "%u CTAs on %u multiprocessors\n", r.grid, cptx_device_get_info(dev)->sms);
 	if (r.timeline && !cli_write(q->cmd, q->timeline, r.timeline, strlen(r.timeline))) {
 		free(r.timeline);
 		return EXIT_FAILED;
