@@ -219,8 +219,8 @@ CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, 
  * ([scaled]: map[2]).  Not [sync]. */
 CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                              cptx_tensor_map_opt map[CPTX_GEMM_MAPS], cptx_error *err);
-/** Prepares a launch of the kernel of `program` (named as opt says) for a problem.  opt: those that it was built with; others
- * are not always noticed, and then results are wrong, or the kernel waits for ever. */
+/** Prepares a launch of the kernel of `program` (named as opt says) for a problem.  opt: those that it was built with;
+ * others are not always noticed, and then results are wrong, or the kernel waits for ever. */
 CPTX_API cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
                                        const cptx_gemm_problem *problem, cptx_error *err);
 
