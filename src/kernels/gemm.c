@@ -1,7 +1,6 @@
 /* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
 #include "kernels/gemm_tma.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
@@ -225,20 +224,6 @@ cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *
 }
 
 /* ---- choices ---- */
-
-void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice)
-{
-	cptx_gemm_choice *to = x->choices;
-	size_t i = x->n < x->room ? x->n++ : x->room;
-
-	for (; i > 0 && choice->us < to[i - 1].us; i--)
-		if (i < x->room)
-			to[i] = to[i - 1];
-	if (i < x->room)
-		to[i] = *choice;
-}
-
-double gemm_longer(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
 
 static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
 {

@@ -64,24 +64,19 @@ static k_tile k_tile_of(const cptx_gemm_opt *o, const gemm100_shape *s, const cp
 static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
 	const cptx_gemm_opt *o = &c->opt;
-	gemm100_shape s = gemm_sm100_shape(o);
-	cptx_gemm_problem in = tma_gemm_inner_problem(o, p);
-	double k_tiles = (double)up(p->k, s.bk), clock = 1e-3 / GHZ;
-	double at_once = c->ctas ? c->ctas / s.cluster : tma_gemm_resident(sms, s.cluster, s.per_sm);
-	tma_gemm t = gemm_sm100_describe(o);
-	double tiles = (double)(tma_gemm_tiles(&t, p) * given(p->batch)), rounds = ceil(tiles / at_once);
-	double steps = o->stream_k ? ceil(tiles * k_tiles / at_once) : rounds * k_tiles; /* of a cluster */
-	double run = MIN(at_once, o->stream_k ? tiles * k_tiles : tiles) * s.cluster;
-	double together = MIN((double)s.per_sm, ceil(run / sms)); /* CTAs of one multiprocessor */
-	k_tile x = k_tile_of(o, &s, &in);
-	double out = OUT_CLOCKS * o->bn * together;
+	const cptx_gemm_problem in = tma_gemm_inner_problem(o, p);
+	const gemm100_shape s = gemm_sm100_shape(o);
+	const tma_gemm t = gemm_sm100_describe(o);
+	const gemm_rounds r = gemm_rounds_of(&t, c, p, sms);
+	const k_tile x = k_tile_of(o, &s, &in);
+	const double clock = 1e-3 / GHZ, out = OUT_CLOCKS * o->bn * r.together;
 
-	c->mma_us = steps * together * x.mma * clock, c->load_us = steps * MAX(together * x.load, x.latency) * clock;
+	c->tail = r.idle;
+	c->mma_us = r.steps * r.together * x.mma * clock, c->load_us = r.steps * MAX(r.together * x.load, x.latency) * clock;
 	c->memory_us = all_bytes(o, &s, &in) / (1e3 * MEMORY_GBS);
 	/* what one CTA does at the ends of a tile, the other one's products overlap */
-	double ends = (rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0))) / together + out;
-	ends += o->stream_k ? reduce_clocks(&s, tiles, at_once) : 0;
-	c->tail = 1 - tiles * k_tiles / (steps * at_once) * MIN(1.0, at_once * s.cluster / (sms * together));
+	double ends = (r.rounds * (TILE_CLOCKS + (s.accs == 1 ? out : 0))) / r.together + out;
+	ends += o->stream_k ? reduce_clocks(&s, r.tiles, r.at_once) : 0;
 	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us, HINDRANCE);
 }
 
@@ -103,38 +98,18 @@ static uint32_t most_stages(cptx_gemm_opt o)
 	return most;
 }
 
-static void offer(gemm_pick *x, cptx_gemm_choice *c)
-{
-	cptx_gemm_problem p = *x->p;
-
-	p.ctas = c->ctas;
-	if (!cptx_gemm_check_problem(&c->opt, &p, x->sms, NULL, NULL))
-		return;
-	predict(c, x->p, x->sms);
-	gemm_offer(x, c);
-}
-
 static void offer_all(gemm_pick *x, cptx_gemm_opt o)
 {
-	gemm100_shape s = gemm_sm100_shape(&o);
-	cptx_gemm_choice c = { .ctas = 0 };
+	const gemm100_shape s = gemm_sm100_shape(&o);
 	/* the tiles of a round, as a square of elements */
-	double rows = sqrt((double)x->sms / s.ctas * o.bn / o.bm) / s.cluster_m;
+	const double rows = sqrt((double)x->sms / s.ctas * o.bn / o.bm) / s.cluster_m;
 
 	if (!(o.stages = most_stages(o)))
 		return;
 	o.group = o.group ? o.group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
-	c.opt = o;
-	offer(x, &c);
-	/* tiles shared by all CTAs, or if there are few tiles by some for each */
-	tma_gemm t = gemm_sm100_describe(&o);
-	uint64_t tiles = tma_gemm_tiles(&t, x->p) * given(x->p->batch), most = tma_gemm_resident(x->sms, s.cluster, s.per_sm);
-	c.opt.stream_k = true;
-	offer(x, &c);
-	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= up(x->p->k, s.bk) && tiles * parts <= most; parts++) {
-		c.ctas = (uint32_t)(tiles * parts * s.cluster);
-		offer(x, &c);
-	}
+	const tma_gemm t = gemm_sm100_describe(&o);
+	gemm_offer(x, (cptx_gemm_choice){ .opt = o }, predict);
+	gemm_offer_shared(x, &t, (cptx_gemm_choice){ .opt = o }, predict);
 }
 
 void gemm_sm100_simplest(cptx_gemm_opt *o)

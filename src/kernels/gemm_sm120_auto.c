@@ -45,57 +45,36 @@ static double reduce_clocks(const cptx_gemm_opt *o, double tiles, double at_once
 static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
 {
 	const cptx_gemm_opt *o = &c->opt;
-	gemm120_shape s = gemm_sm120_shape(o);
-	double at_once = c->ctas ? c->ctas : tma_gemm_resident(sms, 1, s.per_sm), k_tiles = (double)up(p->k, s.bk);
-	double tiles = (double)(up(p->m, o->bm) * up(p->n, o->bn) * given(p->batch)), rounds = ceil(tiles / at_once);
-	double steps = o->stream_k ? ceil(tiles * k_tiles / at_once) : rounds * k_tiles, clock = 1e-3 / GHZ; /* of a CTA */
-	double run = MIN(at_once, o->stream_k ? tiles * k_tiles : tiles);
-	double together = MIN((double)s.per_sm, ceil(run / sms)); /* CTAs of one multiprocessor */
-	double busy = MIN(s.warps * together, PARTS) / PARTS;
-	double mma = together * o->bm * o->bn * s.bk / (gemm_sm120_packed(o) ? PRODUCTS_4 : PRODUCTS_8) / busy;
-	double read = together * s.warps * (s.wm + s.wn) * SM120_SPAN / SHARED_BYTES;
-	double l2 = together * s.stage / L2_BYTES * (o->stream_k ? APART : 1);
-	double out = together * o->bm * o->bn * cptx_type_bits(o->out) / 8 / OUT_BYTES;
+	const gemm120_shape s = gemm_sm120_shape(o);
+	const tma_gemm t = gemm_sm120_describe(o);
+	const gemm_rounds r = gemm_rounds_of(&t, c, p, sms);
+	const double clock = 1e-3 / GHZ, busy = MIN(s.warps * r.together, PARTS) / PARTS;
+	double mma = r.together * o->bm * o->bn * s.bk / (gemm_sm120_packed(o) ? PRODUCTS_4 : PRODUCTS_8) / busy;
+	double read = r.together * s.warps * (s.wm + s.wn) * SM120_SPAN / SHARED_BYTES;
+	double l2 = r.together * s.stage / L2_BYTES * (o->stream_k ? APART : 1);
+	double out = r.together * o->bm * o->bn * cptx_type_bits(o->out) / 8 / OUT_BYTES;
 
-	c->mma_us = steps * MAX(mma, read) * clock;
-	c->load_us = steps * MAX(l2, LATENCY / o->stages) * clock;
+	c->tail = r.idle;
+	c->mma_us = r.steps * MAX(mma, read) * clock;
+	c->load_us = r.steps * MAX(l2, LATENCY / o->stages) * clock;
 	c->memory_us = all_bytes(o, &s, p) / (1e3 * MEMORY_GBS);
-	c->tail = 1 - tiles * k_tiles / (steps * at_once) * MIN(1.0, at_once / (sms * together));
 	/* what one CTA does at the ends of a tile, the other one's products overlap */
-	double ends = rounds * (TILE_CLOCKS + out) / together + (o->stream_k ? reduce_clocks(o, tiles, at_once) : 0);
+	double ends = r.rounds * (TILE_CLOCKS + out) / r.together + (o->stream_k ? reduce_clocks(o, r.tiles, r.at_once) : 0);
 	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us, HINDRANCE);
 }
 
-/* The most stages that fit. */
-static void offer(gemm_pick *x, cptx_gemm_choice c)
-{
-	cptx_gemm_problem p = *x->p;
-
-	p.ctas = c.ctas;
-	for (c.opt.stages = 16; c.opt.stages > 2 && !cptx_gemm_check(&c.opt, NULL, NULL, NULL);)
-		c.opt.stages--;
-	if (!cptx_gemm_check_problem(&c.opt, &p, x->sms, NULL, NULL))
-		return;
-	predict(&c, x->p, x->sms);
-	gemm_offer(x, &c);
-}
-
-/* As it is, and with tiles shared: by all CTAs, or if there are few tiles by some for each. */
+/* With the most stages that fit. */
 static void offer_all(gemm_pick *x, const cptx_gemm_opt *o)
 {
+	const double rows = sqrt((double)x->sms * o->bn / o->bm); /* the tiles of a round, as a square of elements */
 	cptx_gemm_choice c = { .opt = *o };
-	double rows = sqrt((double)x->sms * o->bn / o->bm); /* the tiles of a round, as a square of elements */
-	uint64_t tiles = up(x->p->m, o->bm) * up(x->p->n, o->bn) * given(x->p->batch);
-	uint64_t k_tiles = up(x->p->k, gemm_sm120_shape(o).bk), most = tma_gemm_resident(x->sms, 1, given(o->per_sm));
 
 	c.opt.group = o->group ? o->group : rows < 1 ? 1 : (uint32_t)(rows + 0.5);
-	offer(x, c);
-	c.opt.stream_k = true;
-	offer(x, c);
-	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= most; parts++) {
-		c.ctas = (uint32_t)(tiles * parts);
-		offer(x, c);
-	}
+	for (c.opt.stages = 16; c.opt.stages > 2 && !cptx_gemm_check(&c.opt, NULL, NULL, NULL);)
+		c.opt.stages--;
+	const tma_gemm t = gemm_sm120_describe(&c.opt);
+	gemm_offer(x, c, predict);
+	gemm_offer_shared(x, &t, c, predict);
 }
 
 void gemm_sm120_simplest(cptx_gemm_opt *o)

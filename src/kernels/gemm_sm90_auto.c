@@ -59,12 +59,12 @@ static double mma_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx
 }
 
 /* Clocks that L2 takes to give a K tile to so many CTAs. */
-static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, uint64_t ctas)
+static double load_clocks(const cptx_gemm_opt *o, const gemm_shape *s, const cptx_gemm_problem *in, double ctas)
 {
 	const double of_a = (double)MIN(o->bm, in->m) / s->cluster_n;
 	const double of_b = (double)MIN(o->bn, in->n) / s->cluster_m;
 
-	return (double)ctas * (of_a + of_b) * SPAN * (in->k * s->in_bytes % SPAN ? CROSSED : 1) / L2_BYTES;
+	return ctas * (of_a + of_b) * SPAN * (in->k * s->in_bytes % SPAN ? CROSSED : 1) / L2_BYTES;
 }
 
 /* Bytes of global memory that a problem reads and writes; more of an operand that goes to both halves of L2. */
@@ -79,9 +79,9 @@ static double memory_bytes(const cptx_gemm_opt *o, const gemm_shape *s, const cp
 }
 
 /* Of a launch, whatever it computes.  The next one begins beside it where both have room. */
-static double fixed_us(const gemm_shape *s, uint64_t ctas, uint32_t sms)
+static double fixed_us(const gemm_shape *s, double ctas, uint32_t sms)
 {
-	double start = 2 * ctas <= (uint64_t)sms * s->per_sm ? LAUNCH_BESIDE_US : LAUNCH_US;
+	double start = 2 * ctas <= (double)sms * s->per_sm ? LAUNCH_BESIDE_US : LAUNCH_US;
 
 	return start + (s->per_sm > 1 ? PER_SM_US : s->cluster > 1 ? CLUSTER_US : 0);
 }
@@ -92,33 +92,27 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 	const cptx_gemm_problem in = tma_gemm_inner_problem(o, p);
 	const gemm_shape s = gemm_sm90_shape(o);
 	const tma_gemm t = gemm_sm90_describe(o);
-	const double clock = 1e-3 / GHZ;
-	uint64_t k_tiles = up(p->k, s.bk), tiles = tma_gemm_tiles(&t, p) * given(p->batch);
-	uint64_t at_once = c->ctas ? MAX(c->ctas / s.cluster, 1u) : tma_gemm_resident(sms, s.cluster, s.per_sm);
-	uint64_t run = MIN(at_once, tiles * (o->stream_k ? k_tiles : 1)) * s.cluster;
-	double rounds = o->stream_k ? (double)tiles / (double)at_once : (double)up(tiles, at_once);
-	double busy = (double)(tiles * (o->stream_k ? k_tiles : 1) * s.cluster) / (ceil(rounds) * sms); /* on average */
-	double steps = rounds * (double)k_tiles, bytes = memory_bytes(o, &s, &in);
-	double together = MIN((double)s.per_sm, ceil((double)run / sms)); /* CTAs of one multiprocessor */
-	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages;
+	const gemm_rounds r = gemm_rounds_of(&t, c, p, sms);
+	const double clock = 1e-3 / GHZ, k_tiles = (double)up(p->k, s.bk);
+	double busy = r.tiles * (o->stream_k ? k_tiles : 1) * s.cluster / (r.rounds * sms); /* on average */
+	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages, bytes = memory_bytes(o, &s, &in);
 
-	busy = MIN(MIN(busy, 1), (double)at_once * s.cluster / sms);
-	c->mma_us = together * steps * mma_clocks(o, &s, &in) * clock;
-	c->load_us = steps * longer(load_clocks(o, &s, &in, run) * clock, latency);
-	c->tail = 1 - (double)tiles / (double)(up(tiles, at_once) * at_once) * (double)(at_once * s.cluster) / (sms * together);
+	busy = MIN(MIN(busy, 1), r.at_once * s.cluster / sms);
+	c->tail = r.idle;
+	c->mma_us = r.together * r.steps * mma_clocks(o, &s, &in) * clock;
+	c->load_us = r.steps * longer(load_clocks(o, &s, &in, r.run) * clock, latency);
 	if (o->stream_k) {
 		/* CTAs are at different places along K, so what they share is not in L2 by chance */
-		double all =
-			(double)(tiles * k_tiles * s.cluster) * ((double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m);
-		bytes = bytes > L2_KEEPS && tiles > at_once ? MAX(bytes, all) : bytes;
-		c->tail = 0, c->load_us *= APART;
+		double all = r.tiles * k_tiles * s.cluster * ((double)s.a_bytes / s.cluster_n + (double)s.b_bytes / s.cluster_m);
+		bytes = bytes > L2_KEEPS && r.tiles > r.at_once ? MAX(bytes, all) : bytes;
+		c->load_us *= APART;
 	}
 	c->memory_us = bytes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
-	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * together;
-	double ends = (end + (ceil(rounds) - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
-	c->us = fixed_us(&s, run, sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
+	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * r.together;
+	double ends = (end + (r.rounds - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
+	c->us = fixed_us(&s, r.run, sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
 	if (o->stream_k) {
-		double sharers = tiles < at_once ? (double)at_once / (double)tiles : 2;
+		double sharers = r.tiles < r.at_once ? r.at_once / r.tiles : 2;
 		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
 	}
 }
@@ -137,34 +131,19 @@ static uint32_t most_stages(cptx_gemm_opt o)
 	return o.stages;
 }
 
-/* As it is, and with tiles shared: by all CTAs, or if there are few tiles by some for each. */
+/* As it is, and with tiles shared; two CTAs on a multiprocessor also one on each, with room for the launch behind. */
 static void offer_all(gemm_pick *x, const cptx_gemm_opt *o)
 {
-	gemm_shape s = gemm_sm90_shape(o);
+	const tma_gemm t = gemm_sm90_describe(o);
+	const uint64_t tiles = tma_gemm_tiles(&t, x->p) * given(x->p->batch), k_tiles = up(x->p->k, t.bk);
 	cptx_gemm_choice c = { .opt = *o };
-	uint64_t batch = x->p->batch ? x->p->batch : 1, k_tiles = up(x->p->k, s.bk);
-	tma_gemm t = gemm_sm90_describe(o);
-	uint64_t tiles = tma_gemm_tiles(&t, x->p) * batch;
 
-	if (!cptx_gemm_check_problem(o, x->p, x->sms, NULL, NULL))
-		return;
-	for (int shared = 0; shared < 2; shared++) {
-		c.opt.stream_k = shared, c.ctas = 0;
-		if (shared && !cptx_gemm_check_problem(&c.opt, x->p, x->sms, NULL, NULL))
-			return;
-		predict(&c, x->p, x->sms);
-		gemm_offer(x, &c);
-		if (s.per_sm > 1 && tiles * (shared ? k_tiles : 1) > x->sms) { /* leaves room for the launch behind this one */
-			c.ctas = x->sms;
-			predict(&c, x->p, x->sms);
-			gemm_offer(x, &c);
-		}
-	}
-	for (uint64_t parts = 2;
-	     parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= tma_gemm_resident(x->sms, s.cluster, s.per_sm); parts++) {
-		c.ctas = (uint32_t)(tiles * parts * s.cluster);
-		predict(&c, x->p, x->sms);
-		gemm_offer(x, &c);
+	gemm_offer(x, c, predict);
+	gemm_offer_shared(x, &t, c, predict);
+	for (int shared = 0; t.per_sm > 1 && shared < 2; shared++) {
+		c.opt.stream_k = shared, c.ctas = x->sms;
+		if (tiles * (shared ? k_tiles : 1) > x->sms)
+			gemm_offer(x, c, predict);
 	}
 }
 

@@ -101,6 +101,21 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 /* All its maps, in order; a pointer's place is left as it is. */
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
 
+/* How the tiles of a choice come over a chip (gemm_model.c); tiles are those of clusters. */
+typedef struct gemm_rounds {
+	double tiles;    /* of all matrices */
+	double at_once;  /* clusters that are resident */
+	double rounds;   /* of all of these, until the tiles are done */
+	double steps;    /* K tiles that a cluster computes */
+	double run;      /* CTAs at work */
+	double together; /* CTAs of a multiprocessor */
+	double idle;     /* share of the multiprocessors' time */
+} gemm_rounds;
+gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
+/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
+ * the lower the power. */
+double gemm_longer(double a, double b, double power);
+
 /* The best choices of a model for a problem, best first. */
 typedef struct gemm_pick {
 	cptx_gemm_choice *choices;
@@ -108,10 +123,12 @@ typedef struct gemm_pick {
 	const cptx_gemm_problem *p;
 	uint32_t sms;
 } gemm_pick;
-void gemm_offer(gemm_pick *x, const cptx_gemm_choice *choice);
-/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
- * the lower the power. */
-double gemm_longer(double a, double b, double power);
+/* Fills in times. */
+typedef void (*gemm_predict_fn)(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
+/* One, if the problem can be done so; the same with tiles shared (stream_k): by all CTAs, and if there are few tiles by some
+ * for each. */
+void gemm_offer(gemm_pick *x, cptx_gemm_choice c, gemm_predict_fn predict);
+void gemm_offer_shared(gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c, gemm_predict_fn predict);
 
 /* Of a problem; of a list: p has alpha and beta, the table the rest, for so many cluster tiles. */
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
