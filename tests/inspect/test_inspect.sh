@@ -39,7 +39,7 @@ ok "an estimate says so" has 'registers .*[0-9]+ \(estimate\)' "$dir/estimate"
 ok "and why" has 'note: .*no ptxas' "$dir/estimate"
 ok "the hottest loop is known by its C line" has 'hottest loop .*gemm_sm90.c:[0-9]+ .*[1-9][0-9]* of its [0-9]+ instructions are tensor' "$dir/estimate"
 ok "the stages of its ring" has 'shared_0\+0, 4 stages of 1 arrival; expect in line [0-9]+; copy in line [0-9]+, [0-9]+; wait in line [0-9]+, [0-9]+$' "$dir/estimate"
-ok "and who gives them back" has 'shared_0\+32, 4 stages of 4 arrivals; arrive in line [0-9]+, [0-9]+; wait in line' "$dir/estimate"
+ok "and who gives them back" has 'shared_0\+32, 4 stages of 2 arrivals; arrive in line [0-9]+, [0-9]+; wait in line' "$dir/estimate"
 ok "no file" status 1 "$cptx" inspect "$dir/none.ptx"
 ok "no operand" status 2 "$cptx" inspect
 ok "no target" status 2 "$cptx" inspect --arch sm_1 "$dir/gemm.ptx"
