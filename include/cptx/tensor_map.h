@@ -99,7 +99,7 @@ CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *
 /** The strides in full: those that are 0 are filled in. */
 CPTX_API void cptx_tensor_map_strides(const cptx_tensor_map_opt *opt, uint64_t stride[CPTX_TENSOR_RANK]);
 /** Bytes that the copy of one box completes: what mbarrier.expect_tx must be told for it.  UINT32_MAX where a rule is
- * broken. */
+ * broken, and where 32 bits do not count them. */
 CPTX_API uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *opt);
 /** Bytes from row to row of a box in shared memory; more than a row where that is narrower than the swizzle's span.
  * UINT32_MAX where a rule is broken. */

@@ -5,7 +5,8 @@
  * by the tensor cores or by shared memory, which wgmma reads and TMA writes, and that of bringing operands from L2, which
  * multicast lowers.  To these come a part for each tile and one for each launch.  All together take at least as long as
  * global memory needs.  Two that are near to one another hinder each other, hence longer().  The constants were fitted to
- * measured times: some thousand of 42 sizes, in the order of tiles of gemm_order.c; bench/RESULTS.md says how well.
+ * 1900 measured times of 54 sizes, in the order of tiles of gemm_order.c: what they say of clocks, waits and bytes is what
+ * makes the times come out, not what each was measured to be.  bench/RESULTS.md says how well.
  */
 #include "kernels/gemm_sm90.h"
 

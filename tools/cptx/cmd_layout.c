@@ -30,7 +30,7 @@ static const cli_option options[] = {
 	[OPTION_TYPE] = { "type", 'y', "TYPE", "type of the elements, or their bits; default: bf16", "bf16 f32 e4m3 4" },
 	[OPTION_MAJOR] = { "major", 'm', "k|mn", "the contiguous dimension; default: k", "k mn" },
 	[OPTION_SWIZZLE] = { "swizzle", 'w', "NAME", "default: none",
-	                     "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B 96B" },
+	                     "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B" },
 	[OPTION_PITCH] = { "pitch", 'p', "BYTES", "whole rows so far apart, not spans of the swizzle", NULL },
 	[OPTION_READ] = { "read", 'r', "FRAG", "mark what its first ldmatrix reads; of mma-c and wgmma-d: stmatrix writes",
 	                  "mma-a mma-b wgmma-a" },
