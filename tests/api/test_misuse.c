@@ -18,6 +18,8 @@
 #include <cptx/emu.h>
 #include <cptx/inspect.h>
 
+#include "../hang.h"
+
 enum kind { HOOK, ERROR, TEXT, DATA, PLAIN, STRUCT, OBJECT, BITS, VALUE, ENUM, NUMBER };
 enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE };
 struct call {
@@ -190,7 +192,7 @@ static void child(int call, int turn)
 			mode = turn < 2 ? (enum mode)turn : turn % 2 ? GARBAGE : HOLE;
 			hole = turn / 2 - 1;
 			prepare();
-			alarm(20);
+			hang_after(20);
 			calls[call].fn();
 			const cptx_error *e = cptx_module_error(have.m);
 			if (e && strstr(e->text, "(null)")) {

@@ -301,10 +301,10 @@ START_TEST(the_least_lately_used_goes)
 	cptx_cache_clear(c);
 	for (unsigned i = 0; i < 9; i++) {
 		ck_assert(put(c, i, 10000));
-		usleep(2000);
+		usleep(20000);
 	}
 	ck_assert(has(c, 0, 10000)); /* used again: now 1 is the oldest */
-	usleep(2000);
+	usleep(20000);
 	ck_assert(put(c, 9, 10000));
 	ck_assert_uint_le(cptx_cache_count(c).bytes, 100000);
 	ck_assert(has(c, 0, 10000));

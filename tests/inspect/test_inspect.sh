@@ -75,7 +75,7 @@ for which in beside all; do
 	option=''
 	[ $which = beside ] || option=--sources
 	# shellcheck disable=SC2086 # no option is none
-	ok "sources: $which" timeout 20 "$cptx" inspect --json $option "$dir/beside/k.ptx"
+	ok "sources: $which" "$cptx" inspect --json $option "$dir/beside/k.ptx"
 	cp "$dir/said" "$dir/json"
 	if command -v python3 >/dev/null; then
 		ok "are JSON: $which" python3 "$dir/sources.py" "$dir/json" $which
@@ -186,7 +186,7 @@ chromium=$(command -v chromium || command -v chromium-browser || command -v goog
 ok "a page without network" status 1 grep -E "(src|href)=|url\\(|@import|https?:" "$dir/page.html"
 if [ -n "$chromium" ]; then
 	for theme in light dark; do
-		timeout 100 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" --dump-dom "file://$dir/page.html#$theme" \
+		python3 -IS "$(dirname "$0")/../watch.py" --cpu 300 --idle 120 "$chromium" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" --dump-dom "file://$dir/page.html#$theme" \
 			>"$dir/dom" 2>/dev/null
 		ok "the page runs ($theme)" has 'data-ready="[0-9]+ ms"' "$dir/dom"
 		ok "its theme is $theme" has "data-theme=\"$theme\"" "$dir/dom"

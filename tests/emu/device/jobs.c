@@ -1,4 +1,5 @@
 #include "jobs.h"
+#include "../../hang.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,10 +25,10 @@ static void child(const jobs *j, atomic_size_t *next, time_t start)
 	void *opened = j->open(j->user);
 
 	for (size_t i; opened && in_time(j, start) && (i = atomic_fetch_add(next, 1)) < j->count;) {
-		alarm(j->seconds);
+		hang_after(j->seconds);
 		if (!j->run(j->user, opened, i))
 			_exit(1);
-		alarm(0);
+		hang_after(0);
 	}
 	/* What libraries do at exit must not hang. */
 	_exit(opened ? 0 : NOT_OPENED);

@@ -1,0 +1,125 @@
+"""Runs a command and ends it if it hangs: watch.py [--cpu SECONDS] [--idle SECONDS] COMMAND...
+
+What it bounds hangs on no clock, so a busy machine changes no verdict.  The command and all that it starts may use --cpu
+seconds of processor time in all, and may go --idle seconds without using any (a deadlock, or a wait for something that
+never comes).  What is left of it is killed then, the reason goes to standard error, and the exit status is 124.
+Otherwise the exit status is the command's own.  Without /proc, and with CPTX_WHOLE set, it only runs the command.
+CPTX_TEST_TIMES names a file to which it adds a line for each command: seconds of processor time, of the clock, the command.
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+LOOKS = 0.5  # seconds between two looks at a command that runs for long
+MOST_CPU, MOST_IDLE = 1200, 300
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def processes():
+    """Parent and processor time of each process: its own, and that of its children that have ended."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                    field = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended just now
+            found[int(name)] = int(field[1]), sum(map(int, field[11:15])) / TICK
+    return found
+
+
+def below(root, table):
+    children = {}
+    for pid, (parent, _) in table.items():
+        children.setdefault(parent, []).append(pid)
+    found = [root] if root in table else []
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def adopt_orphans():
+    """Processes whose parent ends become children of this one, and so are seen and killed."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    except (ImportError, OSError, AttributeError):
+        pass
+
+
+def kill_all(root):
+    for _ in range(3):  # a process may start another one meanwhile
+        for pid in below(os.getpid(), processes())[1:]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+    os.waitpid(root, 0)
+
+
+def watch(child, most_cpu, most_idle):
+    """The exit status; None and why if it had to be ended."""
+    used, idle_since, wait = 0.0, time.monotonic(), 0.01
+    while True:
+        pid, status = os.waitpid(child.pid, os.WNOHANG)
+        if pid:
+            return status, None
+        time.sleep(wait)
+        wait = min(2 * wait, LOOKS)
+        if wait < LOOKS:
+            continue
+        table = processes()
+        tree = below(os.getpid(), table)[1:]
+        ended = os.times()  # children of those that ended are in their figures, orphans in ours
+        now = sum(table[pid][1] for pid in tree) + ended.children_user + ended.children_system
+        if now > used:
+            used, idle_since = now, time.monotonic()
+        if used > most_cpu:
+            return None, f"it used more than {most_cpu} s of processor time"
+        if time.monotonic() - idle_since > most_idle:
+            return None, f"nothing of it used the processor for {most_idle} s: it waits for something that does not come"
+
+
+def main():
+    arguments, most = sys.argv[1:], {"--cpu": MOST_CPU, "--idle": MOST_IDLE}
+    while len(arguments) > 2 and arguments[0] in most:
+        most[arguments[0]] = int(arguments[1])
+        arguments = arguments[2:]
+    if not arguments:
+        sys.exit(__doc__)
+    if not os.path.exists("/proc/self/stat") or os.environ.get("CPTX_WHOLE"):
+        os.execvp(arguments[0], arguments)
+    adopt_orphans()
+    child = subprocess.Popen(arguments)
+
+    def stop(number, _frame):
+        kill_all(child.pid)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    begin = time.monotonic()
+    status, why = watch(child, most["--cpu"], most["--idle"])
+    if os.environ.get("CPTX_TEST_TIMES"):
+        used = os.times()
+        with open(os.environ["CPTX_TEST_TIMES"], "a", encoding="utf-8") as file:
+            took = used.children_user + used.children_system, time.monotonic() - begin
+            file.write(f"{took[0]:.2f} {took[1]:.2f} {' '.join(arguments)}\n")
+    if why is None:
+        if os.WIFSIGNALED(status):  # end as it did, so that who started this program sees the same
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+            os.kill(os.getpid(), os.WTERMSIG(status))
+        sys.exit(os.waitstatus_to_exitcode(status))
+    kill_all(child.pid)
+    print(f"watch.py: ended {' '.join(arguments)}: {why}.\n"
+          "This is no matter of how busy the machine is: run the command alone under a debugger, or, if it is right and only "
+          "long, move what is long behind CPTX_WHOLE.", file=sys.stderr)
+    sys.exit(124)
+
+
+if __name__ == "__main__":
+    main()
