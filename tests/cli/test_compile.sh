@@ -89,15 +89,25 @@ with_ptxas "$dir/names" fails "ptxas $dir/two?lines.ptx, line 7; error" compile 
 status 0 cache list
 says "two?lines.ptx for sm_90 by"
 if "$cptx" compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin" >"$out" 2>"$err"; then
-	status 0 cache clear
-	# Where the library is stands in the cache, too, until a folder changes in which another one may be.
+	# Where the library is stands in the cache, too, until a folder changes in which another one may be.  Should something be
+	# installed beside this test, so that another folder changes, what was counted meanwhile tells nothing and is counted again.
+	searched() { ls -ld --time-style=full-iso /etc/ld.so.cache /lib /lib/* /lib64 /usr/lib /usr/lib/*-linux-* /usr/local /usr/local/* /usr/local/cuda/lib* 2>/dev/null; }
+	counted() { # prints how many entries there are after each of four runs; CUDA_HOME changes before the third
+		"$cptx" cache clear >/dev/null
+		rm -rf "$dir/home"
+		for run in 1 2 3 4; do
+			[ $run != 3 ] || mkdir -p "$dir/home/lib64"
+			"$cptx" compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin" || echo failed
+			"$cptx" cache | sed -n 's/^entries  *//p'
+		done | tr '\n' ' '
+	}
 	export CUDA_HOME="$dir/home"
-	for entries in 2 2 3 3; do
-		[ $entries != 3 ] || mkdir -p "$dir/home/lib64"
-		status 0 compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin"
-		status 0 cache
-		says "entries  $entries"
-	done
+	while
+		before=$(searched)
+		what="entries of a run, another, one after a folder was made, another: $(counted)"
+		[ "$before" != "$(searched)" ]
+	do :; done
+	holds test "${what##*: }" = "2 2 3 3 "
 	unset CUDA_HOME
 else
 	skip "nvJitLink, where it is"
