@@ -208,7 +208,7 @@ static cptx_gemm_opt option_set(const struct kind *kind, enum way way)
 START_TEST(ptxas_neither_warns_nor_spills)
 {
 	enum { JOBS = 2 * WAYS };
-	unsigned n = gemm_seeds(1) > 1 ? JOBS : 1; /* each option set for both targets, or one of all */
+	unsigned n = getenv("CPTX_WHOLE") ? JOBS : 1; /* each option set for both targets, or one of all */
 	assembly jobs[JOBS] = { { 0 } };
 	cptx_ptx *ptx[JOBS] = { NULL };
 	cptx_error err = { 0 };

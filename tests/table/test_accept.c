@@ -15,7 +15,7 @@
  * Of a form: spellings to assemble, to ask for on all targets, in other orders, to vary the operands of, to put into
  * modules; instructions of a module; and how often all of it when whole.
  */
-enum { SPELLINGS = 48, EVERYWHERE = 8, ORDERS = 2, VARIANTS = 100, OF_FORM = 4, PER_MODULE = 200, WHOLE = 20 };
+enum { SPELLINGS = 24, EVERYWHERE = 4, ORDERS = 2, VARIANTS = 50, OF_FORM = 4, PER_MODULE = 200, WHOLE = 40 };
 
 static unsigned most(unsigned sample) { return spell_whole() ? sample * WHOLE : sample; }
 
