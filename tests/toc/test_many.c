@@ -5,7 +5,10 @@
 
 #include <time.h>
 
-enum { FEW = 3000, TIMES = 8, MOST = 24 /* times as long, for TIMES as many; its square would be 64 */ };
+#ifndef FEW
+#define FEW 3000
+#endif
+enum { TIMES = 8, MOST = 24 /* times as long, for TIMES as many; its square would be 64 */ };
 
 static const struct {
 	const char *name, *head, *part, *tail;
