@@ -219,6 +219,20 @@ static void note(emu_decoder *d, uint32_t slot, unsigned bits)
 	d->widths[d->nregs++] = bits;
 }
 
+/* "%tid", 1: "%tid.y". */
+static unsigned element_of_sreg(unsigned sreg, unsigned i)
+{
+	const char *whole = arch_sregs[sreg].text;
+	size_t n = strlen(whole);
+
+	for (unsigned s = 0; s < arch_nsreg; s++) {
+		const char *one = arch_sregs[s].text;
+		if (!strncmp(one, whole, n) && one[n] == '.' && one[n + 1] == "xyzw"[i])
+			return s;
+	}
+	return sreg;
+}
+
 /* The register that stands for a value of one element. */
 static uint32_t value_slot(emu_decoder *d, const cptx_val *v, unsigned *bits)
 {
@@ -253,19 +267,22 @@ static cptx_val typed(cptx_val v, unsigned type)
 
 static void decode_vector(emu_decoder *d, const cptx_val *v, unsigned type, emu_arg *a)
 {
-	uint32_t *slots = DECODER_ARRAY(d, uint32_t, v->count + 1u);
+	unsigned n = v->kind == CPTX_VAL_SREG ? arch_sregs[v->id].count : v->count;
+	uint32_t *slots = DECODER_ARRAY(d, uint32_t, n + 1u);
 	unsigned bits = 32;
 
-	*a = (emu_arg){ .kind = ARG_VEC, .count = v->count, .slots = slots };
-	for (unsigned i = 0; slots && i < v->count; i++) {
+	*a = (emu_arg){ .kind = ARG_VEC, .count = (uint16_t)n, .slots = slots };
+	for (unsigned i = 0; slots && i < n; i++) {
 		cptx_val one = v->kind == CPTX_VAL_VEC ? typed(d->k->vec[v->id + i], type) : *v;
 		if (v->kind == CPTX_VAL_REG)
 			one.id += i;
+		else if (v->kind == CPTX_VAL_SREG)
+			one.id = element_of_sreg(v->id, i);
 		slots[i] = value_slot(d, &one, &bits);
 		if (slots[i])
 			a->bits = (uint8_t)bits;
 	}
-	a->slot = slots && v->count ? slots[0] : NO_SLOT;
+	a->slot = slots && n ? slots[0] : NO_SLOT;
 }
 
 static void decode_list(emu_decoder *d, const cptx_val *v, emu_arg *a)
@@ -351,7 +368,8 @@ static void decode_operand(emu_decoder *d, const cptx_val *v, const arch_operand
 		}
 		break;
 	case CPTX_VAL_REG:
-		if (v->count > 1) {
+	case CPTX_VAL_SREG:
+		if (v->kind == CPTX_VAL_REG ? v->count > 1 : arch_sregs[v->id].count > 1) {
 			decode_vector(d, v, type, a);
 			return;
 		}

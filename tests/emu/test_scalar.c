@@ -399,5 +399,40 @@ START_TEST(rows)
 }
 END_TEST
 
+/* mov.v4 reads the special registers of four elements whole; the fourth is 0. */
+START_TEST(vectors_of_special_registers)
+{
+	static const char *const names[] = { "%tid",       "%ntid",       "%ctaid",         "%nctaid",
+		                                 "%clusterid", "%nclusterid", "%cluster_ctaid", "%cluster_nctaid" };
+	static const uint32_t right[][4] = { { 0 },          { 4, 2, 1, 0 }, { 0 },          { 2, 1, 1, 0 },
+		                                 { 0, 0, 0, 0 }, { 1, 1, 1, 0 }, { 0, 0, 0, 0 }, { 2, 1, 1, 0 } };
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		uint32_t x[16][4] = { { 0 } };
+		char body[600];
+		snprintf(body, sizeof body,
+		         "mov.v4.u32 {%%r4, %%r5, %%r6, %%r7}, %s; mov.u32 %%r1, %%tid.y; mov.u32 %%r2, %%ctaid.x; "
+		         "mad.lo.u32 %%r1, %%r1, 4, %%r0; mad.lo.u32 %%r1, %%r2, 8, %%r1; mad.wide.u32 %%rd1, %%r1, 16, %%rd0;"
+		         "st.global.v4.u32 [%%rd1], {%%r4, %%r5, %%r6, %%r7};",
+		         names[i]);
+		trial t = {
+			.target = "sm_90", .block = { 4, 2 }, .grid = { 2 }, .cluster = { 2 }, .data = x, .size = sizeof x, .body = body
+		};
+		trial_run(&t);
+		ck_assert_msg(t.ok, "%s: %s", names[i], t.err.text);
+		for (unsigned k = 0; k < 16; k++) {
+			uint32_t want[4];
+			memcpy(want, right[i], sizeof want);
+			if (i == 0)
+				want[0] = k % 4, want[1] = k / 4 % 2;
+			if (i == 2 || i == 6)
+				want[0] = k / 8;
+			ck_assert_msg(!memcmp(x[k], want, sizeof want), "%s of thread %u: %u %u %u %u", names[i], k, x[k][0], x[k][1],
+			              x[k][2], x[k][3]);
+		}
+	}
+}
+END_TEST
+
 TRIAL_MAIN("emu_scalar", integers, bits, carries, floats, comparisons, conversions, guards_and_undefined_values, stack,
-           stops_and_sleeps, rows)
+           stops_and_sleeps, rows, vectors_of_special_registers)
