@@ -111,7 +111,7 @@ void wg_describe(const wg_form *w, char *out, size_t size)
  */
 enum { REGS = 4 + 4 + 128, CASE = WG_SHARED + 128 * REGS * 4 };
 
-static void put_call(form_text *t, const wg_form *w)
+void wg_put_call(form_text *t, const wg_form *w)
 {
 	const form *f = &w->f;
 
@@ -162,7 +162,7 @@ char *wg_ptx(const wg_form *w, const char *target)
 	for (unsigned i = 0; i < f->fd.regs; i++)
 		form_put(&t, "ld.global.b32 %%d%u, [%%in+%u];\n", i, WG_SHARED + 32 + i * 4);
 	form_put(&t, "setp.%s.u32 %%keep, %%t, 1000;\nwgmma.fence.sync.aligned;\n", w->keep ? "lt" : "gt");
-	put_call(&t, w);
+	wg_put_call(&t, w);
 	form_put(&t, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n");
 	for (unsigned i = 0; i < f->fd.regs; i++)
 		form_put(&t, "st.global.b32 [%%in+%u], %%d%u;\n", WG_SHARED + 32 + i * 4, i);

@@ -21,6 +21,8 @@ typedef struct wg_case {
 /* Reads a spelling and chooses the rest by the seed: where A is, layouts, scales. */
 bool wg_parse(wg_form *w, const char *opcode, uint64_t *seed);
 char *wg_ptx(const wg_form *w, const char *target);
+/* The instruction: D in %d0 and on, A in %a0 to %a3 or by %da, B by %db, %meta, and the predicate %keep. */
+void wg_put_call(form_text *t, const wg_form *w);
 bool wg_run(const wg_form *w, cptx_device *dev, const char *target, wg_case *c, size_t n, cptx_error *err);
 void wg_fill(const wg_form *w, wg_case *c, enum form_fill fill, uint64_t *seed);
 double wg_expected(const wg_form *w, const wg_case *c, unsigned row, unsigned col, double *magnitude);

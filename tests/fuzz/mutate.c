@@ -1,7 +1,4 @@
-/*
- * Mutations that keep the text PTX for longer than those of bytes do: statements move, double, go; a word gives way to
- * another of its kind.  Every other turn is left to libFuzzer's own.
- */
+#include "mutate.h"
 #include "tokens.h"
 
 #include <stdbool.h>
@@ -9,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t na, const uint8_t *b, size_t nb, uint8_t *out, size_t most,
-                                 unsigned seed);
-
 static uint32_t state;
+
+static void begin(uint32_t seed) { state = seed * 2654435761u | 1; }
+
 static size_t roll(size_t n)
 {
 	state ^= state << 13, state ^= state >> 17, state ^= state << 5;
@@ -45,10 +40,11 @@ static void statement(const uint8_t *text, size_t size, size_t at, size_t *from,
 	*to += *to < size;
 }
 
-static size_t mutate_statement(uint8_t *text, size_t size, size_t most)
+size_t fuzz_mutate_statement(uint8_t *text, size_t size, size_t most, uint32_t seed)
 {
 	size_t a, a_end, b, b_end;
 
+	begin(seed);
 	statement(text, size, roll(size), &a, &a_end);
 	statement(text, size, roll(size), &b, &b_end);
 	uint8_t *copy = malloc(a_end - a + 1);
@@ -98,7 +94,7 @@ static bool word_at(const uint8_t *text, size_t size, size_t at, size_t *from, s
 	return at < size;
 }
 
-static size_t mutate_word(uint8_t *text, size_t size, size_t most)
+size_t fuzz_mutate_word(uint8_t *text, size_t size, size_t most, uint32_t seed)
 {
 	static const char *const numbers[] = { "0",
 		                                   "1",
@@ -124,6 +120,7 @@ static size_t mutate_word(uint8_t *text, size_t size, size_t most)
 		                                   "0f7F800001" };
 	size_t from, to, other, other_end;
 
+	begin(seed);
 	if (!word_at(text, size, roll(size), &from, &to))
 		return size;
 	enum kind kind = kind_of(text, size, from, to);
@@ -142,9 +139,9 @@ static size_t mutate_word(uint8_t *text, size_t size, size_t most)
 	return replace(text, size, most, from, to, with, kind == WORD_OPCODE ? opcode_length(with) : strlen(with));
 }
 
-/* A first line that says which allocations fail, or none. */
-static size_t mutate_memory(uint8_t *text, size_t size, size_t most)
+size_t fuzz_mutate_memory(uint8_t *text, size_t size, size_t most, uint32_t seed)
 {
+	begin(seed);
 	char line[4] = { '!', (char)(64 + roll(60)), (char)(64 + roll(60)), '\n' };
 	const uint8_t *end = size && *text == '!' ? memchr(text, '\n', size) : NULL;
 
@@ -153,30 +150,11 @@ static size_t mutate_memory(uint8_t *text, size_t size, size_t most)
 	return replace(text, size, most, 0, end ? (size_t)(end - text) + 1 : 0, line, sizeof line);
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
-{
-	state = seed * 2654435761u | 1;
-	switch (roll(16)) {
-	case 0: return mutate_memory(data, size, most);
-	case 1:
-	case 2:
-	case 3: return size ? mutate_statement(data, size, most) : LLVMFuzzerMutate(data, size, most);
-	case 4:
-	case 5:
-	case 6:
-	case 7:
-	case 8: return size ? mutate_word(data, size, most) : LLVMFuzzerMutate(data, size, most);
-	default: return LLVMFuzzerMutate(data, size, most);
-	}
-}
-
-/* A statement of one in the other. */
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t na, const uint8_t *b, size_t nb, uint8_t *out, size_t most,
-                                 unsigned seed)
+size_t fuzz_cross(const uint8_t *a, size_t na, const uint8_t *b, size_t nb, uint8_t *out, size_t most, uint32_t seed)
 {
 	size_t from, to, at, end;
 
-	state = seed * 2654435761u | 1;
+	begin(seed);
 	if (na > most)
 		na = most;
 	memcpy(out, a, na);
