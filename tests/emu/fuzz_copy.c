@@ -107,9 +107,11 @@ static void put_store(fuzz_kernel *k, fuzz_piece *p, const tensor_case *c, const
 {
 	bool reduce = c->way == TENSOR_REDUCE;
 
+	/* Each thread at times; what waits costs time by the square of what is under way in a cluster. */
+	bool all = !roll(&k->d, 8) && k->threads * (k->cluster + 1) <= 256;
 	fuzz_put(p, "\t%s cp.%sasync.bulk.tensor.%ud.global.shared::cta.%s%s%s.bulk_group [%%map, %s], [%%to];\n",
-	         roll(&k->d, 8) ? "@%kp0" : "", reduce ? "reduce." : "", c->map.rank, reduce ? c->op : "", reduce ? "." : "",
-	         c->mode, at->coords);
+	         all ? "" : "@%kp0", reduce ? "reduce." : "", c->map.rank, reduce ? c->op : "", reduce ? "." : "", c->mode,
+	         at->coords);
 	fuzz_put(p, "\tcp.async.bulk.commit_group;\n");
 	const char *read = roll(&k->d, 3) ? "" : ".read";
 	if (!fuzz_wrong(k))
