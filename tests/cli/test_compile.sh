@@ -94,7 +94,7 @@ if "$cptx" compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin" >"$out" 2>"$err";
 	searched() { ls -ld --time-style=full-iso /etc/ld.so.cache /lib /lib/* /lib64 /usr/lib /usr/lib/*-linux-* /usr/local /usr/local/* /usr/local/cuda/lib* 2>/dev/null; }
 	counted() { # prints how many entries there are after each of four runs; CUDA_HOME changes before the third
 		"$cptx" cache clear >/dev/null
-		rm -rf "$dir/home"
+		rm -rf "${dir:?}/home"
 		for run in 1 2 3 4; do
 			[ $run != 3 ] || mkdir -p "$dir/home/lib64"
 			"$cptx" compile -c nvjitlink "$dir/k.ptx" -o "$dir/k.cubin" || echo failed
