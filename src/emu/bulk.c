@@ -358,25 +358,28 @@ static bool run_store(emu_cluster *c, emu_async *a)
 
 /* ---- starting ---- */
 
-/* Notes n bytes of shared memory, from byte i of the copy on: at once where the swizzle leaves them in their place. */
+/*
+ * Notes n bytes of shared memory, from byte i of the copy on.  A swizzle changes places inside of each 128 aligned bytes, so
+ * whole ones are noted at once, as if there were none; of others each chunk is looked for where the swizzle puts it.
+ */
 static bool touch_run(const bulk_copy *b, uint32_t late, emu_cta *cta, uint32_t at, uint32_t i, uint32_t n, unsigned access)
 {
 	emu_warp *w = b->a.w;
-	bool whole = !b->swizzle || !((at + i) % 128 || n % 128);
 
 	clip(b, &i, &n);
+	bool whole = !b->swizzle || !((at + i) % 128 || n % 128);
 	for (uint32_t end = i + n; i < end; i += n) {
-		emu_place p = inside(b, cta, at, i);
+		emu_place p = { .p = cta->shared + at + i, .space = SPACE_CLUSTER, .cta = cta, .offset = at + i };
 		n = whole ? end - i : together(b, at + i, end - i);
+		if (!whole)
+			p = inside(b, cta, at, i);
 		if (p.offset + n > cta->shared_bytes || !emu_variable_holds(&w->grid->image->shared, p.offset, n)) {
 			char near[EMU_NEAR];
-			emu_find(w, b->a.op, (int)b->a.lane, CPTX_FIND_BOUNDS,
-			         "%u bytes at shared address 0x%llx, where the swizzle puts them: %s", n,
-			         (unsigned long long)p.offset + SHARED_FIRST, emu_near_shared(cta, p.offset + SHARED_FIRST, n, near));
+			emu_find(w, b->a.op, (int)b->a.lane, CPTX_FIND_BOUNDS, "%u bytes at shared address 0x%llx%s: %s", n,
+			         (unsigned long long)p.offset + SHARED_FIRST, whole ? "" : ", where the swizzle puts them",
+			         emu_near_shared(cta, p.offset + SHARED_FIRST, n, near));
 			return false;
 		}
-		if (whole)
-			p = (emu_place){ .p = cta->shared + at + i, .space = SPACE_CLUSTER, .cta = cta, .offset = at + i };
 		race_async_touch(w, late, &p, n, access | ACCESS_ASYNC);
 	}
 	return true;

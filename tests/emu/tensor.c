@@ -181,6 +181,19 @@ static uint32_t loaded(const tensor_case *c, uint32_t v)
 
 static uint8_t filler(const tensor_case *c, uint32_t b) { return !c->map.nan_fill ? 0 : b % 2 ? 0x7f : 0xf7; }
 
+/* The swizzle may put the last chunks of a row that fills no whole span further on. */
+uint32_t tensor_extent(const tensor_case *c)
+{
+	uint32_t last = c->at + pitch(c) * (rows(c) - 1) + row_bytes(c) - 1;
+
+	for (uint32_t row = 0; row < rows(c); row++)
+		for (uint32_t b = 0; b < row_bytes(c); b++) {
+			uint32_t at = swizzled(c, c->at + row * pitch(c) + b);
+			last = at > last ? at : last;
+		}
+	return last + 1 - c->at;
+}
+
 static void load_row(const tensor_case *c, const uint8_t *buffer, uint8_t *smem, uint32_t row)
 {
 	uint32_t n = row_bytes(c);
@@ -479,5 +492,5 @@ void tensor_print(const tensor_case *c, char *text, size_t size)
 	if (m->mode != CPTX_TENSOR_TILED)
 		n += (size_t)snprintf(text + n, size - n, ", %u channels, %u pixels, corners %d %d %d, %d %d %d", m->channels,
 		                      m->pixels, m->lower[0], m->lower[1], m->lower[2], m->upper[0], m->upper[1], m->upper[2]);
-	snprintf(text + n, size - n, "; at %s, shared offset %u", place, c->at);
+	snprintf(text + n, size - n, "; at %s, shared offset %u of %u", place, c->at, c->room ? c->room : TENSOR_SMEM);
 }

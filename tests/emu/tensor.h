@@ -21,7 +21,8 @@ typedef struct tensor_case {
 	const char *op;   /* TENSOR_REDUCE: "add" */
 	int32_t coord[5];
 	uint16_t offset[3];
-	uint32_t at; /* offset in shared memory, which is aligned to 1024 */
+	uint32_t at;   /* offset in shared memory, which is aligned to 1024 */
+	uint32_t room; /* bytes of dynamic shared memory, a multiple of 16 from 512 on; 0: a variable of TENSOR_SMEM */
 	const char *target;
 } tensor_case;
 
@@ -35,6 +36,8 @@ void tensor_print(const tensor_case *c, char *text, size_t size);
 
 /* Bytes that it moves, out-of-bounds ones too. */
 uint32_t tensor_bytes(const tensor_case *c);
+/* Bytes of shared memory from c->at on that it reads or writes, up to the last. */
+uint32_t tensor_extent(const tensor_case *c);
 /* Coordinates, and offsets of im2col. */
 void tensor_place(const tensor_case *c, char *text, size_t size);
 /* Runs copies on a device, which must live longer. */

@@ -10,29 +10,31 @@ typedef struct operands {
 	uint32_t at, bytes;
 	int32_t coord[5];
 	uint16_t offset[4];
+	uint32_t room;
 } operands;
 
 static const char head[] =
-	".version 8.7\n.target %s\n.address_size 64\n.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param "
-	".u64 done, .param .align 4 .b8 o[36])\n"
+	".version 8.7\n.target %s\n.address_size 64\n%s.visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param "
+	".u64 done, .param .align 4 .b8 o[40])\n"
 	"{\n.reg .b32 %%r<40>;\n.reg .b64 %%rd<20>;\n.reg .pred %%p<8>;\n.reg .b16 %%h<4>;\n"
-	".shared .align 1024 .b8 data[%u];\n.shared .align 8 .b64 bar;\n"
+	"%s.shared .align 8 .b64 bar;\n"
 	"mov.u32 %%r0, %%tid.x; setp.eq.u32 %%p0, %%r0, 0;\n"
 	"mov.b64 %%rd0, map; cvta.param.u64 %%rd0, %%rd0; ld.param.u64 %%rd1, [out]; ld.param.u64 %%rd2, [done];\n"
 	"ld.param.u32 %%r30, [o]; ld.param.u32 %%r31, [o+4]; ld.param.u32 %%r20, [o+8]; ld.param.u32 %%r21, [o+12];\n"
 	"ld.param.u32 %%r22, [o+16]; ld.param.u32 %%r23, [o+20]; ld.param.u32 %%r24, [o+24]; ld.param.u16 %%h0, [o+28];\n"
-	"ld.param.u16 %%h1, [o+30]; ld.param.u16 %%h2, [o+32];\n"
+	"ld.param.u16 %%h1, [o+30]; ld.param.u16 %%h2, [o+32]; ld.param.u32 %%r29, [o+36];\n"
 	"mov.u32 %%r1, data; mov.u32 %%r2, bar; shl.b32 %%r3, %%r0, 2; add.u32 %%r4, %%r1, %%r3; cvt.u64.u32 %%rd3, %%r3;\n"
-	"add.u64 %%rd3, %%rd1, %%rd3; @%%p0 mbarrier.init.shared::cta.b64 [%%r2], 1; mov.u32 %%r5, 0;\n";
+	"add.u64 %%rd3, %%rd1, %%rd3; @%%p0 mbarrier.init.shared::cta.b64 [%%r2], 1; mov.u32 %%r5, %%r3;\n";
 /* Each thread copies a word, all of it in turns: into shared memory, and out of it. */
 static const char copy_in[] =
-	"fill:\nld.global.u32 %%r6, [%%rd3]; st.shared.u32 [%%r4], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
-	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra fill;\n"
-	"fence.proxy.async; bar.sync 0; add.u32 %%r1, %%r1, %%r30;\n";
+	"fill:\nld.global.u32 %r6, [%rd3]; st.shared.u32 [%r4], %r6; add.u32 %r4, %r4, 512; add.u64 %rd3, %rd3, 512;\n"
+	"add.u32 %r5, %r5, 512; setp.lt.u32 %p1, %r5, %r29; @%p1 bra fill;\n"
+	"fence.proxy.async; bar.sync 0; add.u32 %r1, %r1, %r30;\n";
 static const char copy_out[] =
-	"sub.u32 %%r4, %%r4, %u; sub.u64 %%rd3, %%rd3, %u; mov.u32 %%r5, 0;\n"
-	"show:\nld.shared.u32 %%r6, [%%r4]; st.global.u32 [%%rd3], %%r6; add.u32 %%r4, %%r4, 512; add.u64 %%rd3, %%rd3, 512;\n"
-	"add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, %u; @%%p1 bra show;\n";
+	"sub.u32 %r5, %r5, %r3; sub.u32 %r4, %r4, %r5; cvt.u64.u32 %rd4, %r5; sub.u64 %rd3, %rd3, %rd4;\n"
+	"mov.u32 %r5, %r3;\n"
+	"show:\nld.shared.u32 %r6, [%r4]; st.global.u32 [%rd3], %r6; add.u32 %r4, %r4, 512; add.u64 %rd3, %rd3, 512;\n"
+	"add.u32 %r5, %r5, 512; setp.lt.u32 %p1, %r5, %r29; @%p1 bra show;\n";
 static const char *const coords[] = {
 	"", "{%r20}", "{%r20, %r21}", "{%r20, %r21, %r22}", "{%r20, %r21, %r22, %r23}", "{%r20, %r21, %r22, %r23, %r24}"
 };
@@ -79,7 +81,7 @@ static void add_load(const tensor_case *c, bool measured, char *s, size_t size)
 	                      "@%%p0 cp.async.bulk.tensor.%ud.shared::cluster.global.%s.mbarrier::complete_tx::bytes [%%r1], "
 	                      "[%%rd0, %s], [%%r2]%s;\n%s",
 	                      c->map.rank, c->mode, coords[ncoord(c)], offsets[noffset(c)], measured ? wait_long : wait);
-	snprintf(s + n, size - n, copy_out, TENSOR_SMEM, TENSOR_SMEM, TENSOR_SMEM);
+	snprintf(s + n, size - n, "%s", copy_out);
 }
 
 static void add_store(const tensor_case *c, char *s, size_t size)
@@ -94,9 +96,10 @@ static void add_store(const tensor_case *c, char *s, size_t size)
 
 static void write_kernel(const tensor_case *c, bool measured, char *s, size_t size)
 {
-	size_t n = (size_t)snprintf(s, size, head, c->target, TENSOR_SMEM);
+	size_t n = (size_t)snprintf(s, size, head, c->target, c->room ? ".extern .shared .align 1024 .b8 data[];\n" : "",
+	                            c->room ? "" : ".shared .align 1024 .b8 data[32768];\n");
 
-	n += (size_t)snprintf(s + n, size - n, copy_in, TENSOR_SMEM);
+	n += (size_t)snprintf(s + n, size - n, "%s", copy_in);
 	if (c->way == TENSOR_LOAD)
 		add_load(c, measured, s + n, size - n);
 	else
@@ -173,7 +176,7 @@ static bool run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t
 {
 	cptx_program *p = program_of(r, c, bytes != NULL, err);
 	uint64_t at = p ? cptx_mem_alloc(r->dev, c->size, err) : 0;
-	operands o = { .at = c->at, .bytes = tensor_bytes(c) };
+	operands o = { .at = c->at, .bytes = tensor_bytes(c), .room = c->room ? c->room : TENSOR_SMEM };
 	cptx_tensor_map_opt opt = c->map;
 	cptx_tensor_map map;
 
@@ -188,6 +191,7 @@ static bool run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t
 	          cptx_launch_once(p, "k",
 	                           &(cptx_launch_opt){ .grid = { 1 },
 	                                               .block = { THREADS },
+	                                               .dyn_smem = c->room,
 	                                               CPTX_ARGS(CPTX_ARG_BYTES(&map, sizeof map), r->out, r->out + TENSOR_SMEM,
 	                                                         CPTX_ARG_BYTES(&o, sizeof o)) },
 	                           NULL, err) &&

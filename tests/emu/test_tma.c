@@ -59,6 +59,74 @@ static void many(enum tensor_way way, bool newer)
 	cptx_device_close(dev);
 }
 
+/* ---- boxes that end where shared memory does ---- */
+
+/* Shared memory of just the bytes that the copy needs. */
+static void no_room_behind(tensor_case *c)
+{
+	enum { LEAST = 512 /* bytes: each thread of the kernel copies some */ };
+
+	while (c->at + tensor_extent(c) < LEAST)
+		c->at += 128;
+	c->room = (c->at + tensor_extent(c) + 15) / 16 * 16;
+}
+
+static cptx_device *open_for(const tensor_case *c, uint64_t seed)
+{
+	cptx_device *dev = cptx_emu_open(
+		c->target, &(cptx_emu_opt){ .no_undefined = true, .seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3) }, NULL);
+
+	ck_assert_ptr_nonnull(dev);
+	return dev;
+}
+
+/* 16 bytes less, and the last chunk is outside. */
+static void too_little_room(tensor_case c, uint64_t seed)
+{
+	cptx_device *dev = open_for(&c, seed);
+	tensor_runner *r = tensor_runner_new(dev);
+	uint8_t *buffer = calloc(1, c.size), *smem = calloc(1, TENSOR_SMEM);
+	char text[1200];
+	cptx_error err = { 0 };
+
+	ck_assert(r && buffer && smem);
+	c.room -= 16;
+	tensor_print(&c, text, sizeof text);
+	bool ok = tensor_run(r, &c, buffer, smem, &err);
+	const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
+	ck_assert_msg(!ok && f && f->code == CPTX_FIND_BOUNDS, "%s\nmust be out of bounds: %s", text, err.text);
+	free(smem);
+	free(buffer);
+	tensor_runner_free(r);
+	cptx_device_close(dev);
+}
+
+START_TEST(boxes_at_the_end_of_shared_memory)
+{
+	static const enum tensor_way ways[] = { TENSOR_LOAD, TENSOR_STORE, TENSOR_REDUCE };
+	uint64_t state = 19;
+	unsigned swizzled[CPTX_SWIZZLE_COUNT] = { 0 };
+
+	for (unsigned i = 0; i < CASES; i++) {
+		tensor_case c = tensor_random(&state, ways[i % 3], i / 3 % 2);
+		no_room_behind(&c);
+		if (c.at % 1024)
+			swizzled[c.map.swizzle]++;
+		cptx_device *dev = open_for(&c, i);
+		tensor_runner *r = tensor_runner_new(dev);
+		ck_assert_ptr_nonnull(r);
+		one(&c, &state, r);
+		tensor_runner_free(r);
+		cptx_device_close(dev);
+		if (c.way == TENSOR_LOAD && c.room > 512 + 16) /* a store reads nothing for what is outside of the tensor */
+			too_little_room(c, i);
+	}
+	for (unsigned s = CPTX_SWIZZLE_32B; s < CPTX_SWIZZLE_96B; s++)
+		ck_assert_msg(swizzled[s] >= 10, "%u cases of swizzle %s", swizzled[s],
+		              cptx_swizzle_get((enum cptx_swizzle)s)->name);
+}
+END_TEST
+
 START_TEST(loads)
 {
 	many(TENSOR_LOAD, false);
@@ -464,6 +532,6 @@ START_TEST(maps_of_the_host)
 }
 END_TEST
 
-TRIAL_MAIN("emu_tma", loads, stores, reductions, a_box, to_many_ctas, the_mbarrier_of_the_peer, changed_maps,
+TRIAL_MAIN("emu_tma", boxes_at_the_end_of_shared_memory, loads, stores, reductions, a_box, to_many_ctas, the_mbarrier_of_the_peer, changed_maps,
            maps_changed_in_place, maps_of_other_blocks, each_field, a_swizzle_of_96_bytes, maps_in_wrong_places,
            maps_that_break_rules, bytes_and_waits, reductions_that_types_have_not, maps_of_the_host)
