@@ -101,6 +101,12 @@ static inline void buf_put(buf *b, const char *s, size_t n)
 }
 static inline void buf_str(buf *b, const char *s) { buf_put(b, s, strlen(s)); }
 void buf_printf(buf *b, const char *format, ...) CPTX_PRINTF_(2, 3);
+/*
+ * A name as messages have it: of one of more than NAME_SHOWN characters, which C++ makes of templates, the start and the end
+ * with "..." between.  Returns `name` or `out`.
+ */
+enum { NAME_SHOWN = 72 };
+const char *name_shown(const char *name, char out[NAME_SHOWN + 1]);
 /* The first c in n bytes at p; NULL: none. */
 static inline const char *text_find(const char *p, char c, size_t n) { return (const char *)memchr(p, c, n); }
 /* Decimal digits of v at p; the end. */

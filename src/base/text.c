@@ -39,6 +39,19 @@ void buf_printf(buf *b, const char *format, ...)
 	va_end(again);
 }
 
+const char *name_shown(const char *name, char out[NAME_SHOWN + 1])
+{
+	enum { DOTS = 3, TAIL = 25, HEAD = NAME_SHOWN - DOTS - TAIL };
+	size_t n = strlen(name);
+
+	if (n <= NAME_SHOWN)
+		return name;
+	memcpy(out, name, HEAD);
+	memcpy(out + HEAD, "...", DOTS);
+	memcpy(out + HEAD + DOTS, name + n - TAIL, TAIL + 1);
+	return out;
+}
+
 static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464"
 							"748495051525354555657585960"
 							"616263646566676869707172737475767778798081828384858687888990919293949596979899";

@@ -54,14 +54,14 @@ static cptx_site site_of(const emu_decoder *d, const ir_item *it)
 
 bool emu_refuse(emu_decoder *d, const emu_op *op, const char *format, ...)
 {
-	char text[512], opcode[ARCH_OPCODE];
+	char text[512], opcode[ARCH_OPCODE], shown[NAME_SHOWN + 1];
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
 	*arch_put_opcode(opcode, op->form, ir_mods(op->item)) = 0;
-	error_set(d->err, CPTX_E_TARGET, site_of(d, op->item), "kernel %s: %s: %s", d->k->name, opcode, text);
+	error_set(d->err, CPTX_E_TARGET, site_of(d, op->item), "kernel %s: %s: %s", name_shown(d->k->name, shown), opcode, text);
 	d->ok = false;
 	return false;
 }
@@ -667,7 +667,8 @@ emu_image *emu_program_image(emu_program *p, const char *name, cptx_site at, cpt
 		if (!i->is_func && !strcmp(i->name, name))
 			k = i;
 	if (!k) {
-		error_set(err, CPTX_E_ARG, at, "the program has no kernel \"%s\"", name);
+		char shown[NAME_SHOWN + 1];
+		error_set(err, CPTX_E_ARG, at, "the program has no kernel \"%s\"", name_shown(name, shown));
 		return NULL;
 	}
 	emu_image *im = ARENA_NEW(&p->a, emu_image);

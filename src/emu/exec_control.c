@@ -122,10 +122,11 @@ static void pass(const emu_frame *from, const emu_passed *a, const emu_frame *to
 static enum emu_step enter(emu_warp *w, const emu_op *op, const emu_function *f, const emu_arg *args)
 {
 	emu_frame *old = w->g->frame;
+	char shown[NAME_SHOWN + 1];
 
 	if (args->count != f->narg)
-		return emu_find(w, op, EMU_ALL, CPTX_FIND_CALL, "function %s takes %u arguments, but %u are passed", f->k->name,
-		                (unsigned)f->narg, args->count);
+		return emu_find(w, op, EMU_ALL, CPTX_FIND_CALL, "function %s takes %u arguments, but %u are passed",
+		                name_shown(f->k->name, shown), (unsigned)f->narg, args->count);
 	emu_frame *n = emu_frame_new(w, f, old, w->g->mask);
 	if (!n)
 		return emu_find(w, op, EMU_ALL, CPTX_FIND_STACK, "calls in one another take too much local memory, or are too many");
@@ -202,6 +203,8 @@ static enum emu_step exit_threads(emu_warp *w, const emu_op *op, uint32_t mask)
 
 bool decode_call(emu_decoder *d, emu_op *op)
 {
+	char shown[NAME_SHOWN + 1];
+
 	op->flags = OP_SPLITS | OP_QUIET;
 	if (op->opcode == CPTX_OP_CALL_PTR) {
 		op->fn = call_pointer;
@@ -211,7 +214,8 @@ bool decode_call(emu_decoder *d, emu_op *op)
 	op->extra = f;
 	op->fn = f->k->has_body ? call : emu_builtin(f->k->name);
 	return op->fn ||
-	       emu_refuse(d, op, "function %s is only declared; link what defines it, or leave the call out", f->k->name);
+	       emu_refuse(d, op, "function %s is only declared; link what defines it, or leave the call out",
+	                                 name_shown(f->k->name, shown));
 }
 
 bool decode_ret(emu_decoder *d, emu_op *op)

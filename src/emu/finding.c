@@ -120,10 +120,11 @@ void emu_found_free(emu_cluster *c)
 /* "kernel k, mma.sync..., block (x, y, z), thread (x, y, z): what" */
 static const char *full_text(emu_machine *m, const cptx_emu_finding *f, const char *what)
 {
+	char shown[NAME_SHOWN + 1];
 	buf b;
 
 	buf_init(&b, NULL);
-	buf_printf(&b, "kernel %s", f->kernel);
+	buf_printf(&b, "kernel %s", name_shown(f->kernel, shown));
 	if (*f->instruction)
 		buf_printf(&b, ", %s", f->instruction);
 	buf_printf(&b, ", block (%u, %u, %u)", f->block[0], f->block[1], f->block[2]);

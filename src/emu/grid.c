@@ -366,8 +366,9 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	bool ok = g.hits && g.traffic && run_cooperative(&g) && emu_counters_finish(&g);
 	free(g.hits);
 	free(g.traffic);
+	char shown[NAME_SHOWN + 1];
 	if (!ok)
-		return error_set(err, CPTX_E_MEMORY, at, "kernel %s: out of memory", image->kernel->name);
+		return error_set(err, CPTX_E_MEMORY, at, "kernel %s: out of memory", name_shown(image->kernel->name, shown));
 	m->broken = g.failed;
 	if (m->nfinding == before && !g.failed)
 		return true;

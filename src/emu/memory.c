@@ -322,7 +322,7 @@ static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const em
 	const emu_alloc *a = i ? m->alloc[i - 1] : NULL, *next = i < m->nalloc ? m->alloc[i] : NULL;
 	uint64_t rank = addr >> SHARED_RANK;
 	bool shared = p->space == SPACE_SHARED || p->space == SPACE_CLUSTER;
-	char near[EMU_NEAR];
+	char near[EMU_NEAR], shown[NAME_SHOWN + 1];
 
 	if (next && next->at - addr < GAP / 2 && (!a || addr - a->at >= a->size))
 		a = next;
@@ -346,7 +346,7 @@ static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const em
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at address 0x%llx, %llu bytes %s of %s%s of %llu bytes", size,
 		         (unsigned long long)addr, (unsigned long long)(a == next ? a->at - addr : addr - a->at),
 		         a == next ? "in front" : "behind the start", a->name ? "variable " : "an allocation",
-		         a->name ? a->name : "", (unsigned long long)a->size);
+		         a->name ? name_shown(a->name, shown) : "", (unsigned long long)a->size);
 	else
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at address 0x%llx, where nothing is allocated", size,
 		         (unsigned long long)addr);

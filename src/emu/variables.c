@@ -48,6 +48,7 @@ const emu_named_place *emu_variable_at(const emu_variables *v, uint64_t offset)
 static bool put_near(const emu_variables *v, uint64_t offset, uint32_t size, char text[EMU_NEAR])
 {
 	const emu_named_place *x = NULL, *next = NULL;
+	char shown[NAME_SHOWN + 1];
 
 	for (size_t i = 0; i < v->n; i++) {
 		x = v->var[i].at <= offset ? &v->var[i] : x;
@@ -57,9 +58,9 @@ static bool put_near(const emu_variables *v, uint64_t offset, uint32_t size, cha
 		return false;
 	uint64_t past = x ? offset + size - MIN(x->at + x->size, offset + size) : UINT64_MAX;
 	bool in_front = next && (!x || (offset >= x->at + x->size && next->at - offset < past));
-	snprintf(text, EMU_NEAR, "%llu bytes %s %.64s of %llu bytes",
+	snprintf(text, EMU_NEAR, "%llu bytes %s %s of %llu bytes",
 	         (unsigned long long)(in_front ? next->at - offset : offset - x->at),
-	         in_front ? "in front of" : "behind the start of", in_front ? next->name : x->name,
+	         in_front ? "in front of" : "behind the start of", name_shown(in_front ? next->name : x->name, shown),
 	         (unsigned long long)(in_front ? next->size : x->size));
 	return true;
 }

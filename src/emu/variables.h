@@ -17,7 +17,7 @@ typedef struct emu_variables {
 	uint32_t *owner;      /* by EMU_GRAIN bytes: number of the variable there + 1; 0: none */
 	uint32_t nowner;
 } emu_variables;
-enum { EMU_GRAIN = 16, EMU_NEAR = 128, EMU_LOCAL_GAP = 64 };
+enum { EMU_GRAIN = 16, EMU_NEAR = 192, EMU_LOCAL_GAP = 64 };
 
 uint32_t emu_aligned(uint32_t n, uint32_t align);
 /* Gives the variable a place, `gap` bytes before the next one: a multiple of EMU_GRAIN.  Its offset; *ok false: memory. */

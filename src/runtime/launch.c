@@ -12,13 +12,13 @@ static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_erro
 	CPTX_PRINTF_(5, 6);
 static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_error *err, const char *format, ...)
 {
-	char text[1024];
+	char text[1024], shown[NAME_SHOWN + 1];
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
-	error_set(err, code, at, "kernel %s: %s", k->info.name, text);
+	error_set(err, code, at, "kernel %s: %s", name_shown(k->info.name, shown), text);
 	return false;
 }
 

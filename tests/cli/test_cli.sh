@@ -290,8 +290,17 @@ scale() { # N: how many elements of 100 it may scale; then more options
 	holds test "$(grep -c '"name":"process_name","args":{"name":"block 1,0,0"}' "$dir/trace.json")" -eq 1
 	usage "--trace: of one run on the emulator" $(scale 100 --trace "$dir/trace.json" --schedules 2)
 	fails "cannot write '$dir/no/trace.json'" $(scale 100 --trace "$dir/no/trace.json")
-	fails "scale.ptx:21: kernel scale, ld.global.f32, block (1, 0, 0), thread (36, 0, 0): out-of-bounds: 4 bytes" $(scale 101 -o "0=$dir/no.bin")
+	fails "scale.ptx:21: kernel scale, ld.global.f32, block (1, 0, 0), thread (36, 0, 0): out-of-bounds: 4 bytes" $(scale 101 -o "0=$dir/some.bin")
+	complains "cptx run: $dir/some.bin has what the kernel left of argument 0, in spite of what was found"
+	holds test "$(od -An -v -tf4 "$dir/some.bin" | awk '{ for (i = 1; i <= NF; i++) { bad += $i != 2 * n && $i != n; n++ } } END { print n, bad + 0 }')" = "100 0"
+	fails "an emulated sm_75 cannot run code for sm_80" $(scale 100 -d emu:sm_75 -o "0=$dir/no.bin")
 	holds test ! -e "$dir/no.bin"
+	long=$(printf 'many_%.0s' $(seq 180))
+	sed "s/entry scale/entry $long/" "$dir/scale.ptx" >"$dir/long.ptx"
+	fails "kernel many_many_many_" run "$dir/long.ptx" -g 2 -a "buf:f32[100]=iota" -a f32:2 -a u32:101
+	complains "cptx run: the kernel is $long"
+	holds test "$(grep -c "$long" "$err")" -eq 1
+	holds test "$(grep 'out-of-bounds' "$err" | wc -c)" -lt 400
 	fails '{"code":"out-of-bounds","kernel":"scale","instruction":"ld.global.f32","file":' $(scale 101 --finding-format json)
 	complains '"line":21,"block":[1,0,0],"thread":[36,0,0],"count":1,"seed":0,"text":"kernel scale, '
 	holds test "$(wc -l <"$err")" -eq 1

@@ -46,7 +46,7 @@ static const cli_option options[] = {
 	[RUN_ARG] = { "arg", 'a', "SPEC",
 	              "the next argument: u32:7, f32:1.5, buf:f32[4096]=zero|iota|rand:SEED|@FILE, mem:..., bytes:..., tmap:...",
 	              NULL },
-	[RUN_OUT] = { "out", 'o', "K=FILE", "write the buffer of argument K (from 0) there after the run, as raw bytes",
+	[RUN_OUT] = { "out", 'o', "K=FILE", "write the buffer of argument K (from 0) there after the run, as raw bytes; also if something was found",
 	              "@file" },
 	[RUN_SEED] = { "seed", 's', "N", "of the emulator's schedule (default 0)", NULL },
 	[RUN_SCHEDULE] = { "schedule", 0, "HOW", "when asynchronous work is done: random, eager or late (default random)",
@@ -223,16 +223,26 @@ static void print_finding(const cptx_emu_finding *f)
 	fputc('\n', stderr);
 }
 
+/* Findings shorten a long name; the whole one is said once. */
+static void print_kernel(const cptx_emu_finding *f)
+{
+	if (!strstr(f->text, f->kernel))
+		fprintf(stderr, "cptx run: the kernel is %s\n", f->kernel);
+}
+
 static size_t report(const run_request *q, const cptx_device *dev, uint64_t seed)
 {
 	const cptx_emu_finding *f;
 	size_t n = 0;
 
 	for (; (f = cptx_emu_finding_at(dev, n)); n++) {
-		if (q->json)
+		if (q->json) {
 			json_finding(f, seed);
-		else
-			print_finding(f);
+			continue;
+		}
+		if (!n)
+			print_kernel(f);
+		print_finding(f);
 	}
 	return n;
 }
@@ -343,6 +353,19 @@ static int write_outputs(const run_request *q, unsigned char *const result[])
 	return EXIT_OK;
 }
 
+/* What a kernel has left that something was found in is worth a look, too. */
+static void write_in_spite(const run_request *q, unsigned char *const result[])
+{
+	for (size_t i = 0; i < q->nout; i++)
+		if (!result[q->out[i].arg])
+			return;
+	if (write_outputs(q, result) || q->json)
+		return;
+	for (size_t i = 0; i < q->nout; i++)
+		fprintf(stderr, "cptx run: %s has what the kernel left of argument %llu, in spite of what was found\n",
+		        q->out[i].path, (unsigned long long)q->out[i].arg);
+}
+
 static void print_counters(const cptx_device *dev)
 {
 	cptx_emu_counters c;
@@ -360,7 +383,8 @@ static void print_counters(const cptx_device *dev)
 	       (unsigned long long)c.async_bytes);
 }
 
-static int fail(const run_request *q, const cptx_device *dev, uint64_t seed, const cptx_error *err)
+static int fail(const run_request *q, const cptx_device *dev, uint64_t seed, unsigned char *const result[],
+                const cptx_error *err)
 {
 	size_t n = dev ? report(q, dev, seed) : 0;
 
@@ -369,6 +393,7 @@ static int fail(const run_request *q, const cptx_device *dev, uint64_t seed, con
 	if (q->schedules > 1)
 		fprintf(stderr, "cptx run: seed %llu fails; --seed %llu repeats it\n", (unsigned long long)seed,
 		        (unsigned long long)seed);
+	write_in_spite(q, result);
 	return EXIT_FAILED;
 }
 
@@ -385,7 +410,7 @@ static int run_seeds(run_request *q)
 		cptx_device *dev = open_device(q, q->device, first + i, &err);
 		free_results(result);
 		if (!dev || !run_once(q, dev, result, &err))
-			status = fail(q, dev, first + i, &err);
+			status = fail(q, dev, first + i, result, &err);
 		if (!status && q->counters && i + 1 == n)
 			print_counters(dev);
 		cptx_device_close(dev);
@@ -433,7 +458,7 @@ static int run_both(run_request *q)
 		cptx_error err = { 0 };
 		cptx_device *dev = open_device(q, name[i], q->emu.seed, &err);
 		if (!dev || !run_once(q, dev, result[i], &err))
-			status = fail(q, dev, q->emu.seed, &err);
+			status = fail(q, dev, q->emu.seed, result[0], &err);
 		if (!status && q->counters)
 			print_counters(dev);
 		cptx_device_close(dev);
