@@ -5,10 +5,13 @@
  * <cptx/device.h>: memory, programs, launches, streams (work is done when the call returns).  It runs the code of any target
  * that the named one runs.
  *
- * What it finds wrong is a finding.  One that a GPU would end the launch for too (an illegal address, a trap), or behind
- * which nothing can go on (a deadlock), ends the launch: cptx_launch_run fails with CPTX_E_FINDING, and the device is of no
- * more use but for reading memory and findings, as after a sticky error of CUDA.  Others (a race, an undefined value) let
- * the launch go on to its end, which then fails with the same code and the first finding's text.
+ * What it finds wrong is a finding, of one of two ranks.  An error that a GPU would end the launch for too (an illegal
+ * address, a trap), or behind which nothing can go on (a deadlock), ends the launch: cptx_launch_run fails with
+ * CPTX_E_FINDING, and the device is of no more use but for reading memory and findings, as after a sticky error of CUDA.
+ * Others (a race, an undefined value) let the launch go on to its end, which then fails with the same code and the first
+ * error's text.  A warning is about what the PTX manual forbids, but GPUs take and published kernels do (<cptx/findings.def>
+ * has each, and why): data are as a GPU gives them, and the launch succeeds.  With cptx_emu_opt.pedantic these are errors,
+ * too.
  */
 #ifndef CPTX_EMU_PUBLIC_H
 #define CPTX_EMU_PUBLIC_H
@@ -55,10 +58,11 @@ typedef struct cptx_emu_opt {
 	enum cptx_emu_schedule schedule; /**< when asynchronous work is done */
 	uint32_t threads;                /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
 	uint64_t step_limit;             /**< instructions of all warps in a launch, exactly; one more ends it; 0: 10^11 */
-	uint32_t most_findings;          /**< kept; 0: 100 */
+	uint32_t most_findings;          /**< kept, of each rank; 0: 100 */
 	uint32_t sms; /**< multiprocessors, with a CTA each: of more, the rest begins later; 0: as many as suit, and tells of 132
 	                   or 148 */
 	bool no_races, no_undefined; /**< do not look for these */
+	bool pedantic;               /**< what is a warning is an error */
 	/** Gets what kernels print by printf, piece by piece while a launch runs, in the thread that launched; NULL: it is lost.
 	 */
 	void (*print)(void *user, const char *text);
@@ -100,14 +104,21 @@ enum cptx_finding_code {
 /** "out-of-bounds": a word for tools; NULL if there is none. */
 CPTX_API const char *cptx_finding_name(enum cptx_finding_code code);
 
+/** How bad it is. */
+enum cptx_finding_rank {
+	CPTX_FIND_ERROR,  /**< the launch fails */
+	CPTX_FIND_WARNING /**< it goes on as on a GPU, which takes what the manual does not promise */
+};
+
 /** One finding.  Strings live until the device is cleared or closed. */
 typedef struct cptx_emu_finding {
 	enum cptx_finding_code code;      /**< what it is about */
+	enum cptx_finding_rank rank;      /**< an error, or a warning */
 	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands */
 	cptx_site at;                     /**< the line of C, or of the PTX text */
 	uint32_t block[3], thread[3];     /**< the first that it was found in */
 	bool has_thread;                  /**< else it is about a warp, block or the launch */
-	const char *text;                 /**< what was wrong, and what was expected */
+	const char *text;                 /**< what was wrong, and what was expected; a long name without its middle */
 	uint64_t count;                   /**< how often at this instruction */
 } cptx_emu_finding;
 

@@ -9,6 +9,8 @@ void emu_barriers_free(emu_barrier *b, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		clock_free(&b[i].clock);
 		clock_free(&b[i].passed);
+		clock_free(&b[i].over);
+		clock_free(&b[i].all_over);
 	}
 }
 
@@ -16,6 +18,7 @@ void emu_barriers_free(emu_barrier *b, size_t n)
 static void complete(emu_cluster *c, emu_barrier *b)
 {
 	clock_move(c, &b->clock, &b->passed);
+	clock_move(c, &b->over, &b->all_over);
 	b->popc = b->count;
 	b->all = b->count == b->voted;
 	b->any = b->count != 0;
@@ -164,6 +167,8 @@ static enum emu_step cluster_arrive(emu_warp *w, const emu_op *op, uint32_t mask
 		clock_release_by(w, mask, &b->clock);
 	else
 		clock_release_relaxed(w, &b->clock);
+	if (w->cta->tmem)
+		clock_known_by(w, mask, &b->over);
 	w->cluster->progress++;
 	if (cluster_whole(w->cluster))
 		complete(w->cluster, b);
@@ -182,6 +187,8 @@ static enum emu_step cluster_wait(emu_warp *w, const emu_op *op, uint32_t mask)
 			return emu_group_block(w, op, "cluster barrier", 0, b->generation);
 	w->at_cluster &= ~mask;
 	clock_acquire_by(w, mask, &b->passed);
+	if (w->cta->tmem)
+		clock_over(w, &b->all_over);
 	return STEP_NEXT;
 }
 

@@ -437,6 +437,36 @@ static bool touch_load(bulk_copy *b)
 	return true;
 }
 
+/* What is copied where: of copies of an instruction the same for the same bytes. */
+static uint64_t sum_of(const bulk_copy *b)
+{
+	uint64_t sum = b->from.offset * UINT64_C(0x9e3779b97f4a7c15) + b->bytes + ((uint64_t)b->swizzle << 32 | b->mask);
+
+	for (uint32_t i = 0; i < b->nspan; i++) {
+		const bulk_span *s = &b->span[i];
+		const uint64_t word[] = { is_outside(b, s) ? outside(b, s, 0).alloc->at : 0, s->offset,
+			                      (uint64_t)s->s << 32 | s->n };
+		for (size_t j = 0; j < ARRAY_LEN(word); j++)
+			sum = (sum ^ word[j]) * UINT64_C(0x100000001b3) + (sum >> 29);
+	}
+	return sum;
+}
+
+/* A lane that stores the bytes that the first lane of its instruction stores there.  What is reduced counts each time. */
+static void look_for_same(const bulk_copy *b)
+{
+	emu_warp *w = b->a.w;
+	struct bulk_first *first = &w->bulk.first, now = { b->a.op, w->cluster->step, sum_of(b), b->late_write };
+
+	if (b->op || first->op != now.op || first->step != now.step)
+		*first = now;
+	else if (first->sum == now.sum &&
+	         emu_lenient(
+				 w, b->a.op, (int)b->a.lane, CPTX_FIND_SAME_STORE,
+				 "the copy has the source and the destination of another that the same instruction starts in this warp"))
+		race_async_same(w->cluster, b->late_write, first->late);
+}
+
 static bool touch_store(bulk_copy *b)
 {
 	unsigned access = b->op ? ACCESS_READ | ACCESS_WRITE | ACCESS_ATOMIC | ACCESS_STRONG : ACCESS_WRITE;
@@ -446,6 +476,7 @@ static bool touch_store(bulk_copy *b)
 	b->late_write = race_async_begin(w, b->a.op, b->a.lane);
 	race_async_grouped(w->cluster, b->late_read, &w->bulk.read, b->group);
 	race_async_grouped(w->cluster, b->late_write, &w->bulk.done, b->group);
+	look_for_same(b);
 	touch_map(b);
 	touch_outside(b, b->late_write, access);
 	return touch_shared(b, b->late_read, b->from.cta, (uint32_t)b->from.offset, ACCESS_READ);
@@ -532,11 +563,11 @@ void emu_bulk_exit(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	EACH_LANE(l, mask)
 		if (w->bulk.last[l] > w->bulk.waited[l]) {
-			emu_find(w, op, (int)l, CPTX_FIND_ASYNC_WAIT,
-			         "the thread ends, but has not waited for its bulk group %u, which reads shared memory; "
-			         "cp.async.bulk.wait_group.read 0 must come before%s",
-			         w->bulk.last[l],
-			         w->bulk.last[l] > w->bulk.committed[l] ? ", and cp.async.bulk.commit_group before that" : "");
+			emu_lenient(w, op, (int)l, CPTX_FIND_EXIT,
+			            "the thread ends, but has not waited for its bulk group %u, which reads shared memory; "
+			            "cp.async.bulk.wait_group.read 0 must come before%s",
+			            w->bulk.last[l],
+			            w->bulk.last[l] > w->bulk.committed[l] ? ", and cp.async.bulk.commit_group before that" : "");
 			return;
 		}
 }

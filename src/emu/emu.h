@@ -328,6 +328,11 @@ typedef struct emu_group {
 typedef struct emu_bulk {
 	uint32_t committed[WARP], last[WARP] /* group with a copy */, waited[WARP] /* for reads at least */;
 	emu_clock read, done;
+	struct bulk_first {
+		const emu_op *op;
+		uint64_t step, sum; /* when; a hash of what is copied where */
+		uint32_t late;      /* its number in race.h */
+	} first;                /* the last store that was the first of its instruction */
 } emu_bulk;
 
 /* What stall.c has seen of a warp while nothing changed. */
@@ -378,6 +383,7 @@ typedef struct emu_barrier {
 	uint32_t count, voted;   /* of bar.red: so far */
 	uint32_t popc, all, any; /* of the last generation */
 	emu_clock clock, passed;
+	emu_clock over, all_over; /* of barrier.cluster: what those who came know the end of; of the last generation */
 } emu_barrier;
 
 struct emu_cta {
@@ -437,7 +443,7 @@ struct emu_cluster {
 	emu_view view;
 	struct emu_tensormaps *maps; /* tensormap.c: those that threads have changed; may be NULL */
 	struct emu_found *found;     /* since the last round */
-	size_t nfound;
+	size_t nfound[2];            /* by rank */
 	bool failed, no_memory;
 	bool fold;               /* its log of accesses is full, or its view: the round ends early */
 	struct emu_trace *trace; /* NULL: nobody looks */
@@ -463,6 +469,8 @@ struct emu_grid {
 	struct emu_tensormaps *maps; /* the same, of all clusters */
 	struct emu_wide *wide;       /* what clusters know of one another's accesses */
 	bool failed;                 /* ends as soon as possible */
+	bool wrong;                  /* an error was found, */
+	size_t first;                /* the machine's finding of this number, if it was kept */
 	cptx_error *err;
 };
 
@@ -475,7 +483,7 @@ struct emu_machine {
 	uint64_t next_at, bytes, heap /* bytes that malloc in kernels has given */;
 	cptx_emu_finding *finding;
 	const emu_op **finding_op; /* of each */
-	size_t nfinding, cap_finding;
+	size_t nfinding, cap_finding, nwarning;
 	arena text; /* of findings */
 	uint64_t launches;
 	bool broken; /* a launch faulted: as on a GPU, nothing more can be launched */
@@ -596,6 +604,12 @@ void emu_tensormaps_free(struct emu_tensormaps *t);
  * lane EMU_ALL: the whole warp.  Returns STEP_FAULT: those codes that end a run also end this one.
  */
 enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
+	CPTX_PRINTF_(5, 6);
+/*
+ * The same for a code of CPTX_LENIENT_, with what the manual says behind it.  True: it is a warning, and the instruction
+ * does what a GPU does.
+ */
+bool emu_lenient(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
 	CPTX_PRINTF_(5, 6);
 void emu_find_deadlock(emu_cluster *c);
 void emu_find_limit(emu_cluster *c);

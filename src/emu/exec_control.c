@@ -213,9 +213,8 @@ bool decode_call(emu_decoder *d, emu_op *op)
 	const emu_function *f = emu_decoder_function(d, op->arg[1].slot);
 	op->extra = f;
 	op->fn = f->k->has_body ? call : emu_builtin(f->k->name);
-	return op->fn ||
-	       emu_refuse(d, op, "function %s is only declared; link what defines it, or leave the call out",
-	                                 name_shown(f->k->name, shown));
+	return op->fn || emu_refuse(d, op, "function %s is only declared; link what defines it, or leave the call out",
+	                            name_shown(f->k->name, shown));
 }
 
 bool decode_ret(emu_decoder *d, emu_op *op)

@@ -5,15 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* section NULL: an error. */
 static const struct {
 	const char *name;
 	bool ends;
+	const char *section, *sentence;
 } codes[CPTX_FIND_COUNT] = {
-	{ "none", false },
-#define CPTX_FINDING_(id, text, ends) { text, ends },
+	{ "none", false, NULL, NULL },
+#define CPTX_FINDING_(id, text, ends) { text, ends, NULL, NULL },
+#define CPTX_LENIENT_(id, text, ends, section, sentence) { text, ends, section, sentence },
 #include <cptx/findings.def>
 #undef CPTX_FINDING_
 };
+
+static enum cptx_finding_rank rank_of(const emu_machine *m, enum cptx_finding_code code)
+{
+	return codes[code].section && !m->opt.pedantic ? CPTX_FIND_WARNING : CPTX_FIND_ERROR;
+}
 
 const char *cptx_finding_name(enum cptx_finding_code code)
 {
@@ -71,14 +79,15 @@ static void add(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code 
 	size_t size = strlen(what) + 1;
 	emu_found **end = &c->found;
 
-	if (c->nfound >= w->grid->machine->opt.most_findings)
+	enum cptx_finding_rank rank = rank_of(w->grid->machine, code);
+	if (c->nfound[rank] >= w->grid->machine->opt.most_findings)
 		return;
 	emu_found *f = NEW_SIZED(emu_found, sizeof *f + size);
 	if (!f) {
 		c->no_memory = c->failed = true;
 		return;
 	}
-	*f = (emu_found){ .code = code, .op = op, .has_thread = lane != EMU_ALL, .count = 1 };
+	*f = (emu_found){ .code = code, .rank = rank, .op = op, .has_thread = lane != EMU_ALL, .count = 1 };
 	memcpy(f->block, w->cta->id, sizeof f->block);
 	if (f->has_thread)
 		emu_thread_of(w, (unsigned)lane, f->thread);
@@ -86,23 +95,39 @@ static void add(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code 
 	while (*end)
 		end = &(*end)->next;
 	*end = f;
-	c->nfound++;
+	c->nfound[rank]++;
+}
+
+static void find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, va_list ap)
+{
+	char what[2048];
+
+	if (codes[code].ends && rank_of(w->grid->machine, code) == CPTX_FIND_ERROR)
+		w->cluster->failed = true;
+	if (emu_found_before(w, op, code))
+		return;
+	vsnprintf(what, sizeof what, format, ap);
+	add(w, op, lane, code, what);
 }
 
 enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
 {
-	char what[2048];
 	va_list ap;
 
-	if (codes[code].ends)
-		w->cluster->failed = true;
-	if (emu_found_before(w, op, code))
-		return STEP_FAULT;
 	va_start(ap, format);
-	vsnprintf(what, sizeof what, format, ap);
+	find(w, op, lane, code, format, ap);
 	va_end(ap);
-	add(w, op, lane, code, what);
 	return STEP_FAULT;
+}
+
+bool emu_lenient(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	find(w, op, lane, code, format, ap);
+	va_end(ap);
+	return rank_of(w->grid->machine, code) == CPTX_FIND_WARNING;
 }
 
 void emu_found_free(emu_cluster *c)
@@ -112,7 +137,7 @@ void emu_found_free(emu_cluster *c)
 		free(c->found);
 		c->found = next;
 	}
-	c->nfound = 0;
+	memset(c->nfound, 0, sizeof c->nfound);
 }
 
 /* ---- of the machine ---- */
@@ -130,7 +155,10 @@ static const char *full_text(emu_machine *m, const cptx_emu_finding *f, const ch
 	buf_printf(&b, ", block (%u, %u, %u)", f->block[0], f->block[1], f->block[2]);
 	if (f->has_thread)
 		buf_printf(&b, ", thread (%u, %u, %u)", f->thread[0], f->thread[1], f->thread[2]);
-	buf_printf(&b, ": %s: %s", codes[f->code].name, what);
+	buf_printf(&b, ": %s%s: %s", f->rank == CPTX_FIND_WARNING ? "warning: " : "", codes[f->code].name, what);
+	if (codes[f->code].section)
+		buf_printf(&b, ".  PTX manual, %s: %s%s", codes[f->code].section, codes[f->code].sentence,
+		           f->rank == CPTX_FIND_WARNING ? ".  GPUs take it" : "");
 	buf_put(&b, "", 1);
 	const char *text = b.failed ? NULL : arena_strdup(&m->text, b.p);
 	buf_free(&b);
@@ -164,21 +192,18 @@ static bool room(emu_machine *m)
 	return p && ops;
 }
 
-static bool keep(emu_machine *m, const emu_grid *g, const emu_found *x)
+/* Whether as many as are wanted have been kept of that rank. */
+static bool is_full(const emu_machine *m, enum cptx_finding_rank rank)
 {
-	cptx_emu_finding f = {
-		.code = x->code, .at = emu_site_of(g->image->program, x->op), .has_thread = x->has_thread, .count = x->count
-	};
-	const char *kernel = g->image->kernel->name;
-	cptx_emu_finding *old = known(m, x, f.at, kernel);
+	size_t n = rank == CPTX_FIND_WARNING ? m->nwarning : m->nfinding - m->nwarning;
+
+	return n >= m->opt.most_findings;
+}
+
+static bool put(emu_machine *m, const emu_found *x, cptx_emu_finding f)
+{
 	char opcode[ARCH_OPCODE] = "";
 
-	if (old) {
-		old->count += x->count;
-		return true;
-	}
-	if (m->nfinding >= m->opt.most_findings)
-		return true;
 	if (!room(m))
 		return false;
 	memcpy(f.block, x->block, sizeof f.block);
@@ -186,14 +211,34 @@ static bool keep(emu_machine *m, const emu_grid *g, const emu_found *x)
 	if (x->op && x->op->item)
 		*arch_put_opcode(opcode, x->op->form, ir_mods(x->op->item)) = 0;
 	f.at.file = f.at.file ? arena_strdup(&m->text, f.at.file) : NULL;
-	f.kernel = arena_strdup(&m->text, kernel);
+	f.kernel = arena_strdup(&m->text, f.kernel);
 	f.instruction = arena_strdup(&m->text, opcode);
 	f.text = f.kernel && f.instruction ? full_text(m, &f, x->text) : NULL;
 	if (!f.text)
 		return false;
 	m->finding_op[m->nfinding] = x->op;
 	m->finding[m->nfinding++] = f;
+	m->nwarning += f.rank == CPTX_FIND_WARNING;
 	return true;
+}
+
+static bool keep(emu_machine *m, emu_grid *g, const emu_found *x)
+{
+	cptx_emu_finding f = { .code = x->code,
+		                   .rank = x->rank,
+		                   .kernel = g->image->kernel->name,
+		                   .at = emu_site_of(g->image->program, x->op),
+		                   .has_thread = x->has_thread,
+		                   .count = x->count };
+	cptx_emu_finding *old = known(m, x, f.at, f.kernel);
+
+	if (f.rank == CPTX_FIND_ERROR && !g->wrong) {
+		g->wrong = true;
+		g->first = old ? (size_t)(old - m->finding) : is_full(m, f.rank) ? SIZE_MAX : m->nfinding;
+	}
+	if (old)
+		old->count += x->count;
+	return old || is_full(m, f.rank) || put(m, x, f);
 }
 
 bool emu_found_merge(emu_machine *m, emu_cluster *c)

@@ -9,6 +9,7 @@
 typedef struct emu_found {
 	struct emu_found *next;
 	enum cptx_finding_code code;
+	enum cptx_finding_rank rank;
 	const emu_op *op;
 	uint32_t block[3], thread[3];
 	bool has_thread;

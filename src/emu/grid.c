@@ -343,7 +343,6 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 		           .param_bytes = size,
 		           .limit = m->opt.step_limit,
 		           .err = err };
-	size_t before = m->nfinding;
 
 	memcpy(g.grid, s->grid, sizeof g.grid);
 	memcpy(g.block, s->block, sizeof g.block);
@@ -370,8 +369,8 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	if (!ok)
 		return error_set(err, CPTX_E_MEMORY, at, "kernel %s: out of memory", name_shown(image->kernel->name, shown));
 	m->broken = g.failed;
-	if (m->nfinding == before && !g.failed)
+	if (!g.wrong && !g.failed)
 		return true;
-	const cptx_emu_finding *f = m->nfinding > before ? &m->finding[before] : NULL;
+	const cptx_emu_finding *f = g.wrong && g.first < m->nfinding ? &m->finding[g.first] : NULL;
 	return error_set(err, CPTX_E_FINDING, f ? f->at : at, "%s", f ? f->text : "the launch was ended");
 }

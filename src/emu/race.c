@@ -284,6 +284,7 @@ void clock_fence_by(emu_warp *w, uint32_t mask, unsigned order, bool wide)
 		race_wide_fence(w, mask, order);
 }
 
+void clock_over(emu_warp *w, const emu_clock *from) { clock_join(w->cluster, &w->know.over, from); }
 void clock_release_relaxed(emu_warp *w, emu_clock *to) { clock_join(w->cluster, to, &w->know.at_fence); }
 void clock_acquire_relaxed(emu_warp *w, const emu_clock *from) { clock_join(w->cluster, &w->know.pending, from); }
 
@@ -304,6 +305,13 @@ bool race_knows(const emu_warp *w, unsigned lane, bool fenced, uint32_t agent, u
 	EACH_PART(p, &w->know, UINT32_C(1) << lane)
 		return clock_saw(&p->clock, fenced, agent, epoch, other_lane);
 	return false;
+}
+
+bool race_late_over(const emu_warp *w, uint32_t id)
+{
+	const late_op *x = race_late(w->cluster, id);
+
+	return x && x->agent && clock_saw(&w->know.over, false, x->agent, x->epoch, x->grouped ? x->lane : WARP);
 }
 
 /* ---- stamps ---- */
@@ -456,6 +464,7 @@ void race_warp_free(emu_warp *w)
 	free(w->know.part);
 	clock_free(&w->know.at_fence);
 	clock_free(&w->know.pending);
+	clock_free(&w->know.over);
 }
 
 void race_cta_free(emu_cta *cta)

@@ -41,6 +41,7 @@ typedef struct emu_knowledge {
 	uint32_t epoch;     /* of what it does now */
 	emu_clock at_fence; /* what it knew at its last fence: what relaxed writes behind that publish */
 	emu_clock pending;  /* what relaxed reads have brought: a fence makes it known */
+	emu_clock over;     /* what barrier.cluster says is over, also where an arrival was relaxed: no order of memory */
 } emu_knowledge;
 
 bool race_grid_init(emu_grid *g);
@@ -66,6 +67,7 @@ void clock_warp_sync_by(emu_warp *w, uint32_t mask);   /* these lanes have synch
 /* fence, membar: relaxed accesses in front of it acquire, those behind it release.  wide: beyond the cluster. */
 void clock_fence_by(emu_warp *w, uint32_t mask, unsigned order, bool wide);
 /* What is relaxed does the same in front of a fence, or behind one. */
+void clock_over(emu_warp *w, const emu_clock *from); /* emu_knowledge.over learns it */
 void clock_release_relaxed(emu_warp *w, emu_clock *to);
 void clock_acquire_relaxed(emu_warp *w, const emu_clock *from);
 /* The same for the whole group that runs. */
@@ -106,6 +108,8 @@ uint32_t race_async_begin(emu_warp *w, const emu_op *op, unsigned lane); /* a nu
 void race_async_touch(emu_warp *w, uint32_t id, const emu_place *place, uint32_t size, unsigned access);
 /* An operation has written there, in global memory: only now other clusters can tell what.  Not for what is atomic. */
 void race_async_wrote(emu_warp *w, uint32_t id, const emu_place *place, uint32_t size);
+/* The operation writes the same bytes to the same places as another: no race of the two. */
+void race_async_same(emu_cluster *c, uint32_t id, uint32_t other);
 void race_async_done(emu_cluster *c, uint32_t id, emu_clock *to);
 void race_async_grouped(emu_cluster *c, uint32_t id, emu_clock *track, uint32_t group);
 void race_async_waited(emu_warp *w, uint32_t mask, emu_clock *track, uint32_t group);

@@ -91,6 +91,14 @@ static void tell(emu_cluster *c, emu_clock *k, uint32_t agent, uint32_t epoch, u
 	e->some = MAX(e->some, epoch);
 }
 
+void race_async_same(emu_cluster *c, uint32_t id, uint32_t other)
+{
+	late_op *x = still_there(c, id);
+
+	if (x)
+		x->same = other;
+}
+
 void race_async_done(emu_cluster *c, uint32_t id, emu_clock *to)
 {
 	late_op *x = still_there(c, id);

@@ -24,10 +24,19 @@ static bool known(const touch *t, const cell *x, bool fenced)
 	return race_knows(w, t->lane, fenced, x->agent, x->epoch, x->lane);
 }
 
+/* Both are writes of the same bytes by the same instruction of a warp. */
+static bool is_same_write(const touch *t, const cell *x)
+{
+	const late_op *a = t->late ? race_late(t->w->cluster, t->late) : NULL,
+				  *b = a && x->bits & CELL_LATE ? race_late(t->w->cluster, x->epoch) : NULL;
+
+	return b && a->same && (a->same == b->id || a->same == b->same);
+}
+
 /* Says so if the write is not ordered before this access, or no proxy fence stands between. */
 static bool after_write(const touch *t, const cell *x, uint32_t byte)
 {
-	if (both_strong(t->access, x->bits))
+	if (both_strong(t->access, x->bits) || is_same_write(t, x))
 		return true;
 	bool seen = known(t, x, false);
 	if (seen && (!(t->access & ACCESS_ASYNC) || x->bits & CELL_PROXY || known(t, x, true)))

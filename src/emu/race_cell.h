@@ -43,6 +43,7 @@ typedef struct late_op {
 	uint32_t agent, epoch; /* by which its end will be known */
 	uint16_t warp;
 	uint8_t lane, grouped; /* known to those lanes that wait for the group */
+	uint32_t same;         /* race_async_same: the other's id; 0: none */
 } late_op;
 
 typedef struct location { /* written by a release, or behind a fence */
@@ -95,6 +96,7 @@ static inline bool race_entry_saw(const emu_seen *e, uint32_t epoch, unsigned la
 /* Whether a lane knows what another agent's lane did. */
 bool race_knows(const emu_warp *w, unsigned lane, bool fenced, uint32_t agent, uint32_t epoch, unsigned other_lane);
 bool race_late_known(const emu_warp *w, unsigned lane, bool fenced, uint32_t id);
+bool race_late_over(const emu_warp *w, uint32_t id);         /* emu_knowledge.over says so */
 const late_op *race_late(const emu_cluster *c, uint32_t id); /* NULL: long ago */
 
 #endif

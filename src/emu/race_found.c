@@ -10,7 +10,8 @@ void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offs
 
 	if (a) {
 		buf_printf(b, "global memory, %llu bytes behind the start of %s%s (address 0x%llx)", (unsigned long long)offset,
-		           a->name ? "variable " : "an allocation", a->name ? name_shown(a->name, shown) : "", (unsigned long long)(a->at + offset));
+		           a->name ? "variable " : "an allocation", a->name ? name_shown(a->name, shown) : "",
+		           (unsigned long long)(a->at + offset));
 		return;
 	}
 	buf_str(b, "shared memory");
@@ -18,7 +19,8 @@ void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offs
 		buf_printf(b, " of CTA %u of the cluster", p->cta->rank);
 	const emu_named_place *v = emu_variable_at(&g->image->shared, offset);
 	if (v)
-		buf_printf(b, ", %llu bytes behind the start of %s", (unsigned long long)(offset - v->at), name_shown(v->name, shown));
+		buf_printf(b, ", %llu bytes behind the start of %s", (unsigned long long)(offset - v->at),
+		           name_shown(v->name, shown));
 	else if (g->dyn_smem && offset >= g->image->dyn_at)
 		buf_printf(b, ", %llu bytes behind the start of dynamic shared memory",
 		           (unsigned long long)(offset - g->image->dyn_at));

@@ -90,7 +90,23 @@ static const char *short_name(const emu_op *op)
 	}
 }
 
-/* The operation `me` of the warp comes behind this one; a finding if nothing makes sure of it. */
+/* The end of `r` is known, but no fence stands between; or only a relaxed barrier has told of it. */
+static bool may_be_unfenced(emu_warp *w, const tmem_record *me, const tmem_record *r, const tmem_area *a, const char *did,
+                            uint32_t column, bool known)
+{
+	bool frees = me->op->opcode == CPTX_OP_TCGEN05_DEALLOC, before = !r->piped && !r->published;
+
+	return emu_lenient(w, me->op, EMU_ALL, frees ? CPTX_FIND_TMEM_ORDER : CPTX_FIND_TMEM_FENCE,
+	                   "%s: column %u of tensor memory is %s by a %s that %s; %s", a->what, column, did, short_name(r->op),
+	                   !known   ? "has been waited for, which barrier.cluster.arrive.relaxed told of"
+	                   : before ? "its warp has waited for, but without a fence in front of what told this one"
+	                            : "has been waited for, but without a fence behind",
+	                   !known   ? "that arrival must be a .release"
+	                   : before ? "tcgen05.fence::before_thread_sync must come between"
+	                            : "tcgen05.fence::after_thread_sync must come between");
+}
+
+/* The operation `me` of the warp comes behind this one; a finding, and false for an error, if nothing makes sure of it. */
 static bool is_behind(emu_warp *w, const tmem_record *me, uint32_t id, const tmem_area *a, const char *did, uint32_t column)
 {
 	const tmem_record *r = tmem_record_of(w->cta, id);
@@ -104,15 +120,13 @@ static bool is_behind(emu_warp *w, const tmem_record *me, uint32_t id, const tme
 	bool fenced = r->agent == w->agent ? frees || !r->piped : frees && !r->piped;
 	if (known && (fenced || (published && r->fenced & warp_bit(w))))
 		return true;
+	if (known || (frees && race_late_over(w, r->late)))
+		return may_be_unfenced(w, me, r, a, did, column, known);
 	emu_find(w, me->op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
-	         "%s: column %u of tensor memory is %s by a %s that %s; %s must come between", a->what, column, did,
-	         short_name(r->op),
-	         !known       ? "may be under way"
-	         : !published ? "that warp has waited for, but without a fence in front of what told this one"
-	                      : "has been waited for, but without a fence behind",
-	         known       ? published ? "tcgen05.fence::after_thread_sync" : "tcgen05.fence::before_thread_sync"
-	         : !r->piped ? (r->op->opcode == CPTX_OP_TCGEN05_ST ? "tcgen05.wait::st" : "tcgen05.wait::ld")
-	                     : "tcgen05.commit, a wait at its mbarrier and tcgen05.fence::after_thread_sync");
+	         "%s: column %u of tensor memory is %s by a %s that may be under way; %s must come between", a->what, column,
+	         did, short_name(r->op),
+	         !r->piped ? (r->op->opcode == CPTX_OP_TCGEN05_ST ? "tcgen05.wait::st" : "tcgen05.wait::ld")
+	                   : "tcgen05.commit, a wait at its mbarrier and tcgen05.fence::after_thread_sync");
 	return false;
 }
 

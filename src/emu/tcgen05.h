@@ -90,6 +90,11 @@ struct emu_tcgen05 {
 		emu_clock track;
 	} way[2]; /* loads, stores */
 	tmem_load *loads;
+	struct tmem_copy { /* a register that has been given what a load under way brings, by a move */
+		const emu_frame *frame;
+		uint32_t slot;
+	} * copy;
+	uint32_t ncopy, cap_copy;
 };
 
 static inline bool tmem_is_defined(const emu_tmem *t, uint32_t column, uint32_t lane)

@@ -43,6 +43,7 @@ void emu_tcgen05_free(emu_warp *w)
 		next = l->next;
 		free(l);
 	}
+	free(s->copy);
 	clock_free(&s->way[LOADS].track);
 	clock_free(&s->way[STORES].track);
 	free(s);
@@ -59,16 +60,111 @@ static bool is_in(const emu_arg *a, uint32_t slot)
 	return false;
 }
 
+/* A load that has not been waited for writes it. */
+static bool is_loaded(const emu_warp *w, uint32_t slot)
+{
+	for (const tmem_load *l = w->tcgen05->loads; l; l = l->next)
+		if (l->frame == w->g->frame &&
+		    (is_in(&l->op->arg[0], slot) || (l->op->opcode == CPTX_OP_TCGEN05_LD_RED && is_in(emu_named(l->op, "q"), slot))))
+			return true;
+	return false;
+}
+
+static struct tmem_copy *copy_in(const emu_warp *w, uint32_t slot)
+{
+	struct emu_tcgen05 *s = w->tcgen05;
+
+	for (uint32_t i = 0; i < s->ncopy; i++)
+		if (s->copy[i].slot == slot && s->copy[i].frame == w->g->frame)
+			return &s->copy[i];
+	return NULL;
+}
+
+static void forget_copy(emu_warp *w, uint32_t slot)
+{
+	struct tmem_copy *x = copy_in(w, slot);
+
+	if (x)
+		*x = w->tcgen05->copy[--w->tcgen05->ncopy];
+}
+
+static bool add_copy(emu_warp *w, const emu_op *op, uint32_t slot)
+{
+	struct emu_tcgen05 *s = w->tcgen05;
+
+	if (copy_in(w, slot))
+		return true;
+	if (s->ncopy == s->cap_copy) {
+		uint32_t cap = s->cap_copy ? s->cap_copy * 2 : 16;
+		struct tmem_copy *p = GROW_ARRAY(struct tmem_copy, s->copy, cap);
+		if (!p)
+			return emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for loads of tensor memory"), false;
+		s->copy = p;
+		s->cap_copy = cap;
+	}
+	s->copy[s->ncopy++] = (struct tmem_copy){ w->g->frame, slot };
+	return true;
+}
+
+/*
+ * A move in front of tcgen05.wait::ld: what it writes has not been waited for either.  It waits for the load itself, as
+ * machine code does.
+ */
+static enum emu_step wait_for_loads(emu_warp *w, const emu_op *op)
+{
+	if (w->tcgen05->way[LOADS].busy)
+		return emu_group_block(w, op, "its tcgen05.ld", 0, 0);
+	for (unsigned i = 0; i < op->ndef; i++)
+		if (!add_copy(w, op, op->regs[i]))
+			return STEP_FAULT;
+	return STEP_NEXT;
+}
+
+static void too_early(emu_warp *w, const emu_op *op, const char *does, bool copied)
+{
+	emu_find(w, op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
+	         "it %s a register that %sa tcgen05.ld under way writes; tcgen05.wait::ld must come between", does,
+	         copied ? "has been given what " : "");
+}
+
+/* What the instruction reads; true: it is a move that only hands on what is being loaded. */
+static bool look_at_uses(emu_warp *w, const emu_op *op)
+{
+	bool early = false;
+
+	for (unsigned i = op->ndef; i < op->ndef + op->nuse; i++) {
+		bool loaded = is_loaded(w, op->regs[i]), copied = !loaded && copy_in(w, op->regs[i]);
+		if (!loaded && !copied)
+			continue;
+		if (op->opcode != CPTX_OP_MOV)
+			too_early(w, op, "reads", copied);
+		else
+			early |=
+				emu_lenient(w, op, EMU_ALL, CPTX_FIND_EARLY_MOVE,
+			                "it copies a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
+	}
+	return early;
+}
+
+/* STEP_NEXT: the instruction may be executed. */
+static enum emu_step look(emu_warp *w, const emu_op *op)
+{
+	if (!w->tcgen05 || !w->tcgen05->loads)
+		return STEP_NEXT;
+	bool early = look_at_uses(w, op);
+	for (unsigned i = 0; i < op->ndef; i++) {
+		forget_copy(w, op->regs[i]);
+		if (is_loaded(w, op->regs[i]))
+			too_early(w, op, "writes", false);
+	}
+	return early ? wait_for_loads(w, op) : STEP_NEXT;
+}
+
 static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	for (const tmem_load *l = w->tcgen05 ? w->tcgen05->loads : NULL; l; l = l->next)
-		for (unsigned i = 0; l->frame == w->g->frame && i < op->ndef + op->nuse; i++)
-			if (is_in(&l->op->arg[0], op->regs[i]) ||
-			    (l->op->opcode == CPTX_OP_TCGEN05_LD_RED && is_in(emu_named(l->op, "q"), op->regs[i])))
-				emu_find(w, op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
-				         "it %s a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between",
-				         i < op->ndef ? "writes" : "reads");
-	return op->plain(w, op, mask);
+	enum emu_step s = look(w, op);
+
+	return s == STEP_NEXT ? op->plain(w, op, mask) : s;
 }
 
 void emu_tcgen05_watch(emu_image *im)
@@ -195,6 +291,22 @@ static bool run_store(emu_cluster *c, emu_async *a)
 
 /* ---- issuing ---- */
 
+/* In CTA 1 of a pair, which has allocated its columns together with CTA 0: lanes counted from those of CTA 0 on. */
+static bool counts_in_pair(emu_warp *w, const emu_op *op, uint32_t lane, uint32_t addr)
+{
+	bool pair = false;
+
+	for (unsigned u = 0; w->cta->tmem && u < TMEM_UNITS; u++)
+		pair |= w->cta->tmem->block[u].columns && tmem_pair(w->cta->tmem->block[u].op);
+	if (!pair || !(w->cta->rank & 1) || lane < TMEM_LANES || lane >= 2 * TMEM_LANES)
+		return false;
+	return emu_lenient(
+		w, op, EMU_ALL, CPTX_FIND_PEER_LANES,
+		"address 0x%x names lane %u, as if tensor memory went on behind the %d lanes of the pair's other CTA; it "
+		"must be lane %u",
+		addr, lane, TMEM_LANES, lane - TMEM_LANES);
+}
+
 static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, tmem_place *at)
 {
 	const emu_arg *a = emu_named(op, "a");
@@ -210,12 +322,15 @@ static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, t
 		}
 	*at = tmem_place_of(addr);
 	uint32_t first = w->number % 4 * WARP;
+	if (counts_in_pair(w, op, at->lane, addr))
+		at->lane -= TMEM_LANES;
 	if (at->lane < first || at->lane + m->lanes > first + WARP || at->lane % m->lanes) {
-		emu_find(w, op, EMU_ALL, CPTX_FIND_TMEM_LANES,
-		         "address 0x%x: lanes %u to %u of tensor memory; warp %u may touch lanes %u to %u, and the address names "
-		         "lane %u%s",
-		         addr, at->lane, at->lane + m->lanes - 1, w->number, first, first + WARP - 1, first,
-		         m->lanes == WARP ? "" : " or the one 16 further on");
+		emu_find(
+			w, op, EMU_ALL, CPTX_FIND_TMEM_LANES,
+			"address 0x%x names lanes %u to %u of tensor memory; warp %u may touch lanes %u to %u alone: bits 16 to 31 of "
+			"the address must be %u%s",
+			addr, at->lane, at->lane + m->lanes - 1, w->number, first, first + WARP - 1, first,
+			m->lanes == WARP ? "" : ", or 16 more");
 		return false;
 	}
 	return tmem_allocated(w, op, w->cta, at->column, m->columns);
@@ -295,6 +410,8 @@ static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 		free(l);
 		s->loads = next;
 	}
+	if (!way)
+		s->ncopy = 0;
 	race_async_waited(w, mask, &s->way[way].track, ++s->way[way].groups);
 	return STEP_NEXT;
 }

@@ -455,7 +455,7 @@ void cptx_emu_clear(cptx_device *dev)
 	if (!m)
 		return;
 	emu_lock(dev);
-	m->nfinding = 0;
+	m->nfinding = m->nwarning = 0;
 	arena_free(&m->text);
 	arena_init(&m->text, NULL);
 	memset(&m->counters, 0, sizeof m->counters);

@@ -131,11 +131,14 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 {
 	gemm_trial t = trial_of(user);
 	cptx_error err = { 0 };
-	cptx_device *dev = cptx_emu_open(
-		t.opt.mma == CPTX_GEMM_TCGEN05 ? "sm_100a" : "sm_120a",
-		&(cptx_emu_opt){
-			.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 8, .step_limit = 3000000 },
-		&err);
+	cptx_device *dev = cptx_emu_open(t.opt.mma == CPTX_GEMM_TCGEN05 ? "sm_100a" : "sm_120a",
+	                                 &(cptx_emu_opt){ .seed = seed,
+	                                                  .schedule = (enum cptx_emu_schedule)(seed % 3),
+	                                                  .threads = 1,
+	                                                  .sms = 8,
+	                                                  .step_limit = 3000000,
+	                                                  .pedantic = true },
+	                                 &err);
 
 	t.seed = seed, t.edit = edit, t.user = x;
 	const char *said = gemm_trial_run(dev, &t);

@@ -33,8 +33,8 @@ static void run(const ladder_rung *rung, const ladder_opt *o, const uint64_t mnk
 	gemm_report r = { 0 };
 	const gemm_problem p = { .m = mnk[0], .n = mnk[1], .k = mnk[2], .seed = seed };
 	char text[300];
-	cptx_device *dev =
-		cptx_emu_open(target, &(cptx_emu_opt){ .seed = seed, .schedule = schedule, .threads = 1, .sms = sms }, &err);
+	cptx_device *dev = cptx_emu_open(
+		target, &(cptx_emu_opt){ .seed = seed, .schedule = schedule, .threads = 1, .sms = sms, .pedantic = true }, &err);
 
 	ck_assert_msg(dev != NULL, "%s", err.text);
 	bool ok = ladder_run(dev, rung, o, &p, &r, &err);

@@ -37,11 +37,14 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	cptx_module *m = build(rung);
 	cptx_error err = { 0 };
 	gemm_report r;
-	cptx_device *dev = cptx_emu_open(
-		"sm_100a",
-		&(cptx_emu_opt){
-			.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .sms = 2, .step_limit = 3000000 },
-		&err);
+	cptx_device *dev = cptx_emu_open("sm_100a",
+	                                 &(cptx_emu_opt){ .seed = seed,
+	                                                  .schedule = (enum cptx_emu_schedule)(seed % 3),
+	                                                  .threads = 1,
+	                                                  .sms = 2,
+	                                                  .step_limit = 3000000,
+	                                                  .pedantic = true },
+	                                 &err);
 
 	ck_assert(mutant_make(m, x));
 	bool ok = ladder_run_module(dev, m, rung, &o, &p, &r, &err);

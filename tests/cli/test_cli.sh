@@ -38,7 +38,7 @@ help_names() {
 	while read -r option; do [ "$option" = --help ] || says "$option"; done <"$dir/options"
 }
 help_names gemm arch mma kind tile warps stages cluster stream-k swap per-sm batch grouped layout scale a-tmem in out group output run device lines timeline explain
-help_names run device entry grid block cluster smem arg out seed schedule schedules threads step-limit compare counters finding-format
+help_names run device entry grid block cluster smem arg out seed schedule schedules threads step-limit pedantic compare counters finding-format
 help_names insn arch
 help_names arch
 help_names layout tile type major swizzle pitch read at frag shape num trans sparse svg

@@ -181,7 +181,9 @@ static void compare(const example *e, const unsigned char *a, const unsigned cha
 static cptx_device *emulator(uint64_t seed)
 {
 	cptx_error err = { 0 };
-	cptx_emu_opt o = { .seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1 + seed % 2 };
+	cptx_emu_opt o = {
+		.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1 + seed % 2, .pedantic = true
+	};
 	cptx_device *dev = cptx_emu_open("sm_90a", &o, &err);
 
 	ck_assert_msg(dev != NULL, "%s", err.text);

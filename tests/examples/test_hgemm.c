@@ -33,7 +33,7 @@ static bool uses_tma(enum hgemm_rung rung) { return rung == HGEMM_TMA_R || rung 
  * as many as suit. */
 static void run_with(const char *target, const hgemm_case *c, const size *s, const struct schedule *when, uint32_t sms)
 {
-	cptx_emu_opt how = { .seed = when->seed, .schedule = when->order, .sms = sms };
+	cptx_emu_opt how = { .seed = when->seed, .schedule = when->order, .sms = sms, .pedantic = true };
 	gemm_problem p = { .m = s->m, .n = s->n, .k = s->k, .seed = when->seed };
 	cptx_emu_counters count;
 	gemm_report r;

@@ -27,6 +27,7 @@ enum {
 	RUN_SCHEDULES,
 	RUN_THREADS,
 	RUN_LIMIT,
+	RUN_PEDANTIC,
 	RUN_COMPARE,
 	RUN_COUNTERS,
 	RUN_TRACE,
@@ -46,7 +47,8 @@ static const cli_option options[] = {
 	[RUN_ARG] = { "arg", 'a', "SPEC",
 	              "the next argument: u32:7, f32:1.5, buf:f32[4096]=zero|iota|rand:SEED|@FILE, mem:..., bytes:..., tmap:...",
 	              NULL },
-	[RUN_OUT] = { "out", 'o', "K=FILE", "write the buffer of argument K (from 0) there after the run, as raw bytes; also if something was found",
+	[RUN_OUT] = { "out", 'o', "K=FILE",
+	              "write the buffer of argument K (from 0) there after the run, as raw bytes; also if something was found",
 	              "@file" },
 	[RUN_SEED] = { "seed", 's', "N", "of the emulator's schedule (default 0)", NULL },
 	[RUN_SCHEDULE] = { "schedule", 0, "HOW", "when asynchronous work is done: random, eager or late (default random)",
@@ -54,6 +56,7 @@ static const cli_option options[] = {
 	[RUN_SCHEDULES] = { "schedules", 'n', "N", "run N seeds, and stop at the first that fails", NULL },
 	[RUN_THREADS] = { "threads", 'j', "N", "of the host, for the emulator (default: all processors)", NULL },
 	[RUN_LIMIT] = { "step-limit", 0, "N", "most instructions of warps (default 10^11)", NULL },
+	[RUN_PEDANTIC] = { "pedantic", 0, NULL, "what is a warning, as GPUs take it, is an error", NULL },
 	[RUN_COMPARE] = { "compare", 0, "NAME", "run on this device too, and compare all buffers", "cuda:0 emu:sm_90a" },
 	[RUN_COUNTERS] = { "counters", 0, NULL, "print what the emulator counted", NULL },
 	[RUN_TRACE] = { "trace", 0, "FILE", "write a timeline for chrome://tracing or Perfetto", "@file" },
@@ -63,6 +66,8 @@ static const cli_option options[] = {
 	                   COMPILING_CHOICES },
 	[RUN_FORMAT] = { "finding-format", 0, "FORMAT", "of findings on standard error: text or json", "text json" },
 };
+
+enum { MOST_SAID = 256 };
 
 typedef struct run_request {
 	const cli_command *cmd;
@@ -77,6 +82,12 @@ typedef struct run_request {
 	size_t nout;
 	cptx_emu_opt emu;
 	uint64_t schedules;
+	size_t nwarning; /* said so far */
+	struct said {
+		enum cptx_finding_code code;
+		unsigned line;
+	} said[MOST_SAID];
+	bool named; /* the kernel */
 	bool json, counters, no_progress;
 	enum cptx_compiler compiler;
 	cptx_cache *cache; /* for GPUs */
@@ -155,6 +166,7 @@ static int read_option(run_request *q, int option, const char *value)
 	case RUN_DEVICE: q->device = value; return EXIT_OK;
 	case RUN_COMPARE: q->compare = value; return EXIT_OK;
 	case RUN_ENTRY: q->entry = value; return EXIT_OK;
+	case RUN_PEDANTIC: q->emu.pedantic = true; return EXIT_OK;
 	case RUN_COUNTERS: q->counters = true; return EXIT_OK;
 	case RUN_COOPERATIVE: q->shape.cooperative = true; return EXIT_OK;
 	case RUN_TRACE: q->trace_path = value; return EXIT_OK;
@@ -196,6 +208,7 @@ static void json_finding(const cptx_emu_finding *f, uint64_t seed)
 {
 	fputs("{\"code\":", stderr);
 	run_json_string(stderr, cptx_finding_name(f->code));
+	fprintf(stderr, ",\"rank\":\"%s\"", f->rank == CPTX_FIND_WARNING ? "warning" : "error");
 	fputs(",\"kernel\":", stderr);
 	run_json_string(stderr, f->kernel);
 	fputs(",\"instruction\":", stderr);
@@ -224,27 +237,42 @@ static void print_finding(const cptx_emu_finding *f)
 }
 
 /* Findings shorten a long name; the whole one is said once. */
-static void print_kernel(const cptx_emu_finding *f)
+static void print_kernel(run_request *q, const cptx_emu_finding *f)
 {
-	if (!strstr(f->text, f->kernel))
+	if (!q->named && !strstr(f->text, f->kernel))
 		fprintf(stderr, "cptx run: the kernel is %s\n", f->kernel);
+	q->named = true;
 }
 
-static size_t report(const run_request *q, const cptx_device *dev, uint64_t seed)
+/* A warning that another seed has made is said once. */
+static bool is_said(run_request *q, const cptx_emu_finding *f)
+{
+	for (size_t i = 0; i < q->nwarning; i++)
+		if (q->said[i].code == f->code && q->said[i].line == f->at.line)
+			return true;
+	if (q->nwarning < MOST_SAID)
+		q->said[q->nwarning++] = (struct said){ f->code, (unsigned)f->at.line };
+	return false;
+}
+
+/* How many errors there are. */
+static size_t report(run_request *q, const cptx_device *dev, uint64_t seed)
 {
 	const cptx_emu_finding *f;
-	size_t n = 0;
+	size_t errors = 0;
 
-	for (; (f = cptx_emu_finding_at(dev, n)); n++) {
+	for (size_t i = 0; (f = cptx_emu_finding_at(dev, i)); i++) {
+		errors += f->rank == CPTX_FIND_ERROR;
+		if (f->rank == CPTX_FIND_WARNING && is_said(q, f))
+			continue;
 		if (q->json) {
 			json_finding(f, seed);
 			continue;
 		}
-		if (!n)
-			print_kernel(f);
+		print_kernel(q, f);
 		print_finding(f);
 	}
-	return n;
+	return errors;
 }
 
 /* ---- one run ---- */
@@ -383,8 +411,7 @@ static void print_counters(const cptx_device *dev)
 	       (unsigned long long)c.async_bytes);
 }
 
-static int fail(const run_request *q, const cptx_device *dev, uint64_t seed, unsigned char *const result[],
-                const cptx_error *err)
+static int fail(run_request *q, const cptx_device *dev, uint64_t seed, unsigned char *const result[], const cptx_error *err)
 {
 	size_t n = dev ? report(q, dev, seed) : 0;
 
@@ -411,6 +438,8 @@ static int run_seeds(run_request *q)
 		free_results(result);
 		if (!dev || !run_once(q, dev, result, &err))
 			status = fail(q, dev, first + i, result, &err);
+		else
+			report(q, dev, first + i);
 		if (!status && q->counters && i + 1 == n)
 			print_counters(dev);
 		cptx_device_close(dev);
@@ -459,6 +488,8 @@ static int run_both(run_request *q)
 		cptx_device *dev = open_device(q, name[i], q->emu.seed, &err);
 		if (!dev || !run_once(q, dev, result[i], &err))
 			status = fail(q, dev, q->emu.seed, result[0], &err);
+		else
+			report(q, dev, q->emu.seed);
 		if (!status && q->counters)
 			print_counters(dev);
 		cptx_device_close(dev);
@@ -580,8 +611,11 @@ const cli_command cmd_run = {
 		"  cptx run saxpy.ptx -g 16 -b 256 -a f32:2 -a buf:f32[4096]=iota -a buf:f32[4096]=zero -a u32:4096 -o 2=y.bin\n"
 		"  cptx run kernel.ptx ... --schedules 100          100 schedules of asynchronous work\n"
 		"  cptx run kernel.ptx ... -d cuda:0 --compare emu:sm_90a\n\n"
-		"What the emulator finds wrong (a race, an address out of bounds, a deadlock ...) goes to standard error.\n"
-		"Exit status: 0 done and nothing found, 1 a finding, an error or a difference, 2 wrong usage.\n",
+		"What the emulator finds wrong (a race, an address out of bounds, a deadlock ...) goes to standard error.  A "
+	    "warning\n"
+		"is about what the PTX manual forbids, though GPUs take it and published kernels do it; --pedantic makes it an "
+	    "error.\n"
+		"Exit status: 0 done and nothing found but warnings, 1 an error or a difference, 2 wrong usage.\n",
 	.options = options,
 	.noption = sizeof options / sizeof *options,
 	.operand_choices = "@file",
