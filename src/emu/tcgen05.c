@@ -106,8 +106,12 @@ static bool may_be_unfenced(emu_warp *w, const tmem_record *me, const tmem_recor
 	                            : "tcgen05.fence::after_thread_sync must come between");
 }
 
-/* The operation `me` of the warp comes behind this one; a finding, and false for an error, if nothing makes sure of it. */
-static bool is_behind(emu_warp *w, const tmem_record *me, uint32_t id, const tmem_area *a, const char *did, uint32_t column)
+/*
+ * The operation `me` of the warp comes behind this one; a finding, and false for an error, if nothing makes sure of it.  A
+ * warning is made once: *warned.
+ */
+static bool is_behind(emu_warp *w, const tmem_record *me, uint32_t id, const tmem_area *a, const char *did, uint32_t column,
+                      bool *warned)
 {
 	const tmem_record *r = tmem_record_of(w->cta, id);
 
@@ -121,7 +125,7 @@ static bool is_behind(emu_warp *w, const tmem_record *me, uint32_t id, const tme
 	if (known && (fenced || (published && r->fenced & warp_bit(w))))
 		return true;
 	if (known || (frees && race_late_over(w, r->late)))
-		return may_be_unfenced(w, me, r, a, did, column, known);
+		return *warned || (*warned = may_be_unfenced(w, me, r, a, did, column, known));
 	emu_find(w, me->op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
 	         "%s: column %u of tensor memory is %s by a %s that may be under way; %s must come between", a->what, column,
 	         did, short_name(r->op),
@@ -135,16 +139,16 @@ void tmem_touch(emu_warp *w, uint32_t id, emu_cta *cta, tmem_area a, bool write)
 	const tmem_record *me = tmem_record_of(w->cta, id);
 	emu_tmem *t = cta->tmem;
 	uint32_t seen_writer = 0, seen_reader = 0; /* that have been looked at: most cells have the same */
-	bool good = true;
+	bool good = true, warned = false;
 
 	for (uint32_t c = a.column; me && c < a.column + a.n; c++)
 		for (uint32_t bands = a.bands; bands; bands &= bands - 1) {
 			unsigned b = (unsigned)__builtin_ctz(bands);
 			uint32_t was_writer = t->cell[c][b].writer, was_reader = t->cell[c][b].reader;
 			if (good && was_writer && was_writer != seen_writer)
-				good = is_behind(w, me, seen_writer = was_writer, &a, "written", c);
+				good = is_behind(w, me, seen_writer = was_writer, &a, "written", c, &warned);
 			if (good && write && was_reader && was_reader != seen_reader)
-				good = is_behind(w, me, seen_reader = was_reader, &a, "read", c);
+				good = is_behind(w, me, seen_reader = was_reader, &a, "read", c, &warned);
 			if (write)
 				t->cell[c][b].writer = id, t->cell[c][b].reader = 0;
 			else

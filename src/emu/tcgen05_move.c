@@ -292,19 +292,13 @@ static bool run_store(emu_cluster *c, emu_async *a)
 /* ---- issuing ---- */
 
 /* In CTA 1 of a pair, which has allocated its columns together with CTA 0: lanes counted from those of CTA 0 on. */
-static bool counts_in_pair(emu_warp *w, const emu_op *op, uint32_t lane, uint32_t addr)
+static bool counts_in_pair(const emu_warp *w, uint32_t lane)
 {
 	bool pair = false;
 
 	for (unsigned u = 0; w->cta->tmem && u < TMEM_UNITS; u++)
 		pair |= w->cta->tmem->block[u].columns && tmem_pair(w->cta->tmem->block[u].op);
-	if (!pair || !(w->cta->rank & 1) || lane < TMEM_LANES || lane >= 2 * TMEM_LANES)
-		return false;
-	return emu_lenient(
-		w, op, EMU_ALL, CPTX_FIND_PEER_LANES,
-		"address 0x%x names lane %u, as if tensor memory went on behind the %d lanes of the pair's other CTA; it "
-		"must be lane %u",
-		addr, lane, TMEM_LANES, lane - TMEM_LANES);
+	return pair && w->cta->rank & 1 && lane >= TMEM_LANES && lane < 2 * TMEM_LANES;
 }
 
 static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, tmem_place *at)
@@ -322,8 +316,15 @@ static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, t
 		}
 	*at = tmem_place_of(addr);
 	uint32_t first = w->number % 4 * WARP;
-	if (counts_in_pair(w, op, at->lane, addr))
+	if (counts_in_pair(w, at->lane)) {
 		at->lane -= TMEM_LANES;
+		if (!emu_lenient(
+				w, op, EMU_ALL, CPTX_FIND_PEER_LANES,
+				"address 0x%x names lane %u, as if tensor memory went on behind the %d lanes of the pair's other CTA; "
+				"it must be lane %u",
+				addr, at->lane + TMEM_LANES, TMEM_LANES, at->lane))
+			return false;
+	}
 	if (at->lane < first || at->lane + m->lanes > first + WARP || at->lane % m->lanes) {
 		emu_find(
 			w, op, EMU_ALL, CPTX_FIND_TMEM_LANES,

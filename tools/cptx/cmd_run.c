@@ -82,12 +82,13 @@ typedef struct run_request {
 	size_t nout;
 	cptx_emu_opt emu;
 	uint64_t schedules;
-	size_t nwarning; /* said so far */
-	struct said {
+	struct said { /* warnings so far */
 		enum cptx_finding_code code;
 		unsigned line;
 	} said[MOST_SAID];
-	bool named; /* the kernel */
+	size_t nsaid;
+	unsigned warned[CPTX_FIND_COUNT]; /* instructions, by code */
+	bool named;                       /* the kernel */
 	bool json, counters, no_progress;
 	enum cptx_compiler compiler;
 	cptx_cache *cache; /* for GPUs */
@@ -244,15 +245,30 @@ static void print_kernel(run_request *q, const cptx_emu_finding *f)
 	q->named = true;
 }
 
-/* A warning that another seed has made is said once. */
+/* A warning that was made at the line before, by another seed. */
 static bool is_said(run_request *q, const cptx_emu_finding *f)
 {
-	for (size_t i = 0; i < q->nwarning; i++)
+	for (size_t i = 0; i < q->nsaid; i++)
 		if (q->said[i].code == f->code && q->said[i].line == f->at.line)
 			return true;
-	if (q->nwarning < MOST_SAID)
-		q->said[q->nwarning++] = (struct said){ f->code, (unsigned)f->at.line };
+	if (q->nsaid < MOST_SAID)
+		q->said[q->nsaid++] = (struct said){ f->code, (unsigned)f->at.line };
 	return false;
+}
+
+/* Unrolled code has the same warning at many lines: the first is said, the others are counted. */
+static void say(run_request *q, const cptx_emu_finding *f, uint64_t seed)
+{
+	bool warns = f->rank == CPTX_FIND_WARNING;
+
+	if (warns && is_said(q, f))
+		return;
+	if (q->json) {
+		json_finding(f, seed);
+	} else if (!warns || !q->warned[f->code]++) {
+		print_kernel(q, f);
+		print_finding(f);
+	}
 }
 
 /* How many errors there are. */
@@ -262,17 +278,25 @@ static size_t report(run_request *q, const cptx_device *dev, uint64_t seed)
 	size_t errors = 0;
 
 	for (size_t i = 0; (f = cptx_emu_finding_at(dev, i)); i++) {
+		say(q, f, seed);
 		errors += f->rank == CPTX_FIND_ERROR;
-		if (f->rank == CPTX_FIND_WARNING && is_said(q, f))
-			continue;
-		if (q->json) {
-			json_finding(f, seed);
-			continue;
-		}
-		print_kernel(q, f);
-		print_finding(f);
 	}
 	return errors;
+}
+
+/* Behind all runs. */
+static void sum_up_warnings(const run_request *q)
+{
+	unsigned kinds = 0;
+
+	for (unsigned code = 0; code < CPTX_FIND_COUNT; code++) {
+		kinds += q->warned[code] != 0;
+		if (q->warned[code] > 1)
+			fprintf(stderr, "cptx run: warning: %s: at %u more instructions (--finding-format json has all)\n",
+			        cptx_finding_name((enum cptx_finding_code)code), q->warned[code] - 1);
+	}
+	if (kinds)
+		fputs("cptx run: GPUs take what is a warning; --pedantic makes it an error\n", stderr);
 }
 
 /* ---- one run ---- */
@@ -557,6 +581,7 @@ static int run_traced(run_request *q)
 	if (q->trace_path && !run_trace_open(&q->trace, q->cmd, q->trace_path))
 		return EXIT_FAILED;
 	int status = q->compare ? run_both(q) : run_seeds(q);
+	sum_up_warnings(q);
 	return run_trace_close(&q->trace, q->cmd) ? status : EXIT_FAILED;
 }
 
@@ -612,9 +637,9 @@ const cli_command cmd_run = {
 		"  cptx run kernel.ptx ... --schedules 100          100 schedules of asynchronous work\n"
 		"  cptx run kernel.ptx ... -d cuda:0 --compare emu:sm_90a\n\n"
 		"What the emulator finds wrong (a race, an address out of bounds, a deadlock ...) goes to standard error.  A "
-	    "warning\n"
+		"warning\n"
 		"is about what the PTX manual forbids, though GPUs take it and published kernels do it; --pedantic makes it an "
-	    "error.\n"
+		"error.\n"
 		"Exit status: 0 done and nothing found but warnings, 1 an error or a difference, 2 wrong usage.\n",
 	.options = options,
 	.noption = sizeof options / sizeof *options,
