@@ -168,7 +168,7 @@ static enum emu_step cluster_arrive(emu_warp *w, const emu_op *op, uint32_t mask
 	else
 		clock_release_relaxed(w, &b->clock);
 	if (w->cta->tmem)
-		clock_known_by(w, mask, &b->over);
+		clock_release_by(w, mask, &b->over);
 	w->cluster->progress++;
 	if (cluster_whole(w->cluster))
 		complete(w->cluster, b);

@@ -383,7 +383,7 @@ typedef struct emu_barrier {
 	uint32_t count, voted;   /* of bar.red: so far */
 	uint32_t popc, all, any; /* of the last generation */
 	emu_clock clock, passed;
-	emu_clock over, all_over; /* of barrier.cluster: what those who came know the end of; of the last generation */
+	emu_clock over, all_over; /* of barrier.cluster: what those who came have done and know; of the last generation */
 } emu_barrier;
 
 struct emu_cta {

@@ -307,11 +307,16 @@ bool race_knows(const emu_warp *w, unsigned lane, bool fenced, uint32_t agent, u
 	return false;
 }
 
+bool race_is_over(const emu_warp *w, uint32_t agent, uint32_t epoch, unsigned lane)
+{
+	return clock_saw(&w->know.over, false, agent, epoch, lane);
+}
+
 bool race_late_over(const emu_warp *w, uint32_t id)
 {
 	const late_op *x = race_late(w->cluster, id);
 
-	return x && x->agent && clock_saw(&w->know.over, false, x->agent, x->epoch, x->grouped ? x->lane : WARP);
+	return x && x->agent && race_is_over(w, x->agent, x->epoch, x->grouped ? x->lane : WARP);
 }
 
 /* ---- stamps ---- */

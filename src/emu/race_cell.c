@@ -33,6 +33,15 @@ static bool is_same_write(const touch *t, const cell *x)
 	return b && a->same && (a->same == b->id || a->same == b->same);
 }
 
+/* A read of the address that tcgen05.alloc has written in the CTA's own memory, behind a relaxed barrier of the cluster. */
+static bool is_allocated(const touch *t, const cell *x)
+{
+	const emu_warp *w = t->w;
+
+	return w->grid->image->ops[x->op]->opcode == CPTX_OP_TCGEN05_ALLOC && t->place->cta == w->cta &&
+	       !(t->access & ACCESS_WRITE || x->bits & CELL_LATE || t->late) && race_is_over(w, x->agent, x->epoch, x->lane);
+}
+
 /* Says so if the write is not ordered before this access, or no proxy fence stands between. */
 static bool after_write(const touch *t, const cell *x, uint32_t byte)
 {
@@ -41,6 +50,11 @@ static bool after_write(const touch *t, const cell *x, uint32_t byte)
 	bool seen = known(t, x, false);
 	if (seen && (!(t->access & ACCESS_ASYNC) || x->bits & CELL_PROXY || known(t, x, true)))
 		return true;
+	if (!seen && is_allocated(t, x))
+		return emu_lenient(
+			t->w, t->op, (int)t->lane, CPTX_FIND_ALLOC_ORDER,
+			"it reads the address that tcgen05.alloc has written, behind barrier.cluster.arrive.relaxed; that "
+			"arrival must be a .release");
 	race_found(t, x, true, byte, seen);
 	return false;
 }

@@ -96,7 +96,9 @@ static inline bool race_entry_saw(const emu_seen *e, uint32_t epoch, unsigned la
 /* Whether a lane knows what another agent's lane did. */
 bool race_knows(const emu_warp *w, unsigned lane, bool fenced, uint32_t agent, uint32_t epoch, unsigned other_lane);
 bool race_late_known(const emu_warp *w, unsigned lane, bool fenced, uint32_t id);
-bool race_late_over(const emu_warp *w, uint32_t id);         /* emu_knowledge.over says so */
+/* emu_knowledge.over says that the lane has come so far; that the operation is over. */
+bool race_is_over(const emu_warp *w, uint32_t agent, uint32_t epoch, unsigned lane);
+bool race_late_over(const emu_warp *w, uint32_t id);
 const late_op *race_late(const emu_cluster *c, uint32_t id); /* NULL: long ago */
 
 #endif

@@ -301,6 +301,12 @@ static bool counts_in_pair(const emu_warp *w, uint32_t lane)
 	return pair && w->cta->rank & 1 && lane >= TMEM_LANES && lane < 2 * TMEM_LANES;
 }
 
+/* A load by another warp than the first, from the lanes of that one. */
+static bool is_of_first_warp(const emu_op *op, uint32_t lane, uint32_t first)
+{
+	return lane < WARP && first && (op->opcode == CPTX_OP_TCGEN05_LD || op->opcode == CPTX_OP_TCGEN05_LD_RED);
+}
+
 static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, tmem_place *at)
 {
 	const emu_arg *a = emu_named(op, "a");
@@ -323,6 +329,13 @@ static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, t
 				"address 0x%x names lane %u, as if tensor memory went on behind the %d lanes of the pair's other CTA; "
 				"it must be lane %u",
 				addr, at->lane + TMEM_LANES, TMEM_LANES, at->lane))
+			return false;
+	}
+	if (is_of_first_warp(op, at->lane, first)) {
+		at->lane += first;
+		if (!emu_lenient(w, op, EMU_ALL, CPTX_FIND_FIRST_LANES,
+		                 "address 0x%x names lane %u, of warp 0 of a warpgroup; warp %u must name lane %u", addr,
+		                 at->lane - first, w->number, at->lane))
 			return false;
 	}
 	if (at->lane < first || at->lane + m->lanes > first + WARP || at->lane % m->lanes) {

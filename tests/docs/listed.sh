@@ -37,6 +37,7 @@ for folder in tests/*/; do
 	[ "$folder" = tests/corpus/ ] || has docs/architecture.md "\`$(basename "$folder")\`"
 done
 for finding in $(sed -n 's/^CPTX_FINDING_([^"]*"\([^"]*\)".*/\1/p' include/cptx/findings.def); do has docs/write_a_kernel.md "\`$finding\`"; done
+for warning in $(sed -n 's/^CPTX_LENIENT_([^"]*"\([^"]*\)".*/\1/p' include/cptx/findings.def); do has docs/emulator.md "\`$warning\`"; done
 parts=$(sed -n 's/^	{ CPTX_FIND_[A-Z_]*, "\(.*\)" },$/\1/p' tests/emu/test_bugs.c)
 [ -n "$parts" ] || { echo "FAIL: tests/emu/test_bugs.c has no parts of findings"; failed=1; }
 for part in $parts; do has docs/emulator.md "\`$part\`"; done
