@@ -3,6 +3,7 @@
 
 #include "emu/atomic.h"
 #include "emu/exec.h"
+#include "emu/finding.h"
 #include "emu/num.h"
 
 #include <cptx/tensor_map.h>
@@ -456,7 +457,7 @@ static uint64_t sum_of(const bulk_copy *b)
 static void look_for_same(const bulk_copy *b)
 {
 	emu_warp *w = b->a.w;
-	struct bulk_first *first = &w->bulk.first, now = { b->a.op, w->cluster->step, sum_of(b), b->late_write };
+	bulk_first *first = &w->bulk.first, now = { b->a.op, w->cluster->step, sum_of(b), b->late_write };
 
 	if (b->op || first->op != now.op || first->step != now.step)
 		*first = now;

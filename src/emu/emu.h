@@ -324,15 +324,17 @@ typedef struct emu_group {
 	emu_waiting waiting;
 } emu_group;
 
+typedef struct bulk_first {
+	const emu_op *op;
+	uint64_t step, sum; /* when; a hash of what is copied where */
+	uint32_t late;      /* its number in race.h */
+} bulk_first;
+
 /* Bulk copies from shared memory (bulk.c), by lane: groups are counted from 1 on. */
 typedef struct emu_bulk {
 	uint32_t committed[WARP], last[WARP] /* group with a copy */, waited[WARP] /* for reads at least */;
 	emu_clock read, done;
-	struct bulk_first {
-		const emu_op *op;
-		uint64_t step, sum; /* when; a hash of what is copied where */
-		uint32_t late;      /* its number in race.h */
-	} first;                /* the last store that was the first of its instruction */
+	bulk_first first; /* the last store that was the first of its instruction */
 } emu_bulk;
 
 /* What stall.c has seen of a warp while nothing changed. */
@@ -604,12 +606,6 @@ void emu_tensormaps_free(struct emu_tensormaps *t);
  * lane EMU_ALL: the whole warp.  Returns STEP_FAULT: those codes that end a run also end this one.
  */
 enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
-	CPTX_PRINTF_(5, 6);
-/*
- * The same for a code of CPTX_LENIENT_, with what the manual says behind it.  True: it is a warning, and the instruction
- * does what a GPU does.
- */
-bool emu_lenient(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
 	CPTX_PRINTF_(5, 6);
 void emu_find_deadlock(emu_cluster *c);
 void emu_find_limit(emu_cluster *c);

@@ -17,6 +17,12 @@ typedef struct emu_found {
 	char text[];
 } emu_found;
 
+/*
+ * As emu_find for a code of CPTX_LENIENT_, with what the manual says behind it.  True: it is a warning, and the instruction
+ * does what a GPU does.
+ */
+bool emu_lenient(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
+	CPTX_PRINTF_(5, 6);
 /* Whether the cluster has made it already at this instruction in this round: it is counted then, and needs no words. */
 bool emu_found_before(emu_warp *w, const emu_op *op, enum cptx_finding_code code);
 bool emu_found_merge(emu_machine *m, emu_cluster *c); /* false: memory is short */

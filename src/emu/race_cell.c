@@ -1,6 +1,8 @@
 /* Words of memory: who wrote them last, who has read them since, and whether the next who comes knows of it. */
 #include "emu/race_wide.h"
 
+#include "emu/finding.h"
+
 #include <stdlib.h>
 
 struct emu_shadow {

@@ -1,5 +1,6 @@
 /* Tensor memory: allocation, the order of what touches it, tcgen05.commit and tcgen05.fence. */
 #include "emu/tcgen05.h"
+#include "emu/finding.h"
 #include "emu/mbarrier.h"
 #include "emu/race_cell.h"
 

@@ -1,4 +1,5 @@
 /* tcgen05.ld, tcgen05.st, tcgen05.wait. */
+#include "emu/finding.h"
 #include "emu/fragment.h"
 #include "emu/num.h"
 #include "emu/tcgen05.h"

@@ -301,7 +301,7 @@ scale() { # N: how many elements of 100 it may scale; then more options
 	complains "cptx run: the kernel is $long"
 	holds test "$(grep -c "$long" "$err")" -eq 1
 	holds test "$(grep 'out-of-bounds' "$err" | wc -c)" -lt 400
-	fails '{"code":"out-of-bounds","kernel":"scale","instruction":"ld.global.f32","file":' $(scale 101 --finding-format json)
+	fails '{"code":"out-of-bounds","rank":"error","kernel":"scale","instruction":"ld.global.f32","file":' $(scale 101 --finding-format json)
 	complains '"line":21,"block":[1,0,0],"thread":[36,0,0],"count":1,"seed":0,"text":"kernel scale, '
 	holds test "$(wc -l <"$err")" -eq 1
 	fails "out-of-bounds" $(scale 101 --compare emu:sm_120a)
@@ -330,6 +330,42 @@ cat >"$dir/pair.ptx" <<'S'
 S
 status 0 run "$dir/pair.ptx" -b 1 -a "mem:u32[4]" -a "bytes:u32[2]=iota" -a "buf:u32[1]" -o "2=$dir/one.bin"
 holds test "$(od -An -tu4 "$dir/one.bin" | tr -d ' ')" = 1
+# A warning: the launch succeeds, and says it once.
+cat >"$dir/exit.ptx" <<'S'
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 x)
+.reqntid 32
+{
+	.reg .pred %p;
+	.reg .b32 %r<3>;
+	.reg .b64 %rd<2>;
+	.shared .align 16 .b8 s[128];
+	ld.param.u64 %rd1, [x];
+	mov.u32 %r1, %tid.x;
+	setp.eq.u32 %p, %r1, 0;
+	@!%p bra out;
+	st.shared.v4.u32 [s], {%r1, %r1, %r1, %r1};
+	fence.proxy.async;
+	cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], 16;
+	cp.async.bulk.commit_group;
+	cp.async.bulk.global.shared::cta.bulk_group [%rd1+16], [s], 16;
+	cp.async.bulk.commit_group;
+out:
+	ret;
+}
+S
+status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --schedules 5 -o "0=$dir/exit.bin" --no-progress
+complains "warning: stores-at-exit: the thread ends, but has not waited for its bulk group 2"
+complains "PTX manual, cp.async.bulk.wait_group: "
+complains "cptx run: GPUs take what is a warning; --pedantic makes it an error"
+holds test "$(wc -l <"$err")" -eq 2
+holds test "$(od -An -v -tu4 "$dir/exit.bin" | tr -s ' \n' ' ')" = " 0 0 0 0 0 0 0 0 "
+status 0 run "$dir/exit.ptx" -a "buf:u32[8]=iota" --finding-format json
+complains '{"code":"stores-at-exit","rank":"warning","kernel":"k","instruction":"ret"'
+fails "stores-at-exit: the thread ends" run "$dir/exit.ptx" -a "buf:u32[8]=iota" --pedantic
+holds test "$(grep -c warning "$err")" -eq 0
 fails "argument 0 is an object of 12 bytes" run "$dir/pair.ptx" -b 1 -a "bytes:u32[3]" -a "buf:u32[1]"
 fails "race.ptx:12: kernel race, st.shared.u32, block (0, 0, 0), thread (" run "$dir/race.ptx" -a "buf:u32[64]=zero" --schedules 20 --seed 7
 complains ": race: it writes 4 bytes of shared memory"

@@ -74,7 +74,8 @@ static void no_room_behind(tensor_case *c)
 static cptx_device *open_for(const tensor_case *c, uint64_t seed)
 {
 	cptx_device *dev = cptx_emu_open(
-		c->target, &(cptx_emu_opt){ .no_undefined = true, .seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3) }, NULL);
+		c->target, &(cptx_emu_opt){ .no_undefined = true, .seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3) },
+		NULL);
 
 	ck_assert_ptr_nonnull(dev);
 	return dev;
@@ -532,6 +533,7 @@ START_TEST(maps_of_the_host)
 }
 END_TEST
 
-TRIAL_MAIN("emu_tma", boxes_at_the_end_of_shared_memory, loads, stores, reductions, a_box, to_many_ctas, the_mbarrier_of_the_peer, changed_maps,
-           maps_changed_in_place, maps_of_other_blocks, each_field, a_swizzle_of_96_bytes, maps_in_wrong_places,
-           maps_that_break_rules, bytes_and_waits, reductions_that_types_have_not, maps_of_the_host)
+TRIAL_MAIN("emu_tma", boxes_at_the_end_of_shared_memory, loads, stores, reductions, a_box, to_many_ctas,
+           the_mbarrier_of_the_peer, changed_maps, maps_changed_in_place, maps_of_other_blocks, each_field,
+           a_swizzle_of_96_bytes, maps_in_wrong_places, maps_that_break_rules, bytes_and_waits,
+           reductions_that_types_have_not, maps_of_the_host)
