@@ -465,7 +465,7 @@ static void look_for_same(const bulk_copy *b)
 	         emu_lenient(
 				 w, b->a.op, (int)b->a.lane, CPTX_FIND_SAME_STORE,
 				 "the copy has the source and the destination of another that the same instruction starts in this warp"))
-		race_async_same(w->cluster, b->late_write, first->late);
+		race_async_same(w->cluster, b->late_write, (uint32_t)first->late);
 }
 
 static bool touch_store(bulk_copy *b)

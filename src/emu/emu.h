@@ -324,10 +324,9 @@ typedef struct emu_group {
 	emu_waiting waiting;
 } emu_group;
 
-typedef struct bulk_first {
+typedef struct bulk_first { /* sum: a hash of what is copied where; late: its number in race.h */
 	const emu_op *op;
-	uint64_t step, sum; /* when; a hash of what is copied where */
-	uint32_t late;      /* its number in race.h */
+	uint64_t step, sum, late;
 } bulk_first;
 
 /* Bulk copies from shared memory (bulk.c), by lane: groups are counted from 1 on. */
@@ -471,8 +470,7 @@ struct emu_grid {
 	struct emu_tensormaps *maps; /* the same, of all clusters */
 	struct emu_wide *wide;       /* what clusters know of one another's accesses */
 	bool failed;                 /* ends as soon as possible */
-	bool wrong;                  /* an error was found, */
-	size_t first;                /* the machine's finding of this number, if it was kept */
+	size_t wrong; /* the first error: number of the machine's finding + 1, SIZE_MAX if it was not kept; 0: none */
 	cptx_error *err;
 };
 

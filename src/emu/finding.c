@@ -232,10 +232,8 @@ static bool keep(emu_machine *m, emu_grid *g, const emu_found *x)
 		                   .count = x->count };
 	cptx_emu_finding *old = known(m, x, f.at, f.kernel);
 
-	if (f.rank == CPTX_FIND_ERROR && !g->wrong) {
-		g->wrong = true;
-		g->first = old ? (size_t)(old - m->finding) : is_full(m, f.rank) ? SIZE_MAX : m->nfinding;
-	}
+	if (f.rank == CPTX_FIND_ERROR && !g->wrong)
+		g->wrong = old ? (size_t)(old - m->finding) + 1 : is_full(m, f.rank) ? SIZE_MAX : m->nfinding + 1;
 	if (old)
 		old->count += x->count;
 	return old || is_full(m, f.rank) || put(m, x, f);

@@ -83,6 +83,12 @@ typedef struct tmem_load {
 	const emu_op *op;
 	const emu_frame *frame;
 } tmem_load;
+/* A register that has been given what a load under way brings, by a move. */
+typedef struct tmem_copy {
+	const emu_frame *frame;
+	uint32_t slot;
+} tmem_copy;
+
 struct emu_tcgen05 {
 	struct {
 		uint32_t busy;   /* loads or stores */
@@ -90,10 +96,7 @@ struct emu_tcgen05 {
 		emu_clock track;
 	} way[2]; /* loads, stores */
 	tmem_load *loads;
-	struct tmem_copy { /* a register that has been given what a load under way brings, by a move */
-		const emu_frame *frame;
-		uint32_t slot;
-	} * copy;
+	tmem_copy *copy;
 	uint32_t ncopy, cap_copy;
 };
 

@@ -71,7 +71,7 @@ static bool is_loaded(const emu_warp *w, uint32_t slot)
 	return false;
 }
 
-static struct tmem_copy *copy_in(const emu_warp *w, uint32_t slot)
+static tmem_copy *copy_in(const emu_warp *w, uint32_t slot)
 {
 	struct emu_tcgen05 *s = w->tcgen05;
 
@@ -83,7 +83,7 @@ static struct tmem_copy *copy_in(const emu_warp *w, uint32_t slot)
 
 static void forget_copy(emu_warp *w, uint32_t slot)
 {
-	struct tmem_copy *x = copy_in(w, slot);
+	tmem_copy *x = copy_in(w, slot);
 
 	if (x)
 		*x = w->tcgen05->copy[--w->tcgen05->ncopy];
@@ -97,13 +97,13 @@ static bool add_copy(emu_warp *w, const emu_op *op, uint32_t slot)
 		return true;
 	if (s->ncopy == s->cap_copy) {
 		uint32_t cap = s->cap_copy ? s->cap_copy * 2 : 16;
-		struct tmem_copy *p = GROW_ARRAY(struct tmem_copy, s->copy, cap);
+		tmem_copy *p = GROW_ARRAY(tmem_copy, s->copy, cap);
 		if (!p)
 			return emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for loads of tensor memory"), false;
 		s->copy = p;
 		s->cap_copy = cap;
 	}
-	s->copy[s->ncopy++] = (struct tmem_copy){ w->g->frame, slot };
+	s->copy[s->ncopy++] = (tmem_copy){ w->g->frame, slot };
 	return true;
 }
 
