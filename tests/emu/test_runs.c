@@ -171,6 +171,43 @@ START_TEST(traffic_is_counted)
 }
 END_TEST
 
+/* Every launch fails that has an error, though it was found before or more than are kept; one with warnings does not. */
+START_TEST(warnings_and_errors)
+{
+	static const char text[] =
+		".version 8.8\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 wrong)\n{\n"
+		".reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<4>; .shared .align 16 .b8 s[16];\n"
+		"ld.param.u64 %rd0, [p]; ld.param.u32 %r1, [wrong]; mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0;\n"
+		"setp.eq.u32 %p1, %r1, 0; @%p1 bra fine; st.global.u32 [%rd0+16], %r0;\n"
+		"fine: @!%p0 bra out; st.shared.v4.u32 [s], {1, 2, 3, 4}; fence.proxy.async;\n"
+		"cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 16; cp.async.bulk.commit_group;\n"
+		"out: ret;\n}\n";
+	cptx_error err = { 0 };
+	cptx_device *dev = cptx_emu_open("sm_90a", &(cptx_emu_opt){ .most_findings = 1 }, &err);
+	cptx_program *p = cptx_device_load_text(dev, text, strlen(text), NULL, &err);
+	uint64_t at = cptx_mem_alloc(dev, 32, &err);
+	const cptx_emu_finding *f;
+
+	ck_assert_msg(!err.code, "%s", err.text);
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t wrong = i % 2, x[4] = { 0 };
+		err = (cptx_error){ 0 };
+		bool ok =
+			cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 64 }, CPTX_ARGS(at, wrong) }, NULL, &err);
+		ck_assert_msg(ok == !wrong && (ok || strstr(err.text, ": race: ")), "%u: %s", i, err.text);
+		err = (cptx_error){ 0 };
+		ck_assert(cptx_mem_read(dev, x, at, sizeof x, &err) && x[0] == 1 && x[3] == 4);
+	}
+	f = cptx_emu_finding_at(dev, 0);
+	ck_assert(f && f->code == CPTX_FIND_EXIT && f->rank == CPTX_FIND_WARNING && f->count == 4);
+	ck_assert(strstr(f->text, ": warning: stores-at-exit: ") && strstr(f->text, "PTX manual, cp.async.bulk.wait_group: "));
+	f = cptx_emu_finding_at(dev, 1);
+	ck_assert(f && f->code == CPTX_FIND_RACE && f->rank == CPTX_FIND_ERROR && !cptx_emu_finding_at(dev, 2));
+	cptx_program_destroy(p);
+	cptx_device_close(dev);
+}
+END_TEST
+
 START_TEST(a_profile_by_instruction)
 {
 	static const char text[] =
@@ -230,4 +267,5 @@ START_TEST(memory_runs_short)
 END_TEST
 
 TRIAL_MAIN("emu_runs", threads_change_nothing, races_change_nothing_either, seeds_change_the_order, endless_loops_end,
-           the_limit_is_that_of_the_launch, traffic_is_counted, a_profile_by_instruction, memory_runs_short)
+           the_limit_is_that_of_the_launch, traffic_is_counted, a_profile_by_instruction, memory_runs_short,
+           warnings_and_errors)
