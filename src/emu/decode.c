@@ -1,7 +1,6 @@
 /* From the IR of a kernel to an image: registers get places, operands and modifiers are laid open, each instruction its
  * function. */
 #include "emu/undefined.h"
-#include "emu/wgmma.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -646,10 +645,7 @@ static bool build(emu_image *im, cptx_site at, cptx_error *err)
 	memset(im->shared_at, 0xff, (m->nsym + 1) * sizeof *im->shared_at);
 	if (!reach_tables(im, m) || !decode_all(im, at, err))
 		return error_set(err, CPTX_E_MEMORY, at, "out of memory");
-	if (im->wgmma)
-		emu_wgmma_watch(im);
-	if (im->tcgen05)
-		emu_tcgen05_watch(im);
+	emu_watch(im);
 	uint32_t align = MAX(im->dyn_align, (uint32_t)EMU_GRAIN);
 	im->dyn_at = emu_aligned(emu_aligned(im->shared.bytes, align) + im->shared.gaps, align);
 	return (emu_variables_end(&im->shared, a, im->dyn_at) && index_ops(im)) ||

@@ -111,6 +111,7 @@ struct emu_op {
 	uint8_t negated, flags, narg;
 	uint8_t converge;    /* all lanes of the warp that have not exited must be here: .aligned, .sync of all lanes */
 	uint8_t flow, whole; /* undefined.c's */
+	uint8_t watchers;    /* enum emu_watcher */
 	uint16_t opcode;     /* enum cptx_op */
 	uint16_t form;
 	uint32_t index; /* of the program's operations: for counters and for telling findings apart */
@@ -121,10 +122,12 @@ struct emu_op {
 	uint16_t ndef, nuse;  /* registers for what definedness follows from: uses behind defs */
 	const uint32_t *regs; /* then the widths of these, in bits */
 	const void *extra;    /* what the decoder of the instruction made */
-	emu_fn plain;         /* wgmma.c's: the function behind fn */
-	int64_t imm[3];       /* the same */
+	emu_fn plain;         /* where there are watchers: the function behind fn, which asks them first */
+	int64_t imm[3];       /* numbers that the decoder of the instruction made */
 	emu_arg *arg;
 };
+/* Who looks at the registers of an instruction before it is executed (watch.c): in kernels that have some of these. */
+enum emu_watcher { WATCH_WGMMA = 1, WATCH_TCGEN05 = 2 /* tcgen05.ld */ };
 enum emu_op_flags {
 	OP_PURE = 1, /* results are defined where all operands are; else as OP_QUIET */
 	OP_SPLITS =
@@ -176,8 +179,7 @@ struct emu_image {
 	uint32_t nop;
 	const emu_op **ops;  /* by index: nop of them */
 	uint32_t *shared_at; /* offsets of module variables in .shared, by id; IR_NONE: not placed */
-	bool wgmma;          /* it has some: emu_wgmma_watch */
-	bool tcgen05;        /* it has tcgen05.ld: emu_tcgen05_watch */
+	uint8_t watchers;    /* enum emu_watcher: of all its instructions */
 	size_t profile;      /* first entry of the machine's, */
 	uint64_t profiled;   /* if made since the last clearing */
 };
@@ -591,7 +593,9 @@ void emu_mbarriers_free(emu_cta *cta);
 void emu_tmem_free(emu_cta *cta);
 void emu_tmem_end(emu_cluster *c); /* the cluster is at its end: what is still allocated */
 void emu_tcgen05_free(emu_warp *w);
-void emu_tcgen05_watch(emu_image *im); /* what touches registers while they are loaded is found */
+/* Whether it touches registers that are being loaded; STEP_NEXT: it may be executed. */
+enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op);
+void emu_watch(emu_image *im); /* watch.c: from now on they look */
 void emu_async_state_free(emu_warp *w);
 bool emu_print_out(emu_cluster *c); /* system.c: gives the user what was printed; false: memory is short */
 void emu_bulk_exit(emu_warp *w, const emu_op *op, uint32_t mask); /* bulk.c: these lanes end */

@@ -147,8 +147,7 @@ static bool look_at_uses(emu_warp *w, const emu_op *op)
 	return early;
 }
 
-/* STEP_NEXT: the instruction may be executed. */
-static enum emu_step look(emu_warp *w, const emu_op *op)
+enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op)
 {
 	if (!w->tcgen05 || !w->tcgen05->loads)
 		return STEP_NEXT;
@@ -159,25 +158,6 @@ static enum emu_step look(emu_warp *w, const emu_op *op)
 			too_early(w, op, "writes", false);
 	}
 	return early ? wait_for_loads(w, op) : STEP_NEXT;
-}
-
-static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
-{
-	enum emu_step s = look(w, op);
-
-	return s == STEP_NEXT ? op->plain(w, op, mask) : s;
-}
-
-void emu_tcgen05_watch(emu_image *im)
-{
-	for (size_t i = 0; i < im->nfunction; i++) {
-		emu_function *f = im->function[i];
-		for (size_t j = 0; f && f->decoded && j < f->ncode; j++)
-			if (f->code[j].ndef + f->code[j].nuse) {
-				f->code[j].plain = f->code[j].fn;
-				f->code[j].fn = watched;
-			}
-	}
 }
 
 /* ---- running ---- */
@@ -471,7 +451,7 @@ static bool decode_move(emu_decoder *d, emu_op *op, const emu_arg *regs)
 bool decode_tcgen05_ld(emu_decoder *d, emu_op *op)
 {
 	op->fn = ld;
-	op->f->image->tcgen05 = true;
+	op->f->image->watchers |= WATCH_TCGEN05;
 	return decode_move(d, op, &op->arg[0]);
 }
 

@@ -177,32 +177,19 @@ static void look(emu_warp *w, struct emu_wgmma *s, const emu_op *op)
 		add(&s->touched, op->regs[i]);
 }
 
-static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
+void emu_wgmma_look(emu_warp *w, const emu_op *op)
 {
 	if (w->wgmma && w->wgmma->frame == w->g->frame)
 		look(w, w->wgmma, op);
-	return op->plain(w, op, mask);
 }
 
-static bool is_wgmma(const emu_op *op)
+bool emu_is_wgmma(const emu_op *op)
 {
 	switch (op->opcode) {
 	case CPTX_OP_WGMMA_MMA_ASYNC:
 	case CPTX_OP_WGMMA_MMA_ASYNC_B1:
 	case CPTX_OP_WGMMA_MMA_ASYNC_SP: return true;
 	default: return false;
-	}
-}
-
-void emu_wgmma_watch(emu_image *im)
-{
-	for (size_t i = 0; i < im->nfunction; i++) {
-		emu_function *f = im->function[i];
-		for (size_t j = 0; f && f->decoded && j < f->ncode; j++)
-			if (f->code[j].ndef + f->code[j].nuse && !is_wgmma(&f->code[j])) {
-				f->code[j].plain = f->code[j].fn;
-				f->code[j].fn = watched;
-			}
 	}
 }
 
@@ -377,7 +364,7 @@ static bool decode_order(emu_op *op, emu_fn fn)
 	op->fn = fn;
 	op->converge = 1;
 	op->flags = OP_SPLITS;
-	op->f->image->wgmma = true;
+	op->f->image->watchers |= WATCH_WGMMA;
 	return true;
 }
 

@@ -203,6 +203,16 @@ static bool emu_transfer(cptx_device *dev, const transfer *t, cptx_error *err)
 
 /* ---- programs ---- */
 
+/* The first of the errors that cptx_check reports. */
+static void take_first(void *user, const cptx_error *e)
+{
+	cptx_error *err = (cptx_error *)user;
+
+	if (err && err->code == CPTX_OK)
+		*err = *e;
+}
+
+/* What a compiler refuses for the text's own .target and .version is not executed either. */
 static cptx_module *read_text(cptx_program *p, const char *text, size_t size, const load_request *q, cptx_error *err)
 {
 	cptx_module *m = cptx_parse(text, size, CPTX_OPT_(cptx_parse_opt, .name = q->opt.name));
@@ -222,6 +232,10 @@ static cptx_module *read_text(cptx_program *p, const char *text, size_t size, co
 	p->version = cptx_module_version(m);
 	if (t && !target_runs_on(t, p->dev->info.compute_capability)) {
 		error_set(err, CPTX_E_TARGET, at, "an emulated %s cannot run code for %s", p->dev->info.target, t->name);
+		cptx_module_destroy(m);
+		return NULL;
+	}
+	if (!q->module && cptx_check(m, NULL, take_first, err)) { /* a module was checked while it was printed */
 		cptx_module_destroy(m);
 		return NULL;
 	}
