@@ -16,8 +16,9 @@
  *
  * Threads: devices, programs and streams may be used by many threads; a cptx_launch by one at a time.
  *
- * Ownership: destroy launches before their program; programs, streams and events before their device.  Every destroy and
- * close accepts NULL.
+ * Ownership: launches, programs, streams, events and the device may be destroyed in any order.  What others still need lives
+ * on until they are gone: a device's context stays retained (an adopted one must exist) until the last program, stream and
+ * event of it, and a program loaded until its last launch.  Every destroy and close accepts NULL.
  */
 #ifndef CPTX_DEVICE_H
 #define CPTX_DEVICE_H
@@ -52,7 +53,8 @@ CPTX_API unsigned cptx_device_count(const char *kind, cptx_error *err);
 CPTX_API cptx_device *cptx_device_open(const char *name, cptx_error *err);
 /** Works in an existing context (a CUcontext), which stays the caller's; NULL: the calling thread's current one. */
 CPTX_API cptx_device *cptx_device_adopt(void *context, cptx_error *err);
-/** Closes it; a context that was adopted stays.  NULL is allowed. */
+/** Closes it, and frees an emulator's memory, once nothing of it is left (above); a context that was adopted stays.  NULL is
+ * allowed. */
 CPTX_API void cptx_device_close(cptx_device *dev);
 
 /** Facts of a device.  Sizes in bytes. */
@@ -117,7 +119,7 @@ CPTX_API bool cptx_event_elapsed(cptx_event *start, cptx_event *end, float *ms, 
 
 /** Global memory, aligned to 256 bytes at least; 0 on failure. */
 CPTX_API uint64_t cptx_mem_alloc(cptx_device *dev, size_t size, cptx_error *err);
-/** Waits for the work that uses it, then frees.  0 is allowed. */
+/** Waits for the work that uses it, then frees.  0 is allowed.  The emulator makes a finding of what cannot be freed. */
 CPTX_API void cptx_mem_free(cptx_device *dev, uint64_t ptr);
 
 /** Host to device.  Complete on return, ordered behind the default stream. */

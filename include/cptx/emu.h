@@ -7,11 +7,15 @@
  *
  * What it finds wrong is a finding, of one of two ranks.  An error that a GPU would end the launch for too (an illegal
  * address, a trap), or behind which nothing can go on (a deadlock), ends the launch: cptx_launch_run fails with
- * CPTX_E_FINDING, and the device is of no more use but for reading memory and findings, as after a sticky error of CUDA.
- * Others (a race, an undefined value) let the launch go on to its end, which then fails with the same code and the first
- * error's text.  A warning is about what the PTX manual forbids, but GPUs take and published kernels do (<cptx/findings.def>
- * has each, and why): data are as a GPU gives them, and the launch succeeds.  With cptx_emu_opt.pedantic these are errors,
- * too.
+ * CPTX_E_FINDING, and later launches are refused, as after a sticky error of CUDA, until cptx_emu_continue().  Others (a
+ * race, an undefined value) let the launch go on to its end, which then fails with the same code and the first error's text.
+ * A warning is about what the PTX manual forbids, but GPUs take and published kernels do (<cptx/findings.def> has each, and
+ * why): data are as a GPU gives them, and the launch succeeds.  With cptx_emu_opt.pedantic these are errors, too.
+ *
+ * Addresses that are freed are given again only when all of the address space has been: so what uses freed memory is found
+ * (CPTX_FIND_USE_AFTER_FREE), and so is freeing twice, or what was never allocated, in kernels and by cptx_mem_free.
+ *
+ * Threads: the calls below may stand beside launches of other threads; they wait until those are done.
  */
 #ifndef CPTX_EMU_PUBLIC_H
 #define CPTX_EMU_PUBLIC_H
@@ -56,13 +60,19 @@ typedef struct cptx_emu_span {
 typedef struct cptx_emu_opt {
 	uint64_t seed; /**< of the schedule of warps, CTAs and asynchronous work; the same seed gives the same run */
 	enum cptx_emu_schedule schedule; /**< when asynchronous work is done */
-	uint32_t threads;                /**< of the host; 0: as many as it has processors.  Changes nothing but the time */
-	uint64_t step_limit;             /**< instructions of all warps in a launch, exactly; one more ends it; 0: 10^11 */
-	uint32_t most_findings;          /**< kept, of each rank; 0: 100 */
+	uint32_t threads;                /**< of the host; 0: as many as it has processors.  Changes nothing but the time.  More
+	                                    than processors, beyond 16, or than CTAs that are there at once are not started */
+	/** Instructions of all warps in a launch, exactly; one more ends it; 0: 10^11.  Each 1024 bytes of text that printf
+	 * reads or prints count as one. */
+	uint64_t step_limit;
+	uint32_t most_findings; /**< kept, of each rank; 0: 100 */
 	uint32_t sms; /**< multiprocessors, with a CTA each: of more, the rest begins later; 0: as many as suit, and tells of 132
 	                   or 148 */
 	bool no_races, no_undefined; /**< do not look for these */
 	bool pedantic;               /**< what is a warning is an error */
+	/** Bytes that a launch may print by printf, as the buffer of a GPU bounds it; what comes later is lost, and the last
+	 * line says so.  0: 1 MiB, CUDA's default.  A call prints 65536 at most. */
+	uint64_t print_limit;
 	/** Gets what kernels print by printf, piece by piece while a launch runs, in the thread that launched; NULL: it is lost.
 	 */
 	void (*print)(void *user, const char *text);
@@ -84,7 +94,7 @@ CPTX_API bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_sch
 /**
  * Makes memory of the host program memory of the device, without a copy, until cptx_mem_free: the address that kernels see,
  * 0 on error.  All of it counts as written.  Its alignment is that of `host`, up to 512 bytes.
- * Errors: ARG (no emulator, NULL, no bytes), MEMORY.
+ * Errors: ARG (no emulator, NULL, no bytes, more than the host has addresses behind it), MEMORY.
  */
 CPTX_API uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err);
 /**
@@ -110,11 +120,11 @@ enum cptx_finding_rank {
 	CPTX_FIND_WARNING /**< it goes on as on a GPU, which takes what the manual does not promise */
 };
 
-/** One finding.  Strings live until the device is cleared or closed. */
+/** One finding, which nothing changes any more.  It and its strings live until the device is cleared or closed. */
 typedef struct cptx_emu_finding {
 	enum cptx_finding_code code;      /**< what it is about */
 	enum cptx_finding_rank rank;      /**< an error, or a warning */
-	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands */
+	const char *kernel, *instruction; /**< the latter as PTX prints it, without operands; empty: the host program did it */
 	cptx_site at;                     /**< the line of C, or of the PTX text */
 	uint32_t block[3], thread[3];     /**< the first that it was found in */
 	bool has_thread;                  /**< else it is about a warp, block or the launch */
@@ -122,10 +132,18 @@ typedef struct cptx_emu_finding {
 	uint64_t count;                   /**< how often at this instruction */
 } cptx_emu_finding;
 
-/** Findings of all launches since the device was opened or cleared, in the order they were made; NULL behind the last. */
+/**
+ * Findings of all launches since the device was opened or cleared, in the order they were made, as they are now: a later
+ * call may give one with a higher count.  NULL behind the last.
+ */
 CPTX_API const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i);
-/** Forgets findings, counters and profiles. */
+/** Forgets findings, counters and profiles: what cptx_emu_finding_at and cptx_emu_get_profile gave is no more. */
 CPTX_API void cptx_emu_clear(cptx_device *dev);
+/**
+ * Lets the device launch again behind a finding that ended a launch.  Memory is as that launch left it; findings stay, and
+ * cptx_emu_clear() forgets them.  False for a device that is no emulator.
+ */
+CPTX_API bool cptx_emu_continue(cptx_device *dev);
 
 /** What launches did since the device was opened or cleared. */
 typedef struct cptx_emu_counters {
@@ -140,15 +158,15 @@ typedef struct cptx_emu_counters {
 /** The counters; false for a device that is no emulator. */
 CPTX_API bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out);
 
-/** What an instruction did in all launches since then. */
+/** What an instruction did in all launches since then.  The strings live until the device is cleared or closed. */
 typedef struct cptx_emu_profile {
 	const char *kernel, *instruction;                           /**< the latter as PTX prints it, without operands */
 	cptx_site at;                                               /**< the line of C, or of the PTX text */
 	uint64_t executed;                                          /**< by threads */
 	uint64_t shared_wavefronts, bank_conflicts, global_sectors; /**< as of cptx_emu_counters */
 } cptx_emu_profile;
-/** Instructions of all kernels that were launched, in the order of their code; NULL behind the last. */
-CPTX_API const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i);
+/** Instruction i, from 0 on, of all kernels that were launched, in the order of their code; false behind the last. */
+CPTX_API bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *out);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 using std::atomic_bool;
 using std::atomic_exchange;
 using std::atomic_fetch_add;
+using std::atomic_fetch_sub;
 using std::atomic_uint;
 using std::atomic_uint_fast64_t;
 #else

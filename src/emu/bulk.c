@@ -220,10 +220,23 @@ static void load_segment(const bulk_copy *b, const bulk_span *s, uint32_t i, con
 		to_tf32(to->p, n);
 }
 
+/* Whether a kernel has freed the global memory meanwhile. */
+static bool is_gone(const bulk_copy *b, const bulk_span *s)
+{
+	if (!s->alloc || s->alloc->p)
+		return false;
+	emu_find(b->a.w, b->a.op, (int)b->a.lane, CPTX_FIND_USE_AFTER_FREE,
+	         "%u bytes at address 0x%llx were freed while it was under way; it must be waited for first",
+	         outside_bytes(b, s->n), (unsigned long long)(s->alloc->at + s->offset));
+	return true;
+}
+
 static void load_span(const bulk_copy *b, const bulk_span *s, const bulk_dest *d)
 {
 	uint32_t i = s->s, left = s->n;
 
+	if (is_gone(b, s))
+		return;
 	clip(b, &i, &left);
 	while (left) {
 		emu_place to = inside(b, d->cta, d->at, i);
@@ -277,6 +290,8 @@ static void write_span(const bulk_copy *b, const bulk_span *s)
 {
 	uint32_t step = b->spread ? b->spread : s->n;
 
+	if (is_gone(b, s))
+		return;
 	for (uint32_t i = 0; i < s->n; i += step) {
 		emu_place to = outside(b, s, i);
 		const unsigned char *from = b->stage + s->s + i;

@@ -110,7 +110,7 @@ void emu_counters_add(emu_grid *g, const emu_cluster *c)
 		g->traffic[i].conflicts += c->traffic[i].conflicts;
 		g->traffic[i].sectors += c->traffic[i].sectors;
 	}
-	n->warp_instructions += c->step - c->idle;
+	n->warp_instructions += c->step - c->idle - c->spent;
 	n->ctas += c->ncta;
 	n->global_read += m->global_read;
 	n->global_written += m->global_written;

@@ -12,6 +12,7 @@ struct emu_decoder {
 	emu_image *image;
 	emu_function *f;
 	const cptx_kernel *k;
+	const ir_item *var; /* the declaration that is being read */
 	cptx_site at;
 	cptx_error *err;
 	arena *a;
@@ -46,7 +47,7 @@ void *emu_decoder_alloc(emu_decoder *d, size_t size)
 
 static cptx_site site_of(const emu_decoder *d, const ir_item *it)
 {
-	if (it->file)
+	if (it && it->file)
 		return (cptx_site){ d->k->m->file[it->file - 1], it->line };
 	return d->at;
 }
@@ -149,6 +150,28 @@ static uint32_t shared_place(emu_decoder *d, const ir_sym *s)
 	return emu_variable_add(&im->shared, d->a, s, im->shared.n < WIDE_GAPS ? WIDE_GAP : NARROW_GAP, &d->ok);
 }
 
+/* Sums of sizes are of 32 bits from here on. */
+static bool has_room(emu_decoder *d, const ir_sym *s)
+{
+	unsigned space = s->is_param ? SPACE_PARAM : emu_space_of(s->space);
+	uint64_t most = space == SPACE_LOCAL ? EMU_LOCAL_LIMIT : UINT64_C(1) << SHARED_RANK;
+	uint64_t used = space == SPACE_LOCAL    ? d->f->local.bytes
+	                : space == SPACE_SHARED ? d->image->shared.bytes
+	                : space == SPACE_PARAM  ? d->f->param_bytes
+	                                        : 0;
+
+	if (space == SPACE_GLOBAL || space == SPACE_CONST || (s->size <= most && used <= most - s->size))
+		return true;
+	error_set(d->err, CPTX_E_LIMIT, site_of(d, d->var), "kernel %s: %llu bytes of %s with variable %s; the limit is %llu",
+	          d->k->name, (unsigned long long)(used + s->size),
+	          space == SPACE_LOCAL    ? "local memory of a thread"
+	          : space == SPACE_SHARED ? "shared memory"
+	                                  : "parameters",
+	          s->name, (unsigned long long)most);
+	d->ok = false;
+	return false;
+}
+
 /* The value that names a variable in its space; *kind says what is added when a frame is made. */
 static uint64_t symbol_address(emu_decoder *d, uint32_t id, unsigned *kind, unsigned *space)
 {
@@ -166,7 +189,7 @@ static uint64_t symbol_address(emu_decoder *d, uint32_t id, unsigned *kind, unsi
 	if (*space != SPACE_SHARED)
 		return d->image->program->sym_at[id - MODULE_SYM];
 	at = d->image->shared_at[id - MODULE_SYM];
-	if (at == IR_NONE)
+	if (at == IR_NONE && has_room(d, s))
 		at = d->image->shared_at[id - MODULE_SYM] = shared_place(d, s);
 	return at;
 }
@@ -175,6 +198,8 @@ static void place_symbol(emu_decoder *d, uint32_t id)
 {
 	const ir_sym *s = d->k->sym[id];
 
+	if (!has_room(d, s))
+		return;
 	switch (s->is_param ? SPACE_PARAM : emu_space_of(s->space)) {
 	case SPACE_SHARED: d->sym[id] = shared_place(d, s); return;
 	case SPACE_LOCAL: d->sym[id] = emu_variable_add(&d->f->local, d->a, s, EMU_LOCAL_GAP, &d->ok); return;
@@ -484,7 +509,7 @@ static bool scan(emu_decoder *d)
 		else if (it->kind == ITEM_TARGETS)
 			d->list[ir_operand(d->k, it, 0).id] = it;
 		else if (it->kind == ITEM_VAR)
-			place_symbol(d, ir_operand(d->k, it, 0).id);
+			place_symbol(d, ir_operand(d->k, (d->var = it), 0).id);
 	}
 	d->f->local_bytes = emu_aligned(d->f->local.bytes + d->f->local.gaps, EMU_GRAIN);
 	d->ok &= emu_variables_end(&d->f->local, d->a, d->f->local_bytes);

@@ -208,6 +208,7 @@ static inline uint64_t emu_function_at(const cptx_kernel *k)
 {
 	return FUNC_FIRST + (k->def ? k->def : k)->number * UINT64_C(16);
 }
+enum { EMU_LOCAL_LIMIT = 512 * 1024 /* bytes of local memory of a thread */ };
 enum { SHARED_FIRST = 1024, SHARED_RANK = 24, SHARED_MASK = 0xffffff };
 
 /* A piece of global memory: an allocation, or a variable of a program. */
@@ -220,6 +221,11 @@ typedef struct emu_alloc {
 	bool is_heap; /* of malloc in a kernel */
 	bool is_host; /* memory of the host program, not freed here */
 } emu_alloc;
+
+/* An allocation that was. */
+typedef struct emu_freed {
+	uint64_t at, size;
+} emu_freed;
 
 enum emu_access {
 	ACCESS_READ = 1,
@@ -247,15 +253,27 @@ typedef struct emu_place {
 	struct emu_page *view; /* the cluster's own page that p lies in; NULL: none */
 } emu_place;
 
+/* ---- alloc.c: who has which addresses of global memory ---- */
+enum { EMU_ALLOC_GAP = 4096 /* bytes between allocations that belong to nobody */, EMU_WHY = 192 };
 bool emu_memory_init(emu_machine *m);
 void emu_memory_free(emu_machine *m);
+/* 0: memory is short, or emu_alloc_fits says that the address space has no such gap. */
 uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined);
 /* Memory of the host as global memory, until emu_alloc_free. */
 uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size);
 bool emu_alloc_free(emu_machine *m, uint64_t at);
-/* No byte lies in it any more, but warps may still remember it. */
+bool emu_alloc_fits(const emu_machine *m, uint64_t size);
+/* No byte lies in it any more (p is NULL), but warps may still remember it, until emu_alloc_sweep behind the launch. */
 void emu_alloc_close(emu_machine *m, emu_alloc *a);
+void emu_alloc_sweep(emu_machine *m, size_t from);            /* from that number on */
 emu_alloc *emu_alloc_find(const emu_machine *m, uint64_t at); /* that holds the byte; NULL: none */
+/* The last that begins at the address or in front of it, and the next behind; NULL: none. */
+emu_alloc *emu_alloc_near(const emu_machine *m, uint64_t at, const emu_alloc **next);
+const emu_freed *emu_freed_at(const emu_machine *m, uint64_t at); /* that held the byte; NULL: none that is remembered */
+/* Why the address cannot be freed by a kernel (heap) or the host program; NONE: it can. */
+enum cptx_finding_code emu_free_wrong(const emu_machine *m, uint64_t at, bool heap, char why[EMU_WHY]);
+
+/* ---- memory.c ---- */
 
 /* Where `size` bytes at the address lie; a finding and false if they do not, or are not aligned to `align`. */
 bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size, uint32_t align,
@@ -428,7 +446,8 @@ struct emu_cluster {
 	uint32_t id[3];
 	emu_cta *cta;
 	uint32_t ncta, nwarp /* of all */, live /* warps */;
-	uint64_t step, idle; /* time; how much of it was spent with nothing to do: the rest are instructions of warps */
+	uint64_t step, idle; /* time; how much of it was spent with nothing to do: the rest are instructions of warps, */
+	uint64_t spent;      /* and these: long ones count as several */
 	uint64_t progress;   /* counts what may wake a waiter */
 	uint64_t idle_seen;
 	uint64_t changes,
@@ -451,6 +470,7 @@ struct emu_cluster {
 	bool fold;               /* its log of accesses is full, or its view: the round ends early */
 	struct emu_trace *trace; /* NULL: nobody looks */
 	buf printed;             /* by vprintf since the last round */
+	bool print_lost;         /* more than the launch may print */
 	bool none_left;          /* clusterlaunchcontrol: it has seen that no cluster can be cancelled any more */
 };
 
@@ -471,6 +491,8 @@ struct emu_grid {
 	struct emu_traffic *traffic;
 	struct emu_tensormaps *maps; /* the same, of all clusters */
 	struct emu_wide *wide;       /* what clusters know of one another's accesses */
+	uint64_t printed;            /* bytes that the user has got of vprintf */
+	bool print_lost;             /* there were more */
 	bool failed;                 /* ends as soon as possible */
 	size_t wrong; /* the first error: number of the machine's finding + 1, SIZE_MAX if it was not kept; 0: none */
 	cptx_error *err;
@@ -483,8 +505,13 @@ struct emu_machine {
 	emu_alloc **alloc; /* by address */
 	size_t nalloc, cap_alloc;
 	uint64_t next_at, bytes, heap /* bytes that malloc in kernels has given */;
+	emu_freed *freed; /* the latest, in a ring */
+	uint64_t nfreed;  /* ever */
+	bool again;       /* addresses that were freed are given again */
+	bool running;     /* a launch is under way, in the thread that holds the device's lock */
 	cptx_emu_finding *finding;
-	const emu_op **finding_op; /* of each */
+	const emu_op **finding_op;              /* of each */
+	const cptx_emu_finding **finding_given; /* as callers last got it */
 	size_t nfinding, cap_finding, nwarning;
 	arena text; /* of findings */
 	uint64_t launches;
@@ -609,6 +636,10 @@ void emu_tensormaps_free(struct emu_tensormaps *t);
  */
 enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
 	CPTX_PRINTF_(5, 6);
+/* The same about what the host program has done. */
+void emu_find_host(emu_machine *m, enum cptx_finding_code code, const char *what);
+/* Finding i as it is now, which nobody changes; NULL behind the last. */
+const cptx_emu_finding *emu_finding_now(emu_machine *m, size_t i);
 void emu_find_deadlock(emu_cluster *c);
 void emu_find_limit(emu_cluster *c);
 /* A finding if the register is undefined in one of the lanes: "the address", "the predicate" ... */

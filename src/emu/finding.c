@@ -187,9 +187,25 @@ static bool room(emu_machine *m)
 	const emu_op **ops = GROW_ARRAY(const emu_op *, m->finding_op, cap);
 	if (ops)
 		m->finding_op = ops;
-	if (p && ops)
+	const cptx_emu_finding **given = GROW_ARRAY(const cptx_emu_finding *, m->finding_given, cap);
+	if (given)
+		m->finding_given = given;
+	if (p && ops && given)
 		m->cap_finding = cap;
-	return p && ops;
+	return p && ops && given;
+}
+
+/* Behind room(). */
+static bool put(emu_machine *m, const cptx_emu_finding *f, const emu_op *op)
+{
+	m->finding_op[m->nfinding] = op;
+	m->finding[m->nfinding] = *f;
+	m->finding_given[m->nfinding] = ARENA_COPY(&m->text, cptx_emu_finding, f, 1);
+	if (!m->finding_given[m->nfinding])
+		return false;
+	m->nfinding++;
+	m->nwarning += f->rank == CPTX_FIND_WARNING;
+	return true;
 }
 
 /* Whether as many as are wanted have been kept of that rank. */
@@ -200,7 +216,7 @@ static bool is_full(const emu_machine *m, enum cptx_finding_rank rank)
 	return n >= m->opt.most_findings;
 }
 
-static bool put(emu_machine *m, const emu_found *x, cptx_emu_finding f)
+static bool put_found(emu_machine *m, const emu_found *x, cptx_emu_finding f)
 {
 	char opcode[ARCH_OPCODE] = "";
 
@@ -214,12 +230,36 @@ static bool put(emu_machine *m, const emu_found *x, cptx_emu_finding f)
 	f.kernel = arena_strdup(&m->text, f.kernel);
 	f.instruction = arena_strdup(&m->text, opcode);
 	f.text = f.kernel && f.instruction ? full_text(m, &f, x->text) : NULL;
-	if (!f.text)
-		return false;
-	m->finding_op[m->nfinding] = x->op;
-	m->finding[m->nfinding++] = f;
-	m->nwarning += f.rank == CPTX_FIND_WARNING;
-	return true;
+	return f.text && put(m, &f, x->op);
+}
+
+void emu_find_host(emu_machine *m, enum cptx_finding_code code, const char *what)
+{
+	cptx_emu_finding f = { .code = code, .kernel = "", .instruction = "", .count = 1 };
+	buf b;
+
+	if (is_full(m, CPTX_FIND_ERROR) || !room(m))
+		return;
+	buf_init(&b, NULL);
+	buf_printf(&b, "cptx_mem_free: %s: %s", codes[code].name, what);
+	buf_put(&b, "", 1);
+	f.text = b.failed ? NULL : arena_strdup(&m->text, b.p);
+	buf_free(&b);
+	if (f.text)
+		put(m, &f, NULL);
+}
+
+/* What a caller has been given stays as it is: only the launching thread counts on. */
+const cptx_emu_finding *emu_finding_now(emu_machine *m, size_t i)
+{
+	if (i >= m->nfinding)
+		return NULL;
+	if (m->finding_given[i]->count != m->finding[i].count) {
+		const cptx_emu_finding *now = ARENA_COPY(&m->text, cptx_emu_finding, &m->finding[i], 1);
+		if (now)
+			m->finding_given[i] = now;
+	}
+	return m->finding_given[i];
 }
 
 static bool keep(emu_machine *m, emu_grid *g, const emu_found *x)
@@ -236,7 +276,7 @@ static bool keep(emu_machine *m, emu_grid *g, const emu_found *x)
 		g->wrong = old ? (size_t)(old - m->finding) + 1 : is_full(m, f.rank) ? SIZE_MAX : m->nfinding + 1;
 	if (old)
 		old->count += x->count;
-	return old || is_full(m, f.rank) || put(m, x, f);
+	return old || is_full(m, f.rank) || put_found(m, x, f);
 }
 
 bool emu_found_merge(emu_machine *m, emu_cluster *c)

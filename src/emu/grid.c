@@ -14,6 +14,7 @@
 enum { ROUND = 16384 /* instructions of a cluster in a round */, RESIDENT = 16 /* CTAs that are there at once, at first */ };
 enum { VIEW_PAGES = 16384, VIEW_LEAST = 64 /* of all clusters that are there, and of one at least: then a round ends */ };
 enum { IDLE_ROUNDS = 64 /* with nothing but waiting for one another, before more clusters are started */ };
+enum { FEW_THREADS = 16 /* so many may be asked for on fewer processors, too */ };
 enum {
 	QUIET_ROUNDS = 4,
 	LOOK_EVERY = 4 /* rounds in which nothing changes, before it is asked whether anybody can go on */
@@ -271,18 +272,24 @@ static bool all_rounds(run *r)
 	}
 }
 
-static uint32_t host_threads(const emu_grid *g)
+/* Of the host: more than there are clusters at a time, or many more than processors, only wait for one another. */
+static uint32_t host_threads(const emu_grid *g, size_t clusters)
 {
-	long n = g->machine->opt.threads ? (long)g->machine->opt.threads : sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t here = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+	uint64_t n = g->machine->opt.threads;
 
-	return (uint32_t)MIN((uint64_t)MAX(n, 1), g->nclusters);
+	if (!n || (n > FEW_THREADS && n > here))
+		n = here;
+	return (uint32_t)MIN(n, clusters);
 }
 
 static bool run_grid(emu_grid *g)
 {
 	run r = { .g = g };
 	pthread_t thread[256];
-	uint32_t want = MIN(host_threads(g) - 1, (uint32_t)ARRAY_LEN(thread));
+	uint32_t ctas = g->machine->opt.sms ? g->machine->opt.sms : RESIDENT;
+	uint64_t most = g->cooperative ? g->nclusters : MIN(MAX(ctas / g->ctas_per_cluster, 1u), g->nclusters);
+	uint32_t want = MIN(host_threads(g, (size_t)most) - 1, (uint32_t)ARRAY_LEN(thread));
 
 	if (!race_grid_init(g))
 		return false;
@@ -291,9 +298,7 @@ static bool run_grid(emu_grid *g)
 	pthread_cond_init(&r.done, NULL);
 	while (r.nthread < want && !pthread_create(&thread[r.nthread], NULL, thread_main, &r))
 		r.nthread++;
-	uint32_t ctas = g->machine->opt.sms ? g->machine->opt.sms : RESIDENT;
-	size_t most = g->cooperative ? (size_t)g->nclusters : MAX(ctas / g->ctas_per_cluster, 1u);
-	bool ok = room(&r, most) && all_rounds(&r) && last_words(&r);
+	bool ok = room(&r, (size_t)most) && all_rounds(&r) && last_words(&r);
 	pthread_mutex_lock(&r.lock);
 	r.over = true;
 	pthread_cond_broadcast(&r.start);
@@ -359,12 +364,19 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	g.shared_bytes = s->dyn_smem ? image->dyn_at + s->dyn_smem : image->shared.bytes + image->shared.gaps;
 	if (m->broken)
 		return error_set(err, CPTX_E_FINDING, at,
-		                 "an earlier launch ended with a finding; this device cannot launch any more");
+		                 "kernel %s: an earlier launch ended with a finding, and nothing more is launched, as on a GPU; "
+		                 "cptx_emu_continue(dev) lets the next ones run, cptx_emu_finding_at has what was found",
+		                 image->kernel->name);
+	bool outer = m->running; /* what prints may launch */
+	m->running = true;
 	g.hits = NEW_ARRAY(uint64_t, image->nop + 1u);
 	g.traffic = NEW_ARRAY(struct emu_traffic, image->nop + 1u);
 	bool ok = g.hits && g.traffic && run_cooperative(&g) && emu_counters_finish(&g);
 	free(g.hits);
 	free(g.traffic);
+	m->running = outer;
+	if (!outer)
+		emu_alloc_sweep(m, 0);
 	char shown[NAME_SHOWN + 1];
 	if (!ok)
 		return error_set(err, CPTX_E_MEMORY, at, "kernel %s: out of memory", name_shown(image->kernel->name, shown));

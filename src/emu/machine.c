@@ -30,6 +30,7 @@ void emu_machine_free(emu_machine *m)
 	emu_memory_free(m);
 	free(m->finding);
 	free(m->finding_op);
+	free(m->finding_given);
 	free(m->profile);
 	arena_free(&m->text);
 	free(m);
@@ -69,29 +70,33 @@ static bool in_memory(const ir_sym *s)
 	return (s->space == CPTX_GLOBAL || s->space == CPTX_CONST) && !s->is_param && !s->removed;
 }
 
-static uint64_t place(emu_program *p, const ir_sym *s)
+static bool place(emu_program *p, const ir_sym *s, uint64_t *where, cptx_site at, cptx_error *err)
 {
-	return emu_alloc_new(p->machine, MAX(s->size, 1u), s->align, s->name, true);
+	if (!in_memory(s))
+		return true;
+	*where = emu_alloc_new(p->machine, MAX(s->size, 1u), s->align, s->name, true);
+	return *where || error_set(err, CPTX_E_MEMORY, at, "no %llu bytes of memory for variable %s",
+	                           (unsigned long long)s->size, s->name);
 }
 
 /* Addresses first: initialisers name variables behind them. */
-static bool place_variables(emu_program *p)
+static bool place_variables(emu_program *p, cptx_site site, cptx_error *err)
 {
 	const cptx_module *m = p->module;
 
 	p->sym_at = ARENA_ZEROED(&p->a, uint64_t, m->nsym + 1);
 	p->own_at = ARENA_ZEROED(&p->a, uint64_t *, m->nbody + 1);
 	if (!p->sym_at || !p->own_at)
-		return false;
+		return error_set(err, CPTX_E_MEMORY, site, "out of memory");
 	for (size_t i = 0; i < m->nsym; i++)
-		if (in_memory(m->sym[i]) && !(p->sym_at[i] = place(p, m->sym[i])))
+		if (!place(p, m->sym[i], &p->sym_at[i], site, err))
 			return false;
 	for (const cptx_kernel *k = m->first; k; k = k->next) {
 		uint64_t *at = p->own_at[k->number - 1] = ARENA_ZEROED(&p->a, uint64_t, k->nsym + 1);
 		if (!at)
-			return false;
+			return error_set(err, CPTX_E_MEMORY, site, "out of memory");
 		for (size_t i = 0; i < k->nsym; i++)
-			if (in_memory(k->sym[i]) && !(at[i] = place(p, k->sym[i])))
+			if (!place(p, k->sym[i], &at[i], site, err))
 				return false;
 	}
 	return true;
@@ -122,11 +127,10 @@ emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx,
 	}
 	*p = (emu_program){ .machine = m, .module = parsed, .ptx = ptx };
 	arena_init(&p->a, NULL);
-	if (place_variables(p)) {
+	if (place_variables(p, at, err)) {
 		initialise_variables(p);
 		return p;
 	}
-	error_set(err, CPTX_E_MEMORY, at, "out of memory");
 	emu_program_free(p);
 	return NULL;
 }

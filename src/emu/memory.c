@@ -1,135 +1,6 @@
 /* The memories: what an address leads to, and the bytes there. */
 #include "emu/undefined.h"
 
-#include <stdlib.h>
-
-enum { GAP = 4096 /* bytes between allocations that belong to nobody */, ALLOC_ALIGN = 512 };
-
-bool emu_memory_init(emu_machine *m)
-{
-	m->next_at = GLOBAL_FIRST + GAP;
-	return true;
-}
-
-static void free_one(emu_alloc *a)
-{
-	if (!a)
-		return;
-	if (!a->is_host)
-		free(a->p);
-	free(a->defined);
-	free(a->name);
-	free(a);
-}
-
-void emu_memory_free(emu_machine *m)
-{
-	for (size_t i = 0; i < m->nalloc; i++)
-		free_one(m->alloc[i]);
-	free(m->alloc);
-}
-
-/* Number of the first allocation behind the address. */
-static size_t behind(const emu_machine *m, uint64_t at)
-{
-	size_t lo = 0, hi = m->nalloc;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (m->alloc[mid]->at <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-emu_alloc *emu_alloc_find(const emu_machine *m, uint64_t at)
-{
-	size_t i = behind(m, at);
-	emu_alloc *a = i ? m->alloc[i - 1] : NULL;
-
-	return a && at - a->at < a->size ? a : NULL;
-}
-
-static bool insert(emu_machine *m, emu_alloc *a)
-{
-	if (m->nalloc == m->cap_alloc) {
-		size_t cap = m->cap_alloc ? m->cap_alloc * 2 : 16;
-		emu_alloc **p = GROW_ARRAY(emu_alloc *, m->alloc, cap);
-		if (!p)
-			return false;
-		m->alloc = p;
-		m->cap_alloc = cap;
-	}
-	m->alloc[m->nalloc++] = a; /* addresses only grow */
-	return true;
-}
-
-uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined)
-{
-	emu_alloc *a = NEW(emu_alloc);
-
-	if (!a || size > SIZE_MAX / 2) {
-		free(a);
-		return 0;
-	}
-	align = MAX(align, (uint64_t)ALLOC_ALIGN);
-	m->next_at = (m->next_at + align - 1) / align * align;
-	*a = (emu_alloc){ .at = m->next_at, .size = size };
-	a->p = NEW_ARRAY(unsigned char, (size_t)size + 16);
-	if (!defined) /* a bit for each byte; what a view settles comes in words of 64 bytes */
-		a->defined = NEW_ARRAY(uint8_t, 8 * ((size_t)size / 64 + 1));
-	a->name = name ? strdup(name) : NULL;
-	if (!a->p || (!defined && !a->defined) || (name && !a->name) || !insert(m, a)) {
-		free_one(a);
-		return 0;
-	}
-	m->bytes += size;
-	m->next_at += size + GAP;
-	return a->at;
-}
-
-uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size)
-{
-	uint64_t shift = (uintptr_t)host % ALLOC_ALIGN; /* as well aligned as it is on the host, and no better */
-	emu_alloc *a = NEW(emu_alloc);
-
-	if (!a)
-		return 0;
-	m->next_at = (m->next_at + ALLOC_ALIGN - 1) / ALLOC_ALIGN * ALLOC_ALIGN + shift;
-	*a = (emu_alloc){ .at = m->next_at, .size = size, .p = (unsigned char *)host, .is_host = true };
-	if (!insert(m, a)) {
-		free_one(a);
-		return 0;
-	}
-	m->next_at += size + GAP;
-	return a->at;
-}
-
-bool emu_alloc_free(emu_machine *m, uint64_t at)
-{
-	size_t i = behind(m, at);
-
-	if (!i || m->alloc[i - 1]->at != at)
-		return false;
-	m->bytes -= m->alloc[i - 1]->is_host ? 0 : m->alloc[i - 1]->size;
-	free_one(m->alloc[i - 1]);
-	memmove(&m->alloc[i - 1], &m->alloc[i], (m->nalloc - i) * sizeof *m->alloc);
-	m->nalloc--;
-	return true;
-}
-
-void emu_alloc_close(emu_machine *m, emu_alloc *a)
-{
-	m->bytes -= a->size;
-	free(a->p);
-	free(a->defined);
-	a->p = NULL;
-	a->defined = NULL;
-	a->size = 0;
-}
-
 /* ---- definedness ---- */
 
 /* The map that tells which bytes are defined, and the first bit of the place in it; NULL: all are. */
@@ -318,13 +189,13 @@ static bool locate(emu_warp *w, unsigned lane, uint64_t addr, uint32_t size, emu
 static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const emu_place *p, uint64_t addr, uint32_t size)
 {
 	const emu_machine *m = w->grid->machine;
-	size_t i = behind(m, addr);
-	const emu_alloc *a = i ? m->alloc[i - 1] : NULL, *next = i < m->nalloc ? m->alloc[i] : NULL;
+	const emu_alloc *next, *a = emu_alloc_near(m, addr, &next);
+	const emu_freed *freed = emu_freed_at(m, addr);
 	uint64_t rank = addr >> SHARED_RANK;
 	bool shared = p->space == SPACE_SHARED || p->space == SPACE_CLUSTER;
 	char near[EMU_NEAR], shown[NAME_SHOWN + 1];
 
-	if (next && next->at - addr < GAP / 2 && (!a || addr - a->at >= a->size))
+	if (next && next->at - addr < EMU_ALLOC_GAP / 2 && (!a || addr - a->at >= a->size))
 		a = next;
 	if (shared && rank >= w->cluster->ncta)
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS,
@@ -342,6 +213,10 @@ static void out_of_bounds(emu_warp *w, const emu_op *op, unsigned lane, const em
 	else if (p->space == SPACE_PARAM)
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at parameter address 0x%llx, where there is nothing", size,
 		         (unsigned long long)addr);
+	else if (freed)
+		emu_find(w, op, (int)lane, CPTX_FIND_USE_AFTER_FREE,
+		         "%u bytes at address 0x%llx, %llu bytes behind the start of an allocation of %llu bytes that was freed",
+		         size, (unsigned long long)addr, (unsigned long long)(addr - freed->at), (unsigned long long)freed->size);
 	else if (a)
 		emu_find(w, op, (int)lane, CPTX_FIND_BOUNDS, "%u bytes at address 0x%llx, %llu bytes %s of %s%s of %llu bytes", size,
 		         (unsigned long long)addr, (unsigned long long)(a == next ? a->at - addr : addr - a->at),

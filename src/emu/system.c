@@ -57,13 +57,16 @@ static bool read_text(emu_warp *w, const emu_op *op, unsigned lane, uint64_t at,
 
 /* ---- vprintf ---- */
 
+enum { CALL_TEXT = 65536 /* bytes that a call prints, and most that a width or precision is */, PER_STEP = 1024 };
+
 /* One conversion of a format. */
 typedef struct conversion {
-	char spec[40]; /* as C's printf takes it, with the length of uint64_t, and * for given width and precision */
+	char spec[16]; /* as C's printf takes it: with the length of uint64_t, and * for width and precision */
 	char is;       /* d u c s p f ...; 0: none that there is */
 	bool star, star2;
-	unsigned bytes; /* of its argument */
-	unsigned bits;  /* of an integer, that count */
+	int width, precision; /* negative: none */
+	unsigned bytes;       /* of its argument */
+	unsigned bits;        /* of an integer, that count */
 	const char *end;
 } conversion;
 
@@ -72,19 +75,33 @@ static unsigned bytes_of(char is, unsigned longs)
 	return strchr("sp", is) || strchr("fFeEgGaA", is) ? 8 : longs && strchr("diouxX", is) ? 8 : 4;
 }
 
+static int limited(int64_t n) { return (int)MAX(MIN(n, (int64_t)CALL_TEXT), -(int64_t)CALL_TEXT); }
+
+/* Digits, or the * that stands for an argument. */
+static int number(const char **s, bool *star)
+{
+	int64_t n = 0;
+
+	*star = **s == '*';
+	*s += *star;
+	for (; !*star && **s >= '0' && **s <= '9'; ++*s)
+		n = limited(n * 10 + (**s - '0'));
+	return (int)n;
+}
+
 static conversion parse(const char *s)
 {
-	conversion c = { .spec = "%" };
-	size_t n = 1;
+	conversion c = { .spec = "%", .precision = -1 };
 	unsigned longs = 0, halves = 0;
+	size_t n = 1;
 
-	for (s++; *s && strchr("-+ #0123456789.*", *s); s++) {
-		if (*s == '*' && strchr(c.spec, '.'))
-			c.star2 = true;
-		else if (*s == '*')
-			c.star = true;
-		if (n < 20)
+	for (s++; *s && strchr("-+ #0", *s); s++)
+		if (!strchr(c.spec, *s))
 			c.spec[n++] = *s;
+	c.width = number(&s, &c.star);
+	if (*s == '.') {
+		s++;
+		c.precision = number(&s, &c.star2);
 	}
 	for (; *s && strchr("hlLjzt", *s); s++)
 		*s == 'h' ? halves++ : longs++;
@@ -93,21 +110,20 @@ static conversion parse(const char *s)
 		return c;
 	c.is = *s;
 	c.bytes = bytes_of(c.is, longs);
-	c.bits = halves ? MAX(32u >> halves, 8u) : c.bytes * 8;
-	if (strchr("diouxX", c.is))
-		n += (size_t)snprintf(c.spec + n, 3, "ll");
-	c.spec[n++] = c.is;
-	c.spec[n] = 0;
+	c.bits = halves ? MAX(32u >> MIN(halves, 2u), 8u) : c.bytes * 8;
+	snprintf(c.spec + n, sizeof c.spec - n, "*.*%s%c", strchr("diouxX", c.is) ? "ll" : "", c.is);
 	return c;
 }
 
-/* The arguments, packed as a C compiler packs them in memory. */
+/* A call in a lane; its arguments are packed as a C compiler packs them in memory. */
 typedef struct arguments {
 	emu_warp *w;
 	const emu_op *op;
 	unsigned lane, taken;
 	uint64_t at;
-	bool ok;
+	size_t read; /* bytes of text */
+	buf out;
+	bool ok, full; /* no finding; as much has been printed as may be */
 } arguments;
 
 static uint64_t next_argument(arguments *a, unsigned bytes)
@@ -121,18 +137,12 @@ static uint64_t next_argument(arguments *a, unsigned bytes)
 	return v;
 }
 
-static int limited(int64_t n) { return n > 4096 ? 4096 : n < -4096 ? -4096 : (int)n; }
+#define PRINT(value) buf_printf(&a->out, c->spec, width, precision, value)
 
-#define PRINT(value)                                                                                                        \
-	(c->star && c->star2 ? buf_printf(out, c->spec, width, precision, value)                                                \
-	 : c->star           ? buf_printf(out, c->spec, width, value)                                                           \
-	 : c->star2          ? buf_printf(out, c->spec, precision, value)                                                       \
-	                     : buf_printf(out, c->spec, value))
-
-static void put_conversion(arguments *a, const conversion *c, buf *out)
+static void put_conversion(arguments *a, const conversion *c)
 {
-	int width = c->star ? limited((int32_t)next_argument(a, 4)) : 0,
-		precision = c->star2 ? limited((int32_t)next_argument(a, 4)) : 0;
+	int width = c->star ? limited((int32_t)next_argument(a, 4)) : c->width,
+		precision = c->star2 ? limited((int32_t)next_argument(a, 4)) : c->precision;
 	uint64_t v = next_argument(a, c->bytes);
 	double f;
 	buf text;
@@ -150,6 +160,7 @@ static void put_conversion(arguments *a, const conversion *c, buf *out)
 			a->ok = read_text(a->w, a->op, a->lane, v, &text);
 		else
 			buf_str(&text, "(null)");
+		a->read += text.n;
 		buf_put(&text, "", 1);
 		if (a->ok && !text.failed)
 			PRINT(text.p);
@@ -166,60 +177,113 @@ static void put_conversion(arguments *a, const conversion *c, buf *out)
 	}
 }
 
-/* The number of arguments taken; -1: a finding. */
-static int print(arguments *a, const char *format, buf *out)
+/* Cuts off what is more than a call prints. */
+static void cut(arguments *a)
+{
+	if (a->out.n <= CALL_TEXT)
+		return;
+	a->full = true;
+	a->out.n = CALL_TEXT;
+	buf_printf(&a->out, "\n(printf: of this call only %d bytes are printed)\n", CALL_TEXT);
+}
+
+/* Formats, and counts the arguments. */
+static void print(arguments *a, const char *format)
 {
 	while (*format && a->ok) {
 		size_t n = strcspn(format, "%");
-		buf_put(out, format, n);
-		format += n;
-		if (!*format)
-			break;
-		if (format[1] == '%') {
-			buf_put(out, "%", 1);
-			format += 2;
-			continue;
+		conversion c = { .end = format + n };
+		if (!n && format[1] == '%') {
+			n = 1;
+			c.end = format + 2;
+		} else if (!n) {
+			c = parse(format);
+			n = (size_t)(c.end - format); /* printed as it stands, if there is none such */
 		}
-		conversion c = parse(format);
-		if (!c.is) { /* printed as it stands */
-			buf_put(out, format, (size_t)(c.end - format));
-			format = c.end;
-			continue;
-		}
-		put_conversion(a, &c, out);
+		if (a->full)
+			a->taken += c.is ? 1u + c.star + c.star2 : 0;
+		else if (c.is)
+			put_conversion(a, &c);
+		else
+			buf_put(&a->out, format, n);
+		if (!a->full)
+			cut(a);
 		format = c.end;
 	}
-	return a->ok ? (int)a->taken : -1;
+}
+
+static uint64_t limit_of(const emu_grid *g)
+{
+	return g->machine->opt.print_limit ? g->machine->opt.print_limit : UINT64_C(1) << 20;
+}
+
+/* All that a launch prints beyond the limit is lost; emu_print_out says so. */
+static void keep(emu_cluster *c, const buf *text)
+{
+	uint64_t limit = limit_of(c->grid), left = limit - MIN(c->grid->printed + c->printed.n, limit);
+
+	buf_put(&c->printed, text->p, (size_t)MIN(text->n, left));
+	c->print_lost |= text->n > left;
+	c->printed.failed |= text->failed;
 }
 
 static enum emu_step vprintf_lanes(emu_warp *w, const emu_op *op, uint32_t mask)
 {
+	emu_cluster *c = w->cluster;
+
 	EACH_LANE(l, mask) {
 		arguments a = { .w = w, .op = op, .lane = l, .at = argument(w, op, 1, l), .ok = true };
 		buf format;
+		buf_init(&a.out, NULL);
 		buf_init(&format, NULL);
-		bool ok = read_text(w, op, l, argument(w, op, 0, l), &format);
+		a.full = c->print_lost || c->grid->print_lost;
+		a.ok = read_text(w, op, l, argument(w, op, 0, l), &format);
 		buf_put(&format, "", 1);
-		int n = ok && !format.failed ? print(&a, format.p, &w->cluster->printed) : -1;
+		if (a.ok && !format.failed)
+			print(&a, format.p);
+		uint64_t more = (format.n + a.read + a.out.n) / PER_STEP; /* long texts count as several instructions */
+		c->step += more;
+		c->spent += more;
+		keep(c, &a.out);
+		a.ok = a.ok && !format.failed;
+		buf_free(&a.out);
 		buf_free(&format);
-		if (n < 0)
+		if (!a.ok)
 			return STEP_FAULT;
-		give_back(w, op, l, (uint64_t)n);
+		give_back(w, op, l, a.taken);
 	}
 	return STEP_NEXT;
 }
 
+static void print_lost(emu_grid *g)
+{
+	char text[160];
+
+	snprintf(text, sizeof text, "\n(printf: this launch prints more than %llu bytes; the rest is lost)\n",
+	         (unsigned long long)limit_of(g));
+	if (!g->print_lost && g->machine->opt.print)
+		g->machine->opt.print(g->machine->opt.user, text);
+	g->print_lost = true;
+}
+
 bool emu_print_out(emu_cluster *c)
 {
-	const cptx_emu_opt *opt = &c->grid->machine->opt;
+	emu_grid *g = c->grid;
+	const cptx_emu_opt *opt = &g->machine->opt;
 	buf *b = &c->printed;
+	uint64_t left = limit_of(g) - g->printed;
 
-	if (!b->n && !b->failed)
+	if (!b->n && !b->failed && !c->print_lost)
 		return true;
+	c->print_lost |= b->n > left;
+	b->n = (size_t)MIN(b->n, left);
+	g->printed += b->n;
 	buf_put(b, "", 1);
 	bool ok = !b->failed;
-	if (ok && opt->print)
+	if (ok && opt->print && b->n > 1)
 		opt->print(opt->user, b->p);
+	if (ok && c->print_lost)
+		print_lost(g);
 	buf_free(b);
 	buf_init(b, NULL);
 	return ok;
@@ -276,15 +340,12 @@ static enum emu_step free_lanes(emu_warp *w, const emu_op *op, uint32_t mask)
 		return STEP_TURN;
 	EACH_LANE(l, mask) {
 		uint64_t at = argument(w, op, 0, l);
-		emu_alloc *a = emu_alloc_find(m, at);
-		if (!at)
-			continue;
-		if (!a || a->at != at || !a->is_heap)
-			return emu_find(w, op, (int)l, CPTX_FIND_CALL,
-			                "free of 0x%llx, which malloc has not given, or which was freed already",
-			                (unsigned long long)at);
-		m->heap -= a->size;
-		emu_alloc_close(m, a);
+		char why[EMU_WHY];
+		enum cptx_finding_code wrong = at ? emu_free_wrong(m, at, true, why) : CPTX_FIND_NONE;
+		if (wrong)
+			return emu_find(w, op, (int)l, wrong, "free: %s", why);
+		if (at)
+			emu_alloc_close(m, emu_alloc_find(m, at));
 	}
 	return STEP_NEXT;
 }

@@ -75,11 +75,10 @@ static bool in_lanes(emu_warp *w, const emu_op *op, const char *what, tmem_place
 static bool touch(mma_op *o, emu_warp *w, uint32_t id, const tmem_map *m, unsigned cta, tmem_place at, const char *what,
                   bool write)
 {
-	uint32_t bands = m->bands << at.lane / TMEM_BAND;
-
 	if (!in_lanes(w, o->a.op, what, at, m->mask == TMEM_BAND) ||
 	    !tmem_allocated(w, o->a.op, o->cta[cta], at.column, m->nreg))
 		return false;
+	uint32_t bands = m->bands << at.lane / TMEM_BAND;
 	tmem_touch(w, id, o->cta[cta], (tmem_area){ at.column, m->nreg, bands, what }, write);
 	return true;
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { FRAME_LIMIT = 4096 /* calls in one another */, LOCAL_LIMIT = 512 * 1024 };
+enum { FRAME_LIMIT = 4096 /* calls in one another */ };
 enum { PATIENCE = 256 /* choices of groups before the one that was chosen last goes behind the others */ };
 
 /* ---- frames ---- */
@@ -67,7 +67,7 @@ static bool grow_local(emu_warp *w, uint32_t need)
 
 bool emu_reserve_local(emu_warp *w, uint64_t at, uint64_t size)
 {
-	return at <= LOCAL_LIMIT && size <= LOCAL_LIMIT - at && grow_local(w, (uint32_t)(at + size));
+	return at <= EMU_LOCAL_LIMIT && size <= EMU_LOCAL_LIMIT - at && grow_local(w, (uint32_t)(at + size));
 }
 
 void emu_fresh_local(emu_warp *w, unsigned lane, uint64_t at, uint64_t size)

@@ -73,10 +73,18 @@ cptx_device *cptx_device_open(const char *name, cptx_error *err)
 
 cptx_device *cptx_device_adopt(void *context, cptx_error *err) { return may_go(err) ? cuda_adopt(context, err) : NULL; }
 
+void device_hold(cptx_device *dev) { atomic_fetch_add(&dev->refs, 1u); }
+
+void device_drop(cptx_device *dev)
+{
+	if (!atomic_fetch_sub(&dev->refs, 1u))
+		dev->ops->close(dev);
+}
+
 void cptx_device_close(cptx_device *dev)
 {
 	if (dev)
-		dev->ops->close(dev);
+		device_drop(dev);
 }
 
 const cptx_device_info *cptx_device_get_info(const cptx_device *dev) { return dev ? &dev->info : NULL; }
@@ -124,8 +132,10 @@ static cptx_stream *stream_make(cptx_device *dev, bool adopt, void *handle, cptx
 		return NULL;
 	}
 	*s = (cptx_stream){ .dev = dev, .handle = handle, .adopted = adopt };
-	if (adopt ? dev->ops->stream_adopt(dev, handle, err) : dev->ops->stream_new(dev, &s->handle, err))
+	if (adopt ? dev->ops->stream_adopt(dev, handle, err) : dev->ops->stream_new(dev, &s->handle, err)) {
+		device_hold(dev);
 		return s;
+	}
 	free(s);
 	return NULL;
 }
@@ -139,8 +149,11 @@ cptx_stream *cptx_stream_adopt(cptx_device *dev, void *stream, cptx_error *err)
 
 void cptx_stream_destroy(cptx_stream *s)
 {
-	if (s && !s->adopted)
+	if (!s)
+		return;
+	if (!s->adopted)
 		s->dev->ops->stream_destroy(s->dev, s->handle);
+	device_drop(s->dev);
 	free(s);
 }
 
@@ -169,16 +182,20 @@ cptx_event *cptx_event_new(cptx_device *dev, cptx_error *err)
 		return NULL;
 	}
 	*e = (cptx_event){ .dev = dev };
-	if (dev->ops->event_new(dev, &e->handle, err))
+	if (dev->ops->event_new(dev, &e->handle, err)) {
+		device_hold(dev);
 		return e;
+	}
 	free(e);
 	return NULL;
 }
 
 void cptx_event_destroy(cptx_event *e)
 {
-	if (e)
-		e->dev->ops->event_destroy(e->dev, e->handle);
+	if (!e)
+		return;
+	e->dev->ops->event_destroy(e->dev, e->handle);
+	device_drop(e->dev);
 	free(e);
 }
 

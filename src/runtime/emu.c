@@ -119,20 +119,41 @@ static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, c
 
 /* ---- memory ---- */
 
+/* Whose memory is short: the emulated device's, of addresses, or the host's. */
+static void no_room(const cptx_device *dev, size_t size, cptx_error *err)
+{
+	const emu_machine *m = machine_of(dev);
+
+	if (emu_alloc_fits(m, size))
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "no %zu bytes of memory for the emulator: the host has not got them", size);
+	else
+		error_set(
+			err, CPTX_E_MEMORY, NOWHERE,
+			"no %zu bytes of memory for the emulator: its address space has %llu bytes, and no gap of that size between "
+			"the %zu allocations of %llu bytes in all",
+			size, (unsigned long long)dev->info.global_memory, m->nalloc, (unsigned long long)m->bytes);
+}
+
 static uint64_t emu_alloc_memory(cptx_device *dev, size_t size, cptx_error *err)
 {
 	emu_lock(dev);
 	uint64_t at = emu_alloc_new(machine_of(dev), size, 0, NULL, false);
-	emu_unlock(dev);
 	if (!at)
-		error_set(err, CPTX_E_MEMORY, NOWHERE, "no %zu bytes of memory for the emulator", size);
+		no_room(dev, size, err);
+	emu_unlock(dev);
 	return at;
 }
 
 static void emu_free_memory(cptx_device *dev, uint64_t at)
 {
+	char why[EMU_WHY];
+
 	emu_lock(dev);
-	emu_alloc_free(machine_of(dev), at);
+	enum cptx_finding_code wrong = emu_free_wrong(machine_of(dev), at, false, why);
+	if (wrong)
+		emu_find_host(machine_of(dev), wrong, why);
+	else
+		emu_alloc_free(machine_of(dev), at);
 	emu_unlock(dev);
 }
 
@@ -146,20 +167,31 @@ static unsigned char *bytes_at(cptx_device *dev, uint64_t at, size_t n, bool wri
 			emu_set_defined(&p, (uint32_t)MIN(n - i, (size_t)1 << 30), true);
 		return a->p + (at - a->at);
 	}
+	const emu_freed *f = a ? NULL : emu_freed_at(machine_of(dev), at);
 	error_set(err, CPTX_E_ARG, NOWHERE,
-	          a ? "%zu bytes at device address 0x%llx reach beyond their allocation of %llu bytes"
-	            : "%zu bytes at device address 0x%llx: nothing is allocated there",
-	          n, (unsigned long long)at, (unsigned long long)(a ? a->size : 0));
+	          a   ? "%zu bytes at device address 0x%llx reach beyond their allocation of %llu bytes"
+	          : f ? "%zu bytes at device address 0x%llx: the allocation of %llu bytes there was freed"
+	              : "%zu bytes at device address 0x%llx: nothing is allocated there",
+	          n, (unsigned long long)at,
+	          (unsigned long long)(a   ? a->size
+	                               : f ? f->size
+	                                   : 0));
 	return NULL;
 }
 
 static uint64_t emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err)
 {
+	uint64_t at = 0;
+
+	if (size > UINTPTR_MAX - (uintptr_t)host) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "%zu bytes from %p on: the host has not so many addresses", size, host);
+		return 0;
+	}
 	emu_lock(dev);
-	uint64_t at = emu_alloc_map(machine_of(dev), host, size);
-	emu_unlock(dev);
+	at = emu_alloc_map(machine_of(dev), host, size);
 	if (!at)
-		no_memory(err, NOWHERE);
+		no_room(dev, size, err);
+	emu_unlock(dev);
 	return at;
 }
 
@@ -315,7 +347,8 @@ static bool emu_resources(const cptx_program *p, const kernel *k, uint32_t threa
 {
 	const emu_image *im = (const emu_image *)k->fn;
 	const cptx_device_info *i = &p->dev->info;
-	uint32_t smem = im->shared.bytes + dyn_smem + SHARED_FIRST, by_smem = i->smem_per_sm / smem;
+	uint64_t smem = (uint64_t)im->shared.bytes + dyn_smem + SHARED_FIRST;
+	uint32_t by_smem = (uint32_t)(i->smem_per_sm / smem);
 
 	(void)err;
 	*out = (cptx_resources){ .static_smem = im->shared.bytes, .max_threads = 1024, .binary_version = i->compute_capability };
@@ -434,7 +467,8 @@ cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_err
 		no_memory(err, NOWHERE);
 		return NULL;
 	}
-	d->dev = (cptx_device){ .ops = &ops, .info = info_of(t) };
+	d->dev.ops = &ops;
+	d->dev.info = info_of(t);
 	d->m = m;
 	d->dev.info.sms = m->sms;
 	return &d->dev;
@@ -457,9 +491,26 @@ bool cptx_emu_reseed(cptx_device *dev, uint64_t seed, enum cptx_emu_schedule sch
 
 const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i)
 {
-	const emu_machine *m = emulator(dev);
+	emu_machine *m = emulator(dev);
 
-	return m && i < m->nfinding ? &m->finding[i] : NULL;
+	if (!m)
+		return NULL;
+	emu_lock((cptx_device *)dev);
+	const cptx_emu_finding *f = emu_finding_now(m, i);
+	emu_unlock((cptx_device *)dev);
+	return f;
+}
+
+bool cptx_emu_continue(cptx_device *dev)
+{
+	emu_machine *m = emulator(dev);
+
+	if (!m)
+		return false;
+	emu_lock(dev);
+	m->broken = false;
+	emu_unlock(dev);
+	return true;
 }
 
 void cptx_emu_clear(cptx_device *dev)
@@ -478,18 +529,28 @@ void cptx_emu_clear(cptx_device *dev)
 	emu_unlock(dev);
 }
 
-const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i)
+bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *out)
 {
 	const emu_machine *m = emulator(dev);
 
-	return m && i < m->nprofile ? &m->profile[i] : NULL;
+	if (!m || !out)
+		return false;
+	emu_lock((cptx_device *)dev);
+	bool there = i < m->nprofile;
+	if (there)
+		*out = m->profile[i];
+	emu_unlock((cptx_device *)dev);
+	return there;
 }
 
 bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
 {
 	const emu_machine *m = emulator(dev);
 
-	if (m && out)
-		*out = m->counters;
-	return m && out;
+	if (!m || !out)
+		return false;
+	emu_lock((cptx_device *)dev);
+	*out = m->counters;
+	emu_unlock((cptx_device *)dev);
+	return true;
 }

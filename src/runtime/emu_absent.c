@@ -36,6 +36,12 @@ const cptx_emu_finding *cptx_emu_finding_at(const cptx_device *dev, size_t i)
 	return NULL;
 }
 
+bool cptx_emu_continue(cptx_device *dev)
+{
+	(void)dev;
+	return false;
+}
+
 void cptx_emu_clear(cptx_device *dev) { (void)dev; }
 
 bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
@@ -44,8 +50,8 @@ bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
 	return false;
 }
 
-const cptx_emu_profile *cptx_emu_profile_at(const cptx_device *dev, size_t i)
+bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *out)
 {
-	(void)dev, (void)i;
-	return NULL;
+	(void)dev, (void)i, (void)out;
+	return false;
 }

@@ -149,11 +149,17 @@ static bool dims(uint32_t out[3], const uint32_t in[3], const char *what, const 
 
 static bool set_grid(cptx_launch *l, const uint32_t grid[3], cptx_site at, cptx_error *err)
 {
+	const cptx_kernel_info *k = &l->k.info;
 	const uint32_t *c = l->cluster;
 	uint32_t g[3];
 
 	if (!dims(g, grid, "grid", &l->k, at, err))
 		return false;
+	for (int i = 0; c[0] && k->grid_of_clusters && i < 3; i++)
+		if ((uint64_t)g[i] * c[i] > (i ? MAX_GRID_YZ : MAX_GRID_X))
+			return reject(&l->k, CPTX_E_LIMIT, at, err,
+			              "the grid is %u x %u x %u clusters of %u x %u x %u; the limit is %d x %d x %d CTAs", g[0], g[1],
+			              g[2], c[0], c[1], c[2], MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
 	if (g[0] > MAX_GRID_X || g[1] > MAX_GRID_YZ || g[2] > MAX_GRID_YZ)
 		return reject(&l->k, CPTX_E_LIMIT, at, err, "the grid is %u x %u x %u; the limit is %d x %d x %d", g[0], g[1], g[2],
 		              MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ);
@@ -331,6 +337,7 @@ cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *n
 		kernel_release(&k);
 		return NULL;
 	}
+	atomic_fetch_add(&((cptx_program *)p)->refs, 1u);
 	l->at = at;
 	l->overlap = opt->overlap;
 	l->cooperative = opt->cooperative;
@@ -348,6 +355,7 @@ void cptx_launch_destroy(cptx_launch *l)
 		return;
 	kernel_release(&l->k);
 	free(l->extra);
+	cptx_program_destroy((cptx_program *)l->program);
 	free(l);
 }
 

@@ -111,6 +111,7 @@ static cptx_program *program_load(cptx_device *dev, load_request *q, const cptx_
 	}
 	if (opt)
 		q->opt = *opt;
+	device_hold(dev);
 	p->dev = dev;
 	p->log = p->note = "";
 	arena_init(&p->mem, NULL);
@@ -164,10 +165,11 @@ cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const cptx_link_
 
 void cptx_program_destroy(cptx_program *p)
 {
-	if (!p)
+	if (!p || atomic_fetch_sub(&p->refs, 1u))
 		return;
 	if (p->handle)
 		p->dev->ops->unload(p);
+	device_drop(p->dev);
 	arena_free(&p->mem);
 	free(p);
 }

@@ -5,6 +5,7 @@
 #ifndef CPTX_RUNTIME_RUNTIME_H
 #define CPTX_RUNTIME_RUNTIME_H
 
+#include "base/atomic.h"
 #include "base/base.h"
 #include <cptx/device.h>
 
@@ -85,8 +86,11 @@ typedef struct device_ops {
 struct cptx_device {
 	const device_ops *ops;
 	cptx_device_info info;
-	int ordinal; /* of a GPU */
+	int ordinal;      /* of a GPU */
+	atomic_uint refs; /* what needs it beside who has opened it: programs, streams, events.  The last closes it */
 };
+void device_hold(cptx_device *dev);
+void device_drop(cptx_device *dev);
 
 struct cptx_stream {
 	cptx_device *dev;
@@ -108,6 +112,7 @@ struct cptx_program {
 	bool more_kernels; /* it may have others */
 	const char *log, *target, *note;
 	unsigned version;
+	atomic_uint refs; /* launches, beside who has loaded it */
 };
 
 struct cptx_launch {
