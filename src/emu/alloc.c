@@ -142,11 +142,13 @@ static bool fits(uint64_t *at, uint64_t size, uint64_t align, uint64_t shift, ui
 	return *at < end && size + EMU_ALLOC_GAP <= end - *at;
 }
 
+static uint64_t end_of(const emu_alloc *a) { return a->at + a->size + EMU_ALLOC_GAP; }
+
 /* The place of the next allocation: a->at, and its number.  False: there is no such gap. */
 static bool find_room(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shift, size_t *number)
 {
 	size_t first = behind(m, m->next_at), i = first;
-	uint64_t at = m->next_at;
+	uint64_t at = first ? MAX(m->next_at, end_of(m->alloc[first - 1])) : m->next_at;
 	bool again = false;
 
 	if (a->size > GLOBAL_END - GLOBAL_FIRST)
@@ -162,8 +164,7 @@ static bool find_room(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shi
 		if (again && i >= first)
 			return false;
 		if (i < m->nalloc) {
-			at = m->alloc[i]->at + m->alloc[i]->size + EMU_ALLOC_GAP;
-			i++;
+			at = end_of(m->alloc[i++]);
 		} else {
 			again = true;
 			at = GLOBAL_FIRST + EMU_ALLOC_GAP;

@@ -106,6 +106,8 @@ static const struct found {
 	  ALL(TILE MMA WAIT_MMA AFTER) },
 	{ "accumulators in the wrong lanes", CPTX_FIND_TMEM_LANES, 128,
 	  ALL(TILE "add.u32 %r1, %r1, 0x100000;" MMA WAIT_MMA AFTER), ALL(TILE MMA WAIT_MMA AFTER) },
+	{ "accumulators in lanes that are not there", CPTX_FIND_TMEM_LANES, 128,
+	  ALL(TILE "add.u32 %r1, %r1, 0xffff0000;" MMA WAIT_MMA AFTER), ALL(TILE MMA WAIT_MMA AFTER) },
 };
 
 static void run(const struct found *f, bool bad, uint64_t seed)

@@ -217,21 +217,21 @@ START_TEST(a_profile_by_instruction)
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_emu_open("sm_90a", NULL, &err);
 	cptx_program *p = cptx_device_load_text(dev, text, strlen(text), NULL, &err);
-	const cptx_emu_profile *x;
+	cptx_emu_profile x;
 
-	ck_assert_ptr_null(cptx_emu_profile_at(dev, 0));
+	ck_assert(!cptx_emu_get_profile(dev, 0, &x));
 	for (int i = 0; i < 2; i++)
 		ck_assert(cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 32 } }, NULL, &err));
-	x = cptx_emu_profile_at(dev, 3);
-	ck_assert(x && !strcmp(x->kernel, "k") && !strcmp(x->instruction, "st.shared.u32") && x->at.line == 11);
-	ck_assert(x->executed == 64 && x->shared_wavefronts == 64 && x->bank_conflicts == 62 && x->global_sectors == 0);
-	x = cptx_emu_profile_at(dev, 4);
-	ck_assert(x && !strcmp(x->instruction, "ret") && x->bank_conflicts == 0);
-	ck_assert_ptr_null(cptx_emu_profile_at(dev, 5));
+	ck_assert(cptx_emu_get_profile(dev, 3, &x));
+	ck_assert(!strcmp(x.kernel, "k") && !strcmp(x.instruction, "st.shared.u32") && x.at.line == 11);
+	ck_assert(x.executed == 64 && x.shared_wavefronts == 64 && x.bank_conflicts == 62 && x.global_sectors == 0);
+	ck_assert(cptx_emu_get_profile(dev, 4, &x));
+	ck_assert(!strcmp(x.instruction, "ret") && x.bank_conflicts == 0);
+	ck_assert(!cptx_emu_get_profile(dev, 5, &x));
 	cptx_emu_clear(dev);
-	ck_assert_ptr_null(cptx_emu_profile_at(dev, 0));
+	ck_assert(!cptx_emu_get_profile(dev, 0, &x));
 	ck_assert(cptx_launch_once(p, "k", &(cptx_launch_opt){ .grid = { 1 }, .block = { 32 } }, NULL, &err));
-	ck_assert(cptx_emu_profile_at(dev, 3)->executed == 32);
+	ck_assert(cptx_emu_get_profile(dev, 3, &x) && x.executed == 32);
 	cptx_program_destroy(p);
 	cptx_device_close(dev);
 }

@@ -181,8 +181,10 @@ START_TEST(device_heap)
 	heap(MALLOC("16000000", "%rd1") "setp.eq.u64 %p1, %rd1, 0; @%p1 red.global.add.u32 [%rd0], 1;", 1, 0, 32);
 	heap(FREE("0"), 2, 0, 0);
 	heap(MALLOC("8", "%rd1") "st.u32 [%rd1+8], 1;", 1, CPTX_FIND_BOUNDS, 0);
-	heap(MALLOC("8", "%rd1") FREE("%rd1") "st.u32 [%rd1], 1;", 3, CPTX_FIND_BOUNDS, 0);
-	heap(MALLOC("8", "%rd1") FREE("%rd1") FREE("%rd1"), 3, CPTX_FIND_CALL, 0);
+	heap(MALLOC("8", "%rd1") FREE("%rd1") "st.u32 [%rd1], 1;", 3, CPTX_FIND_USE_AFTER_FREE, 0);
+	heap(MALLOC("8", "%rd1") FREE("%rd1") FREE("%rd1"), 3, CPTX_FIND_DOUBLE_FREE, 0);
+	heap(FREE("64"), 3, CPTX_FIND_BAD_FREE, 0);
+	heap(FREE("%rd0"), 3, CPTX_FIND_BAD_FREE, 0); /* of the host program */
 	heap(MALLOC("8", "%rd1") "ld.u32 %r1, [%rd1]; st.global.u32 [%rd0], %r1;", 1, CPTX_FIND_UNDEFINED, 0);
 }
 END_TEST
