@@ -375,6 +375,18 @@ fails "cptx run: kernel k: no block is given, and the kernel has no .reqntid to 
 fails "step-limit" run "$dir/forever.ptx" --block 1 --step-limit 1000
 fails "step-limit" run "$dir/forever.ptx" --block 1 --step-limit 1000 --device emu --trace "$dir/forever.json"
 usage "--threads 0: expected a number from 1 on" run "$dir/forever.ptx" --threads 0
+# what check refuses does not run; in the second file two kinds of instruction watch the others
+for target in sm_80 sm_90a; do
+	{
+		printf '.version 8.8\n.target %s\n.entry k() {\n.reg .b32 %%r<3>; .reg .b64 %%d; .reg .f32 %%f<4>; .reg .pred %%p;\n' $target
+		printf 'mov.u32 %%r1, 0; mov.u64 %%d, 0; setp.eq.u32 %%p, %%r1, 0;\n'
+		[ $target = sm_80 ] || printf 'wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 '
+		[ $target = sm_80 ] || printf '{%%f0, %%f1, %%f2, %%f3}, %%d, %%d, %%p, 1, 1, 0, 0;'
+		printf '\ntcgen05.ld.sync.aligned.32x32b.x1.b32 {%%r2}, [%%r1];\nret;\n}\n'
+	} >"$dir/tcgen05.ptx"
+	fails "tcgen05.ptx:7:1: error: tcgen05.ld.sync.aligned.32x32b.x1.b32 is not available on $target" check "$dir/tcgen05.ptx"
+	fails "tcgen05.ptx:7:1: error: tcgen05.ld.sync.aligned.32x32b.x1.b32 is not available on $target" run "$dir/tcgen05.ptx" -b 128 --step-limit 1000
+done
 usage '"tpu:0" is no device name' run "$dir/forever.ptx" --device tpu:0
 usage "--step-limit 0: expected a number from 1 on" run "$dir/forever.ptx" --step-limit 0
 usage "--compare: of one run on each device, so without --schedules" run "$dir/forever.ptx" --compare emu:sm_90 --schedules 2

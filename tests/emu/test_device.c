@@ -54,14 +54,16 @@ START_TEST(what_check_refuses_is_not_loaded)
 		HEAD("8.8", "sm_80") ".entry k()\n{\n.reg .b32 %r<3>; mov.u32 %r1, 0;\n"
 							 "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r1];\nret;\n}\n",
 		/* both kinds of instruction that others look at before they run */
-		HEAD("8.8", "sm_90a") ".entry k()\n{\n.reg .b32 %r<3>; .reg .b64 %d; .reg .f32 %f<4>; .reg .pred %p; mov.u32 %r1, 0;\n"
-							  "mov.u64 %d, 0; setp.eq.u32 %p, %r1, 0; wgmma.fence.sync.aligned;\n"
-							  "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0,%f1,%f2,%f3}, %d, %d, %p, 1, 1, 0, 0;\n"
-							  "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r1];\nret;\n}\n",
+		HEAD("8.8",
+		     "sm_90a") ".entry k()\n{\n.reg .b32 %r<3>; .reg .b64 %d; .reg .f32 %f<4>; .reg .pred %p; mov.u32 %r1, 0;\n"
+					   "mov.u64 %d, 0; setp.eq.u32 %p, %r1, 0; wgmma.fence.sync.aligned;\n"
+					   "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0,%f1,%f2,%f3}, %d, %d, %p, 1, 1, 0, 0;\n"
+					   "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r1];\nret;\n}\n",
 		HEAD("7.0", "sm_80") ".entry k()\n{\n.reg .b32 %r<3>; mov.u32 %r1, 1;\nredux.sync.add.s32 %r2, %r1, -1;\n"
 							 "mov.u32 %r2, %cluster_ctarank;\nret;\n}\n",
-		HEAD("8.8", "sm_75") ".entry k()\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\n.shared .align 16 .b8 s[16]; mov.u32 %r1, s;\n"
-							 "mov.u64 %rd1, 0; cp.async.ca.shared.global [%r1], [%rd1], 16;\nret;\n}\n",
+		HEAD("8.8",
+		     "sm_75") ".entry k()\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\n.shared .align 16 .b8 s[16]; mov.u32 %r1, s;\n"
+					  "mov.u64 %rd1, 0; cp.async.ca.shared.global [%r1], [%rd1], 16;\nret;\n}\n",
 		HEAD("8.8", "sm_80") ".shared .b8 a[2147483648]; .shared .b8 b[2147483648];\n.entry k()\n{\n.reg .b32 %r<3>;\n"
 							 "mov.u32 %r1, a; mov.u32 %r2, b;\nret;\n}\n",
 	};
@@ -104,14 +106,17 @@ END_TEST
 /* ---- addresses ---- */
 
 /* All state spaces, by generic addresses, too; adds up to 10 a thread in the word it is given. */
-static const char spaces[] = HEAD("8.8", "sm_80")
-	".entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .local .align 4 .b8 l[4]; .shared .align 4 .b8 s[128];\n"
-	"ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mov.u64 %rd1, l; cvta.local.u64 %rd2, %rd1; mov.u64 %rd3, s;\n"
-	"cvta.shared.u64 %rd4, %rd3; mul.wide.u32 %rd5, %r0, 4; add.u64 %rd4, %rd4, %rd5; st.u32 [%rd2], 3; st.u32 [%rd4], 7;\n"
-	"ld.u32 %r1, [%rd2]; ld.u32 %r2, [%rd4]; add.u32 %r1, %r1, %r2; red.global.add.u32 [%rd0], %r1;\nret;\n}\n";
-static const char reads[] = HEAD("8.8", "sm_80")
-	".global .align 4 .b8 word[4];\n.entry k(.param .u64 p)\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd0, [p]; "
-	"ld.global.u32 %r0, [%rd0];\nst.global.u32 [%rd0], %r0;\nret;\n}\n";
+static const char spaces[] = HEAD(
+	"8.8",
+	"sm_80") ".entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .local .align 4 .b8 l[4]; .shared .align 4 .b8 "
+             "s[128];\n"
+			 "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mov.u64 %rd1, l; cvta.local.u64 %rd2, %rd1; mov.u64 %rd3, s;\n"
+			 "cvta.shared.u64 %rd4, %rd3; mul.wide.u32 %rd5, %r0, 4; add.u64 %rd4, %rd4, %rd5; st.u32 [%rd2], 3; st.u32 "
+             "[%rd4], 7;\n"
+			 "ld.u32 %r1, [%rd2]; ld.u32 %r2, [%rd4]; add.u32 %r1, %r1, %r2; red.global.add.u32 [%rd0], %r1;\nret;\n}\n";
+static const char reads[] = HEAD("8.8", "sm_80") ".global .align 4 .b8 word[4];\n.entry k(.param .u64 p)\n{\n.reg .b32 "
+                                                 "%r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd0, [p]; "
+												 "ld.global.u32 %r0, [%rd0];\nst.global.u32 [%rd0], %r0;\nret;\n}\n";
 
 static void works(cptx_program *p, cptx_device *dev, uint64_t at)
 {
@@ -119,7 +124,8 @@ static void works(cptx_program *p, cptx_device *dev, uint64_t at)
 	uint32_t x = 0;
 
 	cptx_mem_write(dev, at, &x, 4, &err);
-	ck_assert_msg(launch(p, at, &err) && cptx_mem_read(dev, &x, at, 4, &err), "0x%llx: %s", (unsigned long long)at, err.text);
+	ck_assert_msg(launch(p, at, &err) && cptx_mem_read(dev, &x, at, 4, &err), "0x%llx: %s", (unsigned long long)at,
+	              err.text);
 	ck_assert_uint_eq(x, 4 * 32 * 10);
 }
 
@@ -320,7 +326,8 @@ START_TEST(variables_are_not_freed)
 {
 	cptx_device *dev = open_it("sm_80", 0);
 	cptx_error err = { 0 };
-	cptx_program *p = load(dev, HEAD("8.0", "sm_80") ".visible .global .align 4 .b32 w[4];\n.entry k(.param .u64 p)\n{\nret;\n}\n");
+	cptx_program *p =
+		load(dev, HEAD("8.0", "sm_80") ".visible .global .align 4 .b32 w[4];\n.entry k(.param .u64 p)\n{\nret;\n}\n");
 	uint64_t at = cptx_program_global(p, "w", NULL, &err);
 	uint32_t x = 5;
 
@@ -353,14 +360,15 @@ START_TEST(freed_under_a_copy)
 			        .body = body,
 			        .opt = { .schedule = CPTX_EMU_LATE },
 			        .decls = ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n" };
-		snprintf(body, sizeof body,
-		         ".shared .align 16 .b8 s[64]; .shared .align 8 .b64 mb;"
-		         "{ .param .b64 n; .param .b64 back; st.param.b64 [n], 64; call.uni (back), malloc, (n); ld.param.b64 %%rd1, "
-		         "[back]; } st.u64 [%%rd1], 0; st.u64 [%%rd1+8], 1; mov.u32 %%r1, s; mov.u32 %%r2, mb;"
-		         "mbarrier.init.shared.b64 [%%r2], 1; fence.proxy.async; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], 16;"
-		         "cvta.to.global.u64 %%rd2, %%rd1; %s"
-		         "{ .param .b64 q; st.param.b64 [q], %%rd1; call.uni free, (q); } %s",
-		         copies[i], waits[i]);
+		snprintf(
+			body, sizeof body,
+			".shared .align 16 .b8 s[64]; .shared .align 8 .b64 mb;"
+			"{ .param .b64 n; .param .b64 back; st.param.b64 [n], 64; call.uni (back), malloc, (n); ld.param.b64 %%rd1, "
+			"[back]; } st.u64 [%%rd1], 0; st.u64 [%%rd1+8], 1; mov.u32 %%r1, s; mov.u32 %%r2, mb;"
+			"mbarrier.init.shared.b64 [%%r2], 1; fence.proxy.async; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], 16;"
+			"cvta.to.global.u64 %%rd2, %%rd1; %s"
+			"{ .param .b64 q; st.param.b64 [q], %%rd1; call.uni free, (q); } %s",
+			copies[i], waits[i]);
 		trial_run(&t);
 		ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_USE_AFTER_FREE, "%s%s", t.err.text, t.said);
 	}
@@ -370,9 +378,11 @@ END_TEST
 /* ---- findings and other threads ---- */
 
 /* Every launch finds the same once more. */
-static const char racy[] = HEAD("8.8", "sm_80")
-	".entry k(.param .u64 p)\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mov.u32 %r1, "
-	"%ctaid.x; mad.lo.u32 %r0, %r1, 32, %r0; st.global.u32 [%rd0], %r0;\nld.global.u32 %r1, [%rd0];\nret;\n}\n";
+static const char racy[] = HEAD(
+	"8.8",
+	"sm_80") ".entry k(.param .u64 p)\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; "
+             "mov.u32 %r1, "
+			 "%ctaid.x; mad.lo.u32 %r0, %r1, 32, %r0; st.global.u32 [%rd0], %r0;\nld.global.u32 %r1, [%rd0];\nret;\n}\n";
 
 START_TEST(a_finding_stays_as_it_was)
 {
@@ -491,8 +501,7 @@ START_TEST(destroyed_in_any_order)
 		cptx_program *p = load(dev, spaces);
 		cptx_event *e = cptx_event_new(dev, &err);
 		cptx_stream *s = cptx_stream_new(dev, &err);
-		cptx_launch *l =
-			cptx_launch_new(p, "k", &(cptx_launch_opt){ .grid = { 4 }, .block = { 32 }, CPTX_ARGS(at) }, &err);
+		cptx_launch *l = cptx_launch_new(p, "k", &(cptx_launch_opt){ .grid = { 4 }, .block = { 32 }, CPTX_ARGS(at) }, &err);
 		ck_assert_msg(err.code == CPTX_OK && cptx_mem_write(dev, at, &zero, 4, &err), "%s", err.text);
 		bool done[5] = { false };
 		for (unsigned left = 5, k = order; left; k /= left, left--) {

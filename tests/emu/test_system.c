@@ -75,6 +75,105 @@ START_TEST(formats)
 }
 END_TEST
 
+START_TEST(widths)
+{
+	printed("%-7d|%07d|%+.3d|", "st.local.u32 [%rd12], 42; st.local.u32 [%rd12+4], 42; st.local.u32 [%rd12+8], 42;",
+	        "42     |0000042|+042|", 3);
+	printed("%00000000000000000000000000005d|%.s|%.2s|",
+	        "st.local.u32 [%rd12], 42; st.local.u64 [%rd12+8], %rd13; st.local.u64 [%rd12+16], %rd13;", "00042||do|", 3);
+	printed("%*d|%.*s|",
+	        "st.local.u32 [%rd12], -4; st.local.u32 [%rd12+4], 42; st.local.u32 [%rd12+8], -1; st.local.u64 "
+	        "[%rd12+16], %rd13;",
+	        "42  |dog|", 4);
+	printed("%hhhd", "st.local.u32 [%rd12], 511;", "-1", 1);
+}
+END_TEST
+
+/* ---- how much ---- */
+
+typedef struct amount {
+	uint64_t n;
+	char last[256];
+} amount;
+
+static void weigh(void *user, const char *text)
+{
+	amount *a = user;
+	size_t n = strlen(text), from = n < sizeof a->last ? 0 : n - sizeof a->last + 1;
+
+	a->n += n;
+	memcpy(a->last, text + from, n - from + 1);
+}
+
+/* format: as bytes of PTX. */
+static trial print_much(amount *a, const char *format, uint32_t grid, uint32_t block, cptx_emu_opt opt)
+{
+	char decls[600];
+	uint32_t x[1] = { 0 };
+
+	*a = (amount){ .n = 0 };
+	opt.print = weigh;
+	opt.user = a;
+	snprintf(decls, sizeof decls, "%s.global .align 1 .b8 fmt[] = {%s, 0};\n", VPRINTF, format);
+	trial t = { .target = "sm_80",
+		        .grid = { grid },
+		        .block = { block },
+		        .decls = decls,
+		        .data = x,
+		        .size = sizeof x,
+		        .body =
+		            ".local .align 8 .b8 args[16]; mov.u64 %rd12, args; cvta.local.u64 %rd11, %rd12; mov.u64 %rd10, fmt; "
+		            "cvta.global.u64 %rd10, %rd10; st.local.u32 [%rd12], 5; st.local.u32 [%rd12+4], 6;" CALL_VPRINTF
+		            "st.global.u32 [%rd0], %r20;",
+		        .opt = opt };
+	trial_run(&t);
+	t.data = NULL;
+	if (t.ok)
+		ck_assert_uint_eq(x[0], 2);
+	return t;
+}
+
+#define WIDE "37, 57, 57, 57, 57, 57, 57, 57, 57, 57, 100, 37, 100" /* %999999999d%d */
+
+START_TEST(a_call_is_bounded)
+{
+	amount a;
+	trial t = print_much(&a, WIDE, 1, 1, (cptx_emu_opt){ .seed = 0 });
+
+	ck_assert_msg(t.ok && strstr(a.last, "56\n(printf: of this call only") == NULL, "%s", t.err.text);
+	ck_assert_msg(strstr(a.last, "(printf: of this call only 65536 bytes are printed)") && a.n < 65536 + 100, "%s", a.last);
+}
+END_TEST
+
+START_TEST(a_launch_is_bounded)
+{
+	amount a, b;
+	trial t = print_much(&a, WIDE, 200, 32, (cptx_emu_opt){ .threads = 1 });
+
+	ck_assert_msg(t.ok && a.n > 1 << 20 && a.n < (1 << 20) + 200, "%s: %llu", t.err.text, (unsigned long long)a.n);
+	ck_assert_msg(strstr(a.last, "prints more than 1048576 bytes; the rest is lost") != NULL, "%s", a.last);
+	t = print_much(&b, WIDE, 200, 32, (cptx_emu_opt){ .threads = 3 });
+	ck_assert(t.ok && a.n == b.n);
+	t = print_much(&a, "37, 100, 37, 100, 10", 200, 1, (cptx_emu_opt){ .print_limit = 601 });
+	ck_assert(t.ok && strstr(a.last, "prints more than") == NULL && a.n == 600);
+	t = print_much(&a, "37, 100, 37, 100, 10", 200, 1, (cptx_emu_opt){ .print_limit = 599 });
+	ck_assert(t.ok && strstr(a.last, "prints more than 599 bytes") != NULL && a.n < 800);
+	t = print_much(&a, WIDE, 200, 32, (cptx_emu_opt){ .print_limit = 100 << 20 }); /* who wants more gets it */
+	ck_assert(t.ok && a.n > 99 << 20);
+}
+END_TEST
+
+START_TEST(text_counts_as_steps)
+{
+	amount a;
+	trial t = print_much(&a, WIDE, 100, 32, (cptx_emu_opt){ .step_limit = 2500 });
+
+	ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_STEP_LIMIT, "%s", t.err.text);
+	t = print_much(&a, "37, 100, 37, 100, 10", 100, 32, (cptx_emu_opt){ .step_limit = 2500 });
+	ck_assert_msg(t.ok && t.counters.warp_instructions < 2500, "%s", t.err.text);
+}
+END_TEST
+
 START_TEST(in_order)
 {
 	/* The same text from the same seed, whatever the number of threads of the host; nothing is lost. */
@@ -286,5 +385,5 @@ START_TEST(registers_moved)
 }
 END_TEST
 
-TRIAL_MAIN("emu_system", formats, in_order, nobody_listens, assertions, device_heap, clusters_cancelled,
-           asked_once_too_often, registers_moved)
+TRIAL_MAIN("emu_system", formats, widths, a_call_is_bounded, a_launch_is_bounded, text_counts_as_steps, in_order,
+           nobody_listens, assertions, device_heap, clusters_cancelled, asked_once_too_often, registers_moved)

@@ -305,11 +305,31 @@ START_TEST(streams_and_events)
 }
 END_TEST
 
+/* The context is kept until the last of what needs it is gone. */
+START_TEST(closed_first)
+{
+	cptx_stream *s = cptx_stream_new(dev, &err), *same = cptx_stream_adopt(dev, cptx_stream_handle(s), &err);
+	cptx_event *e = cptx_event_new(dev, &err);
+
+	cptx_device_close(dev);
+	dev = NULL;
+	ck_assert_uint_eq(fake->retained, 1);
+	cptx_event_record(e, s, &err);
+	cptx_event_synchronize(e, &err);
+	OK(err);
+	cptx_stream_destroy(same);
+	cptx_event_destroy(e);
+	ck_assert_uint_eq(fake->retained, 1);
+	cptx_stream_destroy(s);
+	ck_assert_uint_eq(fake->retained, 0);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
-		no_driver,     no_cuda_library,    names,    emulators, driver_refuses,     info, versions, memory,
-		memory_errors, first_error_sticks, contexts, adoption,  streams_and_events,
+		no_driver,     no_cuda_library,    names,    emulators, driver_refuses,     info,         versions, memory,
+		memory_errors, first_error_sticks, contexts, adoption,  streams_and_events, closed_first,
 	};
 	return harness_run("device", tests, ARRAY_LEN(tests), before, after);
 }

@@ -94,6 +94,26 @@ START_TEST(loads)
 }
 END_TEST
 
+/* A launch keeps its program, and that its device. */
+START_TEST(closed_first)
+{
+	cptx_program *p = load((cptx_kernel_opt){ 0 });
+	cptx_launch *l = LAUNCH(p, .grid = { 1 }, .block = { 32 }, ARGS);
+
+	OK(err);
+	cptx_device_close(dev);
+	dev = NULL;
+	cptx_program_destroy(p);
+	ck_assert_uint_eq(fake->modules, 1);
+	ck_assert(cptx_launch_run(l, NULL, &err));
+	OK(err);
+	ck_assert_uint_eq(fake->retained, 1);
+	cptx_launch_destroy(l);
+	ck_assert_uint_eq(fake->modules + fake->retained, 0);
+	ck_assert_uint_eq(fake->pushes, fake->pops);
+}
+END_TEST
+
 START_TEST(load_options)
 {
 	cptx_module *m = build((cptx_kernel_opt){ 0 });
@@ -570,6 +590,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		loads,
+		closed_first,
 		load_options,
 		no_load_in_a_capture,
 		module_errors_pass_through,
