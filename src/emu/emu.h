@@ -33,7 +33,6 @@ enum { WARP = 32, EMU_MAX_WARPS = 32, EMU_MAX_CTAS = 16, EMU_ALL = -1 };
 #define EACH_LANE(l, mask)                                                                                                  \
 	for (uint32_t l##_left = (mask), l; l##_left && (l = (uint32_t)__builtin_ctz(l##_left), true); l##_left &= l##_left - 1)
 
-typedef struct emu_machine emu_machine;
 typedef struct emu_program emu_program;
 typedef struct emu_image emu_image;
 typedef struct emu_function emu_function;
@@ -43,6 +42,7 @@ typedef struct emu_cta emu_cta;
 typedef struct emu_warp emu_warp;
 typedef struct emu_op emu_op;
 
+#include "emu/alloc.h"
 #include "emu/variables.h"
 
 /* ---- decoded code (decode.c) ---- */
@@ -211,22 +211,6 @@ static inline uint64_t emu_function_at(const cptx_kernel *k)
 enum { EMU_LOCAL_LIMIT = 512 * 1024 /* bytes of local memory of a thread */ };
 enum { SHARED_FIRST = 1024, SHARED_RANK = 24, SHARED_MASK = 0xffffff };
 
-/* A piece of global memory: an allocation, or a variable of a program. */
-typedef struct emu_alloc {
-	uint64_t at, size;
-	unsigned char *p;
-	uint8_t *defined; /* a bit per byte; NULL: all */
-	char *name;       /* of a variable; NULL: an allocation */
-	bool is_const;
-	bool is_heap; /* of malloc in a kernel */
-	bool is_host; /* memory of the host program, not freed here */
-} emu_alloc;
-
-/* An allocation that was. */
-typedef struct emu_freed {
-	uint64_t at, size;
-} emu_freed;
-
 enum emu_access {
 	ACCESS_READ = 1,
 	ACCESS_WRITE = 2,
@@ -252,28 +236,6 @@ typedef struct emu_place {
 	uint8_t *defined;      /* local memory, parameters: a bit per byte of the space; NULL: all are defined */
 	struct emu_page *view; /* the cluster's own page that p lies in; NULL: none */
 } emu_place;
-
-/* ---- alloc.c: who has which addresses of global memory ---- */
-enum { EMU_ALLOC_GAP = 4096 /* bytes between allocations that belong to nobody */, EMU_WHY = 192 };
-bool emu_memory_init(emu_machine *m);
-void emu_memory_free(emu_machine *m);
-/* 0: memory is short, or emu_alloc_fits says that the address space has no such gap. */
-uint64_t emu_alloc_new(emu_machine *m, uint64_t size, uint64_t align, const char *name, bool defined);
-/* Memory of the host as global memory, until emu_alloc_free. */
-uint64_t emu_alloc_map(emu_machine *m, void *host, uint64_t size);
-bool emu_alloc_free(emu_machine *m, uint64_t at);
-bool emu_alloc_fits(const emu_machine *m, uint64_t size);
-/* No byte lies in it any more (p is NULL), but warps may still remember it, until emu_alloc_sweep behind the launch. */
-void emu_alloc_close(emu_machine *m, emu_alloc *a);
-void emu_alloc_sweep(emu_machine *m, size_t from);            /* from that number on */
-emu_alloc *emu_alloc_find(const emu_machine *m, uint64_t at); /* that holds the byte; NULL: none */
-/* The last that begins at the address or in front of it, and the next behind; NULL: none. */
-emu_alloc *emu_alloc_near(const emu_machine *m, uint64_t at, const emu_alloc **next);
-const emu_freed *emu_freed_at(const emu_machine *m, uint64_t at); /* that held the byte; NULL: none that is remembered */
-/* Why the address cannot be freed by a kernel (heap) or the host program; NONE: it can. */
-enum cptx_finding_code emu_free_wrong(const emu_machine *m, uint64_t at, bool heap, char why[EMU_WHY]);
-
-/* ---- memory.c ---- */
 
 /* Where `size` bytes at the address lie; a finding and false if they do not, or are not aligned to `align`. */
 bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size, uint32_t align,

@@ -109,13 +109,13 @@ END_TEST
 static const char spaces[] = HEAD(
 	"8.8",
 	"sm_80") ".entry k(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .b64 %rd<9>; .local .align 4 .b8 l[4]; .shared .align 4 .b8 "
-             "s[128];\n"
+			 "s[128];\n"
 			 "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; mov.u64 %rd1, l; cvta.local.u64 %rd2, %rd1; mov.u64 %rd3, s;\n"
 			 "cvta.shared.u64 %rd4, %rd3; mul.wide.u32 %rd5, %r0, 4; add.u64 %rd4, %rd4, %rd5; st.u32 [%rd2], 3; st.u32 "
-             "[%rd4], 7;\n"
+			 "[%rd4], 7;\n"
 			 "ld.u32 %r1, [%rd2]; ld.u32 %r2, [%rd4]; add.u32 %r1, %r1, %r2; red.global.add.u32 [%rd0], %r1;\nret;\n}\n";
 static const char reads[] = HEAD("8.8", "sm_80") ".global .align 4 .b8 word[4];\n.entry k(.param .u64 p)\n{\n.reg .b32 "
-                                                 "%r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd0, [p]; "
+												 "%r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd0, [p]; "
 												 "ld.global.u32 %r0, [%rd0];\nst.global.u32 [%rd0], %r0;\nret;\n}\n";
 
 static void works(cptx_program *p, cptx_device *dev, uint64_t at)
@@ -381,7 +381,7 @@ END_TEST
 static const char racy[] = HEAD(
 	"8.8",
 	"sm_80") ".entry k(.param .u64 p)\n{\n.reg .b32 %r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x; "
-             "mov.u32 %r1, "
+			 "mov.u32 %r1, "
 			 "%ctaid.x; mad.lo.u32 %r0, %r1, 32, %r0; st.global.u32 [%rd0], %r0;\nld.global.u32 %r1, [%rd0];\nret;\n}\n";
 
 START_TEST(a_finding_stays_as_it_was)
