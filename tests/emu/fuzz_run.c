@@ -93,12 +93,12 @@ static bool has(const char *line, size_t size, const char *word)
 
 static uint64_t reached(const cptx_device *dev, const char *text)
 {
-	const cptx_emu_profile *f;
+	cptx_emu_profile f;
 	uint64_t bits = 0;
 
-	for (size_t i = 0; (f = cptx_emu_profile_at(dev, i)); i++) {
+	for (size_t i = 0; cptx_emu_get_profile(dev, i, &f); i++) {
 		size_t size;
-		const char *line = f->executed ? line_of(text, (unsigned)f->at.line, &size) : NULL;
+		const char *line = f.executed ? line_of(text, (unsigned)f.at.line, &size) : NULL;
 		for (unsigned j = 0; line && j < fuzz_nfamily; j++)
 			if (has(line, size, fuzz_families[j].word) && has(line, size, fuzz_families[j].other))
 				bits |= UINT64_C(1) << j;
