@@ -200,17 +200,17 @@ typedef struct arch_memo {
 /*
  * Chooses the first form of `op` that fits.  vals: into, when, unless, then the op's slots; mods: the op's fields, 0: not
  * given, and room for a multiple of four; vec: where the elements of vectors and lists stand.  False if none fits; arch_why
- * then tells, form by form.  The memo begins zeroed.
+ * then tells what to change, and the nearest forms.  The memo begins zeroed.
  */
 bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec,
                    arch_match *out);
 void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why);
 /*
  * The same for one form that text already chose; mod[] holds its groups.  declared: registers stand in the text as declared
- * there, and not as the bits that calls declare.  why may be NULL.
+ * there, and not as the bits that calls declare.
  */
 bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, bool declared,
-                     arch_match *out, buf *why);
+                     arch_match *out);
 /*
  * The forms whose spelling begins with the first word of an opcode (text[0 .. n), up to a dot): their numbers, in the order
  * of the table; *count of them.

@@ -1,7 +1,7 @@
 /*
  * Choosing the form of an instruction.  A form fits if every modifier that was given is one of its values, every modifier it
  * needs was given or follows from the operands, and every operand has the kind, type and length that the form asks for.
- * Nothing later decides this again.  With `why`, the first thing that does not fit is told in words.
+ * Nothing later decides this again.  With `why`, what does not fit about an operand is told in words; near.c has all else.
  */
 #include "arch/arch.h"
 #include "arch/match.h"
@@ -10,16 +10,7 @@
 
 #define WHY(...) (why ? buf_printf(why, __VA_ARGS__) : (void)0, false)
 
-typedef struct request {
-	const cptx_val *vals; /* into, when, unless, slots */
-	const cptx_val *vec;  /* elements of vectors and lists */
-	const uint16_t *mods; /* by field of the op, or by group of the form if `by_group` */
-	bool by_group;
-	bool any;      /* whatever the values of constants and selectors: could others of the same kinds fit? */
-	bool declared; /* as text declared them */
-} request;
-
-static const cptx_val *slot_value(const request *q, const arch_operand *o)
+static const cptx_val *slot_value(const arch_request *q, const arch_operand *o)
 {
 	return &q->vals[o->slot ? FIRST_SLOT + o->slot : 0];
 }
@@ -34,12 +25,6 @@ static const char *type_name(unsigned t) { return t > CPTX_ON && t < arch_ntype 
 static bool is_register(const cptx_val *v) { return v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC; }
 
 /* ---- modifiers ---- */
-
-static void list_values(const arch_group *g, buf *why)
-{
-	for (unsigned i = 0; i < g->nalt; i++)
-		buf_printf(why, "%s.%s", i ? " " : "", arch_mods[arch_alts[g->alt + i].mod].name);
-}
 
 /* The value that the type `t` of an operand stands for, 0 if none: itself, else bits of its width, else (for bits) the only
  * one of its width. */
@@ -62,7 +47,7 @@ static unsigned alt_for_type(const arch_group *g, unsigned t)
 	return n == 1 ? found : 0;
 }
 
-static bool infer_type(const arch_form *f, const request *q, unsigned index, arch_match *m, uint8_t *kept, buf *why)
+static bool infer_type(const arch_form *f, const arch_request *q, unsigned index, arch_match *m, uint8_t *kept)
 {
 	const arch_group *g = &arch_groups[f->group + index];
 	const arch_operand *from = NULL;
@@ -80,28 +65,12 @@ static bool infer_type(const arch_form *f, const request *q, unsigned index, arc
 		t = v->kind == CPTX_VAL_SYM ? (v->space == CPTX_SHARED ? CPTX_U32 : CPTX_U64) : v->type;
 	}
 	if (!from) {
-		if (g->nalt != 1) {
-			if (why) {
-				buf_printf(why, "no operand tells .%s; give one of ", arch_ops[f->op].field[g->field]);
-				list_values(g, why);
-			}
-			return false;
-		}
-		m->mod[index] = arch_alts[g->alt].mod;
-		return true;
+		m->mod[index] = g->nalt == 1 ? arch_alts[g->alt].mod : 0;
+		return m->mod[index] != 0;
 	}
 	m->mod[index] = (uint16_t)alt_for_type(g, t);
-	if (m->mod[index]) {
-		*kept = (uint8_t)t;
-		return true;
-	}
-	if (g->nalt == 1 && arch_types[t].cls != 'B')
-		return WHY("%s is .%s, not .%s", slot_name(f, from), type_name(t), arch_mods[arch_alts[g->alt].mod].name);
-	if (!why)
-		return false;
-	buf_printf(why, "%s is .%s; .%s must be one of ", slot_name(f, from), type_name(t), arch_ops[f->op].field[g->field]);
-	list_values(g, why);
-	return false;
+	*kept = m->mod[index] ? (uint8_t)t : 0;
+	return m->mod[index] != 0;
 }
 
 /* A variable of .shared lies in shared memory of its CTA and of the cluster too. */
@@ -112,7 +81,7 @@ static bool same_space(unsigned space, unsigned of_variable)
 	       (of_variable == CPTX_PARAM && (space == CPTX_PARAM_ENTRY || space == CPTX_PARAM_FUNC));
 }
 
-static bool infer_space(const arch_form *f, const request *q, unsigned index, arch_match *m)
+static bool infer_space(const arch_form *f, const arch_request *q, unsigned index, arch_match *m)
 {
 	const arch_group *g = &arch_groups[f->group + index];
 
@@ -130,7 +99,7 @@ static bool infer_space(const arch_form *f, const request *q, unsigned index, ar
 	return m->mod[index] != 0;
 }
 
-static void infer_count(const arch_form *f, const request *q, unsigned index, arch_match *m)
+static void infer_count(const arch_form *f, const arch_request *q, unsigned index, arch_match *m)
 {
 	const arch_group *g = &arch_groups[f->group + index];
 
@@ -147,7 +116,7 @@ static void infer_count(const arch_form *f, const request *q, unsigned index, ar
 }
 
 /* A modifier that stands exactly where an operand does: given by the operand alone. */
-static bool infer_given(const arch_form *f, const request *q, const arch_group *g, uint16_t *chosen)
+static bool infer_given(const arch_form *f, const arch_request *q, const arch_group *g, uint16_t *chosen)
 {
 	const arch_operand *o = &arch_operands[f->operand + g->follows - 1u];
 	if (slot_value(q, o)->kind && g->nalt == 1)
@@ -155,7 +124,7 @@ static bool infer_given(const arch_form *f, const request *q, const arch_group *
 	return *chosen != 0;
 }
 
-static bool choose_value(const arch_form *f, const arch_group *g, unsigned given, uint16_t *chosen, buf *why)
+static bool choose_value(const arch_group *g, unsigned given, uint16_t *chosen)
 {
 	for (unsigned a = 0; a < g->nalt; a++) {
 		unsigned mod = arch_alts[g->alt + a].mod;
@@ -164,53 +133,44 @@ static bool choose_value(const arch_form *f, const arch_group *g, unsigned given
 			return true;
 		}
 	}
-	if (why) {
-		buf_printf(why, ".%s = .%s is not one of ", arch_ops[f->op].field[g->field],
-		           given < arch_nmod ? arch_mods[given].name : "?");
-		list_values(g, why);
-	}
 	return false;
 }
 
-static bool match_modifiers(const arch_form *f, const request *q, arch_match *m, uint8_t *kept, buf *why)
+bool arch_match_modifier(const arch_form *f, const arch_request *q, unsigned i, arch_match *m, uint8_t *kept)
 {
-	for (unsigned i = 0; i < f->ngroup; i++) {
-		const arch_group *g = &arch_groups[f->group + i];
-		m->mod[i] = 0;
-		kept[i] = 0;
-		if (g->kind == GROUP_REPEAT) {
-			m->mod[i] = m->mod[g->same];
-			continue;
-		}
-		unsigned given = q->mods[q->by_group ? i : g->field];
-		if (given) {
-			if (!choose_value(f, g, given, &m->mod[i], why))
-				return false;
-			continue;
-		}
-		if (f->must >> g->field & 1)
-			return WHY("it has .%s", arch_mods[arch_alts[g->alt].mod].name);
-		if (q->by_group && g->kind == GROUP_OPTIONAL)
-			continue;
-		if (g->follows && infer_given(f, q, g, &m->mod[i]))
-			continue;
-		if (g->is_space)
-			infer_space(f, q, i, m);
-		else if (g->is_count)
-			infer_count(f, q, i, m);
-		else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i], g->preset ? NULL : why) &&
-		         !g->preset)
-			return false;
-		if (!m->mod[i] && g->preset && !q->by_group)
-			m->mod[i] = arch_alts[g->alt + g->preset - 1u].mod;
-		if (!m->mod[i] && g->kind == GROUP_REQUIRED) {
-			if (why) {
-				buf_printf(why, "it needs .%s, one of ", arch_ops[f->op].field[g->field]);
-				list_values(g, why);
-			}
-			return false;
-		}
+	const arch_group *g = &arch_groups[f->group + i];
+
+	m->mod[i] = 0;
+	kept[i] = 0;
+	if (g->kind == GROUP_REPEAT) {
+		m->mod[i] = m->mod[g->same];
+		return true;
 	}
+	unsigned given = q->mods[q->by_group ? i : g->field];
+	if (given)
+		return choose_value(g, given, &m->mod[i]);
+	if (f->must >> g->field & 1)
+		return false;
+	if (q->by_group && g->kind == GROUP_OPTIONAL)
+		return true;
+	if (g->follows && infer_given(f, q, g, &m->mod[i]))
+		return true;
+	if (g->is_space)
+		infer_space(f, q, i, m);
+	else if (g->is_count)
+		infer_count(f, q, i, m);
+	else if (g->is_type && g->kind == GROUP_REQUIRED && !infer_type(f, q, i, m, &kept[i]) && !g->preset)
+		return false;
+	if (!m->mod[i] && g->preset && !q->by_group)
+		m->mod[i] = arch_alts[g->alt + g->preset - 1u].mod;
+	return m->mod[i] || g->kind != GROUP_REQUIRED;
+}
+
+static bool match_modifiers(const arch_form *f, const arch_request *q, arch_match *m, uint8_t *kept)
+{
+	for (unsigned i = 0; i < f->ngroup; i++)
+		if (!arch_match_modifier(f, q, i, m, kept))
+			return false;
 	return true;
 }
 
@@ -241,7 +201,8 @@ static unsigned doubled(unsigned t)
 	}
 }
 
-static bool match_constant(const arch_form *f, const arch_operand *o, const request *q, unsigned want, cptx_val *v, buf *why)
+static bool match_constant(const arch_form *f, const arch_operand *o, const arch_request *q, unsigned want, cptx_val *v,
+                           buf *why)
 {
 	arch_type t = arch_types[want];
 	const char *name = slot_name(f, o);
@@ -325,7 +286,7 @@ static bool has_generic(const arch_form *f, const arch_operand *o, unsigned of_v
 	return of_variable == CPTX_GLOBAL ? global || !shared : of_variable == CPTX_SHARED && (shared || (global && !local));
 }
 
-static bool match_address(const arch_form *f, const arch_operand *o, const request *q, const arch_match *m,
+static bool match_address(const arch_form *f, const arch_operand *o, const arch_request *q, const arch_match *m,
                           const cptx_val *v, buf *why)
 {
 	if (o->address != ADDRESS_MEMORY)
@@ -355,7 +316,7 @@ static bool match_address(const arch_form *f, const arch_operand *o, const reque
 	return true;
 }
 
-static bool match_immediate(const arch_form *f, const arch_operand *o, const request *q, const cptx_val *v, buf *why)
+static bool match_immediate(const arch_form *f, const arch_operand *o, const arch_request *q, const cptx_val *v, buf *why)
 {
 	const char *name = slot_name(f, o);
 
@@ -407,8 +368,8 @@ unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods)
 }
 
 /* Constants and sinks among the elements of a vector. */
-static bool match_elements(const arch_form *f, const arch_operand *o, const request *q, unsigned want, const cptx_val *v,
-                           buf *why)
+static bool match_elements(const arch_form *f, const arch_operand *o, const arch_request *q, unsigned want,
+                           const cptx_val *v, buf *why)
 {
 	for (unsigned i = 0; i < v->count; i++) {
 		cptx_val e = q->vec[v->id + i];
@@ -428,7 +389,7 @@ static bool match_elements(const arch_form *f, const arch_operand *o, const requ
 }
 
 /* What a vector's elements have to do with one another, and what is no register among them. */
-static bool match_vector(const arch_form *f, const arch_operand *o, const request *q, unsigned want, const cptx_val *v,
+static bool match_vector(const arch_form *f, const arch_operand *o, const arch_request *q, unsigned want, const cptx_val *v,
                          buf *why)
 {
 	const char *name = slot_name(f, o);
@@ -459,8 +420,8 @@ static bool match_selector(const arch_form *f, const arch_operand *o, const cptx
 	return arch_selects((enum arch_select)o->select, v) || WHY("%s takes %s", slot_name(f, o), right[o->select]);
 }
 
-static bool match_register(const arch_form *f, const arch_operand *o, const request *q, arch_match *m, const uint8_t *kept,
-                           cptx_val *v, buf *why)
+static bool match_register(const arch_form *f, const arch_operand *o, const arch_request *q, arch_match *m,
+                           const uint8_t *kept, cptx_val *v, buf *why)
 {
 	unsigned want = o->type ? o->type : m->mod[o->tgroup];
 	unsigned count = arch_operand_count(o, m->mod);
@@ -527,63 +488,66 @@ static bool match_register(const arch_form *f, const arch_operand *o, const requ
 	       WHY("%s cannot be negated here", name);
 }
 
-static bool match_operands(const arch_form *f, const request *q, arch_match *m, const uint8_t *kept, buf *why)
+bool arch_match_operand(const arch_form *f, const arch_request *q, unsigned i, arch_match *m, const uint8_t *kept, buf *why)
 {
-	for (unsigned i = 0; i < f->noperand; i++) {
-		const arch_operand *o = &arch_operands[f->operand + i];
-		cptx_val *v = &m->operand[i];
-		*v = *slot_value(q, o);
-		if (o->given != ARCH_NO && !m->mod[o->given] != !v->kind)
-			return WHY("%s and .%s belong together", slot_name(f, o),
-			           arch_ops[f->op].field[arch_groups[f->group + o->given].field]);
-		if (v->kind == CPTX_VAL_NONE && (o->flags & OPERAND_OPTIONAL))
-			continue;
-		bool ok = false;
-		switch ((enum arch_operand_kind)o->kind) {
-		case OPERAND_REG: ok = match_register(f, o, q, m, kept, v, why); break;
-		case OPERAND_ADDR: ok = match_address(f, o, q, m, v, why); break;
-		case OPERAND_IMM:
-			ok = match_immediate(f, o, q, v, why);
-			if (ok)
-				keep_immediate(o, v);
-			break;
-		case OPERAND_LABEL: ok = v->kind == CPTX_VAL_LABEL || WHY("%s is not a label", slot_name(f, o)); break;
-		case OPERAND_FUNC: ok = v->kind == CPTX_VAL_FUNC || WHY("%s is not a function", slot_name(f, o)); break;
-		case OPERAND_LIST: ok = v->kind == CPTX_VAL_LIST || WHY("%s is not a list", slot_name(f, o)); break;
-		case OPERAND_TARGETS:
-			ok = v->kind == CPTX_VAL_TARGETS || WHY("%s is not a list of branch targets", slot_name(f, o));
-			break;
-		case OPERAND_PROTO: ok = v->kind == CPTX_VAL_PROTO || WHY("%s is not a prototype", slot_name(f, o)); break;
-		case OPERAND_NOWHERE:
-			ok = v->kind == CPTX_VAL_NONE || v->kind == CPTX_VAL_SINK || WHY("its destination is always the sink _");
-			*v = cptx_sink();
-			break;
-		}
-		if (!ok)
-			return false;
-		m->labels |= o->kind == OPERAND_LABEL || o->kind == OPERAND_TARGETS || o->kind == OPERAND_PROTO;
+	const arch_operand *o = &arch_operands[f->operand + i];
+	cptx_val *v = &m->operand[i];
+	bool ok = false;
+
+	*v = *slot_value(q, o);
+	if (o->given != ARCH_NO && !m->mod[o->given] != !v->kind)
+		return WHY("%s and .%s belong together", slot_name(f, o),
+		           arch_ops[f->op].field[arch_groups[f->group + o->given].field]);
+	if (v->kind == CPTX_VAL_NONE && (o->flags & OPERAND_OPTIONAL))
+		return true;
+	switch ((enum arch_operand_kind)o->kind) {
+	case OPERAND_REG: ok = match_register(f, o, q, m, kept, v, why); break;
+	case OPERAND_ADDR: ok = match_address(f, o, q, m, v, why); break;
+	case OPERAND_IMM:
+		ok = match_immediate(f, o, q, v, why);
+		if (ok)
+			keep_immediate(o, v);
+		break;
+	case OPERAND_LABEL: ok = v->kind == CPTX_VAL_LABEL || WHY("%s is not a label", slot_name(f, o)); break;
+	case OPERAND_FUNC: ok = v->kind == CPTX_VAL_FUNC || WHY("%s is not a function", slot_name(f, o)); break;
+	case OPERAND_LIST: ok = v->kind == CPTX_VAL_LIST || WHY("%s is not a list", slot_name(f, o)); break;
+	case OPERAND_TARGETS:
+		ok = v->kind == CPTX_VAL_TARGETS || WHY("%s is not a list of branch targets", slot_name(f, o));
+		break;
+	case OPERAND_PROTO: ok = v->kind == CPTX_VAL_PROTO || WHY("%s is not a prototype", slot_name(f, o)); break;
+	case OPERAND_NOWHERE:
+		ok = v->kind == CPTX_VAL_NONE || v->kind == CPTX_VAL_SINK || WHY("its destination is always the sink _");
+		*v = cptx_sink();
+		break;
 	}
+	m->labels |= o->kind == OPERAND_LABEL || o->kind == OPERAND_TARGETS || o->kind == OPERAND_PROTO;
+	return ok;
+}
+
+static bool match_operands(const arch_form *f, const arch_request *q, arch_match *m, const uint8_t *kept)
+{
+	for (unsigned i = 0; i < f->noperand; i++)
+		if (!arch_match_operand(f, q, i, m, kept, NULL))
+			return false;
 	if (m->dest_type && arch_operands[f->operand].type && arch_types[m->dest_type].cls == 'B')
 		m->dest_type = (uint8_t)type_of_bits(f, m, m->dest_type, m->dest_count);
 	return true;
 }
 
-static bool match_given(const arch_form *f, const request *q, buf *why)
+static bool match_given(const arch_form *f, const arch_request *q)
 {
 	const arch_op *op = &arch_ops[f->op];
 
 	for (unsigned i = 0; i < op->nfield && !q->by_group; i++)
 		if (q->mods[i] && !(f->fields >> i & 1))
-			return WHY(".%s is not allowed here", op->field[i]);
+			return false;
 	for (unsigned i = 0; i < op->nslot; i++)
 		if (q->vals[FIRST_SLOT + 1 + i].kind && !(f->slots >> i & 1))
-			return WHY("it has no operand %s", op->slot[i]);
-	if (q->vals[0].kind && !(f->noperand && arch_operands[f->operand].flags & OPERAND_DEST))
-		return WHY("it has no destination for .into");
-	return true;
+			return false;
+	return !q->vals[0].kind || (f->noperand && arch_operands[f->operand].flags & OPERAND_DEST);
 }
 
-static bool match(unsigned form, const request *q, arch_match *m, buf *why)
+static bool match(unsigned form, const arch_request *q, arch_match *m)
 {
 	const arch_form *f = &arch_forms[form];
 	uint8_t kept[ARCH_GROUPS] = { 0 };
@@ -595,17 +559,16 @@ static bool match(unsigned form, const request *q, arch_match *m, buf *why)
 	m->labels = 0;
 	m->once = 0;
 	m->vec = q->vec;
-	if (!match_given(f, q, why) || !match_modifiers(f, q, m, kept, why) || !match_operands(f, q, m, kept, why))
+	if (!match_given(f, q) || !match_modifiers(f, q, m, kept) || !match_operands(f, q, m, kept))
 		return false;
-	const char *broken = f->constraint && !q->any ? arch_constraint_check(f->constraint, m) : NULL;
-	return !broken || WHY("%s", broken);
+	return !f->constraint || q->any || !arch_constraint_check(f->constraint, m);
 }
 
 bool arch_match_form(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, bool declared,
-                     arch_match *out, buf *why)
+                     arch_match *out)
 {
-	return match(form, CPTX_OPT_(request, .vals = vals, .vec = vec, .mods = mods, .by_group = true, .declared = declared),
-	             out, why);
+	return match(
+		form, CPTX_OPT_(arch_request, .vals = vals, .vec = vec, .mods = mods, .by_group = true, .declared = declared), out);
 }
 
 int64_t arch_integers_up_to(const arch_match *m, unsigned i)
@@ -633,7 +596,7 @@ bool arch_match_varying(arch_match *m, unsigned varying)
 {
 	const arch_form *f = &arch_forms[m->form];
 	static const uint8_t kept[ARCH_GROUPS] = { 0 }; /* of no use to constants */
-	const request q = { .vec = m->vec };
+	const arch_request q = { .vec = m->vec };
 
 	for (unsigned i = 0; varying >> i; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
@@ -653,19 +616,5 @@ bool arch_match_varying(arch_match *m, unsigned varying)
 bool arch_match_call(unsigned form, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, bool any,
                      arch_match *out)
 {
-	return match(form, CPTX_OPT_(request, .vals = vals, .vec = vec, .mods = mods, .any = any), out, NULL);
-}
-
-void arch_why(unsigned op, const cptx_val *vals, const uint16_t *mods, const cptx_val *vec, buf *why)
-{
-	const request q = { .vals = vals, .vec = vec, .mods = mods };
-	arch_match scratch;
-
-	for (int near = 1; near >= 0; near--) /* first the forms that know all that was given */
-		for (unsigned i = arch_ops[op].form; i < arch_ops[op].form + arch_ops[op].nform; i++) {
-			if (match_given(&arch_forms[i], &q, NULL) != near)
-				continue;
-			buf_printf(why, "\n    %s  -- ", arch_forms[i].text);
-			match(i, &q, &scratch, why);
-		}
+	return match(form, CPTX_OPT_(arch_request, .vals = vals, .vec = vec, .mods = mods, .any = any), out);
 }

@@ -3,37 +3,35 @@
 
 #include <stdio.h>
 
-void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms)
+void ir_form_error(cptx_kernel *k, cptx_site at, buf *why)
 {
 	enum { AROUND = 128 }; /* "kernel name: ", how many more */
-	size_t used = strlen(head) + strlen(k->name) + (at.file ? strlen(at.file) : 0) + AROUND, left = 0;
+	size_t used = strlen(k->name) + (at.file ? strlen(at.file) : 0) + AROUND, left = 0;
 
-	buf_put(forms, "", 1);
-	if (forms->failed) {
+	buf_put(why, "", 1);
+	if (why->failed) {
 		ir_no_memory(k->m, at);
 		return;
 	}
-	while (forms->n > 1 && forms->n + used > CPTX_ERROR_TEXT) {
-		char *last = strrchr(forms->p, '\n');
-		forms->n = last ? (size_t)(last - forms->p) + 1 : 1;
-		forms->p[forms->n - 1] = 0;
-		left++;
+	while (why->n > 1 && why->n + used > CPTX_ERROR_TEXT) {
+		char *last = strrchr(why->p, '\n');
+		why->n = last ? (size_t)(last - why->p) + 1 : CPTX_ERROR_TEXT - used;
+		why->p[why->n - 1] = 0;
+		left += last != NULL;
 	}
 	if (left)
-		ir_error(k, CPTX_E_FORM, at, "%s%s\n    and %zu more forms; `cptx insn` lists them", head, forms->p, left);
+		ir_error(k, CPTX_E_FORM, at, "%s\n    and %zu more lines; `cptx insn` lists all forms", why->p, left);
 	else
-		ir_error(k, CPTX_E_FORM, at, "%s%s", head, forms->p);
+		ir_error(k, CPTX_E_FORM, at, "%s", why->p);
 }
 
 void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods)
 {
-	char head[128];
 	buf why;
 
-	snprintf(head, sizeof head, "no form of %s fits these operands and modifiers:", arch_ops[op].name);
 	buf_init(&why, &k->m->a.hook);
 	arch_why(op, vals, mods, k->vec, &why);
-	ir_form_error(k, at, head, &why);
+	ir_form_error(k, at, &why);
 	buf_free(&why);
 }
 

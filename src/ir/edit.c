@@ -230,7 +230,7 @@ static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val 
 	for (unsigned i = 0; i < f->ngroup; i++)
 		if (arch_groups[f->group + i].kind != GROUP_REPEAT)
 			fields[arch_groups[f->group + i].field] = mods[i];
-	if ((!arch_match_form(form, vals, mods, k->vec, false, m, NULL) || m->dest_type) &&
+	if ((!arch_match_form(form, vals, mods, k->vec, false, m) || m->dest_type) &&
 	    (!arch_match_op(&k->m->memo, f->op, vals, fields, k->vec, m) || m->dest_type)) {
 		if (m->dest_type)
 			return ir_error(k, CPTX_E_ARG, at, "%s: the destination is missing", arch_ops[f->op].name);

@@ -381,10 +381,9 @@ static inline uint16_t ir_file_number(cptx_module *m, const char *file)
 	return file && file == m->last_file ? m->last_file_number : ir_find_file(m, file);
 }
 void ir_unlink(cptx_kernel *k, ir_item *it);
-/* "`head`: the forms with their reasons, one a line", as the module's error; with as many whole lines as the text can hold.
- */
-void ir_form_error(cptx_kernel *k, cptx_site at, const char *head, buf *forms);
-/* All forms of the instruction and why each does not fit, as the module's error. */
+/* What to change, and below it a line for each form, as the module's error; as many whole lines as the text can hold. */
+void ir_form_error(cptx_kernel *k, cptx_site at, buf *why);
+/* What to change so that the call fits a form of the instruction, as the module's error. */
 void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods);
 /* Appends the instruction that `m` describes, with a guard (or NONE). */
 /* A parameter or result in memory, by the builder: declared as plain bits. */

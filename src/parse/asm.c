@@ -1,6 +1,6 @@
 /* cptx_asm: one instruction as text, its holes filled with values, matched like a call. */
 #include "ir/ir.h"
-#include "parse/parse.h"
+#include "parse/near.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -220,8 +220,8 @@ static bool read_operands(reader *r)
 	}
 }
 
-/* Tries all forms with that spelling.  With `why`: the reasons of those that do not fit. */
-static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, buf *why)
+/* Tries all forms with that spelling. */
+static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m)
 {
 	unsigned spelled = 0, count;
 	const uint16_t *forms = arch_forms_of(opcode, n, &count);
@@ -234,32 +234,34 @@ static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m, 
 		if (i < count ? !parse_opcode(form, opcode, n, mods) : !parse_opcode_any(form, opcode, n, mods))
 			continue;
 		spelled++;
-		if (why)
-			buf_printf(why, "\n    %s  -- ", arch_forms[form].text);
-		if (parse_match(form, mods, r->tokens, r->ntoken, r->k->vec, false, m, why))
+		if (parse_match(form, mods, r->tokens, r->ntoken, r->k->vec, false, m))
 			return true;
 	}
-	for (unsigned i = 0; i < count && !spelled && why; i++)
-		buf_printf(why, "\n    %s  -- spelled otherwise", arch_forms[forms[i]].text);
 	return false;
+}
+
+static void no_form(reader *r, const char *opcode, size_t n)
+{
+	const near_operands o = { r->tokens, r->ntoken, r->k->vec, false };
+	size_t place;
+	buf why;
+
+	buf_init(&why, &r->k->m->a.hook);
+	buf_str(&why, "cptx_asm: ");
+	if (!near_why(opcode, n, &o, &why, &place))
+		buf_printf(&why, "'%.*s' is no instruction; `cptx insn` lists them", (int)MIN(n, (size_t)180), opcode);
+	ir_form_error(r->k, r->at, &why);
+	buf_free(&why);
 }
 
 static cptx_val append(reader *r, const char *opcode, size_t n, cptx_val guard)
 {
 	cptx_val none = { 0 };
 	arch_match m;
-	buf why;
+	bool found = match_forms(r, opcode, n, &m);
 
-	buf_init(&why, &r->k->m->a.hook);
-	bool found = match_forms(r, opcode, n, &m, NULL);
-	if (!found) {
-		char head[256];
-		match_forms(r, opcode, n, &m, &why);
-		snprintf(head, sizeof head, "cptx_asm: no form is spelled %.*s with these operands%s", (int)MIN(n, (size_t)180),
-		         opcode, why.n ? "" : "; `cptx insn` lists the instructions");
-		ir_form_error(r->k, r->at, head, &why);
-	}
-	buf_free(&why);
+	if (!found)
+		no_form(r, opcode, n);
 	if (!found || !ir_append_match(r->k, r->at, &m, guard))
 		return none;
 	const arch_form *f = &arch_forms[m.form];

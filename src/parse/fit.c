@@ -163,48 +163,12 @@ bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m)
 	if (again(p, s, all, m))
 		return true;
 	for (unsigned i = 0; i < s->nform; i++)
-		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, true, m, NULL)) {
+		if (parse_match(s->form[i].form, s->form[i].mods, all->t, all->n, p->k->vec, true, m)) {
 			if (!m->once)
 				remember(p, s, all, m);
 			if (!m->once && plain)
 				remember_plain(p, s, all, m);
 			return true;
 		}
-	return false;
-}
-
-/* ---- why none fits ---- */
-
-/* The operands of a form, as insn.def writes them. */
-static const char *operands_of(unsigned form)
-{
-	const char *p = arch_forms[form].text;
-	int inside = 0; /* < >: blanks of availabilities */
-
-	for (; *p && (inside || *p != ' '); p++)
-		inside += *p == '<' ? 1 : *p == '>' ? -1 : 0;
-	return p;
-}
-
-bool parse_operand_error(parser *p, const char *at, const spelled *s, const tokens *all)
-{
-	int len = (int)MIN(s->len, 200u);
-	arch_match m;
-	buf why;
-
-	buf_init(&why, &p->m->a.hook);
-	for (unsigned i = 0; i < s->nform; i++) {
-		const spelled_form *f = &s->form[i];
-		buf_str(&why, s->nform > 1 ? "\n    " : "");
-		parse_match(f->form, f->mods, all->t, all->n, p->k->vec, true, &m, &why);
-		buf_printf(&why, s->nform > 1 ? "; it is %.*s%s" : "; write %.*s%s", len, s->text, operands_of(f->form));
-	}
-	buf_put(&why, "", 1);
-	if (why.failed)
-		parse_out_of_memory(p);
-	else
-		parse_error(p, at, CPTX_E_FORM, "%.*s: %s%s", len, s->text, s->nform > 1 ? "no form takes these operands" : "",
-		            why.p);
-	buf_free(&why);
 	return false;
 }

@@ -60,6 +60,15 @@ static const char *spelling_end(const char *s)
 	return s;
 }
 
+static void begin_tokens(tokens *all, bool lists)
+{
+	all->n = all->nplain = 0;
+	memset(all->shape, 0, sizeof all->shape);
+	all->words[PLAIN_TOKENS] = 0;
+	all->unknown = false;
+	all->lists = lists;
+}
+
 enum { OPCODE_MOST = 255 };
 
 /* The spelling, "ld.global.v4.f32"; blanks may stand in front of a dot. */
@@ -131,6 +140,28 @@ static bool append_plain(parser *p, const plain_match *r, const tokens *all, cpt
 	return true;
 }
 
+/* The operands, if they can be read without an error, help to tell what was meant.  The reader stays where it is. */
+static void spelling_error(parser *p, const char *at, const spelled *s)
+{
+	parser before = *p;
+	tokens all;
+
+	begin_tokens(&all, true);
+	p->nerror = SIZE_MAX / 2; /* it has nothing to say */
+	bool whole = parse_operands(p, &all) && *p->p == ';';
+	p->p = before.p, p->stop = before.stop;
+	p->line = before.line, p->line_start = before.line_start;
+	p->nerror = before.nerror;
+	p->ncomment = before.ncomment;
+	if (p->no_memory)
+		return;
+	parse_unfold(p, &all);
+	for (unsigned i = 0; i < all.n; i++)
+		if (all.from[i].unknown)
+			all.t[i].v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1 };
+	parse_spelling_error(p, at, s, whole ? &all : NULL);
+}
+
 /* The forms of the instruction that the text goes on with; NULL with an error, or if it is no instruction. */
 static spelled *read_spelling(parser *p)
 {
@@ -146,7 +177,7 @@ static spelled *read_spelling(parser *p)
 	spelled *s = parse_spelled(p, opcode, len);
 	if (!s || s->nform)
 		return s;
-	parse_spelling_error(p, at, s);
+	spelling_error(p, at, s);
 	return NULL;
 }
 
@@ -161,7 +192,7 @@ static bool finish(parser *p, const char *at, spelled *s, tokens *all, cptx_val 
 	parse_unfold(p, all);
 	if (parse_fit(p, s, all, &m))
 		return append(p, at, &m, guard);
-	parse_operand_error(p, at, s, all);
+	parse_spelling_error(p, at, s, all);
 	return true; /* it was read whole */
 }
 
@@ -170,11 +201,7 @@ static bool read_rest(parser *p, const char *at, spelled *s, cptx_val guard)
 {
 	tokens all;
 
-	all.n = all.nplain = 0;
-	memset(all.shape, 0, sizeof all.shape);
-	all.words[PLAIN_TOKENS] = 0;
-	all.unknown = false;
-	all.lists = s->takes_list;
+	begin_tokens(&all, s->takes_list);
 	if (!parse_operands(p, &all) || (all.unknown && !name_labels(p, s, &all)))
 		return false;
 	if (*p->p != ';')

@@ -38,7 +38,9 @@ bool parse_undeclared(parser *p, const token *t); /* false, with the error */
 const plain_match *parse_fit_plain(const spelled *s, const tokens *all);
 /* The first form of the spelling that takes the operands, in *m; false if none does. */
 bool parse_fit(parser *p, spelled *s, const tokens *all, arch_match *m);
-/* Why none does, as an error.  False. */
-bool parse_operand_error(parser *p, const char *at, const spelled *s, const tokens *all);
+
+/* ---- spelling.c ---- */
+/* Why no form of the table is spelled so, or takes these operands (NULL: they could not be read), as an error.  False. */
+bool parse_spelling_error(parser *p, const char *at, const spelled *s, const tokens *all);
 
 #endif

@@ -2,9 +2,8 @@
 
 typedef struct reading {
 	const arch_form *f;
-	const char *end, *far; /* far: the furthest that a modifier was understood */
+	const char *end;
 	uint16_t *mods;
-	bool asked; /* how far it is understood, also within fixed modifiers */
 } reading;
 
 static bool literal(const char **p, const char *end, const char *s, size_t n)
@@ -13,14 +12,6 @@ static bool literal(const char **p, const char *end, const char *s, size_t n)
 		return false;
 	*p += n;
 	return *p == end || **p == '.';
-}
-
-/* Of fixed modifiers that are not these, the first ones may be. */
-static void understand(reading *r, const char *p, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n && p + i < r->end && p[i] == s[i]; i++)
-		if (s[i] == '.')
-			r->far = MAX(r->far, p + i);
 }
 
 static bool read_groups(reading *r, unsigned i, const char *p);
@@ -41,16 +32,11 @@ static bool read_value(reading *r, unsigned i, const char *p, unsigned mod)
 /* Group i and all behind it, from p on.  Tries an optional group's values before leaving it out. */
 static bool read_groups(reading *r, unsigned i, const char *p)
 {
-	r->far = MAX(r->far, p);
 	if (i == r->f->ngroup)
 		return literal(&p, r->end, r->f->tail, r->f->ntail) && p == r->end;
 	const arch_group *g = &arch_groups[r->f->group + i];
-	if (g->nprefix && !literal(&p, r->end, g->prefix, g->nprefix)) {
-		if (r->asked)
-			understand(r, p, g->prefix, g->nprefix);
+	if (g->nprefix && !literal(&p, r->end, g->prefix, g->nprefix))
 		return false;
-	}
-	r->far = MAX(r->far, p);
 	if (g->behind) {
 		r->mods[i] = 0;
 		return read_groups(r, i + 1, p);
@@ -64,28 +50,10 @@ static bool read_groups(reading *r, unsigned i, const char *p)
 	return g->kind == GROUP_OPTIONAL && read_groups(r, i + 1, p);
 }
 
-/* *reached: how much of it the form can begin with; NULL: that is not asked. */
-static bool read_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS], size_t *reached)
-{
-	reading r = { &arch_forms[form], text + n, text, mods, reached != NULL };
-	bool ok = read_groups(&r, 0, text);
-
-	if (reached)
-		*reached = (size_t)(r.far - text);
-	return ok;
-}
-
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS])
 {
-	return read_opcode(form, text, n, mods, NULL);
-}
-
-size_t parse_opcode_reach(unsigned form, const char *text, size_t n)
-{
-	uint16_t mods[ARCH_GROUPS];
-	size_t reached;
-
-	return read_opcode(form, text, n, mods, &reached) ? n : reached;
+	reading r = { &arch_forms[form], text + n, mods };
+	return read_groups(&r, 0, text);
 }
 
 bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form)

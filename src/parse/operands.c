@@ -1,5 +1,5 @@
 /* Operands of text, read without knowing the form, given to those of a form. */
-#include "parse/parse.h"
+#include "parse/near.h"
 
 static bool is_needed(const arch_operand *o, const uint16_t *mods)
 {
@@ -30,9 +30,10 @@ typedef struct trying {
 	uint16_t mods[ARCH_GROUPS];
 	cptx_val vals[3 + ARCH_SLOTS];
 	arch_match *m;
-	buf *why;
 	bool declared;
-	bool assigned; /* some way to give each operand its token was found */
+	bool assigned;   /* some way to give each operand its token was found */
+	arch_near *near; /* NULL, or which of these ways is nearest, with its values */
+	cptx_val nearest[3 + ARCH_SLOTS];
 } trying;
 
 /* Is it a coordinate of a texture or surface?  A single one needs no braces. */
@@ -73,6 +74,20 @@ static bool stands_for(const parse_token *k, unsigned op, const arch_operand *o,
 	return k->braces != BRACES_HERE || o->cgroup != ARCH_NO || takes_one(op, o, mods);
 }
 
+/* The nearest of the ways so far; never the one that is right. */
+static void look_how_near(trying *a)
+{
+	const arch_request q = { a->vals, a->vec, a->mods, true, false, a->declared };
+	arch_near n;
+
+	arch_near_form(a->form, &q, &n);
+	if (a->assigned && n.cost >= a->near->cost)
+		return;
+	a->assigned = true;
+	*a->near = n;
+	memcpy(a->nearest, a->vals, sizeof a->vals);
+}
+
 /* Operands from number i on have the tokens from number t on: tries an optional one's token before leaving it out. */
 static bool try_operands(trying *a, unsigned i, unsigned t)
 {
@@ -82,9 +97,9 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 	if (i == f->noperand) {
 		if (t != a->ntoken)
 			return false;
-		buf *why = a->assigned ? NULL : a->why; /* of the first way only */
-		a->assigned = true;
-		return arch_match_form(a->form, a->vals, a->mods, a->vec, a->declared, a->m, why);
+		if (a->near)
+			look_how_near(a);
+		return !a->near && arch_match_form(a->form, a->vals, a->mods, a->vec, a->declared, a->m);
 	}
 	cptx_val *v = &a->vals[o->slot ? 2 + o->slot : 0];
 	bool optional = !is_needed(o, a->mods), never = o->given != ARCH_NO && optional;
@@ -106,34 +121,37 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 	return optional && try_operands(a, i + 1, t);
 }
 
-static void put_misfit(const trying *a)
+void parse_operand_numbers(unsigned form, const uint16_t mods[ARCH_GROUPS], unsigned *least, unsigned *most)
 {
-	const arch_form *f = &arch_forms[a->form];
-	unsigned least = 0, most = 0;
+	const arch_form *f = &arch_forms[form];
 
+	*least = *most = 0;
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
-		least += is_needed(o, a->mods);
-		most += is_needed(o, a->mods) || o->given == ARCH_NO;
+		*least += is_needed(o, mods);
+		*most += is_needed(o, mods) || o->given == ARCH_NO;
 	}
-	buf_str(a->why, "not these operands: ");
-	if (a->ntoken >= least && a->ntoken <= most)
-		buf_str(a->why, "braces, brackets or | are wrong");
-	else if (least == most)
-		buf_printf(a->why, "%u, where it has %u", a->ntoken, most);
-	else
-		buf_printf(a->why, "%u, where it has %u to %u", a->ntoken, least, most);
+}
+
+bool parse_near(unsigned form, const uint16_t mods[ARCH_GROUPS], const near_operands *o, cptx_val vals[3 + ARCH_SLOTS],
+                arch_near *n)
+{
+	trying a = { .token = o->token, .ntoken = o->n, .form = form, .vec = o->vec, .declared = o->declared };
+
+	a.near = n;
+	n->cost = UINT16_MAX;
+	memcpy(a.mods, mods, sizeof a.mods);
+	try_operands(&a, 0, 0);
+	if (a.assigned)
+		memcpy(vals, a.nearest, sizeof a.nearest);
+	return a.assigned;
 }
 
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
-                 const cptx_val *vec, bool declared, arch_match *m, buf *why)
+                 const cptx_val *vec, bool declared, arch_match *m)
 {
-	trying a = { .token = token, .ntoken = ntoken, .form = form, .vec = vec, .m = m, .why = why, .declared = declared };
+	trying a = { .token = token, .ntoken = ntoken, .form = form, .vec = vec, .m = m, .declared = declared };
 
 	memcpy(a.mods, mods, sizeof a.mods);
-	if (try_operands(&a, 0, 0))
-		return true;
-	if (why && !a.assigned)
-		put_misfit(&a);
-	return false;
+	return try_operands(&a, 0, 0);
 }

@@ -10,8 +10,6 @@
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS]);
 /* The same with the modifiers in another order, where ptxas takes that; for text that no form has as it stands. */
 bool parse_opcode_any(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS]);
-/* How much of the text the form can begin with. */
-size_t parse_opcode_reach(unsigned form, const char *text, size_t n);
 
 /* Whether an operand stands in braces; a hole of cptx_asm, or the name of a vector register, is both. */
 enum parse_braces { BRACES_NONE, BRACES_HERE, BRACES_EITHER };
@@ -28,9 +26,9 @@ typedef struct parse_token {
 
 /*
  * Matches a form, whose groups have the values `mods`, with operands.  vec: where the elements of vectors stand; declared:
- * as for arch_match_form.  With `why`: what does not fit.
+ * as for arch_match_form.
  */
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
-                 const cptx_val *vec, bool declared, arch_match *m, buf *why);
+                 const cptx_val *vec, bool declared, arch_match *m);
 
 #endif

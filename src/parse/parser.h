@@ -246,6 +246,5 @@ ir_item *parse_item(parser *p, enum ir_item_kind kind, const cptx_val *operand, 
 spelled *parse_known(parser *p);
 /* The forms of an instruction as it is spelled; NULL when memory is short. */
 spelled *parse_spelled(parser *p, const char *text, size_t len);
-bool parse_spelling_error(parser *p, const char *at, const spelled *s);
 
 #endif

@@ -1,5 +1,6 @@
 /* Spellings: the forms that one can be, found once and remembered; and what is wrong with one that is none. */
-#include "parse/parser.h"
+#include "parse/insn.h"
+#include "parse/near.h"
 
 #include <stdio.h>
 
@@ -190,42 +191,48 @@ static bool in_order(const spelled *s, char *right, size_t size)
 	return false;
 }
 
-bool parse_spelling_error(parser *p, const char *at, const spelled *s)
+/* An instruction whose name is nearest to one that is none, or NULL. */
+static const char *similar(const char *text, size_t n)
 {
-	size_t n = strcspn(s->text, "."), best = 0;
-	const char *near = NULL, *form = "";
-	unsigned distance = 4, forms;
-	char right[256], known[64];
+	const char *near = NULL;
+	unsigned distance = 4;
+	char mine[64], known[64];
 
+	snprintf(mine, sizeof mine, "%.*s", (int)MIN(n, sizeof mine - 1), text);
+	for (char *c = mine; *c; c++)
+		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
 	for (unsigned i = 0; i < arch_nop; i++) {
-		const char *text = arch_forms[arch_ops[i].form].text;
-		snprintf(known, sizeof known, "%.*s", (int)strcspn(text, ".{ "), text);
-		char mine[64];
-		snprintf(mine, sizeof mine, "%.*s", (int)MIN(n, sizeof mine - 1), s->text);
-		for (char *c = mine; *c; c++)
-			*c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+		const char *form = arch_forms[arch_ops[i].form].text;
+		snprintf(known, sizeof known, "%.*s", (int)strcspn(form, ".{ "), form);
 		unsigned d = text_distance(mine, known);
 		if (d < distance && 2 * d <= n) /* not most of it */
-			distance = d, near = text;
+			distance = d, near = form;
 	}
-	const uint16_t *of = arch_forms_of(s->text, s->len, &forms);
-	for (unsigned i = 0; i < forms; i++) {
-		size_t reached = parse_opcode_reach(of[i], s->text, s->len);
-		if (!i || reached > best)
-			best = reached, form = arch_forms[of[i]].text;
-	}
-	if (!forms)
-		return parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no instruction%s%.*s%s", (int)MIN(n, (size_t)100), s->text,
-		                   near ? "; did you mean " : "", near ? (int)strcspn(near, ".{ ") : 0, near ? near : "",
-		                   near ? "?" : "");
-	if (in_order(s, right, sizeof right))
+	return near;
+}
+
+bool parse_spelling_error(parser *p, const char *at, const spelled *s, const tokens *all)
+{
+	char right[256];
+	size_t n = strcspn(s->text, "."), place;
+	near_operands o = { all ? all->t : NULL, all ? all->n : 0, p->k->vec, true };
+	buf why;
+
+	if (!s->nform && in_order(s, right, sizeof right))
 		return parse_error(p, at, CPTX_E_FORM, "%.*s: the modifiers stand in another order; write %s",
 		                   (int)MIN(s->len, 200u), s->text, right);
-	if (best >= s->len)
-		return parse_error(p, at, CPTX_E_FORM, "%.*s: a modifier is missing at the end; the form is \"%s\"",
-		                   (int)MIN(s->len, 200u), s->text, form);
-	size_t len = 1 + strcspn(s->text + best + 1, ".");
-	return parse_error(p, at + (at[0] == s->text[0] ? best : 0), CPTX_E_FORM,
-	                   "%.*s: '%.*s' does not fit here; the form is \"%s\"", (int)MIN(s->len, 200u), s->text,
-	                   (int)MIN(len, (size_t)64), s->text + best, form);
+	buf_init(&why, &p->m->a.hook);
+	if (near_why(s->text, s->len, all ? &o : NULL, &why, &place)) {
+		buf_put(&why, "", 1);
+		if (why.failed)
+			parse_out_of_memory(p);
+		else
+			parse_error(p, at + (at[0] == s->text[0] ? place : 0), CPTX_E_FORM, "%s", why.p);
+	} else {
+		const char *near = similar(s->text, n);
+		parse_error(p, at, CPTX_E_PARSE, "'%.*s' is no instruction%s%.*s%s", (int)MIN(n, (size_t)100), s->text,
+		            near ? "; did you mean " : "", near ? (int)strcspn(near, ".{ ") : 0, near ? near : "", near ? "?" : "");
+	}
+	buf_free(&why);
+	return false;
 }

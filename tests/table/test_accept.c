@@ -203,7 +203,7 @@ static void try_other_orders(inquiry *q, const spelling *s, report *bad)
 	words o = words_split(t.opcode);
 	arch_match m;
 
-	if (!low || !arch_match_form(s->form, t.vals, s->mod, NULL, false, &m, NULL))
+	if (!low || !arch_match_form(s->form, t.vals, s->mod, NULL, false, &m))
 		return; /* a rule forbids it, or leaves it to another form */
 	for (unsigned i = 1; i + 1 < o.n; i++) {
 		words other = o;

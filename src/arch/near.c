@@ -1,0 +1,213 @@
+/*
+ * The forms that nearly fit.  A form's distance is what its faults cost together: modifiers that are missing, too many or of
+ * another value, operands that do not fit.  What operands say of types counts by majority: a value that nobody gave is
+ * taken to be the one that leaves the fewest operands wrong.
+ */
+#include "arch/near.h"
+
+/* In eighths, so that what is cheaper by less still orders forms of as many faults. */
+enum {
+	COST_MISSING = 24,
+	COST_VALUE = 30,
+	COST_EXTRA = 32,
+	COST_ABSENT = 32,
+	COST_KIND = 32,
+	COST_TYPE = 24,
+	COST_RANGE = 16
+};
+
+static const cptx_val *value_of(const arch_request *q, const arch_operand *o)
+{
+	return &q->vals[o->slot ? FIRST_SLOT + o->slot : 0];
+}
+
+static void add_fault(arch_near *n, enum arch_fault_kind kind, unsigned index, unsigned cost)
+{
+	if (n->nfault < ARCH_FAULTS)
+		n->fault[n->nfault++] = (arch_fault){ (uint8_t)kind, (uint8_t)index };
+	n->cost = (uint16_t)(n->cost + cost);
+}
+
+/* A value of a group, and of those that repeat it. */
+static void set_value(const arch_form *f, arch_match *m, unsigned group, unsigned mod)
+{
+	m->mod[group] = (uint16_t)mod;
+	for (unsigned i = group + 1; i < f->ngroup; i++)
+		if (arch_groups[f->group + i].kind == GROUP_REPEAT && arch_groups[f->group + i].same == group)
+			m->mod[i] = (uint16_t)mod;
+}
+
+/* ---- operands ---- */
+
+static unsigned operand_cost(const arch_form *f, const arch_request *q, unsigned i, const arch_match *m)
+{
+	const arch_operand *o = &arch_operands[f->operand + i];
+	const cptx_val *v = value_of(q, o);
+	bool reg = v->kind == CPTX_VAL_REG || v->kind == CPTX_VAL_VEC, first = i == 0 || !(o->flags & OPERAND_DEST);
+
+	if (v->kind == CPTX_VAL_NONE)
+		return COST_ABSENT;
+	if (o->kind == OPERAND_IMM)
+		return v->kind == CPTX_VAL_INT ? COST_RANGE : COST_KIND;
+	for (unsigned k = 0; first && k < i; k++) /* sources decide, the first of them first */
+		first = arch_operands[f->operand + k].flags & OPERAND_DEST;
+	if (o->kind == OPERAND_ADDR)
+		return (reg || v->kind == CPTX_VAL_SYM ? COST_TYPE : COST_KIND) + first;
+	if (o->kind != OPERAND_REG)
+		return COST_KIND;
+	if (!reg)
+		return (v->kind == CPTX_VAL_INT || v->kind == CPTX_VAL_FLOAT ? COST_TYPE : COST_KIND) + first;
+	return (v->count == arch_operand_count(o, m->mod) ? COST_TYPE : COST_KIND) + first;
+}
+
+static unsigned operands_cost(const arch_form *f, const arch_request *q, arch_match *m, const uint8_t *kept)
+{
+	unsigned cost = 0;
+
+	for (unsigned i = 0; i < f->noperand; i++)
+		if (!arch_match_operand(f, q, i, m, kept, NULL))
+			cost += operand_cost(f, q, i, m);
+	return cost;
+}
+
+static void add_operands(const arch_form *f, const arch_request *q, arch_near *n, const uint8_t *kept)
+{
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (arch_match_operand(f, q, i, &n->m, kept, NULL))
+			continue;
+		bool missing = o->given != ARCH_NO && value_of(q, o)->kind && !n->m.mod[o->given];
+		unsigned cost = missing ? COST_MISSING : operand_cost(f, q, i, &n->m);
+		n->operands = (uint16_t)(n->operands + cost);
+		if (missing)
+			add_fault(n, FAULT_MISSING, o->given, cost);
+		else
+			add_fault(n, FAULT_OPERAND, i, cost);
+	}
+}
+
+/* ---- modifiers ---- */
+
+/*
+ * The value of a group that leaves the fewest operands wrong; the one that it has, or else the first, of equal ones.
+ * *explained: those that are wrong even so are of its type or number, and no value is missing but the right operand.
+ */
+static void assume(const arch_form *f, const arch_request *q, arch_match *m, const uint8_t *kept, unsigned group,
+                   bool *explained)
+{
+	const arch_group *g = &arch_groups[f->group + group];
+	unsigned best = m->mod[group], least = best ? operands_cost(f, q, m, kept) : UINT16_MAX;
+
+	for (unsigned a = 0; a < g->nalt; a++) {
+		unsigned mod = arch_alts[g->alt + a].mod;
+		set_value(f, m, group, mod);
+		unsigned cost = operands_cost(f, q, m, kept);
+		if (cost < least)
+			least = cost, best = mod;
+	}
+	set_value(f, m, group, best);
+	*explained = false;
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		if (o->tgroup == group && value_of(q, o)->kind && !arch_match_operand(f, q, i, m, kept, NULL))
+			*explained = true;
+	}
+}
+
+static void add_modifiers(const arch_form *f, const arch_request *q, arch_near *n, uint8_t *kept)
+{
+	bool fits[ARCH_GROUPS], explained;
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		fits[i] = arch_match_modifier(f, q, i, &n->m, kept) && /* text tells all that is needed */
+		          !(q->by_group && g->kind == GROUP_REQUIRED && !q->mods[i]);
+	}
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		unsigned given = g->kind == GROUP_REPEAT ? 0 : q->mods[q->by_group ? i : g->field];
+		bool inferred = !given && g->kind == GROUP_REQUIRED && (g->is_type || g->is_count);
+		if (g->kind == GROUP_REPEAT || (fits[i] && !inferred))
+			continue;
+		assume(f, q, &n->m, kept, i, &explained);
+		if (fits[i])
+			continue;
+		n->open |= 1u << i;
+		if (given)
+			add_fault(n, FAULT_VALUE, i, COST_VALUE);
+		else if (q->by_group || !g->is_type || !explained)
+			add_fault(n, FAULT_MISSING, i, COST_MISSING);
+	}
+}
+
+static void add_given(const arch_form *f, const arch_request *q, arch_near *n)
+{
+	const arch_op *op = &arch_ops[f->op];
+
+	for (unsigned i = 0; i < op->nfield && !q->by_group; i++)
+		if (q->mods[i] && !(f->fields >> i & 1))
+			add_fault(n, FAULT_EXTRA, i, COST_EXTRA);
+	for (unsigned i = 0; i < op->nslot; i++)
+		if (q->vals[FIRST_SLOT + 1 + i].kind && !(f->slots >> i & 1))
+			add_fault(n, FAULT_NO_OPERAND, i + 1, COST_EXTRA);
+	if (q->vals[0].kind && !(f->noperand && arch_operands[f->operand].flags & OPERAND_DEST))
+		add_fault(n, FAULT_NO_OPERAND, 0, COST_EXTRA);
+}
+
+/* Registers that fit though they are of another type: little, but it decides between forms that are equal else. */
+static unsigned inexact(const arch_form *f, const arch_request *q, const arch_match *m)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->noperand; i++) {
+		const arch_operand *o = &arch_operands[f->operand + i];
+		const cptx_val *v = value_of(q, o);
+		n += o->kind == OPERAND_REG && o->tgroup != ARCH_NO && v->kind == CPTX_VAL_REG && v->type != m->mod[o->tgroup];
+	}
+	return MIN(n, 4u);
+}
+
+void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
+{
+	const arch_form *f = &arch_forms[form];
+	uint8_t kept[ARCH_GROUPS] = { 0 };
+
+	memset(n, 0, sizeof *n);
+	n->m.form = (uint16_t)form;
+	n->m.ngroup = f->ngroup;
+	n->m.noperand = f->noperand;
+	n->m.vec = q->vec;
+	add_given(f, q, n);
+	add_modifiers(f, q, n, kept);
+	add_operands(f, q, n, kept);
+	n->cost = (uint16_t)(n->cost + inexact(f, q, &n->m));
+	if (!n->nfault && f->constraint && arch_constraint_check(f->constraint, &n->m)) {
+		n->operands = COST_RANGE;
+		add_fault(n, FAULT_RULE, 0, COST_RANGE);
+	}
+}
+
+void arch_near_keep(arch_near *best, unsigned *nbest, const arch_near *n)
+{
+	unsigned at = *nbest;
+
+	while (at && n->cost < best[at - 1].cost)
+		at--;
+	if (at == ARCH_NEAR)
+		return;
+	*nbest = MIN(*nbest + 1, (unsigned)ARCH_NEAR);
+	memmove(&best[at + 1], &best[at], (*nbest - at - 1) * sizeof *best);
+	best[at] = *n;
+}
+
+unsigned arch_nearest(unsigned op, const arch_request *q, arch_near *best)
+{
+	unsigned nbest = 0;
+	arch_near n;
+
+	for (unsigned i = arch_ops[op].form; i < arch_ops[op].form + arch_ops[op].nform; i++) {
+		arch_near_form(i, q, &n);
+		arch_near_keep(best, &nbest, &n);
+	}
+	return nbest;
+}

@@ -1,0 +1,44 @@
+/* Forms that nearly fit, and in words why they do not: for messages only. */
+#ifndef CPTX_ARCH_NEAR_H
+#define CPTX_ARCH_NEAR_H
+
+#include "arch/match.h"
+
+enum arch_fault_kind {
+	FAULT_MISSING,    /* a group without a value that needs one */
+	FAULT_VALUE,      /* a group whose value is none of its own */
+	FAULT_EXTRA,      /* a field of the call that the form does not have */
+	FAULT_OPERAND,    /* an operand that does not fit, or is missing */
+	FAULT_NO_OPERAND, /* a slot of the call that the form does not have */
+	FAULT_RULE        /* the form's named rule */
+};
+typedef struct arch_fault {
+	uint8_t kind, index; /* enum arch_fault_kind; of the group, field, operand or slot */
+} arch_fault;
+
+enum { ARCH_FAULTS = 6, ARCH_NEAR = 3 };
+typedef struct arch_near {
+	uint16_t cost, operands /* what of it is for operands and rules */, nfault;
+	uint16_t open;                 /* a bit for each group whose value in m is assumed */
+	arch_fault fault[ARCH_FAULTS]; /* the first of them */
+	arch_match m;
+} arch_near;
+
+/* How far the form is from what was given. */
+void arch_near_form(unsigned form, const arch_request *q, arch_near *n);
+/* Puts it among the ARCH_NEAR nearest, *nbest of them, if it is one. */
+void arch_near_keep(arch_near *best, unsigned *nbest, const arch_near *n);
+/* The nearest forms of an op, the nearest first; how many. */
+unsigned arch_nearest(unsigned op, const arch_request *q, arch_near *best);
+
+/* ---- in words: why.c ---- */
+/* Does the user ask for the reasons of all forms?  By CPTX_FORMS=all in the environment. */
+bool arch_wants_all_forms(void);
+/* The form as insn.def has it, without availabilities. */
+void arch_put_form(unsigned form, buf *b);
+/* Fault number i, without what to do about it. */
+void arch_put_fault(const arch_near *n, const arch_request *q, unsigned i, buf *b);
+/* A line with the form number n of the nearest; the first is explained above it, the others by their faults here. */
+void arch_put_near(const arch_near *near, unsigned n, const arch_request *q, buf *b);
+
+#endif

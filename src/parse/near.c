@@ -1,0 +1,287 @@
+/*
+ * Why text is no instruction of the table, in words: first what is wrong with it and the spelling to write, from the form
+ * that is nearest by its words and operands; then the nearest forms.
+ */
+#include "parse/near.h"
+
+enum { MOST_OFFERED = 8, COST_NUMBER = 32, COST_BRACES = 24 };
+
+typedef struct question {
+	const char *text;
+	size_t n;
+	const near_operands *o; /* NULL: not known */
+} question;
+
+typedef struct candidate {
+	unsigned cost;
+	near_words words;
+	bool assigned; /* each operand has one of the form */
+	arch_near near;
+	cptx_val vals[3 + ARCH_SLOTS]; /* the operands, as `near` has them */
+} candidate;
+
+static bool fits(const question *q, unsigned form, const uint16_t *mods)
+{
+	arch_match m;
+	return !q->o || parse_match(form, mods, q->o->token, q->o->n, q->o->vec, q->o->declared, &m);
+}
+
+static void look_at(const question *q, unsigned form, candidate *c)
+{
+	near_align(form, q->text, q->n, &c->words);
+	c->cost = c->words.cost;
+	c->assigned = false;
+	if (!q->o)
+		return;
+	c->assigned = parse_near(form, c->words.mods, q->o, c->vals, &c->near);
+	unsigned have = q->o->n, least, most;
+	if (c->assigned) {
+		c->cost += c->near.operands;
+		return;
+	}
+	parse_operand_numbers(form, c->words.mods, &least, &most);
+	c->cost += have < least ? COST_NUMBER * (least - have) : have > most ? COST_NUMBER * (have - most) : COST_BRACES;
+}
+
+static void keep(candidate *best, unsigned *nbest, const candidate *c)
+{
+	unsigned at = *nbest;
+
+	while (at && c->cost < best[at - 1].cost)
+		at--;
+	if (at == ARCH_NEAR)
+		return;
+	*nbest = MIN(*nbest + 1, (unsigned)ARCH_NEAR);
+	memmove(&best[at + 1], &best[at], (*nbest - at - 1) * sizeof *best);
+	best[at] = *c;
+}
+
+/* ---- the spelling to write ---- */
+
+static const arch_group *group_at(const candidate *c, const near_fault *f)
+{
+	unsigned group = f->kind == WORD_EXTRA ? ARCH_NO : c->words.slot[f->slot].group;
+	return group == ARCH_NO ? NULL : &arch_groups[arch_forms[c->words.form].group + group];
+}
+
+static unsigned distance_to(const question *q, const near_fault *f, unsigned mod)
+{
+	char word[48];
+
+	if (f->len >= sizeof word || arch_mods[mod].len >= sizeof word)
+		return UINT16_MAX;
+	memcpy(word, q->text + f->at, f->len);
+	word[f->len] = 0;
+	return text_distance(word, arch_mods[mod].name);
+}
+
+/* The values that are right for the fault, the likeliest first; how many, of which at most MOST_OFFERED stand there. */
+static unsigned values_for(const question *q, const candidate *c, const near_fault *f, uint16_t *mods, uint16_t *values)
+{
+	const arch_group *g = group_at(c, f);
+	unsigned group = c->words.slot[f->slot].group, n = 0, best = 0;
+	bool checked = c->words.nfault == 1;
+
+	for (int all = !checked; all < 2 && !n; all++)
+		for (unsigned a = 0; a < g->nalt; a++) {
+			mods[group] = arch_alts[g->alt + a].mod;
+			if (!all && !fits(q, c->words.form, mods))
+				continue;
+			if (n < MOST_OFFERED)
+				values[n] = mods[group];
+			n++;
+		}
+	unsigned assumed = c->assigned ? c->near.m.mod[group] : 0;
+	for (unsigned i = 0; i < MIN(n, (unsigned)MOST_OFFERED); i++)
+		if (f->kind == WORD_OTHER && checked ? distance_to(q, f, values[i]) < distance_to(q, f, values[best])
+		                                     : !checked && values[i] == assumed)
+			best = i;
+	uint16_t first = values[best];
+	memmove(values + 1, values, best * sizeof *values);
+	values[0] = first;
+	mods[group] = first;
+	return n;
+}
+
+static void put_spelling(const candidate *c, const uint16_t *mods, buf *b)
+{
+	uint16_t all[ARCH_GROUPS];
+	const arch_form *f = &arch_forms[c->words.form];
+	char text[ARCH_OPCODE];
+
+	memcpy(all, mods, sizeof all);
+	for (unsigned i = 0; i < f->ngroup; i++)
+		if (arch_groups[f->group + i].kind == GROUP_REPEAT)
+			all[i] = all[arch_groups[f->group + i].same];
+	buf_put(b, text, (size_t)(arch_put_opcode(text, c->words.form, all) - text));
+}
+
+static void put_word_fault(const question *q, const candidate *c, const near_fault *f, buf *b)
+{
+	const near_slot *s = &c->words.slot[f->slot];
+	const arch_group *g = group_at(c, f);
+	const char *field = g ? arch_ops[arch_forms[c->words.form].op].field[arch_groups[g - arch_groups].field] : NULL;
+	int len = (int)MIN(f->len, (uint16_t)64);
+
+	switch ((enum near_word)f->kind) {
+	case WORD_EXTRA: buf_printf(b, "'.%.*s' does not belong there", len, q->text + f->at); break;
+	case WORD_MISSING:
+		if (g)
+			buf_printf(b, ".%s is missing", field);
+		else
+			buf_printf(b, ".%.*s is missing", s->len, s->text);
+		break;
+	case WORD_OTHER:
+		if (g)
+			buf_printf(b, "'.%.*s' is no .%s of it", len, q->text + f->at, field);
+		else
+			buf_printf(b, "'.%.*s' should be .%.*s", len, q->text + f->at, s->len, s->text);
+		break;
+	}
+}
+
+/* What is wrong with the words of the nearest form, and how it is written. */
+static void put_words(const question *q, const candidate *c, buf *b)
+{
+	uint16_t mods[ARCH_GROUPS], values[MOST_OFFERED + 1], offered[MOST_OFFERED + 1] = { 0 };
+	unsigned n = 0;
+
+	memcpy(mods, c->words.mods, sizeof mods);
+	for (unsigned i = 0; i < c->words.nfault; i++) {
+		const near_fault *f = &c->words.fault[i];
+		buf_str(b, i ? ", " : "");
+		put_word_fault(q, c, f, b);
+		const arch_group *g = group_at(c, f);
+		if (!g || g->kind == GROUP_REPEAT)
+			continue;
+		unsigned values_n = values_for(q, c, f, mods, values);
+		if (c->words.nfault == 1) {
+			memcpy(offered, values, sizeof offered);
+			n = values_n;
+		}
+	}
+	buf_str(b, "; write ");
+	put_spelling(c, mods, b);
+	for (unsigned i = 1; i < MIN(n, (unsigned)MOST_OFFERED); i++)
+		buf_printf(b, "%s.%s", i == 1 ? " (also " : " ", arch_mods[offered[i]].name);
+	buf_str(b, n > MOST_OFFERED ? " ...)" : n > 1 ? ")" : "");
+}
+
+/* ---- operands ---- */
+
+static void put_misfit(const question *q, const candidate *c, buf *b)
+{
+	unsigned have = q->o->n, least, most;
+
+	parse_operand_numbers(c->words.form, c->words.mods, &least, &most);
+	buf_str(b, "not these operands: ");
+	if (have >= least && have <= most)
+		buf_str(b, "braces, brackets or | are wrong");
+	else if (least == most)
+		buf_printf(b, "%u, where it has %u", have, most);
+	else
+		buf_printf(b, "%u, where it has %u to %u", have, least, most);
+}
+
+static void put_operand_faults(const question *q, const candidate *c, buf *b)
+{
+	const char *between = "";
+
+	if (!c->assigned) {
+		put_misfit(q, c, b);
+		return;
+	}
+	const arch_request r = { c->vals, q->o->vec, c->words.mods, true, false, q->o->declared };
+	for (unsigned i = 0; i < c->near.nfault; i++) {
+		if (c->near.fault[i].kind != FAULT_OPERAND && c->near.fault[i].kind != FAULT_RULE)
+			continue;
+		buf_str(b, between);
+		arch_put_fault(&c->near, &r, i, b);
+		between = "; ";
+	}
+}
+
+/* Other values, one at a time, with which the form takes the operands. */
+static void put_other_spellings(const question *q, const candidate *c, buf *b)
+{
+	const arch_form *f = &arch_forms[c->words.form];
+	uint16_t mods[ARCH_GROUPS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		for (unsigned a = 0; g->kind != GROUP_REPEAT && !g->behind && a <= g->nalt; a++) {
+			memcpy(mods, c->words.mods, sizeof mods);
+			mods[i] = a < g->nalt ? arch_alts[g->alt + a].mod : 0;
+			for (unsigned k = i + 1; k < f->ngroup; k++)
+				if (arch_groups[f->group + k].kind == GROUP_REPEAT)
+					mods[k] = mods[arch_groups[f->group + k].same];
+			if ((!mods[i] && g->kind == GROUP_REQUIRED) || mods[i] == c->words.mods[i] || !fits(q, c->words.form, mods))
+				continue;
+			if (n < 3) {
+				buf_str(b, n ? " or " : "; with these operands write ");
+				put_spelling(c, mods, b);
+			}
+			n++;
+		}
+	}
+}
+
+/* ---- the message ---- */
+
+static void put_form(const question *q, const candidate *c, bool reason, buf *b)
+{
+	const char *between = "  -- ";
+
+	buf_str(b, "\n    ");
+	arch_put_form(c->words.form, b);
+	for (unsigned i = 0; reason && i < c->words.nfault; i++, between = ", ") {
+		buf_str(b, between);
+		put_word_fault(q, c, &c->words.fault[i], b);
+	}
+	if (reason && q->o && c->cost > c->words.cost) {
+		buf_str(b, between);
+		put_operand_faults(q, c, b);
+	}
+}
+
+bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size_t *place)
+{
+	const question q = { text, n, o };
+	candidate best[ARCH_NEAR], c;
+	unsigned count, nbest = 0;
+	const uint16_t *forms = arch_forms_of(text, n, &count);
+
+	*place = 0;
+	if (!count)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		look_at(&q, forms[i], &c);
+		keep(best, &nbest, &c);
+	}
+	buf_printf(why, "%.*s: ", (int)MIN(n, (size_t)200), text);
+	if (best->words.nfault) {
+		put_words(&q, best, why);
+		*place = MIN((size_t)(best->words.fault[0].at ? best->words.fault[0].at - 1 : 0), n);
+	}
+	if (o && best->cost > best->words.cost) {
+		buf_str(why, best->words.nfault ? "; then " : "");
+		put_operand_faults(&q, best, why);
+		if (!best->words.nfault)
+			put_other_spellings(&q, best, why);
+	}
+	for (unsigned i = 0; i < nbest; i++)
+		put_form(&q, &best[i], i > 0, why);
+	for (unsigned i = 0; i < count && count > nbest && arch_wants_all_forms(); i++) {
+		bool there = false;
+		for (unsigned k = 0; k < nbest; k++)
+			there |= best[k].words.form == forms[i];
+		look_at(&q, forms[i], &c);
+		if (!there)
+			put_form(&q, &c, true, why);
+	}
+	if (count > nbest && !arch_wants_all_forms())
+		buf_printf(why, "\n    %u more: `cptx insn %.*s`, or CPTX_FORMS=all in the environment", count - nbest,
+		           (int)strcspn(text, "."), text);
+	return true;
+}
