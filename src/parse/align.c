@@ -2,7 +2,7 @@
 #include "parse/near.h"
 
 enum { MOST_SLOTS = 64, FAR = UINT16_MAX / 2 };
-enum { COST_MISSPELT = 6, COST_OTHER = 24, COST_LACKING = 24, COST_TOO_MANY = 32, COST_NO_TYPE = 12 };
+enum { COST_MISSPELT = 6, COST_OTHER = 30, COST_LACKING = 24, COST_TOO_MANY = 32, COST_NO_TYPE = 12 };
 
 /* How a cell of the table was reached: the word was passed over, the slot was, neither fits the other, or both fit. */
 enum step { STEP_EXTRA, STEP_SKIP, STEP_OTHER, STEP_FITS };

@@ -4,7 +4,7 @@
  */
 #include "parse/near.h"
 
-enum { MOST_OFFERED = 8, COST_NUMBER = 32, COST_BRACES = 24 };
+enum { MOST_OFFERED = 8, COST_NUMBER = 32, COST_BRACES = 40 };
 
 typedef struct question {
 	const char *text;
@@ -64,6 +64,17 @@ static const arch_group *group_at(const candidate *c, const near_fault *f)
 	return group == ARCH_NO ? NULL : &arch_groups[arch_forms[c->words.form].group + group];
 }
 
+/* A value of a group, and of those that repeat it. */
+static void set_value(const candidate *c, uint16_t *mods, unsigned group, unsigned mod)
+{
+	const arch_form *f = &arch_forms[c->words.form];
+
+	mods[group] = (uint16_t)mod;
+	for (unsigned i = group + 1; i < f->ngroup; i++)
+		if (arch_groups[f->group + i].kind == GROUP_REPEAT && arch_groups[f->group + i].same == group)
+			mods[i] = (uint16_t)mod;
+}
+
 static unsigned distance_to(const question *q, const near_fault *f, unsigned mod)
 {
 	char word[48];
@@ -75,45 +86,73 @@ static unsigned distance_to(const question *q, const near_fault *f, unsigned mod
 	return text_distance(word, arch_mods[mod].name);
 }
 
-/* The values that are right for the fault, the likeliest first; how many, of which at most MOST_OFFERED stand there. */
-static unsigned values_for(const question *q, const candidate *c, const near_fault *f, uint16_t *mods, uint16_t *values)
+typedef struct offers {
+	uint16_t mod[MOST_OFFERED + 1];
+	unsigned n; /* with those that there is no room for */
+} offers;
+
+static void offer(offers *v, unsigned mod)
+{
+	for (unsigned i = 0; i < MIN(v->n, (unsigned)MOST_OFFERED); i++)
+		if (v->mod[i] == mod)
+			return;
+	if (v->n < MOST_OFFERED)
+		v->mod[v->n] = (uint16_t)mod;
+	v->n++;
+}
+
+/* The values of a form's group that are right for the fault, or all of them. */
+static void offer_values(const question *q, const candidate *c, const near_fault *f, bool all, offers *v)
 {
 	const arch_group *g = group_at(c, f);
-	unsigned group = c->words.slot[f->slot].group, n = 0, best = 0;
-	bool checked = c->words.nfault == 1;
+	uint16_t mods[ARCH_GROUPS];
 
-	for (int all = !checked; all < 2 && !n; all++)
-		for (unsigned a = 0; a < g->nalt; a++) {
-			mods[group] = arch_alts[g->alt + a].mod;
-			if (!all && !fits(q, c->words.form, mods))
-				continue;
-			if (n < MOST_OFFERED)
-				values[n] = mods[group];
-			n++;
-		}
-	unsigned assumed = c->assigned ? c->near.m.mod[group] : 0;
-	for (unsigned i = 0; i < MIN(n, (unsigned)MOST_OFFERED); i++)
-		if (f->kind == WORD_OTHER && checked ? distance_to(q, f, values[i]) < distance_to(q, f, values[best])
-		                                     : !checked && values[i] == assumed)
+	memcpy(mods, c->words.mods, sizeof mods);
+	for (unsigned a = 0; a < g->nalt; a++) {
+		set_value(c, mods, c->words.slot[f->slot].group, arch_alts[g->alt + a].mod);
+		if (all || fits(q, c->words.form, mods))
+			offer(v, arch_alts[g->alt + a].mod);
+	}
+}
+
+/* The value that comes first: the one that looks most like the word, or that the operands speak for. */
+static void choose_offer(const question *q, const candidate *c, const near_fault *f, offers *v)
+{
+	unsigned best = 0, assumed = c->assigned ? c->near.m.mod[c->words.slot[f->slot].group] : 0;
+	bool alone = c->words.nfault == 1;
+
+	for (unsigned i = 0; i < MIN(v->n, (unsigned)MOST_OFFERED); i++)
+		if (f->kind == WORD_OTHER && alone ? distance_to(q, f, v->mod[i]) < distance_to(q, f, v->mod[best])
+		                                   : !alone && v->mod[i] == assumed)
 			best = i;
-	uint16_t first = values[best];
-	memmove(values + 1, values, best * sizeof *values);
-	values[0] = first;
-	mods[group] = first;
-	return n;
+	uint16_t first = v->mod[best];
+	memmove(v->mod + 1, v->mod, best * sizeof *v->mod);
+	v->mod[0] = first;
+}
+
+/* What forms that are as near as the nearest have where it lacks a value. */
+static void offer_more(const question *q, const candidate *best, offers *v)
+{
+	unsigned count;
+	const uint16_t *forms = arch_forms_of(q->text, q->n, &count);
+	const near_fault *f = &best->words.fault[0];
+	candidate c;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (forms[i] == best->words.form)
+			continue;
+		look_at(q, forms[i], &c);
+		const near_fault *other = &c.words.fault[0];
+		if (c.words.nfault == 1 && other->kind == f->kind && other->at == f->at && group_at(&c, other) &&
+		    group_at(&c, other)->kind != GROUP_REPEAT)
+			offer_values(q, &c, other, false, v);
+	}
 }
 
 static void put_spelling(const candidate *c, const uint16_t *mods, buf *b)
 {
-	uint16_t all[ARCH_GROUPS];
-	const arch_form *f = &arch_forms[c->words.form];
 	char text[ARCH_OPCODE];
-
-	memcpy(all, mods, sizeof all);
-	for (unsigned i = 0; i < f->ngroup; i++)
-		if (arch_groups[f->group + i].kind == GROUP_REPEAT)
-			all[i] = all[arch_groups[f->group + i].same];
-	buf_put(b, text, (size_t)(arch_put_opcode(text, c->words.form, all) - text));
+	buf_put(b, text, (size_t)(arch_put_opcode(text, c->words.form, mods) - text));
 }
 
 static void put_word_fault(const question *q, const candidate *c, const near_fault *f, buf *b)
@@ -143,8 +182,8 @@ static void put_word_fault(const question *q, const candidate *c, const near_fau
 /* What is wrong with the words of the nearest form, and how it is written. */
 static void put_words(const question *q, const candidate *c, buf *b)
 {
-	uint16_t mods[ARCH_GROUPS], values[MOST_OFFERED + 1], offered[MOST_OFFERED + 1] = { 0 };
-	unsigned n = 0;
+	uint16_t mods[ARCH_GROUPS];
+	offers v = { { 0 }, 0 };
 
 	memcpy(mods, c->words.mods, sizeof mods);
 	for (unsigned i = 0; i < c->words.nfault; i++) {
@@ -154,17 +193,23 @@ static void put_words(const question *q, const candidate *c, buf *b)
 		const arch_group *g = group_at(c, f);
 		if (!g || g->kind == GROUP_REPEAT)
 			continue;
-		unsigned values_n = values_for(q, c, f, mods, values);
+		v.n = 0;
 		if (c->words.nfault == 1) {
-			memcpy(offered, values, sizeof offered);
-			n = values_n;
+			offer_values(q, c, f, false, &v);
+			offer_more(q, c, &v);
 		}
+		if (!v.n)
+			offer_values(q, c, f, true, &v);
+		choose_offer(q, c, f, &v);
+		set_value(c, mods, c->words.slot[f->slot].group, v.mod[0]);
 	}
 	buf_str(b, "; write ");
 	put_spelling(c, mods, b);
-	for (unsigned i = 1; i < MIN(n, (unsigned)MOST_OFFERED); i++)
-		buf_printf(b, "%s.%s", i == 1 ? " (also " : " ", arch_mods[offered[i]].name);
-	buf_str(b, n > MOST_OFFERED ? " ...)" : n > 1 ? ")" : "");
+	if (c->words.nfault > 1)
+		return;
+	for (unsigned i = 1; i < MIN(v.n, (unsigned)MOST_OFFERED); i++)
+		buf_printf(b, "%s.%s", i == 1 ? " (also " : " ", arch_mods[v.mod[i]].name);
+	buf_str(b, v.n > MOST_OFFERED ? " ...)" : v.n > 1 ? ")" : "");
 }
 
 /* ---- operands ---- */
@@ -212,10 +257,7 @@ static void put_other_spellings(const question *q, const candidate *c, buf *b)
 		const arch_group *g = &arch_groups[f->group + i];
 		for (unsigned a = 0; g->kind != GROUP_REPEAT && !g->behind && a <= g->nalt; a++) {
 			memcpy(mods, c->words.mods, sizeof mods);
-			mods[i] = a < g->nalt ? arch_alts[g->alt + a].mod : 0;
-			for (unsigned k = i + 1; k < f->ngroup; k++)
-				if (arch_groups[f->group + k].kind == GROUP_REPEAT)
-					mods[k] = mods[arch_groups[f->group + k].same];
+			set_value(c, mods, i, a < g->nalt ? arch_alts[g->alt + a].mod : 0);
 			if ((!mods[i] && g->kind == GROUP_REQUIRED) || mods[i] == c->words.mods[i] || !fits(q, c->words.form, mods))
 				continue;
 			if (n < 3) {

@@ -41,7 +41,7 @@ static bool any_fits(const trial *t)
 /* A register, or as many, of another type. */
 static bool change_type(dice *d, const cptx_val *from, cptx_val *to)
 {
-	static const uint8_t types[] = { CPTX_PRED, CPTX_B16, CPTX_U16, CPTX_F16, CPTX_B32,   CPTX_U32,   CPTX_S32,
+	static const uint8_t types[] = { CPTX_PRED, CPTX_B16, CPTX_U16, CPTX_F16, CPTX_B32, CPTX_U32,   CPTX_S32,
 		                             CPTX_F32,  CPTX_B64, CPTX_U64, CPTX_S64, CPTX_F64, CPTX_F16X2, CPTX_BF16 };
 	unsigned type = types[roll(d, ARRAY_LEN(types))];
 
@@ -117,6 +117,32 @@ static void message_of_call(const trial *t, char *said, size_t size)
 
 /* ---- text ---- */
 
+/* The first words, which are the instruction's name and no modifiers. */
+static unsigned words_of_name(unsigned form, char **word, unsigned n)
+{
+	const char *name = arch_ops[arch_forms[form].op].name;
+	unsigned i = 0;
+
+	for (size_t len; i < n; i++) {
+		len = strlen(word[i]);
+		if (strncmp(name, word[i], len) || (name[len] && name[len] != '_'))
+			break;
+		name += len + (name[len] == '_');
+	}
+	return MAX(i, 1u);
+}
+
+/* Registers are declared as what they hold, as people do it. */
+static void declare(trial *t)
+{
+	for (unsigned i = 0; i < t->ntok; i++) {
+		cptx_val *v = &t->tok[i].v;
+		for (unsigned n = 0; pool_declared(n); n++)
+			if (v->kind == CPTX_VAL_REG && !v->space && !v->offset && !v->negated && pool_declared(n) == v->type)
+				t->tok[i].as = v->type;
+	}
+}
+
 static bool spoil_text(dice *d, trial *t, enum mistake kind)
 {
 	char *word[32], text[OPCODE] = "";
@@ -124,7 +150,8 @@ static bool spoil_text(dice *d, trial *t, enum mistake kind)
 
 	for (char *w = strtok(t->opcode, "."); w && n < ARRAY_LEN(word); w = strtok(NULL, "."))
 		word[n++] = w;
-	unsigned at = n > 1 ? 1 + roll(d, n - 1) : 0, token_at = t->ntok ? roll(d, t->ntok) : 0;
+	unsigned name = words_of_name(t->form, word, n), at = n > name ? name + roll(d, n - name) : 0,
+			 token_at = t->ntok ? roll(d, t->ntok) : 0;
 	const char *other = NULL;
 	cptx_val v;
 	if (kind == OTHER_TYPE && (!t->ntok || !change_type(d, &t->tok[token_at].v, &v)))
@@ -157,10 +184,11 @@ static void note_first(void *user, const cptx_error *e)
 }
 
 /* "" where the text is right. */
-static void message_of_text(const trial *t, char *said)
+static void message_of_text(trial *t, char *said)
 {
 	char line[LINE], *text;
 
+	declare(t);
 	trial_print(t, line);
 	text = judge_text(cptx_target_find("sm_100a"), ARCH_NEWEST, line);
 	*said = 0;
