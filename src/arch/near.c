@@ -181,10 +181,15 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 	add_modifiers(f, q, n, kept);
 	add_operands(f, q, n, kept);
 	n->cost = (uint16_t)(n->cost + inexact(f, q, &n->m));
-	if (!n->nfault && f->constraint && arch_constraint_check(f->constraint, &n->m)) {
-		n->operands = COST_RANGE;
-		add_fault(n, FAULT_RULE, 0, COST_RANGE);
-	}
+	for (unsigned i = 0; i < n->nfault; i++)
+		if (n->fault[i].kind != FAULT_OPERAND)
+			return;
+	if (!f->constraint || !arch_constraint_check(f->constraint, &n->m))
+		return;
+	n->operands = (uint16_t)(n->operands + COST_RANGE);
+	n->cost = (uint16_t)(n->cost + COST_RANGE);
+	if (!n->nfault) /* else the rule may be about the operand that is wrong */
+		add_fault(n, FAULT_RULE, 0, 0);
 }
 
 void arch_near_keep(arch_near *best, unsigned *nbest, const arch_near *n)

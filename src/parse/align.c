@@ -106,16 +106,18 @@ static unsigned other_cost(const aligning *a, const near_slot *s, unsigned w)
 	const arch_group *g = s->group == ARCH_NO ? NULL : &arch_groups[a->f->group + s->group];
 	bool type = arch_type_of(a->text + a->word[w], word_length(a, w)) != CPTX_TYPE_NONE;
 
+	if (!g && is_misspelt(a, w, s->text, s->len))
+		return COST_MISSPELT;
+	if (!g && is_value(a, ARCH_NO, w))
+		return COST_OTHER + COST_NO_TYPE;
 	if (!g)
-		return is_misspelt(a, w, s->text, s->len)                          ? COST_MISSPELT
-		       : type != (arch_type_of(s->text, s->len) != CPTX_TYPE_NONE) ? COST_OTHER + COST_NO_TYPE
-		                                                                   : COST_OTHER;
+		return COST_OTHER + (type != (arch_type_of(s->text, s->len) != CPTX_TYPE_NONE) ? COST_NO_TYPE : 0);
 	for (unsigned i = 0; i < g->nalt; i++) {
 		const arch_mod *m = &arch_mods[arch_alts[g->alt + i].mod];
 		if (is_misspelt(a, w, m->name, m->len))
 			return COST_MISSPELT;
 	}
-	if (g->kind == GROUP_OPTIONAL)
+	if (g->kind == GROUP_OPTIONAL || (g->nalt == 1 && !g->is_type))
 		return COST_TOO_MANY; /* nobody asked for it */
 	return COST_OTHER + (type != g->is_type || is_value(a, s->group, w) ? COST_NO_TYPE : 0);
 }

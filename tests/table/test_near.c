@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MISTAKES = 200, LEAST_RIGHT = 190, SEEDS = 5 };
+enum { MISTAKES = 200, LEAST_RIGHT = 190, LEAST_FORM_OF_TEXT = 185, SEEDS = 5 };
 enum mistake { LEFT_OUT, OTHER_VALUE, OTHER_TYPE, NKINDS };
 static const char *const kinds[NKINDS] = { "a modifier less", "another value", "another type of operand" };
 
@@ -221,12 +221,40 @@ static bool names_first(const char *said, unsigned form)
 	return line && !strncmp(line + 5, text, n) && (line[5 + n] == '\n' || !line[5 + n]);
 }
 
-static unsigned right_of(uint64_t seed, bool by_text)
+/* The first line offers what was left out or changed: the value of the field, or the word. */
+static bool offers(const char *said, const trial *meant, const trial *t, bool by_text)
+{
+	const arch_op *op = &arch_ops[arch_forms[t->form].op];
+	char line[CPTX_ERROR_TEXT], word[OPCODE];
+
+	snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+	const char *write = strstr(line, "write ");
+	for (unsigned i = 0; write && !by_text && i < op->nfield; i++) {
+		snprintf(word, sizeof word, "CPTX_%s", arch_mods[meant->mods[i]].id);
+		const char *found = meant->mods[i] != t->mods[i] ? strstr(write, word) : NULL;
+		if (found && strchr(" ,)", found[strlen(word)]))
+			return true;
+	}
+	size_t same = 0;
+	while (by_text && meant->opcode[same] && meant->opcode[same] == t->opcode[same])
+		same++;
+	while (same && meant->opcode[same - 1] != '.')
+		same--;
+	snprintf(word, sizeof word, ".%.*s", (int)strcspn(meant->opcode + same, "."), meant->opcode + same);
+	for (const char *p = write; by_text && same && p && (p = strstr(p, word)); p++)
+		if (!p[strlen(word)] || strchr(" .,;)", p[strlen(word)]))
+			return true;
+	return false;
+}
+
+/* How many of the messages begin with what was meant; *form: how many with its form. */
+static unsigned right_of(uint64_t seed, bool by_text, unsigned *form)
 {
 	char said[CPTX_ERROR_TEXT], line[LINE];
 	unsigned n = 0, right = 0, tried = 0;
 	dice d = { seed };
 
+	*form = 0;
 	for (; n < MISTAKES; tried++) {
 		trial t, meant;
 		spelling s;
@@ -244,7 +272,9 @@ static unsigned right_of(uint64_t seed, bool by_text)
 		if (by_text && !*said)
 			continue;
 		n++;
-		if (names_first(said, t.form)) {
+		bool first = names_first(said, t.form);
+		*form += first;
+		if (first || offers(said, &meant, &t, by_text)) {
 			right++;
 			continue;
 		}
@@ -252,27 +282,29 @@ static unsigned right_of(uint64_t seed, bool by_text)
 		printf("seed %u, %s: %s was meant\n    %s\n    but the message is %s\n\n", (unsigned)seed, kinds[kind], line + 1,
 		       arch_forms[t.form].text, said);
 	}
-	printf("seed %u, %s: %u of %u mistakes are answered with the form that was meant first\n", (unsigned)seed,
-	       by_text ? "text" : "calls", right, n);
+	printf("seed %u, %s: of %u mistakes %u are answered with the form that was meant as the nearest, %u with what was "
+	       "meant in the first line\n",
+	       (unsigned)seed, by_text ? "text" : "calls", n, *form, right);
 	return right;
 }
 
-START_TEST(calls_are_told_what_was_meant)
+/* Where several forms are as near, the first line offers what each of them needs. */
+static void compare(bool by_text)
 {
-	unsigned least = MISTAKES;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		least = MIN(least, right_of(seed, false));
+	unsigned least = MISTAKES, least_form = MISTAKES, form;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		least = MIN(least, right_of(seed, by_text, &form));
+		least_form = MIN(least_form, form);
+	}
 	ck_assert_uint_ge(least, LEAST_RIGHT);
+	ck_assert_uint_ge(least_form, by_text ? LEAST_FORM_OF_TEXT : LEAST_RIGHT);
 }
+
+START_TEST(calls_are_told_what_was_meant) { compare(false); }
 END_TEST
 
-START_TEST(text_is_told_what_was_meant)
-{
-	unsigned least = MISTAKES;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		least = MIN(least, right_of(seed, true));
-	ck_assert_uint_ge(least, LEAST_RIGHT);
-}
+START_TEST(text_is_told_what_was_meant) { compare(true); }
 END_TEST
 
 int main(void)
