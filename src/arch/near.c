@@ -129,7 +129,10 @@ static void add_modifiers(const arch_form *f, const arch_request *q, arch_near *
 		bool inferred = !given && g->kind == GROUP_REQUIRED && (g->is_type || g->is_count);
 		if (g->kind == GROUP_REPEAT || (fits[i] && !inferred))
 			continue;
+		unsigned was = n->m.mod[i];
 		assume(f, q, &n->m, kept, i, &explained);
+		if (fits[i] && n->m.mod[i] != was)
+			n->guessed |= (uint16_t)(1u << i);
 		if (fits[i])
 			continue;
 		n->open |= 1u << i;
@@ -180,6 +183,11 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 	add_given(f, q, n);
 	add_modifiers(f, q, n, kept);
 	add_operands(f, q, n, kept);
+	for (unsigned i = 0; i < f->ngroup && (n->guessed && !n->nfault); i++) /* nothing else is wrong than what follows */
+		if (n->guessed >> i & 1) {
+			n->open |= (uint16_t)(1u << i);
+			add_fault(n, FAULT_MISSING, i, COST_MISSING);
+		}
 	n->cost = (uint16_t)(n->cost + inexact(f, q, &n->m));
 	for (unsigned i = 0; i < n->nfault; i++)
 		if (n->fault[i].kind != FAULT_OPERAND)

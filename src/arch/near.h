@@ -19,7 +19,8 @@ typedef struct arch_fault {
 enum { ARCH_FAULTS = 6, ARCH_NEAR = 3 };
 typedef struct arch_near {
 	uint16_t cost, operands /* what of it is for operands and rules */, nfault;
-	uint16_t open;                 /* a bit for each group whose value in m is assumed */
+	uint16_t open;    /* a bit for each group whose value in m is assumed */
+	uint16_t guessed; /* and for each whose value is another than operands tell, because that leaves fewer of them wrong */
 	arch_fault fault[ARCH_FAULTS]; /* the first of them */
 	arch_match m;
 } arch_near;

@@ -1,8 +1,24 @@
 /* The words of a spelling beside those that a form has: which it lacks, which are too many, which are others. */
 #include "parse/near.h"
 
-enum { MOST_SLOTS = 64, FAR = UINT16_MAX / 2 };
-enum { COST_MISSPELT = 6, COST_OTHER = 30, COST_LACKING = 24, COST_TOO_MANY = 32, COST_NO_TYPE = 12 };
+enum { FAR = UINT16_MAX / 2 };
+/*
+ * In the units of arch/near.c.  A word that is the instruction's name counts more than one that all forms of it have, and
+ * what stands in the place of a value less if it looks like one, or is one elsewhere.
+ */
+enum {
+	COST_MISSPELT = 6,
+	COST_NEARLY = 24, /* both */
+	COST_TYPE = 26,
+	COST_BELONGS = 28,
+	COST_OTHER = 30,
+	COST_STRANGE = 42,
+	COST_OTHER_NAME = 48,
+	COST_LACKING = 24,
+	COST_LACKING_FIXED = 14,
+	COST_LACKING_NAME = 40,
+	COST_TOO_MANY = 32
+};
 
 /* How a cell of the table was reached: the word was passed over, the slot was, neither fits the other, or both fit. */
 enum step { STEP_EXTRA, STEP_SKIP, STEP_OTHER, STEP_FITS };
@@ -13,18 +29,16 @@ typedef struct cell {
 
 typedef struct aligning {
 	const arch_form *f;
-	const char *text;
-	size_t end;
-	uint16_t word[MOST_WORDS + 1]; /* where each begins, behind its dot; the last: behind all */
-	unsigned nword, nslot;
-	near_slot slot[MOST_SLOTS];
+	const near_text *t;
+	unsigned nslot, nname /* the first of them, that are the instruction's name */;
+	near_slot slot[NEAR_SLOTS];
 } aligning;
 
-static size_t word_length(const aligning *a, unsigned w) { return a->word[w + 1] - a->word[w] - 1u; }
+static size_t word_length(const near_text *t, unsigned w) { return t->word[w + 1] - t->word[w] - 1u; }
 
 static void add_words(aligning *a, const char *s)
 {
-	while (*s && a->nslot < MOST_SLOTS) {
+	while (*s && a->nslot < NEAR_SLOTS) {
 		s += *s == '.';
 		size_t n = strcspn(s, ".");
 		a->slot[a->nslot++] = (near_slot){ s, (uint8_t)n, ARCH_NO };
@@ -37,89 +51,110 @@ static void add_slots(aligning *a)
 	for (unsigned i = 0; i < a->f->ngroup; i++) {
 		const arch_group *g = &arch_groups[a->f->group + i];
 		add_words(a, g->prefix);
-		if (!g->behind && a->nslot < MOST_SLOTS)
+		if (!g->behind && a->nslot < NEAR_SLOTS)
 			a->slot[a->nslot++] = (near_slot){ NULL, 0, (uint8_t)i };
 	}
 	add_words(a, a->f->tail);
 }
 
-static void split(aligning *a, const char *text, size_t n)
+/* The slots whose words are those of the call's name. */
+static void count_name(aligning *a)
 {
-	a->text = text;
-	a->end = n;
-	a->word[a->nword++] = 0;
-	for (size_t i = 0; i < n && a->nword < MOST_WORDS; i++)
-		if (text[i] == '.')
-			a->word[a->nword++] = (uint16_t)(i + 1);
-	a->word[a->nword] = (uint16_t)(n + 1);
+	const char *name = arch_ops[a->f->op].name;
+
+	for (; a->nname < a->nslot && a->slot[a->nname].text; a->nname++) {
+		const near_slot *s = &a->slot[a->nname];
+		if (strncmp(name, s->text, s->len) || (name[s->len] && name[s->len] != '_'))
+			return;
+		name += s->len + (name[s->len] == '_');
+	}
 }
 
 /* The words from number w on that are the text; 0: they are not. */
-static unsigned words_are(const aligning *a, unsigned w, const char *s, size_t n)
+static unsigned words_are(const near_text *t, unsigned w, const char *s, size_t n)
 {
-	size_t at = a->word[w];
+	size_t at = t->word[w];
 
-	if (at + n > a->end || memcmp(a->text + at, s, n))
+	if (at + n > t->n || memcmp(t->text + at, s, n))
 		return 0;
-	for (unsigned i = w + 1; i <= a->nword; i++)
-		if (a->word[i] == at + n + 1)
+	for (unsigned i = w + 1; i <= t->nword; i++)
+		if (t->word[i] == at + n + 1)
 			return i - w;
 	return 0;
 }
 
-static unsigned distance(const aligning *a, unsigned w, const char *s, size_t n)
+static unsigned distance(const near_text *t, unsigned w, const char *s, size_t n)
 {
 	char mine[48], other[48];
-	size_t len = word_length(a, w);
+	size_t len = word_length(t, w);
 
 	if (len >= sizeof mine || n >= sizeof other)
 		return (unsigned)MAX(len, n);
-	memcpy(mine, a->text + a->word[w], len);
+	memcpy(mine, t->text + t->word[w], len);
 	memcpy(other, s, n);
 	mine[len] = other[n] = 0;
 	return text_distance(mine, other);
 }
 
-/* A letter or two of it are wrong, but not half of it. */
-static bool is_misspelt(const aligning *a, unsigned w, const char *s, size_t n)
+static bool is_type(const near_text *t, unsigned w)
 {
-	size_t len = word_length(a, w);
-	bool type = arch_type_of(a->text + a->word[w], len) != CPTX_TYPE_NONE;
-
-	return !type && len > 2 && distance(a, w, s, n) <= (len > 5 ? 2u : 1u);
+	return arch_type_of(t->text + t->word[w], word_length(t, w)) != CPTX_TYPE_NONE;
 }
 
-/* Is the word a value of another group of the form? */
-static bool is_value(const aligning *a, unsigned but, unsigned w)
+/* What a word costs that stands where another should: a letter or two of it may be wrong, but not half of it. */
+static unsigned word_cost(const near_text *t, unsigned w, const char *s, size_t n)
 {
-	for (unsigned i = 0; i < a->f->ngroup; i++) {
-		const arch_group *g = &arch_groups[a->f->group + i];
-		for (unsigned k = 0; i != but && g->kind != GROUP_REPEAT && k < g->nalt; k++)
-			if (words_are(a, w, arch_mods[arch_alts[g->alt + k].mod].name, arch_mods[arch_alts[g->alt + k].mod].len))
-				return true;
-	}
+	size_t len = word_length(t, w);
+	unsigned d = is_type(t, w) ? UINT16_MAX : distance(t, w, s, n);
+
+	return len > 2 && d <= (len > 5 ? 2u : 1u) ? COST_MISSPELT : 2 * d <= len ? COST_OTHER : COST_STRANGE;
+}
+
+static bool belongs(const near_text *t, unsigned w, const char *field)
+{
+	for (unsigned i = 0; i < NEAR_FIELDS && t->field[w][i]; i++)
+		if (!strcmp(t->field[w][i], field))
+			return true;
 	return false;
 }
 
-static unsigned other_cost(const aligning *a, const near_slot *s, unsigned w)
+static unsigned group_cost(const aligning *a, unsigned group, unsigned w)
 {
-	const arch_group *g = s->group == ARCH_NO ? NULL : &arch_groups[a->f->group + s->group];
-	bool type = arch_type_of(a->text + a->word[w], word_length(a, w)) != CPTX_TYPE_NONE;
+	const arch_group *g = &arch_groups[a->f->group + group];
+	unsigned cost = COST_STRANGE;
 
-	if (!g && is_misspelt(a, w, s->text, s->len))
-		return COST_MISSPELT;
-	if (!g && is_value(a, ARCH_NO, w))
-		return COST_OTHER + COST_NO_TYPE;
-	if (!g)
-		return COST_OTHER + (type != (arch_type_of(s->text, s->len) != CPTX_TYPE_NONE) ? COST_NO_TYPE : 0);
 	for (unsigned i = 0; i < g->nalt; i++) {
 		const arch_mod *m = &arch_mods[arch_alts[g->alt + i].mod];
-		if (is_misspelt(a, w, m->name, m->len))
-			return COST_MISSPELT;
+		cost = MIN(cost, word_cost(a->t, w, m->name, m->len));
 	}
-	if (g->kind == GROUP_OPTIONAL || (g->nalt == 1 && !g->is_type))
-		return COST_TOO_MANY; /* nobody asked for it */
-	return COST_OTHER + (type != g->is_type || is_value(a, s->group, w) ? COST_NO_TYPE : 0);
+	if (cost > COST_MISSPELT && g->nalt > 1 && belongs(a->t, w, arch_ops[a->f->op].field[g->field]))
+		cost = cost == COST_OTHER ? COST_NEARLY : COST_BELONGS;
+	if (cost > COST_TYPE && is_type(a->t, w) && g->is_type)
+		cost = COST_TYPE;
+	/* nobody asked for a value that may be left out */
+	return g->kind == GROUP_OPTIONAL && cost == COST_STRANGE ? COST_TOO_MANY + 1 : cost;
+}
+
+static unsigned other_cost(const aligning *a, unsigned s, unsigned w)
+{
+	const near_slot *slot = &a->slot[s];
+
+	if (slot->group != ARCH_NO)
+		return group_cost(a, slot->group, w);
+	unsigned cost = word_cost(a->t, w, slot->text, slot->len);
+	if (cost > COST_MISSPELT && s < a->nname)
+		return COST_OTHER_NAME;
+	bool type = arch_type_of(slot->text, slot->len) != CPTX_TYPE_NONE;
+	return cost > COST_OTHER && type == is_type(a->t, w) && !a->t->field[w][0] ? COST_OTHER : cost;
+}
+
+static unsigned lacking_cost(const aligning *a, unsigned s)
+{
+	const arch_group *g = a->slot[s].group == ARCH_NO ? NULL : &arch_groups[a->f->group + a->slot[s].group];
+
+	if (g)
+		return g->kind == GROUP_OPTIONAL ? 0 : COST_LACKING;
+	return s < a->nname ? COST_LACKING_NAME : COST_LACKING_FIXED;
 }
 
 static void reach(cell *c, unsigned cost, enum step step, unsigned mod, unsigned words)
@@ -129,42 +164,43 @@ static void reach(cell *c, unsigned cost, enum step step, unsigned mod, unsigned
 }
 
 /* All that can follow when slots 0 to s - 1 and words 0 to w - 1 have been dealt with. */
-static void go_on(const aligning *a, cell row[][MOST_WORDS + 1], unsigned s, unsigned w)
+static void go_on(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w)
 {
 	unsigned cost = row[s][w].cost;
+	bool more = w < a->t->nword;
 
-	if (w < a->nword)
+	if (more)
 		reach(&row[s][w + 1], cost + COST_TOO_MANY, STEP_EXTRA, 0, 1);
 	if (s == a->nslot)
 		return;
 	const near_slot *slot = &a->slot[s];
 	const arch_group *g = slot->group == ARCH_NO ? NULL : &arch_groups[a->f->group + slot->group];
-	if (w < a->nword && !g && words_are(a, w, slot->text, slot->len))
+	if (more && !g && words_are(a->t, w, slot->text, slot->len))
 		reach(&row[s + 1][w + 1], cost, STEP_FITS, 0, 1);
 	const arch_group *of = g && g->kind == GROUP_REPEAT ? &arch_groups[a->f->group + g->same] : g;
-	for (unsigned i = 0; w < a->nword && of && i < of->nalt; i++) {
-		unsigned mod = arch_alts[of->alt + i].mod, n = words_are(a, w, arch_mods[mod].name, arch_mods[mod].len);
+	for (unsigned i = 0; more && of && i < of->nalt; i++) {
+		unsigned mod = arch_alts[of->alt + i].mod, n = words_are(a->t, w, arch_mods[mod].name, arch_mods[mod].len);
 		if (n)
 			reach(&row[s + 1][w + n], cost, STEP_FITS, mod, n);
 	}
-	if (w < a->nword && w) /* the first word is that of the form */
-		reach(&row[s + 1][w + 1], cost + other_cost(a, slot, w), STEP_OTHER, 0, 1);
-	reach(&row[s + 1][w], cost + (g && g->kind == GROUP_OPTIONAL ? 0u : (unsigned)COST_LACKING), STEP_SKIP, 0, 0);
+	if (more && w) /* the first word is that of the form */
+		reach(&row[s + 1][w + 1], cost + other_cost(a, s, w), STEP_OTHER, 0, 1);
+	reach(&row[s + 1][w], cost + lacking_cost(a, s), STEP_SKIP, 0, 0);
 }
 
-static void add(near_words *out, enum near_word kind, unsigned slot, unsigned word, const aligning *a)
+static void add(near_words *out, enum near_word kind, unsigned slot, unsigned word, const near_text *t)
 {
 	if (out->nfault == NEAR_FAULTS)
 		return;
 	near_fault *f = &out->fault[out->nfault++];
 	f->kind = (uint8_t)kind;
 	f->slot = (uint8_t)slot;
-	f->at = (uint16_t)(word < a->nword ? a->word[word] : a->end + 1);
-	f->len = (uint16_t)(word < a->nword ? word_length(a, word) : 0);
+	f->at = (uint16_t)(word < t->nword ? t->word[word] : t->n + 1);
+	f->len = (uint16_t)(word < t->nword ? word_length(t, word) : 0);
 }
 
 /* Back along the cheapest way; faults in the order of the text. */
-static void walk(const aligning *a, cell row[][MOST_WORDS + 1], unsigned s, unsigned w, near_words *out)
+static void walk(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w, near_words *out)
 {
 	if (!s && !w)
 		return;
@@ -174,33 +210,78 @@ static void walk(const aligning *a, cell row[][MOST_WORDS + 1], unsigned s, unsi
 	unsigned group = from < s ? a->slot[from].group : ARCH_NO;
 	const arch_group *g = group == ARCH_NO ? NULL : &arch_groups[a->f->group + group];
 	if (c.step == STEP_EXTRA)
-		add(out, WORD_EXTRA, 0, w - 1, a);
+		add(out, WORD_EXTRA, 0, w - 1, a->t);
 	else if (c.step == STEP_OTHER)
-		add(out, WORD_OTHER, from, w - 1, a);
+		add(out, WORD_OTHER, from, w - 1, a->t);
 	else if (c.step == STEP_SKIP && !(g && g->kind == GROUP_OPTIONAL))
-		add(out, WORD_MISSING, from, w, a);
+		add(out, WORD_MISSING, from, w, a->t);
+	else if (c.step == STEP_FITS && g && g->kind == GROUP_REPEAT && c.mod != out->mods[g->same])
+		out->cost = (uint16_t)(out->cost + COST_OTHER), add(out, WORD_OTHER, from, w - c.words, a->t);
 	else if (c.step == STEP_FITS && g)
 		out->mods[group] = c.mod;
 }
 
-void near_align(unsigned form, const char *text, size_t n, near_words *out)
+static void note_field(near_text *t, unsigned w, const char *field)
 {
-	cell row[MOST_SLOTS + 1][MOST_WORDS + 1];
-	aligning a = { .f = &arch_forms[form] };
+	unsigned n = 0;
+
+	while (n < NEAR_FIELDS && t->field[w][n] && strcmp(t->field[w][n], field))
+		n++;
+	if (n < NEAR_FIELDS)
+		t->field[w][n] = field;
+}
+
+static void note_fields(near_text *t, const arch_form *f)
+{
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		for (unsigned a = 0; g->kind != GROUP_REPEAT && a < g->nalt; a++)
+			for (unsigned w = 1; w < t->nword; w++) {
+				const arch_mod *m = &arch_mods[arch_alts[g->alt + a].mod];
+				if (words_are(t, w, m->name, m->len))
+					note_field(t, w, arch_ops[f->op].field[g->field]);
+			}
+	}
+}
+
+void near_read(const char *text, size_t n, near_text *t)
+{
+	unsigned count;
+	const uint16_t *forms = arch_forms_of(text, n, &count);
+
+	memset(t, 0, sizeof *t);
+	t->text = text;
+	t->n = MIN(n, (size_t)NEAR_TEXT);
+	t->nword = 1;
+	for (size_t i = 0; i < t->n && t->nword < NEAR_WORDS; i++)
+		if (text[i] == '.')
+			t->word[t->nword++] = (uint16_t)(i + 1);
+	t->word[t->nword] = (uint16_t)(t->n + 1);
+	for (unsigned i = 0; i < count; i++)
+		note_fields(t, &arch_forms[forms[i]]);
+}
+
+void near_align(unsigned form, const near_text *t, near_words *out)
+{
+	cell row[NEAR_SLOTS + 1][NEAR_WORDS + 1];
+	aligning a = { .f = &arch_forms[form], .t = t };
 
 	memset(out, 0, sizeof *out);
-	split(&a, text, MIN(n, (size_t)NEAR_TEXT));
+	out->form = (uint16_t)form;
 	add_slots(&a);
+	count_name(&a);
+	out->nslot = (uint8_t)a.nslot;
+	memcpy(out->slot, a.slot, a.nslot * sizeof *a.slot);
+	if (parse_opcode(form, t->text, t->n, out->mods) || parse_opcode_any(form, t->text, t->n, out->mods))
+		return;
+	memset(out->mods, 0, sizeof out->mods);
 	for (unsigned s = 0; s <= a.nslot; s++)
-		for (unsigned w = 0; w <= a.nword; w++)
+		for (unsigned w = 0; w <= t->nword; w++)
 			row[s][w].cost = FAR;
 	row[0][0].cost = 0;
 	for (unsigned s = 0; s <= a.nslot; s++)
-		for (unsigned w = 0; w <= a.nword; w++)
+		for (unsigned w = 0; w <= t->nword; w++)
 			go_on(&a, row, s, w);
-	out->form = (uint16_t)form;
-	out->cost = row[a.nslot][a.nword].cost;
-	out->nslot = (uint8_t)a.nslot;
-	memcpy(out->slot, a.slot, a.nslot * sizeof *a.slot);
-	walk(&a, row, a.nslot, a.nword, out);
+	out->cost = row[a.nslot][t->nword].cost;
+	walk(&a, row, a.nslot, t->nword, out);
 }

@@ -4,11 +4,10 @@
  */
 #include "parse/near.h"
 
-enum { MOST_OFFERED = 8, COST_NUMBER = 32, COST_BRACES = 40 };
+enum { MOST_OFFERED = 8, COST_NUMBER = 36, COST_BRACES = 40 };
 
 typedef struct question {
-	const char *text;
-	size_t n;
+	near_text t;
 	const near_operands *o; /* NULL: not known */
 } question;
 
@@ -28,7 +27,7 @@ static bool fits(const question *q, unsigned form, const uint16_t *mods)
 
 static void look_at(const question *q, unsigned form, candidate *c)
 {
-	near_align(form, q->text, q->n, &c->words);
+	near_align(form, &q->t, &c->words);
 	c->cost = c->words.cost;
 	c->assigned = false;
 	if (!q->o)
@@ -81,7 +80,7 @@ static unsigned distance_to(const question *q, const near_fault *f, unsigned mod
 
 	if (f->len >= sizeof word || arch_mods[mod].len >= sizeof word)
 		return UINT16_MAX;
-	memcpy(word, q->text + f->at, f->len);
+	memcpy(word, q->t.text + f->at, f->len);
 	word[f->len] = 0;
 	return text_distance(word, arch_mods[mod].name);
 }
@@ -134,7 +133,7 @@ static void choose_offer(const question *q, const candidate *c, const near_fault
 static void offer_more(const question *q, const candidate *best, offers *v)
 {
 	unsigned count;
-	const uint16_t *forms = arch_forms_of(q->text, q->n, &count);
+	const uint16_t *forms = arch_forms_of(q->t.text, q->t.n, &count);
 	const near_fault *f = &best->words.fault[0];
 	candidate c;
 
@@ -158,12 +157,15 @@ static void put_spelling(const candidate *c, const uint16_t *mods, buf *b)
 static void put_word_fault(const question *q, const candidate *c, const near_fault *f, buf *b)
 {
 	const near_slot *s = &c->words.slot[f->slot];
+	const arch_form *form = &arch_forms[c->words.form];
 	const arch_group *g = group_at(c, f);
-	const char *field = g ? arch_ops[arch_forms[c->words.form].op].field[arch_groups[g - arch_groups].field] : NULL;
+	bool repeats = g && g->kind == GROUP_REPEAT;
 	int len = (int)MIN(f->len, (uint16_t)64);
 
+	g = repeats ? &arch_groups[form->group + g->same] : g;
+	const char *field = g ? arch_ops[form->op].field[g->field] : NULL;
 	switch ((enum near_word)f->kind) {
-	case WORD_EXTRA: buf_printf(b, "'.%.*s' does not belong there", len, q->text + f->at); break;
+	case WORD_EXTRA: buf_printf(b, "'.%.*s' does not belong there", len, q->t.text + f->at); break;
 	case WORD_MISSING:
 		if (g)
 			buf_printf(b, ".%s is missing", field);
@@ -171,21 +173,22 @@ static void put_word_fault(const question *q, const candidate *c, const near_fau
 			buf_printf(b, ".%.*s is missing", s->len, s->text);
 		break;
 	case WORD_OTHER:
-		if (g)
-			buf_printf(b, "'.%.*s' is no .%s of it", len, q->text + f->at, field);
+		if (repeats)
+			buf_printf(b, "'.%.*s' should be the same as .%s", len, q->t.text + f->at, field);
+		else if (g)
+			buf_printf(b, "'.%.*s' is no .%s here", len, q->t.text + f->at, field);
 		else
-			buf_printf(b, "'.%.*s' should be .%.*s", len, q->text + f->at, s->len, s->text);
+			buf_printf(b, "'.%.*s' should be .%.*s", len, q->t.text + f->at, s->len, s->text);
 		break;
 	}
 }
 
 /* What is wrong with the words of the nearest form, and how it is written. */
-static void put_words(const question *q, const candidate *c, buf *b)
+static void put_words(const question *q, const candidate *c, uint16_t *mods, buf *b)
 {
-	uint16_t mods[ARCH_GROUPS];
 	offers v = { { 0 }, 0 };
 
-	memcpy(mods, c->words.mods, sizeof mods);
+	memcpy(mods, c->words.mods, sizeof c->words.mods);
 	for (unsigned i = 0; i < c->words.nfault; i++) {
 		const near_fault *f = &c->words.fault[i];
 		buf_str(b, i ? ", " : "");
@@ -203,6 +206,8 @@ static void put_words(const question *q, const candidate *c, buf *b)
 		choose_offer(q, c, f, &v);
 		set_value(c, mods, c->words.slot[f->slot].group, v.mod[0]);
 	}
+	for (unsigned i = 0; i < arch_forms[c->words.form].ngroup; i++)
+		set_value(c, mods, i, mods[i]);
 	buf_str(b, "; write ");
 	put_spelling(c, mods, b);
 	if (c->words.nfault > 1)
@@ -289,7 +294,7 @@ static void put_form(const question *q, const candidate *c, bool reason, buf *b)
 
 bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size_t *place)
 {
-	const question q = { text, n, o };
+	question q = { .o = o };
 	candidate best[ARCH_NEAR], c;
 	unsigned count, nbest = 0;
 	const uint16_t *forms = arch_forms_of(text, n, &count);
@@ -297,20 +302,28 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 	*place = 0;
 	if (!count)
 		return false;
+	near_read(text, n, &q.t);
 	for (unsigned i = 0; i < count; i++) {
 		look_at(&q, forms[i], &c);
 		keep(best, &nbest, &c);
 	}
 	buf_printf(why, "%.*s: ", (int)MIN(n, (size_t)200), text);
+	uint16_t mods[ARCH_GROUPS];
 	if (best->words.nfault) {
-		put_words(&q, best, why);
+		put_words(&q, best, mods, why);
 		*place = MIN((size_t)(best->words.fault[0].at ? best->words.fault[0].at - 1 : 0), n);
 	}
-	if (o && best->cost > best->words.cost) {
-		buf_str(why, best->words.nfault ? "; then " : "");
+	if (o && best->words.nfault && !fits(&q, best->words.form, mods)) { /* what is wrong even so */
+		c = *best;
+		memcpy(c.words.mods, mods, sizeof mods);
+		c.assigned = parse_near(c.words.form, mods, o, c.vals, &c.near);
+		if (!c.assigned || c.near.operands) {
+			buf_str(why, "; then ");
+			put_operand_faults(&q, &c, why);
+		}
+	} else if (o && !best->words.nfault) {
 		put_operand_faults(&q, best, why);
-		if (!best->words.nfault)
-			put_other_spellings(&q, best, why);
+		put_other_spellings(&q, best, why);
 	}
 	for (unsigned i = 0; i < nbest; i++)
 		put_form(&q, &best[i], i > 0, why);
@@ -324,6 +337,6 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 	}
 	if (count > nbest && !arch_wants_all_forms())
 		buf_printf(why, "\n    %u more: `cptx insn %.*s`, or CPTX_FORMS=all in the environment", count - nbest,
-		           (int)strcspn(text, "."), text);
+		           (int)MIN(strcspn(text, "."), n), text);
 	return true;
 }

@@ -5,12 +5,16 @@
 #include "arch/near.h"
 #include "parse/parse.h"
 
-enum {
-	MOST_WORDS = 32,
-	NEAR_SLOTS = 64,
-	NEAR_FAULTS = 6,
-	NEAR_TEXT = 250 /* characters of a spelling that are looked at */
-};
+enum { NEAR_WORDS = 32, NEAR_SLOTS = 64, NEAR_FAULTS = 6, NEAR_FIELDS = 6, NEAR_TEXT = 250 /* of a spelling, looked at */ };
+
+/* A spelling, its words, and the fields that each is a value of in some form of the instruction. */
+typedef struct near_text {
+	const char *text;
+	size_t n;
+	unsigned nword;
+	uint16_t word[NEAR_WORDS + 1]; /* where each begins, behind its dot; the last: behind all */
+	const char *field[NEAR_WORDS][NEAR_FIELDS];
+} near_text;
 
 /* What a form writes there: a fixed word, or the value of a group. */
 typedef struct near_slot {
@@ -32,8 +36,9 @@ typedef struct near_words {
 	near_fault fault[NEAR_FAULTS]; /* the first of them, in the order of the text */
 } near_words;
 
-/* The form's spelling that is nearest to text[0 .. n), whose first word is the form's. */
-void near_align(unsigned form, const char *text, size_t n, near_words *out);
+void near_read(const char *text, size_t n, near_text *t);
+/* The form's spelling that is nearest to the text, whose first word is the form's. */
+void near_align(unsigned form, const near_text *t, near_words *out);
 
 /* Operands as text has them. */
 typedef struct near_operands {

@@ -33,12 +33,12 @@ START_TEST(edits_refuse)
 	REFUSES(CPTX_E_STATE, "is open", (cptx_edit_end(k), cptx_if_begin_(k, CPTX_HERE, value("%p1")), cptx_edit_end(k)));
 	REFUSES(CPTX_E_ARG, "together with its {", cptx_edit_remove(k, cptx_item_next(find("ld.param.b32"))));
 	REFUSES(CPTX_E_ARG, "there is no operand 7; it has 4", cptx_edit_operand(k, find("setp"), 7, 1));
-	REFUSES(CPTX_E_FORM, "no form of setp fits", cptx_edit_operand(k, find("setp"), 1, value("%rd1")));
+	REFUSES(CPTX_E_FORM, "setp.lt.u32: q is .b64, not .pred", cptx_edit_operand(k, find("setp"), 1, value("%rd1")));
 	REFUSES(CPTX_E_ARG, "the destination is missing", cptx_edit_operand(k, find("mov"), 0, nothing));
 	REFUSES(CPTX_E_ARG, "another kernel", cptx_edit_operand(k, find("setp"), 1, cptx_body_value(f, "%r1")));
 	REFUSES(CPTX_E_ARG, "no instruction", cptx_edit_operand(k, cptx_item_first(k), 0, 1));
 	REFUSES(CPTX_E_ARG, "has no modifier .colour", cptx_edit_modifier(k, find("setp"), "colour", CPTX_LT));
-	REFUSES(CPTX_E_FORM, "no form of setp fits", cptx_edit_modifier(k, find("setp"), "cmp", CPTX_GLOBAL));
+	REFUSES(CPTX_E_FORM, ".cmp = CPTX_GLOBAL does not fit: write .cmp = CPTX_EQ (also CPTX_NE, ", cptx_edit_modifier(k, find("setp"), "cmp", CPTX_GLOBAL));
 	REFUSES(CPTX_E_ARG, "must be a predicate", cptx_edit_guard(k, find("bar"), value("%r1")));
 	REFUSES(CPTX_E_ARG, "only kernels", cptx_edit_bounds(f, .block = { 32 }));
 	REFUSES(CPTX_E_LIMIT, "a CTA has at most 1024", cptx_edit_bounds(k, .block = { 2048 }));

@@ -176,7 +176,7 @@ START_TEST(bad_loops)
 	REFUSES(CPTX_E_ARG, "the counter of CPTX_FOR must be a single register, set before the loop (cptx_var makes one)",
 	        cptx_for_begin_(s.k, CPTX_HERE, cptx_imm(0), cptx_imm(3), cptx_imm(1)));
 	REFUSES(CPTX_E_ARG, "the counter of CPTX_FOR must be", cptx_for_begin_(s.k, CPTX_HERE, s.w, cptx_imm(3), cptx_imm(1)));
-	REFUSES(CPTX_E_FORM, "kernel k: no form of setp fits", cptx_for_begin_(s.k, CPTX_HERE, s.a, s.f, cptx_imm(1)));
+	REFUSES(CPTX_E_FORM, "kernel k: setp.lt.u32: b is .f32, not .u32; write cptx_cvt(k, b, .dtype = CPTX_U32, .rnd = CPTX_RZI)", cptx_for_begin_(s.k, CPTX_HERE, s.a, s.f, cptx_imm(1)));
 	REFUSES(CPTX_E_STATE, "kernel k: cptx_break_when stands in no loop", cptx_break_when(s.k, s.p));
 	REFUSES(CPTX_E_STATE, "kernel k: cptx_continue_when stands in no loop", cptx_continue_when(s.k, s.p));
 	fresh();
@@ -194,7 +194,7 @@ START_TEST(bad_step)
 	cptx_site head = { __FILE__, 12345 };
 	cptx_for_begin_(s.k, head, s.a, cptx_imm(3), s.f);
 	cptx_block_end_(s.k, CPTX_HERE);
-	says(cptx_module_error(s.m), CPTX_E_FORM, "kernel k: no form of add fits");
+	says(cptx_module_error(s.m), CPTX_E_FORM, "kernel k: add.u32: b is .f32, not .u32; write cptx_cvt(");
 	ck_assert_uint_eq(cptx_module_error(s.m)->line, 12345);
 }
 END_TEST
@@ -390,7 +390,7 @@ START_TEST(bad_calls)
 	REFUSED(CPTX_E_STATE, "function v: only a device function with a result type", cptx_func_return(s.k, 1));
 	fresh();
 	s.k = cptx_func_begin(s.m, "v", CPTX_U32);
-	REFUSED(CPTX_E_FORM, "function v: no form of mov fits", cptx_func_return(s.k, 1.5f));
+	REFUSED(CPTX_E_FORM, "function v: mov: .type is missing: write .type = CPTX_B32", cptx_func_return(s.k, 1.5f));
 }
 END_TEST
 

@@ -113,7 +113,7 @@ END_TEST
 
 START_TEST(bad_variables_in_registers)
 {
-	REFUSES(CPTX_E_FORM, "kernel k: no form of mov fits", cptx_var(s.k, CPTX_U32, s.f));
+	REFUSES(CPTX_E_FORM, "kernel k: mov: .type is missing: write .type = CPTX_B32", cptx_var(s.k, CPTX_U32, s.f));
 	REFUSES(CPTX_E_FORM, "mov", cptx_var(s.k, CPTX_U32, 0.5));
 	REFUSES(CPTX_E_FORM, "mov", cptx_var(s.k, CPTX_U32, INT64_C(1) << 32));
 	REFUSES(CPTX_E_ARG, "mov: operand a belongs to another kernel", cptx_var(s.k, CPTX_U32, s.foreign));
@@ -266,51 +266,117 @@ END_TEST
 
 /* ---- instructions ---- */
 
-START_TEST(all_forms_are_listed)
+START_TEST(what_to_change_comes_first)
 {
 	REFUSES(CPTX_E_FORM,
-	        "kernel k: no form of mul_wide fits these operands and modifiers:\n    mul.wide.type=u32|s32|u16|s16 d:2type, "
-	        "a, b  -- ",
-	        cptx_mul_wide(s.k, s.f, s.f));
-	REFUSES(CPTX_E_FORM, "add.sat.type=s32 d, a, b  -- ", cptx_add(s.k, s.d, s.d, .sat = 1));
-	REFUSES(CPTX_E_FORM, "add.type=u32|s32|u64|s64|u16|s16 d, a, b  -- .sat is not allowed here",
+	        "kernel k: cvt.bf16.f32: .rnd is missing: write .rnd = CPTX_RN (also CPTX_RZ, CPTX_RM, CPTX_RP)\n    "
+	        "cvt.rnd=rn|rz|rm|rp{.ftz}.dtype=bf16.atype=f32 d:dtype, a:atype\n    cvt",
+	        cptx_cvt(s.k, s.f, .dtype = CPTX_BF16));
+	REFUSES(CPTX_E_FORM, "kernel k: fma.f32: .rnd is missing: write .rnd = CPTX_RN (also CPTX_RZ, CPTX_RM, CPTX_RP)\n",
+	        cptx_fma(s.k, s.f, s.f, s.f));
+	REFUSES(CPTX_E_FORM, "kernel k: setp.u32: .cmp is missing: write .cmp = CPTX_EQ (also CPTX_NE, CPTX_LT,",
+	        cptx_setp(s.k, s.a, s.b));
+	REFUSES(CPTX_E_FORM, "kernel k: setp.f32: .cmp = CPTX_LO does not fit: write .cmp = CPTX_EQ (also CPTX_NE, ",
+	        cptx_setp(s.k, s.f, s.f, .cmp = CPTX_LO));
+	REFUSES(CPTX_E_FORM,
+	        "kernel k: add.f64: .sat does not go with it: leave it out\n    add{.rnd=rn|rz|rm|rp}.type=f64 d, a, b",
 	        cptx_add(s.k, s.d, s.d, .sat = 1));
-	REFUSES(CPTX_E_FORM, "it needs .rnd, one of .rn", cptx_fma(s.k, s.f, s.f, s.f));
-	REFUSES(CPTX_E_FORM, ".cmp = .lo is not one of .eq", cptx_setp(s.k, s.f, s.f, .cmp = CPTX_LO));
-	REFUSES(CPTX_E_FORM, "d has 1 register, 4 needed",
+	REFUSES(CPTX_E_FORM,
+	        "kernel k: add.u32: b is .f64, not .u32; write cptx_cvt(k, b, .dtype = CPTX_U32, .rnd = CPTX_RZI)\n",
+	        cptx_add(s.k, s.a, s.d));
+	REFUSES(CPTX_E_FORM, "b is .u32, not .u64; write cptx_cvt(k, b, .dtype = CPTX_U64)\n", cptx_add(s.k, s.ptr, s.a));
+	REFUSES(CPTX_E_FORM, "c is .u32, not .pred; write cptx_setp(k, c, 0, .cmp = CPTX_NE)\n", cptx_selp(s.k, s.a, s.b, s.a));
+	REFUSES(CPTX_E_FORM, "d is .f32, not .u32; give .into a register of CPTX_U32, or leave it out\n",
+	        cptx_add(s.k, s.a, s.b, .into = s.f));
+	REFUSES(CPTX_E_FORM, "kernel k: mul.wide: a is .f32, not .u32", cptx_mul_wide(s.k, s.f, s.f));
+	REFUSES(CPTX_E_FORM, "d has 1 register, 4 needed; cptx_regs(k, CPTX_F32, 4) makes them",
 	        cptx_mma(s.k, s.w, cptx_slice(s.w, 0, 2), s.w, .shape = CPTX_M16N8K16, .dtype = CPTX_F32, .atype = CPTX_F16,
 	                 .into = s.f));
 }
 END_TEST
 
-/* The forms of the message's list that are there whole, with a reason each; then it must end, or tell how many are left. */
-static void check_list(size_t i, const cptx_op_info *op, const char *at)
+static unsigned lines_of(const char *text)
 {
-	cptx_form_info form;
-	char line[2048];
-	size_t f = 0;
-
-	for (; cptx_form_at(i, f, &form); f++) {
-		ck_assert_int_lt(snprintf(line, sizeof line, "\n    %s  -- ", form.text), (int)sizeof line);
-		const char *found = strstr(at, line);
-		if (!found)
-			break;
-		at = found + strlen(line);
-		ck_assert_msg(*at && *at != '\n', "%s: form %zu has no reason", op->name, f);
-	}
-	if (f == op->nforms)
-		return;
-	size_t three = 0; /* what the text can hold at least, long forms apart */
-	for (size_t j = 0; j < 3 && cptx_form_at(i, j, &form); j++)
-		three += strlen(form.text) + 100;
-	ck_assert_msg(f >= (three < CPTX_ERROR_TEXT ? 3 : 1), "%s: only %zu of %zu forms are listed", op->name, f, op->nforms);
-	snprintf(line, sizeof line, "\n    and %zu more forms; `cptx insn` lists them", op->nforms - f);
-	at += strcspn(at, "\n");
-	ck_assert_msg(!strcmp(at, line), "%s, behind form %zu:%s", op->name, f, at);
+	unsigned n = 1;
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
 }
 
-/* A call without any operand fits no form that needs one: its message must name the forms, whole, each with a reason. */
-START_TEST(every_list_is_whole)
+/* Three forms, and all on request, as far as the text holds them. */
+START_TEST(all_forms_on_request)
+{
+	cptx_op_info op;
+	cptx_form_info form;
+	char line[1024];
+
+	fresh();
+	cptx_setp(s.k, s.a, s.b);
+	ck_assert_uint_eq(lines_of(cptx_module_error(s.m)->text), 1 + 3 + 1);
+	ck_assert_ptr_nonnull(
+		strstr(cptx_module_error(s.m)->text, "\n    15 more: `cptx insn setp`, or CPTX_FORMS=all in the environment"));
+	setenv("CPTX_FORMS", "all", 1);
+	fresh();
+	cptx_add(s.k, s.ptr, s.a);
+	const char *said = cptx_module_error(s.m)->text;
+	ck_assert_ptr_nonnull(strstr(said, "b is .u32, not .u64; write"));
+	ck_assert(cptx_op_at(CPTX_OP_ADD, &op));
+	ck_assert_uint_eq(lines_of(said), 1 + op.nforms);
+	for (size_t i = 0; cptx_form_at(CPTX_OP_ADD, i, &form); i++) {
+		snprintf(line, sizeof line, "\n    %.*s", (int)strcspn(form.text, "<"), form.text);
+		ck_assert_ptr_nonnull(strstr(said, line));
+	}
+	fresh();
+	cptx_cvt(s.k, s.f, .dtype = CPTX_BF16); /* more than fit */
+	ck_assert_ptr_nonnull(strstr(cptx_module_error(s.m)->text, " more lines; `cptx insn` lists all forms"));
+	unsetenv("CPTX_FORMS");
+}
+END_TEST
+
+/* Is the line, up to n characters, that form, without availabilities? */
+static bool is_form(const char *line, size_t n, size_t op, const cptx_op_info *info)
+{
+	cptx_form_info form;
+
+	for (size_t f = 0; f < info->nforms && cptx_form_at(op, f, &form); f++) {
+		size_t at = 0;
+		for (const char *p = form.text; *p && at < n; p++) {
+			p += *p == '<' ? strcspn(p, ">") : 0;
+			if (*p != '>' && *p != line[at++])
+				at = n + 1;
+		}
+		if (at == n)
+			return true;
+	}
+	return false;
+}
+
+static void check_message(size_t i, const cptx_op_info *op, const char *said)
+{
+	size_t lines = lines_of(said), forms = op->nforms < 3 ? op->nforms : 3, n = strcspn(said, "\n");
+	const char *left = strstr(said, " more lines; `cptx insn` lists all forms");
+	char more[128];
+
+	snprintf(more, sizeof more, "\n    %zu more: `cptx insn %s`, or CPTX_FORMS=all in the environment", op->nforms - forms,
+	         op->name);
+	ck_assert_msg(left || (strstr(said, more) != NULL) == (op->nforms > 3), "%s: %s", op->name, said);
+	ck_assert_msg(left || lines == 1 + forms + (op->nforms > 3), "%s: %s", op->name, said);
+	const char *kernel = strstr(said, "kernel k: "), *colon = kernel ? strstr(kernel + 10, ": ") : NULL;
+	ck_assert_msg(colon && colon < said + n && colon[2] != '\n', "%s has no reason: %s", op->name, said);
+	for (size_t f = 0; f < forms && said[n]; f++) {
+		const char *line = said + n + 5, *end = line + strcspn(line, "\n"), *reason = strstr(line, "  -- ");
+		if (!strncmp(line, "and ", 4))
+			return;
+		bool reasoned = reason && reason + 5 < end;
+		ck_assert_msg(reasoned == (f > 0), "%s, form %zu: %s", op->name, f, said);
+		ck_assert_msg(is_form(line, (size_t)((reasoned ? reason : end) - line), i, op), "%s, form %zu: %s", op->name, f,
+		              said);
+		n = (size_t)(end - said);
+	}
+}
+
+/* A call without any operand fits no form that needs one: its message must name a reason, and forms, whole. */
+START_TEST(every_message_is_whole)
 {
 	cptx_op_info op;
 	cptx_val vals[16] = { { 0 } };
@@ -326,7 +392,7 @@ START_TEST(every_list_is_whole)
 			continue;
 		}
 		seen++;
-		check_list(i, &op, cptx_module_error(s.m)->text);
+		check_message(i, &op, cptx_module_error(s.m)->text);
 	}
 	ck_assert_uint_gt(seen, 40);
 }
@@ -439,8 +505,9 @@ int main(void)
 		shared_memory_of_targets,
 		globals,
 		bad_globals,
-		all_forms_are_listed,
-		every_list_is_whole,
+		what_to_change_comes_first,
+		all_forms_on_request,
+		every_message_is_whole,
 		guards,
 		values_of_others,
 		values_of_another_module,

@@ -125,15 +125,15 @@ END_TEST
 
 START_TEST(asm_forms)
 {
-	REFUSES(CPTX_E_FORM, "cptx_asm: no form is spelled frob.u32 with these operands; `cptx insn` lists the instructions",
+	REFUSES(CPTX_E_FORM, "cptx_asm: 'frob.u32' is no instruction; `cptx insn` lists them",
 	        cptx_asm(s.k, "frob.u32 {}, 1;", s.a));
-	REFUSES(CPTX_E_FORM, "cptx_asm: no form is spelled mul.wide.f32 with these operands\n    mul.",
-	        cptx_asm(s.k, "mul.wide.f32 {}, {}, {};", s.d, s.f, s.f));
-	REFUSES(CPTX_E_FORM, "  -- spelled otherwise", cptx_asm(s.k, "mul.wide.f32 {}, {}, {};", s.d, s.f, s.f));
-	REFUSES(CPTX_E_FORM, "mul.wide.type=u32|s32|u16|s16 d:2type, a, b  -- not these operands",
+	REFUSES(CPTX_E_FORM, "cptx_asm: mul.wide.f32: '.wide' does not belong there; write mul.f32\n    mul{.rnd=rn|rz|rm|rp}",
+	        cptx_asm(s.k, "mul.wide.f32 {}, {}, {};", s.f, s.f, s.f));
+	REFUSES(CPTX_E_FORM,
+	        "mul.wide.u32: not these operands: 2, where it has 3\n    mul.wide.type=u32|s32|u16|s16 d:2type, a, b",
 	        cptx_asm(s.k, "mul.wide.u32 {}, {};", s.ptr, s.a));
 	REFUSES(CPTX_E_FORM, "a is .f32, not .u32", cptx_asm(s.k, "mul.wide.u32 {}, {}, {};", s.ptr, s.f, s.a));
-	REFUSES(CPTX_E_FORM, "with these operands", cptx_asm(s.k, "ld.global.b32 {}, {};", s.a, s.ptr));
+	REFUSES(CPTX_E_FORM, "braces, brackets or | are wrong", cptx_asm(s.k, "ld.global.b32 {}, {};", s.a, s.ptr));
 }
 END_TEST
 
