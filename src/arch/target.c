@@ -55,11 +55,13 @@ bool arch_no_target(const char *name, cptx_site at, cptx_error *err)
 	for (size_t i = 0; cptx_target_at(i); i++) {
 		const char *other = cptx_target_at(i)->name;
 		unsigned d = text_distance(name, other);
-		if (d < best && (d == 1 || atoi(name + strcspn(name, digits)) == atoi(other + strcspn(other, digits))))
+		bool same = atoi(name + strcspn(name, digits)) == atoi(other + strcspn(other, digits));
+		if ((d == 1 || same) &&
+		    (d < best || (d == best && near && !strncmp(name, other, strlen(name)) && strncmp(name, near, strlen(name)))))
 			best = d, near = other;
 	}
-	return error_set(err, CPTX_E_TARGET, at, "there is no target '%.64s'%s%s%s; `cptx arch` lists them", name,
-	                 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	return error_set(err, CPTX_E_TARGET, at, "there is no target '%.64s'; %s%s%s`cptx arch` lists them", name,
+	                 near ? "did you mean " : "", near ? near : "", near ? "? " : "");
 }
 
 const cptx_target *cptx_target_for_device(unsigned compute_capability)

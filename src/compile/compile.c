@@ -411,12 +411,18 @@ static cptx_cubin *job_run(compile_job *job, cptx_error *err)
 	return c;
 }
 
-/* One that cptx does not know may be known to a newer compiler, if it is named as targets are. */
+/*
+ * One that cptx does not know may be known to a newer compiler, if it is named as targets are and its number is no fancy.
+ * (nvJitLink ends the process for some that are.)
+ */
 static bool like_a_target(const char *name)
 {
+	enum { FIRST = 50, LAST = 199 };
 	size_t digits = strspn(name + 3, "0123456789");
 	const char *suffix = name + 3 + digits;
-	return digits && (!*suffix || !strcmp(suffix, "a") || !strcmp(suffix, "f"));
+	int number = digits && digits < 4 ? atoi(name + 3) : 0;
+
+	return number >= FIRST && number <= LAST && (!*suffix || !strcmp(suffix, "a") || !strcmp(suffix, "f"));
 }
 
 /* ptxas knows sm_101 by its new name in options, and by the old one in the text. */

@@ -20,6 +20,14 @@ cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, const cptx_va
 	return (cptx_val){ 0 };
 }
 
+size_t cptx_spelling_example(const char *spelling, size_t nth, char *text, size_t size)
+{
+	(void)spelling, (void)nth;
+	if (text && size)
+		*text = 0;
+	return 0;
+}
+
 bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form)
 {
 	(void)spelling, (void)nth, (void)op, (void)form;

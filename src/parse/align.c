@@ -8,7 +8,7 @@ enum { FAR = UINT16_MAX / 2 };
  */
 enum {
 	COST_MISSPELT = 6,
-	COST_NEARLY = 24, /* both */
+	COST_NEARLY = 25, /* both */
 	COST_TYPE = 26,
 	COST_BELONGS = 28,
 	COST_OTHER = 30,

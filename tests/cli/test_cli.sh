@@ -114,7 +114,7 @@ says "(no clusters)"
 usage "there is no target 'sm_1'" arch sm_1
 usage "there is no target 'sm_999'; \`cptx arch\` lists them" arch sm_999
 status 2 arch sm_90 sm_90b
-complains "there is no target 'sm_90b' (did you mean sm_90?); \`cptx arch\` lists them"
+complains "there is no target 'sm_90b'; did you mean sm_90? \`cptx arch\` lists them"
 
 # ---- fmt and check ----
 printf '.version 8.0\n.target sm_80\n.entry k() { // why\n.reg .b32 r; mov.b32 r,1+1; ret; }\n' >"$dir/good.ptx"

@@ -236,8 +236,8 @@ END_TEST
 START_TEST(unknown_target)
 {
 	fresh();
-	cannot_print("sm_90b", CPTX_E_TARGET, "there is no target 'sm_90b' (did you mean sm_90?)");
-	cannot_print("sm90a", CPTX_E_TARGET, "(did you mean sm_90a?); `cptx arch` lists them");
+	cannot_print("sm_90b", CPTX_E_TARGET, "there is no target 'sm_90b'; did you mean sm_90? ");
+	cannot_print("sm90a", CPTX_E_TARGET, "did you mean sm_90a? `cptx arch` lists them");
 	cannot_print("hopper", CPTX_E_TARGET, "there is no target 'hopper'; `cptx arch` lists them");
 	cannot_print("", CPTX_E_TARGET, "there is no target ''");
 	cannot_print(NULL, CPTX_E_TARGET, "no target is named, and the module has none of its own: say one");

@@ -1,5 +1,7 @@
 #include "cli.h"
 
+#include "base/base.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -9,6 +11,43 @@
 #include <unistd.h>
 
 enum { MOST_OPTIONS = 32, FIRST_LONG = 256, HELP = FIRST_LONG + MOST_OPTIONS };
+
+void cli_near_try(cli_near *n, const char *candidate)
+{
+	size_t len = strlen(n->word);
+	unsigned d = text_distance(n->word, candidate);
+
+	if (d <= (len < 4 ? 1u : len < 8 ? 2u : 3u) && d < len && (!n->best || d < n->distance))
+		n->best = candidate, n->distance = d;
+}
+
+/* An option that begins so, or is near, of "--word" or "--word=value"; "" if there is none. */
+static const char *similar_option(const cli_command *cmd, const char *bad)
+{
+	char word[64];
+
+	if (strncmp(bad, "--", 2))
+		return "";
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(bad + 2, "="), bad + 2);
+	cli_near near = { .word = word };
+	for (size_t i = 0; i < cmd->noption; i++)
+		cli_near_try(&near, cmd->options[i].name);
+	cli_near_try(&near, "help");
+	return near.best ? near.best : "";
+}
+
+int cli_bad_value(const cli_command *cmd, size_t option, const char *value, const char *right)
+{
+	const cli_option *o = &cmd->options[option];
+	char words[512];
+	cli_near near = { .word = value };
+
+	snprintf(words, sizeof words, "%s", o->choices && *o->choices != '@' ? o->choices : "");
+	for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+		cli_near_try(&near, w);
+	return cli_usage(cmd, "--%s %s: %s%s%s%s", o->name, value, right, near.best ? "; did you mean " : "",
+	                 near.best ? near.best : "", near.best ? "?" : "");
+}
 
 int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, int *status)
 {
@@ -42,11 +81,13 @@ int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, 
 			return (int)i;
 	const char letter[] = { '-', (char)optopt, 0 }; /* it may stand among others, as in -lz */
 	const char *bad = optopt > 0 && optopt < FIRST_LONG ? letter : optind > 0 && optind <= argc ? argv[optind - 1] : "";
+	const char *near = c == ':' || optopt >= FIRST_LONG ? "" : similar_option(cmd, bad);
 	*status = cli_usage(cmd,
 	                    c == ':'               ? "option '%s' needs an argument"
 	                    : optopt >= FIRST_LONG ? "option '%s' takes no argument"
+	                    : *near                ? "there is no option '%s'; did you mean --%s?"
 	                                           : "there is no option '%s'",
-	                    bad);
+	                    bad, near);
 	return -2;
 }
 

@@ -47,6 +47,16 @@ int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3
 int cli_refused(const cli_command *cmd, const cptx_error *err);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 
+/* "--name value: right" on stderr, and the choice of the option that is nearest to the value; EXIT_USAGE. */
+int cli_bad_value(const cli_command *cmd, size_t option, const char *value, const char *right);
+
+/* The nearest of some words to one that is none of them, for "did you mean"; `best` is NULL while none is near. */
+typedef struct cli_near {
+	const char *word, *best;
+	unsigned distance;
+} cli_near;
+void cli_near_try(cli_near *n, const char *candidate);
+
 /* A file being written, or standard output ("-"): it takes its name when it is finished. */
 typedef struct cli_output {
 	FILE *f;

@@ -73,7 +73,7 @@ static const cli_option options[] = {
 
 static int bad_value(const gemm_request *q, int option, const char *value, const char *right)
 {
-	return cli_usage(q->cmd, "--%s %s: %s", options[option].name, value, right);
+	return cli_bad_value(q->cmd, (size_t)option, value, right);
 }
 
 /* Options that are numbers joined by x. */

@@ -5,10 +5,19 @@
 #include <getopt.h>
 #include <string.h>
 
+/* A value of a modifier: the field of the call, its name in C and in PTX. */
+typedef struct page_value {
+	const char *field, *id, *text, *about /* "" of a type */;
+	int is_flag;                /* 1 sets it */
+	unsigned long long targets; /* that have it, a bit for each, in the order of cptx_target_at */
+} page_value;
+
 /* One instruction: its builder call, how its spellings begin, and the lines of its page, each list ended by NULL. */
 typedef struct page {
 	const char *name, *mnemonic;
-	const char *const *head, *const *forms /* two lines each */, *const *tail;
+	const char *const *head, *const *forms /* two lines each */, *const *operands;
+	const page_value *values; /* ended by a NULL field */
+	const char *const *notes, *const *example;
 } page;
 
 /* One section of the manual. */
@@ -23,7 +32,7 @@ typedef struct coverage {
 enum { NPAGES = sizeof pages / sizeof pages[0], NSECTIONS = sizeof sections / sizeof sections[0] };
 enum { OPTION_ARCH, OPTION_COVERAGE };
 static const cli_option options[] = {
-	[OPTION_ARCH] = { "arch", 'a', "NAME", "only forms that this target has", "@arch" },
+	[OPTION_ARCH] = { "arch", 'a', "NAME", "only what this target has", "@arch" },
 	[OPTION_COVERAGE] = { "coverage", 'c', NULL, "what of each section of the PTX manual the table has", NULL },
 };
 
@@ -79,6 +88,68 @@ static void print_lines(const char *const *lines)
 		puts(*lines);
 }
 
+static bool value_on(const page_value *v, const cptx_target *target)
+{
+	for (size_t i = 0; target && cptx_target_at(i); i++)
+		if (cptx_target_at(i) == target)
+			return v->targets >> i & 1;
+	return !target;
+}
+
+static void print_value(const page_value *v)
+{
+	if (v->is_flag)
+		printf("    .%s = 1  (.%s)  %s\n", v->field, v->text, v->about);
+	else
+		printf("    .%s = %s  (.%s)  %s\n", v->field, v->id, v->text, v->about);
+}
+
+/* The types of a field on one line. */
+static void print_values(const page_value *v, const cptx_target *target)
+{
+	const char *types_of = NULL;
+	bool any = false;
+
+	for (; v->field; v++) {
+		bool type = !*v->about && !v->is_flag;
+		if (!value_on(v, target))
+			continue;
+		if (!any)
+			puts("MODIFIERS");
+		any = true;
+		if (types_of && (!type || strcmp(types_of, v->field))) {
+			putchar('\n');
+			types_of = NULL;
+		}
+		if (!type)
+			print_value(v);
+		else if (types_of)
+			printf(", %s", v->id);
+		else
+			printf("    .%s = %s", types_of = v->field, v->id);
+	}
+	if (types_of)
+		putchar('\n');
+}
+
+/* Of the spelling that was asked for, in the first form that has it there; else of the instruction. */
+static void print_example(size_t i, const cptx_target *target, const char *spelling)
+{
+	char text[4096];
+	size_t op, form;
+
+	for (size_t n = 0; cptx_form_spelled(spelling, n, &op, &form); n++) {
+		if (op != i || (target && !cptx_form_on_target(op, form, target)) ||
+		    !cptx_spelling_example(spelling, n, text, sizeof text))
+			continue;
+		puts("EXAMPLE");
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			printf("    %s\n", line);
+		return;
+	}
+	print_lines(pages[i].example);
+}
+
 static void show(size_t i, const cptx_target *target, const char *spelling)
 {
 	const page *p = &pages[i];
@@ -92,8 +163,43 @@ static void show(size_t i, const cptx_target *target, const char *spelling)
 		if (p->forms[2] && is_spelled(spelling, i, j))
 			printf("        ^ %s is spelled so\n", spelling);
 	}
-	print_lines(p->tail);
+	print_lines(p->operands);
+	print_values(p->values, target);
+	print_lines(p->notes);
+	print_example(i, target, spelling);
 	putchar('\n');
+}
+
+/* The instructions that have a value, by its name in C; how many. */
+static size_t find_value(const char *id, const cptx_target *target)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < NPAGES; i++)
+		for (const page_value *v = pages[i].values; v->field; v++)
+			if (!strcmp(v->id, id) && value_on(v, target)) {
+				printf("%-24s", pages[i].name);
+				print_value(v);
+				found++;
+			}
+	return found;
+}
+
+/* The name that a wrong one is nearest to, of instructions and, where it begins with CPTX_, of values. */
+static const char *similar(const char *pattern)
+{
+	cli_near near = { .word = pattern };
+	bool is_value = !strncmp(pattern, "CPTX_", 5);
+
+	for (size_t i = 0; i < NPAGES; i++) {
+		for (const page_value *v = pages[i].values; is_value && v->field; v++)
+			cli_near_try(&near, v->id);
+		if (is_value)
+			continue;
+		cli_near_try(&near, pages[i].name);
+		cli_near_try(&near, pages[i].mnemonic);
+	}
+	return near.best;
 }
 
 static void list(size_t i)
@@ -129,6 +235,25 @@ static int show_coverage(const cli_command *cmd)
 	                                  : cli_failed(cmd, "the table lacks %u sections", (unsigned)NSECTIONS - in - reasoned);
 }
 
+static int no_such(const cli_command *cmd, const char *pattern, const cptx_target *target)
+{
+	char name[128];
+	size_t n = strlen(pattern);
+	const char *near;
+
+	snprintf(name, sizeof name, "%s", pattern);
+	while (n && n < sizeof name && name[n - 1] == '.') /* "add." */
+		name[--n] = 0;
+	near = similar(name);
+	for (size_t i = 0; target && i < NPAGES; i++)
+		if (rank(i, name) > 1 && !is_on(i, target))
+			return cli_failed(cmd, "%s is not on %s; without --arch its page tells where it is", pages[i].mnemonic,
+			                  target->name);
+	return cli_failed(cmd, "no instruction of the table matches '%s'%s%s; %s%s%s`cptx insn` lists them", pattern,
+	                  target ? " on " : "", target ? target->name : "", near ? "did you mean " : "", near ? near : "",
+	                  near ? "? " : "");
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	const cptx_target *target = NULL;
@@ -150,6 +275,10 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (cover)
 		return show_coverage(cmd);
 	pattern = optind < argc ? argv[optind] : NULL;
+	if (pattern && !strncmp(pattern, "CPTX_", 5) && find_value(pattern, target))
+		return cli_flush(cmd, EXIT_OK);
+	if (pattern && !strncmp(pattern, "cptx_", 5))
+		pattern += 5;
 	for (size_t i = 0; pattern && i < NPAGES; i++)
 		if (is_on(i, target) || !strcmp(pages[i].name, pattern))
 			best = rank(i, pattern) > best ? rank(i, pattern) : best;
@@ -164,8 +293,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 			list(i);
 	}
 	if (!found)
-		return cli_failed(cmd, "no instruction of the table matches '%s'%s%s; `cptx insn` lists them",
-		                  pattern ? pattern : "*", target ? " on " : "", target ? target->name : "");
+		return no_such(cmd, pattern ? pattern : "*", target);
 	return cli_flush(cmd, EXIT_OK);
 }
 
@@ -173,10 +301,13 @@ const cli_command cmd_insn = {
 	.name = "insn",
 	.arguments = "[--arch NAME] [NAME] | --coverage",
 	.about = "Looks up instructions: forms, operands, availability.",
-	.details = "NAME is a spelling's start (cp.async, mbarrier.try_wait), a whole spelling (ld.global.u32), whose form is "
-			   "marked, a\n"
-			   "builder call's name (cp_async), a part of these, or a glob (mma*).  Without one, all are listed.\n"
-			   "Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
+	.details =
+		"NAME is a spelling's start (cp.async, mbarrier.try_wait), a whole spelling (ld.global.u32), whose form is "
+		"marked and\n"
+		"which the example is of, a builder call's name (cp_async or cptx_cp_async), a part of these, or a glob (mma*);\n"
+		"or a value's name in C (CPTX_DIM_2D), for the instructions that have it.  Without one, all are listed.\n"
+		"--arch leaves out forms and values that the target lacks.\n"
+		"Forms read as in the PTX manual: {.x} may be left out, .label=a|b is a choice, [a] an address.\n",
 	.options = options,
 	.noption = sizeof options / sizeof options[0],
 	.operand_choices = "@insn",

@@ -58,7 +58,7 @@ typedef struct request {
 
 static int bad_value(const request *q, int option, const char *value, const char *right)
 {
-	return cli_usage(q->cmd, "--%s %s: %s", options[option].name, value, right);
+	return cli_bad_value(q->cmd, (size_t)option, value, right);
 }
 
 /* "mma-a" is the kind "mma A". */

@@ -3,6 +3,7 @@
 #include "number.h"
 #include "progress.h"
 #include "run_args.h"
+#include "run_print.h"
 #include "run_trace.h"
 
 #include <cptx/emu.h>
@@ -22,6 +23,7 @@ enum {
 	RUN_SMEM,
 	RUN_ARG,
 	RUN_OUT,
+	RUN_PRINT,
 	RUN_SEED,
 	RUN_SCHEDULE,
 	RUN_SCHEDULES,
@@ -50,6 +52,8 @@ static const cli_option options[] = {
 	[RUN_OUT] = { "out", 'o', "K=FILE",
 	              "write the buffer of argument K (from 0) there after the run, as raw bytes; also if something was found",
 	              "@file" },
+	[RUN_PRINT] = { "print", 'p', "SPEC",
+	                "print the buffer of an argument, by number or name, after the run: 0, 0:f32[8], out:u32[4]+16", NULL },
 	[RUN_SEED] = { "seed", 's', "N", "of the emulator's schedule (default 0)", NULL },
 	[RUN_SCHEDULE] = { "schedule", 0, "HOW", "when asynchronous work is done: random, eager or late (default random)",
 	                   "random eager late" },
@@ -80,6 +84,8 @@ typedef struct run_request {
 		const char *path;
 	} out[MOST_ARGS];
 	size_t nout;
+	run_print print[MOST_ARGS];
+	size_t nprint;
 	cptx_emu_opt emu;
 	uint64_t schedules;
 	struct said { /* warnings so far */
@@ -130,7 +136,7 @@ static bool is_emulator(const char *device) { return !strcmp(device, "emu") || !
 
 static int bad(const run_request *q, int option, const char *value, const char *right)
 {
-	return cli_usage(q->cmd, "--%s %s: %s", options[option].name, value, right);
+	return cli_bad_value(q->cmd, (size_t)option, value, right);
 }
 
 static int read_out(run_request *q, const char *value)
@@ -158,6 +164,15 @@ static int read_arg(run_request *q, const char *value)
 	return bad(q, RUN_ARG, value, why);
 }
 
+static int read_print(run_request *q, const char *value)
+{
+	char why[512];
+
+	if (q->nprint == MOST_ARGS)
+		return bad(q, RUN_PRINT, value, "too many");
+	return run_print_read(&q->print[q->nprint++], value, why, sizeof why) ? EXIT_OK : bad(q, RUN_PRINT, value, why);
+}
+
 static int read_option(run_request *q, int option, const char *value)
 {
 	uint64_t n = 0;
@@ -174,6 +189,7 @@ static int read_option(run_request *q, int option, const char *value)
 	case RUN_NO_PROGRESS: q->no_progress = true; return EXIT_OK;
 	case RUN_ARG: return read_arg(q, value);
 	case RUN_OUT: return read_out(q, value);
+	case RUN_PRINT: return read_print(q, value);
 	case RUN_GRID:
 	case RUN_BLOCK:
 	case RUN_CLUSTER:
@@ -418,6 +434,14 @@ static void write_in_spite(const run_request *q, unsigned char *const result[])
 		        q->out[i].path, (unsigned long long)q->out[i].arg);
 }
 
+/* Also of a run that failed: what is there is the first thing to look at. */
+static void print_buffers(const run_request *q, unsigned char *const result[])
+{
+	for (size_t i = 0; i < q->nprint; i++)
+		if (result[q->print[i].arg])
+			run_print_show(&q->print[i], result[q->print[i].arg]);
+}
+
 static void print_counters(const cptx_device *dev)
 {
 	cptx_emu_counters c;
@@ -468,6 +492,7 @@ static int run_seeds(run_request *q)
 			print_counters(dev);
 		cptx_device_close(dev);
 	}
+	print_buffers(q, result);
 	if (!status)
 		status = write_outputs(q, result);
 	free_results(result);
@@ -520,6 +545,7 @@ static int run_both(run_request *q)
 	}
 	if (!status)
 		status = compare_buffers(q, result[0], result[1]);
+	print_buffers(q, result[0]);
 	if (!status)
 		status = write_outputs(q, result[0]);
 	free_results(result[0]);
@@ -598,6 +624,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		status = EXIT_FAILED;
 	if (!status && !q->size)
 		status = cli_failed(cmd, "'%s' is empty", q->file);
+	for (size_t i = 0; !status && i < q->nprint; i++)
+		status = run_print_check(cmd, &q->print[i], q->arg, q->narg, q->text, q->size, q->entry);
 	if (!status && (!q->device || !strcmp(q->device, "emu")))
 		q->device = default_device(q, name, sizeof name);
 	if (!status && q->compare && !strcmp(q->compare, "emu"))
@@ -633,6 +661,11 @@ const cli_command cmd_run = {
 		"                                  strides= (bytes, from dimension 1 on), estrides=, interleave=16|32, fill=nan, "
 		"l2=128,\n"
 		"                                  im2col=CHANNELSxPIXELS:LOWER:UPPER (corners as WxHxD)\n\n"
+		"--print 0:f32[8] shows the first 8 elements of the buffer of argument 0 as .f32, +16 behind it those from 16 on, "
+	    "the\n"
+		"number alone all of it in its own type; a parameter's name does for the number. Floats have as many digits as "
+	    "tell\n"
+		"them apart, .b8 to .b64 are hexadecimal. It prints what a run that fails left, too.\n\n"
 		"  cptx run saxpy.ptx -g 16 -b 256 -a f32:2 -a buf:f32[4096]=iota -a buf:f32[4096]=zero -a u32:4096 -o 2=y.bin\n"
 		"  cptx run kernel.ptx ... --schedules 100          100 schedules of asynchronous work\n"
 		"  cptx run kernel.ptx ... -d cuda:0 --compare emu:sm_90a\n\n"

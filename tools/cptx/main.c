@@ -73,8 +73,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < cli_ncommand; i++)
 		if (!strcmp(cli_commands[i]->name, name))
 			return cli_commands[i]->run(cli_commands[i], argc - 1, argv + 1);
+	cli_near near = { .word = name };
+	for (size_t i = 0; i < cli_ncommand; i++)
+		cli_near_try(&near, cli_commands[i]->name);
 	if (argc > 1)
-		return cli_usage(NULL, "there is no command '%s'", name);
+		return near.best ? cli_usage(NULL, "there is no command '%s'; did you mean %s?", name, near.best)
+		                 : cli_usage(NULL, "there is no command '%s'", name);
 	help(stderr);
 	return EXIT_USAGE;
 }

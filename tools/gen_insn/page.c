@@ -196,13 +196,33 @@ static void write_operands(FILE *out, const struct op *op, line_fn *line)
 	}
 }
 
+static bool has_one_value(const struct op *op, const struct group *g);
 static const char *meaning(int mod) { return mod >= first_mod() ? mods[mod - first_mod()].about : ""; }
 
-/* The values of one field over all forms. */
-static void write_field(FILE *out, const struct op *op, const char *field, line_fn *line)
+/* The targets, a bit for each in the order of target.def, where some form has the value. */
+static unsigned long long value_targets(const struct op *op, const char *field, int mod)
+{
+	unsigned long long on = 0;
+
+	for (int i = 0; i < op->nform; i++) {
+		const struct form *f = &forms[op->form + i];
+		int at = has_group(f, field);
+		for (int k = 0; at >= 0 && k < f->group[at].ntok; k++) {
+			int avail = f->group[at].avail[k];
+			if (f->group[at].mod[k] != mod)
+				continue;
+			for (int t = 0; t < ntargets; t++)
+				if (avail_on(avails[f->avail], t) && (!avail || avail_on(avails[avail], t)))
+					on |= 1ull << t;
+		}
+	}
+	return on;
+}
+
+/* The values of one field over all forms, as C names them. */
+static void write_field(FILE *out, const struct op *op, const char *field)
 {
 	int seen[256], n = 0;
-	char names[TEXT] = "";
 
 	for (int i = 0; i < op->nform; i++) {
 		const struct form *f = &forms[op->form + i];
@@ -214,19 +234,10 @@ static void write_field(FILE *out, const struct op *op, const char *field, line_
 			if (known || n == 256)
 				continue;
 			seen[n++] = mod;
-			if (mod < first_mod()) {
-				add(names, "%s%s", *names ? ", " : "", f->group[at].tok[k]);
-				continue;
-			}
-			char text[TEXT] = "";
-			add(text, ".%s = %s  %s", field, f->group[at].tok[k], meaning(mod));
-			line(out, text);
+			fprintf(out, "{ \"%s\", \"CPTX_%s\", \"%s\", \"%s\", %d, %#llxull },\n", field,
+			        mod < first_mod() ? types[mod - FIRST_TYPE].name : mods[mod - first_mod()].name, f->group[at].tok[k],
+			        meaning(mod), has_one_value(op, &f->group[at]), value_targets(op, field, mod));
 		}
-	}
-	if (*names) {
-		char text[TEXT] = "";
-		add(text, ".%s = %s", field, names);
-		line(out, text);
 	}
 }
 
@@ -576,10 +587,10 @@ static void write_page(FILE *out, const struct op *op)
 	fputs("NULL },\n(const char *const[]){\n", out);
 	string(out, "", "OPERANDS");
 	write_operands(out, op, string_line);
-	if (op->nfield)
-		string(out, "", "MODIFIERS");
+	fputs("NULL },\n(const page_value[]){\n", out);
 	for (int i = 0; i < op->nfield; i++)
-		write_field(out, op, op->field[i], string_line);
+		write_field(out, op, op->field[i]);
+	fputs("{ NULL, NULL, NULL, NULL, 0, 0 } },\n(const char *const[]){\n", out);
 	if (*op->instead) {
 		string(out, "", "WHERE A TARGET LACKS IT");
 		string_line(out, op->instead);
@@ -589,6 +600,7 @@ static void write_page(FILE *out, const struct op *op)
 		write_notes(out, op, string_line);
 	}
 	make_example(&e, op);
+	fputs("NULL },\n(const char *const[]){\n", out);
 	string(out, "", "EXAMPLE");
 	string_line(out, e.ptx);
 	lines_of(out, e.setup, string_line);
