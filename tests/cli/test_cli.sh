@@ -93,7 +93,27 @@ if grep -qF 'sm_89' "$out"; then bad "$what: forms that sm_75 lacks"; else ok; f
 status 0 insn --arch sm_75
 if grep -q '^cp_async ' "$out"; then bad "$what: sm_75 has no cp.async"; else ok; fi
 fails "no instruction of the table matches 'frobnicate'; \`cptx insn\` lists them" insn frobnicate
-fails "no instruction of the table matches 'cp_async' on sm_75" insn --arch sm_75 cp_async
+fails "'cp_async' is not on sm_75; without --arch its page tells where it is" insn --arch sm_75 cp_async
+fails "'mbarier'; did you mean mbarrier? \`cptx insn\` lists them" insn mbarier
+fails "'add.'; did you mean add? \`cptx insn\` lists them" insn add.
+fails "'CPTX_DIM_2E'; did you mean CPTX_DIM_2D? \`cptx insn\` lists them" insn CPTX_DIM_2E
+status 0 insn CPTX_DIM_2D # who has it
+says "cp_async_bulk_tensor_load          .dim = CPTX_DIM_2D  (.2d)  two dimensions"
+says "tex                                .geom = CPTX_DIM_2D  (.2d)  two dimensions"
+status 0 insn cptx_bar_sync # the call's name, as C has it
+says "    .cta = 1  (.cta)"
+says "    cptx_bar_sync(k, a);"
+status 0 insn ld.global.v4.f32 # the example is of the spelling
+says "    ld.global.v4.f32 {d0, d1, d2, d3}, [a];"
+says "    cptx_val a = cptx_reg(k, CPTX_U64);"
+says "    cptx_val d = cptx_ld(k, a, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);"
+says "    .vec = CPTX_V8  (.v8)"
+says "    .space = CPTX_SHARED_CLUSTER  (.shared::cluster)"
+status 0 insn --arch sm_80 ld.global.v4.f32 # what sm_80 lacks is not there
+says "    .vec = CPTX_V4  (.v4)"
+for lacking in CPTX_V8 CPTX_SHARED_CLUSTER CPTX_PROXY; do
+	holds sh -c '! grep -q "$1" "$2"' - "$lacking" "$out"
+done
 usage "one NAME at most" insn a b
 usage "there is no target 'sm_1'" insn --arch sm_1
 usage "needs an argument" insn --arch
@@ -113,8 +133,62 @@ says "this family"
 says "(no clusters)"
 usage "there is no target 'sm_1'" arch sm_1
 usage "there is no target 'sm_999'; \`cptx arch\` lists them" arch sm_999
+usage "there is no target 'sm_9'; did you mean sm_90? \`cptx arch\` lists them" arch sm_9
+
+# ---- did you mean ----
+usage "there is no command 'rn'; did you mean run?" rn
+usage "there is no command 'insm'; did you mean insn?" insm
+usage "there is no option '--swizle'; did you mean --swizzle?" layout --swizle 128B
+usage "there is no option '--tyle=3'; did you mean --tile?" gemm --tyle=3
+usage "--mma snc: expected tcgen05, wgmma or sync; did you mean sync?" gemm --mma snc
+usage "--schedule eagr: expected random, eager or late; did you mean eager?" run --schedule eagr x
+usage "--compiler ptxs: expected one of" run --compiler ptxs x
+complains "did you mean ptxas?"
+usage "did you mean 128B?" layout --tile 64x64 --swizzle 126B
 status 2 arch sm_90 sm_90b
 complains "there is no target 'sm_90b'; did you mean sm_90? \`cptx arch\` lists them"
+
+# ---- run --print ----
+cat >"$dir/print.ptx" <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.entry k(.param .u64 from, .param .u64 to)
+{
+	.reg .b64 a, b;
+	.reg .f32 x;
+	ld.param.u64 a, [from];
+	ld.param.u64 b, [to];
+	ld.global.f32 x, [a+8];
+	mul.f32 x, x, 0f3DCCCCCD;
+	st.global.f32 [b], x;
+	ret;
+}
+P
+status 0 run "$dir/print.ptx" -b 1 -a buf:f32[4]=iota -a buf:f32[40] --print to:f32[2] -p 0 -p 1:b32[2] -p 0:s16[3]+2
+cat >"$dir/printed" <<'P'
+argument 1 (to), f32[2]:
+  0: 0.2   0
+argument 0, f32[4]:
+  0: 0 1 2 3
+argument 1, b32[2]:
+  0: 0x3e4ccccd 0x00000000
+argument 0, s16[3] from 2 on:
+  2:     0 16256     0
+P
+holds cmp -s "$out" "$dir/printed"
+usage "--print 2: argument 2 is no buffer" run "$dir/print.ptx" -a buf:f32[4] -a buf:f32[4] -p 2
+usage "--print x: the kernel has no parameter 'x'" run "$dir/print.ptx" -a buf:f32[4] -p x
+usage "--print 0:f32[5]: the buffer has 4 elements of .f32" run "$dir/print.ptx" -a buf:f32[4] -p 0:f32[5]
+usage "--print 0:u8[8]+9: the buffer has 16 elements of .u8" run "$dir/print.ptx" -a buf:f32[4] -p 0:u8[8]+9
+usage "'f33' is no type of elements" run "$dir/print.ptx" -a buf:f32[4] -p 0:f33[1]
+for bad_spec in '' : 0: 0:f32 '0:f32[0]' '0:f32[1]-1' '0:f32[1]+' '0x:f32[1]' '0:f32[99999999999999999999]'; do
+	usage "expected an argument's number or name" run "$dir/print.ptx" -a buf:f32[4] -p "$bad_spec"
+done
+# what is there is printed though the run fails
+status 1 run "$dir/print.ptx" -b 1 -a buf:f32[1]=iota -a buf:f32[1]=iota -p 1
+says "argument 1, f32[1]:"
+complains "out-of-bounds"
 
 # ---- fmt and check ----
 printf '.version 8.0\n.target sm_80\n.entry k() { // why\n.reg .b32 r; mov.b32 r,1+1; ret; }\n' >"$dir/good.ptx"
@@ -471,7 +545,7 @@ status 0 layout --frag mma-a --shape 8x8x4 --trans
 usage "--sparse says nothing about a tile; it goes with --frag or --read" layout --tile 16x64 --sparse
 usage "--at says nothing about a tile; it goes with --read" layout --tile 16x64 --at 0x0
 usage "--swizzle says nothing about a fragment; it goes with --tile" layout --frag mma-a --swizzle 128B
-usage "--swizzle 256B: there is no such swizzle; there are none 32B 64B 128B" layout --swizzle 256B
+usage "--swizzle 256B: expected one of none 32B 64B 128B" layout --swizzle 256B
 usage "it is always m64 (--shape is 16x8x16 unless it is given)" layout --frag wgmma-d
 status 0 layout --tile 64x64 --read wgmma-d --shape 64x64x16
 says "stmatrix .x4 of wgmma D"

@@ -28,6 +28,9 @@ fails "cannot read" compile "$dir/none.ptx"
 : >"$dir/empty.ptx"
 fails "$dir/empty.ptx is empty" compile "$dir/empty.ptx"
 fails '"compute_90" is no target of machine code' compile -a compute_90 "$dir/k.ptx"
+for nonsense in sm_1 sm_999; do # none of the future either
+	fails "there is no target '$nonsense'; \`cptx arch\` lists them" compile -a $nonsense "$dir/k.ptx"
+done
 fails "there is no target 'sm_9o'; did you mean sm_90? \`cptx arch\` lists them" compile -a sm_9o "$dir/k.ptx"
 fails "the driver's compiler needs a device" compile -c driver "$dir/k.ptx"
 status 0 compile --list

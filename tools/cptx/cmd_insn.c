@@ -178,28 +178,41 @@ static size_t find_value(const char *id, const cptx_target *target)
 	for (size_t i = 0; i < NPAGES; i++)
 		for (const page_value *v = pages[i].values; v->field; v++)
 			if (!strcmp(v->id, id) && value_on(v, target)) {
-				printf("%-24s", pages[i].name);
+				printf("%-31s", pages[i].name);
 				print_value(v);
 				found++;
 			}
 	return found;
 }
 
-/* The name that a wrong one is nearest to, of instructions and, where it begins with CPTX_, of values. */
-static const char *similar(const char *pattern)
+/* The name that a wrong one is nearest to, of instructions or, where it begins with CPTX_, of values; "" if there is none.
+ */
+static void find_similar(const char *pattern, char name[64])
 {
 	cli_near near = { .word = pattern };
 	bool is_value = !strncmp(pattern, "CPTX_", 5);
+	char word[64];
 
+	*name = 0;
 	for (size_t i = 0; i < NPAGES; i++) {
 		for (const page_value *v = pages[i].values; is_value && v->field; v++)
 			cli_near_try(&near, v->id);
 		if (is_value)
 			continue;
+		const char *before = near.best;
 		cli_near_try(&near, pages[i].name);
 		cli_near_try(&near, pages[i].mnemonic);
+		if (near.best != before)
+			snprintf(name, 64, "%s", near.best);
+		snprintf(word, sizeof word, "%.*s", (int)strcspn(pages[i].mnemonic, "."), pages[i].mnemonic);
+		cli_near_try(&near, word);
+		if (near.best == word) {
+			snprintf(name, 64, "%s", word);
+			near.best = name;
+		}
 	}
-	return near.best;
+	if (is_value && near.best)
+		snprintf(name, 64, "%s", near.best);
 }
 
 static void list(size_t i)
@@ -239,19 +252,18 @@ static int no_such(const cli_command *cmd, const char *pattern, const cptx_targe
 {
 	char name[128];
 	size_t n = strlen(pattern);
-	const char *near;
+	char near[64];
 
 	snprintf(name, sizeof name, "%s", pattern);
 	while (n && n < sizeof name && name[n - 1] == '.') /* "add." */
 		name[--n] = 0;
-	near = similar(name);
+	find_similar(name, near);
 	for (size_t i = 0; target && i < NPAGES; i++)
 		if (rank(i, name) > 1 && !is_on(i, target))
-			return cli_failed(cmd, "%s is not on %s; without --arch its page tells where it is", pages[i].mnemonic,
-			                  target->name);
+			return cli_failed(cmd, "'%s' is not on %s; without --arch its page tells where it is", name, target->name);
 	return cli_failed(cmd, "no instruction of the table matches '%s'%s%s; %s%s%s`cptx insn` lists them", pattern,
-	                  target ? " on " : "", target ? target->name : "", near ? "did you mean " : "", near ? near : "",
-	                  near ? "? " : "");
+	                  target ? " on " : "", target ? target->name : "", *near ? "did you mean " : "", near,
+	                  *near ? "? " : "");
 }
 
 static int run(const cli_command *cmd, int argc, char **argv)

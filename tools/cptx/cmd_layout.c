@@ -25,12 +25,12 @@ enum {
 	OPTION_SPARSE,
 	OPTION_SVG
 };
+#define SWIZZLES "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B"
 static const cli_option options[] = {
 	[OPTION_TILE] = { "tile", 't', "RxC", "a tile of R rows (m or n) and C columns (k) in shared memory", "128x64 64x64" },
 	[OPTION_TYPE] = { "type", 'y', "TYPE", "type of the elements, or their bits; default: bf16", "bf16 f32 e4m3 4" },
 	[OPTION_MAJOR] = { "major", 'm', "k|mn", "the contiguous dimension; default: k", "k mn" },
-	[OPTION_SWIZZLE] = { "swizzle", 'w', "NAME", "default: none",
-	                     "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B" },
+	[OPTION_SWIZZLE] = { "swizzle", 'w', "NAME", "default: none", SWIZZLES },
 	[OPTION_PITCH] = { "pitch", 'p', "BYTES", "whole rows so far apart, not spans of the swizzle", NULL },
 	[OPTION_READ] = { "read", 'r', "FRAG", "mark what its first ldmatrix reads; of mma-c and wgmma-d: stmatrix writes",
 	                  "mma-a mma-b wgmma-a" },
@@ -116,7 +116,7 @@ static int read_option(request *q, int option, const char *value)
 	case OPTION_SWIZZLE:
 		q->tile.swizzle = cptx_swizzle_find(value);
 		if (q->tile.swizzle == CPTX_SWIZZLE_COUNT)
-			return cli_usage(q->cmd, "--swizzle %s: there is no such swizzle; there are %s", value, options[option].choices);
+			return bad_value(q, option, value, "expected one of " SWIZZLES);
 		break;
 	case OPTION_PITCH:
 	case OPTION_NUM:

@@ -1,9 +1,16 @@
 #include "compiling.h"
 
+#include <string.h>
+
 int compiling_named(const cli_command *cmd, const char *value, enum cptx_compiler *compiler)
 {
-	return cptx_compiler_named(value, compiler) ? EXIT_OK
-	                                            : cli_usage(cmd, "--compiler %s: expected one of " COMPILING_CHOICES, value);
+	size_t i = 0;
+
+	if (cptx_compiler_named(value, compiler))
+		return EXIT_OK;
+	while (strcmp(cmd->options[i].name, "compiler"))
+		i++;
+	return cli_bad_value(cmd, i, value, "expected one of " COMPILING_CHOICES);
 }
 
 static void warn(void *user, const char *text) { fprintf(stderr, "cptx %s: %s\n", ((const cli_command *)user)->name, text); }
