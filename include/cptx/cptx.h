@@ -629,8 +629,8 @@ CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *tar
 CPTX_API bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form);
 /**
  * An example of a whole spelling in its nth form: a line of PTX whose operands have the names of the call's, and the C lines
- * that build it.  As snprintf: `text` (NULL if size is 0) gets at most `size` bytes with the NUL, the result is the length of
- * the whole; 0 if there is no such form, or no memory.
+ * that build it.  As snprintf: `text` (NULL if size is 0) gets at most `size` bytes with the NUL, the result is the length
+ * of the whole; 0 if there is no such form, or no memory.
  */
 CPTX_API size_t cptx_spelling_example(const char *spelling, size_t nth, char *text, size_t size);
 

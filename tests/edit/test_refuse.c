@@ -38,7 +38,8 @@ START_TEST(edits_refuse)
 	REFUSES(CPTX_E_ARG, "another kernel", cptx_edit_operand(k, find("setp"), 1, cptx_body_value(f, "%r1")));
 	REFUSES(CPTX_E_ARG, "no instruction", cptx_edit_operand(k, cptx_item_first(k), 0, 1));
 	REFUSES(CPTX_E_ARG, "has no modifier .colour", cptx_edit_modifier(k, find("setp"), "colour", CPTX_LT));
-	REFUSES(CPTX_E_FORM, ".cmp = CPTX_GLOBAL does not fit: write .cmp = CPTX_EQ (also CPTX_NE, ", cptx_edit_modifier(k, find("setp"), "cmp", CPTX_GLOBAL));
+	REFUSES(CPTX_E_FORM, ".cmp = CPTX_GLOBAL does not fit: write .cmp = CPTX_EQ (also CPTX_NE, ",
+	        cptx_edit_modifier(k, find("setp"), "cmp", CPTX_GLOBAL));
 	REFUSES(CPTX_E_ARG, "must be a predicate", cptx_edit_guard(k, find("bar"), value("%r1")));
 	REFUSES(CPTX_E_ARG, "only kernels", cptx_edit_bounds(f, .block = { 32 }));
 	REFUSES(CPTX_E_LIMIT, "a CTA has at most 1024", cptx_edit_bounds(k, .block = { 2048 }));

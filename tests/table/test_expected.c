@@ -124,8 +124,7 @@ static bool takes(unsigned form, const trial *t)
 	uint16_t mods[ARCH_GROUPS] = { 0 };
 	arch_match m;
 
-	return parse_opcode(form, t->opcode, strlen(t->opcode), mods) &&
-	       arch_match_form(form, t->vals, mods, NULL, false, &m);
+	return parse_opcode(form, t->opcode, strlen(t->opcode), mods) && arch_match_form(form, t->vals, mods, NULL, false, &m);
 }
 
 static bool is_as_early(unsigned other, unsigned form)

@@ -176,7 +176,9 @@ START_TEST(bad_loops)
 	REFUSES(CPTX_E_ARG, "the counter of CPTX_FOR must be a single register, set before the loop (cptx_var makes one)",
 	        cptx_for_begin_(s.k, CPTX_HERE, cptx_imm(0), cptx_imm(3), cptx_imm(1)));
 	REFUSES(CPTX_E_ARG, "the counter of CPTX_FOR must be", cptx_for_begin_(s.k, CPTX_HERE, s.w, cptx_imm(3), cptx_imm(1)));
-	REFUSES(CPTX_E_FORM, "kernel k: setp.lt.u32: b is .f32, not .u32; write cptx_cvt(k, b, .dtype = CPTX_U32, .rnd = CPTX_RZI)", cptx_for_begin_(s.k, CPTX_HERE, s.a, s.f, cptx_imm(1)));
+	REFUSES(CPTX_E_FORM,
+	        "kernel k: setp.lt.u32: b is .f32, not .u32; write cptx_cvt(k, b, .dtype = CPTX_U32, .rnd = CPTX_RZI)",
+	        cptx_for_begin_(s.k, CPTX_HERE, s.a, s.f, cptx_imm(1)));
 	REFUSES(CPTX_E_STATE, "kernel k: cptx_break_when stands in no loop", cptx_break_when(s.k, s.p));
 	REFUSES(CPTX_E_STATE, "kernel k: cptx_continue_when stands in no loop", cptx_continue_when(s.k, s.p));
 	fresh();
