@@ -150,26 +150,14 @@ static uint32_t shared_place(emu_decoder *d, const ir_sym *s)
 	return emu_variable_add(&im->shared, d->a, s, im->shared.n < WIDE_GAPS ? WIDE_GAP : NARROW_GAP, &d->ok);
 }
 
-/* Sums of sizes are of 32 bits from here on. */
 static bool has_room(emu_decoder *d, const ir_sym *s)
 {
 	unsigned space = s->is_param ? SPACE_PARAM : emu_space_of(s->space);
-	uint64_t most = space == SPACE_LOCAL ? EMU_LOCAL_LIMIT : UINT64_C(1) << SHARED_RANK;
-	uint64_t used = space == SPACE_LOCAL    ? d->f->local.bytes
-	                : space == SPACE_SHARED ? d->image->shared.bytes
-	                : space == SPACE_PARAM  ? d->f->param_bytes
-	                                        : 0;
+	uint32_t used = space == SPACE_LOCAL ? d->f->local.bytes : space == SPACE_SHARED ? d->image->shared.bytes : 0;
 
-	if (space == SPACE_GLOBAL || space == SPACE_CONST || (s->size <= most && used <= most - s->size))
-		return true;
-	error_set(d->err, CPTX_E_LIMIT, site_of(d, d->var), "kernel %s: %llu bytes of %s with variable %s; the limit is %llu",
-	          d->k->name, (unsigned long long)(used + s->size),
-	          space == SPACE_LOCAL    ? "local memory of a thread"
-	          : space == SPACE_SHARED ? "shared memory"
-	                                  : "parameters",
-	          s->name, (unsigned long long)most);
-	d->ok = false;
-	return false;
+	d->ok &=
+		emu_variable_fits(d->k->name, space, space == SPACE_PARAM ? d->f->param_bytes : used, s, site_of(d, d->var), d->err);
+	return d->ok;
 }
 
 /* The value that names a variable in its space; *kind says what is added when a frame is made. */

@@ -10,6 +10,20 @@ enum { MOST = 1 << 24 /* bytes: no launch has so many */ };
 
 uint32_t emu_aligned(uint32_t n, uint32_t align) { return align > 1 ? (n + align - 1) / align * align : n; }
 
+bool emu_variable_fits(const char *kernel, unsigned space, uint32_t used, const ir_sym *s, cptx_site at, cptx_error *err)
+{
+	uint64_t most = space == SPACE_LOCAL ? EMU_LOCAL_LIMIT : MOST;
+
+	if (space == SPACE_GLOBAL || space == SPACE_CONST || (s->size <= most && used <= most - s->size))
+		return true;
+	return error_set(err, CPTX_E_LIMIT, at, "kernel %s: %llu bytes of %s with variable %s; the limit is %llu", kernel,
+	                 (unsigned long long)(used + s->size),
+	                 space == SPACE_LOCAL    ? "local memory of a thread"
+	                 : space == SPACE_SHARED ? "shared memory"
+	                                         : "parameters",
+	                 s->name, (unsigned long long)most);
+}
+
 uint32_t emu_variable_add(emu_variables *v, arena *a, const ir_sym *s, uint32_t gap, bool *ok)
 {
 	uint32_t packed = emu_aligned(v->bytes, s->align), at = emu_aligned(packed + v->gaps, s->align);

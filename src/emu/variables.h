@@ -20,6 +20,8 @@ typedef struct emu_variables {
 enum { EMU_GRAIN = 16, EMU_NEAR = 192, EMU_LOCAL_GAP = 64 };
 
 uint32_t emu_aligned(uint32_t n, uint32_t align);
+/* Whether there is room for it beside `used` bytes of its space; an error if not.  Sums of sizes are of 32 bits then. */
+bool emu_variable_fits(const char *kernel, unsigned space, uint32_t used, const ir_sym *s, cptx_site at, cptx_error *err);
 /* Gives the variable a place, `gap` bytes before the next one: a multiple of EMU_GRAIN.  Its offset; *ok false: memory. */
 uint32_t emu_variable_add(emu_variables *v, arena *a, const ir_sym *s, uint32_t gap, bool *ok);
 bool emu_variables_end(emu_variables *v, arena *a, uint32_t end); /* none comes any more; what is not theirs begins there */

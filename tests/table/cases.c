@@ -277,6 +277,15 @@ static char *duplicate(const char *s)
 	return p;
 }
 
+bool pool_names_sampler(const char *line)
+{
+	const char *p = strstr(line, "\ttex.") || strstr(line, "\ttld4.") ? strchr(line, '[') : NULL;
+
+	if (p)
+		p += strcspn(p, ",]");
+	return p && *p == ',' && p[1 + strspn(p + 1, " ")] != '{';
+}
+
 char *pool_file_head(const char *target, unsigned version, bool samplers)
 {
 	char text[1024];

@@ -33,6 +33,8 @@ cptx_val pool_function(bool result, bool parameter);
 cptx_val pool_prototype(bool result, bool parameter);
 /* The nth type that text declares registers of, in kernels beside those of the pool; 0 from the last on. */
 unsigned pool_declared(unsigned nth);
+/* A texture instruction with a second name in front of the coordinates: it needs a file of another mode. */
+bool pool_names_sampler(const char *line);
 /* Text around instructions, to be freed: in front of all kernels; of kernel number n up to its first instruction. */
 char *pool_file_head(const char *target, unsigned version, bool samplers /* are named beside textures */);
 char *pool_kernel_head(unsigned n, unsigned version);

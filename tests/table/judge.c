@@ -11,7 +11,8 @@
 
 /*
  * What takes more than these seconds of CPU hangs (ptxas 13.0 does, over a predicate where cp.async.bulk.tensor has an
- * address): its slowest instructions take 10 ms each.  One that waits for something is ended by watch.py, and the test with it.
+ * address): its slowest instructions take 10 ms each.  One that waits for something is ended by watch.py, and the test with
+ * it.
  */
 enum { SECONDS = 5, IN_A_SECOND = 30 };
 enum { CHUNK = 2000, PER_KERNEL = 125, PIECES = 8, MOST_PROCESSES = 8, OPTION = 64 };
@@ -181,19 +182,9 @@ static unsigned count_lines(const char *s)
 	return n;
 }
 
-/* A texture instruction with a second name in front of the coordinates needs a file of another mode. */
-static bool names_sampler(const char *line)
-{
-	const char *p = strstr(line, "\ttex.") || strstr(line, "\ttld4.") ? strchr(line, '[') : NULL;
-
-	if (p)
-		p += strcspn(p, ",]");
-	return p && *p == ',' && p[1 + strspn(p + 1, " ")] != '{';
-}
-
 char *judge_text(const cptx_target *target, unsigned version, const char *line)
 {
-	char *file = pool_file_head(target->name, version, names_sampler(line)), *kernel = pool_kernel_head(0, version);
+	char *file = pool_file_head(target->name, version, pool_names_sampler(line)), *kernel = pool_kernel_head(0, version);
 	size_t n = strlen(file) + strlen(kernel) + strlen(line) + 16;
 	char *text = malloc(n), *stored = copy_of(line);
 
@@ -225,7 +216,7 @@ static void begin_round(judge *j, job *w)
 	file_names(j, w, source, messages);
 	FILE *f = fopen(source, "w");
 	must(f != NULL, source);
-	char *text = pool_file_head(head->target->name, head->version, names_sampler(head->line));
+	char *text = pool_file_head(head->target->name, head->version, pool_names_sampler(head->line));
 	fputs(text, f);
 	line += count_lines(text);
 	free(text);
@@ -380,8 +371,8 @@ static int by_group(const void *a, const void *b)
 		return x->target < y->target ? -1 : 1;
 	if (x->version != y->version)
 		return x->version < y->version ? -1 : 1;
-	if (names_sampler(x->line) != names_sampler(y->line))
-		return names_sampler(x->line) ? 1 : -1;
+	if (pool_names_sampler(x->line) != pool_names_sampler(y->line))
+		return pool_names_sampler(x->line) ? 1 : -1;
 	if (x->pair != y->pair)
 		return x->pair < y->pair ? -1 : 1;
 	return i < k ? -1 : 1;
@@ -412,7 +403,7 @@ static void make_jobs(judge *j)
 		for (n = 1; i + n < m && n < CHUNK; n++) {
 			const question *q = &j->q[j->order[i + n]];
 			if (q->target != head->target || q->version != head->version || q->pair != head->pair ||
-			    names_sampler(q->line) != names_sampler(head->line))
+			    pool_names_sampler(q->line) != pool_names_sampler(head->line))
 				break;
 		}
 		add_job(j, i, n);
