@@ -6,41 +6,11 @@
 
 #include "../test.h"
 #include "../reparse.h"
+#include "../kernels/gemm_draw.h"
 #include "../verify/assemble.h"
 #include "../ask.h"
 
 enum { SHAPES = 300, SAMPLE = 20, PTX_MOST = 100 * 1024, REGS_OFF_MOST = 32 };
-
-static uint32_t seed = 2026;
-
-static uint32_t below(uint32_t n)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (uint32_t)((uint64_t)seed * n >> 32);
-}
-
-static cptx_gemm_opt random_shape(void)
-{
-	static const uint32_t tiles[] = { 16, 32, 48, 64, 96, 128, 160, 192, 256, 100, 512 }, ks[] = { 32, 64, 128, 32, 64, 48 };
-	static const uint32_t warps[] = { 1, 2, 4, 2, 1, 4, 8, 3 };
-	static const enum cptx_type ins[] = {
-		CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F32
-	};
-	static const enum cptx_type outs[] = { CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_S8 };
-	cptx_gemm_opt o = {
-		.bm = tiles[below(11)],
-		.bn = tiles[below(11)],
-		.bk = ks[below(6)],
-		.warps_m = warps[below(8)],
-		.warps_n = warps[below(8)],
-		.stages = 2 + below(5),
-		.a = ins[below(8)],
-		.out = outs[below(8)],
-		.group = below(3) * 8,
-	};
-	o.b = o.a;
-	return o;
-}
 
 static const char *describe(const cptx_gemm_opt *o)
 {
@@ -146,7 +116,7 @@ START_TEST(random_shapes)
 	const cptx_target *t = cptx_target_find("sm_90a");
 
 	for (unsigned i = 0; i < SHAPES || legal < 60; i++) {
-		cptx_gemm_opt o = random_shape();
+		cptx_gemm_opt o = gemm_draw_sm80(i + 1).opt;
 		cptx_gemm_plan plan = { 0 };
 		cptx_error err;
 		ck_assert_uint_lt(i, 100 * SHAPES);

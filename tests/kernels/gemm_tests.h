@@ -22,7 +22,4 @@ void gemm_right_at_random(gemm_trial (*draw)(uint64_t seed), const char *const t
 /* test_main, and closes the GPU. */
 int gemm_tests_main(const char *name, Suite *s);
 
-static inline uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_random(s) >> 33) % n); }
-#define ONE_OF(s, ...) ((uint32_t[]){ __VA_ARGS__ })[below(s, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))]
-
 #endif

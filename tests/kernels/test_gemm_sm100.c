@@ -1,30 +1,12 @@
 /* The sm_100a GEMM: on a GPU that has tcgen05, else on the emulator.  CPTX_SEEDS=50 runs each trial with so many seeds. */
 #include "../ask.h"
 #include "../verify/assemble.h"
+#include "gemm_draw.h"
 #include "gemm_tests.h"
 
 static const char *const targets[] = { "sm_100a", "sm_103a" }; /* the second has no kind i8 */
 
 /* ---- kinds and shapes ---- */
-
-static const struct kind {
-	enum cptx_tcgen05_kind kind;
-	enum cptx_type a, b, scale;
-} kinds[] = {
-	{ CPTX_TCGEN05_F16, CPTX_BF16, CPTX_BF16, 0 },
-	{ CPTX_TCGEN05_F16, CPTX_F16, CPTX_F16, 0 },
-	{ CPTX_TCGEN05_TF32, CPTX_TF32, CPTX_TF32, 0 },
-	{ CPTX_TCGEN05_F8F6F4, CPTX_E4M3, CPTX_E5M2, 0 },
-	{ CPTX_TCGEN05_F8F6F4, CPTX_E2M1, CPTX_E3M2, 0 },
-	{ CPTX_TCGEN05_F8F6F4, CPTX_E2M3, CPTX_E4M3, 0 },
-	{ CPTX_TCGEN05_I8, CPTX_S8, CPTX_U8, 0 },
-	{ CPTX_TCGEN05_MXF8F6F4, CPTX_E4M3, CPTX_E4M3, CPTX_UE8M0 },
-	{ CPTX_TCGEN05_MXF8F6F4, CPTX_E5M2, CPTX_E2M1, CPTX_UE8M0 },
-	{ CPTX_TCGEN05_MXF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0 },
-	{ CPTX_TCGEN05_MXF4NVF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE4M3 },
-	{ CPTX_TCGEN05_MXF4NVF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0 },
-};
-enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* k: in units of a stage, and what is over; n: rounded to what the tile allows. */
 #define TILE(m_, n_, s) .bm = m_, .bn = n_, .stages = s
@@ -80,59 +62,23 @@ static const struct shape {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static uint32_t bits_of(enum cptx_type t)
-{
-	return t == CPTX_E2M1 ? 4 : t == CPTX_E2M3 || t == CPTX_E3M2 ? 6 : cptx_type_bits(t);
-}
-
-static uint64_t up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
-
-/* Rows of whole 16 bytes, where tensor maps pad of 128 elements. */
-static uint32_t row_unit(const cptx_gemm_opt *o, enum cptx_type t)
-{
-	bool packed = o->kind == CPTX_TCGEN05_MXF4 || o->kind == CPTX_TCGEN05_MXF4NVF4;
-
-	return bits_of(t) < 8 && !packed ? 128 : 128 / bits_of(t);
-}
-
-static void fit(gemm_trial *t)
-{
-	const cptx_gemm_opt *o = &t->opt;
-
-	t->n = up(t->n, 128 / cptx_type_bits(o->out));
-	if (o->a_m_major)
-		t->m = up(t->m, row_unit(o, o->a));
-	else
-		t->k = up(t->k, row_unit(o, o->a));
-	if (o->b_n_major)
-		t->n = up(t->n, row_unit(o, o->b));
-	else
-		t->k = up(t->k, row_unit(o, o->b));
-}
-
-static cptx_gemm_opt with(const struct kind *kind, cptx_gemm_opt o)
-{
-	o.mma = CPTX_GEMM_TCGEN05, o.kind = kind->kind, o.a = kind->a, o.b = kind->b, o.scale = kind->scale;
-	return o;
-}
-
-static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
+static gemm_trial trial_of(const gemm_kind *kind, const struct shape *s)
 {
 	gemm_trial t = { .m = s->m, .n = s->n, .batch = s->batch, .ctas = s->ctas };
 	cptx_gemm_opt *o = &t.opt;
 	cptx_gemm_plan plan = { 0 };
 	cptx_error err;
 
-	*o = with(kind, s->o);
-	o->a_m_major &= bits_of(o->a) >= 8, o->b_n_major &= bits_of(o->b) >= 8, o->batched = s->batch > 0;
+	*o = gemm_of_kind(kind, s->o);
+	o->a_m_major &= number_packed_bits(o->a) >= 8, o->b_n_major &= number_packed_bits(o->b) >= 8, o->batched = s->batch > 0;
 	/* a pair's half of B (with swap A) of bytes, stored by N (M), is 128 wide */
-	if (o->swap ? o->a_m_major && bits_of(kind->a) == 8 : o->b_n_major && bits_of(kind->b) == 8)
-		o->bn = o->bm == 256 ? 256 : up(o->bn, 128);
+	if (o->swap ? o->a_m_major && number_packed_bits(kind->a) == 8 : o->b_n_major && number_packed_bits(kind->b) == 8)
+		o->bn = o->bm == 256 ? 256 : (o->bn + 127) / 128 * 128;
 	if (o->kind == CPTX_TCGEN05_I8 && o->out == CPTX_F32 && !o->alpha && !o->beta && !o->bias && !o->epilogue)
 		o->out = CPTX_S32;
 	ck_assert_msg(cptx_gemm_check(o, NULL, &plan, &err), "%s", err.text);
 	t.k = s->k * plan.bk + (s->over ? plan.bk / 4 : 0);
-	fit(&t);
+	gemm_fit_sm100(&t);
 	return t;
 }
 
@@ -143,7 +89,7 @@ START_TEST(gives_the_exact_sums)
 			bool some = shapes[i].o.stream_k || shapes[i].o.swap || shapes[i].o.per_sm;
 			if (some && gemm_seeds(1) == 1 && (i + (unsigned)_i) % 4) /* each with some of the kinds */
 				continue;
-			gemm_trial t = trial_of(&kinds[_i], &shapes[i]);
+			gemm_trial t = trial_of(&gemm_sm100_kinds[_i], &shapes[i]);
 			t.seed = seed + i + (unsigned)_i;
 			gemm_right(&t, targets, (unsigned)t.seed);
 		}
@@ -152,32 +98,7 @@ END_TEST
 
 /* ---- options and sizes at random ---- */
 
-static gemm_trial draw(uint64_t seed)
-{
-	uint64_t s = gemm_trial_random(seed);
-	gemm_trial t = { .seed = seed };
-	cptx_gemm_opt *o = &t.opt;
-
-	const struct kind *kind = &kinds[below(&s, KINDS)];
-	*o = with(kind, *o);
-	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
-	o->a_m_major = below(&s, 3) == 0, o->b_n_major = below(&s, 3) == 0, o->a_tmem = below(&s, 3) == 0;
-	o->bm = ONE_OF(&s, 128, 128, 256), o->bn = 16 * (1 + below(&s, 10));
-	o->stages = 2 + below(&s, 3);
-	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4, 8);
-	o->stream_k = below(&s, 3) == 0, o->swap = below(&s, 3) == 0, o->per_sm = below(&s, 3);
-	o->grouped = !o->stream_k && below(&s, 5) == 0;
-	o->group = below(&s, 5), o->batched = !o->grouped && below(&s, 4) == 0;
-	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
-	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
-	t.batch = o->grouped ? 2 : o->batched ? 1 + below(&s, 2) : 1;
-	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8);
-	t.m = 1 + below(&s, 200), t.n = 1 + below(&s, 200), t.k = 1 + below(&s, 300);
-	fit(&t);
-	return t;
-}
-
-START_TEST(options_at_random) { gemm_right_at_random(draw, targets); }
+START_TEST(options_at_random) { gemm_right_at_random(gemm_draw_sm100, targets); }
 END_TEST
 
 /* ---- ptxas ---- */
@@ -186,9 +107,9 @@ END_TEST
  * multiprocessor, of both; and the picked one. */
 enum way { FULL, SWAPPED, TWO, SWAPPED_TWO, PICKED, WAYS };
 
-static cptx_gemm_opt option_set(const struct kind *kind, enum way way)
+static cptx_gemm_opt option_set(const gemm_kind *kind, enum way way)
 {
-	cptx_gemm_opt o = with(kind, (cptx_gemm_opt){ .out = CPTX_BF16 });
+	cptx_gemm_opt o = gemm_of_kind(kind, (cptx_gemm_opt){ .out = CPTX_BF16 });
 	cptx_error err = { 0 };
 
 	if (way == PICKED) {
@@ -218,7 +139,7 @@ START_TEST(ptxas_neither_warns_nor_spills)
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
-		const struct kind *kind = &kinds[_i];
+		const gemm_kind *kind = &gemm_sm100_kinds[_i];
 		bool i8 = kind->kind == CPTX_TCGEN05_I8;
 		unsigned which = n > 1 ? i : (unsigned)_i % JOBS;
 		cptx_module *m = cptx_module_new(NULL);
@@ -493,9 +414,9 @@ int main(void)
 	Suite *s = suite_create("gemm_sm100");
 	TCase *rules = test_case(s, "rules");
 
-	tcase_add_loop_test(test_case(s, "shapes"), gives_the_exact_sums, 0, KINDS);
+	tcase_add_loop_test(test_case(s, "shapes"), gives_the_exact_sums, 0, GEMM_SM100_KINDS);
 	tcase_add_test(test_case(s, "random"), options_at_random);
-	tcase_add_loop_test(test_case(s, "ptxas"), ptxas_neither_warns_nor_spills, 0, KINDS);
+	tcase_add_loop_test(test_case(s, "ptxas"), ptxas_neither_warns_nor_spills, 0, GEMM_SM100_KINDS);
 	tcase_add_test(rules, says_which_rule_is_broken);
 	tcase_add_test(rules, bad_calls_end_well);
 	tcase_add_test(rules, addresses_are_checked);

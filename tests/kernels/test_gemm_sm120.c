@@ -2,19 +2,10 @@
  */
 #include "../ask.h"
 #include "../verify/assemble.h"
+#include "gemm_draw.h"
 #include "gemm_tests.h"
 
 static const char *const targets[] = { "sm_120a", "sm_121a" };
-
-static const struct kind {
-	enum cptx_type a, b, scale;
-	bool half;
-} kinds[] = { { CPTX_E4M3, CPTX_E5M2, CPTX_UE8M0, false },
-	          { CPTX_E2M3, CPTX_E2M1, CPTX_UE8M0, true },
-	          { CPTX_E2M1, CPTX_E3M2, CPTX_UE8M0, true },
-	          { CPTX_E2M1, CPTX_E2M1, CPTX_UE4M3, false },
-	          { CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0, true } };
-enum { KINDS = sizeof kinds / sizeof *kinds };
 
 #define TILE(m_, n_, wm, wn, s) .bm = m_, .bn = n_, .warps_m = wm, .warps_n = wn, .stages = s
 static const struct shape {
@@ -52,36 +43,15 @@ static const struct shape {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static cptx_gemm_opt with(const struct kind *kind, cptx_gemm_opt o)
+static gemm_trial trial_of(const gemm_kind *kind, const struct shape *s)
 {
-	o.a = kind->a, o.b = kind->b, o.scale = kind->scale;
-	return o;
-}
-
-static bool is_byte(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
-
-/* Rows are of whole 16 bytes, of types that are padded in shared memory of 128 elements, and so are tiles along them. */
-static void fit_operand(const cptx_gemm_opt *o, enum cptx_type type, bool turned, uint64_t *rows, uint64_t *k,
-                        uint32_t *tile, uint32_t *warps)
-{
-	bool packed = o->a == CPTX_E2M1 && o->b == CPTX_E2M1, padded = !packed && !is_byte(type);
-	uint64_t unit = padded ? 128 : packed ? 32 : 16, *row = turned ? rows : k;
-
-	*row = (*row + unit - 1) / unit * unit;
-	if (turned && padded && *tile == 64)
-		*tile = 128, *warps = 2;
-}
-
-static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
-{
-	gemm_trial t = { .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .opt = with(kind, s->o) };
+	gemm_trial t = { .m = s->m, .n = s->n, .k = s->k, .ctas = s->ctas, .opt = gemm_of_kind(kind, s->o) };
 	cptx_gemm_opt *o = &t.opt;
 
 	t.batch = o->batched ? 2 : o->grouped ? 3 : 0;
 	if (o->a == CPTX_E2M1 && o->b == CPTX_E2M1) /* which cannot be turned */
 		o->a_m_major = o->b_n_major = false;
-	fit_operand(o, o->a, o->a_m_major, &t.m, &t.k, &o->bm, &o->warps_m);
-	fit_operand(o, o->b, o->b_n_major, &t.n, &t.k, &o->bn, &o->warps_n);
+	gemm_fit_sm120(&t);
 	o->stages = o->bm + o->bn == 256 ? 2 : o->stages;
 	return t;
 }
@@ -89,45 +59,22 @@ static gemm_trial trial_of(const struct kind *kind, const struct shape *s)
 START_TEST(gives_the_exact_sums)
 {
 	/* of those that differ from others by types alone, half of the shapes */
-	for (unsigned i = kinds[_i].half ? (unsigned)_i % 2 : 0; i < SHAPES; i += kinds[_i].half ? 2 : 1)
+	for (unsigned i = gemm_sm120_kinds[_i].half ? (unsigned)_i % 2 : 0; i < SHAPES; i += gemm_sm120_kinds[_i].half ? 2 : 1)
 		for (unsigned seed = 0; seed < gemm_seeds(1); seed++) {
-			gemm_trial t = trial_of(&kinds[_i], &shapes[i]);
+			gemm_trial t = trial_of(&gemm_sm120_kinds[_i], &shapes[i]);
 			t.seed = seed * SHAPES + i;
 			gemm_right(&t, targets, seed + i + (unsigned)_i);
 		}
 }
 END_TEST
 
-static gemm_trial draw(uint64_t seed)
-{
-	uint64_t s = gemm_trial_random(seed);
-	gemm_trial t = { .seed = seed };
-	cptx_gemm_opt *o = &t.opt;
-
-	*o = with(&kinds[below(&s, KINDS)], *o);
-	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
-	o->a_m_major = below(&s, 4) == 0, o->b_n_major = below(&s, 4) == 0;
-	o->bm = ONE_OF(&s, 64, 64, 128), o->bn = ONE_OF(&s, 64, 64, 128);
-	o->warps_m = ONE_OF(&s, 1, 2, 4), o->warps_n = ONE_OF(&s, 1, 2, 4), o->stages = 2 + below(&s, 3);
-	o->per_sm = below(&s, 3), o->stream_k = below(&s, 3) == 0, o->grouped = below(&s, 6) == 0;
-	o->group = below(&s, 5), o->batched = below(&s, 4) == 0;
-	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
-	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
-	t.batch = o->grouped ? 2 + below(&s, 2) : o->batched ? 1 + below(&s, 3) : 1;
-	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8), t.in_place = o->beta && below(&s, 2);
-	t.m = 1 + below(&s, 200), t.n = 8 * (1 + below(&s, 24)), t.k = 1 + below(&s, 400);
-	fit_operand(o, o->a, o->a_m_major, &t.m, &t.k, &o->bm, &o->warps_m);
-	fit_operand(o, o->b, o->b_n_major, &t.n, &t.k, &o->bn, &o->warps_n);
-	return t;
-}
-
-START_TEST(options_at_random) { gemm_right_at_random(draw, targets); }
+START_TEST(options_at_random) { gemm_right_at_random(gemm_draw_sm120, targets); }
 END_TEST
 
 /* The largest part of a warp. */
 START_TEST(ptxas_does_not_spill)
 {
-	cptx_gemm_opt o = with(&kinds[_i], (cptx_gemm_opt){ TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 });
+	cptx_gemm_opt o = gemm_of_kind(&gemm_sm120_kinds[_i], (cptx_gemm_opt){ TILE(128, 128, 2, 2, 2), .out = CPTX_BF16 });
 	cptx_error err = { 0 };
 	unsigned kernels = 0;
 
@@ -217,7 +164,7 @@ END_TEST
 START_TEST(the_model_shares_few_tiles)
 {
 	enum { SMS = 170 };
-	cptx_gemm_opt o = with(&kinds[_i], (cptx_gemm_opt){ .out = CPTX_BF16 });
+	cptx_gemm_opt o = gemm_of_kind(&gemm_sm120_kinds[_i], (cptx_gemm_opt){ .out = CPTX_BF16 });
 	cptx_gemm_choice c[3];
 	cptx_error err;
 
@@ -233,10 +180,10 @@ int main(void)
 	Suite *s = suite_create("gemm_sm120");
 	TCase *c = test_case(s, "c");
 
-	tcase_add_loop_test(c, gives_the_exact_sums, 0, KINDS);
-	tcase_add_loop_test(c, ptxas_does_not_spill, 0, KINDS);
+	tcase_add_loop_test(c, gives_the_exact_sums, 0, GEMM_SM120_KINDS);
+	tcase_add_loop_test(c, ptxas_does_not_spill, 0, GEMM_SM120_KINDS);
 	tcase_add_test(c, says_which_rule_is_broken);
-	tcase_add_loop_test(c, the_model_shares_few_tiles, 0, KINDS);
+	tcase_add_loop_test(c, the_model_shares_few_tiles, 0, GEMM_SM120_KINDS);
 	tcase_add_test(test_case(s, "random"), options_at_random);
 	return gemm_tests_main("gemm_sm120", s);
 }

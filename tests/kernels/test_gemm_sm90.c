@@ -1,4 +1,5 @@
 /* The sm_90a GEMM: on a GPU that has wgmma, else on the emulator. */
+#include "gemm_draw.h"
 #include "gemm_tests.h"
 #include "ptxas.h"
 
@@ -68,38 +69,7 @@ END_TEST
 
 /* ---- options and sizes at random ---- */
 
-static gemm_trial draw(uint64_t seed)
-{
-	uint64_t s = gemm_trial_random(seed);
-	gemm_trial t = { .opt.mma = CPTX_GEMM_WGMMA, .seed = seed };
-	cptx_gemm_opt *o = &t.opt;
-
-	o->a = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_BF16, CPTX_F16, CPTX_E4M3, CPTX_E5M2);
-	bool bytes = cptx_type_bits(o->a) == 8;
-	o->b = bytes ? (enum cptx_type)ONE_OF(&s, CPTX_E4M3, CPTX_E5M2) : o->a;
-	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
-	o->a_m_major = !bytes && below(&s, 3) == 0, o->b_n_major = !bytes && below(&s, 3) == 0;
-	o->swap = below(&s, 2);
-	bool across = o->swap ? o->a_m_major : o->b_n_major; /* what lies along bn is contiguous there */
-	uint32_t step = across ? 64 : 8;
-	o->bm = ONE_OF(&s, 64, 128, 192, 256), o->bn = step * (1 + below(&s, 256 / step));
-	o->stages = 2 + below(&s, 6);
-	*(below(&s, 2) ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 1, 2, 2, 4, 8);
-	o->per_sm = below(&s, 3), o->group = below(&s, 5), o->stream_k = below(&s, 2), o->batched = below(&s, 4) == 0;
-	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
-	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
-	t.batch = o->batched ? 1 + below(&s, 3) : 1;
-	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8, 12);
-	t.in_place = o->beta && below(&s, 2);
-	t.m = 1 + below(&s, 300), t.n = 1 + below(&s, 300), t.k = 1 + below(&s, 400);
-	if (o->a_m_major)
-		t.m = (t.m + 7) & ~7u;
-	t.n = (t.n + 7) & ~7u;
-	t.k = (t.k + 15) & ~15u;
-	return t;
-}
-
-START_TEST(options_at_random) { gemm_right_at_random(draw, targets); }
+START_TEST(options_at_random) { gemm_right_at_random(gemm_draw_sm90, targets); }
 END_TEST
 
 /* ---- ptxas ---- */

@@ -1,0 +1,172 @@
+#include "gemm_draw.h"
+
+const gemm_kind gemm_sm100_kinds[GEMM_SM100_KINDS] = {
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_F16, CPTX_BF16, CPTX_BF16, CPTX_TYPE_NONE, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_F16, CPTX_F16, CPTX_F16, 0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_TF32, CPTX_TF32, CPTX_TF32, 0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_F8F6F4, CPTX_E4M3, CPTX_E5M2, 0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_F8F6F4, CPTX_E2M1, CPTX_E3M2, 0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_F8F6F4, CPTX_E2M3, CPTX_E4M3, 0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_I8, CPTX_S8, CPTX_U8, 0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_MXF8F6F4, CPTX_E4M3, CPTX_E4M3, CPTX_UE8M0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_MXF8F6F4, CPTX_E5M2, CPTX_E2M1, CPTX_UE8M0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_MXF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_MXF4NVF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE4M3, false },
+	{ CPTX_GEMM_TCGEN05, CPTX_TCGEN05_MXF4NVF4, CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0, false },
+};
+const gemm_kind gemm_sm120_kinds[GEMM_SM120_KINDS] = {
+	{ CPTX_GEMM_SYNC, 0, CPTX_E4M3, CPTX_E5M2, CPTX_UE8M0, false },
+	{ CPTX_GEMM_SYNC, 0, CPTX_E2M3, CPTX_E2M1, CPTX_UE8M0, true },
+	{ CPTX_GEMM_SYNC, 0, CPTX_E2M1, CPTX_E3M2, CPTX_UE8M0, true },
+	{ CPTX_GEMM_SYNC, 0, CPTX_E2M1, CPTX_E2M1, CPTX_UE4M3, false },
+	{ CPTX_GEMM_SYNC, 0, CPTX_E2M1, CPTX_E2M1, CPTX_UE8M0, true },
+};
+
+cptx_gemm_opt gemm_of_kind(const gemm_kind *kind, cptx_gemm_opt o)
+{
+	o.mma = kind->mma, o.kind = kind->kind, o.a = kind->a, o.b = kind->b, o.scale = kind->scale;
+	return o;
+}
+
+static uint64_t up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* Rows of whole 16 bytes, where tensor maps pad of 128 elements. */
+static uint32_t row_unit(const cptx_gemm_opt *o, enum cptx_type t)
+{
+	bool packed = o->kind == CPTX_TCGEN05_MXF4 || o->kind == CPTX_TCGEN05_MXF4NVF4;
+
+	return number_packed_bits(t) < 8 && !packed ? 128 : 128 / number_packed_bits(t);
+}
+
+void gemm_fit_sm100(gemm_trial *t)
+{
+	const cptx_gemm_opt *o = &t->opt;
+
+	t->n = up(t->n, 128 / cptx_type_bits(o->out));
+	if (o->a_m_major)
+		t->m = up(t->m, row_unit(o, o->a));
+	else
+		t->k = up(t->k, row_unit(o, o->a));
+	if (o->b_n_major)
+		t->n = up(t->n, row_unit(o, o->b));
+	else
+		t->k = up(t->k, row_unit(o, o->b));
+}
+
+static bool is_byte(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+
+/* Rows are of whole 16 bytes, of types that are padded in shared memory of 128 elements, and so are tiles along them. */
+static void fit_operand(const cptx_gemm_opt *o, enum cptx_type type, bool turned, uint64_t *rows, uint64_t *k,
+                        uint32_t *tile, uint32_t *warps)
+{
+	bool packed = o->a == CPTX_E2M1 && o->b == CPTX_E2M1, padded = !packed && !is_byte(type);
+	uint64_t unit = padded ? 128 : packed ? 32 : 16, *row = turned ? rows : k;
+
+	*row = (*row + unit - 1) / unit * unit;
+	if (turned && padded && *tile == 64)
+		*tile = 128, *warps = 2;
+}
+
+void gemm_fit_sm120(gemm_trial *t)
+{
+	cptx_gemm_opt *o = &t->opt;
+
+	fit_operand(o, o->a, o->a_m_major, &t->m, &t->k, &o->bm, &o->warps_m);
+	fit_operand(o, o->b, o->b_n_major, &t->n, &t->k, &o->bn, &o->warps_n);
+}
+
+gemm_trial gemm_draw_sm80(uint64_t seed)
+{
+	uint64_t s = gemm_trial_random(seed);
+	gemm_trial t = { .seed = seed };
+	cptx_gemm_opt *o = &t.opt;
+
+	o->bm = ONE_OF(&s, 16, 32, 48, 64, 96, 128, 160, 192, 256, 100, 512);
+	o->bn = ONE_OF(&s, 16, 32, 48, 64, 96, 128, 160, 192, 256, 100, 512);
+	o->bk = ONE_OF(&s, 32, 64, 128, 32, 64, 48);
+	o->warps_m = ONE_OF(&s, 1, 2, 4, 2, 1, 4, 8, 3), o->warps_n = ONE_OF(&s, 1, 2, 4, 2, 1, 4, 8, 3);
+	o->stages = 2 + below(&s, 5);
+	o->a = o->b = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_F32);
+	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_S8);
+	o->group = below(&s, 3) * 8;
+	return t;
+}
+
+gemm_trial gemm_draw_sm90(uint64_t seed)
+{
+	uint64_t s = gemm_trial_random(seed);
+	gemm_trial t = { .opt.mma = CPTX_GEMM_WGMMA, .seed = seed };
+	cptx_gemm_opt *o = &t.opt;
+
+	o->a = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_BF16, CPTX_F16, CPTX_E4M3, CPTX_E5M2);
+	bool bytes = cptx_type_bits(o->a) == 8;
+	o->b = bytes ? (enum cptx_type)ONE_OF(&s, CPTX_E4M3, CPTX_E5M2) : o->a;
+	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o->a_m_major = !bytes && below(&s, 3) == 0, o->b_n_major = !bytes && below(&s, 3) == 0;
+	o->swap = below(&s, 2);
+	bool across = o->swap ? o->a_m_major : o->b_n_major; /* what lies along bn is contiguous there */
+	uint32_t step = across ? 64 : 8;
+	o->bm = ONE_OF(&s, 64, 128, 192, 256), o->bn = step * (1 + below(&s, 256 / step));
+	o->stages = 2 + below(&s, 6);
+	bool along_m = below(&s, 2);
+	*(along_m ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 1, 2, 2, 4, 8);
+	o->per_sm = below(&s, 3), o->group = below(&s, 5), o->stream_k = below(&s, 2), o->batched = below(&s, 4) == 0;
+	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
+	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
+	t.batch = o->batched ? 1 + below(&s, 3) : 1;
+	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8, 12);
+	t.in_place = o->beta && below(&s, 2);
+	t.m = 1 + below(&s, 300), t.n = 1 + below(&s, 300), t.k = 1 + below(&s, 400);
+	if (o->a_m_major)
+		t.m = (t.m + 7) & ~7u;
+	t.n = (t.n + 7) & ~7u;
+	t.k = (t.k + 15) & ~15u;
+	return t;
+}
+
+gemm_trial gemm_draw_sm100(uint64_t seed)
+{
+	uint64_t s = gemm_trial_random(seed);
+	gemm_trial t = { .seed = seed };
+	cptx_gemm_opt *o = &t.opt;
+
+	*o = gemm_of_kind(&gemm_sm100_kinds[below(&s, GEMM_SM100_KINDS)], *o);
+	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o->a_m_major = below(&s, 3) == 0, o->b_n_major = below(&s, 3) == 0, o->a_tmem = below(&s, 3) == 0;
+	o->bm = ONE_OF(&s, 128, 128, 256), o->bn = 16 * (1 + below(&s, 10));
+	o->stages = 2 + below(&s, 3);
+	bool along_m = below(&s, 2);
+	*(along_m ? &o->cluster_m : &o->cluster_n) = ONE_OF(&s, 1, 1, 2, 4, 8);
+	o->stream_k = below(&s, 3) == 0, o->swap = below(&s, 3) == 0, o->per_sm = below(&s, 3);
+	o->grouped = !o->stream_k && below(&s, 5) == 0;
+	o->group = below(&s, 5), o->batched = !o->grouped && below(&s, 4) == 0;
+	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
+	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
+	t.batch = o->grouped ? 2 : o->batched ? 1 + below(&s, 2) : 1;
+	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8);
+	t.m = 1 + below(&s, 200), t.n = 1 + below(&s, 200), t.k = 1 + below(&s, 300);
+	gemm_fit_sm100(&t);
+	return t;
+}
+
+gemm_trial gemm_draw_sm120(uint64_t seed)
+{
+	uint64_t s = gemm_trial_random(seed);
+	gemm_trial t = { .seed = seed };
+	cptx_gemm_opt *o = &t.opt;
+
+	*o = gemm_of_kind(&gemm_sm120_kinds[below(&s, GEMM_SM120_KINDS)], *o);
+	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16);
+	o->a_m_major = below(&s, 4) == 0, o->b_n_major = below(&s, 4) == 0;
+	o->bm = ONE_OF(&s, 64, 64, 128), o->bn = ONE_OF(&s, 64, 64, 128);
+	o->warps_m = ONE_OF(&s, 1, 2, 4), o->warps_n = ONE_OF(&s, 1, 2, 4), o->stages = 2 + below(&s, 3);
+	o->per_sm = below(&s, 3), o->stream_k = below(&s, 3) == 0, o->grouped = below(&s, 6) == 0;
+	o->group = below(&s, 5), o->batched = below(&s, 4) == 0;
+	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
+	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
+	t.batch = o->grouped ? 2 + below(&s, 2) : o->batched ? 1 + below(&s, 3) : 1;
+	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8), t.in_place = o->beta && below(&s, 2);
+	t.m = 1 + below(&s, 200), t.n = 8 * (1 + below(&s, 24)), t.k = 1 + below(&s, 400);
+	gemm_fit_sm120(&t);
+	return t;
+}

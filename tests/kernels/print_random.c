@@ -1,0 +1,191 @@
+/*
+ * print_random N: a line for each of N kernels, of every generator in turn with options at random: number, generator,
+ * options, bytes and hash of its PTX.  print_random --show I: the PTX of line I.  The builds of all compilers print the
+ * same, which tests/run-all compares.
+ */
+#include "gemm_draw.h"
+
+#include "../blackwell/rungs.h"
+#include "examples.h"
+#include "hgemm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DRAWS = 2000, TEXT = 500 };
+
+/* A kernel to be: what is drawn for a seed.  which: the generator's, of several that are drawn alike. */
+typedef struct drawn {
+	const char *target;
+	char text[TEXT]; /* its options */
+	cptx_module *m;  /* with the kernel */
+} drawn;
+typedef bool drawing(uint64_t seed, uint32_t which, drawn *d); /* false: the options are refused */
+
+static bool draw_gemm(uint64_t seed, uint32_t which, drawn *d)
+{
+	static gemm_trial (*const draw[])(uint64_t) = { gemm_draw_sm80, gemm_draw_sm90, gemm_draw_sm100, gemm_draw_sm120 };
+	static const char *const targets[] = { "sm_90a", "sm_90a", "sm_100a", "sm_120a" };
+	gemm_trial t = draw[which](seed);
+	cptx_gemm_opt *o = &t.opt;
+	uint64_t s = gemm_trial_random(seed + 1);
+	bool listed = below(&s, 4) == 0, timed = below(&s, 4) == 0;
+	cptx_error err;
+
+	/* what trials do not draw, since a run needs more for it */
+	if (which && listed && !o->stream_k && !o->batched)
+		o->grouped = true;
+	if (which && timed && !o->grouped)
+		o->timeline = 64;
+	snprintf(d->text, sizeof d->text, "%s%s", gemm_trial_text(&t),
+	         o->timeline  ? ", timeline"
+	         : o->grouped ? ", grouped"
+	                      : "");
+	d->target = targets[which];
+	return cptx_gemm_check(o, cptx_target_find(d->target), NULL, &err) && cptx_gemm_build(d->m, o, &err);
+}
+
+static bool draw_hgemm(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	hgemm_opt o = { .bm = 16 * (1 + below(&s, 16)) };
+	cptx_error err;
+
+	o.bn = 64 * (1 + below(&s, 8)), o.bk = ONE_OF(&s, 32, 64);
+	o.warps_m = ONE_OF(&s, 1, 2, 4, 8), o.warps_n = ONE_OF(&s, 1, 2, 4, 8);
+	o.stages = which == HGEMM_BCF_DBF_RW ? 2 : 2 + below(&s, 4);
+	o.type = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_F16);
+	o.group = below(&s, 4), o.most_regs = ONE_OF(&s, 0, 0, 128), o.consumer_regs = ONE_OF(&s, 0, 0, 216, 232);
+	o.stmatrix = below(&s, 2), o.rolling = below(&s, 2), o.along_m = below(&s, 2), o.stay = below(&s, 2);
+	snprintf(
+		d->text, sizeof d->text,
+		"%ux%ux%u, %ux%u warps, %u stages, %s, group %u, %u and %u registers, stmatrix %d, rolling %d, along M %d, stay %d",
+		o.bm, o.bn, o.bk, o.warps_m, o.warps_n, o.stages, cptx_type_name(o.type), o.group, o.most_regs, o.consumer_regs,
+		o.stmatrix, o.rolling, o.along_m, o.stay);
+	d->target = "sm_90a";
+	return hgemm_check((enum hgemm_rung)which, &o, cptx_target_find(d->target), NULL, &err) &&
+	       hgemm_build(d->m, (enum hgemm_rung)which, &o);
+}
+
+static bool draw_ladder(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	const ladder_rung *rung = rungs[which];
+	ladder_opt o = rung->tile;
+	cptx_error err;
+
+	o.in = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_F16);
+	o.out = below(&s, 2) ? o.in : CPTX_F32;
+	o.n = 16 * (1 + below(&s, 16)), o.k = ONE_OF(&s, 16, 32, 64, 128), o.stages = 2 + below(&s, 6);
+	o.timeline = below(&s, 3) ? 0 : 32;
+	snprintf(d->text, sizeof d->text, "%ux%ux%u, %s to %s, %u stages, %u stamps", o.m, o.n, o.k, cptx_type_name(o.in),
+	         cptx_type_name(o.out), o.stages, o.timeline);
+	d->target = "sm_100a";
+	if (!ladder_check(rung, &o, 512, 512, 512, &err))
+		return false;
+	rung->build(d->m, rung, &o);
+	return true;
+}
+
+static bool draw_row(uint64_t seed, uint32_t which, drawn *d)
+{
+	uint64_t s = gemm_trial_random(seed);
+	uint32_t n = 4 * (1 + below(&s, 4000)), threads = 32u << below(&s, 6), unroll = 1 + below(&s, 8);
+
+	d->target = "sm_75";
+	snprintf(d->text, sizeof d->text, "rows of %u, %u threads, unrolled %u times", n, threads, unroll);
+	switch (which) {
+	case 0: return rms_norm(d->m, n, threads);
+	case 1: return softmax(d->m, n, threads);
+	case 2: return swiglu(d->m, threads, unroll);
+	default: return saxpy(d->m);
+	}
+}
+
+static const struct generator {
+	const char *name;
+	drawing *draw;
+	uint32_t which;
+} generators[] = {
+	{ "gemm_sm80", draw_gemm, 0 },
+	{ "gemm_sm90", draw_gemm, 1 },
+	{ "gemm_sm100", draw_gemm, 2 },
+	{ "gemm_sm120", draw_gemm, 3 },
+	{ "hgemm_bcf_dbf_rw", draw_hgemm, HGEMM_BCF_DBF_RW },
+	{ "gemm_sm90", draw_gemm, 1 },
+	{ "gemm_sm100", draw_gemm, 2 },
+	{ "gemm_sm120", draw_gemm, 3 },
+	{ "hgemm_k_stages", draw_hgemm, HGEMM_K_STAGES },
+	{ "hgemm_tma_r_k_stages", draw_hgemm, HGEMM_TMA_R },
+	{ "hgemm_tma_rw_k_stages", draw_hgemm, HGEMM_TMA_RW },
+	{ "tcgen05_v1a", draw_ladder, 0 },
+	{ "tcgen05_v1b", draw_ladder, 1 },
+	{ "tcgen05_v2a", draw_ladder, 2 },
+	{ "tcgen05_v2b", draw_ladder, 3 },
+	{ "tcgen05_v3", draw_ladder, 4 },
+	{ "tcgen05_v4", draw_ladder, 5 },
+	{ "tcgen05_v5", draw_ladder, 6 },
+	{ "tcgen05_v6", draw_ladder, 7 },
+	{ "tcgen05_v7", draw_ladder, 8 },
+	{ "rms_norm", draw_row, 0 },
+	{ "softmax", draw_row, 1 },
+	{ "swiglu", draw_row, 2 },
+	{ "saxpy", draw_row, 3 },
+};
+enum { GENERATORS = sizeof generators / sizeof *generators };
+_Static_assert(RUNGS == 9 && HGEMM_RUNGS == 4, "every rung is in the list");
+
+/* Prints line i, or the PTX. */
+static bool print(uint32_t i, bool show)
+{
+	const struct generator *g = &generators[i % GENERATORS];
+	drawn d;
+	cptx_error err;
+	cptx_ptx *ptx = NULL;
+	uint32_t draws = 0;
+
+	do {
+		d = (drawn){ .m = cptx_module_new(NULL) };
+		if (g->draw((uint64_t)i * MOST_DRAWS + draws, g->which, &d)) {
+			ptx = cptx_emit(d.m, d.target, NULL, &err);
+			if (!ptx) /* its options were taken */
+				fprintf(stderr, "print_random: line %u: %s, %s: %s\n", i, g->name, d.text, err.text);
+			draws = MOST_DRAWS;
+		} else if (++draws == MOST_DRAWS) {
+			fprintf(stderr, "print_random: line %u: %s: all options drawn were refused\n", i, g->name);
+		}
+		if (!ptx)
+			cptx_module_destroy(d.m);
+	} while (!ptx && draws < MOST_DRAWS);
+	if (!ptx)
+		return false;
+	const char *text = cptx_ptx_text(ptx);
+	uint64_t hash = 14695981039346656037u; /* FNV-1a */
+	for (const char *c = text; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+	if (show)
+		fputs(text, stdout);
+	else
+		printf("%u %s: %s: %zu bytes, %016" PRIx64 "\n", i, g->name, d.text, strlen(text), hash);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(d.m);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	bool show = argc == 3 && !strcmp(argv[1], "--show"), ok = true;
+
+	if (!show && argc != 2) {
+		fprintf(stderr, "usage: print_random N | --show I\n");
+		return 2;
+	}
+	uint32_t n = (uint32_t)strtoul(argv[argc - 1], NULL, 10);
+	if (show)
+		return print(n, true) ? 0 : 1;
+	for (uint32_t i = 0; i < n; i++)
+		ok = print(i, false) && ok;
+	return ok ? 0 : 1;
+}
