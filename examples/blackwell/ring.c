@@ -10,7 +10,8 @@ void ring_build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o, vo
 	cptx_kernel *k = g.k;
 	cptx_val first = gemm_is(&g, g.tid, 0);
 	cptx_tmem acc;
-	ring r = { .at = gemm_at_ctaid(&g, cptx_ctaid_x(k), cptx_ctaid_y(k)), .done = cptx_shared(k, CPTX_B64, 1) };
+	cptx_val x = cptx_ctaid_x(k), y = cptx_ctaid_y(k);
+	ring r = { .at = gemm_at_ctaid(&g, x, y), .done = cptx_shared(k, CPTX_B64, 1) };
 
 	cptx_pipe_new(k, &r.pipe, .stages = o->stages);
 	cptx_mbarrier_init(k, r.done, 1, .space = CPTX_SHARED, .when = first);

@@ -12,7 +12,8 @@ void serial_build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
 	cptx_kernel *k = g.k;
 	cptx_val bars = cptx_shared(k, CPTX_B64, 3), loaded = bars, used = cptx_offset(bars, 8), done = cptx_offset(bars, 16);
 	cptx_val first = gemm_is(&g, g.tid, 0), stage = cptx_mov(k, 0, .type = CPTX_U32);
-	gemm_at at = gemm_at_ctaid(&g, cptx_ctaid_x(k), cptx_ctaid_y(k));
+	cptx_val x = cptx_ctaid_x(k), y = cptx_ctaid_y(k);
+	gemm_at at = gemm_at_ctaid(&g, x, y);
 	cptx_tmem acc;
 
 	CPTX_IF(k, first) {

@@ -12,9 +12,9 @@ static void load(const persistent *p)
 {
 	cptx_kernel *k = p->g.k;
 	cptx_pipe_at here = cptx_pipe_producer_of(k, &p->stages, cptx_imm(0));
-	cptx_val tile = first_tile(p);
+	cptx_val tile = first_tile(p), tiles = gemm_tiles(&p->g);
 
-	CPTX_FOR(k, tile, gemm_tiles(&p->g), cptx_nclusterid_x(k)) {
+	CPTX_FOR(k, tile, tiles, cptx_nclusterid_x(k)) {
 		gemm_at at = gemm_at_tile(&p->g, tile);
 		gemm_load_all(&p->g, &at, &p->stages, &here);
 	}
@@ -24,9 +24,9 @@ static void multiply(const persistent *p)
 {
 	cptx_kernel *k = p->g.k;
 	cptx_pipe_at here = cptx_pipe_consumer(k, &p->stages), acc = cptx_pipe_producer(k, &p->accs);
-	cptx_val tile = first_tile(p);
+	cptx_val tile = first_tile(p), tiles = gemm_tiles(&p->g);
 
-	CPTX_FOR(k, tile, gemm_tiles(&p->g), cptx_nclusterid_x(k))
+	CPTX_FOR(k, tile, tiles, cptx_nclusterid_x(k))
 		multiply_tile(p, &here, &acc);
 }
 
@@ -35,9 +35,9 @@ static void bring_out(const persistent *p)
 	cptx_kernel *k = p->g.k;
 	cptx_pipe_at acc = cptx_pipe_consumer_of(k, &p->accs, cptx_imm(0));
 	gemm_reader reader = { &p->accs, &acc, gemm_elect(&p->g) };
-	cptx_val tile = first_tile(p);
+	cptx_val tile = first_tile(p), tiles = gemm_tiles(&p->g);
 
-	CPTX_FOR(k, tile, gemm_tiles(&p->g), cptx_nclusterid_x(k)) {
+	CPTX_FOR(k, tile, tiles, cptx_nclusterid_x(k)) {
 		gemm_at at = gemm_at_tile(&p->g, tile);
 		gemm_epilogue(&p->g, take_accumulator(p, &acc, reader.lane), &at, &reader);
 		cptx_pipe_next(k, &p->accs, &acc);

@@ -239,7 +239,8 @@ static void multiply(const gemm120 *g, cptx_pipe_at *at, cptx_val first_lane)
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, first_lane);
 		cptx_val stage = times(k, at->stage, s->stage);
 		sm120_operand a = gemm_sm120_operand_moved(g, false, stage), b = gemm_sm120_operand_moved(g, true, stage);
-		multiply_stage(g, &a, &b, cptx_add(k, fa, stage), cptx_offset(cptx_add(k, fb, stage), s->sf_bytes));
+		cptx_val sfa = cptx_add(k, fa, stage), sfb = cptx_offset(cptx_add(k, fb, stage), s->sf_bytes);
+		multiply_stage(g, &a, &b, sfa, sfb);
 		cptx_bar_warp_sync(k, -1);
 		cptx_pipe_release(k, &g->pipe, at, first_lane);
 		cptx_pipe_next(k, &g->pipe, at);

@@ -232,7 +232,8 @@ static bool laid_out(void)
 
 	cptx_tile_lines(&t, &(cptx_frag){ .kind = CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 16, .bits = 16 }, 0, 0, &l, &err);
 	cptx_lane_lines_begin(k, &a, &l, cptx_laneid(k), start);
-	cptx_lines_load(k, &l, 0, cptx_lane_lines_at(k, &a, 0, 0, 16), cptx_regs(k, CPTX_B32, 4));
+	cptx_val lines = cptx_lane_lines_at(k, &a, 0, 0, 16);
+	cptx_lines_load(k, &l, 0, lines, cptx_regs(k, CPTX_B32, 4));
 	cptx_tile_word(k, &t, CPTX_DESC_WGMMA, start);
 	cptx_pipe_new(k, &p, .stages = 3);
 	cptx_pipe_at here = cptx_pipe_producer(k, &p);

@@ -115,7 +115,8 @@ static bool run_wgmma(const wgmma_case *c)
 	         : bits_of[c->ab] != 16 ? ", 1, 1"
 	         : c->mn_a              ? (c->mn_b ? ", 1, 1, 1, 1" : ", 1, 1, 1, 0")
 	                                : (c->mn_b ? ", 1, 1, 0, 1" : ", 1, 1, 0, 0"));
-	wgmma_around(k, text, rd, moved(k, &c->a, smem), moved(k, &c->b, smem), (cptx_val){ 0 });
+	cptx_val a = moved(k, &c->a, smem), b = moved(k, &c->b, smem);
+	wgmma_around(k, text, rd, a, b, (cptx_val){ 0 });
 	store_words(k, "d", tid, &d.map, rd);
 	return run(dev, m, 128, (void *const[]){ image, d.bytes }, (const size_t[]){ IMAGE, size_of(&d) }, 2, NULL) &&
 	       compare_wgmma(&d, c);

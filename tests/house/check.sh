@@ -3,6 +3,7 @@
 # Checks the source tree itself: tests/house/check.sh [root of the tree].
 # Prints each offence as "file:line: what" and ends with "house: N passed, N failed, N skipped".
 set -eu
+here=$(cd "$(dirname "$0")" && pwd -P)
 cd "${1:-$(dirname "$0")/../..}"
 passed=0 failed=0 skipped=0
 
@@ -154,6 +155,9 @@ variables() {
 	done
 }
 
+# Two calls that emit code side by side in an argument list: compilers differ in which comes first.
+emitted_in_order() { python3 "$here/order.py" .; }
+
 scripts() { # every shell script, by its first line
 	files '*' | xargs grep -lE '^#!/bin/(ba)?sh' | xargs -r shellcheck -f gcc
 }
@@ -167,6 +171,12 @@ check "nothing is left unfinished" unfinished
 check "no path of somebody's machine" own_machine
 check "lines and files end as they should" untidy
 check "environment variables are described" variables
+if command -v python3 >/dev/null 2>&1; then
+	check "what emits code has an order" emitted_in_order
+else
+	skipped=$((skipped + 1))
+	echo "skip  what emits code has an order: there is no python3"
+fi
 if command -v shellcheck >/dev/null 2>&1; then
 	check "shell scripts" scripts
 else

@@ -41,7 +41,8 @@ static cptx_val tile(cptx_kernel *k, const cptx_val u[6])
 {
 	cptx_val row, column, id = cptx_add(k, low(k, u[2]), cptx_tid_x(k));
 
-	walk_tile(k, id, low(k, u[0]), low(k, u[1]), cptx_imm(rows), &row, &column);
+	cptx_val m = low(k, u[0]), n = low(k, u[1]);
+	walk_tile(k, id, m, n, cptx_imm(rows), &row, &column);
 	return cptx_mad(k, cptx_cvt(k, row, .dtype = CPTX_U64), 1ll << 32, cptx_cvt(k, column, .dtype = CPTX_U64),
 	                .mode = CPTX_LO);
 }
@@ -88,7 +89,8 @@ static cptx_val rows_of_group(cptx_kernel *k, const cptx_val u[6])
 {
 	cptx_val tid = cptx_tid_x(k), rows_ = cptx_add(k, low(k, u[0]), cptx_shr(k, tid, 4));
 
-	rows_ = gemm_order_rows_of(k, &order, rows_, cptx_add(k, low(k, u[1]), cptx_and(k, tid, 15)), low(k, u[2]));
+	cptx_val columns = cptx_add(k, low(k, u[1]), cptx_and(k, tid, 15)), at_once = low(k, u[2]);
+	rows_ = gemm_order_rows_of(k, &order, rows_, columns, at_once);
 	return cptx_cvt(k, rows_, .dtype = CPTX_U64);
 }
 
@@ -128,15 +130,17 @@ END_TEST
 static cptx_val element(cptx_kernel *k, const cptx_val u[6])
 {
 	walk_matrices of = { .at = u[5], .M = low(k, u[0]), .N = low(k, u[1]), .bytes = 2 };
+	cptx_val z = low(k, u[2]), row = cptx_add(k, low(k, u[3]), cptx_tid_x(k)), column = low(k, u[4]);
 
-	return walk_element(k, &of, low(k, u[2]), cptx_add(k, low(k, u[3]), cptx_tid_x(k)), low(k, u[4]));
+	return walk_element(k, &of, z, row, column);
 }
 
 static cptx_val element_of_one(cptx_kernel *k, const cptx_val u[6])
 {
 	walk_matrices of = { .at = u[5], .M = low(k, u[0]), .N = low(k, u[1]), .bytes = 4 };
+	cptx_val row = cptx_add(k, low(k, u[3]), cptx_tid_x(k)), column = low(k, u[4]);
 
-	return walk_element(k, &of, (cptx_val){ 0 }, cptx_add(k, low(k, u[3]), cptx_tid_x(k)), low(k, u[4]));
+	return walk_element(k, &of, (cptx_val){ 0 }, row, column);
 }
 
 START_TEST(elements)
