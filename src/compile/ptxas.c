@@ -153,7 +153,7 @@ static outcome with_files(compile_job *job, const char *path, int in, int out)
 			how = job->log && !p.lost ? judged(job, &p, out) : LACKING;
 		} else {
 			snprintf(job->why, sizeof job->why, "%s cannot be run: %s", job->by, strerror(errno));
-			how = BROKEN;
+			how = errno == ENOMEM ? LACKING : BROKEN;
 		}
 	}
 	free(argv);

@@ -49,6 +49,15 @@ static bool unknown(flow *f, uint32_t i, const char *what)
 	return false;
 }
 
+static bool no_memory(flow *f)
+{
+	if (f->err && !f->err->code) {
+		f->err->code = CPTX_E_MEMORY;
+		snprintf(f->err->text, sizeof f->err->text, "out of memory");
+	}
+	return false;
+}
+
 static bool join_sets(sass_set *a, const sass_set *b)
 {
 	uint64_t changed = 0;
@@ -85,7 +94,7 @@ static bool add_way(flow *f, uint32_t i, uint32_t to)
 		size_t cap = f->cap_way ? 2 * f->cap_way : 64;
 		way *grown = realloc(f->way, cap * sizeof *grown);
 		if (!grown)
-			return unknown(f, i, "out of memory");
+			return no_memory(f);
 		f->way = grown, f->cap_way = cap;
 		f->nway += !f->nway; /* number 0 is none */
 	}
@@ -378,7 +387,7 @@ uint32_t cptx_cubin_view_live(const cptx_cubin_view *c, size_t i, uint16_t *live
 		return unknown(&f, 0, "too much code, or none,");
 	f.p = calloc(f.n, sizeof *f.p), f.wait = calloc(f.n, sizeof *f.wait);
 	if (!f.p || !f.wait)
-		unknown(&f, 0, "out of memory");
+		no_memory(&f);
 	else if (follow(&f) && iterate(&f)) {
 		callers(&f);
 		for (uint32_t j = 0; j < f.n; j++) {

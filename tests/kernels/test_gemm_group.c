@@ -1,5 +1,6 @@
 /* Lists of problems in one launch, on a GPU that has the kernel, else on the emulator: each result must have the bytes that
  * a launch of its own gives. */
+#include "gemm_draw.h"
 #include "gemm_tests.h"
 
 enum { MOST = 6, POISON = 0xff, GUARD = 256 };

@@ -178,6 +178,12 @@ int cli_failed(const cli_command *cmd, const char *format, ...)
 	return status;
 }
 
+bool cli_no_memory(const cli_command *cmd)
+{
+	cli_failed(cmd, "out of memory");
+	return false;
+}
+
 int cli_refused(const cli_command *cmd, const cptx_error *err)
 {
 	switch (err->code) {
@@ -267,6 +273,14 @@ bool cli_finish(const cli_command *cmd, cli_output *o)
 	return ok;
 }
 
+void cli_abandon(cli_output *o)
+{
+	if (o->f == stdout)
+		return;
+	fclose(o->f);
+	remove_begun(o->beside[0] ? o->beside : o->path);
+}
+
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size)
 {
 	cli_output o;
@@ -304,8 +318,10 @@ char *cli_read(const cli_command *cmd, const char *path, size_t *size)
 		if (n == room) {
 			room = room ? 2 * room : 1 << 16;
 			char *grown = realloc(text, room);
-			if (!grown)
+			if (!grown) {
+				errno = ENOMEM; /* which the C standard does not promise */
 				break;
+			}
 			text = grown;
 		}
 		got = fread(text + n, 1, room - n, f);

@@ -46,6 +46,8 @@ int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3
 /* The library refuses what the options ask for: EXIT_USAGE, where no other machine or moment would change that. */
 int cli_refused(const cli_command *cmd, const cptx_error *err);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
+/* Says that memory is lacking; returns false. */
+bool cli_no_memory(const cli_command *cmd);
 
 /* "--name value: right" on stderr, and the choice of the option that is nearest to the value; EXIT_USAGE. */
 int cli_bad_value(const cli_command *cmd, size_t option, const char *value, const char *right);
@@ -66,6 +68,8 @@ typedef struct cli_output {
 /* Both print why they fail, and then a file that was there stays as it was. */
 bool cli_create(const cli_command *cmd, cli_output *o, const char *path);
 bool cli_finish(const cli_command *cmd, cli_output *o);
+/* Nothing of it is left. */
+void cli_abandon(cli_output *o);
 /* All at once. */
 bool cli_write(const cli_command *cmd, const char *path, const char *text, size_t size);
 /* True, after a message, if an output would overwrite an input, under whatever names; "-" is none.  `what`: "the C". */

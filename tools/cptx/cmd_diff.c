@@ -157,6 +157,8 @@ static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool
 			same &= put_tally("machine code", &t);
 		}
 		diff_free(&la), diff_free(&lb);
+		if (*trouble)
+			return cli_no_memory(a->cmd);
 	}
 	for (size_t i = 0; i < b->nkernel; i++)
 		if (!twin(a, &b->kernel[i], i, b->nkernel == 1))
@@ -182,6 +184,8 @@ static void put_bodies(tally *t, const inspected *a, const cptx_kernel *k, const
 	*trouble |= !diff_body(&la, a, k) || !diff_body(&lb, b, l);
 	if (!*trouble)
 		put_lines(t, &la, &lb, false, brief, trouble);
+	if (*trouble)
+		cli_no_memory(a->cmd);
 	diff_free(&la), diff_free(&lb);
 }
 
@@ -201,6 +205,8 @@ static bool put_ptx(const inspected *a, const inspected *b, bool brief, bool *tr
 		*trouble = true;
 	} else {
 		put_lines(&t, &la, &lb, true, brief, trouble);
+		if (*trouble)
+			cli_no_memory(a->cmd);
 	}
 	for (size_t i = 0; !*trouble && (k = cptx_module_body_at(a->m, i)); i++)
 		put_bodies(&t, a, k, b, body_like(a->m, b->m, k), brief, trouble);
@@ -231,11 +237,13 @@ static int run(const cli_command *cmd, int argc, char **argv)
 	if (optind + 2 != argc)
 		return cli_usage(cmd, "give two files, PTX or cubins");
 	inspected *in = calloc(2, sizeof *in);
+	if (!in)
+		cli_no_memory(cmd);
 	if (!in || !inspect_load(&in[0], cmd, argv[optind], &o) || !inspect_load(&in[1], cmd, argv[optind + 1], &o))
 		trouble = true;
 	if (!trouble) {
 		same &= put_kernels(&in[0], &in[1], brief, &trouble);
-		same &= put_ptx(&in[0], &in[1], brief, &trouble);
+		same &= !trouble && put_ptx(&in[0], &in[1], brief, &trouble);
 		for (int i = 0; i < 2; i++)
 			if (*in[i].note)
 				printf("note: %s: %s\n", in[i].path, in[i].note);

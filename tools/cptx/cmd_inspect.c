@@ -60,7 +60,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return EXIT_FAILED;
 	inspected *in = malloc(sizeof *in);
 	if (!in)
-		return cli_failed(cmd, "out of memory");
+		return cli_no_memory(cmd), EXIT_FAILED;
 	bool ok = inspect_load(in, cmd, argv[optind], &o);
 	cli_output page;
 	if (ok && html && (ok = cli_create(cmd, &page, html))) {

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,36 +179,53 @@ static bool writes(const request *q)
 	return q->frag.kind == CPTX_FRAG_MMA_C || q->frag.kind == CPTX_FRAG_WGMMA_D || q->frag.kind == CPTX_FRAG_STMATRIX;
 }
 
-static void describe_tile(const request *q, FILE *out)
+/* What stands above the drawing. */
+typedef struct heading {
+	char text[2 * CPTX_ERROR_TEXT + 1000];
+	size_t n;
+} heading;
+
+static void put(heading *h, const char *format, ...) CPTX_PRINTF_(2, 3);
+static void put(heading *h, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	int n = vsnprintf(h->text + h->n, sizeof h->text - h->n, format, ap);
+	va_end(ap);
+	h->n += n > 0 && (size_t)n < sizeof h->text - h->n ? (size_t)n : 0;
+}
+
+static void describe_tile(const request *q, heading *h)
 {
 	const cptx_tile *t = &q->tile;
 	cptx_tile_boxes b;
 	cptx_smem_desc d;
 	cptx_error err = { 0 }, none = { 0 };
 
-	fprintf(out, "tile %ux%u of %u bits, %s-major, swizzle %s: %u bytes, aligned to %u\n", t->rows, t->cols, t->elem.bits,
-	        t->elem.mn_major ? "MN" : "K", cptx_swizzle_get(t->swizzle)->name, cptx_tile_bytes(t), cptx_tile_align(t));
+	put(h, "tile %ux%u of %u bits, %s-major, swizzle %s: %u bytes, aligned to %u\n", t->rows, t->cols, t->elem.bits,
+	    t->elem.mn_major ? "MN" : "K", cptx_swizzle_get(t->swizzle)->name, cptx_tile_bytes(t), cptx_tile_align(t));
 	if (cptx_tile_get_boxes(t, &b, &err))
-		fprintf(out, "tensor map: %u boxes of %ux%u elements, %u bytes each; expect_tx %u\n", b.count[0] * b.count[1],
-		        b.box[0], b.box[1], b.bytes, cptx_tile_bytes(t));
+		put(h, "tensor map: %u boxes of %ux%u elements, %u bytes each; expect_tx %u\n", b.count[0] * b.count[1], b.box[0],
+		    b.box[1], b.bytes, cptx_tile_bytes(t));
 	else
-		fprintf(out, "no tensor map: %s\n", err.text);
+		put(h, "no tensor map: %s\n", err.text);
 	if (cptx_tile_desc(t, CPTX_DESC_TCGEN05, 0, 0, 0, &d, &none))
-		fprintf(out, "matrix descriptor: lbo %u, sbo %u\n", d.lbo, d.sbo);
+		put(h, "matrix descriptor: lbo %u, sbo %u\n", d.lbo, d.sbo);
 	else
-		fprintf(out, "no matrix descriptor: %s\n", none.text);
+		put(h, "no matrix descriptor: %s\n", none.text);
 	if (q->has_read) {
-		fprintf(out, "%s .x%u%s of %s: %u turns for %u phases, ", writes(q) ? "stmatrix" : "ldmatrix", q->lines.num,
-		        q->lines.trans ? ".trans" : "", cptx_frag_kind_name(q->frag.kind), q->banks.turns, q->banks.phases);
+		put(h, "%s .x%u%s of %s: %u turns for %u phases, ", writes(q) ? "stmatrix" : "ldmatrix", q->lines.num,
+		    q->lines.trans ? ".trans" : "", cptx_frag_kind_name(q->frag.kind), q->banks.turns, q->banks.phases);
 		if (q->banks.conflicts)
-			fprintf(out, "%u-way bank conflicts\n", q->banks.worst);
+			put(h, "%u-way bank conflicts\n", q->banks.worst);
 		else
-			fputs("no bank conflict\n", out);
+			put(h, "no bank conflict\n");
 	}
-	fprintf(out, "banks of the 16-byte chunks, at their places in the matrix%s:\n",
-	        !q->has_read ? ""
-	        : writes(q)  ? "; l: lanes that write"
-	                     : "; l: lanes that read");
+	put(h, "banks of the 16-byte chunks, at their places in the matrix%s:\n",
+	    !q->has_read ? ""
+	    : writes(q)  ? "; l: lanes that write"
+	                 : "; l: lanes that read");
 }
 
 /* ---- fragments: a cell is an element ---- */
@@ -226,15 +244,13 @@ static void frag_cell(const void *user, uint32_t row, uint32_t col, draw_cell *o
 	out->colour = (int8_t)(p.lane % 8);
 }
 
-static void describe_frag(const request *q, FILE *out)
+static void describe_frag(const request *q, heading *h)
 {
-	fprintf(out, "%s m%un%uk%u: %ux%u elements of %u bits, %u lanes with %u registers of %u\n",
-	        cptx_frag_kind_name(q->frag.kind), q->frag.m, q->frag.n, q->frag.k, q->map.rows, q->map.cols, q->map.bits,
-	        q->map.lanes, q->map.regs, q->map.slots);
+	put(h, "%s m%un%uk%u: %ux%u elements of %u bits, %u lanes with %u registers of %u\n", cptx_frag_kind_name(q->frag.kind),
+	    q->frag.m, q->frag.n, q->frag.k, q->map.rows, q->map.cols, q->map.bits, q->map.lanes, q->map.regs, q->map.slots);
 	if (q->map.copies || q->map.reg_copies)
-		fprintf(out, "copies: bits 0x%x of the lane and 0x%x of the register do not matter\n", q->map.copies,
-		        q->map.reg_copies);
-	fprintf(out, "lane:register%s\n", q->map.slots > 1 ? ".element" : "");
+		put(h, "copies: bits 0x%x of the lane and 0x%x of the register do not matter\n", q->map.copies, q->map.reg_copies);
+	put(h, "lane:register%s\n", q->map.slots > 1 ? ".element" : "");
 }
 
 /* ---- */
@@ -243,8 +259,8 @@ static int show(const request *q)
 {
 	const cptx_tile *t = &q->tile;
 	draw_table table = { q->map.rows, q->map.cols, NULL, "columns", frag_cell, q, 1 };
-	char *heading = NULL, *text = NULL;
-	size_t heading_size, text_size;
+	heading h = { .n = 0 };
+	cli_output out;
 
 	if (q->has_tile) {
 		table.rows = t->elem.mn_major ? t->cols : t->rows;
@@ -252,24 +268,14 @@ static int show(const request *q)
 		table.row_name = t->elem.mn_major ? "k" : "m or n", table.col_name = t->elem.mn_major ? "m or n" : "k";
 		table.cell = tile_cell, table.col_step = per_chunk(t);
 	}
-	FILE *head = open_memstream(&heading, &heading_size);
-	FILE *body = open_memstream(&text, &text_size);
-	bool ok = head && body;
-	if (ok) {
-		(q->has_tile ? describe_tile : describe_frag)(q, head);
-		ok = !fflush(head);
-	}
-	if (ok && q->svg)
-		draw_svg(body, &table, heading);
-	else if (ok)
-		fputs(heading, body), draw_text(body, &table);
-	ok &= head && !fclose(head);
-	ok &= body && !fclose(body);
-	int status = !ok                                                         ? cli_failed(q->cmd, "out of memory")
-	             : cli_write(q->cmd, q->svg ? q->svg : "-", text, text_size) ? EXIT_OK
-	                                                                         : EXIT_FAILED;
-	free(heading), free(text);
-	return status;
+	(q->has_tile ? describe_tile : describe_frag)(q, &h);
+	if (!cli_create(q->cmd, &out, q->svg ? q->svg : "-"))
+		return EXIT_FAILED;
+	if (q->svg)
+		draw_svg(out.f, &table, h.text);
+	else
+		fputs(h.text, out.f), draw_text(out.f, &table);
+	return cli_finish(q->cmd, &out) ? EXIT_OK : EXIT_FAILED;
 }
 
 static int prepare_tile(request *q)

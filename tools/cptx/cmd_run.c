@@ -397,6 +397,10 @@ static bool run_once(run_request *q, cptx_device *dev, unsigned char *result[], 
 		if (!at[i])
 			continue;
 		result[i] = malloc(q->arg[i].size);
+		if (!result[i] && err->code == CPTX_OK) {
+			err->code = CPTX_E_MEMORY;
+			snprintf(err->text, sizeof err->text, "out of memory");
+		}
 		ok = result[i] && cptx_mem_read(dev, result[i], at[i], q->arg[i].size, ok ? err : &ignored) && ok;
 		cptx_mem_free(dev, at[i]);
 	}

@@ -99,7 +99,10 @@ static bool is_right(const request *q, uint32_t width)
 	for (size_t i = 0; ok && i < n; i++)
 		ok = got[i] == i;
 	if (!ok)
-		cli_failed(q->cmd, "x%u is wrong: %s", width, err.code ? err.text : "not what the accumulator held");
+		cli_failed(q->cmd, "x%u is wrong: %s", width,
+		           err.code ? err.text
+		           : got    ? "not what the accumulator held"
+		                    : "out of memory");
 	free(got);
 	cptx_program_destroy(p);
 	cptx_device_close(dev);
@@ -181,7 +184,7 @@ static bool look(const request *q, const char *nvdisasm, const char *arch, uint3
 		if (u)
 			c->regs = u->registers, c->spilled = u->spill_stores;
 		cptx_verdict_destroy(v);
-		ok = !nvdisasm || count_code(q, nvdisasm, cubin, said, c);
+		ok = (v || cli_no_memory(q->cmd)) && (!nvdisasm || count_code(q, nvdisasm, cubin, said, c));
 	} else {
 		cli_failed(q->cmd, "%s", err.text);
 	}
@@ -242,9 +245,9 @@ static int all_reports(const request *q)
 	char why[1024], path[4096];
 	const char *nvdisasm = tool_find("nvdisasm", "CPTX_NVDISASM", path, sizeof path) ? path : NULL;
 	char *said = malloc(SAID);
-	bool ok = said != NULL;
+	bool ok = said || cli_no_memory(q->cmd);
 
-	if (!cptx_compiler_find(CPTX_COMPILER_PTXAS, why, sizeof why)) {
+	if (ok && !cptx_compiler_find(CPTX_COMPILER_PTXAS, why, sizeof why)) {
 		free(said);
 		return cli_failed(q->cmd, "%s; --width prints the PTX of a width", why);
 	}

@@ -64,9 +64,9 @@ typedef struct inspect_opt {
 bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const inspect_opt *o);
 void inspect_free(inspected *in);
 
-/* ---- inspect_code.c: machine code ---- */
+/* ---- inspect_code.c: machine code; false, after a message, if there is no memory for it or the cubin is broken ---- */
 bool code_read(inspected *in);                  /* the figures and kernels of in->code */
-void code_disassemble(inspected *in);           /* fills the machine code of all kernels; a note where there is no tool */
+bool code_disassemble(inspected *in);           /* fills the machine code of all kernels; a note where there is no tool */
 enum cptx_unit code_unit(const char *mnemonic); /* "HMMA.16816.F32" */
 /* ---- inspect_text.c, inspect_json.c ---- */
 void inspect_text(const inspected *in);

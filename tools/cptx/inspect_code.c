@@ -70,7 +70,7 @@ static bool take_lines(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 static bool take_live(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 {
 	uint16_t *live = calloc(k->nsass + 1, sizeof *live);
-	cptx_error err;
+	cptx_error err = { 0 };
 
 	if (!live)
 		return false;
@@ -79,7 +79,7 @@ static bool take_live(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 	for (size_t j = 0; j < k->nsass; j++)
 		k->sass[j].live = live[j];
 	free(live);
-	return true;
+	return err.code != CPTX_E_MEMORY;
 }
 
 bool code_read(inspected *in)
@@ -108,7 +108,7 @@ bool code_read(inspected *in)
 		ok = (k->name = strdup(c.name)) && take_lines(k, v, i) && take_live(k, v, i);
 	}
 	cptx_cubin_view_destroy(v);
-	return ok;
+	return ok || cli_no_memory(in->cmd);
 }
 #else
 bool code_read(inspected *in)
@@ -212,7 +212,7 @@ static void take_all(inspected *in)
 	}
 }
 
-void code_disassemble(inspected *in)
+bool code_disassemble(inspected *in)
 {
 	static const char *const tools[][3] = { { "nvdisasm", "CPTX_NVDISASM", "-c" },
 		                                    { "cuobjdump", "CPTX_CUOBJDUMP", "-sass" } };
@@ -222,15 +222,20 @@ void code_disassemble(inspected *in)
 	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
 		if (!process_find(tools[i][0], tools[i][1], path, sizeof path) || (fd = process_file(in->code, in->ncode)) < 0)
 			continue;
+		errno = 0;
 		snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
 		char *argv[] = { path, file, (char *)tools[i][2], NULL };
 		process p = { .argv = argv, .keep = &fd, .nkeep = 1, .limit_ms = 60000 };
-		bool ok = process_run(&p) && !p.status;
+		bool began = process_run(&p), lost = p.lost || (!began && errno == ENOMEM);
 		close(fd);
-		if (ok) {
+		if (began && !p.status && !lost) {
 			in->disassembly = p.said;
 			take_all(in);
-			return;
+			return true;
+		}
+		if (lost) {
+			free(p.said);
+			return cli_no_memory(in->cmd);
 		}
 		snprintf(in->note, sizeof in->note, "%s could not read the machine code: %.200s", tools[i][0],
 		         p.said ? p.said : strerror(errno));
@@ -239,4 +244,5 @@ void code_disassemble(inspected *in)
 	if (!*in->note)
 		snprintf(in->note, sizeof in->note,
 		         "no nvdisasm or cuobjdump (CPTX_NVDISASM, CPTX_CUOBJDUMP, PATH): machine code is not shown");
+	return true;
 }

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -205,7 +204,7 @@ static bool folder_of(const char *file, struct stat *st)
  * The text of a source file.  Anybody may have written its name into the PTX: only what lies beside the PTX is read without
  * being asked for, and no pipe or device.
  */
-static char *source_text(const inspected *in, const char *file, size_t *size)
+static const char *source_text(const inspected *in, const char *file, char text[MOST_SOURCE], size_t *size)
 {
 	const char *base = strrchr(file, '/');
 	struct stat here, there, st;
@@ -216,20 +215,18 @@ static char *source_text(const inspected *in, const char *file, size_t *size)
 	                          here.st_ino != there.st_ino || here.st_dev != there.st_dev))
 		return NULL;
 	int fd = open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (in->read_sources ? 0 : O_NOFOLLOW));
-	FILE *f = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "rb") : NULL;
-	char *text = f ? malloc(MOST_SOURCE) : NULL;
-	if (text)
-		*size = fread(text, 1, MOST_SOURCE, f);
-	if (f)
-		fclose(f);
-	else if (fd >= 0)
+	bool ok = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
+	for (ssize_t n = 1; ok && n > 0 && *size<MOST_SOURCE; *size += n> 0 ? (size_t)n : 0)
+		n = read(fd, text + *size, MOST_SOURCE - *size);
+	if (fd >= 0)
 		close(fd);
-	return text;
+	return ok ? text : NULL;
 }
 
 /* The source files that lines of the PTX come from, with their text where it can be read, and the line of each line. */
 static void put_sources(FILE *f, const inspected *in)
 {
+	static char room[MOST_SOURCE]; /* no memory is asked for while the report is written */
 	const char *file[MOST_FILES];
 	size_t nfile = 0, size;
 	uint32_t line = 1;
@@ -248,13 +245,12 @@ static void put_sources(FILE *f, const inspected *in)
 	}
 	fputs("],\n\"sources\":[", f);
 	for (size_t i = 0; i < nfile; i++) {
-		char *text = source_text(in, file[i], &size);
+		const char *text = source_text(in, file[i], room, &size);
 		fputs(i ? ",{\"name\":" : "{\"name\":", f);
 		put_string(f, file[i]);
 		fputs(",\"lines\":", f);
 		put_lines(f, text, size);
 		fputc('}', f);
-		free(text);
 	}
 	fputc(']', f);
 }

@@ -39,7 +39,7 @@ static bool ask(inspected *in, const inspect_opt *o)
 	cptx_cubin *c = compile(in, o, &err);
 	const char *said = "";
 
-	if (!c && err.code == CPTX_E_COMPILE) {
+	if (!c && (err.code == CPTX_E_COMPILE || err.code == CPTX_E_MEMORY)) {
 		cli_failed(in->cmd, "%s", err.text);
 		return false;
 	}
@@ -48,13 +48,16 @@ static bool ask(inspected *in, const inspect_opt *o)
 	} else {
 		said = cptx_cubin_log(c);
 		in->ncode = cptx_cubin_size(c);
-		if ((in->code = malloc(in->ncode + 1)))
-			memcpy(in->code, cptx_cubin_data(c), in->ncode);
+		if (!(in->code = malloc(in->ncode + 1))) {
+			cptx_cubin_destroy(c);
+			return cli_no_memory(in->cmd);
+		}
+		memcpy(in->code, cptx_cubin_data(c), in->ncode);
 	}
 	in->verdict =
 		cptx_verdict_read(said, strlen(said), &(cptx_verdict_opt){ .ptx = in->ptx, .size = in->size, .name = in->path });
 	cptx_cubin_destroy(c);
-	return in->verdict != NULL;
+	return in->verdict || cli_no_memory(in->cmd);
 }
 
 /* ---- kernels ---- */
@@ -64,10 +67,10 @@ static bool add_kernel(inspected *in, const char *name)
 	inspect_kernel *grown = realloc(in->kernel, (in->nkernel + 1) * sizeof *grown);
 
 	if (!grown)
-		return false;
+		return cli_no_memory(in->cmd);
 	in->kernel = grown;
 	grown[in->nkernel++] = (inspect_kernel){ .name = strdup(name) };
-	return grown[in->nkernel - 1].name != NULL;
+	return grown[in->nkernel - 1].name || cli_no_memory(in->cmd);
 }
 
 /* Where nobody read the cubin, ptxas -v has most of it. */
@@ -86,21 +89,24 @@ static void from_verdict(inspected *in, inspect_kernel *k)
 
 static uint32_t volume(const uint32_t d[3]) { return d[0] ? d[0] * (d[1] ? d[1] : 1) * (d[2] ? d[2] : 1) : 0; }
 
-static void from_module(inspected *in, inspect_kernel *k)
+static bool from_module(inspected *in, inspect_kernel *k)
 {
 	cptx_kernel_info info;
 	cptx_error err = { 0 };
 
 	if (!in->m || !(k->body = cptx_module_body(in->m, k->name)))
-		return;
-	if (!(k->flow = cptx_flow_of(k->body, &err)) && !*in->note)
+		return true;
+	if (!(k->flow = cptx_flow_of(k->body, &err)) && err.code == CPTX_E_MEMORY)
+		return cli_no_memory(in->cmd);
+	if (!k->flow && !*in->note)
 		snprintf(in->note, sizeof in->note, "%.500s", err.text);
 	if (!cptx_module_kernel(in->m, k->name, &info))
-		return;
+		return true;
 	if (!k->threads)
 		k->threads = volume(info.bounds.block) ? volume(info.bounds.block) : volume(info.bounds.max_block);
 	if (!k->has_usage)
 		k->registers = cptx_flow_registers(k->flow), k->static_smem = info.static_smem;
+	return true;
 }
 
 static bool list_kernels(inspected *in)
@@ -115,18 +121,20 @@ static bool list_kernels(inspected *in)
 	return true;
 }
 
-static void complete(inspected *in, const inspect_opt *o)
+static bool complete(inspected *in, const inspect_opt *o)
 {
 	for (size_t i = 0; i < in->nkernel; i++) {
 		inspect_kernel *k = &in->kernel[i];
 		k->threads = o->threads ? o->threads : k->threads;
 		k->dynamic_smem = o->dynamic_smem, k->smem_given = o->smem_given;
 		from_verdict(in, k);
-		from_module(in, k);
+		if (!from_module(in, k))
+			return false;
 		k->has_occupancy =
 			in->target && k->threads &&
 			cptx_occupancy_of(in->target, k->registers, k->static_smem + k->dynamic_smem, k->threads, &k->occupancy);
 	}
+	return true;
 }
 
 static bool take_code(inspected *in)
@@ -155,7 +163,7 @@ bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const
 		return false;
 	char *text = realloc(in->ptx, in->size + 1);
 	if (!text)
-		return false;
+		return cli_no_memory(cmd);
 	in->ptx = text, text[in->size] = 0;
 	piece_form form = piece_kind(in->ptx, in->size);
 	bool is_code = form == PIECE_CUBIN;
@@ -173,18 +181,14 @@ bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const
 	}
 	if (is_code ? !take_code(in) || !read_module(in) : !read_module(in) || !ask(in, o))
 		return false;
-	if (is_code && in->ptx)
-		in->verdict = cptx_verdict_read("", 0, &(cptx_verdict_opt){ .ptx = in->ptx, .size = in->size, .name = in->path });
+	if (is_code && in->ptx &&
+	    !(in->verdict = cptx_verdict_read("", 0, &(cptx_verdict_opt){ .ptx = in->ptx, .size = in->size, .name = in->path })))
+		return cli_no_memory(cmd);
 	if (!is_code && in->code && !code_read(in))
 		return false;
 	if (!in->target)
 		in->target = o->arch ? cptx_target_find(o->arch) : in->m ? cptx_module_target(in->m) : NULL;
-	if (!list_kernels(in))
-		return false;
-	complete(in, o);
-	if (in->code)
-		code_disassemble(in);
-	return true;
+	return list_kernels(in) && complete(in, o) && (!in->code || code_disassemble(in));
 }
 
 void inspect_free(inspected *in)

@@ -96,8 +96,10 @@ static void put_name(run_trace *t, const char *before, const char *instruction)
 
 void run_trace_put(run_trace *t, const cptx_emu_span *s)
 {
-	if (!name_tracks(t, s))
+	if (t->lost || !name_tracks(t, s)) {
+		t->lost = true;
 		return;
+	}
 	if (s->kind != CPTX_EMU_SPAN_ASYNC) {
 		event(t, 'X', s->number, s->warp);
 		put_name(t, s->kind == CPTX_EMU_SPAN_WAIT ? "wait: " : "run", s->instruction);
@@ -124,7 +126,11 @@ bool run_trace_close(run_trace *t, const cli_command *cmd)
 	if (!t->f)
 		return true;
 	fputs("\n]}\n", t->f);
-	bool ok = cli_finish(cmd, &t->out);
+	bool ok = !t->lost && cli_finish(cmd, &t->out);
+	if (t->lost) {
+		cli_abandon(&t->out);
+		cli_no_memory(cmd);
+	}
 	free(t->named);
 	*t = (run_trace){ 0 };
 	return ok;

@@ -11,6 +11,7 @@ typedef struct run_trace {
 	cli_output out;
 	FILE *f; /* of it; NULL: no timeline */
 	uint64_t nevent, nasync, nblock;
+	bool lost;       /* a span, for want of memory */
 	uint32_t *named; /* by number of the block: its warps that have a name, a bit each */
 } run_trace;
 
