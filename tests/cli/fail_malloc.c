@@ -1,6 +1,6 @@
 /*
- * For LD_PRELOAD: allocation number $FAIL_AT (from 1 on), with $FAIL_ON all behind it too, finds no memory; then the file
- * $FAIL_SEEN is there.  Processes that are started know nothing of it.
+ * For LD_PRELOAD, with CPTX_TEST_FAIL=N:FILE: allocation N, from 1 on, finds no memory; with N+:FILE all behind it neither.
+ * Then FILE is there.  Processes that are started know nothing of it.
  */
 #define _GNU_SOURCE
 #include "../own_malloc.h"
@@ -19,14 +19,17 @@ static struct {
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *at = getenv("FAIL_AT"), *seen = getenv("FAIL_SEEN");
-	size_t i = 0;
+	const char *asked = getenv("CPTX_TEST_FAIL");
+	char *end;
 
-	for (; seen && seen[i] && i + 1 < sizeof heap.seen; i++)
-		heap.seen[i] = seen[i];
-	heap.on = getenv("FAIL_ON");
-	unsetenv("LD_PRELOAD"), unsetenv("FAIL_AT"), unsetenv("FAIL_SEEN"), unsetenv("FAIL_ON");
-	heap.n = 0, heap.at = at ? strtoul(at, NULL, 10) : 0;
+	if (!asked)
+		return;
+	unsigned long at = strtoul(asked, &end, 10);
+	heap.on = *end == '+';
+	for (size_t i = 0, from = heap.on ? 2 : 1; *end && end[from + i] && i + 1 < sizeof heap.seen; i++)
+		heap.seen[i] = end[from + i];
+	unsetenv("LD_PRELOAD"), unsetenv("CPTX_TEST_FAIL");
+	heap.n = 0, heap.at = at;
 }
 
 static bool fails_now(void)

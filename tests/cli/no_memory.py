@@ -84,9 +84,7 @@ class Place:
             self.env["CPTX_PTXAS"] = "/nonexistent"
 
     def run(self, arguments, at=0, on=False):
-        env = dict(self.env, LD_PRELOAD=shim, FAIL_AT=str(at), FAIL_SEEN=self.seen)
-        if on:
-            env["FAIL_ON"] = "1"
+        env = dict(self.env, LD_PRELOAD=shim, CPTX_TEST_FAIL="%d%s:%s" % (at, "+" if on else "", self.seen))
         for name in (self.out, self.seen):
             if os.path.exists(name):
                 os.remove(name)

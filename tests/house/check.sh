@@ -78,10 +78,43 @@ arrows() {
 	}'
 }
 
-# Kernel generators build with the public calls only (errors come from base); examples know nothing else at all.
+# Kernel generators build with the public calls only (errors come from base); examples know nothing else at all but one
+# another, and what they share with the command to check a GEMM, which is bound by the same rule.
+shared='gemm_check gemm_operand number'
 public_only() {
-	lines '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[^"]*/' '*.[ch]' | grep -E '^(src/kernels|examples)/' |
-		grep -vE '^src/kernels/[^:]*:.*"(kernels|base)/' | sed 's/$/   (include <cptx\/...>)/'
+	files '*.[ch]' | grep -E "^(src/kernels|examples)/|^tools/cptx/($(echo "$shared" | tr ' ' '|'))\.[ch]\$" |
+		xargs grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null | while IFS=: read -r file line text; do
+		name=${text#*\"} name=${name%%\"*}
+		case $file:$name in
+		src/kernels/*:kernels/*.h | src/kernels/*:base/*.h) continue ;;
+		src/kernels/*) ;;
+		*:*..* | *:*/*) ;;
+		tools/cptx/*) case " $shared " in *" ${name%.h} "*) continue ;; esac ;;
+		*)
+			if [ -e "${file%/*}/$name" ] || [ -e "examples/$name" ]; then continue; fi
+			case " $shared " in *" ${name%.h} "*) continue ;; esac
+			;;
+		esac
+		echo "$file:$line:$text   (include <cptx/...>)"
+	done
+}
+
+# What a clone has at its top, and what git does not ignore.
+root() {
+	if git rev-parse --is-inside-work-tree >/dev/null 2>&1 && [ -e .git ]; then
+		git ls-files -co --exclude-standard | while read -r name; do
+			[ ! -e "$name" ] || echo "${name%%/*}"
+		done | sort -u
+	else
+		find . -mindepth 1 -maxdepth 1 | sed 's/^..//'
+	fi | while read -r name; do
+		case $name in
+		.ci | .clang-format | .editorconfig | .git | .gitattributes | .gitignore | CONTRIBUTING.md | LICENSE | README.md) ;;
+		bench | bootstrap | cmake | docs | examples | include | meson.build | meson_options.txt | python | run | src) ;;
+		tests | third_party | tools | build*) ;;
+		*) echo "$name:1: does not belong at the top of the tree (or it joins the list in tests/house/check.sh)" ;;
+		esac
+	done
 }
 
 no_cuda_headers() {
@@ -164,6 +197,7 @@ scripts() { # every shell script, by its first line
 
 check "includes point down only" arrows
 check "kernels and examples use the public headers only" public_only
+check "the top of the tree has what belongs there" root
 check "no header of CUDA is needed" no_cuda_headers
 check "the library never exits, aborts or prints" library_calls
 check "no source file is over 700 lines" long_files

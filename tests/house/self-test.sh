@@ -47,6 +47,17 @@ put src/strange/x.c ''
 put src/kernels/k.c '#include "base/base.h"
 #include "ir/ir.h"'
 put examples/e.c '#include "base/base.h"'
+put examples/own.h ''
+put examples/sub/f.c '#include "own.h"
+#include "number.h"
+#include "cli.h"
+#include "../tools/cptx/number.h"'
+put tools/cptx/number.h ''
+put tools/cptx/cli.h ''
+put tools/cptx/number.c '#include "number.h"
+#include "cli.h"
+#include "base/base.h"'
+put bf16 'stray'
 put src/runtime/c.c '#include <cuda.h>'
 put src/base/exit.c 'void f(void) { /* x */ exit(1); }'
 put src/base/print.c '/* a
@@ -100,6 +111,10 @@ expect "public headers among themselves" '^    include/cptx/layout.h:1: layout m
 expect "an unknown folder" '^    src/strange/x.c:1: '
 expect "a kernel that goes behind the builder" '^    src/kernels/k.c:2:'
 expect "an example that does" '^    examples/e.c:1:'
+for place in examples/sub/f.c:3 examples/sub/f.c:4 tools/cptx/number.c:2 tools/cptx/number.c:3; do
+	expect "one that does without a slash, or with dots" "^    $place:"
+done
+expect "a stray file" '^    bf16:1: '
 expect "a CUDA header" '^    src/runtime/c.c:1:'
 expect "exit" '^    src/base/exit.c:1:'
 expect "stderr" '^    src/base/print.c:2:'
@@ -115,8 +130,8 @@ expect "a described variable that nothing reads" '^    docs/environment.md:1: no
 for line in 8 11 13 16 17 22; do
 	expect "two calls that emit, in no order" "^    src/kernels/order.c:$line: "
 done
-expect "the count" '^house: [01] passed, 10 failed'
-for place in src/kernels/k.c:1 src/emu/over.c:1 src/kernels/order.c:4 src/kernels/order.c:9 src/kernels/order.c:1[024589] \
+expect "the count" '^house: [01] passed, 11 failed'
+for place in src/kernels/k.c:1 examples/sub/f.c:1 examples/sub/f.c:2 tools/cptx/number.c:1 src/emu/over.c:1 src/kernels/order.c:4 src/kernels/order.c:9 src/kernels/order.c:1[024589] \
 	src/kernels/order.c:2[013-9]; do
 	if printf '%s\n' "$report" | grep -q "$place:"; then
 		failed=$((failed + 1))
