@@ -223,7 +223,7 @@ typedef struct cptx_allocator {
 CPTX_API cptx_module *cptx_module_new(const cptx_allocator *allocator);
 /** Frees the module and all that was made in it.  NULL is allowed. */
 CPTX_API void cptx_module_destroy(cptx_module *m);
-/** The first error, or NULL.  Of a NULL module: CPTX_E_MEMORY, and that it is NULL. */
+/** The first error, or NULL.  Of a NULL module: CPTX_E_ARG, and that it is NULL. */
 CPTX_API const cptx_error *cptx_module_error(const cptx_module *m);
 /**
  * Checks what only the whole module shows (open blocks, unplaced labels) and forbids further changes.

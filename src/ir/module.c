@@ -36,10 +36,10 @@ void cptx_module_destroy(cptx_module *m)
 
 const cptx_error *cptx_module_error(const cptx_module *m)
 {
-	static const cptx_error no_memory = { .code = CPTX_E_MEMORY,
-		                                  .text = "the module is NULL, as cptx_module_new gives it when memory is short" };
+	static const cptx_error is_null = { .code = CPTX_E_ARG,
+		                                .text = "the module is NULL; what makes a module gives that when memory is short" };
 	if (!m)
-		return &no_memory;
+		return &is_null;
 	return m->err.code == CPTX_OK ? NULL : &m->err;
 }
 

@@ -107,6 +107,12 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 {
 	RULE(o, "no options were given (NULL)");
 	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
+	const char *lacks = o->a == CPTX_TYPE_NONE     ? "a"
+	                    : o->b == CPTX_TYPE_NONE   ? "b"
+	                    : o->out == CPTX_TYPE_NONE ? "out"
+	                                               : NULL;
+	RULE(!lacks, ".%s is not given; .a, .b and .out are types, as CPTX_BF16; cptx_gemm_default has options to begin with",
+	     lacks);
 	const gemm_generator *g = generators[number_of(o)];
 	cptx_gemm_plan here = { 0 };
 	if (o->name && !cptx_name_check("kernel", o->name, err))

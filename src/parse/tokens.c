@@ -366,6 +366,12 @@ static bool read_negated(parser *p, cptx_val *v, token *from)
 	return v->kind != CPTX_VAL_BAD || parse_error(p, from->at, CPTX_E_FORM, "only registers are negated");
 }
 
+/* Whether what begins another statement stands here, or nothing. */
+static bool ends_here(const parser *p)
+{
+	return p->p >= p->end || *p->p == '}' || *p->p == '@' || (*p->p == '.' && parse_is_word[(unsigned char)p->p[1]] != 3);
+}
+
 /* One that is not plain, or where plain ones have no more room. */
 static bool read_any_operand(parser *p, tokens *all, unsigned i)
 {
@@ -395,6 +401,9 @@ static bool read_any_operand(parser *p, tokens *all, unsigned i)
 		all->unknown |= all->from[i].unknown;
 		return ok;
 	}
+	char found[24];
+	if (ends_here(p) || !c || !strchr("0123456789.+-!~(", c))
+		return parse_error(p, p->p, CPTX_E_PARSE, "expected an operand, found %s", parse_found(p, found));
 	return parse_constant(p, &t->v);
 }
 
@@ -415,7 +424,7 @@ bool parse_operands(parser *p, tokens *all)
 {
 	unsigned stands = 0;
 
-	if (*p->p == ';')
+	if (*p->p == ';' || ends_here(p)) /* without its semicolon */
 		return true;
 	for (;;) {
 		if (!read_operand(p, all, stands))

@@ -74,6 +74,8 @@ static bool whole(const cptx_module *m)
 {
 	const cptx_error *e = cptx_module_error(m);
 
+	if (!m)
+		return lacks();
 	if (e && !err.code)
 		err = *e;
 	return !e;

@@ -529,6 +529,12 @@ says "ldmatrix .x2.trans of mma B: 2 turns for 2 phases, no bank conflict"
 status 0 layout --frag mma-c --type f32
 says "mma C m16n8k16: 16x8 elements of 32 bits, 32 lanes with 4 registers of 1"
 says "   15: 28:2 28:3 29:2 29:3 30:2 30:3 31:2 31:3"
+status 0 layout --frag wgmma-d --shape 64x96x16
+says "64x96 elements of 32 bits, 128 lanes with 48 registers of 1"
+status 0 layout --frag wgmma-d --shape 64x96x16 --type f16
+says "64x96 elements of 16 bits, 128 lanes with 24 registers of 2"
+status 0 layout --frag tmem-d --shape 128x64x16
+says "elements of 32 bits"
 status 0 layout --tile 8x64 --svg "$dir/tile.svg"
 silent "$out"
 holds grep -q '^</svg>$' "$dir/tile.svg"

@@ -304,6 +304,11 @@ START_TEST(bad_calls_end_well)
 	ck_assert_msg(strstr(err.text, "D has 4398046511104 bytes; matrices of a batch"), "%s", err.text);
 	ck_assert_uint_eq(cptx_gemm_auto(NULL, &p, 132, &choice, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "no options were given"), "%s", err.text);
+	for (int mma = 0; mma < CPTX_GEMM_MMAS; mma++) {
+		cptx_gemm_opt none = { .mma = (enum cptx_gemm_mma)mma };
+		ck_assert(!cptx_gemm_check(&none, NULL, NULL, &err));
+		ck_assert_msg(strstr(err.text, ".a is not given; .a, .b and .out are types, as CPTX_BF16"), "%s", err.text);
+	}
 	err = (cptx_error){ 0 };
 	ck_assert_uint_eq(cptx_gemm_auto(&o, &p, 132, NULL, 1, &err), 0);
 	ck_assert_msg(strstr(err.text, "no room for choices"), "%s", err.text);

@@ -122,7 +122,7 @@ START_TEST(null_module)
 	cptx_error err = { 0 };
 	cptx_kernel_info info;
 
-	ck_assert_int_eq(cptx_module_error(NULL)->code, CPTX_E_MEMORY);
+	ck_assert_int_eq(cptx_module_error(NULL)->code, CPTX_E_ARG);
 	ck_assert_ptr_null(cptx_kernel_begin(NULL, "k"));
 	ck_assert_ptr_null(cptx_func_begin(NULL, "f", CPTX_U32));
 	ck_assert_int_eq(cptx_global(NULL, CPTX_U32, 1, "g").kind, CPTX_VAL_NONE);
@@ -130,7 +130,7 @@ START_TEST(null_module)
 	ck_assert_uint_eq(cptx_module_size(NULL), 0);
 	ck_assert(!cptx_module_kernel(NULL, NULL, &info));
 	ck_assert_ptr_null(cptx_emit(NULL, "sm_90", NULL, &err));
-	ck_assert_int_eq(err.code, CPTX_E_MEMORY);
+	ck_assert_int_eq(err.code, CPTX_E_ARG);
 	ck_assert_msg(strstr(err.text, "the module is NULL") != NULL, "%s", err.text);
 	cptx_module_destroy(NULL);
 }

@@ -29,7 +29,8 @@ enum {
 #define SWIZZLES "none 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B"
 static const cli_option options[] = {
 	[OPTION_TILE] = { "tile", 't', "RxC", "a tile of R rows (m or n) and C columns (k) in shared memory", "128x64 64x64" },
-	[OPTION_TYPE] = { "type", 'y', "TYPE", "type of the elements, or their bits; default: bf16", "bf16 f32 e4m3 4" },
+	[OPTION_TYPE] = { "type", 'y', "TYPE", "type of the elements, or their bits; default: bf16, of accumulators f32",
+	                  "bf16 f32 e4m3 4" },
 	[OPTION_MAJOR] = { "major", 'm', "k|mn", "the contiguous dimension; default: k", "k mn" },
 	[OPTION_SWIZZLE] = { "swizzle", 'w', "NAME", "default: none", SWIZZLES },
 	[OPTION_PITCH] = { "pitch", 'p', "BYTES", "whole rows so far apart, not spans of the swizzle", NULL },
@@ -345,7 +346,9 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "a tile (--tile 64x64) or a fragment (--frag mma-a) is needed, one of both");
 	if ((status = unused_option(&q)) || (status = unused_modifier(&q)))
 		return status;
-	q.frag.bits = q.tile.elem.bits;
+	bool sums = q.frag.kind == CPTX_FRAG_MMA_C || q.frag.kind == CPTX_FRAG_WMMA_C || q.frag.kind == CPTX_FRAG_WGMMA_D ||
+	            q.frag.kind == CPTX_FRAG_TMEM_D;
+	q.frag.bits = q.has_frag && sums && !(q.seen >> OPTION_TYPE & 1) ? 32 : q.tile.elem.bits;
 	if (q.has_tile)
 		status = prepare_tile(&q);
 	else if (!cptx_frag_resolve(&q.frag, &q.map, &err))
