@@ -9,6 +9,12 @@ static void other_than_memory(void *user, const cptx_error *e)
 	*n += e->code != CPTX_E_MEMORY && !strstr(e->text, "out of memory");
 }
 
+/* Also a module that could not be made, which is NULL. */
+static bool of_memory(const cptx_module *m, const cptx_error *e)
+{
+	return e->code == CPTX_E_MEMORY || strstr(e->text, m ? "out of memory" : "the module is NULL");
+}
+
 /* True if no request failed, so that there is no larger n. */
 static bool attempt(const char *text, size_t size, bool keep, const char *want, unsigned long n, bool forever)
 {
@@ -20,16 +26,15 @@ static bool attempt(const char *text, size_t size, bool keep, const char *want, 
 		text, size, &(cptx_parse_opt){ .keep = keep, .allocator = &hook, .report = other_than_memory, .user = &others });
 	const cptx_error *e = cptx_module_error(m);
 
-	ck_assert_msg(!want || !e || e->code == CPTX_E_MEMORY || strstr(e->text, "out of memory"), "request %lu: %s", n,
-	              e ? e->text : "");
-	cptx_check(m, NULL, want ? other_than_memory : NULL, &others);
+	ck_assert_msg(!want || !e || of_memory(m, e), "request %lu: %s", n, e ? e->text : "");
+	if (m)
+		cptx_check(m, NULL, want ? other_than_memory : NULL, &others);
 	ck_assert_msg(!want || !others, "request %lu failed: %u other messages", n, others);
 	cptx_ptx *ptx = cptx_emit(m, NULL, &(cptx_emit_opt){ .keep = keep }, &err);
 	if (ptx)
 		ck_assert_msg(want && !strcmp(cptx_ptx_text(ptx), want), "request %lu failed: other text", n);
 	else
-		ck_assert_msg(!want || err.code == CPTX_E_MEMORY || strstr(err.text, "out of memory"), "request %lu: %s", n,
-		              err.text);
+		ck_assert_msg(!want || of_memory(m, &err), "request %lu: %s", n, err.text);
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
 	ck_assert_msg(a.live == 0, "request %lu failed: %ld blocks are left", n, a.live);
