@@ -20,6 +20,12 @@ def plain(name):
     return '*' not in body and '_fn ' not in body and all(plain(w) for w in set(re.findall(r'\w+', body)) & bodies.keys())
 
 
+def enums(name):
+    """The fields of a struct that are enums."""
+    for names in re.findall(r'enum \w+ ([^;{}()]*);', re.sub(r'(union|struct) \{[^{}]*\} \w+;', '', bodies[name])):
+        yield from (re.sub(r'\[.*', '', n).strip() for n in names.split(','))
+
+
 def split(args):
     """At the commas that are in no parentheses."""
     out, depth = [''], 0
@@ -82,10 +88,14 @@ for f in functions:
 for name in builders:
     out.append('static void call_%s(void)\n{\n\tcptx_kernel *k;\n\tcptx_site at;\n\tstruct %s_ s = { 0 };' % (name, name))
     out.append('\tgive(0, OBJECT, "cptx_kernel", &k, sizeof k);\n\tgive(1, VALUE, "cptx_site", &at, sizeof at);')
+    out.append('\tspoil_call(s.val_, sizeof s.val_, s.mod_, sizeof s.mod_);')
     out.append('\t%s_s_(k, at, &s);\n}' % name)
     rows.append('\t{ "%s", call_%s, 2, { OBJECT, VALUE } },' % (name, name))
 if len(functions) < 300 or len(builders) < 200:
     sys.exit('gen_calls.py: %d functions and %d builder calls are found in the headers' % (len(functions), len(builders)))
+fields = ['\t{ "%s", offsetof(%s, %s), sizeof(((%s *)0)->%s) },' % (n, n, e, n, e) for n in sorted(bodies) if n.startswith('cptx_') for e in enums(n)]
+if len(fields) < 30:
+    sys.exit('gen_calls.py: %d fields that are enums are found in the headers' % len(fields))
 with open(output, 'w') as f:
-    f.write(includes + '\n'.join(out) +
-            '\nstatic const struct call calls[] = {\n' + '\n'.join(rows) + '\n};\n')
+    f.write(includes + '#include <stddef.h>\n#ifdef FIELDS_ONLY\nstatic const struct field fields[] = {\n' + '\n'.join(fields) + '\n};\n#else\n' + '\n'.join(out) +
+            '\nstatic const struct call calls[] = {\n' + '\n'.join(rows) + '\n};\n#endif\n')

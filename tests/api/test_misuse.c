@@ -21,7 +21,12 @@
 #include "../hang.h"
 
 enum kind { HOOK, ERROR, TEXT, DATA, PLAIN, STRUCT, OBJECT, BITS, VALUE, ENUM, NUMBER };
-enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE };
+enum mode { NOTHING, ERROR_ONLY, HOLE, GARBAGE, SPOILT };
+enum { SPOILS = 48 };
+struct field {
+	const char *type;
+	size_t offset, size;
+};
 struct call {
 	const char *name;
 	void (*fn)(void);
@@ -50,7 +55,7 @@ static struct { /* what objects are given */
 	cptx_event *event;
 } have;
 static enum mode mode;
-static int hole; /* the argument that is left out, or meaningless */
+static int hole; /* the argument that is left out, or meaningless; SPOILT: which of the ways */
 static cptx_error told;
 static bool told_given;
 static _Alignas(128) char pool[16][1 << 16];
@@ -115,6 +120,63 @@ static const void *object(const char *type)
 	exit(1);
 }
 
+#define FIELDS_ONLY
+#include "calls.inc"
+#undef FIELDS_ONLY
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+/* What a struct has that passes the first checks. */
+static void usual(const char *type, void *to)
+{
+	const cptx_gemm_opt gemm = cptx_gemm_default(CPTX_GEMM_WGMMA, NULL);
+	const cptx_frag frag = { .kind = CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 16, .bits = 16 };
+	const cptx_tile tile = { .rows = 64, .cols = 64, .elem.bits = 16 };
+	const cptx_gemm_problem problem = { .m = 64, .n = 64, .k = 64 };
+
+	if (!strcmp(type, "cptx_gemm_opt"))
+		memcpy(to, &gemm, sizeof gemm);
+	else if (!strcmp(type, "cptx_frag"))
+		memcpy(to, &frag, sizeof frag);
+	else if (!strcmp(type, "cptx_tile"))
+		memcpy(to, &tile, sizeof tile);
+	else if (!strcmp(type, "cptx_gemm_problem"))
+		memcpy(to, &problem, sizeof problem);
+}
+
+/* A value all right but for one byte of it. */
+static cptx_val spoilt_val(int way)
+{
+	cptx_val v = have.reg;
+
+	((unsigned char *)&v)[way % 16] = way % 32 < 16 ? 0xff : 0x40;
+	return v;
+}
+
+/* One of the enums of a struct is out of range. */
+static void spoil_struct(const char *type, char *to)
+{
+	size_t n = 0, at = 0;
+
+	usual(type, to);
+	for (size_t i = 0; i < FIELDS; i++)
+		n += !strcmp(fields[i].type, type);
+	for (size_t i = 0; i < FIELDS; i++)
+		if (!strcmp(fields[i].type, type) && at++ == (size_t)hole % n)
+			memset(to + fields[i].offset, (size_t)hole / n % 2 ? 0xff : 0x1f, fields[i].size); /* all of an array */
+}
+
+/* The operands and the modifiers of a builder call. */
+static void spoil_call(void *val, size_t val_size, uint16_t *mod, size_t mod_size)
+{
+	cptx_val v = spoilt_val(hole);
+
+	if (mode != SPOILT)
+		return;
+	for (size_t i = 0; i < val_size / sizeof v; i++)
+		memcpy((char *)val + i * sizeof v, hole < 32 || i == (size_t)hole % 8 ? &v : &have.reg, sizeof v);
+	mod[(size_t)hole % (mod_size / sizeof *mod)] = hole % 3 ? 0xffff : 300;
+}
+
 static void give(int i, enum kind kind, const char *type, void *to, size_t size)
 {
 	const void *p = kind == TEXT ? "x" : kind == ERROR ? (void *)&told : kind == OBJECT ? object(type) : pool[i];
@@ -129,6 +191,17 @@ static void give(int i, enum kind kind, const char *type, void *to, size_t size)
 			return;
 	}
 	told_given |= kind == ERROR;
+	if (mode == SPOILT && kind == BITS && !strcmp(type, "cptx_val")) {
+		cptx_val v = spoilt_val(hole);
+		memcpy(to, &v, size);
+		return;
+	}
+	if (mode == SPOILT && kind == ENUM) {
+		memset(to, hole % 2 ? 0x1f : 0xff, size);
+		return;
+	}
+	if (mode == SPOILT && (kind == PLAIN || kind == STRUCT))
+		spoil_struct(type, pool[i]);
 	if (kind == NUMBER)
 		*(char *)to = 1;
 	else if (kind == BITS && !strcmp(type, "cptx_val"))
@@ -152,7 +225,7 @@ static void answered_pointer(const void *p) { answered_number(p != NULL); }
 /* Of a builder call: no value, and no error in the module? */
 static void answered_val(cptx_val v)
 {
-	bool in_kernel = mode == GARBAGE || (mode == HOLE && hole);
+	bool in_kernel = mode == SPOILT || mode == GARBAGE || (mode == HOLE && hole);
 
 	if (in_kernel && (v.kind == CPTX_VAL_NONE || v.kind == CPTX_VAL_BAD) && !cptx_module_error(have.m)) {
 		printf("gives no value, and no error\n");
@@ -171,7 +244,18 @@ static void answered_val(cptx_val v)
 enum { CALLS = sizeof calls / sizeof *calls };
 static volatile int *reached; /* call, mode and hole that a child is at */
 
-static int turns(const struct call *c) { return 2 + 2 * c->nargs; } /* NOTHING, ERROR_ONLY, HOLE and GARBAGE of each */
+/* NOTHING, ERROR_ONLY, HOLE and GARBAGE of each, all ways to spoil. */
+static int turns(const struct call *c) { return 2 + 2 * c->nargs + SPOILS; }
+
+/* Builder calls have a kernel and a site alone: the rest is in a struct. */
+static bool can_spoil(const struct call *c)
+{
+	bool any = c->nargs == 2 && c->args[0] == OBJECT && c->args[1] == VALUE;
+
+	for (int i = 0; i < c->nargs; i++)
+		any |= c->args[i] == BITS || c->args[i] == ENUM || c->args[i] == PLAIN || c->args[i] == STRUCT;
+	return any;
+}
 
 static bool has_turn(const struct call *c, int turn)
 {
@@ -187,10 +271,11 @@ static void child(int call, int turn)
 	for (; call < CALLS; call++, turn = 0)
 		for (; turn < turns(&calls[call]); turn++) {
 			reached[0] = call, reached[1] = turn;
-			if (turn > 1 && !has_turn(&calls[call], turn))
+			int way = turn - 2 - 2 * calls[call].nargs;
+			if (way >= 0 ? !can_spoil(&calls[call]) : turn > 1 && !has_turn(&calls[call], turn))
 				continue;
-			mode = turn < 2 ? (enum mode)turn : turn % 2 ? GARBAGE : HOLE;
-			hole = turn / 2 - 1;
+			mode = way >= 0 ? SPOILT : turn < 2 ? (enum mode)turn : turn % 2 ? GARBAGE : HOLE;
+			hole = way >= 0 ? way : turn / 2 - 1;
 			prepare();
 			hang_after(20);
 			calls[call].fn();
@@ -232,10 +317,13 @@ int main(void)
 			break;
 		}
 		printf("FAIL %s: ", calls[call].name);
-		if (turn > 1)
+		int way = turn - 2 - 2 * calls[call].nargs;
+		if (way >= 0)
+			printf("way %d to spoil values, enums and modifiers, ", way);
+		else if (turn > 1)
 			printf("argument %d is ", turn / 2);
-		printf("%s: %s %d\n", what[turn < 2 ? turn : 2 + turn % 2], WIFSIGNALED(status) ? "signal" : "exit status",
-		       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		printf("%s: %s %d\n", way >= 0 ? "out of range" : what[turn < 2 ? turn : 2 + turn % 2],
+		       WIFSIGNALED(status) ? "signal" : "exit status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 		if (++turn >= turns(&calls[call]))
 			call++, turn = 0;
 	}
