@@ -118,6 +118,8 @@ uint32_t text_f32_bits(double f);
 /* ---- errors ---- */
 /* Fills *err (may be NULL; a set one is kept): "file:line: " if at.file, then the formatted text.  Returns false. */
 bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, ...) CPTX_PRINTF_(4, 5);
+/* Makes the text of a message safe for a terminal: see base/printable.h.  error_set does. */
+void error_clean(cptx_error *err);
 bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap);
 #define NOWHERE ((cptx_site){ NULL, 0 })
 /* Whether an argument that a public call needs is there; if not, ARG in *err, or in the module of a kernel (NULL: nowhere):

@@ -1,4 +1,5 @@
 #include "base/base.h"
+#include "base/printable.h"
 
 #include <stdio.h>
 
@@ -14,6 +15,17 @@ const char *cptx_code_name(enum cptx_code code) { return (size_t)code < ARRAY_LE
 
 const char *cptx_code_meaning(enum cptx_code code) { return (size_t)code < ARRAY_LEN(codes) ? codes[code].meaning : "?"; }
 
+void error_clean(cptx_error *err)
+{
+	char from[CPTX_ERROR_TEXT];
+	size_t n = strlen(err->text);
+
+	if (printable_span(err->text, n) == n)
+		return;
+	memcpy(from, err->text, n);
+	printable(err->text, sizeof err->text, from, n);
+}
+
 bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *format, va_list ap)
 {
 	int n = 0;
@@ -27,6 +39,7 @@ bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *
 		n = snprintf(err->text, sizeof err->text, "%s:%u: ", err->file, (unsigned)at.line);
 	}
 	vsnprintf(err->text + n, sizeof err->text - (size_t)n, format, ap);
+	error_clean(err);
 	return false;
 }
 

@@ -25,6 +25,7 @@ bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *
 	snprintf(e->err->file, sizeof e->err->file, "%s", at.file ? at.file : "");
 	snprintf(e->err->text, sizeof e->err->text, "%s:%u:%u: error: %s", e->err->file, (unsigned)it->line, (unsigned)column,
 	         text);
+	error_clean(e->err);
 	return false;
 }
 

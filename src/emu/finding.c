@@ -1,6 +1,7 @@
 /* Findings: what is wrong with a kernel, said once for each instruction. */
 #include "emu/finding.h"
 #include "emu/mbarrier.h"
+#include "base/printable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,14 +101,15 @@ static void add(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code 
 
 static void find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, va_list ap)
 {
-	char what[2048];
+	char what[2048], shown[2048];
 
 	if (codes[code].ends && rank_of(w->grid->machine, code) == CPTX_FIND_ERROR)
 		w->cluster->failed = true;
 	if (emu_found_before(w, op, code))
 		return;
 	vsnprintf(what, sizeof what, format, ap);
-	add(w, op, lane, code, what);
+	printable(shown, sizeof shown, what, strlen(what)); /* what a kernel asserts may have any bytes */
+	add(w, op, lane, code, shown);
 }
 
 enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)

@@ -43,11 +43,12 @@ static cptx_val append_insn(cptx_kernel *k, cptx_site at, unsigned op, const cpt
 
 	for (unsigned i = 0; i < 3u + o->nslot; i++)
 		if (vals[i].kind && !ir_is_ours(k, &vals[i])) {
-			ir_error(k, CPTX_E_ARG, at, "%s: operand %s belongs to another kernel or function of the module", o->name,
+			ir_error(k, CPTX_E_ARG, at, "%s: operand %s %s", o->name,
 			         i == 0   ? "into"
 			         : i == 1 ? "when"
 			         : i == 2 ? "unless"
-			                  : o->slot[i - 3]);
+			                  : o->slot[i - 3],
+			         ir_stranger(&vals[i]));
 			return none;
 		}
 	guard = none;

@@ -422,10 +422,12 @@ cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, c
 bool ir_names_ours(const cptx_kernel *k, const cptx_val *v); /* all but registers */
 static inline bool ir_is_ours(const cptx_kernel *k, const cptx_val *v)
 {
-	if (v->owner && v->owner != k->owner && v->owner != k->m->tag)
+	if ((v->owner && v->owner != k->owner && v->owner != k->m->tag) || v->type >= arch_ntype)
 		return false;
 	return v->kind == CPTX_VAL_REG ? v->id < k->nreg && v->count <= k->nreg - v->id : !v->kind || ir_names_ours(k, v);
 }
+/* Of one that is not: "belongs to another kernel or function of the module", or that no call gave it. */
+const char *ir_stranger(const cptx_val *v);
 /* The same, with an error. */
 bool ir_owned(cptx_kernel *k, cptx_site at, const cptx_val *v, const char *what);
 bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, cptx_val unless);

@@ -82,15 +82,24 @@ bool ir_names_ours(const cptx_kernel *k, const cptx_val *v)
 	case CPTX_VAL_PROTO:
 	case CPTX_VAL_LABEL: return v->id < k->nlabel;
 	case CPTX_VAL_SYM: return v->id >= MODULE_SYM ? v->id - MODULE_SYM < k->m->nsym : v->id < k->nsym;
-	default: return true;
+	case CPTX_VAL_SREG: return v->id < arch_nsreg;
+	default: return v->kind <= CPTX_VAL_PROTO;
 	}
+}
+
+const char *ir_stranger(const cptx_val *v)
+{
+	bool made = v->type < arch_ntype && v->kind <= CPTX_VAL_PROTO && (v->kind != CPTX_VAL_SREG || v->id < arch_nsreg);
+
+	return made ? "belongs to another kernel or function of the module"
+	            : "is no value that a call of the library gave: there is no such kind or type";
 }
 
 bool ir_owned(cptx_kernel *k, cptx_site at, const cptx_val *v, const char *what)
 {
 	if (ir_is_ours(k, v))
 		return true;
-	return ir_error(k, CPTX_E_ARG, at, "%s belongs to another kernel or function of the module", what);
+	return ir_error(k, CPTX_E_ARG, at, "%s %s", what, ir_stranger(v));
 }
 
 bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, cptx_val unless)
@@ -219,7 +228,7 @@ cptx_val cptx_as(cptx_val v, enum cptx_type type)
 
 cptx_val cptx_negated(cptx_val predicate)
 {
-	char cls = predicate.type ? arch_types[predicate.type].cls : ' ';
+	char cls = predicate.type && predicate.type < arch_ntype ? arch_types[predicate.type].cls : ' ';
 	if (predicate.kind != CPTX_VAL_REG || (predicate.offset && !predicate.space) ||
 	    !(cls == 'P' || cls == 'S' || cls == 'U' || cls == 'B'))
 		return bad;

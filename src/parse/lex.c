@@ -193,6 +193,7 @@ bool parse_error(parser *p, const char *at, enum cptx_code code, const char *for
 	int n = snprintf(err.text, sizeof err.text, "%s:%u:%u: error: ", err.file, (unsigned)err.line, (unsigned)err.column);
 	va_start(ap, format);
 	vsnprintf(err.text + n, sizeof err.text - (size_t)n, format, ap);
+	error_clean(&err);
 	va_end(ap);
 	if (p->m->err.code == CPTX_OK)
 		p->m->err = err;

@@ -529,6 +529,22 @@ says "ldmatrix .x2.trans of mma B: 2 turns for 2 phases, no bank conflict"
 status 0 layout --frag mma-c --type f32
 says "mma C m16n8k16: 16x8 elements of 32 bits, 32 lanes with 4 registers of 1"
 says "   15: 28:2 28:3 29:2 29:3 30:2 30:3 31:2 31:3"
+# ---- what stands in a file does not drive the terminal ----
+escape=$(printf '\033')
+for text in ".pragma \"a${escape}[31mb\";" ".frob${escape}[31m" ".file 1 \"a${escape}[31m.cu\" .entry k() { .loc 1 2 3 frob; }" \
+	".entry k() .pragma \"a${escape}[31m\"; { ret; }" ".entry k() { .pragma \"a${escape}[31m\"; .frob${escape}; }"; do
+	printf '.version 8.0\n.target sm_80\n.address_size 64\n%s\n' "$text" >"$dir/control.ptx"
+	cp "$dir/control.ptx" "$dir/control$escape.ptx"
+	for command in check run to-c inspect "diff $dir/control.ptx" compile; do
+		for file in "$dir/control.ptx" "$dir/control$escape.ptx"; do
+			what="cptx $command of $text"
+			# shellcheck disable=SC2086 # words
+			"$cptx" $command "$file" >"$out" 2>"$err"
+			cat "$err" >>"$out"
+			if LC_ALL=C grep -q "$escape" "$out"; then bad "$what"; else ok; fi
+		done
+	done
+done
 status 0 layout --frag wgmma-d --shape 64x96x16
 says "64x96 elements of 32 bits, 128 lanes with 48 registers of 1"
 status 0 layout --frag wgmma-d --shape 64x96x16 --type f16

@@ -38,6 +38,7 @@ START_TEST(places)
 		{ ".global .b32 a = 1.5, b = c;\n",
 		  "t:4:27: error: 'c' is no variable or function of the module that is declared above; its address is no initial "
 		  "value\n" },
+		{ ".entry k() { .frob\033[31m\177 ; }", "t:4:14: error: '.frob\\x1b[31m\\x7f' is no directive of a body\n" },
 		{ ".entry k() { ret; } frob", "t:4:21: error: expected a directive, such as .visible .entry, found 'f'\n" },
 		{ ".entry k() { ret;", "t:4:18: error: the body of 'k' is never closed; a } is missing\n" },
 		{ ".entry k() {\n/* ret; }", "t:5:1: error: this comment never ends; close it with */\n"

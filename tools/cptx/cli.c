@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "base/base.h"
+#include "base/printable.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -150,10 +151,29 @@ void cli_man(const cli_command *cmd, FILE *out)
 	}
 }
 
+void cli_put(FILE *out, const char *text, size_t n)
+{
+	char shown[1024];
+
+	for (size_t i = 0; i < n;) {
+		size_t plain = printable_span(text + i, n - i);
+		fwrite(text + i, 1, plain, out);
+		i += plain;
+		if (i < n) {
+			printable(shown, sizeof shown, text + i, 1);
+			fputs(shown, out);
+			i++;
+		}
+	}
+}
+
 static int complain(const cli_command *cmd, int status, const char *format, va_list ap)
 {
+	char text[2 * CPTX_ERROR_TEXT];
+
 	fprintf(stderr, "cptx%s%s: ", cmd ? " " : "", cmd ? cmd->name : "");
-	vfprintf(stderr, format, ap);
+	vsnprintf(text, sizeof text, format, ap);
+	cli_put(stderr, text, strlen(text));
 	fputc('\n', stderr);
 	if (status == EXIT_USAGE)
 		fprintf(stderr, "Try 'cptx%s%s --help'.\n", cmd ? " " : "", cmd ? cmd->name : "");

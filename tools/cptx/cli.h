@@ -45,6 +45,8 @@ void cli_man(const cli_command *cmd, FILE *out);
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 /* The library refuses what the options ask for: EXIT_USAGE, where no other machine or moment would change that. */
 int cli_refused(const cli_command *cmd, const cptx_error *err);
+/* Text of others: what would drive a terminal is shown as \x1b. */
+void cli_put(FILE *out, const char *text, size_t n);
 int cli_failed(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
 /* Says that memory is lacking; returns false. */
 bool cli_no_memory(const cli_command *cmd);

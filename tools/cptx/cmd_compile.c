@@ -109,7 +109,7 @@ static int write_cubin(const request *q, const char *to, const cptx_cubin *c)
 {
 	if (*cptx_cubin_note(c))
 		fprintf(stderr, "cptx %s: %s\n", q->cmd->name, cptx_cubin_note(c));
-	fputs(cptx_cubin_log(c), stderr);
+	cli_put(stderr, cptx_cubin_log(c), strlen(cptx_cubin_log(c)));
 	return cli_write(q->cmd, to, cptx_cubin_data(c), cptx_cubin_size(c)) ? EXIT_OK : EXIT_FAILED;
 }
 

@@ -65,6 +65,13 @@ typedef struct tally {
 	bool rough;
 } tally;
 
+static void put_line(char side, const diff_line *l)
+{
+	printf("%c ", side);
+	cli_put(stdout, l->text, l->n);
+	putchar('\n');
+}
+
 /* Aligns, prints what differs and counts it. */
 static void put_lines(tally *t, diff_lines *a, diff_lines *b, bool code, bool brief, bool *trouble)
 {
@@ -84,9 +91,9 @@ static void put_lines(tally *t, diff_lines *a, diff_lines *b, bool code, bool br
 		bool changed = la && lb && !same_line(&r, la, lb, code, trouble);
 		t->less += !lb, t->more += !la, t->other += changed;
 		if (!brief && la && (changed || !lb))
-			printf("- %.*s\n", (int)la->n, la->text);
+			put_line('-', la);
 		if (!brief && lb && (changed || !la))
-			printf("+ %.*s\n", (int)lb->n, lb->text);
+			put_line('+', lb);
 	}
 	t->a += a->n, t->b += b->n;
 	free(p), free(r.to[0]), free(r.to[1]), free(x), free(y);
@@ -246,7 +253,8 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		same &= !trouble && put_ptx(&in[0], &in[1], brief, &trouble);
 		for (int i = 0; i < 2; i++)
 			if (*in[i].note)
-				printf("note: %s: %s\n", in[i].path, in[i].note);
+				fputs("note: ", stdout), cli_put(stdout, in[i].path, strlen(in[i].path)), fputs(": ", stdout),
+					cli_put(stdout, in[i].note, strlen(in[i].note)), putchar('\n');
 	}
 	for (int i = 0; in && i < 2; i++)
 		inspect_free(&in[i]);

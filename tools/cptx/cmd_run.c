@@ -246,7 +246,7 @@ static void json_finding(const cptx_emu_finding *f, uint64_t seed)
 static void print_finding(const cptx_emu_finding *f)
 {
 	if (f->at.file)
-		fprintf(stderr, "%s:%u: ", f->at.file, (unsigned)f->at.line);
+		cli_put(stderr, f->at.file, strlen(f->at.file)), fprintf(stderr, ":%u: ", (unsigned)f->at.line);
 	fputs(f->text, stderr);
 	if (f->count > 1)
 		fprintf(stderr, " (%llu times)", (unsigned long long)f->count);

@@ -10,9 +10,9 @@ static void put_place(const inspected *in, uint32_t ptx_line)
 	cptx_site at = inspect_source(in, ptx_line);
 
 	if (at.file)
-		printf("%s:%u (%s:%u)", at.file, at.line, in->path, ptx_line);
-	else
-		printf("%s:%u", in->path, ptx_line);
+		cli_put(stdout, at.file, strlen(at.file)), printf(":%u (", at.line);
+	cli_put(stdout, in->path, strlen(in->path));
+	printf(at.file ? ":%u)" : ":%u", ptx_line);
 }
 
 static void put_usage(const inspect_kernel *k)
@@ -214,9 +214,12 @@ static void put_remarks(const inspected *in)
 		if (r->ptx_line)
 			put_place(in, r->ptx_line);
 		else
-			fputs(in->path, stdout);
-		printf(": %s: %s%s%s%s%s\n", severities[r->severity], *r->function ? r->function : "", *r->function ? ": " : "",
-		       r->text, *r->code ? " " : "", r->code);
+			cli_put(stdout, in->path, strlen(in->path));
+		printf(": %s: ", severities[r->severity]);
+		cli_put(stdout, r->function, strlen(r->function));
+		fputs(*r->function ? ": " : "", stdout);
+		cli_put(stdout, r->text, strlen(r->text));
+		printf("%s%s\n", *r->code ? " " : "", r->code);
 		if (*r->advice)
 			printf("    %s%s\n", r->found ? "(the line is where it must be meant) " : "", r->advice);
 	}
@@ -226,10 +229,13 @@ static void put_remarks(const inspected *in)
 
 void inspect_text(const inspected *in)
 {
-	printf("%s, %s\n", in->path, in->target ? in->target->name : "target not known");
+	cli_put(stdout, in->path, strlen(in->path));
+	printf(", %s\n", in->target ? in->target->name : "target not known");
 	for (size_t i = 0; i < in->nkernel; i++) {
 		const inspect_kernel *k = &in->kernel[i];
-		printf("\nkernel %s\n", k->name);
+		fputs("\nkernel ", stdout);
+		cli_put(stdout, k->name, strlen(k->name));
+		putchar('\n');
 		put_usage(k);
 		put_occupancy(in, k);
 		put_flow(in, k);
@@ -239,5 +245,5 @@ void inspect_text(const inspected *in)
 	}
 	put_remarks(in);
 	if (*in->note)
-		printf("\nnote: %s\n", in->note);
+		fputs("\nnote: ", stdout), cli_put(stdout, in->note, strlen(in->note)), putchar('\n');
 }
