@@ -102,7 +102,33 @@ else
 	skip "cmake is not installed"
 fi
 
+# ---- a plugin with the static library in it exports its own names only ----
+cat >"$dir/outside/plugin.c" <<'END'
+#include <cptx/gemm.h>
+int plugin_builds(void)
+{
+	cptx_error err = { 0 };
+	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, NULL);
+	cptx_module *m = cptx_module_new(NULL);
+	int built = cptx_gemm_build(m, &o, &err) && cptx_device_open("emu:sm_80", &err);
+	cptx_module_destroy(m);
+	return built;
+}
+END
+if ! have nm || [ ! -e "$root$lib/libcptx.a" ]; then
+	skip "there is no nm, or no static library"
+else
+	try "a plugin" $cc -std=c11 -shared -fPIC -I"$root$prefix/include" "$dir/outside/plugin.c" "$root$lib/libcptx.a" -o "$dir/plugin.so" \
+		-lm -ldl -lpthread -Wl,--no-undefined
+	nm -D --defined-only "$dir/plugin.so" | awk '{ print $NF }' | sort >"$dir/log"
+	if [ "$(cat "$dir/log")" = plugin_builds ]; then ok; else bad "the plugin exports more than plugin_builds"; fi
+	echo 'int plugin_builds(void); int main(void) { return plugin_builds() ? 0 : 1; }' >"$dir/outside/host.c"
+	try "a host of it" $cc "$dir/outside/host.c" "$dir/plugin.so" -o "$dir/host" -Wl,-rpath,"$dir"
+	try "the plugin in a host" "$dir/host"
+fi
+
 # ---- what is installed beside ----
+if grep -q 'MIT License' "$root$prefix/share/doc/cptx/LICENSE"; then ok; else bad "the licence is not installed"; fi
 for file in include/cptx/insn.h include/cptx/findings.def include/cptx/cplusplus.h; do
 	if [ -s "$root$prefix/$file" ]; then ok; else bad "$file is not installed"; fi
 done
