@@ -138,6 +138,9 @@ bool error_absent(cptx_error *err, cptx_site at, const char *what, const char *o
  * ptx) and its line. */
 bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cptx_error *err);
 
+/* As vsnprintf into size bytes, for messages: of a name that is longer than any message the middle is left out. */
+void text_message(char *to, size_t size, const char *format, va_list ap) CPTX_PRINTF_(3, 0);
+
 /* Edit distance, for "did you mean". */
 unsigned text_distance(const char *a, const char *b);
 

@@ -38,7 +38,7 @@ bool error_vset(cptx_error *err, enum cptx_code code, cptx_site at, const char *
 		snprintf(err->file, sizeof err->file, "%s", at.file);
 		n = snprintf(err->text, sizeof err->text, "%s:%u: ", err->file, (unsigned)at.line);
 	}
-	vsnprintf(err->text + n, sizeof err->text - (size_t)n, format, ap);
+	text_message(err->text + n, sizeof err->text - (size_t)n, format, ap);
 	error_clean(err);
 	return false;
 }

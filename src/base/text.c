@@ -85,6 +85,56 @@ char *text_u64(char *p, uint64_t v)
 	return p + sizeof tmp - n;
 }
 
+/* PTX names have no limit.  No part of a file's name is as long. */
+enum { WORD_MOST = 256, WORD_FRONT = 160, WORD_BACK = 64 };
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+}
+
+/* Leaves the middle of long words out of n bytes; the new length. */
+static size_t shorten(char *text, size_t n)
+{
+	char *out = text;
+
+	for (const char *p = text, *end = text + n, *word = p; p <= end; p++) {
+		if (p < end && is_word(*p))
+			continue;
+		size_t len = (size_t)(p - word);
+		if (len > WORD_MOST) {
+			memmove(out, word, WORD_FRONT);
+			memcpy(out + WORD_FRONT, "...", 3);
+			out += WORD_FRONT + 3;
+			word = p - WORD_BACK;
+			len = WORD_BACK;
+		}
+		memmove(out, word, len + (p < end));
+		out += len + (p < end);
+		word = p + 1;
+	}
+	return (size_t)(out - text);
+}
+
+void text_message(char *to, size_t size, const char *format, va_list ap)
+{
+	va_list again;
+
+	va_copy(again, ap);
+	int n = vsnprintf(to, size, format, ap);
+	char *all = n >= 0 && (size_t)n >= size ? NEW_UNSET(char, (size_t)n + 1) : NULL; /* else its end is lost */
+	if (all) {
+		vsnprintf(all, (size_t)n + 1, format, again);
+		size_t shorter = MIN(shorten(all, (size_t)n), size - 1);
+		memcpy(to, all, shorter);
+		to[shorter] = 0;
+		free(all);
+	} else if (n > WORD_MOST) {
+		to[shorten(to, MIN((size_t)n, size - 1))] = 0;
+	}
+	va_end(again);
+}
+
 bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cptx_error *err)
 {
 	size_t line = 1;

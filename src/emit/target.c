@@ -10,7 +10,7 @@ bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
+	text_message(text, sizeof text, format, ap);
 	va_end(ap);
 	if (!e->m->parsed || !it)
 		return error_set(e->err, code, at, "%s %s: %s", e->k->is_func ? "function" : "kernel", e->k->name, text);

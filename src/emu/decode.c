@@ -58,7 +58,7 @@ bool emu_refuse(emu_decoder *d, const emu_op *op, const char *format, ...)
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
+	text_message(text, sizeof text, format, ap);
 	va_end(ap);
 	*arch_put_opcode(opcode, op->form, ir_mods(op->item)) = 0;
 	error_set(d->err, CPTX_E_TARGET, site_of(d, op->item), "kernel %s: %s: %s", name_shown(d->k->name, shown), opcode, text);
@@ -667,27 +667,25 @@ static bool build(emu_image *im, cptx_site at, cptx_error *err)
 
 emu_image *emu_program_image(emu_program *p, const char *name, cptx_site at, cptx_error *err)
 {
-	const cptx_kernel *k = NULL;
+	const cptx_kernel *k = cptx_module_body(p->module, name);
 
-	for (emu_image *im = p->images; im; im = im->next)
-		if (!strcmp(im->kernel->name, name))
-			return im;
-	for (const cptx_kernel *i = p->module->first; i; i = i->next)
-		if (!i->is_func && !strcmp(i->name, name))
-			k = i;
-	if (!k) {
+	if (!k || k->is_func) {
 		char shown[NAME_SHOWN + 1];
 		error_set(err, CPTX_E_ARG, at, "the program has no kernel \"%s\"", name_shown(name, shown));
 		return NULL;
 	}
-	emu_image *im = ARENA_NEW(&p->a, emu_image);
+	if (!p->image)
+		p->image = ARENA_ZEROED(&p->a, emu_image *, p->module->nbody);
+	if (p->image && p->image[k->number - 1])
+		return p->image[k->number - 1];
+	emu_image *im = p->image ? ARENA_NEW(&p->a, emu_image) : NULL;
 	if (!im) {
 		error_set(err, CPTX_E_MEMORY, at, "out of memory");
 		return NULL;
 	}
-	*im = (emu_image){ .next = p->images, .program = p, .kernel = k };
+	*im = (emu_image){ .program = p, .kernel = k };
 	if (!build(im, at, err))
 		return NULL;
-	p->images = im;
+	p->image[k->number - 1] = im;
 	return im;
 }

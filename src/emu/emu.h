@@ -169,7 +169,6 @@ struct emu_function {
 
 /* All that a kernel can reach. */
 struct emu_image {
-	emu_image *next;
 	emu_program *program;
 	const cptx_kernel *kernel;
 	emu_function **function; /* by number of the body in the module; NULL: not reached */
@@ -489,7 +488,7 @@ struct emu_program {
 	cptx_module *module;
 	cptx_ptx *ptx; /* of a built module: where its lines come from */
 	arena a;
-	emu_image *images;
+	emu_image **image; /* of each body, by number - 1; NULL: not yet */
 	uint64_t *sym_at;  /* addresses of global and constant variables, by id */
 	uint64_t **own_at; /* of those declared in bodies, by number of the body and id */
 };

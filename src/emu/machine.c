@@ -152,12 +152,18 @@ void emu_program_free(emu_program *p)
 	free(p);
 }
 
+static bool has_address(const cptx_module *m, uint32_t sym, const void *program)
+{
+	(void)m;
+	return ((const emu_program *)program)->sym_at[sym] != 0;
+}
+
 uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *size)
 {
-	for (size_t i = 0; i < p->module->nsym; i++)
-		if (p->sym_at[i] && !strcmp(p->module->sym[i]->name, name)) {
-			*size = p->module->sym[i]->size;
-			return p->sym_at[i];
-		}
-	return 0;
+	uint32_t i = ir_global_named(p->module, NAMED_GLOBAL, name, has_address, p);
+
+	if (i == IR_NONE)
+		return 0;
+	*size = p->module->sym[i]->size;
+	return p->sym_at[i];
 }

@@ -30,22 +30,16 @@ cptx_val cptx_label(cptx_kernel *k)
 
 cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 {
-	size_t n = name ? strlen(name) : 0;
-
 	if (!ir_open(k, at))
 		return none;
 	if (!name) {
 		error_null_in(__func__, "name", at, k);
 		return none;
 	}
-	bool ok = n && n < 1024 && !(*name >= '0' && *name <= '9');
-	for (size_t i = 0; ok && i < n; i++)
-		ok = (name[i] >= '0' && name[i] <= '9') || (name[i] >= 'a' && name[i] <= 'z') ||
-		     (name[i] >= 'A' && name[i] <= 'Z') || name[i] == '_' || name[i] == '$';
+	bool ok = ir_is_identifier(name, "_$");
 	for (const char *p = ok && !strncmp(name, "$L", 2) ? name + 2 : ""; *p >= '0' && *p <= '9';)
 		ok = *++p != 0; /* $L and a number is what labels without a name print as */
-	for (size_t i = 0; ok && i < k->nlabel; i++)
-		ok = !k->label[i].name || strcmp(k->label[i].name, name);
+	ok = ok && ir_local_named(k, NAMED_LABEL, name, NULL, NULL) == IR_NONE;
 	if (k->m->parsed) /* a body of text: nothing else there may be called so */
 		ok = ok && strncmp(name, "$cptx", 5) != 0 && !ir_body_has_name(k, name) && !ir_module_has_name(k->m, name);
 	if (!ok) {
@@ -54,10 +48,12 @@ cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 	}
 	char *copy = arena_strdup(&k->m->a, name);
 	cptx_val v = copy ? cptx_label(k) : none;
-	if (v.kind)
+	if (v.kind) {
 		k->label[v.id].name = copy;
-	else
+		ir_index_local(k, NAMED_LABEL, v.id);
+	} else {
 		ir_no_memory(k->m, at);
+	}
 	return v;
 }
 
@@ -256,7 +252,10 @@ static void end_scope(cptx_kernel *k, const ir_block *b)
 {
 	ir_append(k, b->at, ITEM_END, NULL, 0, NULL, 0);
 	for (size_t i = b->nsym; i < k->nsym; i++)
-		k->sym[i]->ended = k->sym[i]->here;
+		if (k->sym[i]->here && !k->sym[i]->ended) {
+			k->sym[i]->ended = 1;
+			ir_index_ended(k, (uint32_t)i);
+		}
 }
 
 int cptx_region_begin_(cptx_kernel *k, cptx_site at, const char *name)

@@ -113,13 +113,12 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 		return none;
 	s.linkage = linkage_of(o.linkage);
 	uint32_t id = ir_add_symbol(m, NULL, &s);
-	ir_top *t = id == IR_NONE ? NULL : ir_top_add(m, TOP_PROTO); /* behind all that was declared so far: it may name it */
+	ir_top *t = id == IR_NONE ? NULL : ir_top_add_late(m, TOP_VAR);
 	if (!t) {
 		ir_no_memory(m, at);
 		return none;
 	}
-	t->kind = TOP_VAR;
-	t->sym = id;
+	ir_top_var(m, t, id);
 	return ir_symbol_value(m, NULL, id);
 }
 
@@ -150,7 +149,8 @@ cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 		return none;
 	}
 	if (s.space == CPTX_SHARED && s.linkage != LINK_EXTERN)
-		k->static_smem = (uint32_t)MIN((k->static_smem + (uint64_t)s.align - 1) / s.align * s.align + s.size, UINT32_MAX);
+		ir_count_shared(k),
+			k->static_smem = (uint32_t)MIN((k->static_smem + (uint64_t)s.align - 1) / s.align * s.align + s.size, UINT32_MAX);
 	return v;
 }
 
@@ -289,20 +289,25 @@ cptx_kernel *cptx_func_declare_(cptx_module *m, cptx_site at, const char *name)
 		return NULL;
 	}
 	f->is_func = true;
-	t->k = f;
+	ir_top_body(t, f);
 	return f;
+}
+
+static bool lacks_body(const cptx_module *m, uint32_t i, const void *user)
+{
+	const cptx_kernel *f = m->body[i];
+
+	(void)user;
+	return f->is_func && !f->is_proto && !f->has_body && !f->closed;
 }
 
 cptx_kernel *cptx_func_define_(cptx_module *m, cptx_site at, const char *name)
 {
 	if (!m || m->err.code != CPTX_OK)
 		return NULL;
-	for (size_t i = 0; i < m->nbody && name; i++) {
-		cptx_kernel *f = m->body[i];
-		if (!f->is_func || f->is_proto || f->has_body || f->closed || strcmp(f->name, name))
-			continue;
-		return ir_body_open(f, at) ? f : NULL;
-	}
+	uint32_t i = name ? ir_global_named(m, NAMED_BODY, name, lacks_body, NULL) : IR_NONE;
+	if (i != IR_NONE)
+		return ir_body_open(m->body[i], at) ? m->body[i] : NULL;
 	if (!name)
 		error_null(__func__, "name", at, &m->err);
 	else
@@ -326,12 +331,12 @@ cptx_val cptx_find_(cptx_module *m, cptx_site at, const char *name)
 
 	if (!m || m->err.code != CPTX_OK)
 		return none;
-	for (size_t i = 0; i < m->nsym && name; i++)
-		if (!strcmp(m->sym[i]->name, name))
-			return ir_symbol_value(m, NULL, MODULE_SYM + (uint32_t)i);
-	for (size_t i = 0; i < m->nbody && name; i++)
-		if (!m->body[i]->is_proto && !strcmp(m->body[i]->name, name))
-			return ir_func_value(m->body[i]);
+	uint32_t i = name ? ir_global_named(m, NAMED_GLOBAL, name, NULL, NULL) : IR_NONE;
+	if (i != IR_NONE)
+		return ir_symbol_value(m, NULL, MODULE_SYM + i);
+	i = name ? ir_global_named(m, NAMED_BODY, name, NULL, NULL) : IR_NONE;
+	if (i != IR_NONE)
+		return ir_func_value(m->body[i]);
 	if (!name)
 		error_null(__func__, "name", at, &m->err);
 	else

@@ -21,8 +21,11 @@ typedef struct walk {
 	uint32_t *label, *outer; /* the scope + 1 of each label; of each scope: the one around it */
 	unsigned char *open;     /* scopes */
 	live *stack;             /* all that is declared */
+	hash_table names;             /* of it, by place in the stack */
+	buf name;                /* of what is looked at */
 	size_t nstack, *mark;    /* its height where each scope began */
 	const ir_item *it;       /* the one that is looked at */
+	bool no_memory;
 } walk;
 
 static bool undeclared(walk *w, const cptx_val *v, const char *why)
@@ -35,40 +38,75 @@ static bool undeclared(walk *w, const cptx_val *v, const char *why)
 	return ir_error(w->k, CPTX_E_STATE, at, "'%.200s' %s", name, why);
 }
 
-/* Is that what the name would mean instead? */
-static bool same_name(const walk *w, const live *l, const char *name)
+/* Those of a range by what stands in front of their digits. */
+static uint32_t hash_of(enum live_kind kind, bool range)
 {
-	const cptx_kernel *k = w->k;
+	return TABLE_HASH ^ (uint32_t)(kind == LIVE_REGS && range ? LIVE_LABEL + 1 : kind) * 0x9e3779b9u;
+}
 
-	if (l->kind == LIVE_VAR)
-		return !strcmp(k->sym[l->id]->name, name);
+static uint32_t hash_of_live(const cptx_kernel *k, const live *l)
+{
+	const char *name = l->kind == LIVE_REGS  ? k->decl[l->id].name
+	                   : l->kind == LIVE_VAR ? k->sym[l->id]->name
+	                                         : k->label[l->id].name;
+
+	return table_hash(hash_of(l->kind, l->kind == LIVE_REGS && k->decl[l->id].form == DECL_RANGE), name ? name : "");
+}
+
+/* Is that what the n first characters of the name, and the digits behind them, would mean instead? */
+static bool same_name(const cptx_kernel *k, const live *l, const char *name, size_t n)
+{
 	if (l->kind == LIVE_LABEL)
 		return k->label[l->id].name && !strcmp(k->label[l->id].name, name);
-	const ir_decl *d = &k->decl[l->id];
-	size_t n = strlen(d->name), digits;
-	if (strncmp(name, d->name, n) != 0)
+	const ir_decl *d = l->kind == LIVE_REGS ? &k->decl[l->id] : NULL;
+	const char *has = d ? d->name : k->sym[l->id]->name, *digits = name + n;
+	if (strncmp(has, name, n) != 0 || has[n])
 		return false;
-	digits = strspn(name + n, "0123456789");
-	if (d->form != DECL_RANGE)
-		return !name[n] || (d->form == DECL_VECTOR && name[n] == '.');
 	uint64_t number = 0;
-	for (size_t i = 0; i < digits && i < 10; i++)
-		number = number * 10 + (uint64_t)(name[n + i] - '0');
-	return digits && digits < 10 && !name[n + digits] && (name[n] != '0' || digits == 1) && number < d->count;
+	for (const char *p = digits; *p && p < digits + 10; p++)
+		number = number * 10 + (uint64_t)(*p - '0');
+	return !d || d->form != DECL_RANGE || (strlen(digits) < 10 && (*digits != '0' || !digits[1]) && number < d->count);
+}
+
+static bool is_live(const walk *w, uint32_t hash, const char *name, size_t n, size_t from)
+{
+	TABLE_EACH(&w->names, hash, place)
+	{
+		if (place >= from && same_name(w->k, &w->stack[place], name, n))
+			return true;
+	}
+	return false;
 }
 
 /* Is something declared further in, from place `from` of the stack on, that the name would mean? */
+static bool means_more(const walk *w, const char *name, size_t from)
+{
+	size_t len = strlen(name), stem = len, dot = strcspn(name, ".");
+	uint32_t range = hash_of(LIVE_REGS, true), single = hash_of(LIVE_REGS, false);
+
+	while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9')
+		stem--;
+	for (size_t i = 0; i < len; i++) {
+		if (i && i >= stem && is_live(w, range, name, i, from))
+			return true;
+		range = table_hash_char(range, name[i]);
+		single = i < dot ? table_hash_char(single, name[i]) : single;
+	}
+	return is_live(w, single, name, dot, from) ||
+	       is_live(w, table_hash(hash_of(LIVE_VAR, false), name), name, len, from) ||
+	       is_live(w, table_hash(hash_of(LIVE_LABEL, false), name), name, len, from);
+}
+
 static bool hidden(walk *w, const cptx_val *v, size_t from)
 {
-	char name[2048];
-
 	if (from == w->nstack || (w->it->src_len && !(w->it->flags & ITEM_EDITED)))
 		return false; /* the text said so before */
-	cptx_body_name_of(w->k, *v, name, sizeof name);
-	for (size_t i = from; i < w->nstack; i++)
-		if (same_name(w, &w->stack[i], name))
-			return true;
-	return false;
+	size_t n = cptx_body_name_of(w->k, *v, NULL, 0);
+	w->name.n = 0;
+	if (!buf_reserve(&w->name, n + 1))
+		return !ir_no_memory(w->k->m, w->k->at);
+	cptx_body_name_of(w->k, *v, w->name.p, n + 1);
+	return means_more(w, w->name.p, from);
 }
 
 static bool check_register(walk *w, const cptx_val *v)
@@ -124,7 +162,7 @@ static bool check_function(walk *w, const cptx_val *v)
 		ir_top *t = ir_top_add(m, TOP_PROTO);
 		if (!t)
 			return ir_no_memory(m, w->k->at);
-		t->k = f;
+		ir_top_body(t, f);
 		w->func[v->id - 1] = 0;
 	}
 	return !hidden(w, v, 0) || undeclared(w, v, "means something else in this scope");
@@ -149,7 +187,9 @@ static bool wrong(const cptx_kernel *k, const cptx_val *v, void *user)
 
 static void declare(walk *w, uint32_t id, enum live_kind kind)
 {
-	w->stack[w->nstack++] = (live){ id, kind };
+	w->stack[w->nstack] = (live){ id, kind };
+	w->no_memory |= !table_add(&w->names, &w->k->m->a.hook, hash_of_live(w->k, &w->stack[w->nstack]), (uint32_t)w->nstack);
+	w->nstack++;
 	if (kind == LIVE_REGS)
 		w->regs[id] = (uint32_t)w->nstack;
 	else if (kind == LIVE_VAR)
@@ -160,6 +200,7 @@ static void leave(walk *w, uint32_t scope)
 {
 	while (w->nstack > w->mark[scope]) {
 		const live *l = &w->stack[--w->nstack];
+		table_drop(&w->names, hash_of_live(w->k, l), (uint32_t)w->nstack);
 		if (l->kind == LIVE_REGS)
 			w->regs[l->id] = 0;
 		else if (l->kind == LIVE_VAR)
@@ -264,6 +305,7 @@ static bool check_body(walk *w)
 		labels += it->kind == ITEM_LABEL;
 	}
 	w->nstack = 0;
+	buf_init(&w->name, &k->m->a.hook);
 	w->regs = ZEROED(k->m, uint32_t, k->ndecl, &ok);
 	w->sym = ZEROED(k->m, uint32_t, k->nsym, &ok);
 	w->label = ZEROED(k->m, uint32_t, k->nlabel, &ok);
@@ -274,9 +316,11 @@ static bool check_body(walk *w)
 	if (ok) {
 		place_labels(w);
 		ok = check_items(w);
-	} else {
-		ir_no_memory(k->m, k->at);
 	}
+	if (w->no_memory || !w->stack)
+		ok = ir_no_memory(k->m, k->at);
+	table_free(&w->names, &k->m->a.hook);
+	buf_free(&w->name);
 	release(k->m, w->regs);
 	release(k->m, w->sym);
 	release(k->m, w->label);

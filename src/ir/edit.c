@@ -40,15 +40,33 @@ void ir_touch(cptx_kernel *k)
 bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len)
 {
 	ir_span **list = k ? &k->gone : &m->gone;
-	size_t *n = k ? &k->ngone : &m->ngone, i = *n;
+	size_t *n = k ? &k->ngone : &m->ngone;
 
 	if (!arena_push(&m->a, list, *n, k ? &k->cap_gone : &m->cap_gone, sizeof **list))
 		return ir_no_memory(m, NOWHERE);
-	for (; i && (*list)[i - 1].src > src; i--)
-		(*list)[i] = (*list)[i - 1];
-	(*list)[i] = (ir_span){ src, len };
-	(*n)++;
+	if (*n && (*list)[*n - 1].src > src)
+		*(k ? &k->gone_unsorted : &m->gone_unsorted) = true;
+	(*list)[(*n)++] = (ir_span){ src, len };
 	return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const ir_span *x = (const ir_span *)a, *y = (const ir_span *)b;
+
+	return x->src < y->src ? -1 : x->src > y->src;
+}
+
+void ir_sort_gone(cptx_module *m)
+{
+	if (m->gone_unsorted)
+		qsort(m->gone, m->ngone, sizeof *m->gone, by_place);
+	m->gone_unsorted = false;
+	for (cptx_kernel *k = m->first; k; k = k->next) {
+		if (k->gone_unsorted)
+			qsort(k->gone, k->ngone, sizeof *k->gone, by_place);
+		k->gone_unsorted = false;
+	}
 }
 
 /* The neighbour that the same statement of the text made, or NULL; comments inside of it may stand between. */
@@ -128,10 +146,13 @@ void cptx_edit_end_(cptx_kernel *k, cptx_site at)
 
 /* ---- removing ---- */
 
-static void count_shared(cptx_kernel *k)
+void ir_count_shared(cptx_kernel *k)
 {
 	uint64_t bytes = 0;
 
+	if (!k->recount)
+		return;
+	k->recount = false;
 	for (const ir_item *it = k->first; it; it = it->next) {
 		const ir_sym *s = it->kind == ITEM_VAR ? ir_symbol(k, ir_operand(k, it, 0).id) : NULL;
 		if (s && s->space == CPTX_SHARED && s->linkage != LINK_EXTERN)
@@ -145,8 +166,8 @@ static bool section_names(cptx_kernel *k, cptx_site at, const ir_item *it)
 {
 	const char *name = it->kind == ITEM_LABEL ? k->label[ir_operand(k, it, 0).id].name : NULL;
 
-	for (const ir_top *t = name ? k->m->top_first : NULL; t; t = t->next)
-		if (t->kind == TOP_TEXT && ir_find_word(t->text, name))
+	for (const ir_top *t = name && ir_text_may_name(k->m, name) ? k->m->text_first : NULL; t; t = t->next_text)
+		if (ir_find_word(t->text, name))
 			return !ir_error(k, CPTX_E_STATE, at, "label '%s' is named outside of the body: %.60s", name, t->text);
 	return false;
 }
@@ -172,7 +193,7 @@ static bool remove_one(cptx_kernel *k, cptx_site at, ir_item *it)
 		break;
 	case ITEM_VAR:
 		k->sym[id]->removed = 1;
-		count_shared(k);
+		k->recount = true;
 		break;
 	default: break;
 	}

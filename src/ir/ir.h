@@ -8,6 +8,7 @@
 
 #include "arch/arch.h"
 #include "base/base.h"
+#include "base/table.h"
 
 enum ir_item_kind {
 	ITEM_INSN,
@@ -148,6 +149,7 @@ typedef struct ir_sym {
 	uint8_t align_given, is_param /* enum ir_param */, is_ptr, ptr_space; /* .ptr .space .align */
 	uint8_t removed;                                                      /* its declaration is gone */
 	uint8_t here, ended;                                                  /* declared where it stands; its scope has ended */
+	struct ir_top *top;                                                   /* of the module: where it stands */
 } ir_sym;
 
 /* A label, or the label that names a list of targets or a prototype: its id is that of the label. */
@@ -244,6 +246,13 @@ struct cptx_kernel {
 	size_t ntext, cap_text;
 	uint32_t reached_smem; /* static_smem and that of the functions it calls; set by freezing */
 	uint32_t static_smem, dyn_smem, param_bytes;
+	struct ir_top *tops; /* where it stands in the module; the latest, by `same` */
+	const hash_table *names;  /* index.c; NULL: nobody asked for a name yet */
+	hash_table renamed;      /* registers, variables and labels whose items are to be marked: rename.c */
+	uint32_t place;     /* in m->placed */
+	uint32_t nshared;   /* of sym: variables in shared memory, removed ones too */
+	bool has_extern_shared, recount, gone_unsorted;
+	ir_item *last_var;   /* of the variables that stand first, the last one that is known to */
 	ir_block *block;     /* innermost open one */
 	ir_block *closed_if; /* the if that an else may follow now */
 	ir_item *closed_if_item;
@@ -276,14 +285,22 @@ enum ir_top_kind {
 	TOP_COMMENT
 };
 typedef struct ir_top {
-	struct ir_top *prev, *next;
+	struct ir_top *prev, *next, *next_text;
 	enum ir_top_kind kind;
 	uint32_t src, src_len; /* as of an item; of a body: all of it; a comment inside of another text has length 0 */
 	uint32_t sym;          /* TOP_VAR */
 	bool edited;
 	cptx_kernel *k;   /* TOP_PROTO, TOP_BODY */
 	const char *text; /* TOP_TEXT, TOP_COMMENT */
+	struct ir_top *same; /* another one of k */
 } ir_top;
+/* What stands at t. */
+static inline void ir_top_body(ir_top *t, cptx_kernel *k)
+{
+	t->k = k;
+	t->same = k->tops;
+	k->tops = t;
+}
 
 struct cptx_module {
 	arena a;
@@ -294,9 +311,20 @@ struct cptx_module {
 	cptx_kernel *first, *last; /* with bodies */
 	cptx_kernel **body;        /* all functions and kernels, by number - 1 */
 	size_t nbody, cap_body;
-	cptx_kernel **placed; /* those from first to last, for cptx_module_body_at; room for nbody */
+	cptx_kernel **placed; /* those from first to last; room for nbody; NULL where one was removed */
 	size_t nplaced, cap_placed;
+	uint32_t *left; /* sums over placed, if any was removed: placed.c */
+	size_t nleft, cap_left;
 	ir_top *top_first, *top_last;
+	ir_top *first_body, *first_proto; /* the first TOP_BODY; the first of TOP_PROTO and TOP_BODY; NULL: none */
+	ir_top *text_first, *text_last;   /* of TOP_TEXT */
+	hash_table names;                      /* of variables, functions, kernels and files: index.c */
+	hash_table stems;                      /* of the names, without digits behind them; made when needed, as the next two */
+	hash_table locals, words;              /* which bodies have a name; words of text_first and on */
+	hash_table renamed;                    /* variables and functions: as that of a body */
+	bool has_locals, has_words, has_stems;       /* they were made */
+	bool odd_names;                   /* a name begins with % or $ */
+	bool gone_unsorted;
 	ir_sym **sym;
 	size_t nsym, cap_sym;
 	uint32_t const_bytes;
@@ -322,6 +350,12 @@ struct cptx_module {
 	size_t source_size;
 };
 
+static inline void ir_top_var(cptx_module *m, ir_top *t, uint32_t id)
+{
+	t->sym = id;
+	m->sym[id - MODULE_SYM]->top = t;
+}
+
 /* Sets the module's first error, with the kernel's name.  Returns false. */
 bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *format, ...) CPTX_PRINTF_(4, 5);
 /* Whether anything may be appended: no error yet, not frozen, this kernel still open.  Reports the latter two. */
@@ -331,6 +365,7 @@ bool ir_no_memory(cptx_module *m, cptx_site at);
 
 /* A top-level entry in its place: variables in front of all functions, signatures in front of all bodies, others last. */
 ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind);
+ir_top *ir_top_add_late(cptx_module *m, enum ir_top_kind kind); /* a variable behind signatures: it may name them */
 ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind);
 /* A new kernel or function; NULL when memory is short or there are too many. */
 cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name);
@@ -338,7 +373,9 @@ cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const
 bool ir_body_open(cptx_kernel *k, cptx_site at); /* the body of the builder's that items go to from now on */
 /* Tells those who launch a kernel of its next parameter; false, with no error, when memory is short. */
 bool ir_publish_param(cptx_kernel *k, const ir_sym *s);
-void ir_body_link(cptx_kernel *k); /* it has a body: among those of the module */
+bool ir_body_link(cptx_kernel *k); /* it has a body: among those of the module; false when memory is short, as the next two */
+bool ir_place(cptx_module *m, cptx_kernel *k); /* behind those that have a place: placed.c */
+bool ir_unplace(cptx_module *m, const cptx_kernel *k);
 /* A declaration behind those of text; its number, or IR_NONE. */
 uint32_t ir_declare(cptx_kernel *k, const ir_decl *d);
 /* A variable of the body, or of the module (k NULL); its id, or IR_NONE. */
@@ -348,8 +385,41 @@ cptx_val ir_func_value(const cptx_kernel *f);
 /* Copies text into the body's; its index, or IR_NONE. */
 uint32_t ir_add_text(cptx_kernel *k, const char *text);
 
+/* ---- index.c: what has which name ---- */
+enum ir_named { NAMED_REG, NAMED_RANGE /* both: declarations */, NAMED_VAR, NAMED_ENDED /* its scope has */, NAMED_LABEL,
+	            NAMED_GLOBAL, NAMED_BODY, NAMED_FILE, NAMED_STEM };
+/* The first of the module that has this name and fits (NULL: any does): its place in m->sym, body or file; or IR_NONE. */
+typedef bool (*ir_global_fn)(const cptx_module *m, uint32_t id, const void *user);
+uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user);
+/* The same of a body: its place in k->decl, sym or label. */
+typedef bool (*ir_local_fn)(const cptx_kernel *k, uint32_t id, const void *user);
+uint32_t ir_local_named(const cptx_kernel *k, enum ir_named kind, const char *name, ir_local_fn fits, const void *user);
+/* The same of the first n characters of the name. */
+uint32_t ir_local_beginning(const cptx_kernel *k, enum ir_named kind, const char *name, size_t n, ir_local_fn fits,
+                            const void *user);
+/* The first declaration of a range, by text, whose prefix and digits make this name. */
+typedef bool (*ir_range_fn)(const ir_decl *d, const char *digits);
+uint32_t ir_range_named(const cptx_kernel *k, const char *name, ir_range_fn fits);
+/* The first function or kernel in which ir_body_has_name holds, or NULL. */
+const cptx_kernel *ir_any_body_with(cptx_module *m, const char *name);
+/* May a name of the body, or of the module, be these characters and digits behind them, or fewer of its own digits? */
+bool ir_local_begins(const cptx_kernel *k, const char *prefix);
+bool ir_global_begins(cptx_module *m, const char *prefix);
+/* May the name be a word of what is kept as text? */
+bool ir_text_may_name(cptx_module *m, const char *name);
+void ir_text_changed(cptx_module *m);
+/* What has a name now, or another one than before; those of the module are false when memory is short. */
+bool ir_index_global(cptx_module *m, enum ir_named kind, uint32_t id);
+bool ir_index_renamed(cptx_module *m, enum ir_named kind, uint32_t id, const char *old);
+void ir_index_local(cptx_kernel *k, enum ir_named kind, uint32_t id);
+void ir_index_renamed_local(cptx_kernel *k, enum ir_named kind, uint32_t id, const char *old);
+void ir_index_ended(cptx_kernel *k, uint32_t sym); /* its scope has ended */
+void ir_index_free(cptx_module *m);
+
 /* ---- name.c ---- */
 #define IR_PREFIX "__cptx" /* of the names that we print; refused to users */
+/* An identifier of PTX, of any length: a letter, or one of `front` and more; then letters, digits, _ and $. */
+bool ir_is_identifier(const char *name, const char *front);
 bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name);
 /* Free for a variable or parameter of a body: it must not hide what the body may mean. */
 bool ir_local_name_taken(const cptx_kernel *k, const char *name);
@@ -447,6 +517,9 @@ void ir_unlink_top(cptx_module *m, ir_top *t);
 typedef bool (*ir_value_fn)(const cptx_kernel *k, const cptx_val *v, void *user);
 bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void *user);
 void ir_touch(cptx_kernel *k);
+void ir_mark_renamed(cptx_module *m);   /* the items that mention what got another name */
+void ir_sort_gone(cptx_module *m);
+void ir_count_shared(cptx_kernel *k); /* the static shared memory of a body that lost some */
 void ir_mark(cptx_kernel *k, ir_item *it);                                     /* it is no longer what its text says */
 bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len); /* k NULL: outside of bodies */
 /* Statements that declare several things are printed anew, one by one, once one of them is edited. */

@@ -27,10 +27,9 @@ uint16_t ir_find_file(cptx_module *m, const char *file)
 {
 	if (!file)
 		return 0;
-	size_t i = 0;
-	while (i < m->nfile && strcmp(m->file[i], file))
-		i++;
-	if (i == m->nfile) {
+	uint32_t i = ir_global_named(m, NAMED_FILE, file, NULL, NULL);
+	if (i == IR_NONE) {
+		i = (uint32_t)m->nfile;
 		if (i >= UINT16_MAX - 1)
 			return 0;
 		char *copy = arena_strdup(&m->a, file);
@@ -39,6 +38,10 @@ uint16_t ir_find_file(cptx_module *m, const char *file)
 			return 0;
 		}
 		m->file[m->nfile++] = copy;
+		if (!ir_index_global(m, NAMED_FILE, i)) {
+			ir_no_memory(m, NOWHERE);
+			return 0;
+		}
 	}
 	m->last_file = file;
 	m->last_file_number = (uint16_t)(i + 1);
@@ -144,7 +147,8 @@ uint32_t ir_declare(cptx_kernel *k, const ir_decl *d)
 	k->decl[k->ndecl].first = (uint32_t)k->nreg;
 	for (uint32_t i = 0; i < d->count; i++)
 		k->reg[k->nreg++] = (ir_reg){ .type = d->type, .at = (uint32_t)k->ndecl & (IR_MOST_DECLS - 1) };
-	return (uint32_t)k->ndecl++;
+	ir_index_local(k, d->form == DECL_RANGE ? NAMED_RANGE : NAMED_REG, (uint32_t)k->ndecl++);
+	return (uint32_t)k->ndecl - 1;
 }
 
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n)

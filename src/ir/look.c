@@ -13,14 +13,22 @@ _Static_assert((int)CPTX_ITEM_INSN == ITEM_INSN && (int)CPTX_ITEM_LABEL == ITEM_
 
 static const cptx_val none = { 0 };
 
-cptx_kernel *cptx_module_body_at(const cptx_module *m, size_t i) { return m && i < m->nplaced ? m->placed[i] : NULL; }
+static bool is_placed(const cptx_module *m, uint32_t i, const void *user)
+{
+	(void)user;
+	return m->body[i]->has_body && !m->body[i]->removed;
+}
 
 cptx_kernel *cptx_module_body(const cptx_module *m, const char *name)
 {
 	cptx_kernel *found = NULL;
 
+	if (m && name) {
+		uint32_t i = ir_global_named(m, NAMED_BODY, name, is_placed, NULL);
+		return i == IR_NONE ? NULL : m->body[i];
+	}
 	for (cptx_kernel *k = m ? m->first : NULL; k; k = k->next) {
-		if (name ? strcmp(k->name, name) != 0 : k->is_func)
+		if (k->is_func)
 			continue;
 		if (found)
 			return NULL; /* no name, several kernels */
@@ -184,39 +192,76 @@ cptx_val cptx_body_element(const cptx_kernel *k, cptx_val v, size_t i)
 	return v.kind == CPTX_VAL_VEC || v.kind == CPTX_VAL_LIST ? k->vec[v.id + i] : bad;
 }
 
-static cptx_val register_named(const cptx_kernel *k, const char *name)
+static bool has_number(const ir_decl *d, const char *digits)
+{
+	size_t n = strlen(digits);
+	uint32_t number = 0;
+
+	if (n > 9 || (*digits == '0' && n > 1))
+		return false;
+	while (*digits)
+		number = number * 10 + (uint32_t)(*digits++ - '0');
+	return number < d->count;
+}
+
+static bool is_vector(const cptx_kernel *k, uint32_t decl, const void *element)
+{
+	return k->decl[decl].form == DECL_VECTOR && *(const uint32_t *)element < k->decl[decl].count;
+}
+
+/* "v.x": the declaration of the vector, and which element. */
+static uint32_t vector_named(const cptx_kernel *k, const char *name, uint32_t *element)
 {
 	static const char elements[] = "xyzw";
+	size_t n = strlen(name);
+	const char *which = n > 2 && name[n - 2] == '.' ? strchr(elements, name[n - 1]) : NULL;
 
-	for (size_t i = 0; i < k->ndecl; i++) {
-		const ir_decl *d = &k->decl[i];
-		size_t n = strlen(d->name);
-		uint64_t number = 0;
-		cptx_val v = { .kind = CPTX_VAL_REG, .count = 1, .owner = k->owner, .id = d->first };
-		if (i < CLASS_COUNT || strncmp(name, d->name, n))
-			continue;
-		const char *rest = name + n;
-		size_t digits = strspn(rest, "0123456789");
-		if (d->form == DECL_RANGE) {
-			if (!digits || digits > 9 || rest[digits] || (*rest == '0' && digits > 1))
-				continue;
-			for (size_t j = 0; j < digits; j++)
-				number = number * 10 + (uint64_t)(rest[j] - '0');
-			if (number >= d->count)
-				continue;
-			v.id += (uint32_t)number;
-		} else if (d->form == DECL_VECTOR && *rest == '.' && rest[1] && !rest[2] && strchr(elements, rest[1]) &&
-		           (size_t)(strchr(elements, rest[1]) - elements) < d->count) {
-			v.id += (uint32_t)(strchr(elements, rest[1]) - elements);
-		} else if (*rest) {
-			continue;
-		} else {
-			v.count = (uint16_t)d->count;
-		}
-		v.type = d->type;
-		return v;
-	}
-	return none;
+	if (!which)
+		return IR_NONE;
+	*element = (uint32_t)(which - elements);
+	return ir_local_beginning(k, NAMED_REG, name, n - 2, is_vector, element);
+}
+
+static cptx_val register_named(const cptx_kernel *k, const char *name)
+{
+	uint32_t whole = ir_local_named(k, NAMED_REG, name, NULL, NULL), range = ir_range_named(k, name, has_number), element = 0;
+	uint32_t vector = vector_named(k, name, &element), decl = MIN(MIN(whole, range), vector);
+	cptx_val v = { .kind = CPTX_VAL_REG, .count = 1, .owner = k->owner };
+
+	if (decl == IR_NONE)
+		return none;
+	const ir_decl *d = &k->decl[decl];
+	v.type = d->type;
+	v.id = d->first + (decl == vector ? element : 0);
+	if (decl == whole)
+		v.count = (uint16_t)d->count;
+	if (decl == range)
+		v.id += (uint32_t)strtoul(name + strlen(d->name), NULL, 10);
+	return v;
+}
+
+static bool is_declared(const cptx_kernel *k, uint32_t sym, const void *user)
+{
+	(void)user;
+	return !k->sym[sym]->removed;
+}
+
+static bool stands(const cptx_kernel *k, uint32_t label, const void *user)
+{
+	(void)user;
+	return !k->label[label].same_as && k->label[label].placed;
+}
+
+static bool is_variable(const cptx_module *m, uint32_t sym, const void *user)
+{
+	(void)user;
+	return !m->sym[sym]->removed;
+}
+
+static bool is_function(const cptx_module *m, uint32_t i, const void *user)
+{
+	(void)user;
+	return m->body[i]->is_func && !m->body[i]->removed;
 }
 
 cptx_val cptx_body_value(const cptx_kernel *k, const char *name)
@@ -225,21 +270,18 @@ cptx_val cptx_body_value(const cptx_kernel *k, const char *name)
 
 	if (!k || !name || v.kind)
 		return v;
-	for (size_t i = 0; i < k->nsym; i++)
-		if (!k->sym[i]->removed && !strcmp(k->sym[i]->name, name))
-			return ir_symbol_value(k->m, k, (uint32_t)i);
-	for (size_t i = 0; i < k->nlabel; i++)
-		if (k->label[i].name && !k->label[i].same_as && k->label[i].placed && !strcmp(k->label[i].name, name))
-			return (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = (uint32_t)i };
-	for (size_t i = 0; i < k->m->nsym; i++)
-		if (!k->m->sym[i]->removed && !strcmp(k->m->sym[i]->name, name))
-			return ir_symbol_value(k->m, NULL, MODULE_SYM + (uint32_t)i);
-	for (size_t i = 0; i < k->m->nbody; i++) {
-		const cptx_kernel *f = k->m->body[i];
-		if (f->is_func && !f->is_proto && !f->removed && !strcmp(f->name, name))
-			return ir_func_value(f);
-	}
-	return none;
+	uint32_t id = MIN(ir_local_named(k, NAMED_VAR, name, is_declared, NULL),
+	                  ir_local_named(k, NAMED_ENDED, name, is_declared, NULL));
+	if (id != IR_NONE)
+		return ir_symbol_value(k->m, k, id);
+	id = ir_local_named(k, NAMED_LABEL, name, stands, NULL);
+	if (id != IR_NONE)
+		return (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = id };
+	id = ir_global_named(k->m, NAMED_GLOBAL, name, is_variable, NULL);
+	if (id != IR_NONE)
+		return ir_symbol_value(k->m, NULL, MODULE_SYM + id);
+	id = ir_global_named(k->m, NAMED_BODY, name, is_function, NULL);
+	return id == IR_NONE ? none : ir_func_value(k->m->body[id]);
 }
 
 size_t cptx_body_name_of(const cptx_kernel *k, cptx_val v, char *text, size_t size)

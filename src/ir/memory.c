@@ -36,12 +36,17 @@ uint32_t ir_add_symbol(cptx_module *m, cptx_kernel *k, const ir_sym *s)
 		if (k->nsym == MODULE_SYM || !arena_push(&m->a, &k->sym, k->nsym, &k->cap_sym, sizeof *k->sym))
 			return IR_NONE;
 		k->sym[k->nsym] = copy;
-		return (uint32_t)k->nsym++;
+		k->nshared += s->space == CPTX_SHARED;
+		k->has_extern_shared |= s->space == CPTX_SHARED && s->linkage == LINK_EXTERN;
+		ir_index_local(k, NAMED_VAR, (uint32_t)k->nsym++);
+		return (uint32_t)k->nsym - 1;
 	}
 	if (m->nsym == MODULE_SYM || !arena_push(&m->a, &m->sym, m->nsym, &m->cap_sym, sizeof *m->sym))
 		return IR_NONE;
-	m->sym[m->nsym] = copy;
-	return MODULE_SYM + (uint32_t)m->nsym++;
+	m->sym[m->nsym++] = copy;
+	if (*copy->name && !ir_index_global(m, NAMED_GLOBAL, (uint32_t)m->nsym - 1)) /* text tells the name later */
+		return IR_NONE;
+	return MODULE_SYM + (uint32_t)m->nsym - 1;
 }
 
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v)
@@ -99,10 +104,10 @@ static bool kernel_symbol(cptx_kernel *k, cptx_site at, const ir_sym *s, cptx_va
 	if (id == IR_NONE)
 		return ir_no_memory(k->m, at);
 	*v = ir_symbol_value(k->m, k, id);
-	ir_item *cursor = k->cursor, *if_item = k->closed_if_item, *first = k->first;
+	ir_item *cursor = k->cursor, *if_item = k->closed_if_item, *first = k->last_var ? k->last_var->next : k->first;
 	ir_block *closed_if = k->closed_if;
-	while (first && first->kind == ITEM_VAR)
-		first = first->next;
+	for (; first && first->kind == ITEM_VAR; first = first->next)
+		k->last_var = first;
 	k->cursor = first;
 	ir_item *it = ir_append(k, NOWHERE, ITEM_VAR, v, 1, NULL, 0);
 	k->cursor = cursor;
@@ -118,11 +123,8 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 
 	if (!ir_open(k, at))
 		return v;
-	size_t i = 0;
-	for (size_t j = 0; j < k->nsym; j++)
-		i += k->sym[j]->space == CPTX_SHARED;
-	for (; !name; i++) {
-		snprintf(made, sizeof made, "shared_%zu", i);
+	for (uint32_t i = k->nshared; !name; i++) {
+		snprintf(made, sizeof made, "shared_%u", (unsigned)i);
 		if (!ir_local_name_taken(k, made))
 			name = made;
 	}
@@ -130,6 +132,7 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 	if (!ir_name_ok(k->m, at, "variable", name) || !new_symbol(k->m, at, name, CPTX_SHARED, type, n, align, &s) ||
 	    !kernel_symbol(k, at, &s, &v))
 		return (cptx_val){ 0 };
+	ir_count_shared(k);
 	k->static_smem = (k->static_smem + s.align - 1) / s.align * s.align + (uint32_t)s.size;
 	return v;
 }
@@ -162,7 +165,7 @@ static ir_sym *dynamic_shared(cptx_module *m, cptx_site at)
 			ir_no_memory(m, at);
 			return NULL;
 		}
-		t->sym = m->dyn_sym = id;
+		ir_top_var(m, t, m->dyn_sym = id);
 	}
 	return m->sym[m->dyn_sym - MODULE_SYM];
 }
@@ -184,7 +187,7 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 		         name, bytes, align, MOST_SHARED);
 		return v;
 	}
-	for (size_t i = 0; i < k->nsym; i++)
+	for (size_t i = 0; k->has_extern_shared && i < k->nsym; i++)
 		if (k->sym[i]->space == CPTX_SHARED && k->sym[i]->linkage == LINK_EXTERN) {
 			ir_error(k, CPTX_E_STATE, at, "the text declares '%s' of its own, which dynamic shared memory would overlap",
 			         k->sym[i]->name);
@@ -250,7 +253,7 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 		ir_no_memory(m, at);
 		return none;
 	}
-	t->sym = id;
+	ir_top_var(m, t, id);
 	if (space == CPTX_CONST)
 		m->const_bytes = (uint32_t)const_end;
 	return ir_symbol_value(m, NULL, id);

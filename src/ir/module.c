@@ -30,6 +30,7 @@ void cptx_module_destroy(cptx_module *m)
 		return;
 	if (m->source)
 		heap_realloc(&m->a.hook, (void *)(uintptr_t)m->source, 0);
+	ir_index_free(m);
 	arena a = m->a; /* the module itself lies in it */
 	arena_free(&a);
 }
@@ -50,7 +51,7 @@ bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *for
 	char text[CPTX_ERROR_TEXT];
 	va_list ap;
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
+	text_message(text, sizeof text, format, ap);
 	va_end(ap);
 	return error_set(&k->m->err, code, at, "%s %s: %s", k->is_func ? "function" : "kernel", k->name, text);
 }
@@ -62,7 +63,7 @@ cptx_val cptx_fail_(cptx_kernel *k, cptx_site at, const char *format, ...)
 
 	va_start(ap, format);
 	if (format)
-		vsnprintf(text, sizeof text, format, ap);
+		text_message(text, sizeof text, format, ap);
 	va_end(ap);
 	if (k && k->m->err.code == CPTX_OK)
 		ir_error(k, CPTX_E_ARG, at, "%s", text);
@@ -95,6 +96,15 @@ static ir_top *top_before(cptx_module *m, enum ir_top_kind kind, ir_top *next)
 	t->kind = kind;
 	t->next = next;
 	t->prev = next ? next->prev : m->top_last;
+	m->first_body = kind == TOP_BODY && !m->first_body ? t : m->first_body; /* bodies are appended */
+	if ((kind == TOP_PROTO || kind == TOP_BODY) && (!m->first_proto || m->first_proto == next))
+		m->first_proto = t;
+	if (kind == TOP_TEXT && m->text_last)
+		m->text_last = m->text_last->next_text = t;
+	else if (kind == TOP_TEXT)
+		m->text_first = m->text_last = t;
+	if (kind == TOP_TEXT)
+		ir_text_changed(m);
 	if (t->prev)
 		t->prev->next = t;
 	else
@@ -116,18 +126,21 @@ void ir_unlink_top(cptx_module *m, ir_top *t)
 		t->next->prev = t->prev;
 	else
 		m->top_last = t->prev;
+	while (m->first_body && (m->first_body == t || m->first_body->kind != TOP_BODY))
+		m->first_body = m->first_body->next;
+	while (m->first_proto &&
+	       (m->first_proto == t || (m->first_proto->kind != TOP_BODY && m->first_proto->kind != TOP_PROTO)))
+		m->first_proto = m->first_proto->next;
 }
 
 ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind) { return top_before(m, kind, NULL); }
 
 ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind)
 {
-	ir_top *next = m->top_first;
-
-	while (next && next->kind != TOP_BODY && !(kind == TOP_VAR && next->kind == TOP_PROTO))
-		next = next->next;
-	return top_before(m, kind, kind == TOP_BODY ? NULL : next);
+	return top_before(m, kind, kind == TOP_BODY ? NULL : kind == TOP_VAR ? m->first_proto : m->first_body);
 }
+
+ir_top *ir_top_add_late(cptx_module *m, enum ir_top_kind kind) { return top_before(m, kind, m->first_body); }
 
 /* ---- bodies ---- */
 
@@ -151,7 +164,7 @@ cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name)
 	return k;
 }
 
-void ir_body_link(cptx_kernel *k)
+bool ir_body_link(cptx_kernel *k)
 {
 	cptx_module *m = k->m;
 
@@ -162,7 +175,7 @@ void ir_body_link(cptx_kernel *k)
 	else
 		m->first = k;
 	m->last = k;
-	m->placed[m->nplaced++] = k;
+	return ir_place(m, k);
 }
 
 bool ir_body_open(cptx_kernel *k, cptx_site at)
@@ -172,9 +185,8 @@ bool ir_body_open(cptx_kernel *k, cptx_site at)
 	ir_top *t = k->m->err.code == CPTX_OK ? ir_top_append(k->m, TOP_BODY) : NULL;
 	if (!t)
 		return ir_no_memory(k->m, at);
-	t->k = k;
-	ir_body_link(k);
-	return true;
+	ir_top_body(t, k);
+	return ir_body_link(k) || ir_no_memory(k->m, at);
 }
 
 cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const char *name)
@@ -190,9 +202,10 @@ cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const
 		return NULL;
 	const char *copy = arena_strdup(&m->a, name);
 	cptx_kernel *k = copy ? ir_body_new(m, at, copy) : NULL;
-	if (!k)
-		ir_no_memory(m, at);
-	return k;
+	if (k && ir_index_global(m, NAMED_BODY, k->number - 1))
+		return k;
+	ir_no_memory(m, at);
+	return NULL;
 }
 
 static cptx_kernel *body_begin(cptx_module *m, cptx_site at, const char *what, const char *name)
@@ -279,7 +292,7 @@ cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, en
 		ir_no_memory(m, at);
 		return NULL;
 	}
-	t->k = f;
+	ir_top_body(t, f);
 	if (ret == CPTX_TYPE_NONE)
 		return f;
 	f->ret_type = (uint8_t)(ret == CPTX_PTR ? CPTX_U64 : bits > 8 ? ret : ret == CPTX_S8 ? CPTX_S16 : CPTX_U16);
@@ -440,8 +453,12 @@ bool cptx_module_freeze(cptx_module *m)
 		return false;
 	if (m->frozen)
 		return true;
-	for (cptx_kernel *k = m->first; k; k = k->next)
+	ir_mark_renamed(m);
+	ir_sort_gone(m);
+	for (cptx_kernel *k = m->first; k; k = k->next) {
+		ir_count_shared(k);
 		ir_close(k);
+	}
 	if (m->err.code != CPTX_OK || (m->touched && !ir_check_declared(m)))
 		return false;
 	if (!count_smem(m))
@@ -460,18 +477,10 @@ size_t cptx_module_size(const cptx_module *m)
 
 bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info)
 {
-	const cptx_kernel *found = NULL;
-
 	if (!m || m->err.code != CPTX_OK || !info)
 		return false;
-	for (const cptx_kernel *k = m->first; k; k = k->next) {
-		if (k->is_func || (name && strcmp(name, k->name)))
-			continue;
-		if (found)
-			return false; /* no name, several kernels */
-		found = k;
-	}
-	if (!found)
+	const cptx_kernel *found = cptx_module_body(m, name);
+	if (!found || found->is_func)
 		return false;
 	*info = (cptx_kernel_info){ found->name,
 		                        found->nparam,

@@ -3,17 +3,23 @@
 
 #include <stdio.h>
 
+bool ir_is_identifier(const char *name, const char *front)
+{
+	bool letter = (*name | 32) >= 'a' && (*name | 32) <= 'z';
+
+	if (!*name || !(letter || (strchr(front, *name) && name[1])))
+		return false;
+	for (const char *p = name + 1; *p; p++)
+		if (!((*p | 32) >= 'a' && (*p | 32) <= 'z') && !(*p >= '0' && *p <= '9') && *p != '_' && *p != '$')
+			return false;
+	return true;
+}
+
 static bool check(const char *what, const char *name, cptx_site at, cptx_error *err)
 {
-	const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *more = "0123456789_$";
-
 	if (!name)
 		return error_set(err, CPTX_E_ARG, at, "the %s name is NULL", what);
-	size_t n = strlen(name);
-	bool ok = n && n < 1024 && (strchr(letters, name[0]) || (strchr("_$", name[0]) && n > 1));
-	for (size_t i = 1; ok && i < n; i++)
-		ok = strchr(letters, name[i]) || strchr(more, name[i]);
-	if (!ok)
+	if (!ir_is_identifier(name, "_$"))
 		return error_set(err, CPTX_E_ARG, at,
 		                 "%s name '%.64s' is no PTX identifier (a letter, then letters, digits, _ and $)", what, name);
 	if (!strncmp(name, IR_PREFIX, strlen(IR_PREFIX)) || !strncmp(name, "$L", 2) || !strcmp(name, "WARP_SZ"))
@@ -37,34 +43,50 @@ static bool is_parameter(const cptx_kernel *k, uint32_t sym)
 	return false;
 }
 
-/* A parameter of it, or another variable. */
-static bool has_name(const cptx_kernel *k, const char *name, bool parameter)
+static bool is_variable(const cptx_kernel *k, uint32_t id, const void *user)
 {
-	for (size_t i = 0; i < k->nsym; i++)
-		if (!k->sym[i]->removed && !k->sym[i]->ended && !strcmp(k->sym[i]->name, name) &&
-		    is_parameter(k, (uint32_t)i) == parameter)
-			return true;
-	return false;
+	(void)user;
+	return !k->sym[id]->removed && !is_parameter(k, id);
 }
 
-static bool has_variable(const cptx_kernel *k, const char *name) { return has_name(k, name, false); }
+static bool is_living_parameter(const cptx_kernel *k, uint32_t id, const void *user)
+{
+	(void)user;
+	return !k->sym[id]->removed && is_parameter(k, id);
+}
 
-static bool has_parameter(const cptx_kernel *k, const char *name) { return has_name(k, name, true); }
+static bool has_variable(const cptx_kernel *k, const char *name)
+{
+	return ir_local_named(k, NAMED_VAR, name, is_variable, NULL) != IR_NONE;
+}
+
+static bool has_parameter(const cptx_kernel *k, const char *name)
+{
+	return ir_local_named(k, NAMED_VAR, name, is_living_parameter, NULL) != IR_NONE;
+}
+
+static bool is_there(const cptx_module *m, uint32_t sym, const void *user)
+{
+	(void)user;
+	return !m->sym[sym]->removed;
+}
 
 static bool module_has_variable(const cptx_module *m, const char *name)
 {
-	for (size_t i = 0; i < m->nsym; i++)
-		if (!m->sym[i]->removed && !strcmp(m->sym[i]->name, name))
-			return true;
-	return false;
+	return ir_global_named(m, NAMED_GLOBAL, name, is_there, NULL) != IR_NONE;
+}
+
+static bool is_body(const cptx_module *m, uint32_t i, const void *user)
+{
+	(void)user;
+	return !m->body[i]->removed;
 }
 
 static const cptx_kernel *body_named(const cptx_module *m, const char *name)
 {
-	for (size_t i = 0; i < m->nbody; i++)
-		if (!m->body[i]->removed && !m->body[i]->is_proto && m->body[i]->name && !strcmp(m->body[i]->name, name))
-			return m->body[i];
-	return NULL;
+	uint32_t i = ir_global_named(m, NAMED_BODY, name, is_body, NULL);
+
+	return i == IR_NONE ? NULL : m->body[i];
 }
 
 /* Digits alone, as behind the prefix of a range. */
@@ -72,17 +94,14 @@ static bool is_number(const char *s) { return *s && s[strspn(s, "0123456789")] =
 
 static bool has_register_or_label(const cptx_kernel *k, const char *name)
 {
-	for (size_t i = 0; i < k->ndecl; i++) {
+	for (size_t i = 0; i < k->ndecl && i < CLASS_COUNT; i++) { /* those of calls */
 		const ir_decl *d = &k->decl[i];
 		size_t n = strlen(d->name);
-		if ((i >= CLASS_COUNT || d->count) && !strncmp(d->name, name, n) &&
-		    (d->form == DECL_RANGE ? is_number(name + n) : !name[n]))
+		if (d->count && !strncmp(d->name, name, n) && is_number(name + n))
 			return true;
 	}
-	for (size_t i = 0; i < k->nlabel; i++)
-		if (k->label[i].name && !strcmp(k->label[i].name, name))
-			return true;
-	return false;
+	return ir_local_named(k, NAMED_REG, name, NULL, NULL) != IR_NONE || ir_range_named(k, name, NULL) != IR_NONE ||
+	       ir_local_named(k, NAMED_LABEL, name, NULL, NULL) != IR_NONE;
 }
 
 bool ir_body_has_name(const cptx_kernel *k, const char *name)
@@ -125,10 +144,10 @@ bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const c
 		                 k->is_func ? "function" : "kernel", name);
 	if (module_has_variable(m, name))
 		return error_set(&m->err, CPTX_E_ARG, at, "the module already has a variable named '%s'", name);
-	for (const cptx_kernel *f = m->parsed ? m->first : NULL; f; f = f->next)
-		if (ir_body_has_name(f, name))
-			return error_set(&m->err, CPTX_E_ARG, at, "%s %s has something named '%s', which would hide it there",
-			                 f->is_func ? "function" : "kernel", f->name, name);
+	const cptx_kernel *f = m->parsed ? ir_any_body_with(m, name) : NULL;
+	if (f)
+		return error_set(&m->err, CPTX_E_ARG, at, "%s %s has something named '%s', which would hide it there",
+		                 f->is_func ? "function" : "kernel", f->name, name);
 	if (open && (has_variable(open, name) || has_parameter(open, name)))
 		return error_set(&m->err, CPTX_E_ARG, at, "%s %s, which is still open, has a %s named '%s' that would hide it",
 		                 open->is_func ? "function" : "kernel", open->name,
@@ -186,9 +205,9 @@ static bool in_use(const cptx_kernel *k, const char *with)
 		used = begins(k->sym[i]->name, '%', with) || begins(k->sym[i]->name, '$', with);
 	for (size_t i = 0; i < k->nlabel && !used; i++)
 		used = begins(k->label[i].name, '$', with) || begins(k->label[i].name, '%', with);
-	for (size_t i = 0; i < m->nsym && !used; i++)
+	for (size_t i = 0; m->odd_names && i < m->nsym && !used; i++)
 		used = begins(m->sym[i]->name, '%', with) || begins(m->sym[i]->name, '$', with);
-	for (size_t i = 0; i < m->nbody && !used; i++)
+	for (size_t i = 0; m->odd_names && i < m->nbody && !used; i++)
 		used = begins(m->body[i]->name, '%', with) || begins(m->body[i]->name, '$', with);
 	return used;
 }

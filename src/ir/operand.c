@@ -194,6 +194,8 @@ void ir_unlink(cptx_kernel *k, ir_item *it)
 		it->next->prev = it->prev;
 	else
 		k->last = it->prev;
+	if (k->last_var == it)
+		k->last_var = it->prev && it->prev->kind == ITEM_VAR ? it->prev : NULL;
 	if (k->cursor == it)
 		k->cursor = it->next;
 }

@@ -23,48 +23,81 @@ bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void 
 	return false;
 }
 
-/* What is renamed: of one body, or (k NULL) all of the module that has this name, by the pointer. */
-typedef struct target {
-	cptx_val v;
-	const char *name;
-} target;
+/*
+ * Items that mention what was renamed are marked when the module is frozen, all in one go: until then the names to mark
+ * stand in the tables `renamed`, by kind and number.
+ */
+static uint32_t key_of(enum ir_named kind, uint32_t id) { return (id * 8 + (uint32_t)kind) * 0x9e3779b9u; }
 
-static bool is_local(const cptx_kernel *k, const cptx_val *v, void *user)
+static bool is_noted(const hash_table *t, enum ir_named kind, uint32_t id)
 {
-	const cptx_val *what = &((const target *)user)->v;
+	uint32_t key = key_of(kind, id);
 
-	if (ir_is_label(what))
-		return ir_is_label(v) && v->id == what->id;
-	if (v->kind != what->kind)
-		return false;
+	TABLE_EACH(t, key, known)
+	{
+		if (known == id * 8 + (uint32_t)kind)
+			return true;
+	}
+	return false;
+}
+
+static bool note(cptx_module *m, hash_table *t, enum ir_named kind, uint32_t id)
+{
+	return is_noted(t, kind, id) || table_add(t, &m->a.hook, key_of(kind, id), id * 8 + (uint32_t)kind) ||
+	       ir_no_memory(m, NOWHERE);
+}
+
+static bool is_renamed(const cptx_kernel *k, const cptx_val *v, void *user)
+{
+	const cptx_module *m = k->m;
+
+	(void)user;
+	if (v->kind == CPTX_VAL_FUNC)
+		return is_noted(&m->renamed, NAMED_BODY, v->id - 1);
+	if (v->kind == CPTX_VAL_SYM && v->id >= MODULE_SYM)
+		return is_noted(&m->renamed, NAMED_GLOBAL, v->id - MODULE_SYM);
 	if (v->kind == CPTX_VAL_SYM)
-		return v->id == what->id;
+		return is_noted(&k->renamed, NAMED_VAR, v->id);
+	if (ir_is_label(v))
+		return is_noted(&k->renamed, NAMED_LABEL, v->id);
 	for (uint32_t i = 0; v->kind == CPTX_VAL_REG && i < v->count; i++)
-		if (ir_decl_of(k, v->id + i) == ir_decl_of(k, what->id))
+		if (is_noted(&k->renamed, NAMED_REG, ir_decl_of(k, v->id + i)))
 			return true;
 	return false;
 }
 
-static bool is_global(const cptx_kernel *k, const cptx_val *v, void *user)
+static bool declares_renamed(const cptx_kernel *k, const ir_item *it)
 {
-	const char *name = ((const target *)user)->name;
+	const cptx_val regs = it->kind == ITEM_REGS ? ir_operand(k, it, 0) : (cptx_val){ 0 };
 
-	if (v->kind == CPTX_VAL_FUNC)
-		return k->m->body[v->id - 1]->name == name;
-	return v->kind == CPTX_VAL_SYM && v->id >= MODULE_SYM && k->m->sym[v->id - MODULE_SYM]->name == name;
+	for (uint32_t i = 0; i < (uint32_t)regs.offset; i++)
+		if (is_noted(&k->renamed, NAMED_REG, regs.id + i))
+			return true;
+	return false;
 }
 
-/* Declarations `regs.id` up to `regs.id` + `regs.offset`. */
-static bool declares(cptx_val regs, uint32_t decl) { return decl >= regs.id && decl - regs.id < (uint32_t)regs.offset; }
-
-static void mark_all(cptx_kernel *k, ir_value_fn fn, target *t)
+void ir_mark_renamed(cptx_module *m)
 {
-	for (ir_item *it = k->first; it; it = it->next) {
-		bool regs =
-			it->kind == ITEM_REGS && t->v.kind == CPTX_VAL_REG && declares(ir_operand(k, it, 0), ir_decl_of(k, t->v.id));
-		if (regs || ir_any_value(k, it, fn, t))
-			ir_mark(k, it);
+	for (cptx_kernel *k = m->first; k; k = k->next) {
+		for (ir_item *it = m->renamed.n || k->renamed.n ? k->first : NULL; it; it = it->next)
+			if (declares_renamed(k, it) || ir_any_value(k, it, is_renamed, NULL))
+				ir_mark(k, it);
+		table_free(&k->renamed, &m->a.hook);
 	}
+	for (ir_top *t = m->renamed.n ? m->top_first : NULL; t; t = t->next) {
+		const ir_sym *s = t->kind == TOP_VAR ? m->sym[t->sym - MODULE_SYM] : NULL;
+		bool mentions = s && is_noted(&m->renamed, NAMED_GLOBAL, t->sym - MODULE_SYM);
+		for (uint32_t i = 0; s && i < s->nreloc && !mentions; i++) {
+			const cptx_val *to = &s->reloc[i].to;
+			mentions = to->kind == CPTX_VAL_FUNC ? is_noted(&m->renamed, NAMED_BODY, to->id - 1)
+			                                     : is_noted(&m->renamed, NAMED_GLOBAL, to->id - MODULE_SYM);
+		}
+		if (mentions) {
+			ir_split_top(t);
+			t->edited = true;
+		}
+	}
+	table_free(&m->renamed, &m->a.hook);
 }
 
 /* Sections and .alias, which are kept as text; strings in them stay. */
@@ -100,24 +133,18 @@ static bool rename_in_text(cptx_module *m, ir_top *t, const char *old, const cha
 
 static bool rename_in_texts(cptx_module *m, const char *old, const char *name)
 {
-	for (ir_top *t = m->top_first; t; t = t->next)
-		if (t->kind == TOP_TEXT && !rename_in_text(m, t, old, name))
+	if (!ir_text_may_name(m, old))
+		return true;
+	for (ir_top *t = m->text_first; t; t = t->next_text)
+		if (!rename_in_text(m, t, old, name))
 			return false;
+	ir_text_changed(m);
 	return true;
 }
 
 /* ---- names that text may have ---- */
 
-static bool is_identifier(const char *s)
-{
-	const char *letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", *more = "0123456789_$";
-	size_t n = s ? strlen(s) : 0;
-	bool ok = n && n < 1024 && (strchr(letters, *s) || (strchr("_$%", *s) && n > 1));
-
-	for (size_t i = 1; ok && i < n; i++)
-		ok = strchr(letters, s[i]) || strchr(more, s[i]);
-	return ok;
-}
+static bool is_identifier(const char *s) { return ir_is_identifier(s, "_$%"); }
 
 static bool is_reserved(const char *name)
 {
@@ -134,12 +161,12 @@ static bool is_reserved(const char *name)
 	return !strcmp(name, "WARP_SZ");
 }
 
-/* Is some name of the body, or of the module, one of the range's? */
-static bool range_taken(const cptx_kernel *k, const char *prefix)
-{
-	const cptx_module *m = k->m;
-	size_t n = strlen(prefix);
 #define IN_RANGE(name) (!strncmp((name), prefix, n) && strspn((name) + n, "0123456789") == strlen((name) + n))
+
+/* Is some name of the body, or of the module, one of the range's?  Few have its beginning. */
+static bool local_in_range(const cptx_kernel *k, const char *prefix)
+{
+	size_t n = strlen(prefix);
 
 	for (size_t i = CLASS_COUNT; i < k->ndecl; i++) {
 		const char *name = k->decl[i].name;
@@ -154,6 +181,13 @@ static bool range_taken(const cptx_kernel *k, const char *prefix)
 	for (size_t i = 0; i < k->nlabel; i++)
 		if (k->label[i].name && IN_RANGE(k->label[i].name))
 			return true;
+	return false;
+}
+
+static bool global_in_range(const cptx_module *m, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
 	for (size_t i = 0; i < m->nsym; i++)
 		if (IN_RANGE(m->sym[i]->name))
 			return true;
@@ -161,7 +195,13 @@ static bool range_taken(const cptx_kernel *k, const char *prefix)
 		if (IN_RANGE(m->body[i]->name))
 			return true;
 	return false;
+}
 #undef IN_RANGE
+
+static bool range_taken(const cptx_kernel *k, const char *prefix)
+{
+	return (ir_local_begins(k, prefix) && local_in_range(k, prefix)) ||
+	       (ir_global_begins(k->m, prefix) && global_in_range(k->m, prefix));
 }
 
 /* The copy of a name that a register or label of the body may get; NULL, with an error. */
@@ -206,6 +246,8 @@ static void rename_symbol(cptx_kernel *k, cptx_site at, cptx_val v, const char *
 	ir_sym *s = k->sym[v.id];
 	bool own = !strcmp(s->name, name ? name : "");
 
+	const char *old = s->name;
+
 	if (own || !ir_name_ok(k->m, at, s->space == CPTX_PARAM ? "parameter" : "variable", name) ||
 	    !ir_local_name_free(k, at, name))
 		return;
@@ -214,23 +256,30 @@ static void rename_symbol(cptx_kernel *k, cptx_site at, cptx_val v, const char *
 		ir_no_memory(k->m, at);
 		return;
 	}
-	for (size_t i = 0; i < k->nparam; i++)
+	for (size_t i = 0; s->is_param && i < k->nparam; i++)
 		if (k->param[i].name == s->name)
 			k->param[i].name = copy;
 	s->name = copy;
+	ir_index_renamed_local(k, s->ended ? NAMED_ENDED : NAMED_VAR, v.id, old);
+	note(k->m, &k->renamed, NAMED_VAR, v.id);
 }
 
 static void rename_register(cptx_kernel *k, cptx_site at, cptx_val v, const char *name)
 {
-	ir_decl *d = &k->decl[ir_decl_of(k, v.id)];
+	uint32_t decl = ir_decl_of(k, v.id);
+	ir_decl *d = &k->decl[decl];
 
-	if (ir_decl_of(k, v.id) < CLASS_COUNT) {
+	if (decl < CLASS_COUNT) {
 		ir_error(k, CPTX_E_ARG, at, "registers that calls made have no name to change; those that text declares have");
 		return;
 	}
 	const char *copy = strcmp(d->name, name ? name : "") ? free_name(k, at, name, d->form == DECL_RANGE) : NULL;
-	if (copy)
-		d->name = copy;
+	const char *old = d->name;
+	if (!copy)
+		return;
+	d->name = copy;
+	ir_index_renamed_local(k, d->form == DECL_RANGE ? NAMED_RANGE : NAMED_REG, decl, old);
+	note(k->m, &k->renamed, NAMED_REG, decl);
 }
 
 static void rename_label(cptx_kernel *k, cptx_site at, cptx_val v, const char *name)
@@ -238,8 +287,13 @@ static void rename_label(cptx_kernel *k, cptx_site at, cptx_val v, const char *n
 	ir_label *l = &k->label[v.id];
 	const char *copy = l->name && !strcmp(l->name, name ? name : "") ? NULL : free_name(k, at, name, false);
 
-	if (copy && (!l->name || rename_in_texts(k->m, l->name, copy)))
-		l->name = copy;
+	const char *old = l->name;
+
+	if (!copy || (old && !rename_in_texts(k->m, old, copy)))
+		return;
+	l->name = copy;
+	ir_index_renamed_local(k, NAMED_LABEL, v.id, old);
+	note(k->m, &k->renamed, NAMED_LABEL, v.id);
 }
 
 static bool may_rename(cptx_module *m, cptx_site at)
@@ -253,8 +307,6 @@ static bool may_rename(cptx_module *m, cptx_site at)
 
 void cptx_edit_rename_(cptx_kernel *k, cptx_site at, cptx_val what, const char *name)
 {
-	target t = { .v = what };
-
 	if (!k || !may_rename(k->m, at) || !ir_owned(k, at, &what, "what is to be renamed"))
 		return;
 	if (k->removed) {
@@ -281,7 +333,7 @@ void cptx_edit_rename_(cptx_kernel *k, cptx_site at, cptx_val what, const char *
 		return;
 	if (!ir_is_label(&what) && (is_argument(k, k->arg, k->narg, &what) || is_argument(k, k->result, k->nresult, &what)))
 		k->edited = true;
-	mark_all(k, is_local, &t);
+	ir_touch(k);
 }
 
 /* ---- of the module ---- */
@@ -297,54 +349,46 @@ static bool there_is(cptx_module *m, cptx_site at, const char *name)
 
 static bool free_in_bodies(cptx_module *m, cptx_site at, const char *name)
 {
-	for (const cptx_kernel *k = m->first; k; k = k->next)
-		if (ir_body_has_name(k, name))
-			return error_set(&m->err, CPTX_E_ARG, at, "%s %s has something named '%s', which would hide it there",
-			                 k->is_func ? "function" : "kernel", k->name, name);
-	return true;
+	const cptx_kernel *k = ir_any_body_with(m, name);
+
+	return !k || error_set(&m->err, CPTX_E_ARG, at, "%s %s has something named '%s', which would hide it there",
+	                       k->is_func ? "function" : "kernel", k->name, name);
 }
 
-static bool refers(const cptx_module *m, const ir_sym *s, const char *name)
+static bool is_declared(const cptx_module *m, uint32_t sym, const void *user)
 {
-	for (uint32_t i = 0; i < s->nreloc; i++) {
-		const cptx_val *to = &s->reloc[i].to;
-		if ((to->kind == CPTX_VAL_FUNC ? m->body[to->id - 1]->name : m->sym[to->id - MODULE_SYM]->name) == name)
-			return true;
-	}
-	return false;
+	(void)user;
+	return !m->sym[sym]->removed;
+}
+
+static bool is_there(const cptx_module *m, uint32_t i, const void *user)
+{
+	(void)user;
+	return !m->body[i]->removed;
 }
 
 void cptx_edit_rename_global_(cptx_module *m, cptx_site at, const char *old, const char *name)
 {
-	target t = { .name = NULL };
+	uint32_t i;
 
 	if (!may_rename(m, at) || !there_is(m, at, old) || (name && !strcmp(old, name)) || !ir_name_ok(m, at, "new", name) ||
 	    !ir_module_name_free(m, at, name, NULL) || !free_in_bodies(m, at, name))
 		return;
-	t.name = arena_strdup(&m->a, name);
+	const char *copy = arena_strdup(&m->a, name);
 	old = arena_strdup(&m->a, old);
-	if (!t.name || !old || !rename_in_texts(m, old, name)) {
+	bool ok = copy && old && rename_in_texts(m, old, name);
+	while (ok && (i = ir_global_named(m, NAMED_GLOBAL, old, is_declared, NULL)) != IR_NONE) {
+		m->sym[i]->name = copy;
+		ok = ir_index_renamed(m, NAMED_GLOBAL, i, old) && note(m, &m->renamed, NAMED_GLOBAL, i);
+	}
+	while (ok && (i = ir_global_named(m, NAMED_BODY, old, is_there, NULL)) != IR_NONE) {
+		m->body[i]->name = copy;
+		m->body[i]->edited = true;
+		ok = ir_index_renamed(m, NAMED_BODY, i, old) && note(m, &m->renamed, NAMED_BODY, i);
+	}
+	if (!ok)
 		ir_no_memory(m, at);
-		return;
-	}
-	for (size_t i = 0; i < m->nsym; i++)
-		if (!m->sym[i]->removed && !strcmp(m->sym[i]->name, old))
-			m->sym[i]->name = t.name;
-	for (size_t i = 0; i < m->nbody; i++)
-		if (!m->body[i]->is_proto && !m->body[i]->removed && !strcmp(m->body[i]->name, old)) {
-			m->body[i]->name = t.name;
-			m->body[i]->edited = true;
-		}
-	for (ir_top *top = m->top_first; top; top = top->next) {
-		const ir_sym *s = top->kind == TOP_VAR ? m->sym[top->sym - MODULE_SYM] : NULL;
-		if (!s || (s->name != t.name && !refers(m, s, t.name)))
-			continue;
-		ir_split_top(top);
-		top->edited = true;
-	}
 	m->touched = true;
-	for (cptx_kernel *k = m->first; k; k = k->next)
-		mark_all(k, is_global, &t);
 }
 
 /* ---- removing from the module ---- */
@@ -358,17 +402,11 @@ static bool remove_top(cptx_module *m, ir_top *t)
 	return true;
 }
 
-static void remove_body(cptx_module *m, cptx_kernel *k)
+static bool remove_body(cptx_module *m, cptx_kernel *k)
 {
-	size_t i = 0;
-
 	k->removed = k->closed = true;
 	if (!k->has_body)
-		return;
-	while (m->placed[i] != k)
-		i++;
-	m->nplaced--;
-	memmove(m->placed + i, m->placed + i + 1, (m->nplaced - i) * sizeof *m->placed);
+		return true;
 	if (k->prev)
 		k->prev->next = k->next;
 	else
@@ -377,32 +415,45 @@ static void remove_body(cptx_module *m, cptx_kernel *k)
 		k->next->prev = k->prev;
 	else
 		m->last = k->prev;
+	return ir_unplace(m, k) || ir_no_memory(m, NOWHERE);
+}
+
+static bool remove_variable(cptx_module *m, uint32_t i)
+{
+	ir_sym *s = m->sym[i];
+
+	s->removed = 1;
+	if (!s->top)
+		return true;
+	m->const_bytes -= s->space == CPTX_CONST ? (uint32_t)MIN(s->size, m->const_bytes) : 0;
+	m->dyn_sym = m->dyn_sym == MODULE_SYM + i ? 0 : m->dyn_sym;
+	return remove_top(m, s->top);
+}
+
+static bool remove_function(cptx_module *m, cptx_kernel *k)
+{
+	for (ir_top *t = k->tops; t; t = t->same)
+		if (!remove_top(m, t))
+			return false;
+	k->tops = NULL;
+	return remove_body(m, k);
 }
 
 void cptx_edit_remove_global_(cptx_module *m, cptx_site at, const char *name)
 {
+	uint32_t i;
+	bool ok = true;
+
 	if (!may_rename(m, at) || !there_is(m, at, name))
 		return;
-	for (const ir_top *t = m->top_first; t; t = t->next)
-		if (t->kind == TOP_TEXT && strncmp(t->text, ".file", 5) != 0 && ir_find_word(t->text, name)) {
+	for (const ir_top *t = ir_text_may_name(m, name) ? m->text_first : NULL; t; t = t->next_text)
+		if (strncmp(t->text, ".file", 5) != 0 && ir_find_word(t->text, name)) {
 			error_set(&m->err, CPTX_E_STATE, at, "'%.64s' is still named in text: %.60s", name, t->text);
 			return;
 		}
 	m->touched = true;
-	for (ir_top *t = m->top_first, *next; t; t = next) {
-		ir_sym *s = t->kind == TOP_VAR ? m->sym[t->sym - MODULE_SYM] : NULL;
-		bool body = t->kind == TOP_BODY || t->kind == TOP_PROTO;
-		next = t->next;
-		if (body ? strcmp(t->k->name, name) != 0 : !s || strcmp(s->name, name) != 0)
-			continue;
-		if (!remove_top(m, t))
-			return;
-		if (s) {
-			s->removed = 1;
-			m->const_bytes -= s->space == CPTX_CONST ? (uint32_t)MIN(s->size, m->const_bytes) : 0;
-			m->dyn_sym = m->dyn_sym == t->sym ? 0 : m->dyn_sym;
-		} else if (!t->k->removed) {
-			remove_body(m, t->k);
-		}
-	}
+	while (ok && (i = ir_global_named(m, NAMED_GLOBAL, name, is_declared, NULL)) != IR_NONE)
+		ok = remove_variable(m, i);
+	while (ok && (i = ir_global_named(m, NAMED_BODY, name, is_there, NULL)) != IR_NONE)
+		ok = remove_function(m, m->body[i]);
 }

@@ -413,10 +413,12 @@ static bool declare_variable(parser *p, const ir_sym *specified, const word *w, 
 		s.size = all; /* the length follows from the values; it stays open in the text */
 	}
 	*(p->k ? p->k->sym[id] : p->m->sym[id - MODULE_SYM]) = s;
+	if (!p->k && !ir_index_global(p->m, NAMED_GLOBAL, id - MODULE_SYM))
+		return parse_out_of_memory(p);
 	if (!p->k) {
 		ir_top *t = parse_top(p, TOP_VAR);
 		if (t)
-			t->sym = id;
+			ir_top_var(p->m, t, id);
 		return t != NULL;
 	}
 	if (s.space == CPTX_SHARED && s.linkage != LINK_EXTERN)

@@ -245,11 +245,11 @@ static bool bind_name(parser *p, cptx_kernel *k, const word *name, cptx_kernel *
 	if (b && b->kind == NAME_FUNC) {
 		*declared = p->m->body[b->id - 1];
 		k->name = (*declared)->name;
-		return true;
+	} else {
+		b = names_bind(p, name, NAME_FUNC, k->number, 1);
+		k->name = b ? names_text(p, b) : "";
 	}
-	b = names_bind(p, name, NAME_FUNC, k->number, 1);
-	k->name = b ? names_text(p, b) : "";
-	return b != NULL;
+	return b && (ir_index_global(p->m, NAMED_BODY, k->number - 1) || parse_out_of_memory(p));
 }
 
 static bool same_as_declared(parser *p, const cptx_kernel *k, const word *name, const cptx_kernel *declared)
@@ -319,10 +319,11 @@ static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 	ir_top *t = parse_top(p, TOP_BODY);
 	if (!t)
 		return false;
-	t->k = k;
+	ir_top_body(t, k);
 	k->src = (uint32_t)(p->start - p->begin);
 	k->src_len = (uint32_t)(p->p - p->start);
-	ir_body_link(k);
+	if (!ir_body_link(k))
+		return parse_out_of_memory(p);
 	parse_take(p, '{');
 	parse_body(p);
 	if (p->columns && p->m->err.code == CPTX_OK)
@@ -379,7 +380,7 @@ bool parse_function(parser *p, unsigned linkage)
 			ir_top *t = parse_top(p, TOP_PROTO);
 			k->src = (uint32_t)(p->start - p->begin);
 			if (t)
-				t->k = k;
+				ir_top_body(t, k);
 			ok = t != NULL;
 		} else {
 			parse_error(p, p->p, CPTX_E_PARSE, "expected { or ; behind the head of '%s', found %s", k->name,

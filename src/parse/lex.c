@@ -192,7 +192,7 @@ bool parse_error(parser *p, const char *at, enum cptx_code code, const char *for
 	snprintf(err.file, sizeof err.file, "%s", p->file);
 	int n = snprintf(err.text, sizeof err.text, "%s:%u:%u: error: ", err.file, (unsigned)err.line, (unsigned)err.column);
 	va_start(ap, format);
-	vsnprintf(err.text + n, sizeof err.text - (size_t)n, format, ap);
+	text_message(err.text + n, sizeof err.text - (size_t)n, format, ap);
 	error_clean(&err);
 	va_end(ap);
 	if (p->m->err.code == CPTX_OK)

@@ -185,24 +185,32 @@ static bool is_name(const word *w)
 	       !sink;
 }
 
+/* What the name made of a word and digits is bound to, or IR_NONE. */
+static uint32_t numbered_binding(const name_table *t, const word *w, const char *digits, uint32_t n)
+{
+	uint32_t hash = w->hash;
+
+	for (uint32_t i = 0; i < n; i++)
+		hash = parse_hash(hash, digits[i]);
+	for (size_t i = (hash ^ hash >> 15) & (t->nslot - 1); t->slot[i].name; i = (i + 1) & (t->nslot - 1)) {
+		const name_slot *s = &t->slot[i];
+		if (s->hash == hash && s->len == w->len + n && !memcmp(s->name, w->s, w->len) && !memcmp(s->name + w->len, digits, n))
+			return s->binding;
+	}
+	return IR_NONE;
+}
+
 /* Is one of the names that a range declares taken in this scope? */
 static bool range_taken(parser *p, const word *w, uint32_t count)
 {
-	name_table *t = &p->names;
-	uint32_t hash = w->hash;
-	char name[80];
+	const name_table *t = &p->names;
+	char digits[MOST_DIGITS + 1];
 
-	if (!(t->numbers.stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1) || w->len > 64 || w->stem < w->len)
+	if (!(t->numbers.stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1) || w->stem < w->len)
 		return false;
-	memcpy(name, w->s, w->len);
 	for (uint32_t i = 0; i < count; i++) { /* no more work than making the registers is */
-		char *end = text_u64(name + w->len, i);
-		uint32_t len = (uint32_t)(end - name), h = hash;
-		for (const char *s = name + w->len; s < end; s++)
-			h = (h ^ (unsigned char)*s) * 16777619u;
-		const name_slot *s = slot_of(t, name, len, h);
-		if (s->name && s->binding != IR_NONE && s->binding >= t->scope[t->nscope - 1].first &&
-		    t->bound[s->binding].kind != NAME_LABEL)
+		uint32_t b = numbered_binding(t, w, digits, (uint32_t)(text_u64(digits, i) - digits));
+		if (b != IR_NONE && b >= t->scope[t->nscope - 1].first && t->bound[b].kind != NAME_LABEL)
 			return true;
 	}
 	return false;

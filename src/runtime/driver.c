@@ -110,7 +110,7 @@ bool driver_fail(const driver *d, cu_result r, cptx_error *err, cptx_site at, co
 	if (!err || err->code != CPTX_OK)
 		return false;
 	va_start(ap, format);
-	vsnprintf(doing, sizeof doing, format, ap);
+	text_message(doing, sizeof doing, format, ap);
 	va_end(ap);
 	driver_describe(d, r, what, sizeof what);
 	return error_set(err, CPTX_E_DRIVER, at, "%s: %s%s", doing, what,

@@ -16,7 +16,7 @@ static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_erro
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof text, format, ap);
+	text_message(text, sizeof text, format, ap);
 	va_end(ap);
 	error_set(err, code, at, "kernel %s: %s", name_shown(k->info.name, shown), text);
 	return false;

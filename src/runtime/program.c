@@ -34,7 +34,7 @@ bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cpt
 		return false;
 	k.name = copy;
 	p->kernels[p->nkernels++] = k;
-	return true;
+	return table_add(&p->names, &p->mem.hook, table_hash(TABLE_HASH, copy), (uint32_t)p->nkernels - 1);
 }
 
 bool program_learn(cptx_program *p, const char *text, const cptx_module *m)
@@ -84,11 +84,18 @@ static bool not_found(const cptx_program *p, const char *name, cptx_site at, cpt
 bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site at, cptx_error *err)
 {
 	*k = (kernel){ .info = { .name = name } };
-	for (size_t i = 0; i < p->nkernels; i++)
-		if (name ? !strcmp(p->kernels[i].name, name) : p->nkernels == 1) {
+	if (!name && p->nkernels == 1) {
+		k->info = p->kernels[0];
+		return true;
+	}
+	uint32_t hash = table_hash(TABLE_HASH, name ? name : "");
+	TABLE_EACH(&p->names, hash, i)
+	{
+		if (name && !strcmp(p->kernels[i].name, name)) {
 			k->info = p->kernels[i];
 			return true;
 		}
+	}
 	/* The names in a cubin are the driver's to know. */
 	return (name && (!p->nkernels || p->more_kernels)) || not_found(p, name, at, err);
 }
@@ -169,6 +176,7 @@ void cptx_program_destroy(cptx_program *p)
 		return;
 	if (p->handle)
 		p->dev->ops->unload(p);
+	table_free(&p->names, &p->mem.hook);
 	device_drop(p->dev);
 	arena_free(&p->mem);
 	free(p);

@@ -7,6 +7,7 @@
 
 #include "base/atomic.h"
 #include "base/base.h"
+#include "base/table.h"
 #include <cptx/device.h>
 
 typedef enum transfer_kind { TRANSFER_WRITE, TRANSFER_READ, TRANSFER_COPY, TRANSFER_FILL8, TRANSFER_FILL32 } transfer_kind;
@@ -109,6 +110,7 @@ struct cptx_program {
 	void *handle;
 	cptx_kernel_info *kernels; /* those whose names are known */
 	size_t nkernels, kernels_cap;
+	hash_table names;       /* of kernels */
 	bool more_kernels; /* it may have others */
 	const char *log, *target, *note;
 	unsigned version;

@@ -111,8 +111,8 @@ static bool is_capitals(const char *s)
 /* The identifier nearest to a name: letters, digits and _ (C), of PTX $ too. */
 static char *identifier(toc *t, const char *want, bool c)
 {
-	enum { LONGEST = 900 };
-	size_t n = MIN(strlen(want), (size_t)LONGEST);
+	enum { LONGEST = 200 }; /* that people read; those of PTX stay */
+	size_t n = c ? MIN(strlen(want), (size_t)LONGEST) : strlen(want);
 	char *s = TOC_ARRAY(t, char, n + 24), *p = s;
 
 	if (!s)

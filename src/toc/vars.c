@@ -70,7 +70,8 @@ static bool find_arrays(toc_body *b)
 static bool name_registers(toc_body *b)
 {
 	const cptx_kernel *k = b->k;
-	char text[1100];
+	enum { MOST = 200 }; /* of a name that people read */
+	char text[MOST + 1];
 
 	for (uint32_t i = 0; i < k->nreg; i++)
 		if (b->reg_var[i] == IR_NONE && !make_array(b, i, 1))
@@ -81,9 +82,9 @@ static bool name_registers(toc_body *b)
 		if (v->first_reg != i || !v->uses)
 			continue;
 		if (d->form == DECL_RANGE)
-			snprintf(text, sizeof text, "%.1000s%u", d->name, (unsigned)ir_number_of(k, i));
+			snprintf(text, sizeof text, "%.*s%u", MOST - 10, d->name, (unsigned)ir_number_of(k, i));
 		else
-			snprintf(text, sizeof text, "%.1000s", d->name);
+			snprintf(text, sizeof text, "%.*s", MOST, d->name);
 		v->name = names_make(b->t, &b->names, text, true, NULL, IR_NONE);
 	}
 	return !b->t->failed;
