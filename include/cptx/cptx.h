@@ -565,7 +565,7 @@ typedef struct cptx_parse_opt {
 /**
  * Reads PTX text of `size` bytes (it need not end in a NUL) into a module that equals a built one: it can be printed,
  * checked, edited, loaded.  NULL if memory is short, or if there is no text but a size.  After any error the module is of no
- * use but for cptx_module_error(), the first error.  `opt` may be NULL.  The text is copied where needed.
+ * use but for cptx_module_error(), the first error, and cptx_check().  `opt` may be NULL.  The text is copied where needed.
  */
 CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt);
 
@@ -573,6 +573,8 @@ CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse
  * Checks a module for its own .target (arch NULL), or as ptxas does with -arch: that code for its target runs there, and
  * within the limits there.  Reports every instruction, modifier and special register that the target or the .version of the
  * text lacks.  Returns the number of errors.  The module is frozen first.
+ * Of text in which cptx_parse() found errors: reports the first of them, and what the instructions lack that could be read
+ * (nothing, if it is .version or .target that is wrong).
  */
 CPTX_API size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void *user);
 

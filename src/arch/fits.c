@@ -17,7 +17,17 @@ unsigned arch_bits_of(unsigned type)
 	}
 }
 
-bool arch_type_fits(unsigned want, unsigned have, bool wider)
+/* PTX manual, "Operand Size Exceeding Instruction-Type Size": bits take a wider register of any type, integers one of
+ * integers or bits (.f16x2 is like them to ptxas), floating point numbers one of bits. */
+static bool fits_wider(arch_type w, unsigned have)
+{
+	arch_type h = arch_types[have];
+
+	return h.bits > w.bits && w.cls != 'X' &&
+	       (w.cls == 'B' || h.cls == 'B' || (is_int(w) && (is_int(h) || have == CPTX_F16X2)));
+}
+
+bool arch_type_fits(unsigned want, unsigned have, unsigned how)
 {
 	arch_type w = arch_types[want], h = arch_types[have];
 
@@ -26,7 +36,11 @@ bool arch_type_fits(unsigned want, unsigned have, bool wider)
 	if (want == CPTX_PRED || have == CPTX_PRED)
 		return false;
 	if (w.bits != h.bits)
-		return wider && h.bits > w.bits && h.bits <= 64 && arch_is_integer(have) && arch_is_integer(want);
+		return how & FITS_WIDER && fits_wider(w, have);
+	if (how & FITS_TOLD && is_int(w) && have == CPTX_F16X2)
+		return true;
+	if (how & FITS_VECTOR && w.cls == 'F' && is_int(h))
+		return true;
 	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h));
 }
 

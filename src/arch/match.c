@@ -407,7 +407,7 @@ static bool match_vector(const arch_form *f, const arch_operand *o, const arch_r
 		return WHY("%s begins with the layer, an integer or bits", name);
 	for (unsigned i = 0; varied && o->flags & OPERAND_EACH && i < v->count; i++) {
 		unsigned have = q->vec[v->id + i].type;
-		if (have && (!arch_type_fits(want, have, false) || !arch_is_held((enum arch_held)o->held, have)))
+		if (have && (!arch_type_fits(want, have, 0) || !arch_is_held((enum arch_held)o->held, have)))
 			return WHY("element %u of %s is .%s, not .%s", i, name, type_name(have), type_name(want));
 	}
 	return !vec || !v->space || match_elements(f, o, q, want, v, why);
@@ -479,7 +479,13 @@ static bool match_register(const arch_form *f, const arch_operand *o, const arch
 	bool old = v->kind == CPTX_VAL_SREG && arch_sregs[v->id].least && arch_types[want].bits >= arch_sregs[v->id].least &&
 	           arch_types[want].bits < arch_types[v->type].bits;
 	m->once |= old;
-	if (!old && !arch_type_fits(want, v->type, o->flags & OPERAND_WIDER))
+	/* the type is not that of some operand; coordinates are for people who mean them */
+	bool told = !o->type && !(o->flags & OPERAND_INSIDE) &&
+	            (q->by_group || !q->mods || q->mods[arch_groups[f->group + o->tgroup].field]);
+	unsigned how = (told ? FITS_TOLD : 0) | (o->flags & OPERAND_WIDER ? FITS_WIDER : 0);
+	if (told && count > 1 && o->cgroup != ARCH_NO)
+		how |= FITS_VECTOR;
+	if (!old && !arch_type_fits(want, v->type, how))
 		return WHY("%s is .%s, not .%s", name, type_name(v->type), type_name(want));
 	if (q->declared && o->held && v->kind != CPTX_VAL_SREG && v->kind != CPTX_VAL_SYM &&
 	    !match_held(o, m, v->type, name, why))

@@ -84,13 +84,46 @@ static int make_folder(char *path)
 	return why ? why : mkdir(path, 0700) && errno != EEXIST ? errno : 0;
 }
 
+static bool is_ours(uid_t owner) { return owner == geteuid() || !owner; }
+
+/*
+ * Machine code from the cache is run, so nobody else may be able to put any there; a sticky bit does not keep them from
+ * that.  The open folder is looked at, and not its name, which may come to mean another one.
+ */
+static bool is_safe(cptx_cache *c)
+{
+	struct stat s, link;
+
+	if (fstat(c->dir, &s)) {
+		cache_warn(c, "no cache: the folder %s cannot be looked at: %s", c->path, strerror(errno));
+		return false;
+	}
+	if (!is_ours(s.st_uid) || (!lstat(c->path, &link) && S_ISLNK(link.st_mode) && !is_ours(link.st_uid))) {
+		cache_warn(c, "no cache: the folder %s%s belongs to another user (%lu), who could put anything there", c->path,
+		           is_ours(s.st_uid) ? ", a link," : "", (unsigned long)(is_ours(s.st_uid) ? link.st_uid : s.st_uid));
+		return false;
+	}
+	if (s.st_mode & S_IWOTH) {
+		cache_warn(c, "no cache: all users may write into the folder %s; chmod o-w makes it one of yours", c->path);
+		return false;
+	}
+	c->shared = s.st_mode & S_IWGRP;
+	if (c->shared)
+		cache_warn(c, "all of group %lu may put machine code into the cache in %s; chmod g-w if you do not trust them",
+		           (unsigned long)s.st_gid, c->path);
+	return true;
+}
+
 static void open_folder(cptx_cache *c)
 {
 	int why = c->no_write ? 0 : make_folder(c->path);
 	c->dir = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dir < 0 && c->no_write && errno == ENOENT)
 		return; /* nothing to read: no harm */
-	if (c->dir < 0) {
+	if (c->dir >= 0 && !is_safe(c)) {
+		close(c->dir);
+		c->dir = -1;
+	} else if (c->dir < 0) {
 		cache_warn(c, "no cache: the folder %s cannot be used: %s", c->path, strerror(errno == ENOENT && why ? why : errno));
 	} else if (!c->no_write && faccessat(c->dir, ".", W_OK | X_OK, AT_EACCESS)) {
 		cache_warn(c, "the cache in %s is only read: %s", c->path, strerror(errno));
@@ -187,13 +220,18 @@ cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n)
 	return key;
 }
 
+bool cache_remove(const cptx_cache *c, const char *name)
+{
+	return !unlinkat(c->dir, name, 0) || !unlinkat(c->dir, name, AT_REMOVEDIR);
+}
+
 void cache_throw_away(cptx_cache *c, const char *name, int fd)
 {
 	struct stat mine, now;
 
 	if (cptx_cache_can_write(c) && !fstat(fd, &mine) && !fstatat(c->dir, name, &now, AT_SYMLINK_NOFOLLOW) &&
 	    mine.st_ino == now.st_ino && mine.st_dev == now.st_dev)
-		unlinkat(c->dir, name, 0);
+		cache_remove(c, name);
 }
 
 bool cptx_cache_get(cptx_cache *c, const cptx_cache_key *key, cptx_cache_entry *entry)
@@ -207,7 +245,7 @@ bool cptx_cache_get(cptx_cache *c, const cptx_cache_key *key, cptx_cache_entry *
 		return false;
 	entry_name(name, key);
 	int fd = openat(c->dir, name, READ_FLAGS);
-	bool ok = fd >= 0 && entry_read(fd, key, entry, &memory);
+	bool ok = fd >= 0 && entry_read(fd, key, c->shared, entry, &memory);
 	if (ok && cptx_cache_can_write(c))
 		futimens(fd, NULL); /* when it was used; where that may not be set, the order is that of storing */
 	if (fd >= 0 && !ok && memory) {
@@ -245,13 +283,23 @@ bool cptx_cache_put(cptx_cache *c, const cptx_cache_key *key, const cptx_cache_e
 		return false;
 	int fd = open_temporary(c, temporary, sizeof temporary);
 	entry_name(name, key);
-	bool ok = fd >= 0 && entry_write(fd, key, e) && !fsync(fd) && !renameat(c->dir, temporary, c->dir, name);
+	bool ok = fd >= 0 && entry_write(fd, key, e) && !fsync(fd);
+	bool renamed = ok && !renameat(c->dir, temporary, c->dir, name);
 	int why = errno;
+	if (ok && !renamed && why == EISDIR && cache_remove(c, name)) { /* a folder had its name */
+		renamed = !renameat(c->dir, temporary, c->dir, name);
+		why = errno;
+	}
+	ok = renamed;
 	if (!ok && fd >= 0)
 		unlinkat(c->dir, temporary, 0);
 	if (fd >= 0)
 		close(fd);
 	/* A sweep took the file for an abandoned one, or the folder went; or the process lacks something for a moment. */
+	if (!ok && why == EISDIR) {
+		cache_warn(c, "%s/%s is a folder with something in it where the cache wants to store a file", c->path, name);
+		return false;
+	}
 	if (!ok && (why == ENOENT || why == EMFILE || why == ENFILE || why == ENOMEM || why == EAGAIN || why == EINTR))
 		return false;
 	if (!ok) {

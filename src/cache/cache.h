@@ -14,6 +14,7 @@ struct cptx_cache {
 	uint64_t max_bytes;
 	void (*warn)(void *user, const char *text);
 	void *user;
+	bool shared; /* others of its group may write there */
 	atomic_bool no_write, warned;
 	atomic_uint_fast64_t hits, misses, stored, damaged;
 	atomic_uint_fast64_t unswept; /* bytes stored since the bound was last looked at */
@@ -29,11 +30,14 @@ enum { ENTRY_NAME = 2 * HASH_BYTES + 7 }; /* "0123...ef.entry" and a NUL */
 void cache_warn(cptx_cache *c, const char *format, ...) CPTX_PRINTF_(2, 3);
 void entry_name(char name[ENTRY_NAME], const cptx_cache_key *key);
 bool entry_is_name(const char *name);
-/* The whole of an open entry file; key NULL: that of its name is not compared.  False: damaged, or no memory (*memory). */
-bool entry_read(int fd, const cptx_cache_key *key, cptx_cache_entry *out, bool *memory);
+/* The whole of an open entry file; key NULL: that of its name is not compared; shared: it may be of another user.  False:
+ * damaged, or no file, or no memory (*memory). */
+bool entry_read(int fd, const cptx_cache_key *key, bool shared, cptx_cache_entry *out, bool *memory);
 /* Bytes of its file. */
 uint64_t entry_bytes(const cptx_cache_entry *e);
 bool entry_write(int fd, const cptx_cache_key *key, const cptx_cache_entry *e);
+/* Removes whatever has that name; a folder only if it is empty. */
+bool cache_remove(const cptx_cache *c, const char *name);
 /* Takes a damaged file away; not one that somebody has put in its place meanwhile. */
 void cache_throw_away(cptx_cache *c, const char *name, int fd);
 /* Removes what the bound does not allow, the least lately used first, and what killed writers left. */

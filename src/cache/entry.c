@@ -124,7 +124,7 @@ static bool sizes_of(const uint8_t *head, uint64_t file, uint64_t size[3])
 	return !left && size[1] && size[2];
 }
 
-bool entry_read(int fd, const cptx_cache_key *key, cptx_cache_entry *out, bool *memory)
+bool entry_read(int fd, const cptx_cache_key *key, bool shared, cptx_cache_entry *out, bool *memory)
 {
 	static const uint8_t zero[HEAD - AT_ZERO] = { 0 };
 	uint8_t head[HEAD], want[HASH_BYTES];
@@ -132,7 +132,7 @@ bool entry_read(int fd, const cptx_cache_key *key, cptx_cache_entry *out, bool *
 	struct stat s;
 
 	*memory = true;
-	if (fstat(fd, &s) || s.st_size < HEAD || (uint64_t)s.st_size > SIZE_MAX / 2 || !read_all(fd, head, HEAD, 0) ||
+	if (fstat(fd, &s) || !S_ISREG(s.st_mode) || (!shared && s.st_uid && s.st_uid != geteuid()) || s.st_size < HEAD || (uint64_t)s.st_size > SIZE_MAX / 2 || !read_all(fd, head, HEAD, 0) ||
 	    memcmp(head, magic, sizeof magic) || (key && memcmp(head + AT_KEY, key->bytes, sizeof key->bytes)) ||
 	    memcmp(head + AT_ZERO, zero, sizeof zero) || !sizes_of(head, (uint64_t)s.st_size, size))
 		return false;

@@ -52,7 +52,7 @@ static void remove_abandoned(const cptx_cache *c, const char *name)
 	if (!dead && errno != EWOULDBLOCK)
 		dead = fstat(fd, &s) == 0 && time(NULL) - s.st_mtime > ABANDONED_SECONDS;
 	if (dead)
-		unlinkat(c->dir, name, 0);
+		cache_remove(c, name);
 	close(fd);
 }
 
@@ -72,7 +72,7 @@ static bool list(const cptx_cache *c, listing *l, bool tidy)
 	for (struct dirent *e; ok && (e = readdir(d));) {
 		struct stat s;
 		if (entry_is_name(e->d_name)) {
-			if (fstatat(c->dir, e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(s.st_mode))
+			if (fstatat(c->dir, e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) /* no file at all is a damaged one */
 				ok = listing_add(l, e->d_name, &s);
 		} else if (tidy && !strncmp(e->d_name, "tmp-", 4)) {
 			remove_abandoned(c, e->d_name);
@@ -94,9 +94,12 @@ static int by_use(const void *a, const void *b)
 
 void cache_sweep(cptx_cache *c)
 {
-	int lock = openat(c->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	const int flags = O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW;
+	int lock = openat(c->dir, "lock", flags, 0600);
 	listing l;
 
+	if (lock < 0 && (errno == EISDIR || errno == ELOOP || errno == ENXIO) && cache_remove(c, "lock")) /* no file */
+		lock = openat(c->dir, "lock", flags, 0600);
 	if (lock < 0)
 		return;
 	/* Who has it sweeps; nobody waits. */
@@ -105,7 +108,7 @@ void cache_sweep(cptx_cache *c)
 			uint64_t aim = c->max_bytes - c->max_bytes / 8; /* some room, so that not every store sweeps */
 			qsort(l.at, l.n, sizeof *l.at, by_use);
 			for (size_t i = 0; i < l.n && l.bytes > aim; i++)
-				if (unlinkat(c->dir, l.at[i].name, 0) == 0)
+				if (cache_remove(c, l.at[i].name))
 					l.bytes -= l.at[i].bytes;
 		}
 		free(l.at);
@@ -123,13 +126,19 @@ static bool look(cptx_cache *c, const found *f, bool remove, cptx_cache_item *it
 
 	*e = (cptx_cache_entry){ 0 };
 	*item = (cptx_cache_item){ .name = f->name, .bytes = f->bytes, .used = f->used.tv_sec, .about = "" };
-	if (fd < 0)
+	if (fd < 0 && errno == ENOENT)
 		return false; /* it went meanwhile */
+	if (fd < 0) { /* a link, a socket, or somebody else's */
+		item->damaged = true;
+		if (remove && cptx_cache_can_write(c))
+			cache_remove(c, f->name);
+		return true;
+	}
 	for (size_t i = 0; i < sizeof key.bytes; i++) {
 		char hex[3] = { f->name[2 * i], f->name[2 * i + 1], 0 };
 		key.bytes[i] = (uint8_t)strtoul(hex, NULL, 16);
 	}
-	bool ok = entry_read(fd, &key, e, &memory);
+	bool ok = entry_read(fd, &key, c->shared, e, &memory);
 	if (ok)
 		item->about = e->about;
 	item->damaged = !ok && memory;
@@ -167,7 +176,7 @@ uint64_t cptx_cache_clear(cptx_cache *c)
 	if (!c || !cptx_cache_can_write(c) || !list(c, &l, true))
 		return 0;
 	for (size_t i = 0; i < l.n; i++)
-		gone += unlinkat(c->dir, l.at[i].name, 0) == 0;
+		gone += cache_remove(c, l.at[i].name);
 	free(l.at);
 	return gone;
 }

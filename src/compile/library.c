@@ -68,8 +68,9 @@ bool file_identity(const char *path, char *text, size_t size)
 		free(whole);
 		return false;
 	}
-	int n = snprintf(text, size, "%s %lld %lld.%09ld", whole, (long long)s.st_size, (long long)s.st_mtim.tv_sec,
-	                 s.st_mtim.tv_nsec);
+	int n = snprintf(text, size, "%s %lld %llu %lld.%09ld %lld.%09ld", whole, (long long)s.st_size,
+	                 (unsigned long long)s.st_ino, (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec,
+	                 (long long)s.st_ctim.tv_sec, s.st_ctim.tv_nsec); /* nobody can set the last of these */
 	free(whole);
 	return n > 0 && (size_t)n < size;
 }

@@ -36,7 +36,7 @@ static void check_body(checker *c, const cptx_kernel *k, const cptx_target *devi
 	emitter *e = &c->e;
 
 	e->k = k;
-	if (!emit_limits(e, device) || !emit_name_registers(e))
+	if (!c->e.m->misread && (!emit_limits(e, device) || !emit_name_registers(e)))
 		take_error(c);
 	for (const ir_item *it = k->first; it; it = it->next) {
 		if (it->kind == ITEM_INSN && !emit_check_insn(e, it))
@@ -51,8 +51,14 @@ size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void 
 	const cptx_target *device = arch ? cptx_target_find(arch) : m ? m->target : NULL;
 	const cptx_target *code = m && m->target ? m->target : device;
 
+	bool misread = m && m->misread;
+
 	if (!m || !cptx_module_freeze(m))
 		c.err = *cptx_module_error(m);
+	if (misread)
+		take_error(&c);
+	if (c.err.code != CPTX_OK)
+		;
 	else if (!code || !device)
 		arch_no_target(arch, NOWHERE, &c.err);
 	else if (!runs_on(code, device))
@@ -61,8 +67,9 @@ size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void 
 		          code->suffix == 'a'   ? "architecture-specific targets run on themselves only"
 		          : code->suffix == 'f' ? "family-specific targets run on later ones of the family"
 		                                : "it runs on that architecture and later ones");
+	bool judged = c.err.code == CPTX_OK;
 	take_error(&c);
-	if (c.n)
+	if (!judged)
 		return c.n;
 	cptx_ptx *out = emit_new(m, code);
 	if (!out) {

@@ -334,7 +334,7 @@ struct cptx_module {
 	const char *last_file; /* the user's pointer that file number `last_file_number` was made from */
 	uint16_t last_file_number;
 
-	bool parsed;
+	bool parsed, misread; /* misread: the text has errors, but what was read can be judged */
 	uint16_t version;                /* of parsed text, times ten */
 	const cptx_target *target;       /* of parsed text */
 	const char *target_more;         /* ", debug" and the like; "" */

@@ -289,7 +289,7 @@ static bool read_head(parser *p, cptx_kernel *k, word *name, cptx_kernel **decla
 }
 
 /* Without the text, a statement's place in it is of no use: its column takes its place (see emit_error). */
-static void keep_columns(parser *p, const cptx_kernel *k)
+void parse_keep_columns(parser *p, const cptx_kernel *k)
 {
 	const char *line = p->end, *seen = p->end; /* where the line begins; up to where it is known to have no end */
 
@@ -326,8 +326,8 @@ static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 		return parse_out_of_memory(p);
 	parse_take(p, '{');
 	parse_body(p);
-	if (p->columns && p->m->err.code == CPTX_OK)
-		keep_columns(p, k);
+	if (p->columns)
+		parse_keep_columns(p, k);
 	t->src_len = (uint32_t)(p->stop - p->begin) - t->src;
 	return true;
 }

@@ -408,6 +408,9 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	p->most_errors = o->most_errors ? o->most_errors : MOST_ERRORS;
 	if (names_init(p))
 		read_module(p);
+	m->misread = p->nerror && !p->no_memory && m->target && m->version >= m->target->ptx;
+	for (const cptx_kernel *k = m->misread && !p->columns ? m->first : NULL; k; k = k->next)
+		parse_keep_columns(p, k);
 	m->a.ahead = m->a.total / 64; /* freezing takes a little */
 	names_free(p);
 	if (p->comments)

@@ -219,6 +219,7 @@ bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named);
 
 /* ---- head.c: kernels and functions ---- */
 bool parse_function(parser *p, unsigned linkage);
+void parse_keep_columns(parser *p, const cptx_kernel *k); /* in place of the places of its statements */
 bool parse_signature(parser *p, cptx_kernel *k);
 bool parse_string(parser *p); /* "..." */
 bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);

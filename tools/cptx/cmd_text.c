@@ -17,10 +17,11 @@ static void report(void *user, const cptx_error *e)
 	fprintf(stderr, "%s\n", e->text);
 }
 
-cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors)
+/* The module, even where the text has errors; NULL, after a message, if there is none. */
+static cptx_module *parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors, cptx_report_fn to, void *user,
+                          uint32_t *n)
 {
 	size_t size = 0;
-	uint32_t n = 0;
 	char *text = cli_read(cmd, path, &size);
 
 	if (!text)
@@ -29,16 +30,24 @@ cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep, uint
 	                            &(cptx_parse_opt){ .name = strcmp(path, "-") ? path : "<stdin>",
 	                                               .keep = keep,
 	                                               .most_errors = most_errors,
-	                                               .report = report,
-	                                               .user = &n });
+	                                               .report = to,
+	                                               .user = user });
 	free(text);
-	if (n == most_errors)
+	if (*n == most_errors)
 		cli_failed(cmd, "%s: stopped after %u errors, and read no further; `cptx check --errors N` goes on to the N-th",
-		           path, (unsigned)n);
+		           path, (unsigned)*n);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && (!m || !e->line))
 		cli_failed(cmd, "%s: %s", path, e->text); /* what has no place in the text was not reported yet */
-	if (m && e) {
+	return m;
+}
+
+cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors)
+{
+	uint32_t n = 0;
+	cptx_module *m = parse(cmd, path, keep, most_errors, report, &n, &n);
+
+	if (m && cptx_module_error(m)) {
 		cptx_module_destroy(m);
 		return NULL;
 	}
@@ -109,11 +118,78 @@ static const cli_option check_options[] = {
 	[CHECK_ERRORS] = { "errors", 'e', "N", "read no further after so many errors in a file (default 1000)", NULL },
 };
 
+/* Errors of a file, to be told by their places: those of reading it and of what it lacks come one after the other. */
+typedef struct said {
+	char *text;
+	uint32_t line, column, order;
+} said;
+typedef struct heard {
+	uint32_t n; /* errors, the first member: see parse() */
+	said *at;
+	size_t cap;
+	bool no_memory;
+} heard;
+
+static void hear(void *user, const cptx_error *e)
+{
+	heard *h = user;
+
+	if (h->n == h->cap) {
+		size_t cap = h->cap ? 2 * h->cap : 64;
+		said *grown = realloc(h->at, cap * sizeof *grown);
+		h->no_memory |= !grown;
+		if (!grown)
+			return;
+		h->at = grown, h->cap = cap;
+	}
+	for (uint32_t i = 0; i < h->n && i < 1; i++)
+		if (!strcmp(h->at[0].text, e->text)) /* cptx_check tells the first one again */
+			return;
+	h->at[h->n] = (said){ strdup(e->text), e->line, e->column, h->n };
+	h->no_memory |= !h->at[h->n].text;
+	h->n += h->at[h->n].text != NULL;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const said *x = a, *y = b;
+
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	if (x->column != y->column)
+		return x->column < y->column ? -1 : 1;
+	return x->order < y->order ? -1 : 1;
+}
+
+static bool check_file(const cli_command *cmd, const char *path, const char **arch, int narch, uint32_t most)
+{
+	heard h = { 0 };
+	cptx_module *m = parse(cmd, path, false, most, hear, &h, &h.n);
+	bool misread = h.n != 0, good = m && !cptx_module_error(m);
+
+	for (int a = 0; m && a < narch; a++)
+		good &= !cptx_check(m, arch[a], misread ? hear : report, &h);
+	if (misread)
+		qsort(h.at, h.n, sizeof *h.at, by_place);
+	for (uint32_t i = 0; misread && i < h.n; i++) {
+		if (!i || strcmp(h.at[i - 1].text, h.at[i].text) != 0) /* of several targets */
+			fprintf(stderr, "%s\n", h.at[i].text);
+		good = false;
+	}
+	if (h.no_memory)
+		good = !cli_failed(cmd, "out of memory");
+	for (uint32_t i = 0; misread && i < h.n; i++)
+		free(h.at[i].text);
+	free(h.at);
+	cptx_module_destroy(m);
+	return good;
+}
+
 static int run_check(const cli_command *cmd, int argc, char **argv)
 {
 	const char *value, *arch[MOST_ARCHS];
 	int status = EXIT_OK, narch = 0, option;
-	uint32_t n, most = CLI_MOST_ERRORS;
+	uint32_t most = CLI_MOST_ERRORS;
 	uint64_t given;
 
 	while ((option = cli_next(cmd, argc, argv, &value, &status)) >= 0) {
@@ -135,16 +211,9 @@ static int run_check(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "give a file, or - for standard input");
 	if (!narch)
 		arch[narch++] = NULL;
-	for (int i = optind; i < argc; i++) {
-		n = 0;
-		cptx_module *m = cli_parse(cmd, argv[i], false, most);
-		if (!m)
+	for (int i = optind; i < argc; i++)
+		if (!check_file(cmd, argv[i], arch, narch, most))
 			status = EXIT_FAILED;
-		for (int a = 0; m && a < narch; a++)
-			if (cptx_check(m, arch[a], report, &n))
-				status = EXIT_FAILED;
-		cptx_module_destroy(m);
-	}
 	return status;
 }
 
