@@ -168,10 +168,9 @@ static void spoil_struct(const char *type, char *to)
 /* The operands and the modifiers of a builder call. */
 static void spoil_call(void *val, size_t val_size, uint16_t *mod, size_t mod_size)
 {
-	cptx_val v = spoilt_val(hole);
-
 	if (mode != SPOILT)
 		return;
+	cptx_val v = spoilt_val(hole);
 	for (size_t i = 0; i < val_size / sizeof v; i++)
 		memcpy((char *)val + i * sizeof v, hole < 32 || i == (size_t)hole % 8 ? &v : &have.reg, sizeof v);
 	mod[(size_t)hole % (mod_size / sizeof *mod)] = hole % 3 ? 0xffff : 300;
