@@ -16,7 +16,7 @@ Every document is gone through from its top to its end, in an empty folder that 
 
 A command ends with status 0, or with the one its comment names: "# exit status 1".  One whose comment says what it needs, a
 program ("needs nvdisasm", "needs ptxas 13.0 and nvdisasm"), is run only where that is there.  In a test there never is "a GPU" or
-"root", and there are no "minutes".
+"root", and there are no "minutes".  The commands of the README write into build/ only.
 
 The last line is "blocks: N passed, N failed, N skipped".
 """
@@ -138,7 +138,7 @@ def check_fragments(folder):
                       if header.name != "cplusplus.h")
     unit = folder / "fragments.c"
     unit.write_text("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n" + headers + context + "".join(text for _, text in fragments))
-    done = subprocess.run(cc.split() + ["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-missing-field-initializers", f"-I{source}/include",
+    done = subprocess.run(cc.split() + ["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused", f"-I{source}/include",
                                         f"-I{build}/include", str(unit)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     bad = set(re.findall(r"^(\S+\.md):(\d+):.*error", done.stdout, flags=re.M))
     if done.returncode and not bad:
@@ -152,17 +152,29 @@ def check_fragments(folder):
             passed += 1
 
 
+def program(block, file):
+    """A whole program: it compiles, and no compiler warns."""
+    global passed
+    done = subprocess.run(cc.split() + ["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/include", file.name],
+                          cwd=file.parent, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        return tell(f"{block.where}:{block.line}", "a compiler warns", done.stdout)
+    passed += 1
+
+
 def document(path, folder):
     for name in ("examples", "include", "python", "src", "tests", "bench", "docs"):
         (folder / name).symlink_to(source / name)
     (folder / "build").symlink_to(build)
     env = {name: value for name, value in os.environ.items() if not name.startswith("CPTX_") or name == "CPTX_PTXAS"}
-    env |= {"CPTX_CUDA_LIBRARY": "/nonexistent/libcuda.so.1", "CPTX_CACHE_DIR": str(folder / "cache"), "LC_ALL": "C"}
+    env |= {"CPTX_CUDA_LIBRARY": "/nonexistent/libcuda.so.1", "CPTX_CACHE_DIR": str(folder) + ".cache", "LC_ALL": "C"}
     env["PATH"] += ":/usr/local/cuda/bin"
     for block in blocks(path):
         named = re.match(r"(?:/\* (\S+\.c) \*/|// (\S+\.ptx))$", block.text.splitlines()[0] if block.text.strip() else "")
         if named:
             (folder / (named[1] or named[2])).write_text(block.text)
+            if named[1]:
+                program(block, folder / named[1])
         elif block.language == "c":
             fragment(block)
         elif block.language == "python":
@@ -172,6 +184,9 @@ def document(path, folder):
                 run(block, number, command, expected, folder, env)
         else:
             unread[block.language or "text"] += 1
+    left = [p.name for p in folder.iterdir() if not p.is_symlink()]
+    if path.name == "README.md" and left:  # whoever follows it does so in the source tree
+        tell(path.name, "its commands leave files outside of build/: " + " ".join(sorted(left)))
 
 
 with tempfile.TemporaryDirectory() as scratch:
