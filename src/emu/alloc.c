@@ -84,16 +84,20 @@ static size_t behind(const emu_machine *m, uint64_t at)
 
 emu_alloc *emu_alloc_near(const emu_machine *m, uint64_t at, const emu_alloc **next)
 {
-	size_t i = behind(m, at);
+	size_t i = behind(m, at), n = i;
 
-	*next = i < m->nalloc ? m->alloc[i] : NULL;
+	while (n < m->nalloc && !m->alloc[n]->p)
+		n++;
+	while (i && !m->alloc[i - 1]->p)
+		i--;
+	*next = n < m->nalloc ? m->alloc[n] : NULL;
 	return i ? m->alloc[i - 1] : NULL;
 }
 
 emu_alloc *emu_alloc_find(const emu_machine *m, uint64_t at)
 {
-	const emu_alloc *next;
-	emu_alloc *a = emu_alloc_near(m, at, &next);
+	size_t i = behind(m, at);
+	emu_alloc *a = i ? m->alloc[i - 1] : NULL;
 
 	return a && at - a->at < a->size ? a : NULL;
 }
@@ -194,7 +198,12 @@ static bool insert(emu_machine *m, emu_alloc *a, uint64_t align, uint64_t shift)
 		m->alloc = p;
 		m->cap_alloc = cap;
 	}
-	if (!find_room(m, a, align, shift, &number))
+	bool found = find_room(m, a, align, shift, &number);
+	if (!found && !m->running && m->nclosed) { /* what is closed may stand in the way */
+		emu_alloc_sweep(m);
+		found = find_room(m, a, align, shift, &number);
+	}
+	if (!found)
 		return false;
 	memmove(&m->alloc[number + 1], &m->alloc[number], (m->nalloc - number) * sizeof *m->alloc);
 	m->alloc[number] = a;
@@ -248,8 +257,9 @@ bool emu_alloc_free(emu_machine *m, uint64_t at)
 	if (!a || a->at != at || !a->p)
 		return false;
 	emu_alloc_close(m, a);
-	if (!m->running)
-		emu_alloc_sweep(m, i - 1);
+	/* Taking one away moves all behind it: many go at once. */
+	if (!m->running && m->nclosed > m->nalloc / 2)
+		emu_alloc_sweep(m);
 	return true;
 }
 
@@ -260,18 +270,22 @@ void emu_alloc_close(emu_machine *m, emu_alloc *a)
 	m->heap -= a->is_heap ? a->size : 0;
 	free_bytes(a);
 	a->size = 0;
+	m->nclosed++;
 }
 
-void emu_alloc_sweep(emu_machine *m, size_t from)
+void emu_alloc_sweep(emu_machine *m)
 {
-	size_t n = from;
+	size_t n = 0;
 
-	for (size_t i = from; i < m->nalloc; i++)
+	if (!m->nclosed)
+		return;
+	for (size_t i = 0; i < m->nalloc; i++)
 		if (m->alloc[i]->p)
 			m->alloc[n++] = m->alloc[i];
 		else
 			free_one(m->alloc[i]);
 	m->nalloc = n;
+	m->nclosed = 0;
 }
 
 enum cptx_finding_code emu_free_wrong(const emu_machine *m, uint64_t at, bool heap, char why[EMU_WHY])

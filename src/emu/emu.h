@@ -468,6 +468,7 @@ struct emu_machine {
 	uint64_t next_at, bytes, heap /* bytes that malloc in kernels has given */;
 	emu_freed *freed; /* the latest, in a ring */
 	uint64_t nfreed;  /* ever */
+	size_t nclosed;   /* of alloc: freed, but still there */
 	bool again;       /* addresses that were freed are given again */
 	bool running;     /* a launch is under way, in the thread that holds the device's lock */
 	cptx_emu_finding *finding;

@@ -368,6 +368,8 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 		                 "cptx_emu_continue(dev) lets the next ones run, cptx_emu_finding_at has what was found",
 		                 image->kernel->name);
 	bool outer = m->running; /* what prints may launch */
+	if (!outer)
+		emu_alloc_sweep(m);
 	m->running = true;
 	g.hits = NEW_ARRAY(uint64_t, image->nop + 1u);
 	g.traffic = NEW_ARRAY(struct emu_traffic, image->nop + 1u);
@@ -376,7 +378,7 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	free(g.traffic);
 	m->running = outer;
 	if (!outer)
-		emu_alloc_sweep(m, 0);
+		emu_alloc_sweep(m);
 	char shown[NAME_SHOWN + 1];
 	if (!ok)
 		return error_set(err, CPTX_E_MEMORY, at, "kernel %s: out of memory", name_shown(image->kernel->name, shown));

@@ -213,7 +213,8 @@ START_TEST(build_refuses)
 	ck_assert_ptr_null(cptx_gemm_build(NULL, &(cptx_gemm_opt){ .bm = 0 }, NULL));
 	o.name = "fine";
 	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, &err));
-	ck_assert_int_eq(err.code, CPTX_E_MEMORY);
+	ck_assert_int_eq(err.code, CPTX_E_ARG);
+	ck_assert_ptr_nonnull(strstr(err.text, "NULL"));
 	cptx_module_destroy(m);
 }
 END_TEST
