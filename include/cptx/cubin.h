@@ -64,6 +64,12 @@ typedef struct cptx_cubin_control {
 /** Of the instruction at byte `address` (a multiple of 16) of kernel i; false if there is none. */
 CPTX_API bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out);
 /**
+ * Registers R0 to R254 that the instruction at byte `address` of kernel i reads or writes, all of a pair or more: bit n of
+ * `registers`, from the lowest of registers[0] on.  False, and all are 0, where there is none, or one whose registers this
+ * version of cptx does not know.
+ */
+CPTX_API bool cptx_cubin_view_registers(const cptx_cubin_view *c, size_t i, uint32_t address, uint64_t registers[4]);
+/**
  * Registers of 32 bits alive at each instruction of kernel i: those in use in front of it, and those that it writes.
  * live[n], n of `nlive` at most: of the instruction at byte 16 n, 0 where none gets to.  Returns the most of the kernel and
  * of the functions that it calls; 0, with *err set (may be NULL), if they are not known: an operation or a form that this

@@ -5,6 +5,7 @@
  * of what follows.
  */
 #include "inspect/cubin.h"
+#include "inspect/sass.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -366,6 +367,21 @@ bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t addres
 	*out = (cptx_cubin_control){
 		.stall = bits & 15, .write_board = bits >> 5 & 7, .read_board = bits >> 8 & 7, .waits = bits >> 11 & 63
 	};
+	return true;
+}
+
+bool cptx_cubin_view_registers(const cptx_cubin_view *c, size_t i, uint32_t address, uint64_t registers[4])
+{
+	sass_insn is;
+
+	if (!registers)
+		return false;
+	memset(registers, 0, SASS_WORDS * sizeof *registers);
+	if (!c || i >= c->nkernel || !c->kernel[i].code || address % 16 || address >= c->kernel[i].k.code / 16 * 16 ||
+	    !sass_knows(c->arch) || !sass_decode(c->kernel[i].code + address, c->arch, address, &is))
+		return false;
+	for (unsigned w = 0; w < SASS_WORDS; w++)
+		registers[w] = is.use.w[w] | is.def.w[w];
 	return true;
 }
 

@@ -130,6 +130,90 @@ ok "a pragma is seen" status 1 "$cptx" diff "$dir/two.ptx" "$dir/two_pragma.ptx"
 ok "as it was written" has '^\+ \.pragma "nounroll";' "$dir/out"
 ok "elements of a vector" status 1 "$cptx" diff "$dir/two.ptx" "$dir/two_turned.ptx"
 ok "trouble" status 2 "$cptx" diff "$dir/gemm.ptx" "$dir/none.ptx"
+cat >"$dir/names.ptx" <<'EOF'
+.version 8.0
+.target sm_80
+.address_size 64
+.func (.reg .b32 r) f(.reg .b32 x, .reg .b32 y) { .reg .b32 t; sub.s32 t, x, y; mov.b32 r, t; ret; }
+.visible .entry k(.param .u64 p, .param .u32 n) {
+.reg .b64 a, b; .reg .b32 u, v, w; .reg .pred q;
+ld.param.u64 a, [p];
+ld.param.u32 u, [n];
+setp.lt.u32 q, v, u;
+@q bra one;
+here: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _);
+mov.u64 b, f;
+call (w), b, (u, v), here;
+all: .branchtargets one, two;
+brx.idx w, all;
+one: st.global.u32 [a], w;
+two: ret;
+}
+EOF
+# swap A B NEW: exchanges two words of the text
+swap() { sed "s/\\b$1\\b/#/g; s/\\b$2\\b/$1/g; s/#/$2/g"; }
+swap u v <"$dir/names.ptx" | swap a b | swap one two | swap x y | sed 's/here/there/; s/\ball\b/each/; s/\bq\b/other/g; s/\bt\b/sum/g' >"$dir/swapped.ptx"
+ok "names of all kinds" status 0 "$cptx" diff "$dir/names.ptx" "$dir/swapped.ptx"
+different() { # different WHAT SED
+	sed "$2" "$dir/swapped.ptx" >"$dir/changed.ptx"
+	ok "$1" status 1 "$cptx" diff "$dir/names.ptx" "$dir/changed.ptx"
+}
+different "the parameters of a function in another order" 's/f(.reg .b32 y, .reg .b32 x)/f(.reg .b32 x, .reg .b32 y)/'
+different "another register in one place" 's/setp.lt.u32 other, u, v/setp.lt.u32 other, u, u/'
+different "one register for two" 's/mov.u64 a, f/mov.u64 b, f/; s/call (w), a/call (w), b/'
+different "another target of a branch" 's/bra two/bra one/'
+different "another list of targets" 's/branchtargets two, one/branchtargets one, two/'
+different "another prototype" 's/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _)/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b64 _)/'
+
+# ---- diff, of machine code: a cubin with other registers, and a disassembler that knows what it says ----
+names=$(dirname "$0")/names at=1664
+cat >"$dir/disassembler" <<'EOF'
+#!/bin/sh
+cat "$(dirname "$0")/$(cksum <"$1" | tr ' ' _).sass"
+EOF
+chmod +x "$dir/disassembler"
+# code NAME SED OFFSET:OCTAL...: a cubin whose code has other bytes, and its text
+code() {
+	cp "$names/loop.sm_80.cubin" "$dir/$1.cubin" && chmod u+w "$dir/$1.cubin"
+	text=$2 to=$dir/$1.cubin
+	shift 2
+	for byte; do
+		printf "\\${byte#*:}" | dd of="$to" bs=1 seek=$((at + ${byte%:*})) conv=notrunc 2>/dev/null
+	done
+	sed "$text" "$names/loop.sass" >"$dir/$(cksum <"$to" | tr ' ' _).sass"
+}
+# R4 and R5 become R8 and R9, R7 R6, P0 P1, B0 B1, the labels others, and UR4 UR8
+renamed='s/R4\([^.]\)/R8\1/g; s/UR8/UR4/g; s/UR4/UR8/g; s/R5/R9/; s/R7/R6/; s/P0/P1/; s/B0/B1/; s/L_x_\([0-2]\)/L_x_1\1/'
+bytes='66:010 114:010 115:006 116:010 131:010 132:011 98:006 180:010'
+if CPTX_NVDISASM=$dir/disassembler "$cptx" inspect "$names/loop.sm_80.cubin" 2>&1 | grep -q 'built without libelf'; then
+	skip "names in machine code: libelf"
+else
+	export CPTX_NVDISASM="$dir/disassembler"
+	code same ''
+	# shellcheck disable=SC2086 # bytes are words
+	code renamed "$renamed" $bytes
+	ok "machine code is the same" status 0 "$cptx" diff "$dir/same.cubin" "$dir/same.cubin"
+	ok "all of it is compared" has 'machine code: the same, 17 lines' "$dir/out"
+	ok "under other names too" status 0 "$cptx" diff "$dir/same.cubin" "$dir/renamed.cubin"
+	ok "line by line" has 'machine code: the same, 17 lines' "$dir/out"
+	# shellcheck disable=SC2086
+	code apart "$renamed; s/R8, R9, PT/R8, R11, PT/" $bytes 132:013
+	ok "the second half of a pair is another register" status 1 "$cptx" diff "$dir/same.cubin" "$dir/apart.cubin"
+	ok "which is shown" has '^\+ ISETP.GE.U32.AND P1, PT, R8, R11, PT' "$dir/out"
+	# shellcheck disable=SC2086
+	code once "$renamed; s/BRA \`(.L_x_11)/BRA \`(.L_x_10)/" $bytes
+	ok "a branch elsewhere" status 1 "$cptx" diff "$dir/same.cubin" "$dir/once.cubin"
+	# shellcheck disable=SC2086
+	code two "$renamed; s/IADD3 R8, R6/IADD3 R8, R8/" $bytes 115:010
+	ok "one register for two" status 1 "$cptx" diff "$dir/same.cubin" "$dir/two.cubin"
+	# shellcheck disable=SC2086
+	code uniform "$renamed; s/STG.E desc.UR8/STG.E desc[UR12/" $bytes
+	ok "another uniform register" status 1 "$cptx" diff "$dir/same.cubin" "$dir/uniform.cubin"
+	# shellcheck disable=SC2086
+	code guard "$renamed; s/@!P1/@!P2/" $bytes
+	ok "another predicate" status 1 "$cptx" diff "$dir/same.cubin" "$dir/guard.cubin"
+	unset CPTX_NVDISASM
+fi
 unset CPTX_PTXAS
 
 # ---- with ptxas ----

@@ -21,12 +21,7 @@ enum { TROUBLE = 2 };
 
 /* ---- names: one renaming for both bodies ---- */
 
-typedef struct renaming {
-	uint32_t *to[2]; /* of each name of one side, that of the other + 1; 0: none yet */
-	size_t n[2];
-} renaming;
-
-static bool room_for(renaming *r, int side, uint32_t name)
+static bool room_for(diff_renaming *r, int side, uint32_t name)
 {
 	if (name < r->n[side])
 		return true;
@@ -39,23 +34,26 @@ static bool room_for(renaming *r, int side, uint32_t name)
 	return true;
 }
 
-/* Lines of one key: of PTX, names correspond; machine code, where registers are handed out anew, is the same by letter. */
-static bool same_line(renaming *r, const diff_line *a, const diff_line *b, bool code, bool *trouble)
+bool diff_maps(diff_renaming *r, uint32_t a, uint32_t b, bool *trouble)
 {
-	if (code)
-		return a->n == b->n && !memcmp(a->text, b->text, a->n);
-	for (size_t i = 0; i < a->nname && i < b->nname; i++) {
-		uint32_t x = a->name[i], y = b->name[i];
-		if (!room_for(r, 0, x) || !room_for(r, 1, y)) {
-			*trouble = true;
-			return false;
-		}
-		if (!r->to[0][x] && !r->to[1][y])
-			r->to[0][x] = y + 1, r->to[1][y] = x + 1;
-		if (r->to[0][x] != y + 1)
-			return false;
+	if (!room_for(r, 0, a) || !room_for(r, 1, b)) {
+		*trouble = true;
+		return false;
 	}
-	return a->nname == b->nname;
+	if (!r->to[0][a] && !r->to[1][b])
+		r->to[0][a] = b + 1, r->to[1][b] = a + 1;
+	return r->to[0][a] == b + 1;
+}
+
+uint32_t diff_image(const diff_renaming *r, uint32_t a) { return a < r->n[0] ? r->to[0][a] : 0; }
+
+/* Lines of one key are the same if their names correspond. */
+static bool same_line(diff_renaming *r, const diff_line *a, const diff_line *b, bool *trouble)
+{
+	for (size_t i = 0; i < a->nname && i < b->nname; i++)
+		if (!diff_maps(r, a->name[i], b->name[i], trouble))
+			return false;
+	return a->nname == b->nname && diff_same_registers(r, a, b, trouble);
 }
 
 /* ---- the report ---- */
@@ -73,9 +71,9 @@ static void put_line(char side, const diff_line *l)
 }
 
 /* Aligns, prints what differs and counts it. */
-static void put_lines(tally *t, diff_lines *a, diff_lines *b, bool code, bool brief, bool *trouble)
+static void put_lines(tally *t, diff_lines *a, diff_lines *b, bool brief, bool *trouble)
 {
-	renaming r = { 0 };
+	diff_renaming r = { 0 };
 	size_t n = 0;
 	uint32_t *x = malloc((a->n + 1) * sizeof *x), *y = malloc((b->n + 1) * sizeof *y);
 	bool ok = x && y && diff_number(a, b);
@@ -88,7 +86,7 @@ static void put_lines(tally *t, diff_lines *a, diff_lines *b, bool code, bool br
 	*trouble |= !p;
 	for (size_t i = 0; p && i < n; i++) {
 		const diff_line *la = p[i].a != SIZE_MAX ? &a->at[p[i].a] : NULL, *lb = p[i].b != SIZE_MAX ? &b->at[p[i].b] : NULL;
-		bool changed = la && lb && !same_line(&r, la, lb, code, trouble);
+		bool changed = la && lb && !same_line(&r, la, lb, trouble);
 		t->less += !lb, t->more += !la, t->other += changed;
 		if (!brief && la && (changed || !lb))
 			put_line('-', la);
@@ -158,9 +156,10 @@ static bool put_kernels(const inspected *a, const inspected *b, bool brief, bool
 			continue;
 		}
 		same &= put_resources(k, l);
-		*trouble |= !diff_code(&la, k) || !diff_code(&lb, l);
+		bool by_letter = !diff_code_known(k) || !diff_code_known(l);
+		*trouble |= !diff_code(&la, k, by_letter) || !diff_code(&lb, l, by_letter);
 		if (la.n && lb.n && !*trouble) {
-			put_lines(&t, &la, &lb, true, brief, trouble);
+			put_lines(&t, &la, &lb, brief, trouble);
 			same &= put_tally("machine code", &t);
 		}
 		diff_free(&la), diff_free(&lb);
@@ -190,7 +189,7 @@ static void put_bodies(tally *t, const inspected *a, const cptx_kernel *k, const
 
 	*trouble |= !diff_body(&la, a, k) || !diff_body(&lb, b, l);
 	if (!*trouble)
-		put_lines(t, &la, &lb, false, brief, trouble);
+		put_lines(t, &la, &lb, brief, trouble);
 	if (*trouble)
 		cli_no_memory(a->cmd);
 	diff_free(&la), diff_free(&lb);
@@ -211,7 +210,7 @@ static bool put_ptx(const inspected *a, const inspected *b, bool brief, bool *tr
 		cli_failed(a->cmd, "%s", err.code ? err.text : "out of memory");
 		*trouble = true;
 	} else {
-		put_lines(&t, &la, &lb, true, brief, trouble);
+		put_lines(&t, &la, &lb, brief, trouble);
 		if (*trouble)
 			cli_no_memory(a->cmd);
 	}
@@ -268,7 +267,8 @@ const cli_command cmd_diff = {
 	.name = "diff",
 	.arguments = "[OPTION]... A B",
 	.about = "Compares two kernels: what they take, their PTX, their machine code.",
-	.details = "A and B are PTX or cubins. PTX is compared as it is understood, up to the names of registers and labels.\n"
+	.details = "A and B are PTX or cubins. PTX is compared as it is understood, up to the names of registers and labels;\n"
+			   "machine code too, where it is known which registers each instruction uses.\n"
 			   "Exit status: 0 the same, 1 different, 2 trouble.\n",
 	.options = options,
 	.noption = sizeof options / sizeof *options,

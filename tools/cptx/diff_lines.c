@@ -13,8 +13,7 @@ void diff_free(diff_lines *l)
 	*l = (diff_lines){ 0 };
 }
 
-/* A line more, with what was built in `key` and `name`, which are the line's then. */
-static bool add(diff_lines *l, diff_line line)
+bool diff_add(diff_lines *l, diff_line line)
 {
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? 2 * l->cap : 256;
@@ -53,75 +52,7 @@ bool diff_number(diff_lines *a, diff_lines *b)
 	return true;
 }
 
-/* ---- machine code ---- */
-
-static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$'; }
-
-/* R12 is R, UR4 UR, `(.L_x_3) `(.L_x_). */
-static char *key_of_code(const char *line)
-{
-	char *key = malloc(strlen(line) + 1);
-	size_t n = 0;
-
-	for (const char *p = line; key && *p; p++) {
-		bool reg = strchr("RUPB", *p) && (p == line || !is_name(p[-1])), label = *p == '_' && p > line && p[-1] == 'x';
-		key[n++] = *p;
-		while (reg && isupper((unsigned char)p[1]))
-			key[n++] = *++p;
-		while ((reg || label) && isdigit((unsigned char)p[1]))
-			p++;
-	}
-	if (key)
-		key[n] = 0;
-	return key;
-}
-
-bool diff_code(diff_lines *l, const inspect_kernel *k)
-{
-	for (size_t i = 0; i < k->nsass; i++) {
-		const char *text = k->sass[i].text;
-		if (text && strcmp(text, "NOP") != 0 &&
-		    !add(l, (diff_line){ .text = text, .n = strlen(text), .key = key_of_code(text) }))
-			return false;
-	}
-	return true;
-}
-
-/* ---- outside of bodies ---- */
-
-/* What changes no program: places in sources, the version that was written for, sections for debuggers. */
-static bool says_nothing(const char *line, bool in_body)
-{
-	static const char *const outside[] = { ".loc", ".file", ".version", ".section", "//" };
-	static const char *const inside[] = { ".reg ", ".loc", ".pragma " };
-
-	for (size_t i = 0; !in_body && i < sizeof outside / sizeof *outside; i++)
-		if (!strncmp(line, outside[i], strlen(outside[i])))
-			return true;
-	for (size_t i = 0; in_body && i < sizeof inside / sizeof *inside; i++)
-		if (!strncmp(line, inside[i], strlen(inside[i])))
-			return true;
-	return *line == '\n' || !*line || (in_body && *line != '.' && !strstr(line, ".callprototype"));
-}
-
-bool diff_head(diff_lines *l, cptx_module *m, cptx_error *err)
-{
-	cptx_ptx *ptx = cptx_emit(m, NULL, NULL, err);
-	bool in_body = false, ok = ptx && (l->own = strdup(cptx_ptx_text(ptx)));
-
-	cptx_ptx_destroy(ptx);
-	for (char *p = ok ? l->own : NULL, *end; ok && p; p = end) {
-		if ((end = strchr(p, '\n')))
-			*end++ = 0;
-		in_body = (in_body || !strcmp(p, "{")) && strcmp(p, "}") != 0;
-		p += strspn(p, " \t");
-		if (!says_nothing(p, in_body) && strcmp(p, "}") != 0)
-			ok = add(l, (diff_line){ .text = p, .n = strlen(p), .key = strdup(p) });
-	}
-	return ok;
-}
-
-/* ---- bodies ---- */
+/* ---- what a line is, and its names ---- */
 
 typedef struct builder {
 	const cptx_kernel *k;
@@ -154,7 +85,8 @@ static void put(builder *b, const char *format, ...)
 	va_end(ap);
 }
 
-static void put_name(builder *b, uint32_t id, bool label)
+/* A name of the line: its number among those of its body, unique. */
+static void put_name(builder *b, uint32_t name)
 {
 	if (b->nname == b->cap_name) {
 		size_t cap = b->cap_name ? 2 * b->cap_name : 4;
@@ -165,8 +97,62 @@ static void put_name(builder *b, uint32_t id, bool label)
 		}
 		b->name = grown, b->cap_name = cap;
 	}
-	b->name[b->nname++] = 2 * id + label;
+	b->name[b->nname++] = name;
 }
+
+/* ---- outside of bodies ---- */
+
+/* What changes no program: places in sources, the version that was written for, sections for debuggers. */
+static bool says_nothing(const char *line, bool in_body)
+{
+	static const char *const outside[] = { ".loc", ".file", ".version", ".section", "//" };
+	static const char *const inside[] = { ".reg ", ".loc", ".pragma " };
+
+	for (size_t i = 0; !in_body && i < sizeof outside / sizeof *outside; i++)
+		if (!strncmp(line, outside[i], strlen(outside[i])))
+			return true;
+	for (size_t i = 0; in_body && i < sizeof inside / sizeof *inside; i++)
+		if (!strncmp(line, inside[i], strlen(inside[i])))
+			return true;
+	return *line == '\n' || !*line || (in_body && *line != '.' && !strstr(line, ".callprototype"));
+}
+
+/* Without the names of what has none to others: that of a prototype, those of parameters in registers. */
+static char *key_of_head(const char *line)
+{
+	const char *prototype = strstr(line, ".callprototype");
+	char *key = malloc(strlen(line) + 1), *to = key;
+
+	for (const char *p = prototype ? prototype : line; key && *p;) {
+		size_t type = strncmp(p, ".reg .", 6) ? 0 : strcspn(p + 6, " ,)");
+		memcpy(to, p, type ? 6 + type : 1);
+		to += type ? 6 + type : 1;
+		p += type ? 6 + type : 1;
+		p += type ? strcspn(p, ",)") : 0;
+	}
+	if (key)
+		*to = 0;
+	return key;
+}
+
+bool diff_head(diff_lines *l, cptx_module *m, cptx_error *err)
+{
+	cptx_ptx *ptx = cptx_emit(m, NULL, NULL, err);
+	bool in_body = false, ok = ptx && (l->own = strdup(cptx_ptx_text(ptx)));
+
+	cptx_ptx_destroy(ptx);
+	for (char *p = ok ? l->own : NULL, *end; ok && p; p = end) {
+		if ((end = strchr(p, '\n')))
+			*end++ = 0;
+		in_body = (in_body || !strcmp(p, "{")) && strcmp(p, "}") != 0;
+		p += strspn(p, " \t");
+		if (!says_nothing(p, in_body) && strcmp(p, "}") != 0)
+			ok = diff_add(l, (diff_line){ .text = p, .n = strlen(p), .key = key_of_head(p) });
+	}
+	return ok;
+}
+
+/* ---- bodies ---- */
 
 static void put_value(builder *b, cptx_val v)
 {
@@ -174,23 +160,23 @@ static void put_value(builder *b, cptx_val v)
 	case CPTX_VAL_REG:
 		put(b, " %s%u.%u%+d", v.negated ? "!" : "", cptx_type_bits((enum cptx_type)v.type), v.count, v.offset);
 		for (uint32_t i = 0; i < v.count; i++)
-			put_name(b, v.id + i, false);
+			put_name(b, 2 * (v.id + i));
 		return;
 	case CPTX_VAL_VEC:
 	case CPTX_VAL_LIST:
-	case CPTX_VAL_TARGETS:
 		put(b, " {");
 		for (size_t i = 0; i < v.count; i++)
 			put_value(b, cptx_body_element(b->k, v, i));
 		put(b, "}");
 		return;
 	case CPTX_VAL_LABEL:
+	case CPTX_VAL_TARGETS:
+	case CPTX_VAL_PROTO:
 		put(b, " L");
-		put_name(b, v.id, true);
+		put_name(b, 2 * v.id + 1);
 		return;
 	case CPTX_VAL_SYM:
-	case CPTX_VAL_FUNC:
-	case CPTX_VAL_PROTO: {
+	case CPTX_VAL_FUNC: {
 		size_t n = cptx_body_name_of(b->k, v, NULL, 0);
 		char *name = malloc(n + 1);
 		b->failed |= !name;
@@ -229,8 +215,8 @@ static void put_item(builder *b, const cptx_item *it, const cptx_item_info *info
 	for (const char *p = is_pragma(info) ? info->text : ""; *p; p++)
 		if (*p > ' ')
 			put(b, "%c", *p);
-	if (info->kind == CPTX_ITEM_LABEL)
-		put(b, "label");
+	if (info->kind == CPTX_ITEM_LABEL || info->kind == CPTX_ITEM_TARGETS || info->kind == CPTX_ITEM_PROTO)
+		put(b, info->kind == CPTX_ITEM_LABEL ? "label" : info->kind == CPTX_ITEM_PROTO ? "prototype" : "targets");
 	if (info->kind == CPTX_ITEM_INSN) {
 		cptx_item_spelling(it, spelling, sizeof spelling);
 		if (info->guard.kind != CPTX_VAL_NONE) {
@@ -243,16 +229,40 @@ static void put_item(builder *b, const cptx_item *it, const cptx_item_info *info
 		put_value(b, cptx_item_operand(it, i));
 }
 
+/* Registers of the head, in their order, which the lines of the body alone do not tell. */
+static bool add_parameters(diff_lines *l, const cptx_kernel *k)
+{
+	builder b = { .k = k };
+	const char *name = cptx_body_name(k);
+	cptx_val v;
+
+	put(&b, "parameters");
+	for (uint32_t i = 0; (v = cptx_result_at(k, i)).kind != CPTX_VAL_BAD; i++)
+		if (v.kind == CPTX_VAL_REG)
+			put_value(&b, v);
+	put(&b, " of");
+	for (uint32_t i = 0; (v = cptx_param_at(k, i)).kind != CPTX_VAL_BAD; i++)
+		if (v.kind == CPTX_VAL_REG)
+			put_value(&b, v);
+	if (!b.failed && b.nname)
+		return diff_add(l, (diff_line){ .text = name, .n = strlen(name), .key = b.key, .name = b.name, .nname = b.nname });
+	free(b.key), free(b.name);
+	return !b.failed;
+}
+
 bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
 {
 	const char *from = NULL;
 	uint32_t from_line = 1;
 
+	if (k && !add_parameters(l, k))
+		return false;
 	for (const cptx_item *it = k ? cptx_item_first(k) : NULL; it; it = cptx_item_next(it)) {
 		builder b = { .k = k };
 		cptx_item_info info;
 		if (!cptx_item_look(k, it, &info) ||
-		    (info.kind != CPTX_ITEM_INSN && info.kind != CPTX_ITEM_LABEL && !is_pragma(&info)))
+		    (info.kind != CPTX_ITEM_INSN && info.kind != CPTX_ITEM_LABEL && info.kind != CPTX_ITEM_TARGETS &&
+		     info.kind != CPTX_ITEM_PROTO && !is_pragma(&info)))
 			continue;
 		put_item(&b, it, &info);
 		diff_line line = { .name = b.name, .nname = b.nname, .key = b.key };
@@ -261,7 +271,7 @@ bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
 			free(b.key), free(b.name);
 			return false;
 		}
-		if (!add(l, line))
+		if (!diff_add(l, line))
 			return false;
 	}
 	return true;

@@ -11,11 +11,14 @@ enum { SASS_BOARDS = 6 };
 typedef struct sass_line {
 	uint32_t address, ptx_line; /* 0: not known */
 	enum cptx_unit unit;
+	bool known;            /* which registers it uses: */
+	uint64_t registers[4]; /* R0 to R254, a bit for each */
 	uint16_t live;                   /* registers, by cptx_cubin_view_live; 0: not known */
 	uint8_t stall;                   /* cycles until the next one may be issued */
 	uint8_t write_board, read_board; /* scoreboards that it releases, as in cptx_cubin_control */
 	uint32_t from[SASS_BOARDS];      /* for each: the row that releases what this one waits for; UINT32_MAX: it does not */
 	const char *text;                /* in inspected.disassembly */
+	const char *label;               /* that stands in front of it, ".L_x_3"; NULL: none, or the tool tells none */
 } sass_line;
 
 typedef struct inspect_kernel {

@@ -62,6 +62,7 @@ static bool take_lines(inspect_kernel *k, const cptx_cubin_view *v, size_t i)
 			                      .stall = c.stall,
 			                      .write_board = c.write_board,
 			                      .read_board = c.read_board };
+		k->sass[j].known = cptx_cubin_view_registers(v, i, address, k->sass[j].registers);
 	}
 	note_waits(k, v, i);
 	return true;
@@ -172,7 +173,7 @@ static inspect_kernel *named(inspected *in, const char *name, size_t n)
 }
 
 /* "    / *0010* /   @!P0 LDC R1, c[0x0][0x28] ;", of nvdisasm and cuobjdump; the line is cut at the semicolon. */
-static void take_instruction(inspect_kernel *k, char *line)
+static void take_instruction(inspect_kernel *k, char *line, const char **label)
 {
 	char *p = line + strspn(line, " \t"), *end;
 
@@ -189,6 +190,8 @@ static void take_instruction(inspect_kernel *k, char *line)
 		end--;
 	*end = 0;
 	s->text = p;
+	s->label = *label;
+	*label = NULL;
 	if (*p == '@')
 		p += strcspn(p, " "), p += strspn(p, " ");
 	s->unit = code_unit(p);
@@ -197,6 +200,7 @@ static void take_instruction(inspect_kernel *k, char *line)
 static void take_all(inspected *in)
 {
 	inspect_kernel *k = NULL;
+	const char *label = NULL;
 
 	for (char *line = in->disassembly, *end; line; line = end) {
 		if ((end = strchr(line, '\n')))
@@ -207,8 +211,10 @@ static void take_all(inspected *in)
 			k = named(in, line + 6, n - 6);
 		else if (function)
 			k = named(in, function + 11, strcspn(function + 11, " \r"));
+		else if (k && !strncmp(line, ".L_", 3) && line[n] == ':')
+			line[n] = 0, label = label ? label : line;
 		else if (k)
-			take_instruction(k, line);
+			take_instruction(k, line, &label);
 	}
 }
 
