@@ -8,12 +8,13 @@
  * CPTX_CACHE=ro lets it only be read; CPTX_CACHE_SIZE bounds it ("512M", "4G"); without that, 1 GiB.
  *
  * Whose: machine code from the cache is run, so a folder that belongs to another user, or that all users may write into, is
- * not used, with the warning; one that its group may write into is, with the warning too.  What stands there under the name of
- * an entry and is no file of ours (a pipe, a folder, a link) is never waited for, and taken away: a folder only if it is empty.
+ * not used, with the warning; one that its group may write into is, with the warning too.  What stands there under the name
+ * of an entry and is no file of ours (a pipe, a folder, a link) is never waited for, and taken away: a folder only if it is
+ * empty.
  *
- * Which compiler: its file's path, size, inode and times of change, so a file that is replaced is another compiler even where
- * size and time of change are the same.  A script (that starts with anything but an ELF head) is asked for its version each
- * time, for it may start another compiler; a program that starts another one is not seen through.
+ * Which compiler: its file's path, size, inode and times of change, so a file that is replaced is another compiler even
+ * where size and time of change are the same.  A script (that starts with anything but an ELF head) is asked for its version
+ * each time, for it may start another compiler; a program that starts another one is not seen through.
  *
  * What holds: an entry is complete or not there, whenever a process is killed; each one read is checked against its checksum
  * and its key, and thrown away if a bit is wrong.  Where nothing can be written (a full disk, a folder that is read-only),

@@ -46,11 +46,14 @@ static inline uint32_t table_find(const hash_table *t, uint32_t hash)
 {
 	return t->nslot ? table_same(t, t->first[(hash ^ hash >> 15) & (t->nslot - 1)], hash) : TABLE_NONE;
 }
-static inline uint32_t table_next(const hash_table *t, uint32_t i, uint32_t hash) { return table_same(t, t->at[i].next, hash); }
+static inline uint32_t table_next(const hash_table *t, uint32_t i, uint32_t hash)
+{
+	return table_same(t, t->at[i].next, hash);
+}
 
 /* For each number `id` of that hash, which is a variable. */
-#define TABLE_EACH(t, hash_, id_)                                                                                            \
-	for (uint32_t place_ = table_find((t), (hash_)), id_ = 0;                                                                  \
-	     place_ != TABLE_NONE && ((id_) = (t)->at[place_].id, true); place_ = table_next((t), place_, (hash_)))
+#define TABLE_EACH(t, hash_, id_)                                                                                           \
+	for (uint32_t place_ = table_find((t), (hash_)), id_ = 0; place_ != TABLE_NONE && ((id_) = (t)->at[place_].id, true);   \
+	     place_ = table_next((t), place_, (hash_)))
 
 #endif

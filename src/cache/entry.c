@@ -132,9 +132,10 @@ bool entry_read(int fd, const cptx_cache_key *key, bool shared, cptx_cache_entry
 	struct stat s;
 
 	*memory = true;
-	if (fstat(fd, &s) || !S_ISREG(s.st_mode) || (!shared && s.st_uid && s.st_uid != geteuid()) || s.st_size < HEAD || (uint64_t)s.st_size > SIZE_MAX / 2 || !read_all(fd, head, HEAD, 0) ||
-	    memcmp(head, magic, sizeof magic) || (key && memcmp(head + AT_KEY, key->bytes, sizeof key->bytes)) ||
-	    memcmp(head + AT_ZERO, zero, sizeof zero) || !sizes_of(head, (uint64_t)s.st_size, size))
+	if (fstat(fd, &s) || !S_ISREG(s.st_mode) || (!shared && s.st_uid && s.st_uid != geteuid()) || s.st_size < HEAD ||
+	    (uint64_t)s.st_size > SIZE_MAX / 2 || !read_all(fd, head, HEAD, 0) || memcmp(head, magic, sizeof magic) ||
+	    (key && memcmp(head + AT_KEY, key->bytes, sizeof key->bytes)) || memcmp(head + AT_ZERO, zero, sizeof zero) ||
+	    !sizes_of(head, (uint64_t)s.st_size, size))
 		return false;
 	size_t all = (size_t)s.st_size - HEAD;
 	char *p = NEW_UNSET(char, all);

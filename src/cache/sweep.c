@@ -128,7 +128,7 @@ static bool look(cptx_cache *c, const found *f, bool remove, cptx_cache_item *it
 	*item = (cptx_cache_item){ .name = f->name, .bytes = f->bytes, .used = f->used.tv_sec, .about = "" };
 	if (fd < 0 && errno == ENOENT)
 		return false; /* it went meanwhile */
-	if (fd < 0) { /* a link, a socket, or somebody else's */
+	if (fd < 0) {     /* a link, a socket, or somebody else's */
 		item->damaged = true;
 		if (remove && cptx_cache_can_write(c))
 			cache_remove(c, f->name);

@@ -150,7 +150,8 @@ cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const ch
 	}
 	if (s.space == CPTX_SHARED && s.linkage != LINK_EXTERN)
 		ir_count_shared(k),
-			k->static_smem = (uint32_t)MIN((k->static_smem + (uint64_t)s.align - 1) / s.align * s.align + s.size, UINT32_MAX);
+			k->static_smem =
+				(uint32_t)MIN((k->static_smem + (uint64_t)s.align - 1) / s.align * s.align + s.size, UINT32_MAX);
 	return v;
 }
 

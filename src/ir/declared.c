@@ -21,7 +21,7 @@ typedef struct walk {
 	uint32_t *label, *outer; /* the scope + 1 of each label; of each scope: the one around it */
 	unsigned char *open;     /* scopes */
 	live *stack;             /* all that is declared */
-	hash_table names;             /* of it, by place in the stack */
+	hash_table names;        /* of it, by place in the stack */
 	buf name;                /* of what is looked at */
 	size_t nstack, *mark;    /* its height where each scope began */
 	const ir_item *it;       /* the one that is looked at */
@@ -92,8 +92,7 @@ static bool means_more(const walk *w, const char *name, size_t from)
 		range = table_hash_char(range, name[i]);
 		single = i < dot ? table_hash_char(single, name[i]) : single;
 	}
-	return is_live(w, single, name, dot, from) ||
-	       is_live(w, table_hash(hash_of(LIVE_VAR, false), name), name, len, from) ||
+	return is_live(w, single, name, dot, from) || is_live(w, table_hash(hash_of(LIVE_VAR, false), name), name, len, from) ||
 	       is_live(w, table_hash(hash_of(LIVE_LABEL, false), name), name, len, from);
 }
 

@@ -70,8 +70,7 @@ bool ir_index_renamed(cptx_module *m, enum ir_named kind, uint32_t id, const cha
 	return ir_index_global(m, kind, id);
 }
 
-uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits,
-                         const void *user)
+uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user)
 {
 	uint32_t hash = hash_of(kind, name);
 
@@ -108,8 +107,8 @@ static bool add_all(hash_table *t, const cptx_kernel *k, const cptx_allocator *h
 	for (enum ir_named kind = NAMED_REG; kind <= NAMED_LABEL; kind = (enum ir_named)(kind + 1))
 		for (uint32_t i = 0; i < how_many(k, kind); i++) {
 			const char *name = local_name(k, kind, i);
-			if (name && !(table_add(t, hook, hash_of(kind, name), bodies ? k->number : i) &&
-			              (bodies || add_stem(t, hook, name))))
+			if (name &&
+			    !(table_add(t, hook, hash_of(kind, name), bodies ? k->number : i) && (bodies || add_stem(t, hook, name))))
 				return false;
 		}
 	return true;

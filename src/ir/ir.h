@@ -246,11 +246,11 @@ struct cptx_kernel {
 	size_t ntext, cap_text;
 	uint32_t reached_smem; /* static_smem and that of the functions it calls; set by freezing */
 	uint32_t static_smem, dyn_smem, param_bytes;
-	struct ir_top *tops; /* where it stands in the module; the latest, by `same` */
-	const hash_table *names;  /* index.c; NULL: nobody asked for a name yet */
+	struct ir_top *tops;     /* where it stands in the module; the latest, by `same` */
+	const hash_table *names; /* index.c; NULL: nobody asked for a name yet */
 	hash_table renamed;      /* registers, variables and labels whose items are to be marked: rename.c */
-	uint32_t place;     /* in m->placed */
-	uint32_t nshared;   /* of sym: variables in shared memory, removed ones too */
+	uint32_t place;          /* in m->placed */
+	uint32_t nshared;        /* of sym: variables in shared memory, removed ones too */
 	bool has_extern_shared, recount, gone_unsorted;
 	ir_item *last_var;   /* of the variables that stand first, the last one that is known to */
 	ir_block *block;     /* innermost open one */
@@ -290,8 +290,8 @@ typedef struct ir_top {
 	uint32_t src, src_len; /* as of an item; of a body: all of it; a comment inside of another text has length 0 */
 	uint32_t sym;          /* TOP_VAR */
 	bool edited;
-	cptx_kernel *k;   /* TOP_PROTO, TOP_BODY */
-	const char *text; /* TOP_TEXT, TOP_COMMENT */
+	cptx_kernel *k;      /* TOP_PROTO, TOP_BODY */
+	const char *text;    /* TOP_TEXT, TOP_COMMENT */
 	struct ir_top *same; /* another one of k */
 } ir_top;
 /* What stands at t. */
@@ -316,14 +316,14 @@ struct cptx_module {
 	uint32_t *left; /* sums over placed, if any was removed: placed.c */
 	size_t nleft, cap_left;
 	ir_top *top_first, *top_last;
-	ir_top *first_body, *first_proto; /* the first TOP_BODY; the first of TOP_PROTO and TOP_BODY; NULL: none */
-	ir_top *text_first, *text_last;   /* of TOP_TEXT */
+	ir_top *first_body, *first_proto;      /* the first TOP_BODY; the first of TOP_PROTO and TOP_BODY; NULL: none */
+	ir_top *text_first, *text_last;        /* of TOP_TEXT */
 	hash_table names;                      /* of variables, functions, kernels and files: index.c */
 	hash_table stems;                      /* of the names, without digits behind them; made when needed, as the next two */
 	hash_table locals, words;              /* which bodies have a name; words of text_first and on */
 	hash_table renamed;                    /* variables and functions: as that of a body */
-	bool has_locals, has_words, has_stems;       /* they were made */
-	bool odd_names;                   /* a name begins with % or $ */
+	bool has_locals, has_words, has_stems; /* they were made */
+	bool odd_names;                        /* a name begins with % or $ */
 	bool gone_unsorted;
 	ir_sym **sym;
 	size_t nsym, cap_sym;
@@ -334,7 +334,7 @@ struct cptx_module {
 	const char *last_file; /* the user's pointer that file number `last_file_number` was made from */
 	uint16_t last_file_number;
 
-	bool parsed, misread; /* misread: the text has errors, but what was read can be judged */
+	bool parsed, misread;            /* misread: the text has errors, but what was read can be judged */
 	uint16_t version;                /* of parsed text, times ten */
 	const cptx_target *target;       /* of parsed text */
 	const char *target_more;         /* ", debug" and the like; "" */
@@ -373,7 +373,8 @@ cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const
 bool ir_body_open(cptx_kernel *k, cptx_site at); /* the body of the builder's that items go to from now on */
 /* Tells those who launch a kernel of its next parameter; false, with no error, when memory is short. */
 bool ir_publish_param(cptx_kernel *k, const ir_sym *s);
-bool ir_body_link(cptx_kernel *k); /* it has a body: among those of the module; false when memory is short, as the next two */
+bool ir_body_link(
+	cptx_kernel *k); /* it has a body: among those of the module; false when memory is short, as the next two */
 bool ir_place(cptx_module *m, cptx_kernel *k); /* behind those that have a place: placed.c */
 bool ir_unplace(cptx_module *m, const cptx_kernel *k);
 /* A declaration behind those of text; its number, or IR_NONE. */
@@ -386,8 +387,17 @@ cptx_val ir_func_value(const cptx_kernel *f);
 uint32_t ir_add_text(cptx_kernel *k, const char *text);
 
 /* ---- index.c: what has which name ---- */
-enum ir_named { NAMED_REG, NAMED_RANGE /* both: declarations */, NAMED_VAR, NAMED_ENDED /* its scope has */, NAMED_LABEL,
-	            NAMED_GLOBAL, NAMED_BODY, NAMED_FILE, NAMED_STEM };
+enum ir_named {
+	NAMED_REG,
+	NAMED_RANGE /* both: declarations */,
+	NAMED_VAR,
+	NAMED_ENDED /* its scope has */,
+	NAMED_LABEL,
+	NAMED_GLOBAL,
+	NAMED_BODY,
+	NAMED_FILE,
+	NAMED_STEM
+};
 /* The first of the module that has this name and fits (NULL: any does): its place in m->sym, body or file; or IR_NONE. */
 typedef bool (*ir_global_fn)(const cptx_module *m, uint32_t id, const void *user);
 uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user);
@@ -517,10 +527,10 @@ void ir_unlink_top(cptx_module *m, ir_top *t);
 typedef bool (*ir_value_fn)(const cptx_kernel *k, const cptx_val *v, void *user);
 bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void *user);
 void ir_touch(cptx_kernel *k);
-void ir_mark_renamed(cptx_module *m);   /* the items that mention what got another name */
+void ir_mark_renamed(cptx_module *m); /* the items that mention what got another name */
 void ir_sort_gone(cptx_module *m);
-void ir_count_shared(cptx_kernel *k); /* the static shared memory of a body that lost some */
-void ir_mark(cptx_kernel *k, ir_item *it);                                     /* it is no longer what its text says */
+void ir_count_shared(cptx_kernel *k);      /* the static shared memory of a body that lost some */
+void ir_mark(cptx_kernel *k, ir_item *it); /* it is no longer what its text says */
 bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len); /* k NULL: outside of bodies */
 /* Statements that declare several things are printed anew, one by one, once one of them is edited. */
 void ir_split(ir_item *it);

@@ -224,7 +224,8 @@ static uint32_t vector_named(const cptx_kernel *k, const char *name, uint32_t *e
 
 static cptx_val register_named(const cptx_kernel *k, const char *name)
 {
-	uint32_t whole = ir_local_named(k, NAMED_REG, name, NULL, NULL), range = ir_range_named(k, name, has_number), element = 0;
+	uint32_t whole = ir_local_named(k, NAMED_REG, name, NULL, NULL), range = ir_range_named(k, name, has_number),
+			 element = 0;
 	uint32_t vector = vector_named(k, name, &element), decl = MIN(MIN(whole, range), vector);
 	cptx_val v = { .kind = CPTX_VAL_REG, .count = 1, .owner = k->owner };
 
@@ -270,8 +271,8 @@ cptx_val cptx_body_value(const cptx_kernel *k, const char *name)
 
 	if (!k || !name || v.kind)
 		return v;
-	uint32_t id = MIN(ir_local_named(k, NAMED_VAR, name, is_declared, NULL),
-	                  ir_local_named(k, NAMED_ENDED, name, is_declared, NULL));
+	uint32_t id =
+		MIN(ir_local_named(k, NAMED_VAR, name, is_declared, NULL), ir_local_named(k, NAMED_ENDED, name, is_declared, NULL));
 	if (id != IR_NONE)
 		return ir_symbol_value(k->m, k, id);
 	id = ir_local_named(k, NAMED_LABEL, name, stands, NULL);

@@ -194,7 +194,8 @@ static uint32_t numbered_binding(const name_table *t, const word *w, const char 
 		hash = parse_hash(hash, digits[i]);
 	for (size_t i = (hash ^ hash >> 15) & (t->nslot - 1); t->slot[i].name; i = (i + 1) & (t->nslot - 1)) {
 		const name_slot *s = &t->slot[i];
-		if (s->hash == hash && s->len == w->len + n && !memcmp(s->name, w->s, w->len) && !memcmp(s->name + w->len, digits, n))
+		if (s->hash == hash && s->len == w->len + n && !memcmp(s->name, w->s, w->len) &&
+		    !memcmp(s->name + w->len, digits, n))
 			return s->binding;
 	}
 	return IR_NONE;

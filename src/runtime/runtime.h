@@ -110,7 +110,7 @@ struct cptx_program {
 	void *handle;
 	cptx_kernel_info *kernels; /* those whose names are known */
 	size_t nkernels, kernels_cap;
-	hash_table names;       /* of kernels */
+	hash_table names;  /* of kernels */
 	bool more_kernels; /* it may have others */
 	const char *log, *target, *note;
 	unsigned version;

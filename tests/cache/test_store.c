@@ -462,7 +462,8 @@ START_TEST(whose_folder_it_is)
 		ck_assert_int_eq(chmod(place, cases[i].mode), 0);
 		warnings = 0;
 		cptx_cache *c = open_cache();
-		SURE(cptx_cache_can_read(c) == cases[i].used && cptx_cache_can_write(c) == cases[i].used, "%o", (unsigned)cases[i].mode);
+		SURE(cptx_cache_can_read(c) == cases[i].used && cptx_cache_can_write(c) == cases[i].used, "%o",
+		     (unsigned)cases[i].mode);
 		SURE(put(c, 1, 10) == cases[i].used, "%o", (unsigned)cases[i].mode);
 		ck_assert_int_eq(warnings, cases[i].said != NULL);
 		if (cases[i].said)

@@ -294,9 +294,9 @@ static void load_kernels(unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_uint_ne(cptx_program_global(p, name_of("g", i), NULL, &err), 0);
 	for (unsigned i = 0; i < 4; i++)
-		ck_assert_msg(cptx_launch_once(p, name_of("k", i * (n / 4)), &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL,
-		                               &err),
-		              "%s", err.text);
+		ck_assert_msg(
+			cptx_launch_once(p, name_of("k", i * (n / 4)), &(cptx_launch_opt){ .grid = { 1 }, .block = { 1 } }, NULL, &err),
+			"%s", err.text);
 	cptx_program_destroy(p);
 	cptx_device_close(dev);
 	free(t.p);
@@ -318,11 +318,21 @@ static const struct {
 	const char *name;
 	void (*go)(unsigned n);
 } ways[] = {
-	{ "build kernels", build_kernels },     { "build functions", build_functions }, { "declare and define", build_declared },
-	{ "build in one body", build_body },    { "shared variables", build_shared },   { "scopes", build_scopes },
-	{ "files", build_files },               { "edit kernels", edit_kernels },       { "rename kernels", rename_kernels },
-	{ "remove kernels", remove_kernels },   { "look up in a body", look_up },       { "rename in a body", rename_all },
-	{ "remove in a body", remove_all },     { "insert in a body", insert_all },     { "load and launch", load_kernels },
+	{ "build kernels", build_kernels },
+	{ "build functions", build_functions },
+	{ "declare and define", build_declared },
+	{ "build in one body", build_body },
+	{ "shared variables", build_shared },
+	{ "scopes", build_scopes },
+	{ "files", build_files },
+	{ "edit kernels", edit_kernels },
+	{ "rename kernels", rename_kernels },
+	{ "remove kernels", remove_kernels },
+	{ "look up in a body", look_up },
+	{ "rename in a body", rename_all },
+	{ "remove in a body", remove_all },
+	{ "insert in a body", insert_all },
+	{ "load and launch", load_kernels },
 	{ "to C", to_c },
 };
 

@@ -163,7 +163,7 @@ different "another register in one place" 's/setp.lt.u32 other, u, v/setp.lt.u32
 different "one register for two" 's/mov.u64 a, f/mov.u64 b, f/; s/call (w), a/call (w), b/'
 different "another target of a branch" 's/bra two/bra one/'
 different "another list of targets" 's/branchtargets two, one/branchtargets one, two/'
-different "another prototype" 's/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _)/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b64 _)/'
+different "another prototype" 's/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _)/callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .f32 _)/'
 
 # ---- diff, of machine code: a cubin with other registers, and a disassembler that knows what it says ----
 names=$(dirname "$0")/names at=1664

@@ -18,7 +18,7 @@ static const char *const types[] = { "b8",  "u8",  "s8",  "b16", "u16",  "s16", 
 	                                 "b64", "u64", "s64", "f64", "b128", "f16", "f16x2", "bf16", "pred" };
 static const char *const registers[] = { "pred", "b8",  "u8",  "s8",  "b16", "u16", "s16", "f16", "f16x2",
 	                                     "b32",  "u32", "s32", "f32", "b64", "u64", "s64", "f64", "b128" };
-static const char *const numbers[] = { "u8",  "s8",  "u16", "s16", "u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16" };
+static const char *const numbers[] = { "u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f32", "f64", "f16", "bf16" };
 
 /* The registers of the operands that may be of other types, by number, stand as $0, $1 ... */
 static const struct {
@@ -187,10 +187,7 @@ END_TEST
 static bool is_real(const char *type) { return *type == 'f' || *type == 'b'; }
 
 /* Plain bits that hold a number. */
-static const char *bits_of(const char *type)
-{
-	return strstr(type, "64") ? "b64" : strstr(type, "32") ? "b32" : "b16";
-}
+static const char *bits_of(const char *type) { return strstr(type, "64") ? "b64" : strstr(type, "32") ? "b32" : "b16"; }
 
 START_TEST(conversions)
 {

@@ -137,9 +137,10 @@ static bool put_resources(const inspect_kernel *a, const inspect_kernel *b)
 
 static const inspect_kernel *twin(const inspected *b, const inspect_kernel *k, size_t i, bool single)
 {
-	for (size_t j = 0; j < b->nkernel; j++)
-		if (!strcmp(b->kernel[j].name, k->name))
-			return &b->kernel[j];
+	const inspect_kernel *same = inspect_named(b, k->name, strlen(k->name));
+
+	if (same)
+		return same;
 	return single && b->nkernel == 1 ? &b->kernel[i] : NULL;
 }
 
@@ -247,6 +248,7 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		cli_no_memory(cmd);
 	if (!in || !inspect_load(&in[0], cmd, argv[optind], &o) || !inspect_load(&in[1], cmd, argv[optind + 1], &o))
 		trouble = true;
+	trouble = trouble || !diff_find_lines(&in[0]) || !diff_find_lines(&in[1]);
 	if (!trouble) {
 		same &= put_kernels(&in[0], &in[1], brief, &trouble);
 		same &= !trouble && put_ptx(&in[0], &in[1], brief, &trouble);

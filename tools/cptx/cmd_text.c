@@ -18,8 +18,8 @@ static void report(void *user, const cptx_error *e)
 }
 
 /* The module, even where the text has errors; NULL, after a message, if there is none. */
-static cptx_module *parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors, cptx_report_fn to, void *user,
-                          uint32_t *n)
+static cptx_module *parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors, cptx_report_fn to,
+                          void *user, uint32_t *n)
 {
 	size_t size = 0;
 	char *text = cli_read(cmd, path, &size);

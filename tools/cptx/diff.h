@@ -10,7 +10,7 @@ typedef struct diff_line {
 	char *key;      /* without the names of registers and labels */
 	uint32_t *name; /* those, in the order of the line: a number for each name of a body or kernel */
 	size_t nname;
-	uint32_t same; /* equal for equal keys: diff_number */
+	uint32_t same;         /* equal for equal keys: diff_number */
 	uint64_t registers[4]; /* of machine code: R0 to R254 that it uses, a bit for each */
 } diff_line;
 
@@ -44,6 +44,8 @@ bool diff_code_known(const inspect_kernel *k);
 bool diff_same_registers(diff_renaming *r, const diff_line *a, const diff_line *b, bool *trouble);
 /* What stands outside of bodies, and the variables and prototypes in them.  NULL in *err: no memory. */
 bool diff_head(diff_lines *l, cptx_module *m, cptx_error *err);
+/* Finds the lines of the PTX, for diff_body; false without memory. */
+bool diff_find_lines(inspected *in);
 /* Labels and instructions of a body, as they were read. */
 bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k);
 

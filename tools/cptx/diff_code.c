@@ -32,7 +32,8 @@ static enum kind name_at(const char *line, const char *p, size_t *n)
 	static const struct {
 		const char *front;
 		enum kind kind;
-	} fronts[] = { { "UR", KIND_FOUR }, { "UP", KIND_UP }, { "R", KIND_R }, { "P", KIND_P }, { "B", KIND_B }, { ".L_x_", KIND_LABEL } };
+	} fronts[] = { { "UR", KIND_FOUR }, { "UP", KIND_UP }, { "R", KIND_R },
+		           { "P", KIND_P },     { "B", KIND_B },   { ".L_x_", KIND_LABEL } };
 
 	for (size_t i = 0; i < sizeof fronts / sizeof *fronts && (p == line || !is_name(p[-1])); i++) {
 		*n = strlen(fronts[i].front);

@@ -106,7 +106,7 @@ static void put_name(builder *b, uint32_t name)
 static bool says_nothing(const char *line, bool in_body)
 {
 	static const char *const outside[] = { ".loc", ".file", ".version", ".section", "//" };
-	static const char *const inside[] = { ".reg ", ".loc", ".pragma " };
+	static const char *const inside[] = { ".loc", ".pragma " };
 
 	for (size_t i = 0; !in_body && i < sizeof outside / sizeof *outside; i++)
 		if (!strncmp(line, outside[i], strlen(outside[i])))
@@ -114,6 +114,8 @@ static bool says_nothing(const char *line, bool in_body)
 	for (size_t i = 0; in_body && i < sizeof inside / sizeof *inside; i++)
 		if (!strncmp(line, inside[i], strlen(inside[i])))
 			return true;
+	if (in_body && !strncmp(line, ".reg ", 5) && strchr(line, ';')) /* else it is of a prototype */
+		return true;
 	return *line == '\n' || !*line || (in_body && *line != '.' && !strstr(line, ".callprototype"));
 }
 
@@ -190,16 +192,26 @@ static void put_value(builder *b, cptx_val v)
 	}
 }
 
-/* The line of a text, from 1. */
-static const char *line_of(const char *text, uint32_t line, const char **from, uint32_t *from_line, size_t *n)
+/* The line of a text, from 1, of *n bytes; in->line has where they begin. */
+static const char *line_of(const inspected *in, uint32_t line, size_t *n)
 {
-	if (!*from || line < *from_line)
-		*from = text, *from_line = 1;
-	for (const char *p; *from_line < line && (p = strchr(*from, '\n')); ++*from_line)
-		*from = p + 1;
-	const char *p = *from + strspn(*from, " \t");
+	const char *p = line && line <= in->nline ? in->line[line - 1] : "";
+
+	p += strspn(p, " \t");
 	*n = strcspn(p, "\r\n");
 	return p;
+}
+
+bool diff_find_lines(inspected *in)
+{
+	size_t n = 1;
+
+	for (const char *p = in->ptx ? in->ptx : ""; (p = strchr(p, '\n')); p++)
+		n++;
+	in->line = calloc(n, sizeof *in->line);
+	for (const char *p = in->line ? in->ptx : NULL; p; p = strchr(p, '\n'), p += p != NULL)
+		in->line[in->nline++] = p;
+	return in->line != NULL;
 }
 
 /* Parsed, it is a text. */
@@ -252,9 +264,6 @@ static bool add_parameters(diff_lines *l, const cptx_kernel *k)
 
 bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
 {
-	const char *from = NULL;
-	uint32_t from_line = 1;
-
 	if (k && !add_parameters(l, k))
 		return false;
 	for (const cptx_item *it = k ? cptx_item_first(k) : NULL; it; it = cptx_item_next(it)) {
@@ -266,7 +275,7 @@ bool diff_body(diff_lines *l, const inspected *in, const cptx_kernel *k)
 			continue;
 		put_item(&b, it, &info);
 		diff_line line = { .name = b.name, .nname = b.nname, .key = b.key };
-		line.text = line_of(in->ptx, info.at.line, &from, &from_line, &line.n);
+		line.text = line_of(in, info.at.line, &line.n);
 		if (b.failed) {
 			free(b.key), free(b.name);
 			return false;

@@ -11,8 +11,8 @@ enum { SASS_BOARDS = 6 };
 typedef struct sass_line {
 	uint32_t address, ptx_line; /* 0: not known */
 	enum cptx_unit unit;
-	bool known;            /* which registers it uses: */
-	uint64_t registers[4]; /* R0 to R254, a bit for each */
+	bool known;                      /* which registers it uses: */
+	uint64_t registers[4];           /* R0 to R254, a bit for each */
 	uint16_t live;                   /* registers, by cptx_cubin_view_live; 0: not known */
 	uint8_t stall;                   /* cycles until the next one may be issued */
 	uint8_t write_board, read_board; /* scoreboards that it releases, as in cptx_cubin_control */
@@ -42,6 +42,8 @@ typedef struct inspected {
 	const char *path;
 	char *ptx;
 	size_t size;
+	const char **line; /* where each of its lines begins; of `cptx diff` */
+	size_t nline;
 	cptx_module *m; /* NULL: there is no PTX */
 	const cptx_target *target;
 	cptx_verdict *verdict; /* NULL: ptxas was not asked */
@@ -49,6 +51,7 @@ typedef struct inspected {
 	char note[512]; /* why something is missing; "" */
 	inspect_kernel *kernel;
 	size_t nkernel;
+	inspect_kernel **by_name; /* sorted */
 	char *disassembly;
 	unsigned char *code; /* the cubin */
 	size_t ncode;
@@ -66,6 +69,8 @@ typedef struct inspect_opt {
  */
 bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const inspect_opt *o);
 void inspect_free(inspected *in);
+/* The kernel of that name of n bytes, or NULL. */
+inspect_kernel *inspect_named(const inspected *in, const char *name, size_t n);
 
 /* ---- inspect_code.c: machine code; false, after a message, if there is no memory for it or the cubin is broken ---- */
 bool code_read(inspected *in);                  /* the figures and kernels of in->code */

@@ -164,14 +164,6 @@ enum cptx_unit code_unit(const char *mnemonic)
 	return CPTX_UNIT_INTEGER;
 }
 
-static inspect_kernel *named(inspected *in, const char *name, size_t n)
-{
-	for (size_t i = 0; i < in->nkernel; i++)
-		if (strlen(in->kernel[i].name) == n && !memcmp(in->kernel[i].name, name, n))
-			return &in->kernel[i];
-	return NULL;
-}
-
 /* "    / *0010* /   @!P0 LDC R1, c[0x0][0x28] ;", of nvdisasm and cuobjdump; the line is cut at the semicolon. */
 static void take_instruction(inspect_kernel *k, char *line, const char **label)
 {
@@ -208,9 +200,9 @@ static void take_all(inspected *in)
 		const char *function = strstr(line, "Function : ");
 		size_t n = strcspn(line, ":");
 		if (!strncmp(line, ".text.", 6) && line[n] == ':')
-			k = named(in, line + 6, n - 6);
+			k = inspect_named(in, line + 6, n - 6);
 		else if (function)
-			k = named(in, function + 11, strcspn(function + 11, " \r"));
+			k = inspect_named(in, function + 11, strcspn(function + 11, " \r"));
 		else if (k && !strncmp(line, ".L_", 3) && line[n] == ':')
 			line[n] = 0, label = label ? label : line;
 		else if (k)

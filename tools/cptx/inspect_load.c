@@ -121,6 +121,40 @@ static bool list_kernels(inspected *in)
 	return true;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const inspect_kernel *x = *(inspect_kernel *const *)a, *y = *(inspect_kernel *const *)b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : x < y ? -1 : x > y;
+}
+
+static bool sort_kernels(inspected *in)
+{
+	if (!(in->by_name = malloc((in->nkernel + 1) * sizeof(inspect_kernel *))))
+		return false;
+	for (size_t i = 0; i < in->nkernel; i++)
+		in->by_name[i] = &in->kernel[i];
+	qsort(in->by_name, in->nkernel, sizeof *in->by_name, by_name);
+	return true;
+}
+
+inspect_kernel *inspect_named(const inspected *in, const char *name, size_t n)
+{
+	size_t from = 0, to = in->nkernel;
+
+	while (from < to) { /* the first that is not in front of the name */
+		size_t mid = from + (to - from) / 2;
+		int order = strncmp(in->by_name[mid]->name, name, n);
+		if (order < 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	bool found = from < in->nkernel && !strncmp(in->by_name[from]->name, name, n) && !in->by_name[from]->name[n];
+	return found ? in->by_name[from] : NULL;
+}
+
 static bool complete(inspected *in, const inspect_opt *o)
 {
 	for (size_t i = 0; i < in->nkernel; i++) {
@@ -188,7 +222,7 @@ bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const
 		return false;
 	if (!in->target)
 		in->target = o->arch ? cptx_target_find(o->arch) : in->m ? cptx_module_target(in->m) : NULL;
-	return list_kernels(in) && complete(in, o) && (!in->code || code_disassemble(in));
+	return list_kernels(in) && sort_kernels(in) && complete(in, o) && (!in->code || code_disassemble(in));
 }
 
 void inspect_free(inspected *in)
@@ -200,5 +234,5 @@ void inspect_free(inspected *in)
 	}
 	cptx_verdict_destroy(in->verdict);
 	cptx_module_destroy(in->m);
-	free(in->kernel), free(in->disassembly), free(in->code), free(in->ptx);
+	free(in->line), free(in->by_name), free(in->kernel), free(in->disassembly), free(in->code), free(in->ptx);
 }
