@@ -178,6 +178,7 @@ code() {
 	text=$2 to=$dir/$1.cubin
 	shift 2
 	for byte; do
+		# shellcheck disable=SC2059 # the byte is the format
 		printf "\\${byte#*:}" | dd of="$to" bs=1 seek=$((at + ${byte%:*})) conv=notrunc 2>/dev/null
 	done
 	sed "$text" "$names/loop.sass" >"$dir/$(cksum <"$to" | tr ' ' _).sass"

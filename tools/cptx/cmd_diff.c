@@ -248,7 +248,10 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		cli_no_memory(cmd);
 	if (!in || !inspect_load(&in[0], cmd, argv[optind], &o) || !inspect_load(&in[1], cmd, argv[optind + 1], &o))
 		trouble = true;
-	trouble = trouble || !diff_find_lines(&in[0]) || !diff_find_lines(&in[1]);
+	if (!trouble && (!diff_find_lines(&in[0]) || !diff_find_lines(&in[1]))) {
+		cli_no_memory(cmd);
+		trouble = true;
+	}
 	if (!trouble) {
 		same &= put_kernels(&in[0], &in[1], brief, &trouble);
 		same &= !trouble && put_ptx(&in[0], &in[1], brief, &trouble);

@@ -132,7 +132,7 @@ static int by_name(const void *a, const void *b)
 static bool sort_kernels(inspected *in)
 {
 	if (!(in->by_name = malloc((in->nkernel + 1) * sizeof(inspect_kernel *))))
-		return false;
+		return cli_no_memory(in->cmd);
 	for (size_t i = 0; i < in->nkernel; i++)
 		in->by_name[i] = &in->kernel[i];
 	qsort(in->by_name, in->nkernel, sizeof *in->by_name, by_name);
