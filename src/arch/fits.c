@@ -39,7 +39,7 @@ bool arch_type_fits(unsigned want, unsigned have, unsigned how)
 		return how & FITS_WIDER && fits_wider(w, have);
 	if (how & FITS_TOLD && is_int(w) && have == CPTX_F16X2)
 		return true;
-	if (how & FITS_VECTOR && w.cls == 'F' && is_int(h))
+	if (how & FITS_VECTOR && w.cls == 'F' && want != CPTX_BF16 && is_int(h)) /* of bf16 ptxas wants bits */
 		return true;
 	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h));
 }
