@@ -33,7 +33,7 @@ bool emu_alloc_free(emu_machine *m, uint64_t at);
 bool emu_alloc_fits(const emu_machine *m, uint64_t size);
 /* No byte lies in it any more (p is NULL), but warps may still remember it, until emu_alloc_sweep behind the launch. */
 void emu_alloc_close(emu_machine *m, emu_alloc *a);
-void emu_alloc_sweep(emu_machine *m); /* takes the closed ones away */
+void emu_alloc_sweep(emu_machine *m);                         /* takes the closed ones away */
 emu_alloc *emu_alloc_find(const emu_machine *m, uint64_t at); /* that holds the byte; NULL: none */
 /* The last that begins at the address or in front of it, and the next behind; NULL: none. */
 emu_alloc *emu_alloc_near(const emu_machine *m, uint64_t at, const emu_alloc **next);

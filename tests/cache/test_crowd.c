@@ -158,9 +158,9 @@ START_TEST(killed_at_any_moment)
 		cptx_cubin_destroy(c);
 	}
 	unsigned usual = loads;
-	loads = _i ? usual / 10 : usual;      /* compiling takes its time */
+	loads = _i ? usual / 10 : usual; /* compiling takes its time */
 	unsigned kills = 0;
-	while (!kills) /* all may have ended before the first one was killed */
+	while (!kills)                   /* all may have ended before the first one was killed */
 		kills = crowd(_i ? all : 0); /* with its overhead, all does not fit: something always has to go */
 	ck_assert_uint_eq(shared->wrong, 0);
 	ck_assert_uint_gt(shared->hits, processes * loads / 4);

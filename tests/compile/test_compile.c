@@ -476,7 +476,8 @@ END_TEST
 /* Neither what a process leaves behind holds us up, nor is it left there. */
 START_TEST(all_that_it_started_ends)
 {
-	static const char *const ways[] = { "sleep 6000 & echo $! >%s/pid; sleep 6000", "sleep 6000 & echo $! >%s/pid; echo x; exit 3",
+	static const char *const ways[] = { "sleep 6000 & echo $! >%s/pid; sleep 6000",
+		                                "sleep 6000 & echo $! >%s/pid; echo x; exit 3",
 		                                "sleep 6000 >/dev/null 2>&1 & echo $! >%s/pid; exit 3" };
 	char script[256];
 
