@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What each rung of examples/blackwell should reach for 4096 x 4096 x 4096 on a B200, by public figures alone, and the rungs
  * of an article of the same steps, with the tiles of its code, beside what it measured.  Nothing is fitted.

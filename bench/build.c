@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Host time to build, check and print the GEMM: nanoseconds per instruction, on one core, beside a memcpy of the text.
  * Each round builds a module, prints it and frees both, as a program that generates kernels would.

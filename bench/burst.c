@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "burst.h"
 
 #include "gemm_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bursts of launches, timed on the device. */
 #ifndef BENCH_BURST_H
 #define BENCH_BURST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cublas.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cuBLAS and cuBLASLt as peers, found at run time. */
 #ifndef BENCH_CUBLAS_H
 #define BENCH_CUBLAS_H

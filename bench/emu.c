@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How fast the emulator executes scalar code: thread-instructions per second of CPU time on one thread, with all its checks;
  * then whole kernels, with their peak memory (emu_whole.c).

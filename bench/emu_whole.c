@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Peak memory of the process beside twice what the kernel's buffers need plus 64 MB, and CPU seconds on one thread.  The
  * GEMM of sm_100a also compares all of D with a reference, which counts for it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whole kernels on the emulator, each in a process of its own: time and memory. */
 #ifndef BENCH_EMU_WHOLE_H
 #define BENCH_EMU_WHOLE_H

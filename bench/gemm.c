@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The GEMM beside cuBLAS (cublasGemmEx, its default algorithm, found at run time), in alternated bursts of the same process.
  * Arguments: SIZE...; default 2048 4096 8192.  Types: bf16 in; f32 and bf16 out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A list of problems in one launch of the sm_90a GEMM, beside a launch for each and cuBLAS for each, in alternated bursts.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sizes that the sm_90a GEMM is measured and its model fitted with: cubes, and products of language models. */
 #ifndef BENCH_GEMM_SIZES_H
 #define BENCH_GEMM_SIZES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The sm_90a GEMM beside cuBLAS (cublasGemmEx, its default algorithm; of e4m3 cublasLtMatmul), in alternated bursts of the
  * same process.

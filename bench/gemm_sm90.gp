@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Draws the table of bench_gemm_sm90 --table FILE:  gnuplot -e "table='FILE'" bench/gemm_sm90.gp >gemm.svg
 set terminal svg size 1200,520 background "white" font ",12"
 set style data histogram

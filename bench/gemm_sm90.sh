@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The sm_90a GEMM beside its peers: all sizes in bf16 and f16 beside cuBLAS, e4m3 beside cuBLASLt; a table and a plot of each.
 #   bench/gemm_sm90.sh [BUILD [OUT]]           default: build, .
 set -u

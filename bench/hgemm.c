@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The rungs of the ladder (examples/hgemm.h) beside each other and cuBLAS, in alternated bursts of one process.
  *

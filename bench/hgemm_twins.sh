@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # PTX of the CUDA kernels that the ladder of examples/hgemm.h follows, for bench_hgemm -p:
 #   bench/hgemm_twins.sh CHECKOUT OUT.ptx
 # CHECKOUT is https://github.com/WingEdge777/vitamin-cuda (kernels/hgemm_sm120).  Needs nvcc.  Only the kernels are compiled, for

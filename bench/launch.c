@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a prepared launch costs beside the bare driver call: an empty kernel, the same process and stream, measured in turns.
  * Prints medians of the host time per launch, in nanoseconds, and the ratio to the bare call.

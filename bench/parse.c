@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Host time and memory to read, check and print big PTX texts, and to build; on one core, the best of five.
  *

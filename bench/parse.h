@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The corpus as big texts: bench/parse.c measures them. */
 #ifndef BENCH_PARSE_H
 #define BENCH_PARSE_H

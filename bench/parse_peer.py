@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The peer of bench_parse: pyptx's parser over the files named on standard input, CPU time, best of three each."""
 import sys
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The peers of bench_gemm and bench_rows in the same session: torch, and pyptx where it is installed.
 
 Prints the same figures, timed the same way: CUDA events around 60 calls captured in a CUDA graph where that works (so that

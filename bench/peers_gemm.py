@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The peer of bench_gemm_sm90 that Python alone runs: pyptx's Hopper GEMM beside torch (cuBLAS), in alternated bursts.
 
   python3 bench/peers_gemm.py [SIZE]...      default: 2048 4096 6144 8192 16384, cubed, bf16

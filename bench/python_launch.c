@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The prepared launch of C that bench/python_launch.py compares with: a shared object that it loads. */
 #include <cptx/device.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What a launch from Python costs the host above the prepared launch of C: python3 python_launch.py [cuda:0] [JSON-FILE]
 
 Needs PyTorch on a GPU, CPTX_LIBRARY (libcptx.so) and CPTX_BENCH (the shared object of python_launch.c).  Medians of rounds of 200

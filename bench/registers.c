@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Registers alive in machine code, by cptx_cubin_view_live and by nvdisasm -plr: bench_registers FILE...
  * Of PTX for its own target by ptxas, or of a cubin.  Kernels that call functions stand apart: see bench/RESULTS.md.

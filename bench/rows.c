@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bandwidth of the row kernels, for several thread counts.  With arguments: ROWS N. */
 #include "row_run.h"
 

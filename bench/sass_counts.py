@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Instructions of SASS, ours beside nvcc's, for the same algorithm (v4, v5, v6 of examples/blackwell).
 
    bench/sass_counts.py BUILD [sm_100a]

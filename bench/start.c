@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A warm start: how long a new process takes to its first finished launch, less what the driver takes to start (cuInit and
  * the context).  Each round is a process of its own; the kernels come out of a cache that the round before the first has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "twins.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The CUDA kernels that the ladder follows, as PTX that bench/hgemm_twins.sh makes. */
 #ifndef BENCH_TWINS_H
 #define BENCH_TWINS_H

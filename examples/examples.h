@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernels of the examples, so that tests and benchmarks can use them.  Compile with -DEXAMPLES_NO_MAIN for those. */
 #ifndef EXAMPLES_H
 #define EXAMPLES_H

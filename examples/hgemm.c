@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rungs by number: names, options, checks. */
 #include "hgemm_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The ladder of half-precision GEMMs with mma.sync: C[M][N] = A[M][K] * B[K][N], all row-major f16 or bf16, sums in f32.
  * Each rung adds one thing to the one before, and its file says what and why:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * First rung: a tensor core GEMM for sm_80 without the usual losses.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Second rung: a ring of stages in place of two buffers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "hgemm_parts.h"
 
 enum { CHUNK = 16 /* bytes of a copy, of a row of ldmatrix */, HALF = 2 /* bytes of an element */, LINE = 128 /* bytes */ };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the rungs of the ladder are built of; see hgemm.h.  Calls that build code append it to h->k. */
 #ifndef EXAMPLES_HGEMM_PARTS_H
 #define EXAMPLES_HGEMM_PARTS_H

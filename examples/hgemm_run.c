@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "hgemm_run.h"
 #include "hgemm_parts.h"
 #include "number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs a rung of the ladder on a device, compares every element with a reference, and times it. */
 #ifndef EXAMPLES_HGEMM_RUN_H
 #define EXAMPLES_HGEMM_RUN_H

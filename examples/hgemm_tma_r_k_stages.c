@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Third rung: the tensor memory accelerator reads A and B.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fourth rung: TMA writes C too, and the pipeline never drains.
  *

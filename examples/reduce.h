@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sums and maxima over a warp and over a CTA, shared by the row kernels. */
 #ifndef EXAMPLES_REDUCE_H
 #define EXAMPLES_REDUCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* RMSNorm: y[r][i] = x[r][i] * rsqrt(mean(x[r]^2) + eps) * w[i].  One CTA a row; the row is read once and kept in registers.
  */
 #include "examples.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "row_run.h"
 #include "examples.h"
 #include "show.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs a row kernel on a device, compares every element with the host's result, and times it. */
 #ifndef EXAMPLES_ROW_RUN_H
 #define EXAMPLES_ROW_RUN_H

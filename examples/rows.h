@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A row of f32 held in the registers of a CTA: thread t has the vectors t, t + threads, ... of four floats. */
 #ifndef EXAMPLES_ROWS_H
 #define EXAMPLES_ROWS_H

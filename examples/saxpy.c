@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A first kernel: y = a * x + y.  Built, printed, and run on the device that CPTX_DEVICE names (emu:sm_90a is one of the
  * emulator), else on a GPU if there is one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Several devices, a thread for each: one module, built once, is loaded by all, and each computes its share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Prints a module as PTX, or says what is wrong with it; destroys it. */
 #ifndef EXAMPLES_SHOW_H
 #define EXAMPLES_SHOW_H

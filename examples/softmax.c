@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Softmax over rows: y[r][i] = exp(x[r][i] - max) / sum.  One CTA a row; the row is read once and kept in registers.
  *

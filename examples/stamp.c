@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * When does each warp reach a barrier, and when does it go on?  Reads PTX text (a file, or a small kernel of its own) and
  * puts a %globaltimer stamp in front of and behind every wait of every kernel: bar and barrier, and loops around an

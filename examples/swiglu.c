@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SwiGLU: y = a / (1 + exp(-a)) * b, element by element.  Each thread has `unroll` vectors of four floats under way. */
 #include "examples.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests that ask ptxas share. */
 #ifndef CPTX_TEST_ASK_H
 #define CPTX_TEST_ASK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The end of a process that hangs, by the processor time that it used and not by the clock: a busy machine ends none that
  * works.  One that waits for what never comes uses none; watch.py, under which every test runs, ends that.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An allocator that counts what is live, and fails at the n-th request. */
 #ifndef METER_H
 #define METER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* COUNTED: whether a test may have a malloc of its own, on top of that of glibc; a sanitizer has one already. */
 #ifndef OWN_MALLOC_H
 #define OWN_MALLOC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What was printed is PTX text: read and printed again it is the same, byte for byte. */
 #ifndef CPTX_TEST_REPARSE_H
 #define CPTX_TEST_REPARSE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Reads the log of `meson test`.  Prints each test's own last line "name: N passed, N failed, N skipped", the end of the
 # output of those that failed, and the reasons of what was skipped; writes the three sums to the file `figures`.
 # A test that ended badly without owning up to a failure, and one of the `listed` that is not in the log, is a failure.

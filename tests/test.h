@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A test program: Check test cases and a last line "N passed, N failed, N skipped" that CI adds up.  A test that lacks
  * something (ptxas, a GPU) calls skip("what it lacks") and returns; it is counted as skipped, not as passed.

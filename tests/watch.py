@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs a command and ends it if it hangs: watch.py [--cpu SECONDS] [--idle SECONDS] COMMAND...
 
 What it bounds hangs on no clock, so a busy machine changes no verdict.  The command and all that it starts may use --cpu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ring.cuh"
 
 extern "C" __global__ void __launch_bounds__(128, 1)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ring.cuh"
 
 extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(128, 1)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Persistent pairs of CTAs with two accumulators.
 #include "tcgen05.cuh"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What doxygen reads in place of a public header.  In the headers the comment at the top is about the file, and a comment behind
 # several members is about all of them.
 NR == 1 && $0 == "/*" { print "/** @file"; next }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What doxygen reads in place of insn.h: each builder call with its operands, what it does, and its forms.
 NR == 1 { print "/** @file"; next }
 NR < 10 { print; next }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the rungs are made of: parameters, copies, products, the way out. */
 #include "ladder.h"
 

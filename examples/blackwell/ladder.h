@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A ladder of GEMMs for tcgen05 (sm_100a, sm_103a): D = A * B^T, A of M x K, B of N x K, both K-major, .bf16 or .f16, sums
  * in f32, D of M x N in the same type or f32.  Each rung is a file of its own and adds one thing to the rung below.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Setting up of v6 and v7, and the handing over of accumulators. */
 #include "persistent.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the rungs v6 and v7 have in common: pairs of CTAs that make one tile after the other, six warps each, by their roles.
  */
 #ifndef BLACKWELL_PERSISTENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The kernel of the rungs v3 to v5.  All threads set up, some start copies and products, all wait for the end, and the four
  * warps bring the accumulator out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel of the rungs v3 to v5: a CTA, or a pair, makes one tile by a ring of stages. */
 #ifndef BLACKWELL_RING_H
 #define BLACKWELL_RING_H

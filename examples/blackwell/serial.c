@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The kernel of the rungs v1a to v2b: one thing after the other.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernel of the rungs v1a to v2b, which differ in how tiles lie in shared memory and how they get there. */
 #ifndef BLACKWELL_SERIAL_H
 #define BLACKWELL_SERIAL_H

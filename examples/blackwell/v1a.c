@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v1a: the least that is a GEMM on tcgen05.  Tiles lie in shared memory without a swizzle: as columns of chunks of 16 bytes,
  * 8 elements along K, each chunk behind the one of the row above.  A box of a 2-D tensor map is one such column, so a tile

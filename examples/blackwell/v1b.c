@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v1b: the tiles of v1a by one copy each.  The tensor maps have three dimensions: 8 elements, rows, and pieces of 8 elements
  * along K; a box of them is a whole tile, in the order in which it lies in shared memory.  Fewer instructions, the same 16

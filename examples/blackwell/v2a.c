@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v2a: rows of 128 bytes.  A box of the tensor maps is 64 elements along K, so memory is read by whole lines, and a tile
  * takes one copy for each 64 of them.  Rows that lie 128 bytes apart have the same 16 bytes in the same banks; the 128-byte

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v2b: the tiles of v2a by one copy each, however many spans of 128 bytes they have: 3-D tensor maps as in v1b.  From here
  * on tiles are one span wide, for which both are the same; v3 to v7 take the 2-D map, which leaves K free.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v3: copies run ahead of products.  Shared memory is a ring of stages; the thread that starts everything keeps all but one
  * of them filled, and refills a stage once the products that read it have ended.  That is the stage before the one that it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v4: one warp loads, another multiplies.  Each runs its own short loop, and only the two mbarriers of a stage tie them
  * together: nobody waits for products to end but the warp that needs the room, and no test stands in the way of the next

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v5: two CTAs of a cluster make one tile of 256 rows.  Each has 128 rows of A and of D, and half of B: the tensor cores of
  * both read B from both, so each loads half as much of it.  One thread of the first CTA starts the products.

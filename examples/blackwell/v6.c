@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v6: as many pairs of CTAs as the GPU has room for, and each makes one tile after the other.  Setting up is paid for once.
  * Tensor memory holds two accumulators, so the products of the next tile run while four warps of their own bring this one

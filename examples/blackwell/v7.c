@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * v7: tiles are handed out while the kernel runs.  There are as many pairs as tiles, but a pair that runs asks the hardware
  * to cancel a pair that has not begun, and makes its tile instead (clusterlaunchcontrol.try_cancel): SMs that other work

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A program outside cptx: generates a kernel and launches it on the device that CPTX_DEVICE names, else
  * on the first GPU.  meson/ and cmake/ beside it build it with cptx as a subproject and with an installed cptx.

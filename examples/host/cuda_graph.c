@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Launches in a CUDA graph: a prepared launch allocates nothing and does not wait, so a stream that is captured takes it.
  * Loading a program does both: inside a capture it is refused.  Built where cuda_runtime_api.h and libcudart are found.

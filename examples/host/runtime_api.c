@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A host program that uses the CUDA runtime API: cptx works in its context, on its stream and with its memory, and owns none
  * of them.  Built where cuda_runtime_api.h and libcudart are found.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A kernel on arrays of NumPy, by the emulator, which finds what is wrong with it too: python3 numpy_saxpy.py
 
 CPTX_LIBRARY names libcptx.so.  Exits with 1 if a result differs from NumPy's.

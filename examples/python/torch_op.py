@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A kernel of cptx as an operator of PyTorch, inside torch.compile: python3 torch_op.py [DEVICE]
 
 CPTX_LIBRARY names libcptx.so.  DEVICE is cuda:0, or the emulator for tensors of the CPU: emu:sm_90a.  Exits with 1 if a result

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Kernels of cptx inside jax.jit: compiles handler.c, registers it with JAX, and makes calls to it.
 
     y = ffi.call(kernel, [jax.ShapeDtypeStruct(x.shape, x.dtype)], x, alias={1: 0}, a=2.0)

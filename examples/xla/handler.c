@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An XLA FFI handler that launches any kernel of cptx as work of XLA's stream.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """y = a * x + y inside jax.jit: python3 saxpy.py [DEVICE]
 
 CPTX_LIBRARY names libcptx.so, CPTX_INCLUDE the folders of its headers, with a colon between them.  DEVICE is cuda:0, or the

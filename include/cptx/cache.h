@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A store of machine code on disk that many processes share, so that nobody compiles the same thing twice.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Compiling PTX to machine code (a cubin), and linking, without a device.
  *

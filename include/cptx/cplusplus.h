@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the macros of <cptx/cptx.h> stand on in C++17, in place of compound literals, designated initializers in any order
  * and _Generic.  cptx.h includes it where the compiler is one of C++.

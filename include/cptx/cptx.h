@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cptx: build, check and print PTX kernels from C.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a cubin says of itself, read without a disassembler: what each kernel takes, and which line of the PTX each
  * instruction comes from.  A library of its own (libcptx_cubin), because it stands on libelf; cptx itself does not need it.

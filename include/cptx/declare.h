@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cptx: declarations in full.  <cptx/cptx.h> includes this header.
  *

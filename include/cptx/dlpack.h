@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tensors of other programs as arguments of a kernel, and memory of a device as a tensor for them, by DLPack.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Looking into and editing bodies; part of cptx.h, which includes it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The emulator: a device on the CPU, which executes PTX and tells what is wrong with a kernel.
  *

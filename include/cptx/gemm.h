@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * GEMM generators: D = alpha * A * B + beta * C + bias, A of M rows and K columns, B of K rows and N columns.
  *

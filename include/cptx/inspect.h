@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Looking at kernels as the GPU will see them: what ptxas said as data, what limits occupancy, what the instructions are,
  * which registers are alive where.  Nothing here needs CUDA: what ptxas said is text that somebody else got from it, and the

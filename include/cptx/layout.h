@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where matrix elements lie: in the registers of warps, in tensor memory, and in shared memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Pipelines: a ring of stages in shared memory that producers fill and consumers empty (sm_90 and later).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tensor maps: what cp.async.bulk.tensor and its like are told of a tensor in global memory.
  *

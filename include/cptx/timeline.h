@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What each warp of a kernel does when: stamps of %globaltimer in a buffer, and a picture of them for chrome://tracing or
  * Perfetto.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tensor memory: the accumulators of tcgen05.mma, 512 columns of 128 lanes of 32 bits for each SM (sm_100, 103 and 110).
  *

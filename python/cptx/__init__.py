@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """cptx from Python: PTX kernels on arrays of PyTorch, JAX, NumPy and all that speak DLPack, without a copy.
 
     import cptx, torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The C ABI of libcptx, by ctypes: structs as <cptx/device.h> and <cptx/dlpack.h> declare them, which
 tests/python/test_module.py has the compiler of C compare, and the functions used."""
 

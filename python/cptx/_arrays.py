@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Arrays of others as arguments of a launch: (kind, value, API) and what must live until the call is over."""
 
 import contextlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The instruction table as compiled from insn.def, and choosing a form of it.  A form is a sequence of modifier groups and a
  * list of operands; groups are told apart by their index in the form, modifiers by their enum cptx_mod.

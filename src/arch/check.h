@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rules of insn.def that its notation cannot say: one function each, which gives NULL, or what is wrong. */
 #ifndef CPTX_ARCH_CHECK_H
 #define CPTX_ARCH_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rules of matrix instructions. */
 #include "arch/check.h"
 

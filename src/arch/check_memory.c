@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rules of data movement and synchronization. */
 #include "arch/check.h"
 

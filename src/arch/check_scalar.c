@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rules of arithmetic, conversion, texture, video and control instructions. */
 #include "arch/check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What may stand where: types of registers, neighbours in a vector, selectors. */
 #include "arch/arch.h"
 #include "arch/match.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Choosing the form of an instruction.  A form fits if every modifier that was given is one of its values, every modifier it
  * needs was given or follows from the operands, and every operand has the kind, type and length that the form asks for.

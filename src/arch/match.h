@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What fits.c, match.c and memo.c share. */
 #ifndef CPTX_ARCH_MATCH_H
 #define CPTX_ARCH_MATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls that were matched before: kernels repeat one with other registers over and over. */
 #include "arch/match.h"
 

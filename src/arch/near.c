@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The forms that nearly fit.  A form's distance is what its faults cost together: modifiers that are missing, too many or of
  * another value, operands that do not fit.  What operands say of types counts by majority: a value that nobody gave is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Forms that nearly fit, and in words why they do not: for messages only. */
 #ifndef CPTX_ARCH_NEAR_H
 #define CPTX_ARCH_NEAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The compiled tables, and the public look-ups in them. */
 #include "arch/check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Why a call fits no form, in words: first the one thing to change in the form that is nearest, as C writes it; then the
  * nearest forms.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Atomic flags and counters: C11's, which C++ has by the same names. */
 #ifndef CPTX_BASE_ATOMIC_H
 #define CPTX_BASE_ATOMIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What everything stands on: memory, text buffers, error text.  No state; every function accepts what a failed one returned.
  */
 #ifndef CPTX_BASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the sources stand on where cptx.c of the amalgamation is compiled as C++17, by g++ or clang++: they are written in
  * what C11 and C++17 with the extensions of both have in common.

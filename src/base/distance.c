@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How far two words are apart; the command has this file too. */
 #include "base/base.h"
 

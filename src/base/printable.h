@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text of others in messages: what would drive a terminal is shown as \x1b. */
 #ifndef BASE_PRINTABLE_H
 #define BASE_PRINTABLE_H

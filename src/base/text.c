@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base/base.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/cache.h"
 
 #include <errno.h>

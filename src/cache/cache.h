@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of the cache: a folder with a file per entry, and the file `lock`. */
 #ifndef CPTX_CACHE_INSIDE_H
 #define CPTX_CACHE_INSIDE_H

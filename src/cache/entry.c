@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file of an entry: a head of 80 bytes, then data, log and description; numbers are little-endian. */
 #include "cache/cache.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cache/hash.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* BLAKE2b with 128 bits of result (RFC 7693), without a key: small, and as fast as reading memory needs. */
 #ifndef CPTX_CACHE_HASH_H
 #define CPTX_CACHE_HASH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keeping a cache within its bound, and looking at all of it. */
 #include "cache/cache.h"
 

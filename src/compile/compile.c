@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "compile/compile.h"
 
 #include "arch/arch.h"

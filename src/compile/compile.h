@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside of the compile service: a job, and the compilers that can do it. */
 #ifndef CPTX_COMPILE_INSIDE_H
 #define CPTX_COMPILE_INSIDE_H

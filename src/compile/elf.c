@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "compile/elf.h"
 
 enum { HEADER = 64, SECTION = 64, SYMBOL = 24 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What must be known of machine code without libelf: 64-bit ELF files of this machine's byte order. */
 #ifndef CPTX_COMPILE_ELF_H
 #define CPTX_COMPILE_ELF_H

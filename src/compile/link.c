@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "compile/link.h"
 #include "compile/compile.h"
 

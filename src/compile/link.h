@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is linked. */
 #ifndef CPTX_COMPILE_LINK_H
 #define CPTX_COMPILE_LINK_H

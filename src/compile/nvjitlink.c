@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * nvJitLink, the linker and compiler of CUDA as a library.  Its calls are declared here, so that no header is needed.
  *

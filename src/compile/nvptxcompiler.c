@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * nvPTXCompiler.  CUDA ships it as a static library only, so there is nothing that could be opened at run time unless the
  * host program is linked with it and exports its calls, or somebody made a shared library of it.  Both are looked for.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a file to be compiled or linked is, by its first bytes.  Stands on libc alone: the command uses it too. */
 #ifndef CPTX_COMPILE_PIECE_H
 #define CPTX_COMPILE_PIECE_H

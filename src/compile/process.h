@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tools as processes: found, started without a shell, held to a time limit.  Stands on libc alone: the tests use it too. */
 #ifndef CPTX_COMPILE_PROCESS_H
 #define CPTX_COMPILE_PROCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ptxas as a process.  Its input and output are files without a name, so whatever is killed, nothing is left behind. */
 #include "compile/compile.h"
 #include "compile/process.h"

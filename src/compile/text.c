@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "compile/text.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What must be known of PTX text without parsing it, and of a compiler's log about it. */
 #ifndef CPTX_COMPILE_TEXT_H
 #define CPTX_COMPILE_TEXT_H

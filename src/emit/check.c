@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Checking a module for a target: all that printing would find, reported one by one. */
 #include "emit/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Declarations: variables with their initialisers, registers, the heads of kernels and functions. */
 #include "emit/emit.h"
 

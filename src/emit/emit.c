@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* IR -> PTX text for one target, with the lowest .version that serves, and the map from its lines to the user's. */
 #include "emit/emit.h"
 

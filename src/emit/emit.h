@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of src/emit share. */
 #ifndef CPTX_EMIT_H
 #define CPTX_EMIT_H

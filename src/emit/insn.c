@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One item -> its line of PTX. */
 #include "emit/emit.h"
 

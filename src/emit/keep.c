@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Printing a parsed module as it stood.  Every statement knows its place in the text; what lies between two of them (blanks,
  * comments) is copied with the later one.  What was edited is printed anew in its place, what is new on lines of its own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The printed text: what cptx_emit gives, and where its lines come from. */
 #include "emit/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What of an instruction the target and the .version have. */
 #include "emit/emit.h"
 

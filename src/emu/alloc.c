@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Global memory: which of its addresses are whose.  New ones come behind the latest, as far as the address space goes, and
  * then from its beginning again, where nothing is: so an address that was freed stays free as long as can be, and who still

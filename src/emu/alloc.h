@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Global memory: who has which of its addresses (alloc.c); part of emu.h. */
 #ifndef CPTX_EMU_ALLOC_H
 #define CPTX_EMU_ALLOC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups of asynchronous operations of threads; cp.async. */
 #include "emu/async.h"
 #include "emu/exec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Groups of asynchronous operations that threads start: of cp.async. */
 #ifndef CPTX_EMU_ASYNC_H
 #define CPTX_EMU_ASYNC_H

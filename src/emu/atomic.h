@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What atomic operations make of memory: for those of threads, and for asynchronous ones. */
 #ifndef CPTX_EMU_ATOMIC_H
 #define CPTX_EMU_ATOMIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Barriers of a CTA (bar, barrier) and of the cluster. */
 #include "emu/exec.h"
 #include "emu/mbarrier.h"

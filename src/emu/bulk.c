@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bulk copies as asynchronous work: parts of them, groups of threads. */
 #include "emu/bulk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Bulk copies: what cp.async.bulk, its forms for tensors and its reductions have in common.
  *

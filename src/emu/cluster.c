@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A cluster of CTAs: whose turn it is among the warps, and the queue of what is asynchronous. */
 #include "emu/counters.h"
 #include "emu/finding.h"

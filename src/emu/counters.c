@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What memory instructions cost: bytes, sectors, turns of shared memory; by instruction too. */
 #include "emu/counters.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters of clusters, launches and instructions. */
 #ifndef CPTX_EMU_COUNTERS_H
 #define CPTX_EMU_COUNTERS_H

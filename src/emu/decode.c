@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From the IR of a kernel to an image: registers get places, operands and modifiers are laid open, each instruction its
  * function. */
 #include "emu/undefined.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sums of products as tensor cores make them. */
 #include "emu/dot.h"
 #include "emu/num_real.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which function decodes an instruction, or why none does: exec.def as tables; and which are too new. */
 #include "emu/exec.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of exec_*.c share: their decoders, and loops over lanes. */
 #ifndef CPTX_EMU_EXEC_H
 #define CPTX_EMU_EXEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Atomic operations of threads on memory; fences. */
 #include "emu/atomic.h"
 #include "emu/counters.h"

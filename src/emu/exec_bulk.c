@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cp.async.bulk without a tensor: loads, stores, copies in the cluster, reductions. */
 #include "emu/bulk.h"
 

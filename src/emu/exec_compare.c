@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Comparison and selection. */
 #include "emu/exec_scalar.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Branches, calls, the end of threads. */
 #include "emu/exec.h"
 #include "emu/undefined.h"

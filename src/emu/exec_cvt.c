@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conversion. */
 #include "emu/exec_scalar.h"
 

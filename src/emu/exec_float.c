@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arithmetic of all types: add, sub, mul, mad, min, max, abs, neg; and that of floating point alone. */
 #include "emu/exec_scalar.h"
 

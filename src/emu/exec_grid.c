@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clusters that have not begun: clusterlaunchcontrol.  Registers of warps: setmaxnreg. */
 #include "emu/exec.h"
 #include "emu/mbarrier.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Loops for f16, bf16 and pairs of them: to nearest, without modifiers.  A single number is a pair whose upper half is zero:
  * no operation here makes anything else of zeros.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arithmetic of integers, and of what shares their instructions: add, sub, mul, min ... of floating point are in
  * exec_float.c. */
 #include "emu/exec_scalar.h"

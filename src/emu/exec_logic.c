@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Logic, shifts, bytes. */
 #include "emu/exec_scalar.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ldmatrix, stmatrix, movmatrix: matrices between shared memory and fragments.  Lane i gives the address of row i, of 16
  * bytes. */
 #include "emu/counters.h"

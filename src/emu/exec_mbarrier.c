@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions of mbarriers. */
 #include "emu/exec.h"
 #include "emu/mbarrier.h"

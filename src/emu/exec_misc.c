@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Miscellaneous: the stack of local memory, sleeping, what is for tools. */
 #include "emu/exec.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mma.sync, mma.sp, and wmma.mma: products of fragments of one warp. */
 #include "emu/fragment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Moves, loads and stores of threads, addresses. */
 #include "emu/counters.h"
 #include "emu/stall.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stores and reductions of threads that are done later: st.async, red.async; st.bulk. */
 #include "emu/atomic.h"
 #include "emu/exec.h"

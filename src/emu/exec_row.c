@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Weak loads and stores of a whole warp that touch one piece of global or shared memory: consecutive elements, lane by lane,
  * or, for loads, all lanes the same one.  What is out of the ordinary is left to the loops over lanes of exec_move.c, which

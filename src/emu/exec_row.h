@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loads and stores of one register, or a vector, that a whole warp does at once: exec_row.c. */
 #ifndef CPTX_EMU_EXEC_ROW_H
 #define CPTX_EMU_EXEC_ROW_H

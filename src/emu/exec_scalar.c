@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What instructions that work on each lane alone have in common. */
 #include "emu/exec_scalar.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Instructions that calculate something of each lane alone: add, fma, setp, cvt ...
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions of tensor copies. */
 #include "emu/exec.h"
 #include "emu/tma.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the lanes of a warp do with one another: votes, matches, reductions, shuffles, elections, bar.warp.sync. */
 #include "emu/exec.h"
 #include "emu/num.h"

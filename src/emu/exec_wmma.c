@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* wmma.load and wmma.store: matrices between memory and fragments.  Each lane moves its own elements; wmma.mma is in
  * exec_mma.c. */
 #include "emu/fragment.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Findings: what is wrong with a kernel, said once for each instruction. */
 #include "emu/finding.h"
 #include "emu/mbarrier.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Findings: made by clusters that run in parallel, kept by each, and merged into the machine's behind a round, in the order
  * of clusters. */
 #ifndef CPTX_EMU_FINDING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Matrix operands in registers. */
 #include "emu/fragment.h"
 

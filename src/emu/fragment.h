@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Matrix operands in registers: fragments as the emulator reads and writes them. */
 #ifndef CPTX_EMU_FRAGMENT_H
 #define CPTX_EMU_FRAGMENT_H

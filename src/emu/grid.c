@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A launch: clusters run in rounds, many at a time.  In a round each runs on its own for a while; behind it, those that want
  * to do what orders clusters do so, one after another, and what all have stored gets to memory before.  Which clusters are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The machine: its memory, findings and counters; programs, whose variables lie in that memory. */
 #include "emu/emu.h"
 

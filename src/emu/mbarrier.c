@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mbarriers: their state, and what changes it. */
 #include "emu/mbarrier.h"
 

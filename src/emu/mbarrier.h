@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * mbarriers: their state stands in a table of the CTA.  The 8 bytes in shared memory hold the same (mbarrier_word), so that
  * a store over them is noticed.

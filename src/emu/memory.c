@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The memories: what an address leads to, and the bytes there. */
 #include "emu/undefined.h"
 

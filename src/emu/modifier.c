@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modifiers of an instruction: read by name, and none passed over in silence: each is in exec.def. */
 #include "emu/emu.h"
 

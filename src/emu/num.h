@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Arithmetic of the emulator: what an instruction makes of bit patterns.  Pure functions, no state.  The host's rounding is
  * never changed, and has to be the default one (to nearest, subnormals kept); its exception flags and errno mean nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bits: counting, moving and choosing them. */
 #include "emu/num_real.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conversion: every type to every other by way of struct num_real. */
 #include "emu/num_real.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Arithmetic of f16, bf16, f32 and f64.  All but f64 is done in double, where products of two are exact, sums are rounded to
  * odd, and quotients and roots of 24-bit numbers are never as near to the middle or the end of an interval as to be mistaken

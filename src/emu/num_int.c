@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integers: what is not one expression of C. */
 #include "emu/num_real.h"
 

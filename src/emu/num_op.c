@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Arithmetic by type: packed types element by element, then floating point or integers. */
 #include "emu/num_real.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers taken apart: formats, rounding, and exact arithmetic for the directed roundings of f64. */
 #include "emu/num_real.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers taken apart, for what the host's floating point does not do: other formats and other roundings. */
 #ifndef CPTX_EMU_NUM_REAL_H
 #define CPTX_EMU_NUM_REAL_H

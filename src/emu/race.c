@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Clocks: what warps, barriers and locations in memory know. */
 #include "emu/race_wide.h"
 

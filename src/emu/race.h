@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Order and races: who has seen whose accesses.  emu.h includes it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Asynchronous operations: known to nobody until somebody has waited for them. */
 #include "emu/race_wide.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Words of memory: who wrote them last, who has read them since, and whether the next who comes knows of it. */
 #include "emu/race_wide.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a race is called: both sides, with instruction, line and thread, and the place in memory. */
 #include "emu/race_cell.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Global memory as a cluster sees it: words of the pages it used last, and a log of what it has touched, for comparison with
  * others. */
 #include "emu/race_wide.h"

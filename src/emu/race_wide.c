@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Between clusters.  Nothing orders them but releases and acquires of gpu scope, which are executed one cluster after
  * another; each ends a segment of the cluster that releases.  Before such an order changes, and when a cluster ends, what it

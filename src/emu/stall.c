@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * When nobody can go on any more.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether anybody can still go on. */
 #ifndef CPTX_EMU_STALL_H
 #define CPTX_EMU_STALL_H

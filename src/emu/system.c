@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Functions that kernels call and the system defines: printf, assertions, memory. */
 #include "emu/exec.h"
 #include "emu/undefined.h"

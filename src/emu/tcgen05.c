@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor memory: allocation, the order of what touches it, tcgen05.commit and tcgen05.fence. */
 #include "emu/tcgen05.h"
 #include "emu/finding.h"

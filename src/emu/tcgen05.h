@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * tcgen05: tensor memory, and who may touch it when.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * tcgen05.cp, tcgen05.shift.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operands of tcgen05 in tensor memory, and in shared memory through descriptors. */
 #include "emu/tcgen05_mma.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tcgen05.mma: decoding, operands and descriptors of an operation that a thread starts. */
 #include "emu/num_real.h"
 #include "emu/tcgen05_mma.h"

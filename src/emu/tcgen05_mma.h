@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One operation of tcgen05.mma: its operands and arithmetic. */
 #ifndef CPTX_EMU_TCGEN05_MMA_H
 #define CPTX_EMU_TCGEN05_MMA_H

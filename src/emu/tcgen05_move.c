@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tcgen05.ld, tcgen05.st, tcgen05.wait. */
 #include "emu/finding.h"
 #include "emu/fragment.h"

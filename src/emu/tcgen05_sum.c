@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * tcgen05.mma: what an operation does when it happens.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tensor maps that threads change: tensormap.replace, tensormap.cp_fenceproxy and fence.proxy.tensormap.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor maps: their rules when they are used, and which bytes a box is. */
 #include "emu/tma.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tensor maps as instructions use them: read and checked, and the box that one takes at given coordinates as spans of a bulk
  * copy.

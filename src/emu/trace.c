@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "emu/trace.h"
 
 #include "emu/finding.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The timeline of a launch: when warps ran and what they waited for, when asynchronous operations were under way.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Registers of which some bits only are undefined: undefined.h.
  *

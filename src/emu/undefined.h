@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What of registers is undefined.  The mask in front of a register tells the lanes in which it is defined as a whole; where
  * it is not, all bits are undefined, or those of the hole that the word behind the mask names.  Nothing is lost by that:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Where the static variables of shared memory lie, and those of a function in local memory: apart from one another, so that
  * what runs over the end of one is found and named.  Sizes that a program is told are those of variables side by side.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Static variables of a space, apart from one another (variables.c); part of emu.h. */
 #ifndef CPTX_EMU_VARIABLES_H
 #define CPTX_EMU_VARIABLES_H

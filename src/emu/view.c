@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Pages of global memory that a cluster has written in this round: view.h. */
 #include "emu/emu.h"
 

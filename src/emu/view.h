@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Global memory as a cluster sees it.  In a round no cluster writes global memory: what it stores goes to pages of its own,
  * and behind the round these go to memory, one cluster after another.  So what anybody reads, in a race too, follows from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A warp: groups of lanes at the same place, which part at branches and come together again where they meet. */
 #include "emu/undefined.h"
 

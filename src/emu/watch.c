@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What looks at an instruction before it is executed: any number of watchers in front of one function. */
 #include "emu/wgmma.h"
 

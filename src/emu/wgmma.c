@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* wgmma: when operations start and end, and which registers they use meanwhile. */
 #include "emu/wgmma.h"
 #include "emu/wgmma_op.h"

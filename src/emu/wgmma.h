@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * wgmma: products of a warpgroup, four warps, asynchronous.
  *

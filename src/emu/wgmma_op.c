@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One operation of wgmma: operands from shared memory through descriptors, or A from registers, and the sums. */
 #include "emu/wgmma_op.h"
 #include "emu/num.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One operation of wgmma: its operands and arithmetic. */
 #ifndef CPTX_EMU_WGMMA_OP_H
 #define CPTX_EMU_WGMMA_OP_H

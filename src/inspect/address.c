@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which variable of shared memory an address is in, how far, and by what step it goes on: followed back through sums,
  * products and the counters of loops.  What is no constant counts as 0, so of a ring of stages this is the first stage.

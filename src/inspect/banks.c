@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Bank conflicts that the text alone tells: the address of an access to shared memory is followed back to lane numbers.  A
  * warp whose threads follow one another along x is assumed, at the start of the block; what is the same for all lanes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reading cubins.  A cubin is an ELF file: the code of kernel K is in .text.K, its shared memory in .nv.shared.K, its
  * constant banks in .nv.constantN.K, and what the loader must know in two lists of attributes, .nv.info (of all functions)

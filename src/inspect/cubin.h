@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the cubin reader share. */
 #ifndef CPTX_INSPECT_CUBIN_H
 #define CPTX_INSPECT_CUBIN_H

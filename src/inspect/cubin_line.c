@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which line of the PTX an instruction comes from: .nv_debug_line_sass has a DWARF 2 line number program (DWARF 2 manual,
  * 6.2) for each function, whose start a relocation names; .nv_debug_ptx_txt has the lines, each with a NUL at its end.

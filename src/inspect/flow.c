@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Blocks and loops of a body, and what its instructions are. */
 #include "inspect/flow.h"
 

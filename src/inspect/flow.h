@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files about the flow of a body share. */
 #ifndef CPTX_INSPECT_FLOW_H
 #define CPTX_INSPECT_FLOW_H

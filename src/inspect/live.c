@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which registers are alive where: the usual backward iteration over blocks, with sets of bits.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Source lines of PTX text: .loc says from which line of which .file all comes that follows, up to the next function. */
 #include "inspect/said.h"
 

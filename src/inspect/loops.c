@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Natural loops.  Dominators by the iteration of Cooper, Harvey and Kennedy over blocks in reverse postorder; an edge to a
  * block that dominates its source closes a loop, whose blocks are those that reach the source without passing the head.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Occupancy.  Registers are handed out to warps in units, within one of the four parts of a multiprocessor; shared memory to
  * CTAs in units, with what the system keeps for each.  CUDA programming guide, "Technical Specifications"; units:

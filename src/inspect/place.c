@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which instruction a remark of ptxas means that names no line. */
 #include "inspect/flow.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What ptxas -v says, as data.  Its lines:
  *   ptxas FILE, line N; error   : text             with a line of the PTX

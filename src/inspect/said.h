@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What reading remarks and placing them share. */
 #ifndef CPTX_INSPECT_SAID_H
 #define CPTX_INSPECT_SAID_H

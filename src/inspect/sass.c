@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Reads one instruction of 128 bits.  Bits 0 to 11 are the operation with the form of its operands, 12 to 15 the guard;
  * sass.def has the rest for each operation.  NVIDIA documents none of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Machine code of sm_75 to sm_121a, as far as the registers of a thread and the way through the code go. */
 #ifndef CPTX_INSPECT_SASS_H
 #define CPTX_INSPECT_SASS_H

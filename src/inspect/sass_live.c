@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Registers alive at each instruction of a kernel: the usual backward iteration, over instructions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Variables in shared memory, and what uses mbarriers there: the stages of a pipeline, as the text tells them. */
 #include "inspect/flow.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What an instruction keeps busy: by name (unit.def), by the space of its address, by its chapter and type. */
 #include "inspect/flow.h"
 

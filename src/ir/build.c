@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One call, one instruction: matches it against the table and appends it; and what is declared beside instructions. */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Device functions: results, calls, direct and through pointers. */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Structured control flow.  Loops test at the bottom, with one test in front of the first turn: a turn costs one branch.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Declarations in full: variables of any shape, signatures of any sort, directives as text. */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What an edited module uses must be declared where it is used, and its name must mean it there: registers and variables
  * above, in the same scope or one around it; labels anywhere in such a scope; functions and variables of the module above.

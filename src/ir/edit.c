@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Editing bodies: where calls go, removing, other operands, modifiers and guards. */
 #include "ir/ir.h"
 

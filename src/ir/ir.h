@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The IR: a module is a list of variables and bodies (kernels and device functions) in the order of their text; a body is a
  * list of items.  An instruction item holds the form that matching chose, the value of each of its modifier groups and its

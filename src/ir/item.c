@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Items of a body: appending, registers, values and who owns them. */
 #include "ir/ir.h"
 

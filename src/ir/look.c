@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Looking into bodies: items, their operands, what names mean. */
 #include "ir/ir.h"
 

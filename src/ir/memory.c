@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Variables: shared memory, static and laid out dynamically; globals and constants of the module. */
 #include "ir/ir.h"
 

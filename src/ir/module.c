@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modules and bodies: making, naming, freezing. */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names of the user: what they may be, and whether they are free where they will stand. */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Items as they lie in memory: operands packed into words, see ir_words. */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Renaming and removing what has a name; all that mentions it follows. */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* In place of the generators where they are left out (-Dkernels=disabled); pipelines, tensor memory and sizes.c stay. */
 #include "base/base.h"
 

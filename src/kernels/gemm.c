@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
 #include "kernels/gemm_tma.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the models of the GEMMs share: how tiles come over the chip, and the list of the best choices. */
 #include "kernels/gemm_tma.h"
 

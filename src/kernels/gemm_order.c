@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The order in which clusters walk over the tiles of D: in groups of rows of tiles, down the columns of each.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the parts of the sm_100a GEMM share: shapes derived from its options, and the state of a kernel while it is built. */
 #ifndef KERNELS_GEMM_SM100_H
 #define KERNELS_GEMM_SM100_H

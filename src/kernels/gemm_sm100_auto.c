@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Picks the shape of the sm_100a GEMM for a problem, by public figures of the B200.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * From accumulators in tensor memory to D.
  *

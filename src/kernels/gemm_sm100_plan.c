@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the options and sizes of the sm_100a GEMM must obey, and how it is launched. */
 #include "kernels/gemm_sm100.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Block-scaled GEMM for sm_120: TMA -> shared memory -> ldmatrix -> mma.sync with scale factors -> D.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the parts of the sm_120a GEMM share. */
 #ifndef KERNELS_GEMM_SM120_H
 #define KERNELS_GEMM_SM120_H

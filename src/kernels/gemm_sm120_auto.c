@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Picks the shape of the sm_120a GEMM for a problem, by public figures of the GeForce RTX 5090; none has been measured.
  *

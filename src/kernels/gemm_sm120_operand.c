@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fragments of A and B of the sm_120a GEMM.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * GEMM for sm_80 and later: D = A * B^T, A and B K-major, cp.async -> shared memory -> ldmatrix -> mma.sync.
  *

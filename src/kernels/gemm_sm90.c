@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * GEMM for sm_90a: TMA -> shared memory -> wgmma -> shared memory -> TMA.
  *

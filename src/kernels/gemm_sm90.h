@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the parts of the sm_90a GEMM share: shapes derived from its options, and the state of a kernel while it is built. */
 #ifndef KERNELS_GEMM_SM90_H
 #define KERNELS_GEMM_SM90_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Picks the shape of the sm_90a GEMM for a problem, by a model of the H200.
  *

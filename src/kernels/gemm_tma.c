@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the kernels of the GEMMs that are fed by TMA have in common: loads, and what comes behind the sums. */
 #include "kernels/gemm_tma.h"
 #include "kernels/walk.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the GEMM generators have in common.  Of all: options, choices.  Of those that are fed by TMA: sizes, tensor maps and
  * launches on the host; in the kernel parameters, loads, and what comes behind the sums. */
 #ifndef KERNELS_GEMM_TMA_H

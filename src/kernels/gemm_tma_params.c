@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The parameters of the GEMMs that are fed by TMA: tensor maps and numbers, in the kernel and at a launch. */
 #include "kernels/gemm_tma.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rules that are the same for all GEMMs that are fed by TMA: what a CTA may ask for, clusters, and grids. */
 #include "kernels/gemm_tma.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tiles of which several clusters have a part (stream_k): their sums in the workspace.  gemm_tma_share.c says how they are
  * put together.

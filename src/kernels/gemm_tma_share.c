@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Which tiles a cluster computes, and which part of K.
  *

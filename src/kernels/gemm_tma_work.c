@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which tiles a CTA computes, and where its part of one is; which part of K: gemm_tma_share.c. */
 #include "kernels/gemm_tma.h"
 #include "kernels/walk.h"

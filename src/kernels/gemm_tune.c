@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Times choices of a GEMM on a device, as a program that runs many of them in a row would see them: in bursts of
  * launches, on copies of the operands that take turns so that none of them stays in L2.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Rings of stages over mbarriers. */
 #include <cptx/pipeline.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is computed for a GEMM and cannot fail: there in every build, as there is no way to say that it is left out. */
 #include "kernels/gemm_tma.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Stamps of %globaltimer, and their picture. */
 #include <cptx/timeline.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor memory: allocation as a block, loads and stores of any width. */
 #include <cptx/tmem.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The order in which persistent CTAs walk over the tiles of a matrix, and where in memory its elements are. */
 #ifndef KERNELS_WALK_H
 #define KERNELS_WALK_H

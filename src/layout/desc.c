@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Swizzles, and descriptors of matrices in shared memory: wgmma's and tcgen05's. */
 #include "layout/layout.h"
 

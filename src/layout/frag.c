@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Fragments.  Every mapping of the manual is a sum over bits: each bit of the numbers of lane, register and slot moves the
  * element by a fixed number of rows or columns.  A kind is built as a list of such steps, in the order of the bits, and one

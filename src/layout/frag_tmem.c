@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor memory: what tcgen05.ld and st move, and how tcgen05.mma lays its operands out. */
 #include "layout/layout.h"
 

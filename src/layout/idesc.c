@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instruction descriptors of tcgen05.mma. */
 #include "layout/layout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Code for addresses of lanes.  What a lane adds is a sum over the bits of its number, so bits whose values are in one
  * proportion become ((lane & mask) >> shift) * factor: an `and` and a `mad`.  All is tried out on the host first: a form of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Inside src/layout: how a fragment's map is built, step by step. */
 #ifndef CPTX_LAYOUT_LAYOUT_H
 #define CPTX_LAYOUT_LAYOUT_H

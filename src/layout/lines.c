@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lines of 16 bytes between tiles and fragments (ldmatrix, stmatrix), and what accesses of a warp cost. */
 #include "layout/layout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Descriptions of tensor maps: their rules, and the bytes that stand for them where there is no driver. */
 #include <cptx/tensor_map.h>
 

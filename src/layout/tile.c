@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles of shared memory: addresses, boxes of tensor maps, descriptors. */
 #include "layout/layout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* In place of the other files here where the reader of PTX text is left out (-Dparser=disabled). */
 #include "ir/ir.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The words of a spelling beside those that a form has: which it lacks, which are too many, which are others. */
 #include "parse/near.h"
 

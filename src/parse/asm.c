@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx_asm: one instruction as text, its holes filled with values, matched like a call. */
 #include "ir/ir.h"
 #include "parse/near.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bodies: statements between braces, each an item. */
 #include "parse/parser.h"
 

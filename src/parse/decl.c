@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Declarations: registers, variables, parameters. */
 #include "parse/parser.h"
 

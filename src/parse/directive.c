@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What .pragma, .attribute and .section hold: kept as text, but only what ptxas takes. */
 #include "parse/parser.h"
 

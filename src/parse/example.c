@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An example of a spelling: the instruction with named operands, as PTX and as the calls that build it. */
 #include "parse/parse.h"
 

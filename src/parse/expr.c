@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Constants: numbers, and expressions of them.  (PTX manual, "Constants", "Constant Expressions") */
 #include "parse/parser.h"
 

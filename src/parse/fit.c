@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The form that the operands of text fit: the one of the last such instruction, or else the first of the spelling's. */
 #include "parse/insn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Heads of kernels and device functions: linkage, name, parameters, and the directives in front of the body. */
 #include "parse/parser.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Initial values of variables: numbers, addresses, braces. */
 #include "parse/parser.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Instructions: the spelling picks candidate forms, the operands are read without knowing the form (tokens.c), then they are
  * given to the operands of the first candidate that they fit (fit.c).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files that read instructions share: operands as they stand in the text. */
 #ifndef CPTX_PARSE_INSN_H
 #define CPTX_PARSE_INSN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The text: blanks, comments, names, and messages about a place. */
 #include "parse/parser.h"
 

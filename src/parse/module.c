@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PTX text -> module: what stands outside of functions. */
 #include "parse/parser.h"
 

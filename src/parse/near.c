@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Why text is no instruction of the table, in words: first what is wrong with it and the spelling to write, from the form
  * that is nearest by its words and operands; then the nearest forms.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What near.c and align.c share: spellings, and operands, that nearly fit a form. */
 #ifndef CPTX_PARSE_NEAR_H
 #define CPTX_PARSE_NEAR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "parse/parse.h"
 
 typedef struct reading {

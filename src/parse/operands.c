@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operands of text, read without knowing the form, given to those of a form. */
 #include "parse/near.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opcodes whose modifiers stand in another order than the manual's. */
 #include "parse/parse.h"
 

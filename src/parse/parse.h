@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CPTX_PARSE_H
 #define CPTX_PARSE_H
 

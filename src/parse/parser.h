@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of the parser share: the text, the names in scope, and where things are reported. */
 #ifndef CPTX_PARSER_H
 #define CPTX_PARSER_H

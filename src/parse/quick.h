@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Registers of ranges, as nearly all operands are, read at once. */
 #ifndef CPTX_PARSE_QUICK_H
 #define CPTX_PARSE_QUICK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The names in scope.  A table maps each name to its innermost binding; a binding remembers the one it hides, so that a
  * scope ends by undoing its bindings, last first.  `.reg .b32 %r<100>` is one binding: a name that ends in digits is looked

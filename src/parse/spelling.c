@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Spellings: the forms that one can be, found once and remembered; and what is wrong with one that is none. */
 #include "parse/insn.h"
 #include "parse/near.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Operands of instructions, read without knowing the form. */
 #include "parse/insn.h"
 #include "parse/quick.h"

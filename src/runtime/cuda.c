@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* GPUs: contexts, facts, streams, events and memory. */
 #include "runtime/cuda.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A GPU behind cptx_device. */
 #ifndef CPTX_RUNTIME_CUDA_H
 #define CPTX_RUNTIME_CUDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PTX on a GPU: by the driver's compiler, out of the cache, or by another compiler where the driver is too old. */
 #include "compile/compile.h"
 #include "runtime/cuda.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches on a GPU. */
 #include "runtime/cuda.h"
 

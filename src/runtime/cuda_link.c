@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Linking for a GPU: by the driver's linker, or by nvJitLink and then loading. */
 #include "compile/compile.h"
 #include "runtime/cuda.h"

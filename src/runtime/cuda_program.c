@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Programs on a GPU: the target and what is loaded for it. */
 #include "compile/link.h"
 #include "compile/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Devices by name; streams, events and memory: the part that is the same for every kind of device. */
 #include "runtime/runtime.h"
 #include <cptx/emu.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* libcuda, found at run time. */
 #include "runtime/driver.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The part of the CUDA Driver API that cptx calls, declared here so that cuda.h is not needed, and found at run time.
  * tests/runtime/test_abi.c holds every line against cuda.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* In place of emu.c and src/emu where the emulator is left out (-Demulator=disabled). */
 #include "runtime/runtime.h"
 

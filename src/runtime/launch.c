@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches: arguments and shapes are checked here, once, against what is known of the kernel and the device. */
 #include "runtime/runtime.h"
 

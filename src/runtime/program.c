@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Programs: what a launch must know of their kernels. */
 #include "runtime/runtime.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a device is inside: a table of calls and the facts about it.  device.c, program.c and launch.c check and keep books,
  * the same for every kind of device; a kind fills in device_ops.

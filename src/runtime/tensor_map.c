@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor maps for devices. */
 #include "runtime/cuda.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whether a tensor is what the signature says: type, rank, dimensions, strides, alignment, device. */
 #include "tensor/tensor.h"
 

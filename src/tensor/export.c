@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory of a device as a tensor of DLPack. */
 #include "tensor/tensor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches with tensors: arguments are checked against the signature, turned into addresses and numbers, and run. */
 #include "tensor/tensor.h"
 

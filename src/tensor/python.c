@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A launch as a callable of Python.  Nothing of CPython is needed to build this: its functions, those of the stable ABI, are
  * weak symbols, which the loader finds in a process that is CPython's.  What is not plain (keywords, arrays of unknown

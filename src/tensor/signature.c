@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reads signatures and grids; <cptx/dlpack.h> has the grammar. */
 #include "tensor/tensor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Launches with tensors: what a signature says, and the state of one run. */
 #ifndef CPTX_TENSOR_TENSOR_H
 #define CPTX_TENSOR_TENSOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Types of PTX and of DLPack. */
 #include "tensor/tensor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* In place of the other files here where writing C is left out (-Dto_c=disabled). */
 #include "base/base.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Where the blocks begin and end that were found so far: a new one is compared with all of them in a few steps. */
 #include "toc/toc.h"
 

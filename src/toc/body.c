@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A kernel or function as a C function: its head, then one statement after another. */
 #include "toc/toc.h"
 

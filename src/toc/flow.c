@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Blocks.  A block is a range of items: those of a scope, of an if up to where its branch goes, of the else behind it, of a
  * loop from the label at its head to the last branch back.  Blocks that would overlap are not taken; branches that no block

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Heads of kernels and functions: bounds, linkage, parameters. */
 #include "toc/toc.h"
 

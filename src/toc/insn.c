@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * An instruction as a call.  What the call would match is tried out: with every modifier and every register in the type of
  * the text; then what can be left out is.

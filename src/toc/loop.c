@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loops that CPTX_WHILE and CPTX_FOR print, among those that flow.c found. */
 #include "toc/toc.h"
 

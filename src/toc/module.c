@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx_to_c: what stands outside of bodies, in the order of the text, and the program around it. */
 #include "toc/toc.h"
 

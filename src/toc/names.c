@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names: C identifiers that clash with nothing, PTX names that the builder takes. */
 #include "toc/toc.h"
 

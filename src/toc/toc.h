@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A module -> C that builds it.  The text of a body is gone through three times: flow.c finds the blocks (if, else, loops,
  * waits), vars.c what becomes a C variable and where it is declared, body.c prints one statement after another.

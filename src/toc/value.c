@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values as C expressions, and what matching will see of them. */
 #include "toc/toc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Variables: their declarations and initial values. */
 #include "toc/toc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which C variables a body has: single registers, arrays, labels, variables; and where each is declared. */
 #include "toc/toc.h"
 

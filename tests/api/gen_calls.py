@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """gen_calls.py OUTPUT HEADERS CPP...: for each function that the public headers (a;b;c) declare, C that calls it with
 arguments made by give() of test_misuse.c.  CPP: the preprocessor with the include paths; what it prints is read here."""
 import re

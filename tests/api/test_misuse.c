@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every public function with NULL, zero and meaningless arguments, one at a time and all at once.  The calls are made from
  * the headers (gen_calls.py); they run in child processes, so that a crash is a line with the name of the function.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Each allocation fails once, and each with all that follow: what a user does with a small kernel ends well or says MEMORY,
  * and leaves nothing allocated.  (Building and printing: tests/verify; parsing: tests/parse; compiling: tests/compile.)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "mutant.h"
 
 #include <stdio.h>

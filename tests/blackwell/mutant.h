@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A kernel with one thing missing: a fence, a wait, a commit, an arrival, a barrier. */
 #ifndef TEST_MUTANT_H
 #define TEST_MUTANT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "rungs.h"
 
 #include <stdlib.h>

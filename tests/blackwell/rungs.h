@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the ladder share. */
 #ifndef TEST_RUNGS_H
 #define TEST_RUNGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The kernels of tcgen05 and of mma.sync with scale factors with one thing missing, as test_mutants.c does with the ladder.
  * A sample of them; CPTX_WHOLE=1 tries all.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every rung on the emulator: shapes with edges, types, orders of asynchronous work; and what ptxas says of it. */
 #include "../ask.h"
 #include "../test.h"

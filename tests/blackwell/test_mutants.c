@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every rung with one thing missing: a fence, a wait, a commit, an arrival, a barrier.  The emulator must find something, or
  * the result must be wrong, by some seed; what may be missing is listed, with the reason.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx/tmem.h: blocks that are freed, limits, every load and store; maps and descriptors of tiles as code. */
 #include "../ask.h"
 #include "../test.h"

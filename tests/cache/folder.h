@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A folder for a test, with a cache in it, and what is seen in it from outside. */
 #ifndef CPTX_TEST_FOLDER_H
 #define CPTX_TEST_FOLDER_H

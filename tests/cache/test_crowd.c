@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Many processes that compile the same kernels into one cache, smaller than all of them together, and are killed at any
  * moment. CPTX_CACHE_CROWD=1: 64 processes, 1000 loads of 50 kernels each (minutes); else a small crowd.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the cache keeps, finds, refuses and throws away. */
 #define _GNU_SOURCE
 #include "folder.h"

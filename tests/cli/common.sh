@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # What the tests of the command share: what they check with, a folder of their own, and programs that stand in for ptxas.
 # shellcheck shell=sh disable=SC2034,SC2154 # the tests set $cptx and $name, and read the rest
 passed=0 failed=0 skipped=0

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * For LD_PRELOAD, with CPTX_TEST_FAIL=N:FILE: allocation N, from 1 on, finds no memory; with N+:FILE all behind it neither.
  * Then FILE is there.  Processes that are started know nothing of it.

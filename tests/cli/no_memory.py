@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Each allocation of each command fails once, and each with all behind it.
 
     no_memory.py CPTX FAIL_MALLOC.SO

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What the command prints and how it ends: test_cli.sh PATH-OF-CPTX.  The last line is "cli: N passed, N failed, N skipped".
 set -u
 cptx=$1 name=cli

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # cptx compile and cptx cache: test_compile.sh PATH-OF-CPTX.  The last line is "compile: N passed, N failed, N skipped".
 set -u
 cptx=$(realpath "$1") name=compile

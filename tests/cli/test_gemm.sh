@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # cptx gemm, from the outside: test_gemm.sh PATH-OF-CPTX.  The last line is "gemm: N passed, N failed, N skipped".
 set -u
 cptx=$1 name=gemm

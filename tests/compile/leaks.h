@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* nvJitLink loses memory of its own where a link fails; the leak sanitizer is told not to report that. */
 #ifndef CPTX_TEST_LEAKS_H
 #define CPTX_TEST_LEAKS_H

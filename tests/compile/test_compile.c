@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* PTX to cubins by each compiler that is here, and what happens where one is not, is too old, hangs, crashes or is killed.
  */
 #include "../runtime/harness.h"

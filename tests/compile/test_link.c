@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE /* memmem */
 /* Linking with what nvcc makes, by nvJitLink. */
 #include "../runtime/harness.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every allocation of a compilation, of the cache and of an error's text fails once: an error or a result, never a crash. */
 #define _GNU_SOURCE
 #include "../own_malloc.h"

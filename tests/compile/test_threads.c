@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Many threads that build, check, print, parse, look at, compile, load, launch and read back, on one device and one cache:
  * every result right. It is meant for the thread sanitizer above all (CONTRIBUTING.md).

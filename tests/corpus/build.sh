@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Compiles the corpus to PTX and has ptxas judge it.  `build.sh -h` says how.
 set -eu
 stage=/tmp/cptx-corpus # compilers hash and write down the folder they run in, so it is the same on every machine

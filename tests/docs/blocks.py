@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """blocks.py SOURCE BUILD CC: the blocks of README.md and docs/*.md do what they say.
 
 Every document is gone through from its top to its end, in an empty folder that looks like the source tree after ./bootstrap demo.

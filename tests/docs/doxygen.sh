@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # doxygen.sh SOURCE DOXYFILE: every public function, type, enumerant and field has a word about it, and doxygen has no other
 # complaint of the headers.  The last line is "doxygen: N passed, N failed, N skipped".
 set -u

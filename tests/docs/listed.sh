@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # listed.sh CPTX: the documents have every command, public header, folder, example and finding, and name none that is not there.
 # shellcheck disable=SC2013,SC2016 # no blank is in any of these words; ` is meant as it is
 # The last line is "listed: N passed, N failed, N skipped".

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # man.sh CPTX: the manual page has every command and option of --help, and mandoc finds nothing wrong in it.
 # The last line is "man: N passed, N failed, N skipped".
 set -u

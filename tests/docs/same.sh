@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # same.sh KEPT MADE: the reference that is kept in docs/ is what the generator makes now.  CPTX_BLESS=1 keeps the new one.
 set -eu
 if [ "${CPTX_BLESS:-}" = 1 ]; then

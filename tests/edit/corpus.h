@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The corpus of tests/corpus, file by file. */
 #ifndef CORPUS_H
 #define CORPUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of editing share: a text, and what becomes of it. */
 #ifndef SCENE_H
 #define SCENE_H

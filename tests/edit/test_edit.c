@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Each call that looks into or edits a body, on text and on built modules. */
 #include "scene.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The corpus, printed as it stood: untouched, after edits that mean nothing, and with stamps around its barriers. */
 #include "../../examples/examples.h"
 #include "corpus.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random edits of corpus files: after each sequence the module prints; what it prints, as it stood and in normal form, is
  * read again as the same module and prints the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Each error of the calls that edit, what freezing finds, and memory that runs out. */
 #include "scene.h"
 

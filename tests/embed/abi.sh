@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # abi.sh SOURCE BUILD VERSION CC: what is compiled against the headers goes on to work with this library: beside what is kept
 # in abi-VERSION.xml (functions, structs, enums, as abidw of libabigail sees them) and abi-VERSION.txt (the structs of builder
 # calls) nothing is gone, moved or renumbered.  The headers are looked at, so this takes no debug information of the library;

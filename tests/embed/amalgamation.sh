@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # amalgamation.sh SOURCE FOLDER CC [C++]: the two files of the amalgamation as C11 and as C++17, by these compilers and (not linked) by
 # those of the other of gcc and clang; programs of each language, which must print the same.
 # The last line is "amalgamation: N passed, N failed, N skipped".
@@ -22,6 +23,13 @@ case $($cc --version) in
 *clang*) other=gcc otherxx=g++ ;;
 *) other=clang otherxx=clang++ ;;
 esac
+for file in cptx.h cptx.c; do
+	if grep -q '^ \* MIT License' "$folder/$file" && [ "$(grep -c 'SPDX-License-Identifier: MIT' "$folder/$file")" -eq 1 ]; then
+		ok
+	else
+		bad "$file has no licence, or more than one SPDX line"
+	fi
+done
 warnings='-Wall -Wextra -Werror' c="-std=c11 $warnings" cpp="-x c++ -std=c++17 $warnings" libs='-x none -lm -ldl -pthread'
 # shellcheck disable=SC2086 # words
 {

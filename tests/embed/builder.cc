@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // What test_builder.c does, in C++17.  Every public header is compiled here.
 #include <cptx/cptx.h>
 #include <cptx/device.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What the scripts beside share: sourced, with $suite set.
 : "${suite:?}"
 passed=0 failed=0 skipped=0

@@ -1,12 +1,13 @@
 #!/bin/sh
-# hardened.sh CHECKED FILE...: what the linker and the compiler put into the library and the command so that a mistake is harder to
+# SPDX-License-Identifier: MIT
+# hardened.sh SOURCE CHECKED FILE...: what the linker and the compiler put into the library and the command so that a mistake is harder to
 # exploit.  CHECKED: whether copies are (they are where the build optimizes).
 # The last line is "hardened: N passed, N failed, N skipped".
 set -u
-checked=$1
-shift
+source=$1 checked=$2
+shift 2
 suite=hardened
-. "$(dirname "$0")/common.sh"
+. "$source/tests/embed/common.sh"
 have readelf || { skip "readelf is not installed"; finish; }
 holds() { if grep -qE "$2" "$dir/log"; then ok; else bad "$file: $1"; fi; }
 for file; do

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # install.sh SOURCE BUILD PREFIX LIBDIR CC: installs into a folder and builds programs outside the source tree with what is there.
 # The last line is "install: N passed, N failed, N skipped".
 set -u
@@ -118,11 +119,13 @@ END
 if ! have nm || [ ! -e "$root$lib/libcptx.a" ]; then
 	skip "there is no nm, or no static library"
 else
+	# shellcheck disable=SC2086 # words
 	try "a plugin" $cc -std=c11 -shared -fPIC -I"$root$prefix/include" "$dir/outside/plugin.c" "$root$lib/libcptx.a" -o "$dir/plugin.so" \
 		-lm -ldl -lpthread -Wl,--no-undefined
 	nm -D --defined-only "$dir/plugin.so" | awk '{ print $NF }' | sort >"$dir/log"
 	if [ "$(cat "$dir/log")" = plugin_builds ]; then ok; else bad "the plugin exports more than plugin_builds"; fi
 	echo 'int plugin_builds(void); int main(void) { return plugin_builds() ? 0 : 1; }' >"$dir/outside/host.c"
+	# shellcheck disable=SC2086 # words
 	try "a host of it" $cc "$dir/outside/host.c" "$dir/plugin.so" -o "$dir/host" -Wl,-rpath,"$dir"
 	try "the plugin in a host" "$dir/host"
 fi

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # left_out.sh SOURCE BUILD CC: links the objects of a whole build without each part that can be left out, and its stub in place:
 # nothing is missing, the same names are exported, and calls of the part say so.  Prints what each part takes of the stripped
 # library: the table of docs/embed.md.  The last line is "left_out: N passed, N failed, N skipped".

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a program of C11 and one of C++17 print alike, each with cptx.c in its language: built, checked, printed, read, as C.
  */
 #include "cptx.h"

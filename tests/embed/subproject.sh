@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # subproject.sh SOURCE CC: examples/embed/meson with cptx as its subproject.  The last line is "subproject: N passed, ...".
 set -u
 source=$1 cc=$2

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What calls of a part say where it is left out: test_absent LACKING, the option of meson ("nothing", "all").  left_out.sh
  * beside links this program with a library without each part.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The public headers in C++17: the same kernel built by both languages, and a launch from C++ on the emulator. */
 #include "../test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "bulk.h"
 
 static void one(trial *t, uint64_t seed)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of bulk and tensor copies share: a kernel under many schedules, and pieces of text. */
 #ifndef CPTX_TEST_BULK_H
 #define CPTX_TEST_BULK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counts what is asked of malloc, calloc and realloc, and makes one request fail: the linker puts these in front (--wrap).
  */
 #ifndef CPTX_TEST_COUNT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What kernels ask of the system and of one another: printf, memory, calls, local arrays, registers, atomics, barriers. */
 #include "fuzz_kernel.h"
 

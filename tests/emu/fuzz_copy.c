@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Asynchronous copies and what they complete: tensor and bulk copies, cp.async, mbarriers, accesses to other CTAs. */
 #include "fuzz_kernel.h"
 #include "tensor.h"

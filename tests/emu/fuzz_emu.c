@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random kernels on the emulator: whole protocols of wgmma, tcgen05, tensor and bulk copies, printf and memory, mixed in one
  * kernel with instructions of all rows of the table, on right and wrong operands.  Whatever they do, the emulator must

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A random kernel while it is made: pieces of text, each of which does something whole (a tensor copy and its wait, an
  * allocation of tensor memory with all that is done there, a printf), in any order.  Most operands are right, so that a

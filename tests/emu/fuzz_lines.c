@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions of the table, any spelling of any row, with operands of the pool; addresses point where the instruction may
  * go. */
 #include "fuzz_kernel.h"

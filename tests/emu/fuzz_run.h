@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running a random kernel: what the host does around it, what is found, and which instructions it came to. */
 #ifndef CPTX_FUZZ_RUN_H
 #define CPTX_FUZZ_RUN_H

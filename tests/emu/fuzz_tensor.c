@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor cores with memory of their own rules: wgmma, and tcgen05 from an allocation to its end. */
 #include "fuzz_kernel.h"
 #include "wgmma_forms.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "matrix_forms.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Forms of mma, each run as a kernel on any device: what the test of the emulator and the comparison with a GPU share.  A
  * form is its spelling; shape, types and kinds are read from that.  A warp does one case: operands are laid into fragments

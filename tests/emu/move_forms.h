@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* ldmatrix, stmatrix and movmatrix as kernels on any device, and wmma from loads to stores; beside matrix_forms.h. */
 #ifndef CPTX_TEST_MOVE_FORMS_H
 #define CPTX_TEST_MOVE_FORMS_H

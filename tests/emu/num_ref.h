@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Slow references for the emulator's arithmetic: formats by their definition, rounding by looking for neighbours. */
 #ifndef NUM_REF_H
 #define NUM_REF_H

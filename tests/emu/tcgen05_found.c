@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is found wrong with tcgen05: kernels with a mistake, and their repaired twins. */
 #include "tcgen05_found.h"
 

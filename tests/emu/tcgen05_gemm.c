@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Whole kernels: a GEMM through tcgen05.mma, copies into tensor memory, shifts, reductions. */
 #include "tcgen05_gemm.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels that do more than one thing with tcgen05. */
 #ifndef CPTX_TEST_TCGEN05_GEMM_H
 #define CPTX_TEST_TCGEN05_GEMM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A kernel around one tcgen05.mma: operands come as images of tensor memory and shared memory. */
 #include "tcgen05_mma.h"
 

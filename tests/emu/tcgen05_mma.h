@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tcgen05.mma of every kind as a kernel, against sums in double. */
 #ifndef CPTX_TEST_TCGEN05_MMA_H
 #define CPTX_TEST_TCGEN05_MMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tensor.h"
 
 uint32_t tensor_below(uint64_t *state, uint32_t n)

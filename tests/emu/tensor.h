@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One tensor copy as a kernel on any device, and what it should do, byte by byte, from the rules alone: what test_tma.c and
  * device/tma_vs_gpu.c share.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor copies as kernels, and running them. */
 #include "tensor.h"
 

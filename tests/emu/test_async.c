@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cp.async and its groups, arrivals of copies, and other asynchronous work of single threads: done late, waited for or not.
  */
 #include "trial.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Atomic operations in global and shared memory: every operation and type, and that no update is lost. */
 #include "trial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Planted bugs: each file of bugs/ is a kernel with one, and its repaired twin.  Lines that end in "// bug" stand in the
  * former only, what is behind "// fix: " in the latter only.  The second line says how it is launched, on a buffer whose

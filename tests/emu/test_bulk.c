@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bulk copies without tensors: bytes, groups, mbarriers, reductions, and what is found wrong with them. */
 #include "bulk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The machine itself: lanes that part and meet, calls, barriers, memories, what it finds. */
 #include "trial.h"
 

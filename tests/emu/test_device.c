@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The emulated device itself: what it loads, its address space, what is freed, findings that other threads ask for, how it
  * ends, and requests that no machine has room for. */
 #include "trial.h"

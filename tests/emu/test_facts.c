@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bits that an H200 gave where the manual leaves a choice: h200_scalar.def by kernels, h200_dot.def by dot.c. */
 #include "emu/dot.h"
 #include "emu/num_real.h"

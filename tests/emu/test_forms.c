@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Each form of the table either loads on the emulator, in every spelling that is tried, or is refused for the reason that
  * exec.def has.  CPTX_TABLE_WHOLE tries all spellings, CPTX_TABLE_ONLY=name those of one instruction.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What loops over lanes calculate in the host's arithmetic is what num.h says, for special and random operands. */
 #include "trial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* wmma, ldmatrix, stmatrix and movmatrix of all kinds. */
 #include "move_forms.h"
 #include "trial.h"

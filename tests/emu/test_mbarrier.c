@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mbarriers: counting, phases, states and parities, bytes; and each way to use them wrongly, with its repaired twin. */
 #include "trial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* mma, mma.sp, wmma, ldmatrix and stmatrix of all kinds, against sums in double. */
 #include "matrix_forms.h"
 #include "trial.h"

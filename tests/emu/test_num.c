@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Floating point arithmetic of the emulator against the host's in each rounding, and against formats by their definition. */
 #include "num_ref.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Conversions of the emulator against formats by their definition, the host's conversions and the manual's examples. */
 #include "num_ref.h"
 

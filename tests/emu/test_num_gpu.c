@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The emulator's arithmetic against a GPU, bit by bit: a kernel for each spelling, the same operands for all.  Skipped on a
  * machine without one.  What is only bounded (.approx) is not here.

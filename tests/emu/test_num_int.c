@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integer arithmetic and bits of the emulator against the manual's definitions, bit by bit or in wider integers. */
 #include "num_ref.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Races: between warps, lanes of a warp, strong accesses; what both sides are called; that order by barriers is seen. */
 #include "trial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs: the same seed gives the same run whatever the threads, another seed another; counters; limits; memory that runs
  * short. */
 #include "trial.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions that work on each lane alone: results as the manual defines them, in all lanes and in some, and of undefined
  * values. */
 #include "trial.h"

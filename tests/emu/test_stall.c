@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is a deadlock and what is not: polls, spins, locks, bounded waits; and limits that are exact. */
 #include "trial.h"
 

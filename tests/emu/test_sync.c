@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lanes of a warp together: votes, matches, reductions, shuffles, elections, and the masks that they name. */
 #include "trial.h"
 

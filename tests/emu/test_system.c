@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the system gives to kernels: printf, assertions, a heap; clusters to cancel, registers to move. */
 #include "trial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* tcgen05: tensor memory, its operations against sums in double, and what is found wrong with them. */
 #include "tcgen05_found.h"
 #include "tcgen05_gemm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor copies: random maps of every kind against the rules; multicast and pairs; what is found wrong with maps. */
 #include "bulk.h"
 #include "tensor.h"

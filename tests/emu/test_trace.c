@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Timelines: spans of warps and of asynchronous work, the same whatever the threads; the file that cptx run makes; progress.
  */
 #include "trial.h"

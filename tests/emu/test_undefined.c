@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which bits of a result are undefined: those that follow from undefined bits of the operands, and no others. */
 #include "trial.h"
 

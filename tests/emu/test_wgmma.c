@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* wgmma of all kinds against sums in double, at any time the seed chooses; and what is found wrong with it. */
 #include "trial.h"
 #include "wgmma_forms.h"

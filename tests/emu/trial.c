@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "trial.h"
 
 static char *whole_text(const trial *t)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A kernel as text, run on the emulator on one buffer: what the tests of the emulator share. */
 #ifndef CPTX_TEST_TRIAL_H
 #define CPTX_TEST_TRIAL_H

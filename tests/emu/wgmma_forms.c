@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "wgmma_forms.h"
 
 #include <math.h>

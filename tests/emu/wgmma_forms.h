@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Forms of wgmma as kernels, as matrix_forms.h has those of mma: a warpgroup does one case. */
 #ifndef CPTX_TEST_WGMMA_FORMS_H
 #define CPTX_TEST_WGMMA_FORMS_H

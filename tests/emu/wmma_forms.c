@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "move_forms.h"
 
 #include <stdio.h>

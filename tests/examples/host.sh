@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # host.sh PROGRAM: an example that uses the CUDA runtime API says that its result is right, or that there is no GPU.
 said=$("$1" 2>&1)
 status=$?

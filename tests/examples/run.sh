@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # run.sh FOLDER NAME...: each example in the build folder runs on emulated devices, finds its own result right, and the emulator
 # finds nothing wrong with it.  The last line is "examples: N passed, N failed, N skipped".
 set -u

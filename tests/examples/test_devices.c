@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The kernels of the examples: the same on the emulator in every schedule, with nothing found, and, where there is a GPU, on
  * both devices.  CPTX_SEEDS: how many schedules, in place of 2.  The GEMMs for tcgen05 are in tests/blackwell.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The ladder of GEMMs: right and without a finding in many schedules on emulated devices, no bank conflicts, and what ptxas
  * makes of them.

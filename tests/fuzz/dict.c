@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Writes libFuzzer's dictionary: the words of the instruction table, and the directives that the given texts use.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The libFuzzer target.  Every other turn is left to libFuzzer's own mutations. */
 #include "fuzz_ptx.h"
 #include "mutate.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "farm.h"
 
 #include <errno.h>

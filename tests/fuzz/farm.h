@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random cases by number, on many processes: what fuzz_emu and fuzz_modules share.  A case is known by its seed alone, so
  * that it gives the same whatever process has it, and whatever was run before.

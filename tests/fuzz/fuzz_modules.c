@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random modules all the way through: a file of the corpus or a random kernel of ../emu/fuzz_kernel.h, mutated, is parsed,
  * checked, printed and parsed again (fuzz_ptx.h says what must hold), printed as C, and loaded on the emulator, where each

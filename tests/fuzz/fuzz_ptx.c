@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fuzz_ptx.h"
 
 #include <cptx/cptx.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is asked of every text.  fuzz_ptx.c; libFuzzer (entry.c) and the replay of the corpus (replay.c) call it. */
 #ifndef FUZZ_PTX_H
 #define FUZZ_PTX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Mutations that keep the text PTX for longer than those of bytes do.  For libFuzzer (entry.c) and fuzz_modules.c. */
 #ifndef FUZZ_MUTATE_H
 #define FUZZ_MUTATE_H

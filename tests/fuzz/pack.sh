@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The fuzzers with clang's sanitizers in a folder that runs on any machine with a C library that is not older:
 #
 #     tests/fuzz/pack.sh FOLDER [BUILD-FOLDER]

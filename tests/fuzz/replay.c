@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The corpus of the fuzzer, as a test that every compiler can build: replay FILE-OR-FOLDER...
  * A text whose sanitizer or signal ends the program was named on the line before.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Both fuzzers, one after the other: run.sh [JOBS [KERNELS [MODULES [SEED]]]], by default on 16 processes with 40,000 kernels
 # and 100,000 modules.  The last line has the totals; the exit status is 0 if nothing failed.  In the folder that pack.sh made.
 set -u

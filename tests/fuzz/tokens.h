@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The words of PTX, from the tables. */
 #ifndef FUZZ_TOKENS_H
 #define FUZZ_TOKENS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The kernels whose text the golden files keep, and that ptxas must take on every target. */
 #ifndef GOLDEN_KERNELS_H
 #define GOLDEN_KERNELS_H

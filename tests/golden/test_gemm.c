@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random GEMM shapes: what is illegal is refused by a message that names the rule, what is legal builds and prints; ptxas
  * takes a sample of those, and the registers that the plan estimates are held against what ptxas needs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The PTX that is kept in tests/golden/NAME.ptx, byte by byte: the same from every compiler.  CPTX_BLESS=1 writes the files.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every ready kernel on every target: ptxas takes it without a warning and without spilling, or we say first why not. */
 #include "kernels.h"
 #include "../reparse.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A part of test_layout.c: wgmma through descriptors, tensor maps. */
 
 /* ---- wgmma: operands in shared memory where cptx_smem_desc_at says ---- */

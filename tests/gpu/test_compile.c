@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* On a GPU: each compiler's machine code runs, what the cache keeps runs, nvcc's objects are linked, and loading leaks
  * nothing. */
 #include "../runtime/harness.h"

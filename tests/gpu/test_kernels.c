@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The generators on a GPU: every element of every case against a reference.  Outputs are poisoned, inputs random. */
 #include "hgemm_run.h"
 #include "row_run.h"

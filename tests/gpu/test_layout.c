@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Layouts against hardware: what <cptx/layout.h> says of fragments, descriptors and tensor maps is what a GPU does. Operands
  * of small integers are laid out by it on the host, an instruction multiplies them, and every element of the product is

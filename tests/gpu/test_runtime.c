@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The runtime on a GPU.  Without one every test is skipped, and says so. */
 #include "../runtime/harness.h"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # $ and ` in single quotes are meant for awk, sed and grep
 # Checks the source tree itself: tests/house/check.sh [root of the tree].
 # Prints each offence as "file:line: what" and ends with "house: N passed, N failed, N skipped".
@@ -191,6 +192,9 @@ variables() {
 # Two calls that emit code side by side in an argument list: compilers differ in which comes first.
 emitted_in_order() { python3 "$here/order.py" .; }
 
+# An SPDX line in each file of ours.
+licences() { python3 "$here/spdx.py" .; }
+
 scripts() { # every shell script, by its first line
 	files '*' | xargs grep -lE '^#!/bin/(ba)?sh' | xargs -r shellcheck -f gcc
 }
@@ -207,9 +211,10 @@ check "lines and files end as they should" untidy
 check "environment variables are described" variables
 if command -v python3 >/dev/null 2>&1; then
 	check "what emits code has an order" emitted_in_order
+	check "every source says its licence" licences
 else
-	skipped=$((skipped + 1))
-	echo "skip  what emits code has an order: there is no python3"
+	skipped=$((skipped + 2))
+	echo "skip  what emits code has an order, and every source says its licence: there is no python3"
 fi
 if command -v shellcheck >/dev/null 2>&1; then
 	check "shell scripts" scripts

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Two calls that emit code must not stand side by side where C leaves open which of them is made first.
 
     tests/house/order.py [ROOT]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Every file that is a program, or a part of one, says under which licence it is.
 
     tests/house/spdx.py [--add] [ROOT]
@@ -10,7 +11,7 @@ import os
 import re
 import sys
 
-FOLDERS = [".ci", "bench", "cmake", "docs", "examples", "include", "python", "src", "tests", "tools"]
+FOLDERS = ["bench", "cmake", "docs", "examples", "include", "python", "src", "tests", "tools"]
 SLASH = (".c", ".h", ".def", ".cc", ".cpp", ".cu", ".inc", ".js")
 HASH = (".sh", ".py", ".awk", ".cmake", ".gp", "meson.build", "meson_options.txt", "CMakeLists.txt")
 LINE = "SPDX-License-Identifier: MIT"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # tests/house/symbols.sh LIBRARY: it exports what the public headers declare and nothing else, under the version of its
 # soname, and holds no variable data.
 set -eu

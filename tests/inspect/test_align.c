@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Alignments of short random sequences have the most equal pairs that there can be; of long ones, they end. */
 #include "align.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Cubins of ptxas: what the reader finds in them equals what ptxas -v said.  A sample of the corpus for its own targets, and
  * one file for every target; CPTX_WHOLE=1: all of the corpus.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Loops, units, registers alive, bank conflicts and occupancy, against figures worked out by hand. */
 #include "../test.h"
 

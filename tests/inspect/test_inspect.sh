@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # $ in single quotes is meant for sed
 # cptx inspect and cptx diff, from the outside: test_inspect.sh CPTX CORPUS/README.md
 # What needs ptxas, a disassembler or Chromium is skipped where there is none, and says so.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Registers alive in the cubins beside this file: as kept in cubins/expected.txt, and, where there is nvdisasm, as
  * nvdisasm -plr counts them, instruction by instruction.  CPTX_BLESS=1 writes the kept figures anew, those of nvdisasm.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Occupancy beside what the driver says of the GPU that is there: registers, threads and shared memory in many combinations.
  */
 #include "../test.h"

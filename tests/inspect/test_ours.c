@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Of our own kernels ptxas has nothing to say: no spill, no wgmma that waits, no setmaxnreg ignored, no warning. */
 #include "../ask.h"
 #include "../test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What ptxas says, as data: fixed text, and what ptxas itself says of kernels with a fault each, on the line that has it. */
 #include "../ask.h"
 #include "../test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "gemm_draw.h"
 
 const gemm_kind gemm_sm100_kinds[GEMM_SM100_KINDS] = {

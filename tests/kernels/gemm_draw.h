@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Options of the GEMM kernels at random: what the tests run, assemble, and compare between compilers. */
 #ifndef GEMM_DRAW_H
 #define GEMM_DRAW_H

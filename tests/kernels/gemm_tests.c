@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "gemm_tests.h"
 
 static cptx_device *gpu;

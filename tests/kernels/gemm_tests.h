@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the GEMM kernels share: devices, trials that must come out right, options at random. */
 #ifndef GEMM_TESTS_H
 #define GEMM_TESTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "gemm_trial.h"
 #include "number.h"
 

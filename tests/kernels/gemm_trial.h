@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A GEMM kernel run on random small integers, all sums of which are exact: every element of D must be what rounding the
  * exact result, in f64, gives. */
 #ifndef GEMM_TRIAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * print_random N: a line for each of N kernels, of every generator in turn with options at random: number, generator,
  * options, bytes and hash of its PTX.  print_random --show I: the PTX of line I.  The builds of all compilers print the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Lists of problems in one launch, on a GPU that has the kernel, else on the emulator: each result must have the bytes that
  * a launch of its own gives. */
 #include "gemm_draw.h"

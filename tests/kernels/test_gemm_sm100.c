@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sm_100a GEMM: on a GPU that has tcgen05, else on the emulator.  CPTX_SEEDS=50 runs each trial with so many seeds. */
 #include "../ask.h"
 #include "../verify/assemble.h"

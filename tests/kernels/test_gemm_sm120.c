@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The block-scaled sm_120a GEMM on the emulator, or on a GPU that has it.  CPTX_SEEDS=50 runs each trial with so many seeds.
  */
 #include "../ask.h"

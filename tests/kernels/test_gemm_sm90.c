@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The sm_90a GEMM: on a GPU that has wgmma, else on the emulator. */
 #include "gemm_draw.h"
 #include "gemm_tests.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx/timeline.h: what is off costs nothing, what is full stops, what comes out is the picture. */
 #include "../test.h"
 

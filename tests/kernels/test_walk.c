@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* src/kernels/walk.c: every tile once, groups as said, and numbers that 32 bits do not hold. */
 #include "../test.h"
 

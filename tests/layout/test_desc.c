@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Swizzles and descriptors: forth and back, against layouts that the manual and CUTLASS print in numbers. */
 #include "../test.h"
 

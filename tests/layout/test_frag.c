@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Fragments: every one is a bijection (but for its copies), and agrees with the formulas and figures of the manual. */
 #include "../test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Code for addresses of lanes: what it computes, for every lane, and how many instructions that takes. */
 #include "../test.h"
 

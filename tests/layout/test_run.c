@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels built with the helpers, on the emulator: a matrix product through swizzled tiles, and pipelines of warps and CTAs.
  */
 #include "../test.h"

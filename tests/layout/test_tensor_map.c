@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Descriptions of tensor maps: every rule, the bytes forth and back, and tiles. */
 #include "../test.h"
 

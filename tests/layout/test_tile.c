@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tiles: addresses, and everything that must agree with them: descriptors, boxes of tensor maps, lines, bank conflicts. */
 #include "../test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the parser share: texts read whole, every message kept, and printed again. */
 #ifndef PARSE_TEST_H
 #define PARSE_TEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Text of compilers and people (tests/corpus): all of it is read, checked and printed; what is printed is printed the same
  * again, is the text itself where that is asked for, and is assembled to the same machine code.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What directives need: the example of each row of directive.def, for its lowest target and .version, and one lower. */
 #include "parse.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Texts that nobody should write: each ends in a module or in messages with places, in a time that grows with its length. */
 #include "parse.h"
 

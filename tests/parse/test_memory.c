@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An allocator that fails at the n-th request: what was read, checked and printed is then right or says MEMORY; no leaks. */
 #include "parse.h"
 

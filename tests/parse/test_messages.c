@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages word for word, with their places; all of a text, and none that only follow from others; and normal forms. */
 #include "parse.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Small texts: what we say of each, beside what ptxas says (verdicts.def). */
 #include "parse.h"
 

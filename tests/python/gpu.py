@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """All of the Python module on a GPU: PyTorch, torch.compile, CUDA graphs, JAX through XLA's FFI, and what a call costs.
 
     CPTX_LIBRARY=libcptx.so CPTX_INCLUDE=include:build/include CPTX_BENCH=python_launch.so python3 tests/python/gpu.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs the unittest cases of a script; the last line is "NAME: N passed, N failed, N skipped".  Skips are said, with what is missing."""
 
 import os

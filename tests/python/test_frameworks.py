@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """PyTorch and JAX on the CPU, with the emulator: tensors, torch.compile, jax.jit through XLA's FFI."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The module on the emulator: structs, results, errors, lifetimes; with NumPy where it is installed."""
 
 import ctypes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A CUDA driver that has no GPU: "device memory" is the host's, streams are done at once, launches are written down.  Built
  * as a shared module; with FAKE_OLD without the calls that old drivers lack.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests set in and read from the fake driver; `fake_cuda` is its one exported variable. */
 #ifndef CPTX_TEST_FAKE_CUDA_H
 #define CPTX_TEST_FAKE_CUDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of the runtime share. */
 #ifndef CPTX_TEST_HARNESS_H
 #define CPTX_TEST_HARNESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Who compiles what is loaded, against the fake driver: the driver, another compiler in its place, the cache, and links. */
 #include "fake_cuda.h"
 #include "../compile/leaks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* src/runtime/driver.h against CUDA's own cuda.h: types, sizes, offsets, numbers and the signature of every call. */
 #include "runtime/driver.h"
 

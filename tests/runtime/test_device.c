@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Devices without a GPU: missing and odd drivers, and everything else against the fake driver. */
 #include "fake_cuda.h"
 #include "harness.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Programs and launches against the fake driver: logs, versions, arguments, shapes, clusters. */
 #include "fake_cuda.h"
 #include "harness.h"

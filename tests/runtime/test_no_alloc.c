@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Running and changing a prepared launch allocates no memory: malloc is ours here, and counts. */
 #define _GNU_SOURCE
 #include "../own_malloc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor maps of devices: what the driver is given (the fake one keeps it), and the emulator's own bytes. */
 #include "fake_cuda.h"
 #include "harness.h"

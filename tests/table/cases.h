@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Instructions to try: the spellings of a row of insn.def, and operands for them out of a pool of registers, variables and
  * constants that every kernel of these tests declares in the same way, so that values and their names carry over.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What ptxas says about single instructions.  Lines are collected by target and .version, put into kernels that declare the
  * pool of cases.h, and assembled in as few runs as possible; rejected lines are taken out and the rest is assembled again,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The test that tells what the ptxas found could not judge: included by the programs that ask about versions it may not
  * read. */
 #ifndef NEWER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "relax.h"
 
 #include "judge.h"

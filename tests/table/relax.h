@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which of the library's rules, stricter than ptxas on purpose, a rejected instruction breaks. */
 #ifndef TABLE_RELAX_H
 #define TABLE_RELAX_H

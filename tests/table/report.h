@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Collects what is wrong, so that a test can tell all of it and fail once. */
 #ifndef TABLE_REPORT_H
 #define TABLE_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions, and the targets that have them, as expected.txt writes them. */
 #ifndef TABLE_SHAPE_H
 #define TABLE_SHAPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The spellings of a row. */
 #include "cases.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Every spelling that the rows of insn.def enumerate is assembled for its lowest target and version, with operands of all
  * kinds that the rows allow; one version lower, and on targets that lack it, it is not.

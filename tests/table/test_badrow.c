@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A bad row of insn.def stops the build with file, line and column: the generator is compiled with a table of one bad row in
  * front of the true one and run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The example on the page of every instruction: ptxas assembles it as it is printed there, and as its C call makes it. */
 #include "../ask.h"
 #include "../reparse.h"

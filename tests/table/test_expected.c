@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * expected.txt says of some thousand instructions which targets have them, from which version on.  It has a line for every
  * row of the table and for every value of its modifiers, with the others at their least, and other instructions that ptxas

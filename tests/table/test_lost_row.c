@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One row of an instruction that has many is taken out of the table, a modifier added to one, the targets of one made newer,
  * as anybody might by mistake: the test of expected.txt, built with that table, must see it.  Rows are drawn by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * One step away from a spelling of the table: another, missing or additional modifier, another operand, one more or less.
  * As text for cptx_asm and to ptxas, the verdict must be the same; what we take and ptxas does not is always an error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Typical mistakes, made from the table: an instruction that is right with one modifier missing, of another value, or an
  * operand of another type, so that no form fits.  The message must name the form that was meant first of all.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One instruction: its operands, and what the library makes of it. */
 #include "cases.h"
 #include "../reparse.h"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # All of the instruction table, and all small texts, judged by ptxas, on every core of this machine:
 #
 #     tests/table/whole.sh [-b FOLDER] [-o FOLDER] [-t SECONDS] [-n SHARDS]

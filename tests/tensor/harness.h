@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the tests of tensors share: kernels on the emulator, and tensors of arrays. */
 #ifndef CPTX_TEST_TENSOR_HARNESS_H
 #define CPTX_TEST_TENSOR_HARNESS_H

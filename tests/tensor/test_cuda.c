@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensors of a GPU, against the fake driver: what the kernel gets, on which stream, and which devices are refused. */
 #include "../runtime/fake_cuda.h"
 #include "harness.h"

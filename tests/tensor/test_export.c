@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Memory of the emulator as tensors, and memory of the host mapped by hand. */
 #include "harness.h"
 

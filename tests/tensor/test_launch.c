@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs on the emulator, with memory of the host: results, and the message for each argument that does not fit. */
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Signatures and grids: what is taken, and the message for each that is not. */
 #include "harness.h"
 

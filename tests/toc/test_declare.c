@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Declarations in full, loops without a test of their own, and waiting: what they print, and what is refused. */
 #include "../test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* C of modules and bodies with many parts, in a time that grows with their number and not with its square. */
 #include "../test.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * PTX as C: the text that is kept in tests/toc/NAME.c.txt (CPTX_BLESS=1 writes it), and the corpus, of which each file's C
  * is compiled, run, and its PTX assembled and held against the machine code of the file.

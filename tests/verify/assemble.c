@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "assemble.h"
 #include "../ask.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Asks ptxas about PTX text, two files at a time. */
 #ifndef VERIFY_ASSEMBLE_H
 #define VERIFY_ASSEMBLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "shapes.h"
 
 static cptx_val scale(cptx_module *m)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A module that uses everything, with every call's memory; shared by the tests of allocators and of threads. */
 #ifndef VERIFY_SHAPES_H
 #define VERIFY_SHAPES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Values, modules, bodies and launch bounds: what the calls do and what they refuse. */
 #include "verify.h"
 

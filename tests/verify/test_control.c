@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Structured control flow, labels and device functions. */
 #include "verify.h"
 

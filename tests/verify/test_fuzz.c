@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Text of instructions, mutated at random: cptx_asm takes it or says why not, and what it takes prints.  The sanitizer
  * builds watch.  The seed is fixed; FUZZ_TURNS turns.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Matrix instructions: what the calls print, and the rules that a row cannot say. */
 #include "verify.h"
 

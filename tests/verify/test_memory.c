@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An allocator that fails at the n-th request, for every n: what is built is then right or says MEMORY; nothing leaks. */
 #include "verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Parameters, registers, variables and instructions: what the calls do and what they refuse. */
 #include "verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions whose operands are unlike others: textures, calls, parts of registers, registers of 8 bits. */
 #include "verify.h"
 

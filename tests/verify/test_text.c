@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Instructions as text, pragmas and comments; printing for targets; the map from lines of PTX to those of the user. */
 #include "verify.h"
 

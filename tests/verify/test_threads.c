@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Threads: modules of their own at once, and one frozen module read by all. */
 #include "verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the tests of the builder share: a module with one kernel and some values, calls that must be refused, and text that
  * must be printed.

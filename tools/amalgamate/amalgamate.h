@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the files of this tool share: text, tokens of C, the names of a file. */
 #ifndef AMALGAMATE_H
 #define AMALGAMATE_H

@@ -1,5 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * Makes cptx.h of all public headers and cptx.c of all sources: amalgamate CPTX.H CPTX.C INCLUDE-FOLDER... --
+ * Makes cptx.h of all public headers and cptx.c of all sources: amalgamate CPTX.H CPTX.C LICENCE INCLUDE-FOLDER... --
  * PUBLIC-HEADER...
  * -- SOURCE...
  * Headers of the project stand where they are first included, tables (.def, .inc) wherever they are, those of the system
@@ -147,6 +148,8 @@ static bool include(amalgam *a, text *own, text *headers, const char *name)
 	return true;
 }
 
+static const char spdx[] = "/* SPDX-License-Identifier: MIT */\n";
+
 /* Copies text line by line: own text to `own`, headers, in front of it, to `headers`. */
 static void expand(amalgam *a, text *own, text *headers, const text *in)
 {
@@ -156,6 +159,8 @@ static void expand(amalgam *a, text *own, text *headers, const text *in)
 	for (const char *p = in->p, *end = in->p + in->n, *next; p < end; p = next) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 		next = stop ? stop + 1 : end;
+		if ((size_t)(next - p) == sizeof spdx - 1 && !memcmp(p, spdx, sizeof spdx - 1)) /* both files begin with one */
+			continue;
 		if (included(p, next, name, sizeof name, &quotes)) {
 			if (include(a, own, headers, name))
 				continue;
@@ -196,11 +201,31 @@ static const char before[] =
 	"defined(__GNUC__)\n"
 	"#pragma GCC optimize(\"fp-contract=off\")\n#endif\n";
 
-static void make_header(amalgam *a, const char *path, char **list, int n)
+/* What it is, and under which licence. */
+static void put_head(text *out, const char *licence)
+{
+	text in;
+
+	if (!text_read(&in, licence))
+		die("cannot read %s", licence);
+	text_str(out, spdx);
+	text_str(out, head);
+	text_str(out, "/*\n");
+	for (const char *p = in.p, *next; *p; p = next) {
+		size_t n = strcspn(p, "\n");
+		next = p + n + (p[n] == '\n');
+		text_str(out, n ? " * " : " *");
+		text_put(out, p, (size_t)(next - p));
+	}
+	text_str(out, " */\n");
+	free(in.p);
+}
+
+static void make_header(amalgam *a, const char *path, const char *licence, char **list, int n)
 {
 	text out = { 0 };
 
-	text_str(&out, head);
+	put_head(&out, licence);
 	for (int i = 0; i < n; i++)
 		if (!include(a, &out, &out, list[i]))
 			die("there is no header %s", list[i]);
@@ -208,7 +233,7 @@ static void make_header(amalgam *a, const char *path, char **list, int n)
 	free(out.p);
 }
 
-static void make_source(amalgam *a, const char *path, char **sources, int n)
+static void make_source(amalgam *a, const char *path, const char *licence, char **sources, int n)
 {
 	text *own = calloc((size_t)n, sizeof *own), *headers = calloc((size_t)n, sizeof *headers), out = { 0 }, in;
 	static names all;
@@ -226,7 +251,7 @@ static void make_source(amalgam *a, const char *path, char **sources, int n)
 		if (headers[i].p)
 			names_read(&all, &headers[i], n);
 	}
-	text_str(&out, head);
+	put_head(&out, licence);
 	text_str(&out, before);
 	for (int i = 0; i < n; i++) {
 		text_put(&out, headers[i].p ? headers[i].p : "", headers[i].n);
@@ -258,15 +283,15 @@ static int upto(char **list, int n)
 
 int main(int argc, char **argv)
 {
-	if (argc < 6)
-		die("usage: amalgamate CPTX.H CPTX.C INCLUDE-FOLDER... -- PUBLIC-HEADER... -- SOURCE...");
-	amalgam a = { .folders = argv + 3 };
-	a.nfolders = upto(argv + 3, argc - 3);
-	char **headers = argv + 3 + a.nfolders + 1;
+	if (argc < 7)
+		die("usage: amalgamate CPTX.H CPTX.C LICENCE INCLUDE-FOLDER... -- PUBLIC-HEADER... -- SOURCE...");
+	amalgam a = { .folders = argv + 4 };
+	a.nfolders = upto(argv + 4, argc - 4);
+	char **headers = argv + 4 + a.nfolders + 1;
 	int nheaders = upto(headers, argc - (int)(headers - argv));
 	char **sources = headers + nheaders + 1;
-	make_header(&a, argv[1], headers, nheaders);
-	make_source(&a, argv[2], sources, argc - (int)(sources - argv));
+	make_header(&a, argv[1], argv[3], headers, nheaders);
+	make_source(&a, argv[2], argv[3], sources, argc - (int)(sources - argv));
 	for (int i = 0; i < a.nseen; i++)
 		free(a.seen[i]);
 	return 0;

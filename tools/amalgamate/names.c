@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What a file defines at file scope, found by its tokens: no preprocessor runs, and what macros make is not seen. */
 #include "amalgamate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Files that never met share one scope in the amalgamation.  A name that two of them define at file scope gets the file's
  * name behind it in each; so may a local of the same name there, which changes nothing.  Members keep their names: those

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The shortest edit script in linear space (E. W. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986): search
  * from both ends until the two meet, then both halves.  Element i of one and j of the other lie on diagonal i - j.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Aligning two sequences so that few elements are left alone. */
 #ifndef CPTX_ALIGN_H
 #define CPTX_ALIGN_H

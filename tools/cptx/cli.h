@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What the subcommands share.  A subcommand describes itself and its options once; parsing (getopt_long), --help and shell
  * completion read that.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx arch: the targets and their facts. */
 #include "cli.h"
 

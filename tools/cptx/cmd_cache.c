@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx cache: what is in the cache of machine code, whether it is sound, and how to be rid of it. */
 #include "compiling.h"
 

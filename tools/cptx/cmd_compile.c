@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx compile: PTX to machine code, and several inputs to one program. */
 #include "compiling.h"
 #include "number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx completion: a bash script made from what the subcommands say of themselves. */
 #include "cli.h"
 

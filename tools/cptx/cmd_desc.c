@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx desc: the descriptors of wgmma and tcgen05, made of their fields and taken apart. */
 #include "cli.h"
 

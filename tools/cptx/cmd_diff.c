@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * cptx diff: two kernels beside each other: what they take, their PTX, their machine code.
  *

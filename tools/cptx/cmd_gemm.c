@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx gemm: generates the GEMM for a tile shape, prints it, and runs it where there is a GPU. */
 #include "number.h"
 #include "compiling.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx insn: the instruction table, as pages; and how much of the PTX manual it has. */
 #include "cli.h"
 

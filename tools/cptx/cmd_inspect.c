@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx inspect: what the GPU gets of a kernel. */
 #include "inspect.h"
 #include "number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx layout: a tile in shared memory with its banks, or a fragment with its lanes; as text or SVG. */
 #include "cli.h"
 #include "number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx run: runs a kernel of a PTX file on a GPU or on the emulator. */
 #include "compiling.h"
 #include "number.h"

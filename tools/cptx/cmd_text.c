@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx fmt and cptx check: PTX files, printed in one form, and judged. */
 #include "cli.h"
 #include "number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx tmem-width: how wide to read accumulators from tensor memory: the code that ptxas makes of each width of tcgen05.ld.
  */
 #include "cli.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* cptx to-c: a PTX file as C that builds it. */
 #include "cli.h"
 

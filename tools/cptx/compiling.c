@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "compiling.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the subcommands share that compile: --compiler, and the cache of the environment. */
 #ifndef CPTX_COMPILING_H
 #define CPTX_COMPILING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `cptx diff` compares: lines, each with what it is, up to names that may be others. */
 #ifndef CPTX_TOOL_DIFF_H
 #define CPTX_TOOL_DIFF_H

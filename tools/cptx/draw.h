@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tables of coloured cells, as text or as SVG. */
 #ifndef CPTX_DRAW_H
 #define CPTX_DRAW_H

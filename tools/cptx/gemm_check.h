@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs a GEMM kernel on a device and compares every element with a reference; used by `cptx gemm --run`, examples, tests and
  * benchmarks. */
 #ifndef CPTX_GEMM_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From what was asked of `cptx gemm` to the options of a kernel: what multiplies, types, and a shape where none was given.
  */
 #include "gemm_request.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A random matrix as a GEMM takes it, with its scale factors, and the numbers that it means. */
 #ifndef CPTX_GEMM_OPERAND_H
 #define CPTX_GEMM_OPERAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What was asked of `cptx gemm`, and how it becomes a kernel's options. */
 #ifndef CPTX_GEMM_REQUEST_H
 #define CPTX_GEMM_REQUEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `cptx inspect` and `cptx diff` know of a file: PTX, what ptxas and the cubin say of it, machine code. */
 #ifndef CPTX_TOOL_INSPECT_H
 #define CPTX_TOOL_INSPECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Machine code: the cubin by our own reader, instructions by nvdisasm or cuobjdump, where one is found. */
 #include "inspect.h"
 

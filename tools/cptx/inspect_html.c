@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The report as one page: the template with its style, its script and the JSON in it. */
 #include "inspect.h"
 

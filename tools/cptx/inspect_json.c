@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The report as JSON: what --html shows, too. */
 #include "inspect.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The cptx command: finds the subcommand.  Its own --help is the place to start. */
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Numbers of the types of buffers, and random ones. */
 #ifndef CPTX_NUMBER_H
 #define CPTX_NUMBER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A bar on standard error while something long goes on; none, if that is no terminal. */
 #ifndef CPTX_PROGRESS_H
 #define CPTX_PROGRESS_H

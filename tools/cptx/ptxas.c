@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ptxas.h"
 #include "compile/process.h"
 

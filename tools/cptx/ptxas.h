@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CPTX_PTXAS_H
 #define CPTX_PTXAS_H
 

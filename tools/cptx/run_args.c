@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "run_args.h"
 
 #include "number.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The arguments of `cptx run`: what --arg says, as values and buffers of a launch. */
 #ifndef CPTX_RUN_ARGS_H
 #define CPTX_RUN_ARGS_H

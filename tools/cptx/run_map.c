@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Tensor maps as arguments of `cptx run`: tmap:K,type=bf16,dims=256x512,box=64x64,swizzle=128 ... */
 #include "run_args.h"
 

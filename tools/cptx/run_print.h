@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What `cptx run --print` shows of buffers behind a run. */
 #ifndef CPTX_RUN_PRINT_H
 #define CPTX_RUN_PRINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "run_trace.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* `cptx run --trace`: the timeline of a launch as JSON of chrome://tracing and Perfetto. */
 #ifndef CPTX_RUN_TRACE_H
 #define CPTX_RUN_TRACE_H

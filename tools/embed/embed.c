@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Files as an array of bytes for C: embed NAME OUTPUT FILE...; a 0 behind each file. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How much of the manual the table has: the sections of manual.def and the instructions that name them. */
 #include "gen.h"
 

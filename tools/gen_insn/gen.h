@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The host generator: what its files share.  rows.c holds the tables of src/arch as data, read.c reads the forms, write.c
  * writes what is generated from them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Host program of the build: reads the tables of src/arch (by including them) and writes what is generated from them.
  *

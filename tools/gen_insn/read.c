@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Reading insn.def: each row into groups and operands, then what follows from all forms of an instruction. */
 #include "gen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The tables of src/arch, as data. */
 #include "gen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * hide ARCHIVE...: the symbols that the objects of a static library define become hidden, so that a shared library or a
  * plugin that it is linked into does not export them.  They still resolve among objects that are linked together.  Only ELF

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Atomics and fences through the builtins, scoped ones too, and the language's own.
 // archs: 70 75
 #include "device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Functions that are called: structs by value, recursion, pointers to functions, virtual functions.
 // archs: 70 75
 #include "device.h"

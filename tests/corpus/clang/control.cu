@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Control flow: switch, nested loops with break and continue, select, short-circuit conditions, unreachable code.
 // archs: 70 75
 #include "device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // What the CUDA headers would declare, for clang without them: the attributes, the special registers, a few operations.
 #ifndef CORPUS_DEVICE_H
 #define CORPUS_DEVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Half, float and double: rounding and approximate builtins, conversions, comparisons, constants.
 // archs: 70 75
 #include "device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Variables of every space with initialisers, strings and pointers, and a dynamic shared array.
 // archs: 70 75
 #include "device.h"

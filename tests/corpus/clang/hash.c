@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Plain C for the target: functions without kernels, static data, a variadic-free callback.
 // archs: 70 75
 // ptxas: -c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Integers of every width, 128 bits included: products, shifts, divisions, bit counts, conversions, vectors.
 // archs: 70 75
 #include "device.h"

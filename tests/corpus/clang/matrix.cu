@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // A tiled matrix product, inline PTX and a matrix product of the tensor cores.
 // archs: 70 75
 #include "device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // A reduction in shared memory, barriers, shuffles and votes.
 // archs: 70 75
 #include "device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // A grid-stride loop, a launch bound, float and double.
 // archs: 70 75
 #include "device.h"

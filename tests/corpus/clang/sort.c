@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Plain C for the target: recursion, pointers to pointers, floats and a weak function.
 // archs: 70 75
 // ptxas: -c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Atomic operations of every kind, type and scope through the built-in functions.
 // archs: 75 80 90a 100a 120a
 #include <cuda_bf16.h>

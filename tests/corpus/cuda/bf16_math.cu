@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Bfloat16 arithmetic, comparisons and conversions, scalar and packed.
 // archs: 75 80 90a 100a 120a
 #include <cuda_bf16.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Templates, launch bounds, register limits, cluster limits and unrolling.
 // archs: 75 80 90a 100a 120a
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Device functions: not inlined, recursive, with struct parameters and results, through pointers, never returning.
 // archs: 75 80 90a 100a 120a
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Cooperative groups of a block: blocks, tiles, coalesced groups, partitions, reductions and scans.
 // archs: 75 80 90a 100a 120a
 #include <cooperative_groups.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // A grid-wide cooperative group.
 // archs: 75 80 90a 100a 120a
 #include <cooperative_groups.h>

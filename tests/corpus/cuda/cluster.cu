@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Clusters: cluster groups, distributed shared memory, cluster dimensions and barriers.
 // archs: 90a 100a 120a
 #include <cooperative_groups.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Asynchronous copies of Ampere through inline PTX.
 // archs: 80 90a 100a 120a
 

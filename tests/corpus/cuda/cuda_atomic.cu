@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Atomics and fences of libcu++.
 // archs: 75 80 90a 100a 120a
 #include <cuda/atomic>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // The barrier and the pipeline of libcu++ with an asynchronous copy.
 // archs: 75 80 90a 100a 120a
 #include <cuda/barrier>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Line tables across a header of the toolkit and several levels of inlining.
 // archs: 75 80 90a 100a 120a
 // variants: G lineinfo

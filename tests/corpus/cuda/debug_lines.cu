@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // A little of everything that debug information describes: structs, inlined calls, locals, shared variables, loops.
 // archs: 75 80 90a 100a 120a
 // variants: G lineinfo

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Division and remainder by variables and constants, for every width and sign.
 // archs: 75 80 90a 100a 120a
 

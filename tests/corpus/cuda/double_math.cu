@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Double precision: arithmetic with every rounding, conversions, and functions of the mathematics library.
 // archs: 75 80 90a 100a 120a
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // The same functions under -use_fast_math and -fmad=false.
 // archs: 75 80 90a 100a 120a
 // flags: -use_fast_math -fmad=false

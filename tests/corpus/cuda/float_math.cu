@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Single precision: accurate and approximate functions, roundings, saturation, flushing and denormals.
 // archs: 75 80 90a 100a 120a
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Conversions between fp6 and fp4 formats, scales in e8m0, and half or float.
 // archs: 75 80 90a 100a 120a
 #include <cuda_fp4.h>

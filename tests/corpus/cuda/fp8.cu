@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Conversions between fp8 (e4m3, e5m2), half, bf16, float and double.
 // archs: 75 80 90a 100a 120a
 #include <cuda_fp8.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Half precision arithmetic, comparisons, conversions, reductions and functions, scalar and packed.
 // archs: 75 80 90a 100a 120a
 #include <cuda_fp16.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Device-side malloc and free, new and delete, memset and memcpy, and alloca of a run-time size.
 // archs: 75 80 90a 100a 120a
 

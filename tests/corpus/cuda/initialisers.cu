@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Initialisers of global variables: arrays, nested structs, pointers to other variables, strings, function tables.
 // archs: 75 80 90a 100a 120a
 

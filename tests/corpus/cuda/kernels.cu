@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Kernels as programs have them: matrix product, transpose, prefix sum, histogram, stencil, bitonic sort, row softmax.
 // archs: 75 80 90a 100a 120a
 

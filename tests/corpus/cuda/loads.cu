@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Volatile accesses, read-only loads, cache operators and hints, prefetches and inline PTX of loads and stores.
 // archs: 75 80 90a 100a 120a
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Every state space once: global, constant, static and dynamic shared, local, param structs, managed and generic.
 // archs: 75 80 90a 100a 120a
 

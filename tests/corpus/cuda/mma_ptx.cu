@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // mma and ldmatrix through inline PTX, the shapes growing with the target.
 // archs: 75 80 90a 100a 120a
 #include <cuda_fp16.h>

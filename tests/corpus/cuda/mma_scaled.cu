@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Block scaled and narrow floating point mma of consumer Blackwell through inline PTX.
 // archs: 120a
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Newer memory instructions: multimem, asynchronous stores and reductions, 128-bit atomics and 256-bit loads.
 // archs: 90a 100a 120a
 

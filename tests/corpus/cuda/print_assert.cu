@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // printf with every kind of argument, assert, trap and breakpoint.
 // archs: 75 80 90a 100a 120a
 #include <cassert>

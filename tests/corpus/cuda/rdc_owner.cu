@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // The other half: defines what the first file uses, some of it weak, and a kernel of its own.
 // archs: 75 80 90a 100a 120a
 // flags: -rdc=true

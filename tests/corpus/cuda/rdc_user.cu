@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // One half of a separately compiled program: uses functions and variables which another file defines.
 // archs: 75 80 90a 100a 120a
 // flags: -rdc=true

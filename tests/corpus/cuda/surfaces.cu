@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Surface objects: reads and writes of every dimension, element width and boundary mode.
 // archs: 75 80 90a 100a 120a
 #include <cuda_runtime.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // A dense switch with tables allowed at any density, so that the compiler makes a branch table (brx.idx).
 // archs: 75 80 90a 100a 120a
 // flags: -Xcicc -jump-table-density=1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Switch statements: sparse, and one that drives a small interpreter loop.
 // archs: 75 80 90a 100a 120a
 

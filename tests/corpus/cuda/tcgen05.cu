@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Fifth generation tensor cores through inline PTX: alloc, cp, mma, commit, wait, ld, st, shift, fences, dealloc.
 // archs: 100a
 

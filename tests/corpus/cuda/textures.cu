@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Texture objects: every dimension, filtered and fetched, with levels, gradients, layers, cubes and gathers.
 // archs: 75 80 90a 100a 120a
 #include <cuda_runtime.h>

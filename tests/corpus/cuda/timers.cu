@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Clocks, timers, sleeping and the other special registers.
 // archs: 75 80 90a 100a 120a
 

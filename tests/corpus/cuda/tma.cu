@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Bulk and tensor copies (TMA), mbarriers, multicast, reductions and prefetches through inline PTX.
 // archs: 90a 100a 120a
 

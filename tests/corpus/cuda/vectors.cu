@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Vector loads and stores of every width and element type, aligned structs and unaligned tails.
 // archs: 75 80 90a 100a 120a
 #include <cuda_runtime.h>

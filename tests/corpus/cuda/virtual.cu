@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Classes with virtual functions, made in device memory and called through the table.
 // archs: 75 80 90a 100a 120a
 #include <new>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Warp operations: shuffles, votes, matches, reductions, active masks and lane registers.
 // archs: 75 80 90a 100a 120a
 

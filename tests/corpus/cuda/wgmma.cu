@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Warpgroup matrix products through inline PTX, with register reallocation between a producer and a consumer.
 // archs: 90a
 

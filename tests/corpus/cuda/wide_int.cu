@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Integers of 8 to 128 bits: carries, products, shifts, bit tricks, byte permutes, dot products and video operations.
 // archs: 75 80 90a 100a 120a
 

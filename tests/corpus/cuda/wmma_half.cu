@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Matrix products through wmma with half inputs: three shapes, both layouts, half and float sums.
 // archs: 75 80 90a 100a 120a
 #include <mma.h>

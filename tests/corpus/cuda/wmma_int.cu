@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Matrix products through wmma with bytes, four-bit integers and single bits.
 // archs: 75 80 90a 100a 120a
 #include <mma.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Matrix products through wmma with bf16, tf32 and double inputs.
 // archs: 80 90a 100a 120a
 #include <cuda_bf16.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Attention without the matrix of scores: softmax goes on while blocks of keys pass by.  f16 with sums in f32, 64 channels a head.
 // archs: 80 120a
 #include <cuda_fp16.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // C = A * B, bf16 with sums in f32, row-major: a ring of cp.async stages, ldmatrix, mma.sync; any m, n and k that are multiples of 8.
 // archs: 80 120a
 #include <cuda_bf16.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // C = A * B^T, bf16 with sums in f32, both K-major: one CTA makes 128 x 64 by TMA and tcgen05.mma, one warp for each, and all four store.
 // archs: 100a
 #include "tcgen05.cuh"

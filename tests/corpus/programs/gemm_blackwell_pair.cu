@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // C = A * B^T, bf16 with sums in f32, both K-major: two CTAs make 256 x 128 together; each loads half of A and half of B, one issues.
 // archs: 100a
 #include "tcgen05.cuh"

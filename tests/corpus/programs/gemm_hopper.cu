@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // C = A * B^T, bf16 with sums in f32, both K-major: a warpgroup loads by TMA, two multiply by wgmma, with a ring of stages between.
 // archs: 90a
 #include "ptx.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // C = A * B^T of e4m3 with a scale (a power of two) for each 32 elements of a row: mma.sync with block_scale, of consumer Blackwell.
 // archs: 120a
 #include <cuda_runtime.h>

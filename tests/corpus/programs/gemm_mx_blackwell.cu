@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // C = A * B^T of e4m3 with a scale for each 32 elements of a row: tcgen05.mma with block_scale; tcgen05.cp moves the scales to tensor memory.
 // archs: 100a
 #include "tcgen05.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // A histogram of bytes: counts of each warp in shared memory, added up by the block and then in global memory.
 // archs: 80 120a
 // variants: O0 G

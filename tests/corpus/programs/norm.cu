@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Rows of a matrix: layer normalisation by a block, softmax by a warp that reads each row once.
 // archs: 80 120a
 // variants: O0 G

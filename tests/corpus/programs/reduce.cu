@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Sums, extremes and counts of an array: vector loads, warp shuffles, atomics; the last block adds up what the others left.
 // archs: 80 120a
 // variants: O0 G

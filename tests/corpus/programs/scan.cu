@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Inclusive prefix sums of any length in one pass: blocks publish their sums and look back at those before them.
 // archs: 80 120a
 // variants: O0 G

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Stencils with shared memory: steps of the heat equation on a plane, and a wide filter along rows.
 // archs: 80 120a
 // variants: O0 G

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Floating point: half, bf16, single, double, and formats of 4 to 8 bits. */
 #include "number.h"
 #include "run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Integers, warps, calls, vectors, switches. */
 #include "run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Matrix products: wmma, mma.sync, wgmma, tcgen05. */
 #include "number.h"
 #include "run.h"

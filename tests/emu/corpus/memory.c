@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* State spaces, loads and stores, atomics, asynchronous copies, clusters, cooperative groups, barriers. */
 #include "run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Runs kernels of the compiler corpus on the emulator: a row of a table for each, and what the host makes of the same
  * arguments. */
 #ifndef CPTX_TEST_CORPUS_RUN_H

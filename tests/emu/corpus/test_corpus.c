@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every kernel of tests/corpus/cuda on the emulator, as nvcc compiled it for each target and level. */
 #include "run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels as their authors write them (tests/corpus/programs): right results and no finding, whatever the schedule. */
 #include "number.h"
 #include "run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Kernels of programs, launch bounds, debug information, printing, several modules, timers; textures and surfaces. */
 #include "run.h"
 

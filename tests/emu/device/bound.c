@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* How far apart results may be: approximations have bounds in the manual, all else is the same bit by bit. */
 #include "case.h"
 #include "emu/num.h"

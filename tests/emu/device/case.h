@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Random cases of instructions that work on each lane alone, for a comparison of the emulator with a GPU: a kernel for a
  * spelling of a row of the table, operands for it, and how far apart two results may be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The emulator against a GPU: for every row of the table that the target has and that works on each lane alone, kernels for
  * the combinations of its modifiers (a sample of the large rows), with random operands and special values in all lanes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Jobs in child processes: one that loses its GPU context, crashes or hangs costs itself only.  The parent must not have
  * opened a GPU.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The emulator's matrix instructions against a GPU: for every form of mma, wmma, wgmma, ldmatrix, stmatrix and movmatrix
  * that sm_90a has, kernels with operands of all kinds: small integers, similar and wild exponents, zeros, cancellation, any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "operand.h"
 
 #include "arch/arch.h"

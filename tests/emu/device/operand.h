@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Random operands that find mistakes. */
 #ifndef CPTX_TEST_OPERAND_H
 #define CPTX_TEST_OPERAND_H

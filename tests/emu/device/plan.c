@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* From a spelling to a kernel. */
 #include "case.h"
 

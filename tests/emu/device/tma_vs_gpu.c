@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Tensor copies on the emulator and on a GPU: random maps of all ranks, types, boxes, swizzles and interleaves, loads,
  * stores and reductions.  Shared and global memory must be the same byte for byte, and so the bytes that a load completes.
