@@ -215,10 +215,7 @@ START_TEST(build_refuses)
 	o.name = "fine";
 	ck_assert_ptr_null(cptx_gemm_build(NULL, &o, &err));
 	ck_assert_int_eq(err.code, CPTX_E_ARG);
-<<<<<<< HEAD
 	ck_assert_ptr_nonnull(strstr(err.text, "NULL"));
-=======
->>>>>>> fbc42ec (tests: a NULL module is a misuse; format)
 	cptx_module_destroy(m);
 }
 END_TEST
