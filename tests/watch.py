@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs a command and ends it if it hangs: watch.py [--cpu SECONDS] [--idle SECONDS] COMMAND...
 
-What it bounds hangs on no clock, so a busy machine changes no verdict.  The command and all that it starts may use --cpu
+A busy machine changes no verdict.  The command and all that it starts may use --cpu
 seconds of processor time in all, and may go --idle seconds without using any (a deadlock, or a wait for something that
 never comes).  What is left of it is killed then, the reason goes to standard error, and the exit status is 124.
 Otherwise the exit status is the command's own.  Without /proc, and with CPTX_WHOLE set, it only runs the command.
@@ -59,7 +59,10 @@ def kill_all(root):
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
-    os.waitpid(root, 0)
+    try:
+        os.waitpid(root, 0)
+    except ChildProcessError:
+        pass  # it ended by itself, and was waited for
 
 
 def watch(child, most_cpu, most_idle):
@@ -75,9 +78,9 @@ def watch(child, most_cpu, most_idle):
             continue
         table = processes()
         tree = below(os.getpid(), table)[1:]
-        ended = os.times()  # children of those that ended are in their figures, orphans in ours
+        ended = os.times()
         now = sum(table[pid][1] for pid in tree) + ended.children_user + ended.children_system
-        if now > used:
+        if now != used:  # it falls where a process ends that nobody has waited for
             used, idle_since = now, time.monotonic()
         if used > most_cpu:
             return None, f"it used more than {most_cpu} s of processor time"

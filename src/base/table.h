@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Numbers found by the hash of a name, in time that does not grow with how many there are.  The names stay with the user:
  * what has the hash is asked for its name.  Those of equal hash come in the order in which they were added.

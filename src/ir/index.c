@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What has which name: an index for each body, made when somebody first asks for a name and kept from then on, one of the
  * module, which is always there, and one that tells which bodies have a name of their own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The bodies of a module in the order of its text.  Where some were removed, sums over runs of places tell which is the i-th
  * that is left (a binary indexed tree), so that removing and asking take a logarithmic number of steps in any order.

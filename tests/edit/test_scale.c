@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Work grows with the number of names and not with its square: each way is gone with n and with 4n of them, and the time of
  * the processor (not of the clock: other programs may run) is compared.  What grows with the square takes 16 times as long;

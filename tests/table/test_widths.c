@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Registers of other types than the instruction's ("Operand Size Exceeding Instruction-Type Size" of the manual): each type
  * of ld, ldu, st, mov and cvt, alone and in vectors, with registers of each type, is taken where ptxas takes it and nowhere

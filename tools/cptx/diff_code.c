@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Machine code as `cptx diff` compares it: up to the names of registers of all kinds and of labels.  Registers that are used
  * as one (R4 to R7 of a load of 128 bits) must be so in the other code, too: which ones an instruction has is known from the
