@@ -236,6 +236,8 @@ static bool match_constant(const arch_form *f, const arch_operand *o, const arch
 		v->type = t.bits == 64 ? CPTX_F64 : CPTX_F32;
 		return true;
 	}
+	if (!t.bits) /* nobody told the type: only where the nearest form is sought */
+		return true;
 	int64_t low = t.bits == 64 ? INT64_MIN : -((int64_t)1 << (t.bits - 1));
 	int64_t high = t.bits == 64 ? INT64_MAX : ((int64_t)1 << t.bits) - 1;
 	if (!q->any && ((v->negated && t.bits != 64) || v->i < low || v->i > high))
