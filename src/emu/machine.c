@@ -140,13 +140,14 @@ void emu_program_free(emu_program *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; p->sym_at && i < p->module->nsym; i++)
-		if (p->sym_at[i])
-			emu_alloc_free(p->machine, p->sym_at[i]);
-	for (const cptx_kernel *k = p->module->first; k; k = k->next)
-		for (size_t i = 0; p->own_at && p->own_at[k->number - 1] && i < k->nsym; i++)
+	/* The latest first: what lies behind an allocation moves when it goes. */
+	for (const cptx_kernel *k = p->module->last; k; k = k->prev)
+		for (size_t i = p->own_at && p->own_at[k->number - 1] ? k->nsym : 0; i--;)
 			if (p->own_at[k->number - 1][i])
 				emu_alloc_free(p->machine, p->own_at[k->number - 1][i]);
+	for (size_t i = p->sym_at ? p->module->nsym : 0; i--;)
+		if (p->sym_at[i])
+			emu_alloc_free(p->machine, p->sym_at[i]);
 	cptx_module_destroy(p->module);
 	cptx_ptx_destroy(p->ptx);
 	arena_free(&p->a);

@@ -4,14 +4,12 @@
  * the processor (not of the clock: other programs may run) is compared.  What grows with the square takes 16 times as long;
  * the least of a few tries counts, and less than STEP seconds is no time that could be compared.
  */
-#include <check.h>
+#include "../test.h"
+
 #include <cptx/cptx.h>
 #include <cptx/device.h>
 #include <cptx/edit.h>
 #include <cptx/emu.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { FEW = 4000, TRIES = 3, SEED = 7 };
@@ -362,8 +360,7 @@ START_TEST(test_grows_with_names)
 	for (; few < STEP_SECONDS && n < 16 * FEW; n *= 2)
 		few = seconds(ways[_i].go, 2 * n);
 	double many = seconds(ways[_i].go, 4 * n);
-	if (getenv("CPTX_TEST_FIGURES"))
-		printf("%-20s %7u: %.3f s, %7u: %.3f s, ratio %.1f\n", ways[_i].name, n, few, 4 * n, many, many / few);
+	printf("%-20s %7u: %.3f s, %7u: %.3f s, ratio %.1f\n", ways[_i].name, n, few, 4 * n, many, many / few);
 	ck_assert_msg(many < MOST_RATIO * few || many < STEP_SECONDS, "%s: %u names take %.3f s of the processor, %u %.3f s",
 	              ways[_i].name, n, few, 4 * n, many);
 }
@@ -372,14 +369,8 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("scale");
-	TCase *tc = tcase_create("names");
+	TCase *c = test_case(s, "names");
 
-	tcase_add_loop_test(tc, test_grows_with_names, 0, (int)(sizeof ways / sizeof *ways));
-	tcase_set_timeout(tc, 0);
-	suite_add_tcase(s, tc);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	tcase_add_loop_test(c, test_grows_with_names, 0, (int)(sizeof ways / sizeof *ways));
+	return test_main("edit_scale", s);
 }

@@ -24,6 +24,19 @@ static void compare(const row *rows, size_t n, bool messages)
 	ck_assert_uint_eq(bad, 0);
 }
 
+typedef struct lines {
+	char at[16][120];
+	size_t n;
+} lines;
+
+static void keep_line(void *user, const cptx_error *e)
+{
+	lines *l = user;
+
+	ck_assert_uint_lt(l->n, ARRAY_LEN(l->at));
+	snprintf(l->at[l->n++], sizeof l->at[0], "%.*s", (int)sizeof l->at[0] - 1, e->text);
+}
+
 START_TEST(places)
 {
 	static const row rows[] = {
@@ -100,8 +113,39 @@ START_TEST(normal_forms)
 }
 END_TEST
 
+/* Of a text with errors the rest is judged too: what the instructions that could be read lack, each in its place. */
+START_TEST(what_is_lacking_too)
+{
+	static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %r<4>;\n"
+							   "griddepcontrol.wait;\nmov.u32 %q, 1;\n  mov.u32 %r1, %clusterid.x;\nadd.u32 %r1;\n"
+							   "griddepcontrol.wait;\n}\n.entry l() {\ngriddepcontrol.wait;\nret\n}\n";
+	static const char *const want[] = { "t:7:", "t:6:1: error: griddepcontrol.wait is not available",
+		                                "t:8:3: error: %clusterid.x is not available",
+		                                "t:10:1: error: griddepcontrol.wait is not available",
+		                                "t:13:1: error: griddepcontrol.wait is not available" };
+
+	for (int keep = 0; keep < 2; keep++) {
+		lines said = { .n = 0 };
+		cptx_module *m = cptx_parse(text, sizeof text - 1, &(cptx_parse_opt){ .name = "t", .keep = keep });
+		ck_assert_ptr_nonnull(cptx_module_error(m));
+		ck_assert_uint_eq(cptx_check(m, NULL, keep_line, &said), ARRAY_LEN(want));
+		for (size_t i = 0; i < ARRAY_LEN(want); i++)
+			ck_assert_msg(!strncmp(said.at[i], want[i], strlen(want[i])), "%zu: %s", i, said.at[i]);
+		said.n = 0;
+		ck_assert_uint_eq(cptx_check(m, "sm_90", keep_line, &said), 1 + 4); /* they are judged for the text's own target */
+		cptx_module_destroy(m);
+	}
+	/* Where the head is wrong, nothing else would be true. */
+	static const char head[] = ".version 7.0\n.target sm_90\n.address_size 64\n.entry k() { griddepcontrol.wait; ret; }\n";
+	lines said = { .n = 0 };
+	cptx_module *m = cptx_parse(head, sizeof head - 1, &(cptx_parse_opt){ .name = "t" });
+	ck_assert_uint_eq(cptx_check(m, NULL, keep_line, &said), 1);
+	cptx_module_destroy(m);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = { places, recovery, normal_forms };
+	const TTest *const tests[] = { places, recovery, normal_forms, what_is_lacking_too };
 	return parse_test_run("messages", tests, ARRAY_LEN(tests));
 }
