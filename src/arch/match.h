@@ -23,7 +23,7 @@ bool arch_match_call(unsigned form, const cptx_val *vals, const uint16_t *mods, 
 enum arch_fits {
 	FITS_WIDER = 1,  /* an operand that may be wider than its type */
 	FITS_TOLD = 2,   /* the type was not found by its operands */
-	FITS_VECTOR = 4, /* floating point numbers of a vector, which stand in integers too */
+	FITS_VECTOR = 4, /* floating point numbers of a vector, which stand in integers too, but for bf16 */
 };
 /*
  * One group of modifiers: its value into m->mod[i]; and one operand, when all groups have their values, into m->operand[i].
