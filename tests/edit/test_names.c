@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Names have no limit: built, edited, printed, read again, made C; messages show their ends. */
 #include "../test.h"
 
