@@ -9,6 +9,14 @@ const char *arch_check_CVT_SAT(const arch_match *m)
 	return fits ? ".sat has no effect, the destination holds every source value" : NULL;
 }
 
+/* As ptxas has it, from f32 to f64. */
+const char *arch_check_CVT_FTZ(const arch_match *m)
+{
+	bool wide = m->operand[1].kind == CPTX_VAL_REG && arch_types[m->operand[1].type].bits > 64;
+
+	return m->mod[0] && wide ? ".ftz takes no register of 128 bits" : NULL;
+}
+
 const char *arch_check_BITS(const arch_match *m)
 {
 	for (unsigned i = 0; i < m->noperand; i++) {
