@@ -154,6 +154,7 @@ START_TEST(memory)
 	asked a = begin();
 
 	if (!test_ptxas()) {
+		judge_free(a.j);
 		skip("ptxas not found");
 		return;
 	}
@@ -174,6 +175,7 @@ START_TEST(moves)
 	asked a = begin();
 
 	if (!test_ptxas()) {
+		judge_free(a.j);
 		skip("ptxas not found");
 		return;
 	}
@@ -195,6 +197,7 @@ START_TEST(conversions)
 	asked a = begin();
 
 	if (!test_ptxas()) {
+		judge_free(a.j);
 		skip("ptxas not found");
 		return;
 	}
@@ -239,6 +242,7 @@ START_TEST(other_instructions)
 	asked a = begin();
 
 	if (!test_ptxas()) {
+		judge_free(a.j);
 		skip("ptxas not found");
 		return;
 	}
