@@ -210,7 +210,7 @@ bool diff_find_lines(inspected *in)
 	for (const char *p = in->ptx ? in->ptx : ""; (p = strchr(p, '\n')); p++)
 		n++;
 	in->line = calloc(n, sizeof *in->line);
-	for (const char *p = in->line ? in->ptx : NULL; p; p = strchr(p, '\n'), p += p != NULL)
+	for (const char *p = in->line ? in->ptx : NULL; p; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
 		in->line[in->nline++] = p;
 	return in->line != NULL;
 }
