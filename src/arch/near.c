@@ -29,13 +29,22 @@ static void add_fault(arch_near *n, enum arch_fault_kind kind, unsigned index, u
 	n->cost = (uint16_t)(n->cost + cost);
 }
 
-/* A value of a group, and of those that repeat it. */
-static void set_value(const arch_form *f, arch_match *m, unsigned group, unsigned mod)
+void arch_set_value(const arch_form *f, uint16_t *mods, unsigned group, unsigned mod)
 {
-	m->mod[group] = (uint16_t)mod;
+	mods[group] = (uint16_t)mod;
 	for (unsigned i = group + 1; i < f->ngroup; i++)
 		if (arch_groups[f->group + i].kind == GROUP_REPEAT && arch_groups[f->group + i].same == group)
-			m->mod[i] = (uint16_t)mod;
+			mods[i] = (uint16_t)mod;
+}
+
+void arch_offer(arch_offers *v, unsigned mod)
+{
+	for (unsigned i = 0; i < arch_offered(v); i++)
+		if (v->mod[i] == mod)
+			return;
+	if (v->n < MOST_OFFERED)
+		v->mod[v->n] = (uint16_t)mod;
+	v->n++;
 }
 
 /* ---- operands ---- */
@@ -101,12 +110,12 @@ static void assume(const arch_form *f, const arch_request *q, arch_match *m, con
 
 	for (unsigned a = 0; a < g->nalt; a++) {
 		unsigned mod = arch_alts[g->alt + a].mod;
-		set_value(f, m, group, mod);
+		arch_set_value(f, m->mod, group, mod);
 		unsigned cost = operands_cost(f, q, m, kept);
 		if (cost < least)
 			least = cost, best = mod;
 	}
-	set_value(f, m, group, best);
+	arch_set_value(f, m->mod, group, best);
 	*explained = false;
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];

@@ -26,6 +26,23 @@ typedef struct arch_near {
 	arch_match m;
 } arch_near;
 
+/* Gives a group of the form a value, and with it the groups that repeat it; `mods` has a value for each group. */
+void arch_set_value(const arch_form *f, uint16_t *mods, unsigned group, unsigned mod);
+
+/* The values of a group that a message offers, each once. */
+enum { MOST_OFFERED = 8 };
+typedef struct arch_offers {
+	uint16_t mod[MOST_OFFERED];
+	unsigned n; /* of all values; a message has room for the first MOST_OFFERED */
+} arch_offers;
+void arch_offer(arch_offers *v, unsigned mod);
+static inline unsigned arch_offered(const arch_offers *v) { return MIN(v->n, (unsigned)MOST_OFFERED); }
+/* Ends the list of a message's further values, which began with " (also ". */
+static inline const char *arch_offers_end(const arch_offers *v)
+{
+	return v->n > MOST_OFFERED ? " ...)" : v->n > 1 ? ")" : "";
+}
+
 /* How far the form is from what was given. */
 void arch_near_form(unsigned form, const arch_request *q, arch_near *n);
 /* Puts it among the ARCH_NEAR nearest, *nbest of them, if it is one. */

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-enum { MOST_VALUES = 8 }; /* that a message offers */
-
 /* ---- what text and calls share ---- */
 
 bool arch_wants_all_forms(void)
@@ -106,23 +104,8 @@ static bool takes(unsigned op, const arch_request *q)
 	return false;
 }
 
-typedef struct values {
-	uint16_t mod[MOST_VALUES + 1];
-	unsigned n; /* with those that there is no room for */
-} values;
-
-static void add_value(values *v, unsigned mod)
-{
-	for (unsigned i = 0; i < MIN(v->n, (unsigned)MOST_VALUES); i++)
-		if (v->mod[i] == mod)
-			return;
-	if (v->n < MOST_VALUES)
-		v->mod[v->n] = (uint16_t)mod;
-	v->n++;
-}
-
 /* The values of a form's group that make the call right, or all of them. */
-static void add_values(unsigned form, unsigned field, const arch_request *q, bool all, values *v)
+static void add_values(unsigned form, unsigned field, const arch_request *q, bool all, arch_offers *v)
 {
 	const arch_form *f = &arch_forms[form];
 	uint16_t mods[ARCH_FIELDS];
@@ -135,7 +118,7 @@ static void add_values(unsigned form, unsigned field, const arch_request *q, boo
 		for (unsigned a = 0; g->kind != GROUP_REPEAT && g->field == field && a < g->nalt; a++) {
 			mods[field] = arch_alts[g->alt + a].mod;
 			if (all || takes(f->op, &changed))
-				add_value(v, mods[field]);
+				arch_offer(v, mods[field]);
 		}
 	}
 }
@@ -146,7 +129,7 @@ static void put_values(const arch_near *n, const arch_request *q, unsigned group
 	const arch_form *f = &arch_forms[n->m.form];
 	const arch_op *op = &arch_ops[f->op];
 	unsigned field = arch_groups[f->group + group].field;
-	values v = { { 0 }, 0 };
+	arch_offers v = { { 0 }, 0 };
 
 	if (n->nfault == 1) {
 		add_values(n->m.form, field, q, false, &v);
@@ -159,13 +142,13 @@ static void put_values(const arch_near *n, const arch_request *q, unsigned group
 		buf_printf(b, "write .%s = 1", op->field[field]);
 		return;
 	}
-	for (unsigned i = 0; i < MIN(v.n, (unsigned)MOST_VALUES); i++) {
+	for (unsigned i = 0; i < arch_offered(&v); i++) {
 		if (i)
 			buf_printf(b, "%sCPTX_%s", i == 1 ? " (also " : ", ", arch_mods[v.mod[i]].id);
 		else
 			buf_printf(b, "write .%s = CPTX_%s", op->field[field], arch_mods[v.mod[i]].id);
 	}
-	buf_str(b, v.n > MOST_VALUES ? " ...)" : v.n > 1 ? ")" : "");
+	buf_str(b, arch_offers_end(&v));
 }
 
 /* ---- operands of a call ---- */
@@ -224,6 +207,9 @@ static void put_operand_repair(const arch_near *n, const arch_request *q, unsign
 		return;
 	else if (o->flags & OPERAND_DEST)
 		buf_printf(b, "; give .%s a register of CPTX_%s, or leave it out", o->slot ? name : "into", arch_mods[want].id);
+	else if (f->op == CPTX_OP_MOV && v->type != CPTX_PRED && arch_types[v->type].bits == arch_types[want].bits)
+		buf_printf(b, "; write cptx_as(%s, CPTX_%s) for the same bits, or cptx_cvt for the same number", name,
+		           arch_mods[want].id);
 	else
 		put_conversion(name, v->type, want, b);
 }

@@ -454,7 +454,7 @@ static bool touch_load(bulk_copy *b)
 	return true;
 }
 
-/* What is copied where: of copies of an instruction the same for the same bytes. */
+/* A sum over which bytes a copy reads and where it writes them: equal for copies of an instruction that do the same. */
 static uint64_t sum_of(const bulk_copy *b)
 {
 	uint64_t sum = b->from.offset * UINT64_C(0x9e3779b97f4a7c15) + b->bytes + ((uint64_t)b->swizzle << 32 | b->mask);

@@ -460,6 +460,13 @@ struct emu_grid {
 	cptx_error *err;
 };
 
+/* A finding that the machine keeps. */
+typedef struct emu_kept {
+	cptx_emu_finding f;            /* the count goes on */
+	const cptx_emu_finding *given; /* as callers last got it */
+	const emu_op *op;              /* that was executed; NULL: a call of the host program was wrong */
+} emu_kept;
+
 struct emu_machine {
 	const cptx_target *target;
 	uint32_t sms; /* that %nsmid tells */
@@ -472,9 +479,7 @@ struct emu_machine {
 	size_t nclosed;   /* of alloc: freed, but still there */
 	bool again;       /* addresses that were freed are given again */
 	bool running;     /* a launch is under way, in the thread that holds the device's lock */
-	cptx_emu_finding *finding;
-	const emu_op **finding_op;              /* of each */
-	const cptx_emu_finding **finding_given; /* as callers last got it */
+	emu_kept *finding;
 	size_t nfinding, cap_finding, nwarning;
 	arena text; /* of findings */
 	uint64_t launches;
@@ -599,7 +604,7 @@ void emu_tensormaps_free(struct emu_tensormaps *t);
  */
 enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
 	CPTX_PRINTF_(5, 6);
-/* The same about what the host program has done. */
+/* Notes what is wrong with a call of the host program. */
 void emu_find_host(emu_machine *m, enum cptx_finding_code code, const char *what);
 /* Finding i as it is now, which nobody changes; NULL behind the last. */
 const cptx_emu_finding *emu_finding_now(emu_machine *m, size_t i);

@@ -169,12 +169,12 @@ static const char *full_text(emu_machine *m, const cptx_emu_finding *f, const ch
 }
 
 /* The same finding at the same instruction, made before. */
-static cptx_emu_finding *known(emu_machine *m, const emu_found *x, cptx_site at, const char *kernel)
+static emu_kept *known(emu_machine *m, const emu_found *x, cptx_site at, const char *kernel)
 {
 	for (size_t i = 0; i < m->nfinding; i++) {
-		cptx_emu_finding *f = &m->finding[i];
-		if (f->code == x->code && m->finding_op[i] == x->op && f->at.line == at.line && !strcmp(f->kernel, kernel))
-			return f;
+		const cptx_emu_finding *f = &m->finding[i].f;
+		if (f->code == x->code && m->finding[i].op == x->op && f->at.line == at.line && !strcmp(f->kernel, kernel))
+			return &m->finding[i];
 	}
 	return NULL;
 }
@@ -184,29 +184,22 @@ static bool room(emu_machine *m)
 	if (m->nfinding < m->cap_finding)
 		return true;
 	size_t cap = m->cap_finding ? m->cap_finding * 2 : 16;
-	cptx_emu_finding *p = GROW_ARRAY(cptx_emu_finding, m->finding, cap);
-	if (p)
-		m->finding = p;
-	const emu_op **ops = GROW_ARRAY(const emu_op *, m->finding_op, cap);
-	if (ops)
-		m->finding_op = ops;
-	const cptx_emu_finding **given = GROW_ARRAY(const cptx_emu_finding *, m->finding_given, cap);
-	if (given)
-		m->finding_given = given;
-	if (p && ops && given)
-		m->cap_finding = cap;
-	return p && ops && given;
+	emu_kept *p = GROW_ARRAY(emu_kept, m->finding, cap);
+	if (!p)
+		return false;
+	m->finding = p;
+	m->cap_finding = cap;
+	return true;
 }
 
 /* Behind room(). */
 static bool put(emu_machine *m, const cptx_emu_finding *f, const emu_op *op)
 {
-	m->finding_op[m->nfinding] = op;
-	m->finding[m->nfinding] = *f;
-	m->finding_given[m->nfinding] = ARENA_COPY(&m->text, cptx_emu_finding, f, 1);
-	if (!m->finding_given[m->nfinding])
+	const cptx_emu_finding *given = ARENA_COPY(&m->text, cptx_emu_finding, f, 1);
+
+	if (!given)
 		return false;
-	m->nfinding++;
+	m->finding[m->nfinding++] = (emu_kept){ *f, given, op };
 	m->nwarning += f->rank == CPTX_FIND_WARNING;
 	return true;
 }
@@ -255,14 +248,16 @@ void emu_find_host(emu_machine *m, enum cptx_finding_code code, const char *what
 /* What a caller has been given stays as it is: only the launching thread counts on. */
 const cptx_emu_finding *emu_finding_now(emu_machine *m, size_t i)
 {
-	if (i >= m->nfinding)
+	emu_kept *kept = i < m->nfinding ? &m->finding[i] : NULL;
+
+	if (!kept)
 		return NULL;
-	if (m->finding_given[i]->count != m->finding[i].count) {
-		const cptx_emu_finding *now = ARENA_COPY(&m->text, cptx_emu_finding, &m->finding[i], 1);
+	if (kept->given->count != kept->f.count) {
+		const cptx_emu_finding *now = ARENA_COPY(&m->text, cptx_emu_finding, &kept->f, 1);
 		if (now)
-			m->finding_given[i] = now;
+			kept->given = now;
 	}
-	return m->finding_given[i];
+	return kept->given;
 }
 
 static bool keep(emu_machine *m, emu_grid *g, const emu_found *x)
@@ -273,12 +268,12 @@ static bool keep(emu_machine *m, emu_grid *g, const emu_found *x)
 		                   .at = emu_site_of(g->image->program, x->op),
 		                   .has_thread = x->has_thread,
 		                   .count = x->count };
-	cptx_emu_finding *old = known(m, x, f.at, f.kernel);
+	emu_kept *old = known(m, x, f.at, f.kernel);
 
 	if (f.rank == CPTX_FIND_ERROR && !g->wrong)
 		g->wrong = old ? (size_t)(old - m->finding) + 1 : is_full(m, f.rank) ? SIZE_MAX : m->nfinding + 1;
 	if (old)
-		old->count += x->count;
+		old->f.count += x->count;
 	return old || is_full(m, f.rank) || put_found(m, x, f);
 }
 

@@ -386,6 +386,6 @@ bool emu_run(emu_image *image, const emu_shape *s, const void *params, uint32_t 
 	m->broken = g.failed;
 	if (!g.wrong && !g.failed)
 		return true;
-	const cptx_emu_finding *f = g.wrong && g.wrong <= m->nfinding ? &m->finding[g.wrong - 1] : NULL;
+	const cptx_emu_finding *f = g.wrong && g.wrong <= m->nfinding ? &m->finding[g.wrong - 1].f : NULL;
 	return error_set(err, CPTX_E_FINDING, f ? f->at : at, "%s", f ? f->text : "the launch was ended");
 }

@@ -30,8 +30,6 @@ void emu_machine_free(emu_machine *m)
 		return;
 	emu_memory_free(m);
 	free(m->finding);
-	free(m->finding_op);
-	free(m->finding_given);
 	free(m->profile);
 	arena_free(&m->text);
 	free(m);
@@ -140,12 +138,11 @@ void emu_program_free(emu_program *p)
 {
 	if (!p)
 		return;
-	/* The latest first: what lies behind an allocation moves when it goes. */
-	for (const cptx_kernel *k = p->module->last; k; k = k->prev)
-		for (size_t i = p->own_at && p->own_at[k->number - 1] ? k->nsym : 0; i--;)
-			if (p->own_at[k->number - 1][i])
-				emu_alloc_free(p->machine, p->own_at[k->number - 1][i]);
-	for (size_t i = p->sym_at ? p->module->nsym : 0; i--;)
+	for (size_t b = 0; p->own_at && b < p->module->nbody; b++)
+		for (size_t i = 0; p->own_at[b] && i < p->module->body[b]->nsym; i++)
+			if (p->own_at[b][i])
+				emu_alloc_free(p->machine, p->own_at[b][i]);
+	for (size_t i = 0; p->sym_at && i < p->module->nsym; i++)
 		if (p->sym_at[i])
 			emu_alloc_free(p->machine, p->sym_at[i]);
 	cptx_module_destroy(p->module);

@@ -304,6 +304,9 @@ static enum emu_step assert_fails(emu_warp *w, const emu_op *op, uint32_t mask)
 	buf_str(&b, ": assertion failed: ");
 	ok = ok && read_text(w, op, lane, argument(w, op, 0, lane), &b);
 	buf_put(&b, "", 1);
+	for (char *p = b.failed ? NULL : b.p;
+	     p && (p = strchr(p, '\n'));) /* a line of its own would look like another finding */
+		*p = ' ';
 	if (ok)
 		emu_find(w, op, (int)lane, CPTX_FIND_ASSERT, "%s", b.failed ? "" : b.p);
 	buf_free(&b);

@@ -39,7 +39,7 @@ static bool undeclared(walk *w, const cptx_val *v, const char *why)
 	return ir_error(w->k, CPTX_E_STATE, at, "'%.200s' %s", name, why);
 }
 
-/* Those of a range by what stands in front of their digits. */
+/* The hash of a kind of name; registers of a range are found by the text in front of their digits. */
 static uint32_t hash_of(enum live_kind kind, bool range)
 {
 	return TABLE_HASH ^ (uint32_t)(kind == LIVE_REGS && range ? LIVE_LABEL + 1 : kind) * 0x9e3779b9u;

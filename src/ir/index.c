@@ -14,18 +14,27 @@ static uint32_t hash_of(enum ir_named kind, const char *name)
 	return table_hash(TABLE_HASH ^ (uint32_t)kind * 0x9e3779b9u, name);
 }
 
-/* Without the digits behind it. */
-static uint32_t stem_hash(const char *name)
+/* The hash of the first n characters of the name. */
+static uint32_t hash_of_first(enum ir_named kind, const char *name, size_t n)
 {
-	uint32_t hash = hash_of(NAMED_STEM, "");
-	size_t n = strlen(name);
+	uint32_t hash = hash_of(kind, "");
 
-	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
-		n--;
 	for (size_t i = 0; i < n; i++)
 		hash = table_hash_char(hash, name[i]);
 	return hash;
 }
+
+/* How long the name is without the digits at its end. */
+static size_t stem_length(const char *name)
+{
+	size_t n = strlen(name);
+
+	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	return n;
+}
+
+static uint32_t stem_hash(const char *name) { return hash_of_first(NAMED_STEM, name, stem_length(name)); }
 
 static bool add_stem(hash_table *t, const cptx_allocator *hook, const char *name)
 {
@@ -69,6 +78,12 @@ bool ir_index_renamed(cptx_module *m, enum ir_named kind, uint32_t id, const cha
 {
 	table_drop(&m->names, hash_of(kind, old), id);
 	return ir_index_global(m, kind, id);
+}
+
+bool ir_variable_is_there(const cptx_module *m, uint32_t sym, const void *user)
+{
+	(void)user;
+	return !m->sym[sym]->removed;
 }
 
 uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user)
@@ -253,11 +268,7 @@ uint32_t ir_local_named(const cptx_kernel *k, enum ir_named kind, const char *na
 uint32_t ir_local_beginning(const cptx_kernel *k, enum ir_named kind, const char *name, size_t n, ir_local_fn fits,
                             const void *user)
 {
-	uint32_t hash = hash_of(kind, "");
-
-	for (size_t i = 0; i < n; i++)
-		hash = table_hash_char(hash, name[i]);
-	return find(k, kind, name, n, hash, fits, user);
+	return find(k, kind, name, n, hash_of_first(kind, name, n), fits, user);
 }
 
 /* Calls fn for the beginnings of a name that digits alone stand behind, with their hashes. */
@@ -265,10 +276,8 @@ typedef void (*stem_fn)(const char *name, size_t n, uint32_t hash, void *user);
 static void each_stem(const char *name, stem_fn fn, void *user)
 {
 	uint32_t hash = hash_of(NAMED_RANGE, "");
-	size_t len = strlen(name), stem = len;
+	size_t len = strlen(name), stem = stem_length(name);
 
-	while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9')
-		stem--;
 	for (size_t i = 0; i < len; i++) {
 		if (i && i >= stem)
 			fn(name, i, hash, user);

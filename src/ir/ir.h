@@ -401,11 +401,12 @@ enum ir_named {
 };
 /* The first of the module that has this name and fits (NULL: any does): its place in m->sym, body or file; or IR_NONE. */
 typedef bool (*ir_global_fn)(const cptx_module *m, uint32_t id, const void *user);
+bool ir_variable_is_there(const cptx_module *m, uint32_t sym, const void *user); /* not removed; for NAMED_GLOBAL */
 uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user);
-/* The same of a body: its place in k->decl, sym or label. */
+/* The first of the body that has this name and fits: its place in k->decl, sym or label; or IR_NONE. */
 typedef bool (*ir_local_fn)(const cptx_kernel *k, uint32_t id, const void *user);
 uint32_t ir_local_named(const cptx_kernel *k, enum ir_named kind, const char *name, ir_local_fn fits, const void *user);
-/* The same of the first n characters of the name. */
+/* The first of the body whose name is the first n characters of `name`. */
 uint32_t ir_local_beginning(const cptx_kernel *k, enum ir_named kind, const char *name, size_t n, ir_local_fn fits,
                             const void *user);
 /* The first declaration of a range, by text, whose prefix and digits make this name. */

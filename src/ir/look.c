@@ -254,12 +254,6 @@ static bool stands(const cptx_kernel *k, uint32_t label, const void *user)
 	return !k->label[label].same_as && k->label[label].placed;
 }
 
-static bool is_variable(const cptx_module *m, uint32_t sym, const void *user)
-{
-	(void)user;
-	return !m->sym[sym]->removed;
-}
-
 static bool is_function(const cptx_module *m, uint32_t i, const void *user)
 {
 	(void)user;
@@ -279,7 +273,7 @@ cptx_val cptx_body_value(const cptx_kernel *k, const char *name)
 	id = ir_local_named(k, NAMED_LABEL, name, stands, NULL);
 	if (id != IR_NONE)
 		return (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = k->owner, .id = id };
-	id = ir_global_named(k->m, NAMED_GLOBAL, name, is_variable, NULL);
+	id = ir_global_named(k->m, NAMED_GLOBAL, name, ir_variable_is_there, NULL);
 	if (id != IR_NONE)
 		return ir_symbol_value(k->m, NULL, MODULE_SYM + id);
 	id = ir_global_named(k->m, NAMED_BODY, name, is_function, NULL);

@@ -66,15 +66,9 @@ static bool has_parameter(const cptx_kernel *k, const char *name)
 	return ir_local_named(k, NAMED_VAR, name, is_living_parameter, NULL) != IR_NONE;
 }
 
-static bool is_there(const cptx_module *m, uint32_t sym, const void *user)
-{
-	(void)user;
-	return !m->sym[sym]->removed;
-}
-
 static bool module_has_variable(const cptx_module *m, const char *name)
 {
-	return ir_global_named(m, NAMED_GLOBAL, name, is_there, NULL) != IR_NONE;
+	return ir_global_named(m, NAMED_GLOBAL, name, ir_variable_is_there, NULL) != IR_NONE;
 }
 
 static bool is_body(const cptx_module *m, uint32_t i, const void *user)

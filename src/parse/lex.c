@@ -105,10 +105,10 @@ void parse_skip(parser *p)
 
 word parse_word_of(const char *s, size_t len)
 {
-	word w = { s, (uint32_t)len, HASH_START, 0, HASH_START, NULL };
+	word w = { s, (uint32_t)len, TABLE_HASH, 0, TABLE_HASH, NULL };
 
 	for (size_t i = 0; i < len; i++) {
-		w.hash = parse_hash(w.hash, s[i]);
+		w.hash = table_hash_char(w.hash, s[i]);
 		if (parse_is_word[(unsigned char)s[i]] != 3)
 			w.stem = (uint32_t)i + 1, w.stem_hash = w.hash;
 	}
@@ -118,14 +118,14 @@ word parse_word_of(const char *s, size_t len)
 bool parse_word(parser *p, word *w)
 {
 	const char *s = p->p;
-	uint32_t hash = HASH_START, stem_hash = hash;
+	uint32_t hash = TABLE_HASH, stem_hash = hash;
 	unsigned char c = parse_is_word[(unsigned char)*s];
 
 	if (c != 1)
 		return false;
 	const char *stem = s;
 	do {
-		hash = parse_hash(hash, *s++);
+		hash = table_hash_char(hash, *s++);
 		if (c == 1)
 			stem = s, stem_hash = hash;
 		c = parse_is_word[(unsigned char)*s];

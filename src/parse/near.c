@@ -5,7 +5,7 @@
  */
 #include "parse/near.h"
 
-enum { MOST_OFFERED = 8, COST_NUMBER = 36, COST_BRACES = 40 };
+enum { COST_NUMBER = 36, COST_BRACES = 40 };
 
 typedef struct question {
 	near_text t;
@@ -58,21 +58,12 @@ static void keep(candidate *best, unsigned *nbest, const candidate *c)
 
 /* ---- the spelling to write ---- */
 
+static const arch_form *form_of(const candidate *c) { return &arch_forms[c->words.form]; }
+
 static const arch_group *group_at(const candidate *c, const near_fault *f)
 {
 	unsigned group = f->kind == WORD_EXTRA ? ARCH_NO : c->words.slot[f->slot].group;
 	return group == ARCH_NO ? NULL : &arch_groups[arch_forms[c->words.form].group + group];
-}
-
-/* A value of a group, and of those that repeat it. */
-static void set_value(const candidate *c, uint16_t *mods, unsigned group, unsigned mod)
-{
-	const arch_form *f = &arch_forms[c->words.form];
-
-	mods[group] = (uint16_t)mod;
-	for (unsigned i = group + 1; i < f->ngroup; i++)
-		if (arch_groups[f->group + i].kind == GROUP_REPEAT && arch_groups[f->group + i].same == group)
-			mods[i] = (uint16_t)mod;
 }
 
 static unsigned distance_to(const question *q, const near_fault *f, unsigned mod)
@@ -86,42 +77,27 @@ static unsigned distance_to(const question *q, const near_fault *f, unsigned mod
 	return text_distance(word, arch_mods[mod].name);
 }
 
-typedef struct offers {
-	uint16_t mod[MOST_OFFERED + 1];
-	unsigned n; /* with those that there is no room for */
-} offers;
-
-static void offer(offers *v, unsigned mod)
-{
-	for (unsigned i = 0; i < MIN(v->n, (unsigned)MOST_OFFERED); i++)
-		if (v->mod[i] == mod)
-			return;
-	if (v->n < MOST_OFFERED)
-		v->mod[v->n] = (uint16_t)mod;
-	v->n++;
-}
-
 /* The values of a form's group that are right for the fault, or all of them. */
-static void offer_values(const question *q, const candidate *c, const near_fault *f, bool all, offers *v)
+static void offer_values(const question *q, const candidate *c, const near_fault *f, bool all, arch_offers *v)
 {
 	const arch_group *g = group_at(c, f);
 	uint16_t mods[ARCH_GROUPS];
 
 	memcpy(mods, c->words.mods, sizeof mods);
 	for (unsigned a = 0; a < g->nalt; a++) {
-		set_value(c, mods, c->words.slot[f->slot].group, arch_alts[g->alt + a].mod);
+		arch_set_value(form_of(c), mods, c->words.slot[f->slot].group, arch_alts[g->alt + a].mod);
 		if (all || fits(q, c->words.form, mods))
-			offer(v, arch_alts[g->alt + a].mod);
+			arch_offer(v, arch_alts[g->alt + a].mod);
 	}
 }
 
 /* The value that comes first: the one that looks most like the word, or that the operands speak for. */
-static void choose_offer(const question *q, const candidate *c, const near_fault *f, offers *v)
+static void choose_offer(const question *q, const candidate *c, const near_fault *f, arch_offers *v)
 {
 	unsigned best = 0, assumed = c->assigned ? c->near.m.mod[c->words.slot[f->slot].group] : 0;
 	bool alone = c->words.nfault == 1;
 
-	for (unsigned i = 0; i < MIN(v->n, (unsigned)MOST_OFFERED); i++)
+	for (unsigned i = 0; i < arch_offered(v); i++)
 		if (f->kind == WORD_OTHER && alone ? distance_to(q, f, v->mod[i]) < distance_to(q, f, v->mod[best])
 		                                   : !alone && v->mod[i] == assumed)
 			best = i;
@@ -131,7 +107,7 @@ static void choose_offer(const question *q, const candidate *c, const near_fault
 }
 
 /* What forms that are as near as the nearest have where it lacks a value. */
-static void offer_more(const question *q, const candidate *best, offers *v)
+static void offer_more(const question *q, const candidate *best, arch_offers *v)
 {
 	unsigned count;
 	const uint16_t *forms = arch_forms_of(q->t.text, q->t.n, &count);
@@ -184,10 +160,11 @@ static void put_word_fault(const question *q, const candidate *c, const near_fau
 	}
 }
 
-/* What is wrong with the words of the nearest form, and how it is written. */
+/* Says which words of the text differ from the nearest form, and the spelling to write; `mods` gets that spelling's values.
+ */
 static void put_words(const question *q, const candidate *c, uint16_t *mods, buf *b)
 {
-	offers v = { { 0 }, 0 };
+	arch_offers v = { { 0 }, 0 };
 
 	memcpy(mods, c->words.mods, sizeof c->words.mods);
 	for (unsigned i = 0; i < c->words.nfault; i++) {
@@ -205,17 +182,17 @@ static void put_words(const question *q, const candidate *c, uint16_t *mods, buf
 		if (!v.n)
 			offer_values(q, c, f, true, &v);
 		choose_offer(q, c, f, &v);
-		set_value(c, mods, c->words.slot[f->slot].group, v.mod[0]);
+		arch_set_value(form_of(c), mods, c->words.slot[f->slot].group, v.mod[0]);
 	}
 	for (unsigned i = 0; i < arch_forms[c->words.form].ngroup; i++)
-		set_value(c, mods, i, mods[i]);
+		arch_set_value(form_of(c), mods, i, mods[i]);
 	buf_str(b, "; write ");
 	put_spelling(c, mods, b);
 	if (c->words.nfault > 1)
 		return;
-	for (unsigned i = 1; i < MIN(v.n, (unsigned)MOST_OFFERED); i++)
+	for (unsigned i = 1; i < arch_offered(&v); i++)
 		buf_printf(b, "%s.%s", i == 1 ? " (also " : " ", arch_mods[v.mod[i]].name);
-	buf_str(b, v.n > MOST_OFFERED ? " ...)" : v.n > 1 ? ")" : "");
+	buf_str(b, arch_offers_end(&v));
 }
 
 /* ---- operands ---- */
@@ -263,7 +240,7 @@ static void put_other_spellings(const question *q, const candidate *c, buf *b)
 		const arch_group *g = &arch_groups[f->group + i];
 		for (unsigned a = 0; g->kind != GROUP_REPEAT && !g->behind && a <= g->nalt; a++) {
 			memcpy(mods, c->words.mods, sizeof mods);
-			set_value(c, mods, i, a < g->nalt ? arch_alts[g->alt + a].mod : 0);
+			arch_set_value(form_of(c), mods, i, a < g->nalt ? arch_alts[g->alt + a].mod : 0);
 			if ((!mods[i] && g->kind == GROUP_REQUIRED) || mods[i] == c->words.mods[i] || !fits(q, c->words.form, mods))
 				continue;
 			if (n < 3) {

@@ -50,10 +50,6 @@ typedef struct name_scope {
 	name_numbers numbers; /* outside */
 } name_scope;
 
-/* The hash of names and spellings, a character at a time (FNV-1a). */
-#define HASH_START 2166136261u
-static inline uint32_t parse_hash(uint32_t hash, char c) { return (hash ^ (unsigned char)c) * 16777619u; }
-
 /* A word of the text with what look-up needs. */
 typedef struct word {
 	const char *s;

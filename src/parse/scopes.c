@@ -192,7 +192,7 @@ static uint32_t numbered_binding(const name_table *t, const word *w, const char 
 	uint32_t hash = w->hash;
 
 	for (uint32_t i = 0; i < n; i++)
-		hash = parse_hash(hash, digits[i]);
+		hash = table_hash_char(hash, digits[i]);
 	for (size_t i = (hash ^ hash >> 15) & (t->nslot - 1); t->slot[i].name; i = (i + 1) & (t->nslot - 1)) {
 		const name_slot *s = &t->slot[i];
 		if (s->hash == hash && s->len == w->len + n && !memcmp(s->name, w->s, w->len) &&

@@ -36,17 +36,9 @@ static const char *const reserved[] = {
 	"k",        "m",        "f",
 };
 
-static uint32_t hash_of(const char *s)
-{
-	uint32_t h = 2166136261u;
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
-}
-
 static toc_name *slot_of(const toc_names *n, const char *text)
 {
-	size_t i = hash_of(text) & (n->nslot - 1);
+	size_t i = table_hash(TABLE_HASH, text) & (n->nslot - 1);
 	while (n->slot[i].text && strcmp(n->slot[i].text, text))
 		i = (i + 1) & (n->nslot - 1);
 	return &n->slot[i];

@@ -112,6 +112,9 @@ says "    .vec = CPTX_V8  (.v8)"
 says "    .space = CPTX_SHARED_CLUSTER  (.shared::cluster)"
 status 0 insn --arch sm_80 ld.global.v4.f32 # what sm_80 lacks is not there
 says "    .vec = CPTX_V4  (.v4)"
+status 0 insn --arch sm_80 ld.global.v8.f32
+says "ld.global.v8.f32 is not on sm_80; without --arch its form tells where it is"
+status 0 insn --arch sm_80 ld.global.v4.f32
 for lacking in CPTX_V8 CPTX_SHARED_CLUSTER CPTX_PROXY; do
 	if grep -q "$lacking" "$out"; then bad "$what: $lacking is not on sm_80"; else ok; fi
 done

@@ -92,18 +92,32 @@ static bool has(const char *line, size_t size, const char *word)
 	return false;
 }
 
+/* The families of the instruction on a line. */
+static uint64_t families_at(const char *text, int number)
+{
+	size_t size;
+	const char *line = line_of(text, (unsigned)number, &size);
+	uint64_t bits = 0;
+
+	for (unsigned j = 0; line && j < fuzz_nfamily; j++)
+		if (has(line, size, fuzz_families[j].word) && has(line, size, fuzz_families[j].other))
+			bits |= UINT64_C(1) << j;
+	return bits;
+}
+
+/* The families that were executed.  An assertion that fails ends the launch before the call of it is counted. */
 static uint64_t reached(const cptx_device *dev, const char *text)
 {
+	const cptx_emu_finding *found;
 	cptx_emu_profile f;
 	uint64_t bits = 0;
 
-	for (size_t i = 0; cptx_emu_get_profile(dev, i, &f); i++) {
-		size_t size;
-		const char *line = f.executed ? line_of(text, (unsigned)f.at.line, &size) : NULL;
-		for (unsigned j = 0; line && j < fuzz_nfamily; j++)
-			if (has(line, size, fuzz_families[j].word) && has(line, size, fuzz_families[j].other))
-				bits |= UINT64_C(1) << j;
-	}
+	for (size_t i = 0; cptx_emu_get_profile(dev, i, &f); i++)
+		if (f.executed)
+			bits |= families_at(text, f.at.line);
+	for (size_t i = 0; (found = cptx_emu_finding_at(dev, i)); i++)
+		if (found->code == CPTX_FIND_ASSERT)
+			bits |= families_at(text, found->at.line);
 	return bits;
 }
 

@@ -224,9 +224,10 @@ START_TEST(assertions)
 	trial t = {
 		.target = "sm_80",
 		.block = { 4 },
-		.decls = ".extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 c);\n"
-				 ".global .align 1 .b8 msg[] = {105, 62, 48, 0};\n.global .align 1 .b8 file[] = {97, 46, 99, 117, 0};\n"
-				 ".global .align 1 .b8 fn[] = {102, 40, 41, 0};\n",
+		.decls =
+			".extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 c);\n"
+			".global .align 1 .b8 msg[] = {105, 62, 48, 10, 120, 0};\n.global .align 1 .b8 file[] = {97, 46, 99, 117, 0};\n"
+			".global .align 1 .b8 fn[] = {102, 40, 41, 0};\n",
 		.body = "setp.ne.u32 %p1, %r0, 2; @%p1 exit; mov.u64 %rd1, msg; cvta.global.u64 %rd1, %rd1; mov.u64 %rd2, file; "
 				"cvta.global.u64 %rd2, %rd2;"
 				"mov.u64 %rd3, fn; cvta.global.u64 %rd3, %rd3; { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 "
@@ -238,7 +239,8 @@ START_TEST(assertions)
 
 	trial_run(&t);
 	ck_assert(!t.ok && t.found[0] == CPTX_FIND_ASSERT);
-	ck_assert_msg(strstr(t.said, "thread (2, 0, 0)") && strstr(t.said, "a.cu:12: f(): assertion failed: i>0"), "%s", t.said);
+	ck_assert_msg(strstr(t.said, "thread (2, 0, 0)") && strstr(t.said, "a.cu:12: f(): assertion failed: i>0 x"), "%s",
+	              t.said);
 }
 END_TEST
 

@@ -65,7 +65,8 @@ static void leave_out(dice *d, trial *t)
 	for (unsigned i = 0; i < op->nfield; i++) {
 		uint16_t mod = t->mods[i];
 		t->mods[i] = 0;
-		if (!mod || !arch_match_call(t->form, t->vals, t->mods, NULL, false, &m) || memcmp(m.mod, was.mod, sizeof m.mod))
+		if (!mod || !arch_match_call(t->form, t->vals, t->mods, NULL, false, &m) ||
+		    memcmp(m.mod, was.mod, m.ngroup * sizeof *m.mod))
 			t->mods[i] = mod;
 	}
 }

@@ -285,6 +285,9 @@ START_TEST(what_to_change_comes_first)
 	REFUSES(CPTX_E_FORM,
 	        "kernel k: add.u32: b is .f64, not .u32; write cptx_cvt(k, b, .dtype = CPTX_U32, .rnd = CPTX_RZI)\n",
 	        cptx_add(s.k, s.a, s.d));
+	REFUSES(CPTX_E_FORM,
+	        "a is .f32, not .u32; write cptx_as(a, CPTX_U32) for the same bits, or cptx_cvt for the same number\n",
+	        cptx_mov(s.k, s.f, .type = CPTX_U32));
 	REFUSES(CPTX_E_FORM, "b is .u32, not .u64; write cptx_cvt(k, b, .dtype = CPTX_U64)\n", cptx_add(s.k, s.ptr, s.a));
 	REFUSES(CPTX_E_FORM, "c is .u32, not .pred; write cptx_setp(k, c, 0, .cmp = CPTX_NE)\n", cptx_selp(s.k, s.a, s.b, s.a));
 	REFUSES(CPTX_E_FORM, "d is .f32, not .u32; give .into a register of CPTX_U32, or leave it out\n",

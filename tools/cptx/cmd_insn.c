@@ -43,13 +43,13 @@ static bool matches(const char *pattern, const char *text)
 	return strpbrk(pattern, "*?[") ? fnmatch(pattern, text, 0) == 0 : strstr(text, pattern) != NULL;
 }
 
-/* Is `spelling` a whole one, of this form (NPAGES: of any) of the instruction? */
-static bool is_spelled(const char *spelling, size_t i, size_t j)
+/* Is `spelling` a whole one, of this form (NPAGES: of any) of the instruction, on the target (NULL: on any)? */
+static bool is_spelled(const char *spelling, size_t i, size_t j, const cptx_target *target)
 {
 	size_t op, form;
 
 	for (size_t n = 0; cptx_form_spelled(spelling, n, &op, &form); n++)
-		if (op == i && (form == j || j == NPAGES))
+		if (op == i && (form == j || j == NPAGES) && (!target || cptx_form_on_target(op, form, target)))
 			return true;
 	return false;
 }
@@ -67,7 +67,7 @@ static unsigned rank(size_t i, const char *pattern)
 		return 0;
 	if (!strcmp(p->name, pattern) || !strcmp(p->mnemonic, pattern))
 		return 4;
-	if (is_spelled(pattern, i, NPAGES))
+	if (is_spelled(pattern, i, NPAGES, NULL))
 		return 3;
 	if (!strncmp(p->mnemonic, pattern, n) && p->mnemonic[n] == '.')
 		return 2;
@@ -156,12 +156,14 @@ static void show(size_t i, const cptx_target *target, const char *spelling)
 	const page *p = &pages[i];
 
 	print_lines(p->head);
+	if (target && is_spelled(spelling, i, NPAGES, NULL) && !is_spelled(spelling, i, NPAGES, target))
+		printf("%s is not on %s; without --arch its form tells where it is\n", spelling, target->name);
 	puts("FORMS");
 	for (size_t j = 0; p->forms[2 * j]; j++) {
 		if (target && !cptx_form_on_target(i, j, target))
 			continue;
 		printf("%s\n%s\n", p->forms[2 * j], p->forms[2 * j + 1]);
-		if (p->forms[2] && is_spelled(spelling, i, j))
+		if (p->forms[2] && is_spelled(spelling, i, j, NULL))
 			printf("        ^ %s is spelled so\n", spelling);
 	}
 	print_lines(p->operands);

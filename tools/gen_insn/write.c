@@ -63,7 +63,7 @@ static void write_builder(FILE *out, const struct op *op)
 			fprintf(out, "%s%s", i ? ", " : "", op->field[i]);
 		fputs(";\n\t\t};\n", out);
 	}
-	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_;\n};\n",
+	fprintf(out, "\t\tuint16_t mod_[%d];\n\t};\n\tchar z_, y_;\n\tstruct cptx_name_the_field_ *x_;\n};\n",
 	        (op->nfield ? op->nfield + 3 : 4) / 4 * 4); /* read by fours */
 	fprintf(out, "static inline cptx_val cptx_%s_s_(cptx_kernel *k, cptx_site at, const struct cptx_%s_ *s)\n{\n", n, n);
 	fprintf(out, "\treturn cptx_insn_(k, at, CPTX_OP_");
@@ -76,7 +76,8 @@ static void write_builder(FILE *out, const struct op *op)
 	fprintf(out, ", ...) CPTX_INSN_(cptx_%s, kernel_", n);
 	for (int i = 0; i < op->npos; i++)
 		fprintf(out, ", .%s = CPTX_V(%s_)", op->pos[i], op->pos[i]);
-	fputs(", __VA_ARGS__)\n\n", out);
+	/* Behind the operands comes what takes no value, so that compilers warn of one without a name. */
+	fputs(", .y_ = 0, __VA_ARGS__)\n\n", out);
 }
 
 void write_insn(FILE *out)
