@@ -43,17 +43,17 @@ lines() {
 
 # ---- design: who may include whom ----
 
-# base <- {arch, cache} <- ir <- {emit, parse, layout, check, compile} <- devices <- {emu, toc} <- runtime <- {tensor, kernels, inspect} <- tools.  A file may
+# base <- {arch, cache} <- ir <- {emit, parse, layout, check, compile} <- devices <- {emu, toc} <- runtime <- {tensor, kit, inspect} <- kernels <- tools.  A file may
 # include its own folder and those of a lower rank.  A public header belongs to the folder that implements it; devices are those
 # that the emulator and the runtime share.
 arrows() {
 	files '*.c' '*.h' '*.def' | grep -E '^(src|include/cptx|tools)/' | xargs awk '
 	BEGIN {
-		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 devices 4 emu 5 toc 5 runtime 6 tensor 7 kernels 7 inspect 7 tools 8", w, " ")
+		n = split("base 0 arch 1 cache 1 ir 2 emit 3 parse 3 layout 3 check 3 compile 3 devices 4 emu 5 toc 5 runtime 6 tensor 7 inspect 7 kit 7 kernels 8 tools 9", w, " ")
 		for (i = 1; i < n; i += 2)
 			rank[w[i]] = w[i + 1]
 		n = split("cubin.h inspect cptx.h base cache.h cache compile.h compile isa.h base insn.h base edit.h base declare.h base layout.h layout tensor_map.h layout " \
-			"dlpack.h tensor device.h devices emu.h devices findings.def devices gemm.h kernels pipeline.h kernels timeline.h kernels tmem.h kernels inspect.h inspect", w, " ")
+			"dlpack.h tensor device.h devices emu.h devices findings.def devices gemm.h kernels pipeline.h kit timeline.h kit tmem.h kit epilogue.h kit mma.h kit operand.h kit params.h kit reduce.h kit roles.h kit scheduler.h kit vector.h kit inspect.h inspect", w, " ")
 		for (i = 1; i < n; i += 2)
 			home["cptx/" w[i]] = w[i + 1]
 		home["cptx/cplusplus.h"] = "base"

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include <cptx/epilogue.h>
+
+#include "base/base.h"

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include <cptx/params.h>
+
+#include "base/base.h"

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include <cptx/reduce.h>
+
+#include "base/base.h"

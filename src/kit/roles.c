@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include <cptx/roles.h>
+
+#include "base/base.h"

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include <cptx/scheduler.h>
+
+#include "base/base.h"

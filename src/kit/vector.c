@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include <cptx/vector.h>
+
+#include "base/base.h"

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#include "../test.h"
+
+#include <cptx/operand.h>
+
+int main(void)
+{
+	Suite *s = suite_create("kit");
+
+	return test_main("kit operand", s);
+}
