@@ -1,13 +1,227 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiled matrix products and their accumulators. */
+/*
+ * Tiled matrix products, D = A * B^T + D, and their accumulators: the same calls for mma.sync (sm_75 and later), wgmma
+ * (sm_90a) and tcgen05.mma (sm_100, 103, 110).
+ *
+ *   cptx_tiled_mma mma;
+ *   cptx_acc acc;
+ *   cptx_tiled_mma_new(k, &mma, .by = CPTX_BY_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .m = 64, .n = 128,
+ *                      .a_tile = { 64, 64, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B }, .b_tile = ...);
+ *   cptx_acc_new(k, &mma, &acc);
+ *   ... wait for a stage ...
+ *   cptx_mma_tile(k, &mma, &acc, a_address, b_address, .fresh = true);     D = A * B^T: all of K that the tiles have
+ *   cptx_mma_wait(k, &mma, 0);
+ *   CPTX_ACC_EACH (&acc, e)                                                a C loop over the thread's elements
+ *       cptx_mul(k, e.value, 0.5f, .into = e.value);
+ *   cptx_acc_store(k, &acc, &(cptx_acc_matrix){ .address = d, .type = CPTX_BF16, .pitch = n, .rows = m, .cols = n });
+ *
+ * Who computes together is a unit: by mma.sync a warp, by wgmma a warpgroup, by tcgen05.mma a CTA, whose products one
+ * thread starts.  A unit has m x n elements of D; a CTA has units_m x units_n units beside one another.
+ *
+ * Everything about an accumulator follows from its fragment (cptx_frag_map, <cptx/layout.h>): which row and column a
+ * thread's element has, which lanes hold the rest of its row, in which order the next product takes it as its A.
+ *
+ * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
+ */
 #ifndef CPTX_MMA_H
 #define CPTX_MMA_H
 
-#include <cptx/cptx.h>
+#include <cptx/layout.h>
+#include <cptx/reduce.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** What multiplies. */
+enum cptx_mma_by {
+	CPTX_BY_MMA_SYNC, /**< mma.sync; operands come by ldmatrix */
+	CPTX_BY_WGMMA,    /**< wgmma.mma_async, sm_90a */
+	CPTX_BY_TCGEN05   /**< tcgen05.mma; accumulators lie in tensor memory */
+};
+/** Where A is. */
+enum cptx_mma_from {
+	CPTX_A_SHARED, /**< in shared memory, as a_tile says */
+	CPTX_A_REGS,   /**< in registers: what cptx_acc_as_a gives; mma.sync and wgmma */
+	CPTX_A_TMEM    /**< in tensor memory, where cptx_acc_put_a stored it; tcgen05 */
+};
+
+/** A tiled product. */
+typedef struct cptx_tiled_mma_opt {
+	enum cptx_mma_by by; /**< what multiplies */
+	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats by
+	                          mma.sync: sm_89.  wgmma, tcgen05: floats only, tf32 not with A_REGS */
+	uint32_t m, n;       /**< rows and columns of D that a unit computes.  mma.sync: multiples of 16 and of 8; wgmma: a
+	                          multiple of 64, and 8 to 256 in steps of 8; tcgen05: 128, and 16 to 256 in steps of 16 */
+	uint32_t units_m, units_n; /**< units of a CTA along M and N; 0: 1.  tcgen05: 1 */
+	enum cptx_mma_from a_from; /**< where A is */
+	cptx_tile a_tile, b_tile;  /**< A and B of a CTA in shared memory: `rows` along M or N, `cols` along K.  Not looked at
+	                                where A is elsewhere: a_tile */
+	cptx_val unit;   /**< .u32, number of the thread's unit, n-major; the same in all its threads.  NONE: there is one */
+	cptx_val thread; /**< .u32, number of the thread in its unit: 0 to 31, else 0 to 127.  NONE: %tid.x modulo that */
+	char z_;
+} cptx_tiled_mma_opt;
+
+/** A tiled product, worked out.  Plain data; users may read it. */
+typedef struct cptx_tiled_mma {
+	cptx_tiled_mma_opt opt;           /**< as given, with what 0 and NONE stand for */
+	uint32_t depth;                   /**< elements along K of one instruction */
+	uint32_t steps;                   /**< instructions along K for a tile: b_tile.cols / depth */
+	uint32_t atom_n;                  /**< columns of one instruction */
+	enum cptx_mod shape;              /**< of one instruction; tcgen05: 0 */
+	cptx_frag_map a_map, d_map;       /**< fragments of A and D of one instruction; tcgen05: of D what cptx_acc_load gives */
+	cptx_lines a_lines, b_lines;      /**< mma.sync: how ldmatrix reads A and B */
+	cptx_lane_lines a_lanes, b_lanes; /**< mma.sync: where the lane does, in tiles at address 0 */
+	cptx_val a_first, b_first; /**< mma.sync, wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
+	cptx_val row, col;         /**< .u32, of the unit's first element in the CTA's tile */
+	uint32_t idesc;            /**< tcgen05: the instruction descriptor */
+} cptx_tiled_mma;
+
+CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
+/** Checks a product and computes, in front of all loops, what does not depend on a stage: some ten instructions. */
+#define cptx_tiled_mma_new(...) cptx_tiled_mma_new_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_tiled_mma_new_x_(k, mma, ...)                                                                                  \
+	cptx_tiled_mma_new_((k), CPTX_HERE, (mma), CPTX_OPT_(cptx_tiled_mma_opt, __VA_ARGS__))
+
+/* ---- Accumulators --------------------------------------------------------------------------------------------------- */
+
+enum { CPTX_ACC_ROWS = 8 /**< most rows of one instruction's D that a thread has elements of */ };
+
+/** The elements of D that a thread has, or where a CTA has them in tensor memory.  Plain data. */
+typedef struct cptx_acc {
+	enum cptx_type type;       /**< CPTX_F32; of integers CPTX_S32 */
+	cptx_val regs;             /**< `count` registers, instruction after instruction, n fastest; NONE: in tensor memory */
+	cptx_val tmem;             /**< .u32, tensor memory address: a column for a column of D, a lane for a row; else NONE */
+	cptx_frag_map map;         /**< of one instruction's D */
+	uint32_t m, n;             /**< of a unit */
+	uint32_t atoms_m, atoms_n; /**< instructions' D along m and n */
+	uint32_t count;            /**< elements of a thread; 0: in tensor memory */
+	uint32_t rows;             /**< rows that a thread has elements of: the registers of a row vector */
+	uint32_t atom_rows;        /**< of one instruction's D */
+	uint16_t atom_row[CPTX_ACC_ROWS]; /**< these, from the thread's first row on, ascending */
+	cptx_val row, col;                /**< .u32, of the thread's first element in the CTA's tile */
+	cptx_val thread;                  /**< .u32, of the thread in its unit */
+} cptx_acc;
+
+CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);
+/** Registers for D, unset, and the thread's first row and column in it. */
+#define cptx_acc_new(k, mma, acc) cptx_acc_new_((k), CPTX_HERE, (mma), (acc), CPTX_NONE_)
+/** By tcgen05: D lies at that address of tensor memory (.u32), `n` columns of 128 lanes. */
+#define cptx_acc_in_tmem(k, mma, acc, address) cptx_acc_new_((k), CPTX_HERE, (mma), (acc), (address))
+CPTX_API void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
+/** Sets all elements to 0. */
+#define cptx_acc_clear(k, acc) cptx_acc_clear_((k), CPTX_HERE, (acc))
+
+/** One element that a thread has. */
+typedef struct cptx_acc_elem {
+	cptx_val value;    /**< its register */
+	uint32_t i;        /**< its number, 0 to acc.count - 1.  2i and 2i + 1 are neighbours in a row */
+	uint32_t row, col; /**< to be added to the thread's first row and column */
+	uint32_t at_row;   /**< number of its row, 0 to acc.rows - 1: the element of a row vector */
+} cptx_acc_elem;
+/** Element i; value BAD: there is none. */
+CPTX_API cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i);
+/** A loop of C, run while the kernel is built, over the thread's elements: CPTX_ACC_EACH (&acc, e) { ... e.value ... } */
+#define CPTX_ACC_EACH(acc, e)                                                                                               \
+	for (cptx_acc_elem e = cptx_acc_at((acc), 0); e.i < (acc)->count; e = cptx_acc_at((acc), e.i + 1))
+
+CPTX_API cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint32_t more, cptx_val from);
+/** The row of an element in D, .u32, where the CTA's tile begins at row `from` of D (.u32, .s32 or NONE).  Up to two adds.
+ */
+#define cptx_acc_row(k, acc, e, from) cptx_acc_coordinate_((k), CPTX_HERE, (acc)->row, (e)->row, (from))
+/** Its column. */
+#define cptx_acc_col(k, acc, e, from) cptx_acc_coordinate_((k), CPTX_HERE, (acc)->col, (e)->col, (from))
+
+/* ---- Row vectors: an array of acc.rows registers, one for each row that the thread has elements of ------------------- */
+
+CPTX_API cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val init);
+/** A row vector with that value in all rows. */
+#define cptx_acc_row_vector(k, acc, init) cptx_acc_row_vector_((k), CPTX_HERE, (acc), CPTX_V(init))
+CPTX_API void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows);
+/** Combines the thread's own elements of each row into `rows`: acc.count instructions, no shuffle. */
+#define cptx_acc_row_reduce(k, acc, op, rows) cptx_acc_row_reduce_((k), CPTX_HERE, (acc), (op), (rows))
+CPTX_API void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op,
+                                    cptx_val rows);
+/**
+ * Combines `rows` over the lanes that hold the rest of each row: by mma.sync and wgmma two shuffles for each row, by
+ * tcgen05 nothing, for a thread has whole rows.  Where units lie beside one another (units_n) their parts stay apart.
+ */
+#define cptx_acc_row_combine(k, acc, op, rows) cptx_acc_row_combine_((k), CPTX_HERE, (acc), (op), (rows))
+CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows);
+/** Multiplies each row by its element of `rows`. */
+#define cptx_acc_scale_rows(k, acc, rows) cptx_acc_scale_rows_((k), CPTX_HERE, (acc), (rows))
+
+/* ---- Products ------------------------------------------------------------------------------------------------------- */
+
+/** What a call of cptx_mma_tile may be told. */
+typedef struct cptx_mma_tile_opt {
+	bool fresh;            /**< D = A * B^T: what D held does not count */
+	cptx_val fresh_when;   /**< a predicate: so where it holds.  wgmma and tcgen05 */
+	uint32_t first, steps; /**< of the tile's instructions along K; steps 0: all from `first` on */
+	char z_;
+} cptx_mma_tile_opt;
+CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                             cptx_val b, const cptx_mma_tile_opt *opt);
+/**
+ * Multiplies a tile: D += A * B^T over the K of the tiles.  a, b: .u32 shared memory addresses of the CTA's tiles, aligned
+ * as cptx_tile_align() says; a: by A_REGS the registers, by A_TMEM the address in tensor memory.
+ *
+ * mma.sync: all lanes of the warp, complete behind the call.  wgmma: all threads of the warpgroup; fence and commit are
+ * part of it, D and A's registers must not be touched until cptx_mma_wait.  tcgen05: one thread; an mbarrier tells, by
+ * cptx_mma_commit.
+ */
+#define cptx_mma_tile(...) cptx_mma_tile_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_mma_tile_x_(k, mma, acc, a, b, ...)                                                                            \
+	cptx_mma_tile_((k), CPTX_HERE, (mma), (acc), (a), (b), CPTX_OPT_(cptx_mma_tile_opt, __VA_ARGS__))
+CPTX_API void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uint32_t pending);
+/** wgmma: waits until at most so many of the latest calls are under way.  mma.sync: nothing.  tcgen05: an error. */
+#define cptx_mma_wait(k, mma, pending) cptx_mma_wait_((k), CPTX_HERE, (mma), (pending))
+CPTX_API void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val mbarrier);
+/** tcgen05: one arrival at that mbarrier (.u32) when all that this thread has started is complete. */
+#define cptx_mma_commit(k, mma, mbarrier) cptx_mma_commit_((k), CPTX_HERE, (mma), (mbarrier))
+
+/* ---- What becomes of an accumulator ---------------------------------------------------------------------------------- */
+
+CPTX_API void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, uint32_t n, cptx_acc *part);
+/**
+ * From tensor memory: n columns (a power of two to 128) from column `first` on as an accumulator in registers, complete
+ * behind the call; all threads of the unit's four warps, of which warp w must be number w modulo 4 of the CTA: one
+ * tcgen05.ld and a wait.  A thread has one row.
+ */
+#define cptx_acc_load(k, acc, first, n, part) cptx_acc_load_((k), CPTX_HERE, (acc), (first), (n), (part))
+CPTX_API void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, const cptx_acc *part);
+/** Back to tensor memory, from column `first` on; complete behind the call (tcgen05.wait::st). */
+#define cptx_acc_save(k, acc, first, part) cptx_acc_save_((k), CPTX_HERE, (acc), (first), (part))
+
+CPTX_API cptx_val cptx_acc_narrow_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type);
+/** The elements rounded to CPTX_BF16 or CPTX_F16, two of a row in a .b32 register, in their order: acc.count / 2 of these.
+ */
+#define cptx_acc_narrow(k, acc, type) cptx_acc_narrow_((k), CPTX_HERE, (acc), (type))
+CPTX_API cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tiled_mma *next);
+/**
+ * The elements as the A of the next product, by A_REGS: rounded to its type and in the order of its fragments, for its m
+ * rows and acc.n columns along K.  No element leaves its thread: acc.count / 2 conversions for 16 bits.
+ */
+#define cptx_acc_as_a(k, acc, next) cptx_acc_as_a_((k), CPTX_HERE, (acc), (next))
+CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,
+                              uint32_t first);
+/** The same of a part that cptx_acc_load gave, for A_TMEM: to tensor memory at that address, from element `first` of a row
+ * on (an even number), two elements in a column; complete behind the call. */
+#define cptx_acc_put_a(k, part, type, address, first) cptx_acc_put_a_((k), CPTX_HERE, (part), (type), (address), (first))
+
+/** A matrix in global memory. */
+typedef struct cptx_acc_matrix {
+	cptx_val address;    /**< .u64, global, of the element where the CTA's tile begins; aligned to two elements */
+	enum cptx_type type; /**< CPTX_F32, BF16, F16, S32 */
+	cptx_val pitch;      /**< elements from row to row, .u32 or a constant, an even number */
+	cptx_val rows, cols; /**< .u32: rows and columns from there on that are in the matrix (an even number of columns); NONE:
+	                        as many as the tile has */
+	char z_;
+} cptx_acc_matrix;
+CPTX_API void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to);
+/** Stores the elements that are inside, rounded, two at a time: acc.count / 2 stores of 4 or 8 bytes, and for each a
+ * comparison where rows or cols are given.  For a tile on its way by stmatrix and TMA: <cptx/epilogue.h>. */
+#define cptx_acc_store(k, acc, to) cptx_acc_store_((k), CPTX_HERE, (acc), (to))
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,13 @@
 extern "C" {
 #endif
 
+/** How two values become one. */
+enum cptx_reduce_op {
+	CPTX_REDUCE_SUM, /**< a + b */
+	CPTX_REDUCE_MAX, /**< the larger */
+	CPTX_REDUCE_MIN  /**< the smaller */
+};
+
 #ifdef __cplusplus
 }
 #endif

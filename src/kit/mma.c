@@ -1,4 +1,512 @@
 /* SPDX-License-Identifier: MIT */
-#include <cptx/mma.h>
+/* Tiled products: what follows from their options, and the instructions of a tile. */
+#include "kit/mma.h"
 
-#include "base/base.h"
+#include <stdio.h>
+
+/* ---- operand types ---- */
+
+/* Where a unit begins in a tile: bytes to be added, and to be exclusive-ored; NONE: 0. */
+typedef struct unit_place {
+	cptx_val first, flip;
+} unit_place;
+
+typedef struct operand_type {
+	enum cptx_type type;
+	uint8_t bits;
+	uint8_t depth; /* elements along K of an instruction: 32 bytes, of tensor cores */
+	bool integer;
+	int kind; /* enum cptx_tcgen05_kind; -1: none */
+} operand_type;
+
+static const operand_type *type_of(enum cptx_type type)
+{
+	static const operand_type all[] = {
+		{ CPTX_BF16, 16, 16, false, CPTX_TCGEN05_F16 },   { CPTX_F16, 16, 16, false, CPTX_TCGEN05_F16 },
+		{ CPTX_TF32, 32, 8, false, CPTX_TCGEN05_TF32 },   { CPTX_E4M3, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E5M2, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_S8, 8, 32, true, CPTX_TCGEN05_I8 },
+		{ CPTX_U8, 8, 32, true, CPTX_TCGEN05_I8 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i].type == type)
+			return &all[i];
+	return NULL;
+}
+
+uint32_t kit_unit_threads(enum cptx_mma_by by) { return by == CPTX_BY_MMA_SYNC ? CPTX_WARP : 4 * CPTX_WARP; }
+
+/* ---- rules ---- */
+
+#define RULE(ok, ...)                                                                                                       \
+	do                                                                                                                      \
+		if (!(ok)) {                                                                                                        \
+			cptx_fail_(k, at, "a tiled mma " __VA_ARGS__);                                                                  \
+			return false;                                                                                                   \
+		}                                                                                                                   \
+	while (0)
+
+static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
+{
+	const operand_type *a = type_of(o->a), *b = type_of(o->b);
+
+	RULE(a && b, "of .%s and .%s; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, S8 or U8", cptx_type_name(o->a),
+	     cptx_type_name(o->b));
+	RULE(a->bits == b->bits && a->integer == b->integer && (a->bits == 8 || a->type == b->type),
+	     "of .%s and .%s; A and B have the same type, or two of 8 bits that are both integers or both not",
+	     cptx_type_name(o->a), cptx_type_name(o->b));
+	RULE(o->by == CPTX_BY_MMA_SYNC || !a->integer, "of .%s by wgmma or tcgen05; integers go by CPTX_BY_MMA_SYNC",
+	     cptx_type_name(o->a));
+	RULE(o->a_from == CPTX_A_SHARED || a->bits == 16, "of .%s with A from registers or tensor memory; that has 16 bits",
+	     cptx_type_name(o->a));
+	return true;
+}
+
+static bool check_shape(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
+{
+	const bool sync = o->by == CPTX_BY_MMA_SYNC, tmem = o->by == CPTX_BY_TCGEN05;
+	const uint32_t m = sync ? 16 : tmem ? 128 : 64, n = tmem ? 16 : 8;
+
+	RULE(o->by <= CPTX_BY_TCGEN05, "with .by = %d; it is CPTX_BY_MMA_SYNC, CPTX_BY_WGMMA or CPTX_BY_TCGEN05", (int)o->by);
+	RULE(o->m && o->m <= (tmem ? 128 : 1024) && o->m % m == 0, "with m = %u; it is %s %u", o->m,
+	     tmem ? "always" : "a multiple of", m);
+	RULE(o->n && o->n <= (sync ? 1024 : 256) && o->n % n == 0, "with n = %u; it is a multiple of %u, at most %u", o->n, n,
+	     sync ? 1024 : 256);
+	RULE(!tmem || (o->units_m <= 1 && o->units_n <= 1), "by tcgen05 with %u x %u units; it has one", o->units_m, o->units_n);
+	RULE(o->units_m <= 32 && o->units_n <= 32, "with %u x %u units; at most 32 x 32", o->units_m, o->units_n);
+	RULE((uint64_t)o->m * o->n <= 65535, "with %u x %u elements in a unit; at most 65535", o->m, o->n);
+	RULE(o->a_from == CPTX_A_SHARED || (o->a_from == CPTX_A_REGS && !tmem) || (o->a_from == CPTX_A_TMEM && tmem),
+	     "whose A cannot be there: mma.sync and wgmma take it from shared memory or registers, tcgen05 from shared or "
+	     "tensor memory");
+	return true;
+}
+
+static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cptx_tile *t, uint32_t bits, uint32_t rows,
+                       uint32_t depth)
+{
+	cptx_error err = { 0 };
+
+	RULE(cptx_tile_check(t, &err), "whose tile of %s is wrong: %s", what, err.text);
+	RULE(t->elem.bits == bits, "whose tile of %s has elements of %u bits; the type has %u", what, t->elem.bits, bits);
+	RULE(t->rows == rows, "whose tile of %s has %u rows; the units of a CTA have %u", what, t->rows, rows);
+	RULE(t->cols % depth == 0, "whose tile of %s has %u elements along K; an instruction takes %u", what, t->cols, depth);
+	return true;
+}
+
+static bool check_tiles(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
+{
+	const operand_type *t = type_of(o->a);
+
+	if (!check_tile(k, at, "B", &o->b_tile, t->bits, o->n * o->units_n, t->depth))
+		return false;
+	if (o->a_from != CPTX_A_SHARED)
+		return true;
+	if (!check_tile(k, at, "A", &o->a_tile, t->bits, o->m * o->units_m, t->depth))
+		return false;
+	RULE(o->a_tile.cols == o->b_tile.cols, "whose tiles have %u and %u elements along K; they have the same", o->a_tile.cols,
+	     o->b_tile.cols);
+	return true;
+}
+
+/* ---- what follows ---- */
+
+static cptx_frag fragment(const cptx_tiled_mma *mma, enum cptx_frag_kind kind)
+{
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	const bool sync = o->by == CPTX_BY_MMA_SYNC;
+
+	return (cptx_frag){ .kind = kind,
+		                .m = sync ? 16 : 64,
+		                .n = (uint16_t)mma->atom_n,
+		                .k = (uint16_t)mma->depth,
+		                .bits = kind == CPTX_FRAG_MMA_C || kind == CPTX_FRAG_WGMMA_D ? 32 : type_of(o->a)->bits,
+		                .beside = kind == CPTX_FRAG_MMA_B && o->n % 16 == 0 ? 2 : 0 };
+}
+
+static bool resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
+{
+	const bool sync = mma->opt.by == CPTX_BY_MMA_SYNC;
+	const cptx_frag a = fragment(mma, sync ? CPTX_FRAG_MMA_A : CPTX_FRAG_WGMMA_A);
+	const cptx_frag d = fragment(mma, sync ? CPTX_FRAG_MMA_C : CPTX_FRAG_WGMMA_D), b = fragment(mma, CPTX_FRAG_MMA_B);
+	cptx_error err = { 0 };
+
+	if (mma->opt.by == CPTX_BY_TCGEN05)
+		return true;
+	RULE(cptx_frag_resolve(&a, &mma->a_map, &err) && cptx_frag_resolve(&d, &mma->d_map, &err), "has no fragment: %s",
+	     err.text);
+	if (!sync)
+		return true;
+	RULE(mma->opt.a_from == CPTX_A_REGS || cptx_tile_lines(&mma->opt.a_tile, &a, 0, 0, &mma->a_lines, &err),
+	     "cannot read its A by ldmatrix: %s", err.text);
+	RULE(cptx_tile_lines(&mma->opt.b_tile, &b, 0, 0, &mma->b_lines, &err), "cannot read its B by ldmatrix: %s", err.text);
+	return true;
+}
+
+static bool describe(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
+{
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	char text[24];
+	cptx_error err = { 0 };
+
+	if (o->by == CPTX_BY_TCGEN05) {
+		const cptx_insn_desc d = { .kind = (enum cptx_tcgen05_kind)type_of(o->a)->kind,
+			                       .m = (uint16_t)o->m,
+			                       .n = (uint16_t)o->n,
+			                       .a = o->a,
+			                       .b = o->b,
+			                       .d = CPTX_F32,
+			                       .a_mn_major = o->a_from == CPTX_A_SHARED && o->a_tile.elem.mn_major,
+			                       .b_mn_major = o->b_tile.elem.mn_major };
+		RULE(cptx_insn_desc_encode(&d, &mma->idesc, &err), "has no instruction descriptor: %s", err.text);
+		return true;
+	}
+	snprintf(text, sizeof text, "m%un%uk%u", o->by == CPTX_BY_WGMMA ? 64 : 16, mma->atom_n, mma->depth);
+	mma->shape = cptx_mod_find(text);
+	return true;
+}
+
+/* Where the rows of a unit begin in a tile, if units lie at equal distances and a swizzle begins with each; else UINT32_MAX.
+ */
+static uint32_t distance_of_units(const cptx_tile *t, uint32_t rows, uint32_t units)
+{
+	uint32_t each = units > 1 ? cptx_tile_at(t, rows, 0).byte : 0;
+
+	for (uint32_t u = 1; u < units; u++)
+		if (cptx_tile_at(t, u * rows, 0).byte != u * each)
+			return UINT32_MAX;
+	return each % cptx_tile_align(t) ? UINT32_MAX : each;
+}
+
+/*
+ * Units of an MN-major tile that share a swizzle span: those before a unit in its span are exclusive-ored to addresses, as
+ * a span begins at a multiple of its pattern and so has no carry.  How many share one; 0: the rows do not divide a span.
+ */
+static uint32_t units_of_span(const cptx_tile *t, uint32_t rows)
+{
+	const cptx_swizzle_info *w = cptx_swizzle_get(t->swizzle);
+	const uint32_t span = w ? w->span * 8 / t->elem.bits : 0;
+
+	return t->elem.mn_major && !t->pitch && span > rows && span % rows == 0 && !(rows & (rows - 1)) ? span / rows : 0;
+}
+
+static bool find_first(cptx_kernel *k, cptx_site at, const char *what, const cptx_tile *t, uint32_t rows, uint32_t units,
+                       cptx_val unit, unit_place *p)
+{
+	const uint32_t share = units_of_span(t, rows);
+
+	if (share && units > 1) {
+		uint32_t next = units > share ? cptx_tile_at(t, share * rows, 0).byte : 0;
+		p->flip = CALL(mul, .a = CALL(and, .a = unit, .b = cptx_imm(share - 1)), .b = cptx_imm(rows * t->elem.bits / 8),
+		               .mode = CPTX_LO);
+		if (next)
+			p->first = CALL(mul, .a = CALL(div, .a = unit, .b = cptx_imm(share)), .b = cptx_imm(next), .mode = CPTX_LO);
+		return true;
+	}
+	uint32_t each = distance_of_units(t, rows, units);
+
+	RULE(each != UINT32_MAX,
+	     "whose units have %u rows of the tile of %s each; they should begin at multiples of %u bytes, one swizzle pattern",
+	     rows, what, cptx_tile_align(t));
+	if (units > 1)
+		p->first = CALL(mul, .a = unit, .b = cptx_imm(each), .mode = CPTX_LO);
+	return true;
+}
+
+/* Computes the addresses of the lane in a tile at 0, those of all instructions, so that a stage needs an add for each. */
+static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_lane_lines *to, const cptx_lines *lines,
+                       uint32_t rows, uint32_t step, cptx_val flip)
+{
+	cptx_val zero = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
+
+	if (!cptx_lane_lines_begin_(k, at, to, lines, mma->opt.thread, zero))
+		return;
+	if (flip.kind == CPTX_VAL_REG)
+		to->address[0] = cptx_as(CALL(xor, .a = to->address[0], .b = flip, .type = CPTX_B32), CPTX_U32);
+	for (uint32_t i = 0; i < lines->count; i++)
+		for (uint32_t r = 0; r < rows; r += step)
+			for (uint32_t s = 0; s < mma->steps; s++)
+				cptx_lane_lines_at_(k, at, to, i, r, s * mma->depth);
+}
+
+static uint32_t rows_of_b(const cptx_tiled_mma *mma) { return mma->opt.n % 16 ? 8 : 16; }
+
+static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
+{
+	cptx_tiled_mma_opt *o = &mma->opt;
+	cptx_val um = cptx_imm(0), un = cptx_imm(0);
+
+	if (o->thread.kind == CPTX_VAL_NONE) {
+		o->thread = CALL(mov, .a = cptx_sreg_val(CPTX_SREG_TID_X));
+		o->thread = CALL(and, .a = o->thread, .b = cptx_imm(kit_unit_threads(o->by) - 1));
+	}
+	if (o->units_n > 1) {
+		um = CALL(div, .a = o->unit, .b = cptx_imm(o->units_n));
+		un = CALL(rem, .a = o->unit, .b = cptx_imm(o->units_n));
+	} else if (o->units_m > 1) {
+		um = o->unit;
+	}
+	mma->row = o->units_m > 1 ? CALL(mul, .a = um, .b = cptx_imm(o->m), .mode = CPTX_LO) : cptx_imm(0);
+	mma->col = o->units_n > 1 ? CALL(mul, .a = un, .b = cptx_imm(o->n), .mode = CPTX_LO) : cptx_imm(0);
+	if (o->by == CPTX_BY_TCGEN05)
+		return;
+	unit_place a = { .first = { 0 } }, b = { .first = { 0 } };
+	if ((o->a_from == CPTX_A_SHARED && !find_first(k, at, "A", &o->a_tile, o->m, o->units_m, um, &a)) ||
+	    !find_first(k, at, "B", &o->b_tile, o->n, o->units_n, un, &b))
+		return;
+	mma->a_first = a.first, mma->b_first = b.first;
+	if (o->by == CPTX_BY_MMA_SYNC && o->a_from == CPTX_A_SHARED)
+		find_lines(k, at, mma, &mma->a_lanes, &mma->a_lines, o->m, 16, a.flip);
+	if (o->by == CPTX_BY_MMA_SYNC)
+		find_lines(k, at, mma, &mma->b_lanes, &mma->b_lines, o->n, rows_of_b(mma), b.flip);
+	if (o->by == CPTX_BY_WGMMA && (a.flip.kind || b.flip.kind))
+		cptx_fail_(k, at,
+		           "a tiled mma by wgmma whose units share a swizzle span; a unit has a multiple of 64 rows of A and of B");
+}
+
+void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt)
+{
+	if (!IS_GIVEN_TO(k, at, mma, "tiled mma"))
+		return;
+	*mma = (cptx_tiled_mma){ .depth = 0 };
+	if (!IS_GIVEN_TO(k, at, opt, "description"))
+		return;
+	cptx_tiled_mma x = { .opt = *opt };
+	x.opt.units_m = MAX(opt->units_m, 1u), x.opt.units_n = MAX(opt->units_n, 1u);
+	if (!check_shape(k, at, &x.opt) || !check_types(k, at, &x.opt) || !check_tiles(k, at, &x.opt))
+		return;
+	if (x.opt.units_m * x.opt.units_n > 1 && opt->unit.kind != CPTX_VAL_REG) {
+		cptx_fail_(k, at, "a tiled mma with %u x %u units that does not know the thread's: give .unit, a .u32 register",
+		           x.opt.units_m, x.opt.units_n);
+		return;
+	}
+	x.depth = type_of(opt->a)->depth;
+	x.steps = opt->b_tile.cols / x.depth;
+	x.atom_n = opt->by == CPTX_BY_MMA_SYNC ? 8 : opt->n;
+	if (!resolve(k, at, &x) || !describe(k, at, &x))
+		return;
+	find_unit(k, at, &x);
+	*mma = x;
+}
+
+bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
+{
+	bool ok = mma && mma->depth;
+
+	if (!ok)
+		cptx_fail_(k, at, "a tiled mma that cptx_tiled_mma_new did not make");
+	return ok;
+}
+
+/* ---- a tile by mma.sync ---- */
+
+typedef struct sync_tile {
+	const cptx_tiled_mma *mma;
+	const cptx_acc *acc;
+	cptx_val a_regs;      /* by A_REGS */
+	cptx_lane_lines a, b; /* of this stage */
+} sync_tile;
+
+static cptx_lane_lines lines_in(cptx_kernel *k, cptx_site at, const cptx_lane_lines *l, const cptx_lines *lines,
+                                cptx_val address, cptx_val first)
+{
+	cptx_lane_lines here = *l;
+
+	here.lines = lines;
+	if (first.kind == CPTX_VAL_REG)
+		address = CALL(add, .a = first, .b = address);
+	return cptx_lane_lines_moved_(k, at, &here, address);
+}
+
+static cptx_val load_fragments(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, uint32_t rows, uint32_t step, uint32_t col)
+{
+	const uint32_t each = l->lines->count * l->lines->num;
+	cptx_val all = cptx_regs_(k, at, CPTX_B32, rows / step * each);
+
+	for (uint32_t r = 0; r < rows / step; r++)
+		for (uint32_t i = 0; i < l->lines->count; i++)
+			cptx_lines_move_(k, at, l->lines, i, cptx_lane_lines_at_(k, at, l, i, r * step, col),
+			                 cptx_slice(all, r * each, each), false);
+	return all;
+}
+
+/* In a serpentine, so that each mma shares a fragment with the one before. */
+static void multiply_step(cptx_kernel *k, cptx_site at, const sync_tile *t, cptx_val a, cptx_val b)
+{
+	const cptx_tiled_mma *mma = t->mma;
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	const uint32_t na = mma->a_map.regs, nb = na / 2, nd = mma->d_map.regs;
+	const bool two_types = type_of(o->a)->bits == 8;
+
+	for (uint32_t i = 0; i < t->acc->atoms_m; i++)
+		for (uint32_t x = 0; x < t->acc->atoms_n; x++) {
+			uint32_t j = i % 2 ? t->acc->atoms_n - 1 - x : x;
+			cptx_val d = cptx_slice(t->acc->regs, (i * t->acc->atoms_n + j) * nd, nd);
+			CALL(mma, .a = cptx_slice(a, i * na, na), .b = cptx_slice(b, j * nb, nb), .c = d, .into = d,
+			     .shape = (uint16_t)mma->shape, .dtype = (uint16_t)t->acc->type, .atype = (uint16_t)o->a,
+			     .btype = (uint16_t)(two_types ? o->b : 0));
+		}
+}
+
+/* A of a step, of all instructions along m, from the registers that cptx_acc_as_a gave. */
+static cptx_val a_of_step(const cptx_tiled_mma *mma, cptx_val regs, uint32_t step)
+{
+	uint32_t each = mma->opt.m / mma->a_map.rows * mma->a_map.regs;
+
+	return cptx_slice(regs, step * each, each);
+}
+
+static void multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                          cptx_val b, uint32_t first, uint32_t end)
+{
+	const bool shared = mma->opt.a_from == CPTX_A_SHARED;
+	sync_tile t = { .mma = mma, .acc = acc };
+
+	if (shared)
+		t.a = lines_in(k, at, &mma->a_lanes, &mma->a_lines, a, mma->a_first);
+	t.b = lines_in(k, at, &mma->b_lanes, &mma->b_lines, b, mma->b_first);
+	if ((shared && !t.a.lines) || !t.b.lines) /* an address that was none: the module has the error */
+		return;
+	for (uint32_t s = first; s < end; s++) {
+		cptx_val fa = shared ? load_fragments(k, at, &t.a, mma->opt.m, 16, s * mma->depth) : a_of_step(mma, a, s);
+		cptx_val fb = load_fragments(k, at, &t.b, mma->opt.n, rows_of_b(mma), s * mma->depth);
+		multiply_step(k, at, &t, fa, fb);
+	}
+}
+
+/* ---- a tile by matrix descriptors ---- */
+
+/* The descriptor, but for the start address, of the operand from (row, col) of a tile on. */
+static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enum cptx_desc_arch arch, uint32_t row,
+                           uint32_t col)
+{
+	cptx_smem_desc d;
+	cptx_error err = { 0 };
+	uint64_t word = 0;
+
+	if (!cptx_tile_desc(t, arch, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
+		cptx_fail_(k, at, "no matrix descriptor has this tile: %s", err.text);
+	return cptx_imm((int64_t)word);
+}
+
+/* The part of a descriptor that is the start address: above 18 bits an address may name a CTA of the cluster. */
+static cptx_val start_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
+{
+	if (first.kind == CPTX_VAL_REG)
+		address = CALL(add, .a = first, .b = address);
+	cptx_val low = CALL(and, .a = address, .b = cptx_imm(0x3ffff), .type = CPTX_B32);
+	return CALL(cvt, .a = CALL(shr, .a = low, .b = cptx_imm(4), .type = CPTX_U32), .dtype = CPTX_U64);
+}
+
+static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                           cptx_val b, uint32_t first, uint32_t end, cptx_val adds)
+{
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	const bool shared = o->a_from == CPTX_A_SHARED, sixteen = type_of(o->a)->bits == 16, eight = type_of(o->a)->bits == 8;
+	const uint32_t each = mma->d_map.regs, na = mma->a_map.regs;
+	cptx_val b_at = start_of(k, at, b, mma->b_first), a_at = shared ? start_of(k, at, a, mma->a_first) : a;
+	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
+
+	CALL(wgmma_fence, .z_ = 0);
+	for (uint32_t s = first; s < end; s++) {
+		cptx_val db = CALL(add, .a = b_at, .b = descriptor(k, at, &o->b_tile, CPTX_DESC_WGMMA, 0, s * mma->depth));
+		for (uint32_t i = 0; i < acc->atoms_m; i++) {
+			cptx_val from =
+				shared ? CALL(add, .a = a_at, .b = descriptor(k, at, &o->a_tile, CPTX_DESC_WGMMA, i * 64, s * mma->depth))
+					   : cptx_slice(a_of_step(mma, a, s), i * na, na);
+			CALL(wgmma_mma_async, .a = from, .b = db, .scale_d = s == first ? adds : always, .scale_a = cptx_imm(1),
+			     .scale_b = cptx_imm(1), .trans_a = sixteen && shared ? cptx_imm(o->a_tile.elem.mn_major) : CPTX_NONE_,
+			     .trans_b = sixteen ? cptx_imm(o->b_tile.elem.mn_major) : CPTX_NONE_, .shape = (uint16_t)mma->shape,
+			     .dtype = CPTX_F32, .atype = (uint16_t)o->a, .btype = (uint16_t)(eight ? o->b : 0),
+			     .into = cptx_slice(acc->regs, i * each, each));
+		}
+	}
+	CALL(wgmma_commit_group, .z_ = 0);
+}
+
+static void multiply_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                             cptx_val b, uint32_t first, uint32_t end, cptx_val adds)
+{
+	static const uint16_t kinds[] = { CPTX_KIND_TF32, CPTX_KIND_F16, CPTX_KIND_F8F6F4, CPTX_KIND_I8 };
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	const bool shared = o->a_from == CPTX_A_SHARED;
+	const uint32_t columns = mma->depth * type_of(o->a)->bits / 32; /* of tensor memory, of A of a step */
+	cptx_val b_at = start_of(k, at, b, CPTX_NONE_), a_at = shared ? start_of(k, at, a, CPTX_NONE_) : a;
+	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
+
+	for (uint32_t s = first; s < end; s++) {
+		cptx_val db = CALL(add, .a = b_at, .b = descriptor(k, at, &o->b_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth));
+		cptx_val from = shared
+		                    ? CALL(add, .a = a_at, .b = descriptor(k, at, &o->a_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth))
+		                    : cptx_offset(a, s * columns);
+		CALL(tcgen05_mma, .acc = acc->tmem, .a = from, .b = db, .idesc = cptx_imm(mma->idesc),
+		     .enable = s == first ? adds : always, .kind = kinds[type_of(o->a)->kind], .cta_group = CPTX_CTA_GROUP_1);
+	}
+}
+
+/* ---- calls ---- */
+
+/* A predicate that holds where the first instruction adds to what D holds. */
+static cptx_val adds_at_first(cptx_kernel *k, cptx_site at, const cptx_mma_tile_opt *o)
+{
+	if (o->fresh_when.kind == CPTX_VAL_REG)
+		return cptx_negated(o->fresh_when);
+	return CALL(setp, .a = cptx_imm(0), .b = cptx_imm(o->fresh ? 1 : 0), .cmp = CPTX_EQ, .type = CPTX_U32);
+}
+
+static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc,
+                         const cptx_mma_tile_opt *o)
+{
+	const bool tmem = mma->opt.by == CPTX_BY_TCGEN05;
+
+	if (!kit_acc_is_made(k, at, acc))
+		return false;
+	RULE((acc->tmem.kind != CPTX_VAL_NONE) == tmem && acc->m == mma->opt.m && acc->n == mma->opt.n,
+	     "with an accumulator that was made for another");
+	RULE(o->first < mma->steps && o->steps <= mma->steps - o->first, "has %u steps along K; %u from %u on are too many",
+	     mma->steps, o->steps, o->first);
+	RULE(o->fresh_when.kind == CPTX_VAL_NONE || mma->opt.by != CPTX_BY_MMA_SYNC,
+	     "by mma.sync adds to what it finds: .fresh_when is for wgmma and tcgen05; cptx_acc_clear sets it to 0");
+	return true;
+}
+
+void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
+                    const cptx_mma_tile_opt *opt)
+{
+	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, opt))
+		return;
+	const uint32_t end = opt->steps ? opt->first + opt->steps : mma->steps;
+
+	if (mma->opt.by == CPTX_BY_MMA_SYNC) {
+		if (opt->fresh)
+			cptx_acc_clear_(k, at, acc);
+		multiply_sync(k, at, mma, acc, a, b, opt->first, end);
+		return;
+	}
+	cptx_val adds = adds_at_first(k, at, opt);
+	if (mma->opt.by == CPTX_BY_WGMMA)
+		multiply_wgmma(k, at, mma, acc, a, b, opt->first, end, adds);
+	else
+		multiply_tcgen05(k, at, mma, acc, a, b, opt->first, end, adds);
+}
+
+void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uint32_t pending)
+{
+	if (!kit_mma_is_made(k, at, mma))
+		return;
+	if (mma->opt.by == CPTX_BY_TCGEN05)
+		cptx_fail_(k, at,
+		           "cptx_mma_wait is of wgmma; products of tcgen05 are waited for at the mbarrier of cptx_mma_commit");
+	else if (mma->opt.by == CPTX_BY_WGMMA)
+		CALL(wgmma_wait_group, .n = cptx_imm(pending));
+}
+
+void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val mbarrier)
+{
+	if (!kit_mma_is_made(k, at, mma))
+		return;
+	if (mma->opt.by != CPTX_BY_TCGEN05) {
+		cptx_fail_(k, at, "cptx_mma_commit is of tcgen05; products of wgmma are waited for by cptx_mma_wait");
+		return;
+	}
+	CALL(tcgen05_commit, .a = mbarrier, .cta_group = CPTX_CTA_GROUP_1, .space = CPTX_SHARED_CLUSTER);
+}

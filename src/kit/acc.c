@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* Accumulators: which element a thread has, and what may be done with all of them, from their fragment alone. */
+#include "kit/mma.h"
+
+bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+{
+	bool ok = acc && acc->m && acc->n && (acc->count || acc->tmem.kind != CPTX_VAL_NONE);
+
+	if (!ok)
+		cptx_fail_(k, at, "an accumulator that neither cptx_acc_new nor cptx_acc_load made");
+	return ok;
+}
+
+/* Is one whose elements are in registers? */
+static bool has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+{
+	if (!kit_acc_is_made(k, at, acc))
+		return false;
+	if (!acc->count)
+		cptx_fail_(k, at, "an accumulator in tensor memory; cptx_acc_load brings a part of it to registers");
+	return acc->count != 0;
+}
+
+/* ---- rows ---- */
+
+/* The rows of one instruction's D that a thread has elements of, ascending. */
+static void find_rows(cptx_acc *acc)
+{
+	acc->atom_rows = 0;
+	for (uint16_t r = 0; r < acc->map.regs; r++) {
+		cptx_cell c;
+		uint32_t i = 0;
+		if (!cptx_frag_cell(&acc->map, (cptx_place){ .lane = acc->map.value, .reg = r }, &c))
+			continue;
+		const uint16_t row = c.row;
+		while (i < acc->atom_rows && acc->atom_row[i] < row)
+			i++;
+		if ((i < acc->atom_rows && acc->atom_row[i] == row) || acc->atom_rows == CPTX_ACC_ROWS)
+			continue;
+		memmove(&acc->atom_row[i + 1], &acc->atom_row[i], (acc->atom_rows - i) * sizeof *acc->atom_row);
+		acc->atom_row[i] = row;
+		acc->atom_rows++;
+	}
+	acc->rows = acc->atoms_m * acc->atom_rows;
+}
+
+cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i)
+{
+	cptx_acc_elem e = { .value = { .kind = CPTX_VAL_BAD }, .i = i };
+	cptx_cell c;
+
+	if (!acc || i >= acc->count)
+		return e;
+	const uint32_t atom = i / acc->map.regs, m = atom / acc->atoms_n, n = atom % acc->atoms_n;
+	if (!cptx_frag_cell(&acc->map, (cptx_place){ .lane = acc->map.value, .reg = (uint16_t)(i % acc->map.regs) }, &c))
+		return e;
+	e.value = cptx_elem(acc->regs, i);
+	e.row = m * acc->map.rows + c.row, e.col = n * acc->map.cols + c.col;
+	for (e.at_row = m * acc->atom_rows; acc->atom_row[e.at_row - m * acc->atom_rows] != c.row;)
+		e.at_row++;
+	return e;
+}
+
+/* The number of the element in that row and column from the thread's first on; UINT32_MAX: the thread has none there. */
+static uint32_t number_of(const cptx_acc *acc, uint32_t row, uint32_t col)
+{
+	const cptx_cell cell = { (uint16_t)(row % acc->map.rows), (uint16_t)(col % acc->map.cols) };
+	const uint32_t atom = row / acc->map.rows * acc->atoms_n + col / acc->map.cols;
+	cptx_place p;
+
+	if (row >= acc->m || col >= acc->n || !cptx_frag_place(&acc->map, cell, &p) || p.lane != acc->map.value)
+		return UINT32_MAX;
+	return atom * acc->map.regs + p.reg;
+}
+
+/* ---- making ---- */
+
+static cptx_val sum_of(cptx_kernel *k, cptx_site at, cptx_val a, cptx_val b)
+{
+	if (a.kind == CPTX_VAL_INT && !a.i)
+		return b;
+	if (b.kind == CPTX_VAL_INT && !b.i)
+		return a;
+	return CALL(add, .a = a, .b = b);
+}
+
+void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem)
+{
+	if (!IS_GIVEN_TO(k, at, acc, "accumulator"))
+		return;
+	*acc = (cptx_acc){ .m = 0 };
+	if (!kit_mma_is_made(k, at, mma))
+		return;
+	const bool in_tmem = mma->opt.by == CPTX_BY_TCGEN05;
+	if (in_tmem != (tmem.kind != CPTX_VAL_NONE)) {
+		cptx_fail_(k, at,
+		           in_tmem ? "accumulators of tcgen05 lie in tensor memory: cptx_acc_in_tmem"
+		                   : "only accumulators of tcgen05 lie in tensor memory: cptx_acc_new");
+		return;
+	}
+	*acc = (cptx_acc){ .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
+		               .m = mma->opt.m,
+		               .n = mma->opt.n,
+		               .tmem = tmem,
+		               .thread = mma->opt.thread,
+		               .row = mma->row,
+		               .col = mma->col };
+	if (in_tmem)
+		return;
+	acc->map = mma->d_map;
+	acc->atoms_m = acc->m / acc->map.rows, acc->atoms_n = acc->n / acc->map.cols;
+	acc->count = acc->atoms_m * acc->atoms_n * acc->map.regs;
+	acc->regs = cptx_regs_(k, at, acc->type, acc->count);
+	find_rows(acc);
+	acc->row = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, false), CPTX_U32), mma->row);
+	acc->col = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, true), CPTX_U32), mma->col);
+}
+
+void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+{
+	if (!has_registers(k, at, acc))
+		return;
+	for (uint32_t i = 0; i < acc->count; i++)
+		CALL(mov, .a = acc->type == CPTX_F32 ? cptx_immf(0) : cptx_imm(0), .into = cptx_elem(acc->regs, i));
+}
+
+cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint32_t more, cptx_val from)
+{
+	cptx_val c = more ? sum_of(k, at, first, cptx_imm(more)) : first;
+
+	if (from.kind == CPTX_VAL_NONE)
+		return c;
+	return sum_of(k, at, from.kind == CPTX_VAL_REG ? cptx_as(from, CPTX_U32) : from, c);
+}
+
+/* ---- row vectors ---- */
+
+static void kit_combine(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val into, cptx_val v)
+{
+	switch (op) {
+	case CPTX_REDUCE_SUM: CALL(add, .a = into, .b = v, .into = into); return;
+	case CPTX_REDUCE_MAX: CALL(max, .a = into, .b = v, .into = into); return;
+	case CPTX_REDUCE_MIN: CALL(min, .a = into, .b = v, .into = into); return;
+	}
+}
+
+static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows)
+{
+	if (!has_registers(k, at, acc))
+		return false;
+	if (rows.kind == CPTX_VAL_REG && rows.count == acc->rows)
+		return true;
+	cptx_fail_(k, at, "a row vector of %u registers; one of this accumulator has %u: cptx_acc_row_vector", rows.count,
+	           acc->rows);
+	return false;
+}
+
+cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val init)
+{
+	if (!has_registers(k, at, acc))
+		return CPTX_NONE_;
+	cptx_val rows = cptx_regs_(k, at, acc->type, acc->rows);
+	for (uint32_t i = 0; i < acc->rows; i++)
+		CALL(mov, .a = init, .into = cptx_elem(rows, i));
+	return rows;
+}
+
+void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
+{
+	if (!is_row_vector(k, at, acc, rows))
+		return;
+	CPTX_ACC_EACH(acc, e)
+	kit_combine(k, at, op, cptx_elem(rows, e.at_row), e.value);
+}
+
+/* The bits of the lane number that choose a column alone. */
+static uint32_t lanes_of_a_row(const cptx_frag_map *map)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t b = 0; 1u << b < MIN(map->lanes, (uint16_t)CPTX_WARP); b++)
+		if (!map->lane[b].row && map->lane[b].col)
+			bits |= 1u << b;
+	return bits;
+}
+
+void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
+{
+	if (!is_row_vector(k, at, acc, rows))
+		return;
+	const uint32_t bits = lanes_of_a_row(&acc->map);
+	for (uint32_t b = 1; b < CPTX_WARP; b *= 2)
+		for (uint32_t i = 0; bits & b && i < acc->rows; i++) {
+			cptx_val row = cptx_elem(rows, i);
+			cptx_val other = CALL(shfl_sync, .a = row, .b = cptx_imm(b), .c = cptx_imm(CPTX_WARP - 1), .mask = cptx_imm(-1),
+			                      .mode = CPTX_BFLY);
+			kit_combine(k, at, op, row, other);
+		}
+}
+
+void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows)
+{
+	if (!is_row_vector(k, at, acc, rows))
+		return;
+	CPTX_ACC_EACH(acc, e)
+	CALL(mul, .a = e.value, .b = cptx_elem(rows, e.at_row), .into = e.value);
+}
+
+/* ---- tensor memory ---- */
+
+/* Where the thread's warp finds its 32 lanes: lane in the upper half, column in the lower. */
+static cptx_val lanes_at(cptx_kernel *k, cptx_site at, cptx_val thread, cptx_val address, uint32_t first)
+{
+	cptx_val lane = CALL(and, .a = thread, .b = cptx_imm(~(CPTX_WARP - 1) & 127));
+
+	return cptx_offset(CALL(mad, .a = lane, .b = cptx_imm(1 << 16), .c = address, .mode = CPTX_LO), first);
+}
+
+static bool is_in_tmem(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+{
+	if (!kit_acc_is_made(k, at, acc))
+		return false;
+	if (acc->count)
+		cptx_fail_(k, at, "an accumulator in registers; cptx_acc_in_tmem makes one in tensor memory");
+	return !acc->count;
+}
+
+void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, uint32_t n, cptx_acc *part)
+{
+	if (!IS_GIVEN_TO(k, at, part, "accumulator"))
+		return;
+	*part = (cptx_acc){ .m = 0 };
+	if (!is_in_tmem(k, at, acc))
+		return;
+	const cptx_frag f = { .kind = CPTX_FRAG_TCGEN05, .m = CPTX_WARP, .n = 32, .num = (uint8_t)n };
+	cptx_error err = { 0 };
+	if (!n || n > 128 || n & (n - 1) || first + n > acc->n) {
+		cptx_fail_(k, at, "columns %u to %u of an accumulator with %u; a load takes a power of two to 128 of them", first,
+		           first + n, acc->n);
+		return;
+	}
+	*part = *acc;
+	if (!cptx_frag_resolve(&f, &part->map, &err)) {
+		cptx_fail_(k, at, "%s", err.text);
+		return;
+	}
+	part->tmem = CPTX_NONE_;
+	part->n = n, part->atoms_m = part->atoms_n = 1, part->count = n;
+	part->regs = cptx_as(cptx_tmem_load_(k, at, lanes_at(k, at, acc->thread, acc->tmem, first),
+	                                     &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = n }),
+	                     CPTX_B32);
+	CALL(tcgen05_wait, .op = CPTX_WAIT_LD);
+	part->regs = cptx_as(part->regs, acc->type);
+	find_rows(part);
+	part->row = sum_of(k, at, acc->thread, acc->row);
+	part->col = sum_of(k, at, cptx_imm(first), acc->col);
+}
+
+void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, const cptx_acc *part)
+{
+	if (!is_in_tmem(k, at, acc) || !has_registers(k, at, part))
+		return;
+	if (first + part->n > acc->n || part->rows != 1) {
+		cptx_fail_(k, at, "columns %u to %u of an accumulator with %u, from a part that cptx_acc_load should have made",
+		           first, first + part->n, acc->n);
+		return;
+	}
+	cptx_tmem_store_(k, at, lanes_at(k, at, acc->thread, acc->tmem, first), cptx_as(part->regs, CPTX_B32),
+	                 &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = part->n });
+	CALL(tcgen05_wait, .op = CPTX_WAIT_ST);
+}
+
+/* ---- rounding ---- */
+
+static bool is_half(cptx_kernel *k, cptx_site at, enum cptx_type type)
+{
+	if (type == CPTX_BF16 || type == CPTX_F16)
+		return true;
+	cptx_fail_(k, at, "an accumulator as .%s; it can be rounded to CPTX_BF16 or CPTX_F16", cptx_type_name(type));
+	return false;
+}
+
+/* Two elements in one register; the first is the lower half. */
+static void pack(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type, uint32_t first, uint32_t second,
+                 cptx_val into)
+{
+	CALL(cvt, .a = cptx_elem(acc->regs, second), .b = cptx_elem(acc->regs, first), .rnd = CPTX_RN,
+	     .dtype = (uint16_t)(type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2), .into = into);
+}
+
+static bool can_narrow(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
+{
+	if (!has_registers(k, at, acc) || !is_half(k, at, type))
+		return false;
+	if (acc->type != CPTX_F32)
+		cptx_fail_(k, at, "an accumulator of .%s as .%s; convert the elements first", cptx_type_name(acc->type),
+		           cptx_type_name(type));
+	return acc->type == CPTX_F32;
+}
+
+cptx_val cptx_acc_narrow_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
+{
+	if (!can_narrow(k, at, acc, type))
+		return CPTX_NONE_;
+	cptx_val words = cptx_regs_(k, at, CPTX_B32, acc->count / 2);
+	for (uint32_t i = 0; i < acc->count / 2; i++)
+		pack(k, at, acc, type, 2 * i, 2 * i + 1, cptx_elem(words, i));
+	return words;
+}
+
+/* Whether lanes move through rows and columns alike, so that what holds in lane 0 holds in all. */
+static bool lanes_agree(const cptx_frag_map *a, const cptx_frag_map *d)
+{
+	bool ok = a->lanes == d->lanes;
+
+	for (uint32_t b = 0; ok && 1u << b < a->lanes; b++)
+		ok = a->lane[b].row == d->lane[b].row && a->lane[b].col == d->lane[b].col;
+	return ok;
+}
+
+cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tiled_mma *next)
+{
+	if (!kit_mma_is_made(k, at, next) || !can_narrow(k, at, acc, next->opt.a))
+		return CPTX_NONE_;
+	const cptx_frag_map *a = &next->a_map;
+	if (next->opt.a_from != CPTX_A_REGS || next->opt.m != acc->m || next->steps * next->depth != acc->n ||
+	    !lanes_agree(a, &acc->map)) {
+		cptx_fail_(k, at,
+		           "an accumulator of %u x %u as the A of a product that takes %u x %u; both are of the same kind, and the "
+		           "product is made with .a_from = CPTX_A_REGS",
+		           acc->m, acc->n, next->opt.m, next->steps * next->depth);
+		return CPTX_NONE_;
+	}
+	const uint32_t atoms = acc->m / a->rows;
+	cptx_val words = cptx_regs_(k, at, CPTX_B32, next->steps * atoms * a->regs);
+	for (uint32_t i = 0; i < words.count; i++) {
+		const uint32_t step = i / (atoms * a->regs), m = i / a->regs % atoms;
+		cptx_cell c[2];
+		for (uint16_t s = 0; s < 2; s++)
+			cptx_frag_cell(a, (cptx_place){ .reg = (uint16_t)(i % a->regs), .slot = s }, &c[s]);
+		uint32_t first = number_of(acc, m * a->rows + c[0].row, step * next->depth + c[0].col);
+		uint32_t second = number_of(acc, m * a->rows + c[1].row, step * next->depth + c[1].col);
+		if (first == UINT32_MAX || second == UINT32_MAX) {
+			cptx_fail_(k, at, "an accumulator whose threads do not have the elements that the product takes as A");
+			return CPTX_NONE_;
+		}
+		pack(k, at, acc, next->opt.a, first, second, cptx_elem(words, i));
+	}
+	return words;
+}
+
+void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,
+                     uint32_t first)
+{
+	if (!can_narrow(k, at, part, type))
+		return;
+	if (part->rows != 1 || first % 2 || part->n < 2) {
+		cptx_fail_(k, at, "a part that cptx_acc_load should have made, put from element %u on; that is an even number",
+		           first);
+		return;
+	}
+	cptx_val words = cptx_acc_narrow_(k, at, part, type);
+	cptx_tmem_store_(k, at, lanes_at(k, at, part->thread, address, first / 2), words,
+	                 &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = words.count });
+	CALL(tcgen05_wait, .op = CPTX_WAIT_ST);
+}
+
+/* ---- to global memory ---- */
+
+/* A predicate: first + more < end; NONE: always. */
+static cptx_val is_inside(cptx_kernel *k, cptx_site at, cptx_val first, uint32_t more, cptx_val end)
+{
+	if (end.kind == CPTX_VAL_NONE)
+		return CPTX_NONE_;
+	return CALL(setp, .a = cptx_acc_coordinate_(k, at, first, more, CPTX_NONE_), .b = end, .cmp = CPTX_LT, .type = CPTX_U32);
+}
+
+static cptx_val both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q)
+{
+	if (p.kind == CPTX_VAL_NONE || q.kind == CPTX_VAL_NONE)
+		return p.kind == CPTX_VAL_NONE ? q : p;
+	return CALL(and, .a = p, .b = q, .type = CPTX_PRED);
+}
+
+static bool can_store(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to)
+{
+	if (!has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix"))
+		return false;
+	if (to->type == acc->type || (acc->type == CPTX_F32 && (to->type == CPTX_BF16 || to->type == CPTX_F16)))
+		return true;
+	cptx_fail_(k, at, "an accumulator of .%s stored as .%s; it can be stored as it is, and .f32 as CPTX_BF16 and CPTX_F16",
+	           cptx_type_name(acc->type), cptx_type_name(to->type));
+	return false;
+}
+
+/* Rows of the matrix as the thread has them: their addresses at its first column, and whether they are inside. */
+static void find_rows_of(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to, cptx_val address[],
+                         cptx_val inside[])
+{
+	const uint32_t bytes = cptx_type_bits(to->type) / 8;
+	cptx_val pitch = to->pitch.kind == CPTX_VAL_REG ? cptx_as(to->pitch, CPTX_U32) : to->pitch;
+	cptx_val first = to->address;
+	int64_t behind = 0; /* bytes: of the first column, where it is a constant */
+
+	if (acc->col.kind == CPTX_VAL_REG)
+		first = CALL(add, .a = first, .b = CALL(mul_wide, .a = acc->col, .b = cptx_imm(bytes)));
+	else
+		behind = acc->col.i * bytes;
+	for (uint32_t i = 0; i < acc->rows; i++) {
+		const uint32_t more = i / acc->atom_rows * acc->map.rows + acc->atom_row[i % acc->atom_rows];
+		cptx_val row = cptx_acc_coordinate_(k, at, acc->row, more, CPTX_NONE_);
+		cptx_val elements = CALL(mul_wide, .a = row, .b = pitch);
+		address[i] = cptx_offset(CALL(mad, .a = elements, .b = cptx_imm(bytes), .c = first, .mode = CPTX_LO), behind);
+		inside[i] = is_inside(k, at, acc->row, more, to->rows);
+	}
+}
+
+enum { MOST_ROWS = 512 };
+
+void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to)
+{
+	cptx_val address[MOST_ROWS], row_inside[MOST_ROWS];
+
+	if (!can_store(k, at, acc, to))
+		return;
+	const bool round = to->type != acc->type;
+	const uint32_t bytes = cptx_type_bits(to->type) / 8;
+	cptx_val word = round ? cptx_regs_(k, at, CPTX_B32, acc->count / 2) : CPTX_NONE_, col_inside = CPTX_NONE_;
+	find_rows_of(k, at, acc, to, address, row_inside);
+	for (uint32_t i = 0; i + 1 < acc->count; i += 2) {
+		const cptx_acc_elem e = cptx_acc_at(acc, i);
+		col_inside = is_inside(k, at, acc->col, e.col, to->cols);
+		cptx_val here = cptx_offset(address[e.at_row], (int64_t)e.col * bytes),
+				 when = both(k, at, row_inside[e.at_row], col_inside);
+		if (round) {
+			pack(k, at, acc, to->type, i, i + 1, cptx_elem(word, i / 2));
+			CALL(st, .a = here, .b = cptx_elem(word, i / 2), .space = CPTX_GLOBAL, .when = when);
+		} else {
+			CALL(st, .a = here, .b = cptx_slice(acc->regs, i, 2), .space = CPTX_GLOBAL, .vec = CPTX_V2, .when = when);
+		}
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What mma.c and acc.c share. */
+#ifndef KIT_MMA_H
+#define KIT_MMA_H
+
+#include <cptx/mma.h>
+#include <cptx/tmem.h>
+
+#include "base/base.h"
+
+/* Threads of a unit. */
+uint32_t kit_unit_threads(enum cptx_mma_by by);
+/* False, with an error, for what the calls did not make. */
+bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma);
+bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
+
+#endif
