@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulator as a device: the calls of device_ops on a machine of src/emu.  All work is done when a call returns. */
-#include "emu/emu.h"
+#include "emu/core/emu.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>

@@ -71,7 +71,7 @@ def there(need, env):
     """Whether this machine has what a command needs: a program, maybe of a version."""
     tool, _, wanted = need.partition(" ")
     path = None if need in never else shutil.which(tool, path=env["PATH"])
-    if tool == "nvdisasm" and not (build / "src/inspect/libcptx_cubin.so").exists():
+    if tool == "nvdisasm" and not (build / "libcptx_cubin.so").exists():
         path = None  # without the reader of cubins, cptx does not look at machine code
     return path is not None and f"release {wanted}" in version(path) if wanted else path is not None
 
