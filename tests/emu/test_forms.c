@@ -6,7 +6,7 @@
 #include "../table/cases.h"
 #include "../test.h"
 
-#include "emu/core/emu.h"
+#include "emu/core/decode.h"
 #include "ir/ir.h"
 
 enum { BATCH = 100, TEXT = 1 << 19, SAMPLE = 3 };

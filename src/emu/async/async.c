@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups of asynchronous operations of threads; cp.async. */
 #include "emu/async/async.h"
-#include "emu/exec/exec.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/finding.h"
+#include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

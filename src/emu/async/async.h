@@ -3,7 +3,8 @@
 #ifndef CPTX_EMU_ASYNC_ASYNC_H
 #define CPTX_EMU_ASYNC_ASYNC_H
 
-#include "emu/core/emu.h"
+#include "emu/core/code.h"
+#include "emu/race/race.h"
 
 /* An instruction of some lanes that has started something, until it is over and nobody can ask for it any more. */
 typedef struct async_member {
@@ -40,5 +41,6 @@ void async_over(emu_warp *w, async_groups *g, async_member *m, uint32_t mask); /
 void async_close(async_groups *g, uint32_t mask);                              /* commit_group */
 /* STEP_NEXT: none of the lanes has more than `most` closed groups under way. */
 enum emu_step async_wait(emu_warp *w, const emu_op *op, async_groups *g, uint32_t mask, uint32_t most, const char *what);
+void emu_async_state_free(emu_warp *w);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Bulk copies as asynchronous work: parts of them, groups of threads. */
 #include "emu/async/bulk.h"
-
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/exec/atomic.h"
 #include "emu/exec/exec.h"
-#include "emu/core/finding.h"
+#include "emu/memory/memory.h"
 #include "emu/num/num.h"
 
 #include <cptx/tensor_map.h>

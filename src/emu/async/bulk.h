@@ -70,4 +70,7 @@ bool bulk_start(bulk_copy *b);
 /* Tells whether the operands are written; emu_need for each. */
 void bulk_need(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask, const char *what);
 
+void emu_bulk_exit(emu_warp *w, const emu_op *op, uint32_t mask); /* these lanes end */
+void emu_bulk_free(emu_warp *w);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* mbarriers: their state, and what changes it. */
 #include "emu/async/mbarrier.h"
+#include "emu/core/finding.h"
+#include "emu/memory/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #ifndef CPTX_EMU_ASYNC_MBARRIER_H
 #define CPTX_EMU_ASYNC_MBARRIER_H
 
-#include "emu/core/emu.h"
+#include "emu/core/cluster.h"
 
 enum { MBARRIER_MOST = (1 << 20) - 1 /* arrivals, bytes */, MBARRIER_MOST_V1 = 511 };
 
@@ -84,5 +84,6 @@ void mbarrier_describe(buf *b, const emu_warp *w, const emu_waiting *x);
 enum cptx_finding_code mbarrier_blame(const emu_warp *w, const emu_group *g, const char **why);
 /* The cluster is at its end: bytes that nobody had asked for. */
 void mbarriers_end(emu_cluster *c);
+void emu_mbarriers_free(emu_cta *cta);
 
 #endif

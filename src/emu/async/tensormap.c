@@ -8,8 +8,11 @@
  * of.  What is released beyond the cluster is known to the grid too: that happens in the cluster's turn, between rounds,
  * when nobody reads it.
  */
-#include "emu/exec/exec.h"
 #include "emu/async/tma.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
+#include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensor maps: their rules when they are used, and which bytes a box is. */
 #include "emu/async/tma.h"
-
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 #include <stdio.h>
 

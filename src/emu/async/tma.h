@@ -39,5 +39,6 @@ bool tma_wrong(const tma_use *u, const char *format, ...) CPTX_PRINTF_(2, 3);
 
 /* tensormap.c: whether what threads have made of the map at the address is visible to this one; false with a finding. */
 bool tensormap_visible(const tma_use *u, const emu_place *p);
+void emu_tensormaps_free(struct emu_tensormaps *t);
 
 #endif

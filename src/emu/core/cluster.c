@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A cluster of CTAs: whose turn it is among the warps, and the queue of what is asynchronous. */
+#include "emu/core/cluster.h"
+#include "emu/async/async.h"
+#include "emu/async/tma.h"
 #include "emu/core/counters.h"
 #include "emu/core/finding.h"
-#include "emu/async/mbarrier.h"
+#include "emu/core/machine.h"
 #include "emu/core/trace.h"
+#include "emu/exec/barrier.h"
+#include "emu/tensor/tcgen05.h"
 #include "emu/tensor/wgmma.h"
 
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What memory instructions cost: bytes, sectors, turns of shared memory; by instruction too. */
 #include "emu/core/counters.h"
-
+#include "emu/core/cluster.h"
 #include "emu/core/finding.h"
+#include "emu/core/grid.h"
+#include "emu/core/machine.h"
 
 #include <cptx/layout.h>
 #include <stdlib.h>

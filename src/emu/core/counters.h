@@ -3,7 +3,7 @@
 #ifndef CPTX_EMU_CORE_COUNTERS_H
 #define CPTX_EMU_CORE_COUNTERS_H
 
-#include "emu/core/emu.h"
+#include "emu/memory/place.h"
 
 /* Of an operation. */
 typedef struct emu_traffic {

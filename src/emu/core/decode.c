@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* From the IR of a kernel to an image: registers get places, operands and modifiers are laid open, each instruction its
  * function. */
+#include "emu/core/decode.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/core/undefined.h"
 
 #include <stdio.h>

@@ -2,6 +2,10 @@
 /* Findings: what is wrong with a kernel, said once for each instruction. */
 #include "emu/core/finding.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/grid.h"
+#include "emu/core/machine.h"
+#include "emu/core/registers.h"
+#include "emu/exec/barrier.h"
 #include "base/printable.h"
 
 #include <stdio.h>

@@ -4,7 +4,22 @@
 #ifndef CPTX_EMU_CORE_FINDING_H
 #define CPTX_EMU_CORE_FINDING_H
 
-#include "emu/core/emu.h"
+#include "emu/core/code.h"
+
+/*
+ * Notes what is wrong, once for each instruction and code: kernel, line, instruction, block and thread, then the text.
+ * lane EMU_ALL: the whole warp.  Returns STEP_FAULT: those codes that end a run also end this one.
+ */
+enum emu_step emu_find(emu_warp *w, const emu_op *op, int lane, enum cptx_finding_code code, const char *format, ...)
+	CPTX_PRINTF_(5, 6);
+/* Notes what is wrong with a call of the host program. */
+void emu_find_host(emu_machine *m, enum cptx_finding_code code, const char *what);
+/* Finding i as it is now, which nobody changes; NULL behind the last. */
+const cptx_emu_finding *emu_finding_now(emu_machine *m, size_t i);
+void emu_find_deadlock(emu_cluster *c);
+void emu_find_limit(emu_cluster *c);
+/* A finding if the register is undefined in one of the lanes: "the address", "the predicate" ... */
+bool emu_need(emu_warp *w, const emu_op *op, uint32_t slot, uint32_t mask, const char *what);
 
 /* One that a cluster has made since the last round. */
 typedef struct emu_found {

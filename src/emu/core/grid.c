@@ -4,11 +4,16 @@
  * to do what orders clusters do so, one after another, and what all have stored gets to memory before.  Which clusters are
  * there and what each does follows from the seed alone.
  */
+#include "emu/core/grid.h"
+#include "emu/async/tma.h"
 #include "emu/core/counters.h"
 #include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/core/stall.h"
 #include "emu/core/trace.h"
+#include "emu/exec/system.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The machine: its memory, findings and counters; programs, whose variables lie in that memory. */
-#include "emu/core/emu.h"
+#include "emu/core/machine.h"
+#include "emu/memory/place.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Modifiers of an instruction: read by name, and none passed over in silence: each is in exec.def. */
-#include "emu/core/emu.h"
+#include "emu/core/decode.h"
 
 static bool has_word(const char *form, const char *word)
 {

@@ -10,6 +10,7 @@
  * loops are ended by the step limit.
  */
 #include "emu/core/stall.h"
+#include "emu/core/cluster.h"
 
 enum { ENOUGH = 4, ENOUGH_PARTED = 512 /* choices of groups, so that each one of a warp has been chosen */ };
 

@@ -3,7 +3,7 @@
 #ifndef CPTX_EMU_CORE_STALL_H
 #define CPTX_EMU_CORE_STALL_H
 
-#include "emu/core/emu.h"
+#include "emu/core/types.h"
 
 /* Between rounds in which no cluster has changed anything.  True: all warps wait, or go round for ever. */
 bool emu_cluster_stalls(emu_cluster *c);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "emu/core/trace.h"
-
+#include "emu/core/cluster.h"
 #include "emu/core/finding.h"
+#include "emu/core/grid.h"
+#include "emu/core/machine.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #ifndef CPTX_EMU_CORE_TRACE_H
 #define CPTX_EMU_CORE_TRACE_H
 
-#include "emu/core/emu.h"
+#include "emu/core/types.h"
 
 bool emu_trace_init(emu_cluster *c, uint64_t base); /* its time begins there; nothing, if nobody looks.  False: no memory */
 uint64_t emu_trace_now(const emu_cluster *c);       /* 0: nobody looks */

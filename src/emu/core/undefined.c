@@ -7,6 +7,7 @@
  * each bit of the result follows from one bit of each operand, which the table below promises of an instruction.
  */
 #include "emu/core/undefined.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

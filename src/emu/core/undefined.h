@@ -7,7 +7,7 @@
 #ifndef CPTX_EMU_CORE_UNDEFINED_H
 #define CPTX_EMU_CORE_UNDEFINED_H
 
-#include "emu/core/emu.h"
+#include "emu/core/warp.h"
 
 struct emu_hole {
 	uint32_t copied;        /* lanes in which the bits came with others, as padding does; nothing was calculated */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A warp: groups of lanes at the same place, which part at branches and come together again where they meet. */
+#include "emu/core/warp.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/core/undefined.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What looks at an instruction before it is executed: any number of watchers in front of one function. */
+#include "emu/tensor/tcgen05.h"
 #include "emu/tensor/wgmma.h"
 
 static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Atomic operations of threads on memory; fences. */
-#include "emu/exec/atomic.h"
-#include "emu/core/counters.h"
-#include "emu/exec/exec.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/counters.h"
+#include "emu/core/finding.h"
+#include "emu/exec/atomic.h"
+#include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 #include "emu/num/num.h"
 
 /* ---- one element ---- */

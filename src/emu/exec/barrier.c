@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Barriers of a CTA (bar, barrier) and of the cluster. */
-#include "emu/exec/exec.h"
+#include "emu/exec/barrier.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/finding.h"
+#include "emu/core/registers.h"
+#include "emu/exec/exec.h"
 
 enum { WAITING = 1 /* imm[0]: its threads wait */, POPC = 2, AND = 4, OR = 8 };
 

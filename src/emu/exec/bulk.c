@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cp.async.bulk without a tensor: loads, stores, copies in the cluster, reductions. */
 #include "emu/async/bulk.h"
-
+#include "emu/core/finding.h"
 #include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 enum { UNIT = 16 /* bytes that sizes and addresses are multiples of */ };
 

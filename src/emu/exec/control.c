@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Branches, calls, the end of threads. */
-#include "emu/exec/exec.h"
+#include "emu/async/bulk.h"
+#include "emu/core/finding.h"
 #include "emu/core/undefined.h"
+#include "emu/exec/exec.h"
+#include "emu/exec/system.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,9 @@
 #ifndef CPTX_EMU_EXEC_EXEC_H
 #define CPTX_EMU_EXEC_EXEC_H
 
-#include "emu/core/emu.h"
+#include "emu/core/cluster.h"
+#include "emu/core/decode.h"
+#include "emu/core/grid.h"
 
 #define EXEC(op, decoder, reads, idle) bool decoder(emu_decoder *d, emu_op *op_);
 #define LEFT_OUT(op, why)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Clusters that have not begun: clusterlaunchcontrol.  Registers of warps: setmaxnreg. */
-#include "emu/exec/exec.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/finding.h"
+#include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

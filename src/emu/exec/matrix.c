@@ -2,6 +2,8 @@
 /* ldmatrix, stmatrix, movmatrix: matrices between shared memory and fragments.  Lane i gives the address of row i, of 16
  * bytes. */
 #include "emu/core/counters.h"
+#include "emu/core/finding.h"
+#include "emu/memory/memory.h"
 #include "emu/tensor/fragment.h"
 
 enum { ROW_BYTES = 16, MOST_ROWS = 32, MOST_ELEMENTS = MOST_ROWS * ROW_BYTES };

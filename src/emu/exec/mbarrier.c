@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Instructions of mbarriers. */
-#include "emu/exec/exec.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/finding.h"
+#include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 enum { ARG_A = 1, ARG_B /* count, bytes, state, parity */ };
 enum { DROP = 1 /* imm[0] of arrivals */, NO_COMPLETE = 2, EXPECT = 4, PARITY = 1 /* of waits */ };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Miscellaneous: the stack of local memory, sleeping, what is for tools. */
+#include "emu/core/finding.h"
+#include "emu/core/registers.h"
 #include "emu/exec/exec.h"
 
 /* ---- the stack grows upward; a frame's own variables lie at its bottom, a return takes all of it away ---- */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* mma.sync, mma.sp, and wmma.mma: products of fragments of one warp. */
-#include "emu/tensor/fragment.h"
-
-#include "emu/tensor/dot.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
+#include "emu/core/registers.h"
 #include "emu/num/num.h"
+#include "emu/tensor/fragment.h"
 
 enum { MOST_A = 1024, MOST_B = 1024, MOST_D = 256 }; /* elements of an operand of one warp */
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Moves, loads and stores of threads, addresses. */
 #include "emu/core/counters.h"
+#include "emu/core/finding.h"
 #include "emu/core/stall.h"
-#include "emu/exec/row.h"
 #include "emu/core/undefined.h"
+#include "emu/exec/row.h"
+#include "emu/memory/memory.h"
 
 /* ---- mov ---- */
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Stores and reductions of threads that are done later: st.async, red.async; st.bulk. */
+#include "emu/async/mbarrier.h"
+#include "emu/core/finding.h"
 #include "emu/exec/atomic.h"
 #include "emu/exec/exec.h"
-#include "emu/async/mbarrier.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,9 @@
  * or, for loads, all lanes the same one.  What is out of the ordinary is left to the loops over lanes of exec/move.c, which
  * tell what is wrong.
  */
-#include "emu/core/counters.h"
 #include "emu/exec/row.h"
+#include "emu/core/counters.h"
+#include "emu/memory/memory.h"
 
 /* Whether lane l goes to the first address + l * stride, for a stride of 0 or `each`. */
 static bool in_a_row(const emu_warp *w, const emu_arg *a, uint32_t each, uint32_t *stride)

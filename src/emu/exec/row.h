@@ -3,6 +3,7 @@
 #ifndef CPTX_EMU_EXEC_ROW_H
 #define CPTX_EMU_EXEC_ROW_H
 
+#include "emu/core/registers.h"
 #include "emu/exec/exec.h"
 
 /* Of all 32 lanes, with defined addresses, not ordering anything; imm[0] and imm[1] as ld and st have them.  False: nothing

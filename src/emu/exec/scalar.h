@@ -8,6 +8,7 @@
 #ifndef CPTX_EMU_EXEC_SCALAR_H
 #define CPTX_EMU_EXEC_SCALAR_H
 
+#include "emu/core/registers.h"
 #include "emu/exec/exec.h"
 #include "emu/num/num.h"
 

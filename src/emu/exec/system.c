@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions that kernels call and the system defines: printf, assertions, memory. */
-#include "emu/exec/exec.h"
+#include "emu/exec/system.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/core/undefined.h"
+#include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Instructions of tensor copies. */
-#include "emu/exec/exec.h"
 #include "emu/async/tma.h"
+#include "emu/exec/exec.h"
+#include "emu/memory/memory.h"
 
 #include <assert.h>
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What the lanes of a warp do with one another: votes, matches, reductions, shuffles, elections, bar.warp.sync. */
+#include "emu/core/finding.h"
+#include "emu/core/registers.h"
+#include "emu/core/undefined.h"
 #include "emu/exec/exec.h"
 #include "emu/num/num.h"
-#include "emu/core/undefined.h"
 
 /*
  * Lanes meet by the masks that they name, wherever in the code they are: who comes first waits, and the group that comes

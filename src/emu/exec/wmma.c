@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wmma.load and wmma.store: matrices between memory and fragments.  Each lane moves its own elements; wmma.mma is in
  * exec/mma.c. */
+#include "emu/core/finding.h"
+#include "emu/memory/memory.h"
 #include "emu/tensor/fragment.h"
 
 typedef struct wmma {

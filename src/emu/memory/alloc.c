@@ -4,7 +4,9 @@
  * then from its beginning again, where nothing is: so an address that was freed stays free as long as can be, and who still
  * uses it is found.
  */
-#include "emu/core/emu.h"
+#include "emu/memory/alloc.h"
+#include "emu/core/machine.h"
+#include "emu/memory/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>

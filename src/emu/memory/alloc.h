@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Global memory: who has which of its addresses (alloc.c); part of emu.h. */
+/* Global memory: who has which of its addresses (alloc.c). */
 #ifndef CPTX_EMU_MEMORY_ALLOC_H
 #define CPTX_EMU_MEMORY_ALLOC_H
 
-#include <cptx/emu.h>
-
-typedef struct emu_machine emu_machine;
+#include "emu/core/types.h"
 
 /* A piece of global memory: an allocation, or a variable of a program. */
 typedef struct emu_alloc {

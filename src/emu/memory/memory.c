@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The memories: what an address leads to, and the bytes there. */
+#include "emu/memory/memory.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/core/undefined.h"
 
 /* ---- definedness ---- */

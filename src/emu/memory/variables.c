@@ -3,7 +3,9 @@
  * Where the static variables of shared memory lie, and those of a function in local memory: apart from one another, so that
  * what runs over the end of one is found and named.  Sizes that a program is told are those of variables side by side.
  */
-#include "emu/core/emu.h"
+#include "emu/memory/variables.h"
+#include "emu/core/cluster.h"
+#include "emu/core/grid.h"
 
 #include <stdio.h>
 

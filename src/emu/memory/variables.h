@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Static variables of a space, apart from one another (variables.c); part of emu.h. */
+/* Static variables of a space, apart from one another (variables.c). */
 #ifndef CPTX_EMU_MEMORY_VARIABLES_H
 #define CPTX_EMU_MEMORY_VARIABLES_H
 
-#include "ir/ir.h"
+#include "emu/core/types.h"
 
 typedef struct emu_named_place {
 	const char *name;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages of global memory that a cluster has written in this round: view.h. */
-#include "emu/core/emu.h"
+#include "emu/memory/view.h"
+#include "emu/memory/memory.h"
 
 #include <stdlib.h>
 

@@ -11,6 +11,8 @@
 #ifndef CPTX_EMU_MEMORY_VIEW_H
 #define CPTX_EMU_MEMORY_VIEW_H
 
+#include "emu/memory/place.h"
+
 enum { VIEW_PAGE = 1024 /* bytes */ };
 
 typedef struct emu_page {

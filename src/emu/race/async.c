@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Asynchronous operations: known to nobody until somebody has waited for them. */
+#include "emu/core/cluster.h"
+#include "emu/core/grid.h"
 #include "emu/race/wide.h"
 
 #include <stdlib.h>

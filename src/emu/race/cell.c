@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Words of memory: who wrote them last, who has read them since, and whether the next who comes knows of it. */
-#include "emu/race/wide.h"
-
+#include "emu/race/cell.h"
+#include "emu/core/cluster.h"
 #include "emu/core/finding.h"
+#include "emu/core/grid.h"
+#include "emu/race/wide.h"
 
 #include <stdlib.h>
 

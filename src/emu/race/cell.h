@@ -3,7 +3,7 @@
 #ifndef CPTX_EMU_RACE_CELL_H
 #define CPTX_EMU_RACE_CELL_H
 
-#include "emu/core/emu.h"
+#include "emu/race/race.h"
 
 enum {
 	CELL_BYTES = 15 /* of the word */,

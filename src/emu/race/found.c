@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What a race is called: both sides, with instruction, line and thread, and the place in memory. */
-#include "emu/race/cell.h"
-
+#include "emu/core/cluster.h"
 #include "emu/core/finding.h"
+#include "emu/core/grid.h"
+#include "emu/race/cell.h"
 
 void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offset)
 {

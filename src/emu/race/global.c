@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Global memory as a cluster sees it: words of the pages it used last, and a log of what it has touched, for comparison with
  * others. */
+#include "emu/core/cluster.h"
 #include "emu/race/wide.h"
 
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Clocks: what warps, barriers and locations in memory know. */
+#include "emu/race/race.h"
+#include "emu/core/cluster.h"
+#include "emu/core/grid.h"
+#include "emu/core/machine.h"
 #include "emu/race/wide.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Order and races: who has seen whose accesses.  emu.h includes it.
+ * Order and races: who has seen whose accesses.
  *
  * Agents are the warps of a cluster, and behind them what tells of the end of asynchronous work (an mbarrier, the groups of
  * a warp). Each counts epochs.  A clock says for every agent up to which epoch its accesses have been seen: those of all
@@ -16,6 +16,8 @@
  */
 #ifndef CPTX_EMU_RACE_RACE_H
 #define CPTX_EMU_RACE_RACE_H
+
+#include "emu/memory/place.h"
 
 typedef struct emu_seen {
 	uint32_t all;         /* of all lanes: up to this epoch */

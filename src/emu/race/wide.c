@@ -6,8 +6,10 @@
  * thread that releases has not seen of the others of its cluster stays in the log, for a later segment.
  */
 #include "emu/race/wide.h"
-
+#include "emu/core/cluster.h"
 #include "emu/core/finding.h"
+#include "emu/core/grid.h"
+#include "emu/core/machine.h"
 
 #include <stdlib.h>
 

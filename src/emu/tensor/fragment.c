@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Matrix operands in registers. */
 #include "emu/tensor/fragment.h"
-
+#include "emu/core/finding.h"
 #include "emu/core/undefined.h"
 
 #include <stdio.h>

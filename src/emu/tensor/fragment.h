@@ -3,8 +3,8 @@
 #ifndef CPTX_EMU_TENSOR_FRAGMENT_H
 #define CPTX_EMU_TENSOR_FRAGMENT_H
 
-#include "emu/tensor/dot.h"
 #include "emu/exec/exec.h"
+#include "emu/tensor/dot.h"
 
 #include <cptx/layout.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensor memory: allocation, the order of what touches it, tcgen05.commit and tcgen05.fence. */
 #include "emu/tensor/tcgen05.h"
-#include "emu/core/finding.h"
 #include "emu/async/mbarrier.h"
+#include "emu/core/finding.h"
+#include "emu/memory/memory.h"
 #include "emu/race/cell.h"
 
 #include <stdlib.h>

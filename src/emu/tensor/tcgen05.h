@@ -112,4 +112,10 @@ static inline void tmem_define(emu_tmem *t, uint32_t column, uint32_t lane, bool
 	*at = defined ? *at | bit : *at & ~bit;
 }
 
+void emu_tmem_free(emu_cta *cta);
+void emu_tmem_end(emu_cluster *c); /* the cluster is at its end: what is still allocated */
+void emu_tcgen05_free(emu_warp *w);
+/* Whether it touches registers that are being loaded; STEP_NEXT: it may be executed. */
+enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op);
+
 #endif

@@ -5,6 +5,8 @@
  * Taken for granted: with cta_group::2 each CTA of the pair copies from its own shared memory; row i of 4x256b goes to the
  * first lane of quarter i; a shift moves 8 columns, and leaves the first of the 32 rows as it is.
  */
+#include "emu/core/finding.h"
+#include "emu/memory/memory.h"
 #include "emu/tensor/tcgen05_mma.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands of tcgen05 in tensor memory, and in shared memory through descriptors. */
+#include "emu/core/finding.h"
+#include "emu/memory/memory.h"
 #include "emu/tensor/tcgen05_mma.h"
 
 /* ---- tensor memory ---- */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tcgen05.mma: decoding, operands and descriptors of an operation that a thread starts. */
-#include "emu/num/real.h"
 #include "emu/tensor/tcgen05_mma.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
+#include "emu/memory/memory.h"
+#include "emu/num/real.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tcgen05.ld, tcgen05.st, tcgen05.wait. */
 #include "emu/core/finding.h"
-#include "emu/tensor/fragment.h"
+#include "emu/memory/memory.h"
 #include "emu/num/num.h"
+#include "emu/tensor/fragment.h"
 #include "emu/tensor/tcgen05.h"
 
 #include <stdlib.h>

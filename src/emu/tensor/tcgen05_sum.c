@@ -7,6 +7,8 @@
  * with all columns of B, half of which are in each CTA; metadata lie in the lanes of the rows of D, whatever M is; a column
  * shift moves B and not the mask.
  */
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
 #include "emu/num/num.h"
 #include "emu/tensor/tcgen05_mma.h"
 

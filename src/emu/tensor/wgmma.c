@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* wgmma: when operations start and end, and which registers they use meanwhile. */
 #include "emu/tensor/wgmma.h"
+#include "emu/core/finding.h"
 #include "emu/tensor/wgmma_op.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #ifndef CPTX_EMU_TENSOR_WGMMA_H
 #define CPTX_EMU_TENSOR_WGMMA_H
 
-#include "emu/core/emu.h"
+#include "emu/core/types.h"
 
 void emu_wgmma_free(emu_warp *w);
 bool emu_is_wgmma(const emu_op *op); /* it looks itself at what is under way */

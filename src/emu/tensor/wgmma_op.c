@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* One operation of wgmma: operands from shared memory through descriptors, or A from registers, and the sums. */
 #include "emu/tensor/wgmma_op.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
+#include "emu/memory/memory.h"
 #include "emu/num/num.h"
 
 #include <stdlib.h>
