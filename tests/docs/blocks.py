@@ -197,6 +197,8 @@ with tempfile.TemporaryDirectory() as scratch:
     for path in [source / "README.md"] + sorted((source / "docs").glob("*.md")):
         if path.name == "instructions.md":  # made from the table, whose examples are assembled elsewhere
             continue
+        if path == source / "docs" / "README.md":  # a list of the guides, without commands
+            continue
         folder = pathlib.Path(scratch) / path.stem
         folder.mkdir()
         document(path, folder)
