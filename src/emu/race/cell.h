@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of race*.c: what a cluster keeps, and what words of memory remember. */
+/* Inside of emu/race: what a cluster keeps, and what words of memory remember. */
 #ifndef CPTX_EMU_RACE_CELL_H
 #define CPTX_EMU_RACE_CELL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of race*.c: global memory, and what clusters know of one another. */
+/* Inside of emu/race: global memory, and what clusters know of one another. */
 #ifndef CPTX_EMU_RACE_WIDE_H
 #define CPTX_EMU_RACE_WIDE_H
 
