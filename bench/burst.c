@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "burst.h"
 
-#include "gemm_check.h"
+#include "reference/gemm_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

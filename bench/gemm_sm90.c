@@ -16,7 +16,7 @@
 #include "burst.h"
 #include "cublas.h"
 #include "gemm_sizes.h"
-#include "number.h"
+#include "reference/number.h"
 
 #include <cptx/gemm.h>
 

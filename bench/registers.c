@@ -4,7 +4,7 @@
  * Of PTX for its own target by ptxas, or of a cubin.  Kernels that call functions stand apart: see bench/RESULTS.md.
  * It takes 0.2 to 0.4 s of user time a cubin, 92 % of it nvdisasm's, which needs as long for an empty kernel.
  */
-#include "tools/cptx/ptxas.h"
+#include "tools/cptx/cli/ptxas.h"
 
 #include <cptx/compile.h>
 #include <cptx/cubin.h>

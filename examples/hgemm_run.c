@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "hgemm_run.h"
 #include "hgemm_parts.h"
-#include "number.h"
+#include "reference/number.h"
 #include "show.h"
 
 #include <cptx/emu.h>

@@ -3,7 +3,7 @@
 #ifndef EXAMPLES_HGEMM_RUN_H
 #define EXAMPLES_HGEMM_RUN_H
 
-#include "gemm_check.h"
+#include "reference/gemm_check.h"
 #include "hgemm.h"
 
 typedef struct hgemm_case {

@@ -3,7 +3,7 @@
 #ifndef CPTX_TEST_ASK_H
 #define CPTX_TEST_ASK_H
 
-#include "ptxas.h"
+#include "cli/ptxas.h"
 
 #include <stdio.h>
 #include <stdlib.h>

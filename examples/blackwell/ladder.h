@@ -10,7 +10,7 @@
 #define BLACKWELL_LADDER_H
 
 #include <cptx/device.h>
-#include "gemm_check.h"
+#include "reference/gemm_check.h"
 #include <cptx/pipeline.h>
 #include <cptx/tmem.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The program of a rung: options, checks, the launch, every element against a reference in f64. */
-#include "number.h"
+#include "reference/number.h"
 #include "persistent.h"
 #include "show.h"
 

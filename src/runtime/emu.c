@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulator as a device: the calls of device_ops on a machine of src/emu.  All work is done when a call returns. */
-#include "emu/emu.h"
+#include "emu/core/finding.h"
+#include "emu/core/machine.h"
+#include "emu/memory/memory.h"
 #include "runtime/runtime.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -71,7 +71,7 @@ def there(need, env):
     """Whether this machine has what a command needs: a program, maybe of a version."""
     tool, _, wanted = need.partition(" ")
     path = None if need in never else shutil.which(tool, path=env["PATH"])
-    if tool == "nvdisasm" and not (build / "src/inspect/libcptx_cubin.so").exists():
+    if tool == "nvdisasm" and not (build / "libcptx_cubin.so").exists():
         path = None  # without the reader of cubins, cptx does not look at machine code
     return path is not None and f"release {wanted}" in version(path) if wanted else path is not None
 
@@ -196,6 +196,8 @@ with tempfile.TemporaryDirectory() as scratch:
         sys.exit(0)
     for path in [source / "README.md"] + sorted((source / "docs").glob("*.md")):
         if path.name == "instructions.md":  # made from the table, whose examples are assembled elsewhere
+            continue
+        if path == source / "docs" / "README.md":  # a list of the guides, without commands
             continue
         folder = pathlib.Path(scratch) / path.stem
         folder.mkdir()

@@ -41,12 +41,12 @@ link() {
 }
 parser='/src_parse_'
 emulator='/src_emu_|/src_runtime_emu\.c'
-kernels='/src_kernels_(gemm|walk)'
+kernels='/src_gemm_([^s]|sm)' # all but sizes.c
 to_c='/src_toc_'
 link whole '^$'
 link to_c "$to_c" src/toc/absent.c
-link kernels "$kernels" src/kernels/absent.c
+link kernels "$kernels" src/gemm/absent.c
 link emulator "$emulator" src/runtime/emu_absent.c
-link parser "$parser|$emulator|$kernels" src/parse/absent.c src/runtime/emu_absent.c src/kernels/absent.c
-link all "$parser|$emulator|$kernels|$to_c" src/parse/absent.c src/runtime/emu_absent.c src/kernels/absent.c src/toc/absent.c
+link parser "$parser|$emulator|$kernels" src/parse/absent.c src/runtime/emu_absent.c src/gemm/absent.c
+link all "$parser|$emulator|$kernels|$to_c" src/parse/absent.c src/runtime/emu_absent.c src/gemm/absent.c src/toc/absent.c
 finish

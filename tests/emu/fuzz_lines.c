@@ -3,7 +3,7 @@
  * go. */
 #include "fuzz_kernel.h"
 
-#include "emu/emu.h"
+#include "emu/core/decode.h"
 #include "ir/ir.h"
 
 #include <ctype.h>

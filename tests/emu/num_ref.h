@@ -3,7 +3,7 @@
 #ifndef NUM_REF_H
 #define NUM_REF_H
 
-#include "emu/num.h"
+#include "emu/num/num.h"
 #include "../test.h"
 
 #include <fenv.h>

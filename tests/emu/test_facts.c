@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bits that an H200 gave where the manual leaves a choice: h200_scalar.def by kernels, h200_dot.def by dot.c. */
-#include "emu/dot.h"
-#include "emu/num_real.h"
+#include "emu/tensor/dot.h"
+#include "emu/num/real.h"
 #include "trial.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "../table/cases.h"
 #include "../test.h"
 
-#include "emu/emu.h"
+#include "emu/core/decode.h"
 #include "ir/ir.h"
 
 enum { BATCH = 100, TEXT = 1 << 19, SAMPLE = 3 };
@@ -133,7 +133,7 @@ START_TEST(each_modifier_is_there)
 #define NO_EFFECT(field, why) #field,
 #define EXEC(op, decoder, reads, idle)
 	static const char *const unread[] = {
-#include "emu/exec.def"
+#include "emu/exec/exec.def"
 	};
 #undef EXEC
 #define EXEC(op, decoder, reads, idle) { CPTX_OP_##op, reads, idle },
@@ -143,7 +143,7 @@ START_TEST(each_modifier_is_there)
 		unsigned op;
 		const char *reads, *idle;
 	} rows[] = {
-#include "emu/exec.def"
+#include "emu/exec/exec.def"
 	};
 	bool used[ARRAY_LEN(unread)] = { 0 };
 	char list[256];

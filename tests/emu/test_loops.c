@@ -4,7 +4,7 @@
 
 #include "arch/arch.h"
 #include "device/operand.h"
-#include "emu/num.h"
+#include "emu/num/num.h"
 
 enum { LANES = 4096, BLOCK = 128 };
 static const struct num_mode plain, ftz = { .ftz = true }, rzi = { .rnd = CPTX_RZI };

@@ -3,7 +3,7 @@
  */
 #include "trial.h"
 
-#include "run_trace.h"
+#include "run/trace.h"
 
 #include <ctype.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
  */
 #include "examples.h"
 #include "hgemm_run.h"
-#include "number.h"
+#include "reference/number.h"
 
 #include "../test.h"
 

@@ -2,7 +2,7 @@
 /* The generators on a GPU: every element of every case against a reference.  Outputs are poisoned, inputs random. */
 #include "hgemm_run.h"
 #include "row_run.h"
-#include "gemm_check.h"
+#include "reference/gemm_check.h"
 #include "../test.h"
 
 static cptx_device *dev;

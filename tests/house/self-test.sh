@@ -32,7 +32,9 @@ put src/base/a.c '#include "base/base.h"
 static const char *s = "\"printf(1)"; static_assert(1, ""); void f(void) { cptx_exit(k); s = getenv("CPTX_KNOWN"); }'
 put src/emit/b.c '#include "arch/arch.h"
 #include <stdio.h>'
-put tools/x.c '#include "emit/emit.h"
+put tools/cptx/run/args.h ''
+put tools/cptx/x.c '#include "emit/emit.h"
+#include "run/args.h"
 int main(void) { printf("free to print"); }'
 python3 "$here/spdx.py" --add "$tree"
 report=$("$here/check.sh" "$tree") || :
@@ -40,24 +42,33 @@ expect "a clean tree" '^house: [0-9]+ passed, 0 failed'
 
 put src/emu/over.c '#include <cptx/emu.h>
 #include "runtime/runtime.h"'
+put src/emu/race/over.c '#include "emu/core/warp.h"
+#include "ir/ir.h"
+#include "gemm/tma/tma.h"'
 put src/base/up.c '
 #include "ir/ir.h"'
+put tools/cptx/up.c '#include "run/none.h"'
 put src/emit/side.c '#include "parse/parse.h"'
 put src/ir/device.c '#include <cptx/device.h>'
 put include/cptx/layout.h '#include <cptx/gemm.h>'
 put src/strange/x.c ''
-put src/kernels/k.c '#include "base/base.h"
-#include "ir/ir.h"'
+put src/gemm/sm90/k.c '#include "base/base.h"
+#include "ir/ir.h"
+#include "gemm/tma/tma.h"'
+put src/kit/k.c '#include "base/base.h"
+#include "ir/ir.h"
+#include "gemm/tma/tma.h"'
 put examples/e.c '#include "base/base.h"'
 put examples/own.h ''
 put examples/sub/f.c '#include "own.h"
-#include "number.h"
-#include "cli.h"
-#include "../tools/cptx/number.h"'
-put tools/cptx/number.h ''
-put tools/cptx/cli.h ''
-put tools/cptx/number.c '#include "number.h"
-#include "cli.h"
+#include "reference/number.h"
+#include "cli/cli.h"
+#include "../tools/cptx/reference/number.h"
+#include "reference/none.h"'
+put tools/cptx/reference/number.h ''
+put tools/cptx/cli/cli.h ''
+put tools/cptx/reference/number.c '#include "reference/number.h"
+#include "cli/cli.h"
 #include "base/base.h"'
 put bf16 'stray'
 put src/runtime/c.c '#include <cuda.h>'
@@ -80,7 +91,7 @@ extern "C" {
 CPTX_API cptx_val cptx_pipe_at(cptx_kernel *k, int i);
 CPTX_API int cptx_look(const cptx_kernel *k);
 void begin_(cptx_kernel *k, int i, int n);'
-put src/kernels/order.c 'static int plain(int x) { return x; }
+put src/gemm/order.c 'static int plain(int x) { return x; }
 static int hidden(gen *g)
 {
 	return plain(1) + cptx_neg(g->k, 2);
@@ -107,13 +118,17 @@ static void two(gen *g)
 report=$("$here/check.sh" "$tree") || :
 expect "an arrow that points up" '^    src/base/up.c:2: base may not include ir/ir.h$'
 expect "an emulator that knows the runtime" '^    src/emu/over.c:2: emu may not include runtime/runtime.h$'
+expect "an emulator that knows generators, two folders deep" '^    src/emu/race/over.c:3: emu may not include gemm/tma/tma.h$'
+expect "a header that the command does not have" '^    tools/cptx/up.c:1: tools may not include run/none.h$'
 expect "an arrow sideways" '^    src/emit/side.c:1: emit may not include parse/parse.h$'
 expect "a public header of a higher folder" '^    src/ir/device.c:1: ir may not include cptx/device.h$'
 expect "public headers among themselves" '^    include/cptx/layout.h:1: layout may not include cptx/gemm.h$'
 expect "an unknown folder" '^    src/strange/x.c:1: '
-expect "a kernel that goes behind the builder" '^    src/kernels/k.c:2:'
+expect "a kernel that goes behind the builder" '^    src/gemm/sm90/k.c:2:'
+expect "a part of kernels that does" '^    src/kit/k.c:2:'
+expect "a part of kernels that knows a generator" '^    src/kit/k.c:3: kit may not include'
 expect "an example that does" '^    examples/e.c:1:'
-for place in examples/sub/f.c:3 examples/sub/f.c:4 tools/cptx/number.c:2 tools/cptx/number.c:3; do
+for place in examples/sub/f.c:3 examples/sub/f.c:4 examples/sub/f.c:5 tools/cptx/reference/number.c:2 tools/cptx/reference/number.c:3; do
 	expect "one that does without a slash, or with dots" "^    $place:"
 done
 expect "a file without a licence" '^    src/base/up.c:1: no SPDX'
@@ -131,11 +146,11 @@ expect "a variable that is not ours" '^    src/base/env.c:1: OTHER '
 expect "a variable that another function asks for" '^    src/base/env.c:1: CPTX_HANDED_ON '
 expect "a described variable that nothing reads" '^    docs/environment.md:1: nothing reads CPTX_KNOWN$'
 for line in 8 11 13 16 17 22; do
-	expect "two calls that emit, in no order" "^    src/kernels/order.c:$line: "
+	expect "two calls that emit, in no order" "^    src/gemm/order.c:$line: "
 done
 expect "the count" '^house: [01] passed, 12 failed'
-for place in src/kernels/k.c:1 examples/sub/f.c:1 examples/sub/f.c:2 tools/cptx/number.c:1 src/emu/over.c:1 src/kernels/order.c:4 src/kernels/order.c:9 src/kernels/order.c:1[024589] \
-	src/kernels/order.c:2[013-9]; do
+for place in src/gemm/sm90/k.c:1 src/gemm/sm90/k.c:3 src/kit/k.c:1 examples/sub/f.c:1 examples/sub/f.c:2 tools/cptx/reference/number.c:1 src/emu/over.c:1 \
+	src/emu/race/over.c:1 src/emu/race/over.c:2 src/gemm/order.c:4 src/gemm/order.c:9 src/gemm/order.c:1[024589] src/gemm/order.c:2[013-9]; do
 	if printf '%s\n' "$report" | grep -v 'no SPDX' | grep -q "$place:"; then
 		failed=$((failed + 1))
 		echo "FAIL  $place is allowed"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Alignments of short random sequences have the most equal pairs that there can be; of long ones, they end. */
-#include "align.h"
+#include "inspect/align.h"
 
 #include "../test.h"
 

@@ -38,7 +38,7 @@ status() { # status N COMMAND...
 CPTX_PTXAS=/nowhere "$cptx" inspect "$dir/gemm.ptx" >"$dir/estimate" 2>&1
 ok "an estimate says so" has 'registers .*[0-9]+ \(estimate\)' "$dir/estimate"
 ok "and why" has 'note: .*no ptxas' "$dir/estimate"
-ok "the hottest loop is known by its C line" has 'hottest loop .*gemm_sm90.c:[0-9]+ .*[1-9][0-9]* of its [0-9]+ instructions are tensor' "$dir/estimate"
+ok "the hottest loop is known by its C line" has 'hottest loop .*sm90/gemm.c:[0-9]+ .*[1-9][0-9]* of its [0-9]+ instructions are tensor' "$dir/estimate"
 ok "the stages of its ring" has 'shared_0\+0, 4 stages of 1 arrival; expect in line [0-9]+; copy in line [0-9]+, [0-9]+; wait in line [0-9]+, [0-9]+$' "$dir/estimate"
 ok "and who gives them back" has 'shared_0\+32, 4 stages of 2 arrivals; arrive in line [0-9]+, [0-9]+; wait in line' "$dir/estimate"
 ok "no file" status 1 "$cptx" inspect "$dir/none.ptx"
@@ -243,7 +243,7 @@ if [ -x "$ptxas" ]; then
 		ok "a cubin" has "registers +$registers, spills: only ptxas" "$dir/cubin"
 		CPTX_NVDISASM=/nowhere CPTX_CUOBJDUMP=/nowhere PATH=/usr/bin:/bin "$cptx" inspect --json "$dir/gemm.ptx" >"$dir/bare.json"
 		ok "registers alive and stalls are known without a disassembler" has '^\[[0-9]+,[0-9]+,[0-9]+,"",[1-9][0-9]*,[1-9][0-9]*,\[[0-9]+' "$dir/bare.json"
-		ok "the most alive, of those taken" has "most alive +[1-9][0-9]+ registers of the $registers at .*gemm_sm90[a-z_]*.c:[0-9]+ .*, 0x[0-9a-f]{4} of the machine code" "$dir/report"
+		ok "the most alive, of those taken" has "most alive +[1-9][0-9]+ registers of the $registers at .*sm90/[a-z]+\.c:[0-9]+ .*, 0x[0-9a-f]{4} of the machine code" "$dir/report"
 		ok "and no estimate" status 1 grep 'estimate' "$dir/report"
 		ok "a function elsewhere" status 0 "$cptx" inspect "$corpus/ptx/print_assert.sm_75.O3.ptx"
 		ok "leaves it unknown" has 'in the machine code +registers alive in .* are not known: a function that is not in this section is called at 0x' "$dir/out"
@@ -252,7 +252,7 @@ if [ -x "$ptxas" ]; then
 	fi
 	sed 's/setmaxnreg.dec.*/&/; s/^\.reqntid.*//; s/^\.minnctapersm.*//' "$dir/gemm.ptx" >"$dir/open.ptx"
 	"$cptx" inspect "$dir/open.ptx" >"$dir/remark" 2>&1
-	ok "a remark on its C line" has "gemm_sm90.c:[0-9]+ .*concern: .*'setmaxnreg' ignored" "$dir/remark"
+	ok "a remark on its C line" has "sm90/gemm.c:[0-9]+ .*concern: .*'setmaxnreg' ignored" "$dir/remark"
 	ok "and what to do" has 'give the kernel .maxnreg, or .maxntid' "$dir/remark"
 else
 	skip "what ptxas says: ptxas"
@@ -277,8 +277,8 @@ if [ -n "$chromium" ]; then
 		ok "the page runs ($theme)" has 'data-ready="[0-9]+ ms"' "$dir/dom"
 		ok "its theme is $theme" has "data-theme=\"$theme\"" "$dir/dom"
 		ok "the hottest loop is marked ($theme)" has 'class="row hot' "$dir/dom"
-		ok "with its C line ($theme)" has 'id="hottest".*gemm_sm90.c:[0-9]+, PTX line' "$dir/dom"
-		ok "the stages of the ring ($theme)" has 'id="stages".*class="ring".*4 stages, 1 arrival each; expects as many bytes as the kernel counts in <a>gemm_sm90.c:' "$dir/dom"
+		ok "with its C line ($theme)" has 'id="hottest".*sm90/gemm.c:[0-9]+, PTX line' "$dir/dom"
+		ok "the stages of the ring ($theme)" has 'id="stages".*class="ring".*4 stages, 1 arrival each; expects as many bytes as the kernel counts in <a>sm90/gemm.c:' "$dir/dom"
 		ok "and where they lie ($theme)" has 'id="smem".*49152 to 65535: copy 1 of stage 1' "$dir/dom"
 		ok "stalls ($theme)" has 'id="stallsmost">blue: cycles .*\([1-9][0-9]* in all\)' "$dir/dom"
 		grep -o 'data-ready="[^"]*"' "$dir/dom"

@@ -4,7 +4,7 @@
 #define GEMM_DRAW_H
 
 #include "gemm_trial.h"
-#include "number.h"
+#include "reference/number.h"
 
 static inline uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)((number_random(s) >> 33) % n); }
 #define ONE_OF(s, ...) ((uint32_t[]){ __VA_ARGS__ })[below(s, sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))]

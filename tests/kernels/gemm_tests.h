@@ -5,7 +5,7 @@
 
 #include "../test.h"
 #include "gemm_trial.h"
-#include "number.h"
+#include "reference/number.h"
 
 #include <cptx/emu.h>
 

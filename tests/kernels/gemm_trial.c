@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "gemm_trial.h"
-#include "number.h"
+#include "reference/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>

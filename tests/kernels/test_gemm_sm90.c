@@ -2,7 +2,7 @@
 /* The sm_90a GEMM: on a GPU that has wgmma, else on the emulator. */
 #include "gemm_draw.h"
 #include "gemm_tests.h"
-#include "ptxas.h"
+#include "cli/ptxas.h"
 
 static const char *const targets[] = { "sm_90a", "sm_90a" };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* src/kernels/walk.c: every tile once, groups as said, and numbers that 32 bits do not hold. */
+/* src/gemm/walk.c: every tile once, groups as said, and numbers that 32 bits do not hold. */
 #include "../test.h"
 
-#include "../../src/kernels/gemm_tma.h"
-#include "../../src/kernels/walk.h"
+#include "../../src/gemm/tma/tma.h"
+#include "../../src/gemm/walk.h"
 
 #include <cptx/device.h>
 

@@ -191,9 +191,10 @@ static void prepare(void)
 		!run("for f in expected cases judge relax shape spell trial; do [ $f = expected ] && p=test_ || p=; "
 	         "%s %s -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -DTABLE_DIR='\"%s/tests/table\"' -I'%s/src' "
 	         "-I'%s/include' -I'%s/include' -I'%s/tests' -I'%s/tools/cptx' -c '%s/tests/table/'$p$f.c || exit 1; done; "
-	         "%s %s -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -I'%s/src' -I'%s/include' -I'%s/include' -c "
-	         "'%s/tools/cptx/ptxas.c'",
-	         cc, flags, source, source, source, build, source, source, source, cc, flags, source, source, build, source),
+	         "%s %s -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -I'%s/src' -I'%s/include' -I'%s/include' "
+	         "-I'%s/tools/cptx' -c '%s/tools/cptx/cli/ptxas.c'",
+	         cc, flags, source, source, source, build, source, source, source, cc, flags, source, source, build, source,
+	         source),
 		"%s", said());
 }
 

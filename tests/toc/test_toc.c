@@ -6,7 +6,7 @@
 #include "../test.h"
 
 #include <cptx/cptx.h>
-#include <ptxas.h>
+#include "cli/ptxas.h"
 
 #include <dirent.h>
 #include <elf.h>

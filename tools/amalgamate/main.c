@@ -179,7 +179,7 @@ static void save(const char *path, const text *t)
 		die("cannot write %s", path);
 }
 
-/* "src/emu/race.c" is "_emu_race" behind its names. */
+/* "src/emu/race/race.c" is "_emu_race" behind its names. */
 static void suffix_of(char *to, size_t room, const char *path)
 {
 	const char *at = strstr(path, "src/");

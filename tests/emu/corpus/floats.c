@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Floating point: half, bf16, single, double, and formats of 4 to 8 bits. */
-#include "number.h"
+#include "reference/number.h"
 #include "run.h"
 
 #include "../matrix_forms.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Matrix products: wmma, mma.sync, wgmma, tcgen05. */
-#include "number.h"
+#include "reference/number.h"
 #include "run.h"
 
 #define UNUSED (void)got

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run.h"
 
-#include "number.h"
+#include "reference/number.h"
 
 #include <dirent.h>
 

@@ -7,7 +7,7 @@
 #include <cptx/emu.h>
 
 #include "../../test.h"
-#include "run_args.h"
+#include "run/args.h"
 
 #include <math.h>
 

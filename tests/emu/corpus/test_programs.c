@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels as their authors write them (tests/corpus/programs): right results and no finding, whatever the schedule. */
-#include "number.h"
+#include "reference/number.h"
 #include "run.h"
 
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How far apart results may be: approximations have bounds in the manual, all else is the same bit by bit. */
 #include "case.h"
-#include "emu/num.h"
+#include "emu/num/num.h"
 
 /* What the manual promises of a result: within abs + rel * |it| + ulp units of its last place, for |a| below `below`. */
 struct promise {

@@ -2,9 +2,9 @@
 /*
  * The emulator's matrix instructions against a GPU: for every form of mma, wmma, wgmma, ldmatrix, stmatrix and movmatrix
  * that sm_90a has, kernels with operands of all kinds: small integers, similar and wild exponents, zeros, cancellation, any
- * bits.  Results must be the same bit by bit where the order of sums is known (emu/dot.h); those of floating point with a
- * sparse A, where it is not, within a bound that follows from the format.  mma.m8n8k4 of f16 is left out: what ptxas makes
- * of it for sm_80 and later is no product of matrices.
+ * bits.  Results must be the same bit by bit where the order of sums is known (emu/tensor/dot.h); those of floating point
+ * with a sparse A, where it is not, within a bound that follows from the format.  mma.m8n8k4 of f16 is left out: what ptxas
+ * makes of it for sm_80 and later is no product of matrices.
  *
  *     matrix_vs_gpu [--device NAME] [--cases N] [--seed N] [--show N] [--only TEXT]
  *

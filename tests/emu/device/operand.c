@@ -2,7 +2,7 @@
 #include "operand.h"
 
 #include "arch/arch.h"
-#include "emu/num.h"
+#include "emu/num/num.h"
 
 uint64_t draw(source *s)
 {

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine: its memory, findings and counters; programs, whose variables lie in that memory. */
+#include "emu/core/machine.h"
+#include "emu/memory/place.h"
+
+#include <stdlib.h>
+
+emu_machine *emu_machine_new(const cptx_target *target, const cptx_emu_opt *opt)
+{
+	static const cptx_emu_opt defaults = { 0 };
+	emu_machine *m = NEW(emu_machine);
+
+	if (!m)
+		return NULL;
+	m->target = target;
+	m->opt = opt ? *opt : defaults;
+	m->sms = m->opt.sms ? m->opt.sms : target->compute_capability / 10 == 9 ? 132 : 148;
+	if (!m->opt.step_limit)
+		m->opt.step_limit = UINT64_C(100000000000);
+	if (!m->opt.most_findings)
+		m->opt.most_findings = 100;
+	arena_init(&m->text, NULL);
+	m->profile_since = 1;
+	emu_memory_init(m);
+	return m;
+}
+
+void emu_machine_free(emu_machine *m)
+{
+	if (!m)
+		return;
+	emu_memory_free(m);
+	free(m->finding);
+	free(m->profile);
+	arena_free(&m->text);
+	free(m);
+}
+
+/* ---- variables of a program ---- */
+
+static uint64_t address_of(const emu_program *p, const cptx_val *v)
+{
+	if (v->kind == CPTX_VAL_FUNC)
+		return emu_function_at(p->module->body[v->id - 1]);
+	return v->id >= MODULE_SYM ? p->sym_at[v->id - MODULE_SYM] + (uint64_t)(int64_t)v->offset : 0;
+}
+
+static uint64_t masked(uint64_t address, uint64_t mask)
+{
+	return mask ? (address & mask) >> __builtin_ctzll(mask) : address;
+}
+
+static void initialise(const emu_program *p, const ir_sym *s, uint64_t at)
+{
+	emu_alloc *a = emu_alloc_find(p->machine, at);
+	size_t each = arch_types[s->elem].bits / 8;
+
+	if (s->init)
+		memcpy(a->p, s->init, MIN((size_t)s->ninit * each, (size_t)s->size));
+	for (uint32_t i = 0; i < s->nreloc; i++) {
+		uint64_t v = masked(address_of(p, &s->reloc[i].to), s->reloc[i].mask);
+		if ((s->reloc[i].index + 1) * each <= s->size)
+			memcpy(a->p + s->reloc[i].index * each, &v, each);
+	}
+	a->is_const = s->space == CPTX_CONST;
+}
+
+static bool in_memory(const ir_sym *s)
+{
+	return (s->space == CPTX_GLOBAL || s->space == CPTX_CONST) && !s->is_param && !s->removed;
+}
+
+static bool place(emu_program *p, const ir_sym *s, uint64_t *where, cptx_site at, cptx_error *err)
+{
+	if (!in_memory(s))
+		return true;
+	*where = emu_alloc_new(p->machine, MAX(s->size, 1u), s->align, s->name, true);
+	return *where || error_set(err, CPTX_E_MEMORY, at, "no %llu bytes of memory for variable %s",
+	                           (unsigned long long)s->size, s->name);
+}
+
+/* Addresses first: initialisers name variables behind them. */
+static bool place_variables(emu_program *p, cptx_site site, cptx_error *err)
+{
+	const cptx_module *m = p->module;
+
+	p->sym_at = ARENA_ZEROED(&p->a, uint64_t, m->nsym + 1);
+	p->own_at = ARENA_ZEROED(&p->a, uint64_t *, m->nbody + 1);
+	if (!p->sym_at || !p->own_at)
+		return error_set(err, CPTX_E_MEMORY, site, "out of memory");
+	for (size_t i = 0; i < m->nsym; i++)
+		if (!place(p, m->sym[i], &p->sym_at[i], site, err))
+			return false;
+	for (const cptx_kernel *k = m->first; k; k = k->next) {
+		uint64_t *at = p->own_at[k->number - 1] = ARENA_ZEROED(&p->a, uint64_t, k->nsym + 1);
+		if (!at)
+			return error_set(err, CPTX_E_MEMORY, site, "out of memory");
+		for (size_t i = 0; i < k->nsym; i++)
+			if (!place(p, k->sym[i], &at[i], site, err))
+				return false;
+	}
+	return true;
+}
+
+static void initialise_variables(const emu_program *p)
+{
+	const cptx_module *m = p->module;
+
+	for (size_t i = 0; i < m->nsym; i++)
+		if (p->sym_at[i])
+			initialise(p, m->sym[i], p->sym_at[i]);
+	for (const cptx_kernel *k = m->first; k; k = k->next)
+		for (size_t i = 0; i < k->nsym; i++)
+			if (p->own_at[k->number - 1][i])
+				initialise(p, k->sym[i], p->own_at[k->number - 1][i]);
+}
+
+emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx, cptx_site at, cptx_error *err)
+{
+	emu_program *p = NEW(emu_program);
+
+	if (!p) {
+		error_set(err, CPTX_E_MEMORY, at, "out of memory");
+		cptx_module_destroy(parsed);
+		cptx_ptx_destroy(ptx);
+		return NULL;
+	}
+	*p = (emu_program){ .machine = m, .module = parsed, .ptx = ptx };
+	arena_init(&p->a, NULL);
+	if (place_variables(p, at, err)) {
+		initialise_variables(p);
+		return p;
+	}
+	emu_program_free(p);
+	return NULL;
+}
+
+void emu_program_free(emu_program *p)
+{
+	if (!p)
+		return;
+	for (size_t b = 0; p->own_at && b < p->module->nbody; b++)
+		for (size_t i = 0; p->own_at[b] && i < p->module->body[b]->nsym; i++)
+			if (p->own_at[b][i])
+				emu_alloc_free(p->machine, p->own_at[b][i]);
+	for (size_t i = 0; p->sym_at && i < p->module->nsym; i++)
+		if (p->sym_at[i])
+			emu_alloc_free(p->machine, p->sym_at[i]);
+	cptx_module_destroy(p->module);
+	cptx_ptx_destroy(p->ptx);
+	arena_free(&p->a);
+	free(p);
+}
+
+static bool has_address(const cptx_module *m, uint32_t sym, const void *program)
+{
+	(void)m;
+	return ((const emu_program *)program)->sym_at[sym] != 0;
+}
+
+uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *size)
+{
+	uint32_t i = ir_global_named(p->module, NAMED_GLOBAL, name, has_address, p);
+
+	if (i == IR_NONE)
+		return 0;
+	*size = p->module->sym[i]->size;
+	return p->sym_at[i];
+}

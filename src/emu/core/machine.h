@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Emulated devices and the programs that they have; src/runtime makes a device of it (machine.c). */
+#ifndef CPTX_EMU_CORE_MACHINE_H
+#define CPTX_EMU_CORE_MACHINE_H
+
+#include "emu/memory/alloc.h"
+
+/* A finding that the machine keeps. */
+typedef struct emu_kept {
+	cptx_emu_finding f;            /* the count goes on */
+	const cptx_emu_finding *given; /* as callers last got it */
+	const emu_op *op;              /* that was executed; NULL: a call of the host program was wrong */
+} emu_kept;
+
+struct emu_machine {
+	const cptx_target *target;
+	uint32_t sms; /* that %nsmid tells */
+	cptx_emu_opt opt;
+	emu_alloc **alloc; /* by address */
+	size_t nalloc, cap_alloc;
+	uint64_t next_at, bytes, heap /* bytes that malloc in kernels has given */;
+	emu_freed *freed; /* the latest, in a ring */
+	uint64_t nfreed;  /* ever */
+	size_t nclosed;   /* of alloc: freed, but still there */
+	bool again;       /* addresses that were freed are given again */
+	bool running;     /* a launch is under way, in the thread that holds the device's lock */
+	emu_kept *finding;
+	size_t nfinding, cap_finding, nwarning;
+	arena text; /* of findings */
+	uint64_t launches;
+	bool broken; /* a launch faulted: as on a GPU, nothing more can be launched */
+	cptx_emu_counters counters;
+	cptx_emu_profile *profile;
+	size_t nprofile;
+	uint64_t profile_since; /* counts clearings, from 1 on */
+};
+
+struct emu_program {
+	emu_machine *machine;
+	cptx_module *module;
+	cptx_ptx *ptx; /* of a built module: where its lines come from */
+	arena a;
+	emu_image **image; /* of each body, by number - 1; NULL: not yet */
+	uint64_t *sym_at;  /* addresses of global and constant variables, by id */
+	uint64_t **own_at; /* of those declared in bodies, by number of the body and id */
+};
+
+emu_machine *emu_machine_new(const cptx_target *target, const cptx_emu_opt *opt);
+void emu_machine_free(emu_machine *m);
+/* Takes the module and the text over, also where it fails. */
+emu_program *emu_program_new(emu_machine *m, cptx_module *parsed, cptx_ptx *ptx, cptx_site at, cptx_error *err);
+void emu_program_free(emu_program *p);
+uint64_t emu_program_variable(const emu_program *p, const char *name, uint64_t *size); /* its address, or 0 */
+/* Decoded; NULL with an error. */
+emu_image *emu_program_image(emu_program *p, const char *kernel, cptx_site at, cptx_error *err);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
+#include "gemm/tma/tma.h"
+
+#include <stdio.h>
+
+static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
+enum { SYNC = 1, SCALED = 2, WGMMA = 4, TCGEN05 = 8, BY_TMA = SCALED | WGMMA | TCGEN05 }; /* sets of these */
+
+#define RULE(ok, ...)                                                                                                       \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm: " __VA_ARGS__);                                               \
+	while (0)
+
+static unsigned number_of(const cptx_gemm_opt *o)
+{
+	return o->mma == CPTX_GEMM_SYNC ? o->scale != CPTX_TYPE_NONE : (unsigned)o->mma + 1;
+}
+
+/* With what is left to us filled in. */
+static cptx_gemm_opt completed(const cptx_gemm_opt *opt)
+{
+	cptx_gemm_opt o = *opt;
+
+	o.group = o.group || o.mma == CPTX_GEMM_WGMMA ? o.group : 16;
+	o.name = o.name ? o.name : "gemm";
+	return o;
+}
+
+/* ---- rules ---- */
+
+/* Why kernels have no such option. */
+static const char one_kind[] = "there types alone say the kind, and none has scale factors";
+static const char by_warps[] = "there the instruction says which warps compute what";
+static const char no_multicast[] = "there copies do not multicast to a cluster, or slowly";
+static const char as_small[] = "there both sides of a tile can be as small";
+static const char no_tmem[] = "there is no tensor memory";
+static const char plain[] = "that one is plain: A, B, D and their sizes";
+
+/* Options that are not those of all. */
+static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
+{
+	const struct {
+		const char *name;
+		bool asked;
+		unsigned of;
+		const char *why;
+	} all[] = {
+		{ "kind", o->kind != 0, SCALED | TCGEN05, one_kind },
+		{ "scale", o->scale != CPTX_TYPE_NONE, SCALED | TCGEN05, one_kind },
+		{ "a_m_major", o->a_m_major, BY_TMA, plain },
+		{ "b_n_major", o->b_n_major, BY_TMA, plain },
+		{ "warps_m", o->warps_m != 0, SYNC | SCALED, by_warps },
+		{ "warps_n", o->warps_n != 0, SYNC | SCALED, by_warps },
+		{ "cluster_m", o->cluster_m > 1, WGMMA | TCGEN05, no_multicast },
+		{ "cluster_n", o->cluster_n > 1, WGMMA | TCGEN05, no_multicast },
+		{ "per_sm", o->per_sm > 1, BY_TMA, plain },
+		{ "swap", o->swap, WGMMA | TCGEN05, as_small },
+		{ "a_tmem", o->a_tmem, TCGEN05, no_tmem },
+		{ "stream_k", o->stream_k, BY_TMA, plain },
+		{ "grouped", o->grouped, BY_TMA, plain },
+		{ "timeline", o->timeline != 0, BY_TMA, plain },
+		{ "batched", o->batched, BY_TMA, plain },
+		{ "alpha", o->alpha, BY_TMA, plain },
+		{ "beta", o->beta, BY_TMA, plain },
+		{ "bias", o->bias, BY_TMA, plain },
+		{ "epilogue", o->epilogue != NULL, BY_TMA, plain },
+	};
+	unsigned is = number_of(o);
+	char of[120] = "";
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (!all[i].asked || all[i].of >> is & 1)
+			continue;
+		for (unsigned g = 0; g < ARRAY_LEN(generators); g++)
+			if (all[i].of >> g & 1)
+				snprintf(of + strlen(of), sizeof of - strlen(of), "%s%s", *of ? ", of " : "", generators[g]->by);
+		RULE(false, ".%s is an option of %s; this kernel is by %s: %s", all[i].name, of, generators[is]->by, all[i].why);
+	}
+	return true;
+}
+
+static bool check_target(const gemm_generator *g, const cptx_target *t, cptx_error *err)
+{
+	char own[32];
+
+	if (!t || !g->op || cptx_form_on_target(g->op, 0, t))
+		return true;
+	snprintf(own, sizeof own, "%sa", t->name);
+	const cptx_target *a = cptx_target_find(own);
+	bool has = a && cptx_form_on_target(g->op, 0, a);
+	return error_set(err, CPTX_E_TARGET, NOWHERE, "gemm for %s: %s has no %s; %s. Instead: %s", g->target, t->name, g->by,
+	                 g->where, has ? own : cptx_gemm_mma_name(cptx_gemm_mma_of(t)));
+}
+
+/* Of a kernel without tensor maps A, B and D are pointers. */
+static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm_plan *plan)
+{
+	uint32_t maps = g->describe ? g->describe(o).maps : MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D);
+
+	for (int i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
+		if (maps & MAP(i))
+			plan->map[plan->maps++] = (enum cptx_gemm_map)i;
+}
+
+static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	RULE(o, "no options were given (NULL)");
+	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
+	const char *lacks = o->a == CPTX_TYPE_NONE     ? "a"
+	                    : o->b == CPTX_TYPE_NONE   ? "b"
+	                    : o->out == CPTX_TYPE_NONE ? "out"
+	                                               : NULL;
+	RULE(!lacks, ".%s is not given; .a, .b and .out are types, as CPTX_BF16; cptx_gemm_default has options to begin with",
+	     lacks);
+	const gemm_generator *g = generators[number_of(o)];
+	cptx_gemm_plan here = { 0 };
+	if (o->name && !cptx_name_check("kernel", o->name, err))
+		return false;
+	if (!check_fits(o, err) || !check_target(g, target, err) || !g->check(o, target, &here, err))
+		return false;
+	if (o->bk && o->bk != here.bk)
+		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for %s: tile K = %u; with %s%s it is %u, 128 bytes", g->target,
+		                 o->bk, here.columns || here.vec ? "kind " : ".",
+		                 here.columns || here.vec ? cptx_tcgen05_kind_name(here.kind) : cptx_type_name(o->a), here.bk);
+	list_maps(g, o, &here);
+	*plan = here;
+	return true;
+}
+
+bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	cptx_gemm_plan here;
+
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	return check_options(o, target, plan ? plan : &here, err);
+}
+
+bool cptx_gemm_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                             cptx_error *err)
+{
+	cptx_gemm_plan here;
+
+	if (!cptx_gemm_check(o, NULL, &here, err))
+		return false;
+	RULE(p, "no problem was given (NULL)");
+	const gemm_generator *g = generators[number_of(o)];
+	if (!g->describe) {
+		if (!gemm_sm80_check_problem(o, p, sms, &here, err))
+			return false;
+	} else {
+		tma_gemm t = g->describe(o);
+		if (!tma_gemm_check_problem(&t, p, sms, &here, err))
+			return false;
+	}
+	if (plan)
+		*plan = here;
+	return true;
+}
+
+/* ---- kernels and launches ---- */
+
+cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err)
+{
+	if (!cptx_gemm_check(opt, NULL, NULL, err))
+		return NULL;
+	cptx_gemm_opt o = completed(opt);
+	cptx_kernel *k = generators[number_of(&o)]->build(m, &o);
+	const cptx_error *e = cptx_module_error(m);
+	if (e && err)
+		*err = *e;
+	return e ? NULL : k;
+}
+
+bool cptx_gemm_maps(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cptx_tensor_map_opt map[CPTX_GEMM_MAPS],
+                    cptx_error *err)
+{
+	if (!cptx_gemm_check_problem(o, p, 1, NULL, err))
+		return false;
+	const gemm_generator *g = generators[number_of(o)];
+	RULE(map, "no room for the maps was given (NULL)");
+	RULE(g->describe, "kernels by mma.sync without scale factors take no tensor maps");
+	tma_gemm t = g->describe(o);
+	return tma_gemm_maps(&t, p, map, err);
+}
+
+static bool check_launch(const cptx_program *program, const cptx_device *dev, cptx_error *err)
+{
+	RULE(dev, "the device is NULL");
+	RULE(program, "the program is NULL");
+	return true;
+}
+
+cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
+                              const cptx_gemm_problem *p, cptx_error *err)
+{
+	cptx_gemm_plan plan;
+
+	if (!check_launch(program, dev, err))
+		return NULL;
+	if (opt && opt->grouped) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the kernel takes a list of problems: cptx_gemm_launch_grouped");
+		return NULL;
+	}
+	if (!cptx_gemm_check_problem(opt, p, cptx_device_get_info(dev)->sms, &plan, err))
+		return NULL;
+	cptx_gemm_opt o = completed(opt);
+	const gemm_generator *g = generators[number_of(&o)];
+	if (!g->describe)
+		return gemm_sm80_launch(&o, &plan, program, dev, p, err);
+	tma_gemm t = g->describe(&o);
+	return tma_gemm_launch(&t, &plan, program, dev, p, 0, 0, err);
+}
+
+cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
+                                      const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
+{
+	cptx_gemm_plan plan;
+
+	if (!check_launch(program, dev, err) || !cptx_gemm_check(opt, NULL, &plan, err))
+		return NULL;
+	if (!opt->grouped) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the kernel takes one problem; .grouped makes it take a list");
+		return NULL;
+	}
+	cptx_gemm_opt o = completed(opt);
+	tma_gemm t = generators[number_of(&o)]->describe(&o);
+	return tma_gemm_launch_list(&t, &plan, program, dev, p, n, table, err);
+}
+
+/* ---- choices ---- */
+
+static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
+{
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	RULE(opt, "no options were given (NULL)");
+	RULE(x->choices && x->room, "there is no room for choices");
+	RULE((unsigned)opt->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)opt->mma);
+	RULE(generators[number_of(opt)]->search,
+	     "there is no model of mma.sync without scale factors; cptx_gemm_default has its tuned shape");
+	return true;
+}
+
+size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,
+                      size_t room, cptx_error *err)
+{
+	gemm_pick x = { .choices = choices, .room = room, .p = p, .sms = given(sms) };
+
+	if (!can_pick(opt, &x, err))
+		return 0;
+	const gemm_generator *g = generators[number_of(opt)];
+	cptx_gemm_opt o = *opt;
+	/* what no shape can mend is said of the simplest one */
+	g->simplest(&o);
+	if (cptx_gemm_check_problem(&o, p, sms, NULL, err))
+		g->search(&x, o);
+	return x.n;
+}

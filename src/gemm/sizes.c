@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What is computed for a GEMM and cannot fail: there in every build, as there is no way to say that it is left out. */
+#include "gemm/tma/tma.h"
+
+enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *t)
+{
+	return t && cptx_form_on_target(CPTX_OP_TCGEN05_MMA, 0, t)       ? CPTX_GEMM_TCGEN05
+	       : t && cptx_form_on_target(CPTX_OP_WGMMA_MMA_ASYNC, 0, t) ? CPTX_GEMM_WGMMA
+	                                                                 : CPTX_GEMM_SYNC;
+}
+
+const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
+{
+	static const char *const names[] = { "mma.sync", "wgmma", "tcgen05" };
+
+	return (unsigned)mma < ARRAY_LEN(names) ? names[mma] : "?";
+}
+
+cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
+{
+	cptx_gemm_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .bm = 128, .bn = 256, .stages = 4 };
+
+	if (mma == CPTX_GEMM_TCGEN05) {
+		o.mma = mma, o.kind = CPTX_TCGEN05_F16, o.bm = 256, o.stages = 6;
+		return o;
+	}
+	if (mma == CPTX_GEMM_WGMMA) {
+		o.mma = mma, o.cluster_m = o.cluster_n = 1;
+		return o;
+	}
+	o.bk = 64, o.warps_m = 2, o.warps_n = 4;
+	if (target && target->smem_per_cta < 192 * 1024)
+		o.stages = 3;
+	if (target && target->smem_per_cta < 144 * 1024)
+		o.bk = 32, o.stages = 4;
+	if (target && target->family == 12) /* ptxas takes more registers there: 64 x 64 a warp would spill */
+		o.bn = 128, o.bk = 64, o.stages = 3;
+	return o;
+}
+
+/* ---- scale factors ---- */
+
+uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec)
+{
+	uint64_t down = up(rows, FACTOR_ROWS), along = vec ? up(k, (uint64_t)vec * FACTORS) : 0;
+
+	return !along || down <= UINT64_MAX / FACTOR_BYTES / along ? down * along * FACTOR_BYTES : UINT64_MAX;
+}
+
+void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec)
+{
+	uint64_t factors = vec ? up(k, vec) : 0, across = up(factors, FACTORS);
+	uint64_t bytes = cptx_gemm_scales_bytes(rows, k, vec);
+
+	if (!to || !from || bytes == UINT64_MAX) /* nobody has such a buffer */
+		return;
+	memset(to, 0, bytes);
+	for (uint64_t r = 0; r < rows; r++)
+		for (uint64_t f = 0; f < factors; f++)
+			to[(r / FACTOR_ROWS * across + f / FACTORS) * FACTOR_BYTES + r % 32 * 16 + r % FACTOR_ROWS / 32 * 4 +
+			   f % FACTORS] = from[r * factors + f];
+}
+
+/* ---- timelines ---- */
+
+cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_t stamps)
+{
+	static const char *const phases[] = {
+		[CPTX_GEMM_WAIT_ROOM] = "wait for room", [CPTX_GEMM_LOAD] = "load",
+		[CPTX_GEMM_WAIT_DATA] = "wait for data", [CPTX_GEMM_MULTIPLY] = "multiply",
+		[CPTX_GEMM_WAIT_SUMS] = "wait for sums", [CPTX_GEMM_BRING_OUT] = "bring out",
+	};
+
+	return (cptx_timeline_layout){
+		.ctas = grid, .warps = threads / 32, .events = stamps, .phases = phases, .phase_count = ARRAY_LEN(phases)
+	};
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GEMM for sm_100a: TMA -> shared memory -> tcgen05.mma -> tensor memory -> registers -> shared memory -> TMA.
+ *
+ * Six warps.  One thread of warp 4 walks over the K tiles of all tiles of its CTA and fills a ring of stages; one of warp 5
+ * multiplies them into one of two accumulators in tensor memory; warps 0 to 3 bring the other one out
+ * (gemm/sm100/epilogue.c). A second ring, of accumulators, ties the last two together as the first one ties loads and
+ * products, so that nothing waits but for data or room.  CTAs are persistent.
+ *
+ * A tile of 256 rows is made by a pair of CTAs: each has 128 rows of A and D and half of B, and a thread of the first one
+ * multiplies for both.  All copies of a pair count at the first one's full barrier.  In a cluster of several tiles each CTA
+ * loads its part of the operand that the tiles share and multicasts it to those at the same place in their pairs; a stage is
+ * free when all tiles of the cluster have used it, so each commits to all CTAs.
+ *
+ * Scale factors come by TMA too, a block of 128 rows by 4 factors as tensor cores want it; tcgen05.cp brings it to all four
+ * quarters of tensor memory.  So may A (a_tmem), 32 bytes along K at a time.
+ */
+#include "gemm/sm100/gemm.h"
+#include "gemm/walk.h"
+
+/* ---- set-up ---- */
+
+static cptx_val shared(gemm100 *g, uint32_t bytes, uint32_t align, const char *name)
+{
+	return cptx_mov(g->k, cptx_shared_dyn(g->k, bytes, align, name), .type = CPTX_U32);
+}
+
+static void declare(gemm100 *g, cptx_module *m)
+{
+	const gemm100_shape *s = &g->s;
+
+	g->k = cptx_kernel_begin(m, g->o->name, .block = { WARPS * 32 }, .min_ctas = s->per_sm,
+	                         .cluster = { s->cluster > 1 ? s->cluster : 0, s->cluster > 1, s->cluster > 1 });
+	tma_gemm_declare(g->k, &g->t, &g->w);
+}
+
+/* 32 rows of 16 bytes, one behind the other: a block of scale factors, for tcgen05.cp. */
+static cptx_tile factor_tile(void)
+{
+	return (cptx_tile){ .rows = 32, .cols = 16, .elem = { .bits = 8 }, .swizzle = CPTX_SWIZZLE_NONE };
+}
+
+static void lay_out(gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm100_shape *s = &g->s;
+	uint32_t stages = g->o->stages;
+	cptx_tile factors = factor_tile();
+
+	g->smem_a = shared(g, stages * s->a_bytes, 1024, "ring_a");
+	g->smem_b = shared(g, stages * s->b_bytes, 1024, "ring_b");
+	g->pieces = shared(g, READERS * PIECES * cptx_tile_bytes(&s->d), 1024, "pieces");
+	g->word_a = cptx_tile_word(k, &s->a, CPTX_DESC_TCGEN05, g->smem_a);
+	g->word_b = cptx_tile_word(k, &s->b, CPTX_DESC_TCGEN05, g->smem_b);
+	if (gemm_sm100_scaled(g->o)) {
+		g->smem_sa = shared(g, stages * s->sa_bytes, 128, "ring_scale_a");
+		g->smem_sb = shared(g, stages * s->sb_bytes, 128, "ring_scale_b");
+		g->word_sa = cptx_tile_word(k, &factors, CPTX_DESC_TCGEN05, g->smem_sa);
+		g->word_sb = cptx_tile_word(k, &factors, CPTX_DESC_TCGEN05, g->smem_sb);
+	}
+}
+
+static void setup(gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm100_shape *s = &g->s;
+
+	g->tid = cptx_tid_x(k);
+	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
+	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
+	lay_out(g);
+	g->elected = cptx_reg(k, CPTX_PRED);
+	cptx_elect_sync(k, 0xffffffffu, .p = g->elected, .into = cptx_sink());
+	cptx_val first = cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ);
+	cptx_pipe_new(k, &g->stages, .stages = g->o->stages, .consumers = s->tiles);
+	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = READERS, .multicast = s->ctas);
+	cptx_pipe_prepare(k, &g->stages, first);
+	cptx_pipe_prepare(k, &g->accs, first);
+	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->tid);
+	tma_gemm_work_begin(k, &g->t, &g->w);
+	if (s->ctas > 1)
+		g->leader = cptx_and(k, g->w.rank, ~1u);
+	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
+	cptx_griddepcontrol(k, .op = CPTX_WAIT);
+	cptx_griddepcontrol(k, .op = CPTX_LAUNCH_DEPENDENTS);
+	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = WARPS, .events = g->o->timeline);
+}
+
+/* ---- tiles ---- */
+
+static cptx_val times(cptx_kernel *k, cptx_val a, cptx_val b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
+
+cptx_val gemm_sm100_accumulator(const gemm100 *g, const cptx_pipe_at *acc)
+{
+	return cptx_mad(g->k, acc->stage, g->o->bn, g->tmem.address, .mode = CPTX_LO);
+}
+
+/* ---- the loader ---- */
+
+/* The CTAs that get what this one loads of an operand that tiles share: those at its place in all tiles of the cluster. */
+static cptx_val sharers(const gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	uint32_t mask = 0;
+
+	for (uint32_t i = 0; i < g->s.tiles; i++)
+		mask |= 1u << i * g->s.ctas;
+	return g->s.ctas == 1 ? cptx_imm(mask)
+	                      : cptx_cvt(k, cptx_shl(k, cptx_mov(k, mask, .type = CPTX_U32), g->w.in_pair), .dtype = CPTX_U16);
+}
+
+static void load_operand(const gemm100 *g, tma_gemm_load l, uint32_t parts, cptx_val mask)
+{
+	cptx_kernel *k = g->k;
+
+	if (parts > 1) {
+		l.row = cptx_mad(k, cptx_as(g->w.tile_rank, CPTX_S32), l.tile->rows, l.row, .mode = CPTX_LO);
+		l.to = cptx_mad(k, g->w.tile_rank, cptx_tile_bytes(l.tile), l.to, .mode = CPTX_LO);
+		l.mask = mask;
+	}
+	tma_gemm_load_tile(k, &l);
+}
+
+static void load_factors(const gemm100 *g, bool of_b, cptx_val stage, cptx_val first, cptx_val row, cptx_val mbar)
+{
+	cptx_kernel *k = g->k;
+	cptx_val to = cptx_mad(k, stage, of_b ? g->s.sb_bytes : g->s.sa_bytes, of_b ? g->smem_sb : g->smem_sa, .mode = CPTX_LO);
+	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), first, cptx_shr(k, row, 7), g->w.z };
+
+	cptx_cp_async_bulk_tensor_load(k, to, g->w.in.map[of_b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
+	                               cptx_pack(k, g->o->batched ? 4 : 3, c), mbar,
+	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CLUSTER,
+	                               .cta_group = g->s.ctas > 1 ? CPTX_CTA_GROUP_2 : 0);
+}
+
+static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cptx_val mask)
+{
+	cptx_kernel *k = g->k;
+	const gemm100_shape *s = &g->s;
+	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->w.n0;
+	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = full, .pair = s->ctas > 1 };
+
+	l.tile = &s->part_a, l.map = g->w.in.map[CPTX_GEMM_MAP_A], l.row = g->w.m0;
+	l.to = cptx_mad(k, at->stage, s->a_bytes, g->smem_a, .mode = CPTX_LO);
+	load_operand(g, l, s->cluster_n, mask);
+	if (s->ctas > 1)
+		row_b = cptx_mad(k, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0, .mode = CPTX_LO);
+	l.tile = &s->part_b, l.map = g->w.in.map[CPTX_GEMM_MAP_B], l.row = row_b;
+	l.to = cptx_mad(k, at->stage, s->b_bytes, g->smem_b, .mode = CPTX_LO);
+	load_operand(g, l, s->cluster_m, mask);
+	if (gemm_sm100_scaled(g->o)) {
+		cptx_val block = cptx_div(k, k0, s->vec * FACTORS);
+		load_factors(g, false, at->stage, block, g->w.m0, full);
+		load_factors(g, true, at->stage, block, g->w.n0, full);
+	}
+}
+
+/* Of what is done now, .s32. */
+static cptx_val first_k(const gemm100 *g)
+{
+	return g->o->stream_k ? cptx_as(times(g->k, g->w.k_first, cptx_imm(g->s.bk)), CPTX_S32) : cptx_imm(0);
+}
+
+static cptx_val end_k(const gemm100 *g)
+{
+	return cptx_as(g->o->stream_k ? times(g->k, g->w.k_end, cptx_imm(g->s.bk)) : g->w.in.K, CPTX_S32);
+}
+
+/* One thread. */
+static void load(gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm100_shape *s = &g->s;
+	uint32_t bytes = s->ctas * (s->a_bytes + s->b_bytes + s->sa_bytes + s->sb_bytes);
+	cptx_pipe_at at = s->ctas > 1 ? cptx_pipe_producer_of(k, &g->stages, g->leader) : cptx_pipe_producer(k, &g->stages);
+	cptx_val k0 = cptx_reg(k, CPTX_S32), mask = { 0 };
+
+	if (s->tiles > 1)
+		mask = sharers(g);
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
+		tma_gemm_locate(k, &g->t, &g->w, ~MAPS_OF_D);
+		cptx_mov(k, first_k(g), .into = k0);
+		CPTX_FOR(k, k0, end_k(g), s->bk) {
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
+			cptx_pipe_wait_empty(k, &g->stages, &at);
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
+			if (s->ctas > 1)
+				CPTX_IF(k, cptx_setp(k, g->w.in_pair, 0, .cmp = CPTX_EQ))
+					cptx_pipe_expect(k, &g->stages, &at, bytes);
+			else
+				cptx_pipe_expect(k, &g->stages, &at, bytes);
+			load_stage(g, &at, k0, mask);
+			cptx_pipe_next(k, &g->stages, &at);
+		}
+	}
+	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
+}
+
+/* ---- the multiplier ---- */
+
+static uint16_t group_of(const gemm100 *g) { return g->s.ctas > 1 ? CPTX_CTA_GROUP_2 : CPTX_CTA_GROUP_1; }
+
+/* The mbarriers of the CTAs in the mask (NONE: this one) complete when all that this thread has started is done. */
+static void commit(const gemm100 *g, cptx_val mbar, cptx_val mask)
+{
+	if (mask.kind == CPTX_VAL_NONE)
+		cptx_tcgen05_commit(g->k, mbar, .cta_group = group_of(g), .space = CPTX_SHARED_CLUSTER);
+	else
+		cptx_tcgen05_commit(g->k, mbar, .cta_group = group_of(g), .space = CPTX_SHARED_CLUSTER,
+		                    .multicast = CPTX_MULTICAST_CLUSTER, .mask = mask);
+}
+
+/* Where a stage's A and scale factors are in tensor memory. */
+static cptx_val slot_of(const gemm100 *g, cptx_val stage)
+{
+	cptx_kernel *k = g->k;
+	cptx_val first = cptx_add(k, g->tmem.address, g->s.accs * g->o->bn);
+
+	return g->s.slots > 1 ? cptx_mad(k, stage, g->s.slot, first, .mode = CPTX_LO) : first;
+}
+
+/* What a stage brings to tensor memory beside D. */
+typedef struct in_tmem {
+	cptx_val a, sa, sb;
+} in_tmem;
+
+/* Blocks of factors are behind one another in shared memory, those of 128 more columns behind all of the first ones; in
+ * tensor memory the columns of a tile are together. */
+static void copy_factors(const gemm100 *g, cptx_val to, cptx_val word, uint32_t rows)
+{
+	const gemm100_shape *s = &g->s;
+
+	for (uint32_t r = 0; r < rows; r++)
+		for (uint32_t b = 0; b < s->blocks; b++) {
+			uint32_t from = cptx_tile_word_bytes((r * s->blocks + b) * FACTOR_BYTES);
+			cptx_tcgen05_cp(g->k, cptx_offset(to, (b * rows + r) * FACTOR_COLUMNS), from ? cptx_add(g->k, word, from) : word,
+			                .cta_group = group_of(g), .shape = CPTX_SHAPE_32X128B, .multicast = CPTX_WARPX4);
+		}
+}
+
+static void copy_a(const gemm100 *g, cptx_val to, cptx_val word)
+{
+	const cptx_tile *t = &g->s.a;
+	uint32_t bits = t->elem.bits;
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		uint32_t step = cptx_tile_word_step(t, 0, i * t->cols / STEPS);
+		cptx_tcgen05_cp(g->k, cptx_offset(to, i * SPAN_BYTES / STEPS / 4), step ? cptx_add(g->k, word, step) : word,
+		                .cta_group = group_of(g), .shape = CPTX_SHAPE_128X256B, .dtype = t->elem.padded ? CPTX_B8X16 : 0,
+		                .src = !t->elem.padded ? 0
+		                       : bits == 4     ? CPTX_B4X16_P64
+		                                       : CPTX_B6X16_P32);
+	}
+}
+
+static in_tmem bring_in(const gemm100 *g, cptx_val stage, cptx_val a)
+{
+	cptx_kernel *k = g->k;
+	const gemm100_shape *s = &g->s;
+	in_tmem t = { { 0 }, { 0 }, { 0 } };
+
+	if (!s->slot)
+		return t;
+	cptx_val slot = slot_of(g, stage);
+	t.a = cptx_offset(slot, s->at_a), t.sa = cptx_offset(slot, s->at_sa), t.sb = cptx_offset(slot, s->at_sb);
+	if (g->o->a_tmem)
+		copy_a(g, t.a, a);
+	if (!gemm_sm100_scaled(g->o))
+		return t;
+	copy_factors(g, t.sa, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sa_bytes), g->word_sa), 1);
+	copy_factors(g, t.sb, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sb_bytes), g->word_sb), s->b_blocks);
+	if (g->o->bn % ROWS) /* a tile may begin in the middle of a block of 128 columns */
+		t.sb = cptx_offset(cptx_add(k, slot, cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5)), s->at_sb);
+	return t;
+}
+
+static uint16_t kind_of(const cptx_gemm_opt *o)
+{
+	static const uint16_t kind[] = {
+		[CPTX_TCGEN05_TF32] = CPTX_KIND_TF32,         [CPTX_TCGEN05_F16] = CPTX_KIND_F16,
+		[CPTX_TCGEN05_F8F6F4] = CPTX_KIND_F8F6F4,     [CPTX_TCGEN05_I8] = CPTX_KIND_I8,
+		[CPTX_TCGEN05_MXF8F6F4] = CPTX_KIND_MXF8F6F4, [CPTX_TCGEN05_MXF4] = CPTX_KIND_MXF4,
+		[CPTX_TCGEN05_MXF4NVF4] = CPTX_KIND_MXF4NVF4,
+	};
+
+	return kind[o->kind];
+}
+
+/* Factors of a row that one tcgen05.mma takes. */
+static uint32_t factors_of_step(const gemm100 *g) { return g->s.blocks * FACTORS / STEPS; }
+
+static void multiply_step(const gemm100 *g, cptx_val acc, const in_tmem *t, cptx_val a, cptx_val b, uint32_t i,
+                          cptx_val adds)
+{
+	static const uint16_t vec[] = { 0, CPTX_SCALE_VEC_1X, CPTX_SCALE_VEC_2X, 0, CPTX_SCALE_VEC_4X };
+	cptx_kernel *k = g->k;
+	uint32_t word = 0, step_a = cptx_tile_word_step(&g->s.a, 0, i * g->s.bk / STEPS);
+	uint32_t step_b = cptx_tile_word_step(&g->s.b, 0, i * g->s.bk / STEPS), block = i * factors_of_step(g) / FACTORS;
+	cptx_error err = { .code = CPTX_OK };
+
+	if (!gemm_sm100_idesc(g->o, &g->s, i, &word, &err))
+		cptx_fail(k, "%s", err.text);
+	cptx_val from_a = g->o->a_tmem ? cptx_offset(t->a, i * SPAN_BYTES / STEPS / 4) : i ? cptx_add(k, a, step_a) : a;
+	cptx_val from_b = i ? cptx_add(k, b, step_b) : b;
+	if (gemm_sm100_scaled(g->o))
+		cptx_tcgen05_mma_block_scale(k, acc, from_a, from_b, cptx_imm(word), cptx_offset(t->sa, block * FACTOR_COLUMNS),
+		                             cptx_offset(t->sb, block * g->s.b_blocks * FACTOR_COLUMNS), adds, .kind = kind_of(g->o),
+		                             .scale_vec = vec[factors_of_step(g)], .cta_group = group_of(g));
+	else
+		cptx_tcgen05_mma(k, acc, from_a, from_b, cptx_imm(word), adds, .kind = kind_of(g->o), .cta_group = group_of(g));
+}
+
+static void multiply_stage(const gemm100 *g, cptx_val acc, cptx_val stage, cptx_val adds)
+{
+	cptx_kernel *k = g->k;
+	cptx_val a = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.a_bytes), g->word_a);
+	cptx_val b = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.b_bytes), g->word_b);
+	cptx_val always = cptx_setp(k, g->w.in.K, 0, .cmp = CPTX_NE);
+	in_tmem t = bring_in(g, stage, a);
+
+	for (uint32_t i = 0; i < STEPS; i++)
+		multiply_step(g, acc, &t, a, b, i, i ? always : adds);
+}
+
+/* One thread, of a pair that of the first CTA. */
+static void multiply(gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	const gemm100_shape *s = &g->s;
+	cptx_pipe_at at = cptx_pipe_consumer(k, &g->stages), acc = cptx_pipe_producer(k, &g->accs);
+	cptx_val k0 = cptx_reg(k, CPTX_S32), whole = { 0 }, pair = { 0 };
+
+	if (s->cluster > 1)
+		whole = cptx_mov(k, (1u << s->cluster) - 1, .type = CPTX_U16);
+	if (s->ctas > 1)
+		pair = cptx_cvt(k, cptx_shl(k, cptx_mov(k, 3, .type = CPTX_U32), g->leader), .dtype = CPTX_U16);
+	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
+		if (s->b_blocks && g->o->bn % ROWS)
+			tma_gemm_locate(k, &g->t, &g->w, 0);
+		else
+			tma_gemm_find(k, &g->t, &g->w, 0);
+		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
+		cptx_pipe_wait_empty(k, &g->accs, &acc);
+		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
+		cptx_val to = gemm_sm100_accumulator(g, &acc);
+		cptx_val first = first_k(g);
+		cptx_mov(k, first, .into = k0);
+		CPTX_FOR(k, k0, end_k(g), s->bk) {
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
+			cptx_pipe_wait_full(k, &g->stages, &at);
+			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
+			multiply_stage(g, to, at.stage, cptx_setp(k, k0, first, .cmp = CPTX_NE));
+			commit(g, cptx_pipe_empty(&at), whole);
+			cptx_pipe_next(k, &g->stages, &at);
+		}
+		commit(g, cptx_pipe_full(&acc), pair);
+		cptx_pipe_next(k, &g->accs, &acc);
+	}
+	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
+}
+
+/* ---- roles ---- */
+
+static cptx_val is(const gemm100 *g, cptx_val value, uint32_t n) { return cptx_setp(g->k, value, n, .cmp = CPTX_EQ); }
+
+static void cluster_barrier(const gemm100 *g)
+{
+	cptx_barrier_cluster_arrive(g->k, .aligned = true);
+	cptx_barrier_cluster_wait(g->k, .aligned = true);
+}
+
+static void roles(gemm100 *g)
+{
+	cptx_kernel *k = g->k;
+	bool alone = g->s.cluster > 1 && g->s.ctas == 1; /* the barriers of tensor memory are those of the CTA */
+
+	if (alone)
+		cluster_barrier(g); /* nobody signals an mbarrier that is not there yet */
+	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->warp, MULTIPLIER)) {
+		CPTX_IF(k, is(g, g->warp, LOADER))
+			CPTX_IF(k, g->elected)
+				load(g);
+		cptx_val multiplies = is(g, g->warp, MULTIPLIER);
+		if (g->s.ctas > 1)
+			multiplies = cptx_and(k, multiplies, is(g, g->w.in_pair, 0));
+		CPTX_IF(k, multiplies)
+			CPTX_IF(k, g->elected)
+				multiply(g);
+		CPTX_IF(k, cptx_setp(k, g->warp, READERS, .cmp = CPTX_LT))
+			gemm_sm100_bring_out(g);
+		if (alone)
+			cluster_barrier(g); /* nor one of a CTA that has ended */
+	}
+}
+
+cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt)
+{
+	cptx_gemm_opt o = tma_gemm_inner(opt);
+	gemm100 g = { .o = &o, .s = gemm_sm100_shape(opt), .t = gemm_sm100_describe(opt) };
+
+	declare(&g, m);
+	setup(&g);
+	roles(&g);
+	return g.k;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* What the options and sizes of the sm_100a GEMM must obey, and how it is launched. */
+#include "gemm/sm100/gemm.h"
+
+#define TARGET "sm_100a"
+#define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
+
+/* ---- shapes ---- */
+
+static bool is_fp4(const cptx_gemm_opt *o) { return o->kind == CPTX_TCGEN05_MXF4 || o->kind == CPTX_TCGEN05_MXF4NVF4; }
+
+static cptx_tile operand(const cptx_gemm_opt *o, enum cptx_type t, uint32_t rows, uint32_t cols, bool mn_major)
+{
+	uint32_t bits = tma_gemm_bits(t);
+
+	return (cptx_tile){ .rows = rows,
+		                .cols = cols,
+		                .elem = { (uint8_t)bits, mn_major, bits < 8 && !is_fp4(o) },
+		                .swizzle = bits == 32 && mn_major ? CPTX_SWIZZLE_128B_ATOM_32B : CPTX_SWIZZLE_128B };
+}
+
+static uint32_t tile_k(const cptx_gemm_opt *o)
+{
+	return is_fp4(o)                      ? 8 * SPAN_BYTES / 4
+	       : o->kind == CPTX_TCGEN05_F16  ? SPAN_BYTES / 2
+	       : o->kind == CPTX_TCGEN05_TF32 ? SPAN_BYTES / 4
+	                                      : SPAN_BYTES;
+}
+
+/* Columns of tensor memory.  A set of what a stage brings there for each stage, so that no copy waits for products; where
+ * these do not fit, one: tcgen05.cp stays behind the products that the thread has started before. */
+static void place_in_tmem(const cptx_gemm_opt *o, gemm100_shape *s)
+{
+	const uint32_t most = CPTX_TMEM_COLUMNS / s->per_sm;
+
+	s->at_sa = o->a_tmem ? SPAN_BYTES / 4 : 0;
+	s->at_sb = s->at_sa + s->blocks * FACTOR_COLUMNS;
+	s->slot = s->at_sb + s->blocks * s->b_blocks * FACTOR_COLUMNS;
+	s->accs = 2 * o->bn + s->slot <= most ? 2 : 1;
+	s->slots = s->accs * o->bn + s->slot * o->stages <= most ? o->stages : 1;
+	s->columns = s->accs * o->bn + s->slot * s->slots;
+}
+
+/* A piece of D.  With swap its 32 rows are neighbours in a row of D, whose threads meet no bank twice without a swizzle. */
+static void set_pieces(const cptx_gemm_opt *o, gemm100_shape *s)
+{
+	uint32_t row = o->bn * (o->swap ? 1 : s->out_bytes), span = row & -row; /* the largest power of two that divides it */
+
+	s->d = (cptx_tile){ .rows = 32, .elem = { (uint8_t)(8 * s->out_bytes), o->swap, false } };
+	if (o->swap) {
+		s->out_cols = MIN(span, 32u), s->d.pitch = 32 * s->out_bytes;
+	} else {
+		span = MIN(span, (uint32_t)SPAN_BYTES), s->out_cols = span / s->out_bytes;
+		s->d.swizzle = span == 128 ? CPTX_SWIZZLE_128B : span == 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_32B;
+	}
+	s->d.cols = s->out_cols;
+}
+
+gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
+{
+	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
+	gemm100_shape s = { .ctas = o->bm / ROWS, .bk = tile_k(o), .out_bytes = cptx_type_bits(o->out) / 8 };
+
+	s.per_sm = given(o->per_sm);
+	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
+	s.tiles = s.cluster_m * s.cluster_n, s.cluster = s.tiles * s.ctas;
+	if (gemm_sm100_scaled(o)) {
+		s.vec = o->scale == CPTX_UE4M3 ? 16 : 32;
+		s.blocks = s.bk / (s.vec * FACTORS);
+		s.b_blocks = (o->bn + ROWS - 1) / ROWS;
+	}
+	s.a = operand(o, o->a, ROWS, s.bk, o->a_m_major);
+	s.b = operand(o, o->b, o->bn / s.ctas, s.bk, o->b_n_major);
+	s.a_bytes = ROWS * SPAN_BYTES, s.b_bytes = o->bn / s.ctas * SPAN_BYTES;
+	s.sa_bytes = s.blocks * FACTOR_BYTES, s.sb_bytes = s.blocks * s.b_blocks * FACTOR_BYTES;
+	s.sum_bytes = 32 * o->bn * 4;
+	set_pieces(o, &s);
+	place_in_tmem(o, &s);
+	s.part_a = s.a, s.part_b = s.b;
+	s.part_a.rows /= s.cluster_n, s.part_b.rows /= s.cluster_m;
+	return s;
+}
+
+tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
+{
+	gemm100_shape s = gemm_sm100_shape(o);
+	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
+
+	return (tma_gemm){ .target = TARGET,
+		               .o = o,
+		               .a = o->swap ? s.part_b : s.part_a,
+		               .b = o->swap ? s.part_a : s.part_b,
+		               .d = s.d,
+		               .factors = { s.vec, s.blocks, o->swap ? s.b_blocks : 1, o->swap ? 1 : s.b_blocks },
+		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
+		                       (gemm_sm100_scaled(o) ? MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B) : 0),
+		               .pair = s.ctas > 1 ? ROWS : 0,
+		               .side_m = o->swap ? n : m,
+		               .side_n = o->swap ? m : n,
+		               .bk = s.bk,
+		               .cluster = s.cluster,
+		               .per_sm = s.per_sm,
+		               .sums = o->stream_k ? READERS * (s.sum_bytes + 4) : 0 };
+}
+
+bool gemm_sm100_idesc(const cptx_gemm_opt *o, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err)
+{
+	cptx_insn_desc d = { .kind = o->kind,
+		                 .m = (uint16_t)o->bm,
+		                 .n = (uint16_t)o->bn,
+		                 .a = o->a,
+		                 .b = o->b,
+		                 .d = o->kind == CPTX_TCGEN05_I8 ? CPTX_S32 : CPTX_F32,
+		                 .scale = o->scale,
+		                 .a_mn_major = o->a_m_major,
+		                 .b_mn_major = o->b_n_major,
+		                 .ctas = (uint8_t)s->ctas };
+	uint32_t first = i * s->blocks * FACTORS / STEPS % FACTORS; /* of the factors in a block */
+
+	d.a_scale_id = d.b_scale_id = (uint8_t)first;
+	return cptx_insn_desc_encode(&d, word, err);
+}
+
+static uint32_t stage_bytes(const gemm100_shape *s) { return s->a_bytes + s->b_bytes + s->sa_bytes + s->sb_bytes; }
+
+static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm100_shape *s)
+{
+	return o->stages * stage_bytes(s) + READERS * PIECES * cptx_tile_bytes(&s->d);
+}
+
+/* ---- rules ---- */
+
+static bool check_types(const cptx_gemm_opt *o, const cptx_target *target, cptx_error *err)
+{
+	bool i8 = o->kind == CPTX_TCGEN05_I8, behind = o->alpha || o->beta || o->bias || o->epilogue;
+
+	RULE((unsigned)o->kind < CPTX_TCGEN05_KINDS, "there is no kind %u of tcgen05.mma", (unsigned)o->kind);
+	RULE(!i8 || !target || target->number != 103,
+	     "%s has no tcgen05.mma of kind i8; sm_100a has. Instead: kind f8f6f4, or mma.sync with s8", target->name);
+	RULE(o->kind != CPTX_TCGEN05_F16 || o->a == o->b, "A is .%s and B .%s; both must be bf16, or both f16",
+	     cptx_type_name(o->a), cptx_type_name(o->b));
+	if ((!i8 || o->out != CPTX_S32) && !tma_gemm_check_out(TARGET, o->out, i8 ? ", or s32" : "", err))
+		return false;
+	RULE(o->out != CPTX_S32 || !behind,
+	     "output type .s32 with alpha, beta, bias or an epilogue; these are in f32: take f32");
+	RULE(tma_gemm_bits(o->a) >= 8 || !o->a_m_major, "A of .%s stored as rows of M; elements of 4 and 6 bits lie along K",
+	     cptx_type_name(o->a));
+	RULE(tma_gemm_bits(o->b) >= 8 || !o->b_n_major, "B of .%s stored as rows of N; elements of 4 and 6 bits lie along K",
+	     cptx_type_name(o->b));
+	RULE(!o->a_tmem || !tma_gemm_inner(o).a_m_major, "%s cannot come from tensor memory, whose lanes are rows along K",
+	     o->swap ? "B stored as rows of N" : "A stored as rows of M");
+	return true;
+}
+
+/* A side of `rows` that CTAs load in parts: whole swizzle patterns, or whole spans of what is contiguous. */
+static bool check_parts(char which, const cptx_tile *t, uint32_t parts, cptx_error *err)
+{
+	uint32_t unit = t->elem.mn_major ? SPAN_BYTES * 8u / t->elem.bits : 8;
+
+	RULE(t->rows % (unit * parts) == 0, "%u %s of %c in a CTA, in %u part%s; each part must be a multiple of %u", t->rows,
+	     which == 'A' ? "rows" : "columns", which, parts, parts > 1 ? "s" : "", unit);
+	return true;
+}
+
+static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
+{
+	uint32_t step = gemm_sm100_scaled(o) ? 64 : o->bm == 2 * ROWS ? 32 : 16;
+	const char first = o->swap ? 'N' : 'M', second = o->swap ? 'M' : 'N';
+
+	RULE(o->bm == ROWS || o->bm == 2 * ROWS, "tile %c = %u; 128 (one CTA) and 256 (two) are possible", first, o->bm);
+	RULE(o->bn >= step && o->bn <= 256 && o->bn % step == 0,
+	     "tile %c = %u; multiples of %u up to 256 are possible with %u %s%s", second, o->bn, step, o->bm,
+	     o->swap ? "columns" : "rows", gemm_sm100_scaled(o) ? " and scale factors" : "");
+	RULE(given(o->per_sm) <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", o->per_sm);
+	return tma_gemm_check_numbers(TARGET, o, err) &&
+	       tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), o->bm / ROWS, err);
+}
+
+static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	uint32_t word;
+	cptx_error why = { .code = CPTX_OK };
+
+	if (!check_types(o, target, err) || !check_tile(o, err))
+		return false;
+	const gemm100_shape s = gemm_sm100_shape(o);
+	for (uint32_t i = 0; i < STEPS; i++) /* what it says of A holds of B alike */
+		RULE(gemm_sm100_idesc(o, &s, i, &word, &why), "kind %s: %s", cptx_tcgen05_kind_name(o->kind), why.text);
+	if (!check_parts(o->swap ? 'B' : 'A', &s.a, s.cluster_n, err) ||
+	    !check_parts(o->swap ? 'A' : 'B', &s.b, s.cluster_m, err))
+		return false;
+	uint32_t smem = shared_bytes(o, &s);
+	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, stage_bytes(&s), smem, err))
+		return false;
+	uint32_t columns = CPTX_TMEM_COLUMNS / s.per_sm;
+	RULE(s.columns <= columns, "%u columns of tensor memory, of %u that %s", s.columns, columns,
+	     s.per_sm > 1 ? "each of two CTAs on a multiprocessor has" : "there are");
+	*plan = (cptx_gemm_plan){ .threads = WARPS * 32,
+		                      .smem = smem,
+		                      .bk = s.bk,
+		                      .vec = s.vec,
+		                      .kind = o->kind,
+		                      .accumulators = s.accs,
+		                      .columns = s.columns };
+	return true;
+}
+
+const gemm_generator gemm_sm100 = { .target = TARGET,
+	                                .by = "tcgen05",
+	                                .where = "sm_100a and sm_103a have",
+	                                .op = CPTX_OP_TCGEN05_MMA,
+	                                .check = check,
+	                                .build = gemm_sm100_build,
+	                                .describe = gemm_sm100_describe,
+	                                .simplest = gemm_sm100_simplest,
+	                                .search = gemm_sm100_search };

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* What the options and sizes of the sm_120a GEMM must obey, and how it is launched. */
+#include "gemm/sm120/gemm.h"
+
+#define TARGET "sm_120a"
+#define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
+
+/* ---- shapes ---- */
+
+gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
+{
+	gemm120_shape s = { .bk = gemm_sm120_packed(o) ? 2 * SM120_SPAN : SM120_SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
+
+	s.blocks = s.bk / (s.vec * FACTORS);
+	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
+	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
+	s.warps = o->warps_m * o->warps_n, s.per_sm = given(o->per_sm);
+	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
+	return s;
+}
+
+/* 64 bytes that lie behind one another are a span of their own. */
+cptx_tile gemm_sm120_bytes(uint32_t rows, bool mn_major)
+{
+	return (cptx_tile){ .rows = rows,
+		                .cols = SM120_SPAN,
+		                .elem = { .bits = 8, .mn_major = mn_major },
+		                .swizzle = mn_major && rows < SM120_SPAN ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B };
+}
+
+/* As TMA sees it: elements below 8 bits that do not lie together in shared memory are padded there. */
+static cptx_tile operand(const cptx_gemm_opt *o, bool of_b)
+{
+	cptx_tile t = gemm_sm120_bytes(of_b ? o->bn : o->bm, of_b ? o->b_n_major : o->a_m_major);
+	uint32_t bits = tma_gemm_bits(of_b ? o->b : o->a);
+
+	if (!gemm_sm120_packed(o) && bits < 8)
+		t.elem.bits = (uint8_t)bits, t.elem.padded = true;
+	return t;
+}
+
+tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
+{
+	gemm120_shape s = gemm_sm120_shape(o);
+
+	return (tma_gemm){ .target = TARGET,
+		               .o = o,
+		               .a = operand(o, false),
+		               .b = operand(o, true),
+		               .d = { .rows = o->bm, .cols = o->bn, .elem = { .bits = (uint8_t)cptx_type_bits(o->out) } },
+		               .packed = gemm_sm120_packed(o) ? 2 : 1,
+		               .factors = { s.vec, s.blocks, 1, 1 },
+		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
+		                       MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B),
+		               .d_pointer = true,
+		               .side_m = o->bm,
+		               .side_n = o->bn,
+		               .bk = s.bk,
+		               .cluster = 1,
+		               .per_sm = s.per_sm,
+		               .sums = o->stream_k ? s.warps * (gemm_sm120_sum_bytes(&s) + 4) : 0 };
+}
+
+/* ---- rules ---- */
+
+static bool is_small_float(enum cptx_type t)
+{
+	return t == CPTX_E4M3 || t == CPTX_E5M2 || t == CPTX_E2M3 || t == CPTX_E3M2 || t == CPTX_E2M1;
+}
+
+static enum cptx_tcgen05_kind kind_of(const cptx_gemm_opt *o)
+{
+	return !gemm_sm120_packed(o)    ? CPTX_TCGEN05_MXF8F6F4
+	       : o->scale == CPTX_UE4M3 ? CPTX_TCGEN05_MXF4NVF4
+	                                : CPTX_TCGEN05_MXF4;
+}
+
+static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
+{
+	RULE(is_small_float(o->a) && is_small_float(o->b), "A is .%s and B .%s; each must be e4m3, e5m2, e2m3, e3m2 or e2m1",
+	     cptx_type_name(o->a), cptx_type_name(o->b));
+	RULE(o->scale == CPTX_UE8M0 || (o->scale == CPTX_UE4M3 && gemm_sm120_packed(o)),
+	     "scale factors of .%s; with .%s and .%s they are ue8m0%s", cptx_type_name(o->scale), cptx_type_name(o->a),
+	     cptx_type_name(o->b), gemm_sm120_packed(o) ? " or ue4m3" : "");
+	RULE(!o->kind || o->kind == kind_of(o), "kind %s of mma.sync does not take .%s and .%s by .%s; these are kind %s",
+	     cptx_tcgen05_kind_name(o->kind), cptx_type_name(o->a), cptx_type_name(o->b), cptx_type_name(o->scale),
+	     cptx_tcgen05_kind_name(kind_of(o)));
+	return tma_gemm_check_out(TARGET, o->out, "", err);
+}
+
+/* turned: M (N) is contiguous. */
+static bool check_major(const cptx_gemm_opt *o, char which, enum cptx_type type, uint32_t rows, bool turned, cptx_error *err)
+{
+	RULE(!turned || !gemm_sm120_packed(o),
+	     "%c is %c-major; with e2m1 twice two neighbours along K share a byte in registers, and ldmatrix turns bytes only: "
+	     "it "
+	     "must be K-major",
+	     which, which == 'A' ? 'M' : 'N');
+	RULE(!turned || tma_gemm_bits(type) == 8 || rows == SM120_SPAN,
+	     "%c is %c-major, and tile %c = %u; of .%s it must be %d, as tensor maps pad rows of whole 128 elements", which,
+	     which == 'A' ? 'M' : 'N', which == 'A' ? 'M' : 'N', rows, cptx_type_name(type), SM120_SPAN);
+	return true;
+}
+
+static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	(void)target;
+	if (!check_types(o, err))
+		return false;
+	RULE(o->bm == 64 || o->bm == 128, "tile M = %u; 64 and 128 are possible", o->bm);
+	RULE(o->bn == 64 || o->bn == 128, "tile N = %u; 64 and 128 are possible", o->bn);
+	gemm120_shape s = gemm_sm120_shape(o);
+	RULE(o->warps_m && o->warps_n && s.wm % 32 == 0 && s.wn % 32 == 0 && s.wm && s.wn && s.wm * o->warps_m == o->bm &&
+	         s.wn * o->warps_n == o->bn,
+	     "%ux%u warps for a tile of %ux%u; each must have a multiple of 32 rows and of 32 columns", o->warps_m, o->warps_n,
+	     o->bm, o->bn);
+	RULE(s.per_sm <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", s.per_sm);
+	/* found with ptxas for all shapes: others spill registers */
+	bool more = o->stream_k || o->grouped;
+	RULE(s.wm * s.wn <= (more ? 32u : 64u) * 64 && (s.wn <= 64 || gemm_sm120_packed(o)),
+	     "%ux%u warps for a tile of %ux%u; the %u rows of %u columns of one have no room in registers, at most %s%s have",
+	     o->warps_m, o->warps_n, o->bm, o->bn, s.wm, s.wn,
+	     more ? "64x32 and 32x64 of a kernel for lists or with stream_k" : "64x64, 128x32",
+	     !more && gemm_sm120_packed(o) ? " and 32x128" : "");
+	if (!check_major(o, 'A', o->a, o->bm, o->a_m_major, err) || !check_major(o, 'B', o->b, o->bn, o->b_n_major, err) ||
+	    !tma_gemm_check_numbers(TARGET, o, err) ||
+	    !tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.stage, o->stages * s.stage, err))
+		return false;
+	*plan = (cptx_gemm_plan){
+		.threads = (s.warps + 1) * SM120_WARP, .smem = o->stages * s.stage, .bk = s.bk, .vec = s.vec, .kind = kind_of(o)
+	};
+	return true;
+}
+
+const gemm_generator gemm_sm120 = { .target = TARGET,
+	                                .by = "mma.sync with scale factors",
+	                                .where = "sm_120a and sm_121a have",
+	                                .op = CPTX_OP_MMA_BLOCK_SCALE,
+	                                .check = check,
+	                                .build = gemm_sm120_build,
+	                                .describe = gemm_sm120_describe,
+	                                .simplest = gemm_sm120_simplest,
+	                                .search = gemm_sm120_search };

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* What the options and sizes of the sm_90a GEMM must obey, and how it is launched. */
+#include "gemm/sm90/gemm.h"
+
+#define TARGET "sm_90a"
+enum { USUAL_SMS = 132 /* of an H100 and an H200 */ };
+/*
+ * Registers of a computing thread: 240 with two warpgroups, 160 with three, 255 with one (gemm/sm90/gemm.c).  What does not
+ * fit beside its accumulators spills, or costs a wait for all wgmma.  These bounds are where ptxas 13.0 does not spill,
+ * found by trying; tests/kernels (ptxas_neither_warns_nor_spills) holds the shapes at their edges.
+ */
+enum {
+	ACC_LATER = 128,       /* accumulators beside which a rounded tile has room, two elements in a word: 64 more */
+	ACC_LATER_VALUES = 80, /* the same, where C, bias or an epilogue need some, too */
+	ACC_WIDE = 160         /* beside which those of a piece of 64 columns have room; with three warpgroups 80 */
+};
+
+#define RULE(ok, ...) TMA_RULE(ok, TARGET ": " __VA_ARGS__)
+
+static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm_shape *s)
+{
+	return o->stages * (s->a_bytes + s->b_bytes) + s->consumers * s->store_buffers * cptx_tile_bytes(&s->d);
+}
+
+/* Parts of a tile that CTAs share: one for each if these can be described. */
+static uint32_t parts(uint32_t rows, uint32_t sharers, bool mn_major)
+{
+	return rows % (sharers * (mn_major ? BLOCK_M : 8)) ? 1 : sharers;
+}
+
+/* Elements of D are not just sums. */
+static bool has_values(const cptx_gemm_opt *o) { return o->alpha || o->beta || o->bias || o->epilogue; }
+
+/* Pieces of so many columns at most. */
+static void set_pieces(gemm_shape *s, const cptx_gemm_opt *o, uint32_t cols, uint32_t buffers)
+{
+	uint8_t bits = (uint8_t)(8 * s->out_bytes);
+	uint32_t span = o->swap ? SPAN : cols * s->out_bytes;
+	enum cptx_swizzle swizzle = span == 128  ? CPTX_SWIZZLE_128B
+	                            : span == 64 ? CPTX_SWIZZLE_64B
+	                            : span == 32 ? CPTX_SWIZZLE_32B
+	                                         : CPTX_SWIZZLE_NONE;
+
+	s->out_cols = MIN(cols, o->bn), s->rest_cols = o->bn % s->out_cols;
+	s->store_buffers = o->bn * s->blocks > s->out_cols ? buffers : 1;
+	s->d = (cptx_tile){ BLOCK_M, s->out_cols, { bits, o->swap, false }, swizzle, o->swap ? 0 : span, 0 };
+	s->rest = s->d, s->rest.cols = s->rest_cols;
+}
+
+/* The largest pieces that have room behind the stages; two of them, so that one is written while TMA reads the other. */
+static void choose_pieces(gemm_shape *s, const cptx_gemm_opt *o)
+{
+	static const uint8_t by_choice[][2] = { { 64, 2 }, { 32, 2 }, { 64, 1 }, { 16, 2 }, { 32, 1 }, { 16, 1 }, { 8, 1 } };
+	uint32_t most = tma_gemm_smem(TARGET, s->per_sm), widest = 64;
+
+	if (has_values(o) && s->acc > ACC_WIDE / (s->consumers > 2 ? 2 : 1))
+		widest = 32;
+	for (size_t i = 0; i < sizeof by_choice / sizeof *by_choice; i++) {
+		uint32_t cols = by_choice[i][0];
+		if (cols > widest || (!o->swap && cols * s->out_bytes > SPAN))
+			continue;
+		set_pieces(s, o, cols, by_choice[i][1]);
+		if (shared_bytes(o, s) <= most)
+			return;
+	}
+}
+
+gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt)
+{
+	const cptx_gemm_opt in = tma_gemm_inner(opt), *o = &in;
+	gemm_shape s = { .in_bytes = cptx_type_bits(o->a) / 8, .out_bytes = cptx_type_bits(o->out) / 8 };
+
+	s.bk = SPAN / s.in_bytes;
+	s.consumers = o->bm == 4 * BLOCK_M ? 2 : o->bm / BLOCK_M;
+	s.blocks = o->bm / BLOCK_M / s.consumers;
+	s.cluster_m = given(o->cluster_m), s.cluster_n = given(o->cluster_n);
+	s.cluster = s.cluster_m * s.cluster_n;
+	s.per_sm = given(o->per_sm);
+	s.a_bytes = o->bm * SPAN, s.b_bytes = o->bn * SPAN;
+	s.a_parts = parts(o->bm, s.cluster_n, o->a_m_major), s.b_parts = parts(o->bn, s.cluster_m, o->b_n_major);
+	s.acc = s.blocks * o->bn / 2;
+	uint8_t in_bits = (uint8_t)(8 * s.in_bytes);
+	s.a = (cptx_tile){ o->bm, s.bk, { in_bits, o->a_m_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
+	s.b = (cptx_tile){ o->bn, s.bk, { in_bits, o->b_n_major, false }, CPTX_SWIZZLE_128B, 0, 0 };
+	choose_pieces(&s, o);
+	s.later = !o->stream_k && s.per_sm == 1 && s.out_bytes == 2 && s.consumers <= 2 &&
+	          s.acc <= (has_values(o) ? ACC_LATER_VALUES : ACC_LATER);
+	return s;
+}
+
+tma_gemm gemm_sm90_describe(const cptx_gemm_opt *o)
+{
+	gemm_shape s = gemm_sm90_shape(o);
+	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
+	/* sums that are left for others must not have in them what nobody loaded */
+	bool last_rows = !o->a_m_major && !o->b_n_major && !o->stream_k;
+	tma_gemm t = { .target = TARGET,
+		           .o = o,
+		           .a = o->swap ? s.b : s.a,
+		           .b = o->swap ? s.a : s.b,
+		           .d = s.d,
+		           .rest = s.rest,
+		           .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D),
+		           .order = gemm_order_of(o, USUAL_SMS),
+		           .counts_k_tiles = true,
+		           .side_m = o->swap ? n : m,
+		           .side_n = o->swap ? m : n,
+		           .bk = s.bk,
+		           .cluster = s.cluster,
+		           .per_sm = s.per_sm,
+		           .sums = o->stream_k ? s.consumers * (s.acc * WARPGROUP + 1) * 4 : 0 };
+
+	t.maps |= s.rest_cols ? MAP(CPTX_GEMM_MAP_END_D) : 0;
+	t.maps |= last_rows ? MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B) : 0;
+	t.a.rows /= o->swap ? s.b_parts : s.a_parts, t.b.rows /= o->swap ? s.a_parts : s.b_parts;
+	return t;
+}
+
+/* ---- rules ---- */
+
+static bool is_fp8(enum cptx_type t) { return t == CPTX_E4M3 || t == CPTX_E5M2; }
+
+static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
+{
+	RULE((is_16_bits(o->a) && o->a == o->b) || (is_fp8(o->a) && is_fp8(o->b)),
+	     "A is .%s and B .%s; both must be bf16, both f16, or each e4m3 or e5m2", cptx_type_name(o->a),
+	     cptx_type_name(o->b));
+	RULE(is_16_bits(o->a) || (!o->a_m_major && !o->b_n_major),
+	     "wgmma reads .%s along K only: store A as M rows, B as N rows of K", cptx_type_name(o->a));
+	return tma_gemm_check_out(TARGET, o->out, "", err);
+}
+
+static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	(void)target;
+	if (!check_types(o, err))
+		return false;
+	RULE(o->bm == 64 || o->bm == 128 || o->bm == 192 || o->bm == 256, "tile %c = %u; 64, 128, 192 and 256 are possible",
+	     o->swap ? 'N' : 'M', o->bm);
+	RULE(o->bn >= 8 && o->bn <= 256 && o->bn % 8 == 0, "tile %c = %u; multiples of 8 from 8 to 256 are possible",
+	     o->swap ? 'M' : 'N', o->bn);
+	RULE(o->bm < 192 || o->bn <= 192, "tile %ux%u; with %u %s at most 192 %s have room in registers", o->bm, o->bn, o->bm,
+	     o->swap ? "columns" : "rows", o->swap ? "rows" : "columns");
+	RULE(!tma_gemm_inner(o).b_n_major || o->bn % 64 == 0,
+	     "tile %c = %u; of %s stored as rows of %c it must be a multiple of 64", o->swap ? 'M' : 'N', o->bn,
+	     o->swap ? "an A" : "a B", o->swap ? 'M' : 'N');
+	if (!tma_gemm_check_numbers(TARGET, o, err) ||
+	    !tma_gemm_check_cluster(TARGET, given(o->cluster_m), given(o->cluster_n), 1, err))
+		return false;
+	gemm_shape s = gemm_sm90_shape(o);
+	RULE(s.per_sm <= 2, "per_sm = %u; 1 or 2 CTAs on a multiprocessor are possible", s.per_sm);
+	RULE(s.per_sm == 1 || (o->bm * o->bn <= 8192 && o->bm != 192),
+	     "tile %ux%u; two CTAs on a multiprocessor have registers for 64x128, 128x64 and 256x32", o->bm, o->bn);
+	uint32_t smem = shared_bytes(o, &s);
+	if (!tma_gemm_check_room(TARGET, o, s.bk, s.per_sm, s.a_bytes + s.b_bytes, smem, err))
+		return false;
+	*plan = (cptx_gemm_plan){ .threads = (s.consumers + 1) * WARPGROUP, .smem = smem, .bk = s.bk };
+	return true;
+}
+
+const gemm_generator gemm_sm90 = { .target = TARGET,
+	                               .by = "wgmma",
+	                               .where = "sm_90a has",
+	                               .op = CPTX_OP_WGMMA_MMA_ASYNC,
+	                               .check = check,
+	                               .build = gemm_sm90_build,
+	                               .describe = gemm_sm90_describe,
+	                               .simplest = gemm_sm90_simplest,
+	                               .search = gemm_sm90_search };

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules that are the same for all GEMMs that are fed by TMA: what a CTA may ask for, clusters, and grids. */
+#include "gemm/tma/tma.h"
+
+enum {
+	STATIC_SMEM = 1024 /* for mbarriers */,
+	STAGES_MOST = 16,
+	GROUP_MOST = 1024,
+	STAMPS_MOST = 1 << 20,
+	MOST_SIDE = 1 << 30,
+	MEMORY_BOUND = 200
+};
+
+#define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
+
+#define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
+
+uint32_t tma_gemm_bits(enum cptx_type t)
+{
+	switch (t) {
+	case CPTX_TF32: return 32;
+	case CPTX_E2M1: return 4;
+	case CPTX_E2M3:
+	case CPTX_E3M2: return 6;
+	default: return cptx_type_bits(t);
+	}
+}
+
+uint32_t tma_gemm_smem(const char *target, uint32_t per_sm)
+{
+	const cptx_target *t = cptx_target_find(target);
+	uint32_t share = t->smem_per_sm / given(per_sm) - t->smem_reserved;
+
+	return MIN(share, t->smem_per_cta) - STATIC_SMEM;
+}
+
+bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err)
+{
+	RULE(o->stages >= 2 && o->stages <= STAGES_MOST, "%u stages; 2 to %d are possible", target, o->stages, STAGES_MOST);
+	RULE(o->timeline <= STAMPS_MOST, "%u stamps of a timeline for a warp; at most %d", target, o->timeline, STAMPS_MOST);
+	RULE(o->group <= GROUP_MOST, "group = %u; at most %d rows of tiles", target, o->group, GROUP_MOST);
+	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s", target,
+	     o->batched ? "batched" : "shared along K (stream_k)");
+	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);
+	return true;
+}
+
+bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
+                         uint32_t smem, cptx_error *err)
+{
+	uint32_t most = tma_gemm_smem(target, per_sm), other = smem - o->stages * stage;
+
+	RULE(smem <= most, "%u stages of %ux%ux%u take %u bytes of shared memory, of %u that there are (%u stages fit)", target,
+	     o->stages, o->bm, o->bn, bk, smem, most, other < most ? (most - other) / stage : 0);
+	return true;
+}
+
+bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err)
+{
+	RULE(out == CPTX_F32 || is_16_bits(out), "output type .%s; it must be f32, bf16 or f16%s", target, cptx_type_name(out),
+	     more);
+	return true;
+}
+
+bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err)
+{
+	uint32_t most = cptx_target_find(target)->cluster / each, side = MAX(m, n);
+	const char *what = each > 1 ? "pairs of CTAs" : "CTAs";
+
+	RULE(m == 1 || n == 1 || m > most || n > most, "a cluster of %ux%u %s; one side must be 1", target, m, n, what);
+	RULE(side <= most && !(side & (side - 1)), "a cluster of %ux%u %s; 1, 2%s %u are possible", target, m, n, what,
+	     most > 4 ? ", 4 or" : " or", most);
+	return true;
+}
+
+/* A cluster lies in one GPC.  Those of the H100 and H200 have 16 or 18 multiprocessors, some fewer, so clusters of 4 leave
+ * some idle; a persistent grid of more clusters than fit would take twice the time. */
+uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm)
+{
+	uint64_t ctas = (uint64_t)sms * per_sm;
+
+	return MAX((uint32_t)((cluster >= 4 ? ctas * 10 / 11 : ctas) / cluster), 1u);
+}
+
+/*
+ * Clusters of `most` that compute so many tiles.  512 tiles take four rounds of 128 as of 132, and fewer leave the others a
+ * higher clock (4096 cubed on an H200: 0.5 %).  Where global memory is the limit fewer draw less from it.
+ */
+static uint64_t at_once(const cptx_gemm_problem *p, uint64_t tiles, uint64_t most)
+{
+	const double products = (double)p->m * (double)p->n / (double)(p->m + p->n); /* for each element of A and B */
+
+	return products < MEMORY_BOUND ? MIN(tiles, most) : up(tiles, up(tiles, most));
+}
+
+/* CTAs to launch, and bytes of the workspace. */
+static bool fit(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan, cptx_error *err)
+{
+	uint64_t in_one = tma_gemm_tiles(t, p), batch = given(p->batch), clusters = in_one * batch, k_tiles = up(p->k, t->bk);
+	uint64_t most = p->ctas ? MAX(p->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
+
+	RULE(in_one <= INT32_MAX && clusters <= INT32_MAX / t->cluster,
+	     "%llu tiles of %llu matrices are too many; with clusters of %u CTAs %u are possible in all", t->target,
+	     (unsigned long long)in_one, (unsigned long long)batch, t->cluster, INT32_MAX / t->cluster);
+	uint64_t run = t->sums ? MIN(clusters * k_tiles, most) : at_once(p, clusters, most);
+	uint64_t shared = clusters < 2 * run ? clusters : run + clusters % run;
+	RULE(!t->sums || (shared + 1) * k_tiles <= UINT32_MAX / run,
+	     "%llu tiles of %llu steps along K are too many to be shared", t->target, (unsigned long long)clusters,
+	     (unsigned long long)k_tiles);
+	plan->grid = (uint32_t)run * t->cluster;
+	plan->workspace = (uint64_t)plan->grid * t->sums;
+	return true;
+}
+
+static uint64_t padded(uint64_t n, uint32_t unit) { return up(n, unit) * unit; }
+
+/* Rows of `row` elements: whole 16 bytes; padded types: whole boxes of 128 elements. */
+static bool check_row(const tma_gemm *t, char which, const cptx_tile *tile, uint64_t row, cptx_error *err)
+{
+	uint32_t bits = tile->elem.bits / (which == 'D' ? 1 : given(t->packed)), unit = tile->elem.padded ? 128 : 128 / bits;
+
+	RULE(row % unit == 0 || !tile->elem.padded,
+	     "rows of %c have %llu elements of %u bits, which tensor maps pad in shared memory: they must be a multiple of %u "
+	     "(pad to %llu)",
+	     t->target, which, (unsigned long long)row, bits, unit, (unsigned long long)padded(row, unit));
+	RULE(row % unit == 0 || bits < 8,
+	     "rows of %c have %llu elements of %u bytes; they must be a multiple of 16 bytes (pad %sto %llu)", t->target, which,
+	     (unsigned long long)row, bits / 8, which == 'D' ? "N " : "", (unsigned long long)padded(row, unit));
+	RULE(row % unit == 0, "rows of %c have %llu elements of %u bits; they must be a multiple of 16 bytes (pad to %llu)",
+	     t->target, which, (unsigned long long)row, bits, (unsigned long long)padded(row, unit));
+	return true;
+}
+
+/* Of a batch: the distance of matrices is a stride of tensor maps. */
+static bool check_matrix(const tma_gemm *t, char which, uint32_t bits, uint64_t rows, uint64_t cols, cptx_error *err)
+{
+	RULE(!t->o->batched || rows * cols / 8 * bits < MOST_STRIDE,
+	     "%c has %llu bytes; matrices of a batch must be less than 2^40 bytes apart", t->target, which,
+	     (unsigned long long)(rows * cols / 8 * bits));
+	return true;
+}
+
+bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                            cptx_error *err)
+{
+	RULE(p->m && p->n && p->k && p->m <= MOST_SIDE && p->n <= MOST_SIDE && p->k <= MOST_SIDE,
+	     "M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)p->m,
+	     (unsigned long long)p->n, (unsigned long long)p->k);
+	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
+	return check_matrix(t, 'A', t->a.elem.bits / given(t->packed), p->m, p->k, err) &&
+	       check_matrix(t, 'B', t->b.elem.bits / given(t->packed), p->n, p->k, err) &&
+	       check_matrix(t, 'D', t->d.elem.bits, p->m, p->n, err) &&
+	       check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
+	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) && check_row(t, 'D', &t->d, p->n, err) &&
+	       fit(t, p, sms, plan, err);
+}

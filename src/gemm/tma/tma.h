@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* What the GEMM generators have in common.  Of all: options, choices.  Of those that are fed by TMA: sizes, tensor maps and
+ * launches on the host; in the kernel parameters, loads, and what comes behind the sums. */
+#ifndef CPTX_GEMM_TMA_TMA_H
+#define CPTX_GEMM_TMA_TMA_H
+
+#include <cptx/gemm.h>
+#include <cptx/pipeline.h>
+
+#include "base/base.h"
+
+/* Scale factors: so many elements for one, so many blocks of 4 factors along K and of 128 rows of A and B in a stage. */
+typedef struct tma_gemm_factors {
+	uint32_t vec, along_k, of_a, of_b;
+} tma_gemm_factors;
+enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
+
+/* Tensor maps are known by enum cptx_gemm_map; a set of them: MAP() of each, together.  Parameters, and records of a list,
+ * have them in the order of the enum. */
+#define MAP(which) (1u << (which))
+enum { MAPS_OF_D = MAP(CPTX_GEMM_MAP_D) | MAP(CPTX_GEMM_MAP_END_D) };
+
+/* What says in which order tiles are walked (gemm/order.c): rows of A and B that a CTA asks for, weighed; rows of clusters
+ * in a group and columns to walk across at most, where not all tiles are computed at once. */
+typedef struct gemm_order {
+	float of_a, of_b;
+	uint32_t rows, cols;
+} gemm_order;
+gemm_order gemm_order_of(const cptx_gemm_opt *o, uint32_t sms);
+/* Rows of a group for so many rows and columns of clusters, of which so many are computed at once; 1: across the columns.
+ * The same in a kernel, .u32. */
+uint32_t gemm_order_rows(const gemm_order *g, uint64_t rows, uint64_t cols, uint64_t at_once);
+cptx_val gemm_order_rows_of(cptx_kernel *k, const gemm_order *g, cptx_val rows, cptx_val cols, cptx_val at_once);
+
+/* A kernel, without what only one of the generators knows. */
+typedef struct tma_gemm {
+	const char *target;     /* for messages, and whose limits */
+	const cptx_gemm_opt *o; /* as the caller gave them */
+	cptx_tile a, b, d;      /* what one CTA loads or stores at once; a part of a tile where CTAs share it */
+	cptx_tile rest;         /* of D, at the end of a tile; no columns: there is none */
+	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
+	tma_gemm_factors factors;
+	uint32_t maps;       /* MAP() of each that it has */
+	bool d_pointer;      /* D is given by its address, not by a map */
+	gemm_order order;    /* where opt.group is 0 */
+	uint32_t pair;       /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
+	bool counts_k_tiles; /* always; else with stream_k */
+	/* how a problem is laid on clusters: rows and columns of D of one, elements along K of a stage; CTAs of a cluster; CTAs
+	 * that a multiprocessor holds; with stream_k: bytes that a CTA may leave in the workspace, flags too */
+	uint32_t side_m, side_n, bk, cluster, per_sm, sums;
+} tma_gemm;
+
+/* False: it is a pointer. */
+static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return which != CPTX_GEMM_MAP_D || !t->d_pointer; }
+
+/*
+ * With opt.swap a kernel computes D^T = B^T * A^T.  Its parts but for the epilogue have the names of that product: its A is
+ * the B of the options, its M their N.  bm, bn and clusters are of that product in the options too.
+ */
+cptx_gemm_opt tma_gemm_inner(const cptx_gemm_opt *opt);
+cptx_gemm_problem tma_gemm_inner_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p);
+
+/* A rule that options or sizes break; inside a function that gives false then, with `err`. */
+#define TMA_RULE(ok, ...)                                                                                                   \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm for " __VA_ARGS__);                                            \
+	while (0)
+
+static inline uint32_t given(uint32_t v) { return v ? v : 1; }
+static inline uint64_t up(uint64_t n, uint64_t each) { return n / each + (n % each != 0); }
+static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == CPTX_F16; }
+
+/* ---- the host ---- */
+
+/* Bits of an element in global memory. */
+uint32_t tma_gemm_bits(enum cptx_type t);
+
+/* Rules of all: of stages, group, timeline and lists; then of shared memory: a stage's and all. */
+bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
+                         uint32_t smem, cptx_error *err);
+/* Of the output, and of clusters of m x n tiles, `each` a number of CTAs; what: "tiles". */
+bool tma_gemm_check_out(const char *target, enum cptx_type out, const char *more, cptx_error *err);
+bool tma_gemm_check_cluster(const char *target, uint32_t m, uint32_t n, uint32_t each, cptx_error *err);
+/* Dynamic shared memory that each of so many CTAs of a multiprocessor can have. */
+uint32_t tma_gemm_smem(const char *target, uint32_t per_sm);
+
+/* Clusters that are resident at once on so many multiprocessors; at least 1. */
+uint32_t tma_gemm_resident(uint32_t sms, uint32_t cluster, uint32_t per_sm);
+/* Cluster tiles of one matrix. */
+static inline uint64_t tma_gemm_tiles(const tma_gemm *t, const cptx_gemm_problem *p)
+{
+	return up(p->m, t->side_m) * up(p->n, t->side_n);
+}
+/* Sizes from 1 on, rows that tensor maps take, one matrix where the kernel is not batched; then CTAs to launch, and bytes of
+ * the workspace, to the plan. */
+bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                            cptx_error *err);
+/* No address that the options need is 0 or unaligned. */
+bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_error *err);
+/* All its maps, in order; a pointer's place is left as it is. */
+bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
+
+/* How the tiles of a choice come over a chip (gemm/model.c); tiles are those of clusters. */
+typedef struct gemm_rounds {
+	double tiles;    /* of all matrices */
+	double at_once;  /* clusters that are resident */
+	double rounds;   /* of all of these, until the tiles are done */
+	double steps;    /* K tiles that a cluster computes */
+	double run;      /* CTAs at work */
+	double together; /* CTAs of a multiprocessor */
+	double idle;     /* share of the multiprocessors' time */
+} gemm_rounds;
+gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
+/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
+ * the lower the power. */
+double gemm_longer(double a, double b, double power);
+
+/* The best choices of a model for a problem, best first. */
+typedef struct gemm_pick {
+	cptx_gemm_choice *choices;
+	size_t n, room;
+	const cptx_gemm_problem *p;
+	uint32_t sms;
+} gemm_pick;
+/* Fills in times. */
+typedef void (*gemm_predict_fn)(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
+/* One, if the problem can be done so; the same with tiles shared (stream_k): by all CTAs, and if there are few tiles by some
+ * for each. */
+void gemm_offer(gemm_pick *x, cptx_gemm_choice c, gemm_predict_fn predict);
+void gemm_offer_shared(gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c, gemm_predict_fn predict);
+
+/* Of a problem; of a list: p has alpha and beta, the table the rest, for so many cluster tiles. */
+cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
+                             const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err);
+/* Writes the table of a list first; as gemm/tma/group.c says. */
+cptx_launch *tma_gemm_launch_list(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program,
+                                  cptx_device *dev, const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err);
+
+/* ---- the generators ---- */
+
+/* One of them.  Options that it gets are checked as far as they are those of all, have a name and a group. */
+typedef struct gemm_generator {
+	const char *target, *by, *where; /* for messages: whose limits, what multiplies, what has it */
+	uint16_t op;                     /* what a target must have; 0: .check says */
+	bool (*check)(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
+	cptx_kernel *(*build)(cptx_module *m, const cptx_gemm_opt *o);
+	/* of those that are fed by TMA */
+	tma_gemm (*describe)(const cptx_gemm_opt *o);
+	void (*simplest)(cptx_gemm_opt *o); /* the shape that fits if any does */
+	void (*search)(gemm_pick *x, cptx_gemm_opt o);
+} gemm_generator;
+extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120;
+
+bool gemm_sm80_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                             cptx_error *err);
+cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan, const cptx_program *program,
+                              cptx_device *dev, const cptx_gemm_problem *p, cptx_error *err);
+
+/* ---- the kernel ---- */
+
+typedef struct tma_gemm_params {
+	cptx_val map[CPTX_GEMM_MAP_KINDS]; /* generic addresses */
+	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline, workspace;
+} tma_gemm_params;
+
+/* Grouped: a list of problems, one record each. */
+typedef struct tma_gemm_group {
+	cptx_val records, tiles;     /* parameters; cluster tiles of all */
+	cptx_val record, first, end; /* of the problem at hand, and its tiles */
+} tma_gemm_group;
+
+/* What a CTA does.  at = begin; while at < end: tma_gemm_locate, the K tiles k_first .. k_end - 1, at += step. */
+typedef struct tma_gemm_work {
+	tma_gemm_params p, in; /* by the names of the options; by those of the product that is computed: swap exchanges them */
+	tma_gemm_group list;
+	cptx_val cluster, clusters;        /* number of this one, and how many there are */
+	cptx_val rank, in_pair, tile_rank; /* of this CTA in its cluster; in its pair, and that of its tile in the cluster */
+	cptx_val tiles_m, tiles_n, tiles;  /* cluster tiles of a matrix */
+	cptx_val k_tiles;                  /* where these are counted */
+	cptx_val at, end, step;
+	/* with stream_k: tiles and K tiles that a cluster has alone; K tiles that are shared, and those of this cluster */
+	cptx_val whole_tiles, own, shared, shared_first, shared_end;
+	cptx_val tile, k_first, k_end; /* what is done now */
+	cptx_val m0, n0, z;            /* where this CTA's part of it begins, .s32; the matrix */
+} tma_gemm_work;
+/* Declares the parameters: gemm/tma/params.c. */
+void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* Has the maps that all tiles need fetched, by one thread of a warp each; not of a list. */
+void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid);
+/* Sets all up to k_tiles, and the loop. */
+void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* What w->at says: the problem, of whose maps this thread uses those of the set `maps`, tile and K tiles; with its place. */
+void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
+void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
+
+/* The loop of a kernel without a list; what is done of K. */
+void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_work *w, cptx_val tiles, bool stream_k);
+void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_work *w, bool stream_k);
+/* Behind the last of the clusters that have a part of w->tile, which is shared. */
+cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w);
+/* Instead of tma_gemm_share_begin, for the loop over the tiles of all problems. */
+void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
+/* The problem that tile `at` is of, to w->p. */
+void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used);
+
+/* The workspace: sums of `bytes` each, then a flag for each.  `threads` (a warp, or a warpgroup) leave one together. */
+typedef struct tma_gemm_sums {
+	cptx_val at, clusters;
+	uint32_t of_cluster, bytes; /* sums that a cluster may leave; of one */
+	uint32_t threads;
+	cptx_val mine, lane; /* number of the sum in the cluster, of this thread in those that leave it */
+	cptx_val barrier;    /* a named one of these; NONE: a warp */
+} tma_gemm_sums;
+/* The number of the sum that those at this one's place in another cluster leave; where this thread's part of it begins, and
+ * how far behind that its sums i to i + 3 are. */
+cptx_val tma_gemm_sum_number(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster);
+cptx_val tma_gemm_sum_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
+int64_t tma_gemm_sum_place(const tma_gemm_sums *s, uint32_t i);
+cptx_val tma_gemm_flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
+/* One thread, behind a barrier of those that wrote the sum; one thread, in front of a barrier of those that read it. */
+void tma_gemm_raise(cptx_kernel *k, cptx_val flag, cptx_val when);
+void tma_gemm_await(cptx_kernel *k, cptx_val flag);
+/* Leaves the accumulators (f32, a multiple of four) of a part of a tile; adds to them what others have left of w->tile.
+ * first: in the first of the threads. */
+void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
+void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
+
+/* The copies of a tile (t->a or t->b) to `to`; row: of the operand, k0: along K, z: the matrix. */
+typedef struct tma_gemm_load {
+	const tma_gemm *t;
+	const cptx_tile *tile;
+	cptx_val map, to, row, k0, z, mbar;
+	cptx_val mask; /* CTAs that get it; NONE: this one */
+	cptx_val when; /* NONE: always */
+	bool pair;     /* the mbarrier may be that of the other CTA of a pair */
+	bool alone;    /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
+} tma_gemm_load;
+void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l);
+
+/* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
+void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
+/* One of them. */
+cptx_val tma_gemm_load_one(cptx_kernel *k, cptx_val at, enum cptx_type type, cptx_val inside);
+/* An element of D: alpha, beta * c, bias, epilogue; c and bias are NONE where there is none. */
+cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,
+                        cptx_val row, cptx_val col);
+/* The address of C at (row, col) of matrix z. */
+cptx_val tma_gemm_c_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val row, cptx_val col, cptx_val z);
+/* Two f32 as one register of D's 16-bit type. */
+cptx_val tma_gemm_narrow(cptx_kernel *k, enum cptx_type out, cptx_val low, cptx_val high, cptx_val into);
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+#include "reference/gemm_check.h"
+#include "reference/number.h"
+
+#include <cptx/emu.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { GUARD = 4096 /* poisoned bytes behind D, which must stay */, POISON = 0xff /* NaN in every type */ };
+
+/* ---- the reference: one thread an element, f64 sums of f32 operands, no shared memory and no tensor cores ---- */
+
+/* Four neighbours along K of a row of A or a column of B, in f64, and on to the next four; pitch: bytes between two, where
+ * they are no neighbours in memory. */
+static void read_four(cptx_kernel *k, bool across, cptx_val at, cptx_val pitch, cptx_val v[4])
+{
+	cptx_val y = { 0 };
+
+	if (!across)
+		y = cptx_ld(k, at, .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);
+	for (uint32_t i = 0; i < 4; i++) {
+		cptx_val f = across ? cptx_ld(k, at, .space = CPTX_GLOBAL, .type = CPTX_F32) : cptx_elem(y, i);
+		v[i] = cptx_cvt(k, f, .dtype = CPTX_F64);
+		if (across)
+			cptx_add(k, at, pitch, .into = at);
+	}
+	if (!across)
+		cptx_add(k, at, 16, .into = at);
+}
+
+/* ref[i][j] = sum of A[i][l] * B[j][l], bound[i][j] = sum of their magnitudes */
+static void build_reference(cptx_module *m, const gemm_subject *s)
+{
+	cptx_kernel *k = cptx_kernel_begin(m, "gemm_reference", .block = { 16, 16 });
+	cptx_val a = cptx_param(k, CPTX_PTR, "A"), b = cptx_param(k, CPTX_PTR, "B"), ref = cptx_param(k, CPTX_PTR, "ref");
+	cptx_val bound = cptx_param(k, CPTX_PTR, "bound"), M = cptx_param(k, CPTX_U32, "M"), N = cptx_param(k, CPTX_U32, "N");
+	cptx_val K = cptx_param(k, CPTX_U32, "K");
+	cptx_val id = cptx_ctaid_x(k), across = cptx_div(k, cptx_add(k, N, 15), 16); /* grid.y would end at 65535 */
+	cptx_val col = cptx_mad(k, cptx_rem(k, id, across), 16, cptx_tid_x(k), .mode = CPTX_LO);
+	cptx_val row = cptx_mad(k, cptx_div(k, id, across), 16, cptx_tid_y(k), .mode = CPTX_LO);
+	cptx_val pitch = cptx_shl(k, K, 2), sum = cptx_var(k, CPTX_F64, 0.0), mag = cptx_var(k, CPTX_F64, 0.0),
+			 l = cptx_var(k, CPTX_U32, 0);
+
+	cptx_exit(k, .when = cptx_setp(k, row, M, .cmp = CPTX_GE));
+	cptx_exit(k, .when = cptx_setp(k, col, N, .cmp = CPTX_GE));
+	cptx_mad_wide(k, row, s->a_across ? cptx_imm(4) : pitch, a, .into = a);
+	cptx_mad_wide(k, col, s->b_across ? cptx_imm(4) : pitch, b, .into = b);
+	cptx_val pitch_a = cptx_mul_wide(k, M, 4), pitch_b = cptx_mul_wide(k, N, 4);
+	CPTX_FOR(k, l, K, 4) {
+		cptx_val u[4], v[4];
+		read_four(k, s->a_across, a, pitch_a, u);
+		read_four(k, s->b_across, b, pitch_b, v);
+		for (uint32_t i = 0; i < 4; i++) {
+			cptx_fma(k, u[i], v[i], sum, .rnd = CPTX_RN, .into = sum);
+			cptx_fma(k, cptx_abs(k, u[i]), cptx_abs(k, v[i]), mag, .rnd = CPTX_RN, .into = mag);
+		}
+	}
+	cptx_val at =
+		cptx_mul(k, cptx_add(k, cptx_mul_wide(k, row, N), cptx_cvt(k, col, .dtype = CPTX_U64)), 4, .mode = CPTX_LO);
+	cptx_st(k, cptx_add(k, ref, at), cptx_cvt(k, sum, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
+	cptx_st(k, cptx_add(k, bound, at), cptx_cvt(k, mag, .rnd = CPTX_RN, .dtype = CPTX_F32), .space = CPTX_GLOBAL);
+}
+
+/* ---- the run ---- */
+
+/* One problem of the launch: operands, results, and what they must be. */
+typedef struct bench {
+	cptx_device *dev;
+	const gemm_subject *s;
+	const gemm_problem *p;
+	gemm_operand a, b, c, bias; /* c, bias: where there are these */
+	unsigned char *d;
+	float *ref, *bound;
+	uint64_t dev_d, count, d_bytes; /* count: elements of D, of all matrices */
+} bench;
+
+static uint32_t matrices(const gemm_problem *p) { return p->batch ? p->batch : 1; }
+
+static bool prepare(bench *t, cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	const gemm_subject *s = t->s;
+
+	t->count = p->m * p->n * matrices(p);
+	t->d_bytes = t->count * (cptx_type_bits(s->out) / 8);
+	t->d = gemm_host(t->d_bytes + GUARD, err);
+	t->ref = gemm_host(t->count * 4, err);
+	t->bound = gemm_host(t->count * 4, err);
+	t->dev_d = err->code == CPTX_OK ? cptx_mem_alloc(t->dev, t->d_bytes + GUARD, err) : 0;
+	t->a = (gemm_operand){ .type = s->in,
+		                   .scale = s->scale,
+		                   .vec = s->vec,
+		                   .rows = p->m,
+		                   .k = p->k,
+		                   .across = s->a_across,
+		                   .small = s->small,
+		                   .count = matrices(p) };
+	t->b = t->a;
+	t->b.type = s->in_b ? s->in_b : s->in, t->b.rows = p->n, t->b.across = s->b_across;
+	t->c = (gemm_operand){ .type = s->out, .rows = p->m, .k = p->n, .count = matrices(p) };
+	t->bias = (gemm_operand){ .type = CPTX_F32, .rows = 1, .k = p->n, .count = 1 };
+	return err->code == CPTX_OK && gemm_operand_make(&t->a, t->dev, p->seed * 2 + 1, err) &&
+	       gemm_operand_make(&t->b, t->dev, p->seed * 2 + 2, err) &&
+	       (!s->beta || gemm_operand_make(&t->c, t->dev, p->seed * 2 + 3, err)) &&
+	       (!s->bias || gemm_operand_make(&t->bias, t->dev, p->seed * 2 + 4, err)) &&
+	       cptx_mem_fill8(t->dev, t->dev_d, POISON, t->d_bytes + GUARD, err);
+}
+
+static void release(bench *t)
+{
+	gemm_operand_free(&t->a, t->dev);
+	gemm_operand_free(&t->b, t->dev);
+	gemm_operand_free(&t->c, t->dev);
+	gemm_operand_free(&t->bias, t->dev);
+	cptx_mem_free(t->dev, t->dev_d);
+	free(t->d);
+	free(t->ref);
+	free(t->bound);
+}
+
+/* Element i of D, of all matrices, in f64, and the sum of its products' magnitudes. */
+static double sum_of(const bench *t, uint64_t i, double *bound)
+{
+	uint64_t of_one = t->p->m * t->p->n, z = i / of_one, row = i % of_one / t->p->n, col = i % t->p->n;
+	uint64_t step_a, step_b;
+	const float *a = gemm_operand_row(&t->a, z, row, &step_a), *b = gemm_operand_row(&t->b, z, col, &step_b);
+	double sum = 0;
+
+	*bound = 0;
+	for (uint64_t l = 0; l < t->p->k; l++) {
+		double v = (double)a[l * step_a] * (double)b[l * step_b];
+		sum += v;
+		*bound += fabs(v);
+	}
+	return sum;
+}
+
+/* The reference itself, at 64 places, against sums made on the host. */
+static bool check_reference(const bench *t, cptx_error *err)
+{
+	uint64_t s = t->p->seed + 7;
+
+	for (int i = 0; i < 64; i++) {
+		uint64_t at = number_random(&s) % t->count;
+		double bound, sum = sum_of(t, at, &bound);
+		if (!(fabs(sum - (double)t->ref[at]) <= 1e-6 * bound)) {
+			err->code = CPTX_E_WRONG;
+			snprintf(err->text, sizeof err->text, "the reference kernel is wrong at element %llu: %g, not %g",
+			         (unsigned long long)at, (double)t->ref[at], sum);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The emulator would take longer for the reference than for the kernel. */
+static void reference_on_host(bench *t)
+{
+	for (uint64_t i = 0; i < t->count; i++) {
+		double bound, sum = sum_of(t, i, &bound);
+		t->ref[i] = (float)sum, t->bound[i] = (float)bound;
+	}
+}
+
+static bool emulated(const cptx_device *dev)
+{
+	cptx_emu_counters c;
+
+	return cptx_emu_get_counters(dev, &c);
+}
+
+/* Of one matrix after the other. */
+static bool reference_on_device(bench *t, cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	uint64_t n_a = p->m * p->k, n_b = p->n * p->k, n_d = p->m * p->n, at[4] = { 0 };
+	const uint64_t size[4] = { n_a * 4, n_b * 4, n_d * 4, n_d * 4 };
+	cptx_module *m = cptx_module_new(NULL);
+
+	build_reference(m, t->s);
+	cptx_program *program = cptx_device_load(t->dev, m, &p->load, err);
+	bool ok = program != NULL;
+	for (int i = 0; i < 4 && ok; i++)
+		ok = (at[i] = cptx_mem_alloc(t->dev, size[i], err)) != 0;
+	cptx_launch_opt opt = { .grid = { (uint32_t)((p->n + 15) / 16 * ((p->m + 15) / 16)) },
+		                    CPTX_ARGS(at[0], at[1], at[2], at[3], (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k) };
+	for (uint32_t z = 0; z < matrices(p) && ok; z++)
+		ok = cptx_mem_write(t->dev, at[0], t->a.value + z * n_a, size[0], err) &&
+		     cptx_mem_write(t->dev, at[1], t->b.value + z * n_b, size[1], err) &&
+		     cptx_launch_once(program, "gemm_reference", &opt, NULL, err) &&
+		     cptx_mem_read(t->dev, t->ref + z * n_d, at[2], size[2], err) &&
+		     cptx_mem_read(t->dev, t->bound + z * n_d, at[3], size[3], err);
+	cptx_program_destroy(program);
+	cptx_module_destroy(m);
+	for (int i = 0; i < 4; i++)
+		cptx_mem_free(t->dev, at[i]);
+	return ok && check_reference(t, err);
+}
+
+static bool make_reference(bench *t, cptx_error *err)
+{
+	if (!emulated(t->dev))
+		return reference_on_device(t, err);
+	reference_on_host(t);
+	return true;
+}
+
+static double element(const bench *t, uint64_t i)
+{
+	uint16_t h;
+	int32_t n;
+	float f;
+
+	if (t->s->out == CPTX_F32) {
+		memcpy(&f, t->d + i * 4, sizeof f);
+		return (double)f;
+	}
+	if (t->s->out == CPTX_S32) {
+		memcpy(&n, t->d + i * 4, sizeof n);
+		return n;
+	}
+	memcpy(&h, t->d + i * 2, sizeof h);
+	return number_value(t->s->out, h);
+}
+
+/* What f32 makes of a value that it cannot hold. */
+static double in_f32(double v) { return fabs(v) > 0x1.fffffep127 ? copysign(INFINITY, v) : v; }
+
+/* Element i of D before it is rounded, for a sum; the magnitudes of what it is made of are added to *terms. */
+static double behind_sum(const bench *t, uint64_t i, double sum, double *terms)
+{
+	const gemm_subject *s = t->s;
+	double of_sum = s->alpha ? (double)t->p->alpha * sum : sum;
+	double c = s->beta ? (double)t->p->beta * (double)t->c.value[i] : 0;
+	double bias = s->bias ? (double)t->bias.value[i % t->p->n] : 0;
+
+	*terms += s->alpha || s->beta || s->bias ? fabs(of_sum) + fabs(c) + fabs(bias) : 0;
+	return in_f32(in_f32(of_sum) + c) + bias;
+}
+
+/* Whether v is the infinity that a value of that magnitude may round to. */
+static bool overflows(enum cptx_type type, double v, double ref, double allowed)
+{
+	double most = type == CPTX_F16 ? 65504 : type == CPTX_BF16 ? 0x1.fep127 : 0x1.fffffep127;
+
+	return isinf(v) && (v > 0) == (ref > 0) && fabs(ref) + allowed > most;
+}
+
+/*
+ * Sums of K products in f32, in whatever order: the error grows with the square root of the additions and the magnitude of
+ * what is added; tensor cores truncate, hence the factor.  Half an ulp more where the result is rounded to 16 bits.
+ * Sums of integers are exact, and rounded once.  What is behind the sum is a few operations in f32.
+ */
+static void compare(const bench *t, uint32_t which, gemm_report *r)
+{
+	bool integers = t->s->in == CPTX_S8 || t->s->in == CPTX_U8;
+	double grow = integers ? 0 : ldexp(sqrt((double)t->p->k) + 8, -24);
+	double rounding = t->s->out == CPTX_BF16  ? ldexp(1, -9)
+	                  : t->s->out == CPTX_F16 ? ldexp(1, -12)
+	                  : integers              ? ldexp(1, -25)
+	                                          : 0;
+
+	double alpha = t->s->alpha ? fabs((double)t->p->alpha) : 1;
+
+	r->elements += t->count;
+	for (uint64_t i = 0; i < t->count; i++) {
+		double terms = 0, v = element(t, i), ref = behind_sum(t, i, (double)t->ref[i], &terms), error = fabs(v - ref);
+		double allowed = alpha * grow * (double)t->bound[i] + 2 * rounding * fabs(ref) + ldexp(terms, -22) + 1e-7;
+		if (isinf(ref) ? v == ref : error <= allowed || overflows(t->s->out, v, ref, allowed)) {
+			if (isfinite(error) && error / allowed > r->worst)
+				r->worst = error / allowed;
+			continue;
+		}
+		if (!r->wrong++) {
+			r->wrong_matrix = which + (uint32_t)(i / (t->p->m * t->p->n));
+			r->wrong_row = i / t->p->n % t->p->m, r->wrong_column = i % t->p->n;
+			r->wrong_value = v, r->wrong_reference = ref;
+		}
+	}
+	for (uint64_t i = 0; i < GUARD; i++)
+		if (t->d[t->d_bytes + i] != POISON && !r->wrong++) {
+			r->wrong_matrix = which + matrices(t->p) - 1, r->wrong_row = t->p->m, r->wrong_column = i;
+			r->wrong_value = t->d[t->d_bytes + i], r->wrong_reference = POISON;
+		}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+	return (x > y) - (x < y);
+}
+
+/* Median over bursts of about 3 ms each; a pause before each keeps the device out of its power limit. */
+static bool measure(const bench *t, cptx_launch *launch, gemm_report *r, cptx_error *err)
+{
+	float times[64];
+	unsigned n = t->p->bursts > 64 ? 64 : t->p->bursts, done = 0, runs = 1;
+	cptx_event *start = cptx_event_new(t->dev, err), *end = cptx_event_new(t->dev, err);
+
+	for (unsigned i = 0; i <= n && err->code == CPTX_OK; i++) {
+		float ms = 0;
+		for (int warm = 0; warm < 2; warm++)
+			cptx_launch_run(launch, NULL, err);
+		cptx_event_record(start, NULL, err);
+		for (unsigned j = 0; j < runs; j++)
+			cptx_launch_run(launch, NULL, err);
+		cptx_event_record(end, NULL, err);
+		cptx_event_synchronize(end, err);
+		if (!cptx_event_elapsed(start, end, &ms, err))
+			break;
+		if (i == 0)
+			runs = ms < 3 ? (unsigned)(3 / (ms > 0.003f ? ms : 0.003f)) + 1 : 1;
+		else
+			times[done++] = ms / (float)runs;
+		nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL);
+	}
+	if (done && err->code == CPTX_OK) {
+		qsort(times, done, sizeof *times, by_value);
+		r->ms = (double)times[done / 2];
+	}
+	cptx_event_destroy(start);
+	cptx_event_destroy(end);
+	return err->code == CPTX_OK;
+}
+
+static bool run(bench *t, cptx_module *module, gemm_report *r, cptx_error *err)
+{
+	const gemm_problem *p = t->p;
+	gemm_matrices at[GEMM_LIST];
+	cptx_program *program = cptx_device_load(t->dev, module, &p->load, err);
+
+	for (uint32_t i = 0; i < t->s->list; i++)
+		at[i] = (gemm_matrices){ t[i].a.at, t[i].b.at, t[i].dev_d, t[i].a.scales, t[i].b.scales, t[i].c.at, t[i].bias.at };
+	cptx_launch *launch = program ? t->s->launch(t->s, t->dev, program, p, at, r, err) : NULL;
+	bool ok = launch && cptx_launch_run(launch, NULL, err) && cptx_device_synchronize(t->dev, err);
+	for (uint32_t i = 0, which = 0; i < t->s->list && ok; i++, which += matrices(p)) {
+		ok = cptx_mem_read(t->dev, t[i].d, t[i].dev_d, t[i].d_bytes + GUARD, err);
+		if (ok)
+			compare(&t[i], which, r);
+	}
+	if (ok && p->bursts && !r->wrong && !emulated(t->dev))
+		ok = measure(t, launch, r, err);
+	cptx_launch_destroy(launch);
+	cptx_program_destroy(program);
+	return ok;
+}
+
+bool gemm_check_subject(cptx_device *dev, cptx_module *module, const gemm_subject *subject, const gemm_problem *p,
+                        gemm_report *r, cptx_error *err)
+{
+	gemm_subject s = *subject;
+	bench t[GEMM_LIST] = { { 0 } };
+	bool ok = true;
+
+	s.list = s.list ? s.list : 1;
+	*r = (gemm_report){ 0 };
+	*err = (cptx_error){ 0 };
+	for (uint32_t i = 0; i < s.list && ok; i++) {
+		t[i] = (bench){ .dev = dev, .s = &s, .p = &p[i] };
+		ok = prepare(&t[i], err) && make_reference(&t[i], err);
+		r->matrices += matrices(&p[i]);
+		r->flop += 2.0 * (double)t[i].count * (double)p[i].k;
+	}
+	ok = ok && run(t, module, r, err);
+	for (uint32_t i = 0; i < s.list; i++)
+		release(&t[i]);
+	return ok;
+}
+
+void gemm_report_text(const gemm_report *r, char *text, size_t size)
+{
+	char of[40] = "", in[40] = "";
+
+	if (r->matrices > 1) {
+		snprintf(of, sizeof of, " of %u matrices", r->matrices);
+		snprintf(in, sizeof in, "matrix %u, ", r->wrong_matrix);
+	}
+	if (r->wrong)
+		snprintf(text, size, "%llu of %llu elements are wrong; the first at %srow %llu, column %llu: %g, not %g",
+		         (unsigned long long)r->wrong, (unsigned long long)r->elements, in, (unsigned long long)r->wrong_row,
+		         (unsigned long long)r->wrong_column, r->wrong_value, r->wrong_reference);
+	else
+		snprintf(text, size, "all %llu elements%s right; largest error %.2f of the tolerance",
+		         (unsigned long long)r->elements, of, r->worst);
+}
+
+bool gemm_read_timeline(cptx_device *dev, const cptx_timeline_layout *l, uint64_t from, char **json, cptx_error *err)
+{
+	uint64_t size = cptx_timeline_bytes(l);
+	void *data = gemm_host(size, err);
+	size_t n = data && cptx_mem_read(dev, data, from, size, err) ? cptx_timeline_json(l, data, NULL, 0) + 1 : 0;
+
+	*json = n ? gemm_host(n, err) : NULL;
+	if (*json)
+		cptx_timeline_json(l, data, *json, n);
+	free(data);
+	return *json != NULL;
+}
+
+/* ---- kernels of the library's generators ---- */
+
+typedef struct generated {
+	const cptx_gemm_opt *o;
+	uint64_t workspace, timeline, table; /* 0: none */
+	cptx_timeline_layout line;
+} generated;
+
+static bool alloc_zeros(cptx_device *dev, uint64_t size, uint64_t *at, cptx_error *err)
+{
+	return !size || ((*at = cptx_mem_alloc(dev, size, err)) && cptx_mem_fill8(dev, *at, 0, size, err));
+}
+
+static cptx_launch *launch_generated(const gemm_subject *s, cptx_device *dev, const cptx_program *program,
+                                     const gemm_problem *p, const gemm_matrices *at, gemm_report *r, cptx_error *err)
+{
+	generated *g = s->user;
+	const cptx_gemm_opt *o = g->o;
+	const uint32_t sms = cptx_device_get_info(dev)->sms;
+	cptx_gemm_problem list[GEMM_LIST];
+	cptx_gemm_plan plan;
+
+	for (uint32_t i = 0; i < s->list; i++)
+		list[i] = (cptx_gemm_problem){ .m = p[i].m,
+			                           .n = p[i].n,
+			                           .k = p[i].k,
+			                           .batch = p[i].batch,
+			                           .a = at[i].a,
+			                           .b = at[i].b,
+			                           .d = at[i].d,
+			                           .scale_a = at[i].scale_a,
+			                           .scale_b = at[i].scale_b,
+			                           .c = at[i].c,
+			                           .bias = at[i].bias,
+			                           .alpha = p[i].alpha,
+			                           .beta = p[i].beta,
+			                           .ctas = p[i].ctas };
+	if (!cptx_gemm_check(o, NULL, &plan, err) ||
+	    !cptx_program_resources(program, cptx_program_kernel_at(program, 0), plan.threads, plan.smem, &r->resources, err))
+		return NULL;
+	if (o->mma == CPTX_GEMM_SYNC && !plan.vec) /* what the launch would ask too */
+		list[0].ctas = sms * r->resources.ctas_per_sm;
+	if (!cptx_gemm_check_problem(o, list, sms, &plan, err))
+		return NULL;
+	r->grid = plan.grid;
+	if (o->timeline)
+		g->line = cptx_gemm_timeline(plan.grid, plan.threads, o->timeline);
+	if (!alloc_zeros(dev, plan.workspace, &g->workspace, err) ||
+	    !alloc_zeros(dev, o->timeline ? cptx_timeline_bytes(&g->line) : 0, &g->timeline, err) ||
+	    !alloc_zeros(dev, o->grouped ? s->list * CPTX_GEMM_GROUP_BYTES : 0, &g->table, err))
+		return NULL;
+	list[0].workspace = g->workspace, list[0].timeline = g->timeline;
+	return o->grouped ? cptx_gemm_launch_grouped(program, dev, o, list, s->list, g->table, err)
+	                  : cptx_gemm_launch(program, dev, o, list, err);
+}
+
+bool gemm_check(cptx_device *dev, cptx_module *module, const cptx_gemm_opt *o, const gemm_problem *p, gemm_report *r,
+                cptx_error *err)
+{
+	generated g = { .o = o };
+	gemm_problem list[GEMM_LIST] = { *p, *p, *p };
+	gemm_subject s = { .in = o->a,
+		               .in_b = o->b,
+		               .out = o->out,
+		               .scale = o->scale,
+		               .a_across = o->a_m_major,
+		               .b_across = o->b_n_major,
+		               /* wgmma keeps 13 bits of sums of 8-bit floats: those of small numbers are exact */
+		               .small = o->mma == CPTX_GEMM_WGMMA && cptx_type_bits(o->a) == 8,
+		               .alpha = o->alpha,
+		               .beta = o->beta,
+		               .bias = o->bias,
+		               .list = o->grouped ? GEMM_LIST : 1,
+		               .launch = launch_generated,
+		               .user = &g };
+	cptx_gemm_plan plan = { 0 };
+
+	list[1].m = (p->m / 2 + 15) / 16 * 16, list[2].m = 16; /* rows of any type, of A by columns too */
+	list[1].m = list[1].m ? list[1].m : 16, list[1].seed += 100, list[2].seed += 200;
+	*r = (gemm_report){ 0 };
+	bool ok = cptx_gemm_check(o, NULL, &plan, err);
+	s.vec = plan.vec;
+	ok = ok && gemm_check_subject(dev, module, &s, list, r, err);
+	if (ok && g.timeline)
+		ok = gemm_read_timeline(dev, &g.line, g.timeline, &r->timeline, err);
+	cptx_mem_free(dev, g.workspace);
+	cptx_mem_free(dev, g.timeline);
+	cptx_mem_free(dev, g.table);
+	return ok;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "reference/gemm_operand.h"
+#include "reference/number.h"
+
+#include <cptx/gemm.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DRAWN = 4096 /* different numbers, a power of 2 */ };
+
+typedef struct table {
+	uint32_t bits[DRAWN];
+	float value[DRAWN];
+} table;
+
+void *gemm_host(size_t size, cptx_error *err)
+{
+	void *p = err->code == CPTX_OK ? malloc(size ? size : 1) : NULL;
+	if (!p && err->code == CPTX_OK) {
+		err->code = CPTX_E_MEMORY;
+		snprintf(err->text, sizeof err->text, "out of host memory (%zu bytes)", size);
+	}
+	return p;
+}
+
+/* A normal number to one that the type has; integers get one of their range, factors one that is not negative. */
+static void draw(enum cptx_type type, double normal, uint32_t *bits, float *value)
+{
+	double v = normal;
+
+	if (type == CPTX_S8 || type == CPTX_U8) {
+		v = type == CPTX_S8 ? fmin(fmax(nearbyint(40 * v), -128), 127) : fmin(nearbyint(80 * fabs(v)), 255);
+		*bits = (uint32_t)number_bits(type, v), *value = (float)v;
+		return;
+	}
+	if (type == CPTX_UE8M0)
+		v = ldexp(1, (int)nearbyint(1.5 * v));
+	else if (type == CPTX_UE4M3)
+		v = fabs(v);
+	*bits = (uint32_t)number_bits(type, v);
+	if (type == CPTX_TF32)
+		*bits &= ~UINT32_C(0x1fff); /* nothing is left to round */
+	*value = (float)number_value(type, *bits);
+}
+
+static void fill_table(table *t, enum cptx_type type, bool small, uint64_t *s)
+{
+	for (size_t i = 0; i < DRAWN; i++) {
+		double u = ((double)(number_random(s) >> 11) + 1) / 9007199254740993.0,
+			   v = (double)(number_random(s) >> 11) / 9007199254740992.0;
+		double normal = sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+		draw(type, small ? nearbyint(fmin(fmax(normal, -2), 2)) : normal, &t->bits[i], &t->value[i]);
+	}
+}
+
+/* The elements behind one another, the first in the lowest bits.  value: may be NULL. */
+static void fill(void *to, float *value, uint64_t n, enum cptx_type type, bool small, uint64_t seed)
+{
+	table t;
+	uint8_t *bytes = to;
+	uint64_t s = seed * 2654435761u + 88172645463325252u, held = 0;
+	uint32_t bits = number_packed_bits(type), have = 0;
+
+	fill_table(&t, type, small, &s);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t which = number_random(&s) >> 20 & (DRAWN - 1);
+		held |= (uint64_t)t.bits[which] << have;
+		if (value)
+			value[i] = t.value[which];
+		for (have += bits; have >= 8; have -= 8, held >>= 8)
+			*bytes++ = (uint8_t)held;
+	}
+	if (have)
+		*bytes = (uint8_t)held;
+}
+
+void gemm_fill_normal(void *to, uint64_t n, enum cptx_type type, uint64_t seed) { fill(to, NULL, n, type, false, seed); }
+
+static bool upload(cptx_device *dev, uint64_t *at, const void *from, uint64_t size, cptx_error *err)
+{
+	*at = err->code == CPTX_OK ? cptx_mem_alloc(dev, size, err) : 0;
+	return err->code == CPTX_OK && cptx_mem_write(dev, *at, from, size, err);
+}
+
+float *gemm_operand_row(const gemm_operand *o, uint64_t z, uint64_t row, uint64_t *to_next)
+{
+	*to_next = o->across ? o->rows : 1;
+	return o->value + z * o->rows * o->k + row * (o->across ? 1 : o->k);
+}
+
+static bool make_factors(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
+{
+	uint64_t across = (o->k + o->vec - 1) / o->vec, n = o->rows * across;
+	uint64_t size = cptx_gemm_scales_bytes(o->rows, o->k, o->vec);
+	uint8_t *plain = gemm_host(n * o->count, err), *packed = gemm_host(size * o->count, err);
+	float *factor = gemm_host(n * o->count * sizeof *factor, err);
+	bool ok = plain && packed && factor;
+
+	if (ok)
+		fill(plain, factor, n * o->count, o->scale, false, seed);
+	for (uint64_t z = 0; z < o->count && ok; z++) {
+		cptx_gemm_scales_pack(packed + z * size, plain + z * n, o->rows, o->k, o->vec);
+		for (uint64_t i = 0; i < o->rows; i++) {
+			uint64_t step;
+			float *v = gemm_operand_row(o, z, i, &step);
+			for (uint64_t l = 0; l < o->k; l++)
+				v[l * step] *= factor[z * n + i * across + l / o->vec];
+		}
+	}
+	ok = ok && upload(dev, &o->scales, packed, size * o->count, err);
+	free(plain);
+	free(packed);
+	free(factor);
+	return ok;
+}
+
+bool gemm_operand_make(gemm_operand *o, cptx_device *dev, uint64_t seed, cptx_error *err)
+{
+	uint64_t n = o->rows * o->k * o->count, size = (n * number_packed_bits(o->type) + 7) / 8;
+	void *packed = gemm_host(size, err);
+
+	o->value = gemm_host(n * sizeof *o->value, err);
+	bool ok = packed && o->value;
+	if (ok) {
+		fill(packed, o->value, n, o->type, o->small, seed);
+		ok = upload(dev, &o->at, packed, size, err);
+	}
+	free(packed);
+	return ok && (!o->vec || make_factors(o, dev, seed + 1000003, err));
+}
+
+void gemm_operand_free(gemm_operand *o, cptx_device *dev)
+{
+	cptx_mem_free(dev, o->at);
+	cptx_mem_free(dev, o->scales);
+	free(o->value);
+}
