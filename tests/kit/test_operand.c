@@ -2,6 +2,7 @@
 /* Operands: every way to copy fills every tile with the same elements, and zeros outside of the matrix. */
 #include "../test.h"
 #include "../verify/assemble.h"
+#include "ptxas.h"
 
 #include <cptx/device.h>
 #include <cptx/emu.h>
@@ -335,6 +336,351 @@ START_TEST(by_tma)
 }
 END_TEST
 
+/* ---- clusters and images ---- */
+
+typedef struct bench {
+	cptx_module *m;
+	cptx_device *dev;
+	cptx_program *program;
+	cptx_tensor_map map;
+	uint64_t from, to;
+	uint8_t *host, *back;
+	size_t bytes, size;
+} bench;
+
+/* `bytes` of global memory with values, and a map of them; room for `size` bytes that come back. */
+static bench open_bench(const char *target, uint64_t seed, cptx_module *m, size_t bytes, size_t size)
+{
+	bench b = { .m = m, .host = malloc(bytes), .back = malloc(size), .bytes = bytes, .size = size };
+
+	err = (cptx_error){ .code = CPTX_OK };
+	SURE(!cptx_module_error(m), "%s", cptx_module_error(m) ? cptx_module_error(m)->text : "");
+	b.dev = cptx_emu_open(target, &(cptx_emu_opt){ .seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3) }, &err);
+	b.program = cptx_device_load(b.dev, m, NULL, &err);
+	b.from = cptx_mem_alloc(b.dev, bytes, &err), b.to = cptx_mem_alloc(b.dev, size, &err);
+	for (size_t i = 0; i < bytes; i++)
+		b.host[i] = value(i);
+	RIGHT(b.program && cptx_mem_write(b.dev, b.from, b.host, bytes, &err));
+	return b;
+}
+
+static void run_bench(bench *b, uint32_t grid, const cptx_tensor_map_opt *of)
+{
+	RIGHT(cptx_tensor_map_make(b->dev, of, &b->map, &err));
+	RIGHT(cptx_launch_once(b->program, NULL, CPTX_LAUNCH(.grid = { grid }, CPTX_ARGS(CPTX_ARG_BYTES(&b->map, 128), b->to)),
+	                       NULL, &err));
+	RIGHT(cptx_mem_read(b->dev, b->back, b->to, b->size, &err));
+}
+
+static void close_bench(bench *b)
+{
+	cptx_program_destroy(b->program);
+	cptx_mem_free(b->dev, b->from);
+	cptx_mem_free(b->dev, b->to);
+	cptx_device_close(b->dev);
+	cptx_module_destroy(b->m);
+	free(b->host);
+	free(b->back);
+}
+
+static cptx_val map_param(cptx_kernel *k)
+{
+	return cptx_cvta(k, cptx_mov(k, cptx_param_bytes(k, 128, 64, "map"), .type = CPTX_U64), .space = CPTX_PARAM);
+}
+
+/* Two CTAs: each loads half of the rows and multicasts it (pair: each loads all of its own, and the first one waits). */
+static void build_cluster(cptx_module *m, const cptx_operand_opt *opt, bool pair)
+{
+	cptx_kernel *k = cptx_kernel_begin(m, "cluster", .block = { 64 }, .cluster = { 2 });
+	cptx_operand_opt o = *opt;
+	cptx_operand op;
+	cptx_pipe p;
+
+	o.map = map_param(k);
+	cptx_val out = cptx_param(k, CPTX_PTR, "out"), rank = cptx_cluster_ctaid_x(k);
+	cptx_val first = cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ);
+	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	cptx_pipe_new(k, &p, .stages = 1, .multicast = 2);
+	cptx_pipe_init(k, &p, first);
+	CPTX_IF(k, first) {
+		cptx_pipe_at at = pair ? cptx_pipe_producer_of(k, &p, cptx_imm(0)) : cptx_pipe_producer(k, &p);
+		if (pair) {
+			CPTX_IF(k, cptx_setp(k, rank, 0, .cmp = CPTX_EQ))
+				cptx_pipe_expect(k, &p, &at, 2 * op.bytes);
+			cptx_operand_load(k, &op, 0, 8, 0, .barrier = cptx_pipe_full_of(k, &at), .ctas = 2);
+		} else {
+			cptx_pipe_expect(k, &p, &at, op.bytes);
+			cptx_operand_load(k, &op, 0, 8, 0, .barrier = cptx_pipe_full(&at), .part = rank, .mask = cptx_imm(3));
+		}
+	}
+	cptx_pipe_at at = cptx_pipe_consumer_of(k, &p, rank);
+	if (pair)
+		CPTX_IF(k, cptx_setp(k, rank, 0, .cmp = CPTX_EQ))
+			cptx_pipe_wait_full(k, &p, &at);
+	else
+		cptx_pipe_wait_full(k, &p, &at);
+	cptx_barrier_cluster_arrive(k);
+	cptx_barrier_cluster_wait(k);
+	dump(k, &op, out, 64);
+	cptx_barrier_cluster_arrive(k);
+	cptx_barrier_cluster_wait(k);
+}
+
+START_TEST(clusters)
+{
+	static const cptx_tile tiles[] = { TILE(32, 128, 16, false, 128B, 0), TILE(128, 16, 16, true, 128B, 0),
+		                               TILE(64, 32, 16, false, NONE, 0) };
+	enum { ROWS = 140, COLS = 128 };
+
+	for (uint32_t i = 0; i < 6; i++) {
+		const cptx_tile t = tiles[i % 3];
+		const bool pair = i >= 3, mn = t.elem.mn_major;
+		const cptx_operand_opt o = { .type = CPTX_BF16, .tile = t, .parts = pair ? 1 : 2 };
+		const cptx_operand_matrix all = { .rows = mn ? 144 : ROWS, .cols = COLS };
+		const uint32_t of_cta = cptx_tile_bytes(&t);
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_tensor_map_opt of;
+		build_cluster(m, &o, pair);
+		bench b = open_bench(pair ? "sm_100a" : "sm_90a", i, m, (size_t)all.rows * COLS * 2, 2 * of_cta);
+		cptx_operand_matrix here = all;
+		here.address = b.from;
+		RIGHT(cptx_operand_tensor_map(&o, &here, &of, &err));
+		run_bench(&b, 2, &of);
+		for (uint32_t e = 0; e < 2 * t.rows * t.cols; e++) {
+			uint32_t cta = e / (t.rows * t.cols), r = e / t.cols % t.rows, c = e % t.cols;
+			uint64_t from = 2 * (mn ? (uint64_t)c * all.rows + r + 8 : (uint64_t)(r + 8) * COLS + c);
+			uint8_t right = r + 8 < all.rows ? value(from) : 0, got = b.back[cta * of_cta + cptx_tile_at(&t, r, c).byte];
+			SURE(got == right, "tile %u, CTA %u: element %u, %u is 0x%02x, not 0x%02x", i, cta, r, c, got, right);
+		}
+		close_bench(&b);
+	}
+}
+END_TEST
+
+/* A convolution's A: pixels from (w, h, n) on, for each of 3 x 3 taps. */
+enum { W = 9, H = 7, N = 2, C = 64, PIXELS = 40, TAPS = 9, STRIDE = 2, OUT_W = 5, OUT_H = 4 };
+
+static void build_im2col(cptx_module *m, const cptx_operand_opt *opt)
+{
+	cptx_kernel *k = cptx_kernel_begin(m, "im2col", .block = { 64 });
+	cptx_operand_opt o = *opt;
+	cptx_operand op;
+	cptx_pipe p;
+
+	o.map = map_param(k);
+	cptx_val out = cptx_param(k, CPTX_PTR, "out"), first = cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ);
+	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	cptx_pipe_new(k, &p, .stages = TAPS);
+	cptx_pipe_init(k, &p, first);
+	CPTX_IF(k, first) { /* from the third output pixel of the first row on */
+		cptx_pipe_at at = cptx_pipe_producer(k, &p);
+		for (uint32_t tap = 0; tap < TAPS; tap++) {
+			cptx_val s = cptx_var(k, CPTX_U32, tap % 3);
+			cptx_pipe_expect(k, &p, &at, op.bytes);
+			cptx_operand_load_im2col(k, &op, tap, 0, .barrier = cptx_pipe_full(&at), .w = cptx_imm(2 * STRIDE - 1),
+			                         .h = cptx_imm(-1), .n = cptx_imm(0), .offset = { s, cptx_imm(tap / 3) });
+			cptx_pipe_next(k, &p, &at);
+		}
+	}
+	cptx_pipe_at at = cptx_pipe_consumer(k, &p);
+	for (uint32_t s = 0; s < TAPS; s++) {
+		cptx_pipe_wait_full(k, &p, &at);
+		cptx_pipe_next(k, &p, &at);
+	}
+	dump(k, &op, out, 64);
+}
+
+START_TEST(images)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		const cptx_operand_opt o = {
+			.type = CPTX_BF16, .tile = TILE(PIXELS, C, 16, false, 128B, 0), .stages = TAPS, .im2col = 4
+		};
+		cptx_operand_image image = {
+			.c = C, .w = W, .h = H, .n = N, .lower = { -1, -1 }, .upper = { -1, -1 }, .stride = { 2, 2 }
+		};
+		const uint32_t of_tap = cptx_tile_bytes(&o.tile);
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_tensor_map_opt of;
+		build_im2col(m, &o);
+		bench b = open_bench("sm_90a", i, m, (size_t)W * H * N * C * 2, TAPS * of_tap);
+		image.address = b.from;
+		RIGHT(cptx_operand_image_map(&o, &image, &of, &err));
+		run_bench(&b, 1, &of);
+		for (uint32_t tap = 0; tap < TAPS; tap++)
+			for (uint32_t p = 0; p < PIXELS; p++)
+				for (uint32_t c = 0; c < C; c++) {
+					int pixel = (int)p + 2, n = pixel / (OUT_W * OUT_H), h = pixel / OUT_W % OUT_H, w = pixel % OUT_W;
+					int y = h * STRIDE - 1 + (int)tap / 3, x = w * STRIDE - 1 + (int)tap % 3;
+					bool in = n < N && y >= 0 && y < H && x >= 0 && x < W;
+					uint8_t right = in ? value(2 * ((((uint64_t)n * H + (uint64_t)y) * W + (uint64_t)x) * C + c)) : 0;
+					uint8_t got = b.back[tap * of_tap + cptx_tile_at(&o.tile, p, c).byte];
+					SURE(got == right, "tap %u, pixel %u, channel %u is 0x%02x, not 0x%02x", tap, p, c, got, right);
+				}
+		close_bench(&b);
+	}
+}
+END_TEST
+
+/* ---- what is wrong, and ptxas ---- */
+
+static void wrong(cptx_operand_opt o, const char *words)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k");
+	cptx_val p = cptx_param(k, CPTX_PTR, "p");
+	cptx_operand op;
+
+	if (o.by == CPTX_OPERAND_TMA && o.alone)
+		o.map = p, o.alone = false;
+	if (o.by != CPTX_OPERAND_TMA && o.align)
+		o.address = p;
+	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	SURE(cptx_module_error(m) != NULL, "%s", words);
+	SURE(strstr(cptx_module_error(m)->text, words) != NULL, "%s\nlacks: %s", cptx_module_error(m)->text, words);
+	ck_assert_ptr_nonnull(strstr(cptx_module_error(m)->text, "test_operand.c:"));
+	cptx_module_destroy(m);
+}
+
+START_TEST(errors)
+{
+	const cptx_tile t = TILE(64, 64, 16, false, 128B, 0);
+	const cptx_val n = cptx_imm(64);
+
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16 }, "no tensor map: say .map");
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_F32, .alone = true }, "elements of 16 bits");
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .stages = 65 }, "65 stages; there are 1 to 64");
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .apart = 4096 }, "a tile has 8192");
+	wrong((cptx_operand_opt){ .tile = TILE(64, 65, 16, false, 128B, 0) }, "not made of spans");
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .parts = 3, .alone = true }, "64 rows in 3 parts");
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .parts = 16, .alone = true },
+	      "multiple of 1024 bytes, and has 512");
+	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .im2col = 2, .alone = true }, "images have 3 to 5 dimensions");
+	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16 }, "no matrix: say .address");
+	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 2 }, ".align = 2");
+	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16 },
+	      "neither .pitch nor .cols");
+	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n },
+	      ".threads = 0 that copy together");
+	wrong(
+		(cptx_operand_opt){
+			.by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n, .threads = 4 },
+		"a multiple of 8");
+	wrong(
+		(cptx_operand_opt){
+			.by = CPTX_OPERAND_LDST, .tile = t, .type = CPTX_BF16, .align = 8, .pitch = cptx_imm(132), .threads = 64 },
+		"multiple of the 8 bytes");
+	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_LDST,
+	                          .tile = TILE(512, 64, 16, false, 128B, 0),
+	                          .type = CPTX_BF16,
+	                          .align = 8,
+	                          .cols = n,
+	                          .threads = 32 },
+	      "copy 128 times 16 bytes");
+	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_LDST, .tile = t, .type = CPTX_F32, .align = 8 },
+	      "type .f32 in a tile of 16 bits");
+}
+END_TEST
+
+START_TEST(no_map)
+{
+	const cptx_operand_opt o = { .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0) };
+	const cptx_operand_opt image = { .type = CPTX_BF16, .tile = o.tile, .im2col = 4 };
+	const cptx_operand_matrix m = { .address = 4096, .rows = 64, .cols = 64 };
+	cptx_tensor_map_opt map;
+
+	err = (cptx_error){ .code = CPTX_OK };
+	ck_assert(!cptx_operand_tensor_map(&o, &m, &map, &err));
+	SURE(strstr(err.text, "threads copy; it has none"), "%s", err.text);
+	err = (cptx_error){ .code = CPTX_OK };
+	ck_assert(!cptx_operand_tensor_map(&image, &m, &map, &err));
+	SURE(strstr(err.text, "cptx_operand_image_map makes its map"), "%s", err.text);
+	err = (cptx_error){ .code = CPTX_OK };
+}
+END_TEST
+
+static void wrong_load(uint32_t parts, bool batched, uint32_t stage, cptx_operand_load_opt o, const char *words)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	cptx_kernel *k = cptx_kernel_begin(m, "k");
+	cptx_val p = cptx_param(k, CPTX_PTR, "p"), zero = cptx_imm(0);
+	cptx_operand op;
+
+	cptx_operand_new(k, &op, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0), .stages = 2, .map = p,
+	                 .batched = batched, .parts = parts);
+	cptx_operand_load_at_(k, CPTX_HERE, &op, cptx_imm(stage), zero, zero, &o);
+	SURE(cptx_module_error(m) && strstr(cptx_module_error(m)->text, words), "%s\nlacks: %s",
+	     cptx_module_error(m) ? cptx_module_error(m)->text : "no error", words);
+	cptx_module_destroy(m);
+}
+
+START_TEST(wrong_loads)
+{
+	const cptx_val b = cptx_imm(0);
+
+	wrong_load(1, false, 0, (cptx_operand_load_opt){ .ctas = 0 }, "without an mbarrier: say .barrier");
+	wrong_load(1, false, 2, (cptx_operand_load_opt){ .barrier = b }, "stage 2 of an operand; it has stages 0 to 1");
+	wrong_load(1, true, 0, (cptx_operand_load_opt){ .barrier = b }, "say .z, the number of the matrix");
+	wrong_load(2, false, 0, (cptx_operand_load_opt){ .barrier = b }, "an operand in 2 parts: say .part, 0 to 1");
+	wrong_load(1, false, 0, (cptx_operand_load_opt){ .barrier = b, .part = b }, "that has no parts");
+	wrong_load(1, false, 0, (cptx_operand_load_opt){ .barrier = b, .ctas = 3 }, "a load of 3 CTAs");
+}
+END_TEST
+
+static void judge(cptx_module *m, const char *target)
+{
+	cptx_error e = { .code = CPTX_OK };
+	cptx_ptx *ptx = cptx_emit(m, target, NULL, &e);
+
+	SURE(ptx != NULL, "%s", e.text);
+	assembly job = { .target = target, .ptx = cptx_ptx_text(ptx) };
+	unsigned kernels = 0;
+	assemble(&job, 1);
+	SURE(!job.status, "%s: %s", target, job.said);
+	ck_assert_uint_eq(assembly_spills(job.said, &kernels), 0);
+	ck_assert_uint_eq(kernels, 1);
+	assemble_free(&job, 1);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+
+START_TEST(ptxas_accepts)
+{
+	static const char *const targets[] = { "sm_80", "sm_90a", "sm_100a", "sm_120a" };
+	char path[4096];
+
+	if (!ptxas_find(path, sizeof path)) {
+		skip("ptxas, to judge the copies");
+		return;
+	}
+	for (uint32_t i = 0; i < 4; i++) {
+		trial t = threads_of(i, i & 1 ? CPTX_OPERAND_LDST : CPTX_OPERAND_CP_ASYNC, i & 1 ? 0 : 16, 3, 5);
+		cptx_module *m = cptx_module_new(NULL);
+		t.advances = i & 2;
+		build(m, &t);
+		judge(m, targets[i]);
+	}
+	for (uint32_t i = 1; i < 4; i++) {
+		trial t = { .type = CPTX_BF16, .tile = boxes[i].tile, .threads = 64, .alone = i == 3, .advances = i & 1 };
+		cptx_module *m = cptx_module_new(NULL);
+		t.type = boxes[i].type;
+		build(m, &t);
+		judge(m, targets[i]);
+	}
+	const cptx_operand_opt two = { .type = CPTX_BF16, .tile = boxes[1].tile, .parts = 2 };
+	const cptx_operand_opt image = { .type = CPTX_BF16, .tile = boxes[0].tile, .stages = TAPS, .im2col = 4 };
+	cptx_operand_opt one = two;
+	one.parts = 1;
+	cptx_module *m[3] = { cptx_module_new(NULL), cptx_module_new(NULL), cptx_module_new(NULL) };
+	build_cluster(m[0], &two, false);
+	build_cluster(m[1], &one, true);
+	build_im2col(m[2], &image);
+	judge(m[0], "sm_90a");
+	judge(m[1], "sm_100a");
+	judge(m[2], "sm_90a");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("kit");
@@ -343,5 +689,11 @@ int main(void)
 	tcase_add_test(c, by_cp_async);
 	tcase_add_test(c, by_plain_loads);
 	tcase_add_test(c, by_tma);
+	tcase_add_test(c, clusters);
+	tcase_add_test(c, images);
+	tcase_add_test(c, errors);
+	tcase_add_test(c, no_map);
+	tcase_add_test(c, wrong_loads);
+	tcase_add_test(c, ptxas_accepts);
 	return test_main("kit operand", s);
 }
