@@ -1,4 +1,482 @@
 /* SPDX-License-Identifier: MIT */
-#include <cptx/operand.h>
+/* Operands: the ring of stages, and copies by TMA.  Copies by threads are in operand_copy.c. */
+#include "kit/operand.h"
 
-#include "base/base.h"
+#include <stdio.h>
+
+enum {
+	MOST_STAGES = 64,
+	MOST_BOXES = 4096,
+	MOST_PIXELS = 1024,
+	ANY_ADDRESS = 4096,
+	TO_ALIGN = 128 /* of a copy in shared memory */
+};
+
+#define RULE(ok, ...)                                                                                                       \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "operand: " __VA_ARGS__);                                            \
+	while (0)
+
+static uint32_t or_one(uint32_t v) { return v ? v : 1; }
+static uint32_t across(const cptx_tile *t) { return t->elem.mn_major ? t->cols : t->rows; }
+
+/* ---- tensor maps ---- */
+
+enum cptx_tensor_type cptx_operand_tensor_type(enum cptx_type type, const cptx_tile *tile)
+{
+	if (!tile)
+		return CPTX_TENSOR_TYPES;
+	switch (type) {
+	case CPTX_BF16: return CPTX_TENSOR_BF16;
+	case CPTX_F16: return CPTX_TENSOR_F16;
+	case CPTX_U16:
+	case CPTX_S16:
+	case CPTX_B16: return CPTX_TENSOR_U16;
+	case CPTX_F32: return CPTX_TENSOR_F32;
+	case CPTX_S32: return CPTX_TENSOR_S32;
+	case CPTX_U32:
+	case CPTX_B32: return CPTX_TENSOR_U32;
+	case CPTX_TF32: return CPTX_TENSOR_TF32;
+	case CPTX_F64: return CPTX_TENSOR_F64;
+	case CPTX_S64: return CPTX_TENSOR_S64;
+	case CPTX_U64:
+	case CPTX_B64: return CPTX_TENSOR_U64;
+	default: break;
+	}
+	switch (cptx_type_bits(type) == 8 ? tile->elem.bits : 0) {
+	case 4: return tile->elem.padded ? CPTX_TENSOR_16U4_ALIGN16B : CPTX_TENSOR_16U4_ALIGN8B;
+	case 6: return CPTX_TENSOR_16U6_ALIGN16B;
+	case 8: return CPTX_TENSOR_U8;
+	default: return CPTX_TENSOR_TYPES;
+	}
+}
+
+/* What one load brings. */
+static cptx_tile part_of(const cptx_operand_opt *o)
+{
+	cptx_tile t = o->tile;
+
+	t.rows /= or_one(o->parts);
+	return t;
+}
+
+static bool check_tma(const cptx_operand_opt *o, cptx_error *err)
+{
+	const uint32_t parts = or_one(o->parts), dims = o->im2col;
+
+	RULE(o->by == CPTX_OPERAND_TMA, "a tensor map of an operand that threads copy; it has none");
+	if (!cptx_tile_check(&o->tile, err))
+		return false;
+	RULE(cptx_operand_tensor_type(o->type, &o->tile) != CPTX_TENSOR_TYPES,
+	     "elements of type .%s in a tile of %u bits; no tensor map has them", cptx_type_name(o->type), o->tile.elem.bits);
+	RULE(o->tile.rows % parts == 0, "%u rows in %u parts; take a multiple of it", o->tile.rows, parts);
+	RULE(parts == 1 || !o->spans, "both .spans and .parts; a part's spans do not lie behind one another");
+	RULE(!dims || (dims >= 3 && dims <= CPTX_TENSOR_RANK), ".im2col = %u; images have 3 to %d dimensions", dims,
+	     CPTX_TENSOR_RANK);
+	RULE(!dims || (!o->spans && !o->batched && parts == 1), ".im2col with .spans, .batched or .parts; it goes alone");
+	RULE(!dims || across(&o->tile) <= MOST_PIXELS, "%u pixels; a load brings at most %d", across(&o->tile), MOST_PIXELS);
+	return true;
+}
+
+/* A further dimension, of matrices. */
+static bool add_batch(const cptx_operand_matrix *m, cptx_tensor_map_opt *map, cptx_error *err)
+{
+	uint64_t stride[CPTX_TENSOR_RANK];
+	const uint32_t last = map->rank;
+
+	RULE(last < CPTX_TENSOR_RANK, "too many dimensions");
+	cptx_tensor_map_strides(map, stride);
+	map->dim[last] = m->batch ? m->batch : 1;
+	map->stride[last] = m->apart ? m->apart : stride[1] * map->dim[1];
+	map->box[last] = 1;
+	map->rank++;
+	return cptx_tensor_map_check(map, err);
+}
+
+bool cptx_operand_tensor_map(const cptx_operand_opt *o, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
+                             cptx_error *err)
+{
+	if (!IS_GIVEN(map, "result", NOWHERE, err))
+		return false;
+	*map = (cptx_tensor_map_opt){ .rank = 0 };
+	if (!IS_GIVEN(o, "description", NOWHERE, err) || !IS_GIVEN(m, "matrix", NOWHERE, err) || !check_tma(o, err))
+		return false;
+	RULE(!o->im2col, "the operand is of images (.im2col): cptx_operand_image_map makes its map");
+	const cptx_tile part = part_of(o);
+	const enum cptx_tensor_type type = cptx_operand_tensor_type(o->type, &part);
+
+	if (o->spans ? !cptx_tile_tensor_map_3d(&part, type, m->address, m->rows, m->cols, m->pitch, map, err)
+	             : !cptx_tile_tensor_map(&part, type, m->address, m->rows, m->cols, m->pitch, map, err))
+		return false;
+	return !o->batched || add_batch(m, map, err);
+}
+
+bool cptx_operand_image_map(const cptx_operand_opt *o, const cptx_operand_image *i, cptx_tensor_map_opt *map,
+                            cptx_error *err)
+{
+	cptx_tile_boxes b;
+
+	if (!IS_GIVEN(map, "result", NOWHERE, err))
+		return false;
+	*map = (cptx_tensor_map_opt){ .rank = 0 };
+	if (!IS_GIVEN(o, "description", NOWHERE, err) || !IS_GIVEN(i, "image", NOWHERE, err) || !check_tma(o, err) ||
+	    !cptx_tile_get_boxes(&o->tile, &b, err))
+		return false;
+	RULE(o->im2col, "the operand is of a matrix: say .im2col, the dimensions of the image, or cptx_operand_tensor_map");
+	const uint64_t dim[] = { i->c, i->w, i->h, i->d };
+	const uint32_t rank = o->im2col;
+
+	*map = (cptx_tensor_map_opt){ .mode = CPTX_TENSOR_IM2COL,
+		                          .type = cptx_operand_tensor_type(o->type, &o->tile),
+		                          .rank = rank,
+		                          .address = i->address,
+		                          .swizzle = o->tile.swizzle,
+		                          .channels = b.box[0],
+		                          .pixels = across(&o->tile) };
+	for (uint32_t d = 0; d + 1 < rank; d++)
+		map->dim[d] = dim[d];
+	map->dim[rank - 1] = i->n;
+	for (uint32_t d = 0; d + 2 < rank; d++) {
+		map->lower[d] = i->lower[d], map->upper[d] = i->upper[d];
+		map->element_stride[d + 1] = or_one(i->stride[d]);
+	}
+	return cptx_tensor_map_check(map, err);
+}
+
+/* ---- the ring ---- */
+
+/* From part to part in a stage: K-major, some rows of each span; MN-major, some of the spans. */
+static uint32_t part_bytes(const cptx_operand *op)
+{
+	return op->box.bytes * op->box.count[1] * (op->opt.tile.elem.mn_major ? op->box.count[0] : 1);
+}
+
+/* Boxes of a load, and the bytes of all loads of a tile. */
+static bool begin_tma(cptx_kernel *k, cptx_site at, cptx_operand *op)
+{
+	const cptx_operand_opt *o = &op->opt;
+	const cptx_tile part = check_tma(o, NULL) ? part_of(o) : o->tile;
+	cptx_tensor_map_opt map;
+	cptx_error err = { .code = CPTX_OK };
+
+	/* the rules and bytes of a box are those of a map of any matrix that is as large as the tile */
+	if (!check_tma(o, &err) || !cptx_tile_get_boxes(&part, &op->box, &err) ||
+	    !cptx_tile_tensor_map(&part, cptx_operand_tensor_type(o->type, &part), ANY_ADDRESS, part.rows, part.cols, 0, &map,
+	                          &err)) {
+		cptx_fail_(k, at, "%s", err.text);
+		return false;
+	}
+	op->bytes = cptx_tensor_map_box_bytes(&map) * op->box.count[0] * op->box.count[1] * or_one(o->parts);
+	if (o->im2col)
+		op->box = (cptx_tile_boxes){ { op->box.box[0], across(&part) },
+			                         { op->box.count[0], 1 },
+			                         op->box.bytes * op->box.count[1] };
+	const uint32_t of_part = part_bytes(op);
+	if (or_one(o->parts) > 1 && of_part % MAX(cptx_tile_align(&o->tile), (uint32_t)TO_ALIGN)) {
+		cptx_fail_(k, at, "operand: %u parts of %u rows; each must begin at a multiple of %u bytes, and has %u", o->parts,
+		           part.rows, MAX(cptx_tile_align(&o->tile), (uint32_t)TO_ALIGN), of_part);
+		return false;
+	}
+	if (o->map.kind != CPTX_VAL_REG) {
+		cptx_fail_(k, at, "operand: no tensor map: say .map, the .u64 generic address of one");
+		return false;
+	}
+	return true;
+}
+
+static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o)
+{
+	cptx_error err = { .code = CPTX_OK };
+
+	if ((unsigned)o->by > CPTX_OPERAND_LDST)
+		cptx_fail_(k, at, "operand: .by = %d; it is CPTX_OPERAND_TMA, _CP_ASYNC or _LDST", (int)o->by);
+	else if (o->stages > MOST_STAGES)
+		cptx_fail_(k, at, "operand: %u stages; there are 1 to %d", o->stages, MOST_STAGES);
+	else if (!cptx_tile_check(&o->tile, &err))
+		cptx_fail_(k, at, "operand: %s", err.text);
+	else if (o->apart && (o->apart < cptx_tile_bytes(&o->tile) || o->apart % cptx_tile_align(&o->tile)))
+		cptx_fail_(k, at, "operand: stages %u bytes apart; a tile has %u, and begins at a multiple of %u", o->apart,
+		           cptx_tile_bytes(&o->tile), cptx_tile_align(&o->tile));
+	else
+		return true;
+	return false;
+}
+
+/* The address of stage 0 in a register. */
+static cptx_val ring(cptx_kernel *k, cptx_site at, const cptx_operand *op)
+{
+	const cptx_operand_opt *o = &op->opt;
+	char name[32];
+
+	if (o->smem.kind == CPTX_VAL_REG && o->smem.offset) {
+		cptx_val base = o->smem;
+		base.offset = 0;
+		return CALL(add, .a = base, .b = cptx_imm(o->smem.offset));
+	}
+	if (!is_none(o->smem))
+		return o->smem.kind == CPTX_VAL_REG ? o->smem : CALL(mov, .a = o->smem, .type = CPTX_U32);
+	snprintf(name, sizeof name, "operand_%u", cptx_kernel_dyn_smem(k));
+	cptx_val there = cptx_shared_dyn_(k, at, op->apart * o->stages, cptx_tile_align(&o->tile), o->name ? o->name : name);
+	return CALL(mov, .a = there, .type = CPTX_U32);
+}
+
+void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, const cptx_operand_opt *opt)
+{
+	if (!IS_GIVEN_TO(k, at, op, "operand"))
+		return;
+	*op = (cptx_operand){ .bytes = 0 };
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !check_ring(k, at, opt))
+		return;
+	const uint32_t size = cptx_tile_bytes(&opt->tile), align = cptx_tile_align(&opt->tile);
+
+	op->opt = *opt;
+	op->opt.stages = or_one(opt->stages), op->opt.parts = or_one(opt->parts);
+	op->apart = op->opt.apart = opt->apart ? opt->apart : (size + align - 1) / align * align;
+	op->bytes = size;
+	if (opt->by == CPTX_OPERAND_TMA ? !begin_tma(k, at, op) : !operand_check_threads(k, at, &op->opt))
+		return;
+	op->smem = ring(k, at, op);
+	if (opt->by != CPTX_OPERAND_TMA)
+		operand_begin_threads(k, at, op);
+}
+
+static bool is_made_for_tma(const cptx_operand *op)
+{
+	const cptx_tile_boxes *b = &op->box;
+
+	return check_tma(&op->opt, NULL) && op->opt.parts && b->count[0] - 1 < MOST_BOXES && b->count[1] - 1 < MOST_BOXES;
+}
+
+/* Where making failed, that is the module's error already. */
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_operand *op)
+{
+	bool ok = op && op->smem.kind == CPTX_VAL_REG && cptx_tile_check(&op->opt.tile, NULL) &&
+	          (op->opt.by == CPTX_OPERAND_TMA ? is_made_for_tma(op) : operand_is_made_for_threads(op));
+
+	if (!ok)
+		cptx_fail_(k, at, "an operand that cptx_operand_new did not make");
+	return ok;
+}
+
+static cptx_val stage_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage, cptx_val from)
+{
+	if (is_constant(stage))
+		return cptx_offset(from, stage.i * op->apart);
+	return CALL(mad, .a = as_u32(stage), .b = cptx_imm(op->apart), .c = from, .mode = CPTX_LO);
+}
+
+static bool is_stage(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage)
+{
+	bool ok = !is_constant(stage) || (stage.i >= 0 && stage.i < op->opt.stages);
+
+	if (!ok)
+		cptx_fail_(k, at, "stage %lld of an operand; it has stages 0 to %u", (long long)stage.i, op->opt.stages - 1);
+	return ok;
+}
+
+cptx_val cptx_operand_at_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage)
+{
+	if (!is_made(k, at, op) || !is_stage(k, at, op, stage))
+		return (cptx_val){ 0 };
+	return stage_of(k, at, op, stage, op->smem);
+}
+
+/* ---- sources ---- */
+
+cptx_operand_src cptx_operand_source_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row, cptx_val col)
+{
+	cptx_operand_src src = { .row = { 0 } };
+
+	if (!is_made(k, at, op))
+		return src;
+	if (op->opt.by != CPTX_OPERAND_TMA)
+		return operand_source_of_threads(k, at, op, row, col);
+	src.row = CALL(mov, .a = as_s32(row), .type = CPTX_S32);
+	src.col = CALL(mov, .a = as_s32(col), .type = CPTX_S32);
+	return src;
+}
+
+static void move_to(cptx_kernel *k, cptx_site at, cptx_val from, cptx_val into)
+{
+	if (!is_none(into))
+		CALL(mov, .a = from, .into = into);
+}
+
+static bool is_source(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_src *src)
+{
+	bool tma = op->opt.by == CPTX_OPERAND_TMA;
+	bool ok = src && (tma ? !is_none(src->row) && !is_none(src->col) : src->from.kind == CPTX_VAL_REG);
+
+	if (!ok)
+		cptx_fail_(k, at, "a source that cptx_operand_source did not give for this operand");
+	return ok;
+}
+
+void cptx_operand_seek_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_operand_src *src, cptx_val row,
+                        cptx_val col)
+{
+	if (!is_made(k, at, op) || !is_source(k, at, op, src))
+		return;
+	if (op->opt.by == CPTX_OPERAND_TMA) {
+		move_to(k, at, as_s32(row), src->row);
+		move_to(k, at, as_s32(col), src->col);
+		return;
+	}
+	cptx_operand_src there = operand_source_of_threads(k, at, op, row, col);
+	move_to(k, at, there.from, src->from);
+	move_to(k, at, there.rows, src->rows);
+	move_to(k, at, there.bytes, src->bytes);
+}
+
+void cptx_operand_advance_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_operand_src *src, uint32_t rows,
+                           uint32_t cols)
+{
+	if (!is_made(k, at, op) || !is_source(k, at, op, src))
+		return;
+	if (op->opt.by != CPTX_OPERAND_TMA) {
+		operand_advance_threads(k, at, op, src, rows, cols);
+		return;
+	}
+	if (rows)
+		CALL(add, .a = src->row, .b = cptx_imm(rows), .into = src->row);
+	if (cols)
+		CALL(add, .a = src->col, .b = cptx_imm(cols), .into = src->col);
+}
+
+/* ---- loads by TMA ---- */
+
+static cptx_val plus(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t n)
+{
+	if (is_constant(v))
+		return cptx_imm(v.i + n);
+	return n ? CALL(add, .a = v, .b = cptx_imm(n)) : v;
+}
+
+/* v + part * each */
+static cptx_val plus_parts(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val part, uint32_t each)
+{
+	if (is_none(part))
+		return v;
+	if (is_constant(part))
+		return plus(k, at, v, (uint32_t)part.i * each);
+	return CALL(mad, .a = v.type == CPTX_S32 ? as_s32(part) : as_u32(part), .b = cptx_imm(each), .c = v, .mode = CPTX_LO);
+}
+
+/* The offsets of an im2col copy: 16 bits each. */
+static cptx_val offsets(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_load_opt *o)
+{
+	cptx_val v[3];
+	const uint32_t n = op->opt.im2col - 2;
+
+	for (uint32_t i = 0; i < n; i++) {
+		v[i] = is_none(o->offset[i]) ? cptx_imm(0) : o->offset[i];
+		if (v[i].kind == CPTX_VAL_REG && cptx_type_bits((enum cptx_type)v[i].type) == 32)
+			v[i] = CALL(cvt, .a = as_u32(v[i]), .dtype = CPTX_U16);
+	}
+	return n == 1 ? v[0] : cptx_pack_(k, at, v, n);
+}
+
+/* The coordinates of a box, `along` and `other` of which are given. */
+static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_load_opt *o,
+                            cptx_val along, cptx_val other)
+{
+	const uint32_t dims = op->opt.im2col;
+	cptx_val c[CPTX_TENSOR_RANK] = { along, other };
+	uint32_t n = 2;
+
+	if (dims) {
+		const cptx_val place[] = { o->w, o->h, o->d };
+		for (n = 1; n + 1 < dims; n++)
+			c[n] = as_s32(place[n - 1]);
+		c[n++] = as_s32(o->n);
+	} else if (op->opt.spans) {
+		c[0] = cptx_imm(0);
+		c[n++] = is_constant(along) ? cptx_imm(along.i / op->box.box[0])
+		                            : as_s32(CALL(div, .a = as_u32(along), .b = cptx_imm(op->box.box[0]), .type = CPTX_U32));
+	}
+	if (op->opt.batched)
+		c[n++] = as_s32(o->z);
+	return cptx_pack_(k, at, c, n);
+}
+
+static void copy_box(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val to, cptx_val coord,
+                     const cptx_operand_load_opt *o)
+{
+	static const uint16_t dim[] = { CPTX_DIM_1D, CPTX_DIM_1D, CPTX_DIM_2D, CPTX_DIM_3D, CPTX_DIM_4D, CPTX_DIM_5D };
+	const uint32_t dims = op->opt.im2col ? op->opt.im2col : 2u + op->opt.spans + op->opt.batched;
+	const bool multicast = !is_none(o->mask);
+
+	CALL(cp_async_bulk_tensor_load, .s = to, .map = is_none(o->map) ? op->opt.map : o->map, .coord = coord,
+	     .mbar = o->barrier, .mask = o->mask, .policy = o->policy,
+	     .offsets = op->opt.im2col ? offsets(k, at, op, o) : (cptx_val){ 0 }, .dim = dim[dims],
+	     .mode = op->opt.im2col ? CPTX_IM2COL : 0, .dst = op->opt.alone ? CPTX_SHARED_CTA : CPTX_SHARED_CLUSTER,
+	     .multicast = multicast ? CPTX_MULTICAST_CLUSTER : 0, .cta_group = o->ctas == 2 ? CPTX_CTA_GROUP_2 : 0,
+	     .l2hint = is_none(o->policy) ? 0 : CPTX_L2_CACHE_HINT, .when = o->when);
+}
+
+static void load_boxes(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage, const cptx_operand_src *src,
+                       const cptx_operand_load_opt *o)
+{
+	const cptx_tile *t = &op->opt.tile;
+	const cptx_tile_boxes *b = &op->box;
+	const bool mn_major = t->elem.mn_major;
+	const uint32_t rows = t->rows / op->opt.parts;
+	const uint32_t span = b->bytes * b->count[1] * (mn_major ? 1 : op->opt.parts); /* of the whole tile */
+	const cptx_val row = plus_parts(k, at, src->row, o->part, rows);
+	const cptx_val along = mn_major ? row : src->col, other = mn_major ? src->col : row;
+
+	const cptx_val to = stage_of(k, at, op, stage, plus_parts(k, at, op->smem, o->part, part_bytes(op)));
+	for (uint32_t i = 0; i < (op->opt.spans ? 1 : b->count[0]); i++)
+		for (uint32_t j = 0; j < b->count[1]; j++) {
+			cptx_val x = plus(k, at, along, i * b->box[0]), y = plus(k, at, other, j * b->box[1]);
+			copy_box(k, at, op, cptx_offset(to, (int64_t)i * span + j * b->bytes), coordinates(k, at, op, o, x, y), o);
+		}
+}
+
+static bool check_load(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_load_opt *o)
+{
+	const cptx_operand_opt *p = &op->opt;
+
+	if (is_none(o->barrier))
+		cptx_fail_(k, at, "a load by TMA without an mbarrier: say .barrier, cptx_pipe_full(&at)");
+	else if (p->batched && is_none(o->z))
+		cptx_fail_(k, at, "a load of a batched operand: say .z, the number of the matrix");
+	else if (p->parts > 1 && is_none(o->part))
+		cptx_fail_(k, at, "a load of an operand in %u parts: say .part, 0 to %u", p->parts, p->parts - 1);
+	else if (p->parts <= 1 && !is_none(o->part))
+		cptx_fail_(k, at, "part of an operand that has no parts: say .parts in cptx_operand_new");
+	else if (o->ctas > 2)
+		cptx_fail_(k, at, "a load of %u CTAs; it is of 1, or of a pair", o->ctas);
+	else if (p->alone && (!is_none(o->mask) || o->ctas == 2))
+		cptx_fail_(k, at, "a load to other CTAs (.mask, .ctas) of an operand that stays .alone in its CTA");
+	else if (p->im2col &&
+	         (is_none(o->w) || is_none(o->n) || (p->im2col > 3 && is_none(o->h)) || (p->im2col > 4 && is_none(o->d))))
+		cptx_fail_(k, at, "a load of an im2col operand of %u dimensions: say .w%s%s and .n", p->im2col,
+		           p->im2col > 3 ? ", .h" : "", p->im2col > 4 ? ", .d" : "");
+	else
+		return true;
+	return false;
+}
+
+void cptx_operand_load_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage, const cptx_operand_src *src,
+                        const cptx_operand_load_opt *o)
+{
+	if (!is_made(k, at, op) || !is_stage(k, at, op, stage) || !IS_GIVEN_TO(k, at, o, "description") ||
+	    !is_source(k, at, op, src))
+		return;
+	if (op->opt.by != CPTX_OPERAND_TMA)
+		operand_copy_by_threads(k, at, op, stage, src, o);
+	else if (check_load(k, at, op, o))
+		load_boxes(k, at, op, stage, src, o);
+}
+
+void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage, cptx_val row, cptx_val col,
+                           const cptx_operand_load_opt *o)
+{
+	if (!is_made(k, at, op))
+		return;
+	cptx_operand_src src = op->opt.by == CPTX_OPERAND_TMA ? (cptx_operand_src){ .row = as_s32(row), .col = as_s32(col) }
+	                                                      : cptx_operand_source_(k, at, op, row, col);
+	cptx_operand_load_(k, at, op, stage, &src, o);
+}

@@ -6,7 +6,10 @@
 #include <cptx/emu.h>
 #include <cptx/gemm.h>
 #include <cptx/layout.h>
+#include <cptx/operand.h>
+#include <cptx/params.h>
 #include <cptx/pipeline.h>
+#include <cptx/roles.h>
 #include <cptx/tensor_map.h>
 #include <cptx/tmem.h>
 

@@ -2,27 +2,13 @@
 /* The parameters of the GEMMs that are fed by TMA: tensor maps and numbers, in the kernel and at a launch. */
 #include "gemm/tma/tma.h"
 
+#include <cptx/operand.h>
+
 enum { CHUNK = 16 /* bytes that kernels read and write at once */ };
 
 #define RULE(ok, ...) TMA_RULE(ok, __VA_ARGS__)
 
 /* ---- tensor maps ---- */
-
-static enum cptx_tensor_type tensor_type(enum cptx_type t, const cptx_tile *tile)
-{
-	switch (t) {
-	case CPTX_BF16: return CPTX_TENSOR_BF16;
-	case CPTX_F16: return CPTX_TENSOR_F16;
-	case CPTX_F32: return CPTX_TENSOR_F32;
-	case CPTX_S32: return CPTX_TENSOR_S32;
-	case CPTX_TF32: return CPTX_TENSOR_TF32;
-	default: break;
-	}
-	return tile->elem.bits == 6   ? CPTX_TENSOR_16U6_ALIGN16B
-	       : tile->elem.bits == 8 ? CPTX_TENSOR_U8
-	       : tile->elem.padded    ? CPTX_TENSOR_16U4_ALIGN16B
-	                              : CPTX_TENSOR_16U4_ALIGN8B;
-}
 
 /* An even number of them: neighbours of a column share a register, so both are to be numbers. */
 static cptx_tile last_rows(cptx_tile tile, uint64_t rows)
@@ -45,10 +31,10 @@ static bool make_map(const tma_gemm *t, const cptx_gemm_problem *p, enum cptx_ge
 	if (last)
 		tile = last_rows(tile, rows);
 	if (!cptx_tile_tensor_map(&tile,
-	                          tensor_type(of_d   ? t->o->out
-	                                      : of_b ? t->o->b
-	                                             : t->o->a,
-	                                      &tile),
+	                          cptx_operand_tensor_type(of_d   ? t->o->out
+	                                                   : of_b ? t->o->b
+	                                                          : t->o->a,
+	                                                   &tile),
 	                          of_d   ? p->d
 	                          : of_b ? p->b
 	                                 : p->a,
