@@ -349,7 +349,7 @@ static void tell(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_a
 	for (uint32_t i = 0; cluster > 1 && i < cluster; i++) {
 		cptx_val to = CALL(mapa, .a = slot, .b = cptx_imm(i), .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32);
 		cptx_val full = CALL(mapa, .a = t->ask.barrier, .b = cptx_imm(i), .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32);
-		CALL(st_async, .a = to, .b = id, .mbar = full, .type = CPTX_U32, .when = rank_0);
+		CALL(st_async, .a = to, .b = id, .mbar = full, .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32, .when = rank_0);
 	}
 	cptx_pipe_next_(k, at, &s->pipe, &t->ask);
 }
