@@ -112,9 +112,10 @@ static cptx_val tiles_along(const gemm *g, cptx_val n, uint32_t each)
 
 gemm_at gemm_at_tile(const gemm *g, cptx_val tile)
 {
-	cptx_val along_m = tiles_along(g, g->M, g->o->m), n = cptx_div(g->k, tile, along_m);
+	cptx_val m, n;
 
-	return at_pair(g, cptx_sub(g->k, tile, cptx_mul(g->k, n, along_m, .mode = CPTX_LO)), n);
+	cptx_tiles_raster(g->k, tile, tiles_along(g, g->M, g->o->m), CPTX_NONE_, CPTX_NONE_, &m, &n);
+	return at_pair(g, m, n);
 }
 
 cptx_val gemm_tiles(const gemm *g)

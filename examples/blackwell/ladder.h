@@ -12,6 +12,7 @@
 #include <cptx/device.h>
 #include "reference/gemm_check.h"
 #include <cptx/pipeline.h>
+#include <cptx/scheduler.h>
 #include <cptx/tmem.h>
 
 /** What a kernel is built for. */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The order in which persistent CTAs walk over the tiles of a matrix, and where in memory its elements are. */
+/* Where in memory the elements of matrices are. */
 #ifndef CPTX_GEMM_WALK_H
 #define CPTX_GEMM_WALK_H
 
 #include <cptx/cptx.h>
-
-/* Row and column of tile `id` of tiles_m x tiles_n, fewer than 2^32: groups of `rows` rows of tiles, walked column by
- * column, so that CTAs at work share operands in L2. */
-void walk_tile(cptx_kernel *k, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, cptx_val rows, cptx_val *row,
-               cptx_val *column);
 
 /* Matrices of M rows of N elements behind one another, from an address on; elements of so many bytes.  .u32 but `at`. */
 typedef struct walk_matrices {

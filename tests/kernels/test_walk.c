@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* src/gemm/walk.c: every tile once, groups as said, and numbers that 32 bits do not hold. */
+/* src/gemm/walk.c, order.c: the order of tiles, and numbers that 32 bits do not hold. */
 #include "../test.h"
 
 #include "../../src/gemm/tma/tma.h"
@@ -34,54 +34,6 @@ static void run(cptx_val (*built)(cptx_kernel *k, const cptx_val u[6]), const ui
 }
 
 static cptx_val low(cptx_kernel *k, cptx_val v) { return cptx_cvt(k, v, .dtype = CPTX_U32); }
-
-static uint32_t rows; /* of a group */
-
-/* Tiles u2 and on of u0 x u1: row * 2^32 + column. */
-static cptx_val tile(cptx_kernel *k, const cptx_val u[6])
-{
-	cptx_val row, column, id = cptx_add(k, low(k, u[2]), cptx_tid_x(k));
-
-	cptx_val m = low(k, u[0]), n = low(k, u[1]);
-	walk_tile(k, id, m, n, cptx_imm(rows), &row, &column);
-	return cptx_mad(k, cptx_cvt(k, row, .dtype = CPTX_U64), 1ll << 32, cptx_cvt(k, column, .dtype = CPTX_U64),
-	                .mode = CPTX_LO);
-}
-
-/* The same on the host, as the order is described. */
-static uint64_t expected(uint64_t m, uint64_t n, uint64_t id)
-{
-	uint64_t group = id / (n * rows), in = id % (n * rows), height = m - group * rows < rows ? m - group * rows : rows;
-
-	return (group * rows + in % height) << 32 | in / height;
-}
-
-START_TEST(tiles_in_order)
-{
-	static const struct {
-		uint64_t m, n, first;
-		uint32_t rows;
-	} all[] = {
-		{ 7, 18, 0, 3 },
-		{ 128, 1, 0, 16 },
-		{ 3, 1u << 20, 3u << 20, 1024 },                          /* 1024 rows of 2^20 tiles: 2^30 */
-		{ 1, 1u << 22, (1u << 22) - THREADS, 1024 },              /* 2^32 */
-		{ 2, 5000001, 10000002 - THREADS, 1000 },                 /* 5 * 10^9 */
-		{ 1000, 1u << 21, 1000ull * (1u << 21) - THREADS, 1024 }, /* all tiles but a few of 2^31 */
-	};
-
-	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-		uint64_t got[THREADS], u[6] = { all[i].m, all[i].n, all[i].first };
-		rows = all[i].rows;
-		run(tile, u, got);
-		for (uint64_t t = 0; t < THREADS; t++)
-			if (u[2] + t < u[0] * u[1])
-				ck_assert_msg(got[t] == expected(u[0], u[1], u[2] + t), "%u: tile %llu is 0x%llx, not 0x%llx", i,
-				              (unsigned long long)(u[2] + t), (unsigned long long)got[t],
-				              (unsigned long long)expected(u[0], u[1], u[2] + t));
-	}
-}
-END_TEST
 
 static gemm_order order;
 
@@ -170,7 +122,6 @@ int main(void)
 	Suite *s = suite_create("walk");
 	TCase *c = tcase_create("walk");
 
-	tcase_add_test(c, tiles_in_order);
 	tcase_add_test(c, order_of_tiles);
 	tcase_add_test(c, elements);
 	tcase_set_timeout(c, 0);

@@ -2,7 +2,7 @@
 /* Operands: every way to copy fills every tile with the same elements, and zeros outside of the matrix. */
 #include "../test.h"
 #include "../verify/assemble.h"
-#include "ptxas.h"
+#include "cli/ptxas.h"
 
 #include <cptx/device.h>
 #include <cptx/emu.h>

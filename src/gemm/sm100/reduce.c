@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tiles of which several clusters have a part (stream_k): gemm/tma/share.c says how they are put together.
+ * Tiles of which several clusters have a part (stream_k): <cptx/scheduler.h> says how they are put together.
  *
  * Each of the warps that read leaves and adds its 32 rows on its own.  Four columns of its threads lie behind one another,
  * then the next four.

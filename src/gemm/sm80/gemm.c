@@ -20,7 +20,6 @@
  * serpentine with N outside, so that each shares a fragment with its neighbour.  Measured on an H200, see bench/RESULTS.md.
  */
 #include "gemm/tma/tma.h"
-#include "gemm/walk.h"
 
 enum { FRAG_ROWS = 16, CHUNK = 16 /* bytes */, MMA_K = 16 };
 
@@ -242,7 +241,7 @@ static void tile_origin(const gemm *g, cptx_val id, cptx_val m0, cptx_val n0)
 	cptx_kernel *k = g->k;
 	cptx_val row, column;
 
-	walk_tile(k, id, g->tiles_m, g->tiles_n, cptx_imm(g->o->group ? g->o->group : 16), &row, &column);
+	cptx_tiles_raster(k, id, g->tiles_m, g->tiles_n, cptx_imm(g->o->group ? g->o->group : 16), &row, &column);
 	cptx_mul(k, row, g->o->bm, .mode = CPTX_LO, .into = m0);
 	cptx_mul(k, column, g->o->bn, .mode = CPTX_LO, .into = n0);
 }

@@ -52,8 +52,6 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 		p->bias = cptx_reg(k, CPTX_U64);
 	if (t->d_pointer)
 		p->D = cptx_reg(k, CPTX_U64);
-	w->at = cptx_var(k, CPTX_U32, w->cluster);
-	w->end = g->tiles, w->step = w->clusters;
 }
 
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used)

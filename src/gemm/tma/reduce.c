@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tiles of which several clusters have a part (stream_k): their sums in the workspace.  gemm/tma/share.c says how they are
+ * Tiles of which several clusters have a part (stream_k): their sums in the workspace.  <cptx/scheduler.h> says how they are
  * put together.
  *
  * A warp, or a warpgroup, leaves and adds the sums of its part of the tile on its own.  Four sums of all its threads lie

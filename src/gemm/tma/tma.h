@@ -6,6 +6,7 @@
 
 #include <cptx/gemm.h>
 #include <cptx/pipeline.h>
+#include <cptx/scheduler.h>
 
 #include "base/base.h"
 
@@ -179,9 +180,9 @@ typedef struct tma_gemm_work {
 	cptx_val rank, in_pair, tile_rank; /* of this CTA in its cluster; in its pair, and that of its tile in the cluster */
 	cptx_val tiles_m, tiles_n, tiles;  /* cluster tiles of a matrix */
 	cptx_val k_tiles;                  /* where these are counted */
-	cptx_val at, end, step;
-	/* with stream_k: tiles and K tiles that a cluster has alone; K tiles that are shared, and those of this cluster */
-	cptx_val whole_tiles, own, shared, shared_first, shared_end;
+	cptx_tiles sched;
+	cptx_tiles_at here;      /* where this thread stands */
+	cptx_val at, end, step;  /* of here */
 	cptx_val tile, k_first, k_end; /* what is done now */
 	cptx_val m0, n0, z;            /* where this CTA's part of it begins, .s32; the matrix */
 } tma_gemm_work;
@@ -195,12 +196,9 @@ void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps);
 
-/* The loop of a kernel without a list; what is done of K. */
-void tma_gemm_share_begin(cptx_kernel *k, tma_gemm_work *w, cptx_val tiles, bool stream_k);
-void tma_gemm_share_locate(cptx_kernel *k, tma_gemm_work *w, bool stream_k);
 /* Behind the last of the clusters that have a part of w->tile, which is shared. */
 cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w);
-/* Instead of tma_gemm_share_begin, for the loop over the tiles of all problems. */
+/* Readies the sizes of the problem at hand, of a list. */
 void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
 /* The problem that tile `at` is of, to w->p. */
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tiles a CTA computes, and where its part of one is; which part of K: gemm/tma/share.c. */
+/* Which tiles a CTA computes, and where its part of one is: by <cptx/scheduler.h>. */
 #include "gemm/tma/tma.h"
-#include "gemm/walk.h"
-
-static cptx_val times(cptx_kernel *k, cptx_val a, cptx_val b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
 
 static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
+
+cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w)
+{
+	return cptx_tiles_share_end(k, &w->sched, &w->here);
+}
 
 cptx_gemm_opt tma_gemm_inner(const cptx_gemm_opt *o)
 {
@@ -58,6 +60,17 @@ static void count_tiles(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 		w->k_tiles = ceil_div(k, w->in.K, t->bk);
 }
 
+/* The loop over `all` tiles of a list (NONE: of the matrices). */
+static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_val all)
+{
+	cptx_tiles_new(k, &w->sched, .schedule = t->o->stream_k ? CPTX_TILES_STREAM_K : CPTX_TILES_PERSISTENT,
+	               .tiles_m = w->tiles_m, .tiles_n = w->tiles_n, .batches = t->o->batched ? w->p.batch : (cptx_val){ 0 },
+	               .all = all, .k_tiles = w->k_tiles, .cluster = t->cluster, .number = w->cluster,
+	               .clusters = w->clusters);
+	cptx_tiles_first(k, &w->sched, &w->here);
+	w->at = w->here.at, w->end = w->here.end, w->step = w->here.step;
+}
+
 void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	cptx_val cta = cptx_ctaid_x(k), ctas = cptx_nctaid_x(k);
@@ -71,13 +84,13 @@ void tma_gemm_work_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 	}
 	if (t->o->grouped) {
 		tma_gemm_group_begin(k, t, w);
+		schedule(k, t, w, w->list.tiles);
 		name_params(t, w);
 		return;
 	}
 	name_params(t, w);
 	count_tiles(k, t, w);
-	w->tiles = times(k, w->tiles_m, w->tiles_n);
-	tma_gemm_share_begin(k, w, t->o->batched ? times(k, w->tiles, w->p.batch) : w->tiles, t->o->stream_k);
+	schedule(k, t, w, (cptx_val){ 0 });
 }
 
 static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
@@ -88,10 +101,17 @@ static void find_problem(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, ui
 	name_params(t, w);
 }
 
+/* What w->at says, of a list behind finding the problem. */
+static void take(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
+{
+	cptx_tiles_take(k, &w->sched, &w->here);
+	w->tile = w->here.id, w->k_first = w->here.k_first, w->k_end = t->o->grouped ? w->k_tiles : w->here.k_end;
+}
+
 void tma_gemm_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
 {
 	find_problem(k, t, w, maps);
-	tma_gemm_share_locate(k, w, t->o->stream_k);
+	take(k, t, w);
 }
 
 void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t maps)
@@ -103,14 +123,12 @@ void tma_gemm_locate(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32
 	find_problem(k, t, w, maps);
 	if (o->grouped)
 		count_tiles(k, t, w);
-	tma_gemm_share_locate(k, w, o->stream_k);
-	cptx_val id = o->grouped ? cptx_sub(k, w->tile, w->list.first) : w->tile;
-	if (o->batched) {
-		w->z = cptx_as(cptx_div(k, id, w->tiles), CPTX_S32);
-		id = cptx_rem(k, id, w->tiles);
-	}
+	take(k, t, w);
+	cptx_val id = o->grouped ? cptx_sub(k, w->tile, w->list.first) : cptx_tiles_matrix(k, &w->sched, &w->here);
+	if (o->batched)
+		w->z = cptx_as(w->here.z, CPTX_S32);
 	cptx_val rows = o->group ? cptx_imm(o->group) : gemm_order_rows_of(k, &t->order, w->tiles_m, w->tiles_n, w->clusters);
-	walk_tile(k, id, w->tiles_m, w->tiles_n, rows, &row, &column);
+	cptx_tiles_raster(k, id, w->tiles_m, w->tiles_n, rows, &row, &column);
 	w->m0 = cptx_as(cptx_mul(k, row, side_m, .mode = CPTX_LO), CPTX_S32);
 	w->n0 = cptx_as(cptx_mul(k, column, side_n, .mode = CPTX_LO), CPTX_S32);
 	if (side_m > o->bm)
