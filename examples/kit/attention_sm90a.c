@@ -80,7 +80,7 @@ static void consume(kernel *a, cptx_val group, cptx_val lane)
 	cptx_acc_new(k, &qk, &s);
 	cptx_acc_new(k, &pv, &o);
 	cptx_acc_clear(k, &o);
-	cptx_softmax_new(k, &soft, &s, a->scale);
+	cptx_softmax_new(k, &soft, s.rows, a->scale);
 	cptx_pipe_wait_full(k, &a->q_pipe, &first);
 	CPTX_FOR(k, key, a->end, KEYS) {
 		cptx_pipe_wait_full(k, &a->pipe, &at);

@@ -3,7 +3,7 @@
  * Online softmax over the rows of accumulators, tile of columns after tile, as attention does it.
  *
  *   cptx_softmax soft;
- *   cptx_softmax_new(k, &soft, &s, scale_log2);                        in front of the loop over the keys
+ *   cptx_softmax_new(k, &soft, s.rows, scale_log2);                    in front of the loop over the keys
  *   CPTX_FOR (k, key, keys, 64) {
  *       ... s = Q * K^T ...
  *       cptx_softmax_mask(k, &s, .row0 = query, .col0 = key, .cols = keys, .causal = true);
@@ -37,9 +37,9 @@ typedef struct cptx_softmax {
 	cptx_val scale; /**< .f32 register or constant, above 0 */
 } cptx_softmax;
 
-CPTX_API void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, const cptx_acc *scores, cptx_val scale);
-/** Begins with no column; scores: any accumulator in registers with the rows of those to come. */
-#define cptx_softmax_new(k, soft, scores, scale) cptx_softmax_new_((k), CPTX_HERE, (soft), (scores), CPTX_V(scale))
+CPTX_API void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_t rows, cptx_val scale);
+/** Begins with no column; rows: those that a thread has elements of, acc.rows of the scores to come (by tcgen05 1). */
+#define cptx_softmax_new(k, soft, rows, scale) cptx_softmax_new_((k), CPTX_HERE, (soft), (rows), CPTX_V(scale))
 
 /** Which scores count. */
 typedef struct cptx_softmax_mask_opt {
@@ -50,22 +50,23 @@ typedef struct cptx_softmax_mask_opt {
 	char z_;
 } cptx_softmax_mask_opt;
 CPTX_API void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_softmax_mask_opt *opt);
-/** Sets what does not count to minus infinity: an add, a setp and a mov for each element.  Only tiles at the border need it. */
+/** Sets what does not count to minus infinity: an add, a setp and a mov for each element.  Only tiles at the border need it.
+ */
 #define cptx_softmax_mask(...) cptx_softmax_mask_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_softmax_mask_x_(k, scores, ...)                                                                                \
 	cptx_softmax_mask_((k), CPTX_HERE, (scores), CPTX_OPT_(cptx_softmax_mask_opt, __VA_ARGS__))
 
 CPTX_API cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
-/** Turns a tile of scores into probabilities relative to the new maximum, and adds them to the sum.  Gives the row vector that
- * what was summed with the old maximum is to be multiplied by. */
+/** Turns a tile of scores into probabilities relative to the new maximum, and adds them to the sum.  Gives the row vector
+ * that what was summed with the old maximum is to be multiplied by. */
 #define cptx_softmax_step(k, soft, scores) cptx_softmax_step_((k), CPTX_HERE, (soft), (scores))
 
 CPTX_API cptx_val cptx_softmax_end_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
 /** Sums over the lanes of a row, behind the last step.  Gives the row vector 1 / sum, 0 where nothing counted. */
 #define cptx_softmax_end(k, soft, scores) cptx_softmax_end_((k), CPTX_HERE, (soft), (scores))
 CPTX_API cptx_val cptx_softmax_lse_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
-/** Behind cptx_softmax_end: the row vector of the natural logarithm of the sum of exp(score * scale / log2(e)), minus infinity
- * where nothing counted. */
+/** Behind cptx_softmax_end: the row vector of the natural logarithm of the sum of exp(score * scale / log2(e)), minus
+ * infinity where nothing counted. */
 #define cptx_softmax_lse(k, soft, scores) cptx_softmax_lse_((k), CPTX_HERE, (soft), (scores))
 
 #ifdef __cplusplus

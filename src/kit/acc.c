@@ -212,8 +212,10 @@ void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 static cptx_val lanes_at(cptx_kernel *k, cptx_site at, cptx_val thread, cptx_val address, uint32_t first)
 {
 	cptx_val lane = CALL(and, .a = thread, .b = cptx_imm(~(CPTX_WARP - 1) & 127));
+	const int64_t behind = address.offset;
 
-	return cptx_offset(CALL(mad, .a = lane, .b = cptx_imm(1 << 16), .c = address, .mode = CPTX_LO), first);
+	address.offset = 0;
+	return cptx_offset(CALL(mad, .a = lane, .b = cptx_imm(1 << 16), .c = address, .mode = CPTX_LO), behind + first);
 }
 
 static bool is_in_tmem(cptx_kernel *k, cptx_site at, const cptx_acc *acc)

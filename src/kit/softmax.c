@@ -12,24 +12,37 @@ static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, con
 		return false;
 	if (soft && soft->max.kind == CPTX_VAL_REG && soft->max.count == scores->rows && soft->sum.count == scores->rows)
 		return true;
-	cptx_fail_(k, at, "a softmax that cptx_softmax_new did not make for accumulators with %u rows in a thread", scores->rows);
+	cptx_fail_(k, at, "a softmax that cptx_softmax_new did not make for accumulators with %u rows in a thread",
+	           scores->rows);
 	return false;
 }
 
-void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, const cptx_acc *scores, cptx_val scale)
+enum { MOST_ROWS = 512 };
+
+static cptx_val row_vector(cptx_kernel *k, cptx_site at, uint32_t rows, double init)
+{
+	cptx_val v = cptx_regs_(k, at, CPTX_F32, rows);
+
+	for (uint32_t r = 0; r < rows; r++)
+		CALL(mov, .a = cptx_immf(init), .into = cptx_elem(v, r));
+	return v;
+}
+
+void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_t rows, cptx_val scale)
 {
 	if (!IS_GIVEN_TO(k, at, soft, "softmax"))
 		return;
 	*soft = (cptx_softmax){ .scale = scale };
-	if (!kit_acc_is_made(k, at, scores))
-		return;
-	if (scores->type != CPTX_F32 || (scale.kind != CPTX_VAL_REG && scale.kind != CPTX_VAL_FLOAT)) {
-		cptx_fail_(k, at, "a softmax of .%s with a scale that is %s; both are .f32", cptx_type_name(scores->type),
-		           scale.kind == CPTX_VAL_NONE ? "missing" : "no .f32 value");
+	if (!rows || rows > MOST_ROWS) {
+		cptx_fail_(k, at, "a softmax of %u rows in a thread; an accumulator has 1 to %d", rows, MOST_ROWS);
 		return;
 	}
-	soft->max = cptx_acc_row_vector_(k, at, scores, cptx_immf(-INFINITY));
-	soft->sum = cptx_acc_row_vector_(k, at, scores, cptx_immf(0));
+	if (scale.kind != CPTX_VAL_FLOAT && (scale.kind != CPTX_VAL_REG || scale.type != CPTX_F32)) {
+		cptx_fail_(k, at, "a softmax whose scale is no .f32 value: log2(e) times the factor of the scores");
+		return;
+	}
+	soft->max = row_vector(k, at, rows, -INFINITY);
+	soft->sum = row_vector(k, at, rows, 0);
 }
 
 /* ---- masks ---- */
@@ -50,8 +63,6 @@ static cptx_val columns_of(cptx_kernel *k, cptx_site at, const cptx_acc *scores,
 	return o->causal ? end : o->cols;
 }
 
-enum { MOST_ROWS = 512 };
-
 void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_softmax_mask_opt *opt)
 {
 	cptx_val end[MOST_ROWS];
@@ -61,7 +72,8 @@ void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *scores, co
 		return;
 	for (uint32_t i = 0; i < scores->rows; i++)
 		end[i] = CPTX_NONE_;
-	CPTX_ACC_EACH(scores, e) {
+	CPTX_ACC_EACH(scores, e)
+	{
 		if (end[e.at_row].kind == CPTX_VAL_NONE)
 			end[e.at_row] = columns_of(k, at, scores, &e, opt);
 		cptx_val col = cptx_acc_coordinate_(k, at, scores->col, e.col, opt->col0);
@@ -99,7 +111,8 @@ cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *so
 		CALL(ex2, .a = factor, .into = factor);
 		CALL(mul, .a = sum, .b = factor, .into = sum);
 	}
-	CPTX_ACC_EACH(scores, e) {
+	CPTX_ACC_EACH(scores, e)
+	{
 		CALL(fma, .a = e.value, .b = soft->scale, .c = cptx_elem(less, e.at_row), .rnd = CPTX_RN, .into = e.value);
 		CALL(ex2, .a = e.value, .into = e.value);
 	}
