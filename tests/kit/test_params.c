@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters: tables that kernels declare and launches fill. */
 #include "../test.h"
+#include "../verify/assemble.h"
+#include "ptxas.h"
 
 #include <cptx/emu.h>
 #include <cptx/params.h>
@@ -198,6 +200,31 @@ START_TEST(errors)
 }
 END_TEST
 
+START_TEST(ptxas_accepts)
+{
+	static const char *const targets[] = { "sm_90a", "sm_100a", "sm_120a" };
+	char path[4096];
+
+	if (!ptxas_find(path, sizeof path)) {
+		skip("ptxas, to judge the kernel");
+		return;
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_error e = { .code = CPTX_OK };
+		build(m);
+		cptx_ptx *ptx = cptx_emit(m, targets[i], NULL, &e);
+		SURE(ptx != NULL, "%s", e.text);
+		assembly job = { .target = targets[i], .ptx = cptx_ptx_text(ptx) };
+		assemble(&job, 1);
+		SURE(!job.status, "%s: %s", targets[i], job.said);
+		assemble_free(&job, 1);
+		cptx_ptx_destroy(ptx);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("kit");
@@ -206,5 +233,6 @@ int main(void)
 	tcase_add_test(c, launches);
 	tcase_add_test(c, refusals);
 	tcase_add_test(c, errors);
+	tcase_add_test(c, ptxas_accepts);
 	return test_main("kit params", s);
 }

@@ -36,12 +36,22 @@ static void build(cptx_module *m, const char *target, bool some)
 	cptx_roles r;
 
 	cptx_roles_begin(k, &r, .threads = THREADS, .target = target);
-	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true) { mark(k, &r, out, 0); }
-	CPTX_ROLE(k, &r, .warps = 1, .elect = true) { mark(k, &r, out, 1); }
-	CPTX_ROLE(k, &r, .warps = 2) { mark(k, &r, out, 2); }
-	CPTX_ROLE(k, &r, .warps = 1) { mark(k, &r, out, 3); }
+	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true) {
+		mark(k, &r, out, 0);
+	}
+	CPTX_ROLE(k, &r, .warps = 1, .elect = true) {
+		mark(k, &r, out, 1);
+	}
+	CPTX_ROLE(k, &r, .warps = 2) {
+		mark(k, &r, out, 2);
+	}
+	CPTX_ROLE(k, &r, .warps = 1) {
+		mark(k, &r, out, 3);
+	}
 	if (!some)
-		CPTX_ROLE(k, &r, .warps = 4, .regs = 232) { mark(k, &r, out, 4); }
+		CPTX_ROLE(k, &r, .warps = 4, .regs = 232) {
+			mark(k, &r, out, 4);
+		}
 }
 
 static uint32_t right_of(uint32_t t, bool some)
@@ -177,15 +187,17 @@ START_TEST(nested_and_open)
 	cptx_roles r;
 
 	cptx_roles_begin(k, &r, .threads = 64);
-	CPTX_ROLE(k, &r, .warps = 1)
-	CPTX_ROLE(k, &r, .warps = 1)
-	cptx_bar_warp_sync(k, -1);
+	CPTX_ROLE(k, &r, .warps = 1) {
+		CPTX_ROLE(k, &r, .warps = 1) {
+			cptx_bar_warp_sync(k, -1);
+		}
+	}
 	ck_assert(cptx_module_error(m) && strstr(cptx_module_error(m)->text, "a role inside of another one"));
 	cptx_module_destroy(m);
 	m = cptx_module_new(NULL), k = cptx_kernel_begin(m, "k");
 	cptx_roles_begin(k, &r, .threads = 64);
 	CPTX_ROLE(k, &r, .warps = 1)
-	break;
+		break;
 	ck_assert(!cptx_module_freeze(m));
 	SURE(strstr(cptx_module_error(m)->text, "test_roles.c:") != NULL, "%s", cptx_module_error(m)->text);
 	cptx_module_destroy(m);
