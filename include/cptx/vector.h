@@ -38,33 +38,33 @@ enum cptx_row_place {
 
 /** What a row is. */
 typedef struct cptx_row_opt {
-	enum cptx_type type;      /**< of its elements in memory: CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_E4M3 */
-	uint32_t n;               /**< elements; 0: as many as .count says */
-	cptx_val count;           /**< .u32 or .s32: elements, 0 to .most */
-	uint32_t most;            /**< with .count: there is room for so many */
-	bool whole;               /**< .count is a multiple of a vector's elements */
-	uint32_t threads;         /**< that hold the row together, 1 to 1024 */
-	cptx_val thread;          /**< .u32 number of this one; NONE: tid.x */
-	uint32_t bytes;           /**< of a vector: 16 or 32; 0: 16 */
-	uint32_t align;           /**< rows begin at multiples of so many elements, a power of two; less than a vector: smaller
-	                               accesses.  0: of .n the largest power of two that divides it (rows stand behind one another),
-	                               at most a vector; of .count a vector */
-	bool any;                 /**< rows begin anywhere: cptx_row_begin finds out where, and vectors are laid on the aligned
-	                               addresses, so that the first and the last may be in part outside of the row */
+	enum cptx_type type;       /**< of its elements in memory: CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_E4M3 */
+	uint32_t n;                /**< elements; 0: as many as .count says */
+	cptx_val count;            /**< .u32 or .s32: elements, 0 to .most */
+	uint32_t most;             /**< with .count: there is room for so many */
+	bool whole;                /**< .count is a multiple of a vector's elements */
+	uint32_t threads;          /**< that hold the row together, 1 to 1024 */
+	cptx_val thread;           /**< .u32 number of this one; NONE: tid.x */
+	uint32_t bytes;            /**< of a vector: 16 or 32; 0: 16 */
+	uint32_t align;            /**< rows begin at multiples of so many elements, a power of two; less than a vector: smaller
+	                                accesses.  0: of .n the largest power of two that divides it (rows stand behind one another),
+	                                at most a vector; of .count a vector */
+	bool any;                  /**< rows begin anywhere: cptx_row_begin finds out where, and vectors are laid on the aligned
+	                                addresses, so that the first and the last may be in part outside of the row */
 	enum cptx_row_place place; /**< where it is kept */
 	char z_;
 } cptx_row_opt;
 
 /** A row, or the part of it that a thread has.  Plain data. */
 typedef struct cptx_row {
-	cptx_row_opt opt;   /**< as given, with what 0 stands for */
-	uint32_t each;      /**< elements of a vector */
-	uint32_t vectors;   /**< that a thread has */
-	cptx_val v;         /**< .f32, vectors * each of them; kept in shared memory: each */
-	cptx_val thread;    /**< number of the thread */
-	cptx_val first;     /**< .s32 column of the first element; NONE: thread * each */
-	cptx_val shift;     /**< .u32: elements between an aligned address and the row's beginning; NONE: none */
-	cptx_val shared;    /**< .u32 address of the thread's part; NONE: registers */
+	cptx_row_opt opt; /**< as given, with what 0 stands for */
+	uint32_t each;    /**< elements of a vector */
+	uint32_t vectors; /**< that a thread has */
+	cptx_val v;       /**< .f32, vectors * each of them; kept in shared memory: each */
+	cptx_val thread;  /**< number of the thread */
+	cptx_val first;   /**< .s32 column of the first element; NONE: thread * each */
+	cptx_val shift;   /**< .u32: elements between an aligned address and the row's beginning; NONE: none */
+	cptx_val shared;  /**< .u32 address of the thread's part; NONE: registers */
 } cptx_row;
 
 CPTX_API void cptx_row_new_(cptx_kernel *k, cptx_site at, cptx_row *r, const cptx_row_opt *opt);
@@ -105,8 +105,8 @@ CPTX_API void cptx_row_store_(cptx_kernel *k, cptx_site at, const cptx_row *r, c
 
 /** Where a loop over a thread's elements stands. */
 typedef struct cptx_row_at {
-	cptx_val v;    /**< the element's register */
-	uint32_t i;    /**< its number among those of the thread; that of a row made by cptx_row_like is cptx_elem(other.v, i) */
+	cptx_val v; /**< the element's register */
+	uint32_t i; /**< its number among those of the thread; that of a row made by cptx_row_like is cptx_elem(other.v, i) */
 	uint32_t column; /**< its column, less that of the thread's first element, r.first or thread * r.each */
 } cptx_row_at;
 

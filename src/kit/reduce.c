@@ -43,8 +43,8 @@ static bool check(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduce_op 
 	if (!parts)
 		cptx_fail_(k, at, "there is no reduction %d; see enum cptx_reduce_op", (int)op);
 	else if (v.kind != CPTX_VAL_REG || v.offset || !v.count || v.count % parts || v.count > MOST_WORDS)
-		cptx_fail_(k, at, "a value of %u registers; this reduction is of %u each, cptx_regs(k, type, %u), and %d at most", v.count,
-		           parts, parts, MOST_WORDS);
+		cptx_fail_(k, at, "a value of %u registers; this reduction is of %u each, cptx_regs(k, type, %u), and %d at most",
+		           v.count, parts, parts, MOST_WORDS);
 	else if (!is_f32 && (only_f32 || (v.type != CPTX_S32 && v.type != CPTX_U32)))
 		cptx_fail_(k, at, "a reduction of .%s; this one is of .f32%s", cptx_type_name((enum cptx_type)v.type),
 		           only_f32 ? "" : ", .s32 or .u32");
@@ -107,7 +107,8 @@ static void combine_arg(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cp
 	uint16_t wins = op == CPTX_REDUCE_ARG_MAX ? CPTX_GT : CPTX_LT;
 
 	index = cptx_as(index, CPTX_U32);
-	cptx_val better = CALL(setp, .a = value, .b = mine, .cmp = wins), equal = CALL(setp, .a = value, .b = mine, .cmp = CPTX_EQ);
+	cptx_val better = CALL(setp, .a = value, .b = mine, .cmp = wins),
+			 equal = CALL(setp, .a = value, .b = mine, .cmp = CPTX_EQ);
 	cptx_val earlier = CALL(setp, .a = index, .b = my_index, .cmp = CPTX_LT);
 	cptx_val tie = CALL(and, .a = equal, .b = earlier), takes = CALL(or, .a = better, .b = tie);
 
@@ -142,7 +143,8 @@ static void combine_welford(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val b
 	cptx_val all = CALL(add, .a = count, .b = b_count), some = CALL(max, .a = all, .b = cptx_immf(1));
 	cptx_val part = CALL(rcp, .a = some, .rnd = CPTX_RN), apart = CALL(sub, .a = b_mean, .b = mean);
 	cptx_val a_sum = CALL(mul, .a = mean, .b = count, .rnd = CPTX_RN);
-	cptx_val b_sum = CALL(mul, .a = b_mean, .b = b_count, .rnd = CPTX_RN), sum = CALL(add, .a = a_sum, .b = b_sum, .rnd = CPTX_RN);
+	cptx_val b_sum = CALL(mul, .a = b_mean, .b = b_count, .rnd = CPTX_RN),
+			 sum = CALL(add, .a = a_sum, .b = b_sum, .rnd = CPTX_RN);
 	cptx_val weight = CALL(mul, .a = CALL(mul, .a = count, .b = b_count), .b = part);
 	cptx_val between = CALL(mul, .a = CALL(mul, .a = apart, .b = apart), .b = weight, .rnd = CPTX_RN);
 	cptx_val within = CALL(add, .a = m2, .b = b_m2, .rnd = CPTX_RN);
@@ -520,7 +522,8 @@ static bool check_scan(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduc
 /* What lane - by has; p: there is one. */
 static cptx_val from_before(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t by, cptx_val p)
 {
-	return CALL(shfl_sync, .a = v, .b = cptx_imm(by), .c = cptx_imm(0), .mask = cptx_imm(ALL_LANES), .mode = CPTX_UP, .p = p);
+	return CALL(shfl_sync, .a = v, .b = cptx_imm(by), .c = cptx_imm(0), .mask = cptx_imm(ALL_LANES), .mode = CPTX_UP,
+	            .p = p);
 }
 
 static void scan_lanes(cptx_kernel *k, cptx_site at, cptx_val v, enum cptx_reduce_op op, uint32_t lanes)
@@ -576,7 +579,8 @@ cptx_val cptx_scan_cta_(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx
 	}
 	if (warps > 1)
 		exchange(k, at, r, parts, op, LANES - 1);
-	cptx_val before = CALL(sub, .a = r->warp, .b = cptx_imm(1)), is_later = CALL(setp, .a = r->warp, .b = cptx_imm(0), .cmp = CPTX_GT);
+	cptx_val before = CALL(sub, .a = r->warp, .b = cptx_imm(1)),
+			 is_later = CALL(setp, .a = r->warp, .b = cptx_imm(0), .cmp = CPTX_GT);
 	for (uint32_t i = 0; i < v.count; i++) {
 		cptx_val part = cptx_elem(parts, i), one = cptx_elem(v, i);
 		if (warps > 1) {

@@ -65,8 +65,8 @@ void cptx_row_new_(cptx_kernel *k, cptx_site at, cptx_row *r, const cptx_row_opt
 	const uint64_t vectors = (most + (uint64_t)each * opt->threads - 1) / ((uint64_t)each * opt->threads);
 
 	if (vectors * each > MOST_REGISTERS) {
-		cptx_fail_(k, at, "%llu elements of a row for each of %u threads; there may be %d", (unsigned long long)(vectors * each),
-		           opt->threads, MOST_REGISTERS);
+		cptx_fail_(k, at, "%llu elements of a row for each of %u threads; there may be %d",
+		           (unsigned long long)(vectors * each), opt->threads, MOST_REGISTERS);
 		return;
 	}
 	r->opt = *opt;
@@ -155,7 +155,8 @@ static extent extent_of(cptx_kernel *k, cptx_site at, const cptx_row *r, uint32_
 	}
 	e.ends = true;
 	cptx_val end = CALL(add, .a = e.first, .b = cptx_imm(r->each));
-	cptx_val whole = CALL(setp, .a = end, .b = count, .cmp = CPTX_LE), some = CALL(setp, .a = e.first, .b = count, .cmp = CPTX_LT);
+	cptx_val whole = CALL(setp, .a = end, .b = count, .cmp = CPTX_LE),
+			 some = CALL(setp, .a = e.first, .b = count, .cmp = CPTX_LT);
 	if (!is_none(r->shift)) {
 		whole = CALL(and, .a = whole, .b = CALL(setp, .a = e.first, .b = cptx_imm(0), .cmp = CPTX_GE));
 		some = CALL(and, .a = some, .b = CALL(setp, .a = end, .b = cptx_imm(0), .cmp = CPTX_GT));
@@ -193,8 +194,9 @@ static bool begin_access(cptx_kernel *k, cptx_site at, access *a, const cptx_row
 	*a = (access){ .r = r, .how = how, .type = how->type ? how->type : r->opt.type };
 	a->size = size_of(a->type);
 	if (!a->size || how->align & (how->align - 1)) {
-		cptx_fail_(k, at, "a row of .%s at multiples of %u elements; rows are of .f32, .bf16, .f16 or .e4m3, and .align is a "
-		                  "power of two",
+		cptx_fail_(k, at,
+		           "a row of .%s at multiples of %u elements; rows are of .f32, .bf16, .f16 or .e4m3, and .align is a "
+		           "power of two",
 		           cptx_type_name(a->type), how->align);
 		return false;
 	}
@@ -247,14 +249,16 @@ static void load_element(cptx_kernel *k, cptx_site at, const access *a, uint32_t
 	word = cptx_as(word, CPTX_U32);
 	if (!is_none(when))
 		CALL(mov, .a = cptx_imm(fill), .into = v);
-	CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how->cop, .nc = a->how->nc, .type = unit_of(a), .into = v, .when = when);
+	CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how->cop, .nc = a->how->nc, .type = unit_of(a), .into = v,
+	     .when = when);
 	if (low)
 		CALL(mad, .a = v, .b = cptx_imm(1u << low), .c = word, .mode = CPTX_LO, .into = word);
 	else
 		CALL(mov, .a = v, .into = word);
 }
 
-static void store_element(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, uint32_t j, cptx_val word, cptx_val when)
+static void store_element(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, uint32_t j, cptx_val word,
+                          cptx_val when)
 {
 	const uint32_t low = j * a->size * 8 % 32;
 	cptx_val p = place_of(a, i, j * a->size), v = word;
@@ -286,8 +290,8 @@ static void access_elements(cptx_kernel *k, cptx_site at, const access *a, uint3
 	}
 }
 
-static void access_vector(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, cptx_val raw, const extent *e, bool load,
-                          uint32_t fill)
+static void access_vector(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, cptx_val raw, const extent *e,
+                          bool load, uint32_t fill)
 {
 	if (a->bytes < 4) {
 		access_elements(k, at, a, i, raw, e, load, fill);

@@ -46,7 +46,8 @@ static cptx_val build_turn(cptx_kernel *k, const reduce_case *c, const cptx_redu
 static cptx_module *build(const reduce_case *c)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_kernel *k = cptx_kernel_begin(m, "k", .block = { c->threads }, .cluster = { c->over == OVER_CLUSTER ? c->ctas : 0 });
+	cptx_kernel *k =
+		cptx_kernel_begin(m, "k", .block = { c->threads }, .cluster = { c->over == OVER_CLUSTER ? c->ctas : 0 });
 	cptx_val from = cptx_param(k, CPTX_PTR, "in"), to = cptx_param(k, CPTX_PTR, "out"), all = cptx_param(k, CPTX_PTR, "all");
 	cptx_val space = cptx_param(k, CPTX_PTR, "space"), turns = cptx_param(k, CPTX_U32, "turns"), tid = cptx_tid_x(k);
 	cptx_val turn = cptx_var(k, CPTX_U32, 0), me = cptx_mad(k, cptx_ctaid_x(k), c->threads, tid, .mode = CPTX_LO);
@@ -85,7 +86,10 @@ typedef struct number {
 	double part[3];
 } number;
 
-static double as_number(word w, enum cptx_type type) { return type == CPTX_F32 ? (double)w.f : type == CPTX_S32 ? (double)w.s : (double)w.u; }
+static double as_number(word w, enum cptx_type type)
+{
+	return type == CPTX_F32 ? (double)w.f : type == CPTX_S32 ? (double)w.s : (double)w.u;
+}
 
 static number number_at(const reduce_case *c, const word *w)
 {
@@ -115,8 +119,9 @@ static number together(enum cptx_reduce_op op, number a, number b)
 		return (number){ { top, a.part[1] * exp2(a.part[0] - top) + b.part[1] * exp2(b.part[0] - top) } };
 	case CPTX_REDUCE_WELFORD:
 		n = a.part[2] + b.part[2], top = b.part[0] - a.part[0];
-		return n == 0 ? a : (number){ { (a.part[0] * a.part[2] + b.part[0] * b.part[2]) / n,
-			                            a.part[1] + b.part[1] + top * top * a.part[2] * b.part[2] / n, n } };
+		return n == 0 ? a
+		              : (number){ { (a.part[0] * a.part[2] + b.part[0] * b.part[2]) / n,
+			                        a.part[1] + b.part[1] + top * top * a.part[2] * b.part[2] / n, n } };
 	}
 	return a;
 }
@@ -128,8 +133,9 @@ static void same(const reduce_case *c, const word *got, number want, const char 
 
 	for (uint32_t p = 0; p < cptx_reduce_parts(c->op); p++) {
 		const double slack = c->op >= CPTX_REDUCE_SOFTMAX ? 2e-6 * (1 + fabs(want.part[p])) : 0;
-		SURE(fabs(n.part[p] - want.part[p]) <= slack, "over %d, op %d, %u threads, %u CTAs: %s %u, part %u is %.9g, not %.9g",
-		     (int)c->over, (int)c->op, c->threads, c->ctas, what, i, p, n.part[p], want.part[p]);
+		SURE(fabs(n.part[p] - want.part[p]) <= slack,
+		     "over %d, op %d, %u threads, %u CTAs: %s %u, part %u is %.9g, not %.9g", (int)c->over, (int)c->op, c->threads,
+		     c->ctas, what, i, p, n.part[p], want.part[p]);
 	}
 }
 
@@ -142,7 +148,10 @@ static word random_word(const reduce_case *c, uint32_t part, uint32_t index, uin
 	if (part == 1 && c->op <= CPTX_REDUCE_ARG_MIN)
 		return (word){ .u = index * 7919u % 65536 }; /* not in the order of lanes */
 	if (c->op == CPTX_REDUCE_WELFORD)
-		return (word){ .f = index % 5 == 3 ? 0 : part == 0 ? 10 + (float)r / 64 : part == 1 ? (float)size / 128 : (float)(1 + size % 4) };
+		return (word){ .f = index % 5 == 3 ? 0
+			                : part == 0    ? 10 + (float)r / 64
+			                : part == 1    ? (float)size / 128
+			                               : (float)(1 + size % 4) };
 	if (c->op >= CPTX_REDUCE_SOFTMAX)
 		return (word){ .f = part ? (float)(1 + size) / 16 : (float)r / 8 };
 	return c->type == CPTX_F32 ? (word){ .f = (float)r } : c->type == CPTX_S32 ? (word){ .s = r } : (word){ .u = size };
@@ -151,8 +160,8 @@ static word random_word(const reduce_case *c, uint32_t part, uint32_t index, uin
 static void compare(const reduce_case *c, uint32_t turn)
 {
 	const uint32_t parts = cptx_reduce_parts(c->op), words = words_of(c), all = c->threads * c->ctas;
-	const uint32_t each = c->over == OVER_LANES ? c->lanes
-	                      : c->over == SCAN_WARP ? 32
+	const uint32_t each = c->over == OVER_LANES                        ? c->lanes
+	                      : c->over == SCAN_WARP                       ? 32
 	                      : c->over == OVER_CTA || c->over == SCAN_CTA ? c->threads
 	                                                                   : all;
 	uint32_t lasts = 0;
@@ -167,7 +176,8 @@ static void compare(const reduce_case *c, uint32_t turn)
 				const word *got = &out[turn][i * words + w], *said = &totals[turn][i * words + w];
 				const number own = number_at(c, &in[turn][i * words + w]);
 				if (c->over >= SCAN_WARP) {
-					const bool has = !c->exclusive || i > first; /* the first of an exclusive scan has what changes nothing */
+					const bool has =
+						!c->exclusive || i > first; /* the first of an exclusive scan has what changes nothing */
 					number incl = i == first ? own : together(c->op, upto, own);
 					if (has)
 						same(c, got, c->exclusive ? upto : incl, "scan of thread", i);
@@ -178,8 +188,9 @@ static void compare(const reduce_case *c, uint32_t turn)
 					upto = incl;
 				} else if (c->over != OVER_GRID || said->u) {
 					same(c, got, sum, "thread", i);
-					SURE(!memcmp(got, &out[turn][(c->over == OVER_GRID ? i - i % c->threads : first) * words + w], parts * 4),
-					     "thread %u has other bits", i);
+					SURE(
+						!memcmp(got, &out[turn][(c->over == OVER_GRID ? i - i % c->threads : first) * words + w], parts * 4),
+						"thread %u has other bits", i);
 				}
 				lasts += c->over == OVER_GRID && said->u;
 			}
@@ -197,10 +208,15 @@ static void try_case(const reduce_case *c, const char *target)
 			in[turn][i] = random_word(c, i % words % cptx_reduce_parts(c->op), i / words, &s);
 	for (uint64_t seed = 0; seed < 3; seed++) {
 		cptx_module *m = build(c);
-		emu_run r = { .target = target, .seed = seed, .schedule = (enum cptx_emu_schedule)seed, .grid = c->ctas,
+		emu_run r = { .target = target,
+			          .seed = seed,
+			          .schedule = (enum cptx_emu_schedule)seed,
+			          .grid = c->ctas,
 			          .launches = c->over == OVER_GRID ? 2 : 1,
-			          .buffer = { { .host = in, .bytes = sizeof in }, { .host = out, .bytes = sizeof out },
-			                      { .host = totals, .bytes = sizeof totals }, { .host = workspace, .bytes = sizeof workspace } } };
+			          .buffer = { { .host = in, .bytes = sizeof in },
+			                      { .host = out, .bytes = sizeof out },
+			                      { .host = totals, .bytes = sizeof totals },
+			                      { .host = workspace, .bytes = sizeof workspace } } };
 		memset(out, 0xff, sizeof out);
 		memset(totals, 0, sizeof totals);
 		memset(workspace, 0, sizeof workspace);
@@ -254,8 +270,12 @@ START_TEST(clusters)
 
 	for (unsigned i = 0; i < 3; i++) {
 		try_ops((reduce_case){ .over = OVER_CLUSTER, .threads = 96, .ctas = sizes[i] }, targets[1 + i]);
-		try_case(&(reduce_case){ .over = OVER_CLUSTER, .op = CPTX_REDUCE_WELFORD, .type = CPTX_F32, .threads = 32,
-		                         .ctas = sizes[i], .values = 2 },
+		try_case(&(reduce_case){ .over = OVER_CLUSTER,
+		                         .op = CPTX_REDUCE_WELFORD,
+		                         .type = CPTX_F32,
+		                         .threads = 32,
+		                         .ctas = sizes[i],
+		                         .values = 2 },
 		         targets[1 + i]);
 	}
 }
@@ -273,8 +293,10 @@ START_TEST(scans)
 	for (unsigned t = 0; t < 4; t++)
 		for (unsigned exclusive = 0; exclusive < 2; exclusive++) {
 			try_ops((reduce_case){ .over = SCAN_WARP, .threads = 64, .ctas = 1, .exclusive = exclusive }, targets[t]);
-			try_ops((reduce_case){ .over = SCAN_CTA, .threads = 32 + 64 * t, .ctas = 2, .exclusive = exclusive, .values = 1 + t % 2 },
-			        targets[t]);
+			try_ops(
+				(reduce_case){
+					.over = SCAN_CTA, .threads = 32 + 64 * t, .ctas = 2, .exclusive = exclusive, .values = 1 + t % 2 },
+				targets[t]);
 		}
 }
 END_TEST
@@ -354,8 +376,12 @@ START_TEST(assembles)
 	for (int over = 0; over <= SCAN_CTA; over++)
 		for (unsigned t = over == OVER_CLUSTER ? 1 : 0; t < 4; t += 3 - (over == OVER_CLUSTER))
 			for (int op = 0; op <= (over < SCAN_WARP ? CPTX_REDUCE_WELFORD : CPTX_REDUCE_MIN); op++) {
-				reduce_case c = { .over = (enum over)over, .op = (enum cptx_reduce_op)op, .type = CPTX_F32, .threads = 96,
-					              .ctas = 2, .lanes = 32 };
+				reduce_case c = { .over = (enum over)over,
+					              .op = (enum cptx_reduce_op)op,
+					              .type = CPTX_F32,
+					              .threads = 96,
+					              .ctas = 2,
+					              .lanes = 32 };
 				m = build(&c);
 				free(emu_assembles(m, targets[t]));
 				cptx_module_destroy(m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cptx/vector.h: rows of every type, length and alignment, in registers and shared memory: each element, and none besides. */
+/* cptx/vector.h: rows of every type, length and alignment, in registers and shared memory: each element, and none besides.
+ */
 #include "on_emu.h"
 
 #include <cptx/vector.h>
@@ -11,7 +12,7 @@ enum { ROWS = 3, MOST_BYTES = 1 << 16, GUARD = 0xa5 };
 typedef struct row_case {
 	enum cptx_type type, weights, out; /* weights and out 0: type */
 	uint32_t n, threads, bytes, align;
-	uint32_t off;       /* elements that all rows begin behind an aligned address */
+	uint32_t off; /* elements that all rows begin behind an aligned address */
 	bool counted, whole, any;
 	enum cptx_row_place place;
 } row_case;
@@ -70,20 +71,26 @@ static cptx_module *build(const row_case *c)
 		cptx_row_begin(k, &r, from);
 	cptx_row_like(k, &r, &other);
 	cptx_row_load(k, &r, from, .fill = fill_of(c->type), .cop = CPTX_CS);
-	CPTX_ROW_EACH(k, &r, &it) {
+	CPTX_ROW_EACH(k, &r, &it)
+	{
 		cptx_val column = cptx_as(cptx_row_column(k, &r, &it), CPTX_U32);
 		CPTX_IF(k, cptx_setp(k, column, n, .cmp = CPTX_GE))
 			cptx_atom(k, wrong, 1, .op = CPTX_ADD, .space = CPTX_GLOBAL, .type = CPTX_U32, .into = cptx_reg(k, CPTX_U32),
-			          .when = cptx_setp(k, it.v, fill_of(c->type) == 0 ? cptx_immf(0) : fill_of(c->type) > 0 ? cptx_immf(1) : cptx_f32_bits(0xff800000), .cmp = CPTX_NE));
+			          .when = cptx_setp(k, it.v,
+			                            fill_of(c->type) == 0  ? cptx_immf(0)
+			                            : fill_of(c->type) > 0 ? cptx_immf(1)
+			                                                   : cptx_f32_bits(0xff800000),
+			                            .cmp = CPTX_NE));
 	}
 	cptx_row_load(k, &other, weights, .type = of_w, .align = c->any || c->off % 4 ? 1 : 0, .nc = true);
 	if (c->place == CPTX_ROW_REGISTERS) {
 		CPTX_ROW_EACH(k, &r, &it)
-			cptx_fma(k, it.v, 2.0f, cptx_elem(other.v, it.i), .rnd = CPTX_RN, .into = it.v);
+		cptx_fma(k, it.v, 2.0f, cptx_elem(other.v, it.i), .rnd = CPTX_RN, .into = it.v);
 	} else { /* in both rows at once */
 		cptx_row_at too;
 		bool more = cptx_row_each_(k, CPTX_HERE, &other, &too, false);
-		CPTX_ROW_EACH(k, &r, &it) {
+		CPTX_ROW_EACH(k, &r, &it)
+		{
 			cptx_fma(k, it.v, 2.0f, too.v, .rnd = CPTX_RN, .into = it.v);
 			more = cptx_row_each_(k, CPTX_HERE, &other, &too, true);
 		}
@@ -100,8 +107,12 @@ static void try_case(const row_case *c, const char *target)
 	const uint64_t first = (uint64_t)c->off * size_of(of_y), bytes = (uint64_t)ROWS * c->n * size_of(of_y);
 	static uint8_t want[MOST_BYTES];
 	cptx_module *m = build(c);
-	emu_run r = { .target = target, .seed = c->n, .grid = ROWS,
-		          .buffer = { { .host = x, .bytes = sizeof x }, { .host = w, .bytes = sizeof w }, { .host = y, .bytes = sizeof y },
+	emu_run r = { .target = target,
+		          .seed = c->n,
+		          .grid = ROWS,
+		          .buffer = { { .host = x, .bytes = sizeof x },
+		                      { .host = w, .bytes = sizeof w },
+		                      { .host = y, .bytes = sizeof y },
 		                      { .host = wrong_fills, .bytes = sizeof wrong_fills } },
 		          .offset = { c->off * size_of(c->type), c->off * size_of(of_w), first } };
 
@@ -119,8 +130,8 @@ static void try_case(const row_case *c, const char *target)
 	for (uint64_t i = 0; i < sizeof y; i++)
 		SURE(y[i] == want[i], "%s: .%s, n %u, %u threads, off %u, align %u: byte %lld of the rows is 0x%x, not 0x%x", target,
 		     cptx_type_name(c->type), c->n, c->threads, c->off, c->align, (long long)(i - first), y[i], want[i]);
-	SURE(!wrong_fills[0], "%s: .%s, n %u: %u registers outside of the row do not have the fill", target, cptx_type_name(c->type),
-	     c->n, wrong_fills[0]);
+	SURE(!wrong_fills[0], "%s: .%s, n %u: %u registers outside of the row do not have the fill", target,
+	     cptx_type_name(c->type), c->n, wrong_fills[0]);
 	cptx_module_destroy(m);
 }
 
@@ -155,7 +166,8 @@ START_TEST(length_of_a_launch)
 	try_lengths((row_case){ .threads = 64, .counted = true }, 1);
 	/* whole vectors */
 	for (unsigned t = 0; t < 4; t++)
-		try_case(&(row_case){ .type = types[t], .n = 320, .threads = 64, .counted = true, .whole = true }, target_of(types[t], t));
+		try_case(&(row_case){ .type = types[t], .n = 320, .threads = 64, .counted = true, .whole = true },
+		         target_of(types[t], t));
 }
 END_TEST
 
@@ -163,7 +175,8 @@ START_TEST(any_alignment)
 {
 	for (uint32_t off = 0; off < 17; off += 1 + off / 5) {
 		try_lengths((row_case){ .threads = 32, .any = true, .off = off }, 3);
-		try_case(&(row_case){ .type = CPTX_BF16, .n = 301, .threads = 64, .any = true, .counted = true, .off = off }, "sm_90a");
+		try_case(&(row_case){ .type = CPTX_BF16, .n = 301, .threads = 64, .any = true, .counted = true, .off = off },
+		         "sm_90a");
 		try_case(&(row_case){ .type = CPTX_BF16, .n = 301, .threads = 32, .align = 1, .off = off }, "sm_80");
 	}
 }
@@ -180,9 +193,12 @@ START_TEST(other_types)
 {
 	for (unsigned a = 0; a < 4; a++)
 		for (unsigned b = 0; b < 4; b++) {
-			try_case(&(row_case){ .type = types[a], .weights = types[b], .out = types[b], .n = 516, .threads = 64 }, targets[1 + b % 3]);
-			try_case(&(row_case){ .type = types[a], .weights = types[b], .out = types[b], .n = 77, .threads = 32, .any = true, .off = 1 },
+			try_case(&(row_case){ .type = types[a], .weights = types[b], .out = types[b], .n = 516, .threads = 64 },
 			         targets[1 + b % 3]);
+			try_case(
+				&(row_case){
+					.type = types[a], .weights = types[b], .out = types[b], .n = 77, .threads = 32, .any = true, .off = 1 },
+				targets[1 + b % 3]);
 		}
 	/* 32 bytes at once */
 	for (unsigned t = 0; t < 4; t++)
@@ -260,7 +276,11 @@ START_TEST(assembles)
 	}
 	for (unsigned t = 0; t < 4; t++)
 		for (unsigned kind = 0; kind < 4; kind++) {
-			row_case c = { .type = types[t], .n = 1000 + kind % 2, .threads = 64, .any = kind == 1, .counted = kind == 2,
+			row_case c = { .type = types[t],
+				           .n = 1000 + kind % 2,
+				           .threads = 64,
+				           .any = kind == 1,
+				           .counted = kind == 2,
 				           .place = kind == 3 ? CPTX_ROW_SHARED : CPTX_ROW_REGISTERS };
 			m = build(&c);
 			free(emu_assembles(m, target_of(c.type, t + kind)));
