@@ -209,7 +209,8 @@ static bool begin_access(cptx_kernel *k, cptx_site at, access *a, const cptx_row
 	a->bytes = MIN(MIN(align * a->size, r->opt.bytes), r->each * a->size);
 	if (!is_none(r->shift))
 		address = CALL(sub, .a = address, .b = CALL(mul_wide, .a = r->shift, .b = cptx_imm(a->size)));
-	a->at = CALL(mad_wide, .a = r->thread, .b = cptx_imm(r->each * a->size), .c = address);
+	/* no mad: ptxas computes the product once for all accesses */
+	a->at = CALL(add, .a = address, .b = CALL(mul_wide, .a = r->thread, .b = cptx_imm(r->each * a->size)));
 	return true;
 }
 
