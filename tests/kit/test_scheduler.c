@@ -58,7 +58,8 @@ static void tell(cptx_kernel *k, const sched_case *c, const cptx_tiles *s, const
 	if (c->schedule != CPTX_TILES_STREAM_K)
 		return;
 	cptx_val finishes = cptx_tiles_finishes(k, s, t), is_whole = cptx_tiles_is_whole(k, s, t);
-	count(k, word(k, out, offsetof(sched_seen, finished), t->id), 1, cptx_and(k, lane, finishes));
+	cptx_val tells = cptx_and(k, lane, finishes);
+	count(k, word(k, out, offsetof(sched_seen, finished), t->id), 1, tells);
 	CPTX_IF(k, finishes)
 		CPTX_IF(k, cptx_negated(is_whole)) {
 			cptx_val others = cptx_sub(k, cptx_tiles_share_end(k, s, t), s->number);
