@@ -135,15 +135,6 @@ cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint
 
 /* ---- row vectors ---- */
 
-static void kit_combine(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val into, cptx_val v)
-{
-	switch (op) {
-	case CPTX_REDUCE_SUM: CALL(add, .a = into, .b = v, .into = into); return;
-	case CPTX_REDUCE_MAX: CALL(max, .a = into, .b = v, .into = into); return;
-	case CPTX_REDUCE_MIN: CALL(min, .a = into, .b = v, .into = into); return;
-	}
-}
-
 static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows)
 {
 	if (!has_registers(k, at, acc))
@@ -165,12 +156,20 @@ cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc,
 	return rows;
 }
 
+static bool has_one_part(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op)
+{
+	if (cptx_reduce_parts(op) == 1)
+		return true;
+	cptx_fail_(k, at, "rows of an accumulator reduced by operation %d; it is CPTX_REDUCE_SUM, MAX or MIN", (int)op);
+	return false;
+}
+
 void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
 	if (!is_row_vector(k, at, acc, rows))
 		return;
 	CPTX_ACC_EACH(acc, e)
-	kit_combine(k, at, op, cptx_elem(rows, e.at_row), e.value);
+	cptx_reduce_with_(k, at, cptx_elem(rows, e.at_row), e.value, op);
 }
 
 /* The bits of the lane number that choose a column alone. */
@@ -186,7 +185,7 @@ static uint32_t lanes_of_a_row(const cptx_frag_map *map)
 
 void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
-	if (!is_row_vector(k, at, acc, rows))
+	if (!is_row_vector(k, at, acc, rows) || !has_one_part(k, at, op))
 		return;
 	const uint32_t bits = lanes_of_a_row(&acc->map);
 	for (uint32_t b = 1; b < CPTX_WARP; b *= 2)
@@ -194,7 +193,7 @@ void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, en
 			cptx_val row = cptx_elem(rows, i);
 			cptx_val other = CALL(shfl_sync, .a = row, .b = cptx_imm(b), .c = cptx_imm(CPTX_WARP - 1), .mask = cptx_imm(-1),
 			                      .mode = CPTX_BFLY);
-			kit_combine(k, at, op, row, other);
+			cptx_reduce_with_(k, at, row, other, op);
 		}
 }
 

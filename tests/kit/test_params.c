@@ -2,7 +2,7 @@
 /* Parameters: tables that kernels declare and launches fill. */
 #include "../test.h"
 #include "../verify/assemble.h"
-#include "ptxas.h"
+#include "cli/ptxas.h"
 
 #include <cptx/emu.h>
 #include <cptx/params.h>

@@ -2,7 +2,7 @@
 /* Warp roles: who comes where, with which registers. */
 #include "../test.h"
 #include "../verify/assemble.h"
-#include "ptxas.h"
+#include "cli/ptxas.h"
 
 #include <cptx/device.h>
 #include <cptx/emu.h>
