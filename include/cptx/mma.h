@@ -221,7 +221,7 @@ typedef struct cptx_acc_matrix {
 CPTX_API void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to);
 /** Stores the elements that are inside, rounded, two at a time: acc.count / 2 stores of 4 or 8 bytes, and for each a
  * comparison where rows or cols are given.  For a tile on its way by stmatrix and TMA: <cptx/epilogue.h>. */
-#define cptx_acc_store(k, acc, to) cptx_acc_store_((k), CPTX_HERE, (acc), (to))
+#define cptx_acc_store(k, acc, ...) cptx_acc_store_((k), CPTX_HERE, (acc), (__VA_ARGS__))
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* A convolution of bf16 images for sm_90a, so that tests can run it.  Compile with -DEXAMPLES_NO_MAIN for those. */
+#ifndef EXAMPLES_CONV_SM90A_H
+#define EXAMPLES_CONV_SM90A_H
+
+#include <cptx/device.h>
+
+/*
+ * A shape: x is n x h x w x c (NHWC), the filter k x r x s x c (KRSC), y = n x p x q x k with
+ * p = (h + 2 * pad - r) / stride + 1 and q alike.  c is a multiple of 8, k of 2; stride is 1 to 8; pad < r and s.
+ */
+typedef struct conv {
+	uint32_t n, h, w, c, k, r, s, pad, stride;
+} conv;
+
+static inline uint32_t conv_p(const conv *c) { return (c->h + 2 * c->pad - c->r) / c->stride + 1; }
+static inline uint32_t conv_q(const conv *c) { return (c->w + 2 * c->pad - c->s) / c->stride + 1; }
+static inline uint32_t conv_pixels(const conv *c) { return c->n * conv_p(c) * conv_q(c); }
+
+/* The kernel of one shape: (tensor map of x, tensor map of the filter, address of y). */
+cptx_kernel *conv_build(cptx_module *m, const conv *c);
+/* Runs a shape on a device, and counts the elements that differ from a host loop; false with err: it did not run. */
+bool conv_check(cptx_device *dev, const conv *c, uint64_t *elements, uint64_t *wrong, cptx_error *err);
+
+/* Shapes that the example runs. */
+extern const conv conv_shapes[];
+extern const uint32_t conv_shape_count;
+
+#endif
