@@ -2,45 +2,30 @@
 /*
  * A 2-D convolution forward as an implicit GEMM: D (output pixels x filters) = A (pixels x taps * channels) * B^T.
  *
- * A is never stored: for each tap of the filter TMA gathers 128 output pixels by 64 channels straight from the images, with
- * zeros for padding, for channels behind the last and for pixels behind the last image.  B is a matrix of filters by
- * channels for each tap.  One warp copies; two warpgroups multiply 64 pixels by 128 filters each.
+ * A is never stored: for each tap TMA gathers 128 output pixels by 64 channels straight from the images, with zeros for
+ * padding and for what lies behind the last channel or image.  B is a matrix of filters by channels for each tap.  One warp
+ * copies; two warpgroups multiply 64 pixels by 128 filters each.
  */
 #include "conv_sm90a.h"
+#include "reference/number.h"
 
-#include <cptx/emu.h>
 #include <cptx/mma.h>
 #include <cptx/operand.h>
 #include <cptx/pipeline.h>
-
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { PIXELS = 128, FILTERS = 128, CHANNELS = 64, STAGES = 4, WARPGROUP = 128, CONSUMERS = 2 };
 
 static const cptx_operand_opt images = {
 	.type = CPTX_BF16, .tile = { PIXELS, CHANNELS, { 16 }, CPTX_SWIZZLE_128B }, .stages = STAGES, .im2col = 4
 };
-static const cptx_operand_opt filters = { /* a matrix for each tap */
-	                                      .type = CPTX_BF16,
-	                                      .tile = { FILTERS, CHANNELS, { 16 }, CPTX_SWIZZLE_128B },
-	                                      .stages = STAGES,
-	                                      .batched = true
+/* A matrix for each tap. */
+static const cptx_operand_opt filters = {
+	.type = CPTX_BF16, .tile = { FILTERS, CHANNELS, { 16 }, CPTX_SWIZZLE_128B }, .stages = STAGES, .batched = true
 };
-
-const conv conv_shapes[] = {
-	{ .n = 2, .h = 9, .w = 7, .c = 64, .k = 64, .r = 3, .s = 3, .pad = 1, .stride = 1 },
-	{ .n = 3, .h = 14, .w = 14, .c = 40, .k = 72, .r = 3, .s = 3, .pad = 1, .stride = 2 },
-	{ .n = 1, .h = 12, .w = 16, .c = 128, .k = 130, .r = 1, .s = 1, .pad = 0, .stride = 1 },
-	{ .n = 2, .h = 11, .w = 13, .c = 8, .k = 34, .r = 5, .s = 3, .pad = 2, .stride = 1 },
-	{ .n = 1, .h = 17, .w = 10, .c = 72, .k = 256, .r = 2, .s = 4, .pad = 1, .stride = 3 },
-};
-const uint32_t conv_shape_count = sizeof conv_shapes / sizeof *conv_shapes;
 
 static uint32_t tiles(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
-
-/* ---- the kernel ---- */
 
 typedef struct state {
 	cptx_operand x, w;
@@ -50,34 +35,29 @@ typedef struct state {
 
 static cptx_val map_param(cptx_kernel *k, const char *name)
 {
-	cptx_val map = cptx_param_bytes(k, sizeof(cptx_tensor_map), CPTX_TENSOR_MAP_ALIGN, name);
-
-	return cptx_cvta(k, cptx_mov(k, map, .type = CPTX_U64), .space = CPTX_PARAM);
+	return cptx_cvta(k, cptx_mov(k, cptx_param_bytes(k, 128, 64, name), .type = CPTX_U64), .space = CPTX_PARAM);
 }
 
 /* One thread: all channels of all taps. */
 static void produce(cptx_kernel *k, const conv *c, const state *st)
 {
 	cptx_pipe_at at = cptx_pipe_producer(k, &st->pipe);
-	cptx_val r = cptx_var(k, CPTX_U32, 0), tap = cptx_var(k, CPTX_U32, 0);
 	cptx_val row = cptx_div(k, st->pixel, conv_q(c)), q = cptx_rem(k, st->pixel, conv_q(c));
 	cptx_val image = cptx_div(k, row, conv_p(c)), p = cptx_rem(k, row, conv_p(c));
 	cptx_val h = cptx_mad(k, cptx_as(p, CPTX_S32), c->stride, -(int)c->pad, .mode = CPTX_LO);
 	cptx_val w = cptx_mad(k, cptx_as(q, CPTX_S32), c->stride, -(int)c->pad, .mode = CPTX_LO);
+	cptx_val tap = cptx_var(k, CPTX_U32, 0), channel = cptx_var(k, CPTX_U32, 0);
 
-	CPTX_FOR(k, r, c->r, 1) {
-		cptx_val s = cptx_var(k, CPTX_U32, 0);
-		CPTX_FOR(k, s, c->s, 1) {
-			cptx_val channel = cptx_var(k, CPTX_U32, 0);
-			CPTX_FOR(k, channel, c->c, CHANNELS) {
-				cptx_pipe_wait_empty(k, &st->pipe, &at);
-				cptx_pipe_expect(k, &st->pipe, &at, st->x.bytes + st->w.bytes);
-				cptx_operand_load_im2col(k, &st->x, at.stage, channel, .w = w, .h = h, .n = image, .offset = { s, r },
-				                         .barrier = cptx_pipe_full(&at));
-				cptx_operand_load(k, &st->w, at.stage, st->filter, channel, .z = tap, .barrier = cptx_pipe_full(&at));
-				cptx_pipe_next(k, &st->pipe, &at);
-			}
-			cptx_add(k, tap, 1, .into = tap);
+	CPTX_FOR(k, tap, c->r * c->s, 1) {
+		cptx_val r = cptx_div(k, tap, c->s), s = cptx_rem(k, tap, c->s);
+		cptx_mov(k, 0, .into = channel);
+		CPTX_FOR(k, channel, c->c, CHANNELS) {
+			cptx_pipe_wait_empty(k, &st->pipe, &at);
+			cptx_pipe_expect(k, &st->pipe, &at, st->x.bytes + st->w.bytes);
+			cptx_operand_load_im2col(k, &st->x, at.stage, channel, .w = w, .h = h, .n = image, .offset = { s, r },
+			                         .barrier = cptx_pipe_full(&at));
+			cptx_operand_load(k, &st->w, at.stage, st->filter, channel, .z = tap, .barrier = cptx_pipe_full(&at));
+			cptx_pipe_next(k, &st->pipe, &at);
 		}
 	}
 }
@@ -107,13 +87,11 @@ static void consume(cptx_kernel *k, const conv *c, const state *st, cptx_val uni
 		cptx_pipe_next(k, &st->pipe, &at);
 	}
 	cptx_mma_wait(k, &mma, 0);
-	cptx_val rows = cptx_sub(k, conv_pixels(c), st->pixel, .type = CPTX_U32);
-	cptx_val cols = cptx_sub(k, c->k, st->filter, .type = CPTX_U32);
+	cptx_val rows = cptx_sub(k, conv_pixels(c), st->pixel), cols = cptx_sub(k, c->k, st->filter);
 	cptx_val first = cptx_mad_wide(k, st->pixel, c->k * 2, st->y);
 	cptx_val to = cptx_add(k, first, cptx_mul_wide(k, st->filter, 2));
-	cptx_acc_store(
-		k, &acc,
-		&(cptx_acc_matrix){ .address = to, .type = CPTX_BF16, .pitch = cptx_imm(c->k), .rows = rows, .cols = cols });
+	const cptx_acc_matrix y = { to, CPTX_BF16, cptx_imm(c->k), .rows = rows, .cols = cols };
+	cptx_acc_store(k, &acc, &y);
 }
 
 cptx_kernel *conv_build(cptx_module *m, const conv *c)
@@ -123,8 +101,7 @@ cptx_kernel *conv_build(cptx_module *m, const conv *c)
 	state st;
 
 	x.map = map_param(k, "x"), w.map = map_param(k, "w"), st.y = cptx_param(k, CPTX_PTR, "y");
-	cptx_val tid = cptx_tid_x(k);
-	cptx_val group = cptx_shfl_sync(k, cptx_shr(k, tid, 7), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_val tid = cptx_tid_x(k), group = cptx_shfl_sync(k, cptx_shr(k, tid, 7), 0, 31, -1, .mode = CPTX_IDX);
 	st.pixel = cptx_mul(k, cptx_ctaid_x(k), PIXELS, .mode = CPTX_LO);
 	st.filter = cptx_mul(k, cptx_ctaid_y(k), FILTERS, .mode = CPTX_LO);
 	cptx_operand_new_(k, CPTX_HERE, &st.x, &x);
@@ -138,20 +115,12 @@ cptx_kernel *conv_build(cptx_module *m, const conv *c)
 	return k;
 }
 
-/* ---- the host ---- */
-
 static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_error *err)
 {
-	const uint32_t taps = c->r * c->s;
-	const int32_t pad = (int32_t)c->pad;
-	const cptx_operand_image image = { at[0],
-		                               c->c,
-		                               c->w,
-		                               c->h,
-		                               .n = c->n,
-		                               .lower = { -pad, -pad },
-		                               .upper = { pad - (int32_t)c->s + 1, pad - (int32_t)c->r + 1 },
-		                               .stride = { c->stride, c->stride } };
+	const int32_t pad = (int32_t)c->pad, upper_w = pad - (int32_t)c->s + 1, upper_h = pad - (int32_t)c->r + 1;
+	const uint32_t taps = c->r * c->s, step = c->stride;
+	const cptx_operand_image image = { at[0],          c->c, c->w, c->h, 1, c->n, { -pad, -pad }, { upper_w, upper_h },
+		                               { step, step }, 0 };
 	const cptx_operand_matrix matrix = { at[1], c->k, c->c, .pitch = taps * c->c * 2, .batch = taps, .apart = c->c * 2 };
 	cptx_tensor_map_opt of_x, of_w;
 	cptx_tensor_map x, w;
@@ -160,11 +129,10 @@ static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_erro
 	conv_build(m, c);
 	cptx_program *p = cptx_device_load(dev, m, NULL, err);
 	bool ok = p && cptx_operand_image_map(&images, &image, &of_x, err) && cptx_tensor_map_make(dev, &of_x, &x, err) &&
-	          cptx_operand_tensor_map(&filters, &matrix, &of_w, err) && cptx_tensor_map_make(dev, &of_w, &w, err) &&
-	          cptx_launch_once(p, NULL,
-	                           CPTX_LAUNCH(.grid = { tiles(conv_pixels(c), PIXELS), tiles(c->k, FILTERS) },
-	                                       CPTX_ARGS(CPTX_ARG_BYTES(&x, sizeof x), CPTX_ARG_BYTES(&w, sizeof w), at[2])),
-	                           NULL, err);
+	          cptx_operand_tensor_map(&filters, &matrix, &of_w, err) && cptx_tensor_map_make(dev, &of_w, &w, err);
+	const cptx_launch_opt launch = { .grid = { tiles(conv_pixels(c), PIXELS), tiles(c->k, FILTERS) },
+		                             CPTX_ARGS(CPTX_ARG_BYTES(&x, sizeof x), CPTX_ARG_BYTES(&w, sizeof w), at[2]) };
+	ok = ok && cptx_launch_once(p, NULL, &launch, NULL, err);
 	cptx_program_destroy(p);
 	cptx_module_destroy(m);
 	return ok;
@@ -172,16 +140,6 @@ static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_erro
 
 /* Whole numbers from -2 to 2: sums are exact in f32, in any order. */
 static int value(uint64_t i) { return (int)((i * 2654435761u >> 13) % 5) - 2; }
-
-/* Rounded to the nearest bf16, ties to even. */
-static uint16_t bf16(int v)
-{
-	float f = (float)v;
-	uint32_t u;
-
-	memcpy(&u, &f, 4);
-	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
 
 static int expected(const conv *c, uint32_t pixel, uint32_t filter)
 {
@@ -197,24 +155,23 @@ static int expected(const conv *c, uint32_t pixel, uint32_t filter)
 	return sum;
 }
 
-bool conv_check(cptx_device *dev, const conv *c, uint64_t *elements, uint64_t *wrong, cptx_error *err)
+bool conv_check(cptx_device *dev, const conv *c, uint64_t *wrong, cptx_error *err)
 {
-	const uint64_t count[] = { (uint64_t)c->n * c->h * c->w * c->c, (uint64_t)c->k * c->r * c->s * c->c,
-		                       (uint64_t)conv_pixels(c) * c->k };
+	const uint64_t count[] = { c->n * c->h * c->w * c->c, c->k * c->r * c->s * c->c, conv_pixels(c) * c->k };
 	uint64_t at[3];
 	uint16_t *host[3];
 
 	for (int b = 0; b < 3; b++) {
 		host[b] = calloc(count[b], 2);
 		for (uint64_t i = 0; i < count[b] && host[b]; i++)
-			host[b][i] = b == 2 ? 0xffff : bf16(value(i));
+			host[b][i] = b == 2 ? 0xffff : (uint16_t)number_bits(CPTX_BF16, value(i));
 		at[b] = cptx_mem_alloc(dev, count[b] * 2, err);
 		cptx_mem_write(dev, at[b], host[b], count[b] * 2, err);
 	}
 	bool ok = !err->code && run(dev, c, at, err) && cptx_mem_read(dev, host[2], at[2], count[2] * 2, err);
-	*elements = count[2], *wrong = 0;
+	*wrong = 0;
 	for (uint64_t i = 0; i < count[2] && ok; i++)
-		*wrong += host[2][i] != bf16(expected(c, (uint32_t)(i / c->k), (uint32_t)(i % c->k)));
+		*wrong += host[2][i] != number_bits(CPTX_BF16, expected(c, (uint32_t)(i / c->k), (uint32_t)(i % c->k)));
 	for (int b = 0; b < 3; b++) {
 		cptx_mem_free(dev, at[b]);
 		free(host[b]);
@@ -228,14 +185,11 @@ int main(void)
 	const char *name = getenv("CPTX_DEVICE");
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_device_open(name ? name : "emu:sm_90a", &err);
-	uint64_t elements, wrong, sum = 0;
+	uint64_t wrong, sum = 0;
 
-	for (uint32_t i = 0; i < conv_shape_count && !err.code; i++) {
-		const conv *c = &conv_shapes[i];
-		if (!conv_check(dev, c, &elements, &wrong, &err))
-			break;
-		printf("%ux%ux%ux%u by %ux%ux%u, padding %u, stride %u: %llu of %llu elements are wrong\n", c->n, c->h, c->w, c->c,
-		       c->k, c->r, c->s, c->pad, c->stride, (unsigned long long)wrong, (unsigned long long)elements);
+	for (const conv *c = conv_shapes; c < conv_shapes + CONV_SHAPES && conv_check(dev, c, &wrong, &err); c++) {
+		printf("%u x %u x %u x %u by %u x %u x %u, padding %u, stride %u: %llu of %u elements are wrong\n", c->n, c->h, c->w,
+		       c->c, c->k, c->r, c->s, c->pad, c->stride, (unsigned long long)wrong, conv_pixels(c) * c->k);
 		sum += wrong;
 	}
 	if (err.code)
