@@ -110,9 +110,7 @@ static void softmax(kernel *a)
 	cptx_softmax_new(k, &soft, 1, a->scale);
 	CPTX_FOR(k, key, a->end, KEYS) {
 		cptx_pipe_wait_full(k, &a->s_pipe, &s);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		cptx_acc_load(k, &a->s, 0, KEYS, &scores);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 		cptx_pipe_release(k, &a->s_pipe, &s, CPTX_NONE_);
 		cptx_pipe_next(k, &a->s_pipe, &s);
 		cptx_val border = a->causal ? a->row0 : a->keys; /* tiles that end behind it have scores that do not count */
@@ -120,18 +118,15 @@ static void softmax(kernel *a)
 			cptx_softmax_mask(k, &scores, .row0 = a->row0, .col0 = key, .cols = a->keys, .causal = a->causal);
 		cptx_val correct = cptx_softmax_step(k, &soft, &scores);
 		cptx_pipe_wait_empty(k, &a->p_pipe, &p);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		CPTX_IF(k, cptx_setp(k, key, 0, .cmp = CPTX_GT)) {
 			o = scaled(a, correct);
 			cptx_acc_save(k, &a->o, 0, &o);
 		}
 		cptx_acc_put_a(k, &scores, CPTX_BF16, a->p, 0);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 		cptx_pipe_filled(k, &a->p_pipe, &p);
 		cptx_pipe_next(k, &a->p_pipe, &p);
 	}
 	cptx_pipe_wait_empty(k, &a->p_pipe, &p);
-	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	o = scaled(a, cptx_softmax_end(k, &soft, &scores));
 	cptx_acc_store(
 		k, &o,
