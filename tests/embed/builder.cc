@@ -7,15 +7,22 @@
 #include <cptx/gemm.h>
 #include <cptx/layout.h>
 #include <cptx/pipeline.h>
+#include <cptx/reduce.h>
+#include <cptx/scheduler.h>
 #include <cptx/tensor_map.h>
 #include <cptx/tmem.h>
+#include <cptx/vector.h>
 
 #include "builder.inc"
 
 extern "C" void build_row_cpp(cptx_module *m);
 extern "C" int launch_cpp(cptx_error *err);
 
-void build_row_cpp(cptx_module *m) { build_row(m); }
+void build_row_cpp(cptx_module *m)
+{
+	build_row(m);
+	build_kit(m);
+}
 
 int launch_cpp(cptx_error *err)
 {

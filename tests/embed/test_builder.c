@@ -3,11 +3,20 @@
 #include "../test.h"
 
 #include <cptx/device.h>
+#include <cptx/reduce.h>
+#include <cptx/scheduler.h>
+#include <cptx/vector.h>
 
 #include "builder.inc"
 
 void build_row_cpp(cptx_module *m);
 int launch_cpp(cptx_error *err); /* how many results are wrong; -1 on error */
+
+static void build_all(cptx_module *m)
+{
+	build_row(m);
+	build_kit(m);
+}
 
 static char *printed(void (*build)(cptx_module *m))
 {
@@ -25,7 +34,7 @@ static char *printed(void (*build)(cptx_module *m))
 
 START_TEST(same_ptx)
 {
-	char *c = printed(build_row), *cpp = printed(build_row_cpp);
+	char *c = printed(build_all), *cpp = printed(build_row_cpp);
 
 	ck_assert_str_eq(c, cpp);
 	ck_assert_ptr_nonnull(strstr(c, "fma.rn.ftz.f32"));
