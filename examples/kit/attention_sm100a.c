@@ -61,22 +61,34 @@ static void load(kernel *a)
 	}
 }
 
-/* One thread. */
+/* Starts S = Q * K^T of the next keys. */
+static void multiply_qk(kernel *a, cptx_pipe_at *at, cptx_pipe_at *s)
+{
+	cptx_kernel *k = a->k;
+
+	cptx_pipe_wait_full(k, &a->pipe, at);
+	cptx_pipe_wait_empty(k, &a->s_pipe, s);
+	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
+	cptx_mma_tile(k, &a->qk, &a->s, cptx_operand_at(k, &a->q, 0), cptx_operand_at(k, &a->key, at->stage), .fresh = true);
+	cptx_mma_commit(k, &a->qk, cptx_pipe_full(s));
+	cptx_pipe_next(k, &a->s_pipe, s);
+	cptx_pipe_next(k, &a->pipe, at);
+}
+
+/* One thread: the scores of the next keys are made while the warpgroup works on these. */
 static void multiply(kernel *a)
 {
 	cptx_kernel *k = a->k;
 	cptx_pipe_at first = cptx_pipe_consumer(k, &a->q_pipe), at = cptx_pipe_consumer(k, &a->pipe);
+	cptx_pipe_at ahead = cptx_pipe_consumer(k, &a->pipe);
 	cptx_pipe_at s = cptx_pipe_producer(k, &a->s_pipe), p = cptx_pipe_consumer(k, &a->p_pipe);
 	cptx_val key = cptx_var(k, CPTX_U32, 0);
 
 	cptx_pipe_wait_full(k, &a->q_pipe, &first);
+	multiply_qk(a, &ahead, &s);
 	CPTX_FOR(k, key, a->end, KEYS) {
-		cptx_pipe_wait_full(k, &a->pipe, &at);
-		cptx_pipe_wait_empty(k, &a->s_pipe, &s);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		cptx_mma_tile(k, &a->qk, &a->s, cptx_operand_at(k, &a->q, 0), cptx_operand_at(k, &a->key, at.stage), .fresh = true);
-		cptx_mma_commit(k, &a->qk, cptx_pipe_full(&s));
-		cptx_pipe_next(k, &a->s_pipe, &s);
+		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), a->end, .cmp = CPTX_LT))
+			multiply_qk(a, &ahead, &s);
 		cptx_pipe_wait_full(k, &a->p_pipe, &p);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		cptx_mma_tile(k, &a->pv, &a->o, a->p, cptx_operand_at(k, &a->v, at.stage),

@@ -368,10 +368,13 @@ static cptx_val canceled(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx
 {
 	cptx_pipe_wait_(k, at, &s->pipe, &t->answer, true);
 	cptx_val from = answer_at(k, at, s, &t->answer), answer = CALL(ld, .a = from, .space = CPTX_SHARED, .type = CPTX_B128);
-	cptx_val more = CALL(clusterlaunchcontrol_query_cancel_is_canceled, .a = answer), x = cptx_regs_(k, at, CPTX_U32, 1);
+	const uint32_t ctas = s->opt.cluster;
+	cptx_val more = CALL(clusterlaunchcontrol_query_cancel_is_canceled, .a = answer);
+	cptx_val x = ctas > 1 ? cptx_regs_(k, at, CPTX_U32, 1) : t->at; /* of the first CTA of the cluster */
 	CALL(clusterlaunchcontrol_query_cancel_get_first_ctaid_dim, .a = answer, .dim = CPTX_GET_FIRST_CTAID_X, .into = x,
 	     .when = more);
-	CALL(mov, .a = over(k, at, x, cptx_imm(s->opt.cluster)), .into = t->at, .when = more);
+	if (ctas > 1)
+		CALL(div, .a = x, .b = cptx_imm(ctas), .into = t->at, .when = more);
 	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA); /* the next answer comes by the async proxy */
 	give_back(k, at, s, t);
 	return more;
