@@ -47,7 +47,7 @@ START_TEST(same_ptx)
 	free(cpp);
 	c = printed(build_softmax), cpp = printed(build_softmax_cpp);
 	ck_assert_str_eq(c, cpp);
-	ck_assert_ptr_nonnull(strstr(c, "cp.async.commit_group"));
+	ck_assert_ptr_nonnull(strstr(c, "shfl.sync"));
 	free(c);
 	free(cpp);
 }
