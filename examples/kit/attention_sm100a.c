@@ -68,7 +68,6 @@ static void multiply_qk(kernel *a, cptx_pipe_at *at, cptx_pipe_at *s)
 
 	cptx_pipe_wait_full(k, &a->pipe, at);
 	cptx_pipe_wait_empty(k, &a->s_pipe, s);
-	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	cptx_mma_tile(k, &a->qk, &a->s, cptx_operand_at(k, &a->q, 0), cptx_operand_at(k, &a->key, at->stage), .fresh = true);
 	cptx_mma_commit(k, &a->qk, cptx_pipe_full(s));
 	cptx_pipe_next(k, &a->s_pipe, s);
@@ -90,7 +89,6 @@ static void multiply(kernel *a)
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), a->end, .cmp = CPTX_LT))
 			multiply_qk(a, &ahead, &s);
 		cptx_pipe_wait_full(k, &a->p_pipe, &p);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		cptx_mma_tile(k, &a->pv, &a->o, a->p, cptx_operand_at(k, &a->v, at.stage),
 		              .fresh_when = cptx_setp(k, key, 0, .cmp = CPTX_EQ));
 		cptx_mma_commit(k, &a->pv, cptx_pipe_empty(&p));

@@ -98,8 +98,24 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 	return how;
 }
 
+#define INIT_FENCE "fence.mbarrier_init.release.cluster"
+#define BEFORE "tcgen05.fence::before_thread_sync"
+#define AFTER "tcgen05.fence::after_thread_sync"
+#define PUT_A "that of P, which the same thread writes behind it, stands in front of the arrival"
 static const spared spare[] = {
-	{ "sm_90a", "none", 0, "" },
+	{ "sm_90a sm_100a", INIT_FENCE, 0, "the last pipeline's stands behind these mbarriers too" },
+	{ "sm_100a", INIT_FENCE, 1, "the last pipeline's stands behind these mbarriers too" },
+	{ "sm_100a", INIT_FENCE, 2, "the last pipeline's stands behind these mbarriers too" },
+	{ "sm_100a", INIT_FENCE, 3, "threads and commits arrive there, no copies; bar.sync stands between" },
+	{ "sm_100a", BEFORE, 1, PUT_A },
+	{ "sm_100a", BEFORE, 2, PUT_A },
+	{ "sm_100a", BEFORE, 4, MUTANT_FREED },
+	{ "sm_100a", BEFORE, 5, MUTANT_FREED },
+	{ "sm_100a", AFTER, 2, "that of O, which the same thread reads in front of it, stands behind the wait" },
+	{ "sm_100a", AFTER, 3, "that of O stands behind the wait; P of the first keys comes behind nothing" },
+	{ "sm_100a", AFTER, 5, "it is the first product" },
+	{ "sm_100a", AFTER, 8, MUTANT_FREED },
+	{ "sm_100a", "mbarrier.try_wait.parity.shared::cta.b64", 6, "the first turn of a producer does not wait" },
 };
 
 START_TEST(nothing_may_be_missing)
