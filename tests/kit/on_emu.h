@@ -24,6 +24,7 @@ typedef struct emu_run {
 	uint64_t seed;
 	enum cptx_emu_schedule schedule;
 	uint32_t grid, launches; /* launches 0: 1 */
+	bool pedantic;           /* warnings are errors */
 	emu_buffer buffer[EMU_BUFFERS];
 	uint64_t offset[EMU_BUFFERS]; /* bytes that an argument points behind its buffer's start */
 } emu_run;
@@ -32,7 +33,7 @@ typedef struct emu_run {
 static inline void emu_launch(cptx_module *m, emu_run *r, uint32_t n)
 {
 	cptx_error err = { 0 };
-	cptx_emu_opt opt = { .seed = r->seed, .schedule = r->schedule, .threads = 1 };
+	cptx_emu_opt opt = { .seed = r->seed, .schedule = r->schedule, .threads = 1, .pedantic = r->pedantic };
 	cptx_device *dev = cptx_emu_open(r->target, &opt, &err);
 	cptx_program *p = cptx_device_load(dev, m, NULL, &err);
 	uint64_t at[EMU_BUFFERS];

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cptx/mma.h: products of every path and layout, what becomes of their accumulators, and what is refused. */
-#include "on_emu.h"
+#include "tiles.h"
 
-#include <cptx/mma.h>
 #include <cptx/tmem.h>
-
-enum { MOST = 256 * 256, THREADS = 256 };
 
 /* A product of a CTA: D of m x n, of `depth` elements along K; operands lie in shared memory as the tiles say. */
 typedef struct product {
@@ -35,74 +32,7 @@ static const product products[] = {
 	{ "sm_100a", CPTX_BY_TCGEN05, CPTX_E4M3, CPTX_E5M2, 128, 256, 1, 1, 128, false, false, CPTX_SWIZZLE_128B },
 };
 
-/* ---- numbers ---- */
-
-static uint32_t bits_of(enum cptx_type t) { return t == CPTX_TF32 ? 32 : t == CPTX_BF16 || t == CPTX_F16 ? 16 : 8; }
-
-/* Whole numbers from -4 to 4 (u8: 0 to 8), in that type. */
-static uint32_t encode(enum cptx_type t, int v)
-{
-	static const uint8_t e4m3[] = { 0, 0x38, 0x40, 0x44, 0x48 }, e5m2[] = { 0, 0x3c, 0x40, 0x42, 0x44 };
-	static const uint16_t f16[] = { 0, 0x3c00, 0x4000, 0x4200, 0x4400 };
-	const uint32_t sign = v < 0, size = (uint32_t)abs(v);
-	float f = (float)v;
-	uint32_t word;
-
-	memcpy(&word, &f, 4);
-	switch (t) {
-	case CPTX_BF16: return word >> 16;
-	case CPTX_F16: return f16[size] | sign << 15;
-	case CPTX_TF32: return word;
-	case CPTX_E4M3: return e4m3[size] | sign << 7;
-	case CPTX_E5M2: return e5m2[size] | sign << 7;
-	case CPTX_U8: return (uint32_t)(v + 4);
-	default: return (uint8_t)v;
-	}
-}
-
-typedef struct matrix {
-	cptx_tile tile;
-	enum cptx_type type;
-	int8_t v[MOST];
-	uint8_t image[MOST * 2];
-} matrix;
-
-static int number(const matrix *x, uint32_t r, uint32_t c)
-{
-	return x->v[r * x->tile.cols + c] + (x->type == CPTX_U8 ? 4 : 0);
-}
-
-/* Fills a tile, as numbers and as shared memory has it. */
-static void draw(matrix *x, cptx_tile tile, enum cptx_type type, unsigned seed)
-{
-	const uint32_t bytes = bits_of(type) / 8;
-
-	x->tile = tile, x->type = type;
-	ck_assert_uint_le(cptx_tile_bytes(&tile), sizeof x->image);
-	for (uint32_t r = 0; r < tile.rows; r++)
-		for (uint32_t c = 0; c < tile.cols; c++) {
-			seed = seed * 1103515245 + 12345;
-			x->v[r * tile.cols + c] = (int8_t)((int)(seed >> 16) % 9 - 4);
-			uint32_t word = encode(type, x->v[r * tile.cols + c]);
-			memcpy(x->image + cptx_tile_at(&tile, r, c).byte, &word, bytes);
-		}
-}
-
 /* ---- kernels ---- */
-
-/* The dynamic shared memory of a tile, filled from global memory by all threads. */
-static cptx_val filled(cptx_kernel *k, const cptx_tile *tile, cptx_val from, uint32_t threads, const char *name)
-{
-	cptx_val to = cptx_mov(k, cptx_shared_dyn(k, cptx_tile_bytes(tile), 1024, name), .type = CPTX_U32);
-	cptx_val i = cptx_var(k, CPTX_U32, cptx_mul(k, cptx_tid_x(k), 4, .mode = CPTX_LO));
-
-	CPTX_FOR(k, i, cptx_tile_bytes(tile), threads * 4) {
-		cptx_val w =
-			cptx_ld(k, cptx_add(k, from, cptx_cvt(k, i, .dtype = CPTX_U64)), .space = CPTX_GLOBAL, .type = CPTX_U32);
-		cptx_st(k, cptx_add(k, to, i), w, .space = CPTX_SHARED);
-	}
-	return to;
-}
 
 static uint32_t threads_of(const product *p) { return (p->by == CPTX_BY_MMA_SYNC ? 32 : 128) * p->units_m * p->units_n; }
 
@@ -208,7 +138,7 @@ static void check(const product *p, bool split, uint64_t seed)
 	emu_run r = { .target = p->target, .seed = seed, .grid = 1 };
 	cptx_module *m = build(p, split);
 
-	draw(&a, tile_of(p, false), p->a, (unsigned)seed), draw(&b, tile_of(p, true), p->b, (unsigned)seed + 7);
+	draw(&a, tile_of(p, false), p->a, 4, (unsigned)seed), draw(&b, tile_of(p, true), p->b, 4, (unsigned)seed + 7);
 	r.buffer[0] = (emu_buffer){ a.image, cptx_tile_bytes(&a.tile), 0 };
 	r.buffer[1] = (emu_buffer){ b.image, cptx_tile_bytes(&b.tile), 0 };
 	r.buffer[2] = (emu_buffer){ d, rows * cols * 4, 0 };
