@@ -77,18 +77,31 @@ void epi_find_rows(epi *x, cptx_site at)
 
 cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes)
 {
+	const int64_t behind = (int64_t)more * bytes + (base.kind == CPTX_VAL_REG ? base.offset : 0);
+
 	if (v.kind == CPTX_VAL_INT)
 		return cptx_offset(base, (v.i + more) * bytes);
-	return cptx_offset(CALL(mad_wide, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(bytes), .c = base), (int64_t)more * bytes);
+	if (base.kind == CPTX_VAL_REG)
+		base.offset = 0; /* added behind the sum */
+	return cptx_offset(CALL(mad_wide, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(bytes), .c = base), behind);
+}
+
+static cptx_val address_of(cptx_val v)
+{
+	v.offset = 0;
+	return v;
 }
 
 cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes)
 {
 	cptx_kernel *k = x->k;
 	const cptx_val col = cptx_acc_coordinate_(k, at, x->acc->col, 0, x->n0);
-	const cptx_val first = epi_address(k, at, address, col, 0, bytes), all = cptx_regs_(k, at, CPTX_U64, x->acc->rows);
+	const cptx_val all = cptx_regs_(k, at, CPTX_U64, x->acc->rows);
+	cptx_val first = epi_address(k, at, address, col, 0, bytes);
 	const cptx_val by = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
 
+	if (first.kind == CPTX_VAL_REG && first.offset)
+		first = CALL(add, .a = address_of(first), .b = cptx_imm(first.offset));
 	for (uint32_t r = 0; r < x->acc->rows; r++) {
 		cptx_val elements = CALL(mul_wide, .a = in_register(k, at, x->row[r]), .b = by);
 		CALL(mad, .a = elements, .b = cptx_imm(bytes), .c = first, .mode = CPTX_LO, .into = cptx_elem(all, r));

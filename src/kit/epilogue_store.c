@@ -7,6 +7,8 @@
  */
 #include "kit/epilogue.h"
 
+#include <stdio.h>
+
 /* ---- rounding ---- */
 
 static bool is_storable(enum cptx_type t)
@@ -178,6 +180,24 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_op
 	return false;
 }
 
+/* The .u32 address of the ring, without an offset. */
+static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, uint32_t bytes)
+{
+	char name[32];
+	cptx_val base = o->smem;
+
+	if (base.kind == CPTX_VAL_NONE) {
+		snprintf(name, sizeof name, "epilogue_%u", cptx_kernel_dyn_smem(k));
+		base = cptx_shared_dyn_(k, at, bytes, RING_ALIGN, name);
+	}
+	if (base.kind != CPTX_VAL_REG)
+		return CALL(mov, .a = base, .type = CPTX_U32);
+	if (!base.offset)
+		return base;
+	base.offset = 0;
+	return CALL(add, .a = base, .b = cptx_imm(o->smem.offset));
+}
+
 void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
 {
 	if (!IS_GIVEN_TO(k, at, ring, "ring"))
@@ -189,9 +209,7 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 	*o = *opt;
 	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
 	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-	cptx_val smem = o->smem;
-	if (smem.kind == CPTX_VAL_NONE)
-		smem = CALL(mov, .a = cptx_shared_dyn_(k, at, o->units * o->stages * bytes, RING_ALIGN, NULL), .type = CPTX_U32);
+	const cptx_val smem = set_aside(k, at, o, o->units * o->stages * bytes);
 	ring->smem = smem;
 	if (o->units > 1)
 		ring->smem =
