@@ -23,8 +23,7 @@ static bool has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 
 /* ---- rows ---- */
 
-/* The rows of one instruction's D that a thread has elements of, ascending. */
-static void find_rows(cptx_acc *acc)
+void kit_acc_find_rows(cptx_acc *acc)
 {
 	acc->atom_rows = 0;
 	for (uint16_t r = 0; r < acc->map.regs; r++) {
@@ -61,8 +60,7 @@ cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i)
 	return e;
 }
 
-/* The number of the element in that row and column from the thread's first on; UINT32_MAX: the thread has none there. */
-static uint32_t number_of(const cptx_acc *acc, uint32_t row, uint32_t col)
+uint32_t kit_acc_number(const cptx_acc *acc, uint32_t row, uint32_t col)
 {
 	const cptx_cell cell = { (uint16_t)(row % acc->map.rows), (uint16_t)(col % acc->map.cols) };
 	const uint32_t atom = row / acc->map.rows * acc->atoms_n + col / acc->map.cols;
@@ -113,7 +111,7 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 	acc->atoms_m = acc->m / acc->map.rows, acc->atoms_n = acc->n / acc->map.cols;
 	acc->count = acc->atoms_m * acc->atoms_n * acc->map.regs;
 	acc->regs = cptx_regs_(k, at, acc->type, acc->count);
-	find_rows(acc);
+	kit_acc_find_rows(acc);
 	acc->row = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, false), CPTX_U32), mma->row);
 	acc->col = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, true), CPTX_U32), mma->col);
 }
@@ -272,7 +270,7 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = n }), CPTX_B32);
 	end_move(k, at, CPTX_WAIT_LD);
 	part->regs = cptx_as(part->regs, acc->type);
-	find_rows(part);
+	kit_acc_find_rows(part);
 	part->row = sum_of(k, at, acc->thread, acc->row);
 	part->col = sum_of(k, at, cptx_imm(first), acc->col);
 }
@@ -360,8 +358,8 @@ cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const
 		cptx_cell c[2];
 		for (uint16_t s = 0; s < 2; s++)
 			cptx_frag_cell(a, (cptx_place){ .reg = (uint16_t)(i % a->regs), .slot = s }, &c[s]);
-		uint32_t first = number_of(acc, m * a->rows + c[0].row, step * next->depth + c[0].col);
-		uint32_t second = number_of(acc, m * a->rows + c[1].row, step * next->depth + c[1].col);
+		uint32_t first = kit_acc_number(acc, m * a->rows + c[0].row, step * next->depth + c[0].col);
+		uint32_t second = kit_acc_number(acc, m * a->rows + c[1].row, step * next->depth + c[1].col);
 		if (first == UINT32_MAX || second == UINT32_MAX) {
 			cptx_fail_(k, at, "an accumulator whose threads do not have the elements that the product takes as A");
 			return CPTX_NONE_;
