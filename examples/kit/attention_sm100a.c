@@ -68,7 +68,8 @@ static void multiply_qk(kernel *a, cptx_pipe_at *at, cptx_pipe_at *s)
 
 	cptx_pipe_wait_full(k, &a->pipe, at);
 	cptx_pipe_wait_empty(k, &a->s_pipe, s);
-	cptx_mma_tile(k, &a->qk, &a->s, cptx_operand_at(k, &a->q, 0), cptx_operand_at(k, &a->key, at->stage), .fresh = true);
+	cptx_val q = cptx_operand_at(k, &a->q, 0), k_tile = cptx_operand_at(k, &a->key, at->stage);
+	cptx_mma_tile(k, &a->qk, &a->s, q, k_tile, .fresh = true);
 	cptx_mma_commit(k, &a->qk, cptx_pipe_full(s));
 	cptx_pipe_next(k, &a->s_pipe, s);
 	cptx_pipe_next(k, &a->pipe, at);

@@ -69,12 +69,14 @@ static void attend(kernel *a, cptx_val warp)
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), a->end, .cmp = CPTX_LT))
 			load(a, &to);
 		cptx_pipe_filled(k, &a->pipe, &to);
-		cptx_mma_tile(k, &qk, &s, cptx_operand_at(k, &a->q, 0), cptx_operand_at(k, &a->key, at.stage), .fresh = true);
+		cptx_val q = cptx_operand_at(k, &a->q, 0), k_tile = cptx_operand_at(k, &a->key, at.stage);
+		cptx_mma_tile(k, &qk, &s, q, k_tile, .fresh = true);
 		cptx_val border = a->causal ? a->row0 : a->keys; /* tiles that end behind it have scores that do not count */
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), border, .cmp = CPTX_GT))
 			cptx_softmax_mask(k, &s, .row0 = a->row0, .col0 = key, .cols = a->keys, .causal = a->causal);
 		cptx_acc_scale_rows(k, &o, cptx_softmax_step(k, &soft, &s));
-		cptx_mma_tile(k, &pv, &o, cptx_acc_as_a(k, &s, &pv), cptx_operand_at(k, &a->v, at.stage));
+		cptx_val p = cptx_acc_as_a(k, &s, &pv), v_tile = cptx_operand_at(k, &a->v, at.stage);
+		cptx_mma_tile(k, &pv, &o, p, v_tile);
 		cptx_pipe_next(k, &a->pipe, &to);
 		cptx_pipe_next(k, &a->pipe, &at);
 	}

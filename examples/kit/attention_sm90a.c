@@ -75,13 +75,15 @@ static void consume(kernel *a, cptx_val group, cptx_val lane)
 	cptx_pipe_wait_full(k, &a->q_pipe, &first);
 	CPTX_FOR(k, key, a->end, KEYS) {
 		cptx_pipe_wait_full(k, &a->pipe, &at);
-		cptx_mma_tile(k, &qk, &s, cptx_operand_at(k, &a->q, 0), cptx_operand_at(k, &a->key, at.stage), .fresh = true);
+		cptx_val q = cptx_operand_at(k, &a->q, 0), k_tile = cptx_operand_at(k, &a->key, at.stage);
+		cptx_mma_tile(k, &qk, &s, q, k_tile, .fresh = true);
 		cptx_mma_wait(k, &qk, 0);
 		cptx_val border = a->causal ? a->row0 : a->keys; /* tiles that end behind it have scores that do not count */
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), border, .cmp = CPTX_GT))
 			cptx_softmax_mask(k, &s, .row0 = a->row0, .col0 = key, .cols = a->keys, .causal = a->causal);
 		cptx_acc_scale_rows(k, &o, cptx_softmax_step(k, &soft, &s));
-		cptx_mma_tile(k, &pv, &o, cptx_acc_as_a(k, &s, &pv), cptx_operand_at(k, &a->v, at.stage));
+		cptx_val p = cptx_acc_as_a(k, &s, &pv), v_tile = cptx_operand_at(k, &a->v, at.stage);
+		cptx_mma_tile(k, &pv, &o, p, v_tile);
 		cptx_mma_wait(k, &pv, 0);
 		cptx_pipe_release(k, &a->pipe, &at, is_first);
 		cptx_pipe_next(k, &a->pipe, &at);
@@ -120,8 +122,8 @@ static void build(cptx_module *m, const void *self, bool causal)
 	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true)
 		produce(&a);
 	CPTX_ROLE(k, &r, .warps = 4 * GROUPS, .regs = 240) {
-		cptx_val thread = cptx_role_thread(k, &r);
-		consume(&a, cptx_shr(k, cptx_role_warp(k, &r), 2), cptx_and(k, thread, 127));
+		cptx_val group = cptx_shr(k, cptx_role_warp(k, &r), 2), thread = cptx_and(k, r.tid, 127);
+		consume(&a, group, thread);
 	}
 }
 

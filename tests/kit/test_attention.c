@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The attention kernels of examples/kit: sizes that fill no tile in several orders, what ptxas says of them, and each with one
- * thing missing (a fence, a wait, an arrival, a barrier), which the emulator must find or the result must show.
+ * The attention kernels of examples/kit: sizes that fill no tile in several orders, what ptxas says of them, and each with
+ * one thing missing (a fence, a wait, an arrival, a barrier), which the emulator must find or the result must show.
  */
 #include "../blackwell/mutant.h"
 #include "attention_run.h"
@@ -22,11 +22,9 @@ static unsigned orders(unsigned otherwise)
 static cptx_device *device(const attention *a, unsigned seed)
 {
 	cptx_error err = { 0 };
-	const cptx_emu_opt opt = { .seed = seed,
-		                       .schedule = (enum cptx_emu_schedule)(seed % 3),
-		                       .threads = 1,
-		                       .step_limit = 3000000,
-		                       .pedantic = true };
+	const cptx_emu_opt opt = {
+		.seed = seed, .schedule = (enum cptx_emu_schedule)(seed % 3), .threads = 1, .step_limit = 3000000, .pedantic = true
+	};
 	cptx_device *dev = cptx_emu_open(target_of(a), &opt, &err);
 
 	SURE(dev != NULL, "%s", err.text);

@@ -148,7 +148,7 @@ static void check(const product *p, bool split, uint64_t seed)
 		for (uint32_t j = 0; j < cols; j++) {
 			int sum = 0;
 			for (uint32_t x = 0; x < p->depth; x++)
-				sum += number(&a, i, x) * number(&b, j, x);
+				sum += whole_number(&a, i, x) * whole_number(&b, j, x);
 			float got = p->a == CPTX_S8 ? (float)di[i * cols + j] : d[i * cols + j];
 			SURE(got == (float)sum, "%s, %d, %s: row %u, column %u is %g, not %d", p->target, (int)p->by,
 			     cptx_type_name(p->a), i, j, (double)got, sum);
