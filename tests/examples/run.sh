@@ -49,6 +49,12 @@ for name; do
 		expect 2 "" "$name --tile 128" '^usage: '
 		continue
 		;;
+	kit/gemm_swiglu_fp8)
+		for device in emu:sm_90a ""; do expect 0 "$device" "$name" '^gemm_swiglu_fp8 200 x 272 x 136: 0 of 54400 elements are wrong$'; done
+		expect 1 emu:sm_80 "$name" 'sm_90'
+		expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
+		continue
+		;;
 	several_devices)
 		expect 0 "" "$name emu:sm_80 emu:sm_90a emu:sm_120a emu:sm_80" '^4 devices, 0 failed; 0 of 3072 elements are wrong$'
 		expect 1 "" "$name emu:sm_80 emu:sm_91" 'there is no target "sm_91" to emulate'
