@@ -49,9 +49,15 @@ for name; do
 		expect 2 "" "$name --tile 128" '^usage: '
 		continue
 		;;
-	kit/*) # it runs on the emulator where no device is named
-		for device in emu:sm_90a ""; do expect 0 "$device" "$name" ': 0 of [1-9][0-9]* elements are wrong$'; done
-		expect 1 emu:sm_100a "$name" 'is not available on sm_100a; targets that have it: sm_90a'
+	kit/*) # each runs on the emulated target that it is for where no device is named
+		target=sm_90a lacks=sm_100a why='is not available on sm_100a; targets that have it: sm_90a'
+		case $name in
+		*_sm80) target=sm_80 lacks=sm_75 why='sm_80' ;;
+		*_sm100a) target=sm_100a lacks=sm_90a why='is not available on sm_90a' ;;
+		*_fp8) lacks=sm_80 why='a CTA of sm_80 has at most' ;;
+		esac
+		for device in emu:$target ""; do expect 0 "$device" "$name" ': 0 of [1-9][0-9]* elements are wrong$'; done
+		expect 1 emu:$lacks "$name" "$why"
 		expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
 		continue
 		;;

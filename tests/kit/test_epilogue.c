@@ -515,6 +515,143 @@ START_TEST(ptxas_takes_them)
 }
 END_TEST
 
+/* ---- what is refused ---- */
+
+static const trial plain = { WG, 64, 64, 1, 1, EMPTY, CPTX_F32, CPTX_BF16, 64, 64, 64, 2, .tma = true };
+
+/* A kernel with an empty chain, and an accumulator. */
+static cptx_acc begin_plain(built *b)
+{
+	cptx_acc acc;
+
+	begin(b, &plain);
+	cptx_acc_new(b->k, &b->mma, &acc);
+	fill(b, &plain, &acc, b->x[0], b->n0);
+	cptx_epilogue_new(b->k, &b->e, .rows = b->M, .cols = b->N);
+	return acc;
+}
+
+static cptx_val in_error(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
+{
+	(void)x;
+	*(int *)user = __LINE__ + 1;
+	return cptx_add(k, v, cptx_tid_x(k));
+}
+
+static cptx_val gives_nothing(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val v)
+{
+	(void)k, (void)user, (void)x, (void)v;
+	return CPTX_NONE_;
+}
+
+static const char *here(const char *what, int line)
+{
+	static char text[200];
+
+	snprintf(text, sizeof text, "test_epilogue.c:%d: kernel finish: %s", line, what);
+	return text;
+}
+
+/* The error is of that line: of the call, or of the callback. */
+static void refused(built *b, int line, const char *what) { emu_fails(b->m, "test_epilogue.c", here(what, line)); }
+
+START_TEST(visitors_are_checked)
+{
+	built b;
+	int line;
+
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_BIAS_COL, .type = CPTX_F32);
+	refused(&b, line, "CPTX_VISIT_BIAS_COL: give .address, .u64 of global memory");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_SCALE);
+	refused(&b, line, "CPTX_VISIT_SCALE: give either .value or .address");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_MATRIX, .address = b.aux, .type = CPTX_E4M3, .pitch = b.N);
+	refused(&b, line, "CPTX_VISIT_MATRIX: of .e4m3; it is of CPTX_F32, BF16 or F16");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_MATRIX, .address = b.aux);
+	refused(&b, line, "CPTX_VISIT_MATRIX: give .pitch, in elements");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_GATE_PAIRS, .activation = CPTX_VISIT_AMAX);
+	refused(&b, line, "CPTX_VISIT_GATE_PAIRS: .activation = 14; it is CPTX_VISIT_RELU");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_KINDS);
+	refused(&b, line, "epilogue: 17 is no kind of visitor");
+	begin_plain(&b), line = __LINE__ + 2;
+	for (int i = 0; i < CPTX_EPILOGUE_VISITORS + 1; i++)
+		cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_RELU);
+	refused(&b, line, "epilogue: more than 16 visitors");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_new(b.k, &b.e, .vec = 3);
+	refused(&b, line, "epilogue: .vec = 3; it is 1, 2, 4, 8 or 16");
+}
+END_TEST
+
+START_TEST(runs_are_checked)
+{
+	built b;
+	cptx_acc acc, other;
+	int line, of_callback = 0;
+
+	acc = begin_plain(&b);
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_CALL, .fn = in_error, .user = &of_callback);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0);
+	ck_assert_int_ne(of_callback, 0);
+	refused(&b, of_callback, "add");
+	acc = begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_CALL, .fn = gives_nothing);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0);
+	refused(&b, line, "CPTX_VISIT_CALL: the callback gave no value of .f32");
+	acc = begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_GATE_PAIRS, .apart = 2);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0);
+	refused(&b, line, "CPTX_VISIT_GATE_PAIRS: .apart = 2; no thread has both columns of a pair");
+	acc = begin_plain(&b), other = acc, other.n = 32, line = __LINE__ + 1;
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_GATE, .acc = &other);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0);
+	refused(&b, line, "an accumulator of 64 x 32 beside one of 64 x 64");
+	acc = begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_BF16, .pitch = b.N);
+	refused(&b, line, "an epilogue without results; cptx_epilogue_run comes first");
+	acc = begin_plain(&b);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_S32, .pitch = b.N);
+	refused(&b, line, "results stored as .s32");
+}
+END_TEST
+
+START_TEST(rings_are_checked)
+{
+	built b;
+	int line;
+
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain));
+	refused(&b, line, "epilogue: no tensor map for the results");
+	begin_plain(&b), line = __LINE__ + 1;
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_F32, .tile = piece(&plain), .map = b.map);
+	refused(&b, line, "epilogue: a tile of 64 x 64; .tile is what cptx_epilogue_tile gives for .f32");
+	const cptx_acc acc = begin_plain(&b);
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain), .map = b.map);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &b.e, &b.ring, CPTX_NONE_);
+	refused(&b, line, "no .barrier in the ring");
+}
+END_TEST
+
+START_TEST(tiles_are_as_wide_as_they_can)
+{
+	const cptx_tile bf16 = cptx_epilogue_tile(CPTX_BF16, 64, 96), fp8 = cptx_epilogue_tile(CPTX_E4M3, 64, 128);
+	const cptx_tile none = cptx_epilogue_tile(CPTX_BF16, 64, 4);
+
+	ck_assert_uint_eq(bf16.cols, 32);
+	ck_assert_int_eq(bf16.swizzle, CPTX_SWIZZLE_64B);
+	ck_assert_uint_eq(fp8.cols, 128);
+	ck_assert_uint_eq(none.rows, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("kit");
@@ -522,5 +659,9 @@ int main(void)
 
 	tcase_add_test(t, results_are_right);
 	tcase_add_test(t, ptxas_takes_them);
+	tcase_add_test(t, visitors_are_checked);
+	tcase_add_test(t, runs_are_checked);
+	tcase_add_test(t, rings_are_checked);
+	tcase_add_test(t, tiles_are_as_wide_as_they_can);
 	return test_main("kit epilogue", s);
 }
