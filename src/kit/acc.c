@@ -406,8 +406,6 @@ static cptx_val both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q)
 
 static bool can_store(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to)
 {
-	if (!has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix"))
-		return false;
 	const bool constant = to->pitch.kind == CPTX_VAL_INT;
 
 	if (to->type != acc->type && (acc->type != CPTX_F32 || (to->type != CPTX_BF16 && to->type != CPTX_F16)))
@@ -452,7 +450,7 @@ void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cp
 {
 	cptx_val address[MOST_ROWS], row_inside[MOST_ROWS];
 
-	if (!can_store(k, at, acc, to))
+	if (!has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix") || !can_store(k, at, acc, to))
 		return;
 	const bool round = to->type != acc->type;
 	const uint32_t bytes = cptx_type_bits(to->type) / 8;

@@ -490,14 +490,24 @@ static bool check_fresh(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma,
 	return true;
 }
 
-static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
-                         const cptx_mma_tile_opt *o)
+static bool is_address(cptx_val v)
 {
+	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == 32;
+}
+
+static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                         cptx_val b, const cptx_mma_tile_opt *o)
+{
+	const bool tmem = mma->opt.a_from == CPTX_A_TMEM;
+
 	if (!kit_acc_is_made(k, at, acc))
 		return false;
 	RULE(is_acc_of(mma, acc), "with an accumulator that was made for another");
 	RULE(o->first < mma->steps && o->steps <= mma->steps - o->first, "has %u steps along K; %u from %u on are too many",
 	     mma->steps, o->steps, o->first);
+	RULE(is_address(b) && (mma->opt.a_from == CPTX_A_REGS || is_address(a)),
+	     "whose %s has no address: a .u32 register, of %s memory", is_address(b) ? "A" : "B",
+	     is_address(b) && tmem ? "tensor" : "shared");
 	if (mma->opt.a_from == CPTX_A_REGS) {
 		const uint32_t n = mma->steps * (mma->opt.m / mma->a_map.rows) * mma->a_map.regs;
 		RULE(a.kind == CPTX_VAL_REG && a.count == n, "whose A is %u registers; it takes %u: those of cptx_acc_as_a",
@@ -509,7 +519,7 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
                     const cptx_mma_tile_opt *opt)
 {
-	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, a, opt))
+	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, a, b, opt))
 		return;
 	const uint32_t end = opt->steps ? opt->first + opt->steps : mma->steps;
 
