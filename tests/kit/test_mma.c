@@ -272,7 +272,7 @@ static void compare(const product *p, const way *w, const char *what)
 				continue;
 			}
 			for (uint32_t x = 0; x < p->depth; x++)
-				sum += value_at(&a, i, x) * value_at(&b, j, x);
+				sum += whole_number(&a, i, x) * whole_number(&b, j, x);
 			SURE(read_out(type, at) == as_stored(type, times * sum), "%s: row %u, column %u is %g, not %d", what, i, j,
 			     read_out(type, at), times * sum);
 		}

@@ -251,7 +251,7 @@ static int score(const chain *c, uint32_t row, uint32_t key)
 	int sum = 0;
 
 	for (uint32_t i = 0; i < c->depth; i++)
-		sum += value_at(&q, row, i) * value_at(k, key % c->keys, i);
+		sum += whole_number(&q, row, i) * whole_number(k, key % c->keys, i);
 	return sum;
 }
 
@@ -275,7 +275,7 @@ static void compare_row(const chain *c, uint32_t row, uint64_t seed)
 	for (uint32_t i = 0; i < c->depth; i++) {
 		double right = 0, size = 0, got = (double)o[row * c->depth + i];
 		for (uint32_t j = 0; j < BLOCKS * c->keys; j++) {
-			double term = p[j] * value_at(&v[j / c->keys], i, j % c->keys);
+			double term = p[j] * whole_number(&v[j / c->keys], i, j % c->keys);
 			right += term, size += fabs(term);
 		}
 		SURE(fabs(got - right) <= 1e-5 * size + 1e-9, "%s, seed %llu: row %u, column %u is %g, not %g", c->target,

@@ -39,7 +39,7 @@ typedef struct matrix {
 	uint8_t image[MOST * 2];
 } matrix;
 
-static inline int value_at(const matrix *x, uint32_t r, uint32_t c)
+static inline int whole_number(const matrix *x, uint32_t r, uint32_t c)
 {
 	return x->v[r * x->tile.cols + c] + (x->type == CPTX_U8 ? 4 : 0);
 }
