@@ -14,8 +14,8 @@ typedef struct persistent {
 	cptx_pipe stages, accs;
 	cptx_tmem tmem;
 	/* of v7: */
-	cptx_pipe answers;
-	cptx_val answer, pieces; /* addresses */
+	cptx_tiles tiles;
+	cptx_val pieces; /* address */
 } persistent;
 
 /* One thread that loads, one of the first CTA that multiplies, and four warps. */

@@ -1,13 +1,203 @@
 /* SPDX-License-Identifier: MIT */
-/* Epilogues: what is computed of an accumulator on its way to global memory. */
+/*
+ * Epilogues: what is computed of an accumulator on its way to global memory, and how it gets there.
+ *
+ *   cptx_epilogue e;
+ *   cptx_epilogue_new(k, &e, .rows = M, .cols = N);                                in front of the loop over tiles
+ *   cptx_epilogue_add(k, &e, CPTX_VISIT_SCALE, .value = alpha);
+ *   cptx_epilogue_add(k, &e, CPTX_VISIT_MATRIX, .value = beta, .address = c, .type = CPTX_BF16, .pitch = N);
+ *   cptx_epilogue_add(k, &e, CPTX_VISIT_BIAS_COL, .address = bias, .type = CPTX_F32);
+ *   cptx_epilogue_add(k, &e, CPTX_VISIT_GELU_TANH);
+ *   ... for each tile ...
+ *       cptx_epilogue_run(k, &e, &acc, .row = m0, .col = n0);                      all threads of the unit
+ *       cptx_epilogue_store(k, &e, .address = d, .type = CPTX_BF16, .pitch = N);   or cptx_epilogue_store_tma
+ *
+ * A chain of visitors is applied to each element in the order in which they were added.  Elements are .f32 registers and
+ * stay in their threads (integer sums are converted first); what comes out is e.acc, an accumulator as any other.
+ *
+ * Columns are the outer loop: a value of a column (bias, scale) is loaded once for all rows that a thread has of it, a value
+ * of a row once for the tile.  Neighbours of a row are loaded and stored together, up to .vec of them.  Nothing outside of
+ * `rows` and `cols` is read, counted or stored.
+ *
+ * An epilogue belongs to D = rows x cols.  Values are registers and constants of the kernel: its parameters, as a rule.
+ * Targets: all that accumulators are for; fp8 needs sm_89, stores by TMA sm_90.  Nothing here does more than the calls of
+ * <cptx/insn.h>.  Errors are those of the kernel's module, of the line that added the visitor.
+ */
 #ifndef CPTX_EPILOGUE_H
 #define CPTX_EPILOGUE_H
 
-#include <cptx/cptx.h>
+#include <cptx/mma.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** What is done with an element v in row r and column c of D.  Instructions are those for one element. */
+enum cptx_visit_kind {
+	CPTX_VISIT_NONE,      /**< nothing */
+	CPTX_VISIT_SCALE,     /**< v *= value, or what .address has (loaded by cptx_epilogue_add): alpha, a quantizer's scale */
+	CPTX_VISIT_MATRIX,    /**< v += value * X[r][c] of .address, .type, .pitch: beta * C; .value NONE: 1, a residual */
+	CPTX_VISIT_BIAS_COL,  /**< v += x[c] of .address, .type */
+	CPTX_VISIT_BIAS_ROW,  /**< v += x[r] */
+	CPTX_VISIT_SCALE_COL, /**< v *= x[c] */
+	CPTX_VISIT_SCALE_ROW, /**< v *= x[r] */
+	CPTX_VISIT_RELU,      /**< max(v, 0); NaN stays */
+	CPTX_VISIT_GELU_TANH, /**< v / 2 * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 v^3))), by tanh.approx: six instructions */
+	CPTX_VISIT_GELU_SIGMOID, /**< v * sigmoid(1.702 v): five */
+	CPTX_VISIT_SILU,         /**< v * sigmoid(v), by ex2.approx and rcp.approx: five */
+	CPTX_VISIT_ADD_ACC,      /**< v += the same element of .acc */
+	CPTX_VISIT_GATE,         /**< v = activation(v) * the same element of .acc: SwiGLU of two products */
+	CPTX_VISIT_GATE_PAIRS,   /**< of columns c and c + apart one is made, activation(v[c]) * v[c + apart]: from here on D and
+	                              e.acc have half as many columns, 2 a j + i being a j + i (a: apart, i < a) */
+	CPTX_VISIT_AMAX,         /**< v stays; the largest |v| goes to the .f32 at .address by red.max of its bits: 0 before the
+	                              first launch.  NaN is the largest.  Two, and for each warp redux.sync and red */
+	CPTX_VISIT_ROW_SUM,      /**< v stays; added to .rows, or by red.add to the .f32 x[r] at .address */
+	CPTX_VISIT_CALL,         /**< v = fn(k, user, &x, v) */
+	CPTX_VISIT_KINDS         /**< how many there are */
+};
+
+/** Which element a CPTX_VISIT_CALL is for. */
+typedef struct cptx_visit {
+	cptx_val row, col; /**< .u32 or constants, in D */
+	cptx_val inside;   /**< predicate: it is in D; NONE: it is */
+	uint32_t i;        /**< its number in the thread; 2i and 2i + 1 are neighbours */
+	uint32_t at_row;   /**< the number of its row: the element of a row vector */
+} cptx_visit;
+/** A visitor of one's own, called while the kernel is built, once for each element of a thread.  value: an .f32 register,
+ * which may be changed; what it returns (.f32, or a constant) becomes the element.  Not to be kept: *x. */
+typedef cptx_val (*cptx_visit_fn)(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val value);
+
+/** A visitor; which fields are read the kind says.  Plain data; values stay the caller's. */
+typedef struct cptx_visitor {
+	cptx_val value;      /**< .f32 register or cptx_immf(constant) */
+	cptx_val address;    /**< .u64, global: of x[0], X[0][0], or one .f32.  Aligned to .vec elements of its type */
+	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16; 0: F32 */
+	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
+	const cptx_acc *acc; /**< of the same product's shape as the one that is run; must stay until then */
+	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */
+	uint32_t apart;   /**< GATE_PAIRS: 1 (0: 1), 8, 16 ...: a power of two that one thread's elements are apart.  With 8
+	                       and more neighbours stay neighbours, which makes stores twice as wide as with 1 */
+	cptx_val rows;    /**< ROW_SUM: a row vector (cptx_acc_row_vector), summed over the lanes of the row behind the run */
+	cptx_visit_fn fn; /**< CALL */
+	void *user;       /**< CALL: what fn is given; must stay until the run */
+	char z_;
+} cptx_visitor;
+
+enum {
+	CPTX_EPILOGUE_VISITORS = 16, /**< most in a chain */
+	CPTX_EPILOGUE_VEC = 16       /**< most elements that are loaded or stored at once */
+};
+
+/** What an epilogue is made of. */
+typedef struct cptx_epilogue_opt {
+	cptx_val rows, cols; /**< of D (before GATE_PAIRS), .u32 or constants; NONE: no tile lies outside, nothing is tested */
+	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
+	                   which up to so many are loaded and stored at once; 0: 2.  mma.sync and wgmma use 2 of them (stores:
+	                   all, by TMA), accumulators from tensor memory up to 16 bytes.  GATE_PAIRS halves it with .apart 1 */
+	char z_;
+} cptx_epilogue_opt;
+
+/** An epilogue of a kernel.  Plain data. */
+typedef struct cptx_epilogue {
+	cptx_epilogue_opt opt; /**< as given, with what 0 stands for */
+	uint32_t count;        /**< visitors */
+	cptx_visitor visitor[CPTX_EPILOGUE_VISITORS];
+	enum cptx_visit_kind kind[CPTX_EPILOGUE_VISITORS];
+	cptx_site at[CPTX_EPILOGUE_VISITORS]; /**< where they were added */
+	cptx_acc acc;                         /**< behind cptx_epilogue_run: the results, .f32 */
+	cptx_val row, col;                    /**< behind it: where the CTA's tile of the results begins */
+	cptx_val cols;                        /**< behind it: columns of D, halved by GATE_PAIRS; NONE: not tested */
+	uint32_t vec;                         /**< behind it: as opt.vec, of the results */
+} cptx_epilogue;
+
+CPTX_API void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_opt *opt);
+/** An empty chain.  Emits nothing. */
+#define cptx_epilogue_new(...) cptx_epilogue_new_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_new_x_(k, e, ...) cptx_epilogue_new_((k), CPTX_HERE, (e), CPTX_OPT_(cptx_epilogue_opt, __VA_ARGS__))
+
+CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cptx_visit_kind kind,
+                                 const cptx_visitor *visitor);
+/** One more visitor behind the others.  Emits nothing, but for SCALE with an address one load. */
+#define cptx_epilogue_add(...) cptx_epilogue_add_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_add_x_(k, e, ...) cptx_epilogue_add_y_(k, e, __VA_ARGS__)
+#define cptx_epilogue_add_y_(k, e, kind, ...)                                                                               \
+	cptx_epilogue_add_((k), CPTX_HERE, (e), (kind), CPTX_OPT_(cptx_visitor, __VA_ARGS__))
+
+/** Where a tile lies. */
+typedef struct cptx_epilogue_tile_at {
+	cptx_val row, col; /**< of D where the CTA's tile begins: .u32, .s32 or constants; NONE: 0 */
+	char z_;
+} cptx_epilogue_tile_at;
+CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
+                                 const cptx_epilogue_tile_at *tile);
+/**
+ * Applies the chain to the elements of an accumulator in registers, which hold the results then (of integers: others do);
+ * e.acc describes them.  All threads of the unit.  With an empty chain it says where the tile lies, for a store.
+ */
+#define cptx_epilogue_run(...) cptx_epilogue_run_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_run_x_(k, e, acc, ...)                                                                                \
+	cptx_epilogue_run_((k), CPTX_HERE, (e), (acc), CPTX_OPT_(cptx_epilogue_tile_at, __VA_ARGS__))
+
+/* ---- stores --------------------------------------------------------------------------------------------------------- */
+
+/** The results in global memory. */
+typedef struct cptx_epilogue_to {
+	cptx_val address;    /**< .u64, global, of D[0][0] */
+	enum cptx_type type; /**< CPTX_F32; rounded to nearest: BF16, F16; saturated too: E4M3, E5M2 (quantized: with a SCALE as
+	                          the last visitor but AMAX) */
+	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of e.vec */
+	char z_;
+} cptx_epilogue_to;
+CPTX_API void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const cptx_epilogue_to *to);
+/** Stores the results that are inside: one store for up to e.vec neighbours that the thread has, of 1 to 16 bytes. */
+#define cptx_epilogue_store(...) cptx_epilogue_store_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_store_x_(k, e, ...) cptx_epilogue_store_((k), CPTX_HERE, (e), CPTX_OPT_(cptx_epilogue_to, __VA_ARGS__))
+
+/** The tile of shared memory, `rows` high, by which n columns of a unit's results leave: as wide as the widest swizzle (128,
+ * 64, 32 bytes) that divides n, else 16 bytes.  .rows 0: n elements of the type are no multiple of 16 bytes. */
+CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n);
+
+/** A ring of such tiles. */
+typedef struct cptx_epilogue_ring_opt {
+	enum cptx_type type; /**< of the results, as cptx_epilogue_to */
+	cptx_tile tile; /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128.  The host
+	                     makes the tensor map of it with cptx_operand_tensor_map */
+	cptx_val map;   /**< .u64 generic address of the tensor map of D */
+	uint32_t stages;  /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
+	uint32_t units;   /**< units of the CTA that store, each with a ring of its own; 0: 1 */
+	cptx_val unit;    /**< .u32, number of the thread's unit; NONE: there is one */
+	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Of mma.sync, whose unit is a
+	                       warp: not read */
+	cptx_val smem;    /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
+	char z_;
+} cptx_epilogue_ring_opt;
+
+/** A ring of a kernel.  Plain data. */
+typedef struct cptx_epilogue_ring {
+	cptx_epilogue_ring_opt opt; /**< as given, with what 0 stands for */
+	cptx_val smem;              /**< .u32, of the unit's first tile */
+	uint32_t bytes;             /**< of a tile */
+	uint32_t pieces;            /**< that a store sends; 0: there was none yet */
+} cptx_epilogue_ring;
+
+CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring,
+                                      const cptx_epilogue_ring_opt *opt);
+/** Sets the ring aside: units * stages * bytes of a tile.  In front of roles, by all threads that store. */
+#define cptx_epilogue_ring_new(...) cptx_epilogue_ring_new_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_ring_new_x_(k, ring, ...)                                                                             \
+	cptx_epilogue_ring_new_((k), CPTX_HERE, (ring), CPTX_OPT_(cptx_epilogue_ring_opt, __VA_ARGS__))
+CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring,
+                                       cptx_val z);
+/**
+ * Stores the results by TMA, which leaves out what lies outside of D: piece by piece of ring.opt.tile, 16-bit results by
+ * stmatrix, others by st.shared.  All threads of the unit.  The last pieces are still being read behind it: the next tile
+ * may be computed meanwhile.  All calls for a ring send as many pieces.  z: coordinate of a third dimension, .s32; NONE:
+ * two.
+ */
+#define cptx_epilogue_store_tma(k, e, ring, z) cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), (z))
+CPTX_API void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc);
+/** Waits until TMA has read all pieces; before the threads end, or use the ring's memory for something else. */
+#define cptx_epilogue_ring_drain(k, ring, acc) cptx_epilogue_ring_drain_((k), CPTX_HERE, (ring), (acc))
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pipelines: a ring of stages in shared memory that producers fill and consumers empty (sm_90 and later).
+ * Pipelines: a ring of stages in shared memory that producers fill and consumers empty (sm_90; over cp.async sm_80).
  *
  * Each stage has two mbarriers: `full` completes a phase when its data is there, `empty` when all consumers have let it go.
  * Producers and consumers walk over the stages with a cursor of their own, which keeps the parity of the phase to wait for.
@@ -28,6 +28,40 @@
  *       }
  *   }
  *
+ * Over cp.async there are two more kinds, by the same calls:
+ *
+ * CPTX_PIPE_CP_ASYNC_GROUPS: all threads produce and consume, and there are no mbarriers.  cptx_pipe_filled closes a group
+ * of cp.async (cp.async.commit_group), cptx_pipe_wait_full is cp.async.wait_group and a bar.sync, which also tells that
+ * nobody reads the stage of the turn before any more: it is the one to fill next.  Release and wait_empty cost nothing.
+ *
+ *   cptx_pipe_new(k, &p, .stages = 4, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
+ *   cptx_pipe_at to = cptx_pipe_producer(k, &p), at = cptx_pipe_consumer(k, &p);
+ *   for (uint32_t i = 0; i < 3; i++) {                      stages - 1 (.ahead) in front of the loop
+ *       ... cp.async to stage to.stage, where there is a k-tile i ...
+ *       cptx_pipe_filled(k, &p, &to);
+ *       cptx_pipe_next(k, &p, &to);
+ *   }
+ *   CPTX_FOR (k, i, n, 1) {
+ *       cptx_pipe_wait_full(k, &p, &at);
+ *       CPTX_IF (k, there_is_a_tile_3_further) { ... cp.async to stage to.stage ... }
+ *       cptx_pipe_filled(k, &p, &to);                       in each turn
+ *       ... use stage at.stage ...
+ *       cptx_pipe_next(k, &p, &to);
+ *       cptx_pipe_next(k, &p, &at);
+ *   }
+ *   cptx_pipe_drain(k, &p, &to);                            before the stages are used for something else
+ *
+ * The tail rule: groups are counted, so cptx_pipe_filled is called in each turn by all threads, also when there is nothing
+ * left to copy.  It closes an empty group then, and the last turns wait for the right ones.
+ *
+ * CPTX_PIPE_CP_ASYNC: mbarriers as above, but cptx_pipe_filled is cp.async.mbarrier.arrive.noinc: it arrives when the
+ * thread's copies so far are there.  All threads that copy are producers.  Waits are loops of mbarrier.test_wait, which
+ * sm_80 has; .sleeps takes try_wait, for sm_90 and later.
+ *
+ * cptx_pipe_expect does nothing over cp.async, where bytes are not counted, and cptx_pipe_copied nothing where they are: a
+ * producer that calls the one in front of the copies and the other behind them suits all kinds.  Where wgmma or tcgen05
+ * reads what cp.async wrote, fence.proxy.async must stand between.
+ *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */
 #ifndef CPTX_PIPELINE_H
@@ -38,6 +72,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** How stages are filled. */
+enum cptx_pipe_by {
+	CPTX_PIPE_MBARRIER,        /**< by bytes that complete at mbarriers (TMA, bulk copies), or by stores; sm_90 */
+	CPTX_PIPE_CP_ASYNC,        /**< by cp.async, which arrives at mbarriers; sm_80 */
+	CPTX_PIPE_CP_ASYNC_GROUPS, /**< by groups of cp.async of all threads, without mbarriers; sm_80 */
+};
 
 /** What a pipeline is made of. */
 typedef struct cptx_pipe_opt {
@@ -50,17 +91,22 @@ typedef struct cptx_pipe_opt {
 	                       spares a fence of the whole GPU in each release (MEMBAR.ALL.GPU in SASS) */
 	uint32_t multicast; /**< CTAs whose consumers read what this CTA's producer writes, itself among them; 0: 1.  All of them
 	                         release to it */
+	enum cptx_pipe_by by; /**< how stages are filled */
+	uint32_t ahead;       /**< GROUPS: stages that are filled when the first is waited for, 1 to stages - 1; 0: stages - 1 */
+	uint32_t threads;     /**< GROUPS: threads that share the pipeline, a multiple of 32; 0: all of the CTA */
+	uint32_t named;       /**< GROUPS: the numbered barrier that they meet at, 0 to 15 */
+	bool sleeps;          /**< CP_ASYNC: waits by mbarrier.try_wait, sm_90 and later */
 	char z_;
 } cptx_pipe_opt;
 
 /** A pipeline of a kernel.  Plain data. */
 typedef struct cptx_pipe {
 	cptx_pipe_opt opt; /**< as given, with what 0 stands for */
-	cptx_val barriers; /**< address of full[0]; empty[0] is 8 * stages bytes behind it */
+	cptx_val barriers; /**< address of full[0]; empty[0] is 8 * stages bytes behind it; GROUPS: NONE */
 } cptx_pipe;
 
 CPTX_API void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt);
-/** Declares the barriers, 16 bytes a stage of static shared memory: cptx_pipe_new(k, &pipe, .stages = 4). */
+/** Declares the barriers, 16 bytes a stage of static shared memory (GROUPS: none): cptx_pipe_new(k, &pipe, .stages = 4). */
 #define cptx_pipe_new(...) cptx_pipe_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_pipe_new_x_(k, p, ...) cptx_pipe_new_((k), CPTX_HERE, (p), CPTX_OPT_(cptx_pipe_opt, __VA_ARGS__))
 
@@ -69,17 +115,18 @@ CPTX_API void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *
  * must follow, which what is set up besides, such as tensor memory, may need as well. */
 #define cptx_pipe_prepare(k, p, first) cptx_pipe_prepare_((k), CPTX_HERE, (p), (first))
 CPTX_API void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
-/** The same with that barrier.  All threads of the CTA (the cluster) pass here. */
+/** The same with that barrier.  All threads of the CTA (the cluster) pass here.  GROUPS: nothing. */
 #define cptx_pipe_init(k, p, first) cptx_pipe_init_((k), CPTX_HERE, (p), (first))
 
 /** Where a producer or consumer stands. */
 typedef struct cptx_pipe_at {
-	cptx_val stage;   /**< .u32, 0 to stages - 1: the stage's data is stage * bytes behind the first's */
-	cptx_val parity;  /**< .u32, of the phase to wait for next */
-	cptx_val barrier; /**< .u32 address of the stage's full barrier */
-	cptx_val first;   /**< .u32 address of that of stage 0 */
-	cptx_val cta;     /**< of those with an `_of`: the other CTA's rank; else NONE */
-	uint32_t stages;  /**< of the pipeline */
+	cptx_val stage;       /**< .u32, 0 to stages - 1: the stage's data is stage * bytes behind the first's */
+	cptx_val parity;      /**< .u32, of the phase to wait for next */
+	cptx_val barrier;     /**< .u32 address of the stage's full barrier */
+	cptx_val first;       /**< .u32 address of that of stage 0 */
+	cptx_val cta;         /**< of those with an `_of`: the other CTA's rank; else NONE */
+	uint32_t stages;      /**< of the pipeline */
+	enum cptx_pipe_by by; /**< of the pipeline.  GROUPS: barrier, first and parity are NONE */
 } cptx_pipe_at;
 
 CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta);
@@ -131,15 +178,21 @@ CPTX_API cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pi
 CPTX_API void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, cptx_val bytes);
 /** A producer's arrival, announcing bytes that copies will bring (with multicast, all that come to this CTA). */
 #define cptx_pipe_expect(k, p, here, bytes) ((void)(p), cptx_pipe_filled_((k), CPTX_HERE, (here), CPTX_V(bytes)))
-/** A producer's arrival where it wrote the data by itself. */
+/** A producer's arrival where it wrote the data by itself.  CP_ASYNC: when its copies so far are there.  GROUPS: closes the
+ * group of its copies, also of none. */
 #define cptx_pipe_filled(k, p, here) ((void)(p), cptx_pipe_filled_((k), CPTX_HERE, (here), CPTX_NONE_))
+
+/** Behind the copies to a stage, whatever kind: cptx_pipe_filled over cp.async; nothing where cptx_pipe_expect did it. */
+#define cptx_pipe_copied(k, p, here) ((void)(p), cptx_pipe_copied_((k), CPTX_HERE, (here)))
+CPTX_API void cptx_pipe_copied_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here);
 
 CPTX_API void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when);
 /** A consumer's arrival, in the threads where the predicate holds (NONE: in all). */
 #define cptx_pipe_release(k, p, here, when) cptx_pipe_release_((k), CPTX_HERE, (p), (here), (when))
 
 CPTX_API void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here);
-/** A producer waits until all stages are empty.  With multicast it must not end before: others release to its barriers. */
+/** A producer waits until all stages are empty.  With multicast it must not end before: others release to its barriers.
+ * GROUPS: all threads wait for all copies and for one another. */
 #define cptx_pipe_drain(k, p, here) cptx_pipe_drain_((k), CPTX_HERE, (p), (here))
 
 #ifdef __cplusplus

@@ -23,8 +23,7 @@ static bool has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 
 /* ---- rows ---- */
 
-/* The rows of one instruction's D that a thread has elements of, ascending. */
-static void find_rows(cptx_acc *acc)
+void kit_acc_find_rows(cptx_acc *acc)
 {
 	acc->atom_rows = 0;
 	for (uint16_t r = 0; r < acc->map.regs; r++) {
@@ -61,8 +60,7 @@ cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i)
 	return e;
 }
 
-/* The number of the element in that row and column from the thread's first on; UINT32_MAX: the thread has none there. */
-static uint32_t number_of(const cptx_acc *acc, uint32_t row, uint32_t col)
+uint32_t kit_acc_number(const cptx_acc *acc, uint32_t row, uint32_t col)
 {
 	const cptx_cell cell = { (uint16_t)(row % acc->map.rows), (uint16_t)(col % acc->map.cols) };
 	const uint32_t atom = row / acc->map.rows * acc->atoms_n + col / acc->map.cols;
@@ -113,7 +111,7 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 	acc->atoms_m = acc->m / acc->map.rows, acc->atoms_n = acc->n / acc->map.cols;
 	acc->count = acc->atoms_m * acc->atoms_n * acc->map.regs;
 	acc->regs = cptx_regs_(k, at, acc->type, acc->count);
-	find_rows(acc);
+	kit_acc_find_rows(acc);
 	acc->row = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, false), CPTX_U32), mma->row);
 	acc->col = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, true), CPTX_U32), mma->col);
 }
@@ -137,16 +135,6 @@ cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint
 
 /* ---- row vectors ---- */
 
-static void kit_combine(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val into, cptx_val v)
-{
-	switch (op) {
-	case CPTX_REDUCE_SUM: CALL(add, .a = into, .b = v, .into = into); return;
-	case CPTX_REDUCE_MAX: CALL(max, .a = into, .b = v, .into = into); return;
-	case CPTX_REDUCE_MIN: CALL(min, .a = into, .b = v, .into = into); return;
-	default: cptx_fail_(k, at, "a reduction %d; it is CPTX_REDUCE_SUM, _MAX or _MIN", (int)op);
-	}
-}
-
 static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows)
 {
 	if (!has_registers(k, at, acc))
@@ -168,12 +156,20 @@ cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc,
 	return rows;
 }
 
+static bool has_one_part(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op)
+{
+	if (cptx_reduce_parts(op) == 1)
+		return true;
+	cptx_fail_(k, at, "rows of an accumulator reduced by operation %d; it is CPTX_REDUCE_SUM, MAX or MIN", (int)op);
+	return false;
+}
+
 void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
 	if (!is_row_vector(k, at, acc, rows))
 		return;
 	CPTX_ACC_EACH(acc, e)
-	kit_combine(k, at, op, cptx_elem(rows, e.at_row), e.value);
+	cptx_reduce_with_(k, at, cptx_elem(rows, e.at_row), e.value, op);
 }
 
 /* The bits of the lane number that choose a column alone. */
@@ -189,7 +185,7 @@ static uint32_t lanes_of_a_row(const cptx_frag_map *map)
 
 void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
-	if (!is_row_vector(k, at, acc, rows))
+	if (!is_row_vector(k, at, acc, rows) || !has_one_part(k, at, op))
 		return;
 	const uint32_t bits = lanes_of_a_row(&acc->map);
 	for (uint32_t b = 1; b < CPTX_WARP; b *= 2)
@@ -197,7 +193,7 @@ void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, en
 			cptx_val row = cptx_elem(rows, i);
 			cptx_val other = CALL(shfl_sync, .a = row, .b = cptx_imm(b), .c = cptx_imm(CPTX_WARP - 1), .mask = cptx_imm(-1),
 			                      .mode = CPTX_BFLY);
-			kit_combine(k, at, op, row, other);
+			cptx_reduce_with_(k, at, row, other, op);
 		}
 }
 
@@ -274,7 +270,7 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = n }), CPTX_B32);
 	end_move(k, at, CPTX_WAIT_LD);
 	part->regs = cptx_as(part->regs, acc->type);
-	find_rows(part);
+	kit_acc_find_rows(part);
 	part->row = sum_of(k, at, acc->thread, acc->row);
 	part->col = sum_of(k, at, cptx_imm(first), acc->col);
 }
@@ -362,8 +358,8 @@ cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const
 		cptx_cell c[2];
 		for (uint16_t s = 0; s < 2; s++)
 			cptx_frag_cell(a, (cptx_place){ .reg = (uint16_t)(i % a->regs), .slot = s }, &c[s]);
-		uint32_t first = number_of(acc, m * a->rows + c[0].row, step * next->depth + c[0].col);
-		uint32_t second = number_of(acc, m * a->rows + c[1].row, step * next->depth + c[1].col);
+		uint32_t first = kit_acc_number(acc, m * a->rows + c[0].row, step * next->depth + c[0].col);
+		uint32_t second = kit_acc_number(acc, m * a->rows + c[1].row, step * next->depth + c[1].col);
 		if (first == UINT32_MAX || second == UINT32_MAX) {
 			cptx_fail_(k, at, "an accumulator whose threads do not have the elements that the product takes as A");
 			return CPTX_NONE_;

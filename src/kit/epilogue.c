@@ -1,4 +1,369 @@
 /* SPDX-License-Identifier: MIT */
-#include <cptx/epilogue.h>
+/* Epilogues: the chain of visitors, and in which order it goes over a thread's elements. */
+#include "kit/epilogue.h"
 
-#include "base/base.h"
+/* ---- places ---- */
+
+bool epi_is_acc(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+{
+	if (!kit_acc_is_made(k, at, acc))
+		return false;
+	const bool fits = acc->count <= EPI_ELEMS && acc->rows <= EPI_ROWS && acc->n <= EPI_COLS;
+	const bool sound = acc->regs.kind == CPTX_VAL_REG && acc->regs.count == acc->count && acc->map.regs && acc->atom_rows &&
+	                   acc->atom_rows <= CPTX_ACC_ROWS && acc->atoms_n && acc->atoms_m &&
+	                   acc->rows == acc->atoms_m * acc->atom_rows && acc->map.rows && acc->map.cols;
+
+	if (!acc->count)
+		cptx_fail_(k, at, "an accumulator in tensor memory; cptx_acc_load brings a part of it to registers");
+	else if (!fits)
+		cptx_fail_(k, at, "an accumulator of %u elements in %u rows of %u columns; an epilogue takes up to %d in %d of %d",
+		           acc->count, acc->rows, acc->n, EPI_ELEMS, EPI_ROWS, EPI_COLS);
+	else if (!sound)
+		cptx_fail_(k, at, "an accumulator that neither cptx_acc_new nor cptx_acc_load made");
+	return acc->count && fits && sound;
+}
+
+uint32_t epi_row_of(const cptx_acc *acc, uint32_t r)
+{
+	return r / acc->atom_rows * acc->map.rows + acc->atom_row[r % acc->atom_rows];
+}
+
+/* A thread's columns run from one that is a multiple of each power of two up to the columns that it has in a row there. */
+bool epi_group_at(const cptx_acc *acc, uint32_t vec, uint32_t row, uint32_t col, epi_group *g)
+{
+	*g = (epi_group){ .n = 0, .col = col, .row = row };
+	const uint32_t down = epi_row_of(acc, row), first = kit_acc_number(acc, down, col);
+	uint32_t most = 1;
+
+	if (first >= acc->count)
+		return false;
+	while (most < vec && col % (2 * most) == 0)
+		most *= 2;
+	for (uint32_t i = 0; i < most && kit_acc_number(acc, down, col + i) < acc->count; i++)
+		g->n++;
+	while (g->n & (g->n - 1))
+		g->n &= g->n - 1;
+	for (uint32_t i = 0; i < g->n; i++)
+		g->elem[i] = cptx_acc_at(acc, kit_acc_number(acc, down, col + i));
+	return true;
+}
+
+cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q)
+{
+	if (p.kind == CPTX_VAL_NONE || q.kind == CPTX_VAL_NONE)
+		return p.kind == CPTX_VAL_NONE ? q : p;
+	return CALL(and, .a = p, .b = q, .type = CPTX_PRED);
+}
+
+static cptx_val in_register(cptx_kernel *k, cptx_site at, cptx_val v)
+{
+	return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_U32) : CALL(mov, .a = v, .type = CPTX_U32);
+}
+
+cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end)
+{
+	if (end.kind == CPTX_VAL_NONE)
+		return CPTX_NONE_;
+	return CALL(setp, .a = in_register(k, at, v), .b = end, .cmp = CPTX_LT, .type = CPTX_U32);
+}
+
+void epi_find_rows(epi *x, cptx_site at)
+{
+	for (uint32_t r = 0; r < x->acc->rows; r++) {
+		x->row[r] = cptx_acc_coordinate_(x->k, at, x->acc->row, epi_row_of(x->acc, r), x->m0);
+		x->row_ok[r] = epi_is_below(x->k, at, x->row[r], x->rows);
+	}
+}
+
+cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes)
+{
+	const int64_t behind = (int64_t)more * bytes + (base.kind == CPTX_VAL_REG ? base.offset : 0);
+
+	if (v.kind == CPTX_VAL_INT)
+		return cptx_offset(base, (v.i + more) * bytes);
+	if (base.kind == CPTX_VAL_REG)
+		base.offset = 0; /* added behind the sum */
+	return cptx_offset(CALL(mad_wide, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(bytes), .c = base), behind);
+}
+
+static cptx_val address_of(cptx_val v)
+{
+	v.offset = 0;
+	return v;
+}
+
+cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes)
+{
+	cptx_kernel *k = x->k;
+	const cptx_val col = cptx_acc_coordinate_(k, at, x->acc->col, 0, x->n0);
+	const cptx_val all = cptx_regs_(k, at, CPTX_U64, x->acc->rows);
+	cptx_val first = epi_address(k, at, address, col, 0, bytes);
+	const cptx_val by = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
+
+	if (first.kind == CPTX_VAL_REG && first.offset)
+		first = CALL(add, .a = address_of(first), .b = cptx_imm(first.offset));
+	for (uint32_t r = 0; r < x->acc->rows; r++) {
+		cptx_val elements = CALL(mul_wide, .a = in_register(k, at, x->row[r]), .b = by);
+		CALL(mad, .a = elements, .b = cptx_imm(bytes), .c = first, .mode = CPTX_LO, .into = cptx_elem(all, r));
+	}
+	return all;
+}
+
+/* ---- making ---- */
+
+void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_opt *opt)
+{
+	if (!IS_GIVEN_TO(k, at, e, "epilogue"))
+		return;
+	*e = (cptx_epilogue){ .vec = 0 };
+	if (!IS_GIVEN_TO(k, at, opt, "description"))
+		return;
+	const uint32_t vec = opt->vec ? opt->vec : 2;
+	if (vec & (vec - 1) || vec > CPTX_EPILOGUE_VEC) {
+		cptx_fail_(k, at, "epilogue: .vec = %u; it is 1, 2, 4, 8 or %d", vec, CPTX_EPILOGUE_VEC);
+		return;
+	}
+	e->opt = *opt;
+	e->opt.vec = e->vec = vec;
+}
+
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
+{
+	const bool ok = e && e->opt.vec && e->opt.vec <= CPTX_EPILOGUE_VEC && e->count <= CPTX_EPILOGUE_VISITORS;
+
+	if (!ok)
+		cptx_fail_(k, at, "an epilogue that cptx_epilogue_new did not make");
+	return ok;
+}
+
+/* What a visitor lacks; NULL: nothing. */
+static const char *lack_of(uint32_t needs, const cptx_visitor *v)
+{
+	const bool value = v->value.kind != CPTX_VAL_NONE, address = v->address.kind != CPTX_VAL_NONE;
+
+	if (needs & EPI_ADDRESS && !address)
+		return ".address, .u64 of global memory";
+	if (needs & EPI_VALUE_OR_ADDRESS && value == address)
+		return "either .value or .address";
+	if (needs & EPI_ROWS_OR_ADDRESS && (v->rows.kind != CPTX_VAL_NONE) == address)
+		return "either .rows or .address";
+	if (needs & EPI_PITCH && v->pitch.kind == CPTX_VAL_NONE)
+		return ".pitch, in elements";
+	if (needs & EPI_ACC && !v->acc)
+		return ".acc, another accumulator";
+	return needs & EPI_FN && !v->fn ? ".fn" : NULL;
+}
+
+static bool is_loadable(enum cptx_type type) { return type == CPTX_F32 || type == CPTX_BF16 || type == CPTX_F16; }
+
+static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, const cptx_visitor *v)
+{
+	const char *lacks = lack_of(kind->needs, v);
+	const epi_kind *activation = epi_kind_get(v->activation);
+
+	if (lacks)
+		cptx_fail_(k, at, "%s: give %s", kind->name, lacks);
+	else if (v->type && !is_loadable(v->type))
+		cptx_fail_(k, at, "%s: of .%s; it is of CPTX_F32, BF16 or F16", kind->name, cptx_type_name(v->type));
+	else if (kind->needs & EPI_ACTIVATION && v->activation && !(activation && activation->needs & EPI_ACTIVATES))
+		cptx_fail_(k, at, "%s: .activation = %d; it is CPTX_VISIT_RELU, GELU_TANH, GELU_SIGMOID, SILU or NONE", kind->name,
+		           (int)v->activation);
+	else if (v->apart & (v->apart - 1))
+		cptx_fail_(k, at, "%s: .apart = %u; it is a power of two", kind->name, v->apart);
+	else
+		return true;
+	return false;
+}
+
+void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cptx_visit_kind kind,
+                        const cptx_visitor *visitor)
+{
+	const epi_kind *what = epi_kind_get(kind);
+
+	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, visitor, "visitor"))
+		return;
+	if (!what || e->count == CPTX_EPILOGUE_VISITORS) {
+		cptx_fail_(k, at,
+		           what ? "epilogue: more than %d visitors" : "epilogue: %d is no kind of visitor; see enum cptx_visit_kind",
+		           what ? CPTX_EPILOGUE_VISITORS : (int)kind);
+		return;
+	}
+	if (!check_visitor(k, at, what, visitor))
+		return;
+	cptx_visitor *v = &e->visitor[e->count];
+	*v = *visitor;
+	v->type = v->type ? v->type : CPTX_F32, v->apart = v->apart ? v->apart : 1;
+	if (what->needs & EPI_VALUE_OR_ADDRESS && v->address.kind != CPTX_VAL_NONE)
+		v->value = CALL(ld, .a = v->address, .space = CPTX_GLOBAL, .type = CPTX_F32);
+	e->kind[e->count] = kind, e->at[e->count] = at;
+	e->count++;
+}
+
+/* ---- running ---- */
+
+static epi_at visitor_at(epi *x, uint32_t i) { return (epi_at){ x->e->at[i], &x->e->visitor[i], &x->state[i] }; }
+
+/* One of the functions of visitors first to end - 1. */
+#define EACH_VISITOR(x, first, end, hook, ...)                                                                              \
+	for (uint32_t i_ = (first); i_ < (end); i_++) {                                                                         \
+		const epi_at w = visitor_at((x), i_);                                                                               \
+		const epi_kind *kind_ = epi_kind_get((x)->e->kind[i_]);                                                             \
+		if (kind_ && kind_->hook)                                                                                           \
+			kind_->hook(__VA_ARGS__);                                                                                       \
+	}
+
+static bool calls_users(const epi *x, uint32_t first, uint32_t end)
+{
+	bool any = false;
+
+	for (uint32_t i = first; i < end; i++)
+		any |= x->e->kind[i] == CPTX_VISIT_CALL;
+	return any;
+}
+
+/* Visitors first to end - 1, on all elements. */
+static void run_some(epi *x, cptx_site at, uint32_t first, uint32_t end)
+{
+	const bool users = calls_users(x, first, end);
+	epi_group g, row;
+
+	if (first == end)
+		return;
+	epi_find_rows(x, at);
+	EACH_VISITOR(x, first, end, begin, x, &w);
+	for (uint32_t c = 0; c < x->acc->n; c++) {
+		if (!epi_group_at(x->acc, x->vec, 0, c, &g))
+			continue;
+		cptx_val col = x->cols.kind == CPTX_VAL_NONE ? CPTX_NONE_ : cptx_acc_coordinate_(x->k, at, x->acc->col, c, x->n0);
+		g.col_ok = epi_is_below(x->k, at, col, x->cols);
+		for (uint32_t i = 0; users && i < g.n; i++)
+			g.at_col[i] = cptx_acc_coordinate_(x->k, at, x->acc->col, c + i, x->n0);
+		EACH_VISITOR(x, first, end, cols, x, &w, &g);
+		for (uint32_t r = 0; r < x->acc->rows; r++) {
+			if (!epi_group_at(x->acc, x->vec, r, c, &row))
+				continue;
+			memcpy(row.at_col, g.at_col, sizeof row.at_col);
+			row.col_ok = g.col_ok, row.inside = epi_both(x->k, at, x->row_ok[r], g.col_ok);
+			EACH_VISITOR(x, first, end, row, x, &w, &row);
+			for (uint32_t n = 0; n < row.n; n++)
+				EACH_VISITOR(x, first, end, elem, x, &w, &row, n);
+		}
+		c += g.n - 1;
+	}
+	EACH_VISITOR(x, first, end, end, x, &w);
+}
+
+/* The fragment without the register bit that steps `apart` columns; columns behind it are halved.  False: none does. */
+static bool halve_map(cptx_frag_map *m, uint32_t apart)
+{
+	uint32_t bit = 0;
+
+	while (bit < ARRAY_LEN(m->reg) && (m->reg[bit].col != apart || m->reg[bit].row))
+		bit++;
+	if (bit == ARRAY_LEN(m->reg) || m->cols % (2 * apart))
+		return false;
+	memmove(&m->reg[bit], &m->reg[bit + 1], (ARRAY_LEN(m->reg) - 1 - bit) * sizeof *m->reg);
+	m->reg[ARRAY_LEN(m->reg) - 1] = (cptx_frag_step){ 0, 0 };
+	for (uint32_t i = 0; i < ARRAY_LEN(m->reg); i++)
+		m->reg[i].col = (uint16_t)(m->reg[i].col > apart ? m->reg[i].col / 2 : m->reg[i].col);
+	for (uint32_t i = 0; i < ARRAY_LEN(m->lane); i++)
+		m->lane[i].col = (uint16_t)(m->lane[i].col > apart ? m->lane[i].col / 2 : m->lane[i].col);
+	m->cols /= 2, m->regs /= 2;
+	return true;
+}
+
+/* A column (or their number) behind GATE_PAIRS. */
+static cptx_val halved(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t apart)
+{
+	const int64_t low = apart - 1;
+
+	if (v.kind == CPTX_VAL_INT)
+		return cptx_imm((v.i & low) | (v.i >> 1 & ~low));
+	if (v.kind != CPTX_VAL_REG)
+		return v;
+	cptx_val half = CALL(shr, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(1));
+	if (!low)
+		return half;
+	cptx_val high = CALL(and, .a = half, .b = cptx_imm(~low & UINT32_MAX));
+	cptx_val rest = CALL(and, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(low));
+	return CALL(or, .a = high, .b = rest);
+}
+
+/* Pairs of an accumulator become the elements of one with half as many columns. */
+static bool gate_pairs(epi *x, const epi_at *w, cptx_acc *half)
+{
+	cptx_kernel *k = x->k;
+	const cptx_site at = w->at;
+	const cptx_acc *acc = x->acc;
+	const uint32_t apart = w->v->apart;
+
+	*half = *acc;
+	if (!halve_map(&half->map, apart)) {
+		cptx_fail_(
+			k, at,
+			"CPTX_VISIT_GATE_PAIRS: .apart = %u; no thread has both columns of a pair.  Columns of one thread are 1 and 8, "
+			"16 ... apart, within one instruction's %u",
+			apart, acc->map.cols);
+		return false;
+	}
+	half->n /= 2, half->count /= 2;
+	half->regs = cptx_regs_(k, at, CPTX_F32, half->count);
+	kit_acc_find_rows(half);
+	for (uint32_t i = 0; i < half->count; i++) {
+		const cptx_acc_elem e = cptx_acc_at(half, i);
+		const uint32_t col = e.col % apart + e.col / apart * 2 * apart;
+		cptx_val gate = cptx_acc_at(acc, kit_acc_number(acc, e.row, col)).value;
+		cptx_val up = cptx_acc_at(acc, kit_acc_number(acc, e.row, col + apart)).value;
+		epi_activate(x, at, w->v->activation, gate);
+		CALL(mul, .a = gate, .b = up, .into = e.value);
+	}
+	half->col = halved(k, at, acc->col, apart);
+	return true;
+}
+
+/* Integer sums as .f32, in registers of their own. */
+static void convert(cptx_kernel *k, cptx_site at, cptx_acc *acc)
+{
+	cptx_val from = acc->regs;
+
+	acc->type = CPTX_F32, acc->regs = cptx_regs_(k, at, CPTX_F32, acc->count);
+	for (uint32_t i = 0; i < acc->count; i++)
+		CALL(cvt, .a = cptx_elem(from, i), .dtype = CPTX_F32, .rnd = CPTX_RN, .into = cptx_elem(acc->regs, i));
+}
+
+static cptx_val or_zero(cptx_val v) { return v.kind == CPTX_VAL_NONE ? cptx_imm(0) : v; }
+
+void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
+                        const cptx_epilogue_tile_at *tile)
+{
+	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !epi_is_acc(k, at, acc))
+		return;
+	e->acc = *acc, e->vec = e->opt.vec;
+	if (acc->type == CPTX_S32)
+		convert(k, at, &e->acc);
+	epi x = { .k = k,
+		      .e = e,
+		      .acc = &e->acc,
+		      .m0 = or_zero(tile->row),
+		      .n0 = or_zero(tile->col),
+		      .vec = e->vec,
+		      .rows = e->opt.rows,
+		      .cols = e->opt.cols };
+	for (uint32_t first = 0; first <= e->count;) {
+		uint32_t end = first;
+		while (end < e->count && e->kind[end] != CPTX_VISIT_GATE_PAIRS)
+			end++;
+		run_some(&x, at, first, end);
+		first = end + 1;
+		if (end == e->count)
+			break;
+		const epi_at w = visitor_at(&x, end);
+		cptx_acc half;
+		if (!gate_pairs(&x, &w, &half))
+			return;
+		e->acc = half;
+		x.n0 = halved(k, at, x.n0, w.v->apart), x.cols = halved(k, at, x.cols, w.v->apart);
+		x.vec = w.v->apart == 1 ? MAX(x.vec / 2, 1) : MIN(x.vec, w.v->apart);
+	}
+	e->row = x.m0, e->col = x.n0, e->cols = x.cols, e->vec = x.vec;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings of stages over mbarriers. */
+/* Rings of stages over mbarriers, or over groups of cp.async. */
 #include <cptx/pipeline.h>
 
 #include "base/base.h"
@@ -7,6 +7,30 @@
 enum { MOST_STAGES = 64, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
 
 static uint32_t given(uint32_t v) { return v ? v : 1; }
+
+static bool check_cp_async(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
+{
+	const bool groups = o->by == CPTX_PIPE_CP_ASYNC_GROUPS;
+
+	if ((unsigned)o->by > CPTX_PIPE_CP_ASYNC_GROUPS)
+		cptx_fail_(k, at, "a pipeline with .by = %d; it is CPTX_PIPE_MBARRIER, _CP_ASYNC or _CP_ASYNC_GROUPS", (int)o->by);
+	else if (o->multicast > 1)
+		cptx_fail_(k, at, "a pipeline over cp.async that multicasts to %u CTAs; cp.async fills its own CTA alone",
+		           o->multicast);
+	else if (groups && o->stages < 2)
+		cptx_fail_(k, at, "a pipeline over groups of cp.async with 1 stage; it has 2 to %d, one to read and others to fill",
+		           MOST_STAGES);
+	else if (groups && o->ahead >= o->stages)
+		cptx_fail_(k, at, "a pipeline of %u stages filled %u ahead; 1 to %u, for one is being read", o->stages, o->ahead,
+		           o->stages - 1);
+	else if (groups && (o->threads % CPTX_WARP || o->threads > CPTX_THREADS_PER_CTA || o->named >= CPTX_BARRIERS))
+		cptx_fail_(k, at,
+		           "a pipeline of %u threads that meet at barrier %u; whole warps, at most %d threads, and barriers 0 to %d",
+		           o->threads, o->named, CPTX_THREADS_PER_CTA, CPTX_BARRIERS - 1);
+	else
+		return true;
+	return false;
+}
 
 void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt)
 {
@@ -33,13 +57,21 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 		           p->opt.producers, p->opt.consumers, p->opt.multicast, MOST_ARRIVALS);
 		return;
 	}
+	if (opt->by != CPTX_PIPE_MBARRIER && !check_cp_async(k, at, &p->opt))
+		return;
+	if (opt->by == CPTX_PIPE_CP_ASYNC_GROUPS) {
+		p->opt.ahead = opt->ahead ? opt->ahead : opt->stages - 1;
+		return;
+	}
 	p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
 }
 
 /* Where making or beginning failed, that is the module's error already. */
 static bool is_made(cptx_kernel *k, cptx_site at, const cptx_pipe *p)
 {
-	bool ok = p && p->barriers.kind == CPTX_VAL_SYM && p->opt.stages >= 1 && p->opt.stages <= MOST_STAGES;
+	bool ok =
+		p && p->opt.stages >= 1 && p->opt.stages <= MOST_STAGES &&
+		(p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS ? p->opt.ahead - 1 < p->opt.stages - 1 : p->barriers.kind == CPTX_VAL_SYM);
 
 	if (!ok)
 		cptx_fail_(k, at, "a pipeline that cptx_pipe_new did not make");
@@ -48,7 +80,7 @@ static bool is_made(cptx_kernel *k, cptx_site at, const cptx_pipe *p)
 
 static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 {
-	bool ok = here && here->barrier.kind == CPTX_VAL_REG;
+	bool ok = here && (here->by == CPTX_PIPE_CP_ASYNC_GROUPS ? here->stage : here->barrier).kind == CPTX_VAL_REG;
 
 	if (!ok)
 		cptx_fail_(k, at, "a place in a pipeline that neither cptx_pipe_producer nor cptx_pipe_consumer gave");
@@ -61,13 +93,16 @@ void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_v
 		return;
 	const cptx_pipe_opt *o = &p->opt;
 
+	if (o->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		return;
 	cptx_if_begin_(k, at, first);
 	for (uint32_t i = 0; i < 2 * o->stages; i++) {
 		uint32_t arrivals = i < o->stages ? o->producers : o->consumers * o->multicast;
 		CALL(mbarrier_init, .a = cptx_offset(p->barriers, (int64_t)BARRIER * i), .count = cptx_imm(arrivals),
 		     .space = CPTX_SHARED);
 	}
-	CALL(fence_mbarrier_init, .z_ = 0); /* for other CTAs, and for copies, which go by the async proxy */
+	if (o->by == CPTX_PIPE_MBARRIER)
+		CALL(fence_mbarrier_init, .z_ = 0); /* for other CTAs, and for copies, which go by the async proxy */
 	cptx_block_end_(k, at);
 }
 
@@ -76,6 +111,8 @@ void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val 
 	if (!is_made(k, at, p))
 		return;
 	cptx_pipe_prepare_(k, at, p, first);
+	if (p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		return;
 	if (p->opt.multicast == 1) {
 		CALL(bar_sync, .a = cptx_imm(0));
 		return;
@@ -90,7 +127,11 @@ cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 
 	if (!is_made(k, at, p))
 		return here;
-	here.stages = p->opt.stages;
+	here.stages = p->opt.stages, here.by = p->opt.by;
+	if (here.by == CPTX_PIPE_CP_ASYNC_GROUPS) {
+		here.stage = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
+		return here;
+	}
 	/* a fresh barrier has completed the phase before the first, of parity 1 */
 	here.parity = CALL(mov, .a = cptx_imm(producer), .type = CPTX_U32);
 	here.first = CALL(mov, .a = p->barriers, .type = CPTX_U32);
@@ -115,6 +156,8 @@ void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe
 	CALL(add, .a = here->stage, .b = cptx_imm(1), .into = here->stage);
 	cptx_val wraps = CALL(setp, .a = here->stage, .b = cptx_imm(p->opt.stages), .cmp = CPTX_EQ);
 	CALL(mov, .a = cptx_imm(0), .into = here->stage, .when = wraps);
+	if (here->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		return;
 	/* one instruction of SASS; counting the address along would take three */
 	CALL(mad, .a = here->stage, .b = cptx_imm(BARRIER), .c = here->first, .mode = CPTX_LO, .into = here->barrier);
 	CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity, .when = wraps);
@@ -128,8 +171,10 @@ cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 		return ahead;
 	ahead = *here;
 	ahead.stage = CALL(mov, .a = here->stage, .type = CPTX_U32);
-	ahead.parity = CALL(mov, .a = here->parity, .type = CPTX_U32);
-	ahead.barrier = CALL(mov, .a = here->barrier, .type = CPTX_U32);
+	if (here->by != CPTX_PIPE_CP_ASYNC_GROUPS) {
+		ahead.parity = CALL(mov, .a = here->parity, .type = CPTX_U32);
+		ahead.barrier = CALL(mov, .a = here->barrier, .type = CPTX_U32);
+	}
 	cptx_pipe_next_(k, at, p, &ahead);
 	return ahead;
 }
@@ -139,6 +184,8 @@ void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, const cptx_
 	if (!is_begun(k, at, here) || !is_begun(k, at, ahead))
 		return;
 	CALL(mov, .a = ahead->stage, .into = here->stage);
+	if (here->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		return;
 	CALL(mov, .a = ahead->parity, .into = here->parity);
 	CALL(mov, .a = ahead->barrier, .into = here->barrier);
 }
@@ -147,6 +194,8 @@ cptx_val cptx_pipe_is_full_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *he
 {
 	if (!is_begun(k, at, here))
 		return (cptx_val){ 0 };
+	if (here->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		return cptx_fail_(k, at, "whether a stage is full, of groups of cp.async, which can be waited for only");
 	return CALL(mbarrier_test_wait_parity, .a = here->barrier, .parity = here->parity, .space = CPTX_SHARED_CTA);
 }
 
@@ -159,14 +208,30 @@ cptx_val cptx_pipe_full_of_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *he
 	return CALL(mapa, .a = here->barrier, .b = here->cta, .space = CPTX_SHARED_CLUSTER, .type = CPTX_U32);
 }
 
+/* All threads of a pipeline over groups: all but the newest groups are there, for all of them. */
+static void wait_groups(cptx_kernel *k, cptx_site at, const cptx_pipe *p, uint32_t newest)
+{
+	const uint32_t threads = p->opt.threads;
+
+	CALL(cp_async_wait_group, .n = cptx_imm(newest));
+	CALL(bar_sync, .a = cptx_imm(p->opt.named), .b = threads ? cptx_imm(threads) : (cptx_val){ 0 });
+}
+
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
 {
 	if (!is_made(k, at, p) || !is_begun(k, at, here))
 		return;
+	if (p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS) {
+		if (full) /* else the wait of this turn was for the stage that is read, and told that nobody reads the one before */
+			wait_groups(k, at, p, p->opt.ahead - 1);
+		return;
+	}
 	cptx_val barrier = full ? cptx_pipe_full(here) : cptx_pipe_empty(here), done;
 
 	cptx_wait_begin_(k, at);
-	if (p->opt.multicast > 1 && !full && !p->opt.cta_release) /* released by threads of other CTAs */
+	if (p->opt.by == CPTX_PIPE_CP_ASYNC && !p->opt.sleeps)
+		done = CALL(mbarrier_test_wait_parity, .a = barrier, .parity = here->parity, .space = CPTX_SHARED);
+	else if (p->opt.multicast > 1 && !full && !p->opt.cta_release) /* released by threads of other CTAs */
 		done = CALL(mbarrier_try_wait_parity, .a = barrier, .parity = here->parity, .sem = CPTX_ACQUIRE,
 		            .scope = CPTX_CLUSTER, .space = CPTX_SHARED_CTA);
 	else
@@ -178,15 +243,30 @@ void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, c
 {
 	if (!is_begun(k, at, here))
 		return;
-	if (bytes.kind == CPTX_VAL_NONE)
+	const bool over_cp_async = here->by == CPTX_PIPE_CP_ASYNC || here->by == CPTX_PIPE_CP_ASYNC_GROUPS;
+	if (over_cp_async && bytes.kind != CPTX_VAL_NONE)
+		return; /* bytes are not counted */
+	if (here->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+		CALL(cp_async_commit_group, .z_ = 0);
+	else if (over_cp_async)
+		CALL(cp_async_mbarrier_arrive, .a = here->barrier, .noinc = CPTX_ON, .space = CPTX_SHARED);
+	else if (bytes.kind == CPTX_VAL_NONE)
 		CALL(mbarrier_arrive, .a = here->barrier, .into = cptx_sink(), .space = CPTX_SHARED_CTA);
 	else
 		CALL(mbarrier_arrive_expect_tx, .a = here->barrier, .tx = bytes, .into = cptx_sink(), .space = CPTX_SHARED_CTA);
 }
 
+void cptx_pipe_copied_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
+{
+	if (is_begun(k, at, here) && here->by != CPTX_PIPE_MBARRIER)
+		cptx_pipe_filled_(k, at, here, (cptx_val){ 0 });
+}
+
 void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when)
 {
 	if (!is_made(k, at, p) || !is_begun(k, at, here))
+		return;
+	if (p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS)
 		return;
 	if (here->cta.kind == CPTX_VAL_NONE) {
 		CALL(mbarrier_arrive, .a = cptx_pipe_empty(here), .into = cptx_sink(), .space = CPTX_SHARED_CTA, .when = when);
@@ -202,6 +282,10 @@ void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const 
 
 void cptx_pipe_drain_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
 {
+	if (is_made(k, at, p) && p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS) {
+		wait_groups(k, at, p, 0);
+		return;
+	}
 	for (uint32_t i = 0; is_made(k, at, p) && i < p->opt.stages; i++) {
 		cptx_pipe_wait_(k, at, p, here, false);
 		cptx_pipe_next_(k, at, p, here);

@@ -83,8 +83,9 @@ static bool check_counts(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 	const bool in_queue = o->schedule == CPTX_TILES_DYNAMIC || o->schedule == CPTX_TILES_CANCEL;
 
 	if (is_none(o->all) ? !is_count(o->tiles_m) || !is_count(o->tiles_n) : !is_count(o->all))
-		cptx_fail_(k, at, "a tile scheduler without tiles: say .tiles_m and .tiles_n (or .all), each a .u32 value or a "
-		                  "constant from 1 on, cptx_imm(n)");
+		cptx_fail_(k, at,
+		           "a tile scheduler without tiles: say .tiles_m and .tiles_n (or .all), each a .u32 value or a "
+		           "constant from 1 on, cptx_imm(n)");
 	else if (!is_none(o->batches) && !is_count(o->batches))
 		cptx_fail_(k, at, "the batches of a tile scheduler are a .u32 value or a constant from 1 on, cptx_imm(n)");
 	else if (o->schedule == CPTX_TILES_STREAM_K && !is_count(o->k_tiles))
@@ -367,10 +368,13 @@ static cptx_val canceled(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx
 {
 	cptx_pipe_wait_(k, at, &s->pipe, &t->answer, true);
 	cptx_val from = answer_at(k, at, s, &t->answer), answer = CALL(ld, .a = from, .space = CPTX_SHARED, .type = CPTX_B128);
-	cptx_val more = CALL(clusterlaunchcontrol_query_cancel_is_canceled, .a = answer), x = cptx_regs_(k, at, CPTX_U32, 1);
+	const uint32_t ctas = s->opt.cluster;
+	cptx_val more = CALL(clusterlaunchcontrol_query_cancel_is_canceled, .a = answer);
+	cptx_val x = ctas > 1 ? cptx_regs_(k, at, CPTX_U32, 1) : t->at; /* of the first CTA of the cluster */
 	CALL(clusterlaunchcontrol_query_cancel_get_first_ctaid_dim, .a = answer, .dim = CPTX_GET_FIRST_CTAID_X, .into = x,
 	     .when = more);
-	CALL(mov, .a = over(k, at, x, cptx_imm(s->opt.cluster)), .into = t->at, .when = more);
+	if (ctas > 1)
+		CALL(div, .a = x, .b = cptx_imm(ctas), .into = t->at, .when = more);
 	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA); /* the next answer comes by the async proxy */
 	give_back(k, at, s, t);
 	return more;
@@ -432,8 +436,9 @@ int cptx_tiles_begin_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_ti
 		return 1;
 	*t = (cptx_tiles_at){ .asks = role->asks, .warp = role->warp, .release = role->release };
 	if (!has_ring(s) && (role->asks || role->warp || !is_none(role->release))) {
-		cptx_fail_(k, at, "a role in a loop over tiles that needs none: asks, warp and release are of CPTX_TILES_DYNAMIC and "
-		                  "CPTX_TILES_CANCEL with .readers");
+		cptx_fail_(k, at,
+		           "a role in a loop over tiles that needs none: asks, warp and release are of CPTX_TILES_DYNAMIC and "
+		           "CPTX_TILES_CANCEL with .readers");
 		return 1;
 	}
 	if (s->opt.schedule == CPTX_TILES_GRID) {

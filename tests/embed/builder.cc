@@ -10,15 +10,24 @@
 #include <cptx/params.h>
 #include <cptx/pipeline.h>
 #include <cptx/roles.h>
+#include <cptx/reduce.h>
+#include <cptx/scheduler.h>
 #include <cptx/tensor_map.h>
 #include <cptx/tmem.h>
+#include <cptx/vector.h>
+
+#include <cstring>
 
 #include "builder.inc"
 
 extern "C" void build_row_cpp(cptx_module *m);
+extern "C" void build_kit_cpp(cptx_module *m);
+extern "C" void build_softmax_cpp(cptx_module *m);
 extern "C" int launch_cpp(cptx_error *err);
 
 void build_row_cpp(cptx_module *m) { build_row(m); }
+void build_kit_cpp(cptx_module *m) { build_kit(m); }
+void build_softmax_cpp(cptx_module *m) { build_softmax(m); }
 
 int launch_cpp(cptx_error *err)
 {

@@ -116,6 +116,14 @@ START_TEST(arrivals_of_copies)
 	            "cp.async.mbarrier.arrive.shared.b64 [%r60]; mbarrier.arrive.shared.b64 %rd5, [%r60];"
 	            "w: mbarrier.test_wait.shared.b64 %p1, [%r60], %rd5; @!%p1 bra w;" ANSWER("%r2"),
 	     other);
+	/* Two arrivals under way, which may run in any order: the first mbarrier tells of the first copy. */
+	fine("sm_80", 64,
+	     PLACES ".shared .align 8 .b64 second; mov.u32 %r61, second; @%p15 mbarrier.init.shared.b64 [%r60], 64; @%p15 "
+	            "mbarrier.init.shared.b64 [%r61], 64; bar.sync 0;"
+	            "cp.async.ca.shared.global [%r1], [%rd1], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [%r60];"
+	            "cp.async.mbarrier.arrive.noinc.shared.b64 [%r61];"
+	            "w: mbarrier.test_wait.parity.shared.b64 %p1, [%r60], 0; @!%p1 bra w;" ANSWER("%r2"),
+	     other);
 	/* With no copy before it, too. */
 	fine("sm_80", 64,
 	     PLACES "@%p15 mbarrier.init.shared.b64 [%r60], 64; ld.global.u32 %r4, [%rd1]; st.shared.u32 [%r1], %r4; bar.sync 0;"

@@ -130,10 +130,35 @@ typedef struct async_arrival {
 
 typedef struct arriving {
 	emu_async a;
+	struct arriving *next; /* of the warp's that have started */
 	emu_cta *cta;
 	uint32_t offset, mask;
 	uint64_t number;
 } arriving;
+
+/* Arrivals run in any order.  The arrivals of the lanes of x that are not newer, and have not run, hand a copy on too. */
+static uint32_t left_to_older(const struct emu_async_state *s, const arriving *x, const async_member *m)
+{
+	uint32_t lanes = 0;
+
+	for (const arriving *o = s->started; o; o = o->next)
+		if (m->number <= o->number && o->number <= x->number)
+			lanes |= o->mask;
+	for (const async_arrival *o = s->arrivals; o; o = o->next)
+		if (m->number <= o->number && o->number <= x->number)
+			lanes |= o->mask;
+	return lanes;
+}
+
+static void forget_arrival(struct emu_async_state *s, arriving *x)
+{
+	arriving **p = &s->started;
+
+	while (*p && *p != x)
+		p = &(*p)->next;
+	if (*p)
+		*p = x->next;
+}
 
 static bool run_arrival(emu_cluster *c, emu_async *a)
 {
@@ -142,6 +167,7 @@ static bool run_arrival(emu_cluster *c, emu_async *a)
 	mbarrier_by by = mbarrier_by_async(a, 0);
 	emu_mbarrier *b = mbarrier_of(x->cta, x->offset, by);
 
+	forget_arrival(a->w->async, x);
 	if (!b)
 		return true;
 	for (async_member *m = g->first; m; m = m->next) {
@@ -149,7 +175,7 @@ static bool run_arrival(emu_cluster *c, emu_async *a)
 			continue;
 		EACH_LANE(l, m->kept & x->mask)
 			race_async_done(c, m->late[l], &b->clock);
-		m->kept &= ~x->mask;
+		m->kept &= ~x->mask | left_to_older(a->w->async, x, m);
 	}
 	sweep(g);
 	mbarrier_arrive(x->cta, x->offset, (uint32_t)__builtin_popcount(x->mask), by);
@@ -165,6 +191,7 @@ static bool start_arrival(emu_warp *w, const async_arrival *r, uint32_t mask)
 		return false;
 	}
 	*x = (arriving){ .cta = r->cta, .offset = r->offset, .mask = mask, .number = r->number };
+	x->next = w->async->started, w->async->started = x;
 	x->a = (emu_async){ .run = run_arrival, .w = w, .lane = (unsigned)__builtin_ctz(mask), .op = r->op };
 	return emu_async_start(w->cluster, &x->a);
 }

@@ -27,6 +27,7 @@ typedef struct async_groups {
 struct emu_async_state {
 	async_groups copies;
 	struct async_arrival *arrivals; /* of cp.async.mbarrier.arrive, that wait for copies */
+	struct arriving *started;       /* whose copies are over, and which have not arrived yet */
 };
 
 /* The state of a warp, made when first asked for; NULL and a finding when memory is short. */

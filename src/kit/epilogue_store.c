@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Results of an epilogue to global memory: from registers, or through tiles in shared memory by TMA.
+ *
+ * A unit's results leave in pieces of one tile each.  Its threads round a piece and store it where the tensor map expects
+ * it, swizzled; then one of them starts the copy.  A ring of tiles lets a piece be written while TMA reads those before.
+ */
+#include "kit/epilogue.h"
+
+#include <stdio.h>
+
+/* ---- rounding ---- */
+
+static bool is_storable(enum cptx_type t)
+{
+	return t == CPTX_F32 || t == CPTX_BF16 || t == CPTX_F16 || t == CPTX_E4M3 || t == CPTX_E5M2;
+}
+
+/* Two results, the first in the lower half: of 16 bits in a .b32, of 8 in a .b16.  into NONE: a register of its own. */
+static cptx_val round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into)
+{
+	const bool half = cptx_type_bits(type) == 16;
+	const enum cptx_type pair = type == CPTX_BF16   ? CPTX_BF16X2
+	                            : type == CPTX_F16  ? CPTX_F16X2
+	                            : type == CPTX_E4M3 ? CPTX_E4M3X2
+	                                                : CPTX_E5M2X2;
+
+	if (into.kind == CPTX_VAL_NONE)
+		into = cptx_regs_(k, at, half ? CPTX_B32 : CPTX_B16, 1);
+	CALL(cvt, .a = high, .b = low, .rnd = CPTX_RN, .satfinite = half ? 0 : CPTX_SATFINITE, .dtype = (uint16_t)pair,
+	     .into = cptx_as(into, pair));
+	return into;
+}
+
+/* The results that fill 32 bits. */
+static cptx_val round_word(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v)
+{
+	cptx_val half[2];
+
+	switch (cptx_type_bits(type)) {
+	case 32: return cptx_as(v[0], CPTX_B32);
+	case 16: return round_pair(k, at, type, v[0], v[1], CPTX_NONE_);
+	default: break;
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		half[i] = round_pair(k, at, type, v[2 * i], v[2 * i + 1], CPTX_NONE_);
+	const cptx_val word = cptx_regs_(k, at, CPTX_B32, 1);
+	CALL(mov, .a = cptx_pack_(k, at, half, 2), .into = word);
+	return word;
+}
+
+/* A group's results behind one another, up to 16 bytes: one register of 16 or 32 bits, or a vector of these. */
+static cptx_val rounded(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v, uint32_t n)
+{
+	const uint32_t bits = cptx_type_bits(type), words = n * bits / 32;
+	cptx_val word[4];
+
+	if (!words) { /* two of 8 bits, or one of 8 or 16 */
+		cptx_val pair = round_pair(k, at, type, v[0], n == 2 ? v[1] : v[0], CPTX_NONE_), halves;
+		if (bits == 8)
+			return pair;
+		halves = cptx_regs_(k, at, CPTX_B16, 2);
+		CALL(mov, .a = pair, .into = halves);
+		return cptx_elem(halves, 0);
+	}
+	for (uint32_t w = 0; w < words; w++)
+		word[w] = round_word(k, at, type, v + w * 32 / bits);
+	return words == 1 ? word[0] : cptx_pack_(k, at, word, words);
+}
+
+/* Stores up to 16 bytes: what `rounded` gave. */
+static void store(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val words, uint32_t bytes, uint16_t space, cptx_val when)
+{
+	static const uint16_t vec[] = { 0, 0, CPTX_V2, 0, CPTX_V4 };
+	const uint32_t n = bytes / 4;
+
+	if (bytes == 1)
+		CALL(st, .a = to, .b = words, .space = space, .type = CPTX_B8, .when = when);
+	else
+		CALL(st, .a = to, .b = words, .space = space, .vec = n ? vec[n] : 0, .type = n ? CPTX_B32 : CPTX_B16, .when = when);
+}
+
+static void store_group(cptx_kernel *k, cptx_site at, enum cptx_type type, const epi_group *g, cptx_val to, uint16_t space,
+                        cptx_val when)
+{
+	const uint32_t size = cptx_type_bits(type) / 8, most = MIN(g->n, 16 / size);
+	cptx_val v[CPTX_EPILOGUE_VEC];
+
+	for (uint32_t i = 0; i < g->n; i++)
+		v[i] = g->elem[i].value;
+	for (uint32_t i = 0; i < g->n; i += most)
+		store(k, at, cptx_offset(to, i * size), rounded(k, at, type, v + i, most), most * size, space, when);
+}
+
+/* ---- registers ---- */
+
+static bool has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
+{
+	if (!IS_GIVEN_TO(k, at, e, "epilogue"))
+		return false;
+	if (!e->acc.count || !e->vec || e->vec > CPTX_EPILOGUE_VEC) {
+		cptx_fail_(k, at, "an epilogue without results; cptx_epilogue_run comes first");
+		return false;
+	}
+	return epi_is_acc(k, at, &e->acc);
+}
+
+static bool check_type(cptx_kernel *k, cptx_site at, enum cptx_type type)
+{
+	if (!is_storable(type))
+		cptx_fail_(k, at, "results stored as .%s; they can be stored as CPTX_F32, BF16, F16, E4M3, E5M2",
+		           cptx_type_name(type));
+	return is_storable(type);
+}
+
+void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const cptx_epilogue_to *to)
+{
+	epi_group g;
+
+	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, to, "matrix") || !check_type(k, at, to->type))
+		return;
+	if (to->address.kind != CPTX_VAL_REG || to->pitch.kind == CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "no matrix for the results: say .address, .u64 of global memory, and .pitch, in elements");
+		return;
+	}
+	const uint32_t size = cptx_type_bits(to->type) / 8;
+	epi x = { .k = k, .e = e, .acc = &e->acc, .m0 = e->row, .n0 = e->col, .rows = e->opt.rows, .cols = e->cols };
+	epi_find_rows(&x, at);
+	const cptx_val rows = epi_row_addresses(&x, at, to->address, to->pitch, size);
+	for (uint32_t c = 0; c < e->acc.n; c++) {
+		if (!epi_group_at(&e->acc, e->vec, 0, c, &g))
+			continue;
+		cptx_val ok = e->cols.kind == CPTX_VAL_NONE
+		                  ? CPTX_NONE_
+		                  : epi_is_below(k, at, cptx_acc_coordinate_(k, at, e->acc.col, c, e->col), e->cols);
+		for (uint32_t r = 0; r < e->acc.rows; r++)
+			if (epi_group_at(&e->acc, e->vec, r, c, &g))
+				store_group(k, at, to->type, &g, cptx_offset(cptx_elem(rows, r), (int64_t)c * size), CPTX_GLOBAL,
+				            epi_both(k, at, x.row_ok[r], ok));
+		c += g.n - 1;
+	}
+}
+
+/* ---- tiles ---- */
+
+cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
+{
+	static const enum cptx_swizzle swizzles[] = { CPTX_SWIZZLE_128B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_32B, CPTX_SWIZZLE_NONE };
+	const uint32_t bits = is_storable(type) ? cptx_type_bits(type) : 0;
+
+	for (uint32_t i = 0; bits && i < ARRAY_LEN(swizzles); i++) {
+		const uint32_t cols = cptx_swizzle_get(swizzles[i])->span * 8 / bits;
+		if (n && n % cols == 0)
+			return (cptx_tile){ .rows = rows, .cols = cols, .elem.bits = (uint8_t)bits, .swizzle = swizzles[i] };
+	}
+	return (cptx_tile){ .rows = 0 };
+}
+
+enum { MOST_STAGES = 16, RING_ALIGN = 1024 };
+
+static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
+{
+	const cptx_tile want = cptx_epilogue_tile(o->type, o->tile.rows, o->tile.cols);
+
+	if (!check_type(k, at, o->type))
+		return false;
+	if (!want.rows || want.rows > 256 || want.cols != o->tile.cols || want.elem.bits != o->tile.elem.bits ||
+	    want.swizzle != o->tile.swizzle || o->tile.pitch || o->tile.elem.mn_major || o->tile.elem.padded)
+		cptx_fail_(k, at, "epilogue: a tile of %u x %u; .tile is what cptx_epilogue_tile gives for .%s", o->tile.rows,
+		           o->tile.cols, cptx_type_name(o->type));
+	else if (o->stages > MOST_STAGES || o->units > CPTX_WARP)
+		cptx_fail_(k, at, "epilogue: %u stages for %u units; 1 to %d for 1 to %d", o->stages, o->units, MOST_STAGES,
+		           CPTX_WARP);
+	else if (o->map.kind == CPTX_VAL_NONE)
+		cptx_fail_(k, at, "epilogue: no tensor map for the results: say .map, its .u64 generic address");
+	else if (o->units > 1 && o->unit.kind != CPTX_VAL_REG)
+		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
+	else
+		return true;
+	return false;
+}
+
+/* The .u32 address of the ring, without an offset. */
+static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, uint32_t bytes)
+{
+	char name[32];
+	cptx_val base = o->smem;
+
+	if (base.kind == CPTX_VAL_NONE) {
+		snprintf(name, sizeof name, "epilogue_%u", cptx_kernel_dyn_smem(k));
+		base = cptx_shared_dyn_(k, at, bytes, RING_ALIGN, name);
+	}
+	if (base.kind != CPTX_VAL_REG)
+		return CALL(mov, .a = base, .type = CPTX_U32);
+	if (!base.offset)
+		return base;
+	base.offset = 0;
+	return CALL(add, .a = base, .b = cptx_imm(o->smem.offset));
+}
+
+void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
+{
+	if (!IS_GIVEN_TO(k, at, ring, "ring"))
+		return;
+	*ring = (cptx_epilogue_ring){ .bytes = 0 };
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !check_ring(k, at, opt))
+		return;
+	cptx_epilogue_ring_opt *o = &ring->opt;
+	*o = *opt;
+	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
+	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
+	const cptx_val smem = set_aside(k, at, o, o->units * o->stages * bytes);
+	ring->smem = smem;
+	if (o->units > 1)
+		ring->smem =
+			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
+	ring->bytes = bytes;
+}
+
+/* ---- pieces ---- */
+
+typedef struct sending {
+	cptx_kernel *k;
+	const cptx_epilogue *e;
+	const cptx_epilogue_ring *ring;
+	const cptx_acc *acc;
+	cptx_val leads, z;
+	bool by_lines;     /* by stmatrix */
+	cptx_frag frag;    /* its fragment */
+	cptx_frag_map map; /* worked out */
+	cptx_lines lines;  /* in the tile */
+	cptx_lane_lines lane_lines;
+	cptx_val first; /* by st.shared: .u32, where the thread's first element is in tile 0 */
+} sending;
+
+static bool is_warp(const cptx_acc *acc) { return acc->map.lanes == CPTX_WARP && acc->atom_rows > 1; }
+
+static void synchronize(const sending *s, cptx_site at)
+{
+	cptx_kernel *k = s->k;
+
+	if (is_warp(s->acc))
+		CALL(bar_warp_sync, .mask = cptx_imm(-1));
+	else
+		CALL(bar_sync, .a = s->ring->opt.barrier, .b = cptx_imm(128));
+}
+
+/* Whether stmatrix stores these results: lanes hold them as they do the fragment that it takes. */
+static bool begin_lines(sending *s, cptx_site at)
+{
+	cptx_kernel *k = s->k;
+	const cptx_tile *t = &s->ring->opt.tile;
+	const bool warp = is_warp(s->acc);
+	const uint16_t cols = (uint16_t)(warp ? (t->cols % 16 ? 8 : 16) : t->cols);
+
+	s->frag = (cptx_frag){ .kind = warp ? CPTX_FRAG_MMA_C : CPTX_FRAG_WGMMA_D,
+		                   .m = warp ? 16 : 64,
+		                   .n = warp ? 8 : cols,
+		                   .k = 16,
+		                   .bits = 16,
+		                   .beside = (uint8_t)(warp ? cols / 8 : 0) };
+	if (t->elem.bits != 16 || !cptx_frag_resolve(&s->frag, &s->map, NULL) || s->map.lanes != s->acc->map.lanes ||
+	    t->rows % s->map.rows)
+		return false;
+	for (uint32_t b = 0; 1u << b < s->map.lanes; b++)
+		if (s->map.lane[b].row != s->acc->map.lane[b].row || s->map.lane[b].col != s->acc->map.lane[b].col)
+			return false;
+	if (!cptx_tile_lines(t, &s->frag, 0, 0, &s->lines, NULL))
+		return false;
+	cptx_lane_lines_begin_(k, at, &s->lane_lines, &s->lines, s->acc->thread, s->ring->smem);
+	return true;
+}
+
+/* Where a thread's first element is: what each bit of its number adds to row and column, swizzled. */
+static void begin_places(sending *s, cptx_site at)
+{
+	const cptx_tile *t = &s->ring->opt.tile;
+	const bool rows = s->acc->atom_rows == 1; /* from tensor memory: a row for each thread */
+	uint32_t value[7], bits = is_warp(s->acc) ? 5 : 7;
+
+	for (uint32_t b = 0; b < bits; b++)
+		value[b] =
+			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, s->acc->map.lane[b].row, s->acc->map.lane[b].col).byte;
+	s->first = cptx_lane_bits_(s->k, at, s->acc->thread, bits, value, false, s->ring->smem);
+}
+
+/* The unit's results from that row and column on, rounded, in the order of the fragment that stmatrix takes. */
+static cptx_val fragment_at(sending *s, cptx_site at, uint32_t row, uint32_t col)
+{
+	const cptx_val words = cptx_regs_(s->k, at, CPTX_B32, s->map.regs);
+
+	for (uint16_t i = 0; i < s->map.regs; i++) {
+		cptx_val v[2];
+		for (uint16_t slot = 0; slot < 2; slot++) {
+			cptx_cell c = { 0 };
+			cptx_frag_cell(&s->map, (cptx_place){ .reg = i, .slot = slot }, &c);
+			v[slot] = cptx_acc_at(s->acc, kit_acc_number(s->acc, row + c.row, col + c.col)).value;
+		}
+		round_pair(s->k, at, s->ring->opt.type, v[0], v[1], cptx_elem(words, i));
+	}
+	return words;
+}
+
+/* A piece from row `row`, column `col` of the unit's results on, into that tile of the ring. */
+static void write_lines(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+{
+	const cptx_tile *t = &s->ring->opt.tile;
+
+	for (uint32_t r = 0; r < t->rows; r += s->map.rows)
+		for (uint32_t c = 0; c < t->cols; c += s->map.cols) {
+			const cptx_val words = fragment_at(s, at, row + r, col + c);
+			for (uint32_t i = 0; i < s->lines.count; i++) {
+				cptx_val to = cptx_lane_lines_at_(s->k, at, &s->lane_lines, i, r, c);
+				cptx_lines_move_(s->k, at, &s->lines, i, cptx_offset(to, (int64_t)stage * s->ring->bytes), words, true);
+			}
+		}
+}
+
+/* The swizzle exchanges bits of an address by exclusive or, so from a thread's first element the way to another is the same
+ * for all threads: an exclusive or within a span, and whole spans to be added. */
+static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+{
+	cptx_kernel *k = s->k;
+	const cptx_tile *t = &s->ring->opt.tile;
+	const uint32_t span = cptx_swizzle_get(t->swizzle)->span, most = 128 / t->elem.bits;
+	epi_group g;
+
+	for (uint32_t c = 0; c < t->cols; c++) {
+		uint32_t wide = 1;
+		for (uint32_t r = 0; r < s->acc->rows; r++) {
+			const uint32_t down = epi_row_of(s->acc, r);
+			if (down < row || down >= row + t->rows || !epi_group_at(s->acc, most, r, col + c, &g))
+				continue;
+			const uint32_t byte = cptx_tile_at(t, down - row, c).byte, flip = byte % span;
+			cptx_val to = flip ? CALL(xor, .a = s->first, .b = cptx_imm(flip)) : s->first;
+			store_group(k, at, s->ring->opt.type, &g,
+			            cptx_offset(to, (int64_t)byte - flip + (int64_t)stage * s->ring->bytes), CPTX_SHARED, CPTX_NONE_);
+			wide = g.n;
+		}
+		c += wide - 1;
+	}
+}
+
+static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+{
+	cptx_kernel *k = s->k;
+	const cptx_epilogue *e = s->e;
+	/* in the thread that leads, number 0, the first element is the unit's */
+	cptx_val c[3] = { cptx_acc_coordinate_(k, at, s->acc->col, col, e->col), CPTX_NONE_, s->z };
+
+	c[1] = cptx_acc_coordinate_(k, at, s->acc->row, row, e->row);
+	for (uint32_t i = 0; i < 2; i++)
+		c[i] = c[i].kind == CPTX_VAL_REG ? cptx_as(c[i], CPTX_S32) : CALL(mov, .a = c[i], .type = CPTX_S32);
+	const bool batched = s->z.kind != CPTX_VAL_NONE;
+	CALL(cp_async_bulk_tensor_store, .map = s->ring->opt.map, .coord = cptx_pack_(k, at, c, batched ? 3 : 2),
+	     .s = cptx_offset(s->ring->smem, (int64_t)stage * s->ring->bytes), .dim = batched ? CPTX_DIM_3D : CPTX_DIM_2D);
+	CALL(cp_async_bulk_commit_group, .z_ = 0);
+}
+
+static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_epilogue_ring *ring)
+{
+	const cptx_tile *t = &ring->opt.tile;
+
+	if (!ring->bytes || !t->rows || !t->cols || !ring->opt.stages || ring->opt.stages > MOST_STAGES) {
+		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
+		return false;
+	}
+	const uint32_t atom = acc->atom_rows == 1 ? acc->m : acc->map.rows, pieces = acc->m / t->rows * (acc->n / t->cols);
+	if (acc->m % t->rows || acc->n % t->cols || t->rows % atom || (!is_warp(acc) && t->rows != atom)) {
+		cptx_fail_(k, at, "results of %u x %u in pieces of %u x %u; these are %u rows high, and their columns divide %u",
+		           acc->m, acc->n, t->rows, t->cols, is_warp(acc) ? acc->m : atom, acc->n);
+		return false;
+	}
+	if (!is_warp(acc) && ring->opt.barrier.kind == CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "no .barrier in the ring, the number of bar.sync for the unit's 128 threads");
+		return false;
+	}
+	if (ring->pieces && ring->pieces != pieces) {
+		cptx_fail_(k, at, "%u pieces into a ring that others put %u in; all calls send as many", pieces, ring->pieces);
+		return false;
+	}
+	ring->pieces = pieces;
+	return true;
+}
+
+static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+{
+	return CALL(setp, .a = cptx_as(acc->thread, CPTX_U32), .b = cptx_imm(0), .cmp = CPTX_EQ);
+}
+
+void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring, cptx_val z)
+{
+	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, ring, "ring") || !check_pieces(k, at, &e->acc, ring))
+		return;
+	const cptx_tile *t = &ring->opt.tile;
+	const uint32_t across = e->acc.n / t->cols, stages = ring->opt.stages;
+	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .z = z, .leads = leader(k, at, &e->acc) };
+	s.by_lines = begin_lines(&s, at);
+	if (!s.by_lines)
+		begin_places(&s, at);
+	for (uint32_t i = 0; i < ring->pieces; i++) {
+		const uint32_t row = i / across * t->rows, col = i % across * t->cols, stage = i % stages;
+		const bool same = i == 0 && ring->pieces % stages; /* the latest piece of the tile before may lie there */
+		cptx_if_begin_(k, at, s.leads);
+		CALL(cp_async_bulk_wait_group, .n = cptx_imm(same ? 0 : stages - 1), .read = CPTX_READ);
+		cptx_block_end_(k, at);
+		synchronize(&s, at);
+		if (s.by_lines)
+			write_lines(&s, at, row, col, stage);
+		else
+			write_groups(&s, at, row, col, stage);
+		CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+		synchronize(&s, at);
+		cptx_if_begin_(k, at, s.leads);
+		copy(&s, at, row, col, stage);
+		cptx_block_end_(k, at);
+	}
+}
+
+void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)
+{
+	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_is_acc(k, at, acc))
+		return;
+	cptx_if_begin_(k, at, leader(k, at, acc));
+	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);
+	cptx_block_end_(k, at);
+}

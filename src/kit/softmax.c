@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Online softmax over the rows of accumulators. */
+#include <cptx/softmax.h>
+
+#include "kit/mma.h"
+
+#include <math.h>
+
+static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
+{
+	if (!kit_acc_is_made(k, at, scores))
+		return false;
+	if (soft && soft->max.kind == CPTX_VAL_REG && soft->max.count == scores->rows && soft->sum.count == scores->rows)
+		return true;
+	cptx_fail_(k, at, "a softmax that cptx_softmax_new did not make for accumulators with %u rows in a thread",
+	           scores->rows);
+	return false;
+}
+
+enum { MOST_ROWS = 512 };
+
+static cptx_val row_vector(cptx_kernel *k, cptx_site at, uint32_t rows, double init)
+{
+	cptx_val v = cptx_regs_(k, at, CPTX_F32, rows);
+
+	for (uint32_t r = 0; r < rows; r++)
+		CALL(mov, .a = cptx_immf(init), .into = cptx_elem(v, r));
+	return v;
+}
+
+void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_t rows, cptx_val scale)
+{
+	if (!IS_GIVEN_TO(k, at, soft, "softmax"))
+		return;
+	*soft = (cptx_softmax){ .scale = scale };
+	if (!rows || rows > MOST_ROWS) {
+		cptx_fail_(k, at, "a softmax of %u rows in a thread; an accumulator has 1 to %d", rows, MOST_ROWS);
+		return;
+	}
+	if (scale.kind != CPTX_VAL_FLOAT && (scale.kind != CPTX_VAL_REG || scale.type != CPTX_F32)) {
+		cptx_fail_(k, at, "a softmax whose scale is no .f32 value: log2(e) times the factor of the scores");
+		return;
+	}
+	soft->max = row_vector(k, at, rows, -INFINITY);
+	soft->sum = row_vector(k, at, rows, 0);
+}
+
+/* ---- masks ---- */
+
+/* The number of columns, from the tile's own on, that count in a row. */
+static cptx_val columns_of(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_acc_elem *e,
+                           const cptx_softmax_mask_opt *o)
+{
+	cptx_val end = CPTX_NONE_;
+
+	if (o->causal) {
+		end = cptx_acc_coordinate_(k, at, scores->row, e->row + 1, o->row0);
+		if (o->shift.kind != CPTX_VAL_NONE)
+			end = CALL(add, .a = end, .b = o->shift);
+	}
+	if (o->causal && o->cols.kind != CPTX_VAL_NONE)
+		return CALL(min, .a = end, .b = o->cols);
+	return o->causal ? end : o->cols;
+}
+
+void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_softmax_mask_opt *opt)
+{
+	cptx_val end[MOST_ROWS];
+
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !kit_acc_is_made(k, at, scores) ||
+	    (!opt->causal && opt->cols.kind == CPTX_VAL_NONE))
+		return;
+	for (uint32_t i = 0; i < scores->rows; i++)
+		end[i] = CPTX_NONE_;
+	CPTX_ACC_EACH(scores, e)
+	{
+		if (end[e.at_row].kind == CPTX_VAL_NONE)
+			end[e.at_row] = columns_of(k, at, scores, &e, opt);
+		cptx_val col = cptx_acc_coordinate_(k, at, scores->col, e.col, opt->col0);
+		cptx_val outside = CALL(setp, .a = col, .b = end[e.at_row], .cmp = CPTX_GE, .type = CPTX_U32);
+		CALL(mov, .a = cptx_immf(-INFINITY), .into = e.value, .when = outside);
+	}
+}
+
+/* ---- steps ---- */
+
+/* The maximum to subtract: minus infinity, of a row where nothing counts yet, would give NaN. */
+static cptx_val finite_max(cptx_kernel *k, cptx_site at, cptx_val max)
+{
+	cptx_val none = CALL(setp, .a = max, .b = cptx_immf(-INFINITY), .cmp = CPTX_EQ, .type = CPTX_F32);
+
+	return CALL(selp, .a = cptx_immf(0), .b = max, .c = none, .type = CPTX_F32);
+}
+
+cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
+{
+	if (!is_begun(k, at, soft, scores))
+		return CPTX_NONE_;
+	cptx_val old = cptx_regs_(k, at, CPTX_F32, scores->rows), less = cptx_regs_(k, at, CPTX_F32, scores->rows);
+	cptx_val correct = cptx_regs_(k, at, CPTX_F32, scores->rows);
+
+	for (uint32_t r = 0; r < scores->rows; r++)
+		CALL(mov, .a = cptx_elem(soft->max, r), .into = cptx_elem(old, r));
+	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_MAX, soft->max);
+	cptx_acc_row_combine_(k, at, scores, CPTX_REDUCE_MAX, soft->max);
+	for (uint32_t r = 0; r < scores->rows; r++) {
+		cptx_val sum = cptx_elem(soft->sum, r), factor = cptx_elem(correct, r), from = cptx_elem(less, r);
+		CALL(mul, .a = finite_max(k, at, cptx_elem(soft->max, r)), .b = soft->scale, .into = from);
+		CALL(neg, .a = from, .into = from);
+		CALL(fma, .a = cptx_elem(old, r), .b = soft->scale, .c = from, .rnd = CPTX_RN, .into = factor);
+		CALL(ex2, .a = factor, .into = factor);
+		CALL(mul, .a = sum, .b = factor, .into = sum);
+	}
+	CPTX_ACC_EACH(scores, e)
+	{
+		CALL(fma, .a = e.value, .b = soft->scale, .c = cptx_elem(less, e.at_row), .rnd = CPTX_RN, .into = e.value);
+		CALL(ex2, .a = e.value, .into = e.value);
+	}
+	cptx_acc_row_reduce_(k, at, scores, CPTX_REDUCE_SUM, soft->sum);
+	return correct;
+}
+
+cptx_val cptx_softmax_end_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
+{
+	if (!is_begun(k, at, soft, scores))
+		return CPTX_NONE_;
+	cptx_val part = cptx_regs_(k, at, CPTX_F32, scores->rows);
+
+	cptx_acc_row_combine_(k, at, scores, CPTX_REDUCE_SUM, soft->sum);
+	for (uint32_t r = 0; r < scores->rows; r++) {
+		cptx_val sum = cptx_elem(soft->sum, r), some = CALL(setp, .a = sum, .b = cptx_immf(0), .cmp = CPTX_GT);
+		cptx_val inverse = CALL(rcp, .a = sum, .rnd = CPTX_RN);
+		CALL(selp, .a = inverse, .b = cptx_immf(0), .c = some, .type = CPTX_F32, .into = cptx_elem(part, r));
+	}
+	return part;
+}
+
+#define LN2 0.693147180559945309417
+
+cptx_val cptx_softmax_lse_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
+{
+	if (!is_begun(k, at, soft, scores))
+		return CPTX_NONE_;
+	cptx_val lse = cptx_regs_(k, at, CPTX_F32, scores->rows);
+
+	for (uint32_t r = 0; r < scores->rows; r++) { /* of a row where nothing counted lg2 gives minus infinity */
+		cptx_val log = CALL(lg2, .a = cptx_elem(soft->sum, r));
+		cptx_val top = finite_max(k, at, cptx_elem(soft->max, r));
+		log = CALL(fma, .a = top, .b = soft->scale, .c = log, .rnd = CPTX_RN);
+		CALL(mul, .a = log, .b = cptx_immf((float)LN2), .into = cptx_elem(lse, r));
+	}
+	return lse;
+}
