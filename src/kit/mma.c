@@ -94,7 +94,7 @@ static bool check_shape(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cptx_tile *t, uint32_t bits, uint32_t rows,
                        uint32_t depth)
 {
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	RULE(cptx_tile_check(t, &err), "whose tile of %s is wrong: %s", what, err.text);
 	RULE(t->elem.bits == bits, "whose tile of %s has elements of %u bits; the type has %u", what, t->elem.bits, bits);
@@ -138,7 +138,7 @@ static bool resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	const bool sync = mma->opt.by == CPTX_BY_MMA_SYNC;
 	const cptx_frag a = fragment(mma, sync ? CPTX_FRAG_MMA_A : CPTX_FRAG_WGMMA_A);
 	const cptx_frag d = fragment(mma, sync ? CPTX_FRAG_MMA_C : CPTX_FRAG_WGMMA_D), b = fragment(mma, CPTX_FRAG_MMA_B);
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (mma->opt.by == CPTX_BY_TCGEN05)
 		return true;
@@ -156,7 +156,7 @@ static bool describe(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 {
 	const cptx_tiled_mma_opt *o = &mma->opt;
 	char text[24];
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (o->by == CPTX_BY_TCGEN05) {
 		const cptx_insn_desc d = { .kind = (enum cptx_tcgen05_kind)type_of(o->a)->kind,
@@ -390,7 +390,7 @@ static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enu
                            uint32_t col)
 {
 	cptx_smem_desc d;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 	uint64_t word = 0;
 
 	if (!cptx_tile_desc(t, arch, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))

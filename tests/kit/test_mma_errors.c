@@ -189,8 +189,10 @@ START_TEST(accumulators)
 	      cptx_acc_row_reduce(x.k, &x.of_wgmma, CPTX_REDUCE_MAX, x.u32));
 	FAILS("a row vector of 0 registers; one of this accumulator has 2",
 	      cptx_acc_row_combine(x.k, &x.of_wgmma, CPTX_REDUCE_MAX, x.none));
-	FAILS("a reduction 9; it is CPTX_REDUCE_SUM, _MAX or _MIN",
+	FAILS("rows of an accumulator reduced by operation 9; it is CPTX_REDUCE_SUM, MAX or MIN",
 	      cptx_acc_row_reduce(x.k, &x.of_wgmma, (enum cptx_reduce_op)9, cptx_acc_row_vector(x.k, &x.of_wgmma, 0.0f)));
+	FAILS("rows of an accumulator reduced by operation 9",
+	      cptx_acc_row_combine(x.k, &x.of_wgmma, (enum cptx_reduce_op)9, cptx_acc_row_vector(x.k, &x.of_wgmma, 0.0f)));
 	FAILS("an accumulator in tensor memory", cptx_acc_row_vector(x.k, &x.of_tcgen05, 0.0f));
 }
 END_TEST
