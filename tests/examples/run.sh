@@ -49,9 +49,18 @@ for name; do
 		expect 2 "" "$name --tile 128" '^usage: '
 		continue
 		;;
-	kit/*) # it runs on the emulator where no device is named
-		for device in emu:sm_90a ""; do expect 0 "$device" "$name" ': 0 of [1-9][0-9]* elements are wrong$'; done
-		expect 1 emu:sm_100a "$name" 'is not available on sm_100a; targets that have it: sm_90a'
+	kit/*) # NAME_TARGET: it runs on the emulator of that target where no device is named
+		target=${name##*_} other=emu:sm_90a
+		case $target in
+		sm80) target=sm_80 other= ;; # every target has what it uses
+		sm90a) target=sm_90a other=emu:sm_100a ;;
+		sm100a) target=sm_100a ;;
+		esac
+		for device in "emu:$target" ""; do expect 0 "$device" "$name" ': 0 of [1-9][0-9]* elements are wrong$'; done
+		case $other in
+		"") expect 0 emu:sm_120a "$name" ': 0 of [1-9][0-9]* elements are wrong$' ;;
+		*) expect 1 "$other" "$name" "is not available on ${other#emu:}; targets that have it: .*$target" ;;
+		esac
 		expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
 		continue
 		;;
