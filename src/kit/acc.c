@@ -99,12 +99,12 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 		return;
 	}
 	*acc = (cptx_acc){ .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
+		               .tmem = tmem,
 		               .m = mma->opt.m,
 		               .n = mma->opt.n,
-		               .tmem = tmem,
-		               .thread = mma->opt.thread,
 		               .row = mma->row,
-		               .col = mma->col };
+		               .col = mma->col,
+		               .thread = mma->opt.thread };
 	if (in_tmem)
 		return;
 	acc->map = mma->d_map;
@@ -166,7 +166,7 @@ static bool has_one_part(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op)
 
 void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
-	if (!is_row_vector(k, at, acc, rows))
+	if (!is_row_vector(k, at, acc, rows) || !has_one_part(k, at, op))
 		return;
 	CPTX_ACC_EACH(acc, e)
 	cptx_reduce_with_(k, at, cptx_elem(rows, e.at_row), e.value, op);
@@ -230,8 +230,10 @@ static void end_move(cptx_kernel *k, cptx_site at, enum cptx_mod what)
 
 static void store_columns(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val words)
 {
+	const cptx_tmem_move move = { .shape = CPTX_SHAPE_32X32B, .num = words.count };
+
 	begin_move(k, at);
-	cptx_tmem_store_(k, at, to, words, &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = words.count });
+	cptx_tmem_store_(k, at, to, words, &move);
 	end_move(k, at, CPTX_WAIT_ST);
 }
 
@@ -251,8 +253,9 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	*part = (cptx_acc){ .m = 0 };
 	if (!is_in_tmem(k, at, acc))
 		return;
+	const cptx_tmem_move move = { .shape = CPTX_SHAPE_32X32B, .num = n };
 	const cptx_frag f = { .kind = CPTX_FRAG_TCGEN05, .m = CPTX_WARP, .n = 32, .num = (uint8_t)n };
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 	if (n < 2 || n > 128 || n & (n - 1) || n > acc->n || first > acc->n - n) {
 		cptx_fail_(k, at, "%u columns from %u on of an accumulator with %u; a load takes 2, 4, 8, 16, 32, 64 or 128 of them",
 		           n, first, acc->n);
@@ -267,7 +270,7 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	part->n = n, part->atoms_m = part->atoms_n = 1, part->count = n;
 	cptx_val from = lanes_at(k, at, acc->thread, acc->tmem, first);
 	begin_move(k, at);
-	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = n }), CPTX_B32);
+	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &move), CPTX_B32);
 	end_move(k, at, CPTX_WAIT_LD);
 	part->regs = cptx_as(part->regs, acc->type);
 	kit_acc_find_rows(part);
@@ -402,8 +405,6 @@ static cptx_val both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q)
 
 static bool can_store(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to)
 {
-	if (!has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix"))
-		return false;
 	const bool constant = to->pitch.kind == CPTX_VAL_INT;
 
 	if (to->type != acc->type && (acc->type != CPTX_F32 || (to->type != CPTX_BF16 && to->type != CPTX_F16)))
@@ -448,7 +449,7 @@ void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cp
 {
 	cptx_val address[MOST_ROWS], row_inside[MOST_ROWS];
 
-	if (!can_store(k, at, acc, to))
+	if (!has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix") || !can_store(k, at, acc, to))
 		return;
 	const bool round = to->type != acc->type;
 	const uint32_t bytes = cptx_type_bits(to->type) / 8;

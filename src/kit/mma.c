@@ -94,7 +94,7 @@ static bool check_shape(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cptx_tile *t, uint32_t bits, uint32_t rows,
                        uint32_t depth)
 {
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	RULE(cptx_tile_check(t, &err), "whose tile of %s is wrong: %s", what, err.text);
 	RULE(t->elem.bits == bits, "whose tile of %s has elements of %u bits; the type has %u", what, t->elem.bits, bits);
@@ -138,7 +138,7 @@ static bool resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	const bool sync = mma->opt.by == CPTX_BY_MMA_SYNC;
 	const cptx_frag a = fragment(mma, sync ? CPTX_FRAG_MMA_A : CPTX_FRAG_WGMMA_A);
 	const cptx_frag d = fragment(mma, sync ? CPTX_FRAG_MMA_C : CPTX_FRAG_WGMMA_D), b = fragment(mma, CPTX_FRAG_MMA_B);
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (mma->opt.by == CPTX_BY_TCGEN05)
 		return true;
@@ -156,7 +156,7 @@ static bool describe(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 {
 	const cptx_tiled_mma_opt *o = &mma->opt;
 	char text[24];
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (o->by == CPTX_BY_TCGEN05) {
 		const cptx_insn_desc d = { .kind = (enum cptx_tcgen05_kind)type_of(o->a)->kind,
@@ -390,7 +390,7 @@ static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enu
                            uint32_t col)
 {
 	cptx_smem_desc d;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 	uint64_t word = 0;
 
 	if (!cptx_tile_desc(t, arch, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
@@ -490,14 +490,24 @@ static bool check_fresh(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma,
 	return true;
 }
 
-static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
-                         const cptx_mma_tile_opt *o)
+static bool is_address(cptx_val v)
 {
+	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == 32;
+}
+
+static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                         cptx_val b, const cptx_mma_tile_opt *o)
+{
+	const bool tmem = mma->opt.a_from == CPTX_A_TMEM;
+
 	if (!kit_acc_is_made(k, at, acc))
 		return false;
 	RULE(is_acc_of(mma, acc), "with an accumulator that was made for another");
 	RULE(o->first < mma->steps && o->steps <= mma->steps - o->first, "has %u steps along K; %u from %u on are too many",
 	     mma->steps, o->steps, o->first);
+	RULE(is_address(b) && (mma->opt.a_from == CPTX_A_REGS || is_address(a)),
+	     "whose %s has no address: a .u32 register, of %s memory", is_address(b) ? "A" : "B",
+	     is_address(b) && tmem ? "tensor" : "shared");
 	if (mma->opt.a_from == CPTX_A_REGS) {
 		const uint32_t n = mma->steps * (mma->opt.m / mma->a_map.rows) * mma->a_map.regs;
 		RULE(a.kind == CPTX_VAL_REG && a.count == n, "whose A is %u registers; it takes %u: those of cptx_acc_as_a",
@@ -509,7 +519,7 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
                     const cptx_mma_tile_opt *opt)
 {
-	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, a, opt))
+	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, a, b, opt))
 		return;
 	const uint32_t end = opt->steps ? opt->first + opt->steps : mma->steps;
 
