@@ -346,9 +346,9 @@ void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 		      .acc = &e->acc,
 		      .m0 = or_zero(tile->row),
 		      .n0 = or_zero(tile->col),
-		      .vec = e->vec,
 		      .rows = e->opt.rows,
-		      .cols = e->opt.cols };
+		      .cols = e->opt.cols,
+		      .vec = e->vec };
 	for (uint32_t first = 0; first <= e->count;) {
 		uint32_t end = first;
 		while (end < e->count && e->kind[end] != CPTX_VISIT_GATE_PAIRS)

@@ -151,7 +151,7 @@ cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
 	for (uint32_t i = 0; bits && i < ARRAY_LEN(swizzles); i++) {
 		const uint32_t cols = cptx_swizzle_get(swizzles[i])->span * 8 / bits;
 		if (n && n % cols == 0)
-			return (cptx_tile){ .rows = rows, .cols = cols, .elem.bits = (uint8_t)bits, .swizzle = swizzles[i] };
+			return (cptx_tile){ .rows = rows, .cols = cols, .elem = { .bits = (uint8_t)bits }, .swizzle = swizzles[i] };
 	}
 	return (cptx_tile){ .rows = 0 };
 }
@@ -394,7 +394,7 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue 
 		return;
 	const cptx_tile *t = &ring->opt.tile;
 	const uint32_t across = e->acc.n / t->cols, stages = ring->opt.stages;
-	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .z = z, .leads = leader(k, at, &e->acc) };
+	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .leads = leader(k, at, &e->acc), .z = z };
 	s.by_lines = begin_lines(&s, at);
 	if (!s.by_lines)
 		begin_places(&s, at);

@@ -188,7 +188,9 @@ static bool is_made(cptx_kernel *k, cptx_site at, const cptx_tiles *s, const cpt
 
 void cptx_tiles_prepare_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_val first)
 {
-	if (is_made(k, at, s, &(cptx_tiles_at){ .asks = false }) && has_ring(s))
+	const cptx_tiles_at unused = { .asks = false };
+
+	if (is_made(k, at, s, &unused) && has_ring(s))
 		cptx_pipe_prepare_(k, at, &s->pipe, first);
 }
 

@@ -177,21 +177,21 @@ static cptx_val element_is_in(cptx_kernel *k, cptx_site at, const cptx_row *r, c
 
 /* ---- an access ---- */
 
-typedef struct access {
+typedef struct row_access {
 	const cptx_row *r;
 	const cptx_row_access *how;
 	enum cptx_type type;
 	uint32_t size, words; /* bytes of an element; registers of a vector as it is in memory */
 	uint32_t bytes;       /* of one instruction, less than 4: one for each element */
 	cptx_val at;          /* of the thread's first vector */
-} access;
+} row_access;
 
-static bool begin_access(cptx_kernel *k, cptx_site at, access *a, const cptx_row *r, cptx_val address,
+static bool begin_access(cptx_kernel *k, cptx_site at, row_access *a, const cptx_row *r, cptx_val address,
                          const cptx_row_access *how)
 {
 	if (!IS_GIVEN_TO(k, at, how, "description") || !is_made(k, at, r))
 		return false;
-	*a = (access){ .r = r, .how = how, .type = how->type ? how->type : r->opt.type };
+	*a = (row_access){ .r = r, .how = how, .type = how->type ? how->type : r->opt.type };
 	a->size = size_of(a->type);
 	if (!a->size || how->align & (how->align - 1)) {
 		cptx_fail_(k, at,
@@ -214,13 +214,14 @@ static bool begin_access(cptx_kernel *k, cptx_site at, access *a, const cptx_row
 	return true;
 }
 
-static cptx_val place_of(const access *a, uint32_t i, uint32_t byte)
+static cptx_val place_of(const row_access *a, uint32_t i, uint32_t byte)
 {
 	return cptx_offset(a->at, (int64_t)i * a->r->opt.threads * a->r->each * a->size + byte);
 }
 
 /* Whether the predicate of a whole vector holds: NONE, always. */
-static void access_words(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, cptx_val raw, cptx_val when, bool load)
+static void access_words(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i, cptx_val raw, cptx_val when,
+                         bool load)
 {
 	const uint32_t n = a->bytes / 4;
 
@@ -233,11 +234,11 @@ static void access_words(cptx_kernel *k, cptx_site at, const access *a, uint32_t
 	}
 }
 
-static enum cptx_type unit_of(const access *a) { return a->size == 4 ? CPTX_B32 : a->size == 2 ? CPTX_U16 : CPTX_U8; }
+static enum cptx_type unit_of(const row_access *a) { return a->size == 4 ? CPTX_B32 : a->size == 2 ? CPTX_U16 : CPTX_U8; }
 
 /* Element j of vector i by an instruction of its own; in a word with others, at bit `low`. */
-static void load_element(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, uint32_t j, cptx_val word, uint32_t fill,
-                         cptx_val when)
+static void load_element(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i, uint32_t j, cptx_val word,
+                         uint32_t fill, cptx_val when)
 {
 	const uint32_t low = j * a->size * 8 % 32;
 	cptx_val p = place_of(a, i, j * a->size);
@@ -258,7 +259,7 @@ static void load_element(cptx_kernel *k, cptx_site at, const access *a, uint32_t
 		CALL(mov, .a = v, .into = word);
 }
 
-static void store_element(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, uint32_t j, cptx_val word,
+static void store_element(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i, uint32_t j, cptx_val word,
                           cptx_val when)
 {
 	const uint32_t low = j * a->size * 8 % 32;
@@ -275,7 +276,7 @@ static void store_element(cptx_kernel *k, cptx_site at, const access *a, uint32_
 }
 
 /* One by one; known: each is in the row. */
-static void access_elements(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, cptx_val raw, const extent *e,
+static void access_elements(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i, cptx_val raw, const extent *e,
                             bool load, uint32_t fill)
 {
 	for (uint32_t j = 0; j < a->r->each; j++) {
@@ -291,7 +292,7 @@ static void access_elements(cptx_kernel *k, cptx_site at, const access *a, uint3
 	}
 }
 
-static void access_vector(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, cptx_val raw, const extent *e,
+static void access_vector(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i, cptx_val raw, const extent *e,
                           bool load, uint32_t fill)
 {
 	if (a->bytes < 4) {
@@ -409,12 +410,12 @@ static void move_shared(cptx_kernel *k, cptx_site at, const cptx_row *r, uint32_
 }
 
 /* Registers for vector i as it is in memory: of f32 those of the row, else new ones. */
-static cptx_val raw_of(cptx_kernel *k, cptx_site at, const access *a, uint32_t i)
+static cptx_val raw_of(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i)
 {
 	return a->type == CPTX_F32 ? floats_of(a->r, i) : cptx_regs_(k, at, CPTX_B32, a->words);
 }
 
-static void set_fill(cptx_kernel *k, cptx_site at, const access *a, cptx_val raw, uint32_t fill)
+static void set_fill(cptx_kernel *k, cptx_site at, const row_access *a, cptx_val raw, uint32_t fill)
 {
 	const uint32_t word = a->size == 4 ? fill : a->size == 2 ? fill * 0x10001u : fill * 0x1010101u;
 
@@ -422,7 +423,7 @@ static void set_fill(cptx_kernel *k, cptx_site at, const access *a, cptx_val raw
 		CALL(mov, .a = a->size == 4 ? cptx_f32_bits(word) : cptx_imm(word), .into = cptx_elem(raw, w));
 }
 
-static void load_vector(cptx_kernel *k, cptx_site at, const access *a, uint32_t i, cptx_val raw, uint32_t fill)
+static void load_vector(cptx_kernel *k, cptx_site at, const row_access *a, uint32_t i, cptx_val raw, uint32_t fill)
 {
 	extent e = extent_of(k, at, a->r, i);
 
@@ -435,7 +436,7 @@ void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val ad
 {
 	cptx_val raw[MOST_REGISTERS / 4] = { { 0 } };
 	uint32_t fill;
-	access a;
+	row_access a;
 
 	if (!begin_access(k, at, &a, r, address, how))
 		return;
@@ -460,7 +461,7 @@ void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val ad
 
 void cptx_row_store_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val address, const cptx_row_access *how)
 {
-	access a;
+	row_access a;
 
 	if (!begin_access(k, at, &a, r, address, how))
 		return;
