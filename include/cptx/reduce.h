@@ -39,7 +39,8 @@ enum cptx_reduce_op {
 	CPTX_REDUCE_MIN,      /**< likewise */
 	CPTX_REDUCE_ARG_MAX,  /**< value, index (.u32 bits): the largest value, the lowest index among equals; no NaN */
 	CPTX_REDUCE_ARG_MIN,  /**< likewise, the smallest */
-	CPTX_REDUCE_SOFTMAX,  /**< .f32: maximum m, sum of e^(x - m).  Nothing yet: a finite m, as cptx_reduce_clear sets */
+	CPTX_REDUCE_SOFTMAX,  /**< .f32: maximum m, sum of e^(x - m).  Nothing yet: m is -1e38, as cptx_reduce_clear sets; of
+	                           values below that the sum is 0 */
 	CPTX_REDUCE_SOFTMAX2, /**< .f32: maximum m, sum of 2^(x - m) */
 	CPTX_REDUCE_WELFORD   /**< .f32: mean, sum of squared deviations from it, count: the variance is the second over the
 	                           third */

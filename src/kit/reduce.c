@@ -5,7 +5,8 @@
 #include "base/base.h"
 
 enum { LANES = 32, MOST_WORDS = 16, MOST_CLUSTER = 16, MOST_BARRIER = 15, MBARRIER = 8 /* bytes */, ALL_LANES = -1 };
-static const uint32_t bits_lowest = 0xff7fffff, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000; /* of f32 */
+/* Of f32.  The lowest maximum is -1e38: what is left of it times log2(e) is finite, where -FLT_MAX would become NaN. */
+static const uint32_t bits_lowest = 0xfe967699, bits_minus_inf = 0xff800000, bits_inf = 0x7f800000;
 
 static const double log2e = 1.4426950408889634;
 
