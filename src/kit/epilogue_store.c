@@ -123,6 +123,11 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, 
 		cptx_fail_(k, at, "no matrix for the results: say .address, .u64 of global memory, and .pitch, in elements");
 		return;
 	}
+	if (to->pitch.kind == CPTX_VAL_INT && to->pitch.i % e->vec) {
+		cptx_fail_(k, at, "results in rows of .pitch = %lld elements; with .vec = %u it is a multiple of that",
+		           (long long)to->pitch.i, e->vec);
+		return;
+	}
 	const uint32_t size = cptx_type_bits(to->type) / 8;
 	epi x = { .k = k, .e = e, .acc = &e->acc, .m0 = e->row, .n0 = e->col, .rows = e->opt.rows, .cols = e->cols };
 	epi_find_rows(&x, at);

@@ -618,6 +618,10 @@ START_TEST(runs_are_checked)
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
 	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_S32, .pitch = b.N);
 	refused(&b, line, "results stored as .s32");
+	acc = begin_plain(&b);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_F16, .pitch = cptx_imm(63));
+	refused(&b, line, "results in rows of .pitch = 63 elements; with .vec = 2 it is a multiple of that");
 }
 END_TEST
 
