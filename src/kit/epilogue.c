@@ -129,8 +129,10 @@ void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 
 static bool is_made(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
 {
-	const bool ok = e && e->opt.vec && e->opt.vec <= CPTX_EPILOGUE_VEC && e->count <= CPTX_EPILOGUE_VISITORS;
+	bool ok = e && e->opt.vec && e->opt.vec <= CPTX_EPILOGUE_VEC && e->count <= CPTX_EPILOGUE_VISITORS;
 
+	for (uint32_t i = 0; ok && i < e->count; i++)
+		ok = epi_kind_get(e->kind[i]) != NULL;
 	if (!ok)
 		cptx_fail_(k, at, "an epilogue that cptx_epilogue_new did not make");
 	return ok;
