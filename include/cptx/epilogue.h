@@ -160,14 +160,15 @@ CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32
 /** A ring of such tiles. */
 typedef struct cptx_epilogue_ring_opt {
 	enum cptx_type type; /**< of the results, as cptx_epilogue_to */
-	cptx_tile tile; /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128.  The host
-	                     makes the tensor map of it with cptx_operand_tensor_map */
-	cptx_val map;   /**< .u64 generic address of the tensor map of D */
+	cptx_tile tile;   /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32:
+	                       then each warp sends its own rows without waiting for the others, has a ring of its own and counts
+	                       as a unit.  The host makes the tensor map of it with cptx_operand_tensor_map */
+	cptx_val map;     /**< .u64 generic address of the tensor map of D */
 	uint32_t stages;  /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
 	uint32_t units;   /**< units of the CTA that store, each with a ring of its own; 0: 1 */
 	cptx_val unit;    /**< .u32, number of the thread's unit; NONE: there is one */
-	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Of mma.sync, whose unit is a
-	                       warp: not read */
+	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
+	                       read */
 	cptx_val smem;    /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
 	char z_;
 } cptx_epilogue_ring_opt;

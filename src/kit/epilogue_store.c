@@ -238,13 +238,20 @@ typedef struct sending {
 	cptx_val first; /* by st.shared: .u32, where the thread's first element is in tile 0 */
 } sending;
 
+/* Whether the unit is a warp, of mma.sync. */
 static bool is_warp(const cptx_acc *acc) { return acc->map.lanes == CPTX_WARP && acc->atom_rows > 1; }
+
+/* Whether each warp sends pieces of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
+static bool by_warps(const cptx_acc *acc, const cptx_tile *t)
+{
+	return is_warp(acc) || (acc->atom_rows == 1 && t->rows == CPTX_WARP);
+}
 
 static void synchronize(const sending *s, cptx_site at)
 {
 	cptx_kernel *k = s->k;
 
-	if (is_warp(s->acc))
+	if (by_warps(s->acc, &s->ring->opt.tile))
 		CALL(bar_warp_sync, .mask = cptx_imm(-1));
 	else
 		CALL(bar_sync, .a = s->ring->opt.barrier, .b = cptx_imm(128));
@@ -279,14 +286,19 @@ static bool begin_lines(sending *s, cptx_site at)
 /* Where a thread's first element is: what each bit of its number adds to row and column, swizzled. */
 static void begin_places(sending *s, cptx_site at)
 {
+	cptx_kernel *k = s->k;
 	const cptx_tile *t = &s->ring->opt.tile;
 	const bool rows = s->acc->atom_rows == 1; /* from tensor memory: a row for each thread */
-	uint32_t value[7], bits = is_warp(s->acc) ? 5 : 7;
+	const bool warps = by_warps(s->acc, t);
+	uint32_t value[7], bits = warps ? 5 : 7;
+	cptx_val thread = cptx_as(s->acc->thread, CPTX_U32);
 
 	for (uint32_t b = 0; b < bits; b++)
 		value[b] =
 			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, s->acc->map.lane[b].row, s->acc->map.lane[b].col).byte;
-	s->first = cptx_lane_bits_(s->k, at, s->acc->thread, bits, value, false, s->ring->smem);
+	if (warps)
+		thread = CALL(and, .a = thread, .b = cptx_imm(CPTX_WARP - 1));
+	s->first = cptx_lane_bits_(k, at, thread, bits, value, false, s->ring->smem);
 }
 
 /* The unit's results from that row and column on, rounded, in the order of the fragment that stmatrix takes. */
@@ -350,7 +362,7 @@ static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uin
 {
 	cptx_kernel *k = s->k;
 	const cptx_epilogue *e = s->e;
-	/* in the thread that leads, number 0, the first element is the unit's */
+	/* the first element of the thread that leads is that of the unit, or of its warp */
 	cptx_val c[3] = { cptx_acc_coordinate_(k, at, s->acc->col, col, e->col), CPTX_NONE_, s->z };
 
 	c[1] = cptx_acc_coordinate_(k, at, s->acc->row, row, e->row);
@@ -370,13 +382,17 @@ static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
 		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
 		return false;
 	}
-	const uint32_t atom = acc->atom_rows == 1 ? acc->m : acc->map.rows, pieces = acc->m / t->rows * (acc->n / t->cols);
-	if (acc->m % t->rows || acc->n % t->cols || t->rows % atom || (!is_warp(acc) && t->rows != atom)) {
-		cptx_fail_(k, at, "results of %u x %u in pieces of %u x %u; these are %u rows high, and their columns divide %u",
-		           acc->m, acc->n, t->rows, t->cols, is_warp(acc) ? acc->m : atom, acc->n);
+	const bool warps = by_warps(acc, t);
+	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
+	const uint32_t pieces = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * (acc->n / t->cols);
+	if (t->rows != rows || acc->m % rows || rows % MIN(rows, acc->map.rows) || acc->n % t->cols) {
+		cptx_fail_(k, at,
+		           "results of %u x %u in pieces of %u x %u; .rows is the height that cptx_epilogue_ring_opt tells, and "
+		           "the columns divide %u",
+		           acc->m, acc->n, t->rows, t->cols, acc->n);
 		return false;
 	}
-	if (!is_warp(acc) && ring->opt.barrier.kind == CPTX_VAL_NONE) {
+	if (!warps && ring->opt.barrier.kind == CPTX_VAL_NONE) {
 		cptx_fail_(k, at, "no .barrier in the ring, the number of bar.sync for the unit's 128 threads");
 		return false;
 	}
@@ -388,9 +404,14 @@ static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
 	return true;
 }
 
-static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+/* The thread that sends: the first of the unit, or of its warp. */
+static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t)
 {
-	return CALL(setp, .a = cptx_as(acc->thread, CPTX_U32), .b = cptx_imm(0), .cmp = CPTX_EQ);
+	cptx_val number = cptx_as(acc->thread, CPTX_U32);
+
+	if (by_warps(acc, t) && !is_warp(acc))
+		number = CALL(and, .a = number, .b = cptx_imm(CPTX_WARP - 1));
+	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
 }
 
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring, cptx_val z)
@@ -399,7 +420,7 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue 
 		return;
 	const cptx_tile *t = &ring->opt.tile;
 	const uint32_t across = e->acc.n / t->cols, stages = ring->opt.stages;
-	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .z = z, .leads = leader(k, at, &e->acc) };
+	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .z = z, .leads = leader(k, at, &e->acc, t) };
 	s.by_lines = begin_lines(&s, at);
 	if (!s.by_lines)
 		begin_places(&s, at);
@@ -426,7 +447,7 @@ void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue
 {
 	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_is_acc(k, at, acc))
 		return;
-	cptx_if_begin_(k, at, leader(k, at, acc));
+	cptx_if_begin_(k, at, leader(k, at, acc, &ring->opt.tile));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 }

@@ -20,7 +20,7 @@ typedef struct trial {
 	enum cptx_type aux, out; /* of bias and C, of the results */
 	uint32_t M, N, pitch;    /* of D, in elements; of the results with GATE_PAIRS N is halved */
 	uint32_t vec, apart;
-	bool tma, integers;
+	bool tma, warps, integers; /* warps: that send by themselves */
 } trial;
 
 #define SYNC80 "sm_80", CPTX_BY_MMA_SYNC
@@ -59,6 +59,8 @@ static const trial trials[] = {
 	{ TC, 128, 64, 1, 1, LINEAR, CPTX_F16, CPTX_F32, 200, 100, 100, 4, .tma = true },
 	{ TC, 128, 64, 1, 1, LINEAR, CPTX_F16, CPTX_BF16, 200, 96, 96, 4, .tma = true },
 	{ TC, 128, 64, 1, 1, PAIRS, CPTX_F16, CPTX_E4M3, 200, 128, 64, 4, 1, .tma = true },
+	{ TC, 128, 128, 1, 1, LINEAR, CPTX_F16, CPTX_BF16, 200, 112, 112, 4, .tma = true, .warps = true },
+	{ TC, 128, 64, 1, 1, FROM_POINTER, CPTX_F16, CPTX_E4M3, 128, 112, 112, 4, .tma = true, .warps = true },
 	{ TC, 128, 32, 1, 1, TWO, CPTX_F16, CPTX_F16, 128, 32, 32, 2, .tma = false },
 	{ TC, 128, 32, 1, 1, CALLED, CPTX_F16, CPTX_F32, 120, 30, 30, 2, .tma = false },
 };
@@ -352,7 +354,7 @@ static void begin(built *b, const trial *t)
 
 static cptx_tile piece(const trial *t)
 {
-	return cptx_epilogue_tile(t->out, t->by == CPTX_BY_WGMMA ? 64 : t->m, t->n / (halves(t) ? 2 : 1));
+	return cptx_epilogue_tile(t->out, t->warps ? 32 : t->by == CPTX_BY_WGMMA ? 64 : t->m, t->n / (halves(t) ? 2 : 1));
 }
 
 /* Tensor memory that is zero, the accumulator's columns. */
@@ -386,9 +388,11 @@ static cptx_module *build(const trial *t)
 
 	begin(&b, t);
 	cptx_kernel *k = b.k;
+	cptx_val warp = cptx_shr(k, cptx_tid_x(k), 5);
 	if (t->tma)
-		cptx_epilogue_ring_new(k, &b.ring, .type = t->out, .tile = piece(t), .map = b.map, .units = t->units_m * t->units_n,
-		                       .unit = b.unit, .barrier = cptx_add(k, b.unit, 1));
+		cptx_epilogue_ring_new(k, &b.ring, .type = t->out, .tile = piece(t), .map = b.map,
+		                       .units = t->warps ? 4 : t->units_m * t->units_n, .unit = t->warps ? warp : b.unit,
+		                       .barrier = cptx_add(k, b.unit, 1));
 	if (t->by == CPTX_BY_TCGEN05) {
 		in_tmem(&b, t);
 		return b.m;
