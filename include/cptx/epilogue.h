@@ -92,8 +92,8 @@ enum {
 typedef struct cptx_epilogue_opt {
 	cptx_val rows, cols; /**< of D (before GATE_PAIRS), .u32 or constants; NONE: no tile lies outside, nothing is tested */
 	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
-	                   which up to so many are loaded and stored at once; 0: 2.  mma.sync and wgmma use 2 of them (stores:
-	                   all, by TMA), accumulators from tensor memory up to 16 bytes.  GATE_PAIRS halves it with .apart 1 */
+	                   which up to so many are loaded and stored at once; 0: 2.  By mma.sync and wgmma a thread has 2
+	                   neighbours, of tensor memory whole rows.  GATE_PAIRS with .apart 1 halves it; TMA does not need it */
 	char z_;
 } cptx_epilogue_opt;
 

@@ -235,7 +235,8 @@ typedef struct sending {
 	cptx_frag_map map; /* worked out */
 	cptx_lines lines;  /* in the tile */
 	cptx_lane_lines lane_lines;
-	cptx_val first; /* by st.shared: .u32, where the thread's first element is in tile 0 */
+	cptx_val flipped[8]; /* by st.shared: .u32, where the thread's first element is in tile 0, exclusive-or 16 * the index */
+	uint32_t lane_bits;  /* bits of that which depend on the thread */
 } sending;
 
 /* Whether the unit is a warp, of mma.sync. */
@@ -298,7 +299,9 @@ static void begin_places(sending *s, cptx_site at)
 			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, s->acc->map.lane[b].row, s->acc->map.lane[b].col).byte;
 	if (warps)
 		thread = CALL(and, .a = thread, .b = cptx_imm(CPTX_WARP - 1));
-	s->first = cptx_lane_bits_(k, at, thread, bits, value, false, s->ring->smem);
+	for (uint32_t b = 0; b < bits; b++)
+		s->lane_bits |= value[b];
+	s->flipped[0] = cptx_lane_bits_(k, at, thread, bits, value, false, s->ring->smem);
 }
 
 /* The unit's results from that row and column on, rounded, in the order of the fragment that stmatrix takes. */
@@ -333,13 +336,29 @@ static void write_lines(sending *s, cptx_site at, uint32_t row, uint32_t col, ui
 		}
 }
 
-/* The swizzle exchanges bits of an address by exclusive or, so from a thread's first element the way to another is the same
- * for all threads: an exclusive or within a span, and whole spans to be added. */
-static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+/*
+ * Where an element is that lies `byte` bytes behind the start of the tile for the thread whose first element lies there. The
+ * swizzle exchanges bits of an address by exclusive or, so the way from a thread's first element to another is the same for
+ * all: bits that depend on the thread are exclusive-ored, in one of eight registers, and all others are added.
+ */
+static cptx_val place_of(sending *s, cptx_site at, uint32_t byte)
 {
 	cptx_kernel *k = s->k;
+	const uint32_t flip = byte & s->lane_bits, i = flip / 16;
+
+	if (flip % 16 || i >= ARRAY_LEN(s->flipped))
+		return cptx_fail_(k, at,
+		                  "results whose elements a thread has on both sides of those of others; store them by "
+		                  "cptx_epilogue_store");
+	if (s->flipped[i].kind == CPTX_VAL_NONE)
+		s->flipped[i] = CALL(xor, .a = s->flipped[0], .b = cptx_imm(flip));
+	return cptx_offset(s->flipped[i], (int64_t)byte - flip);
+}
+
+static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+{
 	const cptx_tile *t = &s->ring->opt.tile;
-	const uint32_t span = cptx_swizzle_get(t->swizzle)->span, most = 128 / t->elem.bits;
+	const uint32_t most = 128 / t->elem.bits;
 	epi_group g;
 
 	for (uint32_t c = 0; c < t->cols; c++) {
@@ -348,10 +367,9 @@ static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, u
 			const uint32_t down = epi_row_of(s->acc, r);
 			if (down < row || down >= row + t->rows || !epi_group_at(s->acc, most, r, col + c, &g))
 				continue;
-			const uint32_t byte = cptx_tile_at(t, down - row, c).byte, flip = byte % span;
-			cptx_val to = flip ? CALL(xor, .a = s->first, .b = cptx_imm(flip)) : s->first;
-			store_group(k, at, s->ring->opt.type, &g,
-			            cptx_offset(to, (int64_t)byte - flip + (int64_t)stage * s->ring->bytes), CPTX_SHARED, CPTX_NONE_);
+			const cptx_val to = place_of(s, at, cptx_tile_at(t, down - row, c).byte);
+			store_group(s->k, at, s->ring->opt.type, &g, cptx_offset(to, (int64_t)stage * s->ring->bytes), CPTX_SHARED,
+			            CPTX_NONE_);
 			wide = g.n;
 		}
 		c += wide - 1;
