@@ -89,8 +89,6 @@ static const char *text_of(const trial *t)
 
 /* ---- numbers ---- */
 
-static double power(int e) { return ldexp(1, e); }
-
 /* The bits of a number in a float of so many bits, rounded to nearest even; of 8 bits the largest is not exceeded. */
 static uint32_t encode(enum cptx_type type, double v)
 {
@@ -114,7 +112,7 @@ static uint32_t encode(enum cptx_type type, double v)
 		frexp(v, &e);
 	e = e - 1 < 1 - of[i].bias || v == 0 ? 1 - of[i].bias : e - 1;
 	/* in units of the last place; a carry goes to the exponent by itself */
-	const uint32_t units = (uint32_t)nearbyint(v / power(e - of[i].mantissa));
+	const uint32_t units = (uint32_t)nearbyint(v / ldexp(1, e - of[i].mantissa));
 	return sign | (units + ((uint32_t)(e + of[i].bias - 1) << of[i].mantissa));
 }
 
@@ -125,7 +123,7 @@ static double decode(enum cptx_type type, uint32_t bits)
 	const uint32_t top = 1u << (cptx_type_bits(type) - 1), rest = bits & (top - 1);
 	const int e = (int)(rest >> mantissa);
 	const uint32_t low = rest & ((1u << mantissa) - 1);
-	double v = e ? (low + power(mantissa)) * power(e - bias - mantissa) : low * power(1 - bias - mantissa);
+	double v = e ? (low + ldexp(1, mantissa)) * ldexp(1, e - bias - mantissa) : low * ldexp(1, 1 - bias - mantissa);
 
 	return bits & top ? -v : v;
 }
@@ -171,7 +169,7 @@ static void draw(const trial *t)
 	}
 	for (uint32_t i = 0; i < 512; i++) {
 		put(t->aux, AUX_BIAS_COL, i, drawn(i + 11, 5)), put(t->aux, AUX_BIAS_ROW, i, drawn(i + 999, 5));
-		put(t->aux, AUX_SCALE_COL, i, power(drawn(i + 5, 1))), put(t->aux, AUX_SCALE_ROW, i, power(drawn(i + 6, 1)));
+		put(t->aux, AUX_SCALE_COL, i, ldexp(1, drawn(i + 5, 1))), put(t->aux, AUX_SCALE_ROW, i, ldexp(1, drawn(i + 6, 1)));
 	}
 	put(CPTX_F32, AUX_ONE, 0, t->out == CPTX_E4M3 || t->out == CPTX_E5M2 ? 64 : 0.25);
 }
@@ -559,16 +557,14 @@ static cptx_val gives_nothing(cptx_kernel *k, void *user, const cptx_visit *x, c
 	return CPTX_NONE_;
 }
 
-static const char *here(const char *what, int line)
+/* The error is of that line: of the call, or of the callback. */
+static void refused(built *b, int line, const char *what)
 {
-	static char text[200];
+	char text[200];
 
 	snprintf(text, sizeof text, "test_epilogue.c:%d: kernel finish: %s", line, what);
-	return text;
+	emu_fails(b->m, "test_epilogue.c", text);
 }
-
-/* The error is of that line: of the call, or of the callback. */
-static void refused(built *b, int line, const char *what) { emu_fails(b->m, "test_epilogue.c", here(what, line)); }
 
 START_TEST(visitors_are_checked)
 {
@@ -659,6 +655,24 @@ START_TEST(rings_are_checked)
 }
 END_TEST
 
+/* A bias by column is loaded in pairs, once for both rows that a thread has of its 8 pairs of columns. */
+START_TEST(loads_are_shared)
+{
+	built b;
+	const cptx_acc acc = begin_plain(&b);
+	unsigned loads = 0;
+
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_BIAS_COL, .address = b.aux);
+	cptx_epilogue_run(b.k, &b.e, &acc);
+	cptx_ptx *ptx = cptx_emit(b.m, "sm_90a", NULL, &err);
+	for (const char *at = ptx ? cptx_ptx_text(ptx) : ""; (at = strstr(at, "ld.global.v2.b32")); at++)
+		loads++;
+	ck_assert_uint_eq(loads, 8);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(b.m);
+}
+END_TEST
+
 START_TEST(tiles_are_as_wide_as_they_can)
 {
 	const cptx_tile bf16 = cptx_epilogue_tile(CPTX_BF16, 64, 96), fp8 = cptx_epilogue_tile(CPTX_E4M3, 64, 128);
@@ -681,6 +695,7 @@ int main(void)
 	tcase_add_test(t, visitors_are_checked);
 	tcase_add_test(t, runs_are_checked);
 	tcase_add_test(t, rings_are_checked);
+	tcase_add_test(t, loads_are_shared);
 	tcase_add_test(t, tiles_are_as_wide_as_they_can);
 	return test_main("kit epilogue", s);
 }
