@@ -307,7 +307,6 @@ static void add_chain(built *b, const trial *t, const cptx_acc *other)
 		cptx_epilogue_add(k, e, CPTX_VISIT_ROW_SUM, .address = cptx_offset(b->misc, 4));
 }
 
-/* One accumulator, or part, on its way. */
 static void finish(built *b, const trial *t, const cptx_acc *acc, const cptx_acc *other)
 {
 	cptx_kernel *k = b->k;
@@ -532,7 +531,6 @@ END_TEST
 
 static const trial plain = { WG, 64, 64, 1, 1, EMPTY, CPTX_F32, CPTX_BF16, 64, 64, 64, 2, .tma = true };
 
-/* A kernel with an empty chain, and an accumulator. */
 static cptx_acc begin_plain(built *b)
 {
 	cptx_acc acc;
