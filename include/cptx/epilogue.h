@@ -60,7 +60,7 @@ enum cptx_visit_kind {
 typedef struct cptx_visit {
 	cptx_val row, col; /**< .u32 or constants, in D */
 	cptx_val inside;   /**< predicate: it is in D; NONE: it is */
-	uint32_t i;        /**< its number in the thread; 2i and 2i + 1 are neighbours */
+	uint32_t i;        /**< its number in the thread's accumulator, as cptx_acc_elem.i */
 	uint32_t at_row;   /**< the number of its row: the element of a row vector */
 } cptx_visit;
 /** A visitor of one's own, called while the kernel is built, once for each element of a thread.  value: an .f32 register,
@@ -75,9 +75,10 @@ typedef struct cptx_visitor {
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
 	const cptx_acc *acc; /**< of the same product's shape as the one that is run; must stay until then */
 	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */
-	uint32_t apart;   /**< GATE_PAIRS: 1 (0: 1), 8, 16 ...: a power of two that one thread's elements are apart.  With 8
-	                       and more neighbours stay neighbours, which makes stores twice as wide as with 1 */
-	cptx_val rows;    /**< ROW_SUM: a row vector (cptx_acc_row_vector), summed over the lanes of the row behind the run */
+	uint32_t
+		apart;     /**< GATE_PAIRS, 0: 1.  A power of two; a thread has both columns: of mma.sync 1, of wgmma 1, 8, 16 ...,
+	                    of tensor memory any.  With 8 and more neighbours stay neighbours: stores are twice as wide as with 1 */
+	cptx_val rows; /**< ROW_SUM: a row vector (cptx_acc_row_vector), summed over the lanes of the row behind the run */
 	cptx_visit_fn fn; /**< CALL */
 	void *user;       /**< CALL: what fn is given; must stay until the run */
 	char z_;
@@ -131,8 +132,9 @@ typedef struct cptx_epilogue_tile_at {
 CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
                                  const cptx_epilogue_tile_at *tile);
 /**
- * Applies the chain to the elements of an accumulator in registers, which hold the results then (of integers: others do);
- * e.acc describes them.  All threads of the unit.  With an empty chain it says where the tile lies, for a store.
+ * Applies the chain to the elements of an accumulator in registers, which hold the results then (of integers, and
+ * behind GATE_PAIRS, others do); e.acc describes them.  All threads of the unit.  With an empty chain it says where the tile
+ * lies, for a store.
  */
 #define cptx_epilogue_run(...) cptx_epilogue_run_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_run_x_(k, e, acc, ...)                                                                                \
