@@ -24,7 +24,7 @@ typedef struct gemm {
 	cptx_val scale, amax, k_tiles, group, lane_0;
 } gemm;
 
-static const cptx_tile tile = { BM, BK, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B }; /* of all three */
+static const cptx_tile tile = { BM, BK, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B }; /* of all three */
 
 static void produce(gemm *g)
 {

@@ -60,7 +60,7 @@ enum cptx_visit_kind {
 typedef struct cptx_visit {
 	cptx_val row, col; /**< .u32 or constants, in D */
 	cptx_val inside;   /**< predicate: it is in D; NONE: it is */
-	uint32_t i;        /**< its number in the thread; 2i and 2i + 1 are neighbours */
+	uint32_t i;        /**< its number in the thread's accumulator, as cptx_acc_elem.i */
 	uint32_t at_row;   /**< the number of its row: the element of a row vector */
 } cptx_visit;
 /** A visitor of one's own, called while the kernel is built, once for each element of a thread.  value: an .f32 register,
@@ -75,9 +75,10 @@ typedef struct cptx_visitor {
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
 	const cptx_acc *acc; /**< of the same product's shape as the one that is run; must stay until then */
 	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */
-	uint32_t apart;   /**< GATE_PAIRS: 1 (0: 1), 8, 16 ...: a power of two that one thread's elements are apart.  With 8
-	                       and more neighbours stay neighbours, which makes stores twice as wide as with 1 */
-	cptx_val rows;    /**< ROW_SUM: a row vector (cptx_acc_row_vector), summed over the lanes of the row behind the run */
+	uint32_t
+		apart;     /**< GATE_PAIRS, 0: 1.  A power of two; a thread has both columns: of mma.sync 1, of wgmma 1, 8, 16 ...,
+	                    of tensor memory any.  With 8 and more neighbours stay neighbours: stores are twice as wide as with 1 */
+	cptx_val rows; /**< ROW_SUM: a row vector (cptx_acc_row_vector), summed over the lanes of the row behind the run */
 	cptx_visit_fn fn; /**< CALL */
 	void *user;       /**< CALL: what fn is given; must stay until the run */
 	char z_;
@@ -92,8 +93,8 @@ enum {
 typedef struct cptx_epilogue_opt {
 	cptx_val rows, cols; /**< of D (before GATE_PAIRS), .u32 or constants; NONE: no tile lies outside, nothing is tested */
 	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
-	                   which up to so many are loaded and stored at once; 0: 2.  mma.sync and wgmma use 2 of them (stores:
-	                   all, by TMA), accumulators from tensor memory up to 16 bytes.  GATE_PAIRS halves it with .apart 1 */
+	                   which up to so many are loaded and stored at once; 0: 2.  By mma.sync and wgmma a thread has 2
+	                   neighbours, of tensor memory whole rows.  GATE_PAIRS with .apart 1 halves it; TMA does not need it */
 	char z_;
 } cptx_epilogue_opt;
 
@@ -131,8 +132,9 @@ typedef struct cptx_epilogue_tile_at {
 CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
                                  const cptx_epilogue_tile_at *tile);
 /**
- * Applies the chain to the elements of an accumulator in registers, which hold the results then (of integers: others do);
- * e.acc describes them.  All threads of the unit.  With an empty chain it says where the tile lies, for a store.
+ * Applies the chain to the elements of an accumulator in registers, which hold the results then (of integers, and
+ * behind GATE_PAIRS, others do); e.acc describes them.  All threads of the unit.  With an empty chain it says where the tile
+ * lies, for a store.
  */
 #define cptx_epilogue_run(...) cptx_epilogue_run_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_run_x_(k, e, acc, ...)                                                                                \
@@ -160,14 +162,15 @@ CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32
 /** A ring of such tiles. */
 typedef struct cptx_epilogue_ring_opt {
 	enum cptx_type type; /**< of the results, as cptx_epilogue_to */
-	cptx_tile tile; /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128.  The host
-	                     makes the tensor map of it with cptx_operand_tensor_map */
-	cptx_val map;   /**< .u64 generic address of the tensor map of D */
+	cptx_tile tile;   /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32:
+	                       then each warp sends its own rows without waiting for the others, has a ring of its own and counts
+	                       as a unit.  The host makes the tensor map of it with cptx_operand_tensor_map */
+	cptx_val map;     /**< .u64 generic address of the tensor map of D */
 	uint32_t stages;  /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
 	uint32_t units;   /**< units of the CTA that store, each with a ring of its own; 0: 1 */
 	cptx_val unit;    /**< .u32, number of the thread's unit; NONE: there is one */
-	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Of mma.sync, whose unit is a
-	                       warp: not read */
+	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
+	                       read */
 	cptx_val smem;    /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
 	char z_;
 } cptx_epilogue_ring_opt;

@@ -129,8 +129,10 @@ void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 
 static bool is_made(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
 {
-	const bool ok = e && e->opt.vec && e->opt.vec <= CPTX_EPILOGUE_VEC && e->count <= CPTX_EPILOGUE_VISITORS;
+	bool ok = e && e->opt.vec && e->opt.vec <= CPTX_EPILOGUE_VEC && e->count <= CPTX_EPILOGUE_VISITORS;
 
+	for (uint32_t i = 0; ok && i < e->count; i++)
+		ok = epi_kind_get(e->kind[i]) != NULL;
 	if (!ok)
 		cptx_fail_(k, at, "an epilogue that cptx_epilogue_new did not make");
 	return ok;
@@ -156,7 +158,7 @@ static const char *lack_of(uint32_t needs, const cptx_visitor *v)
 
 static bool is_loadable(enum cptx_type type) { return type == CPTX_F32 || type == CPTX_BF16 || type == CPTX_F16; }
 
-static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, const cptx_visitor *v)
+static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, uint32_t vec, const cptx_visitor *v)
 {
 	const char *lacks = lack_of(kind->needs, v);
 	const epi_kind *activation = epi_kind_get(v->activation);
@@ -168,6 +170,9 @@ static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, co
 	else if (kind->needs & EPI_ACTIVATION && v->activation && !(activation && activation->needs & EPI_ACTIVATES))
 		cptx_fail_(k, at, "%s: .activation = %d; it is CPTX_VISIT_RELU, GELU_TANH, GELU_SIGMOID, SILU or NONE", kind->name,
 		           (int)v->activation);
+	else if (v->pitch.kind == CPTX_VAL_INT && v->pitch.i % vec)
+		cptx_fail_(k, at, "%s: .pitch = %lld; with .vec = %u it is a multiple of that", kind->name, (long long)v->pitch.i,
+		           vec);
 	else if (v->apart & (v->apart - 1))
 		cptx_fail_(k, at, "%s: .apart = %u; it is a power of two", kind->name, v->apart);
 	else
@@ -188,7 +193,7 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 		           what ? CPTX_EPILOGUE_VISITORS : (int)kind);
 		return;
 	}
-	if (!check_visitor(k, at, what, visitor))
+	if (!check_visitor(k, at, what, e->opt.vec, visitor))
 		return;
 	cptx_visitor *v = &e->visitor[e->count];
 	*v = *visitor;
@@ -212,32 +217,42 @@ static epi_at visitor_at(epi *x, uint32_t i) { return (epi_at){ x->e->at[i], &x-
 			kind_->hook(__VA_ARGS__);                                                                                       \
 	}
 
-static bool calls_users(const epi *x, uint32_t first, uint32_t end)
+/* What any of them needs. */
+static uint32_t needs_of(const epi *x, uint32_t first, uint32_t end)
 {
-	bool any = false;
+	uint32_t needs = 0;
 
 	for (uint32_t i = first; i < end; i++)
-		any |= x->e->kind[i] == CPTX_VISIT_CALL;
-	return any;
+		needs |= epi_kind_get(x->e->kind[i])->needs;
+	return needs;
+}
+
+/* The columns of a group in D, as far as they are needed. */
+static void find_cols(const epi *x, cptx_site at, uint32_t needs, epi_group *g)
+{
+	const cptx_acc *acc = x->acc;
+
+	if (x->cols.kind != CPTX_VAL_NONE && needs & EPI_INSIDE)
+		g->col_ok = epi_is_below(x->k, at, cptx_acc_coordinate_(x->k, at, acc->col, g->col, x->n0), x->cols);
+	for (uint32_t i = 0; needs & EPI_FN && i < g->n; i++)
+		g->at_col[i] = cptx_acc_coordinate_(x->k, at, acc->col, g->col + i, x->n0);
 }
 
 /* Visitors first to end - 1, on all elements. */
 static void run_some(epi *x, cptx_site at, uint32_t first, uint32_t end)
 {
-	const bool users = calls_users(x, first, end);
+	const uint32_t needs = needs_of(x, first, end);
 	epi_group g, row;
 
 	if (first == end)
 		return;
-	epi_find_rows(x, at);
+	if (needs & EPI_AT_ROW || (x->rows.kind != CPTX_VAL_NONE && needs & EPI_INSIDE))
+		epi_find_rows(x, at);
 	EACH_VISITOR(x, first, end, begin, x, &w);
 	for (uint32_t c = 0; c < x->acc->n; c++) {
 		if (!epi_group_at(x->acc, x->vec, 0, c, &g))
 			continue;
-		cptx_val col = x->cols.kind == CPTX_VAL_NONE ? CPTX_NONE_ : cptx_acc_coordinate_(x->k, at, x->acc->col, c, x->n0);
-		g.col_ok = epi_is_below(x->k, at, col, x->cols);
-		for (uint32_t i = 0; users && i < g.n; i++)
-			g.at_col[i] = cptx_acc_coordinate_(x->k, at, x->acc->col, c + i, x->n0);
+		find_cols(x, at, needs, &g);
 		EACH_VISITOR(x, first, end, cols, x, &w, &g);
 		for (uint32_t r = 0; r < x->acc->rows; r++) {
 			if (!epi_group_at(x->acc, x->vec, r, c, &row))

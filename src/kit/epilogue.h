@@ -65,7 +65,9 @@ enum epi_need {
 	EPI_ACTIVATION = 32,
 	EPI_VALUE_OR_ADDRESS = 64,
 	EPI_ROWS_OR_ADDRESS = 128,
-	EPI_ACTIVATES = 256 /* may be another's activation */
+	EPI_ACTIVATES = 256, /* may be another's activation */
+	EPI_AT_ROW = 512,    /* takes epi.row */
+	EPI_INSIDE = 1024    /* takes predicates */
 };
 
 typedef struct epi_at {

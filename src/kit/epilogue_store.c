@@ -123,6 +123,11 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, 
 		cptx_fail_(k, at, "no matrix for the results: say .address, .u64 of global memory, and .pitch, in elements");
 		return;
 	}
+	if (to->pitch.kind == CPTX_VAL_INT && to->pitch.i % e->vec) {
+		cptx_fail_(k, at, "results in rows of .pitch = %lld elements; with .vec = %u it is a multiple of that",
+		           (long long)to->pitch.i, e->vec);
+		return;
+	}
 	const uint32_t size = cptx_type_bits(to->type) / 8;
 	epi x = { .k = k, .e = e, .acc = &e->acc, .m0 = e->row, .n0 = e->col, .rows = e->opt.rows, .cols = e->cols };
 	epi_find_rows(&x, at);
@@ -230,16 +235,24 @@ typedef struct sending {
 	cptx_frag_map map; /* worked out */
 	cptx_lines lines;  /* in the tile */
 	cptx_lane_lines lane_lines;
-	cptx_val first; /* by st.shared: .u32, where the thread's first element is in tile 0 */
+	cptx_val flipped[8]; /* by st.shared: .u32, where the thread's first element is in tile 0, exclusive-or 16 * the index */
+	uint32_t lane_bits;  /* bits of that which depend on the thread */
 } sending;
 
+/* Whether the unit is a warp, of mma.sync. */
 static bool is_warp(const cptx_acc *acc) { return acc->map.lanes == CPTX_WARP && acc->atom_rows > 1; }
+
+/* Whether each warp sends pieces of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
+static bool by_warps(const cptx_acc *acc, const cptx_tile *t)
+{
+	return is_warp(acc) || (acc->atom_rows == 1 && t->rows == CPTX_WARP);
+}
 
 static void synchronize(const sending *s, cptx_site at)
 {
 	cptx_kernel *k = s->k;
 
-	if (is_warp(s->acc))
+	if (by_warps(s->acc, &s->ring->opt.tile))
 		CALL(bar_warp_sync, .mask = cptx_imm(-1));
 	else
 		CALL(bar_sync, .a = s->ring->opt.barrier, .b = cptx_imm(128));
@@ -274,14 +287,21 @@ static bool begin_lines(sending *s, cptx_site at)
 /* Where a thread's first element is: what each bit of its number adds to row and column, swizzled. */
 static void begin_places(sending *s, cptx_site at)
 {
+	cptx_kernel *k = s->k;
 	const cptx_tile *t = &s->ring->opt.tile;
 	const bool rows = s->acc->atom_rows == 1; /* from tensor memory: a row for each thread */
-	uint32_t value[7], bits = is_warp(s->acc) ? 5 : 7;
+	const bool warps = by_warps(s->acc, t);
+	uint32_t value[7], bits = warps ? 5 : 7;
+	cptx_val thread = cptx_as(s->acc->thread, CPTX_U32);
 
 	for (uint32_t b = 0; b < bits; b++)
 		value[b] =
 			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, s->acc->map.lane[b].row, s->acc->map.lane[b].col).byte;
-	s->first = cptx_lane_bits_(s->k, at, s->acc->thread, bits, value, false, s->ring->smem);
+	if (warps)
+		thread = CALL(and, .a = thread, .b = cptx_imm(CPTX_WARP - 1));
+	for (uint32_t b = 0; b < bits; b++)
+		s->lane_bits |= value[b];
+	s->flipped[0] = cptx_lane_bits_(k, at, thread, bits, value, false, s->ring->smem);
 }
 
 /* The unit's results from that row and column on, rounded, in the order of the fragment that stmatrix takes. */
@@ -316,13 +336,29 @@ static void write_lines(sending *s, cptx_site at, uint32_t row, uint32_t col, ui
 		}
 }
 
-/* The swizzle exchanges bits of an address by exclusive or, so from a thread's first element the way to another is the same
- * for all threads: an exclusive or within a span, and whole spans to be added. */
-static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+/*
+ * Where an element is that lies `byte` bytes behind the start of the tile for the thread whose first element lies there. The
+ * swizzle exchanges bits of an address by exclusive or, so the way from a thread's first element to another is the same for
+ * all: bits that depend on the thread are exclusive-ored, in one of eight registers, and all others are added.
+ */
+static cptx_val place_of(sending *s, cptx_site at, uint32_t byte)
 {
 	cptx_kernel *k = s->k;
+	const uint32_t flip = byte & s->lane_bits, i = flip / 16;
+
+	if (flip % 16 || i >= ARRAY_LEN(s->flipped))
+		return cptx_fail_(k, at,
+		                  "results whose elements a thread has on both sides of those of others; store them by "
+		                  "cptx_epilogue_store");
+	if (s->flipped[i].kind == CPTX_VAL_NONE)
+		s->flipped[i] = CALL(xor, .a = s->flipped[0], .b = cptx_imm(flip));
+	return cptx_offset(s->flipped[i], (int64_t)byte - flip);
+}
+
+static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+{
 	const cptx_tile *t = &s->ring->opt.tile;
-	const uint32_t span = cptx_swizzle_get(t->swizzle)->span, most = 128 / t->elem.bits;
+	const uint32_t most = 128 / t->elem.bits;
 	epi_group g;
 
 	for (uint32_t c = 0; c < t->cols; c++) {
@@ -331,10 +367,9 @@ static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, u
 			const uint32_t down = epi_row_of(s->acc, r);
 			if (down < row || down >= row + t->rows || !epi_group_at(s->acc, most, r, col + c, &g))
 				continue;
-			const uint32_t byte = cptx_tile_at(t, down - row, c).byte, flip = byte % span;
-			cptx_val to = flip ? CALL(xor, .a = s->first, .b = cptx_imm(flip)) : s->first;
-			store_group(k, at, s->ring->opt.type, &g,
-			            cptx_offset(to, (int64_t)byte - flip + (int64_t)stage * s->ring->bytes), CPTX_SHARED, CPTX_NONE_);
+			const cptx_val to = place_of(s, at, cptx_tile_at(t, down - row, c).byte);
+			store_group(s->k, at, s->ring->opt.type, &g, cptx_offset(to, (int64_t)stage * s->ring->bytes), CPTX_SHARED,
+			            CPTX_NONE_);
 			wide = g.n;
 		}
 		c += wide - 1;
@@ -345,7 +380,7 @@ static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uin
 {
 	cptx_kernel *k = s->k;
 	const cptx_epilogue *e = s->e;
-	/* in the thread that leads, number 0, the first element is the unit's */
+	/* the first element of the thread that leads is that of the unit, or of its warp */
 	cptx_val c[3] = { cptx_acc_coordinate_(k, at, s->acc->col, col, e->col), CPTX_NONE_, s->z };
 
 	c[1] = cptx_acc_coordinate_(k, at, s->acc->row, row, e->row);
@@ -365,13 +400,17 @@ static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
 		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
 		return false;
 	}
-	const uint32_t atom = acc->atom_rows == 1 ? acc->m : acc->map.rows, pieces = acc->m / t->rows * (acc->n / t->cols);
-	if (acc->m % t->rows || acc->n % t->cols || t->rows % atom || (!is_warp(acc) && t->rows != atom)) {
-		cptx_fail_(k, at, "results of %u x %u in pieces of %u x %u; these are %u rows high, and their columns divide %u",
-		           acc->m, acc->n, t->rows, t->cols, is_warp(acc) ? acc->m : atom, acc->n);
+	const bool warps = by_warps(acc, t);
+	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
+	const uint32_t pieces = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * (acc->n / t->cols);
+	if (t->rows != rows || acc->m % rows || rows % MIN(rows, acc->map.rows) || acc->n % t->cols) {
+		cptx_fail_(k, at,
+		           "results of %u x %u in pieces of %u x %u; .rows is the height that cptx_epilogue_ring_opt tells, and "
+		           "the columns divide %u",
+		           acc->m, acc->n, t->rows, t->cols, acc->n);
 		return false;
 	}
-	if (!is_warp(acc) && ring->opt.barrier.kind == CPTX_VAL_NONE) {
+	if (!warps && ring->opt.barrier.kind == CPTX_VAL_NONE) {
 		cptx_fail_(k, at, "no .barrier in the ring, the number of bar.sync for the unit's 128 threads");
 		return false;
 	}
@@ -383,9 +422,14 @@ static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
 	return true;
 }
 
-static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+/* The thread that sends: the first of the unit, or of its warp. */
+static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t)
 {
-	return CALL(setp, .a = cptx_as(acc->thread, CPTX_U32), .b = cptx_imm(0), .cmp = CPTX_EQ);
+	cptx_val number = cptx_as(acc->thread, CPTX_U32);
+
+	if (by_warps(acc, t) && !is_warp(acc))
+		number = CALL(and, .a = number, .b = cptx_imm(CPTX_WARP - 1));
+	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
 }
 
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring, cptx_val z)
@@ -394,7 +438,7 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue 
 		return;
 	const cptx_tile *t = &ring->opt.tile;
 	const uint32_t across = e->acc.n / t->cols, stages = ring->opt.stages;
-	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .leads = leader(k, at, &e->acc), .z = z };
+	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .leads = leader(k, at, &e->acc, t), .z = z };
 	s.by_lines = begin_lines(&s, at);
 	if (!s.by_lines)
 		begin_places(&s, at);
@@ -421,7 +465,7 @@ void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue
 {
 	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_is_acc(k, at, acc))
 		return;
-	cptx_if_begin_(k, at, leader(k, at, acc));
+	cptx_if_begin_(k, at, leader(k, at, acc, &ring->opt.tile));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 }

@@ -340,27 +340,32 @@ static void call(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 
 /* ---- the list ---- */
 
-#define NAME(kind) .name = "CPTX_VISIT_" #kind
+#define NAME(kind) .name = #kind
 static const epi_kind kinds[CPTX_VISIT_KINDS] = {
-	[CPTX_VISIT_NONE] = { NAME(NONE) },
-	[CPTX_VISIT_SCALE] = { NAME(SCALE), .needs = EPI_VALUE_OR_ADDRESS, .elem = scale },
-	[CPTX_VISIT_MATRIX] = { NAME(MATRIX), .needs = EPI_ADDRESS | EPI_PITCH, .begin = find_matrix, .row = load_matrix,
-	                        .elem = add_matrix },
-	[CPTX_VISIT_BIAS_COL] = { NAME(BIAS_COL), .needs = EPI_ADDRESS, .begin = find_cols, .cols = load_cols, .elem = add_col },
-	[CPTX_VISIT_BIAS_ROW] = { NAME(BIAS_ROW), .needs = EPI_ADDRESS, .begin = load_rows, .elem = add_row },
-	[CPTX_VISIT_SCALE_COL] = { NAME(SCALE_COL), .needs = EPI_ADDRESS, .begin = find_cols, .cols = load_cols,
-	                           .elem = mul_col },
-	[CPTX_VISIT_SCALE_ROW] = { NAME(SCALE_ROW), .needs = EPI_ADDRESS, .begin = load_rows, .elem = mul_row },
-	[CPTX_VISIT_RELU] = { NAME(RELU), .needs = EPI_ACTIVATES, .elem = relu },
-	[CPTX_VISIT_GELU_TANH] = { NAME(GELU_TANH), .needs = EPI_ACTIVATES, .elem = gelu },
-	[CPTX_VISIT_GELU_SIGMOID] = { NAME(GELU_SIGMOID), .needs = EPI_ACTIVATES, .elem = quick_gelu },
-	[CPTX_VISIT_SILU] = { NAME(SILU), .needs = EPI_ACTIVATES, .elem = silu },
-	[CPTX_VISIT_ADD_ACC] = { NAME(ADD_ACC), .needs = EPI_ACC, .begin = check_acc, .elem = add_acc },
-	[CPTX_VISIT_GATE] = { NAME(GATE), .needs = EPI_ACC | EPI_ACTIVATION, .begin = check_acc, .elem = gate },
-	[CPTX_VISIT_GATE_PAIRS] = { NAME(GATE_PAIRS), .needs = EPI_ACTIVATION },
-	[CPTX_VISIT_AMAX] = { NAME(AMAX), .needs = EPI_ADDRESS, .begin = begin_amax, .elem = amax, .end = end_amax },
-	[CPTX_VISIT_ROW_SUM] = { NAME(ROW_SUM), .needs = EPI_ROWS_OR_ADDRESS, .begin = begin_sum, .elem = sum, .end = end_sum },
-	[CPTX_VISIT_CALL] = { NAME(CALL), .needs = EPI_FN, .elem = call },
+	[CPTX_VISIT_NONE] = { NAME(CPTX_VISIT_NONE) },
+	[CPTX_VISIT_SCALE] = { NAME(CPTX_VISIT_SCALE), .needs = EPI_VALUE_OR_ADDRESS, .elem = scale },
+	[CPTX_VISIT_MATRIX] = { NAME(CPTX_VISIT_MATRIX), .needs = EPI_ADDRESS | EPI_PITCH | EPI_AT_ROW | EPI_INSIDE,
+	                        .begin = find_matrix, .row = load_matrix, .elem = add_matrix },
+	[CPTX_VISIT_BIAS_COL] = { NAME(CPTX_VISIT_BIAS_COL), .needs = EPI_ADDRESS | EPI_INSIDE, .begin = find_cols,
+	                          .cols = load_cols, .elem = add_col },
+	[CPTX_VISIT_BIAS_ROW] = { NAME(CPTX_VISIT_BIAS_ROW), .needs = EPI_ADDRESS | EPI_AT_ROW | EPI_INSIDE, .begin = load_rows,
+	                          .elem = add_row },
+	[CPTX_VISIT_SCALE_COL] = { NAME(CPTX_VISIT_SCALE_COL), .needs = EPI_ADDRESS | EPI_INSIDE, .begin = find_cols,
+	                           .cols = load_cols, .elem = mul_col },
+	[CPTX_VISIT_SCALE_ROW] = { NAME(CPTX_VISIT_SCALE_ROW), .needs = EPI_ADDRESS | EPI_AT_ROW | EPI_INSIDE,
+	                           .begin = load_rows, .elem = mul_row },
+	[CPTX_VISIT_RELU] = { NAME(CPTX_VISIT_RELU), .needs = EPI_ACTIVATES, .elem = relu },
+	[CPTX_VISIT_GELU_TANH] = { NAME(CPTX_VISIT_GELU_TANH), .needs = EPI_ACTIVATES, .elem = gelu },
+	[CPTX_VISIT_GELU_SIGMOID] = { NAME(CPTX_VISIT_GELU_SIGMOID), .needs = EPI_ACTIVATES, .elem = quick_gelu },
+	[CPTX_VISIT_SILU] = { NAME(CPTX_VISIT_SILU), .needs = EPI_ACTIVATES, .elem = silu },
+	[CPTX_VISIT_ADD_ACC] = { NAME(CPTX_VISIT_ADD_ACC), .needs = EPI_ACC, .begin = check_acc, .elem = add_acc },
+	[CPTX_VISIT_GATE] = { NAME(CPTX_VISIT_GATE), .needs = EPI_ACC | EPI_ACTIVATION, .begin = check_acc, .elem = gate },
+	[CPTX_VISIT_GATE_PAIRS] = { NAME(CPTX_VISIT_GATE_PAIRS), .needs = EPI_ACTIVATION },
+	[CPTX_VISIT_AMAX] = { NAME(CPTX_VISIT_AMAX), .needs = EPI_ADDRESS | EPI_INSIDE, .begin = begin_amax, .elem = amax,
+	                      .end = end_amax },
+	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM), .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE,
+	                         .begin = begin_sum, .elem = sum, .end = end_sum },
+	[CPTX_VISIT_CALL] = { NAME(CPTX_VISIT_CALL), .needs = EPI_FN | EPI_AT_ROW | EPI_INSIDE, .elem = call },
 };
 
 const epi_kind *epi_kind_get(enum cptx_visit_kind kind) { return (uint32_t)kind < CPTX_VISIT_KINDS ? &kinds[kind] : NULL; }

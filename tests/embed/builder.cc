@@ -4,6 +4,7 @@
 #include <cptx/device.h>
 #include <cptx/dlpack.h>
 #include <cptx/emu.h>
+#include <cptx/epilogue.h>
 #include <cptx/gemm.h>
 #include <cptx/layout.h>
 #include <cptx/operand.h>

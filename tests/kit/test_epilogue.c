@@ -20,7 +20,7 @@ typedef struct trial {
 	enum cptx_type aux, out; /* of bias and C, of the results */
 	uint32_t M, N, pitch;    /* of D, in elements; of the results with GATE_PAIRS N is halved */
 	uint32_t vec, apart;
-	bool tma, integers;
+	bool tma, warps, integers; /* warps: that send by themselves */
 } trial;
 
 #define SYNC80 "sm_80", CPTX_BY_MMA_SYNC
@@ -53,11 +53,14 @@ static const trial trials[] = {
 	{ WG, 64, 64, 1, 1, SWIGLU, CPTX_F32, CPTX_F32, 64, 64, 64, 2, .tma = false },
 	{ WG, 64, 64, 1, 1, QUICK, CPTX_F32, CPTX_F32, 64, 64, 64, 2, .tma = false },
 	{ WG, 64, 64, 1, 1, ROWS, CPTX_F32, CPTX_F32, 60, 60, 60, 2, .tma = false },
+	{ WG, 64, 96, 1, 1, EMPTY, CPTX_F32, CPTX_F32, 64, 96, 96, 2, .tma = true },
 	{ TC, 128, 64, 1, 1, LINEAR, CPTX_BF16, CPTX_BF16, 200, 104, 104, 8, .tma = false },
 	{ TC, 128, 64, 1, 1, LINEAR, CPTX_F32, CPTX_E4M3, 200, 112, 112, 16, .tma = false },
 	{ TC, 128, 64, 1, 1, LINEAR, CPTX_F16, CPTX_F32, 200, 100, 100, 4, .tma = true },
 	{ TC, 128, 64, 1, 1, LINEAR, CPTX_F16, CPTX_BF16, 200, 96, 96, 4, .tma = true },
 	{ TC, 128, 64, 1, 1, PAIRS, CPTX_F16, CPTX_E4M3, 200, 128, 64, 4, 1, .tma = true },
+	{ TC, 128, 128, 1, 1, LINEAR, CPTX_F16, CPTX_BF16, 200, 112, 112, 4, .tma = true, .warps = true },
+	{ TC, 128, 64, 1, 1, FROM_POINTER, CPTX_F16, CPTX_E4M3, 128, 112, 112, 4, .tma = true, .warps = true },
 	{ TC, 128, 32, 1, 1, TWO, CPTX_F16, CPTX_F16, 128, 32, 32, 2, .tma = false },
 	{ TC, 128, 32, 1, 1, CALLED, CPTX_F16, CPTX_F32, 120, 30, 30, 2, .tma = false },
 };
@@ -70,6 +73,10 @@ static uint32_t cta_m(const trial *t) { return t->m * t->units_m; }
 static uint32_t cta_n(const trial *t) { return t->n * t->units_n; }
 static uint32_t unit_threads(const trial *t) { return t->by == CPTX_BY_MMA_SYNC ? 32 : 128; }
 
+/* Whether the results are stored once more, so many rows below. */
+enum { FURTHER = 256 };
+static bool twice(const trial *t) { return t->tma && t->chain == EMPTY && t->M % cta_m(t) == 0; }
+
 static const char *text_of(const trial *t)
 {
 	static char text[200];
@@ -81,8 +88,6 @@ static const char *text_of(const trial *t)
 }
 
 /* ---- numbers ---- */
-
-static double power(int e) { return ldexp(1, e); }
 
 /* The bits of a number in a float of so many bits, rounded to nearest even; of 8 bits the largest is not exceeded. */
 static uint32_t encode(enum cptx_type type, double v)
@@ -107,7 +112,7 @@ static uint32_t encode(enum cptx_type type, double v)
 		frexp(v, &e);
 	e = e - 1 < 1 - of[i].bias || v == 0 ? 1 - of[i].bias : e - 1;
 	/* in units of the last place; a carry goes to the exponent by itself */
-	const uint32_t units = (uint32_t)nearbyint(v / power(e - of[i].mantissa));
+	const uint32_t units = (uint32_t)nearbyint(v / ldexp(1, e - of[i].mantissa));
 	return sign | (units + ((uint32_t)(e + of[i].bias - 1) << of[i].mantissa));
 }
 
@@ -118,7 +123,7 @@ static double decode(enum cptx_type type, uint32_t bits)
 	const uint32_t top = 1u << (cptx_type_bits(type) - 1), rest = bits & (top - 1);
 	const int e = (int)(rest >> mantissa);
 	const uint32_t low = rest & ((1u << mantissa) - 1);
-	double v = e ? (low + power(mantissa)) * power(e - bias - mantissa) : low * power(1 - bias - mantissa);
+	double v = e ? (low + ldexp(1, mantissa)) * ldexp(1, e - bias - mantissa) : low * ldexp(1, 1 - bias - mantissa);
 
 	return bits & top ? -v : v;
 }
@@ -164,7 +169,7 @@ static void draw(const trial *t)
 	}
 	for (uint32_t i = 0; i < 512; i++) {
 		put(t->aux, AUX_BIAS_COL, i, drawn(i + 11, 5)), put(t->aux, AUX_BIAS_ROW, i, drawn(i + 999, 5));
-		put(t->aux, AUX_SCALE_COL, i, power(drawn(i + 5, 1))), put(t->aux, AUX_SCALE_ROW, i, power(drawn(i + 6, 1)));
+		put(t->aux, AUX_SCALE_COL, i, ldexp(1, drawn(i + 5, 1))), put(t->aux, AUX_SCALE_ROW, i, ldexp(1, drawn(i + 6, 1)));
 	}
 	put(CPTX_F32, AUX_ONE, 0, t->out == CPTX_E4M3 || t->out == CPTX_E5M2 ? 64 : 0.25);
 }
@@ -302,7 +307,6 @@ static void add_chain(built *b, const trial *t, const cptx_acc *other)
 		cptx_epilogue_add(k, e, CPTX_VISIT_ROW_SUM, .address = cptx_offset(b->misc, 4));
 }
 
-/* One accumulator, or part, on its way. */
 static void finish(built *b, const trial *t, const cptx_acc *acc, const cptx_acc *other)
 {
 	cptx_kernel *k = b->k;
@@ -315,6 +319,10 @@ static void finish(built *b, const trial *t, const cptx_acc *acc, const cptx_acc
 		cptx_epilogue_store_tma(k, &b->e, &b->ring, CPTX_NONE_);
 	else
 		cptx_epilogue_store(k, &b->e, .address = b->out, .type = t->out, .pitch = cptx_imm(t->pitch));
+	if (twice(t)) { /* TMA may still read the tile of the ring that comes first */
+		b->e.row = cptx_add(k, b->e.row, FURTHER);
+		cptx_epilogue_store_tma(k, &b->e, &b->ring, CPTX_NONE_);
+	}
 	if (t->tma)
 		cptx_epilogue_ring_drain(k, &b->ring, acc);
 }
@@ -343,7 +351,7 @@ static void begin(built *b, const trial *t)
 
 static cptx_tile piece(const trial *t)
 {
-	return cptx_epilogue_tile(t->out, t->by == CPTX_BY_WGMMA ? 64 : t->m, t->n / (halves(t) ? 2 : 1));
+	return cptx_epilogue_tile(t->out, t->warps ? 32 : t->by == CPTX_BY_WGMMA ? 64 : t->m, t->n / (halves(t) ? 2 : 1));
 }
 
 /* Tensor memory that is zero, the accumulator's columns. */
@@ -377,9 +385,11 @@ static cptx_module *build(const trial *t)
 
 	begin(&b, t);
 	cptx_kernel *k = b.k;
+	cptx_val warp = cptx_shr(k, cptx_tid_x(k), 5);
 	if (t->tma)
-		cptx_epilogue_ring_new(k, &b.ring, .type = t->out, .tile = piece(t), .map = b.map, .units = t->units_m * t->units_n,
-		                       .unit = b.unit, .barrier = cptx_add(k, b.unit, 1));
+		cptx_epilogue_ring_new(k, &b.ring, .type = t->out, .tile = piece(t), .map = b.map,
+		                       .units = t->warps ? 4 : t->units_m * t->units_n, .unit = t->warps ? warp : b.unit,
+		                       .barrier = cptx_add(k, b.unit, 1));
 	if (t->by == CPTX_BY_TCGEN05) {
 		in_tmem(&b, t);
 		return b.m;
@@ -399,7 +409,8 @@ static cptx_error err;
 static void make_map(cptx_device *dev, const trial *t, uint64_t to, cptx_tensor_map *map)
 {
 	const cptx_operand_opt o = { .type = t->out, .tile = piece(t) };
-	const cptx_operand_matrix d = { to, t->M, out_cols(t), .pitch = (uint64_t)t->pitch * cptx_type_bits(t->out) / 8 };
+	const cptx_operand_matrix d = { to, twice(t) ? 2 * FURTHER : t->M, out_cols(t),
+		                            .pitch = (uint64_t)t->pitch * cptx_type_bits(t->out) / 8 };
 	cptx_tensor_map_opt of;
 	bool ok = cptx_operand_tensor_map(&o, &d, &of, &err) && cptx_tensor_map_make(dev, &of, map, &err);
 
@@ -464,6 +475,7 @@ static void compare(const trial *t)
 				SURE(got == empty, "%s\nrow %u, column %u is outside and written", text_of(t), r, c);
 				continue;
 			}
+			SURE(!twice(t) || stored(t, r + FURTHER, c) == got, "%s\nrow %u, column %u differs below", text_of(t), r, c);
 			const double want = right(t, r, c), near = t->chain < GELU ? 0 : 2e-3 * fabs(want) + 1e-5;
 			const bool ok = near > 0 ? fabs(decode(t->out, got) - want) <= near
 			                         : (got == encode(t->out, want) || (!want && !(got << 1 & empty)));
@@ -519,7 +531,6 @@ END_TEST
 
 static const trial plain = { WG, 64, 64, 1, 1, EMPTY, CPTX_F32, CPTX_BF16, 64, 64, 64, 2, .tma = true };
 
-/* A kernel with an empty chain, and an accumulator. */
 static cptx_acc begin_plain(built *b)
 {
 	cptx_acc acc;
@@ -544,16 +555,14 @@ static cptx_val gives_nothing(cptx_kernel *k, void *user, const cptx_visit *x, c
 	return CPTX_NONE_;
 }
 
-static const char *here(const char *what, int line)
+/* The error is of that line: of the call, or of the callback. */
+static void refused(built *b, int line, const char *what)
 {
-	static char text[200];
+	char text[200];
 
 	snprintf(text, sizeof text, "test_epilogue.c:%d: kernel finish: %s", line, what);
-	return text;
+	emu_fails(b->m, "test_epilogue.c", text);
 }
-
-/* The error is of that line: of the call, or of the callback. */
-static void refused(built *b, int line, const char *what) { emu_fails(b->m, "test_epilogue.c", here(what, line)); }
 
 START_TEST(visitors_are_checked)
 {
@@ -618,6 +627,10 @@ START_TEST(runs_are_checked)
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
 	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_S32, .pitch = b.N);
 	refused(&b, line, "results stored as .s32");
+	acc = begin_plain(&b);
+	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store(b.k, &b.e, .address = b.out, .type = CPTX_F16, .pitch = cptx_imm(63));
+	refused(&b, line, "results in rows of .pitch = 63 elements; with .vec = 2 it is a multiple of that");
 }
 END_TEST
 
@@ -637,6 +650,24 @@ START_TEST(rings_are_checked)
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
 	cptx_epilogue_store_tma(b.k, &b.e, &b.ring, CPTX_NONE_);
 	refused(&b, line, "no .barrier in the ring");
+}
+END_TEST
+
+/* A bias by column is loaded in pairs, once for both rows that a thread has of its 8 pairs of columns. */
+START_TEST(loads_are_shared)
+{
+	built b;
+	const cptx_acc acc = begin_plain(&b);
+	unsigned loads = 0;
+
+	cptx_epilogue_add(b.k, &b.e, CPTX_VISIT_BIAS_COL, .address = b.aux);
+	cptx_epilogue_run(b.k, &b.e, &acc);
+	cptx_ptx *ptx = cptx_emit(b.m, "sm_90a", NULL, &err);
+	for (const char *at = ptx ? cptx_ptx_text(ptx) : ""; (at = strstr(at, "ld.global.v2.b32")); at++)
+		loads++;
+	ck_assert_uint_eq(loads, 8);
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(b.m);
 }
 END_TEST
 
@@ -662,6 +693,7 @@ int main(void)
 	tcase_add_test(t, visitors_are_checked);
 	tcase_add_test(t, runs_are_checked);
 	tcase_add_test(t, rings_are_checked);
+	tcase_add_test(t, loads_are_shared);
 	tcase_add_test(t, tiles_are_as_wide_as_they_can);
 	return test_main("kit epilogue", s);
 }
