@@ -17,13 +17,13 @@
 
 enum { PIXELS = 128, FILTERS = 128, CHANNELS = 64, STAGES = 4, WARPGROUP = 128, CONSUMERS = 2 };
 
-static const cptx_operand_opt images = {
-	.type = CPTX_BF16, .tile = { PIXELS, CHANNELS, { 16 }, CPTX_SWIZZLE_128B }, .stages = STAGES, .im2col = 4
-};
+#define TILE(rows)                                                                                                          \
+	{                                                                                                                       \
+		(rows), CHANNELS, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B                                                     \
+	}
+static const cptx_operand_opt images = { .type = CPTX_BF16, .tile = TILE(PIXELS), .stages = STAGES, .im2col = 4 };
 /* A matrix for each tap. */
-static const cptx_operand_opt filters = {
-	.type = CPTX_BF16, .tile = { FILTERS, CHANNELS, { 16 }, CPTX_SWIZZLE_128B }, .stages = STAGES, .batched = true
-};
+static const cptx_operand_opt filters = { .type = CPTX_BF16, .tile = TILE(FILTERS), .stages = STAGES, .batched = true };
 
 static uint32_t tiles(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
 

@@ -50,4 +50,21 @@ static int gemm(const char *target)
 	return wrong;
 }
 
-int main(void) { return row() + gemm("sm_80") + gemm("sm_90a") + gemm("sm_100a") + gemm("sm_120a"); }
+/* A kernel that the nouns of the kit build. */
+static int nouns(void (*build)(cptx_module *m))
+{
+	cptx_error err = { CPTX_OK, 0, 0, "", "" };
+	cptx_module *m = cptx_module_new(NULL);
+
+	build(m);
+	int wrong = print(cptx_emit(m, "sm_80", NULL, &err), &err);
+	cptx_module_destroy(m);
+	return wrong;
+}
+
+int main(void)
+{
+	int wrong = row() + nouns(build_kit) + nouns(build_softmax);
+
+	return wrong + gemm("sm_80") + gemm("sm_90a") + gemm("sm_100a") + gemm("sm_120a");
+}
