@@ -6,11 +6,13 @@
 #include <cptx/cptx.h>
 
 /*
- * Row kernels: grid { rows }, block { threads }; n floats in a row, a multiple of 4; threads a power of two from 32 to 1024.
+ * Row kernels: grid { rows }, block { threads }; n floats in a row, a multiple of 4; threads a multiple of 32 up to 1024.
  * Buffers are aligned to 16 bytes.
  */
 cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads); /* (x, w, y, float eps) */
 cptx_kernel *softmax(cptx_module *m, uint32_t n, uint32_t threads);  /* (x, y) */
+/* The same of bf16, n a multiple of 8: (x, w, b, y, float eps). */
+cptx_kernel *layer_norm(cptx_module *m, uint32_t n, uint32_t threads);
 /* Element-wise: grid { ceil(n / (4 * threads * unroll)) }; parameters (a, b, y, u32 n / 4). */
 cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll);
 

@@ -23,7 +23,8 @@ typedef struct rows_test {
 
 const char *row_name(enum row_kernel kernel)
 {
-	return kernel == ROW_RMS_NORM ? "rms_norm" : kernel == ROW_SOFTMAX ? "softmax" : "swiglu";
+	static const char *const names[] = { "rms_norm", "softmax", "swiglu", "layer_norm" };
+	return names[kernel];
 }
 
 static void build(cptx_module *m, const row_case *c)
@@ -32,7 +33,54 @@ static void build(cptx_module *m, const row_case *c)
 	case ROW_RMS_NORM: rms_norm(m, c->n, c->threads); break;
 	case ROW_SOFTMAX: softmax(m, c->n, c->threads); break;
 	case ROW_SWIGLU: swiglu(m, c->threads, c->unroll); break;
+	case ROW_LAYER_NORM: layer_norm(m, c->n, c->threads); break;
 	}
+}
+
+static bool is_bf16(const rows_test *t) { return t->c->kernel == ROW_LAYER_NORM; }
+
+/* Rounded to nearest even, as the device's; numbers alone. */
+static float as_bf16(float f)
+{
+	uint32_t b;
+
+	memcpy(&b, &f, 4);
+	b = (b + 0x7fff + (b >> 16 & 1)) & 0xffff0000u;
+	memcpy(&f, &b, 4);
+	return f;
+}
+
+/* n floats to the device, as bf16 where the kernel's are. */
+static void upload(const rows_test *t, uint64_t to, const float *from, uint64_t n, cptx_error *err)
+{
+	uint16_t *half = is_bf16(t) ? malloc(n * 2) : NULL;
+
+	for (uint64_t i = 0; half && i < n; i++) {
+		uint32_t b;
+		memcpy(&b, &from[i], 4);
+		half[i] = (uint16_t)(b >> 16);
+	}
+	if (half)
+		cptx_mem_write(t->dev, to, half, n * 2, err);
+	else if (is_bf16(t))
+		err->code = CPTX_E_MEMORY, snprintf(err->text, sizeof err->text, "out of host memory");
+	else
+		cptx_mem_write(t->dev, to, from, n * 4, err);
+	free(half);
+}
+
+/* The result as floats: from the last on, in place. */
+static bool download(const rows_test *t, cptx_error *err)
+{
+	bool ok = cptx_mem_read(t->dev, t->out, t->dev_out[0], t->bytes, err);
+
+	for (uint64_t i = t->count; ok && is_bf16(t) && i--;) {
+		uint16_t half;
+		memcpy(&half, (const char *)t->out + i * 2, 2);
+		uint32_t b = (uint32_t)half << 16;
+		memcpy(&t->out[i], &b, 4);
+	}
+	return ok;
 }
 
 static float random_normal(uint64_t *s)
@@ -52,11 +100,11 @@ static bool prepare(rows_test *t, cptx_error *err)
 	float table[8192];
 
 	for (int i = 0; i < 8192; i++)
-		table[i] = random_normal(&seed);
-	t->out = malloc(t->bytes);
+		table[i] = is_bf16(t) ? as_bf16(random_normal(&seed) + 3) : random_normal(&seed);
+	t->out = malloc(t->count * 4);
 	t->w = malloc(t->c->n * 4u);
 	for (unsigned i = 0; i < inputs; i++) {
-		t->in[i] = malloc(t->bytes);
+		t->in[i] = malloc(t->count * 4);
 		for (uint64_t j = 0; t->in[i] && j < t->count; j++) {
 			seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
 			t->in[i][j] = table[seed >> 40 & 8191];
@@ -70,13 +118,13 @@ static bool prepare(rows_test *t, cptx_error *err)
 	for (uint32_t i = 0; i < t->c->n; i++)
 		t->w[i] = table[i & 8191];
 	t->dev_w = cptx_mem_alloc(t->dev, t->c->n * 4u, err);
-	cptx_mem_write(t->dev, t->dev_w, t->w, t->c->n * 4u, err);
+	upload(t, t->dev_w, t->w, t->c->n, err);
 	for (int s = 0; s < SETS; s++) {
 		t->dev_out[s] = cptx_mem_alloc(t->dev, t->bytes, err);
 		cptx_mem_fill8(t->dev, t->dev_out[s], 0xff, t->bytes, err);
 		for (unsigned i = 0; i < inputs; i++) {
 			t->dev_in[s][i] = cptx_mem_alloc(t->dev, t->bytes, err);
-			cptx_mem_write(t->dev, t->dev_in[s][i], t->in[i], t->bytes, err);
+			upload(t, t->dev_in[s][i], t->in[i], t->count, err);
 		}
 	}
 	return err->code == CPTX_OK;
@@ -106,6 +154,12 @@ static cptx_launch *launch_for(const rows_test *t, const cptx_program *p, int se
 		return cptx_launch_new(
 			p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_w, t->dev_out[set], eps) },
 			err);
+	case ROW_LAYER_NORM: /* the first row of x is the bias */
+		return cptx_launch_new(
+			p, NULL,
+			&(cptx_launch_opt){ .grid = { c->rows },
+		                        CPTX_ARGS(t->dev_in[set][0], t->dev_w, t->dev_in[set][0], t->dev_out[set], eps) },
+			err);
 	case ROW_SOFTMAX:
 		return cptx_launch_new(
 			p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_out[set]) }, err);
@@ -123,9 +177,12 @@ static cptx_launch *launch_for(const rows_test *t, const cptx_program *p, int se
 static void reference(const rows_test *t, const float *x, const float *b, double *y)
 {
 	uint32_t n = t->c->n;
-	double sum = 0, top = -INFINITY;
+	double sum = 0, top = -INFINITY, mean = 0, m2 = 0;
 
+	for (uint32_t i = 0; i < n; i++)
+		mean += (double)x[i] / n;
 	for (uint32_t i = 0; i < n; i++) {
+		m2 += ((double)x[i] - mean) * ((double)x[i] - mean);
 		sum += (double)x[i] * (double)x[i];
 		top = fmax(top, (double)x[i]);
 	}
@@ -133,6 +190,8 @@ static void reference(const rows_test *t, const float *x, const float *b, double
 	for (uint32_t i = 0; i < n; i++) {
 		if (t->c->kernel == ROW_RMS_NORM)
 			y[i] = (double)x[i] * scale * (double)t->w[i];
+		else if (t->c->kernel == ROW_LAYER_NORM)
+			y[i] = ((double)x[i] - mean) / sqrt(m2 / n + (double)eps) * (double)t->w[i] + (double)t->in[0][i];
 		else if (t->c->kernel == ROW_SOFTMAX)
 			total += y[i] = exp((double)x[i] - top);
 		else
@@ -142,7 +201,8 @@ static void reference(const rows_test *t, const float *x, const float *b, double
 		y[i] /= total;
 }
 
-/* Sums of n squares or exponentials err by a few ulp; ex2.approx and rsqrt.approx by two more. */
+/* Sums of n squares or exponentials err by a few ulp; ex2.approx and rsqrt.approx by two more.  A result in bf16 is rounded
+ * once more, by half of its last of 8 bits; terms that cancel err in f32. */
 static void compare(const rows_test *t, row_report *r)
 {
 	double *y = malloc(t->c->n * sizeof *y);
@@ -152,7 +212,8 @@ static void compare(const rows_test *t, row_report *r)
 		uint64_t at = (uint64_t)row * t->c->n;
 		reference(t, t->in[0] + at, t->in[1] ? t->in[1] + at : NULL, y);
 		for (uint32_t i = 0; i < t->c->n; i++) {
-			double allowed = 4e-6 * fabs(y[i]) + 1e-12, error = fabs((double)t->out[at + i] - y[i]);
+			double allowed = is_bf16(t) ? (0x1p-8 + 1e-6) * fabs(y[i]) + 1e-4 : 4e-6 * fabs(y[i]) + 1e-12,
+				   error = fabs((double)t->out[at + i] - y[i]);
 			if (!(error <= allowed))
 				r->wrong++;
 			else if (error / allowed > r->worst)
@@ -268,7 +329,7 @@ static bool run(rows_test *t, row_report *r, cptx_error *err)
 	for (int s = 0; ok && s < SETS; s++)
 		ok = (launch[s] = launch_for(t, p, s, err)) != NULL;
 	ok = ok && cptx_launch_resources(launch[0], &r->resources, err) && cptx_launch_run(launch[0], NULL, err) &&
-	     cptx_mem_read(t->dev, t->out, t->dev_out[0], t->bytes, err);
+	     download(t, err);
 	if (ok)
 		compare(t, r);
 	if (ok && t->c->bursts && !r->wrong)
@@ -286,7 +347,7 @@ bool row_check(cptx_device *dev, const row_case *c, row_report *r, cptx_error *e
 
 	*r = (row_report){ 0 };
 	*err = (cptx_error){ 0 };
-	t.bytes = t.count * 4;
+	t.bytes = t.count * (is_bf16(&t) ? 2 : 4);
 	bool ok = prepare(&t, err) && run(&t, r, err);
 	release(&t);
 	return ok;

@@ -5,11 +5,11 @@
 
 #include <cptx/device.h>
 
-enum row_kernel { ROW_RMS_NORM, ROW_SOFTMAX, ROW_SWIGLU };
+enum row_kernel { ROW_RMS_NORM, ROW_SOFTMAX, ROW_SWIGLU, ROW_LAYER_NORM /* bf16, the others f32 */ };
 
 typedef struct row_case {
 	enum row_kernel kernel;
-	uint32_t rows, n; /* n floats in a row, a multiple of 4 */
+	uint32_t rows, n; /* n elements in a row, a multiple of 4 (ROW_LAYER_NORM: of 8) */
 	uint32_t threads, unroll;
 	unsigned bursts; /* timed bursts; 0: none */
 } row_case;

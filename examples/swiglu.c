@@ -2,31 +2,30 @@
 /* SwiGLU: y = a / (1 + exp(-a)) * b, element by element.  Each thread has `unroll` vectors of four floats under way. */
 #include "examples.h"
 
+#include <cptx/vector.h>
+
 cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll)
 {
 	const float log2e = 1.44269504f;
+	const uint32_t part = threads * unroll * 4; /* elements of a CTA, which are a row */
 	cptx_kernel *k = cptx_kernel_begin(m, "swiglu", .block = { threads });
 	cptx_val a = cptx_param(k, CPTX_PTR, "a"), b = cptx_param(k, CPTX_PTR, "b"), y = cptx_param(k, CPTX_PTR, "y");
-	cptx_val vectors = cptx_param(k, CPTX_U32, "vectors");
-	cptx_val first = cptx_mad(k, cptx_ctaid_x(k), threads * unroll, cptx_tid_x(k), .mode = CPTX_LO);
-	cptx_val at = cptx_mul_wide(k, first, 16), u = cptx_regs(k, CPTX_F32, unroll * 4),
-			 v = cptx_regs(k, CPTX_F32, unroll * 4);
-	cptx_val pa = cptx_add(k, a, at), pb = cptx_add(k, b, at), py = cptx_add(k, y, at), has[16];
+	cptx_val elements = cptx_shl(k, cptx_param(k, CPTX_U32, "vectors"), 2), cta = cptx_ctaid_x(k);
+	cptx_val at = cptx_mul_wide(k, cta, part * 4);
+	cptx_row u, v;
+	cptx_row_at it;
 
-	for (uint32_t i = 0; i < unroll && i < 16; i++) {
-		has[i] = cptx_setp(k, cptx_add(k, first, i * threads), vectors, .cmp = CPTX_LT);
-		cptx_ld(k, cptx_offset(pa, i * threads * 16), .space = CPTX_GLOBAL, .cop = CPTX_CS, .into = cptx_slice(u, i * 4, 4),
-		        .when = has[i]);
-		cptx_ld(k, cptx_offset(pb, i * threads * 16), .space = CPTX_GLOBAL, .cop = CPTX_CS, .into = cptx_slice(v, i * 4, 4),
-		        .when = has[i]);
+	cptx_row_new(k, &u, .type = CPTX_F32, .count = cptx_sub(k, elements, cptx_mul(k, cta, part, .mode = CPTX_LO)),
+	             .most = part, .whole = true, .threads = threads);
+	cptx_row_like(k, &u, &v);
+	cptx_row_load(k, &u, cptx_add(k, a, at), .unset = true, .cop = CPTX_CS);
+	cptx_row_load(k, &v, cptx_add(k, b, at), .unset = true, .cop = CPTX_CS);
+	CPTX_ROW_EACH(k, &u, &it)
+	{
+		cptx_val gate = cptx_add(k, cptx_ex2(k, cptx_mul(k, it.v, -log2e)), 1.0f);
+		cptx_mul(k, cptx_div(k, it.v, gate, .rnd = CPTX_FULL), cptx_elem(v.v, it.i), .into = it.v);
 	}
-	for (uint32_t i = 0; i < unroll * 4; i++) {
-		cptx_val x = cptx_elem(u, i), gate = cptx_add(k, cptx_ex2(k, cptx_mul(k, x, -log2e)), 1.0f);
-		cptx_mul(k, cptx_div(k, x, gate, .rnd = CPTX_FULL), cptx_elem(v, i), .into = x);
-	}
-	for (uint32_t i = 0; i < unroll && i < 16; i++)
-		cptx_st(k, cptx_offset(py, i * threads * 16), cptx_slice(u, i * 4, 4), .space = CPTX_GLOBAL, .cop = CPTX_CS,
-		        .when = has[i]);
+	cptx_row_store(k, &u, cptx_add(k, y, at), .cop = CPTX_CS);
 	return k;
 }
 

@@ -13,10 +13,11 @@
 #include "attention_run.h"
 
 #include <cptx/pipeline.h>
+#include <cptx/roles.h>
 #include <cptx/softmax.h>
 #include <cptx/tmem.h>
 
-enum { D = ATTENTION_D, QUERIES = 128, KEYS = 64, THREADS = 256, STAGES = 2 };
+enum { D = ATTENTION_D, QUERIES = 128, KEYS = 64, THREADS = 192, STAGES = 2 };
 enum { S_AT = 0, P_AT = KEYS, O_AT = P_AT + KEYS / 2, COLUMNS = O_AT + D }; /* columns of tensor memory */
 
 static const cptx_operand_opt q_opt = { .type = CPTX_BF16,
@@ -41,16 +42,6 @@ typedef struct kernel {
 	cptx_val p;                                          /* tensor memory address */
 	cptx_val row0, head, queries, keys, end, scale, out; /* first query; batch and head; keys, and where this CTA's end */
 } kernel;
-
-static cptx_operand operand(cptx_kernel *k, const cptx_operand_opt *opt, const char *name)
-{
-	cptx_operand_opt o = *opt;
-	cptx_operand op;
-
-	o.map = cptx_cvta(k, cptx_mov(k, cptx_param_bytes(k, 128, 64, name), .type = CPTX_U64), .space = CPTX_PARAM);
-	cptx_operand_new_(k, CPTX_HERE, &op, &o);
-	return op;
-}
 
 /* One thread. */
 static void load(kernel *a)
@@ -119,9 +110,7 @@ static void softmax(kernel *a)
 	cptx_softmax_new(k, &soft, 1, a->scale);
 	CPTX_FOR(k, key, a->end, KEYS) {
 		cptx_pipe_wait_full(k, &a->s_pipe, &s);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		cptx_acc_load(k, &a->s, 0, KEYS, &scores);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 		cptx_pipe_release(k, &a->s_pipe, &s, CPTX_NONE_);
 		cptx_pipe_next(k, &a->s_pipe, &s);
 		cptx_val border = a->causal ? a->row0 : a->keys; /* tiles that end behind it have scores that do not count */
@@ -129,18 +118,15 @@ static void softmax(kernel *a)
 			cptx_softmax_mask(k, &scores, .row0 = a->row0, .col0 = key, .cols = a->keys, .causal = a->causal);
 		cptx_val correct = cptx_softmax_step(k, &soft, &scores);
 		cptx_pipe_wait_empty(k, &a->p_pipe, &p);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 		CPTX_IF(k, cptx_setp(k, key, 0, .cmp = CPTX_GT)) {
 			o = scaled(a, correct);
 			cptx_acc_save(k, &a->o, 0, &o);
 		}
 		cptx_acc_put_a(k, &scores, CPTX_BF16, a->p, 0);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 		cptx_pipe_filled(k, &a->p_pipe, &p);
 		cptx_pipe_next(k, &a->p_pipe, &p);
 	}
 	cptx_pipe_wait_empty(k, &a->p_pipe, &p);
-	cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	o = scaled(a, cptx_softmax_end(k, &soft, &scores));
 	cptx_acc_store(
 		k, &o,
@@ -148,18 +134,22 @@ static void softmax(kernel *a)
 			.address = a->out, .type = CPTX_BF16, .pitch = cptx_imm(D), .rows = cptx_sub(k, a->queries, a->row0) }));
 }
 
-static void build(cptx_module *m, bool causal)
+static void build(cptx_module *m, const void *self, bool causal)
 {
 	cptx_kernel *k = cptx_kernel_begin(m, "attention", .block = { THREADS });
 	kernel a = { .k = k, .causal = causal };
+	cptx_params p = { 0 };
+	cptx_roles r;
 	cptx_tmem t;
 
-	a.q = operand(k, &q_opt, "q"), a.key = operand(k, &k_opt, "key"), a.v = operand(k, &v_opt, "v");
-	cptx_val o = cptx_param(k, CPTX_PTR, "o");
-	a.queries = cptx_param(k, CPTX_U32, "queries");
-	a.keys = cptx_param(k, CPTX_U32, "keys"), a.scale = cptx_param(k, CPTX_F32, "scale");
-	cptx_val tid = cptx_tid_x(k), warp = cptx_shfl_sync(k, cptx_shr(k, tid, 5), 0, 31, -1, .mode = CPTX_IDX);
-	cptx_val first = cptx_setp(k, tid, 0, .cmp = CPTX_EQ);
+	attention_params(k, &p, self);
+	a.q = attention_operand(k, &p, &q_opt, "q"), a.key = attention_operand(k, &p, &k_opt, "key");
+	a.v = attention_operand(k, &p, &v_opt, "v");
+	a.queries = cptx_params_get(k, &p, "queries"), a.keys = cptx_params_get(k, &p, "keys");
+	a.scale = cptx_params_get(k, &p, "scale");
+	cptx_roles_begin(k, &r, .threads = THREADS);
+	cptx_val first = cptx_setp(k, r.tid, 0, .cmp = CPTX_EQ);
+	cptx_params_prefetch(k, &p, first);
 	cptx_pipe_new(k, &a.q_pipe, .stages = 1);
 	cptx_pipe_new(k, &a.pipe, .stages = STAGES);
 	cptx_pipe_new(k, &a.s_pipe, .stages = 1, .consumers = 128);
@@ -176,25 +166,22 @@ static void build(cptx_module *m, bool causal)
 	a.row0 = cptx_mul(k, cptx_ctaid_x(k), QUERIES, .mode = CPTX_LO), a.head = cptx_ctaid_y(k);
 	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, QUERIES), a.keys) : a.keys;
 	cptx_val row = cptx_mad_wide(k, a.head, a.queries, cptx_cvt(k, a.row0, .dtype = CPTX_U64));
-	a.out = cptx_mad(k, row, 2 * D, o, .mode = CPTX_LO);
-	CPTX_TMEM(k, &t, .columns = COLUMNS, .warp = cptx_setp(k, warp, 0, .cmp = CPTX_EQ)) {
+	a.out = cptx_mad(k, row, 2 * D, cptx_params_get(k, &p, "o"), .mode = CPTX_LO);
+	CPTX_TMEM(k, &t, .columns = COLUMNS, .warp = cptx_setp(k, r.warp, 0, .cmp = CPTX_EQ)) {
 		cptx_acc_in_tmem(k, &a.qk, &a.s, cptx_offset(t.address, S_AT));
 		cptx_acc_in_tmem(k, &a.pv, &a.o, cptx_offset(t.address, O_AT));
 		a.p = cptx_offset(t.address, P_AT);
-		CPTX_IF(k, cptx_setp(k, tid, 128, .cmp = CPTX_EQ))
-			load(&a);
-		CPTX_IF(k, cptx_setp(k, tid, 160, .cmp = CPTX_EQ))
-			multiply(&a);
-		CPTX_IF(k, cptx_setp(k, warp, 4, .cmp = CPTX_LT))
+		CPTX_ROLE(k, &r, .warps = 4)
 			softmax(&a);
+		CPTX_ROLE(k, &r, .warps = 1, .elect = true)
+			load(&a);
+		CPTX_ROLE(k, &r, .warps = 1, .elect = true)
+			multiply(&a);
 	}
 }
 
-int main(void)
-{
-	return attention_main(&(attention){ .device = "emu:sm_100a",
-	                                    .queries = QUERIES,
-	                                    .threads = THREADS,
-	                                    .build = build,
-	                                    .operand = { &q_opt, &k_opt, &v_opt } });
-}
+const attention attention_sm100a = { "emu:sm_100a", QUERIES, THREADS, build, &q_opt, &k_opt, &v_opt };
+
+#ifndef EXAMPLES_NO_MAIN
+int main(void) { return attention_main(&attention_sm100a); }
+#endif

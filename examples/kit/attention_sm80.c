@@ -93,27 +93,28 @@ static cptx_val head_at(cptx_kernel *k, cptx_val matrix, cptx_val rows)
 	return cptx_mad(k, row, 2 * D, matrix, .mode = CPTX_LO);
 }
 
-static void build(cptx_module *m, bool causal)
+static void build(cptx_module *m, const void *self, bool causal)
 {
 	cptx_kernel *k = cptx_kernel_begin(m, "attention", .block = { THREADS });
 	kernel a = { .k = k, .causal = causal };
-	cptx_val q = cptx_param(k, CPTX_PTR, "q"), key = cptx_param(k, CPTX_PTR, "key"), v = cptx_param(k, CPTX_PTR, "v");
-	cptx_val o = cptx_param(k, CPTX_PTR, "o");
+	cptx_params p = { 0 };
 
-	a.queries = cptx_param(k, CPTX_U32, "queries"), a.keys = cptx_param(k, CPTX_U32, "keys");
-	a.scale = cptx_param(k, CPTX_F32, "scale");
+	attention_params(k, &p, self);
+	a.queries = cptx_params_get(k, &p, "queries"), a.keys = cptx_params_get(k, &p, "keys");
+	a.scale = cptx_params_get(k, &p, "scale");
 	a.row0 = cptx_mul(k, cptx_ctaid_x(k), QUERIES, .mode = CPTX_LO);
 	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, QUERIES), a.keys) : a.keys;
-	a.q = operand(k, head_at(k, q, a.queries), a.queries, false, 1);
-	a.key = operand(k, head_at(k, key, a.keys), a.keys, false, STAGES);
-	a.v = operand(k, head_at(k, v, a.keys), a.keys, true, STAGES);
+	a.q = operand(k, head_at(k, cptx_params_get(k, &p, "q"), a.queries), a.queries, false, 1);
+	a.key = operand(k, head_at(k, cptx_params_get(k, &p, "key"), a.keys), a.keys, false, STAGES);
+	a.v = operand(k, head_at(k, cptx_params_get(k, &p, "v"), a.keys), a.keys, true, STAGES);
 	a.key_at = cptx_operand_source(k, &a.key, 0, 0), a.v_at = cptx_operand_source(k, &a.v, 0, 0);
-	a.out = cptx_mad_wide(k, a.row0, 2 * D, head_at(k, o, a.queries));
+	a.out = cptx_mad_wide(k, a.row0, 2 * D, head_at(k, cptx_params_get(k, &p, "o"), a.queries));
 	cptx_pipe_new(k, &a.pipe, .stages = STAGES, .by = CPTX_PIPE_CP_ASYNC_GROUPS);
 	attend(&a, cptx_shr(k, cptx_tid_x(k), 5));
 }
 
-int main(void)
-{
-	return attention_main(&(attention){ .device = "emu:sm_80", .queries = QUERIES, .threads = THREADS, .build = build });
-}
+const attention attention_sm80 = { "emu:sm_80", QUERIES, THREADS, build, NULL, NULL, NULL };
+
+#ifndef EXAMPLES_NO_MAIN
+int main(void) { return attention_main(&attention_sm80); }
+#endif

@@ -9,6 +9,7 @@
 #include "attention_run.h"
 
 #include <cptx/pipeline.h>
+#include <cptx/roles.h>
 #include <cptx/softmax.h>
 
 enum { D = ATTENTION_D, QUERIES = 128, KEYS = 128, GROUPS = 2, THREADS = 128 * (GROUPS + 1), STAGES = 2 };
@@ -31,19 +32,9 @@ typedef struct kernel {
 	cptx_kernel *k;
 	bool causal;
 	cptx_operand q, key, v;
-	cptx_pipe q_pipe, pipe;                          /* of Q once; of stages of K and V */
-	cptx_val row0, head, keys, end, scale, o, pitch; /* first query; batch and head; keys, and where this CTA's end */
+	cptx_pipe q_pipe, pipe;                            /* of Q once; of stages of K and V */
+	cptx_val row0, head, keys, end, scale, o, queries; /* first query; batch and head; keys, and where this CTA's end */
 } kernel;
-
-static cptx_operand operand(cptx_kernel *k, const cptx_operand_opt *opt, const char *name)
-{
-	cptx_operand_opt o = *opt;
-	cptx_operand op;
-
-	o.map = cptx_cvta(k, cptx_mov(k, cptx_param_bytes(k, 128, 64, name), .type = CPTX_U64), .space = CPTX_PARAM);
-	cptx_operand_new_(k, CPTX_HERE, &op, &o);
-	return op;
-}
 
 /* One thread. */
 static void produce(kernel *a)
@@ -96,45 +87,46 @@ static void consume(kernel *a, cptx_val group, cptx_val lane)
 		cptx_pipe_next(k, &a->pipe, &at);
 	}
 	cptx_acc_scale_rows(k, &o, cptx_softmax_end(k, &soft, &s));
-	cptx_acc_store(k, &o,
-	               (&(cptx_acc_matrix){
-					   .address = a->o, .type = CPTX_BF16, .pitch = cptx_imm(D), .rows = cptx_sub(k, a->pitch, a->row0) }));
+	cptx_acc_store(
+		k, &o,
+		(&(cptx_acc_matrix){
+			.address = a->o, .type = CPTX_BF16, .pitch = cptx_imm(D), .rows = cptx_sub(k, a->queries, a->row0) }));
 }
 
-static void build(cptx_module *m, bool causal)
+static void build(cptx_module *m, const void *self, bool causal)
 {
 	cptx_kernel *k = cptx_kernel_begin(m, "attention", .block = { THREADS }, .min_ctas = 1);
 	kernel a = { .k = k, .causal = causal };
+	cptx_params p = { 0 };
+	cptx_roles r;
 
-	a.q = operand(k, &q_opt, "q"), a.key = operand(k, &k_opt, "key"), a.v = operand(k, &v_opt, "v");
-	cptx_val o = cptx_param(k, CPTX_PTR, "o"), queries = cptx_param(k, CPTX_U32, "queries");
-	a.keys = cptx_param(k, CPTX_U32, "keys"), a.scale = cptx_param(k, CPTX_F32, "scale");
-	cptx_val tid = cptx_tid_x(k), group = cptx_shfl_sync(k, cptx_shr(k, tid, 7), 0, 31, -1, .mode = CPTX_IDX);
+	attention_params(k, &p, self);
+	a.q = attention_operand(k, &p, &q_opt, "q"), a.key = attention_operand(k, &p, &k_opt, "key");
+	a.v = attention_operand(k, &p, &v_opt, "v");
+	a.queries = cptx_params_get(k, &p, "queries"), a.keys = cptx_params_get(k, &p, "keys");
+	a.scale = cptx_params_get(k, &p, "scale");
+	cptx_roles_begin(k, &r, .threads = THREADS);
+	cptx_val first = cptx_setp(k, r.tid, 0, .cmp = CPTX_EQ);
+	cptx_params_prefetch(k, &p, first);
 	cptx_pipe_new(k, &a.q_pipe, .stages = 1);
 	cptx_pipe_new(k, &a.pipe, .stages = STAGES, .consumers = GROUPS);
-	cptx_pipe_prepare(k, &a.q_pipe, cptx_setp(k, tid, 0, .cmp = CPTX_EQ));
-	cptx_pipe_init(k, &a.pipe, cptx_setp(k, tid, 0, .cmp = CPTX_EQ));
+	cptx_pipe_prepare(k, &a.q_pipe, first);
+	cptx_pipe_init(k, &a.pipe, first);
 
-	a.row0 = cptx_mul(k, cptx_ctaid_x(k), QUERIES, .mode = CPTX_LO), a.head = cptx_ctaid_y(k), a.pitch = queries;
+	a.row0 = cptx_mul(k, cptx_ctaid_x(k), QUERIES, .mode = CPTX_LO), a.head = cptx_ctaid_y(k);
 	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, QUERIES), a.keys) : a.keys;
-	cptx_val row = cptx_mad_wide(k, a.head, queries, cptx_cvt(k, a.row0, .dtype = CPTX_U64));
-	a.o = cptx_mad(k, row, 2 * D, o, .mode = CPTX_LO);
-	CPTX_IF(k, cptx_setp(k, group, GROUPS, .cmp = CPTX_EQ)) {
-		cptx_setmaxnreg(k, 24, .op = CPTX_DEC);
-		CPTX_IF(k, cptx_setp(k, tid, 128 * GROUPS, .cmp = CPTX_EQ))
-			produce(&a);
-	}
-	CPTX_ELSE(k) {
-		cptx_setmaxnreg(k, 240, .op = CPTX_INC);
-		consume(&a, group, cptx_and(k, tid, 127));
+	cptx_val row = cptx_mad_wide(k, a.head, a.queries, cptx_cvt(k, a.row0, .dtype = CPTX_U64));
+	a.o = cptx_mad(k, row, 2 * D, cptx_params_get(k, &p, "o"), .mode = CPTX_LO);
+	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true)
+		produce(&a);
+	CPTX_ROLE(k, &r, .warps = 4 * GROUPS, .regs = 240) {
+		cptx_val thread = cptx_role_thread(k, &r);
+		consume(&a, cptx_shr(k, cptx_role_warp(k, &r), 2), cptx_and(k, thread, 127));
 	}
 }
 
-int main(void)
-{
-	return attention_main(&(attention){ .device = "emu:sm_90a",
-	                                    .queries = QUERIES,
-	                                    .threads = THREADS,
-	                                    .build = build,
-	                                    .operand = { &q_opt, &k_opt, &v_opt } });
-}
+const attention attention_sm90a = { "emu:sm_90a", QUERIES, THREADS, build, &q_opt, &k_opt, &v_opt };
+
+#ifndef EXAMPLES_NO_MAIN
+int main(void) { return attention_main(&attention_sm90a); }
+#endif

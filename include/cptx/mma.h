@@ -21,6 +21,12 @@
  * Everything about an accumulator follows from its fragment (cptx_frag_map, <cptx/layout.h>): which row and column a
  * thread's element has, which lanes hold the rest of its row, in which order the next product takes it as its A.
  *
+ * Order by tcgen05: products run on their own, and so do a thread's moves of tensor memory.  Who uses what another wrote
+ * waits for a barrier or mbarrier that this one arrives at: cptx_mma_commit tells that products are complete; behind
+ * cptx_acc_load, _save and _put_a an arrival tells that these are.  The tcgen05.fence on both sides of it is part of the
+ * calls, which place tcgen05.fence::after_thread_sync in front of what they do and ::before_thread_sync behind it.  Both
+ * take no time.
+ *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */
 #ifndef CPTX_MMA_H
@@ -129,7 +135,8 @@ CPTX_API cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i);
 	for (cptx_acc_elem e = cptx_acc_at((acc), 0); e.i < (acc)->count; e = cptx_acc_at((acc), e.i + 1))
 
 CPTX_API cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint32_t more, cptx_val from);
-/** The row of an element in D, .u32, where the CTA's tile begins at row `from` of D (.u32, .s32 or NONE).  Up to two adds.
+/** The row of an element in D, .u32 (a constant where it is known now), where the CTA's tile begins at row `from` of D
+ * (.u32, .s32 or NONE).  Up to two adds.
  */
 #define cptx_acc_row(k, acc, e, from) cptx_acc_coordinate_((k), CPTX_HERE, (acc)->row, (e)->row, (from))
 /** Its column. */
@@ -151,7 +158,7 @@ CPTX_API void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc
  */
 #define cptx_acc_row_combine(k, acc, op, rows) cptx_acc_row_combine_((k), CPTX_HERE, (acc), (op), (rows))
 CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows);
-/** Multiplies each row by its element of `rows`. */
+/** Multiplies each row by its element of `rows`; of integers the lower 32 bits. */
 #define cptx_acc_scale_rows(k, acc, rows) cptx_acc_scale_rows_((k), CPTX_HERE, (acc), (rows))
 
 /* ---- Products ------------------------------------------------------------------------------------------------------- */
@@ -185,7 +192,7 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
 /** What a call of cptx_mma_tile may be told. */
 typedef struct cptx_mma_tile_opt {
 	bool fresh;            /**< D = A * B^T: what D held does not count */
-	cptx_val fresh_when;   /**< a predicate: so where it holds.  wgmma and tcgen05 */
+	cptx_val fresh_when;   /**< a predicate in place of .fresh: so where it holds.  wgmma and tcgen05 */
 	uint32_t first, steps; /**< of the tile's instructions along K; steps 0: all from `first` on */
 	const cptx_mma_frags *frags; /**< mma.sync: those of step `first` are there; each step fetches those of the next, also of
 	                                  one that is not of this call.  NULL: each step fetches its own */
@@ -203,7 +210,8 @@ CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
  *
  * mma.sync: all lanes of the warp, complete behind the call.  wgmma: all threads of the warpgroup; fence and commit are
  * part of it, D and A's registers must not be touched until cptx_mma_wait.  tcgen05: one thread; an mbarrier tells, by
- * cptx_mma_commit.
+ * cptx_mma_commit.  Tiles that threads wrote themselves need fence.proxy.async in front of the barrier, by wgmma and
+ * tcgen05.
  */
 #define cptx_mma_tile(...) cptx_mma_tile_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_mma_tile_x_(k, mma, acc, a, b, ...)                                                                            \
@@ -219,13 +227,15 @@ CPTX_API void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mm
 
 CPTX_API void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, uint32_t n, cptx_acc *part);
 /**
- * From tensor memory: n columns (a power of two to 128) from column `first` on as an accumulator in registers, complete
- * behind the call; all threads of the unit's four warps, of which warp w must be number w modulo 4 of the CTA: one
- * tcgen05.ld and a wait.  A thread has one row.
+ * From tensor memory: n columns (2, 4, 8 ... 128) from column `first` on as an accumulator in registers, complete behind the
+ * call; all threads of the unit's four warps, of which warp w must be number w modulo 4 of the CTA: one tcgen05.ld, a wait
+ * and two fences.  A thread has one row.  Products that fill the columns must have been waited for at the mbarrier of
+ * cptx_mma_commit; the next ones may be started by a thread that has waited for an arrival of all of these behind the call.
  */
 #define cptx_acc_load(k, acc, first, n, part) cptx_acc_load_((k), CPTX_HERE, (acc), (first), (n), (part))
 CPTX_API void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, const cptx_acc *part);
-/** Back to tensor memory, from column `first` on; complete behind the call (tcgen05.wait::st). */
+/** Back to tensor memory, from column `first` on; complete behind the call (tcgen05.wait::st, between two fences).  A
+ * product that adds to it is started by a thread that has waited for an arrival of all of these behind the call. */
 #define cptx_acc_save(k, acc, first, part) cptx_acc_save_((k), CPTX_HERE, (acc), (first), (part))
 
 CPTX_API cptx_val cptx_acc_narrow_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type);
@@ -240,8 +250,9 @@ CPTX_API cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *a
 #define cptx_acc_as_a(k, acc, next) cptx_acc_as_a_((k), CPTX_HERE, (acc), (next))
 CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,
                               uint32_t first);
-/** The same of a part that cptx_acc_load gave, for A_TMEM: to tensor memory at that address, from element `first` of a row
- * on (an even number), two elements in a column; complete behind the call. */
+/** The elements of a part that cptx_acc_load gave as the A of the next product, by A_TMEM: rounded to CPTX_BF16 or CPTX_F16,
+ * to tensor memory at that address (.u32), from element `first` of a row on (an even number), two elements in a column;
+ * complete behind the call.  The product is started by a thread that has waited for an arrival of all of these behind it. */
 #define cptx_acc_put_a(k, part, type, address, first) cptx_acc_put_a_((k), CPTX_HERE, (part), (type), (address), (first))
 
 /** A matrix in global memory. */
@@ -256,7 +267,7 @@ typedef struct cptx_acc_matrix {
 CPTX_API void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to);
 /** Stores the elements that are inside, rounded, two at a time: acc.count / 2 stores of 4 or 8 bytes, and for each a
  * comparison where rows or cols are given.  For a tile on its way by stmatrix and TMA: <cptx/epilogue.h>. */
-#define cptx_acc_store(k, acc, to) cptx_acc_store_((k), CPTX_HERE, (acc), (to))
+#define cptx_acc_store(k, acc, ...) cptx_acc_store_((k), CPTX_HERE, (acc), (__VA_ARGS__))
 
 #ifdef __cplusplus
 }

@@ -81,6 +81,8 @@ static cptx_val sum_of(cptx_kernel *k, cptx_site at, cptx_val a, cptx_val b)
 		return b;
 	if (b.kind == CPTX_VAL_INT && !b.i)
 		return a;
+	if (a.kind == CPTX_VAL_INT && b.kind == CPTX_VAL_INT)
+		return cptx_imm(a.i + b.i);
 	return CALL(add, .a = a, .b = b);
 }
 
@@ -135,15 +137,6 @@ cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint
 
 /* ---- row vectors ---- */
 
-static void kit_combine(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op, cptx_val into, cptx_val v)
-{
-	switch (op) {
-	case CPTX_REDUCE_SUM: CALL(add, .a = into, .b = v, .into = into); return;
-	case CPTX_REDUCE_MAX: CALL(max, .a = into, .b = v, .into = into); return;
-	case CPTX_REDUCE_MIN: CALL(min, .a = into, .b = v, .into = into); return;
-	}
-}
-
 static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows)
 {
 	if (!has_registers(k, at, acc))
@@ -165,12 +158,20 @@ cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc,
 	return rows;
 }
 
+static bool has_one_part(cptx_kernel *k, cptx_site at, enum cptx_reduce_op op)
+{
+	if (cptx_reduce_parts(op) == 1)
+		return true;
+	cptx_fail_(k, at, "rows of an accumulator reduced by operation %d; it is CPTX_REDUCE_SUM, MAX or MIN", (int)op);
+	return false;
+}
+
 void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
 	if (!is_row_vector(k, at, acc, rows))
 		return;
 	CPTX_ACC_EACH(acc, e)
-	kit_combine(k, at, op, cptx_elem(rows, e.at_row), e.value);
+	cptx_reduce_with_(k, at, cptx_elem(rows, e.at_row), e.value, op);
 }
 
 /* The bits of the lane number that choose a column alone. */
@@ -186,7 +187,7 @@ static uint32_t lanes_of_a_row(const cptx_frag_map *map)
 
 void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows)
 {
-	if (!is_row_vector(k, at, acc, rows))
+	if (!is_row_vector(k, at, acc, rows) || !has_one_part(k, at, op))
 		return;
 	const uint32_t bits = lanes_of_a_row(&acc->map);
 	for (uint32_t b = 1; b < CPTX_WARP; b *= 2)
@@ -194,7 +195,7 @@ void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, en
 			cptx_val row = cptx_elem(rows, i);
 			cptx_val other = CALL(shfl_sync, .a = row, .b = cptx_imm(b), .c = cptx_imm(CPTX_WARP - 1), .mask = cptx_imm(-1),
 			                      .mode = CPTX_BFLY);
-			kit_combine(k, at, op, row, other);
+			cptx_reduce_with_(k, at, row, other, op);
 		}
 }
 
@@ -203,7 +204,7 @@ void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 	if (!is_row_vector(k, at, acc, rows))
 		return;
 	CPTX_ACC_EACH(acc, e)
-	CALL(mul, .a = e.value, .b = cptx_elem(rows, e.at_row), .into = e.value);
+	CALL(mul, .a = e.value, .b = cptx_elem(rows, e.at_row), .into = e.value, .mode = acc->type == CPTX_S32 ? CPTX_LO : 0);
 }
 
 /* ---- tensor memory ---- */
@@ -212,10 +213,28 @@ void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 static cptx_val lanes_at(cptx_kernel *k, cptx_site at, cptx_val thread, cptx_val address, uint32_t first)
 {
 	cptx_val lane = CALL(and, .a = thread, .b = cptx_imm(~(CPTX_WARP - 1) & 127));
-	const int64_t behind = address.offset;
+	cptx_val all = kit_plain(k, at, address);
 
-	address.offset = 0;
-	return cptx_offset(CALL(mad, .a = lane, .b = cptx_imm(1 << 16), .c = address, .mode = CPTX_LO), behind + first);
+	return cptx_offset(CALL(mad, .a = lane, .b = cptx_imm(1 << 16), .c = all, .mode = CPTX_LO), first);
+}
+
+/*
+ * Tensor memory is moved between two fences: what a barrier or an mbarrier in front of the call has told of comes before,
+ * and what one behind it tells of comes after.  Both are instructions of PTX that take no time.
+ */
+static void begin_move(cptx_kernel *k, cptx_site at) { CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC); }
+
+static void end_move(cptx_kernel *k, cptx_site at, enum cptx_mod what)
+{
+	CALL(tcgen05_wait, .op = what);
+	CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+}
+
+static void store_columns(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val words)
+{
+	begin_move(k, at);
+	cptx_tmem_store_(k, at, to, words, &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = words.count });
+	end_move(k, at, CPTX_WAIT_ST);
 }
 
 static bool is_in_tmem(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
@@ -236,9 +255,9 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 		return;
 	const cptx_frag f = { .kind = CPTX_FRAG_TCGEN05, .m = CPTX_WARP, .n = 32, .num = (uint8_t)n };
 	cptx_error err = { 0 };
-	if (!n || n > 128 || n & (n - 1) || first + n > acc->n) {
-		cptx_fail_(k, at, "columns %u to %u of an accumulator with %u; a load takes a power of two to 128 of them", first,
-		           first + n, acc->n);
+	if (n < 2 || n > 128 || n & (n - 1) || n > acc->n || first > acc->n - n) {
+		cptx_fail_(k, at, "%u columns from %u on of an accumulator with %u; a load takes 2, 4, 8, 16, 32, 64 or 128 of them",
+		           n, first, acc->n);
 		return;
 	}
 	*part = *acc;
@@ -248,28 +267,29 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	}
 	part->tmem = CPTX_NONE_;
 	part->n = n, part->atoms_m = part->atoms_n = 1, part->count = n;
-	part->regs = cptx_as(cptx_tmem_load_(k, at, lanes_at(k, at, acc->thread, acc->tmem, first),
-	                                     &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = n }),
-	                     CPTX_B32);
-	CALL(tcgen05_wait, .op = CPTX_WAIT_LD);
+	cptx_val from = lanes_at(k, at, acc->thread, acc->tmem, first);
+	begin_move(k, at);
+	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = n }), CPTX_B32);
+	end_move(k, at, CPTX_WAIT_LD);
 	part->regs = cptx_as(part->regs, acc->type);
 	find_rows(part);
 	part->row = sum_of(k, at, acc->thread, acc->row);
 	part->col = sum_of(k, at, cptx_imm(first), acc->col);
 }
 
+/* Whether a thread has one row: cptx_acc_load made it. */
+static bool is_part(const cptx_acc *part) { return part->rows == 1 && part->count == part->n && part->n > 1; }
+
 void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, const cptx_acc *part)
 {
 	if (!is_in_tmem(k, at, acc) || !has_registers(k, at, part))
 		return;
-	if (first + part->n > acc->n || part->rows != 1) {
-		cptx_fail_(k, at, "columns %u to %u of an accumulator with %u, from a part that cptx_acc_load should have made",
-		           first, first + part->n, acc->n);
+	if (part->n > acc->n || first > acc->n - part->n || !is_part(part)) {
+		cptx_fail_(k, at, "%u columns from %u on of an accumulator with %u, from a part that cptx_acc_load should have made",
+		           part->n, first, acc->n);
 		return;
 	}
-	cptx_tmem_store_(k, at, lanes_at(k, at, acc->thread, acc->tmem, first), cptx_as(part->regs, CPTX_B32),
-	                 &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = part->n });
-	CALL(tcgen05_wait, .op = CPTX_WAIT_ST);
+	store_columns(k, at, lanes_at(k, at, acc->thread, acc->tmem, first), cptx_as(part->regs, CPTX_B32));
 }
 
 /* ---- rounding ---- */
@@ -356,15 +376,13 @@ void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cp
 {
 	if (!can_narrow(k, at, part, type))
 		return;
-	if (part->rows != 1 || first % 2 || part->n < 2) {
+	if (!is_part(part) || first % 2) {
 		cptx_fail_(k, at, "a part that cptx_acc_load should have made, put from element %u on; that is an even number",
 		           first);
 		return;
 	}
 	cptx_val words = cptx_acc_narrow_(k, at, part, type);
-	cptx_tmem_store_(k, at, lanes_at(k, at, part->thread, address, first / 2), words,
-	                 &(cptx_tmem_move){ .shape = CPTX_SHAPE_32X32B, .num = words.count });
-	CALL(tcgen05_wait, .op = CPTX_WAIT_ST);
+	store_columns(k, at, lanes_at(k, at, part->thread, address, first / 2), words);
 }
 
 /* ---- to global memory ---- */
@@ -388,10 +406,19 @@ static bool can_store(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const c
 {
 	if (!has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix"))
 		return false;
-	if (to->type == acc->type || (acc->type == CPTX_F32 && (to->type == CPTX_BF16 || to->type == CPTX_F16)))
+	const bool constant = to->pitch.kind == CPTX_VAL_INT;
+
+	if (to->type != acc->type && (acc->type != CPTX_F32 || (to->type != CPTX_BF16 && to->type != CPTX_F16)))
+		cptx_fail_(k, at,
+		           "an accumulator of .%s stored as .%s; it can be stored as it is, and .f32 as CPTX_BF16 and CPTX_F16",
+		           cptx_type_name(acc->type), cptx_type_name(to->type));
+	else if (to->address.kind != CPTX_VAL_REG)
+		cptx_fail_(k, at, "a matrix without an address: say .address, a .u64 register");
+	else if (to->pitch.kind != CPTX_VAL_REG && (!constant || to->pitch.i <= 0 || to->pitch.i % 2))
+		cptx_fail_(k, at, "a matrix with rows %lld elements apart: say .pitch, an even number of them",
+		           constant ? (long long)to->pitch.i : 0);
+	else
 		return true;
-	cptx_fail_(k, at, "an accumulator of .%s stored as .%s; it can be stored as it is, and .f32 as CPTX_BF16 and CPTX_F16",
-	           cptx_type_name(acc->type), cptx_type_name(to->type));
 	return false;
 }
 
@@ -401,7 +428,7 @@ static void find_rows_of(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cons
 {
 	const uint32_t bytes = cptx_type_bits(to->type) / 8;
 	cptx_val pitch = to->pitch.kind == CPTX_VAL_REG ? cptx_as(to->pitch, CPTX_U32) : to->pitch;
-	cptx_val first = to->address;
+	cptx_val first = kit_plain(k, at, to->address);
 	int64_t behind = 0; /* bytes: of the first column, where it is a constant */
 
 	if (acc->col.kind == CPTX_VAL_REG)

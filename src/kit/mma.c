@@ -36,6 +36,16 @@ static const operand_type *type_of(enum cptx_type type)
 
 uint32_t kit_unit_threads(enum cptx_mma_by by) { return by == CPTX_BY_MMA_SYNC ? CPTX_WARP : 4 * CPTX_WARP; }
 
+cptx_val kit_plain(cptx_kernel *k, cptx_site at, cptx_val address)
+{
+	const int64_t behind = address.kind == CPTX_VAL_REG ? address.offset : 0;
+
+	if (!behind)
+		return address;
+	address.offset = 0;
+	return CALL(add, .a = address, .b = cptx_imm(behind));
+}
+
 /* ---- rules ---- */
 
 #define RULE(ok, ...)                                                                                                       \
@@ -358,6 +368,8 @@ static void multiply_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
 	const cptx_tiled_mma_opt *o = &mma->opt;
 	const bool shared = o->a_from == CPTX_A_SHARED;
 	const uint32_t columns = mma->depth * type_of(o->a)->bits / 32; /* of tensor memory, of A of a step */
+
+	CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
 	cptx_val b_at = start_of(k, at, b, CPTX_NONE_), a_at = shared ? start_of(k, at, a, CPTX_NONE_) : a;
 	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
 
@@ -381,30 +393,58 @@ static cptx_val adds_at_first(cptx_kernel *k, cptx_site at, const cptx_mma_tile_
 	return CALL(setp, .a = cptx_imm(0), .b = cptx_imm(o->fresh ? 1 : 0), .cmp = CPTX_EQ, .type = CPTX_U32);
 }
 
-static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc,
-                         const cptx_mma_tile_opt *o)
+/* Whether an accumulator is one that cptx_acc_new makes for the product. */
+static bool is_acc_of(const cptx_tiled_mma *mma, const cptx_acc *acc)
 {
 	const bool tmem = mma->opt.by == CPTX_BY_TCGEN05;
 
+	if ((acc->tmem.kind != CPTX_VAL_NONE) != tmem || acc->m != mma->opt.m || acc->n != mma->opt.n ||
+	    acc->type != (type_of(mma->opt.a)->integer ? CPTX_S32 : CPTX_F32))
+		return false;
+	return tmem || (acc->map.lanes == mma->d_map.lanes && acc->map.regs == mma->d_map.regs);
+}
+
+static bool check_fresh(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_tile_opt *o)
+{
+	const cptx_val p = o->fresh_when;
+
+	if (p.kind == CPTX_VAL_NONE)
+		return true;
+	RULE(mma->opt.by != CPTX_BY_MMA_SYNC,
+	     "by mma.sync adds to what it finds: .fresh_when is for wgmma and tcgen05; cptx_acc_clear sets it to 0");
+	RULE(p.kind == CPTX_VAL_REG && p.type == CPTX_PRED,
+	     "whose .fresh_when is no predicate; where it is known now, say .fresh");
+	RULE(!o->fresh, "with .fresh and .fresh_when; give one of them");
+	return true;
+}
+
+static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                         const cptx_mma_tile_opt *o)
+{
 	if (!kit_acc_is_made(k, at, acc))
 		return false;
-	RULE((acc->tmem.kind != CPTX_VAL_NONE) == tmem && acc->m == mma->opt.m && acc->n == mma->opt.n,
-	     "with an accumulator that was made for another");
+	RULE(is_acc_of(mma, acc), "with an accumulator that was made for another");
 	RULE(o->first < mma->steps && o->steps <= mma->steps - o->first, "has %u steps along K; %u from %u on are too many",
 	     mma->steps, o->steps, o->first);
-	RULE(o->fresh_when.kind == CPTX_VAL_NONE || mma->opt.by != CPTX_BY_MMA_SYNC,
-	     "by mma.sync adds to what it finds: .fresh_when is for wgmma and tcgen05; cptx_acc_clear sets it to 0");
 	RULE(!o->frags || mma->opt.by == CPTX_BY_MMA_SYNC, "by wgmma or tcgen05 takes no .frags: it reads shared memory itself");
-	return true;
+	if (mma->opt.a_from == CPTX_A_REGS) {
+		const uint32_t n = mma->steps * (mma->opt.m / mma->a_map.rows) * mma->a_map.regs;
+		RULE(a.kind == CPTX_VAL_REG && a.count == n, "whose A is %u registers; it takes %u: those of cptx_acc_as_a",
+		     a.kind == CPTX_VAL_REG ? a.count : 0, n);
+	}
+	return check_fresh(k, at, mma, o);
 }
 
 void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
                     const cptx_mma_tile_opt *opt)
 {
-	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, opt))
+	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, a, opt))
 		return;
 	const uint32_t end = opt->steps ? opt->first + opt->steps : mma->steps;
 
+	if (mma->opt.a_from == CPTX_A_SHARED)
+		a = kit_plain(k, at, a);
+	b = kit_plain(k, at, b);
 	if (mma->opt.by == CPTX_BY_MMA_SYNC) {
 		if (opt->fresh)
 			cptx_acc_clear_(k, at, acc);

@@ -13,12 +13,16 @@
 #include <cptx/tensor_map.h>
 #include <cptx/tmem.h>
 
+#include <cstring>
+
 #include "builder.inc"
 
 extern "C" void build_row_cpp(cptx_module *m);
+extern "C" void build_kit_cpp(cptx_module *m);
 extern "C" int launch_cpp(cptx_error *err);
 
 void build_row_cpp(cptx_module *m) { build_row(m); }
+void build_kit_cpp(cptx_module *m) { build_kit(m); }
 
 int launch_cpp(cptx_error *err)
 {

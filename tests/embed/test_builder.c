@@ -3,10 +3,15 @@
 #include "../test.h"
 
 #include <cptx/device.h>
+#include <cptx/operand.h>
+#include <cptx/params.h>
+#include <cptx/pipeline.h>
+#include <cptx/roles.h>
 
 #include "builder.inc"
 
 void build_row_cpp(cptx_module *m);
+void build_kit_cpp(cptx_module *m);
 int launch_cpp(cptx_error *err); /* how many results are wrong; -1 on error */
 
 static char *printed(void (*build)(cptx_module *m))
@@ -29,6 +34,11 @@ START_TEST(same_ptx)
 
 	ck_assert_str_eq(c, cpp);
 	ck_assert_ptr_nonnull(strstr(c, "fma.rn.ftz.f32"));
+	free(c);
+	free(cpp);
+	c = printed(build_kit), cpp = printed(build_kit_cpp);
+	ck_assert_str_eq(c, cpp);
+	ck_assert_ptr_nonnull(strstr(c, "cp.async.commit_group"));
 	free(c);
 	free(cpp);
 }

@@ -49,6 +49,12 @@ for name; do
 		expect 2 "" "$name --tile 128" '^usage: '
 		continue
 		;;
+	kit/*) # it runs on the emulator where no device is named
+		for device in emu:sm_90a ""; do expect 0 "$device" "$name" ': 0 of [1-9][0-9]* elements are wrong$'; done
+		expect 1 emu:sm_100a "$name" 'is not available on sm_100a; targets that have it: sm_90a'
+		expect 1 emu:sm_91 "$name" 'there is no target "sm_91" to emulate'
+		continue
+		;;
 	several_devices)
 		expect 0 "" "$name emu:sm_80 emu:sm_90a emu:sm_120a emu:sm_80" '^4 devices, 0 failed; 0 of 3072 elements are wrong$'
 		expect 1 "" "$name emu:sm_80 emu:sm_91" 'there is no target "sm_91" to emulate'

@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-enum { ROWS = 6, N = 516, THREADS = 128, SIDE = 256, DEPTH = 128 };
+enum { ROWS = 6, N = 516, NORM_N = 520, NORM_THREADS = 96, THREADS = 128, SIDE = 256, DEPTH = 128 };
 
 typedef struct example example;
 struct example {
@@ -60,6 +60,16 @@ static bool run_softmax(const example *e, cptx_device *dev, uint64_t in, uint64_
 	(void)e;
 	softmax(m, N, THREADS);
 	return launched(load(dev, m, err), &(cptx_launch_opt){ .grid = { ROWS }, CPTX_ARGS(in, out) }, err);
+}
+
+static bool run_layer_norm(const example *e, cptx_device *dev, uint64_t in, uint64_t out, cptx_error *err)
+{
+	cptx_module *m = cptx_module_new(NULL);
+
+	(void)e;
+	layer_norm(m, NORM_N, NORM_THREADS);
+	return launched(load(dev, m, err),
+	                &(cptx_launch_opt){ .grid = { ROWS }, CPTX_ARGS(in, in + 1024, in + 4096, out, 1e-5f) }, err);
 }
 
 static bool run_swiglu(const example *e, cptx_device *dev, uint64_t in, uint64_t out, cptx_error *err)
@@ -133,6 +143,7 @@ static const example examples[] = {
 	{ "rms_norm", FLOATS(ROWS *N), 1e-5, 0, run_rms_norm },
 	{ "softmax", FLOATS(ROWS *N), 1e-5, 0, run_softmax },
 	{ "swiglu", FLOATS(ROWS *N), 1e-5, 0, run_swiglu },
+	{ "layer_norm", ROWS *NORM_N * 2, CPTX_BF16, 1. / 64, 0, run_layer_norm },
 	{ "saxpy", FLOATS(1000), 0, 0, run_saxpy },
 	{ "stamp", FLOATS(256), 0, 0, run_stamp },
 	{ "hgemm_bcf_dbf_rw", SIDE *SIDE * 2, CPTX_BF16, 1. / 64, HGEMM_BCF_DBF_RW, run_hgemm },

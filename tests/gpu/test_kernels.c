@@ -94,11 +94,12 @@ START_TEST(test_gemm)
 END_TEST
 
 static const row_case rows[] = {
-	{ ROW_RMS_NORM, 2048, 8192, 512, 1, 0 }, { ROW_SOFTMAX, 2048, 8192, 512, 1, 0 }, { ROW_SWIGLU, 2048, 8192, 256, 4, 0 },
-	{ ROW_RMS_NORM, 3, 4, 32, 1, 0 },        { ROW_SOFTMAX, 3, 4, 32, 1, 0 },        { ROW_SWIGLU, 3, 4, 32, 1, 0 },
-	{ ROW_RMS_NORM, 7, 1000, 128, 1, 0 },    { ROW_SOFTMAX, 7, 1000, 128, 1, 0 },    { ROW_SWIGLU, 7, 1000, 128, 2, 0 },
-	{ ROW_RMS_NORM, 5, 4100, 1024, 1, 0 },   { ROW_SOFTMAX, 5, 4100, 1024, 1, 0 },   { ROW_SWIGLU, 5, 4100, 1024, 8, 0 },
-	{ ROW_RMS_NORM, 1, 32768, 1024, 1, 0 },  { ROW_SOFTMAX, 1, 32768, 1024, 1, 0 },  { ROW_SWIGLU, 1, 32768, 64, 16, 0 },
+	{ ROW_RMS_NORM, 2048, 8192, 512, 1, 0 },   { ROW_SOFTMAX, 2048, 8192, 512, 1, 0 }, { ROW_SWIGLU, 2048, 8192, 256, 4, 0 },
+	{ ROW_RMS_NORM, 3, 4, 32, 1, 0 },          { ROW_SOFTMAX, 3, 4, 32, 1, 0 },        { ROW_SWIGLU, 3, 4, 32, 1, 0 },
+	{ ROW_RMS_NORM, 7, 1000, 128, 1, 0 },      { ROW_SOFTMAX, 7, 1000, 128, 1, 0 },    { ROW_SWIGLU, 7, 1000, 128, 2, 0 },
+	{ ROW_RMS_NORM, 5, 4100, 1024, 1, 0 },     { ROW_SOFTMAX, 5, 4100, 1024, 1, 0 },   { ROW_SWIGLU, 5, 4100, 1024, 8, 0 },
+	{ ROW_LAYER_NORM, 2048, 8192, 512, 1, 0 }, { ROW_LAYER_NORM, 7, 1000, 96, 1, 0 },  { ROW_LAYER_NORM, 3, 8, 32, 1, 0 },
+	{ ROW_RMS_NORM, 1, 32768, 1024, 1, 0 },    { ROW_SOFTMAX, 1, 32768, 1024, 1, 0 },  { ROW_SWIGLU, 1, 32768, 64, 16, 0 },
 };
 
 START_TEST(test_rows)

@@ -45,8 +45,8 @@ static inline void emu_launch(cptx_module *m, emu_run *r, uint32_t n)
 			cptx_mem_write(dev, b->at, b->host, b->bytes, &err);
 	}
 	for (uint32_t i = 0; i < (r->launches ? r->launches : 1); i++)
-		cptx_launch_once(
-			p, NULL, &(cptx_launch_opt){ .grid = { r->grid }, CPTX_ARGS(at[0], at[1], at[2], at[3], n) }, NULL, &err);
+		cptx_launch_once(p, NULL, &(cptx_launch_opt){ .grid = { r->grid }, CPTX_ARGS(at[0], at[1], at[2], at[3], n) }, NULL,
+		                 &err);
 	for (int i = 0; i < EMU_BUFFERS; i++)
 		if (r->buffer[i].bytes)
 			cptx_mem_read(dev, r->buffer[i].host, r->buffer[i].at, r->buffer[i].bytes, &err);

@@ -34,12 +34,13 @@ static cptx_val word(cptx_kernel *k, cptx_val base, size_t first, cptx_val i)
 
 static void count(cptx_kernel *k, cptx_val at, uint32_t by, cptx_val when)
 {
-	cptx_atom(k, at, by, .op = CPTX_ADD, .space = CPTX_GLOBAL, .type = CPTX_U32, .into = cptx_reg(k, CPTX_U32), .when = when);
+	cptx_atom(k, at, by, .op = CPTX_ADD, .space = CPTX_GLOBAL, .type = CPTX_U32, .into = cptx_reg(k, CPTX_U32),
+	          .when = when);
 }
 
 /* One thread of a role tells of its tile; k tiles, and who finishes, are told by the first role in the first CTA. */
-static void tell(cptx_kernel *k, const sched_case *c, const cptx_tiles *s, const cptx_tiles_at *t, cptx_val out, uint32_t role,
-                 cptx_val lane)
+static void tell(cptx_kernel *k, const sched_case *c, const cptx_tiles *s, const cptx_tiles_at *t, cptx_val out,
+                 uint32_t role, cptx_val lane)
 {
 	cptx_val place = t->m, i = cptx_var(k, CPTX_U32, t->k_first);
 
@@ -57,7 +58,8 @@ static void tell(cptx_kernel *k, const sched_case *c, const cptx_tiles *s, const
 	if (c->schedule != CPTX_TILES_STREAM_K)
 		return;
 	cptx_val finishes = cptx_tiles_finishes(k, s, t), is_whole = cptx_tiles_is_whole(k, s, t);
-	count(k, word(k, out, offsetof(sched_seen, finished), t->id), 1, cptx_and(k, lane, finishes));
+	cptx_val tells = cptx_and(k, lane, finishes);
+	count(k, word(k, out, offsetof(sched_seen, finished), t->id), 1, tells);
 	CPTX_IF(k, finishes)
 		CPTX_IF(k, cptx_negated(is_whole)) {
 			cptx_val others = cptx_sub(k, cptx_tiles_share_end(k, s, t), s->number);
@@ -82,7 +84,8 @@ static cptx_module *build(const sched_case *c)
 	cptx_param(k, CPTX_PTR, "c");
 	cptx_param(k, CPTX_PTR, "d");
 	cptx_param(k, CPTX_U32, "n");
-	cptx_val rows = number(k, c, c->m), columns = number(k, c, c->n), lane_0 = cptx_setp(k, cptx_and(k, tid, 31), 0, .cmp = CPTX_EQ);
+	cptx_val rows = number(k, c, c->m), columns = number(k, c, c->n),
+			 lane_0 = cptx_setp(k, cptx_and(k, tid, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiles_new(k, &s, .schedule = c->schedule, .tiles_m = rows, .tiles_n = columns,
 	               .batches = c->z ? number(k, c, c->z) : CPTX_NONE_, .k_tiles = number(k, c, c->k),
 	               .group = c->group ? number(k, c, c->group) : CPTX_NONE_, .cluster = c->cluster,
@@ -106,13 +109,13 @@ static cptx_module *build(const sched_case *c)
 			if (queue && !role) {
 				CPTX_IF(k, lane_0)
 					CPTX_TILES(k, &s, &t, .asks = true)
-						tell(k, c, &s, &t, out, role, one);
+				tell(k, c, &s, &t, out, role, one);
 			} else if (queue) {
 				CPTX_TILES(k, &s, &t, .warp = true, .release = lane_0)
-					tell(k, c, &s, &t, out, role, one);
+				tell(k, c, &s, &t, out, role, one);
 			} else {
 				CPTX_TILES(k, &s, &t)
-					tell(k, c, &s, &t, out, role, one);
+				tell(k, c, &s, &t, out, role, one);
 			}
 		}
 	}
@@ -147,17 +150,18 @@ static void compare(const sched_case *c, const sched_seen *got, uint32_t launche
 		if (c->schedule != CPTX_TILES_STREAM_K)
 			SURE(got->times[i] == (is_tile ? each * launches : 0), "%s, schedule %d: tile %u of %u was computed 0x%x times",
 			     target, c->schedule, i, all, got->times[i]);
-		SURE(!is_tile || got->place[i] == place_of(c, i), "%s, schedule %d: tile %u is at 0x%x, not 0x%x", target, c->schedule,
-		     i, got->place[i], place_of(c, i));
+		SURE(!is_tile || got->place[i] == place_of(c, i), "%s, schedule %d: tile %u is at 0x%x, not 0x%x", target,
+		     c->schedule, i, got->place[i], place_of(c, i));
 		for (uint32_t k = 0; k < MOST_K; k++)
-			SURE(got->covered[i][k] == (is_tile && k < c->k ? launches : 0), "%s, schedule %d: K tile %u of tile %u: %u times",
-			     target, c->schedule, k, i, got->covered[i][k]);
+			SURE(got->covered[i][k] == (is_tile && k < c->k ? launches : 0),
+			     "%s, schedule %d: K tile %u of tile %u: %u times", target, c->schedule, k, i, got->covered[i][k]);
 		if (c->schedule != CPTX_TILES_STREAM_K || !is_tile)
 			continue;
 		uint32_t others = got->finished[i] / 256;
 		SURE(got->finished[i] % 256 == 1, "tile %u was finished 0x%x times", i, got->finished[i]);
 		/* those that have a part, by the number of the last one */
-		SURE(others ? got->ends[i] == others + 1 : got->ends[i] == 0, "tile %u: %u others, ends %u", i, others, got->ends[i]);
+		SURE(others ? got->ends[i] == others + 1 : got->ends[i] == 0, "tile %u: %u others, ends %u", i, others,
+		     got->ends[i]);
 		shared += others;
 	}
 	SURE(got->counter == 0, "the counter is %u behind the launch", got->counter);
@@ -172,8 +176,12 @@ static void try_case(const sched_case *c, const char *target)
 
 	for (uint64_t seed = 0; seed < 3; seed++) {
 		cptx_module *m = build(c);
-		emu_run r = { .target = target, .seed = seed, .schedule = (enum cptx_emu_schedule)seed, .grid = c->clusters * cluster,
-			          .launches = launches, .buffer = { { .host = &seen, .bytes = sizeof seen } } };
+		emu_run r = { .target = target,
+			          .seed = seed,
+			          .schedule = (enum cptx_emu_schedule)seed,
+			          .grid = c->clusters * cluster,
+			          .launches = launches,
+			          .buffer = { { .host = &seen, .bytes = sizeof seen } } };
 		memset(&seen, 0, sizeof seen);
 		emu_launch(m, &r, 0);
 		compare(c, &seen, launches, target);
@@ -277,9 +285,9 @@ START_TEST(tiles_in_order)
 	} all[] = {
 		{ 7, 18, 0, 3 },
 		{ 128, 1, 0, 16 },
-		{ 3, 1u << 20, 3u << 20, 1024 },                       /* 1024 rows of 2^20 tiles: 2^30 */
-		{ 1, 1u << 22, (1u << 22) - THREADS, 1024 },           /* 2^32 */
-		{ 2, 5000001, 10000002 - THREADS, 1000 },              /* 5 * 10^9 */
+		{ 3, 1u << 20, 3u << 20, 1024 },                        /* 1024 rows of 2^20 tiles: 2^30 */
+		{ 1, 1u << 22, (1u << 22) - THREADS, 1024 },            /* 2^32 */
+		{ 2, 5000001, 10000002 - THREADS, 1000 },               /* 5 * 10^9 */
 		{ 1000, 1u << 21, 1000u * (1u << 21) - THREADS, 1024 }, /* all tiles but a few of 2^31 */
 	};
 
@@ -345,24 +353,25 @@ START_TEST(errors)
 	begin();
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
 	CPTX_TILES(k, &s, &t, .asks = true)
-		cptx_comment(k, "nothing");
+	cptx_comment(k, "nothing");
 	FAILS("a role in a loop over tiles that needs none");
 	begin();
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
 	CPTX_TILES(k, &s, &t)
-		cptx_tiles_is_whole(k, &s, &t);
+	cptx_tiles_is_whole(k, &s, &t);
 	FAILS("only with CPTX_TILES_STREAM_K");
 	begin();
 	memset(&s, 0, sizeof s);
 	CPTX_TILES(k, &s, &t)
-		cptx_comment(k, "nothing");
+	cptx_comment(k, "nothing");
 	FAILS("that cptx_tiles_new did not make");
 	for (unsigned schedule = 0; schedule < 2; schedule++) {
 		cptx_error err = { 0 };
 		begin();
-		cptx_tiles_new(k, &s, .schedule = (enum cptx_tiles_schedule)schedule, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
+		cptx_tiles_new(k, &s, .schedule = (enum cptx_tiles_schedule)schedule, .tiles_m = cptx_imm(3),
+		               .tiles_n = cptx_imm(1));
 		CPTX_TILES(k, &s, &t)
-			break;
+		break;
 		ck_assert_ptr_null(cptx_emit(m, "sm_90a", NULL, &err));
 		ck_assert_msg(strstr(err.text, schedule ? "CPTX_FOR is never closed" : "CPTX_TILES is never closed") &&
 		                  strstr(err.text, "test_scheduler.c:"),
@@ -377,8 +386,14 @@ START_TEST(assembles)
 	for (unsigned schedule = 0; schedule <= CPTX_TILES_CANCEL; schedule++)
 		for (unsigned t = schedule == CPTX_TILES_CANCEL ? 2 : 0; t < 4; t++) {
 			const bool queue = schedule >= CPTX_TILES_DYNAMIC;
-			sched_case c = { .schedule = (enum cptx_tiles_schedule)schedule, .m = 7, .n = 6, .z = 2, .k = 7, .group = 3,
-				             .cluster = t ? 2 : 1, .roles = t || !queue };
+			sched_case c = { .schedule = (enum cptx_tiles_schedule)schedule,
+				             .m = 7,
+				             .n = 6,
+				             .z = 2,
+				             .k = 7,
+				             .group = 3,
+				             .cluster = t ? 2 : 1,
+				             .roles = t || !queue };
 			if (!test_ptxas()) {
 				skip("ptxas, to judge schedules");
 				return;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MISTAKES = 200, LEAST_RIGHT = 190, LEAST_FORM_OF_TEXT = 185, SEEDS = 5 };
+enum { MISTAKES = 200, LEAST_RIGHT = 190, LEAST_FORM = 185, SEEDS = 5 };
 enum mistake { LEFT_OUT, OTHER_VALUE, OTHER_TYPE, NKINDS };
 static const char *const kinds[NKINDS] = { "a modifier less", "another value", "another type of operand" };
 
@@ -290,7 +290,11 @@ static unsigned right_of(uint64_t seed, bool by_text, unsigned *form)
 	return right;
 }
 
-/* Where several forms are as near, the first line offers what each of them needs. */
+/*
+ * What is left out or changed may have been the one thing that told two forms apart: of an instruction without its .op, add
+ * and min are as near.  So the first line must offer the value of the form that was meant, and that form is the nearest in
+ * somewhat fewer answers.
+ */
 static void compare(bool by_text)
 {
 	unsigned least = MISTAKES, least_form = MISTAKES, form;
@@ -300,7 +304,7 @@ static void compare(bool by_text)
 		least_form = MIN(least_form, form);
 	}
 	ck_assert_uint_ge(least, LEAST_RIGHT);
-	ck_assert_uint_ge(least_form, by_text ? LEAST_FORM_OF_TEXT : LEAST_RIGHT);
+	ck_assert_uint_ge(least_form, LEAST_FORM);
 }
 
 START_TEST(calls_are_told_what_was_meant) { compare(false); }

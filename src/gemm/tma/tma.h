@@ -181,8 +181,8 @@ typedef struct tma_gemm_work {
 	cptx_val tiles_m, tiles_n, tiles;  /* cluster tiles of a matrix */
 	cptx_val k_tiles;                  /* where these are counted */
 	cptx_tiles sched;
-	cptx_tiles_at here;      /* where this thread stands */
-	cptx_val at, end, step;  /* of here */
+	cptx_tiles_at here;            /* where this thread stands */
+	cptx_val at, end, step;        /* of here */
 	cptx_val tile, k_first, k_end; /* what is done now */
 	cptx_val m0, n0, z;            /* where this CTA's part of it begins, .s32; the matrix */
 } tma_gemm_work;

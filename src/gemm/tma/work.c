@@ -4,10 +4,7 @@
 
 static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_div(k, cptx_add(k, a, b - 1), b); }
 
-cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w)
-{
-	return cptx_tiles_share_end(k, &w->sched, &w->here);
-}
+cptx_val tma_gemm_share_end(cptx_kernel *k, const tma_gemm_work *w) { return cptx_tiles_share_end(k, &w->sched, &w->here); }
 
 cptx_gemm_opt tma_gemm_inner(const cptx_gemm_opt *o)
 {
@@ -65,8 +62,7 @@ static void schedule(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, cptx_v
 {
 	cptx_tiles_new(k, &w->sched, .schedule = t->o->stream_k ? CPTX_TILES_STREAM_K : CPTX_TILES_PERSISTENT,
 	               .tiles_m = w->tiles_m, .tiles_n = w->tiles_n, .batches = t->o->batched ? w->p.batch : (cptx_val){ 0 },
-	               .all = all, .k_tiles = w->k_tiles, .cluster = t->cluster, .number = w->cluster,
-	               .clusters = w->clusters);
+	               .all = all, .k_tiles = w->k_tiles, .cluster = t->cluster, .number = w->cluster, .clusters = w->clusters);
 	cptx_tiles_first(k, &w->sched, &w->here);
 	w->at = w->here.at, w->end = w->here.end, w->step = w->here.step;
 }
