@@ -229,6 +229,7 @@ static bool find_first(cptx_kernel *k, cptx_site at, const char *what, const cpt
 static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_lane_lines *to, const cptx_lines *lines,
                        uint32_t rows, uint32_t step, cptx_val base, const unit_place *unit)
 {
+	base = kit_plain(k, at, base);
 	if (base.kind != CPTX_VAL_REG)
 		base = CALL(mov, .a = base.kind == CPTX_VAL_NONE ? cptx_imm(0) : base, .type = CPTX_U32);
 	if (unit->first.kind == CPTX_VAL_REG)

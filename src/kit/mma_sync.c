@@ -57,8 +57,8 @@ static bool begin_tile(cptx_kernel *k, cptx_site at, sync_tile *t, cptx_val a, c
 {
 	t->a_shared = is_a_shared(t->mma);
 	if (t->a_shared)
-		t->a = lines_in(k, at, &t->mma->a_lanes, &t->mma->a_lines, a);
-	t->b = lines_in(k, at, &t->mma->b_lanes, &t->mma->b_lines, b);
+		t->a = lines_in(k, at, &t->mma->a_lanes, &t->mma->a_lines, kit_plain(k, at, a));
+	t->b = lines_in(k, at, &t->mma->b_lanes, &t->mma->b_lines, kit_plain(k, at, b));
 	return (!t->a_shared || t->a.lines) && t->b.lines;
 }
 
