@@ -65,14 +65,15 @@ typedef struct cptx_operand_opt {
 	bool alone; /**< TMA: to .shared::cta, PTX 8.6.  Not for multicast and pairs.  For .shared::cluster ptxas 13.0 calls a
 	                 function in code for sm_12x */
 	uint32_t parts;   /**< TMA: a load brings one of so many parts of the tile's rows, and multicasts it; 0: 1, all of it */
-	uint32_t im2col;  /**< TMA: dimensions of an image, 3 to 5: channels, W, H, D, N as many as there are.  Rows of the tile
-	                     are  pixels, at most 1024, its columns channels; cptx_operand_load_im2col.  0: a matrix */
+	uint32_t im2col;  /**< TMA: dimensions of an image, 3 to 5: channels, W, H, D, N as many as there are; 0: a matrix.
+	                       Rows of the tile are pixels, at most 1024, and columns channels (mn_major: the reverse);
+	                       cptx_operand_load_im2col */
 	cptx_val address; /**< by threads: .u64 global address of the matrix, aligned to .align */
 	cptx_val rows;    /**< by threads: rows that there are, .u32 or constant below 2^31.  NONE: no tile lies outside, nothing
 	                       is tested */
 	cptx_val cols;    /**< by threads: the columns.  Rows (mn_major: columns) have less than 2 GiB */
-	cptx_val pitch;   /**< by threads: bytes from row to row (mn_major: column to column), .u32, .u64 or constant, a multiple
-	                     of   .align; NONE: dense, for which .cols (mn_major: .rows) must be there */
+	cptx_val pitch;   /**< by threads: bytes from row to row (mn_major: column to column), .u32, .u64 or constant, which
+	                       .align divides; NONE: dense, for which .cols (mn_major: .rows) must be there */
 	uint32_t threads; /**< by threads: that copy together, all of which call; a multiple of 8 */
 	cptx_val thread;  /**< by threads: .u32 number of this one, 0 to threads - 1; NONE: %tid.x */
 	uint32_t align;   /**< by threads: bytes that the address and the pitch are multiples of; LDST: the bytes of all columns

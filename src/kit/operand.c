@@ -424,7 +424,8 @@ static void load_boxes(cptx_kernel *k, cptx_site at, const cptx_operand *op, cpt
 	const uint32_t rows = t->rows / op->opt.parts;
 	const uint32_t span = b->bytes * b->count[1] * (mn_major ? 1 : op->opt.parts); /* of the whole tile */
 	const cptx_val row = plus_parts(k, at, src->row, o->part, rows);
-	const cptx_val along = mn_major ? row : src->col, other = mn_major ? src->col : row;
+	/* of an image there is one coordinate, the channel */
+	const cptx_val along = mn_major && !op->opt.im2col ? row : src->col, other = mn_major ? src->col : row;
 
 	const cptx_val to = stage_of(k, at, op, stage, plus_parts(k, at, op->smem, o->part, part_bytes(op)));
 	for (uint32_t i = 0; i < (op->opt.spans ? 1 : b->count[0]); i++)

@@ -20,6 +20,11 @@ const char *const mutant_kinds[MUTANT_KINDS] = {
 	"cp.async.bulk.commit_group",
 	"cp.async.bulk.wait_group",
 	"griddepcontrol.wait",
+	"cp.async.commit_group",
+	"cp.async.wait_group",
+	"wgmma.fence",
+	"wgmma.commit_group",
+	"wgmma.wait_group",
 };
 
 static cptx_item *nth_item(cptx_kernel *k, const char *spelling, unsigned nth)

@@ -5,7 +5,8 @@
 
 #include <cptx/cptx.h>
 
-enum { MUTANT_OF_RUNGS = 14, MUTANT_KINDS /* the generators have one more */ };
+/* Kinds that the rungs have, the generators, and all. */
+enum { MUTANT_OF_RUNGS = 14, MUTANT_OF_GENERATORS = 15, MUTANT_KINDS = 20 };
 /* How that begins which is taken out. */
 extern const char *const mutant_kinds[MUTANT_KINDS];
 

@@ -492,10 +492,10 @@ static void build_im2col(cptx_module *m, const cptx_operand_opt *opt)
 
 START_TEST(images)
 {
-	for (uint32_t i = 0; i < 3; i++) {
-		const cptx_operand_opt o = {
-			.type = CPTX_BF16, .tile = TILE(PIXELS, C, 16, false, 128B, 0), .stages = TAPS, .im2col = 4
-		};
+	const cptx_tile tiles[] = { TILE(PIXELS, C, 16, false, 128B, 0), TILE(C, PIXELS, 16, true, 128B, 0) };
+
+	for (uint32_t i = 0; i < 6; i++) {
+		const cptx_operand_opt o = { .type = CPTX_BF16, .tile = tiles[i % 2], .stages = TAPS, .im2col = 4 };
 		cptx_operand_image image = {
 			.c = C, .w = W, .h = H, .n = N, .lower = { -1, -1 }, .upper = { -1, -1 }, .stride = { 2, 2 }
 		};
@@ -514,8 +514,9 @@ START_TEST(images)
 					int y = h * STRIDE - 1 + (int)tap / 3, x = w * STRIDE - 1 + (int)tap % 3;
 					bool in = n < N && y >= 0 && y < H && x >= 0 && x < W;
 					uint8_t right = in ? value(2 * ((((uint64_t)n * H + (uint64_t)y) * W + (uint64_t)x) * C + c)) : 0;
-					uint8_t got = b.back[tap * of_tap + cptx_tile_at(&o.tile, p, c).byte];
-					SURE(got == right, "tap %u, pixel %u, channel %u is 0x%02x, not 0x%02x", tap, p, c, got, right);
+					uint8_t got = b.back[tap * of_tap + cptx_tile_at(&o.tile, i % 2 ? c : p, i % 2 ? p : c).byte];
+					SURE(got == right, "trial %u: tap %u, pixel %u, channel %u is 0x%02x, not 0x%02x", i, tap, p, c, got,
+					     right);
 				}
 		close_bench(&b);
 	}
