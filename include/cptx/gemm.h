@@ -103,6 +103,9 @@ typedef struct cptx_gemm_opt {
 	                      can be small so: tensor cores compute the transpose of D */
 	bool a_tmem;     /**< [tcgen05] A comes from tensor memory, where tcgen05.cp brings it; not with a_m_major.  With swap:
 	                      B; not with b_n_major */
+	bool tma;        /**< [sync] TMA brings A and B and stores D, from sm_90 on: tensor maps in place of pointers, and a
+	                      warp of its own, or where the others need its registers a warpgroup, by setmaxnreg (sm_90a ...
+	                      sm_120a); bm and bn up to 256.  Else cp.async, and rows of D may have any number of elements */
 	bool stream_k;   /**< [scaled, wgmma, tcgen05] CTAs share tiles along K, so that all have the same work; needs a
 	                      workspace */
 

@@ -81,9 +81,9 @@ typedef struct cptx_tiled_mma {
 	cptx_frag_map a_map, d_map;       /**< fragments of A and D of one instruction; tcgen05: of D what cptx_acc_load gives */
 	cptx_lines a_lines, b_lines;      /**< mma.sync: how ldmatrix reads A and B */
 	cptx_lane_lines a_lanes, b_lanes; /**< mma.sync: where the lane does, in tiles at a_base and b_base */
-	cptx_val a_first, b_first; /**< wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
-	cptx_val row, col;         /**< .u32, of the unit's first element in the CTA's tile */
-	uint32_t idesc;            /**< tcgen05: the instruction descriptor */
+	cptx_val a_first, b_first;        /**< wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
+	cptx_val row, col;                /**< .u32, of the unit's first element in the CTA's tile */
+	uint32_t idesc;                   /**< tcgen05: the instruction descriptor */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -191,14 +191,14 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
 
 /** What a call of cptx_mma_tile may be told. */
 typedef struct cptx_mma_tile_opt {
-	bool fresh;            /**< D = A * B^T: what D held does not count */
-	cptx_val fresh_when;   /**< a predicate in place of .fresh: so where it holds.  wgmma and tcgen05 */
-	uint32_t first, steps; /**< of the tile's instructions along K; steps 0: all from `first` on */
+	bool fresh;                  /**< D = A * B^T: what D held does not count */
+	cptx_val fresh_when;         /**< a predicate in place of .fresh: so where it holds.  wgmma and tcgen05 */
+	uint32_t first, steps;       /**< of the tile's instructions along K; steps 0: all from `first` on */
 	const cptx_mma_frags *frags; /**< mma.sync: those of step `first` are there; each step fetches those of the next, also of
 	                                  one that is not of this call.  NULL: each step fetches its own */
-	cptx_val next_a, next_b; /**< with frags: the tile whose step 0 is fetched in the last step of this one (with A_REGS
-	                              next_b alone); NONE: nothing is.  But with rolling, tiles have an even number of steps then
-	                          */
+	cptx_val next_a, next_b;     /**< with frags: the tile whose step 0 is fetched in the last step of this one (with A_REGS
+	                                  next_b alone); NONE: nothing is.  But with rolling, tiles have an even number of steps then
+	                              */
 	bool along_m; /**< mma.sync: the order of instructions: down the columns of D first; else along its rows */
 	char z_;
 } cptx_mma_tile_opt;

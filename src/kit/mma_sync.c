@@ -173,8 +173,7 @@ void kit_multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 	if ((opt->frags && !fits_frags(k, at, mma, opt->frags)) || !begin_tile(k, at, &t, a, b))
 		return;
 	if (has_next && (!opt->frags || (mma->steps % 2 && !opt->frags->rolling))) {
-		cptx_fail_(k, at,
-		           "a tiled mma with .next_b %s; fragments of the next tile take the registers of even steps",
+		cptx_fail_(k, at, "a tiled mma with .next_b %s; fragments of the next tile take the registers of even steps",
 		           opt->frags ? "and an odd number of steps" : "but without .frags");
 		return;
 	}
@@ -213,7 +212,8 @@ void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 	}
 }
 
-void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f, cptx_val a, cptx_val b)
+void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f, cptx_val a,
+                     cptx_val b)
 {
 	sync_tile t = { .mma = mma };
 

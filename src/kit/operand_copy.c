@@ -262,6 +262,19 @@ static void begin_thread(cptx_kernel *k, cptx_site at, cptx_operand *op, const g
 		op->last = CALL(setp, .a = several ? group : of, .b = cptx_imm(some), .cmp = CPTX_LT);
 }
 
+/* Where the thread's first chunk of the matrix is, and how far the rows of its next copy. */
+static cptx_val from_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address, cptx_val row)
+{
+	return CALL(add, .a = plus_pitches(k, at, address, row, op->opt.pitch), .b = wide(k, at, op->byte));
+}
+
+static cptx_val step_of(cptx_kernel *k, cptx_site at, const cptx_operand *op)
+{
+	const cptx_val zero = CALL(mov, .a = cptx_imm(0), .type = CPTX_U64);
+
+	return plus_pitches(k, at, zero, cptx_imm(op->row_step), op->opt.pitch);
+}
+
 void operand_begin_threads(cptx_kernel *k, cptx_site at, cptx_operand *op)
 {
 	const geometry g = geometry_of(&op->opt.tile);
@@ -276,12 +289,28 @@ void operand_begin_threads(cptx_kernel *k, cptx_site at, cptx_operand *op)
 	begin_thread(k, at, op, &g, &first, &row);
 	if (!begin_places(k, at, op, &g, first))
 		return;
+	op->dense = is_none(op->opt.pitch);
 	op->opt.pitch = pitch_of(k, at, op);
-	const cptx_val zero = CALL(mov, .a = cptx_imm(0), .type = CPTX_U64);
-	op->from = CALL(add, .a = plus_pitches(k, at, op->opt.address, row, op->opt.pitch), .b = wide(k, at, op->byte));
+	op->from = from_of(k, at, op, op->opt.address, row);
 	op->step = is_constant(op->opt.pitch) ? cptx_imm(op->opt.pitch.i * op->row_step)
-	           : op->row_turns > 1        ? plus_pitches(k, at, zero, cptx_imm(op->row_step), op->opt.pitch)
+	           : op->row_turns > 1        ? step_of(k, at, op)
 	                                      : (cptx_val){ 0 };
+}
+
+void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address)
+{
+	const cptx_val extent = op->opt.tile.elem.mn_major ? op->opt.rows : op->opt.cols;
+
+	if (op->dense && op->opt.pitch.kind == CPTX_VAL_REG) {
+		cptx_val pitch = bytes_of(k, at, op, extent);
+		CALL(mov, .a = pitch, .into = op->opt.pitch);
+	}
+	cptx_val from = from_of(k, at, op, address, as_u32(op->row));
+	CALL(mov, .a = from, .into = op->from);
+	if (op->step.kind == CPTX_VAL_REG) {
+		cptx_val step = step_of(k, at, op);
+		CALL(mov, .a = step, .into = op->step);
+	}
 }
 
 /* ---- sources ---- */
