@@ -162,13 +162,18 @@ static void write_32(const gemm80 *g, cptx_val to, cptx_val row, cptx_val col, u
 	}
 }
 
+/* Where the warp's part begins in D: the tile's place, and that of the warp in it, which may be a constant. */
+static cptx_val begin_of(cptx_kernel *k, cptx_val tile, cptx_val warp)
+{
+	return cptx_add(k, tile, warp.kind == CPTX_VAL_REG ? cptx_as(warp, CPTX_S32) : warp);
+}
+
 static void store_slab(const gemm80 *g, cptx_val from, uint32_t first)
 {
 	cptx_kernel *k = g->k;
-	cptx_val c[3] = { cptx_add(k, g->w.n0, cptx_as(g->mma.col, CPTX_S32)),
-		              cptx_add(k, g->w.m0, cptx_as(g->mma.row, CPTX_S32)), g->w.z };
+	cptx_val c[3] = { plus(k, begin_of(k, g->w.n0, g->mma.col), first) };
 
-	c[0] = plus(k, c[0], first);
+	c[1] = begin_of(k, g->w.m0, g->mma.row), c[2] = g->w.z;
 	cptx_cp_async_bulk_tensor_store(k, g->w.p.map[CPTX_GEMM_MAP_D], cptx_pack(k, g->o->batched ? 3 : 2, c), from,
 	                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
 	cptx_cp_async_bulk_commit_group(k);
