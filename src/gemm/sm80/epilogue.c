@@ -123,7 +123,7 @@ static void write_16(const gemm80 *g, cptx_val to, cptx_val row, cptx_val col, u
 		cptx_fail(k, "%s", err.text);
 		return;
 	}
-	cptx_lane_lines_begin(k, &at, &lines, g->acc.thread, to);
+	cptx_lane_lines_begin(k, &at, &lines, g->lane, to);
 	for (uint32_t i = 0; i < g->acc.atoms_m; i++) {
 		row_place p[2];
 		for (uint32_t half = 0; half < 2; half++)
@@ -149,7 +149,7 @@ static void write_32(const gemm80 *g, cptx_val to, cptx_val row, cptx_val col, u
 
 	for (uint32_t b = 0; b < 5; b++)
 		value[b] = cptx_tile_at(t, lane_row[b], lane_col[b]).byte;
-	cptx_val at = cptx_lane_bits(k, g->acc.thread, 5, value, false, to);
+	cptx_val at = cptx_lane_bits(k, g->lane, 5, value, false, to);
 	for (uint32_t i = 0; i < g->acc.atoms_m * 2; i++) {
 		const row_place p = find_row(g, row, col, i);
 		for (uint32_t j = 0; j < t->cols / 8; j++) {
@@ -202,9 +202,11 @@ static void store_by_tma(const gemm80 *g, cptx_val row, cptx_val col)
 void gemm_sm80_epilogue(gemm80 *g)
 {
 	cptx_kernel *k = g->k;
-	cptx_val row = cptx_add(k, cptx_as(g->w.m0, CPTX_U32), g->acc.row),
-			 col = cptx_add(k, cptx_as(g->w.n0, CPTX_U32), g->acc.col);
+	const cptx_val lane = g->lane;
+	cptx_val row = cptx_add(k, cptx_as(begin_of(k, g->w.m0, g->mma.row), CPTX_U32), cptx_shr(k, lane, 2));
+	cptx_val col = cptx_as(begin_of(k, g->w.n0, g->mma.col), CPTX_U32);
 
+	col = cptx_mad(k, cptx_and(k, lane, 3), 2, col, .mode = CPTX_LO);
 	if (g->o->tma) {
 		store_by_tma(g, row, col);
 		return;

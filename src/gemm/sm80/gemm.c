@@ -301,13 +301,14 @@ static void begin_products(gemm80 *g)
 static void finish(gemm80 *g)
 {
 	cptx_kernel *k = g->k;
+	g->lane = cptx_laneid(k);
 	const tma_gemm_sums sums = { .at = g->w.p.workspace,
 		                         .clusters = g->w.clusters,
 		                         .of_cluster = g->s.warps,
 		                         .bytes = g->s.wm * g->s.wn * 4,
 		                         .threads = CPTX_WARP,
 		                         .mine = g->roles.warp,
-		                         .lane = g->roles.lane };
+		                         .lane = g->lane };
 
 	stamp(g, CPTX_GEMM_BRING_OUT);
 	if (!g->o->stream_k) {
