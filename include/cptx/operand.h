@@ -78,6 +78,9 @@ typedef struct cptx_operand_opt {
 	cptx_val thread;  /**< by threads: .u32 number of this one, 0 to threads - 1; NONE: %tid.x */
 	uint32_t align;   /**< by threads: bytes that the address and the pitch are multiples of; LDST: the bytes of all columns
 	                       (mn_major: rows) too.  CP_ASYNC: 4, 8, 16; 0: 16.  LDST: 1 to 16; 0: those of an element */
+	bool whole;       /**< CP_ASYNC: rows (mn_major: columns) end at multiples of 16 bytes, so that 16 bytes are inside or
+	                       outside as a whole: a copy outside of the matrix then costs a predicate alone, else ptxas reckons
+	                       with any number of bytes, in some five instructions a copy */
 	const char *name; /**< of the shared memory; NULL: "operand_" and its offset */
 	char z_;
 } cptx_operand_opt;

@@ -88,6 +88,9 @@ static bool check_source(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o
 	else if (is_constant(o->pitch) && (o->pitch.i < 0 || o->pitch.i % unit_of(o)))
 		cptx_fail_(k, at, "operand: .pitch = %lld; it is a multiple of the %u bytes that are read at once",
 		           (long long)o->pitch.i, unit_of(o));
+	else if (o->whole && (o->by != CPTX_OPERAND_CP_ASYNC || unit_of(o) != CHUNK))
+		cptx_fail_(k, at, "operand: .whole is for cp.async of 16 bytes; here %s",
+		           o->by == CPTX_OPERAND_CP_ASYNC ? ".align is less" : "threads load");
 	else if (!o->threads || o->threads > CPTX_THREADS_PER_CTA || o->threads % MOST_GROUP)
 		cptx_fail_(k, at, "operand: .threads = %u that copy together; 8 to %d, a multiple of 8", o->threads,
 		           CPTX_THREADS_PER_CTA);
@@ -367,7 +370,7 @@ typedef struct copying {
 	cptx_val stage;                     /* what is added to `to`: a constant, or NONE: `to` has it */
 	cptx_val to[CPTX_OPERAND_PLACES];   /* with the stage */
 	cptx_val row_ok, from;              /* of this turn: predicate, or NONE; address */
-	cptx_val left[CPTX_OPERAND_COPIES]; /* bytes of a span turn, clamped to 0 ... 16 */
+	cptx_val left[CPTX_OPERAND_COPIES]; /* bytes of a span turn, clamped to 0 ... 16; whole: are there some? */
 } copying;
 
 /* min(max(v - off, 0), most) */
@@ -378,9 +381,25 @@ static cptx_val clamped(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t off, 
 	return CALL(min, .a = CALL(max, .a = v, .b = cptx_imm(0)), .b = cptx_imm(most));
 }
 
+/* 16 or 0, with opt.whole; NONE: all are inside. */
+static cptx_val whole_size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t span)
+{
+	cptx_val ok = c->row_ok;
+
+	if (!is_none(c->src->bytes)) {
+		if (is_none(c->left[span]))
+			c->left[span] = CALL(setp, .a = c->src->bytes, .b = cptx_imm(span * c->op->span_step * c->g.group * CHUNK),
+			                     .cmp = CPTX_GT);
+		ok = is_none(ok) ? c->left[span] : CALL(and, .a = ok, .b = c->left[span], .type = CPTX_PRED);
+	}
+	return is_none(ok) ? ok : CALL(selp, .a = cptx_imm(CHUNK), .b = cptx_imm(0), .c = ok, .type = CPTX_S32);
+}
+
 /* Bytes that are inside of the matrix; NONE: all. */
 static cptx_val size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t span)
 {
+	if (c->op->opt.whole)
+		return whole_size_of(k, at, c, span);
 	if (!is_none(c->src->bytes) && is_none(c->left[span]))
 		c->left[span] = clamped(k, at, c->src->bytes, span * c->op->span_step * c->g.group * CHUNK, CHUNK);
 	if (is_none(c->row_ok))

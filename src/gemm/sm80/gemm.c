@@ -25,7 +25,7 @@ static void begin_operand(gemm80 *g, cptx_operand *op, bool of_b)
 		g->k, op, .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC, .type = g->o->a, .tile = of_b ? g->t.b : g->t.a,
 		.stages = g->o->stages, .smem = cptx_offset(g->ring, of_b ? g->s.a_bytes : 0), .apart = g->s.stage,
 		.map = g->o->grouped ? g->w.list.records : map, .batched = by_tma && g->o->batched, .alone = true, .address = map,
-		.rows = of_b ? p->N : p->M, .cols = p->K, .threads = g->s.threads, .thread = g->roles.tid);
+		.rows = of_b ? p->N : p->M, .cols = p->K, .threads = g->s.threads, .thread = g->roles.tid, .whole = !by_tma);
 }
 
 static void setup(gemm80 *g)
