@@ -388,8 +388,8 @@ static cptx_val whole_size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t
 
 	if (!is_none(c->src->bytes)) {
 		if (is_none(c->left[span]))
-			c->left[span] = CALL(setp, .a = c->src->bytes, .b = cptx_imm(span * c->op->span_step * c->g.group * CHUNK),
-			                     .cmp = CPTX_GT);
+			c->left[span] =
+				CALL(setp, .a = c->src->bytes, .b = cptx_imm(span * c->op->span_step * c->g.group * CHUNK), .cmp = CPTX_GT);
 		ok = is_none(ok) ? c->left[span] : CALL(and, .a = ok, .b = c->left[span], .type = CPTX_PRED);
 	}
 	return is_none(ok) ? ok : CALL(selp, .a = cptx_imm(CHUNK), .b = cptx_imm(0), .c = ok, .type = CPTX_S32);

@@ -213,10 +213,7 @@ static void fetch_first(const gemm80 *g, const cptx_pipe_at *at)
 	cptx_mma_fetch(g->k, &g->mma, &g->frags, g->offset, g->offset);
 }
 
-static void stamp(const gemm80 *g, uint32_t phase)
-{
-	cptx_timeline_stamp_when(g->k, &g->line, phase, g->first_lane);
-}
+static void stamp(const gemm80 *g, uint32_t phase) { cptx_timeline_stamp_when(g->k, &g->line, phase, g->first_lane); }
 
 /* Whether the next K tile is there is asked a step before it is needed, so that the answer is not waited for.  another: has
  * the CTA another tile behind this one, whose K tile it is then? */
