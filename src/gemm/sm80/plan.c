@@ -43,8 +43,9 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 	s.a_bytes = o->bm * o->bk * 2, s.stage = s.a_bytes + o->bn * o->bk * 2;
 	s.estimate = estimate(o, &s);
 	if (o->tma) {
-		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them */
-		s.producers = s.estimate > regs_of(s.warps + 1) ? 4 : 1;
+		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them.  Of
+		 * other numbers that are no multiple of four nothing is gained. */
+		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
 		s.slab_bytes = s.wm * slab_cols(&s) * s.out_bytes;
 	}
 	s.threads = (s.warps + s.producers) * CPTX_WARP;
@@ -138,10 +139,6 @@ static bool check_threads(const cptx_gemm_opt *o, const gemm80_shape *s, const c
 	     "about %u registers per thread are needed, %u threads can have %u each: take more warps or a "
 	     "smaller tile",
 	     t, s->estimate, s->threads, most);
-	RULE(!s->regs || s->warps % 4 == 0,
-	     "%u warps; with TMA in a warp of its own these have no %u registers each, and setmaxnreg, which would give them, "
-	     "is for a multiple of 4 warps: take more warps or a smaller tile",
-	     t, s->warps, s->estimate);
 	RULE(!s->regs || !target || cptx_form_on_target(CPTX_OP_SETMAXNREG, 0, target),
 	     "%u warps of about %u registers and one for TMA need setmaxnreg, which %s has not: take a smaller tile, or .tma "
 	     "away",
