@@ -168,8 +168,9 @@ typedef struct cptx_gemm_plan {
 	uint32_t threads; /**< block.x */
 	uint32_t smem;    /**< dynamic shared memory, bytes */
 	uint32_t bk;      /**< elements along K of a stage */
-	uint32_t regs;    /**< [sync] estimate of registers per thread; ptxas 13.0 took up to 23 more, for sm_12x up to
-	                       66; else 0 */
+	uint32_t regs;    /**< [sync] estimate of registers per thread, where the sums are all that is asked for; else 0.
+	                       ptxas 13.0 takes up to 32 more or fewer.  Where all registers are needed so, what is asked
+	                       for besides (stream_k, alpha, beta, ...) has it spill up to 80 bytes outside of the mainloop */
 	uint32_t vec;     /**< elements that share a scale factor; 0: there are none */
 	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] */
 	uint32_t accumulators;       /**< [tcgen05] in tensor memory: 2, or 1 where there is no room; then nothing overlaps the

@@ -118,7 +118,8 @@ static void judge(const cptx_gemm_opt *o, unsigned n, const char *target)
 		spilled += spill > (is_plain(&o[i]) ? 0 : (unsigned)SPILL_MOST);
 		if (spill || getenv("CPTX_TABLE_ALL"))
 			printf("%s: %u registers, %u estimated, %u bytes spilled\n", describe(&o[i]), regs, plan.regs, spill);
-		ck_assert_msg(abs(off) <= REGS_OFF_MOST, "%s: %u registers, %u estimated", describe(&o[i]), regs, plan.regs);
+		ck_assert_msg(abs(off) <= REGS_OFF_MOST || !is_plain(&o[i]), "%s: %u registers, %u estimated", describe(&o[i]), regs,
+		              plan.regs);
 	}
 	printf("%u shapes: ptxas takes %d to %+d registers more than estimated; %u spill\n", n, low, high, spilled);
 	ck_assert_uint_eq(spilled, 0);

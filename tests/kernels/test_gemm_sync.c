@@ -114,7 +114,9 @@ END_TEST
 
 /* ---- ptxas ---- */
 
-enum { SPILL_MOST = 80 /* bytes, of 64 x 64 a warp with more than the sums: outside of the mainloop */ };
+/* Bytes, of a shape that needs all registers for the sums, with more than these: outside of the mainloop.
+ */
+enum { SPILL_MOST = 80 };
 
 static const struct judged {
 	const char *target;
@@ -142,13 +144,22 @@ static const struct judged {
 };
 enum { JUDGED = sizeof judged / sizeof *judged };
 
+static unsigned bytes_spilled(const char *said)
+{
+	const char *p = strstr(said, " bytes spill stores");
+
+	ck_assert_msg(p != NULL, "%s", said);
+	while (p > said && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	return (unsigned)strtoul(p, NULL, 10);
+}
+
 /* The default shapes. */
 START_TEST(ptxas_does_not_spill)
 {
 	const struct judged *j = &judged[_i];
 	cptx_gemm_opt o = cptx_gemm_default(CPTX_GEMM_SYNC, cptx_target_find(j->target));
 	cptx_error err = { 0 };
-	unsigned kernels = 0;
 
 	if (!test_ptxas()) {
 		skip("ptxas, to judge the kernels");
@@ -164,8 +175,8 @@ START_TEST(ptxas_does_not_spill)
 	ck_assert_msg(ptx != NULL, "%s", err.text);
 	job.ptx = cptx_ptx_text(ptx);
 	assemble(&job, 1);
-	unsigned spills = assembly_spills(job.said, &kernels);
-	ck_assert_msg(!job.status && kernels == 1 && spills <= j->spill && !strstr(job.said, "warning"), "%d: %s", _i, job.said);
+	unsigned bytes = bytes_spilled(job.said);
+	ck_assert_msg(!job.status && bytes <= j->spill && (bytes || !strstr(job.said, "warning")), "%d: %s", _i, job.said);
 	assemble_free(&job, 1);
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
@@ -183,10 +194,10 @@ START_TEST(says_which_rule_is_broken)
 	} bad[] = {
 		{ good, "gemm for sm_90: TMA is not available on sm_89; targets from sm_90 on have it", "sm_89" },
 		{ good, "gemm for sm_90: tile 512x128; each side is at most 256 by TMA", "sm_90a" },
-		{ good, "about 220 registers per thread are needed, 448 threads can have", "sm_90a" },
+		{ good, "about 220 registers per thread are needed, 512 threads can have 152 each", "sm_90a" },
 		{ good, "8 warps of about 220 registers and one for TMA need setmaxnreg, which sm_90 has not", "sm_90" },
-		{ good, "32 warps that compute and 1 beside them; a CTA has at most 32", "sm_90a" },
-		{ good, "a CTA of sm_90a has at most 231424 (5 stages fit)", "sm_90a" },
+		{ good, "32 warps that compute and 4 beside them; a CTA has at most 32", "sm_90a" },
+		{ good, "a CTA of sm_90a has at most 231424 (6 stages fit)", "sm_90a" },
 		{ good, "gemm: .tma is an option of mma.sync; this kernel is by wgmma: there TMA brings A and B always", NULL },
 		{ good, "a list of problems cannot be shared along K", NULL },
 	};

@@ -17,12 +17,11 @@ static uint32_t regs_of(uint32_t warps)
 	return MIN(CPTX_REGS_PER_SM / 4 / CPTX_WARP / ((warps + 3) / 4) / 8 * 8, (uint32_t)CPTX_REGS_PER_THREAD);
 }
 
-/* Accumulators, two sets of fragments, addresses of ldmatrix and of the copies, and what the rest took in shapes tried. */
+/* Accumulators, two sets of fragments, addresses of ldmatrix, and what the rest took in shapes tried: of threads that copy
+ * and store, places of the copies and predicates of the columns. */
 static uint32_t estimate(const cptx_gemm_opt *o, const gemm80_shape *s)
 {
-	const uint32_t copies = o->tma ? 0 : 16, more = o->stream_k || o->grouped || o->batched ? 4 : 0;
-
-	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + copies + more;
+	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + (o->tma ? 0 : 16 + s->wn / 4);
 }
 
 /* A slab of D has the rows of a warp and up to 128 bytes of each. */
