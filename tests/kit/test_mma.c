@@ -150,9 +150,26 @@ static void end(cptx_kernel *k, const product *p)
 	cptx_bar_sync(k, 0);
 }
 
-/* D = A * B^T, multiplied step by step where `split`, with half of K at a time. */
-static cptx_module *build(const product *p, bool split)
+/* How a product by mma.sync has its fragments fetched: a step ahead by AHEAD and ROLLING, which compute it twice. */
+enum way { WHOLE, SPLIT, AHEAD, ROLLING, WAYS };
+
+static void multiply_ahead(cptx_kernel *k, built *x, cptx_val a, cptx_val b, bool rolling)
 {
+	const uint32_t last = x->mma.steps - 1;
+	cptx_mma_frags f;
+
+	cptx_mma_frags_new(k, &x->mma, &f, rolling);
+	cptx_acc_clear(k, &x->acc);
+	cptx_mma_fetch(k, &x->mma, &f, a, b);
+	cptx_mma_tile(k, &x->mma, &x->acc, a, b, .frags = &f, .steps = last);
+	cptx_mma_tile(k, &x->mma, &x->acc, a, b, .frags = &f, .first = last, .next_a = a, .next_b = b);
+	cptx_mma_tile(k, &x->mma, &x->acc, a, b, .frags = &f, .along_m = true);
+}
+
+/* D = A * B^T. */
+static cptx_module *build(const product *p, enum way way)
+{
+	const bool split = way == SPLIT, ahead = way > SPLIT;
 	const cptx_tile ta = tile_of(p, false), tb = tile_of(p, true);
 	const uint32_t pitch = p->n * p->units_n;
 	built x;
@@ -162,11 +179,18 @@ static cptx_module *build(const product *p, bool split)
 	cptx_val a = filled(k, &ta, x.a, threads_of(p), "tile_a"), b = filled(k, &tb, x.b, threads_of(p), "tile_b");
 	end(k, p);
 	cptx_tiled_mma_new(k, &x.mma, .by = p->by, .a = p->a, .b = p->b, .m = p->m, .n = p->n, .units_m = p->units_m,
-	                   .units_n = p->units_n, .unit = unit_of(k, p), .a_tile = ta, .b_tile = tb);
+	                   .units_n = p->units_n, .unit = unit_of(k, p), .a_tile = ta, .b_tile = tb,
+	                   .a_base = ahead ? a : CPTX_NONE_, .b_base = ahead ? b : CPTX_NONE_);
 	const uint32_t half = split ? x.mma.steps / 2 : 0;
 	cptx_acc_matrix to = { .address = x.d, .type = p->a == CPTX_S8 ? CPTX_S32 : CPTX_F32, .pitch = cptx_imm(pitch) };
 	if (p->by != CPTX_BY_TCGEN05) {
 		cptx_acc_new(k, &x.mma, &x.acc);
+		if (ahead) {
+			cptx_val offset = cptx_var(k, CPTX_U32, 0);
+			multiply_ahead(k, &x, offset, offset, way == ROLLING);
+			cptx_acc_store(k, &x.acc, &to);
+			return x.m;
+		}
 		cptx_mma_tile(k, &x.mma, &x.acc, a, b, .fresh = true, .steps = half);
 		if (half)
 			cptx_mma_tile(k, &x.mma, &x.acc, a, b, .first = half);
@@ -202,11 +226,11 @@ static matrix a, b;
 static float d[MOST];
 static int32_t *di = (int32_t *)d;
 
-static void check(const product *p, bool split, uint64_t seed)
+static void check(const product *p, enum way way, uint64_t seed)
 {
 	const uint32_t rows = p->m * p->units_m, cols = p->n * p->units_n;
 	emu_run r = { .target = p->target, .seed = seed, .grid = 1 };
-	cptx_module *m = build(p, split);
+	cptx_module *m = build(p, way);
 
 	draw(&a, tile_of(p, false), p->a, (unsigned)seed), draw(&b, tile_of(p, true), p->b, (unsigned)seed + 7);
 	r.buffer[0] = (emu_buffer){ a.image, cptx_tile_bytes(&a.tile), 0 };
@@ -218,7 +242,7 @@ static void check(const product *p, bool split, uint64_t seed)
 		for (uint32_t j = 0; j < cols; j++) {
 			int sum = 0;
 			for (uint32_t x = 0; x < p->depth; x++)
-				sum += number(&a, i, x) * number(&b, j, x);
+				sum += number(&a, i, x) * number(&b, j, x) * (way > SPLIT ? 2 : 1);
 			float got = p->a == CPTX_S8 ? (float)di[i * cols + j] : d[i * cols + j];
 			SURE(got == (float)sum, "%s, %d, %s: row %u, column %u is %g, not %d", p->target, (int)p->by,
 			     cptx_type_name(p->a), i, j, (double)got, sum);
@@ -230,7 +254,63 @@ START_TEST(products_are_right)
 {
 	for (size_t i = 0; i < sizeof products / sizeof *products; i++)
 		for (uint64_t seed = 1; seed < 4; seed++)
-			check(&products[i], seed == 2, seed);
+			check(&products[i], seed == 2 ? SPLIT : WHOLE, seed);
+}
+END_TEST
+
+START_TEST(fragments_come_ahead)
+{
+	for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+		for (enum way way = AHEAD; way < WAYS && products[i].by == CPTX_BY_MMA_SYNC; way++)
+			check(&products[i], way, i + way);
+}
+END_TEST
+
+/* What is wrong with fragments; the last call's error is the module's. */
+static const char *wrong_fragments(unsigned what)
+{
+	static cptx_error err;
+	product p = products[what == 1 ? 7 : 2], other = products[0];
+	const cptx_tile ta = tile_of(&p, false), tb = tile_of(&p, true);
+	cptx_mma_frags f = { .rolling = false };
+	cptx_tiled_mma mma = { .depth = 0 };
+	built x;
+
+	begin(&x, &p);
+	cptx_val at = cptx_var(x.k, CPTX_U32, 0);
+	cptx_tiled_mma_new(x.k, &x.mma, .by = p.by, .a = p.a, .b = p.b, .m = p.m, .n = p.n, .units_m = p.units_m,
+	                   .units_n = p.units_n, .unit = unit_of(x.k, &p), .a_tile = ta, .b_tile = tb);
+	cptx_tiled_mma_new(x.k, &mma, .by = other.by, .a = other.a, .b = other.b, .m = other.m, .n = other.n,
+	                   .a_tile = { other.m, 64, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B },
+	                   .b_tile = { other.n, 64, .elem = { 16 }, .swizzle = CPTX_SWIZZLE_128B });
+	cptx_acc_new(x.k, &x.mma, &x.acc);
+	if (what == 0)
+		cptx_mma_fetch(x.k, &x.mma, &f, at, at);
+	if (what == 1)
+		cptx_mma_frags_new(x.k, &x.mma, &f, false);
+	if (what == 2) {
+		cptx_mma_frags_new(x.k, &mma, &f, false);
+		cptx_mma_tile(x.k, &x.mma, &x.acc, at, at, .frags = &f);
+	}
+	if (what == 3)
+		cptx_mma_tile(x.k, &x.mma, &x.acc, at, at, .next_b = at);
+	const cptx_error *e = cptx_module_error(x.m);
+	ck_assert_ptr_nonnull(e);
+	err = *e;
+	ck_assert_msg(strstr(err.file, "test_mma.c") != NULL, "%s", err.file);
+	cptx_module_destroy(x.m);
+	return err.text;
+}
+
+START_TEST(fragments_of_others)
+{
+	static const char *const said[] = { "fragments that cptx_mma_frags_new did not make for this tiled mma",
+		                                "fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves",
+		                                "fragments that cptx_mma_frags_new did not make for this tiled mma",
+		                                "with .next_b but without .frags" };
+	const char *text = wrong_fragments((unsigned)_i);
+
+	ck_assert_msg(strstr(text, said[_i]) != NULL, "%s", text);
 }
 END_TEST
 
@@ -241,7 +321,7 @@ START_TEST(ptxas_takes_them)
 		return;
 	}
 	for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
-		cptx_module *m = build(&products[i], false);
+		cptx_module *m = build(&products[i], products[i].by == CPTX_BY_MMA_SYNC ? AHEAD : WHOLE);
 		free(emu_assembles(m, products[i].target));
 		cptx_module_destroy(m);
 	}
@@ -254,6 +334,8 @@ int main(void)
 	TCase *t = test_case(s, "mma");
 
 	tcase_add_test(t, products_are_right);
+	tcase_add_test(t, fragments_come_ahead);
+	tcase_add_loop_test(t, fragments_of_others, 0, 4);
 	tcase_add_test(t, ptxas_takes_them);
 	return test_main("kit mma", s);
 }
