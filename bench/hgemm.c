@@ -5,10 +5,11 @@
  *   bench_hgemm [-s SIZE[xK]] [-n ROUNDS] [-t f16] [-p TWINS.ptx] [-c COMPILER] [SHAPE...]
  *
  * SHAPE is RUNG,KEY=VALUE,...: the rung 0 to 3, and what differs from the defaults of the device: m n k (tile), wm wn
- * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling), y (1: stay).  Each is
- * first compared with the reference at a size with edges.  Without shapes: all rungs with tile K 32 and 64.  -p: the CUDA
- * kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128 divides).  -c: who
- * compiles these and ours, "ptxas"; else the driver.
+ * (warps), s (stages), g (group), r (consumer_regs), q (most_regs), o (1: along_m), f (1: rolling), y (1: stay).  The rung p
+ * is the library's GEMM by mma.sync (cptx/gemm.h) with keys m n k wm wn s g, a (0: cp.async, 1: TMA) and x (1: stream-K).
+ * Each is first compared with the reference at a size with edges.  Without shapes: p and all rungs with tile K 32 and 64.
+ * -p: the CUDA kernels that the ladder follows take part, from what bench/hgemm_twins.sh makes (bf16, sizes that 128
+ * divides).  -c: who compiles these and ours, "ptxas"; else the driver.
  */
 #include "burst.h"
 #include "cublas.h"
@@ -25,6 +26,9 @@ enum { MOST = 96, MOST_ROUNDS = 31, PAUSE = 30000000 /* ns; keeps the board out 
 typedef struct arm {
 	char name[100];
 	hgemm_case c;
+	bool product; /* the library's, by */
+	cptx_gemm_opt o;
+	uint64_t workspace;
 	cptx_launch *launch;
 	cptx_program *program;
 	gemm_report r;
@@ -67,6 +71,40 @@ static bool set(hgemm_opt *o, const char *key, uint32_t value)
 	return false;
 }
 
+static bool set_product(cptx_gemm_opt *o, const char *key, uint32_t value)
+{
+	const struct {
+		const char *key;
+		uint32_t *to;
+	} keys[] = { { "m", &o->bm },       { "n", &o->bn },     { "k", &o->bk },   { "wm", &o->warps_m },
+		         { "wn", &o->warps_n }, { "s", &o->stages }, { "g", &o->group } };
+
+	if (!strcmp(key, "a"))
+		return o->tma = value, true;
+	if (!strcmp(key, "x"))
+		return o->stream_k = value, true;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (!strcmp(key, keys[i].key))
+			return *keys[i].to = value, true;
+	return false;
+}
+
+static bool read_product(bench *b, arm *a, const char *text, const cptx_target *target)
+{
+	uint32_t value;
+	char key[8];
+	int used;
+
+	a->product = true;
+	a->o = cptx_gemm_default(CPTX_GEMM_SYNC, target);
+	a->o.a = a->o.b = a->o.out = b->type, a->o.b_n_major = true;
+	for (text++; *text; text += used)
+		if (sscanf(text, ",%7[a-z]=%u%n", key, &value, &used) != 2 || !set_product(&a->o, key, value))
+			return false;
+	b->arms++;
+	return true;
+}
+
 static bool read_shape(bench *b, const char *text)
 {
 	const cptx_target *target = cptx_target_find(cptx_device_get_info(b->dev)->target);
@@ -75,6 +113,10 @@ static bool read_shape(bench *b, const char *text)
 	char key[8];
 	int used;
 
+	if (b->arms < MOST && *text == 'p') {
+		snprintf(a->name, sizeof a->name, "%s", text);
+		return read_product(b, a, text, target);
+	}
 	if (b->arms == MOST || sscanf(text, "%u%n", &rung, &used) != 1 || rung >= HGEMM_RUNGS)
 		return false;
 	snprintf(a->name, sizeof a->name, "%s", text);
@@ -87,12 +129,44 @@ static bool read_shape(bench *b, const char *text)
 	return true;
 }
 
+static cptx_launch *launch_product(bench *b, arm *a, cptx_error *err)
+{
+	cptx_gemm_problem p = { .m = b->p.m, .n = b->p.n, .k = b->p.k, .a = b->at.a, .b = b->at.b, .d = b->at.d };
+	cptx_gemm_plan plan;
+
+	if (!cptx_gemm_check_problem(&a->o, &p, cptx_device_get_info(b->dev)->sms, &plan, err))
+		return NULL;
+	if (plan.workspace)
+		p.workspace = a->workspace = cptx_mem_alloc(b->dev, plan.workspace, err);
+	if (plan.workspace && !(a->workspace && cptx_mem_fill8(b->dev, a->workspace, 0, plan.workspace, err)))
+		return NULL;
+	return cptx_gemm_launch(a->program, b->dev, &a->o, &p, err);
+}
+
+/* The same as of a rung, of the library's. */
+static bool prepare_product(bench *b, arm *a, const gemm_problem *small, cptx_module *m, cptx_error *err)
+{
+	bool ok = cptx_gemm_check(&a->o, cptx_target_find(cptx_device_get_info(b->dev)->target), NULL, err) &&
+	          cptx_gemm_build(m, &a->o, err) && gemm_check(b->dev, m, &a->o, small, &a->r, err);
+
+	if (ok && a->r.wrong) {
+		err->code = CPTX_E_WRONG;
+		snprintf(err->text, sizeof err->text, "%s: %llu elements are wrong", a->name, (unsigned long long)a->r.wrong);
+	}
+	if (ok && err->code == CPTX_OK && (a->program = cptx_device_load(b->dev, m, &b->load, err)))
+		a->launch = launch_product(b, a, err);
+	cptx_module_destroy(m);
+	return a->launch != NULL;
+}
+
 /* Compares it with the reference, at a size with edges, and prepares its launch. */
 static bool prepare(bench *b, arm *a, cptx_error *err)
 {
 	const gemm_problem small = { .m = 1000, .n = 1096, .k = 584, .seed = 3 };
 	cptx_module *m = cptx_module_new(NULL);
 
+	if (a->product)
+		return prepare_product(b, a, &small, m, err);
 	bool ok = hgemm_check(a->c.rung, &a->c.o, cptx_target_find(cptx_device_get_info(b->dev)->target), NULL, err) &&
 	          hgemm_run(b->dev, &a->c, &small, &a->r, err);
 	if (ok && a->r.wrong) {
@@ -137,7 +211,7 @@ static void print_twin(bench *b, unsigned i, double flop)
 	qsort(b->twin_ms[i], b->rounds, sizeof(double), burst_order);
 	double ms = b->twin_ms[i][b->rounds / 2];
 	for (unsigned a = 0; a < b->arms; a++)
-		if ((unsigned)b->arm[a].c.rung == twin_rung(i) && ms / b->arm[a].ms[b->rounds / 2] > best)
+		if (!b->arm[a].product && (unsigned)b->arm[a].c.rung == twin_rung(i) && ms / b->arm[a].ms[b->rounds / 2] > best)
 			best = ms / b->arm[a].ms[b->rounds / 2];
 	printf("twin %-12s %6.1f TFLOP/s; ours on its rung: %.2f times\n", twin_name(i), flop / ms, best);
 }
@@ -149,9 +223,13 @@ static void print(bench *b, const double *peer)
 	for (unsigned i = 0; i < b->arms; i++) {
 		arm *a = &b->arm[i];
 		const hgemm_opt *o = &a->c.o;
+		const cptx_gemm_opt *g = &a->o;
+		const bool of_ours = a->product;
 		qsort(a->ms, b->rounds, sizeof(double), burst_order);
-		printf("%-22s %ux%ux%u %ux%u warps, %u stages  %-32s %6.1f TFLOP/s (best %6.1f)", hgemm_name(a->c.rung), o->bm,
-		       o->bn, o->bk, o->warps_m, o->warps_n, o->stages, a->name, flop / a->ms[b->rounds / 2], flop / a->ms[0]);
+		printf("%-22s %ux%ux%u %ux%u warps, %u stages  %-32s %6.1f TFLOP/s (best %6.1f)",
+		       of_ours ? "cptx/gemm.h" : hgemm_name(a->c.rung), of_ours ? g->bm : o->bm, of_ours ? g->bn : o->bn,
+		       of_ours ? g->bk : o->bk, of_ours ? g->warps_m : o->warps_m, of_ours ? g->warps_n : o->warps_n,
+		       of_ours ? g->stages : o->stages, a->name, flop / a->ms[b->rounds / 2], flop / a->ms[0]);
 		printf(" %3u registers, %u local bytes, %u CTAs", a->r.resources.regs, a->r.resources.local_bytes,
 		       a->r.resources.ctas_per_sm);
 		if (b->have_peer)
@@ -203,7 +281,9 @@ static bool prepare_all(bench *b, cptx_error *err)
 
 static bool bench_all(bench *b, int argc, char **argv, cptx_error *err)
 {
-	static const char *const ladder[] = { "0,k=32", "0", "1,k=32", "1", "2,k=32", "2", "3,k=32", "3" };
+	static const char *const ladder[] = {
+		"p", "p,a=0,m=128,n=256,wm=2,wn=4,s=4", "0,k=32", "0", "1,k=32", "1", "2,k=32", "2", "3,k=32", "3"
+	};
 	uint64_t n = b->p.m;
 
 	for (int i = 0; i < argc; i++)
@@ -220,6 +300,7 @@ static bool bench_all(bench *b, int argc, char **argv, cptx_error *err)
 	for (unsigned i = 0; i < b->arms; i++) {
 		cptx_launch_destroy(b->arm[i].launch);
 		cptx_program_destroy(b->arm[i].program);
+		cptx_mem_free(b->dev, b->arm[i].workspace);
 	}
 	twins_destroy(&b->twins);
 	cptx_mem_free(b->dev, b->at.a), cptx_mem_free(b->dev, b->at.b), cptx_mem_free(b->dev, b->at.d);

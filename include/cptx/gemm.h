@@ -6,6 +6,7 @@
  *
  *   mma                           targets              how                                    A and B
  *   CPTX_GEMM_SYNC                sm_80 and later      cp.async, ldmatrix, mma.sync           bf16 f16
+ *   CPTX_GEMM_SYNC with .tma      sm_90 and later      TMA, ldmatrix, mma.sync                bf16 f16
  *   CPTX_GEMM_SYNC with .scale    sm_120a, sm_121a     TMA, mma.sync with scale factors       see below
  *   CPTX_GEMM_WGMMA               sm_90a               TMA, wgmma, clusters                   bf16 f16 e4m3 e5m2
  *   CPTX_GEMM_TCGEN05             sm_100a, sm_103a     TMA, tcgen05.mma, tensor memory        see below
@@ -75,15 +76,15 @@ typedef struct cptx_gemm_opt {
 	                             sums: or CPTX_S32 */
 	enum cptx_type scale;   /**< [scaled, tcgen05] of factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: there are none */
 	enum cptx_tcgen05_kind kind; /**< [tcgen05]; [scaled]: 0, or what the types say */
-	bool a_m_major;              /**< [scaled, wgmma, tcgen05] A is stored as K rows of M elements; else M rows of K.  wgmma:
+	bool a_m_major;              /**< A is stored as K rows of M elements; else M rows of K.  wgmma:
 	                                  16-bit types only; tcgen05: not of 4 and 6 bits; scaled: not of e2m1 twice, and of 4
 	                                  and 6 bits with bm = 128 */
-	bool b_n_major;              /**< [scaled, wgmma, tcgen05] B is stored as K rows of N elements; else N rows of K; as with
+	bool b_n_major;              /**< B is stored as K rows of N elements; else N rows of K; as with
 	                                  A, and with bn */
 
 	/* the shape: cptx_gemm_auto picks it */
 	uint32_t bm, bn;           /**< tile of a CTA in elements of D.
-	                                [sync] whatever the warps divide, up to 1024.  [scaled] 64 or 128 each.
+	                                [sync] whatever the warps divide, up to 1024, with .tma 256.  [scaled] 64 or 128 each.
 	                                [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
 	                                [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
 	                                multiple of 16, of a pair 32, with factors of 64 */
@@ -103,16 +104,19 @@ typedef struct cptx_gemm_opt {
 	                      can be small so: tensor cores compute the transpose of D */
 	bool a_tmem;     /**< [tcgen05] A comes from tensor memory, where tcgen05.cp brings it; not with a_m_major.  With swap:
 	                      B; not with b_n_major */
-	bool stream_k;   /**< [scaled, wgmma, tcgen05] CTAs share tiles along K, so that all have the same work; needs a
+	bool tma;        /**< [sync] TMA brings A and B and stores D, from sm_90 on: tensor maps in place of pointers, and a
+	                      warp of its own, or where the others need its registers a warpgroup, by setmaxnreg (sm_90a ...
+	                      sm_120a); bm and bn up to 256.  Else cp.async, and rows of D may have any number of elements */
+	bool stream_k;   /**< CTAs share tiles along K, so that all have the same work; needs a
 	                      workspace */
 
-	/* what else the kernel takes; none of it [sync] */
-	bool batched;      /**< a number of matrices */
-	bool grouped;      /**< [scaled, wgmma, tcgen05] a list of problems; not with stream_k, batched and timeline */
-	bool alpha;        /**< alpha, f32 */
-	bool beta;         /**< beta, f32, and C */
-	bool bias;         /**< a vector of N f32, added to each row */
-	uint32_t timeline; /**< [scaled, wgmma, tcgen05] a timeline with that many stamps for a warp; 0: none, at no cost */
+	/* what else the kernel takes */
+	bool batched;                   /**< a number of matrices */
+	bool grouped;                   /**< a list of problems; not with stream_k, batched and timeline */
+	bool alpha;                     /**< alpha, f32 */
+	bool beta;                      /**< beta, f32, and C */
+	bool bias;                      /**< a vector of N f32, added to each row */
+	uint32_t timeline;              /**< a timeline with that many stamps for a warp; 0: none, at no cost */
 	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
 	void *user;                     /**< for it */
 	const char *name;               /**< of the kernel; NULL: "gemm" */
@@ -121,9 +125,10 @@ typedef struct cptx_gemm_opt {
 
 /**
  * A kernel for large matrices, bf16 in and f32 out, that target runs if it has mma (NULL: that some target runs).
- * mma.sync: the tuned shape, 128 x 256 x 64, 2 x 4 warps, 4 stages, shrunk where the target has less shared memory; others:
- * what cptx_gemm_auto picks for 4096 cubed, 128 x 256 by wgmma, 256 x 256 by tcgen05.  Out of range:
- * that of mma.sync.  For other types or sizes cptx_gemm_auto picks better.
+ * mma.sync: the tuned shape, from sm_90 on with .tma 256 x 128 x 64, 4 x 2 warps, 3 stages, before that 128 x 256 x 64, 2 x
+ * 4 warps, 4 stages, shrunk where the target has fewer registers or less shared memory; others: what cptx_gemm_auto picks
+ * for 4096 cubed, 128 x 256 by wgmma, 256 x 256 by tcgen05.  Out of range: that of mma.sync.  For other types or sizes
+ * cptx_gemm_auto picks better.
  */
 CPTX_API cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target);
 
@@ -143,7 +148,8 @@ typedef struct cptx_gemm_problem {
 	float alpha, beta; /**< with alpha, with beta */
 } cptx_gemm_problem;
 
-/** What a parameter in front of M is: a tensor map (128 bytes).  [sync]: A, B and D are pointers; [scaled]: D is one. */
+/** What a parameter in front of M is: a tensor map (128 bytes).  [sync] without .tma: A, B and D
+ * are pointers; [scaled]: D is one. */
 enum cptx_gemm_map {
 	CPTX_GEMM_MAP_A,       /**< A */
 	CPTX_GEMM_MAP_B,       /**< B */
@@ -162,8 +168,9 @@ typedef struct cptx_gemm_plan {
 	uint32_t threads; /**< block.x */
 	uint32_t smem;    /**< dynamic shared memory, bytes */
 	uint32_t bk;      /**< elements along K of a stage */
-	uint32_t regs;    /**< [sync] estimate of registers per thread; ptxas 13.0 took up to 23 more, for sm_12x up to
-	                       66; else 0 */
+	uint32_t regs;    /**< [sync] estimate of registers per thread, where the sums are all that is asked for; else 0.
+	                       ptxas 13.0 takes up to 32 more or fewer.  Where all registers are needed so, what is asked
+	                       for besides (stream_k, alpha, beta, ...) has it spill up to 80 bytes outside of the mainloop */
 	uint32_t vec;     /**< elements that share a scale factor; 0: there are none */
 	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] */
 	uint32_t accumulators;       /**< [tcgen05] in tensor memory: 2, or 1 where there is no room; then nothing overlaps the
@@ -217,7 +224,7 @@ CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem,
 CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
 
 /** The descriptions of the tensor maps that a kernel takes, in the order of plan.map; what is a pointer is left out
- * ([scaled]: map[2]).  Not [sync]. */
+ * ([scaled]: map[2]).  Not [sync] without .tma. */
 CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                              cptx_tensor_map_opt map[CPTX_GEMM_MAPS], cptx_error *err);
 /** Prepares a launch of the kernel of `program` (named as opt says) for a problem.  opt: those that it was built with;

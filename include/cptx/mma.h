@@ -65,6 +65,9 @@ typedef struct cptx_tiled_mma_opt {
 	                                where A is elsewhere: a_tile */
 	cptx_val unit;   /**< .u32, number of the thread's unit, n-major; the same in all its threads.  NONE: there is one */
 	cptx_val thread; /**< .u32, number of the thread in its unit: 0 to 31, else 0 to 127.  NONE: %tid.x modulo that */
+	cptx_val a_base, b_base; /**< mma.sync: .u32, shared memory addresses that those of cptx_mma_tile count from.  With the
+	                              starts of rings there these are offsets of stages, which ptxas keeps in uniform registers
+	                              that ldmatrix adds for nothing.  NONE: 0 */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -77,10 +80,10 @@ typedef struct cptx_tiled_mma {
 	enum cptx_mod shape;              /**< of one instruction; tcgen05: 0 */
 	cptx_frag_map a_map, d_map;       /**< fragments of A and D of one instruction; tcgen05: of D what cptx_acc_load gives */
 	cptx_lines a_lines, b_lines;      /**< mma.sync: how ldmatrix reads A and B */
-	cptx_lane_lines a_lanes, b_lanes; /**< mma.sync: where the lane does, in tiles at address 0 */
-	cptx_val a_first, b_first; /**< mma.sync, wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
-	cptx_val row, col;         /**< .u32, of the unit's first element in the CTA's tile */
-	uint32_t idesc;            /**< tcgen05: the instruction descriptor */
+	cptx_lane_lines a_lanes, b_lanes; /**< mma.sync: where the lane does, in tiles at a_base and b_base */
+	cptx_val a_first, b_first;        /**< wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
+	cptx_val row, col;                /**< .u32, of the unit's first element in the CTA's tile */
+	uint32_t idesc;                   /**< tcgen05: the instruction descriptor */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -160,11 +163,43 @@ CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc 
 
 /* ---- Products ------------------------------------------------------------------------------------------------------- */
 
+/**
+ * mma.sync: fragments that are fetched a step before they are multiplied, so that ldmatrix runs beside mma.sync:
+ *
+ *   cptx_mma_frags_new(k, &mma, &f, false);
+ *   ... wait for the first stage ...
+ *   cptx_mma_fetch(k, &mma, &f, a, b);                                         of step 0
+ *   loop: cptx_mma_tile(k, &mma, &acc, a, b, .frags = &f, .steps = mma.steps - 1);
+ *         ... wait for the next stage: the fragments of this one's last step are in registers, it can be released ...
+ *         cptx_mma_tile(k, &mma, &acc, a, b, .frags = &f, .first = mma.steps - 1, .next_a = a2, .next_b = b2);
+ *
+ * Plain data.
+ */
+typedef struct cptx_mma_frags {
+	cptx_val a[2], b[2]; /**< .b32, of even and of odd steps; with A_REGS b alone */
+	bool rolling; /**< even and odd steps share registers: a fragment is fetched behind the last mma.sync that reads the one
+	                   before.  Half of the registers, and less time for ldmatrix */
+} cptx_mma_frags;
+
+CPTX_API void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_mma_frags *f, bool rolling);
+/** The registers, unset: (m + n) / 4 each step for 16-bit types. */
+#define cptx_mma_frags_new(k, mma, f, rolling) cptx_mma_frags_new_((k), CPTX_HERE, (mma), (f), (rolling))
+CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f, cptx_val a,
+                              cptx_val b);
+/** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile. */
+#define cptx_mma_fetch(k, mma, f, a, b) cptx_mma_fetch_((k), CPTX_HERE, (mma), (f), CPTX_V(a), CPTX_V(b))
+
 /** What a call of cptx_mma_tile may be told. */
 typedef struct cptx_mma_tile_opt {
-	bool fresh;            /**< D = A * B^T: what D held does not count */
-	cptx_val fresh_when;   /**< a predicate in place of .fresh: so where it holds.  wgmma and tcgen05 */
-	uint32_t first, steps; /**< of the tile's instructions along K; steps 0: all from `first` on */
+	bool fresh;                  /**< D = A * B^T: what D held does not count */
+	cptx_val fresh_when;         /**< a predicate in place of .fresh: so where it holds.  wgmma and tcgen05 */
+	uint32_t first, steps;       /**< of the tile's instructions along K; steps 0: all from `first` on */
+	const cptx_mma_frags *frags; /**< mma.sync: those of step `first` are there; each step fetches those of the next, also of
+	                                  one that is not of this call.  NULL: each step fetches its own */
+	cptx_val next_a, next_b;     /**< with frags: the tile whose step 0 is fetched in the last step of this one (with A_REGS
+	                                  next_b alone); NONE: nothing is.  But with rolling, tiles have an even number of steps then
+	                              */
+	bool along_m; /**< mma.sync: the order of instructions: down the columns of D first; else along its rows */
 	char z_;
 } cptx_mma_tile_opt;
 CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,

@@ -78,6 +78,9 @@ typedef struct cptx_operand_opt {
 	cptx_val thread;  /**< by threads: .u32 number of this one, 0 to threads - 1; NONE: %tid.x */
 	uint32_t align;   /**< by threads: bytes that the address and the pitch are multiples of; LDST: the bytes of all columns
 	                       (mn_major: rows) too.  CP_ASYNC: 4, 8, 16; 0: 16.  LDST: 1 to 16; 0: those of an element */
+	bool whole;       /**< CP_ASYNC: rows (mn_major: columns) end at multiples of 16 bytes, so that 16 bytes are inside or
+	                       outside as a whole: a copy outside of the matrix then costs a predicate alone, else ptxas reckons
+	                       with any number of bytes, in some five instructions a copy */
 	const char *name; /**< of the shared memory; NULL: "operand_" and its offset */
 	char z_;
 } cptx_operand_opt;
@@ -101,6 +104,7 @@ typedef struct cptx_operand {
 	cptx_val step;                         /**< .u64, bytes from a copy's rows to those of the next */
 	cptx_val row, byte; /**< .s32: of the contiguous dimension's rows, the thread's first; its byte in it */
 	cptx_val last;      /**< predicate: the thread takes part in the last, incomplete turn; NONE: all do */
+	bool dense;         /**< by threads: the pitch follows from .cols (mn_major: .rows) */
 } cptx_operand;
 
 CPTX_API void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, const cptx_operand_opt *opt);
@@ -108,6 +112,14 @@ CPTX_API void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, 
  */
 #define cptx_operand_new(...) cptx_operand_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_operand_new_x_(k, op, ...) cptx_operand_new_((k), CPTX_HERE, (op), CPTX_OPT_(cptx_operand_opt, __VA_ARGS__))
+
+CPTX_API void cptx_operand_rebase_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address);
+/**
+ * By threads: the matrix is another one from here on, at that .u64 global address: of a batch, or of a list, where the
+ * registers .rows and .cols (and .pitch) of the description were set anew.  Writes the operand's registers, four to eight
+ * instructions; sources are to be sought anew behind it.
+ */
+#define cptx_operand_rebase(k, op, address) cptx_operand_rebase_((k), CPTX_HERE, (op), (address))
 
 CPTX_API cptx_val cptx_operand_at_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage);
 /** The .u32 shared memory address of a stage: .u32, or a constant, which costs no instruction (cptx_offset). */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
-enum { SYNC = 1, SCALED = 2, WGMMA = 4, TCGEN05 = 8, BY_TMA = SCALED | WGMMA | TCGEN05 }; /* sets of these */
+enum { SYNC = 1, SCALED = 2, WGMMA = 4, TCGEN05 = 8 }; /* sets of these */
 
 #define RULE(ok, ...)                                                                                                       \
 	do                                                                                                                      \
@@ -36,7 +36,8 @@ static const char by_warps[] = "there the instruction says which warps compute w
 static const char no_multicast[] = "there copies do not multicast to a cluster, or slowly";
 static const char as_small[] = "there both sides of a tile can be as small";
 static const char no_tmem[] = "there is no tensor memory";
-static const char plain[] = "that one is plain: A, B, D and their sizes";
+static const char one_cta[] = "there a launch asks the device how many fit";
+static const char by_tma[] = "there TMA brings A and B always";
 
 /* Options that are not those of all. */
 static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
@@ -49,23 +50,14 @@ static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 	} all[] = {
 		{ "kind", o->kind != 0, SCALED | TCGEN05, one_kind },
 		{ "scale", o->scale != CPTX_TYPE_NONE, SCALED | TCGEN05, one_kind },
-		{ "a_m_major", o->a_m_major, BY_TMA, plain },
-		{ "b_n_major", o->b_n_major, BY_TMA, plain },
 		{ "warps_m", o->warps_m != 0, SYNC | SCALED, by_warps },
 		{ "warps_n", o->warps_n != 0, SYNC | SCALED, by_warps },
 		{ "cluster_m", o->cluster_m > 1, WGMMA | TCGEN05, no_multicast },
 		{ "cluster_n", o->cluster_n > 1, WGMMA | TCGEN05, no_multicast },
-		{ "per_sm", o->per_sm > 1, BY_TMA, plain },
+		{ "per_sm", o->per_sm > 1, SCALED | WGMMA | TCGEN05, one_cta },
+		{ "tma", o->tma, SYNC, by_tma },
 		{ "swap", o->swap, WGMMA | TCGEN05, as_small },
 		{ "a_tmem", o->a_tmem, TCGEN05, no_tmem },
-		{ "stream_k", o->stream_k, BY_TMA, plain },
-		{ "grouped", o->grouped, BY_TMA, plain },
-		{ "timeline", o->timeline != 0, BY_TMA, plain },
-		{ "batched", o->batched, BY_TMA, plain },
-		{ "alpha", o->alpha, BY_TMA, plain },
-		{ "beta", o->beta, BY_TMA, plain },
-		{ "bias", o->bias, BY_TMA, plain },
-		{ "epilogue", o->epilogue != NULL, BY_TMA, plain },
 	};
 	unsigned is = number_of(o);
 	char of[120] = "";
@@ -94,10 +86,9 @@ static bool check_target(const gemm_generator *g, const cptx_target *t, cptx_err
 	                 g->where, has ? own : cptx_gemm_mma_name(cptx_gemm_mma_of(t)));
 }
 
-/* Of a kernel without tensor maps A, B and D are pointers. */
 static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm_plan *plan)
 {
-	uint32_t maps = g->describe ? g->describe(o).maps : MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D);
+	const uint32_t maps = g->describe(o).maps;
 
 	for (int i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
 		if (maps & MAP(i))
@@ -146,15 +137,9 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p,
 	if (!cptx_gemm_check(o, NULL, &here, err))
 		return false;
 	RULE(p, "no problem was given (NULL)");
-	const gemm_generator *g = generators[number_of(o)];
-	if (!g->describe) {
-		if (!gemm_sm80_check_problem(o, p, sms, &here, err))
-			return false;
-	} else {
-		tma_gemm t = g->describe(o);
-		if (!tma_gemm_check_problem(&t, p, sms, &here, err))
-			return false;
-	}
+	tma_gemm t = generators[number_of(o)]->describe(o);
+	if (!tma_gemm_check_problem(&t, p, sms, &here, err))
+		return false;
 	if (plan)
 		*plan = here;
 	return true;
@@ -179,10 +164,9 @@ bool cptx_gemm_maps(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cptx_ten
 {
 	if (!cptx_gemm_check_problem(o, p, 1, NULL, err))
 		return false;
-	const gemm_generator *g = generators[number_of(o)];
 	RULE(map, "no room for the maps was given (NULL)");
-	RULE(g->describe, "kernels by mma.sync without scale factors take no tensor maps");
-	tma_gemm t = g->describe(o);
+	tma_gemm t = generators[number_of(o)]->describe(o);
+	RULE(t.maps & ~t.pointers, "kernels by mma.sync without .tma and scale factors take no tensor maps");
 	return tma_gemm_maps(&t, p, map, err);
 }
 
@@ -191,6 +175,20 @@ static bool check_launch(const cptx_program *program, const cptx_device *dev, cp
 	RULE(dev, "the device is NULL");
 	RULE(program, "the program is NULL");
 	return true;
+}
+
+/* [sync]: as many CTAs as the device holds at once; a workspace and a timeline are made for the plan's. */
+static bool fill_device(tma_gemm *t, const cptx_program *program, cptx_device *dev, const cptx_gemm_problem *p,
+                        cptx_gemm_plan *plan, cptx_error *err)
+{
+	cptx_resources fits;
+
+	if (number_of(t->o) || t->o->stream_k || t->o->timeline)
+		return true;
+	if (!cptx_program_resources(program, t->o->name, plan->threads, plan->smem, &fits, err))
+		return false;
+	t->per_sm = MAX(fits.ctas_per_sm, 1u);
+	return tma_gemm_check_problem(t, p, cptx_device_get_info(dev)->sms, plan, err);
 }
 
 cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
@@ -207,10 +205,9 @@ cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, con
 	if (!cptx_gemm_check_problem(opt, p, cptx_device_get_info(dev)->sms, &plan, err))
 		return NULL;
 	cptx_gemm_opt o = completed(opt);
-	const gemm_generator *g = generators[number_of(&o)];
-	if (!g->describe)
-		return gemm_sm80_launch(&o, &plan, program, dev, p, err);
-	tma_gemm t = g->describe(&o);
+	tma_gemm t = generators[number_of(&o)]->describe(&o);
+	if (!fill_device(&t, program, dev, p, &plan, err))
+		return NULL;
 	return tma_gemm_launch(&t, &plan, program, dev, p, 0, 0, err);
 }
 

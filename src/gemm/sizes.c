@@ -16,6 +16,19 @@ const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
 	return (unsigned)mma < ARRAY_LEN(names) ? names[mma] : "?";
 }
 
+/* mma.sync fed by TMA: warps of 64 x 64, eight where setmaxnreg gives them the registers; on sm_12x, which has less shared
+ * memory and of which ptxas takes more registers, of 32 x 64. */
+static cptx_gemm_opt default_by_tma(cptx_gemm_opt o, const cptx_target *target)
+{
+	o.tma = true, o.bk = 64, o.stages = 3, o.group = 4;
+	o.bm = 256, o.bn = 128, o.warps_m = 4, o.warps_n = 2;
+	if (target->family == 12)
+		o.bm = 128, o.bk = 32, o.stages = 4;
+	else if (!cptx_form_on_target(CPTX_OP_SETMAXNREG, 0, target))
+		o.bm = 128, o.warps_m = 2, o.stages = 4;
+	return o;
+}
+
 cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
 {
 	cptx_gemm_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .bm = 128, .bn = 256, .stages = 4 };
@@ -28,13 +41,13 @@ cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *targe
 		o.mma = mma, o.cluster_m = o.cluster_n = 1;
 		return o;
 	}
+	if (target && target->number >= 90)
+		return default_by_tma(o, target);
 	o.bk = 64, o.warps_m = 2, o.warps_n = 4;
 	if (target && target->smem_per_cta < 192 * 1024)
 		o.stages = 3;
 	if (target && target->smem_per_cta < 144 * 1024)
 		o.bk = 32, o.stages = 4;
-	if (target && target->family == 12) /* ptxas takes more registers there: 64 x 64 a warp would spill */
-		o.bn = 128, o.bk = 64, o.stages = 3;
 	return o;
 }
 

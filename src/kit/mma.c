@@ -65,6 +65,8 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	RULE(a->bits == b->bits && a->integer == b->integer && (a->bits == 8 || a->type == b->type),
 	     "of .%s and .%s; A and B have the same type, or two of 8 bits that are both integers or both not",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
+	RULE(o->by == CPTX_BY_MMA_SYNC || (o->a_base.kind == CPTX_VAL_NONE && o->b_base.kind == CPTX_VAL_NONE),
+	     "by wgmma or tcgen05 with .a_base or .b_base; those are for mma.sync");
 	RULE(o->by == CPTX_BY_MMA_SYNC || !a->integer, "of .%s by wgmma or tcgen05; integers go by CPTX_BY_MMA_SYNC",
 	     cptx_type_name(o->a));
 	RULE(o->a_from == CPTX_A_SHARED || a->bits == 16, "of .%s with A from registers or tensor memory; that has 16 bits",
@@ -222,23 +224,25 @@ static bool find_first(cptx_kernel *k, cptx_site at, const char *what, const cpt
 	return true;
 }
 
-/* Computes the addresses of the lane in a tile at 0, those of all instructions, so that a stage needs an add for each. */
+/* Computes the addresses of the lane in a tile at `base`, those of all instructions, so that a stage needs an add for each.
+ */
 static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_lane_lines *to, const cptx_lines *lines,
-                       uint32_t rows, uint32_t step, cptx_val flip)
+                       uint32_t rows, uint32_t step, cptx_val base, const unit_place *unit)
 {
-	cptx_val zero = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
-
-	if (!cptx_lane_lines_begin_(k, at, to, lines, mma->opt.thread, zero))
+	base = kit_plain(k, at, base);
+	if (base.kind != CPTX_VAL_REG)
+		base = CALL(mov, .a = base.kind == CPTX_VAL_NONE ? cptx_imm(0) : base, .type = CPTX_U32);
+	if (unit->first.kind == CPTX_VAL_REG)
+		base = CALL(add, .a = base, .b = unit->first);
+	if (!cptx_lane_lines_begin_(k, at, to, lines, mma->opt.thread, base))
 		return;
-	if (flip.kind == CPTX_VAL_REG)
-		to->address[0] = cptx_as(CALL(xor, .a = to->address[0], .b = flip, .type = CPTX_B32), CPTX_U32);
+	if (unit->flip.kind == CPTX_VAL_REG)
+		to->address[0] = cptx_as(CALL(xor, .a = to->address[0], .b = unit->flip, .type = CPTX_B32), CPTX_U32);
 	for (uint32_t i = 0; i < lines->count; i++)
 		for (uint32_t r = 0; r < rows; r += step)
 			for (uint32_t s = 0; s < mma->steps; s++)
 				cptx_lane_lines_at_(k, at, to, i, r, s * mma->depth);
 }
-
-static uint32_t rows_of_b(const cptx_tiled_mma *mma) { return mma->opt.n % 16 ? 8 : 16; }
 
 static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 {
@@ -263,11 +267,12 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	if ((o->a_from == CPTX_A_SHARED && !find_first(k, at, "A", &o->a_tile, o->m, o->units_m, um, &a)) ||
 	    !find_first(k, at, "B", &o->b_tile, o->n, o->units_n, un, &b))
 		return;
-	mma->a_first = a.first, mma->b_first = b.first;
+	if (o->by == CPTX_BY_WGMMA)
+		mma->a_first = a.first, mma->b_first = b.first;
 	if (o->by == CPTX_BY_MMA_SYNC && o->a_from == CPTX_A_SHARED)
-		find_lines(k, at, mma, &mma->a_lanes, &mma->a_lines, o->m, 16, a.flip);
+		find_lines(k, at, mma, &mma->a_lanes, &mma->a_lines, o->m, 16, o->a_base, &a);
 	if (o->by == CPTX_BY_MMA_SYNC)
-		find_lines(k, at, mma, &mma->b_lanes, &mma->b_lines, o->n, rows_of_b(mma), b.flip);
+		find_lines(k, at, mma, &mma->b_lanes, &mma->b_lines, o->n, kit_rows_of_b(mma), o->b_base, &b);
 	if (o->by == CPTX_BY_WGMMA && (a.flip.kind || b.flip.kind))
 		cptx_fail_(k, at,
 		           "a tiled mma by wgmma whose units share a swizzle span; a unit has a multiple of 64 rows of A and of B");
@@ -305,82 +310,6 @@ bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
 	if (!ok)
 		cptx_fail_(k, at, "a tiled mma that cptx_tiled_mma_new did not make");
 	return ok;
-}
-
-/* ---- a tile by mma.sync ---- */
-
-typedef struct sync_tile {
-	const cptx_tiled_mma *mma;
-	const cptx_acc *acc;
-	cptx_val a_regs;      /* by A_REGS */
-	cptx_lane_lines a, b; /* of this stage */
-} sync_tile;
-
-static cptx_lane_lines lines_in(cptx_kernel *k, cptx_site at, const cptx_lane_lines *l, const cptx_lines *lines,
-                                cptx_val address, cptx_val first)
-{
-	cptx_lane_lines here = *l;
-
-	here.lines = lines;
-	if (first.kind == CPTX_VAL_REG)
-		address = CALL(add, .a = first, .b = address);
-	return cptx_lane_lines_moved_(k, at, &here, address);
-}
-
-static cptx_val load_fragments(cptx_kernel *k, cptx_site at, cptx_lane_lines *l, uint32_t rows, uint32_t step, uint32_t col)
-{
-	const uint32_t each = l->lines->count * l->lines->num;
-	cptx_val all = cptx_regs_(k, at, CPTX_B32, rows / step * each);
-
-	for (uint32_t r = 0; r < rows / step; r++)
-		for (uint32_t i = 0; i < l->lines->count; i++)
-			cptx_lines_move_(k, at, l->lines, i, cptx_lane_lines_at_(k, at, l, i, r * step, col),
-			                 cptx_slice(all, r * each, each), false);
-	return all;
-}
-
-/* In a serpentine, so that each mma shares a fragment with the one before. */
-static void multiply_step(cptx_kernel *k, cptx_site at, const sync_tile *t, cptx_val a, cptx_val b)
-{
-	const cptx_tiled_mma *mma = t->mma;
-	const cptx_tiled_mma_opt *o = &mma->opt;
-	const uint32_t na = mma->a_map.regs, nb = na / 2, nd = mma->d_map.regs;
-	const bool two_types = type_of(o->a)->bits == 8;
-
-	for (uint32_t i = 0; i < t->acc->atoms_m; i++)
-		for (uint32_t x = 0; x < t->acc->atoms_n; x++) {
-			uint32_t j = i % 2 ? t->acc->atoms_n - 1 - x : x;
-			cptx_val d = cptx_slice(t->acc->regs, (i * t->acc->atoms_n + j) * nd, nd);
-			CALL(mma, .a = cptx_slice(a, i * na, na), .b = cptx_slice(b, j * nb, nb), .c = d, .into = d,
-			     .shape = (uint16_t)mma->shape, .dtype = (uint16_t)t->acc->type, .atype = (uint16_t)o->a,
-			     .btype = (uint16_t)(two_types ? o->b : 0));
-		}
-}
-
-/* A of a step, of all instructions along m, from the registers that cptx_acc_as_a gave. */
-static cptx_val a_of_step(const cptx_tiled_mma *mma, cptx_val regs, uint32_t step)
-{
-	uint32_t each = mma->opt.m / mma->a_map.rows * mma->a_map.regs;
-
-	return cptx_slice(regs, step * each, each);
-}
-
-static void multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
-                          cptx_val b, uint32_t first, uint32_t end)
-{
-	const bool shared = mma->opt.a_from == CPTX_A_SHARED;
-	sync_tile t = { .mma = mma, .acc = acc };
-
-	if (shared)
-		t.a = lines_in(k, at, &mma->a_lanes, &mma->a_lines, a, mma->a_first);
-	t.b = lines_in(k, at, &mma->b_lanes, &mma->b_lines, b, mma->b_first);
-	if ((shared && !t.a.lines) || !t.b.lines) /* an address that was none: the module has the error */
-		return;
-	for (uint32_t s = first; s < end; s++) {
-		cptx_val fa = shared ? load_fragments(k, at, &t.a, mma->opt.m, 16, s * mma->depth) : a_of_step(mma, a, s);
-		cptx_val fb = load_fragments(k, at, &t.b, mma->opt.n, rows_of_b(mma), s * mma->depth);
-		multiply_step(k, at, &t, fa, fb);
-	}
 }
 
 /* ---- a tile by matrix descriptors ---- */
@@ -422,7 +351,7 @@ static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *m
 		for (uint32_t i = 0; i < acc->atoms_m; i++) {
 			cptx_val from =
 				shared ? CALL(add, .a = a_at, .b = descriptor(k, at, &o->a_tile, CPTX_DESC_WGMMA, i * 64, s * mma->depth))
-					   : cptx_slice(a_of_step(mma, a, s), i * na, na);
+					   : cptx_slice(kit_a_of_step(mma, a, s), i * na, na);
 			CALL(wgmma_mma_async, .a = from, .b = db, .scale_d = s == first ? adds : always, .scale_a = cptx_imm(1),
 			     .scale_b = cptx_imm(1), .trans_a = sixteen && shared ? cptx_imm(o->a_tile.elem.mn_major) : CPTX_NONE_,
 			     .trans_b = sixteen ? cptx_imm(o->b_tile.elem.mn_major) : CPTX_NONE_, .shape = (uint16_t)mma->shape,
@@ -508,6 +437,7 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 	RULE(is_address(b) && (mma->opt.a_from == CPTX_A_REGS || is_address(a)),
 	     "whose %s has no address: a .u32 register, of %s memory", is_address(b) ? "A" : "B",
 	     is_address(b) && tmem ? "tensor" : "shared");
+	RULE(!o->frags || mma->opt.by == CPTX_BY_MMA_SYNC, "by wgmma or tcgen05 takes no .frags: it reads shared memory itself");
 	if (mma->opt.a_from == CPTX_A_REGS) {
 		const uint32_t n = mma->steps * (mma->opt.m / mma->a_map.rows) * mma->a_map.regs;
 		RULE(a.kind == CPTX_VAL_REG && a.count == n, "whose A is %u registers; it takes %u: those of cptx_acc_as_a",
@@ -529,7 +459,7 @@ void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, con
 	if (mma->opt.by == CPTX_BY_MMA_SYNC) {
 		if (opt->fresh)
 			cptx_acc_clear_(k, at, acc);
-		multiply_sync(k, at, mma, acc, a, b, opt->first, end);
+		kit_multiply_sync(k, at, mma, acc, a, b, opt, end);
 		return;
 	}
 	cptx_val adds = adds_at_first(k, at, opt);

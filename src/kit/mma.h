@@ -20,4 +20,17 @@ void kit_acc_find_rows(cptx_acc *acc);
 /* The number of the element in that row and column from the thread's first on; UINT32_MAX: the thread has none there. */
 uint32_t kit_acc_number(const cptx_acc *acc, uint32_t row, uint32_t col);
 
+/* Rows of B that one ldmatrix brings. */
+static inline uint32_t kit_rows_of_b(const cptx_tiled_mma *mma) { return mma->opt.n % 16 ? 8 : 16; }
+/* A of a step, of all instructions along m, from the registers that cptx_acc_as_a gave. */
+static inline cptx_val kit_a_of_step(const cptx_tiled_mma *mma, cptx_val regs, uint32_t step)
+{
+	uint32_t each = mma->opt.m / mma->a_map.rows * mma->a_map.regs;
+
+	return cptx_slice(regs, step * each, each);
+}
+/* The steps of a tile from opt->first to end - 1 by mma.sync. */
+void kit_multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
+                       const cptx_mma_tile_opt *opt, uint32_t end);
+
 #endif

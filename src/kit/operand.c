@@ -282,6 +282,18 @@ cptx_val cptx_operand_at_(cptx_kernel *k, cptx_site at, const cptx_operand *op, 
 	return stage_of(k, at, op, stage, op->smem);
 }
 
+void cptx_operand_rebase_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address)
+{
+	if (!is_made(k, at, op))
+		return;
+	if (op->opt.by == CPTX_OPERAND_TMA)
+		cptx_fail_(k, at, "another matrix for an operand of TMA; a load takes another tensor map by .map, or .z");
+	else if (address.kind != CPTX_VAL_REG)
+		cptx_fail_(k, at, "operand: no matrix: say the .u64 global address of one");
+	else
+		operand_rebase_threads(k, at, op, address);
+}
+
 /* ---- sources ---- */
 
 cptx_operand_src cptx_operand_source_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row, cptx_val col)

@@ -16,6 +16,7 @@ static inline bool is_constant(cptx_val v) { return v.kind == CPTX_VAL_INT; }
 bool operand_check_threads(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o);
 bool operand_is_made_for_threads(const cptx_operand *op);
 void operand_begin_threads(cptx_kernel *k, cptx_site at, cptx_operand *op);
+void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address);
 cptx_operand_src operand_source_of_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row, cptx_val col);
 void operand_advance_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_operand_src *src, uint32_t rows,
                              uint32_t cols);

@@ -88,6 +88,9 @@ static bool check_source(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o
 	else if (is_constant(o->pitch) && (o->pitch.i < 0 || o->pitch.i % unit_of(o)))
 		cptx_fail_(k, at, "operand: .pitch = %lld; it is a multiple of the %u bytes that are read at once",
 		           (long long)o->pitch.i, unit_of(o));
+	else if (o->whole && (o->by != CPTX_OPERAND_CP_ASYNC || unit_of(o) != CHUNK))
+		cptx_fail_(k, at, "operand: .whole is for cp.async of 16 bytes; here %s",
+		           o->by == CPTX_OPERAND_CP_ASYNC ? ".align is less" : "threads load");
 	else if (!o->threads || o->threads > CPTX_THREADS_PER_CTA || o->threads % MOST_GROUP)
 		cptx_fail_(k, at, "operand: .threads = %u that copy together; 8 to %d, a multiple of 8", o->threads,
 		           CPTX_THREADS_PER_CTA);
@@ -262,6 +265,19 @@ static void begin_thread(cptx_kernel *k, cptx_site at, cptx_operand *op, const g
 		op->last = CALL(setp, .a = several ? group : of, .b = cptx_imm(some), .cmp = CPTX_LT);
 }
 
+/* Where the thread's first chunk of the matrix is, and how far the rows of its next copy. */
+static cptx_val from_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address, cptx_val row)
+{
+	return CALL(add, .a = plus_pitches(k, at, address, row, op->opt.pitch), .b = wide(k, at, op->byte));
+}
+
+static cptx_val step_of(cptx_kernel *k, cptx_site at, const cptx_operand *op)
+{
+	const cptx_val zero = CALL(mov, .a = cptx_imm(0), .type = CPTX_U64);
+
+	return plus_pitches(k, at, zero, cptx_imm(op->row_step), op->opt.pitch);
+}
+
 void operand_begin_threads(cptx_kernel *k, cptx_site at, cptx_operand *op)
 {
 	const geometry g = geometry_of(&op->opt.tile);
@@ -276,12 +292,28 @@ void operand_begin_threads(cptx_kernel *k, cptx_site at, cptx_operand *op)
 	begin_thread(k, at, op, &g, &first, &row);
 	if (!begin_places(k, at, op, &g, first))
 		return;
+	op->dense = is_none(op->opt.pitch);
 	op->opt.pitch = pitch_of(k, at, op);
-	const cptx_val zero = CALL(mov, .a = cptx_imm(0), .type = CPTX_U64);
-	op->from = CALL(add, .a = plus_pitches(k, at, op->opt.address, row, op->opt.pitch), .b = wide(k, at, op->byte));
+	op->from = from_of(k, at, op, op->opt.address, row);
 	op->step = is_constant(op->opt.pitch) ? cptx_imm(op->opt.pitch.i * op->row_step)
-	           : op->row_turns > 1        ? plus_pitches(k, at, zero, cptx_imm(op->row_step), op->opt.pitch)
+	           : op->row_turns > 1        ? step_of(k, at, op)
 	                                      : (cptx_val){ 0 };
+}
+
+void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address)
+{
+	const cptx_val extent = op->opt.tile.elem.mn_major ? op->opt.rows : op->opt.cols;
+
+	if (op->dense && op->opt.pitch.kind == CPTX_VAL_REG) {
+		cptx_val pitch = bytes_of(k, at, op, extent);
+		CALL(mov, .a = pitch, .into = op->opt.pitch);
+	}
+	cptx_val from = from_of(k, at, op, address, as_u32(op->row));
+	CALL(mov, .a = from, .into = op->from);
+	if (op->step.kind == CPTX_VAL_REG) {
+		cptx_val step = step_of(k, at, op);
+		CALL(mov, .a = step, .into = op->step);
+	}
 }
 
 /* ---- sources ---- */
@@ -338,7 +370,7 @@ typedef struct copying {
 	cptx_val stage;                     /* what is added to `to`: a constant, or NONE: `to` has it */
 	cptx_val to[CPTX_OPERAND_PLACES];   /* with the stage */
 	cptx_val row_ok, from;              /* of this turn: predicate, or NONE; address */
-	cptx_val left[CPTX_OPERAND_COPIES]; /* bytes of a span turn, clamped to 0 ... 16 */
+	cptx_val left[CPTX_OPERAND_COPIES]; /* bytes of a span turn, clamped to 0 ... 16; whole: are there some? */
 } copying;
 
 /* min(max(v - off, 0), most) */
@@ -349,9 +381,25 @@ static cptx_val clamped(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t off, 
 	return CALL(min, .a = CALL(max, .a = v, .b = cptx_imm(0)), .b = cptx_imm(most));
 }
 
+/* 16 or 0, with opt.whole; NONE: all are inside. */
+static cptx_val whole_size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t span)
+{
+	cptx_val ok = c->row_ok;
+
+	if (!is_none(c->src->bytes)) {
+		if (is_none(c->left[span]))
+			c->left[span] =
+				CALL(setp, .a = c->src->bytes, .b = cptx_imm(span * c->op->span_step * c->g.group * CHUNK), .cmp = CPTX_GT);
+		ok = is_none(ok) ? c->left[span] : CALL(and, .a = ok, .b = c->left[span], .type = CPTX_PRED);
+	}
+	return is_none(ok) ? ok : CALL(selp, .a = cptx_imm(CHUNK), .b = cptx_imm(0), .c = ok, .type = CPTX_S32);
+}
+
 /* Bytes that are inside of the matrix; NONE: all. */
 static cptx_val size_of(cptx_kernel *k, cptx_site at, copying *c, uint32_t span)
 {
+	if (c->op->opt.whole)
+		return whole_size_of(k, at, c, span);
 	if (!is_none(c->src->bytes) && is_none(c->left[span]))
 		c->left[span] = clamped(k, at, c->src->bytes, span * c->op->span_step * c->g.group * CHUNK, CHUNK);
 	if (is_none(c->row_ok))

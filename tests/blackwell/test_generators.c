@@ -26,8 +26,9 @@ static const spared spare[] = {
 	{ ALL, INIT_FENCE, 1, "threads and commits arrive there, no copies; a barrier of all stands between" },
 	{ "f16-multicast f16-multicast-stream-k", "bar.sync", 1,
 	  "a barrier of the cluster, which all threads pass, stands directly in front of it" },
-	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4 sm120-turned sm120-two sm120-stream-k sm120-list", "griddepcontrol.wait", 0,
-	  "it orders a launch behind the one before, and a trial has one" },
+	{ ALL " sm120-mxf8 sm120-mxf4 sm120-nvf4 sm120-turned sm120-two sm120-stream-k sm120-list sync-tma sync-tma-stream-k "
+	      "sync-tma-list",
+	  "griddepcontrol.wait", 0, "it orders a launch behind the one before, and a trial has one" },
 };
 
 static const struct kernel {
@@ -88,18 +89,24 @@ static const struct kernel {
 				.warps_m = 2,                                                                                               \
 				.warps_n = 1,                                                                                               \
 				.stages = 2,                                                                                                \
-				.out = CPTX_F32,                                                                                            \
 				__VA_ARGS__                                                                                                 \
 			}                                                                                                               \
 		}                                                                                                                   \
 	}
-	SM120("sm120-mxf8", E4M3, UE8M0, 320, .group = 0),
-	SM120("sm120-mxf4", E2M1, UE8M0, 640, .group = 0),
-	SM120("sm120-nvf4", E2M1, UE4M3, 640, .group = 0),
-	SM120("sm120-turned", E4M3, UE8M0, 300, .a_m_major = true, .b_n_major = true),
-	SM120("sm120-stream-k", E5M2, UE8M0, 288, .stream_k = true),
-	SM120("sm120-two", E2M1, UE4M3, 640, .per_sm = 2),
-	SM120("sm120-list", E4M3, UE8M0, 320, .grouped = true),
+	SM120("sm120-mxf8", E4M3, UE8M0, 320, .out = CPTX_F32, .group = 0),
+	SM120("sm120-mxf4", E2M1, UE8M0, 640, .out = CPTX_F32, .group = 0),
+	SM120("sm120-nvf4", E2M1, UE4M3, 640, .out = CPTX_F32, .group = 0),
+	SM120("sm120-turned", E4M3, UE8M0, 300, .out = CPTX_F32, .a_m_major = true, .b_n_major = true),
+	SM120("sm120-stream-k", E5M2, UE8M0, 288, .out = CPTX_F32, .stream_k = true),
+	SM120("sm120-two", E2M1, UE4M3, 640, .out = CPTX_F32, .per_sm = 2),
+	SM120("sm120-list", E4M3, UE8M0, 320, .out = CPTX_F32, .grouped = true),
+/* without scale factors */
+#define SYNC(name_, out_, ...) SM120(name_, BF16, TYPE_NONE, 200, .bk = 32, .out = CPTX_##out_, __VA_ARGS__)
+	SYNC("sync-cp", F32, .group = 0),
+	SYNC("sync-cp-stream-k", F32, .stream_k = true),
+	SYNC("sync-tma", BF16, .tma = true),
+	SYNC("sync-tma-stream-k", F32, .tma = true, .stream_k = true),
+	SYNC("sync-tma-list", BF16, .tma = true, .grouped = true),
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -132,7 +139,11 @@ static const char *run(const void *user, const mutant *x, unsigned seed)
 {
 	gemm_trial t = trial_of(user);
 	cptx_error err = { 0 };
-	cptx_device *dev = cptx_emu_open(t.opt.mma == CPTX_GEMM_TCGEN05 ? "sm_100a" : "sm_120a",
+	const char *target = t.opt.mma == CPTX_GEMM_TCGEN05 ? "sm_100a"
+	                     : t.opt.scale                  ? "sm_120a"
+	                     : t.opt.tma                    ? "sm_90a"
+	                                                    : "sm_80";
+	cptx_device *dev = cptx_emu_open(target,
 	                                 &(cptx_emu_opt){ .seed = seed,
 	                                                  .schedule = (enum cptx_emu_schedule)(seed % 3),
 	                                                  .threads = 1,

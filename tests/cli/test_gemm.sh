@@ -39,8 +39,8 @@ usage "tile M = 100 is not divisible into 2 warps" gemm -M sync --tile 100x128x3
 usage "registers per thread are needed" gemm -M sync --tile 256x256x32 --warps 2x2
 usage "CTA has 1 to 32" gemm -M sync --warps 8x8
 usage "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes (pad to 104)" gemm --run 64x64x100
-usage "K = 100 is not a multiple of 8" gemm --mma sync --run 64x64x100
-complains "(pad K to 104)"
+usage "rows of A have 100 elements of 2 bytes; they must be a multiple of 16 bytes" gemm --mma sync --run 64x64x100
+complains "(pad to 104)"
 
 # ---- gemm: what multiplies ----
 usage "--mma tensor: expected tcgen05, wgmma or sync" gemm --mma tensor
@@ -72,17 +72,18 @@ usage "--scale is an option of --mma sync with --scale and of --mma tcgen05; thi
 usage "--cluster is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm --mma sync --cluster 2x1
 usage "--swap is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync with --scale" gemm -a sm_120a -k mxf4 --tile 64x64x256 --swap
 usage "--per-sm is an option of $tma; this kernel" gemm -a sm_80 --tile 128x64x64 --per-sm 2
-for option in "--alpha 2" "--beta 2" "--bias"; do
-	# shellcheck disable=SC2086 # an option and its value
-	usage "${option% *} is an option of $tma; this kernel" gemm -a sm_80 $option
-done
 usage "--a-tmem is an option of --mma tcgen05; this kernel" gemm --a-tmem
-usage "--stream-k is an option of $tma; this kernel is by --mma sync" gemm -a sm_80 --stream-k
-usage "--layout is an option of $tma; this kernel is by --mma sync" gemm -a sm_80 --layout tn
-usage "--batch is an option of $tma; this kernel is by --mma sync" gemm -a sm_80 --batch 2
-usage "--grouped is an option of $tma; this kernel" gemm -a sm_80 --grouped
-usage "--timeline is an option of $tma; this kernel" gemm -a sm_80 --run 64x64x64 --timeline "$dir/no"
-# those of a kernel with scale factors, run together
+for option in "--alpha 2" "--beta 2" --bias --stream-k "--layout tn" "--batch 2" --grouped; do
+	# shellcheck disable=SC2086 # two words
+	status 0 gemm -a sm_80 $option
+	# shellcheck disable=SC2086
+	status 0 gemm -a sm_90a --mma sync $option
+	says "cp.async.bulk.tensor"
+done
+# those of a kernel by mma.sync, and of one with scale factors, run together
+for device in emu:sm_80 emu:sm_90a; do
+	status 0 gemm --device $device --mma sync --tile 64x64x32 --stream-k --layout nn --alpha 2 --bias --timeline "$dir/line.json" --run 64x72x272
+done
 status 0 gemm --device emu:sm_120a --kind mxf8f6f4 --stream-k --layout nn --timeline "$dir/line.json" --run 64x64x272
 # options that only count with another one
 usage "--timeline is of a run: say --run MxNxK too" gemm -a sm_100a --timeline "$dir/line.json"

@@ -84,8 +84,9 @@ START_TEST(gemm_before_sm_80)
 	cptx_error err;
 
 	ck_assert(!cptx_gemm_check(&o, t, NULL, &err));
-	ck_assert_str_eq(err.text,
-	                 "gemm: cp.async and mma.sync.m16n8k16 are not available on sm_75; targets from sm_80 on have them");
+	ck_assert_str_eq(
+		err.text,
+		"gemm for sm_80: cp.async and mma.sync.m16n8k16 are not available on sm_75; targets from sm_80 on have them");
 	ck_assert(cptx_gemm_build(m, &o, &err) != NULL);
 	ck_assert_ptr_null(cptx_emit(m, "sm_75", NULL, &err));
 	ck_assert_int_eq(err.code, CPTX_E_TARGET);

@@ -76,22 +76,47 @@ void gemm_fit_sm120(gemm_trial *t)
 	fit_operand(o, o->b, o->b_n_major, &t->n, &t->k, &o->bn, &o->warps_n);
 }
 
-gemm_trial gemm_draw_sm80(uint64_t seed)
+/* Rows of 16 bytes; D's too by TMA, and, where matrices of a list lie behind one another, theirs. */
+static void fit_sync(gemm_trial *t)
+{
+	const cptx_gemm_opt *o = &t->opt;
+
+	*(o->a_m_major ? &t->m : &t->k) = up(o->a_m_major ? t->m : t->k, 8);
+	*(o->b_n_major ? &t->n : &t->k) = up(o->b_n_major ? t->n : t->k, 8);
+	if (o->tma || o->grouped)
+		t->n = up(t->n, 8);
+	/* two threads that read and write the halves of a word each look to the emulator as if each read the other's too */
+	t->in_place &= t->n % 2 == 0;
+}
+
+static gemm_trial draw_sync(uint64_t seed, bool tma)
 {
 	uint64_t s = gemm_trial_random(seed);
 	gemm_trial t = { .seed = seed };
 	cptx_gemm_opt *o = &t.opt;
 
-	o->bm = ONE_OF(&s, 16, 32, 48, 64, 96, 128, 160, 192, 256, 100, 512);
-	o->bn = ONE_OF(&s, 16, 32, 48, 64, 96, 128, 160, 192, 256, 100, 512);
-	o->bk = ONE_OF(&s, 32, 64, 128, 32, 64, 48);
-	o->warps_m = ONE_OF(&s, 1, 2, 4, 2, 1, 4, 8, 3), o->warps_n = ONE_OF(&s, 1, 2, 4, 2, 1, 4, 8, 3);
-	o->stages = 2 + below(&s, 5);
+	o->warps_m = ONE_OF(&s, 1, 2, 4, 2, 1, 4, 8, 3), o->warps_n = ONE_OF(&s, 1, 2, 4, 2, 1, 2, 4, 3);
+	o->bm = o->warps_m * 16 * ONE_OF(&s, 1, 2, 4, 1, 2, 3, 4) + (below(&s, 16) == 0 ? 8 : 0);
+	o->bn = o->warps_n * 16 * ONE_OF(&s, 1, 2, 4, 1, 2, 3, 4, 8) + (below(&s, 16) == 0 ? 8 : 0);
+	o->bk = ONE_OF(&s, 32, 64, 128, 32, 64, 32, 64, 32, 64, 48);
+	o->stages = 2 + below(&s, 4);
 	o->a = o->b = (enum cptx_type)ONE_OF(&s, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_BF16, CPTX_F16, CPTX_F32);
 	o->out = (enum cptx_type)ONE_OF(&s, CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_S8);
-	o->group = below(&s, 3) * 8;
+	o->group = ONE_OF(&s, 0, 0, 1, 8, 16, 2000), o->tma = tma;
+	o->a_m_major = below(&s, 3) == 0, o->b_n_major = below(&s, 3) == 0;
+	o->stream_k = below(&s, 3) == 0, o->grouped = below(&s, 6) == 0, o->batched = below(&s, 4) == 0;
+	o->alpha = below(&s, 3) == 0, o->beta = below(&s, 3) == 0, o->bias = below(&s, 3) == 0;
+	o->epilogue = below(&s, 4) == 0 ? gemm_trial_epilogue : NULL;
+	t.batch = o->grouped ? 2 + below(&s, 2) : o->batched ? 1 + below(&s, 3) : 1;
+	t.ctas = ONE_OF(&s, 0, 0, 1, 3, 4, 8), t.in_place = o->beta && below(&s, 2);
+	t.m = 1 + below(&s, 250), t.n = 1 + below(&s, 250), t.k = 1 + below(&s, 300);
+	fit_sync(&t);
 	return t;
 }
+
+gemm_trial gemm_draw_sm80(uint64_t seed) { return draw_sync(seed, false); }
+
+gemm_trial gemm_draw_sync_tma(uint64_t seed) { return draw_sync(seed, true); }
 
 gemm_trial gemm_draw_sm90(uint64_t seed)
 {

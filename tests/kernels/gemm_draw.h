@@ -27,6 +27,7 @@ void gemm_fit_sm120(gemm_trial *t);
 
 /* A trial for a seed, the same with every compiler.  cptx_gemm_check refuses some of them. */
 gemm_trial gemm_draw_sm80(uint64_t seed);
+gemm_trial gemm_draw_sync_tma(uint64_t seed);
 gemm_trial gemm_draw_sm90(uint64_t seed);
 gemm_trial gemm_draw_sm100(uint64_t seed);
 gemm_trial gemm_draw_sm120(uint64_t seed);

@@ -10,6 +10,8 @@ static unsigned number_of(const char *variable, unsigned otherwise)
 	return s ? (unsigned)strtoul(s, NULL, 10) : otherwise;
 }
 
+unsigned gemm_trials(unsigned otherwise) { return number_of("CPTX_GEMM_TRIALS", otherwise); }
+
 unsigned gemm_seeds(unsigned otherwise) { return number_of("CPTX_SEEDS", otherwise); }
 
 cptx_device *gemm_device(const cptx_gemm_opt *o, const char *target, const cptx_emu_opt *opt)
@@ -58,7 +60,7 @@ void gemm_right(const gemm_trial *t, const char *const targets[2], unsigned seed
 
 void gemm_right_at_random(gemm_trial (*draw)(uint64_t seed), const char *const targets[2])
 {
-	unsigned want = number_of("CPTX_GEMM_TRIALS", 12), refused = 0;
+	unsigned want = gemm_trials(12), refused = 0;
 	char prefix[40];
 
 	snprintf(prefix, sizeof prefix, "gemm for %s: ", targets[0]);

@@ -12,6 +12,9 @@
 /* CPTX_SEEDS, or another number. */
 unsigned gemm_seeds(unsigned otherwise);
 
+/* CPTX_GEMM_TRIALS, or another number. */
+unsigned gemm_trials(unsigned otherwise);
+
 /* A GPU that has the kernel, else an emulated device of a target. */
 cptx_device *gemm_device(const cptx_gemm_opt *o, const char *target, const cptx_emu_opt *opt);
 /* An emulated one must have found nothing; at: for the message. */

@@ -23,6 +23,8 @@ typedef struct trial {
 	bool dense;                 /* no .pitch is given */
 	bool inside;                /* neither .rows nor .cols is given */
 	bool spans, batched, alone, piecewise;
+	bool whole;  /* a row ends with 16 bytes */
+	bool rebase; /* made for another matrix */
 	uint64_t seed;
 } trial;
 
@@ -63,6 +65,7 @@ static cptx_operand_opt description(const trial *t)
 		                       .spans = t->spans,
 		                       .batched = t->batched,
 		                       .alone = t->alone,
+		                       .whole = t->whole,
 		                       .threads = t->threads,
 		                       .align = t->align };
 }
@@ -116,7 +119,11 @@ static void build(cptx_module *m, const trial *t)
 		o.rows = rows, o.cols = cols;
 	if (!tma && t->dense && t->inside)
 		o.pitch = cptx_imm(t->pitch);
+	if (t->rebase)
+		o.address = cptx_add(k, map, 4096);
 	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	if (t->rebase)
+		cptx_operand_rebase(k, &op, map);
 	cptx_val row = cptx_mul(k, cptx_ctaid_y(k), t->tile.rows, .mode = CPTX_LO);
 	cptx_val col = cptx_mul(k, cptx_ctaid_x(k), STAGES * t->tile.cols, .mode = CPTX_LO);
 	cptx_val first = cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ);
@@ -265,6 +272,8 @@ static trial threads_of(uint32_t shape, enum cptx_operand_by by, uint32_t align,
 	return t;
 }
 
+static unsigned whole_trials; /* trials whose rows end with 16 bytes */
+
 static void all_shapes(enum cptx_operand_by by, uint32_t align, const char *target)
 {
 	for (uint32_t i = 0; i < SHAPES; i++)
@@ -272,7 +281,8 @@ static void all_shapes(enum cptx_operand_by by, uint32_t align, const char *targ
 			const uint32_t each = by == CPTX_OPERAND_LDST && align
 			                          ? (align * 8 > shapes[i].tile.elem.bits ? align * 8 / shapes[i].tile.elem.bits : 1)
 			                          : 1;
-			trial t = threads_of(i, by, align, way < 3 ? 5 * each : 0, way < 3 ? 3 * each : 0);
+			const uint32_t more = way == 2 && align == 16 ? 128 / shapes[i].tile.elem.bits : each; /* 16 bytes */
+			trial t = threads_of(i, by, align, way < 3 ? 5 * more : 0, way < 3 ? 3 * more : 0);
 			if (shapes[i].tile.elem.bits > 8 * t.align)
 				continue;
 			t.target = target, t.seed = i * 4 + way;
@@ -281,6 +291,10 @@ static void all_shapes(enum cptx_operand_by by, uint32_t align, const char *targ
 				t.dense = true, t.pitch -= t.align;
 			if (way == 3)
 				t.rows = 2 * t.tile.rows, t.cols = STAGES * t.tile.cols, t.inside = true, t.dense = i & 1;
+			t.whole = by == CPTX_OPERAND_CP_ASYNC && align == 16 && way != 3 &&
+			          (t.tile.elem.mn_major ? t.rows : t.cols) * t.tile.elem.bits % 128 == 0;
+			t.rebase = way > 1;
+			whole_trials += t.whole;
 			run(&t);
 		}
 }
@@ -291,6 +305,7 @@ START_TEST(by_cp_async)
 	all_shapes(CPTX_OPERAND_CP_ASYNC, 16, "sm_90a");
 	all_shapes(CPTX_OPERAND_CP_ASYNC, 8, "sm_80");
 	all_shapes(CPTX_OPERAND_CP_ASYNC, 4, "sm_120a");
+	ck_assert_uint_gt(whole_trials, 0);
 }
 END_TEST
 
@@ -561,6 +576,10 @@ START_TEST(errors)
 	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 2 }, ".align = 2");
 	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16 },
 	      "neither .pitch nor .cols");
+	wrong(
+		(cptx_operand_opt){
+			.by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 8, .cols = n, .whole = true },
+		".whole is for cp.async of 16 bytes; here .align is less");
 	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n },
 	      ".threads = 0 that copy together");
 	wrong(

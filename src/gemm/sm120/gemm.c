@@ -203,7 +203,7 @@ static void put(const gemm120 *g)
 {
 	cptx_kernel *k = g->k;
 	uint32_t size = cptx_type_bits(g->o->out) / 8;
-	walk_matrices d = { .at = g->w.p.D, .M = g->w.p.M, .N = g->w.p.N, .bytes = size };
+	walk_matrices d = { .at = g->w.p.map[CPTX_GEMM_MAP_D], .M = g->w.p.M, .N = g->w.p.N, .bytes = size };
 	cptx_val row = cptx_add(k, cptx_add(k, cptx_as(g->w.m0, CPTX_U32), g->warp_m), cptx_shr(k, g->lane, 2));
 	cptx_val col = cptx_add(k, cptx_add(k, cptx_as(g->w.n0, CPTX_U32), g->warp_n), cptx_shl(k, cptx_and(k, g->lane, 3), 1));
 

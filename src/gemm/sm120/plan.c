@@ -52,7 +52,7 @@ tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)
 		               .factors = { s.vec, s.blocks, 1, 1 },
 		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
 		                       MAP(CPTX_GEMM_MAP_SCALE_A) | MAP(CPTX_GEMM_MAP_SCALE_B),
-		               .d_pointer = true,
+		               .pointers = MAP(CPTX_GEMM_MAP_D),
 		               .side_m = o->bm,
 		               .side_n = o->bn,
 		               .bk = s.bk,

@@ -50,8 +50,9 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 		p->C = cptx_reg(k, CPTX_U64);
 	if (t->o->bias)
 		p->bias = cptx_reg(k, CPTX_U64);
-	if (t->d_pointer)
-		p->D = cptx_reg(k, CPTX_U64);
+	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
+		if (t->pointers & MAP(i))
+			p->map[i] = cptx_reg(k, CPTX_U64);
 }
 
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used)
@@ -72,11 +73,12 @@ void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, ui
 			cptx_ld(k, cptx_offset(g->record, r.c), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->C);
 		if (t->o->bias)
 			cptx_ld(k, cptx_offset(g->record, r.bias), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->bias);
-		if (t->d_pointer)
-			cptx_ld(k, cptx_offset(g->record, r.map[CPTX_GEMM_MAP_D]), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->D);
+		for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
+			if (t->pointers & MAP(i))
+				cptx_ld(k, cptx_offset(g->record, r.map[i]), .space = CPTX_GLOBAL, .type = CPTX_U64, .into = p->map[i]);
 		/* maps that the host wrote as plain memory, for copies of this thread */
 		for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS; i++)
-			if (t->maps & used & MAP(i))
+			if (t->maps & ~t->pointers & used & MAP(i))
 				cptx_fence_proxy_tensormap_acquire(k, cptx_offset(g->record, r.map[i]), CPTX_TENSOR_MAP_BYTES,
 				                                   .scope = CPTX_SYS);
 	}
@@ -105,7 +107,8 @@ static bool write_record(cptx_device *dev, const tma_gemm *t, const cptx_gemm_pr
 			continue;
 		if (is_map && !cptx_tensor_map_make(dev, &opt[n], &map, err))
 			return false;
-		memcpy(to + r.map[i], is_map ? (const void *)&map : &p->d, is_map ? sizeof map : sizeof p->d);
+		const uint64_t address = tma_gemm_address(p, i);
+		memcpy(to + r.map[i], is_map ? (const void *)&map : &address, is_map ? sizeof map : sizeof address);
 		n++;
 	}
 	memcpy(to + r.sizes, sizes, sizeof sizes);

@@ -144,6 +144,7 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
 	static const char *const names[CPTX_GEMM_MAP_KINDS] = { "map_a",      "map_b",      "map_d",       "map_end_d",
 		                                                    "map_last_a", "map_last_b", "map_scale_a", "map_scale_b" };
+	static const char *const pointers[] = { "A", "B", "D" };
 	static const cptx_gemm_problem none = { .m = 0 };
 	parameter list[PARAMETERS];
 
@@ -151,7 +152,7 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 		if (!(t->maps & MAP(i)))
 			continue;
 		if (!tma_gemm_is_map(t, i)) {
-			w->p.D = cptx_param(k, CPTX_PTR, "D");
+			w->p.map[i] = cptx_param(k, CPTX_PTR, pointers[i]);
 			continue;
 		}
 		cptx_val at = cptx_param_bytes(k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, names[i]);
@@ -182,7 +183,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 			continue;
 		if (tma_gemm_is_map(t, i) && !cptx_tensor_map_make(dev, &opt[n], &map[n], err))
 			return NULL;
-		arg[n] = tma_gemm_is_map(t, i) ? CPTX_ARG_BYTES(&map[n], sizeof map[n]) : CPTX_ARG(p->d);
+		arg[n] = tma_gemm_is_map(t, i) ? CPTX_ARG_BYTES(&map[n], sizeof map[n]) : CPTX_ARG(tma_gemm_address(p, i));
 		n++;
 	}
 	list_parameters(t, p, table, tiles, &unused, list);
@@ -191,6 +192,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 			arg[n++] = list[i].arg;
 	return cptx_launch_new_(NOWHERE, program, t->o->name,
 	                        CPTX_OPT_(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
-	                                  .dyn_smem = plan->smem, .overlap = true, .nargs = n, .args = arg),
+	                                  .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A), .nargs = n,
+	                                  .args = arg),
 	                        err);
 }

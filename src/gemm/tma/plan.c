@@ -146,11 +146,14 @@ bool tma_gemm_check_problem(const tma_gemm *t, const cptx_gemm_problem *p, uint3
 	RULE(p->m && p->n && p->k && p->m <= MOST_SIDE && p->n <= MOST_SIDE && p->k <= MOST_SIDE,
 	     "M = %llu, N = %llu, K = %llu; each must be from 1 to 2^30", t->target, (unsigned long long)p->m,
 	     (unsigned long long)p->n, (unsigned long long)p->k);
+	RULE(tma_gemm_is_map(t, CPTX_GEMM_MAP_A) || MAX(MAX(p->m, p->n), p->k) < MOST_SIDE,
+	     "M = %llu, N = %llu, K = %llu; rows that threads copy have less than 2^31 bytes, 2^30 elements", t->target,
+	     (unsigned long long)p->m, (unsigned long long)p->n, (unsigned long long)p->k);
 	RULE(given(p->batch) == 1 || t->o->batched, "%u matrices; the kernel is made for one (.batched)", t->target, p->batch);
 	return check_matrix(t, 'A', t->a.elem.bits / given(t->packed), p->m, p->k, err) &&
 	       check_matrix(t, 'B', t->b.elem.bits / given(t->packed), p->n, p->k, err) &&
 	       check_matrix(t, 'D', t->d.elem.bits, p->m, p->n, err) &&
 	       check_row(t, 'A', &t->a, t->a.elem.mn_major ? p->m : p->k, err) &&
-	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) && check_row(t, 'D', &t->d, p->n, err) &&
-	       fit(t, p, sms, plan, err);
+	       check_row(t, 'B', &t->b, t->b.elem.mn_major ? p->n : p->k, err) &&
+	       (t->any_row_of_d || check_row(t, 'D', &t->d, p->n, err)) && fit(t, p, sms, plan, err);
 }

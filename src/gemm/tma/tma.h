@@ -42,7 +42,8 @@ typedef struct tma_gemm {
 	uint32_t packed;        /* elements along K in one of those that TMA sees; 0: 1 */
 	tma_gemm_factors factors;
 	uint32_t maps;       /* MAP() of each that it has */
-	bool d_pointer;      /* D is given by its address, not by a map */
+	uint32_t pointers;   /* MAP() of those that are given by their address, not by a map */
+	bool any_row_of_d;   /* rows of D need not be of whole 16 bytes */
 	gemm_order order;    /* where opt.group is 0 */
 	uint32_t pair;       /* rows of a CTA, where a pair of CTAs makes a tile; else 0 */
 	bool counts_k_tiles; /* always; else with stream_k */
@@ -52,7 +53,7 @@ typedef struct tma_gemm {
 } tma_gemm;
 
 /* False: it is a pointer. */
-static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return which != CPTX_GEMM_MAP_D || !t->d_pointer; }
+static inline bool tma_gemm_is_map(const tma_gemm *t, uint32_t which) { return !(t->pointers & MAP(which)); }
 
 /*
  * With opt.swap a kernel computes D^T = B^T * A^T.  Its parts but for the epilogue have the names of that product: its A is
@@ -76,6 +77,12 @@ static inline bool is_16_bits(enum cptx_type t) { return t == CPTX_BF16 || t == 
 
 /* Bits of an element in global memory. */
 uint32_t tma_gemm_bits(enum cptx_type t);
+
+/* The address of what is a pointer: A, B or D. */
+static inline uint64_t tma_gemm_address(const cptx_gemm_problem *p, uint32_t which)
+{
+	return which == CPTX_GEMM_MAP_A ? p->a : which == CPTX_GEMM_MAP_B ? p->b : p->d;
+}
 
 /* Rules of all: of stages, group, timeline and lists; then of shared memory: a stage's and all. */
 bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err);
@@ -147,23 +154,18 @@ typedef struct gemm_generator {
 	uint16_t op;                     /* what a target must have; 0: .check says */
 	bool (*check)(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
 	cptx_kernel *(*build)(cptx_module *m, const cptx_gemm_opt *o);
-	/* of those that are fed by TMA */
 	tma_gemm (*describe)(const cptx_gemm_opt *o);
+	/* of those that have a model */
 	void (*simplest)(cptx_gemm_opt *o); /* the shape that fits if any does */
 	void (*search)(gemm_pick *x, cptx_gemm_opt o);
 } gemm_generator;
 extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120;
 
-bool gemm_sm80_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
-                             cptx_error *err);
-cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan, const cptx_program *program,
-                              cptx_device *dev, const cptx_gemm_problem *p, cptx_error *err);
-
 /* ---- the kernel ---- */
 
 typedef struct tma_gemm_params {
-	cptx_val map[CPTX_GEMM_MAP_KINDS]; /* generic addresses */
-	cptx_val M, N, K, batch, alpha, beta, C, D, bias, timeline, workspace;
+	cptx_val map[CPTX_GEMM_MAP_KINDS]; /* generic addresses of maps; what is a pointer: the matrix */
+	cptx_val M, N, K, batch, alpha, beta, C, bias, timeline, workspace;
 } tma_gemm_params;
 
 /* Grouped: a list of problems, one record each. */

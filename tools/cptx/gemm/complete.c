@@ -10,7 +10,7 @@
 /* The kernels, and sets of them. */
 enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BYS };
 enum { SYNC = 1 << BY_SYNC, SCALED = 1 << BY_SCALED, WGMMA = 1 << BY_WGMMA, TCGEN05 = 1 << BY_TCGEN05 };
-enum { BY_TMA = SCALED | WGMMA | TCGEN05 };
+enum { MODELLED = SCALED | WGMMA | TCGEN05 };
 static const struct {
 	const char *name;
 	uint32_t stages; /* with --tile */
@@ -104,14 +104,9 @@ static int check_placed(const gemm_request *q, const cptx_target *target)
 		int option;
 		unsigned of;
 	} only_of[] = {
-		{ OPTION_KIND, SCALED | TCGEN05 }, { OPTION_WARPS, SYNC | SCALED },
-		{ OPTION_STREAM_K, BY_TMA },       { OPTION_SWAP, WGMMA | TCGEN05 },
-		{ OPTION_PER_SM, BY_TMA },         { OPTION_ALPHA, BY_TMA },
-		{ OPTION_BETA, BY_TMA },           { OPTION_BIAS, BY_TMA },
-		{ OPTION_BATCH, BY_TMA },          { OPTION_GROUPED, BY_TMA },
-		{ OPTION_LAYOUT, BY_TMA },         { OPTION_CLUSTER, WGMMA | TCGEN05 },
-		{ OPTION_TIMELINE, BY_TMA },       { OPTION_SCALE, SCALED | TCGEN05 },
-		{ OPTION_A_TMEM, TCGEN05 },        { OPTION_EXPLAIN, BY_TMA },
+		{ OPTION_KIND, SCALED | TCGEN05 }, { OPTION_WARPS, SYNC | SCALED },     { OPTION_SWAP, WGMMA | TCGEN05 },
+		{ OPTION_PER_SM, MODELLED },       { OPTION_CLUSTER, WGMMA | TCGEN05 }, { OPTION_SCALE, SCALED | TCGEN05 },
+		{ OPTION_A_TMEM, TCGEN05 },        { OPTION_EXPLAIN, MODELLED },
 	};
 	unsigned by = kernel_of(&q->o);
 	char of[120] = "", more[80];
@@ -260,12 +255,13 @@ static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t s
 	if (asked(q, OPTION_TILE))
 		o->stages = kernels[by].stages;
 	else if (by == BY_SYNC)
-		o->bm = tuned.bm, o->bn = tuned.bn, o->bk = tuned.bk, o->stages = tuned.stages;
+		o->bm = tuned.bm, o->bn = tuned.bn, o->bk = tuned.bk, o->stages = tuned.stages, o->warps_m = tuned.warps_m,
+		o->warps_n = tuned.warps_n, o->group = asked(q, OPTION_GROUP) ? o->group : tuned.group;
 	else if ((status = pick(q, sms, out)))
 		return status;
 	if (asked(q, OPTION_WARPS))
 		o->warps_m = want.warps_m, o->warps_n = want.warps_n;
-	else if (by == BY_SYNC)
+	else if (by == BY_SYNC && asked(q, OPTION_TILE))
 		choose_warps(o);
 	else if (by == BY_SCALED && asked(q, OPTION_TILE))
 		o->warps_m = o->warps_n = 2;
@@ -274,6 +270,9 @@ static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t s
 	if (asked(q, OPTION_CLUSTER))
 		o->cluster_m = want.cluster_m, o->cluster_n = want.cluster_n;
 	o->stream_k |= want.stream_k;
+	o->tma = by == BY_SYNC && tuned.tma;
+	if (o->tma && !cptx_gemm_check(o, target, NULL, NULL)) /* cp.async takes more shapes */
+		o->tma = false;
 	return EXIT_OK;
 }
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* What the options of the GEMM by mma.sync must obey, and what follows from them. */
+#include "gemm/sm80/gemm.h"
+
+enum { STATIC_SMEM = 1024 /* for mbarriers and alignment */, MOST_SMEM = 227 * 1024, WARPS_MOST = 32, TMA_ROWS = 256 };
+
+#define RULE(ok, ...) TMA_RULE(ok, "%s: " __VA_ARGS__)
+
+/* For messages, and the least that has the kernel. */
+static const char *target_of(const cptx_gemm_opt *o) { return o->tma ? "sm_90" : "sm_80"; }
+
+/* ---- shapes ---- */
+
+/* Registers that each thread of so many warps can have: a quarter of the file for every fourth of them. */
+static uint32_t regs_of(uint32_t warps)
+{
+	return MIN(CPTX_REGS_PER_SM / 4 / CPTX_WARP / ((warps + 3) / 4) / 8 * 8, (uint32_t)CPTX_REGS_PER_THREAD);
+}
+
+/* Accumulators, two sets of fragments, addresses of ldmatrix, and what the rest took in shapes tried: of threads that copy
+ * and store, places of the copies and predicates of the columns. */
+static uint32_t estimate(const cptx_gemm_opt *o, const gemm80_shape *s)
+{
+	return s->wm * s->wn / CPTX_WARP + (s->wm + s->wn) / 2 + 28 + (o->tma ? 0 : 16 + s->wn / 4);
+}
+
+/* A slab of D has the rows of a warp and up to 128 bytes of each. */
+static uint32_t slab_cols(const gemm80_shape *s)
+{
+	uint32_t cols = 128 / s->out_bytes;
+
+	while (cols > SM80_MMA && s->wn % cols)
+		cols /= 2;
+	return cols;
+}
+
+gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
+{
+	gemm80_shape s = { .warps = o->warps_m * o->warps_n, .out_bytes = cptx_type_bits(o->out) / 8 };
+
+	s.wm = o->bm / MAX(o->warps_m, 1u), s.wn = o->bn / MAX(o->warps_n, 1u);
+	s.a_bytes = o->bm * o->bk * 2, s.stage = s.a_bytes + o->bn * o->bk * 2;
+	s.estimate = estimate(o, &s);
+	if (o->tma) {
+		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them.  Of
+		 * other numbers that are no multiple of four nothing is gained. */
+		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
+		s.slab_bytes = s.wm * slab_cols(&s) * s.out_bytes;
+	}
+	s.threads = (s.warps + s.producers) * CPTX_WARP;
+	if (s.producers > 1) {
+		const uint32_t all = regs_of(s.warps + s.producers) * s.threads,
+					   theirs = s.producers * CPTX_WARP * SM80_PRODUCER_REGS;
+		s.regs = MIN((all - theirs) / (s.warps * CPTX_WARP) / 8 * 8, 232u);
+	}
+	return s;
+}
+
+/* The widest swizzle that divides the contiguous rows, and whose spans the units divide or are made of. */
+static enum cptx_swizzle swizzle_of(uint32_t along, uint32_t unit)
+{
+	for (uint32_t span = 64; span > 16; span /= 2)
+		if (along % span == 0 && (unit % span == 0 || span % unit == 0))
+			return span == 64 ? CPTX_SWIZZLE_128B : CPTX_SWIZZLE_64B;
+	return CPTX_SWIZZLE_32B;
+}
+
+static cptx_tile operand(uint32_t rows, uint32_t unit, uint32_t bk, bool mn_major)
+{
+	return (cptx_tile){ .rows = rows,
+		                .cols = bk,
+		                .elem = { .bits = 16, .mn_major = mn_major },
+		                .swizzle = mn_major ? swizzle_of(rows, unit) : swizzle_of(bk, bk) };
+}
+
+tma_gemm gemm_sm80_describe(const cptx_gemm_opt *o)
+{
+	static const enum cptx_swizzle swizzle[] = { CPTX_SWIZZLE_32B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_128B };
+	const gemm80_shape s = gemm_sm80_shape(o);
+	const uint32_t cols = slab_cols(&s), all = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D);
+
+	return (tma_gemm){ .target = target_of(o),
+		               .o = o,
+		               .a = operand(o->bm, s.wm, o->bk, o->a_m_major),
+		               .b = operand(o->bn, s.wn, o->bk, o->b_n_major),
+		               .d = { .rows = s.wm,
+		                      .cols = cols,
+		                      .elem = { .bits = (uint8_t)(8 * s.out_bytes) },
+		                      .swizzle = swizzle[cols * s.out_bytes / 64] },
+		               .maps = all,
+		               .pointers = o->tma ? 0 : all,
+		               .any_row_of_d = !o->tma,
+		               .counts_k_tiles = true,
+		               .side_m = o->bm,
+		               .side_n = o->bn,
+		               .bk = o->bk,
+		               .cluster = 1,
+		               .per_sm = 1,
+		               .sums = o->stream_k ? s.warps * (s.wm * s.wn * 4 + 4) : 0 };
+}
+
+/* ---- rules ---- */
+
+static bool check_types(const cptx_gemm_opt *o, cptx_error *err)
+{
+	RULE(is_16_bits(o->a), "input type .%s; it must be bf16 or f16", target_of(o), cptx_type_name(o->a));
+	RULE(o->a == o->b, "A is .%s and B .%s; with mma.sync both are bf16, or both f16", target_of(o), cptx_type_name(o->a),
+	     cptx_type_name(o->b));
+	return tma_gemm_check_out(target_of(o), o->out, "", err);
+}
+
+static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
+{
+	const char *t = target_of(o);
+	const uint32_t most = o->tma ? TMA_ROWS : 1024, m = o->warps_m * SM80_MMA, n = o->warps_n * SM80_MMA;
+
+	RULE(o->bk == 32 || o->bk == 64 || o->bk == 128, "tile K = %u; the swizzle is made for 32, 64 and 128", t, o->bk);
+	RULE(o->warps_m && o->warps_n && o->warps_m <= WARPS_MOST && o->warps_n <= WARPS_MOST &&
+	         o->warps_m * o->warps_n <= WARPS_MOST,
+	     "%ux%u warps; a CTA has 1 to 32", t, o->warps_m, o->warps_n);
+	RULE(o->bm <= most && o->bn <= most, "tile %ux%u; each side is at most %u%s", t, o->bm, o->bn, most,
+	     o->tma ? " by TMA" : "");
+	RULE(o->bm && o->bm % m == 0, "tile M = %u is not divisible into %u warps of a multiple of 16 rows (try %u)", t, o->bm,
+	     o->warps_m, MAX(o->bm / m, 1u) * m);
+	RULE(o->bn && o->bn % n == 0, "tile N = %u is not divisible into %u warps of a multiple of 16 columns (try %u)", t,
+	     o->bn, o->warps_n, MAX(o->bn / n, 1u) * n);
+	return true;
+}
+
+static bool check_threads(const cptx_gemm_opt *o, const gemm80_shape *s, const cptx_target *target, cptx_error *err)
+{
+	const char *t = target_of(o);
+	const uint32_t most = s->regs ? s->regs : regs_of(s->warps + s->producers), chunks = MAX(o->bm, o->bn) * o->bk / 8;
+
+	RULE(s->threads <= CPTX_THREADS_PER_CTA, "%u warps that compute and %u beside them; a CTA has at most %d", t, s->warps,
+	     s->producers, WARPS_MOST);
+	RULE(s->estimate <= most,
+	     "about %u registers per thread are needed, %u threads can have %u each: take more warps or a "
+	     "smaller tile",
+	     t, s->estimate, s->threads, most);
+	RULE(!s->regs || !target || cptx_form_on_target(CPTX_OP_SETMAXNREG, 0, target),
+	     "%u warps of about %u registers and one for TMA need setmaxnreg, which %s has not: take a smaller tile, or .tma "
+	     "away",
+	     t, s->warps, s->estimate, target ? target->name : "");
+	RULE(o->tma || chunks <= CPTX_OPERAND_COPIES * s->threads,
+	     "tile %ux%ux%u; %u threads copy at most %d times 16 bytes each of A and of B: take more warps or a smaller tile", t,
+	     o->bm, o->bn, o->bk, s->threads, CPTX_OPERAND_COPIES);
+	return true;
+}
+
+static bool check_smem(const cptx_gemm_opt *o, const cptx_target *target, uint32_t smem, uint32_t stage, cptx_error *err)
+{
+	const uint32_t own = o->tma ? STATIC_SMEM : 0, most = (target ? target->smem_per_cta : (uint32_t)MOST_SMEM) - own;
+	const uint32_t other = smem - o->stages * stage;
+
+	RULE(smem <= most, "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)",
+	     target_of(o), o->stages, o->bm, o->bn, o->bk, smem, target ? target->name : "any target", most,
+	     other < most ? (most - other) / stage : 0);
+	return true;
+}
+
+static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	if (target && target->number < (o->tma ? 90u : 80u))
+		return error_set(err, CPTX_E_TARGET, NOWHERE, "gemm for %s: %s not available on %s; targets from %s on have %s",
+		                 target_of(o), o->tma ? "TMA is" : "cp.async and mma.sync.m16n8k16 are", target->name, target_of(o),
+		                 o->tma ? "it" : "them");
+	if (!check_types(o, err) || !check_tile(o, err) || !tma_gemm_check_numbers(target_of(o), o, err))
+		return false;
+	const gemm80_shape s = gemm_sm80_shape(o);
+	const uint32_t smem = o->stages * s.stage + s.warps * s.slab_bytes;
+	if (!check_threads(o, &s, target, err) || !check_smem(o, target, smem, s.stage, err))
+		return false;
+	*plan = (cptx_gemm_plan){ .threads = s.threads, .smem = smem, .bk = o->bk, .regs = s.estimate };
+	return true;
+}
+
+const gemm_generator gemm_sm80 = {
+	.target = "sm_80", .by = "mma.sync", .check = check, .build = gemm_sm80_build, .describe = gemm_sm80_describe
+};
