@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
+#include "gemm/options.h"
 #include "gemm/tma/tma.h"
 
 #include <stdio.h>
 
 static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
-enum { SYNC = 1, SCALED = 2, WGMMA = 4, TCGEN05 = 8, BY_TMA = SCALED | WGMMA | TCGEN05 }; /* sets of these */
 
 #define RULE(ok, ...)                                                                                                       \
 	do                                                                                                                      \
@@ -30,15 +30,10 @@ static cptx_gemm_opt completed(const cptx_gemm_opt *opt)
 
 /* ---- rules ---- */
 
-/* Why kernels have no such option. */
-static const char one_kind[] = "there types alone say the kind, and none has scale factors";
-static const char by_warps[] = "there the instruction says which warps compute what";
-static const char no_multicast[] = "there copies do not multicast to a cluster, or slowly";
-static const char as_small[] = "there both sides of a tile can be as small";
-static const char no_tmem[] = "there is no tensor memory";
-static const char plain[] = "that one is plain: A, B, D and their sizes";
+#define GEMM_WHY(why, text) static const char why[] = text;
+#include "gemm/options.def"
 
-/* Options that are not those of all. */
+/* Options that not all kernels have. */
 static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 {
 	const struct {
@@ -47,25 +42,9 @@ static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 		unsigned of;
 		const char *why;
 	} all[] = {
-		{ "kind", o->kind != 0, SCALED | TCGEN05, one_kind },
-		{ "scale", o->scale != CPTX_TYPE_NONE, SCALED | TCGEN05, one_kind },
-		{ "a_m_major", o->a_m_major, BY_TMA, plain },
-		{ "b_n_major", o->b_n_major, BY_TMA, plain },
-		{ "warps_m", o->warps_m != 0, SYNC | SCALED, by_warps },
-		{ "warps_n", o->warps_n != 0, SYNC | SCALED, by_warps },
-		{ "cluster_m", o->cluster_m > 1, WGMMA | TCGEN05, no_multicast },
-		{ "cluster_n", o->cluster_n > 1, WGMMA | TCGEN05, no_multicast },
-		{ "per_sm", o->per_sm > 1, BY_TMA, plain },
-		{ "swap", o->swap, WGMMA | TCGEN05, as_small },
-		{ "a_tmem", o->a_tmem, TCGEN05, no_tmem },
-		{ "stream_k", o->stream_k, BY_TMA, plain },
-		{ "grouped", o->grouped, BY_TMA, plain },
-		{ "timeline", o->timeline != 0, BY_TMA, plain },
-		{ "batched", o->batched, BY_TMA, plain },
-		{ "alpha", o->alpha, BY_TMA, plain },
-		{ "beta", o->beta, BY_TMA, plain },
-		{ "bias", o->bias, BY_TMA, plain },
-		{ "epilogue", o->epilogue != NULL, BY_TMA, plain },
+#define GEMM_FIELD(id, field, type, set, none, least, most, why, about)                                                     \
+	{ #field, GEMM_ASKED_##type(o->field, none), GEMM_##set, why },
+#include "gemm/options.def"
 	};
 	unsigned is = number_of(o);
 	char of[120] = "";

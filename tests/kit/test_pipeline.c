@@ -2,7 +2,7 @@
 /* Pipelines over cp.async: by groups of all threads, and by mbarriers from producers to consumers. */
 #include "../test.h"
 #include "../verify/assemble.h"
-#include "ptxas.h"
+#include "cli/ptxas.h"
 
 #include <cptx/device.h>
 #include <cptx/emu.h>
