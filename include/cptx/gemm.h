@@ -69,6 +69,7 @@ typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val v
  * [tcgen05].
  */
 typedef struct cptx_gemm_opt {
+	uint32_t size; /**< CPTX_OPT fills it in */
 	enum cptx_gemm_mma mma; /**< what multiplies */
 	enum cptx_type a, b;    /**< see above */
 	enum cptx_type out;     /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; of s8 and u8 without anything behind the

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/options.h"
 #include "compile/compile.h"
 
 #include "arch/arch.h"
@@ -468,9 +469,11 @@ static bool job_checked(const compile_job *job, cptx_error *err)
 
 cptx_cubin *job_compile(compile_job *job, const cptx_compile_opt *opt, cptx_error *err)
 {
-	static const cptx_compile_opt usual = { .compiler = CPTX_COMPILER_AUTO };
+	cptx_compile_opt o;
 
-	job->opt = opt ? opt : &usual;
+	if (!OPTIONS_READ(cptx_compile_opt, &o, opt, job->at, err))
+		return NULL;
+	job->opt = &o;
 	job->name = job->opt->name ? job->opt->name : job->npieces ? "linked" : "ptx";
 	return job_checked(job, err) && job_target(job, err) ? job_run(job, err) : NULL;
 }

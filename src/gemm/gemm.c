@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
+#include "base/options.h"
 #include "gemm/options.h"
 #include "gemm/tma/tma.h"
 
@@ -85,7 +86,6 @@ static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm
 
 static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
-	RULE(o, "no options were given (NULL)");
 	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	const char *lacks = o->a == CPTX_TYPE_NONE     ? "a"
 	                    : o->b == CPTX_TYPE_NONE   ? "b"
@@ -108,21 +108,37 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 	return true;
 }
 
-bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+/* What is known of the options. */
+static bool can_read(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
 {
-	cptx_gemm_plan here;
-
 	if (err)
 		*err = (cptx_error){ .code = CPTX_OK };
-	return check_options(o, target, plan ? plan : &here, err);
+	RULE(given, "no options were given (NULL)");
+	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
 }
 
-bool cptx_gemm_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
-                             cptx_error *err)
+/* What is known of the options, checked. */
+static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, const cptx_target *target, cptx_gemm_plan *plan,
+                         cptx_error *err)
 {
+	return can_read(o, given, err) && check_options(o, target, plan, err);
+}
+
+bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	cptx_gemm_opt o;
 	cptx_gemm_plan here;
 
-	if (!cptx_gemm_check(o, NULL, &here, err))
+	return read_options(&o, opt, target, plan ? plan : &here, err);
+}
+
+bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                             cptx_error *err)
+{
+	cptx_gemm_opt given, *o = &given;
+	cptx_gemm_plan here;
+
+	if (!read_options(o, opt, NULL, &here, err))
 		return false;
 	RULE(p, "no problem was given (NULL)");
 	const gemm_generator *g = generators[number_of(o)];
@@ -143,9 +159,12 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p,
 
 cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err)
 {
-	if (!cptx_gemm_check(opt, NULL, NULL, err))
+	cptx_gemm_opt o;
+	cptx_gemm_plan plan;
+
+	if (!read_options(&o, opt, NULL, &plan, err))
 		return NULL;
-	cptx_gemm_opt o = completed(opt);
+	o = completed(&o);
 	cptx_kernel *k = generators[number_of(&o)]->build(m, &o);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && err)
@@ -153,10 +172,12 @@ cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_erro
 	return e ? NULL : k;
 }
 
-bool cptx_gemm_maps(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cptx_tensor_map_opt map[CPTX_GEMM_MAPS],
+bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_tensor_map_opt map[CPTX_GEMM_MAPS],
                     cptx_error *err)
 {
-	if (!cptx_gemm_check_problem(o, p, 1, NULL, err))
+	cptx_gemm_opt given, *o = &given;
+
+	if (!cptx_gemm_check_problem(opt, p, 1, NULL, err) || !OPTIONS_READ(cptx_gemm_opt, o, opt, NOWHERE, err))
 		return false;
 	const gemm_generator *g = generators[number_of(o)];
 	RULE(map, "no room for the maps was given (NULL)");
@@ -176,16 +197,17 @@ cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, con
                               const cptx_gemm_problem *p, cptx_error *err)
 {
 	cptx_gemm_plan plan;
+	cptx_gemm_opt o;
 
-	if (!check_launch(program, dev, err))
+	if (!check_launch(program, dev, err) || !OPTIONS_READ(cptx_gemm_opt, &o, opt, NOWHERE, err))
 		return NULL;
-	if (opt && opt->grouped) {
+	if (o.grouped) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the kernel takes a list of problems: cptx_gemm_launch_grouped");
 		return NULL;
 	}
 	if (!cptx_gemm_check_problem(opt, p, cptx_device_get_info(dev)->sms, &plan, err))
 		return NULL;
-	cptx_gemm_opt o = completed(opt);
+	o = completed(&o);
 	const gemm_generator *g = generators[number_of(&o)];
 	if (!g->describe)
 		return gemm_sm80_launch(&o, &plan, program, dev, p, err);
@@ -197,14 +219,15 @@ cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *
                                       const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
 {
 	cptx_gemm_plan plan;
+	cptx_gemm_opt o;
 
-	if (!check_launch(program, dev, err) || !cptx_gemm_check(opt, NULL, &plan, err))
+	if (!check_launch(program, dev, err) || !read_options(&o, opt, NULL, &plan, err))
 		return NULL;
-	if (!opt->grouped) {
+	if (!o.grouped) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the kernel takes one problem; .grouped makes it take a list");
 		return NULL;
 	}
-	cptx_gemm_opt o = completed(opt);
+	o = completed(&o);
 	tma_gemm t = generators[number_of(&o)]->describe(&o);
 	return tma_gemm_launch_list(&t, &plan, program, dev, p, n, table, err);
 }
@@ -213,9 +236,6 @@ cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *
 
 static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
-	RULE(opt, "no options were given (NULL)");
 	RULE(x->choices && x->room, "there is no room for choices");
 	RULE((unsigned)opt->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)opt->mma);
 	RULE(generators[number_of(opt)]->search,
@@ -227,11 +247,12 @@ size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint
                       size_t room, cptx_error *err)
 {
 	gemm_pick x = { .choices = choices, .room = room, .p = p, .sms = given(sms) };
+	cptx_gemm_opt known;
 
-	if (!can_pick(opt, &x, err))
+	if (!can_read(&known, opt, err) || !can_pick(&known, &x, err))
 		return 0;
-	const gemm_generator *g = generators[number_of(opt)];
-	cptx_gemm_opt o = *opt;
+	const gemm_generator *g = generators[number_of(&known)];
+	cptx_gemm_opt o = known;
 	/* what no shape can mend is said of the simplest one */
 	g->simplest(&o);
 	if (cptx_gemm_check_problem(&o, p, sms, NULL, err))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Declarations in full: variables of any shape, signatures of any sort, directives as text. */
+#include "base/options.h"
 #include "ir/ir.h"
 
 /* ---- variables ---- */
@@ -93,11 +94,11 @@ static uint8_t linkage_of(enum cptx_linkage l) { return l == CPTX_LINK_DEFAULT ?
 
 cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
+	cptx_variable_opt o;
 	cptx_val none = { 0 };
 	ir_sym s;
 
-	if (!m || m->err.code != CPTX_OK)
+	if (!m || m->err.code != CPTX_OK || !OPTIONS_READ(cptx_variable_opt, &o, opt, at, &m->err))
 		return none;
 	o.space = o.space ? o.space : CPTX_GLOBAL;
 	if (m->frozen || (!ir_is_opaque(o.space) && o.space != CPTX_GLOBAL && o.space != CPTX_CONST && o.space != CPTX_SHARED &&
@@ -125,11 +126,11 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 
 cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
+	cptx_variable_opt o;
 	cptx_val none = { 0 };
 	ir_sym s;
 
-	if (!ir_open(k, at))
+	if (!ir_open(k, at) || !OPTIONS_READ(cptx_variable_opt, &o, opt, at, &k->m->err))
 		return none;
 	o.space = o.space ? o.space : CPTX_LOCAL;
 	if (o.init || ((o.space != CPTX_LOCAL && o.space != CPTX_SHARED && o.space != CPTX_PARAM) &&
@@ -208,11 +209,11 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
                          const cptx_variable_opt *opt)
 {
 	enum { MOST_PARAM = 32764 };
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
+	cptx_variable_opt o;
 	cptx_val none = { 0 };
 	ir_sym s;
 
-	if (!signature_open(k, at, name))
+	if (!signature_open(k, at, name) || !OPTIONS_READ(cptx_variable_opt, &o, opt, at, &k->m->err))
 		return none;
 	bool opaque = ir_is_opaque(o.space);
 	o.space = opaque ? o.space : CPTX_PARAM;

@@ -158,7 +158,7 @@ cptx_launch *gemm_sm80_launch(const cptx_gemm_opt *o, const cptx_gemm_plan *plan
 	    !gemm_sm80_check_problem(o, p, cptx_device_get_info(dev)->sms * fits.ctas_per_sm, &all, err))
 		return NULL;
 	return cptx_launch_new_(NOWHERE, program, o->name,
-	                        CPTX_OPT_(cptx_launch_opt, .grid = { all.grid }, .block = { plan->threads },
+	                        CPTX_OPT(cptx_launch_opt, .grid = { all.grid }, .block = { plan->threads },
 	                                  .dyn_smem = plan->smem,
 	                                  CPTX_ARGS(p->a, p->b, p->d, (uint32_t)p->m, (uint32_t)p->n, (uint32_t)p->k)),
 	                        err);
