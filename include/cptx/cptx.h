@@ -18,12 +18,11 @@
  * takes it; a NULL kernel or item is what a call gave that failed, and calls on it do nothing.  Not found are pointers to
  * what was freed, and arrays and texts that are shorter than was said.
  *
- * Options: a struct whose name ends in _opt may get more fields, in front of its last, z_, without breaking programs that
+ * Options: a struct whose name ends in _opt, and cptx_gemm_problem, may get more fields, in front of its last, z_, without breaking programs that
  * are compiled already.  Its first field, size, says how much of it a program knows.  Macros that take options as arguments
  * (cptx_kernel_begin) and CPTX_OPT fill it in.  Left 0, as in (cptx_gemm_opt){ .a = CPTX_BF16 }, it stands for version 0.1:
  * fields that later versions add are not read then, so set it where you set one of those.  What a program does not know is
- * 0 to the library; a field that the library does not know, and that is not 0, is an error, CPTX_E_ARG.  Options that a call
- * fills in (cptx_gemm_default, cptx_tensor_map_unpack) have .size 0.
+ * 0 to the library; a field that the library does not know, and that is not 0, is an error, CPTX_E_ARG. 
  *
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.

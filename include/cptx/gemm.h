@@ -120,16 +120,25 @@ typedef struct cptx_gemm_opt {
 	char z_;
 } cptx_gemm_opt;
 
+/* opt->size: bytes that there are for it. */
+CPTX_API void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *target, cptx_gemm_opt *opt);
 /**
  * A kernel for large matrices, bf16 in and f32 out, that target runs if it has mma (NULL: that some target runs).
  * mma.sync: the tuned shape, 128 x 256 x 64, 2 x 4 warps, 4 stages, shrunk where the target has less shared memory; others:
  * what cptx_gemm_auto picks for 4096 cubed, 128 x 256 by wgmma, 256 x 256 by tcgen05.  Out of range:
  * that of mma.sync.  For other types or sizes cptx_gemm_auto picks better.
  */
-CPTX_API cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target);
+static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
+{
+	cptx_gemm_opt opt;
+	opt.size = CPTX_OPT_SIZE(cptx_gemm_opt);
+	cptx_gemm_default_(mma, target, &opt);
+	return opt;
+}
 
 /** Sizes, and where the operands are. */
 typedef struct cptx_gemm_problem {
+	uint32_t size;             /**< CPTX_OPT fills it in; of a list all have that of the first */
 	uint64_t m, n, k;          /**< rows of A and D, columns of B and D, columns of A */
 	uint32_t batch;            /**< matrices behind one another; 0: 1 */
 	uint64_t a, b, d;          /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
@@ -142,6 +151,7 @@ typedef struct cptx_gemm_problem {
 	uint32_t ctas; /**< most CTAs to launch; 0: as many as all multiprocessors hold.  Of these as few are launched as need
 	                    no more rounds.  With stream_k more than there are tiles cut these along K */
 	float alpha, beta; /**< with alpha, with beta */
+	char z_;
 } cptx_gemm_problem;
 
 /** What a parameter in front of M is: a tensor map (128 bytes).  [sync]: A, B and D are pointers; [scaled]: D is one. */

@@ -28,6 +28,17 @@ bool options_read(void *to, const void *from, size_t room, size_t known, size_t 
 	return true;
 }
 
+void options_write(void *to, const void *from, size_t known, size_t first)
+{
+	uint32_t given, size;
+
+	memcpy(&given, to, sizeof given);
+	size = given ? given : (uint32_t)MIN(first, known);
+	memset(to, 0, size);
+	memcpy(to, from, MIN(size, known));
+	memcpy(to, &given, sizeof given);
+}
+
 bool options_read_in(void *to, const void *from, size_t room, size_t known, size_t first, const char *type, cptx_site at,
                      cptx_kernel *k)
 {

@@ -16,6 +16,11 @@ enum {
  */
 #define OPTIONS_READ(type, to, from, at, err)                                                                               \
 	options_read((to), (from), sizeof(type), offsetof(type, z_), FIRST_##type, #type, (at), (err))
+/* The other way round: fills in the options of a caller whose header has `to`->size bytes of them (0: as in version 0.1). */
+#define OPTIONS_WRITE(type, to, from) options_write((to), (from), offsetof(type, z_), FIRST_##type)
+void options_write(void *to, const void *from, size_t known, size_t first);
+/* Bytes from one to the next in an array of them. */
+#define OPTIONS_STRIDE(type, o) ((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))
 /* The same for a call on kernel k, which gets the error. */
 #define OPTIONS_READ_IN(type, to, from, at, k)                                                                              \
 	options_read_in((to), (from), sizeof(type), offsetof(type, z_), FIRST_##type, #type, (at), (k))

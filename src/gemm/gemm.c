@@ -5,6 +5,7 @@
 #include "gemm/tma/tma.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
 
@@ -140,7 +141,11 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *
 
 	if (!read_options(o, opt, NULL, &here, err))
 		return false;
+	cptx_gemm_problem known;
 	RULE(p, "no problem was given (NULL)");
+	if (!OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
+		return false;
+	p = &known;
 	const gemm_generator *g = generators[number_of(o)];
 	if (!g->describe) {
 		if (!gemm_sm80_check_problem(o, p, sms, &here, err))
@@ -177,8 +182,12 @@ bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_t
 {
 	cptx_gemm_opt given, *o = &given;
 
-	if (!cptx_gemm_check_problem(opt, p, 1, NULL, err) || !OPTIONS_READ(cptx_gemm_opt, o, opt, NOWHERE, err))
+	cptx_gemm_problem known;
+
+	if (!cptx_gemm_check_problem(opt, p, 1, NULL, err) || !OPTIONS_READ(cptx_gemm_opt, o, opt, NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
 		return false;
+	p = &known;
 	const gemm_generator *g = generators[number_of(o)];
 	RULE(map, "no room for the maps was given (NULL)");
 	RULE(g->describe, "kernels by mma.sync without scale factors take no tensor maps");
@@ -205,14 +214,37 @@ cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, con
 		error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the kernel takes a list of problems: cptx_gemm_launch_grouped");
 		return NULL;
 	}
-	if (!cptx_gemm_check_problem(opt, p, cptx_device_get_info(dev)->sms, &plan, err))
+	cptx_gemm_problem known;
+	if (!cptx_gemm_check_problem(opt, p, cptx_device_get_info(dev)->sms, &plan, err) ||
+	    !OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
 		return NULL;
+	p = &known;
 	o = completed(&o);
 	const gemm_generator *g = generators[number_of(&o)];
 	if (!g->describe)
 		return gemm_sm80_launch(&o, &plan, program, dev, p, err);
 	tma_gemm t = g->describe(&o);
 	return tma_gemm_launch(&t, &plan, program, dev, p, 0, 0, err);
+}
+
+/* What is known of the problems; NULL if there are none, too. */
+static cptx_gemm_problem *read_list(const cptx_gemm_problem *p, size_t n, cptx_error *err)
+{
+	if (!p || !n)
+		return NULL;
+	const char *at = (const char *)p;
+	size_t stride = OPTIONS_STRIDE(cptx_gemm_problem, p);
+	cptx_gemm_problem *known = NEW_ARRAY(cptx_gemm_problem, n);
+
+	if (!known)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (size_t i = 0; known && i < n; i++)
+		if (!OPTIONS_READ(cptx_gemm_problem, &known[i], (const cptx_gemm_problem *)(const void *)(at + i * stride), NOWHERE,
+		                  err)) {
+			free(known);
+			return NULL;
+		}
+	return known;
 }
 
 cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
@@ -229,7 +261,12 @@ cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *
 	}
 	o = completed(&o);
 	tma_gemm t = generators[number_of(&o)]->describe(&o);
-	return tma_gemm_launch_list(&t, &plan, program, dev, p, n, table, err);
+	cptx_gemm_problem *known = read_list(p, n, err);
+	if (!known && p && n)
+		return NULL;
+	cptx_launch *l = tma_gemm_launch_list(&t, &plan, program, dev, known, n, table, err);
+	free(known);
+	return l;
 }
 
 /* ---- choices ---- */
@@ -246,10 +283,11 @@ static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *e
 size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,
                       size_t room, cptx_error *err)
 {
-	gemm_pick x = { .choices = choices, .room = room, .p = p, .sms = given(sms) };
 	cptx_gemm_opt known;
+	cptx_gemm_problem problem;
+	gemm_pick x = { .choices = choices, .room = room, .p = p ? &problem : NULL, .sms = given(sms) };
 
-	if (!can_read(&known, opt, err) || !can_pick(&known, &x, err))
+	if (!can_read(&known, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) || !can_pick(&known, &x, err))
 		return 0;
 	const gemm_generator *g = generators[number_of(&known)];
 	cptx_gemm_opt o = known;

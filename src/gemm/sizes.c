@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is computed for a GEMM and cannot fail: there in every build, as there is no way to say that it is left out. */
+#include "base/options.h"
 #include "gemm/tma/tma.h"
 
 enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *t)
@@ -16,7 +17,7 @@ const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma)
 	return (unsigned)mma < ARRAY_LEN(names) ? names[mma] : "?";
 }
 
-cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
+static cptx_gemm_opt usual(enum cptx_gemm_mma mma, const cptx_target *target)
 {
 	cptx_gemm_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .bm = 128, .bn = 256, .stages = 4 };
 
@@ -36,6 +37,14 @@ cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *targe
 	if (target && target->family == 12) /* ptxas takes more registers there: 64 x 64 a warp would spill */
 		o.bn = 128, o.bk = 64, o.stages = 3;
 	return o;
+}
+
+void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *target, cptx_gemm_opt *opt)
+{
+	const cptx_gemm_opt o = usual(mma, target);
+
+	if (opt)
+		OPTIONS_WRITE(cptx_gemm_opt, opt, &o);
 }
 
 /* ---- scale factors ---- */
