@@ -56,7 +56,7 @@ enum cptx_opt_level {
 
 /** How to compile or link.  All zero: the compiler that is there, with its defaults. */
 typedef struct cptx_compile_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;                /**< CPTX_OPT fills it in */
 	enum cptx_compiler compiler;  /**< who compiles */
 	const char *target;           /**< of the machine code, "sm_90a"; NULL: the .target of the text */
 	const char *name;             /**< of the text, for messages; NULL: "ptx" */

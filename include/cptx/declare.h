@@ -35,7 +35,7 @@ typedef struct cptx_address {
 enum { CPTX_DIMS = 8 /**< of an array, at most */ };
 /** What a variable is, beside its type and name. */
 typedef struct cptx_variable_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;               /**< CPTX_OPT fills it in */
 	enum cptx_mod space;         /**< of a variable; of the module: CPTX_GLOBAL by default, of a body: CPTX_LOCAL */
 	uint32_t dim[CPTX_DIMS];     /**< lengths of an array, up to the first 0; none: a single element */
 	bool unsized;                /**< [] in front of them */

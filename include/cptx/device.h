@@ -171,7 +171,7 @@ CPTX_API bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *
 
 /** How to load a program.  All zero: for the device, by the driver, without a cache. */
 typedef struct cptx_load_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;               /**< CPTX_OPT fills it in */
 	const char *target;          /**< "sm_90"; NULL: the device's best */
 	const cptx_emit_opt *emit;   /**< how the module is printed; NULL: as with all zero */
 	uint32_t max_regs;           /**< registers per thread; 0: the compiler's choice */
@@ -371,7 +371,7 @@ extern "C" {
 
 /** Shape and arguments of a launch.  In grid, block and cluster, missing y and z are 1. */
 typedef struct cptx_launch_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	uint32_t grid[3];    /**< CTAs; clusters, if the kernel has .blocksareclusters */
 	uint32_t block[3];   /**< threads; all zero: the kernel's .reqntid */
 	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's, or none */

@@ -49,7 +49,7 @@ typedef struct cptx_usage {
 
 /** What is known of the text that ptxas read. */
 typedef struct cptx_verdict_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;           /**< CPTX_OPT fills it in */
 	const char *ptx;         /**< what ptxas read; NULL: that of `printed` */
 	size_t ptx_size;         /**< bytes of it */
 	const char *name;        /**< of that text, for places that no .loc names; NULL: "ptx" */

@@ -48,7 +48,7 @@ enum cptx_mma_from {
 
 /** A tiled product. */
 typedef struct cptx_tiled_mma_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mma_by by; /**< what multiplies */
 	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats by
 	                          mma.sync: sm_89.  wgmma, tcgen05: floats only, tf32 not with A_REGS */
@@ -156,7 +156,7 @@ CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc 
 
 /** What a call of cptx_mma_tile may be told. */
 typedef struct cptx_mma_tile_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;         /**< CPTX_OPT fills it in */
 	bool fresh;            /**< D = A * B^T: what D held does not count */
 	cptx_val fresh_when;   /**< a predicate: so where it holds.  wgmma and tcgen05 */
 	uint32_t first, steps; /**< of the tile's instructions along K; steps 0: all from `first` on */

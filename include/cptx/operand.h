@@ -51,7 +51,7 @@ enum {
 /** What an operand is made of.  The host can make tensor maps of the same description, whose values of the kernel
  * (cptx_val) are not read then. */
 typedef struct cptx_operand_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;           /**< CPTX_OPT fills it in */
 	enum cptx_operand_by by; /**< who copies */
 	enum cptx_type type;     /**< of elements, as wide as those of the tile: CPTX_BF16, CPTX_F32, CPTX_E4M3 ... */
 	cptx_tile tile;          /**< of a stage.  By threads: rows (mn_major: columns) of whole 16 bytes, elements not padded */
@@ -137,7 +137,7 @@ CPTX_API void cptx_operand_advance_(cptx_kernel *k, cptx_site at, const cptx_ope
 
 /** How to load.  All zero: a whole tile. */
 typedef struct cptx_operand_load_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;    /**< CPTX_OPT fills it in */
 	cptx_val barrier; /**< TMA: .u32 address of the mbarrier where the bytes complete: cptx_pipe_full, cptx_pipe_full_of */
 	cptx_val z;       /**< TMA, batched: the number of the matrix, .u32, .s32 or constant */
 	cptx_val part;    /**< TMA, parts: which of them, .u32 or constant */

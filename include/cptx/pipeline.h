@@ -82,7 +82,7 @@ enum cptx_pipe_by {
 
 /** What a pipeline is made of. */
 typedef struct cptx_pipe_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;      /**< CPTX_OPT fills it in */
 	uint32_t stages;    /**< 1 to 64 */
 	uint32_t producers; /**< arrivals on `full` in a phase, beside the bytes: threads that call cptx_pipe_expect or
 	                         cptx_pipe_filled; 0: 1 */

@@ -48,7 +48,7 @@ enum cptx_tiles_schedule {
 
 /** What a scheduler is made of.  Values are .u32 registers or constants. */
 typedef struct cptx_tiles_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;                     /**< CPTX_OPT fills it in */
 	enum cptx_tiles_schedule schedule; /**< how tiles are handed out */
 	cptx_val tiles_m, tiles_n;         /**< rows and columns of tiles of a matrix, those of a whole cluster */
 	cptx_val batches;                  /**< matrices; NONE: one, and t.z is NONE */
@@ -68,10 +68,10 @@ typedef struct cptx_tiles_opt {
 
 /** A scheduler of a kernel.  Plain data. */
 typedef struct cptx_tiles {
-	cptx_tiles_opt opt;        /**< as given, with what 0 stands for */
-	cptx_val number, clusters; /**< of this CTA's cluster, and how many there are */
-	cptx_val tiles, all;       /**< tiles of a matrix, and of all */
-	cptx_val whole_tiles, own; /**< STREAM_K: tiles that are not shared; K tiles of those of this cluster */
+	cptx_tiles_opt opt;                        /**< as given, with what 0 stands for */
+	cptx_val number, clusters;                 /**< of this CTA's cluster, and how many there are */
+	cptx_val tiles, all;                       /**< tiles of a matrix, and of all */
+	cptx_val whole_tiles, own;                 /**< STREAM_K: tiles that are not shared; K tiles of those of this cluster */
 	cptx_val shared, shared_first, shared_end; /**< STREAM_K: K tiles that are shared; those of this cluster */
 	cptx_val answers, rank; /**< DYNAMIC, CANCEL: .u32 shared address of the answers; rank of the CTA in its cluster */
 	cptx_pipe pipe;         /**< the ring of answers, of those with readers */
@@ -79,11 +79,11 @@ typedef struct cptx_tiles {
 
 /** A tile, and where a role stands. */
 typedef struct cptx_tiles_at {
-	cptx_val id;             /**< number of the tile in the order of the scheduler */
-	cptx_val m, n, z;        /**< its row, column and matrix */
-	cptx_val k_first, k_end; /**< K tiles to compute: all but with STREAM_K */
-	cptx_val at, end, step;  /**< the loop: while at < end, at += step.  GRID: NONE */
-	cptx_val next;           /**< DYNAMIC: what the counter said */
+	cptx_val id;              /**< number of the tile in the order of the scheduler */
+	cptx_val m, n, z;         /**< its row, column and matrix */
+	cptx_val k_first, k_end;  /**< K tiles to compute: all but with STREAM_K */
+	cptx_val at, end, step;   /**< the loop: while at < end, at += step.  GRID: NONE */
+	cptx_val next;            /**< DYNAMIC: what the counter said */
 	cptx_pipe_at ask, answer; /**< places in the ring of answers */
 	cptx_val slot, first;     /**< DYNAMIC without roles: where the answer comes; the thread that asks */
 	bool asks, warp;          /**< as cptx_tiles_role */
@@ -92,8 +92,8 @@ typedef struct cptx_tiles_at {
 
 /** What a role does in the loop of DYNAMIC or CANCEL; other schedules need nothing of it. */
 typedef struct cptx_tiles_role {
-	bool asks; /**< this role, one thread in each CTA of the cluster, asks for the next tile before it begins one */
-	bool warp; /**< the role is whole warps, which synchronize before one thread of each gives an answer back */
+	bool asks;        /**< this role, one thread in each CTA of the cluster, asks for the next tile before it begins one */
+	bool warp;        /**< the role is whole warps, which synchronize before one thread of each gives an answer back */
 	cptx_val release; /**< the threads that give an answer back: together .readers in each CTA; NONE: all that run the loop.
 	                       With clusters, each gives it to CTA 0 of its cluster */
 	char z_;

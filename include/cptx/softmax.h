@@ -43,7 +43,7 @@ CPTX_API void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft
 
 /** Which scores count. */
 typedef struct cptx_softmax_mask_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val row0, col0; /**< row and column of the whole matrix where the CTA's tile of scores begins, .u32; NONE: 0 */
 	cptx_val cols;       /**< .u32: columns behind the last of so many do not count; NONE: all do */
 	bool causal;         /**< columns above the row plus `shift` do not count */

@@ -14,8 +14,8 @@ bool options_read(void *to, const void *from, size_t room, size_t known, size_t 
 	memcpy(&size, from, sizeof size);
 	size = size ? size : (uint32_t)MIN(first, known);
 	if (size < sizeof size || size > MOST_BYTES)
-		return error_set(err, CPTX_E_ARG, at, "%s: .size = %u, which no version has; CPTX_OPT fills it in, or leave it 0", type,
-		                 size);
+		return error_set(err, CPTX_E_ARG, at, "%s: .size = %u, which no version has; CPTX_OPT fills it in, or leave it 0",
+		                 type, size);
 	for (size_t i = known; i < size; i++)
 		if (((const char *)from)[i])
 			return error_set(err, CPTX_E_ARG, at,

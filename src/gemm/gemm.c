@@ -287,7 +287,8 @@ size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint
 	cptx_gemm_problem problem;
 	gemm_pick x = { .choices = choices, .room = room, .p = p ? &problem : NULL, .sms = given(sms) };
 
-	if (!can_read(&known, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) || !can_pick(&known, &x, err))
+	if (!can_read(&known, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) ||
+	    !can_pick(&known, &x, err))
 		return 0;
 	const gemm_generator *g = generators[number_of(&known)];
 	cptx_gemm_opt o = known;

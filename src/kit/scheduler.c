@@ -85,8 +85,9 @@ static bool check_counts(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 	const bool in_queue = o->schedule == CPTX_TILES_DYNAMIC || o->schedule == CPTX_TILES_CANCEL;
 
 	if (is_none(o->all) ? !is_count(o->tiles_m) || !is_count(o->tiles_n) : !is_count(o->all))
-		cptx_fail_(k, at, "a tile scheduler without tiles: say .tiles_m and .tiles_n (or .all), each a .u32 value or a "
-		                  "constant from 1 on, cptx_imm(n)");
+		cptx_fail_(k, at,
+		           "a tile scheduler without tiles: say .tiles_m and .tiles_n (or .all), each a .u32 value or a "
+		           "constant from 1 on, cptx_imm(n)");
 	else if (!is_none(o->batches) && !is_count(o->batches))
 		cptx_fail_(k, at, "the batches of a tile scheduler are a .u32 value or a constant from 1 on, cptx_imm(n)");
 	else if (o->schedule == CPTX_TILES_STREAM_K && !is_count(o->k_tiles))
@@ -128,7 +129,9 @@ static void make_ring(cptx_kernel *k, cptx_site at, cptx_tiles *s)
 {
 	const cptx_tiles_opt *o = &s->opt;
 	enum cptx_type type = o->schedule == CPTX_TILES_CANCEL ? CPTX_B128 : CPTX_U32;
-	cptx_pipe_opt ring = { .size = CPTX_OPT_SIZE(cptx_pipe_opt), .stages = o->stages, .consumers = o->readers, .multicast = o->cluster };
+	cptx_pipe_opt ring = {
+		.size = CPTX_OPT_SIZE(cptx_pipe_opt), .stages = o->stages, .consumers = o->readers, .multicast = o->cluster
+	};
 
 	s->answers = CALL(mov, .a = cptx_shared_(k, at, type, has_ring(s) ? o->stages : 2, 16, NULL), .type = CPTX_U32);
 	if (has_ring(s))
@@ -436,8 +439,9 @@ int cptx_tiles_begin_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_ti
 		return 1;
 	*t = (cptx_tiles_at){ .asks = role->asks, .warp = role->warp, .release = role->release };
 	if (!has_ring(s) && (role->asks || role->warp || !is_none(role->release))) {
-		cptx_fail_(k, at, "a role in a loop over tiles that needs none: asks, warp and release are of CPTX_TILES_DYNAMIC and "
-		                  "CPTX_TILES_CANCEL with .readers");
+		cptx_fail_(k, at,
+		           "a role in a loop over tiles that needs none: asks, warp and release are of CPTX_TILES_DYNAMIC and "
+		           "CPTX_TILES_CANCEL with .readers");
 		return 1;
 	}
 	if (s->opt.schedule == CPTX_TILES_GRID) {

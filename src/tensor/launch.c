@@ -32,7 +32,11 @@ static bool prepare(cptx_tensor_launch *l, const cptx_program *p, const char *na
                     cptx_site at, cptx_error *err)
 {
 	cptx_arg args[MAX_ARGS];
-	cptx_launch_opt o = { .size = CPTX_OPT_SIZE(cptx_launch_opt), .dyn_smem = opt->dyn_smem, .overlap = opt->overlap, .nargs = l->s.nargs, .args = args };
+	cptx_launch_opt o = { .size = CPTX_OPT_SIZE(cptx_launch_opt),
+		                  .dyn_smem = opt->dyn_smem,
+		                  .overlap = opt->overlap,
+		                  .nargs = l->s.nargs,
+		                  .args = args };
 	kernel k;
 
 	if (!program_find(p, name, &k, at, err))
