@@ -150,7 +150,7 @@ typedef struct cptx_gemm_problem {
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
 	uint32_t ctas; /**< most CTAs to launch; 0: as many as all multiprocessors hold.  Of these as few are launched as need
 	                    no more rounds.  With stream_k more than there are tiles cut these along K */
-	float alpha, beta; /**< with alpha, with beta */
+	float alpha, beta; /**< with alpha, with beta; else 0 (alpha: or 1) */
 	char z_;
 } cptx_gemm_problem;
 

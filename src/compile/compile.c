@@ -460,6 +460,10 @@ static bool job_checked(const compile_job *job, cptx_error *err)
 		                 "the driver's compiler needs a device: load the program there (cptx_device_load), or name another");
 	if ((unsigned)o->optimize > CPTX_OPT_3)
 		return error_set(err, CPTX_E_ARG, job->at, "there is no optimization level %d", (int)o->optimize);
+	if (o->debug && o->optimize > CPTX_OPT_0)
+		return error_set(err, CPTX_E_ARG, job->at,
+		                 ".debug with .optimize = CPTX_OPT_%d; code for a debugger is not optimized: leave one of them away",
+		                 (int)o->optimize - CPTX_OPT_0);
 	for (size_t i = 0; i < o->nflags; i++)
 		if (!o->flags || !o->flags[i] || o->flags[i][0] != '-')
 			return error_set(err, CPTX_E_ARG, job->at, "flags[%zu], '%s', is no option: it begins with -", i,

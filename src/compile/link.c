@@ -26,6 +26,8 @@ static bool piece_make(link_piece *piece, const cptx_link_input *in, size_t i, c
 {
 	snprintf(piece->own_name, sizeof piece->own_name, "input %zu", i + 1);
 	piece->name = in->name ? in->name : piece->own_name;
+	if (in->module && in->data)
+		return error_set(err, CPTX_E_ARG, at, "%s has a module and data, too; an input is one of them", piece->name);
 	if (in->module) {
 		piece->ptx = piece->printed = cptx_emit(in->module, target, emit, err);
 		if (!piece->ptx)

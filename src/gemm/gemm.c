@@ -133,6 +133,16 @@ bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_g
 	return read_options(&o, opt, target, plan ? plan : &here, err);
 }
 
+/* A factor that is given must be the kernel's: without it the result would be another one. */
+static bool check_factors(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cptx_error *err)
+{
+	RULE(o->alpha || p->alpha == 0 || p->alpha == 1, "the problem has alpha = %g, and the kernel none: say .alpha in its options",
+	     (double)p->alpha);
+	RULE(o->beta || p->beta == 0, "the problem has beta = %g, and the kernel none: say .beta in its options",
+	     (double)p->beta);
+	return true;
+}
+
 bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
                              cptx_error *err)
 {
@@ -146,6 +156,8 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *
 	if (!OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
 		return false;
 	p = &known;
+	if (!check_factors(o, p, err))
+		return false;
 	const gemm_generator *g = generators[number_of(o)];
 	if (!g->describe) {
 		if (!gemm_sm80_check_problem(o, p, sms, &here, err))

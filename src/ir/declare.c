@@ -20,6 +20,9 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 		                 "%s '%s': it needs a type of 8 bits or more, alignments that are powers of two, a linkage of enum "
 		                 "cptx_linkage, and .vec 0, 2, 4 or 8",
 		                 what, name);
+	if (!o->pointer && (o->ptr_space || o->ptr_align))
+		return error_set(&m->err, CPTX_E_ARG, at,
+		                 "%s '%s': .ptr_space and .ptr_align say what a pointer points to; say .pointer too", what, name);
 	s->elem = s->type = (uint8_t)(opaque ? CPTX_B64 : type == CPTX_PTR ? CPTX_U64 : type);
 	s->vec = (uint8_t)o->vec;
 	element = bits / 8 * (o->vec ? o->vec : 1);
@@ -63,6 +66,8 @@ static bool fill_initial(cptx_module *m, cptx_site at, const cptx_variable_opt *
 	size_t element = arch_types[s->type].bits / 8;
 	uint64_t room = o->unsized ? UINT32_MAX : s->size / element;
 
+	if (!o->init && o->ninit)
+		return error_set(&m->err, CPTX_E_ARG, at, "variable '%s': .ninit = %u, but .init is NULL", s->name, o->ninit);
 	if (!o->init)
 		return !o->naddress || error_set(&m->err, CPTX_E_ARG, at, "variable '%s': addresses stand in an .init", s->name);
 	if (!o->ninit || o->ninit > room || (o->naddress && !o->address) ||

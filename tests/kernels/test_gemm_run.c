@@ -195,6 +195,12 @@ START_TEST(errors_name_what_is_wrong)
 	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err));
 	ck_assert_int_eq(err.code, CPTX_E_TARGET);
 	o = runs[1].opt;
+	x.p.alpha = 0.5f; /* the kernel would not read it */
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && strstr(err.text, "say .alpha in its options"));
+	x.p.alpha = 1, x.p.beta = 2;
+	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && strstr(err.text, "say .beta in its options"));
+	x.p.beta = 0;
+	ck_assert_msg(cptx_gemm_run(r, &o, &x.p, NULL, &err), "%s", err.text);
 	x.p.d = 0;
 	ck_assert(!cptx_gemm_run(r, &o, &x.p, NULL, &err) && err.text[0]);
 	cptx_gemm_runner_destroy(r);
