@@ -136,8 +136,8 @@ bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_g
 /* A factor that is given must be the kernel's: without it the result would be another one. */
 static bool check_factors(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cptx_error *err)
 {
-	RULE(o->alpha || p->alpha == 0 || p->alpha == 1, "the problem has alpha = %g, and the kernel none: say .alpha in its options",
-	     (double)p->alpha);
+	RULE(o->alpha || p->alpha == 0 || p->alpha == 1,
+	     "the problem has alpha = %g, and the kernel none: say .alpha in its options", (double)p->alpha);
 	RULE(o->beta || p->beta == 0, "the problem has beta = %g, and the kernel none: say .beta in its options",
 	     (double)p->beta);
 	return true;
