@@ -38,6 +38,7 @@ typedef struct cptx_cache cptx_cache;
 
 /** Which folder, and what may be done with it.  All zero: as the environment says. */
 typedef struct cptx_cache_opt {
+	uint32_t size;      /**< CPTX_OPT fills it in */
 	const char *path;   /**< of the folder, made if need be (but not its parents' parents); NULL: as above */
 	uint64_t max_bytes; /**< the bound; 0: as above */
 	bool read_only;     /**< nothing is stored, touched or removed */

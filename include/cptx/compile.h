@@ -56,13 +56,14 @@ enum cptx_opt_level {
 
 /** How to compile or link.  All zero: the compiler that is there, with its defaults. */
 typedef struct cptx_compile_opt {
+	uint32_t size;                /**< CPTX_OPT fills it in */
 	enum cptx_compiler compiler;  /**< who compiles */
 	const char *target;           /**< of the machine code, "sm_90a"; NULL: the .target of the text */
 	const char *name;             /**< of the text, for messages; NULL: "ptx" */
 	enum cptx_opt_level optimize; /**< how much */
 	uint32_t max_regs;            /**< registers per thread; 0: the compiler's choice */
 	bool line_info;               /**< keep the .loc lines */
-	bool debug;                   /**< for a debugger, not optimized */
+	bool debug;                   /**< for a debugger, not optimized: without optimize, or with CPTX_OPT_0 */
 	bool verbose;                 /**< resource usage in the log */
 	bool relocatable;             /**< an object for cptx_link(), not a program */
 	size_t nflags;                /**< of flags */
@@ -87,7 +88,7 @@ CPTX_API cptx_cubin *cptx_compile_ptx_(cptx_site at, const cptx_ptx *ptx, const 
 /** One thing to link: a module, or data (PTX text, a cubin, a fat binary, an object or library of nvcc -rdc=true). */
 typedef struct cptx_link_input {
 	cptx_module *module; /**< printed for the target; NULL: data */
-	const void *data;    /**< if there is no module; stays the caller's */
+	const void *data;    /**< only if there is no module; stays the caller's */
 	size_t size;         /**< bytes */
 	const char *name;    /**< for messages; NULL: "input 1" and so on */
 } cptx_link_input;

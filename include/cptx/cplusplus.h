@@ -5,7 +5,8 @@
  *
  * Builder calls look as in C, with their modifiers in any order: cptx_ld(k, p, .type = CPTX_F32, .space = CPTX_GLOBAL).
  * Options (.block = { 256 } of cptx_kernel_begin and the like) are designated initializers, which gcc and clang know before
- * C++20 too, but only in the order of the struct.  Where C takes &(cptx_launch_opt){ ... }, write CPTX_LAUNCH(...), and for
+ * C++20 too, but only in the order of the struct.  Where C takes &(cptx_load_opt){ ... }, write
+ * CPTX_OPT(cptx_load_opt, ...), and for
  * an array (cptx_val[]){ a, b } one with a name, or cptx_vec and cptx_args.
  */
 #ifndef CPTX_CPLUSPLUS_H
@@ -32,6 +33,7 @@ inline cptx_val cptx_v_(unsigned long long i) { return cptx_val_uint_(i); }
 /* The address of a temporary: it lives as long as the call that it is an argument of. */
 template <class T> const T *cptx_address_(const T &t) { return &t; }
 #define CPTX_OPT_(type, ...) cptx_address_<type>({ __VA_ARGS__ })
+#define CPTX_OPT(type, ...) cptx_address_<type>({ .size = CPTX_OPT_SIZE(type), __VA_ARGS__ })
 
 using cptx_vals_ = std::initializer_list<cptx_val>;
 inline cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, cptx_vals_ v)

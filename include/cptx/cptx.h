@@ -18,6 +18,13 @@
  * takes it; a NULL kernel or item is what a call gave that failed, and calls on it do nothing.  Not found are pointers to
  * what was freed, and arrays and texts that are shorter than was said.
  *
+ * Options: a struct whose name ends in _opt, and cptx_gemm_problem, may get more fields, in front of its last, z_, without
+ * breaking programs that are compiled already.  Its first field, size, says how much of it a program knows.  Macros that
+ * take options as arguments (cptx_kernel_begin) and CPTX_OPT fill it in.  Left 0, as in (cptx_gemm_opt){ .a = CPTX_BF16 },
+ * it stands for version 0.1: fields that later versions add are not read then, so set it where you set one of those.  What a
+ * program does not know is 0 to the library; a field that the library does not know, and that is not 0, is an error,
+ * CPTX_E_ARG.
+ *
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.
  *
@@ -172,9 +179,13 @@ static inline cptx_val cptx_val_float_(double f)
 	return v;
 }
 
+/** What .size of options is that this header describes: cptx_gemm_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt), ... }. */
+#define CPTX_OPT_SIZE(type) ((uint32_t)offsetof(type, z_))
 #ifndef __cplusplus /* for C++ cplusplus.h has these */
 #define CPTX_NONE_ ((cptx_val){ 0 })
 #define CPTX_OPT_(type, ...) (&(type){ __VA_ARGS__ })
+/** Options for one call, by their address and with .size: CPTX_OPT(cptx_load_opt, .verbose = true).  See "Options" above. */
+#define CPTX_OPT(type, ...) CPTX_OPT_(type, .size = CPTX_OPT_SIZE(type), __VA_ARGS__)
 /** Any C number, or a cptx_val, as a cptx_val.  Operands of builder calls pass through it by themselves. */
 #define CPTX_V(x)                                                                                                           \
 	_Generic((x), cptx_val                                                                                                  \
@@ -241,6 +252,7 @@ CPTX_API size_t cptx_module_size(const cptx_module *m);
 /** Launch bounds and cluster shape; zero means "not given".  PTX manual, "Performance-Tuning Directives", "Cluster Dimension
  * Directives". */
 typedef struct cptx_kernel_opt {
+	uint32_t size;         /**< CPTX_OPT fills it in */
 	uint32_t block[3];     /**< .reqntid: the launch must have exactly this block; missing y and z are 1 */
 	uint32_t max_block[3]; /**< .maxntid: the launch may not exceed it; excludes block */
 	uint32_t min_ctas;   /**< .minnctapersm: CTAs per multiprocessor the register count must allow; needs one of the above */
@@ -259,8 +271,7 @@ CPTX_API cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const cha
  * Ends with the next begin or with freeze; a `ret` is added where the body can run off its end.
  */
 #define cptx_kernel_begin(...) cptx_kernel_begin_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_kernel_begin_x_(m, name, ...)                                                                                  \
-	cptx_kernel_begin_((m), CPTX_HERE, (name), CPTX_OPT_(cptx_kernel_opt, __VA_ARGS__))
+#define cptx_kernel_begin_x_(m, name, ...) cptx_kernel_begin_((m), CPTX_HERE, (name), CPTX_OPT(cptx_kernel_opt, __VA_ARGS__))
 
 CPTX_API cptx_kernel *cptx_func_begin_(cptx_module *m, cptx_site at, const char *name, enum cptx_type ret);
 /** Opens a device function.  `ret` is the type of its result, CPTX_TYPE_NONE for none. */
@@ -339,6 +350,7 @@ CPTX_API uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k);
 
 /** Memory that all kernels of the module see. */
 typedef struct cptx_global_opt {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mod space; /**< CPTX_GLOBAL (default), CPTX_CONST; CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF: one of these */
 	const void *init;    /**< n elements in host byte order; NULL: zero */
 	uint32_t align;      /**< a power of two; 0: 16 */
@@ -350,7 +362,7 @@ CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type
 /** cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = data) */
 #define cptx_global(...) cptx_global_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_global_x_(m, type, n, name, ...)                                                                               \
-	cptx_global_((m), CPTX_HERE, (type), (n), (name), CPTX_OPT_(cptx_global_opt, __VA_ARGS__))
+	cptx_global_((m), CPTX_HERE, (type), (n), (name), CPTX_OPT(cptx_global_opt, __VA_ARGS__))
 
 #include <cptx/declare.h> /* declarations in full: any variable, any signature */
 
@@ -507,9 +519,11 @@ CPTX_API const cptx_target *cptx_target_for_device(unsigned compute_capability);
 
 /** How to print.  All zero: in the normal form, without source lines, at the lowest .version. */
 typedef struct cptx_emit_opt {
+	uint32_t size;        /**< CPTX_OPT fills it in */
 	bool lines;           /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
 	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that serves */
 	bool keep;            /**< of a parsed module: print what was not edited as it stood, byte for byte */
+	char z_;
 } cptx_emit_opt;
 
 /** PTX text and where its lines come from. */
@@ -537,7 +551,8 @@ CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
 
 /** How to print C. */
 typedef struct cptx_to_c_opt {
-	bool main; /**< a whole program, that prints the PTX */
+	uint32_t size; /**< CPTX_OPT fills it in */
+	bool main;     /**< a whole program, that prints the PTX */
 	char z_;
 } cptx_to_c_opt;
 /**
@@ -554,6 +569,7 @@ typedef void (*cptx_report_fn)(void *user, const cptx_error *error);
 
 /** How to read PTX text. */
 typedef struct cptx_parse_opt {
+	uint32_t size;                   /**< CPTX_OPT fills it in */
 	const char *name;                /**< of the text, for messages; NULL: "ptx" */
 	bool keep;                       /**< keep the text, so that it can be printed with cptx_emit_opt.keep */
 	uint32_t most_errors;            /**< report so many, and then read no further; 0: 1000 */

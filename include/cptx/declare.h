@@ -35,6 +35,7 @@ typedef struct cptx_address {
 enum { CPTX_DIMS = 8 /**< of an array, at most */ };
 /** What a variable is, beside its type and name. */
 typedef struct cptx_variable_opt {
+	uint32_t size;               /**< CPTX_OPT fills it in */
 	enum cptx_mod space;         /**< of a variable; of the module: CPTX_GLOBAL by default, of a body: CPTX_LOCAL */
 	uint32_t dim[CPTX_DIMS];     /**< lengths of an array, up to the first 0; none: a single element */
 	bool unsized;                /**< [] in front of them */
@@ -57,24 +58,24 @@ CPTX_API cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type ty
 /** A variable of the module: cptx_variable(m, CPTX_B8, "table", .dim = { 2, 16 }, .space = CPTX_CONST). */
 #define cptx_variable(...) cptx_variable_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_variable_x_(m, type, name, ...)                                                                                \
-	cptx_variable_((m), CPTX_HERE, (type), (name), CPTX_OPT_(cptx_variable_opt, __VA_ARGS__))
+	cptx_variable_((m), CPTX_HERE, (type), (name), CPTX_OPT(cptx_variable_opt, __VA_ARGS__))
 CPTX_API cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name,
                               const cptx_variable_opt *opt);
 /** A variable of the body, declared here: in .local, .shared, or, for a call sequence, .param. */
 #define cptx_local(...) cptx_local_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_local_x_(k, type, name, ...)                                                                                   \
-	cptx_local_((k), CPTX_HERE, (type), (name), CPTX_OPT_(cptx_variable_opt, __VA_ARGS__))
+	cptx_local_((k), CPTX_HERE, (type), (name), CPTX_OPT(cptx_variable_opt, __VA_ARGS__))
 
 CPTX_API cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, bool result,
                                   const cptx_variable_opt *opt);
 /** Declares the next parameter in memory; its address. */
 #define cptx_param_var(...) cptx_param_var_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_param_var_x_(k, type, name, ...)                                                                               \
-	cptx_param_var_((k), CPTX_HERE, (type), (name), false, CPTX_OPT_(cptx_variable_opt, __VA_ARGS__))
+	cptx_param_var_((k), CPTX_HERE, (type), (name), false, CPTX_OPT(cptx_variable_opt, __VA_ARGS__))
 /** Declares the next result of a function in memory; its address. */
 #define cptx_result_var(...) cptx_result_var_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_result_var_x_(k, type, name, ...)                                                                              \
-	cptx_param_var_((k), CPTX_HERE, (type), (name), true, CPTX_OPT_(cptx_variable_opt, __VA_ARGS__))
+	cptx_param_var_((k), CPTX_HERE, (type), (name), true, CPTX_OPT(cptx_variable_opt, __VA_ARGS__))
 CPTX_API cptx_val cptx_param_reg_(cptx_kernel *f, cptx_site at, enum cptx_type type, const char *name, bool result);
 /** Declares the next parameter in a register, of device functions only. */
 #define cptx_param_reg(f, type, name) cptx_param_reg_((f), CPTX_HERE, (type), (name), false)

@@ -171,8 +171,9 @@ CPTX_API bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *
 
 /** How to load a program.  All zero: for the device, by the driver, without a cache. */
 typedef struct cptx_load_opt {
+	uint32_t size;               /**< CPTX_OPT fills it in */
 	const char *target;          /**< "sm_90"; NULL: the device's best */
-	cptx_emit_opt emit;          /**< how the module is printed */
+	const cptx_emit_opt *emit;   /**< how the module is printed; NULL: as with all zero */
 	uint32_t max_regs;           /**< registers per thread; 0: the compiler's choice */
 	bool verbose;                /**< resource usage in cptx_program_log() */
 	bool line_info;              /**< keep the .loc lines for profilers */
@@ -370,6 +371,7 @@ extern "C" {
 
 /** Shape and arguments of a launch.  In grid, block and cluster, missing y and z are 1. */
 typedef struct cptx_launch_opt {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	uint32_t grid[3];    /**< CTAs; clusters, if the kernel has .blocksareclusters */
 	uint32_t block[3];   /**< threads; all zero: the kernel's .reqntid */
 	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's, or none */
@@ -383,7 +385,7 @@ typedef struct cptx_launch_opt {
 	char z_;
 } cptx_launch_opt;
 /** A cptx_launch_opt for one call, in C and C++: CPTX_LAUNCH(.grid = { 4 }, CPTX_ARGS(x, y)). */
-#define CPTX_LAUNCH(...) CPTX_OPT_(cptx_launch_opt, __VA_ARGS__)
+#define CPTX_LAUNCH(...) CPTX_OPT(cptx_launch_opt, __VA_ARGS__)
 
 CPTX_API cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *program, const char *kernel,
                                        const cptx_launch_opt *opt, cptx_error *err);

@@ -83,6 +83,7 @@ typedef struct cptx_tensor_launch cptx_tensor_launch;
 
 /** What a launch takes, and its shape. */
 typedef struct cptx_tensor_launch_opt {
+	uint32_t size;         /**< CPTX_OPT fills it in */
 	const char *signature; /**< as above */
 	const char *grid;      /**< as above; NULL: each run gives one */
 	uint32_t block[3];     /**< these four as in cptx_launch_opt */
@@ -145,6 +146,7 @@ typedef struct cptx_python_classes {
 
 /** What a callable stands on.  The callables and `owner` are PyObjects, which it keeps. */
 typedef struct cptx_python_opt {
+	uint32_t size;                    /**< CPTX_OPT fills it in */
 	const cptx_python_classes *known; /**< what is taken without a closer look */
 	void *otherwise; /**< gets what was given, keywords too, where that needs a closer look; its result is the result */
 	void *failed;    /**< gets the bytes of a cptx_error, and raises it */
@@ -164,6 +166,7 @@ CPTX_API void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_pytho
 
 /** What memory is to be as a tensor. */
 typedef struct cptx_tensor_opt {
+	uint32_t size;               /**< CPTX_OPT fills it in */
 	enum cptx_type type;         /**< of an element */
 	size_t rank;                 /**< dimensions */
 	const int64_t *shape;        /**< their lengths */

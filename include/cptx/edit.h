@@ -128,7 +128,7 @@ CPTX_API void cptx_edit_remove_global_(cptx_module *m, cptx_site at, const char 
 CPTX_API void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_opt *opt);
 /** Replaces all launch bounds of a kernel: cptx_edit_bounds(k, .max_block = { 256 }). */
 #define cptx_edit_bounds(...) cptx_edit_bounds_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_edit_bounds_x_(k, ...) cptx_edit_bounds_((k), CPTX_HERE, CPTX_OPT_(cptx_kernel_opt, __VA_ARGS__))
+#define cptx_edit_bounds_x_(k, ...) cptx_edit_bounds_((k), CPTX_HERE, CPTX_OPT(cptx_kernel_opt, __VA_ARGS__))
 CPTX_API void cptx_edit_target_(cptx_module *m, cptx_site at, const char *target, unsigned version);
 /**
  * Sets the .target that cptx_emit prints for where none is named, and the lowest .version (times ten) it prints; 0: that of

@@ -59,6 +59,7 @@ typedef struct cptx_emu_span {
 
 /** How the emulator runs.  All zero: seed 0, in random order, looking for everything. */
 typedef struct cptx_emu_opt {
+	uint32_t size; /**< CPTX_OPT fills it in */
 	uint64_t seed; /**< of the schedule of warps, CTAs and asynchronous work; the same seed gives the same run */
 	enum cptx_emu_schedule schedule; /**< when asynchronous work is done */
 	uint32_t threads;                /**< of the host; 0: as many as it has processors.  Changes nothing but the time.  More

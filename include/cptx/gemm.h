@@ -70,6 +70,7 @@ typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val v
  * [tcgen05].
  */
 typedef struct cptx_gemm_opt {
+	uint32_t size;          /**< CPTX_OPT fills it in */
 	enum cptx_gemm_mma mma; /**< what multiplies */
 	enum cptx_type a, b;    /**< see above */
 	enum cptx_type out;     /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; of s8 and u8 without anything behind the
@@ -123,6 +124,8 @@ typedef struct cptx_gemm_opt {
 	char z_;
 } cptx_gemm_opt;
 
+/* opt->size: bytes that there are for it. */
+CPTX_API void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *target, cptx_gemm_opt *opt);
 /**
  * A kernel for large matrices, bf16 in and f32 out, that target runs if it has mma (NULL: that some target runs).
  * mma.sync: the tuned shape, from sm_90 on with .tma 256 x 128 x 64, 4 x 2 warps, 3 stages, before that 128 x 256 x 64, 2 x
@@ -130,10 +133,17 @@ typedef struct cptx_gemm_opt {
  * for 4096 cubed, 128 x 256 by wgmma, 256 x 256 by tcgen05.  Out of range: that of mma.sync.  For other types or sizes
  * cptx_gemm_auto picks better.
  */
-CPTX_API cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target);
+static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
+{
+	cptx_gemm_opt opt;
+	opt.size = CPTX_OPT_SIZE(cptx_gemm_opt);
+	cptx_gemm_default_(mma, target, &opt);
+	return opt;
+}
 
 /** Sizes, and where the operands are. */
 typedef struct cptx_gemm_problem {
+	uint32_t size;             /**< CPTX_OPT fills it in; of a list all have that of the first */
 	uint64_t m, n, k;          /**< rows of A and D, columns of B and D, columns of A */
 	uint32_t batch;            /**< matrices behind one another; 0: 1 */
 	uint64_t a, b, d;          /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
@@ -145,7 +155,8 @@ typedef struct cptx_gemm_problem {
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
 	uint32_t ctas; /**< most CTAs to launch; 0: as many as all multiprocessors hold.  Of these as few are launched as need
 	                    no more rounds.  With stream_k more than there are tiles cut these along K */
-	float alpha, beta; /**< with alpha, with beta */
+	float alpha, beta; /**< with alpha, with beta; else 0 (alpha: or 1) */
+	char z_;
 } cptx_gemm_problem;
 
 /** What a parameter in front of M is: a tensor map (128 bytes).  [sync] without .tma: A, B and D
@@ -231,6 +242,40 @@ CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *
  * others are not always noticed, and then results are wrong, or the kernel waits for ever. */
 CPTX_API cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
                                        const cptx_gemm_problem *problem, cptx_error *err);
+
+/**
+ * Runs GEMMs in one call each: it chooses a shape where none is given, builds, compiles (or finds in the cache), loads and
+ * launches, and keeps the programs for later calls.
+ *
+ *   cptx_gemm_runner *r = cptx_gemm_runner_new(dev, NULL, &err);
+ *   cptx_gemm_opt opt = { .mma = CPTX_GEMM_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_BF16 };
+ *   cptx_gemm_run(r, &opt, &(cptx_gemm_problem){ .m = m, .n = n, .k = k, .a = a, .b = b, .d = d }, stream, &err);
+ *
+ * Threads: all calls but destroy may be made by many threads at once; a kernel that is not there yet is compiled by one of
+ * them while the others wait.
+ */
+typedef struct cptx_gemm_runner cptx_gemm_runner;
+/** A runner for a device, which must stay open; cache: for machine code, may be NULL, stays the caller's and must stay open.
+ * NULL on error. */
+CPTX_API cptx_gemm_runner *cptx_gemm_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err);
+/** Frees it and its programs; what it started must have ended.  NULL is allowed. */
+CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
+/**
+ * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt: with .bm = 0 the shape is chosen for the
+ * sizes of the problem, once for each: the best of cptx_gemm_auto without stream_k, which needs a workspace; [sync] that of
+ * cptx_gemm_default.  Else opt and problem are as for cptx_gemm_launch.  Not .grouped.
+ * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
+ */
+CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
+                            cptx_stream *stream, cptx_error *err);
+/** What a runner did. */
+typedef struct cptx_gemm_runner_stats {
+	uint64_t hits;     /**< calls that found their program */
+	uint64_t misses;   /**< calls that had to look for a shape or to load a program */
+	uint64_t programs; /**< that were loaded; they are kept */
+} cptx_gemm_runner_stats;
+/** All 0 for NULL. */
+CPTX_API cptx_gemm_runner_stats cptx_gemm_runner_count(cptx_gemm_runner *runner);
 
 enum { CPTX_GEMM_GROUP_BYTES = 896 /**< of each problem of a list */ };
 /**

@@ -49,8 +49,9 @@ typedef struct cptx_usage {
 
 /** What is known of the text that ptxas read. */
 typedef struct cptx_verdict_opt {
+	uint32_t size;           /**< CPTX_OPT fills it in */
 	const char *ptx;         /**< what ptxas read; NULL: that of `printed` */
-	size_t size;             /**< bytes of it */
+	size_t ptx_size;         /**< bytes of it */
 	const char *name;        /**< of that text, for places that no .loc names; NULL: "ptx" */
 	const cptx_ptx *printed; /**< the same text as cptx_emit printed it, which knows the user's lines; else .loc tells them.
 	                          * It must live as long as the verdict */

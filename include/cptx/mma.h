@@ -54,6 +54,7 @@ enum cptx_mma_from {
 
 /** A tiled product. */
 typedef struct cptx_tiled_mma_opt {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mma_by by; /**< what multiplies */
 	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats by
 	                          mma.sync: sm_89.  wgmma, tcgen05: floats only, tf32 not with A_REGS */
@@ -90,7 +91,7 @@ CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *
 /** Checks a product and computes, in front of all loops, what does not depend on a stage: some ten instructions. */
 #define cptx_tiled_mma_new(...) cptx_tiled_mma_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_tiled_mma_new_x_(k, mma, ...)                                                                                  \
-	cptx_tiled_mma_new_((k), CPTX_HERE, (mma), CPTX_OPT_(cptx_tiled_mma_opt, __VA_ARGS__))
+	cptx_tiled_mma_new_((k), CPTX_HERE, (mma), CPTX_OPT(cptx_tiled_mma_opt, __VA_ARGS__))
 
 /* ---- Accumulators --------------------------------------------------------------------------------------------------- */
 
@@ -191,6 +192,7 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
 
 /** What a call of cptx_mma_tile may be told. */
 typedef struct cptx_mma_tile_opt {
+	uint32_t size;               /**< CPTX_OPT fills it in */
 	bool fresh;                  /**< D = A * B^T: what D held does not count */
 	cptx_val fresh_when;         /**< a predicate in place of .fresh: so where it holds.  wgmma and tcgen05 */
 	uint32_t first, steps;       /**< of the tile's instructions along K; steps 0: all from `first` on */
@@ -215,7 +217,7 @@ CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
  */
 #define cptx_mma_tile(...) cptx_mma_tile_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_mma_tile_x_(k, mma, acc, a, b, ...)                                                                            \
-	cptx_mma_tile_((k), CPTX_HERE, (mma), (acc), (a), (b), CPTX_OPT_(cptx_mma_tile_opt, __VA_ARGS__))
+	cptx_mma_tile_((k), CPTX_HERE, (mma), (acc), (a), (b), CPTX_OPT(cptx_mma_tile_opt, __VA_ARGS__))
 CPTX_API void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uint32_t pending);
 /** wgmma: waits until at most so many of the latest calls are under way.  mma.sync: nothing.  tcgen05: an error. */
 #define cptx_mma_wait(k, mma, pending) cptx_mma_wait_((k), CPTX_HERE, (mma), (pending))

@@ -51,6 +51,7 @@ enum {
 /** What an operand is made of.  The host can make tensor maps of the same description, whose values of the kernel
  * (cptx_val) are not read then. */
 typedef struct cptx_operand_opt {
+	uint32_t size;           /**< CPTX_OPT fills it in */
 	enum cptx_operand_by by; /**< who copies */
 	enum cptx_type type;     /**< of elements, as wide as those of the tile: CPTX_BF16, CPTX_F32, CPTX_E4M3 ... */
 	cptx_tile tile;          /**< of a stage.  By threads: rows (mn_major: columns) of whole 16 bytes, elements not padded */
@@ -111,7 +112,7 @@ CPTX_API void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, 
 /** Sets the ring aside, and computes what all copies share; in front of roles and loops, by all threads that copy or read.
  */
 #define cptx_operand_new(...) cptx_operand_new_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_operand_new_x_(k, op, ...) cptx_operand_new_((k), CPTX_HERE, (op), CPTX_OPT_(cptx_operand_opt, __VA_ARGS__))
+#define cptx_operand_new_x_(k, op, ...) cptx_operand_new_((k), CPTX_HERE, (op), CPTX_OPT(cptx_operand_opt, __VA_ARGS__))
 
 CPTX_API void cptx_operand_rebase_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address);
 /**
@@ -149,6 +150,7 @@ CPTX_API void cptx_operand_advance_(cptx_kernel *k, cptx_site at, const cptx_ope
 
 /** How to load.  All zero: a whole tile. */
 typedef struct cptx_operand_load_opt {
+	uint32_t size;    /**< CPTX_OPT fills it in */
 	cptx_val barrier; /**< TMA: .u32 address of the mbarrier where the bytes complete: cptx_pipe_full, cptx_pipe_full_of */
 	cptx_val z;       /**< TMA, batched: the number of the matrix, .u32, .s32 or constant */
 	cptx_val part;    /**< TMA, parts: which of them, .u32 or constant */
@@ -173,17 +175,17 @@ CPTX_API void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_ope
 #define cptx_operand_load(...) cptx_operand_load_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_operand_load_x_(k, op, stage, row, col, ...)                                                                   \
 	cptx_operand_load_at_((k), CPTX_HERE, (op), CPTX_V(stage), CPTX_V(row), CPTX_V(col),                                    \
-	                      CPTX_OPT_(cptx_operand_load_opt, __VA_ARGS__))
+	                      CPTX_OPT(cptx_operand_load_opt, __VA_ARGS__))
 /** The same of a source: cptx_operand_load_from(k, &op, stage, &src, .barrier = b). */
 #define cptx_operand_load_from(...) cptx_operand_load_from_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_operand_load_from_x_(k, op, stage, src, ...)                                                                   \
-	cptx_operand_load_((k), CPTX_HERE, (op), CPTX_V(stage), (src), CPTX_OPT_(cptx_operand_load_opt, __VA_ARGS__))
+	cptx_operand_load_((k), CPTX_HERE, (op), CPTX_V(stage), (src), CPTX_OPT(cptx_operand_load_opt, __VA_ARGS__))
 /** Of an im2col operand, from a channel on: cptx_operand_load_im2col(k, &op, stage, c, .w = w, .h = h, .n = n, .offset = {
  * s, r }, .barrier = b). */
 #define cptx_operand_load_im2col(...) cptx_operand_load_im2col_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_operand_load_im2col_x_(k, op, stage, channel, ...)                                                             \
 	cptx_operand_load_at_((k), CPTX_HERE, (op), CPTX_V(stage), CPTX_V(0), CPTX_V(channel),                                  \
-	                      CPTX_OPT_(cptx_operand_load_opt, __VA_ARGS__))
+	                      CPTX_OPT(cptx_operand_load_opt, __VA_ARGS__))
 
 /* ---- tensor maps, made by the host ---- */
 

@@ -82,6 +82,7 @@ enum cptx_pipe_by {
 
 /** What a pipeline is made of. */
 typedef struct cptx_pipe_opt {
+	uint32_t size;      /**< CPTX_OPT fills it in */
 	uint32_t stages;    /**< 1 to 64 */
 	uint32_t producers; /**< arrivals on `full` in a phase, beside the bytes: threads that call cptx_pipe_expect or
 	                         cptx_pipe_filled; 0: 1 */
@@ -108,7 +109,7 @@ typedef struct cptx_pipe {
 CPTX_API void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt);
 /** Declares the barriers, 16 bytes a stage of static shared memory (GROUPS: none): cptx_pipe_new(k, &pipe, .stages = 4). */
 #define cptx_pipe_new(...) cptx_pipe_new_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_pipe_new_x_(k, p, ...) cptx_pipe_new_((k), CPTX_HERE, (p), CPTX_OPT_(cptx_pipe_opt, __VA_ARGS__))
+#define cptx_pipe_new_x_(k, p, ...) cptx_pipe_new_((k), CPTX_HERE, (p), CPTX_OPT(cptx_pipe_opt, __VA_ARGS__))
 
 CPTX_API void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
 /** Initializes the barriers in the thread where the predicate holds.  A barrier of the CTA (multicast, pair: of the cluster)

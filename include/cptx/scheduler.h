@@ -48,6 +48,7 @@ enum cptx_tiles_schedule {
 
 /** What a scheduler is made of.  Values are .u32 registers or constants. */
 typedef struct cptx_tiles_opt {
+	uint32_t size;                     /**< CPTX_OPT fills it in */
 	enum cptx_tiles_schedule schedule; /**< how tiles are handed out */
 	cptx_val tiles_m, tiles_n;         /**< rows and columns of tiles of a matrix, those of a whole cluster */
 	cptx_val batches;                  /**< matrices; NONE: one, and t.z is NONE */
@@ -101,7 +102,7 @@ typedef struct cptx_tiles_role {
 CPTX_API void cptx_tiles_new_(cptx_kernel *k, cptx_site at, cptx_tiles *s, const cptx_tiles_opt *opt);
 /** Reads the numbers of the cluster and counts tiles; all threads that run loops pass here. */
 #define cptx_tiles_new(...) cptx_tiles_new_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_tiles_new_x_(k, s, ...) cptx_tiles_new_((k), CPTX_HERE, (s), CPTX_OPT_(cptx_tiles_opt, __VA_ARGS__))
+#define cptx_tiles_new_x_(k, s, ...) cptx_tiles_new_((k), CPTX_HERE, (s), CPTX_OPT(cptx_tiles_opt, __VA_ARGS__))
 
 CPTX_API void cptx_tiles_prepare_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_val first);
 /** DYNAMIC and CANCEL with readers: initializes the barriers of the answers in the thread where the predicate holds.  A

@@ -43,6 +43,7 @@ CPTX_API void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft
 
 /** Which scores count. */
 typedef struct cptx_softmax_mask_opt {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val row0, col0; /**< row and column of the whole matrix where the CTA's tile of scores begins, .u32; NONE: 0 */
 	cptx_val cols;       /**< .u32: columns behind the last of so many do not count; NONE: all do */
 	bool causal;         /**< columns above the row plus `shift` do not count */
@@ -54,7 +55,7 @@ CPTX_API void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *s
  */
 #define cptx_softmax_mask(...) cptx_softmax_mask_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_softmax_mask_x_(k, scores, ...)                                                                                \
-	cptx_softmax_mask_((k), CPTX_HERE, (scores), CPTX_OPT_(cptx_softmax_mask_opt, __VA_ARGS__))
+	cptx_softmax_mask_((k), CPTX_HERE, (scores), CPTX_OPT(cptx_softmax_mask_opt, __VA_ARGS__))
 
 CPTX_API cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
 /** Turns a tile of scores into probabilities relative to the new maximum, and adds them to the sum.  Gives the row vector

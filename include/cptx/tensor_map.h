@@ -76,6 +76,7 @@ enum {
 
 /** A description.  Dimension 0 is the contiguous one. */
 typedef struct cptx_tensor_map_opt {
+	uint32_t size;                     /**< CPTX_OPT fills it in */
 	enum cptx_tensor_mode mode;        /**< how boxes are given */
 	enum cptx_tensor_type type;        /**< of elements */
 	uint32_t rank;                     /**< 1 to 5 */

@@ -34,6 +34,7 @@ enum {
 
 /** Where stamps go. */
 typedef struct cptx_timeline_opt {
+	uint32_t size;   /**< CPTX_OPT fills it in */
 	cptx_val buffer; /**< .u64, the global address of cptx_timeline_bytes, a multiple of 16, zeros at first; NONE: off */
 	uint32_t warps;  /**< of a CTA, from thread 0 on; %tid.x counts.  Warps behind them stamp nothing */
 	uint32_t events; /**< stamps that a warp has room for */
@@ -48,8 +49,7 @@ typedef struct cptx_timeline {
 CPTX_API void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt);
 /** Computes where this warp's stamps go; called by all threads: cptx_timeline_begin(k, &t, .buffer = param, ...). */
 #define cptx_timeline_begin(...) cptx_timeline_begin_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_timeline_begin_x_(k, t, ...)                                                                                   \
-	cptx_timeline_begin_((k), CPTX_HERE, (t), CPTX_OPT_(cptx_timeline_opt, __VA_ARGS__))
+#define cptx_timeline_begin_x_(k, t, ...) cptx_timeline_begin_((k), CPTX_HERE, (t), CPTX_OPT(cptx_timeline_opt, __VA_ARGS__))
 CPTX_API void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, int phase, cptx_val when);
 /** From here on this warp is in that phase (0 on, or END). */
 #define cptx_timeline_stamp(k, t, phase) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), CPTX_NONE_)

@@ -31,6 +31,7 @@ enum {
 
 /** What to allocate. */
 typedef struct cptx_tmem_opt {
+	uint32_t size;    /**< CPTX_OPT fills it in */
 	uint32_t columns; /**< 1 to 512, of all blocks that are open together; rounded up to 32, 64, 128, 256 or 512 */
 	uint32_t ctas;    /**< 2: of a pair of CTAs (cta_group::2), the same in both; 0: 1 */
 	cptx_val warp;    /**< a predicate: the thread is one of the warp that allocates and frees, one whole warp of each CTA */
@@ -51,7 +52,7 @@ CPTX_API int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t);
 /** A block with columns of its own: CPTX_TMEM (k, &t, .columns = 128, .warp = p) { ... } */
 #define CPTX_TMEM(...) CPTX_TMEM_X_(__VA_ARGS__, .z_ = 0)
 #define CPTX_TMEM_X_(k, t, ...)                                                                                             \
-	for (int CPTX_NAME_(cptx_b_, __LINE__) = cptx_tmem_begin_((k), CPTX_HERE, (t), CPTX_OPT_(cptx_tmem_opt, __VA_ARGS__));  \
+	for (int CPTX_NAME_(cptx_b_, __LINE__) = cptx_tmem_begin_((k), CPTX_HERE, (t), CPTX_OPT(cptx_tmem_opt, __VA_ARGS__));   \
 	     CPTX_NAME_(cptx_b_, __LINE__); CPTX_NAME_(cptx_b_, __LINE__) = cptx_tmem_end_((k), CPTX_HERE, (t)))
 
 /** A load or store of tensor memory by a warp. */

@@ -194,7 +194,7 @@ class _Launch:
 
     def callable(self, otherwise):
         """What does it all in one call of C where tensors have an exchange API, else calls `otherwise`."""
-        opt = _abi.PythonOpt(ctypes.pointer(_arrays.apis.known), otherwise, _raise, self)
+        opt = _abi.PythonOpt(known=ctypes.pointer(_arrays.apis.known), otherwise=otherwise, failed=_raise, owner=self)
         return _checked(_abi.python_callable, self.handle, ctypes.byref(opt))
 
 

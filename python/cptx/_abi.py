@@ -20,12 +20,12 @@ class Site(Structure):
 
 class EmitOpt(Structure):
     of_c = "cptx_emit_opt"
-    _fields_ = [("lines", c_bool), ("min_version", c_uint16), ("keep", c_bool)]
+    _fields_ = [("size", c_uint32), ("lines", c_bool), ("min_version", c_uint16), ("keep", c_bool), ("z_", c_char)]
 
 
 class LoadOpt(Structure):
     of_c = "cptx_load_opt"
-    _fields_ = [("target", c_char_p), ("emit", EmitOpt), ("max_regs", c_uint32), ("verbose", c_bool), ("line_info", c_bool),
+    _fields_ = [("size", c_uint32), ("target", c_char_p), ("emit", POINTER(EmitOpt)), ("max_regs", c_uint32), ("verbose", c_bool), ("line_info", c_bool),
                 ("debug", c_bool), ("name", c_char_p), ("compiler", c_int), ("cache", c_void_p), ("z_", c_char)]
 
 
@@ -37,7 +37,7 @@ class DeviceInfo(Structure):
 
 class LaunchOpt(Structure):
     of_c = "cptx_tensor_launch_opt"
-    _fields_ = [("signature", c_char_p), ("grid", c_char_p), ("block", c_uint32 * 3), ("cluster", c_uint32 * 3),
+    _fields_ = [("size", c_uint32), ("signature", c_char_p), ("grid", c_char_p), ("block", c_uint32 * 3), ("cluster", c_uint32 * 3),
                 ("dyn_smem", c_uint32), ("overlap", c_bool), ("z_", c_char)]
 
 
@@ -53,7 +53,7 @@ class Arg(Structure):
 
 class TensorOpt(Structure):
     of_c = "cptx_tensor_opt"
-    _fields_ = [("type", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
+    _fields_ = [("size", c_uint32), ("type", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
                 ("ptr", c_uint64), ("read_only", c_bool), ("release", c_void_p), ("user", c_void_p), ("z_", c_char)]
 
 
@@ -69,7 +69,7 @@ class PythonClasses(Structure):
 
 class PythonOpt(Structure):
     of_c = "cptx_python_opt"
-    _fields_ = [("known", POINTER(PythonClasses)), ("otherwise", ctypes.py_object), ("failed", ctypes.py_object),
+    _fields_ = [("size", c_uint32), ("known", POINTER(PythonClasses)), ("otherwise", ctypes.py_object), ("failed", ctypes.py_object),
                 ("owner", ctypes.py_object), ("z_", c_char)]
 
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/options.h"
 #include "cache/cache.h"
 
 #include <errno.h>
@@ -153,13 +154,15 @@ static bool environment(cptx_cache *c, bool *off, cptx_error *err)
 
 cptx_cache *cptx_cache_open(const cptx_cache_opt *opt, cptx_error *err)
 {
-	static const cptx_cache_opt usual = { 0 };
+	cptx_cache_opt o;
 	cptx_cache *c;
 	bool off, memory = true;
 
 	if (err && err->code != CPTX_OK)
 		return NULL;
-	opt = opt ? opt : &usual;
+	if (!OPTIONS_READ(cptx_cache_opt, &o, opt, NOWHERE, err))
+		return NULL;
+	opt = &o;
 	c = NEW(cptx_cache);
 	if (!c) {
 		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");

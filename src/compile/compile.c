@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/options.h"
 #include "compile/compile.h"
 
 #include "arch/arch.h"
@@ -459,6 +460,10 @@ static bool job_checked(const compile_job *job, cptx_error *err)
 		                 "the driver's compiler needs a device: load the program there (cptx_device_load), or name another");
 	if ((unsigned)o->optimize > CPTX_OPT_3)
 		return error_set(err, CPTX_E_ARG, job->at, "there is no optimization level %d", (int)o->optimize);
+	if (o->debug && o->optimize > CPTX_OPT_0)
+		return error_set(err, CPTX_E_ARG, job->at,
+		                 ".debug with .optimize = CPTX_OPT_%d; code for a debugger is not optimized: leave one of them away",
+		                 (int)o->optimize - CPTX_OPT_0);
 	for (size_t i = 0; i < o->nflags; i++)
 		if (!o->flags || !o->flags[i] || o->flags[i][0] != '-')
 			return error_set(err, CPTX_E_ARG, job->at, "flags[%zu], '%s', is no option: it begins with -", i,
@@ -468,9 +473,11 @@ static bool job_checked(const compile_job *job, cptx_error *err)
 
 cptx_cubin *job_compile(compile_job *job, const cptx_compile_opt *opt, cptx_error *err)
 {
-	static const cptx_compile_opt usual = { .compiler = CPTX_COMPILER_AUTO };
+	cptx_compile_opt o;
 
-	job->opt = opt ? opt : &usual;
+	if (!OPTIONS_READ(cptx_compile_opt, &o, opt, job->at, err))
+		return NULL;
+	job->opt = &o;
 	job->name = job->opt->name ? job->opt->name : job->npieces ? "linked" : "ptx";
 	return job_checked(job, err) && job_target(job, err) ? job_run(job, err) : NULL;
 }

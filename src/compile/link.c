@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/options.h"
 #include "compile/link.h"
 #include "compile/compile.h"
 
@@ -25,9 +26,10 @@ static bool piece_make(link_piece *piece, const cptx_link_input *in, size_t i, c
 {
 	snprintf(piece->own_name, sizeof piece->own_name, "input %zu", i + 1);
 	piece->name = in->name ? in->name : piece->own_name;
+	if (in->module && in->data)
+		return error_set(err, CPTX_E_ARG, at, "%s has a module and data, too; an input is one of them", piece->name);
 	if (in->module) {
-		cptx_emit_opt opt = emit ? *emit : (cptx_emit_opt){ 0 };
-		piece->ptx = piece->printed = cptx_emit(in->module, target, &opt, err);
+		piece->ptx = piece->printed = cptx_emit(in->module, target, emit, err);
 		if (!piece->ptx)
 			return error_set(err, CPTX_E_MEMORY, at, "out of memory");
 		piece->kind = PIECE_PTX;
@@ -74,22 +76,23 @@ void pieces_free(link_piece *pieces, size_t n)
 
 cptx_cubin *cptx_link_(cptx_site at, const cptx_link_input *inputs, size_t n, const cptx_compile_opt *opt, cptx_error *err)
 {
-	if (err && err->code != CPTX_OK)
+	cptx_compile_opt by;
+
+	if ((err && err->code != CPTX_OK) || !OPTIONS_READ(cptx_compile_opt, &by, opt, at, err))
 		return NULL;
-	if (!inputs || !n || !opt || !opt->target) {
+	if (!inputs || !n || !by.target) {
 		error_set(err, CPTX_E_ARG, at, "%s",
 		          !inputs || !n ? "there is nothing to link" : "linking needs the option .target");
 		return NULL;
 	}
-	if (opt->compiler != CPTX_COMPILER_AUTO && opt->compiler != CPTX_COMPILER_NVJITLINK) {
-		const char *name = cptx_compiler_name(opt->compiler);
+	if (by.compiler != CPTX_COMPILER_AUTO && by.compiler != CPTX_COMPILER_NVJITLINK) {
+		const char *name = cptx_compiler_name(by.compiler);
 		error_set(err, CPTX_E_ARG, at, "%s does not link without a device; nvJitLink does",
 		          name ? name : "what has no name");
 		return NULL;
 	}
-	cptx_compile_opt by = *opt;
 	by.compiler = CPTX_COMPILER_NVJITLINK;
-	link_piece *pieces = pieces_make(inputs, n, opt->target, NULL, at, err);
+	link_piece *pieces = pieces_make(inputs, n, by.target, NULL, at, err);
 	compile_job job = { .at = at, .pieces = pieces, .npieces = n };
 	cptx_cubin *c = pieces ? job_compile(&job, &by, err) : NULL;
 	pieces_free(pieces, n);

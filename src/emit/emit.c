@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* IR -> PTX text for one target, with the lowest .version that serves, and the map from its lines to the user's. */
+#include "base/options.h"
 #include "emit/emit.h"
 
 #include <stdio.h>
@@ -251,13 +252,15 @@ cptx_ptx *emit_new(cptx_module *m, const cptx_target *t)
 
 cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err)
 {
-	static const cptx_emit_opt defaults = { 0 };
+	cptx_emit_opt o;
 	const cptx_target *t = target || !m ? cptx_target_find(target) : m->target;
 	cptx_error ignored;
 
 	if (!err)
 		err = &ignored;
 	*err = (cptx_error){ .code = CPTX_OK };
+	if (!OPTIONS_READ(cptx_emit_opt, &o, opt, NOWHERE, err))
+		return NULL;
 	if (!m || !cptx_module_freeze(m)) {
 		*err = *cptx_module_error(m);
 		return NULL;
@@ -274,11 +277,11 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 	emitter e = { .m = m,
 		          .out = out,
 		          .err = err,
-		          .opt = opt ? opt : &defaults,
+		          .opt = &o,
 		          .target = arch_target_index(t),
 		          .version = MAX(t->ptx, m->version),
 		          .line = 1,
-		          .locs = opt && opt->lines && !m->parsed };
+		          .locs = o.lines && !m->parsed };
 	buf_init(&e.spelled, &out->hook);
 	size_t n = cptx_module_size(m);
 	buf_reserve(&out->text, n * 64 + 4096); /* about what it takes; it grows if need be */

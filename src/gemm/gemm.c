@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls of all GEMM generators: which of them it is, what is checked for all, choices, launches. */
+#include "base/options.h"
+#include "gemm/options.h"
 #include "gemm/tma/tma.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const gemm_generator *const generators[] = { &gemm_sm80, &gemm_sm120, &gemm_sm90, &gemm_sm100 };
-enum { SYNC = 1, SCALED = 2, WGMMA = 4, TCGEN05 = 8 }; /* sets of these */
 
 #define RULE(ok, ...)                                                                                                       \
 	do                                                                                                                      \
@@ -30,16 +32,10 @@ static cptx_gemm_opt completed(const cptx_gemm_opt *opt)
 
 /* ---- rules ---- */
 
-/* Why kernels have no such option. */
-static const char one_kind[] = "there types alone say the kind, and none has scale factors";
-static const char by_warps[] = "there the instruction says which warps compute what";
-static const char no_multicast[] = "there copies do not multicast to a cluster, or slowly";
-static const char as_small[] = "there both sides of a tile can be as small";
-static const char no_tmem[] = "there is no tensor memory";
-static const char one_cta[] = "there a launch asks the device how many fit";
-static const char by_tma[] = "there TMA brings A and B always";
+#define GEMM_WHY(why, text) static const char why[] = text;
+#include "gemm/options.def"
 
-/* Options that are not those of all. */
+/* Options that not all kernels have. */
 static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 {
 	const struct {
@@ -48,16 +44,9 @@ static bool check_fits(const cptx_gemm_opt *o, cptx_error *err)
 		unsigned of;
 		const char *why;
 	} all[] = {
-		{ "kind", o->kind != 0, SCALED | TCGEN05, one_kind },
-		{ "scale", o->scale != CPTX_TYPE_NONE, SCALED | TCGEN05, one_kind },
-		{ "warps_m", o->warps_m != 0, SYNC | SCALED, by_warps },
-		{ "warps_n", o->warps_n != 0, SYNC | SCALED, by_warps },
-		{ "cluster_m", o->cluster_m > 1, WGMMA | TCGEN05, no_multicast },
-		{ "cluster_n", o->cluster_n > 1, WGMMA | TCGEN05, no_multicast },
-		{ "per_sm", o->per_sm > 1, SCALED | WGMMA | TCGEN05, one_cta },
-		{ "tma", o->tma, SYNC, by_tma },
-		{ "swap", o->swap, WGMMA | TCGEN05, as_small },
-		{ "a_tmem", o->a_tmem, TCGEN05, no_tmem },
+#define GEMM_FIELD(id, field, type, set, none, least, most, why, about)                                                     \
+	{ #field, GEMM_ASKED_##type(o->field, none), GEMM_##set, why },
+#include "gemm/options.def"
 	};
 	unsigned is = number_of(o);
 	char of[120] = "";
@@ -97,7 +86,6 @@ static void list_maps(const gemm_generator *g, const cptx_gemm_opt *o, cptx_gemm
 
 static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
-	RULE(o, "no options were given (NULL)");
 	RULE((unsigned)o->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	const char *lacks = o->a == CPTX_TYPE_NONE     ? "a"
 	                    : o->b == CPTX_TYPE_NONE   ? "b"
@@ -120,23 +108,55 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 	return true;
 }
 
-bool cptx_gemm_check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+/* What is known of the options. */
+static bool can_read(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
 {
-	cptx_gemm_plan here;
-
 	if (err)
 		*err = (cptx_error){ .code = CPTX_OK };
-	return check_options(o, target, plan ? plan : &here, err);
+	RULE(given, "no options were given (NULL)");
+	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
 }
 
-bool cptx_gemm_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
-                             cptx_error *err)
+/* What is known of the options, checked. */
+static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, const cptx_target *target, cptx_gemm_plan *plan,
+                         cptx_error *err)
 {
+	return can_read(o, given, err) && check_options(o, target, plan, err);
+}
+
+bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
+{
+	cptx_gemm_opt o;
 	cptx_gemm_plan here;
 
-	if (!cptx_gemm_check(o, NULL, &here, err))
+	return read_options(&o, opt, target, plan ? plan : &here, err);
+}
+
+/* A factor that is given must be the kernel's: without it the result would be another one. */
+static bool check_factors(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cptx_error *err)
+{
+	RULE(o->alpha || p->alpha == 0 || p->alpha == 1,
+	     "the problem has alpha = %g, and the kernel none: say .alpha in its options", (double)p->alpha);
+	RULE(o->beta || p->beta == 0, "the problem has beta = %g, and the kernel none: say .beta in its options",
+	     (double)p->beta);
+	return true;
+}
+
+bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_plan *plan,
+                             cptx_error *err)
+{
+	cptx_gemm_opt given, *o = &given;
+	cptx_gemm_plan here;
+
+	if (!read_options(o, opt, NULL, &here, err))
 		return false;
+	cptx_gemm_problem known;
 	RULE(p, "no problem was given (NULL)");
+	if (!OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
+		return false;
+	p = &known;
+	if (!check_factors(o, p, err))
+		return false;
 	tma_gemm t = generators[number_of(o)]->describe(o);
 	if (!tma_gemm_check_problem(&t, p, sms, &here, err))
 		return false;
@@ -149,9 +169,12 @@ bool cptx_gemm_check_problem(const cptx_gemm_opt *o, const cptx_gemm_problem *p,
 
 cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err)
 {
-	if (!cptx_gemm_check(opt, NULL, NULL, err))
+	cptx_gemm_opt o;
+	cptx_gemm_plan plan;
+
+	if (!read_options(&o, opt, NULL, &plan, err))
 		return NULL;
-	cptx_gemm_opt o = completed(opt);
+	o = completed(&o);
 	cptx_kernel *k = generators[number_of(&o)]->build(m, &o);
 	const cptx_error *e = cptx_module_error(m);
 	if (e && err)
@@ -159,11 +182,17 @@ cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_erro
 	return e ? NULL : k;
 }
 
-bool cptx_gemm_maps(const cptx_gemm_opt *o, const cptx_gemm_problem *p, cptx_tensor_map_opt map[CPTX_GEMM_MAPS],
+bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_tensor_map_opt map[CPTX_GEMM_MAPS],
                     cptx_error *err)
 {
-	if (!cptx_gemm_check_problem(o, p, 1, NULL, err))
+	cptx_gemm_opt given, *o = &given;
+
+	cptx_gemm_problem known;
+
+	if (!cptx_gemm_check_problem(opt, p, 1, NULL, err) || !OPTIONS_READ(cptx_gemm_opt, o, opt, NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
 		return false;
+	p = &known;
 	RULE(map, "no room for the maps was given (NULL)");
 	tma_gemm t = generators[number_of(o)]->describe(o);
 	RULE(t.maps & ~t.pointers, "kernels by mma.sync without .tma and scale factors take no tensor maps");
@@ -195,45 +224,72 @@ cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, con
                               const cptx_gemm_problem *p, cptx_error *err)
 {
 	cptx_gemm_plan plan;
+	cptx_gemm_opt o;
 
-	if (!check_launch(program, dev, err))
+	if (!check_launch(program, dev, err) || !OPTIONS_READ(cptx_gemm_opt, &o, opt, NOWHERE, err))
 		return NULL;
-	if (opt && opt->grouped) {
+	if (o.grouped) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the kernel takes a list of problems: cptx_gemm_launch_grouped");
 		return NULL;
 	}
-	if (!cptx_gemm_check_problem(opt, p, cptx_device_get_info(dev)->sms, &plan, err))
+	cptx_gemm_problem known;
+	if (!cptx_gemm_check_problem(opt, p, cptx_device_get_info(dev)->sms, &plan, err) ||
+	    !OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
 		return NULL;
-	cptx_gemm_opt o = completed(opt);
+	p = &known;
+	o = completed(&o);
 	tma_gemm t = generators[number_of(&o)]->describe(&o);
 	if (!fill_device(&t, program, dev, p, &plan, err))
 		return NULL;
 	return tma_gemm_launch(&t, &plan, program, dev, p, 0, 0, err);
 }
 
+/* What is known of the problems; NULL if there are none, too. */
+static cptx_gemm_problem *read_list(const cptx_gemm_problem *p, size_t n, cptx_error *err)
+{
+	if (!p || !n)
+		return NULL;
+	const char *at = (const char *)p;
+	size_t stride = OPTIONS_STRIDE(cptx_gemm_problem, p);
+	cptx_gemm_problem *known = NEW_ARRAY(cptx_gemm_problem, n);
+
+	if (!known)
+		error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
+	for (size_t i = 0; known && i < n; i++)
+		if (!OPTIONS_READ(cptx_gemm_problem, &known[i], (const cptx_gemm_problem *)(const void *)(at + i * stride), NOWHERE,
+		                  err)) {
+			free(known);
+			return NULL;
+		}
+	return known;
+}
+
 cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
                                       const cptx_gemm_problem *p, size_t n, uint64_t table, cptx_error *err)
 {
 	cptx_gemm_plan plan;
+	cptx_gemm_opt o;
 
-	if (!check_launch(program, dev, err) || !cptx_gemm_check(opt, NULL, &plan, err))
+	if (!check_launch(program, dev, err) || !read_options(&o, opt, NULL, &plan, err))
 		return NULL;
-	if (!opt->grouped) {
+	if (!o.grouped) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "gemm: the kernel takes one problem; .grouped makes it take a list");
 		return NULL;
 	}
-	cptx_gemm_opt o = completed(opt);
+	o = completed(&o);
 	tma_gemm t = generators[number_of(&o)]->describe(&o);
-	return tma_gemm_launch_list(&t, &plan, program, dev, p, n, table, err);
+	cptx_gemm_problem *known = read_list(p, n, err);
+	if (!known && p && n)
+		return NULL;
+	cptx_launch *l = tma_gemm_launch_list(&t, &plan, program, dev, known, n, table, err);
+	free(known);
+	return l;
 }
 
 /* ---- choices ---- */
 
 static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
 {
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
-	RULE(opt, "no options were given (NULL)");
 	RULE(x->choices && x->room, "there is no room for choices");
 	RULE((unsigned)opt->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)opt->mma);
 	RULE(generators[number_of(opt)]->search,
@@ -244,12 +300,15 @@ static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *e
 size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,
                       size_t room, cptx_error *err)
 {
-	gemm_pick x = { .choices = choices, .room = room, .p = p, .sms = given(sms) };
+	cptx_gemm_opt known;
+	cptx_gemm_problem problem;
+	gemm_pick x = { .choices = choices, .room = room, .p = p ? &problem : NULL, .sms = given(sms) };
 
-	if (!can_pick(opt, &x, err))
+	if (!can_read(&known, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) ||
+	    !can_pick(&known, &x, err))
 		return 0;
-	const gemm_generator *g = generators[number_of(opt)];
-	cptx_gemm_opt o = *opt;
+	const gemm_generator *g = generators[number_of(&known)];
+	cptx_gemm_opt o = known;
 	/* what no shape can mend is said of the simplest one */
 	g->simplest(&o);
 	if (cptx_gemm_check_problem(&o, p, sms, NULL, err))

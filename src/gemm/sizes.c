@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is computed for a GEMM and cannot fail: there in every build, as there is no way to say that it is left out. */
+#include "base/options.h"
 #include "gemm/tma/tma.h"
 
 enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *t)
@@ -29,7 +30,7 @@ static cptx_gemm_opt default_by_tma(cptx_gemm_opt o, const cptx_target *target)
 	return o;
 }
 
-cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
+static cptx_gemm_opt usual(enum cptx_gemm_mma mma, const cptx_target *target)
 {
 	cptx_gemm_opt o = { .a = CPTX_BF16, .b = CPTX_BF16, .out = CPTX_F32, .bm = 128, .bn = 256, .stages = 4 };
 
@@ -49,6 +50,14 @@ cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *targe
 	if (target && target->smem_per_cta < 144 * 1024)
 		o.bk = 32, o.stages = 4;
 	return o;
+}
+
+void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *target, cptx_gemm_opt *opt)
+{
+	const cptx_gemm_opt o = usual(mma, target);
+
+	if (opt)
+		OPTIONS_WRITE(cptx_gemm_opt, opt, &o);
 }
 
 /* ---- scale factors ---- */

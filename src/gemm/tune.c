@@ -3,6 +3,7 @@
  * Times choices of a GEMM on a device, as a program that runs many of them in a row would see them: in bursts of
  * launches, on copies of the operands that take turns so that none of them stays in L2.
  */
+#include "base/options.h"
 #include "gemm/tma/tma.h"
 
 #include <stdlib.h>
@@ -157,6 +158,10 @@ bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choi
 	*err = (cptx_error){ .code = CPTX_OK };
 	if (!check_arguments(dev, p, choices, err))
 		return false;
+	cptx_gemm_problem known;
+	if (!OPTIONS_READ(cptx_gemm_problem, &known, p, NOWHERE, err))
+		return false;
+	t.p = &known;
 	if (!n)
 		return true;
 	t.candidate = NEW_ARRAY(candidate, n);

@@ -8,6 +8,7 @@
  *       N bytes stack frame, N bytes spill stores, N bytes spill loads
  *   ptxas info    : Used N registers, used N barriers, N bytes cumulative stack size, N bytes smem, N bytes cmem[B], ...
  */
+#include "base/options.h"
 #include "compile/text.h"
 #include "inspect/said.h"
 
@@ -316,13 +317,17 @@ static void read_spills(cptx_verdict *v)
 
 /* ---- the whole ---- */
 
-static bool begin(cptx_verdict *v, const cptx_verdict_opt *opt)
+static bool begin(cptx_verdict *v, const cptx_verdict_opt *given)
 {
-	const char *ptx = opt ? opt->ptx : NULL;
-	size_t size = opt ? opt->size : 0;
+	cptx_verdict_opt o;
+	bool read = OPTIONS_READ(cptx_verdict_opt, &o, given, NOWHERE, NULL);
+	const char *ptx = o.ptx, *name = o.name ? o.name : "ptx";
+	size_t size = o.ptx_size;
 
-	v->name = keep(v, (span){ opt && opt->name ? opt->name : "ptx", strlen(opt && opt->name ? opt->name : "ptx") });
-	v->printed = opt ? opt->printed : NULL;
+	if (!read)
+		return false;
+	v->name = keep(v, (span){ name, strlen(name) });
+	v->printed = o.printed;
 	if (!ptx && v->printed)
 		ptx = cptx_ptx_text(v->printed), size = cptx_ptx_size(v->printed);
 	if (!ptx)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Declarations in full: variables of any shape, signatures of any sort, directives as text. */
+#include "base/options.h"
 #include "ir/ir.h"
 
 /* ---- variables ---- */
@@ -19,6 +20,9 @@ static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cpt
 		                 "%s '%s': it needs a type of 8 bits or more, alignments that are powers of two, a linkage of enum "
 		                 "cptx_linkage, and .vec 0, 2, 4 or 8",
 		                 what, name);
+	if (!o->pointer && (o->ptr_space || o->ptr_align))
+		return error_set(&m->err, CPTX_E_ARG, at,
+		                 "%s '%s': .ptr_space and .ptr_align say what a pointer points to; say .pointer too", what, name);
 	s->elem = s->type = (uint8_t)(opaque ? CPTX_B64 : type == CPTX_PTR ? CPTX_U64 : type);
 	s->vec = (uint8_t)o->vec;
 	element = bits / 8 * (o->vec ? o->vec : 1);
@@ -62,6 +66,8 @@ static bool fill_initial(cptx_module *m, cptx_site at, const cptx_variable_opt *
 	size_t element = arch_types[s->type].bits / 8;
 	uint64_t room = o->unsized ? UINT32_MAX : s->size / element;
 
+	if (!o->init && o->ninit)
+		return error_set(&m->err, CPTX_E_ARG, at, "variable '%s': .ninit = %u, but .init is NULL", s->name, o->ninit);
 	if (!o->init)
 		return !o->naddress || error_set(&m->err, CPTX_E_ARG, at, "variable '%s': addresses stand in an .init", s->name);
 	if (!o->ninit || o->ninit > room || (o->naddress && !o->address) ||
@@ -93,11 +99,11 @@ static uint8_t linkage_of(enum cptx_linkage l) { return l == CPTX_LINK_DEFAULT ?
 
 cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
+	cptx_variable_opt o;
 	cptx_val none = { 0 };
 	ir_sym s;
 
-	if (!m || m->err.code != CPTX_OK)
+	if (!m || m->err.code != CPTX_OK || !OPTIONS_READ(cptx_variable_opt, &o, opt, at, &m->err))
 		return none;
 	o.space = o.space ? o.space : CPTX_GLOBAL;
 	if (m->frozen || (!ir_is_opaque(o.space) && o.space != CPTX_GLOBAL && o.space != CPTX_CONST && o.space != CPTX_SHARED &&
@@ -125,11 +131,11 @@ cptx_val cptx_variable_(cptx_module *m, cptx_site at, enum cptx_type type, const
 
 cptx_val cptx_local_(cptx_kernel *k, cptx_site at, enum cptx_type type, const char *name, const cptx_variable_opt *opt)
 {
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
+	cptx_variable_opt o;
 	cptx_val none = { 0 };
 	ir_sym s;
 
-	if (!ir_open(k, at))
+	if (!ir_open(k, at) || !OPTIONS_READ(cptx_variable_opt, &o, opt, at, &k->m->err))
 		return none;
 	o.space = o.space ? o.space : CPTX_LOCAL;
 	if (o.init || ((o.space != CPTX_LOCAL && o.space != CPTX_SHARED && o.space != CPTX_PARAM) &&
@@ -208,11 +214,11 @@ cptx_val cptx_param_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cons
                          const cptx_variable_opt *opt)
 {
 	enum { MOST_PARAM = 32764 };
-	cptx_variable_opt o = opt ? *opt : (cptx_variable_opt){ .space = CPTX_MOD_NONE };
+	cptx_variable_opt o;
 	cptx_val none = { 0 };
 	ir_sym s;
 
-	if (!signature_open(k, at, name))
+	if (!signature_open(k, at, name) || !OPTIONS_READ(cptx_variable_opt, &o, opt, at, &k->m->err))
 		return none;
 	bool opaque = ir_is_opaque(o.space);
 	o.space = opaque ? o.space : CPTX_PARAM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Editing bodies: where calls go, removing, other operands, modifiers and guards. */
+#include "base/options.h"
 #include "ir/ir.h"
 
 /* ---- what may be edited ---- */
@@ -338,8 +339,7 @@ void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_opt *opt)
 		ir_error(k, CPTX_E_ARG, at, "only kernels have launch bounds");
 		return;
 	}
-	draft.opt = opt ? *opt : (cptx_kernel_opt){ 0 };
-	if (!ir_check_bounds(&draft, at))
+	if (!OPTIONS_READ(cptx_kernel_opt, &draft.opt, opt, at, &k->m->err) || !ir_check_bounds(&draft, at))
 		return;
 	if (ir_grid_of_clusters(k) && !(draft.opt.block[0] && draft.opt.cluster[0])) {
 		ir_error(k, CPTX_E_ARG, at, "launch bounds: .blocksareclusters of the text needs .block and .cluster");

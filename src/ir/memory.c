@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Variables: shared memory, static and laid out dynamically; globals and constants of the module. */
+#include "base/options.h"
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -214,10 +215,12 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
                       const cptx_global_opt *opt)
 {
 	cptx_val none = { 0 };
+	cptx_global_opt o;
 
-	if (!m || m->err.code != CPTX_OK)
+	if (!m || m->err.code != CPTX_OK || !OPTIONS_READ(cptx_global_opt, &o, opt, at, &m->err))
 		return none;
-	unsigned space = opt && opt->space ? opt->space : CPTX_GLOBAL;
+	opt = &o;
+	unsigned space = opt->space ? opt->space : CPTX_GLOBAL;
 	bool opaque = ir_is_opaque(space);
 	if (m->frozen || (space != CPTX_GLOBAL && space != CPTX_CONST && !opaque)) {
 		error_set(&m->err, m->frozen ? CPTX_E_STATE : CPTX_E_ARG, at, "variable '%s': %s", name ? name : "(null)",
@@ -229,7 +232,7 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	    !ir_module_name_free(m, at, name, m->last && !m->last->closed ? m->last : NULL))
 		return none;
 	ir_sym s;
-	if (!new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt && opt->align ? opt->align : 16, &s))
+	if (!new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt->align ? opt->align : 16, &s))
 		return none;
 	if (opaque) { /* one reference, of no size that matters */
 		s.ndim = s.align_given = 0;

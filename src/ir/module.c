@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules and bodies: making, naming, freezing. */
+#include "base/options.h"
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -263,9 +264,8 @@ cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, 
 {
 	cptx_kernel draft = { .m = m, .name = name ? name : "(null)" }; /* a failed call leaves the body before open */
 
-	if (opt)
-		draft.opt = *opt;
-	if (m && m->err.code == CPTX_OK && !m->frozen && !ir_check_bounds(&draft, at))
+	if (m && m->err.code == CPTX_OK && !m->frozen &&
+	    (!OPTIONS_READ(cptx_kernel_opt, &draft.opt, opt, at, &m->err) || !ir_check_bounds(&draft, at)))
 		return NULL;
 	cptx_kernel *k = body_begin(m, at, "kernel", name);
 	if (k) {

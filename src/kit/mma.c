@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tiled products: what follows from their options, and the instructions of a tile. */
+#include "base/options.h"
 #include "kit/mma.h"
 
 #include <stdio.h>
@@ -283,9 +284,10 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	if (!IS_GIVEN_TO(k, at, mma, "tiled mma"))
 		return;
 	*mma = (cptx_tiled_mma){ .depth = 0 };
-	if (!IS_GIVEN_TO(k, at, opt, "description"))
+	cptx_tiled_mma x = { .depth = 0 };
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_tiled_mma_opt, &x.opt, opt, at, k))
 		return;
-	cptx_tiled_mma x = { .opt = *opt };
+	opt = &x.opt;
 	x.opt.units_m = MAX(opt->units_m, 1u), x.opt.units_n = MAX(opt->units_n, 1u);
 	if (!check_shape(k, at, &x.opt) || !check_types(k, at, &x.opt) || !check_tiles(k, at, &x.opt))
 		return;
@@ -449,8 +451,12 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
                     const cptx_mma_tile_opt *opt)
 {
-	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") || !can_multiply(k, at, mma, acc, a, b, opt))
+	cptx_mma_tile_opt o;
+
+	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") ||
+	    !OPTIONS_READ_IN(cptx_mma_tile_opt, &o, opt, at, k) || !can_multiply(k, at, mma, acc, a, b, &o))
 		return;
+	opt = &o;
 	const uint32_t end = opt->steps ? opt->first + opt->steps : mma->steps;
 
 	if (mma->opt.a_from == CPTX_A_SHARED)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands: the ring of stages, and copies by TMA.  Copies by threads are in operand_copy.c. */
+#include "base/options.h"
 #include "kit/operand.h"
 
 #include <stdio.h>
@@ -94,13 +95,16 @@ static bool add_batch(const cptx_operand_matrix *m, cptx_tensor_map_opt *map, cp
 	return cptx_tensor_map_check(map, err);
 }
 
-bool cptx_operand_tensor_map(const cptx_operand_opt *o, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
+bool cptx_operand_tensor_map(const cptx_operand_opt *opt, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
                              cptx_error *err)
 {
+	cptx_operand_opt given, *o = &given;
+
 	if (!IS_GIVEN(map, "result", NOWHERE, err))
 		return false;
 	*map = (cptx_tensor_map_opt){ .rank = 0 };
-	if (!IS_GIVEN(o, "description", NOWHERE, err) || !IS_GIVEN(m, "matrix", NOWHERE, err) || !check_tma(o, err))
+	if (!IS_GIVEN(opt, "description", NOWHERE, err) || !IS_GIVEN(m, "matrix", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_operand_opt, o, opt, NOWHERE, err) || !check_tma(o, err))
 		return false;
 	RULE(!o->im2col, "the operand is of images (.im2col): cptx_operand_image_map makes its map");
 	const cptx_tile part = part_of(o);
@@ -112,15 +116,17 @@ bool cptx_operand_tensor_map(const cptx_operand_opt *o, const cptx_operand_matri
 	return !o->batched || add_batch(m, map, err);
 }
 
-bool cptx_operand_image_map(const cptx_operand_opt *o, const cptx_operand_image *i, cptx_tensor_map_opt *map,
+bool cptx_operand_image_map(const cptx_operand_opt *opt, const cptx_operand_image *i, cptx_tensor_map_opt *map,
                             cptx_error *err)
 {
+	cptx_operand_opt given, *o = &given;
 	cptx_tile_boxes b;
 
 	if (!IS_GIVEN(map, "result", NOWHERE, err))
 		return false;
 	*map = (cptx_tensor_map_opt){ .rank = 0 };
-	if (!IS_GIVEN(o, "description", NOWHERE, err) || !IS_GIVEN(i, "image", NOWHERE, err) || !check_tma(o, err) ||
+	if (!IS_GIVEN(opt, "description", NOWHERE, err) || !IS_GIVEN(i, "image", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_operand_opt, o, opt, NOWHERE, err) || !check_tma(o, err) ||
 	    !cptx_tile_get_boxes(&o->tile, &b, err))
 		return false;
 	RULE(o->im2col, "the operand is of a matrix: say .im2col, the dimensions of the image, or cptx_operand_tensor_map");
@@ -226,8 +232,11 @@ void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, const cpt
 	if (!IS_GIVEN_TO(k, at, op, "operand"))
 		return;
 	*op = (cptx_operand){ .bytes = 0 };
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !check_ring(k, at, opt))
+	cptx_operand_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_operand_opt, &o, opt, at, k) ||
+	    !check_ring(k, at, &o))
 		return;
+	opt = &o;
 	const uint32_t size = cptx_tile_bytes(&opt->tile), align = cptx_tile_align(&opt->tile);
 
 	op->opt = *opt;
@@ -473,10 +482,12 @@ static bool check_load(cptx_kernel *k, cptx_site at, const cptx_operand *op, con
 }
 
 void cptx_operand_load_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage, const cptx_operand_src *src,
-                        const cptx_operand_load_opt *o)
+                        const cptx_operand_load_opt *opt)
 {
-	if (!is_made(k, at, op) || !is_stage(k, at, op, stage) || !IS_GIVEN_TO(k, at, o, "description") ||
-	    !is_source(k, at, op, src))
+	cptx_operand_load_opt given, *o = &given;
+
+	if (!is_made(k, at, op) || !is_stage(k, at, op, stage) || !IS_GIVEN_TO(k, at, opt, "description") ||
+	    !OPTIONS_READ_IN(cptx_operand_load_opt, o, opt, at, k) || !is_source(k, at, op, src))
 		return;
 	if (op->opt.by != CPTX_OPERAND_TMA)
 		operand_copy_by_threads(k, at, op, stage, src, o);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rings of stages over mbarriers, or over groups of cp.async. */
+#include "base/options.h"
+#include "base/options.h"
 #include <cptx/pipeline.h>
 
 #include "base/base.h"
@@ -37,8 +39,10 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	if (!IS_GIVEN_TO(k, at, p, "pipeline"))
 		return;
 	*p = (cptx_pipe){ .barriers = { 0 } };
-	if (!IS_GIVEN_TO(k, at, opt, "description"))
+	cptx_pipe_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_pipe_opt, &o, opt, at, k))
 		return;
+	opt = &o;
 	uint64_t releases = (uint64_t)given(opt->consumers) * given(opt->multicast);
 
 	*p = (cptx_pipe){ .opt = *opt };

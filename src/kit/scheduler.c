@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tile schedulers: the loop, the order of tiles, and the division of K. */
+#include "base/options.h"
+#include "base/options.h"
 #include <cptx/scheduler.h>
 
 #include "base/base.h"
@@ -127,7 +129,9 @@ static void make_ring(cptx_kernel *k, cptx_site at, cptx_tiles *s)
 {
 	const cptx_tiles_opt *o = &s->opt;
 	enum cptx_type type = o->schedule == CPTX_TILES_CANCEL ? CPTX_B128 : CPTX_U32;
-	cptx_pipe_opt ring = { .stages = o->stages, .consumers = o->readers, .multicast = o->cluster };
+	cptx_pipe_opt ring = {
+		.size = CPTX_OPT_SIZE(cptx_pipe_opt), .stages = o->stages, .consumers = o->readers, .multicast = o->cluster
+	};
 
 	s->answers = CALL(mov, .a = cptx_shared_(k, at, type, has_ring(s) ? o->stages : 2, 16, NULL), .type = CPTX_U32);
 	if (has_ring(s))
@@ -157,8 +161,10 @@ void cptx_tiles_new_(cptx_kernel *k, cptx_site at, cptx_tiles *s, const cptx_til
 	if (!IS_GIVEN_TO(k, at, s, "tile scheduler"))
 		return;
 	*s = (cptx_tiles){ .number = { 0 } };
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !check(k, at, opt))
+	cptx_tiles_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_tiles_opt, &o, opt, at, k) || !check(k, at, &o))
 		return;
+	opt = &o;
 	s->opt = *opt;
 	s->opt.cluster = MAX(opt->cluster, 1u);
 	if (has_ring(s) && !s->opt.stages)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Online softmax over the rows of accumulators. */
+#include "base/options.h"
+#include "base/options.h"
 #include <cptx/softmax.h>
 
 #include "kit/mma.h"
@@ -66,10 +68,12 @@ static cptx_val columns_of(cptx_kernel *k, cptx_site at, const cptx_acc *scores,
 void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_softmax_mask_opt *opt)
 {
 	cptx_val end[MOST_ROWS];
+	cptx_softmax_mask_opt o;
 
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !kit_acc_is_made(k, at, scores) ||
-	    (!opt->causal && opt->cols.kind == CPTX_VAL_NONE))
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_softmax_mask_opt, &o, opt, at, k) ||
+	    !kit_acc_is_made(k, at, scores) || (!o.causal && o.cols.kind == CPTX_VAL_NONE))
 		return;
+	opt = &o;
 	for (uint32_t i = 0; i < scores->rows; i++)
 		end[i] = CPTX_NONE_;
 	CPTX_ACC_EACH(scores, e)

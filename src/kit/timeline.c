@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stamps of %globaltimer, and their picture. */
+#include "base/options.h"
+#include "base/options.h"
 #include <cptx/timeline.h>
 
 #include "base/base.h"
@@ -14,8 +16,11 @@ void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const 
 	if (!IS_GIVEN_TO(k, at, t, "timeline"))
 		return;
 	*t = (cptx_timeline){ .at = { 0 } };
-	if (!IS_GIVEN_TO(k, at, opt, "description") || opt->buffer.kind == CPTX_VAL_NONE)
+	cptx_timeline_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_timeline_opt, &o, opt, at, k) ||
+	    o.buffer.kind == CPTX_VAL_NONE)
 		return;
+	opt = &o;
 	if (!opt->warps || !opt->events || (uint64_t)opt->warps * opt->events > INT32_MAX / CPTX_TIMELINE_EVENT) {
 		cptx_fail_(k, at,
 		           "a timeline of %u warps with %u stamps each; both are from 1 on, and a CTA's take less than 2^31 bytes",

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensor memory: allocation as a block, loads and stores of any width. */
+#include "base/options.h"
+#include "base/options.h"
 #include <cptx/tmem.h>
 
 #include "base/base.h"
@@ -61,8 +63,10 @@ int cptx_tmem_begin_(cptx_kernel *k, cptx_site at, cptx_tmem *t, const cptx_tmem
 	if (!IS_GIVEN_TO(k, at, t, "allocation"))
 		return 1;
 	*t = (cptx_tmem){ .slot = { 0 } };
-	if (!IS_GIVEN_TO(k, at, opt, "description"))
+	cptx_tmem_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_tmem_opt, &o, opt, at, k))
 		return 1;
+	opt = &o;
 	t->opt = *opt;
 	for (t->opt.columns = LEAST_COLUMNS; t->opt.columns < opt->columns && t->opt.columns < CPTX_TMEM_COLUMNS;)
 		t->opt.columns *= 2;

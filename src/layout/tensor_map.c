@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions of tensor maps: their rules, and the bytes that stand for them where there is no driver. */
+#include "base/options.h"
 #include <cptx/tensor_map.h>
 
 #include "layout/layout.h"
@@ -59,17 +60,24 @@ static uint32_t smem_bytes(const cptx_tensor_map_opt *o, uint32_t n)
 }
 static uint32_t alignment(const cptx_tensor_map_opt *o) { return o->interleave == 32 || types[o->type].padded ? 32 : 16; }
 
-void cptx_tensor_map_strides(const cptx_tensor_map_opt *o, uint64_t stride[CPTX_TENSOR_RANK])
+static void strides_of(const cptx_tensor_map_opt *o, uint64_t stride[CPTX_TENSOR_RANK])
 {
-	if (!stride)
-		return;
 	memset(stride, 0, CPTX_TENSOR_RANK * sizeof *stride);
-	for (uint32_t i = 1; o && i < CPTX_TENSOR_RANK; i++)
+	for (uint32_t i = 1; i < CPTX_TENSOR_RANK; i++)
 		stride[i] = i >= o->rank                                                  ? 0
 		            : o->stride[i]                                                ? o->stride[i]
 		            : i == 1                                                      ? bytes_of(o, o->dim[0])
 		            : stride[i - 1] && o->dim[i - 1] > UINT64_MAX / stride[i - 1] ? beyond
 		                                                                          : stride[i - 1] * o->dim[i - 1];
+}
+
+void cptx_tensor_map_strides(const cptx_tensor_map_opt *opt, uint64_t stride[CPTX_TENSOR_RANK])
+{
+	cptx_tensor_map_opt o;
+
+	OPTIONS_READ(cptx_tensor_map_opt, &o, opt, NOWHERE, NULL);
+	if (stride)
+		strides_of(&o, stride);
 }
 
 static bool check_choices(const cptx_tensor_map_opt *o, cptx_error *err)
@@ -103,7 +111,7 @@ static bool check_memory(const cptx_tensor_map_opt *o, cptx_error *err)
 		RULE(o->dim[i] && o->dim[i] <= most_dim, "dimension %u of %llu elements; it has 1 to 2^32", i, (ull)o->dim[i]);
 	RULE(o->dim[0] % group == 0, "dimension 0 of %llu elements; of %s it is a multiple of %u (nearest: %llu)",
 	     (ull)o->dim[0], types[o->type].name, group, (ull)round_up(o->dim[0], group));
-	cptx_tensor_map_strides(o, stride);
+	strides_of(o, stride);
 	for (uint32_t i = 1; i < o->rank; i++) {
 		RULE(stride[i] % align == 0, "stride %llu of dimension %u%s; it is a multiple of %u bytes%s (nearest: %llu)",
 		     (ull)stride[i], i, o->stride[i] ? "" : " (packed)", align, why, (ull)round_up(stride[i], align));
@@ -160,9 +168,9 @@ static bool check_im2col(const cptx_tensor_map_opt *o, cptx_error *err)
 	return true;
 }
 
-bool cptx_tensor_map_check(const cptx_tensor_map_opt *o, cptx_error *err)
+static bool check(const cptx_tensor_map_opt *o, cptx_error *err)
 {
-	if (!IS_GIVEN(o, "description", NOWHERE, err) || !check_choices(o, err) || !check_memory(o, err))
+	if (!check_choices(o, err) || !check_memory(o, err))
 		return false;
 	for (uint32_t i = 0; i < o->rank; i++)
 		RULE(element_stride(o, i) <= 8, "element stride %u of dimension %u; it is 1 to 8", o->element_stride[i], i);
@@ -172,6 +180,20 @@ bool cptx_tensor_map_check(const cptx_tensor_map_opt *o, cptx_error *err)
 		RULE(o->box[i] >= 1 && o->box[i] <= MOST_BOX, "box of %u elements along dimension %u; it is 1 to %u", o->box[i], i,
 		     MOST_BOX);
 	return check_inner(o, "box", o->box[0], err);
+}
+
+/* What is given is there and was read. */
+static bool is_read(cptx_tensor_map_opt *o, const cptx_tensor_map_opt *given, const char *function, cptx_error *err)
+{
+	return (given || error_null(function, "description", NOWHERE, err)) &&
+	       OPTIONS_READ(cptx_tensor_map_opt, o, given, NOWHERE, err);
+}
+
+bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err)
+{
+	cptx_tensor_map_opt o;
+
+	return is_read(&o, opt, __func__, err) && check(&o, err);
 }
 
 /* Bytes of a row in shared memory, and how many there are. */
@@ -192,16 +214,22 @@ static uint64_t row_count(const cptx_tensor_map_opt *o)
 	return n;
 }
 
-uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *o)
+uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *opt)
 {
-	return cptx_tensor_map_check(o, NULL) ? (uint32_t)MIN(row_bytes(o) * row_count(o), UINT32_MAX) : UINT32_MAX;
+	cptx_tensor_map_opt o;
+
+	if (!is_read(&o, opt, __func__, NULL) || !check(&o, NULL))
+		return UINT32_MAX;
+	return (uint32_t)MIN(row_bytes(&o) * row_count(&o), UINT32_MAX);
 }
 
-uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *o)
+uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *opt)
 {
-	if (!cptx_tensor_map_check(o, NULL))
+	cptx_tensor_map_opt o;
+
+	if (!is_read(&o, opt, __func__, NULL) || !check(&o, NULL))
 		return UINT32_MAX;
-	return (uint32_t)round_up(row_bytes(o), o->swizzle && !o->interleave ? cptx_swizzle_get(o->swizzle)->span : 1);
+	return (uint32_t)round_up(row_bytes(&o), o.swizzle && !o.interleave ? cptx_swizzle_get(o.swizzle)->span : 1);
 }
 
 /* ---- bytes ---- */
@@ -238,9 +266,11 @@ static uint64_t get(const uint8_t *p, uint32_t n)
 	return v;
 }
 
-bool cptx_tensor_map_pack(const cptx_tensor_map_opt *o, uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_error *err)
+bool cptx_tensor_map_pack(const cptx_tensor_map_opt *opt, uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_error *err)
 {
-	if (!IS_GIVEN(o, "description", NOWHERE, err) || !IS_GIVEN(b, "result", NOWHERE, err))
+	cptx_tensor_map_opt given, *o = &given;
+
+	if (!is_read(o, opt, __func__, err) || !IS_GIVEN(b, "result", NOWHERE, err))
 		return false;
 	const uint64_t choice[] = { o->mode,    o->type, o->rank, o->interleave / 16, o->swizzle, o->l2 == 256 ? 3 : o->l2 / 64,
 		                        o->nan_fill };
@@ -252,7 +282,7 @@ bool cptx_tensor_map_pack(const cptx_tensor_map_opt *o, uint8_t b[CPTX_TENSOR_MA
 	for (uint32_t i = 0; i < ARRAY_LEN(choice); i++)
 		ok &= put(b + AT_CHOICES + i, 1, choice[i]);
 	put(b + AT_ADDRESS, 8, o->address);
-	cptx_tensor_map_strides(o, stride);
+	strides_of(o, stride);
 	for (uint32_t i = 0; i < CPTX_TENSOR_RANK; i++) {
 		ok &= put(b + AT_DIM + 5 * i, 5, o->dim[i]);
 		ok &= put(b + AT_BOX + 2 * i, 2, o->box[i]);

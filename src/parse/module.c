@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* PTX text -> module: what stands outside of functions. */
+#include "base/options.h"
 #include "parse/parser.h"
 
 #include <stdio.h>
@@ -373,9 +374,15 @@ static void read_module(parser *p)
 
 cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)
 {
-	static const cptx_parse_opt defaults = { 0 };
-	const cptx_parse_opt *o = opt ? opt : &defaults;
+	cptx_parse_opt given, *o = &given;
+	cptx_error err = { .code = CPTX_OK };
+	bool read = OPTIONS_READ(cptx_parse_opt, o, opt, NOWHERE, &err);
 	cptx_module *m = cptx_module_new(o->allocator);
+
+	if (m && !read) {
+		m->err = err;
+		return m;
+	}
 	parser *p = m ? ARENA_NEW(&m->a, parser) : NULL;
 
 	if (!p || (size && !text)) {

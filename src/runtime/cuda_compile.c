@@ -199,7 +199,8 @@ static bool elsewhere(cptx_program *p, const load_request *q, compile_job *job, 
                       cptx_error *err)
 {
 	char target[16];
-	cptx_compile_opt opt = { .compiler = by,
+	cptx_compile_opt opt = { .size = CPTX_OPT_SIZE(cptx_compile_opt),
+		                     .compiler = by,
 		                     .target = target,
 		                     .name = q->opt.name,
 		                     .max_regs = q->opt.max_regs,

@@ -62,7 +62,7 @@ bool cuda_link(cptx_program *p, const load_request *q, cptx_error *err)
 		                 name ? name : "what has no name");
 	}
 	p->target = cuda_choose_target(&p->dev->info, q, err);
-	link_piece *pieces = p->target ? pieces_make(q->pieces, q->npieces, p->target, &q->opt.emit, q->at, err) : NULL;
+	link_piece *pieces = p->target ? pieces_make(q->pieces, q->npieces, p->target, q->opt.emit, q->at, err) : NULL;
 	compile_job job = { .at = q->at, .pieces = pieces, .npieces = q->npieces };
 	bool ok = pieces && (learn(p, q, pieces) || no_memory(err, q->at));
 	ok = ok && cuda_make(p, q, &job, CPTX_COMPILER_NVJITLINK, by_driver, err);

@@ -60,7 +60,7 @@ static bool load_module(cptx_program *p, const load_request *q, cptx_error *err)
 {
 	const cptx_device_info *i = &p->dev->info;
 	const char *target = cuda_choose_target(i, q, err);
-	cptx_ptx *ptx = target ? cptx_emit(q->module, target, &q->opt.emit, err) : NULL;
+	cptx_ptx *ptx = target ? cptx_emit(q->module, target, q->opt.emit, err) : NULL;
 	bool ok = false;
 
 	if (!ptx)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulator as a device: the calls of device_ops on a machine of src/emu.  All work is done when a call returns. */
+#include "base/options.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
 #include "emu/memory/memory.h"
@@ -251,7 +252,7 @@ static void take_first(void *user, const cptx_error *e)
 /* What a compiler refuses for the text's own .target and .version is not executed either. */
 static cptx_module *read_text(cptx_program *p, const char *text, size_t size, const load_request *q, cptx_error *err)
 {
-	cptx_module *m = cptx_parse(text, size, CPTX_OPT_(cptx_parse_opt, .name = q->opt.name));
+	cptx_module *m = cptx_parse(text, size, CPTX_OPT(cptx_parse_opt, .name = q->opt.name));
 	cptx_site at = q->at;
 	const cptx_target *t;
 
@@ -287,8 +288,7 @@ static bool emu_load(cptx_program *p, const load_request *q, cptx_error *err)
 	if (q->npieces)
 		return error_set(err, CPTX_E_ARG, q->at, "the emulator does not link; it runs one module or PTX text");
 	if (q->module) {
-		cptx_emit_opt opt = q->opt.emit;
-		ptx = cptx_emit(q->module, target, &opt, err);
+		ptx = cptx_emit(q->module, target, q->opt.emit, err);
 		m = ptx ? read_text(p, cptx_ptx_text(ptx), cptx_ptx_size(ptx), q, err) : NULL;
 	} else if (q->size >= 4 && !memcmp(q->image, "\177ELF", 4)) {
 		return error_set(err, CPTX_E_ARG, q->at, "the emulator runs PTX text; this is machine code");
@@ -454,8 +454,9 @@ bool emulator_there(cptx_error *err)
 cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_error *err)
 {
 	const cptx_target *t = target ? cptx_target_find(target) : NULL;
+	cptx_emu_opt o;
 
-	if (!may_go(err))
+	if (!may_go(err) || !OPTIONS_READ(cptx_emu_opt, &o, opt, NOWHERE, err))
 		return NULL;
 	if (!t) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "there is no target \"%s\" to emulate; say \"emu:sm_90a\", for example",
@@ -463,7 +464,7 @@ cptx_device *cptx_emu_open(const char *target, const cptx_emu_opt *opt, cptx_err
 		return NULL;
 	}
 	emu_device *d = NEW(emu_device);
-	emu_machine *m = d ? emu_machine_new(t, opt) : NULL;
+	emu_machine *m = d ? emu_machine_new(t, &o) : NULL;
 	if (!m || !lock_new(&d->lock)) {
 		if (m)
 			emu_machine_free(m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches: arguments and shapes are checked here, once, against what is known of the kernel and the device. */
+#include "base/options.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -323,6 +324,7 @@ cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *n
 {
 	kernel k;
 	cptx_launch *l = NULL;
+	cptx_launch_opt o;
 
 	if (!may_go(err))
 		return NULL;
@@ -330,6 +332,9 @@ cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *p, const char *n
 		error_set(err, CPTX_E_ARG, at, "the %s NULL", !p ? "program is" : "options are");
 		return NULL;
 	}
+	if (!OPTIONS_READ(cptx_launch_opt, &o, opt, at, err))
+		return NULL;
+	opt = &o;
 	if (!program_find(p, name, &k, at, err))
 		return NULL;
 	if (p->dev->ops->find(p, &k, at, err) && args_fit(&k, opt, at, err) && !(l = launch_alloc(p, &k, opt)))

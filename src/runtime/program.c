@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs: what a launch must know of their kernels. */
+#include "base/options.h"
 #include "runtime/runtime.h"
 
 #include "compile/text.h"
@@ -111,14 +112,13 @@ void kernel_release(kernel *k)
 
 static cptx_program *program_load(cptx_device *dev, load_request *q, const cptx_load_opt *opt, cptx_error *err)
 {
+	if (!OPTIONS_READ(cptx_load_opt, &q->opt, opt, q->at, err))
+		return NULL;
 	cptx_program *p = NEW(cptx_program);
-
 	if (!p) {
 		no_memory(err, q->at);
 		return NULL;
 	}
-	if (opt)
-		q->opt = *opt;
 	device_hold(dev);
 	p->dev = dev;
 	p->log = p->note = "";

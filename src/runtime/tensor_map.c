@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensor maps for devices. */
+#include "base/options.h"
 #include "runtime/cuda.h"
 
 bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx_tensor_map *map, cptx_error *err)
@@ -7,8 +8,10 @@ bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx
 	if (!may_go(err) || !IS_GIVEN(dev, "device", NOWHERE, err) || !IS_GIVEN(map, "result", NOWHERE, err))
 		return false;
 	memset(map, 0, sizeof *map);
-	if (!cptx_tensor_map_check(opt, err))
+	cptx_tensor_map_opt o;
+	if (!cptx_tensor_map_check(opt, err) || !OPTIONS_READ(cptx_tensor_map_opt, &o, opt, NOWHERE, err))
 		return false;
+	opt = &o;
 	bool wide = opt->mode == CPTX_TENSOR_IM2COL_W || opt->mode == CPTX_TENSOR_IM2COL_W_128;
 	unsigned least = wide ? 100 : 90;
 

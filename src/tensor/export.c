@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of a device as a tensor of DLPack. */
+#include "base/options.h"
 #include "tensor/tensor.h"
 
 #include <cptx/emu.h>
@@ -76,12 +77,13 @@ static bool place(cptx_device *dev, const cptx_tensor_opt *opt, exported *e, DLT
 	return at != NULL;
 }
 
-static exported *make(cptx_device *dev, const cptx_tensor_opt *opt, bool old, cptx_error *err)
+/* *opt: what the library knows of the given options. */
+static exported *make(cptx_device *dev, const cptx_tensor_opt *given, cptx_tensor_opt *opt, bool old, cptx_error *err)
 {
-	if (!may_go(err))
+	if (!may_go(err) || !OPTIONS_READ(cptx_tensor_opt, opt, given, NOWHERE, err))
 		return NULL;
-	if (!dev || !opt || (opt->rank && !opt->shape)) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "the %s NULL", !dev ? "device is" : !opt ? "options are" : "shape is");
+	if (!dev || !given || (opt->rank && !opt->shape)) {
+		error_set(err, CPTX_E_ARG, NOWHERE, "the %s NULL", !dev ? "device is" : !given ? "options are" : "shape is");
 		return NULL;
 	}
 	if (opt->rank > MAX_RANK) {
@@ -110,20 +112,22 @@ static exported *make(cptx_device *dev, const cptx_tensor_opt *opt, bool old, cp
 
 DLManagedTensorVersioned *cptx_tensor_export(cptx_device *dev, const cptx_tensor_opt *opt, cptx_error *err)
 {
-	exported *e = make(dev, opt, false, err);
+	cptx_tensor_opt o;
+	exported *e = make(dev, opt, &o, false, err);
 
 	if (!e)
 		return NULL;
 	e->t.versioned.version = (DLPackVersion){ DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION };
 	e->t.versioned.manager_ctx = e;
 	e->t.versioned.deleter = delete_versioned;
-	e->t.versioned.flags = opt->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+	e->t.versioned.flags = o.read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
 	return &e->t.versioned;
 }
 
 DLManagedTensor *cptx_tensor_export_old(cptx_device *dev, const cptx_tensor_opt *opt, cptx_error *err)
 {
-	exported *e = make(dev, opt, true, err);
+	cptx_tensor_opt o;
+	exported *e = make(dev, opt, &o, true, err);
 
 	if (!e)
 		return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches with tensors: arguments are checked against the signature, turned into addresses and numbers, and run. */
+#include "base/options.h"
 #include "tensor/tensor.h"
 
 #include <cptx/emu.h>
@@ -31,7 +32,11 @@ static bool prepare(cptx_tensor_launch *l, const cptx_program *p, const char *na
                     cptx_site at, cptx_error *err)
 {
 	cptx_arg args[MAX_ARGS];
-	cptx_launch_opt o = { .dyn_smem = opt->dyn_smem, .overlap = opt->overlap, .nargs = l->s.nargs, .args = args };
+	cptx_launch_opt o = { .size = CPTX_OPT_SIZE(cptx_launch_opt),
+		                  .dyn_smem = opt->dyn_smem,
+		                  .overlap = opt->overlap,
+		                  .nargs = l->s.nargs,
+		                  .args = args };
 	kernel k;
 
 	if (!program_find(p, name, &k, at, err))
@@ -57,6 +62,10 @@ cptx_tensor_launch *cptx_tensor_launch_new_(cptx_site at, const cptx_program *p,
 		error_set(err, CPTX_E_ARG, at, "the %s NULL", !p ? "program is" : !opt ? "options are" : "signature is");
 		return NULL;
 	}
+	cptx_tensor_launch_opt o;
+	if (!OPTIONS_READ(cptx_tensor_launch_opt, &o, opt, at, err))
+		return NULL;
+	opt = &o;
 	cptx_tensor_launch *l = NEW(cptx_tensor_launch);
 	if (!l) {
 		no_memory(err, at);

@@ -4,6 +4,7 @@
  * weak symbols, which the loader finds in a process that is CPython's.  What is not plain (keywords, arrays of unknown
  * classes, views, numbers that do not fit) goes to the Python module, which looks closely and words the errors.
  */
+#include "base/options.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
@@ -253,6 +254,10 @@ void *cptx_python_callable(cptx_tensor_launch *launch, const cptx_python_opt *op
 		           NOWHERE, err);
 		return NULL;
 	}
+	cptx_python_opt o;
+	if (!OPTIONS_READ(cptx_python_opt, &o, opt, NOWHERE, err))
+		return NULL;
+	opt = &o;
 	if (!is_python()) {
 		error_set(err, CPTX_E_STATE, NOWHERE, "cptx_python_callable: there is no CPython 3 in this process");
 		return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cptx_to_c: what stands outside of bodies, in the order of the text, and the program around it. */
+#include "base/options.h"
 #include "toc/toc.h"
 
 #include "emit/emit.h"
@@ -313,17 +314,19 @@ static void put_file(toc *t)
 
 cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)
 {
-	static const cptx_to_c_opt defaults = { 0 };
+	cptx_to_c_opt o;
 	cptx_error ignored;
 
 	err = err ? err : &ignored;
 	*err = (cptx_error){ .code = CPTX_OK };
+	if (!OPTIONS_READ(cptx_to_c_opt, &o, opt, NOWHERE, err))
+		return NULL;
 	if (!m || !cptx_module_freeze(m)) {
 		*err = *cptx_module_error(m);
 		return NULL;
 	}
 	cptx_ptx *out = emit_new(m, m->target);
-	toc t = { .m = m, .opt = opt ? opt : &defaults };
+	toc t = { .m = m, .opt = &o };
 	arena_init(&t.a, &m->a.hook);
 	if (out) {
 		t.out = out->text;

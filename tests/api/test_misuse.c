@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cptx/gemm.h>
 #include <cptx/cache.h>
 #include <cptx/dlpack.h>
 #include <cptx/emu.h>
@@ -54,6 +55,7 @@ static struct { /* what objects are given */
 	cptx_flow *flow;
 	cptx_stream *stream;
 	cptx_event *event;
+	cptx_gemm_runner *runner;
 } have;
 static enum mode mode;
 static int hole; /* the argument that is left out, or meaningless; SPOILT: which of the ways */
@@ -77,7 +79,9 @@ static void prepare_once(void)
 	have.verdict = cptx_verdict_read("", 0, NULL);
 	have.stream = cptx_stream_new(have.dev, NULL);
 	have.event = cptx_event_new(have.dev, NULL);
-	if (!(have.ptx && have.flow && have.dev && have.program && have.launch && have.tensors && have.cache && have.verdict))
+	have.runner = cptx_gemm_runner_new(have.dev, NULL, NULL);
+	if (!(have.ptx && have.flow && have.dev && have.program && have.launch && have.tensors && have.cache && have.verdict &&
+	      have.runner))
 		_exit(1);
 }
 
@@ -109,6 +113,7 @@ static const void *object(const char *type)
 		{ "cptx_flow", have.flow },
 		{ "cptx_stream", have.stream },
 		{ "cptx_event", have.event },
+		{ "cptx_gemm_runner", have.runner },
 		{ "cptx_item", cptx_item_first(have.k) },
 		{ "cptx_target", cptx_target_find("sm_90a") },
 		{ "cptx_cubin", NULL }, /* they need a compiler */
@@ -187,6 +192,8 @@ static void give(int i, enum kind kind, const char *type, void *to, size_t size)
 		return;
 	if (mode == GARBAGE && i == hole) {
 		memset(is_bits ? to : pool[i], 1, is_bits ? size : sizeof pool[i]); /* 1: of a bool too */
+		if (strstr(type, "_opt") || !strcmp(type, "cptx_gemm_problem"))     /* a .size that is believed */
+			memset(pool[i], 0, sizeof(uint32_t));
 		if (is_bits)
 			return;
 	}

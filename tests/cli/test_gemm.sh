@@ -13,8 +13,10 @@ done
 for value in 2 0x2 2x33 2x2x2 2x x; do
 	usage "--warps $value: expected two numbers from 1 to 32, as in 2x4" gemm --warps "$value"
 done
-for value in 0 a 3x3 1025 -3 ""; do
+for value in 0 a 3x3 1025 -3 "" 1 17; do
 	usage "--stages $value: expected a number of stages, 2 to 16" gemm --stages "$value"
+done
+for value in 0 a 3x3 1025 -3 ""; do
 	usage "--group $value: expected a number of rows of tiles, 1 to 1024" gemm --group "$value"
 done
 for value in float "e4m3," ",e4m3" "e4m3,e2m1,e2m1" "" bf16x2bf16x2bf16x2bf16x2; do
@@ -31,7 +33,6 @@ usage "what is 'left'?" gemm left over
 usage "input type .f32; it must be bf16 or f16" gemm --mma sync --in f32
 usage "A is .f32 and B .f32; both must be bf16, both f16, or each e4m3 or e5m2" gemm --in f32
 usage "output type .s8; it must be f32, bf16 or f16" gemm --out s8
-usage "17 stages; 2 to 16 are possible" gemm --stages 17
 usage "tile K = 48; the swizzle is made for 32, 64 and 128" gemm -M sync --tile 128x128x48
 usage "bytes of shared memory; a CTA of sm_86 has at most 101376" gemm --arch sm_86 --tile 128x256x64 --stages 4
 usage "not available on sm_75; targets from sm_80 on have them" gemm --arch sm_75
@@ -98,6 +99,22 @@ status 0 gemm --cluster 1x8 --out bf16 -o "$dir/some.ptx"
 says "cluster 1x8"
 status 0 gemm --stream-k -o "$dir/some.ptx"
 says "stream-K"
+
+# the options that are printed make the same kernel
+for of in "-a sm_80" "-a sm_80 --in f16 --out f16 -t 64x64x32 -w 2x2 -g 8" "--in e4m3,e5m2 --batch 3" "--layout nt --stream-k --cluster 2x1" \
+	"--alpha 0.3 --beta -2 --bias -t 64x256x64 --swap --per-sm 1 -s 3" "-a sm_100a --kind tf32" "-a sm_100a --a-tmem" \
+	"-a sm_100a --in e2m1 --scale ue4m3 --grouped" "-a sm_120a --kind mxf8f6f4 --in e4m3,e2m1 -t 64x128x128 -w 2x2 --stream-k" \
+	"-a sm_120a --kind mxf4 --bias --per-sm 2 -t 64x64x256"; do
+	# shellcheck disable=SC2086 # words
+	status 0 gemm $of -o "$dir/first.ptx"
+	again=$(sed -n 's/^options //p' "$out")
+	holds test -n "$again"
+	arch=$(sed -n 's/^\.target //p' "$dir/first.ptx")
+	# shellcheck disable=SC2086 # words
+	status 0 gemm -a "${arch%%,*}" $again -o "$dir/second.ptx"
+	holds cmp "$dir/first.ptx" "$dir/second.ptx"
+	holds test "$again" = "$(sed -n 's/^options //p' "$out")"
+done
 
 # ---- gemm: wgmma ----
 usage "--layout tx: expected tt, tn, nt or nn" gemm --layout tx
@@ -188,8 +205,8 @@ status 1 gemm --device cuda:99 --run 64x64x64
 status 0 gemm --device emu:sm_100a --in u8 --out f16 --run 24x32x128
 status 0 gemm --device emu:sm_100a --in f16 --out f16 --alpha 1e6 --run 24x32x64
 # what f32 cannot hold is infinite from there on
-for out in f32 bf16 f16; do
-	status 0 gemm --device emu:sm_90a --alpha 3e38 --beta -3e38 --out $out --run 64x64x64
+for type in f32 bf16 f16; do
+	status 0 gemm --device emu:sm_90a --alpha 3e38 --beta -3e38 --out $type --run 64x64x64
 done
 status 0 gemm --device emu:sm_100a --layout nt --tile 128x64x64 --run 40x72x72
 says "A[K][M]^T bf16 * B[N][K]^T bf16"

@@ -161,6 +161,9 @@ START_TEST(each_takes_options)
 	cptx_compile_opt wrong = { .compiler = by, .flags = (const char *const[]){ "-no-such-option" }, .nflags = 1 };
 	ck_assert_ptr_null(cptx_compile(good, sizeof good - 1, &wrong, &err));
 	FAILS(err, CPTX_E_COMPILE, "no-such-option");
+	wrong = (cptx_compile_opt){ .compiler = by, .debug = true, .optimize = CPTX_OPT_2 };
+	ck_assert_ptr_null(cptx_compile(good, sizeof good - 1, &wrong, &err));
+	FAILS(err, CPTX_E_ARG, ".debug with .optimize = CPTX_OPT_2");
 }
 END_TEST
 

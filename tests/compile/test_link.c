@@ -174,6 +174,11 @@ START_TEST(what_does_not_link)
 	FAILS(err, CPTX_E_ARG, "needs the option .target");
 	ck_assert_ptr_null(cptx_link(&none, 1, &opt, &err));
 	FAILS(err, CPTX_E_ARG, "empty has neither a module nor data");
+	cptx_link_input both = lone;
+	both.module = cptx_module_new(NULL);
+	ck_assert_ptr_null(cptx_link(&both, 1, &opt, &err));
+	FAILS(err, CPTX_E_ARG, "caller.ptx has a module and data, too");
+	cptx_module_destroy(both.module);
 	opt.compiler = CPTX_COMPILER_PTXAS;
 	ck_assert_ptr_null(cptx_link(&lone, 1, &opt, &err));
 	FAILS(err, CPTX_E_ARG, "ptxas does not link");

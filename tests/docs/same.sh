@@ -9,7 +9,7 @@ if cmp -s "$1" "$2"; then
 	echo "docs: 1 passed, 0 failed, 0 skipped"
 else
 	diff "$1" "$2" | head -n 20 || :
-	echo "docs/instructions.md is not what the table gives; CPTX_BLESS=1 writes it anew"
+	echo "docs/${1##*/} is not what the table gives; CPTX_BLESS=1 writes it anew"
 	echo "docs: 0 passed, 1 failed, 0 skipped"
 	exit 1
 fi

@@ -81,7 +81,7 @@ static planted ask(cptx_module *m, const char *target, bool by_loc)
 	cptx_cubin *c = cptx_compile_ptx(p.ptx, &(cptx_compile_opt){ .compiler = CPTX_COMPILER_PTXAS, .verbose = true }, &err);
 	ck_assert_msg(c, "%s", err.text);
 	const char *said = cptx_cubin_log(c);
-	cptx_verdict_opt opt = { .printed = by_loc ? NULL : p.ptx, .ptx = cptx_ptx_text(p.ptx), .size = cptx_ptx_size(p.ptx) };
+	cptx_verdict_opt opt = { .printed = by_loc ? NULL : p.ptx, .ptx = cptx_ptx_text(p.ptx), .ptx_size = cptx_ptx_size(p.ptx) };
 	p.v = cptx_verdict_read(said, strlen(said), &opt);
 	cptx_cubin_destroy(c);
 	return p;
@@ -192,7 +192,7 @@ START_TEST(lines_of_loc)
 	ck_assert_msg(c, "%s", err.text);
 	const char *said = cptx_cubin_log(c);
 	planted p = { .v = cptx_verdict_read(said, strlen(said),
-		                                 &(cptx_verdict_opt){ .ptx = foreign, .size = sizeof foreign - 1 }) };
+		                                 &(cptx_verdict_opt){ .ptx = foreign, .ptx_size = sizeof foreign - 1 }) };
 	for (size_t i = 0; i < 3; i++) {
 		const cptx_remark *r = remark(&p, rows[i].topic);
 		ck_assert_msg(r && r->at.file && !strcmp(r->at.file, "user.c") && r->at.line == rows[i].line, "%s at line %u",

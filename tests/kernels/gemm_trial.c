@@ -231,8 +231,8 @@ static bool launch(cptx_device *dev, data *x, const cptx_program *program, cptx_
 		                    .scale_a = x->dev_sa,
 		                    .scale_b = x->dev_sb,
 		                    .ctas = t->ctas,
-		                    .alpha = 0.5f,
-		                    .beta = 2.0f };
+		                    .alpha = x->o->alpha ? 0.5f : 0,
+		                    .beta = x->o->beta ? 2.0f : 0 };
 	cptx_launch *l = x->o->grouped                    ? prepare_list(dev, x, program, &p, err)
 	                 : get_workspace(dev, x, &p, err) ? cptx_gemm_launch(program, dev, x->o, &p, err)
 	                                                  : NULL;

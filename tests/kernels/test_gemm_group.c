@@ -83,7 +83,8 @@ static size_t prepare(const list *x, cptx_gemm_problem *p, cptx_error *err)
 
 	for (; n < MOST && x->size[n].k; n++) {
 		const size *s = &x->size[n];
-		p[n] = (cptx_gemm_problem){ .m = s->m, .n = s->n, .k = s->k, .alpha = 0.5f, .beta = 2.0f, .ctas = 5 };
+		p[n] = (cptx_gemm_problem){ .m = s->m, .n = s->n, .k = s->k, .ctas = 5 };
+		p[n].alpha = x->o.alpha ? 0.5f : 0, p[n].beta = x->o.beta ? 2.0f : 0;
 		p[n].a = upload(s->m * s->k, x->o.a, 4 * n + 1, err), p[n].b = upload(s->n * s->k, x->o.b, 4 * n + 2, err);
 		p[n].c = upload(s->m * s->n, x->o.out, 4 * n + 3, err), p[n].bias = upload(s->n, CPTX_F32, 4 * n + 4, err);
 		if (x->o.scale) {

@@ -293,8 +293,17 @@ START_TEST(addresses_are_checked)
 	ck_assert_msg(!err.code, "%s", err.text);
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
 		for (int zero = 0; zero < 2; zero++) {
-			cptx_gemm_problem p = { 128,     128,        256,           .a = at,       .b = at,       .d = at,
-				                    .c = at, .bias = at, .scale_a = at, .scale_b = at, .timeline = at };
+			cptx_gemm_problem p = { .m = 128,
+				                    .n = 128,
+				                    .k = 256,
+				                    .a = at,
+				                    .b = at,
+				                    .d = at,
+				                    .c = at,
+				                    .bias = at,
+				                    .scale_a = at,
+				                    .scale_b = at,
+				                    .timeline = at };
 			uint64_t bad = zero ? 0 : at + 8;
 			memcpy((char *)&p + all[i].which, &bad, sizeof bad);
 			snprintf(said, sizeof said,

@@ -182,7 +182,7 @@ START_TEST(version_too_new)
 		"// .version 1.0\n.version 8.8\n.target sm_90a, texmode_independent\n.visible .entry k() { ret; }\n";
 
 	fake->version = 12000;
-	cptx_load_opt alone = { .compiler = CPTX_COMPILER_DRIVER, .emit.min_version = 90 };
+	cptx_load_opt alone = { .compiler = CPTX_COMPILER_DRIVER, .emit = &(cptx_emit_opt){ .min_version = 90 } };
 	cptx_device *old = cptx_device_open("cuda", &err);
 	cptx_module *m = build((cptx_kernel_opt){ 0 });
 	ck_assert_ptr_null(cptx_device_load(old, m, &alone, &err));

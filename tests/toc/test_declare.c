@@ -116,6 +116,12 @@ START_TEST(what_is_refused)
 	cptx_variable(m, CPTX_B32, "v", .dim = { 2 }, .init = "12345678abcd", .ninit = 3);
 	refused("1 to 2 of them, 3 were given");
 	begin();
+	cptx_variable(m, CPTX_B32, "v", .ninit = 3);
+	refused(".ninit = 3, but .init is NULL");
+	begin();
+	cptx_param_var(k, CPTX_U64, "p", .ptr_align = 16);
+	refused("say .pointer too");
+	begin();
 	cptx_variable(m, CPTX_B32, "v", .align = 3);
 	refused("alignments that are powers of two");
 	begin();

@@ -177,12 +177,21 @@ static void outside(reader *r, const token *t, const token *next)
 	}
 }
 
+/* What macros are given between parentheses is none. */
+static void enumerator(reader *r, const token *t)
+{
+	if (t->kind == TOKEN_NAME && !r->parens && (*r->last.p == '{' || *r->last.p == ','))
+		note(r->all, t, (defined){ .file = r->file });
+	r->parens += *t->p == '(';
+	r->parens -= *t->p == ')';
+}
+
 static void significant(reader *r, const token *t, const token *next)
 {
 	if (!r->depth)
 		outside(r, t, next);
-	else if (r->in_enum && r->depth == 1 && t->kind == TOKEN_NAME && (*r->last.p == '{' || *r->last.p == ','))
-		note(r->all, t, (defined){ .file = r->file });
+	else if (r->in_enum && r->depth == 1)
+		enumerator(r, t);
 	if (*t->p == '{' && *r->last.p != '"') /* not extern "C", whose } does nothing */
 		r->depth++;
 	if (*t->p == '}' && r->depth > 0 && --r->depth == 0) {

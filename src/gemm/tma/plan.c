@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules that are the same for all GEMMs that are fed by TMA: what a CTA may ask for, clusters, and grids. */
+#include "gemm/options.h"
 #include "gemm/tma/tma.h"
 
-enum {
-	STATIC_SMEM = 1024 /* for mbarriers */,
-	STAGES_MOST = 16,
-	GROUP_MOST = 1024,
-	STAMPS_MOST = 1 << 20,
-	MOST_SIDE = 1 << 30,
-	MEMORY_BOUND = 200
-};
+enum { STATIC_SMEM = 1024 /* for mbarriers */, MOST_SIDE = 1 << 30, MEMORY_BOUND = 200 };
 
 #define MOST_STRIDE (1ull << 40) /* bytes, of a tensor map */
 
@@ -36,9 +30,11 @@ uint32_t tma_gemm_smem(const char *target, uint32_t per_sm)
 
 bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err)
 {
-	RULE(o->stages >= 2 && o->stages <= STAGES_MOST, "%u stages; 2 to %d are possible", target, o->stages, STAGES_MOST);
-	RULE(o->timeline <= STAMPS_MOST, "%u stamps of a timeline for a warp; at most %d", target, o->timeline, STAMPS_MOST);
-	RULE(o->group <= GROUP_MOST, "group = %u; at most %d rows of tiles", target, o->group, GROUP_MOST);
+	RULE(o->stages >= GEMM_LEAST_stages && o->stages <= GEMM_MOST_stages, "%u stages; %d to %d are possible", target,
+	     o->stages, GEMM_LEAST_stages, GEMM_MOST_stages);
+	RULE(o->timeline <= GEMM_MOST_timeline, "%u stamps of a timeline for a warp; at most %d", target, o->timeline,
+	     GEMM_MOST_timeline);
+	RULE(o->group <= GEMM_MOST_group, "group = %u; at most %d rows of tiles", target, o->group, GEMM_MOST_group);
 	RULE(!o->grouped || (!o->batched && !o->stream_k), "a list of problems cannot be %s", target,
 	     o->batched ? "batched" : "shared along K (stream_k)");
 	RULE(!o->grouped || !o->timeline, "a list of problems has no timeline", target);

@@ -18,6 +18,7 @@ typedef struct cli_option {
 	const char *argument; /* NULL: takes none; what --help shows */
 	const char *help;
 	const char *choices; /* for completion: words, "@arch" or "@file"; NULL: nothing */
+	const char *scope;   /* stands in front of help, "wgmma: "; NULL: nothing */
 } cli_option;
 
 typedef struct cli_command {

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernels, and sets of them. */
+/* The kernels, in the order of GEMM_SET. */
 enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BYS };
-enum { SYNC = 1 << BY_SYNC, SCALED = 1 << BY_SCALED, WGMMA = 1 << BY_WGMMA, TCGEN05 = 1 << BY_TCGEN05 };
-enum { MODELLED = SCALED | WGMMA | TCGEN05 };
 static const struct {
 	const char *name;
 	uint32_t stages; /* with --tile */
@@ -100,27 +98,18 @@ static const char *variant(const gemm_request *q, const cptx_target *target, cha
 /* Options that only some kernels have. */
 static int check_placed(const gemm_request *q, const cptx_target *target)
 {
-	static const struct {
-		int option;
-		unsigned of;
-	} only_of[] = {
-		{ OPTION_KIND, SCALED | TCGEN05 }, { OPTION_WARPS, SYNC | SCALED },     { OPTION_SWAP, WGMMA | TCGEN05 },
-		{ OPTION_PER_SM, MODELLED },       { OPTION_CLUSTER, WGMMA | TCGEN05 }, { OPTION_SCALE, SCALED | TCGEN05 },
-		{ OPTION_A_TMEM, TCGEN05 },        { OPTION_EXPLAIN, MODELLED },
-	};
 	unsigned by = kernel_of(&q->o);
 	char of[120] = "", more[80];
 
-	for (size_t i = 0; i < sizeof only_of / sizeof *only_of; i++) {
-		if (!asked(q, only_of[i].option) || only_of[i].of >> by & 1)
+	for (int i = 0; i < OPTIONS; i++) {
+		if (!asked(q, i) || gemm_option_of(i) >> by & 1)
 			continue;
 		for (unsigned k = 0; k < BYS; k++)
-			if (only_of[i].of >> k & 1)
+			if (gemm_option_of(i) >> k & 1)
 				add(of, sizeof of, "%s%s", *of ? " and of " : "", kernels[k].name);
-		return cli_usage(q->cmd, "--%s is an option of %s; this kernel is by %s%s%s%s",
-		                 q->cmd->options[only_of[i].option].name, of, kernels[by].name,
-		                 asked(q, OPTION_MMA) ? "" : ", by --arch ", asked(q, OPTION_MMA) ? "" : target->name,
-		                 variant(q, target, more, sizeof more));
+		return cli_usage(q->cmd, "--%s is an option of %s; this kernel is by %s%s%s%s", gemm_options[i].name, of,
+		                 kernels[by].name, asked(q, OPTION_MMA) ? "" : ", by --arch ",
+		                 asked(q, OPTION_MMA) ? "" : target->name, variant(q, target, more, sizeof more));
 	}
 	return EXIT_OK;
 }

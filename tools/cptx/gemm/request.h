@@ -5,37 +5,26 @@
 
 #include "cli/cli.h"
 #include "reference/gemm_check.h"
+/* from src */
+#include "gemm/options.h"
 
+/* The options of the command: those of the generators, from their list, and its own. */
 enum {
-	OPTION_ARCH,
-	OPTION_MMA,
-	OPTION_KIND,
-	OPTION_TILE,
-	OPTION_WARPS,
-	OPTION_STAGES,
-	OPTION_CLUSTER,
-	OPTION_STREAM_K,
-	OPTION_SWAP,
-	OPTION_PER_SM,
-	OPTION_BATCH,
-	OPTION_GROUPED,
-	OPTION_LAYOUT,
-	OPTION_SCALE,
-	OPTION_A_TMEM,
-	OPTION_ALPHA,
-	OPTION_BETA,
-	OPTION_BIAS,
-	OPTION_IN,
-	OPTION_OUT,
-	OPTION_GROUP,
+#define GEMM_OPTION(ID, name, letter, argument, shape, set, help, choices, expected) OPTION_##ID,
+#include "gemm/options.def"
+	GEMM_OPTIONS, /* how many are in the list */
+	OPTION_ARCH = GEMM_OPTIONS,
 	OPTION_OUTPUT,
 	OPTION_RUN,
 	OPTION_DEVICE,
 	OPTION_LINES,
-	OPTION_TIMELINE,
 	OPTION_EXPLAIN,
-	OPTION_COMPILER
+	OPTION_COMPILER,
+	OPTIONS
 };
+extern const cli_option gemm_options[OPTIONS];
+/* The kernels that have an option: GEMM_MODELLED and so on. */
+unsigned gemm_option_of(int option);
 
 typedef struct gemm_request {
 	const cli_command *cmd;
@@ -50,6 +39,10 @@ static inline bool asked(const gemm_request *q, int option) { return q->seen >> 
 
 /* Chooses what multiplies and completes the options; with --explain it tells how.  EXIT_OK, or a message was printed. */
 int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out);
+/* Reads the value of an option; EXIT_OK, or a message was printed. */
+int gemm_option_read(gemm_request *q, int option, const char *value);
+/* The completed request as options: with them `cptx gemm` makes the same kernel. */
+void gemm_options_text(const gemm_request *q, char *text, size_t size);
 /* "tile 128x256x64, 4 stages ..." */
 void gemm_text(const cptx_gemm_opt *o, char *text, size_t size);
 

@@ -56,7 +56,7 @@ static bool ask(inspected *in, const inspect_opt *o)
 		memcpy(in->code, cptx_cubin_data(c), in->ncode);
 	}
 	in->verdict =
-		cptx_verdict_read(said, strlen(said), &(cptx_verdict_opt){ .ptx = in->ptx, .size = in->size, .name = in->path });
+		cptx_verdict_read(said, strlen(said), &(cptx_verdict_opt){ .ptx = in->ptx, .ptx_size = in->size, .name = in->path });
 	cptx_cubin_destroy(c);
 	return in->verdict || cli_no_memory(in->cmd);
 }
@@ -217,7 +217,7 @@ bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const
 	if (is_code ? !take_code(in) || !read_module(in) : !read_module(in) || !ask(in, o))
 		return false;
 	if (is_code && in->ptx &&
-	    !(in->verdict = cptx_verdict_read("", 0, &(cptx_verdict_opt){ .ptx = in->ptx, .size = in->size, .name = in->path })))
+	    !(in->verdict = cptx_verdict_read("", 0, &(cptx_verdict_opt){ .ptx = in->ptx, .ptx_size = in->size, .name = in->path })))
 		return cli_no_memory(cmd);
 	if (!is_code && in->code && !code_read(in))
 		return false;

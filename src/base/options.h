@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of callers whose header may be older or newer than this library. */
+#ifndef CPTX_BASE_OPTIONS_H
+#define CPTX_BASE_OPTIONS_H
+
+#include "base/base.h"
+
+enum {
+#define OPTIONS(type, bytes) FIRST_##type = (bytes),
+#include "base/options.def"
+};
+
+/*
+ * Copies the options at `from` (NULL: all 0) to *to, a `type` of this library: the fields that the caller's header has, as
+ * .size says; the rest is 0.  False, and ARG in *err: a .size that cannot be, or a field set that this library does not
+ * know.
+ */
+#define OPTIONS_READ(type, to, from, at, err)                                                                               \
+	options_read((to), (from), sizeof(type), offsetof(type, z_), FIRST_##type, #type, (at), (err))
+/* The other way round: fills in the options of a caller whose header has `to`->size bytes of them (0: as in version 0.1). */
+#define OPTIONS_WRITE(type, to, from) options_write((to), (from), offsetof(type, z_), FIRST_##type)
+void options_write(void *to, const void *from, size_t known, size_t first);
+/* Bytes from one to the next in an array of them. */
+#define OPTIONS_STRIDE(type, o)                                                                                             \
+	((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))
+/* The same for a call on kernel k, which gets the error. */
+#define OPTIONS_READ_IN(type, to, from, at, k)                                                                              \
+	options_read_in((to), (from), sizeof(type), offsetof(type, z_), FIRST_##type, #type, (at), (k))
+bool options_read_in(void *to, const void *from, size_t room, size_t known, size_t first, const char *type, cptx_site at,
+                     cptx_kernel *k);
+bool options_read(void *to, const void *from, size_t room, size_t known, size_t first, const char *type, cptx_site at,
+                  cptx_error *err);
+
+#endif
