@@ -30,8 +30,8 @@ struct cptx_gemm_runner {
 	cptx_device *dev;
 	cptx_cache *cache;
 	pthread_mutex_t lock;
-	asked *asked;
-	loaded *loaded;
+	asked *requests;
+	loaded *kernels;
 	cptx_gemm_runner_stats stats;
 };
 
@@ -95,11 +95,11 @@ void cptx_gemm_runner_destroy(cptx_gemm_runner *r)
 {
 	if (!r)
 		return;
-	for (asked *a = r->asked, *next; a; a = next) {
+	for (asked *a = r->requests, *next; a; a = next) {
 		next = a->next;
 		release_asked(a);
 	}
-	for (loaded *l = r->loaded, *next; l; l = next) {
+	for (loaded *l = r->kernels, *next; l; l = next) {
 		next = l->next;
 		release_loaded(l);
 	}
@@ -135,7 +135,7 @@ static bool choose(const cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_g
 
 static const loaded *load(cptx_gemm_runner *r, const cptx_gemm_opt *o, cptx_error *err)
 {
-	for (const loaded *l = r->loaded; l; l = l->next)
+	for (const loaded *l = r->kernels; l; l = l->next)
 		if (same_options(&l->opt, o))
 			return l;
 	loaded *l = NEW(loaded);
@@ -152,14 +152,14 @@ static const loaded *load(cptx_gemm_runner *r, const cptx_gemm_opt *o, cptx_erro
 		release_loaded(l);
 		return NULL;
 	}
-	l->next = r->loaded, r->loaded = l;
+	l->next = r->kernels, r->kernels = l;
 	r->stats.programs++;
 	return l;
 }
 
 static const asked *find(const cptx_gemm_runner *r, const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	const asked *a = r->asked;
+	const asked *a = r->requests;
 
 	while (a &&
 	       !(same_options(&a->opt, o) && (o->bm || (a->m == p->m && a->n == p->n && a->k == p->k && a->batch == p->batch))))
@@ -182,7 +182,7 @@ static const asked *make(cptx_gemm_runner *r, const cptx_gemm_opt *o, const cptx
 		release_asked(a);
 		return NULL;
 	}
-	a->next = r->asked, r->asked = a;
+	a->next = r->requests, r->requests = a;
 	return a;
 }
 
