@@ -91,6 +91,7 @@ enum {
 
 /** What an epilogue is made of. */
 typedef struct cptx_epilogue_opt {
+	uint32_t size; /**< CPTX_OPT fills it in */
 	cptx_val rows, cols; /**< of D (before GATE_PAIRS), .u32 or constants; NONE: no tile lies outside, nothing is tested */
 	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
 	                   which up to so many are loaded and stored at once; 0: 2.  By mma.sync and wgmma a thread has 2
@@ -114,7 +115,7 @@ typedef struct cptx_epilogue {
 CPTX_API void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_opt *opt);
 /** An empty chain.  Emits nothing. */
 #define cptx_epilogue_new(...) cptx_epilogue_new_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_epilogue_new_x_(k, e, ...) cptx_epilogue_new_((k), CPTX_HERE, (e), CPTX_OPT_(cptx_epilogue_opt, __VA_ARGS__))
+#define cptx_epilogue_new_x_(k, e, ...) cptx_epilogue_new_((k), CPTX_HERE, (e), CPTX_OPT(cptx_epilogue_opt, __VA_ARGS__))
 
 CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cptx_visit_kind kind,
                                  const cptx_visitor *visitor);
@@ -161,6 +162,7 @@ CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32
 
 /** A ring of such tiles. */
 typedef struct cptx_epilogue_ring_opt {
+	uint32_t size; /**< CPTX_OPT fills it in */
 	enum cptx_type type; /**< of the results, as cptx_epilogue_to */
 	cptx_tile tile;   /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32:
 	                       then each warp sends its own rows without waiting for the others, has a ring of its own and counts
@@ -188,7 +190,7 @@ CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogu
 /** Sets the ring aside: units * stages * bytes of a tile.  In front of roles, by all threads that store. */
 #define cptx_epilogue_ring_new(...) cptx_epilogue_ring_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_ring_new_x_(k, ring, ...)                                                                             \
-	cptx_epilogue_ring_new_((k), CPTX_HERE, (ring), CPTX_OPT_(cptx_epilogue_ring_opt, __VA_ARGS__))
+	cptx_epilogue_ring_new_((k), CPTX_HERE, (ring), CPTX_OPT(cptx_epilogue_ring_opt, __VA_ARGS__))
 CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring,
                                        cptx_val z);
 /**

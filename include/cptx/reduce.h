@@ -63,6 +63,7 @@ CPTX_API void cptx_reduce_lanes_(cptx_kernel *k, cptx_site at, cptx_val v, enum 
 
 /** Who reduces. */
 typedef struct cptx_reduce_opt {
+	uint32_t size; /**< CPTX_OPT fills it in */
 	uint32_t threads; /**< of the CTA, or of the group of warps that reduces: a multiple of 32 up to 1024 */
 	cptx_val thread;  /**< .u32 number of the thread among them; NONE: tid.x, and the group is the whole CTA */
 	uint32_t barrier; /**< named barrier of the group, 0 to 15; not 0 where .thread is given, unless nothing else uses 0 */
@@ -87,7 +88,7 @@ CPTX_API void cptx_reduce_new_(cptx_kernel *k, cptx_site at, cptx_reduce *r, con
  * a cluster.  All threads of the group pass here; with .cluster a barrier of the cluster is emitted, and all of its do.
  */
 #define cptx_reduce_new(...) cptx_reduce_new_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_reduce_new_x_(k, r, ...) cptx_reduce_new_((k), CPTX_HERE, (r), CPTX_OPT_(cptx_reduce_opt, __VA_ARGS__))
+#define cptx_reduce_new_x_(k, r, ...) cptx_reduce_new_((k), CPTX_HERE, (r), CPTX_OPT(cptx_reduce_opt, __VA_ARGS__))
 
 CPTX_API void cptx_reduce_cta_(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val v, enum cptx_reduce_op op);
 /** Over the CTA (the group). */

@@ -38,6 +38,7 @@ enum cptx_row_place {
 
 /** What a row is. */
 typedef struct cptx_row_opt {
+	uint32_t size; /**< CPTX_OPT fills it in */
 	enum cptx_type type;       /**< of its elements in memory: CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_E4M3 */
 	uint32_t n;                /**< elements; 0: as many as .count says */
 	cptx_val count;            /**< .u32 or .s32: elements, 0 to .most */
@@ -70,7 +71,7 @@ typedef struct cptx_row {
 CPTX_API void cptx_row_new_(cptx_kernel *k, cptx_site at, cptx_row *r, const cptx_row_opt *opt);
 /** Declares a row's registers: cptx_row_new(k, &r, .type = CPTX_F32, .n = 1024, .threads = 128). */
 #define cptx_row_new(...) cptx_row_new_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_row_new_x_(k, r, ...) cptx_row_new_((k), CPTX_HERE, (r), CPTX_OPT_(cptx_row_opt, __VA_ARGS__))
+#define cptx_row_new_x_(k, r, ...) cptx_row_new_((k), CPTX_HERE, (r), CPTX_OPT(cptx_row_opt, __VA_ARGS__))
 
 CPTX_API void cptx_row_like_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_row *other);
 /** Another row with the same columns, and registers (or shared memory) of its own. */

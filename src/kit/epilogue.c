@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Epilogues: the chain of visitors, and in which order it goes over a thread's elements. */
 #include "kit/epilogue.h"
+#include "base/options.h"
 
 /* ---- places ---- */
 
@@ -116,14 +117,15 @@ void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 	if (!IS_GIVEN_TO(k, at, e, "epilogue"))
 		return;
 	*e = (cptx_epilogue){ .vec = 0 };
-	if (!IS_GIVEN_TO(k, at, opt, "description"))
+	cptx_epilogue_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_opt, &o, opt, at, k))
 		return;
-	const uint32_t vec = opt->vec ? opt->vec : 2;
+	const uint32_t vec = o.vec ? o.vec : 2;
 	if (vec & (vec - 1) || vec > CPTX_EPILOGUE_VEC) {
 		cptx_fail_(k, at, "epilogue: .vec = %u; it is 1, 2, 4, 8 or %d", vec, CPTX_EPILOGUE_VEC);
 		return;
 	}
-	e->opt = *opt;
+	e->opt = o;
 	e->opt.vec = e->vec = vec;
 }
 

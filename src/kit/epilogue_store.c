@@ -6,6 +6,7 @@
  * it, swizzled; then one of them starts the copy.  A ring of tiles lets a piece be written while TMA reads those before.
  */
 #include "kit/epilogue.h"
+#include "base/options.h"
 
 #include <stdio.h>
 
@@ -208,10 +209,11 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 	if (!IS_GIVEN_TO(k, at, ring, "ring"))
 		return;
 	*ring = (cptx_epilogue_ring){ .bytes = 0 };
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !check_ring(k, at, opt))
+	cptx_epilogue_ring_opt given, *o = &ring->opt;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_ring_opt, &given, opt, at, k) ||
+	    !check_ring(k, at, &given))
 		return;
-	cptx_epilogue_ring_opt *o = &ring->opt;
-	*o = *opt;
+	*o = given;
 	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
 	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
 	const cptx_val smem = set_aside(k, at, o, o->units * o->stages * bytes);

@@ -3,6 +3,7 @@
 #include <cptx/reduce.h>
 
 #include "base/base.h"
+#include "base/options.h"
 
 enum { LANES = 32, MOST_WORDS = 16, MOST_CLUSTER = 16, MOST_BARRIER = 15, MBARRIER = 8 /* bytes */, ALL_LANES = -1 };
 /* Of f32.  The lowest maximum is -1e38: what is left of it times log2(e) is finite, where -FLT_MAX would become NaN. */
@@ -291,9 +292,12 @@ void cptx_reduce_new_(cptx_kernel *k, cptx_site at, cptx_reduce *r, const cptx_r
 	if (!IS_GIVEN_TO(k, at, r, "reduction"))
 		return;
 	*r = (cptx_reduce){ .slot = 0 };
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !check_group(k, at, opt))
+	cptx_reduce_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_reduce_opt, &o, opt, at, k) ||
+	    !check_group(k, at, &o))
 		return;
-	r->opt = *opt;
+	opt = &o;
+	r->opt = o;
 	r->opt.words = opt->words ? opt->words : 4;
 	r->slot = 4 * power_of_two(r->opt.words);
 	r->half = power_of_two(warps_of(r)) * r->slot;

@@ -3,18 +3,20 @@
 #include <cptx/roles.h>
 
 #include "base/base.h"
+#include "base/options.h"
 
 enum { GROUP = 4 /* warps that setmaxnreg is for */, LEAST_REGS = 24, MOST_REGS = 256, UNIT = 8, LONGEST = 2 /* blocks */ };
 
 /* Whether an instruction has a form on the target; NULL: it has. */
 static bool has(const cptx_target *target, enum cptx_op op) { return !target || cptx_form_on_target(op, 0, target); }
 
-void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_roles_opt *o)
+void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_roles_opt *opt)
 {
 	if (!IS_GIVEN_TO(k, at, r, "roles"))
 		return;
 	*r = (cptx_roles){ .open = 0 };
-	if (!IS_GIVEN_TO(k, at, o, "description"))
+	cptx_roles_opt given, *o = &given;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_roles_opt, o, opt, at, k))
 		return;
 	const uint32_t ctas = o->ctas ? o->ctas : 1;
 	const cptx_target *target = o->target ? cptx_target_find(o->target) : NULL;
@@ -122,9 +124,12 @@ static cptx_val elected(cptx_kernel *k, cptx_site at, const cptx_roles *r)
 	return CALL(and, .a = one, .b = first, .type = CPTX_PRED);
 }
 
-int cptx_role_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_role_opt *o)
+int cptx_role_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_role_opt *opt)
 {
-	if (!is_begun(k, at, r) || !IS_GIVEN_TO(k, at, o, "description") || !check(k, at, r, o))
+	cptx_role_opt given, *o = &given;
+
+	if (!is_begun(k, at, r) || !IS_GIVEN_TO(k, at, opt, "description") ||
+	    !OPTIONS_READ_IN(cptx_role_opt, o, opt, at, k) || !check(k, at, r, o))
 		return 1;
 	r->first = r->next, r->warps = o->warps;
 	r->next += o->warps, r->used += o->warps * CPTX_WARP * (o->regs ? o->regs : r->regs);

@@ -3,6 +3,7 @@
 #include <cptx/vector.h>
 
 #include "base/base.h"
+#include "base/options.h"
 
 enum { MOST_REGISTERS = 4096, MOST_EACH = 32 };
 
@@ -58,8 +59,10 @@ void cptx_row_new_(cptx_kernel *k, cptx_site at, cptx_row *r, const cptx_row_opt
 	if (!IS_GIVEN_TO(k, at, r, "row"))
 		return;
 	*r = (cptx_row){ .each = 0 };
-	if (!IS_GIVEN_TO(k, at, opt, "description") || !check(k, at, opt))
+	cptx_row_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_row_opt, &o, opt, at, k) || !check(k, at, &o))
 		return;
+	opt = &o;
 	const uint32_t each = (opt->bytes ? opt->bytes : 16) / size_of(opt->type);
 	const uint64_t most = (opt->n ? opt->n : opt->most) + (uint64_t)(opt->any ? each - 1 : 0);
 	const uint64_t vectors = (most + (uint64_t)each * opt->threads - 1) / ((uint64_t)each * opt->threads);

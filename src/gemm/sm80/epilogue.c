@@ -117,7 +117,7 @@ static void write_16(const gemm80 *g, cptx_val to, cptx_val row, cptx_val col, u
 	cptx_kernel *k = g->k;
 	cptx_lines lines;
 	cptx_lane_lines at;
-	cptx_error err = { 0 };
+	cptx_error err = { .code = CPTX_OK };
 
 	if (!cptx_tile_lines(t, &f, 0, 0, &lines, &err)) {
 		cptx_fail(k, "%s", err.text);
