@@ -27,7 +27,7 @@ TOKEN = re.compile(r"""
 """, re.S | re.X)
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 HEADS = {"if", "for", "while", "switch"}  # what follows their parentheses is another statement
-BLOCKS = re.compile(r"CPTX_(IF|ELSE|FOR|WHILE|DO|SCOPE|TMEM|TILES|ROW_EACH)$")
+BLOCKS = re.compile(r"CPTX_(IF|ELSE|FOR|WHILE|DO|SCOPE|TMEM|TILES|ROLE|ROW_EACH)$")
 NO_CALLS = HEADS | {"return", "sizeof", "_Alignof", "_Static_assert", "static_assert", "defined", "__attribute__", "case", "do", "else"}
 
 
