@@ -23,18 +23,17 @@ static void flip(const hgemm *h, cptx_val buffer) { cptx_sub(h->k, h->t.stage_by
 static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val buffer)
 {
 	cptx_kernel *k = h->k;
-	hgemm_stage here = hgemm_stage_at(h, buffer);
+	const cptx_val none = { 0 }, here = cptx_mov(k, buffer);
 
 	flip(h, buffer);
 	hgemm_copy(h, c, buffer, 0, c->na + c->nb);
 	cptx_cp_async_commit_group(k);
 	hgemm_copies_next(h, c);
 	for (uint32_t step = 0; step + 1 < h->steps; step++)
-		hgemm_step(h, step, &here);
+		hgemm_step(h, step, here, none);
 	cptx_cp_async_wait_group(k, 0);
 	cptx_bar_sync(k, 0); /* the next buffer is full, and nobody reads this one any more */
-	here = hgemm_stage_at(h, buffer);
-	hgemm_step(h, h->steps - 1, &here);
+	hgemm_step(h, h->steps - 1, here, buffer);
 }
 
 cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o)
@@ -49,8 +48,7 @@ cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o)
 	hgemm_copies_next(&h, &c);
 	cptx_cp_async_wait_all(k);
 	cptx_bar_sync(k, 0);
-	hgemm_stage first = hgemm_stage_at(&h, buffer);
-	hgemm_load(&h, &first, 0);
+	hgemm_load(&h, buffer);
 	CPTX_FOR(k, i, tiles, 1)
 		k_tile(&h, &c, buffer);
 	hgemm_finish(&h, to);

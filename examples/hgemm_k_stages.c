@@ -27,19 +27,18 @@ static void wait_for_next(const hgemm *h)
 static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val read, cptx_val write)
 {
 	cptx_kernel *k = h->k;
-	hgemm_stage here = hgemm_stage_at(h, read);
+	const cptx_val none = { 0 };
 	uint32_t pieces = c->na + c->nb, last = h->steps - 1;
 
 	for (uint32_t step = 0; step < last; step++) {
 		hgemm_copy(h, c, write, pieces * step / last, pieces * (step + 1) / last);
-		hgemm_step(h, step, &here);
+		hgemm_step(h, step, read, none);
 	}
 	cptx_cp_async_commit_group(k);
 	hgemm_copies_next(h, c);
 	wait_for_next(h);
 	advance(h, read), advance(h, write);
-	here = hgemm_stage_at(h, read);
-	hgemm_step(h, last, &here);
+	hgemm_step(h, last, read, read);
 }
 
 cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o)
@@ -58,8 +57,7 @@ cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o)
 		advance(&h, write);
 	}
 	wait_for_next(&h);
-	hgemm_stage first = hgemm_stage_at(&h, read);
-	hgemm_load(&h, &first, 0);
+	hgemm_load(&h, read);
 	CPTX_FOR(k, i, tiles, 1)
 		k_tile(&h, &c, read, write);
 	cptx_cp_async_wait_all(k);

@@ -34,14 +34,12 @@ hgemm_tiles hgemm_tiles_of(const hgemm_opt *o)
 	return t;
 }
 
-/* How ldmatrix and stmatrix move 16 x 16 elements at once. */
+/* How stmatrix moves 16 x 16 elements at once. */
 static bool find_lines(hgemm *h, cptx_error *err)
 {
-	cptx_frag a = { .kind = CPTX_FRAG_MMA_A, .m = 16, .n = 8, .k = 16, .bits = 16 }, b = a, c = a;
+	const cptx_frag c = { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 16, .beside = 2 };
 
-	b.kind = CPTX_FRAG_MMA_B, c.kind = CPTX_FRAG_MMA_C, b.beside = c.beside = 2;
-	return cptx_tile_lines(&h->t.a, &a, 0, 0, &h->lines_a, err) && cptx_tile_lines(&h->t.b, &b, 0, 0, &h->lines_b, err) &&
-	       cptx_tile_lines(&h->t.c, &c, 0, 0, &h->lines_c, err);
+	return cptx_tile_lines(&h->t.c, &c, 0, 0, &h->lines_c, err);
 }
 
 void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o, uint32_t more)
@@ -118,123 +116,34 @@ void hgemm_next_tile(const hgemm *h, cptx_val id) { cptx_add(h->k, id, cptx_ncta
 
 /* ---- ldmatrix, mma.sync ---- */
 
-/* Of all steps and columns, so that a stage costs an add of each and no more; where registers are scarce, an xor is cheaper.
- */
-static void find_patterns(hgemm *h)
-{
-	for (uint32_t step = 0; step < h->steps; step++)
-		cptx_lane_lines_at(h->k, &h->from_a, 0, 0, step * HGEMM_MMA);
-	for (uint32_t j = 0; j < h->nj; j++)
-		cptx_lane_lines_at(h->k, &h->from_b, 0, j * HGEMM_MMA, 0);
-}
-
 void hgemm_warp_part(hgemm *h, cptx_val warp)
 {
-	h->warp_m = cptx_mul(h->k, remainder_of(h->k, warp, h->o->warps_m), h->t.c.rows, .mode = CPTX_LO);
-	h->warp_n = cptx_mul(h->k, quotient(h->k, warp, h->o->warps_m), h->t.c.cols, .mode = CPTX_LO);
+	h->warp_m = cptx_mul(h->k, quotient(h->k, warp, h->o->warps_n), h->t.c.rows, .mode = CPTX_LO);
+	h->warp_n = cptx_mul(h->k, remainder_of(h->k, warp, h->o->warps_n), h->t.c.cols, .mode = CPTX_LO);
 }
 
 void hgemm_fragments(hgemm *h)
 {
 	cptx_kernel *k = h->k;
 	const hgemm_tiles *t = &h->t;
+	const hgemm_opt *o = h->o;
 
-	hgemm_warp_part(h, h->warp);
-	/* whole rows of A and whole spans of B from warp to warp, so that the swizzle's pattern is the same for all */
-	cptx_val a = cptx_mad(k, h->warp_m, t->a_bytes / h->o->bm, h->ring, .mode = CPTX_LO);
-	cptx_val b = cptx_mad(k, h->warp_n, (t->stage_bytes - t->a_bytes) / h->o->bn, h->ring, .mode = CPTX_LO);
-
-	cptx_lane_lines_begin(k, &h->from_a, &h->lines_a, h->lane, a);
-	cptx_lane_lines_begin(k, &h->from_b, &h->lines_b, h->lane, cptx_add(k, b, t->a_bytes));
-	if (!h->o->most_regs)
-		find_patterns(h);
+	cptx_tiled_mma_new(k, &h->mma, .by = CPTX_BY_MMA_SYNC, .a = o->type, .b = o->type, .m = t->c.rows, .n = t->c.cols,
+	                   .units_m = o->warps_m, .units_n = o->warps_n, .a_tile = t->a, .b_tile = t->b, .unit = h->warp,
+	                   .thread = h->lane, .a_base = h->ring, .b_base = cptx_offset(h->ring, t->a_bytes),
+	                   .few_regs = o->most_regs);
+	h->warp_m = h->mma.row, h->warp_n = h->mma.col;
+	cptx_acc_new(k, &h->mma, &h->acc);
+	cptx_mma_frags_new(k, &h->mma, &h->frags, o->rolling);
 	h->offset = cptx_var(k, CPTX_U32, 0);
-	h->acc = cptx_regs(k, CPTX_F32, h->mi * h->nj * 8);
-	for (int i = 0; i < 2; i++) {
-		h->fa[i] = i && h->o->rolling ? h->fa[0] : cptx_regs(k, CPTX_B32, h->mi * 4);
-		h->fb[i] = i && h->o->rolling ? h->fb[0] : cptx_regs(k, CPTX_B32, h->nj * 4);
-	}
 }
 
-void hgemm_clear(const hgemm *h)
+void hgemm_load(const hgemm *h, cptx_val stage) { cptx_mma_fetch(h->k, &h->mma, &h->frags, stage, stage); }
+
+void hgemm_step(const hgemm *h, uint32_t step, cptx_val stage, cptx_val next)
 {
-	for (uint32_t i = 0; i < h->acc.count; i++)
-		cptx_mov(h->k, 0.0f, .into = cptx_elem(h->acc, i));
-}
-
-hgemm_stage hgemm_stage_at(const hgemm *h, cptx_val offset)
-{
-	return (hgemm_stage){ cptx_lane_lines_moved(h->k, &h->from_a, offset), cptx_lane_lines_moved(h->k, &h->from_b, offset) };
-}
-
-static void load_a(const hgemm *h, hgemm_stage *s, uint32_t step, uint32_t i)
-{
-	cptx_lines_load(h->k, &h->lines_a, 0, cptx_lane_lines_at(h->k, &s->a, 0, i * HGEMM_MMA, step * HGEMM_MMA),
-	                cptx_slice(h->fa[step % 2], i * 4, 4));
-}
-
-static void load_b(const hgemm *h, hgemm_stage *s, uint32_t step, uint32_t j)
-{
-	cptx_lines_load(h->k, &h->lines_b, 0, cptx_lane_lines_at(h->k, &s->b, 0, j * HGEMM_MMA, step * HGEMM_MMA),
-	                cptx_slice(h->fb[step % 2], j * 4, 4));
-}
-
-void hgemm_load(const hgemm *h, hgemm_stage *s, uint32_t step)
-{
-	for (uint32_t i = 0; i < h->mi; i++)
-		load_a(h, s, step, i);
-	for (uint32_t j = 0; j < h->nj; j++)
-		load_b(h, s, step, j);
-}
-
-static void multiply(const hgemm *h, uint32_t step, uint32_t m, uint32_t n)
-{
-	cptx_val d = cptx_slice(h->acc, (m * h->nj * 2 + n) * 4, 4);
-
-	cptx_mma(h->k, cptx_slice(h->fa[step % 2], m * 4, 4), cptx_slice(h->fb[step % 2], n * 2, 2), d, .shape = CPTX_M16N8K16,
-	         .dtype = CPTX_F32, .atype = h->o->type, .into = d);
-}
-
-/* In a serpentine, so that each mma shares a fragment with the one before. */
-static void multiply_all(const hgemm *h, uint32_t step)
-{
-	uint32_t columns = h->nj * 2, inner = h->o->along_m ? h->mi : columns;
-
-	for (uint32_t x = 0; x < h->mi * columns; x++) {
-		uint32_t outer = x / inner, at = outer % 2 ? inner - 1 - x % inner : x % inner;
-		multiply(h, step, h->o->along_m ? at : outer, h->o->along_m ? outer : at);
-	}
-}
-
-/* One set of fragments: each is fetched anew behind its last use, B first. */
-static void multiply_rolling(const hgemm *h, uint32_t step, hgemm_stage *next, uint32_t next_step)
-{
-	uint32_t columns = h->nj * 2;
-
-	for (uint32_t n = 0; n < columns; n++) {
-		bool last = n + 1 == columns; /* goes upwards too, so that what the next step begins with is fetched first */
-		for (uint32_t x = 0; x < h->mi; x++) {
-			uint32_t m = n % 2 && !last ? h->mi - 1 - x : x;
-			multiply(h, step, m, n);
-			if (next && last)
-				load_a(h, next, next_step, m);
-		}
-		if (next && n % 2)
-			load_b(h, next, next_step, n / 2);
-	}
-}
-
-void hgemm_step(const hgemm *h, uint32_t step, hgemm_stage *next)
-{
-	uint32_t next_step = (step + 1) % h->steps;
-
-	if (h->o->rolling) {
-		multiply_rolling(h, step, next, next_step);
-		return;
-	}
-	if (next)
-		hgemm_load(h, next, next_step);
-	multiply_all(h, step);
+	cptx_mma_tile(h->k, &h->mma, &h->acc, stage, stage, .frags = &h->frags, .first = step, .steps = 1, .next_a = next,
+	              .next_b = next, .along_m = h->o->along_m);
 }
 
 /* ---- cp.async ---- */
@@ -291,7 +200,7 @@ cptx_val hgemm_begin_copies(hgemm *h, hgemm_copies *c, cptx_module *m, enum hgem
 	hgemm_tile(h, cptx_ctaid_x(h->k));
 	hgemm_fragments(h);
 	copies_begin(h, c, a, b);
-	hgemm_clear(h);
+	cptx_acc_clear(h->k, &h->acc);
 	return to;
 }
 
@@ -430,15 +339,15 @@ static void next_offset(const hgemm *h)
 static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool last, cptx_val another)
 {
 	cptx_kernel *k = h->k;
-	hgemm_stage here = hgemm_stage_at(h, h->offset);
-	cptx_val there = { 0 };
+	const cptx_val none = { 0 };
+	cptx_val there = none;
 
 	for (uint32_t step = 0; step + 2 < h->steps; step++)
-		hgemm_step(h, step, &here);
+		hgemm_step(h, step, h->offset, none);
 	cptx_pipe_at ahead = cptx_pipe_ahead(k, p, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
-	hgemm_step(h, h->steps - 2, &here);
+	hgemm_step(h, h->steps - 2, h->offset, none);
 	cptx_bar_warp_sync(k, -1);
 	cptx_pipe_release(k, p, at, releases);
 	cptx_pipe_go(k, at, &ahead);
@@ -446,20 +355,17 @@ static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 	if (!last) {
 		CPTX_IF(k, cptx_negated(there))
 			cptx_pipe_wait_full(k, p, at);
-		here = hgemm_stage_at(h, h->offset);
 	} else if (another.kind) {
 		CPTX_IF(k, another)
 			hgemm_consume_first(h, p, at);
 	}
-	hgemm_step(h, h->steps - 1, last ? NULL : &here);
+	hgemm_step(h, h->steps - 1, h->offset, last ? none : h->offset);
 }
 
 void hgemm_consume_first(const hgemm *h, const cptx_pipe *p, const cptx_pipe_at *at)
 {
-	hgemm_stage first = hgemm_stage_at(h, h->offset);
-
 	cptx_pipe_wait_full(h->k, p, at);
-	hgemm_load(h, &first, 0);
+	hgemm_load(h, h->offset);
 }
 
 void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, cptx_val another)
@@ -467,7 +373,7 @@ void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_va
 	cptx_kernel *k = h->k;
 	cptx_val i = cptx_var(k, CPTX_U32, 1);
 
-	hgemm_clear(h);
+	cptx_acc_clear(k, &h->acc);
 	cptx_val tiles = hgemm_k_tiles(h);
 	CPTX_FOR(k, i, tiles, 1)
 		k_tile(h, p, at, releases, false, another);
@@ -492,8 +398,9 @@ static cptx_val rounded(const hgemm *h, uint32_t i, uint32_t j, uint32_t e)
 	uint32_t at = (i * h->nj * 2 + j * 2 + e / 2) * 4 + e % 2 * 2;
 	enum cptx_type pair = h->o->type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
 
-	return cptx_as(cptx_cvt(h->k, cptx_elem(h->acc, at + 1), .rnd = CPTX_RN, .dtype = pair, .b = cptx_elem(h->acc, at)),
-	               CPTX_B32);
+	return cptx_as(
+		cptx_cvt(h->k, cptx_elem(h->acc.regs, at + 1), .rnd = CPTX_RN, .dtype = pair, .b = cptx_elem(h->acc.regs, at)),
+		CPTX_B32);
 }
 
 /* Bytes that the 5 bits of a lane number move a place in the tile of C by, when bit i moves it by row[i] and col[i]. */

@@ -5,6 +5,7 @@
 
 #include "hgemm.h"
 
+#include <cptx/mma.h>
 #include <cptx/pipeline.h>
 #include <cptx/tensor_map.h>
 
@@ -28,15 +29,16 @@ typedef struct hgemm {
 	const hgemm_opt *o;
 	hgemm_tiles t;
 	uint32_t steps, mi, nj; /* mma depths in a stage; 16 x 16 pieces of the warp's tile along M and N */
-	cptx_lines lines_a, lines_b, lines_c;
+	cptx_lines lines_c;
 	cptx_val M, N, K;
 	cptx_val tid, lane, warp;
-	cptx_val warp_m, warp_n;        /* first row and column of the warp's part of the tile */
-	cptx_val m0, n0;                /* first row and column of the CTA's tile */
-	cptx_val offset;                /* TMA: from stage 0 to the one that is computed on */
-	cptx_val ring;                  /* address of stage 0 */
-	cptx_lane_lines from_a, from_b; /* where this lane's ldmatrix read stage 0 */
-	cptx_val acc, fa[2], fb[2];     /* sums; fragments, of even and odd steps */
+	cptx_val warp_m, warp_n; /* first row and column of the warp's part of the tile */
+	cptx_val m0, n0;         /* first row and column of the CTA's tile */
+	cptx_val offset;         /* TMA: from stage 0 to the one that is computed on */
+	cptx_val ring;           /* address of stage 0 */
+	cptx_tiled_mma mma;
+	cptx_acc acc;
+	cptx_mma_frags frags;
 } hgemm;
 
 /* Opens the kernel for the warps that compute and `more`. */
@@ -56,18 +58,11 @@ cptx_val hgemm_tiles_all(const hgemm *h);
 void hgemm_warp_part(hgemm *h, cptx_val warp);
 /* Registers and addresses of the warps that compute. */
 void hgemm_fragments(hgemm *h);
-void hgemm_clear(const hgemm *h);
-
-typedef struct hgemm_stage {
-	cptx_lane_lines a, b;
-} hgemm_stage;
-/* The stage `offset` bytes behind the first. */
-hgemm_stage hgemm_stage_at(const hgemm *h, cptx_val offset);
-/* ldmatrix: the fragments of a step. */
-void hgemm_load(const hgemm *h, hgemm_stage *s, uint32_t step);
-/* mma.sync: a step of the warp's tile; beside it, ldmatrix of the step behind it, the stage's next or the next stage's
- * first, which is in `next` (NULL: there is none). */
-void hgemm_step(const hgemm *h, uint32_t step, hgemm_stage *next);
+/* ldmatrix: the fragments of the first step of the stage that is so many bytes behind the first. */
+void hgemm_load(const hgemm *h, cptx_val stage);
+/* mma.sync: a step of the warp's tile; beside it, ldmatrix of the step behind it, the stage's next or the first of the stage
+ * `next` (NONE: there is none). */
+void hgemm_step(const hgemm *h, uint32_t step, cptx_val stage, cptx_val next);
 
 /* ---- cp.async: 16 bytes a thread, straight to their swizzled place ---- */
 

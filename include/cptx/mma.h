@@ -69,6 +69,8 @@ typedef struct cptx_tiled_mma_opt {
 	cptx_val a_base, b_base; /**< mma.sync: .u32, shared memory addresses that those of cptx_mma_tile count from.  With the
 	                              starts of rings there these are offsets of stages, which ptxas keeps in uniform registers
 	                              that ldmatrix adds for nothing.  NONE: 0 */
+	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
+	                    or each time */
 	char z_;
 } cptx_tiled_mma_opt;
 

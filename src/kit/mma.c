@@ -239,7 +239,7 @@ static void find_lines(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 		return;
 	if (unit->flip.kind == CPTX_VAL_REG)
 		to->address[0] = cptx_as(CALL(xor, .a = to->address[0], .b = unit->flip, .type = CPTX_B32), CPTX_U32);
-	for (uint32_t i = 0; i < lines->count; i++)
+	for (uint32_t i = 0; i < lines->count && !mma->opt.few_regs; i++)
 		for (uint32_t r = 0; r < rows; r += step)
 			for (uint32_t s = 0; s < mma->steps; s++)
 				cptx_lane_lines_at_(k, at, to, i, r, s * mma->depth);

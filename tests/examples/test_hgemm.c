@@ -153,14 +153,16 @@ START_TEST(no_conflicts)
 		cptx_module *m = cptx_module_new(NULL);
 		hgemm h;
 		hgemm_begin(&h, m, HGEMM_TMA_R, &o, 0);
-		const cptx_lines *lines[] = { &h.lines_a, &h.lines_b, &h.lines_c };
+		hgemm_sizes(&h, HGEMM_TMA_R);
+		hgemm_fragments(&h);
+		const cptx_lines *a = &h.mma.a_lines, *b_lines = &h.mma.b_lines, *lines[] = { a, b_lines, &h.lines_c };
 		for (int i = 0; i < 3; i++) {
 			cptx_banks b = cptx_lines_banks(lines[i], 0);
 			ck_assert_uint_eq(lines[i]->num, 4);
 			ck_assert_uint_eq(b.phases, 4);
 			ck_assert_uint_eq(b.conflicts, 0);
 		}
-		ck_assert(h.lines_b.trans && !h.lines_a.trans && !h.lines_c.trans);
+		ck_assert(b_lines->trans && !a->trans && !h.lines_c.trans);
 		cptx_module_destroy(m);
 	}
 }

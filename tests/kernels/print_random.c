@@ -27,8 +27,9 @@ typedef bool drawing(uint64_t seed, uint32_t which, drawn *d); /* false: the opt
 
 static bool draw_gemm(uint64_t seed, uint32_t which, drawn *d)
 {
-	static gemm_trial (*const draw[])(uint64_t) = { gemm_draw_sm80, gemm_draw_sm90, gemm_draw_sm100, gemm_draw_sm120 };
-	static const char *const targets[] = { "sm_90a", "sm_90a", "sm_100a", "sm_120a" };
+	static gemm_trial (*const draw[])(uint64_t) = { gemm_draw_sm80, gemm_draw_sm90, gemm_draw_sm100, gemm_draw_sm120,
+		                                            gemm_draw_sync_tma };
+	static const char *const targets[] = { "sm_90a", "sm_90a", "sm_100a", "sm_120a", "sm_90a" };
 	gemm_trial t = draw[which](seed);
 	cptx_gemm_opt *o = &t.opt;
 	uint64_t s = gemm_trial_random(seed + 1);
@@ -114,6 +115,7 @@ static const struct generator {
 	{ "gemm_sm90", draw_gemm, 1 },
 	{ "gemm_sm100", draw_gemm, 2 },
 	{ "gemm_sm120", draw_gemm, 3 },
+	{ "gemm_sync_tma", draw_gemm, 4 },
 	{ "hgemm_bcf_dbf_rw", draw_hgemm, HGEMM_BCF_DBF_RW },
 	{ "gemm_sm90", draw_gemm, 1 },
 	{ "gemm_sm100", draw_gemm, 2 },

@@ -364,9 +364,11 @@ cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o)
 	}
 	begin_operand(&g, &g.a, false);
 	begin_operand(&g, &g.b, true);
-	CPTX_ROLE(k, &g.roles, .warps = g.s.warps, .regs = g.s.regs)
+	CPTX_ROLE(k, &g.roles, .warps = g.s.warps, .regs = g.s.regs) {
 		consume(&g);
-	CPTX_ROLE(k, &g.roles, .warps = g.s.producers, .regs = g.s.regs ? SM80_PRODUCER_REGS : 0, .elect = true)
+	}
+	CPTX_ROLE(k, &g.roles, .warps = g.s.producers, .regs = g.s.regs ? SM80_PRODUCER_REGS : 0, .elect = true) {
 		produce(&g);
+	}
 	return k;
 }
