@@ -538,114 +538,7 @@ START_TEST(images)
 }
 END_TEST
 
-/* ---- what is wrong, and ptxas ---- */
-
-static void wrong(cptx_operand_opt o, const char *words)
-{
-	cptx_module *m = cptx_module_new(NULL);
-	cptx_kernel *k = cptx_kernel_begin(m, "k");
-	cptx_val p = cptx_param(k, CPTX_PTR, "p");
-	cptx_operand op;
-
-	if (o.by == CPTX_OPERAND_TMA && o.alone)
-		o.map = p, o.alone = false;
-	if (o.by != CPTX_OPERAND_TMA && o.align)
-		o.address = p;
-	cptx_operand_new_(k, CPTX_HERE, &op, &o);
-	SURE(cptx_module_error(m) != NULL, "%s", words);
-	SURE(strstr(cptx_module_error(m)->text, words) != NULL, "%s\nlacks: %s", cptx_module_error(m)->text, words);
-	ck_assert_ptr_nonnull(strstr(cptx_module_error(m)->text, "test_operand.c:"));
-	cptx_module_destroy(m);
-}
-
-START_TEST(errors)
-{
-	const cptx_tile t = TILE(64, 64, 16, false, 128B, 0);
-	const cptx_val n = cptx_imm(64);
-
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16 }, "no tensor map: say .map");
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_F32, .alone = true }, "elements of 16 bits");
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .stages = 65 }, "65 stages; there are 1 to 64");
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .apart = 4096 }, "a tile has 8192");
-	wrong((cptx_operand_opt){ .tile = TILE(64, 65, 16, false, 128B, 0) }, "not made of spans");
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .parts = 3, .alone = true }, "64 rows in 3 parts");
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .parts = 16, .alone = true },
-	      "multiple of 1024 bytes, and has 512");
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .im2col = 2, .alone = true }, "images have 3 to 5 dimensions");
-	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16 }, "no matrix: say .address");
-	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 2 }, ".align = 2");
-	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16 },
-	      "neither .pitch nor .cols");
-	wrong(
-		(cptx_operand_opt){
-			.by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 8, .cols = n, .whole = true },
-		".whole is for cp.async of 16 bytes; here .align is less");
-	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n },
-	      ".threads = 0 that copy together");
-	wrong(
-		(cptx_operand_opt){
-			.by = CPTX_OPERAND_CP_ASYNC, .tile = t, .type = CPTX_BF16, .align = 16, .cols = n, .threads = 4 },
-		"a multiple of 8");
-	wrong(
-		(cptx_operand_opt){
-			.by = CPTX_OPERAND_LDST, .tile = t, .type = CPTX_BF16, .align = 8, .pitch = cptx_imm(132), .threads = 64 },
-		"multiple of the 8 bytes");
-	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_LDST,
-	                          .tile = TILE(512, 64, 16, false, 128B, 0),
-	                          .type = CPTX_BF16,
-	                          .align = 8,
-	                          .cols = n,
-	                          .threads = 32 },
-	      "copy 128 times 16 bytes");
-	wrong((cptx_operand_opt){ .by = CPTX_OPERAND_LDST, .tile = t, .type = CPTX_F32, .align = 8 },
-	      "type .f32 in a tile of 16 bits");
-}
-END_TEST
-
-START_TEST(no_map)
-{
-	const cptx_operand_opt o = { .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0) };
-	const cptx_operand_opt image = { .type = CPTX_BF16, .tile = o.tile, .im2col = 4 };
-	const cptx_operand_matrix m = { .address = 4096, .rows = 64, .cols = 64 };
-	cptx_tensor_map_opt map;
-
-	err = (cptx_error){ .code = CPTX_OK };
-	ck_assert(!cptx_operand_tensor_map(&o, &m, &map, &err));
-	SURE(strstr(err.text, "threads copy; it has none"), "%s", err.text);
-	err = (cptx_error){ .code = CPTX_OK };
-	ck_assert(!cptx_operand_tensor_map(&image, &m, &map, &err));
-	SURE(strstr(err.text, "cptx_operand_image_map makes its map"), "%s", err.text);
-	err = (cptx_error){ .code = CPTX_OK };
-}
-END_TEST
-
-static void wrong_load(uint32_t parts, bool batched, uint32_t stage, cptx_operand_load_opt o, const char *words)
-{
-	cptx_module *m = cptx_module_new(NULL);
-	cptx_kernel *k = cptx_kernel_begin(m, "k");
-	cptx_val p = cptx_param(k, CPTX_PTR, "p"), zero = cptx_imm(0);
-	cptx_operand op;
-
-	cptx_operand_new(k, &op, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0), .stages = 2, .map = p,
-	                 .batched = batched, .parts = parts);
-	cptx_operand_load_at_(k, CPTX_HERE, &op, cptx_imm(stage), zero, zero, &o);
-	SURE(cptx_module_error(m) && strstr(cptx_module_error(m)->text, words), "%s\nlacks: %s",
-	     cptx_module_error(m) ? cptx_module_error(m)->text : "no error", words);
-	cptx_module_destroy(m);
-}
-
-START_TEST(wrong_loads)
-{
-	const cptx_val b = cptx_imm(0);
-
-	wrong_load(1, false, 0, (cptx_operand_load_opt){ .ctas = 0 }, "without an mbarrier: say .barrier");
-	wrong_load(1, false, 2, (cptx_operand_load_opt){ .barrier = b }, "stage 2 of an operand; it has stages 0 to 1");
-	wrong_load(1, true, 0, (cptx_operand_load_opt){ .barrier = b }, "say .z, the number of the matrix");
-	wrong_load(2, false, 0, (cptx_operand_load_opt){ .barrier = b }, "an operand in 2 parts: say .part, 0 to 1");
-	wrong_load(1, false, 0, (cptx_operand_load_opt){ .barrier = b, .part = b }, "that has no parts");
-	wrong_load(1, false, 0, (cptx_operand_load_opt){ .barrier = b, .ctas = 3 }, "a load of 3 CTAs");
-}
-END_TEST
+/* ---- ptxas ---- */
 
 static void judge(cptx_module *m, const char *target)
 {
@@ -711,9 +604,6 @@ int main(void)
 	tcase_add_test(c, by_tma);
 	tcase_add_test(c, clusters);
 	tcase_add_test(c, images);
-	tcase_add_test(c, errors);
-	tcase_add_test(c, no_map);
-	tcase_add_test(c, wrong_loads);
 	tcase_add_test(c, ptxas_accepts);
 	return test_main("kit operand", s);
 }
