@@ -195,7 +195,7 @@ static void next_offset(const gemm80 *g)
 static void multiply(const gemm80 *g, uint32_t first, uint32_t steps)
 {
 	if (steps)
-		cptx_mma_tile(g->k, &g->mma, &g->acc, g->offset, g->offset, .frags = &g->frags, .first = first, .steps = steps);
+		cptx_mma_tile(g->k, &g->mma, &g->acc, g->offset, g->offset, .first = first, .steps = steps, .frags = &g->frags);
 }
 
 /* The last step, which fetches the first fragments of the stage that g->offset is at now, or none. */
@@ -203,7 +203,7 @@ static void multiply_last(const gemm80 *g, bool fetch)
 {
 	const cptx_val next = fetch ? g->offset : (cptx_val){ 0 };
 
-	cptx_mma_tile(g->k, &g->mma, &g->acc, g->offset, g->offset, .frags = &g->frags, .first = g->mma.steps - 1, .steps = 1,
+	cptx_mma_tile(g->k, &g->mma, &g->acc, g->offset, g->offset, .first = g->mma.steps - 1, .steps = 1, .frags = &g->frags,
 	              .next_a = next, .next_b = next);
 }
 
