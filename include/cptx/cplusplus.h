@@ -5,8 +5,8 @@
  *
  * Builder calls look as in C, with their modifiers in any order: cptx_ld(k, p, .type = CPTX_F32, .space = CPTX_GLOBAL).
  * Options (.block = { 256 } of cptx_kernel_begin and the like) are designated initializers, which gcc and clang know before
- * C++20 too, but only in the order of the struct.  Where C takes &(cptx_load_opt){ ... }, write CPTX_OPT(cptx_load_opt, ...),
- * and for an array (cptx_val[]){ a, b } one with a name, or cptx_vec and cptx_args.
+ * C++20 too, but only in the order of the struct.  Where C takes &(cptx_load_opt){ ... }, write CPTX_OPT(cptx_load_opt,
+ * ...), and for an array (cptx_val[]){ a, b } one with a name, or cptx_vec and cptx_args.
  */
 #ifndef CPTX_CPLUSPLUS_H
 #define CPTX_CPLUSPLUS_H

@@ -91,7 +91,7 @@ enum {
 
 /** What an epilogue is made of. */
 typedef struct cptx_epilogue_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val rows, cols; /**< of D (before GATE_PAIRS), .u32 or constants; NONE: no tile lies outside, nothing is tested */
 	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
 	                   which up to so many are loaded and stored at once; 0: 2.  By mma.sync and wgmma a thread has 2
@@ -162,7 +162,7 @@ CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32
 
 /** A ring of such tiles. */
 typedef struct cptx_epilogue_ring_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_type type; /**< of the results, as cptx_epilogue_to */
 	cptx_tile tile;   /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32:
 	                       then each warp sends its own rows without waiting for the others, has a ring of its own and counts

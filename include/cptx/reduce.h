@@ -63,7 +63,7 @@ CPTX_API void cptx_reduce_lanes_(cptx_kernel *k, cptx_site at, cptx_val v, enum 
 
 /** Who reduces. */
 typedef struct cptx_reduce_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;    /**< CPTX_OPT fills it in */
 	uint32_t threads; /**< of the CTA, or of the group of warps that reduces: a multiple of 32 up to 1024 */
 	cptx_val thread;  /**< .u32 number of the thread among them; NONE: tid.x, and the group is the whole CTA */
 	uint32_t barrier; /**< named barrier of the group, 0 to 15; not 0 where .thread is given, unless nothing else uses 0 */

@@ -38,7 +38,7 @@ enum cptx_row_place {
 
 /** What a row is. */
 typedef struct cptx_row_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;             /**< CPTX_OPT fills it in */
 	enum cptx_type type;       /**< of its elements in memory: CPTX_F32, CPTX_BF16, CPTX_F16, CPTX_E4M3 */
 	uint32_t n;                /**< elements; 0: as many as .count says */
 	cptx_val count;            /**< .u32 or .s32: elements, 0 to .most */

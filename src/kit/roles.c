@@ -128,8 +128,8 @@ int cptx_role_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_rol
 {
 	cptx_role_opt given, *o = &given;
 
-	if (!is_begun(k, at, r) || !IS_GIVEN_TO(k, at, opt, "description") ||
-	    !OPTIONS_READ_IN(cptx_role_opt, o, opt, at, k) || !check(k, at, r, o))
+	if (!is_begun(k, at, r) || !IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_role_opt, o, opt, at, k) ||
+	    !check(k, at, r, o))
 		return 1;
 	r->first = r->next, r->warps = o->warps;
 	r->next += o->warps, r->used += o->warps * CPTX_WARP * (o->regs ? o->regs : r->regs);

@@ -81,7 +81,9 @@ static planted ask(cptx_module *m, const char *target, bool by_loc)
 	cptx_cubin *c = cptx_compile_ptx(p.ptx, &(cptx_compile_opt){ .compiler = CPTX_COMPILER_PTXAS, .verbose = true }, &err);
 	ck_assert_msg(c, "%s", err.text);
 	const char *said = cptx_cubin_log(c);
-	cptx_verdict_opt opt = { .printed = by_loc ? NULL : p.ptx, .ptx = cptx_ptx_text(p.ptx), .ptx_size = cptx_ptx_size(p.ptx) };
+	cptx_verdict_opt opt = { .printed = by_loc ? NULL : p.ptx,
+		                     .ptx = cptx_ptx_text(p.ptx),
+		                     .ptx_size = cptx_ptx_size(p.ptx) };
 	p.v = cptx_verdict_read(said, strlen(said), &opt);
 	cptx_cubin_destroy(c);
 	return p;

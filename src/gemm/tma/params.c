@@ -192,7 +192,7 @@ cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, cons
 			arg[n++] = list[i].arg;
 	return cptx_launch_new_(NOWHERE, program, t->o->name,
 	                        CPTX_OPT(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
-	                                  .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A), .nargs = n,
-	                                  .args = arg),
+	                                 .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A), .nargs = n,
+	                                 .args = arg),
 	                        err);
 }

@@ -217,7 +217,8 @@ bool inspect_load(inspected *in, const cli_command *cmd, const char *path, const
 	if (is_code ? !take_code(in) || !read_module(in) : !read_module(in) || !ask(in, o))
 		return false;
 	if (is_code && in->ptx &&
-	    !(in->verdict = cptx_verdict_read("", 0, &(cptx_verdict_opt){ .ptx = in->ptx, .ptx_size = in->size, .name = in->path })))
+	    !(in->verdict =
+	          cptx_verdict_read("", 0, &(cptx_verdict_opt){ .ptx = in->ptx, .ptx_size = in->size, .name = in->path })))
 		return cli_no_memory(cmd);
 	if (!is_code && in->code && !code_read(in))
 		return false;
