@@ -45,13 +45,11 @@ static void setup(gemm90 *g)
 
 	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
 	g->stores = cptx_mov(k, cptx_shared_dyn(k, pieces * cptx_tile_bytes(&s->d), 1024, "stores"), .type = CPTX_U32);
-	g->tid = cptx_tid_x(k);
-	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
-	g->group = cptx_shfl_sync(k, cptx_shr(k, g->tid, 7), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = s->per_sm);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
 	              .multicast = s->cluster);
-	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
-	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->tid);
+	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
+	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
@@ -317,10 +315,10 @@ static void compute(gemm90 *g)
 	const uint32_t cluster = g->s.cluster;
 
 	g->loads = false;
-	g->wg = cptx_sub(k, g->group, 1);
-	g->lane = cptx_and(k, g->tid, WARPGROUP - 1);
+	g->barrier = cptx_shr(k, g->roles.warp, 2); /* the named barrier of this warpgroup */
+	g->wg = cptx_sub(k, g->barrier, 1);
+	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
 	g->acc = cptx_regs(k, CPTX_F32, g->s.acc);
-	g->barrier = g->group; /* the named barrier of this warpgroup */
 	reader r = { .releases = cptx_setp(k, g->lane, cluster, .cmp = CPTX_LT) };
 	r.at = cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, cluster - 1))
 	                   : cptx_pipe_consumer(k, &g->pipe);
@@ -337,24 +335,6 @@ static void compute(gemm90 *g)
 	cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
 }
 
-static void roles(gemm90 *g)
-{
-	cptx_kernel *k = g->k;
-	uint32_t regs = g->s.per_sm > 1 ? 0 : regs_consumer[g->s.consumers];
-
-	CPTX_IF(k, cptx_setp(k, g->group, 0, .cmp = CPTX_EQ)) {
-		if (regs)
-			cptx_setmaxnreg(k, REGS_LOADER, .op = CPTX_DEC);
-		CPTX_IF(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ))
-			load(g);
-	}
-	CPTX_ELSE(k) {
-		if (regs)
-			cptx_setmaxnreg(k, regs, .op = CPTX_INC);
-		compute(g);
-	}
-}
-
 cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
 {
 	cptx_gemm_opt o = tma_gemm_inner(opt);
@@ -362,6 +342,10 @@ cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
 
 	declare(&g, m);
 	setup(&g);
-	roles(&g);
+	const uint32_t regs = g.s.per_sm > 1 ? 0 : regs_consumer[g.s.consumers];
+	CPTX_ROLE(g.k, &g.roles, .warps = 4, .regs = regs ? REGS_LOADER : 0, .elect = true, .exits = true)
+		load(&g);
+	CPTX_ROLE(g.k, &g.roles, .warps = 4 * g.s.consumers, .regs = regs)
+		compute(&g);
 	return g.k;
 }

@@ -5,6 +5,8 @@
 
 #include "gemm/tma/tma.h"
 
+#include <cptx/roles.h>
+
 enum {
 	WARPGROUP = 128,
 	BLOCK_M = 64,
@@ -49,7 +51,7 @@ typedef struct gemm90 {
 	cptx_timeline line;
 	cptx_val ring, stores; /* addresses in shared memory */
 	cptx_val ring_desc;    /* of the ring, for descriptors */
-	cptx_val tid, group /* warpgroup, uniform */;
+	cptx_roles roles;
 	tma_gemm_work w;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
