@@ -4,7 +4,7 @@
  *
  *   cptx_roles r;
  *   cptx_roles_begin(k, &r, .threads = 384);                                                    all threads
- *   CPTX_ROLE (k, &r, .warps = 4, .regs = 24, .elect = true, .exits = true) { ... TMA ... }   one thread of warps 0 to 3
+ *   CPTX_ROLE (k, &r, .warps = 4, .regs = 24, .elect = true, .exits = true) { ... TMA ... }     one thread of warps 0 to 3
  *   CPTX_ROLE (k, &r, .warps = 8, .regs = 240) { ... wgmma ... }                                all threads of warps 4 to 11
  *
  * Roles take the next warps, one after another; warps that are left have none.  r.first is the first warp of the block that
@@ -14,8 +14,8 @@
  * same number and makes uniform branches, and an and.  CPTX_ROLE: a comparison or two, a branch, setmaxnreg, and with .elect
  * elect.sync and another branch; with .exits exit.
  *
- * Uniform registers: behind a block for one thread ptxas does not take the threads of a warp for being together any more, and
- * keeps nothing in uniform registers in the roles that follow.  With .exits they do not come from there.  In a wgmma
+ * Uniform registers: behind a block for one thread ptxas does not take the threads of a warp for being together any more,
+ * and keeps nothing in uniform registers in the roles that follow.  With .exits they do not come from there.  In a wgmma
  * mainloop that is 37 machine instructions in place of 69 (ptxas 13.0), so a producer's role that others follow should say
  * it.
  *

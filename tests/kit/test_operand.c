@@ -548,7 +548,6 @@ START_TEST(errors)
 	const cptx_tile t = TILE(64, 64, 16, false, 128B, 0);
 	const cptx_val n = cptx_imm(64);
 
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16 }, "no tensor map: say .map");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_F32, .alone = true }, "elements of 16 bits");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .stages = 65 }, "65 stages; there are 1 to 64");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .apart = 4096 }, "a tile has 8192");
@@ -628,6 +627,24 @@ START_TEST(wrong_loads)
 }
 END_TEST
 
+/* A tensor map may come with each load, but must come. */
+START_TEST(map_of_a_load)
+{
+	for (int has = 0; has < 2; has++) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_kernel *k = cptx_kernel_begin(m, "k");
+		cptx_val p = cptx_param(k, CPTX_PTR, "p"), none = { 0 };
+		cptx_operand op;
+		cptx_operand_new(k, &op, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0));
+		cptx_val zero = cptx_mov(k, 0, .type = CPTX_S32), barrier = cptx_mov(k, 0, .type = CPTX_U32);
+		cptx_operand_load(k, &op, 0, zero, zero, .barrier = barrier, .map = has ? p : none);
+		SURE((cptx_module_error(m) == NULL) == has, "%s", has ? cptx_module_error(m)->text : "no error");
+		SURE(has || strstr(cptx_module_error(m)->text, "no tensor map: say .map"), "%s", cptx_module_error(m)->text);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
 static void judge(cptx_module *m, const char *target)
 {
 	cptx_error e = { .code = CPTX_OK };
@@ -695,6 +712,7 @@ int main(void)
 	tcase_add_test(c, errors);
 	tcase_add_test(c, no_map);
 	tcase_add_test(c, wrong_loads);
+	tcase_add_test(c, map_of_a_load);
 	tcase_add_test(c, ptxas_accepts);
 	return test_main("kit operand", s);
 }

@@ -45,6 +45,11 @@ static void setup(gemm90 *g)
 
 	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
 	g->stores = cptx_mov(k, cptx_shared_dyn(k, pieces * cptx_tile_bytes(&s->d), 1024, "stores"), .type = CPTX_U32);
+	cptx_operand_new(k, &g->a, .type = g->o->a, .tile = s->a, .stages = g->o->stages, .smem = g->ring,
+	                 .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched, .parts = s->a_parts);
+	cptx_operand_new(k, &g->b, .type = g->o->b, .tile = s->b, .stages = g->o->stages,
+	                 .smem = cptx_offset(g->ring, s->a_bytes), .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched,
+	                 .parts = s->b_parts);
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = s->per_sm);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
 	              .multicast = s->cluster);
@@ -62,81 +67,68 @@ static void setup(gemm90 *g)
 
 static bool has_last_rows(const gemm90 *g) { return g->t.maps & MAP(CPTX_GEMM_MAP_LAST_A); }
 
-/* An operand of a tile, and what this CTA loads of it into each stage. */
-typedef struct operand {
-	cptx_tile part;
-	cptx_val map, row, to; /* of the part; to: from the stage's beginning on */
-	cptx_val when;         /* NONE: always */
-	cptx_val bytes;        /* that come, from all who load parts */
-	uint32_t sharers;      /* CTAs */
-	uint32_t parts;        /* that these load of it; 1: whole tiles by turns */
-} operand;
+/* What this CTA loads of an operand of a tile into each stage. */
+typedef struct source {
+	const cptx_operand *op;
+	cptx_val map, row; /* row: of the tile */
+	cptx_val when;     /* NONE: always */
+	cptx_val bytes;    /* that come, from all who load parts */
+	uint32_t sharers;  /* CTAs; with op->opt.parts 1 these load whole tiles by turns */
+} source;
 
 /*
  * Rows beyond the end are not asked for: TMA took up to three times as long for one as for a row that is there, on an H200.
  * So the last rows have a map of their own, and what the stage has behind them is left as it was: it makes sums that are
  * not stored.
  */
-static void trim(const gemm90 *g, operand *x, cptx_val last, cptx_val row, cptx_val end)
+static void trim(const gemm90 *g, source *x, cptx_val last, cptx_val end)
 {
 	cptx_kernel *k = g->k;
-	cptx_val left = cptx_sub(k, end, x->row), all = cptx_sub(k, end, row);
+	const uint32_t tile = x->op->opt.tile.rows, rows = tile / x->op->opt.parts;
+	cptx_val all = cptx_sub(k, end, x->row), left = all;
 
+	if (rows < tile)
+		left = cptx_sub(k, all, cptx_mul(k, cptx_as(g->w.rank, CPTX_S32), rows, .mode = CPTX_LO));
 	x->when = cptx_setp(k, left, 0, .cmp = CPTX_GT);
-	x->map = cptx_selp(k, x->map, last, cptx_setp(k, left, x->part.rows, .cmp = CPTX_GE), .type = CPTX_U64);
-	all = cptx_max(k, cptx_min(k, all, x->part.rows * x->parts), 0);
+	x->map = cptx_selp(k, x->map, last, cptx_setp(k, left, rows, .cmp = CPTX_GE), .type = CPTX_U64);
+	all = cptx_max(k, cptx_min(k, all, tile), 0);
 	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
 	x->bytes = cptx_mul(k, even, SPAN, .mode = CPTX_LO);
 }
 
-static operand operand_of(const gemm90 *g, bool b)
+static source source_of(const gemm90 *g, bool b)
 {
-	cptx_kernel *k = g->k;
-	const gemm_shape *s = &g->s;
-	const uint32_t in_front = b ? s->a_bytes : 0;
-	const cptx_val row = b ? g->w.n0 : g->w.m0;
-	operand x = { .part = b ? s->b : s->a,
-		          .map = g->w.in.map[b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
-		          .row = row,
-		          .to = cptx_imm(in_front),
-		          .bytes = cptx_imm(b ? s->b_bytes : s->a_bytes),
-		          .sharers = b ? s->cluster_m : s->cluster_n,
-		          .parts = b ? s->b_parts : s->a_parts };
+	const cptx_operand *op = b ? &g->b : &g->a;
+	source x = { .op = op,
+		         .map = g->w.in.map[b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
+		         .row = b ? g->w.n0 : g->w.m0,
+		         .bytes = cptx_imm(op->bytes),
+		         .sharers = b ? g->s.cluster_m : g->s.cluster_n };
 
-	x.part.rows /= x.parts;
-	if (x.parts > 1) {
-		x.row = cptx_mad(k, cptx_as(g->w.rank, CPTX_S32), x.part.rows, row, .mode = CPTX_LO);
-		x.to = cptx_mad(k, g->w.rank, cptx_tile_bytes(&x.part), in_front, .mode = CPTX_LO);
-	}
 	if (has_last_rows(g))
-		trim(g, &x, g->w.in.map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A], row,
+		trim(g, &x, g->w.in.map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A],
 		     cptx_as(b ? g->w.in.N : g->w.in.M, CPTX_S32));
 	return x;
 }
 
-static void load_part(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val stage, cptx_val k0)
+static void load_part(const gemm90 *g, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
-	cptx_kernel *k = g->k;
-	tma_gemm_load l = { .t = &g->t, .tile = &x->part, .map = x->map, .row = x->row, .k0 = k0, .z = g->w.z, .when = x->when };
-
-	l.to = cptx_add(k, stage, x->to);
-	l.mbar = cptx_pipe_full(at);
-	if (x->sharers > 1)
-		l.mask = cptx_imm((1 << x->sharers) - 1);
-	tma_gemm_load_tile(k, &l);
+	cptx_operand_load(g->k, x->op, at->stage, x->row, k0, .map = x->map, .z = g->w.z, .barrier = cptx_pipe_full(at),
+	                  .part = x->op->opt.parts > 1 ? g->w.rank : (cptx_val){ 0 },
+	                  .mask = x->sharers > 1 ? cptx_imm((1 << x->sharers) - 1) : (cptx_val){ 0 }, .when = x->when);
 }
 
-static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val stage, cptx_val k0)
+static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
 	cptx_kernel *k = g->k;
 
-	if (x->sharers == x->parts) {
-		load_part(g, at, x, stage, k0);
+	if (x->sharers == x->op->opt.parts) {
+		load_part(g, at, x, k0);
 		return;
 	}
 	cptx_val turn = cptx_and(k, cptx_div(k, cptx_as(k0, CPTX_U32), g->s.bk), x->sharers - 1);
 	CPTX_IF(k, cptx_setp(k, turn, g->w.rank, .cmp = CPTX_EQ))
-		load_part(g, at, x, stage, k0);
+		load_part(g, at, x, k0);
 }
 
 /* One thread. */
@@ -153,17 +145,16 @@ static void load(gemm90 *g)
 		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->w.k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
 		         .into = k0);
 		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
-		const operand a = operand_of(g, false), b = operand_of(g, true);
-		cptx_val bytes = has_last_rows(g) ? cptx_add(k, a.bytes, b.bytes) : cptx_imm(s->a_bytes + s->b_bytes);
+		const source a = source_of(g, false), b = source_of(g, true);
+		cptx_val bytes = has_last_rows(g) ? cptx_add(k, a.bytes, b.bytes) : cptx_imm(g->a.bytes + g->b.bytes);
 		CPTX_FOR(k, k0, end, s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 			cptx_pipe_expect(k, &g->pipe, &at, bytes);
-			cptx_val stage = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
 			/* what the cluster shares goes first: others wait for it, too */
-			load_operand(g, &at, s->cluster_m > 1 ? &b : &a, stage, k0);
-			load_operand(g, &at, s->cluster_m > 1 ? &a : &b, stage, k0);
+			load_operand(g, &at, s->cluster_m > 1 ? &b : &a, k0);
+			load_operand(g, &at, s->cluster_m > 1 ? &a : &b, k0);
 			cptx_pipe_next(k, &g->pipe, &at);
 		}
 	}

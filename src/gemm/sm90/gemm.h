@@ -5,6 +5,7 @@
 
 #include "gemm/tma/tma.h"
 
+#include <cptx/operand.h>
 #include <cptx/roles.h>
 
 enum {
@@ -52,6 +53,7 @@ typedef struct gemm90 {
 	cptx_val ring, stores; /* addresses in shared memory */
 	cptx_val ring_desc;    /* of the ring, for descriptors */
 	cptx_roles roles;
+	cptx_operand a, b; /* side by side in each stage */
 	tma_gemm_work w;
 	/* consumers */
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;

@@ -3,6 +3,8 @@
 #include "gemm/tma/tma.h"
 #include "gemm/walk.h"
 
+#include <cptx/operand.h>
+
 void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val tid)
 {
 	const uint32_t all = t->maps & ~(MAP(CPTX_GEMM_MAP_LAST_A) | MAP(CPTX_GEMM_MAP_LAST_B));
@@ -16,28 +18,14 @@ void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_wo
 
 void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l)
 {
-	cptx_tile_boxes boxes = { 0 };
-	cptx_error err;
-	uint16_t dst = l->alone ? CPTX_SHARED_CTA : CPTX_SHARED_CLUSTER;
-	uint16_t dim = l->t->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D, group = l->pair ? CPTX_CTA_GROUP_2 : 0;
-	bool mn_major = l->tile->elem.mn_major;
+	cptx_operand op;
+	cptx_val start = l->to;
 
-	if (!cptx_tile_get_boxes(l->tile, &boxes, &err)) {
-		cptx_fail(k, "%s", err.text);
-		return;
-	}
-	for (uint32_t i = 0; i < boxes.count[0]; i++) {
-		cptx_val along = mn_major ? l->row : l->k0, c[3] = { { 0 }, mn_major ? l->k0 : l->row, l->z };
-		c[0] = i ? cptx_add(k, along, i * boxes.box[0]) : along;
-		cptx_val coord = cptx_pack(k, l->t->o->batched ? 3 : 2, c), there = cptx_offset(l->to, i * boxes.bytes);
-		if (l->mask.kind != CPTX_VAL_NONE)
-			cptx_cp_async_bulk_tensor_load(k, there, l->map, coord, l->mbar, .dim = dim, .dst = CPTX_SHARED_CLUSTER,
-			                               .multicast = CPTX_MULTICAST_CLUSTER, .mask = l->mask, .cta_group = group,
-			                               .when = l->when);
-		else
-			cptx_cp_async_bulk_tensor_load(k, there, l->map, coord, l->mbar, .dim = dim, .dst = dst, .cta_group = group,
-			                               .when = l->when);
-	}
+	start.offset = 0;
+	cptx_operand_new(k, &op, .type = l->type, .tile = *l->tile, .smem = start, .map = l->map, .batched = l->t->o->batched,
+	                 .alone = l->alone);
+	op.smem = l->to;
+	cptx_operand_load(k, &op, 0, l->row, l->k0, .barrier = l->mbar, .z = l->z, .mask = l->mask, .ctas = l->pair ? 2 : 0);
 }
 
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to)
