@@ -17,8 +17,6 @@
  */
 #include "gemm/sm90/gemm.h"
 
-#include <stdio.h>
-
 /* Registers of a thread, by the number of computing warpgroups; 0: as they come. */
 enum { REGS_LOADER = 24 };
 static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
@@ -165,50 +163,6 @@ static void load(gemm90 *g)
 
 /* ---- the computing warpgroups ---- */
 
-/* The matrix descriptor of an operand from (row, col) of a tile at address 0 on. */
-static uint64_t descriptor(const gemm90 *g, const cptx_tile *t, uint32_t row, uint32_t col)
-{
-	cptx_smem_desc d;
-	cptx_error err;
-	uint64_t word = 0;
-
-	if (!cptx_tile_desc(t, CPTX_DESC_WGMMA, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
-		cptx_fail(g->k, "%s", err.text);
-	return word;
-}
-
-/* The wgmma of one stage; fresh: they begin a tile. */
-static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
-{
-	cptx_kernel *k = g->k;
-	const gemm_shape *s = &g->s;
-	const uint32_t k_step = 32 / s->in_bytes, per_block = g->o->bn / 2, steps = s->bk / k_step;
-	cptx_val never = cptx_setp(k, 0, 1, .cmp = CPTX_EQ, .type = CPTX_U32), always = cptx_negated(never);
-	/* descriptors count 16 bytes; the tile's rows of this warpgroup are added to A's */
-	cptx_val at = cptx_mad(k, stage, (s->a_bytes + s->b_bytes) / 16, g->ring_desc, .mode = CPTX_LO);
-	cptx_val b_at = cptx_cvt(k, at, .dtype = CPTX_U64);
-	cptx_val a_at = cptx_cvt(
-		k, cptx_mad(k, g->wg, s->blocks * (s->a_bytes / (g->o->bm / BLOCK_M)) / 16, at, .mode = CPTX_LO), .dtype = CPTX_U64);
-	const bool has_majors = s->in_bytes == 2;
-	const cptx_val one = cptx_imm(1), no = { 0 };
-	char shape[16];
-
-	snprintf(shape, sizeof shape, "m64n%uk%u", g->o->bn, k_step);
-	cptx_wgmma_fence(k);
-	for (uint32_t i = 0; i < steps; i++) {
-		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, i * k_step) + s->a_bytes / 16)));
-		for (uint32_t m = 0; m < s->blocks; m++) {
-			cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, m * BLOCK_M, i * k_step)));
-			cptx_wgmma_mma_async(k, a, b, fresh && !i ? never : always, .shape = cptx_mod_find(shape), .dtype = CPTX_F32,
-			                     .atype = g->o->a, .btype = has_majors ? 0 : g->o->b, .scale_a = one, .scale_b = one,
-			                     .trans_a = has_majors ? cptx_imm(g->o->a_m_major) : no,
-			                     .trans_b = has_majors ? cptx_imm(g->o->b_n_major) : no,
-			                     .into = cptx_slice(g->acc, m * per_block, per_block));
-		}
-	}
-	cptx_wgmma_commit_group(k);
-}
-
 /* Where a computing warpgroup is in the ring. */
 typedef struct reader {
 	cptx_pipe_at at, old; /* this stage; the one whose wgmma may still be under way */
@@ -223,11 +177,11 @@ static void read_stage(gemm90 *g, reader *r, bool fresh)
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, r->stamps);
 	cptx_pipe_wait_full(k, &g->pipe, &r->at);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, r->stamps);
-	multiply(g, r->at.stage, fresh);
+	cptx_mma_stage(k, &g->mma, &g->sums, r->at.stage, .fresh = fresh);
 	if (g->s.later)
 		gemm_sm90_store_some(g, fresh);
 	if (!fresh) {
-		cptx_wgmma_wait_group(k, 1);
+		cptx_mma_wait(k, &g->mma, 1);
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
 	}
 	cptx_mov(k, r->at.barrier, .into = r->old.barrier);
@@ -291,7 +245,7 @@ static void compute_tiles(gemm90 *g, reader *r)
 		cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
 		CPTX_FOR(k, i, g->w.k_end, 1)
 			read_stage(g, r, false);
-		cptx_wgmma_wait_group(k, 0);
+		cptx_mma_wait(k, &g->mma, 0);
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, r->stamps);
 		if (g->s.later)
@@ -309,7 +263,6 @@ static void compute(gemm90 *g)
 	g->barrier = cptx_shr(k, g->roles.warp, 2); /* the named barrier of this warpgroup */
 	g->wg = cptx_sub(k, g->barrier, 1);
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
-	g->acc = cptx_regs(k, CPTX_F32, g->s.acc);
 	reader r = { .releases = cptx_setp(k, g->lane, cluster, .cmp = CPTX_LT) };
 	r.at = cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, cluster - 1))
 	                   : cptx_pipe_consumer(k, &g->pipe);
@@ -317,8 +270,12 @@ static void compute(gemm90 *g)
 	r.old.barrier = cptx_reg(k, CPTX_U32);
 	if (g->o->timeline)
 		r.stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
-	/* as the manual's matrix-descriptor-encode: above 18 bits an address may name the CTA of a cluster */
-	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
+	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
+	                   .n = g->o->bn, .units_m = g->s.consumers, .unit = g->wg, .thread = g->lane, .a_tile = g->s.a,
+	                   .b_tile = g->s.b, .a_ring = g->ring, .b_ring = cptx_offset(g->ring, g->s.a_bytes),
+	                   .apart = g->a.apart);
+	cptx_acc_new(k, &g->mma, &g->sums);
+	g->acc = g->sums.regs;
 	gemm_sm90_epilogue_begin(g);
 	compute_tiles(g, &r);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, r.stamps);
