@@ -119,7 +119,7 @@ static void build(cptx_module *m, const void *self, bool causal)
 	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, QUERIES), a.keys) : a.keys;
 	cptx_val row = cptx_mad_wide(k, a.head, a.queries, cptx_cvt(k, a.row0, .dtype = CPTX_U64));
 	a.o = cptx_mad(k, row, 2 * D, cptx_params_get(k, &p, "o"), .mode = CPTX_LO);
-	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true)
+	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true, .exits = true)
 		produce(&a);
 	CPTX_ROLE(k, &r, .warps = 4 * GROUPS, .regs = 240) {
 		cptx_val group = cptx_shr(k, cptx_role_warp(k, &r), 2), thread = cptx_and(k, r.tid, 127);

@@ -71,6 +71,8 @@ typedef struct cptx_tiled_mma_opt {
 	                              that ldmatrix adds for nothing.  NONE: 0 */
 	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
 	                    or each time */
+	cptx_val a_ring, b_ring; /**< wgmma: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not called */
+	uint32_t apart;          /**< with rings: bytes from stage to stage, of both */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -85,6 +87,8 @@ typedef struct cptx_tiled_mma {
 	cptx_lines a_lines, b_lines;      /**< mma.sync: how ldmatrix reads A and B */
 	cptx_lane_lines a_lanes, b_lanes; /**< mma.sync: where the lane does, in tiles at a_base and b_base */
 	cptx_val a_first, b_first;        /**< wgmma: .u32, bytes from a tile's start to what the unit reads; NONE: 0 */
+	cptx_val a_start, b_start;        /**< with rings: .u32, where the unit's part of stage 0 begins, as descriptors count,
+	                                       without the offsets of a_ring and b_ring */
 	cptx_val row, col;                /**< .u32, of the unit's first element in the CTA's tile */
 	uint32_t idesc;                   /**< tcgen05: the instruction descriptor */
 } cptx_tiled_mma;
@@ -220,6 +224,13 @@ CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
 #define cptx_mma_tile(...) cptx_mma_tile_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_mma_tile_x_(k, mma, acc, a, b, ...)                                                                            \
 	cptx_mma_tile_((k), CPTX_HERE, (mma), (acc), (a), (b), CPTX_OPT(cptx_mma_tile_opt, __VA_ARGS__))
+CPTX_API void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val stage,
+                              const cptx_mma_tile_opt *opt);
+/** wgmma, A in shared memory: cptx_mma_tile of a stage (.u32 or a constant) of a_ring and b_ring.  Its descriptors take a
+ * mad and a cvt for each operand, where addresses take an and, a shift and as a rule an add more. */
+#define cptx_mma_stage(...) cptx_mma_stage_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_mma_stage_x_(k, mma, acc, stage, ...)                                                                          \
+	cptx_mma_stage_((k), CPTX_HERE, (mma), (acc), CPTX_V(stage), CPTX_OPT(cptx_mma_tile_opt, __VA_ARGS__))
 CPTX_API void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uint32_t pending);
 /** wgmma: waits until at most so many of the latest calls are under way.  mma.sync: nothing.  tcgen05: an error. */
 #define cptx_mma_wait(k, mma, pending) cptx_mma_wait_((k), CPTX_HERE, (mma), (pending))

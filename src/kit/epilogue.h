@@ -54,6 +54,13 @@ cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_va
 /* base + (v + more) * bytes, of 64 bits; v .u32 or a constant. */
 cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes);
 
+/* ---- elements of memory; the GEMM generators use these too ---- */
+
+/* n elements behind one another (F32, BF16, F16) as .f32 registers, 0 where `when` does not hold. */
+cptx_val epi_load(cptx_kernel *k, cptx_site at, cptx_val address, enum cptx_type type, uint32_t n, cptx_val when);
+/* Two results, the first in the lower half: of 16 bits in a .b32, of 8 in a .b16.  into NONE: a register of its own. */
+cptx_val epi_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into);
+
 /* ---- visitors ---- */
 
 enum epi_need {

@@ -17,8 +17,7 @@ static bool is_storable(enum cptx_type t)
 	return t == CPTX_F32 || t == CPTX_BF16 || t == CPTX_F16 || t == CPTX_E4M3 || t == CPTX_E5M2;
 }
 
-/* Two results, the first in the lower half: of 16 bits in a .b32, of 8 in a .b16.  into NONE: a register of its own. */
-static cptx_val round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into)
+cptx_val epi_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into)
 {
 	const bool half = cptx_type_bits(type) == 16;
 	const enum cptx_type pair = type == CPTX_BF16   ? CPTX_BF16X2
@@ -40,11 +39,11 @@ static cptx_val round_word(cptx_kernel *k, cptx_site at, enum cptx_type type, co
 
 	switch (cptx_type_bits(type)) {
 	case 32: return cptx_as(v[0], CPTX_B32);
-	case 16: return round_pair(k, at, type, v[0], v[1], CPTX_NONE_);
+	case 16: return epi_round_pair(k, at, type, v[0], v[1], CPTX_NONE_);
 	default: break;
 	}
 	for (uint32_t i = 0; i < 2; i++)
-		half[i] = round_pair(k, at, type, v[2 * i], v[2 * i + 1], CPTX_NONE_);
+		half[i] = epi_round_pair(k, at, type, v[2 * i], v[2 * i + 1], CPTX_NONE_);
 	const cptx_val word = cptx_regs_(k, at, CPTX_B32, 1);
 	CALL(mov, .a = cptx_pack_(k, at, half, 2), .into = word);
 	return word;
@@ -57,7 +56,7 @@ static cptx_val rounded(cptx_kernel *k, cptx_site at, enum cptx_type type, const
 	cptx_val word[4];
 
 	if (!words) { /* two of 8 bits, or one of 8 or 16 */
-		cptx_val pair = round_pair(k, at, type, v[0], n == 2 ? v[1] : v[0], CPTX_NONE_), halves;
+		cptx_val pair = epi_round_pair(k, at, type, v[0], n == 2 ? v[1] : v[0], CPTX_NONE_), halves;
 		if (bits == 8)
 			return pair;
 		halves = cptx_regs_(k, at, CPTX_B16, 2);
@@ -318,7 +317,7 @@ static cptx_val fragment_at(sending *s, cptx_site at, uint32_t row, uint32_t col
 			cptx_frag_cell(&s->map, (cptx_place){ .reg = i, .slot = slot }, &c);
 			v[slot] = cptx_acc_at(s->acc, kit_acc_number(s->acc, row + c.row, col + c.col)).value;
 		}
-		round_pair(s->k, at, s->ring->opt.type, v[0], v[1], cptx_elem(words, i));
+		epi_round_pair(s->k, at, s->ring->opt.type, v[0], v[1], cptx_elem(words, i));
 	}
 	return words;
 }

@@ -35,8 +35,7 @@ static void load_half(cptx_kernel *k, cptx_site at, cptx_val address, enum cptx_
 	CALL(mov, .a = pair, .into = cptx_as(into, CPTX_B32));
 }
 
-/* n elements behind one another as .f32, 0 where `when` does not hold. */
-static cptx_val load(cptx_kernel *k, cptx_site at, cptx_val address, enum cptx_type type, uint32_t n, cptx_val when)
+cptx_val epi_load(cptx_kernel *k, cptx_site at, cptx_val address, enum cptx_type type, uint32_t n, cptx_val when)
 {
 	static const uint16_t vec[] = { 0, 0, CPTX_V2, 0, CPTX_V4 };
 	const uint32_t each = 32 / cptx_type_bits(type), words = n / each, at_once = MIN(words, 4u);
@@ -69,7 +68,7 @@ static void load_rows(epi *x, const epi_at *w)
 	w->s->rows = cptx_regs_(k, at, CPTX_F32, x->acc->rows);
 	for (uint32_t r = 0; r < x->acc->rows; r++) {
 		cptx_val from = epi_address(k, at, w->v->address, x->row[r], 0, size_of(w->v));
-		cptx_val v = load(k, at, from, w->v->type, 1, x->row_ok[r]);
+		cptx_val v = epi_load(k, at, from, w->v->type, 1, x->row_ok[r]);
 		CALL(mov, .a = cptx_elem(v, 0), .into = cptx_elem(w->s->rows, r));
 	}
 }
@@ -84,7 +83,7 @@ static void find_cols(epi *x, const epi_at *w)
 
 static void load_cols(epi *x, const epi_at *w, const epi_group *g)
 {
-	w->s->cols = load(x->k, w->at, cptx_offset(w->s->at, (int64_t)g->col * size_of(w->v)), w->v->type, g->n, g->col_ok);
+	w->s->cols = epi_load(x->k, w->at, cptx_offset(w->s->at, (int64_t)g->col * size_of(w->v)), w->v->type, g->n, g->col_ok);
 }
 
 static void find_matrix(epi *x, const epi_at *w)
@@ -96,7 +95,7 @@ static void load_matrix(epi *x, const epi_at *w, const epi_group *g)
 {
 	const cptx_val from = cptx_offset(cptx_elem(w->s->at, g->row), (int64_t)g->col * size_of(w->v));
 
-	w->s->here = load(x->k, w->at, from, w->v->type, g->n, g->inside);
+	w->s->here = epi_load(x->k, w->at, from, w->v->type, g->n, g->inside);
 }
 
 /* ---- elements ---- */

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+enum { UNIT_BITS = 4 /* descriptors count 16 bytes */ };
+
 /* ---- operand types ---- */
 
 /* Where a unit begins in a tile: bytes to be added, and to be exclusive-ored; NONE: 0. */
@@ -279,6 +281,40 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 		           "a tiled mma by wgmma whose units share a swizzle span; a unit has a multiple of 64 rows of A and of B");
 }
 
+/* An address as descriptors count it: above 18 bits one may name a CTA of the cluster. */
+static cptx_val in_units(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
+{
+	if (first.kind == CPTX_VAL_REG)
+		address = CALL(add, .a = first, .b = address);
+	cptx_val low = CALL(and, .a = address, .b = cptx_imm(0x3ffff), .type = CPTX_B32);
+	return CALL(shr, .a = low, .b = cptx_imm(UNIT_BITS), .type = CPTX_U32);
+}
+
+static bool is_ring(cptx_val v)
+{
+	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == 32 &&
+	       v.offset % (1 << UNIT_BITS) == 0;
+}
+
+static bool find_rings(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
+{
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	cptx_val a = o->a_ring, b = o->b_ring;
+
+	if (a.kind == CPTX_VAL_NONE && b.kind == CPTX_VAL_NONE)
+		return true;
+	RULE(o->by == CPTX_BY_WGMMA && o->a_from == CPTX_A_SHARED,
+	     "with .a_ring and .b_ring; these are for wgmma with A in shared memory");
+	RULE(is_ring(a) && is_ring(b), "whose rings have no addresses: .a_ring and .b_ring are .u32 registers, offsets from "
+	                               "these multiples of 16");
+	RULE(o->apart && o->apart % MAX(cptx_tile_align(&o->a_tile), cptx_tile_align(&o->b_tile)) == 0,
+	     "with stages %u bytes apart; .apart is a multiple of the %u that swizzled tiles begin at", o->apart,
+	     MAX(cptx_tile_align(&o->a_tile), cptx_tile_align(&o->b_tile)));
+	a.offset = b.offset = 0;
+	mma->a_start = in_units(k, at, a, mma->a_first), mma->b_start = in_units(k, at, b, mma->b_first);
+	return true;
+}
+
 void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt)
 {
 	if (!IS_GIVEN_TO(k, at, mma, "tiled mma"))
@@ -302,6 +338,8 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	if (!resolve(k, at, &x) || !describe(k, at, &x))
 		return;
 	find_unit(k, at, &x);
+	if (!find_rings(k, at, &x))
+		return;
 	*mma = x;
 }
 
@@ -316,9 +354,9 @@ bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
 
 /* ---- a tile by matrix descriptors ---- */
 
-/* The descriptor, but for the start address, of the operand from (row, col) of a tile on. */
+/* The descriptor, but for the start address, of the operand from (row, col) of a tile on; more: is added. */
 static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enum cptx_desc_arch arch, uint32_t row,
-                           uint32_t col)
+                           uint32_t col, int64_t more)
 {
 	cptx_smem_desc d;
 	cptx_error err = { .code = CPTX_OK };
@@ -326,35 +364,41 @@ static cptx_val descriptor(cptx_kernel *k, cptx_site at, const cptx_tile *t, enu
 
 	if (!cptx_tile_desc(t, arch, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
 		cptx_fail_(k, at, "no matrix descriptor has this tile: %s", err.text);
-	return cptx_imm((int64_t)word);
+	return cptx_imm((int64_t)word + more);
 }
 
-/* The part of a descriptor that is the start address: above 18 bits an address may name a CTA of the cluster. */
+/* The part of a descriptor that is the start address. */
 static cptx_val start_of(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val first)
 {
-	if (first.kind == CPTX_VAL_REG)
-		address = CALL(add, .a = first, .b = address);
-	cptx_val low = CALL(and, .a = address, .b = cptx_imm(0x3ffff), .type = CPTX_B32);
-	return CALL(cvt, .a = CALL(shr, .a = low, .b = cptx_imm(4), .type = CPTX_U32), .dtype = CPTX_U64);
+	return CALL(cvt, .a = in_units(k, at, address, first), .dtype = CPTX_U64);
 }
 
-static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
-                           cptx_val b, uint32_t first, uint32_t end, cptx_val adds)
+/* Where the operands of a wgmma begin: .u64, and what is to be added, in the units of descriptors. */
+typedef struct wgmma_from {
+	cptx_val a, b; /* a: by A_REGS the registers */
+	int64_t a_more, b_more;
+} wgmma_from;
+
+static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc,
+                           const wgmma_from *from, uint32_t first, uint32_t end, cptx_val adds)
 {
 	const cptx_tiled_mma_opt *o = &mma->opt;
 	const bool shared = o->a_from == CPTX_A_SHARED, sixteen = type_of(o->a)->bits == 16, eight = type_of(o->a)->bits == 8;
 	const uint32_t each = mma->d_map.regs, na = mma->a_map.regs;
-	cptx_val b_at = start_of(k, at, b, mma->b_first), a_at = shared ? start_of(k, at, a, mma->a_first) : a;
 	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
 
 	CALL(wgmma_fence, .z_ = 0);
 	for (uint32_t s = first; s < end; s++) {
-		cptx_val db = CALL(add, .a = b_at, .b = descriptor(k, at, &o->b_tile, CPTX_DESC_WGMMA, 0, s * mma->depth));
+		cptx_val b = descriptor(k, at, &o->b_tile, CPTX_DESC_WGMMA, 0, s * mma->depth, from->b_more);
+		cptx_val db = CALL(add, .a = from->b, .b = b);
 		for (uint32_t i = 0; i < acc->atoms_m; i++) {
-			cptx_val from =
-				shared ? CALL(add, .a = a_at, .b = descriptor(k, at, &o->a_tile, CPTX_DESC_WGMMA, i * 64, s * mma->depth))
-					   : cptx_slice(kit_a_of_step(mma, a, s), i * na, na);
-			CALL(wgmma_mma_async, .a = from, .b = db, .scale_d = s == first ? adds : always, .scale_a = cptx_imm(1),
+			cptx_val da = from->a;
+			if (shared)
+				da = CALL(add, .a = from->a,
+				          .b = descriptor(k, at, &o->a_tile, CPTX_DESC_WGMMA, i * 64, s * mma->depth, from->a_more));
+			else
+				da = cptx_slice(kit_a_of_step(mma, from->a, s), i * na, na);
+			CALL(wgmma_mma_async, .a = da, .b = db, .scale_d = s == first ? adds : always, .scale_a = cptx_imm(1),
 			     .scale_b = cptx_imm(1), .trans_a = sixteen && shared ? cptx_imm(o->a_tile.elem.mn_major) : CPTX_NONE_,
 			     .trans_b = sixteen ? cptx_imm(o->b_tile.elem.mn_major) : CPTX_NONE_, .shape = (uint16_t)mma->shape,
 			     .dtype = CPTX_F32, .atype = (uint16_t)o->a, .btype = (uint16_t)(eight ? o->b : 0),
@@ -377,10 +421,10 @@ static void multiply_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
 	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
 
 	for (uint32_t s = first; s < end; s++) {
-		cptx_val db = CALL(add, .a = b_at, .b = descriptor(k, at, &o->b_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth));
-		cptx_val from = shared
-		                    ? CALL(add, .a = a_at, .b = descriptor(k, at, &o->a_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth))
-		                    : cptx_offset(a, s * columns);
+		cptx_val db = CALL(add, .a = b_at, .b = descriptor(k, at, &o->b_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth, 0));
+		cptx_val from =
+			shared ? CALL(add, .a = a_at, .b = descriptor(k, at, &o->a_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth, 0))
+				   : cptx_offset(a, s * columns);
 		CALL(tcgen05_mma, .acc = acc->tmem, .a = from, .b = db, .idesc = cptx_imm(mma->idesc),
 		     .enable = s == first ? adds : always, .kind = kinds[type_of(o->a)->kind], .cta_group = CPTX_CTA_GROUP_1);
 	}
@@ -469,10 +513,52 @@ void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, con
 		return;
 	}
 	cptx_val adds = adds_at_first(k, at, opt);
-	if (mma->opt.by == CPTX_BY_WGMMA)
-		multiply_wgmma(k, at, mma, acc, a, b, opt->first, end, adds);
-	else
+	if (mma->opt.by == CPTX_BY_TCGEN05) {
 		multiply_tcgen05(k, at, mma, acc, a, b, opt->first, end, adds);
+		return;
+	}
+	wgmma_from from = { .b = start_of(k, at, b, mma->b_first) };
+	from.a = mma->opt.a_from == CPTX_A_SHARED ? start_of(k, at, a, mma->a_first) : a;
+	multiply_wgmma(k, at, mma, acc, &from, opt->first, end, adds);
+}
+
+/* Where a stage of a ring begins, and what descriptors have more. */
+static cptx_val start_of_stage(cptx_kernel *k, cptx_site at, cptx_val start, cptx_val ring, cptx_val stage, uint32_t apart,
+                               int64_t *more)
+{
+	*more = ring.offset >> UNIT_BITS;
+	if (stage.kind == CPTX_VAL_INT)
+		*more += stage.i * (apart >> UNIT_BITS);
+	else
+		start = CALL(mad, .a = cptx_as(stage, CPTX_U32), .b = cptx_imm(apart >> UNIT_BITS), .c = start, .mode = CPTX_LO);
+	return CALL(cvt, .a = start, .dtype = CPTX_U64);
+}
+
+void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val stage,
+                     const cptx_mma_tile_opt *opt)
+{
+	cptx_mma_tile_opt given;
+
+	if (!kit_mma_is_made(k, at, mma) || !IS_GIVEN_TO(k, at, opt, "description") ||
+	    !OPTIONS_READ_IN(cptx_mma_tile_opt, &given, opt, at, k))
+		return;
+	const cptx_tiled_mma_opt *o = &mma->opt;
+	opt = &given;
+	if (mma->a_start.kind != CPTX_VAL_REG || mma->b_start.kind != CPTX_VAL_REG) {
+		cptx_fail_(k, at, "a stage of a tiled mma that has no rings: say .a_ring, .b_ring and .apart in cptx_tiled_mma_new");
+		return;
+	}
+	if (!can_multiply(k, at, mma, acc, o->a_ring, o->b_ring, opt))
+		return;
+	if (stage.kind == CPTX_VAL_INT ? stage.i < 0 || stage.i >= 64 : !is_address(stage)) {
+		cptx_fail_(k, at, "a stage that is no number: .u32, or a constant from 0 to 63");
+		return;
+	}
+	wgmma_from from = { .a_more = 0 };
+	const cptx_val adds = adds_at_first(k, at, opt);
+	from.b = start_of_stage(k, at, mma->b_start, o->b_ring, stage, o->apart, &from.b_more);
+	from.a = start_of_stage(k, at, mma->a_start, o->a_ring, stage, o->apart, &from.a_more);
+	multiply_wgmma(k, at, mma, acc, &from, opt->first, opt->steps ? opt->first + opt->steps : mma->steps, adds);
 }
 
 void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uint32_t pending)

@@ -131,7 +131,7 @@ int cptx_role_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_rol
 	if (!is_begun(k, at, r) || !IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_role_opt, o, opt, at, k) ||
 	    !check(k, at, r, o))
 		return 1;
-	r->first = r->next, r->warps = o->warps;
+	r->first = r->next, r->warps = o->warps, r->exits = o->exits;
 	r->next += o->warps, r->used += o->warps * CPTX_WARP * (o->regs ? o->regs : r->regs);
 	cptx_region_begin_(k, at, "CPTX_ROLE");
 	cptx_if_begin_(k, at, is_in(k, at, r));
@@ -151,8 +151,11 @@ int cptx_role_end_(cptx_kernel *k, cptx_site at, cptx_roles *r)
 		cptx_fail_(k, at, "the end of a role that did not begin"); /* why: an error before */
 		return 0;
 	}
-	for (; r->open; r->open--)
+	for (; r->open; r->open--) {
+		if (r->open == 1 && r->exits)
+			CALL(exit, .z_ = 0);
 		cptx_block_end_(k, at);
+	}
 	return cptx_region_end_(k, at);
 }
 

@@ -57,10 +57,13 @@ static void wait_tcgen05(cptx_kernel *k, cptx_val bar, uint32_t parity)
 	cptx_mbarrier_wait(k, CPTX_WAIT_LOOP, cptx_mbarrier_try_wait_parity(k, bar, parity, .space = CPTX_SHARED));
 }
 
+enum { APART = 2048 /* bytes from stage to stage */ };
+
 /* What a kernel does beside the product. */
 typedef struct way {
 	bool split;          /* half of K at a time, from tiles at addresses with an offset */
 	bool twice;          /* the product and the product again: the first by .fresh_when, in a loop */
+	bool staged;         /* wgmma: the tiles are stage 1 of rings, half of K with its number in a register, half constant */
 	bool each;           /* elements are stored one by one, by their coordinates, three times as large */
 	enum cptx_type type; /* as which it is stored; 0: as the accumulator */
 	uint32_t rows, cols; /* rows and columns that the matrix has; 0: the tile */
@@ -90,24 +93,37 @@ static void begin(built *x)
 	x->d = cptx_param(k, CPTX_PTR, "d");
 	cptx_param(k, CPTX_PTR, "more");
 	x->end = cptx_param(k, CPTX_U32, "end");
+	if (x->w->staged)
+		cptx_shared_dyn(k, 2 * APART, 1024, "stages");
 	x->a = filled(k, &ta, a, threads_of(p), "tile_a");
 	x->b = filled(k, &tb, b, threads_of(p), "tile_b");
 	if (x->w->split) {
 		x->a = cptx_offset(cptx_sub(k, x->a, 1024), 1024);
 		x->b = cptx_offset(cptx_add(k, x->b, 2048), -2048);
 	}
+	const bool staged = x->w->staged;
+	const cptx_val none = { .kind = CPTX_VAL_NONE };
+	cptx_val a_ring = staged ? cptx_sub(k, x->a, APART) : none;
+	cptx_val b_ring = staged ? cptx_offset(cptx_sub(k, x->b, 2 * APART), APART) : none;
 	if (p->by != CPTX_BY_MMA_SYNC)
 		cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	cptx_bar_sync(k, 0);
 	cptx_tiled_mma_new(k, &x->mma, .by = p->by, .a = p->a, .b = p->b, .m = p->m, .n = p->n, .units_m = p->units_m,
-	                   .units_n = p->units_n, .unit = unit_of(k, p), .a_tile = ta, .b_tile = tb);
+	                   .units_n = p->units_n, .unit = unit_of(k, p), .a_tile = ta, .b_tile = tb, .a_ring = a_ring,
+	                   .b_ring = b_ring, .apart = staged ? APART : 0);
 }
 
 static void multiply(built *x, cptx_val fresh_when)
 {
-	const uint32_t half = x->w->split ? x->mma.steps / 2 : 0;
+	const uint32_t half = x->w->split || x->w->staged ? x->mma.steps / 2 : 0;
 	const bool fresh = fresh_when.kind == CPTX_VAL_NONE;
 
+	if (x->w->staged) {
+		cptx_mma_stage(x->k, &x->mma, &x->acc, cptx_var(x->k, CPTX_U32, 1), .fresh = fresh, .fresh_when = fresh_when,
+		               .steps = half);
+		cptx_mma_stage(x->k, &x->mma, &x->acc, 1, .first = half);
+		return;
+	}
 	cptx_mma_tile(x->k, &x->mma, &x->acc, x->a, x->b, .fresh = fresh, .fresh_when = fresh_when, .steps = half);
 	if (half)
 		cptx_mma_tile(x->k, &x->mma, &x->acc, x->a, x->b, .first = half);
@@ -320,6 +336,14 @@ START_TEST(products_are_fresh_once)
 }
 END_TEST
 
+START_TEST(stages_are_found)
+{
+	for (size_t i = 0; i < PRODUCTS; i++)
+		if (products[i].by == CPTX_BY_WGMMA)
+			check(&products[i], &(way){ .staged = true, .twice = i % 2 }, i);
+}
+END_TEST
+
 START_TEST(elements_are_where_they_say)
 {
 	for (size_t i = 0; i < PRODUCTS; i++)
@@ -374,6 +398,7 @@ int main(void)
 
 	tcase_add_test(t, products_are_right);
 	tcase_add_test(t, products_are_fresh_once);
+	tcase_add_test(t, stages_are_found);
 	tcase_add_test(t, elements_are_where_they_say);
 	tcase_add_test(t, stores_stay_inside);
 	tcase_add_test(t, ptxas_takes_them);

@@ -119,6 +119,14 @@ START_TEST(tiles_and_units)
 	FAILS("whose tiles have 128 and 64 elements along K; they have the same", x.o.a_tile.cols = 128; NEW);
 	FAILS("with 2 x 1 units that does not know the thread's: give .unit, a .u32 register", x.o.units_m = 2;
 	      x.o.a_tile.rows = 128; NEW);
+	FAILS("with .a_ring and .b_ring; these are for wgmma with A in shared memory", x.o = x.sync.opt;
+	      x.o.a_ring = x.o.b_ring = x.u32, x.o.apart = 8192; NEW);
+	FAILS("whose rings have no addresses: .a_ring and .b_ring are .u32 registers", x.o.a_ring = x.u32, x.o.apart = 8192;
+	      NEW);
+	FAILS("whose rings have no addresses", x.o.a_ring = x.u32, x.o.b_ring = cptx_offset(x.u32, 8), x.o.apart = 8192; NEW);
+	FAILS("with stages 512 bytes apart; .apart is a multiple of the 1024 that swizzled tiles begin at",
+	      x.o.a_ring = x.o.b_ring = x.u32, x.o.apart = 512;
+	      NEW);
 	FAILS("cannot read its A by ldmatrix: ", x.o = x.ints.opt; x.o.a_tile.elem.mn_major = true; NEW);
 	FAILS("cannot read its B by ldmatrix: ", x.o = x.ints.opt; x.o.b_tile.elem.mn_major = true; NEW);
 	FAILS("by wgmma whose units share a swizzle span; a unit has a multiple of 64 rows of A and of B", x.o.unit = x.u32;
@@ -140,6 +148,11 @@ START_TEST(calls)
 	FAILS("an accumulator that neither cptx_acc_new nor", cptx_mma_tile(x.k, &x.wgmma, &x.acc, x.u32, x.u32));
 	FAILS("an accumulator that neither cptx_acc_new nor", cptx_mma_tile(x.k, &x.wgmma, NULL, x.u32, x.u32));
 	FAILS("with an accumulator that was made for another", cptx_mma_tile(x.k, &x.wgmma, &x.of_sync, x.u32, x.u32));
+	FAILS("a stage of a tiled mma that has no rings: say .a_ring, .b_ring and .apart in cptx_tiled_mma_new",
+	      cptx_mma_stage(x.k, &x.wgmma, &x.of_wgmma, x.u32));
+	FAILS("a tiled mma that cptx_tiled_mma_new did not make", cptx_mma_stage(x.k, &x.mma, &x.of_wgmma, x.u32));
+	FAILS("a stage that is no number: .u32, or a constant from 0 to 63", x.o.a_ring = x.o.b_ring = x.u32; x.o.apart = 8192;
+	      NEW; cptx_mma_stage(x.k, &x.mma, &x.of_wgmma, 64));
 	FAILS("with an accumulator that was made for another", cptx_mma_tile(x.k, &x.sync, &x.of_wgmma, x.u32, x.u32));
 	FAILS("with an accumulator that was made for another", cptx_mma_tile(x.k, &x.sync, &x.of_ints, x.u32, x.u32));
 	FAILS("with an accumulator that was made for another", cptx_mma_tile(x.k, &x.wgmma, &x.of_tcgen05, x.u32, x.u32));

@@ -540,6 +540,24 @@ END_TEST
 
 /* ---- ptxas ---- */
 
+/* A tensor map may come with each load, but must come. */
+START_TEST(map_of_a_load)
+{
+	for (int has = 0; has < 2; has++) {
+		cptx_module *m = cptx_module_new(NULL);
+		cptx_kernel *k = cptx_kernel_begin(m, "k");
+		cptx_val p = cptx_param(k, CPTX_PTR, "p"), none = { 0 };
+		cptx_operand op;
+		cptx_operand_new(k, &op, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0));
+		cptx_val zero = cptx_mov(k, 0, .type = CPTX_S32), barrier = cptx_mov(k, 0, .type = CPTX_U32);
+		cptx_operand_load(k, &op, 0, zero, zero, .barrier = barrier, .map = has ? p : none);
+		SURE((cptx_module_error(m) == NULL) == has, "%s", has ? cptx_module_error(m)->text : "no error");
+		SURE(has || strstr(cptx_module_error(m)->text, "no tensor map: say .map"), "%s", cptx_module_error(m)->text);
+		cptx_module_destroy(m);
+	}
+}
+END_TEST
+
 static void judge(cptx_module *m, const char *target)
 {
 	cptx_error e = { .code = CPTX_OK };
@@ -604,6 +622,7 @@ int main(void)
 	tcase_add_test(c, by_tma);
 	tcase_add_test(c, clusters);
 	tcase_add_test(c, images);
+	tcase_add_test(c, map_of_a_load);
 	tcase_add_test(c, ptxas_accepts);
 	return test_main("kit operand", s);
 }

@@ -35,7 +35,6 @@ START_TEST(errors)
 	const cptx_tile t = TILE(64, 64, 16, false, 128B, 0);
 	const cptx_val n = cptx_imm(64);
 
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16 }, "no tensor map: say .map");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_F32, .alone = true }, "elements of 16 bits");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .stages = 65 }, "65 stages; there are 1 to 64");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .apart = 4096 }, "a tile has 8192");

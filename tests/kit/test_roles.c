@@ -8,7 +8,7 @@
 #include <cptx/emu.h>
 #include <cptx/roles.h>
 
-enum { THREADS = 384, MARK = 1000 };
+enum { THREADS = 384, MARK = 1000, BEHIND = 10000000 };
 
 static cptx_error err;
 
@@ -28,7 +28,8 @@ static void mark(cptx_kernel *k, const cptx_roles *r, cptx_val out, uint32_t n)
 	cptx_red(k, at, v, .space = CPTX_GLOBAL, .op = CPTX_ADD, .type = CPTX_U32);
 }
 
-/* Roles of 4 (one thread), 1 (one thread), 2, 1 and, if not `some`, 4 warps; the last with registers. */
+/* Roles of 4 (one thread; they end), 1 (one thread), 2, 1 and, if not `some`, 4 warps; the last with registers.  Who comes
+ * behind all of them adds BEHIND. */
 static void build(cptx_module *m, const char *target, bool some)
 {
 	cptx_kernel *k = cptx_kernel_begin(m, "roles", .block = { THREADS }, .min_ctas = 1);
@@ -36,7 +37,7 @@ static void build(cptx_module *m, const char *target, bool some)
 	cptx_roles r;
 
 	cptx_roles_begin(k, &r, .threads = THREADS, .target = target);
-	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true) {
+	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true, .exits = true) {
 		mark(k, &r, out, 0);
 	}
 	CPTX_ROLE(k, &r, .warps = 1, .elect = true) {
@@ -52,6 +53,8 @@ static void build(cptx_module *m, const char *target, bool some)
 		CPTX_ROLE(k, &r, .warps = 4, .regs = 232) {
 			mark(k, &r, out, 4);
 		}
+	cptx_red(k, cptx_add(k, out, cptx_mul_wide(k, r.tid, 4)), BEHIND, .space = CPTX_GLOBAL, .op = CPTX_ADD,
+	         .type = CPTX_U32);
 }
 
 static uint32_t right_of(uint32_t t, bool some)
@@ -61,9 +64,10 @@ static uint32_t right_of(uint32_t t, bool some)
 
 	while (warp >= first[n + 1])
 		n++;
+	const uint32_t behind = n ? BEHIND : 0;
 	if ((n < 2 && t != first[n] * 32) || (n == 4 && some))
-		return 0;
-	return MARK * (n + 1) + 1 + (t - first[n] * 32) + 100000 * (warp - first[n]);
+		return behind;
+	return behind + MARK * (n + 1) + 1 + (t - first[n] * 32) + 100000 * (warp - first[n]);
 }
 
 static void run(const char *target, bool some, uint64_t seed)

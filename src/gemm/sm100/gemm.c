@@ -140,12 +140,12 @@ static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cp
 	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->w.n0;
 	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = full, .pair = s->ctas > 1 };
 
-	l.tile = &s->part_a, l.map = g->w.in.map[CPTX_GEMM_MAP_A], l.row = g->w.m0;
+	l.tile = &s->part_a, l.type = g->o->a, l.map = g->w.in.map[CPTX_GEMM_MAP_A], l.row = g->w.m0;
 	l.to = cptx_mad(k, at->stage, s->a_bytes, g->smem_a, .mode = CPTX_LO);
 	load_operand(g, l, s->cluster_n, mask);
 	if (s->ctas > 1)
 		row_b = cptx_mad(k, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0, .mode = CPTX_LO);
-	l.tile = &s->part_b, l.map = g->w.in.map[CPTX_GEMM_MAP_B], l.row = row_b;
+	l.tile = &s->part_b, l.type = g->o->b, l.map = g->w.in.map[CPTX_GEMM_MAP_B], l.row = row_b;
 	l.to = cptx_mad(k, at->stage, s->b_bytes, g->smem_b, .mode = CPTX_LO);
 	load_operand(g, l, s->cluster_m, mask);
 	if (gemm_sm100_scaled(g->o)) {

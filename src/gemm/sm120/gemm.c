@@ -60,9 +60,10 @@ static void load_stage(const gemm120 *g, const cptx_pipe_at *at, cptx_val k0)
 			 block = cptx_div(k, k0, SM120_SPAN / s->blocks);
 	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = cptx_pipe_full(at), .alone = true };
 
-	l.tile = &g->t.a, l.map = g->w.p.map[CPTX_GEMM_MAP_A], l.row = g->w.m0, l.to = to;
+	l.tile = &g->t.a, l.type = g->o->a, l.map = g->w.p.map[CPTX_GEMM_MAP_A], l.row = g->w.m0, l.to = to;
 	tma_gemm_load_tile(k, &l);
-	l.tile = &g->t.b, l.map = g->w.p.map[CPTX_GEMM_MAP_B], l.row = g->w.n0, l.to = cptx_offset(to, s->a_bytes);
+	l.tile = &g->t.b, l.type = g->o->b, l.map = g->w.p.map[CPTX_GEMM_MAP_B], l.row = g->w.n0,
+	l.to = cptx_offset(to, s->a_bytes);
 	tma_gemm_load_tile(k, &l);
 	load_factors(g, false, cptx_offset(to, s->a_bytes + s->b_bytes), block, at);
 	load_factors(g, true, cptx_offset(to, s->a_bytes + s->b_bytes + s->sf_bytes), block, at);

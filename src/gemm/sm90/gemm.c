@@ -17,8 +17,6 @@
  */
 #include "gemm/sm90/gemm.h"
 
-#include <stdio.h>
-
 /* Registers of a thread, by the number of computing warpgroups; 0: as they come. */
 enum { REGS_LOADER = 24 };
 static const uint8_t regs_consumer[] = { 0, 0, 240, 160 };
@@ -45,13 +43,16 @@ static void setup(gemm90 *g)
 
 	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
 	g->stores = cptx_mov(k, cptx_shared_dyn(k, pieces * cptx_tile_bytes(&s->d), 1024, "stores"), .type = CPTX_U32);
-	g->tid = cptx_tid_x(k);
-	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
-	g->group = cptx_shfl_sync(k, cptx_shr(k, g->tid, 7), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_operand_new(k, &g->a, .type = g->o->a, .tile = s->a, .stages = g->o->stages, .smem = g->ring,
+	                 .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched, .parts = s->a_parts);
+	cptx_operand_new(k, &g->b, .type = g->o->b, .tile = s->b, .stages = g->o->stages,
+	                 .smem = cptx_offset(g->ring, s->a_bytes), .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched,
+	                 .parts = s->b_parts);
+	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = s->per_sm);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
 	              .multicast = s->cluster);
-	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ));
-	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->tid);
+	cptx_pipe_init(k, &g->pipe, cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ));
+	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	/* what stands in front of this may overlap with the launch before, cptx_launch_opt.overlap */
 	cptx_griddepcontrol(k, .op = CPTX_WAIT);
@@ -64,81 +65,68 @@ static void setup(gemm90 *g)
 
 static bool has_last_rows(const gemm90 *g) { return g->t.maps & MAP(CPTX_GEMM_MAP_LAST_A); }
 
-/* An operand of a tile, and what this CTA loads of it into each stage. */
-typedef struct operand {
-	cptx_tile part;
-	cptx_val map, row, to; /* of the part; to: from the stage's beginning on */
-	cptx_val when;         /* NONE: always */
-	cptx_val bytes;        /* that come, from all who load parts */
-	uint32_t sharers;      /* CTAs */
-	uint32_t parts;        /* that these load of it; 1: whole tiles by turns */
-} operand;
+/* What this CTA loads of an operand of a tile into each stage. */
+typedef struct source {
+	const cptx_operand *op;
+	cptx_val map, row; /* row: of the tile */
+	cptx_val when;     /* NONE: always */
+	cptx_val bytes;    /* that come, from all who load parts */
+	uint32_t sharers;  /* CTAs; with op->opt.parts 1 these load whole tiles by turns */
+} source;
 
 /*
  * Rows beyond the end are not asked for: TMA took up to three times as long for one as for a row that is there, on an H200.
  * So the last rows have a map of their own, and what the stage has behind them is left as it was: it makes sums that are
  * not stored.
  */
-static void trim(const gemm90 *g, operand *x, cptx_val last, cptx_val row, cptx_val end)
+static void trim(const gemm90 *g, source *x, cptx_val last, cptx_val end)
 {
 	cptx_kernel *k = g->k;
-	cptx_val left = cptx_sub(k, end, x->row), all = cptx_sub(k, end, row);
+	const uint32_t tile = x->op->opt.tile.rows, rows = tile / x->op->opt.parts;
+	cptx_val all = cptx_sub(k, end, x->row), left = all;
 
+	if (rows < tile)
+		left = cptx_sub(k, all, cptx_mul(k, cptx_as(g->w.rank, CPTX_S32), rows, .mode = CPTX_LO));
 	x->when = cptx_setp(k, left, 0, .cmp = CPTX_GT);
-	x->map = cptx_selp(k, x->map, last, cptx_setp(k, left, x->part.rows, .cmp = CPTX_GE), .type = CPTX_U64);
-	all = cptx_max(k, cptx_min(k, all, x->part.rows * x->parts), 0);
+	x->map = cptx_selp(k, x->map, last, cptx_setp(k, left, rows, .cmp = CPTX_GE), .type = CPTX_U64);
+	all = cptx_max(k, cptx_min(k, all, tile), 0);
 	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
 	x->bytes = cptx_mul(k, even, SPAN, .mode = CPTX_LO);
 }
 
-static operand operand_of(const gemm90 *g, bool b)
+static source source_of(const gemm90 *g, bool b)
 {
-	cptx_kernel *k = g->k;
-	const gemm_shape *s = &g->s;
-	const uint32_t in_front = b ? s->a_bytes : 0;
-	const cptx_val row = b ? g->w.n0 : g->w.m0;
-	operand x = { .part = b ? s->b : s->a,
-		          .map = g->w.in.map[b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
-		          .row = row,
-		          .to = cptx_imm(in_front),
-		          .bytes = cptx_imm(b ? s->b_bytes : s->a_bytes),
-		          .sharers = b ? s->cluster_m : s->cluster_n,
-		          .parts = b ? s->b_parts : s->a_parts };
+	const cptx_operand *op = b ? &g->b : &g->a;
+	source x = { .op = op,
+		         .map = g->w.in.map[b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
+		         .row = b ? g->w.n0 : g->w.m0,
+		         .bytes = cptx_imm(op->bytes),
+		         .sharers = b ? g->s.cluster_m : g->s.cluster_n };
 
-	x.part.rows /= x.parts;
-	if (x.parts > 1) {
-		x.row = cptx_mad(k, cptx_as(g->w.rank, CPTX_S32), x.part.rows, row, .mode = CPTX_LO);
-		x.to = cptx_mad(k, g->w.rank, cptx_tile_bytes(&x.part), in_front, .mode = CPTX_LO);
-	}
 	if (has_last_rows(g))
-		trim(g, &x, g->w.in.map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A], row,
+		trim(g, &x, g->w.in.map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A],
 		     cptx_as(b ? g->w.in.N : g->w.in.M, CPTX_S32));
 	return x;
 }
 
-static void load_part(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val stage, cptx_val k0)
+static void load_part(const gemm90 *g, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
-	cptx_kernel *k = g->k;
-	tma_gemm_load l = { .t = &g->t, .tile = &x->part, .map = x->map, .row = x->row, .k0 = k0, .z = g->w.z, .when = x->when };
-
-	l.to = cptx_add(k, stage, x->to);
-	l.mbar = cptx_pipe_full(at);
-	if (x->sharers > 1)
-		l.mask = cptx_imm((1 << x->sharers) - 1);
-	tma_gemm_load_tile(k, &l);
+	cptx_operand_load(g->k, x->op, at->stage, x->row, k0, .map = x->map, .z = g->w.z, .barrier = cptx_pipe_full(at),
+	                  .part = x->op->opt.parts > 1 ? g->w.rank : (cptx_val){ 0 },
+	                  .mask = x->sharers > 1 ? cptx_imm((1 << x->sharers) - 1) : (cptx_val){ 0 }, .when = x->when);
 }
 
-static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const operand *x, cptx_val stage, cptx_val k0)
+static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
 	cptx_kernel *k = g->k;
 
-	if (x->sharers == x->parts) {
-		load_part(g, at, x, stage, k0);
+	if (x->sharers == x->op->opt.parts) {
+		load_part(g, at, x, k0);
 		return;
 	}
 	cptx_val turn = cptx_and(k, cptx_div(k, cptx_as(k0, CPTX_U32), g->s.bk), x->sharers - 1);
 	CPTX_IF(k, cptx_setp(k, turn, g->w.rank, .cmp = CPTX_EQ))
-		load_part(g, at, x, stage, k0);
+		load_part(g, at, x, k0);
 }
 
 /* One thread. */
@@ -155,17 +143,16 @@ static void load(gemm90 *g)
 		cptx_mov(k, g->o->stream_k ? cptx_as(cptx_mul(k, g->w.k_first, s->bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0),
 		         .into = k0);
 		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), s->bk, .mode = CPTX_LO, .into = end);
-		const operand a = operand_of(g, false), b = operand_of(g, true);
-		cptx_val bytes = has_last_rows(g) ? cptx_add(k, a.bytes, b.bytes) : cptx_imm(s->a_bytes + s->b_bytes);
+		const source a = source_of(g, false), b = source_of(g, true);
+		cptx_val bytes = has_last_rows(g) ? cptx_add(k, a.bytes, b.bytes) : cptx_imm(g->a.bytes + g->b.bytes);
 		CPTX_FOR(k, k0, end, s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 			cptx_pipe_wait_empty(k, &g->pipe, &at);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 			cptx_pipe_expect(k, &g->pipe, &at, bytes);
-			cptx_val stage = cptx_mad(k, at.stage, s->a_bytes + s->b_bytes, g->ring, .mode = CPTX_LO);
 			/* what the cluster shares goes first: others wait for it, too */
-			load_operand(g, &at, s->cluster_m > 1 ? &b : &a, stage, k0);
-			load_operand(g, &at, s->cluster_m > 1 ? &a : &b, stage, k0);
+			load_operand(g, &at, s->cluster_m > 1 ? &b : &a, k0);
+			load_operand(g, &at, s->cluster_m > 1 ? &a : &b, k0);
 			cptx_pipe_next(k, &g->pipe, &at);
 		}
 	}
@@ -175,50 +162,6 @@ static void load(gemm90 *g)
 }
 
 /* ---- the computing warpgroups ---- */
-
-/* The matrix descriptor of an operand from (row, col) of a tile at address 0 on. */
-static uint64_t descriptor(const gemm90 *g, const cptx_tile *t, uint32_t row, uint32_t col)
-{
-	cptx_smem_desc d;
-	cptx_error err;
-	uint64_t word = 0;
-
-	if (!cptx_tile_desc(t, CPTX_DESC_WGMMA, 0, row, col, &d, &err) || !cptx_smem_desc_encode(&d, &word, &err))
-		cptx_fail(g->k, "%s", err.text);
-	return word;
-}
-
-/* The wgmma of one stage; fresh: they begin a tile. */
-static void multiply(const gemm90 *g, cptx_val stage, bool fresh)
-{
-	cptx_kernel *k = g->k;
-	const gemm_shape *s = &g->s;
-	const uint32_t k_step = 32 / s->in_bytes, per_block = g->o->bn / 2, steps = s->bk / k_step;
-	cptx_val never = cptx_setp(k, 0, 1, .cmp = CPTX_EQ, .type = CPTX_U32), always = cptx_negated(never);
-	/* descriptors count 16 bytes; the tile's rows of this warpgroup are added to A's */
-	cptx_val at = cptx_mad(k, stage, (s->a_bytes + s->b_bytes) / 16, g->ring_desc, .mode = CPTX_LO);
-	cptx_val b_at = cptx_cvt(k, at, .dtype = CPTX_U64);
-	cptx_val a_at = cptx_cvt(
-		k, cptx_mad(k, g->wg, s->blocks * (s->a_bytes / (g->o->bm / BLOCK_M)) / 16, at, .mode = CPTX_LO), .dtype = CPTX_U64);
-	const bool has_majors = s->in_bytes == 2;
-	const cptx_val one = cptx_imm(1), no = { 0 };
-	char shape[16];
-
-	snprintf(shape, sizeof shape, "m64n%uk%u", g->o->bn, k_step);
-	cptx_wgmma_fence(k);
-	for (uint32_t i = 0; i < steps; i++) {
-		cptx_val b = cptx_add(k, b_at, cptx_imm((int64_t)(descriptor(g, &s->b, 0, i * k_step) + s->a_bytes / 16)));
-		for (uint32_t m = 0; m < s->blocks; m++) {
-			cptx_val a = cptx_add(k, a_at, cptx_imm((int64_t)descriptor(g, &s->a, m * BLOCK_M, i * k_step)));
-			cptx_wgmma_mma_async(k, a, b, fresh && !i ? never : always, .shape = cptx_mod_find(shape), .dtype = CPTX_F32,
-			                     .atype = g->o->a, .btype = has_majors ? 0 : g->o->b, .scale_a = one, .scale_b = one,
-			                     .trans_a = has_majors ? cptx_imm(g->o->a_m_major) : no,
-			                     .trans_b = has_majors ? cptx_imm(g->o->b_n_major) : no,
-			                     .into = cptx_slice(g->acc, m * per_block, per_block));
-		}
-	}
-	cptx_wgmma_commit_group(k);
-}
 
 /* Where a computing warpgroup is in the ring. */
 typedef struct reader {
@@ -234,11 +177,11 @@ static void read_stage(gemm90 *g, reader *r, bool fresh)
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, r->stamps);
 	cptx_pipe_wait_full(k, &g->pipe, &r->at);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, r->stamps);
-	multiply(g, r->at.stage, fresh);
+	cptx_mma_stage(k, &g->mma, &g->sums, r->at.stage, .fresh = fresh);
 	if (g->s.later)
 		gemm_sm90_store_some(g, fresh);
 	if (!fresh) {
-		cptx_wgmma_wait_group(k, 1);
+		cptx_mma_wait(k, &g->mma, 1);
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
 	}
 	cptx_mov(k, r->at.barrier, .into = r->old.barrier);
@@ -302,7 +245,7 @@ static void compute_tiles(gemm90 *g, reader *r)
 		cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
 		CPTX_FOR(k, i, g->w.k_end, 1)
 			read_stage(g, r, false);
-		cptx_wgmma_wait_group(k, 0);
+		cptx_mma_wait(k, &g->mma, 0);
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, r->stamps);
 		if (g->s.later)
@@ -317,10 +260,9 @@ static void compute(gemm90 *g)
 	const uint32_t cluster = g->s.cluster;
 
 	g->loads = false;
-	g->wg = cptx_sub(k, g->group, 1);
-	g->lane = cptx_and(k, g->tid, WARPGROUP - 1);
-	g->acc = cptx_regs(k, CPTX_F32, g->s.acc);
-	g->barrier = g->group; /* the named barrier of this warpgroup */
+	g->barrier = cptx_shr(k, g->roles.warp, 2); /* the named barrier of this warpgroup */
+	g->wg = cptx_sub(k, g->barrier, 1);
+	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
 	reader r = { .releases = cptx_setp(k, g->lane, cluster, .cmp = CPTX_LT) };
 	r.at = cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, cluster - 1))
 	                   : cptx_pipe_consumer(k, &g->pipe);
@@ -328,31 +270,17 @@ static void compute(gemm90 *g)
 	r.old.barrier = cptx_reg(k, CPTX_U32);
 	if (g->o->timeline)
 		r.stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
-	/* as the manual's matrix-descriptor-encode: above 18 bits an address may name the CTA of a cluster */
-	g->ring_desc = cptx_shr(k, cptx_and(k, g->ring, 0x3ffff), 4);
+	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
+	                   .n = g->o->bn, .units_m = g->s.consumers, .unit = g->wg, .thread = g->lane, .a_tile = g->s.a,
+	                   .b_tile = g->s.b, .a_ring = g->ring, .b_ring = cptx_offset(g->ring, g->s.a_bytes),
+	                   .apart = g->a.apart);
+	cptx_acc_new(k, &g->mma, &g->sums);
+	g->acc = g->sums.regs;
 	gemm_sm90_epilogue_begin(g);
 	compute_tiles(g, &r);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, r.stamps);
 	/* what TMA still reads must not go with the CTA */
 	cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
-}
-
-static void roles(gemm90 *g)
-{
-	cptx_kernel *k = g->k;
-	uint32_t regs = g->s.per_sm > 1 ? 0 : regs_consumer[g->s.consumers];
-
-	CPTX_IF(k, cptx_setp(k, g->group, 0, .cmp = CPTX_EQ)) {
-		if (regs)
-			cptx_setmaxnreg(k, REGS_LOADER, .op = CPTX_DEC);
-		CPTX_IF(k, cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ))
-			load(g);
-	}
-	CPTX_ELSE(k) {
-		if (regs)
-			cptx_setmaxnreg(k, regs, .op = CPTX_INC);
-		compute(g);
-	}
 }
 
 cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
@@ -362,6 +290,10 @@ cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
 
 	declare(&g, m);
 	setup(&g);
-	roles(&g);
+	const uint32_t regs = g.s.per_sm > 1 ? 0 : regs_consumer[g.s.consumers];
+	CPTX_ROLE(g.k, &g.roles, .warps = 4, .regs = regs ? REGS_LOADER : 0, .elect = true, .exits = true)
+		load(&g);
+	CPTX_ROLE(g.k, &g.roles, .warps = 4 * g.s.consumers, .regs = regs)
+		compute(&g);
 	return g.k;
 }

@@ -5,6 +5,10 @@
 
 #include "gemm/tma/tma.h"
 
+#include <cptx/mma.h>
+#include <cptx/operand.h>
+#include <cptx/roles.h>
+
 enum {
 	WARPGROUP = 128,
 	BLOCK_M = 64,
@@ -48,10 +52,12 @@ typedef struct gemm90 {
 	cptx_pipe pipe;
 	cptx_timeline line;
 	cptx_val ring, stores; /* addresses in shared memory */
-	cptx_val ring_desc;    /* of the ring, for descriptors */
-	cptx_val tid, group /* warpgroup, uniform */;
+	cptx_roles roles;
+	cptx_operand a, b; /* side by side in each stage */
 	tma_gemm_work w;
 	/* consumers */
+	cptx_tiled_mma mma;
+	cptx_acc sums;
 	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
 	cptx_val first;    /* its first thread, which has TMA store */
 	cptx_val words;    /* with `later`: the tile before, rounded, two elements each */

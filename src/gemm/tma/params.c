@@ -3,6 +3,7 @@
 #include "gemm/tma/tma.h"
 
 #include <cptx/operand.h>
+#include <cptx/params.h>
 
 enum { CHUNK = 16 /* bytes that kernels read and write at once */ };
 
@@ -102,66 +103,98 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 	       check_address(t, "the scale factors of B", t->factors.vec, p->scale_b, err);
 }
 
-/* ---- numbers ---- */
+/* ---- parameters ---- */
 
-/* A parameter behind the maps: what the kernel knows it by, and what a launch gives for it. */
+/* What a launch fills them from; parameters have the names of its members. */
+typedef struct gemm_args {
+	cptx_tensor_map_opt map_a, map_b, map_d, map_end_d, map_last_a, map_last_b, map_scale_a, map_scale_b;
+	uint64_t A, B, D, groups;
+	uint32_t tiles, M, N, K, batch;
+	float alpha, beta;
+	uint64_t C, bias, timeline, workspace;
+} gemm_args;
+
+/* The parameters that a kernel has, in order, and where it knows them. */
+typedef struct gemm_params {
+	size_t n;
+	cptx_param_row row[CPTX_PARAMS_MOST];
+	cptx_val *val[CPTX_PARAMS_MOST];
+} gemm_params;
+
+/* One that there may be. */
 typedef struct parameter {
-	const char *name;
-	enum cptx_type type;
+	cptx_param_row row;
 	bool there;
 	cptx_val *val;
-	cptx_arg arg;
 } parameter;
 
-enum { PARAMETERS = 12 };
+static bool has_pointer(const tma_gemm *t, enum cptx_gemm_map which)
+{
+	return !t->o->grouped && t->maps & MAP(which) && !tma_gemm_is_map(t, which);
+}
 
-/* All that there may be, in order.  With a list, sizes and addresses stand in its records. */
-static void list_parameters(const tma_gemm *t, const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, tma_gemm_work *w,
-                            parameter to[PARAMETERS])
+static bool has_map(const tma_gemm *t, enum cptx_gemm_map which)
+{
+	return !t->o->grouped && t->maps & MAP(which) && tma_gemm_is_map(t, which);
+}
+
+/* With a list, maps, sizes and addresses stand in its records. */
+static gemm_params list_parameters(const tma_gemm *t, tma_gemm_work *w)
 {
 	const cptx_gemm_opt *o = t->o;
 	const bool one = !o->grouped;
 	tma_gemm_params *v = &w->p;
-	const parameter all[PARAMETERS] = {
-		{ "groups", CPTX_PTR, !one, &w->list.records, CPTX_ARG(table) },
-		{ "tiles", CPTX_U32, !one, &w->list.tiles, CPTX_ARG(tiles) },
-		{ "M", CPTX_U32, one, &v->M, CPTX_ARG((uint32_t)p->m) },
-		{ "N", CPTX_U32, one, &v->N, CPTX_ARG((uint32_t)p->n) },
-		{ "K", CPTX_U32, one, &v->K, CPTX_ARG((uint32_t)p->k) },
-		{ "batch", CPTX_U32, o->batched, &v->batch, CPTX_ARG(given(p->batch)) },
-		{ "alpha", CPTX_F32, o->alpha, &v->alpha, CPTX_ARG(p->alpha) },
-		{ "beta", CPTX_F32, o->beta, &v->beta, CPTX_ARG(p->beta) },
-		{ "C", CPTX_PTR, one && o->beta, &v->C, CPTX_ARG(p->c) },
-		{ "bias", CPTX_PTR, one && o->bias, &v->bias, CPTX_ARG(p->bias) },
-		{ "timeline", CPTX_PTR, o->timeline != 0, &v->timeline, CPTX_ARG(p->timeline) },
-		{ "workspace", CPTX_PTR, o->stream_k, &v->workspace, CPTX_ARG(p->workspace) },
+#define THE_MAP(which, member)                                                                                              \
+	{                                                                                                                       \
+		CPTX_PARAM_MAP(gemm_args, member), has_map(t, CPTX_GEMM_MAP_##which), &v->map[CPTX_GEMM_MAP_##which]                \
+	}
+#define THE_POINTER(which)                                                                                                  \
+	{                                                                                                                       \
+		CPTX_PARAM_ROW(gemm_args, CPTX_PTR, which), has_pointer(t, CPTX_GEMM_MAP_##which), &v->map[CPTX_GEMM_MAP_##which]   \
+	}
+	const parameter all[] = {
+		THE_MAP(A, map_a),
+		THE_POINTER(A),
+		THE_MAP(B, map_b),
+		THE_POINTER(B),
+		THE_MAP(D, map_d),
+		THE_POINTER(D),
+		THE_MAP(END_D, map_end_d),
+		THE_MAP(LAST_A, map_last_a),
+		THE_MAP(LAST_B, map_last_b),
+		THE_MAP(SCALE_A, map_scale_a),
+		THE_MAP(SCALE_B, map_scale_b),
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, groups), !one, &w->list.records },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, tiles), !one, &w->list.tiles },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, M), one, &v->M },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, N), one, &v->N },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, K), one, &v->K },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_U32, batch), o->batched, &v->batch },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_F32, alpha), o->alpha, &v->alpha },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_F32, beta), o->beta, &v->beta },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, C), one && o->beta, &v->C },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, bias), one && o->bias, &v->bias },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, timeline), o->timeline != 0, &v->timeline },
+		{ CPTX_PARAM_ROW(gemm_args, CPTX_PTR, workspace), o->stream_k, &v->workspace },
 	};
+#undef THE_MAP
+#undef THE_POINTER
+	gemm_params p = { .n = 0 };
 
-	memcpy(to, all, sizeof all);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i].there)
+			p.row[p.n] = all[i].row, p.val[p.n++] = all[i].val;
+	return p;
 }
 
 void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 {
-	static const char *const names[CPTX_GEMM_MAP_KINDS] = { "map_a",      "map_b",      "map_d",       "map_end_d",
-		                                                    "map_last_a", "map_last_b", "map_scale_a", "map_scale_b" };
-	static const char *const pointers[] = { "A", "B", "D" };
-	static const cptx_gemm_problem none = { .m = 0 };
-	parameter list[PARAMETERS];
+	const gemm_params list = list_parameters(t, w);
+	cptx_params p = { 0 };
 
-	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS && !t->o->grouped; i++) {
-		if (!(t->maps & MAP(i)))
-			continue;
-		if (!tma_gemm_is_map(t, i)) {
-			w->p.map[i] = cptx_param(k, CPTX_PTR, pointers[i]);
-			continue;
-		}
-		cptx_val at = cptx_param_bytes(k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, names[i]);
-		w->p.map[i] = cptx_cvta(k, cptx_mov(k, at, .type = CPTX_U64), .space = CPTX_PARAM);
-	}
-	list_parameters(t, &none, 0, 0, w, list);
-	for (size_t i = 0; i < PARAMETERS; i++)
-		if (list[i].there)
-			*list[i].val = cptx_param(k, list[i].type, list[i].name);
+	cptx_params_declare(k, &p, list.row, list.n);
+	for (uint32_t i = 0; i < p.n; i++)
+		*list.val[i] = p.val[i];
 }
 
 /* ---- launches ---- */
@@ -169,30 +202,33 @@ void tma_gemm_declare(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w)
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                              const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err)
 {
-	cptx_tensor_map_opt opt[CPTX_GEMM_MAPS];
-	cptx_tensor_map map[CPTX_GEMM_MAPS];
-	cptx_arg arg[CPTX_GEMM_MAPS + PARAMETERS];
-	parameter list[PARAMETERS];
+	gemm_args args = { .A = p->a,
+		               .B = p->b,
+		               .D = p->d,
+		               .groups = table,
+		               .tiles = tiles,
+		               .M = (uint32_t)p->m,
+		               .N = (uint32_t)p->n,
+		               .K = (uint32_t)p->k,
+		               .batch = given(p->batch),
+		               .alpha = p->alpha,
+		               .beta = p->beta,
+		               .C = p->c,
+		               .bias = p->bias,
+		               .timeline = p->timeline,
+		               .workspace = p->workspace };
+	cptx_tensor_map_opt map[CPTX_GEMM_MAPS];
 	tma_gemm_work unused;
-	size_t n = 0;
+	const gemm_params list = list_parameters(t, &unused);
+	const cptx_params_part part = { list.row, list.n, &args };
 
-	if (!t->o->grouped && (!tma_gemm_all_there(t, p, err) || !tma_gemm_maps(t, p, opt, err)))
+	if (!t->o->grouped && (!tma_gemm_all_there(t, p, err) || !tma_gemm_maps(t, p, map, err)))
 		return NULL;
-	for (uint32_t i = 0; i < CPTX_GEMM_MAP_KINDS && !t->o->grouped; i++) {
-		if (!(t->maps & MAP(i)))
-			continue;
-		if (tma_gemm_is_map(t, i) && !cptx_tensor_map_make(dev, &opt[n], &map[n], err))
-			return NULL;
-		arg[n] = tma_gemm_is_map(t, i) ? CPTX_ARG_BYTES(&map[n], sizeof map[n]) : CPTX_ARG(tma_gemm_address(p, i));
-		n++;
-	}
-	list_parameters(t, p, table, tiles, &unused, list);
-	for (size_t i = 0; i < PARAMETERS; i++)
-		if (list[i].there)
-			arg[n++] = list[i].arg;
-	return cptx_launch_new_(NOWHERE, program, t->o->name,
-	                        CPTX_OPT(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
-	                                 .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A), .nargs = n,
-	                                 .args = arg),
-	                        err);
+	for (size_t i = 0; i < list.n; i++) /* maps, and pointers in place of some, are the first of both */
+		if (list.row[i].kind == CPTX_PARAM_TENSOR)
+			memcpy((char *)&args + list.row[i].offset, &map[i], sizeof map[i]);
+	return cptx_params_launch_(NOWHERE, program, dev, t->o->name, &part, 1,
+	                           CPTX_OPT(cptx_launch_opt, .grid = { plan->grid }, .block = { plan->threads },
+	                                    .dyn_smem = plan->smem, .overlap = tma_gemm_is_map(t, CPTX_GEMM_MAP_A)),
+	                           err);
 }

@@ -231,9 +231,9 @@ void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_
 typedef struct tma_gemm_load {
 	const tma_gemm *t;
 	const cptx_tile *tile;
+	enum cptx_type type; /* of elements */
 	cptx_val map, to, row, k0, z, mbar;
 	cptx_val mask; /* CTAs that get it; NONE: this one */
-	cptx_val when; /* NONE: always */
 	bool pair;     /* the mbarrier may be that of the other CTA of a pair */
 	bool alone;    /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
 } tma_gemm_load;
