@@ -104,7 +104,7 @@ void cli_help(const cli_command *cmd, FILE *out)
 		int len = snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
 		                   o->letter ? "," : " ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
 		fprintf(out, "  %-26s%s", left, len > 25 ? "\n                            " : "");
-		fprintf(out, "%s%s\n", o->scope ? o->scope : "", o->help);
+		fprintf(out, "%s%s\n", cmd->scopes ? cmd->scopes[i] : "", o->help);
 	}
 	if (cmd->details)
 		fprintf(out, "\n%s", cmd->details);
@@ -142,7 +142,7 @@ void cli_man(const cli_command *cmd, FILE *out)
 		fputs("\\-\\-", out);
 		man_text(out, o->name);
 		fprintf(out, "\\fR%s%s\n", o->argument ? " " : "", o->argument ? o->argument : "");
-		man_text(out, o->scope ? o->scope : "");
+		man_text(out, cmd->scopes ? cmd->scopes[i] : "");
 		man_text(out, o->help);
 		fputs("\n", out);
 	}

@@ -18,7 +18,6 @@ typedef struct cli_option {
 	const char *argument; /* NULL: takes none; what --help shows */
 	const char *help;
 	const char *choices; /* for completion: words, "@arch" or "@file"; NULL: nothing */
-	const char *scope;   /* stands in front of help, "wgmma: "; NULL: nothing */
 } cli_option;
 
 typedef struct cli_command {
@@ -26,6 +25,7 @@ typedef struct cli_command {
 	const char *details; /* the text of --help behind the options */
 	const cli_option *options;
 	size_t noption;
+	const char *const *scopes;   /* of each option: stands in front of its help, "wgmma: "; NULL: there are none */
 	const char *operand_choices; /* as cli_option.choices, for what stands without an option */
 	int (*run)(const struct cli_command *cmd, int argc, char **argv);
 } cli_command;

@@ -239,6 +239,7 @@ const cli_command cmd_gemm = {
 		"  cptx gemm -d emu:sm_100a --kind mxf4nvf4 --run 64x64x256\n"
 		"  cptx gemm -a sm_120a --kind mxf8f6f4 --in e4m3,e2m1 --out bf16 --tile 128x64x128 --warps 2x2\n",
 	.options = gemm_options,
+	.scopes = gemm_scopes,
 	.noption = OPTIONS,
 	.run = run,
 };

@@ -14,20 +14,27 @@
 
 const cli_option gemm_options[OPTIONS] = {
 #define GEMM_OPTION(ID, name, letter, argument, shape, set, help, choices, expected)                                        \
-	[OPTION_##ID] = { name, letter, argument, help, choices, kernels_##set },
+	[OPTION_##ID] = { name, letter, argument, help, choices },
 #include "gemm/options.def"
-	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the GPU with --run, else sm_90a", "@arch", NULL },
+	[OPTION_ARCH] = { "arch", 'a', "NAME", "target; default: that of the GPU with --run, else sm_90a", "@arch" },
 	[OPTION_OUTPUT] = { "output", 'o', "FILE", "write the PTX there; - is standard output (the default without --run)",
-	                    "@file", NULL },
+	                    "@file" },
 	[OPTION_RUN] = { "run", 'r', "MxNxK",
 	                 "run random operands of the types, on a GPU or the emulator; compare every element; a GPU is timed",
-	                 "4096x4096x4096", NULL },
-	[OPTION_DEVICE] = { "device", 'd', "NAME", "device for --run; default cuda:0", "cuda:0", NULL },
-	[OPTION_LINES] = { "lines", 'l', NULL, "print .file and .loc", NULL, NULL },
-	[OPTION_EXPLAIN] = { "explain", 'e', "MxNxK", "the best shapes for such a problem by a model, and why", "4096x4096x4096",
-	                     kernels_MODELLED },
-	[OPTION_COMPILER] = { "compiler", 'C', "NAME", "who compiles for --run; default: auto, the driver", COMPILING_CHOICES,
-	                      NULL },
+	                 "4096x4096x4096" },
+	[OPTION_DEVICE] = { "device", 'd', "NAME", "device for --run; default cuda:0", "cuda:0" },
+	[OPTION_LINES] = { "lines", 'l', NULL, "print .file and .loc", NULL },
+	[OPTION_EXPLAIN] = { "explain", 'e', "MxNxK", "the best shapes for such a problem by a model, and why",
+	                     "4096x4096x4096" },
+	[OPTION_COMPILER] = { "compiler", 'C', "NAME", "who compiles for --run; default: auto, the driver", COMPILING_CHOICES },
+};
+
+const char *const gemm_scopes[OPTIONS] = {
+#define GEMM_OPTION(ID, name, letter, argument, shape, set, help, choices, expected) [OPTION_##ID] = kernels_##set,
+#include "gemm/options.def"
+	[OPTION_ARCH] = "",     [OPTION_OUTPUT] = "", [OPTION_RUN] = "",
+	[OPTION_DEVICE] = "",   [OPTION_LINES] = "",  [OPTION_EXPLAIN] = kernels_MODELLED,
+	[OPTION_COMPILER] = "",
 };
 
 enum shape { OWN, DIMS, FLAG, TYPE, TYPES, LAYOUT, MMA, KIND };

@@ -23,6 +23,7 @@ enum {
 	OPTIONS
 };
 extern const cli_option gemm_options[OPTIONS];
+extern const char *const gemm_scopes[OPTIONS]; /* the kernels that have each */
 /* The kernels that have an option: GEMM_MODELLED and so on. */
 unsigned gemm_option_of(int option);
 
