@@ -48,7 +48,8 @@ enum cptx_visit_kind {
 	CPTX_VISIT_ADD_ACC,      /**< v += the same element of .acc */
 	CPTX_VISIT_GATE,         /**< v = activation(v) * the same element of .acc: SwiGLU of two products */
 	CPTX_VISIT_GATE_PAIRS,   /**< of columns c and c + apart one is made, activation(v[c]) * v[c + apart]: from here on D and
-	                              e.acc have half as many columns, 2 a j + i being a j + i (a: apart, i < a) */
+	                              e.acc have half as many columns: with a = apart, input columns 2aj + i (gate) and
+	                              2aj + i + a (up) give output column aj + i, for i < a */
 	CPTX_VISIT_AMAX,         /**< v stays; the largest |v| goes to the .f32 at .address by red.max of its bits: 0 before the
 	                              first launch.  NaN is the largest.  Two, and for each warp redux.sync and red */
 	CPTX_VISIT_ROW_SUM,      /**< v stays; added to .rows, or by red.add to the .f32 x[r] at .address */
@@ -71,7 +72,7 @@ typedef cptx_val (*cptx_visit_fn)(cptx_kernel *k, void *user, const cptx_visit *
 typedef struct cptx_visitor {
 	cptx_val value;      /**< .f32 register or cptx_immf(constant) */
 	cptx_val address;    /**< .u64, global: of x[0], X[0][0], or one .f32.  Aligned to .vec elements of its type */
-	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16; 0: F32 */
+	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16 (AMAX, ROW_SUM: F32); 0: F32 */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
 	const cptx_acc *acc; /**< of the same product's shape as the one that is run; must stay until then */
 	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */
@@ -91,7 +92,7 @@ enum {
 
 /** What an epilogue is made of. */
 typedef struct cptx_epilogue_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val rows, cols; /**< of D (before GATE_PAIRS), .u32 or constants; NONE: no tile lies outside, nothing is tested */
 	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
 	                   which up to so many are loaded and stored at once; 0: 2.  By mma.sync and wgmma a thread has 2
@@ -162,7 +163,7 @@ CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32
 
 /** A ring of such tiles. */
 typedef struct cptx_epilogue_ring_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_type type; /**< of the results, as cptx_epilogue_to */
 	cptx_tile tile;   /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32:
 	                       then each warp sends its own rows without waiting for the others, has a ring of its own and counts

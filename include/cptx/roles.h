@@ -33,7 +33,7 @@ extern "C" {
 
 /** The CTA whose warps have roles. */
 typedef struct cptx_roles_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;    /**< CPTX_OPT fills it in */
 	uint32_t threads; /**< of the CTA, along x alone; a multiple of 32 */
 	uint32_t ctas;    /**< CTAs per SM that the registers are for; 0: 1 */
 	const char
@@ -67,9 +67,10 @@ CPTX_API void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, con
 
 /** A role. */
 typedef struct cptx_role_opt {
-	uint32_t size; /**< CPTX_OPT fills it in */
+	uint32_t size;  /**< CPTX_OPT fills it in */
 	uint32_t warps; /**< 1 on: the next warps of the CTA */
-	uint32_t regs;  /**< of a thread: 24 to 256, a multiple of 8; 0: as they are, no setmaxnreg */
+	uint32_t regs;  /**< of a thread: 24 to 256, a multiple of 8; 0: as they are, no setmaxnreg.  The
+	                     kernel has .block and .min_ctas (or .max_regs): ptxas ignores setmaxnreg otherwise */
 	bool elect;     /**< the block is for one thread of the first of these warps */
 	char z_;
 } cptx_role_opt;
@@ -79,7 +80,7 @@ CPTX_API int cptx_role_end_(cptx_kernel *k, cptx_site at, cptx_roles *r);
 /** A block for the next warps: CPTX_ROLE (k, &r, .warps = 1) { ... }.  It must be left at its end. */
 #define CPTX_ROLE(...) CPTX_ROLE_X_(__VA_ARGS__, .z_ = 0)
 #define CPTX_ROLE_X_(k, r, ...)                                                                                             \
-	for (int CPTX_NAME_(cptx_b_, __LINE__) = cptx_role_begin_((k), CPTX_HERE, (r), CPTX_OPT(cptx_role_opt, __VA_ARGS__));  \
+	for (int CPTX_NAME_(cptx_b_, __LINE__) = cptx_role_begin_((k), CPTX_HERE, (r), CPTX_OPT(cptx_role_opt, __VA_ARGS__));   \
 	     CPTX_NAME_(cptx_b_, __LINE__); CPTX_NAME_(cptx_b_, __LINE__) = cptx_role_end_((k), CPTX_HERE, (r)))
 
 CPTX_API cptx_val cptx_role_number_(cptx_kernel *k, cptx_site at, const cptx_roles *r, bool thread);

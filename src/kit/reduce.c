@@ -264,7 +264,7 @@ static bool check_group(cptx_kernel *k, cptx_site at, const cptx_reduce_opt *o)
 	else if (o->words > MOST_WORDS)
 		cptx_fail_(k, at, "values of %u words; they have at most %d", o->words, MOST_WORDS);
 	else
-		return KIT_OPTION("cptx_reduce_new", o, thread, KIT_U32 | KIT_NONE);
+		return KIT_OPTION("cptx_reduce_new", o, thread, KIT_U32 | KIT_NONE) && KIT_THREADS("cptx_reduce_new", o);
 	return false;
 }
 

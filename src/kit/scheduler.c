@@ -230,7 +230,7 @@ void cptx_tiles_raster_(cptx_kernel *k, cptx_site at, cptx_val id, cptx_val tile
 	if (!IS_GIVEN_TO(k, at, m, "place for the row") || !IS_GIVEN_TO(k, at, n, "place for the column") ||
 	    !kit_value(k, at, where, "the tile", id, KIT_U32 | KIT_WHOLE) ||
 	    !kit_value(k, at, where, "the number of rows", tiles_m, KIT_U32 | KIT_COUNT) ||
-	    !kit_value(k, at, where, "the number of columns", tiles_n, KIT_U32 | KIT_COUNT) ||
+	    !kit_value(k, at, where, "the number of columns", tiles_n, KIT_U32 | KIT_COUNT | KIT_NONE) ||
 	    !kit_value(k, at, where, "the group", group, KIT_U32 | KIT_WHOLE | KIT_NONE))
 		return;
 	if (is_none(group) || (is_int(group) && !group.i)) {

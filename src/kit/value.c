@@ -113,19 +113,13 @@ bool kit_value(cptx_kernel *k, cptx_site at, const char *where, const char *what
 	return false;
 }
 
-bool kit_threads(cptx_kernel *k, cptx_site at, const char *where, uint32_t threads, bool numbered)
+bool kit_threads(cptx_kernel *k, cptx_site at, const char *where, uint32_t threads, const char *advice)
 {
 	const uint32_t x = cptx_kernel_block(k, 0), all = x * cptx_kernel_block(k, 1) * cptx_kernel_block(k, 2);
 
-	if (!x || (numbered ? threads <= all : threads == x))
+	if (!x || (advice ? threads == x : threads <= all))
 		return true;
-	if (numbered)
-		cptx_fail_(k, at, "%s: .threads = %u; the kernel's .block has %u", where, threads, all);
-	else
-		cptx_fail_(
-			k, at,
-			"%s: .threads = %u; the kernel's .block has %u along x.  Where some of these take part, .thread says which "
-			"number this one has",
-			where, threads, x);
+	cptx_fail_(k, at, "%s: .threads = %u; the kernel's .block has %u%s%s", where, threads, advice ? x : all,
+	           advice && x != all ? " along x" : "", advice ? advice : "");
 	return false;
 }

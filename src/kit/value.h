@@ -30,9 +30,13 @@ bool kit_value(cptx_kernel *k, cptx_site at, const char *where, const char *what
 #define KIT_OPTION(where, o, name, takes) kit_value(k, at, where, "." #name, (o)->name, (takes))
 
 /*
- * Threads that take part, `threads` of them, against the kernel's .block where that is known.  numbered: the user gave
- * .thread, and there may be fewer than the block has; else %tid.x numbers them, and they are all that the block has along x.
+ * Threads that take part against the kernel's .block, where that is known.  Where %tid.x numbers them they are all that the
+ * block has along x, and `advice` says what else may be done; NULL: the user gave .thread, and the block may have more.
  */
-bool kit_threads(cptx_kernel *k, cptx_site at, const char *where, uint32_t threads, bool numbered);
+bool kit_threads(cptx_kernel *k, cptx_site at, const char *where, uint32_t threads, const char *advice);
+#define KIT_THREADS(where, o)                                                                                               \
+	kit_threads(k, at, where, (o)->threads,                                                                                 \
+	            (o)->thread.kind == CPTX_VAL_NONE ? ": where some of its threads take part, say which one this is, .thread" \
+	                                              : NULL)
 
 #endif

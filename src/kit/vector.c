@@ -37,7 +37,7 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_row_opt *o)
 		cptx_fail_(k, at, "a row is kept in CPTX_ROW_REGISTERS or in CPTX_ROW_SHARED");
 	else
 		return KIT_OPTION("cptx_row_new", o, count, KIT_U32 | KIT_NONE) &&
-		       KIT_OPTION("cptx_row_new", o, thread, KIT_U32 | KIT_NONE);
+		       KIT_OPTION("cptx_row_new", o, thread, KIT_U32 | KIT_NONE) && KIT_THREADS("cptx_row_new", o);
 	return false;
 }
 

@@ -193,6 +193,35 @@ START_TEST(tensor_memory)
 }
 END_TEST
 
+/* .threads against the 256 of the kernel. */
+START_TEST(threads)
+{
+	cptx_row row;
+	cptx_reduce r;
+	cptx_operand op;
+	cptx_roles roles;
+
+	GIVES("cptx_row_new: .threads = 128; the kernel's .block has 256",
+	      cptx_row_new(k, &row, .type = CPTX_F32, .n = 512, .threads = 128));
+	GIVES(NULL, cptx_row_new(k, &row, .type = CPTX_F32, .n = 512, .threads = 128, .thread = u));
+	GIVES("cptx_reduce_new: .threads = 128; the kernel's .block has 256: where some of its threads take part, say which",
+	      cptx_reduce_new(k, &r, .threads = 128));
+	GIVES(NULL, cptx_reduce_new(k, &r, .threads = 128, .thread = u, .barrier = 1));
+	GIVES("cptx_reduce_new: .threads = 512; the kernel's .block has 256",
+	      cptx_reduce_new(k, &r, .threads = 512, .thread = u, .barrier = 1));
+	GIVES("cptx_operand_new: .threads = 64; the kernel's .block has 256",
+	      cptx_operand_new(k, &op, .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64), .address = p,
+	                       .pitch = cptx_imm(128), .threads = 64));
+	GIVES("cptx_roles_begin: .threads = 384; the kernel's .block has 256", cptx_roles_begin(k, &roles, .threads = 384));
+	GIVES("would ignore setmaxnreg.  Give cptx_kernel_begin both .block and .min_ctas",
+	      cptx_roles_begin(k, &roles, .threads = 256);
+	      CPTX_ROLE(k, &roles, .warps = 4, .regs = 40) cptx_tid_x(k));
+	GIVES(NULL, cptx_row_new(k, &row, .type = CPTX_F32, .n = 512, .threads = 256);
+	      ck_assert_uint_eq(cptx_kernel_block(k, 0), 256); ck_assert_uint_eq(cptx_kernel_block(k, 2), 1);
+	      ck_assert_uint_eq(cptx_kernel_block(k, 3), 0); ck_assert(!cptx_kernel_fixes_regs(k)));
+}
+END_TEST
+
 /* The scale is loaded as what it is. */
 START_TEST(scale_of_bf16)
 {
@@ -223,6 +252,7 @@ int main(void)
 	tcase_add_test(c, wrong_types);
 	tcase_add_test(c, wrong_constants);
 	tcase_add_test(c, tensor_memory);
+	tcase_add_test(c, threads);
 	tcase_add_test(c, scale_of_bf16);
 	return test_main("kit values", s);
 }
