@@ -197,7 +197,8 @@ CPTX_API void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_ope
 typedef struct cptx_operand_matrix {
 	uint64_t address;    /**< a multiple of 16, padded elements 32 */
 	uint64_t rows, cols; /**< of a matrix, as those of the tile */
-	uint64_t pitch;      /**< bytes from row to row (mn_major: column to column); 0: dense */
+	uint64_t pitch;      /**< bytes from row to row (mn_major: column to column), a multiple of 16, padded
+	                          elements 32; 0: dense */
 	uint64_t batch;      /**< batched: matrices; 0: 1 */
 	uint64_t apart;      /**< batched: bytes from matrix to matrix; 0: dense */
 	char z_;
@@ -205,10 +206,11 @@ typedef struct cptx_operand_matrix {
 
 /** The type of a tensor map for elements of that type in that tile; CPTX_TENSOR_TYPES: there is none. */
 CPTX_API enum cptx_tensor_type cptx_operand_tensor_type(enum cptx_type type, const cptx_tile *tile);
-/** The tensor map of an operand that TMA loads; .by, .type, .tile, .batched, .spans and .parts of the description are read.
- * Fields such as .l2 may be changed then. */
-CPTX_API bool cptx_operand_tensor_map(const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
-                                      cptx_tensor_map_opt *map, cptx_error *err);
+CPTX_API bool cptx_operand_tensor_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
+                                       cptx_tensor_map_opt *map, cptx_error *err);
+/** The tensor map of an operand that TMA loads: cptx_operand_tensor_map(&op, &matrix, &map, &err); .by, .type, .tile,
+ * .batched, .spans and .parts of the description are read.  Fields such as .l2 may be changed then. */
+#define cptx_operand_tensor_map(...) cptx_operand_tensor_map_(CPTX_HERE, __VA_ARGS__)
 
 /** Images in global memory, channels innermost: NWC, NHWC or NDHWC.  What is not there (op.im2col) is not read. */
 typedef struct cptx_operand_image {
@@ -220,9 +222,10 @@ typedef struct cptx_operand_image {
 	char z_;
 } cptx_operand_image;
 
-/** The tensor map of an im2col operand. */
-CPTX_API bool cptx_operand_image_map(const cptx_operand_opt *op, const cptx_operand_image *image, cptx_tensor_map_opt *map,
-                                     cptx_error *err);
+CPTX_API bool cptx_operand_image_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_image *image,
+                                      cptx_tensor_map_opt *map, cptx_error *err);
+/** The tensor map of an im2col operand: cptx_operand_image_map(&op, &image, &map, &err). */
+#define cptx_operand_image_map(...) cptx_operand_image_map_(CPTX_HERE, __VA_ARGS__)
 
 #ifdef __cplusplus
 }

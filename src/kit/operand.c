@@ -95,8 +95,30 @@ static bool add_batch(const cptx_operand_matrix *m, cptx_tensor_map_opt *map, cp
 	return cptx_tensor_map_check(map, err);
 }
 
-bool cptx_operand_tensor_map(const cptx_operand_opt *opt, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
-                             cptx_error *err)
+/* The rules of a tensor map in words of the matrix. */
+static bool check_matrix(const cptx_operand_opt *o, const cptx_operand_matrix *m, cptx_error *err)
+{
+	const cptx_tile *t = &o->tile;
+	const uint64_t along = t->elem.mn_major ? m->rows : m->cols, unit = t->elem.padded ? 32 : 16;
+
+	RULE(m->rows && m->cols && m->rows <= UINT64_C(1) << 32 && m->cols <= UINT64_C(1) << 32,
+	     "rows is %llu and cols is %llu; both are 1 to 2^32", (unsigned long long)m->rows, (unsigned long long)m->cols);
+	const uint64_t bytes = along * t->elem.bits / 8, next = (MAX(m->pitch, bytes) + unit - 1) / unit * unit;
+	RULE(m->address % unit == 0, "address is 0x%llx; it must be a multiple of %llu", (unsigned long long)m->address,
+	     (unsigned long long)unit);
+	RULE(!m->pitch || m->pitch >= bytes, "pitch is %llu bytes; %llu %s have %llu", (unsigned long long)m->pitch,
+	     (unsigned long long)along, t->elem.mn_major ? "rows" : "cols", (unsigned long long)bytes);
+	RULE(!m->pitch || m->pitch % unit == 0, "pitch is %llu bytes; it must be a multiple of %llu: give .pitch = %llu",
+	     (unsigned long long)m->pitch, (unsigned long long)unit, (unsigned long long)next);
+	RULE(m->pitch || bytes % unit == 0,
+	     "%s is %llu, of %llu bytes; the pitch must be a multiple of %llu: give .pitch = %llu, and lay the matrix out so",
+	     t->elem.mn_major ? "rows" : "cols", (unsigned long long)along, (unsigned long long)bytes, (unsigned long long)unit,
+	     (unsigned long long)next);
+	return true;
+}
+
+static bool tensor_map_of(const cptx_operand_opt *opt, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
+                          cptx_error *err)
 {
 	cptx_operand_opt given, *o = &given;
 
@@ -110,14 +132,29 @@ bool cptx_operand_tensor_map(const cptx_operand_opt *opt, const cptx_operand_mat
 	const cptx_tile part = part_of(o);
 	const enum cptx_tensor_type type = cptx_operand_tensor_type(o->type, &part);
 
+	if (!check_matrix(o, m, err))
+		return false;
 	if (o->spans ? !cptx_tile_tensor_map_3d(&part, type, m->address, m->rows, m->cols, m->pitch, map, err)
 	             : !cptx_tile_tensor_map(&part, type, m->address, m->rows, m->cols, m->pitch, map, err))
 		return false;
 	return !o->batched || add_batch(m, map, err);
 }
 
-bool cptx_operand_image_map(const cptx_operand_opt *opt, const cptx_operand_image *i, cptx_tensor_map_opt *map,
-                            cptx_error *err)
+/* Whether it was made; else the error, with the user's line. */
+static bool is_map(bool ok, cptx_site at, const cptx_error *why, cptx_error *err)
+{
+	return ok || error_set(err, why->code, at, "%s", why->text);
+}
+
+bool cptx_operand_tensor_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
+                              cptx_tensor_map_opt *map, cptx_error *err)
+{
+	cptx_error why = { .code = CPTX_OK };
+
+	return is_map(tensor_map_of(op, matrix, map, &why), at, &why, err);
+}
+
+static bool image_map_of(const cptx_operand_opt *opt, const cptx_operand_image *i, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	cptx_operand_opt given, *o = &given;
 	cptx_tile_boxes b;
@@ -148,6 +185,14 @@ bool cptx_operand_image_map(const cptx_operand_opt *opt, const cptx_operand_imag
 		map->element_stride[d + 1] = or_one(i->stride[d]);
 	}
 	return cptx_tensor_map_check(map, err);
+}
+
+bool cptx_operand_image_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_image *image,
+                             cptx_tensor_map_opt *map, cptx_error *err)
+{
+	cptx_error why = { .code = CPTX_OK };
+
+	return is_map(image_map_of(op, image, map, &why), at, &why, err);
 }
 
 /* ---- the ring ---- */
