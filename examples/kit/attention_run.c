@@ -14,13 +14,11 @@ struct args {
 	uint32_t queries, keys;
 	float scale;
 };
-#define POINTER(name, member)                                                                                               \
-	{                                                                                                                       \
-		name, "struct args", CPTX_PARAM_SCALAR, CPTX_PTR, offsetof(struct args, member), 8, 0                               \
-	}
 static const cptx_param_row maps[] = { CPTX_PARAM_MAP(struct args, q), CPTX_PARAM_MAP(struct args, key),
 	                                   CPTX_PARAM_MAP(struct args, v) };
-static const cptx_param_row pointers[] = { POINTER("q", q_at), POINTER("key", key_at), POINTER("v", v_at) };
+static const cptx_param_row pointers[] = { CPTX_PARAM_AS(struct args, CPTX_PTR, q_at, "q"),
+	                                       CPTX_PARAM_AS(struct args, CPTX_PTR, key_at, "key"),
+	                                       CPTX_PARAM_AS(struct args, CPTX_PTR, v_at, "v") };
 static const cptx_param_row numbers[] = { CPTX_PARAM_ROW(struct args, CPTX_PTR, o),
 	                                      CPTX_PARAM_ROW(struct args, CPTX_U32, queries),
 	                                      CPTX_PARAM_ROW(struct args, CPTX_U32, keys),
@@ -28,8 +26,8 @@ static const cptx_param_row numbers[] = { CPTX_PARAM_ROW(struct args, CPTX_PTR, 
 
 void attention_params(cptx_kernel *k, cptx_params *p, const attention *a)
 {
-	cptx_params_declare(k, p, a->q ? maps : pointers, 3);
-	cptx_params_declare(k, p, numbers, 4);
+	cptx_params_declare(k, p, a->q ? maps : pointers, CPTX_PARAM_COUNT(maps));
+	cptx_params_declare(k, p, numbers, CPTX_PARAM_COUNT(numbers));
 }
 
 cptx_operand attention_operand(cptx_kernel *k, const cptx_params *p, const cptx_operand_opt *opt, const char *name)
@@ -38,7 +36,7 @@ cptx_operand attention_operand(cptx_kernel *k, const cptx_params *p, const cptx_
 	cptx_operand op;
 
 	o.map = cptx_params_get(k, p, name);
-	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	cptx_operand_make(k, &op, &o);
 	return op;
 }
 
@@ -110,7 +108,8 @@ bool attention_check(cptx_device *dev, const attention *a, cptx_module *m, uint3
                      unsigned *wrong, cptx_error *err)
 {
 	struct args x = { .queries = queries, .keys = keys, .scale = (float)(1.4426950408889634 / sqrt(D)) };
-	const cptx_params_part parts[] = { { a->q ? maps : pointers, 3, &x }, { numbers, 4, &x } };
+	const cptx_params_part parts[] = { { a->q ? maps : pointers, CPTX_PARAM_COUNT(maps), &x },
+		                               { numbers, CPTX_PARAM_COUNT(numbers), &x } };
 	const cptx_launch_opt opt = { .grid = { (queries + a->tile - 1) / a->tile, HEADS }, .block = { a->threads } };
 	cptx_module *built = m ? m : cptx_module_new(NULL);
 

@@ -104,8 +104,8 @@ cptx_kernel *conv_build(cptx_module *m, const conv *c)
 	cptx_val tid = cptx_tid_x(k), group = cptx_shfl_sync(k, cptx_shr(k, tid, 7), 0, 31, -1, .mode = CPTX_IDX);
 	st.pixel = cptx_mul(k, cptx_ctaid_x(k), PIXELS, .mode = CPTX_LO);
 	st.filter = cptx_mul(k, cptx_ctaid_y(k), FILTERS, .mode = CPTX_LO);
-	cptx_operand_new_(k, CPTX_HERE, &st.x, &x);
-	cptx_operand_new_(k, CPTX_HERE, &st.w, &w);
+	cptx_operand_make(k, &st.x, &x);
+	cptx_operand_make(k, &st.w, &w);
 	cptx_pipe_new(k, &st.pipe, .stages = STAGES, .consumers = CONSUMERS * WARPGROUP / 32);
 	cptx_pipe_init(k, &st.pipe, cptx_setp(k, tid, 0, .cmp = CPTX_EQ));
 	CPTX_IF(k, cptx_setp(k, tid, CONSUMERS * WARPGROUP, .cmp = CPTX_EQ))

@@ -348,6 +348,11 @@ CPTX_API cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes,
 /** Bytes of dynamic shared memory that the kernel has laid out so far. */
 CPTX_API uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k);
 
+/** Threads of a CTA along axis 0 to 2 (x, y, z), as .block of cptx_kernel_begin fixed them; 0: it did not, or no kernel. */
+CPTX_API uint32_t cptx_kernel_block(const cptx_kernel *k, uint32_t axis);
+/** Whether ptxas knows how many registers a thread begins with: .max_regs, or .block (.max_block) with .min_ctas. */
+CPTX_API bool cptx_kernel_fixes_regs(const cptx_kernel *k);
+
 /** Memory that all kernels of the module see. */
 typedef struct cptx_global_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */

@@ -48,7 +48,8 @@ enum cptx_visit_kind {
 	CPTX_VISIT_ADD_ACC,      /**< v += the same element of .acc */
 	CPTX_VISIT_GATE,         /**< v = activation(v) * the same element of .acc: SwiGLU of two products */
 	CPTX_VISIT_GATE_PAIRS,   /**< of columns c and c + apart one is made, activation(v[c]) * v[c + apart]: from here on D and
-	                              e.acc have half as many columns, 2 a j + i being a j + i (a: apart, i < a) */
+	                              e.acc have half as many columns: with a = apart, input columns 2aj + i (gate) and
+	                              2aj + i + a (up) give output column aj + i, for i < a */
 	CPTX_VISIT_AMAX,         /**< v stays; the largest |v| goes to the .f32 at .address by red.max of its bits: 0 before the
 	                              first launch.  NaN is the largest.  Two, and for each warp redux.sync and red */
 	CPTX_VISIT_ROW_SUM,      /**< v stays; added to .rows, or by red.add to the .f32 x[r] at .address */
@@ -71,7 +72,7 @@ typedef cptx_val (*cptx_visit_fn)(cptx_kernel *k, void *user, const cptx_visit *
 typedef struct cptx_visitor {
 	cptx_val value;      /**< .f32 register or cptx_immf(constant) */
 	cptx_val address;    /**< .u64, global: of x[0], X[0][0], or one .f32.  Aligned to .vec elements of its type */
-	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16; 0: F32 */
+	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16 (AMAX, ROW_SUM: F32); 0: F32 */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
 	const cptx_acc *acc; /**< of the same product's shape as the one that is run; must stay until then */
 	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */

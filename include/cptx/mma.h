@@ -200,7 +200,8 @@ CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
 typedef struct cptx_mma_tile_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
 	bool fresh;                  /**< D = A * B^T: what D held does not count */
-	cptx_val fresh_when;         /**< a predicate in place of .fresh: so where it holds.  wgmma and tcgen05 */
+	cptx_val fresh_when;         /**< like .fresh, decided at run time: D is overwritten where the predicate holds, else
+	                                added to.  wgmma and tcgen05 */
 	uint32_t first, steps;       /**< of the tile's instructions along K; steps 0: all from `first` on */
 	const cptx_mma_frags *frags; /**< mma.sync: those of step `first` are there; each step fetches those of the next, also of
 	                                  one that is not of this call.  NULL: each step fetches its own */

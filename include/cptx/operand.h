@@ -75,7 +75,8 @@ typedef struct cptx_operand_opt {
 	cptx_val cols;    /**< by threads: the columns.  Rows (mn_major: columns) have less than 2 GiB */
 	cptx_val pitch;   /**< by threads: bytes from row to row (mn_major: column to column), .u32, .u64 or constant, which
 	                       .align divides; NONE: dense, for which .cols (mn_major: .rows) must be there */
-	uint32_t threads; /**< by threads: that copy together, all of which call; a multiple of 8 */
+	uint32_t threads; /**< by threads: that copy together, all of which call; a multiple of 8.  Without .thread all of .block
+	                       along x */
 	cptx_val thread;  /**< by threads: .u32 number of this one, 0 to threads - 1; NONE: %tid.x */
 	uint32_t align;   /**< by threads: bytes that the address and the pitch are multiples of; LDST: the bytes of all columns
 	                       (mn_major: rows) too.  CP_ASYNC: 4, 8, 16; 0: 16.  LDST: 1 to 16; 0: those of an element */
@@ -99,8 +100,9 @@ typedef struct cptx_operand {
 	uint32_t row_step, span_step;          /**< rows and spans from copy to copy */
 	uint32_t row_turns, span_turns;        /**< copies along both: copies = row_turns * span_turns */
 	uint32_t places;                       /**< how many of `to` there are */
-	uint32_t residue[CPTX_OPERAND_PLACES]; /**< the offset that `to` has added before swizzling */
-	cptx_val to[CPTX_OPERAND_PLACES];      /**< .u32, where a copy goes, less residue and stage */
+	uint32_t residue[CPTX_OPERAND_PLACES]; /**< to[i]: address in stage 0 for copies whose unswizzled
+	                                            distance is residue[i] modulo the swizzle's period */
+	cptx_val to[CPTX_OPERAND_PLACES];      /**< .u32; see residue */
 	cptx_val from;                         /**< .u64 global address of the thread's first chunk of the tile at (0, 0) */
 	cptx_val step;                         /**< .u64, bytes from a copy's rows to those of the next */
 	cptx_val row, byte; /**< .s32: of the contiguous dimension's rows, the thread's first; its byte in it */
@@ -113,6 +115,8 @@ CPTX_API void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, 
  */
 #define cptx_operand_new(...) cptx_operand_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_operand_new_x_(k, op, ...) cptx_operand_new_((k), CPTX_HERE, (op), CPTX_OPT(cptx_operand_opt, __VA_ARGS__))
+/** The same of a description that there is already, const cptx_operand_opt *, such as the one that tensor maps are of. */
+#define cptx_operand_make(k, op, opt) cptx_operand_new_((k), CPTX_HERE, (op), (opt))
 
 CPTX_API void cptx_operand_rebase_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address);
 /**
@@ -137,7 +141,7 @@ typedef struct cptx_operand_src {
 CPTX_API cptx_operand_src cptx_operand_source_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row,
                                                cptx_val col);
 /** The tile at a row and column of the matrix, .u32, .s32 or constants, in registers of its own.  By threads: none is
- * negative.  TMA, mn_major or not: the contiguous one stands for a multiple of 16 bytes; spans: of a whole span. */
+ * negative.  TMA: the coordinate along contiguous memory is a multiple of 16 bytes; spans: of a whole span. */
 #define cptx_operand_source(k, op, row, col) cptx_operand_source_((k), CPTX_HERE, (op), CPTX_V(row), CPTX_V(col))
 CPTX_API void cptx_operand_seek_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_operand_src *src, cptx_val row,
                                  cptx_val col);
@@ -193,7 +197,8 @@ CPTX_API void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_ope
 typedef struct cptx_operand_matrix {
 	uint64_t address;    /**< a multiple of 16, padded elements 32 */
 	uint64_t rows, cols; /**< of a matrix, as those of the tile */
-	uint64_t pitch;      /**< bytes from row to row (mn_major: column to column); 0: dense */
+	uint64_t pitch;      /**< bytes from row to row (mn_major: column to column), a multiple of 16, padded
+	                          elements 32; 0: dense */
 	uint64_t batch;      /**< batched: matrices; 0: 1 */
 	uint64_t apart;      /**< batched: bytes from matrix to matrix; 0: dense */
 	char z_;
@@ -201,10 +206,11 @@ typedef struct cptx_operand_matrix {
 
 /** The type of a tensor map for elements of that type in that tile; CPTX_TENSOR_TYPES: there is none. */
 CPTX_API enum cptx_tensor_type cptx_operand_tensor_type(enum cptx_type type, const cptx_tile *tile);
-/** The tensor map of an operand that TMA loads; .by, .type, .tile, .batched, .spans and .parts of the description are read.
- * Fields such as .l2 may be changed then. */
-CPTX_API bool cptx_operand_tensor_map(const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
-                                      cptx_tensor_map_opt *map, cptx_error *err);
+CPTX_API bool cptx_operand_tensor_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
+                                       cptx_tensor_map_opt *map, cptx_error *err);
+/** The tensor map of an operand that TMA loads: cptx_operand_tensor_map(&op, &matrix, &map, &err); .by, .type, .tile,
+ * .batched, .spans and .parts of the description are read.  Fields such as .l2 may be changed then. */
+#define cptx_operand_tensor_map(...) cptx_operand_tensor_map_(CPTX_HERE, __VA_ARGS__)
 
 /** Images in global memory, channels innermost: NWC, NHWC or NDHWC.  What is not there (op.im2col) is not read. */
 typedef struct cptx_operand_image {
@@ -216,9 +222,10 @@ typedef struct cptx_operand_image {
 	char z_;
 } cptx_operand_image;
 
-/** The tensor map of an im2col operand. */
-CPTX_API bool cptx_operand_image_map(const cptx_operand_opt *op, const cptx_operand_image *image, cptx_tensor_map_opt *map,
-                                     cptx_error *err);
+CPTX_API bool cptx_operand_image_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_image *image,
+                                      cptx_tensor_map_opt *map, cptx_error *err);
+/** The tensor map of an im2col operand: cptx_operand_image_map(&op, &image, &map, &err). */
+#define cptx_operand_image_map(...) cptx_operand_image_map_(CPTX_HERE, __VA_ARGS__)
 
 #ifdef __cplusplus
 }

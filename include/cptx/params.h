@@ -11,14 +11,15 @@
  *   };
  *
  *   cptx_params p = { 0 };                                              the kernel
- *   cptx_params_declare(k, &p, rows, 4);
- *   cptx_params_declare(k, &p, epilogue_rows, 2);                       what an epilogue asks for comes behind
+ *   cptx_params_declare(k, &p, rows, CPTX_PARAM_COUNT(rows));
+ *   cptx_params_declare(k, &p, epilogue_rows, CPTX_PARAM_COUNT(epilogue_rows));     what an epilogue asks for comes behind
  *   cptx_val n = cptx_params_get(k, &p, "n");
  *
- *   cptx_params_part parts[] = { { rows, 4, &args }, { epilogue_rows, 2, &epilogue_args } };       the host
+ *   cptx_params_part parts[] = { { rows, CPTX_PARAM_COUNT(rows), &args },                           the host
+ *                                { epilogue_rows, CPTX_PARAM_COUNT(epilogue_rows), &epilogue_args } };
  *   cptx_launch *l = cptx_params_launch(program, dev, "scale", parts, 2, &(cptx_launch_opt){ .grid = { 132 } }, &err);
  *
- * A table is declared whole: rows that some variants of a kernel lack stand in tables of their own.  Declaring emits what
+ * All rows of a table are declared; put optional parameters in a separate table.  Declaring emits what
  * cptx_param does, a load (of a pointer also a cvta); of a tensor map a mov and a cvta.  Nothing here does more than the
  * calls of <cptx/insn.h> and <cptx/device.h>.
  */
@@ -42,7 +43,7 @@ enum cptx_param_kind {
 
 /** One parameter, and the member of a host struct that it is filled from.  Made by the macros below. */
 typedef struct cptx_param_row {
-	const char *name;          /**< of the member, and of the parameter */
+	const char *name;          /**< of the parameter: the member's, unless CPTX_PARAM_AS says another */
 	const char *of;            /**< the struct, for messages */
 	enum cptx_param_kind kind; /**< what it is */
 	enum cptx_type type;       /**< of a number: CPTX_PTR, CPTX_U32, CPTX_F32 ... */
@@ -50,15 +51,20 @@ typedef struct cptx_param_row {
 	uint32_t align;            /**< of an object */
 } cptx_param_row;
 
+/** How many rows a table has: the array itself, not a pointer to it. */
+#define CPTX_PARAM_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 /** A number or pointer (CPTX_PTR: a uint64_t): CPTX_PARAM_ROW(struct args, CPTX_U32, n). */
-#define CPTX_PARAM_ROW(args, type, member) CPTX_PARAM_ROW_(args, CPTX_PARAM_SCALAR, type, member, 0)
+#define CPTX_PARAM_ROW(args, type, member) CPTX_PARAM_ROW_(args, CPTX_PARAM_SCALAR, type, member, 0, #member)
+/** The same under another name than the member's: CPTX_PARAM_AS(struct args, CPTX_PTR, q_address, "q"). */
+#define CPTX_PARAM_AS(args, type, member, name) CPTX_PARAM_ROW_(args, CPTX_PARAM_SCALAR, type, member, 0, name)
 /** A tensor map; the member is a cptx_tensor_map_opt. */
-#define CPTX_PARAM_MAP(args, member) CPTX_PARAM_ROW_(args, CPTX_PARAM_TENSOR, CPTX_TYPE_NONE, member, 0)
+#define CPTX_PARAM_MAP(args, member) CPTX_PARAM_ROW_(args, CPTX_PARAM_TENSOR, CPTX_TYPE_NONE, member, 0, #member)
 /** Bytes, such as an array or a struct, at that alignment: cptx_param_bytes. */
-#define CPTX_PARAM_BYTES(args, member, align) CPTX_PARAM_ROW_(args, CPTX_PARAM_OBJECT, CPTX_TYPE_NONE, member, align)
-#define CPTX_PARAM_ROW_(args, kind, type, member, align)                                                                    \
+#define CPTX_PARAM_BYTES(args, member, align)                                                                               \
+	CPTX_PARAM_ROW_(args, CPTX_PARAM_OBJECT, CPTX_TYPE_NONE, member, align, #member)
+#define CPTX_PARAM_ROW_(args, kind, type, member, align, name)                                                              \
 	{                                                                                                                       \
-#member, #args, (kind), (type), (uint32_t)offsetof(args, member), (uint32_t)sizeof(((args *)0)->member), (align)    \
+		(name), #args, (kind), (type), (uint32_t)offsetof(args, member), (uint32_t)sizeof(((args *)0)->member), (align)     \
 	}
 
 /** The parameters that a kernel has declared by tables.  Plain data, all zero at first. */

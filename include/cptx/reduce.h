@@ -65,7 +65,8 @@ CPTX_API void cptx_reduce_lanes_(cptx_kernel *k, cptx_site at, cptx_val v, enum 
 typedef struct cptx_reduce_opt {
 	uint32_t size;    /**< CPTX_OPT fills it in */
 	uint32_t threads; /**< of the CTA, or of the group of warps that reduces: a multiple of 32 up to 1024 */
-	cptx_val thread;  /**< .u32 number of the thread among them; NONE: tid.x, and the group is the whole CTA */
+	cptx_val thread;  /**< .u32 number of the thread among them; NONE: tid.x, and the group is the whole CTA, .block of the
+	                       kernel */
 	uint32_t barrier; /**< named barrier of the group, 0 to 15; not 0 where .thread is given, unless nothing else uses 0 */
 	uint32_t cluster; /**< for cptx_reduce_cluster: CTAs of the cluster, 2 to 16, each with one such group; 0: none */
 	uint32_t words;   /**< most registers of a value, 1 to 16; 0: 4 */
@@ -77,9 +78,10 @@ typedef struct cptx_reduce {
 	cptx_reduce_opt opt;         /**< as given, with what 0 stands for */
 	cptx_val thread, lane, warp; /**< of the group */
 	cptx_val at;                 /**< .u32 shared address of the half that is written next; ^ half: the other */
-	uint32_t slot, half;         /**< bytes of a value of a warp, and of those of all */
-	cptx_val rank, calls;        /**< of the CTA in its cluster; reductions over it so far */
-	cptx_val slots, barriers;    /**< .u32 shared addresses: values of CTAs; full and empty mbarriers of each half */
+	uint32_t slot, half;      /**< slot: bytes that one warp's partial result takes; half: bytes of all warps' slots (there
+	                               are two halves, used in turn) */
+	cptx_val rank, calls;     /**< of the CTA in its cluster; reductions over it so far */
+	cptx_val slots, barriers; /**< .u32 shared addresses: values of CTAs; full and empty mbarriers of each half */
 } cptx_reduce;
 
 CPTX_API void cptx_reduce_new_(cptx_kernel *k, cptx_site at, cptx_reduce *r, const cptx_reduce_opt *opt);

@@ -75,7 +75,8 @@ CPTX_API void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, con
 typedef struct cptx_role_opt {
 	uint32_t size;  /**< CPTX_OPT fills it in */
 	uint32_t warps; /**< 1 on: the next warps of the CTA */
-	uint32_t regs;  /**< of a thread: 24 to 256, a multiple of 8; 0: as they are, no setmaxnreg */
+	uint32_t regs;  /**< of a thread: 24 to 256, a multiple of 8; 0: as they are, no setmaxnreg.  The
+	                     kernel has .block and .min_ctas (or .max_regs): ptxas ignores setmaxnreg otherwise */
 	bool elect;     /**< the block is for one thread of the first of these warps */
 	bool exits;     /**< all threads of these warps end behind the block */
 	char z_;

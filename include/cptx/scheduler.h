@@ -60,9 +60,10 @@ typedef struct cptx_tiles_opt {
 	bool longest_first; /**< row by row from the last one on, each over all batches: causal attention; excludes group */
 	cptx_val number, clusters; /**< number of this CTA's cluster and how many there are; NONE: by ctaid.x and nctaid.x */
 	cptx_val counter;          /**< DYNAMIC: global address of a u32 that is 0 before the launch; it is 0 behind it */
-	uint32_t readers; /**< DYNAMIC, CANCEL: arrivals of one CTA that give an answer back: see cptx_tiles_role.  DYNAMIC, 0:
-	                       no roles, all threads of the CTA run the loop together, and bar.sync 0 shares the answer */
-	uint32_t stages;  /**< DYNAMIC, CANCEL: answers under way, 1 to 64; 0: 2 */
+	uint32_t
+		readers; /**< DYNAMIC, CANCEL: threads of a CTA that release each answer after reading it (cptx_tiles_role). DYNAMIC,
+	                0: no roles, all threads of the CTA run the loop together, and bar.sync 0 shares the answer */
+	uint32_t stages; /**< DYNAMIC, CANCEL: answers under way, 1 to 64; 0: 2 */
 	char z_;
 } cptx_tiles_opt;
 

@@ -38,7 +38,7 @@ typedef struct cptx_softmax {
 } cptx_softmax;
 
 CPTX_API void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_t rows, cptx_val scale);
-/** Begins with no column; rows: those that a thread has elements of, acc.rows of the scores to come (by tcgen05 1). */
+/** Starts a softmax that has seen no columns yet; rows: acc.rows of the score accumulators (1 for tcgen05). */
 #define cptx_softmax_new(k, soft, rows, scale) cptx_softmax_new_((k), CPTX_HERE, (soft), (rows), CPTX_V(scale))
 
 /** Which scores count. */

@@ -44,7 +44,7 @@ typedef struct cptx_row_opt {
 	cptx_val count;            /**< .u32 or .s32: elements, 0 to .most */
 	uint32_t most;             /**< with .count: there is room for so many */
 	bool whole;                /**< .count is a multiple of a vector's elements */
-	uint32_t threads;          /**< that hold the row together, 1 to 1024 */
+	uint32_t threads;          /**< that hold the row together, 1 to 1024: without .thread all of .block along x */
 	cptx_val thread;           /**< .u32 number of this one; NONE: tid.x */
 	uint32_t bytes;            /**< of a vector: 16 or 32; 0: 16 */
 	uint32_t align;            /**< rows begin at multiples of so many elements, a power of two; less than a vector: smaller
@@ -84,8 +84,8 @@ CPTX_API void cptx_row_begin_(cptx_kernel *k, cptx_site at, cptx_row *r, cptx_va
 
 /** An access. */
 typedef struct cptx_row_access {
-	float fill;          /**< of a load: what registers behind the row's end (and in front of it) get */
-	bool unset;          /**< of a load of .f32: nothing; those registers are left as they are */
+	float fill; /**< of a load: what registers behind the row's end (and in front of it) get */
+	bool unset; /**< of a load of .f32: registers of elements outside of the row keep what they hold; .fill is not read */
 	enum cptx_type type; /**< in memory; 0: the row's */
 	uint32_t align;      /**< as cptx_row_opt.align, of this address; 0: the row's */
 	enum cptx_mod cop;   /**< cache operator: loads CPTX_CA, CG, CS, LU, CV; stores CPTX_WB, CG, CS, WT; 0: none */

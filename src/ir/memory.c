@@ -211,6 +211,10 @@ cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t
 
 uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k) { return k ? k->dyn_smem : 0; }
 
+uint32_t cptx_kernel_block(const cptx_kernel *k, uint32_t axis) { return k && axis < 3 ? k->opt.block[axis] : 0; }
+
+bool cptx_kernel_fixes_regs(const cptx_kernel *k) { return k && (k->opt.max_regs || k->opt.min_ctas); }
+
 cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_t n, const char *name,
                       const cptx_global_opt *opt)
 {

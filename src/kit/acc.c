@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Accumulators: which element a thread has, and what may be done with all of them, from their fragment alone. */
 #include "kit/mma.h"
+#include "kit/value.h"
 
 bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 {
@@ -11,8 +12,7 @@ bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 	return ok;
 }
 
-/* Is one whose elements are in registers? */
-static bool has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
+bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 {
 	if (!kit_acc_is_made(k, at, acc))
 		return false;
@@ -89,7 +89,8 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 	if (!IS_GIVEN_TO(k, at, acc, "accumulator"))
 		return;
 	*acc = (cptx_acc){ .m = 0 };
-	if (!kit_mma_is_made(k, at, mma))
+	if (!kit_mma_is_made(k, at, mma) ||
+	    !kit_value(k, at, "cptx_acc_in_tmem", "the address", tmem, KIT_U32 | KIT_WHOLE | KIT_NONE))
 		return;
 	const bool in_tmem = mma->opt.by == CPTX_BY_TCGEN05;
 	if (in_tmem != (tmem.kind != CPTX_VAL_NONE)) {
@@ -118,7 +119,7 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 
 void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 {
-	if (!has_registers(k, at, acc))
+	if (!kit_acc_has_registers(k, at, acc))
 		return;
 	for (uint32_t i = 0; i < acc->count; i++)
 		CALL(mov, .a = acc->type == CPTX_F32 ? cptx_immf(0) : cptx_imm(0), .into = cptx_elem(acc->regs, i));
@@ -126,6 +127,8 @@ void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 
 cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint32_t more, cptx_val from)
 {
+	if (!kit_value(k, at, "cptx_acc_row", "the first row or column of the tile", from, KIT_U32 | KIT_SIGNED | KIT_NONE))
+		return CPTX_NONE_;
 	cptx_val c = more ? sum_of(k, at, first, cptx_imm(more)) : first;
 
 	if (from.kind == CPTX_VAL_NONE)
@@ -137,7 +140,7 @@ cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val first, uint
 
 static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows)
 {
-	if (!has_registers(k, at, acc))
+	if (!kit_acc_has_registers(k, at, acc))
 		return false;
 	if (rows.kind == CPTX_VAL_REG && rows.count == acc->rows)
 		return true;
@@ -148,7 +151,8 @@ static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 
 cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val init)
 {
-	if (!has_registers(k, at, acc))
+	if (!kit_acc_has_registers(k, at, acc) ||
+	    !kit_value(k, at, "cptx_acc_row_vector", "the value", init, (acc->type == CPTX_F32 ? KIT_F32 : KIT_U32) | KIT_REAL))
 		return CPTX_NONE_;
 	cptx_val rows = cptx_regs_(k, at, acc->type, acc->rows);
 	for (uint32_t i = 0; i < acc->rows; i++)
@@ -283,7 +287,7 @@ static bool is_part(const cptx_acc *part) { return part->rows == 1 && part->coun
 
 void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t first, const cptx_acc *part)
 {
-	if (!is_in_tmem(k, at, acc) || !has_registers(k, at, part))
+	if (!is_in_tmem(k, at, acc) || !kit_acc_has_registers(k, at, part))
 		return;
 	if (part->n > acc->n || first > acc->n - part->n || !is_part(part)) {
 		cptx_fail_(k, at, "%u columns from %u on of an accumulator with %u, from a part that cptx_acc_load should have made",
@@ -313,7 +317,7 @@ static void pack(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_ty
 
 static bool can_narrow(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
 {
-	if (!has_registers(k, at, acc) || !is_half(k, at, type))
+	if (!kit_acc_has_registers(k, at, acc) || !is_half(k, at, type))
 		return false;
 	if (acc->type != CPTX_F32)
 		cptx_fail_(k, at, "an accumulator of .%s as .%s; convert the elements first", cptx_type_name(acc->type),
@@ -375,7 +379,7 @@ cptx_val cptx_acc_as_a_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const
 void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cptx_type type, cptx_val address,
                      uint32_t first)
 {
-	if (!can_narrow(k, at, part, type))
+	if (!can_narrow(k, at, part, type) || !kit_value(k, at, "cptx_acc_put_a", "the address", address, KIT_U32 | KIT_WHOLE))
 		return;
 	if (!is_part(part) || first % 2) {
 		cptx_fail_(k, at, "a part that cptx_acc_load should have made, put from element %u on; that is an even number",
@@ -403,6 +407,15 @@ static cptx_val both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q)
 	return CALL(and, .a = p, .b = q, .type = CPTX_PRED);
 }
 
+static bool check_matrix(cptx_kernel *k, cptx_site at, const cptx_acc_matrix *to)
+{
+	static const char where[] = "cptx_acc_store";
+	const uint32_t count = KIT_U32 | KIT_WHOLE | KIT_NONE;
+
+	return KIT_OPTION(where, to, address, KIT_U64 | KIT_NONE) && KIT_OPTION(where, to, pitch, count) &&
+	       KIT_OPTION(where, to, rows, count) && KIT_OPTION(where, to, cols, count);
+}
+
 static bool can_store(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to)
 {
 	const bool constant = to->pitch.kind == CPTX_VAL_INT;
@@ -416,8 +429,13 @@ static bool can_store(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const c
 	else if (to->pitch.kind != CPTX_VAL_REG && (!constant || to->pitch.i <= 0 || to->pitch.i % 2))
 		cptx_fail_(k, at, "a matrix with rows %lld elements apart: say .pitch, an even number of them",
 		           constant ? (long long)to->pitch.i : 0);
+	else if (to->cols.kind == CPTX_VAL_INT && to->cols.i % 2)
+		cptx_fail_(k, at,
+		           "a matrix of .cols = %lld; an even number of columns is stored: cptx_epilogue_store with .vec = 1 "
+		           "takes any",
+		           (long long)to->cols.i);
 	else
-		return true;
+		return check_matrix(k, at, to);
 	return false;
 }
 
@@ -449,7 +467,7 @@ void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cp
 {
 	cptx_val address[MOST_ROWS], row_inside[MOST_ROWS];
 
-	if (!has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix") || !can_store(k, at, acc, to))
+	if (!kit_acc_has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix") || !can_store(k, at, acc, to))
 		return;
 	const bool round = to->type != acc->type;
 	const uint32_t bytes = cptx_type_bits(to->type) / 8;

@@ -125,6 +125,14 @@ void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 		cptx_fail_(k, at, "epilogue: .vec = %u; it is 1, 2, 4, 8 or %d", vec, CPTX_EPILOGUE_VEC);
 		return;
 	}
+	if (!KIT_OPTION("cptx_epilogue_new", &o, rows, KIT_U32 | KIT_WHOLE | KIT_NONE) ||
+	    !KIT_OPTION("cptx_epilogue_new", &o, cols, KIT_U32 | KIT_WHOLE | KIT_NONE))
+		return;
+	if (o.cols.kind == CPTX_VAL_INT && o.cols.i % vec) {
+		cptx_fail_(k, at, "epilogue: .cols = %lld; with .vec = %u it is a multiple of that: say .vec = %lld",
+		           (long long)o.cols.i, vec, (long long)(o.cols.i & -o.cols.i));
+		return;
+	}
 	e->opt = o;
 	e->opt.vec = e->vec = vec;
 }
@@ -160,6 +168,17 @@ static const char *lack_of(uint32_t needs, const cptx_visitor *v)
 
 static bool is_loadable(enum cptx_type type) { return type == CPTX_F32 || type == CPTX_BF16 || type == CPTX_F16; }
 
+static bool check_values(cptx_kernel *k, cptx_site at, const char *where, const cptx_visitor *v)
+{
+	cptx_val row = v->rows; /* one of the array's */
+
+	row.count = MIN(row.count, (uint16_t)1);
+	return KIT_OPTION(where, v, value, KIT_F32 | KIT_REAL | KIT_NONE) &&
+	       KIT_OPTION(where, v, address, KIT_U64 | KIT_VARIABLE | KIT_NONE) &&
+	       KIT_OPTION(where, v, pitch, KIT_U32 | KIT_COUNT | KIT_NONE) &&
+	       kit_value(k, at, where, ".rows", row, KIT_F32 | KIT_NONE);
+}
+
 static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, uint32_t vec, const cptx_visitor *v)
 {
 	const char *lacks = lack_of(kind->needs, v);
@@ -173,12 +192,14 @@ static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, ui
 		cptx_fail_(k, at, "%s: .activation = %d; it is CPTX_VISIT_RELU, GELU_TANH, GELU_SIGMOID, SILU or NONE", kind->name,
 		           (int)v->activation);
 	else if (v->pitch.kind == CPTX_VAL_INT && v->pitch.i % vec)
-		cptx_fail_(k, at, "%s: .pitch = %lld; with .vec = %u it is a multiple of that", kind->name, (long long)v->pitch.i,
-		           vec);
+		cptx_fail_(k, at, "%s: .pitch = %lld; with .vec = %u it is a multiple of that: say .vec = %lld in cptx_epilogue_new",
+		           kind->name, (long long)v->pitch.i, vec, (long long)(v->pitch.i & -v->pitch.i));
+	else if (kind->needs & EPI_ONLY_F32 && v->type && v->type != CPTX_F32)
+		cptx_fail_(k, at, "%s: of .%s; what it adds to is .f32", kind->name, cptx_type_name(v->type));
 	else if (v->apart & (v->apart - 1))
 		cptx_fail_(k, at, "%s: .apart = %u; it is a power of two", kind->name, v->apart);
 	else
-		return true;
+		return check_values(k, at, kind->name, v);
 	return false;
 }
 
@@ -201,7 +222,7 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 	*v = *visitor;
 	v->type = v->type ? v->type : CPTX_F32, v->apart = v->apart ? v->apart : 1;
 	if (what->needs & EPI_VALUE_OR_ADDRESS && v->address.kind != CPTX_VAL_NONE)
-		v->value = CALL(ld, .a = v->address, .space = CPTX_GLOBAL, .type = CPTX_F32);
+		v->value = epi_load_one(k, at, v);
 	e->kind[e->count] = kind, e->at[e->count] = at;
 	e->count++;
 }
@@ -353,7 +374,10 @@ static cptx_val or_zero(cptx_val v) { return v.kind == CPTX_VAL_NONE ? cptx_imm(
 void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
                         const cptx_epilogue_tile_at *tile)
 {
-	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !epi_is_acc(k, at, acc))
+	const uint32_t place = KIT_U32 | KIT_WHOLE | KIT_NONE;
+
+	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !epi_is_acc(k, at, acc) ||
+	    !KIT_OPTION("cptx_epilogue_run", tile, row, place) || !KIT_OPTION("cptx_epilogue_run", tile, col, place))
 		return;
 	e->acc = *acc, e->vec = e->opt.vec;
 	if (acc->type == CPTX_S32)

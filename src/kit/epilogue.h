@@ -5,8 +5,8 @@
 
 #include <cptx/epilogue.h>
 
-#include "base/base.h"
 #include "kit/mma.h"
+#include "kit/value.h"
 
 enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 1024, EPI_COLS = 512 };
 
@@ -74,7 +74,8 @@ enum epi_need {
 	EPI_ROWS_OR_ADDRESS = 128,
 	EPI_ACTIVATES = 256, /* may be another's activation */
 	EPI_AT_ROW = 512,    /* takes epi.row */
-	EPI_INSIDE = 1024    /* takes predicates */
+	EPI_INSIDE = 1024,   /* takes predicates */
+	EPI_ONLY_F32 = 2048  /* .address is of .f32 */
 };
 
 typedef struct epi_at {
@@ -95,6 +96,8 @@ typedef struct epi_kind {
 } epi_kind;
 /* NULL: there is none. */
 const epi_kind *epi_kind_get(enum cptx_visit_kind kind);
+/* The element at .address, in a register of .f32. */
+cptx_val epi_load_one(cptx_kernel *k, cptx_site at, const cptx_visitor *v);
 /* v = activation(v) */
 void epi_activate(epi *x, cptx_site at, enum cptx_visit_kind kind, cptx_val v);
 

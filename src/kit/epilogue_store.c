@@ -119,13 +119,18 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, 
 
 	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, to, "matrix") || !check_type(k, at, to->type))
 		return;
+	if (!KIT_OPTION("cptx_epilogue_store", to, address, KIT_U64 | KIT_NONE) ||
+	    !KIT_OPTION("cptx_epilogue_store", to, pitch, KIT_U32 | KIT_COUNT | KIT_NONE))
+		return;
 	if (to->address.kind != CPTX_VAL_REG || to->pitch.kind == CPTX_VAL_NONE) {
 		cptx_fail_(k, at, "no matrix for the results: say .address, .u64 of global memory, and .pitch, in elements");
 		return;
 	}
 	if (to->pitch.kind == CPTX_VAL_INT && to->pitch.i % e->vec) {
-		cptx_fail_(k, at, "results in rows of .pitch = %lld elements; with .vec = %u it is a multiple of that",
-		           (long long)to->pitch.i, e->vec);
+		cptx_fail_(k, at,
+		           "results in rows of .pitch = %lld elements; with .vec = %u it is a multiple of that: say .vec = %lld in "
+		           "cptx_epilogue_new",
+		           (long long)to->pitch.i, e->vec, (long long)(to->pitch.i & -to->pitch.i));
 		return;
 	}
 	const uint32_t size = cptx_type_bits(to->type) / 8;
@@ -163,6 +168,15 @@ cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
 
 enum { MOST_STAGES = 16, RING_ALIGN = 1024 };
 
+static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
+{
+	static const char where[] = "cptx_epilogue_ring_new";
+	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE;
+
+	return KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, unit, KIT_U32 | KIT_NONE) &&
+	       KIT_OPTION(where, o, barrier, number) && KIT_OPTION(where, o, smem, number | KIT_VARIABLE);
+}
+
 static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
 {
 	const cptx_tile want = cptx_epilogue_tile(o->type, o->tile.rows, o->tile.cols);
@@ -181,7 +195,7 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_op
 	else if (o->units > 1 && o->unit.kind != CPTX_VAL_REG)
 		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
 	else
-		return true;
+		return check_ring_values(k, at, o);
 	return false;
 }
 
@@ -435,7 +449,8 @@ static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const 
 
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring, cptx_val z)
 {
-	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, ring, "ring") || !check_pieces(k, at, &e->acc, ring))
+	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, ring, "ring") || !check_pieces(k, at, &e->acc, ring) ||
+	    !kit_value(k, at, "cptx_epilogue_store_tma", "z", z, KIT_U32 | KIT_SIGNED | KIT_NONE))
 		return;
 	const cptx_tile *t = &ring->opt.tile;
 	const uint32_t across = e->acc.n / t->cols, stages = ring->opt.stages;

@@ -57,6 +57,11 @@ cptx_val epi_load(cptx_kernel *k, cptx_site at, cptx_val address, enum cptx_type
 	return to;
 }
 
+cptx_val epi_load_one(cptx_kernel *k, cptx_site at, const cptx_visitor *v)
+{
+	return cptx_elem(load(k, at, v->address, v->type, 1, CPTX_NONE_), 0);
+}
+
 static uint32_t size_of(const cptx_visitor *v) { return cptx_type_bits(v->type) / 8; }
 
 /* x[r] of the thread's rows. */
@@ -360,9 +365,9 @@ static const epi_kind kinds[CPTX_VISIT_KINDS] = {
 	[CPTX_VISIT_ADD_ACC] = { NAME(CPTX_VISIT_ADD_ACC), .needs = EPI_ACC, .begin = check_acc, .elem = add_acc },
 	[CPTX_VISIT_GATE] = { NAME(CPTX_VISIT_GATE), .needs = EPI_ACC | EPI_ACTIVATION, .begin = check_acc, .elem = gate },
 	[CPTX_VISIT_GATE_PAIRS] = { NAME(CPTX_VISIT_GATE_PAIRS), .needs = EPI_ACTIVATION },
-	[CPTX_VISIT_AMAX] = { NAME(CPTX_VISIT_AMAX), .needs = EPI_ADDRESS | EPI_INSIDE, .begin = begin_amax, .elem = amax,
-	                      .end = end_amax },
-	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM), .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE,
+	[CPTX_VISIT_AMAX] = { NAME(CPTX_VISIT_AMAX), .needs = EPI_ADDRESS | EPI_INSIDE | EPI_ONLY_F32, .begin = begin_amax,
+	                      .elem = amax, .end = end_amax },
+	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM), .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE | EPI_ONLY_F32,
 	                         .begin = begin_sum, .elem = sum, .end = end_sum },
 	[CPTX_VISIT_CALL] = { NAME(CPTX_VISIT_CALL), .needs = EPI_FN | EPI_AT_ROW | EPI_INSIDE, .elem = call },
 };

@@ -2,6 +2,7 @@
 /* Tiled products: what follows from their options, and the instructions of a tile. */
 #include "base/options.h"
 #include "kit/mma.h"
+#include "kit/value.h"
 
 #include <stdio.h>
 
@@ -332,6 +333,9 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 		           x.opt.units_m, x.opt.units_n);
 		return;
 	}
+	if (!KIT_OPTION("cptx_tiled_mma_new", opt, unit, KIT_U32 | KIT_NONE) ||
+	    !KIT_OPTION("cptx_tiled_mma_new", opt, thread, KIT_U32 | KIT_NONE))
+		return;
 	x.depth = type_of(opt->a)->depth;
 	x.steps = opt->b_tile.cols / x.depth;
 	x.atom_n = opt->by == CPTX_BY_MMA_SYNC ? 8 : opt->n;

@@ -95,8 +95,30 @@ static bool add_batch(const cptx_operand_matrix *m, cptx_tensor_map_opt *map, cp
 	return cptx_tensor_map_check(map, err);
 }
 
-bool cptx_operand_tensor_map(const cptx_operand_opt *opt, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
-                             cptx_error *err)
+/* The rules of a tensor map in words of the matrix. */
+static bool check_matrix(const cptx_operand_opt *o, const cptx_operand_matrix *m, cptx_error *err)
+{
+	const cptx_tile *t = &o->tile;
+	const uint64_t along = t->elem.mn_major ? m->rows : m->cols, unit = t->elem.padded ? 32 : 16;
+
+	RULE(m->rows && m->cols && m->rows <= UINT64_C(1) << 32 && m->cols <= UINT64_C(1) << 32,
+	     "rows is %llu and cols is %llu; both are 1 to 2^32", (unsigned long long)m->rows, (unsigned long long)m->cols);
+	const uint64_t bytes = along * t->elem.bits / 8, next = (MAX(m->pitch, bytes) + unit - 1) / unit * unit;
+	RULE(m->address % unit == 0, "address is 0x%llx; it must be a multiple of %llu", (unsigned long long)m->address,
+	     (unsigned long long)unit);
+	RULE(!m->pitch || m->pitch >= bytes, "pitch is %llu bytes; %llu %s have %llu", (unsigned long long)m->pitch,
+	     (unsigned long long)along, t->elem.mn_major ? "rows" : "cols", (unsigned long long)bytes);
+	RULE(!m->pitch || m->pitch % unit == 0, "pitch is %llu bytes; it must be a multiple of %llu: give .pitch = %llu",
+	     (unsigned long long)m->pitch, (unsigned long long)unit, (unsigned long long)next);
+	RULE(m->pitch || bytes % unit == 0,
+	     "%s is %llu, of %llu bytes; the pitch must be a multiple of %llu: give .pitch = %llu, and lay the matrix out so",
+	     t->elem.mn_major ? "rows" : "cols", (unsigned long long)along, (unsigned long long)bytes, (unsigned long long)unit,
+	     (unsigned long long)next);
+	return true;
+}
+
+static bool tensor_map_of(const cptx_operand_opt *opt, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
+                          cptx_error *err)
 {
 	cptx_operand_opt given, *o = &given;
 
@@ -110,14 +132,29 @@ bool cptx_operand_tensor_map(const cptx_operand_opt *opt, const cptx_operand_mat
 	const cptx_tile part = part_of(o);
 	const enum cptx_tensor_type type = cptx_operand_tensor_type(o->type, &part);
 
+	if (!check_matrix(o, m, err))
+		return false;
 	if (o->spans ? !cptx_tile_tensor_map_3d(&part, type, m->address, m->rows, m->cols, m->pitch, map, err)
 	             : !cptx_tile_tensor_map(&part, type, m->address, m->rows, m->cols, m->pitch, map, err))
 		return false;
 	return !o->batched || add_batch(m, map, err);
 }
 
-bool cptx_operand_image_map(const cptx_operand_opt *opt, const cptx_operand_image *i, cptx_tensor_map_opt *map,
-                            cptx_error *err)
+/* Whether it was made; else the error, with the user's line. */
+static bool is_map(bool ok, cptx_site at, const cptx_error *why, cptx_error *err)
+{
+	return ok || error_set(err, why->code, at, "%s", why->text);
+}
+
+bool cptx_operand_tensor_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
+                              cptx_tensor_map_opt *map, cptx_error *err)
+{
+	cptx_error why = { .code = CPTX_OK };
+
+	return is_map(tensor_map_of(op, matrix, map, &why), at, &why, err);
+}
+
+static bool image_map_of(const cptx_operand_opt *opt, const cptx_operand_image *i, cptx_tensor_map_opt *map, cptx_error *err)
 {
 	cptx_operand_opt given, *o = &given;
 	cptx_tile_boxes b;
@@ -148,6 +185,14 @@ bool cptx_operand_image_map(const cptx_operand_opt *opt, const cptx_operand_imag
 		map->element_stride[d + 1] = or_one(i->stride[d]);
 	}
 	return cptx_tensor_map_check(map, err);
+}
+
+bool cptx_operand_image_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_image *image,
+                             cptx_tensor_map_opt *map, cptx_error *err)
+{
+	cptx_error why = { .code = CPTX_OK };
+
+	return is_map(image_map_of(op, image, map, &why), at, &why, err);
 }
 
 /* ---- the ring ---- */
@@ -187,6 +232,17 @@ static bool begin_tma(cptx_kernel *k, cptx_site at, cptx_operand *op)
 	return true;
 }
 
+static bool check_values(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o)
+{
+	static const char where[] = "cptx_operand_new";
+	const uint32_t size = KIT_U32 | KIT_WHOLE | KIT_NONE;
+
+	return KIT_OPTION(where, o, smem, size | KIT_VARIABLE) && KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) &&
+	       KIT_OPTION(where, o, address, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, rows, size) &&
+	       KIT_OPTION(where, o, cols, size) && KIT_OPTION(where, o, pitch, size | KIT_U64) &&
+	       KIT_OPTION(where, o, thread, KIT_U32 | KIT_NONE);
+}
+
 static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o)
 {
 	cptx_error err = { .code = CPTX_OK };
@@ -197,11 +253,14 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o)
 		cptx_fail_(k, at, "operand: %u stages; there are 1 to %d", o->stages, MOST_STAGES);
 	else if (!cptx_tile_check(&o->tile, &err))
 		cptx_fail_(k, at, "operand: %s", err.text);
+	else if (is_constant(o->smem) && o->smem.i % cptx_tile_align(&o->tile))
+		cptx_fail_(k, at, "operand: .smem = %lld; a tile begins at a multiple of %u", (long long)o->smem.i,
+		           cptx_tile_align(&o->tile));
 	else if (o->apart && (o->apart < cptx_tile_bytes(&o->tile) || o->apart % cptx_tile_align(&o->tile)))
 		cptx_fail_(k, at, "operand: stages %u bytes apart; a tile has %u, and begins at a multiple of %u", o->apart,
 		           cptx_tile_bytes(&o->tile), cptx_tile_align(&o->tile));
 	else
-		return true;
+		return check_values(k, at, o);
 	return false;
 }
 
@@ -271,8 +330,10 @@ static cptx_val stage_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, c
 	return CALL(mad, .a = as_u32(stage), .b = cptx_imm(op->apart), .c = from, .mode = CPTX_LO);
 }
 
-static bool is_stage(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage)
+static bool is_stage(cptx_kernel *k, cptx_site at, const cptx_operand *op, const char *where, cptx_val stage)
 {
+	if (!kit_value(k, at, where, "the stage", stage, KIT_U32 | KIT_SIGNED))
+		return false;
 	bool ok = !is_constant(stage) || (stage.i >= 0 && stage.i < op->opt.stages);
 
 	if (!ok)
@@ -282,7 +343,7 @@ static bool is_stage(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_
 
 cptx_val cptx_operand_at_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage)
 {
-	if (!is_made(k, at, op) || !is_stage(k, at, op, stage))
+	if (!is_made(k, at, op) || !is_stage(k, at, op, "cptx_operand_at", stage))
 		return (cptx_val){ 0 };
 	return stage_of(k, at, op, stage, op->smem);
 }
@@ -293,19 +354,36 @@ void cptx_operand_rebase_(cptx_kernel *k, cptx_site at, const cptx_operand *op, 
 		return;
 	if (op->opt.by == CPTX_OPERAND_TMA)
 		cptx_fail_(k, at, "another matrix for an operand of TMA; a load takes another tensor map by .map, or .z");
-	else if (address.kind != CPTX_VAL_REG)
-		cptx_fail_(k, at, "operand: no matrix: say the .u64 global address of one");
-	else
+	else if (kit_value(k, at, "cptx_operand_rebase", "the address", address, KIT_U64))
 		operand_rebase_threads(k, at, op, address);
 }
 
 /* ---- sources ---- */
 
+/* By threads the tile may not begin outside of the matrix, nor within what is read at once; by TMA it may lie anywhere. */
+static bool is_place(cptx_kernel *k, cptx_site at, const cptx_operand *op, const char *where, cptx_val row, cptx_val col)
+{
+	const cptx_operand_opt *o = &op->opt;
+	const uint32_t takes = KIT_U32 | (o->by == CPTX_OPERAND_TMA ? KIT_SIGNED : KIT_WHOLE);
+	const bool mn_major = o->tile.elem.mn_major;
+	const cptx_val along = mn_major ? row : col;
+	const uint32_t bytes = o->by == CPTX_OPERAND_TMA ? 16 : o->align;
+
+	if (!kit_value(k, at, where, "the row", row, takes) || !kit_value(k, at, where, "the column", col, takes))
+		return false;
+	if (is_constant(along) && !o->im2col && along.i * o->tile.elem.bits % (8 * bytes)) {
+		cptx_fail_(k, at, "%s: the %s is %lld; it stands for a multiple of %u bytes, %u elements", where,
+		           mn_major ? "row" : "column", (long long)along.i, bytes, 8 * bytes / o->tile.elem.bits);
+		return false;
+	}
+	return true;
+}
+
 cptx_operand_src cptx_operand_source_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row, cptx_val col)
 {
 	cptx_operand_src src = { .row = { 0 } };
 
-	if (!is_made(k, at, op))
+	if (!is_made(k, at, op) || !is_place(k, at, op, "cptx_operand_source", row, col))
 		return src;
 	if (op->opt.by != CPTX_OPERAND_TMA)
 		return operand_source_of_threads(k, at, op, row, col);
@@ -333,7 +411,7 @@ static bool is_source(cptx_kernel *k, cptx_site at, const cptx_operand *op, cons
 void cptx_operand_seek_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_operand_src *src, cptx_val row,
                         cptx_val col)
 {
-	if (!is_made(k, at, op) || !is_source(k, at, op, src))
+	if (!is_made(k, at, op) || !is_source(k, at, op, src) || !is_place(k, at, op, "cptx_operand_seek", row, col))
 		return;
 	if (op->opt.by == CPTX_OPERAND_TMA) {
 		move_to(k, at, as_s32(row), src->row);
@@ -452,6 +530,21 @@ static void load_boxes(cptx_kernel *k, cptx_site at, const cptx_operand *op, cpt
 		}
 }
 
+static bool check_load_values(cptx_kernel *k, cptx_site at, const cptx_operand_load_opt *o)
+{
+	static const char where[] = "cptx_operand_load";
+	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE, place = KIT_U32 | KIT_SIGNED | KIT_NONE;
+	bool ok = KIT_OPTION(where, o, barrier, number | KIT_VARIABLE) && KIT_OPTION(where, o, z, place) &&
+	          KIT_OPTION(where, o, part, number) && KIT_OPTION(where, o, mask, KIT_U16 | KIT_WHOLE | KIT_NONE) &&
+	          KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, when, KIT_PRED | KIT_NONE) &&
+	          KIT_OPTION(where, o, policy, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, w, place) &&
+	          KIT_OPTION(where, o, h, place) && KIT_OPTION(where, o, d, place) && KIT_OPTION(where, o, n, place);
+
+	for (size_t i = 0; ok && i < ARRAY_LEN(o->offset); i++)
+		ok = kit_value(k, at, where, ".offset", o->offset[i], number | KIT_U16);
+	return ok;
+}
+
 static bool check_load(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_load_opt *o)
 {
 	const cptx_operand_opt *p = &op->opt;
@@ -484,8 +577,8 @@ void cptx_operand_load_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cp
 {
 	cptx_operand_load_opt given, *o = &given;
 
-	if (!is_made(k, at, op) || !is_stage(k, at, op, stage) || !IS_GIVEN_TO(k, at, opt, "description") ||
-	    !OPTIONS_READ_IN(cptx_operand_load_opt, o, opt, at, k) || !is_source(k, at, op, src))
+	if (!is_made(k, at, op) || !is_stage(k, at, op, "cptx_operand_load", stage) || !IS_GIVEN_TO(k, at, opt, "description") ||
+	    !OPTIONS_READ_IN(cptx_operand_load_opt, o, opt, at, k) || !is_source(k, at, op, src) || !check_load_values(k, at, o))
 		return;
 	if (op->opt.by != CPTX_OPERAND_TMA)
 		operand_copy_by_threads(k, at, op, stage, src, o);
@@ -496,7 +589,7 @@ void cptx_operand_load_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cp
 void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage, cptx_val row, cptx_val col,
                            const cptx_operand_load_opt *o)
 {
-	if (!is_made(k, at, op))
+	if (!is_made(k, at, op) || !is_place(k, at, op, "cptx_operand_load", row, col))
 		return;
 	cptx_operand_src src = op->opt.by == CPTX_OPERAND_TMA ? (cptx_operand_src){ .row = as_s32(row), .col = as_s32(col) }
 	                                                      : cptx_operand_source_(k, at, op, row, col);

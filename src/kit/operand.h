@@ -5,7 +5,7 @@
 
 #include <cptx/operand.h>
 
-#include "base/base.h"
+#include "kit/value.h"
 
 static inline cptx_val as_s32(cptx_val v) { return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_S32) : v; }
 static inline cptx_val as_u32(cptx_val v) { return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_U32) : v; }

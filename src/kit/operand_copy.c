@@ -95,7 +95,7 @@ static bool check_source(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o
 		cptx_fail_(k, at, "operand: .threads = %u that copy together; 8 to %d, a multiple of 8", o->threads,
 		           CPTX_THREADS_PER_CTA);
 	else
-		return true;
+		return KIT_THREADS("cptx_operand_new", o);
 	return false;
 }
 

@@ -2,6 +2,7 @@
 /* Tables of parameters: declared in the kernel, filled at a launch. */
 #include <cptx/params.h>
 
+#include "kit/value.h"
 #include "runtime/runtime.h"
 
 #include <stdio.h>
@@ -110,7 +111,9 @@ cptx_val cptx_params_get_(cptx_kernel *k, cptx_site at, const cptx_params *p, co
 
 void cptx_params_prefetch_(cptx_kernel *k, cptx_site at, const cptx_params *p, cptx_val when)
 {
-	for (uint32_t i = 0; is_table(k, at, p) && i < p->n; i++)
+	if (!is_table(k, at, p) || !kit_value(k, at, "cptx_params_prefetch", "the predicate", when, KIT_PRED | KIT_NONE))
+		return;
+	for (uint32_t i = 0; i < p->n; i++)
 		if (p->row[i].kind == CPTX_PARAM_TENSOR)
 			CALL(prefetch, .a = p->val[i], .tensormap = CPTX_TENSORMAP, .when = when);
 }

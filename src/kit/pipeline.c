@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Rings of stages over mbarriers, or over groups of cp.async. */
 #include "base/options.h"
-#include "base/options.h"
 #include <cptx/pipeline.h>
 
-#include "base/base.h"
+#include "kit/value.h"
 
 enum { MOST_STAGES = 64, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
 
@@ -97,7 +96,7 @@ void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_v
 		return;
 	const cptx_pipe_opt *o = &p->opt;
 
-	if (o->by == CPTX_PIPE_CP_ASYNC_GROUPS)
+	if (o->by == CPTX_PIPE_CP_ASYNC_GROUPS || !kit_value(k, at, "cptx_pipe_init", "the predicate", first, KIT_PRED))
 		return;
 	cptx_if_begin_(k, at, first);
 	for (uint32_t i = 0; i < 2 * o->stages; i++) {
@@ -129,7 +128,8 @@ cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 {
 	cptx_pipe_at here = { .cta = cta };
 
-	if (!is_made(k, at, p))
+	if (!is_made(k, at, p) || !kit_value(k, at, producer ? "cptx_pipe_producer_of" : "cptx_pipe_consumer_of", "the CTA", cta,
+	                                     KIT_U32 | KIT_WHOLE | KIT_NONE))
 		return here;
 	here.stages = p->opt.stages, here.by = p->opt.by;
 	if (here.by == CPTX_PIPE_CP_ASYNC_GROUPS) {
@@ -245,7 +245,8 @@ void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cpt
 
 void cptx_pipe_filled_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, cptx_val bytes)
 {
-	if (!is_begun(k, at, here))
+	if (!is_begun(k, at, here) ||
+	    !kit_value(k, at, "cptx_pipe_expect", "the number of bytes", bytes, KIT_U32 | KIT_WHOLE | KIT_NONE))
 		return;
 	const bool over_cp_async = here->by == CPTX_PIPE_CP_ASYNC || here->by == CPTX_PIPE_CP_ASYNC_GROUPS;
 	if (over_cp_async && bytes.kind != CPTX_VAL_NONE)
@@ -268,7 +269,8 @@ void cptx_pipe_copied_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 
 void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when)
 {
-	if (!is_made(k, at, p) || !is_begun(k, at, here))
+	if (!is_made(k, at, p) || !is_begun(k, at, here) ||
+	    !kit_value(k, at, "cptx_pipe_release", "the predicate", when, KIT_PRED | KIT_NONE))
 		return;
 	if (p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS)
 		return;

@@ -2,8 +2,8 @@
 /* Reductions and scans: operations, then who takes part. */
 #include <cptx/reduce.h>
 
-#include "base/base.h"
 #include "base/options.h"
+#include "kit/value.h"
 
 enum { LANES = 32, MOST_WORDS = 16, MOST_CLUSTER = 16, MOST_BARRIER = 15, MBARRIER = 8 /* bytes */, ALL_LANES = -1 };
 /* Of f32.  The lowest maximum is -1e38: what is left of it times log2(e) is finite, where -FLT_MAX would become NaN. */
@@ -264,7 +264,7 @@ static bool check_group(cptx_kernel *k, cptx_site at, const cptx_reduce_opt *o)
 	else if (o->words > MOST_WORDS)
 		cptx_fail_(k, at, "values of %u words; they have at most %d", o->words, MOST_WORDS);
 	else
-		return true;
+		return KIT_OPTION("cptx_reduce_new", o, thread, KIT_U32 | KIT_NONE) && KIT_THREADS("cptx_reduce_new", o);
 	return false;
 }
 
@@ -494,7 +494,7 @@ static cptx_val is_last(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx
 cptx_val cptx_reduce_grid_(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val v, enum cptx_reduce_op op,
                            cptx_val workspace)
 {
-	if (!is_made(k, at, r, v, op))
+	if (!is_made(k, at, r, v, op) || !kit_value(k, at, "cptx_reduce_grid", "the workspace", workspace, KIT_U64))
 		return (cptx_val){ 0 };
 	cptx_reduce_cta_(k, at, r, v, op);
 	cptx_val values = CALL(add, .a = workspace, .b = cptx_imm(16)), last = is_last(k, at, r, v, workspace, values);

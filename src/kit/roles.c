@@ -2,8 +2,8 @@
 /* Warp roles. */
 #include <cptx/roles.h>
 
-#include "base/base.h"
 #include "base/options.h"
+#include "kit/value.h"
 
 enum { GROUP = 4 /* warps that setmaxnreg is for */, LEAST_REGS = 24, MOST_REGS = 256, UNIT = 8, LONGEST = 2 /* blocks */ };
 
@@ -25,6 +25,8 @@ void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_r
 		cptx_fail_(k, at, "roles of %u threads; a CTA has 32 to %d, a multiple of 32", o->threads, CPTX_THREADS_PER_CTA);
 		return;
 	}
+	if (!kit_threads(k, at, "cptx_roles_begin", o->threads, ""))
+		return;
 	if (ctas > CPTX_REGS_PER_SM / UNIT / o->threads) {
 		cptx_fail_(k, at, "roles of %u CTAs of %u threads on an SM; it has %d registers", ctas, o->threads,
 		           CPTX_REGS_PER_SM);
@@ -62,6 +64,10 @@ static bool check_regs(cptx_kernel *k, cptx_site at, const cptx_roles *r, const 
 	if (o->regs && (o->regs < LEAST_REGS || o->regs > MOST_REGS || o->regs % UNIT))
 		cptx_fail_(k, at, "a role with %u registers a thread; setmaxnreg has %d to %d, a multiple of %d", o->regs,
 		           LEAST_REGS, MOST_REGS, UNIT);
+	else if (o->regs && !cptx_kernel_fixes_regs(k))
+		cptx_fail_(k, at,
+		           "a role with registers of its own in a kernel of which ptxas does not know how many it begins with: it "
+		           "would ignore setmaxnreg.  Give cptx_kernel_begin both .block and .min_ctas");
 	else if (o->regs && (r->next % GROUP || o->warps % GROUP))
 		cptx_fail_(k, at,
 		           "a role of warps %u to %u with registers of its own; setmaxnreg is for whole warpgroups: begin at a "

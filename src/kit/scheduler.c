@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tile schedulers: the loop, the order of tiles, and the division of K. */
 #include "base/options.h"
-#include "base/options.h"
 #include <cptx/scheduler.h>
 
-#include "base/base.h"
+#include "kit/value.h"
 
 enum { MOST_CLUSTER = 16, ID_BYTES = 4 };
 
@@ -77,20 +76,40 @@ static void share(cptx_kernel *k, cptx_site at, cptx_tiles *s)
 	s->shared_end = over(k, at, plus(k, at, first, s->shared), s->clusters);
 }
 
-/* Whether a count may be one: a register, or a constant from 1 on that 32 bits hold. */
-static bool is_count(cptx_val v) { return v.kind == CPTX_VAL_REG || (is_int(v) && v.i >= 1 && v.i <= UINT32_MAX); }
+static bool check_values(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
+{
+	static const char where[] = "cptx_tiles_new";
+	const uint32_t count = KIT_U32 | KIT_COUNT | KIT_NONE, number = KIT_U32 | KIT_WHOLE | KIT_NONE;
+
+	return KIT_OPTION(where, o, tiles_m, count) && KIT_OPTION(where, o, tiles_n, count) &&
+	       KIT_OPTION(where, o, batches, count) && KIT_OPTION(where, o, all, count) &&
+	       KIT_OPTION(where, o, k_tiles, count) && KIT_OPTION(where, o, group, number) &&
+	       KIT_OPTION(where, o, number, number) && KIT_OPTION(where, o, clusters, count) &&
+	       KIT_OPTION(where, o, counter, KIT_U64 | KIT_VARIABLE | KIT_NONE);
+}
+
+/* Tiles that there are at least, from what is known now. */
+static uint64_t all_of(const cptx_tiles_opt *o)
+{
+	const cptx_val of[] = { o->tiles_m, o->tiles_n, o->batches };
+	uint64_t n = 1;
+
+	for (size_t i = 0; i < ARRAY_LEN(of) && n <= UINT32_MAX; i++)
+		n *= is_int(of[i]) ? (uint64_t)of[i].i : 1;
+	return n;
+}
 
 static bool check_counts(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 {
 	const bool in_queue = o->schedule == CPTX_TILES_DYNAMIC || o->schedule == CPTX_TILES_CANCEL;
 
-	if (is_none(o->all) ? !is_count(o->tiles_m) || !is_count(o->tiles_n) : !is_count(o->all))
+	if (is_none(o->all) && (is_none(o->tiles_m) || is_none(o->tiles_n)))
 		cptx_fail_(k, at,
 		           "a tile scheduler without tiles: say .tiles_m and .tiles_n (or .all), each a .u32 value or a "
 		           "constant from 1 on, cptx_imm(n)");
-	else if (!is_none(o->batches) && !is_count(o->batches))
-		cptx_fail_(k, at, "the batches of a tile scheduler are a .u32 value or a constant from 1 on, cptx_imm(n)");
-	else if (o->schedule == CPTX_TILES_STREAM_K && !is_count(o->k_tiles))
+	else if (all_of(o) > UINT32_MAX)
+		cptx_fail_(k, at, "a tile scheduler of %llu tiles or more; there are less than 2^32", (unsigned long long)all_of(o));
+	else if (o->schedule == CPTX_TILES_STREAM_K && is_none(o->k_tiles))
 		cptx_fail_(k, at, "CPTX_TILES_STREAM_K shares K tiles: say .k_tiles, how many a tile has");
 	else if (o->longest_first && !(is_none(o->group) || (is_int(o->group) && !o->group.i)))
 		cptx_fail_(k, at, "a tile scheduler with .group and .longest_first; tiles are in one of these orders");
@@ -109,7 +128,7 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 {
 	if ((unsigned)o->schedule > CPTX_TILES_CANCEL)
 		cptx_fail_(k, at, "there is no tile schedule %d; see enum cptx_tiles_schedule", (int)o->schedule);
-	else if (!check_counts(k, at, o))
+	else if (!check_values(k, at, o) || !check_counts(k, at, o))
 		return false;
 	else if ((o->schedule == CPTX_TILES_DYNAMIC) != (o->counter.kind == CPTX_VAL_REG || o->counter.kind == CPTX_VAL_SYM))
 		cptx_fail_(k, at, "a counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs, and only it");
@@ -196,7 +215,8 @@ void cptx_tiles_prepare_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx
 {
 	const cptx_tiles_at unused = { .asks = false };
 
-	if (is_made(k, at, s, &unused) && has_ring(s))
+	if (is_made(k, at, s, &unused) && has_ring(s) &&
+	    kit_value(k, at, "cptx_tiles_prepare", "the predicate", first, KIT_PRED))
 		cptx_pipe_prepare_(k, at, &s->pipe, first);
 }
 
@@ -205,7 +225,13 @@ void cptx_tiles_prepare_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx
 void cptx_tiles_raster_(cptx_kernel *k, cptx_site at, cptx_val id, cptx_val tiles_m, cptx_val tiles_n, cptx_val group,
                         cptx_val *m, cptx_val *n)
 {
-	if (!IS_GIVEN_TO(k, at, m, "place for the row") || !IS_GIVEN_TO(k, at, n, "place for the column"))
+	static const char where[] = "cptx_tiles_raster";
+
+	if (!IS_GIVEN_TO(k, at, m, "place for the row") || !IS_GIVEN_TO(k, at, n, "place for the column") ||
+	    !kit_value(k, at, where, "the tile", id, KIT_U32 | KIT_WHOLE) ||
+	    !kit_value(k, at, where, "the number of rows", tiles_m, KIT_U32 | KIT_COUNT) ||
+	    !kit_value(k, at, where, "the number of columns", tiles_n, KIT_U32 | KIT_COUNT | KIT_NONE) ||
+	    !kit_value(k, at, where, "the group", group, KIT_U32 | KIT_WHOLE | KIT_NONE))
 		return;
 	if (is_none(group) || (is_int(group) && !group.i)) {
 		*n = over(k, at, id, tiles_m);
@@ -440,7 +466,8 @@ static void begin_queue(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_
 
 int cptx_tiles_begin_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t, const cptx_tiles_role *role)
 {
-	if (!is_made(k, at, s, t) || !IS_GIVEN_TO(k, at, role, "role"))
+	if (!is_made(k, at, s, t) || !IS_GIVEN_TO(k, at, role, "role") ||
+	    !KIT_OPTION("CPTX_TILES", role, release, KIT_PRED | KIT_NONE))
 		return 1;
 	*t = (cptx_tiles_at){ .asks = role->asks, .warp = role->warp, .release = role->release };
 	if (!has_ring(s) && (role->asks || role->warp || !is_none(role->release))) {

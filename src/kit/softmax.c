@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Online softmax over the rows of accumulators. */
 #include "base/options.h"
-#include "base/options.h"
 #include <cptx/softmax.h>
 
 #include "kit/mma.h"
+#include "kit/value.h"
 
+#include <float.h>
 #include <math.h>
 
 static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
 {
-	if (!kit_acc_is_made(k, at, scores))
+	if (!kit_acc_has_registers(k, at, scores))
 		return false;
 	if (soft && soft->max.kind == CPTX_VAL_REG && soft->max.count == scores->rows && soft->sum.count == scores->rows)
 		return true;
@@ -39,8 +40,13 @@ void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_
 		cptx_fail_(k, at, "a softmax of %u rows in a thread; an accumulator has 1 to %d", rows, MOST_ROWS);
 		return;
 	}
-	if (scale.kind != CPTX_VAL_FLOAT && (scale.kind != CPTX_VAL_REG || scale.type != CPTX_F32)) {
-		cptx_fail_(k, at, "a softmax whose scale is no .f32 value: log2(e) times the factor of the scores");
+	if (!kit_value(k, at, "cptx_softmax_new", "the scale", scale, KIT_F32 | KIT_REAL))
+		return;
+	if (scale.kind == CPTX_VAL_INT)
+		soft->scale = scale = cptx_immf((double)scale.i);
+	if (scale.kind == CPTX_VAL_FLOAT && !(scale.f > 0 && scale.f <= FLT_MAX)) {
+		cptx_fail_(k, at, "cptx_softmax_new: the scale is %g; it is above 0: log2(e) times the factor of the scores",
+		           scale.f);
 		return;
 	}
 	soft->max = row_vector(k, at, rows, -INFINITY);
@@ -65,13 +71,22 @@ static cptx_val columns_of(cptx_kernel *k, cptx_site at, const cptx_acc *scores,
 	return o->causal ? end : o->cols;
 }
 
+static bool check_mask(cptx_kernel *k, cptx_site at, const cptx_softmax_mask_opt *o)
+{
+	static const char where[] = "cptx_softmax_mask";
+	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE;
+
+	return KIT_OPTION(where, o, row0, number) && KIT_OPTION(where, o, col0, number) && KIT_OPTION(where, o, cols, number) &&
+	       KIT_OPTION(where, o, shift, KIT_U32 | KIT_SIGNED | KIT_NONE);
+}
+
 void cptx_softmax_mask_(cptx_kernel *k, cptx_site at, const cptx_acc *scores, const cptx_softmax_mask_opt *opt)
 {
 	cptx_val end[MOST_ROWS];
 	cptx_softmax_mask_opt o;
 
 	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_softmax_mask_opt, &o, opt, at, k) ||
-	    !kit_acc_is_made(k, at, scores) || (!o.causal && o.cols.kind == CPTX_VAL_NONE))
+	    !kit_acc_has_registers(k, at, scores) || !check_mask(k, at, &o) || (!o.causal && o.cols.kind == CPTX_VAL_NONE))
 		return;
 	opt = &o;
 	for (uint32_t i = 0; i < scores->rows; i++)

@@ -2,8 +2,8 @@
 /* Rows of global memory: which vectors a thread has, accesses whole and in part, and conversions. */
 #include <cptx/vector.h>
 
-#include "base/base.h"
 #include "base/options.h"
+#include "kit/value.h"
 
 enum { MOST_REGISTERS = 4096, MOST_EACH = 32 };
 
@@ -25,7 +25,7 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_row_opt *o)
 		cptx_fail_(k, at, "a row of .%s; rows are of .f32, .bf16, .f16 or .e4m3", cptx_type_name(o->type));
 	else if (!o->n == is_none(o->count))
 		cptx_fail_(k, at, "a row has either .n elements, a number, or .count, a value, with .most");
-	else if (!o->n && (!o->most || o->count.kind != CPTX_VAL_REG))
+	else if (!o->n && !o->most)
 		cptx_fail_(k, at, "a row of .count elements, a register, for which there is no room: say .most");
 	else if (!o->threads || o->threads > CPTX_THREADS_PER_CTA)
 		cptx_fail_(k, at, "a row of %u threads; it is held by 1 to %d", o->threads, CPTX_THREADS_PER_CTA);
@@ -36,7 +36,8 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_row_opt *o)
 	else if ((unsigned)o->place > CPTX_ROW_SHARED)
 		cptx_fail_(k, at, "a row is kept in CPTX_ROW_REGISTERS or in CPTX_ROW_SHARED");
 	else
-		return true;
+		return KIT_OPTION("cptx_row_new", o, count, KIT_U32 | KIT_NONE) &&
+		       KIT_OPTION("cptx_row_new", o, thread, KIT_U32 | KIT_NONE) && KIT_THREADS("cptx_row_new", o);
 	return false;
 }
 
@@ -102,7 +103,7 @@ void cptx_row_like_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_row *o
 
 void cptx_row_begin_(cptx_kernel *k, cptx_site at, cptx_row *r, cptx_val address)
 {
-	if (!is_made(k, at, r))
+	if (!is_made(k, at, r) || !kit_value(k, at, "cptx_row_begin", "the address", address, KIT_U64))
 		return;
 	if (!r->opt.any) {
 		cptx_fail_(k, at, "cptx_row_begin is of rows that begin anywhere: say .any of cptx_row_new");
@@ -192,7 +193,8 @@ typedef struct row_access {
 static bool begin_access(cptx_kernel *k, cptx_site at, row_access *a, const cptx_row *r, cptx_val address,
                          const cptx_row_access *how)
 {
-	if (!IS_GIVEN_TO(k, at, how, "description") || !is_made(k, at, r))
+	if (!IS_GIVEN_TO(k, at, how, "description") || !is_made(k, at, r) ||
+	    !kit_value(k, at, "cptx_row_load or _store", "the address", address, KIT_U64))
 		return false;
 	*a = (row_access){ .r = r, .how = how, .type = how->type ? how->type : r->opt.type };
 	a->size = size_of(a->type);

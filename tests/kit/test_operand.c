@@ -121,7 +121,7 @@ static void build(cptx_module *m, const trial *t)
 		o.pitch = cptx_imm(t->pitch);
 	if (t->rebase)
 		o.address = cptx_add(k, map, 4096);
-	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	cptx_operand_make(k, &op, &o);
 	if (t->rebase)
 		cptx_operand_rebase(k, &op, map);
 	cptx_val row = cptx_mul(k, cptx_ctaid_y(k), t->tile.rows, .mode = CPTX_LO);
@@ -414,7 +414,7 @@ static void build_cluster(cptx_module *m, const cptx_operand_opt *opt, bool pair
 	o.map = map_param(k);
 	cptx_val out = cptx_param(k, CPTX_PTR, "out"), rank = cptx_cluster_ctaid_x(k);
 	cptx_val first = cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ);
-	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	cptx_operand_make(k, &op, &o);
 	cptx_pipe_new(k, &p, .stages = 1, .multicast = 2);
 	cptx_pipe_init(k, &p, first);
 	CPTX_IF(k, first) {
@@ -484,7 +484,7 @@ static void build_im2col(cptx_module *m, const cptx_operand_opt *opt)
 
 	o.map = map_param(k);
 	cptx_val out = cptx_param(k, CPTX_PTR, "out"), first = cptx_setp(k, cptx_tid_x(k), 0, .cmp = CPTX_EQ);
-	cptx_operand_new_(k, CPTX_HERE, &op, &o);
+	cptx_operand_make(k, &op, &o);
 	cptx_pipe_new(k, &p, .stages = TAPS);
 	cptx_pipe_init(k, &p, first);
 	CPTX_IF(k, first) { /* from the third output pixel of the first row on */

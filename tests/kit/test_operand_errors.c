@@ -90,6 +90,32 @@ START_TEST(no_map)
 }
 END_TEST
 
+/* The matrix of a tensor map, in its own words, and the line of the call. */
+static void wrong_matrix(cptx_operand_matrix m, const char *words)
+{
+	const cptx_operand_opt o = { .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0) };
+	cptx_tensor_map_opt map;
+
+	err = (cptx_error){ .code = CPTX_OK };
+	ck_assert(!cptx_operand_tensor_map(&o, &m, &map, &err));
+	SURE(strstr(err.text, words) && strstr(err.text, "test_operand_errors.c:"), "%s\nlacks: %s", err.text, words);
+	err = (cptx_error){ .code = CPTX_OK };
+}
+
+START_TEST(wrong_matrices)
+{
+	wrong_matrix((cptx_operand_matrix){ .address = 4096, .rows = 64, .cols = 100, .pitch = 202 },
+	             "pitch is 202 bytes; it must be a multiple of 16: give .pitch = 208");
+	wrong_matrix((cptx_operand_matrix){ .address = 4096, .rows = 64, .cols = 100 },
+	             "cols is 100, of 200 bytes; the pitch must be a multiple of 16: give .pitch = 208");
+	wrong_matrix((cptx_operand_matrix){ .address = 4096, .rows = 64, .cols = 100, .pitch = 192 },
+	             "pitch is 192 bytes; 100 cols have 200");
+	wrong_matrix((cptx_operand_matrix){ .address = 4096, .cols = 64 }, "rows is 0 and cols is 64; both are 1 to 2^32");
+	wrong_matrix((cptx_operand_matrix){ .address = 4100, .rows = 64, .cols = 64 },
+	             "address is 0x1004; it must be a multiple of 16");
+}
+END_TEST
+
 static void wrong_load(uint32_t parts, bool batched, uint32_t stage, cptx_operand_load_opt o, const char *words)
 {
 	cptx_module *m = cptx_module_new(NULL);
@@ -125,6 +151,7 @@ int main(void)
 
 	tcase_add_test(c, errors);
 	tcase_add_test(c, no_map);
+	tcase_add_test(c, wrong_matrices);
 	tcase_add_test(c, wrong_loads);
 	return test_main("kit operand_errors", s);
 }

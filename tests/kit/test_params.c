@@ -39,9 +39,9 @@ static const cptx_param_row rows[] = {
 static const cptx_param_row more[] = {
 	CPTX_PARAM_ROW(struct more_args, CPTX_U8, on),
 	CPTX_PARAM_BYTES(struct more_args, add, 16),
-	CPTX_PARAM_ROW(struct more_args, CPTX_F64, shift),
+	CPTX_PARAM_AS(struct more_args, CPTX_F64, shift, "shift"),
 };
-enum { ROWS = sizeof rows / sizeof *rows, MORE = sizeof more / sizeof *more };
+enum { ROWS = CPTX_PARAM_COUNT(rows), MORE = CPTX_PARAM_COUNT(more) };
 
 static void build(cptx_module *m)
 {

@@ -146,7 +146,7 @@ END_TEST
 static void wrong(cptx_roles_opt o, const cptx_role_opt *role, uint32_t n, const char *words)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	cptx_kernel *k = cptx_kernel_begin(m, "k");
+	cptx_kernel *k = cptx_kernel_begin(m, "k", .max_regs = 168);
 	cptx_roles r;
 
 	cptx_roles_begin_(k, CPTX_HERE, &r, &o);

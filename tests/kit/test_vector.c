@@ -213,7 +213,7 @@ static cptx_kernel *k;
 static void begin(void)
 {
 	m = cptx_module_new(NULL);
-	k = cptx_kernel_begin(m, "k", .block = { 128 });
+	k = cptx_kernel_begin(m, "k");
 }
 #define FAILS(says) emu_fails(m, "test_vector.c:", (says))
 

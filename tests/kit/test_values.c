@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* What options and arguments of the kit refuse, whatever the noun: numbers that are no values, wrong types and constants. */
+#include "on_emu.h"
+
+#include <cptx/epilogue.h>
+#include <cptx/operand.h>
+#include <cptx/params.h>
+#include <cptx/reduce.h>
+#include <cptx/roles.h>
+#include <cptx/scheduler.h>
+#include <cptx/softmax.h>
+#include <cptx/vector.h>
+
+#define TILE(r, c) ((cptx_tile){ .rows = (r), .cols = (c), .elem = { .bits = 16 }, .swizzle = CPTX_SWIZZLE_128B })
+
+static cptx_module *m;
+static cptx_kernel *k;
+static cptx_val p, u, f, wide;
+
+static void begin(void)
+{
+	m = cptx_module_new(NULL);
+	k = cptx_kernel_begin(m, "k", .block = { 256 });
+	p = cptx_param(k, CPTX_PTR, "p"), u = cptx_param(k, CPTX_U32, "u");
+	f = cptx_param(k, CPTX_F32, "f"), wide = cptx_param(k, CPTX_U64, "wide");
+}
+
+static void end(const char *words)
+{
+	const cptx_error *e = cptx_module_error(m);
+
+	if (!words) {
+		SURE(!e, "%s", e->text);
+	} else {
+		SURE(e, "no error: %s", words);
+		SURE(strstr(e->text, words), "%s\nlacks: %s", e->text, words);
+		SURE(strstr(e->text, "test_values.c:"), "%s", e->text);
+	}
+	cptx_module_destroy(m);
+}
+
+/* The calls give an error with these words, NULL: none. */
+#define GIVES(words, ...)                                                                                                   \
+	do {                                                                                                                    \
+		begin();                                                                                                            \
+		__VA_ARGS__;                                                                                                        \
+		end(words);                                                                                                         \
+	} while (0)
+
+/* What `.rows = 3` makes in C. */
+static cptx_val bare(uint8_t number)
+{
+	cptx_val v;
+
+	memset(&v, 0, sizeof v);
+	v.kind = number;
+	return v;
+}
+
+static void make_tma(cptx_operand *op) { cptx_operand_new(k, op, .type = CPTX_BF16, .tile = TILE(64, 64), .map = p); }
+
+static void make_copied(cptx_operand *op)
+{
+	cptx_operand_new(k, op, .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64), .address = p,
+	                 .pitch = cptx_imm(128), .threads = 256);
+}
+
+static void make_acc(cptx_acc *a, enum cptx_mma_by by)
+{
+	const uint32_t rows = by == CPTX_BY_TCGEN05 ? 128 : 32;
+	cptx_tiled_mma mma;
+
+	cptx_tiled_mma_new(k, &mma, .by = by, .a = CPTX_BF16, .b = CPTX_BF16, .m = rows, .n = 64, .a_tile = TILE(rows, 64),
+	                   .b_tile = TILE(64, 64));
+	if (by == CPTX_BY_TCGEN05) {
+		cptx_acc_in_tmem(k, &mma, a, u);
+	} else {
+		cptx_acc_new(k, &mma, a);
+		cptx_acc_clear(k, a);
+	}
+}
+
+START_TEST(bare_numbers)
+{
+	cptx_tiles s;
+	cptx_operand op;
+	cptx_row row;
+	cptx_reduce r;
+	cptx_epilogue e;
+
+	for (int n = 1; n < 200; n++) {
+		char words[96];
+		if (n == CPTX_VAL_BAD) /* an error where it is used */
+			continue;
+		snprintf(words, sizeof words, "cptx_tiles_new: .group is no value: a number is written cptx_imm(%d)", n);
+		GIVES(words, cptx_tiles_new(k, &s, .tiles_m = u, .tiles_n = u, .group = bare((uint8_t)n)));
+	}
+	GIVES("cptx_operand_new: .rows is no value: a number is written cptx_imm(3)",
+	      cptx_operand_new(k, &op, .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64), .address = p,
+	                       .rows = bare(3), .pitch = cptx_imm(128), .threads = 256));
+	GIVES("cptx_operand_load: .z is no value", make_tma(&op);
+	      cptx_operand_load(k, &op, 0, 0, 0, .barrier = u, .z = bare(1)));
+	GIVES("cptx_row_new: .count is no value",
+	      cptx_row_new(k, &row, .type = CPTX_F32, .count = bare(3), .most = 9, .threads = 256));
+	GIVES("cptx_reduce_new: .thread is no value", cptx_reduce_new(k, &r, .threads = 256, .thread = bare(3)));
+	GIVES("cptx_epilogue_new: .rows is no value", cptx_epilogue_new(k, &e, .rows = bare(3)));
+	GIVES("CPTX_VISIT_SCALE: .value is no value: a number is written cptx_immf(3)", cptx_epilogue_new(k, &e);
+	      cptx_epilogue_add(k, &e, CPTX_VISIT_SCALE, .value = bare(3)));
+}
+END_TEST
+
+START_TEST(wrong_types)
+{
+	cptx_operand op;
+	cptx_operand_src src;
+	cptx_tiles s;
+	cptx_row row;
+	cptx_pipe pipe;
+	cptx_pipe_at at;
+	cptx_epilogue e;
+	cptx_acc a;
+
+	GIVES("cptx_operand_load: the row is .f32; it is .u32, .s32 or a constant", make_tma(&op);
+	      cptx_operand_load(k, &op, 0, f, 0, .barrier = u));
+	GIVES("cptx_operand_load: the stage is .u64; it is", make_tma(&op); cptx_operand_load(k, &op, wide, 0, 0, .barrier = u));
+	GIVES("cptx_operand_at: the stage is 1.5; it is", make_tma(&op); cptx_operand_at(k, &op, 1.5f));
+	GIVES("cptx_operand_new: .map is .u32; it is .u64",
+	      cptx_operand_new(k, &op, .type = CPTX_BF16, .tile = TILE(64, 64), .map = u));
+	GIVES("cptx_operand_source: the column is .f32", make_copied(&op); src = cptx_operand_source(k, &op, 0, f); (void)src);
+	GIVES("cptx_operand_rebase: the address is .u32; it is .u64", make_copied(&op); cptx_operand_rebase(k, &op, u));
+	GIVES("cptx_tiles_new: .tiles_m is .f32; it is .u32, .s32 or a constant from 1 on",
+	      cptx_tiles_new(k, &s, .tiles_m = f, .tiles_n = u));
+	GIVES("cptx_row_new: .count is .f32; it is .u32 or .s32",
+	      cptx_row_new(k, &row, .type = CPTX_F32, .count = f, .most = 9, .threads = 256));
+	GIVES("the address is .u32; it is .u64", cptx_row_new(k, &row, .type = CPTX_F32, .n = 64, .threads = 256);
+	      cptx_row_load(k, &row, u));
+	GIVES("cptx_pipe_expect: the number of bytes is .u64", cptx_pipe_new(k, &pipe, .stages = 2);
+	      at = cptx_pipe_producer(k, &pipe); cptx_pipe_expect(k, &pipe, &at, wide));
+	GIVES("cptx_pipe_init: the predicate is .u32; it is a predicate", cptx_pipe_new(k, &pipe, .stages = 2);
+	      cptx_pipe_init(k, &pipe, u));
+	GIVES("cptx_epilogue_run: .row is .f32", make_acc(&a, CPTX_BY_MMA_SYNC); cptx_epilogue_new(k, &e);
+	      cptx_epilogue_run(k, &e, &a, .row = f));
+	GIVES("CPTX_VISIT_SCALE: .value is .u32; it is .f32 or a constant", cptx_epilogue_new(k, &e);
+	      cptx_epilogue_add(k, &e, CPTX_VISIT_SCALE, .value = u));
+	GIVES("cptx_acc_row_vector: the value is .u32", make_acc(&a, CPTX_BY_MMA_SYNC); cptx_acc_row_vector(k, &a, u));
+}
+END_TEST
+
+START_TEST(wrong_constants)
+{
+	cptx_operand op;
+	cptx_tiles s;
+	cptx_softmax soft;
+	cptx_epilogue e;
+	cptx_acc a;
+
+	GIVES("cptx_operand_new: .cols is -7; it is .u32, .s32 or a constant from 0 on",
+	      cptx_operand_new(k, &op, .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64), .address = p,
+	                       .cols = cptx_imm(-7), .threads = 256));
+	GIVES("the column is 3; it stands for a multiple of 16 bytes, 8 elements", make_tma(&op);
+	      cptx_operand_load(k, &op, 0, 0, 3, .barrier = u));
+	GIVES("the row is -1", make_copied(&op); cptx_operand_load(k, &op, 0, -1, 0));
+	GIVES(NULL, make_tma(&op); cptx_operand_load(k, &op, 0, -1, -8, .barrier = u));
+	GIVES(".clusters is 0; it is .u32, .s32 or a constant from 1 on",
+	      cptx_tiles_new(k, &s, .schedule = CPTX_TILES_PERSISTENT, .tiles_m = u, .tiles_n = u, .number = u,
+	                     .clusters = cptx_imm(0)));
+	GIVES("of 8589934592 tiles or more; there are less than 2^32",
+	      cptx_tiles_new(k, &s, .tiles_m = cptx_imm(1LL << 31), .tiles_n = cptx_imm(4)));
+	GIVES(".group is -5; it is", cptx_tiles_new(k, &s, .tiles_m = u, .tiles_n = u, .group = cptx_imm(-5)));
+	GIVES("cptx_softmax_new: the scale is -1; it is above 0", cptx_softmax_new(k, &soft, 2, -1.0f));
+	GIVES("the scale is 0; it is above 0", cptx_softmax_new(k, &soft, 2, 0.0f));
+	GIVES("it is above 0", cptx_softmax_new(k, &soft, 2, NAN));
+	GIVES(NULL, cptx_softmax_new(k, &soft, 2, 0.5f));
+	GIVES(".cols = 135; with .vec = 2 it is a multiple of that: say .vec = 1",
+	      cptx_epilogue_new(k, &e, .rows = u, .cols = cptx_imm(135)));
+	GIVES(".pitch = 135; with .vec = 2 it is a multiple of that: say .vec = 1", cptx_epilogue_new(k, &e);
+	      cptx_epilogue_add(k, &e, CPTX_VISIT_MATRIX, .address = p, .pitch = cptx_imm(135)));
+	GIVES("say .vec = 1 in cptx_epilogue_new", make_acc(&a, CPTX_BY_MMA_SYNC); cptx_epilogue_new(k, &e);
+	      cptx_epilogue_run(k, &e, &a); cptx_epilogue_store(k, &e, .address = p, .type = CPTX_BF16, .pitch = cptx_imm(135)));
+	GIVES("CPTX_VISIT_AMAX: of .bf16; what it adds to is .f32", cptx_epilogue_new(k, &e);
+	      cptx_epilogue_add(k, &e, CPTX_VISIT_AMAX, .address = p, .type = CPTX_BF16));
+}
+END_TEST
+
+START_TEST(tensor_memory)
+{
+	const char *const words = "an accumulator in tensor memory; cptx_acc_load brings a part of it";
+	cptx_softmax soft;
+	cptx_acc a;
+
+	GIVES(words, make_acc(&a, CPTX_BY_TCGEN05); cptx_softmax_new(k, &soft, 1, 1.0f); cptx_softmax_step(k, &soft, &a));
+	GIVES(words, make_acc(&a, CPTX_BY_TCGEN05); cptx_softmax_mask(k, &a, .causal = true));
+}
+END_TEST
+
+/* .threads against the 256 of the kernel. */
+START_TEST(threads)
+{
+	cptx_row row;
+	cptx_reduce r;
+	cptx_operand op;
+	cptx_roles roles;
+
+	GIVES("cptx_row_new: .threads = 128; the kernel's .block has 256",
+	      cptx_row_new(k, &row, .type = CPTX_F32, .n = 512, .threads = 128));
+	GIVES(NULL, cptx_row_new(k, &row, .type = CPTX_F32, .n = 512, .threads = 128, .thread = u));
+	GIVES("cptx_reduce_new: .threads = 128; the kernel's .block has 256: where some of its threads take part, say which",
+	      cptx_reduce_new(k, &r, .threads = 128));
+	GIVES(NULL, cptx_reduce_new(k, &r, .threads = 128, .thread = u, .barrier = 1));
+	GIVES("cptx_reduce_new: .threads = 512; the kernel's .block has 256",
+	      cptx_reduce_new(k, &r, .threads = 512, .thread = u, .barrier = 1));
+	GIVES("cptx_operand_new: .threads = 64; the kernel's .block has 256",
+	      cptx_operand_new(k, &op, .by = CPTX_OPERAND_CP_ASYNC, .type = CPTX_BF16, .tile = TILE(64, 64), .address = p,
+	                       .pitch = cptx_imm(128), .threads = 64));
+	GIVES("cptx_roles_begin: .threads = 384; the kernel's .block has 256", cptx_roles_begin(k, &roles, .threads = 384));
+	GIVES("would ignore setmaxnreg.  Give cptx_kernel_begin both .block and .min_ctas",
+	      cptx_roles_begin(k, &roles, .threads = 256);
+	      CPTX_ROLE(k, &roles, .warps = 4, .regs = 40) cptx_tid_x(k));
+	GIVES(NULL, cptx_row_new(k, &row, .type = CPTX_F32, .n = 512, .threads = 256);
+	      ck_assert_uint_eq(cptx_kernel_block(k, 0), 256); ck_assert_uint_eq(cptx_kernel_block(k, 2), 1);
+	      ck_assert_uint_eq(cptx_kernel_block(k, 3), 0); ck_assert(!cptx_kernel_fixes_regs(k)));
+}
+END_TEST
+
+/* The scale is loaded as what it is. */
+START_TEST(scale_of_bf16)
+{
+	cptx_epilogue e;
+	cptx_acc a;
+	cptx_error err = { .code = CPTX_OK };
+
+	begin();
+	make_acc(&a, CPTX_BY_MMA_SYNC);
+	cptx_epilogue_new(k, &e);
+	cptx_epilogue_add(k, &e, CPTX_VISIT_SCALE, .address = p, .type = CPTX_BF16);
+	cptx_epilogue_run(k, &e, &a);
+	cptx_ptx *ptx = cptx_emit(m, "sm_80", NULL, &err);
+	SURE(ptx, "%s", err.text);
+	SURE(strstr(cptx_ptx_text(ptx), "ld.global.b16"), "%s", cptx_ptx_text(ptx));
+	SURE(!strstr(cptx_ptx_text(ptx), "ld.global.f32"), "%s", cptx_ptx_text(ptx));
+	cptx_ptx_destroy(ptx);
+	cptx_module_destroy(m);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("kit");
+	TCase *c = test_case(s, "values");
+
+	tcase_add_test(c, bare_numbers);
+	tcase_add_test(c, wrong_types);
+	tcase_add_test(c, wrong_constants);
+	tcase_add_test(c, tensor_memory);
+	tcase_add_test(c, threads);
+	tcase_add_test(c, scale_of_bf16);
+	return test_main("kit values", s);
+}
