@@ -190,11 +190,11 @@ typedef struct row_access {
 	cptx_val at;          /* of the thread's first vector */
 } row_access;
 
-static bool begin_access(cptx_kernel *k, cptx_site at, row_access *a, const cptx_row *r, cptx_val address,
+static bool begin_access(cptx_kernel *k, cptx_site at, row_access *a, const cptx_row *r, const char *where, cptx_val address,
                          const cptx_row_access *how)
 {
 	if (!IS_GIVEN_TO(k, at, how, "description") || !is_made(k, at, r) ||
-	    !kit_value(k, at, "cptx_row_load or _store", "the address", address, KIT_U64))
+	    !kit_value(k, at, where, "the address", address, KIT_U64))
 		return false;
 	*a = (row_access){ .r = r, .how = how, .type = how->type ? how->type : r->opt.type };
 	a->size = size_of(a->type);
@@ -443,7 +443,7 @@ void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val ad
 	uint32_t fill;
 	row_access a;
 
-	if (!begin_access(k, at, &a, r, address, how))
+	if (!begin_access(k, at, &a, r, "cptx_row_load", address, how))
 		return;
 	if (!fill_bits(a.type, how->fill, &fill)) {
 		cptx_fail_(k, at, "a fill of %g, which .%s does not have exactly; 0 is in all types, infinities in all but .e4m3",
@@ -468,7 +468,7 @@ void cptx_row_store_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val a
 {
 	row_access a;
 
-	if (!begin_access(k, at, &a, r, address, how))
+	if (!begin_access(k, at, &a, r, "cptx_row_store", address, how))
 		return;
 	for (uint32_t i = 0; i < r->vectors; i++) {
 		extent e = extent_of(k, at, r, i);

@@ -132,7 +132,7 @@ START_TEST(wrong_types)
 	      cptx_tiles_new(k, &s, .tiles_m = f, .tiles_n = u));
 	GIVES("cptx_row_new: .count is .f32; it is .u32 or .s32",
 	      cptx_row_new(k, &row, .type = CPTX_F32, .count = f, .most = 9, .threads = 256));
-	GIVES("the address is .u32; it is .u64", cptx_row_new(k, &row, .type = CPTX_F32, .n = 64, .threads = 256);
+	GIVES("cptx_row_load: the address is .u32; it is .u64", cptx_row_new(k, &row, .type = CPTX_F32, .n = 64, .threads = 256);
 	      cptx_row_load(k, &row, u));
 	GIVES("cptx_pipe_expect: the number of bytes is .u64", cptx_pipe_new(k, &pipe, .stages = 2);
 	      at = cptx_pipe_producer(k, &pipe); cptx_pipe_expect(k, &pipe, &at, wide));
