@@ -59,7 +59,7 @@ cptx_val epi_load(cptx_kernel *k, cptx_site at, cptx_val address, enum cptx_type
 
 cptx_val epi_load_one(cptx_kernel *k, cptx_site at, const cptx_visitor *v)
 {
-	return cptx_elem(load(k, at, v->address, v->type, 1, CPTX_NONE_), 0);
+	return cptx_elem(epi_load(k, at, v->address, v->type, 1, CPTX_NONE_), 0);
 }
 
 static uint32_t size_of(const cptx_visitor *v) { return cptx_type_bits(v->type) / 8; }

@@ -111,9 +111,10 @@ static source source_of(const gemm90 *g, bool b)
 
 static void load_part(const gemm90 *g, const cptx_pipe_at *at, const source *x, cptx_val k0)
 {
-	cptx_operand_load(g->k, x->op, at->stage, x->row, k0, .map = x->map, .z = g->w.z, .barrier = cptx_pipe_full(at),
+	cptx_operand_load(g->k, x->op, at->stage, x->row, k0, .barrier = cptx_pipe_full(at), .z = g->w.z,
 	                  .part = x->op->opt.parts > 1 ? g->w.rank : (cptx_val){ 0 },
-	                  .mask = x->sharers > 1 ? cptx_imm((1 << x->sharers) - 1) : (cptx_val){ 0 }, .when = x->when);
+	                  .mask = x->sharers > 1 ? cptx_imm((1 << x->sharers) - 1) : (cptx_val){ 0 }, .map = x->map,
+	                  .when = x->when);
 }
 
 static void load_operand(const gemm90 *g, const cptx_pipe_at *at, const source *x, cptx_val k0)
@@ -271,8 +272,8 @@ static void compute(gemm90 *g)
 	if (g->o->timeline)
 		r.stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
-	                   .n = g->o->bn, .units_m = g->s.consumers, .unit = g->wg, .thread = g->lane, .a_tile = g->s.a,
-	                   .b_tile = g->s.b, .a_ring = g->ring, .b_ring = cptx_offset(g->ring, g->s.a_bytes),
+	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
+	                   .thread = g->lane, .a_ring = g->ring, .b_ring = cptx_offset(g->ring, g->s.a_bytes),
 	                   .apart = g->a.apart);
 	cptx_acc_new(k, &g->mma, &g->sums);
 	g->acc = g->sums.regs;
