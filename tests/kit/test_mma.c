@@ -245,7 +245,7 @@ static double read_out(enum cptx_type type, uint64_t i)
 		return (half & 0x8000 ? -1 : 1) *
 		       ldexp(half & 0x7c00 ? 0x400 | (half & 0x3ff) : half & 0x3ff, half & 0x7c00 ? (half >> 10 & 31) - 25 : -24);
 	if (type == CPTX_BF16)
-		word = half << 16;
+		word = (int32_t)((uint32_t)half << 16);
 	memcpy(&f, &word, 4);
 	return (double)f;
 }
