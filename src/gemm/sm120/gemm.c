@@ -129,8 +129,8 @@ static cptx_val factors(const gemm120 *g, bool of_b, cptx_val base, uint32_t blo
 	cptx_val v = cptx_regs(k, CPTX_B32, n);
 
 	for (uint32_t i = 0; i < n; i++)
-		cptx_ld(k, cptx_offset(base, block * FACTOR_BYTES + i * each % 32 * 16 + i * each / 32 * 4), .space = CPTX_SHARED,
-		        .type = CPTX_B32, .into = cptx_elem(v, i));
+		cptx_ld(k, cptx_offset(base, block * CPTX_SCALE_BYTES + i * each % 32 * 16 + i * each / 32 * 4),
+		        .space = CPTX_SHARED, .type = CPTX_B32, .into = cptx_elem(v, i));
 	return v;
 }
 
@@ -157,15 +157,15 @@ static void multiply_stage(const gemm120 *g, sm120_operand *a, sm120_operand *b,
 
 	for (uint32_t step = 0; step < SM120_STEPS; step++) {
 		uint32_t first = step * g->s.blocks; /* of the factors of a row in the stage */
-		if (first % FACTORS == 0)
-			sa = factors(g, false, fa, first / FACTORS), sb = factors(g, true, fb, first / FACTORS);
+		if (first % CPTX_SCALE_FACTORS == 0)
+			sa = factors(g, false, fa, first / CPTX_SCALE_FACTORS), sb = factors(g, true, fb, first / CPTX_SCALE_FACTORS);
 		for (uint32_t i = 0; i < rows16(g); i++)
 			gemm_sm120_load_fragment(g, false, a, i * 16, step, cptx_slice(g->frag_a, i * 4, 4));
 		for (uint32_t j = 0; j < cols8(g); j += 2)
 			gemm_sm120_load_fragment(g, true, b, j * 8, step, cptx_slice(g->frag_b, j * 2, 4));
 		for (uint32_t i = 0; i < rows16(g); i++)
 			for (uint32_t j = 0; j < cols8(g); j++)
-				multiply_one(g, i, j, sa, sb, first % FACTORS);
+				multiply_one(g, i, j, sa, sb, first % CPTX_SCALE_FACTORS);
 	}
 }
 

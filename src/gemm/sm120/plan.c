@@ -11,8 +11,8 @@ gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
 {
 	gemm120_shape s = { .bk = gemm_sm120_packed(o) ? 2 * SM120_SPAN : SM120_SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
 
-	s.blocks = s.bk / (s.vec * FACTORS);
-	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
+	s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);
+	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * CPTX_SCALE_BYTES;
 	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
 	s.warps = o->warps_m * o->warps_n, s.per_sm = given(o->per_sm);
 	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;

@@ -5,6 +5,7 @@
 #define CPTX_GEMM_TMA_TMA_H
 
 #include <cptx/gemm.h>
+#include <cptx/mma.h>
 #include <cptx/pipeline.h>
 #include <cptx/scheduler.h>
 
@@ -14,7 +15,6 @@
 typedef struct tma_gemm_factors {
 	uint32_t vec, along_k, of_a, of_b;
 } tma_gemm_factors;
-enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
 
 /* Tensor maps are known by enum cptx_gemm_map; a set of them: MAP() of each, together.  Parameters, and records of a list,
  * have them in the order of the enum. */
