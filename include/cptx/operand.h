@@ -58,7 +58,7 @@ typedef struct cptx_operand_opt {
 	cptx_val smem;           /**< .u32 address of stage 0, aligned to cptx_tile_align; NONE: cptx_shared_dyn sets it aside */
 	uint32_t apart; /**< bytes from stage to stage; 0: those of a tile, rounded up to cptx_tile_align.  With .smem of
 	                     one's own two operands can share each stage */
-	cptx_val map;   /**< TMA: .u64 generic address of the tensor map */
+	cptx_val map;   /**< TMA: .u64 generic address of the tensor map; NONE: each load says .map */
 	bool batched;   /**< TMA: the map has a further dimension of matrices: .z of a load */
 	bool spans; /**< TMA: the map is of cptx_tile_tensor_map_3d, and one copy brings the tile.  The contiguous dimension of
 	                 the matrix is made of whole spans */

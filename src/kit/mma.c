@@ -301,8 +301,7 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	    !find_first(k, at, "B", &at_b, o->n, o->units_n, un, &b))
 		return;
 	if (mma->vec) {
-		mma->a_first = a.first, mma->b_first = b.first;
-		kit_scaled_begin(k, at, mma, (kit_unit){ um, a.flip }, (kit_unit){ un, b.flip });
+		kit_scaled_begin(k, at, mma, (kit_unit){ um, a.first, a.flip }, (kit_unit){ un, b.first, b.flip });
 		return;
 	}
 	mma->a_first = a.first, mma->b_first = b.first;
@@ -586,16 +585,16 @@ void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, con
 		return;
 	const uint32_t end = opt->steps ? opt->first + opt->steps : mma->steps;
 
+	if (mma->opt.by == CPTX_BY_MMA_SYNC && opt->fresh)
+		cptx_acc_clear_(k, at, acc);
+	if (mma->opt.by == CPTX_BY_MMA_SYNC && mma->vec) {
+		kit_multiply_scaled(k, at, mma, acc, a, b, opt, end);
+		return;
+	}
 	if (mma->opt.a_from == CPTX_A_SHARED)
 		a = kit_plain(k, at, a);
 	b = kit_plain(k, at, b);
 	if (mma->opt.by == CPTX_BY_MMA_SYNC) {
-		if (opt->fresh)
-			cptx_acc_clear_(k, at, acc);
-		if (mma->vec) {
-			kit_multiply_scaled(k, at, mma, acc, a, b, opt, end);
-			return;
-		}
 		multiply_sync(k, at, mma, acc, a, b, opt->first, end);
 		return;
 	}

@@ -30,9 +30,9 @@ void kit_multiply_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mm
 
 /* ---- by mma.sync with scale factors: mma_scaled.c ---- */
 
-/* The thread's unit along M or N: its number, and what is exclusive-ored to addresses in its tile; NONE: 0. */
+/* The thread's unit along M or N: its number, and what is added and exclusive-ored to addresses in its tile; NONE: 0. */
 typedef struct kit_unit {
-	cptx_val number, flip;
+	cptx_val number, first, flip;
 } kit_unit;
 
 /* A or B as bytes, which elements of 4 and 6 bits have been padded to, or share two by two. */

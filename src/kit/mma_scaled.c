@@ -72,34 +72,30 @@ bool kit_scaled_resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 
 /* ---- in front of loops ---- */
 
-/* MN-major: a lane has the address of 16 bytes of row `lane` along K, one for each 16 rows (columns) of the unit, which are
- * exclusive-ored to it. */
-static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, cptx_val flip,
+/* MN-major: a lane has the address of 16 bytes of row `lane` along K. */
+static void begin_transposed(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
                              cptx_lane_lines *to)
 {
 	uint32_t value[5];
 
 	for (uint32_t b = 0; b < 5; b++)
 		value[b] = cptx_tile_at(&s->tile, 0, 1u << b).byte;
-	cptx_val first = cptx_lane_bits_(k, at, mma->opt.thread, 5, value, false, CPTX_NONE_);
-	if (flip.kind == CPTX_VAL_REG)
-		first = CALL(xor, .a = first, .b = flip, .type = CPTX_B32);
-	for (to->count = 0; to->count < s->rows / 16; to->count++) {
-		const uint32_t by = cptx_tile_at(&s->tile, to->count * 16, 0).byte;
-		cptx_val v = to->count ? CALL(xor, .a = first, .b = cptx_imm(by), .type = CPTX_B32) : first;
-		to->address[to->count] = cptx_as(v, CPTX_U32);
-	}
+	cptx_val v = cptx_as(cptx_lane_bits_(k, at, mma->opt.thread, 5, value, false, CPTX_NONE_), CPTX_U32);
+	if (unit->flip.kind == CPTX_VAL_REG)
+		v = cptx_as(CALL(xor, .a = v, .b = unit->flip, .type = CPTX_B32), CPTX_U32);
+	to->address[0] = unit->first.kind == CPTX_VAL_REG ? CALL(add, .a = v, .b = unit->first) : v;
+	to->count = 1;
 }
 
-static void begin_side(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, cptx_val flip,
+static void begin_side(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const side *s, const kit_unit *unit,
                        cptx_lane_lines *to)
 {
 	if (s->tile.elem.mn_major) {
-		begin_transposed(k, at, mma, s, flip, to);
+		begin_transposed(k, at, mma, s, unit, to);
 		return;
 	}
-	cptx_val zero = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
-	if (!cptx_lane_lines_begin_(k, at, to, s->lines, mma->opt.thread, zero))
+	cptx_val start = unit->first.kind == CPTX_VAL_REG ? unit->first : CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
+	if (!cptx_lane_lines_begin_(k, at, to, s->lines, mma->opt.thread, start))
 		return;
 	for (uint32_t step = 0; step < mma->steps; step++)
 		cptx_lane_lines_at_(k, at, to, 0, 0, step * STEP);
@@ -120,8 +116,8 @@ void kit_scaled_begin(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, kit_uni
 	const side a = side_of(mma, false), b = side_of(mma, true);
 	const cptx_val lane = mma->opt.thread;
 
-	begin_side(k, at, mma, &a, m.flip, &mma->a_lanes);
-	begin_side(k, at, mma, &b, n.flip, &mma->b_lanes);
+	begin_side(k, at, mma, &a, &m, &mma->a_lanes);
+	begin_side(k, at, mma, &b, &n, &mma->b_lanes);
 	cptx_val quad = CALL(shr, .a = lane, .b = cptx_imm(2), .type = CPTX_U32);
 	cptx_val low = cptx_as(CALL(and, .a = lane, .b = cptx_imm(1), .type = CPTX_B32), CPTX_U32);
 	cptx_val row = CALL(mad, .a = low, .b = cptx_imm(8), .c = quad, .mode = CPTX_LO);
@@ -131,19 +127,28 @@ void kit_scaled_begin(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, kit_uni
 
 /* ---- a tile ---- */
 
-/* The addresses of a tile that is there. */
-static cptx_lane_lines lanes_in(cptx_kernel *k, cptx_site at, const side *s, const cptx_lane_lines *l, cptx_val address,
-                                cptx_val first)
+/* The addresses of a tile that is there: an offset of its address costs nothing. */
+static cptx_lane_lines lanes_in(cptx_kernel *k, cptx_site at, const side *s, const cptx_lane_lines *l, cptx_val address)
 {
+	const int64_t behind = address.offset;
 	cptx_lane_lines here = *l;
 
-	here.lines = s->lines;
-	if (first.kind == CPTX_VAL_REG)
-		address = CALL(add, .a = first, .b = address);
+	here.lines = s->lines, address.offset = 0;
 	if (!s->tile.elem.mn_major)
-		return cptx_lane_lines_moved_(k, at, &here, address);
+		here = cptx_lane_lines_moved_(k, at, &here, address);
+	else
+		here.address[0] = CALL(add, .a = l->address[0], .b = address);
+	/* MN-major: one for each 16 rows (columns) of the unit.  Those in a swizzle span are exclusive-ored, as a tile is
+	 * aligned to its pattern; spans are a constant apart. */
+	for (uint32_t i = 1; s->tile.elem.mn_major && i < s->rows / 16; i++) {
+		const uint32_t by = cptx_tile_at(&s->tile, i * 16, 0).byte, flip = by % cptx_tile_align(&s->tile);
+		cptx_val v = here.address[0];
+		if (flip)
+			v = cptx_as(CALL(xor, .a = v, .b = cptx_imm(flip), .type = CPTX_B32), CPTX_U32);
+		here.address[i] = cptx_offset(v, by - flip), here.count = i + 1;
+	}
 	for (uint32_t i = 0; i < here.count; i++)
-		here.address[i] = CALL(add, .a = l->address[i], .b = address);
+		here.address[i] = cptx_offset(here.address[i], behind);
 	return here;
 }
 
@@ -205,6 +210,7 @@ static enum cptx_mod kind_of(const cptx_tiled_mma *mma)
 	return !is_packed(mma) ? CPTX_KIND_MXF8F6F4 : mma->opt.scale == CPTX_UE4M3 ? CPTX_KIND_MXF4NVF4 : CPTX_KIND_MXF4;
 }
 
+/* In a serpentine, so that each mma shares a fragment with the one before. */
 static void multiply_step(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
                           cptx_val b, cptx_val sa, cptx_val sb, uint32_t byte)
 {
@@ -212,7 +218,8 @@ static void multiply_step(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mm
 	const cptx_tiled_mma_opt *o = &mma->opt;
 
 	for (uint32_t i = 0; i < acc->atoms_m; i++)
-		for (uint32_t j = 0; j < acc->atoms_n; j++) {
+		for (uint32_t x = 0; x < acc->atoms_n; x++) {
+			const uint32_t j = i % 2 ? acc->atoms_n - 1 - x : x;
 			const cptx_val ids[2] = { cptx_imm(byte), cptx_imm(0) };
 			cptx_val d = cptx_slice(acc->regs, (i * acc->atoms_n + j) * 4, 4), id = cptx_pack_(k, at, ids, 2);
 			CALL(mma_block_scale, .a = cptx_slice(a, i * 4, 4), .b = cptx_slice(b, j * 2, 2), .c = d, .sa = cptx_elem(sa, i),
@@ -222,15 +229,24 @@ static void multiply_step(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mm
 		}
 }
 
+/* An address that may carry an offset, so much further on: the offset costs nothing. */
+static cptx_val moved(cptx_kernel *k, cptx_site at, cptx_val by, cptx_val address)
+{
+	const int64_t behind = address.offset;
+
+	address.offset = 0;
+	return cptx_offset(CALL(add, .a = by, .b = address), behind);
+}
+
 void kit_multiply_scaled(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
                          cptx_val b, const cptx_mma_tile_opt *opt, uint32_t end)
 {
 	const side sides[2] = { side_of(mma, false), side_of(mma, true) };
 	const uint32_t factors = mma->depth / mma->vec; /* of a row, of a step */
-	cptx_lane_lines la = lanes_in(k, at, &sides[0], &mma->a_lanes, a, mma->a_first);
-	cptx_lane_lines lb = lanes_in(k, at, &sides[1], &mma->b_lanes, b, mma->b_first);
-	cptx_val from_a = CALL(add, .a = mma->scale_a_first, .b = kit_plain(k, at, opt->scale_a));
-	cptx_val from_b = CALL(add, .a = mma->scale_b_first, .b = kit_plain(k, at, opt->scale_b));
+	cptx_lane_lines la = lanes_in(k, at, &sides[0], &mma->a_lanes, a);
+	cptx_lane_lines lb = lanes_in(k, at, &sides[1], &mma->b_lanes, b);
+	cptx_val from_a = moved(k, at, mma->scale_a_first, opt->scale_a);
+	cptx_val from_b = moved(k, at, mma->scale_b_first, opt->scale_b);
 	cptx_val sa = CPTX_NONE_, sb = CPTX_NONE_;
 
 	for (uint32_t s = opt->first; s < end; s++) {

@@ -178,10 +178,6 @@ static bool begin_tma(cptx_kernel *k, cptx_site at, cptx_operand *op)
 		           part.rows, MAX(cptx_tile_align(&o->tile), (uint32_t)TO_ALIGN), of_part);
 		return false;
 	}
-	if (o->map.kind != CPTX_VAL_REG) {
-		cptx_fail_(k, at, "operand: no tensor map: say .map, the .u64 generic address of one");
-		return false;
-	}
 	return true;
 }
 
@@ -439,7 +435,9 @@ static bool check_load(cptx_kernel *k, cptx_site at, const cptx_operand *op, con
 {
 	const cptx_operand_opt *p = &op->opt;
 
-	if (is_none(o->barrier))
+	if (o->map.kind != CPTX_VAL_REG && p->map.kind != CPTX_VAL_REG)
+		cptx_fail_(k, at, "a load by TMA without a tensor map: say .map, the .u64 generic address of one");
+	else if (is_none(o->barrier))
 		cptx_fail_(k, at, "a load by TMA without an mbarrier: say .barrier, cptx_pipe_full(&at)");
 	else if (p->batched && is_none(o->z))
 		cptx_fail_(k, at, "a load of a batched operand: say .z, the number of the matrix");

@@ -548,7 +548,6 @@ START_TEST(errors)
 	const cptx_tile t = TILE(64, 64, 16, false, 128B, 0);
 	const cptx_val n = cptx_imm(64);
 
-	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16 }, "no tensor map: say .map");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_F32, .alone = true }, "elements of 16 bits");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .stages = 65 }, "65 stages; there are 1 to 64");
 	wrong((cptx_operand_opt){ .tile = t, .type = CPTX_BF16, .apart = 4096 }, "a tile has 8192");
@@ -607,8 +606,8 @@ static void wrong_load(uint32_t parts, bool batched, uint32_t stage, cptx_operan
 	cptx_val p = cptx_param(k, CPTX_PTR, "p"), zero = cptx_imm(0);
 	cptx_operand op;
 
-	cptx_operand_new(k, &op, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0), .stages = 2, .map = p,
-	                 .batched = batched, .parts = parts);
+	cptx_operand_new(k, &op, .type = CPTX_BF16, .tile = TILE(64, 64, 16, false, 128B, 0), .stages = 2,
+	                 .map = parts ? p : (cptx_val){ 0 }, .batched = batched, .parts = parts);
 	cptx_operand_load_at_(k, CPTX_HERE, &op, cptx_imm(stage), zero, zero, &o);
 	SURE(cptx_module_error(m) && strstr(cptx_module_error(m)->text, words), "%s\nlacks: %s",
 	     cptx_module_error(m) ? cptx_module_error(m)->text : "no error", words);
@@ -619,6 +618,7 @@ START_TEST(wrong_loads)
 {
 	const cptx_val b = cptx_imm(0);
 
+	wrong_load(0, false, 0, (cptx_operand_load_opt){ .barrier = b }, "without a tensor map: say .map");
 	wrong_load(1, false, 0, (cptx_operand_load_opt){ .ctas = 0 }, "without an mbarrier: say .barrier");
 	wrong_load(1, false, 2, (cptx_operand_load_opt){ .barrier = b }, "stage 2 of an operand; it has stages 0 to 1");
 	wrong_load(1, true, 0, (cptx_operand_load_opt){ .barrier = b }, "say .z, the number of the matrix");
