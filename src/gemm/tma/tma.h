@@ -237,6 +237,16 @@ typedef struct tma_gemm_load {
 } tma_gemm_load;
 void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l);
 
+/* A stage's scale factors, from block `block` along K on, of the rows of A or B where the tile of `work` begins. */
+typedef struct tma_gemm_factors_load {
+	const tma_gemm *t;
+	const tma_gemm_work *work;
+	const tma_gemm_params *in; /* whose maps they are: &work->p, or &work->in */
+	cptx_val block, mbar;
+	bool pair, alone; /* as of tma_gemm_load */
+} tma_gemm_factors_load;
+void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
+
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
 /* One of them. */
