@@ -34,6 +34,17 @@ static void declare(gemm100 *g, cptx_module *m)
 	tma_gemm_declare(g->k, &g->t, &g->w);
 }
 
+/* Parts: what a CTA of a cluster loads, and multicasts. */
+static void make_operands(gemm100 *g)
+{
+	const cptx_gemm_opt *o = g->o;
+
+	cptx_operand_new(g->k, &g->a, .type = o->a, .tile = g->s.a, .stages = o->stages, .smem = g->smem_a,
+	                 .batched = o->batched, .parts = g->s.cluster_n);
+	cptx_operand_new(g->k, &g->b, .type = o->b, .tile = g->s.b, .stages = o->stages, .smem = g->smem_b,
+	                 .batched = o->batched, .parts = g->s.cluster_m);
+}
+
 static void lay_out(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
@@ -44,6 +55,7 @@ static void lay_out(gemm100 *g)
 	g->smem_a = shared(g, stages * s->a_bytes, 1024, "ring_a");
 	g->smem_b = shared(g, stages * s->b_bytes, 1024, "ring_b");
 	g->pieces = shared(g, READERS * PIECES * cptx_tile_bytes(&s->d), 1024, "pieces");
+	make_operands(g);
 	g->word_a = cptx_tile_word(k, &s->a, CPTX_DESC_TCGEN05, g->smem_a);
 	g->word_b = cptx_tile_word(k, &s->b, CPTX_DESC_TCGEN05, g->smem_b);
 	if (gemm_sm100_scaled(g->o)) {
@@ -113,28 +125,15 @@ static cptx_val sharers(const gemm100 *g)
 	                      : cptx_cvt(k, cptx_shl(k, cptx_mov(k, mask, .type = CPTX_U32), g->w.in_pair), .dtype = CPTX_U16);
 }
 
-static void load_operand(const gemm100 *g, tma_gemm_load l, uint32_t parts, cptx_val mask)
+static void load_operand(const gemm100 *g, const cptx_operand *op, cptx_val stage, cptx_val row, cptx_val k0, cptx_val full,
+                         cptx_val mask)
 {
-	cptx_kernel *k = g->k;
+	const cptx_val none = { 0 };
+	const bool shares = op->opt.parts > 1;
 
-	if (parts > 1) {
-		l.row = cptx_mad(k, cptx_as(g->w.tile_rank, CPTX_S32), l.tile->rows, l.row, .mode = CPTX_LO);
-		l.to = cptx_mad(k, g->w.tile_rank, cptx_tile_bytes(l.tile), l.to, .mode = CPTX_LO);
-		l.mask = mask;
-	}
-	tma_gemm_load_tile(k, &l);
-}
-
-static void load_factors(const gemm100 *g, bool of_b, cptx_val stage, cptx_val first, cptx_val row, cptx_val mbar)
-{
-	cptx_kernel *k = g->k;
-	cptx_val to = cptx_mad(k, stage, of_b ? g->s.sb_bytes : g->s.sa_bytes, of_b ? g->smem_sb : g->smem_sa, .mode = CPTX_LO);
-	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), first, cptx_shr(k, row, 7), g->w.z };
-
-	cptx_cp_async_bulk_tensor_load(k, to, g->w.in.map[of_b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
-	                               cptx_pack(k, g->o->batched ? 4 : 3, c), mbar,
-	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CLUSTER,
-	                               .cta_group = g->s.ctas > 1 ? CPTX_CTA_GROUP_2 : 0);
+	cptx_operand_load(g->k, op, stage, row, k0, .map = g->w.in.map[op == &g->a ? CPTX_GEMM_MAP_A : CPTX_GEMM_MAP_B],
+	                  .z = g->w.z, .barrier = full, .part = shares ? g->w.tile_rank : none, .mask = shares ? mask : none,
+	                  .ctas = g->s.ctas);
 }
 
 static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cptx_val mask)
@@ -142,20 +141,18 @@ static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cp
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
 	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->w.n0;
-	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = full, .pair = s->ctas > 1 };
 
-	l.tile = &s->part_a, l.map = g->w.in.map[CPTX_GEMM_MAP_A], l.row = g->w.m0;
-	l.to = cptx_mad(k, at->stage, s->a_bytes, g->smem_a, .mode = CPTX_LO);
-	load_operand(g, l, s->cluster_n, mask);
+	load_operand(g, &g->a, at->stage, g->w.m0, k0, full, mask);
 	if (s->ctas > 1)
 		row_b = cptx_mad(k, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0, .mode = CPTX_LO);
-	l.tile = &s->part_b, l.map = g->w.in.map[CPTX_GEMM_MAP_B], l.row = row_b;
-	l.to = cptx_mad(k, at->stage, s->b_bytes, g->smem_b, .mode = CPTX_LO);
-	load_operand(g, l, s->cluster_m, mask);
+	load_operand(g, &g->b, at->stage, row_b, k0, full, mask);
 	if (gemm_sm100_scaled(g->o)) {
 		cptx_val block = cptx_div(k, k0, s->vec * CPTX_SCALE_FACTORS);
-		load_factors(g, false, at->stage, block, g->w.m0, full);
-		load_factors(g, true, at->stage, block, g->w.n0, full);
+		tma_gemm_factors_load f = {
+			.t = &g->t, .work = &g->w, .in = &g->w.in, .block = block, .mbar = full, .pair = s->ctas > 1
+		};
+		tma_gemm_load_factors(k, &f, false, cptx_mad(k, at->stage, s->sa_bytes, g->smem_sa, .mode = CPTX_LO));
+		tma_gemm_load_factors(k, &f, true, cptx_mad(k, at->stage, s->sb_bytes, g->smem_sb, .mode = CPTX_LO));
 	}
 }
 

@@ -4,6 +4,7 @@
 #define CPTX_GEMM_SM100_GEMM_H
 
 #include <cptx/mma.h>
+#include <cptx/operand.h>
 #include <cptx/tmem.h>
 
 #include "gemm/tma/tma.h"
@@ -50,6 +51,7 @@ typedef struct gemm100 {
 	tma_gemm t;
 	cptx_pipe stages, accs;
 	cptx_tmem tmem;
+	cptx_operand a, b;
 	cptx_tiled_mma mma;
 	cptx_timeline line;
 	cptx_val smem_a, smem_b, smem_sa, smem_sb, pieces; /* addresses in shared memory */
