@@ -72,7 +72,7 @@ static void make_mma(gemm100 *g)
 
 	cptx_tiled_mma_new(g->k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->a, .b = o->b, .m = o->bm, .n = o->bn,
 	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = g->s.a, .b_tile = g->s.b,
-	                   .ctas = g->s.ctas, .scale = o->scale, .kind = o->kind, .thread = g->tid);
+	                   .ctas = g->s.ctas, .scale = o->scale, .kind = o->kind, .thread = g->roles.tid);
 }
 
 static void setup(gemm100 *g)
@@ -80,19 +80,17 @@ static void setup(gemm100 *g)
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
 
-	g->tid = cptx_tid_x(k);
-	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
-	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_roles_begin(k, &g->roles, .threads = WARPS * 32);
 	lay_out(g);
 	make_mma(g);
 	g->elected = cptx_reg(k, CPTX_PRED);
 	cptx_elect_sync(k, 0xffffffffu, .p = g->elected, .into = cptx_sink());
-	cptx_val first = cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ);
+	cptx_val first = cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ);
 	cptx_pipe_new(k, &g->stages, .stages = g->o->stages, .consumers = s->tiles);
 	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = READERS, .multicast = s->ctas);
 	cptx_pipe_prepare(k, &g->stages, first);
 	cptx_pipe_prepare(k, &g->accs, first);
-	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->tid);
+	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	if (s->ctas > 1)
 		g->leader = cptx_and(k, g->w.rank, ~1u);
@@ -301,18 +299,18 @@ static void roles(gemm100 *g)
 
 	if (alone)
 		cluster_barrier(g); /* nobody signals an mbarrier that is not there yet */
-	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->warp, MULTIPLIER)) {
-		CPTX_IF(k, is(g, g->warp, LOADER))
-			CPTX_IF(k, g->elected)
-				load(g);
-		cptx_val multiplies = is(g, g->warp, MULTIPLIER);
-		if (g->s.ctas > 1)
-			multiplies = cptx_and(k, multiplies, is(g, g->w.in_pair, 0));
-		CPTX_IF(k, multiplies)
-			CPTX_IF(k, g->elected)
-				multiply(g);
-		CPTX_IF(k, cptx_setp(k, g->warp, READERS, .cmp = CPTX_LT))
+	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MULTIPLIER)) {
+		CPTX_ROLE(k, &g->roles, .warps = READERS)
 			gemm_sm100_bring_out(g);
+		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true)
+			load(g);
+		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
+			if (g->s.ctas > 1)
+				CPTX_IF(k, is(g, g->w.in_pair, 0))
+					multiply(g);
+			else
+				multiply(g);
+		}
 		if (alone)
 			cluster_barrier(g); /* nor one of a CTA that has ended */
 	}

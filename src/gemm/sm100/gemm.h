@@ -5,6 +5,7 @@
 
 #include <cptx/mma.h>
 #include <cptx/operand.h>
+#include <cptx/roles.h>
 #include <cptx/tmem.h>
 
 #include "gemm/tma/tma.h"
@@ -13,8 +14,7 @@ enum {
 	ROWS = 128 /* of a CTA: the lanes of tensor memory */,
 	SPAN_BYTES = 128 /* bytes along K of a stage */,
 	READERS = 4 /* warps that bring tiles out */,
-	LOADER = READERS,
-	MULTIPLIER,
+	MULTIPLIER = READERS + 1,
 	WARPS,
 	PIECES = 2 /* of D under way, of a warp */
 };
@@ -56,8 +56,9 @@ typedef struct gemm100 {
 	cptx_timeline line;
 	cptx_val smem_a, smem_b, smem_sa, smem_sb, pieces; /* addresses in shared memory */
 	cptx_val word_a, word_b, word_sa, word_sb;         /* descriptors of stage 0 */
-	cptx_val tid, warp, elected /* one lane of the warp */;
-	cptx_val leader; /* rank of the CTA of the pair that multiplies */
+	cptx_roles roles;
+	cptx_val elected; /* one lane of the warp */
+	cptx_val leader;  /* rank of the CTA of the pair that multiplies */
 	tma_gemm_work w;
 } gemm100;
 
