@@ -77,9 +77,8 @@ enum {
 /** A block in shared memory as tcgen05.cp reads it, for cptx_tile_word. */
 static inline cptx_tile cptx_scale_tile(void)
 {
-	cptx_tile t = { 0 };
+	const cptx_tile t = { 32, 16, { 8, false, false }, CPTX_SWIZZLE_NONE, 0, 0 };
 
-	t.rows = 32, t.cols = 16, t.elem.bits = 8;
 	return t;
 }
 

@@ -436,7 +436,7 @@ START_TEST(small_types_and_factors)
 	      x.s.a_tile.swizzle = CPTX_SWIZZLE_64B; x.s.a_tile.elem.mn_major = true; NEW_SYNC);
 	FAILS("has no instruction descriptor: ", x.o.kind = CPTX_TCGEN05_F16; NEW);
 	FAILS("with scale factors with .a_base or .b_base; those are for mma.sync without .scale", x.s.a_base = x.u32; NEW_SYNC);
-	FAILS("with scale factors with .a_base or .b_base", x.o.b_base = x.u32; NEW);
+	FAILS("by wgmma or tcgen05 with .a_base or .b_base", x.o.b_base = x.u32; NEW);
 	FAILS("with .a_ring and .b_ring; these are for wgmma", x.s.a_ring = x.s.b_ring = x.u32, x.s.apart = 8192; NEW_SYNC);
 }
 END_TEST
