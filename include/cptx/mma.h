@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tiled matrix products, D = A * B^T + D, and their accumulators: the same calls for mma.sync (sm_75 and later), wgmma
- * (sm_90a) and tcgen05.mma (sm_100, 103, 110).
+ * (sm_90a) and tcgen05.mma (sm_100, 103, 110), by tcgen05 also of a pair of CTAs, and with scale factors by tcgen05 and by
+ * mma.sync (sm_120a, 121a).
  *
  *   cptx_tiled_mma mma;
  *   cptx_acc acc;
@@ -27,6 +28,20 @@
  * calls, which place tcgen05.fence::after_thread_sync in front of what they do and ::before_thread_sync behind it.  Both
  * take no time.
  *
+ * Pairs (.ctas = 2, tcgen05): two CTAs of a cluster, of ranks 2i and 2i + 1, make 256 rows of D.  Each has 128 rows of A and
+ * the half of B's rows that its rank's last bit names, both at the same shared memory addresses, and 128 rows of D with all
+ * n columns, at the same address of tensor memory that was allocated for the pair (cptx_tmem_opt.ctas).  One thread of CTA
+ * 2i starts products, copies and commits for both, when both CTAs' operands are there (cptx_pipe_producer_of); each CTA
+ * reads its own rows by cptx_acc_load.
+ *
+ * Scale factors (.scale): one for `vec` elements along K of each row of A and of B: 32, of ue4m3 16.  They lie as
+ * cptx_gemm_scales_bytes (<cptx/gemm.h>) says, in blocks of 128 rows by 4 factors, CPTX_SCALE_BYTES each; in a stage first
+ * the blocks of the first 128 rows, along K, then those of the next.  Tensor cores multiply each element by its factor.
+ *   tcgen05: cptx_mma_copy_scale_a and _b bring them to tensor memory, cptx_mma_tile is told where they are there.
+ *   mma.sync: cptx_mma_tile is told where they are in shared memory; lanes fetch them by ld.shared, a word for 4 factors.
+ * A tile of B (mma.sync: or A) that begins at row r of its blocks, a multiple of 32, begins so much further on: r / 32
+ * columns of tensor memory, r / 32 * 4 bytes of shared memory.
+ *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */
 #ifndef CPTX_MMA_H
@@ -49,28 +64,53 @@ enum cptx_mma_by {
 enum cptx_mma_from {
 	CPTX_A_SHARED, /**< in shared memory, as a_tile says */
 	CPTX_A_REGS,   /**< in registers: what cptx_acc_as_a gives; mma.sync and wgmma */
-	CPTX_A_TMEM    /**< in tensor memory, where cptx_acc_put_a stored it; tcgen05 */
+	CPTX_A_TMEM    /**< in tensor memory, where cptx_acc_put_a or cptx_mma_copy_a stored it; tcgen05 */
 };
+
+/** A block of scale factors. */
+enum {
+	CPTX_SCALE_ROWS = 128,  /**< rows of A or B that it has factors of */
+	CPTX_SCALE_FACTORS = 4, /**< factors of a row, neighbours along K */
+	CPTX_SCALE_BYTES = 512, /**< factor f of row r is byte r % 32 * 16 + r / 32 * 4 + f */
+	CPTX_SCALE_COLUMNS = 4  /**< of tensor memory: rows 32i and following in column i, in all four quarters of the lanes */
+};
+/** A block in shared memory as tcgen05.cp reads it, for cptx_tile_word. */
+static inline cptx_tile cptx_scale_tile(void)
+{
+	const cptx_tile t = { 32, 16, { 8, false, false }, CPTX_SWIZZLE_NONE, 0, 0 };
+
+	return t;
+}
 
 /** A tiled product. */
 typedef struct cptx_tiled_mma_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mma_by by; /**< what multiplies */
 	enum cptx_type a, b; /**< CPTX_BF16, F16, TF32, E4M3, E5M2, S8, U8.  Of 16 bits: a and b are the same.  8-bit floats by
-	                          mma.sync: sm_89.  wgmma, tcgen05: floats only, tf32 not with A_REGS */
-	uint32_t m, n;       /**< rows and columns of D that a unit computes.  mma.sync: multiples of 16 and of 8; wgmma: a
-	                          multiple of 64, and 8 to 256 in steps of 8; tcgen05: 128, and 16 to 256 in steps of 16 */
+	                          mma.sync: sm_89.  wgmma: floats only; A_REGS: 16 bits.  tcgen05, and with .scale: E2M3, E3M2
+	                          and E2M1 too, whose tiles are padded (cptx_smem_elem); both E2M1 with .scale: two of 4 bits
+	                          share a byte where the tiles are not padded, which is twice as fast */
+	uint32_t m, n;       /**< rows and columns of D that a unit computes.  mma.sync: multiples of 16 and of 8, with .scale of
+	                          32, and m * units_m and n * units_n at most 128; wgmma: a multiple of 64, and 8 to 256 in
+	                          steps of 8; tcgen05: 128, and 16 to 256 in steps of 16, with .scale of 32; of a pair 256, and
+	                          32 to 256 in steps of 32 */
 	uint32_t units_m, units_n; /**< units of a CTA along M and N; 0: 1.  tcgen05: 1 */
 	enum cptx_mma_from a_from; /**< where A is */
-	cptx_tile a_tile, b_tile;  /**< A and B of a CTA in shared memory: `rows` along M or N, `cols` along K.  Not looked at
-	                                where A is elsewhere: a_tile */
+	cptx_tile a_tile, b_tile; /**< A and B of a CTA in shared memory: `rows` along M or N, `cols` along K.  Of a pair 128 and
+	                               n / 2 rows.  Where A is elsewhere, a_tile is that of cptx_mma_copy_a, and may have no
+	                               rows */
+	uint32_t ctas;            /**< tcgen05: 2: a pair of CTAs makes the products; 0: 1 */
+	enum cptx_type scale;     /**< type of scale factors, CPTX_UE8M0; UE4M3: both E2M1, not padded; 0: there are none.
+	                               tcgen05, and mma.sync of sm_120a; D is f32 */
+	enum cptx_tcgen05_kind kind; /**< tcgen05: CPTX_TCGEN05_MXF4NVF4 where MXF4 would do as well; 0: what a, b, the tiles
+	                                  and scale say */
 	cptx_val unit;   /**< .u32, number of the thread's unit, n-major; the same in all its threads.  NONE: there is one */
 	cptx_val thread; /**< .u32, number of the thread in its unit: 0 to 31, else 0 to 127.  NONE: %tid.x modulo that */
-	cptx_val a_base, b_base; /**< mma.sync: .u32, shared memory addresses that those of cptx_mma_tile count from.  With the
-	                              starts of rings there these are offsets of stages, which ptxas keeps in uniform registers
-	                              that ldmatrix adds for nothing.  NONE: 0 */
-	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
-	                    or each time */
+	cptx_val a_base, b_base; /**< mma.sync without .scale: .u32, shared memory addresses that those of cptx_mma_tile count
+	                            from.  With the starts of rings there these are offsets of stages, which ptxas keeps in
+	                            uniform registers that ldmatrix adds for nothing.  NONE: 0 */
+	bool few_regs; /**< mma.sync without .scale: one address register for each operand; those of further steps, or rows, cost
+	                  an exclusive or each time */
 	cptx_val a_ring, b_ring; /**< wgmma: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not called */
 	uint32_t apart;          /**< with rings: bytes from stage to stage, of both */
 	char z_;
@@ -90,7 +130,12 @@ typedef struct cptx_tiled_mma {
 	cptx_val a_start, b_start;        /**< with rings: .u32, where the unit's part of stage 0 begins, as descriptors count,
 	                                       without the offsets of a_ring and b_ring */
 	cptx_val row, col;                /**< .u32, of the unit's first element in the CTA's tile */
-	uint32_t idesc;                   /**< tcgen05: the instruction descriptor */
+	uint32_t idesc;                   /**< tcgen05: the instruction descriptor; with scale that of the first step */
+	uint32_t vec;                     /**< elements along K that share a scale factor; 0: there are none */
+	uint32_t scale_blocks;            /**< blocks of factors along K of a tile */
+	uint32_t scale_a_bytes, scale_b_bytes;     /**< of a stage's factors in shared memory, of a CTA */
+	uint32_t scale_a_columns, scale_b_columns; /**< tcgen05: of tensor memory that they take */
+	cptx_val scale_a_first, scale_b_first;     /**< mma.sync: .u32, bytes from there to those of the lane */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -171,7 +216,8 @@ CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc 
 /* ---- Products ------------------------------------------------------------------------------------------------------- */
 
 /**
- * mma.sync: fragments that are fetched a step before they are multiplied, so that ldmatrix runs beside mma.sync:
+ * mma.sync without .scale: fragments that are fetched a step before they are multiplied, so that ldmatrix runs beside
+ * mma.sync:
  *
  *   cptx_mma_frags_new(k, &mma, &f, false);
  *   ... wait for the first stage ...
@@ -203,19 +249,25 @@ typedef struct cptx_mma_tile_opt {
 	cptx_val fresh_when;         /**< like .fresh, decided at run time: D is overwritten where the predicate holds, else
 	                                added to.  wgmma and tcgen05 */
 	uint32_t first, steps;       /**< of the tile's instructions along K; steps 0: all from `first` on */
-	const cptx_mma_frags *frags; /**< mma.sync: those of step `first` are there; each step fetches those of the next, also of
-	                                  one that is not of this call.  NULL: each step fetches its own */
+	const cptx_mma_frags *frags; /**< mma.sync without .scale: those of step `first` are there; each step fetches those of
+	                                the next, also of one that is not of this call.  NULL: each step fetches its own */
 	cptx_val next_a, next_b;     /**< with frags: the tile whose step 0 is fetched in the last step of this one (with A_REGS
 	                                  next_b alone); NONE: nothing is.  But with rolling, tiles have an even number of steps then
 	                              */
-	bool along_m; /**< mma.sync: the order of instructions: down the columns of D first; else along its rows */
+	bool
+		along_m; /**< mma.sync without .scale: the order of instructions: down the columns of D first; else along its rows */
+	cptx_val scale_a, scale_b; /**< with scale: .u32, where the tile's factors are: tcgen05: in tensor memory; mma.sync: in
+	                                shared memory, aligned to 4 bytes */
+	bool fenced; /**< tcgen05: the thread has called tcgen05.fence::after_thread_sync behind what it waited for: products of
+	                a loop need it once where only TMA writes the operands */
 	char z_;
 } cptx_mma_tile_opt;
 CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
                              cptx_val b, const cptx_mma_tile_opt *opt);
 /**
  * Multiplies a tile: D += A * B^T over the K of the tiles.  a, b: .u32 shared memory addresses of the CTA's tiles, aligned
- * as cptx_tile_align() says; a: by A_REGS the registers, by A_TMEM the address in tensor memory.
+ * as cptx_tile_align() says; a: by A_REGS the registers, by A_TMEM the address in tensor memory.  tcgen05: in place of an
+ * address the descriptor of the tile, .u64 (cptx_tile_word), which spares four instructions; that of a stage is one mad.
  *
  * mma.sync: all lanes of the warp, complete behind the call.  wgmma: all threads of the warpgroup; fence and commit are
  * part of it, D and A's registers must not be touched until cptx_mma_wait.  tcgen05: one thread; an mbarrier tells, by
@@ -235,9 +287,28 @@ CPTX_API void cptx_mma_stage_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma
 CPTX_API void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uint32_t pending);
 /** wgmma: waits until at most so many of the latest calls are under way.  mma.sync: nothing.  tcgen05: an error. */
 #define cptx_mma_wait(k, mma, pending) cptx_mma_wait_((k), CPTX_HERE, (mma), (pending))
-CPTX_API void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val mbarrier);
+CPTX_API void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val mbarrier, cptx_val mask);
 /** tcgen05: one arrival at that mbarrier (.u32) when all that this thread has started is complete. */
-#define cptx_mma_commit(k, mma, mbarrier) cptx_mma_commit_((k), CPTX_HERE, (mma), (mbarrier))
+#define cptx_mma_commit(k, mma, mbarrier) cptx_mma_commit_((k), CPTX_HERE, (mma), (mbarrier), CPTX_NONE_)
+/** The same at the mbarriers with that offset in the CTAs of the cluster whose bits are 1 (.u16 or .b16): both of a pair, or
+ * all whose operands are multicast.  NONE: as cptx_mma_commit. */
+#define cptx_mma_commit_to(k, mma, mbarrier, mask) cptx_mma_commit_((k), CPTX_HERE, (mma), (mbarrier), (mask))
+
+CPTX_API void cptx_mma_copy_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val to, cptx_val from);
+/**
+ * tcgen05 with A_TMEM: copies A from a_tile, K-major in shared memory at `from` (.u32, or a descriptor, .u64), to tensor
+ * memory at `to` (.u32): 8 columns and one tcgen05.cp for each step.  By the thread that starts products: what it starts
+ * behind it reads the copy, and what it has started before is not disturbed.  Padded elements get a byte each.
+ */
+#define cptx_mma_copy_a(k, mma, to, from) cptx_mma_copy_a_((k), CPTX_HERE, (mma), (to), (from))
+CPTX_API void cptx_mma_copy_scale_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, bool of_b, cptx_val to,
+                                   cptx_val from);
+/** tcgen05: copies the scale factors of a tile's A, scale_a_bytes of shared memory at `from` (.u32, a multiple of 128, or
+ * the descriptor of cptx_scale_tile, .u64), to scale_a_columns of tensor memory at `to`: a tcgen05.cp for each block, in the
+ * same order as cptx_mma_copy_a. */
+#define cptx_mma_copy_scale_a(k, mma, to, from) cptx_mma_copy_scale_((k), CPTX_HERE, (mma), false, (to), (from))
+/** The factors of B: of all n columns, which both CTAs of a pair have. */
+#define cptx_mma_copy_scale_b(k, mma, to, from) cptx_mma_copy_scale_((k), CPTX_HERE, (mma), true, (to), (from))
 
 /* ---- What becomes of an accumulator ---------------------------------------------------------------------------------- */
 

@@ -64,14 +64,14 @@ void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *target, cptx_
 
 uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec)
 {
-	uint64_t down = up(rows, FACTOR_ROWS), along = vec ? up(k, (uint64_t)vec * FACTORS) : 0;
+	uint64_t down = up(rows, CPTX_SCALE_ROWS), along = vec ? up(k, (uint64_t)vec * CPTX_SCALE_FACTORS) : 0;
 
-	return !along || down <= UINT64_MAX / FACTOR_BYTES / along ? down * along * FACTOR_BYTES : UINT64_MAX;
+	return !along || down <= UINT64_MAX / CPTX_SCALE_BYTES / along ? down * along * CPTX_SCALE_BYTES : UINT64_MAX;
 }
 
 void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec)
 {
-	uint64_t factors = vec ? up(k, vec) : 0, across = up(factors, FACTORS);
+	uint64_t factors = vec ? up(k, vec) : 0, across = up(factors, CPTX_SCALE_FACTORS);
 	uint64_t bytes = cptx_gemm_scales_bytes(rows, k, vec);
 
 	if (!to || !from || bytes == UINT64_MAX) /* nobody has such a buffer */
@@ -79,8 +79,8 @@ void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint
 	memset(to, 0, bytes);
 	for (uint64_t r = 0; r < rows; r++)
 		for (uint64_t f = 0; f < factors; f++)
-			to[(r / FACTOR_ROWS * across + f / FACTORS) * FACTOR_BYTES + r % 32 * 16 + r % FACTOR_ROWS / 32 * 4 +
-			   f % FACTORS] = from[r * factors + f];
+			to[(r / CPTX_SCALE_ROWS * across + f / CPTX_SCALE_FACTORS) * CPTX_SCALE_BYTES + r % 32 * 16 +
+			   r % CPTX_SCALE_ROWS / 32 * 4 + f % CPTX_SCALE_FACTORS] = from[r * factors + f];
 }
 
 /* ---- timelines ---- */

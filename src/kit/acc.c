@@ -101,7 +101,7 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 	}
 	*acc = (cptx_acc){ .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
 		               .tmem = tmem,
-		               .m = mma->opt.m,
+		               .m = mma->opt.m / mma->opt.ctas,
 		               .n = mma->opt.n,
 		               .row = mma->row,
 		               .col = mma->col,

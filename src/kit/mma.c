@@ -17,7 +17,8 @@ typedef struct unit_place {
 
 typedef struct operand_type {
 	enum cptx_type type;
-	uint8_t bits;
+	uint8_t elem;  /* bits of an element in a tile */
+	uint8_t bits;  /* that it takes in tensor cores */
 	uint8_t depth; /* elements along K of an instruction: 32 bytes, of tensor cores */
 	bool integer;
 	int kind; /* enum cptx_tcgen05_kind; -1: none */
@@ -26,10 +27,11 @@ typedef struct operand_type {
 static const operand_type *type_of(enum cptx_type type)
 {
 	static const operand_type all[] = {
-		{ CPTX_BF16, 16, 16, false, CPTX_TCGEN05_F16 },   { CPTX_F16, 16, 16, false, CPTX_TCGEN05_F16 },
-		{ CPTX_TF32, 32, 8, false, CPTX_TCGEN05_TF32 },   { CPTX_E4M3, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
-		{ CPTX_E5M2, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_S8, 8, 32, true, CPTX_TCGEN05_I8 },
-		{ CPTX_U8, 8, 32, true, CPTX_TCGEN05_I8 },
+		{ CPTX_BF16, 16, 16, 16, false, CPTX_TCGEN05_F16 },  { CPTX_F16, 16, 16, 16, false, CPTX_TCGEN05_F16 },
+		{ CPTX_TF32, 32, 32, 8, false, CPTX_TCGEN05_TF32 },  { CPTX_E4M3, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E5M2, 8, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_E2M3, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_E3M2, 6, 8, 32, false, CPTX_TCGEN05_F8F6F4 }, { CPTX_E2M1, 4, 8, 32, false, CPTX_TCGEN05_F8F6F4 },
+		{ CPTX_S8, 8, 8, 32, true, CPTX_TCGEN05_I8 },        { CPTX_U8, 8, 8, 32, true, CPTX_TCGEN05_I8 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -64,46 +66,85 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 {
 	const operand_type *a = type_of(o->a), *b = type_of(o->b);
 
-	RULE(a && b, "of .%s and .%s; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, S8 or U8", cptx_type_name(o->a),
-	     cptx_type_name(o->b));
+	RULE(a && b, "of .%s and .%s; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8",
+	     cptx_type_name(o->a), cptx_type_name(o->b));
 	RULE(a->bits == b->bits && a->integer == b->integer && (a->bits == 8 || a->type == b->type),
 	     "of .%s and .%s; A and B have the same type, or two of 8 bits that are both integers or both not",
 	     cptx_type_name(o->a), cptx_type_name(o->b));
-	RULE(o->by == CPTX_BY_MMA_SYNC || (o->a_base.kind == CPTX_VAL_NONE && o->b_base.kind == CPTX_VAL_NONE),
-	     "by wgmma or tcgen05 with .a_base or .b_base; those are for mma.sync");
-	RULE(o->by == CPTX_BY_MMA_SYNC || !a->integer, "of .%s by wgmma or tcgen05; integers go by CPTX_BY_MMA_SYNC",
+	RULE((o->by == CPTX_BY_MMA_SYNC && !o->scale) || (o->a_base.kind == CPTX_VAL_NONE && o->b_base.kind == CPTX_VAL_NONE),
+	     "%s with .a_base or .b_base; those are for mma.sync without .scale",
+	     o->scale ? "with scale factors" : "by wgmma or tcgen05");
+	RULE(o->by != CPTX_BY_WGMMA || !a->integer, "of .%s by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05",
 	     cptx_type_name(o->a));
-	RULE(o->a_from == CPTX_A_SHARED || a->bits == 16, "of .%s with A from registers or tensor memory; that has 16 bits",
+	RULE(o->a_from != CPTX_A_REGS || a->bits == 16, "of .%s with A from registers; that has 16 bits", cptx_type_name(o->a));
+	RULE(o->by == CPTX_BY_TCGEN05 || o->scale || (a->elem >= 8 && b->elem >= 8),
+	     "of .%s and .%s without scale factors; types of less than 8 bits go by CPTX_BY_TCGEN05, or with .scale",
+	     cptx_type_name(o->a), cptx_type_name(o->b));
+	return true;
+}
+
+/* Two elements share a byte, in shared memory and in tensor cores. */
+static bool is_packed(const cptx_tiled_mma_opt *o)
+{
+	return o->a == CPTX_E2M1 && o->b == CPTX_E2M1 && !o->b_tile.elem.padded;
+}
+
+static bool check_scale(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
+{
+	const operand_type *a = type_of(o->a);
+	const bool packed = is_packed(o), sync = o->by == CPTX_BY_MMA_SYNC;
+	const uint32_t each = (o->scale == CPTX_UE4M3 ? 16 : 32) * CPTX_SCALE_FACTORS;
+
+	RULE(o->scale || !packed, "of .e2m1 without scale factors, whose tiles are not padded; say .scale, or .elem.padded");
+	if (!o->scale)
+		return true;
+	RULE(o->by != CPTX_BY_WGMMA, "by wgmma with scale factors; CPTX_BY_TCGEN05 and CPTX_BY_MMA_SYNC take them");
+	RULE(a->bits == 8 && !a->integer, "of .%s with scale factors; these are for E4M3, E5M2, E2M3, E3M2 and E2M1",
 	     cptx_type_name(o->a));
+	RULE(o->scale == CPTX_UE8M0 || (o->scale == CPTX_UE4M3 && packed), "with scale factors of .%s; they are CPTX_UE8M0%s",
+	     cptx_type_name(o->scale), packed ? " or UE4M3" : ", or UE4M3 of .e2m1 that is not padded");
+	RULE(o->n % 32 == 0 && (!sync || o->m % 32 == 0), "with scale factors of %u x %u; a unit has multiples of 32", o->m,
+	     o->n);
+	RULE(!sync || (o->m * o->units_m <= CPTX_SCALE_ROWS && o->n * o->units_n <= CPTX_SCALE_ROWS),
+	     "by mma.sync with scale factors of %u x %u; a CTA has at most 128 rows and 128 columns", o->m * o->units_m,
+	     o->n * o->units_n);
+	RULE(!sync || o->a_from == CPTX_A_SHARED, "with scale factors and A from registers; it comes from shared memory");
+	RULE(o->b_tile.cols % each == 0, "whose tiles have %u elements along K; blocks of scale factors are of %u",
+	     o->b_tile.cols, each);
 	return true;
 }
 
 static bool check_shape(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
 {
 	const bool sync = o->by == CPTX_BY_MMA_SYNC, tmem = o->by == CPTX_BY_TCGEN05;
-	const uint32_t m = sync ? 16 : tmem ? 128 : 64, n = tmem ? 16 : 8;
+	const uint32_t m = sync ? 16 : tmem ? 128 * o->ctas : 64, n = tmem ? 16 * o->ctas : 8;
 
 	RULE(o->by <= CPTX_BY_TCGEN05, "with .by = %d; it is CPTX_BY_MMA_SYNC, CPTX_BY_WGMMA or CPTX_BY_TCGEN05", (int)o->by);
-	RULE(o->m && o->m <= (tmem ? 128 : 1024) && o->m % m == 0, "with m = %u; it is %s %u", o->m,
+	RULE(o->ctas == 1 || (o->ctas == 2 && tmem), "of %u CTAs; it is one, or by tcgen05 a pair", o->ctas);
+	RULE(o->m && o->m <= (tmem ? m : 1024) && o->m % m == 0, "with m = %u; it is %s %u", o->m,
 	     tmem ? "always" : "a multiple of", m);
 	RULE(o->n && o->n <= (sync ? 1024 : 256) && o->n % n == 0, "with n = %u; it is a multiple of %u, at most %u", o->n, n,
 	     sync ? 1024 : 256);
 	RULE(!tmem || (o->units_m <= 1 && o->units_n <= 1), "by tcgen05 with %u x %u units; it has one", o->units_m, o->units_n);
 	RULE(o->units_m <= 32 && o->units_n <= 32, "with %u x %u units; at most 32 x 32", o->units_m, o->units_n);
-	RULE((uint64_t)o->m * o->n <= 65535, "with %u x %u elements in a unit; at most 65535", o->m, o->n);
+	RULE((uint64_t)o->m / o->ctas * o->n <= 65535, "with %u x %u elements in a unit; at most 65535", o->m, o->n);
 	RULE(o->a_from == CPTX_A_SHARED || (o->a_from == CPTX_A_REGS && !tmem) || (o->a_from == CPTX_A_TMEM && tmem),
 	     "whose A cannot be there: mma.sync and wgmma take it from shared memory or registers, tcgen05 from shared or "
 	     "tensor memory");
 	return true;
 }
 
-static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cptx_tile *t, uint32_t bits, uint32_t rows,
-                       uint32_t depth)
+static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cptx_tile *t, enum cptx_type type,
+                       uint32_t rows, uint32_t depth, bool packed)
 {
+	const uint32_t bits = type_of(type)->elem;
 	cptx_error err = { .code = CPTX_OK };
 
 	RULE(cptx_tile_check(t, &err), "whose tile of %s is wrong: %s", what, err.text);
 	RULE(t->elem.bits == bits, "whose tile of %s has elements of %u bits; the type has %u", what, t->elem.bits, bits);
+	RULE(t->elem.padded == (bits < 8 && !packed), "whose tile of %s %s padded; of .%s it %s", what,
+	     t->elem.padded ? "is" : "is not", cptx_type_name(type),
+	     packed ? "is not, as that of B" : "should be: .elem.padded");
 	RULE(t->rows == rows, "whose tile of %s has %u rows; the units of a CTA have %u", what, t->rows, rows);
 	RULE(t->cols % depth == 0, "whose tile of %s has %u elements along K; an instruction takes %u", what, t->cols, depth);
 	return true;
@@ -111,13 +152,14 @@ static bool check_tile(cptx_kernel *k, cptx_site at, const char *what, const cpt
 
 static bool check_tiles(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *o)
 {
-	const operand_type *t = type_of(o->a);
+	const bool packed = is_packed(o);
+	const uint32_t depth = type_of(o->a)->depth * (packed ? 2 : 1);
 
-	if (!check_tile(k, at, "B", &o->b_tile, t->bits, o->n * o->units_n, t->depth))
+	if (!check_tile(k, at, "B", &o->b_tile, o->b, o->n * o->units_n / o->ctas, depth, packed))
 		return false;
-	if (o->a_from != CPTX_A_SHARED)
+	if (o->a_from == CPTX_A_REGS || (o->a_from == CPTX_A_TMEM && !o->a_tile.rows))
 		return true;
-	if (!check_tile(k, at, "A", &o->a_tile, t->bits, o->m * o->units_m, t->depth))
+	if (!check_tile(k, at, "A", &o->a_tile, o->a, o->m * o->units_m / o->ctas, depth, packed))
 		return false;
 	RULE(o->a_tile.cols == o->b_tile.cols, "whose tiles have %u and %u elements along K; they have the same", o->a_tile.cols,
 	     o->b_tile.cols);
@@ -148,6 +190,8 @@ static bool resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 
 	if (mma->opt.by == CPTX_BY_TCGEN05)
 		return true;
+	if (mma->vec)
+		return kit_scaled_resolve(k, at, mma);
 	RULE(cptx_frag_resolve(&a, &mma->a_map, &err) && cptx_frag_resolve(&d, &mma->d_map, &err), "has no fragment: %s",
 	     err.text);
 	if (!sync)
@@ -165,15 +209,7 @@ static bool describe(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	cptx_error err = { .code = CPTX_OK };
 
 	if (o->by == CPTX_BY_TCGEN05) {
-		const cptx_insn_desc d = { .kind = (enum cptx_tcgen05_kind)type_of(o->a)->kind,
-			                       .m = (uint16_t)o->m,
-			                       .n = (uint16_t)o->n,
-			                       .a = o->a,
-			                       .b = o->b,
-			                       .d = CPTX_F32,
-			                       .a_mn_major = o->a_from == CPTX_A_SHARED && o->a_tile.elem.mn_major,
-			                       .b_mn_major = o->b_tile.elem.mn_major };
-		RULE(cptx_insn_desc_encode(&d, &mma->idesc, &err), "has no instruction descriptor: %s", err.text);
+		RULE(kit_insn_desc(mma, 0, &mma->idesc, &err), "has no instruction descriptor: %s", err.text);
 		return true;
 	}
 	snprintf(text, sizeof text, "m%un%uk%u", o->by == CPTX_BY_WGMMA ? 64 : 16, mma->atom_n, mma->depth);
@@ -267,10 +303,16 @@ static void find_unit(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	mma->col = o->units_n > 1 ? CALL(mul, .a = un, .b = cptx_imm(o->n), .mode = CPTX_LO) : cptx_imm(0);
 	if (o->by == CPTX_BY_TCGEN05)
 		return;
+	const cptx_tile at_a = mma->vec ? kit_scaled_tile(mma, false) : o->a_tile;
+	const cptx_tile at_b = mma->vec ? kit_scaled_tile(mma, true) : o->b_tile;
 	unit_place a = { .first = { 0 } }, b = { .first = { 0 } };
-	if ((o->a_from == CPTX_A_SHARED && !find_first(k, at, "A", &o->a_tile, o->m, o->units_m, um, &a)) ||
-	    !find_first(k, at, "B", &o->b_tile, o->n, o->units_n, un, &b))
+	if ((o->a_from == CPTX_A_SHARED && !find_first(k, at, "A", &at_a, o->m, o->units_m, um, &a)) ||
+	    !find_first(k, at, "B", &at_b, o->n, o->units_n, un, &b))
 		return;
+	if (mma->vec) {
+		kit_scaled_begin(k, at, mma, (kit_unit){ um, a.first, a.flip }, (kit_unit){ un, b.first, b.flip });
+		return;
+	}
 	if (o->by == CPTX_BY_WGMMA)
 		mma->a_first = a.first, mma->b_first = b.first;
 	if (o->by == CPTX_BY_MMA_SYNC && o->a_from == CPTX_A_SHARED)
@@ -316,6 +358,26 @@ static bool find_rings(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma)
 	return true;
 }
 
+/* The kind of the instruction, and what follows from scale factors. */
+static void find_scale(cptx_tiled_mma *mma)
+{
+	cptx_tiled_mma_opt *o = &mma->opt;
+	const uint32_t blocks_b = (o->n * o->units_n + CPTX_SCALE_ROWS - 1) / CPTX_SCALE_ROWS;
+
+	if (!o->scale) {
+		o->kind = o->kind ? o->kind : (enum cptx_tcgen05_kind)type_of(o->a)->kind;
+		return;
+	}
+	if (!o->kind)
+		o->kind = !is_packed(o) ? CPTX_TCGEN05_MXF8F6F4 : o->scale == CPTX_UE4M3 ? CPTX_TCGEN05_MXF4NVF4 : CPTX_TCGEN05_MXF4;
+	mma->vec = o->scale == CPTX_UE4M3 ? 16 : 32;
+	mma->scale_blocks = o->b_tile.cols / (mma->vec * CPTX_SCALE_FACTORS);
+	mma->scale_a_bytes = mma->scale_blocks * CPTX_SCALE_BYTES;
+	mma->scale_b_bytes = mma->scale_blocks * blocks_b * CPTX_SCALE_BYTES;
+	mma->scale_a_columns = mma->scale_blocks * CPTX_SCALE_COLUMNS;
+	mma->scale_b_columns = mma->scale_blocks * blocks_b * CPTX_SCALE_COLUMNS;
+}
+
 void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt)
 {
 	if (!IS_GIVEN_TO(k, at, mma, "tiled mma"))
@@ -325,8 +387,9 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_tiled_mma_opt, &x.opt, opt, at, k))
 		return;
 	opt = &x.opt;
-	x.opt.units_m = MAX(opt->units_m, 1u), x.opt.units_n = MAX(opt->units_n, 1u);
-	if (!check_shape(k, at, &x.opt) || !check_types(k, at, &x.opt) || !check_tiles(k, at, &x.opt))
+	x.opt.units_m = MAX(opt->units_m, 1u), x.opt.units_n = MAX(opt->units_n, 1u), x.opt.ctas = MAX(opt->ctas, 1u);
+	if (!check_shape(k, at, &x.opt) || !check_types(k, at, &x.opt) || !check_scale(k, at, &x.opt) ||
+	    !check_tiles(k, at, &x.opt))
 		return;
 	if (x.opt.units_m * x.opt.units_n > 1 && opt->unit.kind != CPTX_VAL_REG) {
 		cptx_fail_(k, at, "a tiled mma with %u x %u units that does not know the thread's: give .unit, a .u32 register",
@@ -336,9 +399,10 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	if (!KIT_OPTION("cptx_tiled_mma_new", opt, unit, KIT_U32 | KIT_NONE) ||
 	    !KIT_OPTION("cptx_tiled_mma_new", opt, thread, KIT_U32 | KIT_NONE))
 		return;
-	x.depth = type_of(opt->a)->depth;
+	x.depth = type_of(opt->a)->depth * (is_packed(opt) ? 2 : 1);
 	x.steps = opt->b_tile.cols / x.depth;
 	x.atom_n = opt->by == CPTX_BY_MMA_SYNC ? 8 : opt->n;
+	find_scale(&x);
 	if (!resolve(k, at, &x) || !describe(k, at, &x))
 		return;
 	find_unit(k, at, &x);
@@ -412,28 +476,6 @@ static void multiply_wgmma(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *m
 	CALL(wgmma_commit_group, .z_ = 0);
 }
 
-static void multiply_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
-                             cptx_val b, uint32_t first, uint32_t end, cptx_val adds)
-{
-	static const uint16_t kinds[] = { CPTX_KIND_TF32, CPTX_KIND_F16, CPTX_KIND_F8F6F4, CPTX_KIND_I8 };
-	const cptx_tiled_mma_opt *o = &mma->opt;
-	const bool shared = o->a_from == CPTX_A_SHARED;
-	const uint32_t columns = mma->depth * type_of(o->a)->bits / 32; /* of tensor memory, of A of a step */
-
-	CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-	cptx_val b_at = start_of(k, at, b, CPTX_NONE_), a_at = shared ? start_of(k, at, a, CPTX_NONE_) : a;
-	cptx_val always = cptx_negated(CALL(setp, .a = cptx_imm(0), .b = cptx_imm(1), .cmp = CPTX_EQ, .type = CPTX_U32));
-
-	for (uint32_t s = first; s < end; s++) {
-		cptx_val db = CALL(add, .a = b_at, .b = descriptor(k, at, &o->b_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth, 0));
-		cptx_val from =
-			shared ? CALL(add, .a = a_at, .b = descriptor(k, at, &o->a_tile, CPTX_DESC_TCGEN05, 0, s * mma->depth, 0))
-				   : cptx_offset(a, s * columns);
-		CALL(tcgen05_mma, .acc = acc->tmem, .a = from, .b = db, .idesc = cptx_imm(mma->idesc),
-		     .enable = s == first ? adds : always, .kind = kinds[type_of(o->a)->kind], .cta_group = CPTX_CTA_GROUP_1);
-	}
-}
-
 /* ---- calls ---- */
 
 /* A predicate that holds where the first instruction adds to what D holds. */
@@ -449,7 +491,7 @@ static bool is_acc_of(const cptx_tiled_mma *mma, const cptx_acc *acc)
 {
 	const bool tmem = mma->opt.by == CPTX_BY_TCGEN05;
 
-	if ((acc->tmem.kind != CPTX_VAL_NONE) != tmem || acc->m != mma->opt.m || acc->n != mma->opt.n ||
+	if ((acc->tmem.kind != CPTX_VAL_NONE) != tmem || acc->m != mma->opt.m / mma->opt.ctas || acc->n != mma->opt.n ||
 	    acc->type != (type_of(mma->opt.a)->integer ? CPTX_S32 : CPTX_F32))
 		return false;
 	return tmem || (acc->map.lanes == mma->d_map.lanes && acc->map.regs == mma->d_map.regs);
@@ -469,9 +511,30 @@ static bool check_fresh(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma,
 	return true;
 }
 
-static bool is_address(cptx_val v)
+static bool has_bits(cptx_val v, uint32_t bits)
 {
-	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == 32;
+	return v.kind == CPTX_VAL_REG && v.count == 1 && cptx_type_bits((enum cptx_type)v.type) == bits;
+}
+static bool is_address(cptx_val v) { return has_bits(v, 32); }
+/* By tcgen05 it may be a descriptor. */
+static bool is_tile_at(const cptx_tiled_mma *mma, cptx_val v)
+{
+	return is_address(v) || (mma->opt.by == CPTX_BY_TCGEN05 && has_bits(v, 64));
+}
+
+static bool check_scales(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_tile_opt *o)
+{
+	const cptx_val none = CPTX_NONE_;
+
+	if (!mma->vec) {
+		RULE(o->scale_a.kind == none.kind && o->scale_b.kind == none.kind,
+		     "without scale factors takes no .scale_a and .scale_b: say .scale where it is made");
+		return true;
+	}
+	RULE(is_address(o->scale_a) && is_address(o->scale_b),
+	     "with scale factors lacks .scale_%c: a .u32 register, where they are in %s memory",
+	     is_address(o->scale_a) ? 'b' : 'a', mma->opt.by == CPTX_BY_TCGEN05 ? "tensor" : "shared");
+	return true;
 }
 
 static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
@@ -484,16 +547,18 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 	RULE(is_acc_of(mma, acc), "with an accumulator that was made for another");
 	RULE(o->first < mma->steps && o->steps <= mma->steps - o->first, "has %u steps along K; %u from %u on are too many",
 	     mma->steps, o->steps, o->first);
-	RULE(is_address(b) && (mma->opt.a_from == CPTX_A_REGS || is_address(a)),
-	     "whose %s has no address: a .u32 register, of %s memory", is_address(b) ? "A" : "B",
-	     is_address(b) && tmem ? "tensor" : "shared");
+	RULE(is_tile_at(mma, b) && (mma->opt.a_from == CPTX_A_REGS || (tmem ? is_address(a) : is_tile_at(mma, a))),
+	     "whose %s has no address: a .u32 register, of %s memory", is_tile_at(mma, b) ? "A" : "B",
+	     is_tile_at(mma, b) && tmem ? "tensor" : "shared");
 	RULE(!o->frags || mma->opt.by == CPTX_BY_MMA_SYNC, "by wgmma or tcgen05 takes no .frags: it reads shared memory itself");
+	RULE(!mma->vec || (!o->frags && o->next_a.kind == CPTX_VAL_NONE && o->next_b.kind == CPTX_VAL_NONE),
+	     "with scale factors takes no .frags, .next_a and .next_b: it fetches its own fragments");
 	if (mma->opt.a_from == CPTX_A_REGS) {
 		const uint32_t n = mma->steps * (mma->opt.m / mma->a_map.rows) * mma->a_map.regs;
 		RULE(a.kind == CPTX_VAL_REG && a.count == n, "whose A is %u registers; it takes %u: those of cptx_acc_as_a",
 		     a.kind == CPTX_VAL_REG ? a.count : 0, n);
 	}
-	return check_fresh(k, at, mma, o);
+	return check_fresh(k, at, mma, o) && check_scales(k, at, mma, o);
 }
 
 void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
@@ -507,18 +572,22 @@ void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, con
 	opt = &o;
 	const uint32_t end = opt->steps ? opt->first + opt->steps : mma->steps;
 
+	if (mma->opt.by == CPTX_BY_MMA_SYNC && opt->fresh)
+		cptx_acc_clear_(k, at, acc);
+	if (mma->opt.by == CPTX_BY_MMA_SYNC && mma->vec) {
+		kit_multiply_scaled(k, at, mma, acc, a, b, opt, end);
+		return;
+	}
 	if (mma->opt.a_from == CPTX_A_SHARED)
 		a = kit_plain(k, at, a);
 	b = kit_plain(k, at, b);
 	if (mma->opt.by == CPTX_BY_MMA_SYNC) {
-		if (opt->fresh)
-			cptx_acc_clear_(k, at, acc);
 		kit_multiply_sync(k, at, mma, acc, a, b, opt, end);
 		return;
 	}
 	cptx_val adds = adds_at_first(k, at, opt);
 	if (mma->opt.by == CPTX_BY_TCGEN05) {
-		multiply_tcgen05(k, at, mma, acc, a, b, opt->first, end, adds);
+		kit_multiply_tcgen05(k, at, mma, acc, a, b, opt, end, adds);
 		return;
 	}
 	wgmma_from from = { .b = start_of(k, at, b, mma->b_first) };
@@ -574,15 +643,4 @@ void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, uin
 		           "cptx_mma_wait is of wgmma; products of tcgen05 are waited for at the mbarrier of cptx_mma_commit");
 	else if (mma->opt.by == CPTX_BY_WGMMA)
 		CALL(wgmma_wait_group, .n = cptx_imm(pending));
-}
-
-void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val mbarrier)
-{
-	if (!kit_mma_is_made(k, at, mma))
-		return;
-	if (mma->opt.by != CPTX_BY_TCGEN05) {
-		cptx_fail_(k, at, "cptx_mma_commit is of tcgen05; products of wgmma are waited for by cptx_mma_wait");
-		return;
-	}
-	CALL(tcgen05_commit, .a = mbarrier, .cta_group = CPTX_CTA_GROUP_1, .space = CPTX_SHARED_CLUSTER);
 }

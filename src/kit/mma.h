@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What mma.c and acc.c share. */
+/* What the files of products and accumulators share. */
 #ifndef KIT_MMA_H
 #define KIT_MMA_H
 
@@ -34,5 +34,30 @@ static inline cptx_val kit_a_of_step(const cptx_tiled_mma *mma, cptx_val regs, u
 /* The steps of a tile from opt->first to end - 1 by mma.sync. */
 void kit_multiply_sync(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a, cptx_val b,
                        const cptx_mma_tile_opt *opt, uint32_t end);
+
+/* ---- by tcgen05: mma_tcgen05.c ---- */
+
+/* The instruction descriptor of a step; false: the rule of the kind that is broken. */
+bool kit_insn_desc(const cptx_tiled_mma *mma, uint32_t step, uint32_t *word, cptx_error *err);
+/* The steps of a tile from opt->first to end - 1, of which the first adds to D where the predicate holds. */
+void kit_multiply_tcgen05(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                          cptx_val b, const cptx_mma_tile_opt *opt, uint32_t end, cptx_val adds);
+
+/* ---- by mma.sync with scale factors: mma_scaled.c ---- */
+
+/* The thread's unit along M or N: its number, and what is added and exclusive-ored to addresses in its tile; NONE: 0. */
+typedef struct kit_unit {
+	cptx_val number, first, flip;
+} kit_unit;
+
+/* A or B as bytes, which elements of 4 and 6 bits have been padded to, or share two by two. */
+cptx_tile kit_scaled_tile(const cptx_tiled_mma *mma, bool of_b);
+/* Fills in fragments, and how they are read; false, with an error, where that cannot be. */
+bool kit_scaled_resolve(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma);
+/* Computes where the lane reads operands and factors in tiles at address 0. */
+void kit_scaled_begin(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, kit_unit m, kit_unit n);
+/* The steps of a tile from opt->first to end - 1. */
+void kit_multiply_scaled(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
+                         cptx_val b, const cptx_mma_tile_opt *opt, uint32_t end);
 
 #endif

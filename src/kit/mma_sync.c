@@ -136,7 +136,8 @@ static void multiply_rolling(cptx_kernel *k, cptx_site at, const sync_tile *t, s
 
 static bool fits_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f)
 {
-	bool ok = mma->opt.by == CPTX_BY_MMA_SYNC && f && f->b[0].count == b_regs(mma) && f->b[1].count == b_regs(mma) &&
+	bool ok = mma->opt.by == CPTX_BY_MMA_SYNC && !mma->vec && f && f->b[0].count == b_regs(mma) &&
+	          f->b[1].count == b_regs(mma) &&
 	          (!is_a_shared(mma) || (f->a[0].count == a_regs(mma) && f->a[1].count == a_regs(mma)));
 
 	if (!ok)
@@ -203,6 +204,10 @@ void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 		return;
 	if (mma->opt.by != CPTX_BY_MMA_SYNC) {
 		cptx_fail_(k, at, "fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves");
+		return;
+	}
+	if (mma->vec) {
+		cptx_fail_(k, at, "fragments of a tiled mma with scale factors; that fetches its own in cptx_mma_tile");
 		return;
 	}
 	f->rolling = rolling;

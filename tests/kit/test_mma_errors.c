@@ -82,13 +82,13 @@ START_TEST(types_and_shapes)
 {
 	FAILS("cptx_tiled_mma_new: the tiled mma is NULL", cptx_tiled_mma_new_(x.k, CPTX_HERE, NULL, &x.o));
 	FAILS("cptx_tiled_mma_new: the description is NULL", cptx_tiled_mma_new_(x.k, CPTX_HERE, &x.mma, NULL));
-	FAILS("of .f32 and .bf16; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, S8 or U8", x.o.a = CPTX_F32; NEW);
+	FAILS("of .f32 and .bf16; .a and .b are CPTX_BF16, F16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, S8 or U8", x.o.a = CPTX_F32;
+	      NEW);
 	FAILS("of .bf16 and .f64; .a and .b are", x.o.b = CPTX_F64; NEW);
 	FAILS("of .bf16 and .f16; A and B have the same type, or two of 8 bits", x.o.b = CPTX_F16; NEW);
 	FAILS("of .e4m3 and .s8; A and B have the same type", x.o.a = CPTX_E4M3, x.o.b = CPTX_S8; NEW);
-	FAILS("of .s8 by wgmma or tcgen05; integers go by CPTX_BY_MMA_SYNC", x.o.a = CPTX_S8, x.o.b = CPTX_U8; NEW);
-	FAILS("of .tf32 with A from registers or tensor memory; that has 16 bits", x.o.a = x.o.b = CPTX_TF32;
-	      x.o.a_from = CPTX_A_REGS; NEW);
+	FAILS("of .s8 by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05", x.o.a = CPTX_S8, x.o.b = CPTX_U8; NEW);
+	FAILS("of .tf32 with A from registers; that has 16 bits", x.o.a = x.o.b = CPTX_TF32; x.o.a_from = CPTX_A_REGS; NEW);
 	FAILS("with .by = 7; it is CPTX_BY_MMA_SYNC, CPTX_BY_WGMMA or CPTX_BY_TCGEN05", x.o.by = (enum cptx_mma_by)7; NEW);
 	FAILS("with m = 0; it is a multiple of 64", x.o.m = 0; NEW);
 	FAILS("with m = 32; it is a multiple of 64", x.o.m = 32; NEW);
@@ -181,7 +181,7 @@ START_TEST(calls)
 	      cptx_mma_tile(x.k, &x.wgmma, &x.of_wgmma, x.none, x.u32));
 	FAILS("whose B has no address: a .u32 register, of shared memory",
 	      cptx_mma_tile(x.k, &x.sync, &x.of_sync, x.u32, x.none));
-	FAILS("whose B has no address", cptx_mma_tile(x.k, &x.tcgen05, &x.of_tcgen05, x.u32, x.u64));
+	FAILS("whose B has no address", cptx_mma_tile(x.k, &x.tcgen05, &x.of_tcgen05, x.u32, x.pred));
 	FAILS("whose A has no address: a .u32 register, of tensor memory", x.o = x.tcgen05.opt; x.o.a_from = CPTX_A_TMEM; NEW;
 	      cptx_mma_tile(x.k, &x.mma, &x.of_tcgen05, cptx_imm(0), x.u32));
 }

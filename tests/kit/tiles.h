@@ -9,12 +9,25 @@
 
 enum { MOST = 256 * 256 };
 
-static inline uint32_t bits_of(enum cptx_type t) { return t == CPTX_TF32 ? 32 : t == CPTX_BF16 || t == CPTX_F16 ? 16 : 8; }
+static inline uint32_t bits_of(enum cptx_type t)
+{
+	switch (t) {
+	case CPTX_TF32: return 32;
+	case CPTX_BF16:
+	case CPTX_F16: return 16;
+	case CPTX_E2M3:
+	case CPTX_E3M2: return 6;
+	case CPTX_E2M1: return 4;
+	default: return 8;
+	}
+}
 
 /* Whole numbers from -4 to 4 (u8: 0 to 8), in that type. */
 static inline uint32_t encode(enum cptx_type t, int v)
 {
 	static const uint8_t e4m3[] = { 0, 0x38, 0x40, 0x44, 0x48 }, e5m2[] = { 0, 0x3c, 0x40, 0x42, 0x44 };
+	static const uint8_t e2m3[] = { 0, 0x08, 0x10, 0x14, 0x18 }, e3m2[] = { 0, 0x0c, 0x10, 0x12, 0x14 };
+	static const uint8_t e2m1[] = { 0, 2, 4, 5, 6 };
 	static const uint16_t f16[] = { 0, 0x3c00, 0x4000, 0x4200, 0x4400 };
 	const uint32_t sign = v < 0, size = (uint32_t)abs(v);
 	float f = (float)v;
@@ -27,6 +40,9 @@ static inline uint32_t encode(enum cptx_type t, int v)
 	case CPTX_TF32: return word;
 	case CPTX_E4M3: return e4m3[size] | sign << 7;
 	case CPTX_E5M2: return e5m2[size] | sign << 7;
+	case CPTX_E2M3: return e2m3[size] | sign << 5;
+	case CPTX_E3M2: return e3m2[size] | sign << 5;
+	case CPTX_E2M1: return e2m1[size] | sign << 3;
 	case CPTX_U8: return (uint32_t)(v + 4);
 	default: return (uint8_t)v;
 	}
@@ -47,16 +63,17 @@ static inline int whole_number(const matrix *x, uint32_t r, uint32_t c)
 /* Fills a tile with whole numbers from -most to most, as numbers and as shared memory has it. */
 static inline void draw(matrix *x, cptx_tile tile, enum cptx_type type, int most, unsigned seed)
 {
-	const uint32_t bytes = bits_of(type) / 8;
-
 	x->tile = tile, x->type = type;
 	ck_assert_uint_le(cptx_tile_bytes(&tile), sizeof x->image);
+	memset(x->image, 0, cptx_tile_bytes(&tile));
 	for (uint32_t r = 0; r < tile.rows; r++)
 		for (uint32_t c = 0; c < tile.cols; c++) {
 			seed = seed * 1103515245 + 12345;
 			x->v[r * tile.cols + c] = (int8_t)((int)(seed >> 16) % (2 * most + 1) - most);
-			uint32_t word = encode(type, x->v[r * tile.cols + c]);
-			memcpy(x->image + cptx_tile_at(&tile, r, c).byte, &word, bytes);
+			const cptx_smem_place at = cptx_tile_at(&tile, r, c);
+			const uint64_t word = (uint64_t)encode(type, x->v[r * tile.cols + c]) << at.bit;
+			for (uint32_t i = 0; 8 * i < at.bit + bits_of(type); i++) /* those of less than 8 bits share bytes */
+				x->image[at.byte + i] |= (uint8_t)(word >> 8 * i);
 		}
 }
 

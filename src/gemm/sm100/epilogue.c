@@ -35,15 +35,15 @@ static outgoing begin(const gemm100 *g)
 	cptx_kernel *k = g->k;
 	const cptx_tile *t = &g->s.d;
 	uint32_t bytes = cptx_tile_bytes(t), value[5], each = LINE / g->s.out_bytes;
-	outgoing out = { .lanes = cptx_shl(k, g->warp, 21) }; /* 32 lanes a warp, in bits 16 and above */
+	outgoing out = { .lanes = cptx_shl(k, g->roles.warp, 21) }; /* 32 lanes a warp, in bits 16 and above */
 
 	out.acc = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs);
 	for (uint32_t b = 0; b < 5; b++)
 		value[b] = cptx_tile_at(t, 1u << b, 0).byte;
-	cptx_val first = cptx_lane_bits(k, cptx_and(k, g->tid, 31), 5, value, false, (cptx_val){ 0 });
+	cptx_val first = cptx_lane_bits(k, cptx_and(k, g->roles.tid, 31), 5, value, false, (cptx_val){ 0 });
 	for (uint32_t i = 0; i < (g->o->swap ? 1 : t->cols / each); i++)
 		out.line[i] = i ? cptx_xor(k, first, cptx_tile_at(t, 0, i * each).byte) : first;
-	out.piece = cptx_mad(k, g->warp, PIECES * bytes, g->pieces, .mode = CPTX_LO);
+	out.piece = cptx_mad(k, g->roles.warp, PIECES * bytes, g->pieces, .mode = CPTX_LO);
 	out.other = cptx_xor(k, out.piece, cptx_add(k, out.piece, bytes));
 	return out;
 }
@@ -162,7 +162,7 @@ static void find_place(const gemm100 *g, outgoing *out, cptx_val row)
 
 	if (!o->beta && !o->bias && !o->epilogue)
 		return;
-	out->row = cptx_add(k, cptx_as(row, CPTX_U32), cptx_and(k, g->tid, 31));
+	out->row = cptx_add(k, cptx_as(row, CPTX_U32), cptx_and(k, g->roles.tid, 31));
 	out->col = cptx_as(g->w.n0, CPTX_U32);
 	if (o->beta || (o->bias && o->swap))
 		out->inside = cptx_setp(k, out->row, g->w.in.M, .cmp = CPTX_LT);
@@ -181,7 +181,7 @@ void gemm_sm100_bring_out(gemm100 *g)
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
-		cptx_val row = cptx_mad(k, cptx_as(g->warp, CPTX_S32), 32, g->w.m0, .mode = CPTX_LO);
+		cptx_val row = cptx_mad(k, cptx_as(g->roles.warp, CPTX_S32), 32, g->w.m0, .mode = CPTX_LO);
 		find_place(g, &out, row);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
 		cptx_pipe_wait_full(k, &g->accs, &out.acc);

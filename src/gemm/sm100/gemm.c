@@ -34,10 +34,15 @@ static void declare(gemm100 *g, cptx_module *m)
 	tma_gemm_declare(g->k, &g->t, &g->w);
 }
 
-/* 32 rows of 16 bytes, one behind the other: a block of scale factors, for tcgen05.cp. */
-static cptx_tile factor_tile(void)
+/* Parts: what a CTA of a cluster loads, and multicasts. */
+static void make_operands(gemm100 *g)
 {
-	return (cptx_tile){ .rows = 32, .cols = 16, .elem = { .bits = 8 }, .swizzle = CPTX_SWIZZLE_NONE };
+	const cptx_gemm_opt *o = g->o;
+
+	cptx_operand_new(g->k, &g->a, .type = o->a, .tile = g->s.a, .stages = o->stages, .smem = g->smem_a,
+	                 .batched = o->batched, .parts = g->s.cluster_n);
+	cptx_operand_new(g->k, &g->b, .type = o->b, .tile = g->s.b, .stages = o->stages, .smem = g->smem_b,
+	                 .batched = o->batched, .parts = g->s.cluster_m);
 }
 
 static void lay_out(gemm100 *g)
@@ -45,11 +50,12 @@ static void lay_out(gemm100 *g)
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
 	uint32_t stages = g->o->stages;
-	cptx_tile factors = factor_tile();
+	cptx_tile factors = cptx_scale_tile();
 
 	g->smem_a = shared(g, stages * s->a_bytes, 1024, "ring_a");
 	g->smem_b = shared(g, stages * s->b_bytes, 1024, "ring_b");
 	g->pieces = shared(g, READERS * PIECES * cptx_tile_bytes(&s->d), 1024, "pieces");
+	make_operands(g);
 	g->word_a = cptx_tile_word(k, &s->a, CPTX_DESC_TCGEN05, g->smem_a);
 	g->word_b = cptx_tile_word(k, &s->b, CPTX_DESC_TCGEN05, g->smem_b);
 	if (gemm_sm100_scaled(g->o)) {
@@ -60,23 +66,31 @@ static void lay_out(gemm100 *g)
 	}
 }
 
+static void make_mma(gemm100 *g)
+{
+	const cptx_gemm_opt *o = g->o;
+
+	cptx_tiled_mma_new(g->k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->a, .b = o->b, .m = o->bm, .n = o->bn,
+	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = g->s.a, .b_tile = g->s.b,
+	                   .ctas = g->s.ctas, .scale = o->scale, .kind = o->kind, .thread = g->roles.tid);
+}
+
 static void setup(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
 
-	g->tid = cptx_tid_x(k);
-	/* a shuffle, so that ptxas knows that all threads of a warp have the same */
-	g->warp = cptx_shfl_sync(k, cptx_shr(k, g->tid, 5), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_roles_begin(k, &g->roles, .threads = WARPS * 32);
 	lay_out(g);
+	make_mma(g);
 	g->elected = cptx_reg(k, CPTX_PRED);
 	cptx_elect_sync(k, 0xffffffffu, .p = g->elected, .into = cptx_sink());
-	cptx_val first = cptx_setp(k, g->tid, 0, .cmp = CPTX_EQ);
+	cptx_val first = cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ);
 	cptx_pipe_new(k, &g->stages, .stages = g->o->stages, .consumers = s->tiles);
 	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = READERS, .multicast = s->ctas);
 	cptx_pipe_prepare(k, &g->stages, first);
 	cptx_pipe_prepare(k, &g->accs, first);
-	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->tid);
+	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
 	tma_gemm_work_begin(k, &g->t, &g->w);
 	if (s->ctas > 1)
 		g->leader = cptx_and(k, g->w.rank, ~1u);
@@ -109,28 +123,15 @@ static cptx_val sharers(const gemm100 *g)
 	                      : cptx_cvt(k, cptx_shl(k, cptx_mov(k, mask, .type = CPTX_U32), g->w.in_pair), .dtype = CPTX_U16);
 }
 
-static void load_operand(const gemm100 *g, tma_gemm_load l, uint32_t parts, cptx_val mask)
+static void load_operand(const gemm100 *g, const cptx_operand *op, cptx_val stage, cptx_val row, cptx_val k0, cptx_val full,
+                         cptx_val mask)
 {
-	cptx_kernel *k = g->k;
+	const cptx_val none = { 0 };
+	const bool shares = op->opt.parts > 1;
 
-	if (parts > 1) {
-		l.row = cptx_mad(k, cptx_as(g->w.tile_rank, CPTX_S32), l.tile->rows, l.row, .mode = CPTX_LO);
-		l.to = cptx_mad(k, g->w.tile_rank, cptx_tile_bytes(l.tile), l.to, .mode = CPTX_LO);
-		l.mask = mask;
-	}
-	tma_gemm_load_tile(k, &l);
-}
-
-static void load_factors(const gemm100 *g, bool of_b, cptx_val stage, cptx_val first, cptx_val row, cptx_val mbar)
-{
-	cptx_kernel *k = g->k;
-	cptx_val to = cptx_mad(k, stage, of_b ? g->s.sb_bytes : g->s.sa_bytes, of_b ? g->smem_sb : g->smem_sa, .mode = CPTX_LO);
-	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), first, cptx_shr(k, row, 7), g->w.z };
-
-	cptx_cp_async_bulk_tensor_load(k, to, g->w.in.map[of_b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
-	                               cptx_pack(k, g->o->batched ? 4 : 3, c), mbar,
-	                               .dim = g->o->batched ? CPTX_DIM_4D : CPTX_DIM_3D, .dst = CPTX_SHARED_CLUSTER,
-	                               .cta_group = g->s.ctas > 1 ? CPTX_CTA_GROUP_2 : 0);
+	cptx_operand_load(g->k, op, stage, row, k0, .map = g->w.in.map[op == &g->a ? CPTX_GEMM_MAP_A : CPTX_GEMM_MAP_B],
+	                  .z = g->w.z, .barrier = full, .part = shares ? g->w.tile_rank : none, .mask = shares ? mask : none,
+	                  .ctas = g->s.ctas);
 }
 
 static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cptx_val mask)
@@ -138,20 +139,18 @@ static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cp
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
 	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->w.n0;
-	tma_gemm_load l = { .t = &g->t, .k0 = k0, .z = g->w.z, .mbar = full, .pair = s->ctas > 1 };
 
-	l.tile = &s->part_a, l.type = g->o->a, l.map = g->w.in.map[CPTX_GEMM_MAP_A], l.row = g->w.m0;
-	l.to = cptx_mad(k, at->stage, s->a_bytes, g->smem_a, .mode = CPTX_LO);
-	load_operand(g, l, s->cluster_n, mask);
+	load_operand(g, &g->a, at->stage, g->w.m0, k0, full, mask);
 	if (s->ctas > 1)
 		row_b = cptx_mad(k, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0, .mode = CPTX_LO);
-	l.tile = &s->part_b, l.type = g->o->b, l.map = g->w.in.map[CPTX_GEMM_MAP_B], l.row = row_b;
-	l.to = cptx_mad(k, at->stage, s->b_bytes, g->smem_b, .mode = CPTX_LO);
-	load_operand(g, l, s->cluster_m, mask);
+	load_operand(g, &g->b, at->stage, row_b, k0, full, mask);
 	if (gemm_sm100_scaled(g->o)) {
-		cptx_val block = cptx_div(k, k0, s->vec * FACTORS);
-		load_factors(g, false, at->stage, block, g->w.m0, full);
-		load_factors(g, true, at->stage, block, g->w.n0, full);
+		cptx_val block = cptx_div(k, k0, s->vec * CPTX_SCALE_FACTORS);
+		tma_gemm_factors_load f = {
+			.t = &g->t, .work = &g->w, .in = &g->w.in, .block = block, .mbar = full, .pair = s->ctas > 1
+		};
+		tma_gemm_load_factors(k, &f, false, cptx_mad(k, at->stage, s->sa_bytes, g->smem_sa, .mode = CPTX_LO));
+		tma_gemm_load_factors(k, &f, true, cptx_mad(k, at->stage, s->sb_bytes, g->smem_sb, .mode = CPTX_LO));
 	}
 }
 
@@ -198,18 +197,6 @@ static void load(gemm100 *g)
 
 /* ---- the multiplier ---- */
 
-static uint16_t group_of(const gemm100 *g) { return g->s.ctas > 1 ? CPTX_CTA_GROUP_2 : CPTX_CTA_GROUP_1; }
-
-/* The mbarriers of the CTAs in the mask (NONE: this one) complete when all that this thread has started is done. */
-static void commit(const gemm100 *g, cptx_val mbar, cptx_val mask)
-{
-	if (mask.kind == CPTX_VAL_NONE)
-		cptx_tcgen05_commit(g->k, mbar, .cta_group = group_of(g), .space = CPTX_SHARED_CLUSTER);
-	else
-		cptx_tcgen05_commit(g->k, mbar, .cta_group = group_of(g), .space = CPTX_SHARED_CLUSTER,
-		                    .multicast = CPTX_MULTICAST_CLUSTER, .mask = mask);
-}
-
 /* Where a stage's A and scale factors are in tensor memory. */
 static cptx_val slot_of(const gemm100 *g, cptx_val stage)
 {
@@ -219,39 +206,10 @@ static cptx_val slot_of(const gemm100 *g, cptx_val stage)
 	return g->s.slots > 1 ? cptx_mad(k, stage, g->s.slot, first, .mode = CPTX_LO) : first;
 }
 
-/* What a stage brings to tensor memory beside D. */
+/* What a stage brings to tensor memory beside D, and where it is then. */
 typedef struct in_tmem {
 	cptx_val a, sa, sb;
 } in_tmem;
-
-/* Blocks of factors are behind one another in shared memory, those of 128 more columns behind all of the first ones; in
- * tensor memory the columns of a tile are together. */
-static void copy_factors(const gemm100 *g, cptx_val to, cptx_val word, uint32_t rows)
-{
-	const gemm100_shape *s = &g->s;
-
-	for (uint32_t r = 0; r < rows; r++)
-		for (uint32_t b = 0; b < s->blocks; b++) {
-			uint32_t from = cptx_tile_word_bytes((r * s->blocks + b) * FACTOR_BYTES);
-			cptx_tcgen05_cp(g->k, cptx_offset(to, (b * rows + r) * FACTOR_COLUMNS), from ? cptx_add(g->k, word, from) : word,
-			                .cta_group = group_of(g), .shape = CPTX_SHAPE_32X128B, .multicast = CPTX_WARPX4);
-		}
-}
-
-static void copy_a(const gemm100 *g, cptx_val to, cptx_val word)
-{
-	const cptx_tile *t = &g->s.a;
-	uint32_t bits = t->elem.bits;
-
-	for (uint32_t i = 0; i < STEPS; i++) {
-		uint32_t step = cptx_tile_word_step(t, 0, i * t->cols / STEPS);
-		cptx_tcgen05_cp(g->k, cptx_offset(to, i * SPAN_BYTES / STEPS / 4), step ? cptx_add(g->k, word, step) : word,
-		                .cta_group = group_of(g), .shape = CPTX_SHAPE_128X256B, .dtype = t->elem.padded ? CPTX_B8X16 : 0,
-		                .src = !t->elem.padded ? 0
-		                       : bits == 4     ? CPTX_B4X16_P64
-		                                       : CPTX_B6X16_P32);
-	}
-}
 
 static in_tmem bring_in(const gemm100 *g, cptx_val stage, cptx_val a)
 {
@@ -262,64 +220,28 @@ static in_tmem bring_in(const gemm100 *g, cptx_val stage, cptx_val a)
 	if (!s->slot)
 		return t;
 	cptx_val slot = slot_of(g, stage);
-	t.a = cptx_offset(slot, s->at_a), t.sa = cptx_offset(slot, s->at_sa), t.sb = cptx_offset(slot, s->at_sb);
+	t.a = cptx_offset(slot, s->at_a);
 	if (g->o->a_tmem)
-		copy_a(g, t.a, a);
+		cptx_mma_copy_a(k, &g->mma, t.a, a);
 	if (!gemm_sm100_scaled(g->o))
 		return t;
-	copy_factors(g, t.sa, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sa_bytes), g->word_sa), 1);
-	copy_factors(g, t.sb, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sb_bytes), g->word_sb), s->b_blocks);
+	t.sa = cptx_offset(slot, s->at_sa), t.sb = cptx_offset(slot, s->at_sb);
+	cptx_mma_copy_scale_a(k, &g->mma, t.sa, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sa_bytes), g->word_sa));
+	cptx_mma_copy_scale_b(k, &g->mma, t.sb, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sb_bytes), g->word_sb));
 	if (g->o->bn % ROWS) /* a tile may begin in the middle of a block of 128 columns */
 		t.sb = cptx_offset(cptx_add(k, slot, cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5)), s->at_sb);
 	return t;
 }
 
-static uint16_t kind_of(const cptx_gemm_opt *o)
-{
-	static const uint16_t kind[] = {
-		[CPTX_TCGEN05_TF32] = CPTX_KIND_TF32,         [CPTX_TCGEN05_F16] = CPTX_KIND_F16,
-		[CPTX_TCGEN05_F8F6F4] = CPTX_KIND_F8F6F4,     [CPTX_TCGEN05_I8] = CPTX_KIND_I8,
-		[CPTX_TCGEN05_MXF8F6F4] = CPTX_KIND_MXF8F6F4, [CPTX_TCGEN05_MXF4] = CPTX_KIND_MXF4,
-		[CPTX_TCGEN05_MXF4NVF4] = CPTX_KIND_MXF4NVF4,
-	};
-
-	return kind[o->kind];
-}
-
-/* Factors of a row that one tcgen05.mma takes. */
-static uint32_t factors_of_step(const gemm100 *g) { return g->s.blocks * FACTORS / STEPS; }
-
-static void multiply_step(const gemm100 *g, cptx_val acc, const in_tmem *t, cptx_val a, cptx_val b, uint32_t i,
-                          cptx_val adds)
-{
-	static const uint16_t vec[] = { 0, CPTX_SCALE_VEC_1X, CPTX_SCALE_VEC_2X, 0, CPTX_SCALE_VEC_4X };
-	cptx_kernel *k = g->k;
-	uint32_t word = 0, step_a = cptx_tile_word_step(&g->s.a, 0, i * g->s.bk / STEPS);
-	uint32_t step_b = cptx_tile_word_step(&g->s.b, 0, i * g->s.bk / STEPS), block = i * factors_of_step(g) / FACTORS;
-	cptx_error err = { .code = CPTX_OK };
-
-	if (!gemm_sm100_idesc(g->o, &g->s, i, &word, &err))
-		cptx_fail(k, "%s", err.text);
-	cptx_val from_a = g->o->a_tmem ? cptx_offset(t->a, i * SPAN_BYTES / STEPS / 4) : i ? cptx_add(k, a, step_a) : a;
-	cptx_val from_b = i ? cptx_add(k, b, step_b) : b;
-	if (gemm_sm100_scaled(g->o))
-		cptx_tcgen05_mma_block_scale(k, acc, from_a, from_b, cptx_imm(word), cptx_offset(t->sa, block * FACTOR_COLUMNS),
-		                             cptx_offset(t->sb, block * g->s.b_blocks * FACTOR_COLUMNS), adds, .kind = kind_of(g->o),
-		                             .scale_vec = vec[factors_of_step(g)], .cta_group = group_of(g));
-	else
-		cptx_tcgen05_mma(k, acc, from_a, from_b, cptx_imm(word), adds, .kind = kind_of(g->o), .cta_group = group_of(g));
-}
-
-static void multiply_stage(const gemm100 *g, cptx_val acc, cptx_val stage, cptx_val adds)
+static void multiply_stage(const gemm100 *g, const cptx_acc *acc, cptx_val stage, cptx_val adds)
 {
 	cptx_kernel *k = g->k;
 	cptx_val a = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.a_bytes), g->word_a);
 	cptx_val b = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.b_bytes), g->word_b);
-	cptx_val always = cptx_setp(k, g->w.in.K, 0, .cmp = CPTX_NE);
 	in_tmem t = bring_in(g, stage, a);
 
-	for (uint32_t i = 0; i < STEPS; i++)
-		multiply_step(g, acc, &t, a, b, i, i ? always : adds);
+	cptx_mma_tile(k, &g->mma, acc, g->o->a_tmem ? t.a : a, b, .fresh_when = cptx_negated(adds), .scale_a = t.sa,
+	              .scale_b = t.sb, .fenced = true);
 }
 
 /* One thread, of a pair that of the first CTA. */
@@ -342,18 +264,19 @@ static void multiply(gemm100 *g)
 		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
 		cptx_pipe_wait_empty(k, &g->accs, &acc);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		cptx_val to = gemm_sm100_accumulator(g, &acc);
+		cptx_acc d;
+		cptx_acc_in_tmem(k, &g->mma, &d, gemm_sm100_accumulator(g, &acc));
 		cptx_val first = first_k(g);
 		cptx_mov(k, first, .into = k0);
 		CPTX_FOR(k, k0, end_k(g), s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
 			cptx_pipe_wait_full(k, &g->stages, &at);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
-			multiply_stage(g, to, at.stage, cptx_setp(k, k0, first, .cmp = CPTX_NE));
-			commit(g, cptx_pipe_empty(&at), whole);
+			multiply_stage(g, &d, at.stage, cptx_setp(k, k0, first, .cmp = CPTX_NE));
+			cptx_mma_commit_to(k, &g->mma, cptx_pipe_empty(&at), whole);
 			cptx_pipe_next(k, &g->stages, &at);
 		}
-		commit(g, cptx_pipe_full(&acc), pair);
+		cptx_mma_commit_to(k, &g->mma, cptx_pipe_full(&acc), pair);
 		cptx_pipe_next(k, &g->accs, &acc);
 	}
 	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
@@ -376,18 +299,18 @@ static void roles(gemm100 *g)
 
 	if (alone)
 		cluster_barrier(g); /* nobody signals an mbarrier that is not there yet */
-	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->warp, MULTIPLIER)) {
-		CPTX_IF(k, is(g, g->warp, LOADER))
-			CPTX_IF(k, g->elected)
-				load(g);
-		cptx_val multiplies = is(g, g->warp, MULTIPLIER);
-		if (g->s.ctas > 1)
-			multiplies = cptx_and(k, multiplies, is(g, g->w.in_pair, 0));
-		CPTX_IF(k, multiplies)
-			CPTX_IF(k, g->elected)
-				multiply(g);
-		CPTX_IF(k, cptx_setp(k, g->warp, READERS, .cmp = CPTX_LT))
+	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MULTIPLIER)) {
+		CPTX_ROLE(k, &g->roles, .warps = READERS)
 			gemm_sm100_bring_out(g);
+		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true)
+			load(g);
+		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
+			if (g->s.ctas > 1)
+				CPTX_IF(k, is(g, g->w.in_pair, 0))
+					multiply(g);
+			else
+				multiply(g);
+		}
 		if (alone)
 			cluster_barrier(g); /* nor one of a CTA that has ended */
 	}

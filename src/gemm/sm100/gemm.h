@@ -3,6 +3,9 @@
 #ifndef CPTX_GEMM_SM100_GEMM_H
 #define CPTX_GEMM_SM100_GEMM_H
 
+#include <cptx/mma.h>
+#include <cptx/operand.h>
+#include <cptx/roles.h>
 #include <cptx/tmem.h>
 
 #include "gemm/tma/tma.h"
@@ -10,13 +13,10 @@
 enum {
 	ROWS = 128 /* of a CTA: the lanes of tensor memory */,
 	SPAN_BYTES = 128 /* bytes along K of a stage */,
-	STEPS = 4 /* tcgen05.mma of a stage: each takes 32 bytes along K */,
 	READERS = 4 /* warps that bring tiles out */,
-	LOADER = READERS,
-	MULTIPLIER,
+	MULTIPLIER = READERS + 1,
 	WARPS,
-	PIECES = 2 /* of D under way, of a warp */,
-	FACTOR_COLUMNS = 4 /* of tensor memory, of a block */
+	PIECES = 2 /* of D under way, of a warp */
 };
 
 /* Numbers that follow from the options, with the names of the product that is computed (tma_gemm_inner). */
@@ -43,9 +43,6 @@ cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt);
 void gemm_sm100_simplest(cptx_gemm_opt *o);
 void gemm_sm100_search(gemm_pick *x, cptx_gemm_opt o);
 static inline bool gemm_sm100_scaled(const cptx_gemm_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
-/* The descriptor of the tcgen05.mma of step i of a stage; false: the rule of the kind that is broken.  in: tma_gemm_inner.
- */
-bool gemm_sm100_idesc(const cptx_gemm_opt *in, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err);
 
 typedef struct gemm100 {
 	cptx_kernel *k;
@@ -54,11 +51,14 @@ typedef struct gemm100 {
 	tma_gemm t;
 	cptx_pipe stages, accs;
 	cptx_tmem tmem;
+	cptx_operand a, b;
+	cptx_tiled_mma mma;
 	cptx_timeline line;
 	cptx_val smem_a, smem_b, smem_sa, smem_sb, pieces; /* addresses in shared memory */
 	cptx_val word_a, word_b, word_sa, word_sb;         /* descriptors of stage 0 */
-	cptx_val tid, warp, elected /* one lane of the warp */;
-	cptx_val leader; /* rank of the CTA of the pair that multiplies */
+	cptx_roles roles;
+	cptx_val elected; /* one lane of the warp */
+	cptx_val leader;  /* rank of the CTA of the pair that multiplies */
 	tma_gemm_work w;
 } gemm100;
 

@@ -34,8 +34,8 @@ static void place_in_tmem(const cptx_gemm_opt *o, gemm100_shape *s)
 	const uint32_t most = CPTX_TMEM_COLUMNS / s->per_sm;
 
 	s->at_sa = o->a_tmem ? SPAN_BYTES / 4 : 0;
-	s->at_sb = s->at_sa + s->blocks * FACTOR_COLUMNS;
-	s->slot = s->at_sb + s->blocks * s->b_blocks * FACTOR_COLUMNS;
+	s->at_sb = s->at_sa + s->blocks * CPTX_SCALE_COLUMNS;
+	s->slot = s->at_sb + s->blocks * s->b_blocks * CPTX_SCALE_COLUMNS;
 	s->accs = 2 * o->bn + s->slot <= most ? 2 : 1;
 	s->slots = s->accs * o->bn + s->slot * o->stages <= most ? o->stages : 1;
 	s->columns = s->accs * o->bn + s->slot * s->slots;
@@ -66,13 +66,13 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 	s.tiles = s.cluster_m * s.cluster_n, s.cluster = s.tiles * s.ctas;
 	if (gemm_sm100_scaled(o)) {
 		s.vec = o->scale == CPTX_UE4M3 ? 16 : 32;
-		s.blocks = s.bk / (s.vec * FACTORS);
+		s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);
 		s.b_blocks = (o->bn + ROWS - 1) / ROWS;
 	}
 	s.a = operand(o, o->a, ROWS, s.bk, o->a_m_major);
 	s.b = operand(o, o->b, o->bn / s.ctas, s.bk, o->b_n_major);
 	s.a_bytes = ROWS * SPAN_BYTES, s.b_bytes = o->bn / s.ctas * SPAN_BYTES;
-	s.sa_bytes = s.blocks * FACTOR_BYTES, s.sb_bytes = s.blocks * s.b_blocks * FACTOR_BYTES;
+	s.sa_bytes = s.blocks * CPTX_SCALE_BYTES, s.sb_bytes = s.blocks * s.b_blocks * CPTX_SCALE_BYTES;
 	s.sum_bytes = 32 * o->bn * 4;
 	set_pieces(o, &s);
 	place_in_tmem(o, &s);
@@ -103,22 +103,22 @@ tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
 		               .sums = o->stream_k ? READERS * (s.sum_bytes + 4) : 0 };
 }
 
-bool gemm_sm100_idesc(const cptx_gemm_opt *o, const gemm100_shape *s, uint32_t i, uint32_t *word, cptx_error *err)
+/* Is there an instruction of that kind, shape and types?  What it says of A holds of B alike. */
+static bool is_possible(const cptx_gemm_opt *o, const gemm100_shape *s, cptx_error *err)
 {
-	cptx_insn_desc d = { .kind = o->kind,
-		                 .m = (uint16_t)o->bm,
-		                 .n = (uint16_t)o->bn,
-		                 .a = o->a,
-		                 .b = o->b,
-		                 .d = o->kind == CPTX_TCGEN05_I8 ? CPTX_S32 : CPTX_F32,
-		                 .scale = o->scale,
-		                 .a_mn_major = o->a_m_major,
-		                 .b_mn_major = o->b_n_major,
-		                 .ctas = (uint8_t)s->ctas };
-	uint32_t first = i * s->blocks * FACTORS / STEPS % FACTORS; /* of the factors in a block */
+	const cptx_insn_desc d = { .kind = o->kind,
+		                       .m = (uint16_t)o->bm,
+		                       .n = (uint16_t)o->bn,
+		                       .a = o->a,
+		                       .b = o->b,
+		                       .d = o->kind == CPTX_TCGEN05_I8 ? CPTX_S32 : CPTX_F32,
+		                       .scale = o->scale,
+		                       .a_mn_major = o->a_m_major,
+		                       .b_mn_major = o->b_n_major,
+		                       .ctas = (uint8_t)s->ctas };
+	uint32_t word;
 
-	d.a_scale_id = d.b_scale_id = (uint8_t)first;
-	return cptx_insn_desc_encode(&d, word, err);
+	return cptx_insn_desc_encode(&d, &word, err);
 }
 
 static uint32_t stage_bytes(const gemm100_shape *s) { return s->a_bytes + s->b_bytes + s->sa_bytes + s->sb_bytes; }
@@ -178,14 +178,12 @@ static bool check_tile(const cptx_gemm_opt *o, cptx_error *err)
 
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
-	uint32_t word;
 	cptx_error why = { .code = CPTX_OK };
 
 	if (!check_types(o, target, err) || !check_tile(o, err))
 		return false;
 	const gemm100_shape s = gemm_sm100_shape(o);
-	for (uint32_t i = 0; i < STEPS; i++) /* what it says of A holds of B alike */
-		RULE(gemm_sm100_idesc(o, &s, i, &word, &why), "kind %s: %s", cptx_tcgen05_kind_name(o->kind), why.text);
+	RULE(is_possible(o, &s, &why), "kind %s: %s", cptx_tcgen05_kind_name(o->kind), why.text);
 	if (!check_parts(o->swap ? 'B' : 'A', &s.a, s.cluster_n, err) ||
 	    !check_parts(o->swap ? 'A' : 'B', &s.b, s.cluster_m, err))
 		return false;

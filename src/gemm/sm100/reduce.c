@@ -18,8 +18,9 @@ static tma_gemm_sums sums_of(const gemm100 *g)
 		                    .of_cluster = g->s.cluster * READERS,
 		                    .bytes = g->s.sum_bytes,
 		                    .threads = 32,
-		                    .mine = g->s.cluster > 1 ? cptx_mad(k, g->w.rank, READERS, g->warp, .mode = CPTX_LO) : g->warp,
-		                    .lane = cptx_and(k, g->tid, 31) };
+		                    .mine = g->s.cluster > 1 ? cptx_mad(k, g->w.rank, READERS, g->roles.warp, .mode = CPTX_LO)
+		                                             : g->roles.warp,
+		                    .lane = cptx_and(k, g->roles.tid, 31) };
 }
 
 void gemm_sm100_leave(const gemm100 *g, cptx_val acc, const cptx_pipe_at *at)

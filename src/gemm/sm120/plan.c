@@ -11,32 +11,25 @@ gemm120_shape gemm_sm120_shape(const cptx_gemm_opt *o)
 {
 	gemm120_shape s = { .bk = gemm_sm120_packed(o) ? 2 * SM120_SPAN : SM120_SPAN, .vec = o->scale == CPTX_UE4M3 ? 16 : 32 };
 
-	s.blocks = s.bk / (s.vec * FACTORS);
-	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * FACTOR_BYTES;
+	s.blocks = s.bk / (s.vec * CPTX_SCALE_FACTORS);
+	s.a_bytes = o->bm * SM120_SPAN, s.b_bytes = o->bn * SM120_SPAN, s.sf_bytes = s.blocks * CPTX_SCALE_BYTES;
 	s.stage = s.a_bytes + s.b_bytes + 2 * s.sf_bytes;
 	s.warps = o->warps_m * o->warps_n, s.per_sm = given(o->per_sm);
 	s.wm = o->warps_m ? o->bm / o->warps_m : 0, s.wn = o->warps_n ? o->bn / o->warps_n : 0;
 	return s;
 }
 
-/* 64 bytes that lie behind one another are a span of their own. */
-cptx_tile gemm_sm120_bytes(uint32_t rows, bool mn_major)
-{
-	return (cptx_tile){ .rows = rows,
-		                .cols = SM120_SPAN,
-		                .elem = { .bits = 8, .mn_major = mn_major },
-		                .swizzle = mn_major && rows < SM120_SPAN ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B };
-}
-
-/* As TMA sees it: elements below 8 bits that do not lie together in shared memory are padded there. */
+/* As TMA sees it: two e2m1 that lie together are a byte; other elements below 8 bits are padded.  64 bytes that lie behind
+ * one another are a span of their own. */
 static cptx_tile operand(const cptx_gemm_opt *o, bool of_b)
 {
-	cptx_tile t = gemm_sm120_bytes(of_b ? o->bn : o->bm, of_b ? o->b_n_major : o->a_m_major);
-	uint32_t bits = tma_gemm_bits(of_b ? o->b : o->a);
+	const uint32_t rows = of_b ? o->bn : o->bm, bits = tma_gemm_bits(of_b ? o->b : o->a);
+	const bool mn_major = of_b ? o->b_n_major : o->a_m_major, padded = !gemm_sm120_packed(o) && bits < 8;
 
-	if (!gemm_sm120_packed(o) && bits < 8)
-		t.elem.bits = (uint8_t)bits, t.elem.padded = true;
-	return t;
+	return (cptx_tile){ .rows = rows,
+		                .cols = SM120_SPAN,
+		                .elem = { (uint8_t)(padded ? bits : 8), mn_major, padded },
+		                .swizzle = mn_major && rows < SM120_SPAN ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_128B };
 }
 
 tma_gemm gemm_sm120_describe(const cptx_gemm_opt *o)

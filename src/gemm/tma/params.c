@@ -62,9 +62,9 @@ static bool make_map_of_factors(const tma_gemm *t, const cptx_gemm_problem *p, b
 	*map = (cptx_tensor_map_opt){ .type = CPTX_TENSOR_U32,
 		                          .rank = t->o->batched ? 4 : 3,
 		                          .address = of_b ? p->scale_b : p->scale_a,
-		                          .dim = { FACTOR_BYTES / 4, up(p->k, (uint64_t)f->vec * FACTORS), up(rows, FACTOR_ROWS),
-		                                   given(p->batch) },
-		                          .box = { FACTOR_BYTES / 4, f->along_k, of_b ? f->of_b : f->of_a, 1 } };
+		                          .dim = { CPTX_SCALE_BYTES / 4, up(p->k, (uint64_t)f->vec * CPTX_SCALE_FACTORS),
+		                                   up(rows, CPTX_SCALE_ROWS), given(p->batch) },
+		                          .box = { CPTX_SCALE_BYTES / 4, f->along_k, of_b ? f->of_b : f->of_a, 1 } };
 	return cptx_tensor_map_check(map, err);
 }
 

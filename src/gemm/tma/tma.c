@@ -29,6 +29,18 @@ void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l)
 	cptx_operand_load(k, &op, 0, l->row, l->k0, .barrier = l->mbar, .z = l->z, .mask = l->mask, .ctas = l->pair ? 2 : 0);
 }
 
+void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to)
+{
+	const bool batched = l->t->o->batched;
+	cptx_val c[4] = { cptx_mov(k, 0, .type = CPTX_S32), l->block, cptx_shr(k, of_b ? l->work->n0 : l->work->m0, 7),
+		              l->work->z };
+
+	cptx_cp_async_bulk_tensor_load(k, to, l->in->map[of_b ? CPTX_GEMM_MAP_SCALE_B : CPTX_GEMM_MAP_SCALE_A],
+	                               cptx_pack(k, batched ? 4 : 3, c), l->mbar, .dim = batched ? CPTX_DIM_4D : CPTX_DIM_3D,
+	                               .dst = l->alone ? CPTX_SHARED_CTA : CPTX_SHARED_CLUSTER,
+	                               .cta_group = l->pair ? CPTX_CTA_GROUP_2 : 0);
+}
+
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to)
 {
 	const cptx_val v = epi_load(k, CPTX_HERE, at, type, n, inside);

@@ -5,6 +5,7 @@
 #define CPTX_GEMM_TMA_TMA_H
 
 #include <cptx/gemm.h>
+#include <cptx/mma.h>
 #include <cptx/pipeline.h>
 #include <cptx/scheduler.h>
 
@@ -14,7 +15,6 @@
 typedef struct tma_gemm_factors {
 	uint32_t vec, along_k, of_a, of_b;
 } tma_gemm_factors;
-enum { FACTOR_BYTES = 512 /* a block */, FACTOR_ROWS = 128, FACTORS = 4 /* of a row in it */ };
 
 /* Tensor maps are known by enum cptx_gemm_map; a set of them: MAP() of each, together.  Parameters, and records of a list,
  * have them in the order of the enum. */
@@ -238,6 +238,16 @@ typedef struct tma_gemm_load {
 	bool alone;    /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
 } tma_gemm_load;
 void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l);
+
+/* A stage's scale factors, from block `block` along K on, of the rows of A or B where the tile of `work` begins. */
+typedef struct tma_gemm_factors_load {
+	const tma_gemm *t;
+	const tma_gemm_work *work;
+	const tma_gemm_params *in; /* whose maps they are: &work->p, or &work->in */
+	cptx_val block, mbar;
+	bool pair, alone; /* as of tma_gemm_load */
+} tma_gemm_factors_load;
+void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
