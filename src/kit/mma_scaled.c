@@ -152,7 +152,10 @@ static cptx_lane_lines lanes_in(cptx_kernel *k, cptx_site at, const side *s, con
 	return here;
 }
 
-static enum cptx_mod source_of(const side *s) { return s->bits == 8 ? 0 : s->bits == 4 ? CPTX_B4X16_P64 : CPTX_B6X16_P32; }
+static enum cptx_mod source_of(const side *s)
+{
+	return s->bits == 8 ? (enum cptx_mod)0 : s->bits == 4 ? CPTX_B4X16_P64 : CPTX_B6X16_P32;
+}
 
 /* 16 bytes of a row are 16 elements; those of 4 and 6 bits come packed and padded, and get a byte each. */
 static void load_transposed(cptx_kernel *k, cptx_site at, const side *s, cptx_val address, cptx_val to)

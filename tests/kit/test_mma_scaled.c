@@ -362,7 +362,7 @@ static fixture begin_errors(void)
 		                        .m = 256,
 		                        .n = 128,
 		                        .ctas = 2,
-		                        .a_tile = { 128, 128, .elem = { 8 }, .swizzle = CPTX_SWIZZLE_128B } };
+		                        .a_tile = { 128, 128, .elem = { .bits = 8 }, .swizzle = CPTX_SWIZZLE_128B } };
 	x.o.b_tile = x.o.a_tile, x.o.b_tile.rows = 64;
 	x.s = (cptx_tiled_mma_opt){
 		.a = CPTX_E4M3, .b = CPTX_E4M3, .m = 64, .n = 64, .scale = CPTX_UE8M0, .a_tile = x.o.b_tile, .b_tile = x.o.b_tile

@@ -129,8 +129,8 @@ static void load_operand(const gemm100 *g, const cptx_operand *op, cptx_val stag
 	const cptx_val none = { 0 };
 	const bool shares = op->opt.parts > 1;
 
-	cptx_operand_load(g->k, op, stage, row, k0, .map = g->w.in.map[op == &g->a ? CPTX_GEMM_MAP_A : CPTX_GEMM_MAP_B],
-	                  .z = g->w.z, .barrier = full, .part = shares ? g->w.tile_rank : none, .mask = shares ? mask : none,
+	cptx_operand_load(g->k, op, stage, row, k0, .barrier = full, .z = g->w.z, .part = shares ? g->w.tile_rank : none,
+	                  .mask = shares ? mask : none, .map = g->w.in.map[op == &g->a ? CPTX_GEMM_MAP_A : CPTX_GEMM_MAP_B],
 	                  .ctas = g->s.ctas);
 }
 

@@ -27,8 +27,9 @@ static void make_operand(gemm120 *g, bool of_b)
 	                 .type = gemm_sm120_packed(o) ? CPTX_U8
 	                         : of_b               ? o->b
 	                                              : o->a,
-	                 .tile = of_b ? g->t.b : g->t.a, .stages = o->stages, .apart = g->s.stage,
-	                 .smem = of_b ? cptx_offset(g->ring, g->s.a_bytes) : g->ring, .batched = o->batched, .alone = true);
+	                 .tile = of_b ? g->t.b : g->t.a, .stages = o->stages,
+	                 .smem = of_b ? cptx_offset(g->ring, g->s.a_bytes) : g->ring, .apart = g->s.stage, .batched = o->batched,
+	                 .alone = true);
 }
 
 static void setup(gemm120 *g)
@@ -58,8 +59,8 @@ static void load_stage(const gemm120 *g, const cptx_pipe_at *at, cptx_val k0)
 	cptx_val block = cptx_div(k, k0, SM120_SPAN / s->blocks);
 	tma_gemm_factors_load f = { .t = &g->t, .work = &g->w, .in = &g->w.p, .block = block, .mbar = full, .alone = true };
 
-	cptx_operand_load(k, &g->a, at->stage, g->w.m0, k0, .map = g->w.p.map[CPTX_GEMM_MAP_A], .z = g->w.z, .barrier = full);
-	cptx_operand_load(k, &g->b, at->stage, g->w.n0, k0, .map = g->w.p.map[CPTX_GEMM_MAP_B], .z = g->w.z, .barrier = full);
+	cptx_operand_load(k, &g->a, at->stage, g->w.m0, k0, .barrier = full, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_A]);
+	cptx_operand_load(k, &g->b, at->stage, g->w.n0, k0, .barrier = full, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_B]);
 	tma_gemm_load_factors(k, &f, false, cptx_offset(to, s->a_bytes + s->b_bytes));
 	tma_gemm_load_factors(k, &f, true, cptx_offset(to, s->a_bytes + s->b_bytes + s->sf_bytes));
 }
@@ -115,9 +116,9 @@ static void make_mma(gemm120 *g)
 	cptx_kernel *k = g->k;
 	const cptx_gemm_opt *o = g->o;
 
-	cptx_tiled_mma_new(k, &g->mma, .a = o->a, .b = o->b, .scale = o->scale, .m = g->s.wm, .n = g->s.wn,
-	                   .units_m = o->warps_m, .units_n = o->warps_n, .unit = g->warp, .thread = g->lane,
-	                   .a_tile = tile_of(g, false), .b_tile = tile_of(g, true));
+	cptx_tiled_mma_new(k, &g->mma, .a = o->a, .b = o->b, .m = g->s.wm, .n = g->s.wn, .units_m = o->warps_m,
+	                   .units_n = o->warps_n, .a_tile = tile_of(g, false), .b_tile = tile_of(g, true), .scale = o->scale,
+	                   .unit = g->warp, .thread = g->lane);
 	cptx_acc_new(k, &g->mma, &g->acc);
 }
 
