@@ -143,7 +143,7 @@ static cptx_launch *launch_product(bench *b, arm *a, cptx_error *err)
 	return cptx_gemm_launch(a->program, b->dev, &a->o, &p, err);
 }
 
-/* The same as of a rung, of the library's. */
+/* Compares the GEMM of the library with the reference and prepares its launch, as prepare does for a rung. */
 static bool prepare_product(bench *b, arm *a, const gemm_problem *small, cptx_module *m, cptx_error *err)
 {
 	bool ok = cptx_gemm_check(&a->o, cptx_target_find(cptx_device_get_info(b->dev)->target), NULL, err) &&

@@ -11,7 +11,7 @@
  */
 cptx_kernel *rms_norm(cptx_module *m, uint32_t n, uint32_t threads); /* (x, w, y, float eps) */
 cptx_kernel *softmax(cptx_module *m, uint32_t n, uint32_t threads);  /* (x, y) */
-/* The same of bf16, n a multiple of 8: (x, w, b, y, float eps). */
+/* layer_norm's rows are of bf16, n a multiple of 8: (x, w, b, y, float eps). */
 cptx_kernel *layer_norm(cptx_module *m, uint32_t n, uint32_t threads);
 /* Element-wise: grid { ceil(n / (4 * threads * unroll)) }; parameters (a, b, y, u32 n / 4). */
 cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll);

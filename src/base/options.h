@@ -23,7 +23,7 @@ void options_write(void *to, const void *from, size_t known, size_t first);
 /* Bytes from one to the next in an array of them. */
 #define OPTIONS_STRIDE(type, o)                                                                                             \
 	((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))
-/* The same for a call on kernel k, which gets the error. */
+/* OPTIONS_READ_IN is OPTIONS_READ for a call on kernel k, which gets the error. */
 #define OPTIONS_READ_IN(type, to, from, at, k)                                                                              \
 	options_read_in((to), (from), sizeof(type), offsetof(type, z_), FIRST_##type, #type, (at), (k))
 bool options_read_in(void *to, const void *from, size_t room, size_t known, size_t first, const char *type, cptx_site at,

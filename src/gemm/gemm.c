@@ -108,7 +108,7 @@ static bool check_options(const cptx_gemm_opt *o, const cptx_target *target, cpt
 	return true;
 }
 
-/* What is known of the options. */
+/* Copies the options that this version of the library knows into *o; false, with an error, if `given` cannot be read. */
 static bool can_read(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
 {
 	if (err)
@@ -117,7 +117,7 @@ static bool can_read(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *e
 	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
 }
 
-/* What is known of the options, checked. */
+/* Copies the options as can_read does and checks them for the target. */
 static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, const cptx_target *target, cptx_gemm_plan *plan,
                          cptx_error *err)
 {
@@ -244,7 +244,7 @@ cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, con
 	return tma_gemm_launch(&t, &plan, program, dev, p, 0, 0, err);
 }
 
-/* What is known of the problems; NULL if there are none, too. */
+/* A copy of the n problems with the members that this version of the library knows; NULL also if there are no problems. */
 static cptx_gemm_problem *read_list(const cptx_gemm_problem *p, size_t n, cptx_error *err)
 {
 	if (!p || !n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is made of the list of options: sets of kernels, ranges, whether an option is asked for. */
+/* What the GEMM takes from the list options.def: sets of kernels, ranges, whether an option is asked for. */
 #ifndef CPTX_GEMM_OPTIONS_H
 #define CPTX_GEMM_OPTIONS_H
 

@@ -13,7 +13,7 @@ uint32_t kit_unit_threads(enum cptx_mma_by by);
 /* False, with an error, for what the calls did not make. */
 bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma);
 bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
-/* The same for those in tensor memory. */
+/* False, with an error, for an accumulator without registers: one that the calls did not make, or one in tensor memory. */
 bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
 /* An address for arithmetic: an offset that it carries (cptx_offset) is added. */
 cptx_val kit_plain(cptx_kernel *k, cptx_site at, cptx_val address);

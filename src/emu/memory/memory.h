@@ -33,7 +33,7 @@ static inline uint64_t emu_bytes(const unsigned char *p, uint32_t size)
 /* Where `size` bytes at the address lie; a finding and false if they do not, or are not aligned to `align`. */
 bool emu_resolve(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size, uint32_t align,
                  emu_place *place);
-/* The same, but the place may be in a CTA that has ended: for mbarriers, which tell that themselves. */
+/* As emu_resolve, but the place may be in a CTA that has ended: for mbarriers, which tell that themselves. */
 bool emu_resolve_any(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, uint32_t size,
                      uint32_t align, emu_place *place);
 bool emu_has_ended(const emu_cta *cta); /* all its threads have */

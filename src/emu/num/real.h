@@ -18,7 +18,7 @@ struct num_format {
 enum { NUM_TYPES = 64 };
 extern const uint8_t num_widths[NUM_TYPES]; /* by enum cptx_type */
 
-/* Those of num/types.def, in its order. */
+/* The number formats of num/types.def, in its order. */
 enum {
 	NUM_NO_FORMAT,
 #define FORMAT(name, ...) NUM_FORMAT_##name,
