@@ -105,13 +105,21 @@ static void load_matrix(epi *x, const epi_at *w, const epi_group *g)
 
 /* ---- elements ---- */
 
-static void scale(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
+static void add(epi *x, const epi_at *w, cptx_val v, cptx_val by)
 {
 	cptx_kernel *k = x->k;
 	const cptx_site at = w->at;
-	const cptx_val v = g->elem[i].value;
-	CALL(mul, .a = v, .b = w->v->value, .into = v);
+	CALL(add, .a = v, .b = by, .into = v);
 }
+
+static void mul(epi *x, const epi_at *w, cptx_val v, cptx_val by)
+{
+	cptx_kernel *k = x->k;
+	const cptx_site at = w->at;
+	CALL(mul, .a = v, .b = by, .into = v);
+}
+
+static void scale(epi *x, const epi_at *w, const epi_group *g, uint32_t i) { mul(x, w, g->elem[i].value, w->v->value); }
 
 static void add_matrix(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
@@ -127,34 +135,22 @@ static void add_matrix(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 
 static void add_col(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	cptx_kernel *k = x->k;
-	const cptx_site at = w->at;
-	const cptx_val v = g->elem[i].value;
-	CALL(add, .a = v, .b = cptx_elem(w->s->cols, i), .into = v);
+	add(x, w, g->elem[i].value, cptx_elem(w->s->cols, i));
 }
 
 static void add_row(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	cptx_kernel *k = x->k;
-	const cptx_site at = w->at;
-	const cptx_val v = g->elem[i].value;
-	CALL(add, .a = v, .b = cptx_elem(w->s->rows, g->row), .into = v);
+	add(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
 }
 
 static void mul_col(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	cptx_kernel *k = x->k;
-	const cptx_site at = w->at;
-	const cptx_val v = g->elem[i].value;
-	CALL(mul, .a = v, .b = cptx_elem(w->s->cols, i), .into = v);
+	mul(x, w, g->elem[i].value, cptx_elem(w->s->cols, i));
 }
 
 static void mul_row(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	cptx_kernel *k = x->k;
-	const cptx_site at = w->at;
-	const cptx_val v = g->elem[i].value;
-	CALL(mul, .a = v, .b = cptx_elem(w->s->rows, g->row), .into = v);
+	mul(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
 }
 
 /* ---- activations ---- */
