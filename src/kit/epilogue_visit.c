@@ -105,21 +105,21 @@ static void load_matrix(epi *x, const epi_at *w, const epi_group *g)
 
 /* ---- elements ---- */
 
-static void add(epi *x, const epi_at *w, cptx_val v, cptx_val by)
+static void plus(epi *x, const epi_at *w, cptx_val v, cptx_val by)
 {
 	cptx_kernel *k = x->k;
 	const cptx_site at = w->at;
 	CALL(add, .a = v, .b = by, .into = v);
 }
 
-static void mul(epi *x, const epi_at *w, cptx_val v, cptx_val by)
+static void times(epi *x, const epi_at *w, cptx_val v, cptx_val by)
 {
 	cptx_kernel *k = x->k;
 	const cptx_site at = w->at;
 	CALL(mul, .a = v, .b = by, .into = v);
 }
 
-static void scale(epi *x, const epi_at *w, const epi_group *g, uint32_t i) { mul(x, w, g->elem[i].value, w->v->value); }
+static void scale(epi *x, const epi_at *w, const epi_group *g, uint32_t i) { times(x, w, g->elem[i].value, w->v->value); }
 
 static void add_matrix(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
@@ -135,22 +135,22 @@ static void add_matrix(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 
 static void add_col(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	add(x, w, g->elem[i].value, cptx_elem(w->s->cols, i));
+	plus(x, w, g->elem[i].value, cptx_elem(w->s->cols, i));
 }
 
 static void add_row(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	add(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
+	plus(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
 }
 
 static void mul_col(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	mul(x, w, g->elem[i].value, cptx_elem(w->s->cols, i));
+	times(x, w, g->elem[i].value, cptx_elem(w->s->cols, i));
 }
 
 static void mul_row(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	mul(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
+	times(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
 }
 
 /* ---- activations ---- */
