@@ -109,39 +109,56 @@ emu_mbarrier *mbarrier_of(emu_cta *cta, uint32_t offset, mbarrier_by by)
 	return b;
 }
 
-/* Its init has come to the thread's knowledge: else nothing tells that it has happened. */
-static void need_begun(const emu_cta *cta, const emu_mbarrier *b, mbarrier_by by)
+/*
+ * Its init has come to the thread's knowledge: else nothing tells that it has happened.  lenient: barrier.cluster is enough,
+ * also where an arrival was relaxed.
+ */
+static void need_begun(const emu_cta *cta, const emu_mbarrier *b, mbarrier_by by, bool lenient)
 {
 	if (race_saw(by.w, by.lane, b->begun))
 		return;
-	if (cta == by.w->cta)
+	if (lenient && race_over(by.w, b->begun))
+		emu_lenient(
+			by.w, by.op, (int)by.lane, CPTX_FIND_INIT_ORDER,
+			"the mbarrier at shared address 0x%x (offset %u): its mbarrier.init, in CTA %u of the cluster, stands in "
+			"front of barrier.cluster.arrive.relaxed without fence.mbarrier_init.release.cluster behind it",
+			address(cta, b->offset), b->offset, cta->rank);
+	else if (cta == by.w->cta)
 		wrong(by, CPTX_FIND_RACE, cta, b->offset,
 		      "nothing orders its mbarrier.init before this; bar.sync must come between");
 	else
 		wrong(by, CPTX_FIND_PROXY, cta, b->offset,
 		      "nothing orders its mbarrier.init, in CTA %u of the cluster, before this; fence.mbarrier_init.release.cluster "
-		      "and "
-		      "barrier.cluster must come between",
+		      "and barrier.cluster must come between",
 		      cta->rank);
 }
 
-emu_mbarrier *mbarrier_at(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, emu_cta **cta)
+static emu_mbarrier *at_address(mbarrier_by by, unsigned space, uint64_t addr, bool lenient, emu_cta **cta)
 {
-	mbarrier_by by = { .w = w, .op = op, .lane = lane };
 	emu_place p;
 
-	if (!emu_resolve_any(w, op, lane, space, addr, 8, 8, &p))
+	if (!emu_resolve_any(by.w, by.op, by.lane, space, addr, 8, 8, &p))
 		return NULL;
 	if (!p.cta) {
-		emu_find(w, op, (int)lane, CPTX_FIND_MBARRIER, "address 0x%llx is not in shared memory, where mbarriers are",
-		         (unsigned long long)addr);
+		emu_find(by.w, by.op, (int)by.lane, CPTX_FIND_MBARRIER,
+		         "address 0x%llx is not in shared memory, where mbarriers are", (unsigned long long)addr);
 		return NULL;
 	}
 	*cta = p.cta;
 	emu_mbarrier *b = mbarrier_of(p.cta, (uint32_t)p.offset, by);
 	if (b)
-		need_begun(p.cta, b, by);
+		need_begun(p.cta, b, by, lenient);
 	return b;
+}
+
+emu_mbarrier *mbarrier_at(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, emu_cta **cta)
+{
+	return at_address((mbarrier_by){ .w = w, .op = op, .lane = lane }, space, addr, false, cta);
+}
+
+emu_mbarrier *mbarrier_for_thread(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, emu_cta **cta)
+{
+	return at_address((mbarrier_by){ .w = w, .op = op, .lane = lane }, space, addr, true, cta);
 }
 
 emu_mbarrier *mbarrier_for_async(emu_warp *w, const emu_op *op, unsigned lane, unsigned space, uint64_t addr, emu_cta **cta)

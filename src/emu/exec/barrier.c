@@ -171,8 +171,7 @@ static enum emu_step cluster_arrive(emu_warp *w, const emu_op *op, uint32_t mask
 		clock_release_by(w, mask, &b->clock);
 	else
 		clock_release_relaxed(w, &b->clock);
-	if (w->cta->tmem)
-		clock_release_by(w, mask, &b->over);
+	clock_release_by(w, mask, &b->over);
 	w->cluster->progress++;
 	if (cluster_whole(w->cluster))
 		complete(w->cluster, b);
@@ -191,8 +190,7 @@ static enum emu_step cluster_wait(emu_warp *w, const emu_op *op, uint32_t mask)
 			return emu_group_block(w, op, "cluster barrier", 0, b->generation);
 	w->at_cluster &= ~mask;
 	clock_acquire_by(w, mask, &b->passed);
-	if (w->cta->tmem)
-		clock_over(w, &b->all_over);
+	clock_over(w, &b->all_over);
 	return STEP_NEXT;
 }
 

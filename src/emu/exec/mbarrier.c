@@ -28,7 +28,7 @@ static emu_mbarrier *operand(emu_warp *w, const emu_op *op, unsigned lane, emu_c
 {
 	const emu_arg *a = &op->arg[ARG_A];
 
-	return mbarrier_at(w, op, lane, a->space, emu_address(w, a, lane), cta);
+	return mbarrier_for_thread(w, op, lane, a->space, emu_address(w, a, lane), cta);
 }
 
 /* ---- init, inval ---- */
@@ -200,7 +200,7 @@ static emu_mbarrier *wait_for(emu_warp *w, const emu_op *op, unsigned lane, emu_
 	uint64_t v = emu_get(w, &op->arg[ARG_B], lane);
 	/* Where the space is the CTA's an address elsewhere in the cluster is told apart below. */
 	unsigned space = a->space == SPACE_SHARED ? SPACE_CLUSTER : a->space;
-	emu_mbarrier *b = mbarrier_at(w, op, lane, space, emu_address(w, a, lane), cta);
+	emu_mbarrier *b = mbarrier_for_thread(w, op, lane, space, emu_address(w, a, lane), cta);
 
 	if (!b)
 		return NULL;

@@ -342,6 +342,8 @@ bool race_fenced(const emu_warp *w, unsigned lane, emu_stamp s)
 	return !w->cluster->races || race_knows(w, lane, true, s.agent, s.epoch, s.lane);
 }
 
+bool race_over(const emu_warp *w, emu_stamp s) { return race_is_over(w, s.agent, s.epoch, s.lane); }
+
 /* ---- locations that order ---- */
 
 static location *find_location(struct emu_races *r, const unsigned char *at)

@@ -125,5 +125,6 @@ typedef struct emu_stamp { /* a moment of a lane */
 emu_stamp race_stamp(const emu_warp *w, unsigned lane);
 bool race_saw(const emu_warp *w, unsigned lane, emu_stamp s);    /* it is ordered before what the lane does now */
 bool race_fenced(const emu_warp *w, unsigned lane, emu_stamp s); /* and has a proxy fence on the way */
+bool race_over(const emu_warp *w, emu_stamp s); /* barrier.cluster says that it is over: no order of memory */
 
 #endif

@@ -84,21 +84,14 @@ typedef struct tmem_load {
 	const emu_op *op;
 	const emu_frame *frame;
 } tmem_load;
-/* A register that has been given what a load under way brings, by a move. */
-typedef struct tmem_copy {
-	const emu_frame *frame;
-	uint32_t slot;
-} tmem_copy;
 
 struct emu_tcgen05 {
 	struct {
 		uint32_t busy;   /* loads or stores */
 		uint32_t groups; /* waited for */
 		emu_clock track;
-	} way[2]; /* loads, stores */
-	tmem_load *loads;
-	tmem_copy *copy;
-	uint32_t ncopy, cap_copy;
+	} way[2];         /* loads, stores */
+	tmem_load *loads; /* whose registers nobody has waited for */
 };
 
 static inline bool tmem_is_defined(const emu_tmem *t, uint32_t column, uint32_t lane)

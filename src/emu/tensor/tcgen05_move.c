@@ -36,17 +36,22 @@ static struct emu_tcgen05 *state_of(emu_warp *w, const emu_op *op)
 	return w->tcgen05;
 }
 
+static void forget_loads(struct emu_tcgen05 *s)
+{
+	for (tmem_load *l = s->loads, *next; l; l = next) {
+		next = l->next;
+		free(l);
+	}
+	s->loads = NULL;
+}
+
 void emu_tcgen05_free(emu_warp *w)
 {
 	struct emu_tcgen05 *s = w->tcgen05;
 
 	if (!s)
 		return;
-	for (tmem_load *l = s->loads, *next; l; l = next) {
-		next = l->next;
-		free(l);
-	}
-	free(s->copy);
+	forget_loads(s);
 	clock_free(&s->way[LOADS].track);
 	clock_free(&s->way[STORES].track);
 	free(s);
@@ -73,93 +78,43 @@ static bool is_loaded(const emu_warp *w, uint32_t slot)
 	return false;
 }
 
-static tmem_copy *copy_in(const emu_warp *w, uint32_t slot)
+static bool reads_loaded(const emu_warp *w, const emu_op *op)
 {
-	struct emu_tcgen05 *s = w->tcgen05;
-
-	for (uint32_t i = 0; i < s->ncopy; i++)
-		if (s->copy[i].slot == slot && s->copy[i].frame == w->g->frame)
-			return &s->copy[i];
-	return NULL;
-}
-
-static void forget_copy(emu_warp *w, uint32_t slot)
-{
-	tmem_copy *x = copy_in(w, slot);
-
-	if (x)
-		*x = w->tcgen05->copy[--w->tcgen05->ncopy];
-}
-
-static bool add_copy(emu_warp *w, const emu_op *op, uint32_t slot)
-{
-	struct emu_tcgen05 *s = w->tcgen05;
-
-	if (copy_in(w, slot))
-		return true;
-	if (s->ncopy == s->cap_copy) {
-		uint32_t cap = s->cap_copy ? s->cap_copy * 2 : 16;
-		tmem_copy *p = GROW_ARRAY(tmem_copy, s->copy, cap);
-		if (!p)
-			return emu_find(w, op, EMU_ALL, CPTX_FIND_MEMORY, "no memory for loads of tensor memory"), false;
-		s->copy = p;
-		s->cap_copy = cap;
-	}
-	s->copy[s->ncopy++] = (tmem_copy){ w->g->frame, slot };
-	return true;
+	for (unsigned i = op->ndef; i < op->ndef + op->nuse; i++)
+		if (is_loaded(w, op->regs[i]))
+			return true;
+	return false;
 }
 
 /*
- * A move in front of tcgen05.wait::ld: what it writes has not been waited for either.  It waits for the load itself, as
- * machine code does.
+ * An instruction that reads what a load writes waits for the load, as machine code does.  Registers are complete then, but
+ * tensor memory counts as being read until tcgen05.wait::ld.
  */
-static enum emu_step wait_for_loads(emu_warp *w, const emu_op *op)
+static enum emu_step read_early(emu_warp *w, const emu_op *op)
 {
 	if (w->tcgen05->way[LOADS].busy)
 		return emu_group_block(w, op, "its tcgen05.ld", 0, 0);
-	for (unsigned i = 0; i < op->ndef; i++)
-		if (!add_copy(w, op, op->regs[i]))
-			return STEP_FAULT;
+	if (op->opcode == CPTX_OP_MOV)
+		emu_lenient(w, op, EMU_ALL, CPTX_FIND_EARLY_MOVE,
+		            "it copies a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
+	else
+		emu_lenient(w, op, EMU_ALL, CPTX_FIND_EARLY_READ,
+		            "it reads a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
+	forget_loads(w->tcgen05);
 	return STEP_NEXT;
-}
-
-static void too_early(emu_warp *w, const emu_op *op, const char *does, bool copied)
-{
-	emu_find(w, op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
-	         "it %s a register that %sa tcgen05.ld under way writes; tcgen05.wait::ld must come between", does,
-	         copied ? "has been given what " : "");
-}
-
-/* What the instruction reads; true: it is a move that only hands on what is being loaded. */
-static bool look_at_uses(emu_warp *w, const emu_op *op)
-{
-	bool early = false;
-
-	for (unsigned i = op->ndef; i < op->ndef + op->nuse; i++) {
-		bool loaded = is_loaded(w, op->regs[i]), copied = !loaded && copy_in(w, op->regs[i]);
-		if (!loaded && !copied)
-			continue;
-		if (op->opcode != CPTX_OP_MOV)
-			too_early(w, op, "reads", copied);
-		else
-			early |=
-				emu_lenient(w, op, EMU_ALL, CPTX_FIND_EARLY_MOVE,
-			                "it copies a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
-	}
-	return early;
 }
 
 enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op)
 {
 	if (!w->tcgen05 || !w->tcgen05->loads)
 		return STEP_NEXT;
-	bool early = look_at_uses(w, op);
-	for (unsigned i = 0; i < op->ndef; i++) {
-		forget_copy(w, op->regs[i]);
+	if (reads_loaded(w, op))
+		return read_early(w, op);
+	for (unsigned i = 0; i < op->ndef; i++)
 		if (is_loaded(w, op->regs[i]))
-			too_early(w, op, "writes", false);
-	}
-	return early ? wait_for_loads(w, op) : STEP_NEXT;
+			emu_find(w, op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
+			         "it writes a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
+	return STEP_NEXT;
 }
 
 /* ---- running ---- */
@@ -402,13 +357,8 @@ static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 		return STEP_NEXT;
 	if (s->way[way].busy)
 		return emu_group_block(w, op, way ? "its tcgen05.st" : "its tcgen05.ld", 0, 0);
-	for (tmem_load *l = way ? NULL : s->loads, *next; l; l = next) {
-		next = l->next;
-		free(l);
-		s->loads = next;
-	}
 	if (!way)
-		s->ncopy = 0;
+		forget_loads(s);
 	race_async_waited(w, mask, &s->way[way].track, ++s->way[way].groups);
 	return STEP_NEXT;
 }
