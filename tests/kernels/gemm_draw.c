@@ -85,8 +85,6 @@ static void fit_sync(gemm_trial *t)
 	*(o->b_n_major ? &t->n : &t->k) = up(o->b_n_major ? t->n : t->k, 8);
 	if (o->tma || o->grouped)
 		t->n = up(t->n, 8);
-	/* two threads that read and write the halves of a word each look to the emulator as if each read the other's too */
-	t->in_place &= t->n % 2 == 0;
 }
 
 static gemm_trial draw_sync(uint64_t seed, bool tma)

@@ -24,7 +24,7 @@ static bool known(const touch *t, const cell *x, bool fenced)
 
 	if (x->bits & CELL_LATE)
 		return x->epoch == t->late || race_late_known(w, t->lane, fenced, x->epoch);
-	if (!fenced && x->agent == w->agent && (x->lane == t->lane || x->lane == LANE_SEVERAL))
+	if (!fenced && x->agent == w->agent && x->lane == t->lane)
 		return true;
 	return race_knows(w, t->lane, fenced, x->agent, x->epoch, x->lane);
 }
@@ -109,7 +109,7 @@ static bool after_read(const touch *t, const reader *r, unsigned bytes, uint32_t
 	return false;
 }
 
-/* ---- readers ---- */
+/* ---- nodes: readers beside the latest, and who wrote other bytes than the last writer ---- */
 
 static uint32_t new_node(emu_cluster *c)
 {
@@ -122,7 +122,7 @@ static uint32_t new_node(emu_cluster *c)
 	}
 	if (r->nnode + 1 >= r->cap_node) {
 		uint32_t cap = r->cap_node ? r->cap_node * 2 : 256;
-		reader_node *p = GROW_ARRAY(reader_node, r->node, cap);
+		word_node *p = GROW_ARRAY(word_node, r->node, cap);
 		if (!p) {
 			race_no_memory(c);
 			return 0;
@@ -133,17 +133,94 @@ static uint32_t new_node(emu_cluster *c)
 	return ++r->nnode;
 }
 
-void race_drop_readers(emu_cluster *c, emu_word *x)
+static void free_node(struct emu_races *r, uint32_t *link)
+{
+	uint32_t n = *link;
+
+	*link = r->node[n].next;
+	r->node[n].next = r->free_node;
+	r->free_node = n;
+}
+
+void race_drop_nodes(emu_cluster *c, emu_word *x)
+{
+	while (x->more)
+		free_node(c->races, &x->more);
+	x->r.bits = 0;
+	x->w.bits &= (uint8_t)~CELL_PARTED;
+}
+
+static void push_node(emu_cluster *c, emu_word *x, const reader *old)
+{
+	uint32_t n = new_node(c);
+
+	if (n) {
+		c->races->node[n] = (word_node){ *old, x->more };
+		x->more = n;
+	}
+}
+
+/* Some bytes of a word are written: nobody else has touched them any more.  Its other bytes stay as they are. */
+static void forget_bytes(emu_cluster *c, emu_word *x, unsigned bytes)
 {
 	struct emu_races *r = c->races;
 
-	while (x->more) {
-		uint32_t n = x->more;
-		x->more = r->node[n].next;
-		r->node[n].next = r->free_node;
-		r->free_node = n;
+	x->r.bits &= (uint8_t)~bytes;
+	x->w.bits &= (uint8_t) ~(bytes | CELL_PARTED);
+	for (uint32_t *link = &x->more; *link;) {
+		reader *other = &r->node[*link].r;
+		other->bits &= (uint8_t)~bytes;
+		if (!(other->bits & CELL_BYTES)) {
+			free_node(r, link);
+			continue;
+		}
+		x->w.bits |= other->bits & CELL_PARTED;
+		link = &r->node[*link].next;
 	}
-	x->r.bits = 0;
+}
+
+cell race_node_cell(const word_node *n)
+{
+	return (cell){ .epoch = n->r.epoch,
+		           .op = n->r.op,
+		           .agent = n->r.agent,
+		           .lane = (uint8_t)__builtin_ctz(n->r.lanes),
+		           .bits = (uint8_t)(n->r.bits & ~CELL_PARTED) };
+}
+
+bool race_each_writer(const emu_cluster *c, const emu_word *x, unsigned bytes, bool (*is)(const void *, const cell *),
+                      const void *of)
+{
+	if (x->w.bits & bytes && !is(of, &x->w))
+		return false;
+	for (uint32_t n = x->w.bits & CELL_PARTED ? x->more : 0; n; n = c->races->node[n].next) {
+		cell k = race_node_cell(&c->races->node[n]);
+		if (c->races->node[n].r.bits & CELL_PARTED && k.bits & bytes && !is(of, &k))
+			return false;
+	}
+	return true;
+}
+
+/* The word has a new last writer; who wrote its other bytes moves to the nodes. */
+static void set_writer(emu_cluster *c, emu_word *x, cell now)
+{
+	const cell *w = &x->w;
+
+	if (w->bits & CELL_BYTES && w->agent == now.agent && w->epoch == now.epoch && w->lane == now.lane &&
+	    !((w->bits ^ now.bits) & ~(CELL_BYTES | CELL_PARTED))) {
+		now.bits |= w->bits;
+	} else if (w->bits & CELL_BYTES) {
+		push_node(c, x,
+		          &(reader){ .epoch = w->epoch,
+		                     .op = w->op,
+		                     .lanes = UINT32_C(1) << w->lane,
+		                     .agent = w->agent,
+		                     .bits = w->bits | CELL_PARTED });
+		now.bits |= CELL_PARTED;
+	} else {
+		now.bits |= w->bits & CELL_PARTED;
+	}
+	x->w = now;
 }
 
 /* Whether who has waited for the late operation `now` has waited for `old` too, which is of the same groups and read no
@@ -157,24 +234,48 @@ static bool superseded(const emu_cluster *c, const reader *old, const reader *no
 	       a->epoch <= b->epoch;
 }
 
-/* Another agent reads, and does not know of the reader that is there: that one moves to the nodes, where the agent's own may
- * be. */
+/* The same warp has read all of these bytes later. */
+static bool repeated(const reader *old, const reader *now)
+{
+	return old->agent == now->agent && !(old->bits & (CELL_LATE | (CELL_BYTES & ~now->bits)));
+}
+
+/* The latest reader moves to the nodes, in the place of one that now counts for nothing: `now` reads what that has not. */
 static void push_reader(emu_cluster *c, emu_word *x, const reader *now)
 {
 	struct emu_races *r = c->races;
 
 	for (uint32_t *link = &x->more; *link; link = &r->node[*link].next) {
-		reader_node *n = &r->node[*link];
-		if ((n->r.agent == now->agent && !(n->r.bits & CELL_LATE)) || superseded(c, &n->r, now)) {
-			n->r = x->r;
+		reader *old = &r->node[*link].r;
+		if (!(old->bits & CELL_PARTED) && (repeated(old, now) || repeated(old, &x->r) || superseded(c, old, now))) {
+			*old = x->r;
 			return;
 		}
 	}
-	uint32_t n = new_node(c);
-	if (n) {
-		r->node[n] = (reader_node){ x->r, x->more };
-		x->more = n;
-	}
+	push_node(c, x, &x->r);
+}
+
+static bool of_one_moment(const reader *a, const reader *b)
+{
+	return a->bits & CELL_BYTES && a->agent == b->agent && a->epoch == b->epoch && !((a->bits ^ b->bits) & ~CELL_BYTES);
+}
+
+/* Both are of one moment, and each lane still reads all of the bytes when they are put together. */
+static inline bool can_join(const reader *a, uint32_t lanes, uint8_t bits) { return a->bits == bits || a->lanes == lanes; }
+
+/* Other lanes of the warp have read other bytes at that moment: each kind of bytes has a reader. */
+static void note_other_bytes(emu_cluster *c, emu_word *x, const reader *now)
+{
+	struct emu_races *r = c->races;
+
+	for (uint32_t n = x->more; n; n = r->node[n].next)
+		if (of_one_moment(&r->node[n].r, now) && can_join(&r->node[n].r, now->lanes, now->bits)) {
+			r->node[n].r.lanes |= now->lanes;
+			r->node[n].r.bits |= now->bits;
+			return;
+		}
+	push_node(c, x, &x->r);
+	x->r = *now;
 }
 
 static void note_read(const touch *t, emu_word *x, uint8_t bits)
@@ -192,13 +293,17 @@ static void note_read(const touch *t, emu_word *x, uint8_t bits)
 		now.epoch = t->late;
 		now.agent = AGENT_LATE;
 	}
-	if (r->bits & CELL_BYTES && r->agent == now.agent && r->epoch == now.epoch && !((r->bits ^ bits) & ~CELL_BYTES)) {
+	if (of_one_moment(r, &now)) {
+		if (!can_join(r, now.lanes, bits)) {
+			note_other_bytes(w->cluster, x, &now);
+			return;
+		}
 		r->lanes |= now.lanes;
 		r->bits |= bits;
 		return;
 	}
-	if (r->bits & CELL_BYTES && (r->agent != now.agent || r->bits & CELL_LATE) && !superseded(w->cluster, r, &now) &&
-	    !reader_known(t, r, &lane))
+	if (r->bits & CELL_BYTES & ~bits || (r->bits & CELL_BYTES && (r->agent != now.agent || r->bits & CELL_LATE) &&
+	                                     !superseded(w->cluster, r, &now) && !reader_known(t, r, &lane)))
 		push_reader(w->cluster, x, &now);
 	*r = now;
 }
@@ -211,18 +316,35 @@ static inline bool plain(const emu_warp *w, uint32_t agent, uint32_t epoch, unsi
 	return !(bits & CELL_LATE) && epoch <= w->know.clock.seen[agent].all;
 }
 
+static bool nodes_plain(const emu_warp *w, const emu_word *x)
+{
+	const word_node *node = w->cluster->races->node;
+
+	for (uint32_t n = x->more; n; n = node[n].next)
+		if (node[n].r.bits & CELL_PARTED && !plain(w, node[n].r.agent, node[n].r.epoch, node[n].r.bits))
+			return false;
+	return true;
+}
+
 /* These lanes read it all. */
 static inline bool quick_read(emu_warp *w, const emu_op *op, emu_word *x, uint32_t lanes, uint8_t bits)
 {
 	reader *r = &x->r;
 
+	if (x->w.bits & CELL_PARTED && !nodes_plain(w, x))
+		return false;
 	if ((x->w.bits & bits & CELL_BYTES && !plain(w, x->w.agent, x->w.epoch, x->w.bits)) || bits & (CELL_LATE | CELL_PROXY))
 		return false;
-	if (r->agent == w->agent && r->epoch == w->know.epoch && !((r->bits ^ bits) & ~CELL_BYTES)) {
+	if (r->bits & CELL_BYTES && r->agent == w->agent && r->epoch == w->know.epoch &&
+	    !((r->bits ^ bits) & ~CELL_BYTES)) {
+		if (!can_join(r, lanes, bits))
+			return false;
 		r->lanes |= lanes;
 		r->bits |= bits;
 		return true;
 	}
+	if (r->bits & CELL_BYTES & ~bits)
+		return false;
 	if (r->bits & CELL_BYTES && (r->bits & CELL_LATE || (r->agent != w->agent && !plain(w, r->agent, r->epoch, r->bits))))
 		return false;
 	*r = (reader){ .epoch = w->know.epoch, .op = op->index, .lanes = lanes, .agent = (uint16_t)w->agent, .bits = bits };
@@ -247,12 +369,26 @@ static inline bool quick_write(emu_warp *w, const emu_op *op, emu_word *x, unsig
 	return true;
 }
 
+static bool after_node_write(const touch *t, const word_node *n, unsigned bytes, uint32_t byte)
+{
+	cell x = race_node_cell(n);
+
+	return !(n->r.bits & CELL_PARTED && n->r.bits & bytes) || after_write(t, &x, byte);
+}
+
+static bool after_node_read(const touch *t, const word_node *n, unsigned bytes, uint32_t byte)
+{
+	return n->r.bits & CELL_PARTED || after_read(t, &n->r, bytes, byte);
+}
+
 static void read_word(const touch *t, emu_word *x, uint8_t bits, uint32_t byte, bool *ok)
 {
 	if (quick_read(t->w, t->op, x, UINT32_C(1) << t->lane, bits))
 		return;
 	if (x->w.bits & bits & CELL_BYTES && *ok)
 		*ok = after_write(t, &x->w, byte);
+	for (uint32_t n = x->w.bits & CELL_PARTED ? x->more : 0; n && *ok; n = t->w->cluster->races->node[n].next)
+		*ok = after_node_write(t, &t->w->cluster->races->node[n], bits & CELL_BYTES, byte);
 	note_read(t, x, bits);
 }
 
@@ -271,19 +407,19 @@ static void write_word(const touch *t, emu_word *x, uint8_t bits, uint32_t byte,
 	if (x->r.bits & CELL_BYTES && *ok)
 		*ok = after_read(t, &x->r, bytes, byte);
 	for (uint32_t n = x->more; n && *ok; n = w->cluster->races->node[n].next)
-		*ok = after_read(t, &w->cluster->races->node[n].r, bytes, byte);
+		*ok = after_node_write(t, &w->cluster->races->node[n], bytes, byte) &&
+		      after_node_read(t, &w->cluster->races->node[n], bytes, byte);
 	if (t->late) {
 		now.epoch = t->late;
 		now.agent = AGENT_LATE;
 	}
-	if (bytes == CELL_BYTES || !(x->r.bits & ~bytes & CELL_BYTES))
-		race_drop_readers(w->cluster, x);
-	if (x->w.agent == now.agent && x->w.epoch == now.epoch && !(x->w.bits & bytes) && x->w.bits & CELL_BYTES) {
-		now.bits |= x->w.bits;
-		if (x->w.lane != now.lane)
-			now.lane = LANE_SEVERAL;
+	if (bytes == CELL_BYTES) {
+		race_drop_nodes(w->cluster, x);
+		x->w = now;
+	} else {
+		forget_bytes(w->cluster, x, bytes);
+		set_writer(w->cluster, x, now);
 	}
-	x->w = now;
 }
 
 void race_touch_words(const touch *t, emu_word *word, uint64_t at, uint32_t done, uint32_t n)

@@ -9,18 +9,19 @@ enum {
 	CELL_BYTES = 15 /* of the word */,
 	CELL_STRONG = 16,
 	CELL_LATE = 32 /* epoch is an asynchronous operation's number */,
-	CELL_PROXY = 64 /* async */
+	CELL_PROXY = 64 /* async */,
+	CELL_PARTED = 128 /* of the last writer: who wrote other bytes is in the nodes.  In a node: it is such a writer */
 };
-enum { LANE_SEVERAL = WARP /* each has written other bytes */, AGENT_LATE = 0xffff };
+enum { AGENT_LATE = 0xffff };
 
-/* Who wrote a word last. */
+/* Who wrote bytes of a word last. */
 typedef struct cell {
 	uint32_t epoch, op; /* op: its index in the image */
 	uint16_t agent;
 	uint8_t lane, bits;
 } cell;
 
-/* Lanes of a warp that have read it in one epoch. */
+/* Lanes of a warp that have each read all of these bytes in one epoch. */
 typedef struct reader {
 	uint32_t epoch, op, lanes;
 	uint16_t agent;
@@ -29,14 +30,14 @@ typedef struct reader {
 
 typedef struct emu_word {
 	cell w;        /* bits 0: nobody */
-	uint32_t more; /* readers beside r: number of a node */
+	uint32_t more; /* readers beside r, writers beside w: number of a node */
 	reader r;      /* the latest; bits 0: nobody */
 } emu_word;
 
-typedef struct reader_node {
-	reader r;
+typedef struct word_node {
+	reader r; /* CELL_PARTED: a writer, of one lane */
 	uint32_t next;
-} reader_node;
+} word_node;
 
 /* An asynchronous operation.  agent 0: nobody can have seen it. */
 typedef struct late_op {
@@ -56,7 +57,7 @@ struct emu_races {
 	uint32_t agents; /* given out; 0 to nwarp - 1 are warps */
 	uint32_t *epoch; /* of the agents, as far as they are not warps */
 	size_t cap_epoch;
-	reader_node *node; /* 0 is none */
+	word_node *node; /* 0 is none */
 	uint32_t nnode, cap_node, free_node;
 	late_op *late; /* the last ones: id % nlate */
 	uint32_t nlate, last_late;
@@ -86,7 +87,11 @@ typedef struct touch {
 void race_touch(const touch *t);
 /* n bytes, which begin at `at` in the array; `done` have been dealt with before. */
 void race_touch_words(const touch *t, emu_word *word, uint64_t at, uint32_t done, uint32_t n);
-void race_drop_readers(emu_cluster *c, emu_word *x);
+void race_drop_nodes(emu_cluster *c, emu_word *x);
+cell race_node_cell(const word_node *n); /* of a writer */
+/* Whether this holds for all who wrote some of these bytes (a mask) last. */
+bool race_each_writer(const emu_cluster *c, const emu_word *x, unsigned bytes, bool (*is)(const void *, const cell *),
+                      const void *of);
 void race_put_place(buf *b, const emu_grid *g, const emu_place *p, uint64_t offset);
 void race_found(const touch *t, const cell *other, bool other_writes, uint32_t byte /* of the access */, bool unfenced);
 

@@ -14,7 +14,7 @@ static void forget_page(emu_cluster *c, emu_word *x)
 {
 	for (unsigned i = 0; i < PAGE_WORDS; i++)
 		if (x[i].more)
-			race_drop_readers(c, &x[i]);
+			race_drop_nodes(c, &x[i]);
 	memset(x, 0, PAGE_WORDS * sizeof *x);
 }
 
@@ -57,16 +57,29 @@ void race_touch_global(const touch *t)
 	}
 }
 
+static bool is_known_write(const emu_warp *w, unsigned lane, const cell *k)
+{
+	return k->bits & CELL_BYTES && !(k->bits & CELL_LATE) &&
+	       ((k->agent == w->agent && k->lane == lane) || race_knows(w, lane, false, k->agent, k->epoch, k->lane));
+}
+
 void race_fence_bytes(emu_warp *w, unsigned lane, const emu_place *p, uint32_t size)
 {
 	uint64_t at = p->alloc ? p->alloc->at + p->offset : 0;
 
 	for (uint32_t i = 0; w->cluster->races && p->space == SPACE_GLOBAL && i < size; i += 4) {
 		emu_word *x = race_page_words(w->cluster, (at + i) / PAGE);
-		cell *k = x ? &x[(at + i) % PAGE / 4].w : NULL;
-		if (k && k->bits & CELL_BYTES && !(k->bits & CELL_LATE) &&
-		    ((k->agent == w->agent && k->lane == lane) || race_knows(w, lane, false, k->agent, k->epoch, k->lane)))
-			k->bits |= CELL_PROXY;
+		if (!x)
+			return;
+		x += (at + i) % PAGE / 4;
+		if (is_known_write(w, lane, &x->w))
+			x->w.bits |= CELL_PROXY;
+		for (uint32_t n = x->w.bits & CELL_PARTED ? x->more : 0; n; n = w->cluster->races->node[n].next) {
+			word_node *other = &w->cluster->races->node[n];
+			cell k = race_node_cell(other);
+			if (other->r.bits & CELL_PARTED && is_known_write(w, lane, &k))
+				other->r.bits |= CELL_PROXY;
+		}
 	}
 }
 

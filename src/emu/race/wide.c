@@ -279,10 +279,11 @@ typedef struct releaser {
 } releaser;
 
 /* What the releaser does not know of is not released: who wrote the word has synchronized with none of its lanes. */
-static bool releases(const releaser *r, const cell *x)
+static bool releases(const void *by, const cell *x)
 {
-	if (!(x->bits & CELL_BYTES) || x->bits & CELL_LATE || x->lane >= WARP ||
-	    (x->agent == r->w->agent && r->lanes >> x->lane & 1))
+	const releaser *r = by;
+
+	if (x->bits & CELL_LATE || (x->agent == r->w->agent && r->lanes >> x->lane & 1))
 		return true;
 	EACH_LANE(l, r->lanes)
 		if (race_knows(r->w, l, false, x->agent, x->epoch, x->lane))
@@ -301,7 +302,8 @@ static bool keep_back(const releaser *r, note *n, notes *later)
 	for (int i = 0; word && i < bits / 32; i++)
 		EACH_LANE(l, n->bits[i]) {
 			int at = i * 32 + (int)l;
-			if (releases(r, &word[at * each / 4].w))
+			unsigned bytes = each == 4 ? CELL_BYTES : 1u << at % 4;
+			if (race_each_writer(r->w->cluster, &word[at * each / 4], bytes, releases, r))
 				continue;
 			if (!rest && !(rest = race_note_new(later, n)))
 				return false;
