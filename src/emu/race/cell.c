@@ -330,22 +330,18 @@ static bool nodes_plain(const emu_warp *w, const emu_word *x)
 static inline bool quick_read(emu_warp *w, const emu_op *op, emu_word *x, uint32_t lanes, uint8_t bits)
 {
 	reader *r = &x->r;
+	unsigned written = x->w.bits & ((bits & CELL_BYTES) | CELL_PARTED);
 
-	if (x->w.bits & CELL_PARTED && !nodes_plain(w, x))
+	if (bits & (CELL_LATE | CELL_PROXY) || (written && !plain(w, x->w.agent, x->w.epoch, x->w.bits)) ||
+	    (written & CELL_PARTED && !nodes_plain(w, x)))
 		return false;
-	if ((x->w.bits & bits & CELL_BYTES && !plain(w, x->w.agent, x->w.epoch, x->w.bits)) || bits & (CELL_LATE | CELL_PROXY))
-		return false;
-	if (r->bits & CELL_BYTES && r->agent == w->agent && r->epoch == w->know.epoch &&
-	    !((r->bits ^ bits) & ~CELL_BYTES)) {
-		if (!can_join(r, lanes, bits))
-			return false;
+	if (r->bits == bits && r->agent == w->agent && r->epoch == w->know.epoch) {
 		r->lanes |= lanes;
-		r->bits |= bits;
 		return true;
 	}
-	if (r->bits & CELL_BYTES & ~bits)
-		return false;
-	if (r->bits & CELL_BYTES && (r->bits & CELL_LATE || (r->agent != w->agent && !plain(w, r->agent, r->epoch, r->bits))))
+	if (r->bits & CELL_BYTES &&
+	    (r->bits & (CELL_LATE | (CELL_BYTES & ~bits)) ||
+	     (r->agent == w->agent ? r->epoch == w->know.epoch : !plain(w, r->agent, r->epoch, r->bits))))
 		return false;
 	*r = (reader){ .epoch = w->know.epoch, .op = op->index, .lanes = lanes, .agent = (uint16_t)w->agent, .bits = bits };
 	return true;
