@@ -167,17 +167,58 @@ static void add_given(const arch_form *f, const arch_request *q, arch_near *n)
 		add_fault(n, FAULT_NO_OPERAND, 0, COST_EXTRA);
 }
 
+/*
+ * Does the register hold what the type says?  In text, bits hold integers, halves and packed types, but people declare
+ * .f32 and .f64 as such.
+ */
+static bool holds(const arch_request *q, unsigned want, unsigned have)
+{
+	return have == want || (q->declared && arch_types[have].cls == 'B' && want != CPTX_F32 && want != CPTX_F64);
+}
+
+static bool is_wrong(const arch_near *n, unsigned operand)
+{
+	for (unsigned i = 0; i < n->nfault; i++)
+		if (n->fault[i].kind == FAULT_OPERAND && n->fault[i].index == operand)
+			return true;
+	return false;
+}
+
 /* Registers that fit though they are of another type: little, but it decides between forms that are equal else. */
-static unsigned inexact(const arch_form *f, const arch_request *q, const arch_match *m)
+static unsigned inexact(const arch_form *f, const arch_request *q, const arch_near *near)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->noperand; i++) {
 		const arch_operand *o = &arch_operands[f->operand + i];
 		const cptx_val *v = value_of(q, o);
-		n += o->kind == OPERAND_REG && o->tgroup != ARCH_NO && v->kind == CPTX_VAL_REG && v->type != m->mod[o->tgroup];
+		unsigned want = o->type ? o->type : o->tgroup != ARCH_NO ? near->m.mod[o->tgroup] : 0;
+		if (o->kind == OPERAND_REG && v->kind == CPTX_VAL_REG && want && !is_wrong(near, i))
+			n += !holds(q, want, v->type);
 	}
 	return MIN(n, 4u);
+}
+
+/* Eighths of a bit, as exact as needed to tell 4 from 5 values. */
+static unsigned eighths_of_bits(unsigned values)
+{
+	unsigned bits = 0;
+
+	while (values >> (bits + 1))
+		bits++;
+	return 8 * bits + (8 * values >> bits) - 8;
+}
+
+unsigned arch_choices(const arch_form *f, unsigned open)
+{
+	unsigned choices = 0;
+
+	for (unsigned i = 0; i < f->ngroup; i++) {
+		const arch_group *g = &arch_groups[f->group + i];
+		if (g->kind != GROUP_REPEAT && !(open >> i & 1))
+			choices += eighths_of_bits(g->nalt + (g->kind == GROUP_OPTIONAL));
+	}
+	return choices;
 }
 
 void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
@@ -198,7 +239,13 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 			n->open |= (uint16_t)(1u << i);
 			add_fault(n, FAULT_MISSING, i, COST_MISSING);
 		}
-	n->cost = (uint16_t)(n->cost + inexact(f, q, &n->m));
+	unsigned open = n->open; /* and types that only an operand tells that is wrong itself */
+	for (unsigned i = 0; i < f->noperand; i++) {
+		unsigned group = arch_operands[f->operand + i].tgroup;
+		if (group != ARCH_NO && is_wrong(n, i) && !q->mods[q->by_group ? group : arch_groups[f->group + group].field])
+			open |= 1u << group;
+	}
+	n->doubt = (uint16_t)(arch_choices(f, open) + DOUBT_PER_COST * inexact(f, q, n));
 	for (unsigned i = 0; i < n->nfault; i++)
 		if (n->fault[i].kind != FAULT_OPERAND)
 			return;
@@ -214,7 +261,7 @@ void arch_near_keep(arch_near *best, unsigned *nbest, const arch_near *n)
 {
 	unsigned at = *nbest;
 
-	while (at && n->cost < best[at - 1].cost)
+	while (at && arch_distance(n->cost, n->doubt) < arch_distance(best[at - 1].cost, best[at - 1].doubt))
 		at--;
 	if (at == ARCH_NEAR)
 		return;

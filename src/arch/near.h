@@ -20,6 +20,7 @@ typedef struct arch_fault {
 enum { ARCH_FAULTS = 6, ARCH_NEAR = 3 };
 typedef struct arch_near {
 	uint16_t cost, operands /* what of it is for operands and rules */, nfault;
+	uint16_t doubt;   /* what speaks against the form although it is no fault: see arch_distance */
 	uint16_t open;    /* a bit for each group whose value in m is assumed */
 	uint16_t guessed; /* and for each whose value is another than operands tell, because that leaves fewer of them wrong */
 	arch_fault fault[ARCH_FAULTS]; /* the first of them */
@@ -43,6 +44,15 @@ static inline const char *arch_offers_end(const arch_offers *v)
 	return v->n > MOST_OFFERED ? " ...)" : v->n > 1 ? ")" : "";
 }
 
+/*
+ * The order of forms: faults first.  Between forms whose faults cost about as much, doubt decides: an eighth of a bit for
+ * each form of a value that might have been written instead, and more for registers that fit though they are of another
+ * type. So a form that takes few other spellings comes before one that takes nearly everything.
+ */
+enum { DOUBT_PER_COST = 64 };
+static inline unsigned arch_distance(unsigned cost, unsigned doubt) { return DOUBT_PER_COST * cost + doubt; }
+/* How many spellings the form has, as eighths of a bit, without the groups of the bits `open`, whose values nobody gave. */
+unsigned arch_choices(const arch_form *f, unsigned open);
 /* How far the form is from what was given. */
 void arch_near_form(unsigned form, const arch_request *q, arch_near *n);
 /* Puts it among the ARCH_NEAR nearest, *nbest of them, if it is one. */

@@ -13,10 +13,10 @@ enum {
 	COST_TYPE = 26,
 	COST_BELONGS = 28,
 	COST_OTHER = 30,
-	COST_STRANGE = 42,
+	COST_STRANGE = 36,
 	COST_OTHER_NAME = 48,
 	COST_LACKING = 24,
-	COST_LACKING_FIXED = 14,
+	COST_LACKING_FIXED = 13,
 	COST_LACKING_NAME = 40,
 	COST_TOO_MANY = 32
 };
@@ -102,13 +102,16 @@ static bool is_type(const near_text *t, unsigned w)
 	return arch_type_of(t->text + t->word[w], word_length(t, w)) != CPTX_TYPE_NONE;
 }
 
-/* What a word costs that stands where another should: a letter or two of it may be wrong, but not half of it. */
+/*
+ * What a word costs that stands where another should: a letter or two of it may be wrong, but not half of it.  What some
+ * form of the instruction has is not misspelt.
+ */
 static unsigned word_cost(const near_text *t, unsigned w, const char *s, size_t n)
 {
 	size_t len = word_length(t, w);
 	unsigned d = is_type(t, w) ? UINT16_MAX : distance(t, w, s, n);
 
-	return len > 2 && d <= (len > 5 ? 2u : 1u) ? COST_MISSPELT : 2 * d <= len ? COST_OTHER : COST_STRANGE;
+	return !t->field[w][0] && len > 2 && d <= (len > 5 ? 2u : 1u) ? COST_MISSPELT : 2 * d <= len ? COST_OTHER : COST_STRANGE;
 }
 
 static bool belongs(const near_text *t, unsigned w, const char *field)
@@ -216,6 +219,8 @@ static void walk(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsi
 		add(out, WORD_OTHER, from, w - 1, a->t);
 	else if (c.step == STEP_SKIP && !(g && g->kind == GROUP_OPTIONAL))
 		add(out, WORD_MISSING, from, w, a->t);
+	else if (c.step == STEP_FITS && g && g->kind == GROUP_REPEAT && !out->mods[g->same]) /* one of the two is missing */
+		out->mods[g->same] = out->mods[group] = c.mod;
 	else if (c.step == STEP_FITS && g && g->kind == GROUP_REPEAT && c.mod != out->mods[g->same])
 		out->cost = (uint16_t)(out->cost + COST_OTHER), add(out, WORD_OTHER, from, w - c.words, a->t);
 	else if (c.step == STEP_FITS && g)

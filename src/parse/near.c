@@ -13,7 +13,7 @@ typedef struct question {
 } question;
 
 typedef struct candidate {
-	unsigned cost;
+	unsigned cost, doubt; /* as of arch_near */
 	near_words words;
 	bool assigned; /* each operand has one of the form */
 	arch_near near;
@@ -30,6 +30,7 @@ static void look_at(const question *q, unsigned form, candidate *c)
 {
 	near_align(form, &q->t, &c->words);
 	c->cost = c->words.cost;
+	c->doubt = 0;
 	c->assigned = false;
 	if (!q->o)
 		return;
@@ -37,6 +38,7 @@ static void look_at(const question *q, unsigned form, candidate *c)
 	unsigned have = q->o->n, least, most;
 	if (c->assigned) {
 		c->cost += c->near.operands;
+		c->doubt = c->near.doubt;
 		return;
 	}
 	parse_operand_numbers(form, c->words.mods, &least, &most);
@@ -47,7 +49,7 @@ static void keep(candidate *best, unsigned *nbest, const candidate *c)
 {
 	unsigned at = *nbest;
 
-	while (at && c->cost < best[at - 1].cost)
+	while (at && arch_distance(c->cost, c->doubt) < arch_distance(best[at - 1].cost, best[at - 1].doubt))
 		at--;
 	if (at == ARCH_NEAR)
 		return;

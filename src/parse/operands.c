@@ -82,7 +82,7 @@ static void look_how_near(trying *a)
 	arch_near n;
 
 	arch_near_form(a->form, &q, &n);
-	if (a->assigned && n.cost >= a->near->cost)
+	if (a->assigned && arch_distance(n.cost, n.doubt) >= arch_distance(a->near->cost, a->near->doubt))
 		return;
 	a->assigned = true;
 	*a->near = n;
@@ -141,6 +141,7 @@ bool parse_near(unsigned form, const uint16_t mods[ARCH_GROUPS], const near_oper
 
 	a.near = n;
 	n->cost = UINT16_MAX;
+	n->doubt = 0;
 	memcpy(a.mods, mods, sizeof a.mods);
 	try_operands(&a, 0, 0);
 	if (a.assigned)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MISTAKES = 200, LEAST_RIGHT = 190, LEAST_FORM = 185, SEEDS = 5 };
+enum { MISTAKES = 200, SEEDS = 20, RIGHT_CALLS = 190, RIGHT_TEXT = 189, LEAST = 183, OFFERED = 193 };
 enum mistake { LEFT_OUT, OTHER_VALUE, OTHER_TYPE, NKINDS };
 static const char *const kinds[NKINDS] = { "a modifier less", "another value", "another type of operand" };
 
@@ -249,14 +249,15 @@ static bool offers(const char *said, const trial *meant, const trial *t, bool by
 	return false;
 }
 
-/* How many of the messages begin with what was meant; *form: how many with its form. */
-static unsigned right_of(uint64_t seed, bool by_text, unsigned *form)
+/* How many of the messages name the form that was meant first; *offered: those, and where the first line offers its value.
+ */
+static unsigned right_of(uint64_t seed, bool by_text, unsigned *offered)
 {
 	char said[CPTX_ERROR_TEXT], line[LINE];
 	unsigned n = 0, right = 0, tried = 0;
 	dice d = { seed };
 
-	*form = 0;
+	*offered = 0;
 	for (; n < MISTAKES; tried++) {
 		trial t, meant;
 		spelling s;
@@ -275,36 +276,38 @@ static unsigned right_of(uint64_t seed, bool by_text, unsigned *form)
 			continue;
 		n++;
 		bool first = names_first(said, t.form);
-		*form += first;
-		if (first || offers(said, &meant, &t, by_text)) {
-			right++;
+		right += first;
+		*offered += first || offers(said, &meant, &t, by_text);
+		if (first)
 			continue;
-		}
 		trial_print(&meant, line);
 		printf("seed %u, %s: %s was meant\n    %s\n    but the message is %s\n\n", (unsigned)seed, kinds[kind], line + 1,
 		       arch_forms[t.form].text, said);
 	}
 	printf("seed %u, %s: of %u mistakes %u are answered with the form that was meant as the nearest, %u with what was "
 	       "meant in the first line\n",
-	       (unsigned)seed, by_text ? "text" : "calls", n, *form, right);
+	       (unsigned)seed, by_text ? "text" : "calls", n, right, *offered);
 	return right;
 }
 
 /*
  * What is left out or changed may have been the one thing that told two forms apart: of an instruction without its .op, add
- * and min are as near.  So the first line must offer the value of the form that was meant, and that form is the nearest in
- * somewhat fewer answers.
+ * and min are as near, and no ranking is right about both.  So one seed has a few more of these than another: RIGHT_ is
+ * what all seeds must reach on average, LEAST what each must.  Such a value is offered in the first line even so.
  */
 static void compare(bool by_text)
 {
-	unsigned least = MISTAKES, least_form = MISTAKES, form;
+	unsigned least = MISTAKES, right = 0, offered = 0;
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		least = MIN(least, right_of(seed, by_text, &form));
-		least_form = MIN(least_form, form);
+		unsigned with_offers, n = right_of(seed, by_text, &with_offers);
+		least = MIN(least, n);
+		right += n;
+		offered += with_offers;
 	}
-	ck_assert_uint_ge(least, LEAST_RIGHT);
-	ck_assert_uint_ge(least_form, LEAST_FORM);
+	ck_assert_uint_ge(right, (by_text ? RIGHT_TEXT : RIGHT_CALLS) * SEEDS);
+	ck_assert_uint_ge(least, LEAST);
+	ck_assert_uint_ge(offered, OFFERED * SEEDS);
 }
 
 START_TEST(calls_are_told_what_was_meant) { compare(false); }
