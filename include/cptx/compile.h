@@ -26,28 +26,29 @@
 extern "C" {
 #endif
 
-/** Who makes machine code of PTX. */
+/** Compilers of PTX to machine code. */
 enum cptx_compiler {
-	CPTX_COMPILER_AUTO,   /**< on a device the driver, and where it cannot the first of: ptxas, nvJitLink, nvPTXCompiler */
-	CPTX_COMPILER_DRIVER, /**< the CUDA driver, on a device */
-	CPTX_COMPILER_PTXAS,  /**< ptxas, a process */
+	CPTX_COMPILER_AUTO, /**< on a device the driver; without a device, or if the driver cannot, the first there is of ptxas,
+	                       nvJitLink, nvPTXCompiler */
+	CPTX_COMPILER_DRIVER,       /**< the compiler in the CUDA driver, which needs a device */
+	CPTX_COMPILER_PTXAS,        /**< ptxas, started as a process */
 	CPTX_COMPILER_NVJITLINK,    /**< the library nvJitLink */
 	CPTX_COMPILER_NVPTXCOMPILER /**< the library nvPTXCompiler */
 };
 
 /** "auto", "driver", "ptxas", "nvjitlink", "nvptxcompiler"; NULL for a number that is no compiler. */
 CPTX_API const char *cptx_compiler_name(enum cptx_compiler compiler);
-/** The compiler of that name; false if there is none. */
+/** Finds the compiler with this name; false if there is none. */
 CPTX_API bool cptx_compiler_named(const char *name, enum cptx_compiler *compiler);
 /**
- * Whether a compiler is there.  `text`, of `size` bytes, gets what it is and where, or what is lacking.  AUTO: the one that
- * cptx_compile would take.  DRIVER is always false: only a device can tell.
+ * Whether a compiler is there.  `text`, of `size` bytes, gets its name, version and place, or what is missing.  AUTO stands
+ * for the compiler that cptx_compile would take.  DRIVER is always false: only a device can tell.
  */
 CPTX_API bool cptx_compiler_find(enum cptx_compiler compiler, char *text, size_t size);
 
-/** How much to optimize. */
+/** Optimization levels. */
 enum cptx_opt_level {
-	CPTX_OPT_DEFAULT, /**< the compiler's, -O3 */
+	CPTX_OPT_DEFAULT, /**< the compiler's default, -O3 */
 	CPTX_OPT_0,       /**< -O0 */
 	CPTX_OPT_1,       /**< -O1 */
 	CPTX_OPT_2,       /**< -O2 */
@@ -57,66 +58,68 @@ enum cptx_opt_level {
 /** How to compile or link.  All zero: the compiler that is there, with its defaults. */
 typedef struct cptx_compile_opt {
 	uint32_t size;                /**< CPTX_OPT fills it in */
-	enum cptx_compiler compiler;  /**< who compiles */
-	const char *target;           /**< of the machine code, "sm_90a"; NULL: the .target of the text */
-	const char *name;             /**< of the text, for messages; NULL: "ptx" */
-	enum cptx_opt_level optimize; /**< how much */
+	enum cptx_compiler compiler;  /**< the compiler to use */
+	const char *target;           /**< target of the machine code, "sm_90a"; NULL: the .target of the text */
+	const char *name;             /**< name of the text in messages; NULL: "ptx" */
+	enum cptx_opt_level optimize; /**< optimization level */
 	uint32_t max_regs;            /**< registers per thread; 0: the compiler's choice */
 	bool line_info;               /**< keep the .loc lines */
-	bool debug;                   /**< for a debugger, not optimized: without optimize, or with CPTX_OPT_0 */
-	bool verbose;                 /**< resource usage in the log */
-	bool relocatable;             /**< an object for cptx_link(), not a program */
-	size_t nflags;                /**< of flags */
+	bool debug;                   /**< make code for a debugger, not optimized: leave optimize out, or set CPTX_OPT_0 */
+	bool verbose;                 /**< put resource usage in the log */
+	bool relocatable;             /**< make an object for cptx_link(), not a program */
+	size_t nflags;                /**< number of flags */
 	const char *const *flags;     /**< more options, as ptxas spells them: "-warn-spills" */
-	uint32_t limit_ms;            /**< the longest that a process may take; 0: ten minutes */
-	cptx_cache *cache;            /**< looked into first, and what is made goes there; NULL: none */
+	uint32_t limit_ms;            /**< longest time that a process may take, in ms; 0: ten minutes */
+	cptx_cache *cache;            /**< the cache that is searched first, and where the result is stored; NULL: none */
 	char z_;
 } cptx_compile_opt;
 
-/** Machine code, and what was said while it was made. */
+/** Machine code, with the compiler's messages. */
 typedef struct cptx_cubin cptx_cubin;
 
 CPTX_API cptx_cubin *cptx_compile_(cptx_site at, const char *text, size_t size, const cptx_compile_opt *opt,
                                    cptx_error *err);
-/** Compiles PTX text: cptx_compile(text, size, opt, err); opt may be NULL.  NULL on error; to be destroyed. */
+/** Compiles PTX text: cptx_compile(text, size, opt, err); opt may be NULL.  Returns NULL on error; destroy the result with
+ * cptx_cubin_destroy. */
 #define cptx_compile(...) cptx_compile_(CPTX_HERE, __VA_ARGS__)
 
 CPTX_API cptx_cubin *cptx_compile_ptx_(cptx_site at, const cptx_ptx *ptx, const cptx_compile_opt *opt, cptx_error *err);
-/** The same for what cptx_emit() printed; errors name the lines of the user's source: cptx_compile_ptx(ptx, opt, err). */
+/** Compiles what cptx_emit() printed: cptx_compile_ptx(ptx, opt, err).  Errors name the lines of the user's source. */
 #define cptx_compile_ptx(...) cptx_compile_ptx_(CPTX_HERE, __VA_ARGS__)
 
 /** One thing to link: a module, or data (PTX text, a cubin, a fat binary, an object or library of nvcc -rdc=true). */
 typedef struct cptx_link_input {
-	cptx_module *module; /**< printed for the target; NULL: data */
-	const void *data;    /**< only if there is no module; stays the caller's */
-	size_t size;         /**< bytes */
-	const char *name;    /**< for messages; NULL: "input 1" and so on */
+	cptx_module *module; /**< a module, printed for the target; NULL: the input is data */
+	const void *data;    /**< the input where there is no module; it stays the caller's */
+	size_t size;         /**< bytes of data */
+	const char *name;    /**< name of the input in messages; NULL: "input 1" and so on */
 } cptx_link_input;
 
 CPTX_API cptx_cubin *cptx_link_(cptx_site at, const cptx_link_input *inputs, size_t n, const cptx_compile_opt *opt,
                                 cptx_error *err);
 /**
- * Links to one cubin: cptx_link(inputs, n, opt, err).  nvJitLink does it (AUTO or NVJITLINK); opt.target must be set.
- * Variables and functions that inputs share must be .visible in one and .extern in the others.  Further errors: COMPILE, a
- * name that nothing defines, or two inputs (unless .weak), an input for another target; what cptx_emit says.
+ * Links inputs to one cubin: cptx_link(inputs, n, opt, err).  The linker is nvJitLink (compiler AUTO or NVJITLINK);
+ * opt.target must be set.  Variables and functions that inputs share must be .visible in one and .extern in the others.
+ * Further errors: COMPILE, a name that no input defines, or two inputs define (unless .weak), or an input for another
+ * target; and the errors of cptx_emit.
  */
 #define cptx_link(...) cptx_link_(CPTX_HERE, __VA_ARGS__)
 
-/** Frees it and its texts.  NULL is allowed. */
+/** Frees a cubin and its texts.  NULL is allowed. */
 CPTX_API void cptx_cubin_destroy(cptx_cubin *cubin);
 /** The ELF image, of cptx_cubin_size() bytes; lives as long as the cubin. */
 CPTX_API const void *cptx_cubin_data(const cptx_cubin *cubin);
-/** Bytes of the image. */
+/** Bytes of the ELF image. */
 CPTX_API size_t cptx_cubin_size(const cptx_cubin *cubin);
-/** What the compiler said: warnings, with .verbose the resources; "" if nothing. */
+/** The compiler's messages: warnings, and with .verbose the resource usage; "" if there are none. */
 CPTX_API const char *cptx_cubin_log(const cptx_cubin *cubin);
-/** What was done in place of what was asked for, and why (a compiler was too old, so another one compiled); "" if nothing.
- */
+/** What was done in place of what was asked for, and why (a compiler was too old, so another one compiled); "" if nothing
+ * was. */
 CPTX_API const char *cptx_cubin_note(const cptx_cubin *cubin);
-/** Who compiled it. */
+/** The compiler that made a cubin. */
 CPTX_API enum cptx_compiler cptx_cubin_compiler(const cptx_cubin *cubin);
 
-/** Whether it came out of the cache. */
+/** Whether a cubin was read from the cache. */
 CPTX_API bool cptx_cubin_cached(const cptx_cubin *cubin);
 
 #ifdef __cplusplus

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the macros of <cptx/cptx.h> stand on in C++17, in place of compound literals, designated initializers in any order
- * and _Generic.  cptx.h includes it where the compiler is one of C++.
+ * The C++17 versions of macros of <cptx/cptx.h>, which in C use compound literals, designated initializers in any order and
+ * _Generic.  cptx.h includes this header in C++.
  *
  * Builder calls look as in C, with their modifiers in any order: cptx_ld(k, p, .type = CPTX_F32, .space = CPTX_GLOBAL).
  * Options (.block = { 256 } of cptx_kernel_begin and the like) are designated initializers, which gcc and clang know before
  * C++20 too, but only in the order of the struct.  Where C takes &(cptx_load_opt){ ... }, write CPTX_OPT(cptx_load_opt,
- * ...), and for an array (cptx_val[]){ a, b } one with a name, or cptx_vec and cptx_args.
+ * ...); where C takes (cptx_val[]){ a, b }, declare an array with a name, or use cptx_vec and cptx_args.
  */
 #ifndef CPTX_CPLUSPLUS_H
 #define CPTX_CPLUSPLUS_H
 
-#pragma GCC system_header /* else g++ warns (-Wextra) of each field that options leave out */
+#pragma GCC system_header /* without this g++ warns (-Wextra) of each field that options leave out */
 
 #include <cptx/cptx.h>
 
@@ -29,7 +29,7 @@ inline cptx_val cptx_v_(unsigned long long i) { return cptx_val_uint_(i); }
 #define CPTX_V(x) cptx_v_(x)
 #define CPTX_NONE_ (cptx_val{})
 
-/* The address of a temporary: it lives as long as the call that it is an argument of. */
+/* The address of a temporary, which lives until the end of the full expression: as long as the call whose argument it is. */
 template <class T> const T *cptx_address_(const T &t) { return &t; }
 #define CPTX_OPT_(type, ...) cptx_address_<type>({ __VA_ARGS__ })
 #define CPTX_OPT(type, ...) cptx_address_<type>({ .size = CPTX_OPT_SIZE(type), __VA_ARGS__ })
@@ -47,7 +47,7 @@ inline cptx_val cptx_list_(cptx_kernel *k, cptx_site at, cptx_vals_ v) { return 
 #define CPTX_ASM_X_(k, text, ...) cptx_asm_((k), CPTX_HERE, (text), { __VA_ARGS__ })
 
 /* clang-format off */
-/* One builder call.  Each argument is .field = value; with a struct in front of it, it is an assignment. */
+/* One builder call.  Each argument has the form .field = value; with the name of a struct in front of it, it is an assignment. */
 #define CPTX_INSN_AT_(name, kernel, at, ...)                                                                                \
 	[&](cptx_kernel *cptx_k_, cptx_site cptx_at_) {                                                                         \
 		struct name##_ cptx_s_ = {};                                                                                        \

@@ -3,27 +3,28 @@
  * cptx: build, check and print PTX kernels from C.
  *
  * A module holds kernels, device functions and variables.  A kernel is built by calling one function per PTX instruction
- * (the calls, one per instruction, are in <cptx/insn.h>, which this header includes).  Printing a module for a target gives
- * PTX text; <cptx/device.h> loads and launches it.
+ * (the calls are in <cptx/insn.h>, which this header includes).  Printing a module for a target gives PTX text;
+ * <cptx/device.h> loads and launches it.
  *
  * Errors: the first error of a module sticks, with the file and line of the user's call; every later call on the module, its
- * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  What belongs
- * to no module takes a cptx_error * last, which may be NULL: zero (false, NULL) and a set error, or neither.  It must start
- * zeroed, and the first error stays; only cptx_emit, cptx_to_c, cptx_cubin_view_of and what checks or makes a GEMM set it
- * anew.
+ * kernels and values is harmless.  Ask cptx_module_error() once, at the end.  A failed call appends nothing.  A call that
+ * belongs to no module takes a cptx_error * as its last argument, which may be NULL: it either succeeds, or returns zero
+ * (false, NULL) and sets the error.  The error must start zeroed, and the first error stays; only cptx_emit, cptx_to_c,
+ * cptx_cubin_view_of and the calls that check or make a GEMM overwrite an earlier one.
  *
- * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, an enumerator that does not
- * exist are errors like all others, CPTX_E_ARG as a rule.  A call that has no place for an error gives what its comment says
- * of nothing: false, 0, NULL, a BAD value, UINT32_MAX for bytes.  Where NULL is allowed, the comment says so; what frees
- * takes it; a NULL kernel or item is what a call gave that failed, and calls on it do nothing.  Not found are pointers to
- * what was freed, and arrays and texts that are shorter than was said.
+ * Misuse: NULL where an object, a struct or a place for a result is needed, a struct of zeros, or an enumerator that does
+ * not exist is an error like all others, as a rule CPTX_E_ARG.  A call that has no place for an error returns the "nothing"
+ * that its comment names: false, 0, NULL, a BAD value, UINT32_MAX for bytes.  Where NULL is allowed, the comment says so;
+ * every call that frees accepts NULL.  A NULL kernel or item is the result of a call that failed, and calls on it do
+ * nothing.  The library cannot detect pointers to freed memory, nor arrays and texts that are shorter than their length
+ * argument says.
  *
- * Options: a struct whose name ends in _opt, and cptx_gemm_problem, may get more fields, in front of its last, z_, without
- * breaking programs that are compiled already.  Its first field, size, says how much of it a program knows.  Macros that
- * take options as arguments (cptx_kernel_begin) and CPTX_OPT fill it in.  Left 0, as in (cptx_gemm_opt){ .a = CPTX_BF16 },
- * it stands for version 0.1: fields that later versions add are not read then, so set it where you set one of those.  What a
- * program does not know is 0 to the library; a field that the library does not know, and that is not 0, is an error,
- * CPTX_E_ARG.
+ * Options: a struct whose name ends in _opt, and cptx_gemm_problem, may get more fields, in front of its last field z_,
+ * without breaking programs that are compiled already.  Its first field, size, says how much of the struct the program
+ * knows.  CPTX_OPT, and macros that take options as arguments (cptx_kernel_begin), fill it in.  A size of 0, as in
+ * (cptx_gemm_opt){ .a = CPTX_BF16 }, stands for version 0.1: the library does not read fields that later versions add, so
+ * set size where you set one of those.  The library takes fields that the program does not know as 0; a field that the
+ * library does not know, and that is not 0, is an error, CPTX_E_ARG.
  *
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.
@@ -44,7 +45,7 @@
 extern "C" {
 #endif
 
-/** What the library exports. */
+/** Marks a function that the library exports. */
 #if defined(_WIN32)
 #define CPTX_API
 #else
@@ -57,49 +58,49 @@ extern "C" {
 #endif
 
 /* The version of this header. */
-#define CPTX_VERSION_MAJOR 0 /**< another one may break what is compiled against this one */
-#define CPTX_VERSION_MINOR 1 /**< so may this while MAJOR is 0 */
-#define CPTX_VERSION_PATCH 0 /**< this does not */
-/** To compare: 10203 is 1.2.3. */
+#define CPTX_VERSION_MAJOR 0 /**< a new major version may break programs compiled against this one */
+#define CPTX_VERSION_MINOR 1 /**< while MAJOR is 0, a new minor version may break them too */
+#define CPTX_VERSION_PATCH 0 /**< a new patch version never breaks them */
+/** The version as one number for comparisons: 10203 is 1.2.3. */
 #define CPTX_VERSION_NUMBER (CPTX_VERSION_MAJOR * 10000 + CPTX_VERSION_MINOR * 100 + CPTX_VERSION_PATCH)
-/** "major.minor.patch" */
+/** The version of this header, "major.minor.patch". */
 #define CPTX_VERSION CPTX_TEXT_(CPTX_VERSION_MAJOR) "." CPTX_TEXT_(CPTX_VERSION_MINOR) "." CPTX_TEXT_(CPTX_VERSION_PATCH)
 #define CPTX_TEXT_(x) CPTX_TEXT2_(x)
 #define CPTX_TEXT2_(x) #x
 
 /** The version of the library that runs, "major.minor.patch". */
 CPTX_API const char *cptx_version(void);
-/** The same as CPTX_VERSION_NUMBER is computed. */
+/** The version of the library that runs, as one number, computed like CPTX_VERSION_NUMBER. */
 CPTX_API unsigned cptx_version_number(void);
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
 enum {
 	CPTX_ERROR_TEXT = 3072, /**< bytes of an error's text */
-	CPTX_ERROR_FILE = 256   /**< and of its file's name */
+	CPTX_ERROR_FILE = 256   /**< bytes of the name of an error's file */
 };
 
 /** One error.  `text` is complete: "file:line: kernel name: what was wrong; what would be right". */
 typedef struct cptx_error {
-	enum cptx_code code;        /**< CPTX_OK where there is none */
-	uint32_t line, column;      /**< of the user's source, 0 if none; columns, from 1, of parsed text only */
-	char file[CPTX_ERROR_FILE]; /**< of the user's source, "" if none */
-	char text[CPTX_ERROR_TEXT]; /**< the whole message, "" where there is none */
+	enum cptx_code code;        /**< CPTX_OK: no error */
+	uint32_t line, column;      /**< place in the user's source, 0 if unknown; columns (from 1) of parsed text only */
+	char file[CPTX_ERROR_FILE]; /**< file of the user's source, "" if none */
+	char text[CPTX_ERROR_TEXT]; /**< the whole message, "" if there is no error */
 } cptx_error;
 
 /** The name of a code ("TARGET"); "?" for a number that is no code. */
 CPTX_API const char *cptx_code_name(enum cptx_code code);
-/** What it means, in a few words. */
+/** The meaning of a code in a few words. */
 CPTX_API const char *cptx_code_meaning(enum cptx_code code);
 
 /** Where in the user's source a call stands.  Made by CPTX_HERE; the macros below do it for you. */
 typedef struct cptx_site {
-	const char *file; /**< NULL: not known */
-	uint32_t line;    /**< from 1 */
+	const char *file; /**< NULL: unknown */
+	uint32_t line;    /**< lines count from 1 */
 } cptx_site;
 
 #if defined(__GNUC__)
-#define CPTX_LINE_ ((uint32_t) __builtin_LINE()) /* of a call that spans lines: the first with gcc, the last with clang */
+#define CPTX_LINE_ ((uint32_t) __builtin_LINE()) /* for a call that spans lines gcc gives its first line, clang its last */
 #else
 #define CPTX_LINE_ ((uint32_t)__LINE__)
 #endif
@@ -112,20 +113,20 @@ typedef struct cptx_site {
 
 /* ---- Types and values -------------------------------------------------------------------------------------------- */
 
-/** Size of a type in bits; 1 for a predicate, 0 for what is no type. */
+/** Size of a type in bits; 1 for a predicate, 0 for a number that is no type. */
 CPTX_API unsigned cptx_type_bits(enum cptx_type type);
-/** The PTX spelling of a type, "f32"; "?" for what is no type. */
+/** The PTX spelling of a type, "f32"; "?" for a number that is no type. */
 CPTX_API const char *cptx_type_name(enum cptx_type type);
-/** The type of that PTX spelling, CPTX_TYPE_NONE if there is none. */
+/** The type with this PTX spelling, CPTX_TYPE_NONE if there is none. */
 CPTX_API enum cptx_type cptx_type_find(const char *name);
-/** The PTX spelling of a modifier, "m64n256k16"; "?" for what is none. */
+/** The PTX spelling of a modifier, "m64n256k16"; "?" for a number that is no modifier. */
 CPTX_API const char *cptx_mod_name(enum cptx_mod mod);
-/** The modifier of that PTX spelling, 0 if there is none: for a .shape that a program puts together. */
+/** The modifier with this PTX spelling, 0 if there is none; for programs that put a .shape together as text. */
 CPTX_API enum cptx_mod cptx_mod_find(const char *name);
 
-/** What a cptx_val is. */
+/** The kinds of cptx_val. */
 enum cptx_val_kind {
-	CPTX_VAL_NONE,    /**< nothing; {0} */
+	CPTX_VAL_NONE,    /**< no value; {0} */
 	CPTX_VAL_REG,     /**< `count` consecutive registers from `id` on; `offset` bytes are added where it is an address */
 	CPTX_VAL_VEC,     /**< registers gathered by cptx_pack */
 	CPTX_VAL_INT,     /**< an integer constant, `i` */
@@ -134,9 +135,9 @@ enum cptx_val_kind {
 	CPTX_VAL_SREG,    /**< special register number `id` */
 	CPTX_VAL_LABEL,   /**< a label */
 	CPTX_VAL_FUNC,    /**< a device function */
-	CPTX_VAL_BAD,     /**< no value, where one was asked for: every use is an error */
+	CPTX_VAL_BAD,     /**< a failed call's result where a value was expected: every use is an error */
 	CPTX_VAL_SINK,    /**< _, a destination that nobody reads */
-	CPTX_VAL_LIST,    /**< what a call passes, (a, b) */
+	CPTX_VAL_LIST,    /**< the argument list of a call, (a, b) */
 	CPTX_VAL_TARGETS, /**< a list of branch targets, for brx.idx */
 	CPTX_VAL_PROTO    /**< a prototype of an indirect call */
 };
@@ -145,14 +146,14 @@ enum cptx_val_kind {
 typedef struct cptx_val {
 	uint8_t kind;    /**< enum cptx_val_kind */
 	uint8_t type;    /**< enum cptx_type */
-	uint8_t negated; /**< a predicate read as its complement */
-	uint8_t space;   /**< enum cptx_mod of the state space of a variable, else 0 */
-	uint16_t count;  /**< registers in it; 1 but for arrays and vectors */
-	uint16_t owner;  /**< number of its kernel in the module, from 1; 0: constants and module variables */
+	uint8_t negated; /**< 1: a predicate read as its complement */
+	uint8_t space;   /**< the state space of a variable (enum cptx_mod), else 0 */
+	uint16_t count;  /**< number of registers: 1 except for arrays and vectors */
+	uint16_t owner;  /**< number of the kernel in its module, from 1; 0: constants and module variables */
 	union {
 		struct {
-			uint32_t id;    /**< of the first register, the variable, label ... */
-			int32_t offset; /**< bytes, of an address */
+			uint32_t id;    /**< number of the first register, variable, label ... */
+			int32_t offset; /**< byte offset of an address */
 		};
 		int64_t i;
 		double f;
@@ -166,7 +167,7 @@ static inline cptx_val cptx_val_int_(int64_t i)
 	v.kind = CPTX_VAL_INT, v.type = 0, v.negated = 0, v.space = 0, v.count = 1, v.owner = 0, v.i = i;
 	return v;
 }
-static inline cptx_val cptx_val_uint_(uint64_t i) /* negated: its top bit is no sign */
+static inline cptx_val cptx_val_uint_(uint64_t i) /* negated marks that the top bit is no sign */
 {
 	cptx_val v = cptx_val_int_((int64_t)i);
 	v.negated = i > INT64_MAX;
@@ -179,12 +180,14 @@ static inline cptx_val cptx_val_float_(double f)
 	return v;
 }
 
-/** What .size of options is that this header describes: cptx_gemm_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt), ... }. */
+/** The .size of an options struct as this header describes it: cptx_gemm_opt o = { .size = CPTX_OPT_SIZE(cptx_gemm_opt), ...
+ * }. */
 #define CPTX_OPT_SIZE(type) ((uint32_t)offsetof(type, z_))
-#ifndef __cplusplus /* for C++ cplusplus.h has these */
+#ifndef __cplusplus /* cplusplus.h has the C++ versions of these macros */
 #define CPTX_NONE_ ((cptx_val){ 0 })
 #define CPTX_OPT_(type, ...) (&(type){ __VA_ARGS__ })
-/** Options for one call, by their address and with .size: CPTX_OPT(cptx_load_opt, .verbose = true).  See "Options" above. */
+/** Options for one call: the address of a struct whose .size is set, CPTX_OPT(cptx_load_opt, .verbose = true).  See
+ * "Options" above. */
 #define CPTX_OPT(type, ...) CPTX_OPT_(type, .size = CPTX_OPT_SIZE(type), __VA_ARGS__)
 /** Any C number, or a cptx_val, as a cptx_val.  Operands of builder calls pass through it by themselves. */
 #define CPTX_V(x)                                                                                                           \
@@ -207,11 +210,12 @@ CPTX_API cptx_val cptx_offset(cptx_val address, int64_t bytes);
 /** The same registers seen as another type of the same size, f32 bits as b32 for example. */
 CPTX_API cptx_val cptx_as(cptx_val v, enum cptx_type type);
 /** A predicate read as its complement, or an integer register as its negative, for operands that the manual writes {!}c and
- * {-}a; BAD for what is none. */
+ * {-}a; BAD for other values. */
 CPTX_API cptx_val cptx_negated(cptx_val predicate);
-/** Part of a register, for the video instructions: "b0" to "b3", "h0", "h1", "h10", "b7654", ...; BAD for what is none. */
+/** Part of a register, for the video instructions: "b0" to "b3", "h0", "h1", "h10", "b7654", ...; BAD for other selectors.
+ */
 CPTX_API cptx_val cptx_select(cptx_val reg, const char *selector);
-/** The sink _: a destination whose value nobody reads, where the forms say d~. */
+/** The sink _: a destination whose value nobody reads, where the table's forms write d~. */
 static inline cptx_val cptx_sink(void)
 {
 	cptx_val v = cptx_val_int_(0);
@@ -227,15 +231,15 @@ typedef struct cptx_kernel cptx_kernel; /**< the body of a kernel or device func
 
 /** Memory hooks: realloc semantics (size 0 frees and returns NULL; NULL means failure).  All NULL: the C library's. */
 typedef struct cptx_allocator {
-	void *(*realloc_fn)(void *user, void *old, size_t size); /**< as realloc */
-	void *user;                                              /**< for it */
+	void *(*realloc_fn)(void *user, void *old, size_t size); /**< behaves like realloc */
+	void *user;                                              /**< first argument of realloc_fn */
 } cptx_allocator;
 
-/** A new module; NULL if memory is short.  `allocator` may be NULL.  Every call accepts the NULL and does nothing. */
+/** A new module; NULL if memory is short.  `allocator` may be NULL.  Every call accepts a NULL module and does nothing. */
 CPTX_API cptx_module *cptx_module_new(const cptx_allocator *allocator);
 /** Frees the module and all that was made in it.  NULL is allowed. */
 CPTX_API void cptx_module_destroy(cptx_module *m);
-/** The first error, or NULL.  Of a NULL module: CPTX_E_ARG, and that it is NULL. */
+/** The first error of a module, or NULL.  For a NULL module the result is an error, CPTX_E_ARG. */
 CPTX_API const cptx_error *cptx_module_error(const cptx_module *m);
 /**
  * Checks what only the whole module shows (open blocks, unplaced labels) and forbids further changes.
@@ -243,8 +247,8 @@ CPTX_API const cptx_error *cptx_module_error(const cptx_module *m);
  */
 CPTX_API bool cptx_module_freeze(cptx_module *m);
 CPTX_API cptx_val cptx_fail_(cptx_kernel *k, cptx_site at, const char *format, ...) CPTX_PRINTF_(3, 4);
-/** For functions built on top of the calls: makes an error (CPTX_E_ARG, printf-style) as a call of cptx would; gives NONE.
- */
+/** Sets the module's error (CPTX_E_ARG, printf-style) at the user's line, for functions built on top of the calls; returns
+ * NONE. */
 #define cptx_fail(k, ...) cptx_fail_((k), CPTX_HERE, __VA_ARGS__)
 /** Number of instructions in all bodies. */
 CPTX_API size_t cptx_module_size(const cptx_module *m);
@@ -262,13 +266,13 @@ typedef struct cptx_kernel_opt {
 	char z_;
 } cptx_kernel_opt;
 
-/** Whether a kernel, function, variable or parameter can have that name; false: why not, "kernel name 'a b' is ..." with
- * what = "kernel". */
+/** Whether a kernel, function, variable or parameter can have this name.  If not, err says why; `what` names the kind of
+ * thing: what = "kernel" gives "kernel name 'a b' is ...". */
 CPTX_API bool cptx_name_check(const char *what, const char *name, cptx_error *err);
 CPTX_API cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, const cptx_kernel_opt *opt);
 /**
- * Opens a kernel: cptx_kernel_begin(m, "name", .block = { 256 }, .min_ctas = 2).
- * Ends with the next begin or with freeze; a `ret` is added where the body can run off its end.
+ * Opens a kernel: cptx_kernel_begin(m, "name", .block = { 256 }, .min_ctas = 2).  The kernel ends at the next begin or at
+ * freeze; a `ret` is added where the body can run off its end.
  */
 #define cptx_kernel_begin(...) cptx_kernel_begin_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_kernel_begin_x_(m, name, ...) cptx_kernel_begin_((m), CPTX_HERE, (name), CPTX_OPT(cptx_kernel_opt, __VA_ARGS__))
@@ -283,13 +287,13 @@ CPTX_API void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v);
 #define cptx_func_return(f, v) cptx_func_return_((f), CPTX_HERE, CPTX_V(v))
 CPTX_API cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val *args, size_t n);
 CPTX_API cptx_val cptx_prototype_(cptx_kernel *k, cptx_site at, enum cptx_type ret, const enum cptx_type *params, size_t n);
-/** The prototype of an indirect call: the type of the result (CPTX_TYPE_NONE for none) and those of n parameters. */
+/** The prototype of an indirect call: the type of the result (CPTX_TYPE_NONE for none) and the types of n parameters. */
 #define cptx_prototype(k, ret, n, params) cptx_prototype_((k), CPTX_HERE, (ret), (params), (n))
 CPTX_API cptx_val cptx_targets_(cptx_kernel *k, cptx_site at, const cptx_val *labels, size_t n);
-/** A list of labels for brx.idx, which goes to the one of that number; or of the functions that an indirect call may reach.
- */
+/** A list of labels for brx.idx, which jumps to the label with the given index; or a list of functions that an indirect call
+ * may reach. */
 #define cptx_targets(k, n, labels) cptx_targets_((k), CPTX_HERE, (labels), (n))
-/** Calls a device function: cptx_call(k, f, n, (cptx_val[]){ a, b }); gives its result, or a NONE value. */
+/** Calls a device function: cptx_call(k, f, n, (cptx_val[]){ a, b }); returns its result, or NONE. */
 #define cptx_call(k, func, n, args) cptx_call_((k), CPTX_HERE, (func), (args), (n))
 
 /* ---- Parameters, registers, variables ---------------------------------------------------------------------------- */
@@ -325,46 +329,47 @@ CPTX_API cptx_val cptx_pack_(cptx_kernel *k, cptx_site at, const cptx_val *regs,
  */
 #define cptx_pack(k, n, regs) cptx_pack_((k), CPTX_HERE, (regs), (n))
 CPTX_API cptx_val cptx_list_(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n);
-/** Registers, constants and parameters as the list (a, b) of a call, for operands that the forms write (a). */
+/** Registers, constants and parameters as the list (a, b) of a call, for operands that the table's forms write (a). */
 #define cptx_list(k, n, vals) cptx_list_((k), CPTX_HERE, (vals), (n))
 
 CPTX_API cptx_val cptx_sreg_(cptx_kernel *k, cptx_site at, enum cptx_sreg sreg);
-/** A special register itself, for cptx_mov; cptx_tid_x(k) and its like in insn.h read one into a new register. */
+/** A special register as an operand of cptx_mov; cptx_tid_x(k) and similar calls in insn.h read one into a new register. */
 CPTX_API cptx_val cptx_sreg_val(enum cptx_sreg sreg);
 
 CPTX_API cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t n, uint32_t align,
                                const char *name);
-/** A static shared array of n elements; its address.  Aligned to 16 bytes. */
+/** Declares a static shared array of n elements, aligned to 16 bytes; returns its address. */
 #define cptx_shared(k, type, n) cptx_shared_((k), CPTX_HERE, (type), (n), 16, NULL)
-/** The same with a name and an alignment (a power of two). */
+/** cptx_shared with a name and an alignment (a power of two). */
 #define cptx_shared_named(k, type, n, align, name) cptx_shared_((k), CPTX_HERE, (type), (n), (align), (name))
 
 CPTX_API cptx_val cptx_shared_dyn_(cptx_kernel *k, cptx_site at, uint32_t bytes, uint32_t align, const char *name);
 /**
- * A named part of the dynamic shared memory of the launch, placed behind the parts declared before, at the alignment (a
- * power of two).  cptx_kernel_dyn_smem() is what the launch must give; the launch calls of device.h do it by themselves.
+ * Declares a named part of the dynamic shared memory of the launch, behind the parts declared before, at that alignment (a
+ * power of two).  A launch must provide cptx_kernel_dyn_smem() bytes; the launch calls of device.h do so by themselves.
  */
 #define cptx_shared_dyn(k, bytes, align, name) cptx_shared_dyn_((k), CPTX_HERE, (bytes), (align), (name))
 /** Bytes of dynamic shared memory that the kernel has laid out so far. */
 CPTX_API uint32_t cptx_kernel_dyn_smem(const cptx_kernel *k);
 
-/** Threads of a CTA along axis 0 to 2 (x, y, z), as .block of cptx_kernel_begin fixed them; 0: it did not, or no kernel. */
+/** Threads of a CTA along axis 0 to 2 (x, y, z), as .block of cptx_kernel_begin fixed them; 0: .block was not given, or k is
+ * NULL. */
 CPTX_API uint32_t cptx_kernel_block(const cptx_kernel *k, uint32_t axis);
 /** Whether ptxas knows how many registers a thread begins with: .max_regs, or .block (.max_block) with .min_ctas. */
 CPTX_API bool cptx_kernel_fixes_regs(const cptx_kernel *k);
 
-/** Memory that all kernels of the module see. */
+/** A variable that all kernels of the module see. */
 typedef struct cptx_global_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mod space; /**< CPTX_GLOBAL (default), CPTX_CONST; CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF: one of these */
 	const void *init;    /**< n elements in host byte order; NULL: zero */
-	uint32_t align;      /**< a power of two; 0: 16 */
+	uint32_t align;      /**< alignment in bytes, a power of two; 0: 16 */
 	bool export_;        /**< .visible: the host can find it by name */
 	char z_;
 } cptx_global_opt;
 CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_t n, const char *name,
                                const cptx_global_opt *opt);
-/** cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = data) */
+/** Declares a module variable: cptx_global(m, CPTX_F32, 4, "table", .space = CPTX_CONST, .init = data). */
 #define cptx_global(...) cptx_global_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_global_x_(m, type, n, name, ...)                                                                               \
 	cptx_global_((m), CPTX_HERE, (type), (n), (name), CPTX_OPT(cptx_global_opt, __VA_ARGS__))
@@ -376,13 +381,14 @@ CPTX_API cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type
 /** A new label, to be placed once; cptx_bra (insn.h) goes there. */
 CPTX_API cptx_val cptx_label(cptx_kernel *k);
 CPTX_API cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name);
-/** The same with a name, for text that speaks of it (.loc, .section). */
+/** cptx_label with a name, for directives that refer to it (.loc, .section). */
 #define cptx_label_named(k, name) cptx_label_named_((k), CPTX_HERE, (name))
 CPTX_API void cptx_place_(cptx_kernel *k, cptx_site at, cptx_val label);
 /** Places a label here. */
 #define cptx_place(k, label) cptx_place_((k), CPTX_HERE, (label))
 
-/* Each begin emits the head and returns 1; each end emits the tail and returns 0.  The macros make one pass of a C loop. */
+/* Each begin call emits the head of a block and returns 1; each end call emits its tail and returns 0.  The macros run them
+ * as one pass of a C loop. */
 CPTX_API int cptx_if_begin_(cptx_kernel *k, cptx_site at, cptx_val predicate);
 CPTX_API int cptx_else_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_for_begin_(cptx_kernel *k, cptx_site at, cptx_val i, cptx_val end, cptx_val step);
@@ -390,7 +396,8 @@ CPTX_API int cptx_while_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_while_test_(cptx_kernel *k, cptx_site at, cptx_val predicate);
 CPTX_API int cptx_do_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_scope_begin_(cptx_kernel *k, cptx_site at);
-/* A block without instructions of its own, for headers that have blocks; name: a literal, as the user calls it. */
+/* A block without instructions of its own, for headers that define blocks; name: a string literal, the block's name in
+ * messages. */
 CPTX_API int cptx_region_begin_(cptx_kernel *k, cptx_site at, const char *name);
 CPTX_API int cptx_region_end_(cptx_kernel *k, cptx_site at);
 CPTX_API int cptx_block_end_(cptx_kernel *k, cptx_site at);
@@ -415,27 +422,27 @@ CPTX_API void cptx_leave_(cptx_kernel *k, cptx_site at, int again, cptx_val when
  */
 /** A block for the threads where a predicate holds. */
 #define CPTX_IF(k, predicate) CPTX_BLOCK_(k, cptx_if_begin_((k), CPTX_HERE, (predicate)))
-/** Behind a CPTX_IF: for the threads where its predicate did not hold. */
+/** The block after a CPTX_IF for the threads where its predicate did not hold. */
 #define CPTX_ELSE(k) CPTX_BLOCK_(k, cptx_else_begin_((k), CPTX_HERE))
 /** A loop: while i < end, in the type of i, a register that was set before; i += step behind the body. */
 #define CPTX_FOR(k, i, end, step) CPTX_BLOCK_(k, cptx_for_begin_((k), CPTX_HERE, (i), CPTX_V(end), CPTX_V(step)))
 /** A loop with its test at the head; the call that makes the predicate is part of it. */
 #define CPTX_WHILE(k, predicate)                                                                                            \
 	CPTX_BLOCK_(k, (cptx_while_begin_((k), CPTX_HERE) && cptx_while_test_((k), CPTX_HERE, (predicate))))
-/** A loop that ends where its body says so, by cptx_continue_when and its like. */
+/** A loop that ends where its body says so, by cptx_continue_when and similar calls. */
 #define CPTX_DO(k) CPTX_BLOCK_(k, cptx_do_begin_((k), CPTX_HERE))
 /** A scope { } of the PTX. */
 #define CPTX_SCOPE(k) CPTX_BLOCK_(k, cptx_scope_begin_((k), CPTX_HERE))
 /** Leaves the innermost loop in the threads where `when` holds. */
 #define cptx_break_when(k, when) cptx_leave_((k), CPTX_HERE, 0, (when))
-/** Starts the next turn of the innermost loop in the threads where `when` holds. */
+/** Starts the next iteration of the innermost loop in the threads where `when` holds. */
 #define cptx_continue_when(k, when) cptx_leave_((k), CPTX_HERE, 1, (when))
-/** Leaves it in all threads. */
+/** Leaves the innermost loop in all threads. */
 #define cptx_break(k) cptx_leave_((k), CPTX_HERE, 2, cptx_val_int_(0))
-/** Starts the next turn in all threads. */
+/** Starts the next iteration of the innermost loop in all threads. */
 #define cptx_continue(k) cptx_leave_((k), CPTX_HERE, 3, cptx_val_int_(0))
 
-/** How a loop that waits goes round: ptxas makes different code of each. */
+/** The shape of a loop that waits: ptxas makes different code of each. */
 enum cptx_wait_shape {
 	CPTX_WAIT_LOOP,    /**< L: wait p; @!p bra L; */
 	CPTX_WAIT_UNIFORM, /**< L: wait p; @!p bra.uni L; */
@@ -444,8 +451,8 @@ enum cptx_wait_shape {
 CPTX_API void cptx_wait_begin_(cptx_kernel *k, cptx_site at);
 CPTX_API void cptx_wait_end_(cptx_kernel *k, cptx_site at, enum cptx_wait_shape shape, cptx_val predicate);
 /**
- * Waits until the phase of an mbarrier completes: a loop of that shape around a test, of which `test` is the call:
- *   cptx_mbarrier_wait(k, CPTX_WAIT_LOOP, cptx_mbarrier_try_wait_parity(k, bar, parity, .space = CPTX_SHARED));
+ * Waits until the phase of an mbarrier completes: a loop of that shape around `test`, a call that tests the mbarrier:
+ *    cptx_mbarrier_wait(k, CPTX_WAIT_LOOP, cptx_mbarrier_try_wait_parity(k, bar, parity, .space = CPTX_SHARED));
  */
 #define cptx_mbarrier_wait(k, shape, test)                                                                                  \
 	(cptx_wait_begin_((k), CPTX_HERE), cptx_wait_end_((k), CPTX_HERE, (shape), (test)))
@@ -464,55 +471,55 @@ CPTX_API cptx_val cptx_asm_(cptx_kernel *k, cptx_site at, const char *text, cons
 	cptx_asm_((k), CPTX_HERE, (text), (cptx_val[]){ __VA_ARGS__ },                                                          \
 	          sizeof((cptx_val[]){ __VA_ARGS__ }) / sizeof(cptx_val) - 1)
 #endif
-/** A number as a value, for the holes of cptx_asm and for optional operands (.src_size = cptx_imm(8)). */
+/** An integer as a value, for the holes of cptx_asm and for optional operands (.src_size = cptx_imm(8)). */
 static inline cptx_val cptx_imm(int64_t i) { return cptx_val_int_(i); }
-/** The same for a floating point number. */
+/** A floating point number as a value. */
 static inline cptx_val cptx_immf(double f) { return cptx_val_float_(f); }
-/** Floating point constants by their bits: infinities, NaNs. */
+/** An .f32 constant by its bits, such as an infinity or a NaN. */
 CPTX_API cptx_val cptx_f32_bits(uint32_t bits);
-/** The same for .f64. */
+/** An .f64 constant by its bits. */
 CPTX_API cptx_val cptx_f64_bits(uint64_t bits);
 
 CPTX_API void cptx_pragma_(cptx_kernel *k, cptx_site at, const char *text);
-/** .pragma "text"; in front of the next instruction. */
+/** Emits .pragma "text"; in front of the next instruction. */
 #define cptx_pragma(k, text) cptx_pragma_((k), CPTX_HERE, (text))
 CPTX_API void cptx_comment_(cptx_kernel *k, cptx_site at, const char *format, ...) CPTX_PRINTF_(3, 4);
-/** A line comment in the PTX, printf-style. */
+/** Emits a line comment in the PTX, printf-style. */
 #define cptx_comment(k, ...) cptx_comment_((k), CPTX_HERE, __VA_ARGS__)
 
 /* ---- Targets ----------------------------------------------------------------------------------------------------- */
 
-/** Facts of a code generation target.  Sizes in bytes. */
+/** Facts about a code generation target.  Sizes are in bytes. */
 typedef struct cptx_target {
-	const char *name;            /**< "sm_90a" */
-	const char *about;           /**< a line for people */
-	uint16_t number;             /**< 90 */
-	char suffix;                 /**< ' ', 'a' architecture-specific, 'f' family-specific */
-	uint8_t family;              /**< 10, 11, 12 where there are family targets, else 0 */
-	uint16_t ptx;                /**< lowest .version that knows it, times ten: 80 */
-	uint16_t compute_capability; /**< 90 */
+	const char *name;            /**< such as "sm_90a" */
+	const char *about;           /**< one line for people */
+	uint16_t number;             /**< the number in the name, such as 90 */
+	char suffix;                 /**< ' ', 'a' (architecture-specific) or 'f' (family-specific) */
+	uint8_t family;              /**< family of a target that has an 'f' variant: 10, 11 or 12; else 0 */
+	uint16_t ptx;                /**< lowest .version that knows the target, times ten: 80 */
+	uint16_t compute_capability; /**< major * 10 + minor, such as 90 */
 	uint32_t static_smem;        /**< most static shared memory of a CTA */
 	uint32_t smem_per_sm;        /**< shared memory of a multiprocessor */
 	uint32_t smem_per_cta;       /**< most dynamic shared memory of a CTA, by opting in */
-	uint32_t threads_per_sm;     /**< most that are resident */
-	uint32_t ctas_per_sm;        /**< most that are resident */
+	uint32_t threads_per_sm;     /**< most threads resident on a multiprocessor */
+	uint32_t ctas_per_sm;        /**< most CTAs resident on a multiprocessor */
 	uint32_t cluster;            /**< most CTAs of a portable cluster; 0: no clusters */
 	uint32_t smem_unit;          /**< shared memory is handed out in multiples of this */
-	uint32_t smem_reserved;      /**< that the system keeps for each CTA, beside what the CTA has */
+	uint32_t smem_reserved;      /**< shared memory that the system keeps for itself in each CTA, beside the CTA's own */
 } cptx_target;
 
-/** What is the same on all targets. */
+/** Limits that are the same on all targets. */
 enum {
-	CPTX_REGS_PER_SM = 65536,    /**< of 32 bits */
-	CPTX_REGS_PER_THREAD = 255,  /**< most */
+	CPTX_REGS_PER_SM = 65536,    /**< registers of 32 bits in a multiprocessor */
+	CPTX_REGS_PER_THREAD = 255,  /**< most registers of a thread */
 	CPTX_REGS_UNIT = 256,        /**< registers are handed out to a warp in multiples of this */
-	CPTX_SM_PARTS = 4,           /**< of a multiprocessor, each with a quarter of its registers and warps */
-	CPTX_THREADS_PER_CTA = 1024, /**< most */
-	CPTX_WARP = 32,              /**< threads */
-	CPTX_BARRIERS = 16           /**< numbered ones, of a CTA */
+	CPTX_SM_PARTS = 4,           /**< partitions of a multiprocessor, each with a quarter of its registers and warps */
+	CPTX_THREADS_PER_CTA = 1024, /**< most threads of a CTA */
+	CPTX_WARP = 32,              /**< threads of a warp */
+	CPTX_BARRIERS = 16           /**< numbered barriers of a CTA */
 };
 
-/** The target of that name, NULL if there is none. */
+/** The target with this name, NULL if there is none. */
 CPTX_API const cptx_target *cptx_target_find(const char *name);
 /** Target number i, from 0 on; NULL behind the last. */
 CPTX_API const cptx_target *cptx_target_at(size_t i);
@@ -526,19 +533,19 @@ CPTX_API const cptx_target *cptx_target_for_device(unsigned compute_capability);
 typedef struct cptx_emit_opt {
 	uint32_t size;        /**< CPTX_OPT fills it in */
 	bool lines;           /**< print .file and .loc, so that debuggers and profilers show the user's C lines */
-	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that serves */
-	bool keep;            /**< of a parsed module: print what was not edited as it stood, byte for byte */
+	uint16_t min_version; /**< print at least this .version (times ten); 0: the lowest that has all that the module uses */
+	bool keep;            /**< for a parsed module: print what was not edited as it was read, byte for byte */
 	char z_;
 } cptx_emit_opt;
 
-/** PTX text and where its lines come from. */
+/** Printed PTX text, and the source lines that its lines come from. */
 typedef struct cptx_ptx cptx_ptx;
 
 /**
- * Prints a module for a target ("sm_90a"; NULL: its own, of parsed text or cptx_set_target).  The module is frozen first.
- * `opt` may be NULL. A pure function of both: the same bytes each time, from any thread.  NULL on error, with *err set (err
- * may be NULL): what the target lacks is named with the user's line, the targets that have it, and a replacement where there
- * is one.
+ * Prints a module for a target ("sm_90a"; NULL: the target of parsed text or of cptx_set_target).  The module is frozen
+ * first.  `opt` may be NULL.  The result depends on the module and the options alone: the same bytes each time, from any
+ * thread.  NULL on error, with *err set (err may be NULL): where the target lacks something, the message names the user's
+ * line, the targets that have it, and a replacement where there is one.
  */
 CPTX_API cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt, cptx_error *err);
 /** Frees the text.  NULL is allowed. */
@@ -551,36 +558,36 @@ CPTX_API size_t cptx_ptx_size(const cptx_ptx *ptx);
 CPTX_API unsigned cptx_ptx_version(const cptx_ptx *ptx);
 /** The target that it was printed for. */
 CPTX_API const cptx_target *cptx_ptx_target(const cptx_ptx *ptx);
-/** The user's source line that line `line` (from 1) of the text comes from; file NULL where there is none. */
+/** The user's source line that line `line` (from 1) of the text comes from; its file is NULL where there is none. */
 CPTX_API cptx_site cptx_ptx_origin(const cptx_ptx *ptx, uint32_t line);
 
 /** How to print C. */
 typedef struct cptx_to_c_opt {
 	uint32_t size; /**< CPTX_OPT fills it in */
-	bool main;     /**< a whole program, that prints the PTX */
+	bool main;     /**< print a whole program, which prints the PTX when run */
 	char z_;
 } cptx_to_c_opt;
 /**
- * C that builds the module by the calls of this header: one function for each kernel and device function, and
- * `void build(cptx_module *m)`, which calls them.  Compiled and run, it gives instructions that ptxas makes the same machine
- * code of.  The module is frozen first.  The result is read and destroyed as what cptx_emit gives; NULL on error.
+ * Prints C that builds the module by the calls of this header: one function for each kernel and device function, and `void
+ * build(cptx_module *m)`, which calls them.  Compiled and run, it gives instructions of which ptxas makes the same machine
+ * code.  The module is frozen first.  The result is read and destroyed like the result of cptx_emit; NULL on error.
  */
 CPTX_API cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err);
 
 /* ---- Parsing and checking ---------------------------------------------------------------------------------------- */
 
-/** Called with one error after another. */
+/** A callback for errors, called once for each. */
 typedef void (*cptx_report_fn)(void *user, const cptx_error *error);
 
 /** How to read PTX text. */
 typedef struct cptx_parse_opt {
 	uint32_t size;                   /**< CPTX_OPT fills it in */
-	const char *name;                /**< of the text, for messages; NULL: "ptx" */
+	const char *name;                /**< name of the text in messages; NULL: "ptx" */
 	bool keep;                       /**< keep the text, so that it can be printed with cptx_emit_opt.keep */
-	uint32_t most_errors;            /**< report so many, and then read no further; 0: 1000 */
+	uint32_t most_errors;            /**< report this many errors, and then read no further; 0: 1000 */
 	cptx_report_fn report;           /**< gets every error, "name:line:column: error: what was wrong; what would be right" */
-	void *user;                      /**< for report */
-	const cptx_allocator *allocator; /**< of the module; NULL: the C library's */
+	void *user;                      /**< first argument of report */
+	const cptx_allocator *allocator; /**< allocator of the module; NULL: the C library's */
 	char z_;
 } cptx_parse_opt;
 
@@ -592,36 +599,38 @@ typedef struct cptx_parse_opt {
 CPTX_API cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt);
 
 /**
- * Checks a module for its own .target (arch NULL), or as ptxas does with -arch: that code for its target runs there, and
- * within the limits there.  Reports every instruction, modifier and special register that the target or the .version of the
- * text lacks.  Returns the number of errors.  The module is frozen first.
- * Of text in which cptx_parse() found errors: reports the first of them, and what the instructions lack that could be read
- * (nothing, if it is .version or .target that is wrong).
+ * Checks a module for a target, and reports every instruction, modifier and special register that the target or the .version
+ * of the text lacks.  arch NULL: the target is the module's own .target.  Else as ptxas does with -arch: code for the
+ * module's .target must run on arch, and keep within arch's limits.  Returns the number of errors.  The module is frozen
+ * first.
+ *
+ * If cptx_parse() found errors in the text: reports the first of them, and what the instructions that could be read lack
+ * (nothing if .version or .target itself is wrong).
  */
 CPTX_API size_t cptx_check(cptx_module *m, const char *arch, cptx_report_fn report, void *user);
 
 /** The .target of parsed text or of cptx_set_target, NULL if there is none. */
 CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
-/** Its .version, times ten; 0 if there is none. */
+/** The .version of parsed text or of cptx_set_target, times ten; 0 if there is none. */
 CPTX_API unsigned cptx_module_version(const cptx_module *m);
 
 /* ---- Looking at a module ----------------------------------------------------------------------------------------- */
 
 /** One parameter of a kernel. */
 typedef struct cptx_param_info {
-	const char *name;     /**< as printed */
+	const char *name;     /**< the name as printed */
 	enum cptx_type type;  /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
-	uint32_t size, align; /**< bytes */
+	uint32_t size, align; /**< size and alignment in bytes */
 } cptx_param_info;
 
-/** One kernel, for those who launch it.  Lives as long as the module. */
+/** One kernel, for programs that launch it.  It lives as long as the module. */
 typedef struct cptx_kernel_info {
-	const char *name;              /**< as printed */
-	size_t nparams;                /**< how many */
-	const cptx_param_info *params; /**< in their order */
-	uint32_t dyn_smem;             /**< dynamic shared memory that it laid out, bytes */
-	uint32_t static_smem;          /**< bytes */
-	cptx_kernel_opt bounds;        /**< launch bounds and cluster */
+	const char *name;              /**< the name as printed */
+	size_t nparams;                /**< number of parameters */
+	const cptx_param_info *params; /**< the parameters in their order */
+	uint32_t dyn_smem;             /**< dynamic shared memory that the kernel laid out, in bytes */
+	uint32_t static_smem;          /**< static shared memory in bytes */
+	cptx_kernel_opt bounds;        /**< launch bounds and cluster shape */
 	bool grid_of_clusters;         /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
 } cptx_kernel_info;
 
@@ -632,29 +641,30 @@ CPTX_API bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_ke
 
 /** One instruction of the table. */
 typedef struct cptx_op_info {
-	const char *name;    /**< of the builder call, "cp_async" */
-	const char *chapter; /**< of the PTX manual */
-	const char *about;   /**< what it does */
-	size_t nforms;       /**< how many */
+	const char *name;    /**< name of the builder call, "cp_async" */
+	const char *chapter; /**< chapter of the PTX manual */
+	const char *about;   /**< what the instruction does */
+	size_t nforms;       /**< number of forms */
 } cptx_op_info;
-/** One form. */
+/** One form of an instruction. */
 typedef struct cptx_form_info {
-	const char *text;         /**< in the notation of src/arch/insn.def */
+	const char *text;         /**< the form in the notation of src/arch/insn.def */
 	const char *availability; /**< "PTX 7.0, sm_80" */
 	const char *constraint;   /**< a rule that the notation cannot say, NULL if none */
 } cptx_form_info;
-/** Instruction number i, from 0 on, which is its CPTX_OP_; false behind the last. */
+/** Instruction number i, from 0 on (the same number as its CPTX_OP_ enumerator); false behind the last. */
 CPTX_API bool cptx_op_at(size_t i, cptx_op_info *info);
 /** Form number `form`, from 0 on, of an instruction; false behind the last. */
 CPTX_API bool cptx_form_at(size_t op, size_t form, cptx_form_info *info);
-/** Whether form `form` of instruction `op` exists on a target with its lowest spelling. */
+/** Whether form `form` of instruction `op` exists on a target in the spelling that needs least. */
 CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target);
-/** The nth form, from 0 on, that has a whole spelling without operands ("ld.global.u32"): its numbers; false: no more. */
+/** The numbers of the nth form, from 0 on, that has a whole spelling without operands ("ld.global.u32"); false: there are no
+ * more. */
 CPTX_API bool cptx_form_spelled(const char *spelling, size_t nth, size_t *op, size_t *form);
 /**
- * An example of a whole spelling in its nth form: a line of PTX whose operands have the names of the call's, and the C lines
- * that build it.  As snprintf: `text` (NULL if size is 0) gets at most `size` bytes with the NUL, the result is the length
- * of the whole; 0 if there is no such form, or no memory.
+ * An example of a whole spelling in its nth form: a line of PTX whose operands are named like the parameters of the builder
+ * call, and the C lines that build it.  As snprintf: `text` (NULL if size is 0) gets at most `size` bytes with the NUL, the
+ * result is the length of the whole; 0 if there is no such form, or no memory.
  */
 CPTX_API size_t cptx_spelling_example(const char *spelling, size_t nth, char *text, size_t size);
 
@@ -666,7 +676,7 @@ CPTX_API cptx_val cptx_insn_(cptx_kernel *k, cptx_site at, enum cptx_op op, cons
 
 #include <cptx/edit.h> /* looking into and editing bodies */
 
-/* A builder call: insn.h. */
+/* Expands a builder call of insn.h. */
 #define CPTX_INSN_(name, kernel, ...) CPTX_INSN_AT_(name, kernel, CPTX_HERE, __VA_ARGS__)
 #ifdef __cplusplus
 #include <cptx/cplusplus.h>

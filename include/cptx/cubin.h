@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a cubin says of itself, read without a disassembler: what each kernel takes, and which line of the PTX each
- * instruction comes from.  A library of its own (libcptx_cubin), because it stands on libelf; cptx itself does not need it.
+ * Reading cubins without a disassembler: what resources each kernel takes, and which line of the PTX each instruction comes
+ * from.  This is a library of its own (libcptx_cubin), because it needs libelf; cptx itself does not.
  *
- * Cubins of ptxas 13.0 for sm_75 to sm_121a are what it is tested with.  Attributes it does not know are passed over.
+ * It is tested with cubins of ptxas 13.0 for sm_75 to sm_121a.  Attributes that it does not know are ignored.
  */
 #ifndef CPTX_CUBIN_H
 #define CPTX_CUBIN_H
@@ -17,74 +17,77 @@ extern "C" {
 /** A cubin that was read. */
 typedef struct cptx_cubin_view cptx_cubin_view;
 
-/** What one kernel takes.  Sizes in bytes; names live as long as the cubin. */
+/** Resources of one kernel.  Sizes are in bytes; names live as long as the cptx_cubin_view. */
 typedef struct cptx_cubin_kernel {
-	const char *name;       /**< of its symbol */
-	uint32_t registers;     /**< per thread, where it starts */
-	uint32_t frame;         /**< its own stack frame */
-	uint32_t stack;         /**< with those of the functions that it calls, where that is known */
-	uint32_t static_smem;   /**< declared by the kernel; without what the hardware keeps for itself */
-	uint32_t reserved_smem; /**< that, as far as the cubin counts it */
-	uint32_t barriers;      /**< numbered ones, at most 16 */
+	const char *name;       /**< name of the kernel's symbol */
+	uint32_t registers;     /**< registers per thread when the kernel starts */
+	uint32_t frame;         /**< the kernel's own stack frame */
+	uint32_t stack;         /**< stack frame with those of the functions that the kernel calls, where that is known */
+	uint32_t static_smem;   /**< static shared memory that the kernel declares, without reserved_smem */
+	uint32_t reserved_smem; /**< shared memory that the hardware keeps for itself, as far as the cubin counts it */
+	uint32_t barriers;      /**< numbered barriers in use, at most 16 */
 	uint32_t param_bytes;   /**< parameters */
 	uint32_t constant[8];   /**< constant banks; bank 0 has the parameters */
 	uint32_t code;          /**< machine code */
-	uint32_t max_block[3];  /**< of .maxntid, 0 where there is none */
-	uint32_t block[3];      /**< of .reqntid, the same */
-	uint32_t cluster[3];    /**< of .reqnctapercluster, the same */
-	uint32_t max_registers; /**< that the code may have, by bounds or by option */
+	uint32_t max_block[3];  /**< .maxntid, 0 where there is none */
+	uint32_t block[3];      /**< .reqntid, 0 where there is none */
+	uint32_t cluster[3];    /**< .reqnctapercluster, 0 where there is none */
+	uint32_t max_registers; /**< most registers that the code may have, by launch bounds or by option */
 	bool reallocates;       /**< setmaxnreg moves registers between warps */
 } cptx_cubin_kernel;
 
-/** Instructions from byte `address` of a kernel on come from this line (from 1) of the PTX. */
+/** A place where the line changes: instructions from byte `address` of a kernel on come from line `line` of the PTX. */
 typedef struct cptx_cubin_line {
-	uint32_t address, line; /**< byte from the start of the kernel; line of the PTX, from 1 */
+	uint32_t address, line; /**< byte offset from the start of the kernel; line of the PTX, from 1 */
 } cptx_cubin_line;
 
 /**
- * Reads a cubin, which is copied.  `name`: for messages; NULL: "cubin".  NULL on error, with *err set (may be NULL): what is
- * no cubin, is truncated or contradicts itself.
+ * Reads a cubin, which is copied.  `name` is for messages; NULL: "cubin".  Returns NULL on error, with *err set (err may be
+ * NULL): the bytes are no cubin, are truncated, or contradict themselves.
  */
 CPTX_API cptx_cubin_view *cptx_cubin_view_of(const void *bytes, size_t size, const char *name, cptx_error *err);
-/** Frees it.  NULL is allowed. */
+/** Frees a cptx_cubin_view.  NULL is allowed. */
 CPTX_API void cptx_cubin_view_destroy(cptx_cubin_view *c);
-/** The target that it is for; NULL if cptx does not know it. */
+/** The target of a cubin; NULL if cptx does not know it. */
 CPTX_API const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c);
 /** Kernel number i, in the order of their symbols; false behind the last. */
 CPTX_API bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out);
 /**
- * What an instruction says to the scheduler, in the upper bits of its 128 (sm_70 and later).  Six scoreboards, 0 to 5, wait
- * for what takes a time that the compiler does not know.  As others found it out: NVIDIA documents none of it.
+ * The scheduling fields of an instruction, in the upper bits of its 128 (sm_70 and later).  Six scoreboards, 0 to 5, wait
+ * for operations whose time the compiler does not know.  NVIDIA documents none of it; the meanings were found by others'
+ * experiments.
  */
 typedef struct cptx_cubin_control {
 	uint8_t stall;       /**< cycles, 0 to 15, until the warp may issue the next instruction */
-	uint8_t write_board; /**< scoreboard that is released when its results are written; 7: none */
-	uint8_t read_board;  /**< the same, when its operands are read */
-	uint8_t waits;       /**< a bit for each scoreboard that must be released before it is issued */
+	uint8_t write_board; /**< scoreboard that is released when the results are written; 7: none */
+	uint8_t read_board;  /**< scoreboard that is released when the operands are read; 7: none */
+	uint8_t waits;       /**< bit n: scoreboard n must be released before the instruction is issued */
 } cptx_cubin_control;
-/** Of the instruction at byte `address` (a multiple of 16) of kernel i; false if there is none. */
+/** The scheduling fields of the instruction at byte `address` (a multiple of 16) of kernel i; false if there is none. */
 CPTX_API bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out);
 /**
- * Registers R0 to R254 that the instruction at byte `address` of kernel i reads or writes, all of a pair or more: bit n of
- * `registers`, from the lowest of registers[0] on.  False, and all are 0, where there is none, or one whose registers this
- * version of cptx does not know.
+ * The registers R0 to R254 that the instruction at byte `address` of kernel i reads or writes, all of a pair or more: bit n
+ * % 64 of registers[n / 64] stands for Rn.  Returns false, with all bits 0, if there is no such instruction, or if this
+ * version of cptx does not know its registers.
  */
 CPTX_API bool cptx_cubin_view_registers(const cptx_cubin_view *c, size_t i, uint32_t address, uint64_t registers[4]);
 /**
- * Registers of 32 bits alive at each instruction of kernel i: those in use in front of it, and those that it writes.
- * live[n], n of `nlive` at most: of the instruction at byte 16 n, 0 where none gets to.  Returns the most of the kernel and
- * of the functions that it calls; 0, with *err set (may be NULL), if they are not known: an operation or a form that this
- * version of cptx does not know, a call of a function in another section, a branch to no listed target.
+ * Counts the 32-bit registers that are alive at each instruction of kernel i: those in use in front of it, and those that it
+ * writes.  live[n], for n below `nlive`, gets the count of the instruction at byte 16 n, 0 where no path reaches it.
+ * Returns the highest count in the kernel and the functions that it calls; 0, with *err set (err may be NULL), if the counts
+ * are not known: an operation or a form that this version of cptx does not know, a call of a function in another section, a
+ * branch to no listed target.
  *
- * In a function that is called from several places this is what is alive for any of them.
+ * In a function that is called from several places a register counts if it is alive for any of them.
  */
 CPTX_API uint32_t cptx_cubin_view_live(const cptx_cubin_view *c, size_t i, uint16_t *live, size_t nlive, cptx_error *err);
 /** Bytes of global variables of the module. */
 CPTX_API uint64_t cptx_cubin_view_globals(const cptx_cubin_view *c);
-/** Where the instructions of kernel i come from, by address; *n of them.  None without line information (ptxas -lineinfo).
- */
+/** The lines that the instructions of kernel i come from, by address; *n gets their number.  None without line information
+ * (ptxas -lineinfo). */
 CPTX_API const cptx_cubin_line *cptx_cubin_view_lines(const cptx_cubin_view *c, size_t i, size_t *n);
-/** The PTX that it was made of, blanks at the ends of lines apart; NULL without line information.  Ends in a NUL. */
+/** The PTX that a cubin was made of, without blanks at the ends of lines; NULL without line information.  It ends in a NUL.
+ */
 CPTX_API const char *cptx_cubin_view_ptx(const cptx_cubin_view *c, size_t *size);
 
 #ifdef __cplusplus

@@ -3,23 +3,23 @@
  * Devices: memory, streams, events, programs and launches.
  *
  * A device is opened by name.  "cuda" and "cuda:N" are GPUs, through the CUDA driver library, which is opened at run time:
- * nothing of CUDA is needed to build.  Names that begin with "emu" are kept for an emulator on the CPU.
+ * nothing of CUDA is needed to build.  Names that begin with "emu" open the emulator on the CPU (<cptx/emu.h>).
  *
  * Environment: CPTX_CUDA_LIBRARY is the path of the driver library to open in place of libcuda.so.1.
  *
- * Errors: a function that can fail takes a cptx_error * last (it may be NULL).  It must start zeroed; the first error stays,
- * and a call that finds one there does nothing and fails, so a chain of calls needs one test, at its end.  A failing call
- * of the driver is CPTX_E_DRIVER, with CUDA's name and meaning of the error; as with all of CUDA, it may come from work
- * that was started earlier.
+ * Errors: a function that can fail takes a cptx_error * as its last argument (it may be NULL).  It must start zeroed; the
+ * first error stays, and a call that finds one there does nothing and fails, so a chain of calls needs one test, at its end.
+ * A failing call of the driver is CPTX_E_DRIVER, with CUDA's name and meaning of the error; as with all of CUDA, it may come
+ * from work that was started earlier.
  *
  * Contexts: a device works in the primary context of its GPU, or in the context that it adopted.  A calling thread that has
  * no current context gets the device's; a thread that has another one finds it unchanged after each call.
  *
  * Threads: devices, programs and streams may be used by many threads; a cptx_launch by one at a time.
  *
- * Ownership: launches, programs, streams, events and the device may be destroyed in any order.  What others still need lives
- * on until they are gone: a device's context stays retained (an adopted one must exist) until the last program, stream and
- * event of it, and a program loaded until its last launch.  Every destroy and close accepts NULL.
+ * Ownership: launches, programs, streams, events and the device may be destroyed in any order.  An object lives on until all
+ * that need it are gone: a device's context stays retained (an adopted one must exist) until its last program, stream and
+ * event is destroyed, and a program stays loaded until its last launch is.  Every destroy and close accepts NULL.
  */
 #ifndef CPTX_DEVICE_H
 #define CPTX_DEVICE_H
@@ -33,9 +33,9 @@ extern "C" {
 
 /** A GPU or an emulator. */
 typedef struct cptx_device cptx_device;
-/** Work in order. */
+/** A stream: work that a device does in order. */
 typedef struct cptx_stream cptx_stream;
-/** A moment in a stream. */
+/** An event: a moment in a stream. */
 typedef struct cptx_event cptx_event;
 /** A module that is loaded on a device. */
 typedef struct cptx_program cptx_program;
@@ -52,42 +52,44 @@ CPTX_API unsigned cptx_device_count(const char *kind, cptx_error *err);
  * Errors: NO_DRIVER (no driver library, or too old), NO_DEVICE (no such device), ARG (not a device name), DRIVER, MEMORY.
  */
 CPTX_API cptx_device *cptx_device_open(const char *name, cptx_error *err);
-/** Works in an existing context (a CUcontext), which stays the caller's; NULL: the calling thread's current one. */
+/** Opens a device in an existing context (a CUcontext), which stays the caller's; NULL: the calling thread's current
+ * context. */
 CPTX_API cptx_device *cptx_device_adopt(void *context, cptx_error *err);
-/** Closes it, and frees an emulator's memory, once nothing of it is left (above); a context that was adopted stays.  NULL is
- * allowed. */
+/** Closes a device.  Its context is released, or an emulator's memory freed, once no object of it is left (see "Ownership");
+ * an adopted context stays.  NULL is allowed. */
 CPTX_API void cptx_device_close(cptx_device *dev);
 
-/** Facts of a device.  Sizes in bytes. */
+/** Facts about a device.  Sizes are in bytes. */
 typedef struct cptx_device_info {
-	char name[128];              /**< as the driver gives it */
+	char name[128];              /**< the driver's name of the device */
 	uint16_t compute_capability; /**< major * 10 + minor: 90 */
 	uint16_t ptx;                /**< highest PTX ISA version that the driver takes, times ten: 90 */
 	uint32_t driver;             /**< CUDA version of the driver, major * 1000 + minor * 10: 13000 */
-	const char *target;          /**< best target for device and driver, "sm_90a"; NULL: none of this library's */
+	const char *target;          /**< best target for device and driver, "sm_90a"; NULL: this library knows none that fits */
 	uint32_t sms;                /**< multiprocessors */
 	uint32_t smem_per_sm;        /**< shared memory of a multiprocessor */
 	uint32_t smem_per_cta;       /**< most shared memory of a CTA, static and dynamic together, by opting in */
-	uint32_t smem_default;       /**< the same without opting in */
-	uint32_t regs_per_sm;        /**< registers of 32 bits */
-	uint32_t threads_per_sm;     /**< most that are resident */
+	uint32_t smem_default;       /**< most shared memory of a CTA without opting in */
+	uint32_t regs_per_sm;        /**< registers of 32 bits in a multiprocessor */
+	uint32_t threads_per_sm;     /**< most threads resident on a multiprocessor */
 	uint32_t l2;                 /**< size of the L2 cache */
-	uint32_t clock_khz;          /**< of the multiprocessors, at most */
-	uint32_t memory_clock_khz;   /**< of the memory, at most */
-	uint32_t memory_bus_bits;    /**< width of its bus */
-	bool clusters;               /**< can launch thread block clusters */
-	uint64_t global_memory;      /**< all of it */
+	uint32_t clock_khz;          /**< highest clock of the multiprocessors */
+	uint32_t memory_clock_khz;   /**< highest clock of the memory */
+	uint32_t memory_bus_bits;    /**< width of the memory bus */
+	bool clusters;               /**< the device can launch thread block clusters */
+	uint64_t global_memory;      /**< bytes of global memory in all */
 } cptx_device_info;
-/** Never NULL for a device; lives as long as it. */
+/** The facts about a device, which live as long as it; NULL only for a NULL device. */
 CPTX_API const cptx_device_info *cptx_device_get_info(const cptx_device *dev);
 
-/** The CUcontext. */
+/** The device's context, a CUcontext. */
 CPTX_API void *cptx_device_context(const cptx_device *dev);
-/** A function of the driver by its exported name, "cuMemGetInfo_v2", for what is not wrapped here; NULL if not there. */
+/** A function of the driver by its exported name, "cuMemGetInfo_v2", for calls that this header does not wrap; NULL if the
+ * driver lacks it. */
 CPTX_API void *cptx_device_symbol(const cptx_device *dev, const char *name);
-/** Makes the context current in the calling thread, to stay. */
+/** Makes the device's context current in the calling thread, to stay. */
 CPTX_API bool cptx_device_make_current(cptx_device *dev, cptx_error *err);
-/** Waits for all work of the context; errors of earlier launches appear here at the latest. */
+/** Waits for all work of the device's context; errors of earlier launches appear here at the latest. */
 CPTX_API bool cptx_device_synchronize(cptx_device *dev, cptx_error *err);
 
 /* ---- Streams and events.  A NULL stream is the context's default stream ------------------------------------------- */
@@ -98,7 +100,7 @@ CPTX_API cptx_stream *cptx_stream_new(cptx_device *dev, cptx_error *err);
 CPTX_API cptx_stream *cptx_stream_adopt(cptx_device *dev, void *stream, cptx_error *err);
 /** Destroys a stream once its work is done; forgets an adopted one. */
 CPTX_API void cptx_stream_destroy(cptx_stream *stream);
-/** The CUstream; NULL for NULL. */
+/** The CUstream of a stream; NULL for NULL. */
 CPTX_API void *cptx_stream_handle(const cptx_stream *stream);
 /** Waits for all work of a stream. */
 CPTX_API bool cptx_stream_synchronize(cptx_device *dev, cptx_stream *stream, cptx_error *err);
@@ -109,36 +111,37 @@ CPTX_API bool cptx_stream_wait(cptx_stream *stream, cptx_event *event, cptx_erro
 CPTX_API cptx_event *cptx_event_new(cptx_device *dev, cptx_error *err);
 /** NULL is allowed. */
 CPTX_API void cptx_event_destroy(cptx_event *event);
-/** Puts it behind all work of the stream so far. */
+/** Records an event: it is reached when all work so far in the stream is done. */
 CPTX_API bool cptx_event_record(cptx_event *event, cptx_stream *stream, cptx_error *err);
-/** Waits until it was reached. */
+/** Waits until an event is reached. */
 CPTX_API bool cptx_event_synchronize(cptx_event *event, cptx_error *err);
 /** Milliseconds between two recorded and completed events. */
 CPTX_API bool cptx_event_elapsed(cptx_event *start, cptx_event *end, float *ms, cptx_error *err);
 
 /* ---- Memory.  Device pointers are uint64_t, sizes bytes ----------------------------------------------------------- */
 
-/** Global memory, aligned to 256 bytes at least; 0 on failure. */
+/** Allocates global memory, aligned to at least 256 bytes; returns its address, 0 on failure. */
 CPTX_API uint64_t cptx_mem_alloc(cptx_device *dev, size_t size, cptx_error *err);
-/** Waits for the work that uses it, then frees.  0 is allowed.  The emulator makes a finding of what cannot be freed. */
+/** Waits for the work that uses the memory, then frees it.  0 is allowed.  On the emulator an address that cannot be freed
+ * is a finding. */
 CPTX_API void cptx_mem_free(cptx_device *dev, uint64_t ptr);
 
-/** Host to device.  Complete on return, ordered behind the default stream. */
+/** Copies from host to device.  The copy is complete on return, and ordered behind the default stream. */
 CPTX_API bool cptx_mem_write(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_error *err);
-/** Device to host, in the same way. */
+/** Copies from device to host, complete and ordered like cptx_mem_write. */
 CPTX_API bool cptx_mem_read(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_error *err);
-/** Device to device, in the same way. */
+/** Copies from device to device, complete and ordered like cptx_mem_write. */
 CPTX_API bool cptx_mem_copy(cptx_device *dev, uint64_t dst, uint64_t src, size_t size, cptx_error *err);
-/** Sets `size` bytes. */
+/** Sets `size` bytes to a value. */
 CPTX_API bool cptx_mem_fill8(cptx_device *dev, uint64_t dst, uint8_t value, size_t size, cptx_error *err);
-/** Sets `count` words of 32 bits; dst is aligned to 4. */
+/** Sets `count` words of 32 bits to a value; dst is aligned to 4. */
 CPTX_API bool cptx_mem_fill32(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_error *err);
 
-/** cptx_mem_write as work of a stream; host memory must stay until it is done (and is staged by the driver if it is
+/** cptx_mem_write as work of a stream; the host memory must stay until the work is done (the driver stages it if it is
  * pageable). */
 CPTX_API bool cptx_mem_write_async(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_stream *stream,
                                    cptx_error *err);
-/** cptx_mem_read as work of a stream, as above. */
+/** cptx_mem_read as work of a stream; the host memory must stay until the work is done. */
 CPTX_API bool cptx_mem_read_async(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_stream *stream,
                                   cptx_error *err);
 /** cptx_mem_copy as work of a stream. */
@@ -160,8 +163,8 @@ typedef struct cptx_tensor_map {
 } cptx_tensor_map;
 
 /**
- * Makes a tensor map for a device: checks the description (cptx_tensor_map_check) and has the driver encode it; for the
- * emulator, cptx_tensor_map_pack.
+ * Makes a tensor map for a device: checks the description (cptx_tensor_map_check), and has the driver encode it, or for the
+ * emulator cptx_tensor_map_pack.
  * Errors: ARG, a broken rule; TARGET, the device has no tensor maps (they need sm_90, im2col along W sm_100); NO_DRIVER, the
  * driver is too old; DRIVER.
  */
@@ -169,19 +172,19 @@ CPTX_API bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *
 
 /* ---- Programs ----------------------------------------------------------------------------------------------------- */
 
-/** How to load a program.  All zero: for the device, by the driver, without a cache. */
+/** How to load a program.  All zero: for the device's best target, by the driver, without a cache. */
 typedef struct cptx_load_opt {
 	uint32_t size;               /**< CPTX_OPT fills it in */
-	const char *target;          /**< "sm_90"; NULL: the device's best */
-	const cptx_emit_opt *emit;   /**< how the module is printed; NULL: as with all zero */
+	const char *target;          /**< PTX target, "sm_90"; NULL: the device's best */
+	const cptx_emit_opt *emit;   /**< how the module is printed; NULL: with all options zero */
 	uint32_t max_regs;           /**< registers per thread; 0: the compiler's choice */
-	bool verbose;                /**< resource usage in cptx_program_log() */
+	bool verbose;                /**< put resource usage in cptx_program_log() */
 	bool line_info;              /**< keep the .loc lines for profilers */
 	bool debug;                  /**< compile for a debugger, not optimized */
-	const char *name;            /**< of PTX text, for messages and findings; NULL: "ptx" */
-	enum cptx_compiler compiler; /**< who compiles PTX; AUTO: the driver, and where it does not know the PTX version or the
-	                                target another one (cptx_program_note); the emulator compiles nothing */
-	cptx_cache *cache;           /**< of machine code: looked into first, and what is made goes there; NULL: none */
+	const char *name;            /**< name of PTX text in messages and findings; NULL: "ptx" */
+	enum cptx_compiler compiler; /**< compiler of PTX; AUTO: the driver, or, where it does not know the PTX version or the
+	                                target, another one (see cptx_program_note); the emulator needs none */
+	cptx_cache *cache;           /**< cache of machine code, which is searched first and gets what is compiled; NULL: none */
 	char z_;
 } cptx_load_opt;
 
@@ -189,49 +192,49 @@ CPTX_API cptx_program *cptx_device_load_(cptx_site at, cptx_device *dev, cptx_mo
                                          cptx_error *err);
 /**
  * Prints a module for the device and compiles it: cptx_device_load(dev, m, opt, err); opt may be NULL.  The module may be
- * destroyed afterwards.  NULL on error.
- * Errors: what cptx_emit says; TARGET, the device cannot run the target; COMPILE, the compiler refuses the program, with its
- * log and, for each line of PTX that it names, that line and the user's line behind it; NO_COMPILER, none is there that
- * knows the PTX version; DRIVER.
+ * destroyed afterwards.  Returns NULL on error.
+ * Errors: those of cptx_emit; TARGET, the device cannot run the target; COMPILE, the compiler refuses the program, with its
+ * log and, for each line of PTX that it names, that line and the user's line behind it; NO_COMPILER, no compiler there knows
+ * the PTX version; DRIVER.
  */
 #define cptx_device_load(...) cptx_device_load_(CPTX_HERE, __VA_ARGS__)
 
 CPTX_API cptx_program *cptx_device_load_text_(cptx_site at, cptx_device *dev, const void *image, size_t size,
                                               const cptx_load_opt *opt, cptx_error *err);
-/** The same for PTX text, a cubin or a fat binary: cptx_device_load_text(dev, image, size, opt, err).  NULs behind the end
- * of a text are no part of it; ARG: one stands in front of that. */
+/** Loads PTX text, a cubin or a fat binary: cptx_device_load_text(dev, image, size, opt, err).  Errors are those of
+ * cptx_device_load.  NULs at the end of a text are ignored; a NUL within the text is an error, ARG. */
 #define cptx_device_load_text(...) cptx_device_load_text_(CPTX_HERE, __VA_ARGS__)
 
 CPTX_API cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const cptx_link_input *inputs, size_t n,
                                          const cptx_load_opt *opt, cptx_error *err);
 /**
  * Links modules, PTX text, cubins, fat binaries, and objects and libraries of nvcc -rdc=true to one program:
- * cptx_device_link(dev, inputs, n, opt, err).  By the driver's linker; by nvJitLink, whose result goes into the cache, where
- * .compiler names it, or where that is AUTO and the driver too old.  Errors as of cptx_device_load(); COMPILE also for a
- * name that nothing defines, or several inputs.
+ * cptx_device_link(dev, inputs, n, opt, err).  The driver links; nvJitLink does, and its result goes into the cache, if
+ * .compiler names it, or if .compiler is AUTO and the driver is too old.  Errors are those of cptx_device_load; COMPILE also
+ * for a name that no input, or several inputs, define.
  */
 #define cptx_device_link(...) cptx_device_link_(CPTX_HERE, __VA_ARGS__)
-/** Unloads it.  NULL is allowed. */
+/** Unloads a program.  NULL is allowed. */
 CPTX_API void cptx_program_destroy(cptx_program *program);
 
-/** What the compiler said; "" if nothing. */
+/** The compiler's messages; "" if there are none. */
 CPTX_API const char *cptx_program_log(const cptx_program *program);
-/** What was done in place of what was asked for, and why: the driver was too old, so ptxas compiled; "" if nothing. */
+/** What was done in place of what was asked for, and why (the driver was too old, so ptxas compiled); "" if nothing was. */
 CPTX_API const char *cptx_program_note(const cptx_program *program);
-/** The PTX target that was loaded; NULL for a raw image that does not tell. */
+/** The PTX target that was loaded; NULL for a raw image that does not name it. */
 CPTX_API const char *cptx_program_target(const cptx_program *program);
-/** The PTX version that was loaded, times ten; 0 for a raw image that does not tell. */
+/** The PTX version that was loaded, times ten; 0 for a raw image that does not name it. */
 CPTX_API unsigned cptx_program_version(const cptx_program *program);
 /** Name of kernel i, from 0 on; NULL behind the last, and for a cubin. */
 CPTX_API const char *cptx_program_kernel_at(const cptx_program *program, size_t i);
-/** The CUmodule. */
+/** The CUmodule of a program. */
 CPTX_API void *cptx_program_handle(const cptx_program *program);
 /** Address of a variable of the program, 0 on error; its size in bytes if `size` is not NULL. */
 CPTX_API uint64_t cptx_program_global(const cptx_program *program, const char *name, size_t *size, cptx_error *err);
 
 /* ---- Arguments ---------------------------------------------------------------------------------------------------- */
 
-/** What an argument holds. */
+/** The kinds of arguments. */
 enum cptx_arg_kind {
 	CPTX_ARG_NONE,  /**< nothing: an error */
 	CPTX_ARG_INT,   /**< u8, u16, u32 or u64, as `size` says */
@@ -239,7 +242,7 @@ enum cptx_arg_kind {
 	CPTX_ARG_OBJECT /**< bytes at object */
 };
 
-/** One argument of a launch: made by CPTX_ARG and CPTX_ARG_BYTES. */
+/** One argument of a launch, made by CPTX_ARG or CPTX_ARG_BYTES. */
 typedef struct cptx_arg {
 	uint8_t kind;  /**< enum cptx_arg_kind */
 	uint32_t size; /**< bytes */
@@ -251,7 +254,7 @@ typedef struct cptx_arg {
 		float f32;
 		double f64;
 		const void *object;
-	} u; /**< the value, by kind and size */
+	} u; /**< the value; kind and size select the member */
 } cptx_arg;
 
 static inline cptx_arg cptx_arg_id_(cptx_arg a) { return a; }
@@ -298,7 +301,8 @@ static inline cptx_arg cptx_arg_f64_(double v)
 	a.kind = CPTX_ARG_FLOAT, a.size = 8, a.u.f64 = v;
 	return a;
 }
-/** `size` bytes at `p`, for a cptx_param_bytes parameter (a tensor map, a struct) or one without a C type (f16). */
+/** An argument of `size` bytes at `p`, for a cptx_param_bytes parameter (a tensor map, a struct) or for a number without a C
+ * type (f16). */
 static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
 {
 	cptx_arg a = cptx_arg_u64_(0);
@@ -308,7 +312,7 @@ static inline cptx_arg CPTX_ARG_BYTES(const void *p, size_t size)
 
 /* clang-format off */
 #ifdef __cplusplus
-} /* C++ tells them apart by overloading */
+} /* C++ selects the kind of argument by overloading */
 inline cptx_arg cptx_arg_(cptx_arg v) { return v; }
 inline cptx_arg cptx_arg_(float v) { return cptx_arg_f32_(v); }
 inline cptx_arg cptx_arg_(double v) { return cptx_arg_f64_(v); }
@@ -372,16 +376,16 @@ extern "C" {
 /** Shape and arguments of a launch.  In grid, block and cluster, missing y and z are 1. */
 typedef struct cptx_launch_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */
-	uint32_t grid[3];    /**< CTAs; clusters, if the kernel has .blocksareclusters */
-	uint32_t block[3];   /**< threads; all zero: the kernel's .reqntid */
-	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's, or none */
-	uint32_t dyn_smem;   /**< bytes; 0: what the kernel laid out with cptx_shared_dyn */
-	bool overlap;     /**< programmatic dependent launch (sm_90): the launch may begin before the one in front of it in the
-	                     stream has ended; its griddepcontrol.wait waits for that */
+	uint32_t grid[3];    /**< number of CTAs; of clusters, if the kernel has .blocksareclusters */
+	uint32_t block[3];   /**< threads of a CTA; all zero: the kernel's .reqntid */
+	uint32_t cluster[3]; /**< CTAs of a cluster; all zero: the kernel's cluster, or none */
+	uint32_t dyn_smem;   /**< dynamic shared memory in bytes; 0: what the kernel laid out with cptx_shared_dyn */
+	bool overlap; /**< programmatic dependent launch (sm_90): the launch may begin before the launch in front of it in the
+	                 stream has ended; its griddepcontrol.wait waits for that end */
 	bool cooperative; /**< all CTAs are resident at once, so that they can wait for one another (grid_group::sync of CUDA's
 	                     cooperative groups).  A grid that does not fit is refused, error LIMIT */
-	size_t nargs;     /**< how many */
-	const cptx_arg *args; /**< in the order of the parameters; only read by the call */
+	size_t nargs;     /**< number of arguments */
+	const cptx_arg *args; /**< the arguments in the order of the parameters; only read by the call */
 	char z_;
 } cptx_launch_opt;
 /** A cptx_launch_opt for one call, in C and C++: CPTX_LAUNCH(.grid = { 4 }, CPTX_ARGS(x, y)). */
@@ -391,44 +395,46 @@ CPTX_API cptx_launch *cptx_launch_new_(cptx_site at, const cptx_program *program
                                        const cptx_launch_opt *opt, cptx_error *err);
 /**
  * Prepares a launch: everything is checked and set here, so that running it is one call of the driver.
- *   cptx_launch_new(program, "scale", &(cptx_launch_opt){ .grid = { n / 256 }, .block = { 256 }, CPTX_ARGS(x, y, n) }, err)
- * Arguments are checked against the kernel's parameters in number, size and kind; of a raw image only number and size are
- * known, from drivers of CUDA 12.4 on.  kernel NULL: the program's only one.
+ *    cptx_launch_new(program, "scale", &(cptx_launch_opt){ .grid = { n / 256 }, .block = { 256 }, CPTX_ARGS(x, y, n) }, err)
+ * Arguments are checked against the kernel's parameters in number, size and kind; for a raw image only number and size are
+ * known, from drivers of CUDA 12.4 on.  kernel NULL: the program's only kernel.
  * Errors: ARG, LIMIT (threads, shared memory, cluster size), TARGET (no clusters on the device), DRIVER, MEMORY.
  */
 #define cptx_launch_new(...) cptx_launch_new_(CPTX_HERE, __VA_ARGS__)
-/** NULL is allowed.  Work that was started goes on. */
+/** Destroys a launch; work that it started goes on.  NULL is allowed. */
 CPTX_API void cptx_launch_destroy(cptx_launch *launch);
 
 CPTX_API bool cptx_launch_set_(cptx_site at, cptx_launch *launch, size_t i, cptx_arg arg, cptx_error *err);
-/** Changes argument i, from 0 on, for later runs; checked as before. */
+/** Changes argument i, from 0 on, for later runs; the new value is checked as by cptx_launch_new. */
 #define cptx_launch_set(launch, i, x, err) cptx_launch_set_(CPTX_HERE, (launch), (i), CPTX_ARG(x), (err))
 CPTX_API bool cptx_launch_grid_(cptx_site at, cptx_launch *launch, uint32_t x, uint32_t y, uint32_t z, cptx_error *err);
-/** Changes the grid for later runs. */
+/** Changes the grid of a launch for later runs. */
 #define cptx_launch_grid(launch, x, y, z, err) cptx_launch_grid_(CPTX_HERE, (launch), (x), (y), (z), (err))
 
-/** Runs it as work of a stream.  The arguments are taken now.  Allocates nothing; does not wait. */
+/** Starts a launch as work of a stream, with the arguments as they are now.  Allocates nothing; does not wait. */
 CPTX_API bool cptx_launch_run(cptx_launch *launch, cptx_stream *stream, cptx_error *err);
 
 CPTX_API bool cptx_launch_once_(cptx_site at, const cptx_program *program, const char *kernel, const cptx_launch_opt *opt,
                                 cptx_stream *stream, cptx_error *err);
-/** New, run and destroy in one: cptx_launch_once(program, "scale", &(cptx_launch_opt){ ... }, stream, err). */
+/** Prepares, runs and destroys a launch: cptx_launch_once(program, "scale", &(cptx_launch_opt){ ... }, stream, err). */
 #define cptx_launch_once(...) cptx_launch_once_(CPTX_HERE, __VA_ARGS__)
 
-/** What a compiled kernel takes.  Sizes in bytes. */
+/** Resources of a compiled kernel.  Sizes are in bytes. */
 typedef struct cptx_resources {
-	uint32_t regs;           /**< per thread */
-	uint32_t local_bytes;    /**< per thread: spills and local arrays */
-	uint32_t static_smem;    /**< per CTA */
-	uint32_t const_bytes;    /**< constants of the user */
-	uint32_t max_threads;    /**< of a CTA, as the registers allow */
+	uint32_t regs;           /**< registers per thread */
+	uint32_t local_bytes;    /**< local memory per thread: spills and local arrays */
+	uint32_t static_smem;    /**< static shared memory per CTA */
+	uint32_t const_bytes;    /**< constants that the user declared */
+	uint32_t max_threads;    /**< most threads of a CTA that the registers allow */
 	uint32_t binary_version; /**< architecture of the machine code, times ten: 90 */
-	uint32_t ctas_per_sm;    /**< resident at once, for the given threads and dynamic shared memory; 0 if they do not fit */
+	uint32_t ctas_per_sm; /**< CTAs resident at once on a multiprocessor, for the given threads and dynamic shared memory; 0
+	                         if they do not fit */
 } cptx_resources;
-/** threads 0: ctas_per_sm is not asked for. */
+/** The resources of a kernel.  ctas_per_sm is for CTAs of `threads` threads with `dyn_smem` bytes; threads 0: it is not
+ * computed. */
 CPTX_API bool cptx_program_resources(const cptx_program *program, const char *kernel, uint32_t threads, uint32_t dyn_smem,
                                      cptx_resources *out, cptx_error *err);
-/** The same for the block and shared memory of a launch. */
+/** The resources of a launch's kernel, with ctas_per_sm for the launch's block and shared memory. */
 CPTX_API bool cptx_launch_resources(const cptx_launch *launch, cptx_resources *out, cptx_error *err);
 
 #ifdef __cplusplus

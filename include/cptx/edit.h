@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looking into and editing bodies; part of cptx.h, which includes it.
+ * Reading and editing bodies; part of cptx.h, which includes this header.
  *
- * A body, built or parsed, is a list of items: instructions, labels, declarations, scopes, comments.  They are looked at in
- * any state of the module and edited until it is frozen.  Edits are checked like building, the first error sticks; what only
- * the whole shows (something used that is no longer declared) is found by freezing.  With cptx_emit_opt.keep the text of a
- * parsed module changes only where it was edited.
+ * A body, built or parsed, is a list of items: instructions, labels, declarations, scopes, comments.  Items can be read in
+ * any state of the module, and edited until it is frozen.  Edits are checked like building, and the first error sticks; what
+ * only the whole module shows (a use of something that is no longer declared) is found by freezing.  With cptx_emit_opt.keep
+ * the text of a parsed module changes only where it was edited.
  */
 #ifndef CPTX_EDIT_H
 #define CPTX_EDIT_H
@@ -15,115 +15,117 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-typedef struct cptx_item cptx_item; /**< one item; lives as long as the module */
+typedef struct cptx_item cptx_item; /**< one item of a body; lives as long as the module */
 
-/** What an item of a body is. */
+/** The kinds of items. */
 enum cptx_item_kind {
 	CPTX_ITEM_INSN,    /**< an instruction */
-	CPTX_ITEM_LABEL,   /**< operand 0: the label */
-	CPTX_ITEM_SCOPE,   /**< { */
-	CPTX_ITEM_END,     /**< } */
-	CPTX_ITEM_REGS,    /**< .reg */
-	CPTX_ITEM_VAR,     /**< a variable; operand 0 */
-	CPTX_ITEM_PRAGMA,  /**< `text` */
-	CPTX_ITEM_COMMENT, /**< `text` */
-	CPTX_ITEM_TEXT,    /**< a directive without meaning to us, such as .loc; `text` */
+	CPTX_ITEM_LABEL,   /**< a label: operand 0 */
+	CPTX_ITEM_SCOPE,   /**< the { of a scope */
+	CPTX_ITEM_END,     /**< the } of a scope */
+	CPTX_ITEM_REGS,    /**< a .reg declaration */
+	CPTX_ITEM_VAR,     /**< a declaration of a variable: operand 0 */
+	CPTX_ITEM_PRAGMA,  /**< a .pragma: `text` */
+	CPTX_ITEM_COMMENT, /**< a comment: `text` */
+	CPTX_ITEM_TEXT,    /**< a directive that cptx does not interpret, such as .loc: `text` */
 	CPTX_ITEM_TARGETS, /**< .branchtargets or .calltargets; operand 0: its label, 1: the list */
 	CPTX_ITEM_PROTO    /**< .callprototype; operand 0: its label */
 };
 
-/** What there is to know of an item. */
+/** The properties of an item. */
 typedef struct cptx_item_info {
-	enum cptx_item_kind kind; /**< what it is */
-	enum cptx_op op;          /**< of an instruction */
-	const char *form;         /**< the same, in the notation of src/arch/insn.def; else NULL */
-	const char *text;         /**< of comments and the like; else NULL */
-	size_t noperands;         /**< how many, the destination counted */
-	cptx_val guard;           /**< the predicate, negated for @!p; NONE: unconditional */
-	cptx_site at;             /**< its line in the text or in the user's source; file NULL: none */
+	enum cptx_item_kind kind; /**< kind of the item */
+	enum cptx_op op;          /**< instruction's number in the table */
+	const char *form;         /**< an instruction's form in the notation of src/arch/insn.def; else NULL */
+	const char *text;         /**< text of a comment, pragma or directive; else NULL */
+	size_t noperands;         /**< number of operands, with the destination */
+	cptx_val guard;           /**< an instruction's guard predicate, negated for @!p; NONE: unconditional */
+	cptx_site at;             /**< line in the parsed text or in the user's source; file NULL: none */
 } cptx_item_info;
 
-/** Kernel or function number i of those with bodies; NULL behind the last. */
+/** Kernel or function number i of those with bodies, from 0 on; NULL behind the last. */
 CPTX_API cptx_kernel *cptx_module_body_at(const cptx_module *m, size_t i);
-/** The kernel or function with a body of that name (NULL: the only kernel); NULL if there is none. */
+/** The kernel or function with a body that has this name (NULL: the only kernel); NULL if there is none. */
 CPTX_API cptx_kernel *cptx_module_body(const cptx_module *m, const char *name);
-/** Its name; lives as long as the module. */
+/** The name of a kernel or function; lives as long as the module. */
 CPTX_API const char *cptx_body_name(const cptx_kernel *k);
-/** Whether it is a device function, not a kernel. */
+/** Whether a body is that of a device function, not of a kernel. */
 CPTX_API bool cptx_body_is_func(const cptx_kernel *k);
 
 /** The first item; NULL in an empty body. */
 CPTX_API cptx_item *cptx_item_first(const cptx_kernel *k);
 /** The last item; NULL in an empty body. */
 CPTX_API cptx_item *cptx_item_last(const cptx_kernel *k);
-/** The item behind; NULL at the end. */
+/** The next item; NULL at the end. */
 CPTX_API cptx_item *cptx_item_next(const cptx_item *it);
-/** The item in front; NULL at the start. */
+/** The previous item; NULL at the start. */
 CPTX_API cptx_item *cptx_item_prev(const cptx_item *it);
-/** The next instruction behind `it` (NULL: from the start of the body on) of that op; NULL if there is none. */
+/** The first instruction `op` behind `it` (NULL: from the start of the body on); NULL if there is none. */
 CPTX_API cptx_item *cptx_item_find_op(const cptx_kernel *k, const cptx_item *it, enum cptx_op op);
-/** The same by spelling: "bar.sync" finds bar.sync and bar.sync.aligned, "bar" all that begin so. */
+/** The first instruction behind `it` whose spelling begins so: "bar.sync" finds bar.sync and bar.sync.aligned, "bar" all
+ * that begin with bar. */
 CPTX_API cptx_item *cptx_item_find(const cptx_kernel *k, const cptx_item *it, const char *spelling);
 /** The item that declares a register, a variable or a label of the body; NULL if there is none. */
 CPTX_API cptx_item *cptx_item_declaring(const cptx_kernel *k, cptx_val v);
 
-/** What an item is; false if that is no item of this body. */
+/** Reads the properties of an item; false if `it` is no item of this body. */
 CPTX_API bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info);
-/** Operand i in printed order, the destination first; NONE if it is left out or there is none. */
+/** Operand i in printed order, the destination first; NONE if it is left out or there are fewer. */
 CPTX_API cptx_val cptx_item_operand(const cptx_item *it, size_t i);
-/** The number of the operand that the builder call names so ("a", "b"; "into" the destination); SIZE_MAX if there is none.
- */
+/** The number of the operand with this name in the builder call ("a", "b"; "into": the destination); SIZE_MAX if there is
+ * none. */
 CPTX_API size_t cptx_item_slot(const cptx_item *it, const char *name);
-/** The value of a modifier by the name of its group, as in the builder call ("type", "space"); 0 if it is not there. */
+/** The modifier of a group, named as in the builder call ("type", "space"); 0 if the instruction has none. */
 CPTX_API enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group);
-/** The spelling, "ld.global.v4.f32", as snprintf does; "" for what is no instruction. */
+/** Writes the spelling of an instruction, "ld.global.v4.f32", as snprintf does; "" for other items. */
 CPTX_API size_t cptx_item_spelling(const cptx_item *it, char *text, size_t size);
 /** Element i of a vector, list or register array; BAD if out of range. */
 CPTX_API cptx_val cptx_body_element(const cptx_kernel *k, cptx_val v, size_t i);
-/** What a name of the text means in the body: a register ("%r5"), variable, parameter, label, function; NONE if nothing. */
+/** The value that a name stands for in the body: a register ("%r5"), variable, parameter, label or function; NONE if it is
+ * unknown. */
 CPTX_API cptx_val cptx_body_value(const cptx_kernel *k, const char *name);
-/** The name of a register, variable, label or function, as snprintf does; "" for others. */
+/** Writes the name of a register, variable, label or function, as snprintf does; "" for other values. */
 CPTX_API size_t cptx_body_name_of(const cptx_kernel *k, cptx_val v, char *text, size_t size);
 
 CPTX_API void cptx_edit_before_(cptx_kernel *k, cptx_site at, cptx_item *it);
 CPTX_API void cptx_edit_after_(cptx_kernel *k, cptx_site at, cptx_item *it);
 CPTX_API void cptx_edit_end_(cptx_kernel *k, cptx_site at);
 /**
- * Opens a body for editing and says where builder calls go from now on: in front of an item.
- * New registers and labels get names that nothing in the text has.  cptx_param adds a parameter, loaded there.
+ * Opens a body for editing: builder calls insert in front of an item from now on.  New registers and labels get names that
+ * the text does not use.  cptx_param adds a parameter, and loads it there.
  */
 #define cptx_edit_before(k, it) cptx_edit_before_((k), CPTX_HERE, (it))
-/** The same, behind an item. */
+/** Opens a body for editing: builder calls insert behind an item from now on. */
 #define cptx_edit_after(k, it) cptx_edit_after_((k), CPTX_HERE, (it))
-/** The same, behind the last item. */
+/** Opens a body for editing: builder calls append at its end from now on. */
 #define cptx_edit_end(k) cptx_edit_end_((k), CPTX_HERE)
 CPTX_API void cptx_edit_remove_(cptx_kernel *k, cptx_site at, cptx_item *it);
-/** Removes an item; { goes with all up to its }, which cannot go alone. */
+/** Removes an item; removing a { removes all up to its }, which cannot be removed alone. */
 #define cptx_edit_remove(k, it) cptx_edit_remove_((k), CPTX_HERE, (it))
 CPTX_API void cptx_edit_replace_(cptx_kernel *k, cptx_site at, cptx_item *it);
-/** Removes an item; builder calls go in its place from now on. */
+/** Removes an item; builder calls insert in its place from now on. */
 #define cptx_edit_replace(k, it) cptx_edit_replace_((k), CPTX_HERE, (it))
 CPTX_API cptx_item *cptx_edit_operand_(cptx_kernel *k, cptx_site at, cptx_item *it, size_t i, cptx_val v);
-/** Changes operand i, and matches again.  Gives the item; NULL on error. */
+/** Changes operand i, and matches the instruction again.  Returns the item; NULL on error. */
 #define cptx_edit_operand(k, it, i, v) cptx_edit_operand_((k), CPTX_HERE, (it), (i), CPTX_V(v))
 CPTX_API cptx_item *cptx_edit_modifier_(cptx_kernel *k, cptx_site at, cptx_item *it, const char *group, enum cptx_mod mod);
-/** The same for the modifier of a group; 0 leaves it out. */
+/** Changes the modifier of a group (0: removes it), and matches the instruction again.  Returns the item; NULL on error. */
 #define cptx_edit_modifier(k, it, group, mod) cptx_edit_modifier_((k), CPTX_HERE, (it), (group), (mod))
 CPTX_API void cptx_edit_guard_(cptx_kernel *k, cptx_site at, cptx_item *it, cptx_val when);
-/** Sets the guard of an instruction, a predicate or cptx_negated() of one; NONE: unconditional. */
+/** Sets the guard of an instruction: a predicate, or cptx_negated() of one; NONE: unconditional. */
 #define cptx_edit_guard(k, it, when) cptx_edit_guard_((k), CPTX_HERE, (it), (when))
 
 CPTX_API void cptx_edit_rename_(cptx_kernel *k, cptx_site at, cptx_val what, const char *name);
 /**
- * Renames a parameter, variable, label or register of a body (a register with all that are declared by `name<n>` with it:
- * `name` is the new prefix).  All uses follow.
+ * Renames a parameter, variable, label or register of a body, with all its uses.  A register declared by `name<n>` is
+ * renamed with all registers of that declaration: `name` is the new prefix.
  */
 #define cptx_edit_rename(k, what, name) cptx_edit_rename_((k), CPTX_HERE, (what), (name))
 CPTX_API void cptx_edit_rename_global_(cptx_module *m, cptx_site at, const char *old, const char *name);
-/** Renames a kernel, function or variable of the module.  Calls, declarations, initialisers and debug sections follow. */
+/** Renames a kernel, function or variable of the module, with its calls, declarations, initialisers and debug sections. */
 #define cptx_edit_rename_global(m, old, name) cptx_edit_rename_global_((m), CPTX_HERE, (old), (name))
 CPTX_API void cptx_edit_remove_global_(cptx_module *m, cptx_site at, const char *name);
-/** Removes a kernel, function or variable of the module; what still uses it is found by freezing. */
+/** Removes a kernel, function or variable of the module; freezing finds what still uses it. */
 #define cptx_edit_remove_global(m, name) cptx_edit_remove_global_((m), CPTX_HERE, (name))
 CPTX_API void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_opt *opt);
 /** Replaces all launch bounds of a kernel: cptx_edit_bounds(k, .max_block = { 256 }). */
@@ -131,8 +133,8 @@ CPTX_API void cptx_edit_bounds_(cptx_kernel *k, cptx_site at, const cptx_kernel_
 #define cptx_edit_bounds_x_(k, ...) cptx_edit_bounds_((k), CPTX_HERE, CPTX_OPT(cptx_kernel_opt, __VA_ARGS__))
 CPTX_API void cptx_edit_target_(cptx_module *m, cptx_site at, const char *target, unsigned version);
 /**
- * Sets the .target that cptx_emit prints for where none is named, and the lowest .version (times ten) it prints; 0: that of
- * the text, or as low as serves.  What the target lacks is found by printing.
+ * Sets the .target that cptx_emit prints where the call names none, and the lowest .version (times ten) that it prints; 0:
+ * that of the text, or the lowest that has all.  Printing finds what the target lacks.
  */
 #define cptx_edit_target(m, target, version) cptx_edit_target_((m), CPTX_HERE, (target), (version))
 

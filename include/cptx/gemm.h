@@ -44,58 +44,59 @@
 extern "C" {
 #endif
 
-/** What multiplies. */
+/** The instructions that multiply. */
 enum cptx_gemm_mma {
-	CPTX_GEMM_SYNC,    /**< mma.sync; with .scale that with scale factors for blocks */
+	CPTX_GEMM_SYNC,    /**< mma.sync; with .scale its block-scaled form */
 	CPTX_GEMM_WGMMA,   /**< wgmma.mma_async */
 	CPTX_GEMM_TCGEN05, /**< tcgen05.mma */
-	CPTX_GEMM_MMAS     /**< how many there are */
+	CPTX_GEMM_MMAS     /**< number of instructions */
 };
-/** The best that a target has: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
+/** The best instruction of a target: tcgen05, else wgmma, else mma.sync.  NULL: mma.sync. */
 CPTX_API enum cptx_gemm_mma cptx_gemm_mma_of(const cptx_target *target);
-/** "mma.sync", "wgmma", "tcgen05"; out of range: "?". */
+/** The name of an instruction: "mma.sync", "wgmma", "tcgen05"; out of range: "?". */
 CPTX_API const char *cptx_gemm_mma_name(enum cptx_gemm_mma mma);
 
 /**
  * An epilogue: builds code that computes an element of D from the accumulator, after alpha, beta and bias, before it is
  * rounded to the type of D.  value: .f32; row, col: .u32, may lie outside of D (then the result is dropped, so guard loads).
- * Gives an .f32.  It is called for each element that a thread has, and where a tile is brought out in two places twice,
- * inside of conditional blocks: what it builds for one element is not there for another.
+ * Returns an .f32.  It is called for each element that a thread has, inside of conditional blocks, and twice where the
+ * kernel stores a tile in two places: code that it builds for one element is not run for another.
  */
 typedef cptx_val (*cptx_gemm_epilogue_fn)(cptx_kernel *k, void *user, cptx_val value, cptx_val row, cptx_val col);
 
 /**
- * What a kernel is made for, and its shape.  What a kernel does not have stays 0 (of a cluster, 1): all checks refuse it
- * otherwise. In brackets: the kernels that have an option, [sync], [scaled] (mma.sync with scale factors), [wgmma],
- * [tcgen05].
+ * The types, layouts and shape of a kernel.  Options that a kernel does not have must be 0 (of a cluster, 1): all checks
+ * refuse other values.  Names in brackets are the kernels that have an option: [sync], [scaled] (mma.sync with scale
+ * factors), [wgmma], [tcgen05].
  */
 typedef struct cptx_gemm_opt {
 	uint32_t size;          /**< CPTX_OPT fills it in */
-	enum cptx_gemm_mma mma; /**< what multiplies */
-	enum cptx_type a, b;    /**< see above */
-	enum cptx_type out;     /**< of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; of s8 and u8 without anything behind the
-	                             sums: or CPTX_S32 */
-	enum cptx_type scale;   /**< [scaled, tcgen05] of factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: there are none */
-	enum cptx_tcgen05_kind kind; /**< [tcgen05]; [scaled]: 0, or what the types say */
-	bool a_m_major;              /**< A is stored as K rows of M elements; else M rows of K.  wgmma:
-	                                  16-bit types only; tcgen05: not of 4 and 6 bits; scaled: not of e2m1 twice, and of 4
-	                                  and 6 bits with bm = 128 */
-	bool b_n_major;              /**< B is stored as K rows of N elements; else N rows of K; as with
-	                                  A, and with bn */
+	enum cptx_gemm_mma mma; /**< instruction that multiplies */
+	enum cptx_type a, b;    /**< types of A and B, see the tables above */
+	enum cptx_type
+		out; /**< type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; for s8 and u8, without an epilogue, also CPTX_S32 */
+	enum cptx_type
+		scale; /**< [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: no factors */
+	enum cptx_tcgen05_kind
+		kind;       /**< [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
+	bool a_m_major; /**< A is stored as K rows of M elements; else M rows of K.  wgmma: 16-bit types only; tcgen05: not for 4
+	                   and 6 bits; scaled: not if A and B are e2m1, nor for 4 and 6 bits with bm = 128 */
+	bool b_n_major; /**< B is stored as K rows of N elements; else N rows of K.  The rules are those of a_m_major, with bn */
 
 	/* the shape: cptx_gemm_auto picks it */
-	uint32_t bm, bn;           /**< tile of a CTA in elements of D.
-	                                [sync] whatever the warps divide, up to 1024, with .tma 256.  [scaled] 64 or 128 each.
-	                                [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
-	                                [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
-	                                multiple of 16, of a pair 32, with factors of 64 */
-	uint32_t bk;               /**< the same along K: [sync] 32, 64 or 128; else 0 or what 128 bytes are, see above */
-	uint32_t stages;           /**< tiles of A and B in shared memory, 2 to 16 */
-	uint32_t group;            /**< rows of (cluster) tiles that are walked together, for the L2 cache; 0: 16, [wgmma] what
-	                                suits the sizes of each launch */
-	uint32_t warps_m, warps_n; /**< [sync, scaled] warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
-	                                multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
-	                                with stream_k and grouped 64x32 and 32x64 */
+	uint32_t bm, bn; /**< tile of a CTA in elements of D.
+	                      [sync] whatever the warps divide, up to 1024, with .tma 256.  [scaled] 64 or 128 each.
+	                      [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
+	                      [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
+	                      multiple of 16, of a pair 32, with factors of 64 */
+	uint32_t bk; /**< elements of a stage along K: [sync] 32, 64 or 128; else 0 or the elements in 128 bytes, see the table
+	                above */
+	uint32_t stages; /**< stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
+	uint32_t group; /**< rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16, [wgmma] chosen for
+	                   the sizes of each launch */
+	uint32_t warps_m, warps_n;     /**< [sync, scaled] warps along M and N; each computes bm / warps_m x bn / warps_n: [sync]
+	                                    multiples of 16, [scaled] of 32: at most 64x64, 128x32 and, of packed e2m1, 32x128;
+	                                    with stream_k and grouped 64x32 and 32x64 */
 	uint32_t cluster_m, cluster_n; /**< [wgmma, tcgen05] tiles of a cluster along M, which share B by multicast, and along N,
 	                                    which share A: 1, 2, 4 or 8 (of a pair 4), one of both 1; 0: 1 */
 	uint32_t per_sm; /**< [scaled, wgmma, tcgen05] CTAs that fit on a multiprocessor, 1 or 2; 0: 1.  Each of two
@@ -111,27 +112,27 @@ typedef struct cptx_gemm_opt {
 	bool stream_k;   /**< CTAs share tiles along K, so that all have the same work; needs a
 	                      workspace */
 
-	/* what else the kernel takes */
-	bool batched;                   /**< a number of matrices */
-	bool grouped;                   /**< a list of problems; not with stream_k, batched and timeline */
-	bool alpha;                     /**< alpha, f32 */
-	bool beta;                      /**< beta, f32, and C */
+	/* operands and parameters of the kernel */
+	bool batched;                   /**< a number of matrices of equal size */
+	bool grouped;                   /**< a list of problems of different sizes; not with stream_k, batched and timeline */
+	bool alpha;                     /**< multiply by alpha, f32 */
+	bool beta;                      /**< add beta * C; beta is f32 */
 	bool bias;                      /**< a vector of N f32, added to each row */
-	uint32_t timeline;              /**< a timeline with that many stamps for a warp; 0: none, at no cost */
-	cptx_gemm_epilogue_fn epilogue; /**< NULL: none */
-	void *user;                     /**< for it */
-	const char *name;               /**< of the kernel; NULL: "gemm" */
+	uint32_t timeline;              /**< stamps of a warp in a timeline; 0: no timeline, at no cost */
+	cptx_gemm_epilogue_fn epilogue; /**< builds the epilogue; NULL: none */
+	void *user;                     /**< second argument of epilogue */
+	const char *name;               /**< name of the kernel; NULL: "gemm" */
 	char z_;
 } cptx_gemm_opt;
 
-/* opt->size: bytes that there are for it. */
+/* opt->size: bytes of *opt that the caller has. */
 CPTX_API void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *target, cptx_gemm_opt *opt);
 /**
- * A kernel for large matrices, bf16 in and f32 out, that target runs if it has mma (NULL: that some target runs).
- * mma.sync: the tuned shape, from sm_90 on with .tma 256 x 128 x 64, 4 x 2 warps, 3 stages, before that 128 x 256 x 64, 2 x
- * 4 warps, 4 stages, shrunk where the target has fewer registers or less shared memory; others: what cptx_gemm_auto picks
- * for 4096 cubed, 128 x 256 by wgmma, 256 x 256 by tcgen05.  Out of range: that of mma.sync.  For other types or sizes
- * cptx_gemm_auto picks better.
+ * Options of a kernel for large matrices, bf16 in and f32 out, that the target runs if it has the instruction (target NULL:
+ * that some target runs).  mma.sync: the tuned shape, from sm_90 on with .tma 256 x 128 x 64, 4 x 2 warps, 3 stages, before
+ * that 128 x 256 x 64, 2 x 4 warps, 4 stages, shrunk where the target has fewer registers or less shared memory; others: the
+ * choice of cptx_gemm_auto for 4096 cubed, 128 x 256 for wgmma, 256 x 256 for tcgen05.  mma out of range counts as mma.sync.
+ * For other types or sizes cptx_gemm_auto picks better options.
  */
 static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
 {
@@ -141,86 +142,86 @@ static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx
 	return opt;
 }
 
-/** Sizes, and where the operands are. */
+/** The sizes and operands of a problem. */
 typedef struct cptx_gemm_problem {
-	uint32_t size;             /**< CPTX_OPT fills it in; of a list all have that of the first */
-	uint64_t m, n, k;          /**< rows of A and D, columns of B and D, columns of A */
-	uint32_t batch;            /**< matrices behind one another; 0: 1 */
-	uint64_t a, b, d;          /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
-	uint64_t c;                /**< with beta; aligned to 16; may be d */
-	uint64_t bias;             /**< with bias; aligned to 16 */
-	uint64_t workspace;        /**< with stream_k: bytes as the plan (.workspace) says, aligned to 16, zero before the
-	                              first launch; each launch leaves its counters so.  Launches at the same time need their own */
+	uint32_t size;      /**< CPTX_OPT fills it in; all problems of a list have the first one's size */
+	uint64_t m, n, k;   /**< rows of A and D, columns of B and D, columns of A */
+	uint32_t batch;     /**< number of matrices, densely behind one another; 0: 1 */
+	uint64_t a, b, d;   /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
+	uint64_t c;         /**< C, with beta; aligned to 16; may be d */
+	uint64_t bias;      /**< the bias, with bias; aligned to 16 */
+	uint64_t workspace; /**< with stream_k: plan.workspace bytes, aligned to 16, zero before the first launch; each launch
+	                       leaves the counters zero.  Launches at the same time need a workspace each */
 	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
-	uint32_t ctas; /**< most CTAs to launch; 0: as many as all multiprocessors hold.  Of these as few are launched as need
-	                    no more rounds.  With stream_k more than there are tiles cut these along K */
-	float alpha, beta; /**< with alpha, with beta; else 0 (alpha: or 1) */
+	uint32_t ctas; /**< most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses the fewest CTAs that need
+	                  no more waves.  With stream_k, more CTAs than tiles divide the tiles along K */
+	float alpha, beta; /**< with .alpha, with .beta; else 0 (alpha: or 1) */
 	char z_;
 } cptx_gemm_problem;
 
-/** What a parameter in front of M is: a tensor map (128 bytes).  [sync] without .tma: A, B and D
- * are pointers; [scaled]: D is one. */
+/** The kinds of operand parameters, which stand in front of M: a tensor map (128 bytes) each.  [sync] without .tma: A, B and
+ * D are pointers; [scaled]: D is a pointer. */
 enum cptx_gemm_map {
 	CPTX_GEMM_MAP_A,       /**< A */
 	CPTX_GEMM_MAP_B,       /**< B */
 	CPTX_GEMM_MAP_D,       /**< D */
-	CPTX_GEMM_MAP_END_D,   /**< [wgmma] D again, in boxes for the end of a tile */
-	CPTX_GEMM_MAP_LAST_A,  /**< [wgmma] A again, in boxes for its last rows, which fill no tile */
-	CPTX_GEMM_MAP_LAST_B,  /**< [wgmma] B again */
-	CPTX_GEMM_MAP_SCALE_A, /**< with scale: the factors of A */
-	CPTX_GEMM_MAP_SCALE_B, /**< those of B */
-	CPTX_GEMM_MAP_KINDS    /**< their number */
+	CPTX_GEMM_MAP_END_D,   /**< [wgmma] D again, with smaller boxes for the end of a tile */
+	CPTX_GEMM_MAP_LAST_A,  /**< [wgmma] A again, with boxes for its last rows, which fill no tile */
+	CPTX_GEMM_MAP_LAST_B,  /**< [wgmma] B again, with boxes for its last rows */
+	CPTX_GEMM_MAP_SCALE_A, /**< with .scale: scale factors of A */
+	CPTX_GEMM_MAP_SCALE_B, /**< with .scale: scale factors of B */
+	CPTX_GEMM_MAP_KINDS    /**< number of kinds */
 };
-enum { CPTX_GEMM_MAPS = 6 /**< that a kernel has, at most */ };
+enum { CPTX_GEMM_MAPS = 6 /**< most tensor maps of a kernel */ };
 
-/** What a kernel needs. */
+/** Resources and parameters of a kernel. */
 typedef struct cptx_gemm_plan {
-	uint32_t threads; /**< block.x */
+	uint32_t threads; /**< threads of a CTA, along x */
 	uint32_t smem;    /**< dynamic shared memory, bytes */
 	uint32_t bk;      /**< elements along K of a stage */
-	uint32_t regs;    /**< [sync] estimate of registers per thread, where the sums are all that is asked for; else 0.
-	                       ptxas 13.0 takes up to 32 more or fewer.  Where all registers are needed so, what is asked
-	                       for besides (stream_k, alpha, beta, ...) has it spill up to 80 bytes outside of the mainloop */
-	uint32_t vec;     /**< elements that share a scale factor; 0: there are none */
-	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] */
-	uint32_t accumulators;       /**< [tcgen05] in tensor memory: 2, or 1 where there is no room; then nothing overlaps the
-	                                  epilogue */
-	uint32_t columns;            /**< [tcgen05] of tensor memory */
-	uint32_t maps;               /**< parameters in front of M (grouped: maps of a problem) */
-	enum cptx_gemm_map map[CPTX_GEMM_MAPS]; /**< these, in order */
-	uint32_t grid;                          /**< CTAs; needs a problem */
-	uint64_t workspace;                     /**< bytes; needs a problem */
+	uint32_t regs; /**< [sync] estimate of registers per thread for the plain product; else 0. ptxas 13.0 takes up to 32 more
+	                  or fewer.  Where the plain product needs all registers, further options (stream_k, alpha, beta, ...)
+	                  make ptxas spill up to 80 bytes outside of the mainloop */
+	uint32_t vec;  /**< elements that share a scale factor; 0: there are no factors */
+	enum cptx_tcgen05_kind kind; /**< [scaled, tcgen05] kind of the instruction */
+	uint32_t accumulators;       /**< [tcgen05] accumulators in tensor memory: 2, or 1 where there is no room; then nothing
+	                                overlaps the epilogue */
+	uint32_t columns;            /**< [tcgen05] columns of tensor memory */
+	uint32_t maps;               /**< number of operand parameters in front of M (grouped: tensor maps of a problem) */
+	enum cptx_gemm_map map[CPTX_GEMM_MAPS]; /**< the operand parameters, in order */
+	uint32_t grid;                          /**< CTAs of a launch; only with a problem */
+	uint64_t workspace;                     /**< bytes of the workspace; only with a problem */
 } cptx_gemm_plan;
 
-/** Checks options; false: the rule that is broken and what would be right.  target, plan: may be NULL. */
+/** Checks options; false: err names the rule that is broken and what would be right.  target, plan: may be NULL. */
 CPTX_API bool cptx_gemm_check(const cptx_gemm_opt *opt, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
-/** Checks the sizes of a problem too; sms: multiprocessors of the device, for the grid ([sync]: by one CTA on each; a launch
- * asks the device how many fit).  Addresses are not looked at. */
+/** Checks options and the sizes of a problem.  sms: multiprocessors of the device, for the grid ([sync]: with one CTA on
+ * each; a launch asks the device how many fit).  Addresses are not checked. */
 CPTX_API bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
                                       cptx_gemm_plan *plan, cptx_error *err);
 
-/** A shape and what a model says of it: for wgmma of the H200, fitted to measurements; for the B200 (tcgen05) and the
- * GeForce RTX 5090 (mma.sync with scale factors) made of public figures, and none has been measured. */
+/** A shape and the time that a model predicts: for wgmma a model of the H200, fitted to measurements; for tcgen05 of the
+ * B200 and for mma.sync with scale factors of the GeForce RTX 5090, made of public figures without measurements. */
 typedef struct cptx_gemm_choice {
 	cptx_gemm_opt opt;                 /**< all options, with the shape filled in */
-	uint32_t ctas;                     /**< for cptx_gemm_problem */
+	uint32_t ctas;                     /**< value for cptx_gemm_problem.ctas */
 	double us;                         /**< predicted time */
-	double mma_us, load_us, memory_us; /**< of the tensor cores, of filling shared memory, of global memory */
-	double measured_us;                /**< by cptx_gemm_tune, else 0 */
+	double mma_us, load_us, memory_us; /**< predicted time of the tensor cores, of filling shared memory, of global memory */
+	double measured_us;                /**< time measured by cptx_gemm_tune, else 0 */
 	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
 } cptx_gemm_choice;
 /**
- * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k and, where it is 0, group, and
- * CTAs to launch; the rest is that of `opt`.  Writes the best `room` choices, best first, and gives their number; 0: no
- * kernel can do the problem, and err says why.  [sync] has no model: cptx_gemm_default.
+ * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k, group where it is 0, and the
+ * number of CTAs; all else is taken from `opt`.  Writes the best `room` choices, best first, and returns their number; 0: no
+ * kernel can do the problem, and err says why.  [sync] has no model: it gets cptx_gemm_default.
  */
 CPTX_API size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
                                cptx_gemm_choice *choices, size_t room, cptx_error *err);
 /**
- * Times choices on a device, and sorts them by that: in bursts of launches, with copies of A and B (some 256 MB of the
- * device's memory) that take turns, so that these come from global memory.  problem: with addresses; D is written, the
- * workspace is tune's own.  False: one could not be run; the order is as it was.
+ * Measures choices on a device and sorts them by their time: in bursts of launches, with copies of A and B (some 256 MB of
+ * the device's memory) that take turns, so that these come from global memory.  problem: with addresses; D is written, the
+ * workspace is tune's own.  False: a choice could not be run; the order is as it was.
  */
 CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem, cptx_gemm_choice *choices, size_t n,
                              cptx_error *err);
@@ -234,11 +235,11 @@ CPTX_API bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *problem,
  */
 CPTX_API cptx_kernel *cptx_gemm_build(cptx_module *m, const cptx_gemm_opt *opt, cptx_error *err);
 
-/** The descriptions of the tensor maps that a kernel takes, in the order of plan.map; what is a pointer is left out
- * ([scaled]: map[2]).  Not [sync] without .tma. */
+/** Describes the tensor maps that a kernel takes, in the order of plan.map; pointers among the parameters are left out
+ * ([scaled]: map[2]).  Not for [sync] without .tma. */
 CPTX_API bool cptx_gemm_maps(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                              cptx_tensor_map_opt map[CPTX_GEMM_MAPS], cptx_error *err);
-/** Prepares a launch of the kernel of `program` (named as opt says) for a problem.  opt: those that it was built with;
+/** Prepares a launch of the kernel in `program` (named as opt says) for a problem.  opt: the options that it was built with;
  * others are not always noticed, and then results are wrong, or the kernel waits for ever. */
 CPTX_API cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device *dev, const cptx_gemm_opt *opt,
                                        const cptx_gemm_problem *problem, cptx_error *err);
@@ -255,29 +256,29 @@ CPTX_API cptx_launch *cptx_gemm_launch(const cptx_program *program, cptx_device 
  * them while the others wait.
  */
 typedef struct cptx_gemm_runner cptx_gemm_runner;
-/** A runner for a device, which must stay open; cache: for machine code, may be NULL, stays the caller's and must stay open.
- * NULL on error. */
+/** Makes a runner for a device, which must stay open.  cache: for machine code, may be NULL; it stays the caller's and must
+ * stay open.  NULL on error. */
 CPTX_API cptx_gemm_runner *cptx_gemm_runner_new(cptx_device *dev, cptx_cache *cache, cptx_error *err);
-/** Frees it and its programs; what it started must have ended.  NULL is allowed. */
+/** Frees a runner and its programs; the work that it started must have ended.  NULL is allowed. */
 CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
 /**
- * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt: with .bm = 0 the shape is chosen for the
- * sizes of the problem, once for each: the best of cptx_gemm_auto without stream_k, which needs a workspace; [sync] that of
- * cptx_gemm_default.  Else opt and problem are as for cptx_gemm_launch.  Not .grouped.
+ * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
+ * sizes of the problem, once for each: the best of cptx_gemm_auto without stream_k, which needs a workspace; for [sync] that
+ * of cptx_gemm_default.  Else opt and problem are as for cptx_gemm_launch.  Not with .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */
 CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,
                             cptx_stream *stream, cptx_error *err);
-/** What a runner did. */
+/** Counters of a runner. */
 typedef struct cptx_gemm_runner_stats {
 	uint64_t hits;     /**< calls that found their program */
 	uint64_t misses;   /**< calls that had to look for a shape or to load a program */
-	uint64_t programs; /**< that were loaded; they are kept */
+	uint64_t programs; /**< programs that were loaded; the runner keeps them */
 } cptx_gemm_runner_stats;
-/** All 0 for NULL. */
+/** The counters of a runner; all 0 for NULL. */
 CPTX_API cptx_gemm_runner_stats cptx_gemm_runner_count(cptx_gemm_runner *runner);
 
-enum { CPTX_GEMM_GROUP_BYTES = 896 /**< of each problem of a list */ };
+enum { CPTX_GEMM_GROUP_BYTES = 896 /**< bytes of the table for each problem of a list */ };
 /**
  * Prepares a launch of a kernel that was made with .grouped, for n problems: each with its own sizes, A, B, D, and where
  * the options say so scale factors, C and bias.  ctas, alpha and beta are those of the first.  Problems without rows or
@@ -291,27 +292,27 @@ CPTX_API cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx
                                                const cptx_gemm_problem *problems, size_t n, uint64_t table, cptx_error *err);
 
 /**
- * Scale factors of an operand with `rows` rows (of A, or columns of the product) and k elements in each, one factor, a byte,
- * for `vec` elements.  In global memory they lie as tensor cores take them: blocks of 128 rows by 4 factors, 512 bytes each,
- * all blocks of 128 rows behind one another, then those of the next 128.  In a block, factor f of row r is byte
- * r % 32 * 16 + r / 32 * 4 + f.  What fills up the last blocks may be anything but NaN: it scales zeros.
- * UINT64_MAX: the bytes are more than 64 bits count.
+ * Bytes of the scale factors of an operand with `rows` rows (of A, or columns of the product) and k elements in each; each
+ * factor is a byte for `vec` elements.  Global memory has them as tensor cores take them: blocks of 128 rows by 4 factors,
+ * 512 bytes each, all blocks of the first 128 rows behind one another, then those of the next 128.  In a block, factor f of
+ * row r is byte r % 32 * 16 + r / 32 * 4 + f.  Padding in the last blocks may be anything but NaN: it scales zeros.
+ * UINT64_MAX: the number of bytes exceeds 64 bits.
  */
 CPTX_API uint64_t cptx_gemm_scales_bytes(uint64_t rows, uint64_t k, uint32_t vec);
-/** Packs plain factors, rows x ceil(k / vec), row-major; fills up with zeros.  Does nothing where cptx_gemm_scales_bytes
- * gives UINT64_MAX. */
+/** Packs plain factors, rows x ceil(k / vec), row-major, and pads with zeros.  Does nothing where cptx_gemm_scales_bytes
+ * returns UINT64_MAX. */
 CPTX_API void cptx_gemm_scales_pack(uint8_t *to, const uint8_t *from, uint64_t rows, uint64_t k, uint32_t vec);
 
 /** Phases of a GEMM's timeline. */
 enum cptx_gemm_phase {
-	CPTX_GEMM_WAIT_ROOM, /**< for a stage, or an accumulator, to be free */
-	CPTX_GEMM_LOAD,      /**< copies are started */
-	CPTX_GEMM_WAIT_DATA, /**< for a stage to be full */
-	CPTX_GEMM_MULTIPLY,  /**< matrix instructions */
-	CPTX_GEMM_WAIT_SUMS, /**< for an accumulator to be complete */
-	CPTX_GEMM_BRING_OUT  /**< the epilogue; of a tile that is stored while the next one is multiplied, rounding */
+	CPTX_GEMM_WAIT_ROOM, /**< waits for a stage, or an accumulator, to be free */
+	CPTX_GEMM_LOAD,      /**< starts copies */
+	CPTX_GEMM_WAIT_DATA, /**< waits for a stage to be full */
+	CPTX_GEMM_MULTIPLY,  /**< issues matrix instructions */
+	CPTX_GEMM_WAIT_SUMS, /**< waits for an accumulator to be complete */
+	CPTX_GEMM_BRING_OUT  /**< runs the epilogue; for a tile that is stored while the next one is multiplied, rounds it */
 };
-/** Of a kernel with that many stamps for a warp, and the grid and threads of its plan: how the timeline lies in memory. */
+/** The layout of a kernel's timeline in memory, for the grid and threads of its plan and that many stamps for a warp. */
 CPTX_API cptx_timeline_layout cptx_gemm_timeline(uint32_t grid, uint32_t threads, uint32_t stamps);
 
 #ifdef __cplusplus

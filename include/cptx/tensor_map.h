@@ -52,58 +52,58 @@ enum cptx_tensor_type {
 	CPTX_TENSOR_16U4_ALIGN8B,  /**< .b4x16: 16 elements of 4 bits in 8 bytes */
 	CPTX_TENSOR_16U4_ALIGN16B, /**< .b4x16_p64: in shared memory 8 bytes of padding behind each 8 */
 	CPTX_TENSOR_16U6_ALIGN16B, /**< .b6x16_p32: in shared memory 4 bytes of padding behind each 12 */
-	CPTX_TENSOR_TYPES          /**< how many there are */
+	CPTX_TENSOR_TYPES          /**< number of types */
 };
-/** "bf16", "16U4_ALIGN8B"; "?" for what is no type. */
+/** The name of a type, "bf16", "16U4_ALIGN8B"; "?" for a number that is no type. */
 CPTX_API const char *cptx_tensor_type_name(enum cptx_tensor_type type);
-/** Bits of an element in global memory. */
+/** Bits of an element in global memory; 0 for a number that is no type. */
 CPTX_API uint32_t cptx_tensor_type_bits(enum cptx_tensor_type type);
 
-/** How boxes are given. */
+/** The ways in which boxes are described. */
 enum cptx_tensor_mode {
 	CPTX_TENSOR_TILED,        /**< a box of neighbours along all dimensions */
 	CPTX_TENSOR_IM2COL,       /**< rank 3 to 5: channels, W, H, D, N as many as there are; see above for interleave */
 	CPTX_TENSOR_IM2COL_W,     /**< along W only; sm_100 and later */
-	CPTX_TENSOR_IM2COL_W_128, /**< the same, always 128 pixels */
-	CPTX_TENSOR_MODES         /**< how many there are */
+	CPTX_TENSOR_IM2COL_W_128, /**< along W only, always 128 pixels; sm_100 and later */
+	CPTX_TENSOR_MODES         /**< number of modes */
 };
 
 enum {
-	CPTX_TENSOR_RANK = 5,        /**< dimensions, at most */
-	CPTX_TENSOR_MAP_BYTES = 128, /**< of a tensor map */
-	CPTX_TENSOR_MAP_ALIGN = 64   /**< bytes that its address is a multiple of */
+	CPTX_TENSOR_RANK = 5,        /**< most dimensions */
+	CPTX_TENSOR_MAP_BYTES = 128, /**< bytes of a tensor map */
+	CPTX_TENSOR_MAP_ALIGN = 64   /**< alignment of a tensor map's address in bytes */
 };
 
-/** A description.  Dimension 0 is the contiguous one. */
+/** A description of a tensor map.  Dimension 0 is the contiguous one. */
 typedef struct cptx_tensor_map_opt {
 	uint32_t size;                     /**< CPTX_OPT fills it in */
-	enum cptx_tensor_mode mode;        /**< how boxes are given */
-	enum cptx_tensor_type type;        /**< of elements */
-	uint32_t rank;                     /**< 1 to 5 */
-	uint64_t address;                  /**< in global memory; a multiple of 16, in some cases 32 */
+	enum cptx_tensor_mode mode;        /**< how boxes are described */
+	enum cptx_tensor_type type;        /**< type of the elements */
+	uint32_t rank;                     /**< number of dimensions, 1 to 5 */
+	uint64_t address;                  /**< address of the tensor in global memory; a multiple of 16, in some cases of 32 */
 	uint64_t dim[CPTX_TENSOR_RANK];    /**< elements, 1 to 2^32 */
 	uint64_t stride[CPTX_TENSOR_RANK]; /**< bytes between neighbours along dimension i; [0] is not used; 0: densely packed */
 	uint32_t box[CPTX_TENSOR_RANK];    /**< TILED: elements, 1 to 256; [0] a multiple of 16 bytes */
-	uint32_t element_stride[CPTX_TENSOR_RANK]; /**< 1 to 8: every so many elements of the box; 0: 1 */
+	uint32_t element_stride[CPTX_TENSOR_RANK]; /**< 1 to 8: the box takes every so many elements; 0: 1 */
 	uint32_t interleave;                       /**< bytes of a group of channels: 0, 16 or 32 */
-	enum cptx_swizzle swizzle;                 /**< of the box in shared memory */
+	enum cptx_swizzle swizzle;                 /**< swizzle of the box in shared memory */
 	uint32_t l2;                               /**< bytes that L2 fetches at once: 0, 64, 128 or 256 */
-	bool nan_fill;                             /**< what is outside of the tensor is NaN, not 0 */
-	int32_t lower[3];                          /**< IM2COL: corner of the bounding box, W, H, D; the rank - 2 first ones */
-	int32_t upper[3];                          /**< the other corner, from the other end */
-	uint32_t channels;                         /**< IM2COL: elements along dimension 0, up to 256 */
-	uint32_t pixels;                           /**< IM2COL: of a box, up to 1024; of W_128 not used */
+	bool nan_fill;                             /**< elements outside of the tensor are read as NaN, not 0 */
+	int32_t lower[3];  /**< IM2COL: lower corner of the bounding box, W, H, D; the first rank - 2 count */
+	int32_t upper[3];  /**< IM2COL: upper corner, from the other end of each dimension */
+	uint32_t channels; /**< IM2COL: elements along dimension 0, up to 256 */
+	uint32_t pixels;   /**< IM2COL: pixels of a box, up to 1024; not used by W_128 */
 	char z_;
 } cptx_tensor_map_opt;
 
-/** Checks all rules of the driver and the manual; the message has the broken one, and the nearest legal value. */
+/** Checks all rules of the driver and the manual; the message names the broken rule and the nearest legal value. */
 CPTX_API bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err);
-/** The strides in full: those that are 0 are filled in. */
+/** Computes the strides in full: those that are 0 in the description are filled in. */
 CPTX_API void cptx_tensor_map_strides(const cptx_tensor_map_opt *opt, uint64_t stride[CPTX_TENSOR_RANK]);
-/** Bytes that the copy of one box completes: what mbarrier.expect_tx must be told for it.  UINT32_MAX where a rule is
- * broken, and where 32 bits do not count them. */
+/** Bytes that the copy of one box completes: the count for mbarrier.expect_tx.  UINT32_MAX where a rule is broken, or where
+ * the count exceeds 32 bits. */
 CPTX_API uint32_t cptx_tensor_map_box_bytes(const cptx_tensor_map_opt *opt);
-/** Bytes from row to row of a box in shared memory; more than a row where that is narrower than the swizzle's span.
+/** Bytes from row to row of a box in shared memory; more than a row where the row is narrower than the swizzle's span.
  * UINT32_MAX where a rule is broken. */
 CPTX_API uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *opt);
 
@@ -124,20 +124,21 @@ CPTX_API uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *opt);
  * False: a number that has no room there, which none of a legal description is.
  */
 CPTX_API bool cptx_tensor_map_pack(const cptx_tensor_map_opt *opt, uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_error *err);
-/** The description in such bytes, not checked; false: they are none. */
+/** Reads the description back from such bytes, without checks; false: the bytes are no tensor map of cptx. */
 CPTX_API bool cptx_tensor_map_unpack(const uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *opt, cptx_error *err);
 
 /**
- * Fills in type, box and swizzle for filling a tile from a matrix of rows x cols elements (the tile's dimensions) at
- * `address` whose rows (mn_major: columns) are `pitch` bytes apart (0: densely packed).  type: of that many bits.
+ * Describes a tensor map that fills a tile: sets type, box and swizzle for a matrix of rows x cols elements (the tile's
+ * dimensions) at `address` whose rows (mn_major: columns) are `pitch` bytes apart (0: densely packed).  type: of as many
+ * bits as the tile's elements.
  */
 CPTX_API bool cptx_tile_tensor_map(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
                                    uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err);
 
 /**
- * The same with three dimensions, by which one copy fills the whole tile: place in a span, the other dimension, spans.  Only
- * where the contiguous dimension of the matrix is made of whole spans of the swizzle (16 to 128 bytes), and the tile fits a
- * box.
+ * Describes a tensor map of three dimensions, by which one copy fills the whole tile: place in a span, the other dimension,
+ * spans.  It needs a matrix whose contiguous dimension is made of whole spans of the swizzle (16 to 128 bytes), and a tile
+ * that fits a box.  Arguments are those of cptx_tile_tensor_map.
  */
 CPTX_API bool cptx_tile_tensor_map_3d(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
                                       uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err);

@@ -29,47 +29,48 @@ extern "C" {
 
 enum {
 	CPTX_TIMELINE_EVENT = 16, /**< bytes of a stamp: the timer (u64), the phase + 1 (u64) */
-	CPTX_TIMELINE_END = -1    /**< a phase: the one before ends, none begins */
+	CPTX_TIMELINE_END = -1    /**< a phase that ends the one before and begins none */
 };
 
-/** Where stamps go. */
+/** The buffer of a timeline. */
 typedef struct cptx_timeline_opt {
 	uint32_t size;   /**< CPTX_OPT fills it in */
-	cptx_val buffer; /**< .u64, the global address of cptx_timeline_bytes, a multiple of 16, zeros at first; NONE: off */
-	uint32_t warps;  /**< of a CTA, from thread 0 on; %tid.x counts.  Warps behind them stamp nothing */
-	uint32_t events; /**< stamps that a warp has room for */
+	cptx_val buffer; /**< .u64, a global address, a multiple of 16, of cptx_timeline_bytes() bytes that are 0 at first; NONE:
+	                    off */
+	uint32_t warps;  /**< warps of a CTA that stamp, from thread 0 on, counted by %tid.x; later warps stamp nothing */
+	uint32_t events; /**< most stamps of a warp */
 	char z_;
 } cptx_timeline_opt;
 
 /** A timeline of a kernel.  Plain data. */
 typedef struct cptx_timeline {
-	cptx_val at, end; /**< where this warp's next stamp goes, and where there is no more room; NONE: off */
+	cptx_val at, end; /**< addresses of this warp's next stamp, and of the end of its room; NONE: off */
 } cptx_timeline;
 
 CPTX_API void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt);
-/** Computes where this warp's stamps go; called by all threads: cptx_timeline_begin(k, &t, .buffer = param, ...). */
+/** Emits the addresses of this warp's stamps; all threads run it: cptx_timeline_begin(k, &t, .buffer = param, ...). */
 #define cptx_timeline_begin(...) cptx_timeline_begin_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_timeline_begin_x_(k, t, ...) cptx_timeline_begin_((k), CPTX_HERE, (t), CPTX_OPT(cptx_timeline_opt, __VA_ARGS__))
 CPTX_API void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, int phase, cptx_val when);
-/** From here on this warp is in that phase (0 on, or END). */
+/** Emits a stamp: from here on this warp is in that phase (0 on, or END). */
 #define cptx_timeline_stamp(k, t, phase) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), CPTX_NONE_)
-/** The same in the threads where a predicate holds, of which there should be one in a warp. */
+/** Emits a stamp in the threads where a predicate holds, of which there should be one in a warp. */
 #define cptx_timeline_stamp_when(k, t, phase, when) cptx_timeline_stamp_((k), CPTX_HERE, (t), (phase), (when))
 
-/** How a buffer is laid out, for the host: CTA c's warp w has its stamps from event (c * warps + w) * events on.  CTAs are
+/** The layout of a buffer, for the host: warp w of CTA c has its stamps from event (c * warps + w) * events on.  CTAs are
  * counted along x, then y, then z. */
 typedef struct cptx_timeline_layout {
-	uint32_t ctas, warps, events; /**< of the grid; of a CTA; stamps of a warp */
-	const char *const *phases;    /**< names */
-	uint32_t phase_count;         /**< how many */
+	uint32_t ctas, warps, events; /**< CTAs of the grid; warps of a CTA; stamps of a warp */
+	const char *const *phases;    /**< names of the phases */
+	uint32_t phase_count;         /**< number of phases */
 	const char *const *roles;     /**< names of the warps; NULL: their numbers */
 } cptx_timeline_layout;
-/** Bytes of the buffer; UINT64_MAX: more than 64 bits count.  A NULL layout has none. */
+/** Bytes of the buffer; UINT64_MAX: more than 64 bits can count.  A NULL layout has 0. */
 CPTX_API uint64_t cptx_timeline_bytes(const cptx_timeline_layout *layout);
 /**
  * Writes the stamps as JSON of Chrome's trace format: a process for each CTA, a thread for each warp, a span for each phase
- * with its name ("phase 7" if it has none); microseconds from the first stamp of all on.  As snprintf: at most `size` bytes
- * with the 0 at the end, and gives the length of the whole.  data: the buffer, as read from the device.
+ * with its name ("phase 7" if it has none); microseconds from the very first stamp on.  As snprintf: writes at most `size`
+ * bytes with the 0 at the end, and returns the length of the whole.  data: the buffer, as read from the device.
  */
 CPTX_API size_t cptx_timeline_json(const cptx_timeline_layout *layout, const void *data, char *to, size_t size);
 

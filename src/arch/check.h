@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of insn.def that its notation cannot say: one function each, which gives NULL, or what is wrong. */
+/* The named rules of insn.def, which its notation cannot say: one function each, which returns NULL, or what is wrong. */
 #ifndef CPTX_ARCH_CHECK_H
 #define CPTX_ARCH_CHECK_H
 
@@ -14,7 +14,7 @@ static inline const arch_group *check_group(const arch_match *m, unsigned i)
 	return &arch_groups[arch_forms[m->form].group + i];
 }
 
-/* The value of the nth group of the form that is a type, from 0 on. */
+/* The value of the form's nth group, from 0 on, that is a type. */
 static inline unsigned check_type(const arch_match *m, unsigned nth)
 {
 	for (unsigned i = 0; i < m->ngroup; i++)

@@ -10,7 +10,7 @@ static bool chosen(const arch_match *m, unsigned mod)
 	return false;
 }
 
-/* The operand of that name; left out: of kind NONE. */
+/* The value of the operand with this name; kind NONE if it is left out. */
 static cptx_val operand(const arch_match *m, const char *name)
 {
 	const arch_form *f = &arch_forms[m->form];
@@ -23,7 +23,7 @@ static cptx_val operand(const arch_match *m, const char *name)
 	return (cptx_val){ 0 };
 }
 
-/* Element i of a vector, if it is a constant that is not in 0 to `most`, or not a multiple of `step`. */
+/* Whether element i of a vector is a constant outside of 0 to `most`, or no multiple of `step`. */
 static bool id_wrong(const arch_match *m, cptx_val ids, unsigned i, int64_t most, int64_t step)
 {
 	if (ids.kind != CPTX_VAL_VEC || !(ids.space & VEC_CONSTANTS))

@@ -13,7 +13,7 @@ static unsigned vector_bits(const arch_match *m)
 	return count * arch_types[check_type(m, 0)].bits;
 }
 
-/* The operand of that name; NULL if the form has none. */
+/* The operand with this name; NULL if the form has none. */
 static const cptx_val *operand(const arch_match *m, const char *name)
 {
 	const arch_form *f = &arch_forms[m->form];
@@ -26,7 +26,7 @@ static const cptx_val *operand(const arch_match *m, const char *name)
 	return NULL;
 }
 
-/* Is it a constant outside of low to high, or no multiple of `step`? */
+/* Whether a value is a constant outside of low to high, or no multiple of `step`. */
 static bool outside(const cptx_val *v, int64_t low, int64_t high, int64_t step)
 {
 	return v && v->kind == CPTX_VAL_INT && (v->negated || v->i < low || v->i > high || v->i % step);

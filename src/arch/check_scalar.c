@@ -9,7 +9,7 @@ const char *arch_check_CVT_SAT(const arch_match *m)
 	return fits ? ".sat has no effect, the destination holds every source value" : NULL;
 }
 
-/* As ptxas has it, from f32 to f64. */
+/* From f32 to f64: the source may be a wider register, but ptxas refuses 128 bits. */
 const char *arch_check_CVT_FTZ(const arch_match *m)
 {
 	bool wide = m->operand[1].kind == CPTX_VAL_REG && arch_types[m->operand[1].type].bits > 64;
@@ -39,7 +39,7 @@ const char *arch_check_ALIGNMENT(const arch_match *m)
 	return n->kind && n->i & (n->i - 1) ? "the alignment is not a power of two" : NULL;
 }
 
-/* The value of the operand of that name; NULL if the form has none or it was left out. */
+/* The value of the operand with this name; NULL if the form has none or it was left out. */
 static const cptx_val *operand_named(const arch_match *m, const char *name)
 {
 	const arch_form *f = &arch_forms[m->form];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What may stand where: types of registers, neighbours in a vector, selectors. */
+/* Which values fit an operand: types of registers, neighbours in a vector, selectors. */
 #include "arch/arch.h"
 #include "arch/match.h"
 
@@ -18,8 +18,8 @@ unsigned arch_bits_of(unsigned type)
 	}
 }
 
-/* PTX manual, "Operand Size Exceeding Instruction-Type Size": bits take a wider register of any type, integers one of
- * integers or bits (.f16x2 is like them to ptxas), floating point numbers one of bits. */
+/* PTX manual, "Operand Size Exceeding Instruction-Type Size": bits take a wider register of any type, integers a register of
+ * integers or bits (ptxas treats .f16x2 like them), floating point numbers a register of bits. */
 static bool fits_wider(arch_type w, unsigned have)
 {
 	arch_type h = arch_types[have];
@@ -40,7 +40,7 @@ bool arch_type_fits(unsigned want, unsigned have, unsigned how)
 		return how & FITS_WIDER && fits_wider(w, have);
 	if (how & FITS_TOLD && is_int(w) && have == CPTX_F16X2)
 		return true;
-	if (how & FITS_VECTOR && w.cls == 'F' && want != CPTX_BF16 && is_int(h)) /* of bf16 ptxas wants bits */
+	if (how & FITS_VECTOR && w.cls == 'F' && want != CPTX_BF16 && is_int(h)) /* for bf16 ptxas needs bits */
 		return true;
 	return w.cls == 'B' || h.cls == 'B' || (is_int(w) && is_int(h));
 }
@@ -72,7 +72,7 @@ unsigned arch_mixed(const cptx_val *a, const cptx_val *b, bool first)
 	return fits ? 0 : first ? VEC_FIRST_APART : VEC_MIXED;
 }
 
-/* Digits of a selector, each below `most`; descending and all different in a mask. */
+/* Whether the digits of a selector are each below `most`, and those of a mask descending and all different. */
 static bool digits_fit(const cptx_val *v, unsigned most, bool mask)
 {
 	unsigned n = v->space & SELECTED_DIGITS, before = most;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Choosing the form of an instruction.  A form fits if every modifier that was given is one of its values, every modifier it
- * needs was given or follows from the operands, and every operand has the kind, type and length that the form asks for.
- * Nothing later decides this again.  With `why`, what does not fit about an operand is told in words; near.c has all else.
+ * Choosing the form of an instruction.  A form fits if every modifier that was given is one of its values, every modifier
+ * that it needs was given or follows from the operands, and every operand has the kind, type and length that the form asks
+ * for.  Nothing later decides this again.  With `why`, matching describes what does not fit about an operand; near.c
+ * describes all other mismatches.
  */
 #include "arch/arch.h"
 #include "arch/match.h"
@@ -27,8 +28,8 @@ static bool is_register(const cptx_val *v) { return v->kind == CPTX_VAL_REG || v
 
 /* ---- modifiers ---- */
 
-/* The value that the type `t` of an operand stands for, 0 if none: itself, else bits of its width, else (for bits) the only
- * one of its width. */
+/* The value of a group that the type `t` of an operand selects, 0 if none: t itself, else bits of its width, else (for bits)
+ * the only type of its width. */
 static unsigned alt_for_type(const arch_group *g, unsigned t)
 {
 	unsigned found = 0, n = 0;
@@ -42,7 +43,7 @@ static unsigned alt_for_type(const arch_group *g, unsigned t)
 			continue;
 		if (arch_types[a].cls == 'B' && t != CPTX_PRED)
 			return a;
-		if (arch_types[t].cls == 'B' && arch_types[a].cls != 'F') /* bits are no floating point number by themselves */
+		if (arch_types[t].cls == 'B' && arch_types[a].cls != 'F') /* untyped bits do not select a floating point type */
 			found = a, n++;
 	}
 	return n == 1 ? found : 0;
@@ -61,7 +62,7 @@ static bool infer_type(const arch_form *f, const arch_request *q, unsigned index
 		    v->kind == CPTX_VAL_FLOAT)
 			continue;
 		if (from && (o->flags & OPERAND_DEST))
-			continue; /* sources decide first */
+			continue; /* sources decide first, this is a destination */
 		from = o;
 		t = v->kind == CPTX_VAL_SYM ? (v->space == CPTX_SHARED ? CPTX_U32 : CPTX_U64) : v->type;
 	}
@@ -74,7 +75,8 @@ static bool infer_type(const arch_form *f, const arch_request *q, unsigned index
 	return m->mod[index] != 0;
 }
 
-/* A variable of .shared lies in shared memory of its CTA and of the cluster too. */
+/* Whether an address in `space` can be that of a variable: a .shared variable lies in the shared memory of its CTA and of
+ * the cluster. */
 static bool same_space(unsigned space, unsigned of_variable)
 {
 	return space == of_variable ||
@@ -116,7 +118,7 @@ static void infer_count(const arch_form *f, const arch_request *q, unsigned inde
 	}
 }
 
-/* A modifier that stands exactly where an operand does: given by the operand alone. */
+/* Chooses the modifier that goes with an operand (`given`) if the operand is there. */
 static bool infer_given(const arch_form *f, const arch_request *q, const arch_group *g, uint16_t *chosen)
 {
 	const arch_operand *o = &arch_operands[f->operand + g->follows - 1u];
@@ -210,7 +212,7 @@ static bool match_constant(const arch_form *f, const arch_operand *o, const arch
 
 	if (o->flags & (OPERAND_REG_ONLY | OPERAND_DEST))
 		return WHY("%s must be a register", name);
-	if (want == CPTX_PRED) { /* -1 is true, as nvcc writes it: xor.pred p, q, -1 */
+	if (want == CPTX_PRED) { /* nvcc writes -1 for true: xor.pred p, q, -1 */
 		int64_t least = o->held == HELD_NUMBER ? 0 : -1;
 		if (v->kind != CPTX_VAL_INT || (!q->any && (v->i < least || v->i > 1)))
 			return WHY("%s is a predicate: a register, 0 or 1", name);
@@ -236,7 +238,7 @@ static bool match_constant(const arch_form *f, const arch_operand *o, const arch
 		v->type = t.bits == 64 ? CPTX_F64 : CPTX_F32;
 		return true;
 	}
-	if (!t.bits) /* nobody told the type: only where the nearest form is sought */
+	if (!t.bits) /* the type is unknown, which only happens while near.c looks for the nearest form */
 		return true;
 	int64_t low = t.bits == 64 ? INT64_MIN : -((int64_t)1 << (t.bits - 1));
 	int64_t high = t.bits == 64 ? INT64_MAX : ((int64_t)1 << t.bits) - 1;
@@ -247,7 +249,8 @@ static bool match_constant(const arch_form *f, const arch_operand *o, const arch
 	return true;
 }
 
-/* The address of tensor memory, the number of a logical endpoint, or the handle of a texture, sampler or surface. */
+/* Matches an operand that is an address of tensor memory, the number of a logical endpoint, or the handle of a texture,
+ * sampler or surface. */
 static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_val *v, buf *why)
 {
 	bool tmem = o->address == ADDRESS_TMEM, handle = o->address == ADDRESS_HANDLE;
@@ -271,8 +274,9 @@ static bool match_handle(const arch_form *f, const arch_operand *o, const cptx_v
 }
 
 /*
- * May a variable be named where the address is generic?  As ptxas has it: one of global memory, unless the form is for
- * shared memory; others where the form could name their space, and shared ones where it could name global memory only.
+ * Whether ptxas accepts the name of a variable where the address is generic: a variable in global memory, unless the form is
+ * for shared memory; one in another space where the form could name that space; and a shared one where the form could name
+ * global memory only.
  */
 static bool has_generic(const arch_form *f, const arch_operand *o, unsigned of_variable)
 {
@@ -327,7 +331,7 @@ static bool match_immediate(const arch_form *f, const arch_operand *o, const arc
 		return WHY("%s must be an integer constant", name);
 	if (q->any)
 		return true;
-	if (o->lo == -1 && o->hi == -1 && v->i == UINT32_MAX) /* all lanes, as most write it */
+	if (o->lo == -1 && o->hi == -1 && v->i == UINT32_MAX) /* the mask of all lanes, as most programs write it */
 		return !v->negated || WHY("%s is negated", name);
 	if (v->negated || v->i < o->lo || v->i > o->hi || (o->set && !(o->set >> v->i & 1))) {
 		if (!why)
@@ -343,7 +347,7 @@ static bool match_immediate(const arch_form *f, const arch_operand *o, const arc
 	return true;
 }
 
-/* ptxas of CUDA 13.3 refuses a mask of all lanes that is -1. */
+/* Changes the mask -1 to 0xffffffff: ptxas of CUDA 13.3 refuses -1. */
 static void keep_immediate(const arch_operand *o, cptx_val *v)
 {
 	v->space = 0;
@@ -351,7 +355,8 @@ static void keep_immediate(const arch_operand *o, cptx_val *v)
 		v->i = UINT32_MAX;
 }
 
-/* A result of plain bits keeps the type of the first source of its width: shfl of an f32 is an f32. */
+/* The type of a result that the form calls plain bits: that of the first source of its width, so shfl of an f32 is an f32.
+ */
 static unsigned type_of_bits(const arch_form *f, const arch_match *m, unsigned want, unsigned count)
 {
 	for (unsigned i = 1; i < f->noperand && count == 1; i++) {
@@ -370,7 +375,7 @@ unsigned arch_operand_count(const arch_operand *o, const uint16_t *mods)
 	return (mods[o->cgroup] ? arch_mods[mods[o->cgroup]].count : 1u) * o->times / o->over;
 }
 
-/* Constants and sinks among the elements of a vector. */
+/* Matches constants and sinks among the elements of a vector. */
 static bool match_elements(const arch_form *f, const arch_operand *o, const arch_request *q, unsigned want,
                            const cptx_val *v, buf *why)
 {
@@ -391,7 +396,7 @@ static bool match_elements(const arch_form *f, const arch_operand *o, const arch
 	return true;
 }
 
-/* What a vector's elements have to do with one another, and what is no register among them. */
+/* Matches a vector as a whole: whether its elements go together, and elements that are no registers. */
 static bool match_vector(const arch_form *f, const arch_operand *o, const arch_request *q, unsigned want, const cptx_val *v,
                          buf *why)
 {
@@ -401,7 +406,7 @@ static bool match_vector(const arch_form *f, const arch_operand *o, const arch_r
 
 	while (first->flags & OPERAND_INSIDE)
 		first--;
-	/* the layer of an array of textures stands in front of its coordinates */
+	/* the layer of a texture array stands in front of its coordinates, and has another type */
 	bool layer = first != o && first->address == ADDRESS_HANDLE && want == CPTX_B32;
 
 	if (vec && v->space & (layer ? VEC_MIXED : VEC_MIXED | VEC_FIRST_APART))
@@ -434,9 +439,9 @@ static bool match_register(const arch_form *f, const arch_operand *o, const arch
 		want = doubled(want);
 	if (v->kind == CPTX_VAL_NONE && o->flags & OPERAND_READ)
 		return WHY("%s is read too: give it as .into", name);
-	if (v->kind == CPTX_VAL_NONE && o->slot == 0) { /* a destination to be made */
+	if (v->kind == CPTX_VAL_NONE && o->slot == 0) { /* the match makes the destination */
 		unsigned t = o->tgroup != ARCH_NO && kept[o->tgroup] && !(o->flags & OPERAND_DOUBLE) ? kept[o->tgroup] : want;
-		if (arch_types[t].bits == 8 && o->flags & OPERAND_WIDER) /* 16 bits are of more use */
+		if (arch_types[t].bits == 8 && o->flags & OPERAND_WIDER) /* cptx makes registers of 16 bits for 8-bit results */
 			t = arch_types[t].cls == 'S' ? CPTX_S16 : arch_types[t].cls == 'U' ? CPTX_U16 : CPTX_B16;
 		m->dest_type = (uint8_t)t;
 		m->dest_count = (uint16_t)count;
@@ -477,12 +482,12 @@ static bool match_register(const arch_form *f, const arch_operand *o, const arch
 	}
 	if (!match_vector(f, o, q, want, v, why))
 		return false;
-	if (v->kind == CPTX_VAL_VEC && !v->type) /* constants and sinks only */
+	if (v->kind == CPTX_VAL_VEC && !v->type) /* a vector of constants and sinks only */
 		return !(v->space & VEC_SINKS) || WHY("%s has no element that is a register", name);
 	bool old = v->kind == CPTX_VAL_SREG && arch_sregs[v->id].least && arch_types[want].bits >= arch_sregs[v->id].least &&
 	           arch_types[want].bits < arch_types[v->type].bits;
 	m->once |= old;
-	/* the type is not that of some operand; coordinates are for people who mean them */
+	/* a modifier chose the type, it was not inferred from an operand; coordinates keep no such type */
 	bool told = !o->type && !(o->flags & OPERAND_INSIDE) &&
 	            (q->by_group || !q->mods || q->mods[arch_groups[f->group + o->tgroup].field]);
 	unsigned how = (told ? FITS_TOLD : 0) | (o->flags & OPERAND_WIDER ? FITS_WIDER : 0);
@@ -604,7 +609,7 @@ bool arch_varies(const cptx_val *v)
 bool arch_match_varying(arch_match *m, unsigned varying)
 {
 	const arch_form *f = &arch_forms[m->form];
-	static const uint8_t kept[ARCH_GROUPS] = { 0 }; /* of no use to constants */
+	static const uint8_t kept[ARCH_GROUPS] = { 0 }; /* no group kept a type: constants do not need them */
 	const arch_request q = { .vec = m->vec };
 
 	for (unsigned i = 0; varying >> i; i++) {

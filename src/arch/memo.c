@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that were matched before: kernels repeat one with other registers over and over. */
+/* A memo of matched calls: kernels repeat a call with other registers over and over. */
 #include "arch/match.h"
 
 _Static_assert(sizeof(cptx_val) == 16, "a value is passed in two registers");
 
-/* The remembered match with these values in it; false if a constant does not fit. */
+/* Restores a remembered match with these values; false if a constant does not fit. */
 static inline bool recall(const arch_known *known, const cptx_val *vals, const cptx_val *vec, arch_match *m)
 {
 	arch_recall(known, vec, m);
@@ -35,8 +35,8 @@ void arch_know(arch_known *known, const arch_match *m)
 }
 
 /*
- * What a call is remembered by: the keys of its destination and of the op's slots (not those of its guard, which no form
- * asks for), and its modifiers, four to a word.
+ * The key of a remembered call: the keys of its destination and of the op's slots (not of its guard, which no form depends
+ * on), and its modifiers, four to a word.
  */
 typedef struct call_key {
 	unsigned op, n;
@@ -76,7 +76,9 @@ static inline bool is_call(const arch_remembered *r, const call_key *c)
 
 static void remember(arch_memo *memo, const call_key *c, const arch_match *m)
 {
-	arch_remembered *r = &memo->at[(c->hash ^ (memo->turn++ & 1)) % ARCH_MEMO]; /* one of two; either, to settle */
+	arch_remembered *r =
+		&memo->at[(c->hash ^ (memo->turn++ & 1)) %
+	              ARCH_MEMO]; /* a call has two places, used in turns, so that two calls with one hash can both stay */
 
 	r->op = (uint16_t)c->op;
 	r->hash = c->hash;
@@ -92,7 +94,7 @@ bool arch_match_op(arch_memo *memo, unsigned op, const cptx_val *vals, const uin
                    arch_match *out)
 {
 	const arch_op *o = &arch_ops[op];
-	bool other = false; /* constants might fit an earlier form */
+	bool other = false; /* an earlier form might fit with other constants */
 	arch_match scratch;
 	call_key c;
 

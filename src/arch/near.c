@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The forms that nearly fit.  A form's distance is what its faults cost together: modifiers that are missing, too many or of
- * another value, operands that do not fit.  What operands say of types counts by majority: a value that nobody gave is
- * taken to be the one that leaves the fewest operands wrong.
+ * The forms that nearly fit.  The distance of a form is the sum of the costs of its faults: modifiers that are missing, too
+ * many or of another value, and operands that do not fit.  The types of operands count by majority: a value that was not
+ * given is assumed to be the one that leaves the fewest operands wrong.
  */
 #include "arch/near.h"
 
-/* In eighths, so that what is cheaper by less still orders forms of as many faults. */
+/* Costs, in eighths: small differences order forms with equally many faults. */
 enum {
 	COST_MISSING = 24,
 	COST_VALUE = 30,
@@ -59,7 +59,7 @@ static unsigned operand_cost(const arch_form *f, const arch_request *q, unsigned
 		return COST_ABSENT;
 	if (o->kind == OPERAND_IMM)
 		return v->kind == CPTX_VAL_INT ? COST_RANGE : COST_KIND;
-	for (unsigned k = 0; first && k < i; k++) /* sources decide, the first of them first */
+	for (unsigned k = 0; first && k < i; k++) /* sources decide, and among them the first */
 		first = arch_operands[f->operand + k].flags & OPERAND_DEST;
 	if (o->kind == OPERAND_ADDR)
 		return (reg || v->kind == CPTX_VAL_SYM ? COST_TYPE : COST_KIND) + first;
@@ -99,8 +99,9 @@ static void add_operands(const arch_form *f, const arch_request *q, arch_near *n
 /* ---- modifiers ---- */
 
 /*
- * The value of a group that leaves the fewest operands wrong; the one that it has, or else the first, of equal ones.
- * *explained: those that are wrong even so are of its type or number, and no value is missing but the right operand.
+ * Assumes the value of a group that leaves the fewest operands wrong; of equal ones its present value, or else the first.
+ * *explained: the operands that are still wrong have the group's type or number, so that the right operand is missing and
+ * not a value.
  */
 static void assume(const arch_form *f, const arch_request *q, arch_match *m, const uint8_t *kept, unsigned group,
                    bool *explained)
@@ -130,7 +131,7 @@ static void add_modifiers(const arch_form *f, const arch_request *q, arch_near *
 
 	for (unsigned i = 0; i < f->ngroup; i++) {
 		const arch_group *g = &arch_groups[f->group + i];
-		fits[i] = arch_match_modifier(f, q, i, &n->m, kept) && /* text tells all that is needed */
+		fits[i] = arch_match_modifier(f, q, i, &n->m, kept) && /* text gives all modifiers */
 		          !(q->by_group && g->kind == GROUP_REQUIRED && !q->mods[i]);
 	}
 	for (unsigned i = 0; i < f->ngroup; i++) {
@@ -184,7 +185,8 @@ static bool is_wrong(const arch_near *n, unsigned operand)
 	return false;
 }
 
-/* Registers that fit though they are of another type: little, but it decides between forms that are equal else. */
+/* The cost of registers that fit though they have another type: little, but it decides between forms that are equal
+ * otherwise. */
 static unsigned inexact(const arch_form *f, const arch_request *q, const arch_near *near)
 {
 	unsigned n = 0;
@@ -234,7 +236,8 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 	add_given(f, q, n);
 	add_modifiers(f, q, n, kept);
 	add_operands(f, q, n, kept);
-	for (unsigned i = 0; i < f->ngroup && (n->guessed && !n->nfault); i++) /* nothing else is wrong than what follows */
+	for (unsigned i = 0; i < f->ngroup && (n->guessed && !n->nfault);
+	     i++) /* only the assumed values of groups can be wrong */
 		if (n->guessed >> i & 1) {
 			n->open |= (uint16_t)(1u << i);
 			add_fault(n, FAULT_MISSING, i, COST_MISSING);
@@ -253,7 +256,7 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 		return;
 	n->operands = (uint16_t)(n->operands + COST_RANGE);
 	n->cost = (uint16_t)(n->cost + COST_RANGE);
-	if (!n->nfault) /* else the rule may be about the operand that is wrong */
+	if (!n->nfault) /* with another fault the rule may be about the operand that is wrong */
 		add_fault(n, FAULT_RULE, 0, 0);
 }
 

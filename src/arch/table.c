@@ -102,7 +102,7 @@ bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
 
 bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target)
 {
-	const cptx_target *t = target ? cptx_target_find(target->name) : NULL; /* it may be a copy */
+	const cptx_target *t = target ? cptx_target_find(target->name) : NULL; /* the user's struct may be a copy */
 
 	return t && op < arch_nop && form < arch_ops[op].nform &&
 	       arch_avails[arch_forms[arch_ops[op].form + form].avail][arch_target_index(t)];

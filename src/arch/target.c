@@ -9,7 +9,7 @@ const cptx_target arch_targets[] = {
 #include "arch/target.def"
 #undef TARGET
 };
-/* The old ones stand behind those that code is generated for. */
+/* Old targets stand behind those that cptx generates code for. */
 enum {
 #define TARGET(name, number, suffix, family, ptx, static_smem, smem_sm, smem_cta, threads, ctas, cluster, smem_unit,        \
                smem_reserved, cc, about)                                                                                    \
@@ -48,7 +48,7 @@ bool arch_no_target(const char *name, cptx_site at, cptx_error *err)
 {
 	static const char digits[] = "0123456789";
 	const char *near = NULL;
-	unsigned best = 4; /* another number is near with one character, the same one with other letters around it too */
+	unsigned best = 4; /* near are names at distance 1, and names with the same number at a distance below 4 */
 
 	if (!name)
 		return error_set(err, CPTX_E_TARGET, at,
@@ -74,7 +74,8 @@ const cptx_target *cptx_target_for_device(unsigned compute_capability)
 		bool exact = t->compute_capability == compute_capability;
 		if (!exact && (t->suffix != ' ' || t->compute_capability > compute_capability))
 			continue;
-		/* The `a` target of the device itself, else the newest plain one that it can run; sm_101 is an old name. */
+		/* The `a` target of the device itself, else the newest plain target that the device can run; sm_101 is an old name.
+		 */
 		bool better = !best || t->number > best->number || (t->number == best->number && t->suffix == 'a') ||
 		              (t->number == best->number && t->suffix == best->suffix && t->ptx > best->ptx);
 		if (better && !(best && best->suffix == 'a' && best->number >= t->number && t->suffix != 'a'))
@@ -83,7 +84,7 @@ const cptx_target *cptx_target_for_device(unsigned compute_capability)
 	return best;
 }
 
-/* The first of the plain targets, if that and all behind it have it. */
+/* The first of the plain targets if it and all behind it have the availability; else NULL. */
 static const cptx_target *and_later(unsigned avail)
 {
 	const cptx_target *first = NULL;
@@ -107,7 +108,7 @@ void arch_avail_targets(unsigned avail, buf *b)
 	}
 	for (size_t i = 0; i < GENERATED; i++) {
 		const cptx_target *t = &arch_targets[i];
-		if (!arch_avails[avail][i] || (t->number == 110 && t->ptx < 90)) /* old names are not advertised */
+		if (!arch_avails[avail][i] || (t->number == 110 && t->ptx < 90)) /* messages do not offer old names */
 			continue;
 		if (b->n != start)
 			buf_str(b, " ");
@@ -119,6 +120,6 @@ void arch_avail_targets(unsigned avail, buf *b)
 
 bool arch_is_version(unsigned version)
 {
-	static const unsigned char last[] = { 0, 5, 3, 2, 3, 1, 5, 8, 8, 5 }; /* the last minor version of each major one */
+	static const unsigned char last[] = { 0, 5, 3, 2, 3, 1, 5, 8, 8, 5 }; /* the last minor version of each major version */
 	return version >= 10 && version / 10 < ARRAY_LEN(last) && version % 10 <= last[version / 10];
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a call fits no form, in words: first the one thing to change in the form that is nearest, as C writes it; then the
- * nearest forms.
+ * Describes why a call fits no form: first the one thing to change in the nearest form, as C writes it; then the nearest
+ * forms.
  */
 #include "arch/near.h"
 
@@ -28,7 +28,7 @@ void arch_put_form(unsigned form, buf *b)
 	}
 }
 
-/* The spelling, as far as it is known. */
+/* Writes the spelling, as far as it is known. */
 static void put_opcode(const arch_near *n, buf *b)
 {
 	char text[ARCH_OPCODE];
@@ -77,7 +77,7 @@ void arch_put_near(const arch_near *near, unsigned n, const arch_request *q, buf
 
 /* ---- modifiers of a call ---- */
 
-/* Whether all forms that have the field have it with this value alone: then 1 sets it. */
+/* Whether a field is a flag: all forms that have it have it with this value alone, so that 1 sets it. */
 static bool is_flag(unsigned op, unsigned field)
 {
 	unsigned only = 0;
@@ -104,7 +104,7 @@ static bool takes(unsigned op, const arch_request *q)
 	return false;
 }
 
-/* The values of a form's group that make the call right, or all of them. */
+/* Collects the values of a form's group that make the call right, or all values. */
 static void add_values(unsigned form, unsigned field, const arch_request *q, bool all, arch_offers *v)
 {
 	const arch_form *f = &arch_forms[form];
@@ -123,7 +123,7 @@ static void add_values(unsigned form, unsigned field, const arch_request *q, boo
 	}
 }
 
-/* " write .rnd = CPTX_RN (also CPTX_RZ)" of a field without a value, or with a wrong one. */
+/* Writes " write .rnd = CPTX_RN (also CPTX_RZ)" for a field that has no value, or a wrong one. */
 static void put_values(const arch_near *n, const arch_request *q, unsigned group, buf *b)
 {
 	const arch_form *f = &arch_forms[n->m.form];
@@ -153,7 +153,7 @@ static void put_values(const arch_near *n, const arch_request *q, unsigned group
 
 /* ---- operands of a call ---- */
 
-/* A register of one type as another, in C. */
+/* Writes the C call that converts a register of one type to another. */
 static void put_conversion(const char *name, unsigned have, unsigned want, buf *b)
 {
 	arch_type h = arch_types[have], w = arch_types[want];
@@ -173,7 +173,7 @@ static void put_conversion(const char *name, unsigned have, unsigned want, buf *
 	else if (h.bits == w.bits && !(w.cls != 'B' && h.cls != 'B'))
 		buf_printf(b, "; write cptx_as(%s, CPTX_%s)", name, id);
 	else if (w.cls == 'B' || h.cls == 'B')
-		return; /* how bits become more or fewer, nobody said */
+		return; /* no conversion is obvious for another number of bits */
 	else if (real && !to_real)
 		buf_printf(b, "; write cptx_cvt(k, %s, .dtype = CPTX_%s, .rnd = CPTX_RZI)", name, id);
 	else if (to_real && (!real || h.bits > w.bits))

@@ -8,14 +8,14 @@
 
 struct arena_chunk {
 	struct arena_chunk *next;
-	size_t pad; /* what follows is aligned to 16 bytes */
+	size_t pad; /* makes the memory behind it aligned to 16 bytes */
 };
 
-enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 32 << 20 }; /* pages that are not touched cost nothing */
+enum { CHUNK_FIRST = 64 << 10, CHUNK_MOST = 32 << 20 }; /* untouched pages of a big chunk cost nothing */
 
 enum { HUGE_PAGE = 2 << 20 };
 
-/* A hint: a quarter of the time of reading a big file goes into faults of small pages. */
+/* Asks for huge pages: a quarter of the time of reading a big file goes into faults of small pages. */
 static void use_huge_pages(void *p, size_t size)
 {
 #ifdef MADV_HUGEPAGE
@@ -60,7 +60,7 @@ void arena_free(arena *a)
 
 void *arena_grow(arena *a, size_t size)
 {
-	/* A sixteenth of all so far: little is left over at the end.  Or what is expected, as far as that can be trusted. */
+	/* A sixteenth of all chunks so far, so that little is left over at the end; or most of what the caller expects. */
 	size_t more = a->ahead ? MIN(a->ahead - a->ahead / 8, a->total) : a->total / 16;
 	size_t next = MIN(MAX(more, (size_t)CHUNK_FIRST), (size_t)CHUNK_MOST);
 	size_t want = MAX(next, size + sizeof(struct arena_chunk));
@@ -107,14 +107,14 @@ static unsigned size_class(size_t bytes)
 	return c;
 }
 
-/* Is its memory a power of two?  Then less than one element is left over there. */
+/* Whether an array's memory is a power of two in size, with less than one element left over. */
 static bool is_full_size(size_t cap, size_t size) { return ((size_t)1 << size_class(cap * size)) - cap * size < size; }
 
 static void move(arena *a, void *array_ptr, void *to, size_t n, size_t *cap, size_t size)
 {
 	void *old;
 
-	memcpy(&old, array_ptr, sizeof old); /* array_ptr is a T**: copied as bytes, whatever T is */
+	memcpy(&old, array_ptr, sizeof old); /* array_ptr is a T** for any T: it is copied as bytes */
 	memcpy(array_ptr, &to, sizeof to);
 	if (n)
 		memcpy(to, old, n * size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Atomic flags and counters: C11's, which C++ has by the same names. */
+/* Atomic flags and counters: C11's <stdatomic.h>, which C++ has under the same names in <atomic>. */
 #ifndef CPTX_BASE_ATOMIC_H
 #define CPTX_BASE_ATOMIC_H
 
@@ -18,9 +18,9 @@ using std::atomic_uint_fast64_t;
 #include <stdatomic.h>
 #endif
 
-/* A pointer to something complete that many threads may read. */
+/* Loads a pointer to a complete object that many threads may read. */
 static inline void *atomic_pointer(void *const *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
-/* Puts p in the place that is empty; if another thread was first, what that one has put there stays and is returned. */
+/* Stores p in an empty place.  If another thread was first, its pointer stays, and is returned. */
 static inline void *atomic_put_pointer(void **place, void *p)
 {
 	void *had = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far two words are apart; the command has this file too. */
+/* The edit distance of two words; the command compiles this file too. */
 #include "base/base.h"
 
 unsigned text_distance(const char *a, const char *b)

@@ -53,7 +53,7 @@ bool error_set(cptx_error *err, enum cptx_code code, cptx_site at, const char *f
 	return false;
 }
 
-/* Of the name that the user wrote: that of a function behind a macro has a _ at its end. */
+/* The length of a function's name as users write it: the function behind a macro has a _ at its end. */
 static int length_of(const char *function)
 {
 	size_t n = strlen(function);

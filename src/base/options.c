@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/options.h"
 
-enum { MOST_BYTES = 4096 /* no options are longer; more is an uninitialised struct */ };
+enum { MOST_BYTES = 4096 /* no options are longer; a greater size is that of an uninitialised struct */ };
 
 bool options_read(void *to, const void *from, size_t room, size_t known, size_t first, const char *type, cptx_site at,
                   cptx_error *err)

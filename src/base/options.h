@@ -12,15 +12,15 @@ enum {
 
 /*
  * Copies the options at `from` (NULL: all 0) to *to, a `type` of this library: the fields that the caller's header has, as
- * .size says; the rest is 0.  False, and ARG in *err: a .size that cannot be, or a field set that this library does not
+ * .size says; the rest is 0.  False, with ARG in *err: .size is impossible, or a field is set that this library does not
  * know.
  */
 #define OPTIONS_READ(type, to, from, at, err)                                                                               \
 	options_read((to), (from), sizeof(type), offsetof(type, z_), FIRST_##type, #type, (at), (err))
-/* The other way round: fills in the options of a caller whose header has `to`->size bytes of them (0: as in version 0.1). */
+/* Writes options to a caller whose header has `to`->size bytes of them (0: as in version 0.1). */
 #define OPTIONS_WRITE(type, to, from) options_write((to), (from), offsetof(type, z_), FIRST_##type)
 void options_write(void *to, const void *from, size_t known, size_t first);
-/* Bytes from one to the next in an array of them. */
+/* Bytes from one element to the next in a caller's array of options. */
 #define OPTIONS_STRIDE(type, o)                                                                                             \
 	((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))
 /* OPTIONS_READ_IN is OPTIONS_READ for a call on kernel k, which gets the error. */

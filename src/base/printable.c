@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The length of the character at s that may be shown, 0: none. */
+/* The length of the character at s if messages may show it, else 0. */
 static size_t character(const unsigned char *s, size_t n)
 {
 	size_t len = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;

@@ -15,12 +15,12 @@ static void append(hash_table *t, uint32_t i)
 	t->last[slot] = i;
 }
 
-/* Twice the room, or the same without those that were dropped. */
+/* Makes a table of twice the room, or of the same room without dropped entries. */
 static bool grow(hash_table *t, const cptx_allocator *hook)
 {
 	uint32_t cap = t->dropped > t->n / 2 ? t->cap : t->cap ? 2 * t->cap : FEWEST, n = 0;
 
-	if (cap < t->cap) /* more than 2^31 */
+	if (cap < t->cap) /* the capacity overflowed: more than 2^31 */
 		return false;
 	hash_entry *at = HEAP_ARRAY(hook, hash_entry, NULL, cap);
 	uint32_t *slots = at ? HEAP_ARRAY(hook, uint32_t, NULL, 2 * (size_t)cap) : NULL;
@@ -30,7 +30,7 @@ static bool grow(hash_table *t, const cptx_allocator *hook)
 		return false;
 	}
 	for (uint32_t i = 0; i < t->n; i++)
-		if (t->at[i].next != i) /* else it was dropped */
+		if (t->at[i].next != i) /* a dropped entry points to itself */
 			at[n++] = t->at[i];
 	hash_table old = *t;
 	*t = (hash_table){ .at = at, .first = slots, .last = slots + cap, .n = n, .cap = cap, .nslot = cap };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers found by the hash of a name, in time that does not grow with how many there are.  The names stay with the user:
- * what has the hash is asked for its name.  Those of equal hash come in the order in which they were added.
+ * A hash table of numbers, found by the hash of a name.  The owner keeps the names and compares them: it walks the numbers
+ * with a name's hash, which come in the order in which they were added.
  */
 #ifndef CPTX_BASE_TABLE_H
 #define CPTX_BASE_TABLE_H
@@ -16,12 +16,12 @@ typedef struct hash_entry {
 
 typedef struct hash_table {
 	hash_entry *at;
-	uint32_t *first, *last; /* of each of `nslot` lists, a power of two; TABLE_NONE: empty */
+	uint32_t *first, *last; /* first and last entry of each of `nslot` lists, a power of two; TABLE_NONE: empty */
 	uint32_t n, cap, nslot;
-	uint32_t dropped; /* of n */
+	uint32_t dropped; /* how many of the n entries were dropped */
 } hash_table;
 
-/* FNV-1a; `hash`: TABLE_HASH, or that of what stands in front. */
+/* FNV-1a; `hash`: TABLE_HASH, or the hash of the text in front. */
 #define TABLE_HASH 2166136261u
 static inline uint32_t table_hash_char(uint32_t hash, char c) { return (hash ^ (unsigned char)c) * 16777619u; }
 static inline uint32_t table_hash(uint32_t hash, const char *s)
@@ -31,9 +31,9 @@ static inline uint32_t table_hash(uint32_t hash, const char *s)
 	return hash;
 }
 
-/* False when memory is short; nothing was added then. */
+/* Adds a number; false when memory is short, with nothing added. */
 bool table_add(hash_table *t, const cptx_allocator *hook, uint32_t hash, uint32_t id);
-void table_drop(hash_table *t, uint32_t hash, uint32_t id); /* if it is there */
+void table_drop(hash_table *t, uint32_t hash, uint32_t id); /* Drops a number with that hash, if it is there. */
 void table_free(hash_table *t, const cptx_allocator *hook);
 
 static inline uint32_t table_same(const hash_table *t, uint32_t i, uint32_t hash)
@@ -42,7 +42,7 @@ static inline uint32_t table_same(const hash_table *t, uint32_t i, uint32_t hash
 		i = t->at[i].next;
 	return i;
 }
-/* The first place of that hash, the next behind place i; TABLE_NONE: there is none. */
+/* table_find: the first place with that hash; table_next: the next behind place i; TABLE_NONE: there is none. */
 static inline uint32_t table_find(const hash_table *t, uint32_t hash)
 {
 	return t->nslot ? table_same(t, t->first[(hash ^ hash >> 15) & (t->nslot - 1)], hash) : TABLE_NONE;
@@ -52,7 +52,7 @@ static inline uint32_t table_next(const hash_table *t, uint32_t i, uint32_t hash
 	return table_same(t, t->at[i].next, hash);
 }
 
-/* For each number `id` of that hash, which is a variable. */
+/* Loops over the numbers with that hash; `id` is the loop's variable. */
 #define TABLE_EACH(t, hash_, id_)                                                                                           \
 	for (uint32_t place_ = table_find((t), (hash_)), id_ = 0; place_ != TABLE_NONE && ((id_) = (t)->at[place_].id, true);   \
 	     place_ = table_next((t), place_, (hash_)))

@@ -62,7 +62,7 @@ char *text_u64(char *p, uint64_t v)
 	char tmp[20];
 	int n = sizeof tmp;
 
-	if (v < 10) { /* most numbers are register numbers */
+	if (v < 10) { /* most numbers are register numbers below 10 */
 		*p = (char)('0' + v);
 		return p + 1;
 	}
@@ -86,7 +86,7 @@ char *text_u64(char *p, uint64_t v)
 	return p + sizeof tmp - n;
 }
 
-/* PTX names have no limit.  No part of a file's name is as long. */
+/* Words over WORD_MOST characters are shortened: PTX names have no limit, and no part of a file's name is as long. */
 enum { WORD_MOST = 256, WORD_FRONT = 160, WORD_BACK = 64 };
 
 static bool is_word(char c)
@@ -94,7 +94,7 @@ static bool is_word(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-/* Leaves the middle of long words out of n bytes; the new length. */
+/* Leaves out the middle of long words in n bytes; returns the new length. */
 static size_t shorten(char *text, size_t n)
 {
 	char *out = text;
@@ -123,7 +123,8 @@ void text_message(char *to, size_t size, const char *format, va_list ap)
 
 	va_copy(again, ap);
 	int n = vsnprintf(to, size, format, ap);
-	char *all = n >= 0 && (size_t)n >= size ? NEW_UNSET(char, (size_t)n + 1) : NULL; /* else its end is lost */
+	char *all =
+		n >= 0 && (size_t)n >= size ? NEW_UNSET(char, (size_t)n + 1) : NULL; /* without memory the end of the text is lost */
 	if (all) {
 		vsnprintf(all, (size_t)n + 1, format, again);
 		size_t shorter = MIN(shorten(all, (size_t)n), size - 1);
@@ -140,7 +141,7 @@ bool text_end(const char *text, size_t *size, const char *name, cptx_site at, cp
 {
 	size_t line = 1;
 
-	while (*size > 1 && !text[*size - 1]) /* NULs alone are no text that ends in them */
+	while (*size > 1 && !text[*size - 1]) /* a text of NULs alone stays as it is */
 		--*size;
 	const char *nul = *size ? text_find(text, 0, *size) : NULL;
 	if (!nul)

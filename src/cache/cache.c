@@ -27,7 +27,7 @@ void cache_warn(cptx_cache *c, const char *format, ...)
 
 /* ---- opening ---- */
 
-/* "512M": bytes, or K, M, G, T of 1024. */
+/* Reads "512M": bytes, or K, M, G, T of 1024. */
 static bool read_size(const char *s, uint64_t *bytes)
 {
 	static const char units[] = "KMGT";
@@ -45,7 +45,7 @@ static bool read_size(const char *s, uint64_t *bytes)
 	return true;
 }
 
-/* The folder of the environment, malloced; NULL: *memory tells whether memory lacks, or there is none. */
+/* The folder that the environment names, from malloc; NULL: there is none, or with *memory, memory is short. */
 static char *usual_path(bool *memory)
 {
 	const char *dir = getenv("CPTX_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -53,7 +53,7 @@ static char *usual_path(bool *memory)
 
 	if (dir && *dir)
 		base = dir, rest = "";
-	else if (xdg && *xdg == '/') /* a relative one is to be ignored, says the standard */
+	else if (xdg && *xdg == '/') /* the XDG standard says to ignore a relative path */
 		base = xdg, rest = "/cptx";
 	else
 		base = home && *home ? home : NULL, rest = "/.cache/cptx";
@@ -71,7 +71,8 @@ static char *usual_path(bool *memory)
 	return p;
 }
 
-/* Makes the folder and its parent: XDG_CACHE_HOME and .cache need not exist yet.  Gives why it cannot, 0 if it is there. */
+/* Makes the folder and its parent: XDG_CACHE_HOME and .cache need not exist yet.  Returns an errno, 0 if the folder is
+ * there. */
 static int make_folder(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -89,8 +90,8 @@ static int make_folder(char *path)
 static bool is_ours(uid_t owner) { return owner == geteuid() || !owner; }
 
 /*
- * Machine code from the cache is run, so nobody else may be able to put any there; a sticky bit does not keep them from
- * that.  The open folder is looked at, and not its name, which may come to mean another one.
+ * Whether nobody else can write to the folder, because machine code from the cache is run; a sticky bit does not keep others
+ * from adding files.  The check is on the open folder, not on its name, which may come to mean another one.
  */
 static bool is_safe(cptx_cache *c)
 {
@@ -121,7 +122,7 @@ static void open_folder(cptx_cache *c)
 	int why = c->no_write ? 0 : make_folder(c->path);
 	c->dir = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dir < 0 && c->no_write && errno == ENOENT)
-		return; /* nothing to read: no harm */
+		return; /* there is nothing to read yet, so no harm is done */
 	if (c->dir >= 0 && !is_safe(c)) {
 		close(c->dir);
 		c->dir = -1;
@@ -133,7 +134,7 @@ static void open_folder(cptx_cache *c)
 	}
 }
 
-/* What the environment asks for. */
+/* Applies CPTX_CACHE and similar variables of the environment. */
 static bool environment(cptx_cache *c, bool *off, cptx_error *err)
 {
 	const char *mode = getenv("CPTX_CACHE"), *size = getenv("CPTX_CACHE_SIZE");
@@ -251,7 +252,7 @@ bool cptx_cache_get(cptx_cache *c, const cptx_cache_key *key, cptx_cache_entry *
 	int fd = openat(c->dir, name, READ_FLAGS);
 	bool ok = fd >= 0 && entry_read(fd, key, c->shared, entry, &memory);
 	if (ok && cptx_cache_can_write(c))
-		futimens(fd, NULL); /* when it was used; where that may not be set, the order is that of storing */
+		futimens(fd, NULL); /* notes the time of use; where that fails, the order of removal is that of storing */
 	if (fd >= 0 && !ok && memory) {
 		cache_throw_away(c, name, fd);
 		c->damaged++;
@@ -265,7 +266,7 @@ bool cptx_cache_get(cptx_cache *c, const cptx_cache_key *key, cptx_cache_entry *
 	return ok;
 }
 
-/* Locked as soon as it is there, so that nobody takes it for one whose writer was killed. */
+/* Makes a temporary file, and locks it at once, so that no sweep takes it for one whose writer was killed. */
 static int open_temporary(cptx_cache *c, char *name, size_t size)
 {
 	for (int tries = 0; tries < 100; tries++) {
@@ -290,7 +291,7 @@ bool cptx_cache_put(cptx_cache *c, const cptx_cache_key *key, const cptx_cache_e
 	bool ok = fd >= 0 && entry_write(fd, key, e) && !fsync(fd);
 	bool renamed = ok && !renameat(c->dir, temporary, c->dir, name);
 	int why = errno;
-	if (ok && !renamed && why == EISDIR && cache_remove(c, name)) { /* a folder had its name */
+	if (ok && !renamed && why == EISDIR && cache_remove(c, name)) { /* a folder has the entry's name */
 		renamed = !renameat(c->dir, temporary, c->dir, name);
 		why = errno;
 	}
@@ -299,7 +300,7 @@ bool cptx_cache_put(cptx_cache *c, const cptx_cache_key *key, const cptx_cache_e
 		unlinkat(c->dir, temporary, 0);
 	if (fd >= 0)
 		close(fd);
-	/* A sweep took the file for an abandoned one, or the folder went; or the process lacks something for a moment. */
+	/* A sweep took the file for an abandoned one, or the folder was removed; or the process lacks something for a moment. */
 	if (!ok && why == EISDIR) {
 		cache_warn(c, "%s/%s is a folder with something in it where the cache wants to store a file", c->path, name);
 		return false;
@@ -311,7 +312,7 @@ bool cptx_cache_put(cptx_cache *c, const cptx_cache_key *key, const cptx_cache_e
 		c->no_write = true;
 		return false;
 	}
-	/* The first time, and whenever a 64th of the bound has come in. */
+	/* Sweeps the first time, and whenever a 64th of the bound has been stored. */
 	uint64_t since = atomic_fetch_add(&c->unswept, entry_bytes(e)) + entry_bytes(e);
 	if (!c->stored++ || since > c->max_bytes / 64) {
 		c->unswept = 0;

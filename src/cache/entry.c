@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of an entry: a head of 80 bytes, then data, log and description; numbers are little-endian. */
+/* The file of an entry: a header of 80 bytes, then data, log and description; numbers are little-endian. */
 #include "cache/cache.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 enum {
 	AT_MAGIC = 0,
 	AT_KEY = 8,
-	AT_SIZES = 24, /* of data, log, description, and 0 */
-	AT_SUM = 56,   /* over the head in front of it, and all behind the head */
+	AT_SIZES = 24, /* sizes of data, log and description, and 0 */
+	AT_SUM = 56,   /* checksum of the header in front of it, and of all behind the header */
 	AT_ZERO = 72,
 	HEAD = 80
 };
@@ -97,7 +97,7 @@ bool entry_write(int fd, const cptx_cache_key *key, const cptx_cache_entry *e)
 {
 	uint8_t head[HEAD] = { 0 };
 	const char *log = e->log ? e->log : "", *about = e->about ? e->about : "";
-	/* The texts with their NULs: they are strings again as they are read. */
+	/* The texts are stored with their NULs, so that they are strings as they are read. */
 	struct iovec parts[] = { { e->data, e->size }, { (void *)log, strlen(log) + 1 }, { (void *)about, strlen(about) + 1 } };
 
 	memcpy(head + AT_MAGIC, magic, sizeof magic);
@@ -111,7 +111,7 @@ bool entry_write(int fd, const cptx_cache_key *key, const cptx_cache_entry *e)
 	return ok;
 }
 
-/* The sizes in a head, where they and the file agree. */
+/* Reads the sizes in a header; false if they do not add up to the file's size. */
 static bool sizes_of(const uint8_t *head, uint64_t file, uint64_t size[3])
 {
 	uint64_t left = file - HEAD;

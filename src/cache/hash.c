@@ -6,7 +6,7 @@
 static const uint64_t start[8] = { 0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
 	                               0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179 };
 
-/* In which order each round takes the words of a block; rounds 10 and 11 are 0 and 1 again. */
+/* The order in which each round takes the words of a block; rounds 10 and 11 use rows 0 and 1 again. */
 static const uint8_t order[10][16] = {
 	{ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }, { 14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3 },
 	{ 11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4 }, { 7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8 },
@@ -58,10 +58,10 @@ void hash_init(hash *s)
 {
 	memset(s, 0, sizeof *s);
 	memcpy(s->h, start, sizeof start);
-	s->h[0] ^= 0x01010000 | HASH_BYTES; /* no key, one thread */
+	s->h[0] ^= 0x01010000 | HASH_BYTES; /* parameters of BLAKE2b: no key, one thread */
 }
 
-/* The last block is known only at the end, so a full one waits until more comes. */
+/* A full block waits until more comes, because the last block is known only at the end. */
 void hash_add(hash *s, const void *data, size_t size)
 {
 	const uint8_t *p = (const uint8_t *)data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* BLAKE2b with 128 bits of result (RFC 7693), without a key: small, and as fast as reading memory needs. */
+/* BLAKE2b with a 128-bit result (RFC 7693), without a key: small, and nearly as fast as reading memory. */
 #ifndef CPTX_CACHE_HASH_H
 #define CPTX_CACHE_HASH_H
 

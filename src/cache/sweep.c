@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeping a cache within its bound, and looking at all of it. */
+/* Sweeps, which keep a cache within its bound, and operations on all entries. */
 #include "cache/cache.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ABANDONED_SECONDS = 3600 }; /* where locks are not to be had, as on some network disks */
+enum { ABANDONED_SECONDS = 3600 }; /* used where files cannot be locked, as on some network disks */
 
 typedef struct found {
 	char name[ENTRY_NAME];
@@ -41,7 +41,7 @@ static bool listing_add(listing *l, const char *name, const struct stat *s)
 	return true;
 }
 
-/* A writer holds a lock on its temporary file, so one that can be locked has no writer any more. */
+/* Removes a temporary file without a writer: a writer holds a lock on its file, so one that can be locked has none. */
 static void remove_abandoned(const cptx_cache *c, const char *name)
 {
 	int fd = openat(c->dir, name, READ_FLAGS);
@@ -57,7 +57,7 @@ static void remove_abandoned(const cptx_cache *c, const char *name)
 	close(fd);
 }
 
-/* All entries.  tidy: removes what killed writers left. */
+/* Lists all entries.  tidy: also removes files that killed writers left. */
 static bool list(const cptx_cache *c, listing *l, bool tidy)
 {
 	int fd = c->dir < 0 ? -1 : openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -73,7 +73,8 @@ static bool list(const cptx_cache *c, listing *l, bool tidy)
 	for (struct dirent *e; ok && (e = readdir(d));) {
 		struct stat s;
 		if (entry_is_name(e->d_name)) {
-			if (fstatat(c->dir, e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) /* no file at all is a damaged one */
+			if (fstatat(c->dir, e->d_name, &s, AT_SYMLINK_NOFOLLOW) ==
+			    0) /* what is not a file is treated as a damaged entry */
 				ok = listing_add(l, e->d_name, &s);
 		} else if (tidy && !strncmp(e->d_name, "tmp-", 4)) {
 			remove_abandoned(c, e->d_name);
@@ -99,14 +100,15 @@ void cache_sweep(cptx_cache *c)
 	int lock = openat(c->dir, "lock", flags, 0600);
 	listing l;
 
-	if (lock < 0 && (errno == EISDIR || errno == ELOOP || errno == ENXIO) && cache_remove(c, "lock")) /* no file */
+	if (lock < 0 && (errno == EISDIR || errno == ELOOP || errno == ENXIO) &&
+	    cache_remove(c, "lock")) /* `lock` is not a regular file */
 		lock = openat(c->dir, "lock", flags, 0600);
 	if (lock < 0)
 		return;
-	/* Who has it sweeps; nobody waits. */
+	/* The holder of the lock sweeps; nobody waits for it. */
 	if (!(flock(lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) && list(c, &l, true)) {
 		if (l.bytes > c->max_bytes) {
-			uint64_t aim = c->max_bytes - c->max_bytes / 8; /* some room, so that not every store sweeps */
+			uint64_t aim = c->max_bytes - c->max_bytes / 8; /* leaves some room, so that not every store sweeps */
 			qsort(l.at, l.n, sizeof *l.at, by_use);
 			for (size_t i = 0; i < l.n && l.bytes > aim; i++)
 				if (cache_remove(c, l.at[i].name))
@@ -128,8 +130,8 @@ static bool look(cptx_cache *c, const found *f, bool remove, cptx_cache_item *it
 	*e = (cptx_cache_entry){ 0 };
 	*item = (cptx_cache_item){ .name = f->name, .bytes = f->bytes, .used = f->used.tv_sec, .about = "" };
 	if (fd < 0 && errno == ENOENT)
-		return false; /* it went meanwhile */
-	if (fd < 0) {     /* a link, a socket, or somebody else's */
+		return false; /* the file was removed meanwhile */
+	if (fd < 0) {     /* a link, a socket, or a file of another user */
 		item->damaged = true;
 		if (remove && cptx_cache_can_write(c))
 			cache_remove(c, f->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checking a module for a target: all that printing would find, reported one by one. */
+/* Checking a module for a target: reports one by one all errors that printing would find. */
 #include "emit/emit.h"
 
 #include <stdio.h>
@@ -22,7 +22,8 @@ static void take_error(checker *c)
 	c->err = (cptx_error){ .code = CPTX_OK };
 }
 
-/* ptxas -arch: plain code runs on all later targets, `f` code in its family, `a` code on its own target. */
+/* Whether a device runs code of a target, as ptxas -arch has it: plain code runs on all later targets, `f` code in its
+ * family, `a` code on its own target. */
 static bool runs_on(const cptx_target *code, const cptx_target *device)
 {
 	if (code->suffix == 'a')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations: variables with their initialisers, registers, the heads of kernels and functions. */
+/* Printing declarations: variables with their initialisers, registers, the heads of kernels and functions. */
 #include "emit/emit.h"
 
 const char *const ir_linkages[LINK_COUNT] = { "", ".extern ", ".visible ", ".weak ", ".common " };
@@ -17,7 +17,7 @@ static uint64_t element_bits(const ir_sym *s, uint32_t i)
 	unsigned n = arch_types[s->type].bits / 8;
 	uint64_t v = 0;
 
-	for (unsigned j = n; j-- > 0;) /* stored in the order of the host and of the device: little endian */
+	for (unsigned j = n; j-- > 0;) /* host and device store bytes in little-endian order */
 		v = v << 8 | s->init[(size_t)i * n + j];
 	return v;
 }
@@ -76,7 +76,7 @@ static void put_element(emitter *e, const ir_sym *s, uint32_t i, uint32_t *reloc
 	}
 }
 
-/* Elements [i, ninit) of the `depth`-th dimension, in braces; how many were printed. */
+/* Prints the elements of an initialiser from i on, in braces for the `depth`-th dimension; returns how many. */
 static uint32_t put_elements(emitter *e, const ir_sym *s, unsigned depth, uint32_t i, uint32_t *reloc)
 {
 	unsigned depths = s->ndim + (s->vec > 1);
@@ -102,7 +102,7 @@ static uint32_t put_elements(emitter *e, const ir_sym *s, unsigned depth, uint32
 	return i;
 }
 
-/* ".global .align 4 .u32 name[2]", with an initialiser if it has one. */
+/* Prints a variable, ".global .align 4 .u32 name[2]", with its initialiser. */
 void emit_variable(emitter *e, const ir_sym *s)
 {
 	buf *b = &e->out->text;
@@ -174,7 +174,7 @@ void emit_registers(emitter *e, uint32_t first, uint32_t n)
 		if (d->form != DECL_RANGE)
 			continue;
 		buf_str(b, "<");
-		put_u64(b, d->count + (first + i < CLASS_COUNT)); /* the builder's are numbered from 1 */
+		put_u64(b, d->count + (first + i < CLASS_COUNT)); /* the builder's registers are numbered from 1 */
 		buf_str(b, ">");
 	}
 	buf_str(b, ";\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* IR -> PTX text for one target, with the lowest .version that serves, and the map from its lines to the user's. */
+/* Printing: the IR as PTX text for one target, with the lowest .version that has all, and the map from its lines to the
+ * user's. */
 #include "base/options.h"
 #include "emit/emit.h"
 
@@ -21,7 +22,7 @@ static bool check_bounds(emitter *e, const cptx_target *t)
 	uint32_t threads = block[0] * block[1] * block[2];
 
 	if (!e->m->parsed &&
-	    (o->min_ctas > t->ctas_per_sm || o->min_ctas * threads > t->threads_per_sm)) /* ptxas would ignore it */
+	    (o->min_ctas > t->ctas_per_sm || o->min_ctas * threads > t->threads_per_sm)) /* ptxas would ignore .minnctapersm */
 		return error_set(
 			e->err, CPTX_E_LIMIT, e->k->at,
 			"kernel %s: launch bounds: %u CTAs of %u threads; a multiprocessor of %s holds at most %u threads and %u CTAs",
@@ -129,7 +130,7 @@ static void emit_head(emitter *e)
 	buf_str(b, e->m->target_more);
 	e->target_end = b->n;
 	put_line(e, "\n.address_size 64");
-	e->line += 2; /* two of these lines ended in the middle of a text */
+	e->line += 2; /* the texts above contain two line ends */
 	for (size_t i = 0; e->locs && i < e->m->nfile; i++) {
 		buf_printf(b, ".file %zu \"", i + 1);
 		for (const char *p = e->m->file[i]; *p; p++) /* ptxas takes ASCII only */
@@ -177,7 +178,7 @@ static bool emit_all(emitter *e)
 	return true;
 }
 
-/* Known only when all is printed. */
+/* Inserts text at a place that is known only when all is printed. */
 static void insert(buf *b, size_t at, const char *s)
 {
 	size_t n = strlen(s);
@@ -189,7 +190,7 @@ static void insert(buf *b, size_t at, const char *s)
 	b->n += n;
 }
 
-/* In the place of what the text says. */
+/* Writes .version and .target in place of those in the kept text. */
 static bool put_kept_version(emitter *e)
 {
 	buf *b = &e->out->text;
@@ -199,7 +200,7 @@ static bool put_kept_version(emitter *e)
 
 	if (!buf_reserve(b, n + 1))
 		return error_set(e->err, CPTX_E_MEMORY, NOWHERE, "out of memory while printing");
-	memmove(b->p + at + n, b->p + behind, b->n + 1 - behind); /* and the NUL */
+	memmove(b->p + at + n, b->p + behind, b->n + 1 - behind); /* with the NUL */
 	memcpy(b->p + at, text, n);
 	b->n = b->n + n - e->m->version_src.len;
 	return true;
@@ -284,7 +285,7 @@ cptx_ptx *cptx_emit(cptx_module *m, const char *target, const cptx_emit_opt *opt
 		          .locs = o.lines && !m->parsed };
 	buf_init(&e.spelled, &out->hook);
 	size_t n = cptx_module_size(m);
-	buf_reserve(&out->text, n * 64 + 4096); /* about what it takes; it grows if need be */
+	buf_reserve(&out->text, n * 64 + 4096); /* an estimate of the size; the buffer grows if need be */
 	bool ok = emit_module(&e);
 	emit_done(&e);
 	if (!ok) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of src/emit share. */
+/* Declarations that the files of src/emit share. */
 #ifndef CPTX_EMIT_H
 #define CPTX_EMIT_H
 
 #include "ir/ir.h"
 
-/* Where lines of PTX come from, up to the next entry: all from `line`, or, with `step` 1, each from a line behind it. */
+/* The origin of lines of PTX, up to the next entry: all come from `line`, or, with `step` 1, each from the line behind the
+ * one before. */
 typedef struct line_entry {
 	uint32_t ptx_line, line;
 	uint16_t file, step;
@@ -15,28 +16,29 @@ struct cptx_ptx {
 	cptx_allocator hook;
 	const cptx_target *target;
 	unsigned version;
-	buf text, map, files; /* map: line_entry; files: the names, each with its NUL */
+	buf text, map, files; /* map: entries of line_entry; files: the names, each with its NUL */
 };
 
-/* A register's name, ready to be copied: most of the text is register names.  A longer one is put together each time. */
+/* A register's name, ready to be copied: most of the text is register names.  A longer name is put together at each use. */
 enum { NAME_MOST = 15, NAME_LONGER = UINT8_MAX };
 typedef struct reg_name {
 	char text[NAME_MOST];
-	uint8_t len; /* NAME_LONGER: put together each time */
+	uint8_t len; /* NAME_LONGER: the name is put together at each use */
 } reg_name;
 
 /*
- * A spelling that the target is known to have, and how its operands are printed: all that lines of the usual kind need, so
- * that the table is looked at once for each.
+ * A spelling that the target is known to have, and how its operands are printed: all that usual lines need, so that the
+ * table is read once for each spelling.
  */
 enum { SPELLINGS = 1024, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS_TEXT = 1 << 16 };
 typedef struct spelling {
-	uint16_t form /* + 1; 0: empty */, len;
-	uint64_t mods[ARCH_GROUPS / 4]; /* by fours */
-	uint32_t text;      /* where it stands in `spelled`, a blank behind it; at least OPCODE_USUAL bytes may be read there */
-	uint16_t address;   /* a bit for each operand that stands in brackets */
-	bool odd;           /* the table tells how an operand stands there: in braces, with others inside of brackets ... */
-	bool asks, special; /* arch_form.asks; an operand may be a special register */
+	uint16_t form /* the form + 1; 0: an empty entry */, len;
+	uint64_t mods[ARCH_GROUPS / 4]; /* its modifiers, four to a word */
+	uint32_t text;    /* place of the text in `spelled`, which has a blank behind it; at least OPCODE_USUAL bytes may be read
+	                     there */
+	uint16_t address; /* a bit for each operand that is printed in brackets */
+	bool odd;         /* the table must tell how operands are printed: in braces, several inside of brackets ... */
+	bool asks, special; /* asks: arch_form.asks; special: an operand may be a special register */
 } spelling;
 
 typedef struct emitter {
@@ -46,61 +48,61 @@ typedef struct emitter {
 	cptx_error *err;
 	const cptx_emit_opt *opt;
 	unsigned target, version;
-	unsigned strict; /* the .version of text that is checked as it stands; 0: the version rises as far as needed */
-	uint32_t line;   /* that is written next, from 1 */
-	line_entry run;  /* the last of the map; of no file where a body begins */
+	unsigned strict; /* the .version of a text that is checked as it stands; 0: the version rises as far as needed */
+	uint32_t line;   /* number of the line that is written next, from 1 */
+	line_entry run;  /* the last entry of the map, not yet written; without a file where a body begins */
 	uint16_t loc_file;
-	bool locs;                     /* .loc lines are printed */
-	size_t kept_version_at;        /* where the version stands in text that is kept */
-	size_t version_at, target_end; /* where the text has its version, and where its target ends */
-	uint32_t loc_line;             /* of the last .loc */
-	reg_name *names;               /* of the body's registers */
+	bool locs;                     /* print .loc lines */
+	size_t kept_version_at;        /* place of the version in kept text */
+	size_t version_at, target_end; /* places in the text of its version, and of the end of its target */
+	uint32_t loc_line;             /* line of the last .loc */
+	reg_name *names;               /* names of the body's registers */
 	size_t names_cap, longest_name;
-	size_t operand_most, line_most;        /* bytes that an operand of the body, a line takes with no vector or list */
-	size_t longest_symbol, longest_global; /* names of variables, labels, functions: of the body, of the module */
-	spelling known[SPELLINGS];             /* by their hash, or behind */
+	size_t operand_most, line_most; /* most bytes of an operand of the body, and of a line without vectors and lists */
+	size_t longest_symbol, longest_global; /* longest name of a variable, label or function: of the body, of the module */
+	spelling known[SPELLINGS];             /* a hash table with linear probing */
 	unsigned nknown;
-	buf spelled;  /* their texts */
-	unsigned end; /* lowest version that something printed was removed in; 0: none */
+	buf spelled;  /* texts of the known spellings */
+	unsigned end; /* lowest version that removed something that was printed; 0: none */
 	const ir_item *ends;
-	const cptx_kernel *ends_in; /* its body */
+	const cptx_kernel *ends_in; /* the body where that stands */
 	unsigned ends_avail;
-	unsigned char texmode; /* enum emit_texmode, of what was printed so far */
+	unsigned char texmode; /* enum emit_texmode, as found in what was printed so far */
 } emitter;
 
-/* A module names a sampler beside each texture, or none. */
+/* Whether a module names a sampler beside each texture: independent mode, or none: unified mode. */
 enum emit_texmode { TEXMODE_NONE, TEXMODE_UNIFIED, TEXMODE_INDEPENDENT };
 
 /* ---- target.c ---- */
-/* An error at an item (or NULL: at none), with the place in parsed text or the user's line. */
+/* Sets an error at an item (NULL: at none), with the place in parsed text or the user's line. */
 bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *format, ...) CPTX_PRINTF_(4, 5);
-/* Raises the .version as far as a directive of the body needs; false, with an error, where the target lacks it. */
+/* Raises the .version as far as a directive of the body needs; false, with an error, if the target lacks it. */
 bool emit_needs(emitter *e, enum arch_directive d);
-bool emit_text_needs(emitter *e, const char *text); /* of the directives that such text begins with */
-/* The spelling of an instruction that the target has; NULL, with an error, if it lacks it. */
+bool emit_text_needs(emitter *e, const char *text); /* emit_needs for the directives that such a text begins with */
+/* The spelling of an instruction if the target has it; NULL, with an error, if the target lacks it. */
 const spelling *emit_spelling(emitter *e, const ir_item *it);
-/* Special registers, operands with an availability of their own, samplers. */
+/* Checks special registers, operands with an availability of their own, and samplers. */
 bool emit_check_asking(emitter *e, const ir_item *it);
-/* The same; few instructions have any of these. */
+/* emit_check_asking for the few instructions that need it. */
 static inline bool emit_check_operands(emitter *e, const spelling *s, const ir_item *it)
 {
 	return !(s->asks || (s->special && ir_has_kind(it, 1u << CPTX_VAL_SREG))) || emit_check_asking(e, it);
 }
-/* Whether the target has all of an instruction; an error if not. */
+/* Whether the target has all of an instruction; sets an error if not. */
 static inline bool emit_check_insn(emitter *e, const ir_item *it)
 {
 	const spelling *s = emit_spelling(e, it);
 	return s && emit_check_operands(e, s, it);
 }
-void emit_done(emitter *e); /* gives back what it made for itself */
-/* Whether the .version is one that everything printed still belongs to. */
+void emit_done(emitter *e); /* frees what the emitter allocated for itself */
+/* Whether all that was printed still exists in this .version; if not, sets an error. */
 bool emit_still_there(emitter *e, unsigned version);
 
 /* ---- insn.c ---- */
 bool emit_item(emitter *e, const ir_item *it);
-bool emit_insn(emitter *e, const ir_item *it); /* one that is an instruction */
+bool emit_insn(emitter *e, const ir_item *it); /* prints an item that is an instruction */
 void emit_note_line(emitter *e, const ir_item *it);
-/* e->line comes from where the item does. */
+/* Notes that line e->line comes from where the item does. */
 static inline void emit_map_line(emitter *e, const ir_item *it)
 {
 	uint32_t expected = e->run.line + (e->run.step ? e->line - e->run.ptx_line : 0);
@@ -108,26 +110,26 @@ static inline void emit_map_line(emitter *e, const ir_item *it)
 	if (it->line != expected || it->file != e->run.file || e->locs)
 		emit_note_line(e, it);
 }
-void emit_no_origin(emitter *e); /* lines from here on, up to the next item, come from nowhere */
-/* Prepares the names of the body's registers. */
+void emit_no_origin(emitter *e); /* notes that lines from here on, up to the next item, have no origin */
+/* Prepares the names of the body's registers; false when memory is short. */
 bool emit_name_registers(emitter *e);
-void emit_measure_globals(emitter *e); /* before the first body */
+void emit_measure_globals(emitter *e); /* finds longest_global, before the first body */
 
 /* ---- decl.c ---- */
-void emit_variable(emitter *e, const ir_sym *s);             /* without the semicolon */
-void emit_registers(emitter *e, uint32_t first, uint32_t n); /* declarations of the body */
-void emit_signature(emitter *e, const cptx_kernel *k);       /* ".entry name(...)" */
-void emit_bounds(emitter *e, const cptx_kernel *k);          /* each directive on its line */
+void emit_variable(emitter *e, const ir_sym *s);             /* prints a variable, without the semicolon */
+void emit_registers(emitter *e, uint32_t first, uint32_t n); /* prints declarations of the body */
+void emit_signature(emitter *e, const cptx_kernel *k);       /* prints ".entry name(...)" */
+void emit_bounds(emitter *e, const cptx_kernel *k);          /* prints each launch bound on a line of its own */
 
 /* ---- emit.c ---- */
-bool emit_limits(emitter *e, const cptx_target *t); /* of the body, on the device of a target */
+bool emit_limits(emitter *e, const cptx_target *t); /* checks the body against the limits of a target's device */
 void emit_head_of(emitter *e, const cptx_kernel *k);
 bool emit_top(emitter *e, const ir_top *t);
-bool emit_has_made(const cptx_kernel *k); /* registers that calls made */
-void emit_made_registers(emitter *e);     /* their declarations */
+bool emit_has_made(const cptx_kernel *k); /* whether builder calls made registers in the body */
+void emit_made_registers(emitter *e);     /* prints the declarations of those registers */
 cptx_ptx *emit_new(cptx_module *m, const cptx_target *t);
 
 /* ---- keep.c ---- */
-bool emit_kept(emitter *e); /* the whole module, as it stood where nobody edited it */
+bool emit_kept(emitter *e); /* prints a parsed module, byte for byte where nobody edited it */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One item -> its line of PTX. */
+/* Printing items: each becomes a line of PTX. */
 #include "emit/emit.h"
 
 #include <stdio.h>
@@ -31,13 +31,13 @@ static inline char *put_reg(const emitter *e, char *p, uint32_t id)
 {
 	const reg_name *name = &e->names[id];
 
-	memcpy(p, name, sizeof *name); /* all of it: faster than its length */
+	memcpy(p, name, sizeof *name); /* copying all of it is faster than copying its length */
 	return name->len != NAME_LONGER ? p + name->len : ir_reg_name(e->k, p, id);
 }
 
 static size_t longer(size_t n, const char *name) { return name ? MAX(n, strlen(name)) : n; }
 
-/* Names of the body that operands can have; those of the module are known since the start. */
+/* Measures the names of the body that operands can have; those of the module were measured before. */
 static void measure_names(emitter *e)
 {
 	const cptx_kernel *k = e->k;
@@ -57,10 +57,10 @@ void emit_measure_globals(emitter *e)
 		e->longest_global = longer(e->longest_global, e->m->body[i]->name);
 }
 
-/* Names of a range: n from `number` on.  Those that differ in their last digit are made from one text. */
+/* Makes the names of a range: n from `number` on.  Those that differ in their last digit are copied from one text. */
 static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t number, uint32_t n)
 {
-	char text[NAME_MOST + 16] = { 0 }; /* a name of NAME_MOST bytes, or one that is too long */
+	char text[NAME_MOST + 16] = { 0 }; /* room for a name of NAME_MOST bytes, or for one that turns out to be too long */
 
 	memcpy(text, prefix, MIN(len, NAME_MOST));
 	for (uint32_t i = 0; i < n;) {
@@ -80,7 +80,7 @@ static void name_range(reg_name *to, const char *prefix, size_t len, uint32_t nu
 	}
 }
 
-/* Names of registers from `id` on that are declared together; how many. */
+/* Makes the names of the registers from `id` on that are declared together; returns how many. */
 static uint32_t name_declared(emitter *e, uint32_t id)
 {
 	const cptx_kernel *k = e->k;
@@ -94,7 +94,7 @@ static uint32_t name_declared(emitter *e, uint32_t id)
 		return n;
 	}
 	for (reg_name *name = &e->names[id]; name < &e->names[id + n]; name++) {
-		bool fits = len + 2 <= NAME_MOST; /* ".x" */
+		bool fits = len + 2 <= NAME_MOST; /* 2: ".x" */
 		name->len = fits ? (uint8_t)(ir_reg_name(k, name->text, (uint32_t)(name - e->names)) - name->text) : NAME_LONGER;
 	}
 	return n;
@@ -132,7 +132,7 @@ static char *put_float(char *p, double d, bool wide)
 
 static const char *symbol_name(const cptx_kernel *k, const cptx_val *v) { return ir_symbol(k, v->id)->name; }
 
-/* A constant, sink or parameter in a vector or list of type `type`. */
+/* Writes a constant, sink or parameter that is an element of a vector or list of type `type`. */
 static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned type)
 {
 	bool wide = type ? arch_types[type].bits == 64 : v->type != CPTX_F32; /* a list has no type of its own */
@@ -149,7 +149,7 @@ static char *put_element(const emitter *e, char *p, const cptx_val *v, unsigned 
 	}
 }
 
-/* The elements of a vector or list, with what stands around them. */
+/* Writes the elements of a vector or list between the two characters of `around`. */
 static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned type, const char *around)
 {
 	*p++ = around[0];
@@ -162,7 +162,7 @@ static char *put_elements(const emitter *e, char *p, const cptx_val *v, unsigned
 	return p;
 }
 
-/* A vector of registers only. */
+/* Writes a vector of registers only. */
 static char *put_vector(const emitter *e, char *p, const cptx_val *v)
 {
 	*p++ = '{';
@@ -239,7 +239,8 @@ static char *put_operand(const emitter *e, char *p, const arch_operand *o, const
 	return p;
 }
 
-/* The end of the text, with room for a line and `elements` of vectors and lists in it; NULL when memory is short. */
+/* Returns the end of the text, with room for a line with `elements` elements of vectors and lists; NULL when memory is
+ * short. */
 static char *open_line(emitter *e, size_t elements)
 {
 	buf *b = &e->out->text;
@@ -247,14 +248,14 @@ static char *open_line(emitter *e, size_t elements)
 	return buf_reserve(b, e->line_most + elements * e->operand_most) ? b->p + b->n : NULL;
 }
 
-/* The same, of a line that is written up to p. */
+/* open_line for a line that is written up to p already. */
 static char *make_room(emitter *e, char *p, size_t elements)
 {
 	e->out->text.n = (size_t)(p - e->out->text.p);
 	return open_line(e, elements);
 }
 
-/* Operand number i; where the text goes on, NULL when memory is short. */
+/* Writes operand number i at p; returns its end, NULL when memory is short. */
 static char *put_value(emitter *e, char *p, const ir_item *it, unsigned i)
 {
 	cptx_val v = ir_operand(e->k, it, i);
@@ -264,18 +265,18 @@ static char *put_value(emitter *e, char *p, const ir_item *it, unsigned i)
 	return put_operand(e, p, &arch_operands[arch_forms[it->form].operand + i], ir_mods(it), &v);
 }
 
-/* The same, of one that needs no braces. */
+/* put_value for an operand that is not in braces. */
 static inline char *put_bare(emitter *e, char *p, const ir_item *it, const uint32_t *words, unsigned i)
 {
 	uint32_t word = words[i];
 
-	if (ir_word_is(word, CPTX_VAL_REG)) /* most are */
+	if (ir_word_is(word, CPTX_VAL_REG)) /* the most frequent case */
 		return put_reg(e, p, ir_word_reg(word));
 	if (ir_word_is(word, CPTX_VAL_INT))
 		return put_i64(p, ir_word_int(word));
 	if (ir_word_is_whole(word)) {
 		const cptx_val *v = ir_whole(words, i);
-		if (v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated) /* an address */
+		if (v->kind == CPTX_VAL_REG && v->count == 1 && !v->space && !v->negated) /* the register is an address */
 			return put_offset(put_reg(e, p, v->id), v->offset);
 		if (v->kind == CPTX_VAL_SYM)
 			return put_offset(put_str(p, symbol_name(e->k, v)), v->offset);
@@ -298,7 +299,7 @@ static char *put_guard(const emitter *e, char *p, const ir_item *it)
 	return p;
 }
 
-/* Does another operand that is there stand inside the same brackets? */
+/* Whether a later operand that is there stands inside the same brackets. */
 static bool more_inside(const arch_operand *o, unsigned n, const uint32_t *words)
 {
 	for (unsigned i = 0; i < n && o[i].flags & OPERAND_INSIDE; i++)
@@ -307,7 +308,7 @@ static bool more_inside(const arch_operand *o, unsigned n, const uint32_t *words
 	return false;
 }
 
-/* What ends operand number i, which is an address or stands inside the brackets of one. */
+/* Writes the end of operand number i, which is an address or stands inside the brackets of one. */
 static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsigned i)
 {
 	const uint16_t *mods = ir_mods(it);
@@ -321,7 +322,7 @@ static char *end_address(char *p, const ir_item *it, const arch_operand *o, unsi
 	return p;
 }
 
-/* Operands whose place in the line the table tells, behind a blank. */
+/* Writes operands whose places in the line the table tells, behind a blank. */
 static char *put_odd_operands(emitter *e, char *p, const ir_item *it)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
@@ -329,7 +330,7 @@ static char *put_odd_operands(emitter *e, char *p, const ir_item *it)
 	bool first = true;
 
 	for (unsigned i = 0; i < it->noperand && p; i++, o++) {
-		if (!words[i]) /* none */
+		if (!words[i]) /* the operand is left out */
 			continue;
 		bool inside = o->flags & OPERAND_INSIDE, address = o->kind == OPERAND_ADDR;
 		if (!first && o->flags & OPERAND_PIPE)
@@ -346,14 +347,14 @@ static char *put_odd_operands(emitter *e, char *p, const ir_item *it)
 	return first ? p - 1 : p;
 }
 
-/* Operands one behind another, behind a blank; some in brackets. */
+/* Writes operands one behind another, behind a blank; `address` has those in brackets. */
 static char *put_operands(emitter *e, char *p, const ir_item *it, unsigned address)
 {
 	const uint32_t *words = ir_words(it);
-	size_t behind = 1; /* what stands behind the last: the blank, or ", " */
+	size_t behind = 1; /* bytes of the separator in front of p: a blank, or ", " */
 
 	for (unsigned i = 0, n = it->noperand; i < n; i++, address >>= 1) {
-		if (!words[i]) /* none */
+		if (!words[i]) /* the operand is left out */
 			continue;
 		*p = '[';
 		p += address & 1;
@@ -441,7 +442,7 @@ static inline void put_text_line(emitter *e, const char *before, const char *tex
 	e->line++;
 }
 
-/* A label's name; the builder's have a number only. */
+/* Writes a label's name; the builder's labels have a number only. */
 static void put_label(emitter *e, const cptx_val *v, const char *after)
 {
 	buf *b = &e->out->text;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Printing a parsed module as it stood.  Every statement knows its place in the text; what lies between two of them (blanks,
- * comments) is copied with the later one.  What was edited is printed anew in its place, what is new on lines of its own
- * behind the statement in front of it, and what was removed takes its line with it if nothing else stands there.
+ * Printing a parsed module as it was read.  Every statement knows its place in the source; the text between two statements
+ * (blanks, comments) is copied with the later one.  Edited statements are printed anew in their place; new ones on lines of
+ * their own behind the statement in front of them; removed ones take their line with them if nothing else stands there.
  */
 #include "emit/emit.h"
 
@@ -13,12 +13,12 @@ enum { INDENT_MOST = 64 };
 typedef struct keeper {
 	emitter *e;
 	const char *text;
-	uint32_t at;               /* how far the text was copied */
-	const ir_span *gone, *end; /* removed from what is printed: the next one, and behind the last */
-	bool fresh;                /* a line was begun, where the text goes on in the middle of one */
-	bool retarget, check;      /* for another target than the text's; all of it must be checked */
+	uint32_t at;               /* place in the source up to which it was copied */
+	const ir_span *gone, *end; /* gone: the next removed statement of the part that is printed; end: behind the last */
+	bool fresh;                /* a new line was begun, and the source goes on in the middle of a line */
+	bool retarget, check;      /* retarget: print for a target other than the text's; check: all of it must be checked */
 	const char *eol;
-	char indent[INDENT_MOST]; /* of new statements here */
+	char indent[INDENT_MOST]; /* indentation of new statements here */
 	bool indent_known;
 } keeper;
 
@@ -45,7 +45,7 @@ static void put_text(keeper *k, uint32_t to)
 			return;
 		uint32_t behind = k->at + (k->text[k->at] == '\r');
 		k->fresh = false;
-		if (k->text[behind] == '\n') /* it is printed */
+		if (k->text[behind] == '\n') /* the line end is printed already */
 			k->at = behind + 1;
 		else
 			buf_str(&k->e->out->text, k->indent);
@@ -68,7 +68,7 @@ static void skip_gone(keeper *k, const ir_span *gone)
 	while (is_blank(k->text[behind]))
 		behind++;
 	bool first = !from || k->text[from - 1] == '\n' || (from <= k->at && k->fresh), last = k->text[behind] == '\n';
-	if (first && last) { /* the whole line */
+	if (first && last) { /* the statement has the whole line */
 		put_text(k, from);
 		k->fresh = false;
 		k->at = behind + 1;
@@ -113,7 +113,7 @@ static uint32_t rest_of_line(const keeper *k)
 	return p < end ? (uint32_t)(p + 1 - k->text) : 0;
 }
 
-/* Lines of their own: the place where they begin. */
+/* Begins lines of their own; returns the place in the output where they begin. */
 static size_t begin_lines(keeper *k)
 {
 	buf *b = &k->e->out->text;
@@ -131,7 +131,7 @@ static size_t begin_lines(keeper *k)
 	return b->n;
 }
 
-/* What was printed from `from` on gets the text's indentation and line ends. */
+/* Gives what was printed from `from` on the source's indentation and line ends. */
 static void finish(keeper *k, size_t from, bool in_place)
 {
 	buf *b = &k->e->out->text, copied;
@@ -161,7 +161,7 @@ static void finish(keeper *k, size_t from, bool in_place)
 
 /* ---- bodies ---- */
 
-/* The blanks in front of a statement of the text. */
+/* Takes the indentation from the blanks in front of a statement of the source. */
 static bool indent_like(keeper *k, const ir_item *it)
 {
 	uint32_t from = it->src, n = 0;
@@ -171,7 +171,7 @@ static bool indent_like(keeper *k, const ir_item *it)
 		return false;
 	while (from && k->text[from - 1] != '\n')
 		from--;
-	if (from <= k->e->k->src + k->e->k->src_len) /* the line of the brace */
+	if (from <= k->e->k->src + k->e->k->src_len) /* the statement stands on the line of the brace */
 		return false;
 	while (n < INDENT_MOST - 1 && (k->text[from + n] == ' ' || k->text[from + n] == '\t'))
 		n++;
@@ -180,7 +180,7 @@ static bool indent_like(keeper *k, const ir_item *it)
 	return true;
 }
 
-/* As the next statement of the scope has it, else the one before. */
+/* Finds the indentation for new statements: that of the next statement of the scope, else of the one before. */
 static void find_indent(keeper *k, const ir_item *it)
 {
 	if (k->indent_known)
@@ -206,7 +206,7 @@ static bool print_new(keeper *k, const ir_item *it)
 	return true;
 }
 
-/* Up to a place where something is printed anew. */
+/* Copies the source up to a place where something is printed anew; returns the place in the output. */
 static size_t begin_in_place(keeper *k, uint32_t src)
 {
 	copy(k, src);
@@ -252,7 +252,7 @@ static void keep_head(keeper *k, const cptx_kernel *body)
 	}
 	size_t from = begin_in_place(k, body->src);
 	emit_head_of(e, body);
-	if (b->n > from && !b->failed) { /* its line is there already */
+	if (b->n > from && !b->failed) { /* a line was begun for it already */
 		memmove(b->p + from, b->p + from + 1, b->n - from - 1);
 		b->n--;
 		e->line--;
@@ -275,7 +275,7 @@ static bool keep_body(keeper *k, const ir_top *t)
 	e->k = body;
 	if (!emit_limits(e, e->out->target) || (body->touched && !emit_name_registers(e)))
 		return false;
-	if (!k->check && !body->edited) /* as the text has it */
+	if (!k->check && !body->edited) /* print the body as the source has it */
 		e->version = version;
 	copy(k, t->src);
 	emit_no_origin(e);
@@ -345,7 +345,7 @@ static void keep_module_head(keeper *k)
 	k->at = e->m->target_end;
 }
 
-/* A later .version than the text's may have lost something that the text uses. */
+/* Checks all of the text if the .version rose: a later version may have removed something that the text uses. */
 static bool check_rest(emitter *e)
 {
 	unsigned version = e->version;

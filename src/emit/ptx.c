@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The printed text: what cptx_emit gives, and where its lines come from. */
+/* The printed text: the result of cptx_emit, and the origin of its lines. */
 #include "emit/emit.h"
 
 void cptx_ptx_destroy(cptx_ptx *ptx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of an instruction the target and the .version have. */
+/* Checks whether the target and the .version have an instruction with its modifiers and operands. */
 #include "emit/emit.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *
 	if (!e->m->parsed || !it)
 		return error_set(e->err, code, at, "%s %s: %s", e->k->is_func ? "function" : "kernel", e->k->name, text);
 	const char *source = e->m->source;
-	uint32_t column = it->src; /* without the text: the column itself */
+	uint32_t column = it->src; /* without a text in memory src is the column itself */
 	if (source)
 		for (column = 1; column <= it->src && source[it->src - column] != '\n'; column++)
 			;
@@ -30,7 +30,7 @@ bool emit_error(emitter *e, const ir_item *it, enum cptx_code code, const char *
 	return false;
 }
 
-/* "was removed in PTX 6.4 for sm_70 and later" of an availability that ends, else what a missing one is told as. */
+/* Writes "was removed in PTX 6.4 for sm_70 and later" for an availability that ends, else the text for a missing one. */
 static void put_missing(const emitter *e, unsigned avail, char text[80])
 {
 	const char *removed = strstr(arch_avail_text[avail], "removed "), *from = removed ? strstr(removed, ", ") : NULL;
@@ -64,7 +64,7 @@ static bool lacks(emitter *e, const ir_item *it, const char *what, const char *w
 	return false;
 }
 
-/* Raises the .version as far as an availability of something in `it` needs, and notes where it ends. */
+/* Raises the .version as far as an availability of something in `it` needs, and notes the version where it ends. */
 static bool need(emitter *e, unsigned avail, const ir_item *it)
 {
 	unsigned v = arch_avails[avail][e->target], end = arch_ends[avail][e->target];
@@ -114,7 +114,7 @@ bool emit_needs(emitter *e, enum arch_directive d)
 	                 e->k->name, n->name, t->name, n->number);
 }
 
-/* Those that have words of their own; the name of a pragma ends where what it is given begins. */
+/* Checks the directives with a word of their own; the name of a pragma ends where its argument begins. */
 bool emit_text_needs(emitter *e, const char *text)
 {
 	for (unsigned d = 0; d < ARCH_DIRECTIVES; d++) {
@@ -129,7 +129,7 @@ bool emit_text_needs(emitter *e, const char *text)
 
 /* ---- spellings ---- */
 
-/* Those behind the first four. */
+/* Whether the modifiers behind the first four are the same. */
 static bool same_rest(const spelling *s, const uint16_t *mods, unsigned n)
 {
 	for (unsigned i = 4; i < n; i += 4)
@@ -138,7 +138,7 @@ static bool same_rest(const spelling *s, const uint16_t *mods, unsigned n)
 	return true;
 }
 
-/* The place of an item's spelling: where it stands, or would stand. */
+/* The entry for an item's spelling: where it stands, or would stand. */
 static inline spelling *place_of(emitter *e, const ir_item *it)
 {
 	const uint16_t *mods = ir_mods(it);
@@ -172,7 +172,7 @@ static const spelling *keep_spelling(emitter *e, const ir_item *it, const char *
 {
 	size_t n = strlen(opcode);
 
-	if (e->spelled.n > SPELLINGS_TEXT || 4 * e->nknown > 3 * SPELLINGS) { /* all over again */
+	if (e->spelled.n > SPELLINGS_TEXT || 4 * e->nknown > 3 * SPELLINGS) { /* start with an empty table again */
 		memset(e->known, 0, sizeof e->known);
 		e->nknown = 0;
 		e->spelled.n = 0;
@@ -233,8 +233,8 @@ bool emit_still_there(emitter *e, unsigned version)
 }
 
 /*
- * Whether the instruction agrees with others of the module, or with the .target of text, on naming samplers.  A handle in a
- * register says nothing where a sampler is all that is asked for (txq).
+ * Whether the instruction agrees with the others of the module, or with the .target of text, on naming samplers.  A handle
+ * in a register tells nothing in queries of samplers alone (txq).
  */
 static bool check_texmode(emitter *e, const ir_item *it, const arch_operand *o, const cptx_val *v)
 {
@@ -254,7 +254,6 @@ static bool check_texmode(emitter *e, const ir_item *it, const arch_operand *o, 
 	return true;
 }
 
-/* Special registers, operands with an availability of their own, samplers. */
 bool emit_check_asking(emitter *e, const ir_item *it)
 {
 	const arch_form *f = &arch_forms[it->form];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One call, one instruction: matches it against the table and appends it; and what is declared beside instructions. */
+/* Builder calls: each call matches one instruction against the table and appends it.  Also the calls that declare parameters
+ * and add comments. */
 #include "ir/ir.h"
 
 #include <stdio.h>
 
 void ir_form_error(cptx_kernel *k, cptx_site at, buf *why)
 {
-	enum { AROUND = 128 }; /* "kernel name: ", how many more */
+	enum { AROUND = 128 }; /* room for "kernel name: " around an error's text */
 	size_t used = strlen(k->name) + (at.file ? strlen(at.file) : 0) + AROUND, left = 0;
 
 	buf_put(why, "", 1);
@@ -124,7 +125,7 @@ cptx_val cptx_var_(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val i
 
 enum { MOST_PARAM_BYTES = 32764 }; /* from PTX 8.1 on; PTX manual, "Kernel Function Parameters" */
 
-/* How a parameter of the type is declared and loaded: ptxas knows no packed types there. */
+/* The type by which a parameter is declared and loaded: ptxas knows no packed types in parameter space. */
 static unsigned type_in_memory(unsigned type)
 {
 	arch_type t = arch_types[type];
@@ -133,7 +134,7 @@ static unsigned type_in_memory(unsigned type)
 	return !packed ? type : t.bits == 16 ? CPTX_B16 : t.bits == 32 ? CPTX_B32 : CPTX_B64;
 }
 
-/* Where the text declares the kernel without its body, the parameter is declared too. */
+/* Declares the parameter in the earlier declaration of the kernel too, where the text has one without a body. */
 static bool declare_too(cptx_kernel *k, const ir_sym *s)
 {
 	for (size_t i = 0; i < k->m->nbody; i++) {
@@ -149,7 +150,8 @@ static bool declare_too(cptx_kernel *k, const ir_sym *s)
 	return true;
 }
 
-/* A parameter, `p.type` CPTX_B8 with more than a byte: an array of bytes.  Gives its address. */
+/* Adds a parameter and sets *address to its address.  `p.type` CPTX_B8 with more than a byte stands for an array of bytes.
+ */
 static bool add_param(cptx_kernel *k, cptx_site at, cptx_param_info p, cptx_val v, cptx_val *address)
 {
 	cptx_module *m = k->m;
@@ -272,7 +274,7 @@ static void add_text(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const
 
 	for (char *p = copy; p && *p; p++)
 		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~' || (kind == ITEM_PRAGMA && *p == '"'))
-			*p = ' '; /* one line of ASCII, whatever it held */
+			*p = ' '; /* the comment must stay one line of ASCII */
 	uint32_t id = copy ? ir_add_text(k, copy) : IR_NONE;
 	cptx_val v = cptx_val_int_((int64_t)id);
 	if (id == IR_NONE || !ir_append(k, at, kind, &v, 1, NULL, 0))

@@ -15,7 +15,7 @@ void cptx_func_return_(cptx_kernel *f, cptx_site at, cptx_val v)
 		return;
 	}
 	cptx_val store[] = { f->ret, v }; /* slots of st: a, b */
-	if (v.kind != CPTX_VAL_REG) {     /* a constant, or what only mov takes */
+	if (v.kind != CPTX_VAL_REG) {     /* a constant, or a value that only mov reads */
 		store[1] = ir_regs(f, at, f->ret_type, 1);
 		ir_insn(f, at, CPTX_OP_MOV, store[1], none, &v, 1, "");
 	}
@@ -37,8 +37,9 @@ static bool append_param(cptx_kernel *k, cptx_site at, const char *name, unsigne
 }
 
 /*
- * { .param .b32 arg0; st.param.b32 [arg0], a; ... .param .b32 value; call (value), f, (arg0); ld.param.b32 result, [value];
- * } as the calling convention wants it.  (PTX manual, "Abstracting the ABI")
+ * Emits the sequence of the calling convention (PTX manual, "Abstracting the ABI"):
+ *   { .param .b32 arg0; st.param.b32 [arg0], a; ... .param .b32 value; call (value), f, (arg0); ld.param.b32 result,
+ * [value]; }
  */
 static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cptx_val *args, size_t n, cptx_val result)
 {
@@ -66,7 +67,8 @@ static void call_sequence(cptx_kernel *k, cptx_site at, cptx_kernel *f, const cp
 	ir_append(k, at, ITEM_END, NULL, 0, NULL, 0);
 }
 
-/* Does a value of this type, or a parameter like `have` (else NULL), stand for a parameter or result of the function? */
+/* Why a value of this type, or a parameter `have` (NULL: none), cannot stand for a parameter or result of the function; NULL
+ * if it can. */
 static const char *differs(const cptx_kernel *f, const ir_arg *a, unsigned type, const ir_sym *have)
 {
 	const ir_sym *want = a->sym == IR_NONE ? NULL : f->sym[a->sym];
@@ -170,7 +172,7 @@ bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])
 		f = k->m->body[k->label[to->id].proto - 1];
 	}
 	size_t nresult = list[0] ? list[0]->count : 0, narg = list[1] ? list[1]->count : 0;
-	if (!f) /* through a list of targets, each with its own signature */
+	if (!f) /* a call through a list of targets, each with its own signature */
 		return true;
 	if (f->narg != narg || f->nresult != nresult) {
 		snprintf(why, 160, "the function has %zu parameters and %zu results, the call %zu and %zu", f->narg, f->nresult,
@@ -180,7 +182,8 @@ bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160])
 	return list_passes(k, f, list[0], f->result, "result", why) && list_passes(k, f, list[1], f->arg, "argument", why);
 }
 
-/* Parameters of text are mostly plain bits, which take any register of their width. */
+/* Whether a register of type `have` fits a parameter of type `want`.  Parameters in text are mostly untyped bits, which take
+ * any register of their width. */
 static bool fits_parameter(const cptx_kernel *k, unsigned have, unsigned want)
 {
 	if (k->m->parsed && arch_types[want].cls == 'B')
@@ -239,7 +242,7 @@ cptx_val cptx_call_(cptx_kernel *k, cptx_site at, cptx_val func, const cptx_val 
 
 /* ---- what indirect calls and branches name ---- */
 
-/* A label of its own for a list or prototype, of that kind. */
+/* Makes the label that names a list of targets or a prototype of the given kind. */
 cptx_val ir_own_label(cptx_kernel *k, enum cptx_val_kind kind)
 {
 	cptx_val v = cptx_label(k);

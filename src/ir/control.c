@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structured control flow.  Loops test at the bottom, with one test in front of the first turn: a turn costs one branch.
+ * Structured control flow.  Loops test at the bottom, with one test in front of the first iteration, so that an iteration
+ * costs one branch.
  *
  *   for:    @!(i < end) bra END; TOP: body; NEXT: i += step; @(i < end) bra TOP; END:
  *   while:  TOP: condition; @!p bra END; body; bra TOP; END:
@@ -39,9 +40,9 @@ cptx_val cptx_label_named_(cptx_kernel *k, cptx_site at, const char *name)
 	}
 	bool ok = ir_is_identifier(name, "_$");
 	for (const char *p = ok && !strncmp(name, "$L", 2) ? name + 2 : ""; *p >= '0' && *p <= '9';)
-		ok = *++p != 0; /* $L and a number is what labels without a name print as */
+		ok = *++p != 0; /* $L and a number is the printed name of an unnamed label */
 	ok = ok && ir_local_named(k, NAMED_LABEL, name, NULL, NULL) == IR_NONE;
-	if (k->m->parsed) /* a body of text: nothing else there may be called so */
+	if (k->m->parsed) /* in a parsed body nothing else may have that name */
 		ok = ok && strncmp(name, "$cptx", 5) != 0 && !ir_body_has_name(k, name) && !ir_module_has_name(k->m, name);
 	if (!ok) {
 		ir_error(k, CPTX_E_ARG, at, "label name '%.64s' is no identifier, taken, or of the form $L1", name);
@@ -87,7 +88,7 @@ void ir_merge_labels(cptx_kernel *k)
 	}
 	for (uint32_t i = 0; i < k->nlabel; i++)
 		as[i] = i;
-	uint32_t first = IR_NONE; /* of the labels that stand here and are printed */
+	uint32_t first = IR_NONE; /* the first of the labels at this place that are printed */
 	for (ir_item *it = k->first; it; it = it->next) {
 		if (it->kind != ITEM_LABEL) {
 			first = IR_NONE;
@@ -219,7 +220,7 @@ int cptx_while_test_(cptx_kernel *k, cptx_site at, cptx_val predicate)
 	return 1;
 }
 
-/* A loop without a test of its own. */
+/* Opens a loop without a test of its own. */
 static ir_block *push_loop(cptx_kernel *k, cptx_site at, enum ir_block_kind kind)
 {
 	ir_block *b = push_block(k, at, kind);
@@ -349,7 +350,7 @@ int cptx_block_end_(cptx_kernel *k, cptx_site at)
 	return 0;
 }
 
-/* `how`: bit 0 the next turn, bit 1 in all threads. */
+/* Emits a branch out of a loop or to its next iteration.  `how`: bit 0 next iteration, bit 1 in all threads. */
 void cptx_leave_(cptx_kernel *k, cptx_site at, int how, cptx_val when)
 {
 	bool again = how & 1, all = how & 2;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations in full: variables of any shape, signatures of any sort, directives as text. */
+/* Declarations in full: variables of any shape, signatures of any kind, directives as text. */
 #include "base/options.h"
 #include "ir/ir.h"
 
 /* ---- variables ---- */
 
-/* What can be said of a variable, checked; `what` is "variable" or "parameter". */
+/* Checks the options of a variable and fills in *s; `what` is "variable" or "parameter" in messages. */
 static bool fill_symbol(cptx_module *m, cptx_site at, const char *what, enum cptx_type type, const char *name,
                         const cptx_variable_opt *o, ir_sym *s)
 {
@@ -179,13 +179,13 @@ bool ir_publish_param(cptx_kernel *k, const ir_sym *s)
 	return true;
 }
 
-/* May a signature still grow? */
+/* Whether parameters and results may still be added to a signature; if not, sets an error. */
 static bool signature_open(cptx_kernel *k, cptx_site at, const char *name)
 {
 	if (!ir_open(k, at))
 		return false;
 	if (k->is_proto)
-		return true; /* its names are all _ */
+		return true; /* a prototype prints _ for all names */
 	if (k->called)
 		return ir_error(k, CPTX_E_STATE, at, "parameter '%s': the function was called already, with fewer",
 		                name ? name : "(null)");
@@ -385,7 +385,7 @@ cptx_val cptx_prototype_place_(cptx_kernel *k, cptx_site at, cptx_kernel *f)
 
 /* ---- directives as text ---- */
 
-/* Begins with one of these words; printable, in one line unless it may have several. */
+/* Whether a text begins with one of these words, and is printable and one line (several if `lines`). */
 static bool text_ok(const char *text, const char *const *words, bool lines)
 {
 	bool known = false;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an edited module uses must be declared where it is used, and its name must mean it there: registers and variables
- * above, in the same scope or one around it; labels anywhere in such a scope; functions and variables of the module above.
+ * Checks of an edited module: whatever is used must be declared where it is used, and its name must mean it there.
+ * Registers and variables must be declared above, in the same scope or one around it; labels anywhere in such a scope;
+ * functions and variables of the module above.
  */
 #include "ir/ir.h"
 
 #include <stdio.h>
 
-/* A register declaration, variable or label that the text may name at some place of the body. */
+/* A register declaration, variable or label whose name is visible at some place of the body. */
 enum live_kind { LIVE_REGS, LIVE_VAR, LIVE_LABEL };
 typedef struct live {
 	uint32_t id;
@@ -16,16 +17,16 @@ typedef struct live {
 
 typedef struct walk {
 	cptx_kernel *k;
-	uint32_t top;            /* place of the body in the module */
-	uint32_t *func, *var;    /* of the module: where each is declared first; IR_NONE: nowhere */
-	uint32_t *regs, *sym;    /* of the body: place in `stack` + 1 while declared, else 0 */
-	uint32_t *label, *outer; /* the scope + 1 of each label; of each scope: the one around it */
-	unsigned char *open;     /* scopes */
-	live *stack;             /* all that is declared */
-	hash_table names;        /* of it, by place in the stack */
-	buf name;                /* of what is looked at */
-	size_t nstack, *mark;    /* its height where each scope began */
-	const ir_item *it;       /* the one that is looked at */
+	uint32_t top;         /* the body's place in the module */
+	uint32_t *func, *var; /* the place in the module of the first declaration of each function and variable; IR_NONE: none */
+	uint32_t *regs, *sym; /* of the body's registers and symbols: place in `stack` + 1 while declared, else 0 */
+	uint32_t *label, *outer; /* label: scope + 1 of each label; outer: the scope around each scope */
+	unsigned char *open;     /* which scopes are open */
+	live *stack;             /* all visible declarations, innermost last */
+	hash_table names;        /* their names, by place in the stack */
+	buf name;                /* the name that is looked up */
+	size_t nstack, *mark;    /* mark: height of the stack where each open scope began */
+	const ir_item *it;       /* the item that is checked */
 	bool no_memory;
 } walk;
 
@@ -39,7 +40,7 @@ static bool undeclared(walk *w, const cptx_val *v, const char *why)
 	return ir_error(w->k, CPTX_E_STATE, at, "'%.200s' %s", name, why);
 }
 
-/* The hash of a kind of name; registers of a range are found by the text in front of their digits. */
+/* The hash of a kind of name.  Registers of a range are found by the text in front of their digits. */
 static uint32_t hash_of(enum live_kind kind, bool range)
 {
 	return TABLE_HASH ^ (uint32_t)(kind == LIVE_REGS && range ? LIVE_LABEL + 1 : kind) * 0x9e3779b9u;
@@ -54,7 +55,7 @@ static uint32_t hash_of_live(const cptx_kernel *k, const live *l)
 	return table_hash(hash_of(l->kind, l->kind == LIVE_REGS && k->decl[l->id].form == DECL_RANGE), name ? name : "");
 }
 
-/* Is that what the n first characters of the name, and the digits behind them, would mean instead? */
+/* Whether the first n characters of `name`, with the digits behind them, name `l`. */
 static bool same_name(const cptx_kernel *k, const live *l, const char *name, size_t n)
 {
 	if (l->kind == LIVE_LABEL)
@@ -79,7 +80,7 @@ static bool is_live(const walk *w, uint32_t hash, const char *name, size_t n, si
 	return false;
 }
 
-/* Is something declared further in, from place `from` of the stack on, that the name would mean? */
+/* Whether a declaration in an inner scope, from place `from` of the stack on, hides the name. */
 static bool means_more(const walk *w, const char *name, size_t from)
 {
 	size_t len = strlen(name), stem = len, dot = strcspn(name, ".");
@@ -100,7 +101,7 @@ static bool means_more(const walk *w, const char *name, size_t from)
 static bool hidden(walk *w, const cptx_val *v, size_t from)
 {
 	if (from == w->nstack || (w->it->src_len && !(w->it->flags & ITEM_EDITED)))
-		return false; /* the text said so before */
+		return false; /* the name stood there in the parsed text already */
 	size_t n = cptx_body_name_of(w->k, *v, NULL, 0);
 	w->name.n = 0;
 	if (!buf_reserve(&w->name, n + 1))
@@ -150,7 +151,7 @@ static bool check_label(walk *w, const cptx_val *v)
 	return true;
 }
 
-/* A function that only stands further down is declared in front of all bodies. */
+/* A function that is defined below its use is declared in front of all bodies. */
 static bool check_function(walk *w, const cptx_val *v)
 {
 	cptx_module *m = w->k->m;
@@ -168,7 +169,7 @@ static bool check_function(walk *w, const cptx_val *v)
 	return !hidden(w, v, 0) || undeclared(w, v, "means something else in this scope");
 }
 
-/* For ir_any_value: true stops, with an error. */
+/* A callback of ir_any_value: returns true, with an error, for a value that is not declared. */
 static bool wrong(const cptx_kernel *k, const cptx_val *v, void *user)
 {
 	walk *w = (walk *)user;
@@ -214,7 +215,7 @@ static bool is_label_item(const ir_item *it)
 	return it->kind == ITEM_LABEL || it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO;
 }
 
-/* Labels are known in all of their scope. */
+/* Enters all labels, because a label is visible in all of its scope. */
 static void place_labels(walk *w)
 {
 	uint32_t scope = 0, n = 0;
@@ -331,7 +332,7 @@ static bool check_body(walk *w)
 	return ok;
 }
 
-/* Where functions and variables of the module are declared first. */
+/* Finds the first declarations of functions and variables of the module. */
 static void place_globals(cptx_module *m, walk *w)
 {
 	uint32_t i = 1;
@@ -345,7 +346,8 @@ static void place_globals(cptx_module *m, walk *w)
 		if (at)
 			*at = MIN(*at, i);
 	}
-	for (size_t b = 0; b < m->nbody; b++) { /* a declaration stands for its definition, and the other way round */
+	for (size_t b = 0; b < m->nbody;
+	     b++) { /* a declaration also stands for its definition, and a definition for its declarations */
 		const cptx_kernel *def = m->body[b]->def;
 		if (!def || def->removed)
 			continue;

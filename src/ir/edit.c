@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Editing bodies: where calls go, removing, other operands, modifiers and guards. */
+/* Editing bodies: the place where builder calls insert, removing items, changing operands, modifiers and guards. */
 #include "base/options.h"
 #include "ir/ir.h"
 
@@ -71,7 +71,8 @@ void ir_sort_gone(cptx_module *m)
 	}
 }
 
-/* The neighbour that the same statement of the text made, or NULL; comments inside of it may stand between. */
+/* The neighbour that comes from the same statement of the text, or NULL; comments inside of the statement may stand between.
+ */
 static ir_item *same_statement(const ir_item *it, bool before)
 {
 	ir_item *next = before ? it->prev : it->next;
@@ -81,7 +82,7 @@ static ir_item *same_statement(const ir_item *it, bool before)
 	return next && next->src_len && next->src == it->src ? next : NULL;
 }
 
-/* The first stays in the place of the statement. */
+/* Only the first item keeps the place of the statement in the text. */
 void ir_split(ir_item *it)
 {
 	uint32_t src = it->src;
@@ -121,7 +122,7 @@ void ir_mark(cptx_kernel *k, ir_item *it)
 
 static void open_at(cptx_kernel *k, ir_item *next)
 {
-	if (next && same_statement(next, true)) /* between two of one statement */
+	if (next && same_statement(next, true)) /* the cursor stands between two items of one statement */
 		ir_split(next);
 	ir_touch(k);
 	k->closed = false;
@@ -163,7 +164,7 @@ void ir_count_shared(cptx_kernel *k)
 	k->static_smem = (uint32_t)MIN(bytes, (uint64_t)UINT32_MAX);
 }
 
-/* A section of debug information may name a label. */
+/* Whether a section of debug information names a label, which then cannot be removed; sets an error. */
 static bool section_names(cptx_kernel *k, cptx_site at, const ir_item *it)
 {
 	const char *name = it->kind == ITEM_LABEL ? k->label[ir_operand(k, it, 0).id].name : NULL;
@@ -238,7 +239,7 @@ static bool may_edit_insn(cptx_kernel *k, cptx_site at, const ir_item *it)
 	return it->kind == ITEM_INSN || ir_error(k, CPTX_E_ARG, at, "the item is no instruction");
 }
 
-/* Finds the form for other operands and modifiers of an instruction, its own first. */
+/* Finds the form that fits changed operands and modifiers of an instruction; tries its present form first. */
 static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val *operands, const uint16_t *mods,
                     arch_match *m)
 {
@@ -264,7 +265,7 @@ static bool rematch(cptx_kernel *k, cptx_site at, unsigned form, const cptx_val 
 	return !ir_is_call(f->op) || ir_call_fits(k, m, why) || ir_error(k, CPTX_E_ARG, at, "call: %s", why);
 }
 
-/* Makes an instruction what was matched. */
+/* Turns an instruction into the matched one. */
 static ir_item *become(cptx_kernel *k, ir_item *it, const arch_match *m)
 {
 	ir_mark(k, it);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What has which name: an index for each body, made when somebody first asks for a name and kept from then on, one of the
- * module, which is always there, and one that tells which bodies have a name of their own.
+ * Lookup by name.  Each body has an index, made when a name is first asked for and kept up from then on; the module has one,
+ * which is always there, and one that tells which bodies have a name of their own.
  *
- * Users may ask a frozen module for names from many threads; so the index of a body is made aside and put in place at once.
+ * Several threads may look up names in a frozen module, so the index of a body is made aside and published by one store.
  */
 #include "base/atomic.h"
 #include "base/table.h"
@@ -24,7 +24,7 @@ static uint32_t hash_of_first(enum ir_named kind, const char *name, size_t n)
 	return hash;
 }
 
-/* How long the name is without the digits at its end. */
+/* The length of a name without the digits at its end. */
 static size_t stem_length(const char *name)
 {
 	size_t n = strlen(name);
@@ -105,7 +105,7 @@ static uint32_t how_many(const cptx_kernel *k, enum ir_named kind)
 	return (uint32_t)(kind <= NAMED_RANGE ? k->ndecl : kind == NAMED_LABEL ? k->nlabel : k->nsym);
 }
 
-/* NULL: it is of another kind, or has none. */
+/* The name of a register declaration, variable or label if it has that kind; else NULL. */
 static const char *local_name(const cptx_kernel *k, enum ir_named kind, uint32_t id)
 {
 	switch (kind) {
@@ -138,7 +138,7 @@ static void release(hash_table *t, const cptx_allocator *hook)
 	heap_realloc(hook, t, 0);
 }
 
-/* NULL when memory is short. */
+/* The body's index, made if need be; NULL when memory is short. */
 static const hash_table *index_of(const cptx_kernel *k)
 {
 	const cptx_allocator *hook = &k->m->a.hook;
@@ -174,7 +174,7 @@ void ir_index_free(cptx_module *m)
 		table_free(&m->body[i]->renamed, &m->a.hook);
 }
 
-/* Forgets what could not be kept up: it is made anew when it is needed. */
+/* Drops the index if an addition failed; the next lookup makes a new one. */
 static void keep(bool added, cptx_kernel *k)
 {
 	if (added)
@@ -240,7 +240,7 @@ static bool is_it(const cptx_kernel *k, enum ir_named kind, uint32_t id, const c
 	return has && !strncmp(has, name, n) && !has[n] && (!fits || fits(k, id, user));
 }
 
-/* Of the first n characters of a name, with their hash for that kind. */
+/* Finds the first n characters of a name, given their hash for that kind. */
 static uint32_t find(const cptx_kernel *k, enum ir_named kind, const char *name, size_t n, uint32_t hash, ir_local_fn fits,
                      const void *user)
 {
@@ -271,7 +271,7 @@ uint32_t ir_local_beginning(const cptx_kernel *k, enum ir_named kind, const char
 	return find(k, kind, name, n, hash_of_first(kind, name, n), fits, user);
 }
 
-/* Calls fn for the beginnings of a name that digits alone stand behind, with their hashes. */
+/* Calls fn for each beginning of a name behind which only digits stand, with its length and hash. */
 typedef void (*stem_fn)(const char *name, size_t n, uint32_t hash, void *user);
 static void each_stem(const char *name, stem_fn fn, void *user)
 {

@@ -19,44 +19,44 @@ enum ir_item_kind {
 	ITEM_REGS,    /* operand 0: declarations `id` up to `id` + `offset` */
 	ITEM_VAR,     /* operand 0: a variable, declared here */
 	ITEM_PRAGMA,  /* operand 0: index of the body's text */
-	ITEM_COMMENT, /* the same */
-	ITEM_TEXT,    /* the same; a directive without meaning to us, such as .loc */
+	ITEM_COMMENT, /* operand 0: index of the body's text */
+	ITEM_TEXT,    /* operand 0: index of the body's text; a directive that cptx does not interpret, such as .loc */
 	ITEM_TARGETS, /* .branchtargets, or .calltargets of functions: operand 0 the label, operand 1 a list */
 	ITEM_PROTO    /* .callprototype: operand 0 the label, operand 1 a function without body */
 };
 
 enum ir_item_flags {
-	ITEM_NEGATED = 1, /* the guard is */
-	ITEM_EDITED = 2,  /* parsed, and no longer what its text says */
-	ITEM_REMOVED = 4  /* in no list any more */
+	ITEM_NEGATED = 1, /* the guard is negated */
+	ITEM_EDITED = 2,  /* parsed, and changed since: its text in the source is out of date */
+	ITEM_REMOVED = 4  /* no longer in any list */
 };
 
 typedef cptx_item ir_item;
 struct cptx_item {
 	ir_item *prev, *next;
-	uint16_t form; /* ITEM_INSN */
+	uint16_t form; /* form number in the table, of an ITEM_INSN */
 	uint16_t kind : 4, nmod : 5, noperand : 4, flags : 3;
-	uint16_t owner; /* of its body */
+	uint16_t owner; /* tag of its body, as in its values */
 	uint16_t file;  /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
 	uint32_t guard : 31;   /* predicate register + 1; 0: unconditional */
-	uint32_t apart : 1;    /* what stands behind it grew: a pointer to it stands there */
-	uint32_t src, src_len; /* of a parsed item: its text in the module's source; length 0: it has none.  Items that one
-	                        * statement declares share theirs; src IR_NONE: a comment inside of a statement's text */
+	uint32_t apart : 1;    /* the words behind the item grew: a pointer to them stands there instead */
+	uint32_t src, src_len; /* a parsed item's text in the module's source; length 0: it has none.  Items that one statement
+	                          declares share their text; src IR_NONE: a comment inside of a statement's text */
 };
 _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields above hold them");
 _Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand behind an item");
 
 /*
- * Behind an item: a word for each operand, the modifiers (uint16_t; they may be read by fours), and, from the next
- * multiple of 8 bytes on, the values that a word does not hold.  A word has the kind in its lowest bits, above them
- *   type and number of a single register (most operands are one), or type and value of a small integer,
- *   the number of a label, list, prototype or special register,
- *   for WORD_WHOLE, the kind, and where from the first word on the whole value stands, in units of 8 bytes.
+ * The memory behind an item has a word for each operand, the modifiers (uint16_t; they may be read by fours), and, from the
+ * next multiple of 8 bytes on, the values that a word cannot hold.  A word has the kind in its lowest bits; above them are
+ *   the type and number of a single register (most operands are one), or the type and value of a small integer;
+ *   the number of a label, list, prototype or special register;
+ *   or, if the kind is WORD_WHOLE, the place of the whole value, in units of 8 bytes from the first word on.
  */
 enum { WORD_KIND = 4, WORD_TYPE = 6, WORD_NUMBER = WORD_KIND + WORD_TYPE, WORD_WHOLE = 15 };
 #define WORD_NUMBERS (UINT32_C(1) << (32 - WORD_NUMBER))
-#define WORD_ZERO (WORD_NUMBERS / 2) /* of an integer stands for 0 */
+#define WORD_ZERO (WORD_NUMBERS / 2) /* the bits that stand for the integer 0 */
 
 static inline const uint32_t *ir_words(const ir_item *it)
 {
@@ -67,7 +67,7 @@ static inline const uint32_t *ir_words(const ir_item *it)
 static inline const uint16_t *ir_mods(const ir_item *it) { return (const uint16_t *)(ir_words(it) + it->noperand); }
 static inline bool ir_word_is(uint32_t word, unsigned kind) { return (word & ((1u << WORD_KIND) - 1)) == kind; }
 static inline bool ir_word_is_whole(uint32_t word) { return ir_word_is(word, WORD_WHOLE); }
-/* The value of a whole word. */
+/* The value that operand i's WORD_WHOLE refers to. */
 static inline const cptx_val *ir_whole(const uint32_t *words, unsigned i)
 {
 	return (const cptx_val *)(const void *)(words + 2 * (size_t)(words[i] >> 2 * WORD_KIND));
@@ -78,7 +78,7 @@ static inline unsigned ir_word_kind(uint32_t word)
 }
 static inline uint32_t ir_word_reg(uint32_t word) { return word >> WORD_NUMBER; }
 static inline int64_t ir_word_int(uint32_t word) { return (int64_t)(word >> WORD_NUMBER) - WORD_ZERO; }
-/* Is one of its operands of these kinds, a bit for each? */
+/* Whether an operand of the item has one of these kinds; bit n of `kinds` stands for kind n. */
 static inline bool ir_has_kind(const ir_item *it, unsigned kinds)
 {
 	const uint32_t *words = ir_words(it);
@@ -88,9 +88,9 @@ static inline bool ir_has_kind(const ir_item *it, unsigned kinds)
 			return true;
 	return false;
 }
-cptx_val ir_unpack(const uint32_t *words, unsigned i, uint16_t owner); /* any operand */
+cptx_val ir_unpack(const uint32_t *words, unsigned i, uint16_t owner); /* The value of operand i, whatever its kind. */
 
-/* Operand number i of an item of body k; all of them. */
+/* Operand i of an item of body k; ir_operands unpacks all of them. */
 static inline cptx_val ir_operand(const cptx_kernel *k, const ir_item *it, unsigned i);
 static inline void ir_operands(const cptx_kernel *k, const ir_item *it, cptx_val v[ARCH_OPERANDS])
 {
@@ -98,7 +98,7 @@ static inline void ir_operands(const cptx_kernel *k, const ir_item *it, cptx_val
 		v[i] = ir_operand(k, it, i);
 }
 
-/* Register files as the builder declares them: what a register may hold follows from its class. */
+/* Register classes that the builder declares: the type of a register decides its class. */
 enum ir_class { CLASS_PRED, CLASS_B8, CLASS_B16, CLASS_B32, CLASS_F32, CLASS_B64, CLASS_F64, CLASS_B128, CLASS_COUNT };
 typedef struct ir_class_info {
 	const char *type, *prefix;
@@ -107,59 +107,59 @@ extern const ir_class_info ir_classes[CLASS_COUNT];
 enum ir_class ir_class_of(unsigned type);
 
 /*
- * Registers declared together.  The first CLASS_COUNT of a body are the builder's: their registers are numbered from 1 as
- * they are made.  Those of text are consecutive registers from `first` on, numbered from 0.
+ * Registers declared together.  The first CLASS_COUNT declarations of a body are the builder's: their registers are numbered
+ * from 1, as they are made.  Those of parsed text are consecutive registers from `first` on, numbered from 0.
  */
 enum ir_decl_form { DECL_RANGE /* prefix<count> */, DECL_SINGLE, DECL_VECTOR /* a .v2 or .v4: name.x, name.y ... */ };
 typedef struct ir_decl {
-	const char *name; /* or prefix */
+	const char *name; /* the name, or the prefix of a range */
 	uint32_t first;
 	uint32_t count : 24, type : 6, form : 2;
 } ir_decl;
 
 typedef struct ir_reg {
-	uint32_t type : 8, made : 1 /* by a call */;
-	uint32_t at : 23; /* its number, if it was made, else its declaration */
+	uint32_t type : 8, made : 1 /* the register was made by a builder call */;
+	uint32_t at : 23; /* number of a made register; else the index of its declaration */
 } ir_reg;
 enum { IR_MOST_DECLS = 1 << 23, IR_MOST_MADE = (1 << 23) - 1 };
 
 enum ir_linkage { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON, LINK_COUNT };
-extern const char *const ir_linkages[LINK_COUNT]; /* "", ".extern " ... */
+extern const char *const ir_linkages[LINK_COUNT]; /* The PTX spelling of each linkage with a blank: "", ".extern " ... */
 
 /* An element of an initialiser that is the address of a variable or function. */
 typedef struct ir_reloc {
-	cptx_val to;     /* SYM with its offset, or FUNC */
+	cptx_val to;     /* a SYM with its offset, or a FUNC */
 	uint64_t mask;   /* 0, or the bits of the address that a .b8 element takes: 0xFF00(name) */
-	uint32_t index;  /* of the element */
-	uint8_t generic; /* generic(name) */
+	uint32_t index;  /* index of the element */
+	uint8_t generic; /* printed as generic(name) */
 } ir_reloc;
 
-/* Of a head: read only, written only. */
+/* Parameters of a head: PARAM_IN may only be read, PARAM_OUT only written. */
 enum ir_param { PARAM_NONE, PARAM_IN, PARAM_OUT };
 
 /* A variable or a parameter in memory. */
 typedef struct ir_sym {
 	const char *name;
 	const unsigned char *init; /* ninit elements, or NULL */
-	const ir_reloc *reloc;     /* nreloc, by element */
+	const ir_reloc *reloc;     /* nreloc addresses, sorted by element */
 	const uint32_t *dim;       /* ndim lengths; the first may be 0 for [] */
-	const char *attribute;     /* what stands in .attribute( ); of a texture its initial value; or NULL */
+	const char *attribute;     /* text inside of .attribute( ); of a texture its initial value; or NULL */
 	uint64_t size;             /* bytes */
 	uint32_t ninit, nreloc, align, ptr_align;
 	uint8_t space, type, elem, vec, ndim, linkage;
 	uint8_t align_given, is_param /* enum ir_param */, is_ptr, ptr_space; /* .ptr .space .align */
-	uint8_t removed;                                                      /* its declaration is gone */
-	uint8_t here, ended;                                                  /* declared where it stands; its scope has ended */
-	struct ir_top *top;                                                   /* of the module: where it stands */
+	uint8_t removed;                                                      /* the declaration was removed by an edit */
+	uint8_t here, ended; /* here: declared at its ITEM_VAR; ended: the scope has ended */
+	struct ir_top *top;  /* the entry of a variable of the module */
 } ir_sym;
 
-/* A label, or the label that names a list of targets or a prototype: its id is that of the label. */
+/* Whether a value is a label, or a list of targets or prototype, whose id is that of the label that names it. */
 static inline bool ir_is_label(const cptx_val *v)
 {
 	return v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_TARGETS || v->kind == CPTX_VAL_PROTO;
 }
 
-/* Texture, sampler and surface references: where a variable is one, its space says so. */
+/* Whether a state space is that of texture, sampler and surface references. */
 static inline bool ir_is_opaque(unsigned space)
 {
 	return space == CPTX_TEXREF || space == CPTX_SAMPLERREF || space == CPTX_SURFREF;
@@ -167,7 +167,7 @@ static inline bool ir_is_opaque(unsigned space)
 
 /* A parameter or result of a signature: in memory, or (device functions only) in a register. */
 typedef struct ir_arg {
-	uint32_t sym, reg; /* ids; sym is IR_NONE for a register */
+	uint32_t sym, reg; /* ids of the symbol or register; sym is IR_NONE for a register */
 } ir_arg;
 #define IR_NONE UINT32_MAX
 
@@ -175,13 +175,17 @@ typedef struct ir_span {
 	uint32_t src, len;
 } ir_span;
 
-enum ir_list { LIST_NONE, LIST_BRANCHES, LIST_CALLS }; /* .branchtargets; .calltargets or .callprototype */
+enum ir_list {
+	LIST_NONE,
+	LIST_BRANCHES,
+	LIST_CALLS
+}; /* Labels that name a list: of .branchtargets; of .calltargets or .callprototype. */
 typedef struct ir_label {
-	const char *name;           /* NULL: one of the builder's */
-	uint8_t placed, used, list; /* list: enum ir_list, what it is the name of instead of a place */
-	uint32_t same_as;           /* while parsing: number + 1 of the label of an outer scope that it is */
-	uint32_t proto;             /* number of the prototype that it names, or 0 */
-	uint32_t src;               /* where text used it first */
+	const char *name;           /* NULL: a label that the builder made */
+	uint8_t placed, used, list; /* list: enum ir_list, the kind of list that the label names instead of a place */
+	uint32_t same_as; /* while parsing: number + 1 of the label of an outer scope that this label turned out to be */
+	uint32_t proto;   /* number of the prototype that the label names, or 0 */
+	uint32_t src;     /* place of the first use in the source */
 	cptx_site at;
 } ir_label;
 
@@ -190,70 +194,70 @@ typedef struct ir_block {
 	struct ir_block *outer;
 	enum ir_block_kind kind;
 	cptx_site at;
-	cptx_val top, next, end; /* labels: head of the loop, its next turn, behind the block */
+	cptx_val top, next, end; /* labels of a loop: its head, its next iteration, behind it */
 	cptx_val i, limit, step; /* BLOCK_FOR */
-	size_t nsym;             /* BLOCK_SCOPE: variables declared in front of it */
-	const char *name;        /* BLOCK_REGION */
+	size_t nsym;             /* BLOCK_SCOPE: number of variables declared in front of it */
+	const char *name;        /* BLOCK_REGION: its name in messages */
 } ir_block;
 
-/* What the user calls it. */
+/* The name of a block in messages, as users write it. */
 const char *ir_block_name(const ir_block *b);
 
-/* A kernel or device function; without a body: declared only, or a call prototype. */
+/* A kernel or function.  One without a body is only declared, or is a call prototype. */
 struct cptx_kernel {
 	cptx_module *m;
-	cptx_kernel *prev, *next; /* of those with bodies */
+	cptx_kernel *prev, *next; /* neighbours among the bodies of the module */
 	const char *name;
 	cptx_site at;
-	uint16_t owner;  /* what its values carry */
-	uint32_t number; /* from 1, in m->body */
+	uint16_t owner;  /* tag that its values carry */
+	uint32_t number; /* place + 1 in m->body */
 	uint8_t linkage;
-	bool is_func, closed, calls, called, has_body, is_proto, edited /* its head */, removed, label_runs,
-		aliased /* another function stands for it */;
-	bool odd_call;    /* of text: takes or gives more than single values in .param, so that cptx_call cannot call it */
-	bool touched;     /* its items were edited: freezing looks for what is no longer declared */
-	const char *made; /* what the names of new registers and labels begin with behind % and $; NULL: the usual ones */
-	uint32_t *callee, stamp; /* numbers of the functions it names, and who reached it: while freezing */
+	bool is_func, closed, calls, called, has_body, is_proto, edited /* the head was */, removed, label_runs,
+		aliased /* an .alias makes another function stand for it */;
+	bool odd_call; /* the signature (of text) passes more than single values in .param, so that cptx_call cannot call it */
+	bool touched;  /* items were edited: freezing checks that all that is used is declared */
+	const char *made; /* text behind % and $ at the start of the names of new registers and labels; NULL: the default */
+	uint32_t *callee, stamp; /* while freezing: functions that the body names, by number; last kernel to reach it */
 	size_t ncallee, cap_callee;
 	cptx_val ret; /* CPTX_VAL_SYM: the result of a function that was built */
 	uint8_t ret_type;
-	cptx_kernel *def;      /* of a function that is only declared here: its definition, if the module has it */
-	const char *attribute; /* of .func, as text, or NULL */
+	cptx_kernel *def;      /* the definition of a function that is only declared here, if the module has it */
+	const char *attribute; /* text of .attribute of a .func, or NULL */
 	cptx_kernel_opt opt;
-	const char **extra; /* further directives of its head, as text */
+	const char **extra; /* further directives of the head, as text */
 	size_t nextra, cap_extra;
-	ir_item *first, *last, *cursor /* new items go in front of it; NULL: at the end */;
+	ir_item *first, *last, *cursor /* last: end of the list; cursor: new items go in front of it, NULL: at the end */;
 	size_t ninsn;
-	uint32_t src, src_len; /* of its head, up to the brace or semicolon */
-	ir_span *gone;         /* statements of the text that were removed, by place */
+	uint32_t src, src_len; /* place of the head in the source, up to the brace or semicolon */
+	ir_span *gone;         /* removed statements, by their place in the source */
 	size_t ngone, cap_gone;
 
 	ir_reg *reg;
 	size_t nreg, cap_reg;
 	ir_decl *decl;
 	size_t ndecl, cap_decl;
-	cptx_val *vec; /* elements of all vectors and lists, behind one another */
+	cptx_val *vec; /* elements of all vectors and lists of the body */
 	size_t nvec, cap_vec;
 	ir_label *label;
 	size_t nlabel, cap_label;
 	ir_arg *arg, *result;
 	size_t narg, cap_arg, nresult, cap_result;
-	cptx_param_info *param; /* of arg, for those who launch it */
-	cptx_val *param_val;    /* what cptx_param gave */
+	cptx_param_info *param; /* the parameters as launches see them */
+	cptx_val *param_val;    /* the values that cptx_param returned */
 	size_t nparam, cap_param, cap_param_val;
-	ir_sym **sym; /* its own variables, by id (below MODULE_SYM) */
+	ir_sym **sym; /* the body's own symbols, by id (below MODULE_SYM) */
 	size_t nsym, cap_sym;
-	const char **text; /* of pragmas, comments, directives */
+	const char **text; /* texts of pragmas, comments and directives */
 	size_t ntext, cap_text;
 	uint32_t reached_smem; /* static_smem and that of the functions it calls; set by freezing */
 	uint32_t static_smem, dyn_smem, param_bytes;
-	struct ir_top *tops;     /* where it stands in the module; the latest, by `same` */
-	const hash_table *names; /* index.c; NULL: nobody asked for a name yet */
-	hash_table renamed;      /* registers, variables and labels whose items are to be marked: rename.c */
-	uint32_t place;          /* in m->placed */
-	uint32_t nshared;        /* of sym: variables in shared memory, removed ones too */
+	struct ir_top *tops;     /* its entries at the top level, latest first, linked by `same` */
+	const hash_table *names; /* index of names (index.c); NULL: no name was looked up yet */
+	hash_table renamed;      /* registers, variables and labels whose items rename.c marks at freezing */
+	uint32_t place;          /* index in m->placed */
+	uint32_t nshared;        /* number of shared variables in sym, removed ones included */
 	bool has_extern_shared, recount, gone_unsorted;
-	ir_item *last_var;   /* of the variables that stand first, the last one that is known to */
+	ir_item *last_var;   /* the last of the variables at the start of the body, as far as known */
 	ir_block *block;     /* innermost open one */
 	ir_block *closed_if; /* the if that an else may follow now */
 	ir_item *closed_if_item;
@@ -264,7 +268,7 @@ static inline cptx_val ir_operand(const cptx_kernel *k, const ir_item *it, unsig
 	return ir_unpack(ir_words(it), i, k->owner);
 }
 
-/* The declaration of a register, and its number there. */
+/* The declaration of a register, and the register's number in it. */
 static inline uint32_t ir_decl_of(const cptx_kernel *k, uint32_t reg)
 {
 	return k->reg[reg].made ? (uint32_t)ir_class_of(k->reg[reg].type) : k->reg[reg].at;
@@ -276,11 +280,11 @@ static inline uint32_t ir_number_of(const cptx_kernel *k, uint32_t reg)
 
 enum { MODULE_SYM = 0x40000000 }; /* symbol ids from here on are the module's */
 
-/* What stands at the level of the module, in the order of the text. */
+/* Entries at the top level of the module, in the order of the text. */
 enum ir_top_kind {
 	TOP_HEAD /* .version, .target, .address_size */,
 	TOP_VAR,
-	TOP_PROTO /* signature only */,
+	TOP_PROTO /* a signature without a body */,
 	TOP_BODY,
 	TOP_TEXT,
 	TOP_COMMENT
@@ -288,14 +292,15 @@ enum ir_top_kind {
 typedef struct ir_top {
 	struct ir_top *prev, *next, *next_text;
 	enum ir_top_kind kind;
-	uint32_t src, src_len; /* as of an item; of a body: all of it; a comment inside of another text has length 0 */
-	uint32_t sym;          /* TOP_VAR */
+	uint32_t src, src_len; /* place in the source, like an item's; for a body, all of it; a comment inside of another entry's
+	                          text has length 0 */
+	uint32_t sym;          /* TOP_VAR: the symbol */
 	bool edited;
 	cptx_kernel *k;      /* TOP_PROTO, TOP_BODY */
 	const char *text;    /* TOP_TEXT, TOP_COMMENT */
-	struct ir_top *same; /* another one of k */
+	struct ir_top *same; /* another entry of k */
 } ir_top;
-/* What stands at t. */
+/* Sets the body of an entry. */
 static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 {
 	t->k = k;
@@ -306,48 +311,48 @@ static inline void ir_top_body(ir_top *t, cptx_kernel *k)
 struct cptx_module {
 	arena a;
 	arch_memo memo;
-	uint16_t tag; /* what its variables and functions carry: a hash, to tell modules apart */
+	uint16_t tag; /* a hash that its variables and functions carry as owner, to tell modules apart */
 	cptx_error err;
 	bool frozen;
-	cptx_kernel *first, *last; /* with bodies */
-	cptx_kernel **body;        /* all functions and kernels, by number - 1 */
+	cptx_kernel *first, *last; /* bodies with code */
+	cptx_kernel **body;        /* all functions and kernels, declared ones and prototypes too, by number - 1 */
 	size_t nbody, cap_body;
-	cptx_kernel **placed; /* those from first to last; room for nbody; NULL where one was removed */
+	cptx_kernel **placed; /* the bodies from first to last; room for nbody; NULL where one was removed */
 	size_t nplaced, cap_placed;
-	uint32_t *left; /* sums over placed, if any was removed: placed.c */
+	uint32_t *left; /* sums over placed (placed.c), once a body was removed */
 	size_t nleft, cap_left;
 	ir_top *top_first, *top_last;
-	ir_top *first_body, *first_proto;      /* the first TOP_BODY; the first of TOP_PROTO and TOP_BODY; NULL: none */
-	ir_top *text_first, *text_last;        /* of TOP_TEXT */
-	hash_table names;                      /* of variables, functions, kernels and files: index.c */
-	hash_table stems;                      /* of the names, without digits behind them; made when needed, as the next two */
-	hash_table locals, words;              /* which bodies have a name; words of text_first and on */
-	hash_table renamed;                    /* variables and functions: as that of a body */
-	bool has_locals, has_words, has_stems; /* they were made */
-	bool odd_names;                        /* a name begins with % or $ */
+	ir_top *first_body, *first_proto; /* first TOP_BODY; first entry that is a TOP_PROTO or TOP_BODY; NULL: none */
+	ir_top *text_first, *text_last;   /* first and last TOP_TEXT */
+	hash_table names;                 /* names of variables, functions, kernels and files: index.c */
+	hash_table stems;                 /* names without the digits at their end; made when needed, like locals and words */
+	hash_table locals, words;         /* which bodies have a name; words of the TOP_TEXT entries */
+	hash_table renamed;               /* renamed variables and functions, like a body's `renamed` */
+	bool has_locals, has_words, has_stems; /* which of these tables were made */
+	bool odd_names;                        /* a name of the module begins with % or $ */
 	bool gone_unsorted;
 	ir_sym **sym;
 	size_t nsym, cap_sym;
 	uint32_t const_bytes;
 	uint32_t dyn_sym;  /* id of the extern array behind cptx_shared_dyn, 0: none yet */
-	const char **file; /* of the user's source, by number - 1 */
+	const char **file; /* names of the user's source files, by number - 1 */
 	size_t nfile, cap_file;
 	const char *last_file; /* the user's pointer that file number `last_file_number` was made from */
 	uint16_t last_file_number;
 
-	bool parsed, misread;            /* misread: the text has errors, but what was read can be judged */
-	uint16_t version;                /* of parsed text, times ten */
-	const cptx_target *target;       /* of parsed text */
-	const char *target_more;         /* ", debug" and the like; "" */
-	const char *text_more;           /* target_more, as the text has it */
-	uint32_t target_end;             /* where the list of .target ends */
-	ir_span version_src, target_src; /* where the text names them, and what it says there */
+	bool parsed, misread;            /* parsed: from text; misread: the text has errors, but what was read can be checked */
+	uint16_t version;                /* .version of parsed text, times ten */
+	const cptx_target *target;       /* .target of parsed text */
+	const char *target_more;         /* further words of .target, such as ", debug"; or "" */
+	const char *text_more;           /* target_more as the text spells it */
+	uint32_t target_end;             /* end of the .target list in the source */
+	ir_span version_src, target_src; /* places of .version and .target in the source, and the values there */
 	uint16_t text_version;
 	const cptx_target *text_target;
-	bool touched;  /* edited: see freezing */
-	ir_span *gone; /* statements outside of bodies that were removed */
+	bool touched;  /* the module was edited: freezing checks declarations */
+	ir_span *gone; /* removed statements outside of bodies, by their place */
 	size_t ngone, cap_gone;
-	const char *source; /* its text, kept if asked for */
+	const char *source; /* the parsed text, kept if cptx_parse_opt.keep asked for it */
 	size_t source_size;
 };
 
@@ -359,121 +364,135 @@ static inline void ir_top_var(cptx_module *m, ir_top *t, uint32_t id)
 
 /* Sets the module's first error, with the kernel's name.  Returns false. */
 bool ir_error(cptx_kernel *k, enum cptx_code code, cptx_site at, const char *format, ...) CPTX_PRINTF_(4, 5);
-/* Whether anything may be appended: no error yet, not frozen, this kernel still open.  Reports the latter two. */
+/* Whether items may be appended to a body: no error yet, the module is not frozen, this body is open.  Reports the latter
+ * two as errors. */
 bool ir_open(cptx_kernel *k, cptx_site at);
-/* Out of memory, as an error of the module.  Returns false. */
+/* Sets the error that memory is short.  Returns false. */
 bool ir_no_memory(cptx_module *m, cptx_site at);
 
-/* A top-level entry in its place: variables in front of all functions, signatures in front of all bodies, others last. */
+/* Adds a top-level entry at its place: variables in front of all functions, signatures in front of all bodies, others last.
+ */
 ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind);
-ir_top *ir_top_add_late(cptx_module *m, enum ir_top_kind kind); /* a variable behind signatures: it may name them */
+ir_top *
+ir_top_add_late(cptx_module *m,
+                enum ir_top_kind kind); /* adds a variable behind the signatures, which its initial values may name */
 ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind);
 /* A new kernel or function; NULL when memory is short or there are too many. */
 cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name);
-cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const char *name); /* the same, by the builder */
-bool ir_body_open(cptx_kernel *k, cptx_site at); /* the body of the builder's that items go to from now on */
-/* Tells those who launch a kernel of its next parameter; false, with no error, when memory is short. */
+cptx_kernel *
+ir_body_named(cptx_module *m, cptx_site at, const char *what,
+              const char *name); /* ir_body_new with the checks of a builder call; `what` is "kernel" or "function" */
+bool ir_body_open(cptx_kernel *k, cptx_site at); /* makes the builder's body k the open one, which items go to */
+/* Adds a parameter to the list that launches see; false, with no error, when memory is short. */
 bool ir_publish_param(cptx_kernel *k, const ir_sym *s);
-bool ir_body_link(
-	cptx_kernel *k); /* it has a body: among those of the module; false when memory is short, as the next two */
-bool ir_place(cptx_module *m, cptx_kernel *k); /* behind those that have a place: placed.c */
+bool ir_body_link(cptx_kernel *k); /* links a function that has a body into the list; this and the next two return false when
+                                      memory is short */
+bool ir_place(cptx_module *m, cptx_kernel *k); /* appends a body to m->placed (placed.c) */
 bool ir_unplace(cptx_module *m, const cptx_kernel *k);
-/* A declaration behind those of text; its number, or IR_NONE. */
+/* Adds a register declaration behind those of text; returns its number, or IR_NONE. */
 uint32_t ir_declare(cptx_kernel *k, const ir_decl *d);
-/* A variable of the body, or of the module (k NULL); its id, or IR_NONE. */
+/* Adds a variable to the body, or to the module (k NULL); returns its id, or IR_NONE. */
 uint32_t ir_add_symbol(cptx_module *m, cptx_kernel *k, const ir_sym *s);
 cptx_val ir_symbol_value(const cptx_module *m, const cptx_kernel *k, uint32_t id);
 cptx_val ir_func_value(const cptx_kernel *f);
-/* Copies text into the body's; its index, or IR_NONE. */
+/* Copies a text into the body's texts; returns its index, or IR_NONE. */
 uint32_t ir_add_text(cptx_kernel *k, const char *text);
 
 /* ---- index.c: what has which name ---- */
 enum ir_named {
 	NAMED_REG,
-	NAMED_RANGE /* both: declarations */,
+	NAMED_RANGE /* NAMED_REG and NAMED_RANGE are found as places in k->decl */,
 	NAMED_VAR,
-	NAMED_ENDED /* its scope has */,
+	NAMED_ENDED /* a variable whose scope has ended */,
 	NAMED_LABEL,
 	NAMED_GLOBAL,
 	NAMED_BODY,
 	NAMED_FILE,
 	NAMED_STEM
 };
-/* The first of the module that has this name and fits (NULL: any does): its place in m->sym, body or file; or IR_NONE. */
+/* Finds the first variable, function or file of the module that has this name and that `fits` accepts (NULL: any): returns
+ * its place in m->sym, body or file; or IR_NONE. */
 typedef bool (*ir_global_fn)(const cptx_module *m, uint32_t id, const void *user);
-bool ir_variable_is_there(const cptx_module *m, uint32_t sym, const void *user); /* not removed; for NAMED_GLOBAL */
+bool ir_variable_is_there(const cptx_module *m, uint32_t sym,
+                          const void *user); /* an ir_global_fn for NAMED_GLOBAL: the variable was not removed */
 uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user);
-/* The first of the body that has this name and fits: its place in k->decl, sym or label; or IR_NONE. */
+/* Finds the first thing of the body that has this name and that `fits` accepts: returns its place in k->decl, sym or label;
+ * or IR_NONE. */
 typedef bool (*ir_local_fn)(const cptx_kernel *k, uint32_t id, const void *user);
 uint32_t ir_local_named(const cptx_kernel *k, enum ir_named kind, const char *name, ir_local_fn fits, const void *user);
-/* The first of the body whose name is the first n characters of `name`. */
+/* Finds the first thing of the body whose name is the first n characters of `name`. */
 uint32_t ir_local_beginning(const cptx_kernel *k, enum ir_named kind, const char *name, size_t n, ir_local_fn fits,
                             const void *user);
-/* The first declaration of a range, by text, whose prefix and digits make this name. */
+/* Finds the first declaration of a range, in the order of the text, whose prefix and digits make this name. */
 typedef bool (*ir_range_fn)(const ir_decl *d, const char *digits);
 uint32_t ir_range_named(const cptx_kernel *k, const char *name, ir_range_fn fits);
-/* The first function or kernel in which ir_body_has_name holds, or NULL. */
+/* Finds the first function or kernel with a body for which ir_body_has_name holds, or NULL. */
 const cptx_kernel *ir_any_body_with(cptx_module *m, const char *name);
-/* May a name of the body, or of the module, be these characters and digits behind them, or fewer of its own digits? */
+/* Whether a name of the body, or of the module, can be these characters with digits behind them, or with fewer of their own
+ * digits. */
 bool ir_local_begins(const cptx_kernel *k, const char *prefix);
 bool ir_global_begins(cptx_module *m, const char *prefix);
-/* May the name be a word of what is kept as text? */
+/* Whether a name can occur as a word of the module's TOP_TEXT entries. */
 bool ir_text_may_name(cptx_module *m, const char *name);
 void ir_text_changed(cptx_module *m);
-/* What has a name now, or another one than before; those of the module are false when memory is short. */
+/* Enters a name that is new or was changed; those for the module return false when memory is short. */
 bool ir_index_global(cptx_module *m, enum ir_named kind, uint32_t id);
 bool ir_index_renamed(cptx_module *m, enum ir_named kind, uint32_t id, const char *old);
 void ir_index_local(cptx_kernel *k, enum ir_named kind, uint32_t id);
 void ir_index_renamed_local(cptx_kernel *k, enum ir_named kind, uint32_t id, const char *old);
-void ir_index_ended(cptx_kernel *k, uint32_t sym); /* its scope has ended */
+void ir_index_ended(cptx_kernel *k, uint32_t sym); /* enters that the scope of a variable has ended */
 void ir_index_free(cptx_module *m);
 
 /* ---- name.c ---- */
-#define IR_PREFIX "__cptx" /* of the names that we print; refused to users */
-/* An identifier of PTX, of any length: a letter, or one of `front` and more; then letters, digits, _ and $. */
+#define IR_PREFIX "__cptx" /* prefix of the names that cptx prints; users may not have it */
+/* Whether a text is a PTX identifier, of any length: a letter, or one or more of `front`; then letters, digits, _ and $. */
 bool ir_is_identifier(const char *name, const char *front);
 bool ir_name_ok(cptx_module *m, cptx_site at, const char *what, const char *name);
-/* Free for a variable or parameter of a body: it must not hide what the body may mean. */
+/* Whether a name cannot be given to a variable or parameter of a body: it must not hide a name that the body may use. */
 bool ir_local_name_taken(const cptx_kernel *k, const char *name);
 bool ir_local_name_free(cptx_kernel *k, cptx_site at, const char *name);
-/* Free for a kernel, function or variable of the module; `open`: a body that could use it, or NULL. */
+/* Whether a name can be given to a kernel, function or variable of the module, else sets an error; `open`: a body that could
+ * use it, or NULL. */
 bool ir_module_name_free(cptx_module *m, cptx_site at, const char *name, const cptx_kernel *open);
-/* Names for registers and labels to be made in a body of a parsed module: sets k->made.  False when memory is short. */
+/* Picks the prefix (k->made) of names for new registers and labels in a body of a parsed module.  False when memory is
+ * short. */
 bool ir_made_names(cptx_kernel *k);
-bool ir_prepare_names(cptx_kernel *k); /* the same, with the declarations that use them; for any module */
-char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id);    /* writes a register's name at p; its end */
-size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id); /* the same; its length */
-/* What stands in a text directive as a word of its own. */
+bool ir_prepare_names(cptx_kernel *k); /* ir_made_names, with the declarations that use the names; for any module */
+char *ir_reg_name(const cptx_kernel *k, char *p, uint32_t id);    /* writes a register's name at p; returns its end */
+size_t ir_label_name(const cptx_kernel *k, char *p, uint32_t id); /* writes a label's name at p; returns its length */
+/* Finds a name in a text directive as a word of its own; NULL if it is not there. */
 const char *ir_find_word(const char *text, const char *name);
-/* Free for anything new in a body of text: no register, variable, label or name of the module is called so. */
+/* Whether a register, variable or label of a parsed body, or anything of the module, has this name. */
 bool ir_body_has_name(const cptx_kernel *k, const char *name);
 bool ir_module_has_name(const cptx_module *m, const char *name);
 
-/* A new item at the cursor of the body; NULL, with an error, on failure. */
+/* Appends a new item at the cursor of the body; NULL, with an error, on failure. */
 ir_item *ir_append(cptx_kernel *k, cptx_site at, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand,
                    const uint16_t *mod, unsigned nmod);
-/* Gives an item other operands and modifiers, as many as it likes; false, with an error, when memory is short. */
+/* Replaces operands and modifiers of an item by any number of others; false, with an error, when memory is short. */
 bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned noperand, const uint16_t *mod, unsigned nmod);
-/* Label number n becomes number as[n], wherever an instruction or list names it; false, with an error, as above. */
+/* Renumbers labels: number n becomes as[n], wherever an instruction or list names it; false, with an error, when memory is
+ * short. */
 bool ir_relabel(cptx_kernel *k, const uint32_t *as);
-/* Number of the user's file. */
+/* The number of a source file in the module, from 1; 0: none. */
 uint16_t ir_find_file(cptx_module *m, const char *file);
 static inline uint16_t ir_file_number(cptx_module *m, const char *file)
 {
 	return file && file == m->last_file ? m->last_file_number : ir_find_file(m, file);
 }
 void ir_unlink(cptx_kernel *k, ir_item *it);
-/* What to change, and below it a line for each form, as the module's error; as many whole lines as the text can hold. */
+/* Sets the module's error to `why`, which says what to change, and below it has a line for each form: as many whole lines as
+ * the text can hold. */
 void ir_form_error(cptx_kernel *k, cptx_site at, buf *why);
-/* What to change so that the call fits a form of the instruction, as the module's error. */
+/* Sets the module's error to what would have to change so that the call fits a form of the instruction. */
 void ir_report_no_form(cptx_kernel *k, cptx_site at, unsigned op, const cptx_val *vals, const uint16_t *mods);
-/* Appends the instruction that `m` describes, with a guard (or NONE). */
-/* A parameter or result in memory, by the builder: declared as plain bits. */
+/* Declares a parameter or result in memory, for the builder, as plain bits. */
 bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *v);
+/* Appends the instruction that `m` describes, with a guard (or NONE). */
 ir_item *ir_append_match(cptx_kernel *k, cptx_site at, const arch_match *m, cptx_val guard);
 /*
- * The same of a match that is known as an item already: its form and lengths stand in `like`, the rest of which is 0, and no
- * word is WORD_WHOLE, a label or a function.  mod: room for ARCH_GROUPS.
+ * Appends an instruction that is known as an item already: its form and lengths stand in `like`, the rest of which is 0, and
+ * no word is WORD_WHOLE, a label or a function.  mod: room for ARCH_GROUPS.
  */
 ir_item *ir_append_like(cptx_kernel *k, cptx_site at, const ir_item *like, const uint32_t *words, const uint16_t *mod);
 static inline void ir_guard(ir_item *it, cptx_val guard)
@@ -481,68 +500,72 @@ static inline void ir_guard(ir_item *it, cptx_val guard)
 	it->guard = (guard.id + 1) & INT32_MAX;
 	it->flags = guard.negated ? ITEM_NEGATED : 0;
 }
-uint32_t ir_word(const cptx_val *v, uint16_t owner); /* WORD_WHOLE if no word tells all of the value */
-/* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype has, else why not. */
+uint32_t ir_word(const cptx_val *v, uint16_t owner); /* packs a value into a word; WORD_WHOLE if no word can hold it */
 static inline bool ir_is_call(unsigned op) { return op == CPTX_OP_CALL_FUNC || op == CPTX_OP_CALL_PTR; }
+/* Whether a call (an op for which ir_is_call holds) passes and takes what the function or prototype declares; if not, `why`
+ * says so. */
 bool ir_call_fits(cptx_kernel *k, const arch_match *m, char why[160]);
-/* Whether ld and st use the parameters of the head as they may. */
+/* Whether ld and st access parameters of the head only as allowed. */
 bool ir_param_fits(cptx_kernel *k, const arch_match *m, char why[160]);
-/* What the instruction passes, reads or writes beside what its form says; true for most. */
 static inline const char *ir_op_name(unsigned op) { return ir_is_call(op) ? "call" : arch_ops[op].name; }
+/* Whether the operands keep the rules beyond those of the form (calls, parameters); if not, `why` says so. */
 static inline bool ir_fits(cptx_kernel *k, const arch_match *m, char why[160])
 {
 	unsigned op = arch_forms[m->form].op;
 	return ir_is_call(op) ? ir_call_fits(k, m, why) : (op != CPTX_OP_LD && op != CPTX_OP_ST) || ir_param_fits(k, m, why);
 }
-/* Appends by op, without designators: for control flow and parameters. */
+/* Appends an instruction by its op, with values in order: for control flow and parameters. */
 cptx_val ir_insn(cptx_kernel *k, cptx_site at, enum cptx_op op, cptx_val into, cptx_val when, const cptx_val *slots,
                  size_t nslot, const char *fields, ...);
 /*
- * Whether the value was made by this kernel (or belongs to all).  One made in another module may carry this kernel's number:
- * what it names must at least exist here.
+ * Whether the value was made by this kernel (or belongs to all).  A value of another module may carry this kernel's tag by
+ * chance: what it names must at least exist here.
  */
-bool ir_names_ours(const cptx_kernel *k, const cptx_val *v); /* all but registers */
+bool ir_names_ours(const cptx_kernel *k, const cptx_val *v); /* the same check for all kinds but registers */
 static inline bool ir_is_ours(const cptx_kernel *k, const cptx_val *v)
 {
 	if ((v->owner && v->owner != k->owner && v->owner != k->m->tag) || v->type >= arch_ntype)
 		return false;
 	return v->kind == CPTX_VAL_REG ? v->id < k->nreg && v->count <= k->nreg - v->id : !v->kind || ir_names_ours(k, v);
 }
-/* Of one that is not: "belongs to another kernel or function of the module", or that no call gave it. */
+/* Why a value for which ir_is_ours fails does not belong here: "belongs to another kernel or function of the module", or no
+ * call made it. */
 const char *ir_stranger(const cptx_val *v);
-/* The same, with an error. */
+/* Whether a value belongs here; if not, sets an error that names it `what`. */
 bool ir_owned(cptx_kernel *k, cptx_site at, const cptx_val *v, const char *what);
 bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, cptx_val unless);
 cptx_val ir_regs(cptx_kernel *k, cptx_site at, unsigned type, uint32_t n);
 const ir_sym *ir_symbol(const cptx_kernel *k, uint32_t id);
 void ir_close(cptx_kernel *k);
-bool ir_trim(cptx_kernel *k); /* the body of text is complete; false, with no error, when memory is short */
-/* Labels in one place become the first of them: what blocks end with is what a branch goes to. */
+/* Releases the spare memory of a complete parsed body; false, with no error, when memory is short. */
+bool ir_trim(cptx_kernel *k);
+/* Merges labels at one place into the first of them, so that the ends of blocks need one label. */
 void ir_merge_labels(cptx_kernel *k);
-bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* of k->opt, completed */
-bool ir_grid_of_clusters(const cptx_kernel *k);     /* .blocksareclusters: a launch counts clusters */
+bool ir_check_bounds(cptx_kernel *k, cptx_site at); /* checks and completes k->opt */
+bool ir_grid_of_clusters(const cptx_kernel *k);     /* .blocksareclusters: the grid of a launch counts clusters */
 void ir_unlink_top(cptx_module *m, ir_top *t);
 
 /* ---- edit.c, rename.c ---- */
-/* Calls fn for each value that an item reads, writes or names, elements of vectors and the guard too, until it gives true.
+/* Calls fn for each value that an item reads, writes or names, elements of vectors and the guard too, until fn returns true.
  */
 typedef bool (*ir_value_fn)(const cptx_kernel *k, const cptx_val *v, void *user);
 bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void *user);
 void ir_touch(cptx_kernel *k);
-void ir_mark_renamed(cptx_module *m); /* the items that mention what got another name */
+void ir_mark_renamed(cptx_module *m); /* marks the items that mention something renamed */
 void ir_sort_gone(cptx_module *m);
-void ir_count_shared(cptx_kernel *k);      /* the static shared memory of a body that lost some */
-void ir_mark(cptx_kernel *k, ir_item *it); /* it is no longer what its text says */
-bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len); /* k NULL: outside of bodies */
-/* Statements that declare several things are printed anew, one by one, once one of them is edited. */
+void ir_count_shared(cptx_kernel *k);      /* counts the static shared memory of a body again after a removal */
+void ir_mark(cptx_kernel *k, ir_item *it); /* marks an item whose text in the source is out of date */
+/* Notes a removed statement; k NULL: it stood outside of bodies. */
+bool ir_note_gone(cptx_module *m, cptx_kernel *k, uint32_t src, uint32_t len);
+/* Splits a statement that declares several things: once one of them is edited, they are printed one by one. */
 void ir_split(ir_item *it);
 void ir_split_top(ir_top *t);
 
 /* ---- declared.c: when an edited module is frozen ---- */
-/* All that is used is declared where it is used, under the name that is printed. */
+/* Checks that all that is used is declared where it is used, under the name that is printed. */
 bool ir_check_declared(cptx_module *m);
 
-/* A label of its own for a list or prototype, of that kind. */
+/* Makes the label that names a list of targets or a prototype of the given kind. */
 cptx_val ir_own_label(cptx_kernel *k, enum cptx_val_kind kind);
 
 #endif

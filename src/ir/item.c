@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Items of a body: appending, registers, values and who owns them. */
+/* Items of a body: appending items, making registers and values, and checking which body values belong to. */
 #include "ir/ir.h"
 
-/* Declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but .f32 only for
- * some. */
+/* Registers are declared as plain bits, so that cptx_as needs no instruction: ptxas takes .b32 for every 32-bit operand, but
+ * .f32 only for some. */
 const ir_class_info ir_classes[CLASS_COUNT] = {
 	[CLASS_PRED] = { "pred", "%p" }, [CLASS_B8] = { "b8", "%c" },      [CLASS_B16] = { "b16", "%h" },
 	[CLASS_B32] = { "b32", "%r" },   [CLASS_F32] = { "b32", "%f" },    [CLASS_B64] = { "b64", "%rd" },
@@ -23,7 +23,7 @@ enum ir_class ir_class_of(unsigned type)
 	}
 }
 
-/* Number of the user's file, whose pointer is not that of the last call. */
+/* The number of a source file by its name, for a pointer other than that of the last call. */
 uint16_t ir_find_file(cptx_module *m, const char *file)
 {
 	if (!file)
@@ -119,7 +119,7 @@ bool ir_guard_ok(cptx_kernel *k, cptx_site at, cptx_val *guard, cptx_val when, c
 	return ir_owned(k, at, guard, "the guard");
 }
 
-/* The declarations of the registers that calls make, in front of those of text. */
+/* Makes the declarations of the registers that builder calls make, in front of those of text. */
 static bool builder_classes(cptx_kernel *k)
 {
 	if (k->ndecl)
@@ -133,7 +133,7 @@ static bool builder_classes(cptx_kernel *k)
 	return true;
 }
 
-/* Calls make something in the body that gets a name: in a body of text, one that nothing there has. */
+/* Prepares a body for new registers and labels: in a parsed body it picks names that nothing there has. */
 bool ir_prepare_names(cptx_kernel *k) { return builder_classes(k) && (!k->m->parsed || k->made || ir_made_names(k)); }
 
 uint32_t ir_declare(cptx_kernel *k, const ir_decl *d)
@@ -190,12 +190,12 @@ cptx_val cptx_regs_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_t 
 		return (cptx_val){ 0 };
 	if (type == CPTX_PTR)
 		type = CPTX_U64;
-	else if (type == CPTX_U8 || type == CPTX_S8) /* integers are widened by what loads or converts them */
+	else if (type == CPTX_U8 || type == CPTX_S8) /* loads and conversions widen these to 16 bits */
 		type = CPTX_B16;
 	return ir_regs(k, at, type, n);
 }
 
-/* Unlike NONE, which stands for "not given", it is refused wherever it is used. */
+/* Unlike NONE, which stands for "left out", BAD is refused wherever it is used. */
 static const cptx_val bad = { .kind = CPTX_VAL_BAD };
 
 cptx_val cptx_elem(cptx_val array, uint32_t i) { return cptx_slice(array, i, 1); }
@@ -255,7 +255,7 @@ cptx_val cptx_select(cptx_val reg, const char *selector)
 	return reg;
 }
 
-/* Appends the elements of a vector or list; its first is *first. */
+/* Appends the elements of a vector or list to k->vec; sets *first to the index of the first. */
 static bool add_elements(cptx_kernel *k, cptx_site at, const cptx_val *vals, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -274,7 +274,7 @@ static bool is_single(const cptx_val *v)
 	return v->kind == CPTX_VAL_REG && v->count == 1 && !v->offset && !v->negated && !v->space;
 }
 
-/* What a vector's elements have in common: its type, and whether there are constants and sinks. */
+/* Computes the common type of a vector's elements, and checks constants and sinks among them. */
 static bool vector_of(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t n, cptx_val *v)
 {
 	const cptx_val *before = NULL;
@@ -294,7 +294,7 @@ static bool vector_of(cptx_kernel *k, cptx_site at, const cptx_val *regs, size_t
 			return ir_error(k, CPTX_E_ARG, at, "cptx_pack: value %zu is .%s; those before it have another width", i,
 			                cptx_type_name((enum cptx_type)e->type));
 		}
-		if (e->kind == CPTX_VAL_INT) /* becomes what the instruction wants */
+		if (e->kind == CPTX_VAL_INT) /* a constant takes the type that the instruction wants */
 			continue;
 		if (before && e->kind != CPTX_VAL_SINK)
 			v->space |= (uint8_t)arch_mixed(before, e, i == 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking into bodies: items, their operands, what names mean. */
+/* Reading bodies: items, their operands, the meaning of names. */
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ cptx_kernel *cptx_module_body(const cptx_module *m, const char *name)
 		if (k->is_func)
 			continue;
 		if (found)
-			return NULL; /* no name, several kernels */
+			return NULL; /* no name was given, and there are several kernels */
 		found = k;
 	}
 	return found;
@@ -101,7 +101,7 @@ cptx_item *cptx_item_declaring(const cptx_kernel *k, cptx_val v)
 	return it;
 }
 
-/* What users see of an item's operands: declarations of registers have none, prototypes only the label. */
+/* The number of operands that users see: register declarations have none, prototypes only the label. */
 static size_t operand_count(const ir_item *it)
 {
 	return it->kind == ITEM_INSN || it->kind == ITEM_TARGETS                          ? it->noperand
@@ -162,7 +162,7 @@ enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group)
 	return (enum cptx_mod)0;
 }
 
-/* As snprintf: what fits, with its NUL; the whole length. */
+/* Copies text as snprintf does: what fits, with a NUL; returns the whole length. */
 static size_t give(const char *from, size_t n, char *text, size_t size)
 {
 	if (text && size) {
@@ -210,7 +210,7 @@ static bool is_vector(const cptx_kernel *k, uint32_t decl, const void *element)
 	return k->decl[decl].form == DECL_VECTOR && *(const uint32_t *)element < k->decl[decl].count;
 }
 
-/* "v.x": the declaration of the vector, and which element. */
+/* Finds the vector that "v.x" names: its declaration, and which element. */
 static uint32_t vector_named(const cptx_kernel *k, const char *name, uint32_t *element)
 {
 	static const char elements[] = "xyzw";

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { MOST_SHARED = 227 * 1024 }; /* of any target; the target's own limit is checked when it is known */
+enum { MOST_SHARED = 227 * 1024 }; /* most of any target; emit checks the printed target's own limit */
 enum { MOST_CONST = 64 * 1024 };
 
 static bool is_power_of_two(uint32_t v) { return v && !(v & (v - 1)); }
@@ -46,7 +46,7 @@ uint32_t ir_add_symbol(cptx_module *m, cptx_kernel *k, const ir_sym *s)
 	if (m->nsym == MODULE_SYM || !arena_push(&m->a, &m->sym, m->nsym, &m->cap_sym, sizeof *m->sym))
 		return IR_NONE;
 	m->sym[m->nsym++] = copy;
-	if (*copy->name && !ir_index_global(m, NAMED_GLOBAL, (uint32_t)m->nsym - 1)) /* text tells the name later */
+	if (*copy->name && !ir_index_global(m, NAMED_GLOBAL, (uint32_t)m->nsym - 1)) /* a parsed module enters the name later */
 		return IR_NONE;
 	return MODULE_SYM + (uint32_t)m->nsym - 1;
 }
@@ -56,7 +56,7 @@ bool ir_param_symbol(cptx_kernel *k, const char *name, unsigned type, cptx_val *
 	ir_sym s = { .name = arena_strdup(&k->m->a, name), .space = CPTX_PARAM, .elem = (uint8_t)type };
 
 	s.type = (uint8_t)cptx_type_find(ir_classes[ir_class_of(type)].type);
-	s.size = arch_types[s.type].bits / 8; /* 8 bits have 16 there */
+	s.size = arch_types[s.type].bits / 8; /* registers of 8 bits are declared with 16, variables are not */
 	s.align = (uint32_t)s.size;
 	uint32_t id = s.name ? ir_add_symbol(k->m, k, &s) : IR_NONE;
 	if (id == IR_NONE)
@@ -97,7 +97,7 @@ static bool new_symbol(cptx_module *m, cptx_site at, const char *name, unsigned 
 	return true;
 }
 
-/* Declares a variable of the body, at its start. */
+/* Declares a variable at the start of the body. */
 static bool kernel_symbol(cptx_kernel *k, cptx_site at, const ir_sym *s, cptx_val *v)
 {
 	if (!ir_local_name_free(k, at, s->name))
@@ -139,7 +139,7 @@ cptx_val cptx_shared_(cptx_kernel *k, cptx_site at, enum cptx_type type, uint32_
 	return v;
 }
 
-/* The extern array that all dynamic shared memory of the module lies in: the launch sizes it. */
+/* The module's extern array that holds all dynamic shared memory; the launch gives its size. */
 static ir_sym *dynamic_shared(cptx_module *m, cptx_site at)
 {
 	static const uint32_t unsized[1] = { 0 };
@@ -238,7 +238,7 @@ cptx_val cptx_global_(cptx_module *m, cptx_site at, enum cptx_type type, uint32_
 	ir_sym s;
 	if (!new_symbol(m, at, name, space, type == CPTX_PTR ? CPTX_U64 : type, n, opt->align ? opt->align : 16, &s))
 		return none;
-	if (opaque) { /* one reference, of no size that matters */
+	if (opaque) { /* a texture, sampler or surface reference: one element, whose size does not matter */
 		s.ndim = s.align_given = 0;
 		s.dim = NULL;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules and bodies: making, naming, freezing. */
+/* Modules and bodies: making, naming and freezing them. */
 #include "base/options.h"
 #include "ir/ir.h"
 
@@ -33,7 +33,7 @@ void cptx_module_destroy(cptx_module *m)
 	if (m->source)
 		heap_realloc(&m->a.hook, (void *)(uintptr_t)m->source, 0);
 	ir_index_free(m);
-	arena a = m->a; /* the module itself lies in it */
+	arena a = m->a; /* copied, because the module itself lies in the arena */
 	arena_free(&a);
 }
 
@@ -262,7 +262,7 @@ bool ir_check_bounds(cptx_kernel *k, cptx_site at)
 
 cptx_kernel *cptx_kernel_begin_(cptx_module *m, cptx_site at, const char *name, const cptx_kernel_opt *opt)
 {
-	cptx_kernel draft = { .m = m, .name = name ? name : "(null)" }; /* a failed call leaves the body before open */
+	cptx_kernel draft = { .m = m, .name = name ? name : "(null)" }; /* a failed call must leave the previous body open */
 
 	if (m && m->err.code == CPTX_OK && !m->frozen &&
 	    (!OPTIONS_READ(cptx_kernel_opt, &draft.opt, opt, at, &m->err) || !ir_check_bounds(&draft, at)))
@@ -317,7 +317,7 @@ cptx_val ir_func_value(const cptx_kernel *f)
 
 cptx_val cptx_func_val(const cptx_kernel *f) { return f && f->is_func ? ir_func_value(f) : (cptx_val){ 0 }; }
 
-/* Does control run off behind the last item? */
+/* Whether control can run off behind the last item. */
 static bool falls_through(const cptx_kernel *k)
 {
 	const ir_item *it = k->last;
@@ -338,7 +338,7 @@ void ir_close(cptx_kernel *k)
 		         ir_block_name(k->block));
 		return;
 	}
-	for (size_t i = 0; i < k->nlabel && !k->touched; i++) /* else ir_check_declared looks for more */
+	for (size_t i = 0; i < k->nlabel && !k->touched; i++) /* ir_check_declared finds more if the body was edited */
 		if (k->label[i].used && !k->label[i].placed) {
 			ir_error(k, CPTX_E_STATE, k->label[i].at, "a branch goes to a label that is never placed; cptx_place puts it");
 			return;
@@ -396,8 +396,8 @@ static uint32_t used_smem(const cptx_module *m, const cptx_kernel *k, uint32_t n
 }
 
 /*
- * Static shared memory of a kernel and all functions that it reaches; `stack` has room for all, `user` for each variable of
- * the module the kernel that was last seen to use it, or is NULL if none of them is shared.
+ * Static shared memory in bytes of a kernel and all functions that it reaches.  `stack` has room for all functions; `user`
+ * has, for each variable of the module, the last kernel seen to use it, or is NULL if no variable is shared.
  */
 static uint32_t reached_smem(cptx_module *m, cptx_kernel *kernel, cptx_kernel **stack, uint32_t *user)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the user: what they may be, and whether they are free where they will stand. */
+/* Names that users choose: what they may be, and whether they are free where they will stand. */
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -84,12 +84,12 @@ static const cptx_kernel *body_named(const cptx_module *m, const char *name)
 	return i == IR_NONE ? NULL : m->body[i];
 }
 
-/* Digits alone, as behind the prefix of a range. */
+/* Whether a text is digits alone, as behind the prefix of a register range. */
 static bool is_number(const char *s) { return *s && s[strspn(s, "0123456789")] == 0; }
 
 static bool has_register_or_label(const cptx_kernel *k, const char *name)
 {
-	for (size_t i = 0; i < k->ndecl && i < CLASS_COUNT; i++) { /* those of calls */
+	for (size_t i = 0; i < k->ndecl && i < CLASS_COUNT; i++) { /* the first declarations are the builder's */
 		const ir_decl *d = &k->decl[i];
 		size_t n = strlen(d->name);
 		if (d->count && !strncmp(d->name, name, n) && is_number(name + n))
@@ -188,7 +188,7 @@ static bool begins(const char *name, char mark, const char *with)
 	return name && *name == mark && !strncmp(name + 1, with, strlen(with));
 }
 
-/* Does a name that the body may mean begin with % or $, and then like this? */
+/* Whether a name that the body may refer to begins with % or $, followed by this text. */
 static bool in_use(const cptx_kernel *k, const char *with)
 {
 	const cptx_module *m = k->m;
@@ -213,7 +213,7 @@ bool ir_made_names(cptx_kernel *k)
 
 	if (!k->m->parsed || k->made)
 		return true;
-	if (k->src_len || in_use(k, tag)) /* a body of text: its names begin with % and $ anyway */
+	if (k->src_len || in_use(k, tag)) /* names in a parsed body begin with % and $ anyway */
 		for (unsigned n = 1; n == 1 || in_use(k, tag); n++)
 			snprintf(tag, sizeof tag, n == 1 ? "cptx_" : "cptx%u_", n);
 	const char *copy = arena_strdup(&k->m->a, tag);

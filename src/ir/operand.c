@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Items as they lie in memory: operands packed into words, see ir_words. */
+/* The memory layout of items: operands packed into words, see ir_words. */
 #include "ir/ir.h"
 
 static inline cptx_val value_of(uint32_t word, uint16_t owner)
@@ -24,7 +24,7 @@ cptx_val ir_unpack(const uint32_t *words, unsigned i, uint16_t owner)
 	return value_of(words[i], owner);
 }
 
-/* The word of a value that is neither register nor integer; WORD_WHOLE if none tells all of it. */
+/* The word of a value that is neither register nor integer; WORD_WHOLE if no word can hold all of it. */
 static uint32_t pack_other(const cptx_val *v, uint16_t owner)
 {
 	uint32_t word = v->kind | (uint32_t)v->type << WORD_KIND | v->id << WORD_NUMBER;
@@ -46,7 +46,7 @@ static size_t bytes_of(unsigned noperand, unsigned nmod, unsigned nwhole)
 	return (noperand * sizeof(uint32_t) + nmod * sizeof(uint16_t) + 7) / 8 * 8 + nwhole * sizeof(cptx_val);
 }
 
-/* The word of a value, none of kind NONE; WORD_WHOLE if none tells all of it. */
+/* The word of a value that is not NONE; WORD_WHOLE if no word can hold all of it. */
 static inline uint32_t word_of(const cptx_val *v, uint16_t owner)
 {
 	const uint64_t reg = arch_value_front((cptx_val){ .kind = CPTX_VAL_REG, .count = 1, .owner = owner });
@@ -55,7 +55,7 @@ static inline uint32_t word_of(const cptx_val *v, uint16_t owner)
 	uint64_t mine = arch_value_front(*v) & ~type;
 	uint32_t typed = v->kind | (uint32_t)v->type << WORD_KIND;
 
-	if (mine == reg && !v->offset && v->id < WORD_NUMBERS) /* most are */
+	if (mine == reg && !v->offset && v->id < WORD_NUMBERS) /* the most frequent case */
 		return typed | v->id << WORD_NUMBER;
 	if (mine == integer && v->i >= -(int64_t)WORD_ZERO && v->i < (int64_t)WORD_ZERO)
 		return typed | ((uint32_t)v->i + WORD_ZERO) << WORD_NUMBER;
@@ -64,7 +64,8 @@ static inline uint32_t word_of(const cptx_val *v, uint16_t owner)
 
 uint32_t ir_word(const cptx_val *v, uint16_t owner) { return v->kind == CPTX_VAL_NONE ? 0 : word_of(v, owner); }
 
-/* By fours, so that all copies have the same length: up to three more behind both are read and written. */
+/* Modifiers are copied by fours, so that all copies have the same length: up to three more behind both arrays are read and
+ * written. */
 static inline void put_mods(uint16_t *to, const uint16_t *mod, unsigned nmod)
 {
 	for (unsigned i = 0; i < nmod; i += 4)
@@ -72,9 +73,10 @@ static inline void put_mods(uint16_t *to, const uint16_t *mod, unsigned nmod)
 }
 enum {
 	ITEM_BEHIND = 8
-}; /* so many bytes behind what an item takes may be written here, and read by whoever reads modifiers by fours */
+}; /* slack behind an item: that many bytes may be written here, and read by code that reads modifiers by fours */
 
-/* Writes what stands behind an item, of at most bytes_of(noperand, nmod, noperand); how many bytes it takes. */
+/* Writes the words, modifiers and whole values that stand behind an item, at most bytes_of(noperand, nmod, noperand) bytes;
+ * returns how many. */
 static inline size_t fill(uint32_t *words, uint16_t owner, const cptx_val *operand, unsigned noperand, const uint16_t *mod,
                           unsigned nmod)
 {
@@ -172,7 +174,7 @@ bool ir_refill(cptx_kernel *k, ir_item *it, const cptx_val *operand, unsigned no
 	for (unsigned i = 0; i < it->noperand; i++)
 		nwhole += ir_word_is_whole(old[i]);
 	size_t size = fill((uint32_t *)(void *)made, k->owner, operand, noperand, mod, nmod);
-	if (size > bytes_of(it->noperand, it->nmod, nwhole)) { /* that is 8 at least, since it had operands or modifiers */
+	if (size > bytes_of(it->noperand, it->nmod, nwhole)) { /* at least 8 bytes, since the item had operands or modifiers */
 		words = arena_alloc(&k->m->a, size + ITEM_BEHIND);
 		if (!words)
 			return ir_no_memory(k->m, NOWHERE);

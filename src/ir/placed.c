@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bodies of a module in the order of its text.  Where some were removed, sums over runs of places tell which is the i-th
- * that is left (a binary indexed tree), so that removing and asking take a logarithmic number of steps in any order.
+ * The bodies of a module in the order of its text.  Once some were removed, sums over runs of places (a binary indexed tree)
+ * find the i-th remaining body, so that removing and finding take a logarithmic number of steps.
  */
 #include "ir/ir.h"
 
 static size_t lowest_bit(size_t j) { return j & (~j + 1); }
 
-/* Place j of the tree, from 1: how many are left of the lowest_bit(j) bodies up to that one. */
+/* Entry j of the tree, from 1 on: the number of remaining bodies among the lowest_bit(j) bodies up to number j. */
 static uint32_t sum_of(const cptx_module *m, size_t j)
 {
 	uint32_t n = m->placed[j - 1] != NULL;
@@ -29,7 +29,7 @@ static bool plant(cptx_module *m)
 bool ir_place(cptx_module *m, cptx_kernel *k)
 {
 	k->place = (uint32_t)m->nplaced;
-	m->placed[m->nplaced++] = k; /* there is room */
+	m->placed[m->nplaced++] = k; /* ir_body_new reserved the room */
 	if (!m->nleft)
 		return true;
 	if (!arena_push(&m->a, &m->left, m->nleft, &m->cap_left, sizeof *m->left))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Renaming and removing what has a name; all that mentions it follows. */
+/* Renaming and removing what has a name, with everything that mentions it. */
 #include "ir/ir.h"
 
 /* ---- who mentions what ---- */
@@ -25,8 +25,8 @@ bool ir_any_value(const cptx_kernel *k, const ir_item *it, ir_value_fn fn, void 
 }
 
 /*
- * Items that mention what was renamed are marked when the module is frozen, all in one go: until then the names to mark
- * stand in the tables `renamed`, by kind and number.
+ * Items that mention a renamed thing are marked when the module is frozen, all in one pass: until then the things lie in the
+ * tables `renamed`, by kind and number.
  */
 static uint32_t key_of(enum ir_named kind, uint32_t id) { return (id * 8 + (uint32_t)kind) * 0x9e3779b9u; }
 
@@ -101,7 +101,7 @@ void ir_mark_renamed(cptx_module *m)
 	table_free(&m->renamed, &m->a.hook);
 }
 
-/* Sections and .alias, which are kept as text; strings in them stay. */
+/* Renames in sections and .alias, which are kept as text, but not in their strings. */
 static bool rename_in_text(cptx_module *m, ir_top *t, const char *old, const char *name)
 {
 	buf b;
@@ -154,7 +154,7 @@ static bool is_reserved(const char *name)
 	for (size_t i = 0; i < ARRAY_LEN(begin); i++)
 		if (!strncmp(name, begin[i], strlen(begin[i])))
 			return true;
-	for (unsigned i = 0; i < arch_nsreg; i++) { /* %tid of %tid.x, %envreg of %envreg7 */
+	for (unsigned i = 0; i < arch_nsreg; i++) { /* %tid must not be mistaken for %tid.x, nor %envreg for %envreg7 */
 		size_t n = strcspn(arch_sregs[i].text, ".0123456789");
 		if (strlen(name) >= n && !strncmp(name, arch_sregs[i].text, n) && strspn(name + n, "0123456789") == strlen(name + n))
 			return true;
@@ -164,7 +164,7 @@ static bool is_reserved(const char *name)
 
 #define IN_RANGE(name) (!strncmp((name), prefix, n) && strspn((name) + n, "0123456789") == strlen((name) + n))
 
-/* Is some name of the body, or of the module, one of the range's?  Few have its beginning. */
+/* Whether a name of the body, or of the module, would fall into the range.  The index finds the few names that begin so. */
 static bool local_in_range(const cptx_kernel *k, const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -205,7 +205,7 @@ static bool range_taken(const cptx_kernel *k, const char *prefix)
 	       (ir_global_begins(k->m, prefix) && global_in_range(k->m, prefix));
 }
 
-/* The copy of a name that a register or label of the body may get; NULL, with an error. */
+/* Copies a new name for a register or label of the body; NULL, with an error, if the name cannot be used. */
 static const char *free_name(cptx_kernel *k, cptx_site at, const char *name, bool range)
 {
 	if (!name) {

@@ -29,7 +29,7 @@ enum cptx_swizzle cptx_swizzle_find(const char *name)
 	return name ? (enum cptx_swizzle)s : CPTX_SWIZZLE_COUNT;
 }
 
-/* The bits that change, for a row of 128 bytes that is number address >> 7 of the pattern. */
+/* The address bits that a swizzle flips, for the row of 128 bytes that has number address >> 7 of the pattern. */
 static uint32_t swizzle_bits(enum cptx_swizzle s, uint32_t address)
 {
 	const cptx_swizzle_info *w = &swizzles[s];
@@ -56,11 +56,11 @@ enum field { FIELD_START, FIELD_LBO, FIELD_SBO, FIELD_VERSION, FIELD_BASE, FIELD
 #define NO_FIELD { NULL, NULL, 0, 0, 0 }
 /* clang-format on */
 
-/* By enum cptx_desc_arch; fields by enum field.  One without a name is none of the form. */
+/* Rows follow enum cptx_desc_arch, fields enum field.  A field without a name does not exist in that form. */
 static const struct form {
 	const char *name;
 	cptx_desc_field field[FIELDS];
-	int8_t code[CPTX_SWIZZLE_COUNT]; /* of the swizzle field; -1: not possible */
+	int8_t code[CPTX_SWIZZLE_COUNT]; /* code of each swizzle in the swizzle field; -1: it has none */
 } forms[] = {
 	[CPTX_DESC_WGMMA] = { "wgmma",
 	                      { ADDRESS_FIELDS,
@@ -144,7 +144,7 @@ bool cptx_smem_desc_encode(const cptx_smem_desc *d, uint64_t *word, cptx_error *
 	return true;
 }
 
-/* Bits that no field has, and those of the version, must have their one value. */
+/* Whether reserved bits, and the bits of the version, have their only legal value. */
 static bool check_bits(const struct form *f, uint64_t word, cptx_error *err)
 {
 	uint64_t free_bits = 0, fixed = 0;

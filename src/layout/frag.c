@@ -2,8 +2,8 @@
 /*
  * Fragments.  Every mapping of the manual is a sum over bits: each bit of the numbers of lane, register and slot moves the
  * element by a fixed number of rows or columns.  A kind is built as a list of such steps, in the order of the bits, and one
- * function goes each way.  Steps are powers of two but for halves and quarters of N, which are coarser than all that
- * registers count; so taking the largest step that still fits finds an element.
+ * function each converts a place to an element and back.  Steps are powers of two except for halves and quarters of N, which
+ * are larger than all steps of registers; so taking the largest step that still fits finds an element.
  */
 #include "layout/layout.h"
 
@@ -57,7 +57,7 @@ static bool is_m8n8k4_f16(const cptx_frag *f)
 	return f->m == 8 && f->n == 8 && f->k == 4 && (f->bits == 16 || (f->kind == CPTX_FRAG_MMA_C && f->bits == 32));
 }
 
-/* Bits of k of one instruction: 128 or 256, twice that if A is sparse; f64 has more. */
+/* k times the bits of an element is 128 or 256 for one instruction, twice that if A is sparse; f64 has more. */
 static bool mma_shape(build *b)
 {
 	const cptx_frag *f = b->f;
@@ -126,13 +126,14 @@ static bool mma_m8n8k4(build *b)
 	return is_b ? size(b, 4, 32, 16) : size(b, 32, 4, 16);
 }
 
-/* Metadata: a word has 16 indices of 2 bits or 8 of 4.  With elements of 16 and 32 bits it holds two rows. */
+/* Metadata: a word has 16 indices of 2 bits or 8 of 4 bits.  With elements of 16 and 32 bits it holds two rows. */
 static bool metadata(build *b)
 {
 	const cptx_frag *f = b->f;
-	uint32_t bits = f->bits == 32 ? 4 : 2, cols = f->k / (f->bits == 4 ? 4 : 2); /* 4-bit elements go in pairs */
+	/* one index covers a pair of 4-bit elements */
+	uint32_t bits = f->bits == 32 ? 4 : 2, cols = f->k / (f->bits == 4 ? 4 : 2);
 	uint32_t word = 32 / bits, warps = f->kind == CPTX_FRAG_WGMMA_META ? 4 : 1;
-	uint32_t holders = 16 * cols / word / 8; /* lanes of a quad: 1, 2 or 4 */
+	uint32_t holders = 16 * cols / word / 8; /* number of lanes of a quad that hold indices: 1, 2 or 4 */
 
 	if (f->select >= 4 / holders)
 		NO_SUCH("metadata fragment: sparsity selector %u; for this shape it is below %u", f->select, 4 / holders);
@@ -209,7 +210,7 @@ static bool wmma(build *b)
 		operand_a(b, f->m, f->k, f->bits);
 	else
 		operand_b(b, f->k, f->n, f->bits);
-	while (f->repeated && b->nreg < 3) /* 8 registers */
+	while (f->repeated && b->nreg < 3) /* the operand is repeated to fill 8 registers */
 		b->map->reg_copies |= (uint16_t)(1u << b->nreg), reg(b, 0, 0);
 	return true;
 }
@@ -338,7 +339,7 @@ const char *cptx_frag_kind_name(enum cptx_frag_kind kind)
 	return (unsigned)kind < ARRAY_LEN(kinds) ? kinds[kind].name : "?";
 }
 
-/* Bits of the lane without a step, that do not choose holders either. */
+/* Bits of the lane number that have no step and do not select the lanes that hold elements. */
 static uint16_t idle_bits(const cptx_frag_map *m, uint32_t n)
 {
 	uint16_t idle = 0;
@@ -390,7 +391,7 @@ bool cptx_frag_cell(const cptx_frag_map *m, cptx_place at, cptx_cell *cell)
 	return cell->row < m->rows && cell->col < m->cols;
 }
 
-/* Takes the largest step of a list that still fits; 0: none does. */
+/* Takes the largest step of a list that still fits; returns 0 if none does. */
 static uint32_t take(const cptx_frag_step *step, uint32_t n, uint32_t taken, cptx_cell left, uint32_t *best)
 {
 	uint32_t found = 0;
@@ -417,7 +418,7 @@ bool cptx_frag_place(const cptx_frag_map *m, cptx_cell cell, cptx_place *place)
 		cptx_cell step = { 0 };
 		if (!best)
 			return false;
-		/* the last that found one has the largest */
+		/* the last list that found a step has the largest */
 		if (s)
 			place->slot |= (uint16_t)s, add_steps(&step, m->slot, s);
 		else if (r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensor memory: what tcgen05.ld and st move, and how tcgen05.mma lays its operands out. */
+/* Tensor memory: the elements that tcgen05.ld and st move, and how tcgen05.mma lays out its operands. */
 #include "layout/layout.h"
 
 /* ---- tcgen05.ld, tcgen05.st: rows are lanes of tensor memory, columns its columns, both from the address on ---- */
@@ -7,7 +7,7 @@
 bool layout_tcgen05(build *b)
 {
 	const cptx_frag *f = b->f;
-	uint32_t num = MAX(f->num, 1), half = f->pack16 ? 2 : 1; /* packed: every column step is two halves */
+	uint32_t num = MAX(f->num, 1), half = f->pack16 ? 2 : 1; /* half: with .pack every column step counts two halves */
 	uint32_t words = f->n == 256 ? 4 : f->n == 128 ? 2 : 1;  /* registers of .x1 */
 
 	if (!(f->m == 32 && f->n == 32) && !(f->m == 16 && (f->n == 32 || f->n == 64 || f->n == 128 || f->n == 256)))
@@ -39,7 +39,7 @@ bool layout_tcgen05(build *b)
 /* ---- tcgen05.mma ---- */
 
 /*
- * Rows of A and D, in the manual's names of data path layouts:
+ * How the rows of A and D lie in lanes, with the manual's letters of data path layouts:
  *   full     every lane a row: M = 128 (D); of a pair of CTAs M = 256 (A)
  *   spread   16 rows in each quarter of 32 lanes: M = 64 (F); pair, sparse, M = 128 (C)
  *   folded   the columns of D in 2 or 4 groups of lanes: .ws M = 64 (E), 32 (G); pair, M = 128 (B)
@@ -69,7 +69,7 @@ static bool choose_rows(build *b, rows *r)
 	return true;
 }
 
-/* Lanes of one CTA, then the bit of the other; the folds are `fold` columns apart (0: copies). */
+/* Adds the lane bits of one CTA, then the bit of the other CTA.  Folds are `fold` columns apart (0: copies). */
 static void row_lanes(build *b, const rows *r, uint32_t fold)
 {
 	if (r->spread) {
@@ -98,7 +98,7 @@ static bool accumulators(build *b)
 	row_lanes(b, &r, f->n / r.folds);
 	reg_cols(b, 1, f->n / r.folds);
 	b->map->regs = (uint16_t)(f->n / r.folds);
-	return size(b, f->m, f->n, 32); /* f16 ones take a word each too */
+	return size(b, f->m, f->n, 32); /* f16 elements take a word each too */
 }
 
 static bool operand_a(build *b)
@@ -121,8 +121,8 @@ static bool operand_a(build *b)
 }
 
 /*
- * Three or six factors: bytes from one of the first word on, which go on in the word behind those of 128 rows.  The columns
- * of the fragment are the bytes of all these words.
+ * Three or six factors: they begin in any byte of the first word, and go on in the word behind those of 128 rows.  The
+ * columns of the fragment are the bytes of all these words.
  */
 static bool long_scales(build *b, uint32_t count, uint32_t vec)
 {
@@ -137,7 +137,8 @@ static bool long_scales(build *b, uint32_t count, uint32_t vec)
 	return size(b, count, 4 * words, 8);
 }
 
-/* Four copies of 32 lanes; where D is folded in two, each half of the columns of B has its copies in its own lanes. */
+/* Scale factors have four copies, in each 32 lanes; where D is folded in two, each half of the columns of B has its copies
+ * in its own lanes. */
 static bool scale_factors(build *b)
 {
 	const cptx_frag *f = b->f;
@@ -147,7 +148,7 @@ static bool scale_factors(build *b)
 	if (!is_long && !layout_scale_vector(b))
 		return false;
 	if (f->kind == CPTX_FRAG_TMEM_SCALE_A)
-		count = f->m / ctas; /* each CTA has those of its own rows */
+		count = f->m / ctas; /* each CTA has the factors of its own rows */
 	if (!count || count > 256 || count % 8)
 		NO_SUCH("tmem scale fragment: %u rows; it is a multiple of 8 up to 256", count);
 	if (halves && f->n % 64)
@@ -168,13 +169,14 @@ static bool scale_factors(build *b)
 }
 
 /*
- * Rows lie in the lanes that D has for them, 8-bit and 4-bit elements with two columns for each, of others two rows of each
- * 16 in the 8 lanes of the first.  Where D is folded each fold has a copy.
+ * Metadata: rows lie in the lanes where D has them.  8-bit and 4-bit elements take two columns for each row; of other
+ * elements two rows share a lane: each 16 rows lie in the first 8 of their lanes.  Where D is folded each fold has a copy.
  */
 static bool metadata(build *b)
 {
 	const cptx_frag *f = b->f;
-	uint32_t bits = f->bits == 32 ? 4 : 2, cols = f->k / (f->bits == 4 ? 4u : 2u); /* 4-bit elements go in pairs */
+	/* one index covers a pair of 4-bit elements */
+	uint32_t bits = f->bits == 32 ? 4 : 2, cols = f->k / (f->bits == 4 ? 4u : 2u);
 	rows r;
 
 	if (!choose_rows(b, &r))

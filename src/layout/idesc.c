@@ -7,7 +7,7 @@ typedef struct type_code {
 	uint8_t code;
 } type_code;
 
-/* Codes of the fields; a list ends with type NONE. */
+/* The codes of types in the fields; a list ends with type NONE. */
 static const type_code tf32[] = { { CPTX_TF32, 2 }, { CPTX_TYPE_NONE, 0 } };
 static const type_code f16[] = { { CPTX_F16, 0 }, { CPTX_BF16, 1 }, { CPTX_TYPE_NONE, 0 } };
 static const type_code small[] = { { CPTX_E4M3, 0 }, { CPTX_E5M2, 1 }, { CPTX_E2M3, 3 },
@@ -20,7 +20,7 @@ static const type_code to_s32[] = { { CPTX_S32, 2 }, { CPTX_TYPE_NONE, 0 } };
 static const type_code ue8m0[] = { { CPTX_UE8M0, 1 }, { CPTX_TYPE_NONE, 0 } };
 static const type_code any_scale[] = { { CPTX_UE4M3, 0 }, { CPTX_UE8M0, 1 }, { CPTX_TYPE_NONE, 0 } };
 
-/* Masks of kinds. */
+/* Sets of kinds, a bit each. */
 enum {
 	PLAIN = 1 << CPTX_TCGEN05_TF32 | 1 << CPTX_TCGEN05_F16 | 1 << CPTX_TCGEN05_F8F6F4 | 1 << CPTX_TCGEN05_I8,
 	FP4 = 1 << CPTX_TCGEN05_MXF4 | 1 << CPTX_TCGEN05_MXF4NVF4,
@@ -31,7 +31,7 @@ enum {
 
 static const struct kind {
 	const char *name;
-	uint8_t k; /* elements along k, dense */
+	uint8_t k; /* elements along k of a dense instruction */
 	const type_code *ab, *d, *scale;
 } kinds[CPTX_TCGEN05_KINDS] = {
 	[CPTX_TCGEN05_TF32] = { "tf32", 8, tf32, to_f32, NULL },
@@ -43,7 +43,7 @@ static const struct kind {
 	[CPTX_TCGEN05_MXF4NVF4] = { "mxf4nvf4", 64, fp4, to_f32, any_scale },
 };
 
-/* What a field holds. */
+/* The meaning of a field. */
 enum content {
 	SELECTOR,
 	SPARSE,
@@ -64,7 +64,7 @@ enum content {
 	LONG_K
 };
 
-/* All fields of all kinds; bits of a kind that none has are reserved. */
+/* All fields of all kinds; bits that are in no field of a kind are reserved. */
 static const struct field {
 	cptx_desc_field f;
 	enum content content;
@@ -167,7 +167,7 @@ static bool check_shape(const cptx_insn_desc *d, cptx_error *err)
 {
 	bool pair = d->ctas == 2, i8 = d->kind == CPTX_TCGEN05_I8;
 	uint32_t least = pair ? (i8 ? 32 : 16) : 8, step = least, group = pair ? 2 : 1;
-	bool wide_b = d->b_mn_major && kinds[d->kind].k == 32; /* 8-bit elements */
+	bool wide_b = d->b_mn_major && kinds[d->kind].k == 32; /* true for 8-bit elements */
 
 	RULE(d->ctas <= 2, "cta_group::%u; it is 1 or 2", d->ctas);
 	if (d->ws)
@@ -325,7 +325,8 @@ bool cptx_insn_desc_decode(enum cptx_tcgen05_kind kind, uint8_t ctas, bool ws, u
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (has_field(kind, &fields[i])) {
 			reserved &= ~(uint32_t)field_mask(&fields[i].f);
-			set_code(d, &fields[i], (uint32_t)field_get(w, &fields[i].f), &bad); /* the first error stays */
+			/* the first error stays, later ones are dropped */
+			set_code(d, &fields[i], (uint32_t)field_get(w, &fields[i].f), &bad);
 		}
 	for (unsigned bit = 0; bit < 32; bit++)
 		RULE(!((w & reserved) >> bit & 1), "bit %u is 1; it must be 0", bit);
@@ -386,7 +387,7 @@ bool cptx_insn_desc_set(cptx_insn_desc *d, const char *name, const char *value, 
 		d->ctas = (uint8_t)v;
 		return ok;
 	}
-	if (is_scaled(d) && !strcmp(name, "d")) { /* has no bits: it is f32 */
+	if (is_scaled(d) && !strcmp(name, "d")) { /* d of the scaled kinds has no bits: it is f32 */
 		d->d = cptx_type_find(value);
 		RULE(d->d == CPTX_F32, "d=%s: D of kind %s is f32", value, kinds[d->kind].name);
 		return true;

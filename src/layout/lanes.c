@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code for addresses of lanes.  What a lane adds is a sum over the bits of its number, so bits whose values are in one
- * proportion become ((lane & mask) >> shift) * factor: an `and` and a `mad`.  All is tried out on the host first: a form of
- * code is used only if it gives every lane its address.
+ * Code for addresses of lanes.  A lane's offset is a sum over the bits of its number, so bits whose values are in one
+ * proportion become ((lane & mask) >> shift) * factor: an `and` and a `mad`.  The host tries each form of code first: a form
+ * is used only if it gives every lane its address.
  */
 #include "layout/layout.h"
 
-enum { MOST_BITS = 10 /* threads of a CTA */ };
+enum { MOST_BITS = 10 /* a CTA has up to 1024 threads */ };
 
 typedef struct group {
 	uint32_t mask, shift, factor;
-	uint32_t sum; /* all values of its bits */
+	uint32_t sum; /* sum of the values of the group's bits */
 } group;
 
-/* Groups of bits in proportion, in the order of their first bits.  A product adds, so values to be exclusive-ored must not
- * have bits in common there. */
+/* Puts bits whose values are in proportion into groups, in the order of their first bits; returns the number of groups.  A
+ * product adds, so values that are to be exclusive-ored must not have bits in common within a group. */
 static uint32_t make_groups(uint32_t bits, const uint32_t *value, bool add, group *g)
 {
 	uint32_t n = 0;
@@ -35,7 +35,7 @@ static uint32_t make_groups(uint32_t bits, const uint32_t *value, bool add, grou
 	return n;
 }
 
-/* (lane & mask) >> shift, without what changes nothing for a lane below 2^bits. */
+/* Emits (lane & mask) >> shift, without operations that change nothing for a lane below 2^bits. */
 static cptx_val field(cptx_kernel *k, cptx_site at, const group *g, cptx_val lane, uint32_t bits)
 {
 	uint32_t all = (1u << bits) - 1;
@@ -87,7 +87,8 @@ cptx_val cptx_frag_lane_(cptx_kernel *k, cptx_site at, const cptx_frag_map *map,
 
 /* ---- lines ---- */
 
-/* Values of the lane's bits, and whether all lanes are their sum, or exclusive or, with what lane 0 has. */
+/* Computes the value of each bit of the lane number, relative to lane 0; returns whether the offset of every lane is the
+ * sum, or the exclusive or, of its bits' values. */
 static bool values_of(const cptx_lines *l, uint32_t bits, uint32_t *value, bool add)
 {
 	uint32_t first = cptx_lines_offset(l, 0, 0);
@@ -140,9 +141,9 @@ bool cptx_lane_lines_begin_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, co
 	if (start.kind != CPTX_VAL_REG)
 		start = CALL(mov, .a = start, .type = CPTX_U32);
 	cptx_val address = cptx_lane_bits_(k, at, lane, bits, value, add, start);
-	if (!add && (all & first)) { /* else it is a constant behind the address */
-		uint32_t flip =
-			l->tile.swizzle ? first % cptx_swizzle_get(l->tile.swizzle)->repeat : first; /* start may have the rest */
+	if (!add && (all & first)) { /* otherwise lane 0's offset is a constant behind the address */
+		uint32_t flip = l->tile.swizzle ? first % cptx_swizzle_get(l->tile.swizzle)->repeat
+		                                : first; /* the start of the tile may have address bits above the pattern */
 		address = CALL(xor, .a = address, .b = cptx_imm(flip));
 		first -= flip;
 	}
@@ -155,12 +156,12 @@ static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_lane_lines *a)
 {
 	bool ok = a && a->count && a->count <= ARRAY_LEN(a->flip) && layout_is_lines(a->lines);
 
-	if (!ok) /* where beginning failed, that is the module's error already */
+	if (!ok) /* if cptx_lane_lines_begin failed, the module has its error already */
 		cptx_fail_(k, at, "lines that cptx_lane_lines_begin did not begin");
 	return ok;
 }
 
-/* address(here) = (address(first) ^ flip) + *add for all lanes? */
+/* Whether address(here) = (address(first) ^ flip) + *add for all lanes; computes *add. */
 static bool follows(const cptx_lines *first, const cptx_lines *here, uint32_t i, uint32_t flip, int32_t *add)
 {
 	uint32_t constant = cptx_lines_offset(here, i, 0) - (cptx_lines_offset(first, 0, 0) ^ flip);
@@ -189,7 +190,7 @@ cptx_val cptx_lane_lines_at_(cptx_kernel *k, cptx_site at, cptx_lane_lines *a, u
 	for (uint32_t j = 0; j < a->count; j++)
 		if (follows(l, &here, i, a->flip[j], &add))
 			return cptx_offset(a->address[j], add);
-	/* the bits of the constant behind the register are none of the register's: they are flipped in the constant */
+	/* the constant offset of the register has bits that the register itself has not: those are flipped in the constant */
 	uint32_t flip = cptx_lines_offset(&here, i, 0) ^ cptx_lines_offset(l, 0, 0), behind = (uint32_t)a->address[0].offset;
 	if (l->tile.swizzle)
 		flip %= cptx_swizzle_get(l->tile.swizzle)->repeat;

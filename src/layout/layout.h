@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside src/layout: how a fragment's map is built, step by step. */
+/* How the files of src/layout build a fragment's mapping, step by step. */
 #ifndef CPTX_LAYOUT_LAYOUT_H
 #define CPTX_LAYOUT_LAYOUT_H
 
@@ -10,7 +10,7 @@
 static inline bool is_power(uint32_t v) { return v && !(v & (v - 1)); }
 static inline uint64_t round_up(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
-/* The next bits of the numbers of lane, register and slot. */
+/* A mapping under construction: steps are added for the next bits of the lane, register and slot numbers. */
 typedef struct build {
 	const cptx_frag *f;
 	cptx_frag_map *map;
@@ -31,7 +31,7 @@ static inline void slot(build *b, uint32_t row, uint32_t col)
 	b->map->slot[b->nslot++] = (cptx_frag_step){ (uint16_t)row, (uint16_t)col };
 }
 
-/* Steps first, 2 * first, ... below end. */
+/* Adds lane bits with row steps first, 2 * first, ... below end. */
 static inline void lane_rows(build *b, uint32_t first, uint32_t end)
 {
 	for (; first < end; first *= 2)
@@ -71,14 +71,14 @@ static inline bool size(build *b, uint32_t rows, uint32_t cols, uint32_t bits)
 	return true;
 }
 
-/* Whether cptx_frag_resolve can have made it: the numbers of its lanes, registers and slots have no more bits than steps. */
+/* Whether a map can come from cptx_frag_resolve: its lanes, registers and slots have no more bits than there are steps. */
 static inline bool layout_is_map(const cptx_frag_map *m)
 {
 	return m && m->lanes && m->lanes <= 1u << ARRAY_LEN(m->lane) && m->regs <= 1u << ARRAY_LEN(m->reg) &&
 	       m->slots <= 1u << ARRAY_LEN(m->slot);
 }
 
-/* Whether cptx_tile_lines made them. */
+/* Whether lines come from cptx_tile_lines. */
 static inline bool layout_is_lines(const cptx_lines *l)
 {
 	return l && l->count && is_power(l->num) && l->num <= 4 && layout_is_map(&l->map);
@@ -86,14 +86,14 @@ static inline bool layout_is_lines(const cptx_lines *l)
 
 #define NO_SUCH(...) return error_set(b->err, CPTX_E_ARG, NOWHERE, __VA_ARGS__)
 
-/* Fields of words. */
+/* The bits of a field in its word. */
 static inline uint64_t field_mask(const cptx_desc_field *f)
 {
 	return (((uint64_t)1 << (f->high - f->low + 1)) - 1) << f->low;
 }
 static inline uint64_t field_get(uint64_t word, const cptx_desc_field *f) { return (word & field_mask(f)) >> f->low; }
 static inline uint64_t field_put(uint64_t value, const cptx_desc_field *f) { return value << f->low & field_mask(f); }
-/* desc.c.  A number; yes, no, 1, 0. */
+/* desc.c.  layout_number reads a number up to `most`; layout_flag reads yes, no, 1 or 0. */
 bool layout_number(const char *what, const char *value, uint64_t most, uint32_t *v, cptx_error *err);
 bool layout_flag(const char *what, const char *value, bool *v, cptx_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of 16 bytes between tiles and fragments (ldmatrix, stmatrix), and what accesses of a warp cost. */
+/* Lines of 16 bytes between tiles and fragments (ldmatrix, stmatrix), and the cost of a warp's accesses. */
 #include "layout/layout.h"
 
 #define RULE(ok, ...)                                                                                                       \
@@ -18,13 +18,13 @@ static bool has_lines(enum cptx_frag_kind kind)
 	       kind == CPTX_FRAG_WGMMA_D;
 }
 
-/* A step of the fragment along the contiguous dimension of the tile; 0: it goes across. */
+/* The step of the fragment along the contiguous dimension of the tile; 0: the step goes across it. */
 static uint32_t contiguous(const cptx_lines *l, cptx_frag_step s)
 {
 	return l->transposed != l->tile.elem.mn_major ? s.row : s.col;
 }
 
-/* The next n bits of a list step through 1, 2, 4 ... times `first` elements that lie behind one another. */
+/* Whether the first n bits of a list step through 1, 2, 4 ... times `first` elements along the contiguous dimension. */
 static bool runs(const cptx_lines *l, const cptx_frag_step *s, uint32_t n, uint32_t first)
 {
 	bool ok = true;
@@ -55,7 +55,8 @@ bool cptx_tile_lines(const cptx_tile *t, const cptx_frag *f, uint32_t row, uint3
 	     t->elem.bits, t->elem.padded ? " (padded)" : "", m->bits);
 	RULE(rows <= t->rows && row <= t->rows - rows && cols <= t->cols && col <= t->cols - cols,
 	     "%ux%u elements from row %u, column %u on exceed the tile of %ux%u", rows, cols, row, col, t->rows, t->cols);
-	/* without .trans a lane has 4 bytes of a line, and 4 lanes the line; with it, 8 lanes have 2 bytes each */
+	/* without .trans a lane gets 4 bytes of a line, and 4 lanes the line; with it a lane gets 2 bytes, and 8 lanes the line
+	 */
 	bool plain = runs(l, m->slot, slot_bits, 1) && runs(l, m->lane, 2, m->slots);
 	l->trans = !plain;
 	RULE(plain || (m->bits == 16 && runs(l, m->lane + 2, 3, 1)),
@@ -86,7 +87,7 @@ uint32_t cptx_lines_offset(const cptx_lines *l, uint32_t i, uint32_t lane)
 
 /* ---- banks ---- */
 
-/* Most different words of one bank among up to 128 words. */
+/* The wavefronts of a phase: the most different words of one bank among up to 128 words. */
 static uint32_t turns_of(const uint32_t *word, uint32_t n)
 {
 	uint32_t in_bank[BANKS] = { 0 }, first[BANKS], most = 0;

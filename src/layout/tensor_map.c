@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptions of tensor maps: their rules, and the bytes that stand for them where there is no driver. */
+/* Descriptions of tensor maps: their rules, and the bytes that cptx uses where there is no driver. */
 #include "base/options.h"
 #include <cptx/tensor_map.h>
 
@@ -40,7 +40,7 @@ uint32_t cptx_tensor_type_bits(enum cptx_tensor_type t) { return (unsigned)t < C
 typedef unsigned long long ull;
 enum { MOST_BOX = 256, MOST_PIXELS = 1024, PADDED_BOX = 128 };
 static const uint64_t most_dim = (uint64_t)1 << 32, stride_end = (uint64_t)1 << 40;
-static const uint64_t beyond = UINT64_MAX / 32 * 32; /* 64 bits, aligned */
+static const uint64_t beyond = UINT64_MAX / 32 * 32; /* UINT64_MAX, rounded down to an alignment of 32 */
 
 static bool is_wide(const cptx_tensor_map_opt *o)
 {
@@ -53,7 +53,7 @@ static uint32_t element_stride(const cptx_tensor_map_opt *o, uint32_t i)
 
 /* Bytes of n elements of dimension 0 in global memory. */
 static uint64_t bytes_of(const cptx_tensor_map_opt *o, uint64_t n) { return (n * cptx_tensor_type_bits(o->type) + 7) / 8; }
-/* Of n in shared memory. */
+/* Bytes of n elements of dimension 0 in shared memory. */
 static uint32_t smem_bytes(const cptx_tensor_map_opt *o, uint32_t n)
 {
 	return types[o->type].padded ? n : (uint32_t)bytes_of(o, n);
@@ -120,7 +120,7 @@ static bool check_memory(const cptx_tensor_map_opt *o, cptx_error *err)
 	return true;
 }
 
-/* The rows that are written to shared memory, n elements of dimension 0. */
+/* Checks the rows that are written to shared memory, n elements of dimension 0 each. */
 static bool check_inner(const cptx_tensor_map_opt *o, const char *what, uint32_t n, cptx_error *err)
 {
 	const cptx_swizzle_info *w = cptx_swizzle_get(o->swizzle);
@@ -152,7 +152,7 @@ static bool check_inner(const cptx_tensor_map_opt *o, const char *what, uint32_t
 
 static bool check_im2col(const cptx_tensor_map_opt *o, cptx_error *err)
 {
-	uint32_t n = is_wide(o) ? 1 : o->rank - 2, w = o->interleave ? 0 : 1; /* W is dimension w */
+	uint32_t n = is_wide(o) ? 1 : o->rank - 2, w = o->interleave ? 0 : 1; /* n: number of corners; w: the dimension W */
 	int32_t end = is_wide(o) || o->rank == 3 ? 32768 : o->rank == 4 ? 128 : 16;
 
 	RULE(o->mode == CPTX_TENSOR_IM2COL_W_128 || (o->pixels >= 1 && o->pixels <= MOST_PIXELS), "%u pixels; they are 1 to %u",
@@ -182,7 +182,7 @@ static bool check(const cptx_tensor_map_opt *o, cptx_error *err)
 	return check_inner(o, "box", o->box[0], err);
 }
 
-/* What is given is there and was read. */
+/* Whether a description is there and its options could be read into *o. */
 static bool is_read(cptx_tensor_map_opt *o, const cptx_tensor_map_opt *given, const char *function, cptx_error *err)
 {
 	return (given || error_null(function, "description", NOWHERE, err)) &&
@@ -196,7 +196,7 @@ bool cptx_tensor_map_check(const cptx_tensor_map_opt *opt, cptx_error *err)
 	return is_read(&o, opt, __func__, err) && check(&o, err);
 }
 
-/* Bytes of a row in shared memory, and how many there are. */
+/* Bytes of a row of a box in shared memory; row_count is the number of its rows. */
 static uint32_t row_bytes(const cptx_tensor_map_opt *o)
 {
 	return o->interleave ? o->interleave : smem_bytes(o, o->mode == CPTX_TENSOR_TILED ? o->box[0] : o->channels);
@@ -209,7 +209,7 @@ static uint64_t row_count(const cptx_tensor_map_opt *o)
 	if (o->mode != CPTX_TENSOR_TILED)
 		return o->mode == CPTX_TENSOR_IM2COL_W_128 ? 128 : o->pixels;
 	for (uint32_t i = o->interleave ? 0 : 1; i < o->rank; i++)
-		if (!o->interleave || i != o->rank - 2) /* of slices of channels it has one */
+		if (!o->interleave || i != o->rank - 2) /* a box has one slice of channels */
 			n *= (o->box[i] + element_stride(o, i) - 1) / element_stride(o, i);
 	return n;
 }
@@ -247,7 +247,7 @@ enum {
 	AT_END = 100
 };
 
-/* False if v has no room in n bytes. */
+/* Writes v to n bytes, little-endian; false if v has no room in them. */
 static bool put(uint8_t *p, uint32_t n, uint64_t v)
 {
 	while (n--) {

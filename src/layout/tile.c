@@ -13,7 +13,7 @@ enum { MOST_BYTES = 1 << 18, CHUNK = 16, MOST_BOX = 256 };
 static uint32_t along(const cptx_tile *t) { return t->elem.mn_major ? t->rows : t->cols; }
 static uint32_t across(const cptx_tile *t) { return t->elem.mn_major ? t->cols : t->rows; }
 
-/* Bytes of n elements that lie behind one another, from the start of a chunk on; the bit of the last byte. */
+/* Bytes of n consecutive elements from the start of a chunk on; *bit gets the bit of the last element in the last byte. */
 static uint32_t length(const cptx_tile *t, uint32_t n, uint32_t *bit)
 {
 	uint32_t per_chunk = t->elem.padded ? 16 : 128u / t->elem.bits, bits = n % per_chunk * t->elem.bits;
@@ -24,7 +24,7 @@ static uint32_t length(const cptx_tile *t, uint32_t n, uint32_t *bit)
 
 static uint32_t span_of(const cptx_tile *t) { return cptx_swizzle_get(t->swizzle)->span; }
 
-/* Before swizzling. */
+/* The offset of a byte of a row or column before swizzling. */
 static uint32_t linear(const cptx_tile *t, uint32_t byte, uint32_t other)
 {
 	uint32_t span = span_of(t);
@@ -32,7 +32,7 @@ static uint32_t linear(const cptx_tile *t, uint32_t byte, uint32_t other)
 	return t->pitch ? other * t->pitch + byte : byte / span * across(t) * span + other * span + byte % span;
 }
 
-/* Of a tile: a row with a pitch may end within a span, whose chunks are permuted as a whole. */
+/* Bytes of a tile.  A row with a pitch may end within a span, whose chunks are permuted as a whole. */
 static uint64_t bytes_of(const cptx_tile *t)
 {
 	uint32_t bit;
@@ -147,7 +147,7 @@ bool cptx_tile_desc(const cptx_tile *t, enum cptx_desc_arch arch, uint32_t start
 	d->swizzle = t->swizzle;
 	uint32_t span = span_of(t), bit, byte = length(t, t->elem.mn_major ? row : col, &bit);
 	uint32_t other = t->elem.mn_major ? col : row, group = t->swizzle == CPTX_SWIZZLE_128B_ATOM_32B ? 4 : 8;
-	uint32_t piece = across(t) * span; /* from span to span */
+	uint32_t piece = across(t) * span; /* bytes from span to span */
 
 	RULE(!t->pitch || (t->pitch == span && length(t, along(t), &bit) == span),
 	     "pitch %u; a descriptor describes spans of %u bytes: leave pitch away", t->pitch, span);
@@ -170,7 +170,7 @@ bool cptx_tile_desc(const cptx_tile *t, enum cptx_desc_arch arch, uint32_t start
 		d->lbo = t->elem.mn_major ? 8 * CHUNK : piece;
 		d->sbo = t->elem.mn_major ? piece : 8 * CHUNK;
 	} else {
-		d->lbo = t->elem.mn_major ? piece : CHUNK; /* K-major: not used */
+		d->lbo = t->elem.mn_major ? piece : CHUNK; /* K-major: the field is not used */
 		d->sbo = group * span;
 	}
 	return cptx_smem_desc_encode(d, &word, err);

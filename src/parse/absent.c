@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of the other files here where the reader of PTX text is left out (-Dparser=disabled). */
+/* Replaces the other files here where the parser is left out of the build (-Dparser=disabled). */
 #include "ir/ir.h"
 
 cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt)

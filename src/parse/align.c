@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of a spelling beside those that a form has: which it lacks, which are too many, which are others. */
+/* Aligns the words of a spelling with those of a form, like an edit distance: which words are missing, too many, or
+ * different. */
 #include "parse/near.h"
 
 enum { FAR = UINT16_MAX / 2 };
 /*
- * In the units of arch/near.c.  A word that is the instruction's name counts more than one that all forms of it have, and
- * what stands in the place of a value less if it looks like one, or is one elsewhere.
+ * Costs, in the units of arch/near.c.  A word of the instruction's name costs more than one that all its forms have; a wrong
+ * word in the place of a value costs less if it looks like that value, or is a value elsewhere.
  */
 enum {
 	COST_MISSPELT = 6,
-	COST_NEARLY = 25, /* both */
+	COST_NEARLY = 25, /* the word looks like the value, and is a value elsewhere */
 	COST_TYPE = 26,
 	COST_BELONGS = 28,
 	COST_OTHER = 30,
@@ -21,7 +22,7 @@ enum {
 	COST_TOO_MANY = 32
 };
 
-/* How a cell of the table was reached: the word was passed over, the slot was, neither fits the other, or both fit. */
+/* How a cell of the table was reached: the word was skipped, the slot was skipped, they differ, or they match. */
 enum step { STEP_EXTRA, STEP_SKIP, STEP_OTHER, STEP_FITS };
 typedef struct cell {
 	uint16_t cost, mod;
@@ -31,7 +32,7 @@ typedef struct cell {
 typedef struct aligning {
 	const arch_form *f;
 	const near_text *t;
-	unsigned nslot, nname /* the first of them, that are the instruction's name */;
+	unsigned nslot, nname /* nname: the first slots, which are the instruction's name */;
 	near_slot slot[NEAR_SLOTS];
 } aligning;
 
@@ -58,7 +59,7 @@ static void add_slots(aligning *a)
 	add_words(a, a->f->tail);
 }
 
-/* The slots whose words are those of the call's name. */
+/* Counts the slots whose words are those of the call's name. */
 static void count_name(aligning *a)
 {
 	const char *name = arch_ops[a->f->op].name;
@@ -71,7 +72,7 @@ static void count_name(aligning *a)
 	}
 }
 
-/* The words from number w on that are the text; 0: they are not. */
+/* How many words from number w on are the text s; 0: they are not. */
 static unsigned words_are(const near_text *t, unsigned w, const char *s, size_t n)
 {
 	size_t at = t->word[w];
@@ -103,8 +104,8 @@ static bool is_type(const near_text *t, unsigned w)
 }
 
 /*
- * What a word costs that stands where another should: a letter or two of it may be wrong, but not half of it.  What some
- * form of the instruction has is not misspelt.
+ * The cost of a word in the place of s: a letter or two may be wrong, but not half of the word.  A word that some form of
+ * the instruction has is not misspelt.
  */
 static unsigned word_cost(const near_text *t, unsigned w, const char *s, size_t n)
 {
@@ -135,7 +136,7 @@ static unsigned group_cost(const aligning *a, unsigned group, unsigned w)
 		cost = cost == COST_OTHER ? COST_NEARLY : COST_BELONGS;
 	if (cost > COST_TYPE && is_type(a->t, w) && g->is_type)
 		cost = COST_TYPE;
-	/* nobody asked for a value that may be left out */
+	/* a value that may be left out was not asked for */
 	return g->kind == GROUP_OPTIONAL && cost == COST_STRANGE ? COST_TOO_MANY + 1 : cost;
 }
 
@@ -167,7 +168,7 @@ static void reach(cell *c, unsigned cost, enum step step, unsigned mod, unsigned
 		*c = (cell){ (uint16_t)cost, (uint16_t)mod, (uint8_t)step, (uint8_t)words };
 }
 
-/* All that can follow when slots 0 to s - 1 and words 0 to w - 1 have been dealt with. */
+/* Reaches all cells that can follow when slots 0 to s - 1 and words 0 to w - 1 are aligned. */
 static void go_on(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w)
 {
 	unsigned cost = row[s][w].cost;
@@ -187,7 +188,7 @@ static void go_on(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, uns
 		if (n)
 			reach(&row[s + 1][w + n], cost, STEP_FITS, mod, n);
 	}
-	if (more && w) /* the first word is that of the form */
+	if (more && w) /* the first word is the form's by the choice of the form */
 		reach(&row[s + 1][w + 1], cost + other_cost(a, s, w), STEP_OTHER, 0, 1);
 	reach(&row[s + 1][w], cost + lacking_cost(a, s), STEP_SKIP, 0, 0);
 }
@@ -203,7 +204,7 @@ static void add(near_words *out, enum near_word kind, unsigned slot, unsigned wo
 	f->len = (uint16_t)(word < t->nword ? word_length(t, word) : 0);
 }
 
-/* Back along the cheapest way; faults in the order of the text. */
+/* Walks back along the cheapest alignment, and lists the faults in the order of the text. */
 static void walk(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w, near_words *out)
 {
 	if (!s && !w)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cptx_asm: one instruction as text, its holes filled with values, matched like a call. */
+/* cptx_asm: reads one instruction as text, fills its holes with values, and matches it like a call. */
 #include "ir/ir.h"
 #include "parse/near.h"
 
@@ -96,7 +96,7 @@ static bool read_sreg(reader *r, cptx_val *v)
 	return bad(r, "no such special register; registers of the kernel go through a {}");
 }
 
-/* Elements up to the closing brace of a vector or parenthesis of a list. */
+/* Reads elements up to the closing brace of a vector or parenthesis of a list. */
 static bool read_elements(reader *r, cptx_val *v, bool list)
 {
 	enum { MOST_ELEMENTS = 256 };
@@ -121,7 +121,7 @@ static bool read_elements(reader *r, cptx_val *v, bool list)
 	return v->kind != CPTX_VAL_NONE;
 }
 
-/* ".b0", ".h10" behind a register. */
+/* Reads ".b0" or ".h10" behind a register. */
 static bool read_selector(reader *r, cptx_val *v)
 {
 	char text[8];
@@ -148,7 +148,7 @@ static bool read_address(reader *r, cptx_val *v)
 		char *end;
 		bool minus = *r->p++ == '-';
 		blanks(r);
-		if (!minus && take(r, "-")) /* "+-8", as it is printed */
+		if (!minus && take(r, "-")) /* "+-8", as emit prints it */
 			minus = true;
 		unsigned long long offset = *r->p >= '0' && *r->p <= '9' ? strtoull(r->p, &end, 0) : ULLONG_MAX;
 		if (offset > INT32_MAX)
@@ -221,7 +221,7 @@ static bool read_operands(reader *r)
 	}
 }
 
-/* Tries all forms with that spelling. */
+/* Tries all forms that have that spelling. */
 static bool match_forms(reader *r, const char *opcode, size_t n, arch_match *m)
 {
 	unsigned spelled = 0, count;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies: statements between braces, each an item. */
+/* Bodies: reads the statements between braces; each becomes an item. */
 #include "parse/parser.h"
 
 #include <stdio.h>
 
-/* One line of a comment, of the body or of the module; inside a statement, it has no place of its own. */
+/* Adds one line of a comment to the body or the module; a comment inside of a statement has no place of its own in the
+ * source. */
 static bool add_comment(parser *p, const comment *c, cptx_site at, const char *text)
 {
 	bool inside = c->at >= p->start && c->at < p->stop;
@@ -29,7 +30,7 @@ static bool add_comment(parser *p, const comment *c, cptx_site at, const char *t
 	return true;
 }
 
-/* Each line of a comment becomes a line comment, without the blanks around it. */
+/* Adds each line of a comment as a line comment, without the blanks around it. */
 static bool add_lines(parser *p, const comment *c)
 {
 	const char *s = c->at + 2, *end = c->at + c->len - (c->at[1] == '*' ? 2 : 0), *next;
@@ -47,7 +48,7 @@ static bool add_lines(parser *p, const comment *c)
 		char *text = ARENA_ARRAY(&p->m->a, char, n + 1);
 		if (!text)
 			return parse_out_of_memory(p);
-		for (size_t i = 0; i < n; i++) /* a NUL would end the text */
+		for (size_t i = 0; i < n; i++) /* a NUL would end the C string */
 			text[i] = s[i] ? s[i] : ' ';
 		text[n] = 0;
 		if (!add_comment(p, c, at, text))
@@ -58,7 +59,7 @@ static bool add_lines(parser *p, const comment *c)
 	return true;
 }
 
-/* Those in front of what p->stop ends; later ones wait. */
+/* Adds the comments in front of p->stop; later ones wait for the next statement. */
 void parse_flush_comments(parser *p)
 {
 	size_t n = 0;
@@ -139,7 +140,7 @@ static uint32_t final_label(const cptx_kernel *k, uint32_t id)
 	return id;
 }
 
-/* Branches go to places, not to the name of a list or prototype. */
+/* Checks that branches go to a place, and not to the name of a list or prototype. */
 static void check_branches(parser *p, const ir_item *it)
 {
 	const cptx_kernel *k = p->k;
@@ -172,7 +173,8 @@ static bool relabel(cptx_kernel *k)
 	return ok;
 }
 
-/* At the end of a body: labels that inner scopes used get their meaning; all must stand somewhere. */
+/* Resolves labels at the end of a body: labels that inner scopes used are joined with those of outer ones; all must be
+ * placed. */
 static void resolve_labels(parser *p)
 {
 	cptx_kernel *k = p->k;
@@ -208,7 +210,7 @@ static bool text_item(parser *p, enum ir_item_kind kind, const char *from, const
 	return id == IR_NONE ? parse_out_of_memory(p) : parse_item(p, kind, &v, 1) != NULL;
 }
 
-/* .loc 1 20 5 [, function_name label [+ number], inlined_at 1 30 7] */
+/* Reads .loc 1 20 5 [, function_name label [+ number], inlined_at 1 30 7]. */
 static bool read_loc(parser *p)
 {
 	int64_t v;
@@ -235,7 +237,7 @@ static bool read_loc(parser *p)
 	return text_item(p, ITEM_TEXT, p->start, p->stop);
 }
 
-/* The label that stands right in front, as the name of a list or prototype: its item goes. */
+/* Takes the label right in front as the name of a list or prototype, and removes its item. */
 static bool take_label(parser *p, enum ir_list list, cptx_val *label)
 {
 	ir_item *last = p->k->last;
@@ -341,10 +343,10 @@ static bool body_directive(parser *p)
 
 /* ---- statements ---- */
 
-/* After an error: behind the semicolon, or in front of the brace that closes the scope. */
+/* Skips the rest of a wrong statement: to behind the semicolon, or in front of the brace that closes the scope. */
 static void recover(parser *p)
 {
-	size_t depth = 0; /* of the statement's own braces */
+	size_t depth = 0; /* depth of the statement's own braces */
 
 	for (const char *at = p->start; at < p->p; at++)
 		if (*at == '{')
@@ -356,7 +358,8 @@ static void recover(parser *p)
 			p->line++;
 			p->line_start = p->p + 1;
 			const char *next = p->p + 1 + strspn(p->p + 1, " \t\r");
-			if (!depth && (*next == '.' || *next == '@' || *next == '}' || *next == '/')) /* a semicolon was forgotten */
+			if (!depth && (*next == '.' || *next == '@' || *next == '}' ||
+			               *next == '/')) /* the semicolon is missing: another statement begins on this line */
 				break;
 		}
 		if (*p->p == ';') {

@@ -5,7 +5,7 @@
 enum { MOST_DIMS = 8, MOST_REGISTERS = 1 << 20, MOST_IN_ALL = 1 << 25, MOST_CONSTANTS = 1 << 16, MOST_VARIABLES = 1 << 16 };
 static const uint64_t most_bytes = (uint64_t)1 << 40;
 
-/* ".word" at the text, without skipping it; its length behind the dot, 0 if there is none. */
+/* The length of the word behind a dot at the text, 0 if there is none; skips nothing. */
 static size_t dot_word(const parser *p)
 {
 	size_t n = 0;
@@ -14,7 +14,7 @@ static size_t dot_word(const parser *p)
 	return n;
 }
 
-/* A type that variables and registers may have (ptxas has no others); skips it. */
+/* Reads a type that variables and registers may have; 0 if there is none. */
 static unsigned take_type(parser *p)
 {
 	size_t n = dot_word(p);
@@ -56,14 +56,14 @@ static bool read_align(parser *p, uint32_t *align)
 	       parse_error(p, at, CPTX_E_PARSE, "an alignment is a power of two, not %u", (unsigned)*align);
 }
 
-/* "<4>" behind a name. */
+/* Reads "<4>" behind a name. */
 static bool read_count(parser *p, uint32_t most, uint32_t *count)
 {
 	return parse_take(p, '<') && parse_literal(p, 0, most, count, "the number of names") &&
 	       parse_expect(p, '>', "behind the number of names");
 }
 
-/* The i-th name that "w<n>" stands for. */
+/* Makes the i-th name that "w<n>" stands for. */
 static bool numbered(parser *p, const word *w, uint32_t i, word *one)
 {
 	char *name = ARENA_ARRAY(&p->m->a, char, (size_t)w->len + 11);
@@ -93,7 +93,7 @@ static bool declare_registers(parser *p, const word *w, ir_decl d)
 	return ir_declare(k, &d) != IR_NONE || parse_out_of_memory(p);
 }
 
-/* A vector of variables or registers has at most 128 bits; it stands at `at`. */
+/* Checks that a vector of variables or registers, which stands at `at`, has at most 128 bits. */
 static bool check_vector(parser *p, const char *at, unsigned type, unsigned n)
 {
 	if (n < 2 || (type != CPTX_PRED && n * arch_types[type].bits <= 128))
@@ -109,7 +109,8 @@ bool parse_registers(parser *p)
 	char found[24];
 	uint32_t align;
 
-	if (parse_directive(p, "align") && !read_align(p, &align)) /* registers have no place that it could mean */
+	if (parse_directive(p, "align") &&
+	    !read_align(p, &align)) /* .align is accepted and ignored: registers have no address */
 		return false;
 	if (parse_directive(p, "v2"))
 		vec = 2;
@@ -122,7 +123,7 @@ bool parse_registers(parser *p)
 	if (!check_vector(p, at, type, vec))
 		return false;
 	uint32_t first = (uint32_t)MAX(p->k->ndecl, (size_t)CLASS_COUNT);
-	for (bool more = *p->p != ';'; more; more = parse_take(p, ',')) { /* ptxas takes a declaration of nothing */
+	for (bool more = *p->p != ';'; more; more = parse_take(p, ',')) { /* ptxas accepts a declaration without names */
 		word w;
 		at = p->p;
 		if (!parse_word(p, &w))
@@ -169,7 +170,7 @@ static bool add_attributes(parser *p, ir_sym *s)
 	return true;
 }
 
-/* .texref and its like: a kind of variable of its own, declared in .global or as a parameter. */
+/* Reads .texref, .samplerref or .surfref: a kind of variable, declared in .global or as a parameter. */
 static bool read_opaque(parser *p, ir_sym *s)
 {
 	static const uint16_t opaque[] = { CPTX_TEXREF, CPTX_SAMPLERREF, CPTX_SURFREF };
@@ -188,7 +189,7 @@ static bool read_opaque(parser *p, ir_sym *s)
 	return false;
 }
 
-/* .ptr .space .align n: of a parameter of a kernel. */
+/* Reads .ptr .space .align n, for a parameter of a kernel. */
 static bool read_ptr(parser *p, ir_sym *s)
 {
 	const char *at = p->p;
@@ -200,7 +201,7 @@ static bool read_ptr(parser *p, ir_sym *s)
 	return !parse_directive(p, "align") || read_align(p, &s->ptr_align);
 }
 
-/* Everything of a declaration between state space and name.  k: the kernel whose parameter it is, or NULL. */
+/* Reads all of a declaration between state space and name.  k: the kernel whose parameter it is, or NULL. */
 static bool read_specifiers(parser *p, ir_sym *s, const cptx_kernel *k)
 {
 	bool opaque = k ? !k->is_func : !p->k && s->space == CPTX_GLOBAL, early = true;
@@ -242,7 +243,7 @@ static bool read_specifiers(parser *p, ir_sym *s, const cptx_kernel *k)
 	return check_vector(p, vector, s->type, s->vec);
 }
 
-/* "[2][3]" behind a name; the size in bytes. */
+/* Reads "[2][3]" behind a name, and computes the size in bytes. */
 static bool read_dims(parser *p, ir_sym *s)
 {
 	uint32_t dim[MOST_DIMS];
@@ -271,7 +272,7 @@ static bool read_dims(parser *p, ir_sym *s)
 	return s->dim || !s->ndim || parse_out_of_memory(p);
 }
 
-/* Constant memory is counted over the whole module, functions and all. */
+/* Counts constant memory over the whole module, with all functions. */
 static bool count_constants(parser *p, const ir_sym *s, const char *at)
 {
 	uint64_t end = ((uint64_t)p->m->const_bytes + s->align - 1) / s->align * s->align + s->size;
@@ -309,7 +310,7 @@ static bool check_variable(parser *p, const ir_sym *s, const char *at)
 	return count_constants(p, s, at);
 }
 
-/* What `s` says of a variable that was declared `before`: the same, but for the length of an array. */
+/* Checks that a second declaration `s` agrees with the first, `before`, except for the length of an array. */
 static bool check_again(parser *p, const ir_sym *before, const ir_sym *s, const char *at)
 {
 	unsigned from = (s->ndim && !s->dim[0]) || (before->ndim && !before->dim[0]);
@@ -322,10 +323,11 @@ static bool check_again(parser *p, const ir_sym *before, const ir_sym *s, const 
 	return true;
 }
 
-/* { width = 4, filter_mode = linear } of a texture, sampler or surface; each element of an array has braces of its own. */
+/* Reads { width = 4, filter_mode = linear } of a texture, sampler or surface; each element of an array has braces of its
+ * own. */
 static bool read_fields(parser *p, const ir_sym *s, unsigned depth)
 {
-	enum { T = 1, S = 2, F = 4 }; /* textures, samplers, surfaces have it */
+	enum { T = 1, S = 2, F = 4 }; /* bits: textures, samplers, surfaces have the field */
 	static const struct {
 		const char *name;
 		int of;
@@ -394,12 +396,12 @@ static bool declare_variable(parser *p, const ir_sym *specified, const word *w, 
 	const binding *before = p->k ? NULL : names_find(p, w);
 	bool again = before && before->kind == NAME_SYM &&
 	             (p->m->sym[before->id - MODULE_SYM]->linkage == LINK_EXTERN || s.linkage == LINK_EXTERN);
-	/* What was bound exists, even if the rest of its declaration is wrong; without a name until that was read. */
+	/* The variable exists from here on, even if the rest of its declaration is wrong; it has no name until that is read. */
 	s.name = "";
 	uint32_t id = ir_add_symbol(p->m, p->k, &s);
 	if (id == IR_NONE)
 		return parse_out_of_memory(p);
-	const binding *b = again ? before : names_bind(p, w, NAME_SYM, id, 1); /* .extern may be said twice, and defined later */
+	const binding *b = again ? before : names_bind(p, w, NAME_SYM, id, 1); /* .extern may be repeated, and defined later */
 	if (!b)
 		return false;
 	s.name = names_text(p, b);
@@ -411,7 +413,7 @@ static bool declare_variable(parser *p, const ir_sym *specified, const word *w, 
 		return false;
 	if (s.ndim && !s.dim[0] && s.init) {
 		uint64_t all = (uint64_t)s.ninit * (arch_types[s.type].bits / 8);
-		s.size = all; /* the length follows from the values; it stays open in the text */
+		s.size = all; /* the number of values decides the length; the printed text leaves it open */
 	}
 	*(p->k ? p->k->sym[id] : p->m->sym[id - MODULE_SYM]) = s;
 	if (!p->k && !ir_index_global(p->m, NAMED_GLOBAL, id - MODULE_SYM))
@@ -429,7 +431,7 @@ static bool declare_variable(parser *p, const ir_sym *specified, const word *w, 
 	return parse_item(p, ITEM_VAR, &v, 1);
 }
 
-/* A name and what follows it; "x<4>" stands for x0 to x3. */
+/* Reads a name and what follows it; "x<4>" stands for x0 to x3. */
 static bool read_variable(parser *p, const ir_sym *specified)
 {
 	const char *at = p->p;
@@ -452,7 +454,7 @@ static bool read_variable(parser *p, const ir_sym *specified)
 	return true;
 }
 
-/* The semicolon belongs to the statement, all of whose variables share it. */
+/* Reads the semicolon, which belongs to the statement; all variables of the statement share its place in the source. */
 static void end_statement(parser *p)
 {
 	uint32_t src = (uint32_t)(p->start - p->begin), len = (uint32_t)(p->stop - p->start);
@@ -473,7 +475,7 @@ bool parse_variables(parser *p, unsigned linkage)
 		parse_needs(p, at, DIR_PASSED);
 	if (!read_specifiers(p, &s, NULL))
 		return false;
-	for (bool more = *p->p != ';'; more; more = parse_take(p, ',')) /* ptxas takes a declaration of nothing */
+	for (bool more = *p->p != ';'; more; more = parse_take(p, ',')) /* ptxas accepts a declaration without names */
 		if (!read_variable(p, &s))
 			return false;
 	if (!parse_expect(p, ';', "behind the declaration"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What .pragma, .attribute and .section hold: kept as text, but only what ptxas takes. */
+/* The arguments of .pragma, .attribute and .section: kept as text, and checked as ptxas does. */
 #include "parse/parser.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ bool parse_listed(parser *p, enum arch_directive d)
 
 /* ---- .pragma ---- */
 
-/* The number behind the name of a pragma, all that is there; false if it is none. */
+/* Reads the number behind the name of a pragma, up to the end; false if it is none. */
 static bool pragma_number(const char *s, const char *end, unsigned long long *v)
 {
 	char text[32], *stop;
@@ -44,13 +44,13 @@ static bool pragma_number(const char *s, const char *end, unsigned long long *v)
 	return !*stop;
 }
 
-/* Pragmas that ptxas does not know are ignored, but not in front of all functions. */
+/* Checks a pragma.  ptxas ignores pragmas that it does not know, but not in front of all functions. */
 static bool check_pragma(parser *p, const char *at, const char *s, const char *end, enum pragma_place place)
 {
 	static const struct {
 		const char *name;
 		enum arch_directive needs;
-		int least; /* of its number; -1: it has none */
+		int least; /* least value of the pragma's number; -1: the pragma has no number */
 		bool kernels;
 	} known[] = { { "used_bytes_mask", DIR_USED_BYTES_MASK, 0, false },
 		          { "enable_smem_spilling", DIR_SMEM_SPILLING, -1, true },
@@ -130,7 +130,7 @@ static bool read_section_name(parser *p)
 	return parse_word(p, &w);
 }
 
-/* A place, as one can be told of: a section or label, which may have an offset, or how far one label is from another. */
+/* Reads a value of debug information: a section or label, which may have an offset, or the difference of two labels. */
 static bool read_place(parser *p, unsigned bits)
 {
 	const char *at = p->p;
@@ -153,7 +153,7 @@ static bool read_place(parser *p, unsigned bits)
 	return parse_word(p, &w) || parse_error(p, at, CPTX_E_PARSE, "expected a label behind -: the difference of two");
 }
 
-/* ptxas cuts wider numbers, of .b32 and .b64 alone. */
+/* Reads a number.  ptxas truncates wider numbers, but only of .b32 and .b64. */
 static bool read_section_number(parser *p, unsigned bits)
 {
 	uint64_t most = bits >= 32 ? UINT64_MAX : ((uint64_t)1 << bits) - 1, v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An example of a spelling: the instruction with named operands, as PTX and as the calls that build it. */
+/* Makes an example of a spelling: the instruction with named operands, as PTX and as the calls that build it. */
 #include "parse/parse.h"
 
 typedef struct example {

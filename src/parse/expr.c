@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEEPEST = 200 }; /* parentheses and operators within one another */
+enum { DEEPEST = 200 }; /* greatest depth of nested parentheses and operators */
 
 typedef struct number {
 	bool is_float, is_unsigned;
-	uint8_t type; /* CPTX_F32 of 0f..., else 0 */
+	uint8_t type; /* CPTX_F32 for a 0f... constant, else 0 */
 	uint64_t i;
 	double f;
 } number;
@@ -46,7 +46,7 @@ static bool hex_float(parser *p, unsigned digits, number *n)
 	return true;
 }
 
-/* A decimal fraction; strtod reads the locale's point. */
+/* Reads a decimal fraction; strtod uses the decimal point of the locale, so the text is adapted. */
 static bool fraction(parser *p, number *n, size_t len)
 {
 	char text[512], point[8], *end;
@@ -54,7 +54,7 @@ static bool fraction(parser *p, number *n, size_t len)
 	if (len >= 400)
 		return parse_error(p, p->p, CPTX_E_PARSE,
 		                   "the number has more than 400 characters; write its bits as 0d and 16 digits");
-	snprintf(point, sizeof point, "%.1f", 0.5); /* 0.5, or 0,5 */
+	snprintf(point, sizeof point, "%.1f", 0.5); /* prints 0.5 or 0,5 */
 	memcpy(text, p->p, len);
 	text[len] = 0;
 	char *dot = strchr(text, '.');
@@ -110,7 +110,8 @@ static bool literal(parser *p, number *n)
 	n->is_unsigned = *s == 'U' || v > INT64_MAX;
 	n->i = v;
 	char behind = s[*s == 'U'];
-	bool modulo = behind == '%' && !parse_is_word[(unsigned char)s[1 + (*s == 'U')]]; /* 7%(3); %3 is a name */
+	bool modulo = behind == '%' &&
+	              !parse_is_word[(unsigned char)s[1 + (*s == 'U')]]; /* 7%(3) is a modulo; in 7 %3 the %3 would be a name */
 	if (s == digits || (parse_is_word[(unsigned char)behind] && !modulo))
 		return parse_error(p, s, CPTX_E_PARSE, "this is no digit of a number to base %u", base);
 	p->p = s + (*s == 'U');
@@ -192,7 +193,7 @@ static bool unary(parser *p, number *n, unsigned depth)
 	return true;
 }
 
-/* Binary operators by how tightly they bind; two characters where the second is not NUL. */
+/* Binary operators by precedence; an operator has two characters if the second is not NUL. */
 static const struct {
 	char text[3];
 	int level;
@@ -249,7 +250,7 @@ static bool apply(parser *p, const char *at, number *a, const number *b, const c
 	if ((*op == '/' || *op == '%') && (!b->i || (*op == '/' && !u && x == INT64_MIN && y == -1)))
 		return parse_error(p, at, CPTX_E_PARSE, "this division has no result");
 	if (!strcmp(op, "<<") || !strcmp(op, ">>")) {
-		unsigned by = b->i & 63; /* as ptxas does */
+		unsigned by = b->i & 63; /* ptxas masks the shift count, too */
 		if (*op == '<')
 			a->i <<= by;
 		else if (a->is_unsigned)
@@ -262,7 +263,7 @@ static bool apply(parser *p, const char *at, number *a, const number *b, const c
 	switch (*op) {
 	case '*': a->i *= b->i; return true;
 	case '/': a->i = u ? a->i / b->i : (uint64_t)(x / y); return true;
-	case '%': /* always unsigned */
+	case '%': /* ptxas computes it unsigned, whatever the operands */
 		a->i %= b->i;
 		a->is_unsigned = true;
 		return true;
@@ -346,7 +347,7 @@ bool parse_constant(parser *p, cptx_val *v)
 	const char *s = p->p;
 	number n;
 
-	/* nearly all stand alone: digits, or the bits of a floating point number */
+	/* the fast path for nearly all constants: digits alone, or the bits of a floating point number */
 	if (*s >= '0' && *s <= '9' && !(*s == '0' && parse_is_word[(unsigned char)s[1]] == 3)) {
 		uint64_t i = 0;
 		while (*s >= '0' && *s <= '9' && i < UINT64_MAX / 20)
@@ -372,7 +373,7 @@ bool parse_constant(parser *p, cptx_val *v)
 		*v = cptx_val_float_(n.f);
 		v->type = n.type;
 	} else {
-		*v = cptx_val_int_((int64_t)n.i); /* 64 bits, whatever their sign */
+		*v = cptx_val_int_((int64_t)n.i); /* the value is 64 bits, whatever their sign */
 	}
 	v->space = EXACT_CONSTANT;
 	return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The form that the operands of text fit: the one of the last such instruction, or else the first of the spelling's. */
+/* Finds the form that the operands of an instruction fit: that of the last instruction with the same spelling, or else the
+ * first of the spelling's forms. */
 #include "parse/insn.h"
 
 #include <limits.h>
@@ -13,7 +14,7 @@ static inline uint64_t token_key(const parse_token *t)
 	                                   << 56;
 }
 
-/* Written over the older of the two. */
+/* Returns the older of the two remembered matches, to be overwritten. */
 static remembered *oldest(parser *p, spelled *s)
 {
 	remembered *r = s->before ? s->before : ARENA_NEW(&p->m->a, remembered);
@@ -25,7 +26,7 @@ static remembered *oldest(parser *p, spelled *s)
 	return r;
 }
 
-/* The operands of text, in order, are those of the form that are there. */
+/* Remembers a match.  The tokens are, in order, the operands of the form that are there. */
 static void remember(parser *p, spelled *s, const tokens *all, const arch_match *m)
 {
 	const arch_form *f = &arch_forms[m->form];
@@ -46,7 +47,7 @@ static void remember(parser *p, spelled *s, const tokens *all, const arch_match 
 		r->known.from[i] = sink ? KNOWN_SINK : none ? KNOWN_NONE : (uint8_t)t++;
 	}
 	if (t != all->n)
-		r->ntoken = UINT_MAX; /* never again */
+		r->ntoken = UINT_MAX; /* UINT_MAX tokens: nothing matches it again */
 }
 
 static inline bool same_kinds(const remembered *r, const uint64_t *key, unsigned n)
@@ -59,7 +60,7 @@ static inline bool same_kinds(const remembered *r, const uint64_t *key, unsigned
 	return true;
 }
 
-/* Labels that the form takes for the names of lists and prototypes. */
+/* Marks labels that the form takes for names of lists and prototypes. */
 static void name_lists(arch_match *m)
 {
 	const arch_operand *o = &arch_operands[arch_forms[m->form].operand];
@@ -69,7 +70,8 @@ static void name_lists(arch_match *m)
 			m->operand[i].kind = o->kind == OPERAND_TARGETS ? CPTX_VAL_TARGETS : CPTX_VAL_PROTO;
 }
 
-/* The match of the same spelling with operands of the same kinds, with these; false if there is none. */
+/* Repeats the match of an earlier instruction with the same spelling and operands of the same kinds; false if there is none.
+ */
 static bool again(parser *p, spelled *s, const tokens *all, arch_match *m)
 {
 	uint64_t key[REMEMBERED_TOKENS];
@@ -113,7 +115,8 @@ const plain_match *parse_fit_plain(const spelled *s, const tokens *all)
 }
 _Static_assert(PLAIN_TOKENS / 4 == 2, "both are compared");
 
-/* The word of the operand that token number t became, without what the token's own word tells; false if it is another. */
+/* Computes what is added to the token's own word to get the word of the operand that token t became; false if the words
+ * differ otherwise. */
 static bool rest_of_word(plain_match *r, unsigned i, const tokens *all, unsigned t, const arch_match *m, uint16_t owner)
 {
 	uint32_t made = ir_word(&m->operand[i], owner), mine = all->words[t];
@@ -129,7 +132,7 @@ static bool rest_of_word(plain_match *r, unsigned i, const tokens *all, unsigned
 	return (r->words[i] | mine) == made && !(r->words[i] >> WORD_NUMBER);
 }
 
-/* Labels, and calls, which are about more than their operands, are never plain. */
+/* Remembers a match of plain operands.  Labels, and calls, whose rules concern more than their operands, are never plain. */
 static void remember_plain(parser *p, spelled *s, const tokens *all, const arch_match *m)
 {
 	const arch_form *f = &arch_forms[m->form];

@@ -21,7 +21,7 @@ static bool read_arguments(parser *p, cptx_kernel *k, ir_arg **list, size_t *n, 
 	return parse_expect(p, ')', "behind the parameters");
 }
 
-/* What those who launch a kernel want to know of its parameters. */
+/* Collects what launches need to know about a kernel's parameters. */
 static bool publish_parameters(parser *p, cptx_kernel *k)
 {
 	unsigned most = p->m->version < 15 ? 256 : p->m->version >= 81 && p->m->target->number >= 70 ? 32764 : 4352;
@@ -43,7 +43,7 @@ static bool publish_parameters(parser *p, cptx_kernel *k)
 	return true;
 }
 
-/* What cptx_call wants to know of a function: single values of 16 bits and more, all passed in memory. */
+/* Whether cptx_call can pass a parameter or result: a single value of 16 bits or more, in memory. */
 static bool is_plain(const cptx_kernel *k, const ir_arg *a)
 {
 	const ir_sym *s = a->sym == IR_NONE ? NULL : k->sym[a->sym];
@@ -113,7 +113,7 @@ bool parse_string(parser *p)
 	return parse_ascii(p, from, p->stop);
 }
 
-/* Directives that we keep as they stand; ptxas knows them. */
+/* Reads further directives, which are kept as text; ptxas knows them. */
 static bool read_extra(parser *p, cptx_kernel *k)
 {
 	static const struct {
@@ -204,7 +204,7 @@ bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g)
 	return true;
 }
 
-/* "(results)", if there are any; named: they become names of the scope. */
+/* Reads "(results)", if there are any; named: their names are entered into the scope. */
 static bool read_results(parser *p, cptx_kernel *k, bool named)
 {
 	const char *at = p->p;
@@ -238,7 +238,7 @@ bool parse_signature(parser *p, cptx_kernel *k)
 	return read_results(p, k, false) && read_name(p, k, &ignored) && read_parameters(p, k, false) && read_directives(p, k);
 }
 
-/* The name, into the module; *declared: what the text above declares by it. */
+/* Enters the name into the module; *declared gets the function that the text above declares with it. */
 static bool bind_name(parser *p, cptx_kernel *k, const word *name, cptx_kernel **declared)
 {
 	const binding *b = names_find(p, name);
@@ -263,12 +263,12 @@ static bool same_as_declared(parser *p, const cptx_kernel *k, const word *name, 
 	                   before ? ir_linkages[before] : "without .visible, .extern or .weak ");
 }
 
-/* Leaves the scope of the body open.  Results stand in front of the name, but their names belong behind it: into the scope
- * of the body, so that they are read twice. */
+/* Reads a head, and leaves the scope of the body open.  Results stand in front of the function's name, but their names
+ * belong into the scope of the body behind it; so they are read twice. */
 static bool read_head(parser *p, cptx_kernel *k, word *name, cptx_kernel **declared)
 {
 	const char *at = p->p, *line_start = p->line_start;
-	cptx_kernel scratch = *k; /* its symbols are seen by nobody */
+	cptx_kernel scratch = *k; /* for the first reading of the results, whose symbols are dropped */
 	uint32_t line = p->line;
 	size_t ncomment = p->ncomment;
 	bool results = *at == '(';
@@ -289,10 +289,10 @@ static bool read_head(parser *p, cptx_kernel *k, word *name, cptx_kernel **decla
 	return read_parameters(p, k, true) && (!*declared || same_as_declared(p, k, name, *declared));
 }
 
-/* Without the text, a statement's place in it is of no use: its column takes its place (see emit_error). */
+/* Replaces the places of a body's statements by their columns, for errors (see emit_error) when the text is not kept. */
 void parse_keep_columns(parser *p, const cptx_kernel *k)
 {
-	const char *line = p->end, *seen = p->end; /* where the line begins; up to where it is known to have no end */
+	const char *line = p->end, *seen = p->end; /* line: start of the line; seen: no line end was found up to here */
 
 	for (ir_item *it = k->first; it; it = it->next) {
 		const char *at = p->begin + it->src;
@@ -333,7 +333,7 @@ static bool read_body(parser *p, cptx_kernel *k, cptx_kernel *declared)
 	return true;
 }
 
-/* Tells the arena how much the rest of the text will take, if it is like the text so far. */
+/* Tells the arena how much memory the rest of the text will need if it is like the text so far. */
 static void expect_more(parser *p)
 {
 	arena *a = &p->m->a;

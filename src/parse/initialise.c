@@ -7,7 +7,7 @@ typedef struct filling {
 	ir_sym *s;
 	buf bytes, relocs;
 	uint64_t size; /* bytes of an element */
-	uint32_t most; /* elements it has room for; UINT32_MAX while the first length is open */
+	uint32_t most; /* number of elements; UINT32_MAX while the first length is open */
 } filling;
 
 static bool room_for(filling *f, uint32_t i, const char *at)
@@ -41,7 +41,7 @@ static bool store_number(filling *f, uint32_t i, const char *at, cptx_val v)
 	return true;
 }
 
-/* name, name + 4, generic(name), 0xff00(name). */
+/* Reads name, name + 4, generic(name) or 0xff00(name). */
 static bool read_address(filling *f, uint32_t i, uint64_t mask)
 {
 	parser *p = f->p;
@@ -64,7 +64,8 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && *p->m->sym[b->id - MODULE_SYM]->name; /* not `a = a` */
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM &&
+	             *p->m->sym[b->id - MODULE_SYM]->name; /* a variable may not refer to itself, `a = a`; it has no name yet */
 	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
 	if (!s && !(b && b->kind == NAME_FUNC))
 		return parse_error(
@@ -120,8 +121,8 @@ static bool read_element(filling *f, uint32_t i)
 	return read_address(f, i, (uint64_t)v.i) && parse_expect(p, ')', "behind the masked address");
 }
 
-/* Values of dimension `depth`, from element i on; the next element behind them.  A row that is too short is not filled up:
- * ptxas puts the values one behind another. */
+/* Reads the values of dimension `depth` from element *i on, and advances *i behind them.  A short row is not filled up:
+ * ptxas, too, puts the values one behind another. */
 static bool read_values(filling *f, unsigned depth, uint32_t *i)
 {
 	parser *p = f->p;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions: the spelling picks candidate forms, the operands are read without knowing the form (tokens.c), then they are
- * given to the operands of the first candidate that they fit (fit.c).
+ * Instructions: the spelling selects candidate forms, the operands are read without knowing the form (tokens.c), and then
+ * they are given to the operands of the first candidate that they fit (fit.c).
  */
 #include "parse/insn.h"
 #include "parse/quick.h"
 
-/* Names that nothing has yet become labels where the instruction takes one. */
+/* Makes labels of unknown names where the instruction takes a label. */
 static bool name_labels(parser *p, const spelled *s, tokens *all)
 {
 	for (unsigned i = 0; i < all->n; i++) {
@@ -47,7 +47,7 @@ static bool read_guard(parser *p, cptx_val *guard)
 	return true;
 }
 
-/* A colon that belongs to a spelling stands beside another one, or between digits, as in .sp::2:4. */
+/* Whether a colon belongs to a spelling: it stands beside another one, or between digits, as in .sp::2:4. */
 static bool is_joint(const char *s)
 {
 	bool digits = parse_is_word[(unsigned char)s[-1]] & parse_is_word[(unsigned char)s[1]] & 2;
@@ -72,7 +72,7 @@ static void begin_tokens(tokens *all, bool lists)
 
 enum { OPCODE_MOST = 255 };
 
-/* The spelling, "ld.global.v4.f32"; blanks may stand in front of a dot. */
+/* Reads the spelling, "ld.global.v4.f32"; blanks may stand in front of a dot. */
 static const char *read_opcode(parser *p, char joined[OPCODE_MOST + SPELLING_BEHIND], size_t *len)
 {
 	const char *from = p->p, *s = spelling_end(from);
@@ -141,14 +141,15 @@ static bool append_plain(parser *p, const plain_match *r, const tokens *all, cpt
 	return true;
 }
 
-/* The operands, if they can be read without an error, help to tell what was meant.  The reader stays where it is. */
+/* Reports a wrong spelling.  The operands, if they can be read without an error, help to guess what was meant.  The place in
+ * the text does not change. */
 static void spelling_error(parser *p, const char *at, const spelled *s)
 {
 	parser before = *p;
 	tokens all;
 
 	begin_tokens(&all, true);
-	p->nerror = SIZE_MAX / 2; /* it has nothing to say */
+	p->nerror = SIZE_MAX / 2; /* suppresses errors while the operands are read */
 	bool whole = parse_operands(p, &all) && *p->p == ';';
 	p->p = before.p, p->stop = before.stop;
 	p->line = before.line, p->line_start = before.line_start;
@@ -163,7 +164,7 @@ static void spelling_error(parser *p, const char *at, const spelled *s)
 	parse_spelling_error(p, at, s, whole ? &all : NULL);
 }
 
-/* The forms of the instruction that the text goes on with; NULL with an error, or if it is no instruction. */
+/* Reads a spelling; returns its forms, or NULL, with an error, if it is no instruction. */
 static spelled *read_spelling(parser *p)
 {
 	char joined[OPCODE_MOST + SPELLING_BEHIND], found[24];
@@ -182,7 +183,7 @@ static spelled *read_spelling(parser *p)
 	return NULL;
 }
 
-/* The operands were read; the statement goes to the body. */
+/* Ends an instruction whose operands were read: finds its form and appends the item. */
 static bool finish(parser *p, const char *at, spelled *s, tokens *all, cptx_val guard)
 {
 	const plain_match *r = all->nplain == all->n ? parse_fit_plain(s, all) : NULL;
@@ -194,10 +195,10 @@ static bool finish(parser *p, const char *at, spelled *s, tokens *all, cptx_val 
 	if (parse_fit(p, s, all, &m))
 		return append(p, at, &m, guard);
 	parse_spelling_error(p, at, s, all);
-	return true; /* it was read whole */
+	return true; /* the statement was read to its end, so that no recovery is needed */
 }
 
-/* From the operands on. */
+/* Reads an instruction from its operands on. */
 static bool read_rest(parser *p, const char *at, spelled *s, cptx_val guard)
 {
 	tokens all;

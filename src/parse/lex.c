@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* clang-format off */
-/* By byte: 3 digits, 1 the others that names may have. */
+/* A table by byte: 3 for digits, 1 for other characters of names. */
 #define NAME_BYTES(dot) \
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
 	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
@@ -45,8 +45,8 @@ static void note_comment(parser *p, const char *at, size_t len, uint32_t line)
 }
 
 /*
- * A line that a preprocessor leaves, up to its end: # 12 "file" 1 3, or #line 12 "file".  NULL: it is none, as ptxas sees
- * it. The lines of what follows are those of the text nonetheless, for that is what the user has at hand.
+ * The end of a line that a preprocessor leaves: # 12 "file" 1 3, or #line 12 "file".  NULL: ptxas would not see it as one.
+ * Lines are still counted in the text itself, because the user has that at hand.
  */
 static const char *marker_end(const char *s)
 {
@@ -142,11 +142,11 @@ bool parse_directive(parser *p, const char *name)
 
 	if (*p->p != '.')
 		return false;
-	while (name[n] && p->p[1 + n] == name[n]) /* most differ at once */
+	while (name[n] && p->p[1 + n] == name[n]) /* most names differ in the first character */
 		n++;
 	if (name[n] || parse_is_word[(unsigned char)p->p[1 + n]])
 		return false;
-	if (p->p[1 + n] == ':' && p->p[2 + n] == ':') /* .shared is not the beginning of .shared::cta */
+	if (p->p[1 + n] == ':' && p->p[2 + n] == ':') /* .shared must not match the beginning of .shared::cta */
 		return false;
 	p->stop = p->p += 1 + n;
 	parse_blanks(p);
@@ -171,7 +171,7 @@ const char *parse_found(const parser *p, char text[24])
 bool parse_out_of_memory(parser *p)
 {
 	p->no_memory = true;
-	p->p = p->end; /* nothing more is read */
+	p->p = p->end; /* read nothing more */
 	return ir_no_memory(p->m, NOWHERE);
 }
 
@@ -183,7 +183,7 @@ bool parse_error(parser *p, const char *at, enum cptx_code code, const char *for
 
 	if (p->no_memory || p->nerror++ >= p->most_errors)
 		return false;
-	if (at < start) { /* on an earlier line of the statement */
+	if (at < start) { /* the place is on an earlier line of the statement */
 		for (const char *s = at; s < p->line_start; s++)
 			err.line -= *s == '\n';
 		for (start = at; start > p->begin && start[-1] != '\n'; start--)

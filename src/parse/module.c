@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PTX text -> module: what stands outside of functions. */
+/* Reads PTX text into a module: the statements outside of functions. */
 #include "base/options.h"
 #include "parse/parser.h"
 
@@ -82,7 +82,7 @@ static bool read_target(parser *p)
 	return true;
 }
 
-/* What stands behind the first target, as text. */
+/* The words behind the first target, as text. */
 static const char *target_options(parser *p, const char *from)
 {
 	const char *comma = text_find(from, ',', (size_t)(p->stop - from));
@@ -166,7 +166,7 @@ static bool read_file(parser *p)
 	return top_text(p);
 }
 
-/* .section .debug_info { ... }: kept as it stands. */
+/* Reads .section .debug_info { ... }, which is kept as text. */
 static bool read_section(parser *p)
 {
 	const char *from = p->start;
@@ -174,7 +174,7 @@ static bool read_section(parser *p)
 
 	if (!parse_section(p))
 		return false;
-	for (size_t i = 0; i < p->ncomment; i++) /* those within are part of it */
+	for (size_t i = 0; i < p->ncomment; i++) /* comments inside of the section are part of its text */
 		if (p->comments[i].at >= p->stop)
 			p->comments[behind++] = p->comments[i];
 	p->ncomment = behind;
@@ -260,7 +260,8 @@ static bool top_statement(parser *p)
 	return parse_error(p, p->p, CPTX_E_PARSE, "'%.*s' is no directive of a module", (int)MIN(n, (size_t)40), p->p);
 }
 
-/* After an error: behind the statement, over braces, or in front of what only a module has. */
+/* Skips the rest of a wrong statement: to behind the semicolon, over braces, or in front of a directive that only stands
+ * outside of functions. */
 static void recover(parser *p)
 {
 	size_t depth = 0;
@@ -277,7 +278,7 @@ static void recover(parser *p)
 		if (*p->p == '}' && (!depth || --depth == 0)) {
 			p->p++;
 			parse_blanks(p);
-			p->p += *p->p == ';'; /* of initial values */
+			p->p += *p->p == ';'; /* the semicolon of initial values */
 			break;
 		}
 		if (*p->p == ';' && !depth) {
@@ -296,7 +297,8 @@ static bool has_predicate(const cptx_kernel *f, const ir_arg *a, size_t n)
 	return false;
 }
 
-/* Calls pass no predicates, but where a function of several results keeps ptxas from its calling convention. */
+/* Checks that calls pass no predicates, except where a function of several results keeps ptxas from its calling convention.
+ */
 static void check_predicates(parser *p)
 {
 	const cptx_module *m = p->m;
@@ -312,7 +314,7 @@ static void check_predicates(parser *p)
 	}
 }
 
-/* What only the whole text tells. */
+/* Checks what needs the whole text. */
 static void check_whole(parser *p)
 {
 	const cptx_module *m = p->m;
@@ -337,13 +339,13 @@ static void read_module(parser *p)
 	const char *mark = p->p;
 	if (!strncmp(mark, "\xef\xbb\xbf", 3)) {
 		parse_error(p, mark, CPTX_E_PARSE, "the text begins with a byte order mark; PTX is ASCII, without one");
-		p->p = MAX(p->p, mark + 3); /* at the end already, if no more errors are wanted */
+		p->p = MAX(p->p, mark + 3); /* p->p is at the end already, if the limit of errors was reached */
 	}
 	parse_blanks(p);
 	size_t ncomment = p->ncomment;
 	if (!read_head(p))
-		return; /* nothing can be judged without version and target */
-	/* the comments in front of it stay in front */
+		return; /* without version and target nothing can be checked */
+	/* comments in front of the head stay in front */
 	ir_top *head = p->m->top_first;
 	size_t behind = p->ncomment - ncomment;
 	p->ncomment = ncomment;
@@ -419,12 +421,12 @@ cptx_module *cptx_parse(const char *text, size_t size, const cptx_parse_opt *opt
 	m->misread = p->nerror && !p->no_memory && m->target && m->version >= m->target->ptx;
 	for (const cptx_kernel *k = m->misread && !p->columns ? m->first : NULL; k; k = k->next)
 		parse_keep_columns(p, k);
-	m->a.ahead = m->a.total / 64; /* freezing takes a little */
+	m->a.ahead = m->a.total / 64; /* freezing needs little memory */
 	names_free(p);
 	if (p->comments)
 		heap_realloc(&m->a.hook, p->comments, 0);
 	if (o->keep && m->err.code == CPTX_OK) {
-		m->source = copy; /* freed with the module */
+		m->source = copy; /* lies in the arena, and is freed with the module */
 		m->source_size = size;
 	} else {
 		heap_realloc(&m->a.hook, copy, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why text is no instruction of the table, in words: first what is wrong with it and the spelling to write, from the form
+ * Describes why text is no instruction of the table: first what is wrong with it and the spelling to write, from the form
  * that is nearest by its words and operands; then the nearest forms.
  */
 #include "parse/near.h"
@@ -9,15 +9,15 @@ enum { COST_NUMBER = 36, COST_BRACES = 40 };
 
 typedef struct question {
 	near_text t;
-	const near_operands *o; /* NULL: not known */
+	const near_operands *o; /* the operands; NULL: unknown */
 } question;
 
 typedef struct candidate {
 	unsigned cost, doubt; /* as of arch_near */
 	near_words words;
-	bool assigned; /* each operand has one of the form */
+	bool assigned; /* each operand was given to one of the form's */
 	arch_near near;
-	cptx_val vals[3 + ARCH_SLOTS]; /* the operands, as `near` has them */
+	cptx_val vals[3 + ARCH_SLOTS]; /* the operands in the order of `near` */
 } candidate;
 
 static bool fits(const question *q, unsigned form, const uint16_t *mods)
@@ -79,7 +79,7 @@ static unsigned distance_to(const question *q, const near_fault *f, unsigned mod
 	return text_distance(word, arch_mods[mod].name);
 }
 
-/* The values of a form's group that are right for the fault, or all of them. */
+/* Collects the values of a form's group that mend the fault, or all values. */
 static void offer_values(const question *q, const candidate *c, const near_fault *f, bool all, arch_offers *v)
 {
 	const arch_group *g = group_at(c, f);
@@ -93,7 +93,7 @@ static void offer_values(const question *q, const candidate *c, const near_fault
 	}
 }
 
-/* The value that comes first: the one that looks most like the word, or that the operands speak for. */
+/* Puts the best value first: the one that looks most like the word, or that the operands call for. */
 static void choose_offer(const question *q, const candidate *c, const near_fault *f, arch_offers *v)
 {
 	unsigned best = 0, assumed = c->assigned ? c->near.m.mod[c->words.slot[f->slot].group] : 0;
@@ -108,7 +108,7 @@ static void choose_offer(const question *q, const candidate *c, const near_fault
 	v->mod[0] = first;
 }
 
-/* What forms that are as near as the nearest have where it lacks a value. */
+/* Adds values that equally near forms have where the nearest one lacks a value. */
 static void offer_more(const question *q, const candidate *best, arch_offers *v)
 {
 	unsigned count;
@@ -162,8 +162,8 @@ static void put_word_fault(const question *q, const candidate *c, const near_fau
 	}
 }
 
-/* Says which words of the text differ from the nearest form, and the spelling to write; `mods` gets that spelling's values.
- */
+/* Writes which words of the text differ from the nearest form, and the spelling to write; `mods` gets that spelling's
+ * values. */
 static void put_words(const question *q, const candidate *c, uint16_t *mods, buf *b)
 {
 	arch_offers v = { { 0 }, 0 };
@@ -231,7 +231,7 @@ static void put_operand_faults(const question *q, const candidate *c, buf *b)
 	}
 }
 
-/* Other values, one at a time, with which the form takes the operands. */
+/* Writes other values, one at a time, with which the form takes the operands. */
 static void put_other_spellings(const question *q, const candidate *c, buf *b)
 {
 	const arch_form *f = &arch_forms[c->words.form];
@@ -293,7 +293,8 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 		put_words(&q, best, mods, why);
 		*place = MIN((size_t)(best->words.fault[0].at ? best->words.fault[0].at - 1 : 0), n);
 	}
-	if (o && best->words.nfault && !fits(&q, best->words.form, mods)) { /* what is wrong even so */
+	if (o && best->words.nfault &&
+	    !fits(&q, best->words.form, mods)) { /* the operands are wrong even with the right spelling */
 		c = *best;
 		memcpy(c.words.mods, mods, sizeof mods);
 		c.assigned = parse_near(c.words.form, mods, o, c.vals, &c.near);

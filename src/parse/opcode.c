@@ -30,7 +30,7 @@ static bool read_value(reading *r, unsigned i, const char *p, unsigned mod)
 	return read_groups(r, i + 1, p);
 }
 
-/* Group i and all behind it, from p on.  Tries an optional group's values before leaving it out. */
+/* Reads group i and all behind it, from p on.  Tries an optional group's values before leaving it out. */
 static bool read_groups(reading *r, unsigned i, const char *p)
 {
 	if (i == r->f->ngroup)

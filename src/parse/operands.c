@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of text, read without knowing the form, given to those of a form. */
+/* Gives operands of text, which were read without knowing the form, to the operands of a form. */
 #include "parse/near.h"
 
 static bool is_needed(const arch_operand *o, const uint16_t *mods)
@@ -7,7 +7,7 @@ static bool is_needed(const arch_operand *o, const uint16_t *mods)
 	return o->given != ARCH_NO ? mods[o->given] != 0 : !(o->flags & OPERAND_OPTIONAL);
 }
 
-/* The modifier that stands behind an address. */
+/* Reads the modifier that stands behind an address. */
 static bool read_behind(const arch_form *f, const arch_operand *o, const parse_token *t, uint16_t *mods)
 {
 	if (!t->behind)
@@ -23,7 +23,7 @@ static bool read_behind(const arch_form *f, const arch_operand *o, const parse_t
 	return mods[o->behind] != 0;
 }
 
-/* One form against the operands of the text. */
+/* The matching of one form with the operands of the text. */
 typedef struct trying {
 	const parse_token *token;
 	unsigned ntoken, form;
@@ -32,12 +32,12 @@ typedef struct trying {
 	cptx_val vals[3 + ARCH_SLOTS];
 	arch_match *m;
 	bool declared;
-	bool assigned;   /* some way to give each operand its token was found */
-	arch_near *near; /* NULL, or which of these ways is nearest, with its values */
+	bool assigned;   /* in some attempt each operand got its token */
+	arch_near *near; /* the nearest attempt and its values; NULL: not wanted */
 	cptx_val nearest[3 + ARCH_SLOTS];
 } trying;
 
-/* Is it a coordinate of a texture or surface?  A single one needs no braces. */
+/* Whether an operand is a coordinate of a texture or surface, which needs no braces if it is single. */
 static bool in_texture(const arch_operand *o)
 {
 	if (!(o->flags & OPERAND_INSIDE))
@@ -47,7 +47,8 @@ static bool in_texture(const arch_operand *o)
 	return o->address == ADDRESS_HANDLE;
 }
 
-/* May a vector of one stand for the operand, which is none?  In a mov that packs, and beside the fragments of matrices. */
+/* Whether a vector of one element may stand for an operand that is no vector: in a mov that packs, and beside the fragments
+ * of matrices. */
 static bool takes_one(unsigned op, const arch_operand *o, const uint16_t *mods)
 {
 	if (op != CPTX_OP_MOV)
@@ -56,7 +57,7 @@ static bool takes_one(unsigned op, const arch_operand *o, const uint16_t *mods)
 	return t.cls == 'B' && t.bits <= 64;
 }
 
-/* May the token stand for the operand? */
+/* Whether a token may stand for an operand. */
 static bool stands_for(const parse_token *k, unsigned op, const arch_operand *o, const uint16_t *mods, bool optional)
 {
 	bool pipe = o->flags & OPERAND_PIPE, inside = o->flags & OPERAND_INSIDE;
@@ -68,14 +69,14 @@ static bool stands_for(const parse_token *k, unsigned op, const arch_operand *o,
 	if (k->pipe != pipe || k->inside != inside || (k->indexed ? !(address ? reads : takes) : k->address != address))
 		return false;
 	bool braces = k->braces == BRACES_EITHER ? k->v.kind == CPTX_VAL_VEC || k->v.count > 1 : k->braces;
-	if (optional && o->kind == OPERAND_REG) /* must look like it, for what comes next might not */
+	if (optional && o->kind == OPERAND_REG) /* an optional register must fit, because the next operand might fit instead */
 		return braces == vector;
 	if (vector)
 		return k->braces || k->v.kind == CPTX_VAL_SINK || (one && in_texture(o));
 	return k->braces != BRACES_HERE || o->cgroup != ARCH_NO || takes_one(op, o, mods);
 }
 
-/* The nearest of the ways so far; never the one that is right. */
+/* Keeps the attempt if it is the nearest so far; an attempt that fits is never kept. */
 static void look_how_near(trying *a)
 {
 	const arch_request q = { a->vals, a->vec, a->mods, true, false, a->declared };
@@ -89,7 +90,7 @@ static void look_how_near(trying *a)
 	memcpy(a->nearest, a->vals, sizeof a->vals);
 }
 
-/* Operands from number i on have the tokens from number t on: tries an optional one's token before leaving it out. */
+/* Gives operands from number i on the tokens from number t on.  Tries an optional operand's token before leaving it out. */
 static bool try_operands(trying *a, unsigned i, unsigned t)
 {
 	const arch_form *f = &arch_forms[a->form];
@@ -107,7 +108,7 @@ static bool try_operands(trying *a, unsigned i, unsigned t)
 	if (!never && t < a->ntoken && stands_for(&a->token[t], f->op, o, a->mods, optional) &&
 	    read_behind(f, o, &a->token[t], a->mods)) {
 		*v = a->token[t].v;
-		/* a name may be that of a list; the value in a hole says itself what it is */
+		/* a name in the text may be that of a list; a value in a hole of cptx_asm has its kind */
 		bool list = v->kind == CPTX_VAL_LABEL && a->token[t].braces != BRACES_EITHER;
 		if (list && o->kind == OPERAND_TARGETS)
 			v->kind = CPTX_VAL_TARGETS;

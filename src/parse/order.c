@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Opcodes whose modifiers stand in another order than the manual's. */
+/* Reads opcodes whose modifiers stand in another order than the manual's. */
 #include "parse/parse.h"
 
 /*
- * ptxas takes the modifiers behind an instruction's name in any order, but those of one kind in theirs: the types, the state
- * spaces of destination and source, the layouts of A and B ...
+ * The kinds of modifiers.  ptxas takes the modifiers behind an instruction's name in any order, but those of one kind in
+ * their own: the types, the state spaces of destination and source, the layouts of A and B ...
  */
 enum kind { KIND_ANY, KIND_TYPE, KIND_SPACE, KIND_LAYOUT, KIND_FORMAT, KIND_LOGIC, KIND_EVICT, KINDS };
 enum { MOST_WORDS = 32 };
@@ -20,8 +20,8 @@ typedef struct bag {
 	const word *word;
 	unsigned n, ntaken;
 	uint32_t taken;
-	uint8_t next[KINDS]; /* the first word that the form's next of this kind may be */
-	const char *name;    /* of the instruction, what is left of it; NULL: what follows stands in any order */
+	uint8_t next[KINDS]; /* the first word that can be the form's next word of each kind */
+	const char *name;    /* the rest of the instruction's name; NULL: the following words may stand in any order */
 	uint16_t *mods;
 } bag;
 
@@ -50,7 +50,7 @@ static enum kind kind_of(const word *w)
 	return arch_type_of(w->s, w->n) != CPTX_TYPE_NONE ? KIND_TYPE : KIND_ANY;
 }
 
-/* What ptxas has as words of a name, besides those of the calls' names: each behind the word in front of the dot. */
+/* Whether ptxas takes a word as part of the name, behind the word in front of the dot, though the calls' names lack it. */
 static bool goes_on(const word *last, const word *w)
 {
 	static const char *const pairs[] = {
@@ -70,10 +70,10 @@ static bool goes_on(const word *last, const word *w)
 	return is(w, "async") && last->n > 4 && !memcmp(last->s, "try_", 4);
 }
 
-/* Whether a word of the form, which all in front of it were words of the name, is one too. */
+/* Whether a word of the form is part of the name, given that all words in front of it are. */
 static bool in_name(bag *b, const word *w)
 {
-	/* the calls' names have them, for ptxas they are modifiers */
+	/* parts of the calls' names that are modifiers to ptxas */
 	static const char *const modifiers[] = {
 		"sync", "sp", "cc", "release", "noComplete", "cas", "popc", "mbarrier_init", "is_canceled", "get_first_ctaid"
 	};
@@ -85,12 +85,12 @@ static bool in_name(bag *b, const word *w)
 		return true;
 	if (b->ntaken && (strncmp(b->name, w->s, w->n) || (b->name[w->n] && b->name[w->n] != '_')))
 		return false;
-	b->name += MIN(w->n, strlen(b->name)); /* the first word is the mnemonic, which all that are looked at have */
+	b->name += MIN(w->n, strlen(b->name)); /* the first word is the mnemonic, which matches already */
 	b->name += *b->name == '_';
 	return true;
 }
 
-/* A word of the form, out of the bag. */
+/* Takes one word of the form out of the bag; false if it is not there. */
 static bool take(bag *b, word w)
 {
 	enum kind kind = kind_of(&w);
@@ -110,7 +110,7 @@ static bool take(bag *b, word w)
 	return true;
 }
 
-/* ".a.b", or "a.b" at the beginning of a form. */
+/* Takes the words of ".a.b", or of "a.b" at the beginning of a form. */
 static bool take_all(bag *b, const char *s)
 {
 	while (*s) {
@@ -123,7 +123,7 @@ static bool take_all(bag *b, const char *s)
 	return true;
 }
 
-/* Group i and all behind it; b is what is left of the words in front of it. */
+/* Takes group i and all behind it; b is the rest of the bag. */
 static bool take_groups(bag b, unsigned i)
 {
 	if (i == b.f->ngroup)

@@ -5,29 +5,30 @@
 #include "arch/arch.h"
 
 /*
- * Reads an instruction's spelling (text[0 .. n), "ld.global.v4.f32") as form `form`: true, and the value of each modifier
- * group in mods, if it is one of the form's spellings.
+ * Reads a spelling (text[0 .. n), "ld.global.v4.f32") as form `form`; true, with the value of each modifier group in mods,
+ * if it is one of the form's spellings.
  */
 bool parse_opcode(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS]);
-/* The same with the modifiers in another order, where ptxas takes that; for text that no form has as it stands. */
+/* parse_opcode that also accepts the modifiers in other orders that ptxas accepts; for text that no form has as it stands.
+ */
 bool parse_opcode_any(unsigned form, const char *text, size_t n, uint16_t mods[ARCH_GROUPS]);
 
-/* Whether an operand stands in braces; a hole of cptx_asm, or the name of a vector register, is both. */
+/* Whether an operand stands in braces; a hole of cptx_asm, and the name of a vector register, count as either. */
 enum parse_braces { BRACES_NONE, BRACES_HERE, BRACES_EITHER };
 
 /* An operand as it stands in the text. */
 typedef struct parse_token {
 	cptx_val v;
-	bool pipe, address, inside; /* inside: behind the first in brackets */
-	bool indexed;               /* a[4]: the place, or its address */
+	bool pipe, address, inside; /* address: in brackets; inside: behind the first operand in brackets */
+	bool indexed;               /* a[4]: the address or the value of the element */
 	uint8_t braces;             /* enum parse_braces */
-	const char *behind;         /* a modifier behind the brackets, or NULL */
+	const char *behind;         /* the modifier behind the brackets, or NULL */
 	size_t nbehind;
 } parse_token;
 
 /*
- * Matches a form, whose groups have the values `mods`, with operands.  vec: where the elements of vectors stand; declared:
- * as for arch_match_form.
+ * Matches a form, whose groups have the values `mods`, with operands.  vec: the elements of vectors; declared: as in
+ * arch_match_form.
  */
 bool parse_match(unsigned form, const uint16_t mods[ARCH_GROUPS], const parse_token *token, unsigned ntoken,
                  const cptx_val *vec, bool declared, arch_match *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the parser share: the text, the names in scope, and where things are reported. */
+/* Declarations that the files of the parser share: the text, the names in scope, and the reporting of errors. */
 #ifndef CPTX_PARSER_H
 #define CPTX_PARSER_H
 
@@ -11,86 +11,86 @@ enum name_kind { NAME_NONE, NAME_REG, NAME_RANGE, NAME_VECTOR, NAME_SYM, NAME_FU
 
 typedef struct binding {
 	uint32_t slot, id; /* id: a register (the first of a range or vector), symbol, function number, label ... */
-	uint32_t count;    /* NAME_RANGE, NAME_VECTOR */
-	uint32_t shadow;   /* the binding it hides, or IR_NONE */
-	uint8_t kind, pending /* a label that was only used yet */;
+	uint32_t count;    /* for NAME_RANGE and NAME_VECTOR */
+	uint32_t shadow;   /* the binding that this one hides, or IR_NONE */
+	uint8_t kind, pending /* pending: a label that was used but not placed yet */;
 } binding;
 
 typedef struct name_slot {
-	const char *name; /* in the module's arena; NULL: free */
-	uint32_t len;     /* with RANGE_KEY: the prefix of a range */
+	const char *name; /* lies in the module's arena; NULL: a free slot */
+	uint32_t len;     /* length of the name; with RANGE_KEY that of a range's prefix */
 	uint32_t hash, binding;
 } name_slot;
 
-/* Single names that end in digits. */
+/* What is known of single names that end in digits. */
 typedef struct name_numbers {
-	uint64_t stems[4]; /* what stands in front of the digits, of those of the scope: a set of hashes */
-	bool in_range;     /* one in scope hides, or could hide, one of a range */
+	uint64_t stems[4]; /* a set of hashes of the text in front of the digits */
+	bool in_range;     /* such a name in scope hides, or could hide, one of a range */
 } name_numbers;
 
-/* A range in scope: its prefix, up to 7 bytes of it, and its registers. */
+/* A range in scope: its prefix of up to 7 bytes, and its registers. */
 enum { QUICK_RANGES = 16 };
 typedef struct quick_range {
-	uint64_t key; /* the bytes, the first in the lowest; 0: none */
+	uint64_t key; /* the prefix's bytes, the first lowest; 0: none */
 	uint32_t id, count;
 } quick_range;
 
 typedef struct name_table {
 	name_slot *slot;
-	size_t nslot, used; /* a power of two */
+	size_t nslot, used; /* nslot: a power of two */
 	binding *bound;
 	size_t nbound, cap_bound;
-	struct name_scope *scope; /* the open ones */
+	struct name_scope *scope; /* the open scopes */
 	size_t nscope, cap_scope;
 	name_numbers numbers;
-	quick_range quick[QUICK_RANGES]; /* the latest, by their key; all are forgotten when a scope that has some ends */
+	quick_range quick[QUICK_RANGES]; /* the latest ranges, by their key; all are forgotten when a scope that has some ends */
 } name_table;
 typedef struct name_scope {
-	uint32_t first;       /* of its bindings */
-	name_numbers numbers; /* outside */
+	uint32_t first;       /* index of the scope's first binding */
+	name_numbers numbers; /* the counters of the scope outside */
 } name_scope;
 
-/* A word of the text with what look-up needs. */
+/* A word of the text with its hashes for look-up. */
 typedef struct word {
 	const char *s;
 	uint32_t len, hash;
-	uint32_t stem, stem_hash; /* without the digits behind it */
-	const char *at;           /* where the text has it, or what it was made of; NULL if nowhere */
+	uint32_t stem, stem_hash; /* length and hash of the word without the digits at its end */
+	const char *at;           /* its place in the text, or that of the word it was made of; NULL if it has none */
 } word;
 
 /* ---- instructions: spelling.c ---- */
 typedef struct spelled_form {
 	uint16_t form, mods[ARCH_GROUPS];
 } spelled_form;
-/* The last match of a spelling: most instructions repeat one with other registers. */
+/* A remembered match of a spelling: most instructions repeat one with other registers. */
 enum { REMEMBERED_TOKENS = 8 };
 typedef struct remembered {
 	uint64_t key[REMEMBERED_TOKENS];
 	unsigned ntoken;
-	arch_known known; /* from: of the tokens */
+	arch_known known; /* from: indices of tokens */
 } remembered;
 
-/* A match of plain operands (insn.h): others of the same shape make the same item with other words. */
+/* A match of plain operands (insn.h): other operands of the same shape make the same item with other words. */
 enum { PLAIN_TOKENS = 8 };
 typedef struct plain_match {
 	uint64_t shape[PLAIN_TOKENS / 4];
-	uint32_t most[PLAIN_TOKENS];   /* no greater number of a register, or WORD_ZERO + value of an integer, fits for sure */
-	uint32_t words[ARCH_OPERANDS]; /* of the item, to which that of an operand is added: */
-	uint8_t from[ARCH_OPERANDS];   /* its number, or PLAIN_TOKENS */
+	uint32_t most[PLAIN_TOKENS]; /* the largest register number, or WORD_ZERO + value of an integer, that is known to fit */
+	uint32_t words[ARCH_OPERANDS]; /* words of the item, to which the words of the operands are added */
+	uint8_t from[ARCH_OPERANDS];   /* number of the operand that each word gets, or PLAIN_TOKENS */
 	uint16_t mod[ARCH_GROUPS];
-	ir_item head; /* of the item: its form, and how much stands behind it */
+	ir_item head; /* the item's form and lengths */
 	unsigned ntoken;
 } plain_match;
 
 typedef struct spelled {
-	struct spelled *next; /* of the same hash */
+	struct spelled *next; /* next spelling with the same hash */
 	const char *text;
 	uint32_t len;
 	uint16_t nform;
 	bool takes_label, takes_list;
 	spelled_form *form;
-	remembered *last, *before; /* the latest, the one before it with other kinds of operands; or NULL */
-	plain_match *plain[2];     /* of plain operands, and kept in turn */
+	remembered *last, *before; /* last: the latest match; before: an earlier one with other kinds of operands; or NULL */
+	plain_match *plain[2];     /* matches of plain operands, replaced in turn */
 	unsigned turn;
 } spelled;
 
@@ -104,31 +104,31 @@ enum { SPELLED_SLOTS = 1024, TEXT_BEHIND = 16 };
 typedef struct parser {
 	cptx_module *m;
 	cptx_kernel *k;
-	const char *begin, *end, *p; /* from *end on TEXT_BEHIND bytes are NUL */
+	const char *begin, *end, *p; /* TEXT_BEHIND bytes from *end on are NUL */
 	const char *line_start;
 	uint32_t line;
-	const char *stop;  /* behind the last token: where what stands there ends */
-	const char *start; /* of the statement */
+	const char *stop;  /* end of the last token: an error about the token in front of p->p ends there */
+	const char *start; /* start of the statement */
 	uint32_t start_line;
-	const char *file; /* its name, in the arena */
+	const char *file; /* name of the text, in the arena */
 	name_table names;
-	comment *comments; /* met since the last statement */
+	comment *comments; /* comments since the last statement */
 	size_t ncomment, cap_comment;
 	struct spelled *spelled[SPELLED_SLOTS];
 	cptx_report_fn report;
 	void *user;
 	size_t nerror, most_errors;
-	uint32_t nregister; /* declared in all bodies: a few bytes of text declare many */
+	uint32_t nregister; /* registers declared in all bodies, which a few bytes of text can make very many */
 	bool has_section;
 	bool no_memory;
 	bool columns;         /* the text is not kept, only the columns of its statements */
-	size_t memory_before; /* bytes of the arena's chunks, before the text */
+	size_t memory_before; /* bytes of the arena's chunks before the text was read */
 } parser;
 
 /* ---- lex.c ---- */
-extern const unsigned char parse_is_word[256];   /* 1: in names; 2: digits */
-extern const unsigned char parse_is_dotted[256]; /* the same, and the dot */
-/* Where the names and dots at s end. */
+extern const unsigned char parse_is_word[256];   /* bit 0: a character of names; bit 1: a digit */
+extern const unsigned char parse_is_dotted[256]; /* parse_is_word, and the dot */
+/* The end of the names and dots at s. */
 static inline const char *parse_dotted(const char *s)
 {
 	while (parse_is_dotted[(unsigned char)*s])
@@ -144,7 +144,7 @@ static inline void parse_blanks(parser *p)
 	if ((unsigned char)*p->p <= ' ' || *p->p == '/' || *p->p == '#')
 		parse_skip(p);
 }
-/* The same behind a statement: most end their line, and the next begins with a tab. */
+/* parse_skip for the end of a statement: most end their line, and the next line begins with a tab. */
 static inline void parse_blanks_line(parser *p)
 {
 	if (*p->p == '\n') {
@@ -155,7 +155,7 @@ static inline void parse_blanks_line(parser *p)
 	}
 	parse_blanks(p);
 }
-/* If the text goes on with `c`: skips it and what blanks follow. */
+/* Whether the text goes on with `c`; if so, skips it and the blanks behind it. */
 static inline bool parse_take(parser *p, char c)
 {
 	if (*p->p != c)
@@ -164,85 +164,86 @@ static inline bool parse_take(parser *p, char c)
 	parse_blanks(p);
 	return true;
 }
-/* ".word": true if the text goes on with exactly this directive; skips it. */
+/* Whether the text goes on with exactly this directive, ".word"; if so, skips it. */
 bool parse_directive(parser *p, const char *name);
-bool parse_word(parser *p, word *w); /* a name; false, without error, if there is none */
+bool parse_word(parser *p, word *w); /* reads a name; false, without error, if there is none */
 word parse_word_of(const char *s, size_t len);
-/* One character of context as text for a message: "'x'", "the end of the file", "a NUL byte". */
+/* The character at p->p for a message: "'x'", "the end of the file", "a NUL byte". */
 const char *parse_found(const parser *p, char text[24]);
-/* Reports at a place of the text, "file:line:column: error: ...".  False. */
+/* Reports an error at a place of the text, "file:line:column: error: ...".  Returns false. */
 bool parse_error(parser *p, const char *at, enum cptx_code code, const char *format, ...) CPTX_PRINTF_(4, 5);
 bool parse_expect(parser *p, char c, const char *where);
 bool parse_out_of_memory(parser *p);
 cptx_site parse_site(const parser *p);
-/* Text from `from` to `to` in one line: blanks and comments become single blanks.  In the arena, or NULL. */
+/* Copies text from `from` to `to` as one line: blanks and comments become single blanks.  In the arena; NULL when memory is
+ * short. */
 const char *parse_collapse(parser *p, const char *from, const char *to);
-/* Reports the first byte of text[from .. to) that is not ASCII: ptxas takes none. */
+/* Reports the first byte of text[from .. to) that is not ASCII, because ptxas accepts none. */
 bool parse_ascii(parser *p, const char *from, const char *to);
 
 /* ---- scopes.c ---- */
 #define RANGE_KEY 0x80000000u
 bool names_init(parser *p);
 void names_free(parser *p);
-binding *names_find(parser *p, const word *w); /* not ranges */
-/* The register that a word names, or IR_NONE; *b is its binding. */
+binding *names_find(parser *p, const word *w); /* finds a name, but not a register of a range */
+/* The register that a word names, or IR_NONE; *b gets its binding. */
 uint32_t names_register(parser *p, const word *w, const binding **b);
-/* A new name in the innermost scope; NULL, with an error, if it is taken there or no name. */
+/* Enters a new name into the innermost scope; NULL, with an error, if it is taken there or is no name. */
 binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32_t count);
 const char *names_text(parser *p, const binding *b);
 bool names_enter(parser *p);
 void names_leave(parser *p);
-/* The label of that name, made if nobody placed it yet; its id, or IR_NONE. */
+/* The label with that name, made if no statement has placed it yet; returns its id, or IR_NONE. */
 uint32_t names_label(parser *p, const word *w);
 
 /* ---- expr.c ---- */
 static inline bool parse_ends_operand(char c) { return c == ';' || c == ',' || c == ']' || c == '}'; }
-/* A constant expression: INT, or FLOAT with its type. */
+/* Reads a constant expression: INT, or FLOAT with its type. */
 bool parse_constant(parser *p, cptx_val *v);
-/* A number alone, as lengths, alignments and the arguments of directives are. */
+/* Reads a plain number, as lengths, alignments and the arguments of directives are. */
 bool parse_natural(parser *p, uint64_t low, uint64_t high, uint64_t *v, const char *what);
 bool parse_literal(parser *p, uint32_t low, uint32_t high, uint32_t *v, const char *what);
 bool parse_int(parser *p, int64_t low, int64_t high, int64_t *v, const char *what);
 
 /* ---- initialise.c ---- */
-bool parse_initialiser(parser *p, ir_sym *s); /* what stands behind the = of a variable */
+bool parse_initialiser(parser *p, ir_sym *s); /* reads the value behind the = of a variable */
 
 /* ---- decl.c ---- */
-/* Declarations that begin with a state space, up to and with the semicolon; in the body, or in the module. */
+/* Reads declarations that begin with a state space, up to and with the semicolon, in the body or in the module. */
 bool parse_variables(parser *p, unsigned linkage);
 bool parse_registers(parser *p);
-unsigned parse_space(parser *p); /* the state space that the text goes on with (skipped), or 0 */
+unsigned parse_space(parser *p); /* reads a state space; 0 if there is none */
 bool parse_argument(parser *p, cptx_kernel *k, ir_arg *a, bool named);
 
 /* ---- head.c: kernels and functions ---- */
 bool parse_function(parser *p, unsigned linkage);
-void parse_keep_columns(parser *p, const cptx_kernel *k); /* in place of the places of its statements */
+void parse_keep_columns(parser *p, const cptx_kernel *k); /* keeps columns in place of the places of its statements */
 bool parse_signature(parser *p, cptx_kernel *k);
-bool parse_string(parser *p); /* "..." */
+bool parse_string(parser *p); /* reads "..." */
 bool parse_same_signature(const cptx_kernel *f, const cptx_kernel *g);
 
 /* ---- directive.c ---- */
-/* Reports what the .target and .version lack for a directive, or part of one, that stands at `at`. */
+/* Reports what .target and .version lack for a directive, or part of one, that stands at `at`. */
 void parse_needs(parser *p, const char *at, enum arch_directive d);
-bool parse_listed(parser *p, enum arch_directive d); /* parse_directive of one with its name, and parse_needs */
+bool parse_listed(parser *p, enum arch_directive d); /* parse_directive by the row's name, then parse_needs */
 enum pragma_place { PRAGMA_MODULE, PRAGMA_HEAD, PRAGMA_BODY };
-bool parse_pragma(parser *p, enum pragma_place place); /* the strings behind .pragma */
-/* What stands between the parentheses behind .attribute, of a variable or a function; NULL, with an error, if it is wrong.
- */
+bool parse_pragma(parser *p, enum pragma_place place); /* reads the strings behind .pragma */
+/* Reads the text in the parentheses behind .attribute, of a variable or a function; NULL, with an error, if it is wrong. */
 const char *parse_attributes(parser *p, bool variable);
-bool parse_section(parser *p); /* behind .section */
+bool parse_section(parser *p); /* reads what follows .section */
 
 /* ---- body.c, insn.c ---- */
 void parse_body(parser *p);
-bool parse_instruction(parser *p, spelled *known); /* known: it was read just now, and no guard stands in front; or NULL */
-enum { SPELLING_BEHIND = 8 };                      /* so many bytes may be read behind the text of a spelling */
-/* Comments up to the end of this statement, as items; those behind it stay for the next. */
+/* known: the spelling, if it was just read and no guard stands in front; or NULL */
+bool parse_instruction(parser *p, spelled *known);
+enum { SPELLING_BEHIND = 8 }; /* that many bytes may be read behind the text of a spelling */
+/* Adds the comments up to the end of this statement as items; later ones stay for the next. */
 void parse_flush_comments(parser *p);
-ir_top *parse_top(parser *p, enum ir_top_kind kind); /* of the text from p->start to p->stop */
+ir_top *parse_top(parser *p, enum ir_top_kind kind); /* adds an entry for the text from p->start to p->stop */
 ir_item *parse_item(parser *p, enum ir_item_kind kind, const cptx_val *operand, unsigned noperand);
-/* The spelling that the text goes on with, if it was read before and a blank or semicolon ends it: skips it.  Else NULL. */
+/* Reads a spelling that was read before, if a blank or semicolon ends it, and skips it; else NULL. */
 spelled *parse_known(parser *p);
-/* The forms of an instruction as it is spelled; NULL when memory is short. */
+/* The forms of a spelling; NULL when memory is short. */
 spelled *parse_spelled(parser *p, const char *text, size_t len);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names in scope.  A table maps each name to its innermost binding; a binding remembers the one it hides, so that a
- * scope ends by undoing its bindings, last first.  `.reg .b32 %r<100>` is one binding: a name that ends in digits is looked
- * up by what stands in front of them first, since most names are registers of such a range.
+ * The names in scope.  A table maps each name to its innermost binding; a binding remembers the one that it hides, so that a
+ * scope ends by undoing its bindings, last first.  `.reg .b32 %r<100>` is one binding: a name that ends in digits is first
+ * looked up by the text in front of them, since most names are registers of such a range.
  */
 #include "parse/quick.h"
 
@@ -97,7 +97,7 @@ bool names_init(parser *p)
 		if (!s || !push(p, s, NAME_SREG, i, 1))
 			return false;
 	}
-	return names_enter(p); /* users may hide them */
+	return names_enter(p); /* the special registers have an outer scope, because users may hide them */
 }
 
 void names_free(parser *p)
@@ -122,7 +122,7 @@ const char *names_text(parser *p, const binding *b) { return p->names.slot[b->sl
 
 enum { MOST_DIGITS = 9 };
 
-/* The number behind a range's prefix: digits, of which the first may be zeros; IR_NONE if it is none. */
+/* The number behind a range's prefix: digits, which may begin with zeros; IR_NONE if it is none. */
 static uint32_t number_of(const char *s, uint32_t len)
 {
 	uint64_t v = 0;
@@ -168,7 +168,8 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 	uint32_t reg = w->stem < w->len ? in_range(p, w, w->stem, w->stem_hash, &range) : IR_NONE;
 
 	if (reg != IR_NONE && !p->names.numbers.in_range) {
-		if (range == &p->names.bound[p->names.slot[range->slot].binding]) /* not where a shorter range hides its beginning */
+		if (range ==
+		    &p->names.bound[p->names.slot[range->slot].binding]) /* a shorter range may hide the beginning of this one */
 			quick_note(&p->names, w->s, w->stem, range);
 		*b = range;
 		return reg;
@@ -178,7 +179,8 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 	return *b == range ? reg : single->kind == NAME_REG || single->kind == NAME_VECTOR ? single->id : IR_NONE;
 }
 
-/* Letters, digits, _ and $; % only in front; and more than one character where that is none of a letter. */
+/* Whether a word is a name: letters, digits, _ and $; % only in front; and more than one character if the first is no
+ * letter. */
 static bool is_name(const word *w)
 {
 	bool letter = (*w->s | 32) >= 'a' && (*w->s | 32) <= 'z', sink = w->len == 7 && !memcmp(w->s, "WARP_SZ", 7);
@@ -186,7 +188,7 @@ static bool is_name(const word *w)
 	       !sink;
 }
 
-/* What the name made of a word and digits is bound to, or IR_NONE. */
+/* The binding of the name made of a word and digits, or IR_NONE. */
 static uint32_t numbered_binding(const name_table *t, const word *w, const char *digits, uint32_t n)
 {
 	uint32_t hash = w->hash;
@@ -202,7 +204,7 @@ static uint32_t numbered_binding(const name_table *t, const word *w, const char 
 	return IR_NONE;
 }
 
-/* Is one of the names that a range declares taken in this scope? */
+/* Whether one of the names that a range declares is taken in this scope. */
 static bool range_taken(parser *p, const word *w, uint32_t count)
 {
 	const name_table *t = &p->names;
@@ -210,7 +212,7 @@ static bool range_taken(parser *p, const word *w, uint32_t count)
 
 	if (!(t->numbers.stems[w->hash >> 6 & 3] >> (w->hash & 63) & 1) || w->stem < w->len)
 		return false;
-	for (uint32_t i = 0; i < count; i++) { /* no more work than making the registers is */
+	for (uint32_t i = 0; i < count; i++) { /* this costs no more than making the registers */
 		uint32_t b = numbered_binding(t, w, digits, (uint32_t)(text_u64(digits, i) - digits));
 		if (b != IR_NONE && b >= t->scope[t->nscope - 1].first && t->bound[b].kind != NAME_LABEL)
 			return true;
@@ -252,7 +254,7 @@ binding *names_bind(parser *p, const word *w, unsigned kind, uint32_t id, uint32
 	}
 	binding *b = push(p, s, kind, id, count);
 	if (range && b)
-		quick_note(t, w->s, w->len, b); /* in the place of the one it hides */
+		quick_note(t, w->s, w->len, b); /* replaces the range that it hides */
 	return b;
 }
 
@@ -274,8 +276,8 @@ bool names_enter(parser *p)
 }
 
 /*
- * A label that an inner scope used and did not place may be one of an outer scope, placed or to come: its binding moves out,
- * or it turns out to be the one there (ir_label.at tells which: see resolve_labels in body.c).
+ * Ends a scope.  A label that the scope used and did not place may be one of an outer scope, placed or to come: its binding
+ * moves out, or it turns out to be the one there (ir_label.at tells which: see resolve_labels in body.c).
  */
 void names_leave(parser *p)
 {

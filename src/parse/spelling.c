@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Spellings: the forms that one can be, found once and remembered; and what is wrong with one that is none. */
+/* Spellings: the forms of each, found once and remembered; and the description of what is wrong with one that no form has.
+ */
 #include "parse/insn.h"
 #include "parse/near.h"
 
 #include <stdio.h>
 
-/* What the operands of a form may be that text writes like something else. */
+/* Notes what kinds of operands a form has that text writes like other kinds. */
 static void note_operands(const arch_form *f, spelled *s)
 {
 	for (unsigned i = 0; i < f->noperand; i++) {
@@ -47,7 +48,7 @@ static inline uint64_t bytes_at(const char *text)
 	return bytes;
 }
 
-/* The first `bits` of 8 bytes, which are fewer than 64. */
+/* The lowest `bits` bits of 8 bytes, fewer than 64. */
 static inline uint64_t first_bits(uint64_t bytes, unsigned bits) { return bytes & ((UINT64_C(1) << bits) - 1); }
 
 static inline uint64_t mix(uint64_t hash, uint64_t bytes)
@@ -56,7 +57,7 @@ static inline uint64_t mix(uint64_t hash, uint64_t bytes)
 	return hash ^ hash >> 32;
 }
 
-/* The one whose text, with that hash, is text[0 .. len); its last bytes, fewer than 8 and maybe none, are `rest`. */
+/* Finds the spelling with text[0 .. len) and that hash; `rest` has its last bytes, fewer than 8 and maybe none. */
 static inline spelled *look_up(const parser *p, const char *text, size_t len, uint64_t rest, uint64_t hash)
 {
 	for (spelled *s = p->spelled[hash % SPELLED_SLOTS]; s; s = s->next) {
@@ -65,16 +66,16 @@ static inline spelled *look_up(const parser *p, const char *text, size_t len, ui
 			continue;
 		while (i + 8 <= len && bytes_at(s->text + i) == bytes_at(text + i))
 			i += 8;
-		if (i + 8 > len && bytes_at(s->text + i) == rest) /* zeros stand behind it */
+		if (i + 8 > len && bytes_at(s->text + i) == rest) /* zeros stand behind the text of a spelling */
 			return s;
 	}
 	return NULL;
 }
 
-/* The lowest bit that is set is the highest of the first byte that is a blank, a control character or a semicolon. */
+/* A mask whose lowest set bit is the highest bit of the first byte that is a blank, a control character or a semicolon. */
 static inline uint64_t ends_in(uint64_t bytes)
 {
-	const uint64_t each = UINT64_MAX / 255; /* times a byte: 8 of it */
+	const uint64_t each = UINT64_MAX / 255; /* times a byte: eight copies of that byte */
 	uint64_t semicolons = bytes ^ each * ';';
 
 	return (((bytes - each * (' ' + 1)) & ~bytes) | ((semicolons - each) & ~semicolons)) & each * 0x80;
@@ -94,7 +95,7 @@ spelled *parse_known(parser *p)
 	s += bits / 8;
 	const char *next = s + (*s == ' ');
 	next += *next == '\t';
-	/* what is rare is left to those who look at each character: comments, a dot or colon behind a blank */
+	/* rare cases are left to the slow path: comments, a dot or colon behind a blank */
 	if (*next <= ' ' || *next == '.' || *next == ':' || *next == '/' || *next == '#')
 		return NULL;
 	spelled *known = look_up(p, p->p, (size_t)(s - p->p), rest, mix(hash, rest));
@@ -159,7 +160,7 @@ static bool is_type(const char *dot, const char *end)
 	return cptx_type_find(name) != CPTX_TYPE_NONE;
 }
 
-/* One modifier moved elsewhere, but no type across another, so that it is a spelling; into `right`. */
+/* Whether moving one modifier makes it a spelling, without moving a type across another; writes that to `right`. */
 static bool in_order(const spelled *s, char *right, size_t size)
 {
 	enum { MOST_PARTS = 24 };
@@ -192,7 +193,7 @@ static bool in_order(const spelled *s, char *right, size_t size)
 	return false;
 }
 
-/* An instruction whose name is nearest to one that is none, or NULL. */
+/* The instruction whose name is nearest to an unknown one, or NULL. */
 static const char *similar(const char *text, size_t n)
 {
 	const char *near = NULL;
@@ -206,7 +207,7 @@ static const char *similar(const char *text, size_t n)
 		const char *form = arch_forms[arch_ops[i].form].text;
 		snprintf(known, sizeof known, "%.*s", (int)strcspn(form, ".{ "), form);
 		unsigned d = text_distance(mine, known);
-		if (d < distance && 2 * d <= n) /* not most of it */
+		if (d < distance && 2 * d <= n) /* most of the name must be the same */
 			distance = d, near = form;
 	}
 	return near;

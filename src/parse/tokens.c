@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of instructions, read without knowing the form. */
+/* Reads operands of instructions without knowing the form. */
 #include "parse/insn.h"
 #include "parse/quick.h"
 
@@ -13,18 +13,18 @@ cptx_val parse_register_value(const cptx_kernel *k, uint32_t id, uint32_t count)
 		cptx_val){ .kind = CPTX_VAL_REG, .type = k->reg[id].type, .count = (uint16_t)count, .owner = k->owner, .id = id };
 }
 
-/* Which element of a vector .x, .y, .z and .w name, or .r, .g, .b and .a; 4: none. */
+/* The element of a vector that .x, .y, .z and .w, or .r, .g, .b and .a, name; 4: none. */
 static uint32_t element_number(const word *w)
 {
 	const char *which = w->len == 1 ? strchr("xyzwrgba", *w->s) : NULL;
 	return which ? (uint32_t)(which - "xyzwrgba") & 3 : 4;
 }
 
-/* ".x" behind a vector register, ".b0" behind any. */
+/* Reads ".x" behind a vector register, ".b0" behind any register. */
 static bool read_suffix(parser *p, cptx_val *v, const binding *b)
 {
 	const char *at = p->p;
-	bool apart = at != p->stop; /* rather the directive behind a forgotten semicolon */
+	bool apart = at != p->stop; /* probably the directive behind a forgotten semicolon */
 	word w;
 
 	p->p++;
@@ -48,7 +48,7 @@ static bool read_suffix(parser *p, cptx_val *v, const binding *b)
 	                   (int)MIN(w.len, 64u), w.s);
 }
 
-/* %tid, or %tid.x and its like: an element is a special register of its own. */
+/* Reads %tid, or %tid.x: an element is a special register of its own. */
 static bool read_special(parser *p, cptx_val *v, unsigned sreg)
 {
 	const char *at = p->p;
@@ -64,7 +64,7 @@ static bool read_special(parser *p, cptx_val *v, unsigned sreg)
 		return parse_error(p, at, CPTX_E_PARSE, "%s has the elements .x, .y, .z and .w", arch_sregs[sreg].text);
 	int n = snprintf(name, sizeof name, "%s.%c", arch_sregs[sreg].text, "xyzw"[i]);
 	w = parse_word_of(name, (size_t)n);
-	*v = cptx_sreg_val((enum cptx_sreg)names_find(p, &w)->id); /* no other name has a dot */
+	*v = cptx_sreg_val((enum cptx_sreg)names_find(p, &w)->id); /* only special registers have a dot in their names */
 	return true;
 }
 
@@ -97,7 +97,8 @@ static bool read_long_name(parser *p, cptx_val *v, token *t)
 	case NAME_SYM: *v = ir_symbol_value(p->m, p->k, b->id); break;
 	case NAME_FUNC: *v = ir_func_value(p->m->body[b->id - 1]); break;
 	case NAME_SREG: return read_special(p, v, b->id);
-	default: /* a label */ *v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
+	default: /* kinds that are labels */
+		*v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
 	}
 	return true;
 }
@@ -117,7 +118,7 @@ static bool read_value(parser *p, cptx_val *v, token *t)
 	return parse_is_word[(unsigned char)*p->p] == 1 ? read_name(p, v, t) : parse_constant(p, v);
 }
 
-/* The name is none, where a value of any kind is needed. */
+/* Reports an undeclared name where a value is needed. */
 bool parse_undeclared(parser *p, const token *t)
 {
 	return parse_error(p, t->at, CPTX_E_PARSE, "'%.*s' is not declared", (int)MIN(t->name.len, 200u), t->name.s);
@@ -139,10 +140,10 @@ static bool read_offset(parser *p, cptx_val *v)
 	return true;
 }
 
-/* Consecutive registers of a type are one value; anything else is a VEC. */
+/* Makes one value of consecutive registers of a type, and a VEC of all else. */
 static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
 {
-	const cptx_val *e = k->vec ? &k->vec[first] : NULL; /* an empty list may be the first */
+	const cptx_val *e = k->vec ? &k->vec[first] : NULL; /* an empty list may come before any element exists */
 	uint32_t n = (uint32_t)k->nvec - first;
 	cptx_val v = { .kind = list ? CPTX_VAL_LIST : CPTX_VAL_VEC, .count = (uint16_t)n, .owner = k->owner, .id = first };
 	const cptx_val *before = NULL;
@@ -156,7 +157,7 @@ static cptx_val vector_value(const cptx_kernel *k, uint32_t first, bool list)
 			v.space |= VEC_SINKS;
 		else if (!v.type)
 			v.type = e[i].type;
-		else if (e[i].type != v.type && !list) /* as ptxas has it, a vector of bits */
+		else if (e[i].type != v.type && !list) /* ptxas takes it as a vector of bits */
 			v.space |= VEC_VARIED, v.type = (uint8_t)arch_bits_of(v.type);
 		if (e[i].kind == CPTX_VAL_SINK)
 			continue;
@@ -210,7 +211,7 @@ static bool read_elements(parser *p, cptx_val *v, char close)
 
 static inline bool read_operand(parser *p, tokens *all, unsigned stands);
 
-/* "[a].unified" */
+/* Reads "[a].unified". */
 static bool read_behind(parser *p, parse_token *t)
 {
 	word w;
@@ -230,7 +231,7 @@ static bool read_behind(parser *p, parse_token *t)
 enum { STANDS_PIPE = 1, STANDS_INSIDE = 2, STANDS_ADDRESS = 4, SHAPE_BITS = 16 };
 _Static_assert(WORD_NUMBER + 3 <= SHAPE_BITS, "kind, type and how it stands");
 
-/* Operand number i is plain. */
+/* Stores a plain operand as number i. */
 static inline void put_plain(tokens *all, unsigned i, uint32_t plain, unsigned stands)
 {
 	uint64_t shape = (plain & ((1u << WORD_NUMBER) - 1)) | stands << WORD_NUMBER;
@@ -240,7 +241,7 @@ static inline void put_plain(tokens *all, unsigned i, uint32_t plain, unsigned s
 	all->nplain++;
 }
 
-/* The plain register that the text goes on with: its word, 0 if there is none. */
+/* Reads a plain register: returns its word, 0 if there is none. */
 static inline uint32_t read_register_word(parser *p)
 {
 	uint32_t reg = names_quick(p);
@@ -248,7 +249,7 @@ static inline uint32_t read_register_word(parser *p)
 	return reg == IR_NONE ? 0 : CPTX_VAL_REG | (uint32_t)p->k->reg[reg].type << WORD_KIND | reg << WORD_NUMBER;
 }
 
-/* The digits that the text goes on with, if they are all of an operand and few. */
+/* Reads digits if they are a whole operand and few: returns the word, else 0. */
 static inline uint32_t read_integer_word(parser *p)
 {
 	const char *s = p->p;
@@ -263,7 +264,7 @@ static inline uint32_t read_integer_word(parser *p)
 }
 _Static_assert(WORD_ZERO > 999999, "a word holds six digits");
 
-/* Operand number i, if it is plain and has no brackets. */
+/* Reads operand number i if it is plain and has no brackets. */
 static inline bool read_plain(parser *p, tokens *all, unsigned i, unsigned stands)
 {
 	unsigned char kind = parse_is_word[(unsigned char)*p->p];
@@ -275,7 +276,8 @@ static inline bool read_plain(parser *p, tokens *all, unsigned i, unsigned stand
 	return plain != 0;
 }
 
-/* The plain operand number i in brackets, behind the first of them; if it is none, a register may have been read into v. */
+/* Reads operand number i if it is plain and in brackets, behind the opening one; if it is not plain, a register may have
+ * been read into v. */
 static bool read_plain_address(parser *p, tokens *all, unsigned i, cptx_val *v)
 {
 	uint32_t plain = parse_is_word[(unsigned char)*p->p] == 1 ? read_register_word(p) : 0;
@@ -334,7 +336,7 @@ static bool read_address(parser *p, tokens *all, unsigned i)
 	return read_behind(p, t);
 }
 
-/* a[4], the element of an array: an address, to be read at or to be taken. */
+/* Reads a[4], the element of an array: its value, or its address. */
 static bool read_indexed(parser *p, parse_token *t)
 {
 	const ir_sym *s = ir_symbol(p->k, t->v.id);
@@ -352,7 +354,7 @@ static bool read_indexed(parser *p, parse_token *t)
 	t->indexed = true;
 	return read_behind(p, t);
 }
-/* !p or -a */
+/* Reads !p or -a. */
 static bool read_negated(parser *p, cptx_val *v, token *from)
 {
 	bool minus = *p->p == '-';
@@ -367,13 +369,13 @@ static bool read_negated(parser *p, cptx_val *v, token *from)
 	return v->kind != CPTX_VAL_BAD || parse_error(p, from->at, CPTX_E_FORM, "only registers are negated");
 }
 
-/* Whether what begins another statement stands here, or nothing. */
+/* Whether another statement begins here, or the text ends. */
 static bool ends_here(const parser *p)
 {
 	return p->p >= p->end || *p->p == '}' || *p->p == '@' || (*p->p == '.' && parse_is_word[(unsigned char)p->p[1]] != 3);
 }
 
-/* One that is not plain, or where plain ones have no more room. */
+/* Reads an operand that is not plain, or for which there is no more room among the plain ones. */
 static bool read_any_operand(parser *p, tokens *all, unsigned i)
 {
 	parse_token *t = &all->t[i];
@@ -385,7 +387,7 @@ static bool read_any_operand(parser *p, tokens *all, unsigned i)
 		if (!read_long_name(p, &t->v, &all->from[i]))
 			return false;
 		all->unknown |= all->from[i].unknown;
-		t->braces = t->v.count > 1 ? BRACES_EITHER : BRACES_NONE; /* a vector register has none */
+		t->braces = t->v.count > 1 ? BRACES_EITHER : BRACES_NONE; /* a vector register stands without braces */
 		if ((*p->p == '+' || *p->p == '-') && (t->v.kind == CPTX_VAL_SYM || t->v.kind == CPTX_VAL_REG))
 			return read_offset(p, &t->v);
 		return *p->p != '[' || t->v.kind != CPTX_VAL_SYM || t->inside || read_indexed(p, t);
@@ -415,7 +417,7 @@ static inline bool read_operand(parser *p, tokens *all, unsigned stands)
 	if (i == MOST_TOKENS)
 		return parse_error(p, p->p, CPTX_E_FORM, "too many operands");
 	all->n++;
-	if (i < PLAIN_TOKENS && read_plain(p, all, i, stands)) /* most are */
+	if (i < PLAIN_TOKENS && read_plain(p, all, i, stands)) /* the most frequent case */
 		return true;
 	all->t[i] = (parse_token){ .pipe = stands & STANDS_PIPE, .inside = stands & STANDS_INSIDE };
 	return read_any_operand(p, all, i);
@@ -425,7 +427,7 @@ bool parse_operands(parser *p, tokens *all)
 {
 	unsigned stands = 0;
 
-	if (*p->p == ';' || ends_here(p)) /* without its semicolon */
+	if (*p->p == ';' || ends_here(p)) /* the semicolon is missing */
 		return true;
 	for (;;) {
 		if (!read_operand(p, all, stands))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* GPUs: contexts, facts, streams, events and memory. */
+/* GPUs: contexts, facts about the device, streams, events and memory. */
 #include "runtime/cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One call of the driver, and the error it makes; with IN, inside the device's context.  They use locals r and scope. */
+/* CU_CALL makes one call of the driver, and its error; IN does so inside the device's context.  They use locals r and scope.
+ */
 #define CU_CALL(c, err, call, ...) (((r = (c)->drv.call) == CU_OK) || driver_fail(&(c)->drv, r, err, NOWHERE, __VA_ARGS__))
 #define CU_CALL_IN(c, err, call, ...)                                                                                       \
 	(cuda_enter((c), &scope, (err)) &&                                                                                      \
@@ -45,7 +46,7 @@ static void release_context(cuda *c)
 	if (!c->retained)
 		return;
 	c->drv.cuDevicePrimaryCtxRelease_v2(c->dev);
-	/* Nobody else holds it: leave no dead context current behind. */
+	/* nobody else holds the primary context: leave no dead context current */
 	c->drv.cuDevicePrimaryCtxGetState(c->dev, &flags, &active);
 	c->drv.cuCtxGetCurrent(&now);
 	if (!active && now == c->ctx)
@@ -308,7 +309,7 @@ static bool read_info(cuda *c, cptx_error *err)
 	    !CU_CALL(c, err, cuDeviceGetName(i->name, sizeof i->name, c->dev), "asking for the device's name") ||
 	    !CU_CALL(c, err, cuDeviceTotalMem_v2(&bytes, c->dev), "asking for the size of the device's memory"))
 		return false;
-	c->base.ordinal = c->dev; /* what cuDeviceGet gives is the number */
+	c->base.ordinal = c->dev; /* the handle of cuDeviceGet is the ordinal */
 	i->driver = (uint32_t)version;
 	i->ptx = (uint16_t)driver_ptx(version);
 	i->global_memory = bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PTX on a GPU: by the driver's compiler, out of the cache, or by another compiler where the driver is too old. */
+/* Compiling PTX for a GPU: by the driver's compiler, from the cache, or by another compiler where the driver is too old. */
 #include "compile/compile.h"
 #include "runtime/cuda.h"
 
@@ -11,7 +11,7 @@
 static void jit_add(jit *j, unsigned option, uintptr_t value)
 {
 	j->options[j->n] = option;
-	j->values[j->n++] = (void *)value; /* the driver reads the low 32 bits of it as the integer */
+	j->values[j->n++] = (void *)value; /* the driver reads the low 32 bits of the pointer as the integer */
 }
 
 bool jit_begin(jit *j, const load_request *q, cptx_error *err)
@@ -37,7 +37,7 @@ bool jit_begin(jit *j, const load_request *q, cptx_error *err)
 
 void jit_end(jit *j) { free(j->info); }
 
-/* The driver's words, each line of PTX they name, and the user's line behind it. */
+/* Sets an error with the driver's messages, each line of PTX that they name, and the user's line behind it. */
 static bool jit_refused(const cuda *c, cu_result r, const jit *j, const compile_job *job, cptx_error *err)
 {
 	log_source src = { .text = job->text, .ptx = job->ptx };
@@ -89,7 +89,7 @@ bool cuda_load_image(cptx_program *p, const load_request *q, const void *image, 
 
 /* ---- the driver's compiler, by way of the cache ---- */
 
-/* What the driver would make: of this text, with these options, for this device, by this driver. */
+/* Computes the cache key of the driver's result: it depends on the text, the options, the device and the driver. */
 static bool jit_key(const cptx_program *p, const load_request *q, const char *text, cptx_cache_key *key)
 {
 	const cuda *c = cuda_of(p->dev);
@@ -122,7 +122,7 @@ static bool jit_cached(cptx_program *p, const load_request *q, const cptx_cache_
 	return ok;
 }
 
-/* Compiles to a cubin that can be kept, and loads it.  False: nothing happened; the plain way is open. */
+/* Compiles to a cubin that can be stored, and loads it.  False: nothing happened, and the caller loads the text plainly. */
 static bool jit_kept(cptx_program *p, const load_request *q, const char *text, const cptx_cache_key *key)
 {
 	const driver *d = &cuda_of(p->dev)->drv;
@@ -152,7 +152,7 @@ static bool jit_kept(cptx_program *p, const load_request *q, const char *text, c
 			p->log = "";
 	}
 	if (link)
-		d->cuLinkDestroy(link); /* the cubin is its own */
+		d->cuLinkDestroy(link); /* the cubin lies in memory of the link */
 	jit_end(&j);
 	return ok;
 }
@@ -173,7 +173,7 @@ static cu_result jit_load(cptx_program *p, const load_request *q, compile_job *j
 
 /* ---- another compiler ---- */
 
-/* Machine code has to be for the device itself: PTX for sm_80 runs on an sm_90, a cubin does not. */
+/* The target of machine code, which must be the device itself: PTX for sm_80 runs on an sm_90, a cubin does not. */
 static void machine_target(const cptx_program *p, char *target, size_t size)
 {
 	size_t n = p->target ? strlen(p->target) : 0;
@@ -185,14 +185,15 @@ static void machine_target(const cptx_program *p, char *target, size_t size)
 	                         : "");
 }
 
-/* The other compiler's error, with the reason in front for which it was asked. */
+/* Sets the other compiler's error, with the reason in front why it was asked. */
 static bool failed_elsewhere(const cptx_error *own, const char *why, cptx_error *err)
 {
 	char place[CPTX_ERROR_FILE + 16];
 	cptx_site at = own->file[0] ? (cptx_site){ own->file, own->line } : NOWHERE;
 	int n = at.file ? snprintf(place, sizeof place, "%s:%u: ", at.file, (unsigned)at.line) : 0;
 
-	return error_set(err, own->code, at, "%s%s%s", why, *why ? "; " : "", own->text + n); /* it begins with the place */
+	/* the text begins with the place */
+	return error_set(err, own->code, at, "%s%s%s", why, *why ? "; " : "", own->text + n);
 }
 
 static bool elsewhere(cptx_program *p, const load_request *q, compile_job *job, enum cptx_compiler by, const char *why,
@@ -242,14 +243,14 @@ static void too_new(const cptx_program *p, char *why, size_t size)
 	         i->ptx % 10u);
 }
 
-/* Whether the driver is just too old: it says so, or it says nothing but that the PTX does not suit. */
+/* Whether the driver is too old: it says so, or says only that the PTX does not suit. */
 static bool unknown_to_driver(cu_result r, const jit *j)
 {
 	return r == CU_UNSUPPORTED_PTX || r == CU_NO_BINARY ||
 	       (r == CU_INVALID_PTX && (!j->error[0] || log_says_too_old(j->error)));
 }
 
-bool cuda_make(cptx_program *p, const load_request *q, compile_job *job, enum cptx_compiler other, drivers_way *way,
+bool cuda_make(cptx_program *p, const load_request *q, compile_job *job, enum cptx_compiler other, driver_job_fn *way,
                cptx_error *err)
 {
 	enum cptx_compiler by = q->opt.compiler;

@@ -6,7 +6,7 @@
 
 enum { PORTABLE_CLUSTER = 8 };
 
-/* What cuLaunchKernelEx takes, for launches with attributes. */
+/* The arguments of cuLaunchKernelEx, for launches with attributes. */
 typedef struct extended_launch {
 	cu_launch_config config;
 	cu_launch_attr attr[3];
@@ -20,7 +20,7 @@ static uint32_t attribute(const cuda *c, const kernel *k, unsigned attr)
 	return c->drv.cuFuncGetAttribute(&v, attr, (cu_function)k->fn) == CU_OK && v > 0 ? (uint32_t)v : 0;
 }
 
-/* Number and sizes of the parameters of a kernel that came as text or binary. */
+/* Asks the driver for the number and sizes of the parameters of a kernel that was loaded as text or binary. */
 static bool ask_params(const cuda *c, kernel *k, cptx_site at, cptx_error *err)
 {
 	size_t offset, size, n = 0;
@@ -30,7 +30,7 @@ static bool ask_params(const cuda *c, kernel *k, cptx_site at, cptx_error *err)
 		return true;
 	while ((r = c->drv.cuFuncGetParamInfo((cu_function)k->fn, n, &offset, &size)) == CU_OK)
 		n++;
-	if (r != CU_INVALID_VALUE) /* behind the last one */
+	if (r != CU_INVALID_VALUE) /* CU_INVALID_VALUE: behind the last parameter */
 		return driver_fail(&c->drv, r, err, at, "asking for the parameters of kernel %s", k->info.name);
 	k->param_size = NEW_UNSET(uint32_t, n + 1);
 	if (!k->param_size)
@@ -79,8 +79,8 @@ static bool set_attribute(const cuda *c, const kernel *k, unsigned attr, int v, 
 }
 
 /*
- * Above the default limit a function must be allowed its shared memory.  Always the whole: the limit belongs to the
- * function, which other launches, in other threads, share.
+ * Above the default limit a function must be allowed its shared memory.  It is always allowed the most: the limit belongs to
+ * the function, which other launches, in other threads, share.
  */
 static bool allow_smem(const cuda *c, const kernel *k, uint32_t dyn_smem, cptx_site at, cptx_error *err)
 {

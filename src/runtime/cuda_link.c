@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Linking for a GPU: by the driver's linker, or by nvJitLink and then loading. */
+/* Linking for a GPU: by the driver's linker, or by nvJitLink, whose result is then loaded. */
 #include "compile/compile.h"
 #include "runtime/cuda.h"
 
@@ -48,7 +48,7 @@ static cu_result by_driver(cptx_program *p, const load_request *q, compile_job *
 	if (r == CU_OK && (p->log || no_memory(err, q->at)))
 		cuda_load_image(p, q, cubin, err);
 	if (link)
-		d->cuLinkDestroy(link); /* the cubin is its own, so behind loading */
+		d->cuLinkDestroy(link); /* the cubin lies in memory of the link, so this follows loading */
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs on a GPU: the target and what is loaded for it. */
+/* Programs on a GPU: choosing the target, and loading. */
 #include "compile/link.h"
 #include "compile/text.h"
 #include "runtime/cuda.h"
@@ -17,7 +17,7 @@ bool target_runs_on(const cptx_target *t, unsigned cc)
 	}
 }
 
-/* The best target of a device is no use to a driver that does not know it yet; then the best that both take. */
+/* A driver may be too old for the device's best target; then the choice is the best that both know. */
 const char *cuda_pick_target(unsigned cc, unsigned ptx)
 {
 	const cptx_target *best = cptx_target_for_device(cc), *t;
@@ -109,8 +109,8 @@ static bool load_image(cptx_program *p, const load_request *q, cptx_error *err)
 }
 
 /*
- * Loading would break a capture that is under way.  The driver tells without harm of those streams that the default stream
- * is ordered with; for others loading itself fails, and driver_fail says why.
+ * Whether a stream is captured, during which loading would fail; sets an error.  The driver can be asked safely about
+ * streams that the default stream is ordered with; for others loading itself fails, and driver_fail says why.
  */
 static bool is_captured(cptx_program *p, cptx_site at, cptx_error *err)
 {

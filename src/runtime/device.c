@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices by name; streams, events and memory: the part that is the same for every kind of device. */
+/* Devices by name; streams, events and memory: the part that all kinds of devices share. */
 #include "runtime/runtime.h"
 #include <cptx/emu.h>
 
@@ -11,7 +11,7 @@ bool no_memory(cptx_error *err, cptx_site at) { return error_set(err, CPTX_E_MEM
 
 enum { MAX_INDEX = 9999 };
 
-/* Reads "" or ":N". */
+/* Reads the end of a device name: "" or ":N". */
 static bool read_index(const char *s, unsigned *n)
 {
 	*n = 0;
@@ -27,10 +27,10 @@ static bool read_index(const char *s, unsigned *n)
 	return true;
 }
 
-/* "emu:TARGET": a device of the emulator. */
+/* Whether a name is "emu" or "emu:TARGET", a device of the emulator. */
 static bool is_emulator(const char *name) { return !strncmp(name, "emu", 3) && (!name[3] || name[3] == ':'); }
 
-/* Whether name is of a kind of device that exists; *index gets the text behind the kind. */
+/* Whether a name is of a kind of device that exists; *index gets the text behind the kind. */
 static bool known_kind(const char *name, const char **index, cptx_error *err)
 {
 	*index = "";
@@ -97,7 +97,8 @@ void *cptx_device_symbol(const cptx_device *dev, const char *name)
 	return dev && name ? dev->ops->symbol(dev, name) : NULL;
 }
 
-/* Says whether a call on `object` (a device, stream, ...) may go on; NULL is an error of its own, so that chains report. */
+/* Whether a call on `object` (a device, stream, ...) may go on: false if an error is set already, or, with an error, if it
+ * is NULL. */
 static bool given(const void *object, const char *what, cptx_error *err)
 {
 	if (!may_go(err))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libcuda, found at run time. */
+/* libcuda, opened at run time. */
 #include "runtime/driver.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ static bool open_library(driver *d, cptx_error *err)
 	bool chosen = path && *path;
 
 	d->path = chosen ? path : "libcuda.so.1";
-	/* NODELETE: the driver keeps threads and exit handlers, so its code must stay when the handle is closed. */
+	/* RTLD_NODELETE: the driver keeps threads and exit handlers, so its code must stay when the handle is closed. */
 	d->lib = dlopen(d->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (d->lib)
 		return true;
@@ -120,7 +120,7 @@ bool driver_fail(const driver *d, cu_result r, cptx_error *err, cptx_site at, co
 
 unsigned driver_ptx(int version)
 {
-	/* CUDA 12.6 brought no new PTX; since 13.0 both count in step. */
+	/* PTX versions of CUDA 12.0 to 12.9; 12.6 brought no new PTX.  Since 13.0 both count in step. */
 	static const uint8_t of_12[] = { 80, 81, 82, 83, 84, 85, 85, 86, 87, 88 };
 	unsigned major = (unsigned)version / 1000, minor = (unsigned)version % 1000 / 10;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The part of the CUDA Driver API that cptx calls, declared here so that cuda.h is not needed, and found at run time.
- * tests/runtime/test_abi.c holds every line against cuda.h.
+ * tests/runtime/test_abi.c compares every line with cuda.h.
  */
 #ifndef CPTX_RUNTIME_DRIVER_H
 #define CPTX_RUNTIME_DRIVER_H
@@ -18,7 +18,7 @@ typedef struct CUfunc_st *cu_function;
 typedef struct CUstream_st *cu_stream;
 typedef struct CUevent_st *cu_event;
 typedef struct CUlinkState_st *cu_link;
-typedef struct CUtensorMap_st *cu_tensor_map; /* of 128 bytes, aligned to 64 */
+typedef struct CUtensorMap_st *cu_tensor_map; /* points to 128 bytes, aligned to 64 */
 
 enum {
 	CU_OK = 0,
@@ -34,10 +34,10 @@ enum {
 	CU_ILLEGAL_ADDRESS = 700,
 	CU_LAUNCH_TIMEOUT = 702,
 	CU_ASSERT = 710,
-	CU_HARDWARE_STACK = 714, /* up to LAUNCH_FAILED: faults of a kernel that end its context */
+	CU_HARDWARE_STACK = 714, /* this and the errors up to LAUNCH_FAILED are faults of a kernel that end its context */
 	CU_LAUNCH_FAILED = 719,
-	CU_CAPTURE_UNSUPPORTED = 900, /* not while a stream is captured */
-	CU_CAPTURE_IMPLICIT = 906     /* a stream that the default stream is ordered with is captured */
+	CU_CAPTURE_UNSUPPORTED = 900, /* this call is not allowed while a stream is captured */
+	CU_CAPTURE_IMPLICIT = 906     /* a stream that the default stream is ordered with is being captured */
 };
 
 enum {
@@ -155,38 +155,38 @@ typedef struct cu_launch_config {
 	NEED(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *n, cu_function f, int threads, size_t smem))                    \
 	NEED(cuLaunchKernel, (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,      \
 	                      unsigned smem, cu_stream s, void **params, void **extra))                                         \
-	MAY(cuLaunchKernelEx, (const cu_launch_config *config, cu_function f, void **params, void **extra))   /* 11.8 */        \
-	MAY(cuFuncGetParamInfo, (cu_function f, size_t i, size_t *offset, size_t *size))                      /* 12.4 */        \
+	MAY(cuLaunchKernelEx, (const cu_launch_config *config, cu_function f, void **params, void **extra))   /* since CUDA 11.8 */        \
+	MAY(cuFuncGetParamInfo, (cu_function f, size_t i, size_t *offset, size_t *size))                      /* since CUDA 12.4 */        \
 	MAY(cuTensorMapEncodeTiled, (cu_tensor_map map, unsigned type, unsigned rank, void *address, const uint64_t *dim,       \
 	                             const uint64_t *stride, const unsigned *box, const unsigned *step, unsigned interleave,    \
-	                             unsigned swizzle, unsigned l2, unsigned fill))                           /* 12.0 */        \
+	                             unsigned swizzle, unsigned l2, unsigned fill))                           /* since CUDA 12.0 */        \
 	MAY(cuTensorMapEncodeIm2col, (cu_tensor_map map, unsigned type, unsigned rank, void *address, const uint64_t *dim,      \
 	                              const uint64_t *stride, const int *lower, const int *upper, unsigned channels,            \
 	                              unsigned pixels, const unsigned *step, unsigned interleave, unsigned swizzle,             \
-	                              unsigned l2, unsigned fill))                                            /* 12.0 */        \
+	                              unsigned l2, unsigned fill))                                            /* since CUDA 12.0 */        \
 	MAY(cuTensorMapEncodeIm2colWide, (cu_tensor_map map, unsigned type, unsigned rank, void *address,                       \
 	                                  const uint64_t *dim, const uint64_t *stride, int lower, int upper,                    \
 	                                  unsigned channels, unsigned pixels, const unsigned *step, unsigned interleave,        \
-	                                  unsigned mode, unsigned swizzle, unsigned l2, unsigned fill))       /* 12.8 */
+	                                  unsigned mode, unsigned swizzle, unsigned l2, unsigned fill))       /* since CUDA 12.8 */
 /* clang-format on */
 
 #define DRIVER_MEMBER(name, args) cu_result(*name) args;
 typedef struct driver {
 	void *lib;
-	const char *path; /* while it is opened */
+	const char *path; /* path of the library, while it is being opened */
 	DRIVER_CALLS(DRIVER_MEMBER, DRIVER_MEMBER)
 } driver;
 #undef DRIVER_MEMBER
 
-/* Opens the library, finds the calls and initializes; false leaves nothing open. */
+/* Opens the library, finds its functions and initializes it; false leaves nothing open. */
 bool driver_open(driver *d, cptx_error *err);
 void driver_close(driver *d);
 void *driver_symbol(const driver *d, const char *name);
-/* The error of a failed call: "what: CUDA_ERROR_X (n): meaning".  Returns false. */
+/* Sets the error of a failed call: "what: CUDA_ERROR_X (n): meaning".  Returns false. */
 bool driver_fail(const driver *d, cu_result r, cptx_error *err, cptx_site at, const char *format, ...) CPTX_PRINTF_(5, 6);
-/* "CUDA_ERROR_X (n): meaning" into text. */
+/* Writes "CUDA_ERROR_X (n): meaning" to text. */
 void driver_describe(const driver *d, cu_result r, char *text, size_t size);
-/* The highest PTX version, times ten, that a driver of CUDA major * 1000 + minor * 10 takes. */
+/* The highest PTX version, times ten, of a driver of CUDA version major * 1000 + minor * 10. */
 unsigned driver_ptx(int version);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The emulator as a device: the calls of device_ops on a machine of src/emu.  All work is done when a call returns. */
+/* The emulator as a device: device_ops on a machine of src/emu.  All work is done when a call returns. */
 #include "base/options.h"
 #include "emu/core/finding.h"
 #include "emu/core/machine.h"
@@ -14,7 +14,8 @@
 typedef struct emu_device {
 	cptx_device dev;
 	emu_machine *m;
-	pthread_mutex_t lock; /* on all of the machine; recursive, as what prints during a launch may read memory */
+	pthread_mutex_t
+		lock; /* held for every use of the machine; recursive, because a print callback may read memory during a launch */
 } emu_device;
 
 static emu_machine *machine_of(const cptx_device *dev) { return ((const emu_device *)(const void *)dev)->m; }
@@ -124,7 +125,7 @@ static bool event_elapsed(cptx_device *dev, void *start, void *end, float *ms, c
 
 /* ---- memory ---- */
 
-/* Whose memory is short: the emulated device's, of addresses, or the host's. */
+/* Sets the error that memory is short: addresses of the emulated device, or memory of the host. */
 static void no_room(const cptx_device *dev, size_t size, cptx_error *err)
 {
 	const emu_machine *m = machine_of(dev);
@@ -240,7 +241,7 @@ static bool emu_transfer(cptx_device *dev, const transfer *t, cptx_error *err)
 
 /* ---- programs ---- */
 
-/* The first of the errors that cptx_check reports. */
+/* A cptx_report_fn that keeps the first error. */
 static void take_first(void *user, const cptx_error *e)
 {
 	cptx_error *err = (cptx_error *)user;
@@ -249,7 +250,7 @@ static void take_first(void *user, const cptx_error *e)
 		*err = *e;
 }
 
-/* What a compiler refuses for the text's own .target and .version is not executed either. */
+/* Parses a text.  A text that ptxas refuses for its own .target and .version is refused here too. */
 static cptx_module *read_text(cptx_program *p, const char *text, size_t size, const load_request *q, cptx_error *err)
 {
 	cptx_module *m = cptx_parse(text, size, CPTX_OPT(cptx_parse_opt, .name = q->opt.name));
@@ -272,7 +273,7 @@ static cptx_module *read_text(cptx_program *p, const char *text, size_t size, co
 		cptx_module_destroy(m);
 		return NULL;
 	}
-	if (!q->module && cptx_check(m, NULL, take_first, err)) { /* a module was checked while it was printed */
+	if (!q->module && cptx_check(m, NULL, take_first, err)) { /* a built module was checked when it was printed */
 		cptx_module_destroy(m);
 		return NULL;
 	}
@@ -363,7 +364,7 @@ static bool emu_resources(const cptx_program *p, const kernel *k, uint32_t threa
 
 /* ---- launches ---- */
 
-/* Where the parameters lie in memory, in l->extra. */
+/* Computes the places of the parameters in parameter memory, into l->extra. */
 static bool emu_prepare(cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	(void)l, (void)at, (void)err;

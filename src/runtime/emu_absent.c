@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of emu.c and src/emu where the emulator is left out (-Demulator=disabled). */
+/* Replaces emu.c and src/emu where the emulator is left out (-Demulator=disabled). */
 #include "runtime/runtime.h"
 
 #include <cptx/emu.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches: arguments and shapes are checked here, once, against what is known of the kernel and the device. */
+/* Launches: arguments and shapes are checked once, here, against what is known about the kernel and the device. */
 #include "base/options.h"
 #include "runtime/runtime.h"
 
@@ -9,7 +9,7 @@
 enum { MAX_CTA_THREADS = 1024, MAX_CTA_Z = 64, MAX_GRID_YZ = 65535, MAX_GRID_X = 0x7fffffff, MAX_CLUSTER = 16 };
 enum { VALUE_ALIGN = 16 };
 
-/* An error about a kernel. */
+/* Sets an error about a kernel; returns false. */
 static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_error *err, const char *format, ...)
 	CPTX_PRINTF_(5, 6);
 static bool reject(const kernel *k, enum cptx_code code, cptx_site at, cptx_error *err, const char *format, ...)
@@ -42,7 +42,7 @@ static param_class class_of(const cptx_param_info *p)
 	case CPTX_S64: return INTEGER;
 	case CPTX_F32:
 	case CPTX_F64: return FLOAT;
-	default: /* f16 and its like are bits too: C11 has no type for them */
+	default: /* f16 and similar types are passed as bits too: C11 has no type for them */
 		return p->size * 8 > cptx_type_bits(p->type) ? OBJECT : BITS;
 	}
 }
@@ -234,13 +234,13 @@ static bool set_overlap(const cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	const cptx_device_info *dev = &l->program->dev->info;
 
-	/* cuLaunchKernelEx and compute capability 9.0, as for clusters */
+	/* overlap needs cuLaunchKernelEx and compute capability 9.0, and so do clusters */
 	return !l->overlap || dev->clusters ||
 	       reject(&l->k, CPTX_E_TARGET, at, err,
 	              "%s and its driver have no programmatic dependent launch; leave .overlap away", dev->name);
 }
 
-/* All CTAs must be resident at once. */
+/* Whether a cooperative launch can run: all its CTAs must be resident at once. */
 static bool cooperates(const cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	const cptx_device *dev = l->program->dev;
@@ -282,7 +282,7 @@ static bool set_smem(cptx_launch *l, uint32_t bytes, cptx_site at, cptx_error *e
 
 static size_t aligned(size_t n) { return (n + VALUE_ALIGN - 1) & ~(size_t)(VALUE_ALIGN - 1); }
 
-/* One block of memory: the launch, pointers to the values, their sizes, the values, the name. */
+/* Allocates one block of memory: the launch, pointers to the values, their sizes, the values, the name. */
 static cptx_launch *launch_alloc(const cptx_program *p, const kernel *k, const cptx_launch_opt *opt)
 {
 	size_t n = opt->nargs, name = strlen(k->info.name) + 1, head = aligned(sizeof(cptx_launch));

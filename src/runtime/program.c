@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs: what a launch must know of their kernels. */
+/* Programs: the kernels that they have, as launches need to know them. */
 #include "base/options.h"
 #include "runtime/runtime.h"
 
@@ -98,7 +98,7 @@ bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site 
 			return true;
 		}
 	}
-	/* The names in a cubin are the driver's to know. */
+	/* a cubin's kernels are not listed; the driver finds them by name */
 	return (name && (!p->nkernels || p->more_kernels)) || not_found(p, name, at, err);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a device is inside: a table of calls and the facts about it.  device.c, program.c and launch.c check and keep books,
- * the same for every kind of device; a kind fills in device_ops.
+ * The inside of a device: a table of calls and the facts about it.  device.c, program.c and launch.c check arguments and
+ * count references for every kind of device; each kind fills in device_ops.
  */
 #ifndef CPTX_RUNTIME_RUNTIME_H
 #define CPTX_RUNTIME_RUNTIME_H
@@ -20,25 +20,25 @@ typedef struct transfer {
 	const void *host_src;
 	uint32_t value;
 	size_t n;  /* bytes; words for FILL32 */
-	bool wait; /* complete on return */
+	bool wait; /* the operation is complete on return */
 	void *stream;
 } transfer;
 
 /* A kernel as a launch sees it. */
 typedef struct kernel {
-	cptx_kernel_info info; /* params NULL: not known */
+	cptx_kernel_info info; /* params NULL: unknown */
 	void *fn;
-	bool sized;           /* not known, but size and number are: param_size, info.nparams */
-	uint32_t *param_size; /* info.nparams of them, malloced */
+	bool sized;           /* the parameters are unknown, except for their number and sizes: info.nparams, param_size */
+	uint32_t *param_size; /* info.nparams sizes in bytes, from malloc */
 	uint32_t max_threads, static_smem, regs;
 } kernel;
 
 typedef struct load_request {
 	cptx_site at;
-	cptx_module *module; /* or: */
+	cptx_module *module; /* the module to load, or NULL: */
 	const void *image;
 	size_t size;
-	/* or: */
+	/* inputs to link, or NULL: */
 	const cptx_link_input *pieces;
 	size_t npieces;
 	cptx_load_opt opt;
@@ -65,19 +65,20 @@ typedef struct device_ops {
 	uint64_t (*alloc)(cptx_device *dev, size_t size, cptx_error *err);
 	void (*free)(cptx_device *dev, uint64_t ptr);
 	bool (*transfer)(cptx_device *dev, const transfer *t, cptx_error *err);
-	/* Where memory of the device is memory of the host; NULL: it is not.  A mapping ends with free(). */
+	/* Maps memory of the host program into the device's; NULL if the device cannot.  A mapping ends with free(). */
 	uint64_t (*map)(cptx_device *dev, void *host, size_t size, cptx_error *err);
 	void *(*host)(cptx_device *dev, uint64_t at, size_t size, cptx_error *err);
-	/* Around mappings and launches that belong together; other calls may stand inside.  NULL: not needed. */
+	/* Locks the device around mappings and launches that belong together; the holder may make other calls.  NULL: not
+	 * needed. */
 	void (*lock)(cptx_device *dev);
 	void (*unlock)(cptx_device *dev);
-	/* Makes the bytes of a description that was checked; NULL: cptx's own. */
+	/* Encodes a description that was checked; NULL: cptx_tensor_map_pack does. */
 	bool (*tensor_map)(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx_tensor_map *map, cptx_error *err);
 
 	bool (*load)(cptx_program *p, const load_request *q, cptx_error *err);
 	void (*unload)(cptx_program *p);
 	uint64_t (*global)(const cptx_program *p, const char *name, size_t *size, cptx_error *err);
-	/* Finds the kernel in the program: fn, limits, and sizes of parameters if info.params is NULL. */
+	/* Finds a kernel in the program: sets fn, limits, and the sizes of parameters if info.params is NULL. */
 	bool (*find)(const cptx_program *p, kernel *k, cptx_site at, cptx_error *err);
 	bool (*resources)(const cptx_program *p, const kernel *k, uint32_t threads, uint32_t dyn_smem, cptx_resources *out,
 	                  cptx_error *err);
@@ -88,8 +89,9 @@ typedef struct device_ops {
 struct cptx_device {
 	const device_ops *ops;
 	cptx_device_info info;
-	int ordinal;      /* of a GPU */
-	atomic_uint refs; /* what needs it beside who has opened it: programs, streams, events.  The last closes it */
+	int ordinal; /* number of a GPU */
+	atomic_uint
+		refs; /* references: the opener's, and those of programs, streams and events.  The last one closes the device */
 };
 void device_hold(cptx_device *dev);
 void device_drop(cptx_device *dev);
@@ -109,46 +111,47 @@ struct cptx_program {
 	cptx_device *dev;
 	arena mem;
 	void *handle;
-	cptx_kernel_info *kernels; /* those whose names are known */
+	cptx_kernel_info *kernels; /* the kernels whose names are known */
 	size_t nkernels, kernels_cap;
-	hash_table names;  /* of kernels */
-	bool more_kernels; /* it may have others */
+	hash_table names;  /* index of their names */
+	bool more_kernels; /* the program may have further kernels */
 	const char *log, *target, *note;
 	unsigned version;
-	atomic_uint refs; /* launches, beside who has loaded it */
+	atomic_uint refs; /* references: the loader's, and those of launches */
 };
 
 struct cptx_launch {
 	bool (*run)(cptx_launch *l, void *stream, cptx_error *err);
 	const cptx_program *program;
 	kernel k;
-	uint32_t grid[3], block[3], cluster[3]; /* cluster[0] 0: none */
+	uint32_t grid[3], block[3], cluster[3]; /* cluster[0] 0: no cluster */
 	uint32_t dyn_smem;
 	bool overlap, cooperative;
 	size_t nargs;
-	void **params; /* nargs pointers to the values; NULL if none */
+	void **params; /* nargs pointers to the values; NULL if there are none */
 	uint32_t *sizes;
 	cptx_site at;
-	void *extra; /* the device's own; freed with the launch */
+	void *extra; /* memory of the kind of device; freed with the launch */
 };
 
-/* False also where *err holds an error already. */
+/* Whether a call may start: false if *err holds an error already. */
 static inline bool may_go(const cptx_error *err) { return !err || err->code == CPTX_OK; }
 bool no_memory(cptx_error *err, cptx_site at);
 
 /* program.c */
-/* Keeps the names of the .entry functions of PTX text; with a module, all that a launch wants to know of them. */
+/* Keeps the names of the .entry functions of PTX text; with a module, all that a launch needs to know about them. */
 bool program_learn(cptx_program *p, const char *text, const cptx_module *m);
-/* The same for one kernel; m NULL: only its name. */
+/* Keeps one kernel of a program; m NULL: its name only. */
 bool program_add_kernel(cptx_program *p, const char *name, size_t len, const cptx_module *m);
-/* Fills in what the program knows of a kernel; name NULL: its only one. */
+/* Fills in what the program knows about a kernel; name NULL: the only kernel. */
 bool program_find(const cptx_program *p, const char *name, kernel *k, cptx_site at, cptx_error *err);
 void kernel_release(kernel *k);
 
 /* cuda_program.c */
-bool target_runs_on(const cptx_target *t, unsigned cc); /* code for it, on devices of the compute capability */
+/* whether devices of that compute capability run code of the target */
+bool target_runs_on(const cptx_target *t, unsigned cc);
 
-/* emu.c; false with an error where the emulator is left out */
+/* emu.c; false with an error if the emulator is left out of the build */
 bool emulator_there(cptx_error *err);
 
 /* cuda.c */

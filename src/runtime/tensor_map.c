@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensor maps for devices. */
+/* Making tensor maps for devices. */
 #include "base/options.h"
 #include "runtime/cuda.h"
 
@@ -22,7 +22,7 @@ bool cptx_tensor_map_make(cptx_device *dev, const cptx_tensor_map_opt *opt, cptx
 	return dev->ops->tensor_map ? dev->ops->tensor_map(dev, opt, map, err) : cptx_tensor_map_pack(opt, map->bytes, err);
 }
 
-/* The description as the driver takes it: strides in full, without that of dimension 0. */
+/* The arguments of the driver's calls: strides in full, without that of dimension 0. */
 typedef struct driver_form {
 	uint64_t stride[CPTX_TENSOR_RANK];
 	unsigned step[CPTX_TENSOR_RANK], interleave, l2;
@@ -47,7 +47,8 @@ static cu_result encode(const driver *d, const cptx_tensor_map_opt *o, cu_tensor
 	case CPTX_TENSOR_TILED:
 		return d->cuTensorMapEncodeTiled(map, o->type, o->rank, address, o->dim, f.stride + 1, o->box, f.step, f.interleave,
 		                                 o->swizzle, f.l2, o->nan_fill);
-	case CPTX_TENSOR_IM2COL: /* corners in the order of dimensions, W first, whatever cuda.h's comment says */
+	case CPTX_TENSOR_IM2COL: /* the driver takes corners in the order of dimensions, W first, whatever cuda.h's comment says
+	                          */
 		return d->cuTensorMapEncodeIm2col(map, o->type, o->rank, address, o->dim, f.stride + 1, o->lower, o->upper,
 		                                  o->channels, o->pixels, f.step, f.interleave, o->swizzle, f.l2, o->nan_fill);
 	default:
