@@ -109,8 +109,8 @@ typedef struct cptx_tiled_mma_opt {
 	cptx_val a_base, b_base; /**< mma.sync without .scale: .u32, shared memory addresses that those of cptx_mma_tile count
 	                            from.  With the starts of rings there these are offsets of stages, which ptxas keeps in
 	                            uniform registers that ldmatrix adds for nothing.  NONE: 0 */
-	bool few_regs; /**< mma.sync without .scale: one address register for each operand; those of further steps, or rows, cost
-	                  an exclusive or each time */
+	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
+	                  or each time (with .scale MN-major operands have one anyway) */
 	cptx_val a_ring, b_ring; /**< wgmma: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not called */
 	uint32_t apart;          /**< with rings: bytes from stage to stage, of both */
 	char z_;
@@ -239,7 +239,7 @@ CPTX_API void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled
 #define cptx_mma_frags_new(k, mma, f, rolling) cptx_mma_frags_new_((k), CPTX_HERE, (mma), (f), (rolling))
 CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f, cptx_val a,
                               cptx_val b);
-/** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile. */
+/** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile: (m + n) / 16 for 16-bit types. */
 #define cptx_mma_fetch(k, mma, f, a, b) cptx_mma_fetch_((k), CPTX_HERE, (mma), (f), CPTX_V(a), CPTX_V(b))
 
 /** What a call of cptx_mma_tile may be told. */
@@ -254,8 +254,8 @@ typedef struct cptx_mma_tile_opt {
 	cptx_val next_a, next_b;     /**< with frags: the tile whose step 0 is fetched in the last step of this one (with A_REGS
 	                                  next_b alone); NONE: nothing is.  But with rolling, tiles have an even number of steps then
 	                              */
-	bool
-		along_m; /**< mma.sync without .scale: the order of instructions: down the columns of D first; else along its rows */
+	bool along_m; /**< mma.sync: the order of instructions: down the columns of D first; else along its rows.  Rolling
+	                 fragments have an order of their own */
 	cptx_val scale_a, scale_b; /**< with scale: .u32, where the tile's factors are: tcgen05: in tensor memory; mma.sync: in
 	                                shared memory, aligned to 4 bytes */
 	bool fenced; /**< tcgen05: the thread has called tcgen05.fence::after_thread_sync behind what it waited for: products of

@@ -74,6 +74,8 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	RULE((o->by == CPTX_BY_MMA_SYNC && !o->scale) || (o->a_base.kind == CPTX_VAL_NONE && o->b_base.kind == CPTX_VAL_NONE),
 	     "%s with .a_base or .b_base; those are for mma.sync without .scale",
 	     o->scale ? "with scale factors" : "by wgmma or tcgen05");
+	RULE(o->by == CPTX_BY_MMA_SYNC || !o->few_regs,
+	     "by wgmma or tcgen05 with .few_regs; that is for mma.sync, whose lanes have addresses of their own");
 	RULE(o->by != CPTX_BY_WGMMA || !a->integer, "of .%s by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05",
 	     cptx_type_name(o->a));
 	RULE(o->a_from != CPTX_A_REGS || a->bits == 16, "of .%s with A from registers; that has 16 bits", cptx_type_name(o->a));
@@ -550,6 +552,8 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 	RULE(is_tile_at(mma, b) && (mma->opt.a_from == CPTX_A_REGS || (tmem ? is_address(a) : is_tile_at(mma, a))),
 	     "whose %s has no address: a .u32 register, of %s memory", is_tile_at(mma, b) ? "A" : "B",
 	     is_tile_at(mma, b) && tmem ? "tensor" : "shared");
+	RULE(!o->along_m || mma->opt.by == CPTX_BY_MMA_SYNC,
+	     "by wgmma or tcgen05 takes no .along_m: one instruction makes all columns of D");
 	RULE(!o->frags || mma->opt.by == CPTX_BY_MMA_SYNC, "by wgmma or tcgen05 takes no .frags: it reads shared memory itself");
 	RULE(!mma->vec || (!o->frags && o->next_a.kind == CPTX_VAL_NONE && o->next_b.kind == CPTX_VAL_NONE),
 	     "with scale factors takes no .frags, .next_a and .next_b: it fetches its own fragments");
