@@ -159,6 +159,17 @@ typedef struct cptx_val {
 	};
 } cptx_val;
 
+struct cptx_kernel;
+/**
+ * The first field of structs that calls of the kit make (<cptx/pipeline.h>, <cptx/mma.h> and their like): which struct it
+ * is, and in which kernel it was made.  Each call looks at it, and refuses a struct that nobody made, whose making failed,
+ * or that is of another kernel.  A copy of the struct is as good; this field is not to be written.
+ */
+typedef struct cptx_made {
+	uint64_t mark;                    /**< which struct it is; 0: none was made */
+	const struct cptx_kernel *kernel; /**< in which it was made */
+} cptx_made;
+
 static inline cptx_val cptx_val_id_(cptx_val v) { return v; }
 static inline cptx_val cptx_val_int_(int64_t i)
 {

@@ -118,7 +118,11 @@ typedef struct cptx_tiled_mma_opt {
 
 /** A tiled product, worked out.  Plain data; users may read it. */
 typedef struct cptx_tiled_mma {
-	cptx_tiled_mma_opt opt;           /**< as given, with what 0 and NONE stand for */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_tiled_mma_opt opt; /**< as given, with what 0 and NONE stand for */
+		uint64_t room_[48];     /**< for options of later versions */
+	};
 	uint32_t depth;                   /**< elements along K of one instruction */
 	uint32_t steps;                   /**< instructions along K for a tile: b_tile.cols / depth */
 	uint32_t atom_n;                  /**< columns of one instruction */
@@ -136,6 +140,7 @@ typedef struct cptx_tiled_mma {
 	uint32_t scale_a_bytes, scale_b_bytes;     /**< of a stage's factors in shared memory, of a CTA */
 	uint32_t scale_a_columns, scale_b_columns; /**< tcgen05: of tensor memory that they take */
 	cptx_val scale_a_first, scale_b_first;     /**< mma.sync: .u32, bytes from there to those of the lane */
+	uint64_t later_[8];                        /**< for fields of later versions */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -150,6 +155,7 @@ enum { CPTX_ACC_ROWS = 8 /**< most rows of one instruction's D that a thread has
 
 /** The elements of D that a thread has, or where a CTA has them in tensor memory.  Plain data. */
 typedef struct cptx_acc {
+	cptx_made made;            /**< by which call, in which kernel */
 	enum cptx_type type;       /**< CPTX_F32; of integers CPTX_S32 */
 	cptx_val regs;             /**< `count` registers, instruction after instruction, n fastest; NONE: in tensor memory */
 	cptx_val tmem;             /**< .u32, tensor memory address: a column for a column of D, a lane for a row; else NONE */
@@ -162,6 +168,7 @@ typedef struct cptx_acc {
 	uint16_t atom_row[CPTX_ACC_ROWS]; /**< these, from the thread's first row on, ascending */
 	cptx_val row, col;                /**< .u32, of the thread's first element in the CTA's tile */
 	cptx_val thread;                  /**< .u32, of the thread in its unit */
+	uint64_t later_[4];               /**< for fields of later versions */
 } cptx_acc;
 
 CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);
@@ -229,9 +236,11 @@ CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc 
  * Plain data.
  */
 typedef struct cptx_mma_frags {
+	cptx_made made;      /**< by which call, in which kernel */
 	cptx_val a[2], b[2]; /**< .b32, of even and of odd steps; with A_REGS b alone */
 	bool rolling; /**< even and odd steps share registers: a fragment is fetched behind the last mma.sync that reads the one
 	                   before.  Half of the registers, and less time for ldmatrix */
+	uint64_t later_[2]; /**< for fields of later versions */
 } cptx_mma_frags;
 
 CPTX_API void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_mma_frags *f, bool rolling);
@@ -345,6 +354,7 @@ CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part
 
 /** A matrix in global memory. */
 typedef struct cptx_acc_matrix {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val address;    /**< .u64, global, of the element where the CTA's tile begins; aligned to two elements */
 	enum cptx_type type; /**< CPTX_F32, BF16, F16, S32 */
 	cptx_val pitch;      /**< elements from row to row, .u32 or a constant, an even number */

@@ -28,6 +28,13 @@ bool options_read(void *to, const void *from, size_t room, size_t known, size_t 
 	return true;
 }
 
+void result_fill(void *to, size_t size, const void *from, size_t known)
+{
+	memcpy(to, from, MIN(size, known));
+	if (size > known)
+		memset((char *)to + known, 0, size - known);
+}
+
 void options_write(void *to, const void *from, size_t known, size_t first)
 {
 	uint32_t given, size;

@@ -20,6 +20,14 @@ enum {
 /* The other way round: fills in the options of a caller whose header has `to`->size bytes of them (0: as in version 0.1). */
 #define OPTIONS_WRITE(type, to, from) options_write((to), (from), offsetof(type, z_), FIRST_##type)
 void options_write(void *to, const void *from, size_t known, size_t first);
+/*
+ * What a call fills in, of which the caller's header has `size` bytes: these are written, and no others.  OPTIONS_FILL is
+ * for options, whose .size it sets, and RESULT_FILL for results.  What this library does not know is 0.
+ */
+#define OPTIONS_FILL(to, bytes, from)                                                                                       \
+	(result_fill((to), (bytes), (from), sizeof *(1 ? (from) : (to))), (void)((bytes) ? (to)->size = (uint32_t)(bytes) : 0))
+#define RESULT_FILL(to, bytes, from) result_fill((to), (bytes), (from), sizeof *(1 ? (from) : (to)))
+void result_fill(void *to, size_t size, const void *from, size_t known);
 /* Bytes from one to the next in an array of them. */
 #define OPTIONS_STRIDE(type, o)                                                                                             \
 	((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))

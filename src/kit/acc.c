@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Accumulators: which element a thread has, and what may be done with all of them, from their fragment alone. */
+#include "base/options.h"
 #include "kit/mma.h"
 #include "kit/value.h"
 
-bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
-{
-	bool ok = acc && acc->m && acc->n && (acc->count || acc->tmem.kind != CPTX_VAL_NONE);
-
-	if (!ok)
-		cptx_fail_(k, at, "an accumulator that neither cptx_acc_new nor cptx_acc_load made");
-	return ok;
-}
+bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc) { return KIT_IS_MADE(cptx_acc, k, at, acc); }
 
 bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 {
@@ -99,7 +93,8 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 		                   : "only accumulators of tcgen05 lie in tensor memory: cptx_acc_new");
 		return;
 	}
-	*acc = (cptx_acc){ .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
+	*acc = (cptx_acc){ .made = kit_made(k, KIT_cptx_acc),
+		               .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
 		               .tmem = tmem,
 		               .m = mma->opt.m / mma->opt.ctas,
 		               .n = mma->opt.n,
@@ -463,11 +458,13 @@ static void find_rows_of(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cons
 
 enum { MOST_ROWS = 512 };
 
-void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to)
+void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *opt)
 {
+	cptx_acc_matrix given, *to = &given;
 	cptx_val address[MOST_ROWS], row_inside[MOST_ROWS];
 
-	if (!kit_acc_has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix") || !can_store(k, at, acc, to))
+	if (!kit_acc_has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, opt, "matrix") ||
+	    !OPTIONS_READ_IN(cptx_acc_matrix, to, opt, at, k) || !can_store(k, at, acc, to))
 		return;
 	const bool round = to->type != acc->type;
 	const uint32_t bytes = cptx_type_bits(to->type) / 8;

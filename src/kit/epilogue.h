@@ -5,6 +5,7 @@
 
 #include <cptx/epilogue.h>
 
+#include "kit/made.h"
 #include "kit/mma.h"
 #include "kit/value.h"
 

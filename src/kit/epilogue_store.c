@@ -235,6 +235,7 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 		ring->smem =
 			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
 	ring->bytes = bytes;
+	ring->made = kit_made(k, KIT_cptx_epilogue_ring);
 }
 
 /* ---- pieces ---- */
@@ -409,12 +410,9 @@ static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uin
 
 static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_epilogue_ring *ring)
 {
-	const cptx_tile *t = &ring->opt.tile;
-
-	if (!ring->bytes || !t->rows || !t->cols || !ring->opt.stages || ring->opt.stages > MOST_STAGES) {
-		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
+	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring))
 		return false;
-	}
+	const cptx_tile *t = &ring->opt.tile;
 	const bool warps = by_warps(acc, t);
 	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
 	const uint32_t pieces = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * (acc->n / t->cols);
@@ -449,7 +447,7 @@ static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const 
 
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring, cptx_val z)
 {
-	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, ring, "ring") || !check_pieces(k, at, &e->acc, ring) ||
+	if (!has_run(k, at, e) || !check_pieces(k, at, &e->acc, ring) ||
 	    !kit_value(k, at, "cptx_epilogue_store_tma", "z", z, KIT_U32 | KIT_SIGNED | KIT_NONE))
 		return;
 	const cptx_tile *t = &ring->opt.tile;
@@ -479,7 +477,7 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue 
 
 void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)
 {
-	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_is_acc(k, at, acc))
+	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || !epi_is_acc(k, at, acc))
 		return;
 	cptx_if_begin_(k, at, leader(k, at, acc, &ring->opt.tile));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);

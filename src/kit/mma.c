@@ -411,15 +411,12 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	if (!find_rings(k, at, &x))
 		return;
 	*mma = x;
+	mma->made = kit_made(k, KIT_cptx_tiled_mma);
 }
 
 bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
 {
-	bool ok = mma && mma->depth;
-
-	if (!ok)
-		cptx_fail_(k, at, "a tiled mma that cptx_tiled_mma_new did not make");
-	return ok;
+	return KIT_IS_MADE(cptx_tiled_mma, k, at, mma);
 }
 
 /* ---- a tile by matrix descriptors ---- */

@@ -7,6 +7,7 @@
 #include <cptx/tmem.h>
 
 #include "base/base.h"
+#include "kit/made.h"
 
 /* Threads of a unit. */
 uint32_t kit_unit_threads(enum cptx_mma_by by);

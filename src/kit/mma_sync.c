@@ -144,11 +144,13 @@ static bool fits_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 {
 	if (!takes_frags(k, at, mma))
 		return false;
-	bool ok = f && f->b[0].count == b_regs(mma) && f->b[1].count == b_regs(mma) &&
+	if (!KIT_IS_MADE(cptx_mma_frags, k, at, f))
+		return false;
+	bool ok = f->b[0].count == b_regs(mma) && f->b[1].count == b_regs(mma) &&
 	          (!is_a_shared(mma) || (f->a[0].count == a_regs(mma) && f->a[1].count == a_regs(mma)));
 
 	if (!ok)
-		cptx_fail_(k, at, "fragments that cptx_mma_frags_new did not make for this tiled mma");
+		cptx_fail_(k, at, "a set of fragments that cptx_mma_frags_new made for another tiled mma");
 	return ok;
 }
 
@@ -211,7 +213,7 @@ void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 		return;
 	if (!takes_frags(k, at, mma))
 		return;
-	f->rolling = rolling;
+	f->made = kit_made(k, KIT_cptx_mma_frags), f->rolling = rolling;
 	for (int i = 0; i < 2; i++) {
 		const sync_frags x = i && rolling ? (sync_frags){ f->a[0], f->b[0] } : new_frags(k, at, mma);
 		f->a[i] = x.a, f->b[i] = x.b;

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include <cptx/pipeline.h>
 
+#include "kit/made.h"
 #include "kit/value.h"
 
 enum { MOST_STAGES = 64, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
@@ -44,7 +45,7 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	opt = &o;
 	uint64_t releases = (uint64_t)given(opt->consumers) * given(opt->multicast);
 
-	*p = (cptx_pipe){ .opt = *opt };
+	p->opt = *opt;
 	p->opt.producers = given(opt->producers), p->opt.consumers = given(opt->consumers);
 	p->opt.multicast = given(opt->multicast);
 	if (opt->stages < 1 || opt->stages > MOST_STAGES) {
@@ -62,32 +63,18 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	}
 	if (opt->by != CPTX_PIPE_MBARRIER && !check_cp_async(k, at, &p->opt))
 		return;
-	if (opt->by == CPTX_PIPE_CP_ASYNC_GROUPS) {
+	if (opt->by == CPTX_PIPE_CP_ASYNC_GROUPS)
 		p->opt.ahead = opt->ahead ? opt->ahead : opt->stages - 1;
-		return;
-	}
-	p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
+	else
+		p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
+	p->made = kit_made(k, KIT_cptx_pipe);
 }
 
-/* Where making or beginning failed, that is the module's error already. */
-static bool is_made(cptx_kernel *k, cptx_site at, const cptx_pipe *p)
-{
-	bool ok =
-		p && p->opt.stages >= 1 && p->opt.stages <= MOST_STAGES &&
-		(p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS ? p->opt.ahead - 1 < p->opt.stages - 1 : p->barriers.kind == CPTX_VAL_SYM);
-
-	if (!ok)
-		cptx_fail_(k, at, "a pipeline that cptx_pipe_new did not make");
-	return ok;
-}
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_pipe *p) { return KIT_IS_MADE(cptx_pipe, k, at, p); }
 
 static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 {
-	bool ok = here && (here->by == CPTX_PIPE_CP_ASYNC_GROUPS ? here->stage : here->barrier).kind == CPTX_VAL_REG;
-
-	if (!ok)
-		cptx_fail_(k, at, "a place in a pipeline that neither cptx_pipe_producer nor cptx_pipe_consumer gave");
-	return ok;
+	return KIT_IS_MADE(cptx_pipe_at, k, at, here);
 }
 
 void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
@@ -131,6 +118,7 @@ cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 	if (!is_made(k, at, p) || !kit_value(k, at, producer ? "cptx_pipe_producer_of" : "cptx_pipe_consumer_of", "the CTA", cta,
 	                                     KIT_U32 | KIT_WHOLE | KIT_NONE))
 		return here;
+	here.made = kit_made(k, KIT_cptx_pipe_at);
 	here.stages = p->opt.stages, here.by = p->opt.by;
 	if (here.by == CPTX_PIPE_CP_ASYNC_GROUPS) {
 		here.stage = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
