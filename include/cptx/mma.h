@@ -187,7 +187,7 @@ typedef struct cptx_acc_elem {
 	uint32_t row, col; /**< to be added to the thread's first row and column */
 	uint32_t at_row;   /**< number of its row, 0 to acc.rows - 1: the element of a row vector */
 } cptx_acc_elem;
-/** Element i; value BAD: there is none. */
+/** Element i; value BAD: there is none, or no accumulator. */
 CPTX_API cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i);
 /** A loop of C, run while the kernel is built, over the thread's elements: CPTX_ACC_EACH (&acc, e) { ... e.value ... } */
 #define CPTX_ACC_EACH(acc, e)                                                                                               \

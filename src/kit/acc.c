@@ -42,7 +42,11 @@ cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i)
 	cptx_acc_elem e = { .value = { .kind = CPTX_VAL_BAD }, .i = i };
 	cptx_cell c;
 
-	if (!acc || i >= acc->count)
+	if (!acc || acc->made.mark != kit_made(NULL, KIT_cptx_acc).mark) { /* a loop over it comes here once, and uses e */
+		e.i = i ? UINT32_MAX : 0;
+		return e;
+	}
+	if (i >= acc->count)
 		return e;
 	const uint32_t atom = i / acc->map.regs, m = atom / acc->atoms_n, n = atom % acc->atoms_n;
 	if (!cptx_frag_cell(&acc->map, (cptx_place){ .lane = acc->map.value, .reg = (uint16_t)(i % acc->map.regs) }, &c))

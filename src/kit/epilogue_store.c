@@ -96,9 +96,9 @@ static void store_group(cptx_kernel *k, cptx_site at, enum cptx_type type, const
 
 static bool has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
 {
-	if (!IS_GIVEN_TO(k, at, e, "epilogue"))
+	if (!KIT_IS_MADE(cptx_epilogue, k, at, e))
 		return false;
-	if (!e->acc.count || !e->vec || e->vec > CPTX_EPILOGUE_VEC) {
+	if (!e->acc.count) {
 		cptx_fail_(k, at, "an epilogue without results; cptx_epilogue_run comes first");
 		return false;
 	}

@@ -21,15 +21,16 @@ void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const 
 	    !KIT_OPTION("cptx_timeline_begin", &o, buffer, KIT_U64 | KIT_NONE))
 		return;
 	opt = &o;
-	t->made = kit_made(k, KIT_cptx_timeline);
-	if (o.buffer.kind == CPTX_VAL_NONE)
-		return;
-	if (!opt->warps || !opt->events || (uint64_t)opt->warps * opt->events > INT32_MAX / CPTX_TIMELINE_EVENT) {
+	const bool off = o.buffer.kind == CPTX_VAL_NONE;
+	if (!off && (!opt->warps || !opt->events || (uint64_t)opt->warps * opt->events > INT32_MAX / CPTX_TIMELINE_EVENT)) {
 		cptx_fail_(k, at,
 		           "a timeline of %u warps with %u stamps each; both are from 1 on, and a CTA's take less than 2^31 bytes",
 		           opt->warps, opt->events);
 		return;
 	}
+	t->made = kit_made(k, KIT_cptx_timeline);
+	if (off)
+		return;
 	uint32_t bytes = opt->events * CPTX_TIMELINE_EVENT;
 	cptx_val yz = CALL(mad, .a = cptx_ctaid_z(k), .b = cptx_nctaid_y(k), .c = cptx_ctaid_y(k), .mode = CPTX_LO);
 	cptx_val cta = CALL(mad, .a = yz, .b = cptx_nctaid_x(k), .c = cptx_ctaid_x(k), .mode = CPTX_LO);
