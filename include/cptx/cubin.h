@@ -50,8 +50,12 @@ CPTX_API cptx_cubin_view *cptx_cubin_view_of(const void *bytes, size_t size, con
 CPTX_API void cptx_cubin_view_destroy(cptx_cubin_view *c);
 /** The target that it is for; NULL if cptx does not know it. */
 CPTX_API const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c);
+CPTX_API bool cptx_cubin_view_kernel_(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out, size_t size);
 /** Kernel number i, in the order of their symbols; false behind the last. */
-CPTX_API bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out);
+static inline bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out)
+{
+	return cptx_cubin_view_kernel_(c, i, out, sizeof *out);
+}
 /**
  * What an instruction says to the scheduler, in the upper bits of its 128 (sm_70 and later).  Six scoreboards, 0 to 5, wait
  * for what takes a time that the compiler does not know.  As others found it out: NVIDIA documents none of it.
@@ -62,8 +66,13 @@ typedef struct cptx_cubin_control {
 	uint8_t read_board;  /**< the same, when its operands are read */
 	uint8_t waits;       /**< a bit for each scoreboard that must be released before it is issued */
 } cptx_cubin_control;
+CPTX_API bool cptx_cubin_view_control_(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out,
+                                       size_t size);
 /** Of the instruction at byte `address` (a multiple of 16) of kernel i; false if there is none. */
-CPTX_API bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out);
+static inline bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out)
+{
+	return cptx_cubin_view_control_(c, i, address, out, sizeof *out);
+}
 /**
  * Registers R0 to R254 that the instruction at byte `address` of kernel i reads or writes, all of a pair or more: bit n of
  * `registers`, from the lowest of registers[0] on.  False, and all are 0, where there is none, or one whose registers this

@@ -425,11 +425,20 @@ typedef struct cptx_resources {
 	uint32_t binary_version; /**< architecture of the machine code, times ten: 90 */
 	uint32_t ctas_per_sm;    /**< resident at once, for the given threads and dynamic shared memory; 0 if they do not fit */
 } cptx_resources;
+CPTX_API bool cptx_program_resources_(const cptx_program *program, const char *kernel, uint32_t threads, uint32_t dyn_smem,
+                                      cptx_resources *out, size_t size, cptx_error *err);
 /** threads 0: ctas_per_sm is not asked for. */
-CPTX_API bool cptx_program_resources(const cptx_program *program, const char *kernel, uint32_t threads, uint32_t dyn_smem,
-                                     cptx_resources *out, cptx_error *err);
+static inline bool cptx_program_resources(const cptx_program *program, const char *kernel, uint32_t threads,
+                                          uint32_t dyn_smem, cptx_resources *out, cptx_error *err)
+{
+	return cptx_program_resources_(program, kernel, threads, dyn_smem, out, sizeof *out, err);
+}
+CPTX_API bool cptx_launch_resources_(const cptx_launch *launch, cptx_resources *out, size_t size, cptx_error *err);
 /** The same for the block and shared memory of a launch. */
-CPTX_API bool cptx_launch_resources(const cptx_launch *launch, cptx_resources *out, cptx_error *err);
+static inline bool cptx_launch_resources(const cptx_launch *launch, cptx_resources *out, cptx_error *err)
+{
+	return cptx_launch_resources_(launch, out, sizeof *out, err);
+}
 
 #ifdef __cplusplus
 }

@@ -112,8 +112,12 @@ typedef struct cptx_tensor_arg_info {
 	bool is_const;       /**< the kernel only reads it */
 	bool is_optional;    /**< it may be left out */
 } cptx_tensor_arg_info;
+CPTX_API bool cptx_tensor_launch_arg_(const cptx_tensor_launch *launch, size_t i, cptx_tensor_arg_info *info, size_t size);
 /** Argument i of a run, from 0 on, computed ones not counted; false behind the last. */
-CPTX_API bool cptx_tensor_launch_arg(const cptx_tensor_launch *launch, size_t i, cptx_tensor_arg_info *info);
+static inline bool cptx_tensor_launch_arg(const cptx_tensor_launch *launch, size_t i, cptx_tensor_arg_info *info)
+{
+	return cptx_tensor_launch_arg_(launch, i, info, sizeof *info);
+}
 
 /** A stream: that on which the framework of the first CPTX_TENSOR_OBJECT works now; the default stream where there is none.
  */

@@ -186,8 +186,12 @@ typedef struct cptx_desc_field {
 	uint8_t low, high; /**< bits */
 	uint8_t unit;      /**< what 1 stands for: 16 of addresses and offsets in bytes, 8 of N; 0: no number */
 } cptx_desc_field;
+CPTX_API bool cptx_smem_desc_field_(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field, size_t size);
 /** Field i, from 0 on, from the lowest bit up; bits of no field are reserved.  False behind the last. */
-CPTX_API bool cptx_smem_desc_field(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field);
+static inline bool cptx_smem_desc_field(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field)
+{
+	return cptx_smem_desc_field_(arch, i, field, sizeof *field);
+}
 /** Sets a member by its name and a number, a swizzle's name, yes or no. */
 CPTX_API bool cptx_smem_desc_set(cptx_smem_desc *desc, const char *name, const char *value, cptx_error *err);
 
@@ -403,8 +407,12 @@ typedef struct cptx_insn_desc {
 	char z_;
 } cptx_insn_desc;
 
+CPTX_API bool cptx_insn_desc_field_(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field, size_t size);
 /** Field i of the word of a kind, as cptx_smem_desc_field. */
-CPTX_API bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field);
+static inline bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field)
+{
+	return cptx_insn_desc_field_(kind, i, field, sizeof *field);
+}
 /** Sets a member by its name and a number, a type's name, yes or no; for a field of the kind, or ctas and ws. */
 CPTX_API bool cptx_insn_desc_set(cptx_insn_desc *desc, const char *name, const char *value, cptx_error *err);
 /** Elements along k of one instruction; 0 for what is no kind. */

@@ -8,6 +8,7 @@
 enum {
 #define OPTIONS(type, bytes) FIRST_##type = (bytes),
 #include "base/options.def"
+	OPTIONS_MOST_BYTES = 4096 /* no options and no results are longer; more is an uninitialised struct */
 };
 
 /*
@@ -27,7 +28,12 @@ void options_write(void *to, const void *from, size_t known, size_t first);
 #define OPTIONS_FILL(to, bytes, from)                                                                                       \
 	(result_fill((to), (bytes), (from), sizeof *(1 ? (from) : (to))), (void)((bytes) ? (to)->size = (uint32_t)(bytes) : 0))
 #define RESULT_FILL(to, bytes, from) result_fill((to), (bytes), (from), sizeof *(1 ? (from) : (to)))
-void result_fill(void *to, size_t size, const void *from, size_t known);
+static inline void result_fill(void *to, size_t size, const void *from, size_t known)
+{
+	memcpy(to, from, MIN(size, known));
+	if (size > known && size <= OPTIONS_MOST_BYTES)
+		memset((char *)to + known, 0, size - known);
+}
 /* Bytes from one to the next in an array of them. */
 #define OPTIONS_STRIDE(type, o)                                                                                             \
 	((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))

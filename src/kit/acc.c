@@ -2,6 +2,7 @@
 /* Accumulators: which element a thread has, and what may be done with all of them, from their fragment alone. */
 #include "base/options.h"
 #include "kit/mma.h"
+#include "kit/store.h"
 #include "kit/value.h"
 
 bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc) { return KIT_IS_MADE(cptx_acc, k, at, acc); }
@@ -310,8 +311,7 @@ static bool is_half(cptx_kernel *k, cptx_site at, enum cptx_type type)
 static void pack(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type, uint32_t first, uint32_t second,
                  cptx_val into)
 {
-	CALL(cvt, .a = cptx_elem(acc->regs, second), .b = cptx_elem(acc->regs, first), .rnd = CPTX_RN,
-	     .dtype = (uint16_t)(type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2), .into = into);
+	kit_round_pair(k, at, type, cptx_elem(acc->regs, first), cptx_elem(acc->regs, second), into);
 }
 
 static bool can_narrow(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
@@ -470,20 +470,13 @@ void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cp
 	if (!kit_acc_has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, opt, "matrix") ||
 	    !OPTIONS_READ_IN(cptx_acc_matrix, to, opt, at, k) || !can_store(k, at, acc, to))
 		return;
-	const bool round = to->type != acc->type;
 	const uint32_t bytes = cptx_type_bits(to->type) / 8;
-	cptx_val word = round ? cptx_regs_(k, at, CPTX_B32, acc->count / 2) : CPTX_NONE_, col_inside = CPTX_NONE_;
 	find_rows_of(k, at, acc, to, address, row_inside);
 	for (uint32_t i = 0; i + 1 < acc->count; i += 2) {
 		const cptx_acc_elem e = cptx_acc_at(acc, i);
-		col_inside = is_inside(k, at, acc->col, e.col, to->cols);
-		cptx_val here = cptx_offset(address[e.at_row], (int64_t)e.col * bytes),
-				 when = both(k, at, row_inside[e.at_row], col_inside);
-		if (round) {
-			pack(k, at, acc, to->type, i, i + 1, cptx_elem(word, i / 2));
-			CALL(st, .a = here, .b = cptx_elem(word, i / 2), .space = CPTX_GLOBAL, .when = when);
-		} else {
-			CALL(st, .a = here, .b = cptx_slice(acc->regs, i, 2), .space = CPTX_GLOBAL, .vec = CPTX_V2, .when = when);
-		}
+		const cptx_val pair[2] = { e.value, cptx_elem(acc->regs, i + 1) };
+		const cptx_val col_inside = is_inside(k, at, acc->col, e.col, to->cols);
+		const cptx_val when = both(k, at, row_inside[e.at_row], col_inside);
+		kit_store(k, at, to->type, pair, 2, cptx_offset(address[e.at_row], (int64_t)e.col * bytes), CPTX_GLOBAL, when);
 	}
 }
