@@ -161,6 +161,7 @@ typedef struct cptx_acc {
 	cptx_val tmem;             /**< .u32, tensor memory address: a column for a column of D, a lane for a row; else NONE */
 	cptx_frag_map map;         /**< of one instruction's D */
 	uint32_t m, n;             /**< of a unit */
+	uint32_t units_m, units_n; /**< of the CTA */
 	uint32_t atoms_m, atoms_n; /**< instructions' D along m and n */
 	uint32_t count;            /**< elements of a thread; 0: in tensor memory */
 	uint32_t rows;             /**< rows that a thread has elements of: the registers of a row vector */

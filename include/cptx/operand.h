@@ -142,6 +142,7 @@ typedef struct cptx_operand_src {
 	cptx_val from;      /**< by threads: .u64 address of the thread's first chunk */
 	cptx_val rows;      /**< by threads: .s32, rows of the contiguous dimension from its first chunk on; NONE: not tested */
 	cptx_val bytes;     /**< by threads: .s32, bytes from there to the end of the row; NONE: not tested */
+	cptx_val of;        /**< by threads: address of stage 0 of the operand, whose parts the threads have */
 	uint64_t later_[2]; /**< for fields of later versions */
 } cptx_operand_src;
 

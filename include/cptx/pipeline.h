@@ -133,6 +133,8 @@ typedef struct cptx_pipe_at {
 	cptx_val first;       /**< .u32 address of that of stage 0 */
 	cptx_val cta;         /**< of those with an `_of`: the other CTA's rank; else NONE */
 	uint32_t stages;      /**< of the pipeline */
+	cptx_val of;          /**< of the pipeline: the address of its barriers; GROUPS: NONE */
+	bool producer;        /**< who waits for empty stages, else for full ones */
 	enum cptx_pipe_by by; /**< of the pipeline.  GROUPS: barrier, first and parity are NONE */
 	uint64_t later_[2];   /**< for fields of later versions */
 } cptx_pipe_at;

@@ -103,6 +103,8 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 		               .tmem = tmem,
 		               .m = mma->opt.m / mma->opt.ctas,
 		               .n = mma->opt.n,
+		               .units_m = mma->opt.units_m,
+		               .units_n = mma->opt.units_n,
 		               .row = mma->row,
 		               .col = mma->col,
 		               .thread = mma->opt.thread };
@@ -142,10 +144,14 @@ static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 {
 	if (!kit_acc_has_registers(k, at, acc))
 		return false;
-	if (rows.kind == CPTX_VAL_REG && rows.count == acc->rows)
+	if (rows.kind != CPTX_VAL_REG || rows.count != acc->rows)
+		cptx_fail_(k, at, "a row vector of %u registers; one of this accumulator has %u: cptx_acc_row_vector",
+		           rows.kind == CPTX_VAL_REG ? rows.count : 0, acc->rows);
+	else if ((rows.type == CPTX_F32) != (acc->type == CPTX_F32))
+		cptx_fail_(k, at, "a row vector of .%s; one of this accumulator is of .%s: cptx_acc_row_vector",
+		           cptx_type_name((enum cptx_type)rows.type), cptx_type_name(acc->type));
+	else
 		return true;
-	cptx_fail_(k, at, "a row vector of %u registers; one of this accumulator has %u: cptx_acc_row_vector", rows.count,
-	           acc->rows);
 	return false;
 }
 

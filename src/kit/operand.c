@@ -393,10 +393,11 @@ static bool is_source(cptx_kernel *k, cptx_site at, const cptx_operand *op, cons
 	bool tma = op->opt.by == CPTX_OPERAND_TMA;
 	if (!KIT_IS_MADE(cptx_operand_src, k, at, src))
 		return false;
-	bool ok = tma ? !is_none(src->row) && !is_none(src->col) : src->from.kind == CPTX_VAL_REG;
+	bool ok = tma ? !is_none(src->row) && !is_none(src->col) : src->of.kind == op->smem.kind && src->of.i == op->smem.i;
 
 	if (!ok)
-		cptx_fail_(k, at, "a source that cptx_operand_source gave for an operand that is copied another way");
+		cptx_fail_(k, at, "a source of another operand; each one that %s has its own: cptx_operand_source",
+		           tma ? "TMA loads" : "threads copy");
 	return ok;
 }
 

@@ -132,7 +132,9 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 	else if (!check_values(k, at, o) || !check_counts(k, at, o))
 		return false;
 	else if ((o->schedule == CPTX_TILES_DYNAMIC) != (o->counter.kind == CPTX_VAL_REG || o->counter.kind == CPTX_VAL_SYM))
-		cptx_fail_(k, at, "a counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs, and only it");
+		cptx_fail_(
+			k, at,
+			"a counter, .counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs, and only it");
 	else if (o->schedule == CPTX_TILES_CANCEL && !o->readers)
 		cptx_fail_(k, at, "CPTX_TILES_CANCEL without .readers: how many threads of a CTA give each answer back");
 	else if (o->schedule == CPTX_TILES_DYNAMIC && !o->readers && o->cluster > 1)
@@ -283,6 +285,11 @@ void cptx_tiles_first_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_t
 	*t = (cptx_tiles_at){ .asks = false };
 	if (!is_made(k, at, s))
 		return;
+	if (s->opt.schedule != CPTX_TILES_PERSISTENT && s->opt.schedule != CPTX_TILES_STREAM_K) {
+		cptx_fail_(k, at,
+		           "cptx_tiles_first is of CPTX_TILES_PERSISTENT and STREAM_K; a loop over other tiles is CPTX_TILES");
+		return;
+	}
 	t->made = kit_made(k, KIT_cptx_tiles_at);
 	if (s->opt.schedule != CPTX_TILES_STREAM_K) {
 		t->at = cptx_var_(k, at, CPTX_U32, s->number);

@@ -26,7 +26,7 @@ static fixture begin(void)
 {
 	fixture x = { .m = cptx_module_new(NULL) };
 
-	x.k = cptx_kernel_begin(x.m, "k", .block = { 128 });
+	x.k = cptx_kernel_begin(x.m, "k", .block = { 256 });
 	x.u64 = cptx_param(x.k, CPTX_PTR, "p");
 	x.u32 = cptx_var(x.k, CPTX_U32, 0);
 	x.pred = cptx_setp(x.k, x.u32, 1, .cmp = CPTX_EQ);
