@@ -48,9 +48,8 @@ void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, 
 {
 	cptx_val pair[2];
 
-	if (!KIT_IS_MADE(cptx_timeline, k, at, t) ||
-	    !kit_value(k, at, "cptx_timeline_stamp_when", "the predicate", when, KIT_PRED | KIT_NONE) ||
-	    t->at.kind == CPTX_VAL_NONE)
+	if (!KIT_IS_MADE(cptx_timeline, k, at, t) || t->at.kind == CPTX_VAL_NONE ||
+	    !kit_value(k, at, "cptx_timeline_stamp_when", "the predicate", when, KIT_PRED | KIT_NONE))
 		return;
 	if (phase < CPTX_TIMELINE_END) {
 		cptx_fail_(k, at, "phase %d of a timeline; they are from 0 on, and CPTX_TIMELINE_END", phase);
