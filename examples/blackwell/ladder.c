@@ -56,9 +56,10 @@ gemm gemm_begin(cptx_module *m, const ladder_rung *rung, const ladder_opt *o, ui
 	else
 		g.d = cptx_param(k, CPTX_PTR, "D");
 	g.M = cptx_param(k, CPTX_U32, "M"), g.N = cptx_param(k, CPTX_U32, "N"), g.K = cptx_param(k, CPTX_U32, "K");
+	cptx_val timeline = { 0 }; /* none: off */
 	if (o->timeline)
-		cptx_timeline_begin(k, &g.line, .buffer = cptx_param(k, CPTX_PTR, "timeline"), .warps = threads / WARP_THREADS,
-		                    .events = o->timeline);
+		timeline = cptx_param(k, CPTX_PTR, "timeline");
+	cptx_timeline_begin(k, &g.line, .buffer = timeline, .warps = threads / WARP_THREADS, .events = o->timeline);
 	g.tid = cptx_tid_x(k), g.warp = cptx_shr(k, g.tid, 5);
 	if (rung->pair)
 		g.rank = cptx_cluster_ctarank(k);

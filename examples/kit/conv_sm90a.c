@@ -90,7 +90,7 @@ static void consume(cptx_kernel *k, const conv *c, const state *st, cptx_val uni
 	cptx_val rows = cptx_sub(k, conv_pixels(c), st->pixel), cols = cptx_sub(k, c->k, st->filter);
 	cptx_val first = cptx_mad_wide(k, st->pixel, c->k * 2, st->y);
 	cptx_val to = cptx_add(k, first, cptx_mul_wide(k, st->filter, 2));
-	const cptx_acc_matrix y = { to, CPTX_BF16, cptx_imm(c->k), .rows = rows, .cols = cols };
+	const cptx_acc_matrix y = { .address = to, .type = CPTX_BF16, .pitch = cptx_imm(c->k), .rows = rows, .cols = cols };
 	cptx_acc_store(k, &acc, &y);
 }
 
@@ -119,9 +119,18 @@ static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_erro
 {
 	const int32_t pad = (int32_t)c->pad, upper_w = pad - (int32_t)c->s + 1, upper_h = pad - (int32_t)c->r + 1;
 	const uint32_t taps = c->r * c->s, step = c->stride;
-	const cptx_operand_image image = { at[0],          c->c, c->w, c->h, 1, c->n, { -pad, -pad }, { upper_w, upper_h },
-		                               { step, step }, 0 };
-	const cptx_operand_matrix matrix = { at[1], c->k, c->c, .pitch = taps * c->c * 2, .batch = taps, .apart = c->c * 2 };
+	const cptx_operand_image image = { .address = at[0],
+		                               .c = c->c,
+		                               .w = c->w,
+		                               .h = c->h,
+		                               .d = 1,
+		                               .n = c->n,
+		                               .lower = { -pad, -pad },
+		                               .upper = { upper_w, upper_h },
+		                               .stride = { step, step } };
+	const cptx_operand_matrix matrix = {
+		.address = at[1], .rows = c->k, .cols = c->c, .pitch = taps * c->c * 2, .batch = taps, .apart = c->c * 2
+	};
 	cptx_tensor_map_opt of_x, of_w;
 	cptx_tensor_map x, w;
 	cptx_module *m = cptx_module_new(NULL);

@@ -112,8 +112,14 @@ typedef struct cptx_cache_stats {
 	uint64_t entries, bytes, max_bytes;     /**< the folder's entries and bytes, counted now, and its bound */
 	uint64_t hits, misses, stored, damaged; /**< events of this handle since it was opened */
 } cptx_cache_stats;
+CPTX_API void cptx_cache_count_(cptx_cache *cache, cptx_cache_stats *stats, size_t size);
 /** Counts the entries of the folder now; no entries where the folder cannot be read. */
-CPTX_API cptx_cache_stats cptx_cache_count(cptx_cache *cache);
+static inline cptx_cache_stats cptx_cache_count(cptx_cache *cache)
+{
+	cptx_cache_stats stats;
+	cptx_cache_count_(cache, &stats, sizeof stats);
+	return stats;
+}
 
 #ifdef __cplusplus
 }

@@ -19,12 +19,18 @@
  * nothing.  The library cannot detect pointers to freed memory, nor arrays and texts that are shorter than their length
  * argument says.
  *
- * Options: a struct whose name ends in _opt, and cptx_gemm_problem, may get more fields, in front of its last field z_,
- * without breaking programs that are compiled already.  Its first field, size, says how much of the struct the program
- * knows.  CPTX_OPT, and macros that take options as arguments (cptx_kernel_begin), fill it in.  A size of 0, as in
- * (cptx_gemm_opt){ .a = CPTX_BF16 }, stands for version 0.1: the library does not read fields that later versions add, so
- * set size where you set one of those.  The library takes fields that the program does not know as 0; a field that the
- * library does not know, and that is not 0, is an error, CPTX_E_ARG.
+ * Options: a struct that begins with size and ends in z_ may get more fields, in front of z_, without breaking programs that
+ * are compiled already.  Its first field, size, says how much of the struct the program knows.  CPTX_OPT, and macros that
+ * take options as arguments (cptx_kernel_begin), fill it in.  A size of 0, as in (cptx_gemm_opt){ .a = CPTX_BF16 }, stands
+ * for version 0.1: the library does not read fields that later versions add, so set size where you set one of those.  The
+ * library takes fields that the program does not know as 0; a field that the library does not know, and that is not 0, is an
+ * error, CPTX_E_ARG.
+ *
+ * Results: a struct that a call fills in, or gives by value, may get more fields behind its last.  The call is told how much
+ * of it the program knows (cptx_module_kernel gives cptx_module_kernel_ the size), and writes that and no more; what the
+ * library does not know is 0.  So may a struct that is given by const pointer.  Structs that calls of the kit make
+ * (cptx_made) keep their size: what they get later comes out of room_ and later_, which are not to be used.  The rest, such
+ * as cptx_error, cptx_val, elements of arrays that are given whole, and shapes of <cptx/layout.h>, stays as it is.
  *
  * Memory: one arena per module, freed by cptx_module_destroy().  Everything passed in is copied.  Strings that the library
  * returns live as long as the object they came from.  The library never exits, aborts or prints, and has no global state.
@@ -159,6 +165,17 @@ typedef struct cptx_val {
 		double f;
 	};
 } cptx_val;
+
+struct cptx_kernel;
+/**
+ * The first field of structs that calls of the kit make (<cptx/pipeline.h>, <cptx/mma.h> and their like): which struct it
+ * is, and in which kernel it was made.  Each call looks at it, and refuses a struct that nobody made, whose making failed,
+ * or that is of another kernel.  A copy of the struct is as good; this field is not to be written.
+ */
+typedef struct cptx_made {
+	uint64_t mark;                    /**< which struct it is; 0: none was made */
+	const struct cptx_kernel *kernel; /**< in which it was made */
+} cptx_made;
 
 static inline cptx_val cptx_val_id_(cptx_val v) { return v; }
 static inline cptx_val cptx_val_int_(int64_t i)
@@ -630,12 +647,19 @@ typedef struct cptx_kernel_info {
 	const cptx_param_info *params; /**< the parameters in their order */
 	uint32_t dyn_smem;             /**< dynamic shared memory that the kernel laid out, in bytes */
 	uint32_t static_smem;          /**< static shared memory in bytes */
-	cptx_kernel_opt bounds;        /**< launch bounds and cluster shape */
 	bool grid_of_clusters;         /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
+	union {
+		cptx_kernel_opt bounds; /**< launch bounds and cluster shape */
+		uint64_t room_[16];     /**< for options of later versions */
+	};
 } cptx_kernel_info;
 
+CPTX_API bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_info *info, size_t size);
 /** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */
-CPTX_API bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info);
+static inline bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info)
+{
+	return cptx_module_kernel_(m, name, info, sizeof *info);
+}
 
 /* ---- The instruction table --------------------------------------------------------------------------------------- */
 
@@ -652,10 +676,15 @@ typedef struct cptx_form_info {
 	const char *availability; /**< "PTX 7.0, sm_80" */
 	const char *constraint;   /**< a rule that the notation cannot say, NULL if none */
 } cptx_form_info;
+CPTX_API bool cptx_op_at_(size_t i, cptx_op_info *info, size_t size);
 /** Instruction number i, from 0 on (the same number as its CPTX_OP_ enumerator); false behind the last. */
-CPTX_API bool cptx_op_at(size_t i, cptx_op_info *info);
+static inline bool cptx_op_at(size_t i, cptx_op_info *info) { return cptx_op_at_(i, info, sizeof *info); }
+CPTX_API bool cptx_form_at_(size_t op, size_t form, cptx_form_info *info, size_t size);
 /** Form number `form`, from 0 on, of an instruction; false behind the last. */
-CPTX_API bool cptx_form_at(size_t op, size_t form, cptx_form_info *info);
+static inline bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
+{
+	return cptx_form_at_(op, form, info, sizeof *info);
+}
 /** Whether form `form` of instruction `op` exists on a target in the spelling that needs least. */
 CPTX_API bool cptx_form_on_target(size_t op, size_t form, const cptx_target *target);
 /** The numbers of the nth form, from 0 on, that has a whole spelling without operands ("ld.global.u32"); false: there are no

@@ -50,8 +50,12 @@ CPTX_API cptx_cubin_view *cptx_cubin_view_of(const void *bytes, size_t size, con
 CPTX_API void cptx_cubin_view_destroy(cptx_cubin_view *c);
 /** The target of a cubin; NULL if cptx does not know it. */
 CPTX_API const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c);
+CPTX_API bool cptx_cubin_view_kernel_(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out, size_t size);
 /** Kernel number i, in the order of their symbols; false behind the last. */
-CPTX_API bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out);
+static inline bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out)
+{
+	return cptx_cubin_view_kernel_(c, i, out, sizeof *out);
+}
 /**
  * The scheduling fields of an instruction, in the upper bits of its 128 (sm_70 and later).  Six scoreboards, 0 to 5, wait
  * for operations whose time the compiler does not know.  NVIDIA documents none of it; the meanings were found by others'
@@ -63,8 +67,13 @@ typedef struct cptx_cubin_control {
 	uint8_t read_board;  /**< scoreboard that is released when the operands are read; 7: none */
 	uint8_t waits;       /**< bit n: scoreboard n must be released before the instruction is issued */
 } cptx_cubin_control;
+CPTX_API bool cptx_cubin_view_control_(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out,
+                                       size_t size);
 /** The scheduling fields of the instruction at byte `address` (a multiple of 16) of kernel i; false if there is none. */
-CPTX_API bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out);
+static inline bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out)
+{
+	return cptx_cubin_view_control_(c, i, address, out, sizeof *out);
+}
 /**
  * The registers R0 to R254 that the instruction at byte `address` of kernel i reads or writes, all of a pair or more: bit n
  * % 64 of registers[n / 64] stands for Rn.  Returns false, with all bits 0, if there is no such instruction, or if this

@@ -430,12 +430,21 @@ typedef struct cptx_resources {
 	uint32_t ctas_per_sm; /**< CTAs resident at once on a multiprocessor, for the given threads and dynamic shared memory; 0
 	                         if they do not fit */
 } cptx_resources;
+CPTX_API bool cptx_program_resources_(const cptx_program *program, const char *kernel, uint32_t threads, uint32_t dyn_smem,
+                                      cptx_resources *out, size_t size, cptx_error *err);
 /** The resources of a kernel.  ctas_per_sm is for CTAs of `threads` threads with `dyn_smem` bytes; threads 0: it is not
  * computed. */
-CPTX_API bool cptx_program_resources(const cptx_program *program, const char *kernel, uint32_t threads, uint32_t dyn_smem,
-                                     cptx_resources *out, cptx_error *err);
+static inline bool cptx_program_resources(const cptx_program *program, const char *kernel, uint32_t threads,
+                                          uint32_t dyn_smem, cptx_resources *out, cptx_error *err)
+{
+	return cptx_program_resources_(program, kernel, threads, dyn_smem, out, sizeof *out, err);
+}
+CPTX_API bool cptx_launch_resources_(const cptx_launch *launch, cptx_resources *out, size_t size, cptx_error *err);
 /** The resources of a launch's kernel, with ctas_per_sm for the launch's block and shared memory. */
-CPTX_API bool cptx_launch_resources(const cptx_launch *launch, cptx_resources *out, cptx_error *err);
+static inline bool cptx_launch_resources(const cptx_launch *launch, cptx_resources *out, cptx_error *err)
+{
+	return cptx_launch_resources_(launch, out, sizeof *out, err);
+}
 
 #ifdef __cplusplus
 }

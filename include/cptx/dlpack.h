@@ -113,8 +113,12 @@ typedef struct cptx_tensor_arg_info {
 	bool is_const;       /**< the kernel only reads the tensor */
 	bool is_optional;    /**< the tensor may be left out */
 } cptx_tensor_arg_info;
+CPTX_API bool cptx_tensor_launch_arg_(const cptx_tensor_launch *launch, size_t i, cptx_tensor_arg_info *info, size_t size);
 /** Argument i of a run, from 0 on; computed arguments do not count.  False behind the last. */
-CPTX_API bool cptx_tensor_launch_arg(const cptx_tensor_launch *launch, size_t i, cptx_tensor_arg_info *info);
+static inline bool cptx_tensor_launch_arg(const cptx_tensor_launch *launch, size_t i, cptx_tensor_arg_info *info)
+{
+	return cptx_tensor_launch_arg_(launch, i, info, sizeof *info);
+}
 
 /** Stands for the stream on which the framework of the first CPTX_TENSOR_OBJECT works now; the default stream where there is
  * no such argument. */

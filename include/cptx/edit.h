@@ -68,8 +68,12 @@ CPTX_API cptx_item *cptx_item_find(const cptx_kernel *k, const cptx_item *it, co
 /** The item that declares a register, a variable or a label of the body; NULL if there is none. */
 CPTX_API cptx_item *cptx_item_declaring(const cptx_kernel *k, cptx_val v);
 
+CPTX_API bool cptx_item_look_(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info, size_t size);
 /** Reads the properties of an item; false if `it` is no item of this body. */
-CPTX_API bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info);
+static inline bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info)
+{
+	return cptx_item_look_(k, it, info, sizeof *info);
+}
 /** Operand i in printed order, the destination first; NONE if it is left out or there are fewer. */
 CPTX_API cptx_val cptx_item_operand(const cptx_item *it, size_t i);
 /** The number of the operand with this name in the builder call ("a", "b"; "into": the destination); SIZE_MAX if there is

@@ -156,8 +156,12 @@ typedef struct cptx_emu_counters {
 	uint64_t tensor_flops;                      /**< additions and multiplications of tensor cores */
 	uint64_t async_bytes;                       /**< bytes moved by bulk and tensor copies */
 } cptx_emu_counters;
+CPTX_API bool cptx_emu_get_counters_(const cptx_device *dev, cptx_emu_counters *out, size_t size);
 /** The counters; false for a device that is no emulator. */
-CPTX_API bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out);
+static inline bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
+{
+	return cptx_emu_get_counters_(dev, out, sizeof *out);
+}
 
 /** Counters of one instruction in all launches since the device was opened or cleared.  The strings live until it is cleared
  * or closed. */
@@ -167,9 +171,13 @@ typedef struct cptx_emu_profile {
 	uint64_t executed;                /**< number of thread executions */
 	uint64_t shared_wavefronts, bank_conflicts, global_sectors; /**< as in cptx_emu_counters */
 } cptx_emu_profile;
+CPTX_API bool cptx_emu_get_profile_(const cptx_device *dev, size_t i, cptx_emu_profile *out, size_t size);
 /** Counters of instruction i, from 0 on, of all kernels that were launched, in the order of their code; false behind the
  * last. */
-CPTX_API bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *out);
+static inline bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *out)
+{
+	return cptx_emu_get_profile_(dev, i, out, sizeof *out);
+}
 
 #ifdef __cplusplus
 }

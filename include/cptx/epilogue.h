@@ -102,8 +102,12 @@ typedef struct cptx_epilogue_opt {
 
 /** An epilogue of a kernel.  Plain data. */
 typedef struct cptx_epilogue {
-	cptx_epilogue_opt opt; /**< as given, with what 0 stands for */
-	uint32_t count;        /**< visitors */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_epilogue_opt opt; /**< as given, with what 0 stands for */
+		uint64_t room_[16];    /**< for options of later versions */
+	};
+	uint32_t count; /**< visitors */
 	cptx_visitor visitor[CPTX_EPILOGUE_VISITORS];
 	enum cptx_visit_kind kind[CPTX_EPILOGUE_VISITORS];
 	cptx_site at[CPTX_EPILOGUE_VISITORS]; /**< where they were added */
@@ -111,6 +115,7 @@ typedef struct cptx_epilogue {
 	cptx_val row, col;                    /**< behind it: where the CTA's tile of the results begins */
 	cptx_val cols;                        /**< behind it: columns of D, halved by GATE_PAIRS; NONE: not tested */
 	uint32_t vec;                         /**< behind it: as opt.vec, of the results */
+	uint64_t later_[8];                   /**< for fields of later versions */
 } cptx_epilogue;
 
 CPTX_API void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_opt *opt);
@@ -180,10 +185,15 @@ typedef struct cptx_epilogue_ring_opt {
 
 /** A ring of a kernel.  Plain data. */
 typedef struct cptx_epilogue_ring {
-	cptx_epilogue_ring_opt opt; /**< as given, with what 0 stands for */
-	cptx_val smem;              /**< .u32, of the unit's first tile */
-	uint32_t bytes;             /**< of a tile */
-	uint32_t pieces;            /**< that a store sends; 0: there was none yet */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_epilogue_ring_opt opt; /**< as given, with what 0 stands for */
+		uint64_t room_[24];         /**< for options of later versions */
+	};
+	cptx_val smem;      /**< .u32, of the unit's first tile */
+	uint32_t bytes;     /**< of a tile */
+	uint32_t pieces;    /**< that a store sends; 0: there was none yet */
+	uint64_t later_[4]; /**< for fields of later versions */
 } cptx_epilogue_ring;
 
 CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring,

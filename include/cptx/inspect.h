@@ -96,10 +96,15 @@ typedef struct cptx_occupancy {
 	uint32_t cta_smem;      /**< shared memory that a CTA takes, rounded up, with what the system keeps */
 } cptx_occupancy;
 
+CPTX_API bool cptx_occupancy_of_(const cptx_target *t, uint32_t registers, uint32_t smem, uint32_t threads,
+                                 cptx_occupancy *out, size_t size);
 /** Computes occupancy.  registers: per thread; smem: static and dynamic bytes of a CTA; threads: of a CTA, 1 to 1024.  False
  * if an argument is out of range. */
-CPTX_API bool cptx_occupancy_of(const cptx_target *t, uint32_t registers, uint32_t smem, uint32_t threads,
-                                cptx_occupancy *out);
+static inline bool cptx_occupancy_of(const cptx_target *t, uint32_t registers, uint32_t smem, uint32_t threads,
+                                     cptx_occupancy *out)
+{
+	return cptx_occupancy_of_(t, registers, smem, threads, out, sizeof *out);
+}
 /** The name of a limit, "registers". */
 CPTX_API const char *cptx_limit_name(enum cptx_limit limit);
 

@@ -195,8 +195,12 @@ typedef struct cptx_desc_field {
 	uint8_t unit; /**< factor from the field's bits to its value: 16 for addresses and offsets in bytes, 8 for N; 0: not a
 	                 number */
 } cptx_desc_field;
+CPTX_API bool cptx_smem_desc_field_(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field, size_t size);
 /** Field i, from 0 on, from the lowest bit up; bits of no field are reserved.  False behind the last. */
-CPTX_API bool cptx_smem_desc_field(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field);
+static inline bool cptx_smem_desc_field(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field)
+{
+	return cptx_smem_desc_field_(arch, i, field, sizeof *field);
+}
 /** Sets a member by its name; the value is a number, a swizzle's name, yes or no. */
 CPTX_API bool cptx_smem_desc_set(cptx_smem_desc *desc, const char *name, const char *value, cptx_error *err);
 
@@ -415,8 +419,12 @@ typedef struct cptx_insn_desc {
 	char z_;
 } cptx_insn_desc;
 
+CPTX_API bool cptx_insn_desc_field_(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field, size_t size);
 /** Field i of the word of a kind, like cptx_smem_desc_field. */
-CPTX_API bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field);
+static inline bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field)
+{
+	return cptx_insn_desc_field_(kind, i, field, sizeof *field);
+}
 /** Sets a member by its name: a field of the kind, ctas or ws.  The value is a number, a type's name, yes or no. */
 CPTX_API bool cptx_insn_desc_set(cptx_insn_desc *desc, const char *name, const char *value, cptx_error *err);
 /** Elements along k of one instruction; 0 for a kind that does not exist. */

@@ -109,8 +109,8 @@ typedef struct cptx_tiled_mma_opt {
 	cptx_val a_base, b_base; /**< mma.sync without .scale: .u32, shared memory addresses that those of cptx_mma_tile count
 	                            from.  With the starts of rings there these are offsets of stages, which ptxas keeps in
 	                            uniform registers that ldmatrix adds for nothing.  NONE: 0 */
-	bool few_regs; /**< mma.sync without .scale: one address register for each operand; those of further steps, or rows, cost
-	                  an exclusive or each time */
+	bool few_regs; /**< mma.sync: one address register for each operand; those of further steps, or rows, cost an exclusive
+	                  or each time (with .scale MN-major operands have one anyway) */
 	cptx_val a_ring, b_ring; /**< wgmma: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not called */
 	uint32_t apart;          /**< with rings: bytes from stage to stage, of both */
 	char z_;
@@ -118,7 +118,11 @@ typedef struct cptx_tiled_mma_opt {
 
 /** A tiled product, worked out.  Plain data; users may read it. */
 typedef struct cptx_tiled_mma {
-	cptx_tiled_mma_opt opt;           /**< as given, with what 0 and NONE stand for */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_tiled_mma_opt opt; /**< as given, with what 0 and NONE stand for */
+		uint64_t room_[48];     /**< for options of later versions */
+	};
 	uint32_t depth;                   /**< elements along K of one instruction */
 	uint32_t steps;                   /**< instructions along K for a tile: b_tile.cols / depth */
 	uint32_t atom_n;                  /**< columns of one instruction */
@@ -136,6 +140,7 @@ typedef struct cptx_tiled_mma {
 	uint32_t scale_a_bytes, scale_b_bytes;     /**< of a stage's factors in shared memory, of a CTA */
 	uint32_t scale_a_columns, scale_b_columns; /**< tcgen05: of tensor memory that they take */
 	cptx_val scale_a_first, scale_b_first;     /**< mma.sync: .u32, bytes from there to those of the lane */
+	uint64_t later_[8];                        /**< for fields of later versions */
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
@@ -150,11 +155,13 @@ enum { CPTX_ACC_ROWS = 8 /**< most rows of one instruction's D that a thread has
 
 /** The elements of D that a thread has, or where a CTA has them in tensor memory.  Plain data. */
 typedef struct cptx_acc {
+	cptx_made made;            /**< by which call, in which kernel */
 	enum cptx_type type;       /**< CPTX_F32; of integers CPTX_S32 */
 	cptx_val regs;             /**< `count` registers, instruction after instruction, n fastest; NONE: in tensor memory */
 	cptx_val tmem;             /**< .u32, tensor memory address: a column for a column of D, a lane for a row; else NONE */
 	cptx_frag_map map;         /**< of one instruction's D */
 	uint32_t m, n;             /**< of a unit */
+	uint32_t units_m, units_n; /**< of the CTA */
 	uint32_t atoms_m, atoms_n; /**< instructions' D along m and n */
 	uint32_t count;            /**< elements of a thread; 0: in tensor memory */
 	uint32_t rows;             /**< rows that a thread has elements of: the registers of a row vector */
@@ -162,6 +169,7 @@ typedef struct cptx_acc {
 	uint16_t atom_row[CPTX_ACC_ROWS]; /**< these, from the thread's first row on, ascending */
 	cptx_val row, col;                /**< .u32, of the thread's first element in the CTA's tile */
 	cptx_val thread;                  /**< .u32, of the thread in its unit */
+	uint64_t later_[4];               /**< for fields of later versions */
 } cptx_acc;
 
 CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);
@@ -180,7 +188,7 @@ typedef struct cptx_acc_elem {
 	uint32_t row, col; /**< to be added to the thread's first row and column */
 	uint32_t at_row;   /**< number of its row, 0 to acc.rows - 1: the element of a row vector */
 } cptx_acc_elem;
-/** Element i; value BAD: there is none. */
+/** Element i; value BAD: there is none, or no accumulator. */
 CPTX_API cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i);
 /** A loop of C, run while the kernel is built, over the thread's elements: CPTX_ACC_EACH (&acc, e) { ... e.value ... } */
 #define CPTX_ACC_EACH(acc, e)                                                                                               \
@@ -229,9 +237,11 @@ CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc 
  * Plain data.
  */
 typedef struct cptx_mma_frags {
+	cptx_made made;      /**< by which call, in which kernel */
 	cptx_val a[2], b[2]; /**< .b32, of even and of odd steps; with A_REGS b alone */
 	bool rolling; /**< even and odd steps share registers: a fragment is fetched behind the last mma.sync that reads the one
 	                   before.  Half of the registers, and less time for ldmatrix */
+	uint64_t later_[2]; /**< for fields of later versions */
 } cptx_mma_frags;
 
 CPTX_API void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_mma_frags *f, bool rolling);
@@ -239,7 +249,7 @@ CPTX_API void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled
 #define cptx_mma_frags_new(k, mma, f, rolling) cptx_mma_frags_new_((k), CPTX_HERE, (mma), (f), (rolling))
 CPTX_API void cptx_mma_fetch_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f, cptx_val a,
                               cptx_val b);
-/** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile. */
+/** ldmatrix of the fragments of step 0 of a tile, with addresses as of cptx_mma_tile: (m + n) / 16 for 16-bit types. */
 #define cptx_mma_fetch(k, mma, f, a, b) cptx_mma_fetch_((k), CPTX_HERE, (mma), (f), CPTX_V(a), CPTX_V(b))
 
 /** What a call of cptx_mma_tile may be told. */
@@ -254,8 +264,8 @@ typedef struct cptx_mma_tile_opt {
 	cptx_val next_a, next_b;     /**< with frags: the tile whose step 0 is fetched in the last step of this one (with A_REGS
 	                                  next_b alone); NONE: nothing is.  But with rolling, tiles have an even number of steps then
 	                              */
-	bool
-		along_m; /**< mma.sync without .scale: the order of instructions: down the columns of D first; else along its rows */
+	bool along_m; /**< mma.sync: the order of instructions: down the columns of D first; else along its rows.  Rolling
+	                 fragments have an order of their own */
 	cptx_val scale_a, scale_b; /**< with scale: .u32, where the tile's factors are: tcgen05: in tensor memory; mma.sync: in
 	                                shared memory, aligned to 4 bytes */
 	bool fenced; /**< tcgen05: the thread has called tcgen05.fence::after_thread_sync behind what it waited for: products of
@@ -345,6 +355,7 @@ CPTX_API void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part
 
 /** A matrix in global memory. */
 typedef struct cptx_acc_matrix {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	cptx_val address;    /**< .u64, global, of the element where the CTA's tile begins; aligned to two elements */
 	enum cptx_type type; /**< CPTX_F32, BF16, F16, S32 */
 	cptx_val pitch;      /**< elements from row to row, .u32 or a constant, an even number */

@@ -89,12 +89,16 @@ typedef struct cptx_operand_opt {
 
 /** An operand of a kernel.  Plain data. */
 typedef struct cptx_operand {
-	cptx_operand_opt opt; /**< as given, with what 0 and NONE stand for */
-	cptx_val smem;        /**< .u32 address of stage 0 */
-	uint32_t bytes;       /**< that a tile's copies bring: what cptx_pipe_expect is told, all parts together */
-	uint32_t apart;       /**< bytes from stage to stage */
-	cptx_tile_boxes box;  /**< TMA: the copies of one load */
-	uint32_t copies;      /**< by threads: pieces of 16 bytes that a thread copies of a tile */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_operand_opt opt; /**< as given, with what 0 and NONE stand for */
+		uint64_t room_[48];   /**< for options of later versions */
+	};
+	cptx_val smem;       /**< .u32 address of stage 0 */
+	uint32_t bytes;      /**< that a tile's copies bring: what cptx_pipe_expect is told, all parts together */
+	uint32_t apart;      /**< bytes from stage to stage */
+	cptx_tile_boxes box; /**< TMA: the copies of one load */
+	uint32_t copies;     /**< by threads: pieces of 16 bytes that a thread copies of a tile */
 	/* By threads: a thread's chunks of 16 bytes have the same place in a span, in rows (of the contiguous dimension) and
 	 * spans that are a constant number apart. */
 	uint32_t row_step, span_step;          /**< rows and spans from copy to copy */
@@ -108,6 +112,7 @@ typedef struct cptx_operand {
 	cptx_val row, byte; /**< .s32: of the contiguous dimension's rows, the thread's first; its byte in it */
 	cptx_val last;      /**< predicate: the thread takes part in the last, incomplete turn; NONE: all do */
 	bool dense;         /**< by threads: the pitch follows from .cols (mn_major: .rows) */
+	uint64_t later_[4]; /**< for fields of later versions */
 } cptx_operand;
 
 CPTX_API void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, const cptx_operand_opt *opt);
@@ -132,10 +137,13 @@ CPTX_API cptx_val cptx_operand_at_(cptx_kernel *k, cptx_site at, const cptx_oper
 
 /** Where in the matrix a tile begins. */
 typedef struct cptx_operand_src {
-	cptx_val row, col; /**< TMA: .s32 registers, or constants */
-	cptx_val from;     /**< by threads: .u64 address of the thread's first chunk */
-	cptx_val rows;     /**< by threads: .s32, rows of the contiguous dimension from its first chunk on; NONE: not tested */
-	cptx_val bytes;    /**< by threads: .s32, bytes from there to the end of the row; NONE: not tested */
+	cptx_made made;     /**< by which call, in which kernel */
+	cptx_val row, col;  /**< TMA: .s32 registers, or constants */
+	cptx_val from;      /**< by threads: .u64 address of the thread's first chunk */
+	cptx_val rows;      /**< by threads: .s32, rows of the contiguous dimension from its first chunk on; NONE: not tested */
+	cptx_val bytes;     /**< by threads: .s32, bytes from there to the end of the row; NONE: not tested */
+	cptx_val of;        /**< by threads: address of stage 0 of the operand, whose parts the threads have */
+	uint64_t later_[2]; /**< for fields of later versions */
 } cptx_operand_src;
 
 CPTX_API cptx_operand_src cptx_operand_source_(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row,
@@ -195,6 +203,7 @@ CPTX_API void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_ope
 
 /** A matrix in global memory, or several. */
 typedef struct cptx_operand_matrix {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	uint64_t address;    /**< a multiple of 16, padded elements 32 */
 	uint64_t rows, cols; /**< of a matrix, as those of the tile */
 	uint64_t pitch;      /**< bytes from row to row (mn_major: column to column), a multiple of 16, padded
@@ -206,14 +215,15 @@ typedef struct cptx_operand_matrix {
 
 /** The type of a tensor map for elements of that type in that tile; CPTX_TENSOR_TYPES: there is none. */
 CPTX_API enum cptx_tensor_type cptx_operand_tensor_type(enum cptx_type type, const cptx_tile *tile);
-CPTX_API bool cptx_operand_tensor_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
-                                       cptx_tensor_map_opt *map, cptx_error *err);
+CPTX_API bool cptx_operand_tensor_map_(cptx_site at, uint32_t size, const cptx_operand_opt *op,
+                                       const cptx_operand_matrix *matrix, cptx_tensor_map_opt *map, cptx_error *err);
 /** The tensor map of an operand that TMA loads: cptx_operand_tensor_map(&op, &matrix, &map, &err); .by, .type, .tile,
  * .batched, .spans and .parts of the description are read.  Fields such as .l2 may be changed then. */
-#define cptx_operand_tensor_map(...) cptx_operand_tensor_map_(CPTX_HERE, __VA_ARGS__)
+#define cptx_operand_tensor_map(...) cptx_operand_tensor_map_(CPTX_HERE, CPTX_OPT_SIZE(cptx_tensor_map_opt), __VA_ARGS__)
 
 /** Images in global memory, channels innermost: NWC, NHWC or NDHWC.  What is not there (op.im2col) is not read. */
 typedef struct cptx_operand_image {
+	uint32_t size;          /**< CPTX_OPT fills it in */
 	uint64_t address;       /**< a multiple of 16 */
 	uint64_t c, w, h, d, n; /**< channels, width, height, depth, images */
 	int32_t lower[3];       /**< of W, H, D: where the filter's first tap begins, -padding */
@@ -222,10 +232,10 @@ typedef struct cptx_operand_image {
 	char z_;
 } cptx_operand_image;
 
-CPTX_API bool cptx_operand_image_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_image *image,
-                                      cptx_tensor_map_opt *map, cptx_error *err);
+CPTX_API bool cptx_operand_image_map_(cptx_site at, uint32_t size, const cptx_operand_opt *op,
+                                      const cptx_operand_image *image, cptx_tensor_map_opt *map, cptx_error *err);
 /** The tensor map of an im2col operand: cptx_operand_image_map(&op, &image, &map, &err). */
-#define cptx_operand_image_map(...) cptx_operand_image_map_(CPTX_HERE, __VA_ARGS__)
+#define cptx_operand_image_map(...) cptx_operand_image_map_(CPTX_HERE, CPTX_OPT_SIZE(cptx_tensor_map_opt), __VA_ARGS__)
 
 #ifdef __cplusplus
 }

@@ -67,12 +67,14 @@ typedef struct cptx_param_row {
 		(name), #args, (kind), (type), (uint32_t)offsetof(args, member), (uint32_t)sizeof(((args *)0)->member), (align)     \
 	}
 
-/** The parameters that a kernel has declared by tables.  Plain data, all zero at first. */
+/** The parameters that a kernel has declared by tables.  Plain data, all zero at first: the first call makes it. */
 typedef struct cptx_params {
+	cptx_made made;                       /**< by which call, in which kernel */
 	uint32_t n;                           /**< how many */
 	cptx_param_row row[CPTX_PARAMS_MOST]; /**< in order */
 	cptx_val val[CPTX_PARAMS_MOST];       /**< a number or pointer: its register; a map: its .u64 generic address; an
 	                                           object: its address in parameter space */
+	uint64_t later_[4];                   /**< for fields of later versions */
 } cptx_params;
 
 CPTX_API void cptx_params_declare_(cptx_kernel *k, cptx_site at, cptx_params *p, const cptx_param_row *rows, size_t n);

@@ -69,17 +69,23 @@ typedef struct cptx_tiles_opt {
 
 /** A scheduler of a kernel.  Plain data. */
 typedef struct cptx_tiles {
-	cptx_tiles_opt opt;                        /**< as given, with what 0 stands for */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_tiles_opt opt; /**< as given, with what 0 stands for */
+		uint64_t room_[40]; /**< for options of later versions */
+	};
 	cptx_val number, clusters;                 /**< of this CTA's cluster, and how many there are */
 	cptx_val tiles, all;                       /**< tiles of a matrix, and of all */
 	cptx_val whole_tiles, own;                 /**< STREAM_K: tiles that are not shared; K tiles of those of this cluster */
 	cptx_val shared, shared_first, shared_end; /**< STREAM_K: K tiles that are shared; those of this cluster */
 	cptx_val answers, rank; /**< DYNAMIC, CANCEL: .u32 shared address of the answers; rank of the CTA in its cluster */
 	cptx_pipe pipe;         /**< the ring of answers, of those with readers */
+	uint64_t later_[4];     /**< for fields of later versions */
 } cptx_tiles;
 
 /** A tile, and where a role stands. */
 typedef struct cptx_tiles_at {
+	cptx_made made;           /**< by which call, in which kernel */
 	cptx_val id;              /**< number of the tile in the order of the scheduler */
 	cptx_val m, n, z;         /**< its row, column and matrix */
 	cptx_val k_first, k_end;  /**< K tiles to compute: all but with STREAM_K */
@@ -89,10 +95,12 @@ typedef struct cptx_tiles_at {
 	cptx_val slot, first;     /**< DYNAMIC without roles: where the answer comes; the thread that asks */
 	bool asks, warp;          /**< as cptx_tiles_role */
 	cptx_val release;         /**< as cptx_tiles_role */
+	uint64_t later_[4];       /**< for fields of later versions */
 } cptx_tiles_at;
 
 /** What a role does in the loop of DYNAMIC or CANCEL; other schedules need nothing of it. */
 typedef struct cptx_tiles_role {
+	uint32_t size;    /**< CPTX_OPT fills it in */
 	bool asks;        /**< this role, one thread in each CTA of the cluster, asks for the next tile before it begins one */
 	bool warp;        /**< the role is whole warps, which synchronize before one thread of each gives an answer back */
 	cptx_val release; /**< the threads that give an answer back: together .readers in each CTA; NONE: all that run the loop.
@@ -122,7 +130,7 @@ CPTX_API int cptx_tiles_end_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, 
 #define CPTX_TILES(...) CPTX_TILES_X_(__VA_ARGS__, .z_ = 0)
 #define CPTX_TILES_X_(k, s, t, ...)                                                                                         \
 	for (int CPTX_NAME_(cptx_b_, __LINE__) =                                                                                \
-	         cptx_tiles_begin_((k), CPTX_HERE, (s), (t), CPTX_OPT_(cptx_tiles_role, __VA_ARGS__));                          \
+	         cptx_tiles_begin_((k), CPTX_HERE, (s), (t), CPTX_OPT(cptx_tiles_role, __VA_ARGS__));                           \
 	     CPTX_NAME_(cptx_b_, __LINE__); CPTX_NAME_(cptx_b_, __LINE__) = cptx_tiles_end_((k), CPTX_HERE, (s), (t)))
 
 /* ---- the parts of it, for loops of one's own ---- */

@@ -124,24 +124,43 @@ CPTX_API uint32_t cptx_tensor_map_box_pitch(const cptx_tensor_map_opt *opt);
  * False: a number that has no room there, which none of a legal description is.
  */
 CPTX_API bool cptx_tensor_map_pack(const cptx_tensor_map_opt *opt, uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_error *err);
+CPTX_API bool cptx_tensor_map_unpack_(const uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *opt, uint32_t size,
+                                      cptx_error *err);
 /** Reads the description back from such bytes, without checks; false: the bytes are no tensor map of cptx. */
-CPTX_API bool cptx_tensor_map_unpack(const uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *opt, cptx_error *err);
+static inline bool cptx_tensor_map_unpack(const uint8_t bytes[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *opt,
+                                          cptx_error *err)
+{
+	return cptx_tensor_map_unpack_(bytes, opt, CPTX_OPT_SIZE(cptx_tensor_map_opt), err);
+}
 
+CPTX_API bool cptx_tile_tensor_map_(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
+                                    uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, uint32_t size, cptx_error *err);
 /**
  * Describes a tensor map that fills a tile: sets type, box and swizzle for a matrix of rows x cols elements (the tile's
  * dimensions) at `address` whose rows (mn_major: columns) are `pitch` bytes apart (0: densely packed).  type: of as many
  * bits as the tile's elements.
  */
-CPTX_API bool cptx_tile_tensor_map(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
-                                   uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err);
+static inline bool cptx_tile_tensor_map(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
+                                        uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err)
+{
+	return cptx_tile_tensor_map_(tile, type, address, rows, cols, pitch, opt, CPTX_OPT_SIZE(cptx_tensor_map_opt), err);
+}
+
+CPTX_API bool cptx_tile_tensor_map_3d_(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
+                                       uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, uint32_t size,
+                                       cptx_error *err);
 
 /**
  * Describes a tensor map of three dimensions, by which one copy fills the whole tile: place in a span, the other dimension,
  * spans.  It needs a matrix whose contiguous dimension is made of whole spans of the swizzle (16 to 128 bytes), and a tile
  * that fits a box.  Arguments are those of cptx_tile_tensor_map.
  */
-CPTX_API bool cptx_tile_tensor_map_3d(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address, uint64_t rows,
-                                      uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt, cptx_error *err);
+static inline bool cptx_tile_tensor_map_3d(const cptx_tile *tile, enum cptx_tensor_type type, uint64_t address,
+                                           uint64_t rows, uint64_t cols, uint64_t pitch, cptx_tensor_map_opt *opt,
+                                           cptx_error *err)
+{
+	return cptx_tile_tensor_map_3d_(tile, type, address, rows, cols, pitch, opt, CPTX_OPT_SIZE(cptx_tensor_map_opt), err);
+}
 
 #ifdef __cplusplus
 }

@@ -41,10 +41,15 @@ typedef struct cptx_tmem_opt {
 
 /** An allocation.  Plain data. */
 typedef struct cptx_tmem {
-	cptx_tmem_opt opt; /**< the options, with columns rounded up */
-	cptx_val address;  /**< .u32: lane in the upper half, column in the lower; add l << 16 | c for lane l, column c */
-	cptx_val slot;     /**< shared memory that tcgen05.alloc writes the address to */
-	cptx_item *before; /**< the last item in front of the block; NULL: none */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_tmem_opt opt;  /**< the options, with columns rounded up */
+		uint64_t room_[10]; /**< for options of later versions */
+	};
+	cptx_val address;   /**< .u32: lane in the upper half, column in the lower; add l << 16 | c for lane l, column c */
+	cptx_val slot;      /**< shared memory that tcgen05.alloc writes the address to */
+	cptx_item *before;  /**< the last item in front of the block; NULL: none */
+	uint64_t later_[2]; /**< for fields of later versions */
 } cptx_tmem;
 
 CPTX_API int cptx_tmem_begin_(cptx_kernel *k, cptx_site at, cptx_tmem *t, const cptx_tmem_opt *opt);
@@ -57,6 +62,7 @@ CPTX_API int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t);
 
 /** A load or store of tensor memory by a warp. */
 typedef struct cptx_tmem_move {
+	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_mod shape; /**< CPTX_SHAPE_32X32B, 16X64B, 16X128B, 16X256B, 16X32BX2; 0: 32X32B */
 	uint32_t num;        /**< repetitions of the shape: 1 to 128, a power of two; 16X128B up to 64, 16X256B up to 32 */
 	uint32_t split;      /**< 16X32BX2: the column of the second half */
@@ -68,12 +74,12 @@ CPTX_API cptx_val cptx_tmem_load_(cptx_kernel *k, cptx_site at, cptx_val address
 /** Emits tcgen05.ld, which starts the load; returns its registers (.b32): num of them, for 16X128B 2 * num, for 16X256B 4 *
  * num.  Read them behind cptx_tcgen05_wait. */
 #define cptx_tmem_load(...) cptx_tmem_load_x_(__VA_ARGS__, .z_ = 0)
-#define cptx_tmem_load_x_(k, address, ...) cptx_tmem_load_((k), CPTX_HERE, (address), CPTX_OPT_(cptx_tmem_move, __VA_ARGS__))
+#define cptx_tmem_load_x_(k, address, ...) cptx_tmem_load_((k), CPTX_HERE, (address), CPTX_OPT(cptx_tmem_move, __VA_ARGS__))
 CPTX_API void cptx_tmem_store_(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val regs, const cptx_tmem_move *move);
 /** Emits tcgen05.st of the registers; num 0: as many as the registers fill. */
 #define cptx_tmem_store(...) cptx_tmem_store_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_tmem_store_x_(k, address, regs, ...)                                                                           \
-	cptx_tmem_store_((k), CPTX_HERE, (address), (regs), CPTX_OPT_(cptx_tmem_move, __VA_ARGS__))
+	cptx_tmem_store_((k), CPTX_HERE, (address), (regs), CPTX_OPT(cptx_tmem_move, __VA_ARGS__))
 
 #ifdef __cplusplus
 }

@@ -58,14 +58,19 @@ typedef struct cptx_row_opt {
 
 /** A row, or the part of it that a thread has.  Plain data. */
 typedef struct cptx_row {
-	cptx_row_opt opt; /**< as given, with what 0 stands for */
-	uint32_t each;    /**< elements of a vector */
-	uint32_t vectors; /**< that a thread has */
-	cptx_val v;       /**< .f32, vectors * each of them; kept in shared memory: each */
-	cptx_val thread;  /**< number of the thread */
-	cptx_val first;   /**< .s32 column of the first element; NONE: thread * each */
-	cptx_val shift;   /**< .u32: elements between an aligned address and the row's beginning; NONE: none */
-	cptx_val shared;  /**< .u32 address of the thread's part; NONE: registers */
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_row_opt opt;   /**< as given, with what 0 stands for */
+		uint64_t room_[20]; /**< for options of later versions */
+	};
+	uint32_t each;      /**< elements of a vector */
+	uint32_t vectors;   /**< that a thread has */
+	cptx_val v;         /**< .f32, vectors * each of them; kept in shared memory: each */
+	cptx_val thread;    /**< number of the thread */
+	cptx_val first;     /**< .s32 column of the first element; NONE: thread * each */
+	cptx_val shift;     /**< .u32: elements between an aligned address and the row's beginning; NONE: none */
+	cptx_val shared;    /**< .u32 address of the thread's part; NONE: registers */
+	uint64_t later_[4]; /**< for fields of later versions */
 } cptx_row;
 
 CPTX_API void cptx_row_new_(cptx_kernel *k, cptx_site at, cptx_row *r, const cptx_row_opt *opt);
@@ -84,8 +89,9 @@ CPTX_API void cptx_row_begin_(cptx_kernel *k, cptx_site at, cptx_row *r, cptx_va
 
 /** An access. */
 typedef struct cptx_row_access {
-	float fill; /**< of a load: what registers behind the row's end (and in front of it) get */
-	bool unset; /**< of a load of .f32: registers of elements outside of the row keep what they hold; .fill is not read */
+	uint32_t size; /**< CPTX_OPT fills it in */
+	float fill;    /**< of a load: what registers behind the row's end (and in front of it) get */
+	bool unset;    /**< of a load of .f32: registers of elements outside of the row keep what they hold; .fill is not read */
 	enum cptx_type type; /**< in memory; 0: the row's */
 	uint32_t align;      /**< as cptx_row_opt.align, of this address; 0: the row's */
 	enum cptx_mod cop;   /**< cache operator: loads CPTX_CA, CG, CS, LU, CV; stores CPTX_WB, CG, CS, WT; 0: none */
@@ -97,18 +103,20 @@ CPTX_API void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cp
 /** Loads the row at a global address (.u64) and converts it to f32. */
 #define cptx_row_load(...) cptx_row_load_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_row_load_x_(k, r, address, ...)                                                                                \
-	cptx_row_load_((k), CPTX_HERE, (r), (address), CPTX_OPT_(cptx_row_access, __VA_ARGS__))
+	cptx_row_load_((k), CPTX_HERE, (r), (address), CPTX_OPT(cptx_row_access, __VA_ARGS__))
 CPTX_API void cptx_row_store_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val address, const cptx_row_access *how);
 /** Converts the row, rounding to nearest even (.e4m3 saturates), and stores what lies inside of it. */
 #define cptx_row_store(...) cptx_row_store_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_row_store_x_(k, r, address, ...)                                                                               \
-	cptx_row_store_((k), CPTX_HERE, (r), (address), CPTX_OPT_(cptx_row_access, __VA_ARGS__))
+	cptx_row_store_((k), CPTX_HERE, (r), (address), CPTX_OPT(cptx_row_access, __VA_ARGS__))
 
 /** Where a loop over a thread's elements stands. */
 typedef struct cptx_row_at {
-	cptx_val v; /**< the element's register */
+	cptx_made made; /**< by which call, in which kernel */
+	cptx_val v;     /**< the element's register */
 	uint32_t i; /**< its number among those of the thread; that of a row made by cptx_row_like is cptx_elem(other.v, i) */
-	uint32_t column; /**< its column, less that of the thread's first element, r.first or thread * r.each */
+	uint32_t column;    /**< its column, less that of the thread's first element, r.first or thread * r.each */
+	uint64_t later_[1]; /**< for fields of later versions */
 } cptx_row_at;
 
 CPTX_API bool cptx_row_each_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_row_at *it, bool next);

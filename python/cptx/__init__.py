@@ -182,7 +182,7 @@ class _Launch:
     def args(self):
         info = _abi.ArgInfo()
         for i in itertools.count():
-            if not lib.cptx_tensor_launch_arg(self.handle, i, ctypes.byref(info)):
+            if not lib.cptx_tensor_launch_arg_(self.handle, i, ctypes.byref(info), ctypes.sizeof(info)):
                 return
             kind = lib.cptx_type_name(info.type).decode()
             yield Argument(info.name.decode(), kind, info.is_tensor, info.is_const, info.is_optional)

@@ -112,7 +112,7 @@ FUNCTIONS = {
     "cptx_program_kernel_at": (c_char_p, [c_void_p, c_size_t]),
     "cptx_tensor_launch_new_": (c_void_p, [Site, c_void_p, c_char_p, POINTER(LaunchOpt), POINTER(ErrorInfo)]),
     "cptx_tensor_launch_destroy": (None, [c_void_p]),
-    "cptx_tensor_launch_arg": (c_bool, [c_void_p, c_size_t, POINTER(ArgInfo)]),
+    "cptx_tensor_launch_arg_": (c_bool, [c_void_p, c_size_t, POINTER(ArgInfo), c_size_t]),
     "cptx_tensor_export": (c_void_p, [c_void_p, POINTER(TensorOpt), POINTER(ErrorInfo)]),
     "cptx_tensor_export_old": (c_void_p, [c_void_p, POINTER(TensorOpt), POINTER(ErrorInfo)]),
 }

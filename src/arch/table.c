@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The compiled tables, and the public look-ups in them. */
+#include "base/options.h"
 #include "arch/check.h"
 
 #include "insn_table.inc" /* generated from insn.def */
@@ -82,21 +83,23 @@ enum cptx_mod cptx_mod_find(const char *name)
 	return (enum cptx_mod)0;
 }
 
-bool cptx_op_at(size_t i, cptx_op_info *info)
+bool cptx_op_at_(size_t i, cptx_op_info *info, size_t size)
 {
 	if (i >= arch_nop || !info)
 		return false;
-	*info = (cptx_op_info){ arch_ops[i].name, arch_ops[i].chapter, arch_ops[i].about, arch_ops[i].nform };
+	const cptx_op_info x = { arch_ops[i].name, arch_ops[i].chapter, arch_ops[i].about, arch_ops[i].nform };
+	RESULT_FILL(info, size, &x);
 	return true;
 }
 
-bool cptx_form_at(size_t op, size_t form, cptx_form_info *info)
+bool cptx_form_at_(size_t op, size_t form, cptx_form_info *info, size_t size)
 {
 	if (op >= arch_nop || form >= arch_ops[op].nform || !info)
 		return false;
 	const arch_form *f = &arch_forms[arch_ops[op].form + form];
-	*info =
-		(cptx_form_info){ f->text, arch_avail_text[f->avail], f->constraint ? arch_constraint_text(f->constraint) : NULL };
+	const cptx_form_info x = { f->text, arch_avail_text[f->avail],
+		                       f->constraint ? arch_constraint_text(f->constraint) : NULL };
+	RESULT_FILL(info, size, &x);
 	return true;
 }
 

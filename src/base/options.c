@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/options.h"
 
-enum { MOST_BYTES = 4096 /* no options are longer; a greater size is that of an uninitialised struct */ };
-
 bool options_read(void *to, const void *from, size_t room, size_t known, size_t first, const char *type, cptx_site at,
                   cptx_error *err)
 {
@@ -13,7 +11,7 @@ bool options_read(void *to, const void *from, size_t room, size_t known, size_t 
 		return true;
 	memcpy(&size, from, sizeof size);
 	size = size ? size : (uint32_t)MIN(first, known);
-	if (size < sizeof size || size > MOST_BYTES)
+	if (size < sizeof size || size > OPTIONS_MOST_BYTES)
 		return error_set(err, CPTX_E_ARG, at, "%s: .size = %u, which no version has; CPTX_OPT fills it in, or leave it 0",
 		                 type, size);
 	for (size_t i = known; i < size; i++)

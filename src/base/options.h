@@ -8,6 +8,7 @@
 enum {
 #define OPTIONS(type, bytes) FIRST_##type = (bytes),
 #include "base/options.def"
+	OPTIONS_MOST_BYTES = 4096 /* no options and no results are longer; more is an uninitialised struct */
 };
 
 /*
@@ -20,6 +21,19 @@ enum {
 /* Writes options to a caller whose header has `to`->size bytes of them (0: as in version 0.1). */
 #define OPTIONS_WRITE(type, to, from) options_write((to), (from), offsetof(type, z_), FIRST_##type)
 void options_write(void *to, const void *from, size_t known, size_t first);
+/*
+ * What a call fills in, of which the caller's header has `size` bytes: these are written, and no others.  OPTIONS_FILL is
+ * for options, whose .size it sets, and RESULT_FILL for results.  What this library does not know is 0.
+ */
+#define OPTIONS_FILL(to, bytes, from)                                                                                       \
+	(result_fill((to), (bytes), (from), sizeof *(1 ? (from) : (to))), (void)((bytes) ? (to)->size = (uint32_t)(bytes) : 0))
+#define RESULT_FILL(to, bytes, from) result_fill((to), (bytes), (from), sizeof *(1 ? (from) : (to)))
+static inline void result_fill(void *to, size_t size, const void *from, size_t known)
+{
+	memcpy(to, from, MIN(size, known));
+	if (size > known && size <= OPTIONS_MOST_BYTES)
+		memset((char *)to + known, 0, size - known);
+}
 /* Bytes from one element to the next in a caller's array of options. */
 #define OPTIONS_STRIDE(type, o)                                                                                             \
 	((((o)->size ? (o)->size : (uint32_t)FIRST_##type) + sizeof(uint64_t)) & ~(sizeof(uint64_t) - 1))

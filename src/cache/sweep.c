@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sweeps, which keep a cache within its bound, and operations on all entries. */
+#include "base/options.h"
 #include "cache/cache.h"
 
 #include <dirent.h>
@@ -184,7 +185,7 @@ uint64_t cptx_cache_clear(cptx_cache *c)
 	return gone;
 }
 
-cptx_cache_stats cptx_cache_count(cptx_cache *c)
+static cptx_cache_stats count(cptx_cache *c)
 {
 	cptx_cache_stats s = { 0 };
 	listing l;
@@ -198,4 +199,12 @@ cptx_cache_stats cptx_cache_count(cptx_cache *c)
 	s.max_bytes = c->max_bytes;
 	s.hits = c->hits, s.misses = c->misses, s.stored = c->stored, s.damaged = c->damaged;
 	return s;
+}
+
+void cptx_cache_count_(cptx_cache *c, cptx_cache_stats *stats, size_t size)
+{
+	const cptx_cache_stats s = count(c);
+
+	if (stats)
+		RESULT_FILL(stats, size, &s);
 }

@@ -5,6 +5,7 @@
  * and .nv.info.K. An attribute is a byte of format, a byte of kind and two bytes of value, which for format 4 are the size
  * of what follows.
  */
+#include "base/options.h"
 #include "inspect/cubin.h"
 #include "inspect/sass.h"
 
@@ -338,11 +339,11 @@ void cptx_cubin_view_destroy(cptx_cubin_view *c)
 const cptx_target *cptx_cubin_view_target(const cptx_cubin_view *c) { return c ? c->target : NULL; }
 uint64_t cptx_cubin_view_globals(const cptx_cubin_view *c) { return c ? c->globals : 0; }
 
-bool cptx_cubin_view_kernel(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out)
+bool cptx_cubin_view_kernel_(const cptx_cubin_view *c, size_t i, cptx_cubin_kernel *out, size_t size)
 {
-	if (!c || i >= c->nkernel)
+	if (!c || i >= c->nkernel || !out)
 		return false;
-	*out = c->kernel[i].k;
+	RESULT_FILL(out, size, &c->kernel[i].k);
 	return true;
 }
 
@@ -355,19 +356,21 @@ const cptx_cubin_line *cptx_cubin_view_lines(const cptx_cubin_view *c, size_t i,
 	return lines ? c->kernel[i].line : NULL;
 }
 
-bool cptx_cubin_view_control(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out)
+bool cptx_cubin_view_control_(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out, size_t size)
 {
 	enum { AT = 105 - 96 /* of the last word of 32 bits */ };
 
 	if (!out)
 		return false;
-	*out = (cptx_cubin_control){ 0 };
+	cptx_cubin_control x = { 0 };
+	RESULT_FILL(out, size, &x);
 	if (!c || i >= c->nkernel || !c->kernel[i].code || address % 16 || address >= c->kernel[i].k.code / 16 * 16)
 		return false;
 	uint32_t bits = cubin_u32(c->kernel[i].code + address + 12) >> AT;
-	*out = (cptx_cubin_control){
+	x = (cptx_cubin_control){
 		.stall = bits & 15, .write_board = bits >> 5 & 7, .read_board = bits >> 8 & 7, .waits = bits >> 11 & 63
 	};
+	RESULT_FILL(out, size, &x);
 	return true;
 }
 

@@ -4,6 +4,7 @@
  * CTAs in units, with what the system keeps for each.  CUDA programming guide, "Technical Specifications"; units:
  * target.def.
  */
+#include "base/options.h"
 #include "inspect/said.h"
 
 static const char *const names[] = { "nothing", "CTAs", "threads", "registers", "shared memory", "barriers" };
@@ -12,13 +13,14 @@ const char *cptx_limit_name(enum cptx_limit limit) { return (unsigned)limit < AR
 
 static uint32_t up(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
 
-bool cptx_occupancy_of(const cptx_target *t, uint32_t registers, uint32_t smem, uint32_t threads, cptx_occupancy *out)
+bool cptx_occupancy_of_(const cptx_target *t, uint32_t registers, uint32_t smem, uint32_t threads, cptx_occupancy *out,
+                        size_t size)
 {
 	cptx_occupancy o = { 0 };
 
 	if (!out)
 		return false;
-	*out = o;
+	RESULT_FILL(out, size, &o);
 	if (!t || !t->smem_unit || !threads || threads > CPTX_THREADS_PER_CTA || registers > CPTX_REGS_PER_THREAD + 1 ||
 	    smem > INT32_MAX)
 		return false;
@@ -37,6 +39,6 @@ bool cptx_occupancy_of(const cptx_target *t, uint32_t registers, uint32_t smem, 
 	          : o.ctas == o.by_threads          ? CPTX_LIMIT_THREADS
 	                                            : CPTX_LIMIT_CTAS;
 	o.warps = o.ctas * warps;
-	*out = o;
+	RESULT_FILL(out, size, &o);
 	return true;
 }

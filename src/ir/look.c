@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading bodies: items, their operands, the meaning of names. */
+#include "base/options.h"
 #include "ir/ir.h"
 
 #include <stdio.h>
@@ -109,17 +110,8 @@ static size_t operand_count(const ir_item *it)
 	                                                                                  : 0;
 }
 
-bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info)
+static void look_at_insn(const cptx_kernel *k, const cptx_item *it, cptx_item_info *info)
 {
-	if (!k || !it || !info || it->owner != k->owner || it->flags & ITEM_REMOVED)
-		return false;
-	bool text = it->kind == ITEM_PRAGMA || it->kind == ITEM_COMMENT || it->kind == ITEM_TEXT;
-	*info = (cptx_item_info){ .kind = (enum cptx_item_kind)it->kind, .noperands = operand_count(it) };
-	info->text = text ? k->text[ir_operand(k, it, 0).i] : NULL;
-	if (it->file)
-		info->at = (cptx_site){ k->m->file[it->file - 1], it->line };
-	if (it->kind != ITEM_INSN)
-		return true;
 	info->op = (enum cptx_op)arch_forms[it->form].op;
 	info->form = arch_forms[it->form].text;
 	if (it->guard)
@@ -129,6 +121,20 @@ bool cptx_item_look(const cptx_kernel *k, const cptx_item *it, cptx_item_info *i
 			                      .count = 1,
 			                      .owner = k->owner,
 			                      .id = it->guard - 1 };
+}
+
+bool cptx_item_look_(const cptx_kernel *k, const cptx_item *it, cptx_item_info *out, size_t size)
+{
+	if (!k || !it || !out || it->owner != k->owner || it->flags & ITEM_REMOVED)
+		return false;
+	bool text = it->kind == ITEM_PRAGMA || it->kind == ITEM_COMMENT || it->kind == ITEM_TEXT;
+	cptx_item_info x = { .kind = (enum cptx_item_kind)it->kind, .noperands = operand_count(it) }, *info = &x;
+	info->text = text ? k->text[ir_operand(k, it, 0).i] : NULL;
+	if (it->file)
+		info->at = (cptx_site){ k->m->file[it->file - 1], it->line };
+	if (it->kind == ITEM_INSN)
+		look_at_insn(k, it, info);
+	RESULT_FILL(out, size, info);
 	return true;
 }
 

@@ -476,20 +476,21 @@ size_t cptx_module_size(const cptx_module *m)
 	return n;
 }
 
-bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info)
+bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_info *info, size_t size)
 {
 	if (!m || m->err.code != CPTX_OK || !info)
 		return false;
 	const cptx_kernel *found = cptx_module_body(m, name);
 	if (!found || found->is_func)
 		return false;
-	*info = (cptx_kernel_info){ found->name,
-		                        found->nparam,
-		                        found->param,
-		                        found->dyn_smem,
-		                        found->reached_smem,
-		                        found->opt,
-		                        ir_grid_of_clusters(found) };
+	const cptx_kernel_info x = { .name = found->name,
+		                         .nparams = found->nparam,
+		                         .params = found->param,
+		                         .dyn_smem = found->dyn_smem,
+		                         .static_smem = found->reached_smem,
+		                         .bounds = found->opt,
+		                         .grid_of_clusters = ir_grid_of_clusters(found) };
+	RESULT_FILL(info, size, &x);
 	return true;
 }
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Accumulators: which element a thread has, and what may be done with all of them, from their fragment alone. */
+#include "base/options.h"
 #include "kit/mma.h"
+#include "kit/store.h"
 #include "kit/value.h"
 
-bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
-{
-	bool ok = acc && acc->m && acc->n && (acc->count || acc->tmem.kind != CPTX_VAL_NONE);
-
-	if (!ok)
-		cptx_fail_(k, at, "an accumulator that neither cptx_acc_new nor cptx_acc_load made");
-	return ok;
-}
+bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc) { return KIT_IS_MADE(cptx_acc, k, at, acc); }
 
 bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
 {
@@ -48,7 +43,11 @@ cptx_acc_elem cptx_acc_at(const cptx_acc *acc, uint32_t i)
 	cptx_acc_elem e = { .value = { .kind = CPTX_VAL_BAD }, .i = i };
 	cptx_cell c;
 
-	if (!acc || i >= acc->count)
+	if (!acc || acc->made.mark != kit_made(NULL, KIT_cptx_acc).mark) { /* a loop over it comes here once, and uses e */
+		e.i = i ? UINT32_MAX : 0;
+		return e;
+	}
+	if (i >= acc->count)
 		return e;
 	const uint32_t atom = i / acc->map.regs, m = atom / acc->atoms_n, n = atom % acc->atoms_n;
 	if (!cptx_frag_cell(&acc->map, (cptx_place){ .lane = acc->map.value, .reg = (uint16_t)(i % acc->map.regs) }, &c))
@@ -99,10 +98,13 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 		                   : "only accumulators of tcgen05 lie in tensor memory: cptx_acc_new");
 		return;
 	}
-	*acc = (cptx_acc){ .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
+	*acc = (cptx_acc){ .made = kit_made(k, KIT_cptx_acc),
+		               .type = mma->opt.a == CPTX_S8 || mma->opt.a == CPTX_U8 ? CPTX_S32 : CPTX_F32,
 		               .tmem = tmem,
 		               .m = mma->opt.m / mma->opt.ctas,
 		               .n = mma->opt.n,
+		               .units_m = mma->opt.units_m,
+		               .units_n = mma->opt.units_n,
 		               .row = mma->row,
 		               .col = mma->col,
 		               .thread = mma->opt.thread };
@@ -142,10 +144,14 @@ static bool is_row_vector(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 {
 	if (!kit_acc_has_registers(k, at, acc))
 		return false;
-	if (rows.kind == CPTX_VAL_REG && rows.count == acc->rows)
+	if (rows.kind != CPTX_VAL_REG || rows.count != acc->rows)
+		cptx_fail_(k, at, "a row vector of %u registers; one of this accumulator has %u: cptx_acc_row_vector",
+		           rows.kind == CPTX_VAL_REG ? rows.count : 0, acc->rows);
+	else if ((rows.type == CPTX_F32) != (acc->type == CPTX_F32))
+		cptx_fail_(k, at, "a row vector of .%s; one of this accumulator is of .%s: cptx_acc_row_vector",
+		           cptx_type_name((enum cptx_type)rows.type), cptx_type_name(acc->type));
+	else
 		return true;
-	cptx_fail_(k, at, "a row vector of %u registers; one of this accumulator has %u: cptx_acc_row_vector", rows.count,
-	           acc->rows);
 	return false;
 }
 
@@ -311,8 +317,7 @@ static bool is_half(cptx_kernel *k, cptx_site at, enum cptx_type type)
 static void pack(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type, uint32_t first, uint32_t second,
                  cptx_val into)
 {
-	CALL(cvt, .a = cptx_elem(acc->regs, second), .b = cptx_elem(acc->regs, first), .rnd = CPTX_RN,
-	     .dtype = (uint16_t)(type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2), .into = into);
+	kit_round_pair(k, at, type, cptx_elem(acc->regs, first), cptx_elem(acc->regs, second), into);
 }
 
 static bool can_narrow(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_type type)
@@ -463,26 +468,21 @@ static void find_rows_of(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cons
 
 enum { MOST_ROWS = 512 };
 
-void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *to)
+void cptx_acc_store_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_acc_matrix *opt)
 {
+	cptx_acc_matrix given, *to = &given;
 	cptx_val address[MOST_ROWS], row_inside[MOST_ROWS];
 
-	if (!kit_acc_has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, to, "matrix") || !can_store(k, at, acc, to))
+	if (!kit_acc_has_registers(k, at, acc) || !IS_GIVEN_TO(k, at, opt, "matrix") ||
+	    !OPTIONS_READ_IN(cptx_acc_matrix, to, opt, at, k) || !can_store(k, at, acc, to))
 		return;
-	const bool round = to->type != acc->type;
 	const uint32_t bytes = cptx_type_bits(to->type) / 8;
-	cptx_val word = round ? cptx_regs_(k, at, CPTX_B32, acc->count / 2) : CPTX_NONE_, col_inside = CPTX_NONE_;
 	find_rows_of(k, at, acc, to, address, row_inside);
 	for (uint32_t i = 0; i + 1 < acc->count; i += 2) {
 		const cptx_acc_elem e = cptx_acc_at(acc, i);
-		col_inside = is_inside(k, at, acc->col, e.col, to->cols);
-		cptx_val here = cptx_offset(address[e.at_row], (int64_t)e.col * bytes),
-				 when = both(k, at, row_inside[e.at_row], col_inside);
-		if (round) {
-			pack(k, at, acc, to->type, i, i + 1, cptx_elem(word, i / 2));
-			CALL(st, .a = here, .b = cptx_elem(word, i / 2), .space = CPTX_GLOBAL, .when = when);
-		} else {
-			CALL(st, .a = here, .b = cptx_slice(acc->regs, i, 2), .space = CPTX_GLOBAL, .vec = CPTX_V2, .when = when);
-		}
+		const cptx_val pair[2] = { e.value, cptx_elem(acc->regs, i + 1) };
+		const cptx_val col_inside = is_inside(k, at, acc->col, e.col, to->cols);
+		const cptx_val when = both(k, at, row_inside[e.at_row], col_inside);
+		kit_store(k, at, to->type, pair, 2, cptx_offset(address[e.at_row], (int64_t)e.col * bytes), CPTX_GLOBAL, when);
 	}
 }

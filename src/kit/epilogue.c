@@ -135,18 +135,10 @@ void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 	}
 	e->opt = o;
 	e->opt.vec = e->vec = vec;
+	e->made = kit_made(k, KIT_cptx_epilogue);
 }
 
-static bool is_made(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
-{
-	bool ok = e && e->opt.vec && e->opt.vec <= CPTX_EPILOGUE_VEC && e->count <= CPTX_EPILOGUE_VISITORS;
-
-	for (uint32_t i = 0; ok && i < e->count; i++)
-		ok = epi_kind_get(e->kind[i]) != NULL;
-	if (!ok)
-		cptx_fail_(k, at, "an epilogue that cptx_epilogue_new did not make");
-	return ok;
-}
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_epilogue *e) { return KIT_IS_MADE(cptx_epilogue, k, at, e); }
 
 /* What a visitor lacks; NULL: nothing. */
 static const char *lack_of(uint32_t needs, const cptx_visitor *v)

@@ -17,69 +17,6 @@ static bool is_storable(enum cptx_type t)
 	return t == CPTX_F32 || t == CPTX_BF16 || t == CPTX_F16 || t == CPTX_E4M3 || t == CPTX_E5M2;
 }
 
-cptx_val epi_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into)
-{
-	const bool half = cptx_type_bits(type) == 16;
-	const enum cptx_type pair = type == CPTX_BF16   ? CPTX_BF16X2
-	                            : type == CPTX_F16  ? CPTX_F16X2
-	                            : type == CPTX_E4M3 ? CPTX_E4M3X2
-	                                                : CPTX_E5M2X2;
-
-	if (into.kind == CPTX_VAL_NONE)
-		into = cptx_regs_(k, at, half ? CPTX_B32 : CPTX_B16, 1);
-	CALL(cvt, .a = high, .b = low, .rnd = CPTX_RN, .satfinite = half ? 0 : CPTX_SATFINITE, .dtype = (uint16_t)pair,
-	     .into = cptx_as(into, pair));
-	return into;
-}
-
-/* The results that fill 32 bits. */
-static cptx_val round_word(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v)
-{
-	cptx_val half[2];
-
-	switch (cptx_type_bits(type)) {
-	case 32: return cptx_as(v[0], CPTX_B32);
-	case 16: return epi_round_pair(k, at, type, v[0], v[1], CPTX_NONE_);
-	default: break;
-	}
-	for (uint32_t i = 0; i < 2; i++)
-		half[i] = epi_round_pair(k, at, type, v[2 * i], v[2 * i + 1], CPTX_NONE_);
-	const cptx_val word = cptx_regs_(k, at, CPTX_B32, 1);
-	CALL(mov, .a = cptx_pack_(k, at, half, 2), .into = word);
-	return word;
-}
-
-/* A group's results behind one another, up to 16 bytes: one register of 16 or 32 bits, or a vector of these. */
-static cptx_val rounded(cptx_kernel *k, cptx_site at, enum cptx_type type, const cptx_val *v, uint32_t n)
-{
-	const uint32_t bits = cptx_type_bits(type), words = n * bits / 32;
-	cptx_val word[4];
-
-	if (!words) { /* two of 8 bits, or one of 8 or 16 */
-		cptx_val pair = epi_round_pair(k, at, type, v[0], n == 2 ? v[1] : v[0], CPTX_NONE_), halves;
-		if (bits == 8)
-			return pair;
-		halves = cptx_regs_(k, at, CPTX_B16, 2);
-		CALL(mov, .a = pair, .into = halves);
-		return cptx_elem(halves, 0);
-	}
-	for (uint32_t w = 0; w < words; w++)
-		word[w] = round_word(k, at, type, v + w * 32 / bits);
-	return words == 1 ? word[0] : cptx_pack_(k, at, word, words);
-}
-
-/* Stores up to 16 bytes: what `rounded` gave. */
-static void store(cptx_kernel *k, cptx_site at, cptx_val to, cptx_val words, uint32_t bytes, uint16_t space, cptx_val when)
-{
-	static const uint16_t vec[] = { 0, 0, CPTX_V2, 0, CPTX_V4 };
-	const uint32_t n = bytes / 4;
-
-	if (bytes == 1)
-		CALL(st, .a = to, .b = words, .space = space, .type = CPTX_B8, .when = when);
-	else
-		CALL(st, .a = to, .b = words, .space = space, .vec = n ? vec[n] : 0, .type = n ? CPTX_B32 : CPTX_B16, .when = when);
-}
-
 static void store_group(cptx_kernel *k, cptx_site at, enum cptx_type type, const epi_group *g, cptx_val to, uint16_t space,
                         cptx_val when)
 {
@@ -89,16 +26,16 @@ static void store_group(cptx_kernel *k, cptx_site at, enum cptx_type type, const
 	for (uint32_t i = 0; i < g->n; i++)
 		v[i] = g->elem[i].value;
 	for (uint32_t i = 0; i < g->n; i += most)
-		store(k, at, cptx_offset(to, i * size), rounded(k, at, type, v + i, most), most * size, space, when);
+		kit_store(k, at, type, v + i, most, cptx_offset(to, i * size), space, when);
 }
 
 /* ---- registers ---- */
 
 static bool has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
 {
-	if (!IS_GIVEN_TO(k, at, e, "epilogue"))
+	if (!KIT_IS_MADE(cptx_epilogue, k, at, e))
 		return false;
-	if (!e->acc.count || !e->vec || e->vec > CPTX_EPILOGUE_VEC) {
+	if (!e->acc.count) {
 		cptx_fail_(k, at, "an epilogue without results; cptx_epilogue_run comes first");
 		return false;
 	}
@@ -235,6 +172,7 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 		ring->smem =
 			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
 	ring->bytes = bytes;
+	ring->made = kit_made(k, KIT_cptx_epilogue_ring);
 }
 
 /* ---- pieces ---- */
@@ -409,12 +347,9 @@ static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uin
 
 static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_epilogue_ring *ring)
 {
-	const cptx_tile *t = &ring->opt.tile;
-
-	if (!ring->bytes || !t->rows || !t->cols || !ring->opt.stages || ring->opt.stages > MOST_STAGES) {
-		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
+	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring))
 		return false;
-	}
+	const cptx_tile *t = &ring->opt.tile;
 	const bool warps = by_warps(acc, t);
 	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
 	const uint32_t pieces = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * (acc->n / t->cols);
@@ -449,7 +384,7 @@ static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const 
 
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring, cptx_val z)
 {
-	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, ring, "ring") || !check_pieces(k, at, &e->acc, ring) ||
+	if (!has_run(k, at, e) || !check_pieces(k, at, &e->acc, ring) ||
 	    !kit_value(k, at, "cptx_epilogue_store_tma", "z", z, KIT_U32 | KIT_SIGNED | KIT_NONE))
 		return;
 	const cptx_tile *t = &ring->opt.tile;
@@ -479,7 +414,7 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue 
 
 void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)
 {
-	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_is_acc(k, at, acc))
+	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || !epi_is_acc(k, at, acc))
 		return;
 	cptx_if_begin_(k, at, leader(k, at, acc, &ring->opt.tile));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);

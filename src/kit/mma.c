@@ -74,6 +74,8 @@ static bool check_types(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	RULE((o->by == CPTX_BY_MMA_SYNC && !o->scale) || (o->a_base.kind == CPTX_VAL_NONE && o->b_base.kind == CPTX_VAL_NONE),
 	     "%s with .a_base or .b_base; those are for mma.sync without .scale",
 	     o->scale ? "with scale factors" : "by wgmma or tcgen05");
+	RULE(o->by == CPTX_BY_MMA_SYNC || !o->few_regs,
+	     "by wgmma or tcgen05 with .few_regs; that is for mma.sync, whose lanes have addresses of their own");
 	RULE(o->by != CPTX_BY_WGMMA || !a->integer, "of .%s by wgmma; integers go by CPTX_BY_MMA_SYNC and CPTX_BY_TCGEN05",
 	     cptx_type_name(o->a));
 	RULE(o->a_from != CPTX_A_REGS || a->bits == 16, "of .%s with A from registers; that has 16 bits", cptx_type_name(o->a));
@@ -127,6 +129,10 @@ static bool check_shape(cptx_kernel *k, cptx_site at, const cptx_tiled_mma_opt *
 	     sync ? 1024 : 256);
 	RULE(!tmem || (o->units_m <= 1 && o->units_n <= 1), "by tcgen05 with %u x %u units; it has one", o->units_m, o->units_n);
 	RULE(o->units_m <= 32 && o->units_n <= 32, "with %u x %u units; at most 32 x 32", o->units_m, o->units_n);
+	const uint32_t threads = o->units_m * o->units_n * kit_unit_threads(o->by);
+	const uint32_t block = cptx_kernel_block(k, 0) * cptx_kernel_block(k, 1) * cptx_kernel_block(k, 2);
+	RULE(!block || threads <= block, "with %u x %u units of %u threads; the kernel's .block has %u", o->units_m, o->units_n,
+	     kit_unit_threads(o->by), block);
 	RULE((uint64_t)o->m / o->ctas * o->n <= 65535, "with %u x %u elements in a unit; at most 65535", o->m, o->n);
 	RULE(o->a_from == CPTX_A_SHARED || (o->a_from == CPTX_A_REGS && !tmem) || (o->a_from == CPTX_A_TMEM && tmem),
 	     "whose A cannot be there: mma.sync and wgmma take it from shared memory or registers, tcgen05 from shared or "
@@ -409,15 +415,12 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 	if (!find_rings(k, at, &x))
 		return;
 	*mma = x;
+	mma->made = kit_made(k, KIT_cptx_tiled_mma);
 }
 
 bool kit_mma_is_made(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
 {
-	bool ok = mma && mma->depth;
-
-	if (!ok)
-		cptx_fail_(k, at, "a tiled mma that cptx_tiled_mma_new did not make");
-	return ok;
+	return KIT_IS_MADE(cptx_tiled_mma, k, at, mma);
 }
 
 /* ---- a tile by matrix descriptors ---- */
@@ -492,6 +495,7 @@ static bool is_acc_of(const cptx_tiled_mma *mma, const cptx_acc *acc)
 	const bool tmem = mma->opt.by == CPTX_BY_TCGEN05;
 
 	if ((acc->tmem.kind != CPTX_VAL_NONE) != tmem || acc->m != mma->opt.m / mma->opt.ctas || acc->n != mma->opt.n ||
+	    acc->units_m != mma->opt.units_m || acc->units_n != mma->opt.units_n ||
 	    acc->type != (type_of(mma->opt.a)->integer ? CPTX_S32 : CPTX_F32))
 		return false;
 	return tmem || (acc->map.lanes == mma->d_map.lanes && acc->map.regs == mma->d_map.regs);
@@ -544,12 +548,18 @@ static bool can_multiply(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 
 	if (!kit_acc_is_made(k, at, acc))
 		return false;
-	RULE(is_acc_of(mma, acc), "with an accumulator that was made for another");
+	RULE(is_acc_of(mma, acc),
+	     "with an accumulator that was made for another: %u x %u of .%s, one of %u x %u units; cptx_acc_new of this one "
+	     "makes %u x %u, one of %u x %u, as its fragments are",
+	     acc->m, acc->n, cptx_type_name(acc->type), acc->units_m, acc->units_n, mma->opt.m / mma->opt.ctas, mma->opt.n,
+	     mma->opt.units_m, mma->opt.units_n);
 	RULE(o->first < mma->steps && o->steps <= mma->steps - o->first, "has %u steps along K; %u from %u on are too many",
 	     mma->steps, o->steps, o->first);
 	RULE(is_tile_at(mma, b) && (mma->opt.a_from == CPTX_A_REGS || (tmem ? is_address(a) : is_tile_at(mma, a))),
 	     "whose %s has no address: a .u32 register, of %s memory", is_tile_at(mma, b) ? "A" : "B",
 	     is_tile_at(mma, b) && tmem ? "tensor" : "shared");
+	RULE(!o->along_m || mma->opt.by == CPTX_BY_MMA_SYNC,
+	     "by wgmma or tcgen05 takes no .along_m: one instruction makes all columns of D");
 	RULE(!o->frags || mma->opt.by == CPTX_BY_MMA_SYNC, "by wgmma or tcgen05 takes no .frags: it reads shared memory itself");
 	RULE(!mma->vec || (!o->frags && o->next_a.kind == CPTX_VAL_NONE && o->next_b.kind == CPTX_VAL_NONE),
 	     "with scale factors takes no .frags, .next_a and .next_b: it fetches its own fragments");

@@ -7,6 +7,7 @@
 #include <cptx/tmem.h>
 
 #include "base/base.h"
+#include "kit/made.h"
 
 /* Threads of a unit. */
 uint32_t kit_unit_threads(enum cptx_mma_by by);
@@ -24,6 +25,21 @@ uint32_t kit_acc_number(const cptx_acc *acc, uint32_t row, uint32_t col);
 
 /* Rows of B that one ldmatrix brings. */
 static inline uint32_t kit_rows_of_b(const cptx_tiled_mma *mma) { return mma->opt.n % 16 ? 8 : 16; }
+/* The instruction whose D is number i along m and j along n of an accumulator. */
+typedef struct kit_atom {
+	uint32_t i, j;
+} kit_atom;
+/*
+ * The order of mma.sync in a step: a serpentine, so that each shares a fragment with the one before, which the register
+ * file's reuse cache then holds.
+ */
+static inline kit_atom kit_atom_at(const cptx_acc *acc, uint32_t x, bool along_m)
+{
+	const uint32_t inner = along_m ? acc->atoms_m : acc->atoms_n;
+	const uint32_t outer = x / inner, here = outer % 2 ? inner - 1 - x % inner : x % inner;
+
+	return along_m ? (kit_atom){ here, outer } : (kit_atom){ outer, here };
+}
 /* A of a step, of all instructions along m, from the registers that cptx_acc_as_a gave. */
 static inline cptx_val kit_a_of_step(const cptx_tiled_mma *mma, cptx_val regs, uint32_t step)
 {

@@ -97,7 +97,7 @@ static void begin_side(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, 
 	cptx_val start = unit->first.kind == CPTX_VAL_REG ? unit->first : CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
 	if (!cptx_lane_lines_begin_(k, at, to, s->lines, mma->opt.thread, start))
 		return;
-	for (uint32_t step = 0; step < mma->steps; step++)
+	for (uint32_t step = 0; step < mma->steps && !mma->opt.few_regs; step++)
 		cptx_lane_lines_at_(k, at, to, 0, 0, step * STEP);
 }
 
@@ -213,23 +213,21 @@ static enum cptx_mod kind_of(const cptx_tiled_mma *mma)
 	return !is_packed(mma) ? CPTX_KIND_MXF8F6F4 : mma->opt.scale == CPTX_UE4M3 ? CPTX_KIND_MXF4NVF4 : CPTX_KIND_MXF4;
 }
 
-/* In a serpentine, so that each mma shares a fragment with the one before. */
 static void multiply_step(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_acc *acc, cptx_val a,
-                          cptx_val b, cptx_val sa, cptx_val sb, uint32_t byte)
+                          cptx_val b, cptx_val sa, cptx_val sb, uint32_t byte, bool along_m)
 {
 	static const uint16_t vec[] = { 0, CPTX_SCALE_VEC_1X, CPTX_SCALE_VEC_2X, 0, CPTX_SCALE_VEC_4X };
 	const cptx_tiled_mma_opt *o = &mma->opt;
+	const cptx_val ids[2] = { cptx_imm(byte), cptx_imm(0) };
 
-	for (uint32_t i = 0; i < acc->atoms_m; i++)
-		for (uint32_t x = 0; x < acc->atoms_n; x++) {
-			const uint32_t j = i % 2 ? acc->atoms_n - 1 - x : x;
-			const cptx_val ids[2] = { cptx_imm(byte), cptx_imm(0) };
-			cptx_val d = cptx_slice(acc->regs, (i * acc->atoms_n + j) * 4, 4), id = cptx_pack_(k, at, ids, 2);
-			CALL(mma_block_scale, .a = cptx_slice(a, i * 4, 4), .b = cptx_slice(b, j * 2, 2), .c = d, .sa = cptx_elem(sa, i),
-			     .ia = id, .sb = cptx_elem(sb, j), .ib = id, .shape = (uint16_t)mma->shape, .kind = (uint16_t)kind_of(mma),
-			     .scale_vec = vec[mma->depth / mma->vec], .atype = (uint16_t)o->a, .btype = (uint16_t)o->b,
-			     .stype = (uint16_t)o->scale, .into = d);
-		}
+	for (uint32_t x = 0; x < acc->atoms_m * acc->atoms_n; x++) {
+		const kit_atom t = kit_atom_at(acc, x, along_m);
+		cptx_val d = cptx_slice(acc->regs, (t.i * acc->atoms_n + t.j) * 4, 4), id = cptx_pack_(k, at, ids, 2);
+		CALL(mma_block_scale, .a = cptx_slice(a, t.i * 4, 4), .b = cptx_slice(b, t.j * 2, 2), .c = d,
+		     .sa = cptx_elem(sa, t.i), .ia = id, .sb = cptx_elem(sb, t.j), .ib = id, .shape = (uint16_t)mma->shape,
+		     .kind = (uint16_t)kind_of(mma), .scale_vec = vec[mma->depth / mma->vec], .atype = (uint16_t)o->a,
+		     .btype = (uint16_t)o->b, .stype = (uint16_t)o->scale, .into = d);
+	}
 }
 
 /* An address that may carry an offset, so much further on: the offset costs nothing. */
@@ -260,6 +258,6 @@ void kit_multiply_scaled(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 		}
 		cptx_val fa = load_fragments(k, at, &sides[0], &la, s);
 		cptx_val fb = load_fragments(k, at, &sides[1], &lb, s);
-		multiply_step(k, at, mma, acc, fa, fb, sa, sb, first % CPTX_SCALE_FACTORS);
+		multiply_step(k, at, mma, acc, fa, fb, sa, sb, first % CPTX_SCALE_FACTORS, opt->along_m);
 	}
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tiles by mma.sync: fragments come by ldmatrix, each step's own or, with cptx_mma_frags, a step ahead.
- *
- * The order of mma.sync is a serpentine, so that each shares a fragment with the one before, which the register file's reuse
- * cache then holds.
  */
 #include "kit/mma.h"
 
@@ -106,11 +103,9 @@ static void multiply_one(cptx_kernel *k, cptx_site at, const sync_tile *t, sync_
 
 static void multiply_step(cptx_kernel *k, cptx_site at, const sync_tile *t, sync_frags f)
 {
-	const uint32_t inner = t->o->along_m ? t->acc->atoms_m : t->acc->atoms_n;
-
 	for (uint32_t x = 0; x < t->acc->atoms_m * t->acc->atoms_n; x++) {
-		const uint32_t outer = x / inner, here = outer % 2 ? inner - 1 - x % inner : x % inner;
-		multiply_one(k, at, t, f, t->o->along_m ? here : outer, t->o->along_m ? outer : here);
+		const kit_atom here = kit_atom_at(t->acc, x, t->o->along_m);
+		multiply_one(k, at, t, f, here.i, here.j);
 	}
 }
 
@@ -134,14 +129,28 @@ static void multiply_rolling(cptx_kernel *k, cptx_site at, const sync_tile *t, s
 
 /* ---- a tile ---- */
 
+static bool takes_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma)
+{
+	const bool sync = mma->opt.by == CPTX_BY_MMA_SYNC;
+
+	if (!sync)
+		cptx_fail_(k, at, "fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves");
+	else if (mma->vec)
+		cptx_fail_(k, at, "fragments of a tiled mma with scale factors; that fetches its own in cptx_mma_tile");
+	return sync && !mma->vec;
+}
+
 static bool fits_frags(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, const cptx_mma_frags *f)
 {
-	bool ok = mma->opt.by == CPTX_BY_MMA_SYNC && !mma->vec && f && f->b[0].count == b_regs(mma) &&
-	          f->b[1].count == b_regs(mma) &&
+	if (!takes_frags(k, at, mma))
+		return false;
+	if (!KIT_IS_MADE(cptx_mma_frags, k, at, f))
+		return false;
+	bool ok = f->b[0].count == b_regs(mma) && f->b[1].count == b_regs(mma) &&
 	          (!is_a_shared(mma) || (f->a[0].count == a_regs(mma) && f->a[1].count == a_regs(mma)));
 
 	if (!ok)
-		cptx_fail_(k, at, "fragments that cptx_mma_frags_new did not make for this tiled mma");
+		cptx_fail_(k, at, "a set of fragments that cptx_mma_frags_new made for another tiled mma");
 	return ok;
 }
 
@@ -202,15 +211,9 @@ void cptx_mma_frags_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma
 	*f = (cptx_mma_frags){ .rolling = false };
 	if (!kit_mma_is_made(k, at, mma))
 		return;
-	if (mma->opt.by != CPTX_BY_MMA_SYNC) {
-		cptx_fail_(k, at, "fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves");
+	if (!takes_frags(k, at, mma))
 		return;
-	}
-	if (mma->vec) {
-		cptx_fail_(k, at, "fragments of a tiled mma with scale factors; that fetches its own in cptx_mma_tile");
-		return;
-	}
-	f->rolling = rolling;
+	f->made = kit_made(k, KIT_cptx_mma_frags), f->rolling = rolling;
 	for (int i = 0; i < 2; i++) {
 		const sync_frags x = i && rolling ? (sync_frags){ f->a[0], f->b[0] } : new_frags(k, at, mma);
 		f->a[i] = x.a, f->b[i] = x.b;

@@ -163,7 +163,9 @@ void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, c
 	if (!kit_mma_is_made(k, at, mma))
 		return;
 	if (mma->opt.by != CPTX_BY_TCGEN05)
-		cptx_fail_(k, at, "cptx_mma_commit is of tcgen05; products of wgmma are waited for by cptx_mma_wait");
+		cptx_fail_(k, at,
+		           "cptx_mma_commit is of tcgen05; products of wgmma are waited for by cptx_mma_wait, those of "
+		           "mma.sync are complete");
 	else if (mask.kind == CPTX_VAL_NONE)
 		CALL(tcgen05_commit, .a = mbarrier, .cta_group = group_of(mma), .space = CPTX_SHARED_CLUSTER);
 	else

@@ -117,16 +117,15 @@ static bool check_matrix(const cptx_operand_opt *o, const cptx_operand_matrix *m
 	return true;
 }
 
-static bool tensor_map_of(const cptx_operand_opt *opt, const cptx_operand_matrix *m, cptx_tensor_map_opt *map,
+static bool tensor_map_of(const cptx_operand_opt *opt, const cptx_operand_matrix *matrix, cptx_tensor_map_opt *map,
                           cptx_error *err)
 {
 	cptx_operand_opt given, *o = &given;
+	cptx_operand_matrix of, *m = &of;
 
-	if (!IS_GIVEN(map, "result", NOWHERE, err))
-		return false;
-	*map = (cptx_tensor_map_opt){ .rank = 0 };
-	if (!IS_GIVEN(opt, "description", NOWHERE, err) || !IS_GIVEN(m, "matrix", NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_operand_opt, o, opt, NOWHERE, err) || !check_tma(o, err))
+	if (!IS_GIVEN(opt, "description", NOWHERE, err) || !IS_GIVEN(matrix, "matrix", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_operand_opt, o, opt, NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_operand_matrix, m, matrix, NOWHERE, err) || !check_tma(o, err))
 		return false;
 	RULE(!o->im2col, "the operand is of images (.im2col): cptx_operand_image_map makes its map");
 	const cptx_tile part = part_of(o);
@@ -140,31 +139,35 @@ static bool tensor_map_of(const cptx_operand_opt *opt, const cptx_operand_matrix
 	return !o->batched || add_batch(m, map, err);
 }
 
-/* Whether it was made; else the error, with the user's line. */
-static bool is_map(bool ok, cptx_site at, const cptx_error *why, cptx_error *err)
+/* Gives a map, of zeros where it was not made, and then the error with the user's line. */
+static bool give(bool ok, cptx_tensor_map_opt *map, uint32_t size, const cptx_tensor_map_opt *made, cptx_site at,
+                 const cptx_error *why, cptx_error *err)
 {
+	const cptx_tensor_map_opt none = { .rank = 0 };
+
+	OPTIONS_FILL(map, size, ok ? made : &none);
 	return ok || error_set(err, why->code, at, "%s", why->text);
 }
 
-bool cptx_operand_tensor_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
+bool cptx_operand_tensor_map_(cptx_site at, uint32_t size, const cptx_operand_opt *op, const cptx_operand_matrix *matrix,
                               cptx_tensor_map_opt *map, cptx_error *err)
 {
 	cptx_error why = { .code = CPTX_OK };
+	cptx_tensor_map_opt made = { .rank = 0 };
 
-	return is_map(tensor_map_of(op, matrix, map, &why), at, &why, err);
+	return IS_GIVEN(map, "result", at, err) && give(tensor_map_of(op, matrix, &made, &why), map, size, &made, at, &why, err);
 }
 
-static bool image_map_of(const cptx_operand_opt *opt, const cptx_operand_image *i, cptx_tensor_map_opt *map, cptx_error *err)
+static bool image_map_of(const cptx_operand_opt *opt, const cptx_operand_image *image, cptx_tensor_map_opt *map,
+                         cptx_error *err)
 {
 	cptx_operand_opt given, *o = &given;
+	cptx_operand_image of, *i = &of;
 	cptx_tile_boxes b;
 
-	if (!IS_GIVEN(map, "result", NOWHERE, err))
-		return false;
-	*map = (cptx_tensor_map_opt){ .rank = 0 };
-	if (!IS_GIVEN(opt, "description", NOWHERE, err) || !IS_GIVEN(i, "image", NOWHERE, err) ||
-	    !OPTIONS_READ(cptx_operand_opt, o, opt, NOWHERE, err) || !check_tma(o, err) ||
-	    !cptx_tile_get_boxes(&o->tile, &b, err))
+	if (!IS_GIVEN(opt, "description", NOWHERE, err) || !IS_GIVEN(image, "image", NOWHERE, err) ||
+	    !OPTIONS_READ(cptx_operand_image, i, image, NOWHERE, err) || !OPTIONS_READ(cptx_operand_opt, o, opt, NOWHERE, err) ||
+	    !check_tma(o, err) || !cptx_tile_get_boxes(&o->tile, &b, err))
 		return false;
 	RULE(o->im2col, "the operand is of a matrix: say .im2col, the dimensions of the image, or cptx_operand_tensor_map");
 	const uint64_t dim[] = { i->c, i->w, i->h, i->d };
@@ -187,12 +190,13 @@ static bool image_map_of(const cptx_operand_opt *opt, const cptx_operand_image *
 	return cptx_tensor_map_check(map, err);
 }
 
-bool cptx_operand_image_map_(cptx_site at, const cptx_operand_opt *op, const cptx_operand_image *image,
+bool cptx_operand_image_map_(cptx_site at, uint32_t size, const cptx_operand_opt *op, const cptx_operand_image *image,
                              cptx_tensor_map_opt *map, cptx_error *err)
 {
 	cptx_error why = { .code = CPTX_OK };
+	cptx_tensor_map_opt made = { .rank = 0 };
 
-	return is_map(image_map_of(op, image, map, &why), at, &why, err);
+	return IS_GIVEN(map, "result", at, err) && give(image_map_of(op, image, &made, &why), map, size, &made, at, &why, err);
 }
 
 /* ---- the ring ---- */
@@ -303,25 +307,10 @@ void cptx_operand_new_(cptx_kernel *k, cptx_site at, cptx_operand *op, const cpt
 	op->smem = ring(k, at, op);
 	if (opt->by != CPTX_OPERAND_TMA)
 		operand_begin_threads(k, at, op);
+	op->made = kit_made(k, KIT_cptx_operand);
 }
 
-static bool is_made_for_tma(const cptx_operand *op)
-{
-	const cptx_tile_boxes *b = &op->box;
-
-	return check_tma(&op->opt, NULL) && op->opt.parts && b->count[0] - 1 < MOST_BOXES && b->count[1] - 1 < MOST_BOXES;
-}
-
-/* Where making failed, that is the module's error already. */
-static bool is_made(cptx_kernel *k, cptx_site at, const cptx_operand *op)
-{
-	bool ok = op && op->smem.kind == CPTX_VAL_REG && cptx_tile_check(&op->opt.tile, NULL) &&
-	          (op->opt.by == CPTX_OPERAND_TMA ? is_made_for_tma(op) : operand_is_made_for_threads(op));
-
-	if (!ok)
-		cptx_fail_(k, at, "an operand that cptx_operand_new did not make");
-	return ok;
-}
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_operand *op) { return KIT_IS_MADE(cptx_operand, k, at, op); }
 
 static cptx_val stage_of(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val stage, cptx_val from)
 {
@@ -387,6 +376,7 @@ cptx_operand_src cptx_operand_source_(cptx_kernel *k, cptx_site at, const cptx_o
 		return src;
 	if (op->opt.by != CPTX_OPERAND_TMA)
 		return operand_source_of_threads(k, at, op, row, col);
+	src.made = kit_made(k, KIT_cptx_operand_src);
 	src.row = CALL(mov, .a = as_s32(row), .type = CPTX_S32);
 	src.col = CALL(mov, .a = as_s32(col), .type = CPTX_S32);
 	return src;
@@ -401,10 +391,13 @@ static void move_to(cptx_kernel *k, cptx_site at, cptx_val from, cptx_val into)
 static bool is_source(cptx_kernel *k, cptx_site at, const cptx_operand *op, const cptx_operand_src *src)
 {
 	bool tma = op->opt.by == CPTX_OPERAND_TMA;
-	bool ok = src && (tma ? !is_none(src->row) && !is_none(src->col) : src->from.kind == CPTX_VAL_REG);
+	if (!KIT_IS_MADE(cptx_operand_src, k, at, src))
+		return false;
+	bool ok = tma ? !is_none(src->row) && !is_none(src->col) : src->of.kind == op->smem.kind && src->of.i == op->smem.i;
 
 	if (!ok)
-		cptx_fail_(k, at, "a source that cptx_operand_source did not give for this operand");
+		cptx_fail_(k, at, "a source of another operand; each one that %s has its own: cptx_operand_source",
+		           tma ? "TMA loads" : "threads copy");
 	return ok;
 }
 
@@ -591,7 +584,8 @@ void cptx_operand_load_at_(cptx_kernel *k, cptx_site at, const cptx_operand *op,
 {
 	if (!is_made(k, at, op) || !is_place(k, at, op, "cptx_operand_load", row, col))
 		return;
-	cptx_operand_src src = op->opt.by == CPTX_OPERAND_TMA ? (cptx_operand_src){ .row = as_s32(row), .col = as_s32(col) }
-	                                                      : cptx_operand_source_(k, at, op, row, col);
+	cptx_operand_src src = { .made = kit_made(k, KIT_cptx_operand_src), .row = as_s32(row), .col = as_s32(col) };
+	if (op->opt.by != CPTX_OPERAND_TMA)
+		src = operand_source_of_threads(k, at, op, row, col);
 	cptx_operand_load_(k, at, op, stage, &src, o);
 }

@@ -5,6 +5,7 @@
 
 #include <cptx/operand.h>
 
+#include "kit/made.h"
 #include "kit/value.h"
 
 static inline cptx_val as_s32(cptx_val v) { return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_S32) : v; }
@@ -14,7 +15,6 @@ static inline bool is_constant(cptx_val v) { return v.kind == CPTX_VAL_INT; }
 
 /* Checks the description; false: an error was made. */
 bool operand_check_threads(cptx_kernel *k, cptx_site at, const cptx_operand_opt *o);
-bool operand_is_made_for_threads(const cptx_operand *op);
 void operand_begin_threads(cptx_kernel *k, cptx_site at, cptx_operand *op);
 void operand_rebase_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val address);
 cptx_operand_src operand_source_of_threads(cptx_kernel *k, cptx_site at, const cptx_operand *op, cptx_val row, cptx_val col);

@@ -124,18 +124,6 @@ bool operand_check_threads(cptx_kernel *k, cptx_site at, const cptx_operand_opt 
 	return copies <= CPTX_OPERAND_COPIES;
 }
 
-bool operand_is_made_for_threads(const cptx_operand *op)
-{
-	const cptx_operand_opt *o = &op->opt;
-
-	if ((unsigned)o->by > CPTX_OPERAND_LDST || line_bytes(&o->tile) % CHUNK || !line_bytes(&o->tile) || !is_unit(o) ||
-	    !o->threads || o->threads % MOST_GROUP)
-		return false;
-	const cptx_operand turns = turns_of(o);
-	return turns.copies == op->copies && turns.span_turns == op->span_turns && op->copies <= CPTX_OPERAND_COPIES &&
-	       op->places && op->places <= CPTX_OPERAND_PLACES;
-}
-
 /* ---- arithmetic ---- */
 
 static cptx_val wide(cptx_kernel *k, cptx_site at, cptx_val v)
@@ -324,7 +312,9 @@ cptx_operand_src operand_source_of_threads(cptx_kernel *k, cptx_site at, const c
 	const bool mn_major = o->tile.elem.mn_major;
 	const cptx_val along = mn_major ? row : col, other = mn_major ? col : row;
 	const cptx_val all = mn_major ? o->rows : o->cols, lines = mn_major ? o->cols : o->rows;
-	cptx_operand_src src = { .from = plus_pitches(k, at, op->from, other, o->pitch) };
+	cptx_operand_src src = { .made = kit_made(k, KIT_cptx_operand_src),
+		                     .of = op->smem,
+		                     .from = plus_pitches(k, at, op->from, other, o->pitch) };
 	cptx_val bytes = bytes_of(k, at, op, along);
 
 	if (!is_constant(bytes))

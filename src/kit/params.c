@@ -2,6 +2,8 @@
 /* Tables of parameters: declared in the kernel, filled at a launch. */
 #include <cptx/params.h>
 
+#include "base/options.h"
+#include "kit/made.h"
 #include "kit/value.h"
 #include "runtime/runtime.h"
 
@@ -11,9 +13,10 @@ enum { SAID = 1024 /* bytes of a list of names */ };
 
 static uint32_t bytes_of(const cptx_param_row *r)
 {
-	return r->kind == CPTX_PARAM_SCALAR   ? cptx_type_bits(r->type) / 8
-	       : r->kind == CPTX_PARAM_TENSOR ? (uint32_t)sizeof(cptx_tensor_map_opt)
-	                                      : r->size;
+	return r->kind == CPTX_PARAM_SCALAR ? cptx_type_bits(r->type) / 8
+	       : r->kind == CPTX_PARAM_TENSOR
+	           ? (r->size < FIRST_cptx_tensor_map_opt ? (uint32_t)sizeof(cptx_tensor_map_opt) : r->size)
+	           : r->size;
 }
 
 static const char *or_unknown(const char *name) { return name ? name : "?"; }
@@ -44,10 +47,9 @@ static bool is_table(cptx_kernel *k, cptx_site at, const cptx_params *p)
 {
 	if (!IS_GIVEN_TO(k, at, p, "table of parameters"))
 		return false;
-	if (p->n > CPTX_PARAMS_MOST)
-		cptx_fail_(k, at, "%u parameters in tables; at most %d, and none at first: cptx_params p = { 0 }", p->n,
-		           CPTX_PARAMS_MOST);
-	return p->n <= CPTX_PARAMS_MOST;
+	if (!p->made.mark && !p->made.kernel && !p->n) /* nothing is declared yet */
+		return true;
+	return KIT_IS_MADE(cptx_params, k, at, p);
 }
 
 static uint32_t find(const cptx_params *p, const char *name)
@@ -74,6 +76,7 @@ void cptx_params_declare_(cptx_kernel *k, cptx_site at, cptx_params *p, const cp
 {
 	if (!is_table(k, at, p) || (n && !IS_GIVEN_TO(k, at, rows, "list of rows")))
 		return;
+	p->made = kit_made(k, KIT_cptx_params);
 	for (size_t i = 0; i < n; i++) {
 		cptx_error err = { .code = CPTX_OK };
 		if (!check(&rows[i], NOWHERE, &err)) {
@@ -141,8 +144,8 @@ static bool fill(filling *f, cptx_device *dev, const cptx_param_row *r, const vo
 		return false;
 	cptx_arg *arg = &f->arg[f->n];
 	if (r->kind == CPTX_PARAM_TENSOR) {
-		memcpy(&opt, member, sizeof opt);
-		if (!cptx_tensor_map_make(dev, &opt, &f->map[f->n], &why))
+		if (!OPTIONS_READ(cptx_tensor_map_opt, &opt, member, NOWHERE, &why) ||
+		    !cptx_tensor_map_make(dev, &opt, &f->map[f->n], &why))
 			return error_set(err, why.code, at, "parameter %s of %s: %s", r->name, or_unknown(r->of), why.text);
 		*arg = CPTX_ARG_BYTES(&f->map[f->n], sizeof f->map[f->n]);
 	} else if (r->kind == CPTX_PARAM_OBJECT) {

@@ -3,9 +3,10 @@
 #include "base/options.h"
 #include <cptx/pipeline.h>
 
+#include "kit/made.h"
 #include "kit/value.h"
 
-enum { MOST_STAGES = 64, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
+enum { MOST_STAGES = 64, MOST_CLUSTER = 16, BARRIER = 8 /* bytes */, MOST_ARRIVALS = (1 << 20) - 1 };
 
 static uint32_t given(uint32_t v) { return v ? v : 1; }
 
@@ -33,6 +34,22 @@ static bool check_cp_async(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
 	return false;
 }
 
+/* What only one kind reads. */
+static bool check_fields(cptx_kernel *k, cptx_site at, const cptx_pipe_opt *o)
+{
+	if (o->by != CPTX_PIPE_CP_ASYNC_GROUPS && (o->ahead || o->threads || o->named))
+		cptx_fail_(k, at, "a pipeline with .%s; that is for CPTX_PIPE_CP_ASYNC_GROUPS: say .by",
+		           o->ahead     ? "ahead"
+		           : o->threads ? "threads"
+		                        : "named");
+	else if (o->by != CPTX_PIPE_CP_ASYNC && o->sleeps)
+		cptx_fail_(k, at,
+		           "a pipeline with .sleeps; that is for CPTX_PIPE_CP_ASYNC: others wait so, or have nothing to wait for");
+	else
+		return true;
+	return false;
+}
+
 void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_opt *opt)
 {
 	if (!IS_GIVEN_TO(k, at, p, "pipeline"))
@@ -44,15 +61,15 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 	opt = &o;
 	uint64_t releases = (uint64_t)given(opt->consumers) * given(opt->multicast);
 
-	*p = (cptx_pipe){ .opt = *opt };
+	p->opt = *opt;
 	p->opt.producers = given(opt->producers), p->opt.consumers = given(opt->consumers);
 	p->opt.multicast = given(opt->multicast);
 	if (opt->stages < 1 || opt->stages > MOST_STAGES) {
 		cptx_fail_(k, at, "a pipeline of %u stages; it has 1 to %d", opt->stages, MOST_STAGES);
 		return;
 	}
-	if (opt->multicast > 16) {
-		cptx_fail_(k, at, "a pipeline that multicasts to %u CTAs; a cluster has at most 16", opt->multicast);
+	if (opt->multicast > MOST_CLUSTER) {
+		cptx_fail_(k, at, "a pipeline that multicasts to %u CTAs; a cluster has at most %d", opt->multicast, MOST_CLUSTER);
 		return;
 	}
 	if (p->opt.producers > MOST_ARRIVALS || releases > MOST_ARRIVALS) {
@@ -60,34 +77,39 @@ void cptx_pipe_new_(cptx_kernel *k, cptx_site at, cptx_pipe *p, const cptx_pipe_
 		           p->opt.producers, p->opt.consumers, p->opt.multicast, MOST_ARRIVALS);
 		return;
 	}
-	if (opt->by != CPTX_PIPE_MBARRIER && !check_cp_async(k, at, &p->opt))
+	if (!check_fields(k, at, opt) || (opt->by != CPTX_PIPE_MBARRIER && !check_cp_async(k, at, &p->opt)))
 		return;
-	if (opt->by == CPTX_PIPE_CP_ASYNC_GROUPS) {
+	if (opt->by == CPTX_PIPE_CP_ASYNC_GROUPS)
 		p->opt.ahead = opt->ahead ? opt->ahead : opt->stages - 1;
-		return;
-	}
-	p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
+	else
+		p->barriers = cptx_shared_(k, at, CPTX_B64, 2 * opt->stages, 16, NULL);
+	p->made = kit_made(k, KIT_cptx_pipe);
 }
 
-/* Where making or beginning failed, that is the module's error already. */
-static bool is_made(cptx_kernel *k, cptx_site at, const cptx_pipe *p)
-{
-	bool ok =
-		p && p->opt.stages >= 1 && p->opt.stages <= MOST_STAGES &&
-		(p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS ? p->opt.ahead - 1 < p->opt.stages - 1 : p->barriers.kind == CPTX_VAL_SYM);
-
-	if (!ok)
-		cptx_fail_(k, at, "a pipeline that cptx_pipe_new did not make");
-	return ok;
-}
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_pipe *p) { return KIT_IS_MADE(cptx_pipe, k, at, p); }
 
 static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 {
-	bool ok = here && (here->by == CPTX_PIPE_CP_ASYNC_GROUPS ? here->stage : here->barrier).kind == CPTX_VAL_REG;
+	return KIT_IS_MADE(cptx_pipe_at, k, at, here);
+}
+
+static bool is_same(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here, cptx_val barriers, uint32_t stages,
+                    enum cptx_pipe_by by)
+{
+	const bool ok = here->of.kind == barriers.kind && here->of.id == barriers.id && here->stages == stages && here->by == by;
 
 	if (!ok)
-		cptx_fail_(k, at, "a place in a pipeline that neither cptx_pipe_producer nor cptx_pipe_consumer gave");
+		cptx_fail_(k, at,
+		           "a place in another pipeline, of %u stages; this one has %u and places of its own: "
+		           "cptx_pipe_producer, cptx_pipe_consumer",
+		           here->stages, stages);
 	return ok;
+}
+
+/* Whether a place is one of the pipeline, which was made. */
+static bool is_place_of(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here)
+{
+	return is_made(k, at, p) && is_begun(k, at, here) && is_same(k, at, here, p->barriers, p->opt.stages, p->opt.by);
 }
 
 void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first)
@@ -131,7 +153,12 @@ cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 	if (!is_made(k, at, p) || !kit_value(k, at, producer ? "cptx_pipe_producer_of" : "cptx_pipe_consumer_of", "the CTA", cta,
 	                                     KIT_U32 | KIT_WHOLE | KIT_NONE))
 		return here;
-	here.stages = p->opt.stages, here.by = p->opt.by;
+	if (cta.kind == CPTX_VAL_INT && cta.i >= MOST_CLUSTER) {
+		cptx_fail_(k, at, "the CTA of rank %lld; a cluster has ranks 0 to %d", (long long)cta.i, MOST_CLUSTER - 1);
+		return here;
+	}
+	here.made = kit_made(k, KIT_cptx_pipe_at);
+	here.stages = p->opt.stages, here.by = p->opt.by, here.of = p->barriers, here.producer = producer;
 	if (here.by == CPTX_PIPE_CP_ASYNC_GROUPS) {
 		here.stage = CALL(mov, .a = cptx_imm(0), .type = CPTX_U32);
 		return here;
@@ -151,7 +178,7 @@ cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 
 void cptx_pipe_next_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_pipe_at *here)
 {
-	if (!is_made(k, at, p) || !is_begun(k, at, here))
+	if (!is_place_of(k, at, p, here))
 		return;
 	if (p->opt.stages == 1) {
 		CALL(xor, .a = here->parity, .b = cptx_imm(1), .into = here->parity);
@@ -171,7 +198,7 @@ cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 {
 	cptx_pipe_at ahead = { .stages = 0 };
 
-	if (!is_made(k, at, p) || !is_begun(k, at, here))
+	if (!is_place_of(k, at, p, here))
 		return ahead;
 	ahead = *here;
 	ahead.stage = CALL(mov, .a = here->stage, .type = CPTX_U32);
@@ -185,7 +212,7 @@ cptx_pipe_at cptx_pipe_ahead_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, 
 
 void cptx_pipe_go_(cptx_kernel *k, cptx_site at, cptx_pipe_at *here, const cptx_pipe_at *ahead)
 {
-	if (!is_begun(k, at, here) || !is_begun(k, at, ahead))
+	if (!is_begun(k, at, here) || !is_begun(k, at, ahead) || !is_same(k, at, ahead, here->of, here->stages, here->by))
 		return;
 	CALL(mov, .a = ahead->stage, .into = here->stage);
 	if (here->by == CPTX_PIPE_CP_ASYNC_GROUPS)
@@ -223,8 +250,15 @@ static void wait_groups(cptx_kernel *k, cptx_site at, const cptx_pipe *p, uint32
 
 void cptx_pipe_wait_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, bool full)
 {
-	if (!is_made(k, at, p) || !is_begun(k, at, here))
+	if (!is_place_of(k, at, p, here))
 		return;
+	if (p->opt.by != CPTX_PIPE_CP_ASYNC_GROUPS && full == here->producer) {
+		cptx_fail_(k, at,
+		           full
+		               ? "a producer's place waits for data, which consumers do: cptx_pipe_consumer gives theirs"
+		               : "a consumer's place waits for an empty stage, which producers do: cptx_pipe_producer gives theirs");
+		return;
+	}
 	if (p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS) {
 		if (full) /* else the wait of this turn was for the stage that is read, and told that nobody reads the one before */
 			wait_groups(k, at, p, p->opt.ahead - 1);
@@ -269,8 +303,7 @@ void cptx_pipe_copied_(cptx_kernel *k, cptx_site at, const cptx_pipe_at *here)
 
 void cptx_pipe_release_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, const cptx_pipe_at *here, cptx_val when)
 {
-	if (!is_made(k, at, p) || !is_begun(k, at, here) ||
-	    !kit_value(k, at, "cptx_pipe_release", "the predicate", when, KIT_PRED | KIT_NONE))
+	if (!is_place_of(k, at, p, here) || !kit_value(k, at, "cptx_pipe_release", "the predicate", when, KIT_PRED | KIT_NONE))
 		return;
 	if (p->opt.by == CPTX_PIPE_CP_ASYNC_GROUPS)
 		return;

@@ -3,6 +3,7 @@
 #include <cptx/reduce.h>
 
 #include "base/options.h"
+#include "kit/made.h"
 #include "kit/value.h"
 
 enum { LANES = 32, MOST_WORDS = 16, MOST_CLUSTER = 16, MOST_BARRIER = 15, MBARRIER = 8 /* bytes */, ALL_LANES = -1 };
@@ -307,19 +308,14 @@ void cptx_reduce_new_(cptx_kernel *k, cptx_site at, cptx_reduce *r, const cptx_r
 	r->at = cptx_var_(k, at, CPTX_U32, cptx_shared_(k, at, CPTX_B8, 2 * r->half, MAX(16, 2 * r->half), NULL));
 	if (opt->cluster)
 		prepare_cluster(k, at, r);
+	r->made = kit_made(k, KIT_cptx_reduce);
 }
 
-/* Where making failed, that is the module's error already. */
 static bool is_made(cptx_kernel *k, cptx_site at, const cptx_reduce *r, cptx_val v, enum cptx_reduce_op op)
 {
-	bool ok = r && r->at.kind == CPTX_VAL_REG && r->opt.threads && r->opt.threads <= CPTX_THREADS_PER_CTA &&
-	          r->opt.cluster <= MOST_CLUSTER;
-
-	if (!ok)
-		cptx_fail_(k, at, "a reduction that cptx_reduce_new did not make");
-	else if (!check(k, at, v, op))
+	if (!KIT_IS_MADE(cptx_reduce, k, at, r) || !check(k, at, v, op))
 		return false;
-	else if (v.count > r->opt.words)
+	if (v.count > r->opt.words)
 		cptx_fail_(k, at, "a value of %u registers; the reduction has room for %u: say .words", v.count, r->opt.words);
 	else
 		return true;

@@ -3,6 +3,7 @@
 #include <cptx/roles.h>
 
 #include "base/options.h"
+#include "kit/made.h"
 #include "kit/value.h"
 
 enum { GROUP = 4 /* warps that setmaxnreg is for */, LEAST_REGS = 24, MOST_REGS = 256, UNIT = 8, LONGEST = 2 /* blocks */ };
@@ -36,6 +37,7 @@ void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_r
 		cptx_fail_(k, at, "roles for target '%s', which does not exist", o->target);
 		return;
 	}
+	r->made = kit_made(k, KIT_cptx_roles);
 	r->threads = o->threads;
 	r->room = CPTX_REGS_PER_SM / ctas;
 	r->regs = MIN(r->room / o->threads, (uint32_t)CPTX_REGS_PER_THREAD) / UNIT * UNIT;
@@ -47,15 +49,7 @@ void cptx_roles_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_r
 	r->lane = CALL(and, .a = r->tid, .b = cptx_imm(CPTX_WARP - 1));
 }
 
-/* Where beginning failed, that is the module's error already. */
-static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_roles *r)
-{
-	bool ok = r && r->warp.kind == CPTX_VAL_REG && r->open <= LONGEST;
-
-	if (!ok)
-		cptx_fail_(k, at, "roles that cptx_roles_begin did not begin");
-	return ok;
-}
+static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_roles *r) { return KIT_IS_MADE(cptx_roles, k, at, r); }
 
 static bool check_regs(cptx_kernel *k, cptx_site at, const cptx_roles *r, const cptx_role_opt *o)
 {
@@ -153,7 +147,7 @@ int cptx_role_begin_(cptx_kernel *k, cptx_site at, cptx_roles *r, const cptx_rol
 
 int cptx_role_end_(cptx_kernel *k, cptx_site at, cptx_roles *r)
 {
-	if (!r || !r->open || r->open > LONGEST) {
+	if (!is_begun(k, at, r) || !r->open) {
 		cptx_fail_(k, at, "the end of a role that did not begin"); /* why: an error before */
 		return 0;
 	}

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include <cptx/scheduler.h>
 
+#include "kit/made.h"
 #include "kit/value.h"
 
 enum { MOST_CLUSTER = 16, ID_BYTES = 4 };
@@ -131,7 +132,9 @@ static bool check(cptx_kernel *k, cptx_site at, const cptx_tiles_opt *o)
 	else if (!check_values(k, at, o) || !check_counts(k, at, o))
 		return false;
 	else if ((o->schedule == CPTX_TILES_DYNAMIC) != (o->counter.kind == CPTX_VAL_REG || o->counter.kind == CPTX_VAL_SYM))
-		cptx_fail_(k, at, "a counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs, and only it");
+		cptx_fail_(
+			k, at,
+			"a counter, .counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs, and only it");
 	else if (o->schedule == CPTX_TILES_CANCEL && !o->readers)
 		cptx_fail_(k, at, "CPTX_TILES_CANCEL without .readers: how many threads of a CTA give each answer back");
 	else if (o->schedule == CPTX_TILES_DYNAMIC && !o->readers && o->cluster > 1)
@@ -198,25 +201,20 @@ void cptx_tiles_new_(cptx_kernel *k, cptx_site at, cptx_tiles *s, const cptx_til
 		share(k, at, s);
 	if (is_queue(s))
 		make_ring(k, at, s);
+	s->made = kit_made(k, KIT_cptx_tiles);
 }
 
-/* Where making failed, that is the module's error already. */
-static bool is_made(cptx_kernel *k, cptx_site at, const cptx_tiles *s, const cptx_tiles_at *t)
-{
-	bool ok = s && t && s->number.kind != CPTX_VAL_NONE && (unsigned)s->opt.schedule <= CPTX_TILES_CANCEL &&
-	          s->opt.cluster >= 1 && s->opt.cluster <= MOST_CLUSTER;
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_tiles *s) { return KIT_IS_MADE(cptx_tiles, k, at, s); }
 
-	if (!ok)
-		cptx_fail_(k, at, "a tile scheduler that cptx_tiles_new did not make, or no place for its tiles");
-	return ok;
+/* Whether it is, and a loop over its tiles has begun. */
+static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_tiles *s, const cptx_tiles_at *t)
+{
+	return is_made(k, at, s) && KIT_IS_MADE(cptx_tiles_at, k, at, t);
 }
 
 void cptx_tiles_prepare_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_val first)
 {
-	const cptx_tiles_at unused = { .asks = false };
-
-	if (is_made(k, at, s, &unused) && has_ring(s) &&
-	    kit_value(k, at, "cptx_tiles_prepare", "the predicate", first, KIT_PRED))
+	if (is_made(k, at, s) && has_ring(s) && kit_value(k, at, "cptx_tiles_prepare", "the predicate", first, KIT_PRED))
 		cptx_pipe_prepare_(k, at, &s->pipe, first);
 }
 
@@ -250,18 +248,19 @@ void cptx_tiles_raster_(cptx_kernel *k, cptx_site at, cptx_val id, cptx_val tile
 
 cptx_val cptx_tiles_matrix_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
-	if (!is_made(k, at, s, t) || is_none(s->opt.batches))
-		return t ? t->id : (cptx_val){ 0 };
+	if (!is_begun(k, at, s, t))
+		return (cptx_val){ 0 };
+	if (is_none(s->opt.batches))
+		return t->id;
 	t->z = over(k, at, t->id, s->tiles);
 	return CALL(rem, .a = t->id, .b = s->tiles);
 }
 
 void cptx_tiles_locate_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
-	const cptx_tiles_opt *o = s ? &s->opt : NULL;
-
-	if (!is_made(k, at, s, t) || !is_none(o->all))
+	if (!is_begun(k, at, s, t) || !is_none(s->opt.all))
 		return;
+	const cptx_tiles_opt *o = &s->opt;
 	if (!o->longest_first) {
 		cptx_val id = cptx_tiles_matrix_(k, at, s, t);
 		cptx_tiles_raster_(k, at, id, o->tiles_m, o->tiles_n, o->group, &t->m, &t->n);
@@ -281,8 +280,17 @@ void cptx_tiles_locate_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_
 
 void cptx_tiles_first_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
-	if (!is_made(k, at, s, t))
+	if (!IS_GIVEN_TO(k, at, t, "place for the tile"))
 		return;
+	*t = (cptx_tiles_at){ .asks = false };
+	if (!is_made(k, at, s))
+		return;
+	if (s->opt.schedule != CPTX_TILES_PERSISTENT && s->opt.schedule != CPTX_TILES_STREAM_K) {
+		cptx_fail_(k, at,
+		           "cptx_tiles_first is of CPTX_TILES_PERSISTENT and STREAM_K; a loop over other tiles is CPTX_TILES");
+		return;
+	}
+	t->made = kit_made(k, KIT_cptx_tiles_at);
 	if (s->opt.schedule != CPTX_TILES_STREAM_K) {
 		t->at = cptx_var_(k, at, CPTX_U32, s->number);
 		t->end = s->all, t->step = s->clusters;
@@ -296,7 +304,7 @@ void cptx_tiles_first_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_t
 /* With STREAM_K t->at counts K tiles: of `own` whole tiles, then of the shared row. */
 void cptx_tiles_take_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
-	if (!is_made(k, at, s, t))
+	if (!is_begun(k, at, s, t))
 		return;
 	const cptx_val k_tiles = s->opt.k_tiles;
 
@@ -466,10 +474,16 @@ static void begin_queue(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_
 
 int cptx_tiles_begin_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t, const cptx_tiles_role *role)
 {
-	if (!is_made(k, at, s, t) || !IS_GIVEN_TO(k, at, role, "role") ||
-	    !KIT_OPTION("CPTX_TILES", role, release, KIT_PRED | KIT_NONE))
+	cptx_tiles_role given;
+
+	if (!IS_GIVEN_TO(k, at, t, "place for the tile"))
 		return 1;
-	*t = (cptx_tiles_at){ .asks = role->asks, .warp = role->warp, .release = role->release };
+	*t = (cptx_tiles_at){ .asks = false };
+	if (!is_made(k, at, s) || !IS_GIVEN_TO(k, at, role, "role") || !OPTIONS_READ_IN(cptx_tiles_role, &given, role, at, k) ||
+	    !KIT_OPTION("CPTX_TILES", &given, release, KIT_PRED | KIT_NONE))
+		return 1;
+	role = &given;
+	t->made = kit_made(k, KIT_cptx_tiles_at), t->asks = role->asks, t->warp = role->warp, t->release = role->release;
 	if (!has_ring(s) && (role->asks || role->warp || !is_none(role->release))) {
 		cptx_fail_(k, at,
 		           "a role in a loop over tiles that needs none: asks, warp and release are of CPTX_TILES_DYNAMIC and "
@@ -492,7 +506,7 @@ int cptx_tiles_begin_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_ti
 
 int cptx_tiles_end_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t)
 {
-	if (!is_made(k, at, s, t))
+	if (!is_begun(k, at, s, t))
 		return 0;
 	if (s->opt.schedule == CPTX_TILES_GRID)
 		return cptx_region_end_(k, at);
@@ -509,7 +523,9 @@ int cptx_tiles_end_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tile
 
 static bool is_shared(cptx_kernel *k, cptx_site at, const cptx_tiles *s, const cptx_tiles_at *t)
 {
-	bool ok = is_made(k, at, s, t) && s->opt.schedule == CPTX_TILES_STREAM_K;
+	if (!is_begun(k, at, s, t))
+		return false;
+	bool ok = s->opt.schedule == CPTX_TILES_STREAM_K;
 
 	if (!ok)
 		cptx_fail_(k, at, "a tile of which others might have a part: only with CPTX_TILES_STREAM_K");

@@ -11,12 +11,12 @@
 
 static bool is_begun(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores)
 {
-	if (!kit_acc_has_registers(k, at, scores))
+	if (!KIT_IS_MADE(cptx_softmax, k, at, soft) || !kit_acc_has_registers(k, at, scores))
 		return false;
-	if (soft && soft->max.kind == CPTX_VAL_REG && soft->max.count == scores->rows && soft->sum.count == scores->rows)
+	if (soft->max.kind == CPTX_VAL_REG && soft->max.count == scores->rows && soft->sum.count == scores->rows)
 		return true;
-	cptx_fail_(k, at, "a softmax that cptx_softmax_new did not make for accumulators with %u rows in a thread",
-	           scores->rows);
+	cptx_fail_(k, at, "a softmax of %u rows in a thread, of an accumulator with %u: cptx_softmax_new is told .rows of it",
+	           soft->max.count, scores->rows);
 	return false;
 }
 
@@ -49,6 +49,7 @@ void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_
 		           scale.f);
 		return;
 	}
+	soft->made = kit_made(k, KIT_cptx_softmax);
 	soft->max = row_vector(k, at, rows, -INFINITY);
 	soft->sum = row_vector(k, at, rows, 0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Stamps of %globaltimer, and their picture. */
 #include "base/options.h"
-#include "base/options.h"
 #include <cptx/timeline.h>
 
-#include "base/base.h"
+#include "kit/made.h"
+#include "kit/value.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,15 +18,19 @@ void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const 
 	*t = (cptx_timeline){ .at = { 0 } };
 	cptx_timeline_opt o;
 	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_timeline_opt, &o, opt, at, k) ||
-	    o.buffer.kind == CPTX_VAL_NONE)
+	    !KIT_OPTION("cptx_timeline_begin", &o, buffer, KIT_U64 | KIT_NONE))
 		return;
 	opt = &o;
-	if (!opt->warps || !opt->events || (uint64_t)opt->warps * opt->events > INT32_MAX / CPTX_TIMELINE_EVENT) {
+	const bool off = o.buffer.kind == CPTX_VAL_NONE;
+	if (!off && (!opt->warps || !opt->events || (uint64_t)opt->warps * opt->events > INT32_MAX / CPTX_TIMELINE_EVENT)) {
 		cptx_fail_(k, at,
 		           "a timeline of %u warps with %u stamps each; both are from 1 on, and a CTA's take less than 2^31 bytes",
 		           opt->warps, opt->events);
 		return;
 	}
+	t->made = kit_made(k, KIT_cptx_timeline);
+	if (off)
+		return;
 	uint32_t bytes = opt->events * CPTX_TIMELINE_EVENT;
 	cptx_val yz = CALL(mad, .a = cptx_ctaid_z(k), .b = cptx_nctaid_y(k), .c = cptx_ctaid_y(k), .mode = CPTX_LO);
 	cptx_val cta = CALL(mad, .a = yz, .b = cptx_nctaid_x(k), .c = cptx_ctaid_x(k), .mode = CPTX_LO);
@@ -44,7 +48,8 @@ void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, 
 {
 	cptx_val pair[2];
 
-	if (!IS_GIVEN_TO(k, at, t, "timeline") || t->at.kind == CPTX_VAL_NONE)
+	if (!KIT_IS_MADE(cptx_timeline, k, at, t) || t->at.kind == CPTX_VAL_NONE ||
+	    !kit_value(k, at, "cptx_timeline_stamp_when", "the predicate", when, KIT_PRED | KIT_NONE))
 		return;
 	if (phase < CPTX_TIMELINE_END) {
 		cptx_fail_(k, at, "phase %d of a timeline; they are from 0 on, and CPTX_TIMELINE_END", phase);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensor memory: allocation as a block, loads and stores of any width. */
 #include "base/options.h"
-#include "base/options.h"
 #include <cptx/tmem.h>
 
-#include "base/base.h"
+#include "kit/made.h"
 
 enum { LEAST_COLUMNS = 32, MOST_NUM = 128 };
 
@@ -74,6 +73,7 @@ int cptx_tmem_begin_(cptx_kernel *k, cptx_site at, cptx_tmem *t, const cptx_tmem
 		t->opt.columns = opt->columns;
 	if (!check(k, at, &t->opt))
 		return 1;
+	t->made = kit_made(k, KIT_cptx_tmem);
 	cptx_region_begin_(k, at, "CPTX_TMEM");
 	t->slot = cptx_shared_(k, at, CPTX_B32, 1, 16, NULL);
 	t->before = cptx_item_last(k);
@@ -121,10 +121,8 @@ int cptx_tmem_end_(cptx_kernel *k, cptx_site at, cptx_tmem *t)
 	cptx_item_info info;
 	char name[64];
 
-	if (!t || t->address.kind == CPTX_VAL_NONE) {
-		cptx_fail_(k, at, "the end of a block of tensor memory that did not begin"); /* why: an error before */
+	if (!KIT_IS_MADE(cptx_tmem, k, at, t))
 		return 0;
-	}
 	cptx_region_end_(k, at);
 	cptx_item *out = way_out(k, t, &info);
 	if (out) {
@@ -162,18 +160,23 @@ static cptx_val split_of(const cptx_tmem_move *m)
 	return m->shape == CPTX_SHAPE_16X32BX2 ? cptx_imm(m->split) : (cptx_val){ 0 };
 }
 
-cptx_val cptx_tmem_load_(cptx_kernel *k, cptx_site at, cptx_val address, const cptx_tmem_move *m)
+cptx_val cptx_tmem_load_(cptx_kernel *k, cptx_site at, cptx_val address, const cptx_tmem_move *opt)
 {
-	uint16_t num = IS_GIVEN_TO(k, at, m, "description") ? times(k, at, m->num) : 0;
+	cptx_tmem_move given, *m = &given;
 
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_tmem_move, m, opt, at, k))
+		return (cptx_val){ 0 };
+	const uint16_t num = times(k, at, m->num);
 	return !num ? (cptx_val){ 0 }
 	            : CALL(tcgen05_ld, .a = address, .split = split_of(m), .shape = shape_of(m), .num = num,
 	                   .pack = m->halves ? CPTX_PACK_16B : 0);
 }
 
-void cptx_tmem_store_(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val regs, const cptx_tmem_move *m)
+void cptx_tmem_store_(cptx_kernel *k, cptx_site at, cptx_val address, cptx_val regs, const cptx_tmem_move *opt)
 {
-	if (!IS_GIVEN_TO(k, at, m, "description"))
+	cptx_tmem_move given, *m = &given;
+
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_tmem_move, m, opt, at, k))
 		return;
 	uint32_t each = m->shape == CPTX_SHAPE_16X256B ? 4 : m->shape == CPTX_SHAPE_16X128B ? 2 : 1;
 	uint16_t num = times(k, at, m->num ? m->num : regs.count / each);

@@ -3,6 +3,7 @@
 #include <cptx/vector.h>
 
 #include "base/options.h"
+#include "kit/made.h"
 #include "kit/value.h"
 
 enum { MOST_REGISTERS = 4096, MOST_EACH = 32 };
@@ -76,22 +77,14 @@ void cptx_row_new_(cptx_kernel *k, cptx_site at, cptx_row *r, const cptx_row_opt
 	r->opt = *opt;
 	r->opt.bytes = opt->bytes ? opt->bytes : 16;
 	r->opt.align = MIN(opt->align ? opt->align : opt->n && !opt->any ? lowest_bit(opt->n) : each, each);
+	r->made = kit_made(k, KIT_cptx_row);
 	r->each = each;
 	r->vectors = (uint32_t)vectors;
 	r->thread = is_none(opt->thread) ? cptx_sreg_(k, at, CPTX_SREG_TID_X) : opt->thread;
 	make_room(k, at, r);
 }
 
-/* Where making failed, that is the module's error already. */
-static bool is_made(cptx_kernel *k, cptx_site at, const cptx_row *r)
-{
-	bool ok = r && r->v.kind == CPTX_VAL_REG && r->each >= 4 && r->each <= MOST_EACH &&
-	          (uint64_t)r->vectors * r->each <= MOST_REGISTERS && r->opt.threads <= CPTX_THREADS_PER_CTA;
-
-	if (!ok)
-		cptx_fail_(k, at, "a row that cptx_row_new did not make");
-	return ok;
-}
+static bool is_made(cptx_kernel *k, cptx_site at, const cptx_row *r) { return KIT_IS_MADE(cptx_row, k, at, r); }
 
 void cptx_row_like_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_row *other)
 {
@@ -183,7 +176,7 @@ static cptx_val element_is_in(cptx_kernel *k, cptx_site at, const cptx_row *r, c
 
 typedef struct row_access {
 	const cptx_row *r;
-	const cptx_row_access *how;
+	cptx_row_access how;
 	enum cptx_type type;
 	uint32_t size, words; /* bytes of an element; registers of a vector as it is in memory */
 	uint32_t bytes;       /* of one instruction, less than 4: one for each element */
@@ -191,12 +184,14 @@ typedef struct row_access {
 } row_access;
 
 static bool begin_access(cptx_kernel *k, cptx_site at, row_access *a, const cptx_row *r, const char *where, cptx_val address,
-                         const cptx_row_access *how)
+                         const cptx_row_access *opt)
 {
-	if (!IS_GIVEN_TO(k, at, how, "description") || !is_made(k, at, r) ||
-	    !kit_value(k, at, where, "the address", address, KIT_U64))
+	cptx_row_access given, *how = &given;
+
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_row_access, how, opt, at, k) ||
+	    !is_made(k, at, r) || !kit_value(k, at, where, "the address", address, KIT_U64))
 		return false;
-	*a = (row_access){ .r = r, .how = how, .type = how->type ? how->type : r->opt.type };
+	*a = (row_access){ .r = r, .how = given, .type = how->type ? how->type : r->opt.type };
 	a->size = size_of(a->type);
 	if (!a->size || how->align & (how->align - 1)) {
 		cptx_fail_(k, at,
@@ -233,9 +228,9 @@ static void access_words(cptx_kernel *k, cptx_site at, const row_access *a, uint
 	for (uint32_t w = 0; w < a->words; w += n) {
 		cptx_val p = place_of(a, i, w * 4), v = cptx_slice(raw, w, n);
 		if (load)
-			CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how->cop, .nc = a->how->nc, .into = v, .when = when);
+			CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how.cop, .nc = a->how.nc, .into = v, .when = when);
 		else
-			CALL(st, .a = p, .b = v, .space = CPTX_GLOBAL, .cop = a->how->cop, .when = when);
+			CALL(st, .a = p, .b = v, .space = CPTX_GLOBAL, .cop = a->how.cop, .when = when);
 	}
 }
 
@@ -249,15 +244,14 @@ static void load_element(cptx_kernel *k, cptx_site at, const row_access *a, uint
 	cptx_val p = place_of(a, i, j * a->size);
 
 	if (a->size == 4) {
-		CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how->cop, .nc = a->how->nc, .into = word, .when = when);
+		CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how.cop, .nc = a->how.nc, .into = word, .when = when);
 		return;
 	}
 	cptx_val v = cptx_regs_(k, at, CPTX_U32, 1);
 	word = cptx_as(word, CPTX_U32);
 	if (!is_none(when))
 		CALL(mov, .a = cptx_imm(fill), .into = v);
-	CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how->cop, .nc = a->how->nc, .type = unit_of(a), .into = v,
-	     .when = when);
+	CALL(ld, .a = p, .space = CPTX_GLOBAL, .cop = a->how.cop, .nc = a->how.nc, .type = unit_of(a), .into = v, .when = when);
 	if (low)
 		CALL(mad, .a = v, .b = cptx_imm(1u << low), .c = word, .mode = CPTX_LO, .into = word);
 	else
@@ -271,13 +265,13 @@ static void store_element(cptx_kernel *k, cptx_site at, const row_access *a, uin
 	cptx_val p = place_of(a, i, j * a->size), v = word;
 
 	if (a->size == 4) {
-		CALL(st, .a = p, .b = word, .space = CPTX_GLOBAL, .cop = a->how->cop, .when = when);
+		CALL(st, .a = p, .b = word, .space = CPTX_GLOBAL, .cop = a->how.cop, .when = when);
 		return;
 	}
 	v = cptx_as(v, CPTX_U32);
 	if (low)
 		v = CALL(shr, .a = v, .b = cptx_imm(low));
-	CALL(st, .a = p, .b = v, .space = CPTX_GLOBAL, .cop = a->how->cop, .type = unit_of(a), .when = when);
+	CALL(st, .a = p, .b = v, .space = CPTX_GLOBAL, .cop = a->how.cop, .type = unit_of(a), .when = when);
 }
 
 /* One by one; known: each is in the row. */
@@ -432,7 +426,7 @@ static void load_vector(cptx_kernel *k, cptx_site at, const row_access *a, uint3
 {
 	extent e = extent_of(k, at, a->r, i);
 
-	if (!e.always && (!a->how->unset || a->type != CPTX_F32))
+	if (!e.always && (!a->how.unset || a->type != CPTX_F32))
 		set_fill(k, at, a, raw, fill);
 	access_vector(k, at, a, i, raw, &e, true, fill);
 }
@@ -445,9 +439,9 @@ void cptx_row_load_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_val ad
 
 	if (!begin_access(k, at, &a, r, "cptx_row_load", address, how))
 		return;
-	if (!fill_bits(a.type, how->fill, &fill)) {
+	if (!fill_bits(a.type, a.how.fill, &fill)) {
 		cptx_fail_(k, at, "a fill of %g, which .%s does not have exactly; 0 is in all types, infinities in all but .e4m3",
-		           (double)how->fill, cptx_type_name(a.type));
+		           (double)a.how.fill, cptx_type_name(a.type));
 		return;
 	}
 	/* loads first, so that all are under way together; of a row in shared memory vector by vector, for its registers */
@@ -486,7 +480,10 @@ bool cptx_row_each_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_row_at
 {
 	if (!IS_GIVEN_TO(k, at, it, "place in the row") || !is_made(k, at, r))
 		return false;
+	if (next && !KIT_IS_MADE(cptx_row_at, k, at, it))
+		return false;
 	const bool shared = r->opt.place == CPTX_ROW_SHARED;
+	it->made = kit_made(k, KIT_cptx_row_at);
 	it->i = next ? it->i + 1 : 0;
 	if (shared && it->i && it->i % r->each == 0)
 		move_shared(k, at, r, it->i / r->each - 1, false);
@@ -501,7 +498,7 @@ bool cptx_row_each_(cptx_kernel *k, cptx_site at, const cptx_row *r, cptx_row_at
 
 cptx_val cptx_row_column_(cptx_kernel *k, cptx_site at, const cptx_row *r, const cptx_row_at *it)
 {
-	if (!IS_GIVEN_TO(k, at, it, "place in the row") || !is_made(k, at, r))
+	if (!is_made(k, at, r) || !KIT_IS_MADE(cptx_row_at, k, at, it))
 		return (cptx_val){ 0 };
 	return column_of(k, at, r, it->column);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Swizzles, and descriptors of matrices in shared memory: wgmma's and tcgen05's. */
+#include "base/options.h"
 #include "layout/layout.h"
 
 /* ---- swizzles ---- */
@@ -85,13 +86,13 @@ enum { ADDRESS_END = 1 << 18 };
 			return error_set(err, CPTX_E_ARG, NOWHERE, __VA_ARGS__);                                                        \
 	while (0)
 
-bool cptx_smem_desc_field(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field)
+bool cptx_smem_desc_field_(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field, size_t size)
 {
 	if (!field || (arch != CPTX_DESC_WGMMA && arch != CPTX_DESC_TCGEN05))
 		return false;
 	for (size_t f = 0; f < FIELDS; f++)
 		if (forms[arch].field[f].name && !i--) {
-			*field = forms[arch].field[f];
+			RESULT_FILL(field, size, &forms[arch].field[f]);
 			return true;
 		}
 	return false;

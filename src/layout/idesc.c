@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Instruction descriptors of tcgen05.mma. */
+#include "base/options.h"
 #include "layout/layout.h"
 
 typedef struct type_code {
@@ -93,11 +94,11 @@ static const struct field {
 
 static bool has_field(enum cptx_tcgen05_kind kind, const struct field *f) { return f->kinds >> kind & 1; }
 
-bool cptx_insn_desc_field(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field)
+bool cptx_insn_desc_field_(enum cptx_tcgen05_kind kind, size_t i, cptx_desc_field *field, size_t size)
 {
 	for (size_t f = 0; field && (unsigned)kind < CPTX_TCGEN05_KINDS && f < ARRAY_LEN(fields); f++)
 		if (has_field(kind, &fields[f]) && !i--) {
-			*field = fields[f].f;
+			RESULT_FILL(field, size, &fields[f].f);
 			return true;
 		}
 	return false;

@@ -298,13 +298,8 @@ bool cptx_tensor_map_pack(const cptx_tensor_map_opt *opt, uint8_t b[CPTX_TENSOR_
 	return true;
 }
 
-bool cptx_tensor_map_unpack(const uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *o, cptx_error *err)
+static bool unpack(const uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *o, cptx_error *err)
 {
-	if (!IS_GIVEN(o, "result", NOWHERE, err))
-		return false;
-	*o = (cptx_tensor_map_opt){ .mode = CPTX_TENSOR_TILED };
-	if (!IS_GIVEN(b, "map", NOWHERE, err))
-		return false;
 	const uint8_t *c = b + AT_CHOICES;
 	bool zeros = !c[7];
 
@@ -331,15 +326,25 @@ bool cptx_tensor_map_unpack(const uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_tensor_
 	return true;
 }
 
+bool cptx_tensor_map_unpack_(const uint8_t b[CPTX_TENSOR_MAP_BYTES], cptx_tensor_map_opt *opt, uint32_t size,
+                             cptx_error *err)
+{
+	cptx_tensor_map_opt o = { .mode = CPTX_TENSOR_TILED };
+
+	if (!IS_GIVEN(opt, "result", NOWHERE, err))
+		return false;
+	const bool ok = IS_GIVEN(b, "map", NOWHERE, err) && unpack(b, &o, err);
+	OPTIONS_FILL(opt, size, &o);
+	return ok;
+}
+
 /* ---- tiles ---- */
 
-bool cptx_tile_tensor_map(const cptx_tile *t, enum cptx_tensor_type type, uint64_t address, uint64_t rows, uint64_t cols,
-                          uint64_t pitch, cptx_tensor_map_opt *o, cptx_error *err)
+static bool describe(const cptx_tile *t, enum cptx_tensor_type type, uint64_t address, uint64_t rows, uint64_t cols,
+                     uint64_t pitch, cptx_tensor_map_opt *o, cptx_error *err)
 {
 	cptx_tile_boxes b;
 
-	if (!IS_GIVEN(o, "result", NOWHERE, err))
-		return false;
 	*o = (cptx_tensor_map_opt){ .type = type, .rank = 2, .address = address };
 	if (!cptx_tile_get_boxes(t, &b, err))
 		return false;
@@ -353,12 +358,12 @@ bool cptx_tile_tensor_map(const cptx_tile *t, enum cptx_tensor_type type, uint64
 	return cptx_tensor_map_check(o, err);
 }
 
-bool cptx_tile_tensor_map_3d(const cptx_tile *t, enum cptx_tensor_type type, uint64_t address, uint64_t rows, uint64_t cols,
-                             uint64_t pitch, cptx_tensor_map_opt *o, cptx_error *err)
+static bool describe_3d(const cptx_tile *t, enum cptx_tensor_type type, uint64_t address, uint64_t rows, uint64_t cols,
+                        uint64_t pitch, cptx_tensor_map_opt *o, cptx_error *err)
 {
 	cptx_tile_boxes b;
 
-	if (!cptx_tile_tensor_map(t, type, address, rows, cols, pitch, o, err) || !cptx_tile_get_boxes(t, &b, err))
+	if (!describe(t, type, address, rows, cols, pitch, o, err) || !cptx_tile_get_boxes(t, &b, err))
 		return false;
 	uint32_t span = b.box[0];
 	RULE(o->dim[0] % span == 0,
@@ -373,4 +378,28 @@ bool cptx_tile_tensor_map_3d(const cptx_tile *t, enum cptx_tensor_type type, uin
 	o->stride[2] = (uint64_t)span * t->elem.bits / 8;
 	o->box[2] = b.count[0];
 	return cptx_tensor_map_check(o, err);
+}
+
+bool cptx_tile_tensor_map_(const cptx_tile *t, enum cptx_tensor_type type, uint64_t address, uint64_t rows, uint64_t cols,
+                           uint64_t pitch, cptx_tensor_map_opt *opt, uint32_t size, cptx_error *err)
+{
+	cptx_tensor_map_opt o;
+
+	if (!IS_GIVEN(opt, "result", NOWHERE, err))
+		return false;
+	const bool ok = describe(t, type, address, rows, cols, pitch, &o, err);
+	OPTIONS_FILL(opt, size, &o);
+	return ok;
+}
+
+bool cptx_tile_tensor_map_3d_(const cptx_tile *t, enum cptx_tensor_type type, uint64_t address, uint64_t rows, uint64_t cols,
+                              uint64_t pitch, cptx_tensor_map_opt *opt, uint32_t size, cptx_error *err)
+{
+	cptx_tensor_map_opt o;
+
+	if (!IS_GIVEN(opt, "result", NOWHERE, err))
+		return false;
+	const bool ok = describe_3d(t, type, address, rows, cols, pitch, &o, err);
+	OPTIONS_FILL(opt, size, &o);
+	return ok;
 }

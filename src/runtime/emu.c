@@ -535,7 +535,7 @@ void cptx_emu_clear(cptx_device *dev)
 	emu_unlock(dev);
 }
 
-bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *out)
+bool cptx_emu_get_profile_(const cptx_device *dev, size_t i, cptx_emu_profile *out, size_t size)
 {
 	const emu_machine *m = emulator(dev);
 
@@ -544,19 +544,19 @@ bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *ou
 	emu_lock((cptx_device *)dev);
 	bool there = i < m->nprofile;
 	if (there)
-		*out = m->profile[i];
+		RESULT_FILL(out, size, &m->profile[i]);
 	emu_unlock((cptx_device *)dev);
 	return there;
 }
 
-bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
+bool cptx_emu_get_counters_(const cptx_device *dev, cptx_emu_counters *out, size_t size)
 {
 	const emu_machine *m = emulator(dev);
 
 	if (!m || !out)
 		return false;
 	emu_lock((cptx_device *)dev);
-	*out = m->counters;
+	RESULT_FILL(out, size, &m->counters);
 	emu_unlock((cptx_device *)dev);
 	return true;
 }

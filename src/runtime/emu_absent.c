@@ -45,14 +45,14 @@ bool cptx_emu_continue(cptx_device *dev)
 
 void cptx_emu_clear(cptx_device *dev) { (void)dev; }
 
-bool cptx_emu_get_counters(const cptx_device *dev, cptx_emu_counters *out)
+bool cptx_emu_get_counters_(const cptx_device *dev, cptx_emu_counters *out, size_t size)
 {
-	(void)dev, (void)out;
+	(void)dev, (void)out, (void)size;
 	return false;
 }
 
-bool cptx_emu_get_profile(const cptx_device *dev, size_t i, cptx_emu_profile *out)
+bool cptx_emu_get_profile_(const cptx_device *dev, size_t i, cptx_emu_profile *out, size_t size)
 {
-	(void)dev, (void)i, (void)out;
+	(void)dev, (void)i, (void)out, (void)size;
 	return false;
 }

@@ -420,9 +420,10 @@ bool cptx_launch_once_(cptx_site at, const cptx_program *p, const char *name, co
 	return ok;
 }
 
-bool cptx_program_resources(const cptx_program *p, const char *name, uint32_t threads, uint32_t dyn_smem,
-                            cptx_resources *out, cptx_error *err)
+bool cptx_program_resources_(const cptx_program *p, const char *name, uint32_t threads, uint32_t dyn_smem,
+                             cptx_resources *out, size_t size, cptx_error *err)
 {
+	cptx_resources x = { .regs = 0 };
 	kernel k;
 
 	if (!may_go(err))
@@ -431,17 +432,24 @@ bool cptx_program_resources(const cptx_program *p, const char *name, uint32_t th
 		return error_set(err, CPTX_E_ARG, NOWHERE, "the %s is NULL", !p ? "program" : "result");
 	if (!program_find(p, name, &k, NOWHERE, err))
 		return false;
-	bool ok = p->dev->ops->find(p, &k, NOWHERE, err) && p->dev->ops->resources(p, &k, threads, dyn_smem, out, err);
+	bool ok = p->dev->ops->find(p, &k, NOWHERE, err) && p->dev->ops->resources(p, &k, threads, dyn_smem, &x, err);
+	if (ok)
+		RESULT_FILL(out, size, &x);
 	kernel_release(&k);
 	return ok;
 }
 
-bool cptx_launch_resources(const cptx_launch *l, cptx_resources *out, cptx_error *err)
+bool cptx_launch_resources_(const cptx_launch *l, cptx_resources *out, size_t size, cptx_error *err)
 {
+	cptx_resources x = { .regs = 0 };
+
 	if (!given(l, NOWHERE, err))
 		return false;
 	if (!out)
 		return error_set(err, CPTX_E_ARG, l->at, "the result is NULL");
 	const cptx_program *p = l->program;
-	return p->dev->ops->resources(p, &l->k, (uint32_t)volume(l->block), l->dyn_smem, out, err);
+	if (!p->dev->ops->resources(p, &l->k, (uint32_t)volume(l->block), l->dyn_smem, &x, err))
+		return false;
+	RESULT_FILL(out, size, &x);
+	return true;
 }

@@ -89,11 +89,12 @@ void cptx_tensor_launch_destroy(cptx_tensor_launch *l)
 	free(l);
 }
 
-bool cptx_tensor_launch_arg(const cptx_tensor_launch *l, size_t i, cptx_tensor_arg_info *info)
+bool cptx_tensor_launch_arg_(const cptx_tensor_launch *l, size_t i, cptx_tensor_arg_info *info, size_t size)
 {
-	for (const entry *a = l ? l->s.arg : NULL; a && a < l->s.arg + l->s.nargs; a++)
+	for (const entry *a = l && info ? l->s.arg : NULL; a && a < l->s.arg + l->s.nargs; a++)
 		if (!a->value.n && !i--) {
-			*info = (cptx_tensor_arg_info){ a->name, a->type, a->is_tensor, a->is_const, a->is_optional };
+			const cptx_tensor_arg_info x = { a->name, a->type, a->is_tensor, a->is_const, a->is_optional };
+			RESULT_FILL(info, size, &x);
 			return true;
 		}
 	return false;

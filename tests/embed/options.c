@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program whose headers are older or newer than the library: options.sh compiles it against headers where structs of
- * options have a field more, .later (MORE), or lack their last one (LESS).  What lies behind a struct is 0xff: nobody may
- * read it.
+ * options and of results have a field more, .later (MORE), or lack their last one (LESS).  What lies behind a struct is
+ * 0xff: nobody may read or write it.
  */
+#include <cptx/cubin.h>
 #include <cptx/device.h>
+#include <cptx/dlpack.h>
+#include <cptx/emu.h>
 #include <cptx/gemm.h>
+#include <cptx/inspect.h>
+#include <cptx/operand.h>
+#include <cptx/params.h>
+#include <cptx/pipeline.h>
+#include <cptx/reduce.h>
+#include <cptx/roles.h>
+#include <cptx/scheduler.h>
+#include <cptx/vector.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +40,109 @@ static void check(bool ok, const char *what, const cptx_error *err)
 	memset(&name##_at, 0xff, sizeof name##_at);                                                                             \
 	memcpy(&name##_at, &(opt), offsetof(type, z_));                                                                         \
 	const type *name = &name##_at.o
+
+/* A result among bytes that are not its own: they stay as they are, and what the library does not know is 0. */
+#define RESULT(type, call)                                                                                                  \
+	do {                                                                                                                    \
+		struct {                                                                                                            \
+			type r;                                                                                                         \
+			unsigned char behind[64];                                                                                       \
+		} x;                                                                                                                \
+		type *r = &x.r;                                                                                                     \
+		memset(&x, 0xff, sizeof x);                                                                                         \
+		check((call), #type, &err);                                                                                         \
+		for (size_t i_ = 0; i_ < sizeof x.behind; i_++)                                                                     \
+			check(x.behind[i_] == 0xff, #type " is written behind its end", &err);                                          \
+		KNOWN(#type, r);                                                                                                    \
+	} while (0)
+#ifdef MORE
+#define KNOWN(name, r) check((r)->later == 0, "what the library does not know of a " name, &err)
+#else
+#define KNOWN(name, r) (void)(r)
+#endif
+
+/* Structs that calls fill in. */
+static void look(cptx_device *dev, cptx_module *m, const cptx_program *p)
+{
+	cptx_error err = { .code = CPTX_OK };
+	const cptx_tile tile = { .rows = 64, .cols = 64, .elem = { .bits = 16 }, .swizzle = CPTX_SWIZZLE_128B };
+	const cptx_operand_opt operand = { .type = CPTX_BF16, .tile = tile };
+	const cptx_operand_matrix matrix = { .address = 4096, .rows = 64, .cols = 64 };
+	const cptx_kernel *k = cptx_module_body(m, NULL);
+
+	RESULT(cptx_kernel_info, cptx_module_kernel(m, "fill", r) && r->nparams == 1 && r->bounds.block[0] == 32);
+	RESULT(cptx_op_info, cptx_op_at(CPTX_OP_MOV, r) && !strcmp(r->name, "mov"));
+	RESULT(cptx_form_info, cptx_form_at(CPTX_OP_MOV, 0, r) && strstr(r->text, "mov"));
+	RESULT(cptx_item_info, cptx_item_look(k, cptx_item_first(k), r));
+	RESULT(cptx_resources, cptx_program_resources(p, "fill", 32, 0, r, &err) && r->max_threads);
+	RESULT(cptx_emu_counters, cptx_emu_get_counters(dev, r) && r->launches == 1);
+	RESULT(cptx_emu_profile, cptx_emu_get_profile(dev, 0, r) && r->executed);
+	RESULT(cptx_occupancy, cptx_occupancy_of(cptx_target_find("sm_90a"), 32, 0, 128, r) && r->ctas == 16);
+	RESULT(cptx_desc_field, cptx_smem_desc_field(CPTX_DESC_WGMMA, 0, r) && r->name);
+	RESULT(cptx_desc_field, cptx_insn_desc_field(CPTX_TCGEN05_F16, 0, r) && r->name);
+	RESULT(cptx_tensor_map_opt, cptx_operand_tensor_map(&operand, &matrix, r, &err) && r->rank == 2 &&
+	                                r->size == CPTX_OPT_SIZE(cptx_tensor_map_opt) && cptx_tensor_map_check(r, &err));
+	RESULT(cptx_tensor_map_opt, cptx_tile_tensor_map(&tile, CPTX_TENSOR_BF16, 4096, 64, 64, 0, r, &err) && r->dim[1] == 64);
+	RESULT(cptx_cache_stats, (*r = cptx_cache_count(NULL), r->hits == 0));
+}
+
+/* The sums of rows, by nouns of the kit, in whose structs the options stand in front of other fields. */
+static void sums(cptx_module *m)
+{
+	static const char *const names[] = { "x", "sums" };
+	cptx_kernel *k = cptx_kernel_begin(m, "sums", .block = { 64 }, .min_ctas = 1);
+	const cptx_param_row rows[] = { { names[0], "args", CPTX_PARAM_SCALAR, CPTX_PTR, 0, 8, 0 },
+		                            { names[1], "args", CPTX_PARAM_SCALAR, CPTX_PTR, 8, 8, 0 } };
+	const cptx_error none = { .code = CPTX_OK };
+	cptx_params p = { .n = 0 };
+	cptx_roles roles;
+	cptx_tiles tiles;
+	cptx_tiles_at at;
+	cptx_row row;
+	cptx_row_at each;
+	cptx_reduce reduce;
+	cptx_pipe pipe;
+
+	cptx_params_declare(k, &p, rows, 2);
+	cptx_roles_begin(k, &roles, .threads = 64);
+	cptx_reduce_new(k, &reduce, .threads = 64);
+	cptx_row_new(k, &row, .type = CPTX_F32, .n = 512, .threads = 64);
+	cptx_pipe_new(k, &pipe, .stages = 2);
+	cptx_tiles_new(k, &tiles, .schedule = CPTX_TILES_PERSISTENT, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
+	check(row.vectors == 2 && row.each == 4 && pipe.barriers.kind == CPTX_VAL_SYM && reduce.slot == 16 &&
+	          tiles.all.kind == CPTX_VAL_INT && tiles.all.i == 3 && roles.threads == 64,
+	      "fields behind options", &none);
+	CPTX_TILES(k, &tiles, &at) {
+		cptx_val sum = cptx_var(k, CPTX_F32, 0);
+		cptx_row_load(k, &row, cptx_mad_wide(k, at.m, 512 * 4, cptx_params_get(k, &p, "x")), .nc = true);
+		CPTX_ROW_EACH(k, &row, &each)
+			cptx_add(k, sum, each.v, .into = sum);
+		cptx_reduce_cta(k, &reduce, sum, CPTX_REDUCE_SUM);
+		CPTX_IF(k, cptx_setp(k, roles.tid, 0, .cmp = CPTX_EQ))
+			cptx_st(k, cptx_mad_wide(k, at.m, 4, cptx_params_get(k, &p, "sums")), sum, .space = CPTX_GLOBAL);
+	}
+}
+
+static void run_kit(cptx_device *dev)
+{
+	static float x[3 * 512], got[3];
+	cptx_error err = { .code = CPTX_OK };
+	cptx_module *m = cptx_module_new(NULL);
+
+	for (int i = 0; i < 3 * 512; i++)
+		x[i] = (float)(i / 512 + 1);
+	sums(m);
+	check(!cptx_module_error(m), "the kernel of the kit", cptx_module_error(m));
+	uint64_t from = cptx_mem_alloc(dev, sizeof x, &err), to = cptx_mem_alloc(dev, sizeof got, &err);
+	cptx_program *p = cptx_device_load(dev, m, NULL, &err);
+	check(cptx_mem_write(dev, from, x, sizeof x, &err) &&
+	          cptx_launch_once(p, "sums", CPTX_LAUNCH(.grid = { 2 }, CPTX_ARGS(from, to)), NULL, &err) &&
+	          cptx_mem_read(dev, got, to, sizeof got, &err),
+	      "running it", &err);
+	check(got[0] == 512 && got[1] == 1024 && got[2] == 1536, "the sums of rows", &err);
+	cptx_program_destroy(p);
+	cptx_module_destroy(m);
+}
 
 static void build(cptx_module *m)
 {
@@ -57,6 +171,7 @@ static void run_kernel(cptx_device *dev)
 	for (uint32_t i = 0; i < 32; i++)
 		right &= v[i] == i;
 	check(right, "the result of the kernel", &err);
+	look(dev, m, p);
 #ifdef MORE
 	cptx_error refused = { .code = CPTX_OK };
 	check(!cptx_launch_once(p, "fill", CPTX_LAUNCH(.grid = { 1 }, CPTX_ARGS(at), .later = 1), NULL, &refused) &&
@@ -132,6 +247,7 @@ int main(void)
 	if (!dev)
 		return 1;
 	run_kernel(dev);
+	run_kit(dev);
 	run_gemm(dev);
 	cptx_device_close(dev);
 	return failed != 0;

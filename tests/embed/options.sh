@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# options.sh SOURCE BUILD CC: options.c, compiled against headers that are as the library's, newer (each struct of options has a
-# field more) and older (some lack their last field), works with this library.  src/base/options.def has the sizes of version 0.1.
+# options.sh SOURCE BUILD CC: options.c, compiled against headers that are as the library's, newer (each struct of options, and
+# of results, has a field more) and older (some lack their last field), works with this library.  src/base/options.def has the
+# sizes of version 0.1.
 # The last line is "options: N passed, N failed, N skipped".
 set -u
 source=$1 build=$2 cc=$3
@@ -28,14 +29,20 @@ changed() {
 }
 
 against same "-DSAME"
-against newer "-DMORE" 's/^\tchar z_;$/\tuint32_t later;\n\tchar z_;/'
-changed newer 25
+results=$(grep -ohE '(const )?cptx_[a-z_0-9]+ \*(info|out|field|stats)[,)]' "$source"/include/cptx/*.h | grep -v const | sed 's/ .*//' | sort -u)
+more='/^\tuint32_t size; /,/^\tchar z_;$/s/^\tchar z_;$/\tuint32_t later;\n\tchar z_;/'
+for type in $results; do more="$more; s/^} $type;\$/\tuint64_t later;\n&/"; done
+against newer "-DMORE" "$more"
+changed newer 45
 against older "-DLESS" '/^\tuint32_t max_cluster_rank;/d' '/^\tcptx_cache \*cache;/d' '/^\tfloat alpha, beta; /d' \
-	'/^\tconst char \*name; .*of the kernel; NULL/d'
-changed older 5
+	'/^\tconst char \*name; .*of the kernel; NULL/d' '/^\tuint32_t ctas_per_sm; /d' '/^\tuint64_t async_bytes; /d' \
+	'/^\tuint32_t cta_smem; /d'
+changed older 8
 
-# each struct of options is in the list, with the size that this version has
-for type in $(sed -n 's/^} \(cptx_[a-z_]*_opt\);$/\1/p' "$source"/include/cptx/*.h) cptx_gemm_problem; do
+# Each struct of options, which ends in z_, is in the list, with the size that this version has, and begins with it.  Not yet
+# those of visitors and of epilogues' tiles and stores.  Structs of layout.h are values, which stay as they are.
+for type in $(ls "$source"/include/cptx/*.h | grep -v /layout.h | xargs sed -n '/^\tchar z_;$/,/^}/s/^} \(cptx_[a-z_]*\);$/\1/p'); do
+	case $type in cptx_visitor | cptx_epilogue_to | cptx_epilogue_tile_at) continue ;; esac
 	if grep -q "^OPTIONS($type, [0-9]*)$" "$source/src/base/options.def"; then ok; else bad "src/base/options.def has no $type"; fi
 	if grep -rqE "OPTIONS_(READ|READ_IN)\($type," "$source/src"; then ok; else bad "nobody reads the size of a $type"; fi
 done

@@ -409,7 +409,9 @@ static cptx_error err;
 static void make_map(cptx_device *dev, const trial *t, uint64_t to, cptx_tensor_map *map)
 {
 	const cptx_operand_opt o = { .type = t->out, .tile = piece(t) };
-	const cptx_operand_matrix d = { to, twice(t) ? 2 * FURTHER : t->M, out_cols(t),
+	const cptx_operand_matrix d = { .address = to,
+		                            .rows = twice(t) ? 2 * FURTHER : t->M,
+		                            .cols = out_cols(t),
 		                            .pitch = (uint64_t)t->pitch * cptx_type_bits(t->out) / 8 };
 	cptx_tensor_map_opt of;
 	bool ok = cptx_operand_tensor_map(&o, &d, &of, &err) && cptx_tensor_map_make(dev, &of, map, &err);

@@ -117,9 +117,9 @@ END_TEST
 /* Fragments that were never made, of another product, of wgmma; the next stage without them. */
 START_TEST(fragments_of_others)
 {
-	static const char *const said[] = { "fragments that cptx_mma_frags_new did not make for this tiled mma",
+	static const char *const said[] = { "a set of fragments that cptx_mma_frags_new did not make",
 		                                "fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves",
-		                                "fragments that cptx_mma_frags_new did not make for this tiled mma",
+		                                "a set of fragments that cptx_mma_frags_new made for another tiled mma",
 		                                "with .next_b but without .frags" };
 	const cptx_tile wide = { .rows = 64, .cols = 64, .elem = { .bits = 16 }, .swizzle = CPTX_SWIZZLE_128B };
 	cptx_module *m = cptx_module_new(NULL);

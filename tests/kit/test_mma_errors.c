@@ -26,7 +26,7 @@ static fixture begin(void)
 {
 	fixture x = { .m = cptx_module_new(NULL) };
 
-	x.k = cptx_kernel_begin(x.m, "k", .block = { 128 });
+	x.k = cptx_kernel_begin(x.m, "k", .block = { 256 });
 	x.u64 = cptx_param(x.k, CPTX_PTR, "p");
 	x.u32 = cptx_var(x.k, CPTX_U32, 0);
 	x.pred = cptx_setp(x.k, x.u32, 1, .cmp = CPTX_EQ);
@@ -145,8 +145,8 @@ START_TEST(calls)
 	FAILS("a tiled mma that cptx_tiled_mma_new did not make", cptx_mma_commit(x.k, &x.mma, x.u32));
 	FAILS("cptx_mma_tile: the description is NULL",
 	      cptx_mma_tile_(x.k, CPTX_HERE, &x.wgmma, &x.of_wgmma, x.u32, x.u32, NULL));
-	FAILS("an accumulator that neither cptx_acc_new nor", cptx_mma_tile(x.k, &x.wgmma, &x.acc, x.u32, x.u32));
-	FAILS("an accumulator that neither cptx_acc_new nor", cptx_mma_tile(x.k, &x.wgmma, NULL, x.u32, x.u32));
+	FAILS("an accumulator that cptx_acc_new, cptx_acc_in_tmem or cptx_acc_load did not make", cptx_mma_tile(x.k, &x.wgmma, &x.acc, x.u32, x.u32));
+	FAILS("an accumulator that cptx_acc_new, cptx_acc_in_tmem or cptx_acc_load did not make", cptx_mma_tile(x.k, &x.wgmma, NULL, x.u32, x.u32));
 	FAILS("with an accumulator that was made for another", cptx_mma_tile(x.k, &x.wgmma, &x.of_sync, x.u32, x.u32));
 	FAILS("a stage of a tiled mma that has no rings: say .a_ring, .b_ring and .apart in cptx_tiled_mma_new",
 	      cptx_mma_stage(x.k, &x.wgmma, &x.of_wgmma, x.u32));
@@ -195,7 +195,7 @@ START_TEST(accumulators)
 	FAILS("only accumulators of tcgen05 lie in tensor memory: cptx_acc_new", cptx_acc_in_tmem(x.k, &x.wgmma, &x.acc, x.u32));
 	FAILS("an accumulator in tensor memory; cptx_acc_load brings a part of it to registers",
 	      cptx_acc_clear(x.k, &x.of_tcgen05));
-	FAILS("an accumulator that neither cptx_acc_new nor cptx_acc_load made", cptx_acc_clear(x.k, &x.acc));
+	FAILS("an accumulator that cptx_acc_new, cptx_acc_in_tmem or cptx_acc_load did not make", cptx_acc_clear(x.k, &x.acc));
 	FAILS("a row vector of 4 registers; one of this accumulator has 8: cptx_acc_row_vector",
 	      cptx_acc_scale_rows(x.k, &x.of_sync, cptx_slice(cptx_acc_row_vector(x.k, &x.of_sync, 1.0f), 0, 4)));
 	FAILS("a row vector of 1 registers; one of this accumulator has 2",

@@ -75,7 +75,8 @@ static cptx_tile tile_of(const product *p, bool of_b)
 typedef struct built {
 	cptx_kernel *k;
 	const product *p;
-	bool split, words; /* half of K at a time; descriptors in place of addresses */
+	bool split, words; /* half of K at a time; descriptors in place of addresses, by mma.sync few registers for these */
+	bool along_m;
 	cptx_val a, b, sa, sb, d;
 	cptx_tiled_mma mma;
 	cptx_acc acc;
@@ -115,6 +116,7 @@ static void begin(built *x, cptx_module *m)
 		cptx_val warp = cptx_shr(k, cptx_tid_x(k), 5);
 		o.m /= p->units_m, o.n /= p->units_n, o.units_m = p->units_m, o.units_n = p->units_n;
 		o.unit = cptx_shfl_sync(k, warp, 0, 31, -1, .mode = CPTX_IDX);
+		o.few_regs = x->words;
 	}
 	cptx_tiled_mma_new_(k, CPTX_HERE, &x->mma, &o);
 	x->d = cptx_mad_wide(k, rank, p->m / ctas_of(p) * p->n * 4, d);
@@ -134,9 +136,11 @@ static void multiply(const built *x, cptx_val a, cptx_val b, cptx_val sa, cptx_v
 {
 	const uint32_t half = x->split ? x->mma.steps / 2 : 0;
 
-	cptx_mma_tile(x->k, &x->mma, &x->acc, a, b, .fresh = true, .steps = half, .scale_a = sa, .scale_b = sb);
+	cptx_mma_tile(x->k, &x->mma, &x->acc, a, b, .fresh = true, .steps = half, .scale_a = sa, .scale_b = sb,
+	              .along_m = x->along_m);
 	if (half)
-		cptx_mma_tile(x->k, &x->mma, &x->acc, a, b, .first = half, .scale_a = sa, .scale_b = sb, .fenced = !sync_of(x->p));
+		cptx_mma_tile(x->k, &x->mma, &x->acc, a, b, .first = half, .scale_a = sa, .scale_b = sb, .along_m = x->along_m,
+		              .fenced = !sync_of(x->p));
 }
 
 static void by_sync(built *x)
@@ -208,7 +212,7 @@ static void by_tcgen05(built *x)
 static cptx_module *build(const product *p, bool split, bool words)
 {
 	cptx_module *m = cptx_module_new(NULL);
-	built x = { .p = p, .split = split, .words = words };
+	built x = { .p = p, .split = split, .words = words, .along_m = sync_of(p) && words };
 
 	begin(&x, m);
 	if (sync_of(p))
@@ -338,6 +342,51 @@ START_TEST(ptxas_takes_them)
 }
 END_TEST
 
+/* Whether the first two mma.sync have another A each: they go down a column of D. */
+static bool goes_down(cptx_module *m)
+{
+	cptx_ptx *ptx = cptx_emit(m, "sm_120a", NULL, NULL);
+	const char *at = ptx ? cptx_ptx_text(ptx) : "";
+	char of_a[2][64] = { "", "" };
+
+	for (int i = 0; i < 2; i++) {
+		at = strstr(at, "mma.sync");
+		ck_assert_ptr_nonnull(at);
+		at = strchr(strchr(at, '{') + 1, '{'); /* behind D */
+		sscanf(at, "%63[^}]", of_a[i]);
+	}
+	cptx_ptx_destroy(ptx);
+	return strcmp(of_a[0], of_a[1]) != 0;
+}
+
+/* Instructions of cptx_tiled_mma_new, with what the tests have in front of products. */
+static size_t in_front(const product *p, bool few_regs)
+{
+	cptx_module *m = cptx_module_new(NULL);
+	built x = { .p = p, .words = few_regs };
+
+	begin(&x, m);
+	const size_t n = cptx_module_size(m);
+	cptx_module_destroy(m);
+	return n;
+}
+
+START_TEST(order_and_registers)
+{
+	for (size_t i = 0; i < PRODUCTS; i++) {
+		const product *p = &products[i];
+		for (int few = 0; sync_of(p) && few < 2; few++) {
+			cptx_module *m = build(p, true, few);
+			SURE(goes_down(m) == (few != 0), "product %zu: .along_m = %d does not count", i, few);
+			cptx_module_destroy(m);
+		}
+		/* MN-major operands have one address */
+		if (sync_of(p) && !(p->a_mn && p->b_mn))
+			SURE(in_front(p, true) < in_front(p, false), "product %zu: .few_regs does not count", i);
+	}
+}
+END_TEST
+
 /* ---- errors ---- */
 
 typedef struct fixture {
@@ -453,6 +502,14 @@ START_TEST(calls)
 	      cptx_mma_tile(x.k, &x.scaled, &x.of_scaled, x.u32, x.u32, .scale_a = x.u32, .scale_b = x.u32, .next_b = x.u32));
 	FAILS("fragments of a tiled mma with scale factors; that fetches its own in cptx_mma_tile", cptx_mma_frags f;
 	      cptx_mma_frags_new(x.k, &x.scaled, &f, false));
+	FAILS("fragments of a tiled mma with scale factors; that fetches its own in cptx_mma_tile",
+	      cptx_mma_frags f = { .rolling = false };
+	      cptx_mma_fetch(x.k, &x.scaled, &f, x.u32, x.u32));
+	FAILS("fragments are for mma.sync; wgmma and tcgen05 read shared memory themselves", x.o.scale = CPTX_UE8M0; NEW;
+	      cptx_mma_frags f = { .rolling = false }; cptx_mma_fetch(x.k, &x.mma, &f, x.u32, x.u32));
+	FAILS("by wgmma or tcgen05 takes no .along_m: one instruction makes all columns of D",
+	      cptx_mma_tile(x.k, &x.pair, &x.of_pair, x.u32, x.u32, .along_m = true));
+	FAILS("by wgmma or tcgen05 with .few_regs; that is for mma.sync", x.o.few_regs = true; NEW);
 	FAILS("without scale factors takes no .scale_a and .scale_b",
 	      cptx_mma_tile(x.k, &x.pair, &x.of_pair, x.u32, x.u32, .scale_a = x.u32));
 	FAILS("cptx_mma_copy_a is of tcgen05 with CPTX_A_TMEM and a K-major .a_tile",
@@ -474,6 +531,7 @@ int main(void)
 
 	tcase_add_test(t, products_are_right);
 	tcase_add_test(t, ptxas_takes_them);
+	tcase_add_test(t, order_and_registers);
 	tcase_add_test(t, pairs);
 	tcase_add_test(t, small_types_and_factors);
 	tcase_add_test(t, calls);

@@ -343,7 +343,7 @@ START_TEST(errors)
 	FAILS("clusters of 17 CTAs; a cluster has at most 16");
 	begin();
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_DYNAMIC, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
-	FAILS("a counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs");
+	FAILS("a counter, .counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs");
 	begin();
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_CANCEL, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
 	FAILS("CPTX_TILES_CANCEL without .readers");

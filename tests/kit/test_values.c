@@ -9,6 +9,7 @@
 #include <cptx/roles.h>
 #include <cptx/scheduler.h>
 #include <cptx/softmax.h>
+#include <cptx/timeline.h>
 #include <cptx/vector.h>
 
 #define TILE(r, c) ((cptx_tile){ .rows = (r), .cols = (c), .elem = { .bits = 16 }, .swizzle = CPTX_SWIZZLE_128B })
@@ -182,6 +183,76 @@ START_TEST(wrong_constants)
 }
 END_TEST
 
+/* What belongs to another of its kind. */
+START_TEST(of_another)
+{
+	const char *const place = "a place in another pipeline, of 2 stages; this one has ";
+	cptx_pipe two, four;
+	cptx_pipe_at at, other;
+	cptx_operand op, next;
+	cptx_operand_src src;
+	cptx_tiled_mma mma;
+	cptx_acc a, units;
+	cptx_val rows;
+
+#define PIPES                                                                                                               \
+	cptx_pipe_new(k, &two, .stages = 2), cptx_pipe_new(k, &four, .stages = 4), at = cptx_pipe_producer(k, &two),            \
+																			   other = cptx_pipe_producer(k, &four)
+	GIVES(place, PIPES; cptx_pipe_next(k, &four, &at));
+	GIVES(place, PIPES; cptx_pipe_wait_empty(k, &four, &at));
+	GIVES(place, PIPES; cptx_pipe_release(k, &four, &at, ((cptx_val){ 0 })));
+	GIVES(place, PIPES; cptx_pipe_drain(k, &four, &at));
+	GIVES(place, PIPES; cptx_pipe_ahead(k, &four, &at));
+	GIVES("a place in another pipeline, of 4 stages", PIPES; cptx_pipe_go(k, &at, &other));
+	GIVES(NULL, PIPES; other = cptx_pipe_ahead(k, &two, &at); cptx_pipe_go(k, &at, &other));
+	GIVES("a producer's place waits for data, which consumers do: cptx_pipe_consumer", PIPES;
+	      cptx_pipe_wait_full(k, &two, &at));
+	GIVES("a consumer's place waits for an empty stage, which producers do: cptx_pipe_producer", PIPES;
+	      at = cptx_pipe_consumer(k, &two); cptx_pipe_wait_empty(k, &two, &at));
+	GIVES("the CTA of rank 16; a cluster has ranks 0 to 15", cptx_pipe_new(k, &two, .stages = 2, .multicast = 2);
+	      at = cptx_pipe_consumer_of(k, &two, cptx_imm(16)));
+	GIVES("a source of another operand; each one that threads copy has its own: cptx_operand_source", make_copied(&op);
+	      make_copied(&next); src = cptx_operand_source(k, &op, 0, 0);
+	      cptx_operand_load_from(k, &next, 0, &src, .first = 0));
+	GIVES("a source of another operand; each one that TMA loads has its own", make_copied(&op); make_tma(&next);
+	      src = cptx_operand_source(k, &op, 0, 0); cptx_operand_advance(k, &next, &src, 0, 64));
+	GIVES("was made for another: 32 x 64 of .f32, one of 1 x 1 units; cptx_acc_new of this one makes 32 x 64, one of 4 x 1",
+	      make_acc(&a, CPTX_BY_MMA_SYNC);
+	      cptx_tiled_mma_new(k, &mma, .a = CPTX_BF16, .b = CPTX_BF16, .m = 32, .n = 64, .units_m = 4, .unit = u,
+	                         .a_tile = TILE(128, 64), .b_tile = TILE(64, 64));
+	      cptx_acc_new(k, &mma, &units); cptx_mma_tile(k, &mma, &units, u, u); cptx_mma_tile(k, &mma, &a, u, u));
+	GIVES("with 4 x 4 units of 32 threads; the kernel's .block has 256",
+	      cptx_tiled_mma_new(k, &mma, .a = CPTX_BF16, .b = CPTX_BF16, .m = 32, .n = 64, .units_m = 4, .units_n = 4,
+	                         .unit = u, .a_tile = TILE(128, 64), .b_tile = TILE(256, 64)));
+	GIVES("a row vector of .u32; one of this accumulator is of .f32: cptx_acc_row_vector", make_acc(&a, CPTX_BY_MMA_SYNC);
+	      rows = cptx_regs(k, CPTX_U32, a.rows); cptx_acc_row_reduce(k, &a, CPTX_REDUCE_MAX, rows));
+}
+END_TEST
+
+/* Options and calls that another kind reads. */
+START_TEST(of_another_kind)
+{
+	cptx_pipe pipe;
+	cptx_tiles s;
+	cptx_tiles_at t;
+	cptx_timeline line;
+
+	GIVES("a pipeline with .threads; that is for CPTX_PIPE_CP_ASYNC_GROUPS: say .by",
+	      cptx_pipe_new(k, &pipe, .stages = 2, .threads = 64));
+	GIVES("a pipeline with .named", cptx_pipe_new(k, &pipe, .stages = 2, .by = CPTX_PIPE_CP_ASYNC, .named = 1));
+	GIVES("a pipeline with .ahead", cptx_pipe_new(k, &pipe, .stages = 2, .ahead = 1));
+	GIVES("a pipeline with .sleeps; that is for CPTX_PIPE_CP_ASYNC", cptx_pipe_new(k, &pipe, .stages = 2, .sleeps = true));
+	GIVES("cptx_tiles_first is of CPTX_TILES_PERSISTENT and STREAM_K; a loop over other tiles is CPTX_TILES",
+	      cptx_tiles_new(k, &s, .tiles_m = u, .tiles_n = u);
+	      cptx_tiles_first(k, &s, &t));
+	GIVES("cptx_timeline_stamp_when: the predicate is .u32",
+	      cptx_timeline_begin(k, &line, .buffer = p, .warps = 8, .events = 4);
+	      cptx_timeline_stamp_when(k, &line, 0, u));
+	GIVES("cptx_timeline_begin: .buffer is .u32; it is .u64",
+	      cptx_timeline_begin(k, &line, .buffer = u, .warps = 8, .events = 4));
+}
+END_TEST
+
 START_TEST(tensor_memory)
 {
 	const char *const words = "an accumulator in tensor memory; cptx_acc_load brings a part of it";
@@ -251,6 +322,8 @@ int main(void)
 	tcase_add_test(c, bare_numbers);
 	tcase_add_test(c, wrong_types);
 	tcase_add_test(c, wrong_constants);
+	tcase_add_test(c, of_another);
+	tcase_add_test(c, of_another_kind);
 	tcase_add_test(c, tensor_memory);
 	tcase_add_test(c, threads);
 	tcase_add_test(c, scale_of_bf16);
