@@ -47,6 +47,7 @@ static void attend(kernel *x, cptx_val warp)
 	cptx_pipe_at to = cptx_pipe_producer(k, &a->pipe), at = cptx_pipe_consumer(k, &a->pipe);
 	cptx_val key = cptx_var(k, CPTX_U32, 0);
 	cptx_tiled_mma qk, pv;
+	cptx_mma_frags q_frags, v_frags; /* ldmatrix of a step runs beside the products of the one before */
 	cptx_acc s, o;
 	cptx_softmax soft;
 
@@ -56,6 +57,8 @@ static void attend(kernel *x, cptx_val warp)
 	                   .a_from = CPTX_A_REGS, .b_tile = a->v.opt.tile);
 	cptx_acc_new(k, &qk, &s);
 	cptx_acc_new(k, &pv, &o);
+	cptx_mma_frags_new(k, &qk, &q_frags, false);
+	cptx_mma_frags_new(k, &pv, &v_frags, false);
 	cptx_acc_clear(k, &o);
 	cptx_softmax_new(k, &soft, s.rows, a->scale);
 	cptx_operand_load(k, &a->q, 0, a->row0, 0);
@@ -65,14 +68,16 @@ static void attend(kernel *x, cptx_val warp)
 	CPTX_FOR(k, key, a->end, KEYS) {
 		cptx_pipe_wait_full(k, &a->pipe, &at);
 		cptx_val q = cptx_operand_at(k, &a->q, 0), k_tile = cptx_operand_at(k, &a->key, at.stage);
+		cptx_mma_fetch(k, &qk, &q_frags, q, k_tile);
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), a->end, .cmp = CPTX_LT))
 			load(x, &to);
 		cptx_pipe_filled(k, &a->pipe, &to);
-		cptx_mma_tile(k, &qk, &s, q, k_tile, .fresh = true);
+		cptx_mma_tile(k, &qk, &s, q, k_tile, .fresh = true, .frags = &q_frags);
 		attention_mask(a, &s, key, KEYS);
 		cptx_acc_scale_rows(k, &o, cptx_softmax_step(k, &soft, &s));
 		cptx_val p = cptx_acc_as_a(k, &s, &pv), v_tile = cptx_operand_at(k, &a->v, at.stage);
-		cptx_mma_tile(k, &pv, &o, p, v_tile);
+		cptx_mma_fetch(k, &pv, &v_frags, p, v_tile);
+		cptx_mma_tile(k, &pv, &o, p, v_tile, .frags = &v_frags);
 		cptx_pipe_next(k, &a->pipe, &to);
 		cptx_pipe_next(k, &a->pipe, &at);
 	}
