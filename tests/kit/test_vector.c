@@ -207,57 +207,49 @@ START_TEST(other_types)
 }
 END_TEST
 
-static cptx_module *m;
-static cptx_kernel *k;
-
-static void begin(void)
-{
-	m = cptx_module_new(NULL);
-	k = cptx_kernel_begin(m, "k");
-}
-#define FAILS(says) emu_fails(m, "test_vector.c:", (says))
-
 START_TEST(errors)
 {
+	cptx_module *m;
+	cptx_kernel *k;
 	cptx_row r;
 
-	begin();
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F64, .n = 8, .threads = 32);
-	FAILS("a row of .f64; rows are of .f32, .bf16, .f16 or .e4m3");
-	begin();
+	EMU_FAILS(m, "a row of .f64; rows are of .f32, .bf16, .f16 or .e4m3");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .threads = 32);
-	FAILS("either .n elements, a number, or .count");
-	begin();
+	EMU_FAILS(m, "either .n elements, a number, or .count");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .count = cptx_tid_x(k), .threads = 32);
-	FAILS("say .most");
-	begin();
+	EMU_FAILS(m, "say .most");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 8);
-	FAILS("a row of 0 threads");
-	begin();
+	EMU_FAILS(m, "a row of 0 threads");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 8, .threads = 32, .bytes = 8);
-	FAILS("vectors of 8 bytes; they have 16 or 32");
-	begin();
+	EMU_FAILS(m, "vectors of 8 bytes; they have 16 or 32");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 8, .threads = 32, .align = 3);
-	FAILS("rows at multiples of 3 elements");
-	begin();
+	EMU_FAILS(m, "rows at multiples of 3 elements");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 1u << 30, .threads = 32);
-	FAILS("33554432 elements of a row for each of 32 threads; there may be 4096");
-	begin();
+	EMU_FAILS(m, "33554432 elements of a row for each of 32 threads; there may be 4096");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 64, .threads = 32, .any = true);
 	cptx_row_load(k, &r, cptx_reg(k, CPTX_U64));
-	FAILS("accessed before cptx_row_begin");
-	begin();
+	EMU_FAILS(m, "accessed before cptx_row_begin");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 64, .threads = 32);
 	cptx_row_begin(k, &r, cptx_reg(k, CPTX_U64));
-	FAILS("say .any of cptx_row_new");
-	begin();
+	EMU_FAILS(m, "say .any of cptx_row_new");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_E4M3, .n = 64, .threads = 32);
 	cptx_row_load(k, &r, cptx_reg(k, CPTX_U64), .fill = -INFINITY);
-	FAILS("a fill of -inf, which .e4m3 does not have");
-	begin();
+	EMU_FAILS(m, "a fill of -inf, which .e4m3 does not have");
+	k = emu_begin(&m, 0);
 	memset(&r, 0, sizeof r);
 	cptx_row_store(k, &r, cptx_reg(k, CPTX_U64));
-	FAILS("a row that cptx_row_new did not make");
+	EMU_FAILS(m, "a row that cptx_row_new did not make");
 	/* what a target lacks is told with the user's line */
 	cptx_error err = { 0 };
 	row_case c = { .type = CPTX_F32, .n = 64, .threads = 32, .bytes = 32 };
@@ -282,7 +274,7 @@ START_TEST(assembles)
 				           .any = kind == 1,
 				           .counted = kind == 2,
 				           .place = kind == 3 ? CPTX_ROW_SHARED : CPTX_ROW_REGISTERS };
-			m = build(&c);
+			cptx_module *m = build(&c);
 			free(emu_assembles(m, target_of(c.type, t + kind)));
 			cptx_module_destroy(m);
 		}
