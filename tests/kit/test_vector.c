@@ -2,6 +2,7 @@
 /* cptx/vector.h: rows of every type, length and alignment, in registers and shared memory: each element, and none besides.
  */
 #include "on_emu.h"
+#include "reference/number.h"
 
 #include <cptx/vector.h>
 
@@ -22,27 +23,9 @@ static uint32_t wrong_fills[1];
 
 static uint32_t size_of(enum cptx_type t) { return cptx_type_bits(t) / 8; }
 
-/* Small integers, of which every type has all. */
-static uint32_t bits_of(enum cptx_type type, int v)
-{
-	float f = (float)v;
-	uint32_t b, sign = v < 0, e = 0, a = (uint32_t)abs(v);
-
-	memcpy(&b, &f, 4);
-	if (type == CPTX_F32)
-		return b;
-	if (type == CPTX_BF16)
-		return b >> 16;
-	while (a >> (e + 1))
-		e++;
-	if (type == CPTX_F16)
-		return sign << 15 | (v ? (e + 15) << 10 | ((a << 10 >> e) & 1023) : 0);
-	return sign << 7 | (v ? (e + 7) << 3 | ((a << 3 >> e) & 7) : 0);
-}
-
 static void put(uint8_t *to, enum cptx_type type, uint64_t i, int v)
 {
-	uint32_t b = bits_of(type, v), n = size_of(type);
+	const uint32_t b = (uint32_t)number_bits(type, v), n = size_of(type);
 
 	memcpy(to + i * n, &b, n);
 }
