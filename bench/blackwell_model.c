@@ -63,7 +63,7 @@ static stage stage_of(const ladder_rung *rung, uint32_t insns, double rate)
 	stage s = { .mma = 2.0 * ROWS * o->n * o->k / rate, .bytes = bytes / L2_CLOCK, .requests = bytes / span };
 
 	s.issue = insns * steps * ISSUE; /* the count is of 64 along K */
-	s.resident = CPTX_TMEM_COLUMNS / (rung->persistent ? CPTX_TMEM_COLUMNS : o->n);
+	s.resident = CPTX_TMEM_COLUMNS / (rung->schedule ? CPTX_TMEM_COLUMNS : o->n);
 	uint32_t by_smem = (uint32_t)(SMEM / (bytes * (rung->staged ? o->stages : 1)));
 	s.resident = by_smem < s.resident ? by_smem : s.resident;
 	double in_turn = LOAD_LATENCY + most(s.bytes, s.requests) + s.mma + COMMIT_LATENCY;
@@ -78,7 +78,7 @@ static double tflops_of(const ladder_rung *rung, const stage *s, double size)
 	const ladder_opt *o = &rung->tile;
 	double tiles = ceil(size / o->m) * ceil(size / o->n), at_once = rung->pair ? SMS / 2 : SMS;
 	double rounds = ceil(tiles / at_once), stages = ceil(size / o->k);
-	double clocks = rounds * (stages * s->clocks + (rung->persistent ? 0 : s->out)) + (rung->persistent ? s->out : 0);
+	double clocks = rounds * (stages * s->clocks + (rung->schedule ? 0 : s->out)) + (rung->schedule ? s->out : 0);
 	double us = most(clocks / (GHZ * 1e3), 3 * size * size * 2 / (MEMORY_GBS * 1e3)) + LAUNCH_US;
 
 	return 2 * size * size * size / us * 1e-6;

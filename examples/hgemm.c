@@ -122,7 +122,7 @@ static bool check_registers(const struct rung *r, const hgemm_opt *o, const hgem
 	     HGEMM_PRODUCER_REGS);
 	RULE(o->consumer_regs % 8 == 0 && o->consumer_regs <= 256 && o->consumer_regs >= start && all <= threads * start,
 	     "%u registers for those who compute, of %u threads that begin with %u each; a multiple of 8 from there on, %u in "
-	     "all at most, and %d are for each who loads",
+	     "all at most, and %d are for each of the producer's warpgroup",
 	     o->consumer_regs, threads, start, threads * start, HGEMM_PRODUCER_REGS);
 	return true;
 }

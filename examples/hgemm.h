@@ -53,7 +53,7 @@ cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o);
 cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o);
 /* Parameters (map_a, map_b tensor maps of 128 bytes, C, M, N, K); grid: one CTA a tile; opt.stay: that or fewer. */
 cptx_kernel *hgemm_tma_r_k_stages(cptx_module *m, const hgemm_opt *o);
-/* Parameters (map_a, map_b, map_c, M, N, K); grid: any number of CTAs. */
+/* Parameters (map_a, map_b, map_c, M, N, K); grid: one CTA a tile or fewer. */
 cptx_kernel *hgemm_tma_rw_k_stages(cptx_module *m, const hgemm_opt *o);
 
 #endif

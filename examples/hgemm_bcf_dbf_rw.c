@@ -17,41 +17,38 @@
  */
 #include "hgemm_parts.h"
 
-/* Buffer 0 or 1: the offset flips between 0 and stage_bytes. */
-static void flip(const hgemm *h, cptx_val buffer) { cptx_sub(h->k, h->t.stage_bytes, buffer, .into = buffer); }
-
-static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val buffer)
+static void k_tile(hgemm *h, cptx_pipe_at *at, cptx_pipe_at *to)
 {
-	cptx_kernel *k = h->k;
-	const cptx_val none = { 0 }, here = cptx_mov(k, buffer);
-
-	flip(h, buffer);
-	hgemm_copy(h, c, buffer, 0, c->na + c->nb);
-	cptx_cp_async_commit_group(k);
-	hgemm_copies_next(h, c);
-	for (uint32_t step = 0; step + 1 < h->steps; step++)
-		hgemm_step(h, step, here, none);
-	cptx_cp_async_wait_group(k, 0);
-	cptx_bar_sync(k, 0); /* the next buffer is full, and nobody reads this one any more */
-	hgemm_step(h, h->steps - 1, here, buffer);
+	hgemm_copy(h, to, 0, 1);
+	hgemm_copied(h, to);
+	hgemm_steps(h, 0, h->mma.steps - 1);
+	cptx_pipe_wait_full(h->k, &h->pipe, at); /* the next buffer is full, and nobody reads this one any more */
+	hgemm_next_offset(h);
+	hgemm_last_step(h, true);
 }
 
 cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o)
 {
 	hgemm h;
-	hgemm_copies c;
-	cptx_val to = hgemm_begin_copies(&h, &c, m, HGEMM_BCF_DBF_RW, o);
-	cptx_kernel *k = h.k;
+	cptx_tiles_at t;
 
-	cptx_val buffer = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0), tiles = hgemm_k_tiles(&h);
-	hgemm_copy(&h, &c, buffer, 0, c.na + c.nb);
-	hgemm_copies_next(&h, &c);
-	cptx_cp_async_wait_all(k);
-	cptx_bar_sync(k, 0);
-	hgemm_load(&h, buffer);
-	CPTX_FOR(k, i, tiles, 1)
-		k_tile(&h, &c, buffer);
-	hgemm_finish(&h, to);
+	hgemm_begin(&h, m, HGEMM_BCF_DBF_RW, o);
+	cptx_kernel *k = h.k;
+	hgemm_schedule(&h);
+	CPTX_TILES(k, &h.tiles, &t)
+	{
+		cptx_pipe_at to = cptx_pipe_producer(k, &h.pipe), at = cptx_pipe_consumer(k, &h.pipe);
+		cptx_val i = cptx_var(k, CPTX_U32, 0), k_tiles = hgemm_k_tiles(&h);
+		hgemm_fragments(&h);
+		cptx_acc_clear(k, &h.acc);
+		hgemm_seek(&h, &t);
+		hgemm_copy(&h, &to, 0, 1);
+		hgemm_copied(&h, &to);
+		hgemm_consume_first(&h, &at);
+		CPTX_FOR(k, i, k_tiles, 1)
+			k_tile(&h, &at, &to);
+		hgemm_finish(&h, &t);
+	}
 	return k;
 }
 

@@ -9,59 +9,45 @@
  */
 #include "hgemm_parts.h"
 
-/* To the next stage, from the last to the first. */
-static void advance(const hgemm *h, cptx_val stage)
+static void k_tile(hgemm *h, cptx_pipe_at *at, cptx_pipe_at *to)
 {
-	cptx_kernel *k = h->k;
-
-	cptx_add(k, stage, h->t.stage_bytes, .into = stage);
-	cptx_mov(k, 0, .into = stage, .when = cptx_setp(k, stage, h->t.stage_bytes * h->o->stages, .cmp = CPTX_EQ));
-}
-
-static void wait_for_next(const hgemm *h)
-{
-	cptx_cp_async_wait_group(h->k, h->o->stages - 2);
-	cptx_bar_sync(h->k, 0); /* also: nobody reads the stage any more that the next copies go to */
-}
-
-static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val read, cptx_val write)
-{
-	cptx_kernel *k = h->k;
-	const cptx_val none = { 0 };
-	uint32_t pieces = c->na + c->nb, last = h->steps - 1;
+	const uint32_t last = h->mma.steps - 1;
 
 	for (uint32_t step = 0; step < last; step++) {
-		hgemm_copy(h, c, write, pieces * step / last, pieces * (step + 1) / last);
-		hgemm_step(h, step, read, none);
+		hgemm_copy(h, to, step, last);
+		hgemm_steps(h, step, step + 1);
 	}
-	cptx_cp_async_commit_group(k);
-	hgemm_copies_next(h, c);
-	wait_for_next(h);
-	advance(h, read), advance(h, write);
-	hgemm_step(h, last, read, read);
+	hgemm_copied(h, to);
+	cptx_pipe_wait_full(h->k, &h->pipe, at); /* also: nobody reads the stage any more that the next copies go to */
+	hgemm_next_offset(h);
+	hgemm_last_step(h, true);
 }
 
 cptx_kernel *hgemm_k_stages(cptx_module *m, const hgemm_opt *o)
 {
 	hgemm h;
-	hgemm_copies c;
-	cptx_val to = hgemm_begin_copies(&h, &c, m, HGEMM_K_STAGES, o);
-	cptx_kernel *k = h.k;
+	cptx_tiles_at t;
 
-	cptx_val read = cptx_var(k, CPTX_U32, 0), write = cptx_var(k, CPTX_U32, 0), i = cptx_var(k, CPTX_U32, 0),
-			 tiles = hgemm_k_tiles(&h);
-	for (uint32_t s = 0; s + 1 < o->stages; s++) {
-		hgemm_copy(&h, &c, write, 0, c.na + c.nb);
-		cptx_cp_async_commit_group(k);
-		hgemm_copies_next(&h, &c);
-		advance(&h, write);
+	hgemm_begin(&h, m, HGEMM_K_STAGES, o);
+	cptx_kernel *k = h.k;
+	hgemm_schedule(&h);
+	CPTX_TILES(k, &h.tiles, &t)
+	{
+		cptx_pipe_at to = cptx_pipe_producer(k, &h.pipe), at = cptx_pipe_consumer(k, &h.pipe);
+		cptx_val i = cptx_var(k, CPTX_U32, 0), k_tiles = hgemm_k_tiles(&h);
+		hgemm_fragments(&h);
+		cptx_acc_clear(k, &h.acc);
+		hgemm_seek(&h, &t);
+		for (uint32_t s = 0; s + 1 < o->stages; s++) {
+			hgemm_copy(&h, &to, 0, 1);
+			hgemm_copied(&h, &to);
+		}
+		hgemm_consume_first(&h, &at);
+		CPTX_FOR(k, i, k_tiles, 1)
+			k_tile(&h, &at, &to);
+		cptx_cp_async_wait_all(k);
+		hgemm_finish(&h, &t);
 	}
-	wait_for_next(&h);
-	hgemm_load(&h, read);
-	CPTX_FOR(k, i, tiles, 1)
-		k_tile(&h, &c, read, write);
-	cptx_cp_async_wait_all(k);
-	hgemm_finish(&h, to);
 	return k;
 }
 

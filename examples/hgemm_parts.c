@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "hgemm_parts.h"
 
-enum { CHUNK = 16 /* bytes of a copy, of a row of ldmatrix */, HALF = 2 /* bytes of an element */, LINE = 128 /* bytes */ };
+enum { HALF = 2 /* bytes of an element */, LINE = 128 /* bytes */ };
 
-/* ---- shapes ---- */
+static cptx_val times(cptx_kernel *k, cptx_val a, uint32_t b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
+
+/* ---- what host and kernel agree on ---- */
+
+bool hgemm_reads_by_tma(enum hgemm_rung rung) { return rung == HGEMM_TMA_R || rung == HGEMM_TMA_RW; }
 
 bool hgemm_stays(enum hgemm_rung rung, const hgemm_opt *o)
 {
@@ -17,6 +21,12 @@ uint32_t hgemm_ring_bytes(enum hgemm_rung rung, const hgemm_opt *o)
 
 	return !hgemm_stays(rung, o) && c > ring ? c : ring;
 }
+
+/*
+ * The register file of a quarter of a multiprocessor is dealt out to its warps: a ninth warp would leave each of eight that
+ * compute only a third of it.  So the producer's warpgroup leaves its registers to the others.
+ */
+uint32_t hgemm_producers(const hgemm_opt *o) { return o->consumer_regs ? 4 : 1; }
 
 hgemm_tiles hgemm_tiles_of(const hgemm_opt *o)
 {
@@ -34,297 +44,135 @@ hgemm_tiles hgemm_tiles_of(const hgemm_opt *o)
 	return t;
 }
 
-/* How stmatrix moves 16 x 16 elements at once. */
-static bool find_lines(hgemm *h, cptx_error *err)
+void hgemm_params(enum hgemm_rung rung, const hgemm_args *args, cptx_params_part part[HGEMM_PARTS])
 {
-	const cptx_frag c = { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 16, .beside = 2 };
+	static const cptx_param_row maps[] = { CPTX_PARAM_MAP(hgemm_args, map_a), CPTX_PARAM_MAP(hgemm_args, map_b) };
+	static const cptx_param_row pointers[] = { CPTX_PARAM_ROW(hgemm_args, CPTX_PTR, A),
+		                                       CPTX_PARAM_ROW(hgemm_args, CPTX_PTR, B) };
+	static const cptx_param_row map_c[] = { CPTX_PARAM_MAP(hgemm_args, map_c) };
+	static const cptx_param_row pointer_c[] = { CPTX_PARAM_ROW(hgemm_args, CPTX_PTR, C) };
+	static const cptx_param_row sizes[] = { CPTX_PARAM_ROW(hgemm_args, CPTX_U32, M), CPTX_PARAM_ROW(hgemm_args, CPTX_U32, N),
+		                                    CPTX_PARAM_ROW(hgemm_args, CPTX_U32, K) };
 
-	return cptx_tile_lines(&h->t.c, &c, 0, 0, &h->lines_c, err);
+	part[0] = (cptx_params_part){ hgemm_reads_by_tma(rung) ? maps : pointers, 2, args };
+	part[1] = (cptx_params_part){ rung == HGEMM_TMA_RW ? map_c : pointer_c, 1, args };
+	part[2] = (cptx_params_part){ sizes, CPTX_PARAM_COUNT(sizes), args };
 }
 
-void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o, uint32_t more)
-{
-	cptx_error err = { 0 };
+/* ---- setup ---- */
 
-	*h = (hgemm){ .o = o, .t = hgemm_tiles_of(o), .steps = o->bk / HGEMM_MMA };
-	h->mi = h->t.c.rows / HGEMM_MMA, h->nj = h->t.c.cols / HGEMM_MMA;
-	h->k = cptx_kernel_begin(m, hgemm_name(rung), .block = { (h->t.warps + more) * CPTX_WARP }, .min_ctas = 1,
-	                         .max_regs = o->most_regs);
-	if (!find_lines(h, &err))
-		cptx_fail(h->k, "%s", err.text);
+static void operand(hgemm *h, bool by_tma, bool of_b)
+{
+	const cptx_val from = cptx_params_get(h->k, &h->params, by_tma ? (of_b ? "map_b" : "map_a") : of_b ? "B" : "A");
+
+	/* .alone: for .shared::cluster ptxas calls a function on sm_12x */
+	cptx_operand_new(h->k, of_b ? &h->b : &h->a, .by = by_tma ? CPTX_OPERAND_TMA : CPTX_OPERAND_CP_ASYNC, .type = h->o->type,
+	                 .tile = of_b ? h->t.b : h->t.a, .stages = h->o->stages,
+	                 .smem = cptx_offset(h->ring, of_b ? h->t.a_bytes : 0), .apart = h->t.stage_bytes, .map = from,
+	                 .alone = by_tma, .address = from, .rows = of_b ? h->N : h->M, .cols = h->K, .threads = h->roles.threads,
+	                 .thread = h->roles.tid, .whole = !by_tma);
 }
 
-/* ptxas has no short form for a division by a constant. */
-static cptx_val quotient(cptx_kernel *k, cptx_val a, uint32_t b)
+/* ptxas has no short form of a division by a constant. */
+static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b)
 {
 	uint32_t bits = 0;
 
 	while (1u << bits < b)
 		bits++;
+	a = cptx_add(k, a, b - 1);
 	return 1u << bits == b ? cptx_shr(k, a, bits) : cptx_div(k, a, b);
 }
 
-static cptx_val remainder_of(cptx_kernel *k, cptx_val a, uint32_t b)
+static void declare(hgemm *h, enum hgemm_rung rung)
 {
-	return b & (b - 1) ? cptx_rem(k, a, b) : cptx_and(k, a, b - 1);
+	cptx_params_part part[HGEMM_PARTS];
+
+	hgemm_params(rung, NULL, part);
+	for (int i = 0; i < HGEMM_PARTS; i++)
+		cptx_params_declare(h->k, &h->params, part[i].rows, part[i].n);
+	h->M = cptx_params_get(h->k, &h->params, "M"), h->N = cptx_params_get(h->k, &h->params, "N");
+	h->K = cptx_params_get(h->k, &h->params, "K");
 }
 
-static cptx_val ceil_div(cptx_kernel *k, cptx_val a, uint32_t b) { return quotient(k, cptx_add(k, a, b - 1), b); }
+void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o)
+{
+	const bool by_tma = hgemm_reads_by_tma(rung);
 
-void hgemm_sizes(hgemm *h, enum hgemm_rung rung)
+	*h = (hgemm){ .o = o, .t = hgemm_tiles_of(o), .stays = hgemm_stays(rung, o) };
+	const uint32_t threads = (h->t.warps + (by_tma ? hgemm_producers(o) : 0)) * CPTX_WARP;
+	cptx_kernel *k = h->k =
+		cptx_kernel_begin(m, hgemm_name(rung), .block = { threads }, .min_ctas = 1, .max_regs = o->most_regs);
+	declare(h, rung);
+	cptx_roles_begin(k, &h->roles, .threads = threads, .keep_regs = !o->consumer_regs);
+	cptx_val first = cptx_setp(k, h->roles.tid, 0, .cmp = CPTX_EQ);
+	h->lane_0 = cptx_setp(k, h->roles.lane, 0, .cmp = CPTX_EQ);
+	if (by_tma)
+		cptx_params_prefetch(k, &h->params, first);
+	h->ring = cptx_mov(k, cptx_shared_dyn(k, hgemm_ring_bytes(rung, o), 1024, "ring"), .type = CPTX_U32);
+	operand(h, by_tma, false);
+	operand(h, by_tma, true);
+	cptx_pipe_new(k, &h->pipe, .stages = o->stages, .consumers = h->t.warps,
+	              .by = by_tma ? CPTX_PIPE_MBARRIER : CPTX_PIPE_CP_ASYNC_GROUPS);
+	cptx_pipe_init(k, &h->pipe, first);
+}
+
+/* A role has a scheduler of its own: what roles shared in front of setmaxnreg ptxas would keep in local memory. */
+void hgemm_schedule(hgemm *h)
 {
 	cptx_kernel *k = h->k;
+	const uint32_t group = h->o->group ? h->o->group : 8;
+	cptx_val tiles_m = ceil_div(k, h->M, h->o->bm), tiles_n = ceil_div(k, h->N, h->o->bn);
 
-	h->M = cptx_param(k, CPTX_U32, "M");
-	h->N = cptx_param(k, CPTX_U32, "N");
-	h->K = cptx_param(k, CPTX_U32, "K");
-	h->ring = cptx_mov(k, cptx_shared_dyn(k, hgemm_ring_bytes(rung, h->o), 1024, "ring"), .type = CPTX_U32);
-	h->tid = cptx_tid_x(k);
-	h->lane = cptx_and(k, h->tid, 31);
-	h->warp = cptx_shr(k, h->tid, 5);
-	h->m0 = cptx_reg(k, CPTX_U32), h->n0 = cptx_reg(k, CPTX_U32);
+	cptx_tiles_new(k, &h->tiles, .schedule = h->stays ? CPTX_TILES_PERSISTENT : CPTX_TILES_GRID, .tiles_m = tiles_m,
+	               .tiles_n = tiles_n, .group = cptx_imm(group));
 }
 
+/* Computed anew for each tile: registers are dearer than an instruction or two. */
 cptx_val hgemm_k_tiles(const hgemm *h) { return ceil_div(h->k, h->K, h->o->bk); }
 
-/* ---- grid swizzle ---- */
+cptx_val hgemm_row(const hgemm *h, const cptx_tiles_at *t) { return times(h->k, t->m, h->o->bm); }
 
-cptx_val hgemm_tiles_all(const hgemm *h)
+cptx_val hgemm_col(const hgemm *h, const cptx_tiles_at *t) { return times(h->k, t->n, h->o->bn); }
+
+cptx_val hgemm_has_another(const hgemm *h, const cptx_tiles_at *t)
 {
-	return cptx_mul(h->k, ceil_div(h->k, h->M, h->o->bm), ceil_div(h->k, h->N, h->o->bn), .mode = CPTX_LO);
+	return cptx_setp(h->k, cptx_add(h->k, t->at, t->step), t->end, .cmp = CPTX_LT);
 }
 
-/* A group is some rows of tiles; in it tiles are numbered down the columns.  The last group may have fewer rows. */
-void hgemm_tile(hgemm *h, cptx_val id)
-{
-	cptx_kernel *k = h->k;
-	uint32_t group = h->o->group ? h->o->group : 8;
-	cptx_val in_group = cptx_mul(k, ceil_div(k, h->N, h->o->bn), group, .mode = CPTX_LO);
-	cptx_val nth = cptx_div(k, id, in_group), top = cptx_mul(k, nth, group, .mode = CPTX_LO);
-	cptx_val rest = cptx_sub(k, id, cptx_mul(k, nth, in_group, .mode = CPTX_LO));
-	cptx_val rows = cptx_min(k, cptx_sub(k, ceil_div(k, h->M, h->o->bm), top), group), column = cptx_div(k, rest, rows);
-	cptx_val row = cptx_sub(k, cptx_add(k, top, rest), cptx_mul(k, column, rows, .mode = CPTX_LO));
-
-	cptx_mul(k, row, h->o->bm, .mode = CPTX_LO, .into = h->m0);
-	cptx_mul(k, column, h->o->bn, .mode = CPTX_LO, .into = h->n0);
-}
-
-/* Asked anew for each tile: registers are dearer than a few instructions. */
-cptx_val hgemm_has_tile(const hgemm *h, cptx_val id) { return cptx_setp(h->k, id, hgemm_tiles_all(h), .cmp = CPTX_LT); }
-
-void hgemm_next_tile(const hgemm *h, cptx_val id) { cptx_add(h->k, id, cptx_nctaid_x(h->k), .into = id); }
-
-/* ---- ldmatrix, mma.sync ---- */
-
-void hgemm_warp_part(hgemm *h, cptx_val warp)
-{
-	h->warp_m = cptx_mul(h->k, quotient(h->k, warp, h->o->warps_n), h->t.c.rows, .mode = CPTX_LO);
-	h->warp_n = cptx_mul(h->k, remainder_of(h->k, warp, h->o->warps_n), h->t.c.cols, .mode = CPTX_LO);
-}
+/* ---- products ---- */
 
 void hgemm_fragments(hgemm *h)
 {
 	cptx_kernel *k = h->k;
-	const hgemm_tiles *t = &h->t;
 	const hgemm_opt *o = h->o;
 
-	cptx_tiled_mma_new(k, &h->mma, .by = CPTX_BY_MMA_SYNC, .a = o->type, .b = o->type, .m = t->c.rows, .n = t->c.cols,
-	                   .units_m = o->warps_m, .units_n = o->warps_n, .a_tile = t->a, .b_tile = t->b, .unit = h->warp,
-	                   .thread = h->lane, .a_base = h->ring, .b_base = cptx_offset(h->ring, t->a_bytes),
-	                   .few_regs = o->most_regs);
-	h->warp_m = h->mma.row, h->warp_n = h->mma.col;
+	cptx_tiled_mma_new(k, &h->mma, .by = CPTX_BY_MMA_SYNC, .a = o->type, .b = o->type, .m = h->t.c.rows, .n = h->t.c.cols,
+	                   .units_m = o->warps_m, .units_n = o->warps_n, .a_tile = h->t.a, .b_tile = h->t.b,
+	                   .unit = h->roles.warp, .thread = h->roles.lane, .a_base = h->ring,
+	                   .b_base = cptx_offset(h->ring, h->t.a_bytes), .few_regs = o->most_regs);
 	cptx_acc_new(k, &h->mma, &h->acc);
 	cptx_mma_frags_new(k, &h->mma, &h->frags, o->rolling);
 	h->offset = cptx_var(k, CPTX_U32, 0);
 }
 
-void hgemm_load(const hgemm *h, cptx_val stage) { cptx_mma_fetch(h->k, &h->mma, &h->frags, stage, stage); }
-
-void hgemm_step(const hgemm *h, uint32_t step, cptx_val stage, cptx_val next)
+void hgemm_steps(const hgemm *h, uint32_t first, uint32_t end)
 {
-	cptx_mma_tile(h->k, &h->mma, &h->acc, stage, stage, .frags = &h->frags, .first = step, .steps = 1, .next_a = next,
-	              .next_b = next, .along_m = h->o->along_m);
+	if (first < end)
+		cptx_mma_tile(h->k, &h->mma, &h->acc, h->offset, h->offset, .frags = &h->frags, .first = first, .steps = end - first,
+		              .along_m = h->o->along_m);
 }
 
-/* ---- cp.async ---- */
-
-/* Where byte tid * 16 of a swizzled tile is kept; further passes lie whole patterns behind. */
-static cptx_val thread_place(const hgemm *h, enum cptx_swizzle swizzle)
+void hgemm_last_step(const hgemm *h, bool fetch)
 {
-	uint32_t bits = 0, value[10] = { 0 }; /* 1024 threads at most */
+	const cptx_val next = fetch ? h->offset : CPTX_NONE_;
 
-	for (; 1u << bits < h->t.warps * CPTX_WARP; bits++)
-		value[bits] = cptx_swizzle_address(swizzle, CHUNK << bits);
-	return cptx_lane_bits(h->k, h->tid, bits, value, false, CPTX_V(h->ring));
-}
-
-static void copies_begin(hgemm *h, hgemm_copies *c, cptx_val a, cptx_val b)
-{
-	cptx_kernel *k = h->k;
-	uint32_t threads = h->t.warps * CPTX_WARP, in_row = h->o->bk * HALF / CHUNK, bk = h->o->bk;
-	uint32_t rows_a = threads / in_row, lines_b = threads * CHUNK / LINE;
-	cptx_val pitch_a = cptx_shl(k, h->K, 1), pitch_b = cptx_shl(k, h->N, 1);
-	cptx_val row_a = quotient(k, h->tid, in_row), line_b = cptx_shr(k, h->tid, 3), most_m, most_n;
-
-	*c = (hgemm_copies){ .na = h->t.a_bytes / (threads * CHUNK) };
-	c->nb = (h->t.stage_bytes - h->t.a_bytes) / (threads * CHUNK);
-	c->to = thread_place(h, h->t.a.swizzle);
-	c->to_b = h->t.a.swizzle == h->t.b.swizzle ? c->to : thread_place(h, h->t.b.swizzle);
-	c->k_left = cptx_var(k, CPTX_S32, cptx_as(h->K, CPTX_S32));
-	c->k_a = cptx_as(cptx_shl(k, remainder_of(k, h->tid, in_row), 3), CPTX_S32);
-	c->k_b = cptx_as(remainder_of(k, line_b, bk), CPTX_S32);
-	/* Rows and columns behind the matrix repeat the last: they are read and never stored. */
-	most_m = cptx_sub(k, cptx_sub(k, h->M, 1), h->m0), most_n = cptx_sub(k, cptx_sub(k, h->N, 8), h->n0);
-	c->off_a = cptx_regs(k, CPTX_U32, c->na);
-	for (uint32_t i = 0; i < c->na; i++)
-		cptx_mad(k, cptx_min(k, cptx_add(k, row_a, i * rows_a), most_m), pitch_a, cptx_shl(k, cptx_as(c->k_a, CPTX_U32), 1),
-		         .mode = CPTX_LO, .into = cptx_elem(c->off_a, i));
-	cptx_val column = cptx_add(k, cptx_mul(k, quotient(k, line_b, bk), HGEMM_SPAN, .mode = CPTX_LO),
-	                           cptx_shl(k, cptx_and(k, h->tid, 7), 3));
-	c->off_b = cptx_regs(k, CPTX_U32, c->nb);
-	for (uint32_t i = 0; i < c->nb; i++) {
-		cptx_val at = cptx_min(k, cptx_add(k, column, i * lines_b / bk * HGEMM_SPAN), most_n);
-		cptx_val row = cptx_add(k, cptx_as(c->k_b, CPTX_U32), i * lines_b % bk);
-		cptx_mad(k, row, pitch_b, cptx_shl(k, at, 1), .mode = CPTX_LO, .into = cptx_elem(c->off_b, i));
-	}
-	c->pa = cptx_mad_wide(k, h->m0, pitch_a, a);
-	c->pb = cptx_add(k, b, cptx_mul_wide(k, h->n0, HALF));
-	c->step_b = cptx_mul_wide(k, pitch_b, bk);
-}
-
-cptx_val hgemm_begin_copies(hgemm *h, hgemm_copies *c, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o)
-{
-	hgemm_begin(h, m, rung, o, 0);
-	cptx_val a = cptx_param(h->k, CPTX_PTR, "A"), b = cptx_param(h->k, CPTX_PTR, "B"), to = cptx_param(h->k, CPTX_PTR, "C");
-	hgemm_sizes(h, rung);
-	hgemm_tile(h, cptx_ctaid_x(h->k));
-	hgemm_fragments(h);
-	copies_begin(h, c, a, b);
-	cptx_acc_clear(h->k, &h->acc);
-	return to;
-}
-
-/* 16, or 0 where row or column `at` of the k-tile lies behind K: cp.async then reads nothing and writes zeros. */
-static cptx_val source_bytes(const hgemm *h, const hgemm_copies *c, cptx_val at)
-{
-	return cptx_selp(h->k, CHUNK, 0, cptx_setp(h->k, c->k_left, at, .cmp = CPTX_GT), .type = CPTX_U32);
-}
-
-void hgemm_copy(const hgemm *h, const hgemm_copies *c, cptx_val stage, uint32_t from, uint32_t to)
-{
-	cptx_kernel *k = h->k;
-	uint32_t pass = h->t.warps * CPTX_WARP * CHUNK;
-	cptx_val to_a = cptx_add(k, c->to, stage), to_b = cptx_add(k, c->to_b, stage), bytes = { 0 };
-
-	for (uint32_t i = from; i < to; i++) {
-		bool is_a = i < c->na;
-		uint32_t n = is_a ? i : i - c->na, row = n * (pass / LINE) % h->o->bk;
-		if (i == from || !is_a)
-			bytes = source_bytes(h, c, is_a ? c->k_a : row ? cptx_add(k, c->k_b, row) : c->k_b);
-		cptx_val offset = cptx_cvt(k, cptx_elem(is_a ? c->off_a : c->off_b, n), .dtype = CPTX_U64);
-		cptx_cp_async(k, cptx_offset(is_a ? to_a : to_b, n * pass + (is_a ? 0 : h->t.a_bytes)),
-		              cptx_add(k, is_a ? c->pa : c->pb, offset), CHUNK, .cop = CPTX_CG, .l2 = CPTX_L2_128B,
-		              .src_size = bytes);
-	}
-}
-
-void hgemm_copies_next(const hgemm *h, hgemm_copies *c)
-{
-	cptx_add(h->k, c->pa, h->o->bk * HALF, .into = c->pa);
-	cptx_add(h->k, c->pb, c->step_b, .into = c->pb);
-	cptx_sub(h->k, c->k_left, h->o->bk, .into = c->k_left);
-}
-
-/* ---- TMA ---- */
-
-cptx_val hgemm_map(const hgemm *h, const char *name)
-{
-	cptx_val at = cptx_param_bytes(h->k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, name);
-	cptx_val map = cptx_cvta(h->k, cptx_mov(h->k, at, .type = CPTX_U64), .space = CPTX_PARAM);
-
-	cptx_prefetch(h->k, map, .tensormap = CPTX_TENSORMAP, .when = cptx_setp(h->k, cptx_tid_x(h->k), 0, .cmp = CPTX_EQ));
-	return map;
-}
-
-/* All boxes of a tile. */
-static void copy_boxes(const hgemm *h, const cptx_tile *tile, cptx_val to, cptx_val map, cptx_val x, cptx_val y,
-                       const cptx_pipe_at *at)
-{
-	cptx_kernel *k = h->k;
-	cptx_tile_boxes boxes = { 0 };
-
-	cptx_tile_get_boxes(tile, &boxes, NULL);
-	for (uint32_t i = 0; i < boxes.count[0]; i++) {
-		cptx_val here = i ? cptx_add(k, x, i * boxes.box[0]) : x;
-		/* .shared::cta: for .shared::cluster ptxas calls a function on sm_12x */
-		cptx_cp_async_bulk_tensor_load(k, cptx_offset(to, i * boxes.bytes), map,
-		                               cptx_vec(k, cptx_as(here, CPTX_S32), cptx_as(y, CPTX_S32)), cptx_pipe_full(at),
-		                               .dim = CPTX_DIM_2D, .dst = CPTX_SHARED_CTA);
-	}
-}
-
-/*
- * The register file of a quarter of a multiprocessor is dealt out to its warps: a ninth warp would leave each of eight that
- * compute only a third of it.  So the producer's warpgroup hands its registers over.
- */
-uint32_t hgemm_producers(const hgemm_opt *o) { return o->consumer_regs ? 4 : 1; }
-
-void hgemm_take_registers(const hgemm *h, bool producer)
-{
-	if (h->o->consumer_regs && producer)
-		cptx_setmaxnreg(h->k, HGEMM_PRODUCER_REGS, .op = CPTX_DEC);
-	else if (h->o->consumer_regs)
-		cptx_setmaxnreg(h->k, h->o->consumer_regs, .op = CPTX_INC);
-}
-
-cptx_val hgemm_is_producer(const hgemm *h) { return cptx_setp(h->k, h->warp, h->t.warps, .cmp = CPTX_GE); }
-
-cptx_val hgemm_elected(const hgemm *h)
-{
-	cptx_val p = cptx_reg(h->k, CPTX_PRED);
-
-	cptx_elect_sync(h->k, -1, .p = p, .into = cptx_sink());
-	return p;
-}
-
-/* Of the producers too. */
-cptx_val hgemm_produces(const hgemm *h)
-{
-	cptx_val first = cptx_setp(h->k, h->warp, h->t.warps, .cmp = CPTX_EQ);
-
-	return cptx_and(h->k, first, hgemm_elected(h), .type = CPTX_PRED);
-}
-
-void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b)
-{
-	cptx_kernel *k = h->k;
-	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
-
-	CPTX_FOR(k, at_k, h->K, h->o->bk) {
-		cptx_val stage = cptx_mad(k, at->stage, h->t.stage_bytes, h->ring, .mode = CPTX_LO);
-		cptx_pipe_wait_empty(k, p, at);
-		cptx_pipe_expect(k, p, at, h->t.stage_bytes);
-		copy_boxes(h, &h->t.a, stage, map_a, at_k, h->m0, at);
-		copy_boxes(h, &h->t.b, cptx_offset(stage, h->t.a_bytes), map_b, h->n0, at_k, at);
-		cptx_pipe_next(k, p, at);
-	}
-}
-
-void hgemm_produce_all(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b)
-{
-	cptx_kernel *k = h->k;
-	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
-	cptx_pipe_at at = cptx_pipe_producer(k, p);
-
-	CPTX_WHILE(k, hgemm_has_tile(h, id)) {
-		hgemm_tile(h, id);
-		hgemm_produce(h, p, &at, map_a, map_b);
-		hgemm_next_tile(h, id);
-	}
+	cptx_mma_tile(h->k, &h->mma, &h->acc, h->offset, h->offset, .frags = &h->frags, .first = h->mma.steps - 1,
+	              .next_a = next, .next_b = next, .along_m = h->o->along_m);
 }
 
 /* Counted along, not stage * bytes: ptxas then keeps it in a uniform register, which ldmatrix adds for nothing. */
-static void next_offset(const hgemm *h)
+void hgemm_next_offset(const hgemm *h)
 {
 	cptx_val next = cptx_add(h->k, h->offset, h->t.stage_bytes);
 	uint32_t end = h->o->stages * h->t.stage_bytes;
@@ -332,75 +180,108 @@ static void next_offset(const hgemm *h)
 	cptx_selp(h->k, 0, next, cptx_setp(h->k, next, end, .cmp = CPTX_EQ), .type = CPTX_U32, .into = h->offset);
 }
 
-/*
- * The first fragments of a k-tile are there already; in its last step those of the next one are fetched, of the same tile or
- * of the next.  Whether that k-tile is there is asked a step earlier, so that the answer is not waited for.
- */
-static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool last, cptx_val another)
+/* ---- cp.async ---- */
+
+void hgemm_seek(hgemm *h, const cptx_tiles_at *t)
+{
+	h->from_a = cptx_operand_source(h->k, &h->a, hgemm_row(h, t), 0);
+	h->from_b = cptx_operand_source(h->k, &h->b, hgemm_col(h, t), 0);
+}
+
+void hgemm_copy(const hgemm *h, const cptx_pipe_at *to, uint32_t part, uint32_t parts)
+{
+	const uint32_t a = h->a.copies, all = a + h->b.copies, from = all * part / parts, end = all * (part + 1) / parts;
+	const uint32_t split = a < from ? from : a < end ? a : end;
+
+	if (from < split)
+		cptx_operand_load_from(h->k, &h->a, to->stage, &h->from_a, .first = from, .copies = split - from);
+	if (split < end)
+		cptx_operand_load_from(h->k, &h->b, to->stage, &h->from_b, .first = split - a, .copies = end - split);
+}
+
+void hgemm_copied(hgemm *h, cptx_pipe_at *to)
+{
+	cptx_pipe_filled(h->k, &h->pipe, to);
+	cptx_pipe_next(h->k, &h->pipe, to);
+	cptx_operand_advance(h->k, &h->a, &h->from_a, 0, h->o->bk);
+	cptx_operand_advance(h->k, &h->b, &h->from_b, 0, h->o->bk);
+}
+
+/* ---- TMA ---- */
+
+void hgemm_produce(hgemm *h)
 {
 	cptx_kernel *k = h->k;
-	const cptx_val none = { 0 };
-	cptx_val there = none;
+	cptx_pipe_at at = cptx_pipe_producer(k, &h->pipe);
+	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
+	cptx_tiles_at t;
 
-	for (uint32_t step = 0; step + 2 < h->steps; step++)
-		hgemm_step(h, step, h->offset, none);
-	cptx_pipe_at ahead = cptx_pipe_ahead(k, p, at);
+	hgemm_schedule(h);
+	CPTX_TILES(k, &h->tiles, &t)
+	{
+		cptx_val row = hgemm_row(h, &t), col = hgemm_col(h, &t);
+		cptx_mov(k, 0, .into = at_k);
+		CPTX_FOR(k, at_k, h->K, h->o->bk) {
+			cptx_pipe_wait_empty(k, &h->pipe, &at);
+			cptx_pipe_expect(k, &h->pipe, &at, h->a.bytes + h->b.bytes);
+			cptx_operand_load(k, &h->a, at.stage, row, at_k, .barrier = cptx_pipe_full(&at));
+			cptx_operand_load(k, &h->b, at.stage, col, at_k, .barrier = cptx_pipe_full(&at));
+			cptx_pipe_next(k, &h->pipe, &at);
+		}
+	}
+}
+
+void hgemm_consume_first(const hgemm *h, const cptx_pipe_at *at)
+{
+	cptx_pipe_wait_full(h->k, &h->pipe, at);
+	cptx_mma_fetch(h->k, &h->mma, &h->frags, h->offset, h->offset);
+}
+
+/*
+ * The first fragments of a K tile are there already; in its last step those of the next one are fetched, of the same tile or
+ * of the next.  Whether that K tile is there is asked a step earlier, so that the answer is not waited for.
+ */
+static void k_tile(const hgemm *h, cptx_pipe_at *at, bool last, cptx_val another)
+{
+	cptx_kernel *k = h->k;
+	const uint32_t steps = h->mma.steps;
+	cptx_val there = CPTX_NONE_;
+
+	hgemm_steps(h, 0, steps - 2);
+	cptx_pipe_at ahead = cptx_pipe_ahead(k, &h->pipe, at);
 	if (!last)
 		there = cptx_pipe_is_full(k, &ahead);
-	hgemm_step(h, h->steps - 2, h->offset, none);
+	hgemm_steps(h, steps - 2, steps - 1);
 	cptx_bar_warp_sync(k, -1);
-	cptx_pipe_release(k, p, at, releases);
+	cptx_pipe_release(k, &h->pipe, at, h->lane_0);
 	cptx_pipe_go(k, at, &ahead);
-	next_offset(h);
+	hgemm_next_offset(h);
 	if (!last) {
 		CPTX_IF(k, cptx_negated(there))
-			cptx_pipe_wait_full(k, p, at);
+			cptx_pipe_wait_full(k, &h->pipe, at);
 	} else if (another.kind) {
 		CPTX_IF(k, another)
-			hgemm_consume_first(h, p, at);
+			hgemm_consume_first(h, at);
 	}
-	hgemm_step(h, h->steps - 1, h->offset, last ? none : h->offset);
+	hgemm_last_step(h, !last);
 }
 
-void hgemm_consume_first(const hgemm *h, const cptx_pipe *p, const cptx_pipe_at *at)
+void hgemm_consume(const hgemm *h, cptx_pipe_at *at, cptx_val another)
 {
-	cptx_pipe_wait_full(h->k, p, at);
-	hgemm_load(h, h->offset);
+	cptx_val i = cptx_var(h->k, CPTX_U32, 1);
+
+	cptx_acc_clear(h->k, &h->acc);
+	cptx_val k_tiles = hgemm_k_tiles(h);
+	CPTX_FOR(h->k, i, k_tiles, 1)
+		k_tile(h, at, false, another);
+	k_tile(h, at, true, another);
 }
 
-void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, cptx_val another)
+/* ---- C in whole rows ---- */
+
+cptx_val hgemm_part(const hgemm *h, cptx_val c, cptx_val warp)
 {
-	cptx_kernel *k = h->k;
-	cptx_val i = cptx_var(k, CPTX_U32, 1);
-
-	cptx_acc_clear(k, &h->acc);
-	cptx_val tiles = hgemm_k_tiles(h);
-	CPTX_FOR(k, i, tiles, 1)
-		k_tile(h, p, at, releases, false, another);
-	k_tile(h, p, at, releases, true, another);
-}
-
-/* ---- C ---- */
-
-cptx_val hgemm_own_c(const hgemm *h)
-{
-	return cptx_mov(h->k, cptx_shared_dyn(h->k, h->t.warps * h->t.c_bytes, 1024, "c"), .type = CPTX_U32);
-}
-
-cptx_val hgemm_part_of(const hgemm *h, cptx_val own_c, cptx_val warp)
-{
-	return cptx_mad(h->k, warp, h->t.c_bytes, own_c, .mode = CPTX_LO);
-}
-
-/* Two neighbours of a row in one register: e = 0 to 3, the registers of 16 x 16 elements. */
-static cptx_val rounded(const hgemm *h, uint32_t i, uint32_t j, uint32_t e)
-{
-	uint32_t at = (i * h->nj * 2 + j * 2 + e / 2) * 4 + e % 2 * 2;
-	enum cptx_type pair = h->o->type == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2;
-
-	return cptx_as(
-		cptx_cvt(h->k, cptx_elem(h->acc.regs, at + 1), .rnd = CPTX_RN, .dtype = pair, .b = cptx_elem(h->acc.regs, at)),
-		CPTX_B32);
+	return cptx_mad(h->k, warp, h->t.c_bytes, c, .mode = CPTX_LO);
 }
 
 /* Bytes that the 5 bits of a lane number move a place in the tile of C by, when bit i moves it by row[i] and col[i]. */
@@ -410,7 +291,7 @@ static cptx_val lane_place(const hgemm *h, const uint8_t row[5], const uint8_t c
 
 	for (int i = 0; i < 5; i++)
 		value[i] = cptx_tile_at(&h->t.c, row[i], col[i]).byte;
-	return cptx_lane_bits(h->k, h->lane, 5, value, false, start);
+	return cptx_lane_bits(h->k, h->roles.lane, 5, value, false, start);
 }
 
 /* The place of what lies `row` rows and `col` columns from there: a constant, and a flip of the swizzle's bits. */
@@ -421,44 +302,55 @@ static cptx_val place_at(const hgemm *h, cptx_val lane_at, uint32_t row, uint32_
 	return cptx_offset(flip ? cptx_xor(h->k, lane_at, flip) : lane_at, offset - flip);
 }
 
-static void round_by_stmatrix(const hgemm *h, cptx_val to)
+/* stmatrix: 16 x 16 elements at once, which are four registers beside one another. */
+static void round_by_stmatrix(const hgemm *h, cptx_val words, cptx_val to)
 {
+	const cptx_frag c = { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 16, .beside = 2 };
 	cptx_kernel *k = h->k;
+	cptx_error err = { .code = CPTX_OK };
 	cptx_lane_lines at;
+	cptx_lines lines;
 
-	cptx_lane_lines_begin(k, &at, &h->lines_c, h->lane, to);
-	for (uint32_t i = 0; i < h->mi; i++)
-		for (uint32_t j = 0; j < h->nj; j++) {
-			cptx_val v = cptx_vec(k, rounded(h, i, j, 0), rounded(h, i, j, 1), rounded(h, i, j, 2), rounded(h, i, j, 3));
-			cptx_stmatrix(k, cptx_lane_lines_at(k, &at, 0, i * HGEMM_MMA, j * HGEMM_MMA), v, .space = CPTX_SHARED);
-		}
+	if (!cptx_tile_lines(&h->t.c, &c, 0, 0, &lines, &err)) {
+		cptx_fail(k, "%s", err.text);
+		return;
+	}
+	cptx_lane_lines_begin(k, &at, &lines, h->roles.lane, to);
+	for (uint32_t row = 0, i = 0; row < h->t.c.rows; row += HGEMM_MMA)
+		for (uint32_t col = 0; col < h->t.c.cols; col += HGEMM_MMA, i += 4)
+			cptx_lines_store(k, &lines, 0, cptx_lane_lines_at(k, &at, 0, row, col), cptx_slice(words, i, 4));
 }
 
-void hgemm_round(const hgemm *h, cptx_val to)
+void hgemm_round(const hgemm *h, cptx_val part)
 {
 	/* lanes of an accumulator: 2 columns each, 4 beside one another, 8 rows */
 	static const uint8_t row[] = { 0, 0, 1, 2, 4 }, col[] = { 2, 4, 0, 0, 0 };
+	cptx_val words = cptx_acc_narrow(h->k, &h->acc, h->o->type);
 
 	if (h->o->stmatrix) {
-		round_by_stmatrix(h, to);
+		round_by_stmatrix(h, words, part);
 		return;
 	}
-	cptx_val at = lane_place(h, row, col, to);
-	for (uint32_t j = 0; j < h->nj * 2; j++)
-		for (uint32_t i = 0; i < h->mi * 2; i++)
-			cptx_st(h->k, place_at(h, at, i * 8, j * 8), rounded(h, i / 2, j / 2, i % 2 + j % 2 * 2), .space = CPTX_SHARED);
+	cptx_val at = lane_place(h, row, col, part);
+	for (uint32_t i = 0; i < words.count; i++) {
+		const cptx_acc_elem e = cptx_acc_at(&h->acc, 2 * i);
+		cptx_st(h->k, place_at(h, at, e.row, e.col), cptx_elem(words, i), .space = CPTX_SHARED);
+	}
 }
 
 /* A lane has 16 bytes, a warp 4 rows of 128. */
-void hgemm_write(const hgemm *h, cptx_val from, cptx_val c)
+void hgemm_write(const hgemm *h, cptx_val part, cptx_val warp, const cptx_tiles_at *t)
 {
 	static const uint8_t row[] = { 0, 0, 0, 1, 2 }, col[] = { 8, 16, 32, 0, 0 };
 	cptx_kernel *k = h->k;
-	cptx_val at = lane_place(h, row, col, from), first = cptx_add(k, cptx_add(k, h->m0, h->warp_m), cptx_shr(k, h->lane, 3));
-	cptx_val column = cptx_add(k, cptx_add(k, h->n0, h->warp_n), cptx_shl(k, cptx_and(k, h->lane, 7), 3));
-	cptx_val pitch = cptx_mul_wide(k, h->N, HALF), p = cptx_add(k, c, cptx_mul_wide(k, column, HALF));
-	cptx_val rows = cptx_sub(k, cptx_as(h->M, CPTX_S32), cptx_as(first, CPTX_S32));
+	cptx_val m = cptx_div(k, warp, h->o->warps_n), n = cptx_rem(k, warp, h->o->warps_n), lane = h->roles.lane;
+	cptx_val first = cptx_mad(k, m, h->t.c.rows, cptx_add(k, hgemm_row(h, t), cptx_shr(k, lane, 3)), .mode = CPTX_LO);
+	cptx_val column = cptx_mad(k, cptx_and(k, lane, 7), 8, times(k, n, h->t.c.cols), .mode = CPTX_LO);
 
+	cptx_add(k, column, hgemm_col(h, t), .into = column);
+	cptx_val at = lane_place(h, row, col, part), rows = cptx_sub(k, cptx_as(h->M, CPTX_S32), cptx_as(first, CPTX_S32));
+	cptx_val pitch = cptx_mul_wide(k, h->N, HALF);
+	cptx_val p = cptx_mad_wide(k, column, HALF, cptx_params_get(k, &h->params, "C"));
 	cptx_mad(k, cptx_cvt(k, first, .dtype = CPTX_U64), pitch, p, .mode = CPTX_LO, .into = p);
 	cptx_shl(k, pitch, 2, .into = pitch);
 	for (uint32_t i = 0; i < h->t.c.rows; i += 4, cptx_add(k, p, pitch, .into = p))
@@ -470,13 +362,13 @@ void hgemm_write(const hgemm *h, cptx_val from, cptx_val c)
 		}
 }
 
-void hgemm_finish(const hgemm *h, cptx_val c)
+void hgemm_finish(const hgemm *h, const cptx_tiles_at *t)
 {
 	cptx_kernel *k = h->k;
-	cptx_val part = hgemm_part_of(h, h->ring, h->warp);
+	cptx_val part = hgemm_part(h, h->ring, h->roles.warp);
 
 	cptx_bar_sync(k, 1, .b = cptx_imm(h->t.warps * CPTX_WARP));
 	hgemm_round(h, part);
 	cptx_bar_warp_sync(k, -1);
-	hgemm_write(h, part, c);
+	hgemm_write(h, part, h->roles.warp, t);
 }

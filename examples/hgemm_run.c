@@ -12,18 +12,16 @@
 
 /* ---- launches ---- */
 
-/* A tensor map for a tile of a row-major matrix. */
-static bool make_map(cptx_device *dev, const hgemm_case *c, const cptx_tile *tile, uint64_t at, uint64_t rows, uint64_t cols,
-                     cptx_tensor_map *map, cptx_error *err)
+/* The tensor map for a tile of a row-major matrix; B's rows run along n, which are the tile's rows. */
+static bool make_map(const hgemm_case *c, const cptx_tile *tile, uint64_t at, uint64_t rows, uint64_t cols,
+                     cptx_tensor_map_opt *map, cptx_error *err)
 {
-	cptx_tensor_map_opt o;
-	enum cptx_tensor_type type = c->o.type == CPTX_BF16 ? CPTX_TENSOR_BF16 : CPTX_TENSOR_F16;
-	bool turned = tile->elem.mn_major; /* B: its rows run along n, which are the tile's rows */
+	const cptx_operand_opt op = { .type = c->o.type, .tile = *tile };
+	const cptx_operand_matrix matrix = { .address = at, .rows = rows, .cols = cols };
+	const bool ok = cptx_operand_tensor_map(&op, &matrix, map, err);
 
-	if (!cptx_tile_tensor_map(tile, type, at, turned ? cols : rows, turned ? rows : cols, 0, &o, err))
-		return false;
-	o.l2 = 128;
-	return cptx_tensor_map_make(dev, &o, map, err);
+	map->l2 = 128;
+	return ok;
 }
 
 static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)((a + b - 1) / b); }
@@ -43,26 +41,21 @@ cptx_launch *hgemm_launch(const hgemm_case *c, cptx_device *dev, const cptx_prog
                           const gemm_matrices *at, gemm_report *r, cptx_error *err)
 {
 	const char *name = hgemm_name(c->rung);
-	hgemm_tiles t = hgemm_tiles_of(&c->o);
+	const hgemm_tiles t = hgemm_tiles_of(&c->o);
+	hgemm_args args = { .A = at->a, .B = at->b, .C = at->d, .M = (uint32_t)p->m, .N = (uint32_t)p->n, .K = (uint32_t)p->k };
+	cptx_params_part part[HGEMM_PARTS];
 	hgemm_plan plan;
-	cptx_tensor_map a, b, d;
-	cptx_arg args[] = { CPTX_ARG(at->a),          CPTX_ARG(at->b),          CPTX_ARG(at->d),
-		                CPTX_ARG((uint32_t)p->m), CPTX_ARG((uint32_t)p->n), CPTX_ARG((uint32_t)p->k) };
 
-	if (!hgemm_check(c->rung, &c->o, NULL, &plan, err))
+	if (!hgemm_check(c->rung, &c->o, NULL, &plan, err) ||
+	    !cptx_program_resources(program, name, plan.threads, plan.smem, &r->resources, err))
 		return NULL;
-	if (plan.tma) {
-		if (!make_map(dev, c, &t.a, at->a, p->m, p->k, &a, err) || !make_map(dev, c, &t.b, at->b, p->k, p->n, &b, err) ||
-		    !make_map(dev, c, &t.c, at->d, p->m, p->n, &d, err))
-			return NULL;
-		args[0] = CPTX_ARG_BYTES(&a, sizeof a), args[1] = CPTX_ARG_BYTES(&b, sizeof b);
-		if (c->rung == HGEMM_TMA_RW)
-			args[2] = CPTX_ARG_BYTES(&d, sizeof d);
-	}
-	if (!cptx_program_resources(program, name, plan.threads, plan.smem, &r->resources, err))
+	if (plan.tma &&
+	    (!make_map(c, &t.a, at->a, p->m, p->k, &args.map_a, err) ||
+	     !make_map(c, &t.b, at->b, p->n, p->k, &args.map_b, err) || !make_map(c, &t.c, at->d, p->m, p->n, &args.map_c, err)))
 		return NULL;
 	r->grid = grid_of(c, &plan, p, r->resources.ctas_per_sm * cptx_device_get_info(dev)->sms);
-	return cptx_launch_new(program, name, &(cptx_launch_opt){ .grid = { r->grid }, .args = args, .nargs = 6 }, err);
+	hgemm_params(c->rung, &args, part);
+	return cptx_params_launch(program, dev, name, part, HGEMM_PARTS, &(cptx_launch_opt){ .grid = { r->grid } }, err);
 }
 
 static cptx_launch *launch(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,

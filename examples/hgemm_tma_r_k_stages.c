@@ -17,136 +17,122 @@
  */
 #include "hgemm_parts.h"
 
-typedef struct pipes {
-	cptx_pipe ab, c; /* stages of A and B; C, from those who compute to those who store */
-	cptx_val own_c;
-} pipes;
+typedef struct output {
+	cptx_pipe pipe; /* of C, from the warps that compute to those that store */
+	cptx_val c;     /* C in shared memory */
+} output;
 
 static uint32_t storing_warps(const hgemm *h) { return h->o->stay ? hgemm_producers(h->o) - 1 : 0; }
 
-static void pipes_new(const hgemm *h, pipes *p)
+static output output_new(const hgemm *h)
 {
 	cptx_kernel *k = h->k;
-	cptx_val first = cptx_setp(k, h->tid, 0, .cmp = CPTX_EQ);
+	output out = { .c = CPTX_NONE_ };
 
-	cptx_pipe_new(k, &p->ab, .stages = h->o->stages, .consumers = h->t.warps);
 	if (h->o->stay)
-		p->own_c = hgemm_own_c(h);
+		out.c = cptx_mov(k, cptx_shared_dyn(k, h->t.warps * h->t.c_bytes, 1024, "c"), .type = CPTX_U32);
 	if (storing_warps(h)) {
-		cptx_pipe_new(k, &p->c, .stages = 1, .producers = h->t.warps, .consumers = storing_warps(h));
-		cptx_pipe_prepare(k, &p->c, first);
+		cptx_pipe_new(k, &out.pipe, .stages = 1, .producers = h->t.warps, .consumers = storing_warps(h));
+		cptx_pipe_init(k, &out.pipe, cptx_setp(k, h->roles.tid, 0, .cmp = CPTX_EQ));
 	}
-	cptx_pipe_init(k, &p->ab, first);
+	return out;
 }
 
-/* The sums of a tile into shared memory: for the warps that store, or to be stored here.  `leads`: in one lane. */
-static void give(const hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val part, cptx_val leads, cptx_val to)
+/* Tiles are stored by other warps; the last one here. */
+static void consume_for_others(hgemm *h, const output *out, cptx_pipe_at *at)
 {
 	cptx_kernel *k = h->k;
-	bool others = storing_warps(h);
+	cptx_val part = hgemm_part(h, out->c, h->roles.warp);
+	cptx_pipe_at c = cptx_pipe_producer(k, &out->pipe);
+	cptx_tiles_at t;
 
-	if (others)
-		cptx_pipe_wait_empty(k, &p->c, at);
-	else
-		cptx_bar_warp_sync(k, -1); /* all have read the tile before */
-	hgemm_round(h, part);
-	cptx_bar_warp_sync(k, -1);
-	if (!others) {
-		hgemm_write(h, part, to);
-		return;
+	cptx_tiles_first(k, &h->tiles, &t);
+	CPTX_FOR(k, t.at, t.end, t.step) {
+		hgemm_consume(h, at, hgemm_has_another(h, &t));
+		cptx_pipe_wait_empty(k, &out->pipe, &c);
+		hgemm_round(h, part);
+		cptx_bar_warp_sync(k, -1);
+		CPTX_IF(k, h->lane_0)
+			cptx_pipe_filled(k, &out->pipe, &c);
+		cptx_pipe_next(k, &out->pipe, &c);
 	}
-	CPTX_IF(k, leads)
-		cptx_pipe_filled(k, &p->c, at);
-	cptx_pipe_next(k, &p->c, at);
-}
-
-static void consume_all(hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val leads, cptx_val to)
-{
-	cptx_kernel *k = h->k;
-	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k)), part = hgemm_part_of(h, p->own_c, h->warp);
-	cptx_pipe_at c_at = { 0 };
-
-	if (storing_warps(h))
-		c_at = cptx_pipe_producer(k, &p->c);
-	CPTX_WHILE(k, hgemm_has_tile(h, id)) {
-		if (!storing_warps(h))
-			hgemm_tile(h, id);
-		hgemm_next_tile(h, id);
-		hgemm_consume(h, &p->ab, at, leads, hgemm_has_tile(h, id));
-		give(h, p, &c_at, part, leads, to);
-	}
-	if (storing_warps(h)) {
-		hgemm_tile(h, cptx_sub(k, id, cptx_nctaid_x(k)));
-		hgemm_write(h, part, to);
-	}
+	cptx_sub(k, t.at, t.step, .into = t.at);
+	cptx_tiles_take(k, &h->tiles, &t);
+	cptx_tiles_locate(k, &h->tiles, &t);
+	hgemm_write(h, part, h->roles.warp, &t);
 }
 
 /* Tile after tile, or the one of this CTA. */
-static void consume(hgemm *h, const pipes *p, cptx_val to)
+static void consume(hgemm *h, const output *out)
 {
-	cptx_val leads = cptx_setp(h->k, h->lane, 0, .cmp = CPTX_EQ);
-	cptx_pipe_at at = cptx_pipe_consumer(h->k, &p->ab);
+	cptx_kernel *k = h->k;
+	cptx_pipe_at at = cptx_pipe_consumer(k, &h->pipe);
+	cptx_tiles_at t;
 
+	hgemm_schedule(h);
 	hgemm_fragments(h);
-	hgemm_consume_first(h, &p->ab, &at);
-	if (h->o->stay) {
-		consume_all(h, p, &at, leads, to);
+	hgemm_consume_first(h, &at);
+	if (storing_warps(h)) {
+		consume_for_others(h, out, &at);
 		return;
 	}
-	hgemm_tile(h, cptx_ctaid_x(h->k));
-	hgemm_consume(h, &p->ab, &at, leads, (cptx_val){ 0 });
-	hgemm_finish(h, to);
+	CPTX_TILES(k, &h->tiles, &t)
+	{
+		hgemm_consume(h, &at, h->o->stay ? hgemm_has_another(h, &t) : CPTX_NONE_);
+		if (h->o->stay) {
+			cptx_val part = hgemm_part(h, out->c, h->roles.warp);
+			cptx_bar_warp_sync(k, -1); /* all have read the tile before */
+			hgemm_round(h, part);
+			cptx_bar_warp_sync(k, -1);
+			hgemm_write(h, part, h->roles.warp, &t);
+		} else {
+			hgemm_finish(h, &t);
+		}
+	}
 }
 
 /* All tiles but the last of this CTA: each of these warps some parts of each. */
-static void store(hgemm *h, const pipes *p, cptx_val to)
+static void store(hgemm *h, const output *out, cptx_val warp)
 {
 	cptx_kernel *k = h->k;
-	cptx_val id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k)), next = cptx_var(k, CPTX_U32, id), part = cptx_reg(k, CPTX_U32);
-	cptx_val leads = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ);
-	cptx_pipe_at at = cptx_pipe_consumer(k, &p->c);
+	cptx_val part = cptx_reg(k, CPTX_U32);
+	cptx_pipe_at c = cptx_pipe_consumer(k, &out->pipe);
+	cptx_tiles_at t;
 
-	hgemm_next_tile(h, next);
-	CPTX_WHILE(k, hgemm_has_tile(h, next)) {
-		hgemm_tile(h, id);
-		cptx_pipe_wait_full(k, &p->c, &at);
-		cptx_sub(k, h->warp, h->t.warps + 1, .into = part);
-		CPTX_FOR(k, part, h->t.warps, storing_warps(h)) {
-			hgemm_warp_part(h, part);
-			hgemm_write(h, hgemm_part_of(h, p->own_c, part), to);
+	hgemm_schedule(h);
+	CPTX_TILES(k, &h->tiles, &t)
+	{
+		CPTX_IF(k, hgemm_has_another(h, &t)) {
+			cptx_pipe_wait_full(k, &out->pipe, &c);
+			cptx_mov(k, warp, .into = part);
+			CPTX_FOR(k, part, h->t.warps, storing_warps(h))
+				hgemm_write(h, hgemm_part(h, out->c, part), part, &t);
+			cptx_bar_warp_sync(k, -1);
+			cptx_pipe_release(k, &out->pipe, &c, h->lane_0);
+			cptx_pipe_next(k, &out->pipe, &c);
 		}
-		cptx_bar_warp_sync(k, -1);
-		cptx_pipe_release(k, &p->c, &at, leads);
-		cptx_pipe_next(k, &p->c, &at);
-		cptx_mov(k, next, .into = id);
-		hgemm_next_tile(h, next);
 	}
 }
 
 cptx_kernel *hgemm_tma_r_k_stages(cptx_module *m, const hgemm_opt *o)
 {
 	hgemm h;
-	pipes p;
 
-	hgemm_begin(&h, m, HGEMM_TMA_R, o, hgemm_producers(o));
+	hgemm_begin(&h, m, HGEMM_TMA_R, o);
 	cptx_kernel *k = h.k;
-	cptx_val map_a = hgemm_map(&h, "map_a"), map_b = hgemm_map(&h, "map_b"), to = cptx_param(k, CPTX_PTR, "C");
-	hgemm_sizes(&h, HGEMM_TMA_R);
-	pipes_new(&h, &p);
-
-	CPTX_IF(k, hgemm_is_producer(&h)) {
-		hgemm_take_registers(&h, true);
-		CPTX_IF(k, cptx_setp(k, h.warp, h.t.warps, .cmp = CPTX_EQ)) {
-			CPTX_IF(k, hgemm_elected(&h))
-				hgemm_produce_all(&h, &p.ab, map_a, map_b);
+	output out = output_new(&h);
+	CPTX_ROLE(k, &h.roles, .warps = h.t.warps, .regs = o->consumer_regs)
+		consume(&h, &out);
+	CPTX_ROLE(k, &h.roles, .warps = hgemm_producers(o), .regs = o->consumer_regs ? HGEMM_PRODUCER_REGS : 0) {
+		cptx_val warp = cptx_role_warp(k, &h.roles), elected = cptx_reg(k, CPTX_PRED);
+		CPTX_IF(k, cptx_setp(k, warp, 0, .cmp = CPTX_EQ)) {
+			cptx_elect_sync(k, -1, .p = elected, .into = cptx_sink());
+			CPTX_IF(k, elected)
+				hgemm_produce(&h);
 		}
 		if (storing_warps(&h))
 			CPTX_ELSE(k)
-				store(&h, &p, to);
-	}
-	CPTX_ELSE(k) {
-		hgemm_take_registers(&h, false);
-		consume(&h, &p, to);
+				store(&h, &out, cptx_sub(k, warp, 1));
 	}
 	return k;
 }

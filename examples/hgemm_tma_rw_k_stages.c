@@ -11,69 +11,40 @@
  */
 #include "hgemm_parts.h"
 
-/* `from`: the warp's part of C in shared memory. */
-static void store(const hgemm *h, cptx_val map_c, cptx_val from)
+static void consume(hgemm *h, cptx_epilogue_ring *ring)
 {
 	cptx_kernel *k = h->k;
-	cptx_val x = cptx_add(k, h->n0, h->warp_n), y = cptx_add(k, h->m0, h->warp_m);
+	cptx_pipe_at at = cptx_pipe_consumer(k, &h->pipe);
+	cptx_tiles_at t;
+	cptx_epilogue e;
 
-	CPTX_IF(k, hgemm_elected(h))
-		cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
-	cptx_bar_warp_sync(k, -1);
-	hgemm_round(h, from);
-	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
-	cptx_bar_warp_sync(k, -1);
-	CPTX_IF(k, hgemm_elected(h)) {
-		for (uint32_t j = 0; j < h->t.c.cols; j += HGEMM_SPAN) {
-			cptx_val corner = cptx_vec(k, cptx_as(cptx_add(k, x, j), CPTX_S32), cptx_as(y, CPTX_S32));
-			cptx_cp_async_bulk_tensor_store(k, map_c, corner, cptx_offset(from, cptx_tile_at(&h->t.c, 0, j).byte),
-			                                .dim = CPTX_DIM_2D);
-		}
-		cptx_cp_async_bulk_commit_group(k);
-	}
-}
-
-static void consume(hgemm *h, const cptx_pipe *p, cptx_val map_c)
-{
-	cptx_kernel *k = h->k;
-	cptx_val from = hgemm_part_of(h, hgemm_own_c(h), h->warp), id = cptx_var(k, CPTX_U32, cptx_ctaid_x(k));
-	cptx_val releases = cptx_setp(k, h->lane, 0, .cmp = CPTX_EQ);
-	cptx_pipe_at at = cptx_pipe_consumer(k, p);
-
+	hgemm_schedule(h);
 	hgemm_fragments(h);
-	CPTX_IF(k, hgemm_has_tile(h, id))
-		hgemm_consume_first(h, p, &at);
-	CPTX_WHILE(k, hgemm_has_tile(h, id)) {
-		hgemm_tile(h, id);
-		hgemm_next_tile(h, id);
-		hgemm_consume(h, p, &at, releases, hgemm_has_tile(h, id));
-		store(h, map_c, from);
+	cptx_epilogue_new(k, &e, .vec = 2);
+	hgemm_consume_first(h, &at);
+	CPTX_TILES(k, &h->tiles, &t)
+	{
+		hgemm_consume(h, &at, hgemm_has_another(h, &t));
+		cptx_epilogue_run(k, &e, &h->acc, .row = hgemm_row(h, &t), .col = hgemm_col(h, &t));
+		cptx_epilogue_store_tma(k, &e, ring, CPTX_NONE_);
 	}
-	CPTX_IF(k, hgemm_elected(h))
-		cptx_cp_async_bulk_wait_group(k, 0);
+	cptx_epilogue_ring_drain(k, ring, &h->acc);
 }
 
 cptx_kernel *hgemm_tma_rw_k_stages(cptx_module *m, const hgemm_opt *o)
 {
 	hgemm h;
-	cptx_pipe p;
+	cptx_epilogue_ring ring;
 
-	hgemm_begin(&h, m, HGEMM_TMA_RW, o, hgemm_producers(o));
+	hgemm_begin(&h, m, HGEMM_TMA_RW, o);
 	cptx_kernel *k = h.k;
-	cptx_val map_a = hgemm_map(&h, "map_a"), map_b = hgemm_map(&h, "map_b"), map_c = hgemm_map(&h, "map_c");
-	hgemm_sizes(&h, HGEMM_TMA_RW);
-	cptx_pipe_new(k, &p, .stages = o->stages, .consumers = h.t.warps);
-	cptx_pipe_init(k, &p, cptx_setp(k, h.tid, 0, .cmp = CPTX_EQ));
-
-	CPTX_IF(k, hgemm_is_producer(&h)) {
-		hgemm_take_registers(&h, true);
-		CPTX_IF(k, hgemm_produces(&h))
-			hgemm_produce_all(&h, &p, map_a, map_b);
-	}
-	CPTX_ELSE(k) {
-		hgemm_take_registers(&h, false);
-		consume(&h, &p, map_c);
-	}
+	cptx_tile c = cptx_epilogue_tile(o->type, h.t.c.rows, h.t.c.cols);
+	cptx_epilogue_ring_new(k, &ring, .type = o->type, .tile = c, .map = cptx_params_get(k, &h.params, "map_c"),
+	                       .stages = h.t.c.cols / c.cols, .units = h.t.warps, .unit = h.roles.warp);
+	CPTX_ROLE(k, &h.roles, .warps = h.t.warps, .regs = o->consumer_regs)
+		consume(&h, &ring);
+	CPTX_ROLE(k, &h.roles, .warps = hgemm_producers(o), .regs = o->consumer_regs ? HGEMM_PRODUCER_REGS : 0, .elect = true)
+		hgemm_produce(&h);
 	return k;
 }
 

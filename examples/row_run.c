@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "row_run.h"
+#include "reference/number.h"
 #include "examples.h"
 #include "show.h"
 
@@ -39,27 +40,15 @@ static void build(cptx_module *m, const row_case *c)
 
 static bool is_bf16(const rows_test *t) { return t->c->kernel == ROW_LAYER_NORM; }
 
-/* Rounded to nearest even, as the device's; numbers alone. */
-static float as_bf16(float f)
-{
-	uint32_t b;
-
-	memcpy(&b, &f, 4);
-	b = (b + 0x7fff + (b >> 16 & 1)) & 0xffff0000u;
-	memcpy(&f, &b, 4);
-	return f;
-}
+static float as_bf16(float f) { return (float)number_value(CPTX_BF16, number_bits(CPTX_BF16, (double)f)); }
 
 /* n floats to the device, as bf16 where the kernel's are. */
 static void upload(const rows_test *t, uint64_t to, const float *from, uint64_t n, cptx_error *err)
 {
 	uint16_t *half = is_bf16(t) ? malloc(n * 2) : NULL;
 
-	for (uint64_t i = 0; half && i < n; i++) {
-		uint32_t b;
-		memcpy(&b, &from[i], 4);
-		half[i] = (uint16_t)(b >> 16);
-	}
+	for (uint64_t i = 0; half && i < n; i++)
+		half[i] = (uint16_t)number_bits(CPTX_BF16, (double)from[i]);
 	if (half)
 		cptx_mem_write(t->dev, to, half, n * 2, err);
 	else if (is_bf16(t))
@@ -77,8 +66,7 @@ static bool download(const rows_test *t, cptx_error *err)
 	for (uint64_t i = t->count; ok && is_bf16(t) && i--;) {
 		uint16_t half;
 		memcpy(&half, (const char *)t->out + i * 2, 2);
-		uint32_t b = (uint32_t)half << 16;
-		memcpy(&t->out[i], &b, 4);
+		t->out[i] = (float)number_value(CPTX_BF16, half);
 	}
 	return ok;
 }

@@ -1,270 +1,266 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rungs are made of: parameters, copies, products, the way out. */
+/*
+ * What the rungs share: the setup of a kernel, a step along K of the producer and of the thread that starts products, and
+ * the epilogue.
+ */
 #include "ladder.h"
 
-enum { STEP_K = 16 /* elements along K of one tcgen05.mma of 16-bit types */, CHUNK = 32 /* columns read at once */ };
+enum { ACCS = 2 /* accumulators of persistent rungs */, CHUNK = 32 /* columns of an accumulator that are read at once */ };
 
-static uint32_t ctas(const ladder_rung *rung) { return rung->pair ? 2 : 1; }
+/* ---- what host and kernel agree on ---- */
 
-cptx_tile ladder_staged(const ladder_opt *o)
+static uint32_t ctas_of(const ladder_rung *rung) { return rung->pair ? 2 : 1; }
+
+static bool stays(const ladder_rung *rung) { return rung->schedule != CPTX_TILES_GRID; }
+
+uint32_t ladder_threads(const ladder_rung *rung) { return (stays(rung) ? EPILOGUE_WARPS + 2 : EPILOGUE_WARPS) * CPTX_WARP; }
+
+uint32_t ladder_params(const ladder_rung *rung, const ladder_opt *o, const ladder_args *args,
+                       cptx_params_part part[LADDER_PARTS])
 {
-	uint32_t bits = cptx_type_bits(o->out);
+	static const cptx_param_row in[] = { CPTX_PARAM_MAP(ladder_args, A), CPTX_PARAM_MAP(ladder_args, B) };
+	static const cptx_param_row map[] = { CPTX_PARAM_MAP(ladder_args, D_map) };
+	static const cptx_param_row pointer[] = { CPTX_PARAM_ROW(ladder_args, CPTX_PTR, D) };
+	static const cptx_param_row sizes[] = { CPTX_PARAM_ROW(ladder_args, CPTX_U32, M),
+		                                    CPTX_PARAM_ROW(ladder_args, CPTX_U32, N),
+		                                    CPTX_PARAM_ROW(ladder_args, CPTX_U32, K) };
+	static const cptx_param_row stamps[] = { CPTX_PARAM_ROW(ladder_args, CPTX_PTR, timeline) };
 
-	return (
-		cptx_tile){ .rows = WARP_THREADS, .cols = 128 * 8 / bits, .elem.bits = (uint8_t)bits, .swizzle = CPTX_SWIZZLE_128B };
+	part[0] = (cptx_params_part){ in, CPTX_PARAM_COUNT(in), args };
+	part[1] = (cptx_params_part){ rung->store_map ? map : pointer, 1, args };
+	part[2] = (cptx_params_part){ sizes, CPTX_PARAM_COUNT(sizes), args };
+	part[3] = (cptx_params_part){ stamps, 1, args };
+	return o->timeline ? 4 : 3;
 }
 
-static uint32_t idesc_of(cptx_kernel *k, const ladder_rung *rung, const ladder_opt *o)
+cptx_operand_opt ladder_operand(const ladder_rung *rung, const ladder_opt *o, bool of_b)
 {
-	cptx_insn_desc d = { .kind = CPTX_TCGEN05_F16,
-		                 .m = (uint16_t)o->m,
-		                 .n = (uint16_t)o->n,
-		                 .a = o->in,
-		                 .b = o->in,
-		                 .d = CPTX_F32,
-		                 .ctas = (uint8_t)ctas(rung) };
-	cptx_error err = { 0 };
-	uint32_t word = 0;
-
-	if (!cptx_insn_desc_encode(&d, &word, &err))
-		cptx_fail(k, "%s", err.text);
-	return word;
+	return (cptx_operand_opt){
+		.type = o->in,
+		.tile = { .rows = of_b ? o->n / ctas_of(rung) : ROWS, .cols = o->k, .elem.bits = 16, .swizzle = rung->swizzle },
+		.stages = rung->staged ? o->stages : 1,
+		.spans = rung->whole
+	};
 }
 
-static cptx_val map_param(cptx_kernel *k, const char *name)
-{
-	cptx_val at = cptx_param_bytes(k, CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_ALIGN, name);
+cptx_tile ladder_d_tile(const ladder_opt *o) { return cptx_epilogue_tile(o->out, CPTX_WARP, STORE_COLS / STORE_STAGES); }
 
-	return cptx_cvta(k, cptx_mov(k, at, .type = CPTX_U64), .space = CPTX_PARAM);
+/* ---- setup ---- */
+
+static cptx_operand operand(gemm *g, bool of_b, cptx_val *word)
+{
+	cptx_operand_opt opt = ladder_operand(g->rung, g->o, of_b);
+	cptx_operand op;
+
+	opt.map = cptx_params_get(g->k, &g->params, of_b ? "B" : "A");
+	cptx_operand_make(g->k, &op, &opt);
+	*word = cptx_tile_word(g->k, &op.opt.tile, CPTX_DESC_TCGEN05, op.smem);
+	return op;
 }
 
-gemm gemm_begin(cptx_module *m, const ladder_rung *rung, const ladder_opt *o, uint32_t threads)
+static cptx_val tiles_along(cptx_kernel *k, cptx_val n, uint32_t each)
 {
-	const cptx_smem_elem elem = { .bits = 16 };
-	uint32_t stages = rung->staged ? o->stages : 1;
-	gemm g = { .rung = rung, .o = o };
+	return cptx_div(k, cptx_add(k, n, each - 1), each);
+}
 
-	cptx_kernel *k = g.k = cptx_kernel_begin(m, "gemm", .block = { threads }, .min_ctas = 1,
-	                                         .cluster = { rung->pair ? 2 : 0, rung->pair, rung->pair });
-	g.a = (cptx_tile){ .rows = ROWS, .cols = o->k, .elem = elem, .swizzle = rung->swizzle };
-	g.b = (cptx_tile){ .rows = o->n / ctas(rung), .cols = o->k, .elem = elem, .swizzle = rung->swizzle };
-	g.stage_bytes = cptx_tile_bytes(&g.a) + cptx_tile_bytes(&g.b);
-	g.idesc = idesc_of(k, rung, o);
-	g.map_a = map_param(k, "A"), g.map_b = map_param(k, "B");
-	if (rung->store_map)
-		g.map_d = map_param(k, "D");
-	else
-		g.d = cptx_param(k, CPTX_PTR, "D");
-	g.M = cptx_param(k, CPTX_U32, "M"), g.N = cptx_param(k, CPTX_U32, "N"), g.K = cptx_param(k, CPTX_U32, "K");
+static void declare(gemm *g, cptx_module *m)
+{
+	uint32_t ctas = ctas_of(g->rung);
+	cptx_params_part part[LADDER_PARTS];
+
+	g->k = cptx_kernel_begin(m, "gemm", .block = { ladder_threads(g->rung) }, .min_ctas = 1,
+	                         .cluster = { ctas > 1 ? ctas : 0, ctas > 1, ctas > 1 });
+	for (uint32_t i = 0, n = ladder_params(g->rung, g->o, NULL, part); i < n; i++)
+		cptx_params_declare(g->k, &g->params, part[i].rows, part[i].n);
 	cptx_val timeline = { 0 }; /* none: off */
-	if (o->timeline)
-		timeline = cptx_param(k, CPTX_PTR, "timeline");
-	cptx_timeline_begin(k, &g.line, .buffer = timeline, .warps = threads / WARP_THREADS, .events = o->timeline);
-	g.tid = cptx_tid_x(k), g.warp = cptx_shr(k, g.tid, 5);
-	if (rung->pair)
-		g.rank = cptx_cluster_ctarank(k);
-	g.smem_a = cptx_mov(k, cptx_shared_dyn(k, stages * cptx_tile_bytes(&g.a), 1024, "smem_a"), .type = CPTX_U32);
-	g.smem_b = cptx_mov(k, cptx_shared_dyn(k, stages * cptx_tile_bytes(&g.b), 1024, "smem_b"), .type = CPTX_U32);
-	g.word_a = cptx_tile_word(k, &g.a, CPTX_DESC_TCGEN05, g.smem_a);
-	g.word_b = cptx_tile_word(k, &g.b, CPTX_DESC_TCGEN05, g.smem_b);
-	return g;
+	if (g->o->timeline)
+		timeline = cptx_params_get(g->k, &g->params, "timeline");
+	cptx_timeline_begin(g->k, &g->line, .buffer = timeline, .warps = ladder_threads(g->rung) / CPTX_WARP,
+	                    .events = g->o->timeline);
 }
 
-cptx_val gemm_is(const gemm *g, cptx_val value, uint32_t n) { return cptx_setp(g->k, value, n, .cmp = CPTX_EQ); }
-
-cptx_val gemm_elect(const gemm *g)
-{
-	cptx_val p = cptx_reg(g->k, CPTX_PRED);
-
-	cptx_elect_sync(g->k, 0xffffffffu, .p = p, .into = cptx_sink());
-	return p;
-}
-
-void gemm_wait(const gemm *g, cptx_val mbar, cptx_val parity)
+static void setup(gemm *g)
 {
 	cptx_kernel *k = g->k;
+	const ladder_opt *o = g->o;
+	const uint32_t ctas = ctas_of(g->rung), size = cptx_type_bits(o->out) / 8;
+	cptx_val M = cptx_params_get(k, &g->params, "M"), N = cptx_params_get(k, &g->params, "N");
 
-	cptx_mbarrier_wait(k, CPTX_WAIT_DONE, cptx_mbarrier_try_wait_parity(k, mbar, parity, .space = CPTX_SHARED_CTA));
+	g->K = cptx_params_get(k, &g->params, "K");
+	if (!g->rung->store_map)
+		g->D = cptx_params_get(k, &g->params, "D");
+	cptx_roles_begin(k, &g->roles, .threads = ladder_threads(g->rung));
+	g->lane_0 = cptx_setp(k, g->roles.lane, 0, .cmp = CPTX_EQ);
+	if (g->rung->pair)
+		g->rank = cptx_cluster_ctarank(k), g->pair = cptx_mov(k, 3, .type = CPTX_U16);
+	g->a = operand(g, false, &g->word_a);
+	g->b = operand(g, true, &g->word_b);
+	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->in, .b = o->in, .m = o->m, .n = o->n, .ctas = ctas,
+	                   .a_tile = g->a.opt.tile, .b_tile = g->b.opt.tile, .thread = g->roles.tid);
+	cptx_epilogue_new(k, &g->epilogue, .rows = M, .cols = N, .vec = 16 / size);
+	if (g->rung->store_map)
+		cptx_epilogue_ring_new(k, &g->ring, .type = o->out, .tile = ladder_d_tile(o), .stages = STORE_STAGES,
+		                       .map = cptx_params_get(k, &g->params, "D_map"), .units = EPILOGUE_WARPS,
+		                       .unit = g->roles.warp);
+	cptx_val tiles_m = tiles_along(k, M, o->m), tiles_n = tiles_along(k, N, o->n);
+	/* CANCEL: 4 warps in each CTA release an answer, the MMA warp in the first, and the producer in the other */
+	cptx_tiles_new(k, &g->tiles, .schedule = g->rung->schedule, .tiles_m = tiles_m, .tiles_n = tiles_n, .cluster = ctas,
+	               .readers = g->cancels ? EPILOGUE_WARPS + 1 : 0);
 }
 
-gemm_at gemm_at_ctaid(const gemm *g, cptx_val x, cptx_val y)
+static void prepare_pipes(gemm *g)
 {
 	cptx_kernel *k = g->k;
-	cptx_val col = cptx_mul(k, y, g->o->n, .mode = CPTX_LO);
-	gemm_at at = { .row = cptx_mul(k, x, ROWS, .mode = CPTX_LO), .col = col, .col_b = col };
+	cptx_val first = cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ);
+
+	cptx_pipe_new(k, &g->stages, .stages = g->a.opt.stages);
+	/* the epilogue warps of both CTAs release accumulators to the first */
+	cptx_pipe_new(k, &g->accs, .stages = g->stays ? ACCS : 1, .consumers = EPILOGUE_WARPS, .multicast = g->stays ? 2 : 1);
+	cptx_pipe_prepare(k, &g->stages, first);
+	cptx_pipe_prepare(k, &g->accs, first);
+	cptx_tiles_prepare(k, &g->tiles, first);
+}
+
+/* ---- a step along K ---- */
+
+gemm_at gemm_place(const gemm *g, const cptx_tiles_at *t)
+{
+	cptx_kernel *k = g->k;
+	cptx_val m = g->rung->pair ? cptx_mad(k, t->m, 2, g->rank, .mode = CPTX_LO) : t->m;
+	cptx_val col = cptx_mul(k, t->n, g->o->n, .mode = CPTX_LO);
+	gemm_at at = { .row = cptx_mul(k, m, ROWS, .mode = CPTX_LO), .col = col, .col_b = col };
 
 	if (g->rung->pair)
-		at.col_b = cptx_mad(k, g->rank, g->b.rows, col, .mode = CPTX_LO);
+		at.col_b = cptx_mad(k, g->rank, g->b.opt.tile.rows, col, .mode = CPTX_LO);
 	return at;
 }
 
-/* The same for tile number (m, n) of D. */
-static gemm_at at_pair(const gemm *g, cptx_val m, cptx_val n)
+cptx_pipe_at gemm_producer(const gemm *g)
+{
+	return g->rung->pair ? cptx_pipe_producer_of(g->k, &g->stages, cptx_imm(0)) : cptx_pipe_producer(g->k, &g->stages);
+}
+
+void gemm_load(const gemm *g, const gemm_at *at, cptx_val at_k, cptx_pipe_at *here)
 {
 	cptx_kernel *k = g->k;
+	const uint32_t ctas = ctas_of(g->rung), bytes = ctas * (g->a.bytes + g->b.bytes);
 
-	return gemm_at_ctaid(g, g->rung->pair ? cptx_mad(k, m, 2, g->rank, .mode = CPTX_LO) : m, n);
-}
-
-static cptx_val tiles_along(const gemm *g, cptx_val n, uint32_t each)
-{
-	return cptx_div(g->k, cptx_add(g->k, n, each - 1), each);
-}
-
-gemm_at gemm_at_tile(const gemm *g, cptx_val tile)
-{
-	cptx_val m, n;
-
-	cptx_tiles_raster(g->k, tile, tiles_along(g, g->M, g->o->m), CPTX_NONE_, CPTX_NONE_, &m, &n);
-	return at_pair(g, m, n);
-}
-
-cptx_val gemm_tiles(const gemm *g)
-{
-	return cptx_mul(g->k, tiles_along(g, g->M, g->o->m), tiles_along(g, g->N, g->o->n), .mode = CPTX_LO);
-}
-
-/* One tile of an operand; boxes of a 2-D map lie behind one another, a 3-D map brings them at once. */
-static void load_tile(const gemm *g, const cptx_tile *t, cptx_val map, cptx_val smem, cptx_val at_k, cptx_val row,
-                      cptx_val mbar)
-{
-	cptx_kernel *k = g->k;
-	cptx_tile_boxes b;
-	cptx_error err = { 0 };
-	uint16_t dim = g->rung->whole ? CPTX_DIM_3D : CPTX_DIM_2D, group = g->rung->pair ? CPTX_CTA_GROUP_2 : 0;
-
-	if (!cptx_tile_get_boxes(t, &b, &err))
-		cptx_fail(k, "%s", err.text);
-	for (uint32_t i = 0; i < (g->rung->whole ? 1 : b.count[0]); i++) {
-		cptx_val from = i ? cptx_add(k, at_k, i * b.box[0]) : at_k;
-		cptx_val coord =
-			!g->rung->whole ? cptx_vec(k, from, row) : cptx_vec(k, cptx_imm(0), row, cptx_div(k, at_k, b.box[0]));
-		cptx_cp_async_bulk_tensor_load(k, cptx_offset(smem, i * b.bytes), map, coord, mbar, .dim = dim,
-		                               .dst = CPTX_SHARED_CLUSTER, .cta_group = group);
-	}
-}
-
-void gemm_load(const gemm *g, const gemm_at *at, cptx_val at_k, cptx_val stage, cptx_val mbar)
-{
-	cptx_kernel *k = g->k;
-	cptx_val a = cptx_mad(k, stage, cptx_tile_bytes(&g->a), g->smem_a, .mode = CPTX_LO);
-	cptx_val b = cptx_mad(k, stage, cptx_tile_bytes(&g->b), g->smem_b, .mode = CPTX_LO);
-
-	load_tile(g, &g->a, g->map_a, a, at_k, at->row, mbar);
-	load_tile(g, &g->b, g->map_b, b, at_k, at->col_b, mbar);
-}
-
-void gemm_mma(const gemm *g, cptx_val acc, cptx_val stage, cptx_val adds)
-{
-	cptx_kernel *k = g->k;
-	uint16_t group = g->rung->pair ? CPTX_CTA_GROUP_2 : CPTX_CTA_GROUP_1;
-	cptx_val a = cptx_mad_wide(k, stage, cptx_tile_word_bytes(cptx_tile_bytes(&g->a)), g->word_a);
-	cptx_val b = cptx_mad_wide(k, stage, cptx_tile_word_bytes(cptx_tile_bytes(&g->b)), g->word_b);
-	cptx_val always = cptx_setp(k, g->K, 0, .cmp = CPTX_NE);
-
-	for (uint32_t i = 0; i < g->o->k; i += STEP_K) {
-		cptx_val ai = i ? cptx_add(k, a, cptx_tile_word_step(&g->a, 0, i)) : a;
-		cptx_val bi = i ? cptx_add(k, b, cptx_tile_word_step(&g->b, 0, i)) : b;
-		cptx_tcgen05_mma(k, acc, ai, bi, cptx_imm(g->idesc), i ? always : adds, .kind = CPTX_KIND_F16, .cta_group = group);
-	}
-}
-
-void gemm_commit(const gemm *g, cptx_val mbar)
-{
-	cptx_kernel *k = g->k;
-
+	cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
+	cptx_pipe_wait_empty(k, &g->stages, here);
+	cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 	if (g->rung->pair)
-		cptx_tcgen05_commit(k, mbar, .cta_group = CPTX_CTA_GROUP_2, .space = CPTX_SHARED_CLUSTER,
-		                    .multicast = CPTX_MULTICAST_CLUSTER, .mask = cptx_mov(k, 3, .type = CPTX_U16));
+		CPTX_IF(k, cptx_setp(k, g->rank, 0, .cmp = CPTX_EQ))
+			cptx_pipe_expect(k, &g->stages, here, bytes);
 	else
-		cptx_tcgen05_commit(k, mbar, .cta_group = CPTX_CTA_GROUP_1, .space = CPTX_SHARED_CLUSTER);
+		cptx_pipe_expect(k, &g->stages, here, bytes);
+	cptx_val full = cptx_pipe_full_of(k, here);
+	cptx_operand_load(k, &g->a, here->stage, at->row, at_k, .barrier = full, .ctas = ctas);
+	cptx_operand_load(k, &g->b, here->stage, at->col_b, at_k, .barrier = full, .ctas = ctas);
+	cptx_pipe_next(k, &g->stages, here);
 }
 
-void gemm_load_all(const gemm *g, const gemm_at *at, const cptx_pipe *pipe, cptx_pipe_at *here)
+void gemm_load_all(const gemm *g, const gemm_at *at, cptx_pipe_at *here)
+{
+	cptx_val at_k = cptx_var(g->k, CPTX_U32, 0);
+
+	CPTX_FOR(g->k, at_k, g->K, g->o->k)
+		gemm_load(g, at, at_k, here);
+	cptx_timeline_stamp(g->k, &g->line, CPTX_TIMELINE_END);
+}
+
+/* ---- accumulators ---- */
+
+cptx_acc gemm_acc(const gemm *g, const cptx_pipe_at *here)
+{
+	cptx_acc acc;
+
+	cptx_acc_in_tmem(g->k, &g->mma, &acc, cptx_mad(g->k, here->stage, g->o->n, g->tmem.address, .mode = CPTX_LO));
+	return acc;
+}
+
+void gemm_multiply(const gemm *g, const cptx_acc *acc, cptx_val at_k, cptx_pipe_at *here)
+{
+	cptx_kernel *k = g->k;
+	cptx_val fresh = cptx_setp(k, at_k, 0, .cmp = CPTX_EQ);
+
+	cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
+	cptx_pipe_wait_full(k, &g->stages, here);
+	cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
+	cptx_val a = cptx_mad_wide(k, here->stage, cptx_tile_word_bytes(g->a.apart), g->word_a);
+	cptx_val b = cptx_mad_wide(k, here->stage, cptx_tile_word_bytes(g->b.apart), g->word_b);
+	cptx_mma_tile(k, &g->mma, acc, a, b, .fresh_when = fresh, .fenced = true);
+	cptx_mma_commit_to(k, &g->mma, cptx_pipe_empty(here), g->pair);
+	cptx_pipe_next(k, &g->stages, here);
+}
+
+void gemm_multiply_all(const gemm *g, cptx_pipe_at *here, cptx_pipe_at *accs)
 {
 	cptx_kernel *k = g->k;
 	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
+	cptx_acc acc = gemm_acc(g, accs);
 
-	CPTX_FOR(k, at_k, g->K, g->o->k) {
-		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
-		cptx_pipe_wait_empty(k, pipe, here);
-		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
-		if (g->rung->pair)
-			CPTX_IF(k, gemm_is(g, g->rank, 0))
-				cptx_pipe_expect(k, pipe, here, 2 * g->stage_bytes);
-		else
-			cptx_pipe_expect(k, pipe, here, g->stage_bytes);
-		gemm_load(g, at, at_k, here->stage, cptx_pipe_full_of(k, here));
-		cptx_pipe_next(k, pipe, here);
-	}
-	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
+	CPTX_FOR(k, at_k, g->K, g->o->k)
+		gemm_multiply(g, &acc, at_k, here);
+	gemm_commit(g, accs);
 }
 
-void gemm_mma_all(const gemm *g, cptx_val acc, const cptx_pipe *pipe, cptx_pipe_at *here)
+void gemm_commit(const gemm *g, cptx_pipe_at *accs)
+{
+	cptx_mma_commit_to(g->k, &g->mma, cptx_pipe_full(accs), g->pair);
+	cptx_pipe_next(g->k, &g->accs, accs);
+}
+
+void gemm_store(gemm *g, const gemm_at *at, cptx_pipe_at *accs)
 {
 	cptx_kernel *k = g->k;
-	cptx_val at_k = cptx_var(k, CPTX_U32, 0);
+	const uint32_t n = g->o->n, chunk = g->rung->store_map ? STORE_COLS : n % CHUNK ? CHUNK / 2 : CHUNK;
+	cptx_acc part;
 
-	CPTX_FOR(k, at_k, g->K, g->o->k) {
-		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
-		cptx_pipe_wait_full(k, pipe, here);
-		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
-		gemm_mma(g, acc, here->stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
-		gemm_commit(g, cptx_pipe_empty(here));
-		cptx_pipe_next(k, pipe, here);
-	}
-}
-
-/* Two neighbours as one register of D's type; f32 stays as it is. */
-static cptx_val narrowed(const gemm *g, cptx_val v, uint32_t i)
-{
-	cptx_val low = cptx_as(cptx_elem(v, 2 * i), CPTX_F32), high = cptx_as(cptx_elem(v, 2 * i + 1), CPTX_F32);
-
-	return cptx_cvt(g->k, high, .b = low, .rnd = CPTX_RN, .dtype = g->o->out == CPTX_BF16 ? CPTX_BF16X2 : CPTX_F16X2);
-}
-
-cptx_val gemm_packed(const gemm *g, cptx_val v, uint32_t first)
-{
-	cptx_val r[4];
-
-	if (g->o->out == CPTX_F32)
-		return cptx_slice(v, first, 4);
-	for (uint32_t i = 0; i < 4; i++)
-		r[i] = cptx_as(narrowed(g, v, first / 2 + i), CPTX_B32);
-	return cptx_pack(g->k, 4, r);
-}
-
-cptx_val gemm_read(const gemm *g, cptx_val acc, uint32_t c, uint32_t num, const gemm_reader *reader)
-{
-	cptx_kernel *k = g->k;
-	cptx_val v = cptx_tmem_load(k, cptx_offset(acc, c), .shape = CPTX_SHAPE_32X32B, .num = num);
-
-	cptx_tcgen05_wait(k, .op = CPTX_WAIT_LD);
-	if (reader && c + num == g->o->n) {
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
-		cptx_pipe_release(k, reader->pipe, reader->here, reader->lane);
-	}
-	return v;
-}
-
-void gemm_epilogue(const gemm *g, cptx_val acc, const gemm_at *at, const gemm_reader *reader)
-{
-	cptx_kernel *k = g->k;
-	uint32_t size = cptx_type_bits(g->o->out) / 8, each = 16 / size, n = g->o->n, chunk = n % CHUNK ? CHUNK / 2 : CHUNK;
-	/* warp w may touch lanes 32 * (w % 4) and following only; lane l holds row l of the tile */
-	cptx_val quarter = cptx_and(k, g->warp, 3), lane = cptx_and(k, g->tid, WARP_THREADS - 1);
-	cptx_val row = cptx_add(k, at->row, cptx_mad(k, quarter, WARP_THREADS, lane, .mode = CPTX_LO));
-	cptx_val from = cptx_mad(k, quarter, WARP_THREADS << 16, acc, .mode = CPTX_LO);
-	cptx_val to = cptx_mad_wide(k, row, cptx_mul(k, g->N, size, .mode = CPTX_LO), cptx_mad_wide(k, at->col, size, g->d));
-	/* columns that are there; none of a row that is not */
-	cptx_val limit = cptx_selp(k, g->N, 0, cptx_setp(k, row, g->M, .cmp = CPTX_LT));
-
+	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->lane_0);
+	cptx_pipe_wait_full(k, &g->accs, accs);
+	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->lane_0);
+	cptx_acc acc = gemm_acc(g, accs);
 	for (uint32_t c = 0; c < n; c += chunk) {
-		cptx_val v = gemm_read(g, from, c, chunk, reader);
-		for (uint32_t i = 0; i < chunk; i += each) {
-			cptx_val there = cptx_setp(k, cptx_add(k, at->col, c + i), limit, .cmp = CPTX_LT);
-			cptx_st(k, cptx_offset(to, (c + i) * size), gemm_packed(g, v, i), .space = CPTX_GLOBAL, .type = CPTX_B32,
-			        .when = there);
-		}
+		cptx_acc_load(k, &acc, c, chunk, &part);
+		if (g->stays && c + chunk == n)
+			cptx_pipe_release(k, &g->accs, accs, g->lane_0);
+		cptx_epilogue_run(k, &g->epilogue, &part, .row = at->row, .col = at->col);
+		if (g->rung->store_map)
+			cptx_epilogue_store_tma(k, &g->epilogue, &g->ring, CPTX_NONE_);
+		else
+			cptx_epilogue_store(k, &g->epilogue, .address = g->D, .type = g->o->out, .pitch = g->epilogue.opt.cols);
+	}
+	cptx_pipe_next(k, &g->accs, accs);
+}
+
+/* ---- a rung with a tile for each CTA, or pair ---- */
+
+static void one_tile(gemm *g)
+{
+	cptx_kernel *k = g->k;
+	cptx_tiles_at t;
+
+	CPTX_TILES(k, &g->tiles, &t)
+	{
+		cptx_pipe_at acc = cptx_pipe_consumer(k, &g->accs);
+		gemm_at at = gemm_place(g, &t);
+		g->rung->mainloop(g, &at);
+		gemm_store(g, &at, &acc);
+	}
+}
+
+void ladder_build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o)
+{
+	gemm g = { .rung = rung, .o = o, .stays = stays(rung), .cancels = rung->schedule == CPTX_TILES_CANCEL };
+
+	declare(&g, m);
+	setup(&g);
+	prepare_pipes(&g);
+	cptx_val allocates = cptx_setp(g.k, g.roles.warp, g.stays ? EPILOGUE_WARPS + 1 : 1, .cmp = CPTX_EQ); /* the MMA warp */
+	CPTX_TMEM(g.k, &g.tmem, .columns = g.accs.opt.stages * o->n, .ctas = ctas_of(rung), .warp = allocates) {
+		if (g.stays)
+			persistent_build(&g);
+		else
+			one_tile(&g);
 	}
 }

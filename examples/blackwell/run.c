@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The program of a rung: options, checks, the launch, every element against a reference in f64. */
 #include "reference/number.h"
-#include "persistent.h"
+#include "ladder.h"
 #include "show.h"
 
 #include <cptx/emu.h>
@@ -17,8 +17,7 @@ enum {
 	RESERVE = 2048 /* bytes of shared memory for mbarriers and alignment */,
 	MOST_STAGES = 32,
 	MOST_SIDE = 1 << 30,
-	STAMPS = 4096,
-	THREADS = 192 /* of the persistent rungs */
+	STAMPS = 4096
 };
 
 /* ---- rules ---- */
@@ -48,10 +47,11 @@ static bool check_types(const ladder_opt *o, cptx_error *err)
 
 static uint32_t shared_bytes(const ladder_rung *rung, const ladder_opt *o)
 {
-	uint32_t rows = ROWS + o->n / (rung->pair ? 2 : 1);
+	const cptx_operand_opt a = ladder_operand(rung, o, false), b = ladder_operand(rung, o, true);
+	const cptx_tile d = ladder_d_tile(o);
+	const uint32_t of_d = rung->store_map ? EPILOGUE_WARPS * STORE_STAGES * cptx_tile_bytes(&d) : 0;
 
-	return (rung->staged ? o->stages : 1) * rows * o->k * 2 +
-	       (rung->store_map ? STAGED * cptx_tile_bytes(&(cptx_tile[]){ ladder_staged(o) }[0]) : 0);
+	return a.stages * (cptx_tile_bytes(&a.tile) + cptx_tile_bytes(&b.tile)) + of_d;
 }
 
 static bool check_tile(const ladder_rung *rung, const ladder_opt *o, cptx_error *err)
@@ -68,13 +68,13 @@ static bool check_tile(const ladder_rung *rung, const ladder_opt *o, cptx_error 
 	if (!o->k || o->k % span || o->k > 512)
 		return wrong(err, "%s: a tile of %u along K; it is a multiple of %u, up to 512%s", rung->name, o->k, span,
 		             rung->swizzle ? " (spans of 128 bytes)" : "");
-	if (o->timeline && !rung->persistent)
+	if (o->timeline && rung->schedule == CPTX_TILES_GRID)
 		return wrong(err, "%s: a timeline; v6 and v7 have one", rung->name);
 	if (rung->staged && (o->stages < 2 || o->stages > MOST_STAGES))
 		return wrong(err, "%s: %u stages; there are 2 to %d", rung->name, o->stages, MOST_STAGES);
-	if (rung->store_map && o->n % ladder_staged(o).cols)
-		return wrong(err, "%s: a tile of %u columns; with D of .%s it is a multiple of %u, which a row of 128 bytes holds",
-		             rung->name, o->n, cptx_type_name(o->out), ladder_staged(o).cols);
+	if (rung->store_map && o->n % STORE_COLS)
+		return wrong(err, "%s: a tile of %u columns; it is a multiple of %u, which a warp stores at once", rung->name, o->n,
+		             STORE_COLS);
 	if (shared_bytes(rung, o) > room)
 		return wrong(err, "%s: %u bytes of shared memory; a CTA has %u: take fewer stages or a smaller tile", rung->name,
 		             shared_bytes(rung, o), room);
@@ -94,11 +94,11 @@ bool ladder_check(const ladder_rung *rung, const ladder_opt *o, uint64_t m, uint
 		return wrong(err, "K %llu; it is a multiple of 8: tensor maps take rows of A and B of whole 16 bytes",
 		             (unsigned long long)k);
 	if (n % each)
-		return wrong(err, "N %llu; with D of .%s it is a multiple of %u: rows of D are written in pieces of 16 bytes",
+		return wrong(err, "N %llu; with D of .%s it is a multiple of %u: rows of D are written by 16 bytes",
 		             (unsigned long long)n, cptx_type_name(o->out), each);
 	if (rung->whole && k % span_of(rung))
 		return wrong(err,
-		             "%s: K %llu; it is a multiple of %u, for the 3-D tensor map cuts it into pieces of that; v%.1sa can",
+		             "%s: K %llu; it is a multiple of %u, for the 3-D tensor map cuts it into spans of that; v%.1sa can",
 		             rung->name, (unsigned long long)k, span_of(rung), rung->name + 1);
 	return true;
 }
@@ -106,74 +106,51 @@ bool ladder_check(const ladder_rung *rung, const ladder_opt *o, uint64_t m, uint
 /* ---- the launch ---- */
 
 typedef struct launching {
-	cptx_device *dev;
 	const ladder_rung *rung;
 	const ladder_opt *o;
-	const gemm_problem *p;
-	uint64_t timeline; /* its address and layout, from the launch on */
-	cptx_timeline_layout line;
+	ladder_args args;
+	cptx_timeline_layout line; /* from the launch on */
 } launching;
 
-static bool make_map(const launching *l, uint64_t address, uint32_t tile_rows, uint64_t rows, cptx_tensor_map *map,
-                     cptx_error *err)
+static bool make_maps(launching *l, const gemm_problem *p, const gemm_matrices *at, cptx_error *err)
 {
-	cptx_tile t = { .rows = tile_rows, .cols = l->o->k, .elem.bits = 16, .swizzle = l->rung->swizzle };
-	enum cptx_tensor_type type = l->o->in == CPTX_BF16 ? CPTX_TENSOR_BF16 : CPTX_TENSOR_F16;
-	cptx_tensor_map_opt opt;
+	const cptx_operand_opt a = ladder_operand(l->rung, l->o, false), b = ladder_operand(l->rung, l->o, true);
+	const cptx_operand_opt d = { .type = l->o->out, .tile = ladder_d_tile(l->o) };
+	const cptx_operand_matrix of_a = { .address = at->a, .rows = p->m, .cols = p->k };
+	const cptx_operand_matrix of_b = { .address = at->b, .rows = p->n, .cols = p->k };
+	const cptx_operand_matrix of_d = { .address = at->d, .rows = p->m, .cols = p->n };
 
-	return (l->rung->whole ? cptx_tile_tensor_map_3d : cptx_tile_tensor_map)(&t, type, address, rows, l->p->k, 0, &opt,
-	                                                                         err) &&
-	       cptx_tensor_map_make(l->dev, &opt, map, err);
+	return cptx_operand_tensor_map(&a, &of_a, &l->args.A, err) && cptx_operand_tensor_map(&b, &of_b, &l->args.B, err) &&
+	       (!l->rung->store_map || cptx_operand_tensor_map(&d, &of_d, &l->args.D_map, err));
 }
 
-static bool make_map_d(const launching *l, uint64_t address, cptx_tensor_map *map, cptx_error *err)
+static bool make_timeline(launching *l, cptx_device *dev, uint32_t grid, cptx_error *err)
 {
-	cptx_tile t = ladder_staged(l->o);
-	enum cptx_tensor_type type = l->o->out == CPTX_F32    ? CPTX_TENSOR_F32
-	                             : l->o->out == CPTX_BF16 ? CPTX_TENSOR_BF16
-	                                                      : CPTX_TENSOR_F16;
-	cptx_tensor_map_opt opt;
-
-	return cptx_tile_tensor_map(&t, type, address, l->p->m, l->p->n, 0, &opt, err) &&
-	       cptx_tensor_map_make(l->dev, &opt, map, err);
+	if (!l->o->timeline)
+		return true;
+	l->line = cptx_gemm_timeline(grid, ladder_threads(l->rung), l->o->timeline);
+	l->args.timeline = cptx_mem_alloc(dev, cptx_timeline_bytes(&l->line), err);
+	return l->args.timeline && cptx_mem_fill8(dev, l->args.timeline, 0, cptx_timeline_bytes(&l->line), err);
 }
 
-static uint32_t parts(uint64_t n, uint32_t of) { return (uint32_t)((n + of - 1) / of); }
+static uint32_t ceil_div(uint64_t n, uint32_t by) { return (uint32_t)((n + by - 1) / by); }
 
 static cptx_launch *launch(const gemm_subject *s, cptx_device *dev, const cptx_program *program, const gemm_problem *p,
                            const gemm_matrices *at, gemm_report *r, cptx_error *err)
 {
 	launching *l = s->user;
-	const ladder_opt *o = l->o;
-	uint32_t ctas = l->rung->pair ? 2 : 1, tiles_m = parts(p->m, o->m), tiles_n = parts(p->n, o->n);
-	uint32_t M = (uint32_t)p->m, N = (uint32_t)p->n, K = (uint32_t)p->k;
-	cptx_tensor_map a, b, d;
-	cptx_launch_opt opt = { .grid = { tiles_m * ctas, tiles_n } };
-	uint32_t most = cptx_device_get_info(dev)->sms / ctas;
+	const uint32_t ctas = l->rung->pair ? 2 : 1, most = cptx_device_get_info(dev)->sms / ctas;
+	uint32_t tiles = ceil_div(p->m, l->o->m) * ceil_div(p->n, l->o->n);
+	cptx_params_part part[LADDER_PARTS];
 
-	if (l->rung->persistent)
-		opt.grid[0] = (tiles_m * tiles_n < most || l->rung->dynamic ? tiles_m * tiles_n : most) * ctas, opt.grid[1] = 1;
-
-	if (!make_map(l, at->a, ROWS, M, &a, err) || !make_map(l, at->b, o->n / ctas, N, &b, err))
+	if (l->rung->schedule == CPTX_TILES_PERSISTENT && tiles > most)
+		tiles = most;
+	r->grid = tiles * ctas;
+	l->args.D = at->d, l->args.M = (uint32_t)p->m, l->args.N = (uint32_t)p->n, l->args.K = (uint32_t)p->k;
+	if (!make_maps(l, p, at, err) || !make_timeline(l, dev, r->grid, err))
 		return NULL;
-	r->grid = opt.grid[0] * opt.grid[1];
-	if (l->rung->store_map && !make_map_d(l, at->d, &d, err))
-		return NULL;
-	if (o->timeline) {
-		l->line = cptx_gemm_timeline(r->grid, WARPS * WARP_THREADS, o->timeline);
-		l->timeline = cptx_mem_alloc(dev, cptx_timeline_bytes(&l->line), err);
-		if (!l->timeline || !cptx_mem_fill8(dev, l->timeline, 0, cptx_timeline_bytes(&l->line), err))
-			return NULL;
-	}
-	cptx_arg args[] = { CPTX_ARG_BYTES(&a, sizeof a),
-		                CPTX_ARG_BYTES(&b, sizeof b),
-		                l->rung->store_map ? CPTX_ARG_BYTES(&d, sizeof d) : CPTX_ARG(at->d),
-		                CPTX_ARG(M),
-		                CPTX_ARG(N),
-		                CPTX_ARG(K),
-		                CPTX_ARG(l->timeline) };
-	opt.args = args, opt.nargs = sizeof args / sizeof *args - !o->timeline;
-	return cptx_launch_new(program, NULL, &opt, err);
+	return cptx_params_launch(program, dev, NULL, part, ladder_params(l->rung, l->o, &l->args, part),
+	                          &(cptx_launch_opt){ .grid = { r->grid } }, err);
 }
 
 static bool lacks_tcgen05(const cptx_target *t, cptx_error *err)
@@ -190,15 +167,15 @@ static bool lacks_tcgen05(const cptx_target *t, cptx_error *err)
 bool ladder_run_module(cptx_device *dev, cptx_module *m, const ladder_rung *rung, const ladder_opt *o, const gemm_problem *p,
                        gemm_report *r, cptx_error *err)
 {
-	launching l = { .dev = dev, .rung = rung, .o = o, .p = p };
+	launching l = { .rung = rung, .o = o };
 	gemm_subject s = { .in = o->in, .out = o->out, .launch = launch, .user = &l };
 
 	*r = (gemm_report){ 0 };
 	bool ok = ladder_check(rung, o, p->m, p->n, p->k, err) &&
 	          !lacks_tcgen05(cptx_target_find(cptx_device_get_info(dev)->target), err) &&
 	          gemm_check_subject(dev, m, &s, p, r, err) &&
-	          (!l.timeline || gemm_read_timeline(dev, &l.line, l.timeline, &r->timeline, err));
-	cptx_mem_free(dev, l.timeline);
+	          (!o->timeline || gemm_read_timeline(dev, &l.line, l.args.timeline, &r->timeline, err));
+	cptx_mem_free(dev, l.args.timeline);
 	return ok;
 }
 
@@ -209,7 +186,7 @@ bool ladder_run(cptx_device *dev, const ladder_rung *rung, const ladder_opt *o, 
 	bool ok = ladder_check(rung, o, p->m, p->n, p->k, err);
 
 	if (ok)
-		rung->build(m, rung, o);
+		ladder_build(m, rung, o);
 	ok = ok && ladder_run_module(dev, m, rung, o, p, r, err);
 	cptx_module_destroy(m);
 	return ok;
@@ -365,6 +342,6 @@ int ladder_main(const ladder_rung *rung, int argc, char **argv)
 	if (!q.ptx)
 		return run(rung, &q, &err);
 	cptx_module *m = cptx_module_new(NULL);
-	rung->build(m, rung, &q.o);
+	ladder_build(m, rung, &q.o);
 	return show(m, q.target ? q.target : "sm_100a");
 }

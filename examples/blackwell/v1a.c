@@ -5,14 +5,14 @@
  * of 64 elements along K takes 8 copies, of 16 bytes in each row of the matrix.  Nothing overlaps within a CTA: it loads,
  * multiplies, and waits for both in turn; other CTAs of the SM fill the gaps.
  */
-#include "serial.h"
+#include "ladder.h"
 
 const ladder_rung rung_v1a = {
 	.name = "v1a",
 	.about = "2-D boxes of 16 bytes, no swizzle",
 	.tile = { .m = ROWS, .n = 128, .k = 64 },
 	.swizzle = CPTX_SWIZZLE_NONE,
-	.build = serial_build,
+	.mainloop = serial_mainloop,
 };
 
 #ifndef EXAMPLES_NO_MAIN

@@ -4,14 +4,14 @@
  * takes one copy for each 64 of them.  Rows that lie 128 bytes apart have the same 16 bytes in the same banks; the 128-byte
  * swizzle, which the copy applies and the descriptor names, spreads those of 8 rows over all banks.
  */
-#include "serial.h"
+#include "ladder.h"
 
 const ladder_rung rung_v2a = {
 	.name = "v2a",
 	.about = "2-D boxes of 128 bytes, 128-byte swizzle",
 	.tile = { .m = ROWS, .n = 128, .k = 128 },
 	.swizzle = CPTX_SWIZZLE_128B,
-	.build = serial_build,
+	.mainloop = serial_mainloop,
 };
 
 #ifndef EXAMPLES_NO_MAIN

@@ -3,7 +3,7 @@
  * v2b: the tiles of v2a by one copy each, however many spans of 128 bytes they have: 3-D tensor maps as in v1b.  From here
  * on tiles are one span wide, for which both are the same; v3 to v7 take the 2-D map, which leaves K free.
  */
-#include "serial.h"
+#include "ladder.h"
 
 const ladder_rung rung_v2b = {
 	.name = "v2b",
@@ -11,7 +11,7 @@ const ladder_rung rung_v2b = {
 	.tile = { .m = ROWS, .n = 128, .k = 128 },
 	.swizzle = CPTX_SWIZZLE_128B,
 	.whole = true,
-	.build = serial_build,
+	.mainloop = serial_mainloop,
 };
 
 #ifndef EXAMPLES_NO_MAIN

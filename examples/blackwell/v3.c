@@ -4,44 +4,36 @@
  * of them filled, and refills a stage once the products that read it have ended.  That is the stage before the one that it
  * has just started products on, so the tensor cores always have work while it waits.
  */
-#include "ring.h"
+#include "ladder.h"
 
-/* Starts the copies to the next stage, if there is anything left along K.  fresh: nothing has been there. */
-static void fill(const gemm *g, const ring *r, cptx_pipe_at *here, cptx_val at_k, bool fresh)
+/* Starts the copies to the next stage, if there is anything left along K. */
+static void fill(const gemm *g, const gemm_at *at, cptx_val at_k, cptx_pipe_at *to)
 {
 	cptx_kernel *k = g->k;
 
 	CPTX_IF(k, cptx_setp(k, at_k, g->K, .cmp = CPTX_LT)) {
-		if (!fresh)
-			cptx_pipe_wait_empty(k, &r->pipe, here);
-		cptx_pipe_expect(k, &r->pipe, here, g->stage_bytes);
-		gemm_load(g, &r->at, at_k, here->stage, cptx_pipe_full(here));
-		cptx_pipe_next(k, &r->pipe, here);
+		gemm_load(g, at, at_k, to);
 		cptx_add(k, at_k, g->o->k, .into = at_k);
 	}
 }
 
-static void work(const gemm *g, const ring *r)
+static void mainloop(gemm *g, const gemm_at *at)
 {
 	cptx_kernel *k = g->k;
 
-	CPTX_IF(k, gemm_is(g, g->tid, 0)) {
-		cptx_pipe_at load = cptx_pipe_producer(k, &r->pipe), use = cptx_pipe_consumer(k, &r->pipe);
+	CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
+		cptx_pipe_at to = gemm_producer(g), from = cptx_pipe_consumer(k, &g->stages), accs = cptx_pipe_producer(k, &g->accs);
 		cptx_val load_k = cptx_var(k, CPTX_U32, 0), at_k = cptx_var(k, CPTX_U32, 0);
+		cptx_acc acc = gemm_acc(g, &accs);
 		for (uint32_t i = 1; i < g->o->stages; i++)
-			fill(g, r, &load, load_k, true);
+			fill(g, at, load_k, &to);
 		CPTX_FOR(k, at_k, g->K, g->o->k) {
-			cptx_pipe_wait_full(k, &r->pipe, &use);
-			gemm_mma(g, r->acc, use.stage, cptx_setp(k, at_k, 0, .cmp = CPTX_NE));
-			gemm_commit(g, cptx_pipe_empty(&use));
-			cptx_pipe_next(k, &r->pipe, &use);
-			fill(g, r, &load, load_k, false);
+			gemm_multiply(g, &acc, at_k, &from);
+			fill(g, at, load_k, &to);
 		}
-		gemm_commit(g, r->done);
+		gemm_commit(g, &accs);
 	}
 }
-
-static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o) { ring_build(m, rung, o, work); }
 
 const ladder_rung rung_v3 = {
 	.name = "v3",
@@ -49,7 +41,7 @@ const ladder_rung rung_v3 = {
 	.tile = { .m = ROWS, .n = 128, .k = 64, .stages = 4 },
 	.swizzle = CPTX_SWIZZLE_128B,
 	.staged = true,
-	.build = build,
+	.mainloop = mainloop,
 };
 
 #ifndef EXAMPLES_NO_MAIN

@@ -4,28 +4,21 @@
  * together: nobody waits for products to end but the warp that needs the room, and no test stands in the way of the next
  * tcgen05.mma.  One thread of a warp is enough for either; elect.sync tells the compiler that it is one.
  */
-#include "ring.h"
+#include "ladder.h"
 
-static void work(const gemm *g, const ring *r)
+static void mainloop(gemm *g, const gemm_at *at)
 {
 	cptx_kernel *k = g->k;
 
-	CPTX_IF(k, gemm_is(g, g->warp, 0)) {
-		CPTX_IF(k, gemm_elect(g)) {
-			cptx_pipe_at here = cptx_pipe_producer(k, &r->pipe);
-			gemm_load_all(g, &r->at, &r->pipe, &here);
-		}
+	CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
+		cptx_pipe_at here = gemm_producer(g);
+		gemm_load_all(g, at, &here);
 	}
-	CPTX_IF(k, gemm_is(g, g->warp, 1)) {
-		CPTX_IF(k, gemm_elect(g)) {
-			cptx_pipe_at here = cptx_pipe_consumer(k, &r->pipe);
-			gemm_mma_all(g, r->acc, &r->pipe, &here);
-			gemm_commit(g, r->done);
-		}
+	CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
+		cptx_pipe_at here = cptx_pipe_consumer(k, &g->stages), accs = cptx_pipe_producer(k, &g->accs);
+		gemm_multiply_all(g, &here, &accs);
 	}
 }
-
-static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o) { ring_build(m, rung, o, work); }
 
 const ladder_rung rung_v4 = {
 	.name = "v4",
@@ -33,7 +26,7 @@ const ladder_rung rung_v4 = {
 	.tile = { .m = ROWS, .n = 128, .k = 64, .stages = 5 },
 	.swizzle = CPTX_SWIZZLE_128B,
 	.staged = true,
-	.build = build,
+	.mainloop = mainloop,
 };
 
 #ifndef EXAMPLES_NO_MAIN

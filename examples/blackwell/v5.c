@@ -8,29 +8,23 @@
  * commit.  Barriers of the cluster stand where those of the CTA stood: behind the setup, so that nobody signals an mbarrier
  * that is not there yet, and in front of the end, so that neither CTA leaves while the other still reads its shared memory.
  */
-#include "ring.h"
+#include "ladder.h"
 
-static void work(const gemm *g, const ring *r)
+static void mainloop(gemm *g, const gemm_at *at)
 {
 	cptx_kernel *k = g->k;
 
-	CPTX_IF(k, gemm_is(g, g->warp, 0)) {
-		CPTX_IF(k, gemm_elect(g)) {
-			cptx_pipe_at here = cptx_pipe_producer_of(k, &r->pipe, cptx_imm(0));
-			gemm_load_all(g, &r->at, &r->pipe, &here);
-		}
+	CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
+		cptx_pipe_at here = gemm_producer(g);
+		gemm_load_all(g, at, &here);
 	}
-	/* warp 1 of the first CTA */
-	CPTX_IF(k, gemm_is(g, cptx_mad(k, g->rank, 4, g->warp, .mode = CPTX_LO), 1)) {
-		CPTX_IF(k, gemm_elect(g)) {
-			cptx_pipe_at here = cptx_pipe_consumer(k, &r->pipe);
-			gemm_mma_all(g, r->acc, &r->pipe, &here);
-			gemm_commit(g, r->done);
+	CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
+		CPTX_IF(k, cptx_setp(k, g->rank, 0, .cmp = CPTX_EQ)) {
+			cptx_pipe_at here = cptx_pipe_consumer(k, &g->stages), accs = cptx_pipe_producer(k, &g->accs);
+			gemm_multiply_all(g, &here, &accs);
 		}
 	}
 }
-
-static void build(cptx_module *m, const ladder_rung *rung, const ladder_opt *o) { ring_build(m, rung, o, work); }
 
 const ladder_rung rung_v5 = {
 	.name = "v5",
@@ -39,7 +33,7 @@ const ladder_rung rung_v5 = {
 	.swizzle = CPTX_SWIZZLE_128B,
 	.pair = true,
 	.staged = true,
-	.build = build,
+	.mainloop = mainloop,
 };
 
 #ifndef EXAMPLES_NO_MAIN

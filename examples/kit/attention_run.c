@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "attention_run.h"
+#include "reference/number.h"
 
+#include <cptx/softmax.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,41 +26,80 @@ static const cptx_param_row numbers[] = { CPTX_PARAM_ROW(struct args, CPTX_PTR, 
 	                                      CPTX_PARAM_ROW(struct args, CPTX_U32, keys),
 	                                      CPTX_PARAM_ROW(struct args, CPTX_F32, scale) };
 
-void attention_params(cptx_kernel *k, cptx_params *p, const attention *a)
-{
-	cptx_params_declare(k, p, a->q ? maps : pointers, CPTX_PARAM_COUNT(maps));
-	cptx_params_declare(k, p, numbers, CPTX_PARAM_COUNT(numbers));
-}
+/* ---- kernels ---- */
 
-cptx_operand attention_operand(cptx_kernel *k, const cptx_params *p, const cptx_operand_opt *opt, const char *name)
+static void operand(attention_kernel *a, cptx_operand *op, const cptx_operand_opt *opt, const char *name)
 {
 	cptx_operand_opt o = *opt;
-	cptx_operand op;
 
-	o.map = cptx_params_get(k, p, name);
-	cptx_operand_make(k, &op, &o);
-	return op;
+	o.map = cptx_params_get(a->k, &a->params, name);
+	cptx_operand_make(a->k, op, &o);
 }
+
+attention_kernel attention_begin(cptx_module *m, const attention *self, bool causal)
+{
+	cptx_kernel *k = cptx_kernel_begin(m, "attention", .block = { self->threads }, .min_ctas = self->min_ctas);
+	attention_kernel a = { .k = k, .causal = causal };
+	cptx_params *p = &a.params;
+
+	cptx_params_declare(k, p, self->q ? maps : pointers, CPTX_PARAM_COUNT(maps));
+	cptx_params_declare(k, p, numbers, CPTX_PARAM_COUNT(numbers));
+	a.queries = cptx_params_get(k, p, "queries"), a.keys = cptx_params_get(k, p, "keys");
+	a.scale = cptx_params_get(k, p, "scale");
+	if (self->q)
+		operand(&a, &a.q, self->q, "q"), operand(&a, &a.key, self->key, "key"), operand(&a, &a.v, self->v, "v");
+	a.row0 = cptx_mul(k, cptx_ctaid_x(k), self->tile, .mode = CPTX_LO), a.head = cptx_ctaid_y(k);
+	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, self->tile), a.keys) : a.keys;
+	return a;
+}
+
+void attention_produce(const attention_kernel *a, uint32_t keys)
+{
+	cptx_kernel *k = a->k;
+	cptx_pipe_at first = cptx_pipe_producer(k, &a->q_pipe), at = cptx_pipe_producer(k, &a->pipe);
+	cptx_val key = cptx_var(k, CPTX_U32, 0);
+
+	cptx_pipe_expect(k, &a->q_pipe, &first, a->q.bytes);
+	cptx_operand_load(k, &a->q, 0, a->row0, 0, .z = a->head, .barrier = cptx_pipe_full(&first));
+	CPTX_FOR(k, key, a->end, keys) {
+		cptx_pipe_wait_empty(k, &a->pipe, &at);
+		cptx_pipe_expect(k, &a->pipe, &at, a->key.bytes + a->v.bytes);
+		cptx_operand_load(k, &a->key, at.stage, key, 0, .z = a->head, .barrier = cptx_pipe_full(&at));
+		cptx_operand_load(k, &a->v, at.stage, 0, key, .z = a->head, .barrier = cptx_pipe_full(&at));
+		cptx_pipe_next(k, &a->pipe, &at);
+	}
+}
+
+void attention_mask(const attention_kernel *a, const cptx_acc *scores, cptx_val key, uint32_t keys)
+{
+	cptx_kernel *k = a->k;
+	cptx_val border = a->causal ? a->row0 : a->keys; /* tiles that end behind it have scores that do not count */
+
+	CPTX_IF(k, cptx_setp(k, cptx_add(k, key, keys), border, .cmp = CPTX_GT))
+		cptx_softmax_mask(k, scores, .row0 = a->row0, .col0 = key, .cols = a->keys, .causal = a->causal);
+}
+
+void attention_store(const attention_kernel *a, const cptx_acc *o)
+{
+	cptx_kernel *k = a->k;
+	cptx_val row = cptx_mad_wide(k, a->head, a->queries, cptx_cvt(k, a->row0, .dtype = CPTX_U64));
+	cptx_val out = cptx_mad(k, row, 2 * D, cptx_params_get(k, &a->params, "o"), .mode = CPTX_LO);
+	const cptx_val rows = cptx_sub(k, a->queries, a->row0);
+	const cptx_acc_matrix to = { .address = out, .type = CPTX_BF16, .pitch = cptx_imm(D), .rows = rows };
+
+	cptx_acc_store(k, o, &to);
+}
+
+/* ---- the host ---- */
 
 static uint16_t in[3][MOST], out[MOST]; /* Q, K, V and O of all heads: rows of D elements */
 
-static double value(uint16_t bf16)
-{
-	uint32_t word = (uint32_t)bf16 << 16;
-	float f;
-
-	memcpy(&f, &word, sizeof f);
-	return (double)f;
-}
+static double value(uint16_t bits) { return number_value(CPTX_BF16, bits); }
 
 /* Numbers from -2 to 2 in steps of 1/64, which .bf16 holds exactly. */
 static uint16_t draw(uint32_t i)
 {
-	float f = (float)((int)(i * 2654435761u >> 24) - 128) / 64;
-	uint32_t word;
-
-	memcpy(&word, &f, sizeof word);
-	return (uint16_t)(word >> 16);
+	return (uint16_t)number_bits(CPTX_BF16, (double)((int)(i * 2654435761u >> 24) - 128) / 64);
 }
 
 /* How many elements of a row of O are further from the exact ones than rounding P and O to .bf16 explains. */

@@ -12,7 +12,6 @@
  */
 #include "attention_run.h"
 
-#include <cptx/pipeline.h>
 #include <cptx/roles.h>
 #include <cptx/softmax.h>
 #include <cptx/tmem.h>
@@ -33,165 +32,132 @@ static const cptx_operand_opt v_opt = { .type = CPTX_BF16,
 	                                              .swizzle = CPTX_SWIZZLE_128B } };
 
 typedef struct kernel {
-	cptx_kernel *k;
-	bool causal;
-	cptx_operand q, key, v;
-	cptx_pipe q_pipe, pipe, s_pipe, p_pipe;
+	attention_kernel a;
+	cptx_pipe s_pipe, p_pipe;
 	cptx_tiled_mma qk, pv;
-	cptx_acc s, o;                                       /* in tensor memory */
-	cptx_val p;                                          /* tensor memory address */
-	cptx_val row0, head, queries, keys, end, scale, out; /* first query; batch and head; keys, and where this CTA's end */
+	cptx_acc s, o; /* in tensor memory */
+	cptx_val p;    /* tensor memory address */
 } kernel;
 
-/* One thread. */
-static void load(kernel *a)
-{
-	cptx_kernel *k = a->k;
-	cptx_pipe_at first = cptx_pipe_producer(k, &a->q_pipe), at = cptx_pipe_producer(k, &a->pipe);
-	cptx_val key = cptx_var(k, CPTX_U32, 0);
-
-	cptx_pipe_expect(k, &a->q_pipe, &first, a->q.bytes);
-	cptx_operand_load(k, &a->q, 0, a->row0, 0, .z = a->head, .barrier = cptx_pipe_full(&first));
-	CPTX_FOR(k, key, a->end, KEYS) {
-		cptx_pipe_wait_empty(k, &a->pipe, &at);
-		cptx_pipe_expect(k, &a->pipe, &at, a->key.bytes + a->v.bytes);
-		cptx_operand_load(k, &a->key, at.stage, key, 0, .z = a->head, .barrier = cptx_pipe_full(&at));
-		cptx_operand_load(k, &a->v, at.stage, 0, key, .z = a->head, .barrier = cptx_pipe_full(&at));
-		cptx_pipe_next(k, &a->pipe, &at);
-	}
-}
-
 /* Starts S = Q * K^T of the next keys. */
-static void multiply_qk(kernel *a, cptx_pipe_at *at, cptx_pipe_at *s)
+static void multiply_qk(kernel *x, cptx_pipe_at *at, cptx_pipe_at *s)
 {
+	const attention_kernel *a = &x->a;
 	cptx_kernel *k = a->k;
 
 	cptx_pipe_wait_full(k, &a->pipe, at);
-	cptx_pipe_wait_empty(k, &a->s_pipe, s);
+	cptx_pipe_wait_empty(k, &x->s_pipe, s);
 	cptx_val q = cptx_operand_at(k, &a->q, 0), k_tile = cptx_operand_at(k, &a->key, at->stage);
-	cptx_mma_tile(k, &a->qk, &a->s, q, k_tile, .fresh = true);
-	cptx_mma_commit(k, &a->qk, cptx_pipe_full(s));
-	cptx_pipe_next(k, &a->s_pipe, s);
+	cptx_mma_tile(k, &x->qk, &x->s, q, k_tile, .fresh = true);
+	cptx_mma_commit(k, &x->qk, cptx_pipe_full(s));
+	cptx_pipe_next(k, &x->s_pipe, s);
 	cptx_pipe_next(k, &a->pipe, at);
 }
 
 /* One thread: the scores of the next keys are made while the warpgroup works on these. */
-static void multiply(kernel *a)
+static void multiply(kernel *x)
 {
+	const attention_kernel *a = &x->a;
 	cptx_kernel *k = a->k;
 	cptx_pipe_at first = cptx_pipe_consumer(k, &a->q_pipe), at = cptx_pipe_consumer(k, &a->pipe);
 	cptx_pipe_at ahead = cptx_pipe_consumer(k, &a->pipe);
-	cptx_pipe_at s = cptx_pipe_producer(k, &a->s_pipe), p = cptx_pipe_consumer(k, &a->p_pipe);
+	cptx_pipe_at s = cptx_pipe_producer(k, &x->s_pipe), p = cptx_pipe_consumer(k, &x->p_pipe);
 	cptx_val key = cptx_var(k, CPTX_U32, 0);
 
 	cptx_pipe_wait_full(k, &a->q_pipe, &first);
-	multiply_qk(a, &ahead, &s);
+	multiply_qk(x, &ahead, &s);
 	CPTX_FOR(k, key, a->end, KEYS) {
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), a->end, .cmp = CPTX_LT))
-			multiply_qk(a, &ahead, &s);
-		cptx_pipe_wait_full(k, &a->p_pipe, &p);
-		cptx_mma_tile(k, &a->pv, &a->o, a->p, cptx_operand_at(k, &a->v, at.stage),
+			multiply_qk(x, &ahead, &s);
+		cptx_pipe_wait_full(k, &x->p_pipe, &p);
+		cptx_mma_tile(k, &x->pv, &x->o, x->p, cptx_operand_at(k, &a->v, at.stage),
 		              .fresh_when = cptx_setp(k, key, 0, .cmp = CPTX_EQ));
-		cptx_mma_commit(k, &a->pv, cptx_pipe_empty(&p));
-		cptx_mma_commit(k, &a->pv, cptx_pipe_empty(&at));
-		cptx_pipe_next(k, &a->p_pipe, &p);
+		cptx_mma_commit(k, &x->pv, cptx_pipe_empty(&p));
+		cptx_mma_commit(k, &x->pv, cptx_pipe_empty(&at));
+		cptx_pipe_next(k, &x->p_pipe, &p);
 		cptx_pipe_next(k, &a->pipe, &at);
 	}
 }
 
 /* Multiplies O by a row vector; whether behind all products or between two of them, it is complete. */
-static cptx_acc scaled(kernel *a, cptx_val rows)
+static cptx_acc scaled(kernel *x, cptx_val rows)
 {
 	cptx_acc o;
 
-	cptx_acc_load(a->k, &a->o, 0, D, &o);
-	cptx_acc_scale_rows(a->k, &o, rows);
+	cptx_acc_load(x->a.k, &x->o, 0, D, &o);
+	cptx_acc_scale_rows(x->a.k, &o, rows);
 	return o;
 }
 
 /* A warpgroup: the softmax of 128 rows. */
-static void softmax(kernel *a)
+static void softmax(kernel *x)
 {
+	const attention_kernel *a = &x->a;
 	cptx_kernel *k = a->k;
-	cptx_pipe_at s = cptx_pipe_consumer(k, &a->s_pipe), p = cptx_pipe_producer(k, &a->p_pipe);
+	cptx_pipe_at s = cptx_pipe_consumer(k, &x->s_pipe), p = cptx_pipe_producer(k, &x->p_pipe);
 	cptx_val key = cptx_var(k, CPTX_U32, 0);
 	cptx_acc scores, o;
 	cptx_softmax soft;
 
 	cptx_softmax_new(k, &soft, 1, a->scale);
 	CPTX_FOR(k, key, a->end, KEYS) {
-		cptx_pipe_wait_full(k, &a->s_pipe, &s);
-		cptx_acc_load(k, &a->s, 0, KEYS, &scores);
-		cptx_pipe_release(k, &a->s_pipe, &s, CPTX_NONE_);
-		cptx_pipe_next(k, &a->s_pipe, &s);
-		cptx_val border = a->causal ? a->row0 : a->keys; /* tiles that end behind it have scores that do not count */
-		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), border, .cmp = CPTX_GT))
-			cptx_softmax_mask(k, &scores, .row0 = a->row0, .col0 = key, .cols = a->keys, .causal = a->causal);
+		cptx_pipe_wait_full(k, &x->s_pipe, &s);
+		cptx_acc_load(k, &x->s, 0, KEYS, &scores);
+		cptx_pipe_release(k, &x->s_pipe, &s, CPTX_NONE_);
+		cptx_pipe_next(k, &x->s_pipe, &s);
+		attention_mask(a, &scores, key, KEYS);
 		cptx_val correct = cptx_softmax_step(k, &soft, &scores);
-		cptx_pipe_wait_empty(k, &a->p_pipe, &p);
+		cptx_pipe_wait_empty(k, &x->p_pipe, &p);
 		CPTX_IF(k, cptx_setp(k, key, 0, .cmp = CPTX_GT)) {
-			o = scaled(a, correct);
-			cptx_acc_save(k, &a->o, 0, &o);
+			o = scaled(x, correct);
+			cptx_acc_save(k, &x->o, 0, &o);
 		}
-		cptx_acc_put_a(k, &scores, CPTX_BF16, a->p, 0);
-		cptx_pipe_filled(k, &a->p_pipe, &p);
-		cptx_pipe_next(k, &a->p_pipe, &p);
+		cptx_acc_put_a(k, &scores, CPTX_BF16, x->p, 0);
+		cptx_pipe_filled(k, &x->p_pipe, &p);
+		cptx_pipe_next(k, &x->p_pipe, &p);
 	}
-	cptx_pipe_wait_empty(k, &a->p_pipe, &p);
-	o = scaled(a, cptx_softmax_end(k, &soft, &scores));
-	cptx_acc_store(
-		k, &o,
-		(&(cptx_acc_matrix){
-			.address = a->out, .type = CPTX_BF16, .pitch = cptx_imm(D), .rows = cptx_sub(k, a->queries, a->row0) }));
+	cptx_pipe_wait_empty(k, &x->p_pipe, &p);
+	o = scaled(x, cptx_softmax_end(k, &soft, &scores));
+	attention_store(a, &o);
 }
 
 static void build(cptx_module *m, const void *self, bool causal)
 {
-	cptx_kernel *k = cptx_kernel_begin(m, "attention", .block = { THREADS });
-	kernel a = { .k = k, .causal = causal };
-	cptx_params p = { 0 };
+	kernel x = { .a = attention_begin(m, self, causal) };
+	attention_kernel *a = &x.a;
+	cptx_kernel *k = a->k;
 	cptx_roles r;
 	cptx_tmem t;
 
-	attention_params(k, &p, self);
-	a.q = attention_operand(k, &p, &q_opt, "q"), a.key = attention_operand(k, &p, &k_opt, "key");
-	a.v = attention_operand(k, &p, &v_opt, "v");
-	a.queries = cptx_params_get(k, &p, "queries"), a.keys = cptx_params_get(k, &p, "keys");
-	a.scale = cptx_params_get(k, &p, "scale");
 	cptx_roles_begin(k, &r, .threads = THREADS);
 	cptx_val first = cptx_setp(k, r.tid, 0, .cmp = CPTX_EQ);
-	cptx_params_prefetch(k, &p, first);
-	cptx_pipe_new(k, &a.q_pipe, .stages = 1);
-	cptx_pipe_new(k, &a.pipe, .stages = STAGES);
-	cptx_pipe_new(k, &a.s_pipe, .stages = 1, .consumers = 128);
-	cptx_pipe_new(k, &a.p_pipe, .stages = 1, .producers = 128);
-	cptx_pipe_prepare(k, &a.q_pipe, first);
-	cptx_pipe_prepare(k, &a.pipe, first);
-	cptx_pipe_prepare(k, &a.s_pipe, first);
-	cptx_pipe_prepare(k, &a.p_pipe, first);
-	cptx_tiled_mma_new(k, &a.qk, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = KEYS,
+	cptx_params_prefetch(k, &a->params, first);
+	cptx_pipe_new(k, &a->q_pipe, .stages = 1);
+	cptx_pipe_new(k, &a->pipe, .stages = STAGES);
+	cptx_pipe_new(k, &x.s_pipe, .stages = 1, .consumers = 128);
+	cptx_pipe_new(k, &x.p_pipe, .stages = 1, .producers = 128);
+	cptx_pipe_prepare(k, &a->q_pipe, first);
+	cptx_pipe_prepare(k, &a->pipe, first);
+	cptx_pipe_prepare(k, &x.s_pipe, first);
+	cptx_pipe_prepare(k, &x.p_pipe, first);
+	cptx_tiled_mma_new(k, &x.qk, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = KEYS,
 	                   .a_tile = q_opt.tile, .b_tile = k_opt.tile);
-	cptx_tiled_mma_new(k, &a.pv, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = D,
+	cptx_tiled_mma_new(k, &x.pv, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = D,
 	                   .a_from = CPTX_A_TMEM, .b_tile = v_opt.tile);
-
-	a.row0 = cptx_mul(k, cptx_ctaid_x(k), QUERIES, .mode = CPTX_LO), a.head = cptx_ctaid_y(k);
-	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, QUERIES), a.keys) : a.keys;
-	cptx_val row = cptx_mad_wide(k, a.head, a.queries, cptx_cvt(k, a.row0, .dtype = CPTX_U64));
-	a.out = cptx_mad(k, row, 2 * D, cptx_params_get(k, &p, "o"), .mode = CPTX_LO);
 	CPTX_TMEM(k, &t, .columns = COLUMNS, .warp = cptx_setp(k, r.warp, 0, .cmp = CPTX_EQ)) {
-		cptx_acc_in_tmem(k, &a.qk, &a.s, cptx_offset(t.address, S_AT));
-		cptx_acc_in_tmem(k, &a.pv, &a.o, cptx_offset(t.address, O_AT));
-		a.p = cptx_offset(t.address, P_AT);
+		cptx_acc_in_tmem(k, &x.qk, &x.s, cptx_offset(t.address, S_AT));
+		cptx_acc_in_tmem(k, &x.pv, &x.o, cptx_offset(t.address, O_AT));
+		x.p = cptx_offset(t.address, P_AT);
 		CPTX_ROLE(k, &r, .warps = 4)
-			softmax(&a);
+			softmax(&x);
 		CPTX_ROLE(k, &r, .warps = 1, .elect = true)
-			load(&a);
+			attention_produce(a, KEYS);
 		CPTX_ROLE(k, &r, .warps = 1, .elect = true)
-			multiply(&a);
+			multiply(&x);
 	}
 }
 
-const attention attention_sm100a = { "emu:sm_100a", QUERIES, THREADS, build, &q_opt, &k_opt, &v_opt };
+const attention attention_sm100a = { "emu:sm_100a", QUERIES, THREADS, 0, build, &q_opt, &k_opt, &v_opt };
 
 #ifndef EXAMPLES_NO_MAIN
 int main(void) { return attention_main(&attention_sm100a); }

@@ -8,7 +8,6 @@
  */
 #include "attention_run.h"
 
-#include <cptx/pipeline.h>
 #include <cptx/roles.h>
 #include <cptx/softmax.h>
 
@@ -26,36 +25,8 @@ static const cptx_operand_opt v_opt = { .type = CPTX_BF16,
 	                                    .tile = { D, KEYS, .elem = { 16, .mn_major = true },
 	                                              .swizzle = CPTX_SWIZZLE_128B } };
 
-/* ---- the kernel ---- */
-
-typedef struct kernel {
-	cptx_kernel *k;
-	bool causal;
-	cptx_operand q, key, v;
-	cptx_pipe q_pipe, pipe;                            /* of Q once; of stages of K and V */
-	cptx_val row0, head, keys, end, scale, o, queries; /* first query; batch and head; keys, and where this CTA's end */
-} kernel;
-
-/* One thread. */
-static void produce(kernel *a)
-{
-	cptx_kernel *k = a->k;
-	cptx_pipe_at first = cptx_pipe_producer(k, &a->q_pipe), at = cptx_pipe_producer(k, &a->pipe);
-	cptx_val key = cptx_var(k, CPTX_U32, 0);
-
-	cptx_pipe_expect(k, &a->q_pipe, &first, a->q.bytes);
-	cptx_operand_load(k, &a->q, 0, a->row0, 0, .z = a->head, .barrier = cptx_pipe_full(&first));
-	CPTX_FOR(k, key, a->end, KEYS) {
-		cptx_pipe_wait_empty(k, &a->pipe, &at);
-		cptx_pipe_expect(k, &a->pipe, &at, a->key.bytes + a->v.bytes);
-		cptx_operand_load(k, &a->key, at.stage, key, 0, .z = a->head, .barrier = cptx_pipe_full(&at));
-		cptx_operand_load(k, &a->v, at.stage, 0, key, .z = a->head, .barrier = cptx_pipe_full(&at));
-		cptx_pipe_next(k, &a->pipe, &at);
-	}
-}
-
 /* A warpgroup: 64 rows of O. */
-static void consume(kernel *a, cptx_val group, cptx_val lane)
+static void consume(attention_kernel *a, cptx_val group, cptx_val lane)
 {
 	cptx_kernel *k = a->k;
 	cptx_pipe_at first = cptx_pipe_consumer(k, &a->q_pipe), at = cptx_pipe_consumer(k, &a->pipe);
@@ -78,9 +49,7 @@ static void consume(kernel *a, cptx_val group, cptx_val lane)
 		cptx_val q = cptx_operand_at(k, &a->q, 0), k_tile = cptx_operand_at(k, &a->key, at.stage);
 		cptx_mma_tile(k, &qk, &s, q, k_tile, .fresh = true);
 		cptx_mma_wait(k, &qk, 0);
-		cptx_val border = a->causal ? a->row0 : a->keys; /* tiles that end behind it have scores that do not count */
-		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), border, .cmp = CPTX_GT))
-			cptx_softmax_mask(k, &s, .row0 = a->row0, .col0 = key, .cols = a->keys, .causal = a->causal);
+		attention_mask(a, &s, key, KEYS);
 		cptx_acc_scale_rows(k, &o, cptx_softmax_step(k, &soft, &s));
 		cptx_val p = cptx_acc_as_a(k, &s, &pv), v_tile = cptx_operand_at(k, &a->v, at.stage);
 		cptx_mma_tile(k, &pv, &o, p, v_tile);
@@ -89,45 +58,31 @@ static void consume(kernel *a, cptx_val group, cptx_val lane)
 		cptx_pipe_next(k, &a->pipe, &at);
 	}
 	cptx_acc_scale_rows(k, &o, cptx_softmax_end(k, &soft, &s));
-	cptx_acc_store(
-		k, &o,
-		(&(cptx_acc_matrix){
-			.address = a->o, .type = CPTX_BF16, .pitch = cptx_imm(D), .rows = cptx_sub(k, a->queries, a->row0) }));
+	attention_store(a, &o);
 }
 
 static void build(cptx_module *m, const void *self, bool causal)
 {
-	cptx_kernel *k = cptx_kernel_begin(m, "attention", .block = { THREADS }, .min_ctas = 1);
-	kernel a = { .k = k, .causal = causal };
-	cptx_params p = { 0 };
+	attention_kernel a = attention_begin(m, self, causal);
+	cptx_kernel *k = a.k;
 	cptx_roles r;
 
-	attention_params(k, &p, self);
-	a.q = attention_operand(k, &p, &q_opt, "q"), a.key = attention_operand(k, &p, &k_opt, "key");
-	a.v = attention_operand(k, &p, &v_opt, "v");
-	a.queries = cptx_params_get(k, &p, "queries"), a.keys = cptx_params_get(k, &p, "keys");
-	a.scale = cptx_params_get(k, &p, "scale");
 	cptx_roles_begin(k, &r, .threads = THREADS);
 	cptx_val first = cptx_setp(k, r.tid, 0, .cmp = CPTX_EQ);
-	cptx_params_prefetch(k, &p, first);
+	cptx_params_prefetch(k, &a.params, first);
 	cptx_pipe_new(k, &a.q_pipe, .stages = 1);
 	cptx_pipe_new(k, &a.pipe, .stages = STAGES, .consumers = GROUPS);
 	cptx_pipe_prepare(k, &a.q_pipe, first);
 	cptx_pipe_init(k, &a.pipe, first);
-
-	a.row0 = cptx_mul(k, cptx_ctaid_x(k), QUERIES, .mode = CPTX_LO), a.head = cptx_ctaid_y(k);
-	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, QUERIES), a.keys) : a.keys;
-	cptx_val row = cptx_mad_wide(k, a.head, a.queries, cptx_cvt(k, a.row0, .dtype = CPTX_U64));
-	a.o = cptx_mad(k, row, 2 * D, cptx_params_get(k, &p, "o"), .mode = CPTX_LO);
 	CPTX_ROLE(k, &r, .warps = 4, .regs = 24, .elect = true, .exits = true)
-		produce(&a);
+		attention_produce(&a, KEYS);
 	CPTX_ROLE(k, &r, .warps = 4 * GROUPS, .regs = 240) {
 		cptx_val group = cptx_shr(k, cptx_role_warp(k, &r), 2), thread = cptx_and(k, r.tid, 127);
 		consume(&a, group, thread);
 	}
 }
 
-const attention attention_sm90a = { "emu:sm_90a", QUERIES, THREADS, build, &q_opt, &k_opt, &v_opt };
+const attention attention_sm90a = { "emu:sm_90a", QUERIES, THREADS, 1, build, &q_opt, &k_opt, &v_opt };
 
 #ifndef EXAMPLES_NO_MAIN
 int main(void) { return attention_main(&attention_sm90a); }

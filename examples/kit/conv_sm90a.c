@@ -7,36 +7,37 @@
  * copies; two warpgroups multiply 64 pixels by 128 filters each.
  */
 #include "conv_sm90a.h"
-#include "reference/number.h"
+#include "host.h"
 
 #include <cptx/mma.h>
-#include <cptx/operand.h>
 #include <cptx/pipeline.h>
+#include <cptx/roles.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { PIXELS = 128, FILTERS = 128, CHANNELS = 64, STAGES = 4, WARPGROUP = 128, CONSUMERS = 2 };
+enum { PIXELS = 128, FILTERS = 128, CHANNELS = 64, STAGES = 4, GROUPS = 2, THREADS = GROUPS * 128 + 32 };
 
-#define TILE(rows)                                                                                                          \
-	{                                                                                                                       \
-		(rows), CHANNELS, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B                                                     \
-	}
-static const cptx_operand_opt images = { .type = CPTX_BF16, .tile = TILE(PIXELS), .stages = STAGES, .im2col = 4 };
+static const cptx_operand_opt images = { .type = CPTX_BF16,
+	                                     .stages = STAGES,
+	                                     .im2col = 4,
+	                                     .tile = { PIXELS, CHANNELS, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B } };
 /* A matrix for each tap. */
-static const cptx_operand_opt filters = { .type = CPTX_BF16, .tile = TILE(FILTERS), .stages = STAGES, .batched = true };
-
-static uint32_t tiles(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
+static const cptx_operand_opt filters = { .type = CPTX_BF16,
+	                                      .stages = STAGES,
+	                                      .batched = true,
+	                                      .tile = { FILTERS, CHANNELS, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B } };
 
 typedef struct state {
 	cptx_operand x, w;
 	cptx_pipe pipe;
-	cptx_val y, pixel, filter; /* pixel, filter: first ones of the CTA's tile */
+	cptx_val y, pixel, filter, lane_0; /* pixel, filter: first ones of the CTA's tile */
 } state;
 
-static cptx_val map_param(cptx_kernel *k, const char *name)
-{
-	return cptx_cvta(k, cptx_mov(k, cptx_param_bytes(k, 128, 64, name), .type = CPTX_U64), .space = CPTX_PARAM);
-}
+struct args {
+	cptx_tensor_map_opt x, w;
+	uint64_t y;
+};
+static const cptx_param_row table[] = { CPTX_PARAM_MAP(struct args, x), CPTX_PARAM_MAP(struct args, w),
+	                                    CPTX_PARAM_ROW(struct args, CPTX_PTR, y) };
 
 /* One thread: all channels of all taps. */
 static void produce(cptx_kernel *k, const conv *c, const state *st)
@@ -67,21 +68,20 @@ static void consume(cptx_kernel *k, const conv *c, const state *st, cptx_val uni
 {
 	cptx_pipe_at at = cptx_pipe_consumer(k, &st->pipe), old = cptx_pipe_consumer(k, &st->pipe);
 	cptx_val i = cptx_var(k, CPTX_U32, 0);
-	cptx_val lane_0 = cptx_setp(k, cptx_and(k, cptx_tid_x(k), 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma mma;
 	cptx_acc acc;
 
-	cptx_tiled_mma_new(k, &mma, .by = CPTX_BY_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .m = PIXELS / CONSUMERS, .n = FILTERS,
-	                   .units_m = CONSUMERS, .unit = unit, .a_tile = images.tile, .b_tile = filters.tile);
+	cptx_tiled_mma_new(k, &mma, .by = CPTX_BY_WGMMA, .a = CPTX_BF16, .b = CPTX_BF16, .m = PIXELS / GROUPS, .n = FILTERS,
+	                   .units_m = GROUPS, .unit = unit, .a_tile = images.tile, .b_tile = filters.tile);
 	cptx_acc_new(k, &mma, &acc);
 	cptx_acc_clear(k, &acc);
-	CPTX_FOR(k, i, c->r * c->s * tiles(c->c, CHANNELS), 1) {
+	CPTX_FOR(k, i, c->r * c->s * ceil_div(c->c, CHANNELS), 1) {
 		cptx_pipe_wait_full(k, &st->pipe, &at);
 		cptx_val x = cptx_operand_at(k, &st->x, at.stage), w = cptx_operand_at(k, &st->w, at.stage);
 		cptx_mma_tile(k, &mma, &acc, x, w);
 		cptx_mma_wait(k, &mma, 1);
 		CPTX_IF(k, cptx_setp(k, i, 0, .cmp = CPTX_NE)) {
-			cptx_pipe_release(k, &st->pipe, &old, lane_0);
+			cptx_pipe_release(k, &st->pipe, &old, st->lane_0);
 			cptx_pipe_next(k, &st->pipe, &old);
 		}
 		cptx_pipe_next(k, &st->pipe, &at);
@@ -96,22 +96,27 @@ static void consume(cptx_kernel *k, const conv *c, const state *st, cptx_val uni
 
 cptx_kernel *conv_build(cptx_module *m, const conv *c)
 {
-	cptx_kernel *k = cptx_kernel_begin(m, "conv", .block = { CONSUMERS * WARPGROUP + 32 });
+	cptx_kernel *k = cptx_kernel_begin(m, "conv", .block = { THREADS });
 	cptx_operand_opt x = images, w = filters;
+	cptx_params params = { 0 };
+	cptx_roles roles;
 	state st;
 
-	x.map = map_param(k, "x"), w.map = map_param(k, "w"), st.y = cptx_param(k, CPTX_PTR, "y");
-	cptx_val tid = cptx_tid_x(k), group = cptx_shfl_sync(k, cptx_shr(k, tid, 7), 0, 31, -1, .mode = CPTX_IDX);
+	cptx_params_declare(k, &params, table, CPTX_PARAM_COUNT(table));
+	x.map = cptx_params_get(k, &params, "x"), w.map = cptx_params_get(k, &params, "w");
+	st.y = cptx_params_get(k, &params, "y");
+	cptx_roles_begin(k, &roles, .threads = THREADS);
+	st.lane_0 = cptx_setp(k, roles.lane, 0, .cmp = CPTX_EQ);
 	st.pixel = cptx_mul(k, cptx_ctaid_x(k), PIXELS, .mode = CPTX_LO);
 	st.filter = cptx_mul(k, cptx_ctaid_y(k), FILTERS, .mode = CPTX_LO);
 	cptx_operand_make(k, &st.x, &x);
 	cptx_operand_make(k, &st.w, &w);
-	cptx_pipe_new(k, &st.pipe, .stages = STAGES, .consumers = CONSUMERS * WARPGROUP / 32);
-	cptx_pipe_init(k, &st.pipe, cptx_setp(k, tid, 0, .cmp = CPTX_EQ));
-	CPTX_IF(k, cptx_setp(k, tid, CONSUMERS * WARPGROUP, .cmp = CPTX_EQ))
+	cptx_pipe_new(k, &st.pipe, .stages = STAGES, .consumers = GROUPS * 4);
+	cptx_pipe_init(k, &st.pipe, cptx_setp(k, roles.tid, 0, .cmp = CPTX_EQ));
+	CPTX_ROLE(k, &roles, .warps = GROUPS * 4)
+		consume(k, c, &st, cptx_shr(k, roles.warp, 2));
+	CPTX_ROLE(k, &roles, .warps = 1, .elect = true)
 		produce(k, c, &st);
-	CPTX_IF(k, cptx_setp(k, group, CONSUMERS, .cmp = CPTX_LT))
-		consume(k, c, &st, group);
 	return k;
 }
 
@@ -131,18 +136,14 @@ static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_erro
 	const cptx_operand_matrix matrix = {
 		.address = at[1], .rows = c->k, .cols = c->c, .pitch = taps * c->c * 2, .batch = taps, .apart = c->c * 2
 	};
-	cptx_tensor_map_opt of_x, of_w;
-	cptx_tensor_map x, w;
+	const cptx_launch_opt opt = { .grid = { ceil_div(conv_pixels(c), PIXELS), ceil_div(c->k, FILTERS) } };
+	struct args args = { .y = at[2] };
+	const cptx_params_part part = { table, CPTX_PARAM_COUNT(table), &args };
 	cptx_module *m = cptx_module_new(NULL);
 
 	conv_build(m, c);
-	cptx_program *p = cptx_device_load(dev, m, NULL, err);
-	bool ok = p && cptx_operand_image_map(&images, &image, &of_x, err) && cptx_tensor_map_make(dev, &of_x, &x, err) &&
-	          cptx_operand_tensor_map(&filters, &matrix, &of_w, err) && cptx_tensor_map_make(dev, &of_w, &w, err);
-	const cptx_launch_opt launch = { .grid = { tiles(conv_pixels(c), PIXELS), tiles(c->k, FILTERS) },
-		                             CPTX_ARGS(CPTX_ARG_BYTES(&x, sizeof x), CPTX_ARG_BYTES(&w, sizeof w), at[2]) };
-	ok = ok && cptx_launch_once(p, NULL, &launch, NULL, err);
-	cptx_program_destroy(p);
+	const bool ok = cptx_operand_image_map(&images, &image, &args.x, err) &&
+	                cptx_operand_tensor_map(&filters, &matrix, &args.w, err) && run_once(dev, m, &part, &opt, err);
 	cptx_module_destroy(m);
 	return ok;
 }
@@ -174,8 +175,7 @@ bool conv_check(cptx_device *dev, const conv *c, uint64_t *wrong, cptx_error *er
 		host[b] = calloc(count[b], 2);
 		for (uint64_t i = 0; i < count[b] && host[b]; i++)
 			host[b][i] = b == 2 ? 0xffff : (uint16_t)number_bits(CPTX_BF16, value(i));
-		at[b] = cptx_mem_alloc(dev, count[b] * 2, err);
-		cptx_mem_write(dev, at[b], host[b], count[b] * 2, err);
+		at[b] = upload(dev, host[b], count[b] * 2, err);
 	}
 	bool ok = !err->code && run(dev, c, at, err) && cptx_mem_read(dev, host[2], at[2], count[2] * 2, err);
 	*wrong = 0;
@@ -191,9 +191,8 @@ bool conv_check(cptx_device *dev, const conv *c, uint64_t *wrong, cptx_error *er
 #ifndef EXAMPLES_NO_MAIN
 int main(void)
 {
-	const char *name = getenv("CPTX_DEVICE");
 	cptx_error err = { 0 };
-	cptx_device *dev = cptx_device_open(name ? name : "emu:sm_90a", &err);
+	cptx_device *dev = open_device("emu:sm_90a", &err);
 	uint64_t wrong, sum = 0;
 
 	for (const conv *c = conv_shapes; c < conv_shapes + CONV_SHAPES && conv_check(dev, c, &wrong, &err); c++) {

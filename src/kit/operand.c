@@ -480,8 +480,8 @@ static cptx_val coordinates(cptx_kernel *k, cptx_site at, const cptx_operand *op
 		c[n++] = as_s32(o->n);
 	} else if (op->opt.spans) {
 		c[0] = cptx_imm(0);
-		c[n++] = is_constant(along) ? cptx_imm(along.i / op->box.box[0])
-		                            : as_s32(CALL(div, .a = as_u32(along), .b = cptx_imm(op->box.box[0]), .type = CPTX_U32));
+		c[n++] =
+			is_constant(along) ? cptx_imm(along.i / op->box.box[0]) : as_s32(kit_quotient(k, at, along, op->box.box[0]));
 	}
 	if (op->opt.batched)
 		c[n++] = as_s32(o->z);

@@ -38,7 +38,9 @@ static cptx_val over(cptx_kernel *k, cptx_site at, cptx_val a, cptx_val b)
 {
 	if (is_int(b) && b.i == 1)
 		return a;
-	return are_ints(a, b) && b.i ? whole((int64_t)((uint64_t)a.i / (uint64_t)b.i)) : CALL(div, .a = a, .b = b);
+	if (are_ints(a, b) && b.i)
+		return whole((int64_t)((uint64_t)a.i / (uint64_t)b.i));
+	return is_int(b) && b.i > 0 && b.i <= UINT32_MAX ? kit_quotient(k, at, a, (uint32_t)b.i) : CALL(div, .a = a, .b = b);
 }
 
 static cptx_val least(cptx_kernel *k, cptx_site at, cptx_val a, cptx_val b)

@@ -123,3 +123,15 @@ bool kit_threads(cptx_kernel *k, cptx_site at, const char *where, uint32_t threa
 	           advice && x != all ? " along x" : "", advice ? advice : "");
 	return false;
 }
+
+/* ---- arithmetic ---- */
+
+cptx_val kit_quotient(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t n)
+{
+	const cptx_val a = v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_U32) : v;
+	uint32_t bits = 0;
+
+	while (bits < 31 && 1u << bits < n)
+		bits++;
+	return 1u << bits == n ? CALL(shr, .a = a, .b = cptx_imm(bits)) : CALL(div, .a = a, .b = cptx_imm(n));
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside src/kit: whether a cptx_val that the user gave is one that an option or argument takes. */
+/* Inside src/kit: whether a cptx_val that the user gave is one that an option or argument takes; quotients. */
 #ifndef CPTX_KIT_VALUE_H
 #define CPTX_KIT_VALUE_H
 
@@ -38,5 +38,8 @@ bool kit_threads(cptx_kernel *k, cptx_site at, const char *where, uint32_t threa
 	kit_threads(k, at, where, (o)->threads,                                                                                 \
 	            (o)->thread.kind == CPTX_VAL_NONE ? ": where some of its threads take part, say which one this is, .thread" \
 	                                              : NULL)
+
+/* v / n, both .u32: a shift where n is a power of two, for ptxas has no short form of a division by a constant. */
+cptx_val kit_quotient(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t n);
 
 #endif

@@ -128,7 +128,7 @@ START_TEST(broken_rules)
 		  { 8, 8, 72 },
 		  3 },
 		{ "M 0, N 8, K 8; each is from 1", { CPTX_BF16, CPTX_BF16, 128, 64, 64, 2, 0 }, { 0, 8, 8 }, 0 },
-		{ "a tile of 32 columns; with D of .bf16 it is a multiple of 64",
+		{ "a tile of 32 columns; it is a multiple of 64, which a warp stores at once",
 		  { CPTX_BF16, CPTX_BF16, 256, 32, 64, 2, 0 },
 		  { 8, 8, 8 },
 		  8 },
@@ -155,7 +155,7 @@ START_TEST(timelines)
 	cptx_error err = { 0 };
 	gemm_report r;
 
-	rung->build(m, rung, &none);
+	ladder_build(m, rung, &none);
 	cptx_ptx *ptx = cptx_emit(m, "sm_100a", NULL, &err);
 	ck_assert_msg(ptx && !strstr(cptx_ptx_text(ptx), "globaltimer") && !strstr(cptx_ptx_text(ptx), "timeline"), "%s",
 	              err.text);
@@ -207,7 +207,7 @@ START_TEST(assembled)
 		cptx_module *m = cptx_module_new(NULL);
 		ladder_opt o = rung->tile;
 		o.in = CPTX_BF16, o.out = i / 2 ? CPTX_F32 : CPTX_BF16;
-		rung->build(m, rung, &o);
+		ladder_build(m, rung, &o);
 		ptx[i] = cptx_emit(m, targets[i % 2], NULL, &err);
 		ck_assert_msg(ptx[i] != NULL, "%s: %s", rung->name, err.text);
 		jobs[i] = (assembly){ .target = targets[i % 2], .ptx = cptx_ptx_text(ptx[i]) };

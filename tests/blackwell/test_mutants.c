@@ -10,12 +10,16 @@
 #define INIT_FENCE "fence.mbarrier_init.release.cluster"
 #define BEFORE "tcgen05.fence::before_thread_sync"
 #define AFTER "tcgen05.fence::after_thread_sync"
+#define ONE_TILE "v1a v1b v2a v2b v3 v4 v5"
 static const spared spare[] = {
-	{ "v1a v1b v2a v2b v3 v4 v5", BEFORE, 0, MUTANT_FREED },
-	{ "v1a v1b v2a v2b v3 v4 v5", AFTER, 1, MUTANT_FREED },
+	{ ONE_TILE, BEFORE, 0, MUTANT_FREED },
+	{ ONE_TILE, BEFORE, 1, MUTANT_FREED },
+	{ ONE_TILE, AFTER, 1, MUTANT_FREED },
 	{ "v6 v7", BEFORE, 1, MUTANT_FREED },
-	{ "v6", INIT_FENCE, 0, "the second pipeline's stands behind these mbarriers too" },
-	{ "v6", INIT_FENCE, 1, "threads and commits arrive there, no copies; a barrier of the cluster stands between" },
+	{ "v3", "mbarrier.try_wait.parity.shared::cta.b64", 0, "nothing has been in the stage that is filled first" },
+	{ ONE_TILE " v6", INIT_FENCE, 0, "the second pipeline's stands behind these mbarriers too" },
+	{ ONE_TILE " v6", INIT_FENCE, 1,
+	  "threads and commits arrive there, no copies; the barrier of CPTX_TMEM stands between" },
 	{ "v7", INIT_FENCE, 0, "the third pipeline's stands behind these mbarriers too" },
 	{ "v7", INIT_FENCE, 1, "the third pipeline's stands behind these mbarriers too" },
 };
@@ -26,7 +30,7 @@ static cptx_module *build(const void *user)
 	ladder_opt o = rung_small(rung, CPTX_BF16, CPTX_BF16);
 	cptx_module *m = cptx_module_new(NULL);
 
-	rung->build(m, rung, &o);
+	ladder_build(m, rung, &o);
 	return m;
 }
 

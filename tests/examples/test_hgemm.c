@@ -148,21 +148,24 @@ END_TEST
 /* What addresses say before anything runs: ldmatrix and stmatrix take as few turns as they can. */
 START_TEST(no_conflicts)
 {
+	const cptx_frag c = { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 16, .beside = 2 };
+
 	for (uint32_t bk = 32; bk <= 64; bk *= 2) {
 		hgemm_opt o = hgemm_default(HGEMM_TMA_R, bk, CPTX_BF16, cptx_target_find("sm_90a"));
 		cptx_module *m = cptx_module_new(NULL);
 		hgemm h;
-		hgemm_begin(&h, m, HGEMM_TMA_R, &o, 0);
-		hgemm_sizes(&h, HGEMM_TMA_R);
+		cptx_lines c_lines;
+		hgemm_begin(&h, m, HGEMM_TMA_R, &o);
 		hgemm_fragments(&h);
-		const cptx_lines *a = &h.mma.a_lines, *b_lines = &h.mma.b_lines, *lines[] = { a, b_lines, &h.lines_c };
+		ck_assert_msg(cptx_tile_lines(&h.t.c, &c, 0, 0, &c_lines, &err), "%s", err.text);
+		const cptx_lines *a = &h.mma.a_lines, *b_lines = &h.mma.b_lines, *lines[] = { a, b_lines, &c_lines };
 		for (int i = 0; i < 3; i++) {
 			cptx_banks b = cptx_lines_banks(lines[i], 0);
 			ck_assert_uint_eq(lines[i]->num, 4);
 			ck_assert_uint_eq(b.phases, 4);
 			ck_assert_uint_eq(b.conflicts, 0);
 		}
-		ck_assert(b_lines->trans && !a->trans && !h.lines_c.trans);
+		ck_assert(b_lines->trans && !a->trans && !c_lines.trans);
 		cptx_module_destroy(m);
 	}
 }

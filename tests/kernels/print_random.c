@@ -87,7 +87,7 @@ static bool draw_ladder(uint64_t seed, uint32_t which, drawn *d)
 	d->target = "sm_100a";
 	if (!ladder_check(rung, &o, 512, 512, 512, &err))
 		return false;
-	rung->build(d->m, rung, &o);
+	ladder_build(d->m, rung, &o);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cptx_gemm_run on the emulator: right results by every generator, programs that are found again, errors, threads. */
 #include "../test.h"
+#include "reference/number.h"
 
 #include <cptx/emu.h>
 #include <cptx/gemm.h>
@@ -34,17 +35,12 @@ static int value(int i) { return (i * 7 + i / 5) % 5 - 2; }
 
 static uint64_t upload(cptx_device *dev, const int *v, size_t n, enum cptx_type type)
 {
-	static const uint8_t e4m3[] = { 0xc0, 0xb8, 0, 0x38, 0x40 }; /* -2 to 2 */
 	uint16_t words[MOST];
 	uint8_t bytes[MOST];
 	cptx_error err = { .code = CPTX_OK };
 
-	for (size_t i = 0; i < n; i++) {
-		float f = (float)v[i];
-		uint32_t bits;
-		memcpy(&bits, &f, sizeof bits);
-		words[i] = (uint16_t)(bits >> 16), bytes[i] = e4m3[v[i] + 2];
-	}
+	for (size_t i = 0; i < n; i++)
+		words[i] = (uint16_t)number_bits(CPTX_BF16, v[i]), bytes[i] = (uint8_t)number_bits(CPTX_E4M3, v[i]);
 	const void *from = type == CPTX_BF16 ? (const void *)words : bytes;
 	size_t size = type == CPTX_BF16 ? 2 * n : n;
 	uint64_t at = cptx_mem_alloc(dev, size, &err);

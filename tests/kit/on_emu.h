@@ -80,4 +80,13 @@ static inline void emu_fails(cptx_module *m, const char *file, const char *says)
 	cptx_module_destroy(m);
 }
 
+/* A kernel of so many threads (0: any number) in a module of its own, for calls that fail:
+ * cptx_kernel *k = emu_begin(&m, 0); ... EMU_FAILS(m, "what is said"); */
+static inline cptx_kernel *emu_begin(cptx_module **m, uint32_t threads)
+{
+	*m = cptx_module_new(NULL);
+	return cptx_kernel_begin(*m, "k", .block = { threads });
+}
+#define EMU_FAILS(m, says) emu_fails((m), strrchr("/" __FILE__, '/') + 1, (says))
+
 #endif

@@ -41,7 +41,8 @@ static uint32_t threads_of(const product *p) { return (p->by == CPTX_BY_MMA_SYNC
 static cptx_tile tile_of(const product *p, bool b)
 {
 	return (cptx_tile){ b ? p->n * p->units_n : p->m * p->units_m, p->depth,
-		                .elem = { (uint8_t)bits_of(p->a), .mn_major = b ? p->b_mn : p->a_mn }, .swizzle = p->swizzle };
+		                .elem = { (uint8_t)number_packed_bits(p->a), .mn_major = b ? p->b_mn : p->a_mn },
+		                .swizzle = p->swizzle };
 }
 
 static cptx_val unit_of(cptx_kernel *k, const product *p)
@@ -234,33 +235,16 @@ static uint8_t d[MOST * 5];
 /* A number of the output; whole ones to 2048 are exact in f16. */
 static double read_out(enum cptx_type type, uint64_t i)
 {
-	int32_t word;
-	uint16_t half;
-	float f;
+	const uint32_t bytes = cptx_type_bits(type) / 8;
+	uint32_t bits = 0;
 
-	memcpy(&word, d + 4 * i, 4), memcpy(&half, d + 2 * i, 2);
-	if (type == CPTX_S32)
-		return word;
-	if (type == CPTX_F16)
-		return (half & 0x8000 ? -1 : 1) *
-		       ldexp(half & 0x7c00 ? 0x400 | (half & 0x3ff) : half & 0x3ff, half & 0x7c00 ? (half >> 10 & 31) - 25 : -24);
-	if (type == CPTX_BF16)
-		word = (int32_t)((uint32_t)half << 16);
-	memcpy(&f, &word, 4);
-	return (double)f;
+	memcpy(&bits, d + bytes * i, bytes);
+	return type == CPTX_S32 ? (double)(int32_t)bits : number_value(type, bits);
 }
 
 static double as_stored(enum cptx_type type, int v)
 {
-	float f = (float)v;
-	uint32_t word;
-
-	if (type != CPTX_BF16)
-		return v;
-	memcpy(&word, &f, 4);
-	word = (word + 0x7fff + (word >> 16 & 1)) & 0xffff0000;
-	memcpy(&f, &word, 4);
-	return (double)f;
+	return type == CPTX_BF16 ? number_value(type, number_bits(type, v)) : v;
 }
 
 /* Whether the bytes of an element are those of before the launch. */

@@ -26,7 +26,7 @@ static cptx_tile tile_of(const product *p, bool b)
 {
 	return (cptx_tile){ .rows = b ? p->n * p->units_n : p->m * p->units_m,
 		                .cols = p->depth,
-		                .elem = { .bits = (uint8_t)bits_of(p->a), .mn_major = b ? p->b_mn : p->a_mn },
+		                .elem = { .bits = (uint8_t)number_packed_bits(p->a), .mn_major = b ? p->b_mn : p->a_mn },
 		                .swizzle = p->swizzle };
 }
 

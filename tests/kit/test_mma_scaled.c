@@ -63,7 +63,7 @@ static uint32_t vec_of(const product *p) { return p->scale == CPTX_UE4M3 ? 16 : 
 
 static cptx_tile tile_of(const product *p, bool of_b)
 {
-	const uint32_t bits = bits_of(of_b ? p->b : p->a);
+	const uint32_t bits = number_packed_bits(of_b ? p->b : p->a);
 	const bool mn = of_b ? p->b_mn : p->a_mn;
 	cptx_tile t = { .rows = (of_b ? p->n : p->m) / ctas_of(p), .cols = p->depth, .elem = { (uint8_t)bits, mn, false } };
 
@@ -164,7 +164,7 @@ static void start(const built *x, cptx_val tmem)
 	cptx_kernel *k = x->k;
 	const product *p = x->p;
 	const cptx_tile ta = tile_of(p, false), tb = tile_of(p, true), ts = cptx_scale_tile();
-	const uint32_t columns = p->depth * bits_of(p->in_tmem && p->padded ? CPTX_E4M3 : p->a) / 32;
+	const uint32_t columns = p->depth * number_packed_bits(p->in_tmem && p->padded ? CPTX_E4M3 : p->a) / 32;
 	cptx_val a = word_of(x, &ta, x->a), b = word_of(x, &tb, x->b), sa = { 0 }, sb = { 0 };
 	uint32_t at = p->n;
 

@@ -301,62 +301,54 @@ START_TEST(scans)
 }
 END_TEST
 
-static cptx_module *m;
-static cptx_kernel *k;
-
-static void begin(void)
-{
-	m = cptx_module_new(NULL);
-	k = cptx_kernel_begin(m, "k");
-}
-#define FAILS(says) emu_fails(m, "test_reduce.c:", (says))
-
 START_TEST(errors)
 {
+	cptx_module *m;
+	cptx_kernel *k;
 	cptx_reduce r;
 
-	begin();
+	k = emu_begin(&m, 0);
 	cptx_reduce_new(k, &r, .threads = 100);
-	FAILS("a reduction over 100 threads; say .threads, a multiple of 32");
-	begin();
+	EMU_FAILS(m, "a reduction over 100 threads; say .threads, a multiple of 32");
+	k = emu_begin(&m, 0);
 	cptx_reduce_new(k, &r, .threads = 64, .cluster = 17);
-	FAILS("a cluster of 17 CTAs");
-	begin();
+	EMU_FAILS(m, "a cluster of 17 CTAs");
+	k = emu_begin(&m, 0);
 	cptx_reduce_new(k, &r, .threads = 64, .words = 17);
-	FAILS("values of 17 words");
-	begin();
+	EMU_FAILS(m, "values of 17 words");
+	k = emu_begin(&m, 0);
 	cptx_reduce_new(k, &r, .threads = 64, .barrier = 16);
-	FAILS("barrier 16");
-	begin();
+	EMU_FAILS(m, "barrier 16");
+	k = emu_begin(&m, 0);
 	cptx_reduce_lanes(k, cptx_regs(k, CPTX_F32, 1), CPTX_REDUCE_SUM, 12);
-	FAILS("a reduction over 12 lanes");
-	begin();
+	EMU_FAILS(m, "a reduction over 12 lanes");
+	k = emu_begin(&m, 0);
 	cptx_reduce_warp(k, cptx_regs(k, CPTX_F32, 3), CPTX_REDUCE_SOFTMAX);
-	FAILS("a value of 3 registers; this reduction is of 2 each");
-	begin();
+	EMU_FAILS(m, "a value of 3 registers; this reduction is of 2 each");
+	k = emu_begin(&m, 0);
 	cptx_reduce_warp(k, cptx_regs(k, CPTX_F32, 1), (enum cptx_reduce_op)77);
-	FAILS("there is no reduction 77");
-	begin();
+	EMU_FAILS(m, "there is no reduction 77");
+	k = emu_begin(&m, 0);
 	cptx_reduce_warp(k, cptx_regs(k, CPTX_S32, 3), CPTX_REDUCE_WELFORD);
-	FAILS("a reduction of .s32; this one is of .f32");
-	begin();
+	EMU_FAILS(m, "a reduction of .s32; this one is of .f32");
+	k = emu_begin(&m, 0);
 	cptx_reduce_warp(k, cptx_regs(k, CPTX_F64, 1), CPTX_REDUCE_SUM);
-	FAILS("a reduction of .f64; this one is of .f32, .s32 or .u32");
-	begin();
+	EMU_FAILS(m, "a reduction of .f64; this one is of .f32, .s32 or .u32");
+	k = emu_begin(&m, 0);
 	cptx_reduce_new(k, &r, .threads = 64, .words = 1);
 	cptx_reduce_cta(k, &r, cptx_regs(k, CPTX_F32, 2), CPTX_REDUCE_SUM);
-	FAILS("a value of 2 registers; the reduction has room for 1");
-	begin();
+	EMU_FAILS(m, "a value of 2 registers; the reduction has room for 1");
+	k = emu_begin(&m, 0);
 	cptx_reduce_new(k, &r, .threads = 64);
 	cptx_reduce_cluster(k, &r, cptx_regs(k, CPTX_F32, 1), CPTX_REDUCE_SUM);
-	FAILS("made without .cluster");
-	begin();
+	EMU_FAILS(m, "made without .cluster");
+	k = emu_begin(&m, 0);
 	cptx_scan_warp(k, cptx_regs(k, CPTX_F32, 2), CPTX_REDUCE_SOFTMAX, false);
-	FAILS("a scan is of CPTX_REDUCE_SUM, MAX or MIN");
-	begin();
+	EMU_FAILS(m, "a scan is of CPTX_REDUCE_SUM, MAX or MIN");
+	k = emu_begin(&m, 0);
 	memset(&r, 0, sizeof r);
 	cptx_reduce_cta(k, &r, cptx_regs(k, CPTX_F32, 1), CPTX_REDUCE_SUM);
-	FAILS("that cptx_reduce_new did not make");
+	EMU_FAILS(m, "that cptx_reduce_new did not make");
 	/* what a target lacks is told with the user's line */
 	cptx_error err = { 0 };
 	reduce_case c = { .over = OVER_CLUSTER, .type = CPTX_F32, .threads = 64, .ctas = 2 };
@@ -382,7 +374,7 @@ START_TEST(assembles)
 					              .threads = 96,
 					              .ctas = 2,
 					              .lanes = 32 };
-				m = build(&c);
+				cptx_module *m = build(&c);
 				free(emu_assembles(m, targets[t]));
 				cptx_module_destroy(m);
 			}

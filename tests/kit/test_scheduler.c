@@ -308,66 +308,58 @@ END_TEST
 
 /* ---- errors, and ptxas ---- */
 
-static cptx_module *m;
-static cptx_kernel *k;
-
-static void begin(void)
-{
-	m = cptx_module_new(NULL);
-	k = cptx_kernel_begin(m, "k", .block = { 128 });
-}
-#define FAILS(says) emu_fails(m, "test_scheduler.c:", (says))
-
 START_TEST(errors)
 {
+	cptx_module *m;
+	cptx_kernel *k;
 	cptx_tiles s;
 	cptx_tiles_at t;
 
-	begin();
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_PERSISTENT, .tiles_m = cptx_imm(3));
-	FAILS("without tiles: say .tiles_m and .tiles_n");
-	begin();
+	EMU_FAILS(m, "without tiles: say .tiles_m and .tiles_n");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_PERSISTENT, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(0));
-	FAILS("a constant from 1 on");
-	begin();
+	EMU_FAILS(m, "a constant from 1 on");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .schedule = (enum cptx_tiles_schedule)9, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
-	FAILS("there is no tile schedule 9");
-	begin();
+	EMU_FAILS(m, "there is no tile schedule 9");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_STREAM_K, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
-	FAILS("CPTX_TILES_STREAM_K shares K tiles: say .k_tiles");
-	begin();
+	EMU_FAILS(m, "CPTX_TILES_STREAM_K shares K tiles: say .k_tiles");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1), .group = cptx_imm(2), .longest_first = true);
-	FAILS(".group and .longest_first");
-	begin();
+	EMU_FAILS(m, ".group and .longest_first");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1), .cluster = 17);
-	FAILS("clusters of 17 CTAs; a cluster has at most 16");
-	begin();
+	EMU_FAILS(m, "clusters of 17 CTAs; a cluster has at most 16");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_DYNAMIC, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
-	FAILS("a counter, .counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs");
-	begin();
+	EMU_FAILS(m, "a counter, .counter, the address of a u32 in global memory, is what CPTX_TILES_DYNAMIC needs");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .schedule = CPTX_TILES_CANCEL, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
-	FAILS("CPTX_TILES_CANCEL without .readers");
-	begin();
+	EMU_FAILS(m, "CPTX_TILES_CANCEL without .readers");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1), .readers = 2);
-	FAILS("readers and stages are of CPTX_TILES_DYNAMIC and CPTX_TILES_CANCEL");
-	begin();
+	EMU_FAILS(m, "readers and stages are of CPTX_TILES_DYNAMIC and CPTX_TILES_CANCEL");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
 	CPTX_TILES(k, &s, &t, .asks = true)
 	cptx_comment(k, "nothing");
-	FAILS("a role in a loop over tiles that needs none");
-	begin();
+	EMU_FAILS(m, "a role in a loop over tiles that needs none");
+	k = emu_begin(&m, 128);
 	cptx_tiles_new(k, &s, .tiles_m = cptx_imm(3), .tiles_n = cptx_imm(1));
 	CPTX_TILES(k, &s, &t)
 	cptx_tiles_is_whole(k, &s, &t);
-	FAILS("only with CPTX_TILES_STREAM_K");
-	begin();
+	EMU_FAILS(m, "only with CPTX_TILES_STREAM_K");
+	k = emu_begin(&m, 128);
 	memset(&s, 0, sizeof s);
 	CPTX_TILES(k, &s, &t)
 	cptx_comment(k, "nothing");
-	FAILS("that cptx_tiles_new did not make");
+	EMU_FAILS(m, "that cptx_tiles_new did not make");
 	for (unsigned schedule = 0; schedule < 2; schedule++) {
 		cptx_error err = { 0 };
-		begin();
+		k = emu_begin(&m, 128);
 		cptx_tiles_new(k, &s, .schedule = (enum cptx_tiles_schedule)schedule, .tiles_m = cptx_imm(3),
 		               .tiles_n = cptx_imm(1));
 		CPTX_TILES(k, &s, &t)

@@ -2,6 +2,7 @@
 /* cptx/vector.h: rows of every type, length and alignment, in registers and shared memory: each element, and none besides.
  */
 #include "on_emu.h"
+#include "reference/number.h"
 
 #include <cptx/vector.h>
 
@@ -22,27 +23,9 @@ static uint32_t wrong_fills[1];
 
 static uint32_t size_of(enum cptx_type t) { return cptx_type_bits(t) / 8; }
 
-/* Small integers, of which every type has all. */
-static uint32_t bits_of(enum cptx_type type, int v)
-{
-	float f = (float)v;
-	uint32_t b, sign = v < 0, e = 0, a = (uint32_t)abs(v);
-
-	memcpy(&b, &f, 4);
-	if (type == CPTX_F32)
-		return b;
-	if (type == CPTX_BF16)
-		return b >> 16;
-	while (a >> (e + 1))
-		e++;
-	if (type == CPTX_F16)
-		return sign << 15 | (v ? (e + 15) << 10 | ((a << 10 >> e) & 1023) : 0);
-	return sign << 7 | (v ? (e + 7) << 3 | ((a << 3 >> e) & 7) : 0);
-}
-
 static void put(uint8_t *to, enum cptx_type type, uint64_t i, int v)
 {
-	uint32_t b = bits_of(type, v), n = size_of(type);
+	const uint32_t b = (uint32_t)number_bits(type, v), n = size_of(type);
 
 	memcpy(to + i * n, &b, n);
 }
@@ -207,57 +190,49 @@ START_TEST(other_types)
 }
 END_TEST
 
-static cptx_module *m;
-static cptx_kernel *k;
-
-static void begin(void)
-{
-	m = cptx_module_new(NULL);
-	k = cptx_kernel_begin(m, "k");
-}
-#define FAILS(says) emu_fails(m, "test_vector.c:", (says))
-
 START_TEST(errors)
 {
+	cptx_module *m;
+	cptx_kernel *k;
 	cptx_row r;
 
-	begin();
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F64, .n = 8, .threads = 32);
-	FAILS("a row of .f64; rows are of .f32, .bf16, .f16 or .e4m3");
-	begin();
+	EMU_FAILS(m, "a row of .f64; rows are of .f32, .bf16, .f16 or .e4m3");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .threads = 32);
-	FAILS("either .n elements, a number, or .count");
-	begin();
+	EMU_FAILS(m, "either .n elements, a number, or .count");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .count = cptx_tid_x(k), .threads = 32);
-	FAILS("say .most");
-	begin();
+	EMU_FAILS(m, "say .most");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 8);
-	FAILS("a row of 0 threads");
-	begin();
+	EMU_FAILS(m, "a row of 0 threads");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 8, .threads = 32, .bytes = 8);
-	FAILS("vectors of 8 bytes; they have 16 or 32");
-	begin();
+	EMU_FAILS(m, "vectors of 8 bytes; they have 16 or 32");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 8, .threads = 32, .align = 3);
-	FAILS("rows at multiples of 3 elements");
-	begin();
+	EMU_FAILS(m, "rows at multiples of 3 elements");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 1u << 30, .threads = 32);
-	FAILS("33554432 elements of a row for each of 32 threads; there may be 4096");
-	begin();
+	EMU_FAILS(m, "33554432 elements of a row for each of 32 threads; there may be 4096");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 64, .threads = 32, .any = true);
 	cptx_row_load(k, &r, cptx_reg(k, CPTX_U64));
-	FAILS("accessed before cptx_row_begin");
-	begin();
+	EMU_FAILS(m, "accessed before cptx_row_begin");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_F32, .n = 64, .threads = 32);
 	cptx_row_begin(k, &r, cptx_reg(k, CPTX_U64));
-	FAILS("say .any of cptx_row_new");
-	begin();
+	EMU_FAILS(m, "say .any of cptx_row_new");
+	k = emu_begin(&m, 0);
 	cptx_row_new(k, &r, .type = CPTX_E4M3, .n = 64, .threads = 32);
 	cptx_row_load(k, &r, cptx_reg(k, CPTX_U64), .fill = -INFINITY);
-	FAILS("a fill of -inf, which .e4m3 does not have");
-	begin();
+	EMU_FAILS(m, "a fill of -inf, which .e4m3 does not have");
+	k = emu_begin(&m, 0);
 	memset(&r, 0, sizeof r);
 	cptx_row_store(k, &r, cptx_reg(k, CPTX_U64));
-	FAILS("a row that cptx_row_new did not make");
+	EMU_FAILS(m, "a row that cptx_row_new did not make");
 	/* what a target lacks is told with the user's line */
 	cptx_error err = { 0 };
 	row_case c = { .type = CPTX_F32, .n = 64, .threads = 32, .bytes = 32 };
@@ -282,7 +257,7 @@ START_TEST(assembles)
 				           .any = kind == 1,
 				           .counted = kind == 2,
 				           .place = kind == 3 ? CPTX_ROW_SHARED : CPTX_ROW_REGISTERS };
-			m = build(&c);
+			cptx_module *m = build(&c);
 			free(emu_assembles(m, target_of(c.type, t + kind)));
 			cptx_module_destroy(m);
 		}

@@ -4,49 +4,14 @@
 #define KIT_TILES_H
 
 #include "on_emu.h"
+#include "reference/number.h"
 
 #include <cptx/mma.h>
 
 enum { MOST = 256 * 256 };
 
-static inline uint32_t bits_of(enum cptx_type t)
-{
-	switch (t) {
-	case CPTX_TF32: return 32;
-	case CPTX_BF16:
-	case CPTX_F16: return 16;
-	case CPTX_E2M3:
-	case CPTX_E3M2: return 6;
-	case CPTX_E2M1: return 4;
-	default: return 8;
-	}
-}
-
 /* Whole numbers from -4 to 4 (u8: 0 to 8), in that type. */
-static inline uint32_t encode(enum cptx_type t, int v)
-{
-	static const uint8_t e4m3[] = { 0, 0x38, 0x40, 0x44, 0x48 }, e5m2[] = { 0, 0x3c, 0x40, 0x42, 0x44 };
-	static const uint8_t e2m3[] = { 0, 0x08, 0x10, 0x14, 0x18 }, e3m2[] = { 0, 0x0c, 0x10, 0x12, 0x14 };
-	static const uint8_t e2m1[] = { 0, 2, 4, 5, 6 };
-	static const uint16_t f16[] = { 0, 0x3c00, 0x4000, 0x4200, 0x4400 };
-	const uint32_t sign = v < 0, size = (uint32_t)abs(v);
-	float f = (float)v;
-	uint32_t word;
-
-	memcpy(&word, &f, 4);
-	switch (t) {
-	case CPTX_BF16: return word >> 16;
-	case CPTX_F16: return f16[size] | sign << 15;
-	case CPTX_TF32: return word;
-	case CPTX_E4M3: return e4m3[size] | sign << 7;
-	case CPTX_E5M2: return e5m2[size] | sign << 7;
-	case CPTX_E2M3: return e2m3[size] | sign << 5;
-	case CPTX_E3M2: return e3m2[size] | sign << 5;
-	case CPTX_E2M1: return e2m1[size] | sign << 3;
-	case CPTX_U8: return (uint32_t)(v + 4);
-	default: return (uint8_t)v;
-	}
-}
+static inline uint32_t encode(enum cptx_type t, int v) { return (uint32_t)number_bits(t, v + (t == CPTX_U8 ? 4 : 0)); }
 
 typedef struct matrix {
 	cptx_tile tile;
@@ -72,7 +37,7 @@ static inline void draw(matrix *x, cptx_tile tile, enum cptx_type type, int most
 			x->v[r * tile.cols + c] = (int8_t)((int)(seed >> 16) % (2 * most + 1) - most);
 			const cptx_smem_place at = cptx_tile_at(&tile, r, c);
 			const uint64_t word = (uint64_t)encode(type, x->v[r * tile.cols + c]) << at.bit;
-			for (uint32_t i = 0; 8 * i < at.bit + bits_of(type); i++) /* those of less than 8 bits share bytes */
+			for (uint32_t i = 0; 8 * i < at.bit + number_packed_bits(type); i++) /* those of less than 8 bits share bytes */
 				x->image[at.byte + i] |= (uint8_t)(word >> 8 * i);
 		}
 }

@@ -2,6 +2,7 @@
 /* Kernels built with the helpers, on the emulator: a matrix product through swizzled tiles, and pipelines of warps and CTAs.
  */
 #include "../test.h"
+#include "reference/number.h"
 
 #include <cptx/device.h>
 #include <cptx/layout.h>
@@ -27,12 +28,6 @@ static bool open_device(void)
 
 enum { M = 64, N = 16, K = 64 };
 
-static uint16_t to_bf16(float f)
-{
-	uint32_t bits;
-	memcpy(&bits, &f, sizeof bits);
-	return (uint16_t)(bits >> 16);
-}
 static float value_of(uint32_t row, uint32_t k, bool b) { return (float)((int)((row * 7 + k * (b ? 5 : 3)) % 17) - 8); }
 
 /* The tile's bytes as they are in shared memory. */
@@ -42,7 +37,7 @@ static uint8_t *image(const cptx_tile *t, bool b)
 
 	for (uint32_t row = 0; row < t->rows; row++)
 		for (uint32_t k = 0; k < t->cols; k++) {
-			uint16_t v = to_bf16(value_of(row, k, b));
+			uint16_t v = (uint16_t)number_bits(CPTX_BF16, (double)value_of(row, k, b));
 			memcpy(bytes + cptx_tile_at(t, row, k).byte, &v, sizeof v);
 		}
 	return bytes;

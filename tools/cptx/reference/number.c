@@ -52,7 +52,11 @@ uint64_t number_bits(enum cptx_type t, double v)
 
 	switch (t) {
 	case CPTX_F16: return small_float(v, 11, -14, 0x7c00) | (signbit(v) ? 0x8000 : 0);
-	case CPTX_BF16: return small_float(v, 8, -126, 0x7f80) | (signbit(v) ? 0x8000 : 0);
+	case CPTX_BF16:
+		if ((double)f != v) /* else the upper half, rounded: what buffers of many numbers are filled by */
+			return small_float(v, 8, -126, 0x7f80) | (signbit(v) ? 0x8000 : 0);
+		memcpy(&u, &f, sizeof f);
+		return (u + 0x7fff + (u >> 16 & 1)) >> 16;
 	case CPTX_E5M2: return small_float(v, 3, -14, 0x7c) | (signbit(v) ? 0x80 : 0);
 	case CPTX_E4M3: return small_float(v, 4, -6, 0x7f) | (signbit(v) ? 0x80 : 0);
 	case CPTX_E3M2: return small_float(v, 3, -2, 0x1f) | (signbit(v) ? 0x20 : 0);
