@@ -201,7 +201,8 @@ CPTX_API bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_
                                       cptx_gemm_plan *plan, cptx_error *err);
 
 /** A shape and what a model says of it: for wgmma of the H200, fitted to measurements; for the B200 (tcgen05) and the
- * GeForce RTX 5090 (mma.sync with scale factors) made of public figures, and none has been measured. */
+ * GeForce RTX 5090 (mma.sync with scale factors) made of public figures, and none has been measured; for mma.sync without
+ * them by figures of a GPU for each target (cptx_gemm_model). */
 typedef struct cptx_gemm_choice {
 	cptx_gemm_opt opt;                 /**< all options, with the shape filled in */
 	uint32_t ctas;                     /**< for cptx_gemm_problem */
@@ -211,12 +212,22 @@ typedef struct cptx_gemm_choice {
 	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
 } cptx_gemm_choice;
 /**
- * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k and, where it is 0, group, and
- * CTAs to launch; the rest is that of `opt`.  Writes the best `room` choices, best first, and gives their number; 0: no
- * kernel can do the problem, and err says why.  [sync] has no model: cptx_gemm_default.
+ * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k and, where it is 0, group, [sync]
+ * bk too, and CTAs to launch; the rest is that of `opt`.  Writes the best `room` choices, best first, and gives their
+ * number; 0: no kernel can do the problem, and err says why.  sms: multiprocessors of the device.
  */
 CPTX_API size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
                                cptx_gemm_choice *choices, size_t room, cptx_error *err);
+/**
+ * The same for a target: only shapes that fit there, [sync] by the model of its GPU and, from sm_90 on and where the rows
+ * are aligned, with .tma or without, as is faster.  target NULL: any, [sync] sm_80, with .tma sm_90; then .tma stays as it
+ * is.
+ */
+CPTX_API size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *problem,
+                                   uint32_t sms, cptx_gemm_choice *choices, size_t room, cptx_error *err);
+/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, by its data sheet"; *sms (may be
+ * NULL): how many multiprocessors it has.  NULL: there are no such options, or the build has no kernels. */
+CPTX_API const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms);
 /**
  * Times choices on a device, and sorts them by that: in bursts of launches, with copies of A and B (some 256 MB of the
  * device's memory) that take turns, so that these come from global memory.  problem: with addresses; D is written, the

@@ -40,8 +40,6 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt);
 /* What gemm_sm100 is made of. */
 tma_gemm gemm_sm100_describe(const cptx_gemm_opt *opt);
 cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt);
-void gemm_sm100_simplest(cptx_gemm_opt *o);
-void gemm_sm100_search(gemm_pick *x, cptx_gemm_opt o);
 static inline bool gemm_sm100_scaled(const cptx_gemm_opt *o) { return o->kind >= CPTX_TCGEN05_MXF8F6F4; }
 
 typedef struct gemm100 {

@@ -210,5 +210,4 @@ const gemm_generator gemm_sm100 = { .target = TARGET,
 	                                .check = check,
 	                                .build = gemm_sm100_build,
 	                                .describe = gemm_sm100_describe,
-	                                .simplest = gemm_sm100_simplest,
-	                                .search = gemm_sm100_search };
+	                                .model = &gemm_sm100_model };

@@ -176,5 +176,6 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 }
 
 const gemm_generator gemm_sm80 = {
-	.target = "sm_80", .by = "mma.sync", .check = check, .build = gemm_sm80_build, .describe = gemm_sm80_describe
+	.target = "sm_80", .by = "mma.sync", .check = check, .build = gemm_sm80_build, .describe = gemm_sm80_describe,
+	.model = &gemm_sm80_model
 };

@@ -35,8 +35,6 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
 /* What gemm_sm90 is made of; what is described has the names of the options. */
 tma_gemm gemm_sm90_describe(const cptx_gemm_opt *opt);
 cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt);
-void gemm_sm90_simplest(cptx_gemm_opt *o);
-void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o);
 
 /* Where this CTA's part of a tile of D is; maps of whole pieces and of the last ones. */
 typedef struct gemm90_place {

@@ -110,35 +110,6 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 /* All its maps, in order; a pointer's place is left as it is. */
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
 
-/* How the tiles of a choice come over a chip (gemm/model.c); tiles are those of clusters. */
-typedef struct gemm_rounds {
-	double tiles;    /* of all matrices */
-	double at_once;  /* clusters that are resident */
-	double rounds;   /* of all of these, until the tiles are done */
-	double steps;    /* K tiles that a cluster computes */
-	double run;      /* CTAs at work */
-	double together; /* CTAs of a multiprocessor */
-	double idle;     /* share of the multiprocessors' time */
-} gemm_rounds;
-gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
-/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
- * the lower the power. */
-double gemm_longer(double a, double b, double power);
-
-/* The best choices of a model for a problem, best first. */
-typedef struct gemm_pick {
-	cptx_gemm_choice *choices;
-	size_t n, room;
-	const cptx_gemm_problem *p;
-	uint32_t sms;
-} gemm_pick;
-/* Fills in times. */
-typedef void (*gemm_predict_fn)(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
-/* One, if the problem can be done so; the same with tiles shared (stream_k): by all CTAs, and if there are few tiles by some
- * for each. */
-void gemm_offer(gemm_pick *x, cptx_gemm_choice c, gemm_predict_fn predict);
-void gemm_offer_shared(gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c, gemm_predict_fn predict);
-
 /* Of a problem; of a list: p has alpha and beta, the table the rest, for so many cluster tiles. */
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                              const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err);
@@ -155,11 +126,12 @@ typedef struct gemm_generator {
 	bool (*check)(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
 	cptx_kernel *(*build)(cptx_module *m, const cptx_gemm_opt *o);
 	tma_gemm (*describe)(const cptx_gemm_opt *o);
-	/* of those that have a model */
-	void (*simplest)(cptx_gemm_opt *o); /* the shape that fits if any does */
-	void (*search)(gemm_pick *x, cptx_gemm_opt o);
+	const struct gemm_model *model; /* of its speed: gemm/auto.h */
 } gemm_generator;
+extern const struct gemm_model gemm_sm80_model, gemm_sm90_model, gemm_sm100_model, gemm_sm120_model;
 extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120;
+/* NULL: .mma is none. */
+const gemm_generator *gemm_generator_of(const cptx_gemm_opt *o);
 
 /* ---- the kernel ---- */
 
