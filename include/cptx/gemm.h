@@ -131,7 +131,7 @@ CPTX_API void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *targ
  * mma.sync: the tuned shape, from sm_90 on with .tma 256 x 128 x 64, 4 x 2 warps, 3 stages, before that 128 x 256 x 64, 2 x
  * 4 warps, 4 stages, shrunk where the target has fewer registers or less shared memory; others: what cptx_gemm_auto picks
  * for 4096 cubed, 128 x 256 by wgmma, 256 x 256 by tcgen05.  Out of range: that of mma.sync.  For other types or sizes
- * cptx_gemm_auto picks better.
+ * cptx_gemm_auto_for picks better.
  */
 static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
 {
@@ -273,8 +273,8 @@ CPTX_API cptx_gemm_runner *cptx_gemm_runner_new(cptx_device *dev, cptx_cache *ca
 CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
 /**
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt: with .bm = 0 the shape is chosen for the
- * sizes of the problem, once for each: the best of cptx_gemm_auto without stream_k, which needs a workspace; [sync] that of
- * cptx_gemm_default.  Else opt and problem are as for cptx_gemm_launch.  Not .grouped.
+ * sizes of the problem, once for each: the best of cptx_gemm_auto_for without stream_k, which needs a
+ * workspace.  Else opt and problem are as for cptx_gemm_launch.  Not .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */
 CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,

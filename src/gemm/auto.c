@@ -30,7 +30,7 @@ static void offer(const gemm_model *m, gemm_pick *x, const cptx_gemm_choice *cho
 	cptx_gemm_problem p = *x->p;
 
 	p.ctas = c.ctas;
-	if (!cptx_gemm_check_problem(&c.opt, &p, x->sms, NULL, NULL))
+	if ((x->whole_tiles && c.opt.stream_k) || !cptx_gemm_check_problem(&c.opt, &p, x->sms, NULL, NULL))
 		return;
 	m->predict(&c, x);
 	keep(x, &c);
@@ -75,7 +75,7 @@ static uint32_t most_stages(const gemm_model *m, const gemm_pick *x, cptx_gemm_o
 		if (!fits(x, &o))
 			continue;
 		most = MAX(most, o.stages);
-		if (!m->suits || m->suits(&o))
+		if (!m->suits || m->suits(&o, x->target))
 			return o.stages;
 	}
 	return most;
@@ -131,10 +131,13 @@ static void set(cptx_gemm_opt *o, const gemm_axis *a, int32_t value)
 /* All candidates along the axes from number `axis` on. */
 static void try_axes(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, uint32_t axis)
 {
-	const gemm_axis *a = &g->model->axes[axis];
+	const gemm_model *m = g->model;
+	const gemm_axis *a = &m->axes[axis];
 
 	if (axis == GEMM_AXES || !a->there) {
-		if (fits(x, &o) && (g->model->stages_are_an_axis || (o.stages = most_stages(g->model, x, o))))
+		if (!fits(x, &o))
+			return;
+		if (m->stages_are_an_axis ? m->suits(&o, x->target) : (o.stages = most_stages(m, x, o)) != 0)
 			offer_all(g, x, &o);
 		return;
 	}
@@ -212,28 +215,37 @@ static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err
 	return true;
 }
 
-size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
-                          cptx_gemm_choice *choices, size_t room, cptx_error *err)
+static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
+{
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	RULE(given, "no options were given (NULL)");
+	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
+}
+
+size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)
 {
 	cptx_gemm_opt o;
 	cptx_gemm_problem problem;
-	gemm_pick x = { .choices = choices, .room = room, .p = p ? &problem : NULL, .sms = given(sms) };
 
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
-	if (!opt)
-		return error_set(err, CPTX_E_ARG, NOWHERE, "gemm: no options were given (NULL)");
-	if (!OPTIONS_READ(cptx_gemm_opt, &o, opt, NOWHERE, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) ||
-	    !can_pick(&o, &x, err))
+	if (!read_options(&o, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) || !can_pick(&o, x, err))
 		return 0;
 	const gemm_generator *g = gemm_generator_of(&o);
-	x.target = target_of(g, &o, target), x.chip = chip_of(g->model, x.target);
+	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
+	x->sms = given(x->sms);
 	/* what no shape can mend is said of the simplest one */
 	simplify(g->model, &o);
-	if (!cptx_gemm_check(&o, x.target, NULL, err) || !cptx_gemm_check_problem(&o, p, sms, NULL, err))
-		return 0;
-	search(g, &x, o);
-	return x.n;
+	if (cptx_gemm_check(&o, x->target, NULL, err) && cptx_gemm_check_problem(&o, p, x->sms, NULL, err))
+		search(g, x, o);
+	return x->n;
+}
+
+size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
+                          cptx_gemm_choice *choices, size_t room, cptx_error *err)
+{
+	gemm_pick x = { .choices = choices, .room = room, .target = target, .sms = sms };
+
+	return gemm_auto_fill(&x, opt, p, err);
 }
 
 size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,

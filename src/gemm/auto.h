@@ -43,7 +43,10 @@ typedef struct gemm_pick {
 	const cptx_target *target; /* NULL: any */
 	const gemm_chip *chip;
 	uint32_t sms;
+	bool whole_tiles; /* none with stream_k */
 } gemm_pick;
+/* Fills in x->choices for a problem, as the public calls tell; gives their number, 0 with an error. */
+size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err);
 
 /* What a generator supplies.  Of candidates that cost the same the first one is kept, so the order of the axes (the first is
  * the outermost) and of their values counts. */
@@ -55,8 +58,9 @@ typedef struct gemm_model {
 	gemm_axis axes[GEMM_AXES];
 	bool stages_are_an_axis; /* else they are the most that fit */
 	bool one_each; /* with two CTAs on a multiprocessor one on each is tried too: the launch behind has room beside it */
-	/* Whether a shape works well with so many stages; if it does with none, the most that fit.  NULL: it does. */
-	bool (*suits)(const cptx_gemm_opt *o);
+	/* Whether a shape works well with so many stages; NULL: it does.  Where stages are an axis only those are tried; else,
+	 * if it does with none, the most that fit. */
+	bool (*suits)(const cptx_gemm_opt *o, const cptx_target *target);
 	/* Fills in the times of a choice that can do the problem. */
 	void (*predict)(cptx_gemm_choice *c, const gemm_pick *x);
 } gemm_model;

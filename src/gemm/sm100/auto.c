@@ -44,10 +44,11 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 }
 
 /* At most so many stages that each has a place of its own in tensor memory, if these are four. */
-static bool suits(const cptx_gemm_opt *o)
+static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
 	const gemm100_shape s = gemm_sm100_shape(o);
 
+	(void)target;
 	return o->stages >= 4 && (!s.slot || s.slots > 1);
 }
 

@@ -35,18 +35,38 @@ static const gemm_chip chips[] = {
 	  .products = 256 },
 };
 
-#define TILE_CLOCKS 800.0 /* the ends of a tile that nothing overlaps */
-#define OUT_BYTES 32.0    /* of D, a clock */
-#define HINDRANCE 6.0     /* gemm_longer() */
+enum { STAGES = 8 /* most that are tried */ };
 
-/* CTAs of a multiprocessor, by shared memory and by registers, which come in units of 8 for each thread. */
-static uint32_t resident(const cptx_target *t, const cptx_gemm_plan *plan)
+/* Fitted to 26 measured times of 10 shapes on an H200 (bench/RESULTS.md), of which they are 2.6 % off in the mean square; of
+ * other chips nothing is measured, and these count for them too. */
+#define K_TILE_CLOCKS 40.0 /* of a K tile that nothing overlaps: its barrier */
+#define COPY_CLOCKS 1.25   /* of a warp's cp.async of 16 bytes a thread */
+#define TILE_CLOCKS 1400.0 /* the ends of a tile that nothing overlaps */
+#define OUT_BYTES 32.0     /* of D, a clock */
+#define HINDRANCE 7.0      /* gemm_longer() */
+#define SHARING 5.0        /* times the accumulators of a shared tile: 4096 cubed lost 2.5 % by stream-K */
+
+/* CTAs of a multiprocessor, by shared memory and by registers, which come in units of 8 for each thread; 0: not one fits. */
+static uint32_t resident(const cptx_gemm_opt *o, const cptx_target *t)
 {
-	const uint32_t smem = up(plan->smem + t->smem_reserved + 1024, t->smem_unit) * t->smem_unit;
-	const uint32_t regs = MIN(up(plan->regs, 8) * 8, 256u) * plan->threads;
-	const uint32_t by_smem = t->smem_per_sm / smem, by_regs = CPTX_REGS_PER_SM / regs;
+	cptx_gemm_plan plan;
 
-	return given(MIN(MIN(by_smem, by_regs), t->threads_per_sm / plan->threads));
+	if (!cptx_gemm_check(o, t, &plan, NULL))
+		return 0;
+	const uint64_t smem = up(plan.smem + t->smem_reserved, t->smem_unit) * t->smem_unit;
+	const uint64_t regs = MIN(up(plan.regs, 8) * 8, 256u) * plan.threads;
+	const uint64_t most = MIN(t->smem_per_sm / smem, CPTX_REGS_PER_SM / regs);
+
+	return MAX((uint32_t)MIN(most, t->threads_per_sm / plan.threads), 1u);
+}
+
+/* With another stage fewer CTAs would fit. */
+static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
+{
+	cptx_gemm_opt more = *o;
+
+	more.stages++;
+	return o->stages == STAGES || resident(&more, target) < resident(o, target);
 }
 
 static void predict(cptx_gemm_choice *c, const gemm_pick *x)
@@ -54,22 +74,20 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 	const cptx_gemm_opt *o = &c->opt;
 	const gemm80_shape s = gemm_sm80_shape(o);
 	tma_gemm t = gemm_sm80_describe(o);
-	cptx_gemm_plan plan;
 
-	if (!o->stream_k && !o->timeline && cptx_gemm_check(o, x->target, &plan, NULL))
-		t.per_sm = resident(x->target, &plan);
+	t.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
 	const gemm_rounds r = gemm_rounds_of(&t, c, x);
 	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
 	const double busy = warps / (up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
 	const double mma = tile * o->bk / x->chip->products / busy;
 	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * 2);
-	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP;
+	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;
 
 	gemm_roofline(c, x, &r,
-	              &(gemm_clocks){ .mma = gemm_longer(mma, shared, HINDRANCE) + copies,
+	              &(gemm_clocks){ .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
 	                              .load = gemm_l2_clocks(o, stage),
 	                              .tile = TILE_CLOCKS + tile * s.out_bytes / OUT_BYTES,
-	                              .sums = (double)o->bm * o->bn * 4 });
+	                              .sums = SHARING * o->bm * o->bn * 4 });
 }
 
 const gemm_model gemm_sm80_model = { .chips = chips,
@@ -77,6 +95,7 @@ const gemm_model gemm_sm80_model = { .chips = chips,
 	                                 .axes = { GEMM_AXIS(tma, GEMM_AS_GIVEN, true, false, -1), GEMM_AXIS(bm, 64, 16, 256, 0),
 	                                           GEMM_AXIS(bn, 64, 32, 256, 0), GEMM_AXIS(bk, 32, 32, 64, 0),
 	                                           GEMM_AXIS(warps_m, 2, 1, 4, 0), GEMM_AXIS(warps_n, 2, 1, 4, 0),
-	                                           GEMM_AXIS(stages, 2, 8, 2, -1) },
+	                                           GEMM_AXIS(stages, 2, 2, STAGES, 1) },
 	                                 .stages_are_an_axis = true,
+	                                 .suits = suits,
 	                                 .predict = predict };

@@ -121,10 +121,11 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 /* ---- the candidates ---- */
 
 /* With room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
-static bool suits(const cptx_gemm_opt *o)
+static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
 	const gemm_shape s = gemm_sm90_shape(o);
 
+	(void)target;
 	return o->stages == 2 || s.out_cols == o->bn || (s.out_cols >= 32 && s.store_buffers == 2);
 }
 
