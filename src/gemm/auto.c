@@ -142,10 +142,11 @@ static void try_axes(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, uin
 		return;
 	}
 	const bool stays = a->simplest == GEMM_AS_GIVEN && get(&o, a);
-	const int32_t last = stays ? a->first : a->last, way = last < a->first ? -1 : 1;
-	for (int32_t v = a->first; v * way <= last * way; v = a->add ? v + a->add : 2 * v) {
+	for (int32_t v = a->first;; v = a->add ? v + a->add : 2 * v) {
 		set(&o, a, v);
 		try_axes(g, x, o, axis + 1);
+		if (stays || v == a->last)
+			return;
 	}
 }
 
@@ -195,10 +196,18 @@ static const gemm_chip *chip_of(const gemm_model *m, const cptx_target *target)
 	return &m->chips[i];
 }
 
+static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
+{
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	RULE(given, "no options were given (NULL)");
+	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
+}
+
 const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms)
 {
 	cptx_gemm_opt o;
-	const gemm_generator *g = OPTIONS_READ(cptx_gemm_opt, &o, opt, NOWHERE, NULL) ? gemm_generator_of(&o) : NULL;
+	const gemm_generator *g = read_options(&o, opt, NULL) ? gemm_generator_of(&o) : NULL;
 
 	if (!g)
 		return NULL;
@@ -213,14 +222,6 @@ static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err
 	RULE(x->choices && x->room, "there is no room for choices");
 	RULE(gemm_generator_of(o), ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
 	return true;
-}
-
-static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
-{
-	if (err)
-		*err = (cptx_error){ .code = CPTX_OK };
-	RULE(given, "no options were given (NULL)");
-	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
 }
 
 size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)

@@ -18,13 +18,14 @@ typedef struct gemm_chip {
 
 /* ---- the search ---- */
 
-/* A field of the options that the search sets: first, first + add ... last, or with add = 0 each twice the one before.
+/* A field of the options that the search sets: first, first + add ... to last, or with add = 0 each twice the one before.
  * Candidates that a rule forbids are passed over, so an axis may have too many. */
 typedef struct gemm_axis {
 	bool there;
 	uint16_t field;    /* its place in cptx_gemm_opt */
 	bool is_flag;      /* a bool, else a uint32_t */
-	uint16_t simplest; /* the value in the shape that fits if any does; GEMM_AS_GIVEN: a flag that stays if it is set */
+	uint16_t simplest; /* the value in the shape that fits if any does; GEMM_AS_GIVEN: a flag, first true, that stays if
+	                      it is set */
 	uint16_t first, last;
 	int16_t add;
 } gemm_axis;
