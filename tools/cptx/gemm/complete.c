@@ -177,7 +177,8 @@ static void complete_types(gemm_request *q, const cptx_target *target)
 /* ---- shapes ---- */
 
 /* The best of the model's shapes that has what was asked for of it; if none has, the best. */
-static size_t best_with(const gemm_request *q, const cptx_gemm_opt *want, cptx_gemm_choice *c, size_t n)
+static size_t best_with(const gemm_request *q, const cptx_target *target, const cptx_gemm_opt *want, cptx_gemm_choice *c,
+                        size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		cptx_gemm_opt o = c[i].opt;
@@ -185,7 +186,7 @@ static size_t best_with(const gemm_request *q, const cptx_gemm_opt *want, cptx_g
 		bool cluster = given(o.cluster_m) == given(want->cluster_m) && given(o.cluster_n) == given(want->cluster_n);
 		o.stages = asked(q, OPTION_STAGES) ? want->stages : o.stages;
 		if ((!asked(q, OPTION_CLUSTER) || cluster) && (!asked(q, OPTION_WARPS) || warps) &&
-		    (o.stream_k || !asked(q, OPTION_STREAM_K)) && cptx_gemm_check(&o, NULL, NULL, NULL))
+		    (o.stream_k || !asked(q, OPTION_STREAM_K)) && cptx_gemm_check(&o, target, NULL, NULL))
 			return i;
 	}
 	return 0;
@@ -204,6 +205,7 @@ static int pick(gemm_request *q, const cptx_target *target, const cptx_device *d
 	cptx_gemm_plan plan;
 	cptx_error err = { 0 };
 	const cptx_gemm_opt want = q->o;
+	char more[80];
 	uint32_t sms;
 	const char *model = cptx_gemm_model(&q->o, target, &sms);
 
@@ -214,7 +216,8 @@ static int pick(gemm_request *q, const cptx_target *target, const cptx_device *d
 	size_t n = cptx_gemm_auto_for(&q->o, target, &p, sms, c, some ? ALL : CHOICES, &err);
 	if (!n) {
 		free(c);
-		return cli_refused(q->cmd, &err);
+		return *variant(q, target, more, sizeof more) ? cli_usage(q->cmd, "%s%s", err.text, more)
+		                                              : cli_refused(q->cmd, &err);
 	}
 	if (asked(q, OPTION_EXPLAIN))
 		fprintf(out, "model: %s; %u multiprocessors\n", model, sms);
@@ -223,7 +226,7 @@ static int pick(gemm_request *q, const cptx_target *target, const cptx_device *d
 		cptx_gemm_check_problem(&c[i].opt, &p, sms, &plan, &err);
 		explain(&c[i], plan.grid, i == 0, out);
 	}
-	size_t best = some ? best_with(q, &want, c, n) : 0;
+	size_t best = some ? best_with(q, target, &want, c, n) : 0;
 	q->o = c[best].opt, q->problem.ctas = c[best].ctas;
 	free(c);
 	return EXIT_OK;
