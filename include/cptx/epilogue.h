@@ -97,6 +97,10 @@ typedef struct cptx_epilogue_opt {
 	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
 	                   which up to so many are loaded and stored at once; 0: 2.  By mma.sync and wgmma a thread has 2
 	                   neighbours, of tensor memory whole rows.  GATE_PAIRS with .apart 1 halves it; TMA does not need it */
+	bool transposed; /**< the accumulators are of D's transpose.  .rows, .cols, visitors, elements of CALL and the tiles'
+	                    .row and .col are D's all the same; loads are of single elements.  Stores by TMA alone, from tiles
+	                    with .elem.mn_major; not GATE_PAIRS and ROW_SUM */
+	bool integers;   /**< integer sums stay as they are, for stores of CPTX_S32; there are no visitors */
 	char z_;
 } cptx_epilogue_opt;
 
@@ -148,7 +152,7 @@ CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 typedef struct cptx_epilogue_to {
 	cptx_val address;    /**< .u64, global, of D[0][0] */
 	enum cptx_type type; /**< CPTX_F32; rounded to nearest: BF16, F16; saturated too: E4M3, E5M2 (quantized: with a SCALE as
-	                          the last visitor but AMAX) */
+	                          the last visitor but AMAX); S32 with .integers */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of e.vec */
 	char z_;
 } cptx_epilogue_to;
@@ -172,8 +176,12 @@ typedef struct cptx_epilogue_ring_opt {
 	uint32_t stages;  /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
 	uint32_t units;   /**< units of the CTA that store, each with a ring of its own; 0: 1 */
 	cptx_val unit;    /**< .u32, number of the thread's unit; NONE: there is one */
+	uint32_t cols;    /**< of tensor memory: columns of a tile that several calls store, one part after the other
+	                       (cptx_acc_load), each half a piece, a piece, two ...; 0: a call stores all there are */
 	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
 	                       read */
+	cptx_val elected; /**< of tensor memory, where a warp sends: a predicate that holds in one of its threads, always the same
+	                       (elect.sync), by which ptxas copies without a loop over threads; NONE: the first thread sends */
 	cptx_val smem;    /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
 	char z_;
 } cptx_epilogue_ring_opt;
@@ -183,7 +191,8 @@ typedef struct cptx_epilogue_ring {
 	cptx_epilogue_ring_opt opt; /**< as given, with what 0 stands for */
 	cptx_val smem;              /**< .u32, of the unit's first tile */
 	uint32_t bytes;             /**< of a tile */
-	uint32_t pieces;            /**< that a store sends; 0: there was none yet */
+	uint32_t pieces;            /**< that a store, or all for .cols, send; 0: there was none yet */
+	uint32_t done;              /**< columns of these that are stored so far */
 } cptx_epilogue_ring;
 
 CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring,

@@ -110,6 +110,22 @@ cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_va
 	return all;
 }
 
+void epi_find_columns(const epi *x, cptx_site at, const cptx_visitor *v, epi_state *s)
+{
+	cptx_kernel *k = x->k;
+	const uint32_t bytes = cptx_type_bits(v->type) / 8;
+	const cptx_val by = v->pitch.kind == CPTX_VAL_REG ? cptx_as(v->pitch, CPTX_U32) : v->pitch;
+	const cptx_val col = x->acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : x->acc->col;
+	const cptx_val first = CALL(mul_wide, .a = in_register(k, at, cptx_acc_coordinate_(k, at, col, 0, x->n0)), .b = by);
+	const cptx_val from = CALL(mad, .a = first, .b = cptx_imm(bytes), .c = address_of(v->address), .mode = CPTX_LO);
+
+	s->at = cptx_regs_(k, at, CPTX_U64, x->acc->rows);
+	s->one = CALL(mul_wide, .a = in_register(k, at, by), .b = cptx_imm(bytes));
+	for (uint32_t r = 0; r < x->acc->rows; r++)
+		CALL(add, .a = epi_address(k, at, from, x->row[r], 0, bytes), .b = cptx_imm(v->address.offset),
+		     .into = cptx_elem(s->at, r));
+}
+
 /* ---- making ---- */
 
 void cptx_epilogue_new_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_opt *opt)
@@ -203,6 +219,18 @@ static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, ui
 	return false;
 }
 
+/* The visitor of the accumulator that is one of its transpose. */
+static enum cptx_visit_kind mirrored(enum cptx_visit_kind kind)
+{
+	switch (kind) {
+	case CPTX_VISIT_BIAS_COL: return CPTX_VISIT_BIAS_ROW;
+	case CPTX_VISIT_BIAS_ROW: return CPTX_VISIT_BIAS_COL;
+	case CPTX_VISIT_SCALE_COL: return CPTX_VISIT_SCALE_ROW;
+	case CPTX_VISIT_SCALE_ROW: return CPTX_VISIT_SCALE_COL;
+	default: return kind;
+	}
+}
+
 void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cptx_visit_kind kind,
                         const cptx_visitor *visitor)
 {
@@ -216,6 +244,14 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 		           what ? CPTX_EPILOGUE_VISITORS : (int)kind);
 		return;
 	}
+	if (e->opt.integers) {
+		cptx_fail_(k, at, "%s: of an epilogue of .integers; visitors are of .f32", what->name);
+		return;
+	}
+	if (e->opt.transposed && what->needs & EPI_NOT_TRANSPOSED) {
+		cptx_fail_(k, at, "%s: of an epilogue of .transposed; it is of rows of the accumulator", what->name);
+		return;
+	}
 	if (!check_visitor(k, at, what, e->opt.vec, visitor))
 		return;
 	cptx_visitor *v = &e->visitor[e->count];
@@ -223,7 +259,7 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 	v->type = v->type ? v->type : CPTX_F32, v->apart = v->apart ? v->apart : 1;
 	if (what->needs & EPI_VALUE_OR_ADDRESS && v->address.kind != CPTX_VAL_NONE)
 		v->value = epi_load_one(k, at, v);
-	e->kind[e->count] = kind, e->at[e->count] = at;
+	e->kind[e->count] = e->opt.transposed ? mirrored(kind) : kind, e->at[e->count] = at;
 	e->count++;
 }
 
@@ -380,16 +416,17 @@ void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 	    !KIT_OPTION("cptx_epilogue_run", tile, row, place) || !KIT_OPTION("cptx_epilogue_run", tile, col, place))
 		return;
 	e->acc = *acc, e->vec = e->opt.vec;
-	if (acc->type == CPTX_S32)
+	if (acc->type == CPTX_S32 && !e->opt.integers)
 		convert(k, at, &e->acc);
+	const bool turn = e->opt.transposed;
 	epi x = { .k = k,
 		      .e = e,
 		      .acc = &e->acc,
-		      .m0 = or_zero(tile->row),
-		      .n0 = or_zero(tile->col),
-		      .rows = e->opt.rows,
-		      .cols = e->opt.cols,
-		      .vec = e->vec };
+		      .m0 = or_zero(turn ? tile->col : tile->row),
+		      .n0 = or_zero(turn ? tile->row : tile->col),
+		      .rows = turn ? e->opt.cols : e->opt.rows,
+		      .cols = turn ? e->opt.rows : e->opt.cols,
+		      .vec = turn ? 1 : e->vec };
 	for (uint32_t first = 0; first <= e->count;) {
 		uint32_t end = first;
 		while (end < e->count && e->kind[end] != CPTX_VISIT_GATE_PAIRS)

@@ -16,7 +16,7 @@ typedef struct epi_state {
 	cptx_val cols; /* one for each column of the group at hand */
 	cptx_val here; /* one for each of its elements in the row at hand */
 	cptx_val at;   /* .u64, of matrices: where the thread's first column of each row is */
-	cptx_val one;  /* of the whole tile */
+	cptx_val one;  /* of the whole tile; of matrices of a transposed chain .u64, bytes from row to row */
 } epi_state;
 
 /* Neighbours of a row, which are loaded and stored together. */
@@ -51,6 +51,11 @@ cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end);
 void epi_find_rows(epi *x, cptx_site at);
 /* .u64 of each row at the thread's first column, in elements of that many bytes. */
 cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes);
+/* The same of a transposed chain, whose D has the accumulator's rows as columns: where X[c][r] of the accumulator's column
+ * c is, but for what is constant of it, and bytes from column to column. */
+void epi_find_columns(const epi *x, cptx_site at, const cptx_visitor *v, epi_state *s);
+/* A constant; else 0. */
+static inline int64_t epi_constant(cptx_val v) { return v.kind == CPTX_VAL_INT ? v.i : 0; }
 /* base + (v + more) * bytes, of 64 bits; v .u32 or a constant. */
 cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes);
 
@@ -75,7 +80,8 @@ enum epi_need {
 	EPI_ACTIVATES = 256, /* may be another's activation */
 	EPI_AT_ROW = 512,    /* takes epi.row */
 	EPI_INSIDE = 1024,   /* takes predicates */
-	EPI_ONLY_F32 = 2048  /* .address is of .f32 */
+	EPI_ONLY_F32 = 2048, /* .address is of .f32 */
+	EPI_NOT_TRANSPOSED = 4096
 };
 
 typedef struct epi_at {

@@ -14,7 +14,7 @@
 
 static bool is_storable(enum cptx_type t)
 {
-	return t == CPTX_F32 || t == CPTX_BF16 || t == CPTX_F16 || t == CPTX_E4M3 || t == CPTX_E5M2;
+	return t == CPTX_F32 || t == CPTX_S32 || t == CPTX_BF16 || t == CPTX_F16 || t == CPTX_E4M3 || t == CPTX_E5M2;
 }
 
 cptx_val epi_round_pair(cptx_kernel *k, cptx_site at, enum cptx_type type, cptx_val low, cptx_val high, cptx_val into)
@@ -108,17 +108,34 @@ static bool has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
 static bool check_type(cptx_kernel *k, cptx_site at, enum cptx_type type)
 {
 	if (!is_storable(type))
-		cptx_fail_(k, at, "results stored as .%s; they can be stored as CPTX_F32, BF16, F16, E4M3, E5M2",
+		cptx_fail_(k, at, "results stored as .%s; they can be stored as CPTX_F32, BF16, F16, E4M3, E5M2, integers as S32",
 		           cptx_type_name(type));
 	return is_storable(type);
+}
+
+/* Whether results are rounded from .f32, or are the integers that they are stored as. */
+static bool check_results(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, enum cptx_type type)
+{
+	const bool fits = (e->acc.type == CPTX_S32) == (type == CPTX_S32);
+
+	if (!fits)
+		cptx_fail_(k, at,
+		           "results stored as .%s, which are .%s; .integers of cptx_epilogue_opt leaves integer sums as they are",
+		           cptx_type_name(type), cptx_type_name(e->acc.type));
+	return fits;
 }
 
 void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const cptx_epilogue_to *to)
 {
 	epi_group g;
 
-	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, to, "matrix") || !check_type(k, at, to->type))
+	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, to, "matrix") || !check_type(k, at, to->type) ||
+	    !check_results(k, at, e, to->type))
 		return;
+	if (e->opt.transposed) {
+		cptx_fail_(k, at, "results of an epilogue of .transposed; they can be stored by cptx_epilogue_store_tma");
+		return;
+	}
 	if (!KIT_OPTION("cptx_epilogue_store", to, address, KIT_U64 | KIT_NONE) ||
 	    !KIT_OPTION("cptx_epilogue_store", to, pitch, KIT_U32 | KIT_COUNT | KIT_NONE))
 		return;
@@ -179,12 +196,14 @@ static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_
 
 static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
 {
-	const cptx_tile want = cptx_epilogue_tile(o->type, o->tile.rows, o->tile.cols);
+	const bool turn = o->tile.elem.mn_major;
+	const cptx_tile want = turn ? o->tile : cptx_epilogue_tile(o->type, o->tile.rows, o->tile.cols);
 
 	if (!check_type(k, at, o->type))
 		return false;
 	if (!want.rows || want.rows > 256 || want.cols != o->tile.cols || want.elem.bits != o->tile.elem.bits ||
-	    want.swizzle != o->tile.swizzle || o->tile.pitch || o->tile.elem.mn_major || o->tile.elem.padded)
+	    want.swizzle != o->tile.swizzle || o->tile.elem.padded ||
+	    (turn ? !cptx_tile_check(&want, NULL) || want.elem.bits != cptx_type_bits(o->type) : o->tile.pitch))
 		cptx_fail_(k, at, "epilogue: a tile of %u x %u; .tile is what cptx_epilogue_tile gives for .%s", o->tile.rows,
 		           o->tile.cols, cptx_type_name(o->type));
 	else if (o->stages > MOST_STAGES || o->units > CPTX_WARP)
@@ -370,37 +389,49 @@ static cptx_val place_of(sending *s, cptx_site at, uint32_t byte)
 	return cptx_offset(s->flipped[i], (int64_t)byte - flip);
 }
 
-static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+/* `wide` columns of the unit's results from column `col` on, to the piece from column `first` on. */
+static void write_groups(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t wide, uint32_t first, uint32_t stage)
 {
 	const cptx_tile *t = &s->ring->opt.tile;
-	const uint32_t most = 128 / t->elem.bits;
+	const uint32_t most = t->elem.mn_major ? 1 : 128 / t->elem.bits;
 	epi_group g;
 
-	for (uint32_t c = 0; c < t->cols; c++) {
-		uint32_t wide = 1;
+	for (uint32_t c = 0; c < wide; c++) {
+		uint32_t n = 1;
 		for (uint32_t r = 0; r < s->acc->rows; r++) {
 			const uint32_t down = epi_row_of(s->acc, r);
 			if (down < row || down >= row + t->rows || !epi_group_at(s->acc, most, r, col + c, &g))
 				continue;
-			const cptx_val to = place_of(s, at, cptx_tile_at(t, down - row, c).byte);
+			const cptx_val to = place_of(s, at, cptx_tile_at(t, down - row, first + c).byte);
 			store_group(s->k, at, s->ring->opt.type, &g, cptx_offset(to, (int64_t)stage * s->ring->bytes), CPTX_SHARED,
 			            CPTX_NONE_);
-			wide = g.n;
+			n = g.n;
 		}
-		c += wide - 1;
+		c += n - 1;
 	}
 }
 
-static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t stage)
+/* The piece that begins in that row, and `before` columns in front of that column. */
+static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t before, uint32_t stage)
 {
 	cptx_kernel *k = s->k;
 	const cptx_epilogue *e = s->e;
 	/* the first element of the thread that leads is that of the unit, or of its warp */
-	cptx_val c[3] = { cptx_acc_coordinate_(k, at, s->acc->col, col, e->col), CPTX_NONE_, s->z };
+	cptx_val first = s->acc->col, c[3] = { CPTX_NONE_, CPTX_NONE_, s->z };
 
+	first.i -= before; /* of parts it is a constant */
+	c[0] = cptx_acc_coordinate_(k, at, first, col, e->col);
 	c[1] = cptx_acc_coordinate_(k, at, s->acc->row, row, e->row);
+	if (s->ring->opt.elected.kind == CPTX_VAL_REG) { /* of any lane, which has the warp's row of that number */
+		cptx_val lane = CALL(and, .a = cptx_as(s->acc->thread, CPTX_U32), .b = cptx_imm(CPTX_WARP - 1));
+		c[1] = CALL(sub, .a = c[1], .b = lane);
+	}
 	for (uint32_t i = 0; i < 2; i++)
 		c[i] = c[i].kind == CPTX_VAL_REG ? cptx_as(c[i], CPTX_S32) : CALL(mov, .a = c[i], .type = CPTX_S32);
+	if (s->ring->opt.tile.elem.mn_major) {
+		const cptx_val row_of_d = c[0];
+		c[0] = c[1], c[1] = row_of_d;
+	}
 	const bool batched = s->z.kind != CPTX_VAL_NONE;
 	CALL(cp_async_bulk_tensor_store, .map = s->ring->opt.map, .coord = cptx_pack_(k, at, c, batched ? 3 : 2),
 	     .s = cptx_offset(s->ring->smem, (int64_t)stage * s->ring->bytes), .dim = batched ? CPTX_DIM_3D : CPTX_DIM_2D);
@@ -415,10 +446,19 @@ static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
 		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
 		return false;
 	}
-	const bool warps = by_warps(acc, t);
+	const bool warps = by_warps(acc, t), parts = ring->opt.cols != 0;
 	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
-	const uint32_t pieces = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * (acc->n / t->cols);
-	if (t->rows != rows || acc->m % rows || rows % MIN(rows, acc->map.rows) || acc->n % t->cols) {
+	const uint32_t n = parts ? ring->opt.cols : acc->n, down = warps && !is_warp(acc) ? 1 : acc->m / t->rows;
+	const uint32_t pieces = down * (n / t->cols);
+	if (parts && (down != 1 || acc->col.kind != CPTX_VAL_INT || ring->opt.cols % t->cols || ring->opt.cols % acc->n ||
+	              MAX(t->cols, acc->n) % MIN(t->cols, acc->n))) {
+		cptx_fail_(k, at,
+		           "a part of %u columns of %u, in pieces of %u; parts are of one row of pieces, and of the parts' and the "
+		           "pieces' columns one is a multiple of the other",
+		           acc->n, ring->opt.cols, t->cols);
+		return false;
+	}
+	if (t->rows != rows || acc->m % rows || rows % MIN(rows, acc->map.rows) || n % t->cols) {
 		cptx_fail_(k, at,
 		           "results of %u x %u in pieces of %u x %u; .rows is the height that cptx_epilogue_ring_opt tells, and "
 		           "the columns divide %u",
@@ -438,50 +478,68 @@ static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
 }
 
 /* The thread that sends: the first of the unit, or of its warp. */
-static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t)
+static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_epilogue_ring *ring)
 {
 	cptx_val number = cptx_as(acc->thread, CPTX_U32);
 
-	if (by_warps(acc, t) && !is_warp(acc))
+	if (ring->opt.elected.kind == CPTX_VAL_REG)
+		return ring->opt.elected;
+	if (by_warps(acc, &ring->opt.tile) && !is_warp(acc))
 		number = CALL(and, .a = number, .b = cptx_imm(CPTX_WARP - 1));
 	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
+}
+
+/* A piece, or a part of one, which is as wide. */
+static void store_columns(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t wide)
+{
+	cptx_kernel *k = s->k;
+	const cptx_epilogue_ring *ring = s->ring;
+	const uint32_t stages = ring->opt.stages, across = ring->opt.tile.cols;
+	const uint32_t piece = ring->done / across, first = ring->done % across, stage = piece % stages;
+	const bool same = piece == 0 && ring->pieces % stages; /* the latest piece of the tile before may lie there */
+
+	if (!first) {
+		CALL(cp_async_bulk_wait_group, .n = cptx_imm(same ? 0 : stages - 1), .read = CPTX_READ, .when = s->leads);
+		synchronize(s, at);
+	}
+	if (s->by_lines)
+		write_lines(s, at, row, col, stage);
+	else
+		write_groups(s, at, row, col, wide, first, stage);
+	if (first + wide < across)
+		return;
+	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	synchronize(s, at);
+	cptx_if_begin_(k, at, s->leads);
+	copy(s, at, row, col, first, stage);
+	cptx_block_end_(k, at);
 }
 
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring, cptx_val z)
 {
 	if (!has_run(k, at, e) || !IS_GIVEN_TO(k, at, ring, "ring") || !check_pieces(k, at, &e->acc, ring) ||
+	    !check_results(k, at, e, ring->opt.type) ||
 	    !kit_value(k, at, "cptx_epilogue_store_tma", "z", z, KIT_U32 | KIT_SIGNED | KIT_NONE))
 		return;
 	const cptx_tile *t = &ring->opt.tile;
-	const uint32_t across = e->acc.n / t->cols, stages = ring->opt.stages;
-	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .leads = leader(k, at, &e->acc, t), .z = z };
+	const uint32_t wide = MIN(e->acc.n, t->cols),
+				   down = ring->pieces * t->cols / (ring->opt.cols ? ring->opt.cols : e->acc.n) * t->rows;
+	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .leads = leader(k, at, &e->acc, ring), .z = z };
 	s.by_lines = begin_lines(&s, at);
 	if (!s.by_lines)
 		begin_places(&s, at);
-	for (uint32_t i = 0; i < ring->pieces; i++) {
-		const uint32_t row = i / across * t->rows, col = i % across * t->cols, stage = i % stages;
-		const bool same = i == 0 && ring->pieces % stages; /* the latest piece of the tile before may lie there */
-		cptx_if_begin_(k, at, s.leads);
-		CALL(cp_async_bulk_wait_group, .n = cptx_imm(same ? 0 : stages - 1), .read = CPTX_READ);
-		cptx_block_end_(k, at);
-		synchronize(&s, at);
-		if (s.by_lines)
-			write_lines(&s, at, row, col, stage);
-		else
-			write_groups(&s, at, row, col, stage);
-		CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
-		synchronize(&s, at);
-		cptx_if_begin_(k, at, s.leads);
-		copy(&s, at, row, col, stage);
-		cptx_block_end_(k, at);
-	}
+	for (uint32_t row = 0; row < down; row += t->rows)
+		for (uint32_t col = 0; col < e->acc.n; col += wide) {
+			store_columns(&s, at, row, col, wide);
+			ring->done = (ring->done + wide) % (ring->pieces * t->cols);
+		}
 }
 
 void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)
 {
 	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_is_acc(k, at, acc))
 		return;
-	cptx_if_begin_(k, at, leader(k, at, acc, &ring->opt.tile));
+	cptx_if_begin_(k, at, leader(k, at, acc, ring));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 }

@@ -93,11 +93,24 @@ static void load_cols(epi *x, const epi_at *w, const epi_group *g)
 
 static void find_matrix(epi *x, const epi_at *w)
 {
+	if (x->e->opt.transposed) {
+		epi_find_columns(x, w->at, w->v, w->s);
+		return;
+	}
 	w->s->at = epi_row_addresses(x, w->at, w->v->address, w->v->pitch, size_of(w->v));
 }
 
+/* In a transposed chain neighbours of an accumulator's row lie in rows of X: groups are single elements. */
 static void load_matrix(epi *x, const epi_at *w, const epi_group *g)
 {
+	if (x->e->opt.transposed) {
+		cptx_kernel *k = x->k;
+		const cptx_site at = w->at;
+		const cptx_val to = CALL(mad, .a = w->s->one, .b = cptx_imm(epi_constant(x->acc->col) + g->col),
+		                         .c = cptx_elem(w->s->at, g->row), .mode = CPTX_LO);
+		w->s->here = epi_load(k, at, to, w->v->type, 1, g->inside);
+		return;
+	}
 	const cptx_val from = cptx_offset(cptx_elem(w->s->at, g->row), (int64_t)g->col * size_of(w->v));
 
 	w->s->here = epi_load(x->k, w->at, from, w->v->type, g->n, g->inside);
@@ -325,9 +338,12 @@ static void call(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 	cptx_kernel *k = x->k;
 	const cptx_site at = w->at;
 	const cptx_val v = g->elem[i].value;
-	const cptx_visit where = {
-		.row = x->row[g->row], .col = g->at_col[i], .inside = g->inside, .i = g->elem[i].i, .at_row = g->row
-	};
+	const bool turn = x->e->opt.transposed;
+	const cptx_visit where = { .row = turn ? g->at_col[i] : x->row[g->row],
+		                       .col = turn ? x->row[g->row] : g->at_col[i],
+		                       .inside = g->inside,
+		                       .i = g->elem[i].i,
+		                       .at_row = g->row };
 	cptx_val to = w->v->fn(k, w->v->user, &where, v);
 	const bool constant = to.kind == CPTX_VAL_INT || to.kind == CPTX_VAL_FLOAT;
 	if (to.kind == CPTX_VAL_REG && to.id == v.id && to.type == v.type)
@@ -360,10 +376,11 @@ static const epi_kind kinds[CPTX_VISIT_KINDS] = {
 	[CPTX_VISIT_SILU] = { NAME(CPTX_VISIT_SILU), .needs = EPI_ACTIVATES, .elem = silu },
 	[CPTX_VISIT_ADD_ACC] = { NAME(CPTX_VISIT_ADD_ACC), .needs = EPI_ACC, .begin = check_acc, .elem = add_acc },
 	[CPTX_VISIT_GATE] = { NAME(CPTX_VISIT_GATE), .needs = EPI_ACC | EPI_ACTIVATION, .begin = check_acc, .elem = gate },
-	[CPTX_VISIT_GATE_PAIRS] = { NAME(CPTX_VISIT_GATE_PAIRS), .needs = EPI_ACTIVATION },
+	[CPTX_VISIT_GATE_PAIRS] = { NAME(CPTX_VISIT_GATE_PAIRS), .needs = EPI_ACTIVATION | EPI_NOT_TRANSPOSED },
 	[CPTX_VISIT_AMAX] = { NAME(CPTX_VISIT_AMAX), .needs = EPI_ADDRESS | EPI_INSIDE | EPI_ONLY_F32, .begin = begin_amax,
 	                      .elem = amax, .end = end_amax },
-	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM), .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE | EPI_ONLY_F32,
+	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM),
+	                         .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE | EPI_ONLY_F32 | EPI_NOT_TRANSPOSED,
 	                         .begin = begin_sum, .elem = sum, .end = end_sum },
 	[CPTX_VISIT_CALL] = { NAME(CPTX_VISIT_CALL), .needs = EPI_FN | EPI_AT_ROW | EPI_INSIDE, .elem = call },
 };
