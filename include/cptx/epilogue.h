@@ -172,7 +172,8 @@ typedef struct cptx_epilogue_ring_opt {
 	cptx_tile tile;   /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32:
 	                       then each warp sends its own rows without waiting for the others, has a ring of its own and counts
 	                       as a unit.  The host makes the tensor map of it with cptx_operand_tensor_map */
-	cptx_val map;     /**< .u64 generic address of the tensor map of D */
+	cptx_val map;     /**< .u64 generic address of the tensor map of D; NONE: ring.opt.map is set before a store, also to
+	                       another one for each tile */
 	uint32_t stages;  /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
 	uint32_t units;   /**< units of the CTA that store, each with a ring of its own; 0: 1 */
 	cptx_val unit;    /**< .u32, number of the thread's unit; NONE: there is one */
@@ -180,9 +181,12 @@ typedef struct cptx_epilogue_ring_opt {
 	                       (cptx_acc_load), each half a piece, a piece, two ...; 0: a call stores all there are */
 	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
 	                       read */
-	cptx_val elected; /**< of tensor memory, where a warp sends: a predicate that holds in one of its threads, always the same
-	                       (elect.sync), by which ptxas copies without a loop over threads; NONE: the first thread sends */
-	cptx_val smem;    /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
+	cptx_val
+		elected;     /**< of tensor memory, where a warp sends: a predicate that holds in one of its threads, always the same
+	                      (elect.sync), by which ptxas copies without a loop over threads; NONE: the first thread sends */
+	cptx_val thread; /**< of tensor memory, where a warp sends: cptx_acc.thread; with it places in the ring are computed
+	                      here, and not by each tile's first store */
+	cptx_val smem;   /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
 	char z_;
 } cptx_epilogue_ring_opt;
 
@@ -193,6 +197,11 @@ typedef struct cptx_epilogue_ring {
 	uint32_t bytes;             /**< of a tile */
 	uint32_t pieces;            /**< that a store, or all for .cols, send; 0: there was none yet */
 	uint32_t done;              /**< columns of these that are stored so far */
+	cptx_val lane;              /**< with .thread: .u32, of the thread in its warp */
+	cptx_val place[8];          /**< .u32, where the thread's first element lies in tile 0, exclusive-or 16 * the index */
+	uint32_t lane_bits;         /**< bits of these that depend on the thread */
+	cptx_val leads;             /**< behind a tile's first store: predicate: the thread sends */
+	cptx_val row;               /**< with .elected, behind it: the first row of what the warp sends, in D */
 } cptx_epilogue_ring;
 
 CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring,

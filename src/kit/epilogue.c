@@ -93,10 +93,13 @@ static cptx_val address_of(cptx_val v)
 	return v;
 }
 
+/* The thread's first column; that of a part of an accumulator, a constant, is an offset of its accesses. */
+static cptx_val first_col(const epi *x) { return x->acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : x->acc->col; }
+
 cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val col = cptx_acc_coordinate_(k, at, x->acc->col, 0, x->n0);
+	const cptx_val col = cptx_acc_coordinate_(k, at, first_col(x), 0, x->n0);
 	const cptx_val all = cptx_regs_(k, at, CPTX_U64, x->acc->rows);
 	cptx_val first = epi_address(k, at, address, col, 0, bytes);
 	const cptx_val by = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
@@ -115,8 +118,8 @@ void epi_find_columns(const epi *x, cptx_site at, const cptx_visitor *v, epi_sta
 	cptx_kernel *k = x->k;
 	const uint32_t bytes = cptx_type_bits(v->type) / 8;
 	const cptx_val by = v->pitch.kind == CPTX_VAL_REG ? cptx_as(v->pitch, CPTX_U32) : v->pitch;
-	const cptx_val col = x->acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : x->acc->col;
-	const cptx_val first = CALL(mul_wide, .a = in_register(k, at, cptx_acc_coordinate_(k, at, col, 0, x->n0)), .b = by);
+	const cptx_val col = cptx_acc_coordinate_(k, at, first_col(x), 0, x->n0);
+	const cptx_val first = CALL(mul_wide, .a = in_register(k, at, col), .b = by);
 	const cptx_val from = CALL(mad, .a = first, .b = cptx_imm(bytes), .c = address_of(v->address), .mode = CPTX_LO);
 
 	s->at = cptx_regs_(k, at, CPTX_U64, x->acc->rows);

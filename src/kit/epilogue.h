@@ -49,7 +49,7 @@ cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q);
 cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end);
 /* Finds the rows of the tile; with_ok: and which of them are inside. */
 void epi_find_rows(epi *x, cptx_site at);
-/* .u64 of each row at the thread's first column, in elements of that many bytes. */
+/* .u64 of each row at the thread's first column (but for what is constant of it), in elements of that many bytes. */
 cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes);
 /* The same of a transposed chain, whose D has the accumulator's rows as columns: where X[c][r] of the accumulator's column
  * c is, but for what is constant of it, and bytes from column to column. */

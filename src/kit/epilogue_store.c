@@ -162,8 +162,8 @@ void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, 
 		                  : epi_is_below(k, at, cptx_acc_coordinate_(k, at, e->acc.col, c, e->col), e->cols);
 		for (uint32_t r = 0; r < e->acc.rows; r++)
 			if (epi_group_at(&e->acc, e->vec, r, c, &g))
-				store_group(k, at, to->type, &g, cptx_offset(cptx_elem(rows, r), (int64_t)c * size), CPTX_GLOBAL,
-				            epi_both(k, at, x.row_ok[r], ok));
+				store_group(k, at, to->type, &g, cptx_offset(cptx_elem(rows, r), (epi_constant(e->acc.col) + c) * size),
+				            CPTX_GLOBAL, epi_both(k, at, x.row_ok[r], ok));
 		c += g.n - 1;
 	}
 }
@@ -191,6 +191,7 @@ static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_
 	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE;
 
 	return KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, unit, KIT_U32 | KIT_NONE) &&
+	       KIT_OPTION(where, o, thread, KIT_U32 | KIT_NONE) && KIT_OPTION(where, o, elected, KIT_PRED | KIT_NONE) &&
 	       KIT_OPTION(where, o, barrier, number) && KIT_OPTION(where, o, smem, number | KIT_VARIABLE);
 }
 
@@ -209,8 +210,6 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_op
 	else if (o->stages > MOST_STAGES || o->units > CPTX_WARP)
 		cptx_fail_(k, at, "epilogue: %u stages for %u units; 1 to %d for 1 to %d", o->stages, o->units, MOST_STAGES,
 		           CPTX_WARP);
-	else if (o->map.kind == CPTX_VAL_NONE)
-		cptx_fail_(k, at, "epilogue: no tensor map for the results: say .map, its .u64 generic address");
 	else if (o->units > 1 && o->unit.kind != CPTX_VAL_REG)
 		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
 	else
@@ -236,6 +235,31 @@ static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring
 	return CALL(add, .a = base, .b = cptx_imm(o->smem.offset));
 }
 
+/*
+ * Where a thread's first element is in tile 0: what each bit of its number adds to row and column, swizzled.  map: of the
+ * accumulator; NULL: from tensor memory, a row for each thread.
+ */
+static void find_places(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_frag_map *map, cptx_val thread,
+                        uint32_t bits)
+{
+	const cptx_tile *t = &ring->opt.tile;
+	uint32_t value[7];
+
+	ring->lane_bits = 0;
+	for (uint32_t b = 0; b < bits; b++) {
+		value[b] = map ? cptx_tile_at(t, map->lane[b].row, map->lane[b].col).byte : cptx_tile_at(t, 1u << b, 0).byte;
+		ring->lane_bits |= value[b];
+	}
+	memset(ring->place, 0, sizeof ring->place);
+	ring->place[0] = cptx_lane_bits_(k, at, thread, bits, value, false, ring->smem);
+}
+
+/* The number of the thread in its warp. */
+static cptx_val lane_of(cptx_kernel *k, cptx_site at, cptx_val thread)
+{
+	return CALL(and, .a = cptx_as(thread, CPTX_U32), .b = cptx_imm(CPTX_WARP - 1));
+}
+
 void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
 {
 	if (!IS_GIVEN_TO(k, at, ring, "ring"))
@@ -254,6 +278,12 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 		ring->smem =
 			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
 	ring->bytes = bytes;
+	if (o->thread.kind != CPTX_VAL_NONE) {
+		ring->lane = lane_of(k, at, o->thread);
+		find_places(k, at, ring, NULL, ring->lane, 5);
+		for (uint32_t i = 1; i < o->tile.cols * o->tile.elem.bits / 128 && !o->tile.elem.mn_major; i++)
+			ring->place[i] = CALL(xor, .a = ring->place[0], .b = cptx_imm(16 * i));
+	}
 }
 
 /* ---- pieces ---- */
@@ -261,16 +291,14 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 typedef struct sending {
 	cptx_kernel *k;
 	const cptx_epilogue *e;
-	const cptx_epilogue_ring *ring;
+	cptx_epilogue_ring *ring;
 	const cptx_acc *acc;
-	cptx_val leads, z;
+	cptx_val z;
 	bool by_lines;     /* by stmatrix */
 	cptx_frag frag;    /* its fragment */
 	cptx_frag_map map; /* worked out */
 	cptx_lines lines;  /* in the tile */
 	cptx_lane_lines lane_lines;
-	cptx_val flipped[8]; /* by st.shared: .u32, where the thread's first element is in tile 0, exclusive-or 16 * the index */
-	uint32_t lane_bits;  /* bits of that which depend on the thread */
 } sending;
 
 /* Whether the unit is a warp, of mma.sync. */
@@ -318,26 +346,6 @@ static bool begin_lines(sending *s, cptx_site at)
 	return true;
 }
 
-/* Where a thread's first element is: what each bit of its number adds to row and column, swizzled. */
-static void begin_places(sending *s, cptx_site at)
-{
-	cptx_kernel *k = s->k;
-	const cptx_tile *t = &s->ring->opt.tile;
-	const bool rows = s->acc->atom_rows == 1; /* from tensor memory: a row for each thread */
-	const bool warps = by_warps(s->acc, t);
-	uint32_t value[7], bits = warps ? 5 : 7;
-	cptx_val thread = cptx_as(s->acc->thread, CPTX_U32);
-
-	for (uint32_t b = 0; b < bits; b++)
-		value[b] =
-			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, s->acc->map.lane[b].row, s->acc->map.lane[b].col).byte;
-	if (warps)
-		thread = CALL(and, .a = thread, .b = cptx_imm(CPTX_WARP - 1));
-	for (uint32_t b = 0; b < bits; b++)
-		s->lane_bits |= value[b];
-	s->flipped[0] = cptx_lane_bits_(k, at, thread, bits, value, false, s->ring->smem);
-}
-
 /* The unit's results from that row and column on, rounded, in the order of the fragment that stmatrix takes. */
 static cptx_val fragment_at(sending *s, cptx_site at, uint32_t row, uint32_t col)
 {
@@ -378,15 +386,16 @@ static void write_lines(sending *s, cptx_site at, uint32_t row, uint32_t col, ui
 static cptx_val place_of(sending *s, cptx_site at, uint32_t byte)
 {
 	cptx_kernel *k = s->k;
-	const uint32_t flip = byte & s->lane_bits, i = flip / 16;
+	cptx_val *place = s->ring->place;
+	const uint32_t flip = byte & s->ring->lane_bits, i = flip / 16;
 
-	if (flip % 16 || i >= ARRAY_LEN(s->flipped))
+	if (flip % 16 || i >= ARRAY_LEN(s->ring->place))
 		return cptx_fail_(k, at,
 		                  "results whose elements a thread has on both sides of those of others; store them by "
 		                  "cptx_epilogue_store");
-	if (s->flipped[i].kind == CPTX_VAL_NONE)
-		s->flipped[i] = CALL(xor, .a = s->flipped[0], .b = cptx_imm(flip));
-	return cptx_offset(s->flipped[i], (int64_t)byte - flip);
+	if (place[i].kind == CPTX_VAL_NONE)
+		place[i] = CALL(xor, .a = place[0], .b = cptx_imm(flip));
+	return cptx_offset(place[i], (int64_t)byte - flip);
 }
 
 /* `wide` columns of the unit's results from column `col` on, to the piece from column `first` on. */
@@ -421,11 +430,7 @@ static void copy(const sending *s, cptx_site at, uint32_t row, uint32_t col, uin
 
 	first.i -= before; /* of parts it is a constant */
 	c[0] = cptx_acc_coordinate_(k, at, first, col, e->col);
-	c[1] = cptx_acc_coordinate_(k, at, s->acc->row, row, e->row);
-	if (s->ring->opt.elected.kind == CPTX_VAL_REG) { /* of any lane, which has the warp's row of that number */
-		cptx_val lane = CALL(and, .a = cptx_as(s->acc->thread, CPTX_U32), .b = cptx_imm(CPTX_WARP - 1));
-		c[1] = CALL(sub, .a = c[1], .b = lane);
-	}
+	c[1] = s->ring->row.kind == CPTX_VAL_NONE ? cptx_acc_coordinate_(k, at, s->acc->row, row, e->row) : s->ring->row;
 	for (uint32_t i = 0; i < 2; i++)
 		c[i] = c[i].kind == CPTX_VAL_REG ? cptx_as(c[i], CPTX_S32) : CALL(mov, .a = c[i], .type = CPTX_S32);
 	if (s->ring->opt.tile.elem.mn_major) {
@@ -446,7 +451,16 @@ static bool check_pieces(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx
 		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
 		return false;
 	}
+	if (ring->opt.map.kind == CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "epilogue: no tensor map for the results: say .map, its .u64 generic address");
+		return false;
+	}
 	const bool warps = by_warps(acc, t), parts = ring->opt.cols != 0;
+	if ((ring->opt.elected.kind != CPTX_VAL_NONE || ring->opt.thread.kind != CPTX_VAL_NONE) &&
+	    (!warps || acc->atom_rows != 1)) {
+		cptx_fail_(k, at, "a ring with .elected or .thread, for results that do not come from tensor memory by warps");
+		return false;
+	}
 	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
 	const uint32_t n = parts ? ring->opt.cols : acc->n, down = warps && !is_warp(acc) ? 1 : acc->m / t->rows;
 	const uint32_t pieces = down * (n / t->cols);
@@ -482,15 +496,41 @@ static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const 
 {
 	cptx_val number = cptx_as(acc->thread, CPTX_U32);
 
-	if (ring->opt.elected.kind == CPTX_VAL_REG)
+	if (ring->opt.elected.kind != CPTX_VAL_NONE)
 		return ring->opt.elected;
 	if (by_warps(acc, &ring->opt.tile) && !is_warp(acc))
-		number = CALL(and, .a = number, .b = cptx_imm(CPTX_WARP - 1));
+		number = lane_of(k, at, number);
 	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
 }
 
+/* Finds what the parts of a tile share. */
+static void begin_tile(sending *s, cptx_site at)
+{
+	cptx_kernel *k = s->k;
+	cptx_epilogue_ring *ring = s->ring;
+	const cptx_acc *acc = s->acc;
+	const bool warps = by_warps(acc, &ring->opt.tile);
+
+	ring->leads = leader(k, at, acc, ring);
+	ring->row = CPTX_NONE_;
+	if (ring->opt.elected.kind != CPTX_VAL_NONE) { /* any lane, so the warp's number tells the row */
+		cptx_val quarter = ring->opt.unit;
+		if (ring->opt.units > 4)
+			quarter = CALL(and, .a = cptx_as(quarter, CPTX_U32), .b = cptx_imm(3));
+		ring->row = s->e->row;
+		if (quarter.kind == CPTX_VAL_REG)
+			ring->row =
+				CALL(mad, .a = cptx_as(quarter, CPTX_U32), .b = cptx_imm(CPTX_WARP),
+			         .c = s->e->row.kind == CPTX_VAL_REG ? cptx_as(s->e->row, CPTX_U32) : s->e->row, .mode = CPTX_LO);
+	}
+	s->by_lines = begin_lines(s, at);
+	if (!s->by_lines && ring->opt.thread.kind == CPTX_VAL_NONE)
+		find_places(k, at, ring, acc->atom_rows == 1 ? NULL : &acc->map,
+		            warps ? lane_of(k, at, acc->thread) : cptx_as(acc->thread, CPTX_U32), warps ? 5 : 7);
+}
+
 /* A piece, or a part of one, which is as wide. */
-static void store_columns(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t wide)
+static void send_columns(sending *s, cptx_site at, uint32_t row, uint32_t col, uint32_t wide)
 {
 	cptx_kernel *k = s->k;
 	const cptx_epilogue_ring *ring = s->ring;
@@ -499,7 +539,7 @@ static void store_columns(sending *s, cptx_site at, uint32_t row, uint32_t col, 
 	const bool same = piece == 0 && ring->pieces % stages; /* the latest piece of the tile before may lie there */
 
 	if (!first) {
-		CALL(cp_async_bulk_wait_group, .n = cptx_imm(same ? 0 : stages - 1), .read = CPTX_READ, .when = s->leads);
+		CALL(cp_async_bulk_wait_group, .n = cptx_imm(same ? 0 : stages - 1), .read = CPTX_READ, .when = ring->leads);
 		synchronize(s, at);
 	}
 	if (s->by_lines)
@@ -510,7 +550,7 @@ static void store_columns(sending *s, cptx_site at, uint32_t row, uint32_t col, 
 		return;
 	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	synchronize(s, at);
-	cptx_if_begin_(k, at, s->leads);
+	cptx_if_begin_(k, at, ring->leads);
 	copy(s, at, row, col, first, stage);
 	cptx_block_end_(k, at);
 }
@@ -522,15 +562,14 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue 
 	    !kit_value(k, at, "cptx_epilogue_store_tma", "z", z, KIT_U32 | KIT_SIGNED | KIT_NONE))
 		return;
 	const cptx_tile *t = &ring->opt.tile;
-	const uint32_t wide = MIN(e->acc.n, t->cols),
-				   down = ring->pieces * t->cols / (ring->opt.cols ? ring->opt.cols : e->acc.n) * t->rows;
-	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .leads = leader(k, at, &e->acc, ring), .z = z };
-	s.by_lines = begin_lines(&s, at);
-	if (!s.by_lines)
-		begin_places(&s, at);
+	const uint32_t wide = MIN(e->acc.n, t->cols), across = ring->opt.cols ? ring->opt.cols : e->acc.n;
+	const uint32_t down = ring->pieces * t->cols / across * t->rows;
+	sending s = { .k = k, .e = e, .ring = ring, .acc = &e->acc, .z = z };
+	if (!ring->done)
+		begin_tile(&s, at);
 	for (uint32_t row = 0; row < down; row += t->rows)
 		for (uint32_t col = 0; col < e->acc.n; col += wide) {
-			store_columns(&s, at, row, col, wide);
+			send_columns(&s, at, row, col, wide);
 			ring->done = (ring->done + wide) % (ring->pieces * t->cols);
 		}
 }

@@ -111,7 +111,8 @@ static void load_matrix(epi *x, const epi_at *w, const epi_group *g)
 		w->s->here = epi_load(k, at, to, w->v->type, 1, g->inside);
 		return;
 	}
-	const cptx_val from = cptx_offset(cptx_elem(w->s->at, g->row), (int64_t)g->col * size_of(w->v));
+	const int64_t col = epi_constant(x->acc->col) + g->col;
+	const cptx_val from = cptx_offset(cptx_elem(w->s->at, g->row), col * size_of(w->v));
 
 	w->s->here = epi_load(x->k, w->at, from, w->v->type, g->n, g->inside);
 }

@@ -639,8 +639,10 @@ START_TEST(rings_are_checked)
 	built b;
 	int line;
 
-	begin_plain(&b), line = __LINE__ + 1;
-	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain));
+	const cptx_acc mapless = begin_plain(&b);
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain), .barrier = cptx_imm(1));
+	cptx_epilogue_run(b.k, &b.e, &mapless, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &b.e, &b.ring, CPTX_NONE_);
 	refused(&b, line, "epilogue: no tensor map for the results");
 	begin_plain(&b), line = __LINE__ + 1;
 	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_F32, .tile = piece(&plain), .map = b.map);

@@ -88,12 +88,13 @@ void gemm_sm100_epilogue(gemm100 *g)
 	cptx_kernel *k = g->k;
 	tile_out x = { .at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs) };
 
+	cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES, .units = EPILOGUE_WARPS,
+	                       .unit = g->roles.warp, .smem = g->smem_d, .cols = g->o->bn, .elected = g->elected,
+	                       .thread = g->roles.tid);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		tma_gemm_chain(k, &g->t, &g->w, &x.chain);
-		cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .map = g->w.p.map[CPTX_GEMM_MAP_D],
-		                       .stages = STORE_STAGES, .units = EPILOGUE_WARPS, .unit = g->roles.warp, .smem = g->smem_d,
-		                       .cols = g->o->bn, .elected = g->elected);
+		x.ring.opt.map = g->w.p.map[CPTX_GEMM_MAP_D];
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
 		cptx_pipe_wait_full(k, &g->accs, &x.at);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);

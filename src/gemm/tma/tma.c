@@ -51,10 +51,9 @@ static cptx_val call_epilogue(cptx_kernel *k, void *user, const cptx_visit *x, c
 /* The address of matrix z of those of M x N elements from an address on. */
 static cptx_val matrix_at(cptx_kernel *k, cptx_val first, const tma_gemm_params *p, cptx_val z, uint32_t bytes)
 {
-	cptx_val elements =
-		cptx_mul(k, cptx_mul_wide(k, p->M, p->N), cptx_cvt(k, cptx_as(z, CPTX_U32), .dtype = CPTX_U64), .mode = CPTX_LO);
+	cptx_val each = cptx_mul_wide(k, p->M, p->N), number = cptx_cvt(k, cptx_as(z, CPTX_U32), .dtype = CPTX_U64);
 
-	return cptx_mad(k, elements, bytes, first, .mode = CPTX_LO);
+	return cptx_mad(k, cptx_mul(k, each, number, .mode = CPTX_LO), bytes, first, .mode = CPTX_LO);
 }
 
 void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
