@@ -177,16 +177,16 @@ typedef struct cptx_epilogue_ring_opt {
 	uint32_t stages;  /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
 	uint32_t units;   /**< units of the CTA that store, each with a ring of its own; 0: 1 */
 	cptx_val unit;    /**< .u32, number of the thread's unit; NONE: there is one */
-	uint32_t cols;    /**< of tensor memory: columns of a tile that several calls store, one part after the other
-	                       (cptx_acc_load), each half a piece, a piece, two ...; 0: a call stores all there are */
 	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
 	                       read */
-	cptx_val
-		elected;     /**< of tensor memory, where a warp sends: a predicate that holds in one of its threads, always the same
-	                      (elect.sync), by which ptxas copies without a loop over threads; NONE: the first thread sends */
-	cptx_val thread; /**< of tensor memory, where a warp sends: cptx_acc.thread; with it places in the ring are computed
-	                      here, and not by each tile's first store */
-	cptx_val smem;   /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
+	cptx_val smem;    /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
+	uint32_t cols;    /**< of tensor memory: columns of a tile that several calls store, one part after the other
+	                       (cptx_acc_load), each half a piece, a piece, two ...; 0: a call stores all there are */
+	cptx_val elected; /**< of tensor memory, where a warp sends: a predicate that holds in one of its threads, always the
+	                     same (elect.sync), by which ptxas copies without a loop over threads; .unit modulo 4 is the warp's
+	                       quarter of the rows then.  NONE: the first thread sends */
+	cptx_val thread;  /**< of tensor memory, where a warp sends: cptx_acc.thread; with it places in the ring are computed
+	                       here, and not by each tile's first store */
 	char z_;
 } cptx_epilogue_ring_opt;
 

@@ -62,7 +62,7 @@ static void lay_out(gemm100 *g)
 	}
 	cptx_tiled_mma_new(g->k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->a, .b = o->b, .m = o->bm, .n = o->bn,
 	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = s->a, .b_tile = s->b, .ctas = s->ctas,
-	                   .scale = o->scale, .kind = o->kind, .thread = g->roles.tid);
+	                   .scale = o->scale, .kind = o->kind, .thread = g->roles.tid, .warp = g->roles.warp);
 }
 
 static void setup(gemm100 *g)
