@@ -164,6 +164,7 @@ typedef struct cptx_acc {
 	uint32_t atom_rows;        /**< of one instruction's D */
 	uint16_t atom_row[CPTX_ACC_ROWS]; /**< these, from the thread's first row on, ascending */
 	cptx_val row, col;                /**< .u32, of the thread's first element in the CTA's tile */
+	cptx_val unit_row, unit_col;      /**< .u32 or constants, of the unit's first element in it */
 	cptx_val thread;                  /**< .u32, of the thread in its unit */
 	cptx_val warp;                    /**< of the product's description */
 } cptx_acc;

@@ -84,6 +84,12 @@ static cptx_val sum_of(cptx_kernel *k, cptx_site at, cptx_val a, cptx_val b)
 	return CALL(add, .a = a, .b = b);
 }
 
+void kit_acc_find_place(cptx_kernel *k, cptx_site at, cptx_acc *acc)
+{
+	acc->row = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, false), CPTX_U32), acc->unit_row);
+	acc->col = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, true), CPTX_U32), acc->unit_col);
+}
+
 void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem)
 {
 	if (!IS_GIVEN_TO(k, at, acc, "accumulator"))
@@ -105,6 +111,8 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 		               .n = mma->opt.n,
 		               .row = mma->row,
 		               .col = mma->col,
+		               .unit_row = mma->row,
+		               .unit_col = mma->col,
 		               .thread = mma->opt.thread,
 		               .warp = mma->opt.warp };
 	if (in_tmem)
@@ -114,8 +122,7 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 	acc->count = acc->atoms_m * acc->atoms_n * acc->map.regs;
 	acc->regs = cptx_regs_(k, at, acc->type, acc->count);
 	kit_acc_find_rows(acc);
-	acc->row = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, false), CPTX_U32), mma->row);
-	acc->col = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, true), CPTX_U32), mma->col);
+	kit_acc_find_place(k, at, acc);
 }
 
 void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
@@ -283,6 +290,7 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	kit_acc_find_rows(part);
 	part->row = sum_of(k, at, acc->thread, acc->row);
 	part->col = sum_of(k, at, cptx_imm(first), acc->col);
+	part->unit_col = part->col;
 }
 
 /* Whether a thread has one row: cptx_acc_load made it. */

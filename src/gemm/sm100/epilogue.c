@@ -57,7 +57,7 @@ static void store_tile(const gemm100 *g, tile_out *x)
 		if (g->o->stream_k)
 			tma_gemm_add_partials(k, &g->w, &x->sums, x->sums_end, col, part.regs);
 		cptx_epilogue_run(k, &x->chain, &part, .row = g->o->swap ? g->w.n0 : g->w.m0, .col = g->o->swap ? g->w.m0 : g->w.n0);
-		cptx_epilogue_store_tma(k, &x->chain, &x->ring, g->w.z);
+		cptx_epilogue_store_tma(k, &x->chain, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D]);
 	}
 }
 
@@ -88,13 +88,12 @@ void gemm_sm100_epilogue(gemm100 *g)
 	cptx_kernel *k = g->k;
 	tile_out x = { .at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs) };
 
+	cptx_acc_in_tmem(k, &g->mma, &x.acc, g->tmem.address);
 	cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES, .units = EPILOGUE_WARPS,
-	                       .unit = g->roles.warp, .smem = g->smem_d, .cols = g->o->bn, .elected = g->elected,
-	                       .thread = g->roles.tid);
+	                       .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
 		tma_gemm_chain(k, &g->t, &g->w, &x.chain);
-		x.ring.opt.map = g->w.p.map[CPTX_GEMM_MAP_D];
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
 		cptx_pipe_wait_full(k, &g->accs, &x.at);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
