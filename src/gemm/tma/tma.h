@@ -4,8 +4,8 @@
 #ifndef CPTX_GEMM_TMA_TMA_H
 #define CPTX_GEMM_TMA_TMA_H
 
+#include <cptx/epilogue.h>
 #include <cptx/gemm.h>
-#include <cptx/mma.h>
 #include <cptx/pipeline.h>
 #include <cptx/scheduler.h>
 
@@ -177,25 +177,25 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
 /* The problem that tile `at` is of, to w->p. */
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used);
 
-/* The workspace: sums of `bytes` each, then a flag for each.  `threads` (a warp, or a warpgroup) leave one together. */
+/* With stream_k, the workspace: partial sums of `bytes` each, then a flag for each.  `threads` (a warp, or a warpgroup)
+ * store one together. */
 typedef struct tma_gemm_sums {
 	cptx_val at, clusters;
-	uint32_t of_cluster, bytes; /* sums that a cluster may leave; of one */
+	uint32_t of_cluster, bytes; /* partial sums that a cluster may store; bytes of one */
 	uint32_t threads;
-	cptx_val mine, lane; /* number of the sum in the cluster, of this thread in those that leave it */
+	cptx_val mine, lane; /* number of the partial sum in the cluster, of this thread in those that store it */
 	cptx_val barrier;    /* a named one of these; NONE: a warp */
 } tma_gemm_sums;
-/* The number of the sum that those at this one's place in another cluster leave; where this thread's part of it begins, and
- * how far behind that its sums i to i + 3 are. */
-cptx_val tma_gemm_sum_number(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster);
-cptx_val tma_gemm_sum_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
-int64_t tma_gemm_sum_place(const tma_gemm_sums *s, uint32_t i);
-cptx_val tma_gemm_flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
-/* One thread, behind a barrier of those that wrote the sum; one thread, in front of a barrier of those that read it. */
-void tma_gemm_raise(cptx_kernel *k, cptx_val flag, cptx_val when);
-void tma_gemm_await(cptx_kernel *k, cptx_val flag);
-/* Leaves the accumulators (f32, a multiple of four) of a part of a tile; adds to them what others have left of w->tile.
- * first: in the first of the threads. */
+/* Of a part of a tile that another cluster finishes: stores registers of an accumulator (a multiple of four, from number
+ * `first` of the thread's on); then, in all threads, tells that all are stored.  one: a predicate of one thread. */
+void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc);
+void tma_gemm_flag_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one);
+/* Of a tile that this cluster finishes: waits for the partial sums of all others, which are those of the clusters from the
+ * next one up to the end that it gives (none, where the tile is not shared); adds them to registers of the accumulator. */
+cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one);
+void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val end, uint32_t first,
+                           cptx_val acc);
+/* Both of whole accumulators in registers, the second of w->tile, which is shared.  first: in the first of the threads. */
 void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
@@ -220,6 +220,11 @@ typedef struct tma_gemm_factors_load {
 	bool pair, alone; /* as of tma_gemm_load */
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
+
+/* An empty chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the
+ * matrix at hand, so it is made anew for each tile, which costs an address with `batched` alone.  t stays until the chain is
+ * run. */
+void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
 
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
