@@ -40,7 +40,7 @@ static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 	                              .load = r.together * load_clocks(o, &s, &in),
 	                              .tile = TILE_CLOCKS + (s.accs == 1 ? out : 0),
 	                              .out = out,
-	                              .sums = READERS * s.sum_bytes });
+	                              .sums = EPILOGUE_WARPS * s.sum_bytes });
 }
 
 /* At most so many stages that each has a place of its own in tensor memory, if these are four. */

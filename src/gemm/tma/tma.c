@@ -75,6 +75,16 @@ void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, c
 		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call_epilogue, .user = (void *)o);
 }
 
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
+{
+	const cptx_gemm_opt *o = t->o;
+	const uint32_t bytes = cptx_type_bits(o->out) / 8;
+	cptx_val d = w->p.map[CPTX_GEMM_MAP_D];
+
+	cptx_epilogue_store(k, e, .address = o->batched ? matrix_at(k, d, &w->p, w->z, bytes) : d, .type = o->out,
+	                    .pitch = w->p.N);
+}
+
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to)
 {
 	const cptx_val v = epi_load(k, CPTX_HERE, at, type, n, inside);

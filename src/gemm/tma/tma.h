@@ -6,6 +6,7 @@
 
 #include <cptx/epilogue.h>
 #include <cptx/gemm.h>
+#include <cptx/operand.h>
 #include <cptx/pipeline.h>
 #include <cptx/scheduler.h>
 
@@ -199,6 +200,12 @@ void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gem
 void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
+/* Partial sums of CTAs whose warps store one each. */
+tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uint32_t bytes, cptx_val warp, cptx_val lane);
+/* Of w->tile: adds the partial sums of all others to the accumulator, if this cluster finishes the tile, which the predicate
+ * tells; else stores its own. */
+cptx_val tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
+
 /* The copies of a tile (t->a or t->b) to `to`; row: of the operand, k0: along K, z: the matrix. */
 typedef struct tma_gemm_load {
 	const tma_gemm *t;
@@ -221,10 +228,26 @@ typedef struct tma_gemm_factors_load {
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
+/* A producer thread without a cluster: what it fills a stage with, A, B and from `factors` bytes on their scale factors (0:
+ * there are none), for all K tiles of all tiles. */
+typedef struct tma_gemm_producer {
+	const tma_gemm *t;
+	tma_gemm_work *w;
+	const cptx_pipe *pipe;
+	const cptx_timeline *line;
+	const cptx_operand *a, *b;
+	uint32_t stage, factors, factor_bytes; /* bytes: of a stage; where the factors of A begin; of these */
+	cptx_val ring;                         /* with factors: .u32, shared address of the first stage */
+} tma_gemm_producer;
+void tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p);
+
 /* An empty chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the
  * matrix at hand, so it is made anew for each tile, which costs an address with `batched` alone.  t stays until the chain is
  * run. */
 void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
+
+/* Stores its results from registers, where D is a pointer. */
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
 
 /* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
 void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
