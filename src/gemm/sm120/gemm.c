@@ -136,8 +136,12 @@ static void consume(gemm120 *g)
 		multiply(g, &at, first_lane);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, first_lane);
 		if (g->o->stream_k) {
-			CPTX_IF(k, tma_gemm_reduce(k, &g->w, &sums, g->acc.regs, first_lane))
+			CPTX_IF(k, cptx_tiles_finishes(k, &g->w.sched, &g->w.here)) {
+				tma_gemm_reduce(k, &g->w, &sums, g->acc.regs, first_lane);
 				store_tile(g);
+			}
+			CPTX_ELSE(k)
+				tma_gemm_leave(k, &g->w, &sums, g->acc.regs, first_lane);
 		} else {
 			store_tile(g);
 		}

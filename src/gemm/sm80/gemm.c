@@ -278,14 +278,19 @@ static void store_by_tma(gemm80 *g, cptx_epilogue *e)
 	                        .map = g->w.p.map[CPTX_GEMM_MAP_D]);
 }
 
-static void store_tile(gemm80 *g, const cptx_acc *acc)
+/* The mainloop leaves no registers for what follows from the number of the lane, so it is computed here. */
+static void store_tile(gemm80 *g, cptx_val lane)
 {
 	cptx_kernel *k = g->k;
 	cptx_epilogue e;
+	cptx_acc acc = g->acc;
 
+	acc.thread = lane;
+	acc.row = cptx_add(k, cptx_as(cptx_frag_lane_row(k, &acc.map, lane), CPTX_U32), g->mma.row);
+	acc.col = cptx_add(k, cptx_as(cptx_frag_lane_col(k, &acc.map, lane), CPTX_U32), g->mma.col);
 	tma_gemm_chain(k, &g->t, &g->w, &e);
 	if (g->o->tma) {
-		cptx_epilogue_run(k, &e, acc, .row = g->w.m0, .col = g->w.n0, .at_store = true);
+		cptx_epilogue_run(k, &e, &acc, .row = g->w.m0, .col = g->w.n0, .at_store = true);
 		store_by_tma(g, &e);
 		return;
 	}
@@ -293,7 +298,7 @@ static void store_tile(gemm80 *g, const cptx_acc *acc)
 	cptx_val even = cptx_setp(k, cptx_and(k, g->w.p.N, 1), 0, .cmp = CPTX_EQ);
 	for (e.opt.vec = 2; e.opt.vec; e.opt.vec--) {
 		CPTX_IF(k, e.opt.vec == 2 ? even : cptx_negated(even)) {
-			cptx_epilogue_run(k, &e, acc, .row = g->w.m0, .col = g->w.n0, .at_store = true);
+			cptx_epilogue_run(k, &e, &acc, .row = g->w.m0, .col = g->w.n0, .at_store = true);
 			tma_gemm_store(k, &g->t, &g->w, &e);
 		}
 	}
@@ -302,21 +307,20 @@ static void store_tile(gemm80 *g, const cptx_acc *acc)
 static void finish(gemm80 *g)
 {
 	cptx_kernel *k = g->k;
-	/* the mainloop leaves no registers for what follows from the number of the lane */
-	cptx_acc acc = g->acc;
+	const cptx_val lane = cptx_laneid(k);
+	const tma_gemm_sums sums = tma_gemm_sums_of_warps(&g->w, g->s.warps, g->s.wm * g->s.wn * 4, g->roles.warp, lane);
 
-	acc.thread = cptx_laneid(k);
-	acc.row = cptx_add(k, cptx_as(cptx_frag_lane_row(k, &acc.map, acc.thread), CPTX_U32), g->mma.row);
-	acc.col = cptx_add(k, cptx_as(cptx_frag_lane_col(k, &acc.map, acc.thread), CPTX_U32), g->mma.col);
 	stamp(g, CPTX_GEMM_BRING_OUT);
-	if (g->o->stream_k) {
-		const tma_gemm_sums sums =
-			tma_gemm_sums_of_warps(&g->w, g->s.warps, g->s.wm * g->s.wn * 4, g->roles.warp, acc.thread);
-		CPTX_IF(k, tma_gemm_reduce(k, &g->w, &sums, acc.regs, g->first_lane))
-			store_tile(g, &acc);
-	} else {
-		store_tile(g, &acc);
+	if (!g->o->stream_k) {
+		store_tile(g, lane);
+		return;
 	}
+	CPTX_IF(k, cptx_tiles_finishes(k, &g->w.sched, &g->w.here)) {
+		tma_gemm_reduce(k, &g->w, &sums, g->acc.regs, g->first_lane);
+		store_tile(g, lane);
+	}
+	CPTX_ELSE(k)
+		tma_gemm_leave(k, &g->w, &sums, g->acc.regs, g->first_lane);
 }
 
 static void consume(gemm80 *g)

@@ -130,15 +130,8 @@ tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uin
 		                    .lane = lane };
 }
 
-cptx_val tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
+void tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
 {
-	cptx_val finishes = cptx_tiles_finishes(k, &w->sched, &w->here);
-
-	CPTX_IF(k, finishes) {
-		CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
-			tma_gemm_add_others(k, w, s, acc, first);
-	}
-	CPTX_ELSE(k)
-		tma_gemm_leave(k, w, s, acc, first);
-	return finishes;
+	CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
+		tma_gemm_add_others(k, w, s, acc, first);
 }

@@ -202,21 +202,8 @@ void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_
 
 /* Partial sums of CTAs whose warps store one each. */
 tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uint32_t bytes, cptx_val warp, cptx_val lane);
-/* Of w->tile: adds the partial sums of all others to the accumulator, if this cluster finishes the tile, which the predicate
- * tells; else stores its own. */
-cptx_val tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
-
-/* The copies of a tile (t->a or t->b) to `to`; row: of the operand, k0: along K, z: the matrix. */
-typedef struct tma_gemm_load {
-	const tma_gemm *t;
-	const cptx_tile *tile;
-	enum cptx_type type; /* of elements */
-	cptx_val map, to, row, k0, z, mbar;
-	cptx_val mask; /* CTAs that get it; NONE: this one */
-	bool pair;     /* the mbarrier may be that of the other CTA of a pair */
-	bool alone;    /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
-} tma_gemm_load;
-void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l);
+/* Of w->tile, which this cluster finishes: adds the partial sums of all others, if it is shared. */
+void tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
 /* A stage's scale factors, from block `block` along K on, of the rows of A or B where the tile of `work` begins. */
 typedef struct tma_gemm_factors_load {
@@ -224,7 +211,8 @@ typedef struct tma_gemm_factors_load {
 	const tma_gemm_work *work;
 	const tma_gemm_params *in; /* whose maps they are: &work->p, or &work->in */
 	cptx_val block, mbar;
-	bool pair, alone; /* as of tma_gemm_load */
+	bool pair;  /* the mbarrier may be that of the other CTA of a pair */
+	bool alone; /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
@@ -248,17 +236,5 @@ void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, c
 
 /* Stores its results from registers, where D is a pointer. */
 void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
-
-/* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
-void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
-/* One of them. */
-cptx_val tma_gemm_load_one(cptx_kernel *k, cptx_val at, enum cptx_type type, cptx_val inside);
-/* An element of D: alpha, beta * c, bias, epilogue; c and bias are NONE where there is none. */
-cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,
-                        cptx_val row, cptx_val col);
-/* The address of C at (row, col) of matrix z. */
-cptx_val tma_gemm_c_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val row, cptx_val col, cptx_val z);
-/* Two f32 as one register of D's 16-bit type. */
-cptx_val tma_gemm_narrow(cptx_kernel *k, enum cptx_type out, cptx_val low, cptx_val high, cptx_val into);
 
 #endif
