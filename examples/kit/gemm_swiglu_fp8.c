@@ -108,7 +108,7 @@ static void consume(gemm *g)
 		multiply(g, &mma, acc, &at, &done);
 		cptx_val row = cptx_mul(k, t.m, BM, .mode = CPTX_LO), col = cptx_mul(k, t.n, BN, .mode = CPTX_LO);
 		cptx_epilogue_run(k, &e, &acc[0], .row = row, .col = col);
-		cptx_epilogue_store_tma(k, &e, &g->ring, CPTX_NONE_);
+		cptx_epilogue_store_tma(k, &e, &g->ring);
 	}
 	cptx_epilogue_ring_drain(k, &g->ring, &acc[0]);
 }

@@ -19,6 +19,12 @@
  * of a row once for the tile.  Neighbours of a row are loaded and stored together, up to .vec of them.  Nothing outside of
  * `rows` and `cols` is read, counted or stored.
  *
+ * Where registers are short, .at_store of cptx_epilogue_run lets the stores run the chain: an element is computed right
+ * where it is rounded, and what is loaded for it lives no longer.
+ *
+ * A kernel that computes D^T = B * A^T, so that the N of its instructions lies along the rows of D, says .transposed:
+ * visitors, coordinates and stores keep the rows and columns of D.
+ *
  * An epilogue belongs to D = rows x cols.  Values are registers and constants of the kernel: its parameters, as a rule.
  * Targets: all that accumulators are for; fp8 needs sm_89, stores by TMA sm_90.  Nothing here does more than the calls of
  * <cptx/insn.h>.  Errors are those of the kernel's module, of the line that added the visitor.
@@ -97,6 +103,9 @@ typedef struct cptx_epilogue_opt {
 	uint32_t vec; /**< 1, 2, 4, 8, 16: .cols, .col of each tile, addresses and pitches are multiples of so many elements, of
 	                   which up to so many are loaded and stored at once; 0: 2.  By mma.sync and wgmma a thread has 2
 	                   neighbours, of tensor memory whole rows.  GATE_PAIRS with .apart 1 halves it; TMA does not need it */
+	bool transposed; /**< accumulators are those of D^T: their rows are columns of D.  Elements are loaded and stored one by
+	                      one but by TMA; GATE_PAIRS and ROW_SUM, which put elements of a row together, are refused */
+	bool integers;   /**< integer sums stay as they are, for stores of CPTX_S32; there are no visitors */
 	char z_;
 } cptx_epilogue_opt;
 
@@ -109,9 +118,11 @@ typedef struct cptx_epilogue {
 	};
 	uint32_t count; /**< visitors */
 	cptx_visitor visitor[CPTX_EPILOGUE_VISITORS];
-	enum cptx_visit_kind kind[CPTX_EPILOGUE_VISITORS];
+	enum cptx_visit_kind
+		kind[CPTX_EPILOGUE_VISITORS];     /**< as accumulators see them: transposed, _COL and _ROW change places */
 	cptx_site at[CPTX_EPILOGUE_VISITORS]; /**< where they were added */
 	cptx_acc acc;                         /**< behind cptx_epilogue_run: the results, .f32 */
+	uint32_t next;                        /**< behind it: visitors from this number on run when the results are stored */
 	cptx_val row, col;                    /**< behind it: where the CTA's tile of the results begins */
 	cptx_val cols;                        /**< behind it: columns of D, halved by GATE_PAIRS; NONE: not tested */
 	uint32_t vec;                         /**< behind it: as opt.vec, of the results */
@@ -134,6 +145,8 @@ CPTX_API void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 /** Where a tile lies. */
 typedef struct cptx_epilogue_tile_at {
 	cptx_val row, col; /**< of D where the CTA's tile begins: .u32, .s32 or constants; NONE: 0 */
+	bool at_store;     /**< visitors, but those in front of the last GATE_PAIRS, run when the results are stored (or rounded
+	                        by cptx_epilogue_defer) the first time, group by group */
 	char z_;
 } cptx_epilogue_tile_at;
 CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
@@ -153,11 +166,11 @@ CPTX_API void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e,
 typedef struct cptx_epilogue_to {
 	cptx_val address;    /**< .u64, global, of D[0][0] */
 	enum cptx_type type; /**< CPTX_F32; rounded to nearest: BF16, F16; saturated too: E4M3, E5M2 (quantized: with a SCALE as
-	                          the last visitor but AMAX) */
+	                          the last visitor but AMAX); S32 with .integers */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of e.vec */
 	char z_;
 } cptx_epilogue_to;
-CPTX_API void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const cptx_epilogue_to *to);
+CPTX_API void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_epilogue_to *to);
 /** Stores the results that are inside: one store for up to e.vec neighbours that the thread has, of 1 to 16 bytes. */
 #define cptx_epilogue_store(...) cptx_epilogue_store_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_store_x_(k, e, ...) cptx_epilogue_store_((k), CPTX_HERE, (e), CPTX_OPT_(cptx_epilogue_to, __VA_ARGS__))
@@ -166,34 +179,63 @@ CPTX_API void cptx_epilogue_store_(cptx_kernel *k, cptx_site at, const cptx_epil
  * 64, 32 bytes) that divides n, else 16 bytes.  .rows 0: n elements of the type are no multiple of 16 bytes. */
 CPTX_API cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n);
 
-/** A ring of such tiles. */
+/**
+ * A ring of tiles in shared memory.  The results of a unit leave in subtiles of one tile each: `rows` rows at a time, from
+ * the first column on.  Where .tile does not divide the columns the last subtile of the rows has .last, a narrower tile with
+ * a tensor map of its own; without one the tile must divide them.
+ *
+ * Tiles other than those of cptx_epilogue_tile: any that a tensor map writes, up to 128 bytes swizzled.  With mn_major rows
+ * are contiguous: D is stored by columns or, of an accumulator of D^T (.transposed), by rows; 16-bit results by
+ * stmatrix.trans, others one by one.
+ */
 typedef struct cptx_epilogue_ring_opt {
 	uint32_t size;       /**< CPTX_OPT fills it in */
 	enum cptx_type type; /**< of the results, as cptx_epilogue_to */
-	cptx_tile tile;   /**< of cptx_epilogue_tile; rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32:
-	                       then each warp sends its own rows without waiting for the others, has a ring of its own and counts
-	                       as a unit.  The host makes the tensor map of it with cptx_operand_tensor_map */
-	cptx_val map;     /**< .u64 generic address of the tensor map of D */
-	uint32_t stages;  /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
-	uint32_t units;   /**< units of the CTA that store, each with a ring of its own; 0: 1 */
-	cptx_val unit;    /**< .u32, number of the thread's unit; NONE: there is one */
-	cptx_val barrier; /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
-	                       read */
-	cptx_val smem;    /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
+	cptx_tile tile;      /**< rows: by wgmma 64, by mma.sync the accumulator's m, by tcgen05 128, or 32: then each warp sends
+	                          its own rows without waiting for the others, has a ring of its own and counts as a unit.  The
+	                          host makes the tensor map of it with cptx_operand_tensor_map */
+	cptx_val map;        /**< .u64 generic address of the tensor map of D; NONE: each store says its own */
+	uint32_t stages;     /**< tiles, so that one is written while TMA reads the others; 1 to 16, 0: 2 */
+	uint32_t units;      /**< units of the CTA that store, each with a ring of its own; 0: 1 */
+	cptx_val unit;       /**< .u32, number of the thread's unit; NONE: there is one */
+	cptx_val barrier;    /**< .u32 or constant: a barrier of bar.sync for the unit's 128 threads.  Where a warp sends, not
+	                          read */
+	cptx_val smem;       /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
+	cptx_tile last;      /**< the last subtile of rows, as .tile but with fewer columns; .cols 0: there is none */
+	cptx_val last_map;   /**< that of .last */
+	const cptx_acc
+		*acc; /**< the accumulator whose results are stored, without GATE_PAIRS: the thread's addresses are
+	               computed here, in front of loops, in one to eight registers.  NULL: by each store.  It must stay.  One in
+	               tensor memory (any: not its address is read), for tiles of 32 rows: each call stores a part of its columns
+	               (cptx_acc_load), one part behind the other, of half a tile, a tile, two ...; units are warps then, and
+	               .unit modulo 4 is the quarter of the rows that the thread's has */
 	char z_;
 } cptx_epilogue_ring_opt;
+
+/** How a thread writes its elements to a tile. */
+typedef struct cptx_epilogue_writer {
+	bool by_lines;              /**< by stmatrix */
+	cptx_lines lines;           /**< of stmatrix, a fragment of the tile */
+	cptx_lane_lines lane_lines; /**< .lines of it is set where it is used */
+	cptx_val first;             /**< by st.shared: .u32, where the thread's first element is in the first tile of the ring */
+	uint32_t lane_bits;         /**< bits of that which depend on the thread */
+} cptx_epilogue_writer;
 
 /** A ring of a kernel.  Plain data. */
 typedef struct cptx_epilogue_ring {
 	cptx_made made; /**< by which call, in which kernel */
 	union {
 		cptx_epilogue_ring_opt opt; /**< as given, with what 0 stands for */
-		uint64_t room_[24];         /**< for options of later versions */
+		uint64_t room_[40];         /**< for options of later versions */
 	};
-	cptx_val smem;      /**< .u32, of the unit's first tile */
-	uint32_t bytes;     /**< of a tile */
-	uint32_t pieces;    /**< that a store sends; 0: there was none yet */
-	uint64_t later_[4]; /**< for fields of later versions */
+	cptx_val smem;                  /**< .u32, of the unit's first tile */
+	uint32_t bytes;                 /**< of a tile */
+	uint32_t subtiles;              /**< that a store sends; 0: there was none yet */
+	cptx_epilogue_writer writer[2]; /**< with .acc: of .tile, of .last */
+	cptx_val leads;                 /**< with .acc: predicate, the thread starts the copies */
+	uint32_t done;                  /**< of parts: columns of the tile that are stored so far */
+	cptx_val flipped[8];            /**< by st.shared: writer.first exclusive-or 16 * the index, of the latest subtile */
+	uint64_t later_[4];             /**< for fields of later versions */
 } cptx_epilogue_ring;
 
 CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring,
@@ -202,18 +244,89 @@ CPTX_API void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogu
 #define cptx_epilogue_ring_new(...) cptx_epilogue_ring_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_epilogue_ring_new_x_(k, ring, ...)                                                                             \
 	cptx_epilogue_ring_new_((k), CPTX_HERE, (ring), CPTX_OPT(cptx_epilogue_ring_opt, __VA_ARGS__))
-CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_epilogue_ring *ring,
-                                       cptx_val z);
+/** What stores by TMA may be told. */
+typedef struct cptx_epilogue_dst {
+	cptx_val z;             /**< coordinate of a third dimension, .s32; NONE: two */
+	cptx_val map, last_map; /**< .u64, other tensor maps than the ring's: of a list of problems each tile has its own */
+	char z_;
+} cptx_epilogue_dst;
+CPTX_API void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,
+                                       const cptx_epilogue_dst *to);
 /**
- * Stores the results by TMA, which leaves out what lies outside of D: piece by piece of ring.opt.tile, 16-bit results by
- * stmatrix, others by st.shared.  All threads of the unit.  The last pieces are still being read behind it: the next tile
- * may be computed meanwhile.  All calls for a ring send as many pieces.  z: coordinate of a third dimension, .s32; NONE:
- * two.
+ * Stores the results by TMA, which leaves out what lies outside of D: subtile by subtile, 16-bit results by stmatrix, others
+ * by st.shared.  All threads of the unit.  The last subtiles are still being read behind it: the next tile may be computed
+ * meanwhile.  All calls for a ring send as many subtiles.  cptx_epilogue_store_tma(k, &e, &ring, .z = z)
  */
-#define cptx_epilogue_store_tma(k, e, ring, z) cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), (z))
+#define cptx_epilogue_store_tma(...) cptx_epilogue_store_tma_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_store_tma_x_(k, e, ring, ...)                                                                         \
+	cptx_epilogue_store_tma_((k), CPTX_HERE, (e), (ring), CPTX_OPT_(cptx_epilogue_dst, __VA_ARGS__))
 CPTX_API void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc);
-/** Waits until TMA has read all pieces; before the threads end, or use the ring's memory for something else. */
+/** Waits until TMA has read all subtiles; before the threads end, or use the ring's memory for something else. */
 #define cptx_epilogue_ring_drain(k, ring, acc) cptx_epilogue_ring_drain_((k), CPTX_HERE, (ring), (acc))
+
+/* ---- deferred stores ------------------------------------------------------------------------------------------------ */
+
+/** What a deferred store is made of. */
+typedef struct cptx_epilogue_deferred_opt {
+	uint32_t size;            /**< CPTX_OPT fills it in */
+	cptx_epilogue_ring *ring; /**< of 16-bit results, with .acc; must stay */
+	uint32_t parts;           /**< most parts that a tile is stored in; 0: 4 */
+	bool batched;             /**< stores have a .z */
+	bool maps;                /**< stores have a .map of their own */
+	char z_;
+} cptx_epilogue_deferred_opt;
+
+/**
+ * Results that are rounded when their tile is complete, and stored while the next one is computed:
+ *
+ *   cptx_epilogue_deferred_new(k, &d, .ring = &ring);                            in front of the loop over tiles
+ *   ... for each tile ...
+ *       ... products of the first stage ...
+ *       cptx_epilogue_deferred_store(k, &d, 0, 1);                               part 0 of the tile before, if there is one
+ *       loop over further stages: ... products ...
+ *           cptx_epilogue_deferred_store(k, &d, 1, d.parts);                     the next part, if one is left
+ *       cptx_mma_wait(k, &mma, 0);
+ *       cptx_epilogue_deferred_rest(k, &d, 1);                                   what is left of it
+ *       cptx_epilogue_run(k, &e, &acc, ..., .at_store = true);
+ *       cptx_epilogue_defer(k, &e, &d);                                          or cptx_epilogue_store_tma behind the rest
+ *
+ * Only the rounding keeps the tensor cores waiting then.  It takes a register for two elements of the accumulator.
+ */
+typedef struct cptx_epilogue_deferred {
+	cptx_made made; /**< by which call, in which kernel */
+	union {
+		cptx_epilogue_deferred_opt opt; /**< as given */
+		uint64_t room_[8];              /**< for options of later versions */
+	};
+	uint32_t parts;       /**< that a tile is stored in */
+	cptx_val words;       /**< .b32, two results each, subtile after subtile */
+	cptx_val stored;      /**< .u32, parts that are stored */
+	cptx_val row, col;    /**< .s32, where the CTA's tile begins, in rows and columns of the accumulator */
+	cptx_epilogue_dst to; /**< registers, but for maps of the ring */
+	uint64_t later_[4];   /**< for fields of later versions */
+} cptx_epilogue_deferred;
+
+CPTX_API void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_deferred *d,
+                                          const cptx_epilogue_deferred_opt *opt);
+/** Sets its registers aside; there are no results. */
+#define cptx_epilogue_deferred_new(...) cptx_epilogue_deferred_new_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_deferred_new_x_(k, d, ...)                                                                            \
+	cptx_epilogue_deferred_new_((k), CPTX_HERE, (d), CPTX_OPT(cptx_epilogue_deferred_opt, __VA_ARGS__))
+CPTX_API void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_deferred *d,
+                                   const cptx_epilogue_dst *to);
+/** Rounds the results of a run and keeps where they are to go; the accumulator is free behind it.  Nothing is left of those
+ * before.  cptx_epilogue_defer(k, &e, &d, .z = z) */
+#define cptx_epilogue_defer(...) cptx_epilogue_defer_x_(__VA_ARGS__, .z_ = 0)
+#define cptx_epilogue_defer_x_(k, e, d, ...)                                                                                \
+	cptx_epilogue_defer_((k), CPTX_HERE, (e), (d), CPTX_OPT_(cptx_epilogue_dst, __VA_ARGS__))
+CPTX_API void cptx_epilogue_deferred_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d, uint32_t first,
+                                            uint32_t end);
+/** Stores the next part, as cptx_epilogue_store_tma, if one is left; it is known to be one of first to end - 1.  All threads
+ * of the unit.  Code for each of these parts. */
+#define cptx_epilogue_deferred_store(k, d, first, end) cptx_epilogue_deferred_store_((k), CPTX_HERE, (d), (first), (end))
+CPTX_API void cptx_epilogue_deferred_rest_(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d, uint32_t first);
+/** Stores all parts that are left; none of these is before `first`. */
+#define cptx_epilogue_deferred_rest(k, d, first) cptx_epilogue_deferred_rest_((k), CPTX_HERE, (d), (first))
 
 #ifdef __cplusplus
 }

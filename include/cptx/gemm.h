@@ -132,7 +132,7 @@ CPTX_API void cptx_gemm_default_(enum cptx_gemm_mma mma, const cptx_target *targ
  * that some target runs).  mma.sync: the tuned shape, from sm_90 on with .tma 256 x 128 x 64, 4 x 2 warps, 3 stages, before
  * that 128 x 256 x 64, 2 x 4 warps, 4 stages, shrunk where the target has fewer registers or less shared memory; others: the
  * choice of cptx_gemm_auto for 4096 cubed, 128 x 256 for wgmma, 256 x 256 for tcgen05.  mma out of range counts as mma.sync.
- * For other types or sizes cptx_gemm_auto picks better options.
+ * For other types or sizes cptx_gemm_auto_for picks better options.
  */
 static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx_target *target)
 {
@@ -202,7 +202,8 @@ CPTX_API bool cptx_gemm_check_problem(const cptx_gemm_opt *opt, const cptx_gemm_
                                       cptx_gemm_plan *plan, cptx_error *err);
 
 /** A shape and the time that a model predicts: for wgmma a model of the H200, fitted to measurements; for tcgen05 of the
- * B200 and for mma.sync with scale factors of the GeForce RTX 5090, made of public figures without measurements. */
+ * B200 and for mma.sync with scale factors of the GeForce RTX 5090, made of public figures without measurements; for
+ * mma.sync without scale factors by figures of a GPU for each target (cptx_gemm_model). */
 typedef struct cptx_gemm_choice {
 	cptx_gemm_opt opt;                 /**< all options, with the shape filled in */
 	uint32_t ctas;                     /**< value for cptx_gemm_problem.ctas */
@@ -212,12 +213,22 @@ typedef struct cptx_gemm_choice {
 	double tail;                       /**< share of the multiprocessors' time that the last wave leaves idle */
 } cptx_gemm_choice;
 /**
- * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k, group where it is 0, and the
- * number of CTAs; all else is taken from `opt`.  Writes the best `room` choices, best first, and returns their number; 0: no
- * kernel can do the problem, and err says why.  [sync] has no model: it gets cptx_gemm_default.
+ * Picks the shape for a problem: bm, bn, stages, warps or cluster, swap, per_sm, stream_k, group where it is 0, for [sync]
+ * bk too, and the number of CTAs; all else is taken from `opt`.  Writes the best `room` choices, best first, and returns
+ * their number; 0: no kernel can do the problem, and err says why.  sms: multiprocessors of the device.
  */
 CPTX_API size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *problem, uint32_t sms,
                                cptx_gemm_choice *choices, size_t room, cptx_error *err);
+/**
+ * Picks the shape for a problem on a target: only shapes that fit there, [sync] by the model of the target's GPU and, from
+ * sm_90 on and where the rows are aligned, with .tma or without, whichever is faster.  target NULL: any; [sync] then counts
+ * as sm_80, with .tma as sm_90, and .tma stays as it is.
+ */
+CPTX_API size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *problem,
+                                   uint32_t sms, cptx_gemm_choice *choices, size_t room, cptx_error *err);
+/** The GPU whose model cptx_gemm_auto_for takes and where its figures come from: "A100, by its data sheet"; *sms (may be
+ * NULL) gets the number of its multiprocessors.  NULL: there are no such options, or the build has no kernels. */
+CPTX_API const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms);
 /**
  * Measures choices on a device and sorts them by their time: in bursts of launches, with copies of A and B (some 256 MB of
  * the device's memory) that take turns, so that these come from global memory.  problem: with addresses; D is written, the
@@ -263,8 +274,8 @@ CPTX_API cptx_gemm_runner *cptx_gemm_runner_new(cptx_device *dev, cptx_cache *ca
 CPTX_API void cptx_gemm_runner_destroy(cptx_gemm_runner *runner);
 /**
  * Starts a GEMM as work of a stream (NULL: the default one); does not wait.  opt with .bm = 0: the shape is chosen for the
- * sizes of the problem, once for each: the best of cptx_gemm_auto without stream_k, which needs a workspace; for [sync] that
- * of cptx_gemm_default.  Else opt and problem are as for cptx_gemm_launch.  Not with .grouped.
+ * sizes of the problem, once for each: the best of cptx_gemm_auto_for without stream_k, which needs a workspace.  Else opt
+ * and problem are as for cptx_gemm_launch.  Not with .grouped.
  * Errors: those of cptx_gemm_check_problem, cptx_device_load and cptx_launch_new.
  */
 CPTX_API bool cptx_gemm_run(cptx_gemm_runner *runner, const cptx_gemm_opt *opt, const cptx_gemm_problem *problem,

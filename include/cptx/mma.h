@@ -113,6 +113,9 @@ typedef struct cptx_tiled_mma_opt {
 	                  or each time (with .scale MN-major operands have one anyway) */
 	cptx_val a_ring, b_ring; /**< wgmma: .u32, addresses of stage 0 of A and of B, for cptx_mma_stage; NONE: not called */
 	uint32_t apart;          /**< with rings: bytes from stage to stage, of both */
+	cptx_val warp; /**< tcgen05: .u32, number of the thread's warp in the four that load accumulators, which ptxas knows to
+	                  be the same in all its threads (cptx_roles.warp): addresses of tensor memory stay in uniform registers.
+	                    NONE: by .thread */
 	char z_;
 } cptx_tiled_mma_opt;
 
@@ -168,7 +171,9 @@ typedef struct cptx_acc {
 	uint32_t atom_rows;        /**< of one instruction's D */
 	uint16_t atom_row[CPTX_ACC_ROWS]; /**< these, from the thread's first row on, ascending */
 	cptx_val row, col;                /**< .u32, of the thread's first element in the CTA's tile */
+	cptx_val unit_row, unit_col;      /**< .u32 or constants, of the unit's first element in it */
 	cptx_val thread;                  /**< .u32, of the thread in its unit */
+	cptx_val warp;                    /**< of the product's description */
 	uint64_t later_[4];               /**< for fields of later versions */
 } cptx_acc;
 

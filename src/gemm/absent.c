@@ -26,6 +26,19 @@ size_t cptx_gemm_auto(const cptx_gemm_opt *o, const cptx_gemm_problem *p, uint32
 	return absent(err);
 }
 
+size_t cptx_gemm_auto_for(const cptx_gemm_opt *o, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
+                          cptx_gemm_choice *choices, size_t room, cptx_error *err)
+{
+	(void)target;
+	return cptx_gemm_auto(o, p, sms, choices, room, err);
+}
+
+const char *cptx_gemm_model(const cptx_gemm_opt *o, const cptx_target *target, uint32_t *sms)
+{
+	(void)o, (void)target, (void)sms;
+	return NULL;
+}
+
 bool cptx_gemm_tune(cptx_device *dev, const cptx_gemm_problem *p, cptx_gemm_choice *choices, size_t n, cptx_error *err)
 {
 	(void)dev, (void)p, (void)choices, (void)n;

@@ -20,6 +20,11 @@ static unsigned number_of(const cptx_gemm_opt *o)
 	return o->mma == CPTX_GEMM_SYNC ? o->scale != CPTX_TYPE_NONE : (unsigned)o->mma + 1;
 }
 
+const gemm_generator *gemm_generator_of(const cptx_gemm_opt *o)
+{
+	return (unsigned)o->mma < CPTX_GEMM_MMAS ? generators[number_of(o)] : NULL;
+}
+
 /* With what is left to us filled in. */
 static cptx_gemm_opt completed(const cptx_gemm_opt *opt)
 {
@@ -284,34 +289,4 @@ cptx_launch *cptx_gemm_launch_grouped(const cptx_program *program, cptx_device *
 	cptx_launch *l = tma_gemm_launch_list(&t, &plan, program, dev, known, n, table, err);
 	free(known);
 	return l;
-}
-
-/* ---- choices ---- */
-
-static bool can_pick(const cptx_gemm_opt *opt, const gemm_pick *x, cptx_error *err)
-{
-	RULE(x->choices && x->room, "there is no room for choices");
-	RULE((unsigned)opt->mma < CPTX_GEMM_MMAS, ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)opt->mma);
-	RULE(generators[number_of(opt)]->search,
-	     "there is no model of mma.sync without scale factors; cptx_gemm_default has its tuned shape");
-	return true;
-}
-
-size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,
-                      size_t room, cptx_error *err)
-{
-	cptx_gemm_opt known;
-	cptx_gemm_problem problem;
-	gemm_pick x = { .choices = choices, .room = room, .p = p ? &problem : NULL, .sms = given(sms) };
-
-	if (!can_read(&known, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) ||
-	    !can_pick(&known, &x, err))
-		return 0;
-	const gemm_generator *g = generators[number_of(&known)];
-	cptx_gemm_opt o = known;
-	/* what no shape can mend is said of the simplest one */
-	g->simplest(&o);
-	if (cptx_gemm_check_problem(&o, p, sms, NULL, err))
-		g->search(&x, o);
-	return x.n;
 }

@@ -1,59 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* What the models of the GEMMs share: how tiles come over the chip, and the list of the best choices. */
-#include "gemm/tma/tma.h"
+/*
+ * What the models of the GEMMs share: how tiles come over a chip, and the roofline of those whose chips are known by their
+ * data sheets.
+ *
+ * By the roofline a K tile takes the longest of its products, its way into shared memory, and what of the time until a copy
+ * comes the other stages do not cover; CTAs of a multiprocessor share all of these but the last.  To these come the ends of
+ * tiles and a part for the launch.  All together take at least as long as global memory needs; two times that are near to
+ * one another hinder each other, hence gemm_longer.
+ */
+#include "gemm/auto.h"
 
 #include <math.h>
 
+/* As published or measured of Hopper. */
+#define SHARED_BYTES 128.0 /* a clock: what a multiprocessor reads or writes of its shared memory, */
+#define L2_BYTES 64.0      /* and what L2 gives it */
+#define APART 1.48         /* with stream_k loads of the same lines come at different times */
+#define LATENCY 1500.0     /* clocks from asking for a stage to having it */
+#define LAUNCH_US 2.5
+#define HINDRANCE 6.0
+
 double gemm_longer(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
 
-gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
+gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const gemm_pick *x)
 {
-	const double k_tiles = (double)up(p->k, t->bk), cluster = t->cluster;
-	gemm_rounds r = { .tiles = (double)(tma_gemm_tiles(t, p) * given(p->batch)) };
+	const double k_tiles = (double)up(x->p->k, t->bk), cluster = t->cluster;
+	gemm_rounds r = { .tiles = (double)(tma_gemm_tiles(t, x->p) * given(x->p->batch)) };
 
-	r.at_once = c->ctas ? MAX(c->ctas / t->cluster, 1u) : tma_gemm_resident(sms, t->cluster, given(t->per_sm));
+	r.at_once = c->ctas ? MAX(c->ctas / t->cluster, 1u) : tma_gemm_resident(x->sms, t->cluster, given(t->per_sm));
 	r.rounds = ceil(r.tiles / r.at_once);
 	r.steps = c->opt.stream_k ? ceil(r.tiles * k_tiles / r.at_once) : r.rounds * k_tiles;
 	r.run = MIN(r.at_once, c->opt.stream_k ? r.tiles * k_tiles : r.tiles) * cluster;
-	r.together = MIN((double)given(t->per_sm), ceil(r.run / sms));
-	r.idle = 1 - r.tiles * k_tiles / (r.steps * r.at_once) * MIN(1.0, r.at_once * cluster / (sms * r.together));
+	r.together = MIN((double)given(t->per_sm), ceil(r.run / x->sms));
+	r.idle = 1 - r.tiles * k_tiles / (r.steps * r.at_once) * MIN(1.0, r.at_once * cluster / (x->sms * r.together));
 	return r;
 }
 
-/* ---- choices ---- */
+double gemm_sharers(const gemm_rounds *r) { return r->tiles < r->at_once ? r->at_once / r->tiles : 2; }
 
-static void keep(gemm_pick *x, const cptx_gemm_choice *choice)
+double gemm_l2_clocks(const cptx_gemm_opt *o, double bytes) { return bytes / L2_BYTES * (o->stream_k ? APART : 1); }
+
+double gemm_shared_clocks(double bytes) { return bytes / SHARED_BYTES; }
+
+/* Bytes of global memory that the problem reads and writes, each matrix once. */
+static double memory_bytes(const cptx_gemm_opt *o, const cptx_gemm_problem *p)
 {
-	cptx_gemm_choice *to = x->choices;
-	size_t i = x->n < x->room ? x->n++ : x->room;
+	const double m = (double)p->m, n = (double)p->n, k = (double)p->k, vec = o->scale == CPTX_UE4M3 ? 16 : 32;
+	const double factors = o->scale == CPTX_TYPE_NONE ? 0 : (m + n) * k / vec;
+	const double in = m * k * tma_gemm_bits(o->a) / 8 + n * k * tma_gemm_bits(o->b) / 8 + factors;
 
-	for (; i > 0 && choice->us < to[i - 1].us; i--)
-		if (i < x->room)
-			to[i] = to[i - 1];
-	if (i < x->room)
-		to[i] = *choice;
+	return given(p->batch) * (in + m * n * cptx_type_bits(o->out) / 8 * (o->beta ? 2 : 1));
 }
 
-void gemm_offer(gemm_pick *x, cptx_gemm_choice c, gemm_predict_fn predict)
+void gemm_roofline(cptx_gemm_choice *c, const gemm_pick *x, const gemm_rounds *r, const gemm_clocks *w)
 {
-	cptx_gemm_problem p = *x->p;
+	const double clock = 1e-3 / x->chip->ghz;
+	/* accumulators of a shared tile are left, and then those of others fetched, one after the other */
+	const double shared = c->opt.stream_k ? 2 * LATENCY + gemm_sharers(r) * w->sums / L2_BYTES : 0;
+	const double ends = r->rounds * w->tile / r->together + w->out + shared;
 
-	p.ctas = c.ctas;
-	if (!cptx_gemm_check_problem(&c.opt, &p, x->sms, NULL, NULL))
-		return;
-	predict(&c, x->p, x->sms);
-	keep(x, &c);
-}
-
-void gemm_offer_shared(gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c, gemm_predict_fn predict)
-{
-	const uint64_t tiles = tma_gemm_tiles(t, x->p) * given(x->p->batch), k_tiles = up(x->p->k, t->bk);
-	const uint64_t most = tma_gemm_resident(x->sms, t->cluster, given(t->per_sm));
-
-	c.opt.stream_k = true;
-	gemm_offer(x, c, predict);
-	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= most; parts++) {
-		c.ctas = (uint32_t)(tiles * parts * t->cluster);
-		gemm_offer(x, c, predict);
-	}
+	c->tail = r->idle;
+	c->mma_us = r->steps * w->mma * clock;
+	c->load_us = r->steps * MAX(w->load, LATENCY / c->opt.stages) * clock;
+	c->memory_us = memory_bytes(&c->opt, x->p) / (1e3 * x->chip->memory_gbs);
+	c->us = LAUNCH_US + gemm_longer(MAX(c->mma_us, c->load_us) + ends * clock, c->memory_us, HINDRANCE);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* GEMMs in one call each: choices and programs of earlier calls are kept, and found by the options and sizes. */
 #include "base/options.h"
+#include "gemm/auto.h"
 #include "gemm/options.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-
-enum { CHOICES = 64 };
 
 /* A loaded kernel. */
 typedef struct loaded {
@@ -107,30 +106,19 @@ void cptx_gemm_runner_destroy(cptx_gemm_runner *r)
 	free(r);
 }
 
-/* A shape for the problem where the options have none. */
+/* A shape for the problem where the options have none; without stream_k, for which there is no workspace. */
 static bool choose(const cptx_gemm_runner *r, const cptx_gemm_problem *p, cptx_gemm_opt *o, uint32_t *ctas, cptx_error *err)
 {
 	const cptx_device_info *info = cptx_device_get_info(r->dev);
+	cptx_gemm_choice c;
+	gemm_pick x = {
+		.choices = &c, .room = 1, .target = cptx_target_find(info->target), .sms = info->sms, .whole_tiles = true
+	};
 
-	if (o->mma == CPTX_GEMM_SYNC && o->scale == CPTX_TYPE_NONE) {
-		const cptx_gemm_opt tuned = cptx_gemm_default(o->mma, cptx_target_find(info->target));
-		o->bm = tuned.bm, o->bn = tuned.bn, o->bk = tuned.bk, o->stages = tuned.stages;
-		o->warps_m = tuned.warps_m, o->warps_n = tuned.warps_n;
-		return true;
-	}
-	cptx_gemm_choice *c = NEW_ARRAY(cptx_gemm_choice, CHOICES);
-	if (!c)
-		return error_set(err, CPTX_E_MEMORY, NOWHERE, "out of memory");
-	size_t n = cptx_gemm_auto(o, p, info->sms, c, CHOICES, err), i = 0;
-	while (i < n && c[i].opt.stream_k)
-		i++;
-	if (i < n)
-		*o = c[i].opt, *ctas = c[i].ctas;
-	else if (n)
-		error_set(err, CPTX_E_ARG, NOWHERE,
-		          "gemm: of the best %zu shapes all have stream_k, which needs a workspace; give one", n);
-	free(c);
-	return i < n;
+	if (!gemm_auto_fill(&x, o, p, err))
+		return false;
+	*o = c.opt, *ctas = c.ctas;
+	return true;
 }
 
 static const loaded *load(cptx_gemm_runner *r, const cptx_gemm_opt *o, cptx_error *err)

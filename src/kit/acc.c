@@ -83,6 +83,12 @@ static cptx_val sum_of(cptx_kernel *k, cptx_site at, cptx_val a, cptx_val b)
 	return CALL(add, .a = a, .b = b);
 }
 
+void kit_acc_find_place(cptx_kernel *k, cptx_site at, cptx_acc *acc)
+{
+	acc->row = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, false), CPTX_U32), acc->unit_row);
+	acc->col = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, true), CPTX_U32), acc->unit_col);
+}
+
 void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem)
 {
 	if (!IS_GIVEN_TO(k, at, acc, "accumulator"))
@@ -107,7 +113,10 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 		               .units_n = mma->opt.units_n,
 		               .row = mma->row,
 		               .col = mma->col,
-		               .thread = mma->opt.thread };
+		               .unit_row = mma->row,
+		               .unit_col = mma->col,
+		               .thread = mma->opt.thread,
+		               .warp = mma->opt.warp };
 	if (in_tmem)
 		return;
 	acc->map = mma->d_map;
@@ -115,8 +124,7 @@ void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx
 	acc->count = acc->atoms_m * acc->atoms_n * acc->map.regs;
 	acc->regs = cptx_regs_(k, at, acc->type, acc->count);
 	kit_acc_find_rows(acc);
-	acc->row = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, false), CPTX_U32), mma->row);
-	acc->col = sum_of(k, at, cptx_as(cptx_frag_lane_(k, at, &acc->map, acc->thread, true), CPTX_U32), mma->col);
+	kit_acc_find_place(k, at, acc);
 }
 
 void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc)
@@ -218,12 +226,14 @@ void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cpt
 /* ---- tensor memory ---- */
 
 /* Where the thread's warp finds its 32 lanes: lane in the upper half, column in the lower. */
-static cptx_val lanes_at(cptx_kernel *k, cptx_site at, cptx_val thread, cptx_val address, uint32_t first)
+static cptx_val lanes_at(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val address, uint32_t first)
 {
-	cptx_val lane = CALL(and, .a = thread, .b = cptx_imm(~(CPTX_WARP - 1) & 127));
-	cptx_val all = kit_plain(k, at, address);
+	const bool warp = acc->warp.kind != CPTX_VAL_NONE;
+	cptx_val all = kit_plain(k, at, address), n = acc->warp;
 
-	return cptx_offset(CALL(mad, .a = lane, .b = cptx_imm(1 << 16), .c = all, .mode = CPTX_LO), first);
+	if (!warp)
+		n = CALL(and, .a = acc->thread, .b = cptx_imm(~(CPTX_WARP - 1) & 127));
+	return cptx_offset(CALL(mad, .a = n, .b = cptx_imm((warp ? CPTX_WARP : 1) << 16), .c = all, .mode = CPTX_LO), first);
 }
 
 /*
@@ -278,7 +288,7 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	}
 	part->tmem = CPTX_NONE_;
 	part->n = n, part->atoms_m = part->atoms_n = 1, part->count = n;
-	cptx_val from = lanes_at(k, at, acc->thread, acc->tmem, first);
+	cptx_val from = lanes_at(k, at, acc, acc->tmem, first);
 	begin_move(k, at);
 	part->regs = cptx_as(cptx_tmem_load_(k, at, from, &move), CPTX_B32);
 	end_move(k, at, CPTX_WAIT_LD);
@@ -286,6 +296,7 @@ void cptx_acc_load_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 	kit_acc_find_rows(part);
 	part->row = sum_of(k, at, acc->thread, acc->row);
 	part->col = sum_of(k, at, cptx_imm(first), acc->col);
+	part->unit_col = part->col;
 }
 
 /* Whether a thread has one row: cptx_acc_load made it. */
@@ -300,7 +311,7 @@ void cptx_acc_save_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, uint32_t 
 		           part->n, first, acc->n);
 		return;
 	}
-	store_columns(k, at, lanes_at(k, at, acc->thread, acc->tmem, first), cptx_as(part->regs, CPTX_B32));
+	store_columns(k, at, lanes_at(k, at, acc, acc->tmem, first), cptx_as(part->regs, CPTX_B32));
 }
 
 /* ---- rounding ---- */
@@ -392,7 +403,7 @@ void cptx_acc_put_a_(cptx_kernel *k, cptx_site at, const cptx_acc *part, enum cp
 		return;
 	}
 	cptx_val words = cptx_acc_narrow_(k, at, part, type);
-	store_columns(k, at, lanes_at(k, at, part->thread, address, first / 2), words);
+	store_columns(k, at, lanes_at(k, at, part, address, first / 2), words);
 }
 
 /* ---- to global memory ---- */

@@ -68,14 +68,6 @@ cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end)
 	return CALL(setp, .a = in_register(k, at, v), .b = end, .cmp = CPTX_LT, .type = CPTX_U32);
 }
 
-void epi_find_rows(epi *x, cptx_site at)
-{
-	for (uint32_t r = 0; r < x->acc->rows; r++) {
-		x->row[r] = cptx_acc_coordinate_(x->k, at, x->acc->row, epi_row_of(x->acc, r), x->m0);
-		x->row_ok[r] = epi_is_below(x->k, at, x->row[r], x->rows);
-	}
-}
-
 cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes)
 {
 	const int64_t behind = (int64_t)more * bytes + (base.kind == CPTX_VAL_REG ? base.offset : 0);
@@ -87,27 +79,55 @@ cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, ui
 	return cptx_offset(CALL(mad_wide, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(bytes), .c = base), behind);
 }
 
-static cptx_val address_of(cptx_val v)
+/* The thread's first column is a constant of a part of tensor memory; that is added to each access, so that parts share
+ * addresses. */
+static cptx_val first_col(const cptx_acc *acc) { return acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : acc->col; }
+static uint32_t col_from_first(const cptx_acc *acc, uint32_t col)
 {
-	v.offset = 0;
-	return v;
+	return (acc->col.kind == CPTX_VAL_INT ? (uint32_t)acc->col.i : 0) + col;
 }
 
-cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes)
+void epi_find_rows_of(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes, epi_matrix *m)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val col = cptx_acc_coordinate_(k, at, x->acc->col, 0, x->n0);
-	const cptx_val all = cptx_regs_(k, at, CPTX_U64, x->acc->rows);
-	cptx_val first = epi_address(k, at, address, col, 0, bytes);
+	const cptx_val col = cptx_acc_coordinate_(k, at, first_col(x->acc), 0, x->n0);
 	const cptx_val by = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
 
-	if (first.kind == CPTX_VAL_REG && first.offset)
-		first = CALL(add, .a = address_of(first), .b = cptx_imm(first.offset));
-	for (uint32_t r = 0; r < x->acc->rows; r++) {
-		cptx_val elements = CALL(mul_wide, .a = in_register(k, at, x->row[r]), .b = by);
-		CALL(mad, .a = elements, .b = cptx_imm(bytes), .c = first, .mode = CPTX_LO, .into = cptx_elem(all, r));
+	m->bytes = bytes;
+	if (x->e->opt.transposed) {
+		const cptx_val size = CALL(mov, .a = cptx_imm(bytes), .type = CPTX_U32);
+		const cptx_val down = epi_address(k, at, address, x->row[x->row_first], 0, bytes);
+		const cptx_val across = CALL(cvt, .a = in_register(k, at, col), .dtype = CPTX_U64);
+		m->pitch = CALL(mul_wide, .a = size, .b = by);
+		m->rows = CALL(mad, .a = across, .b = m->pitch, .c = kit_plain(k, at, down), .mode = CPTX_LO);
+		return;
 	}
-	return all;
+	const cptx_val first = kit_plain(k, at, epi_address(k, at, address, col, 0, bytes));
+	m->rows = cptx_regs_(k, at, CPTX_U64, x->row_end - x->row_first);
+	for (uint32_t r = x->row_first; r < x->row_end; r++) {
+		cptx_val elements = CALL(mul_wide, .a = in_register(k, at, x->row[r]), .b = by);
+		CALL(mad, .a = elements, .b = cptx_imm(bytes), .c = first, .mode = CPTX_LO,
+		     .into = cptx_elem(m->rows, r - x->row_first));
+	}
+}
+
+void epi_find_column_of(const epi *x, cptx_site at, uint32_t col, epi_matrix *m)
+{
+	cptx_kernel *k = x->k;
+
+	m->column = m->rows;
+	col = col_from_first(x->acc, col);
+	if (x->e->opt.transposed && col)
+		m->column = CALL(mad, .a = m->pitch, .b = cptx_imm(col), .c = m->rows, .mode = CPTX_LO);
+}
+
+cptx_val epi_element_of(const epi *x, const epi_matrix *m, uint32_t row, uint32_t col)
+{
+	const uint32_t down = epi_row_of(x->acc, row) - epi_row_of(x->acc, x->row_first);
+
+	if (x->e->opt.transposed)
+		return cptx_offset(m->column, (int64_t)down * m->bytes);
+	return cptx_offset(cptx_elem(m->rows, row - x->row_first), (int64_t)col_from_first(x->acc, col) * m->bytes);
 }
 
 /* ---- making ---- */
@@ -195,6 +215,18 @@ static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, ui
 	return false;
 }
 
+/* The visitor of the rows of D for its columns, which are rows of the accumulator; and the reverse. */
+static enum cptx_visit_kind transposed(enum cptx_visit_kind kind)
+{
+	switch (kind) {
+	case CPTX_VISIT_BIAS_COL: return CPTX_VISIT_BIAS_ROW;
+	case CPTX_VISIT_BIAS_ROW: return CPTX_VISIT_BIAS_COL;
+	case CPTX_VISIT_SCALE_COL: return CPTX_VISIT_SCALE_ROW;
+	case CPTX_VISIT_SCALE_ROW: return CPTX_VISIT_SCALE_COL;
+	default: return kind;
+	}
+}
+
 void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cptx_visit_kind kind,
                         const cptx_visitor *visitor)
 {
@@ -208,14 +240,23 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 		           what ? CPTX_EPILOGUE_VISITORS : (int)kind);
 		return;
 	}
+	if (e->opt.integers) {
+		cptx_fail_(k, at, "%s: of an epilogue of .integers; visitors are of .f32", what->name);
+		return;
+	}
 	if (!check_visitor(k, at, what, e->opt.vec, visitor))
 		return;
+	if (what->needs & EPI_ALONG_ROWS && e->opt.transposed) {
+		cptx_fail_(k, at, "%s: of accumulators of D^T (.transposed), which have elements of a column of D side by side",
+		           what->name);
+		return;
+	}
 	cptx_visitor *v = &e->visitor[e->count];
 	*v = *visitor;
 	v->type = v->type ? v->type : CPTX_F32, v->apart = v->apart ? v->apart : 1;
 	if (what->needs & EPI_VALUE_OR_ADDRESS && v->address.kind != CPTX_VAL_NONE)
 		v->value = epi_load_one(k, at, v);
-	e->kind[e->count] = kind, e->at[e->count] = at;
+	e->kind[e->count] = e->opt.transposed ? transposed(kind) : kind, e->at[e->count] = at;
 	e->count++;
 }
 
@@ -223,64 +264,92 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 
 static epi_at visitor_at(epi *x, uint32_t i) { return (epi_at){ x->e->at[i], &x->e->visitor[i], &x->state[i] }; }
 
-/* One of the functions of visitors first to end - 1. */
-#define EACH_VISITOR(x, first, end, hook, ...)                                                                              \
-	for (uint32_t i_ = (first); i_ < (end); i_++) {                                                                         \
+/* One of the functions of all visitors at work. */
+#define EACH_VISITOR(x, hook, ...)                                                                                          \
+	for (uint32_t i_ = (x)->first; i_ < (x)->end; i_++) {                                                                   \
 		const epi_at w = visitor_at((x), i_);                                                                               \
 		const epi_kind *kind_ = epi_kind_get((x)->e->kind[i_]);                                                             \
 		if (kind_ && kind_->hook)                                                                                           \
 			kind_->hook(__VA_ARGS__);                                                                                       \
 	}
 
-/* What any of them needs. */
-static uint32_t needs_of(const epi *x, uint32_t first, uint32_t end)
+epi epi_begin(cptx_kernel *k, const cptx_epilogue *e, uint32_t first, uint32_t end)
 {
-	uint32_t needs = 0;
+	const bool t = e->opt.transposed;
+	epi x = { .k = k,
+		      .e = e,
+		      .acc = &e->acc,
+		      .m0 = t ? e->col : e->row,
+		      .n0 = t ? e->row : e->col,
+		      .rows = t ? e->cols : e->opt.rows,
+		      .cols = t ? e->opt.rows : e->cols,
+		      .vec = t ? 1 : e->vec,
+		      .first = first,
+		      .end = end };
 
 	for (uint32_t i = first; i < end; i++)
-		needs |= epi_kind_get(x->e->kind[i])->needs;
-	return needs;
+		x.needs |= epi_kind_get(e->kind[i])->needs;
+	EACH_VISITOR(&x, begin, &x, &w);
+	return x;
+}
+
+void epi_end(epi *x) { EACH_VISITOR(x, end, x, &w); }
+
+void epi_rows(epi *x, cptx_site at, uint32_t first, uint32_t end)
+{
+	x->row_first = first, x->row_end = end;
+	if (!(x->needs & EPI_AT_ROW) && (x->rows.kind == CPTX_VAL_NONE || !(x->needs & EPI_INSIDE)))
+		return;
+	for (uint32_t r = first; r < end; r++) {
+		x->row[r] = cptx_acc_coordinate_(x->k, at, x->acc->row, epi_row_of(x->acc, r), x->m0);
+		x->row_ok[r] = epi_is_below(x->k, at, x->row[r], x->rows);
+	}
+	EACH_VISITOR(x, rows, x, &w);
 }
 
 /* The columns of a group in D, as far as they are needed. */
-static void find_cols(const epi *x, cptx_site at, uint32_t needs, epi_group *g)
+static void find_cols(const epi *x, cptx_site at, epi_group *g)
 {
 	const cptx_acc *acc = x->acc;
 
-	if (x->cols.kind != CPTX_VAL_NONE && needs & EPI_INSIDE)
+	if (x->cols.kind != CPTX_VAL_NONE && x->needs & EPI_INSIDE)
 		g->col_ok = epi_is_below(x->k, at, cptx_acc_coordinate_(x->k, at, acc->col, g->col, x->n0), x->cols);
-	for (uint32_t i = 0; needs & EPI_FN && i < g->n; i++)
+	for (uint32_t i = 0; x->needs & EPI_FN && i < g->n; i++)
 		g->at_col[i] = cptx_acc_coordinate_(x->k, at, acc->col, g->col + i, x->n0);
 }
 
-/* Visitors first to end - 1, on all elements. */
-static void run_some(epi *x, cptx_site at, uint32_t first, uint32_t end)
+void epi_visit(epi *x, cptx_site at, uint32_t col, uint32_t n)
 {
-	const uint32_t needs = needs_of(x, first, end);
+	const uint32_t stop = col + n;
 	epi_group g, row;
 
-	if (first == end)
-		return;
-	if (needs & EPI_AT_ROW || (x->rows.kind != CPTX_VAL_NONE && needs & EPI_INSIDE))
-		epi_find_rows(x, at);
-	EACH_VISITOR(x, first, end, begin, x, &w);
-	for (uint32_t c = 0; c < x->acc->n; c++) {
-		if (!epi_group_at(x->acc, x->vec, 0, c, &g))
+	for (; x->first < x->end && col < stop; col++) {
+		if (!epi_group_at(x->acc, MIN(x->vec, n), x->row_first, col, &g))
 			continue;
-		find_cols(x, at, needs, &g);
-		EACH_VISITOR(x, first, end, cols, x, &w, &g);
-		for (uint32_t r = 0; r < x->acc->rows; r++) {
-			if (!epi_group_at(x->acc, x->vec, r, c, &row))
+		find_cols(x, at, &g);
+		EACH_VISITOR(x, cols, x, &w, &g);
+		for (uint32_t r = x->row_first; r < x->row_end; r++) {
+			if (!epi_group_at(x->acc, MIN(x->vec, n), r, col, &row))
 				continue;
 			memcpy(row.at_col, g.at_col, sizeof row.at_col);
 			row.col_ok = g.col_ok, row.inside = epi_both(x->k, at, x->row_ok[r], g.col_ok);
-			EACH_VISITOR(x, first, end, row, x, &w, &row);
-			for (uint32_t n = 0; n < row.n; n++)
-				EACH_VISITOR(x, first, end, elem, x, &w, &row, n);
+			EACH_VISITOR(x, row, x, &w, &row);
+			for (uint32_t i = 0; i < row.n; i++)
+				EACH_VISITOR(x, elem, x, &w, &row, i);
 		}
-		c += g.n - 1;
+		col += g.n - 1;
 	}
-	EACH_VISITOR(x, first, end, end, x, &w);
+}
+
+/* Visitors first to end - 1, on all elements. */
+static void run_some(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, uint32_t first, uint32_t end)
+{
+	if (first == end)
+		return;
+	epi x = epi_begin(k, e, first, end);
+	epi_rows(&x, at, 0, e->acc.rows);
+	epi_visit(&x, at, 0, e->acc.n);
+	epi_end(&x);
 }
 
 /* The fragment without the register bit that steps `apart` columns; columns behind it are halved.  False: none does. */
@@ -320,14 +389,14 @@ static cptx_val halved(cptx_kernel *k, cptx_site at, cptx_val v, uint32_t apart)
 }
 
 /* Pairs of an accumulator become the elements of one with half as many columns. */
-static bool gate_pairs(epi *x, const epi_at *w, cptx_acc *half)
+static bool gate_pairs(cptx_kernel *k, cptx_epilogue *e, uint32_t visitor)
 {
-	cptx_kernel *k = x->k;
-	const cptx_site at = w->at;
-	const cptx_acc *acc = x->acc;
-	const uint32_t apart = w->v->apart;
+	const cptx_site at = e->at[visitor];
+	const cptx_visitor *v = &e->visitor[visitor];
+	const cptx_acc whole = e->acc, *acc = &whole;
+	const uint32_t apart = v->apart;
+	cptx_acc *half = &e->acc;
 
-	*half = *acc;
 	if (!halve_map(&half->map, apart)) {
 		cptx_fail_(
 			k, at,
@@ -340,14 +409,16 @@ static bool gate_pairs(epi *x, const epi_at *w, cptx_acc *half)
 	half->regs = cptx_regs_(k, at, CPTX_F32, half->count);
 	kit_acc_find_rows(half);
 	for (uint32_t i = 0; i < half->count; i++) {
-		const cptx_acc_elem e = cptx_acc_at(half, i);
-		const uint32_t col = e.col % apart + e.col / apart * 2 * apart;
-		cptx_val gate = cptx_acc_at(acc, kit_acc_number(acc, e.row, col)).value;
-		cptx_val up = cptx_acc_at(acc, kit_acc_number(acc, e.row, col + apart)).value;
-		epi_activate(x, at, w->v->activation, gate);
-		CALL(mul, .a = gate, .b = up, .into = e.value);
+		const cptx_acc_elem to = cptx_acc_at(half, i);
+		const uint32_t col = to.col % apart + to.col / apart * 2 * apart;
+		cptx_val gate = cptx_acc_at(acc, kit_acc_number(acc, to.row, col)).value;
+		cptx_val up = cptx_acc_at(acc, kit_acc_number(acc, to.row, col + apart)).value;
+		epi_activate(k, at, v->activation, gate);
+		CALL(mul, .a = gate, .b = up, .into = to.value);
 	}
-	half->col = halved(k, at, acc->col, apart);
+	half->col = halved(k, at, acc->col, apart), half->unit_col = halved(k, at, acc->unit_col, apart);
+	e->col = halved(k, at, e->col, apart), e->cols = halved(k, at, e->cols, apart);
+	e->vec = apart == 1 ? MAX(e->vec / 2, 1) : MIN(e->vec, apart);
 	return true;
 }
 
@@ -372,31 +443,23 @@ void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cp
 	    !KIT_OPTION("cptx_epilogue_run", tile, row, place) || !KIT_OPTION("cptx_epilogue_run", tile, col, place))
 		return;
 	e->acc = *acc, e->vec = e->opt.vec;
-	if (acc->type == CPTX_S32)
+	e->row = or_zero(tile->row), e->col = or_zero(tile->col), e->cols = e->opt.cols;
+	if (acc->type == CPTX_S32 && !e->opt.integers)
 		convert(k, at, &e->acc);
-	epi x = { .k = k,
-		      .e = e,
-		      .acc = &e->acc,
-		      .m0 = or_zero(tile->row),
-		      .n0 = or_zero(tile->col),
-		      .rows = e->opt.rows,
-		      .cols = e->opt.cols,
-		      .vec = e->vec };
-	for (uint32_t first = 0; first <= e->count;) {
-		uint32_t end = first;
-		while (end < e->count && e->kind[end] != CPTX_VISIT_GATE_PAIRS)
-			end++;
-		run_some(&x, at, first, end);
-		first = end + 1;
-		if (end == e->count)
-			break;
-		const epi_at w = visitor_at(&x, end);
-		cptx_acc half;
-		if (!gate_pairs(&x, &w, &half))
+	/* computed for each tile: registers that live through a mainloop are few */
+	if (e->count && e->acc.atom_rows > 1)
+		kit_acc_find_place(k, at, &e->acc);
+	e->next = 0;
+	for (uint32_t i = 0; i < e->count; i++) {
+		if (e->kind[i] != CPTX_VISIT_GATE_PAIRS)
+			continue;
+		run_some(k, at, e, e->next, i);
+		if (!gate_pairs(k, e, i))
 			return;
-		e->acc = half;
-		x.n0 = halved(k, at, x.n0, w.v->apart), x.cols = halved(k, at, x.cols, w.v->apart);
-		x.vec = w.v->apart == 1 ? MAX(x.vec / 2, 1) : MIN(x.vec, w.v->apart);
+		e->next = i + 1;
 	}
-	e->row = x.m0, e->col = x.n0, e->cols = x.cols, e->vec = x.vec;
+	if (tile->at_store)
+		return;
+	run_some(k, at, e, e->next, e->count);
+	e->next = e->count;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What epilogue.c (the chain), epilogue_visit.c (its visitors) and epilogue_store.c share. */
+/* What epilogue.c (the chain), epilogue_visit.c (its visitors), epilogue_store.c and epilogue_tma.c (the stores) share. */
 #ifndef KIT_EPILOGUE_H
 #define KIT_EPILOGUE_H
 
@@ -12,13 +12,22 @@
 
 enum { EPI_ROWS = 64 /* most rows that a thread has elements of */, EPI_ELEMS = 1024, EPI_COLS = 512 };
 
-/* Registers that a visitor keeps; all .f32 but `at`. */
+/* Where a matrix in global memory has the thread's elements; .u64. */
+typedef struct epi_matrix {
+	cptx_val rows;   /* addresses of the thread's first column, one for each row; transposed: of the first of both */
+	cptx_val pitch;  /* transposed: bytes from column to column */
+	cptx_val column; /* transposed: the address of the first row in the column at hand */
+	uint32_t bytes;  /* of an element */
+} epi_matrix;
+
+/* Registers that a visitor keeps, all .f32 but `at`. */
 typedef struct epi_state {
-	cptx_val rows; /* one for each row */
+	cptx_val rows; /* one for each row: ROW_SUM of the whole tile, else of the rows at hand */
 	cptx_val cols; /* one for each column of the group at hand */
 	cptx_val here; /* one for each of its elements in the row at hand */
-	cptx_val at;   /* .u64, of matrices: where the thread's first column of each row is */
+	cptx_val at;   /* .u64, of vectors by column: where that of the thread's first column is */
 	cptx_val one;  /* of the whole tile */
+	epi_matrix matrix;
 } epi_state;
 
 /* Neighbours of a row, which are loaded and stored together. */
@@ -29,13 +38,16 @@ typedef struct epi_group {
 	cptx_val col_ok, inside;            /* predicates; NONE: always */
 } epi_group;
 
-/* A chain at work on a tile. */
+/* Visitors first to end - 1 at work on a tile.  Rows and columns are those of the accumulator: with opt.transposed the
+ * columns and rows of D. */
 typedef struct epi {
 	cptx_kernel *k;
 	const cptx_epilogue *e;
 	const cptx_acc *acc;
 	cptx_val m0, n0, rows, cols; /* the tile in D, and the size of D */
 	uint32_t vec;
+	uint32_t first, end, needs;
+	uint32_t row_first, row_end;              /* numbers of the rows at hand */
 	cptx_val row[EPI_ROWS], row_ok[EPI_ROWS]; /* .u32 in D, and predicates; NONE: always */
 	epi_state state[CPTX_EPILOGUE_VISITORS];
 } epi;
@@ -49,10 +61,17 @@ bool epi_group_at(const cptx_acc *acc, uint32_t vec, uint32_t row, uint32_t col,
 cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q);
 /* A predicate: v < end; NONE: always. */
 cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end);
-/* Finds the rows of the tile; with_ok: and which of them are inside. */
-void epi_find_rows(epi *x, cptx_site at);
-/* .u64 of each row at the thread's first column, in elements of that many bytes. */
-cptx_val epi_row_addresses(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes);
+/* Begins with the visitors from `first` on, behind those of GATE_PAIRS; epi_end behind the last element. */
+epi epi_begin(cptx_kernel *k, const cptx_epilogue *e, uint32_t first, uint32_t end);
+void epi_end(epi *x);
+/* The rows at hand are numbers first to end - 1; before elements of these. */
+void epi_rows(epi *x, cptx_site at, uint32_t first, uint32_t end);
+/* Runs the visitors on n columns from the thread's first on, of the rows at hand. */
+void epi_visit(epi *x, cptx_site at, uint32_t col, uint32_t n);
+/* Finds the rows at hand in a matrix; then a column; then an element: .u64, with a constant offset. */
+void epi_find_rows_of(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes, epi_matrix *m);
+void epi_find_column_of(const epi *x, cptx_site at, uint32_t col, epi_matrix *m);
+cptx_val epi_element_of(const epi *x, const epi_matrix *m, uint32_t row, uint32_t col);
 /* base + (v + more) * bytes, of 64 bits; v .u32 or a constant. */
 cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes);
 
@@ -67,6 +86,17 @@ static inline cptx_val epi_round_pair(cptx_kernel *k, cptx_site at, enum cptx_ty
 	return kit_round_pair(k, at, type, low, high, into);
 }
 
+/* ---- stores ---- */
+
+/* Whether results can be stored as that type. */
+bool epi_is_storable(enum cptx_type type);
+/* False, with an error, for what cptx_epilogue_run did not give results of that are stored as the type; for no type that
+ * results are stored in. */
+bool epi_has_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, enum cptx_type type);
+bool epi_check_type(cptx_kernel *k, cptx_site at, enum cptx_type type);
+void epi_store_group(cptx_kernel *k, cptx_site at, enum cptx_type type, const epi_group *g, cptx_val to, uint16_t space,
+                     cptx_val when);
+
 /* ---- visitors ---- */
 
 enum epi_need {
@@ -78,10 +108,11 @@ enum epi_need {
 	EPI_ACTIVATION = 32,
 	EPI_VALUE_OR_ADDRESS = 64,
 	EPI_ROWS_OR_ADDRESS = 128,
-	EPI_ACTIVATES = 256, /* may be another's activation */
-	EPI_AT_ROW = 512,    /* takes epi.row */
-	EPI_INSIDE = 1024,   /* takes predicates */
-	EPI_ONLY_F32 = 2048  /* .address is of .f32 */
+	EPI_ACTIVATES = 256,  /* may be another's activation */
+	EPI_AT_ROW = 512,     /* takes epi.row */
+	EPI_INSIDE = 1024,    /* takes predicates */
+	EPI_ONLY_F32 = 2048,  /* .address is of .f32 */
+	EPI_ALONG_ROWS = 4096 /* puts elements of a row of D together: not with opt.transposed */
 };
 
 typedef struct epi_at {
@@ -95,6 +126,7 @@ typedef struct epi_kind {
 	const char *name;
 	uint32_t needs;
 	void (*begin)(epi *x, const epi_at *w);                                /* before the tile */
+	void (*rows)(epi *x, const epi_at *w);                                 /* rows that come to hand */
 	void (*cols)(epi *x, const epi_at *w, const epi_group *g);             /* a group of columns */
 	void (*row)(epi *x, const epi_at *w, const epi_group *g);              /* and a row of it */
 	void (*elem)(epi *x, const epi_at *w, const epi_group *g, uint32_t i); /* an element */
@@ -105,6 +137,6 @@ const epi_kind *epi_kind_get(enum cptx_visit_kind kind);
 /* The element at .address, in a register of .f32. */
 cptx_val epi_load_one(cptx_kernel *k, cptx_site at, const cptx_visitor *v);
 /* v = activation(v) */
-void epi_activate(epi *x, cptx_site at, enum cptx_visit_kind kind, cptx_val v);
+void epi_activate(cptx_kernel *k, cptx_site at, enum cptx_visit_kind kind, cptx_val v);
 
 #endif

@@ -64,17 +64,17 @@ cptx_val epi_load_one(cptx_kernel *k, cptx_site at, const cptx_visitor *v)
 
 static uint32_t size_of(const cptx_visitor *v) { return cptx_type_bits(v->type) / 8; }
 
-/* x[r] of the thread's rows. */
+/* x[r] of the rows at hand. */
 static void load_rows(epi *x, const epi_at *w)
 {
 	cptx_kernel *k = x->k;
 	const cptx_site at = w->at;
 
-	w->s->rows = cptx_regs_(k, at, CPTX_F32, x->acc->rows);
-	for (uint32_t r = 0; r < x->acc->rows; r++) {
+	w->s->rows = cptx_regs_(k, at, CPTX_F32, x->row_end - x->row_first);
+	for (uint32_t r = x->row_first; r < x->row_end; r++) {
 		cptx_val from = epi_address(k, at, w->v->address, x->row[r], 0, size_of(w->v));
 		cptx_val v = epi_load(k, at, from, w->v->type, 1, x->row_ok[r]);
-		CALL(mov, .a = cptx_elem(v, 0), .into = cptx_elem(w->s->rows, r));
+		CALL(mov, .a = cptx_elem(v, 0), .into = cptx_elem(w->s->rows, r - x->row_first));
 	}
 }
 
@@ -93,12 +93,14 @@ static void load_cols(epi *x, const epi_at *w, const epi_group *g)
 
 static void find_matrix(epi *x, const epi_at *w)
 {
-	w->s->at = epi_row_addresses(x, w->at, w->v->address, w->v->pitch, size_of(w->v));
+	epi_find_rows_of(x, w->at, w->v->address, w->v->pitch, size_of(w->v), &w->s->matrix);
 }
+
+static void find_column(epi *x, const epi_at *w, const epi_group *g) { epi_find_column_of(x, w->at, g->col, &w->s->matrix); }
 
 static void load_matrix(epi *x, const epi_at *w, const epi_group *g)
 {
-	const cptx_val from = cptx_offset(cptx_elem(w->s->at, g->row), (int64_t)g->col * size_of(w->v));
+	const cptx_val from = epi_element_of(x, &w->s->matrix, g->row, g->col);
 
 	w->s->here = epi_load(x->k, w->at, from, w->v->type, g->n, g->inside);
 }
@@ -140,7 +142,7 @@ static void add_col(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 
 static void add_row(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	plus(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
+	plus(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row - x->row_first));
 }
 
 static void mul_col(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
@@ -150,7 +152,7 @@ static void mul_col(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 
 static void mul_row(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	times(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row));
+	times(x, w, g->elem[i].value, cptx_elem(w->s->rows, g->row - x->row_first));
 }
 
 /* ---- activations ---- */
@@ -174,10 +176,8 @@ static void gelu_tanh(cptx_kernel *k, cptx_site at, cptx_val v)
 	CALL(fma, .a = half, .b = t, .c = half, .rnd = CPTX_RN, .into = v);
 }
 
-void epi_activate(epi *x, cptx_site at, enum cptx_visit_kind kind, cptx_val v)
+void epi_activate(cptx_kernel *k, cptx_site at, enum cptx_visit_kind kind, cptx_val v)
 {
-	cptx_kernel *k = x->k;
-
 	switch (kind) {
 	case CPTX_VISIT_RELU: CALL(max, .a = v, .b = cptx_immf(0), .NaN = CPTX_NAN, .into = v); return;
 	case CPTX_VISIT_GELU_TANH: gelu_tanh(k, at, v); return;
@@ -189,22 +189,22 @@ void epi_activate(epi *x, cptx_site at, enum cptx_visit_kind kind, cptx_val v)
 
 static void relu(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	epi_activate(x, w->at, CPTX_VISIT_RELU, g->elem[i].value);
+	epi_activate(x->k, w->at, CPTX_VISIT_RELU, g->elem[i].value);
 }
 
 static void gelu(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	epi_activate(x, w->at, CPTX_VISIT_GELU_TANH, g->elem[i].value);
+	epi_activate(x->k, w->at, CPTX_VISIT_GELU_TANH, g->elem[i].value);
 }
 
 static void quick_gelu(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	epi_activate(x, w->at, CPTX_VISIT_GELU_SIGMOID, g->elem[i].value);
+	epi_activate(x->k, w->at, CPTX_VISIT_GELU_SIGMOID, g->elem[i].value);
 }
 
 static void silu(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 {
-	epi_activate(x, w->at, CPTX_VISIT_SILU, g->elem[i].value);
+	epi_activate(x->k, w->at, CPTX_VISIT_SILU, g->elem[i].value);
 }
 
 /* ---- other accumulators ---- */
@@ -236,7 +236,7 @@ static void gate(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 	cptx_kernel *k = x->k;
 	const cptx_site at = w->at;
 	const cptx_val v = g->elem[i].value;
-	epi_activate(x, at, w->v->activation, v);
+	epi_activate(k, at, w->v->activation, v);
 	if (w->s->one.kind == CPTX_VAL_REG)
 		CALL(mul, .a = v, .b = cptx_elem(w->s->one, g->elem[i].i), .into = v);
 }
@@ -325,8 +325,10 @@ static void call(epi *x, const epi_at *w, const epi_group *g, uint32_t i)
 	cptx_kernel *k = x->k;
 	const cptx_site at = w->at;
 	const cptx_val v = g->elem[i].value;
+	const bool t = x->e->opt.transposed;
+	const cptx_val row = x->row[g->row], col = g->at_col[i];
 	const cptx_visit where = {
-		.row = x->row[g->row], .col = g->at_col[i], .inside = g->inside, .i = g->elem[i].i, .at_row = g->row
+		.row = t ? col : row, .col = t ? row : col, .inside = g->inside, .i = g->elem[i].i, .at_row = g->row
 	};
 	cptx_val to = w->v->fn(k, w->v->user, &where, v);
 	const bool constant = to.kind == CPTX_VAL_INT || to.kind == CPTX_VAL_FLOAT;
@@ -345,25 +347,26 @@ static const epi_kind kinds[CPTX_VISIT_KINDS] = {
 	[CPTX_VISIT_NONE] = { NAME(CPTX_VISIT_NONE) },
 	[CPTX_VISIT_SCALE] = { NAME(CPTX_VISIT_SCALE), .needs = EPI_VALUE_OR_ADDRESS, .elem = scale },
 	[CPTX_VISIT_MATRIX] = { NAME(CPTX_VISIT_MATRIX), .needs = EPI_ADDRESS | EPI_PITCH | EPI_AT_ROW | EPI_INSIDE,
-	                        .begin = find_matrix, .row = load_matrix, .elem = add_matrix },
+	                        .rows = find_matrix, .cols = find_column, .row = load_matrix, .elem = add_matrix },
 	[CPTX_VISIT_BIAS_COL] = { NAME(CPTX_VISIT_BIAS_COL), .needs = EPI_ADDRESS | EPI_INSIDE, .begin = find_cols,
 	                          .cols = load_cols, .elem = add_col },
-	[CPTX_VISIT_BIAS_ROW] = { NAME(CPTX_VISIT_BIAS_ROW), .needs = EPI_ADDRESS | EPI_AT_ROW | EPI_INSIDE, .begin = load_rows,
+	[CPTX_VISIT_BIAS_ROW] = { NAME(CPTX_VISIT_BIAS_ROW), .needs = EPI_ADDRESS | EPI_AT_ROW | EPI_INSIDE, .rows = load_rows,
 	                          .elem = add_row },
 	[CPTX_VISIT_SCALE_COL] = { NAME(CPTX_VISIT_SCALE_COL), .needs = EPI_ADDRESS | EPI_INSIDE, .begin = find_cols,
 	                           .cols = load_cols, .elem = mul_col },
-	[CPTX_VISIT_SCALE_ROW] = { NAME(CPTX_VISIT_SCALE_ROW), .needs = EPI_ADDRESS | EPI_AT_ROW | EPI_INSIDE,
-	                           .begin = load_rows, .elem = mul_row },
+	[CPTX_VISIT_SCALE_ROW] = { NAME(CPTX_VISIT_SCALE_ROW), .needs = EPI_ADDRESS | EPI_AT_ROW | EPI_INSIDE, .rows = load_rows,
+	                           .elem = mul_row },
 	[CPTX_VISIT_RELU] = { NAME(CPTX_VISIT_RELU), .needs = EPI_ACTIVATES, .elem = relu },
 	[CPTX_VISIT_GELU_TANH] = { NAME(CPTX_VISIT_GELU_TANH), .needs = EPI_ACTIVATES, .elem = gelu },
 	[CPTX_VISIT_GELU_SIGMOID] = { NAME(CPTX_VISIT_GELU_SIGMOID), .needs = EPI_ACTIVATES, .elem = quick_gelu },
 	[CPTX_VISIT_SILU] = { NAME(CPTX_VISIT_SILU), .needs = EPI_ACTIVATES, .elem = silu },
 	[CPTX_VISIT_ADD_ACC] = { NAME(CPTX_VISIT_ADD_ACC), .needs = EPI_ACC, .begin = check_acc, .elem = add_acc },
 	[CPTX_VISIT_GATE] = { NAME(CPTX_VISIT_GATE), .needs = EPI_ACC | EPI_ACTIVATION, .begin = check_acc, .elem = gate },
-	[CPTX_VISIT_GATE_PAIRS] = { NAME(CPTX_VISIT_GATE_PAIRS), .needs = EPI_ACTIVATION },
+	[CPTX_VISIT_GATE_PAIRS] = { NAME(CPTX_VISIT_GATE_PAIRS), .needs = EPI_ACTIVATION | EPI_ALONG_ROWS },
 	[CPTX_VISIT_AMAX] = { NAME(CPTX_VISIT_AMAX), .needs = EPI_ADDRESS | EPI_INSIDE | EPI_ONLY_F32, .begin = begin_amax,
 	                      .elem = amax, .end = end_amax },
-	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM), .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE | EPI_ONLY_F32,
+	[CPTX_VISIT_ROW_SUM] = { NAME(CPTX_VISIT_ROW_SUM),
+	                         .needs = EPI_ROWS_OR_ADDRESS | EPI_AT_ROW | EPI_INSIDE | EPI_ONLY_F32 | EPI_ALONG_ROWS,
 	                         .begin = begin_sum, .elem = sum, .end = end_sum },
 	[CPTX_VISIT_CALL] = { NAME(CPTX_VISIT_CALL), .needs = EPI_FN | EPI_AT_ROW | EPI_INSIDE, .elem = call },
 };

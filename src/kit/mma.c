@@ -403,7 +403,8 @@ void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, cons
 		return;
 	}
 	if (!KIT_OPTION("cptx_tiled_mma_new", opt, unit, KIT_U32 | KIT_NONE) ||
-	    !KIT_OPTION("cptx_tiled_mma_new", opt, thread, KIT_U32 | KIT_NONE))
+	    !KIT_OPTION("cptx_tiled_mma_new", opt, thread, KIT_U32 | KIT_NONE) ||
+	    !KIT_OPTION("cptx_tiled_mma_new", opt, warp, KIT_U32 | KIT_NONE))
 		return;
 	x.depth = type_of(opt->a)->depth * (is_packed(opt) ? 2 : 1);
 	x.steps = opt->b_tile.cols / x.depth;

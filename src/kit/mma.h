@@ -18,6 +18,8 @@ bool kit_acc_is_made(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
 bool kit_acc_has_registers(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
 /* An address for arithmetic: an offset that it carries (cptx_offset) is added. */
 cptx_val kit_plain(cptx_kernel *k, cptx_site at, cptx_val address);
+/* Computes the row and column of the thread's first element, of a fragment. */
+void kit_acc_find_place(cptx_kernel *k, cptx_site at, cptx_acc *acc);
 /* Fills in the rows of one instruction's D that a thread has elements of, ascending, and how many all of D has. */
 void kit_acc_find_rows(cptx_acc *acc);
 /* The number of the element in that row and column from the thread's first on; UINT32_MAX: the thread has none there. */

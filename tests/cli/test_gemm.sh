@@ -68,7 +68,6 @@ usage "device emu:sm_80 cannot run it: gemm for sm_90a: sm_80 has no wgmma" gemm
 both="--mma sync and of --mma sync with --scale" tma="--mma sync with --scale and of --mma wgmma and of --mma tcgen05"
 usage "--warps is an option of $both; this kernel is by --mma wgmma, by --arch sm_90a" gemm --warps 2x4
 usage "--kind is an option of --mma sync with --scale and of --mma tcgen05; this kernel is by --mma sync, by --arch sm_100; sm_100a has tcgen05" gemm --arch sm_100 --kind f16
-usage "--explain is an option of $tma; this kernel is by --mma sync" gemm --mma sync --explain 64x64x64
 usage "--scale is an option of --mma sync with --scale and of --mma tcgen05; this kernel is by --mma wgmma" gemm --scale ue8m0
 usage "--cluster is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync" gemm --mma sync --cluster 2x1
 usage "--swap is an option of --mma wgmma and of --mma tcgen05; this kernel is by --mma sync with --scale" gemm -a sm_120a -k mxf4 --tile 64x64x256 --swap
@@ -128,20 +127,23 @@ for option in "--stages 3" "--cluster 2x1" --stream-k "--tile 128x64x64"; do
 	usage "--explain tells how a shape is picked, all of it; leave ${option%% *} away" gemm --explain 64x64x64 $option
 done
 # as many CTAs as the device holds, two on a multiprocessor at most, or as there are tiles
-for of in "132 sm_90a" "148 sm_100a" "148 sm_103a --kind mxf4" "170 sm_120a --kind mxf8f6f4"; do
+for of in "132 sm_90a" "148 sm_100a" "148 sm_103a --kind mxf4" "170 sm_120a --kind mxf8f6f4" "108 sm_80" "82 sm_86" "128 sm_89" \
+	"132 sm_90a --mma sync" "170 sm_120"; do
 	# shellcheck disable=SC2086 # words
 	set -- $of
 	most=$1
 	shift
 	status 0 gemm --arch "$@" --explain 4096x4096x4096
-	holds test "$(awk -v most="$most" 'NR > 1 && $1 > 20 && $6 > 100 && $6 <= 2 * most && $7' "$out" | wc -l)" -eq 5
+	holds test "$(awk -v most="$most" 'NR > 2 && $1 > 20 && $6 > most / 2 && $6 <= 2 * most && $7' "$out" | wc -l)" -eq 5
+	holds grep -q "^model: .*; $most multiprocessors" "$out"
 	holds sort -c -s -n "$out"
 	status 0 gemm --arch "$@" --explain 64x64x128
-	holds test "$(awk 'NR > 1 && $6 <= 16' "$out" | wc -l)" -eq 5
+	holds test "$(awk 'NR > 2 && $6 <= 16' "$out" | wc -l)" -eq 5
 done
 status 0 gemm --explain 4096x4096x4096
 says "128x256x64"
-holds test "$(wc -l <"$out")" -eq 6
+says "model: H200, fitted to measured times"
+holds test "$(wc -l <"$out")" -eq 7
 status 0 gemm --tile 128x128x128 --in e4m3 --out bf16 --stages 4 --cluster 1x2 --stream-k
 says "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
 says ".reqnctapercluster 2"

@@ -295,7 +295,6 @@ START_TEST(options_of_other_kernels)
 		"gemm for sm_90a: tile K = 32; with .bf16 it is 64, 128 bytes",
 		"gemm: .mma = 3; there are mma.sync, wgmma and tcgen05",
 	};
-	cptx_gemm_choice c;
 	cptx_error err;
 
 	o[0].a_tmem = true, o[1].per_sm = 2;
@@ -307,8 +306,6 @@ START_TEST(options_of_other_kernels)
 		ck_assert_str_eq(err.text, said[i]);
 		ck_assert_ptr_null(cptx_gemm_build(NULL, &o[i], NULL));
 	}
-	ck_assert_uint_eq(cptx_gemm_auto(&sync, &(cptx_gemm_problem){ .m = 8, .n = 8, .k = 8 }, 1, &c, 1, &err), 0);
-	ck_assert_ptr_nonnull(strstr(err.text, "there is no model of mma.sync without scale factors; cptx_gemm_default"));
 	ck_assert_uint_eq(cptx_gemm_mma_of(cptx_target_find("sm_90")), CPTX_GEMM_SYNC);
 	ck_assert_uint_eq(cptx_gemm_mma_of(cptx_target_find("sm_103a")), CPTX_GEMM_TCGEN05);
 	ck_assert_str_eq(cptx_gemm_mma_name(CPTX_GEMM_MMAS), "?");

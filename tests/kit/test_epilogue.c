@@ -316,12 +316,12 @@ static void finish(built *b, const trial *t, const cptx_acc *acc, const cptx_acc
 	add_chain(b, t, other);
 	cptx_epilogue_run(k, &b->e, acc, .row = b->m0, .col = b->n0);
 	if (t->tma)
-		cptx_epilogue_store_tma(k, &b->e, &b->ring, CPTX_NONE_);
+		cptx_epilogue_store_tma(k, &b->e, &b->ring);
 	else
 		cptx_epilogue_store(k, &b->e, .address = b->out, .type = t->out, .pitch = cptx_imm(t->pitch));
 	if (twice(t)) { /* TMA may still read the tile of the ring that comes first */
 		b->e.row = cptx_add(k, b->e.row, FURTHER);
-		cptx_epilogue_store_tma(k, &b->e, &b->ring, CPTX_NONE_);
+		cptx_epilogue_store_tma(k, &b->e, &b->ring);
 	}
 	if (t->tma)
 		cptx_epilogue_ring_drain(k, &b->ring, acc);
@@ -642,16 +642,18 @@ START_TEST(rings_are_checked)
 	int line;
 
 	begin_plain(&b), line = __LINE__ + 1;
-	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain));
-	refused(&b, line, "epilogue: no tensor map for the results");
-	begin_plain(&b), line = __LINE__ + 1;
 	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_F32, .tile = piece(&plain), .map = b.map);
 	refused(&b, line, "epilogue: a tile of 64 x 64; .tile is what cptx_epilogue_tile gives for .f32");
 	const cptx_acc acc = begin_plain(&b);
 	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain), .map = b.map);
 	cptx_epilogue_run(b.k, &b.e, &acc, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
-	cptx_epilogue_store_tma(b.k, &b.e, &b.ring, CPTX_NONE_);
+	cptx_epilogue_store_tma(b.k, &b.e, &b.ring);
 	refused(&b, line, "no .barrier in the ring");
+	const cptx_acc again = begin_plain(&b);
+	cptx_epilogue_ring_new(b.k, &b.ring, .type = CPTX_BF16, .tile = piece(&plain), .barrier = cptx_imm(1));
+	cptx_epilogue_run(b.k, &b.e, &again, .row = b.m0, .col = b.n0), line = __LINE__ + 1;
+	cptx_epilogue_store_tma(b.k, &b.e, &b.ring);
+	refused(&b, line, "epilogue: no tensor map for the results: say .map");
 }
 END_TEST
 

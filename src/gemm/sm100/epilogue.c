@@ -1,206 +1,109 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From accumulators in tensor memory to D.
+ * From accumulators in tensor memory to D, by the chain and the ring of <cptx/epilogue.h>.
  *
- * A warp reads 32 lanes, a row of the tile in each thread, up to 32 columns at once.  What it has computed of them it writes
- * to shared memory, 32 rows of up to 128 bytes in the swizzle that the tensor map of D expects (the threads of a warp meet
- * no bank twice then), and TMA stores that, cut off at the edges of D.  Of two such pieces one is written while TMA reads
- * the other.  The accumulator is handed back as soon as it has been read.
+ * An epilogue warp has 32 rows of the tile, each thread one.  It loads a subtile of columns at once, and TMA stores its
+ * results from a ring of the warp's own.  The accumulator is released as soon as its last subtile has been loaded.
  *
- * With swap a thread has a column of D: the threads of a warp write one element each of a row of the piece, for all of its
- * rows.
+ * With stream_k a cluster that does not begin a tile stores its accumulator as partial sums in place of D, and the one that
+ * does adds those of the others to each subtile (gemm/tma/reduce.c).
  */
 #include "gemm/sm100/gemm.h"
 
-enum {
-	CHUNK = 32 /* columns read at once */,
-	LINE = 16 /* bytes that a thread writes at once */,
-	LINES = SPAN_BYTES / LINE
-};
+enum { SUBTILE = 32 /* columns at most: with more ptxas runs short of registers beside one another */ };
 
-typedef struct outgoing {
-	cptx_pipe_at acc;
-	cptx_val piece, other; /* address of the piece whose turn it is; exclusive-ored: of the other one */
-	cptx_val line[LINES];  /* where a thread writes in a piece; with swap the first row only */
-	cptx_val lanes;        /* of tensor memory, to be added to an address */
-	cptx_val row, col;     /* of D, .u32: of this thread, of the tile; with swap of its transpose */
-	cptx_val inside;       /* with beta, and bias and swap: the row is */
-	cptx_val c_at;         /* with beta: the address of C there */
-	cptx_val c_step, bias; /* with swap: bytes of a row of C; the bias */
-	cptx_val others;       /* with stream_k: see gemm_sm100_wait_for_others */
-} outgoing;
+/* What the subtiles of a tile share. */
+typedef struct tile_out {
+	cptx_pipe_at at; /* of the accumulators */
+	cptx_acc acc;
+	cptx_epilogue chain;
+	cptx_epilogue_ring ring;
+	tma_gemm_sums sums;
+	cptx_val sums_end; /* as tma_gemm_wait_for_partials gives it */
+} tile_out;
 
-static outgoing begin(const gemm100 *g)
+static tma_gemm_sums sums_of(const gemm100 *g)
 {
 	cptx_kernel *k = g->k;
-	const cptx_tile *t = &g->s.d;
-	uint32_t bytes = cptx_tile_bytes(t), value[5], each = LINE / g->s.out_bytes;
-	outgoing out = { .lanes = cptx_shl(k, g->roles.warp, 21) }; /* 32 lanes a warp, in bits 16 and above */
 
-	out.acc = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs);
-	for (uint32_t b = 0; b < 5; b++)
-		value[b] = cptx_tile_at(t, 1u << b, 0).byte;
-	cptx_val first = cptx_lane_bits(k, cptx_and(k, g->roles.tid, 31), 5, value, false, (cptx_val){ 0 });
-	for (uint32_t i = 0; i < (g->o->swap ? 1 : t->cols / each); i++)
-		out.line[i] = i ? cptx_xor(k, first, cptx_tile_at(t, 0, i * each).byte) : first;
-	out.piece = cptx_mad(k, g->roles.warp, PIECES * bytes, g->pieces, .mode = CPTX_LO);
-	out.other = cptx_xor(k, out.piece, cptx_add(k, out.piece, bytes));
-	return out;
+	return (tma_gemm_sums){ .at = g->w.p.workspace,
+		                    .clusters = g->w.clusters,
+		                    .of_cluster = g->s.cluster * EPILOGUE_WARPS,
+		                    .bytes = g->s.sum_bytes,
+		                    .threads = CPTX_WARP,
+		                    .mine = g->s.cluster > 1 ? cptx_mad(k, g->w.rank, EPILOGUE_WARPS, g->roles.warp, .mode = CPTX_LO)
+		                                             : g->roles.warp,
+		                    .lane = g->roles.lane };
 }
 
-static cptx_val sum_of(const gemm100 *g, cptx_val v, uint32_t i)
+/* The next subtile, from column `col` on; the last one releases the accumulator. */
+static cptx_acc load_subtile(const gemm100 *g, const tile_out *x, uint32_t col, uint32_t n)
 {
-	return g->o->kind == CPTX_TCGEN05_I8
-	           ? cptx_cvt(g->k, cptx_as(cptx_elem(v, i), CPTX_S32), .rnd = CPTX_RN, .dtype = CPTX_F32)
-	           : cptx_as(cptx_elem(v, i), CPTX_F32);
+	cptx_acc part;
+
+	cptx_acc_load(g->k, &x->acc, col, n, &part);
+	if (col + n == g->o->bn)
+		cptx_pipe_release(g->k, &g->accs, &x->at, g->elected);
+	return part;
 }
 
-/* 16 bytes of the row, from column `col` of the tile on; v: as many sums. */
-static cptx_val line_of(const gemm100 *g, const outgoing *out, cptx_val v, uint32_t col)
+static void store_tile(const gemm100 *g, tile_out *x)
 {
 	cptx_kernel *k = g->k;
-	const tma_gemm *t = &g->t;
-	enum { MOST = LINE / 2 };
-	uint32_t n = LINE / g->s.out_bytes;
-	cptx_val at = { 0 }, there = { 0 }, c[MOST] = { { 0 } }, bias[MOST] = { { 0 } }, e[MOST], words[4];
+	const uint32_t n = MIN(SUBTILE, g->s.d.cols);
 
-	if (g->o->out == CPTX_S32)
-		return v;
-	if (t->o->beta || t->o->bias || t->o->epilogue)
-		at = col ? cptx_add(k, out->col, col) : out->col;
-	if (t->o->beta || t->o->bias) /* rows are of whole 16 bytes: all of them are inside, or none */
-		there = cptx_setp(k, at, g->w.p.N, .cmp = CPTX_LT);
-	if (t->o->beta)
-		tma_gemm_load_row(k, cptx_offset(out->c_at, col * g->s.out_bytes), t->o->out, n, cptx_and(k, there, out->inside), c);
-	if (t->o->bias)
-		tma_gemm_load_row(k, cptx_add(k, g->w.p.bias, cptx_mul_wide(k, at, 4)), CPTX_F32, n, there, bias);
-	for (uint32_t i = 0; i < n; i++) {
-		cptx_val sum = sum_of(g, v, i);
-		e[i] = tma_gemm_value(k, t, &g->w.p, sum, c[i], bias[i], out->row, i && t->o->epilogue ? cptx_add(k, at, i) : at);
+	for (uint32_t col = 0; col < g->o->bn; col += n) {
+		cptx_acc part = load_subtile(g, x, col, n);
+		if (g->o->stream_k)
+			tma_gemm_add_partials(k, &g->w, &x->sums, x->sums_end, col, part.regs);
+		cptx_epilogue_run(k, &x->chain, &part, .row = g->o->swap ? g->w.n0 : g->w.m0, .col = g->o->swap ? g->w.m0 : g->w.n0);
+		cptx_epilogue_store_tma(k, &x->chain, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D]);
 	}
-	for (uint32_t i = 0; i < 4; i++)
-		words[i] = n == 4 ? cptx_as(e[i], CPTX_B32) : tma_gemm_narrow(k, t->o->out, e[2 * i], e[2 * i + 1], (cptx_val){ 0 });
-	return cptx_pack(k, 4, words);
 }
 
-/* With swap: sum i of v, as it is stored; of row `col` of the tile. */
-static cptx_val element_of(const gemm100 *g, const outgoing *out, cptx_val v, uint32_t i, uint32_t col)
+static void store_partials(const gemm100 *g, const tile_out *x)
+{
+	const uint32_t n = MIN(SUBTILE, g->s.d.cols);
+
+	for (uint32_t col = 0; col < g->o->bn; col += n)
+		tma_gemm_store_partials(g->k, &g->w, &x->sums, col, load_subtile(g, x, col, n).regs);
+	tma_gemm_flag_partials(g->k, &g->w, &x->sums, g->elected);
+}
+
+static void finish_or_store_partials(const gemm100 *g, tile_out *x)
 {
 	cptx_kernel *k = g->k;
-	const cptx_gemm_opt *o = g->o;
-	cptx_val row = { 0 }, c = { 0 };
 
-	if (o->out == CPTX_S32)
-		return cptx_elem(v, i);
-	if (o->beta || o->epilogue)
-		row = col ? cptx_add(k, out->col, col) : out->col;
-	if (o->beta) {
-		cptx_val inside = cptx_and(k, cptx_setp(k, row, g->w.p.M, .cmp = CPTX_LT), out->inside);
-		c = tma_gemm_load_one(k, cptx_mad(k, out->c_step, col, out->c_at, .mode = CPTX_LO), o->out, inside);
+	x->sums = sums_of(g);
+	CPTX_IF(k, cptx_tiles_finishes(k, &g->w.sched, &g->w.here)) {
+		x->sums_end = tma_gemm_wait_for_partials(k, &g->w, &x->sums, g->elected);
+		store_tile(g, x);
 	}
-	cptx_val e = tma_gemm_value(k, &g->t, &g->w.p, sum_of(g, v, i), c, out->bias, row, out->row);
-	return o->out == CPTX_F32 ? e : cptx_cvt(k, e, .rnd = CPTX_RN, .dtype = o->out);
+	CPTX_ELSE(k)
+		store_partials(g, x);
 }
 
-/* Columns col to col + num - 1 of the tile, which are `first` and following of the piece. */
-static void write_chunk(const gemm100 *g, const outgoing *out, cptx_val acc, uint32_t col, uint32_t num, uint32_t first)
+void gemm_sm100_epilogue(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
-	uint32_t each = LINE / g->s.out_bytes;
-	cptx_val v = cptx_tmem_load(k, cptx_offset(acc, col), .shape = CPTX_SHAPE_32X32B, .num = num);
+	tile_out x = { .at = g->s.ctas > 1 ? cptx_pipe_consumer_of(k, &g->accs, g->leader) : cptx_pipe_consumer(k, &g->accs) };
 
-	cptx_tcgen05_wait(k, .op = CPTX_WAIT_LD);
-	if (col + num == g->o->bn) {
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
-		cptx_pipe_release(k, &g->accs, &out->acc, g->elected);
-	}
-	if (g->o->stream_k)
-		gemm_sm100_add_others(g, out->others, col, num, v);
-	if (g->o->swap) {
-		cptx_val to = cptx_add(k, out->piece, out->line[0]);
-		for (uint32_t i = 0; i < num; i++)
-			cptx_st(k, cptx_offset(to, cptx_tile_at(&g->s.d, 0, first + i).byte), element_of(g, out, v, i, col + i),
-			        .space = CPTX_SHARED, .type = g->s.out_bytes == 4 ? CPTX_B32 : CPTX_B16);
-		return;
-	}
-	for (uint32_t i = 0; i < num; i += each)
-		cptx_st(k, cptx_add(k, out->piece, out->line[(first + i) / each]), line_of(g, out, cptx_slice(v, i, each), col + i),
-		        .space = CPTX_SHARED, .type = CPTX_B32);
-}
-
-static void send_piece(const gemm100 *g, outgoing *out, cptx_val acc, cptx_val row, uint32_t col)
-{
-	cptx_kernel *k = g->k;
-	uint32_t cols = g->s.out_cols, num = MIN(cols, (uint32_t)CHUNK);
-
-	cptx_cp_async_bulk_wait_group(k, PIECES - 1, .read = 1, .when = g->elected); /* the piece has left */
-	cptx_bar_warp_sync(k, 0xffffffffu);
-	for (uint32_t i = 0; i < cols; i += num)
-		write_chunk(g, out, acc, col + i, num, i);
-	cptx_fence_proxy(k, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
-	cptx_bar_warp_sync(k, 0xffffffffu);
-	CPTX_IF(k, g->elected) {
-		cptx_val along = col ? cptx_add(k, g->w.n0, col) : g->w.n0;
-		cptx_val c[3] = { g->o->swap ? row : along, g->o->swap ? along : row, g->w.z };
-		cptx_cp_async_bulk_tensor_store(k, g->w.in.map[CPTX_GEMM_MAP_D], cptx_pack(k, g->o->batched ? 3 : 2, c), out->piece,
-		                                .dim = g->o->batched ? CPTX_DIM_3D : CPTX_DIM_2D);
-		cptx_cp_async_bulk_commit_group(k);
-	}
-	cptx_xor(k, out->piece, out->other, .into = out->piece);
-}
-
-static void send(const gemm100 *g, outgoing *out, cptx_val acc, cptx_val row)
-{
-	for (uint32_t col = 0; col < g->o->bn; col += g->s.out_cols)
-		send_piece(g, out, acc, row, col);
-}
-
-static void find_place(const gemm100 *g, outgoing *out, cptx_val row)
-{
-	cptx_kernel *k = g->k;
-	const cptx_gemm_opt *o = g->o;
-
-	if (!o->beta && !o->bias && !o->epilogue)
-		return;
-	out->row = cptx_add(k, cptx_as(row, CPTX_U32), cptx_and(k, g->roles.tid, 31));
-	out->col = cptx_as(g->w.n0, CPTX_U32);
-	if (o->beta || (o->bias && o->swap))
-		out->inside = cptx_setp(k, out->row, g->w.in.M, .cmp = CPTX_LT);
-	if (o->beta)
-		out->c_at = tma_gemm_c_at(k, &g->t, &g->w.p, o->swap ? out->col : out->row, o->swap ? out->row : out->col, g->w.z);
-	if (o->beta && o->swap)
-		out->c_step = cptx_mul_wide(k, g->w.p.N, g->s.out_bytes);
-	if (o->bias && o->swap)
-		out->bias = tma_gemm_load_one(k, cptx_add(k, g->w.p.bias, cptx_mul_wide(k, out->row, 4)), CPTX_F32, out->inside);
-}
-
-void gemm_sm100_bring_out(gemm100 *g)
-{
-	cptx_kernel *k = g->k;
-	outgoing out = begin(g);
-
+	cptx_acc_in_tmem(k, &g->mma, &x.acc, g->tmem.address);
+	cptx_epilogue_ring_new(k, &x.ring, .type = g->o->out, .tile = g->s.d, .stages = STORE_STAGES, .units = EPILOGUE_WARPS,
+	                       .unit = g->roles.warp, .smem = g->smem_d, .acc = &x.acc);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
-		cptx_val row = cptx_mad(k, cptx_as(g->roles.warp, CPTX_S32), 32, g->w.m0, .mode = CPTX_LO);
-		find_place(g, &out, row);
+		tma_gemm_chain(k, &g->t, &g->w, &x.chain);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
-		cptx_pipe_wait_full(k, &g->accs, &out.acc);
+		cptx_pipe_wait_full(k, &g->accs, &x.at);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
-		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		cptx_val acc = cptx_add(k, gemm_sm100_accumulator(g, &out.acc), out.lanes);
-		if (g->o->stream_k) {
-			cptx_val begins = cptx_setp(k, g->w.k_first, 0, .cmp = CPTX_EQ);
-			CPTX_IF(k, begins) {
-				out.others = gemm_sm100_wait_for_others(g);
-				send(g, &out, acc, row);
-			}
-			CPTX_ELSE(k)
-				gemm_sm100_leave(g, acc, &out.acc);
-		} else {
-			send(g, &out, acc, row);
-		}
-		cptx_pipe_next(k, &g->accs, &out.acc);
+		x.acc = gemm_sm100_accumulator(g, &x.at);
+		if (g->o->stream_k)
+			finish_or_store_partials(g, &x);
+		else
+			store_tile(g, &x);
+		cptx_pipe_next(k, &g->accs, &x.at);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->elected);
-	cptx_cp_async_bulk_wait_group(k, 0, .read = 1, .when = g->elected); /* shared memory ends with the CTA */
+	cptx_epilogue_ring_drain(k, &x.ring, &x.chain.acc); /* shared memory ends with the CTA */
 }

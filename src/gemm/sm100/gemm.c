@@ -2,21 +2,28 @@
 /*
  * GEMM for sm_100a: TMA -> shared memory -> tcgen05.mma -> tensor memory -> registers -> shared memory -> TMA.
  *
- * Six warps.  One thread of warp 4 walks over the K tiles of all tiles of its CTA and fills a ring of stages; one of warp 5
- * multiplies them into one of two accumulators in tensor memory; warps 0 to 3 bring the other one out
- * (gemm/sm100/epilogue.c). A second ring, of accumulators, ties the last two together as the first one ties loads and
- * products, so that nothing waits but for data or room.  CTAs are persistent.
+ * Six warps.  The producer warp (4), one thread of it, goes through the K tiles of all tiles of its CTA and fills a ring of
+ * stages; the MMA warp (5), one thread too, multiplies them into one of two accumulators in tensor memory; the epilogue
+ * warps (0 to 3) make D of the other one (gemm/sm100/epilogue.c).  A second ring, of accumulators, ties the last two
+ * together as the first one ties loads and products, so that nothing waits but for data or room.  CTAs are persistent.
  *
- * A tile of 256 rows is made by a pair of CTAs: each has 128 rows of A and D and half of B, and a thread of the first one
- * multiplies for both.  All copies of a pair count at the first one's full barrier.  In a cluster of several tiles each CTA
- * loads its part of the operand that the tiles share and multicasts it to those at the same place in their pairs; a stage is
- * free when all tiles of the cluster have used it, so each commits to all CTAs.
+ * A tile of 256 rows is made by a pair of CTAs: each has 128 rows of A and D and half of B, and the MMA warp of the first
+ * one multiplies for both.  All copies of a pair count at the first one's full barrier.  In a cluster of several tiles each
+ * CTA loads its part of the operand that the tiles share and multicasts it to those at the same place in their pairs; a
+ * stage is free when all tiles of the cluster have used it, so each commits to all CTAs.
  *
  * Scale factors come by TMA too, a block of 128 rows by 4 factors as tensor cores want it; tcgen05.cp brings it to all four
  * quarters of tensor memory.  So may A (a_tmem), 32 bytes along K at a time.
  */
 #include "gemm/sm100/gemm.h"
-#include "gemm/walk.h"
+
+static cptx_val is(const gemm100 *g, cptx_val value, uint32_t n) { return cptx_setp(g->k, value, n, .cmp = CPTX_EQ); }
+
+/* first + i * each */
+static cptx_val at(const gemm100 *g, cptx_val i, uint32_t each, cptx_val first)
+{
+	return cptx_mad(g->k, i, each, first, .mode = CPTX_LO);
+}
 
 /* ---- set-up ---- */
 
@@ -25,54 +32,37 @@ static cptx_val shared(gemm100 *g, uint32_t bytes, uint32_t align, const char *n
 	return cptx_mov(g->k, cptx_shared_dyn(g->k, bytes, align, name), .type = CPTX_U32);
 }
 
-static void declare(gemm100 *g, cptx_module *m)
+static void make_ring(gemm100 *g, gemm100_side *x, enum cptx_type type, const cptx_tile *tile, uint32_t parts)
 {
-	const gemm100_shape *s = &g->s;
-
-	g->k = cptx_kernel_begin(m, g->o->name, .block = { WARPS * 32 }, .min_ctas = s->per_sm,
-	                         .cluster = { s->cluster > 1 ? s->cluster : 0, s->cluster > 1, s->cluster > 1 });
-	tma_gemm_declare(g->k, &g->t, &g->w);
+	cptx_operand_new(g->k, &x->ring, .type = type, .tile = *tile, .stages = g->o->stages, .batched = g->o->batched,
+	                 .parts = parts);
+	x->desc = cptx_tile_word(g->k, tile, CPTX_DESC_TCGEN05, x->ring.smem);
 }
 
-/* Parts: what a CTA of a cluster loads, and multicasts. */
-static void make_operands(gemm100 *g)
+static void make_scales(gemm100 *g, gemm100_side *x, uint32_t bytes, const char *name)
 {
-	const cptx_gemm_opt *o = g->o;
+	const cptx_tile tile = cptx_scale_tile();
 
-	cptx_operand_new(g->k, &g->a, .type = o->a, .tile = g->s.a, .stages = o->stages, .smem = g->smem_a,
-	                 .batched = o->batched, .parts = g->s.cluster_n);
-	cptx_operand_new(g->k, &g->b, .type = o->b, .tile = g->s.b, .stages = o->stages, .smem = g->smem_b,
-	                 .batched = o->batched, .parts = g->s.cluster_m);
+	x->scale_bytes = bytes, x->scales = shared(g, g->o->stages * bytes, 128, name);
+	x->sdesc = cptx_tile_word(g->k, &tile, CPTX_DESC_TCGEN05, x->scales);
 }
 
+/* Parts of A and B are what a CTA of a cluster loads, and multicasts. */
 static void lay_out(gemm100 *g)
 {
-	cptx_kernel *k = g->k;
-	const gemm100_shape *s = &g->s;
-	uint32_t stages = g->o->stages;
-	cptx_tile factors = cptx_scale_tile();
-
-	g->smem_a = shared(g, stages * s->a_bytes, 1024, "ring_a");
-	g->smem_b = shared(g, stages * s->b_bytes, 1024, "ring_b");
-	g->pieces = shared(g, READERS * PIECES * cptx_tile_bytes(&s->d), 1024, "pieces");
-	make_operands(g);
-	g->word_a = cptx_tile_word(k, &s->a, CPTX_DESC_TCGEN05, g->smem_a);
-	g->word_b = cptx_tile_word(k, &s->b, CPTX_DESC_TCGEN05, g->smem_b);
-	if (gemm_sm100_scaled(g->o)) {
-		g->smem_sa = shared(g, stages * s->sa_bytes, 128, "ring_scale_a");
-		g->smem_sb = shared(g, stages * s->sb_bytes, 128, "ring_scale_b");
-		g->word_sa = cptx_tile_word(k, &factors, CPTX_DESC_TCGEN05, g->smem_sa);
-		g->word_sb = cptx_tile_word(k, &factors, CPTX_DESC_TCGEN05, g->smem_sb);
-	}
-}
-
-static void make_mma(gemm100 *g)
-{
 	const cptx_gemm_opt *o = g->o;
+	const gemm100_shape *s = &g->s;
 
+	make_ring(g, &g->a, o->a, &s->a, s->cluster_n);
+	make_ring(g, &g->b, o->b, &s->b, s->cluster_m);
+	g->smem_d = shared(g, EPILOGUE_WARPS * STORE_STAGES * cptx_tile_bytes(&s->d), 1024, "d");
+	if (gemm_sm100_scaled(o)) {
+		make_scales(g, &g->a, s->sa_bytes, "scales_a");
+		make_scales(g, &g->b, s->sb_bytes, "scales_b");
+	}
 	cptx_tiled_mma_new(g->k, &g->mma, .by = CPTX_BY_TCGEN05, .a = o->a, .b = o->b, .m = o->bm, .n = o->bn,
-	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = g->s.a, .b_tile = g->s.b,
-	                   .ctas = g->s.ctas, .scale = o->scale, .kind = o->kind, .thread = g->roles.tid);
+	                   .a_from = o->a_tmem ? CPTX_A_TMEM : CPTX_A_SHARED, .a_tile = s->a, .b_tile = s->b, .ctas = s->ctas,
+	                   .scale = o->scale, .kind = o->kind, .thread = g->roles.tid, .warp = g->roles.warp);
 }
 
 static void setup(gemm100 *g)
@@ -80,14 +70,13 @@ static void setup(gemm100 *g)
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
 
-	cptx_roles_begin(k, &g->roles, .threads = WARPS * 32);
+	cptx_roles_begin(k, &g->roles, .threads = WARPS * CPTX_WARP);
 	lay_out(g);
-	make_mma(g);
 	g->elected = cptx_reg(k, CPTX_PRED);
 	cptx_elect_sync(k, 0xffffffffu, .p = g->elected, .into = cptx_sink());
-	cptx_val first = cptx_setp(k, g->roles.tid, 0, .cmp = CPTX_EQ);
+	cptx_val first = is(g, g->roles.tid, 0);
 	cptx_pipe_new(k, &g->stages, .stages = g->o->stages, .consumers = s->tiles);
-	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = READERS, .multicast = s->ctas);
+	cptx_pipe_new(k, &g->accs, .stages = s->accs, .consumers = EPILOGUE_WARPS, .multicast = s->ctas);
 	cptx_pipe_prepare(k, &g->stages, first);
 	cptx_pipe_prepare(k, &g->accs, first);
 	tma_gemm_prefetch_maps(k, &g->t, &g->w, g->roles.tid);
@@ -100,78 +89,84 @@ static void setup(gemm100 *g)
 	cptx_timeline_begin(k, &g->line, .buffer = g->w.p.timeline, .warps = WARPS, .events = g->o->timeline);
 }
 
-/* ---- tiles ---- */
-
-static cptx_val times(cptx_kernel *k, cptx_val a, cptx_val b) { return cptx_mul(k, a, b, .mode = CPTX_LO); }
-
-cptx_val gemm_sm100_accumulator(const gemm100 *g, const cptx_pipe_at *acc)
+cptx_acc gemm_sm100_accumulator(const gemm100 *g, const cptx_pipe_at *here)
 {
-	return cptx_mad(g->k, acc->stage, g->o->bn, g->tmem.address, .mode = CPTX_LO);
+	cptx_acc acc;
+
+	cptx_acc_in_tmem(g->k, &g->mma, &acc, at(g, here->stage, g->o->bn, g->tmem.address));
+	return acc;
 }
 
-/* ---- the loader ---- */
+/* ---- the producer warp ---- */
+
+/* A mask of the CTAs of the cluster whose bits are 1 for CTA 0, from CTA `first` on. */
+static cptx_val mask_of(const gemm100 *g, uint32_t bits, cptx_val first)
+{
+	cptx_kernel *k = g->k;
+
+	return cptx_cvt(k, cptx_shl(k, cptx_mov(k, bits, .type = CPTX_U32), first), .dtype = CPTX_U16);
+}
 
 /* The CTAs that get what this one loads of an operand that tiles share: those at its place in all tiles of the cluster. */
 static cptx_val sharers(const gemm100 *g)
 {
-	cptx_kernel *k = g->k;
 	uint32_t mask = 0;
 
 	for (uint32_t i = 0; i < g->s.tiles; i++)
 		mask |= 1u << i * g->s.ctas;
-	return g->s.ctas == 1 ? cptx_imm(mask)
-	                      : cptx_cvt(k, cptx_shl(k, cptx_mov(k, mask, .type = CPTX_U32), g->w.in_pair), .dtype = CPTX_U16);
+	return g->s.ctas == 1 ? cptx_imm(mask) : mask_of(g, mask, g->w.in_pair);
 }
 
-static void load_operand(const gemm100 *g, const cptx_operand *op, cptx_val stage, cptx_val row, cptx_val k0, cptx_val full,
-                         cptx_val mask)
+static void load_tile(const gemm100 *g, const cptx_operand *ring, cptx_val stage, cptx_val row, cptx_val k0, cptx_val full,
+                      cptx_val mask)
 {
 	const cptx_val none = { 0 };
-	const bool shares = op->opt.parts > 1;
+	const bool shares = ring->opt.parts > 1;
 
-	cptx_operand_load(g->k, op, stage, row, k0, .barrier = full, .z = g->w.z, .part = shares ? g->w.tile_rank : none,
-	                  .mask = shares ? mask : none, .map = g->w.in.map[op == &g->a ? CPTX_GEMM_MAP_A : CPTX_GEMM_MAP_B],
-	                  .ctas = g->s.ctas);
+	cptx_operand_load(g->k, ring, stage, row, k0, .barrier = full, .z = g->w.z, .part = shares ? g->w.tile_rank : none,
+	                  .mask = shares ? mask : none,
+	                  .map = g->w.in.map[ring == &g->a.ring ? CPTX_GEMM_MAP_A : CPTX_GEMM_MAP_B], .ctas = g->s.ctas);
 }
 
-static void load_stage(const gemm100 *g, const cptx_pipe_at *at, cptx_val k0, cptx_val mask)
+static void load_stage(const gemm100 *g, const cptx_pipe_at *here, cptx_val k0, cptx_val mask)
 {
 	cptx_kernel *k = g->k;
-	const gemm100_shape *s = &g->s;
-	cptx_val full = cptx_pipe_full_of(k, at), row_b = g->w.n0;
+	cptx_val full = cptx_pipe_full_of(k, here), row_b = g->w.n0;
 
-	load_operand(g, &g->a, at->stage, g->w.m0, k0, full, mask);
-	if (s->ctas > 1)
-		row_b = cptx_mad(k, cptx_as(g->w.in_pair, CPTX_S32), s->b.rows, g->w.n0, .mode = CPTX_LO);
-	load_operand(g, &g->b, at->stage, row_b, k0, full, mask);
-	if (gemm_sm100_scaled(g->o)) {
-		cptx_val block = cptx_div(k, k0, s->vec * CPTX_SCALE_FACTORS);
-		tma_gemm_factors_load f = {
-			.t = &g->t, .work = &g->w, .in = &g->w.in, .block = block, .mbar = full, .pair = s->ctas > 1
-		};
-		tma_gemm_load_factors(k, &f, false, cptx_mad(k, at->stage, s->sa_bytes, g->smem_sa, .mode = CPTX_LO));
-		tma_gemm_load_factors(k, &f, true, cptx_mad(k, at->stage, s->sb_bytes, g->smem_sb, .mode = CPTX_LO));
-	}
+	load_tile(g, &g->a.ring, here->stage, g->w.m0, k0, full, mask);
+	if (g->s.ctas > 1)
+		row_b = at(g, cptx_as(g->w.in_pair, CPTX_S32), g->s.b.rows, g->w.n0);
+	load_tile(g, &g->b.ring, here->stage, row_b, k0, full, mask);
+	if (!gemm_sm100_scaled(g->o))
+		return;
+	const tma_gemm_factors_load scales = { .t = &g->t,
+		                                   .work = &g->w,
+		                                   .in = &g->w.in,
+		                                   .block = cptx_div(k, k0, g->s.vec * CPTX_SCALE_FACTORS),
+		                                   .mbar = full,
+		                                   .pair = g->s.ctas > 1 };
+	tma_gemm_load_factors(k, &scales, false, at(g, here->stage, g->a.scale_bytes, g->a.scales));
+	tma_gemm_load_factors(k, &scales, true, at(g, here->stage, g->b.scale_bytes, g->b.scales));
 }
 
-/* Of what is done now, .s32. */
+/* Where what is computed now begins and ends along K, .s32. */
 static cptx_val first_k(const gemm100 *g)
 {
-	return g->o->stream_k ? cptx_as(times(g->k, g->w.k_first, cptx_imm(g->s.bk)), CPTX_S32) : cptx_imm(0);
+	return g->o->stream_k ? cptx_as(cptx_mul(g->k, g->w.k_first, g->s.bk, .mode = CPTX_LO), CPTX_S32) : cptx_imm(0);
 }
 
 static cptx_val end_k(const gemm100 *g)
 {
-	return cptx_as(g->o->stream_k ? times(g->k, g->w.k_end, cptx_imm(g->s.bk)) : g->w.in.K, CPTX_S32);
+	return cptx_as(g->o->stream_k ? cptx_mul(g->k, g->w.k_end, g->s.bk, .mode = CPTX_LO) : g->w.in.K, CPTX_S32);
 }
 
 /* One thread. */
-static void load(gemm100 *g)
+static void produce(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
-	uint32_t bytes = s->ctas * (s->a_bytes + s->b_bytes + s->sa_bytes + s->sb_bytes);
-	cptx_pipe_at at = s->ctas > 1 ? cptx_pipe_producer_of(k, &g->stages, g->leader) : cptx_pipe_producer(k, &g->stages);
+	uint32_t bytes = s->ctas * (g->a.ring.bytes + g->b.ring.bytes + s->sa_bytes + s->sb_bytes);
+	cptx_pipe_at here = s->ctas > 1 ? cptx_pipe_producer_of(k, &g->stages, g->leader) : cptx_pipe_producer(k, &g->stages);
 	cptx_val k0 = cptx_reg(k, CPTX_S32), mask = { 0 };
 
 	if (s->tiles > 1)
@@ -181,67 +176,83 @@ static void load(gemm100 *g)
 		cptx_mov(k, first_k(g), .into = k0);
 		CPTX_FOR(k, k0, end_k(g), s->bk) {
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
-			cptx_pipe_wait_empty(k, &g->stages, &at);
+			cptx_pipe_wait_empty(k, &g->stages, &here);
 			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_LOAD);
 			if (s->ctas > 1)
-				CPTX_IF(k, cptx_setp(k, g->w.in_pair, 0, .cmp = CPTX_EQ))
-					cptx_pipe_expect(k, &g->stages, &at, bytes);
+				CPTX_IF(k, is(g, g->w.in_pair, 0))
+					cptx_pipe_expect(k, &g->stages, &here, bytes);
 			else
-				cptx_pipe_expect(k, &g->stages, &at, bytes);
-			load_stage(g, &at, k0, mask);
-			cptx_pipe_next(k, &g->stages, &at);
+				cptx_pipe_expect(k, &g->stages, &here, bytes);
+			load_stage(g, &here, k0, mask);
+			cptx_pipe_next(k, &g->stages, &here);
 		}
 	}
 	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
 }
 
-/* ---- the multiplier ---- */
+/* ---- the MMA warp ---- */
 
-/* Where a stage's A and scale factors are in tensor memory. */
-static cptx_val slot_of(const gemm100 *g, cptx_val stage)
+/* The descriptor of a stage. */
+static cptx_val desc_of(const gemm100 *g, cptx_val stage, cptx_val first, uint32_t bytes)
 {
-	cptx_kernel *k = g->k;
-	cptx_val first = cptx_add(k, g->tmem.address, g->s.accs * g->o->bn);
-
-	return g->s.slots > 1 ? cptx_mad(k, stage, g->s.slot, first, .mode = CPTX_LO) : first;
+	return cptx_mad_wide(g->k, stage, cptx_tile_word_bytes(bytes), first);
 }
 
-/* What a stage brings to tensor memory beside D, and where it is then. */
+/* Where products find A and scale factors in tensor memory; NONE: they do not. */
 typedef struct in_tmem {
-	cptx_val a, sa, sb;
+	cptx_val a, scale_a, scale_b;
 } in_tmem;
 
-static in_tmem bring_in(const gemm100 *g, cptx_val stage, cptx_val a)
+/* Copies them there, A from where that descriptor says. */
+static in_tmem copy_to_tmem(const gemm100 *g, cptx_val stage, cptx_val a)
 {
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
-	in_tmem t = { { 0 }, { 0 }, { 0 } };
+	in_tmem t = { .a = { 0 } };
 
 	if (!s->slot)
 		return t;
-	cptx_val slot = slot_of(g, stage);
-	t.a = cptx_offset(slot, s->at_a);
+	cptx_val slot = cptx_add(k, g->tmem.address, s->accs * g->o->bn);
+	slot = s->slots > 1 ? at(g, stage, s->slot, slot) : slot;
 	if (g->o->a_tmem)
-		cptx_mma_copy_a(k, &g->mma, t.a, a);
+		cptx_mma_copy_a(k, &g->mma, t.a = slot, a);
 	if (!gemm_sm100_scaled(g->o))
 		return t;
-	t.sa = cptx_offset(slot, s->at_sa), t.sb = cptx_offset(slot, s->at_sb);
-	cptx_mma_copy_scale_a(k, &g->mma, t.sa, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sa_bytes), g->word_sa));
-	cptx_mma_copy_scale_b(k, &g->mma, t.sb, cptx_mad_wide(k, stage, cptx_tile_word_bytes(s->sb_bytes), g->word_sb));
-	if (g->o->bn % ROWS) /* a tile may begin in the middle of a block of 128 columns */
-		t.sb = cptx_offset(cptx_add(k, slot, cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5)), s->at_sb);
+	t.scale_a = cptx_offset(slot, s->at_sa), t.scale_b = cptx_offset(slot, s->at_sb);
+	cptx_mma_copy_scale_a(k, &g->mma, t.scale_a, desc_of(g, stage, g->a.sdesc, g->a.scale_bytes));
+	cptx_mma_copy_scale_b(k, &g->mma, t.scale_b, desc_of(g, stage, g->b.sdesc, g->b.scale_bytes));
+	if (g->o->bn % ROWS) { /* a tile may begin in the middle of a block of 128 columns */
+		cptx_val in_block = cptx_shr(k, cptx_and(k, cptx_as(g->w.n0, CPTX_U32), ROWS - 1), 5);
+		t.scale_b = cptx_offset(cptx_add(k, slot, in_block), s->at_sb);
+	}
 	return t;
 }
 
 static void multiply_stage(const gemm100 *g, const cptx_acc *acc, cptx_val stage, cptx_val adds)
 {
-	cptx_kernel *k = g->k;
-	cptx_val a = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.a_bytes), g->word_a);
-	cptx_val b = cptx_mad_wide(k, stage, cptx_tile_word_bytes(g->s.b_bytes), g->word_b);
-	in_tmem t = bring_in(g, stage, a);
+	cptx_val a = desc_of(g, stage, g->a.desc, g->a.ring.apart);
+	cptx_val b = desc_of(g, stage, g->b.desc, g->b.ring.apart);
+	in_tmem t = copy_to_tmem(g, stage, a);
 
-	cptx_mma_tile(k, &g->mma, acc, g->o->a_tmem ? t.a : a, b, .fresh_when = cptx_negated(adds), .scale_a = t.sa,
-	              .scale_b = t.sb, .fenced = true);
+	cptx_mma_tile(g->k, &g->mma, acc, g->o->a_tmem ? t.a : a, b, .fresh_when = cptx_negated(adds), .scale_a = t.scale_a,
+	              .scale_b = t.scale_b, .fenced = true);
+}
+
+/* The products of a tile. */
+static void multiply_tile(const gemm100 *g, cptx_pipe_at *here, const cptx_acc *acc, cptx_val k0, cptx_val everyone)
+{
+	cptx_kernel *k = g->k;
+	cptx_val first = first_k(g);
+
+	cptx_mov(k, first, .into = k0);
+	CPTX_FOR(k, k0, end_k(g), g->s.bk) {
+		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
+		cptx_pipe_wait_full(k, &g->stages, here);
+		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
+		multiply_stage(g, acc, here->stage, cptx_setp(k, k0, first, .cmp = CPTX_NE));
+		cptx_mma_commit_to(k, &g->mma, cptx_pipe_empty(here), everyone);
+		cptx_pipe_next(k, &g->stages, here);
+	}
 }
 
 /* One thread, of a pair that of the first CTA. */
@@ -249,42 +260,30 @@ static void multiply(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm100_shape *s = &g->s;
-	cptx_pipe_at at = cptx_pipe_consumer(k, &g->stages), acc = cptx_pipe_producer(k, &g->accs);
-	cptx_val k0 = cptx_reg(k, CPTX_S32), whole = { 0 }, pair = { 0 };
+	cptx_pipe_at here = cptx_pipe_consumer(k, &g->stages), acc_at = cptx_pipe_producer(k, &g->accs);
+	cptx_val k0 = cptx_reg(k, CPTX_S32), everyone = { 0 }, pair = { 0 };
 
 	if (s->cluster > 1)
-		whole = cptx_mov(k, (1u << s->cluster) - 1, .type = CPTX_U16);
+		everyone = cptx_mov(k, (1u << s->cluster) - 1, .type = CPTX_U16);
 	if (s->ctas > 1)
-		pair = cptx_cvt(k, cptx_shl(k, cptx_mov(k, 3, .type = CPTX_U32), g->leader), .dtype = CPTX_U16);
+		pair = mask_of(g, 3, g->leader);
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		if (s->b_blocks && g->o->bn % ROWS)
 			tma_gemm_locate(k, &g->t, &g->w, 0);
 		else
 			tma_gemm_find(k, &g->t, &g->w, 0);
 		cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_ROOM);
-		cptx_pipe_wait_empty(k, &g->accs, &acc);
+		cptx_pipe_wait_empty(k, &g->accs, &acc_at);
 		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
-		cptx_acc d;
-		cptx_acc_in_tmem(k, &g->mma, &d, gemm_sm100_accumulator(g, &acc));
-		cptx_val first = first_k(g);
-		cptx_mov(k, first, .into = k0);
-		CPTX_FOR(k, k0, end_k(g), s->bk) {
-			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_WAIT_DATA);
-			cptx_pipe_wait_full(k, &g->stages, &at);
-			cptx_timeline_stamp(k, &g->line, CPTX_GEMM_MULTIPLY);
-			multiply_stage(g, &d, at.stage, cptx_setp(k, k0, first, .cmp = CPTX_NE));
-			cptx_mma_commit_to(k, &g->mma, cptx_pipe_empty(&at), whole);
-			cptx_pipe_next(k, &g->stages, &at);
-		}
-		cptx_mma_commit_to(k, &g->mma, cptx_pipe_full(&acc), pair);
-		cptx_pipe_next(k, &g->accs, &acc);
+		const cptx_acc acc = gemm_sm100_accumulator(g, &acc_at);
+		multiply_tile(g, &here, &acc, k0, everyone);
+		cptx_mma_commit_to(k, &g->mma, cptx_pipe_full(&acc_at), pair);
+		cptx_pipe_next(k, &g->accs, &acc_at);
 	}
 	cptx_timeline_stamp(k, &g->line, CPTX_TIMELINE_END);
 }
 
 /* ---- roles ---- */
-
-static cptx_val is(const gemm100 *g, cptx_val value, uint32_t n) { return cptx_setp(g->k, value, n, .cmp = CPTX_EQ); }
 
 static void cluster_barrier(const gemm100 *g)
 {
@@ -299,11 +298,11 @@ static void roles(gemm100 *g)
 
 	if (alone)
 		cluster_barrier(g); /* nobody signals an mbarrier that is not there yet */
-	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MULTIPLIER)) {
-		CPTX_ROLE(k, &g->roles, .warps = READERS)
-			gemm_sm100_bring_out(g);
+	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MMA_WARP)) {
+		CPTX_ROLE(k, &g->roles, .warps = EPILOGUE_WARPS)
+			gemm_sm100_epilogue(g);
 		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true)
-			load(g);
+			produce(g);
 		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true) {
 			if (g->s.ctas > 1)
 				CPTX_IF(k, is(g, g->w.in_pair, 0))
@@ -320,8 +319,11 @@ cptx_kernel *gemm_sm100_build(cptx_module *m, const cptx_gemm_opt *opt)
 {
 	cptx_gemm_opt o = tma_gemm_inner(opt);
 	gemm100 g = { .o = &o, .s = gemm_sm100_shape(opt), .t = gemm_sm100_describe(opt) };
+	const uint32_t cluster = g.s.cluster > 1 ? g.s.cluster : 0;
 
-	declare(&g, m);
+	g.k = cptx_kernel_begin(m, o.name, .block = { WARPS * CPTX_WARP }, .min_ctas = g.s.per_sm,
+	                        .cluster = { cluster, cluster > 1, cluster > 1 });
+	tma_gemm_declare(g.k, &g.t, &g.w);
 	setup(&g);
 	roles(&g);
 	return g.k;

@@ -41,19 +41,17 @@ static void place_in_tmem(const cptx_gemm_opt *o, gemm100_shape *s)
 	s->columns = s->accs * o->bn + s->slot * s->slots;
 }
 
-/* A piece of D.  With swap its 32 rows are neighbours in a row of D, whose threads meet no bank twice without a swizzle. */
-static void set_pieces(const cptx_gemm_opt *o, gemm100_shape *s)
+/* What an epilogue warp stores at once.  With swap its 32 rows are neighbours in a row of D, whose threads meet no bank
+ * twice without a swizzle. */
+static cptx_tile store_tile(const cptx_gemm_opt *o)
 {
-	uint32_t row = o->bn * (o->swap ? 1 : s->out_bytes), span = row & -row; /* the largest power of two that divides it */
+	const uint32_t bits = cptx_type_bits(o->out), most = o->bn & -o->bn; /* the largest power of two that divides it */
 
-	s->d = (cptx_tile){ .rows = 32, .elem = { (uint8_t)(8 * s->out_bytes), o->swap, false } };
-	if (o->swap) {
-		s->out_cols = MIN(span, 32u), s->d.pitch = 32 * s->out_bytes;
-	} else {
-		span = MIN(span, (uint32_t)SPAN_BYTES), s->out_cols = span / s->out_bytes;
-		s->d.swizzle = span == 128 ? CPTX_SWIZZLE_128B : span == 64 ? CPTX_SWIZZLE_64B : CPTX_SWIZZLE_32B;
-	}
-	s->d.cols = s->out_cols;
+	if (!o->swap)
+		return cptx_epilogue_tile(o->out, CPTX_WARP, o->bn);
+	return (cptx_tile){
+		.rows = CPTX_WARP, .cols = MIN(most, 32u), .elem = { (uint8_t)bits, true, false }, .pitch = CPTX_WARP * bits / 8
+	};
 }
 
 gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
@@ -71,13 +69,10 @@ gemm100_shape gemm_sm100_shape(const cptx_gemm_opt *opt)
 	}
 	s.a = operand(o, o->a, ROWS, s.bk, o->a_m_major);
 	s.b = operand(o, o->b, o->bn / s.ctas, s.bk, o->b_n_major);
-	s.a_bytes = ROWS * SPAN_BYTES, s.b_bytes = o->bn / s.ctas * SPAN_BYTES;
 	s.sa_bytes = s.blocks * CPTX_SCALE_BYTES, s.sb_bytes = s.blocks * s.b_blocks * CPTX_SCALE_BYTES;
-	s.sum_bytes = 32 * o->bn * 4;
-	set_pieces(o, &s);
+	s.sum_bytes = CPTX_WARP * o->bn * 4;
+	s.d = store_tile(o);
 	place_in_tmem(o, &s);
-	s.part_a = s.a, s.part_b = s.b;
-	s.part_a.rows /= s.cluster_n, s.part_b.rows /= s.cluster_m;
 	return s;
 }
 
@@ -85,11 +80,14 @@ tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
 {
 	gemm100_shape s = gemm_sm100_shape(o);
 	uint32_t m = o->bm * s.cluster_m, n = o->bn * s.cluster_n;
+	cptx_tile a = s.a, b = s.b; /* the parts that a CTA of a cluster loads */
+
+	a.rows /= s.cluster_n, b.rows /= s.cluster_m;
 
 	return (tma_gemm){ .target = TARGET,
 		               .o = o,
-		               .a = o->swap ? s.part_b : s.part_a,
-		               .b = o->swap ? s.part_a : s.part_b,
+		               .a = o->swap ? b : a,
+		               .b = o->swap ? a : b,
 		               .d = s.d,
 		               .factors = { s.vec, s.blocks, o->swap ? s.b_blocks : 1, o->swap ? 1 : s.b_blocks },
 		               .maps = MAP(CPTX_GEMM_MAP_A) | MAP(CPTX_GEMM_MAP_B) | MAP(CPTX_GEMM_MAP_D) |
@@ -100,7 +98,7 @@ tma_gemm gemm_sm100_describe(const cptx_gemm_opt *o)
 		               .bk = s.bk,
 		               .cluster = s.cluster,
 		               .per_sm = s.per_sm,
-		               .sums = o->stream_k ? READERS * (s.sum_bytes + 4) : 0 };
+		               .sums = o->stream_k ? EPILOGUE_WARPS * (s.sum_bytes + 4) : 0 };
 }
 
 /* Is there an instruction of that kind, shape and types?  What it says of A holds of B alike. */
@@ -121,11 +119,14 @@ static bool is_possible(const cptx_gemm_opt *o, const gemm100_shape *s, cptx_err
 	return cptx_insn_desc_encode(&d, &word, err);
 }
 
-static uint32_t stage_bytes(const gemm100_shape *s) { return s->a_bytes + s->b_bytes + s->sa_bytes + s->sb_bytes; }
+static uint32_t stage_bytes(const gemm100_shape *s)
+{
+	return cptx_tile_bytes(&s->a) + cptx_tile_bytes(&s->b) + s->sa_bytes + s->sb_bytes;
+}
 
 static uint32_t shared_bytes(const cptx_gemm_opt *o, const gemm100_shape *s)
 {
-	return o->stages * stage_bytes(s) + READERS * PIECES * cptx_tile_bytes(&s->d);
+	return o->stages * stage_bytes(s) + EPILOGUE_WARPS * STORE_STAGES * cptx_tile_bytes(&s->d);
 }
 
 /* ---- rules ---- */
@@ -210,5 +211,4 @@ const gemm_generator gemm_sm100 = { .target = TARGET,
 	                                .check = check,
 	                                .build = gemm_sm100_build,
 	                                .describe = gemm_sm100_describe,
-	                                .simplest = gemm_sm100_simplest,
-	                                .search = gemm_sm100_search };
+	                                .model = &gemm_sm100_model };

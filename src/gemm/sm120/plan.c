@@ -132,5 +132,4 @@ const gemm_generator gemm_sm120 = { .target = TARGET,
 	                                .check = check,
 	                                .build = gemm_sm120_build,
 	                                .describe = gemm_sm120_describe,
-	                                .simplest = gemm_sm120_simplest,
-	                                .search = gemm_sm120_search };
+	                                .model = &gemm_sm120_model };

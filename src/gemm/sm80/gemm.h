@@ -29,9 +29,9 @@ typedef struct gemm80 {
 	tma_gemm_work w, ahead; /* what is computed; cp.async: what is copied */
 	cptx_pipe pipe;
 	cptx_timeline line;
-	cptx_operand a, b;
-	cptx_operand_src from_a, from_b; /* cp.async */
-	cptx_val left;                   /* cp.async: K tiles of the tile that are still to be copied */
+	cptx_operand operand[2];  /* A and B */
+	cptx_operand_src from[2]; /* cp.async */
+	cptx_val left;            /* cp.async: K tiles of the tile that are still to be copied */
 	cptx_tiled_mma mma;
 	cptx_acc acc;
 	cptx_mma_frags frags;
@@ -39,14 +39,11 @@ typedef struct gemm80 {
 	cptx_val ring, slabs; /* .u32 shared addresses: of the stages; of D */
 	cptx_val offset;      /* from stage 0 to the one that is multiplied */
 	cptx_val first_lane;
-	cptx_val lane; /* in the epilogue: asked for anew, as the mainloop leaves no register for it */
 } gemm80;
 
 gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o);
 /* What gemm_sm80 is made of. */
 tma_gemm gemm_sm80_describe(const cptx_gemm_opt *o);
 cptx_kernel *gemm_sm80_build(cptx_module *m, const cptx_gemm_opt *o);
-/* From the accumulators to D. */
-void gemm_sm80_epilogue(gemm80 *g);
 
 #endif

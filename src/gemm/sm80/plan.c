@@ -45,7 +45,7 @@ gemm80_shape gemm_sm80_shape(const cptx_gemm_opt *o)
 		/* one more warp would leave each of eight that compute two thirds of its registers: then a warpgroup gives them.  Of
 		 * other numbers that are no multiple of four nothing is gained. */
 		s.producers = s.estimate > regs_of(s.warps + 1) && s.warps % 4 == 0 ? 4 : 1;
-		s.slab_bytes = s.wm * slab_cols(&s) * s.out_bytes;
+		s.slab_bytes = (uint32_t)up(s.wm * slab_cols(&s) * s.out_bytes, 1024) * 1024;
 	}
 	s.threads = (s.warps + s.producers) * CPTX_WARP;
 	if (s.producers > 1) {
@@ -175,6 +175,9 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	return true;
 }
 
-const gemm_generator gemm_sm80 = {
-	.target = "sm_80", .by = "mma.sync", .check = check, .build = gemm_sm80_build, .describe = gemm_sm80_describe
-};
+const gemm_generator gemm_sm80 = { .target = "sm_80",
+	                               .by = "mma.sync",
+	                               .check = check,
+	                               .build = gemm_sm80_build,
+	                               .describe = gemm_sm80_describe,
+	                               .model = &gemm_sm80_model };

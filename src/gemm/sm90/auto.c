@@ -9,12 +9,14 @@
  * 1900 measured times of 54 sizes, in the order of tiles of gemm/order.c: what they say of clocks, waits and bytes is what
  * makes the times come out, not what each was measured to be.  bench/RESULTS.md says how well.
  */
+#include "gemm/auto.h"
 #include "gemm/sm90/gemm.h"
 
 #include <math.h>
 
-/* Clocks are those that the chip holds under load. */
-#define GHZ 1.676              /* 1000 clocks a microsecond */
+/* Its clock is the one that it holds under load. */
+static const gemm_chip h200 = { .name = "H200, fitted to measured times", .sms = 132, .ghz = 1.676, .memory_gbs = 4369 };
+
 #define LAUNCH_US 2.14         /* until the first load is there, and the end of the grid */
 #define LAUNCH_BESIDE_US 0.198 /* the same where it has room beside the launch before */
 #define PER_SM_US 2.86         /* more with two CTAs on a multiprocessor */
@@ -35,7 +37,6 @@
 #define HOTTER 0.546             /* where it runs for very long, what is loaded for a product counts, beside 128 x 256 */
 #define HOTTER_US 3000.0         /* half of that after so long */
 #define HINDRANCE 6.0            /* gemm_longer() */
-#define MEMORY_GBS 4369.0
 #define AGAIN 0.655    /* of an operand that several rows or columns of clusters read, what that adds to its bytes */
 #define IDLE 0.371     /* part of that rate that idle multiprocessors take with them */
 #define L2_KEEPS 40e6  /* bytes that stay in L2 while a problem runs */
@@ -88,18 +89,18 @@ static double fixed_us(const gemm_shape *s, double ctas, uint32_t sms)
 	return start + (s->per_sm > 1 ? PER_SM_US : s->cluster > 1 ? CLUSTER_US : 0);
 }
 
-static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms)
+static void predict(cptx_gemm_choice *c, const gemm_pick *x)
 {
 	const cptx_gemm_opt *o = &c->opt;
-	const cptx_gemm_problem in = tma_gemm_inner_problem(o, p);
+	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
 	const gemm_shape s = gemm_sm90_shape(o);
 	const tma_gemm t = gemm_sm90_describe(o);
-	const gemm_rounds r = gemm_rounds_of(&t, c, p, sms);
-	const double clock = 1e-3 / GHZ, k_tiles = (double)up(p->k, s.bk);
-	double busy = r.tiles * (o->stream_k ? k_tiles : 1) * s.cluster / (r.rounds * sms); /* on average */
+	const gemm_rounds r = gemm_rounds_of(&t, c, x);
+	const double clock = 1e-3 / x->chip->ghz, k_tiles = (double)up(x->p->k, s.bk);
+	double busy = r.tiles * (o->stream_k ? k_tiles : 1) * s.cluster / (r.rounds * x->sms); /* on average */
 	double latency = (LATENCY_US + LATENCY_CLUSTER_US * log2(s.cluster)) / o->stages, bytes = memory_bytes(o, &s, &in);
 
-	busy = MIN(MIN(busy, 1), r.at_once * s.cluster / sms);
+	busy = MIN(MIN(busy, 1), r.at_once * s.cluster / x->sms);
 	c->tail = r.idle;
 	c->mma_us = r.together * r.steps * mma_clocks(o, &s, &in) * clock;
 	c->load_us = r.steps * longer(load_clocks(o, &s, &in, r.run) * clock, latency);
@@ -109,78 +110,33 @@ static void predict(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sm
 		bytes = bytes > L2_KEEPS && r.tiles > r.at_once ? MAX(bytes, all) : bytes;
 		c->load_us *= APART;
 	}
-	c->memory_us = bytes / (1e3 * MEMORY_GBS * (1 - IDLE * (1 - busy)));
+	c->memory_us = bytes / (1e3 * x->chip->memory_gbs * (1 - IDLE * (1 - busy)));
 	double end = TILE_CLOCKS + COLUMN_CLOCKS * s.blocks * o->bn * r.together;
 	double ends = (end + (r.rounds - 1) * (s.later ? LATER_CLOCKS : end)) * clock;
-	c->us = fixed_us(&s, r.run, sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
-	if (o->stream_k) {
-		double sharers = r.tiles < r.at_once ? r.at_once / r.tiles : 2;
-		c->us += REDUCE_US + sharers * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
-	}
+	c->us = fixed_us(&s, r.run, x->sms) + ends + longer(longer(c->mma_us, c->load_us), c->memory_us);
+	if (o->stream_k)
+		c->us += REDUCE_US + gemm_sharers(&r) * o->bm * o->bn * 4.0 / REDUCE_BYTES_US;
 }
 
-/* ---- the search ---- */
+/* ---- the candidates ---- */
 
-/* As many as leave room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
-static uint32_t most_stages(cptx_gemm_opt o)
+/* With room for two pieces of D of 32 columns: narrower ones cost more than a stage gains. */
+static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
 {
-	for (o.stages = 16; o.stages > 2; o.stages--) {
-		gemm_shape s = gemm_sm90_shape(&o);
-		bool wide = s.out_cols == o.bn || (s.out_cols >= 32 && s.store_buffers == 2);
-		if (wide && cptx_gemm_check(&o, NULL, NULL, NULL))
-			break;
-	}
-	return o.stages;
+	const gemm_shape s = gemm_sm90_shape(o);
+
+	(void)target;
+	return o->stages == 2 || s.out_cols == o->bn || (s.out_cols >= 32 && s.store_buffers == 2);
 }
 
-/* As it is, and with tiles shared; two CTAs on a multiprocessor also one on each, with room for the launch behind. */
-static void offer_all(gemm_pick *x, const cptx_gemm_opt *o)
-{
-	const tma_gemm t = gemm_sm90_describe(o);
-	const uint64_t tiles = tma_gemm_tiles(&t, x->p) * given(x->p->batch), k_tiles = up(x->p->k, t.bk);
-	cptx_gemm_choice c = { .opt = *o };
+static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
 
-	gemm_offer(x, c, predict);
-	gemm_offer_shared(x, &t, c, predict);
-	for (int shared = 0; t.per_sm > 1 && shared < 2; shared++) {
-		c.opt.stream_k = shared, c.ctas = x->sms;
-		if (tiles * (shared ? k_tiles : 1) > x->sms)
-			gemm_offer(x, c, predict);
-	}
-}
-
-static uint32_t best_group(const cptx_gemm_opt *o, const gemm_pick *x)
-{
-	const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
-	const gemm_order order = gemm_order_of(o, x->sms);
-	const uint32_t cluster = o->cluster_m * o->cluster_n;
-
-	return gemm_order_rows(&order, up(in.m, o->bm * o->cluster_m), up(in.n, o->bn * o->cluster_n),
-	                       tma_gemm_resident(x->sms, cluster, given(o->per_sm)));
-}
-
-void gemm_sm90_simplest(cptx_gemm_opt *o)
-{
-	o->bm = 64, o->bn = 64, o->stages = 2, o->cluster_m = o->cluster_n = o->per_sm = 1, o->swap = o->stream_k = false;
-}
-
-void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o)
-{
-	static const uint8_t clusters[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 1, 4 }, { 4, 1 }, { 8, 1 }, { 1, 8 } };
-	const uint32_t group = o.group;
-
-	for (size_t i = 0; i < sizeof clusters / sizeof *clusters; i++)
-		for (o.bm = 64; o.bm <= 256; o.bm += 64)
-			for (o.bn = 8; o.bn <= 256; o.bn += 8)
-				for (uint32_t way = 0; way < 4; way++) {
-					o.cluster_m = clusters[i][0], o.cluster_n = clusters[i][1], o.stages = 2;
-					if (o.cluster_m * o.cluster_n > x->sms)
-						continue;
-					o.swap = way % 2, o.per_sm = 1 + way / 2;
-					if (!cptx_gemm_check(&o, NULL, NULL, NULL))
-						continue;
-					o.stages = most_stages(o);
-					o.group = group ? group : best_group(&o, x);
-					offer_all(x, &o);
-				}
-}
+const gemm_model gemm_sm90_model = { .chips = &h200,
+	                                 .chip_count = 1,
+	                                 .clusters = clusters,
+	                                 .cluster_count = ARRAY_LEN(clusters),
+	                                 .axes = { GEMM_AXIS(bm, 64, 64, 256, 64), GEMM_AXIS(bn, 64, 8, 256, 8),
+	                                           GEMM_AXIS(per_sm, 1, 1, 2, 1), GEMM_AXIS(swap, false, false, true, 1) },
+	                                 .one_each = true,
+	                                 .suits = suits,
+	                                 .predict = predict };

@@ -41,12 +41,12 @@ static void setup(gemm90 *g)
 	const gemm_shape *s = &g->s;
 	uint32_t pieces = s->consumers * s->store_buffers;
 
-	g->ring = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
+	g->stages = cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
 	g->stores = cptx_mov(k, cptx_shared_dyn(k, pieces * cptx_tile_bytes(&s->d), 1024, "stores"), .type = CPTX_U32);
-	cptx_operand_new(k, &g->a, .type = g->o->a, .tile = s->a, .stages = g->o->stages, .smem = g->ring,
+	cptx_operand_new(k, &g->a, .type = g->o->a, .tile = s->a, .stages = g->o->stages, .smem = g->stages,
 	                 .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched, .parts = s->a_parts);
 	cptx_operand_new(k, &g->b, .type = g->o->b, .tile = s->b, .stages = g->o->stages,
-	                 .smem = cptx_offset(g->ring, s->a_bytes), .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched,
+	                 .smem = cptx_offset(g->stages, s->a_bytes), .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched,
 	                 .parts = s->b_parts);
 	cptx_roles_begin(k, &g->roles, .threads = (s->consumers + 1) * WARPGROUP, .ctas = s->per_sm);
 	cptx_pipe_new(k, &g->pipe, .stages = g->o->stages, .consumers = s->consumers, .cta_release = true,
@@ -178,9 +178,9 @@ static void read_stage(gemm90 *g, reader *r, bool fresh)
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, r->stamps);
 	cptx_pipe_wait_full(k, &g->pipe, &r->at);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, r->stamps);
-	cptx_mma_stage(k, &g->mma, &g->sums, r->at.stage, .fresh = fresh);
+	cptx_mma_stage(k, &g->mma, &g->acc, r->at.stage, .fresh = fresh);
 	if (g->s.later)
-		gemm_sm90_store_some(g, fresh);
+		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
 	if (!fresh) {
 		cptx_mma_wait(k, &g->mma, 1);
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
@@ -208,9 +208,9 @@ static cptx_val reduce(gemm90 *g)
 	};
 
 	CPTX_IF(k, begins)
-		tma_gemm_add_others(k, &g->w, &sums, g->acc, first);
+		tma_gemm_add_others(k, &g->w, &sums, g->acc.regs, first);
 	CPTX_ELSE(k)
-		tma_gemm_leave(k, &g->w, &sums, g->acc, first);
+		tma_gemm_leave(k, &g->w, &sums, g->acc.regs, first);
 	return begins;
 }
 
@@ -224,14 +224,14 @@ static void bring_out(gemm90 *g)
 		CPTX_IF(k, cptx_negated(done))
 			cptx_mov(k, reduce(g), .into = done);
 		CPTX_IF(k, done)
-			gemm_sm90_epilogue(g);
+			gemm_sm90_epilogue(g, false);
 	} else if (g->s.later) {
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, g->w.at, g->w.step), g->w.end, .cmp = CPTX_LT))
-			gemm_sm90_round(g);
+			gemm_sm90_epilogue(g, true);
 		CPTX_ELSE(k)
-			gemm_sm90_epilogue(g);
+			gemm_sm90_epilogue(g, false);
 	} else {
-		gemm_sm90_epilogue(g);
+		gemm_sm90_epilogue(g, false);
 	}
 }
 
@@ -250,7 +250,7 @@ static void compute_tiles(gemm90 *g, reader *r)
 		cptx_pipe_release(k, &g->pipe, &r->old, r->releases);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, r->stamps);
 		if (g->s.later)
-			gemm_sm90_store_rest(g);
+			cptx_epilogue_deferred_rest(k, &g->before, 1); /* each tile has a stage, so part 0 is stored */
 		bring_out(g);
 	}
 }
@@ -273,15 +273,14 @@ static void compute(gemm90 *g)
 		r.stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
 	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = g->ring, .b_ring = cptx_offset(g->ring, g->s.a_bytes),
+	                   .thread = g->lane, .a_ring = g->stages, .b_ring = cptx_offset(g->stages, g->s.a_bytes),
 	                   .apart = g->a.apart);
-	cptx_acc_new(k, &g->mma, &g->sums);
-	g->acc = g->sums.regs;
+	cptx_acc_new(k, &g->mma, &g->acc);
 	gemm_sm90_epilogue_begin(g);
 	compute_tiles(g, &r);
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, r.stamps);
 	/* what TMA still reads must not go with the CTA */
-	cptx_cp_async_bulk_wait_group(k, 0, .read = CPTX_READ);
+	cptx_epilogue_ring_drain(k, &g->ring, &g->acc);
 }
 
 cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)

@@ -5,7 +5,7 @@
 
 #include "gemm/tma/tma.h"
 
-#include <cptx/mma.h>
+#include <cptx/epilogue.h>
 #include <cptx/operand.h>
 #include <cptx/roles.h>
 
@@ -35,13 +35,6 @@ gemm_shape gemm_sm90_shape(const cptx_gemm_opt *opt);
 /* What gemm_sm90 is made of; what is described has the names of the options. */
 tma_gemm gemm_sm90_describe(const cptx_gemm_opt *opt);
 cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt);
-void gemm_sm90_simplest(cptx_gemm_opt *o);
-void gemm_sm90_search(gemm_pick *x, cptx_gemm_opt o);
-
-/* Where this CTA's part of a tile of D is; maps of whole pieces and of the last ones. */
-typedef struct gemm90_place {
-	cptx_val m0, n0, z, map[2];
-} gemm90_place;
 
 typedef struct gemm90 {
 	cptx_kernel *k;
@@ -51,31 +44,20 @@ typedef struct gemm90 {
 	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;
 	cptx_timeline line;
-	cptx_val ring, stores; /* addresses in shared memory */
+	cptx_val stages, stores; /* addresses in shared memory */
 	cptx_roles roles;
 	cptx_operand a, b; /* side by side in each stage */
 	tma_gemm_work w;
 	/* consumers */
 	cptx_tiled_mma mma;
-	cptx_acc sums;
-	cptx_val wg /* 0 to consumers - 1 */, lane /* in the warpgroup */, acc, barrier;
-	cptx_val first;    /* its first thread, which has TMA store */
-	cptx_val words;    /* with `later`: the tile before, rounded, two elements each */
-	gemm90_place kept; /* where that is */
-	cptx_val stored;   /* parts of it that are stored */
-	/* where a thread stores results: of f32 an address, else lines of stmatrix */
-	cptx_val store_at[2][2][2]; /* f32 with swap: whole pieces and the last, row + 8, column + 1; else [0][0][0] */
-	cptx_lines lines[2];        /* of whole pieces, of the last one */
-	cptx_lane_lines lane_lines[2];
+	cptx_acc acc;
+	cptx_val wg, lane, barrier; /* wg: 0 to consumers - 1; lane: in the warpgroup; barrier: its own, a named one */
+	cptx_epilogue_ring ring;
+	cptx_epilogue_deferred before; /* with `later`: the tile before, rounded */
 } gemm90;
 
-/* From the accumulators to D; all threads of a warpgroup. */
+/* From the accumulators to D; all threads of a warpgroup.  defer: with `later`, where another tile follows. */
 void gemm_sm90_epilogue_begin(gemm90 *g);
-void gemm_sm90_epilogue(gemm90 *g);
-/* With `later`, where another tile follows: rounds the accumulators; behind the wgmma of each stage of that: stores a part
- * of what was rounded, if one is left; behind the last stage: all that is left. */
-void gemm_sm90_round(gemm90 *g);
-void gemm_sm90_store_some(gemm90 *g, bool first);
-void gemm_sm90_store_rest(gemm90 *g);
+void gemm_sm90_epilogue(gemm90 *g, bool defer);
 
 #endif

@@ -165,5 +165,4 @@ const gemm_generator gemm_sm90 = { .target = TARGET,
 	                               .check = check,
 	                               .build = gemm_sm90_build,
 	                               .describe = gemm_sm90_describe,
-	                               .simplest = gemm_sm90_simplest,
-	                               .search = gemm_sm90_search };
+	                               .model = &gemm_sm90_model };

@@ -1,50 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tiles of which several clusters have a part (stream_k): their sums in the workspace.  <cptx/scheduler.h> says how they are
- * put together.
+ * Tiles of which several clusters have a part (stream_k): their partial sums in the workspace.  <cptx/scheduler.h> says who
+ * finishes a tile.
  *
- * A warp, or a warpgroup, leaves and adds the sums of its part of the tile on its own.  Four sums of all its threads lie
- * behind one another, then the next four.
+ * A warp, or a warpgroup, stores and adds the partial sums of its part of the tile on its own.  Four sums of all its threads
+ * lie behind one another, then the next four.  A flag for each tells that they are there.
  */
 #include "gemm/tma/tma.h"
 
 enum { FOUR = 16 /* bytes */ };
 
-cptx_val tma_gemm_sum_number(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster)
+/* The number of the partial sums that those at this one's place in another cluster store. */
+static cptx_val number_of(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster)
 {
 	return cptx_mad(k, cluster, s->of_cluster, s->mine, .mode = CPTX_LO);
 }
 
-cptx_val tma_gemm_sum_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
+/* Where this thread's sums begin, and how far behind that those from number i on are. */
+static cptx_val sums_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
 {
 	return cptx_add(k, cptx_add(k, s->at, cptx_mul_wide(k, number, s->bytes)), cptx_mul_wide(k, s->lane, FOUR));
 }
 
-int64_t tma_gemm_sum_place(const tma_gemm_sums *s, uint32_t i) { return (int64_t)i / 4 * s->threads * FOUR; }
+static int64_t place_of(const tma_gemm_sums *s, uint32_t i) { return (int64_t)i / 4 * s->threads * FOUR; }
 
-cptx_val tma_gemm_flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
+static cptx_val flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
 {
 	cptx_val sums = cptx_mul_wide(k, s->clusters, s->of_cluster * s->bytes);
 
 	return cptx_add(k, cptx_add(k, s->at, sums), cptx_mul_wide(k, number, 4));
 }
 
-void tma_gemm_raise(cptx_kernel *k, cptx_val flag, cptx_val when)
-{
-	cptx_st(k, flag, 1, .sem = CPTX_RELEASE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32, .when = when);
-}
-
-void tma_gemm_await(cptx_kernel *k, cptx_val flag)
+/* The next launch finds the flag as this one did. */
+static void wait_for_flag(cptx_kernel *k, cptx_val flag)
 {
 	CPTX_DO(k)
 	{
-		cptx_val raised = cptx_ld(k, flag, .sem = CPTX_ACQUIRE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
-		cptx_continue_when(k, cptx_setp(k, raised, 0, .cmp = CPTX_EQ));
+		cptx_val set = cptx_ld(k, flag, .sem = CPTX_ACQUIRE, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
+		cptx_continue_when(k, cptx_setp(k, set, 0, .cmp = CPTX_EQ));
 	}
 	cptx_st(k, flag, 0, .sem = CPTX_RELAXED, .scope = CPTX_GPU, .space = CPTX_GLOBAL, .type = CPTX_U32);
 }
 
-static void meet(cptx_kernel *k, const tma_gemm_sums *s)
+static void synchronize(cptx_kernel *k, const tma_gemm_sums *s)
 {
 	if (s->barrier.kind == CPTX_VAL_NONE)
 		cptx_bar_warp_sync(k, 0xffffffffu);
@@ -52,37 +50,88 @@ static void meet(cptx_kernel *k, const tma_gemm_sums *s)
 		cptx_bar_sync(k, s->barrier, .b = cptx_imm(s->threads));
 }
 
-void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
+void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc)
 {
-	cptx_val number = tma_gemm_sum_number(k, s, w->cluster), to = tma_gemm_sum_at(k, s, number);
+	cptx_val to = sums_at(k, s, number_of(k, s, w->cluster));
 
 	for (uint32_t i = 0; i < acc.count; i += 4)
-		cptx_st(k, cptx_offset(to, tma_gemm_sum_place(s, i)), cptx_slice(acc, i, 4), .space = CPTX_GLOBAL, .vec = CPTX_V4,
-		        .type = CPTX_F32);
-	meet(k, s);
-	tma_gemm_raise(k, tma_gemm_flag_at(k, s, number), first);
+		cptx_st(k, cptx_offset(to, place_of(s, first + i)), cptx_slice(acc, i, 4), .space = CPTX_GLOBAL, .vec = CPTX_V4,
+		        .type = acc.type);
 }
 
-static void add_one(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster, cptx_val acc, cptx_val first)
+void tma_gemm_flag_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one)
 {
-	cptx_val number = tma_gemm_sum_number(k, s, cluster), from = tma_gemm_sum_at(k, s, number);
-	cptx_val flag = tma_gemm_flag_at(k, s, number);
+	synchronize(k, s);
+	cptx_st(k, flag_at(k, s, number_of(k, s, w->cluster)), 1, .sem = CPTX_RELEASE, .scope = CPTX_GPU, .space = CPTX_GLOBAL,
+	        .type = CPTX_U32, .when = one);
+}
 
-	CPTX_IF(k, first)
-		tma_gemm_await(k, flag);
-	meet(k, s);
+cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one)
+{
+	cptx_val first = cptx_add(k, w->cluster, 1), end = cptx_var(k, CPTX_U32, first), i = cptx_var(k, CPTX_U32, first);
+
+	CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE)) {
+		cptx_mov(k, tma_gemm_share_end(k, w), .into = end);
+		CPTX_IF(k, one)
+			CPTX_FOR(k, i, end, 1)
+				wait_for_flag(k, flag_at(k, s, number_of(k, s, i)));
+	}
+	synchronize(k, s);
+	return end;
+}
+
+static void add_from(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster, uint32_t first, cptx_val acc)
+{
+	cptx_val from = sums_at(k, s, number_of(k, s, cluster));
+
 	for (uint32_t i = 0; i < acc.count; i += 4) {
 		cptx_val v =
-			cptx_ld(k, cptx_offset(from, tma_gemm_sum_place(s, i)), .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = CPTX_F32);
+			cptx_ld(k, cptx_offset(from, place_of(s, first + i)), .space = CPTX_GLOBAL, .vec = CPTX_V4, .type = acc.type);
 		for (uint32_t e = 0; e < 4; e++)
 			cptx_add(k, cptx_elem(acc, i + e), cptx_elem(v, e), .into = cptx_elem(acc, i + e));
 	}
+}
+
+void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val end, uint32_t first,
+                           cptx_val acc)
+{
+	cptx_val cluster = cptx_var(k, CPTX_U32, cptx_add(k, w->cluster, 1));
+
+	CPTX_FOR(k, cluster, end, 1)
+		add_from(k, s, cluster, first, acc);
+}
+
+void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
+{
+	tma_gemm_store_partials(k, w, s, 0, acc);
+	tma_gemm_flag_partials(k, w, s, first);
 }
 
 void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
 {
 	cptx_val cluster = cptx_var(k, CPTX_U32, cptx_add(k, w->cluster, 1)), end = tma_gemm_share_end(k, w);
 
-	CPTX_FOR(k, cluster, end, 1)
-		add_one(k, s, cluster, acc, first);
+	CPTX_FOR(k, cluster, end, 1) {
+		CPTX_IF(k, first)
+			wait_for_flag(k, flag_at(k, s, number_of(k, s, cluster)));
+		synchronize(k, s);
+		add_from(k, s, cluster, 0, acc);
+	}
+}
+
+tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uint32_t bytes, cptx_val warp, cptx_val lane)
+{
+	return (tma_gemm_sums){ .at = w->p.workspace,
+		                    .clusters = w->clusters,
+		                    .of_cluster = warps,
+		                    .bytes = bytes,
+		                    .threads = CPTX_WARP,
+		                    .mine = warp,
+		                    .lane = lane };
+}
+
+void tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
+{
+	CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
+		tma_gemm_add_others(k, w, s, acc, first);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernels of the GEMMs that are fed by TMA have in common: loads, and what comes behind the sums. */
 #include "gemm/tma/tma.h"
-#include "gemm/walk.h"
-#include "kit/epilogue.h"
 
 #include <cptx/operand.h>
 
@@ -17,18 +15,6 @@ void tma_gemm_prefetch_maps(cptx_kernel *k, const tma_gemm *t, const tma_gemm_wo
 			              .when = cptx_setp(k, tid, 32 * warp++, .cmp = CPTX_EQ));
 }
 
-void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l)
-{
-	cptx_operand op;
-	cptx_val start = l->to;
-
-	start.offset = 0;
-	cptx_operand_new(k, &op, .type = l->type, .tile = *l->tile, .smem = start, .map = l->map, .batched = l->t->o->batched,
-	                 .alone = l->alone);
-	op.smem = l->to;
-	cptx_operand_load(k, &op, 0, l->row, l->k0, .barrier = l->mbar, .z = l->z, .mask = l->mask, .ctas = l->pair ? 2 : 0);
-}
-
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to)
 {
 	const bool batched = l->t->o->batched;
@@ -41,39 +27,46 @@ void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool 
 	                               .cta_group = l->pair ? CPTX_CTA_GROUP_2 : 0);
 }
 
-void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to)
+static cptx_val call_epilogue(cptx_kernel *k, void *user, const cptx_visit *x, cptx_val value)
 {
-	const cptx_val v = epi_load(k, CPTX_HERE, at, type, n, inside);
+	const cptx_gemm_opt *o = (const cptx_gemm_opt *)user;
 
-	for (uint32_t i = 0; i < n; i++)
-		to[i] = cptx_elem(v, i);
+	return o->epilogue(k, o->user, value, x->row, x->col);
 }
 
-cptx_val tma_gemm_load_one(cptx_kernel *k, cptx_val at, enum cptx_type type, cptx_val inside)
+/* The address of matrix z of those of M x N elements from an address on. */
+static cptx_val matrix_at(cptx_kernel *k, cptx_val first, const tma_gemm_params *p, cptx_val z, uint32_t bytes)
 {
-	return cptx_elem(epi_load(k, CPTX_HERE, at, type, 1, inside), 0);
+	cptx_val each = cptx_mul_wide(k, p->M, p->N), number = cptx_cvt(k, cptx_as(z, CPTX_U32), .dtype = CPTX_U64);
+
+	return cptx_mad(k, cptx_mul(k, each, number, .mode = CPTX_LO), bytes, first, .mode = CPTX_LO);
 }
 
-cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,
-                        cptx_val row, cptx_val col)
+void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
 {
-	cptx_val v = t->o->alpha ? cptx_mul(k, sum, p->alpha) : sum;
+	const cptx_gemm_opt *o = t->o;
+	const tma_gemm_params *p = &w->p;
 
-	if (t->o->beta)
-		v = cptx_fma(k, p->beta, c, v, .rnd = CPTX_RN);
-	if (t->o->bias)
-		v = cptx_add(k, v, bias);
-	return t->o->epilogue ? t->o->epilogue(k, t->o->user, v, row, col) : v;
+	cptx_epilogue_new(k, e, .rows = p->M, .cols = p->N, .vec = t->any_row_of_d ? 1 : 128 / cptx_type_bits(o->out),
+	                  .transposed = o->swap, .integers = o->out == CPTX_S32);
+	if (o->alpha)
+		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
+	if (o->beta) {
+		cptx_val c = o->batched ? matrix_at(k, p->C, p, w->z, cptx_type_bits(o->out) / 8) : p->C;
+		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = c, .type = o->out, .pitch = p->N);
+	}
+	if (o->bias)
+		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
+	if (o->epilogue)
+		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call_epilogue, .user = (void *)o);
 }
 
-cptx_val tma_gemm_c_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val row, cptx_val col, cptx_val z)
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
 {
-	walk_matrices of = { .at = p->C, .M = p->M, .N = p->N, .bytes = cptx_type_bits(t->o->out) / 8 };
+	const cptx_gemm_opt *o = t->o;
+	const uint32_t bytes = cptx_type_bits(o->out) / 8;
+	cptx_val d = w->p.map[CPTX_GEMM_MAP_D];
 
-	return walk_element(k, &of, t->o->batched ? cptx_as(z, CPTX_U32) : (cptx_val){ 0 }, row, col);
-}
-
-cptx_val tma_gemm_narrow(cptx_kernel *k, enum cptx_type out, cptx_val low, cptx_val high, cptx_val into)
-{
-	return epi_round_pair(k, CPTX_HERE, out, low, high, into);
+	cptx_epilogue_store(k, e, .address = o->batched ? matrix_at(k, d, &w->p, w->z, bytes) : d, .type = o->out,
+	                    .pitch = w->p.N);
 }

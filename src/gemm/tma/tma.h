@@ -4,8 +4,9 @@
 #ifndef CPTX_GEMM_TMA_TMA_H
 #define CPTX_GEMM_TMA_TMA_H
 
+#include <cptx/epilogue.h>
 #include <cptx/gemm.h>
-#include <cptx/mma.h>
+#include <cptx/operand.h>
 #include <cptx/pipeline.h>
 #include <cptx/scheduler.h>
 
@@ -110,35 +111,6 @@ bool tma_gemm_all_there(const tma_gemm *t, const cptx_gemm_problem *p, cptx_erro
 /* All its maps, in order; a pointer's place is left as it is. */
 bool tma_gemm_maps(const tma_gemm *t, const cptx_gemm_problem *p, cptx_tensor_map_opt *map, cptx_error *err);
 
-/* How the tiles of a choice come over a chip (gemm/model.c); tiles are those of clusters. */
-typedef struct gemm_rounds {
-	double tiles;    /* of all matrices */
-	double at_once;  /* clusters that are resident */
-	double rounds;   /* of all of these, until the tiles are done */
-	double steps;    /* K tiles that a cluster computes */
-	double run;      /* CTAs at work */
-	double together; /* CTAs of a multiprocessor */
-	double idle;     /* share of the multiprocessors' time */
-} gemm_rounds;
-gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
-/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
- * the lower the power. */
-double gemm_longer(double a, double b, double power);
-
-/* The best choices of a model for a problem, best first. */
-typedef struct gemm_pick {
-	cptx_gemm_choice *choices;
-	size_t n, room;
-	const cptx_gemm_problem *p;
-	uint32_t sms;
-} gemm_pick;
-/* Fills in times. */
-typedef void (*gemm_predict_fn)(cptx_gemm_choice *c, const cptx_gemm_problem *p, uint32_t sms);
-/* One, if the problem can be done so; the same with tiles shared (stream_k): by all CTAs, and if there are few tiles by some
- * for each. */
-void gemm_offer(gemm_pick *x, cptx_gemm_choice c, gemm_predict_fn predict);
-void gemm_offer_shared(gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c, gemm_predict_fn predict);
-
 /* Of a problem; of a list: p has alpha and beta, the table the rest, for so many cluster tiles. */
 cptx_launch *tma_gemm_launch(const tma_gemm *t, const cptx_gemm_plan *plan, const cptx_program *program, cptx_device *dev,
                              const cptx_gemm_problem *p, uint64_t table, uint32_t tiles, cptx_error *err);
@@ -155,11 +127,12 @@ typedef struct gemm_generator {
 	bool (*check)(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err);
 	cptx_kernel *(*build)(cptx_module *m, const cptx_gemm_opt *o);
 	tma_gemm (*describe)(const cptx_gemm_opt *o);
-	/* of those that have a model */
-	void (*simplest)(cptx_gemm_opt *o); /* the shape that fits if any does */
-	void (*search)(gemm_pick *x, cptx_gemm_opt o);
+	const struct gemm_model *model; /* of its speed: gemm/auto.h */
 } gemm_generator;
+extern const struct gemm_model gemm_sm80_model, gemm_sm90_model, gemm_sm100_model, gemm_sm120_model;
 extern const gemm_generator gemm_sm80, gemm_sm90, gemm_sm100, gemm_sm120;
+/* NULL: .mma is none. */
+const gemm_generator *gemm_generator_of(const cptx_gemm_opt *o);
 
 /* ---- the kernel ---- */
 
@@ -205,39 +178,32 @@ void tma_gemm_group_begin(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w);
 /* The problem that tile `at` is of, to w->p. */
 void tma_gemm_group_find(cptx_kernel *k, const tma_gemm *t, tma_gemm_work *w, uint32_t used);
 
-/* The workspace: sums of `bytes` each, then a flag for each.  `threads` (a warp, or a warpgroup) leave one together. */
+/* With stream_k, the workspace: partial sums of `bytes` each, then a flag for each.  `threads` (a warp, or a warpgroup)
+ * store one together. */
 typedef struct tma_gemm_sums {
 	cptx_val at, clusters;
-	uint32_t of_cluster, bytes; /* sums that a cluster may leave; of one */
+	uint32_t of_cluster, bytes; /* partial sums that a cluster may store; bytes of one */
 	uint32_t threads;
-	cptx_val mine, lane; /* number of the sum in the cluster, of this thread in those that leave it */
+	cptx_val mine, lane; /* number of the partial sum in the cluster, of this thread in those that store it */
 	cptx_val barrier;    /* a named one of these; NONE: a warp */
 } tma_gemm_sums;
-/* The number of the sum that those at this one's place in another cluster leave; where this thread's part of it begins, and
- * how far behind that its sums i to i + 3 are. */
-cptx_val tma_gemm_sum_number(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster);
-cptx_val tma_gemm_sum_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
-int64_t tma_gemm_sum_place(const tma_gemm_sums *s, uint32_t i);
-cptx_val tma_gemm_flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number);
-/* One thread, behind a barrier of those that wrote the sum; one thread, in front of a barrier of those that read it. */
-void tma_gemm_raise(cptx_kernel *k, cptx_val flag, cptx_val when);
-void tma_gemm_await(cptx_kernel *k, cptx_val flag);
-/* Leaves the accumulators (f32, a multiple of four) of a part of a tile; adds to them what others have left of w->tile.
- * first: in the first of the threads. */
+/* Of a part of a tile that another cluster finishes: stores registers of an accumulator (a multiple of four, from number
+ * `first` of the thread's on); then, in all threads, tells that all are stored.  one: a predicate of one thread. */
+void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc);
+void tma_gemm_flag_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one);
+/* Of a tile that this cluster finishes: waits for the partial sums of all others, which are those of the clusters from the
+ * next one up to the end that it gives (none, where the tile is not shared); adds them to registers of the accumulator. */
+cptx_val tma_gemm_wait_for_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val one);
+void tma_gemm_add_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val end, uint32_t first,
+                           cptx_val acc);
+/* Both of whole accumulators in registers, the second of w->tile, which is shared.  first: in the first of the threads. */
 void tma_gemm_leave(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
-/* The copies of a tile (t->a or t->b) to `to`; row: of the operand, k0: along K, z: the matrix. */
-typedef struct tma_gemm_load {
-	const tma_gemm *t;
-	const cptx_tile *tile;
-	enum cptx_type type; /* of elements */
-	cptx_val map, to, row, k0, z, mbar;
-	cptx_val mask; /* CTAs that get it; NONE: this one */
-	bool pair;     /* the mbarrier may be that of the other CTA of a pair */
-	bool alone;    /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
-} tma_gemm_load;
-void tma_gemm_load_tile(cptx_kernel *k, const tma_gemm_load *l);
+/* Partial sums of CTAs whose warps store one each. */
+tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uint32_t bytes, cptx_val warp, cptx_val lane);
+/* Of w->tile, which this cluster finishes: adds the partial sums of all others, if it is shared. */
+void tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first);
 
 /* A stage's scale factors, from block `block` along K on, of the rows of A or B where the tile of `work` begins. */
 typedef struct tma_gemm_factors_load {
@@ -245,20 +211,30 @@ typedef struct tma_gemm_factors_load {
 	const tma_gemm_work *work;
 	const tma_gemm_params *in; /* whose maps they are: &work->p, or &work->in */
 	cptx_val block, mbar;
-	bool pair, alone; /* as of tma_gemm_load */
+	bool pair;  /* the mbarrier may be that of the other CTA of a pair */
+	bool alone; /* no cluster: .shared::cta; for .shared::cluster ptxas calls a function on sm_12x */
 } tma_gemm_factors_load;
 void tma_gemm_load_factors(cptx_kernel *k, const tma_gemm_factors_load *l, bool of_b, cptx_val to);
 
-/* n neighbours of C or of the bias as f32, 4 to 32 bytes; 0 where the predicate is false. */
-void tma_gemm_load_row(cptx_kernel *k, cptx_val at, enum cptx_type type, uint32_t n, cptx_val inside, cptx_val *to);
-/* One of them. */
-cptx_val tma_gemm_load_one(cptx_kernel *k, cptx_val at, enum cptx_type type, cptx_val inside);
-/* An element of D: alpha, beta * c, bias, epilogue; c and bias are NONE where there is none. */
-cptx_val tma_gemm_value(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val sum, cptx_val c, cptx_val bias,
-                        cptx_val row, cptx_val col);
-/* The address of C at (row, col) of matrix z. */
-cptx_val tma_gemm_c_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_params *p, cptx_val row, cptx_val col, cptx_val z);
-/* Two f32 as one register of D's 16-bit type. */
-cptx_val tma_gemm_narrow(cptx_kernel *k, enum cptx_type out, cptx_val low, cptx_val high, cptx_val into);
+/* A producer thread without a cluster: what it fills a stage with, A, B and from `factors` bytes on their scale factors (0:
+ * there are none), for all K tiles of all tiles. */
+typedef struct tma_gemm_producer {
+	const tma_gemm *t;
+	tma_gemm_work *w;
+	const cptx_pipe *pipe;
+	const cptx_timeline *line;
+	const cptx_operand *a, *b;
+	uint32_t stage, factors, factor_bytes; /* bytes: of a stage; where the factors of A begin; of these */
+	cptx_val ring;                         /* with factors: .u32, shared address of the first stage */
+} tma_gemm_producer;
+void tma_gemm_produce(cptx_kernel *k, const tma_gemm_producer *p);
+
+/* An empty chain with the visitors of D's elements: alpha, beta * C, bias, the user's epilogue; of the problem and the
+ * matrix at hand, so it is made anew for each tile, which costs an address with `batched` alone.  t stays until the chain is
+ * run. */
+void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
+
+/* Stores its results from registers, where D is a pointer. */
+void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e);
 
 #endif

@@ -222,7 +222,7 @@ const cli_command cmd_gemm = {
 		"wgmma: TMA, clusters. tcgen05: TMA, tensor memory, pairs of CTAs for 256 rows. sync with --scale: TMA, mma.sync\n"
 		"with scale factors. sync: cp.async, ldmatrix, mma.sync. <cptx/gemm.h> says what each can. Without --tile the "
 		"shape\n"
-		"is the best for the problem of --run or --explain by a model (of mma.sync without --scale the tuned one), else "
+		"is the best for the problem of --run or --explain by a model, else "
 		"for\n"
 		"4096 cubed. Rows must be multiples of 16 bytes.\n"
 		"--run draws operands in their types and layouts, packed and with scale factors where the kind has them, and\n"

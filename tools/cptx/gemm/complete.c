@@ -12,10 +12,7 @@ enum { BY_SYNC, BY_SCALED, BY_WGMMA, BY_TCGEN05, BYS };
 static const struct {
 	const char *name;
 	uint32_t stages; /* with --tile */
-	uint32_t sms;    /* multiprocessors of a GPU that has it, for the model: -, RTX 5090, H200, B200 */
-} kernels[BYS] = {
-	{ "--mma sync", 3, 0 }, { "--mma sync with --scale", 2, 170 }, { "--mma wgmma", 3, 132 }, { "--mma tcgen05", 3, 148 }
-};
+} kernels[BYS] = { { "--mma sync", 3 }, { "--mma sync with --scale", 2 }, { "--mma wgmma", 3 }, { "--mma tcgen05", 3 } };
 
 static unsigned kernel_of(const cptx_gemm_opt *o)
 {
@@ -53,7 +50,7 @@ void gemm_text(const cptx_gemm_opt *o, char *text, size_t size)
 	if (by == BY_TCGEN05)
 		add(text, size, " by %u CTA%s", o->bm / 128, o->bm > 128 ? "s" : "");
 	if (by == BY_SYNC || by == BY_SCALED)
-		add(text, size, ", %ux%u warps", o->warps_m, o->warps_n);
+		add(text, size, ", %ux%u warps%s", o->warps_m, o->warps_n, o->tma ? ", by TMA" : "");
 	else
 		add(text, size, ", cluster %ux%u", given(o->cluster_m), given(o->cluster_n));
 	add(text, size, ", %u stages", o->stages);
@@ -180,45 +177,56 @@ static void complete_types(gemm_request *q, const cptx_target *target)
 /* ---- shapes ---- */
 
 /* The best of the model's shapes that has what was asked for of it; if none has, the best. */
-static size_t best_with(const gemm_request *q, const cptx_gemm_opt *want, cptx_gemm_choice *c, size_t n)
+static size_t best_with(const gemm_request *q, const cptx_target *target, const cptx_gemm_opt *want, cptx_gemm_choice *c,
+                        size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		cptx_gemm_opt o = c[i].opt;
+		bool warps = o.warps_m == want->warps_m && o.warps_n == want->warps_n;
 		bool cluster = given(o.cluster_m) == given(want->cluster_m) && given(o.cluster_n) == given(want->cluster_n);
 		o.stages = asked(q, OPTION_STAGES) ? want->stages : o.stages;
-		if ((!asked(q, OPTION_CLUSTER) || cluster) && (o.stream_k || !asked(q, OPTION_STREAM_K)) &&
-		    cptx_gemm_check(&o, NULL, NULL, NULL))
+		if ((!asked(q, OPTION_CLUSTER) || cluster) && (!asked(q, OPTION_WARPS) || warps) &&
+		    (o.stream_k || !asked(q, OPTION_STREAM_K)) && cptx_gemm_check(&o, target, NULL, NULL))
 			return i;
 	}
 	return 0;
 }
 
-/* The best shape by the model for the problem of --run or --explain, without one for 4096 cubed. */
-static int pick(gemm_request *q, uint32_t sms, FILE *out)
+/* The best shape by the model for the problem of --run or --explain, without one for 4096 cubed; on the GPU of the model if
+ * there is no device. */
+static int pick(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
 {
 	enum { CHOICES = 5, ALL = 2000 };
-	const bool some = asked(q, OPTION_CLUSTER) || asked(q, OPTION_STAGES) || asked(q, OPTION_STREAM_K);
+	const bool some =
+		asked(q, OPTION_CLUSTER) || asked(q, OPTION_STAGES) || asked(q, OPTION_STREAM_K) || asked(q, OPTION_WARPS);
 	const gemm_problem *r = &q->problem;
 	cptx_gemm_problem p = { .m = r->m ? r->m : 4096, .n = r->m ? r->n : 4096, .k = r->m ? r->k : 4096, .batch = r->batch };
 	cptx_gemm_choice *c = calloc(some ? ALL : CHOICES, sizeof *c);
 	cptx_gemm_plan plan;
 	cptx_error err = { 0 };
 	const cptx_gemm_opt want = q->o;
+	char more[80];
+	uint32_t sms;
+	const char *model = cptx_gemm_model(&q->o, target, &sms);
 
 	if (!c)
 		return cli_failed(q->cmd, "out of memory");
+	sms = dev ? cptx_device_get_info(dev)->sms : sms;
 	q->o.stream_k = false;
-	size_t n = cptx_gemm_auto(&q->o, &p, sms, c, some ? ALL : CHOICES, &err);
+	size_t n = cptx_gemm_auto_for(&q->o, target, &p, sms, c, some ? ALL : CHOICES, &err);
 	if (!n) {
 		free(c);
-		return cli_refused(q->cmd, &err);
+		return *variant(q, target, more, sizeof more) ? cli_usage(q->cmd, "%s%s", err.text, more)
+		                                              : cli_refused(q->cmd, &err);
 	}
+	if (asked(q, OPTION_EXPLAIN))
+		fprintf(out, "model: %s; %u multiprocessors\n", model, sms);
 	for (size_t i = 0; i < n && asked(q, OPTION_EXPLAIN); i++) {
 		p.ctas = c[i].ctas;
 		cptx_gemm_check_problem(&c[i].opt, &p, sms, &plan, &err);
 		explain(&c[i], plan.grid, i == 0, out);
 	}
-	size_t best = some ? best_with(q, &want, c, n) : 0;
+	size_t best = some ? best_with(q, target, &want, c, n) : 0;
 	q->o = c[best].opt, q->problem.ctas = c[best].ctas;
 	free(c);
 	return EXIT_OK;
@@ -233,20 +241,17 @@ static void choose_warps(cptx_gemm_opt *o)
 		o->warps_n *= 2;
 }
 
-/* What was asked for, and around it a usual, the tuned or the picked shape. */
-static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t sms, FILE *out)
+/* What was asked for, and around it a usual or the picked shape. */
+static int complete_shape(gemm_request *q, const cptx_target *target, const cptx_device *dev, FILE *out)
 {
-	const cptx_gemm_opt want = q->o, tuned = cptx_gemm_default(CPTX_GEMM_SYNC, target);
+	const cptx_gemm_opt want = q->o;
 	cptx_gemm_opt *o = &q->o;
 	unsigned by = kernel_of(o);
 	int status;
 
 	if (asked(q, OPTION_TILE))
 		o->stages = kernels[by].stages;
-	else if (by == BY_SYNC)
-		o->bm = tuned.bm, o->bn = tuned.bn, o->bk = tuned.bk, o->stages = tuned.stages, o->warps_m = tuned.warps_m,
-		o->warps_n = tuned.warps_n, o->group = asked(q, OPTION_GROUP) ? o->group : tuned.group;
-	else if ((status = pick(q, sms, out)))
+	else if ((status = pick(q, target, dev, out)))
 		return status;
 	if (asked(q, OPTION_WARPS))
 		o->warps_m = want.warps_m, o->warps_n = want.warps_n;
@@ -259,9 +264,10 @@ static int complete_shape(gemm_request *q, const cptx_target *target, uint32_t s
 	if (asked(q, OPTION_CLUSTER))
 		o->cluster_m = want.cluster_m, o->cluster_n = want.cluster_n;
 	o->stream_k |= want.stream_k;
-	o->tma = by == BY_SYNC && tuned.tma;
-	if (o->tma && !cptx_gemm_check(o, target, NULL, NULL)) /* cp.async takes more shapes */
-		o->tma = false;
+	if (by == BY_SYNC && asked(q, OPTION_TILE)) { /* by TMA where the target has it; cp.async takes more shapes */
+		o->tma = cptx_gemm_default(CPTX_GEMM_SYNC, target).tma;
+		o->tma = cptx_gemm_check(o, target, NULL, NULL) && o->tma;
+	}
 	return EXIT_OK;
 }
 
@@ -274,8 +280,7 @@ int gemm_complete(gemm_request *q, const cptx_target *target, const cptx_device 
 	int status = check_placed(q, target);
 	if (status || (status = check_explain(q)))
 		return status;
-	uint32_t sms = dev ? cptx_device_get_info(dev)->sms : kernels[kernel_of(&q->o)].sms;
-	if ((status = complete_shape(q, target, sms, out)))
+	if ((status = complete_shape(q, target, dev, out)))
 		return status;
 	if (cptx_gemm_check(&q->o, target, NULL, &err))
 		return EXIT_OK;

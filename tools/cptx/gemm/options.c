@@ -32,9 +32,8 @@ const cli_option gemm_options[OPTIONS] = {
 const char *const gemm_scopes[OPTIONS] = {
 #define GEMM_OPTION(ID, name, letter, argument, shape, set, help, choices, expected) [OPTION_##ID] = kernels_##set,
 #include "gemm/options.def"
-	[OPTION_ARCH] = "",     [OPTION_OUTPUT] = "", [OPTION_RUN] = "",
-	[OPTION_DEVICE] = "",   [OPTION_LINES] = "",  [OPTION_EXPLAIN] = kernels_MODELLED,
-	[OPTION_COMPILER] = "",
+	[OPTION_ARCH] = "",  [OPTION_OUTPUT] = "",  [OPTION_RUN] = "",      [OPTION_DEVICE] = "",
+	[OPTION_LINES] = "", [OPTION_EXPLAIN] = "", [OPTION_COMPILER] = "",
 };
 
 enum shape { OWN, DIMS, FLAG, TYPE, TYPES, LAYOUT, MMA, KIND };
@@ -65,10 +64,7 @@ static const char *const mma_words[] = {
 	[CPTX_GEMM_SYNC] = "sync", [CPTX_GEMM_WGMMA] = "wgmma", [CPTX_GEMM_TCGEN05] = "tcgen05"
 };
 
-unsigned gemm_option_of(int option)
-{
-	return option < GEMM_OPTIONS ? values[option].of : option == OPTION_EXPLAIN ? GEMM_MODELLED : GEMM_ALL;
-}
+unsigned gemm_option_of(int option) { return option < GEMM_OPTIONS ? values[option].of : GEMM_ALL; }
 
 /* The fields of an option: the number of the first; how many. */
 static size_t fields_of(int option, size_t *first)

@@ -24,7 +24,7 @@ enum {
 };
 extern const cli_option gemm_options[OPTIONS];
 extern const char *const gemm_scopes[OPTIONS]; /* the kernels that have each */
-/* The kernels that have an option: GEMM_MODELLED and so on. */
+/* The kernels that have an option: GEMM_NOT_SYNC and so on. */
 unsigned gemm_option_of(int option);
 
 typedef struct gemm_request {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* src/gemm/walk.c, order.c: the order of tiles, and numbers that 32 bits do not hold. */
+/* src/gemm/order.c: the order of tiles. */
 #include "../test.h"
 
 #include "../../src/gemm/tma/tma.h"
-#include "../../src/gemm/walk.h"
 
 #include <cptx/device.h>
 
@@ -79,52 +78,13 @@ START_TEST(order_of_tiles)
 }
 END_TEST
 
-/* Element (u3 + thread, u4) of matrix u2, of matrices of u0 x u1 from u5 on. */
-static cptx_val element(cptx_kernel *k, const cptx_val u[6])
-{
-	walk_matrices of = { .at = u[5], .M = low(k, u[0]), .N = low(k, u[1]), .bytes = 2 };
-	cptx_val z = low(k, u[2]), row = cptx_add(k, low(k, u[3]), cptx_tid_x(k)), column = low(k, u[4]);
-
-	return walk_element(k, &of, z, row, column);
-}
-
-static cptx_val element_of_one(cptx_kernel *k, const cptx_val u[6])
-{
-	walk_matrices of = { .at = u[5], .M = low(k, u[0]), .N = low(k, u[1]), .bytes = 4 };
-	cptx_val row = cptx_add(k, low(k, u[3]), cptx_tid_x(k)), column = low(k, u[4]);
-
-	return walk_element(k, &of, (cptx_val){ 0 }, row, column);
-}
-
-START_TEST(elements)
-{
-	static const uint64_t all[][6] = {
-		{ 100, 64, 2, 5, 63, 4096 },
-		{ 1 << 30, 8, 5, (1 << 30) - THREADS, 7, 1 << 20 },            /* more than 2^32 rows */
-		{ 100000, 1 << 20, 60000, 99000, (1 << 20) - 1, 0x7f0000000 }, /* rows, and elements */
-	};
-
-	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-		const uint64_t *u = all[i];
-		uint64_t got[THREADS], one[THREADS];
-		run(element, u, got);
-		run(element_of_one, u, one);
-		for (uint64_t t = 0; t < THREADS; t++) {
-			ck_assert_uint_eq(got[t], u[5] + ((u[2] * u[0] + u[3] + t) * u[1] + u[4]) * 2);
-			ck_assert_uint_eq(one[t], u[5] + ((u[3] + t) * u[1] + u[4]) * 4);
-		}
-	}
-}
-END_TEST
-
 int main(void)
 {
-	Suite *s = suite_create("walk");
-	TCase *c = tcase_create("walk");
+	Suite *s = suite_create("order");
+	TCase *c = tcase_create("order");
 
 	tcase_add_test(c, order_of_tiles);
-	tcase_add_test(c, elements);
 	tcase_set_timeout(c, 0);
 	suite_add_tcase(s, c);
-	return test_main("walk", s);
+	return test_main("order", s);
 }

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Picks the shape of a GEMM for a problem: all shapes of the generator's model that its rules allow are tried, each with
+ * whole tiles and with tiles shared along K, and those that the model says are fastest are kept.
+ */
+#include "base/options.h"
+#include "gemm/auto.h"
+#include "gemm/options.h"
+
+#include <math.h>
+
+/* ---- choices ---- */
+
+static void keep(gemm_pick *x, const cptx_gemm_choice *choice)
+{
+	cptx_gemm_choice *to = x->choices;
+	size_t i = x->n < x->room ? x->n++ : x->room;
+
+	for (; i > 0 && choice->us < to[i - 1].us; i--)
+		if (i < x->room)
+			to[i] = to[i - 1];
+	if (i < x->room)
+		to[i] = *choice;
+}
+
+/* Keeps a choice, if the problem can be done so. */
+static void offer(const gemm_model *m, gemm_pick *x, const cptx_gemm_choice *choice)
+{
+	cptx_gemm_choice c = *choice;
+	cptx_gemm_problem p = *x->p;
+
+	p.ctas = c.ctas;
+	if ((x->whole_tiles && c.opt.stream_k) || !cptx_gemm_check_problem(&c.opt, &p, x->sms, NULL, NULL))
+		return;
+	m->predict(&c, x);
+	keep(x, &c);
+}
+
+/* Tiles shared by all CTAs, and if there are few tiles by some for each. */
+static void offer_shared(const gemm_model *m, gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c)
+{
+	const uint64_t tiles = tma_gemm_tiles(t, x->p) * given(x->p->batch), k_tiles = up(x->p->k, t->bk);
+	const uint64_t most = tma_gemm_resident(x->sms, t->cluster, given(t->per_sm));
+
+	c.opt.stream_k = true;
+	offer(m, x, &c);
+	for (uint64_t parts = 2; parts <= 8 && parts * 4 <= k_tiles && tiles * parts <= most; parts++) {
+		c.ctas = (uint32_t)(tiles * parts * t->cluster);
+		offer(m, x, &c);
+	}
+}
+
+/* Two CTAs on a multiprocessor also one on each. */
+static void offer_one_each(const gemm_model *m, gemm_pick *x, const tma_gemm *t, cptx_gemm_choice c)
+{
+	const uint64_t tiles = tma_gemm_tiles(t, x->p) * given(x->p->batch), k_tiles = up(x->p->k, t->bk);
+
+	for (int shared = 0; t->per_sm > 1 && shared < 2; shared++) {
+		c.opt.stream_k = shared, c.ctas = x->sms;
+		if (tiles * (shared ? k_tiles : 1) > x->sms)
+			offer(m, x, &c);
+	}
+}
+
+/* ---- what follows from the other values ---- */
+
+static bool fits(const gemm_pick *x, const cptx_gemm_opt *o) { return cptx_gemm_check(o, x->target, NULL, NULL); }
+
+/* 0: not even two fit. */
+static uint32_t most_stages(const gemm_model *m, const gemm_pick *x, cptx_gemm_opt o)
+{
+	uint32_t most = 0;
+
+	for (o.stages = GEMM_MOST_stages; o.stages >= GEMM_LEAST_stages; o.stages--) {
+		if (!fits(x, &o))
+			continue;
+		most = MAX(most, o.stages);
+		if (!m->suits || m->suits(&o, x->target))
+			return o.stages;
+	}
+	return most;
+}
+
+/* Rows of clusters that are walked together: by the order of generators that have one, else so many that the tiles of a
+ * round are about a square of elements. */
+static uint32_t best_group(const tma_gemm *t, const gemm_pick *x)
+{
+	const cptx_gemm_opt *o = t->o;
+	const uint32_t cm = given(o->cluster_m), cn = given(o->cluster_n);
+
+	if (t->order.rows) {
+		const cptx_gemm_problem in = tma_gemm_inner_problem(o, x->p);
+		const gemm_order order = gemm_order_of(o, x->sms);
+		return gemm_order_rows(&order, up(in.m, o->bm * cm), up(in.n, o->bn * cn),
+		                       tma_gemm_resident(x->sms, t->cluster, given(o->per_sm)));
+	}
+	return MAX((uint32_t)(sqrt((double)x->sms / (t->pair ? 2 : 1) * o->bn / o->bm) / cm + 0.5), 1u);
+}
+
+static void offer_all(const gemm_generator *g, gemm_pick *x, const cptx_gemm_opt *o)
+{
+	const tma_gemm t = g->describe(o);
+	cptx_gemm_choice c = { .opt = *o };
+
+	c.opt.group = o->group ? o->group : best_group(&t, x);
+	offer(g->model, x, &c);
+	offer_shared(g->model, x, &t, c);
+	if (g->model->one_each)
+		offer_one_each(g->model, x, &t, c);
+}
+
+/* ---- the search ---- */
+
+static uint32_t get(const cptx_gemm_opt *o, const gemm_axis *a)
+{
+	const char *field = (const char *)o + a->field;
+
+	return a->is_flag ? *(const bool *)field : *(const uint32_t *)(const void *)field;
+}
+
+static void set(cptx_gemm_opt *o, const gemm_axis *a, int32_t value)
+{
+	char *field = (char *)o + a->field;
+
+	if (a->is_flag)
+		*(bool *)field = value;
+	else
+		*(uint32_t *)(void *)field = (uint32_t)value;
+}
+
+/* All candidates along the axes from number `axis` on. */
+static void try_axes(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o, uint32_t axis)
+{
+	const gemm_model *m = g->model;
+	const gemm_axis *a = &m->axes[axis];
+
+	if (axis == GEMM_AXES || !a->there) {
+		if (!fits(x, &o))
+			return;
+		if (m->stages_are_an_axis ? m->suits(&o, x->target) : (o.stages = most_stages(m, x, o)) != 0)
+			offer_all(g, x, &o);
+		return;
+	}
+	const bool stays = a->simplest == GEMM_AS_GIVEN && get(&o, a);
+	for (int32_t v = a->first;; v = a->add ? v + a->add : 2 * v) {
+		set(&o, a, v);
+		try_axes(g, x, o, axis + 1);
+		if (stays || v == a->last)
+			return;
+	}
+}
+
+/* The shape that fits if any does. */
+static void simplify(const gemm_model *m, cptx_gemm_opt *o)
+{
+	o->stages = GEMM_LEAST_stages, o->stream_k = false;
+	if (m->clusters)
+		o->cluster_m = o->cluster_n = 1;
+	for (uint32_t i = 0; i < GEMM_AXES && m->axes[i].there; i++)
+		if (m->axes[i].simplest != GEMM_AS_GIVEN)
+			set(o, &m->axes[i], m->axes[i].simplest);
+}
+
+static void search(const gemm_generator *g, gemm_pick *x, cptx_gemm_opt o)
+{
+	const gemm_model *m = g->model;
+
+	for (uint32_t i = 0; i < MAX(m->cluster_count, 1u); i++) {
+		if (m->clusters)
+			o.cluster_m = m->clusters[i][0], o.cluster_n = m->clusters[i][1];
+		if (given(o.cluster_m) * given(o.cluster_n) <= x->sms)
+			try_axes(g, x, o, 0);
+	}
+}
+
+/* ---- the public calls ---- */
+
+#define RULE(ok, ...)                                                                                                       \
+	do                                                                                                                      \
+		if (!(ok))                                                                                                          \
+			return error_set(err, CPTX_E_ARG, NOWHERE, "gemm: " __VA_ARGS__);                                               \
+	while (0)
+
+/* The target that is meant: of mma.sync the first that has the kernel, for its chips differ; of others any. */
+static const cptx_target *target_of(const gemm_generator *g, const cptx_gemm_opt *o, const cptx_target *target)
+{
+	return target || g->model->chip_count == 1 ? target : cptx_target_find(o->tma ? "sm_90" : "sm_80");
+}
+
+static const gemm_chip *chip_of(const gemm_model *m, const cptx_target *target)
+{
+	uint32_t i = m->chip_count - 1;
+
+	while (i && target && m->chips[i].from > target->number)
+		i--;
+	return &m->chips[i];
+}
+
+static bool read_options(cptx_gemm_opt *o, const cptx_gemm_opt *given, cptx_error *err)
+{
+	if (err)
+		*err = (cptx_error){ .code = CPTX_OK };
+	RULE(given, "no options were given (NULL)");
+	return OPTIONS_READ(cptx_gemm_opt, o, given, NOWHERE, err);
+}
+
+const char *cptx_gemm_model(const cptx_gemm_opt *opt, const cptx_target *target, uint32_t *sms)
+{
+	cptx_gemm_opt o;
+	const gemm_generator *g = read_options(&o, opt, NULL) ? gemm_generator_of(&o) : NULL;
+
+	if (!g)
+		return NULL;
+	const gemm_chip *chip = chip_of(g->model, target_of(g, &o, target));
+	if (sms)
+		*sms = chip->sms;
+	return chip->name;
+}
+
+static bool can_pick(const cptx_gemm_opt *o, const gemm_pick *x, cptx_error *err)
+{
+	RULE(x->choices && x->room, "there is no room for choices");
+	RULE(gemm_generator_of(o), ".mma = %u; there are mma.sync, wgmma and tcgen05", (unsigned)o->mma);
+	return true;
+}
+
+size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err)
+{
+	cptx_gemm_opt o;
+	cptx_gemm_problem problem;
+
+	if (!read_options(&o, opt, err) || !OPTIONS_READ(cptx_gemm_problem, &problem, p, NOWHERE, err) || !can_pick(&o, x, err))
+		return 0;
+	const gemm_generator *g = gemm_generator_of(&o);
+	x->p = &problem, x->target = target_of(g, &o, x->target), x->chip = chip_of(g->model, x->target);
+	x->sms = given(x->sms);
+	/* what no shape can mend is said of the simplest one */
+	simplify(g->model, &o);
+	if (cptx_gemm_check(&o, x->target, NULL, err) && cptx_gemm_check_problem(&o, p, x->sms, NULL, err))
+		search(g, x, o);
+	return x->n;
+}
+
+size_t cptx_gemm_auto_for(const cptx_gemm_opt *opt, const cptx_target *target, const cptx_gemm_problem *p, uint32_t sms,
+                          cptx_gemm_choice *choices, size_t room, cptx_error *err)
+{
+	gemm_pick x = { .choices = choices, .room = room, .target = target, .sms = sms };
+
+	return gemm_auto_fill(&x, opt, p, err);
+}
+
+size_t cptx_gemm_auto(const cptx_gemm_opt *opt, const cptx_gemm_problem *p, uint32_t sms, cptx_gemm_choice *choices,
+                      size_t room, cptx_error *err)
+{
+	return cptx_gemm_auto_for(opt, NULL, p, sms, choices, room, err);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* How cptx_gemm_auto picks a shape: what a generator supplies (its candidates and their cost), and what the costs share. */
+#ifndef CPTX_GEMM_AUTO_H
+#define CPTX_GEMM_AUTO_H
+
+#include "gemm/tma/tma.h"
+
+/* ---- the chip of a model ---- */
+
+/* A GPU, and what a model takes of it. */
+typedef struct gemm_chip {
+	uint16_t from;    /* targets from this number on are like it, up to the next of the list */
+	const char *name; /* which GPU, and where its figures come from */
+	uint32_t sms;
+	double ghz, memory_gbs;
+	double products; /* multiply-adds of the usual type of a multiprocessor, a clock; 0: the model has its own */
+} gemm_chip;
+
+/* ---- the search ---- */
+
+/* A field of the options that the search sets: first, first + add ... to last, or with add = 0 each twice the one before.
+ * Candidates that a rule forbids are passed over, so an axis may have too many. */
+typedef struct gemm_axis {
+	bool there;
+	uint16_t field;    /* its place in cptx_gemm_opt */
+	bool is_flag;      /* a bool, else a uint32_t */
+	uint16_t simplest; /* the value in the shape that fits if any does; GEMM_AS_GIVEN: a flag, first true, that stays if
+	                      it is set */
+	uint16_t first, last;
+	int16_t add;
+} gemm_axis;
+#define GEMM_AXIS(name, simplest, first, last, add)                                                                         \
+	{                                                                                                                       \
+		true, offsetof(cptx_gemm_opt, name), sizeof((cptx_gemm_opt){ 0 }.name) == sizeof(bool), (simplest), (first),        \
+			(last), (add)                                                                                                   \
+	}
+enum { GEMM_AXES = 8 /* at most */, GEMM_AS_GIVEN = UINT16_MAX };
+
+/* The best choices for a problem, best first, and what they are for. */
+typedef struct gemm_pick {
+	cptx_gemm_choice *choices;
+	size_t n, room;
+	const cptx_gemm_problem *p;
+	const cptx_target *target; /* NULL: any */
+	const gemm_chip *chip;
+	uint32_t sms;
+	bool whole_tiles; /* none with stream_k */
+} gemm_pick;
+/* Fills in x->choices for a problem, as the public calls tell; gives their number, 0 with an error. */
+size_t gemm_auto_fill(gemm_pick *x, const cptx_gemm_opt *opt, const cptx_gemm_problem *p, cptx_error *err);
+
+/* What a generator supplies.  Of candidates that cost the same the first one is kept, so the order of the axes (the first is
+ * the outermost) and of their values counts. */
+typedef struct gemm_model {
+	const gemm_chip *chips; /* by their targets' numbers */
+	uint32_t chip_count;
+	const uint8_t (*clusters)[2]; /* outside of all axes; NULL: there are none */
+	uint32_t cluster_count;
+	gemm_axis axes[GEMM_AXES];
+	bool stages_are_an_axis; /* else they are the most that fit */
+	bool one_each; /* with two CTAs on a multiprocessor one on each is tried too: the launch behind has room beside it */
+	/* Whether a shape works well with so many stages; NULL: it does.  Where stages are an axis only those are tried; else,
+	 * if it does with none, the most that fit. */
+	bool (*suits)(const cptx_gemm_opt *o, const cptx_target *target);
+	/* Fills in the times of a choice that can do the problem. */
+	void (*predict)(cptx_gemm_choice *c, const gemm_pick *x);
+} gemm_model;
+
+/* ---- what costs are made of ---- */
+
+/* How the tiles of a choice come over a chip; tiles are those of clusters. */
+typedef struct gemm_rounds {
+	double tiles;    /* of all matrices */
+	double at_once;  /* clusters that are resident */
+	double rounds;   /* of all of these, until the tiles are done */
+	double steps;    /* K tiles that a cluster computes */
+	double run;      /* CTAs at work */
+	double together; /* CTAs of a multiprocessor */
+	double idle;     /* share of the multiprocessors' time */
+} gemm_rounds;
+gemm_rounds gemm_rounds_of(const tma_gemm *t, const cptx_gemm_choice *c, const gemm_pick *x);
+/* Of two times that overlap: the longer, and some more where they are near to one another and hinder each other, the more
+ * the lower the power. */
+double gemm_longer(double a, double b, double power);
+/* Clusters that have a part of a shared tile. */
+double gemm_sharers(const gemm_rounds *r);
+
+/* Clocks of a choice by the figures of a data sheet, those of all CTAs of a multiprocessor together. */
+typedef struct gemm_clocks {
+	double mma, load; /* a K tile: its products; its way into shared memory */
+	double tile, out; /* ends of each tile that no other CTA's products overlap; of the last tile besides */
+	double sums;      /* with stream_k: bytes of the accumulators of a CTA */
+} gemm_clocks;
+/* Clocks that L2 takes to give a multiprocessor so many bytes. */
+double gemm_l2_clocks(const cptx_gemm_opt *o, double bytes);
+/* Clocks of so many bytes that a multiprocessor reads from its shared memory, or writes there. */
+double gemm_shared_clocks(double bytes);
+/* The times of a choice: the roofline of x->chip. */
+void gemm_roofline(cptx_gemm_choice *c, const gemm_pick *x, const gemm_rounds *r, const gemm_clocks *w);
+
+#endif

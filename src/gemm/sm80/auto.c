@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The candidates of the GEMM by mma.sync, and what they cost on the chip of the target.
+ *
+ * The products of a K tile take as long as the tensor cores need, of which a warp keeps a quarter of a multiprocessor busy,
+ * and as shared memory needs to be written by TMA or cp.async and read by each warp for its part; both hinder each other.
+ * cp.async takes issue slots of the warps that multiply besides.  As many CTAs are on a multiprocessor as a launch will find
+ * to fit.
+ */
+#include "gemm/auto.h"
+#include "gemm/sm80/gemm.h"
+
+/* Dense bf16 with f32 sums.  Of the H200 the rate and the clock are measured (bench/RESULTS.md), all others are of data
+ * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200. */
+static const gemm_chip chips[] = {
+	{ .from = 80, .name = "A100, by its data sheet", .sms = 108, .ghz = 1.41, .memory_gbs = 1555, .products = 1024 },
+	{ .from = 86,
+	  .name = "GeForce RTX 3090, by its data sheet",
+	  .sms = 82,
+	  .ghz = 1.695,
+	  .memory_gbs = 936,
+	  .products = 256 },
+	{ .from = 89,
+	  .name = "GeForce RTX 4090, by its data sheet",
+	  .sms = 128,
+	  .ghz = 2.52,
+	  .memory_gbs = 1008,
+	  .products = 256 },
+	{ .from = 90, .name = "H200, by measured rates", .sms = 132, .ghz = 1.80, .memory_gbs = 4264, .products = 4096 / 3.0 },
+	{ .from = 120,
+	  .name = "GeForce RTX 5090, by its data sheet",
+	  .sms = 170,
+	  .ghz = 2.407,
+	  .memory_gbs = 1792,
+	  .products = 256 },
+};
+
+enum { STAGES = 8 /* most that are tried */ };
+
+/* Fitted to 26 measured times of 10 shapes on an H200 (bench/RESULTS.md), of which they are 2.6 % off in the mean square; of
+ * other chips nothing is measured, and these count for them too. */
+#define K_TILE_CLOCKS 40.0 /* of a K tile that nothing overlaps: its barrier */
+#define COPY_CLOCKS 1.25   /* of a warp's cp.async of 16 bytes a thread */
+#define TILE_CLOCKS 1400.0 /* the ends of a tile that nothing overlaps */
+#define OUT_BYTES 32.0     /* of D, a clock */
+#define HINDRANCE 7.0      /* gemm_longer() */
+#define SHARING 5.0        /* times the accumulators of a shared tile: 4096 cubed lost 2.5 % by stream-K */
+
+/* CTAs of a multiprocessor, by shared memory and by registers, which come in units of 8 for each thread; 0: not one fits. */
+static uint32_t resident(const cptx_gemm_opt *o, const cptx_target *t)
+{
+	cptx_gemm_plan plan;
+
+	if (!cptx_gemm_check(o, t, &plan, NULL))
+		return 0;
+	const uint64_t smem = up(plan.smem + t->smem_reserved, t->smem_unit) * t->smem_unit;
+	const uint64_t regs = MIN(up(plan.regs, 8) * 8, 256u) * plan.threads;
+	const uint64_t most = MIN(t->smem_per_sm / smem, CPTX_REGS_PER_SM / regs);
+
+	return MAX((uint32_t)MIN(most, t->threads_per_sm / plan.threads), 1u);
+}
+
+/* With another stage fewer CTAs would fit. */
+static bool suits(const cptx_gemm_opt *o, const cptx_target *target)
+{
+	cptx_gemm_opt more = *o;
+
+	more.stages++;
+	return o->stages == STAGES || resident(&more, target) < resident(o, target);
+}
+
+static void predict(cptx_gemm_choice *c, const gemm_pick *x)
+{
+	const cptx_gemm_opt *o = &c->opt;
+	const gemm80_shape s = gemm_sm80_shape(o);
+	tma_gemm t = gemm_sm80_describe(o);
+
+	t.per_sm = o->stream_k || o->timeline ? 1 : resident(o, x->target);
+	const gemm_rounds r = gemm_rounds_of(&t, c, x);
+	const double warps = s.warps * r.together, tile = (double)o->bm * o->bn * r.together, stage = s.stage * r.together;
+	const double busy = warps / (up((uint64_t)warps, CPTX_SM_PARTS) * CPTX_SM_PARTS);
+	const double mma = tile * o->bk / x->chip->products / busy;
+	const double shared = gemm_shared_clocks(stage + warps * (s.wm + s.wn) * o->bk * 2);
+	const double copies = o->tma ? 0 : stage / 16 / CPTX_WARP * COPY_CLOCKS;
+
+	gemm_roofline(c, x, &r,
+	              &(gemm_clocks){ .mma = gemm_longer(mma, shared, HINDRANCE) + copies + K_TILE_CLOCKS,
+	                              .load = gemm_l2_clocks(o, stage),
+	                              .tile = TILE_CLOCKS + tile * s.out_bytes / OUT_BYTES,
+	                              .sums = SHARING * o->bm * o->bn * 4 });
+}
+
+const gemm_model gemm_sm80_model = { .chips = chips,
+	                                 .chip_count = ARRAY_LEN(chips),
+	                                 .axes = { GEMM_AXIS(tma, GEMM_AS_GIVEN, true, false, -1), GEMM_AXIS(bm, 64, 16, 256, 0),
+	                                           GEMM_AXIS(bn, 64, 32, 256, 0), GEMM_AXIS(bk, 32, 32, 64, 0),
+	                                           GEMM_AXIS(warps_m, 2, 1, 4, 0), GEMM_AXIS(warps_n, 2, 1, 4, 0),
+	                                           GEMM_AXIS(stages, 2, 2, STAGES, 1) },
+	                                 .stages_are_an_axis = true,
+	                                 .suits = suits,
+	                                 .predict = predict };

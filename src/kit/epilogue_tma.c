@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Results of an epilogue to global memory through tiles in shared memory, by TMA.
+ *
+ * A unit's results leave in subtiles of one tile each.  Its threads round a subtile and store it where the tensor map
+ * expects it, swizzled; then one of them starts the copy.  A ring of tiles lets one be written while TMA reads those before.
+ */
+#include "kit/epilogue.h"
+#include "base/options.h"
+
+#include <stdio.h>
+
+/* ---- tiles ---- */
+
+cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
+{
+	static const enum cptx_swizzle swizzles[] = { CPTX_SWIZZLE_128B, CPTX_SWIZZLE_64B, CPTX_SWIZZLE_32B, CPTX_SWIZZLE_NONE };
+	const uint32_t bits = epi_is_storable(type) ? cptx_type_bits(type) : 0;
+
+	for (uint32_t i = 0; bits && i < ARRAY_LEN(swizzles); i++) {
+		const uint32_t cols = cptx_swizzle_get(swizzles[i])->span * 8 / bits;
+		if (n && n % cols == 0)
+			return (cptx_tile){ .rows = rows, .cols = cols, .elem = { .bits = (uint8_t)bits }, .swizzle = swizzles[i] };
+	}
+	return (cptx_tile){ .rows = 0 };
+}
+
+enum { MOST_STAGES = 16, MOST_ROWS = 256, RING_ALIGN = 1024, THREADS = 128 /* of a unit that is no warp */ };
+
+static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
+{
+	static const char where[] = "cptx_epilogue_ring_new";
+	const uint32_t number = KIT_U32 | KIT_WHOLE | KIT_NONE;
+
+	return KIT_OPTION(where, o, map, KIT_U64 | KIT_NONE) && KIT_OPTION(where, o, last_map, KIT_U64 | KIT_NONE) &&
+	       KIT_OPTION(where, o, unit, KIT_U32 | KIT_NONE) && KIT_OPTION(where, o, barrier, number) &&
+	       KIT_OPTION(where, o, smem, number | KIT_VARIABLE);
+}
+
+/* Whether a tensor map writes such a tile of the type. */
+static bool is_tile(const cptx_tile *t, enum cptx_type type)
+{
+	cptx_tile_boxes boxes;
+
+	return t->elem.bits == cptx_type_bits(type) && !t->elem.padded && t->rows <= MOST_ROWS &&
+	       t->swizzle <= CPTX_SWIZZLE_128B && cptx_tile_get_boxes(t, &boxes, NULL) && boxes.count[1] == 1;
+}
+
+/* Whether `last` is as the tile but for fewer columns. */
+static bool is_narrower(const cptx_tile *last, const cptx_tile *t, enum cptx_type type)
+{
+	return is_tile(last, type) && last->rows == t->rows && last->cols < t->cols && last->elem.mn_major == t->elem.mn_major &&
+	       last->swizzle == t->swizzle;
+}
+
+static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
+{
+	if (!epi_check_type(k, at, o->type))
+		return false;
+	if (!is_tile(&o->tile, o->type))
+		cptx_fail_(k, at, "epilogue: a tile of %u x %u; .tile is what cptx_epilogue_tile gives for .%s", o->tile.rows,
+		           o->tile.cols, cptx_type_name(o->type));
+	else if (o->last.cols && !is_narrower(&o->last, &o->tile, o->type))
+		cptx_fail_(k, at, "epilogue: .last of %u x %u; it is as .tile, of %u x %u, with fewer columns", o->last.rows,
+		           o->last.cols, o->tile.rows, o->tile.cols);
+	else if (o->stages > MOST_STAGES || o->units > CPTX_WARP)
+		cptx_fail_(k, at, "epilogue: %u stages for %u units; 1 to %d for 1 to %d", o->stages, o->units, MOST_STAGES,
+		           CPTX_WARP);
+	else if (o->units > 1 && o->unit.kind != CPTX_VAL_REG)
+		cptx_fail_(k, at, "epilogue: %u units and no .unit, the number of the thread's", o->units);
+	else
+		return check_ring_values(k, at, o);
+	return false;
+}
+
+static bool check_ring_acc(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
+{
+	const cptx_acc *acc = o->acc;
+
+	if (!acc)
+		return true;
+	if (!kit_acc_is_made(k, at, acc))
+		return false;
+	if (acc->count)
+		return epi_is_acc(k, at, acc);
+	if (o->tile.rows != CPTX_WARP || acc->n % o->tile.cols || o->last.cols)
+		cptx_fail_(k, at,
+		           "epilogue: a tile of %u x %u for parts of %u columns; it has 32 rows, divides them, and has no .last",
+		           o->tile.rows, o->tile.cols, acc->n);
+	return o->tile.rows == CPTX_WARP && acc->n % o->tile.cols == 0 && !o->last.cols;
+}
+
+/* The .u32 address of the ring, without an offset. */
+static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, uint32_t bytes)
+{
+	char name[32];
+	cptx_val base = o->smem;
+
+	if (base.kind == CPTX_VAL_NONE) {
+		snprintf(name, sizeof name, "epilogue_%u", cptx_kernel_dyn_smem(k));
+		base = cptx_shared_dyn_(k, at, bytes, RING_ALIGN, name);
+	}
+	return base.kind == CPTX_VAL_REG ? kit_plain(k, at, base) : CALL(mov, .a = base, .type = CPTX_U32);
+}
+
+/* ---- places in a tile ---- */
+
+/* Whether stores bring parts of an accumulator in tensor memory. */
+static bool has_parts(const cptx_epilogue_ring *ring) { return ring->opt.acc && !ring->opt.acc->count; }
+
+/* Whether the unit is a warp, of mma.sync. */
+static bool is_warp(const cptx_acc *acc) { return acc->map.lanes == CPTX_WARP && acc->atom_rows > 1; }
+
+/* Whether each warp sends subtiles of its own: such a unit, or of one from tensor memory, whose warps have 32 rows each. */
+static bool by_warps(const cptx_acc *acc, const cptx_tile *t)
+{
+	return is_warp(acc) || (acc->atom_rows == 1 && t->rows == CPTX_WARP);
+}
+
+/* Whether stmatrix stores these results: lanes hold them as they do the fragment that it takes. */
+static bool begin_lines(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem,
+                        cptx_epilogue_writer *w)
+{
+	const bool warp = is_warp(acc);
+	const uint16_t cols = (uint16_t)(warp ? (t->cols % 16 ? 8 : 16) : t->cols);
+	const cptx_frag frag = { .kind = warp ? CPTX_FRAG_MMA_C : CPTX_FRAG_WGMMA_D,
+		                     .m = warp ? 16 : 64,
+		                     .n = warp ? 8 : cols,
+		                     .k = 16,
+		                     .bits = 16,
+		                     .beside = (uint8_t)(warp ? cols / 8 : 0) };
+	cptx_frag_map map;
+
+	if (t->elem.bits != 16 || !cptx_frag_resolve(&frag, &map, NULL) || map.lanes != acc->map.lanes || t->rows % map.rows)
+		return false;
+	for (uint32_t b = 0; 1u << b < map.lanes; b++)
+		if (map.lane[b].row != acc->map.lane[b].row || map.lane[b].col != acc->map.lane[b].col)
+			return false;
+	if (!cptx_tile_lines(t, &frag, 0, 0, &w->lines, NULL))
+		return false;
+	if (!cptx_lane_lines_begin_(k, at, &w->lane_lines, &w->lines, acc->thread, smem))
+		return true;
+	for (uint32_t i = 0; i < w->lines.count; i++)
+		for (uint32_t r = 0; r < t->rows; r += map.rows)
+			for (uint32_t c = 0; c < t->cols; c += map.cols)
+				cptx_lane_lines_at_(k, at, &w->lane_lines, i, r, c);
+	return true;
+}
+
+/* Where a thread's first element is: what each bit of its number adds to row and column, swizzled. */
+static void begin_places(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem,
+                         cptx_epilogue_writer *w)
+{
+	const bool rows = acc->atom_rows == 1; /* from tensor memory: a row for each thread */
+	const bool warps = by_warps(acc, t);
+	uint32_t value[7], bits = warps ? 5 : 7;
+	cptx_val thread = cptx_as(acc->thread, CPTX_U32);
+
+	for (uint32_t b = 0; b < bits; b++)
+		value[b] =
+			rows ? cptx_tile_at(t, 1u << b, 0).byte : cptx_tile_at(t, acc->map.lane[b].row, acc->map.lane[b].col).byte;
+	if (warps)
+		thread = CALL(and, .a = thread, .b = cptx_imm(CPTX_WARP - 1));
+	for (uint32_t b = 0; b < bits; b++)
+		w->lane_bits |= value[b];
+	w->first = cptx_lane_bits_(k, at, thread, bits, value, false, smem);
+}
+
+/* The thread that sends: the first of the unit, or of its warp. */
+static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t)
+{
+	cptx_val number = cptx_as(acc->thread, CPTX_U32);
+
+	if (by_warps(acc, t) && !is_warp(acc))
+		number = CALL(and, .a = number, .b = cptx_imm(CPTX_WARP - 1));
+	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
+}
+
+/* Computes what stores of parts share.  A thread has a row. */
+static void begin_parts(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring)
+{
+	const cptx_tile *t = &ring->opt.tile;
+	cptx_acc part = *ring->opt.acc;
+
+	part.atom_rows = 1;
+	ring->leads = cptx_regs_(k, at, CPTX_PRED, 1);
+	CALL(elect_sync, .mask = cptx_imm(-1), .p = ring->leads, .into = cptx_sink());
+	begin_places(k, at, &part, t, ring->smem, &ring->writer[0]);
+	ring->flipped[0] = ring->writer[0].first;
+	for (uint32_t i = 1; i < ARRAY_LEN(ring->flipped) && i < t->cols * t->elem.bits / 128 && !t->elem.mn_major; i++)
+		ring->flipped[i] = CALL(xor, .a = ring->flipped[0], .b = cptx_imm(16 * i));
+	ring->subtiles = part.n / t->cols;
+}
+
+/* Computes what stores of the accumulator's results share. */
+static void begin_writers(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc)
+{
+	ring->leads = leader(k, at, acc, &ring->opt.tile);
+	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++) {
+		const cptx_tile *t = i ? &ring->opt.last : &ring->opt.tile;
+		cptx_epilogue_writer *w = &ring->writer[i];
+		*w = (cptx_epilogue_writer){ .lane_bits = 0 };
+		w->by_lines = begin_lines(k, at, acc, t, ring->smem, w);
+		if (!w->by_lines)
+			begin_places(k, at, acc, t, ring->smem, w);
+	}
+}
+
+void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
+{
+	if (!IS_GIVEN_TO(k, at, ring, "ring"))
+		return;
+	*ring = (cptx_epilogue_ring){ .bytes = 0 };
+	cptx_epilogue_ring_opt given, *o = &ring->opt;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_ring_opt, &given, opt, at, k) ||
+	    !check_ring(k, at, &given) || !check_ring_acc(k, at, &given))
+		return;
+	*o = given;
+	ring->made = kit_made(k, KIT_cptx_epilogue_ring);
+	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
+	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
+	const cptx_val smem = set_aside(k, at, o, o->units * o->stages * bytes);
+	ring->smem = smem;
+	if (o->units > 1)
+		ring->smem =
+			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
+	ring->bytes = bytes;
+	if (has_parts(ring))
+		begin_parts(k, at, ring);
+	else if (o->acc)
+		begin_writers(k, at, ring, o->acc);
+}
+
+/* ---- subtiles ---- */
+
+/* Results on their way to a ring. */
+typedef struct sending {
+	cptx_kernel *k;
+	cptx_epilogue_ring *ring;
+	const cptx_acc *acc;
+	epi *chain;         /* visitors that run where results are rounded */
+	cptx_val m0, n0;    /* of the CTA's tile, as the accumulator's rows and columns */
+	cptx_val z, map[2]; /* maps: of tiles, of the last */
+} sending;
+
+/* One of them: from that row and column of the unit's results on. */
+typedef struct subtile {
+	uint32_t row, col, stage;
+	uint32_t word, words; /* rounded to 16 bits: number of the thread's first .b32 in all of the tile; how many */
+	uint32_t first, cols; /* of the tile's columns those that are written */
+	bool last;
+	bool reused; /* its stage has the latest subtile of the results before */
+	const cptx_tile *tile;
+	cptx_epilogue_writer *writer;
+} subtile;
+
+static subtile subtile_of(const sending *s, uint32_t i)
+{
+	cptx_epilogue_ring *ring = s->ring;
+	const cptx_tile *t = &ring->opt.tile;
+	const uint32_t across = (s->acc->n + t->cols - 1) / t->cols, row = i / across * t->rows, col = i % across * t->cols;
+	const bool last = s->acc->n - col < t->cols;
+	const uint32_t elements = 2 * s->acc->map.lanes; /* of all threads, one word each */
+
+	return (subtile){ .row = row,
+		              .col = col,
+		              .stage = i % ring->opt.stages,
+		              .word = (row * s->acc->n + col * t->rows) / elements,
+		              .words = t->rows * MIN(t->cols, s->acc->n - col) / elements,
+		              .cols = MIN(t->cols, s->acc->n - col),
+		              .last = last,
+		              .reused = i == 0 && ring->subtiles % ring->opt.stages,
+		              .tile = last ? &ring->opt.last : t,
+		              .writer = &ring->writer[last] };
+}
+
+/* A part of one: `cols` columns of the results from column `col` on. */
+static subtile part_of(const sending *s, uint32_t col, uint32_t cols)
+{
+	cptx_epilogue_ring *ring = s->ring;
+	const uint32_t all = ring->opt.tile.cols, i = ring->done / all, stages = ring->opt.stages;
+
+	return (subtile){ .col = col,
+		              .stage = i % stages,
+		              .first = ring->done % all,
+		              .cols = cols,
+		              .reused = i == 0 && ring->subtiles % stages,
+		              .tile = &ring->opt.tile,
+		              .writer = &ring->writer[0] };
+}
+
+static void synchronize(const sending *s, cptx_site at)
+{
+	cptx_kernel *k = s->k;
+
+	if (by_warps(s->acc, &s->ring->opt.tile))
+		CALL(bar_warp_sync, .mask = cptx_imm(-1));
+	else
+		CALL(bar_sync, .a = s->ring->opt.barrier, .b = cptx_imm(THREADS));
+}
+
+/* The rows at hand are those of the accumulator from `row` on, n of them; where they come to hand for the first time. */
+static void take_rows(const sending *s, cptx_site at, uint32_t row, uint32_t n)
+{
+	uint32_t first = 0, end;
+
+	while (epi_row_of(s->acc, first) < row)
+		first++;
+	for (end = first; end < s->acc->rows && epi_row_of(s->acc, end) < row + n;)
+		end++;
+	if (s->chain->row_first != first || s->chain->row_end != end)
+		epi_rows(s->chain, at, first, end);
+}
+
+/* The results of the fragment of stmatrix from that row and column of the unit's results on: two in each word. */
+static void round_fragment(const sending *s, cptx_site at, const cptx_frag_map *map, uint32_t row, uint32_t col,
+                           cptx_val words)
+{
+	epi_group g;
+	cptx_place p;
+
+	take_rows(s, at, row, map->rows);
+	for (uint32_t c = 0; c < map->cols; c += 2) {
+		if (!epi_group_at(s->acc, 2, s->chain->row_first, col + c, &g))
+			continue;
+		epi_visit(s->chain, at, col + c, 2);
+		for (uint32_t r = s->chain->row_first; r < s->chain->row_end; r++) {
+			const cptx_cell cell = { (uint16_t)(epi_row_of(s->acc, r) - row), (uint16_t)c };
+			if (!epi_group_at(s->acc, 2, r, col + c, &g) || !cptx_frag_place(map, cell, &p))
+				continue;
+			epi_round_pair(s->k, at, s->ring->opt.type, g.elem[0].value, g.elem[1].value, cptx_elem(words, p.reg));
+		}
+	}
+}
+
+/* Rounds a subtile for stmatrix, fragment after fragment. */
+static cptx_val round_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
+{
+	const cptx_frag_map *map = &x->writer->lines.map;
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < x->tile->rows; r += map->rows)
+		for (uint32_t c = 0; c < x->tile->cols; c += map->cols, n += map->regs)
+			round_fragment(s, at, map, x->row + r, x->col + c, cptx_slice(words, n, map->regs));
+	return words;
+}
+
+static void write_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
+{
+	cptx_epilogue_writer *w = x->writer;
+	uint32_t n = 0;
+
+	w->lane_lines.lines = &w->lines;
+	for (uint32_t r = 0; r < x->tile->rows; r += w->lines.map.rows)
+		for (uint32_t c = 0; c < x->tile->cols; c += w->lines.map.cols, n += w->lines.map.regs)
+			for (uint32_t i = 0; i < w->lines.count; i++) {
+				cptx_val to = cptx_lane_lines_at_(s->k, at, &w->lane_lines, i, r, c);
+				cptx_lines_move_(s->k, at, &w->lines, i, cptx_offset(to, (int64_t)x->stage * s->ring->bytes),
+				                 cptx_slice(words, n, w->lines.map.regs), true);
+			}
+}
+
+/*
+ * Where an element is that lies `byte` bytes behind the start of the tile for the thread whose first element lies there. The
+ * swizzle exchanges bits of an address by exclusive or, so the way from a thread's first element to another is the same for
+ * all: bits of a swizzle's span that depend on the thread are exclusive-ored, in one of eight registers, and all others are
+ * added.
+ */
+static cptx_val place_of(sending *s, cptx_site at, const subtile *x, uint32_t byte)
+{
+	cptx_kernel *k = s->k;
+	const cptx_epilogue_writer *w = x->writer;
+	const uint32_t swizzled = x->tile->swizzle ? cptx_swizzle_get(x->tile->swizzle)->span - 1 : 0;
+	const uint32_t flip = byte & w->lane_bits & swizzled, i = flip / 16;
+
+	cptx_val *flipped = s->ring->flipped;
+
+	if (flip % 16 || i >= ARRAY_LEN(s->ring->flipped))
+		return cptx_fail_(k, at,
+		                  "results whose elements a thread has on both sides of those of others; store them by "
+		                  "cptx_epilogue_store");
+	flipped[0] = w->first;
+	if (flipped[i].kind == CPTX_VAL_NONE)
+		flipped[i] = CALL(xor, .a = w->first, .b = cptx_imm(flip));
+	return cptx_offset(flipped[i], (int64_t)byte - flip);
+}
+
+static void write_groups(sending *s, cptx_site at, const subtile *x)
+{
+	const cptx_tile *t = x->tile;
+	const uint32_t most = t->elem.mn_major ? 1 : 128 / t->elem.bits;
+	epi_group g;
+
+	if (!has_parts(s->ring))
+		memset(s->ring->flipped, 0, sizeof s->ring->flipped);
+	take_rows(s, at, x->row, t->rows);
+	for (uint32_t c = 0; c < x->cols; c++) {
+		if (!epi_group_at(s->acc, most, s->chain->row_first, x->col + c, &g))
+			continue;
+		epi_visit(s->chain, at, x->col + c, g.n);
+		for (uint32_t r = s->chain->row_first; r < s->chain->row_end; r++) {
+			if (!epi_group_at(s->acc, most, r, x->col + c, &g))
+				continue;
+			const cptx_val to = place_of(s, at, x, cptx_tile_at(t, epi_row_of(s->acc, r) - x->row, x->first + c).byte);
+			epi_store_group(s->k, at, s->ring->opt.type, &g, cptx_offset(to, (int64_t)x->stage * s->ring->bytes),
+			                CPTX_SHARED, CPTX_NONE_);
+		}
+		c += g.n - 1;
+	}
+}
+
+static cptx_val coordinate(cptx_kernel *k, cptx_site at, cptx_val first, uint32_t more, cptx_val from)
+{
+	const cptx_val c = cptx_acc_coordinate_(k, at, first, more, from);
+
+	return c.kind == CPTX_VAL_REG ? cptx_as(c, CPTX_S32) : CALL(mov, .a = c, .type = CPTX_S32);
+}
+
+/* The first row of the accumulator that the thread's warp stores, of parts by its number, which is the same in all threads.
+ */
+static cptx_val row_of_warp(const sending *s, cptx_site at)
+{
+	cptx_kernel *k = s->k;
+	const cptx_epilogue_ring_opt *o = &s->ring->opt;
+	cptx_val from = s->m0.kind == CPTX_VAL_REG ? cptx_as(s->m0, CPTX_U32) : s->m0, warp = o->unit;
+
+	if (warp.kind == CPTX_VAL_NONE)
+		return coordinate(k, at, cptx_imm(0), 0, from);
+	if (o->units > 4)
+		warp = CALL(and, .a = cptx_as(warp, CPTX_U32), .b = cptx_imm(3));
+	return cptx_as(CALL(mad, .a = cptx_as(warp, CPTX_U32), .b = cptx_imm(CPTX_WARP), .c = from, .mode = CPTX_LO), CPTX_S32);
+}
+
+/* A part that completes a subtile is the last of its columns. */
+static void copy_parts(const sending *s, cptx_site at, const subtile *x)
+{
+	cptx_kernel *k = s->k;
+	const bool rows = x->tile->elem.mn_major, three = s->z.kind != CPTX_VAL_NONE;
+	const uint32_t first = (uint32_t)s->acc->col.i + x->col - x->first;
+	const cptx_val col = coordinate(k, at, cptx_imm(first), 0, s->n0), row = row_of_warp(s, at);
+	const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
+
+	CALL(cp_async_bulk_tensor_store, .map = s->map[0], .coord = cptx_pack_(k, at, c, three ? 3 : 2),
+	     .s = cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes), .dim = three ? CPTX_DIM_3D : CPTX_DIM_2D);
+	CALL(cp_async_bulk_commit_group, .z_ = 0);
+}
+
+static void copy(const sending *s, cptx_site at, const subtile *x)
+{
+	cptx_kernel *k = s->k;
+	const bool rows = x->tile->elem.mn_major, warps = by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
+	cptx_tile_boxes boxes;
+
+	cptx_tile_get_boxes(x->tile, &boxes, NULL);
+	for (uint32_t i = 0; i < boxes.count[0]; i++) {
+		const uint32_t along = i * boxes.box[0];
+		const cptx_val row = coordinate(k, at, warps ? s->acc->row : s->acc->unit_row, x->row + (rows ? along : 0), s->m0);
+		const cptx_val col = coordinate(k, at, warps ? s->acc->col : s->acc->unit_col, x->col + (rows ? 0 : along), s->n0);
+		const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
+		CALL(cp_async_bulk_tensor_store, .map = s->map[x->last], .coord = cptx_pack_(k, at, c, three ? 3 : 2),
+		     .s = cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
+		     .dim = three ? CPTX_DIM_3D : CPTX_DIM_2D);
+	}
+	CALL(cp_async_bulk_commit_group, .z_ = 0);
+}
+
+/* Waits until all threads may write to the subtile's stage. */
+static void acquire(const sending *s, cptx_site at, const subtile *x)
+{
+	cptx_kernel *k = s->k;
+
+	cptx_if_begin_(k, at, s->ring->leads);
+	CALL(cp_async_bulk_wait_group, .n = cptx_imm(x->reused ? 0 : s->ring->opt.stages - 1), .read = CPTX_READ);
+	cptx_block_end_(k, at);
+	synchronize(s, at);
+}
+
+/* Has TMA copy a subtile that all threads have written. */
+static void send(const sending *s, cptx_site at, const subtile *x)
+{
+	cptx_kernel *k = s->k;
+
+	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
+	synchronize(s, at);
+	cptx_if_begin_(k, at, s->ring->leads);
+	if (has_parts(s->ring))
+		copy_parts(s, at, x);
+	else
+		copy(s, at, x);
+	cptx_block_end_(k, at);
+}
+
+/* ---- stores ---- */
+
+/* Parts of a row of subtiles, of which one is as wide as some of the other. */
+static bool check_parts(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_epilogue_ring *ring)
+{
+	const uint32_t n = acc->n, all = ring->opt.acc->n, tile = ring->opt.tile.cols;
+	const bool fits = acc->atom_rows == 1 && acc->col.kind == CPTX_VAL_INT && n <= all - MIN(ring->done, all) &&
+	                  MAX(n, tile) % MIN(n, tile) == 0 && ring->done % MIN(n, tile) == 0;
+
+	if (!fits)
+		cptx_fail_(k, at,
+		           "a part of %u columns behind %u of %u, in subtiles of %u; parts come from cptx_acc_load, one behind the "
+		           "other, and half a subtile, one, two ... at once",
+		           n, ring->done, all, tile);
+	return fits;
+}
+
+static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_epilogue_ring *ring)
+{
+	const cptx_tile *t = &ring->opt.tile;
+
+	if (has_parts(ring))
+		return check_parts(k, at, acc, ring);
+	const bool warps = by_warps(acc, t);
+	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
+	const uint32_t across = (acc->n + t->cols - 1) / t->cols;
+	const uint32_t subtiles = (warps && !is_warp(acc) ? 1 : acc->m / t->rows) * across;
+	if (t->rows != rows || acc->m % rows || rows % MIN(rows, acc->map.rows) || acc->n % t->cols != ring->opt.last.cols) {
+		cptx_fail_(k, at,
+		           "results of %u x %u in subtiles of %u x %u; .rows is the height that cptx_epilogue_ring_opt tells, and "
+		           "the columns divide %u, or leave those of .last",
+		           acc->m, acc->n, t->rows, t->cols, acc->n);
+		return false;
+	}
+	if (!warps && ring->opt.barrier.kind == CPTX_VAL_NONE) {
+		cptx_fail_(k, at, "no .barrier in the ring, the number of bar.sync for the unit's 128 threads");
+		return false;
+	}
+	if (ring->opt.acc && (ring->opt.acc->m != acc->m || ring->opt.acc->n != acc->n)) {
+		cptx_fail_(k, at, "results of %u x %u into a ring whose .acc has %u x %u", acc->m, acc->n, ring->opt.acc->m,
+		           ring->opt.acc->n);
+		return false;
+	}
+	if (ring->subtiles && ring->subtiles != subtiles) {
+		cptx_fail_(k, at, "%u subtiles into a ring that others put %u in; all calls send as many", subtiles, ring->subtiles);
+		return false;
+	}
+	ring->subtiles = subtiles;
+	return true;
+}
+
+/* What a store sends, and its maps: its own or the ring's. */
+static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc,
+                          const cptx_epilogue_dst *to, sending *s)
+{
+	static const char where[] = "cptx_epilogue_store_tma";
+
+	if (!IS_GIVEN_TO(k, at, to, "description") || !KIT_OPTION(where, to, z, KIT_U32 | KIT_SIGNED | KIT_NONE) ||
+	    !KIT_OPTION(where, to, map, KIT_U64 | KIT_NONE) || !KIT_OPTION(where, to, last_map, KIT_U64 | KIT_NONE) ||
+	    !check_subtiles(k, at, acc, ring))
+		return false;
+	*s = (sending){ .k = k, .ring = ring, .acc = acc, .z = to->z };
+	s->map[0] = to->map.kind == CPTX_VAL_NONE ? ring->opt.map : to->map;
+	s->map[1] = to->last_map.kind == CPTX_VAL_NONE ? ring->opt.last_map : to->last_map;
+	if (s->map[0].kind == CPTX_VAL_NONE || (ring->opt.last.cols && s->map[1].kind == CPTX_VAL_NONE)) {
+		cptx_fail_(k, at, "epilogue: no tensor map for the results: say .%s, its .u64 generic address",
+		           s->map[0].kind == CPTX_VAL_NONE ? "map" : "last_map");
+		return false;
+	}
+	if (!ring->opt.acc)
+		begin_writers(k, at, ring, acc);
+	return true;
+}
+
+static void store_subtile(sending *s, cptx_site at, const subtile *x)
+{
+	if (!x->first)
+		acquire(s, at, x);
+	if (x->writer->by_lines)
+		write_lines(s, at, x, round_lines(s, at, x, cptx_regs_(s->k, at, CPTX_B32, x->words)));
+	else
+		write_groups(s, at, x);
+	if (x->first + x->cols == x->tile->cols)
+		send(s, at, x);
+}
+
+void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,
+                              const cptx_epilogue_dst *to)
+{
+	sending s;
+
+	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || !epi_has_run(k, at, e, ring->opt.type) ||
+	    !begin_sending(k, at, ring, &e->acc, to, &s))
+		return;
+	epi chain = epi_begin(k, e, e->next, e->count);
+	s.chain = &chain, s.m0 = chain.m0, s.n0 = chain.n0;
+	const uint32_t wide = MIN(e->acc.n, ring->opt.tile.cols);
+	for (uint32_t col = 0; has_parts(ring) && col < e->acc.n; col += wide) {
+		const subtile x = part_of(&s, col, wide);
+		store_subtile(&s, at, &x);
+		ring->done = (ring->done + wide) % ring->opt.acc->n;
+	}
+	for (uint32_t i = 0; !has_parts(ring) && i < ring->subtiles; i++) {
+		const subtile x = subtile_of(&s, i);
+		store_subtile(&s, at, &x);
+	}
+	epi_end(&chain);
+	e->next = e->count;
+}
+
+void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)
+{
+	if (!KIT_IS_MADE(cptx_epilogue_ring, k, at, ring) || !epi_is_acc(k, at, acc))
+		return;
+	cptx_if_begin_(k, at, ring->opt.acc ? ring->leads : leader(k, at, acc, &ring->opt.tile));
+	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);
+	cptx_block_end_(k, at);
+}
+
+/* ---- deferred stores ---- */
+
+enum { PARTS = 4 };
+
+static bool check_deferred(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred_opt *o)
+{
+	const cptx_epilogue_ring *ring = o->ring;
+	const bool lines =
+		ring && ring->opt.acc && ring->writer[0].by_lines && (!ring->opt.last.cols || ring->writer[1].by_lines);
+
+	if (!lines)
+		cptx_fail_(k, at, "a deferred store without .ring, one of 16-bit results that stmatrix stores, made with .acc");
+	return lines;
+}
+
+void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_deferred *d,
+                                 const cptx_epilogue_deferred_opt *opt)
+{
+	if (!IS_GIVEN_TO(k, at, d, "deferred store"))
+		return;
+	*d = (cptx_epilogue_deferred){ .parts = 0 };
+	cptx_epilogue_deferred_opt o;
+	if (!IS_GIVEN_TO(k, at, opt, "description") || !OPTIONS_READ_IN(cptx_epilogue_deferred_opt, &o, opt, at, k) ||
+	    !check_deferred(k, at, &o) || !check_subtiles(k, at, o.ring->opt.acc, o.ring))
+		return;
+	d->made = kit_made(k, KIT_cptx_epilogue_deferred);
+	d->opt = o;
+	d->parts = MIN(o.ring->subtiles, o.parts ? o.parts : PARTS);
+	d->words = cptx_regs_(k, at, CPTX_B32, o.ring->opt.acc->count / 2);
+	d->stored = cptx_var_(k, at, CPTX_U32, cptx_imm(d->parts));
+	d->row = cptx_regs_(k, at, CPTX_S32, 1), d->col = cptx_regs_(k, at, CPTX_S32, 1);
+	if (o.batched)
+		d->to.z = cptx_regs_(k, at, CPTX_S32, 1);
+	if (o.maps)
+		d->to.map = cptx_regs_(k, at, CPTX_U64, 1);
+	if (o.maps && o.ring->opt.last.cols)
+		d->to.last_map = cptx_regs_(k, at, CPTX_U64, 1);
+}
+
+static bool is_deferred(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d)
+{
+	return KIT_IS_MADE(cptx_epilogue_deferred, k, at, d);
+}
+
+static void keep(cptx_kernel *k, cptx_site at, cptx_val from, cptx_val into)
+{
+	if (into.kind == CPTX_VAL_REG)
+		CALL(mov, .a = from, .into = into);
+}
+
+void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_deferred *d,
+                          const cptx_epilogue_dst *to)
+{
+	sending s;
+
+	if (!is_deferred(k, at, d) || !epi_has_run(k, at, e, d->opt.ring->opt.type) ||
+	    !begin_sending(k, at, d->opt.ring, &e->acc, to, &s))
+		return;
+	epi chain = epi_begin(k, e, e->next, e->count);
+	s.chain = &chain;
+	for (uint32_t i = 0; i < d->opt.ring->subtiles; i++) {
+		const subtile x = subtile_of(&s, i);
+		round_lines(&s, at, &x, cptx_slice(d->words, x.word, x.words));
+	}
+	epi_end(&chain);
+	e->next = e->count;
+	keep(k, at, cptx_imm(0), d->stored);
+	keep(k, at, chain.m0, d->row), keep(k, at, chain.n0, d->col);
+	keep(k, at, s.z, d->to.z);
+	keep(k, at, s.map[0], d->to.map), keep(k, at, s.map[1], d->to.last_map);
+}
+
+/* One part: its subtiles. */
+static void store_part(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d, uint32_t part)
+{
+	cptx_epilogue_ring *ring = d->opt.ring;
+	sending s = { .k = k, .ring = ring, .acc = ring->opt.acc, .m0 = d->row, .n0 = d->col, .z = d->to.z };
+
+	s.map[0] = d->opt.maps ? d->to.map : ring->opt.map, s.map[1] = d->opt.maps ? d->to.last_map : ring->opt.last_map;
+	for (uint32_t i = part * ring->subtiles / d->parts; i < (part + 1) * ring->subtiles / d->parts; i++) {
+		const subtile x = subtile_of(&s, i);
+		acquire(&s, at, &x);
+		write_lines(&s, at, &x, cptx_slice(d->words, x.word, x.words));
+		send(&s, at, &x);
+	}
+}
+
+void cptx_epilogue_deferred_store_(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d, uint32_t first,
+                                   uint32_t end)
+{
+	if (!is_deferred(k, at, d))
+		return;
+	end = MIN(end, d->parts);
+	cptx_if_begin_(k, at, CALL(setp, .a = d->stored, .b = cptx_imm(end), .cmp = CPTX_LT));
+	const cptx_val next = cptx_var_(k, at, CPTX_U32, d->stored);
+	for (uint32_t i = first; i < end; i++) {
+		cptx_if_begin_(k, at, CALL(setp, .a = next, .b = cptx_imm(i), .cmp = CPTX_EQ));
+		store_part(k, at, d, i);
+		cptx_block_end_(k, at);
+	}
+	CALL(add, .a = next, .b = cptx_imm(1), .into = d->stored);
+	cptx_block_end_(k, at);
+}
+
+void cptx_epilogue_deferred_rest_(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred *d, uint32_t first)
+{
+	if (!is_deferred(k, at, d))
+		return;
+	cptx_if_begin_(k, at, CALL(setp, .a = d->stored, .b = cptx_imm(d->parts), .cmp = CPTX_LT));
+	for (uint32_t i = first; i < d->parts; i++) {
+		cptx_if_begin_(k, at, CALL(setp, .a = d->stored, .b = cptx_imm(i), .cmp = CPTX_LE));
+		store_part(k, at, d, i);
+		cptx_block_end_(k, at);
+	}
+	CALL(mov, .a = cptx_imm(d->parts), .into = d->stored);
+	cptx_block_end_(k, at);
+}
