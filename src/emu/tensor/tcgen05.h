@@ -83,12 +83,13 @@ typedef struct tmem_load {
 	struct tmem_load *next;
 	const emu_op *op;
 	const emu_frame *frame;
+	uint32_t group;
 } tmem_load;
 
 struct emu_tcgen05 {
 	struct {
 		uint32_t busy;   /* loads or stores */
-		uint32_t groups; /* waited for */
+		uint32_t groups; /* each load or store is one */
 		emu_clock track;
 	} way[2];         /* loads, stores */
 	tmem_load *loads; /* whose registers nobody has waited for */
