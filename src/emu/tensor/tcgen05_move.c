@@ -107,7 +107,7 @@ static enum emu_step read_early(emu_warp *w, const emu_op *op, uint32_t group)
 		emu_lenient(w, op, EMU_ALL, CPTX_FIND_EARLY_READ,
 		            "it reads a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
 	forget_loads(w->tcgen05, group);
-	race_async_waited(w, w->g->mask, &w->tcgen05->way[LOADS].track, group);
+	race_async_waited(w, emu_live(w), &w->tcgen05->way[LOADS].track, group); /* the whole warp has loaded */
 	return STEP_NEXT;
 }
 
