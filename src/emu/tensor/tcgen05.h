@@ -110,6 +110,6 @@ void emu_tmem_free(emu_cta *cta);
 void emu_tmem_end(emu_cluster *c); /* the cluster is at its end: what is still allocated */
 void emu_tcgen05_free(emu_warp *w);
 /* Whether it touches registers that are being loaded; STEP_NEXT: it may be executed. */
-enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op);
+enum emu_step emu_tcgen05_watch(emu_warp *w, const emu_op *op);
 
 #endif

@@ -111,7 +111,7 @@ static enum emu_step read_early(emu_warp *w, const emu_op *op, uint32_t group)
 	return STEP_NEXT;
 }
 
-enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op)
+enum emu_step emu_tcgen05_watch(emu_warp *w, const emu_op *op)
 {
 	if (!w->tcgen05 || !w->tcgen05->loads)
 		return STEP_NEXT;
@@ -258,8 +258,7 @@ static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, t
 	const emu_arg *a = emu_named(op, "a");
 	uint32_t addr = (uint32_t)emu_address(w, a, (unsigned)__builtin_ctz(mask));
 
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	EACH_LANE(l, mask)
 		if ((uint32_t)emu_address(w, a, l) != addr) {
 			emu_find(w, op, (int)l, CPTX_FIND_OPERAND, "the address is 0x%x here and 0x%x in another lane of the warp",
