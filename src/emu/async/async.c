@@ -197,7 +197,7 @@ static bool start_arrival(emu_warp *w, const async_arrival *r, uint32_t mask)
 }
 
 /* Starts those arrivals whose copies are over. */
-static void look_after_arrivals(emu_warp *w)
+static void start_arrivals(emu_warp *w)
 {
 	struct emu_async_state *s = w->async;
 
@@ -228,7 +228,7 @@ void async_over(emu_warp *w, async_groups *g, async_member *m, uint32_t mask)
 	}
 	w->cluster->progress++;
 	if (w->async->arrivals)
-		look_after_arrivals(w);
+		start_arrivals(w);
 }
 
 static bool arrive_later(emu_warp *w, const emu_op *op, emu_cta *cta, uint32_t offset, uint32_t mask)
@@ -254,8 +254,7 @@ static enum emu_step copies_arrive(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (!async_state(w))
 		return STEP_FAULT;
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	for (uint32_t left = mask; left;) {
 		unsigned lane = (unsigned)__builtin_ctz(left);
 		uint64_t addr = emu_address(w, a, lane);
@@ -272,7 +271,7 @@ static enum emu_step copies_arrive(emu_warp *w, const emu_op *op, uint32_t mask)
 			return STEP_FAULT;
 		left &= ~same;
 	}
-	look_after_arrivals(w);
+	start_arrivals(w);
 	return w->cluster->failed ? STEP_FAULT : STEP_NEXT;
 }
 

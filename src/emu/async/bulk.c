@@ -82,39 +82,37 @@ static bool add_dest(bulk_copy *b, emu_cta *cta, uint32_t at, emu_cta *mbar_cta,
 	return true;
 }
 
-bool bulk_send(bulk_copy *b, const emu_place *dst, emu_cta *mbar_cta, uint32_t mbar, const uint32_t *mask, bool pair)
+bool bulk_send(bulk_copy *b, const emu_place *dst, const emu_arg *mbar, const emu_arg *ctas, bool pair)
 {
-	emu_cluster *c = b->a.w->cluster;
+	emu_warp *w = b->a.w;
+	emu_cluster *c = w->cluster;
+	emu_cta *mbar_cta;
+	const emu_mbarrier *m =
+		mbarrier_for_async(w, b->a.op, b->a.lane, mbar->space, emu_address(w, mbar, b->a.lane), &mbar_cta);
+	uint32_t mask = ctas ? (uint32_t)emu_get(w, ctas, b->a.lane) & 0xffff : 0;
 
+	if (!m)
+		return false;
 	if (dst->cta != mbar_cta && !(pair && (dst->cta->rank ^ mbar_cta->rank) == 1)) {
-		emu_find(b->a.w, b->a.op, (int)b->a.lane, CPTX_FIND_OPERAND,
+		emu_find(w, b->a.op, (int)b->a.lane, CPTX_FIND_OPERAND,
 		         "the mbarrier is in CTA %u of the cluster, the destination in CTA %u; both must be in the same%s",
 		         mbar_cta->rank, dst->cta->rank, pair ? ", or in those of a pair" : "");
 		return false;
 	}
-	if (mask && *mask >> c->ncta) {
-		emu_find(b->a.w, b->a.op, (int)b->a.lane, CPTX_FIND_OPERAND, "CTA mask 0x%x of a cluster of %u CTAs", *mask,
-		         c->ncta);
+	if (mask >> c->ncta) {
+		emu_find(w, b->a.op, (int)b->a.lane, CPTX_FIND_OPERAND, "CTA mask 0x%x of a cluster of %u CTAs", mask, c->ncta);
 		return false;
 	}
-	b->dest = NEW_ARRAY(bulk_dest, mask ? c->ncta : 1);
+	b->dest = NEW_ARRAY(bulk_dest, ctas ? c->ncta : 1);
 	if (!b->dest)
 		return no_room(&b->a);
-	if (!mask)
-		return add_dest(b, dst->cta, (uint32_t)dst->offset, mbar_cta, mbar);
-	EACH_LANE(r, *mask) {
+	if (!ctas)
+		return add_dest(b, dst->cta, (uint32_t)dst->offset, mbar_cta, m->offset);
+	EACH_LANE(r, mask) {
 		uint32_t to = pair ? (r & ~1u) | (mbar_cta->rank & 1) : r;
-		add_dest(b, &c->cta[r], (uint32_t)dst->offset, &c->cta[MIN(to, c->ncta - 1)], mbar);
+		add_dest(b, &c->cta[r], (uint32_t)dst->offset, &c->cta[MIN(to, c->ncta - 1)], m->offset);
 	}
 	return true;
-}
-
-void bulk_need(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask, const char *what)
-{
-	if (a->kind == ARG_ADDR ? a->base : a->kind == ARG_REG)
-		emu_need(w, op, a->slot, mask, what);
-	for (unsigned i = 0; a->kind == ARG_VEC && i < a->count; i++)
-		emu_need(w, op, a->slots[i], mask, what);
 }
 
 /* ---- places ---- */
@@ -471,7 +469,7 @@ static uint64_t sum_of(const bulk_copy *b)
 }
 
 /* A lane that stores the bytes that the first lane of its instruction stores there.  What is reduced counts each time. */
-static void look_for_same(const bulk_copy *b)
+static void find_repeated_store(const bulk_copy *b)
 {
 	emu_warp *w = b->a.w;
 	bulk_first *first = &w->bulk.first, now = { b->a.op, w->cluster->step, sum_of(b), b->late_write };
@@ -494,7 +492,7 @@ static bool touch_store(bulk_copy *b)
 	b->late_write = race_async_begin(w, b->a.op, b->a.lane);
 	race_async_grouped(w->cluster, b->late_read, &w->bulk.read, b->group);
 	race_async_grouped(w->cluster, b->late_write, &w->bulk.done, b->group);
-	look_for_same(b);
+	find_repeated_store(b);
 	touch_map(b);
 	touch_outside(b, b->late_write, access);
 	return touch_shared(b, b->late_read, b->from.cta, (uint32_t)b->from.offset, ACCESS_READ);

@@ -62,13 +62,13 @@ void bulk_free(bulk_copy *b);
 /* Bytes from the place on, NULL: filled; they follow the span before.  n: in shared memory. */
 bool bulk_add(bulk_copy *b, const emu_place *outside, uint32_t n);
 void bulk_skip(bulk_copy *b, uint32_t n); /* bytes in shared memory that are not copied */
-/* Checks destination and mbarrier: `mask` CTAs where it is multicast, else the one of the place.  pair: .cta_group::2. */
-bool bulk_send(bulk_copy *b, const emu_place *dst, emu_cta *mbar_cta, uint32_t mbar, const uint32_t *mask, bool pair);
+/*
+ * Where a copy to shared memory ends: the place and the mbarrier of the operand are checked.  ctas: the operand that names
+ * the CTAs of a multicast; NULL: only the one of the place.  pair: .cta_group::2.
+ */
+bool bulk_send(bulk_copy *b, const emu_place *dst, const emu_arg *mbar, const emu_arg *ctas, bool pair);
 /* Notes its memory, and puts it into the queue or the thread's open bulk group. */
 bool bulk_start(bulk_copy *b);
-
-/* Tells whether the operands are written; emu_need for each. */
-void bulk_need(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask, const char *what);
 
 void emu_bulk_exit(emu_warp *w, const emu_op *op, uint32_t mask); /* these lanes end */
 void emu_bulk_free(emu_warp *w);

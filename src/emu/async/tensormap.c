@@ -230,7 +230,7 @@ static enum emu_step fence(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (op->imm[0] && emu_wants_turn(w))
 		return STEP_TURN;
-	bulk_need(w, op, a, mask, "the tensor map's address");
+	emu_need_arg(w, op, a, mask, "the tensor map's address");
 	clock_fence_by(w, mask, a->kind == ARG_NONE ? ACCESS_RELEASE : ACCESS_ACQUIRE, op->imm[0]);
 	EACH_LANE(l, mask)
 		ok &= a->kind == ARG_NONE ? release_all(w, l, op->imm[0]) : acquire(w, l, a->space, emu_address(w, a, l));
@@ -257,8 +257,8 @@ static enum emu_step cp_fenceproxy(emu_warp *w, const emu_op *op, uint32_t mask)
 
 	if (op->imm[0] && emu_wants_turn(w))
 		return STEP_TURN;
-	bulk_need(w, op, a, mask, "the global address");
-	bulk_need(w, op, s, mask, "the shared address");
+	emu_need_arg(w, op, a, mask, "the global address");
+	emu_need_arg(w, op, s, mask, "the shared address");
 	if (!emu_resolve(w, op, lane, SPACE_GLOBAL, emu_address(w, a, lane), CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_BYTES,
 	                 &to) ||
 	    !emu_resolve(w, op, lane, s->space, emu_address(w, s, lane), CPTX_TENSOR_MAP_BYTES, CPTX_TENSOR_MAP_BYTES, &from))
@@ -371,8 +371,8 @@ static bool replace_lane(emu_warp *w, const emu_op *op, unsigned lane)
 
 static enum emu_step replace(emu_warp *w, const emu_op *op, uint32_t mask)
 {
-	bulk_need(w, op, emu_named(op, "a"), mask, "the tensor map's address");
-	bulk_need(w, op, emu_named(op, "b"), mask, "the new value");
+	emu_need_arg(w, op, emu_named(op, "a"), mask, "the tensor map's address");
+	emu_need_arg(w, op, emu_named(op, "b"), mask, "the new value");
 	EACH_LANE(l, mask)
 		if (!replace_lane(w, op, l))
 			return STEP_FAULT;

@@ -199,11 +199,11 @@ static bool room(emu_machine *m)
 /* Behind room(). */
 static bool put(emu_machine *m, const cptx_emu_finding *f, const emu_op *op)
 {
-	const cptx_emu_finding *given = ARENA_COPY(&m->text, cptx_emu_finding, f, 1);
+	const cptx_emu_finding *snapshot = ARENA_COPY(&m->text, cptx_emu_finding, f, 1);
 
-	if (!given)
+	if (!snapshot)
 		return false;
-	m->finding[m->nfinding++] = (emu_kept){ *f, given, op };
+	m->finding[m->nfinding++] = (emu_kept){ *f, snapshot, op };
 	m->nwarning += f->rank == CPTX_FIND_WARNING;
 	return true;
 }
@@ -256,12 +256,12 @@ const cptx_emu_finding *emu_finding_now(emu_machine *m, size_t i)
 
 	if (!kept)
 		return NULL;
-	if (kept->given->count != kept->f.count) {
+	if (kept->snapshot->count != kept->f.count) {
 		const cptx_emu_finding *now = ARENA_COPY(&m->text, cptx_emu_finding, &kept->f, 1);
 		if (now)
-			kept->given = now;
+			kept->snapshot = now;
 	}
-	return kept->given;
+	return kept->snapshot;
 }
 
 static bool keep(emu_machine *m, emu_grid *g, const emu_found *x)
@@ -299,6 +299,14 @@ bool emu_need(emu_warp *w, const emu_op *op, uint32_t slot, uint32_t mask, const
 		emu_find(w, op, __builtin_ctz(missing), CPTX_FIND_UNDEFINED,
 		         "%s was never written in this thread, or comes from what was not", what);
 	return true;
+}
+
+void emu_need_arg(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask, const char *what)
+{
+	if (a->kind == ARG_ADDR ? a->base : a->kind == ARG_REG)
+		emu_need(w, op, a->slot, mask, what);
+	for (unsigned i = 0; a->kind == ARG_VEC && i < a->count; i++)
+		emu_need(w, op, a->slots[i], mask, what);
 }
 
 /* ---- what nobody can go on from ---- */

@@ -7,9 +7,9 @@
 
 /* A finding that the machine keeps. */
 typedef struct emu_kept {
-	cptx_emu_finding f;            /* the count goes on */
-	const cptx_emu_finding *given; /* as callers last got it */
-	const emu_op *op;              /* that was executed; NULL: a call of the host program was wrong */
+	cptx_emu_finding f;               /* the count goes on */
+	const cptx_emu_finding *snapshot; /* as callers last got it */
+	const emu_op *op;                 /* that was executed; NULL: a call of the host program was wrong */
 } emu_kept;
 
 struct emu_machine {

@@ -239,8 +239,8 @@ static void fill(trial *t, uint64_t bits)
 		t->result[i] = (emu_missing){ { bits, bits }, true };
 }
 
-/* The registers, and what they miss. */
-static void look(trial *t)
+/* Fills in what the registers hold and which bits of the inputs are undefined. */
+static void find_holes(trial *t)
 {
 	const emu_op *op = t->op;
 
@@ -272,7 +272,7 @@ static void one_lane(trial *t)
 	const emu_op *op = t->op;
 	bool decides = false, copied = op->flow == MOVED;
 
-	look(t);
+	find_holes(t);
 	for (unsigned i = 0; i < t->nhole; i++) {
 		decides |= op->whole >> (t->hole[i] - op->ndef) & 1;
 		copied &= t->missing[i].copied;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What looks at an instruction before it is executed: any number of watchers in front of one function. */
+/* Watchers check the registers of an instruction before it is executed: any number of them in front of one function. */
 #include "emu/tensor/tcgen05.h"
 #include "emu/tensor/wgmma.h"
 
@@ -8,9 +8,9 @@ static enum emu_step watched(emu_warp *w, const emu_op *op, uint32_t mask)
 	enum emu_step s = STEP_NEXT;
 
 	if (op->watchers & WATCH_WGMMA)
-		emu_wgmma_look(w, op);
+		emu_wgmma_watch(w, op);
 	if (op->watchers & WATCH_TCGEN05)
-		s = emu_tcgen05_look(w, op);
+		s = emu_tcgen05_watch(w, op);
 	return s == STEP_NEXT ? op->plain(w, op, mask) : s;
 }
 

@@ -114,8 +114,7 @@ static void need_operands(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *a = &op->arg[ARG_A], *b = &op->arg[ARG_B];
 
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	for (unsigned i = 0; a->space == SPACE_GLOBAL && i < op->imm[1]; i++)
 		emu_need(w, op, slot_of(b, i), mask, "what memory is combined with");
 }

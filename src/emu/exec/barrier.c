@@ -73,7 +73,7 @@ static enum emu_step arrive(emu_warp *w, const emu_op *op, emu_barrier *b, uint3
 	return STEP_NEXT;
 }
 
-static void leave(emu_warp *w, const emu_op *op, emu_barrier *b, uint32_t mask)
+static void pass(emu_warp *w, const emu_op *op, emu_barrier *b, uint32_t mask)
 {
 	const emu_arg *d = &op->arg[0];
 
@@ -123,7 +123,7 @@ static enum emu_step bar(emu_warp *w, const emu_op *op, uint32_t mask)
 	if (b->generation == w->g->generation)
 		return emu_group_block(w, op, "barrier", n, w->g->generation);
 	w->g->arrived = 0;
-	leave(w, op, b, mask);
+	pass(w, op, b, mask);
 	return STEP_NEXT;
 }
 

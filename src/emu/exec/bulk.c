@@ -81,14 +81,9 @@ static bool skipped(emu_warp *w, const emu_op *op, unsigned lane, uint32_t size,
 static bool send(emu_warp *w, const emu_op *op, unsigned lane, bulk_copy *b, uint32_t size)
 {
 	const bulk_form *f = (const bulk_form *)op->extra;
-	uint32_t mask = f->multicast ? (uint32_t)emu_get(w, f->mask, lane) & 0xffff : 0;
 	emu_place dst;
-	emu_cta *cta;
 
-	if (!shared_place(w, op, lane, f->to, size, &dst))
-		return false;
-	emu_mbarrier *m = mbarrier_for_async(w, op, lane, f->mbar->space, emu_address(w, f->mbar, lane), &cta);
-	return m && bulk_send(b, &dst, cta, m->offset, f->multicast ? &mask : NULL, false);
+	return shared_place(w, op, lane, f->to, size, &dst) && bulk_send(b, &dst, f->mbar, f->multicast ? f->mask : NULL, false);
 }
 
 static bool fill_load(emu_warp *w, const emu_op *op, unsigned lane, bulk_copy *b, uint32_t size)
@@ -150,12 +145,12 @@ static void need_operands(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const bulk_form *f = (const bulk_form *)op->extra;
 
-	bulk_need(w, op, f->global, mask, "the global address");
-	bulk_need(w, op, f->shared, mask, "the shared address");
-	bulk_need(w, op, f->to, mask, "the destination's address");
-	bulk_need(w, op, f->mbar, mask, "the mbarrier's address");
-	bulk_need(w, op, f->size, mask, "the number of bytes");
-	bulk_need(w, op, f->mask, mask, "the mask");
+	emu_need_arg(w, op, f->global, mask, "the global address");
+	emu_need_arg(w, op, f->shared, mask, "the shared address");
+	emu_need_arg(w, op, f->to, mask, "the destination's address");
+	emu_need_arg(w, op, f->mbar, mask, "the mbarrier's address");
+	emu_need_arg(w, op, f->size, mask, "the number of bytes");
+	emu_need_arg(w, op, f->mask, mask, "the mask");
 }
 
 static enum emu_step copy(emu_warp *w, const emu_op *op, uint32_t mask)

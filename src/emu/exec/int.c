@@ -61,10 +61,10 @@ static enum emu_step carry(emu_warp *w, const emu_op *op, uint32_t mask)
 	const emu_arg *d = &op->arg[0];
 	uint64_t v[SCALAR_INPUTS];
 	unsigned type = op->m.type;
-	uint32_t turned = c->calc == num_sub_borrow ? ALL_LANES : 0;
+	uint32_t borrows = c->calc == num_sub_borrow ? ALL_LANES : 0;
 
 	EACH_LANE(l, mask) {
-		bool cf = c->reads && (w->carry ^ turned) >> l & 1;
+		bool cf = c->reads && (w->carry ^ borrows) >> l & 1;
 		scalar_gather(w, c->in, l, v);
 		if (c->in->n == 3) {
 			v[0] = op->m.mode == CPTX_HI ? num_mul_hi(type, v[0], v[1]) : num_mul(type, v[0], v[1], &c->in->mode);
@@ -72,7 +72,7 @@ static enum emu_step carry(emu_warp *w, const emu_op *op, uint32_t mask)
 		}
 		emu_put(w, d->slot, d->bits, l, c->calc(type, v[0], v[1], &cf));
 		if (op->m.cc)
-			w->carry = (w->carry & ~(UINT32_C(1) << l)) | ((cf ^ turned) & 1) << l;
+			w->carry = (w->carry & ~(UINT32_C(1) << l)) | ((cf ^ borrows) & 1) << l;
 	}
 	return STEP_NEXT;
 }

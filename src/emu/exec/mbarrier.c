@@ -13,8 +13,7 @@ static void need_operands(emu_warp *w, const emu_op *op, uint32_t mask, const ch
 {
 	const emu_arg *a = &op->arg[ARG_A], *b = &op->arg[ARG_B];
 
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	if (what && b->kind == ARG_REG)
 		emu_need(w, op, b->slot, mask, what);
 }

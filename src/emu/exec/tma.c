@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Instructions of tensor copies. */
 #include "emu/async/tma.h"
+#include "emu/core/finding.h"
 #include "emu/exec/exec.h"
 #include "emu/memory/memory.h"
 
@@ -83,14 +84,10 @@ static bool check_reduction(const tma_use *u)
 static bool fill_load(const tma_use *u, bulk_copy *b)
 {
 	const tma_form *f = (const tma_form *)u->op->extra;
-	uint32_t mask = f->multicast ? (uint32_t)emu_get(u->w, f->mask, u->lane) & 0xffff : 0;
 	emu_place dst;
-	emu_cta *cta;
 
-	if (!tma_box(u, b) || !shared_place(u, f->shared, b->bytes, &dst))
-		return false;
-	emu_mbarrier *m = mbarrier_for_async(u->w, u->op, u->lane, f->mbar->space, emu_address(u->w, f->mbar, u->lane), &cta);
-	return m && bulk_send(b, &dst, cta, m->offset, f->multicast ? &mask : NULL, f->pair);
+	return tma_box(u, b) && shared_place(u, f->shared, b->bytes, &dst) &&
+	       bulk_send(b, &dst, f->mbar, f->multicast ? f->mask : NULL, f->pair);
 }
 
 /* ---- stores and reductions ---- */
@@ -131,12 +128,12 @@ static enum emu_step tensor(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const tma_form *f = (const tma_form *)op->extra;
 
-	bulk_need(w, op, f->map, mask, "the tensor map's address");
-	bulk_need(w, op, f->coord, mask, "a coordinate");
-	bulk_need(w, op, f->shared, mask, "the shared address");
-	bulk_need(w, op, f->mbar, mask, "the mbarrier's address");
-	bulk_need(w, op, f->mask, mask, "the CTA mask");
-	bulk_need(w, op, f->offsets, mask, "an offset");
+	emu_need_arg(w, op, f->map, mask, "the tensor map's address");
+	emu_need_arg(w, op, f->coord, mask, "a coordinate");
+	emu_need_arg(w, op, f->shared, mask, "the shared address");
+	emu_need_arg(w, op, f->mbar, mask, "the mbarrier's address");
+	emu_need_arg(w, op, f->mask, mask, "the CTA mask");
+	emu_need_arg(w, op, f->offsets, mask, "an offset");
 	EACH_LANE(l, mask)
 		if (!one_lane(w, op, l))
 			return STEP_FAULT;

@@ -21,8 +21,7 @@ static bool base_of(emu_warp *w, const emu_op *op, const wmma *x, const emu_arg 
 {
 	unsigned first = (unsigned)__builtin_ctz(mask);
 
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	*at = emu_address(w, a, first);
 	*stride = x->stride_arg->kind == ARG_NONE ? x->stride : (uint32_t)emu_get(w, x->stride_arg, first);
 	EACH_LANE(l, mask) {

@@ -175,9 +175,9 @@ static inline double num_add_odd(double a, double b)
 	double s = a + b, t = s - a, rest = (a - (s - t)) + (b - t);
 	uint64_t bits = num_bits64(s), odd = bits & 1;
 	/* Of infinities and NaN the rest is NaN. */
-	bool up = rest > 0, down = rest < 0;
-	if (!odd && (up || down))
-		bits += up == (s > 0) ? 1 : (uint64_t)-1;
+	bool above = rest > 0, below = rest < 0;
+	if (!odd && (above || below))
+		bits += above == (s > 0) ? 1 : (uint64_t)-1;
 	return num_f64(bits);
 }
 static inline float num_fmaf(float a, float b, float c)

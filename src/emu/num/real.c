@@ -41,8 +41,8 @@ struct num_real num_real(bool sign, int exp, uint64_t frac)
 {
 	if (!frac)
 		return (struct num_real){ NUM_ZERO, sign, 0, 0 };
-	int up = __builtin_clzll(frac);
-	return (struct num_real){ NUM_FINITE, sign, exp - up, frac << up };
+	int shift = __builtin_clzll(frac);
+	return (struct num_real){ NUM_FINITE, sign, exp - shift, frac << shift };
 }
 
 struct num_real num_decode(const struct num_format *f, uint64_t bits)
@@ -136,9 +136,9 @@ uint64_t num_real_integer(struct num_real r, unsigned rnd, bool *over)
 {
 	uint64_t n = r.exp >= 0 && r.exp < 64 ? r.frac >> (63 - r.exp) : 0;
 	uint64_t rest = r.exp >= 63 ? 0 : r.exp >= 0 ? r.frac << (r.exp + 1) : r.exp == -1 ? r.frac : 1;
-	bool up = r.kind == NUM_FINITE && rounds_up(rnd, r.sign, n & 1, rest, 0);
-	*over = r.kind == NUM_FINITE && (r.exp > 63 || (up && n == UINT64_MAX));
-	return *over ? UINT64_MAX : r.kind == NUM_FINITE ? n + up : 0;
+	bool carry = r.kind == NUM_FINITE && rounds_up(rnd, r.sign, n & 1, rest, 0);
+	*over = r.kind == NUM_FINITE && (r.exp > 63 || (carry && n == UINT64_MAX));
+	return *over ? UINT64_MAX : r.kind == NUM_FINITE ? n + carry : 0;
 }
 
 /* ---- exact sums and products, before they are rounded ---- */
@@ -155,9 +155,9 @@ static struct num_real narrow(bool sign, int exp, num_u128 frac)
 		frac <<= 64;
 		exp -= 64;
 	}
-	int up = __builtin_clzll((uint64_t)(frac >> 64));
-	frac <<= up;
-	return (struct num_real){ NUM_FINITE, sign, exp + 1 - up, (uint64_t)(frac >> 64) | ((uint64_t)frac != 0) };
+	int shift = __builtin_clzll((uint64_t)(frac >> 64));
+	frac <<= shift;
+	return (struct num_real){ NUM_FINITE, sign, exp + 1 - shift, (uint64_t)(frac >> 64) | ((uint64_t)frac != 0) };
 }
 
 static struct num_real add_wide(struct wide a, struct wide b, unsigned rnd)

@@ -291,8 +291,9 @@ static bool releases(const void *by, const cell *x)
 	return false;
 }
 
-/* Takes away from the weak write n what is not released, and notes it for later.  False: memory is short. */
-static bool keep_back(const releaser *r, note *n, notes *later)
+/* Takes away from the weak write n what is not released, and notes it in kept_back, for a segment to come.  False: memory is
+ * short. */
+static bool keep_back(const releaser *r, note *n, notes *kept_back)
 {
 	const emu_word *word =
 		n->flags & NOTE_WRITE && !(n->flags & NOTE_STRONG) ? race_page_there(r->w->cluster, n->page) : NULL;
@@ -305,7 +306,7 @@ static bool keep_back(const releaser *r, note *n, notes *later)
 			unsigned bytes = each == 4 ? CELL_BYTES : 1u << at % 4;
 			if (race_each_writer(r->w->cluster, &word[at * each / 4], bytes, releases, r))
 				continue;
-			if (!rest && !(rest = race_note_new(later, n)))
+			if (!rest && !(rest = race_note_new(kept_back, n)))
 				return false;
 			rest->bits[i] |= UINT32_C(1) << l;
 			rest->values[at] = n->values[at];
@@ -318,25 +319,25 @@ static bool keep_back(const releaser *r, note *n, notes *later)
 static void fold(emu_cluster *c, const releaser *r)
 {
 	global_pages *g = c->races ? c->races->pages : NULL;
-	notes later = { 0 };
+	notes kept_back = { 0 };
 	bool ok = true;
 
 	c->fold = false;
 	if (!g || !c->grid->wide)
 		return;
-	arena_init(&later.a, NULL);
+	arena_init(&kept_back.a, NULL);
 	for (uint32_t i = 0; ok && i < g->log.count; i++) {
 		note n = g->log.n[i];
 		n.cluster = (uint32_t)c->number;
 		n.segment = g->segment;
-		ok = (!r || keep_back(r, &n, &later)) && fold_note(c, &n);
+		ok = (!r || keep_back(r, &n, &kept_back)) && fold_note(c, &n);
 	}
-	if (later.count) {
+	if (kept_back.count) {
 		race_notes_free(&g->log);
-		g->log = later;
+		g->log = kept_back;
 	} else {
 		race_notes_clear(&g->log);
-		race_notes_free(&later);
+		race_notes_free(&kept_back);
 	}
 	g->last = 0;
 	if (!ok)

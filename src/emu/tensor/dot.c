@@ -153,9 +153,9 @@ static float sum_any(const struct dot_rule *r, const terms *t, const float *b, c
 	if (special || nan)
 		return special_sum(t, b, c, nan);
 	e = MAX(e, LEAST_SUM);
-	double up = power_of_two(r->frac - e), scaled = power_of_two(scale), sum = (double)(int64_t)(c * up);
+	double unit = power_of_two(r->frac - e), scaled = power_of_two(scale), sum = (double)(int64_t)(c * unit);
 	for (unsigned i = 0; i < t->n; i++)
-		sum += (double)(int64_t)((double)t->v[i] * b[t->at[i]] * scaled * up);
+		sum += (double)(int64_t)((double)t->v[i] * b[t->at[i]] * scaled * unit);
 	return round_any(r->out, sum * power_of_two(e - r->frac));
 }
 
@@ -202,7 +202,7 @@ static bool sum_panel(const struct dot_rule *r, const terms *t, const float *b, 
 	v_i16 some = e > NO_EXPONENT / 2; /* columns of zeros are as good as any */
 	e &= some;
 	uint32_t bits[DOT_PANEL];
-	float up[DOT_PANEL];
+	float unit[DOT_PANEL];
 	double sum[DOT_PANEL] = { 0 };
 	int lo = e[0], hi = e[0];
 
@@ -212,15 +212,15 @@ static bool sum_panel(const struct dot_rule *r, const terms *t, const float *b, 
 		return false;
 	for (unsigned q = 0; q < DOT_PANEL; q++)
 		bits[q] = (uint32_t)(127 + r->frac - e[q]) << 23;
-	memcpy(up, bits, sizeof up);
-	v_f32 up0 = load_f32(up), up1 = load_f32(up + 4);
-	v_i32 part0 = __builtin_convertvector(load_f32(c) * up0, v_i32),
-		  part1 = __builtin_convertvector(load_f32(c + 4) * up1, v_i32);
+	memcpy(unit, bits, sizeof unit);
+	v_f32 unit0 = load_f32(unit), unit1 = load_f32(unit + 4);
+	v_i32 part0 = __builtin_convertvector(load_f32(c) * unit0, v_i32),
+		  part1 = __builtin_convertvector(load_f32(c + 4) * unit1, v_i32);
 	for (unsigned i = 0; i < t->n;) {
 		for (unsigned end = MIN(i + AT_ONCE, t->n); i < end; i++) {
 			const float *x = b + t->at[i];
-			part0 += __builtin_convertvector(load_f32(x) * t->v[i] * up0, v_i32);
-			part1 += __builtin_convertvector(load_f32(x + 4) * t->v[i] * up1, v_i32);
+			part0 += __builtin_convertvector(load_f32(x) * t->v[i] * unit0, v_i32);
+			part1 += __builtin_convertvector(load_f32(x + 4) * t->v[i] * unit1, v_i32);
 		}
 		add_parts(sum, part0, part1);
 		part0 = part1 = (v_i32){ 0 };
@@ -319,9 +319,9 @@ static float scaled_sum(const struct dot_rule *r, const dot_shape *s, const floa
 	if (exponent_of(c, LEAST_F32) == DOT_SPECIAL)
 		return c;
 	e = MAX(e, LEAST_SUM);
-	double up = power_of_two(r->frac - e), sum = (double)(int64_t)(c * up);
+	double unit = power_of_two(r->frac - e), sum = (double)(int64_t)(c * unit);
 	for (unsigned i = 0; i < s->ka / BLOCK; i++)
-		sum += (double)(int64_t)(part[i] * up);
+		sum += (double)(int64_t)(part[i] * unit);
 	return round_any(r->out, sum * power_of_two(e - r->frac));
 }
 
@@ -337,10 +337,10 @@ void dot_scaled(const struct dot_rule *r, const dot_shape *s, const float *a, co
 
 void dot_open_int(unsigned type, const uint32_t *raw, unsigned n, int16_t *to)
 {
-	unsigned up = 32 - num_width(type);
+	unsigned shift = 32 - num_width(type);
 
 	for (unsigned i = 0; i < n; i++)
-		to[i] = (int16_t)(num_is_signed(type) ? (int32_t)(raw[i] << up) >> up : (int32_t)raw[i]);
+		to[i] = (int16_t)(num_is_signed(type) ? (int32_t)(raw[i] << shift) >> shift : (int32_t)raw[i]);
 }
 
 void dot_int(const dot_shape *s, const int16_t *a, const int16_t *b, bool saturate, uint32_t *d)

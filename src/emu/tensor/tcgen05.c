@@ -260,8 +260,7 @@ static enum emu_step alloc(emu_warp *w, const emu_op *op, uint32_t mask)
 	emu_tmem *t = tmem_of(w->cta, w, op);
 	uint32_t n, at;
 
-	if (to->base)
-		emu_need(w, op, to->slot, mask, "the address");
+	emu_need_arg(w, op, to, mask, "the address");
 	if (!t || !same_value(w, op, "n", "the number of columns", mask, &n) || !may_alloc(w, op, t, n))
 		return STEP_FAULT;
 	if (tmem_pair(op)) {
@@ -451,8 +450,7 @@ static enum emu_step commit(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *at = emu_named(op, "a"), *ctas = emu_named(op, "mask");
 
-	if (at->base)
-		emu_need(w, op, at->slot, mask, "the address");
+	emu_need_arg(w, op, at, mask, "the address");
 	if (ctas->kind == ARG_REG)
 		emu_need(w, op, ctas->slot, mask, "the mask of CTAs");
 	EACH_LANE(l, mask)

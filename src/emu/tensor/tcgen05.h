@@ -83,12 +83,13 @@ typedef struct tmem_load {
 	struct tmem_load *next;
 	const emu_op *op;
 	const emu_frame *frame;
+	uint32_t group;
 } tmem_load;
 
 struct emu_tcgen05 {
 	struct {
 		uint32_t busy;   /* loads or stores */
-		uint32_t groups; /* waited for */
+		uint32_t groups; /* each load or store is one */
 		emu_clock track;
 	} way[2];         /* loads, stores */
 	tmem_load *loads; /* whose registers nobody has waited for */
@@ -109,6 +110,6 @@ void emu_tmem_free(emu_cta *cta);
 void emu_tmem_end(emu_cluster *c); /* the cluster is at its end: what is still allocated */
 void emu_tcgen05_free(emu_warp *w);
 /* Whether it touches registers that are being loaded; STEP_NEXT: it may be executed. */
-enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op);
+enum emu_step emu_tcgen05_watch(emu_warp *w, const emu_op *op);
 
 #endif

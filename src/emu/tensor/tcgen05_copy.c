@@ -132,8 +132,7 @@ static enum emu_step cp(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *a = emu_named(op, "a");
 
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	emu_need(w, op, emu_named(op, "b")->slot, mask, "the descriptor");
 	EACH_LANE(l, mask)
 		if (!start_copy(w, op, l))
@@ -212,8 +211,7 @@ static enum emu_step shift(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const emu_arg *a = emu_named(op, "a");
 
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	EACH_LANE(l, mask) {
 		shifting *x = NEW(shifting);
 		if (!x)

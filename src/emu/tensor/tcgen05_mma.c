@@ -260,28 +260,20 @@ static bool issue(emu_warp *w, const emu_op *op, unsigned lane)
 	return tmem_start(&o->a);
 }
 
-static void need(emu_warp *w, const emu_op *op, const emu_arg *a, uint32_t mask, const char *what)
-{
-	if (a->kind == ARG_ADDR ? a->base : a->kind == ARG_REG)
-		emu_need(w, op, a->slot, mask, what);
-	for (unsigned i = 0; a->kind == ARG_VEC && i < a->count; i++)
-		emu_need(w, op, a->slots[i], mask, what);
-}
-
 static enum emu_step mma(emu_warp *w, const emu_op *op, uint32_t mask)
 {
 	const tcgen05_mma *x = (const tcgen05_mma *)op->extra;
 
-	need(w, op, x->acc, mask, "the address of D");
-	need(w, op, x->a, mask, "what tells where A is");
-	need(w, op, x->b, mask, "the descriptor of B");
-	need(w, op, x->idesc, mask, "the instruction descriptor");
-	need(w, op, x->mask, mask, "the mask of lanes");
-	need(w, op, x->enable, mask, "the predicate");
-	need(w, op, x->sa, mask, "the address of scales");
-	need(w, op, x->sb, mask, "the address of scales");
-	need(w, op, x->meta, mask, "the address of metadata");
-	need(w, op, x->zero, mask, "the zero-column mask");
+	emu_need_arg(w, op, x->acc, mask, "the address of D");
+	emu_need_arg(w, op, x->a, mask, "what tells where A is");
+	emu_need_arg(w, op, x->b, mask, "the descriptor of B");
+	emu_need_arg(w, op, x->idesc, mask, "the instruction descriptor");
+	emu_need_arg(w, op, x->mask, mask, "the mask of lanes");
+	emu_need_arg(w, op, x->enable, mask, "the predicate");
+	emu_need_arg(w, op, x->sa, mask, "the address of scales");
+	emu_need_arg(w, op, x->sb, mask, "the address of scales");
+	emu_need_arg(w, op, x->meta, mask, "the address of metadata");
+	emu_need_arg(w, op, x->zero, mask, "the zero-column mask");
 	EACH_LANE(l, mask)
 		if (!issue(w, op, l))
 			return STEP_FAULT;

@@ -36,13 +36,18 @@ static struct emu_tcgen05 *state_of(emu_warp *w, const emu_op *op)
 	return w->tcgen05;
 }
 
-static void forget_loads(struct emu_tcgen05 *s)
+/* The last load was started first in the list: those up to a group are its end. */
+static void forget_loads(struct emu_tcgen05 *s, uint32_t group)
 {
-	for (tmem_load *l = s->loads, *next; l; l = next) {
+	tmem_load **link = &s->loads;
+
+	while (*link && (*link)->group > group)
+		link = &(*link)->next;
+	for (tmem_load *l = *link, *next; l; l = next) {
 		next = l->next;
 		free(l);
 	}
-	s->loads = NULL;
+	*link = NULL;
 }
 
 void emu_tcgen05_free(emu_warp *w)
@@ -51,7 +56,7 @@ void emu_tcgen05_free(emu_warp *w)
 
 	if (!s)
 		return;
-	forget_loads(s);
+	forget_loads(s, UINT32_MAX);
 	clock_free(&s->way[LOADS].track);
 	clock_free(&s->way[STORES].track);
 	free(s);
@@ -68,29 +73,30 @@ static bool is_in(const emu_arg *a, uint32_t slot)
 	return false;
 }
 
-/* A load that has not been waited for writes it. */
-static bool is_loaded(const emu_warp *w, uint32_t slot)
+/* The load that has not been waited for and writes it; NULL: none. */
+static const tmem_load *load_of(const emu_warp *w, uint32_t slot)
 {
 	for (const tmem_load *l = w->tcgen05->loads; l; l = l->next)
 		if (l->frame == w->g->frame &&
 		    (is_in(&l->op->arg[0], slot) || (l->op->opcode == CPTX_OP_TCGEN05_LD_RED && is_in(emu_named(l->op, "q"), slot))))
-			return true;
-	return false;
+			return l;
+	return NULL;
 }
 
-static bool reads_loaded(const emu_warp *w, const emu_op *op)
+/* Up to which group the instruction reads what loads write; 0: it reads nothing of them. */
+static uint32_t reads_loaded(const emu_warp *w, const emu_op *op)
 {
-	for (unsigned i = op->ndef; i < op->ndef + op->nuse; i++)
-		if (is_loaded(w, op->regs[i]))
-			return true;
-	return false;
+	uint32_t group = 0;
+
+	for (unsigned i = op->ndef; i < op->ndef + op->nuse; i++) {
+		const tmem_load *l = load_of(w, op->regs[i]);
+		group = l ? MAX(group, l->group) : group;
+	}
+	return group;
 }
 
-/*
- * An instruction that reads what a load writes waits for the load, as machine code does.  Registers are complete then, but
- * tensor memory counts as being read until tcgen05.wait::ld.
- */
-static enum emu_step read_early(emu_warp *w, const emu_op *op)
+/* An instruction that reads what a load writes waits for the load and those in front of it, as machine code does. */
+static enum emu_step read_early(emu_warp *w, const emu_op *op, uint32_t group)
 {
 	if (w->tcgen05->way[LOADS].busy)
 		return emu_group_block(w, op, "its tcgen05.ld", 0, 0);
@@ -100,18 +106,20 @@ static enum emu_step read_early(emu_warp *w, const emu_op *op)
 	else
 		emu_lenient(w, op, EMU_ALL, CPTX_FIND_EARLY_READ,
 		            "it reads a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
-	forget_loads(w->tcgen05);
+	forget_loads(w->tcgen05, group);
+	race_async_waited(w, emu_live(w), &w->tcgen05->way[LOADS].track, group); /* the whole warp has loaded */
 	return STEP_NEXT;
 }
 
-enum emu_step emu_tcgen05_look(emu_warp *w, const emu_op *op)
+enum emu_step emu_tcgen05_watch(emu_warp *w, const emu_op *op)
 {
 	if (!w->tcgen05 || !w->tcgen05->loads)
 		return STEP_NEXT;
-	if (reads_loaded(w, op))
-		return read_early(w, op);
+	uint32_t group = reads_loaded(w, op);
+	if (group)
+		return read_early(w, op, group);
 	for (unsigned i = 0; i < op->ndef; i++)
-		if (is_loaded(w, op->regs[i]))
+		if (load_of(w, op->regs[i]))
 			emu_find(w, op, EMU_ALL, CPTX_FIND_ASYNC_WAIT,
 			         "it writes a register that a tcgen05.ld under way writes; tcgen05.wait::ld must come between");
 	return STEP_NEXT;
@@ -250,8 +258,7 @@ static bool place(emu_warp *w, const emu_op *op, const move *m, uint32_t mask, t
 	const emu_arg *a = emu_named(op, "a");
 	uint32_t addr = (uint32_t)emu_address(w, a, (unsigned)__builtin_ctz(mask));
 
-	if (a->base)
-		emu_need(w, op, a->slot, mask, "the address");
+	emu_need_arg(w, op, a, mask, "the address");
 	EACH_LANE(l, mask)
 		if ((uint32_t)emu_address(w, a, l) != addr) {
 			emu_find(w, op, (int)l, CPTX_FIND_OPERAND, "the address is 0x%x here and 0x%x in another lane of the warp",
@@ -297,7 +304,7 @@ static void note(emu_warp *w, const emu_op *op, const move *m, tmem_place at, un
 
 	if (!r)
 		return;
-	race_async_grouped(w->cluster, r->late, &s->way[way].track, s->way[way].groups + 1);
+	race_async_grouped(w->cluster, r->late, &s->way[way].track, s->way[way].groups);
 	for (unsigned i = 0; i < m->columns; i++)
 		if (m->used[i / 32] >> i % 32 & 1)
 			tmem_touch(w, id, w->cta, (tmem_area){ at.column + i, 1, bands, way ? "what it writes" : "what it reads" },
@@ -325,6 +332,7 @@ static enum emu_step start(emu_warp *w, const emu_op *op, uint32_t mask, unsigne
 		free(load);
 		return no_memory(w, op);
 	}
+	s->way[way].groups++;
 	note(w, op, m, at, way);
 	x->at = at;
 	x->a = (emu_async){
@@ -338,7 +346,7 @@ static enum emu_step start(emu_warp *w, const emu_op *op, uint32_t mask, unsigne
 	} else {
 		x->frame = w->g->frame;
 		x->frame->refs++;
-		*load = (tmem_load){ s->loads, op, w->g->frame };
+		*load = (tmem_load){ s->loads, op, w->g->frame, s->way[way].groups };
 		s->loads = load;
 	}
 	s->way[way].busy++;
@@ -358,8 +366,8 @@ static enum emu_step wait(emu_warp *w, const emu_op *op, uint32_t mask)
 	if (s->way[way].busy)
 		return emu_group_block(w, op, way ? "its tcgen05.st" : "its tcgen05.ld", 0, 0);
 	if (!way)
-		forget_loads(s);
-	race_async_waited(w, mask, &s->way[way].track, ++s->way[way].groups);
+		forget_loads(s, s->way[way].groups);
+	race_async_waited(w, mask, &s->way[way].track, s->way[way].groups);
 	return STEP_NEXT;
 }
 

@@ -158,7 +158,7 @@ static bool is_copy(const emu_op *op)
 	       ir_operand(op->f->k, op->item, 1).kind == CPTX_VAL_REG;
 }
 
-static void look(emu_warp *w, struct emu_wgmma *s, const emu_op *op)
+static void watch_registers(emu_warp *w, struct emu_wgmma *s, const emu_op *op)
 {
 	for (unsigned i = 0; s->nheld && i < op->ndef + op->nuse; i++) {
 		if (has(&s->result, op->regs[i]))
@@ -179,10 +179,10 @@ static void look(emu_warp *w, struct emu_wgmma *s, const emu_op *op)
 		add(&s->touched, op->regs[i]);
 }
 
-void emu_wgmma_look(emu_warp *w, const emu_op *op)
+void emu_wgmma_watch(emu_warp *w, const emu_op *op)
 {
 	if (w->wgmma && w->wgmma->frame == w->g->frame)
-		look(w, w->wgmma, op);
+		watch_registers(w, w->wgmma, op);
 }
 
 bool emu_is_wgmma(const emu_op *op)

@@ -16,6 +16,6 @@
 void emu_wgmma_free(emu_warp *w);
 bool emu_is_wgmma(const emu_op *op); /* it looks itself at what is under way */
 /* Before another instruction is executed: whether it touches a register that is in use. */
-void emu_wgmma_look(emu_warp *w, const emu_op *op);
+void emu_wgmma_watch(emu_warp *w, const emu_op *op);
 
 #endif
