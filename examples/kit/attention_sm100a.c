@@ -19,18 +19,6 @@
 enum { D = ATTENTION_D, QUERIES = 128, KEYS = 64, THREADS = 192, STAGES = 2 };
 enum { S_AT = 0, P_AT = KEYS, O_AT = P_AT + KEYS / 2, COLUMNS = O_AT + D }; /* columns of tensor memory */
 
-static const cptx_operand_opt q_opt = { .type = CPTX_BF16,
-	                                    .batched = true,
-	                                    .tile = { QUERIES, D, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B } };
-static const cptx_operand_opt k_opt = {
-	.type = CPTX_BF16, .batched = true, .stages = STAGES, .tile = { KEYS, D, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B }
-};
-static const cptx_operand_opt v_opt = { .type = CPTX_BF16,
-	                                    .batched = true,
-	                                    .stages = STAGES, /* keys lie along K */
-	                                    .tile = { D, KEYS, .elem = { 16, .mn_major = true },
-	                                              .swizzle = CPTX_SWIZZLE_128B } };
-
 typedef struct kernel {
 	attention_kernel a;
 	cptx_pipe s_pipe, p_pipe;
@@ -141,9 +129,9 @@ static void build(cptx_module *m, const void *self, bool causal)
 	cptx_pipe_prepare(k, &x.s_pipe, first);
 	cptx_pipe_prepare(k, &x.p_pipe, first);
 	cptx_tiled_mma_new(k, &x.qk, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = KEYS,
-	                   .a_tile = q_opt.tile, .b_tile = k_opt.tile);
+	                   .a_tile = a->q.opt.tile, .b_tile = a->key.opt.tile);
 	cptx_tiled_mma_new(k, &x.pv, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = D,
-	                   .a_from = CPTX_A_TMEM, .b_tile = v_opt.tile);
+	                   .a_from = CPTX_A_TMEM, .b_tile = a->v.opt.tile);
 	CPTX_TMEM(k, &t, .columns = COLUMNS, .warp = cptx_setp(k, r.warp, 0, .cmp = CPTX_EQ)) {
 		cptx_acc_in_tmem(k, &x.qk, &x.s, cptx_offset(t.address, S_AT));
 		cptx_acc_in_tmem(k, &x.pv, &x.o, cptx_offset(t.address, O_AT));
@@ -157,7 +145,7 @@ static void build(cptx_module *m, const void *self, bool causal)
 	}
 }
 
-const attention attention_sm100a = { "emu:sm_100a", QUERIES, THREADS, 0, build, &q_opt, &k_opt, &v_opt };
+const attention attention_sm100a = { "emu:sm_100a", QUERIES, THREADS, 0, build, KEYS, STAGES };
 
 #ifndef EXAMPLES_NO_MAIN
 int main(void) { return attention_main(&attention_sm100a); }

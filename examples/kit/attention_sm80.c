@@ -107,7 +107,7 @@ static void build(cptx_module *m, const void *self, bool causal)
 	attend(&x, cptx_shr(k, cptx_tid_x(k), 5));
 }
 
-const attention attention_sm80 = { "emu:sm_80", QUERIES, THREADS, 0, build, NULL, NULL, NULL };
+const attention attention_sm80 = { "emu:sm_80", QUERIES, THREADS, 0, build, 0, 0 };
 
 #ifndef EXAMPLES_NO_MAIN
 int main(void) { return attention_main(&attention_sm80); }

@@ -75,7 +75,7 @@ static void consume(cptx_kernel *k, const conv *c, const state *st, cptx_val uni
 	                   .units_m = GROUPS, .unit = unit, .a_tile = images.tile, .b_tile = filters.tile);
 	cptx_acc_new(k, &mma, &acc);
 	cptx_acc_clear(k, &acc);
-	CPTX_FOR(k, i, c->r * c->s * ceil_div(c->c, CHANNELS), 1) {
+	CPTX_FOR(k, i, c->r * c->s * tiles_in(c->c, CHANNELS), 1) {
 		cptx_pipe_wait_full(k, &st->pipe, &at);
 		cptx_val x = cptx_operand_at(k, &st->x, at.stage), w = cptx_operand_at(k, &st->w, at.stage);
 		cptx_mma_tile(k, &mma, &acc, x, w);
@@ -127,7 +127,7 @@ static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_erro
 	const cptx_operand_image image = { at[0],          c->c, c->w, c->h, 1, c->n, { -pad, -pad }, { upper_w, upper_h },
 		                               { step, step }, 0 };
 	const cptx_operand_matrix matrix = { at[1], c->k, c->c, .pitch = taps * c->c * 2, .batch = taps, .apart = c->c * 2 };
-	const cptx_launch_opt opt = { .grid = { ceil_div(conv_pixels(c), PIXELS), ceil_div(c->k, FILTERS) } };
+	const cptx_launch_opt opt = { .grid = { tiles_in(conv_pixels(c), PIXELS), tiles_in(c->k, FILTERS) } };
 	struct args args = { .y = at[2] };
 	const cptx_params_part part = { table, CPTX_PARAM_COUNT(table), &args };
 	cptx_module *m = cptx_module_new(NULL);
