@@ -6,7 +6,7 @@
  *
  * - bcf, bank conflict free: chunks of 16 bytes are permuted within 128-byte rows of shared memory (the swizzle that TMA has
  *   too, see cptx/layout.h), so eight rows of ldmatrix lie in different banks, and so do the copies.  B is K x N: its rows
- *   run along N, and ldmatrix.trans turns them.
+ *   run along N, and ldmatrix.trans transposes them.
  * - dbf, double buffers, twice: cp.async fills one half of shared memory while the other is multiplied; and ldmatrix fetches
  *   the fragments of the next 16-deep step while mma.sync works on this one.  That goes on across the border of buffers: the
  *   only wait and barrier of a k-tile stand in front of its last step, whose fragments are there already.

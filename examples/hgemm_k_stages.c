@@ -5,7 +5,7 @@
  * With two buffers a copy has one k-tile's time to arrive; with n stages it has n - 1 of them, which hides the latency of a
  * miss in L2.  The copies of a k-tile are also spread over its steps, between the mma.sync, where slots for issuing are
  * free. Groups of cp.async complete in order, so "at most n - 2 groups are on their way" says that the next k-tile is there;
- * one is committed in each turn, also behind the end of K, where they copy nothing.
+ * one is committed for each K tile, also behind the end of K, where they copy nothing.
  */
 #include "hgemm_parts.h"
 

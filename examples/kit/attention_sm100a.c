@@ -2,11 +2,11 @@
 /*
  * Attention forward for sm_100a: O = softmax(Q * K^T / sqrt(D)) * V for each head, causal or not, bf16 in and out.
  *
- * A CTA has 128 queries of a head and walks over the keys, 64 at a time.  One warp has TMA bring K and V to a ring of
- * stages, another starts both products, which tcgen05 makes in tensor memory, and a warpgroup, a row for each thread, turns
- * scores S into probabilities P, which go back to tensor memory as the A of the second product.
+ * A CTA has 128 queries of a head and walks over the keys, 64 at a time.  A producer warp has TMA copy K and V to a
+ * ring of stages, an MMA warp starts both products, which tcgen05 makes in tensor memory, and a warpgroup, a row for each
+ * thread, makes probabilities P of the scores S, which go back to tensor memory as the A of the second product.
  *
- * Two rings of one stage say whose turn it is: S is full when the first product is complete, and empty when the warpgroup
+ * Two pipelines of one stage order the two: S is full when the first product is complete, and empty when the warpgroup
  * has read it; P is full when the warpgroup has written it, and O is corrected for the new maxima, and empty when the second
  * product is complete.
  */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What hosts of these examples share: a device, numbers that kernels are given, and what is right of those that they give.
- */
+/* What hosts of these examples share: a device, inputs of kernels, launches, and whether results are right. */
 #ifndef KIT_HOST_H
 #define KIT_HOST_H
 
