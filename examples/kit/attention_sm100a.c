@@ -58,8 +58,8 @@ static void multiply(kernel *x)
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), a->end, .cmp = CPTX_LT))
 			multiply_qk(x, &ahead, &s);
 		cptx_pipe_wait_full(k, &x->p_pipe, &p);
-		cptx_mma_tile(k, &x->pv, &x->o, x->p, cptx_operand_at(k, &a->v, at.stage),
-		              .fresh_when = cptx_setp(k, key, 0, .cmp = CPTX_EQ));
+		cptx_val v_tile = cptx_operand_at(k, &a->v, at.stage), fresh = cptx_setp(k, key, 0, .cmp = CPTX_EQ);
+		cptx_mma_tile(k, &x->pv, &x->o, x->p, v_tile, .fresh_when = fresh);
 		cptx_mma_commit(k, &x->pv, cptx_pipe_empty(&p));
 		cptx_mma_commit(k, &x->pv, cptx_pipe_empty(&at));
 		cptx_pipe_next(k, &x->p_pipe, &p);
