@@ -338,10 +338,11 @@ void hgemm_write(const hgemm *h, cptx_val part, cptx_val warp, const cptx_tiles_
 	static const uint8_t row[] = { 0, 0, 0, 1, 2 }, col[] = { 8, 16, 32, 0, 0 };
 	cptx_kernel *k = h->k;
 	cptx_val m = cptx_div(k, warp, h->o->warps_n), n = cptx_rem(k, warp, h->o->warps_n), lane = h->roles.lane;
-	cptx_val row0 = cptx_mad(k, m, h->t.c.rows, hgemm_row(h, t), .mode = CPTX_LO);
-	cptx_val col0 = cptx_mad(k, n, h->t.c.cols, hgemm_col(h, t), .mode = CPTX_LO);
-	cptx_val first = cptx_add(k, row0, cptx_shr(k, lane, 3));
+	cptx_val row0 = hgemm_row(h, t), col0 = times(k, n, h->t.c.cols);
+	cptx_val first = cptx_mad(k, m, h->t.c.rows, cptx_add(k, row0, cptx_shr(k, lane, 3)), .mode = CPTX_LO);
 	cptx_val column = cptx_mad(k, cptx_and(k, lane, 7), 8, col0, .mode = CPTX_LO);
+
+	cptx_add(k, column, hgemm_col(h, t), .into = column);
 	cptx_val at = lane_place(h, row, col, part), rows = cptx_sub(k, cptx_as(h->M, CPTX_S32), cptx_as(first, CPTX_S32));
 	cptx_val pitch = cptx_mul_wide(k, h->N, HALF);
 	cptx_val p = cptx_mad_wide(k, column, HALF, cptx_params_get(k, &h->params, "C"));
