@@ -40,9 +40,9 @@ static const struct published {
 	uint32_t insns; /* of a turn of the busiest thread's loop: bench/sass_counts.py; of v1a to v3 both of v4's together */
 	uint32_t n, k, stages; /* of its tile; rows are those of ours */
 } published[] = {
-	{ &rung_v1a, 254.62, 62, 256, 256, 1 }, { &rung_v1b, 252.81, 62, 256, 256, 1 }, { &rung_v2a, 681.20, 62, 256, 256, 1 },
-	{ &rung_v2b, 695.43, 62, 256, 256, 1 }, { &rung_v3, 939.61, 62, 256, 128, 2 },  { &rung_v4, 1208.83, 37, 128, 64, 7 },
-	{ &rung_v5, 1302.29, 38, 256, 64, 7 },  { &rung_v6, 1475.93, 40, 256, 64, 7 },  { &rung_v7, 0, 40, 0, 0, 0 },
+	{ &rung_v1a, 254.62, 60, 256, 256, 1 }, { &rung_v1b, 252.81, 60, 256, 256, 1 }, { &rung_v2a, 681.20, 60, 256, 256, 1 },
+	{ &rung_v2b, 695.43, 60, 256, 256, 1 }, { &rung_v3, 939.61, 60, 256, 128, 2 },  { &rung_v4, 1208.83, 36, 128, 64, 7 },
+	{ &rung_v5, 1302.29, 37, 256, 64, 7 },  { &rung_v6, 1475.93, 39, 256, 64, 7 },  { &rung_v7, 0, 39, 0, 0, 0 },
 };
 #define CUBLAS 1506.74
 

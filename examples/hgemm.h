@@ -24,7 +24,7 @@ typedef struct hgemm_opt {
 	enum cptx_type type;       /* CPTX_BF16 or CPTX_F16 */
 	uint32_t group;            /* rows of tiles that are worked on together, for the L2 cache, at most 65536; 0: 8 */
 	uint32_t most_regs;        /* registers a thread; 0: the compiler's choice */
-	bool stmatrix;             /* of sm_90 and later; else st.shared */
+	bool stmatrix;             /* of sm_90 and later; else st.shared.  HGEMM_TMA_RW always has it */
 	uint32_t consumer_regs; /* HGEMM_TMA: of each thread that computes, by setmaxnreg (sm_90a, sm_120a); 0: no setmaxnreg */
 	bool rolling;           /* one set of fragments in place of two: fewer registers */
 	bool stay;              /* HGEMM_TMA_R: CTAs take tile after tile, with shared memory of their own for C */

@@ -6,7 +6,7 @@
  *
  * - bcf, bank conflict free: chunks of 16 bytes are permuted within 128-byte rows of shared memory (the swizzle that TMA has
  *   too, see cptx/layout.h), so eight rows of ldmatrix lie in different banks, and so do the copies.  B is K x N: its rows
- *   run along N, and ldmatrix.trans turns them.
+ *   run along N, and ldmatrix.trans transposes them.
  * - dbf, double buffers, twice: cp.async fills one half of shared memory while the other is multiplied; and ldmatrix fetches
  *   the fragments of the next 16-deep step while mma.sync works on this one.  That goes on across the border of buffers: the
  *   only wait and barrier of a k-tile stand in front of its last step, whose fragments are there already.
@@ -29,27 +29,7 @@ static void k_tile(hgemm *h, cptx_pipe_at *at, cptx_pipe_at *to)
 
 cptx_kernel *hgemm_bcf_dbf_rw(cptx_module *m, const hgemm_opt *o)
 {
-	hgemm h;
-	cptx_tiles_at t;
-
-	hgemm_begin(&h, m, HGEMM_BCF_DBF_RW, o);
-	cptx_kernel *k = h.k;
-	hgemm_schedule(&h);
-	CPTX_TILES(k, &h.tiles, &t)
-	{
-		cptx_pipe_at to = cptx_pipe_producer(k, &h.pipe), at = cptx_pipe_consumer(k, &h.pipe);
-		cptx_val i = cptx_var(k, CPTX_U32, 0), k_tiles = hgemm_k_tiles(&h);
-		hgemm_fragments(&h);
-		cptx_acc_clear(k, &h.acc);
-		hgemm_seek(&h, &t);
-		hgemm_copy(&h, &to, 0, 1);
-		hgemm_copied(&h, &to);
-		hgemm_consume_first(&h, &at);
-		CPTX_FOR(k, i, k_tiles, 1)
-			k_tile(&h, &at, &to);
-		hgemm_finish(&h, &t);
-	}
-	return k;
+	return hgemm_by_threads(m, HGEMM_BCF_DBF_RW, o, k_tile);
 }
 
 #ifndef EXAMPLES_NO_MAIN

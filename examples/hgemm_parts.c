@@ -182,12 +182,6 @@ void hgemm_next_offset(const hgemm *h)
 
 /* ---- cp.async ---- */
 
-void hgemm_seek(hgemm *h, const cptx_tiles_at *t)
-{
-	h->from_a = cptx_operand_source(h->k, &h->a, hgemm_row(h, t), 0);
-	h->from_b = cptx_operand_source(h->k, &h->b, hgemm_col(h, t), 0);
-}
-
 void hgemm_copy(const hgemm *h, const cptx_pipe_at *to, uint32_t part, uint32_t parts)
 {
 	const uint32_t a = h->a.copies, all = a + h->b.copies, from = all * part / parts, end = all * (part + 1) / parts;
@@ -344,8 +338,9 @@ void hgemm_write(const hgemm *h, cptx_val part, cptx_val warp, const cptx_tiles_
 	static const uint8_t row[] = { 0, 0, 0, 1, 2 }, col[] = { 8, 16, 32, 0, 0 };
 	cptx_kernel *k = h->k;
 	cptx_val m = cptx_div(k, warp, h->o->warps_n), n = cptx_rem(k, warp, h->o->warps_n), lane = h->roles.lane;
-	cptx_val first = cptx_mad(k, m, h->t.c.rows, cptx_add(k, hgemm_row(h, t), cptx_shr(k, lane, 3)), .mode = CPTX_LO);
-	cptx_val column = cptx_mad(k, cptx_and(k, lane, 7), 8, times(k, n, h->t.c.cols), .mode = CPTX_LO);
+	cptx_val row0 = hgemm_row(h, t), col0 = times(k, n, h->t.c.cols);
+	cptx_val first = cptx_mad(k, m, h->t.c.rows, cptx_add(k, row0, cptx_shr(k, lane, 3)), .mode = CPTX_LO);
+	cptx_val column = cptx_mad(k, cptx_and(k, lane, 7), 8, col0, .mode = CPTX_LO);
 
 	cptx_add(k, column, hgemm_col(h, t), .into = column);
 	cptx_val at = lane_place(h, row, col, part), rows = cptx_sub(k, cptx_as(h->M, CPTX_S32), cptx_as(first, CPTX_S32));
@@ -371,4 +366,35 @@ void hgemm_finish(const hgemm *h, const cptx_tiles_at *t)
 	hgemm_round(h, part);
 	cptx_bar_warp_sync(k, -1);
 	hgemm_write(h, part, h->roles.warp, t);
+}
+
+/* ---- rungs whose threads copy ---- */
+
+cptx_kernel *hgemm_by_threads(cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o,
+                              void (*body)(hgemm *h, cptx_pipe_at *at, cptx_pipe_at *to))
+{
+	hgemm h;
+	cptx_tiles_at t;
+
+	hgemm_begin(&h, m, rung, o);
+	hgemm_schedule(&h);
+	CPTX_TILES(h.k, &h.tiles, &t)
+	{
+		cptx_pipe_at to = cptx_pipe_producer(h.k, &h.pipe), at = cptx_pipe_consumer(h.k, &h.pipe);
+		cptx_val i = cptx_var(h.k, CPTX_U32, 0), k_tiles = hgemm_k_tiles(&h);
+		hgemm_fragments(&h);
+		cptx_acc_clear(h.k, &h.acc);
+		h.from_a = cptx_operand_source(h.k, &h.a, hgemm_row(&h, &t), 0);
+		h.from_b = cptx_operand_source(h.k, &h.b, hgemm_col(&h, &t), 0);
+		for (uint32_t s = 0; s + 1 < o->stages; s++) {
+			hgemm_copy(&h, &to, 0, 1);
+			hgemm_copied(&h, &to);
+		}
+		hgemm_consume_first(&h, &at);
+		CPTX_FOR(h.k, i, k_tiles, 1)
+			body(&h, &at, &to);
+		cptx_cp_async_wait_all(h.k);
+		hgemm_finish(&h, &t);
+	}
+	return h.k;
 }

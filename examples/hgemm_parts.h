@@ -87,8 +87,10 @@ cptx_val hgemm_has_another(const hgemm *h, const cptx_tiles_at *t);
 
 /* ---- cp.async: all threads copy what they will compute on ---- */
 
-/* At the tile's first K tile. */
-void hgemm_seek(hgemm *h, const cptx_tiles_at *t);
+/* The kernel of a rung whose threads copy.  body, of the loop over K tiles: computes on the stage at h->offset and goes on
+ * to `at`, the next one, beside copies to stage `to`. */
+cptx_kernel *hgemm_by_threads(cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o,
+                              void (*body)(hgemm *h, cptx_pipe_at *at, cptx_pipe_at *to));
 /* Part `part` of `parts` of the copies of the next K tile, to that stage.  Behind K: zeros. */
 void hgemm_copy(const hgemm *h, const cptx_pipe_at *to, uint32_t part, uint32_t parts);
 /* Closes the stage, and goes on to the next stage and K tile. */

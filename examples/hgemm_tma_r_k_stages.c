@@ -2,18 +2,18 @@
 /*
  * Third rung: the tensor memory accelerator reads A and B.
  *
- * One thread of a warp of its own names a box of the matrix, and TMA brings the whole tile, swizzled as ldmatrix wants it,
- * with zeros for what lies outside of the matrix.  The computing warps are rid of addresses, of the registers that hold them
- * and of the instructions that copy.  TMA writes rows of at most 128 bytes with its swizzle, so B, whose rows run along N,
+ * One thread of a warp of its own names a box of the matrix, and TMA copies the whole tile, swizzled as ldmatrix wants it,
+ * with zeros for what lies outside of the matrix.  The computing warps need no addresses, no registers that hold them
+ * and no instructions that copy.  TMA writes rows of at most 128 bytes with its swizzle, so B, whose rows run along N,
  * comes in boxes of 64 columns; a tile in cptx/layout.h without a pitch lies so by itself.
  *
  * Nor is there a barrier of the CTA in the loop: each stage has an mbarrier that counts the bytes that arrived and one that
- * counts the warps that let it go (cptx/pipeline.h), so warps may be up to a ring apart.
+ * counts the warps that release it (cptx/pipeline.h), so warps may be a whole ring apart.
  *
  * Where shared memory has room for C beside the ring (opt.stay), CTAs are worth keeping: each takes tile after tile, and the
  * producer fills the ring with the next one early.  With setmaxnreg the producer is one of four warps, and the other three
- * are free: they store a tile, taken over in a pipeline of one stage, while the next is computed.  The last tile is stored
- * by those who computed it, who are more and have nothing else to do.
+ * are free: they store a tile, which a pipeline of one stage passes to them, while the next is computed.  The last tile is
+ * stored by those who computed it, who are more and have nothing else to do.
  */
 #include "hgemm_parts.h"
 

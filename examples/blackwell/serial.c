@@ -3,7 +3,7 @@
  * The mainloop of the rungs v1a to v2b, which differ in how tiles lie in shared memory and how they get there.
  *
  * One thread starts the copies of a tile of A and of B, waits for their bytes, starts the products, and waits for those
- * before it loads over what they read.  Then four warps, 32 lanes of tensor memory each, store the accumulator.
+ * before it copies over what they read.  Then four warps, 32 lanes of tensor memory each, store the accumulator.
  */
 #include "ladder.h"
 

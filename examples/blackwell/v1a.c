@@ -2,8 +2,8 @@
 /*
  * v1a: the least that is a GEMM on tcgen05.  Tiles lie in shared memory without a swizzle: as columns of chunks of 16 bytes,
  * 8 elements along K, each chunk behind the one of the row above.  A box of a 2-D tensor map is one such column, so a tile
- * of 64 elements along K takes 8 copies, of 16 bytes in each row of the matrix.  Nothing overlaps within a CTA: it loads,
- * multiplies, and waits for both in turn; other CTAs of the SM fill the gaps.
+ * of 64 elements along K takes 8 copies, of 16 bytes in each row of the matrix.  Nothing overlaps within a CTA: it copies,
+ * multiplies, and waits for each; other CTAs of the SM fill the gaps.
  */
 #include "ladder.h"
 

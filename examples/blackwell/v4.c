@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * v4: one warp loads, another multiplies.  Each runs its own short loop, and only the two mbarriers of a stage tie them
- * together: nobody waits for products to end but the warp that needs the room, and no test stands in the way of the next
- * tcgen05.mma.  One thread of a warp is enough for either; elect.sync tells the compiler that it is one.
+ * v4: a producer warp copies, an MMA warp multiplies.  Each runs its own short loop, and only the two mbarriers of a stage
+ * tie them together: nobody waits for products to end but the warp that needs the room, and no test stands in the way of the
+ * next tcgen05.mma.  One thread of a warp is enough for either; elect.sync tells the compiler that it is one.
  */
 #include "ladder.h"
 

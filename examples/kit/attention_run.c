@@ -26,14 +26,13 @@ static const cptx_param_row numbers[] = { CPTX_PARAM_ROW(struct args, CPTX_PTR, 
 	                                      CPTX_PARAM_ROW(struct args, CPTX_U32, keys),
 	                                      CPTX_PARAM_ROW(struct args, CPTX_F32, scale) };
 
-/* ---- kernels ---- */
-
-static void operand(attention_kernel *a, cptx_operand *op, const cptx_operand_opt *opt, const char *name)
+/* What TMA loads: Q, K, V; rows of a head, K-major but for V, whose keys lie along K of the product. */
+static cptx_operand_opt operand_opt(const attention *a, int i)
 {
-	cptx_operand_opt o = *opt;
+	const uint32_t rows[] = { a->tile, a->keys, D }, cols[] = { D, D, a->keys }, stages[] = { 1, a->stages, a->stages };
+	const cptx_tile tile = { rows[i], cols[i], .elem = { 16, .mn_major = i == 2 }, .swizzle = CPTX_SWIZZLE_128B };
 
-	o.map = cptx_params_get(a->k, &a->params, name);
-	cptx_operand_make(a->k, op, &o);
+	return (cptx_operand_opt){ .type = CPTX_BF16, .batched = true, .tile = tile, .stages = stages[i] };
 }
 
 attention_kernel attention_begin(cptx_module *m, const attention *self, bool causal)
@@ -42,12 +41,16 @@ attention_kernel attention_begin(cptx_module *m, const attention *self, bool cau
 	attention_kernel a = { .k = k, .causal = causal };
 	cptx_params *p = &a.params;
 
-	cptx_params_declare(k, p, self->q ? maps : pointers, CPTX_PARAM_COUNT(maps));
+	cptx_params_declare(k, p, self->stages ? maps : pointers, CPTX_PARAM_COUNT(maps));
 	cptx_params_declare(k, p, numbers, CPTX_PARAM_COUNT(numbers));
 	a.queries = cptx_params_get(k, p, "queries"), a.keys = cptx_params_get(k, p, "keys");
 	a.scale = cptx_params_get(k, p, "scale");
-	if (self->q)
-		operand(&a, &a.q, self->q, "q"), operand(&a, &a.key, self->key, "key"), operand(&a, &a.v, self->v, "v");
+	cptx_operand *const op[] = { &a.q, &a.key, &a.v };
+	for (int i = 0; i < 3 && self->stages; i++) {
+		cptx_operand_opt opt = operand_opt(self, i);
+		opt.map = cptx_params_get(k, p, maps[i].name);
+		cptx_operand_make(k, op[i], &opt);
+	}
 	a.row0 = cptx_mul(k, cptx_ctaid_x(k), self->tile, .mode = CPTX_LO), a.head = cptx_ctaid_y(k);
 	a.end = causal ? cptx_min(k, cptx_add(k, a.row0, self->tile), a.keys) : a.keys;
 	return a;
@@ -124,7 +127,6 @@ static unsigned wrong_in_row(const uint16_t *q, const uint16_t *key, const uint1
 /* Buffers of the device, filled, and the tensor maps of what TMA loads. */
 static void fill(cptx_device *dev, const attention *a, struct args *x, cptx_error *err)
 {
-	const cptx_operand_opt *const op[3] = { a->q, a->key, a->v };
 	cptx_tensor_map_opt *const map[3] = { &x->q, &x->key, &x->v };
 	uint64_t *const at[4] = { &x->q_at, &x->key_at, &x->v_at, &x->o };
 
@@ -135,13 +137,14 @@ static void fill(cptx_device *dev, const attention *a, struct args *x, cptx_erro
 			in[i][j] = draw(j * 3 + (uint32_t)i);
 		memset(out, 0xff, sizeof out);
 		cptx_mem_write(dev, *at[i], i < 3 ? in[i] : out, n * 2, err);
-		if (i == 3 || !op[i])
+		if (i == 3 || !a->stages)
 			continue;
-		const bool along_k = op[i]->tile.elem.mn_major;
+		const cptx_operand_opt op = operand_opt(a, i);
+		const bool along_k = op.tile.elem.mn_major;
 		const cptx_operand_matrix matrix = {
 			.address = *at[i], .rows = along_k ? D : rows, .cols = along_k ? rows : D, .batch = HEADS
 		};
-		cptx_operand_tensor_map(op[i], &matrix, map[i], err);
+		cptx_operand_tensor_map(&op, &matrix, map[i], err);
 	}
 }
 
@@ -149,7 +152,7 @@ bool attention_check(cptx_device *dev, const attention *a, cptx_module *m, uint3
                      unsigned *wrong, cptx_error *err)
 {
 	struct args x = { .queries = queries, .keys = keys, .scale = (float)(1.4426950408889634 / sqrt(D)) };
-	const cptx_params_part parts[] = { { a->q ? maps : pointers, CPTX_PARAM_COUNT(maps), &x },
+	const cptx_params_part parts[] = { { a->stages ? maps : pointers, CPTX_PARAM_COUNT(maps), &x },
 		                               { numbers, CPTX_PARAM_COUNT(numbers), &x } };
 	const cptx_launch_opt opt = { .grid = { (queries + a->tile - 1) / a->tile, HEADS }, .block = { a->threads } };
 	cptx_module *built = m ? m : cptx_module_new(NULL);

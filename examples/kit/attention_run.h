@@ -16,7 +16,7 @@ typedef struct attention {
 	uint32_t tile, threads; /* queries of a CTA; its threads */
 	uint32_t min_ctas;      /* CTAs per SM that registers are for; 0: any number */
 	void (*build)(cptx_module *m, const void *self, bool causal);
-	const cptx_operand_opt *q, *key, *v; /* what TMA loads; NULL: the kernel takes pointers */
+	uint32_t keys, stages; /* TMA: keys of a tile, and stages of K and V; 0: the kernel takes pointers */
 } attention;
 
 extern const attention attention_sm80, attention_sm90a, attention_sm100a;

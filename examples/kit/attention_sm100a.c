@@ -2,11 +2,11 @@
 /*
  * Attention forward for sm_100a: O = softmax(Q * K^T / sqrt(D)) * V for each head, causal or not, bf16 in and out.
  *
- * A CTA has 128 queries of a head and walks over the keys, 64 at a time.  One warp has TMA bring K and V to a ring of
- * stages, another starts both products, which tcgen05 makes in tensor memory, and a warpgroup, a row for each thread, turns
- * scores S into probabilities P, which go back to tensor memory as the A of the second product.
+ * A CTA has 128 queries of a head and walks over the keys, 64 at a time.  A producer warp has TMA copy K and V to a
+ * ring of stages, an MMA warp starts both products, which tcgen05 makes in tensor memory, and a warpgroup, a row for each
+ * thread, makes probabilities P of the scores S, which go back to tensor memory as the A of the second product.
  *
- * Two rings of one stage say whose turn it is: S is full when the first product is complete, and empty when the warpgroup
+ * Two pipelines of one stage order the two: S is full when the first product is complete, and empty when the warpgroup
  * has read it; P is full when the warpgroup has written it, and O is corrected for the new maxima, and empty when the second
  * product is complete.
  */
@@ -18,18 +18,6 @@
 
 enum { D = ATTENTION_D, QUERIES = 128, KEYS = 64, THREADS = 192, STAGES = 2 };
 enum { S_AT = 0, P_AT = KEYS, O_AT = P_AT + KEYS / 2, COLUMNS = O_AT + D }; /* columns of tensor memory */
-
-static const cptx_operand_opt q_opt = { .type = CPTX_BF16,
-	                                    .batched = true,
-	                                    .tile = { QUERIES, D, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B } };
-static const cptx_operand_opt k_opt = {
-	.type = CPTX_BF16, .batched = true, .stages = STAGES, .tile = { KEYS, D, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B }
-};
-static const cptx_operand_opt v_opt = { .type = CPTX_BF16,
-	                                    .batched = true,
-	                                    .stages = STAGES, /* keys lie along K */
-	                                    .tile = { D, KEYS, .elem = { 16, .mn_major = true },
-	                                              .swizzle = CPTX_SWIZZLE_128B } };
 
 typedef struct kernel {
 	attention_kernel a;
@@ -70,8 +58,8 @@ static void multiply(kernel *x)
 		CPTX_IF(k, cptx_setp(k, cptx_add(k, key, KEYS), a->end, .cmp = CPTX_LT))
 			multiply_qk(x, &ahead, &s);
 		cptx_pipe_wait_full(k, &x->p_pipe, &p);
-		cptx_mma_tile(k, &x->pv, &x->o, x->p, cptx_operand_at(k, &a->v, at.stage),
-		              .fresh_when = cptx_setp(k, key, 0, .cmp = CPTX_EQ));
+		cptx_val v_tile = cptx_operand_at(k, &a->v, at.stage), fresh = cptx_setp(k, key, 0, .cmp = CPTX_EQ);
+		cptx_mma_tile(k, &x->pv, &x->o, x->p, v_tile, .fresh_when = fresh);
 		cptx_mma_commit(k, &x->pv, cptx_pipe_empty(&p));
 		cptx_mma_commit(k, &x->pv, cptx_pipe_empty(&at));
 		cptx_pipe_next(k, &x->p_pipe, &p);
@@ -141,9 +129,9 @@ static void build(cptx_module *m, const void *self, bool causal)
 	cptx_pipe_prepare(k, &x.s_pipe, first);
 	cptx_pipe_prepare(k, &x.p_pipe, first);
 	cptx_tiled_mma_new(k, &x.qk, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = KEYS,
-	                   .a_tile = q_opt.tile, .b_tile = k_opt.tile);
+	                   .a_tile = a->q.opt.tile, .b_tile = a->key.opt.tile);
 	cptx_tiled_mma_new(k, &x.pv, .by = CPTX_BY_TCGEN05, .a = CPTX_BF16, .b = CPTX_BF16, .m = QUERIES, .n = D,
-	                   .a_from = CPTX_A_TMEM, .b_tile = v_opt.tile);
+	                   .a_from = CPTX_A_TMEM, .b_tile = a->v.opt.tile);
 	CPTX_TMEM(k, &t, .columns = COLUMNS, .warp = cptx_setp(k, r.warp, 0, .cmp = CPTX_EQ)) {
 		cptx_acc_in_tmem(k, &x.qk, &x.s, cptx_offset(t.address, S_AT));
 		cptx_acc_in_tmem(k, &x.pv, &x.o, cptx_offset(t.address, O_AT));
@@ -157,7 +145,7 @@ static void build(cptx_module *m, const void *self, bool causal)
 	}
 }
 
-const attention attention_sm100a = { "emu:sm_100a", QUERIES, THREADS, 0, build, &q_opt, &k_opt, &v_opt };
+const attention attention_sm100a = { "emu:sm_100a", QUERIES, THREADS, 0, build, KEYS, STAGES };
 
 #ifndef EXAMPLES_NO_MAIN
 int main(void) { return attention_main(&attention_sm100a); }

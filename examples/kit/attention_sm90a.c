@@ -2,7 +2,7 @@
 /*
  * Attention forward for sm_90a: O = softmax(Q * K^T / sqrt(D)) * V for each head, causal or not, bf16 in and out.
  *
- * A CTA has 128 queries of a head and walks over the keys, 128 at a time.  A producer warp has TMA bring K and V to a ring
+ * A CTA has 128 queries of a head and walks over the keys, 128 at a time.  A producer warp has TMA copy K and V to a ring
  * of stages; two warpgroups multiply 64 rows each by wgmma.  Scores stay in registers: they become probabilities there, and
  * these the A of the second product.
  */
@@ -12,18 +12,6 @@
 #include <cptx/softmax.h>
 
 enum { D = ATTENTION_D, QUERIES = 128, KEYS = 128, GROUPS = 2, THREADS = 128 * (GROUPS + 1), STAGES = 2 };
-
-static const cptx_operand_opt q_opt = { .type = CPTX_BF16,
-	                                    .batched = true,
-	                                    .tile = { QUERIES, D, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B } };
-static const cptx_operand_opt k_opt = {
-	.type = CPTX_BF16, .batched = true, .stages = STAGES, .tile = { KEYS, D, .elem.bits = 16, .swizzle = CPTX_SWIZZLE_128B }
-};
-static const cptx_operand_opt v_opt = { .type = CPTX_BF16,
-	                                    .batched = true,
-	                                    .stages = STAGES, /* keys lie along K */
-	                                    .tile = { D, KEYS, .elem = { 16, .mn_major = true },
-	                                              .swizzle = CPTX_SWIZZLE_128B } };
 
 /* A warpgroup: 64 rows of O. */
 static void consume(attention_kernel *a, cptx_val group, cptx_val lane)
@@ -82,7 +70,7 @@ static void build(cptx_module *m, const void *self, bool causal)
 	}
 }
 
-const attention attention_sm90a = { "emu:sm_90a", QUERIES, THREADS, 1, build, &q_opt, &k_opt, &v_opt };
+const attention attention_sm90a = { "emu:sm_90a", QUERIES, THREADS, 1, build, KEYS, STAGES };
 
 #ifndef EXAMPLES_NO_MAIN
 int main(void) { return attention_main(&attention_sm90a); }

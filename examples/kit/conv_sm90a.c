@@ -75,7 +75,7 @@ static void consume(cptx_kernel *k, const conv *c, const state *st, cptx_val uni
 	                   .units_m = GROUPS, .unit = unit, .a_tile = images.tile, .b_tile = filters.tile);
 	cptx_acc_new(k, &mma, &acc);
 	cptx_acc_clear(k, &acc);
-	CPTX_FOR(k, i, c->r * c->s * ceil_div(c->c, CHANNELS), 1) {
+	CPTX_FOR(k, i, c->r * c->s * tiles_in(c->c, CHANNELS), 1) {
 		cptx_pipe_wait_full(k, &st->pipe, &at);
 		cptx_val x = cptx_operand_at(k, &st->x, at.stage), w = cptx_operand_at(k, &st->w, at.stage);
 		cptx_mma_tile(k, &mma, &acc, x, w);
@@ -124,23 +124,17 @@ static bool run(cptx_device *dev, const conv *c, const uint64_t at[3], cptx_erro
 {
 	const int32_t pad = (int32_t)c->pad, upper_w = pad - (int32_t)c->s + 1, upper_h = pad - (int32_t)c->r + 1;
 	const uint32_t taps = c->r * c->s, step = c->stride;
-	const cptx_operand_image image = { .address = at[0],
-		                               .c = c->c,
-		                               .w = c->w,
-		                               .h = c->h,
-		                               .d = 1,
-		                               .n = c->n,
-		                               .lower = { -pad, -pad },
-		                               .upper = { upper_w, upper_h },
-		                               .stride = { step, step } };
+	cptx_operand_image image = { .address = at[0], .lower = { -pad, -pad }, .upper = { upper_w, upper_h } };
 	const cptx_operand_matrix matrix = {
 		.address = at[1], .rows = c->k, .cols = c->c, .pitch = taps * c->c * 2, .batch = taps, .apart = c->c * 2
 	};
-	const cptx_launch_opt opt = { .grid = { ceil_div(conv_pixels(c), PIXELS), ceil_div(c->k, FILTERS) } };
+	const cptx_launch_opt opt = { .grid = { tiles_in(conv_pixels(c), PIXELS), tiles_in(c->k, FILTERS) } };
 	struct args args = { .y = at[2] };
 	const cptx_params_part part = { table, CPTX_PARAM_COUNT(table), &args };
 	cptx_module *m = cptx_module_new(NULL);
 
+	image.c = c->c, image.w = c->w, image.h = c->h, image.d = 1, image.n = c->n;
+	image.stride[0] = image.stride[1] = step;
 	conv_build(m, c);
 	const bool ok = cptx_operand_image_map(&images, &image, &args.x, err) &&
 	                cptx_operand_tensor_map(&filters, &matrix, &args.w, err) && run_once(dev, m, &part, &opt, err);

@@ -147,7 +147,7 @@ cptx_kernel *gemm_swiglu_fp8(cptx_module *m)
 int64_t gemm_swiglu_fp8_run(cptx_device *dev, uint32_t m, uint32_t n, uint32_t k, cptx_error *err)
 {
 	const uint32_t size[][3] = { { m, k, 2 }, { n, k, 2 }, { n, k, 2 }, { m, n, 1 }, { 1, 1, 4 }, { 1, 1, 4 } };
-	const uint32_t tiles = ceil_div(m, BM) * ceil_div(n, BN), sms = cptx_device_get_info(dev)->sms;
+	const uint32_t tiles = tiles_in(m, BM) * tiles_in(n, BN), sms = cptx_device_get_info(dev)->sms;
 	cptx_module *module = cptx_module_new(NULL);
 	float scale = 16, amax = 0, most = 0;
 	void *host[6] = { calloc(m, k * 2), calloc(n, k * 2), calloc(n, k * 2), calloc(m, n), &scale, &amax };

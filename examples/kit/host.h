@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What hosts of these examples share: a device, numbers that kernels are given, and what is right of those that they give.
- */
+/* What hosts of these examples share: a device, inputs of kernels, launches, and whether results are right. */
 #ifndef KIT_HOST_H
 #define KIT_HOST_H
 
@@ -54,7 +53,7 @@ static inline bool run_once(cptx_device *dev, cptx_module *m, const cptx_params_
 	return ok;
 }
 
-static inline uint32_t ceil_div(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
+static inline uint32_t tiles_in(uint32_t n, uint32_t each) { return (n + each - 1) / each; }
 
 /* The same in a kernel: tiles along the dimension that is the parameter of that name. */
 static inline cptx_val tiles_along(cptx_kernel *k, const cptx_params *p, const char *name, uint32_t each)
