@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Occupancy.  Registers are handed out to warps in units, within one of the four parts of a multiprocessor; shared memory to
- * CTAs in units, with what the system keeps for each.  CUDA programming guide, "Technical Specifications"; units:
+ * Occupancy.  Registers are allocated to warps in units, within one of the four partitions of a multiprocessor; shared
+ * memory to CTAs in units, with what the system keeps for each.  CUDA programming guide, "Technical Specifications"; units:
  * target.def.
  */
 #include "inspect/said.h"

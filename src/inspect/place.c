@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which instruction a remark of ptxas means that names no line. */
+/* Finds the instruction that a remark of ptxas is about, where ptxas names no line. */
 #include "inspect/flow.h"
 
 static bool is_wgmma(const ir_item *it)
@@ -8,7 +8,8 @@ static bool is_wgmma(const ir_item *it)
 }
 
 typedef struct regs {
-	uint8_t *accumulator, *fragment; /* registers that wgmma under way write, read */
+	/* accumulator: registers that a wgmma under way writes; fragment: those that it reads */
+	uint8_t *accumulator, *fragment;
 } regs;
 
 typedef bool (*reg_test)(const cptx_kernel *k, const cptx_val *v, uint8_t *set);
@@ -54,7 +55,7 @@ static bool is_meant(const cptx_kernel *k, const ir_item *it, enum said_place pl
 	}
 }
 
-/* In the order of the text, which is that of a pipeline in one piece. */
+/* Goes through the text in its order, which is the order of execution in a pipeline without branches. */
 static uint32_t in_pipeline(const cptx_kernel *k, enum said_place place, arena *a)
 {
 	regs r = { ARENA_ZEROED(a, uint8_t, k->nreg + 1), ARENA_ZEROED(a, uint8_t, k->nreg + 1) };

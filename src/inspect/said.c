@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ptxas -v says, as data.  Its lines:
+ * The messages of ptxas -v as data.  Its lines:
  *   ptxas FILE, line N; error   : text             with a line of the PTX
  *   ptxas info    : (C7515) text in the function 'K'
  *   ptxas info    : Compiling entry function 'K' for 'sm_90a'
@@ -30,12 +30,12 @@ struct cptx_verdict {
 	size_t nremark, cap_remark;
 	cptx_usage *usage;
 	size_t nusage, cap_usage;
-	const char *name, *ptx; /* of the text; the text, while it is being read */
+	const char *name, *ptx; /* name: of the text; ptx: the text, while it is being read */
 	size_t size;
 	const cptx_ptx *printed;
 	loc_map loc;
 	bool has_loc;
-	cptx_module *m; /* the text as a module; NULL: nobody asked yet, or it cannot be read */
+	cptx_module *m; /* the text as a module; NULL: not needed yet, or it cannot be parsed */
 	bool asked;
 };
 
@@ -104,7 +104,7 @@ static const char *keep(cptx_verdict *v, span s)
 	return copy;
 }
 
-/* 'K' behind words; empty if there is none. */
+/* Finds the 'K' behind these words; empty if there is none. */
 static span quoted_behind(span in, const char *words)
 {
 	const char *at = find(in, words), *end;
@@ -151,10 +151,11 @@ static void note_used(cptx_usage *u, span line)
 }
 
 typedef struct reading {
-	size_t kernel, function; /* in usage + 1: the kernel being compiled, the function whose properties follow; 0: none */
+	size_t kernel, function; /* indices in usage + 1 of the kernel that is compiled, and of the function whose properties
+	                            follow; 0: none */
 } reading;
 
-/* Lines about resources; false: it is none of them. */
+/* Reads a line about resources; false: the line is something else. */
 static bool read_usage(cptx_verdict *v, reading *r, span line)
 {
 	cptx_usage *u = NULL;
@@ -208,7 +209,7 @@ static const char *function_in(cptx_verdict *v, span text)
 	return name.n ? keep(v, name) : "";
 }
 
-/* What ptxas takes we may refuse: its lines are of use then, instructions are not. */
+/* Parses the text.  cptx may refuse text that ptxas accepts: then remarks get lines, but no instructions. */
 static cptx_module *module_of(cptx_verdict *v)
 {
 	if (!v->asked && v->ptx)
@@ -290,7 +291,7 @@ static void read_line(cptx_verdict *v, reading *r, span line)
 		}
 }
 
-/* Spills are a remark of ours: ptxas only counts them. */
+/* Makes remarks of spills, which ptxas only counts. */
 static void read_spills(cptx_verdict *v)
 {
 	for (size_t i = 0; i < v->nusage; i++) {
@@ -356,7 +357,7 @@ cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdic
 	if (ok)
 		read_spills(v);
 	cptx_module_destroy(v->m);
-	v->m = NULL, v->ptx = NULL; /* the caller's */
+	v->m = NULL, v->ptx = NULL; /* these belong to the caller */
 	if (ok && !v->a.failed)
 		return v;
 	cptx_verdict_destroy(v);
