@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the blocks begin and end that were found so far: a new one is compared with all of them in a few steps. */
+/* An index of where the blocks found so far begin and end, by which a new block is compared with all of them in a few steps.
+ */
 #include "toc/toc.h"
 
 bool blocks_begin(toc_body *b)
 {
-	size_t n = b->nplace = (size_t)b->nitem + 2; /* the body ends behind the end of the items */
+	size_t n = b->nplace = (size_t)b->nitem + 2; /* one more than items: the body ends behind the last item */
 
 	b->ends = TOC_ARRAY(b->t, toc_ends, n);
 	b->reach = TOC_ARRAY(b->t, toc_reach, 2 * n);
@@ -16,7 +17,7 @@ bool blocks_begin(toc_body *b)
 	return !b->t->failed;
 }
 
-/* b->open is a tree of sums (Fenwick's): one more block that is open from a place on, or one less. */
+/* Adds `more` to the number of open blocks from a place on; b->open is a tree of sums (Fenwick's). */
 static void count(toc_body *b, size_t at, int32_t more)
 {
 	for (size_t i = at + 1; i <= b->nplace; i += i & (~i + 1))
@@ -43,7 +44,7 @@ bool blocks_add(toc_body *b, enum toc_block_kind kind, uint32_t start, uint32_t 
 bool blocks_cross(const toc_body *b, uint32_t start, uint32_t end)
 {
 	uint32_t first = IR_NONE,
-			 last = 0; /* the first start of those that end within, the last end of those that start within */
+			 last = 0; /* the first start of the blocks that end in the range, and the last end of those that start there */
 
 	for (size_t l = b->nplace + start + 1, r = b->nplace + end; l < r; l = (l + 1) / 2, r /= 2) {
 		const toc_reach *left = l % 2 ? &b->reach[l] : NULL, *right = r % 2 ? &b->reach[r - 1] : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel or function as a C function: its head, then one statement after another. */
+/* Prints a kernel or function as a C function: its head, then one statement after another. */
 #include "toc/toc.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ void flush_line(toc_body *b)
 	b->line.n = 0;
 }
 
-/* What compilers write around inline assembly, calls and blocks: the C shows it. */
+/* Whether a comment is one that compilers write around inline assembly, calls and blocks; the C shows these anyway. */
 static bool is_marker(const char *s)
 {
 	static const char *const markers[] = { "begin inline asm", "end inline asm", "demoted variable",
@@ -75,7 +75,7 @@ static void comment(toc_body *b, const ir_item *first)
 
 /* ---- declarations ---- */
 
-/* How a variable begins that nothing sets where it is declared. */
+/* Writes the start value of a variable that nothing sets where it is declared. */
 static void put_new(toc_body *b, toc_var *v)
 {
 	buf_printf(&b->line, "%s = ", v->name);
@@ -86,7 +86,7 @@ static void put_new(toc_body *b, toc_var *v)
 	} else if (v->kind == VAR_LABEL) {
 		put(b, "cptx_label(k)");
 	} else if (v->kind == VAR_REG) {
-		unsigned type = arch_types[v->type].bits == 8 ? CPTX_E2M1X2 : v->type; /* the type that keeps 8 bits */
+		unsigned type = arch_types[v->type].bits == 8 ? CPTX_E2M1X2 : v->type; /* this type keeps a width of 8 bits */
 		v->c_type = (uint8_t)type;
 		put(b, v->count > 1 ? "cptx_regs(k, " : "cptx_reg(k, ");
 		put_type(b, type);
@@ -99,7 +99,7 @@ static void put_new(toc_body *b, toc_var *v)
 	v->declared = true;
 }
 
-/* Declares what must be declared in front of item i in this block, all but `but`. */
+/* Declares the variables that must be declared in front of item i in this block, all but `but`. */
 static void declare(toc_body *b, uint32_t i, uint32_t but)
 {
 	bool any = false;
@@ -123,7 +123,7 @@ static void declare(toc_body *b, uint32_t i, uint32_t but)
 	}
 }
 
-/* "cptx_val name = " or "name = " in front of what makes it; nothing if nobody uses it. */
+/* Writes "cptx_val name = " or "name = " in front of the call that makes a value; nothing if nobody uses it. */
 static void begin_made(toc_body *b, uint32_t var)
 {
 	if (var == IR_NONE || b->var[var].uses < 2)
@@ -134,7 +134,7 @@ static void begin_made(toc_body *b, uint32_t var)
 	b->var[var].declared = true;
 }
 
-/* Is the variable declared by the item itself? */
+/* Whether item i itself declares the variable. */
 static bool made_here(const toc_body *b, uint32_t var, uint32_t i)
 {
 	return var != IR_NONE && b->var[var].first == i && b->var[var].block == b->now && !b->var[var].declared &&
@@ -157,7 +157,7 @@ static unsigned mentions(const toc_body *b, const ir_item *it, uint32_t var)
 	return n;
 }
 
-/* The variable whose registers are exactly what the instruction writes first, and that it does not name again; or NONE. */
+/* The variable whose registers are exactly the instruction's first result, and that it does not name again; or NONE. */
 static uint32_t result_of(const toc_body *b, const ir_item *it)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
@@ -183,7 +183,7 @@ static void put_wait(toc_body *b, uint32_t i, uint32_t result)
 	declare(b, i, alone ? result : IR_NONE);
 	buf_printf(&b->line, "cptx_mbarrier_wait(k, CPTX_WAIT_%s, ", shapes[b->item[i].wait]);
 	if (!alone || !put_call(b, it, true, &type)) {
-		b->line.n = 0; /* once more, with a register for the test */
+		b->line.n = 0; /* the test needs a register, so the line is written again */
 		declare(b, i, IR_NONE);
 		buf_printf(&b->line, "cptx_mbarrier_wait(k, CPTX_WAIT_%s, ", shapes[b->item[i].wait]);
 		put_call(b, it, false, &type);
@@ -270,7 +270,7 @@ static void put_arguments(toc_body *b, const cptx_kernel *f, const ir_arg *list,
 	}
 }
 
-/* A signature that cptx_prototype makes: plain bits, one result at most. */
+/* Whether cptx_prototype can make a signature: plain bits, at most one result. */
 static bool is_plain(const cptx_kernel *f)
 {
 	if (f->nextra || f->attribute || f->nresult > 1 || f->opt.block[0] || f->opt.max_block[0] || f->opt.min_ctas ||
@@ -347,7 +347,7 @@ void put_text(toc_body *b, const char *call, const char *text)
 	flush_line(b);
 }
 
-/* .pragma "x"; as cptx_pragma prints it. */
+/* Prints .pragma "x"; as a call of cptx_pragma, and other directives as text. */
 static void put_directive(toc_body *b, const char *text)
 {
 	size_t n = strlen(text);
@@ -392,7 +392,7 @@ static void put_item(toc_body *b, uint32_t i)
 
 /* ---- blocks ---- */
 
-/* The head of a loop whose condition is item i. */
+/* Prints the head of a loop whose condition is item i. */
 static void put_while(toc_body *b, uint32_t i)
 {
 	const ir_item *it = b->item[i].it;
@@ -412,7 +412,7 @@ static void put_while(toc_body *b, uint32_t i)
 	put(b, negate ? ")) {" : ") {");
 }
 
-/* The head of a counting loop, up to and with its first label; false if CPTX_FOR does not make it. */
+/* Prints the head of a counting loop, up to and with its first label; false if CPTX_FOR cannot make it. */
 static bool begin_for(toc_body *b, uint32_t i)
 {
 	uint32_t p = b->reg_var[ir_operand(b->k, b->item[i].it, 0).id];
@@ -432,7 +432,7 @@ static void open_block(toc_body *b, uint32_t id)
 	static const char *const heads[] = { "", "CPTX_SCOPE (k) {", "", "CPTX_ELSE (k) {", "CPTX_DO (k) {" };
 	const toc_block *block = &b->block[id];
 
-	if (block->kind == TOC_FOR) { /* its head was printed; the if around it shows nothing */
+	if (block->kind == TOC_FOR) { /* the head of the loop is printed already; the if around it prints nothing */
 		b->now = id;
 		return;
 	}
@@ -456,7 +456,7 @@ static void close_blocks(toc_body *b, uint32_t i)
 		uint32_t outer = b->block[b->now].outer;
 		if (b->block[b->now].kind == TOC_FOR && b->block[outer].kind == TOC_FOR &&
 		    b->block[outer].end == b->block[b->now].end && b->block[outer].start + 1 == b->block[b->now].start)
-			b->now = outer; /* one brace for both */
+			b->now = outer; /* one brace closes both */
 		b->indent--;
 		put(b, "}");
 		flush_line(b);

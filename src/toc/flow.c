@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks.  A block is a range of items: those of a scope, of an if up to where its branch goes, of the else behind it, of a
- * loop from the label at its head to the last branch back.  Blocks that would overlap are not taken; branches that no block
- * says stay branches.
+ * Finds blocks.  A block is a range of items: those of a scope, of an if up to the target of its branch, of the else behind
+ * it, of a loop from the label at its head to the last branch back.  Blocks that would overlap others are not taken;
+ * branches that belong to no block stay branches.
  */
 #include "toc/toc.h"
 
@@ -12,7 +12,7 @@ enum { MOST_DEPTH = 24 };
 
 /* ---- items ---- */
 
-/* Scopes that declare variables stay; others only kept names of registers apart. */
+/* Finds the scopes that are printed: those that declare variables; others only kept names of registers apart. */
 static uint8_t *kept_scopes(toc_body *b, size_t n)
 {
 	uint8_t *kept = TOC_ARRAY(b->t, uint8_t, n);
@@ -31,7 +31,7 @@ static uint8_t *kept_scopes(toc_body *b, size_t n)
 	return open ? kept : NULL;
 }
 
-/* Lists of targets and prototypes that are named before they stand: they go in front of all. */
+/* Finds lists of targets and prototypes that are named before they stand: they are printed in front of all. */
 static bool lists_first(toc_body *b)
 {
 	uint8_t *named = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);
@@ -97,7 +97,8 @@ static bool is_op(const toc_body *b, uint32_t i, unsigned op)
 
 static bool is_uniform(const ir_item *it) { return it->nmod && ir_mods(it)[0]; }
 
-/* A branch that blocks print: bra without .uni, or with it where it has no condition (and .uni tells nothing new). */
+/* Whether item i is a branch that blocks can print: bra without .uni, or unconditional with it (there .uni tells nothing
+ * new). */
 static bool is_branch(const toc_body *b, uint32_t i, bool conditional)
 {
 	if (!is_op(b, i, CPTX_OP_BRA))
@@ -108,7 +109,7 @@ static bool is_branch(const toc_body *b, uint32_t i, bool conditional)
 
 static uint32_t target(const toc_body *b, uint32_t i) { return b->label_at[operand(b, i, 0).id]; }
 
-/* The first of the labels that stand in one place. */
+/* The first of the labels at one place. */
 static uint32_t place(const toc_body *b, uint32_t at) { return at == IR_NONE ? at : b->place[at]; }
 
 static bool is_label(const toc_body *b, uint32_t i) { return i < b->nitem && b->item[i].it->kind == ITEM_LABEL; }
@@ -148,11 +149,11 @@ static void find_waits(toc_body *b)
 
 /* ---- blocks ---- */
 
-/* Is every block in it, around it or beside it? */
+/* Whether every other block lies inside of this one, around it, or beside it. */
 static bool nests(const toc_body *b, uint32_t start, uint32_t end, bool is_if)
 {
 	return !blocks_cross(b, start, end) && blocks_around(b, start) < MOST_DEPTH &&
-	       /* its last branch is the way around an else; it would be a break */
+	       /* the last branch of the if leads around an else; else it would print as a break */
 	       !(is_if && MIN(b->ends[end].loop, b->ends[end].pair) < start);
 }
 
@@ -175,7 +176,7 @@ static bool find_scopes(toc_body *b)
 
 static bool find_loops(toc_body *b)
 {
-	uint32_t *back = TOC_ARRAY(b->t, uint32_t, b->nitem + 1); /* behind the last branch back to a place */
+	uint32_t *back = TOC_ARRAY(b->t, uint32_t, b->nitem + 1); /* of each place: behind the last branch back to it */
 
 	for (uint32_t i = 0; back && i < b->nitem; i++)
 		if (b->item[i].role == ROLE_PLAIN && (is_branch(b, i, true) || is_branch(b, i, false)) && target(b, i) < i)
@@ -186,7 +187,7 @@ static bool find_loops(toc_body *b)
 	return back != NULL;
 }
 
-/* The else of the if [i, end), which its last branch goes around. */
+/* Finds the else of the if [i, end), which the last branch of the if leads around. */
 static bool find_else(toc_body *b, uint32_t i, uint32_t end)
 {
 	uint32_t around = end - 1;
@@ -197,7 +198,7 @@ static bool find_else(toc_body *b, uint32_t i, uint32_t end)
 	if (behind == IR_NONE || (behind = place(b, behind)) <= end || !nests(b, i, behind, false) ||
 	    !nests(b, end, behind, false))
 		return true;
-	/* the branch must stand in the if itself; a loop's break stays one */
+	/* the branch must stand in the if itself; the break of a loop stays one */
 	if (b->ends[end].last > i || b->ends[behind].loop <= i)
 		return true;
 	uint32_t mine = (uint32_t)b->nblock - 1;
@@ -237,7 +238,7 @@ static int by_start(const void *x, const void *y)
 	return (int)a->kind - (int)b->kind;
 }
 
-/* Sorted, with their outer blocks and pairs; and the block of each item. */
+/* Sorts the blocks, and finds their outer blocks and pairs, and the block of each item. */
 static void nest(toc_body *b)
 {
 	uint32_t now = 0;
@@ -260,7 +261,7 @@ static void nest(toc_body *b)
 		toc_block *e = &b->block[i];
 		if (e->kind != TOC_ELSE)
 			continue;
-		for (size_t j = i; j-- > 1;) /* the if that ends where it starts, beside it */
+		for (size_t j = i; j-- > 1;) /* its if ends where the else starts, in the same outer block */
 			if (b->block[j].kind == TOC_IF && b->block[j].end == e->start && b->block[j].outer == e->outer &&
 			    b->block[j].pair != IR_NONE) {
 				e->pair = (uint32_t)j;
@@ -289,7 +290,7 @@ static void name_leaves(toc_body *b)
 
 static bool is_mentioned(const toc_body *b, const char *name) { return name && names_has(&b->t->words, name); }
 
-/* Labels that nothing goes to are not placed. */
+/* Drops the labels that no branch goes to. */
 static bool drop_labels(toc_body *b)
 {
 	uint8_t *used = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);

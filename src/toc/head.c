@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Heads of kernels and functions: bounds, linkage, parameters. */
+/* Prints heads of kernels and functions: launch bounds, linkage, parameters. */
 #include "toc/toc.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void put_dims(toc_body *b, const char *name, const uint32_t d[3])
 	put(b, " }");
 }
 
-/* Bounds as the options of cptx_kernel_begin. */
+/* Prints bounds as the options of cptx_kernel_begin. */
 static void put_bounds(toc_body *b)
 {
 	const cptx_kernel_opt *o = &b->k->opt;
@@ -33,7 +33,7 @@ static void put_bounds(toc_body *b)
 
 static void put_head_text(toc_body *b, const char *text) { put_text(b, "cptx_directive", text); }
 
-/* Bounds that cptx_kernel_begin refuses, such as both of .reqntid and .maxntid: as text. */
+/* Prints bounds that cptx_kernel_begin refuses, such as both of .reqntid and .maxntid, as text. */
 static void put_other_bounds(toc_body *b)
 {
 	const cptx_kernel_opt *o = &b->k->opt;
@@ -76,7 +76,7 @@ static void put_linkage(toc_body *b)
 	flush_line(b);
 }
 
-/* One parameter or result; `at`: it was declared with the function, as number i. */
+/* Prints one parameter or result; `at`: it was declared with the function, as number i. */
 static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_t i, bool at, bool named)
 {
 	const ir_sym *s = a->sym == IR_NONE ? NULL : b->k->sym[a->sym];
@@ -102,7 +102,7 @@ static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_
 	flush_line(b);
 }
 
-/* Is there nothing to say of a function but its name? */
+/* Whether a function has nothing but a name. */
 static bool is_bare(const toc_body *b)
 {
 	const cptx_kernel_opt *o = &b->k->opt;
@@ -111,8 +111,8 @@ static bool is_bare(const toc_body *b)
 }
 
 /*
- * Parameters whose loads are the first instructions, in the order of the parameters, are loaded by cptx_param.  The item of
- * the load of parameter `i`, if it is such a load; else NITEM.
+ * The item that loads parameter i, if it is one of the first instructions, which load the parameters in their order:
+ * cptx_param then declares and loads it.  Else NITEM.
  */
 static uint32_t load_of(const toc_body *b, size_t i)
 {
@@ -198,7 +198,7 @@ void put_signature(toc_body *b, bool declare_only)
 		put_argument_of(b, &k->arg[i], "param", i, at, !declare_only);
 }
 
-/* What the body uses of the module. */
+/* Prints the look-ups of the module's variables and functions that the body uses. */
 void put_found(toc_body *b)
 {
 	const cptx_module *m = b->t->m;

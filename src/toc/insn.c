@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instruction as a call.  What the call would match is tried out: with every modifier and every register in the type of
- * the text; then what can be left out is.
+ * Prints an instruction as a call.  The call is tried out by matching it: first with every modifier, and every register in
+ * its type; then everything that can be left out is.
  */
 #include "toc/toc.h"
 
@@ -11,7 +11,7 @@ typedef struct call {
 	const arch_form *f;
 	const arch_op *op;
 	const arch_operand *o;
-	cptx_val v[ARCH_OPERANDS]; /* its operands */
+	cptx_val v[ARCH_OPERANDS]; /* the operands of the instruction */
 	bool result;
 	uint8_t as[ARCH_OPERANDS];
 	uint16_t mods[ARCH_FIELDS];
@@ -42,7 +42,7 @@ static bool same_operand(const cptx_val *a, const cptx_val *b)
 	       (!memcmp(&a->f, &b->f, sizeof a->f) && (a->type == CPTX_F64) == (b->type == CPTX_F64));
 }
 
-/* Does the call, as it stands now, make the instruction? */
+/* Whether the call, as it stands now, makes the instruction. */
 static bool matches(call *c)
 {
 	const cptx_val *v = c->v;
@@ -121,7 +121,7 @@ static unsigned operand_of_slot(const call *c, unsigned slot)
 	return i;
 }
 
-/* A flag such as .ftz: its name is all that it says. */
+/* Whether a field is a flag such as .ftz, whose only value has the field's name. */
 static bool is_flag(const call *c, unsigned field)
 {
 	return c->mods[field] >= arch_ntype && !strcmp(c->op->field[field], arch_mods[c->mods[field]].name);
@@ -212,7 +212,7 @@ static bool more_inside(const call *c, unsigned i)
 	return false;
 }
 
-/* The instruction as text with holes, where no call makes it. */
+/* Prints the instruction as text with holes, where no call makes it. */
 static void print_asm(const call *c)
 {
 	const cptx_val *v = c->v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops that CPTX_WHILE and CPTX_FOR print, among those that flow.c found. */
+/* Finds the loops that CPTX_WHILE and CPTX_FOR print, among those of flow.c. */
 #include "toc/toc.h"
 
 static const ir_item *insn(const toc_body *b, uint32_t i, unsigned op)
@@ -12,7 +12,7 @@ static const ir_item *insn(const toc_body *b, uint32_t i, unsigned op)
 
 typedef struct tally {
 	toc_body *b;
-	uint32_t *last; /* item that named each register, plus 1 */
+	uint32_t *last; /* of each register the last item that named it, plus 1 */
 	uint32_t item;
 } tally;
 
@@ -52,7 +52,7 @@ static bool count_named(toc_body *b)
 
 /* ---- loops ---- */
 
-/* A comparison into one predicate that only the branch behind it reads; *p: the predicate. */
+/* Whether item i is a comparison into one predicate that only the branch behind it reads; *p gets the predicate. */
 static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
 {
 	const ir_item *it = insn(b, i, CPTX_OP_SETP);
@@ -72,7 +72,7 @@ static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
 	return true;
 }
 
-/* The first item of a loop that is no label; NITEM if other branches than its own go to one of them. */
+/* The first item of a loop that is no label; NITEM if a branch that is not its own goes to one of these labels. */
 static uint32_t behind_head(const toc_body *b, uint32_t i)
 {
 	for (; i < b->nitem && b->item[i].it->kind == ITEM_LABEL; i++)
@@ -81,7 +81,7 @@ static uint32_t behind_head(const toc_body *b, uint32_t i)
 	return i;
 }
 
-/* TOP: setp p; @p bra END; ... bra TOP; END: */
+/* Finds TOP: setp p; @p bra END; ... bra TOP; END: */
 static void find_while(toc_body *b, uint32_t id)
 {
 	toc_block *loop = &b->block[id];
@@ -93,7 +93,7 @@ static void find_while(toc_body *b, uint32_t id)
 		return;
 	loop->kind = TOC_WHILE;
 	b->item[i].role = ROLE_WHILE;
-	b->item[i].block = loop->outer; /* its operands are there before the loop */
+	b->item[i].block = loop->outer; /* the operands of the condition are declared in front of the loop */
 	b->item[i + 1].role = b->item[last].role = ROLE_GONE;
 	b->item[loop->start].loop = i;
 }
@@ -113,7 +113,7 @@ static bool same(const cptx_val *a, const cptx_val *b)
 	       (a->kind == CPTX_VAL_INT ? a->i == b->i : a->kind == CPTX_VAL_REG && a->id == b->id && a->count == 1);
 }
 
-/* setp p, i, end; @!p bra END; TOP: ... add i, i, step; setp q, i, end; @q bra TOP; END: */
+/* Finds setp p, i, end; @!p bra END; TOP: ... add i, i, step; setp q, i, end; @q bra TOP; END: */
 static void find_for(toc_body *b, uint32_t id)
 {
 	const toc_block *loop = &b->block[id], *around = &b->block[loop->outer];
@@ -135,7 +135,7 @@ static void find_for(toc_body *b, uint32_t id)
 	ir_operands(b->k, add, v);
 	unsigned n = b->item[first].it->noperand;
 	const cptx_val *i = NULL, *end = NULL;
-	for (unsigned o = 1; o < n; o++) { /* p, perhaps nothing for q, i, end */
+	for (unsigned o = 1; o < n; o++) { /* registers p (and perhaps q), i, end */
 		if (test[o].kind && !i)
 			i = &test[o];
 		else if (test[o].kind && !end)
@@ -148,7 +148,7 @@ static void find_for(toc_body *b, uint32_t id)
 		return;
 	for (uint32_t j = loop->start; j < last; j++)
 		if (b->item[j].role == ROLE_CONTINUE && loop_of(b, j) == id)
-			return; /* goes to the head, not to where the counter is raised */
+			return; /* the branch goes to the head, not to where the counter is raised */
 	b->item[first].role = ROLE_FOR;
 	b->item[first].loop = id;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cptx_to_c: what stands outside of bodies, in the order of the text, and the program around it. */
+/* cptx_to_c: prints the top level of the module, in the order of the text, and the program around it. */
 #include "base/options.h"
 #include "toc/toc.h"
 
@@ -66,10 +66,10 @@ static void put_global(toc *t, toc_body *b, uint32_t id)
 
 /* ---- functions ---- */
 
-/* The body that a declaration stands for: its own, or where it is defined. */
+/* The body that a declaration stands for: its own, or the definition's. */
 static const cptx_kernel *meant(const cptx_kernel *k) { return k->def ? k->def : k; }
 
-/* Functions that are declared in front of their bodies, or have none; and where each is declared first. */
+/* Notes the functions that are declared in front of their bodies, or have none, and where each is first declared. */
 static bool note_declared(toc *t)
 {
 	bool *seen = TOC_ARRAY(t, bool, t->m->nbody);
@@ -95,7 +95,7 @@ static bool note_declared(toc *t)
 	return true;
 }
 
-/* Is it the first declaration of its function, and C calls that? */
+/* Whether an entry is the first declaration of its function, and C calls declare it. */
 static bool declares(const toc *t, const ir_top *top)
 {
 	const cptx_kernel *k = meant(top->k);
@@ -136,7 +136,7 @@ static void put_functions(toc *t, const char **name)
 
 /* ---- the module ---- */
 
-/* Text of several lines, each a string of its own. */
+/* Prints text of several lines as a string for each. */
 static void put_module_text(toc *t, const char *text)
 {
 	const char *end = strchr(text, '\n');
@@ -174,7 +174,7 @@ static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *n
 		break;
 	case TOP_BODY: buf_printf(&t->out, "\t%s(m);\n", name[t->m->nbody + top->k->number - 1]); break;
 	case TOP_TEXT: put_module_text(t, top->text); break;
-	case TOP_COMMENT: break; /* those in front of the head stand at the top of the file */
+	case TOP_COMMENT: break; /* comments in front of the head stand at the top of the file */
 	}
 }
 
@@ -209,8 +209,8 @@ static void put_main(toc *t)
 	        "\treturn status;\n}\n");
 }
 
-/* Of several declarations of a name the one that is no .extern speaks for all, or the first.  *by_name: the first of each.
- */
+/* Finds for each name with several declarations the one that is printed: the one that is not .extern, or else the first.
+ * *by_name: the first of each name. */
 static bool find_spoken(toc *t, toc_names *by_name)
 {
 	const cptx_module *m = t->m;
@@ -226,12 +226,13 @@ static bool find_spoken(toc *t, toc_names *by_name)
 		if (!had || (m->sym[t->spoken[first]]->linkage == LINK_EXTERN && m->sym[i]->linkage != LINK_EXTERN))
 			t->spoken[first] = i;
 	}
-	for (uint32_t i = 0; i < m->nsym; i++) /* the first stands in front of the others, and knows */
+	for (uint32_t i = 0; i < m->nsym;
+	     i++) /* the first declaration stands in front of the others, and knows which one is printed */
 		t->spoken[i] = t->spoken[names_get(by_name, m->sym[i]->name)->id];
 	return true;
 }
 
-/* Names that are reserved, such as those of the builder's own variables, are changed. */
+/* Names the variables and functions; reserved names, such as those of the builder's own variables, are changed. */
 static bool name_globals(toc *t)
 {
 	const cptx_module *m = t->m;
@@ -255,7 +256,7 @@ static bool name_globals(toc *t)
 	return !t->failed;
 }
 
-/* Names that no body may give to its own. */
+/* Takes the names that no body may give to its own variables. */
 static bool take_names(toc *t)
 {
 	const cptx_module *m = t->m;
@@ -271,7 +272,7 @@ static bool take_names(toc *t)
 	return !t->failed;
 }
 
-/* The words of directives that are kept as text: labels among them keep their names. */
+/* Takes the words of directives that are kept as text: labels among them must keep their names. */
 static bool take_words(toc *t)
 {
 	static const char apart[] = " \t\r\n.,:;+-*/()[]{}<>\"'";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: C identifiers that clash with nothing, PTX names that the builder takes. */
+/* Names: C identifiers that clash with nothing, and PTX names that the builder accepts. */
 #include "toc/toc.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ uint32_t *toc_nones(toc *t, size_t n)
 	return p;
 }
 
-/* Words of C, and macros and names of what the text includes. */
+/* Words of C, and macros and names of the headers that the printed C includes. */
 static const char *const reserved[] = {
 	"auto",     "break",    "case",     "char",     "const",        "continue", "default", "do",        "double",
 	"else",     "enum",     "extern",   "float",    "for",          "goto",     "if",      "inline",    "int",
@@ -89,7 +89,7 @@ static bool is_reserved(const char *s)
 	return !strncmp(s, "cptx", 4) || !strncmp(s, "CPTX", 4);
 }
 
-/* Capitals only: NULL, EOF, INT_MAX and what other headers may define. */
+/* Whether a name has capitals only: NULL, EOF, INT_MAX and others that headers may define. */
 static bool is_capitals(const char *s)
 {
 	size_t letters = 0;
@@ -101,10 +101,10 @@ static bool is_capitals(const char *s)
 	return letters > 1;
 }
 
-/* The identifier nearest to a name: letters, digits and _ (C), of PTX $ too. */
+/* The identifier nearest to a name: letters, digits and _ (C), in PTX also $. */
 static char *identifier(toc *t, const char *want, bool c)
 {
-	enum { LONGEST = 200 }; /* that people read; those of PTX stay */
+	enum { LONGEST = 200 }; /* longest name, for people who read the C; names that the PTX needs are not cut */
 	size_t n = c ? MIN(strlen(want), (size_t)LONGEST) : strlen(want);
 	char *s = TOC_ARRAY(t, char, n + 24), *p = s;
 
@@ -135,7 +135,7 @@ static char *identifier(toc *t, const char *want, bool c)
 	return s;
 }
 
-/* May a name be given anew: by a scope that has nothing to do with the one that had it? */
+/* Whether a scope may use a name that another scope had: it must not lie in it or around it. */
 static bool free_again(const toc_body *b, const toc_name *had, uint32_t block)
 {
 	return b && block != IR_NONE && had->block != IR_NONE && !flow_inside(b, block, had->block) &&
@@ -150,7 +150,7 @@ const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc
 	if (!s)
 		return "";
 	const toc_name *had = names_get(n, s);
-	if (had && n->outer && !slot_of(n, s)->text && !names_add(t, n, had->text, had->id)) /* for its `next` */
+	if (had && n->outer && !slot_of(n, s)->text && !names_add(t, n, had->text, had->id)) /* added to keep its `next` */
 		return "";
 	toc_name *first = slot_of(n, s);
 	for (unsigned i = MAX(first->next, 2u);; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values as C expressions, and what matching will see of them. */
+/* Values as C expressions, and as matching will see them. */
 #include "toc/toc.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ void put_type(toc_body *b, unsigned type)
 
 /* ---- numbers ---- */
 
-/* The shortest decimal that is read back as the same number. */
+/* Writes the shortest decimal that reads back as the same number. */
 static void shortest(char text[40], double d, bool wide)
 {
 	bool whole = d > -1e9 && d < 1e9 && d == (double)(int64_t)d;
@@ -40,7 +40,7 @@ static void shortest(char text[40], double d, bool wide)
 		if (!((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == 'e'))
 			point = p;
 	if (point)
-		*point = '.'; /* whatever the locale has */
+		*point = '.'; /* the locale may have another decimal point */
 	else if (!strchr(text, 'e') && !whole)
 		strcat(text, ".0");
 }
@@ -62,7 +62,7 @@ void put_float(buf *out, double d, bool wide, bool as_value)
 	buf_printf(out, as_value ? "cptx_immf(%s%s)" : "%s%s", text, wide ? "" : "f");
 }
 
-/* Hexadecimal where it tells more: of plain bits, and patterns such as 0xFFFFFFFF. */
+/* Whether a number is better read in hexadecimal: plain bits, and patterns such as 0xFFFFFFFF. */
 static bool is_pattern(uint64_t v, bool bits)
 {
 	unsigned seen = 0, digits = 0;
@@ -86,7 +86,7 @@ static void put_int(toc_body *b, int64_t i, bool bits)
 
 /* ---- registers ---- */
 
-/* Are the registers of a value a part of one variable? */
+/* The variable that the registers of a value are a part of, or NULL. */
 static const toc_var *part_of(const toc_body *b, const cptx_val *v)
 {
 	const toc_var *var = &b->var[b->reg_var[v->id]];

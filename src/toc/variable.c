@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables: their declarations and initial values. */
+/* Prints declarations and initial values of variables. */
 #include "toc/toc.h"
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ static uint64_t element(const ir_sym *s, size_t i, unsigned size)
 	return v;
 }
 
-/* Text with its NUL? */
+/* Whether initial values are text with its NUL. */
 static bool is_text(const ir_sym *s)
 {
 	if (arch_types[s->type].bits != 8 || s->ninit < 2 || s->nreloc || s->init[s->ninit - 1])

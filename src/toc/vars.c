@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which C variables a body has: single registers, arrays, labels, variables; and where each is declared. */
+/* Decides which C variables a body has (single registers, arrays, labels, variables), and where each is declared. */
 #include "toc/toc.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ uint32_t vars_new(toc_body *b, toc_var_kind kind, const char *name)
 
 /* ---- arrays ---- */
 
-/* Consecutive registers from the first element on, all of one type and in no array yet? */
+/* Whether a vector is consecutive registers from its first element on, of one type and in no array yet. */
 static bool is_run(const toc_body *b, const cptx_val *v)
 {
 	for (uint32_t i = 0; i < v->count; i++)
@@ -40,7 +40,8 @@ static bool make_array(toc_body *b, uint32_t first, uint32_t count)
 	return true;
 }
 
-/* Vectors that something writes, the longest first, so that an accumulator is one array and not its parts. */
+/* Makes arrays of the vectors that instructions write, the longest first, so that an accumulator is one array, and not its
+ * parts. */
 static bool find_arrays(toc_body *b)
 {
 	unsigned longest = 0;
@@ -71,7 +72,7 @@ static bool find_arrays(toc_body *b)
 static bool name_registers(toc_body *b)
 {
 	const cptx_kernel *k = b->k;
-	enum { MOST = 200 }; /* of a name that people read */
+	enum { MOST = 200 }; /* longest name, for people who read the C */
 	char text[MOST + 1];
 
 	for (uint32_t i = 0; i < k->nreg; i++)
@@ -151,7 +152,7 @@ static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
 		toc_no_memory(b->t);
 }
 
-/* Names in an item; a branch that a block says names its predicate only. */
+/* Counts the uses of variables in an item; of a branch that a block prints only its predicate counts. */
 static void use_item(toc_body *b, uint32_t i)
 {
 	const toc_item *t = &b->item[i];
@@ -172,7 +173,7 @@ static void use_item(toc_body *b, uint32_t i)
 
 /* ---- where they are declared ---- */
 
-/* The item in front of which a variable is declared: its first use, or the block around it. */
+/* The item in front of which a variable is declared: its first use, or the start of the block around it. */
 static uint32_t declared_at(const toc_body *b, const toc_var *v)
 {
 	uint32_t block = b->item[v->first].block;
@@ -181,7 +182,7 @@ static uint32_t declared_at(const toc_body *b, const toc_var *v)
 		return v->first;
 	while (b->block[block].outer != v->block)
 		block = b->block[block].outer;
-	if (b->block[block].kind == TOC_ELSE) /* not between an if and its else */
+	if (b->block[block].kind == TOC_ELSE) /* nothing can stand between an if and its else */
 		block = b->block[block].pair;
 	return b->block[block].start;
 }
@@ -221,7 +222,7 @@ bool vars_signature(toc_body *b)
 	return !b->t->failed;
 }
 
-/* Names of variables, in C and in PTX; those of a scope may come again in another. */
+/* Chooses names of variables, in C and in PTX; names in one scope may be used again in another. */
 static bool name_symbols(toc_body *b)
 {
 	const cptx_kernel *k = b->k;
