@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * First rung: a tensor core GEMM for sm_80 without the usual losses.
+ * First kernel of the ladder: a tensor core GEMM for sm_80 without the usual losses.
  *
- * Its name says what it does against them:
+ * Its name lists the measures:
  *
  * - bcf, bank conflict free: chunks of 16 bytes are permuted within 128-byte rows of shared memory (the swizzle that TMA has
  *   too, see cptx/layout.h), so eight rows of ldmatrix lie in different banks, and so do the copies.  B is K x N: its rows
- *   run along N, and ldmatrix.trans turns them.
+ *   run along N, and ldmatrix.trans transposes them.
  * - dbf, double buffers, twice: cp.async fills one half of shared memory while the other is multiplied; and ldmatrix fetches
  *   the fragments of the next 16-deep step while mma.sync works on this one.  That goes on across the border of buffers: the
  *   only wait and barrier of a k-tile stand in front of its last step, whose fragments are there already.
  * - rw, whole rows are read and written: C goes through shared memory, so that a warp stores 128 bytes of a row at once.
  *
- * And the grid is swizzled: CTAs that run at the same time work on a block of C, whose rows of A and columns of B stay in
+ * The grid is also swizzled: CTAs that run at the same time work on a block of C, whose rows of A and columns of B stay in
  * L2.
  */
 #include "hgemm_parts.h"
 
-/* Buffer 0 or 1: the offset flips between 0 and stage_bytes. */
+/* Switches between buffers 0 and 1: the offset alternates between 0 and stage_bytes. */
 static void flip(const hgemm *h, cptx_val buffer) { cptx_sub(h->k, h->t.stage_bytes, buffer, .into = buffer); }
 
 static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val buffer)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Second rung: a ring of stages in place of two buffers.
+ * Second kernel of the ladder: a ring of stages in place of two buffers.
  *
  * With two buffers a copy has one k-tile's time to arrive; with n stages it has n - 1 of them, which hides the latency of a
- * miss in L2.  The copies of a k-tile are also spread over its steps, between the mma.sync, where slots for issuing are
- * free. Groups of cp.async complete in order, so "at most n - 2 groups are on their way" says that the next k-tile is there;
- * one is committed in each turn, also behind the end of K, where they copy nothing.
+ * miss in L2.  The copies of a k-tile are also spread over its steps, between the mma.sync, where issue slots are free.
+ * Groups of cp.async complete in order, so once at most n - 2 groups are pending, the next k-tile is there; each iteration
+ * commits one group, behind the end of K an empty one.
  */
 #include "hgemm_parts.h"
 
-/* To the next stage, from the last to the first. */
+/* Advances to the next stage, from the last to the first. */
 static void advance(const hgemm *h, cptx_val stage)
 {
 	cptx_kernel *k = h->k;
@@ -21,7 +21,7 @@ static void advance(const hgemm *h, cptx_val stage)
 static void wait_for_next(const hgemm *h)
 {
 	cptx_cp_async_wait_group(h->k, h->o->stages - 2);
-	cptx_bar_sync(h->k, 0); /* also: nobody reads the stage any more that the next copies go to */
+	cptx_bar_sync(h->k, 0); /* also ensures that nobody reads the stage any more that the next copies go to */
 }
 
 static void k_tile(const hgemm *h, hgemm_copies *c, cptx_val read, cptx_val write)

@@ -34,7 +34,7 @@ hgemm_tiles hgemm_tiles_of(const hgemm_opt *o)
 	return t;
 }
 
-/* How stmatrix moves 16 x 16 elements at once. */
+/* Finds how stmatrix stores 16 x 16 elements at once. */
 static bool find_lines(hgemm *h, cptx_error *err)
 {
 	const cptx_frag c = { .kind = CPTX_FRAG_MMA_C, .m = 16, .n = 8, .k = 16, .bits = 16, .beside = 2 };
@@ -54,7 +54,7 @@ void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt
 		cptx_fail(h->k, "%s", err.text);
 }
 
-/* ptxas has no short form for a division by a constant. */
+/* Divides by a constant by a multiplication, because ptxas has no short form for that. */
 static cptx_val quotient(cptx_kernel *k, cptx_val a, uint32_t b)
 {
 	uint32_t bits = 0;
@@ -94,7 +94,8 @@ cptx_val hgemm_tiles_all(const hgemm *h)
 	return cptx_mul(h->k, ceil_div(h->k, h->M, h->o->bm), ceil_div(h->k, h->N, h->o->bn), .mode = CPTX_LO);
 }
 
-/* A group is some rows of tiles; in it tiles are numbered down the columns.  The last group may have fewer rows. */
+/* Sets m0 and n0.  A group is some rows of tiles, in which tiles are numbered down the columns.  The last group may have
+ * fewer rows. */
 void hgemm_tile(hgemm *h, cptx_val id)
 {
 	cptx_kernel *k = h->k;
@@ -109,7 +110,7 @@ void hgemm_tile(hgemm *h, cptx_val id)
 	cptx_mul(k, column, h->o->bn, .mode = CPTX_LO, .into = h->n0);
 }
 
-/* Asked anew for each tile: registers are dearer than a few instructions. */
+/* The number of tiles is computed again for each test: registers are dearer than a few instructions. */
 cptx_val hgemm_has_tile(const hgemm *h, cptx_val id) { return cptx_setp(h->k, id, hgemm_tiles_all(h), .cmp = CPTX_LT); }
 
 void hgemm_next_tile(const hgemm *h, cptx_val id) { cptx_add(h->k, id, cptx_nctaid_x(h->k), .into = id); }
@@ -148,10 +149,10 @@ void hgemm_step(const hgemm *h, uint32_t step, cptx_val stage, cptx_val next)
 
 /* ---- cp.async ---- */
 
-/* Where byte tid * 16 of a swizzled tile is kept; further passes lie whole patterns behind. */
+/* The place of byte tid * 16 of a swizzled tile; further passes lie whole patterns behind. */
 static cptx_val thread_place(const hgemm *h, enum cptx_swizzle swizzle)
 {
-	uint32_t bits = 0, value[10] = { 0 }; /* 1024 threads at most */
+	uint32_t bits = 0, value[10] = { 0 }; /* a CTA has up to 1024 threads */
 
 	for (; 1u << bits < h->t.warps * CPTX_WARP; bits++)
 		value[bits] = cptx_swizzle_address(swizzle, CHUNK << bits);
@@ -173,7 +174,7 @@ static void copies_begin(hgemm *h, hgemm_copies *c, cptx_val a, cptx_val b)
 	c->k_left = cptx_var(k, CPTX_S32, cptx_as(h->K, CPTX_S32));
 	c->k_a = cptx_as(cptx_shl(k, remainder_of(k, h->tid, in_row), 3), CPTX_S32);
 	c->k_b = cptx_as(remainder_of(k, line_b, bk), CPTX_S32);
-	/* Rows and columns behind the matrix repeat the last: they are read and never stored. */
+	/* Rows and columns behind the matrix repeat its last ones: they are read and never stored. */
 	most_m = cptx_sub(k, cptx_sub(k, h->M, 1), h->m0), most_n = cptx_sub(k, cptx_sub(k, h->N, 8), h->n0);
 	c->off_a = cptx_regs(k, CPTX_U32, c->na);
 	for (uint32_t i = 0; i < c->na; i++)
@@ -204,7 +205,7 @@ cptx_val hgemm_begin_copies(hgemm *h, hgemm_copies *c, cptx_module *m, enum hgem
 	return to;
 }
 
-/* 16, or 0 where row or column `at` of the k-tile lies behind K: cp.async then reads nothing and writes zeros. */
+/* Bytes to read for row or column `at` of the k-tile: 16, or 0 behind K, where cp.async reads nothing and writes zeros. */
 static cptx_val source_bytes(const hgemm *h, const hgemm_copies *c, cptx_val at)
 {
 	return cptx_selp(h->k, CHUNK, 0, cptx_setp(h->k, c->k_left, at, .cmp = CPTX_GT), .type = CPTX_U32);
@@ -246,7 +247,7 @@ cptx_val hgemm_map(const hgemm *h, const char *name)
 	return map;
 }
 
-/* All boxes of a tile. */
+/* Copies all boxes of a tile. */
 static void copy_boxes(const hgemm *h, const cptx_tile *tile, cptx_val to, cptx_val map, cptx_val x, cptx_val y,
                        const cptx_pipe_at *at)
 {
@@ -256,7 +257,7 @@ static void copy_boxes(const hgemm *h, const cptx_tile *tile, cptx_val to, cptx_
 	cptx_tile_get_boxes(tile, &boxes, NULL);
 	for (uint32_t i = 0; i < boxes.count[0]; i++) {
 		cptx_val here = i ? cptx_add(k, x, i * boxes.box[0]) : x;
-		/* .shared::cta: for .shared::cluster ptxas calls a function on sm_12x */
+		/* .shared::cta, because for .shared::cluster ptxas calls a function on sm_12x */
 		cptx_cp_async_bulk_tensor_load(k, cptx_offset(to, i * boxes.bytes), map,
 		                               cptx_vec(k, cptx_as(here, CPTX_S32), cptx_as(y, CPTX_S32)), cptx_pipe_full(at),
 		                               .dim = CPTX_DIM_2D, .dst = CPTX_SHARED_CTA);
@@ -264,8 +265,9 @@ static void copy_boxes(const hgemm *h, const cptx_tile *tile, cptx_val to, cptx_
 }
 
 /*
- * The register file of a quarter of a multiprocessor is dealt out to its warps: a ninth warp would leave each of eight that
- * compute only a third of it.  So the producer's warpgroup hands its registers over.
+ * The number of producer warps.  Each quarter of a multiprocessor divides its registers among its warps: with a ninth warp
+ * each of eight MMA warps could have only a third of them.  So with setmaxnreg the producer is a warpgroup, which hands its
+ * registers over.
  */
 uint32_t hgemm_producers(const hgemm_opt *o) { return o->consumer_regs ? 4 : 1; }
 
@@ -287,7 +289,7 @@ cptx_val hgemm_elected(const hgemm *h)
 	return p;
 }
 
-/* Of the producers too. */
+/* A predicate: the thread is the one that issues TMA loads, among those of the producer warps. */
 cptx_val hgemm_produces(const hgemm *h)
 {
 	cptx_val first = cptx_setp(h->k, h->warp, h->t.warps, .cmp = CPTX_EQ);
@@ -323,7 +325,8 @@ void hgemm_produce_all(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val ma
 	}
 }
 
-/* Counted along, not stage * bytes: ptxas then keeps it in a uniform register, which ldmatrix adds for nothing. */
+/* The offset is incremented, not computed as stage * bytes: then ptxas keeps it in a uniform register, which ldmatrix adds
+ * at no cost. */
 static void next_offset(const hgemm *h)
 {
 	cptx_val next = cptx_add(h->k, h->offset, h->t.stage_bytes);
@@ -333,8 +336,9 @@ static void next_offset(const hgemm *h)
 }
 
 /*
- * The first fragments of a k-tile are there already; in its last step those of the next one are fetched, of the same tile or
- * of the next.  Whether that k-tile is there is asked a step earlier, so that the answer is not waited for.
+ * Multiplies a k-tile, whose first fragments are there already; its last step fetches the first ones of the next k-tile, of
+ * the same tile or of the next.  The test whether that k-tile has arrived is made a step earlier, so that its result is not
+ * waited for.
  */
 static void k_tile(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, bool last, cptx_val another)
 {
@@ -392,7 +396,7 @@ cptx_val hgemm_part_of(const hgemm *h, cptx_val own_c, cptx_val warp)
 	return cptx_mad(h->k, warp, h->t.c_bytes, own_c, .mode = CPTX_LO);
 }
 
-/* Two neighbours of a row in one register: e = 0 to 3, the registers of 16 x 16 elements. */
+/* Rounds two neighbours of a row into one register; e, 0 to 3, numbers the registers of 16 x 16 elements. */
 static cptx_val rounded(const hgemm *h, uint32_t i, uint32_t j, uint32_t e)
 {
 	uint32_t at = (i * h->nj * 2 + j * 2 + e / 2) * 4 + e % 2 * 2;
@@ -403,7 +407,7 @@ static cptx_val rounded(const hgemm *h, uint32_t i, uint32_t j, uint32_t e)
 		CPTX_B32);
 }
 
-/* Bytes that the 5 bits of a lane number move a place in the tile of C by, when bit i moves it by row[i] and col[i]. */
+/* The place in the tile of C, in bytes, of a lane whose number's bit i moves it by row[i] and col[i]. */
 static cptx_val lane_place(const hgemm *h, const uint8_t row[5], const uint8_t col[5], cptx_val start)
 {
 	uint32_t value[5];
@@ -413,7 +417,7 @@ static cptx_val lane_place(const hgemm *h, const uint8_t row[5], const uint8_t c
 	return cptx_lane_bits(h->k, h->lane, 5, value, false, start);
 }
 
-/* The place of what lies `row` rows and `col` columns from there: a constant, and a flip of the swizzle's bits. */
+/* The place `row` rows and `col` columns further on: a constant, and a flip of the swizzle's bits. */
 static cptx_val place_at(const hgemm *h, cptx_val lane_at, uint32_t row, uint32_t col)
 {
 	uint32_t offset = cptx_tile_at(&h->t.c, row, col).byte, flip = offset % LINE;
@@ -436,7 +440,7 @@ static void round_by_stmatrix(const hgemm *h, cptx_val to)
 
 void hgemm_round(const hgemm *h, cptx_val to)
 {
-	/* lanes of an accumulator: 2 columns each, 4 beside one another, 8 rows */
+	/* lanes of an accumulator: 2 columns each, 4 side by side, 8 rows */
 	static const uint8_t row[] = { 0, 0, 1, 2, 4 }, col[] = { 2, 4, 0, 0, 0 };
 
 	if (h->o->stmatrix) {
@@ -449,7 +453,7 @@ void hgemm_round(const hgemm *h, cptx_val to)
 			cptx_st(h->k, place_at(h, at, i * 8, j * 8), rounded(h, i / 2, j / 2, i % 2 + j % 2 * 2), .space = CPTX_SHARED);
 }
 
-/* A lane has 16 bytes, a warp 4 rows of 128. */
+/* Writes the warp's part to C; each access of a lane has 16 bytes, and of a warp 4 rows of 128 bytes. */
 void hgemm_write(const hgemm *h, cptx_val from, cptx_val c)
 {
 	static const uint8_t row[] = { 0, 0, 0, 1, 2 }, col[] = { 8, 16, 32, 0, 0 };

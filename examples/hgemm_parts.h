@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rungs of the ladder are built of; see hgemm.h.  Calls that build code append it to h->k. */
+/* The parts that the ladder's kernels share; see hgemm.h.  Calls that build code append it to h->k. */
 #ifndef EXAMPLES_HGEMM_PARTS_H
 #define EXAMPLES_HGEMM_PARTS_H
 
@@ -18,9 +18,9 @@ typedef struct hgemm_tiles {
 	uint32_t a_bytes, stage_bytes, c_bytes, warps;
 } hgemm_tiles;
 hgemm_tiles hgemm_tiles_of(const hgemm_opt *o);
-/* CTAs take tile after tile, and C has shared memory of its own. */
+/* Whether CTAs are persistent, with shared memory of their own for C. */
 bool hgemm_stays(enum hgemm_rung rung, const hgemm_opt *o);
-/* Of the ring of stages; where CTAs do not stay it serves for C too. */
+/* Bytes of the ring of stages; where CTAs are not persistent C uses it too. */
 uint32_t hgemm_ring_bytes(enum hgemm_rung rung, const hgemm_opt *o);
 
 /* A kernel under construction. */
@@ -28,94 +28,95 @@ typedef struct hgemm {
 	cptx_kernel *k;
 	const hgemm_opt *o;
 	hgemm_tiles t;
-	uint32_t steps, mi, nj; /* mma depths in a stage; 16 x 16 pieces of the warp's tile along M and N */
+	uint32_t steps, mi, nj; /* steps: mma depths in a stage; mi, nj: 16 x 16 blocks of the warp's tile along M and N */
 	cptx_lines lines_c;
 	cptx_val M, N, K;
 	cptx_val tid, lane, warp;
 	cptx_val warp_m, warp_n; /* first row and column of the warp's part of the tile */
 	cptx_val m0, n0;         /* first row and column of the CTA's tile */
-	cptx_val offset;         /* TMA: from stage 0 to the one that is computed on */
+	cptx_val offset;         /* TMA: bytes from stage 0 to the current stage */
 	cptx_val ring;           /* address of stage 0 */
 	cptx_tiled_mma mma;
 	cptx_acc acc;
 	cptx_mma_frags frags;
 } hgemm;
 
-/* Opens the kernel for the warps that compute and `more`. */
+/* Opens the kernel for the MMA warps and `more` warps. */
 void hgemm_begin(hgemm *h, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o, uint32_t more);
-/* Behind the rung's own parameters: M, N, K, the ring, numbers of threads. */
+/* Declares M, N and K behind the kernel's own parameters, and sets up the ring and the numbers of threads. */
 void hgemm_sizes(hgemm *h, enum hgemm_rung rung);
 cptx_val hgemm_k_tiles(const hgemm *h);
-/* Grid swizzle: sets m0 and n0 for tile number `id`.  Neighbours in time share rows of A and columns of B in L2. */
+/* Rasterization: sets m0 and n0 for tile number `id`.  CTAs that run at the same time share rows of A and columns of B in
+ * L2. */
 void hgemm_tile(hgemm *h, cptx_val id);
-/* Tile after tile of a CTA that stays: `id` is %ctaid.x at first. */
+/* A predicate: tile number `id` exists.  A persistent CTA takes tiles %ctaid.x, then every %nctaid.x-th. */
 cptx_val hgemm_has_tile(const hgemm *h, cptx_val id);
 void hgemm_next_tile(const hgemm *h, cptx_val id);
-/* Number of tiles. */
+/* The number of tiles. */
 cptx_val hgemm_tiles_all(const hgemm *h);
 
-/* Sets warp_m and warp_n: where in the tile computing warp number `warp` has its part. */
+/* Sets warp_m and warp_n: the place in the tile of the part of MMA warp number `warp`. */
 void hgemm_warp_part(hgemm *h, cptx_val warp);
-/* Registers and addresses of the warps that compute. */
+/* Makes registers and addresses of the MMA warps. */
 void hgemm_fragments(hgemm *h);
-/* ldmatrix: the fragments of the first step of the stage that is so many bytes behind the first. */
+/* ldmatrix: loads the fragments of the first step of the stage that lies `stage` bytes behind the first. */
 void hgemm_load(const hgemm *h, cptx_val stage);
-/* mma.sync: a step of the warp's tile; beside it, ldmatrix of the step behind it, the stage's next or the first of the stage
- * `next` (NONE: there is none). */
+/* mma.sync: multiplies one step of the warp's tile; beside it, ldmatrix loads the next step, of this stage or the first of
+ * the stage `next` (NONE: there is none). */
 void hgemm_step(const hgemm *h, uint32_t step, cptx_val stage, cptx_val next);
 
 /* ---- cp.async: 16 bytes a thread, straight to their swizzled place ---- */
 
 typedef struct hgemm_copies {
-	cptx_val pa, pb;       /* the first elements of the k-tile */
-	cptx_val off_a, off_b; /* from there to what this thread copies in each pass, bytes */
-	cptx_val to, to_b;     /* where in a stage it copies to */
-	cptx_val k_left;       /* of K from the k-tile on */
-	cptx_val k_a, k_b;     /* its place along K in A and, in the first pass, B */
+	cptx_val pa, pb;       /* addresses of the first elements of the k-tile */
+	cptx_val off_a, off_b; /* bytes from there to what this thread copies in each pass */
+	cptx_val to, to_b;     /* where in a stage this thread copies to */
+	cptx_val k_left;       /* elements of K from the k-tile on */
+	cptx_val k_a, k_b;     /* this thread's place along K in A and, in the first pass, in B */
 	cptx_val step_b;       /* bytes from one k-tile of B to the next */
-	uint32_t na, nb;       /* passes */
+	uint32_t na, nb;       /* number of passes */
 } hgemm_copies;
-/* Opens a kernel with the parameters A, B, C, M, N, K, all set up for the CTA's tile; gives C. */
+/* Opens a kernel with the parameters A, B, C, M, N, K, all set up for the CTA's tile; returns C. */
 cptx_val hgemm_begin_copies(hgemm *h, hgemm_copies *c, cptx_module *m, enum hgemm_rung rung, const hgemm_opt *o);
-/* Copies pieces [from, to) of the na + nb of the next k-tile to the stage at that offset.  Behind K: zeros. */
+/* Copies passes [from, to) of the na + nb of the next k-tile to the stage at that offset; behind K it writes zeros. */
 void hgemm_copy(const hgemm *h, const hgemm_copies *c, cptx_val stage, uint32_t from, uint32_t to);
 void hgemm_copies_next(const hgemm *h, hgemm_copies *c);
 
 /* ---- TMA: one thread of a warp of its own has whole tiles copied ---- */
 
-/* The address of a tensor map that is a parameter; thread 0 has it fetched. */
+/* Declares a parameter that is a tensor map, and prefetches it by thread 0; returns its address. */
 cptx_val hgemm_map(const hgemm *h, const char *name);
-/* Warps beside those that compute. */
+/* The number of warps beside the MMA warps. */
 uint32_t hgemm_producers(const hgemm_opt *o);
 cptx_val hgemm_is_producer(const hgemm *h);
-/* With opt.consumer_regs: setmaxnreg, by all warps of a role. */
+/* With opt.consumer_regs: setmaxnreg, for all warps of a role. */
 void hgemm_take_registers(const hgemm *h, bool producer);
-/* In one thread of the warp, always the same; elect.sync tells the compiler so, who has not to look for others then. */
+/* A predicate that holds in one thread of the warp, always the same; elect.sync lets the compiler know that it is one. */
 cptx_val hgemm_elected(const hgemm *h);
-/* In the one thread that commands TMA to read. */
+/* A predicate that holds in the one thread that issues TMA loads. */
 cptx_val hgemm_produces(const hgemm *h);
-/* Has all k-tiles of the tile at (m0, n0) copied. */
+/* Loads all k-tiles of the tile at (m0, n0). */
 void hgemm_produce(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val map_a, cptx_val map_b);
-/* In front of the first tile: waits for it, and fetches the first fragments. */
+/* Waits for the first k-tile, and fetches its first fragments. */
 void hgemm_consume_first(const hgemm *h, const cptx_pipe *p, const cptx_pipe_at *at);
-/* The sums of a tile.  `releases`: in the lanes that release a stage.  `another`: does the CTA have another tile behind it?
- * Its first fragments are fetched then.  NONE: it has not. */
+/* Computes a tile.  `releases`: holds in the lanes that release a stage.  `another`: the CTA has another tile behind it,
+ * whose first fragments are fetched then.  NONE: it has not. */
 void hgemm_consume(const hgemm *h, const cptx_pipe *p, cptx_pipe_at *at, cptx_val releases, cptx_val another);
 
-/* Of all tiles of a CTA that stays. */
+/* Loads all tiles of a persistent CTA. */
 void hgemm_produce_all(hgemm *h, const cptx_pipe *p, cptx_val map_a, cptx_val map_b);
 
 /* ---- C ---- */
 
-/* C of a CTA that stays in shared memory of its own: one part after another. */
+/* The address of a persistent CTA's own shared memory for C: one part behind another. */
 cptx_val hgemm_own_c(const hgemm *h);
-/* The part of computing warp number `warp`. */
+/* The address of the part of MMA warp number `warp`. */
 cptx_val hgemm_part_of(const hgemm *h, cptx_val own_c, cptx_val warp);
-/* Rounds the sums into the warp's part of shared memory (cptx_tile t.c at `to`), in the order that TMA wants too. */
+/* Rounds the accumulator into the warp's part of shared memory (cptx_tile t.c at `to`), in the layout that TMA needs. */
 void hgemm_round(const hgemm *h, cptx_val to);
-/* From there to C, in whole rows of 128 bytes; behind a barrier of the warp. */
+/* Writes a part from shared memory to C, in whole rows of 128 bytes, behind a barrier of the warp. */
 void hgemm_write(const hgemm *h, cptx_val from, cptx_val c);
-/* When all warps have done with the ring: through it to C, in whole rows of 128 bytes. */
+/* Writes the tile to C through the ring, once all warps have done with it, in whole rows of 128 bytes. */
 void hgemm_finish(const hgemm *h, cptx_val c);
 
 #endif

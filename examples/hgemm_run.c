@@ -12,13 +12,13 @@
 
 /* ---- launches ---- */
 
-/* A tensor map for a tile of a row-major matrix. */
+/* Makes a tensor map that fills a tile from a row-major matrix. */
 static bool make_map(cptx_device *dev, const hgemm_case *c, const cptx_tile *tile, uint64_t at, uint64_t rows, uint64_t cols,
                      cptx_tensor_map *map, cptx_error *err)
 {
 	cptx_tensor_map_opt o;
 	enum cptx_tensor_type type = c->o.type == CPTX_BF16 ? CPTX_TENSOR_BF16 : CPTX_TENSOR_F16;
-	bool turned = tile->elem.mn_major; /* B: its rows run along n, which are the tile's rows */
+	bool turned = tile->elem.mn_major; /* B: its rows run along n, which is the rows of the tile */
 
 	if (!cptx_tile_tensor_map(tile, type, at, turned ? cols : rows, turned ? rows : cols, 0, &o, err))
 		return false;
@@ -29,8 +29,8 @@ static bool make_map(cptx_device *dev, const hgemm_case *c, const cptx_tile *til
 static uint32_t ceil_div(uint64_t a, uint64_t b) { return (uint32_t)((a + b - 1) / b); }
 
 /*
- * One CTA a tile; of persistent ones as many as it takes to be done in as many rounds as with all that fit.  512 tiles are
- * four rounds of 128 as of 132, and without the four the H200 clocks higher.
+ * The grid: one CTA for each tile; of persistent CTAs the fewest that need as few waves as all that fit.  512 tiles take
+ * four waves of 128 CTAs, as they do of 132, and with four CTAs fewer the H200 clocks higher.
  */
 static uint32_t grid_of(const hgemm_case *c, const hgemm_plan *plan, const gemm_problem *p, uint32_t resident)
 {
@@ -87,8 +87,8 @@ bool hgemm_run(cptx_device *dev, const hgemm_case *c, const gemm_problem *p, gem
 typedef struct request {
 	hgemm_case c;
 	gemm_problem p;
-	const char *device, *target; /* target: print for it, run nothing */
-	uint32_t number[9];          /* as the options below */
+	const char *device, *target; /* device: NULL for the default; target: print PTX for it, and run nothing */
+	uint32_t number[9];          /* the numbers of the options below */
 	bool rolling, along_m;
 } request;
 
@@ -152,7 +152,7 @@ static bool read_option(request *q, int option, const char *text)
 	}
 }
 
-/* The target's defaults, then what was asked for. */
+/* Sets the target's defaults, then the options that were given. */
 static bool choose(request *q, const char *target, cptx_error *err)
 {
 	const cptx_target *t = cptx_target_find(target);
@@ -220,7 +220,7 @@ int hgemm_main(enum hgemm_rung rung, int argc, char **argv)
 	for (int option, i; (option = getopt_long(argc, argv, "", options, &i)) != -1;) {
 		if (option == 'h')
 			return printf("usage: %s [OPTION]...\n%s", hgemm_name(rung), help), 0;
-		if (option == '?') /* getopt_long has said which */
+		if (option == '?') /* getopt_long has printed which option is wrong */
 			return fprintf(stderr, "%s: see --help\n", hgemm_name(rung)), 2;
 		if (!read_option(&q, option, optarg))
 			return fprintf(stderr, "%s: --%s %s is not possible; see --help\n", hgemm_name(rung), options[i].name, optarg),

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Third rung: the tensor memory accelerator reads A and B.
+ * Third kernel of the ladder: the tensor memory accelerator reads A and B.
  *
- * One thread of a warp of its own names a box of the matrix, and TMA brings the whole tile, swizzled as ldmatrix wants it,
- * with zeros for what lies outside of the matrix.  The computing warps are rid of addresses, of the registers that hold them
- * and of the instructions that copy.  TMA writes rows of at most 128 bytes with its swizzle, so B, whose rows run along N,
- * comes in boxes of 64 columns; a tile in cptx/layout.h without a pitch lies so by itself.
+ * One thread of a producer warp names a box of the matrix, and TMA copies the whole tile, swizzled as ldmatrix needs it,
+ * with zeros for elements outside of the matrix.  The MMA warps need no addresses, no registers that hold them, and no
+ * instructions that copy.  TMA writes rows of at most 128 bytes with its swizzle, so B, whose rows run along N, comes in
+ * boxes of 64 columns; a tile of cptx/layout.h without a pitch has that layout.
  *
- * Nor is there a barrier of the CTA in the loop: each stage has an mbarrier that counts the bytes that arrived and one that
- * counts the warps that let it go (cptx/pipeline.h), so warps may be up to a ring apart.
+ * The loop has no barrier of the CTA either: each stage has an mbarrier that counts the bytes that arrived, and one that
+ * counts the warps that have released it (cptx/pipeline.h), so warps may be up to a ring apart.
  *
- * Where shared memory has room for C beside the ring (opt.stay), CTAs are worth keeping: each takes tile after tile, and the
+ * Where shared memory has room for C beside the ring (opt.stay), CTAs are persistent: each computes tile after tile, and the
  * producer fills the ring with the next one early.  With setmaxnreg the producer is one of four warps, and the other three
- * are free: they store a tile, taken over in a pipeline of one stage, while the next is computed.  The last tile is stored
- * by those who computed it, who are more and have nothing else to do.
+ * are epilogue warps: they store a tile, which they get through a pipeline of one stage, while the next is computed.  The
+ * MMA warps store the last tile themselves: they are more, and have nothing else to do.
  */
 #include "hgemm_parts.h"
 
 typedef struct pipes {
-	cptx_pipe ab, c; /* stages of A and B; C, from those who compute to those who store */
+	cptx_pipe ab, c; /* ab: stages of A and B; c: C, from the MMA warps to the epilogue warps */
 	cptx_val own_c;
 } pipes;
 
@@ -39,7 +39,7 @@ static void pipes_new(const hgemm *h, pipes *p)
 	cptx_pipe_init(k, &p->ab, first);
 }
 
-/* The sums of a tile into shared memory: for the warps that store, or to be stored here.  `leads`: in one lane. */
+/* Rounds a tile into shared memory, for the epilogue warps, or to be stored by this warp.  `leads`: true in one lane. */
 static void give(const hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val part, cptx_val leads, cptx_val to)
 {
 	cptx_kernel *k = h->k;
@@ -48,7 +48,7 @@ static void give(const hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val part
 	if (others)
 		cptx_pipe_wait_empty(k, &p->c, at);
 	else
-		cptx_bar_warp_sync(k, -1); /* all have read the tile before */
+		cptx_bar_warp_sync(k, -1); /* all lanes have read the tile before */
 	hgemm_round(h, part);
 	cptx_bar_warp_sync(k, -1);
 	if (!others) {
@@ -81,7 +81,7 @@ static void consume_all(hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val lea
 	}
 }
 
-/* Tile after tile, or the one of this CTA. */
+/* The MMA warps: compute tile after tile, or the one tile of this CTA. */
 static void consume(hgemm *h, const pipes *p, cptx_val to)
 {
 	cptx_val leads = cptx_setp(h->k, h->lane, 0, .cmp = CPTX_EQ);
@@ -98,7 +98,7 @@ static void consume(hgemm *h, const pipes *p, cptx_val to)
 	hgemm_finish(h, to);
 }
 
-/* All tiles but the last of this CTA: each of these warps some parts of each. */
+/* The epilogue warps: store all tiles but the last of this CTA; each warp stores some parts of each. */
 static void store(hgemm *h, const pipes *p, cptx_val to)
 {
 	cptx_kernel *k = h->k;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fourth rung: TMA writes C too, and the pipeline never drains.
+ * Fourth kernel of the ladder: TMA writes C too, and the pipeline never drains.
  *
- * Each warp rounds its part of C into shared memory of its own and has TMA store it as one box a 64 columns: no barrier of
- * the CTA, no addresses, no masks at the edges, and the stores of one tile run beside the mma of the next.  Its CTAs always
- * stay.
+ * Each warp rounds its part of C into shared memory of its own, and TMA stores it in boxes of 64 columns: no barrier of the
+ * CTA, no addresses, no masks at the edges, and the stores of one tile run beside the mma of the next.  Its CTAs are always
+ * persistent.
  *
- * Ordinary stores to shared memory go by the generic proxy, TMA reads by the asynchronous one: a fence stands between.  The
- * buffer may be written again when the bulk group has been read, not when it has been written.
+ * Ordinary stores to shared memory use the generic proxy, TMA reads by the asynchronous one: a fence stands between them.
+ * The buffer may be written again when the bulk group has read it, not only when the group has written C.
  */
 #include "hgemm_parts.h"
 
-/* `from`: the warp's part of C in shared memory. */
+/* Stores the warp's part of C; `from`: its place in shared memory. */
 static void store(const hgemm *h, cptx_val map_c, cptx_val from)
 {
 	cptx_kernel *k = h->k;
