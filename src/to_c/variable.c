@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints declarations and initial values of variables. */
-#include "toc/toc.h"
+#include "to_c/to_c.h"
 
 #include <stdio.h>
 
@@ -109,7 +109,7 @@ static void put_element(buf *out, const ir_sym *s, size_t i, unsigned size, char
 	}
 }
 
-void put_initial(toc *t, const ir_sym *s, const char *name)
+void put_initial(to_c *t, const ir_sym *s, const char *name)
 {
 	enum { WIDTH = 112 };
 	unsigned bits = arch_types[s->type].bits, size = bits > 64 ? 8 : bits / 8;

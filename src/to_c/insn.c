@@ -3,10 +3,10 @@
  * Prints an instruction as a call.  The call is tried out by matching it: first with every modifier, and every register in
  * its type; then everything that can be left out is.
  */
-#include "toc/toc.h"
+#include "to_c/to_c.h"
 
 typedef struct call {
-	toc_body *b;
+	to_c_body *b;
 	const ir_item *it;
 	const arch_form *f;
 	const arch_op *op;
@@ -18,7 +18,7 @@ typedef struct call {
 	arch_match m;
 } call;
 
-static unsigned first_type(const toc_body *b, const cptx_val *v)
+static unsigned first_type(const to_c_body *b, const cptx_val *v)
 {
 	if (v->kind == CPTX_VAL_REG)
 		return b->k->reg[v->id].type;
@@ -140,7 +140,7 @@ static void put_modifiers(const call *c)
 	}
 }
 
-static void put_guard(toc_body *b, const ir_item *it)
+static void put_guard(to_c_body *b, const ir_item *it)
 {
 	cptx_val p = { .kind = CPTX_VAL_REG, .type = CPTX_PRED, .count = 1 };
 
@@ -154,7 +154,7 @@ static void put_guard(toc_body *b, const ir_item *it)
 static void print(const call *c)
 {
 	const cptx_val *v = c->v;
-	toc_body *b = c->b;
+	to_c_body *b = c->b;
 	uint32_t printed = 0;
 	bool mods = false;
 
@@ -216,7 +216,7 @@ static bool more_inside(const call *c, unsigned i)
 static void print_asm(const call *c)
 {
 	const cptx_val *v = c->v;
-	toc_body *b = c->b;
+	to_c_body *b = c->b;
 	unsigned n = 0;
 
 	put(b, c->it->guard ? c->it->flags & ITEM_NEGATED ? "cptx_asm(k, \"@!{} " : "cptx_asm(k, \"@{} " : "cptx_asm(k, \"");
@@ -252,7 +252,7 @@ static void print_asm(const call *c)
 	put(b, ")");
 }
 
-bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type)
+bool put_call(to_c_body *b, const ir_item *it, bool result, uint8_t *type)
 {
 	const arch_form *f = &arch_forms[it->form];
 	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };
@@ -270,7 +270,7 @@ bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type)
 	return true;
 }
 
-bool call_makes(toc_body *b, const ir_item *it, bool result, uint16_t mod)
+bool call_makes(to_c_body *b, const ir_item *it, bool result, uint16_t mod)
 {
 	const arch_form *f = &arch_forms[it->form];
 	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };

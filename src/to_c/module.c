@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* cptx_to_c: prints the top level of the module, in the order of the text, and the program around it. */
 #include "base/options.h"
-#include "toc/toc.h"
+#include "to_c/to_c.h"
 
 #include "emit/emit.h"
 
 #include <stdio.h>
 
-static const char *c_name(toc *t, const char *prefix, const char *name)
+static const char *c_name(to_c *t, const char *prefix, const char *name)
 {
 	size_t n = strlen(name);
-	char *joined = TOC_ARRAY(t, char, n + 16);
+	char *joined = TO_C_ARRAY(t, char, n + 16);
 
 	if (!joined)
 		return "";
@@ -18,7 +18,7 @@ static const char *c_name(toc *t, const char *prefix, const char *name)
 	return names_make(t, &t->names, joined, true, NULL, IR_NONE);
 }
 
-static void put_comment(toc *t, const char *text)
+static void put_comment(to_c *t, const char *text)
 {
 	buf_str(&t->out, *text ? "// " : "//");
 	for (; *text; text++)
@@ -28,7 +28,7 @@ static void put_comment(toc *t, const char *text)
 
 /* ---- variables ---- */
 
-static void put_addresses(toc *t, buf *line, const ir_sym *s)
+static void put_addresses(to_c *t, buf *line, const ir_sym *s)
 {
 	buf_str(line, ", .address = ((cptx_address[]){ ");
 	for (uint32_t i = 0; i < s->nreloc; i++) {
@@ -43,7 +43,7 @@ static void put_addresses(toc *t, buf *line, const ir_sym *s)
 	buf_printf(line, " }), .naddress = %u", (unsigned)s->nreloc);
 }
 
-static void put_global(toc *t, toc_body *b, uint32_t id)
+static void put_global(to_c *t, to_c_body *b, uint32_t id)
 {
 	const ir_sym *s = t->m->sym[id];
 	const char *init = NULL;
@@ -70,13 +70,13 @@ static void put_global(toc *t, toc_body *b, uint32_t id)
 static const cptx_kernel *meant(const cptx_kernel *k) { return k->def ? k->def : k; }
 
 /* Notes the functions that are declared in front of their bodies, or have none, and where each is first declared. */
-static bool note_declared(toc *t)
+static bool note_declared(to_c *t)
 {
-	bool *seen = TOC_ARRAY(t, bool, t->m->nbody);
-	toc_names declared;
+	bool *seen = TO_C_ARRAY(t, bool, t->m->nbody);
+	to_c_names declared;
 
-	t->by_name = TOC_ARRAY(t, bool, t->m->nbody);
-	t->declares = TOC_ARRAY(t, bool, t->m->nbody);
+	t->by_name = TO_C_ARRAY(t, bool, t->m->nbody);
+	t->declares = TO_C_ARRAY(t, bool, t->m->nbody);
 	if (t->failed || !names_new(t, &declared))
 		return false;
 	for (const ir_top *top = t->m->top_first; top; top = top->next) {
@@ -96,15 +96,15 @@ static bool note_declared(toc *t)
 }
 
 /* Whether an entry is the first declaration of its function, and C calls declare it. */
-static bool declares(const toc *t, const ir_top *top)
+static bool declares(const to_c *t, const ir_top *top)
 {
 	const cptx_kernel *k = meant(top->k);
 	return k->is_func && t->by_name[k->number - 1] && t->declares[top->k->number - 1];
 }
 
-static void put_declaration(toc *t, const cptx_kernel *k)
+static void put_declaration(to_c *t, const cptx_kernel *k)
 {
-	toc_body b;
+	to_c_body b;
 
 	if (body_begin(t, &b, k))
 		put_signature(&b, true);
@@ -112,7 +112,7 @@ static void put_declaration(toc *t, const cptx_kernel *k)
 	buf_free(&b.line);
 }
 
-static void put_functions(toc *t, const char **name)
+static void put_functions(to_c *t, const char **name)
 {
 	for (const ir_top *top = t->m->top_first; top && !t->failed; top = top->next) {
 		if (top->kind == TOP_PROTO && declares(t, top)) {
@@ -137,7 +137,7 @@ static void put_functions(toc *t, const char **name)
 /* ---- the module ---- */
 
 /* Prints text of several lines as a string for each. */
-static void put_module_text(toc *t, const char *text)
+static void put_module_text(to_c *t, const char *text)
 {
 	const char *end = strchr(text, '\n');
 
@@ -149,7 +149,7 @@ static void put_module_text(toc *t, const char *text)
 	buf_str(&t->out, ");\n");
 }
 
-static void put_target(toc_body *b)
+static void put_target(to_c_body *b)
 {
 	const cptx_module *m = b->t->m;
 	const char *more = m->target_more + strspn(m->target_more, ", ");
@@ -163,7 +163,7 @@ static void put_target(toc_body *b)
 	flush_line(b);
 }
 
-static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *name)
+static void put_top(to_c *t, to_c_body *b, const ir_top *top, const char *const *name)
 {
 	switch (top->kind) {
 	case TOP_HEAD: put_target(b); break;
@@ -178,9 +178,9 @@ static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *n
 	}
 }
 
-static void put_build(toc *t, const char *const *name)
+static void put_build(to_c *t, const char *const *name)
 {
-	toc_body b = { .t = t, .indent = 1 };
+	to_c_body b = { .t = t, .indent = 1 };
 
 	buf_init(&b.line, t->out.hook);
 	buf_str(&t->out, "void build(cptx_module *m)\n{\n");
@@ -193,7 +193,7 @@ static void put_build(toc *t, const char *const *name)
 	buf_free(&b.line);
 }
 
-static void put_main(toc *t)
+static void put_main(to_c *t)
 {
 	buf_printf(&t->out, "\n/* Prints the PTX, for the target that is named%s. */\nint main(int argc, char **argv)\n{\n",
 	           t->m->target ? " or that of the text" : "");
@@ -211,17 +211,17 @@ static void put_main(toc *t)
 
 /* Finds for each name with several declarations the one that is printed: the one that is not .extern, or else the first.
  * *by_name: the first of each name. */
-static bool find_spoken(toc *t, toc_names *by_name)
+static bool find_spoken(to_c *t, to_c_names *by_name)
 {
 	const cptx_module *m = t->m;
 
-	t->spoken = TOC_ARRAY(t, uint32_t, m->nsym);
+	t->spoken = TO_C_ARRAY(t, uint32_t, m->nsym);
 	if (!t->spoken || !names_new(t, by_name))
 		return false;
 	for (uint32_t i = 0; i < m->nsym; i++) {
-		const toc_name *had = names_get(by_name, m->sym[i]->name);
+		const to_c_name *had = names_get(by_name, m->sym[i]->name);
 		if (!had && !names_add(t, by_name, m->sym[i]->name, i))
-			return toc_no_memory(t);
+			return to_c_no_memory(t);
 		uint32_t first = had ? had->id : i;
 		if (!had || (m->sym[t->spoken[first]]->linkage == LINK_EXTERN && m->sym[i]->linkage != LINK_EXTERN))
 			t->spoken[first] = i;
@@ -233,12 +233,12 @@ static bool find_spoken(toc *t, toc_names *by_name)
 }
 
 /* Names the variables and functions; reserved names, such as those of the builder's own variables, are changed. */
-static bool name_globals(toc *t)
+static bool name_globals(to_c *t)
 {
 	const cptx_module *m = t->m;
-	toc_names taken, first;
+	to_c_names taken, first;
 
-	t->global = TOC_ARRAY(t, const char *, m->nsym);
+	t->global = TO_C_ARRAY(t, const char *, m->nsym);
 	if (!t->global || !names_new(t, &taken) || !find_spoken(t, &first))
 		return false;
 	for (size_t i = 0; i < m->nsym; i++)
@@ -257,7 +257,7 @@ static bool name_globals(toc *t)
 }
 
 /* Takes the names that no body may give to its own variables. */
-static bool take_names(toc *t)
+static bool take_names(to_c *t)
 {
 	const cptx_module *m = t->m;
 
@@ -273,7 +273,7 @@ static bool take_names(toc *t)
 }
 
 /* Takes the words of directives that are kept as text: labels among them must keep their names. */
-static bool take_words(toc *t)
+static bool take_words(to_c *t)
 {
 	static const char apart[] = " \t\r\n.,:;+-*/()[]{}<>\"'";
 
@@ -282,7 +282,7 @@ static bool take_words(toc *t)
 	for (const ir_top *top = t->m->top_first; top; top = top->next) {
 		char *s = top->kind == TOP_TEXT ? arena_strdup(&t->a, top->text) : NULL;
 		if (top->kind == TOP_TEXT && !s)
-			return toc_no_memory(t);
+			return to_c_no_memory(t);
 		while (s && *s) {
 			char *word = s + strspn(s, apart), *end = word + strcspn(word, apart);
 			s = *end ? end + 1 : end;
@@ -294,11 +294,11 @@ static bool take_words(toc *t)
 	return true;
 }
 
-static void put_file(toc *t)
+static void put_file(to_c *t)
 {
-	const char **name = TOC_ARRAY(t, const char *, 2 * t->m->nbody);
+	const char **name = TO_C_ARRAY(t, const char *, 2 * t->m->nbody);
 
-	t->found_var = toc_nones(t, t->m->nsym + t->m->nbody);
+	t->found_var = to_c_nones(t, t->m->nsym + t->m->nbody);
 	if (t->failed || !names_new(t, &t->names) || !name_globals(t) || !take_names(t) || !take_words(t) || !note_declared(t))
 		return;
 	for (const ir_top *top = t->m->top_first; top && top->kind != TOP_HEAD; top = top->next)
@@ -327,7 +327,7 @@ cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)
 		return NULL;
 	}
 	cptx_ptx *out = emit_new(m, m->target);
-	toc t = { .m = m, .opt = &o };
+	to_c t = { .m = m, .opt = &o };
 	arena_init(&t.a, &m->a.hook);
 	if (out) {
 		t.out = out->text;
