@@ -113,12 +113,12 @@ void options_free(option_list *l)
 
 bool log_says_too_old(const char *log)
 {
-	static const char *const said[] = { "Unsupported .version", "Unsupported .target",
-		                                "is not defined for option 'gpu-name'", "unrecognized architecture",
-		                                "unsupported architecture" };
+	static const char *const phrases[] = { "Unsupported .version", "Unsupported .target",
+		                                   "is not defined for option 'gpu-name'", "unrecognized architecture",
+		                                   "unsupported architecture" };
 
-	for (size_t i = 0; log && i < ARRAY_LEN(said); i++)
-		if (strstr(log, said[i]))
+	for (size_t i = 0; log && i < ARRAY_LEN(phrases); i++)
+		if (strstr(log, phrases[i]))
 			return true;
 	return false;
 }
@@ -364,8 +364,8 @@ static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
 			buf_printf(&absent, "%s%s", absent.n ? "; " : "", job->why);
 			continue;
 		}
-		const char *said = job->log ? job->log : "";
-		buf_printf(note, "%s%s %s (%.*s)", note->n ? "; " : "", job->by, too_old_words(job), (int)strcspn(said, "\n"), said);
+		const char *log = job->log ? job->log : "";
+		buf_printf(note, "%s%s %s (%.*s)", note->n ? "; " : "", job->by, too_old_words(job), (int)strcspn(log, "\n"), log);
 	}
 	if (how == ABSENT || how == TOO_OLD) {
 		snprintf(why, sizeof why, "nothing here can compile the program: %.*s%s%.*s", (int)note->n, note->n ? note->p : "",
@@ -382,17 +382,17 @@ static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
 static cptx_cubin *cubin_of(compile_job *job, enum cptx_compiler by, const buf *note)
 {
 	cptx_cubin *c = NEW(cptx_cubin);
-	char *said = NEW_ARRAY(char, note->n + 1);
+	char *text = NEW_ARRAY(char, note->n + 1);
 
-	if (!c || !said) {
+	if (!c || !text) {
 		free(c);
-		free(said);
+		free(text);
 		return NULL;
 	}
 	if (note->n)
-		memcpy(said, note->p, note->n);
+		memcpy(text, note->p, note->n);
 	*c = (cptx_cubin){
-		.data = job->cubin, .size = job->ncubin, .log = job->log, .note = said, .compiler = by, .cached = job->cached
+		.data = job->cubin, .size = job->ncubin, .log = job->log, .note = text, .compiler = by, .cached = job->cached
 	};
 	job->cubin = NULL, job->log = NULL;
 	return c;

@@ -31,8 +31,8 @@ void *library_open(const char *variable, const char *const *names, char *why, si
 
 	if (given && *given) {
 		if (!(lib = open_one(given))) {
-			const char *said = dlerror();
-			snprintf(why, size, "%s names a library that cannot be opened: %s", variable, said ? said : given);
+			const char *message = dlerror();
+			snprintf(why, size, "%s names a library that cannot be opened: %s", variable, message ? message : given);
 		}
 		return lib;
 	}

@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-enum { MOST_SAID = 16 << 20 }; /* most bytes of a process's output that are kept */
+enum { MOST_OUTPUT = 16 << 20 }; /* most bytes of a process's output that are kept */
 
 /* ---- finding ---- */
 
@@ -194,8 +194,8 @@ static void hear(process *p, size_t *n, size_t *cap, const char *text, size_t le
 {
 	if (*n + len + 1 > *cap) {
 		size_t want = (*n + len + 1) * 2;
-		char *more = want <= MOST_SAID ? (char *)realloc(p->said, want) : NULL;
-		p->lost = p->lost || (!more && want <= MOST_SAID);
+		char *more = want <= MOST_OUTPUT ? (char *)realloc(p->said, want) : NULL;
+		p->lost = p->lost || (!more && want <= MOST_OUTPUT);
 		if (!more)
 			return;
 		p->said = more;
@@ -239,7 +239,7 @@ static bool listen_to(process *p, int fd, pid_t pid, int64_t until)
 		ssize_t r = read(fd, text, sizeof text);
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r <= 0 || (ended && (behind += (size_t)r) > MOST_SAID))
+		if (r <= 0 || (ended && (behind += (size_t)r) > MOST_OUTPUT))
 			return true;
 		hear(p, &n, &cap, text, (size_t)r);
 	}

@@ -50,13 +50,13 @@ bool ptxas_about(char *text, size_t size)
 		absent(text, size);
 		return false;
 	}
-	char *said = version_text(path, 0, text, size);
-	if (!said)
+	char *version = version_text(path, 0, text, size);
+	if (!version)
 		return false;
-	const char *v = strstr(said, "release "), *build = v ? strstr(v, "V") : NULL;
+	const char *v = strstr(version, "release "), *build = v ? strstr(v, "V") : NULL;
 	v = build ? build + 1 : v;
 	snprintf(text, size, "ptxas %.*s, %s", v ? (int)strcspn(v, ", \n") : 1, v ? v : "?", path);
-	free(said);
+	free(version);
 	return true;
 }
 
@@ -71,11 +71,11 @@ bool ptxas_identity(const char *path, unsigned limit_ms, char *text, size_t size
 	if (n == sizeof begin && !memcmp(begin, "\177ELF", 4))
 		return true;
 	snprintf(own, sizeof own, "%s", path);
-	char *said = version_text(own, limit_ms, why, sizeof why);
-	if (!said)
+	char *version = version_text(own, limit_ms, why, sizeof why);
+	if (!version)
 		return false;
-	cptx_cache_key key = cptx_cache_key_of(CPTX_OPT_(cptx_cache_part, said, strlen(said)), 1);
-	free(said);
+	cptx_cache_key key = cptx_cache_key_of(CPTX_OPT_(cptx_cache_part, version, strlen(version)), 1);
+	free(version);
 	for (size_t i = 0; i < sizeof key.bytes && used + 3 <= size; i++, used += 2)
 		snprintf(text + used, size - used, "%02x", key.bytes[i]);
 	return used + 1 <= size;

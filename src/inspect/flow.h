@@ -3,7 +3,7 @@
 #ifndef CPTX_INSPECT_FLOW_H
 #define CPTX_INSPECT_FLOW_H
 
-#include "inspect/said.h"
+#include "inspect/remark.h"
 
 enum { FLOW_FAR = -1 }; /* the block has no such successor */
 enum {

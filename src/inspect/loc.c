@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Source lines of PTX text: a .loc names the line and the .file from which all that follows comes, up to the next function.
  */
-#include "inspect/said.h"
+#include "inspect/remark.h"
 
 #include <stdlib.h>
 

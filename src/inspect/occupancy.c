@@ -4,7 +4,7 @@
  * memory to CTAs in units, with what the system keeps for each.  CUDA programming guide, "Technical Specifications"; units:
  * target.def.
  */
-#include "inspect/said.h"
+#include "inspect/remark.h"
 
 static const char *const names[] = { "nothing", "CTAs", "threads", "registers", "shared memory", "barriers" };
 

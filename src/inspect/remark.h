@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Declarations that the reading of remarks and the finding of their places share. */
-#ifndef CPTX_INSPECT_SAID_H
-#define CPTX_INSPECT_SAID_H
+#ifndef CPTX_INSPECT_REMARK_H
+#define CPTX_INSPECT_REMARK_H
 
 #include "ir/ir.h"
 
 #include <cptx/inspect.h>
 
 /* The instruction that a remark without a line is about. */
-enum said_place {
+enum remark_place {
 	PLACE_NOWHERE,
 	PLACE_LINE,       /* the remark has a line */
 	PLACE_WGMMA,      /* the first wgmma.mma_async */
@@ -22,18 +22,18 @@ enum said_place {
 	PLACE_WRITES_ACCUMULATOR
 };
 
-typedef struct said_row {
+typedef struct remark_row {
 	const char *topic, *words, *advice;
 	enum cptx_severity severity;
 	bool as_is; /* the severity is ptxas's own */
-	enum said_place place;
-} said_row;
+	enum remark_place place;
+} remark_row;
 /* The row of a message; NULL if there is none. */
-const said_row *said_find(const char *text, size_t n);
+const remark_row *remark_find(const char *text, size_t n);
 
 /* ---- place.c ---- */
 /* The line of the text with the instruction of the function that such a remark is about; 0: there is none. */
-uint32_t said_place_in(const cptx_module *m, const char *function, enum said_place place);
+uint32_t remark_line(const cptx_module *m, const char *function, enum remark_place place);
 
 /* ---- loc.c: which line of the user's each line of PTX comes from, by .file and .loc ---- */
 typedef struct loc_map {
