@@ -52,8 +52,8 @@ static hgemm_opt large_default(enum hgemm_rung rung, uint32_t bk, bool setmaxnre
 		o.group = 16;
 	if (rung == HGEMM_TMA_RW)
 		o.bm = 256, o.bn = 128, o.warps_m = 4, o.warps_n = 2, o.group = 4;
-	if (rung == HGEMM_BCF_DBF_RW ||
-	    (rungs[rung].tma && !setmaxnreg)) /* four warps, to leave room for a second CTA or a producer */
+	/* four warps, to leave room for a second CTA or a producer */
+	if (rung == HGEMM_BCF_DBF_RW || (rungs[rung].tma && !setmaxnreg))
 		o.bm = o.bn = 128, o.warps_m = o.warps_n = 2;
 	else if (rungs[rung].tma)
 		o.consumer_regs = 232;

@@ -25,11 +25,11 @@ typedef struct hgemm_opt {
 	uint32_t group;      /* rows of tiles in a group of the rasterization, for the L2 cache, at most 65536; 0: 8 */
 	uint32_t most_regs;  /* most registers of a thread; 0: the compiler's choice */
 	bool stmatrix;       /* store C's fragments by stmatrix (sm_90 and later); else by st.shared */
-	uint32_t consumer_regs; /* HGEMM_TMA: registers of each thread of the MMA warps, by setmaxnreg (sm_90a, sm_120a); 0: no
-	                           setmaxnreg */
-	bool rolling;           /* keep one set of fragments in place of two: fewer registers */
-	bool stay;              /* HGEMM_TMA_R: persistent CTAs, with shared memory of their own for C */
-	bool along_m;           /* the order of mma.sync is down the rows of C first */
+	/* HGEMM_TMA: registers of each thread of the MMA warps, by setmaxnreg (sm_90a, sm_120a); 0: no setmaxnreg */
+	uint32_t consumer_regs;
+	bool rolling; /* keep one set of fragments in place of two: fewer registers */
+	bool stay;    /* HGEMM_TMA_R: persistent CTAs, with shared memory of their own for C */
+	bool along_m; /* the order of mma.sync is down the rows of C first */
 } hgemm_opt;
 
 /* What a launch needs to know, beside the dynamic shared memory, which it takes from the kernel. */

@@ -18,9 +18,9 @@ static bool make_map(cptx_device *dev, const hgemm_case *c, const cptx_tile *til
 {
 	cptx_tensor_map_opt o;
 	enum cptx_tensor_type type = c->o.type == CPTX_BF16 ? CPTX_TENSOR_BF16 : CPTX_TENSOR_F16;
-	bool turned = tile->elem.mn_major; /* B: its rows run along n, which is the rows of the tile */
+	bool transposed = tile->elem.mn_major; /* B: its rows run along n, which is the rows of the tile */
 
-	if (!cptx_tile_tensor_map(tile, type, at, turned ? cols : rows, turned ? rows : cols, 0, &o, err))
+	if (!cptx_tile_tensor_map(tile, type, at, transposed ? cols : rows, transposed ? rows : cols, 0, &o, err))
 		return false;
 	o.l2 = 128;
 	return cptx_tensor_map_make(dev, &o, map, err);

@@ -40,7 +40,7 @@ static void pipes_new(const hgemm *h, pipes *p)
 }
 
 /* Rounds a tile into shared memory, for the epilogue warps, or to be stored by this warp.  `leads`: true in one lane. */
-static void give(const hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val part, cptx_val leads, cptx_val to)
+static void round_tile(const hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val part, cptx_val leads, cptx_val to)
 {
 	cptx_kernel *k = h->k;
 	bool others = storing_warps(h);
@@ -73,7 +73,7 @@ static void consume_all(hgemm *h, const pipes *p, cptx_pipe_at *at, cptx_val lea
 			hgemm_tile(h, id);
 		hgemm_next_tile(h, id);
 		hgemm_consume(h, &p->ab, at, leads, hgemm_has_tile(h, id));
-		give(h, p, &c_at, part, leads, to);
+		round_tile(h, p, &c_at, part, leads, to);
 	}
 	if (storing_warps(h)) {
 		hgemm_tile(h, cptx_sub(k, id, cptx_nctaid_x(k)));

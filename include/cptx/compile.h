@@ -28,8 +28,9 @@ extern "C" {
 
 /** Compilers of PTX to machine code. */
 enum cptx_compiler {
-	CPTX_COMPILER_AUTO, /**< on a device the driver; without a device, or if the driver cannot, the first there is of ptxas,
-	                       nvJitLink, nvPTXCompiler */
+	/** on a device the driver; without a device, or if the driver cannot, the first there is of ptxas, nvJitLink,
+	   nvPTXCompiler */
+	CPTX_COMPILER_AUTO,
 	CPTX_COMPILER_DRIVER,       /**< the compiler in the CUDA driver, which needs a device */
 	CPTX_COMPILER_PTXAS,        /**< ptxas, started as a process */
 	CPTX_COMPILER_NVJITLINK,    /**< the library nvJitLink */

@@ -20,9 +20,9 @@ typedef struct arch_fault {
 enum { ARCH_FAULTS = 6, ARCH_NEAR = 3 };
 typedef struct arch_near {
 	uint16_t cost, operands /* the part of the cost for operands and rules */, nfault;
-	uint16_t open;    /* a bit for each group whose value in m is assumed */
-	uint16_t guessed; /* a bit for each group whose value differs from what operands tell, because that leaves fewer of them
-	                     wrong */
+	uint16_t open; /* a bit for each group whose value in m is assumed */
+	/* a bit for each group whose value differs from what operands tell, because that leaves fewer of them wrong */
+	uint16_t guessed;
 	arch_fault fault[ARCH_FAULTS]; /* the first ARCH_FAULTS faults */
 	arch_match m;
 } arch_near;

@@ -139,7 +139,7 @@ static int64_t now_ms(void)
  * Runs in the process, between vfork and exec, in the memory of its parent, so it writes nothing but *failed.  The process
  * leads a group of its own, so that all it starts can be killed with it, and ends with the thread that started it.
  */
-static void become(const process *p, int pipe_fd, pid_t parent, volatile int *failed)
+static void exec_child(const process *p, int pipe_fd, pid_t parent, volatile int *failed)
 {
 	struct sigaction usual, now;
 	sigset_t none;
@@ -179,7 +179,7 @@ static int start(const process *p, int pipe_fd, pid_t *out)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = vfork();
 	if (!pid)
-		become(p, pipe_fd, parent, &failed);
+		exec_child(p, pipe_fd, parent, &failed);
 	int why = pid < 0 ? errno : 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
@@ -190,7 +190,7 @@ static int start(const process *p, int pipe_fd, pid_t *out)
 }
 
 /* Appends output of the process; what exceeds the bound is dropped. */
-static void hear(process *p, size_t *n, size_t *cap, const char *text, size_t len)
+static void keep_output(process *p, size_t *n, size_t *cap, const char *text, size_t len)
 {
 	if (*n + len + 1 > *cap) {
 		size_t want = (*n + len + 1) * 2;
@@ -241,7 +241,7 @@ static bool listen_to(process *p, int fd, pid_t pid, int64_t until)
 			continue;
 		if (r <= 0 || (ended && (behind += (size_t)r) > MOST_OUTPUT))
 			return true;
-		hear(p, &n, &cap, text, (size_t)r);
+		keep_output(p, &n, &cap, text, (size_t)r);
 	}
 }
 

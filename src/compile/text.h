@@ -23,8 +23,8 @@ unsigned log_line(const char *s, size_t n, size_t *behind);
 
 typedef struct log_source {
 	const char *text; /* the text that was compiled; NULL: unknown */
-	const cptx_ptx
-		*ptx; /* the same text as it was printed, or NULL; then the .loc lines of the text must tell the user's lines */
+	/* the same text as it was printed, or NULL; then the .loc lines of the text must tell the user's lines */
+	const cptx_ptx *ptx;
 	char file[CPTX_ERROR_FILE]; /* file of the site that log_explain returns */
 } log_source;
 /* Appends the log; below each line of it that names a line of the text come that line, and the user's.  Returns the first

@@ -139,8 +139,8 @@ static lanes of_insn(tracer *t, const ir_item *it, unsigned depth)
 		in[i] = of_value(t, &v, depth);
 		out.known &= in[i].known, out.uniform &= in[i].uniform;
 	}
-	if (out.known &&
-	    out.uniform) /* a uniform result needs no values, so this holds for instructions that are not computed here, too */
+	/* a uniform result needs no values, so this holds for instructions that are not computed here, too */
+	if (out.known && out.uniform)
 		out = same(0);
 	for (unsigned i = 0; out.known && i < LANES; i++) {
 		const uint32_t of[] = { in[0].v[i], in[1].v[i], in[2].v[i] };

@@ -28,9 +28,8 @@ enum info_kind {
 	INFO_NUM_BARRIERS = 0x4c,
 	INFO_REG_RECONFIG = 0x54
 };
-enum {
-	RESERVED_SMEM = 1024 /* bytes of a CTA's shared memory that the system keeps, counted in .nv.shared from sm_90 on */
-};
+/* bytes of a CTA's shared memory that the system keeps, counted in .nv.shared from sm_90 on */
+enum { RESERVED_SMEM = 1024 };
 
 bool cubin_bad(cptx_cubin_view *c, const char *format, ...)
 {

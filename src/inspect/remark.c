@@ -151,8 +151,8 @@ static void note_used(cptx_usage *u, span line)
 }
 
 typedef struct reading {
-	size_t kernel, function; /* indices in usage + 1 of the kernel that is compiled, and of the function whose properties
-	                            follow; 0: none */
+	/* indices in usage + 1 of the kernel that is compiled, and of the function whose properties follow; 0: none */
+	size_t kernel, function;
 } reading;
 
 /* Reads a line about resources; false: the line is something else. */

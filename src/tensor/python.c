@@ -151,7 +151,7 @@ static bool take_number(const entry *a, object *x, cptx_tensor_arg *given)
 }
 
 /* Calls `written` for n arrays, once: with the only one, or with a tuple of several. */
-static object *tell(const callable *c, object **written, ptrdiff_t n)
+static object *call_written(const callable *c, object **written, ptrdiff_t n)
 {
 	object *what = n == 1 ? written[0] : PyTuple_New(n);
 
@@ -203,7 +203,7 @@ static object *call(object *self, object *args, object *keywords)
 	if (!cptx_tensor_launch_run(c->launch, given, (size_t)n, NULL, CPTX_TENSOR_STREAM, &err))
 		return fail(c, &err);
 	if (nwritten)
-		return tell(c, written, nwritten);
+		return call_written(c, written, nwritten);
 	Py_IncRef(NONE);
 	return NONE;
 }

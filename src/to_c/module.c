@@ -48,7 +48,7 @@ static void put_global(to_c *t, to_c_body *b, uint32_t id)
 	const ir_sym *s = t->m->sym[id];
 	const char *init = NULL;
 
-	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || t->spoken[id] != id)
+	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || t->printed[id] != id)
 		return;
 	if (s->init) {
 		init = c_name(t, "", t->global[id]);
@@ -211,24 +211,24 @@ static void put_main(to_c *t)
 
 /* Finds for each name with several declarations the one that is printed: the one that is not .extern, or else the first.
  * *by_name: the first of each name. */
-static bool find_spoken(to_c *t, to_c_names *by_name)
+static bool find_printed(to_c *t, to_c_names *by_name)
 {
 	const cptx_module *m = t->m;
 
-	t->spoken = TO_C_ARRAY(t, uint32_t, m->nsym);
-	if (!t->spoken || !names_new(t, by_name))
+	t->printed = TO_C_ARRAY(t, uint32_t, m->nsym);
+	if (!t->printed || !names_new(t, by_name))
 		return false;
 	for (uint32_t i = 0; i < m->nsym; i++) {
 		const to_c_name *had = names_get(by_name, m->sym[i]->name);
 		if (!had && !names_add(t, by_name, m->sym[i]->name, i))
 			return to_c_no_memory(t);
 		uint32_t first = had ? had->id : i;
-		if (!had || (m->sym[t->spoken[first]]->linkage == LINK_EXTERN && m->sym[i]->linkage != LINK_EXTERN))
-			t->spoken[first] = i;
+		if (!had || (m->sym[t->printed[first]]->linkage == LINK_EXTERN && m->sym[i]->linkage != LINK_EXTERN))
+			t->printed[first] = i;
 	}
-	for (uint32_t i = 0; i < m->nsym;
-	     i++) /* the first declaration stands in front of the others, and knows which one is printed */
-		t->spoken[i] = t->spoken[names_get(by_name, m->sym[i]->name)->id];
+	/* the first declaration stands in front of the others, and knows which one is printed */
+	for (uint32_t i = 0; i < m->nsym; i++)
+		t->printed[i] = t->printed[names_get(by_name, m->sym[i]->name)->id];
 	return true;
 }
 
@@ -239,7 +239,7 @@ static bool name_globals(to_c *t)
 	to_c_names taken, first;
 
 	t->global = TO_C_ARRAY(t, const char *, m->nsym);
-	if (!t->global || !names_new(t, &taken) || !find_spoken(t, &first))
+	if (!t->global || !names_new(t, &taken) || !find_printed(t, &first))
 		return false;
 	for (size_t i = 0; i < m->nsym; i++)
 		if (!names_has(&taken, m->sym[i]->name))

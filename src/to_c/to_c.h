@@ -96,7 +96,7 @@ typedef struct to_c {
 	to_c_names ptx_names; /* names of the module's variables and functions in PTX */
 	to_c_names words;     /* words of the directives that are kept as text */
 	const char **global;  /* PTX names of the module's variables: their own, where the builder accepts them */
-	uint32_t *spoken;     /* of each variable the declaration that is printed for its name */
+	uint32_t *printed;    /* of each variable the declaration that is printed for its name */
 	bool *declares;       /* declarations that are the first of their name, by number - 1 */
 	bool *by_name;        /* functions whose body follows their declaration, by number - 1 */
 	uint32_t *found_var;  /* C variables of the current body for each variable of the module, then for each function */
