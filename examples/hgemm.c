@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rungs by number: names, options, checks. */
+/* The ladder's kernels by number: their names, default options, and checks. */
 #include "hgemm_parts.h"
 
 #include <stdio.h>
@@ -28,7 +28,8 @@ static uint32_t smem_of(enum hgemm_rung rung, const hgemm_opt *o)
 	return hgemm_ring_bytes(rung, o) + (hgemm_stays(rung, o) ? t.warps * t.c_bytes : 0);
 }
 
-/* On sm_12x a tile that leaves room and registers for a second CTA, as in the last rung shared memory does not. */
+/* Defaults for sm_12x: a tile that leaves room and registers for a second CTA; in the last kernel shared memory has no room
+ * for one. */
 static hgemm_opt small_default(enum hgemm_rung rung, uint32_t bk)
 {
 	hgemm_opt o = { .bm = 128, .bn = 128, .bk = bk, .warps_m = 4, .warps_n = 2, .stages = rung == HGEMM_TMA_RW ? 4 : 3 };
@@ -38,7 +39,7 @@ static hgemm_opt small_default(enum hgemm_rung rung, uint32_t bk)
 	return o;
 }
 
-/* Elsewhere what was best on an H200: 64 x 64 a warp. */
+/* Defaults for other targets: the best on an H200 was a tile of 64 x 64 for each warp. */
 static hgemm_opt large_default(enum hgemm_rung rung, uint32_t bk, bool setmaxnreg)
 {
 	hgemm_opt o = { .bm = 128, .bn = 256, .bk = bk, .warps_m = 2, .warps_n = 4, .stages = bk == 32 ? 8 : 4 };
@@ -51,7 +52,8 @@ static hgemm_opt large_default(enum hgemm_rung rung, uint32_t bk, bool setmaxnre
 		o.group = 16;
 	if (rung == HGEMM_TMA_RW)
 		o.bm = 256, o.bn = 128, o.warps_m = 4, o.warps_n = 2, o.group = 4;
-	if (rung == HGEMM_BCF_DBF_RW || (rungs[rung].tma && !setmaxnreg)) /* four warps, and a second CTA or a producer */
+	/* four warps, to leave room for a second CTA or a producer */
+	if (rung == HGEMM_BCF_DBF_RW || (rungs[rung].tma && !setmaxnreg))
 		o.bm = o.bn = 128, o.warps_m = o.warps_n = 2;
 	else if (rungs[rung].tma)
 		o.consumer_regs = 232;
@@ -97,7 +99,8 @@ static bool check_shape(enum hgemm_rung rung, const hgemm_opt *o, cptx_error *er
 	return true;
 }
 
-/* cp.async: all threads copy 16 bytes in each pass, and a pass is a whole number of swizzle patterns. */
+/* Checks the copies by cp.async: all threads copy 16 bytes in each pass, and a pass must be a whole number of swizzle
+ * patterns. */
 static bool check_passes(const hgemm_opt *o, const hgemm_tiles *t, cptx_error *err)
 {
 	uint32_t pass = t->warps * CPTX_WARP * 16;
@@ -109,7 +112,8 @@ static bool check_passes(const hgemm_opt *o, const hgemm_tiles *t, cptx_error *e
 	return true;
 }
 
-/* setmaxnreg: whole warpgroups; computing threads get more than at the start, out of what the CTA began with. */
+/* Checks setmaxnreg: it needs whole warpgroups; MMA warps get more registers than they start with, out of those that the CTA
+ * has. */
 static bool check_registers(const struct rung *r, const hgemm_opt *o, const hgemm_tiles *t, cptx_error *err)
 {
 	uint32_t threads = (t->warps + hgemm_producers(o)) * CPTX_WARP, start = CPTX_REGS_PER_SM / threads / 8 * 8;

@@ -11,7 +11,7 @@
 #include <cptx/reduce.h>
 #include <cptx/vector.h>
 
-/* Whether the row has the elements of the vector that begins at `it`: NONE, in every thread. */
+/* A predicate: the row has the elements of the vector that begins at `it`; NONE: it has in every thread. */
 static cptx_val is_inside(cptx_kernel *k, const cptx_row *r, const cptx_row_at *it)
 {
 	if (it->column + r->opt.threads * r->each <= r->opt.n)
@@ -19,7 +19,7 @@ static cptx_val is_inside(cptx_kernel *k, const cptx_row *r, const cptx_row_at *
 	return cptx_setp(k, cptx_row_column(k, r, it), r->opt.n, .cmp = CPTX_LT);
 }
 
-/* Mean, sum of squared deviations, and count of a thread's elements; those outside of the row are 0 and do not count. */
+/* Mean, sum of squared deviations, and count of a thread's elements; elements outside of the row are 0 and do not count. */
 static cptx_val of_thread(cptx_kernel *k, const cptx_row *r)
 {
 	cptx_val v = cptx_regs(k, CPTX_F32, 3), mean = cptx_elem(v, 0), m2 = cptx_elem(v, 1), count = cptx_elem(v, 2);

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { SETS = 3 /* of buffers, used in turn so that the L2 cache does not hold the input */, MOST_INPUTS = 2 };
+enum { SETS = 3 /* sets of buffers, used in turn so that the L2 cache does not hold the input */, MOST_INPUTS = 2 };
 static const float eps = 1e-5f;
 
 typedef struct rows_test {
 	cptx_device *dev;
 	const row_case *c;
-	uint64_t count, bytes; /* of one matrix */
+	uint64_t count, bytes; /* elements and bytes of one matrix */
 	float *in[MOST_INPUTS], *w, *out;
 	uint64_t dev_in[SETS][MOST_INPUTS], dev_out[SETS], dev_w;
 } rows_test;
@@ -42,7 +42,7 @@ static bool is_bf16(const rows_test *t) { return t->c->kernel == ROW_LAYER_NORM;
 
 static float as_bf16(float f) { return (float)number_value(CPTX_BF16, number_bits(CPTX_BF16, (double)f)); }
 
-/* n floats to the device, as bf16 where the kernel's are. */
+/* Copies n floats to the device, as bf16 if the kernel's elements are bf16. */
 static void upload(const rows_test *t, uint64_t to, const float *from, uint64_t n, cptx_error *err)
 {
 	uint16_t *half = is_bf16(t) ? malloc(n * 2) : NULL;
@@ -58,7 +58,7 @@ static void upload(const rows_test *t, uint64_t to, const float *from, uint64_t 
 	free(half);
 }
 
-/* The result as floats: from the last on, in place. */
+/* Reads the result as floats; bf16 is widened in place, from the last element on. */
 static bool download(const rows_test *t, cptx_error *err)
 {
 	bool ok = cptx_mem_read(t->dev, t->out, t->dev_out[0], t->bytes, err);
@@ -142,7 +142,7 @@ static cptx_launch *launch_for(const rows_test *t, const cptx_program *p, int se
 		return cptx_launch_new(
 			p, NULL, &(cptx_launch_opt){ .grid = { c->rows }, CPTX_ARGS(t->dev_in[set][0], t->dev_w, t->dev_out[set], eps) },
 			err);
-	case ROW_LAYER_NORM: /* the first row of x is the bias */
+	case ROW_LAYER_NORM: /* the first row of x serves as the bias */
 		return cptx_launch_new(
 			p, NULL,
 			&(cptx_launch_opt){ .grid = { c->rows },
@@ -161,7 +161,7 @@ static cptx_launch *launch_for(const rows_test *t, const cptx_program *p, int se
 	}
 }
 
-/* The row's result in f64. */
+/* Computes a row's result in f64. */
 static void reference(const rows_test *t, const float *x, const float *b, double *y)
 {
 	uint32_t n = t->c->n;
@@ -189,8 +189,8 @@ static void reference(const rows_test *t, const float *x, const float *b, double
 		y[i] /= total;
 }
 
-/* Sums of n squares or exponentials err by a few ulp; ex2.approx and rsqrt.approx by two more.  A result in bf16 is rounded
- * once more, by half of its last of 8 bits; terms that cancel err in f32. */
+/* Compares with a tolerance: sums of n squares or exponentials err by a few ulp; ex2.approx and rsqrt.approx by two more.  A
+ * result in bf16 is rounded once more, by half of its last of 8 bits; terms that cancel err in f32. */
 static void compare(const rows_test *t, row_report *r)
 {
 	double *y = malloc(t->c->n * sizeof *y);
@@ -220,14 +220,14 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * RUNS launches in turn over the sets of buffers, as one CUDA graph where the driver has graphs, so that the host's launches
- * do not count; else one by one.
+ * Times RUNS launches, which use the sets of buffers in turn: as one CUDA graph where the driver has graphs, so that the
+ * host's launches do not count; else one by one.
  */
 enum { RUNS = 60 };
 
 typedef struct replay {
 	cptx_stream *stream;
-	void *graph, *exec; /* CUgraph, CUgraphExec; NULL: none */
+	void *graph, *exec; /* CUgraph, CUgraphExec; NULL: there is none */
 	int (*launch)(void *exec, void *stream);
 	cptx_launch **launches;
 } replay;
@@ -250,7 +250,7 @@ static replay capture(cptx_device *dev, cptx_launch *launch[SETS], cptx_error *e
 	*(void **)&make = cptx_device_symbol(dev, "cuGraphInstantiateWithFlags");
 	*(void **)&r.launch = cptx_device_symbol(dev, "cuGraphLaunch");
 	if (!stream || !begin || !end || !make || !r.launch || !cptx_device_make_current(dev, err) ||
-	    begin(stream, 2 /* relaxed */))
+	    begin(stream, 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */))
 		return r;
 	run_all(launch, r.stream, err);
 	if (end(stream, &r.graph) || make(&r.exec, r.graph, 0))
@@ -358,7 +358,7 @@ int row_main(const row_case *gpu_case)
 		build(m, &c);
 		return show(m, "sm_90a");
 	}
-	if (cptx_emu_get_counters(dev, &counters)) /* is it an emulator? */
+	if (cptx_emu_get_counters(dev, &counters)) /* true on an emulator only */
 		c.rows = EMULATED_ROWS, c.bursts = 0;
 	bool ok = row_check(dev, &c, &r, &err);
 	if (!ok)

@@ -5,7 +5,7 @@
 
 #include <cptx/device.h>
 
-enum row_kernel { ROW_RMS_NORM, ROW_SOFTMAX, ROW_SWIGLU, ROW_LAYER_NORM /* bf16, the others f32 */ };
+enum row_kernel { ROW_RMS_NORM, ROW_SOFTMAX, ROW_SWIGLU, ROW_LAYER_NORM /* bf16; the others have f32 */ };
 
 typedef struct row_case {
 	enum row_kernel kernel;
@@ -16,16 +16,16 @@ typedef struct row_case {
 
 typedef struct row_report {
 	uint64_t elements, wrong;
-	double worst;    /* largest error as a part of the tolerance */
-	double ms, gbps; /* median; bytes read once plus bytes written */
+	double worst;    /* largest error divided by the tolerance */
+	double ms, gbps; /* ms: median; gbps: of the bytes, each read once and written once */
 	cptx_resources resources;
 } row_report;
 
 const char *row_name(enum row_kernel kernel);
 bool row_check(cptx_device *dev, const row_case *c, row_report *r, cptx_error *err);
 /*
- * What an example's main does: check and time the case on the GPU; on an emulator (CPTX_DEVICE=emu:sm_90a) check a few rows;
- * without either, print the PTX.
+ * The main function of the row kernels' programs: checks and times the case on the GPU; on an emulator
+ * (CPTX_DEVICE=emu:sm_90a) checks a few rows; without either, prints the PTX.
  */
 int row_main(const row_case *gpu_case);
 

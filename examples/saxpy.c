@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A first kernel: y = a * x + y.  Built, printed, and run on the device that CPTX_DEVICE names (emu:sm_90a is one of the
- * emulator), else on a GPU if there is one.
+ * A first kernel, y = a * x + y: built, printed, and run on the device that CPTX_DEVICE names (emu:sm_90a is an emulated
+ * one), else on a GPU if there is one.
  */
 #include "examples.h"
 

@@ -14,7 +14,7 @@
 enum { N = 3 << 10, BLOCK = 256, MOST = 16 };
 static float x[N], y[N];
 
-/* What one thread does: elements from `first` on. */
+/* The share of one thread: elements from `first` on. */
 typedef struct share {
 	const char *device;
 	cptx_module *m; /* frozen: any number of threads may load it */
@@ -47,7 +47,7 @@ static void *work(void *user)
 	return NULL;
 }
 
-/* Names of all GPUs. */
+/* Finds the names of all GPUs; returns their number. */
 static int find_devices(char names[MOST][16], cptx_error *err)
 {
 	unsigned n = cptx_device_count("cuda", err);
@@ -57,7 +57,7 @@ static int find_devices(char names[MOST][16], cptx_error *err)
 	return (int)(n < MOST ? n : MOST);
 }
 
-/* How many devices failed. */
+/* Runs n shares; returns how many devices failed. */
 static int run(share *s, int n)
 {
 	int failed = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints a module as PTX, or says what is wrong with it; destroys it. */
+/* Prints a module as PTX, or the error that it has; destroys it. */
 #ifndef EXAMPLES_SHOW_H
 #define EXAMPLES_SHOW_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When does each warp reach a barrier, and when does it go on?  Reads PTX text (a file, or a small kernel of its own) and
+ * Measures when each warp reaches a barrier, and when it goes on.  Reads PTX text (a file, or a small kernel of its own) and
  * puts a %globaltimer stamp in front of and behind every wait of every kernel: bar and barrier, and loops around an
  * mbarrier's test_wait or try_wait.  The stamps (.u64, nanoseconds) go to a buffer that each kernel gets as its last
  * parameter: stamps[block][warp][2 * wait + (0 before, 1 behind)], stored by the first thread of each warp.  The rest of the
- * text stays as it was.  Waits in device functions are left alone.
+ * text stays as it is.  Waits in device functions get no stamps.
  */
 #include "examples.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where one wait begins and ends. */
+/* The first and last item of a wait. */
 typedef struct wait {
 	cptx_item *from, *to;
 } wait;
@@ -35,7 +35,7 @@ static int is_wait(const cptx_item *it)
 	cptx_item_spelling(it, name, sizeof name);
 	for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
 		if (!strncmp(name, waits[i], strlen(waits[i])))
-			return *waits[i] == 'm' ? 2 : 1; /* a test to be repeated */
+			return *waits[i] == 'm' ? 2 : 1; /* 2: a test that a loop repeats */
 	return 0;
 }
 
@@ -45,10 +45,10 @@ static cptx_val goal(const cptx_kernel *k, const cptx_item *it)
 	return look(k, it).kind == CPTX_ITEM_INSN && look(k, it).op == CPTX_OP_BRA ? cptx_item_operand(it, 0) : (cptx_val){ 0 };
 }
 
-/* The loop around an mbarrier's wait: from the nearest label above it, to which a branch below it goes back. */
+/* Finds the loop around an mbarrier's wait: from the nearest label above it to which a branch below it goes back. */
 static wait loop_around(const cptx_kernel *k, cptx_item *it)
 {
-	enum { NEAR = 12 }; /* items */
+	enum { NEAR = 12 }; /* the branch is at most that many items away */
 	wait w = { it, it };
 	cptx_item *top = it, *end = it;
 
@@ -64,14 +64,14 @@ static wait loop_around(const cptx_kernel *k, cptx_item *it)
 		if (to.kind != CPTX_VAL_LABEL || to.id != label.id)
 			continue;
 		w = (wait){ top, end };
-		if (!look(k, end).guard.kind && out.kind) /* the way out is the other branch */
+		if (!look(k, end).guard.kind && out.kind) /* the branch out of the loop is the other one */
 			w.to = cptx_item_declaring(k, out);
 		return w;
 	}
 	return w;
 }
 
-/* How many there are; into `waits` if there is room. */
+/* Returns the number of waits of a kernel; puts them into `waits`, if that is not NULL. */
 static size_t find_waits(const cptx_kernel *k, wait *waits)
 {
 	size_t n = 0;
@@ -147,7 +147,8 @@ static const char turn[] = ".version 8.0\n"
 						   "\tret;\n"
 						   "}\n";
 
-/* Runs the kernel above, one block of two warps, on a GPU or the device that CPTX_DEVICE names.  False: it went wrong. */
+/* Runs the kernel above, one block of two warps, on the device that CPTX_DEVICE names, else on a GPU.  Returns false if that
+ * failed. */
 static bool run(cptx_module *m)
 {
 	cptx_error err = { 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SwiGLU: y = a / (1 + exp(-a)) * b, element by element.  Each thread has `unroll` vectors of four floats under way. */
+/* SwiGLU: y = a / (1 + exp(-a)) * b, element by element.  Each thread loads `unroll` vectors of four floats before it
+ * computes. */
 #include "examples.h"
 
 #include <cptx/vector.h>
@@ -7,7 +8,7 @@
 cptx_kernel *swiglu(cptx_module *m, uint32_t threads, uint32_t unroll)
 {
 	const float log2e = 1.44269504f;
-	const uint32_t part = threads * unroll * 4; /* elements of a CTA, which are a row */
+	const uint32_t part = threads * unroll * 4; /* elements that a CTA takes, as if they were a row */
 	cptx_kernel *k = cptx_kernel_begin(m, "swiglu", .block = { threads });
 	cptx_val a = cptx_param(k, CPTX_PTR, "a"), b = cptx_param(k, CPTX_PTR, "b"), y = cptx_param(k, CPTX_PTR, "y");
 	cptx_val elements = cptx_shl(k, cptx_param(k, CPTX_U32, "vectors"), 2), cta = cptx_ctaid_x(k);

@@ -78,8 +78,8 @@ CPTX_API cptx_cache_key cptx_cache_key_of(const cptx_cache_part *parts, size_t n
 
 /** An entry: data and two texts. */
 typedef struct cptx_cache_entry {
-	void *data; /**< cptx_cache_get returns one block that holds the data and the texts: free() it; cptx_cache_put only reads
-	               it */
+	/** cptx_cache_get returns one block that holds the data and the texts: free() it; cptx_cache_put only reads it */
+	void *data;
 	size_t size;             /**< bytes of data */
 	const char *log, *about; /**< the compiler's messages; a line for people that says what the entry is */
 } cptx_cache_entry;

@@ -28,11 +28,10 @@ extern "C" {
 
 /** Compilers of PTX to machine code. */
 enum cptx_compiler {
-	CPTX_COMPILER_AUTO, /**< on a device the driver; without a device, or if the driver cannot, the first there is of ptxas,
-	                       nvJitLink, nvPTXCompiler */
-	CPTX_COMPILER_DRIVER,       /**< the compiler in the CUDA driver, which needs a device */
-	CPTX_COMPILER_PTXAS,        /**< ptxas, started as a process */
-	CPTX_COMPILER_NVJITLINK,    /**< the library nvJitLink */
+	CPTX_COMPILER_AUTO,      /**< the driver on a device; else the first that is there of ptxas, nvJitLink, nvPTXCompiler */
+	CPTX_COMPILER_DRIVER,    /**< the compiler in the CUDA driver, which needs a device */
+	CPTX_COMPILER_PTXAS,     /**< ptxas, started as a process */
+	CPTX_COMPILER_NVJITLINK, /**< the library nvJitLink */
 	CPTX_COMPILER_NVPTXCOMPILER /**< the library nvPTXCompiler */
 };
 

@@ -427,8 +427,8 @@ typedef struct cptx_resources {
 	uint32_t const_bytes;    /**< constants that the user declared */
 	uint32_t max_threads;    /**< most threads of a CTA that the registers allow */
 	uint32_t binary_version; /**< architecture of the machine code, times ten: 90 */
-	uint32_t ctas_per_sm; /**< CTAs resident at once on a multiprocessor, for the given threads and dynamic shared memory; 0
-	                         if they do not fit */
+	/** CTAs resident at once on a multiprocessor, for the given threads and dynamic shared memory; 0 if they do not fit */
+	uint32_t ctas_per_sm;
 } cptx_resources;
 CPTX_API bool cptx_program_resources_(const cptx_program *program, const char *kernel, uint32_t threads, uint32_t dyn_smem,
                                       cptx_resources *out, size_t size, cptx_error *err);

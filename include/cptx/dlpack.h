@@ -153,10 +153,10 @@ typedef struct cptx_python_classes {
 typedef struct cptx_python_opt {
 	uint32_t size;                    /**< CPTX_OPT fills it in */
 	const cptx_python_classes *known; /**< classes whose objects the callable takes by itself */
-	void *otherwise; /**< called with all arguments, keywords too, where the callable cannot take one by itself; its result
-	                    is the result */
-	void *failed;    /**< called with the bytes of a cptx_error, to raise it */
-	void *owner;     /**< an object that lives as long as the callable, and keeps the launch and `known` alive */
+	/** called with all arguments, keywords too, where the callable cannot take one by itself; its result is the result */
+	void *otherwise;
+	void *failed; /**< called with the bytes of a cptx_error, to raise it */
+	void *owner;  /**< an object that lives as long as the callable, and keeps the launch and `known` alive */
 	char z_;
 } cptx_python_opt;
 

@@ -73,12 +73,12 @@ typedef struct cptx_gemm_opt {
 	uint32_t size;          /**< CPTX_OPT fills it in */
 	enum cptx_gemm_mma mma; /**< instruction that multiplies */
 	enum cptx_type a, b;    /**< types of A and B, see the tables above */
-	enum cptx_type
-		out; /**< type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; for s8 and u8, without an epilogue, also CPTX_S32 */
-	enum cptx_type
-		scale; /**< [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: no factors */
-	enum cptx_tcgen05_kind
-		kind;       /**< [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
+	/** type of C and D: CPTX_F32, CPTX_BF16 or CPTX_F16; for s8 and u8, without an epilogue, also CPTX_S32 */
+	enum cptx_type out;
+	/** [scaled, tcgen05] type of the scale factors: CPTX_UE8M0 or CPTX_UE4M3; CPTX_TYPE_NONE: no factors */
+	enum cptx_type scale;
+	/** [tcgen05] kind of the instruction; [scaled]: 0, or the kind that follows from the types */
+	enum cptx_tcgen05_kind kind;
 	bool a_m_major; /**< A is stored as K rows of M elements; else M rows of K.  wgmma: 16-bit types only; tcgen05: not for 4
 	                   and 6 bits; scaled: not if A and B are e2m1, nor for 4 and 6 bits with bm = 128 */
 	bool b_n_major; /**< B is stored as K rows of N elements; else N rows of K.  The rules are those of a_m_major, with bn */
@@ -89,8 +89,8 @@ typedef struct cptx_gemm_opt {
 	                      [wgmma] bm: 64, 128, 192 or 256; bn: 8 to 256 in steps of 8, from bm 192 on to 192.
 	                      [tcgen05] bm: 128, made by one CTA, or 256, made by a pair (cta_group::2); bn: 16 to 256, a
 	                      multiple of 16, of a pair 32, with factors of 64 */
-	uint32_t bk; /**< elements of a stage along K: [sync] 32, 64 or 128; else 0 or the elements in 128 bytes, see the table
-	                above */
+	/** elements of a stage along K: [sync] 32, 64 or 128; else 0 or the elements in 128 bytes, see the table above */
+	uint32_t bk;
 	uint32_t stages; /**< stages of the ring in shared memory, each a tile of A and of B, 2 to 16 */
 	uint32_t group; /**< rows of (cluster) tiles in a group of the rasterization, for the L2 cache; 0: 16, [wgmma] chosen for
 	                   the sizes of each launch */
@@ -144,18 +144,20 @@ static inline cptx_gemm_opt cptx_gemm_default(enum cptx_gemm_mma mma, const cptx
 
 /** The sizes and operands of a problem. */
 typedef struct cptx_gemm_problem {
-	uint32_t size;      /**< CPTX_OPT fills it in; all problems of a list have the first one's size */
-	uint64_t m, n, k;   /**< rows of A and D, columns of B and D, columns of A */
-	uint32_t batch;     /**< number of matrices, densely behind one another; 0: 1 */
-	uint64_t a, b, d;   /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
-	uint64_t c;         /**< C, with beta; aligned to 16; may be d */
-	uint64_t bias;      /**< the bias, with bias; aligned to 16 */
-	uint64_t workspace; /**< with stream_k: plan.workspace bytes, aligned to 16, zero before the first launch; each launch
-	                       leaves the counters zero.  Launches at the same time need a workspace each */
+	uint32_t size;    /**< CPTX_OPT fills it in; all problems of a list have the first one's size */
+	uint64_t m, n, k; /**< rows of A and D, columns of B and D, columns of A */
+	uint32_t batch;   /**< number of matrices, densely behind one another; 0: 1 */
+	uint64_t a, b, d; /**< device addresses, aligned to 16 (4 and 6 bits in kinds that pad them: 32); dense rows */
+	uint64_t c;       /**< C, with beta; aligned to 16; may be d */
+	uint64_t bias;    /**< the bias, with bias; aligned to 16 */
+	/** with stream_k: plan.workspace bytes, aligned to 16, zero before the first launch; each launch leaves the counters
+	 * zero.  Launches at the same time need a workspace each */
+	uint64_t workspace;
 	uint64_t scale_a, scale_b; /**< with scale: cptx_gemm_scales_bytes each (times batch), aligned to 16 */
 	uint64_t timeline; /**< with timeline: cptx_timeline_bytes(cptx_gemm_timeline()), aligned to 16, zeros at first */
-	uint32_t ctas; /**< most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses the fewest CTAs that need
-	                  no more waves.  With stream_k, more CTAs than tiles divide the tiles along K */
+	/** most CTAs to launch; 0: as many as all multiprocessors hold.  A launch uses the fewest CTAs that need no more waves.
+	 * With stream_k, more CTAs than tiles divide the tiles along K */
+	uint32_t ctas;
 	float alpha, beta; /**< with .alpha, with .beta; else 0 (alpha: or 1) */
 	char z_;
 } cptx_gemm_problem;

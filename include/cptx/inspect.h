@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* ---- What ptxas said ---------------------------------------------------------------------------------------------- */
+/* ---- Messages of ptxas ---------------------------------------------------------------------------------------------- */
 
 /** The severity of a remark. */
 enum cptx_severity {
@@ -62,7 +62,7 @@ typedef struct cptx_verdict_opt {
 typedef struct cptx_verdict cptx_verdict;
 /** Reads the output of `ptxas -v`, of any length.  `opt` may be NULL: then no lines are known.  NULL when memory is short.
  */
-CPTX_API cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdict_opt *opt);
+CPTX_API cptx_verdict *cptx_verdict_read(const char *text, size_t size, const cptx_verdict_opt *opt);
 /** Frees a verdict.  NULL is allowed. */
 CPTX_API void cptx_verdict_destroy(cptx_verdict *v);
 /** Remark number i, from 0 on, in ptxas's order, remarks about spills last; NULL behind the last. */

@@ -60,9 +60,9 @@ enum cptx_frag_kind {
 typedef struct cptx_frag {
 	enum cptx_frag_kind kind; /**< instruction and operand */
 	uint16_t m, n, k;         /**< shape of the instruction (sparse: with the zeros); 0 where the kind does not use one */
-	uint8_t
-		bits; /**< bits of an element as the operand holds it: f64 64, f32 tf32 s32 32, f16 bf16 16; s8 e4m3, and e2m1, e3m2
-	             in kinds that hold them in bytes, 8; s4 u4 e2m1 4; b1 1.  META, SCALE: bits of A's elements.  TCGEN05: 0 */
+	/** bits of an element as the operand holds it: f64 64, f32 tf32 s32 32, f16 bf16 16; s8 e4m3, and e2m1, e3m2 in kinds
+	 * that hold them in bytes, 8; s4 u4 e2m1 4; b1 1.  META, SCALE: bits of A's elements.  TCGEN05: 0 */
+	uint8_t bits;
 	bool sparse;    /**< operand of mma.sp, wgmma.sp, tcgen05.mma.sp; not needed for the META kinds */
 	bool trans;     /**< ldmatrix.trans, stmatrix.trans; mma.m8n8k4 of f16: A is .col, B is .row */
 	bool repeated;  /**< WMMA_A, WMMA_B of f16: the operand is repeated to fill 8 registers */
@@ -97,8 +97,8 @@ typedef struct cptx_frag_map {
 	uint8_t bits;         /**< bits of an element in the register */
 	uint8_t reg_bits;     /**< bits of a register, 32 or 64 */
 	uint16_t mask, value; /**< lanes with (lane & mask) == value hold elements */
-	uint16_t
-		copies; /**< bits of the lane number that do not matter: lanes that differ in them alone hold the same elements */
+	/** bits of the lane number that do not matter: lanes that differ in them alone hold the same elements */
+	uint16_t copies;
 	uint16_t reg_copies;                     /**< bits of the register number that do not matter */
 	cptx_frag_step lane[8], reg[9], slot[5]; /**< the step of each bit of the lane, register and slot number */
 } cptx_frag_map;
@@ -176,9 +176,9 @@ typedef struct cptx_smem_desc {
 	enum cptx_swizzle swizzle; /**< NONE, 32B, 64B, 128B; tcgen05: 128B_ATOM_32B too */
 	uint32_t start;            /**< shared memory address, below 256 KiB; start, lbo and sbo are multiples of 16 */
 	uint32_t lbo, sbo;         /**< leading and stride byte offset, see the table above */
-	uint8_t base_offset;       /**< (address where the swizzle pattern starts >> 7) & 7; 0 if that address is aligned to the
-	                              pattern's repeat */
-	bool lbo_is_address;       /**< tcgen05 on sm_103a: lbo is the address of what exceeds the first 128 bytes of a row */
+	/** (address where the swizzle pattern starts >> 7) & 7; 0 if that address is aligned to the pattern's repeat */
+	uint8_t base_offset;
+	bool lbo_is_address; /**< tcgen05 on sm_103a: lbo is the address of what exceeds the first 128 bytes of a row */
 	char z_;
 } cptx_smem_desc;
 
@@ -192,8 +192,8 @@ typedef struct cptx_desc_field {
 	const char *name;  /**< name of the field's member in the struct */
 	const char *about; /**< what the field holds */
 	uint8_t low, high; /**< lowest and highest bit */
-	uint8_t unit; /**< factor from the field's bits to its value: 16 for addresses and offsets in bytes, 8 for N; 0: not a
-	                 number */
+	/** factor from the field's bits to its value: 16 for addresses and offsets in bytes, 8 for N; 0: not a number */
+	uint8_t unit;
 } cptx_desc_field;
 CPTX_API bool cptx_smem_desc_field_(enum cptx_desc_arch arch, size_t i, cptx_desc_field *field, size_t size);
 /** Field i, from 0 on, from the lowest bit up; bits of no field are reserved.  False behind the last. */

@@ -34,9 +34,9 @@ enum {
 
 /** The buffer of a timeline. */
 typedef struct cptx_timeline_opt {
-	uint32_t size;   /**< CPTX_OPT fills it in */
-	cptx_val buffer; /**< .u64, a global address, a multiple of 16, of cptx_timeline_bytes() bytes that are 0 at first; NONE:
-	                    off */
+	uint32_t size; /**< CPTX_OPT fills it in */
+	/** .u64, a global address, a multiple of 16, of cptx_timeline_bytes() bytes that are 0 at first; NONE: off */
+	cptx_val buffer;
 	uint32_t warps;  /**< warps of a CTA that stamp, from thread 0 on, counted by %tid.x; later warps stamp nothing */
 	uint32_t events; /**< most stamps of a warp */
 	char z_;

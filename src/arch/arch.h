@@ -113,10 +113,10 @@ extern const arch_form arch_forms[];
 extern const arch_group arch_groups[];
 extern const arch_operand arch_operands[];
 extern const arch_alt arch_alts[];
-extern const uint8_t arch_avails[][ARCH_TARGETS]; /* Lowest PTX version, times ten, of each availability for each target; 0:
-                                                     the target lacks it. */
-extern const uint8_t
-	arch_ends[][ARCH_TARGETS]; /* PTX version, times ten, that removed it for each target; 0: it was not removed. */
+/* Lowest PTX version, times ten, of each availability for each target; 0: the target lacks it. */
+extern const uint8_t arch_avails[][ARCH_TARGETS];
+/* PTX version, times ten, that removed it for each target; 0: it was not removed. */
+extern const uint8_t arch_ends[][ARCH_TARGETS];
 extern const char *const arch_avail_text[];
 extern const uint16_t arch_nop, arch_nform;
 
@@ -166,8 +166,8 @@ extern const uint8_t arch_ntarget;
 
 /* The named rules of insn.def.  Their numbers are the rows of constraint.def. */
 struct arch_match;
-const char *arch_constraint_check(unsigned constraint,
-                                  const struct arch_match *m); /* Checks a named rule; returns NULL, or what is wrong. */
+/* Checks a named rule; returns NULL, or what is wrong. */
+const char *arch_constraint_check(unsigned constraint, const struct arch_match *m);
 const char *arch_constraint_text(unsigned constraint);
 
 /* ---- matching ---- */
@@ -179,9 +179,9 @@ typedef struct arch_match {
 	uint8_t once; /* the number of a constant decided, so that other constants may not fit: the match is never remembered */
 	uint16_t dest_count;
 	uint16_t mod[ARCH_GROUPS]; /* chosen modifier of each group, 0: left out */
-	cptx_val
-		operand[ARCH_OPERANDS]; /* the operands in printed order; kind NONE: left out.  Constants carry their final type */
-	const cptx_val *vec;        /* elements of vectors; valid as long as the call that matched */
+	/* the operands in printed order; kind NONE: left out.  Constants carry their final type */
+	cptx_val operand[ARCH_OPERANDS];
+	const cptx_val *vec; /* elements of vectors; valid as long as the call that matched */
 } arch_match;
 
 /*

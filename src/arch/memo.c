@@ -76,9 +76,8 @@ static inline bool is_call(const arch_remembered *r, const call_key *c)
 
 static void remember(arch_memo *memo, const call_key *c, const arch_match *m)
 {
-	arch_remembered *r =
-		&memo->at[(c->hash ^ (memo->turn++ & 1)) %
-	              ARCH_MEMO]; /* a call has two places, used in turns, so that two calls with one hash can both stay */
+	/* a call has two places, used in turns, so that two calls with one hash can both stay */
+	arch_remembered *r = &memo->at[(c->hash ^ (memo->turn++ & 1)) % ARCH_MEMO];
 
 	r->op = (uint16_t)c->op;
 	r->hash = c->hash;

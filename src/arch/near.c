@@ -236,8 +236,8 @@ void arch_near_form(unsigned form, const arch_request *q, arch_near *n)
 	add_given(f, q, n);
 	add_modifiers(f, q, n, kept);
 	add_operands(f, q, n, kept);
-	for (unsigned i = 0; i < f->ngroup && (n->guessed && !n->nfault);
-	     i++) /* only the assumed values of groups can be wrong */
+	/* only the assumed values of groups can be wrong */
+	for (unsigned i = 0; i < f->ngroup && (n->guessed && !n->nfault); i++)
 		if (n->guessed >> i & 1) {
 			n->open |= (uint16_t)(1u << i);
 			add_fault(n, FAULT_MISSING, i, COST_MISSING);

@@ -33,8 +33,8 @@ typedef struct arena {
 	size_t total; /* bytes of all chunks */
 	size_t ahead; /* estimate of the bytes that will still be asked for, 0 if unknown: big chunks come in huge pages */
 	bool failed;
-	void *spare[ARENA_SIZES]; /* free blocks that arrays have outgrown, by the logarithm of their size; each begins with a
-	                             pointer to the next */
+	/* free blocks that arrays have outgrown, by the logarithm of their size; each begins with a pointer to the next */
+	void *spare[ARENA_SIZES];
 } arena;
 
 void arena_init(arena *a, const cptx_allocator *hook);

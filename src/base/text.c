@@ -123,8 +123,8 @@ void text_message(char *to, size_t size, const char *format, va_list ap)
 
 	va_copy(again, ap);
 	int n = vsnprintf(to, size, format, ap);
-	char *all =
-		n >= 0 && (size_t)n >= size ? NEW_UNSET(char, (size_t)n + 1) : NULL; /* without memory the end of the text is lost */
+	/* without memory the end of the text is lost */
+	char *all = n >= 0 && (size_t)n >= size ? NEW_UNSET(char, (size_t)n + 1) : NULL;
 	if (all) {
 		vsnprintf(all, (size_t)n + 1, format, again);
 		size_t shorter = MIN(shorten(all, (size_t)n), size - 1);

@@ -15,7 +15,7 @@ static const uint8_t order[10][16] = {
 	{ 6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5 }, { 10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0 },
 };
 
-static uint64_t turned(uint64_t x, unsigned n) { return x >> n | x << (64 - n); }
+static uint64_t rotated(uint64_t x, unsigned n) { return x >> n | x << (64 - n); }
 
 static uint64_t word(const uint8_t *p)
 {
@@ -27,10 +27,10 @@ static uint64_t word(const uint8_t *p)
 
 static void mix(uint64_t *a, uint64_t *b, uint64_t *c, uint64_t *d, uint64_t x, uint64_t y)
 {
-	*a += *b + x, *d = turned(*d ^ *a, 32);
-	*c += *d, *b = turned(*b ^ *c, 24);
-	*a += *b + y, *d = turned(*d ^ *a, 16);
-	*c += *d, *b = turned(*b ^ *c, 63);
+	*a += *b + x, *d = rotated(*d ^ *a, 32);
+	*c += *d, *b = rotated(*b ^ *c, 24);
+	*a += *b + y, *d = rotated(*d ^ *a, 16);
+	*c += *d, *b = rotated(*b ^ *c, 63);
 }
 
 static void take(hash *s, const uint8_t *block, uint64_t last)

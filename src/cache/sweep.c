@@ -74,8 +74,8 @@ static bool list(const cptx_cache *c, listing *l, bool tidy)
 	for (struct dirent *e; ok && (e = readdir(d));) {
 		struct stat s;
 		if (entry_is_name(e->d_name)) {
-			if (fstatat(c->dir, e->d_name, &s, AT_SYMLINK_NOFOLLOW) ==
-			    0) /* what is not a file is treated as a damaged entry */
+			/* what is not a file is treated as a damaged entry */
+			if (fstatat(c->dir, e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0)
 				ok = listing_add(l, e->d_name, &s);
 		} else if (tidy && !strncmp(e->d_name, "tmp-", 4)) {
 			remove_abandoned(c, e->d_name);
@@ -101,8 +101,8 @@ void cache_sweep(cptx_cache *c)
 	int lock = openat(c->dir, "lock", flags, 0600);
 	listing l;
 
-	if (lock < 0 && (errno == EISDIR || errno == ELOOP || errno == ENXIO) &&
-	    cache_remove(c, "lock")) /* `lock` is not a regular file */
+	/* `lock` is not a regular file */
+	if (lock < 0 && (errno == EISDIR || errno == ELOOP || errno == ENXIO) && cache_remove(c, "lock"))
 		lock = openat(c->dir, "lock", flags, 0600);
 	if (lock < 0)
 		return;

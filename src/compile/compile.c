@@ -25,7 +25,7 @@ const compiler_kind compilers[] = {
 	[CPTX_COMPILER_NVPTXCOMPILER] = { "nvptxcompiler", "nvPTXCompiler", nvptx_run_job, nvptx_about, nvptx_where,
 	                                  "CPTX_NVPTXCOMPILER", NULL },
 };
-enum { FIRST_ALONE = CPTX_COMPILER_PTXAS }; /* the first that needs no device */
+enum { FIRST_ALONE = CPTX_COMPILER_PTXAS }; /* the first compiler that needs no device */
 
 /* ---- names ---- */
 
@@ -113,12 +113,12 @@ void options_free(option_list *l)
 
 bool log_says_too_old(const char *log)
 {
-	static const char *const said[] = { "Unsupported .version", "Unsupported .target",
-		                                "is not defined for option 'gpu-name'", "unrecognized architecture",
-		                                "unsupported architecture" };
+	static const char *const phrases[] = { "Unsupported .version", "Unsupported .target",
+		                                   "is not defined for option 'gpu-name'", "unrecognized architecture",
+		                                   "unsupported architecture" };
 
-	for (size_t i = 0; log && i < ARRAY_LEN(said); i++)
-		if (strstr(log, said[i]))
+	for (size_t i = 0; log && i < ARRAY_LEN(phrases); i++)
+		if (strstr(log, phrases[i]))
 			return true;
 	return false;
 }
@@ -135,7 +135,7 @@ static void job_forget(compile_job *job)
 	job->cached = false;
 }
 
-/* An option that names a file makes something else whenever that file changes. */
+/* Whether an option names a file: then the result changes whenever that file does, and cannot be cached. */
 static bool names_files(const cptx_compile_opt *o)
 {
 	char path[4096];
@@ -155,7 +155,8 @@ static bool names_files(const cptx_compile_opt *o)
 
 static const char *set_or(const char *variable) { return getenv(variable) ? getenv(variable) : ""; }
 
-/* The folders in which the dynamic loader and library_open look, with their times of change: a file more is a change. */
+/* The folders in which the dynamic loader and library_open look, with their times of change, because a new file there may be
+ * another library. */
 static char *folders_identity(void)
 {
 	static const char *const usual[] = { "/lib64",
@@ -191,8 +192,8 @@ static char *folders_identity(void)
 }
 
 /*
- * Where a library is that would have to be opened for that.  To open one of a hundred megabytes takes longer than all else
- * of a warm start, so its path is kept in the cache too, for as long as all that the dynamic loader goes by is the same.
+ * Finds the path of a library without opening it.  Opening one of a hundred megabytes takes longer than all else of a warm
+ * start, so its path is kept in the cache too, for as long as everything that the dynamic loader depends on stays the same.
  */
 static bool kept_where(const compile_job *job, enum cptx_compiler c, char *path, size_t size)
 {
@@ -222,7 +223,7 @@ static bool kept_where(const compile_job *job, enum cptx_compiler c, char *path,
 	return known;
 }
 
-/* Which compiler it is: its file's path, size and time of change; of a script also what it says of its version. */
+/* Identifies a compiler: by its file's path, size and time of change; a script also by the version that it prints. */
 static bool identify(const compile_job *job, enum cptx_compiler c, char *text, size_t size)
 {
 	const compiler_kind *k = &compilers[c];
@@ -233,7 +234,7 @@ static bool identify(const compile_job *job, enum cptx_compiler c, char *text, s
 	       (c != CPTX_COMPILER_PTXAS || ptxas_identity(path, job->opt->limit_ms, text, size));
 }
 
-/* The key of what a compiler would make; false: the compiler is not there. */
+/* Computes the cache key of a compiler's result; false: the compiler is not there. */
 static bool job_key(const compile_job *job, enum cptx_compiler c, cptx_cache_key *key)
 {
 	char identity[4200];
@@ -262,7 +263,7 @@ static bool job_key(const compile_job *job, enum cptx_compiler c, cptx_cache_key
 	return parts != NULL;
 }
 
-/* What an entry is, a line for people: this, and who made it. */
+/* The start of an entry's line for people, in front of the compiler's name. */
 enum { FRONT = 512 };
 static size_t about_front(const compile_job *job, char text[FRONT])
 {
@@ -290,7 +291,7 @@ static bool job_from_cache(compile_job *job, const cptx_cache_key *key)
 	return job->cached = true;
 }
 
-/* By one compiler, or what it made before. */
+/* Does a job by one compiler, or with what it made before. */
 static outcome job_by(compile_job *job, enum cptx_compiler c)
 {
 	cptx_cache_key key;
@@ -309,7 +310,8 @@ static outcome job_by(compile_job *job, enum cptx_compiler c)
 	return how;
 }
 
-/* A target that cptx does not know either is hardly one of the future. */
+/* Whether the compiler does not know the target and cptx does not either: then the target hardly exists, and the compiler is
+ * not too old. */
 static bool no_such_target(const compile_job *job)
 {
 	return !cptx_target_find(job->target) && !(job->log && strstr(job->log, "Unsupported .version"));
@@ -320,7 +322,7 @@ static const char *too_old_words(const compile_job *job)
 	return no_such_target(job) ? "does not know the target" : "is too old for the program";
 }
 
-/* The error of a job, the same for every compiler. */
+/* Sets the error of a job, the same for every compiler. */
 static bool job_failed(const compile_job *job, outcome how, cptx_error *err)
 {
 	log_source src = { .text = job->text, .ptx = job->ptx };
@@ -344,7 +346,7 @@ static bool job_failed(const compile_job *job, outcome how, cptx_error *err)
 	return false;
 }
 
-/* The first that is there and new enough; what was passed over is noted. */
+/* Does a job by the first compiler that is there and new enough; `note` says which were skipped. */
 static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
 {
 	outcome how = ABSENT;
@@ -362,8 +364,8 @@ static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
 			buf_printf(&absent, "%s%s", absent.n ? "; " : "", job->why);
 			continue;
 		}
-		const char *said = job->log ? job->log : "";
-		buf_printf(note, "%s%s %s (%.*s)", note->n ? "; " : "", job->by, too_old_words(job), (int)strcspn(said, "\n"), said);
+		const char *log = job->log ? job->log : "";
+		buf_printf(note, "%s%s %s (%.*s)", note->n ? "; " : "", job->by, too_old_words(job), (int)strcspn(log, "\n"), log);
 	}
 	if (how == ABSENT || how == TOO_OLD) {
 		snprintf(why, sizeof why, "nothing here can compile the program: %.*s%s%.*s", (int)note->n, note->n ? note->p : "",
@@ -380,17 +382,17 @@ static outcome job_auto(compile_job *job, enum cptx_compiler *used, buf *note)
 static cptx_cubin *cubin_of(compile_job *job, enum cptx_compiler by, const buf *note)
 {
 	cptx_cubin *c = NEW(cptx_cubin);
-	char *said = NEW_ARRAY(char, note->n + 1);
+	char *text = NEW_ARRAY(char, note->n + 1);
 
-	if (!c || !said) {
+	if (!c || !text) {
 		free(c);
-		free(said);
+		free(text);
 		return NULL;
 	}
 	if (note->n)
-		memcpy(said, note->p, note->n);
+		memcpy(text, note->p, note->n);
 	*c = (cptx_cubin){
-		.data = job->cubin, .size = job->ncubin, .log = job->log, .note = said, .compiler = by, .cached = job->cached
+		.data = job->cubin, .size = job->ncubin, .log = job->log, .note = text, .compiler = by, .cached = job->cached
 	};
 	job->cubin = NULL, job->log = NULL;
 	return c;
@@ -414,8 +416,8 @@ static cptx_cubin *job_run(compile_job *job, cptx_error *err)
 }
 
 /*
- * One that cptx does not know may be known to a newer compiler, if it is named as targets are and its number is no fancy.
- * (nvJitLink ends the process for some that are.)
+ * Whether a name that cptx does not know may be a newer target: it has the form of target names, and a plausible number.
+ * (nvJitLink ends the process for some names.)
  */
 static bool like_a_target(const char *name)
 {
@@ -427,7 +429,7 @@ static bool like_a_target(const char *name)
 	return number >= FIRST && number <= LAST && (!*suffix || !strcmp(suffix, "a") || !strcmp(suffix, "f"));
 }
 
-/* ptxas knows sm_101 by its new name in options, and by the old one in the text. */
+/* Chooses the target for options.  ptxas knows sm_101 by its new name in options, and by the old one in the text. */
 static bool job_target(compile_job *job, cptx_error *err)
 {
 	const char *name = job->opt->target;
@@ -498,7 +500,7 @@ cptx_cubin *cptx_compile_(cptx_site at, const char *text, size_t size, const cpt
 		return NULL;
 	}
 	job.size = size;
-	char *copy = NEW_UNSET(char, size + 1); /* a NUL behind it, which all compilers want */
+	char *copy = NEW_UNSET(char, size + 1); /* all compilers need a NUL behind the text */
 	if (!copy) {
 		error_set(err, CPTX_E_MEMORY, at, "out of memory");
 		return NULL;

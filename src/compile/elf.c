@@ -17,7 +17,7 @@ typedef struct table {
 static uint64_t sections(const void *data) { return number(data, 60, 2); }
 static uint64_t section(const void *data, uint64_t i) { return number(data, 40, 8) + i * SECTION; }
 
-/* Where the bytes of a section are; false where they are not all in the file. */
+/* Finds the bytes of a section; false if they are not all in the file. */
 static bool section_bytes(const void *data, size_t size, uint64_t i, table *t)
 {
 	enum { NOTHING = 8 };

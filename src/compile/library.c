@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* for dladdr */
 #endif
 #include "compile/compile.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* NODELETE: opening it again costs nothing then, and threads that it may keep stay whole. */
+/* RTLD_NODELETE: opening it again costs nothing then, and threads that it may have started keep their code. */
 static void *open_one(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
 
 static void *open_below(const char *home, const char *name)
@@ -31,8 +31,8 @@ void *library_open(const char *variable, const char *const *names, char *why, si
 
 	if (given && *given) {
 		if (!(lib = open_one(given))) {
-			const char *said = dlerror();
-			snprintf(why, size, "%s names a library that cannot be opened: %s", variable, said ? said : given);
+			const char *message = dlerror();
+			snprintf(why, size, "%s names a library that cannot be opened: %s", variable, message ? message : given);
 		}
 		return lib;
 	}
@@ -69,9 +69,10 @@ bool file_identity(const char *path, char *text, size_t size)
 		free(whole);
 		return false;
 	}
-	int n = snprintf(text, size, "%s %lld %llu %lld.%09ld %lld.%09ld", whole, (long long)s.st_size,
-	                 (unsigned long long)s.st_ino, (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec,
-	                 (long long)s.st_ctim.tv_sec, s.st_ctim.tv_nsec); /* nobody can set the last of these */
+	/* nobody can set the time of a file's last status change */
+	int n =
+		snprintf(text, size, "%s %lld %llu %lld.%09ld %lld.%09ld", whole, (long long)s.st_size, (unsigned long long)s.st_ino,
+	             (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (long long)s.st_ctim.tv_sec, s.st_ctim.tv_nsec);
 	free(whole);
 	return n > 0 && (size_t)n < size;
 }

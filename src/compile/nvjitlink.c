@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nvJitLink, the linker and compiler of CUDA as a library.  Its calls are declared here, so that no header is needed.
+ * nvJitLink, the linker and compiler of CUDA as a library.  Its functions are declared here, so that no header is needed.
  *
- * Three things that it does are prevented.  It keeps what it compiled in the driver's cache where there is a driver, and
- * takes that for the whole of a later link (-no-cache).  What two inputs define it only tells on stderr, and takes the
- * first; so each input is made an object by itself, whose symbols can be compared.  And what is left undefined is looked for
- * in the linked image once more.
+ * Three of its habits are worked around.  Where there is a driver, it keeps compiled code in the driver's cache, and takes
+ * an entry for the whole of a later link (-no-cache prevents that).  It reports definitions in two inputs only on stderr,
+ * and takes the first; so each input is first made an object by itself, and the symbols are compared here.  And undefined
+ * symbols are looked for in the linked image once more.
  */
 #include "compile/compile.h"
 
@@ -53,7 +53,7 @@ bool nvjitlink_loaded(void) { return library_loaded("CPTX_NVJITLINK", names); }
 bool nvjitlink_about(char *text, size_t size) { return library_found(api_open, text, size); }
 bool nvjitlink_where(char *path, size_t size) { return library_path(api_open, path, size); }
 
-/* A handle; older versions have no option -no-cache, which stands last. */
+/* Makes a handle; older versions lack the option -no-cache, which stands last, so that it can be left out. */
 static outcome handle_make(const library *l, compile_job *job, const option_list *list, bool object, void **handle)
 {
 	const char **options = NEW_ARRAY(const char *, list->n + 2);
@@ -85,7 +85,7 @@ static outcome handle_make(const library *l, compile_job *job, const option_list
 	return how;
 }
 
-/* Links the pieces; what a message names a line of is the last PTX among them. */
+/* Links inputs; a line that a message names is one of the last PTX among them. */
 static outcome link_pieces(const library *l, compile_job *job, const option_list *list, const link_piece *pieces, size_t n,
                            bool object, void **image, size_t *size)
 {
@@ -138,7 +138,8 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->object > y->object) - (x->object < y->object);
 }
 
-/* All that objects define for others; *n of them, to be freed.  NULL without memory. */
+/* Collects all symbols that objects define for others; *n gets their number, the caller frees them.  NULL if memory is
+ * short. */
 static definition *definitions(const link_piece *objects, size_t nobjects, size_t *n)
 {
 	size_t most = 1;
@@ -174,7 +175,7 @@ static outcome defined_once(compile_job *job, const link_piece *objects, size_t 
 	return how;
 }
 
-/* What the driver puts into a program as it loads it. */
+/* Whether the driver defines a symbol when it loads a program. */
 static bool drivers_own(const char *name)
 {
 	static const char *const calls_of_system[] = { "vprintf", "malloc", "free", "__assertfail", "__profile" };
@@ -199,7 +200,7 @@ static outcome all_defined(compile_job *job)
 
 /* ---- jobs ---- */
 
-/* Each piece as an object, then all of them. */
+/* Makes each input an object, then links all of them. */
 static outcome link_several(const library *l, compile_job *job, const option_list *list)
 {
 	link_piece *objects = NEW_ARRAY(link_piece, job->npieces);

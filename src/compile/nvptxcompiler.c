@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nvPTXCompiler.  CUDA ships it as a static library only, so there is nothing that could be opened at run time unless the
- * host program is linked with it and exports its calls, or somebody made a shared library of it.  Both are looked for.
+ * nvPTXCompiler.  CUDA ships it as a static library only, so it can be used only if the host program is linked with it and
+ * exports its functions, or if somebody made a shared library of it.  Both are looked for.
  */
 #include "compile/compile.h"
 

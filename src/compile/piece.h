@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file to be compiled or linked is, by its first bytes.  Stands on libc alone: the command uses it too. */
+/* The kind of an input of a compiler or linker, by its first bytes.  This header needs libc only, because the command uses
+ * it too. */
 #ifndef CPTX_COMPILE_PIECE_H
 #define CPTX_COMPILE_PIECE_H
 
@@ -16,7 +17,7 @@ static inline piece_form piece_kind(const void *data, size_t size)
 	if (size >= 20 && !memcmp(p, "\177ELF", 4))
 		return p[MACHINE] == CUDA && !p[MACHINE + 1] ? PIECE_CUBIN : PIECE_OBJECT;
 	if (size >= 4 && !memcmp(p, "\177ELF", 4))
-		return PIECE_CUBIN; /* cut short */
+		return PIECE_CUBIN; /* a truncated cubin */
 	if (size >= 4 && (!memcmp(p, "\x50\xed\x55\xba", 4) || !memcmp(p, "\xb1\x43\x62\x46", 4)))
 		return PIECE_FATBIN;
 	return size >= 8 && !memcmp(p, "!<arch>\n", 8) ? PIECE_LIBRARY : PIECE_PTX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memfd_create, pipe2, vfork */
+#define _GNU_SOURCE /* for memfd_create, pipe2, vfork */
 #endif
 #include "compile/process.h"
 
@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-enum { MOST_SAID = 16 << 20 }; /* bytes that are kept of what a process says */
+enum { MOST_OUTPUT = 16 << 20 }; /* most bytes of a process's output that are kept */
 
 /* ---- finding ---- */
 
@@ -72,7 +72,7 @@ static bool write_all(int fd, const char *p, size_t n)
 	return true;
 }
 
-/* A host may have closed its standard streams; their numbers are the process's own. */
+/* Moves a descriptor above 2: a host may have closed its standard streams, whose numbers the process needs. */
 static int above_streams(int fd)
 {
 	if (fd < 0 || fd > 2)
@@ -86,7 +86,7 @@ int process_file(const void *data, size_t size)
 {
 	int fd = memfd_create("cptx", MFD_CLOEXEC);
 
-	if (fd < 0) { /* a kernel or a sandbox without it: a file whose name goes at once */
+	if (fd < 0) { /* without memfd_create (old kernel, sandbox): a file that is unlinked at once */
 		const char *dir = getenv("TMPDIR");
 		char name[4096];
 		if ((size_t)snprintf(name, sizeof name, "%s/cptx-XXXXXX", dir && *dir ? dir : "/tmp") >= sizeof name)
@@ -136,10 +136,10 @@ static int64_t now_ms(void)
 }
 
 /*
- * The process, between vfork and exec: in the memory of its parent, so it writes nothing but *failed.  It leads a group of
- * its own, so that all it starts can be ended with it, and ends with the thread that started it.
+ * Runs in the process, between vfork and exec, in the memory of its parent, so it writes nothing but *failed.  The process
+ * leads a group of its own, so that all it starts can be killed with it, and ends with the thread that started it.
  */
-static void become(const process *p, int pipe_fd, pid_t parent, volatile int *failed)
+static void exec_child(const process *p, int pipe_fd, pid_t parent, volatile int *failed)
 {
 	struct sigaction usual, now;
 	sigset_t none;
@@ -174,12 +174,12 @@ static int start(const process *p, int pipe_fd, pid_t *out)
 	volatile int failed = 0;
 	pid_t parent = getpid(), pid;
 
-	/* No handler of the host runs in the process, which would be in the host's memory. */
+	/* No handler of the host may run in the process, because it would run in the host's memory. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = vfork();
 	if (!pid)
-		become(p, pipe_fd, parent, &failed);
+		exec_child(p, pipe_fd, parent, &failed);
 	int why = pid < 0 ? errno : 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
@@ -189,13 +189,13 @@ static int start(const process *p, int pipe_fd, pid_t *out)
 	return failed ? failed : why;
 }
 
-/* Past the bound what is there must do. */
-static void hear(process *p, size_t *n, size_t *cap, const char *text, size_t len)
+/* Appends output of the process; what exceeds the bound is dropped. */
+static void keep_output(process *p, size_t *n, size_t *cap, const char *text, size_t len)
 {
 	if (*n + len + 1 > *cap) {
 		size_t want = (*n + len + 1) * 2;
-		char *more = want <= MOST_SAID ? (char *)realloc(p->said, want) : NULL;
-		p->lost = p->lost || (!more && want <= MOST_SAID);
+		char *more = want <= MOST_OUTPUT ? (char *)realloc(p->said, want) : NULL;
+		p->lost = p->lost || (!more && want <= MOST_OUTPUT);
 		if (!more)
 			return;
 		p->said = more;
@@ -205,7 +205,7 @@ static void hear(process *p, size_t *n, size_t *cap, const char *text, size_t le
 	p->said[ *n += len] = 0;
 }
 
-/* Whether it has ended; it stays as it is, so that nobody else gets its number. */
+/* Whether the process has ended; it is not reaped, so that nobody else gets its number. */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -213,8 +213,8 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Up to its end or to the time: true at the end.  That of the pipe comes first, unless the process left others behind that
- * hold it; then what there is to read is all.
+ * Reads output until the process ends or the time is over; returns true if it ended.  The end of the pipe comes first,
+ * unless the process left children behind that hold the pipe; then what can be read at its end is all.
  */
 static bool listen_to(process *p, int fd, pid_t pid, int64_t until)
 {
@@ -239,13 +239,14 @@ static bool listen_to(process *p, int fd, pid_t pid, int64_t until)
 		ssize_t r = read(fd, text, sizeof text);
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r <= 0 || (ended && (behind += (size_t)r) > MOST_SAID))
+		if (r <= 0 || (ended && (behind += (size_t)r) > MOST_OUTPUT))
 			return true;
-		hear(p, &n, &cap, text, (size_t)r);
+		keep_output(p, &n, &cap, text, (size_t)r);
 	}
 }
 
-/* Its end, for which it is killed once the time is over, and that of all it started.  Most have ended with the pipe. */
+/* Waits for the end of the process, which is killed when the time is over, and kills all that it started.  Most processes
+ * have ended when the pipe has. */
 static void reap(process *p, pid_t pid, int64_t until)
 {
 	struct timespec nap = { .tv_nsec = 20000 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ptxas as a process.  Its input and output are files without a name, so whatever is killed, nothing is left behind. */
+/* ptxas as a process.  Its input and output are files without a name, so that nothing is left behind if a process is killed.
+ */
 #include "compile/compile.h"
 #include "compile/process.h"
 
@@ -22,9 +23,9 @@ static void absent(char *text, size_t size)
 		snprintf(text, size, "there is no ptxas in CUDA_HOME, CUDA_PATH, PATH or /usr/local/cuda; CPTX_PTXAS can name one");
 }
 
-enum { ABOUT_LIMIT_MS = 10000 }; /* to say its version */
+enum { ABOUT_LIMIT_MS = 10000 }; /* time limit for printing the version */
 
-/* What it prints of its version, malloced; NULL with `why`. */
+/* Reads the version that ptxas prints, from malloc; NULL with `why`. */
 static char *version_text(char *path, unsigned limit_ms, char *why, size_t size)
 {
 	char *argv[] = { path, (char *)"--version", NULL };
@@ -49,13 +50,13 @@ bool ptxas_about(char *text, size_t size)
 		absent(text, size);
 		return false;
 	}
-	char *said = version_text(path, 0, text, size);
-	if (!said)
+	char *version = version_text(path, 0, text, size);
+	if (!version)
 		return false;
-	const char *v = strstr(said, "release "), *build = v ? strstr(v, "V") : NULL;
+	const char *v = strstr(version, "release "), *build = v ? strstr(v, "V") : NULL;
 	v = build ? build + 1 : v;
 	snprintf(text, size, "ptxas %.*s, %s", v ? (int)strcspn(v, ", \n") : 1, v ? v : "?", path);
-	free(said);
+	free(version);
 	return true;
 }
 
@@ -70,11 +71,11 @@ bool ptxas_identity(const char *path, unsigned limit_ms, char *text, size_t size
 	if (n == sizeof begin && !memcmp(begin, "\177ELF", 4))
 		return true;
 	snprintf(own, sizeof own, "%s", path);
-	char *said = version_text(own, limit_ms, why, sizeof why);
-	if (!said)
+	char *version = version_text(own, limit_ms, why, sizeof why);
+	if (!version)
 		return false;
-	cptx_cache_key key = cptx_cache_key_of(CPTX_OPT_(cptx_cache_part, said, strlen(said)), 1);
-	free(said);
+	cptx_cache_key key = cptx_cache_key_of(CPTX_OPT_(cptx_cache_part, version, strlen(version)), 1);
+	free(version);
 	for (size_t i = 0; i < sizeof key.bytes && used + 3 <= size; i++, used += 2)
 		snprintf(text + used, size - used, "%02x", key.bytes[i]);
 	return used + 1 <= size;
@@ -82,7 +83,8 @@ bool ptxas_identity(const char *path, unsigned limit_ms, char *text, size_t size
 
 bool ptxas_where(char *path, size_t size) { return find(path, size); }
 
-/* Puts the name that the user knows for that of the file; the log is malloced, and so is what comes back, or NULL. */
+/* Replaces the file's name in the log by the name that the user knows.  Takes the log, which is from malloc, and returns
+ * another such text, or NULL. */
 static char *renamed(char *log, const char *file, const char *name)
 {
 	buf b;
@@ -93,7 +95,7 @@ static char *renamed(char *log, const char *file, const char *name)
 	const char *s = log;
 	for (const char *hit; (hit = strstr(s, file)); s = hit + strlen(file)) {
 		buf_put(&b, s, (size_t)(hit - s));
-		for (const char *p = name; *p; p++) /* a line stays one */
+		for (const char *p = name; *p; p++) /* line ends in a name must not break the lines of the log */
 			buf_put(&b, (unsigned char)*p < ' ' ? "?" : p, 1);
 	}
 	buf_put(&b, s, strlen(s) + 1);
@@ -125,7 +127,7 @@ static outcome judged(compile_job *job, const process *p, int out)
 		return LACKING;
 	if (elf_is_whole(job->cubin, job->ncubin))
 		return DONE;
-	if (p->status < 0 && job->log && *job->log) /* nobody can tell how it ended, but it said something */
+	if (p->status < 0 && job->log && *job->log) /* the exit status is unknown, but the log tells of errors */
 		return log_says_too_old(job->log) ? TOO_OLD : REFUSED;
 	snprintf(job->why, sizeof job->why, "%s wrote no whole cubin", job->by);
 	return BROKEN;

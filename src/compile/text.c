@@ -100,7 +100,7 @@ static bool begins(const char *line, const char *what)
 	return !strncmp(line, what, strlen(what)) && strchr(" \t", line[strlen(what)]);
 }
 
-/* The name behind `.file number "name"` somewhere in the text. */
+/* Finds the name behind `.file number "name"` anywhere in the text. */
 static bool file_named(const char *text, unsigned long number, char *name, size_t size)
 {
 	for (const char *s = text; s; s = strchr(s, '\n')) {
@@ -117,7 +117,7 @@ static bool file_named(const char *text, unsigned long number, char *name, size_
 	return false;
 }
 
-/* Whose line an instruction is: that of the last .loc in front of it, in the same body. */
+/* The user's line of an instruction: that of the last .loc in front of it in the same body. */
 static cptx_site loc_of(log_source *from, const char *at)
 {
 	const char *loc = NULL;

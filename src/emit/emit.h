@@ -34,10 +34,10 @@ enum { SPELLINGS = 1024, OPCODE_MOST = ARCH_OPCODE, OPCODE_USUAL = 32, SPELLINGS
 typedef struct spelling {
 	uint16_t form /* the form + 1; 0: an empty entry */, len;
 	uint64_t mods[ARCH_GROUPS / 4]; /* its modifiers, four to a word */
-	uint32_t text;    /* place of the text in `spelled`, which has a blank behind it; at least OPCODE_USUAL bytes may be read
-	                     there */
-	uint16_t address; /* a bit for each operand that is printed in brackets */
-	bool odd;         /* the table must tell how operands are printed: in braces, several inside of brackets ... */
+	/* place of the text in `spelled`, which has a blank behind it; at least OPCODE_USUAL bytes may be read there */
+	uint32_t text;
+	uint16_t address;   /* a bit for each operand that is printed in brackets */
+	bool odd;           /* the table must tell how operands are printed: in braces, several inside of brackets ... */
 	bool asks, special; /* asks: arch_form.asks; special: an operand may be a special register */
 } spelling;
 

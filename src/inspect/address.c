@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which variable of shared memory an address is in, how far, and by what step it goes on: followed back through sums,
- * products and the counters of loops.  What is no constant counts as 0, so of a ring of stages this is the first stage.
+ * Follows addresses of shared memory back through sums, products and the counters of loops: to a variable, an offset in it,
+ * and the step by which the address advances.  Values that are not constant count as 0, so in a ring of stages this is the
+ * first stage.
  */
 #include "inspect/flow.h"
 
 enum { DEEPEST = 64 };
 
-/* The definitions of a register are a list. */
+/* A definition of a register, in a list of all of them. */
 typedef struct definition {
 	const ir_item *it;
-	uint32_t next; /* IR_NONE: none */
+	uint32_t next; /* the next definition; IR_NONE: none */
 } definition;
 
 struct flow_tracer {
 	const cptx_kernel *k;
 	definition *def;
-	uint32_t *first; /* of each register, IR_NONE */
+	uint32_t *first; /* of each register its first definition, or IR_NONE */
 	size_t ndef, cap_def;
 	flow_where *value;
-	uint8_t *state; /* 0: not asked, 1: being asked, 2: known */
-	size_t
-		steps; /* definitions that may still be looked at: those that depend on one another are asked for more than once */
+	uint8_t *state; /* of each register 0: not visited, 1: being visited, 2: known */
+	size_t steps;   /* number of definitions that may still be visited: some that depend on one another are visited more than
+	                   once */
 };
 
 static const flow_where unknown = { .kind = WHERE_UNKNOWN }, some_number = { .kind = WHERE_NUMBER, .varies = true };
@@ -51,13 +52,13 @@ static flow_where of_value(flow_tracer *t, const cptx_val *v, unsigned depth)
 
 static flow_where plus(flow_where a, flow_where b)
 {
-	if (a.kind < b.kind) { /* a number behind a variable or what is asked for */
+	if (a.kind < b.kind) { /* puts a number behind a variable or a SELF */
 		flow_where c = a;
 		a = b, b = c;
 	}
 	if (b.kind != WHERE_NUMBER)
 		return unknown;
-	if (a.kind == WHERE_SELF) { /* a step of a loop */
+	if (a.kind == WHERE_SELF) { /* the step of a loop's counter */
 		uint32_t step = b.varies ? b.stride : (uint32_t)(b.offset < 0 ? negative(b.offset) : b.offset);
 		a.stride = a.stride ? a.stride : step;
 		return a;
@@ -68,7 +69,7 @@ static flow_where plus(flow_where a, flow_where b)
 	return a;
 }
 
-/* Also the way from a variable to the same one in another CTA, by mapa, which counts as 0. */
+/* Subtracts.  Also used for mapa, from a variable to the same variable in another CTA, whose distance counts as 0. */
 static flow_where minus(flow_where a, flow_where b)
 {
 	if (a.kind == WHERE_VARIABLE && b.kind == WHERE_VARIABLE && a.sym == b.sym)
@@ -89,7 +90,7 @@ static flow_where times(flow_where a, flow_where b)
 		return unknown;
 	if (b.kind == WHERE_SELF || a.varies)
 		return some_number;
-	uint64_t step = (uint64_t)a.offset * MAX(b.stride, 1u); /* of a counter by 1, where nothing tells */
+	uint64_t step = (uint64_t)a.offset * MAX(b.stride, 1u); /* without another hint a counter advances by 1 */
 	b.offset = (int64_t)((uint64_t)b.offset * (uint64_t)a.offset);
 	b.stride = b.varies && step <= UINT32_MAX ? (uint32_t)step : 0;
 	return b;
@@ -101,7 +102,7 @@ static flow_where shifted(flow_where a, flow_where by)
 	                                                                                 : unknown;
 }
 
-/* Bits that are set or cleared: of an address those that choose a CTA of the cluster, or that swizzle. */
+/* Bits set or cleared in an address, which choose a CTA of the cluster, or swizzle. */
 static flow_where masked(flow_where a, flow_where b)
 {
 	if (a.kind < b.kind) {
@@ -113,7 +114,8 @@ static flow_where masked(flow_where a, flow_where b)
 	return a.kind == WHERE_NUMBER ? some_number : a;
 }
 
-/* Several definitions: those that begin, which must agree on a variable, and those that go on from there. */
+/* Merges several definitions: those that start a loop, which must agree on a variable, and those that continue from there.
+ */
 static flow_where merged(flow_where a, flow_where b)
 {
 	if (a.kind == WHERE_UNKNOWN || b.kind == WHERE_UNKNOWN)
@@ -185,7 +187,7 @@ static flow_where trace(flow_tracer *t, uint32_t reg, unsigned depth)
 		w = unknown;
 	else
 		t->steps--;
-	/* what another register's loop goes on with is known to that register alone */
+	/* SELF in the loop of another register is meaningful for that register only */
 	t->state[reg] = w.kind == WHERE_SELF ? 0 : 2;
 	return t->value[reg] = w;
 }

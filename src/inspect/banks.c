@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bank conflicts that the text alone tells: the address of an access to shared memory is followed back to lane numbers.  A
- * warp whose threads follow one another along x is assumed, at the start of the block; what is the same for all lanes
- * (parameters, block numbers, what all load from one place, addresses of variables) is taken as zero.  Where that is not the
- * same for all lanes, or a lane's value comes from memory, nothing is known, and nothing is said.
+ * Bank conflicts that follow from the text alone: the address of an access to shared memory is followed back to lane
+ * numbers.  It assumes a warp whose threads follow one another along x, at the start of the block; terms that are the same
+ * for all lanes (parameters, block numbers, values that all load from one place, addresses of variables) count as zero.
+ * Where such a term differs between lanes, or a lane's value comes from memory, the access is unknown.
  */
 #include "inspect/flow.h"
 
@@ -18,10 +18,10 @@ typedef struct lanes {
 
 typedef struct tracer {
 	const cptx_kernel *k;
-	const ir_item **def; /* of each register; NULL: none, or several */
-	uint8_t *many;       /* of each register: it has several */
+	const ir_item **def; /* definition of each register; NULL: none, or several */
+	uint8_t *many;       /* of each register: it has several definitions */
 	lanes *value;
-	uint8_t *state; /* 0: not asked, 1: being asked, 2: known */
+	uint8_t *state; /* of each register 0: not visited, 1: being visited, 2: known */
 } tracer;
 
 static lanes same(uint32_t v)
@@ -35,7 +35,7 @@ static lanes same(uint32_t v)
 
 static const lanes unknown = { 0 };
 
-/* Of a special register, what lane i has; 0 where all have the same. */
+/* The value of a special register in lane i; 0 for registers that are the same in all lanes. */
 static uint32_t of_lane(unsigned sreg, uint32_t i)
 {
 	switch (sreg) {
@@ -104,7 +104,7 @@ static bool compute(unsigned op, const char *spelling, const uint32_t a[3], uint
 	return !high;
 }
 
-/* All lanes load from one place; what a function is passed may be another value in each. */
+/* Whether all lanes load from one place.  Parameters of a function may differ between lanes. */
 static bool loads_uniform(tracer *t, const ir_item *it, unsigned depth)
 {
 	cptx_val v = it->noperand > 1 ? ir_operand(t->k, it, 1) : (cptx_val){ .kind = CPTX_VAL_NONE };
@@ -113,7 +113,7 @@ static bool loads_uniform(tracer *t, const ir_item *it, unsigned depth)
 	return l.known && l.uniform && !(t->k->is_func && flow_unit(t->k, it) == CPTX_UNIT_CONSTANT);
 }
 
-/* The same operands give the same result; of an atomic, an election or a matrix they do not. */
+/* Whether an instruction gives the same result for the same operands; atomics, elections and matrix instructions do not. */
 static bool is_arithmetic(unsigned op, enum cptx_unit unit)
 {
 	return op != CPTX_OP_ELECT_SYNC &&
@@ -139,7 +139,8 @@ static lanes of_insn(tracer *t, const ir_item *it, unsigned depth)
 		in[i] = of_value(t, &v, depth);
 		out.known &= in[i].known, out.uniform &= in[i].uniform;
 	}
-	if (out.known && out.uniform) /* also of what is not computed here */
+	/* a uniform result needs no values, so this holds for instructions that are not computed here, too */
+	if (out.known && out.uniform)
 		out = same(0);
 	for (unsigned i = 0; out.known && i < LANES; i++) {
 		const uint32_t of[] = { in[0].v[i], in[1].v[i], in[2].v[i] };
@@ -149,7 +150,7 @@ static lanes of_insn(tracer *t, const ir_item *it, unsigned depth)
 	return out;
 }
 
-/* A shuffle from a fixed lane gives all lanes the same. */
+/* Whether an instruction is a shuffle from a fixed lane, which gives all lanes the same value. */
 static bool is_broadcast(const ir_item *it)
 {
 	unsigned op = arch_forms[it->form].op;
@@ -175,7 +176,7 @@ static lanes trace(tracer *t, uint32_t reg, unsigned depth)
 
 /* ---- accesses ---- */
 
-/* Bytes of a lane; 0: no access that this is about. */
+/* Bytes that a lane accesses; 0: not an access of shared memory. */
 static uint32_t bytes_of(const cptx_kernel *k, const ir_item *it, unsigned *address)
 {
 	unsigned op = arch_forms[it->form].op;
@@ -199,7 +200,7 @@ static void note_def(tracer *t, const ir_item *it)
 			t->many[v.id + r] |= t->def[v.id + r] != NULL, t->def[v.id + r] = it;
 		for (uint32_t e = 0; flow_writes(it, i) && v.kind == CPTX_VAL_VEC && e < v.count; e++)
 			if (t->k->vec[v.id + e].kind == CPTX_VAL_REG)
-				t->many[t->k->vec[v.id + e].id] = 1; /* one of several results */
+				t->many[t->k->vec[v.id + e].id] = 1; /* the instruction defines several registers */
 	}
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading cubins.  A cubin is an ELF file: the code of kernel K is in .text.K, its shared memory in .nv.shared.K, its
- * constant banks in .nv.constantN.K, and what the loader must know in two lists of attributes, .nv.info (of all functions)
- * and .nv.info.K. An attribute is a byte of format, a byte of kind and two bytes of value, which for format 4 are the size
- * of what follows.
+ * constant banks in .nv.constantN.K, and two lists of attributes are for the loader, .nv.info (all functions) and
+ * .nv.info.K. An attribute has a byte of format, a byte of kind and two bytes of value; for format 4 the value is the size
+ * of the data that follow.
  */
 #include "base/options.h"
 #include "inspect/cubin.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MACHINE_CUDA = 190, OTHER_ENTRY = 0x10 /* st_other of a kernel */, MOST_KERNELS = 1 << 20 };
+enum { MACHINE_CUDA = 190, OTHER_ENTRY = 0x10 /* flag in st_other of a kernel's symbol */, MOST_KERNELS = 1 << 20 };
 enum info_format { INFO_NONE = 1, INFO_BYTE = 2, INFO_HALF = 3, INFO_SIZED = 4 };
 enum info_kind {
 	INFO_MAX_THREADS = 0x05,
@@ -29,7 +29,8 @@ enum info_kind {
 	INFO_NUM_BARRIERS = 0x4c,
 	INFO_REG_RECONFIG = 0x54
 };
-enum { RESERVED_SMEM = 1024 /* of a CTA, counted in .nv.shared from sm_90 on */ };
+/* bytes of a CTA's shared memory that the system keeps, counted in .nv.shared from sm_90 on */
+enum { RESERVED_SMEM = 1024 };
 
 bool cubin_bad(cptx_cubin_view *c, const char *format, ...)
 {
@@ -55,7 +56,7 @@ static const char *section_name(cptx_cubin_view *c, const GElf_Shdr *h)
 	return name ? name : "";
 }
 
-/* The bytes of a section: false, with an error, if they are not all in the file. */
+/* Reads the bytes of a section; false, with an error, if they are not all in the file. */
 static bool section_bytes(cptx_cubin_view *c, Elf_Scn *s, const GElf_Shdr *h, const unsigned char **p)
 {
 	*p = NULL;
@@ -122,7 +123,7 @@ static void note_own(cubin_kernel *own, unsigned kind, const unsigned char *p, u
 	}
 }
 
-/* A list of attributes; `own`: of that kernel, NULL: of all. */
+/* Reads a list of attributes; `own`: the kernel that it is about, NULL: all. */
 static bool read_info(cptx_cubin_view *c, const unsigned char *p, uint64_t size, const char *section, cubin_kernel *own)
 {
 	for (uint64_t at = 0; at < size;) {
@@ -226,7 +227,7 @@ static bool read_symbols(cptx_cubin_view *c)
 	return true;
 }
 
-/* The e_flags have the number of the architecture; whether it was sm_90 or sm_90a only the note of the tool says. */
+/* Finds the target.  e_flags has the number of the architecture; only the note of the tool tells sm_90a from sm_90. */
 static void read_target(cptx_cubin_view *c, const GElf_Ehdr *e)
 {
 	char name[16];
@@ -247,10 +248,10 @@ static void read_target(cptx_cubin_view *c, const GElf_Ehdr *e)
 		}
 }
 
-/* Whether both tables, and what the segments take, are in the file. */
+/* Whether the section and segment tables, and the bytes of the segments, are in the file. */
 static bool is_whole(cptx_cubin_view *c, const GElf_Ehdr *e)
 {
-	size_t sections, segments = e->e_phnum; /* as the file has it: libelf leaves out those that are not there */
+	size_t sections, segments = e->e_phnum; /* numbers from the header: libelf leaves out entries that are not in the file */
 	GElf_Phdr p;
 
 	if (elf_getshdrnum(c->elf, &sections))
@@ -316,7 +317,7 @@ cptx_cubin_view *cptx_cubin_view_of(const void *bytes, size_t size, const char *
 	c->bytes[size] = 0;
 	c->size = size, c->err = err, c->name = name ? name : "cubin";
 	bool ok = read_all(c);
-	c->err = NULL, c->name = NULL; /* the caller's */
+	c->err = NULL, c->name = NULL; /* these belong to the caller */
 	if (ok)
 		return c;
 	cptx_cubin_view_destroy(c);
@@ -358,7 +359,7 @@ const cptx_cubin_line *cptx_cubin_view_lines(const cptx_cubin_view *c, size_t i,
 
 bool cptx_cubin_view_control_(const cptx_cubin_view *c, size_t i, uint32_t address, cptx_cubin_control *out, size_t size)
 {
-	enum { AT = 105 - 96 /* of the last word of 32 bits */ };
+	enum { AT = 105 - 96 /* offset of the last 32-bit word */ };
 
 	if (!out)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the cubin reader share. */
+/* Declarations that the files of the cubin reader share. */
 #ifndef CPTX_INSPECT_CUBIN_H
 #define CPTX_INSPECT_CUBIN_H
 
@@ -9,22 +9,22 @@
 
 typedef struct cubin_kernel {
 	cptx_cubin_kernel k;
-	size_t section, symbol; /* of its code; of its name */
+	size_t section, symbol; /* sections of its code and of its name */
 	const unsigned char *code;
-	const unsigned char *branches; /* the list of targets of indirect branches; its bytes */
+	const unsigned char *branches; /* the list of targets of indirect branches, with its size in bytes */
 	size_t nbranches;
 	cptx_cubin_line *line;
 	size_t nline, cap_line;
 } cubin_kernel;
 
 struct cptx_cubin_view {
-	char *bytes; /* libelf reads these */
+	char *bytes; /* the copied image, which libelf reads */
 	size_t size;
 	Elf *elf;
-	const char *name; /* for messages */
+	const char *name; /* name for messages */
 	cptx_error *err;
 	const cptx_target *target;
-	unsigned arch; /* 90 */
+	unsigned arch; /* number of the architecture, such as 90 */
 	cubin_kernel *kernel;
 	size_t nkernel;
 	uint64_t globals;
@@ -32,9 +32,9 @@ struct cptx_cubin_view {
 	size_t nptx;
 };
 
-/* Sets the error; false. */
+/* Sets the error; returns false. */
 bool cubin_bad(cptx_cubin_view *c, const char *format, ...) CPTX_PRINTF_(2, 3);
-/* The first section of that name, NULL if there is none; its bytes in *p, NULL for one without. */
+/* Finds the first section with that name, NULL if there is none; *p gets its bytes, NULL for a section without. */
 Elf_Scn *cubin_section(cptx_cubin_view *c, const char *name, GElf_Shdr *h, const unsigned char **p);
 /* ---- cubin_line.c ---- */
 bool cubin_read_lines(cptx_cubin_view *c);

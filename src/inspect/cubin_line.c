@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which line of the PTX an instruction comes from: .nv_debug_line_sass has a DWARF 2 line number program (DWARF 2 manual,
+ * The lines of the PTX that instructions come from.  .nv_debug_line_sass has a DWARF 2 line number program (DWARF 2 manual,
  * 6.2) for each function, whose start a relocation names; .nv_debug_ptx_txt has the lines, each with a NUL at its end.
  */
 #include "inspect/cubin.h"
@@ -10,7 +10,7 @@
 
 typedef struct reader {
 	const unsigned char *base, *p, *end;
-	bool bad; /* it read behind the end */
+	bool bad; /* a read went past the end */
 } reader;
 
 static uint64_t take(reader *r, size_t n)
@@ -47,7 +47,7 @@ typedef struct head {
 	unsigned char lengths[256];
 } head;
 
-/* The head of a program; r->p goes behind it. */
+/* Reads the header of a program, and leaves r->p behind it. */
 static bool read_head(reader *r, head *h)
 {
 	uint64_t version = take(r, 2), length = take(r, 4);
@@ -76,7 +76,8 @@ static cubin_kernel *of_section(cptx_cubin_view *c, size_t section)
 	return NULL;
 }
 
-/* Whose code a relocation at that place of the section means; up to sm_89 they have no addend: .rel, not .rela. */
+/* Finds the kernel whose code a relocation at that place of the section names; up to sm_89 relocations have no addend: .rel,
+ * not .rela. */
 static cubin_kernel *relocated(cptx_cubin_view *c, uint64_t at)
 {
 	static const char *const names[] = { ".rela.nv_debug_line_sass", ".rel.nv_debug_line_sass" };
@@ -115,7 +116,7 @@ static bool add(cptx_cubin_view *c, cubin_kernel *k, uint64_t address, uint64_t 
 }
 
 typedef struct state {
-	uint64_t address, line; /* with wrapping: steps are signed */
+	uint64_t address, line; /* arithmetic wraps, because steps are signed */
 	cubin_kernel *k;
 } state;
 
@@ -129,8 +130,8 @@ static void extended(cptx_cubin_view *c, reader *r, state *s)
 		return;
 	}
 	switch (take(r, 1)) {
-	case 1: /* end of the sequence */ *s = (state){ .line = 1 }; break;
-	case 2: /* set address */
+	case 1: /* DW_LNE_end_sequence */ *s = (state){ .line = 1 }; break;
+	case 2: /* DW_LNE_set_address */
 		s->k = relocated(c, (uint64_t)(r->p - r->base));
 		s->address = take(r, n - 1 < 8 ? n - 1 : 8);
 		break;
@@ -139,15 +140,15 @@ static void extended(cptx_cubin_view *c, reader *r, state *s)
 	r->p = next;
 }
 
-/* An opcode without a line of its own in the table; true: a row of the table is complete. */
+/* Executes a standard opcode; returns true when a row of the table is complete. */
 static bool standard(reader *r, const head *h, unsigned op, state *s)
 {
 	switch (op) {
-	case 1: return true;                                                       /* copy */
-	case 2: s->address += leb(r, false) * h->least; break;                     /* advance pc */
-	case 3: s->line += leb(r, true); break;                                    /* advance line */
-	case 8: s->address += (255 - h->opcode_base) / h->range * h->least; break; /* const add pc */
-	case 9: s->address += take(r, 2); break;                                   /* fixed advance pc */
+	case 1: return true;                                                       /* DW_LNS_copy */
+	case 2: s->address += leb(r, false) * h->least; break;                     /* DW_LNS_advance_pc */
+	case 3: s->line += leb(r, true); break;                                    /* DW_LNS_advance_line */
+	case 8: s->address += (255 - h->opcode_base) / h->range * h->least; break; /* DW_LNS_const_add_pc */
+	case 9: s->address += take(r, 2); break;                                   /* DW_LNS_fixed_advance_pc */
 	default:
 		for (unsigned i = 0; i < h->lengths[op]; i++)
 			leb(r, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks and loops of a body, and what its instructions are. */
+/* Basic blocks and loops of a body, and the kinds of its instructions. */
 #include "inspect/flow.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ bool flow_writes(const ir_item *it, unsigned i)
 {
 	const arch_operand *o = operand_of(it, i);
 
-	if (!o || ir_is_call(arch_forms[it->form].op)) /* of a call: the list of results, in front of the function */
+	/* the operand of a call is the list of results in front of the function */
+	if (!o || ir_is_call(arch_forms[it->form].op))
 		return o && o->kind == OPERAND_LIST && i + 1 < arch_forms[it->form].noperand &&
 		       operand_of(it, i + 1)->kind == OPERAND_FUNC;
 	return o->flags & OPERAND_DEST && o->kind == OPERAND_REG;

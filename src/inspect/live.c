@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which registers are alive where: the usual backward iteration over blocks, with sets of bits.
+ * Registers alive at each point: the usual backward iteration over blocks, with sets of bits.
  *
- * What ptxas needs differs: it keeps constants, parameters and what is the same for the CTA elsewhere, and orders
- * instructions anew, which takes more.  Over the corpus both make up for each other; leaving out what may be kept elsewhere
- * made the estimate worse.  bench/registers.c measures how far it is off.
+ * The need of ptxas differs: it keeps constants, parameters and values that are the same for the CTA elsewhere, and it
+ * reorders instructions, which takes more registers.  Over the corpus the two balance; leaving out what may be kept
+ * elsewhere made the estimate worse.  bench/registers.c measures the error.
  */
 #include "inspect/flow.h"
 
@@ -14,8 +14,8 @@ typedef uint64_t bits;
 typedef struct live {
 	cptx_flow *f;
 	size_t nreg, words;
-	uint8_t *width;        /* of each register in units of 32 bits; 0: a predicate */
-	bits *in, *gen, *kill; /* by block */
+	uint8_t *width;        /* width of each register in units of 32 bits; 0: a predicate */
+	bits *in, *gen, *kill; /* sets of each block */
 	bits *now;
 } live;
 
@@ -72,7 +72,7 @@ static void note_block(live *l, uint32_t b)
 	for (uint32_t i = l->f->block[b].first; i < l->f->block[b].end; i++) {
 		const ir_item *it = l->f->point[i].item;
 		each_read(l, it, note_read, &b);
-		if (!it->guard) /* else the old value may stay */
+		if (!it->guard) /* a guarded write may leave the old value alive */
 			each_written(l, it, note_written, &b);
 	}
 }
@@ -86,7 +86,7 @@ static void add_in(cptx_flow *f, uint32_t block, uint32_t next, void *user)
 		l->now[w] |= l->in[next * l->words + w];
 }
 
-/* What is alive behind a block, in l->now. */
+/* Computes the registers alive behind a block, in l->now. */
 static void live_out(live *l, uint32_t b)
 {
 	memset(l->now, 0, l->words * sizeof *l->now);
@@ -141,7 +141,7 @@ static void drop_now(live *l, uint32_t r, void *user)
 	drop(l->now, r);
 }
 
-/* Walks a block backwards. */
+/* Goes through a block backwards, and counts at each point. */
 static void count_block(live *l, uint32_t b)
 {
 	cptx_flow *f = l->f;
@@ -182,7 +182,7 @@ static bool prepare(live *l)
 	return true;
 }
 
-enum { BESIDE = 5 /* the stack pointer, addresses on the way */ };
+enum { BESIDE = 5 /* further registers of ptxas: the stack pointer, temporary addresses */ };
 
 bool flow_live(cptx_flow *f)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Source lines of PTX text: .loc says from which line of which .file all comes that follows, up to the next function. */
-#include "inspect/said.h"
+/* Source lines of PTX text: a .loc names the line and the .file from which all that follows comes, up to the next function.
+ */
+#include "inspect/remark.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ typedef struct file_list {
 
 enum { MOST_FILES = 1 << 16 };
 
-/* .file 1 "name" */
+/* Reads .file 1 "name". */
 static bool note_file(loc_map *l, file_list *files, text t)
 {
 	uint32_t i = number(&t);
@@ -74,7 +75,7 @@ static const char *next_line(text all, text *line)
 	return end ? end + 1 : all.end;
 }
 
-/* Files may be named behind the lines that use them: nvcc puts them last. */
+/* Collects the files first, because they may stand behind the lines that use them: nvcc puts them last. */
 static bool read_files(loc_map *l, text all, file_list *files, size_t *lines)
 {
 	for (text line; all.p < all.end; (*lines)++) {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Natural loops.  Dominators by the iteration of Cooper, Harvey and Kennedy over blocks in reverse postorder; an edge to a
- * block that dominates its source closes a loop, whose blocks are those that reach the source without passing the head.
+ * Natural loops.  Dominators are found by the iteration of Cooper, Harvey and Kennedy over blocks in reverse postorder; an
+ * edge to a block that dominates its source closes a loop, whose blocks are those that reach the source without passing the
+ * head.
  */
 #include "inspect/flow.h"
 
 typedef struct order {
-	uint32_t *rank;  /* in reverse postorder, IR_NONE: not reached */
-	uint32_t *block; /* by rank */
-	uint32_t *idom;  /* by block */
+	uint32_t *rank;  /* of each block its rank in reverse postorder; IR_NONE: not reached */
+	uint32_t *block; /* the block of each rank */
+	uint32_t *idom;  /* immediate dominator of each block */
 	uint32_t n;
-	uint32_t *pred, *pred_at; /* predecessors of block b: pred[pred_at[b] .. pred_at[b + 1]) */
+	uint32_t *pred, *pred_at; /* predecessors: those of block b are pred[pred_at[b] .. pred_at[b + 1]) */
 	uint8_t *seen;
 	uint32_t *stack, *turn;
 } order;
@@ -62,7 +63,7 @@ static void nth_edge(cptx_flow *f, uint32_t from, uint32_t to, void *user)
 		c->found = to;
 }
 
-/* Depth first from the entry, without recursion. */
+/* Ranks the blocks: depth first from the entry, without recursion. */
 static bool find_order(cptx_flow *f, order *o)
 {
 	uint32_t n = (uint32_t)f->nblock, depth = 0, left = n;
@@ -87,7 +88,7 @@ static bool find_order(cptx_flow *f, order *o)
 		else if (!o->seen[c.found])
 			o->seen[c.found] = 1, o->stack[depth++] = c.found;
 	}
-	o->n = left; /* ranks from here on are in use */
+	o->n = left; /* ranks are in use from here on */
 	return true;
 }
 
@@ -130,10 +131,10 @@ static bool dominates(const order *o, uint32_t head, uint32_t b)
 typedef struct found {
 	uint32_t head;
 	uint32_t size;
-	uint8_t *in; /* by block */
+	uint8_t *in; /* of each block: it is in the loop */
 } found;
 
-/* All blocks of the loops with that head; false when memory is short or it heads none. */
+/* Collects all blocks of the loops with that head; false when memory is short or the block heads no loop. */
 static bool collect(cptx_flow *f, order *o, found *l)
 {
 	uint32_t depth = 0;
@@ -185,7 +186,7 @@ static bool add_loop(cptx_flow *f, const found *l)
 	return true;
 }
 
-/* Heads in reverse postorder: an outer loop comes before those in it. */
+/* Heads are visited in reverse postorder, so that an outer loop comes before those in it. */
 bool flow_loops(cptx_flow *f)
 {
 	order o = { 0 };

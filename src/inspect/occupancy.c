@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Occupancy.  Registers are handed out to warps in units, within one of the four parts of a multiprocessor; shared memory to
- * CTAs in units, with what the system keeps for each.  CUDA programming guide, "Technical Specifications"; units:
+ * Occupancy.  Registers are allocated to warps in units, within one of the four partitions of a multiprocessor; shared
+ * memory to CTAs in units, with what the system keeps for each.  CUDA programming guide, "Technical Specifications"; units:
  * target.def.
  */
 #include "base/options.h"
-#include "inspect/said.h"
+#include "inspect/remark.h"
 
 static const char *const names[] = { "nothing", "CTAs", "threads", "registers", "shared memory", "barriers" };
 
 const char *cptx_limit_name(enum cptx_limit limit) { return (unsigned)limit < ARRAY_LEN(names) ? names[limit] : "?"; }
 
-static uint32_t up(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
+static uint32_t round_to_unit(uint32_t n, uint32_t unit) { return (n + unit - 1) / unit * unit; }
 
 bool cptx_occupancy_of_(const cptx_target *t, uint32_t registers, uint32_t smem, uint32_t threads, cptx_occupancy *out,
                         size_t size)
@@ -24,11 +24,12 @@ bool cptx_occupancy_of_(const cptx_target *t, uint32_t registers, uint32_t smem,
 	if (!t || !t->smem_unit || !threads || threads > CPTX_THREADS_PER_CTA || registers > CPTX_REGS_PER_THREAD + 1 ||
 	    smem > INT32_MAX)
 		return false;
-	uint32_t warps = up(threads, CPTX_WARP) / CPTX_WARP, per_warp = up(MAX(registers, 1u) * CPTX_WARP, CPTX_REGS_UNIT);
+	uint32_t warps = round_to_unit(threads, CPTX_WARP) / CPTX_WARP,
+			 per_warp = round_to_unit(MAX(registers, 1u) * CPTX_WARP, CPTX_REGS_UNIT);
 	uint32_t part_warps = CPTX_REGS_PER_SM / CPTX_SM_PARTS / per_warp;
 	o.most_warps = t->threads_per_sm / CPTX_WARP;
 	o.cta_registers = per_warp * warps;
-	o.cta_smem = up(smem + t->smem_reserved, t->smem_unit);
+	o.cta_smem = round_to_unit(smem + t->smem_reserved, t->smem_unit);
 	o.by_ctas = t->ctas_per_sm;
 	o.by_threads = o.most_warps / warps;
 	o.by_registers = part_warps * CPTX_SM_PARTS / warps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which instruction a remark of ptxas means that names no line. */
+/* Finds the instruction that a remark of ptxas is about, where ptxas names no line. */
 #include "inspect/flow.h"
 
 static bool is_wgmma(const ir_item *it)
@@ -8,7 +8,8 @@ static bool is_wgmma(const ir_item *it)
 }
 
 typedef struct regs {
-	uint8_t *accumulator, *fragment; /* registers that wgmma under way write, read */
+	/* accumulator: registers that a wgmma under way writes; fragment: those that it reads */
+	uint8_t *accumulator, *fragment;
 } regs;
 
 typedef bool (*reg_test)(const cptx_kernel *k, const cptx_val *v, uint8_t *set);
@@ -45,7 +46,7 @@ static bool operands(const cptx_kernel *k, const ir_item *it, bool written, reg_
 	return found;
 }
 
-static bool is_meant(const cptx_kernel *k, const ir_item *it, enum said_place place, regs *r)
+static bool is_meant(const cptx_kernel *k, const ir_item *it, enum remark_place place, regs *r)
 {
 	switch (place) {
 	case PLACE_WRITES_FRAGMENT: return operands(k, it, true, touches, r->fragment);
@@ -54,8 +55,8 @@ static bool is_meant(const cptx_kernel *k, const ir_item *it, enum said_place pl
 	}
 }
 
-/* In the order of the text, which is that of a pipeline in one piece. */
-static uint32_t in_pipeline(const cptx_kernel *k, enum said_place place, arena *a)
+/* Goes through the text in its order, which is the order of execution in a pipeline without branches. */
+static uint32_t in_pipeline(const cptx_kernel *k, enum remark_place place, arena *a)
 {
 	regs r = { ARENA_ZEROED(a, uint8_t, k->nreg + 1), ARENA_ZEROED(a, uint8_t, k->nreg + 1) };
 	uint32_t first = 0;
@@ -83,7 +84,7 @@ static uint32_t in_pipeline(const cptx_kernel *k, enum said_place place, arena *
 	return first;
 }
 
-static uint32_t first_of(const cptx_kernel *k, enum said_place place)
+static uint32_t first_of(const cptx_kernel *k, enum remark_place place)
 {
 	bool wgmma = false;
 
@@ -113,7 +114,7 @@ static uint32_t at_peak(const cptx_kernel *k)
 	return line;
 }
 
-static uint32_t in_body(const cptx_kernel *k, enum said_place place)
+static uint32_t in_body(const cptx_kernel *k, enum remark_place place)
 {
 	arena a;
 	uint32_t line;
@@ -128,7 +129,7 @@ static uint32_t in_body(const cptx_kernel *k, enum said_place place)
 	return line;
 }
 
-uint32_t said_place_in(const cptx_module *m, const char *function, enum said_place place)
+uint32_t remark_line(const cptx_module *m, const char *function, enum remark_place place)
 {
 	uint32_t line = 0;
 

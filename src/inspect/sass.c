@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads one instruction of 128 bits.  Bits 0 to 11 are the operation with the form of its operands, 12 to 15 the guard;
- * sass.def has the rest for each operation.  NVIDIA documents none of it.
+ * Decodes one machine instruction of 128 bits.  Bits 0 to 11 are the operation with the form of its operands, 12 to 15 the
+ * guard; sass.def has the rest for each operation.  NVIDIA documents none of it.
  */
 #include "inspect/sass.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct row {
-	uint16_t op, first, last; /* of the architectures that it is for */
+	uint16_t op, first, last; /* first, last: architectures that the row is for */
 	const char *name;
 	enum sass_flow flow;
 	const char *registers;
@@ -66,7 +66,7 @@ static const row *find(unsigned op, unsigned sm)
 
 /* ---- registers ---- */
 
-/* A letter or digit of the table: how many registers; -1: not known. */
+/* The number of registers for a letter or digit of the table; -1: unknown. */
 static int width_of(char c)
 {
 	static const char few[] = "012345678", many[] = "gwxy";
@@ -75,10 +75,12 @@ static int width_of(char c)
 	return p ? (int)(p - few) : q ? 16 << (q - many) : -1;
 }
 
-/* wgmma's sums: 64 rows of bits 53 to 57 and one more groups of 8 columns, in f32 where bit 75 is set. */
+/* The registers of a wgmma's accumulator: 64 rows by 8 columns for each of 1 + (bits 53 to 57) groups, in f32 if bit 75 is
+ * set. */
 static int sums_of(const unsigned char *p) { return (int)(bits(p, 53, 5) + 1) * (bits(p, 75, 1) ? 4 : 2); }
 
-/* The same of integers, whose widths of 8 to 32, and then to 256 by 16, have three numbers each. */
+/* The registers of an integer wgmma's accumulator: N is 8 to 32 by 8, then up to 256 by 16, and each N has three encodings.
+ */
 static int integer_sums_of(const unsigned char *p)
 {
 	int shape = (int)bits(p, 53, 6) / 3;
@@ -86,7 +88,7 @@ static int integer_sums_of(const unsigned char *p)
 	return shape < 4 ? 4 * (shape + 1) : 8 * (shape - 1);
 }
 
-/* "2", "h", "72:12" or "73,74,75:1111124-"; *end: behind it. */
+/* Reads "2", "h", "72:12" or "73,74,75:1111124-" of the table, and returns the number of registers; *end: behind it. */
 static int width(const unsigned char *p, const char *s, const char **end)
 {
 	size_t n = strcspn(s, " ");
@@ -134,7 +136,8 @@ static bool read_registers(const unsigned char *p, const char *s, sass_insn *out
 
 /* ---- the way ---- */
 
-/* Units of 4 bytes behind the instruction; from sm_90 on the lowest 8 bits of it lie elsewhere. */
+/* The distance to a branch's target in bytes.  It is encoded in units of 4 bytes from the next instruction; from sm_90 on
+ * its lowest 8 bits lie elsewhere. */
 static int64_t distance(const unsigned char *p, unsigned sm, enum sass_flow flow)
 {
 	if (flow == SASS_MARK)
@@ -143,7 +146,8 @@ static int64_t distance(const unsigned char *p, unsigned sm, enum sass_flow flow
 	return sm >= 90 ? 4 * (far * 256 + bits(p, 16, 8)) : 4 * far;
 }
 
-/* A branch has a predicate of its own beside the guard, or one of the uniform registers, or asks whether threads differ. */
+/* Whether a branch depends on more than its guard: a predicate of its own, a uniform register, or whether threads diverge.
+ */
 static bool asks(const unsigned char *p, unsigned op)
 {
 	enum { BRA_U = 0x547, WARPSYNC = 0x348, DIV = 2 };

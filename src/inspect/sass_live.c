@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers alive at each instruction of a kernel: the usual backward iteration, over instructions.
+ * Registers alive at each machine instruction of a kernel: the usual backward iteration, over instructions.
  *
- * Functions that a kernel calls stand behind it in the same section, and what they keep is their own affair, so the sets are
- * kept twice: `in`, as if nothing were alive where a function returns, and `kept`, as if all were.  With X alive behind a
- * call, in | (X & kept) of the function's first instruction is alive in front of it.  `outer` is what is alive behind some
- * call of the function that an instruction belongs to.
+ * Functions that a kernel calls stand behind it in the same section.  The analysis of a function does not depend on its
+ * callers, so it keeps two sets: `in`, as if nothing were alive where the function returns, and `kept`, as if all were.
+ * With X alive behind a call, in | (X & kept) of the function's first instruction is alive in front of it.  `outer` is the
+ * set alive behind some call of the function that an instruction belongs to.
  */
 #include "inspect/cubin.h"
 #include "inspect/sass.h"
@@ -14,18 +14,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 20 /* instructions */, MOST_TURNS = 2000, MOST_WAYS = 1 << 16 /* from one join or table */ };
+enum {
+	MOST = 1 << 20 /* most instructions */,
+	MOST_TURNS = 2000,
+	MOST_WAYS = 1 << 16 /* MOST_TURNS: iterations; MOST_WAYS: successors of joins and tables */
+};
 enum { NO_MARK, SEVERAL = MOST + 1 };
 
 typedef struct way {
-	uint32_t to, more; /* instruction; another way of the same instruction, 0: none */
+	uint32_t to, more; /* to: an instruction; more: the next successor of the same instruction, 0: none */
 } way;
 
 typedef struct point {
 	sass_insn is;
 	sass_set in, kept, outer;
-	uint32_t ways;                /* of joins and tables */
-	uint32_t mark[SASS_BARRIERS]; /* 1 + the MARK that a barrier was last set by; NO_MARK, SEVERAL */
+	uint32_t ways;                /* first successor of a join or table */
+	uint32_t mark[SASS_BARRIERS]; /* of each barrier 1 + the MARK that set it last; or NO_MARK, SEVERAL */
 	bool reached, waiting;
 } point;
 
@@ -34,8 +38,8 @@ typedef struct flow {
 	const cubin_kernel *k;
 	cptx_error *err;
 	point *p;
-	uint32_t n, *wait, nwait; /* instructions whose followers are to be told of a change */
-	sass_set in, kept;        /* gathered behind an instruction */
+	uint32_t n, *wait, nwait; /* wait: queue of instructions whose successors must be visited again */
+	sass_set in, kept;        /* the sets behind an instruction while they are gathered */
 	way *way;
 	size_t nway, cap_way;
 } flow;
@@ -70,7 +74,7 @@ static bool join_sets(sass_set *a, const sass_set *b)
 	return changed != 0;
 }
 
-/* in | (x & kept) */
+/* Computes in | (x & kept). */
 static sass_set within(const sass_set *in, const sass_set *x, const sass_set *kept)
 {
 	sass_set s;
@@ -97,7 +101,7 @@ static bool add_way(flow *f, uint32_t i, uint32_t to)
 		if (!grown)
 			return no_memory(f);
 		f->way = grown, f->cap_way = cap;
-		f->nway += !f->nway; /* number 0 is none */
+		f->nway += !f->nway; /* index 0 means none */
 	}
 	f->way[f->nway] = (way){ to, f->p[i].ways };
 	f->p[i].ways = (uint32_t)f->nway++;
@@ -112,7 +116,7 @@ static bool instruction_at(flow *f, uint32_t i, int64_t target, uint32_t *to)
 	return true;
 }
 
-/* Of each way; from: the instruction that it leaves. */
+/* A callback for each successor `to` of the instruction `from`. */
 typedef bool (*way_fn)(flow *f, uint32_t from, uint32_t to);
 
 static bool passes(const sass_insn *is)
@@ -157,7 +161,7 @@ static void wait_for(flow *f, uint32_t i)
 		f->p[i].waiting = true, f->wait[f->nwait++] = i;
 }
 
-/* The marks behind an instruction come in front of the next. */
+/* Merges the marks behind an instruction into those in front of its successor. */
 static bool meet(flow *f, uint32_t from, uint32_t to)
 {
 	const point *p = &f->p[from];
@@ -188,7 +192,8 @@ static bool add_mark(flow *f, uint32_t i, uint32_t mark)
 	return instruction_at(f, mark, f->p[mark].is.target, &to) && add_way(f, i, to);
 }
 
-/* Where a join goes: to what its barrier was set to, of all of that barrier where there are several. */
+/* Finds the successors of a join: the addresses that its barrier was set to; if several MARKs reach it, those of all that
+ * set this barrier. */
 static bool ways_of_join(flow *f, uint32_t i)
 {
 	unsigned b = f->p[i].is.barrier;
@@ -207,7 +212,7 @@ static bool ways_of_table(flow *f, uint32_t i)
 	const unsigned char *at = f->k->branches, *end = at + (at ? f->k->nbranches : 0);
 	uint32_t n, to;
 
-	/* the address of the branch, a word, how many there are, and these */
+	/* an entry: address of the branch, a word, number of targets, the targets */
 	for (; end - at >= 12; at += 12 + 4 * (size_t)n) {
 		n = cubin_u32(at + 8);
 		if ((size_t)(end - at - 12) / 4 < n)
@@ -239,7 +244,7 @@ static bool visit(flow *f, uint32_t i)
 	return each_next(f, i, meet);
 }
 
-/* Decodes all that is reached. */
+/* Decodes all instructions that are reached. */
 static bool follow(flow *f)
 {
 	f->p[0].reached = true;
@@ -266,7 +271,7 @@ static bool gather(flow *f, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* What is alive behind an instruction, in f->in and f->kept. */
+/* Computes the sets alive behind an instruction, in f->in and f->kept. */
 static void behind(flow *f, uint32_t i)
 {
 	const point *p = &f->p[i];
@@ -280,13 +285,13 @@ static void behind(flow *f, uint32_t i)
 	if (p->is.flow == SASS_CALL) {
 		const point *q = &f->p[p->is.target / SASS_BYTES];
 		sass_set in = within(&q->in, &f->in, &q->kept), kept = within(&q->in, &f->kept, &q->kept);
-		if (p->is.guarded) /* else nothing goes past it */
+		if (p->is.guarded) /* only then may a thread go past the call without making it */
 			join_sets(&in, &f->in), join_sets(&kept, &f->kept);
 		f->in = in, f->kept = kept;
 	}
 }
 
-/* In front of an instruction; a write that some threads may not do leaves the old value alive. */
+/* The set in front of an instruction.  A write that some threads may not do leaves the old value alive. */
 static sass_set in_front(const sass_insn *is, const sass_set *out)
 {
 	sass_set s = is->use;
@@ -323,7 +328,7 @@ static bool tell_outer(flow *f, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* Down into the functions: what their callers still need. */
+/* Propagates into functions what their callers still need. */
 static void callers(flow *f)
 {
 	for (uint32_t i = 0; i < f->n; i++)
@@ -353,7 +358,7 @@ static unsigned count(const sass_set *s)
 	return n;
 }
 
-/* In front of it, and what it writes. */
+/* The registers alive in front of an instruction, and those that it writes. */
 static unsigned alive_at(const point *p)
 {
 	sass_set s = within(&p->in, &p->outer, &p->kept);

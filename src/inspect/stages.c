@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables in shared memory, and what uses mbarriers there: the stages of a pipeline, as the text tells them. */
+/* Variables in shared memory, and the instructions that use mbarriers there: the stages of a pipeline, as the text tells
+ * them. */
 #include "inspect/flow.h"
 
 #include <stdlib.h>
@@ -48,11 +49,11 @@ bool flow_shared(cptx_flow *f)
 
 /* ---- uses ---- */
 
-/* The mbarrier of a copy is its operand mbar, of all others a. */
+/* A copy's mbarrier is its operand mbar; other instructions have it as operand a. */
 static const struct role {
 	uint16_t op;
 	uint8_t role;
-	const char *count, *buffer; /* operands; of a copy: the bytes, and where they go */
+	const char *count, *buffer; /* names of operands; for a copy: its bytes and its destination */
 } roles[] = {
 	{ CPTX_OP_MBARRIER_INIT, CPTX_STAGE_INIT, "count", NULL },
 	{ CPTX_OP_MBARRIER_INVAL, CPTX_STAGE_INVAL, NULL, NULL },
@@ -98,7 +99,7 @@ static flow_where operand(flow_tracer *t, const cptx_item *it, const char *name)
 	return flow_where_is(t, &v);
 }
 
-/* What a use says of its mbarrier, beside what is shown. */
+/* What is known about a use's mbarrier, beside what cptx_stage_use has. */
 typedef struct seen {
 	uint32_t variable;
 	flow_where at;
@@ -131,7 +132,7 @@ static int by_place(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Sorts them; of those at one place, or, if `lowest`, of those in one variable, the first stays. */
+/* Sorts sets.  Of sets at one place, or, if `lowest`, of those in one variable, only the first stays. */
 static size_t sorted(cptx_barrier_set *set, size_t n, bool lowest)
 {
 	size_t kept = 0;
@@ -149,7 +150,7 @@ static cptx_barrier_set set_at(const seen *s)
 	return (cptx_barrier_set){ .variable = s->variable, .offset = (uint32_t)s->at.offset };
 }
 
-/* The last of n sets that does not begin behind it. */
+/* The last of n sets that does not begin behind the mbarrier of the use. */
 static uint32_t set_of(const cptx_flow *f, size_t n, const seen *s)
 {
 	cptx_barrier_set at = set_at(s);
@@ -167,8 +168,8 @@ static uint32_t set_of(const cptx_flow *f, size_t n, const seen *s)
 
 static bool begins_set(const cptx_stage_use *u) { return u->role != CPTX_STAGE_INIT && u->role != CPTX_STAGE_INVAL; }
 
-/* Sets begin where something other than an init begins; the first init of a variable, in front of all of these, begins one,
- * too. */
+/* Finds the sets.  A set begins where an instruction other than an init uses an mbarrier; the first init of a variable, in
+ * front of all of these, begins one, too. */
 static void find_sets(cptx_flow *f, const seen *s)
 {
 	for (size_t i = 0; i < f->nuse; i++)
@@ -195,10 +196,10 @@ static void fill_sets(cptx_flow *f, const seen *s)
 	}
 }
 
-/* Stages that are unrolled have an address each: neighbours with the same uses are one set.  False: no memory. */
+/* Joins neighbouring sets with the same uses: unrolled stages have a constant address each.  False if memory is short. */
 static bool join_sets(cptx_flow *f)
 {
-	uint32_t *used = ARENA_ZEROED(&f->a, uint32_t, f->nset + 1); /* of each set, a bit for each */
+	uint32_t *used = ARENA_ZEROED(&f->a, uint32_t, f->nset + 1); /* of each set a bit for each kind of use */
 	uint32_t *now = ARENA_ARRAY(&f->a, uint32_t, f->nset + 1), last = 0;
 
 	if (!used || !now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an instruction keeps busy: by name (unit.def), by the space of its address, by its chapter and type. */
+/* The unit that an instruction keeps busy: by its name (unit.def), by the space of its address, by its chapter and type. */
 #include "inspect/flow.h"
 
 static const struct exception {
@@ -51,7 +51,7 @@ static enum cptx_unit by_address(const ir_item *it)
 			continue;
 		unsigned space = o->sgroup != ARCH_NO && mods[o->sgroup] ? mods[o->sgroup] : o->space;
 		enum cptx_unit unit = unit_of_space(space);
-		return unit < CPTX_UNITS ? unit : CPTX_UNIT_GLOBAL; /* generic: mostly global */
+		return unit < CPTX_UNITS ? unit : CPTX_UNIT_GLOBAL; /* generic addresses are mostly global */
 	}
 	return CPTX_UNITS;
 }
@@ -118,10 +118,11 @@ static double products(const ir_item *it)
 		if (dims == 3)
 			return all;
 	}
-	return 64 * 64 * 16; /* tcgen05: a descriptor has the shape */
+	return 64 * 64 * 16; /* tcgen05 has its shape in a descriptor, so this is a guess */
 }
 
-/* About how long it keeps its unit busy, an addition being 1; matrix instructions by their work, memory by its latency. */
+/* An estimate of how long an instruction keeps its unit busy, in units of one addition: matrix instructions by their
+ * multiplications, memory accesses by their latency. */
 double flow_cost(const cptx_kernel *k, const ir_item *it, enum cptx_unit unit)
 {
 	(void)k;

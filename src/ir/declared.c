@@ -15,7 +15,7 @@ typedef struct live {
 	enum live_kind kind;
 } live;
 
-typedef struct walk {
+typedef struct scope_state {
 	cptx_kernel *k;
 	uint32_t top;         /* the body's place in the module */
 	uint32_t *func, *var; /* the place in the module of the first declaration of each function and variable; IR_NONE: none */
@@ -28,9 +28,9 @@ typedef struct walk {
 	size_t nstack, *mark;    /* mark: height of the stack where each open scope began */
 	const ir_item *it;       /* the item that is checked */
 	bool no_memory;
-} walk;
+} scope_state;
 
-static bool undeclared(walk *w, const cptx_val *v, const char *why)
+static bool undeclared(scope_state *w, const cptx_val *v, const char *why)
 {
 	const ir_item *it = w->it;
 	cptx_site at = it->file ? (cptx_site){ w->k->m->file[it->file - 1], it->line } : w->k->at;
@@ -70,7 +70,7 @@ static bool same_name(const cptx_kernel *k, const live *l, const char *name, siz
 	return !d || d->form != DECL_RANGE || (strlen(digits) < 10 && (*digits != '0' || !digits[1]) && number < d->count);
 }
 
-static bool is_live(const walk *w, uint32_t hash, const char *name, size_t n, size_t from)
+static bool is_live(const scope_state *w, uint32_t hash, const char *name, size_t n, size_t from)
 {
 	TABLE_EACH(&w->names, hash, place)
 	{
@@ -81,7 +81,7 @@ static bool is_live(const walk *w, uint32_t hash, const char *name, size_t n, si
 }
 
 /* Whether a declaration in an inner scope, from place `from` of the stack on, hides the name. */
-static bool means_more(const walk *w, const char *name, size_t from)
+static bool means_more(const scope_state *w, const char *name, size_t from)
 {
 	size_t len = strlen(name), stem = len, dot = strcspn(name, ".");
 	uint32_t range = hash_of(LIVE_REGS, true), single = hash_of(LIVE_REGS, false);
@@ -98,7 +98,7 @@ static bool means_more(const walk *w, const char *name, size_t from)
 	       is_live(w, table_hash(hash_of(LIVE_LABEL, false), name), name, len, from);
 }
 
-static bool hidden(walk *w, const cptx_val *v, size_t from)
+static bool hidden(scope_state *w, const cptx_val *v, size_t from)
 {
 	if (from == w->nstack || (w->it->src_len && !(w->it->flags & ITEM_EDITED)))
 		return false; /* the name stood there in the parsed text already */
@@ -110,7 +110,7 @@ static bool hidden(walk *w, const cptx_val *v, size_t from)
 	return means_more(w, w->name.p, from);
 }
 
-static bool check_register(walk *w, const cptx_val *v)
+static bool check_register(scope_state *w, const cptx_val *v)
 {
 	for (uint32_t i = 0; i < v->count; i++) {
 		uint32_t d = ir_decl_of(w->k, v->id + i);
@@ -127,7 +127,7 @@ static bool check_register(walk *w, const cptx_val *v)
 	return true;
 }
 
-static bool check_symbol(walk *w, const cptx_val *v)
+static bool check_symbol(scope_state *w, const cptx_val *v)
 {
 	uint32_t id = v->id;
 
@@ -140,7 +140,7 @@ static bool check_symbol(walk *w, const cptx_val *v)
 	return !hidden(w, v, id >= MODULE_SYM ? 0 : w->sym[id]) || undeclared(w, v, "means something else in this scope");
 }
 
-static bool check_label(walk *w, const cptx_val *v)
+static bool check_label(scope_state *w, const cptx_val *v)
 {
 	uint32_t scope = w->label[v->id];
 
@@ -152,7 +152,7 @@ static bool check_label(walk *w, const cptx_val *v)
 }
 
 /* A function that is defined below its use is declared in front of all bodies. */
-static bool check_function(walk *w, const cptx_val *v)
+static bool check_function(scope_state *w, const cptx_val *v)
 {
 	cptx_module *m = w->k->m;
 	cptx_kernel *f = m->body[v->id - 1];
@@ -172,7 +172,7 @@ static bool check_function(walk *w, const cptx_val *v)
 /* A callback of ir_any_value: returns true, with an error, for a value that is not declared. */
 static bool wrong(const cptx_kernel *k, const cptx_val *v, void *user)
 {
-	walk *w = (walk *)user;
+	scope_state *w = (scope_state *)user;
 
 	(void)k;
 	switch ((enum cptx_val_kind)v->kind) {
@@ -186,7 +186,7 @@ static bool wrong(const cptx_kernel *k, const cptx_val *v, void *user)
 	}
 }
 
-static void declare(walk *w, uint32_t id, enum live_kind kind)
+static void declare(scope_state *w, uint32_t id, enum live_kind kind)
 {
 	w->stack[w->nstack] = (live){ id, kind };
 	w->no_memory |= !table_add(&w->names, &w->k->m->a.hook, hash_of_live(w->k, &w->stack[w->nstack]), (uint32_t)w->nstack);
@@ -197,7 +197,7 @@ static void declare(walk *w, uint32_t id, enum live_kind kind)
 		w->sym[id] = (uint32_t)w->nstack;
 }
 
-static void leave(walk *w, uint32_t scope)
+static void leave_scope(scope_state *w, uint32_t scope)
 {
 	while (w->nstack > w->mark[scope]) {
 		const live *l = &w->stack[--w->nstack];
@@ -216,7 +216,7 @@ static bool is_label_item(const ir_item *it)
 }
 
 /* Enters all labels, because a label is visible in all of its scope. */
-static void place_labels(walk *w)
+static void place_labels(scope_state *w)
 {
 	uint32_t scope = 0, n = 0;
 
@@ -232,14 +232,14 @@ static void place_labels(walk *w)
 		w->k->label[i].used = 0;
 }
 
-static void declare_arguments(walk *w, const ir_arg *list, size_t n)
+static void declare_arguments(scope_state *w, const ir_arg *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		declare(w, list[i].sym == IR_NONE ? ir_decl_of(w->k, list[i].reg) : list[i].sym,
 		        list[i].sym == IR_NONE ? LIVE_REGS : LIVE_VAR);
 }
 
-static bool check_items(walk *w)
+static bool check_items(scope_state *w)
 {
 	uint32_t scope = 0, n = 0;
 
@@ -256,7 +256,7 @@ static bool check_items(walk *w)
 			w->mark[scope] = w->nstack;
 			break;
 		case ITEM_END:
-			leave(w, scope);
+			leave_scope(w, scope);
 			scope = w->outer[scope];
 			break;
 		case ITEM_REGS:
@@ -295,7 +295,7 @@ static void release(cptx_module *m, void *p)
 		heap_realloc(&m->a.hook, p, 0);
 }
 
-static bool check_body(walk *w)
+static bool check_body(scope_state *w)
 {
 	cptx_kernel *k = w->k;
 	size_t scopes = 0, labels = 0;
@@ -333,7 +333,7 @@ static bool check_body(walk *w)
 }
 
 /* Finds the first declarations of functions and variables of the module. */
-static void place_globals(cptx_module *m, walk *w)
+static void place_globals(cptx_module *m, scope_state *w)
 {
 	uint32_t i = 1;
 
@@ -346,8 +346,8 @@ static void place_globals(cptx_module *m, walk *w)
 		if (at)
 			*at = MIN(*at, i);
 	}
-	for (size_t b = 0; b < m->nbody;
-	     b++) { /* a declaration also stands for its definition, and a definition for its declarations */
+	/* a declaration also stands for its definition, and a definition for its declarations */
+	for (size_t b = 0; b < m->nbody; b++) {
 		const cptx_kernel *def = m->body[b]->def;
 		if (!def || def->removed)
 			continue;
@@ -356,7 +356,7 @@ static void place_globals(cptx_module *m, walk *w)
 	}
 }
 
-static bool check_initialisers(cptx_module *m, const walk *w)
+static bool check_initialisers(cptx_module *m, const scope_state *w)
 {
 	for (size_t i = 0; i < m->nsym; i++)
 		for (uint32_t r = 0; !m->sym[i]->removed && r < m->sym[i]->nreloc; r++) {
@@ -372,7 +372,7 @@ static bool check_initialisers(cptx_module *m, const walk *w)
 
 bool ir_check_declared(cptx_module *m)
 {
-	walk w = { 0 };
+	scope_state w = { 0 };
 	bool ok = true;
 	uint32_t i = 1;
 

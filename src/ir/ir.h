@@ -39,10 +39,11 @@ struct cptx_item {
 	uint16_t owner; /* tag of its body, as in its values */
 	uint16_t file;  /* index in the module's files, from 1; 0: no source */
 	uint32_t line;
-	uint32_t guard : 31;   /* predicate register + 1; 0: unconditional */
-	uint32_t apart : 1;    /* the words behind the item grew: a pointer to them stands there instead */
-	uint32_t src, src_len; /* a parsed item's text in the module's source; length 0: it has none.  Items that one statement
-	                          declares share their text; src IR_NONE: a comment inside of a statement's text */
+	uint32_t guard : 31; /* predicate register + 1; 0: unconditional */
+	uint32_t apart : 1;  /* the words behind the item grew: a pointer to them stands there instead */
+	/* a parsed item's text in the module's source; length 0: it has none.  Items that one statement declares share their
+	 * text; src IR_NONE: a comment inside of a statement's text */
+	uint32_t src, src_len;
 };
 _Static_assert(ARCH_OPERANDS < 1 << 4 && ARCH_GROUPS < 1 << 5, "the bit fields above hold them");
 _Static_assert(sizeof(ir_item) % 8 == 0, "a pointer or a whole value may stand behind an item");
@@ -175,11 +176,8 @@ typedef struct ir_span {
 	uint32_t src, len;
 } ir_span;
 
-enum ir_list {
-	LIST_NONE,
-	LIST_BRANCHES,
-	LIST_CALLS
-}; /* Labels that name a list: of .branchtargets; of .calltargets or .callprototype. */
+/* Labels that name a list: of .branchtargets; of .calltargets or .callprototype. */
+enum ir_list { LIST_NONE, LIST_BRANCHES, LIST_CALLS };
 typedef struct ir_label {
 	const char *name;           /* NULL: a label that the builder made */
 	uint8_t placed, used, list; /* list: enum ir_list, the kind of list that the label names instead of a place */
@@ -292,9 +290,9 @@ enum ir_top_kind {
 typedef struct ir_top {
 	struct ir_top *prev, *next, *next_text;
 	enum ir_top_kind kind;
-	uint32_t src, src_len; /* place in the source, like an item's; for a body, all of it; a comment inside of another entry's
-	                          text has length 0 */
-	uint32_t sym;          /* TOP_VAR: the symbol */
+	/* place in the source, like an item's; for a body, all of it; a comment inside of another entry's text has length 0 */
+	uint32_t src, src_len;
+	uint32_t sym; /* TOP_VAR: the symbol */
 	bool edited;
 	cptx_kernel *k;      /* TOP_PROTO, TOP_BODY */
 	const char *text;    /* TOP_TEXT, TOP_COMMENT */
@@ -373,15 +371,13 @@ bool ir_no_memory(cptx_module *m, cptx_site at);
 /* Adds a top-level entry at its place: variables in front of all functions, signatures in front of all bodies, others last.
  */
 ir_top *ir_top_add(cptx_module *m, enum ir_top_kind kind);
-ir_top *
-ir_top_add_late(cptx_module *m,
-                enum ir_top_kind kind); /* adds a variable behind the signatures, which its initial values may name */
+/* adds a variable behind the signatures, which its initial values may name */
+ir_top *ir_top_add_late(cptx_module *m, enum ir_top_kind kind);
 ir_top *ir_top_append(cptx_module *m, enum ir_top_kind kind);
 /* A new kernel or function; NULL when memory is short or there are too many. */
 cptx_kernel *ir_body_new(cptx_module *m, cptx_site at, const char *name);
-cptx_kernel *
-ir_body_named(cptx_module *m, cptx_site at, const char *what,
-              const char *name); /* ir_body_new with the checks of a builder call; `what` is "kernel" or "function" */
+/* ir_body_new with the checks of a builder call; `what` is "kernel" or "function" */
+cptx_kernel *ir_body_named(cptx_module *m, cptx_site at, const char *what, const char *name);
 bool ir_body_open(cptx_kernel *k, cptx_site at); /* makes the builder's body k the open one, which items go to */
 /* Adds a parameter to the list that launches see; false, with no error, when memory is short. */
 bool ir_publish_param(cptx_kernel *k, const ir_sym *s);
@@ -413,8 +409,8 @@ enum ir_named {
 /* Finds the first variable, function or file of the module that has this name and that `fits` accepts (NULL: any): returns
  * its place in m->sym, body or file; or IR_NONE. */
 typedef bool (*ir_global_fn)(const cptx_module *m, uint32_t id, const void *user);
-bool ir_variable_is_there(const cptx_module *m, uint32_t sym,
-                          const void *user); /* an ir_global_fn for NAMED_GLOBAL: the variable was not removed */
+/* an ir_global_fn for NAMED_GLOBAL: the variable was not removed */
+bool ir_variable_is_there(const cptx_module *m, uint32_t sym, const void *user);
 uint32_t ir_global_named(const cptx_module *m, enum ir_named kind, const char *name, ir_global_fn fits, const void *user);
 /* Finds the first thing of the body that has this name and that `fits` accepts: returns its place in k->decl, sym or label;
  * or IR_NONE. */

@@ -147,7 +147,7 @@ bool cptx_tile_desc(const cptx_tile *t, enum cptx_desc_arch arch, uint32_t start
 	d->swizzle = t->swizzle;
 	uint32_t span = span_of(t), bit, byte = length(t, t->elem.mn_major ? row : col, &bit);
 	uint32_t other = t->elem.mn_major ? col : row, group = t->swizzle == CPTX_SWIZZLE_128B_ATOM_32B ? 4 : 8;
-	uint32_t piece = across(t) * span; /* bytes from span to span */
+	uint32_t span_bytes = across(t) * span; /* bytes from span to span */
 
 	RULE(!t->pitch || (t->pitch == span && length(t, along(t), &bit) == span),
 	     "pitch %u; a descriptor describes spans of %u bytes: leave pitch away", t->pitch, span);
@@ -167,10 +167,10 @@ bool cptx_tile_desc(const cptx_tile *t, enum cptx_desc_arch arch, uint32_t start
 	     t->elem.mn_major ? span : CHUNK);
 	d->start = start + linear(t, byte, other);
 	if (!t->swizzle) {
-		d->lbo = t->elem.mn_major ? 8 * CHUNK : piece;
-		d->sbo = t->elem.mn_major ? piece : 8 * CHUNK;
+		d->lbo = t->elem.mn_major ? 8 * CHUNK : span_bytes;
+		d->sbo = t->elem.mn_major ? span_bytes : 8 * CHUNK;
 	} else {
-		d->lbo = t->elem.mn_major ? piece : CHUNK; /* K-major: the field is not used */
+		d->lbo = t->elem.mn_major ? span_bytes : CHUNK; /* K-major: the field is not used */
 		d->sbo = group * span;
 	}
 	return cptx_smem_desc_encode(d, &word, err);

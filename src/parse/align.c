@@ -205,13 +205,13 @@ static void add(near_words *out, enum near_word kind, unsigned slot, unsigned wo
 }
 
 /* Walks back along the cheapest alignment, and lists the faults in the order of the text. */
-static void walk(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w, near_words *out)
+static void trace_back(const aligning *a, cell row[][NEAR_WORDS + 1], unsigned s, unsigned w, near_words *out)
 {
 	if (!s && !w)
 		return;
 	cell c = row[s][w];
 	unsigned from = c.step == STEP_EXTRA ? s : s - 1;
-	walk(a, row, from, w - c.words, out);
+	trace_back(a, row, from, w - c.words, out);
 	unsigned group = from < s ? a->slot[from].group : ARCH_NO;
 	const arch_group *g = group == ARCH_NO ? NULL : &arch_groups[a->f->group + group];
 	if (c.step == STEP_EXTRA)
@@ -290,5 +290,5 @@ void near_align(unsigned form, const near_text *t, near_words *out)
 		for (unsigned w = 0; w <= t->nword; w++)
 			go_on(&a, row, s, w);
 	out->cost = row[a.nslot][t->nword].cost;
-	walk(&a, row, a.nslot, t->nword, out);
+	trace_back(&a, row, a.nslot, t->nword, out);
 }

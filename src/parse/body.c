@@ -358,8 +358,8 @@ static void recover(parser *p)
 			p->line++;
 			p->line_start = p->p + 1;
 			const char *next = p->p + 1 + strspn(p->p + 1, " \t\r");
-			if (!depth && (*next == '.' || *next == '@' || *next == '}' ||
-			               *next == '/')) /* the semicolon is missing: another statement begins on this line */
+			/* the semicolon is missing: another statement begins on this line */
+			if (!depth && (*next == '.' || *next == '@' || *next == '}' || *next == '/'))
 				break;
 		}
 		if (*p->p == ';') {

@@ -109,8 +109,8 @@ bool parse_registers(parser *p)
 	char found[24];
 	uint32_t align;
 
-	if (parse_directive(p, "align") &&
-	    !read_align(p, &align)) /* .align is accepted and ignored: registers have no address */
+	/* .align is accepted and ignored: registers have no address */
+	if (parse_directive(p, "align") && !read_align(p, &align))
 		return false;
 	if (parse_directive(p, "v2"))
 		vec = 2;

@@ -110,8 +110,8 @@ static bool literal(parser *p, number *n)
 	n->is_unsigned = *s == 'U' || v > INT64_MAX;
 	n->i = v;
 	char behind = s[*s == 'U'];
-	bool modulo = behind == '%' &&
-	              !parse_is_word[(unsigned char)s[1 + (*s == 'U')]]; /* 7%(3) is a modulo; in 7 %3 the %3 would be a name */
+	/* 7%(3) is a modulo; in 7 %3 the %3 would be a name */
+	bool modulo = behind == '%' && !parse_is_word[(unsigned char)s[1 + (*s == 'U')]];
 	if (s == digits || (parse_is_word[(unsigned char)behind] && !modulo))
 		return parse_error(p, s, CPTX_E_PARSE, "this is no digit of a number to base %u", base);
 	p->p = s + (*s == 'U');

@@ -64,8 +64,8 @@ static bool read_address(filling *f, uint32_t i, uint64_t mask)
 			return parse_error(p, at, CPTX_E_PARSE, "expected the name of a variable in generic( )");
 	}
 	const binding *b = names_find(p, &w);
-	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM &&
-	             *p->m->sym[b->id - MODULE_SYM]->name; /* a variable may not refer to itself, `a = a`; it has no name yet */
+	/* a variable may not refer to itself, `a = a`; it has no name yet */
+	bool known = b && b->kind == NAME_SYM && b->id >= MODULE_SYM && *p->m->sym[b->id - MODULE_SYM]->name;
 	const ir_sym *s = known ? p->m->sym[b->id - MODULE_SYM] : NULL;
 	if (!s && !(b && b->kind == NAME_FUNC))
 		return parse_error(

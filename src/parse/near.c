@@ -293,8 +293,8 @@ bool near_why(const char *text, size_t n, const near_operands *o, buf *why, size
 		put_words(&q, best, mods, why);
 		*place = MIN((size_t)(best->words.fault[0].at ? best->words.fault[0].at - 1 : 0), n);
 	}
-	if (o && best->words.nfault &&
-	    !fits(&q, best->words.form, mods)) { /* the operands are wrong even with the right spelling */
+	/* the operands are wrong even with the right spelling */
+	if (o && best->words.nfault && !fits(&q, best->words.form, mods)) {
 		c = *best;
 		memcpy(c.words.mods, mods, sizeof mods);
 		c.assigned = parse_near(c.words.form, mods, o, c.vals, &c.near);

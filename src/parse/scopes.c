@@ -168,8 +168,8 @@ uint32_t names_register(parser *p, const word *w, const binding **b)
 	uint32_t reg = w->stem < w->len ? in_range(p, w, w->stem, w->stem_hash, &range) : IR_NONE;
 
 	if (reg != IR_NONE && !p->names.numbers.in_range) {
-		if (range ==
-		    &p->names.bound[p->names.slot[range->slot].binding]) /* a shorter range may hide the beginning of this one */
+		/* a shorter range may hide the beginning of this one */
+		if (range == &p->names.bound[p->names.slot[range->slot].binding])
 			quick_note(&p->names, w->s, w->stem, range);
 		*b = range;
 		return reg;

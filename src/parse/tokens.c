@@ -97,8 +97,8 @@ static bool read_long_name(parser *p, cptx_val *v, token *t)
 	case NAME_SYM: *v = ir_symbol_value(p->m, p->k, b->id); break;
 	case NAME_FUNC: *v = ir_func_value(p->m->body[b->id - 1]); break;
 	case NAME_SREG: return read_special(p, v, b->id);
-	default: /* kinds that are labels */
-		*v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
+	/* kinds that are labels */
+	default: *v = (cptx_val){ .kind = CPTX_VAL_LABEL, .count = 1, .owner = p->k->owner, .id = b->id };
 	}
 	return true;
 }

@@ -14,8 +14,8 @@
 typedef struct emu_device {
 	cptx_device dev;
 	emu_machine *m;
-	pthread_mutex_t
-		lock; /* held for every use of the machine; recursive, because a print callback may read memory during a launch */
+	/* held for every use of the machine; recursive, because a print callback may read memory during a launch */
+	pthread_mutex_t lock;
 } emu_device;
 
 static emu_machine *machine_of(const cptx_device *dev) { return ((const emu_device *)(const void *)dev)->m; }

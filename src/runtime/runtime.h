@@ -90,8 +90,8 @@ struct cptx_device {
 	const device_ops *ops;
 	cptx_device_info info;
 	int ordinal; /* number of a GPU */
-	atomic_uint
-		refs; /* references: the opener's, and those of programs, streams and events.  The last one closes the device */
+	/* references: the opener's, and those of programs, streams and events.  The last one closes the device */
+	atomic_uint refs;
 };
 void device_hold(cptx_device *dev);
 void device_drop(cptx_device *dev);

@@ -47,8 +47,8 @@ static cu_result encode(const driver *d, const cptx_tensor_map_opt *o, cu_tensor
 	case CPTX_TENSOR_TILED:
 		return d->cuTensorMapEncodeTiled(map, o->type, o->rank, address, o->dim, f.stride + 1, o->box, f.step, f.interleave,
 		                                 o->swizzle, f.l2, o->nan_fill);
-	case CPTX_TENSOR_IM2COL: /* the driver takes corners in the order of dimensions, W first, whatever cuda.h's comment says
-	                          */
+	/* the driver takes corners in the order of dimensions, W first, whatever cuda.h's comment says */
+	case CPTX_TENSOR_IM2COL:
 		return d->cuTensorMapEncodeIm2col(map, o->type, o->rank, address, o->dim, f.stride + 1, o->lower, o->upper,
 		                                  o->channels, o->pixels, f.step, f.interleave, o->swizzle, f.l2, o->nan_fill);
 	default:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a tensor is what the signature says: type, rank, dimensions, strides, alignment, device. */
+/* Checks whether a tensor is what the signature declares: type, rank, dimensions, strides, alignment, device. */
 #include "tensor/tensor.h"
 
 #include <limits.h>
@@ -40,7 +40,7 @@ static void put_numbers(buf *b, const int64_t *v, int n)
 	buf_str(b, "]");
 }
 
-/* Row-major, without gaps. */
+/* Whether a tensor is row-major, without gaps. */
 static bool is_dense(const DLTensor *t)
 {
 	int64_t dense = 1;
@@ -142,7 +142,7 @@ static bool is_empty(const DLTensor *t)
 
 bool tensor_sane(const DLTensor *t, const char **why)
 {
-	int64_t dense = 1, reach = 0, step; /* an empty tensor, too, has strides that can be computed */
+	int64_t dense = 1, reach = 0, step; /* strides of an empty tensor are computed, too */
 
 	if (!t) {
 		*why = "it is NULL";
@@ -197,8 +197,8 @@ bool bind(tensor_binding *names, const extent *e, int64_t v, size_t by)
 	return true;
 }
 
-/* A stride that nothing is reached by, of an extent of 1 or in an empty tensor: its name has it if none else says what it
- * is. */
+/* Binds the name of a stride that reaches nothing (of an extent of 1, or in an empty tensor), if no other entry decides it.
+ */
 static bool bind_idle(tensor_binding *names, const extent *e, int64_t v, size_t by)
 {
 	if (e->kind == EXTENT_NAME && !names[e->name].known)

@@ -7,14 +7,14 @@
 
 #include <stdlib.h>
 
-/* Shape and strides stand behind it. */
+/* An exported tensor; its shape and strides stand behind it. */
 typedef struct exported {
 	union {
 		DLManagedTensorVersioned versioned;
 		DLManagedTensor old;
 	} t;
 	cptx_device *dev;
-	uint64_t owned; /* 0: not ours to free */
+	uint64_t owned; /* memory to free with the tensor; 0: none */
 	void (*release)(void *user);
 	void *user;
 	int64_t extents[];
@@ -49,17 +49,18 @@ static bool describe(const cptx_tensor_opt *opt, exported *e, DLTensor *t, cptx_
 		if (__builtin_mul_overflow(dense, MAX(opt->shape[i], 1), &dense))
 			return error_set(err, CPTX_E_ARG, NOWHERE, "the tensor is beyond all memory");
 	}
-	t->data = &place; /* some address, for the check */
+	t->data = &place; /* any address, for the check */
 	if (!tensor_sane(t, &why))
 		return error_set(err, CPTX_E_ARG, NOWHERE, "this is no tensor: %s", why);
 	t->data = NULL;
 	return true;
 }
 
-/* Where the tensor's first element lies, for those who get it. */
+/* Computes the address of the tensor's first element for its consumers. */
 static bool place(cptx_device *dev, const cptx_tensor_opt *opt, exported *e, DLTensor *t, cptx_error *err)
 {
-	uint64_t first = 0, size = tensor_span(t, &first); /* with no data: first is how far it reaches below its address */
+	/* with NULL data `first` is how far the tensor reaches below its address */
+	uint64_t first = 0, size = tensor_span(t, &first);
 	uint64_t ptr = opt->ptr;
 
 	t->device = dev->ops->host ? (DLDevice){ kDLCPU, 0 } : (DLDevice){ kDLCUDA, dev->ordinal };
@@ -77,7 +78,7 @@ static bool place(cptx_device *dev, const cptx_tensor_opt *opt, exported *e, DLT
 	return at != NULL;
 }
 
-/* *opt: what the library knows of the given options. */
+/* Makes a tensor; *opt gets the given options as this library reads them. */
 static exported *make(cptx_device *dev, const cptx_tensor_opt *given, cptx_tensor_opt *opt, bool old, cptx_error *err)
 {
 	if (!may_go(err) || !OPTIONS_READ(cptx_tensor_opt, opt, given, NOWHERE, err))
@@ -106,7 +107,7 @@ static exported *make(cptx_device *dev, const cptx_tensor_opt *given, cptx_tenso
 		e->user = opt->user;
 		return e;
 	}
-	destroy(e); /* without .release: who failed to make it still owns all */
+	destroy(e); /* .release is not called: the caller still owns everything when making fails */
 	return NULL;
 }
 

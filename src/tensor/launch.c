@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches with tensors: arguments are checked against the signature, turned into addresses and numbers, and run. */
+/* Launches with tensors: checks arguments against the signature, turns them into addresses and numbers, and runs. */
 #include "base/options.h"
 #include "tensor/tensor.h"
 
@@ -27,7 +27,7 @@ static cptx_arg placeholder(const entry *a)
 	}
 }
 
-/* Checks the signature against the kernel's parameters, by a launch with values of its types. */
+/* Checks the signature against the kernel's parameters, by preparing a launch with values of its types. */
 static bool prepare(cptx_tensor_launch *l, const cptx_program *p, const char *name, const cptx_tensor_launch_opt *opt,
                     cptx_site at, cptx_error *err)
 {
@@ -43,7 +43,7 @@ static bool prepare(cptx_tensor_launch *l, const cptx_program *p, const char *na
 		return false;
 	memcpy(o.block, opt->block, sizeof o.block);
 	memcpy(o.cluster, opt->cluster, sizeof o.cluster);
-	for (int i = 0; i < 3; i++) /* some grid that is allowed */
+	for (int i = 0; i < 3; i++) /* any valid grid */
 		o.grid[i] = MAX(opt->cluster[0] ? opt->cluster[i] : k.info.bounds.cluster[i], 1u);
 	for (size_t i = 0; i < l->s.nargs; i++) {
 		args[i] = placeholder(&l->s.arg[i]);
@@ -107,9 +107,9 @@ typedef struct run {
 	cptx_error *err;
 	void *stream;
 	tensor_binding names[MAX_NAMES];
-	uint64_t value[MAX_ARGS];                 /* what the kernel gets */
-	uint64_t first[MAX_ARGS], span[MAX_ARGS]; /* of tensors on the emulator: what they reach, on the host */
-	uint64_t mapped[MAX_ARGS];                /* mappings made for this run */
+	uint64_t value[MAX_ARGS];                 /* the values that the kernel gets */
+	uint64_t first[MAX_ARGS], span[MAX_ARGS]; /* for the emulator: the host memory that tensors reach */
+	uint64_t mapped[MAX_ARGS];                /* mappings made for this run, to be freed */
 	size_t nmapped;
 } run;
 
@@ -141,7 +141,7 @@ static const char *kind_text(uint32_t kind)
 	}
 }
 
-/* The DLTensor of an argument; NULL: the error is set. */
+/* The DLTensor of an argument; NULL with an error. */
 static const DLTensor *see(run *r, const entry *a, const cptx_tensor_arg *given, DLTensor *place, bool *read_only)
 {
 	const DLTensor *t = NULL;
@@ -216,7 +216,7 @@ static bool integer_fits(const run *r, const entry *a, int64_t v)
 	return type_holds(a->type, v) || refuse(r, a, "is %lld, but must be a .%s", (long long)v, cptx_type_name(a->type));
 }
 
-#define F32_END 0x1.ffffffp127 /* from here on numbers round to infinity */
+#define F32_END 0x1.ffffffp127 /* from this number on an f32 rounds to infinity */
 
 static bool take_number(run *r, size_t i, const cptx_tensor_arg *given)
 {
@@ -234,7 +234,7 @@ static bool take_number(run *r, size_t i, const cptx_tensor_arg *given)
 		a->type == CPTX_F64 ? memcpy(&r->value[i], &d, 8) : memcpy(&r->value[i], &f, 4);
 		return true;
 	}
-	bool all_64_bits = !is_int && v < 0; /* from 2^63 on */
+	bool all_64_bits = !is_int && v < 0; /* the number is 2^63 or more */
 	if (all_64_bits && a->type != CPTX_U64 && a->type != CPTX_B64)
 		return refuse(r, a, "is %llu, but must be a .%s", (unsigned long long)given->u.u, cptx_type_name(a->type));
 	if (!all_64_bits && !integer_fits(r, a, v))
@@ -281,7 +281,7 @@ static bool take_all(run *r, const cptx_tensor_arg *given)
 	return true;
 }
 
-/* *nothing: there are no CTAs. */
+/* Computes the grid; *nothing: it has no CTAs. */
 static bool find_grid(const run *r, const uint32_t *given, uint32_t grid[3], bool *nothing)
 {
 	const product *p = r->l->s.grid;
@@ -307,8 +307,8 @@ static bool find_grid(const run *r, const uint32_t *given, uint32_t grid[3], boo
 /* ---- memory of the host on the emulator ---- */
 
 /*
- * Tensors that overlap become one mapping, so that the same byte has the same address in all.  Each turn takes the lowest
- * range that is not mapped yet and all that overlap it.
+ * Maps the tensors of a run.  Tensors that overlap become one mapping, so that the same byte has the same address in all.
+ * Each iteration takes the lowest range that is not mapped yet, and all that overlap it.
  */
 static bool map_tensors(run *r)
 {
@@ -368,7 +368,7 @@ static bool launch(run *r)
 bool cptx_tensor_launch_run(cptx_tensor_launch *l, const cptx_tensor_arg *args, size_t n, const uint32_t *given_grid,
                             void *stream, cptx_error *err)
 {
-	run r; /* names are set below, the arrays as far as they are used */
+	run r; /* not zeroed as a whole: the names are set below, the arrays as far as they are used */
 	uint32_t grid[3];
 	bool nothing;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A launch as a callable of Python.  Nothing of CPython is needed to build this: its functions, those of the stable ABI, are
- * weak symbols, which the loader finds in a process that is CPython's.  What is not plain (keywords, arrays of unknown
- * classes, views, numbers that do not fit) goes to the Python module, which looks closely and words the errors.
+ * weak symbols, which the loader finds in a CPython process.  Arguments that are not plain (keywords, arrays of unknown
+ * classes, views, numbers that do not fit) go to the Python module, which checks them closely and words the errors.
  */
 #include "base/options.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
 
-typedef void object; /* PyObject */
+typedef void object; /* stands for PyObject */
 
-/* Name, result, arguments. */
+/* The functions of CPython: name, result, arguments. */
 #define PYTHON_CALLS(X)                                                                                                     \
 	X(PyBytes_FromStringAndSize, object *, (const char *, ptrdiff_t))                                                       \
 	X(PyCapsule_GetPointer, void *, (object *, const char *))                                                               \
@@ -37,7 +37,7 @@ typedef void object; /* PyObject */
 	X(Py_DecRef, void, (object *))                                                                                          \
 	X(Py_IncRef, void, (object *))
 
-/* PyMethodDef */
+/* stands for PyMethodDef */
 struct method {
 	const char *name;
 	object *(*call)(object *, object *, object *);
@@ -74,13 +74,13 @@ typedef struct callable {
 	cptx_tensor_launch *launch;
 	const cptx_python_classes *known;
 	object *otherwise, *failed, *owner;
-	object *is_conj, *is_neg, *requires_grad; /* names */
+	object *is_conj, *is_neg, *requires_grad; /* interned names of attributes */
 	char name[];
 } callable;
 
 /* ---- one call ---- */
 
-/* What is asked with the answer `no`; anything else, an exception too, is left to the module. */
+/* Whether a method returned False; any other result, an exception too, is left to the Python module. */
 static bool is_no(object *answer)
 {
 	int truth = answer ? PyObject_IsTrue(answer) : -1;
@@ -92,13 +92,13 @@ static bool is_no(object *answer)
 	return truth == 0;
 }
 
-/* Only a number of bits can be complex, and so a conjugate. */
+/* Whether an entry takes complex numbers, and so conjugates: only types of plain bits do. */
 static bool takes_complex(const entry *a)
 {
 	return type_fits(a->type, (DLDataType){ kDLComplex, (uint8_t)cptx_type_bits(a->type), 1 });
 }
 
-/* Whether the bytes of x are its values, and PyTorch need not know what is written to them. */
+/* Whether the bytes of x are its values, and PyTorch need not know that they are written. */
 static bool is_plain(const callable *c, const entry *a, object *x)
 {
 	return is_no(PyObject_CallMethodObjArgs(x, c->is_neg, NULL)) &&
@@ -117,7 +117,7 @@ static const cptx_python_class *class_of(const callable *c, object *x)
 	return k->type ? k : NULL;
 }
 
-/* False: it needs a closer look.  *counts: its framework is to be told that it was written. */
+/* Takes an array as an argument; false: it is left to the Python module.  *counts: `written` must be called for it. */
 static bool take_array(const callable *c, const entry *a, object *x, cptx_tensor_arg *given, bool *counts)
 {
 	const cptx_python_class *k = class_of(c, x);
@@ -150,8 +150,8 @@ static bool take_number(const entry *a, object *x, cptx_tensor_arg *given)
 	return !wrong;
 }
 
-/* Tells of n arrays, once: the only one, or a tuple of several. */
-static object *tell(const callable *c, object **written, ptrdiff_t n)
+/* Calls `written` for n arrays, once: with the only one, or with a tuple of several. */
+static object *call_written(const callable *c, object **written, ptrdiff_t n)
 {
 	object *what = n == 1 ? written[0] : PyTuple_New(n);
 
@@ -165,7 +165,7 @@ static object *tell(const callable *c, object **written, ptrdiff_t n)
 	return result;
 }
 
-/* Raises what went wrong, if that was not done. */
+/* Raises the error as a Python exception, unless one is set already. */
 static object *fail(const callable *c, const cptx_error *err)
 {
 	object *bytes = PyErr_Occurred() ? NULL : PyBytes_FromStringAndSize((const char *)err, sizeof *err);
@@ -203,7 +203,7 @@ static object *call(object *self, object *args, object *keywords)
 	if (!cptx_tensor_launch_run(c->launch, given, (size_t)n, NULL, CPTX_TENSOR_STREAM, &err))
 		return fail(c, &err);
 	if (nwritten)
-		return tell(c, written, nwritten);
+		return call_written(c, written, nwritten);
 	Py_IncRef(NONE);
 	return NONE;
 }

@@ -8,7 +8,7 @@
 
 typedef struct reader {
 	signature *s;
-	const char *what, *text, *at; /* "signature" or "grid" */
+	const char *what, *text, *at; /* what: "signature" or "grid" */
 	cptx_site site;
 	cptx_error *err;
 } reader;
@@ -19,7 +19,7 @@ static bool fail(const reader *r, const char *format, ...)
 	cptx_error why = { .code = CPTX_OK };
 	va_list ap;
 
-	if (r->s->mem.failed) /* so what was there could not be kept */
+	if (r->s->mem.failed) /* out of memory: a text could not be copied */
 		return no_memory(r->err, r->site);
 	va_start(ap, format);
 	error_vset(&why, CPTX_E_PARSE, NOWHERE, format, ap);
@@ -56,7 +56,7 @@ static size_t word_length(const reader *r)
 	return n;
 }
 
-/* A word that stays; NULL if there is none. */
+/* Reads a word into the signature's memory; NULL if there is none. */
 static const char *word(reader *r)
 {
 	blank(r);
@@ -91,14 +91,14 @@ static bool number(reader *r, int64_t *v)
 	if (!isdigit((unsigned char)*r->at))
 		return fail(r, "a number must stand here");
 	unsigned long long u = strtoull(r->at, &end, 10);
-	if (u >= (unsigned long long)1 << 62) /* also what strtoull cannot hold */
+	if (u >= (unsigned long long)1 << 62) /* also true for numbers that strtoull cannot hold */
 		return fail(r, "the number is beyond 2^62");
 	*v = (int64_t)u;
 	r->at = end;
 	return true;
 }
 
-/* Number of a dimension's name; -1: the error is set. */
+/* The number of a dimension's name; -1 with an error. */
 static int symbol(reader *r, const char *name)
 {
 	signature *s = r->s;
@@ -133,7 +133,7 @@ static bool extent_read(reader *r, extent *e, const char *where)
 	return i >= 0;
 }
 
-/* The inside of brackets; the number of extents, -1 on error. */
+/* Reads the inside of brackets; returns the number of extents, -1 with an error. */
 static int extents(reader *r, extent *e, const char *where)
 {
 	int n = 0;
@@ -179,7 +179,7 @@ bool product_value(const product *p, const tensor_binding *names, int64_t *v)
 	return true;
 }
 
-/* A product of nothing but numbers is judged here, the others by each run. */
+/* Whether a product fits a type, if it is made of numbers only; others are checked by each run. */
 static bool constant_fits(reader *r, const product *p, enum cptx_type t)
 {
 	int64_t v;
@@ -281,7 +281,7 @@ static bool ended(reader *r)
 	return !*r->at || fail(r, "\"%.20s\" cannot stand here", r->at);
 }
 
-/* Every name that is computed with is known from an argument. */
+/* Whether every name in a product is known from an argument. */
 static bool known(const reader *r, const product *p, const bool *given)
 {
 	for (size_t i = 0; i < p->n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches with tensors: what a signature says, and the state of one run. */
+/* Launches with tensors: the parsed signature, and the state of one run. */
 #ifndef CPTX_TENSOR_TENSOR_H
 #define CPTX_TENSOR_TENSOR_H
 
@@ -13,13 +13,13 @@ enum { MAX_ARGS = CPTX_TENSOR_MAX_ARGS, MAX_RANK = CPTX_TENSOR_MAX_RANK, MAX_NAM
 
 enum extent_kind { EXTENT_ANY, EXTENT_NUMBER, EXTENT_NAME };
 typedef struct extent {
-	uint8_t kind, name; /* index into names */
+	uint8_t kind, name; /* name: index into names */
 	int64_t number;
 } extent;
 
 /* factor * factor ... / divisor, rounded up */
 typedef struct product {
-	size_t n; /* 0: there is none */
+	size_t n; /* number of factors; 0: there is no product */
 	extent factor[MAX_FACTORS];
 	int64_t divisor;
 } product;
@@ -28,55 +28,56 @@ typedef struct entry {
 	const char *name;
 	enum cptx_type type;
 	bool is_tensor, is_const, is_optional, strided;
-	uint32_t align; /* bytes */
+	uint32_t align; /* alignment in bytes */
 	int rank;
 	extent dim[MAX_RANK], stride[MAX_RANK];
-	product value; /* of a number that is not given */
-	int symbol;    /* of an integer that is given: the name that it is known by, -1: none */
+	product value; /* value of a computed number */
+	int symbol;    /* index of the name of an integer that is passed; -1: none */
 } entry;
 
 typedef struct signature {
 	arena mem;
 	size_t nargs, nnames;
 	entry arg[MAX_ARGS];
-	const char *name[MAX_NAMES]; /* of dimensions */
+	const char *name[MAX_NAMES]; /* names of dimensions */
 	product grid[3];
 } signature;
 
-/* signature.c.  They say what is wrong, and where in the text. */
+/* signature.c.  Errors say what is wrong, and where in the text. */
 bool signature_read(signature *s, const char *text, const char *grid, cptx_site at, cptx_error *err);
 
-/* What names stand for in one run. */
+/* The values of names in one run. */
 typedef struct tensor_binding {
-	bool known, idle; /* idle: by a stride that nothing is reached by; what has to agree takes its place */
-	uint8_t by;       /* argument */
+	bool known, idle; /* idle: bound by a stride that reaches nothing, which any other binding replaces */
+	uint8_t by;       /* argument that bound it */
 	int64_t v;
 } tensor_binding;
 
-/* signature.c.  Of names that are known; false: it is beyond 64 bits. */
+/* signature.c.  Computes a product whose names are known; false: it exceeds 64 bits. */
 bool product_value(const product *p, const tensor_binding *names, int64_t *v);
 
 struct cptx_tensor_launch {
 	cptx_launch *launch;
 	cptx_device *dev;
 	signature s;
-	pthread_mutex_t lock; /* of the launch's arguments */
+	pthread_mutex_t lock; /* held while the launch's arguments are set and used */
 	size_t ngiven;
 };
 
 /* type.c */
-bool type_to_dl(enum cptx_type t, DLDataType *d); /* false: DLPack has none */
+bool type_to_dl(enum cptx_type t, DLDataType *d); /* false: DLPack has no such type */
 bool type_fits(enum cptx_type t, DLDataType d);
-bool type_holds(enum cptx_type t, int64_t v); /* of an integer type */
+bool type_holds(enum cptx_type t, int64_t v); /* whether an integer type holds the value */
 void type_text(DLDataType d, char *text, size_t size);
 
 /* check.c */
-/* Whether tensor t fits argument i.  Binds names. */
+/* Whether tensor t fits argument i; binds its names. */
 bool tensor_fits(const cptx_tensor_launch *l, size_t i, const DLTensor *t, bool read_only, tensor_binding *names,
                  cptx_error *err);
-/* Binds a name, or compares. */
+/* Binds a name, or compares it with its value. */
 bool bind(tensor_binding *names, const extent *e, int64_t v, size_t by);
-/* The bytes that a tensor reaches, from the first; 0 for none. */
+/* The number of bytes between the lowest and the highest that a tensor reaches; 0 if it is empty.  *first gets the address
+ * of the lowest. */
 uint64_t tensor_span(const DLTensor *t, uint64_t *first);
 bool tensor_sane(const DLTensor *t, const char **why);
 

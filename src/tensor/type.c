@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Types of PTX and of DLPack. */
+/* Conversion between types of PTX and of DLPack. */
 #include "tensor/tensor.h"
 
 #include <stdio.h>
 
-/* Those that differ in more than signedness and size.  A plain b type stands for any of its size. */
+/* Types that differ in more than signedness and size.  A plain b type stands for any type of its size. */
 static const struct {
 	enum cptx_type type;
 	DLDataType dl;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of the other files here where writing C is left out (-Dto_c=disabled). */
+/* Replaces the other files here where writing C is left out of the build (-Dto_c=disabled). */
 #include "base/base.h"
 
 cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Variables: their declarations and initial values. */
-#include "toc/toc.h"
+/* Prints declarations and initial values of variables. */
+#include "to_c/to_c.h"
 
 #include <stdio.h>
 
@@ -73,7 +73,7 @@ static uint64_t element(const ir_sym *s, size_t i, unsigned size)
 	return v;
 }
 
-/* Text with its NUL? */
+/* Whether initial values are text with its NUL. */
 static bool is_text(const ir_sym *s)
 {
 	if (arch_types[s->type].bits != 8 || s->ninit < 2 || s->nreloc || s->init[s->ninit - 1])
@@ -109,7 +109,7 @@ static void put_element(buf *out, const ir_sym *s, size_t i, unsigned size, char
 	}
 }
 
-void put_initial(toc *t, const ir_sym *s, const char *name)
+void put_initial(to_c *t, const ir_sym *s, const char *name)
 {
 	enum { WIDTH = 112 };
 	unsigned bits = arch_types[s->type].bits, size = bits > 64 ? 8 : bits / 8;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Heads of kernels and functions: bounds, linkage, parameters. */
-#include "toc/toc.h"
+/* Prints heads of kernels and functions: launch bounds, linkage, parameters. */
+#include "to_c/to_c.h"
 
 #include <stdio.h>
 
-static void put_dims(toc_body *b, const char *name, const uint32_t d[3])
+static void put_dims(to_c_body *b, const char *name, const uint32_t d[3])
 {
 	if (!d[0])
 		return;
@@ -14,8 +14,8 @@ static void put_dims(toc_body *b, const char *name, const uint32_t d[3])
 	put(b, " }");
 }
 
-/* Bounds as the options of cptx_kernel_begin. */
-static void put_bounds(toc_body *b)
+/* Prints bounds as the options of cptx_kernel_begin. */
+static void put_bounds(to_c_body *b)
 {
 	const cptx_kernel_opt *o = &b->k->opt;
 
@@ -31,10 +31,10 @@ static void put_bounds(toc_body *b)
 		buf_printf(&b->line, ", .max_cluster_rank = %u", (unsigned)o->max_cluster_rank);
 }
 
-static void put_head_text(toc_body *b, const char *text) { put_text(b, "cptx_directive", text); }
+static void put_head_text(to_c_body *b, const char *text) { put_text(b, "cptx_directive", text); }
 
-/* Bounds that cptx_kernel_begin refuses, such as both of .reqntid and .maxntid: as text. */
-static void put_other_bounds(toc_body *b)
+/* Prints bounds that cptx_kernel_begin refuses, such as both of .reqntid and .maxntid, as text. */
+static void put_other_bounds(to_c_body *b)
 {
 	const cptx_kernel_opt *o = &b->k->opt;
 	bool func = b->k->is_func;
@@ -66,7 +66,7 @@ static void put_other_bounds(toc_body *b)
 		put_head_text(b, b->k->extra[i]);
 }
 
-static void put_linkage(toc_body *b)
+static void put_linkage(to_c_body *b)
 {
 	unsigned usual = b->k->is_func ? LINK_NONE : LINK_VISIBLE;
 
@@ -76,8 +76,8 @@ static void put_linkage(toc_body *b)
 	flush_line(b);
 }
 
-/* One parameter or result; `at`: it was declared with the function, as number i. */
-static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_t i, bool at, bool named)
+/* Prints one parameter or result; `at`: it was declared with the function, as number i. */
+static void put_argument_of(to_c_body *b, const ir_arg *a, const char *how, size_t i, bool at, bool named)
 {
 	const ir_sym *s = a->sym == IR_NONE ? NULL : b->k->sym[a->sym];
 	uint32_t var = !named ? IR_NONE : s ? b->sym_var[a->sym] : b->reg_var[a->reg];
@@ -102,8 +102,8 @@ static void put_argument_of(toc_body *b, const ir_arg *a, const char *how, size_
 	flush_line(b);
 }
 
-/* Is there nothing to say of a function but its name? */
-static bool is_bare(const toc_body *b)
+/* Whether a function has nothing but a name. */
+static bool is_bare(const to_c_body *b)
 {
 	const cptx_kernel_opt *o = &b->k->opt;
 	return !b->k->linkage && !b->k->nextra && !b->k->nresult && !b->k->narg && !o->block[0] && !o->max_block[0] &&
@@ -111,10 +111,10 @@ static bool is_bare(const toc_body *b)
 }
 
 /*
- * Parameters whose loads are the first instructions, in the order of the parameters, are loaded by cptx_param.  The item of
- * the load of parameter `i`, if it is such a load; else NITEM.
+ * The item that loads parameter i, if it is one of the first instructions, which load the parameters in their order:
+ * cptx_param then declares and loads it.  Else NITEM.
  */
-static uint32_t load_of(const toc_body *b, size_t i)
+static uint32_t load_of(const to_c_body *b, size_t i)
 {
 	const ir_arg *a = &b->k->arg[i];
 	const ir_sym *s = a->sym == IR_NONE ? NULL : b->k->sym[a->sym];
@@ -133,7 +133,7 @@ static uint32_t load_of(const toc_body *b, size_t i)
 	    v[0].count != 1 || v[1].kind != CPTX_VAL_SYM || v[1].id != a->sym || v[1].offset ||
 	    b->var[b->sym_var[a->sym]].uses != 1)
 		return b->nitem;
-	const toc_var *var = &b->var[b->reg_var[v[0].id]];
+	const to_c_var *var = &b->var[b->reg_var[v[0].id]];
 	bool typed = false;
 	for (unsigned g = 0; g < it->nmod; g++) {
 		unsigned mod = ir_mods(it)[g];
@@ -147,13 +147,13 @@ static uint32_t load_of(const toc_body *b, size_t i)
 	           : b->nitem;
 }
 
-static bool put_loaded(toc_body *b, size_t i)
+static bool put_loaded(to_c_body *b, size_t i)
 {
 	uint32_t n = load_of(b, i);
 
 	if (n == b->nitem)
 		return false;
-	toc_var *v = &b->var[b->reg_var[ir_operand(b->k, b->item[n].it, 0).id]];
+	to_c_var *v = &b->var[b->reg_var[ir_operand(b->k, b->item[n].it, 0).id]];
 	const ir_sym *s = b->k->sym[b->k->arg[i].sym];
 	if (v->uses > 1)
 		buf_printf(&b->line, "cptx_val %s = ", v->name);
@@ -165,7 +165,7 @@ static bool put_loaded(toc_body *b, size_t i)
 	return true;
 }
 
-void put_signature(toc_body *b, bool declare_only)
+void put_signature(to_c_body *b, bool declare_only)
 {
 	const cptx_kernel *k = b->k;
 	bool at = !declare_only && b->t->by_name[k->number - 1];
@@ -198,8 +198,8 @@ void put_signature(toc_body *b, bool declare_only)
 		put_argument_of(b, &k->arg[i], "param", i, at, !declare_only);
 }
 
-/* What the body uses of the module. */
-void put_found(toc_body *b)
+/* Prints the look-ups of the module's variables and functions that the body uses. */
+void put_found(to_c_body *b)
 {
 	const cptx_module *m = b->t->m;
 

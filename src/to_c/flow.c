@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks.  A block is a range of items: those of a scope, of an if up to where its branch goes, of the else behind it, of a
- * loop from the label at its head to the last branch back.  Blocks that would overlap are not taken; branches that no block
- * says stay branches.
+ * Finds blocks.  A block is a range of items: those of a scope, of an if up to the target of its branch, of the else behind
+ * it, of a loop from the label at its head to the last branch back.  Blocks that would overlap others are not taken;
+ * branches that belong to no block stay branches.
  */
-#include "toc/toc.h"
+#include "to_c/to_c.h"
 
 #include <stdlib.h>
 
@@ -12,11 +12,11 @@ enum { MOST_DEPTH = 24 };
 
 /* ---- items ---- */
 
-/* Scopes that declare variables stay; others only kept names of registers apart. */
-static uint8_t *kept_scopes(toc_body *b, size_t n)
+/* Finds the scopes that are printed: those that declare variables; others only kept names of registers apart. */
+static uint8_t *kept_scopes(to_c_body *b, size_t n)
 {
-	uint8_t *kept = TOC_ARRAY(b->t, uint8_t, n);
-	uint32_t *open = TOC_ARRAY(b->t, uint32_t, n);
+	uint8_t *kept = TO_C_ARRAY(b->t, uint8_t, n);
+	uint32_t *open = TO_C_ARRAY(b->t, uint32_t, n);
 	size_t nopen = 0, i = 0;
 
 	for (const ir_item *it = kept && open ? b->k->first : NULL; it; it = it->next, i++) {
@@ -31,12 +31,12 @@ static uint8_t *kept_scopes(toc_body *b, size_t n)
 	return open ? kept : NULL;
 }
 
-/* Lists of targets and prototypes that are named before they stand: they go in front of all. */
-static bool lists_first(toc_body *b)
+/* Finds lists of targets and prototypes that are named before they stand: they are printed in front of all. */
+static bool lists_first(to_c_body *b)
 {
-	uint8_t *named = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);
+	uint8_t *named = TO_C_ARRAY(b->t, uint8_t, b->k->nlabel);
 
-	b->early = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);
+	b->early = TO_C_ARRAY(b->t, uint8_t, b->k->nlabel);
 	for (const ir_item *it = named && b->early ? b->k->first : NULL; it; it = it->next) {
 		for (unsigned i = 0; it->kind == ITEM_INSN && i < it->noperand; i++) {
 			cptx_val v = ir_operand(b->k, it, i);
@@ -45,27 +45,27 @@ static bool lists_first(toc_body *b)
 		}
 		if ((it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && named[ir_operand(b->k, it, 0).id]) {
 			b->early[ir_operand(b->k, it, 0).id] = 1;
-			b->item[b->nitem++] = (toc_item){ .it = it, .vars = IR_NONE };
+			b->item[b->nitem++] = (to_c_item){ .it = it, .vars = IR_NONE };
 		}
 	}
 	return named && b->early;
 }
 
-static bool is_early(const toc_body *b, const ir_item *it)
+static bool is_early(const to_c_body *b, const ir_item *it)
 {
 	return (it->kind == ITEM_TARGETS || it->kind == ITEM_PROTO) && b->early[ir_operand(b->k, it, 0).id];
 }
 
-bool flow_items(toc_body *b)
+bool flow_items(to_c_body *b)
 {
 	size_t n = 1, i = 0;
 
 	for (const ir_item *it = b->k->first; it; it = it->next)
 		n++;
 	if (n > UINT32_MAX / 4)
-		return toc_no_memory(b->t);
+		return to_c_no_memory(b->t);
 	const uint8_t *kept = kept_scopes(b, n);
-	b->item = TOC_ARRAY(b->t, toc_item, n);
+	b->item = TO_C_ARRAY(b->t, to_c_item, n);
 	if (!kept || !b->item)
 		return false;
 	if (!lists_first(b))
@@ -79,26 +79,27 @@ bool flow_items(toc_body *b)
 		if (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS ||
 		    ((it->kind == ITEM_SCOPE || it->kind == ITEM_END) && !kept[i]))
 			continue;
-		b->item[b->nitem++] = (toc_item){ .it = it, .comment = comment, .vars = IR_NONE };
+		b->item[b->nitem++] = (to_c_item){ .it = it, .comment = comment, .vars = IR_NONE };
 		comment = NULL;
 	}
-	b->item[b->nitem] = (toc_item){ .comment = comment, .vars = IR_NONE };
+	b->item[b->nitem] = (to_c_item){ .comment = comment, .vars = IR_NONE };
 	return true;
 }
 
 /* ---- branches ---- */
 
-static cptx_val operand(const toc_body *b, uint32_t i, unsigned n) { return ir_operand(b->k, b->item[i].it, n); }
+static cptx_val operand(const to_c_body *b, uint32_t i, unsigned n) { return ir_operand(b->k, b->item[i].it, n); }
 
-static bool is_op(const toc_body *b, uint32_t i, unsigned op)
+static bool is_op(const to_c_body *b, uint32_t i, unsigned op)
 {
 	return i < b->nitem && b->item[i].it->kind == ITEM_INSN && arch_forms[b->item[i].it->form].op == op;
 }
 
 static bool is_uniform(const ir_item *it) { return it->nmod && ir_mods(it)[0]; }
 
-/* A branch that blocks print: bra without .uni, or with it where it has no condition (and .uni tells nothing new). */
-static bool is_branch(const toc_body *b, uint32_t i, bool conditional)
+/* Whether item i is a branch that blocks can print: bra without .uni, or unconditional with it (there .uni tells nothing
+ * new). */
+static bool is_branch(const to_c_body *b, uint32_t i, bool conditional)
 {
 	if (!is_op(b, i, CPTX_OP_BRA))
 		return false;
@@ -106,12 +107,12 @@ static bool is_branch(const toc_body *b, uint32_t i, bool conditional)
 	return conditional ? it->guard && !is_uniform(it) : !it->guard;
 }
 
-static uint32_t target(const toc_body *b, uint32_t i) { return b->label_at[operand(b, i, 0).id]; }
+static uint32_t target(const to_c_body *b, uint32_t i) { return b->label_at[operand(b, i, 0).id]; }
 
-/* The first of the labels that stand in one place. */
-static uint32_t place(const toc_body *b, uint32_t at) { return at == IR_NONE ? at : b->place[at]; }
+/* The first of the labels at one place. */
+static uint32_t place(const to_c_body *b, uint32_t at) { return at == IR_NONE ? at : b->place[at]; }
 
-static bool is_label(const toc_body *b, uint32_t i) { return i < b->nitem && b->item[i].it->kind == ITEM_LABEL; }
+static bool is_label(const to_c_body *b, uint32_t i) { return i < b->nitem && b->item[i].it->kind == ITEM_LABEL; }
 
 /* ---- loops that wait ---- */
 
@@ -121,10 +122,10 @@ static bool is_wait(unsigned op)
 	       op == CPTX_OP_MBARRIER_TRY_WAIT_PARITY;
 }
 
-static void find_waits(toc_body *b)
+static void find_waits(to_c_body *b)
 {
 	for (uint32_t i = 1; i + 1 < b->nitem; i++) {
-		toc_item *t = &b->item[i];
+		to_c_item *t = &b->item[i];
 		if (t->it->kind != ITEM_INSN || !is_wait(arch_forms[t->it->form].op) || t->it->guard || !is_label(b, i - 1) ||
 		    !is_op(b, i + 1, CPTX_OP_BRA))
 			continue;
@@ -148,23 +149,23 @@ static void find_waits(toc_body *b)
 
 /* ---- blocks ---- */
 
-/* Is every block in it, around it or beside it? */
-static bool nests(const toc_body *b, uint32_t start, uint32_t end, bool is_if)
+/* Whether every other block lies inside of this one, around it, or beside it. */
+static bool nests(const to_c_body *b, uint32_t start, uint32_t end, bool is_if)
 {
 	return !blocks_cross(b, start, end) && blocks_around(b, start) < MOST_DEPTH &&
-	       /* its last branch is the way around an else; it would be a break */
+	       /* the last branch of the if leads around an else; else it would print as a break */
 	       !(is_if && MIN(b->ends[end].loop, b->ends[end].pair) < start);
 }
 
-static bool find_scopes(toc_body *b)
+static bool find_scopes(to_c_body *b)
 {
-	uint32_t *open = TOC_ARRAY(b->t, uint32_t, b->nitem);
+	uint32_t *open = TO_C_ARRAY(b->t, uint32_t, b->nitem);
 	size_t nopen = 0;
 
 	for (uint32_t i = 0; open && i < b->nitem; i++) {
 		if (b->item[i].it->kind == ITEM_SCOPE)
 			open[nopen++] = i;
-		else if (b->item[i].it->kind == ITEM_END && nopen && !blocks_add(b, TOC_SCOPE, open[--nopen], i + 1))
+		else if (b->item[i].it->kind == ITEM_END && nopen && !blocks_add(b, TO_C_SCOPE, open[--nopen], i + 1))
 			return false;
 		else if (b->item[i].it->kind != ITEM_END)
 			continue;
@@ -173,21 +174,21 @@ static bool find_scopes(toc_body *b)
 	return open != NULL;
 }
 
-static bool find_loops(toc_body *b)
+static bool find_loops(to_c_body *b)
 {
-	uint32_t *back = TOC_ARRAY(b->t, uint32_t, b->nitem + 1); /* behind the last branch back to a place */
+	uint32_t *back = TO_C_ARRAY(b->t, uint32_t, b->nitem + 1); /* of each place: behind the last branch back to it */
 
 	for (uint32_t i = 0; back && i < b->nitem; i++)
 		if (b->item[i].role == ROLE_PLAIN && (is_branch(b, i, true) || is_branch(b, i, false)) && target(b, i) < i)
 			back[place(b, target(b, i))] = i + 1;
 	for (uint32_t i = 0; back && i < b->nitem; i++)
-		if (back[i] && nests(b, i, back[i], false) && !blocks_add(b, TOC_DO, i, back[i]))
+		if (back[i] && nests(b, i, back[i], false) && !blocks_add(b, TO_C_DO, i, back[i]))
 			return false;
 	return back != NULL;
 }
 
-/* The else of the if [i, end), which its last branch goes around. */
-static bool find_else(toc_body *b, uint32_t i, uint32_t end)
+/* Finds the else of the if [i, end), which the last branch of the if leads around. */
+static bool find_else(to_c_body *b, uint32_t i, uint32_t end)
 {
 	uint32_t around = end - 1;
 
@@ -197,11 +198,11 @@ static bool find_else(toc_body *b, uint32_t i, uint32_t end)
 	if (behind == IR_NONE || (behind = place(b, behind)) <= end || !nests(b, i, behind, false) ||
 	    !nests(b, end, behind, false))
 		return true;
-	/* the branch must stand in the if itself; a loop's break stays one */
+	/* the branch must stand in the if itself; the break of a loop stays one */
 	if (b->ends[end].last > i || b->ends[behind].loop <= i)
 		return true;
 	uint32_t mine = (uint32_t)b->nblock - 1;
-	if (!blocks_add(b, TOC_ELSE, end, behind))
+	if (!blocks_add(b, TO_C_ELSE, end, behind))
 		return false;
 	b->block[mine].pair = mine + 1;
 	b->block[mine + 1].pair = mine;
@@ -211,7 +212,7 @@ static bool find_else(toc_body *b, uint32_t i, uint32_t end)
 	return true;
 }
 
-static bool find_ifs(toc_body *b)
+static bool find_ifs(to_c_body *b)
 {
 	for (uint32_t i = 0; i < b->nitem; i++) {
 		if (b->item[i].role != ROLE_PLAIN || !is_branch(b, i, true))
@@ -220,7 +221,7 @@ static bool find_ifs(toc_body *b)
 		if (end == IR_NONE || (end = place(b, end)) <= i + 1 || !nests(b, i, end, true))
 			continue;
 		b->item[i].role = ROLE_IF;
-		if (!blocks_add(b, TOC_IF, i, end) || !find_else(b, i, end))
+		if (!blocks_add(b, TO_C_IF, i, end) || !find_else(b, i, end))
 			return false;
 	}
 	return true;
@@ -228,7 +229,7 @@ static bool find_ifs(toc_body *b)
 
 static int by_start(const void *x, const void *y)
 {
-	const toc_block *a = (const toc_block *)x, *b = (const toc_block *)y;
+	const to_c_block *a = (const to_c_block *)x, *b = (const to_c_block *)y;
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
@@ -237,8 +238,8 @@ static int by_start(const void *x, const void *y)
 	return (int)a->kind - (int)b->kind;
 }
 
-/* Sorted, with their outer blocks and pairs; and the block of each item. */
-static void nest(toc_body *b)
+/* Sorts the blocks, and finds their outer blocks and pairs, and the block of each item. */
+static void nest(to_c_body *b)
 {
 	uint32_t now = 0;
 	size_t next = 1;
@@ -252,16 +253,16 @@ static void nest(toc_body *b)
 			b->block[next].outer = now;
 			b->block[next].depth = b->block[now].depth + 1;
 			now = (uint32_t)next;
-			if (b->block[next].kind != TOC_IF)
+			if (b->block[next].kind != TO_C_IF)
 				b->item[i].block = now;
 		}
 	}
 	for (size_t i = 1; i < b->nblock; i++) {
-		toc_block *e = &b->block[i];
-		if (e->kind != TOC_ELSE)
+		to_c_block *e = &b->block[i];
+		if (e->kind != TO_C_ELSE)
 			continue;
-		for (size_t j = i; j-- > 1;) /* the if that ends where it starts, beside it */
-			if (b->block[j].kind == TOC_IF && b->block[j].end == e->start && b->block[j].outer == e->outer &&
+		for (size_t j = i; j-- > 1;) /* its if ends where the else starts, in the same outer block */
+			if (b->block[j].kind == TO_C_IF && b->block[j].end == e->start && b->block[j].outer == e->outer &&
 			    b->block[j].pair != IR_NONE) {
 				e->pair = (uint32_t)j;
 				b->block[j].pair = (uint32_t)i;
@@ -272,13 +273,13 @@ static void nest(toc_body *b)
 
 /* ---- roles ---- */
 
-static void name_leaves(toc_body *b)
+static void name_leaves(to_c_body *b)
 {
 	for (uint32_t i = 0; i < b->nitem; i++) {
 		if (b->item[i].role != ROLE_PLAIN || (!is_branch(b, i, true) && !is_branch(b, i, false)) || target(b, i) == IR_NONE)
 			continue;
 		uint32_t loop = b->item[i].block, to = place(b, target(b, i));
-		while (loop && b->block[loop].kind != TOC_DO)
+		while (loop && b->block[loop].kind != TO_C_DO)
 			loop = b->block[loop].outer;
 		if (loop && to == b->block[loop].start)
 			b->item[i].role = ROLE_CONTINUE;
@@ -287,15 +288,15 @@ static void name_leaves(toc_body *b)
 	}
 }
 
-static bool is_mentioned(const toc_body *b, const char *name) { return name && names_has(&b->t->words, name); }
+static bool is_mentioned(const to_c_body *b, const char *name) { return name && names_has(&b->t->words, name); }
 
-/* Labels that nothing goes to are not placed. */
-static bool drop_labels(toc_body *b)
+/* Drops the labels that no branch goes to. */
+static bool drop_labels(to_c_body *b)
 {
-	uint8_t *used = TOC_ARRAY(b->t, uint8_t, b->k->nlabel);
+	uint8_t *used = TO_C_ARRAY(b->t, uint8_t, b->k->nlabel);
 
 	for (uint32_t i = 0; used && i < b->nitem; i++) {
-		const toc_item *t = &b->item[i];
+		const to_c_item *t = &b->item[i];
 		for (unsigned o = 0; t->role == ROLE_PLAIN && t->it->kind == ITEM_INSN && o < t->it->noperand; o++) {
 			cptx_val v = operand(b, i, o);
 			if (v.kind == CPTX_VAL_LABEL)
@@ -312,10 +313,10 @@ static bool drop_labels(toc_body *b)
 	return used != NULL;
 }
 
-bool flow_blocks(toc_body *b)
+bool flow_blocks(to_c_body *b)
 {
-	b->label_at = toc_nones(b->t, b->k->nlabel);
-	b->place = TOC_ARRAY(b->t, uint32_t, b->nitem + 1);
+	b->label_at = to_c_nones(b->t, b->k->nlabel);
+	b->place = TO_C_ARRAY(b->t, uint32_t, b->nitem + 1);
 	if (!b->label_at || !b->place || !blocks_begin(b))
 		return false;
 	for (uint32_t i = 0; i < b->nitem; i++)
@@ -324,7 +325,7 @@ bool flow_blocks(toc_body *b)
 	for (uint32_t i = 1; i <= b->nitem; i++)
 		b->place[i] = is_label(b, i - 1) ? b->place[i - 1] : i;
 	find_waits(b);
-	if (!blocks_add(b, TOC_BODY, 0, b->nitem + 1) || !find_scopes(b) || !find_loops(b) || !find_ifs(b))
+	if (!blocks_add(b, TO_C_BODY, 0, b->nitem + 1) || !find_scopes(b) || !find_loops(b) || !find_ifs(b))
 		return false;
 	nest(b);
 	name_leaves(b);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Which C variables a body has: single registers, arrays, labels, variables; and where each is declared. */
-#include "toc/toc.h"
+/* Decides which C variables a body has (single registers, arrays, labels, variables), and where each is declared. */
+#include "to_c/to_c.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-uint32_t vars_new(toc_body *b, toc_var_kind kind, const char *name)
+uint32_t vars_new(to_c_body *b, to_c_var_kind kind, const char *name)
 {
 	if (!arena_push(&b->t->a, &b->var, b->nvar, &b->cap_var, sizeof *b->var)) {
-		toc_no_memory(b->t);
+		to_c_no_memory(b->t);
 		return IR_NONE;
 	}
-	b->var[b->nvar] = (toc_var){ .name = name, .kind = kind, .count = 1, .first = IR_NONE, .next = IR_NONE };
+	b->var[b->nvar] = (to_c_var){ .name = name, .kind = kind, .count = 1, .first = IR_NONE, .next = IR_NONE };
 	return (uint32_t)b->nvar++;
 }
 
 /* ---- arrays ---- */
 
-/* Consecutive registers from the first element on, all of one type and in no array yet? */
-static bool is_run(const toc_body *b, const cptx_val *v)
+/* Whether a vector is consecutive registers from its first element on, of one type and in no array yet. */
+static bool is_run(const to_c_body *b, const cptx_val *v)
 {
 	for (uint32_t i = 0; i < v->count; i++)
 		if (b->reg_var[v->id + i] != IR_NONE || b->k->reg[v->id + i].type != b->k->reg[v->id].type)
@@ -26,7 +26,7 @@ static bool is_run(const toc_body *b, const cptx_val *v)
 	return true;
 }
 
-static bool make_array(toc_body *b, uint32_t first, uint32_t count)
+static bool make_array(to_c_body *b, uint32_t first, uint32_t count)
 {
 	uint32_t id = vars_new(b, VAR_REG, NULL);
 
@@ -40,8 +40,9 @@ static bool make_array(toc_body *b, uint32_t first, uint32_t count)
 	return true;
 }
 
-/* Vectors that something writes, the longest first, so that an accumulator is one array and not its parts. */
-static bool find_arrays(toc_body *b)
+/* Makes arrays of the vectors that instructions write, the longest first, so that an accumulator is one array, and not its
+ * parts. */
+static bool find_arrays(to_c_body *b)
 {
 	unsigned longest = 0;
 
@@ -68,17 +69,17 @@ static bool find_arrays(toc_body *b)
 	return true;
 }
 
-static bool name_registers(toc_body *b)
+static bool name_registers(to_c_body *b)
 {
 	const cptx_kernel *k = b->k;
-	enum { MOST = 200 }; /* of a name that people read */
+	enum { MOST = 200 }; /* longest name, for people who read the C */
 	char text[MOST + 1];
 
 	for (uint32_t i = 0; i < k->nreg; i++)
 		if (b->reg_var[i] == IR_NONE && !make_array(b, i, 1))
 			return false;
 	for (uint32_t i = 0; i < k->nreg; i++) {
-		toc_var *v = &b->var[b->reg_var[i]];
+		to_c_var *v = &b->var[b->reg_var[i]];
 		const ir_decl *d = &k->decl[ir_decl_of(k, i)];
 		if (v->first_reg != i || !v->uses)
 			continue;
@@ -93,9 +94,9 @@ static bool name_registers(toc_body *b)
 
 /* ---- uses ---- */
 
-static void use(toc_body *b, uint32_t var, uint32_t item)
+static void use(to_c_body *b, uint32_t var, uint32_t item)
 {
-	toc_var *v = &b->var[var];
+	to_c_var *v = &b->var[var];
 	uint32_t block = b->item[item].block;
 
 	if (!v->uses++) {
@@ -107,14 +108,14 @@ static void use(toc_body *b, uint32_t var, uint32_t item)
 		v->block = b->block[v->block].outer;
 }
 
-static uint32_t var_of(toc_body *b, uint32_t *slot, toc_var_kind kind)
+static uint32_t var_of(to_c_body *b, uint32_t *slot, to_c_var_kind kind)
 {
 	if (*slot == IR_NONE)
 		*slot = vars_new(b, kind, NULL);
 	return *slot;
 }
 
-static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
+static void use_value(to_c_body *b, const cptx_val *v, uint32_t item)
 {
 	uint32_t *slot = NULL, var;
 
@@ -136,9 +137,9 @@ static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
 	case CPTX_VAL_PROTO: slot = &b->label_var[v->id]; break;
 	default: return;
 	}
-	toc_var_kind kind = v->kind == CPTX_VAL_SYM                                 ? VAR_SYM
-	                    : v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_FUNC ? VAR_LABEL
-	                                                                            : VAR_LIST;
+	to_c_var_kind kind = v->kind == CPTX_VAL_SYM                                 ? VAR_SYM
+	                     : v->kind == CPTX_VAL_LABEL || v->kind == CPTX_VAL_FUNC ? VAR_LABEL
+	                                                                             : VAR_LIST;
 	bool found = *slot == IR_NONE && (v->kind == CPTX_VAL_FUNC || (v->kind == CPTX_VAL_SYM && v->id >= MODULE_SYM));
 	if ((var = var_of(b, slot, kind)) == IR_NONE)
 		return;
@@ -148,13 +149,13 @@ static void use_value(toc_body *b, const cptx_val *v, uint32_t item)
 	if (arena_push(&b->t->a, &b->found, b->nfound, &b->cap_found, sizeof *b->found))
 		b->found[b->nfound++] = (uint32_t)(slot - b->t->found_var);
 	else
-		toc_no_memory(b->t);
+		to_c_no_memory(b->t);
 }
 
-/* Names in an item; a branch that a block says names its predicate only. */
-static void use_item(toc_body *b, uint32_t i)
+/* Counts the uses of variables in an item; of a branch that a block prints only its predicate counts. */
+static void use_item(to_c_body *b, uint32_t i)
 {
-	const toc_item *t = &b->item[i];
+	const to_c_item *t = &b->item[i];
 	const ir_item *it = t->it;
 
 	if (t->role == ROLE_GONE || it->kind == ITEM_SCOPE || it->kind == ITEM_END || it->kind == ITEM_TEXT ||
@@ -172,8 +173,8 @@ static void use_item(toc_body *b, uint32_t i)
 
 /* ---- where they are declared ---- */
 
-/* The item in front of which a variable is declared: its first use, or the block around it. */
-static uint32_t declared_at(const toc_body *b, const toc_var *v)
+/* The item in front of which a variable is declared: its first use, or the start of the block around it. */
+static uint32_t declared_at(const to_c_body *b, const to_c_var *v)
 {
 	uint32_t block = b->item[v->first].block;
 
@@ -181,12 +182,12 @@ static uint32_t declared_at(const toc_body *b, const toc_var *v)
 		return v->first;
 	while (b->block[block].outer != v->block)
 		block = b->block[block].outer;
-	if (b->block[block].kind == TOC_ELSE) /* not between an if and its else */
+	if (b->block[block].kind == TO_C_ELSE) /* nothing can stand between an if and its else */
 		block = b->block[block].pair;
 	return b->block[block].start;
 }
 
-static bool name_rest(toc_body *b)
+static bool name_rest(to_c_body *b)
 {
 	const cptx_kernel *k = b->k;
 	char text[32];
@@ -195,7 +196,7 @@ static bool name_rest(toc_body *b)
 		if (b->label_var[i] == IR_NONE)
 			continue;
 		const char *name = k->label[i].name;
-		toc_var *v = &b->var[b->label_var[i]];
+		to_c_var *v = &b->var[b->label_var[i]];
 		snprintf(text, sizeof text, "L%zu", i);
 		v->kept = name && names_has(&b->t->words, name) ? name : NULL;
 		v->name = names_make(b->t, &b->names, name ? name : text, true, NULL, IR_NONE);
@@ -208,11 +209,11 @@ static bool name_rest(toc_body *b)
 	return !b->t->failed;
 }
 
-bool vars_signature(toc_body *b)
+bool vars_signature(to_c_body *b)
 {
 	const cptx_kernel *k = b->k;
 
-	b->sym_name = TOC_ARRAY(b->t, const char *, k->nsym);
+	b->sym_name = TO_C_ARRAY(b->t, const char *, k->nsym);
 	for (size_t n = 0; n < k->nresult + k->narg && b->sym_name; n++) {
 		const ir_arg *a = n < k->nresult ? &k->result[n] : &k->arg[n - k->nresult];
 		if (a->sym != IR_NONE)
@@ -221,8 +222,8 @@ bool vars_signature(toc_body *b)
 	return !b->t->failed;
 }
 
-/* Names of variables, in C and in PTX; those of a scope may come again in another. */
-static bool name_symbols(toc_body *b)
+/* Chooses names of variables, in C and in PTX; names in one scope may be used again in another. */
+static bool name_symbols(to_c_body *b)
 {
 	const cptx_kernel *k = b->k;
 
@@ -230,7 +231,7 @@ static bool name_symbols(toc_body *b)
 		if (b->item[i].it->kind != ITEM_VAR)
 			continue;
 		uint32_t id = ir_operand(b->k, b->item[i].it, 0).id, block = b->item[i].block;
-		while (block && b->block[block].kind != TOC_SCOPE)
+		while (block && b->block[block].kind != TO_C_SCOPE)
 			block = b->block[block].outer;
 		b->sym_name[id] = names_make(b->t, &b->ptx_names, k->sym[id]->name, false, b, block ? block : IR_NONE);
 		if (b->sym_var[id] != IR_NONE)
@@ -250,13 +251,13 @@ static int by_number(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-bool vars_find(toc_body *b)
+bool vars_find(to_c_body *b)
 {
 	const cptx_kernel *k = b->k;
 
-	b->reg_var = toc_nones(b->t, k->nreg);
-	b->label_var = toc_nones(b->t, k->nlabel);
-	b->sym_var = toc_nones(b->t, k->nsym);
+	b->reg_var = to_c_nones(b->t, k->nreg);
+	b->label_var = to_c_nones(b->t, k->nlabel);
+	b->sym_var = to_c_nones(b->t, k->nsym);
 	if (b->t->failed || !find_arrays(b))
 		return false;
 	for (uint32_t i = 0; i < k->nreg; i++)
@@ -276,7 +277,7 @@ bool vars_find(toc_body *b)
 	for (size_t i = 0; i < b->nfound; i++)
 		b->var[b->t->found_var[b->found[i]]].given = true;
 	for (uint32_t i = (uint32_t)b->nvar; i-- > 0;) {
-		toc_var *v = &b->var[i];
+		to_c_var *v = &b->var[i];
 		if (v->given || !v->uses)
 			continue;
 		uint32_t at = declared_at(b, v);

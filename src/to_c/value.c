@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Values as C expressions, and what matching will see of them. */
-#include "toc/toc.h"
+/* Values as C expressions, and as matching will see them. */
+#include "to_c/to_c.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-void put(toc_body *b, const char *s) { buf_str(&b->line, s); }
+void put(to_c_body *b, const char *s) { buf_str(&b->line, s); }
 
-void put_u64(toc_body *b, uint64_t v)
+void put_u64(to_c_body *b, uint64_t v)
 {
 	char text[24];
 	buf_put(&b->line, text, (size_t)(text_u64(text, v) - text));
 }
 
-void put_type(toc_body *b, unsigned type)
+void put_type(to_c_body *b, unsigned type)
 {
 	put(b, "CPTX_");
 	put(b, arch_mods[type].id);
@@ -21,7 +21,7 @@ void put_type(toc_body *b, unsigned type)
 
 /* ---- numbers ---- */
 
-/* The shortest decimal that is read back as the same number. */
+/* Writes the shortest decimal that reads back as the same number. */
 static void shortest(char text[40], double d, bool wide)
 {
 	bool whole = d > -1e9 && d < 1e9 && d == (double)(int64_t)d;
@@ -40,7 +40,7 @@ static void shortest(char text[40], double d, bool wide)
 		if (!((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == 'e'))
 			point = p;
 	if (point)
-		*point = '.'; /* whatever the locale has */
+		*point = '.'; /* the locale may have another decimal point */
 	else if (!strchr(text, 'e') && !whole)
 		strcat(text, ".0");
 }
@@ -62,7 +62,7 @@ void put_float(buf *out, double d, bool wide, bool as_value)
 	buf_printf(out, as_value ? "cptx_immf(%s%s)" : "%s%s", text, wide ? "" : "f");
 }
 
-/* Hexadecimal where it tells more: of plain bits, and patterns such as 0xFFFFFFFF. */
+/* Whether a number is better read in hexadecimal: plain bits, and patterns such as 0xFFFFFFFF. */
 static bool is_pattern(uint64_t v, bool bits)
 {
 	unsigned seen = 0, digits = 0;
@@ -74,7 +74,7 @@ static bool is_pattern(uint64_t v, bool bits)
 	return (bits && v > 9) || (v > 0xffff && digits <= 2);
 }
 
-static void put_int(toc_body *b, int64_t i, bool bits)
+static void put_int(to_c_body *b, int64_t i, bool bits)
 {
 	if (i == INT64_MIN)
 		put(b, "INT64_MIN");
@@ -86,14 +86,14 @@ static void put_int(toc_body *b, int64_t i, bool bits)
 
 /* ---- registers ---- */
 
-/* Are the registers of a value a part of one variable? */
-static const toc_var *part_of(const toc_body *b, const cptx_val *v)
+/* The variable that the registers of a value are a part of, or NULL. */
+static const to_c_var *part_of(const to_c_body *b, const cptx_val *v)
 {
-	const toc_var *var = &b->var[b->reg_var[v->id]];
+	const to_c_var *var = &b->var[b->reg_var[v->id]];
 	return v->id + v->count <= var->first_reg + var->count ? var : NULL;
 }
 
-static void put_part(toc_body *b, const toc_var *var, uint32_t first, uint32_t count)
+static void put_part(to_c_body *b, const to_c_var *var, uint32_t first, uint32_t count)
 {
 	if (count == var->count) {
 		put(b, var->name);
@@ -105,7 +105,7 @@ static void put_part(toc_body *b, const toc_var *var, uint32_t first, uint32_t c
 	put(b, ")");
 }
 
-static void put_elements(toc_body *b, const cptx_val *v)
+static void put_elements(to_c_body *b, const cptx_val *v)
 {
 	put(b, v->kind == CPTX_VAL_LIST ? "cptx_args(k, " : "cptx_vec(k, ");
 	for (uint32_t i = 0; i < v->count; i++) {
@@ -117,7 +117,7 @@ static void put_elements(toc_body *b, const cptx_val *v)
 	put(b, ")");
 }
 
-static void put_selector(toc_body *b, const cptx_val *v)
+static void put_selector(to_c_body *b, const cptx_val *v)
 {
 	put(b, v->space & SELECTED_H ? ", \"h" : ", \"b");
 	for (unsigned i = 0; i < (v->space & SELECTED_DIGITS); i++)
@@ -125,9 +125,9 @@ static void put_selector(toc_body *b, const cptx_val *v)
 	put(b, "\")");
 }
 
-static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
+static void put_registers(to_c_body *b, const cptx_val *v, unsigned as)
 {
-	const toc_var *var = v->kind == CPTX_VAL_REG ? part_of(b, v) : NULL;
+	const to_c_var *var = v->kind == CPTX_VAL_REG ? part_of(b, v) : NULL;
 
 	bool selects = v->kind == CPTX_VAL_REG && v->space & SELECTED;
 
@@ -150,12 +150,12 @@ static void put_registers(toc_body *b, const cptx_val *v, unsigned as)
 		buf_printf(&b->line, ", %d)", (int)v->offset);
 }
 
-static const char *var_name(const toc_body *b, uint32_t var)
+static const char *var_name(const to_c_body *b, uint32_t var)
 {
 	return var == IR_NONE || !b->var[var].name ? "?" : b->var[var].name;
 }
 
-void put_value(toc_body *b, const cptx_val *v, unsigned as)
+void put_value(to_c_body *b, const cptx_val *v, unsigned as)
 {
 	switch ((enum cptx_val_kind)v->kind) {
 	case CPTX_VAL_REG:
@@ -198,7 +198,7 @@ void put_value(toc_body *b, const cptx_val *v, unsigned as)
 	}
 }
 
-void put_argument(toc_body *b, const cptx_val *v, unsigned as, bool bits, bool wide)
+void put_argument(to_c_body *b, const cptx_val *v, unsigned as, bool bits, bool wide)
 {
 	if (v->kind == CPTX_VAL_INT)
 		put_int(b, v->i, bits);
@@ -210,19 +210,19 @@ void put_argument(toc_body *b, const cptx_val *v, unsigned as, bool bits, bool w
 
 /* ---- what matching sees ---- */
 
-static unsigned c_type(const toc_body *b, uint32_t reg) { return b->var[b->reg_var[reg]].c_type; }
+static unsigned c_type(const to_c_body *b, uint32_t reg) { return b->var[b->reg_var[reg]].c_type; }
 
-static bool push_element(toc_body *b, cptx_val e)
+static bool push_element(to_c_body *b, cptx_val e)
 {
 	if (e.kind == CPTX_VAL_REG)
 		e.type = (uint8_t)c_type(b, e.id);
 	if (!arena_push(&b->t->a, &b->vec, b->nvec, &b->cap_vec, sizeof *b->vec))
-		return toc_no_memory(b->t);
+		return to_c_no_memory(b->t);
 	b->vec[b->nvec++] = e;
 	return true;
 }
 
-cptx_val value_of(toc_body *b, const cptx_val *v, unsigned as)
+cptx_val value_of(to_c_body *b, const cptx_val *v, unsigned as)
 {
 	cptx_val out = *v;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ptxas -v says, as data.  Its lines:
+ * The messages of ptxas -v as data.  Its lines:
  *   ptxas FILE, line N; error   : text             with a line of the PTX
  *   ptxas info    : (C7515) text in the function 'K'
  *   ptxas info    : Compiling entry function 'K' for 'sm_90a'
@@ -10,7 +10,7 @@
  */
 #include "base/options.h"
 #include "compile/text.h"
-#include "inspect/said.h"
+#include "inspect/remark.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@
 #define NOTE CPTX_SAID_NOTE, false
 #define CONCERN CPTX_SAID_CONCERN, false
 #define AS_IS CPTX_SAID_NOTE, true
-static const said_row rows[] = {
-#define SAID(topic, severity, at, words, advice) { topic, words, advice, severity, PLACE_##at },
-#include "inspect/said.def"
-#undef SAID
+static const remark_row rows[] = {
+#define REMARK(topic, severity, at, words, advice) { topic, words, advice, severity, PLACE_##at },
+#include "inspect/remark.def"
+#undef REMARK
 };
 
 struct cptx_verdict {
@@ -30,12 +30,12 @@ struct cptx_verdict {
 	size_t nremark, cap_remark;
 	cptx_usage *usage;
 	size_t nusage, cap_usage;
-	const char *name, *ptx; /* of the text; the text, while it is being read */
+	const char *name, *ptx; /* name: of the text; ptx: the text, while it is being read */
 	size_t size;
 	const cptx_ptx *printed;
 	loc_map loc;
 	bool has_loc;
-	cptx_module *m; /* the text as a module; NULL: nobody asked yet, or it cannot be read */
+	cptx_module *m; /* the text as a module; NULL: not needed yet, or it cannot be parsed */
 	bool asked;
 };
 
@@ -104,7 +104,7 @@ static const char *keep(cptx_verdict *v, span s)
 	return copy;
 }
 
-/* 'K' behind words; empty if there is none. */
+/* Finds the 'K' behind these words; empty if there is none. */
 static span quoted_behind(span in, const char *words)
 {
 	const char *at = find(in, words), *end;
@@ -116,7 +116,7 @@ static span quoted_behind(span in, const char *words)
 	return (span){ at, end ? (size_t)(end - at) : 0 };
 }
 
-const said_row *said_find(const char *text, size_t n)
+const remark_row *remark_find(const char *text, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (find((span){ text, n }, rows[i].words))
@@ -151,10 +151,11 @@ static void note_used(cptx_usage *u, span line)
 }
 
 typedef struct reading {
-	size_t kernel, function; /* in usage + 1: the kernel being compiled, the function whose properties follow; 0: none */
+	/* indices in usage + 1 of the kernel that is compiled, and of the function whose properties follow; 0: none */
+	size_t kernel, function;
 } reading;
 
-/* Lines about resources; false: it is none of them. */
+/* Reads a line about resources; false: the line is something else. */
 static bool read_usage(cptx_verdict *v, reading *r, span line)
 {
 	cptx_usage *u = NULL;
@@ -208,7 +209,7 @@ static const char *function_in(cptx_verdict *v, span text)
 	return name.n ? keep(v, name) : "";
 }
 
-/* What ptxas takes we may refuse: its lines are of use then, instructions are not. */
+/* Parses the text.  cptx may refuse text that ptxas accepts: then remarks get lines, but no instructions. */
 static cptx_module *module_of(cptx_verdict *v)
 {
 	if (!v->asked && v->ptx)
@@ -221,10 +222,10 @@ static cptx_module *module_of(cptx_verdict *v)
 	return v->m;
 }
 
-static void place(cptx_verdict *v, cptx_remark *r, enum said_place where)
+static void place(cptx_verdict *v, cptx_remark *r, enum remark_place where)
 {
 	if (!r->ptx_line && where > PLACE_LINE && module_of(v)) {
-		r->ptx_line = said_place_in(v->m, *r->function ? r->function : NULL, where);
+		r->ptx_line = remark_line(v->m, *r->function ? r->function : NULL, where);
 		r->found = r->ptx_line != 0;
 	}
 	r->at = r->ptx_line ? cptx_verdict_origin(v, r->ptx_line) : NOWHERE;
@@ -256,7 +257,7 @@ static void read_remark(cptx_verdict *v, span text, uint32_t line, enum cptx_sev
 	r.function = function_in(v, text);
 	if (!r.ptx_line)
 		r.ptx_line = line_in(text);
-	const said_row *row = said_find(text.p, text.n);
+	const remark_row *row = remark_find(text.p, text.n);
 	if (row)
 		r.topic = row->topic, r.advice = row->advice;
 	if (row && !row->as_is && severity < CPTX_SAID_ERROR)
@@ -290,7 +291,7 @@ static void read_line(cptx_verdict *v, reading *r, span line)
 		}
 }
 
-/* Spills are a remark of ours: ptxas only counts them. */
+/* Makes remarks of spills, which ptxas only counts. */
 static void read_spills(cptx_verdict *v)
 {
 	for (size_t i = 0; i < v->nusage; i++) {
@@ -336,7 +337,7 @@ static bool begin(cptx_verdict *v, const cptx_verdict_opt *given)
 	return v->printed || (v->has_loc = loc_read(&v->loc, ptx, size));
 }
 
-cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdict_opt *opt)
+cptx_verdict *cptx_verdict_read(const char *text, size_t size, const cptx_verdict_opt *opt)
 {
 	cptx_verdict *v = NEW(cptx_verdict);
 	reading r = { 0 };
@@ -345,9 +346,9 @@ cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdic
 		return NULL;
 	arena_init(&v->a, NULL);
 	bool ok = begin(v, opt);
-	for (size_t at = 0; ok && said && at < size;) {
-		const char *end = text_find(said + at, '\n', size - at);
-		span line = { said + at, end ? (size_t)(end - said) - at : size - at };
+	for (size_t at = 0; ok && text && at < size;) {
+		const char *end = text_find(text + at, '\n', size - at);
+		span line = { text + at, end ? (size_t)(end - text) - at : size - at };
 		at += line.n + 1;
 		while (line.n && line.p[line.n - 1] == '\r')
 			line.n--;
@@ -356,7 +357,7 @@ cptx_verdict *cptx_verdict_read(const char *said, size_t size, const cptx_verdic
 	if (ok)
 		read_spills(v);
 	cptx_module_destroy(v->m);
-	v->m = NULL, v->ptx = NULL; /* the caller's */
+	v->m = NULL, v->ptx = NULL; /* these belong to the caller */
 	if (ok && !v->a.failed)
 		return v;
 	cptx_verdict_destroy(v);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An instruction as a call.  What the call would match is tried out: with every modifier and every register in the type of
- * the text; then what can be left out is.
+ * Prints an instruction as a call.  The call is tried out by matching it: first with every modifier, and every register in
+ * its type; then everything that can be left out is.
  */
-#include "toc/toc.h"
+#include "to_c/to_c.h"
 
 typedef struct call {
-	toc_body *b;
+	to_c_body *b;
 	const ir_item *it;
 	const arch_form *f;
 	const arch_op *op;
 	const arch_operand *o;
-	cptx_val v[ARCH_OPERANDS]; /* its operands */
+	cptx_val v[ARCH_OPERANDS]; /* the operands of the instruction */
 	bool result;
 	uint8_t as[ARCH_OPERANDS];
 	uint16_t mods[ARCH_FIELDS];
 	arch_match m;
 } call;
 
-static unsigned first_type(const toc_body *b, const cptx_val *v)
+static unsigned first_type(const to_c_body *b, const cptx_val *v)
 {
 	if (v->kind == CPTX_VAL_REG)
 		return b->k->reg[v->id].type;
@@ -42,7 +42,7 @@ static bool same_operand(const cptx_val *a, const cptx_val *b)
 	       (!memcmp(&a->f, &b->f, sizeof a->f) && (a->type == CPTX_F64) == (b->type == CPTX_F64));
 }
 
-/* Does the call, as it stands now, make the instruction? */
+/* Whether the call, as it stands now, makes the instruction. */
 static bool matches(call *c)
 {
 	const cptx_val *v = c->v;
@@ -121,7 +121,7 @@ static unsigned operand_of_slot(const call *c, unsigned slot)
 	return i;
 }
 
-/* A flag such as .ftz: its name is all that it says. */
+/* Whether a field is a flag such as .ftz, whose only value has the field's name. */
 static bool is_flag(const call *c, unsigned field)
 {
 	return c->mods[field] >= arch_ntype && !strcmp(c->op->field[field], arch_mods[c->mods[field]].name);
@@ -140,7 +140,7 @@ static void put_modifiers(const call *c)
 	}
 }
 
-static void put_guard(toc_body *b, const ir_item *it)
+static void put_guard(to_c_body *b, const ir_item *it)
 {
 	cptx_val p = { .kind = CPTX_VAL_REG, .type = CPTX_PRED, .count = 1 };
 
@@ -154,7 +154,7 @@ static void put_guard(toc_body *b, const ir_item *it)
 static void print(const call *c)
 {
 	const cptx_val *v = c->v;
-	toc_body *b = c->b;
+	to_c_body *b = c->b;
 	uint32_t printed = 0;
 	bool mods = false;
 
@@ -212,11 +212,11 @@ static bool more_inside(const call *c, unsigned i)
 	return false;
 }
 
-/* The instruction as text with holes, where no call makes it. */
+/* Prints the instruction as text with holes, where no call makes it. */
 static void print_asm(const call *c)
 {
 	const cptx_val *v = c->v;
-	toc_body *b = c->b;
+	to_c_body *b = c->b;
 	unsigned n = 0;
 
 	put(b, c->it->guard ? c->it->flags & ITEM_NEGATED ? "cptx_asm(k, \"@!{} " : "cptx_asm(k, \"@{} " : "cptx_asm(k, \"");
@@ -252,7 +252,7 @@ static void print_asm(const call *c)
 	put(b, ")");
 }
 
-bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type)
+bool put_call(to_c_body *b, const ir_item *it, bool result, uint8_t *type)
 {
 	const arch_form *f = &arch_forms[it->form];
 	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };
@@ -270,7 +270,7 @@ bool put_call(toc_body *b, const ir_item *it, bool result, uint8_t *type)
 	return true;
 }
 
-bool call_makes(toc_body *b, const ir_item *it, bool result, uint16_t mod)
+bool call_makes(to_c_body *b, const ir_item *it, bool result, uint16_t mod)
 {
 	const arch_form *f = &arch_forms[it->form];
 	call c = { .b = b, .it = it, .f = f, .op = &arch_ops[f->op], .o = &arch_operands[f->operand], .result = result };

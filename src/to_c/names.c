@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: C identifiers that clash with nothing, PTX names that the builder takes. */
-#include "toc/toc.h"
+/* Names: C identifiers that clash with nothing, and PTX names that the builder accepts. */
+#include "to_c/to_c.h"
 
 #include <stdio.h>
 
-bool toc_no_memory(toc *t)
+bool to_c_no_memory(to_c *t)
 {
 	t->failed = true;
 	return false;
 }
 
-void *toc_alloc(toc *t, size_t n, size_t size)
+void *to_c_alloc(to_c *t, size_t n, size_t size)
 {
 	void *p = n <= SIZE_MAX / 2 / size ? arena_zalloc(&t->a, (n ? n : 1) * size) : NULL;
 	t->failed |= !p;
 	return p;
 }
 
-uint32_t *toc_nones(toc *t, size_t n)
+uint32_t *to_c_nones(to_c *t, size_t n)
 {
-	uint32_t *p = TOC_ARRAY(t, uint32_t, n);
+	uint32_t *p = TO_C_ARRAY(t, uint32_t, n);
 	if (p)
 		memset(p, 0xff, n * sizeof *p);
 	return p;
 }
 
-/* Words of C, and macros and names of what the text includes. */
+/* Words of C, and macros and names of the headers that the printed C includes. */
 static const char *const reserved[] = {
 	"auto",     "break",    "case",     "char",     "const",        "continue", "default", "do",        "double",
 	"else",     "enum",     "extern",   "float",    "for",          "goto",     "if",      "inline",    "int",
@@ -36,7 +36,7 @@ static const char *const reserved[] = {
 	"k",        "m",        "f",
 };
 
-static toc_name *slot_of(const toc_names *n, const char *text)
+static to_c_name *slot_of(const to_c_names *n, const char *text)
 {
 	size_t i = table_hash(TABLE_HASH, text) & (n->nslot - 1);
 	while (n->slot[i].text && strcmp(n->slot[i].text, text))
@@ -44,25 +44,25 @@ static toc_name *slot_of(const toc_names *n, const char *text)
 	return &n->slot[i];
 }
 
-bool names_new(toc *t, toc_names *n)
+bool names_new(to_c *t, to_c_names *n)
 {
-	*n = (toc_names){ .nslot = 16 };
-	n->slot = TOC_ARRAY(t, toc_name, n->nslot);
+	*n = (to_c_names){ .nslot = 16 };
+	n->slot = TO_C_ARRAY(t, to_c_name, n->nslot);
 	return n->slot != NULL;
 }
 
-const toc_name *names_get(const toc_names *n, const char *text)
+const to_c_name *names_get(const to_c_names *n, const char *text)
 {
-	const toc_name *s = slot_of(n, text);
+	const to_c_name *s = slot_of(n, text);
 	return s->text ? s : n->outer ? names_get(n->outer, text) : NULL;
 }
 
-static bool add(toc *t, toc_names *n, const toc_name *name)
+static bool add(to_c *t, to_c_names *n, const to_c_name *name)
 {
 	if (n->used * 2 >= n->nslot) {
-		toc_names grown = *n;
+		to_c_names grown = *n;
 		grown.nslot *= 2;
-		grown.slot = TOC_ARRAY(t, toc_name, grown.nslot);
+		grown.slot = TO_C_ARRAY(t, to_c_name, grown.nslot);
 		if (!grown.slot)
 			return false;
 		for (size_t i = 0; i < n->nslot; i++)
@@ -70,15 +70,15 @@ static bool add(toc *t, toc_names *n, const toc_name *name)
 				*slot_of(&grown, n->slot[i].text) = n->slot[i];
 		*n = grown;
 	}
-	toc_name *s = slot_of(n, name->text);
+	to_c_name *s = slot_of(n, name->text);
 	n->used += !s->text;
 	*s = *name;
 	return true;
 }
 
-bool names_add(toc *t, toc_names *n, const char *text, uint32_t id)
+bool names_add(to_c *t, to_c_names *n, const char *text, uint32_t id)
 {
-	return add(t, n, CPTX_OPT_(toc_name, .text = text, .block = IR_NONE, .id = id));
+	return add(t, n, CPTX_OPT_(to_c_name, .text = text, .block = IR_NONE, .id = id));
 }
 
 static bool is_reserved(const char *s)
@@ -89,7 +89,7 @@ static bool is_reserved(const char *s)
 	return !strncmp(s, "cptx", 4) || !strncmp(s, "CPTX", 4);
 }
 
-/* Capitals only: NULL, EOF, INT_MAX and what other headers may define. */
+/* Whether a name has capitals only: NULL, EOF, INT_MAX and others that headers may define. */
 static bool is_capitals(const char *s)
 {
 	size_t letters = 0;
@@ -101,12 +101,12 @@ static bool is_capitals(const char *s)
 	return letters > 1;
 }
 
-/* The identifier nearest to a name: letters, digits and _ (C), of PTX $ too. */
-static char *identifier(toc *t, const char *want, bool c)
+/* The identifier nearest to a name: letters, digits and _ (C), in PTX also $. */
+static char *identifier(to_c *t, const char *want, bool c)
 {
-	enum { LONGEST = 200 }; /* that people read; those of PTX stay */
+	enum { LONGEST = 200 }; /* longest name, for people who read the C; names that the PTX needs are not cut */
 	size_t n = c ? MIN(strlen(want), (size_t)LONGEST) : strlen(want);
-	char *s = TOC_ARRAY(t, char, n + 24), *p = s;
+	char *s = TO_C_ARRAY(t, char, n + 24), *p = s;
 
 	if (!s)
 		return NULL;
@@ -135,24 +135,24 @@ static char *identifier(toc *t, const char *want, bool c)
 	return s;
 }
 
-/* May a name be given anew: by a scope that has nothing to do with the one that had it? */
-static bool free_again(const toc_body *b, const toc_name *had, uint32_t block)
+/* Whether a scope may use a name that another scope had: it must not lie in it or around it. */
+static bool free_again(const to_c_body *b, const to_c_name *had, uint32_t block)
 {
 	return b && block != IR_NONE && had->block != IR_NONE && !flow_inside(b, block, had->block) &&
 	       !flow_inside(b, had->block, block);
 }
 
-const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc_body *b, uint32_t block)
+const char *names_make(to_c *t, to_c_names *n, const char *want, bool c, const to_c_body *b, uint32_t block)
 {
 	char *s = identifier(t, want, c);
 	size_t len = s ? strlen(s) : 0;
 
 	if (!s)
 		return "";
-	const toc_name *had = names_get(n, s);
-	if (had && n->outer && !slot_of(n, s)->text && !names_add(t, n, had->text, had->id)) /* for its `next` */
+	const to_c_name *had = names_get(n, s);
+	if (had && n->outer && !slot_of(n, s)->text && !names_add(t, n, had->text, had->id)) /* added to keep its `next` */
 		return "";
-	toc_name *first = slot_of(n, s);
+	to_c_name *first = slot_of(n, s);
 	for (unsigned i = MAX(first->next, 2u);; i++) {
 		had = names_get(n, s);
 		if (!had || free_again(b, had, block))
@@ -161,5 +161,5 @@ const char *names_make(toc *t, toc_names *n, const char *want, bool c, const toc
 			first->next = MAX(first->next, i);
 		snprintf(s + len, 24 - 2, "_%u", i);
 	}
-	return add(t, n, CPTX_OPT_(toc_name, .text = s, .block = block)) ? s : "";
+	return add(t, n, CPTX_OPT_(to_c_name, .text = s, .block = block)) ? s : "";
 }

@@ -169,7 +169,7 @@ enum cptx_mod cptx_item_modifier(const cptx_item *it, const char *group)
 }
 
 /* Copies text as snprintf does: what fits, with a NUL; returns the whole length. */
-static size_t give(const char *from, size_t n, char *text, size_t size)
+static size_t copy_text(const char *from, size_t n, char *text, size_t size)
 {
 	if (text && size) {
 		memcpy(text, from, MIN(n, size - 1));
@@ -183,7 +183,7 @@ size_t cptx_item_spelling(const cptx_item *it, char *text, size_t size)
 	char opcode[ARCH_OPCODE];
 	size_t n = it && it->kind == ITEM_INSN ? (size_t)(arch_put_opcode(opcode, it->form, ir_mods(it)) - opcode) : 0;
 
-	return give(opcode, n, text, size);
+	return copy_text(opcode, n, text, size);
 }
 
 /* ---- values ---- */
@@ -292,7 +292,7 @@ size_t cptx_body_name_of(const cptx_kernel *k, cptx_val v, char *text, size_t si
 	char made[64];
 
 	if (!k || !ir_is_ours(k, &v))
-		return give("", 0, text, size);
+		return copy_text("", 0, text, size);
 	switch ((enum cptx_val_kind)v.kind) {
 	case CPTX_VAL_REG: {
 		const ir_decl *d = &k->decl[ir_decl_of(k, v.id)];
@@ -302,8 +302,8 @@ size_t cptx_body_name_of(const cptx_kernel *k, cptx_val v, char *text, size_t si
 		                                                       : 0;
 		if (d->form == DECL_VECTOR)
 			made[0] = '.', made[1] = "xyzw"[ir_number_of(k, v.id) & 3];
-		give(d->name, n, text, size);
-		give(made, more, size > n ? text + n : text, size > n ? size - n : 0);
+		copy_text(d->name, n, text, size);
+		copy_text(made, more, size > n ? text + n : text, size > n ? size - n : 0);
 		return n + more;
 	}
 	case CPTX_VAL_SYM: name = ir_symbol(k, v.id)->name; break;
@@ -316,8 +316,8 @@ size_t cptx_body_name_of(const cptx_kernel *k, cptx_val v, char *text, size_t si
 			name = k->label[v.id].name;
 			break;
 		}
-		return give(made, ir_label_name(k, made, v.id), text, size);
+		return copy_text(made, ir_label_name(k, made, v.id), text, size);
 	default: break;
 	}
-	return give(name, strlen(name), text, size);
+	return copy_text(name, strlen(name), text, size);
 }

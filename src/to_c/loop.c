@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops that CPTX_WHILE and CPTX_FOR print, among those that flow.c found. */
-#include "toc/toc.h"
+/* Finds the loops that CPTX_WHILE and CPTX_FOR print, among those of flow.c. */
+#include "to_c/to_c.h"
 
-static const ir_item *insn(const toc_body *b, uint32_t i, unsigned op)
+static const ir_item *insn(const to_c_body *b, uint32_t i, unsigned op)
 {
 	const ir_item *it = i < b->nitem ? b->item[i].it : NULL;
 	return it && it->kind == ITEM_INSN && arch_forms[it->form].op == op ? it : NULL;
@@ -11,8 +11,8 @@ static const ir_item *insn(const toc_body *b, uint32_t i, unsigned op)
 /* ---- how many items name a register ---- */
 
 typedef struct tally {
-	toc_body *b;
-	uint32_t *last; /* item that named each register, plus 1 */
+	to_c_body *b;
+	uint32_t *last; /* of each register the last item that named it, plus 1 */
 	uint32_t item;
 } tally;
 
@@ -31,11 +31,11 @@ static void count_value(tally *t, const cptx_val *v)
 		count_value(t, &t->b->k->vec[v->id + e]);
 }
 
-static bool count_named(toc_body *b)
+static bool count_named(to_c_body *b)
 {
-	tally t = { .b = b, .last = TOC_ARRAY(b->t, uint32_t, b->k->nreg) };
+	tally t = { .b = b, .last = TO_C_ARRAY(b->t, uint32_t, b->k->nreg) };
 
-	b->named = TOC_ARRAY(b->t, uint8_t, b->k->nreg);
+	b->named = TO_C_ARRAY(b->t, uint8_t, b->k->nreg);
 	for (; !b->t->failed && t.item < b->nitem; t.item++) {
 		const ir_item *it = b->item[t.item].it;
 		if (it->kind != ITEM_INSN)
@@ -52,8 +52,8 @@ static bool count_named(toc_body *b)
 
 /* ---- loops ---- */
 
-/* A comparison into one predicate that only the branch behind it reads; *p: the predicate. */
-static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
+/* Whether item i is a comparison into one predicate that only the branch behind it reads; *p gets the predicate. */
+static bool is_test(const to_c_body *b, uint32_t i, uint32_t *p)
 {
 	const ir_item *it = insn(b, i, CPTX_OP_SETP);
 
@@ -72,8 +72,8 @@ static bool is_test(const toc_body *b, uint32_t i, uint32_t *p)
 	return true;
 }
 
-/* The first item of a loop that is no label; NITEM if other branches than its own go to one of them. */
-static uint32_t behind_head(const toc_body *b, uint32_t i)
+/* The first item of a loop that is no label; NITEM if a branch that is not its own goes to one of these labels. */
+static uint32_t behind_head(const to_c_body *b, uint32_t i)
 {
 	for (; i < b->nitem && b->item[i].it->kind == ITEM_LABEL; i++)
 		if (b->item[i].role != ROLE_GONE)
@@ -81,28 +81,28 @@ static uint32_t behind_head(const toc_body *b, uint32_t i)
 	return i;
 }
 
-/* TOP: setp p; @p bra END; ... bra TOP; END: */
-static void find_while(toc_body *b, uint32_t id)
+/* Finds TOP: setp p; @p bra END; ... bra TOP; END: */
+static void find_while(to_c_body *b, uint32_t id)
 {
-	toc_block *loop = &b->block[id];
+	to_c_block *loop = &b->block[id];
 	uint32_t i = behind_head(b, loop->start), last = loop->end - 1, p;
 
 	if (i + 1 >= last || !is_test(b, i, &p) || b->item[i + 1].role != ROLE_BREAK || b->item[i + 1].block != id ||
 	    b->item[i].block != id || b->item[last].role != ROLE_CONTINUE || b->item[last].it->guard ||
 	    b->item[last].block != id)
 		return;
-	loop->kind = TOC_WHILE;
+	loop->kind = TO_C_WHILE;
 	b->item[i].role = ROLE_WHILE;
-	b->item[i].block = loop->outer; /* its operands are there before the loop */
+	b->item[i].block = loop->outer; /* the operands of the condition are declared in front of the loop */
 	b->item[i + 1].role = b->item[last].role = ROLE_GONE;
 	b->item[loop->start].loop = i;
 }
 
 /* The innermost loop around an item. */
-static uint32_t loop_of(const toc_body *b, uint32_t i)
+static uint32_t loop_of(const to_c_body *b, uint32_t i)
 {
 	uint32_t id = b->item[i].block;
-	while (id && b->block[id].kind != TOC_DO && b->block[id].kind != TOC_WHILE)
+	while (id && b->block[id].kind != TO_C_DO && b->block[id].kind != TO_C_WHILE)
 		id = b->block[id].outer;
 	return id;
 }
@@ -113,13 +113,13 @@ static bool same(const cptx_val *a, const cptx_val *b)
 	       (a->kind == CPTX_VAL_INT ? a->i == b->i : a->kind == CPTX_VAL_REG && a->id == b->id && a->count == 1);
 }
 
-/* setp p, i, end; @!p bra END; TOP: ... add i, i, step; setp q, i, end; @q bra TOP; END: */
-static void find_for(toc_body *b, uint32_t id)
+/* Finds setp p, i, end; @!p bra END; TOP: ... add i, i, step; setp q, i, end; @q bra TOP; END: */
+static void find_for(to_c_body *b, uint32_t id)
 {
-	const toc_block *loop = &b->block[id], *around = &b->block[loop->outer];
+	const to_c_block *loop = &b->block[id], *around = &b->block[loop->outer];
 	uint32_t first = around->start - 1, last = loop->end - 1, p, q;
 
-	if (around->kind != TOC_IF || around->pair != IR_NONE || around->start + 1 != loop->start || around->end != loop->end ||
+	if (around->kind != TO_C_IF || around->pair != IR_NONE || around->start + 1 != loop->start || around->end != loop->end ||
 	    !around->start || loop->end - loop->start < 5 || behind_head(b, loop->start) >= b->nitem || !is_test(b, first, &p) ||
 	    !is_test(b, last - 1, &q) || p == q)
 		return;
@@ -135,7 +135,7 @@ static void find_for(toc_body *b, uint32_t id)
 	ir_operands(b->k, add, v);
 	unsigned n = b->item[first].it->noperand;
 	const cptx_val *i = NULL, *end = NULL;
-	for (unsigned o = 1; o < n; o++) { /* p, perhaps nothing for q, i, end */
+	for (unsigned o = 1; o < n; o++) { /* registers p (and perhaps q), i, end */
 		if (test[o].kind && !i)
 			i = &test[o];
 		else if (test[o].kind && !end)
@@ -148,17 +148,17 @@ static void find_for(toc_body *b, uint32_t id)
 		return;
 	for (uint32_t j = loop->start; j < last; j++)
 		if (b->item[j].role == ROLE_CONTINUE && loop_of(b, j) == id)
-			return; /* goes to the head, not to where the counter is raised */
+			return; /* the branch goes to the head, not to where the counter is raised */
 	b->item[first].role = ROLE_FOR;
 	b->item[first].loop = id;
 }
 
-bool loops_find(toc_body *b)
+bool loops_find(to_c_body *b)
 {
 	if (!count_named(b))
 		return false;
 	for (uint32_t id = 1; id < b->nblock; id++) {
-		if (b->block[id].kind != TOC_DO)
+		if (b->block[id].kind != TO_C_DO)
 			continue;
 		find_for(b, id);
 		find_while(b, id);
@@ -166,7 +166,7 @@ bool loops_find(toc_body *b)
 	return true;
 }
 
-bool put_for(toc_body *b, uint32_t i)
+bool put_for(to_c_body *b, uint32_t i)
 {
 	uint32_t id = b->item[i].loop, last = b->block[id].end - 1;
 	const ir_item *test = b->item[i].it, *add = b->item[last - 2].it;
@@ -184,7 +184,7 @@ bool put_for(toc_body *b, uint32_t i)
 	put(b, ", ");
 	put_argument(b, &step, 0, false, false);
 	put(b, ") {");
-	b->block[b->block[id].outer].kind = b->block[id].kind = TOC_FOR;
+	b->block[b->block[id].outer].kind = b->block[id].kind = TO_C_FOR;
 	b->item[i + 1].role = b->item[last].role = b->item[last - 1].role = b->item[last - 2].role = ROLE_GONE;
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel or function as a C function: its head, then one statement after another. */
-#include "toc/toc.h"
+/* Prints a kernel or function as a C function: its head, then one statement after another. */
+#include "to_c/to_c.h"
 
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ static void tabs(buf *out, unsigned n)
 		buf_put(out, "\t", 1);
 }
 
-void flush_line(toc_body *b)
+void flush_line(to_c_body *b)
 {
 	enum { WIDTH = 125, TAB = 4 };
 	buf *out = &b->t->out;
@@ -40,7 +40,7 @@ void flush_line(toc_body *b)
 	b->line.n = 0;
 }
 
-/* What compilers write around inline assembly, calls and blocks: the C shows it. */
+/* Whether a comment is one that compilers write around inline assembly, calls and blocks; the C shows these anyway. */
 static bool is_marker(const char *s)
 {
 	static const char *const markers[] = { "begin inline asm", "end inline asm", "demoted variable",
@@ -52,7 +52,7 @@ static bool is_marker(const char *s)
 	return false;
 }
 
-static void comment(toc_body *b, const ir_item *first)
+static void comment(to_c_body *b, const ir_item *first)
 {
 	for (const ir_item *it = first; it && (it->kind == ITEM_COMMENT || it->kind == ITEM_REGS); it = it->next) {
 		if (it->kind != ITEM_COMMENT)
@@ -75,8 +75,8 @@ static void comment(toc_body *b, const ir_item *first)
 
 /* ---- declarations ---- */
 
-/* How a variable begins that nothing sets where it is declared. */
-static void put_new(toc_body *b, toc_var *v)
+/* Writes the start value of a variable that nothing sets where it is declared. */
+static void put_new(to_c_body *b, to_c_var *v)
 {
 	buf_printf(&b->line, "%s = ", v->name);
 	if (v->kind == VAR_LABEL && v->kept) {
@@ -86,7 +86,7 @@ static void put_new(toc_body *b, toc_var *v)
 	} else if (v->kind == VAR_LABEL) {
 		put(b, "cptx_label(k)");
 	} else if (v->kind == VAR_REG) {
-		unsigned type = arch_types[v->type].bits == 8 ? CPTX_E2M1X2 : v->type; /* the type that keeps 8 bits */
+		unsigned type = arch_types[v->type].bits == 8 ? CPTX_E2M1X2 : v->type; /* this type keeps a width of 8 bits */
 		v->c_type = (uint8_t)type;
 		put(b, v->count > 1 ? "cptx_regs(k, " : "cptx_reg(k, ");
 		put_type(b, type);
@@ -99,13 +99,13 @@ static void put_new(toc_body *b, toc_var *v)
 	v->declared = true;
 }
 
-/* Declares what must be declared in front of item i in this block, all but `but`. */
-static void declare(toc_body *b, uint32_t i, uint32_t but)
+/* Declares the variables that must be declared in front of item i in this block, all but `but`. */
+static void declare(to_c_body *b, uint32_t i, uint32_t but)
 {
 	bool any = false;
 
 	for (uint32_t id = b->item[i].vars; id != IR_NONE; id = b->var[id].next) {
-		toc_var *v = &b->var[id];
+		to_c_var *v = &b->var[id];
 		if (id == but || v->declared || v->block != b->now)
 			continue;
 		if (any && b->line.n > 90) {
@@ -123,8 +123,8 @@ static void declare(toc_body *b, uint32_t i, uint32_t but)
 	}
 }
 
-/* "cptx_val name = " or "name = " in front of what makes it; nothing if nobody uses it. */
-static void begin_made(toc_body *b, uint32_t var)
+/* Writes "cptx_val name = " or "name = " in front of the call that makes a value; nothing if nobody uses it. */
+static void begin_made(to_c_body *b, uint32_t var)
 {
 	if (var == IR_NONE || b->var[var].uses < 2)
 		return;
@@ -134,8 +134,8 @@ static void begin_made(toc_body *b, uint32_t var)
 	b->var[var].declared = true;
 }
 
-/* Is the variable declared by the item itself? */
-static bool made_here(const toc_body *b, uint32_t var, uint32_t i)
+/* Whether item i itself declares the variable. */
+static bool made_here(const to_c_body *b, uint32_t var, uint32_t i)
 {
 	return var != IR_NONE && b->var[var].first == i && b->var[var].block == b->now && !b->var[var].declared &&
 	       !b->var[var].given;
@@ -143,7 +143,7 @@ static bool made_here(const toc_body *b, uint32_t var, uint32_t i)
 
 /* ---- instructions ---- */
 
-static unsigned mentions(const toc_body *b, const ir_item *it, uint32_t var)
+static unsigned mentions(const to_c_body *b, const ir_item *it, uint32_t var)
 {
 	unsigned n = it->guard && b->reg_var[it->guard - 1] == var;
 
@@ -157,8 +157,8 @@ static unsigned mentions(const toc_body *b, const ir_item *it, uint32_t var)
 	return n;
 }
 
-/* The variable whose registers are exactly what the instruction writes first, and that it does not name again; or NONE. */
-static uint32_t result_of(const toc_body *b, const ir_item *it)
+/* The variable whose registers are exactly the instruction's first result, and that it does not name again; or NONE. */
+static uint32_t result_of(const to_c_body *b, const ir_item *it)
 {
 	const arch_operand *o = &arch_operands[arch_forms[it->form].operand];
 
@@ -173,7 +173,7 @@ static uint32_t result_of(const toc_body *b, const ir_item *it)
 	return var;
 }
 
-static void put_wait(toc_body *b, uint32_t i, uint32_t result)
+static void put_wait(to_c_body *b, uint32_t i, uint32_t result)
 {
 	static const char *const shapes[] = { "LOOP", "UNIFORM", "DONE" };
 	const ir_item *it = b->item[i].it;
@@ -183,7 +183,7 @@ static void put_wait(toc_body *b, uint32_t i, uint32_t result)
 	declare(b, i, alone ? result : IR_NONE);
 	buf_printf(&b->line, "cptx_mbarrier_wait(k, CPTX_WAIT_%s, ", shapes[b->item[i].wait]);
 	if (!alone || !put_call(b, it, true, &type)) {
-		b->line.n = 0; /* once more, with a register for the test */
+		b->line.n = 0; /* the test needs a register, so the line is written again */
 		declare(b, i, IR_NONE);
 		buf_printf(&b->line, "cptx_mbarrier_wait(k, CPTX_WAIT_%s, ", shapes[b->item[i].wait]);
 		put_call(b, it, false, &type);
@@ -192,7 +192,7 @@ static void put_wait(toc_body *b, uint32_t i, uint32_t result)
 	flush_line(b);
 }
 
-static void put_insn(toc_body *b, uint32_t i)
+static void put_insn(to_c_body *b, uint32_t i)
 {
 	const ir_item *it = b->item[i].it;
 	uint32_t result = result_of(b, it);
@@ -220,7 +220,7 @@ static void put_insn(toc_body *b, uint32_t i)
 	flush_line(b);
 }
 
-static void put_predicate(toc_body *b, const ir_item *it, bool negate)
+static void put_predicate(to_c_body *b, const ir_item *it, bool negate)
 {
 	cptx_val p = { .kind = CPTX_VAL_REG, .type = CPTX_PRED, .count = 1 };
 	p.id = it->guard - 1;
@@ -228,7 +228,7 @@ static void put_predicate(toc_body *b, const ir_item *it, bool negate)
 	put_value(b, &p, 0);
 }
 
-static void put_leave(toc_body *b, uint32_t i)
+static void put_leave(to_c_body *b, uint32_t i)
 {
 	const ir_item *it = b->item[i].it;
 
@@ -242,7 +242,7 @@ static void put_leave(toc_body *b, uint32_t i)
 
 /* ---- lists, prototypes, variables ---- */
 
-static void put_targets(toc_body *b, const ir_item *it)
+static void put_targets(to_c_body *b, const ir_item *it)
 {
 	cptx_val list = ir_operand(b->k, it, 1);
 
@@ -256,7 +256,7 @@ static void put_targets(toc_body *b, const ir_item *it)
 	flush_line(b);
 }
 
-static void put_arguments(toc_body *b, const cptx_kernel *f, const ir_arg *list, size_t n, const char *how)
+static void put_arguments(to_c_body *b, const cptx_kernel *f, const ir_arg *list, size_t n, const char *how)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (list[i].sym == IR_NONE) {
@@ -270,7 +270,7 @@ static void put_arguments(toc_body *b, const cptx_kernel *f, const ir_arg *list,
 	}
 }
 
-/* A signature that cptx_prototype makes: plain bits, one result at most. */
+/* Whether cptx_prototype can make a signature: plain bits, at most one result. */
 static bool is_plain(const cptx_kernel *f)
 {
 	if (f->nextra || f->attribute || f->nresult > 1 || f->opt.block[0] || f->opt.max_block[0] || f->opt.min_ctas ||
@@ -286,7 +286,7 @@ static bool is_plain(const cptx_kernel *f)
 	return true;
 }
 
-static void put_prototype(toc_body *b, const ir_item *it)
+static void put_prototype(to_c_body *b, const ir_item *it)
 {
 	const cptx_kernel *f = b->k->m->body[ir_operand(b->k, it, 1).id - 1];
 	uint32_t var = b->label_var[ir_operand(b->k, it, 0).id];
@@ -328,7 +328,7 @@ static void put_prototype(toc_body *b, const ir_item *it)
 	flush_line(b);
 }
 
-static void put_local(toc_body *b, const ir_item *it)
+static void put_local(to_c_body *b, const ir_item *it)
 {
 	uint32_t id = ir_operand(b->k, it, 0).id;
 
@@ -339,7 +339,7 @@ static void put_local(toc_body *b, const ir_item *it)
 	flush_line(b);
 }
 
-void put_text(toc_body *b, const char *call, const char *text)
+void put_text(to_c_body *b, const char *call, const char *text)
 {
 	buf_printf(&b->line, "%s(k, ", call);
 	put_string(&b->line, text, strlen(text));
@@ -347,8 +347,8 @@ void put_text(toc_body *b, const char *call, const char *text)
 	flush_line(b);
 }
 
-/* .pragma "x"; as cptx_pragma prints it. */
-static void put_directive(toc_body *b, const char *text)
+/* Prints .pragma "x"; as a call of cptx_pragma, and other directives as text. */
+static void put_directive(to_c_body *b, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -362,7 +362,7 @@ static void put_directive(toc_body *b, const char *text)
 	flush_line(b);
 }
 
-static void put_item(toc_body *b, uint32_t i)
+static void put_item(to_c_body *b, uint32_t i)
 {
 	const ir_item *it = b->item[i].it;
 	cptx_val v = it->noperand ? ir_operand(b->k, it, 0) : (cptx_val){ 0 };
@@ -392,8 +392,8 @@ static void put_item(toc_body *b, uint32_t i)
 
 /* ---- blocks ---- */
 
-/* The head of a loop whose condition is item i. */
-static void put_while(toc_body *b, uint32_t i)
+/* Prints the head of a loop whose condition is item i. */
+static void put_while(to_c_body *b, uint32_t i)
 {
 	const ir_item *it = b->item[i].it;
 	bool negate = !(b->item[i + 1].it->flags & ITEM_NEGATED);
@@ -412,8 +412,8 @@ static void put_while(toc_body *b, uint32_t i)
 	put(b, negate ? ")) {" : ") {");
 }
 
-/* The head of a counting loop, up to and with its first label; false if CPTX_FOR does not make it. */
-static bool begin_for(toc_body *b, uint32_t i)
+/* Prints the head of a counting loop, up to and with its first label; false if CPTX_FOR cannot make it. */
+static bool begin_for(to_c_body *b, uint32_t i)
 {
 	uint32_t p = b->reg_var[ir_operand(b->k, b->item[i].it, 0).id];
 
@@ -427,18 +427,18 @@ static bool begin_for(toc_body *b, uint32_t i)
 	return true;
 }
 
-static void open_block(toc_body *b, uint32_t id)
+static void open_block(to_c_body *b, uint32_t id)
 {
 	static const char *const heads[] = { "", "CPTX_SCOPE (k) {", "", "CPTX_ELSE (k) {", "CPTX_DO (k) {" };
-	const toc_block *block = &b->block[id];
+	const to_c_block *block = &b->block[id];
 
-	if (block->kind == TOC_FOR) { /* its head was printed; the if around it shows nothing */
+	if (block->kind == TO_C_FOR) { /* the head of the loop is printed already; the if around it prints nothing */
 		b->now = id;
 		return;
 	}
-	if (block->kind == TOC_WHILE) {
+	if (block->kind == TO_C_WHILE) {
 		put_while(b, b->item[block->start].loop);
-	} else if (block->kind == TOC_IF) {
+	} else if (block->kind == TO_C_IF) {
 		put(b, "CPTX_IF (k, ");
 		put_predicate(b, b->item[block->start].it, true);
 		put(b, ") {");
@@ -450,13 +450,13 @@ static void open_block(toc_body *b, uint32_t id)
 	b->now = id;
 }
 
-static void close_blocks(toc_body *b, uint32_t i)
+static void close_blocks(to_c_body *b, uint32_t i)
 {
 	while (b->now && b->block[b->now].end <= i) {
 		uint32_t outer = b->block[b->now].outer;
-		if (b->block[b->now].kind == TOC_FOR && b->block[outer].kind == TOC_FOR &&
+		if (b->block[b->now].kind == TO_C_FOR && b->block[outer].kind == TO_C_FOR &&
 		    b->block[outer].end == b->block[b->now].end && b->block[outer].start + 1 == b->block[b->now].start)
-			b->now = outer; /* one brace for both */
+			b->now = outer; /* one brace closes both */
 		b->indent--;
 		put(b, "}");
 		flush_line(b);
@@ -464,12 +464,12 @@ static void close_blocks(toc_body *b, uint32_t i)
 	}
 }
 
-static void put_items(toc_body *b)
+static void put_items(to_c_body *b)
 {
 	uint32_t next = 1;
 
 	for (uint32_t i = 0; i < b->nitem && !b->t->failed; i++) {
-		const toc_item *t = &b->item[i];
+		const to_c_item *t = &b->item[i];
 		close_blocks(b, i);
 		comment(b, t->comment);
 		for (; next < b->nblock && b->block[next].start == i; next++) {
@@ -491,9 +491,9 @@ static void put_items(toc_body *b)
 
 /* ---- the body ---- */
 
-bool body_begin(toc *t, toc_body *b, const cptx_kernel *k)
+bool body_begin(to_c *t, to_c_body *b, const cptx_kernel *k)
 {
-	*b = (toc_body){ .t = t, .k = k, .indent = 1 };
+	*b = (to_c_body){ .t = t, .k = k, .indent = 1 };
 	buf_init(&b->line, t->out.hook);
 	if (!names_new(t, &b->names) || !names_new(t, &b->ptx_names))
 		return false;
@@ -501,9 +501,9 @@ bool body_begin(toc *t, toc_body *b, const cptx_kernel *k)
 	return vars_signature(b);
 }
 
-void put_body(toc *t, const cptx_kernel *k)
+void put_body(to_c *t, const cptx_kernel *k)
 {
-	toc_body b;
+	to_c_body b;
 
 	if (body_begin(t, &b, k) && flow_items(&b) && flow_blocks(&b) && vars_find(&b)) {
 		put_signature(&b, false);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* cptx_to_c: what stands outside of bodies, in the order of the text, and the program around it. */
+/* cptx_to_c: prints the top level of the module, in the order of the text, and the program around it. */
 #include "base/options.h"
-#include "toc/toc.h"
+#include "to_c/to_c.h"
 
 #include "emit/emit.h"
 
 #include <stdio.h>
 
-static const char *c_name(toc *t, const char *prefix, const char *name)
+static const char *c_name(to_c *t, const char *prefix, const char *name)
 {
 	size_t n = strlen(name);
-	char *joined = TOC_ARRAY(t, char, n + 16);
+	char *joined = TO_C_ARRAY(t, char, n + 16);
 
 	if (!joined)
 		return "";
@@ -18,7 +18,7 @@ static const char *c_name(toc *t, const char *prefix, const char *name)
 	return names_make(t, &t->names, joined, true, NULL, IR_NONE);
 }
 
-static void put_comment(toc *t, const char *text)
+static void put_comment(to_c *t, const char *text)
 {
 	buf_str(&t->out, *text ? "// " : "//");
 	for (; *text; text++)
@@ -28,7 +28,7 @@ static void put_comment(toc *t, const char *text)
 
 /* ---- variables ---- */
 
-static void put_addresses(toc *t, buf *line, const ir_sym *s)
+static void put_addresses(to_c *t, buf *line, const ir_sym *s)
 {
 	buf_str(line, ", .address = ((cptx_address[]){ ");
 	for (uint32_t i = 0; i < s->nreloc; i++) {
@@ -43,12 +43,12 @@ static void put_addresses(toc *t, buf *line, const ir_sym *s)
 	buf_printf(line, " }), .naddress = %u", (unsigned)s->nreloc);
 }
 
-static void put_global(toc *t, toc_body *b, uint32_t id)
+static void put_global(to_c *t, to_c_body *b, uint32_t id)
 {
 	const ir_sym *s = t->m->sym[id];
 	const char *init = NULL;
 
-	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || t->spoken[id] != id)
+	if ((t->m->dyn_sym && t->m->dyn_sym - MODULE_SYM == id) || t->printed[id] != id)
 		return;
 	if (s->init) {
 		init = c_name(t, "", t->global[id]);
@@ -66,17 +66,17 @@ static void put_global(toc *t, toc_body *b, uint32_t id)
 
 /* ---- functions ---- */
 
-/* The body that a declaration stands for: its own, or where it is defined. */
+/* The body that a declaration stands for: its own, or the definition's. */
 static const cptx_kernel *meant(const cptx_kernel *k) { return k->def ? k->def : k; }
 
-/* Functions that are declared in front of their bodies, or have none; and where each is declared first. */
-static bool note_declared(toc *t)
+/* Notes the functions that are declared in front of their bodies, or have none, and where each is first declared. */
+static bool note_declared(to_c *t)
 {
-	bool *seen = TOC_ARRAY(t, bool, t->m->nbody);
-	toc_names declared;
+	bool *seen = TO_C_ARRAY(t, bool, t->m->nbody);
+	to_c_names declared;
 
-	t->by_name = TOC_ARRAY(t, bool, t->m->nbody);
-	t->declares = TOC_ARRAY(t, bool, t->m->nbody);
+	t->by_name = TO_C_ARRAY(t, bool, t->m->nbody);
+	t->declares = TO_C_ARRAY(t, bool, t->m->nbody);
 	if (t->failed || !names_new(t, &declared))
 		return false;
 	for (const ir_top *top = t->m->top_first; top; top = top->next) {
@@ -95,16 +95,16 @@ static bool note_declared(toc *t)
 	return true;
 }
 
-/* Is it the first declaration of its function, and C calls that? */
-static bool declares(const toc *t, const ir_top *top)
+/* Whether an entry is the first declaration of its function, and C calls declare it. */
+static bool declares(const to_c *t, const ir_top *top)
 {
 	const cptx_kernel *k = meant(top->k);
 	return k->is_func && t->by_name[k->number - 1] && t->declares[top->k->number - 1];
 }
 
-static void put_declaration(toc *t, const cptx_kernel *k)
+static void put_declaration(to_c *t, const cptx_kernel *k)
 {
-	toc_body b;
+	to_c_body b;
 
 	if (body_begin(t, &b, k))
 		put_signature(&b, true);
@@ -112,7 +112,7 @@ static void put_declaration(toc *t, const cptx_kernel *k)
 	buf_free(&b.line);
 }
 
-static void put_functions(toc *t, const char **name)
+static void put_functions(to_c *t, const char **name)
 {
 	for (const ir_top *top = t->m->top_first; top && !t->failed; top = top->next) {
 		if (top->kind == TOP_PROTO && declares(t, top)) {
@@ -136,8 +136,8 @@ static void put_functions(toc *t, const char **name)
 
 /* ---- the module ---- */
 
-/* Text of several lines, each a string of its own. */
-static void put_module_text(toc *t, const char *text)
+/* Prints text of several lines as a string for each. */
+static void put_module_text(to_c *t, const char *text)
 {
 	const char *end = strchr(text, '\n');
 
@@ -149,7 +149,7 @@ static void put_module_text(toc *t, const char *text)
 	buf_str(&t->out, ");\n");
 }
 
-static void put_target(toc_body *b)
+static void put_target(to_c_body *b)
 {
 	const cptx_module *m = b->t->m;
 	const char *more = m->target_more + strspn(m->target_more, ", ");
@@ -163,7 +163,7 @@ static void put_target(toc_body *b)
 	flush_line(b);
 }
 
-static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *name)
+static void put_top(to_c *t, to_c_body *b, const ir_top *top, const char *const *name)
 {
 	switch (top->kind) {
 	case TOP_HEAD: put_target(b); break;
@@ -174,13 +174,13 @@ static void put_top(toc *t, toc_body *b, const ir_top *top, const char *const *n
 		break;
 	case TOP_BODY: buf_printf(&t->out, "\t%s(m);\n", name[t->m->nbody + top->k->number - 1]); break;
 	case TOP_TEXT: put_module_text(t, top->text); break;
-	case TOP_COMMENT: break; /* those in front of the head stand at the top of the file */
+	case TOP_COMMENT: break; /* comments in front of the head stand at the top of the file */
 	}
 }
 
-static void put_build(toc *t, const char *const *name)
+static void put_build(to_c *t, const char *const *name)
 {
-	toc_body b = { .t = t, .indent = 1 };
+	to_c_body b = { .t = t, .indent = 1 };
 
 	buf_init(&b.line, t->out.hook);
 	buf_str(&t->out, "void build(cptx_module *m)\n{\n");
@@ -193,7 +193,7 @@ static void put_build(toc *t, const char *const *name)
 	buf_free(&b.line);
 }
 
-static void put_main(toc *t)
+static void put_main(to_c *t)
 {
 	buf_printf(&t->out, "\n/* Prints the PTX, for the target that is named%s. */\nint main(int argc, char **argv)\n{\n",
 	           t->m->target ? " or that of the text" : "");
@@ -209,36 +209,37 @@ static void put_main(toc *t)
 	        "\treturn status;\n}\n");
 }
 
-/* Of several declarations of a name the one that is no .extern speaks for all, or the first.  *by_name: the first of each.
- */
-static bool find_spoken(toc *t, toc_names *by_name)
+/* Finds for each name with several declarations the one that is printed: the one that is not .extern, or else the first.
+ * *by_name: the first of each name. */
+static bool find_printed(to_c *t, to_c_names *by_name)
 {
 	const cptx_module *m = t->m;
 
-	t->spoken = TOC_ARRAY(t, uint32_t, m->nsym);
-	if (!t->spoken || !names_new(t, by_name))
+	t->printed = TO_C_ARRAY(t, uint32_t, m->nsym);
+	if (!t->printed || !names_new(t, by_name))
 		return false;
 	for (uint32_t i = 0; i < m->nsym; i++) {
-		const toc_name *had = names_get(by_name, m->sym[i]->name);
+		const to_c_name *had = names_get(by_name, m->sym[i]->name);
 		if (!had && !names_add(t, by_name, m->sym[i]->name, i))
-			return toc_no_memory(t);
+			return to_c_no_memory(t);
 		uint32_t first = had ? had->id : i;
-		if (!had || (m->sym[t->spoken[first]]->linkage == LINK_EXTERN && m->sym[i]->linkage != LINK_EXTERN))
-			t->spoken[first] = i;
+		if (!had || (m->sym[t->printed[first]]->linkage == LINK_EXTERN && m->sym[i]->linkage != LINK_EXTERN))
+			t->printed[first] = i;
 	}
-	for (uint32_t i = 0; i < m->nsym; i++) /* the first stands in front of the others, and knows */
-		t->spoken[i] = t->spoken[names_get(by_name, m->sym[i]->name)->id];
+	/* the first declaration stands in front of the others, and knows which one is printed */
+	for (uint32_t i = 0; i < m->nsym; i++)
+		t->printed[i] = t->printed[names_get(by_name, m->sym[i]->name)->id];
 	return true;
 }
 
-/* Names that are reserved, such as those of the builder's own variables, are changed. */
-static bool name_globals(toc *t)
+/* Names the variables and functions; reserved names, such as those of the builder's own variables, are changed. */
+static bool name_globals(to_c *t)
 {
 	const cptx_module *m = t->m;
-	toc_names taken, first;
+	to_c_names taken, first;
 
-	t->global = TOC_ARRAY(t, const char *, m->nsym);
-	if (!t->global || !names_new(t, &taken) || !find_spoken(t, &first))
+	t->global = TO_C_ARRAY(t, const char *, m->nsym);
+	if (!t->global || !names_new(t, &taken) || !find_printed(t, &first))
 		return false;
 	for (size_t i = 0; i < m->nsym; i++)
 		if (!names_has(&taken, m->sym[i]->name))
@@ -255,8 +256,8 @@ static bool name_globals(toc *t)
 	return !t->failed;
 }
 
-/* Names that no body may give to its own. */
-static bool take_names(toc *t)
+/* Takes the names that no body may give to its own variables. */
+static bool take_names(to_c *t)
 {
 	const cptx_module *m = t->m;
 
@@ -271,8 +272,8 @@ static bool take_names(toc *t)
 	return !t->failed;
 }
 
-/* The words of directives that are kept as text: labels among them keep their names. */
-static bool take_words(toc *t)
+/* Takes the words of directives that are kept as text: labels among them must keep their names. */
+static bool take_words(to_c *t)
 {
 	static const char apart[] = " \t\r\n.,:;+-*/()[]{}<>\"'";
 
@@ -281,7 +282,7 @@ static bool take_words(toc *t)
 	for (const ir_top *top = t->m->top_first; top; top = top->next) {
 		char *s = top->kind == TOP_TEXT ? arena_strdup(&t->a, top->text) : NULL;
 		if (top->kind == TOP_TEXT && !s)
-			return toc_no_memory(t);
+			return to_c_no_memory(t);
 		while (s && *s) {
 			char *word = s + strspn(s, apart), *end = word + strcspn(word, apart);
 			s = *end ? end + 1 : end;
@@ -293,11 +294,11 @@ static bool take_words(toc *t)
 	return true;
 }
 
-static void put_file(toc *t)
+static void put_file(to_c *t)
 {
-	const char **name = TOC_ARRAY(t, const char *, 2 * t->m->nbody);
+	const char **name = TO_C_ARRAY(t, const char *, 2 * t->m->nbody);
 
-	t->found_var = toc_nones(t, t->m->nsym + t->m->nbody);
+	t->found_var = to_c_nones(t, t->m->nsym + t->m->nbody);
 	if (t->failed || !names_new(t, &t->names) || !name_globals(t) || !take_names(t) || !take_words(t) || !note_declared(t))
 		return;
 	for (const ir_top *top = t->m->top_first; top && top->kind != TOP_HEAD; top = top->next)
@@ -326,7 +327,7 @@ cptx_ptx *cptx_to_c(cptx_module *m, const cptx_to_c_opt *opt, cptx_error *err)
 		return NULL;
 	}
 	cptx_ptx *out = emit_new(m, m->target);
-	toc t = { .m = m, .opt = &o };
+	to_c t = { .m = m, .opt = &o };
 	arena_init(&t.a, &m->a.hook);
 	if (out) {
 		t.out = out->text;
