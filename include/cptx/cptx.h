@@ -622,36 +622,6 @@ CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
 /** Its .version, times ten; 0 if there is none. */
 CPTX_API unsigned cptx_module_version(const cptx_module *m);
 
-/* ---- Looking at a module ----------------------------------------------------------------------------------------- */
-
-/** One parameter of a kernel. */
-typedef struct cptx_param_info {
-	const char *name;     /**< as printed */
-	enum cptx_type type;  /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
-	uint32_t size, align; /**< bytes */
-} cptx_param_info;
-
-/** One kernel, for those who launch it.  Lives as long as the module. */
-typedef struct cptx_kernel_info {
-	const char *name;              /**< as printed */
-	size_t nparams;                /**< how many */
-	const cptx_param_info *params; /**< in their order */
-	uint32_t dyn_smem;             /**< dynamic shared memory that it laid out, bytes */
-	uint32_t static_smem;          /**< bytes */
-	bool grid_of_clusters;         /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
-	union {
-		cptx_kernel_opt bounds; /**< launch bounds and cluster */
-		uint64_t room_[16];     /**< for options of later versions */
-	};
-} cptx_kernel_info;
-
-CPTX_API bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_info *info, size_t size);
-/** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */
-static inline bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info)
-{
-	return cptx_module_kernel_(m, name, info, sizeof *info);
-}
-
 /* ---- The instruction table --------------------------------------------------------------------------------------- */
 
 /** One instruction of the table. */
