@@ -631,36 +631,6 @@ CPTX_API const cptx_target *cptx_module_target(const cptx_module *m);
 /** The .version of parsed text or of cptx_set_target, times ten; 0 if there is none. */
 CPTX_API unsigned cptx_module_version(const cptx_module *m);
 
-/* ---- Looking at a module ----------------------------------------------------------------------------------------- */
-
-/** One parameter of a kernel. */
-typedef struct cptx_param_info {
-	const char *name;     /**< the name as printed */
-	enum cptx_type type;  /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
-	uint32_t size, align; /**< size and alignment in bytes */
-} cptx_param_info;
-
-/** One kernel, for programs that launch it.  It lives as long as the module. */
-typedef struct cptx_kernel_info {
-	const char *name;              /**< the name as printed */
-	size_t nparams;                /**< number of parameters */
-	const cptx_param_info *params; /**< the parameters in their order */
-	uint32_t dyn_smem;             /**< dynamic shared memory that the kernel laid out, in bytes */
-	uint32_t static_smem;          /**< static shared memory in bytes */
-	bool grid_of_clusters;         /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
-	union {
-		cptx_kernel_opt bounds; /**< launch bounds and cluster shape */
-		uint64_t room_[16];     /**< for options of later versions */
-	};
-} cptx_kernel_info;
-
-CPTX_API bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_info *info, size_t size);
-/** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */
-static inline bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info)
-{
-	return cptx_module_kernel_(m, name, info, sizeof *info);
-}
-
 /* ---- The instruction table --------------------------------------------------------------------------------------- */
 
 /** One instruction of the table. */

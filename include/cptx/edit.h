@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading and editing bodies; part of cptx.h, which includes this header.
+ * Looking at a module, reading and editing bodies; part of cptx.h, which includes this header.
  *
  * A body, built or parsed, is a list of items: instructions, labels, declarations, scopes, comments.  Items can be read in
  * any state of the module, and edited until it is frozen.  Edits are checked like building, and the first error sticks; what
@@ -15,6 +15,38 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* ---- Looking at a module ----------------------------------------------------------------------------------------- */
+
+/** One parameter of a kernel. */
+typedef struct cptx_param_info {
+	const char *name;     /**< the name as printed */
+	enum cptx_type type;  /**< CPTX_PTR for pointers, CPTX_B8 for byte parameters */
+	uint32_t size, align; /**< size and alignment in bytes */
+} cptx_param_info;
+
+/** One kernel, for programs that launch it.  It lives as long as the module. */
+typedef struct cptx_kernel_info {
+	const char *name;              /**< the name as printed */
+	size_t nparams;                /**< number of parameters */
+	const cptx_param_info *params; /**< the parameters in their order */
+	uint32_t dyn_smem;             /**< dynamic shared memory that the kernel laid out, in bytes */
+	uint32_t static_smem;          /**< static shared memory in bytes */
+	bool grid_of_clusters;         /**< .blocksareclusters: the grid of a launch counts clusters, not CTAs */
+	union {
+		cptx_kernel_opt bounds; /**< launch bounds and cluster shape */
+		uint64_t room_[16];     /**< for options of later versions */
+	};
+} cptx_kernel_info;
+
+CPTX_API bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_info *info, size_t size);
+/** Finds a kernel of a frozen module by name (NULL: its only kernel); false if there is none. */
+static inline bool cptx_module_kernel(const cptx_module *m, const char *name, cptx_kernel_info *info)
+{
+	return cptx_module_kernel_(m, name, info, sizeof *info);
+}
+
+/* ---- Items of a body -------------------------------------------------------------------------------------------------- */
+
 typedef struct cptx_item cptx_item; /**< one item of a body; lives as long as the module */
 
 /** The kinds of items. */

@@ -147,7 +147,8 @@ typedef struct cptx_tiled_mma {
 } cptx_tiled_mma;
 
 CPTX_API void cptx_tiled_mma_new_(cptx_kernel *k, cptx_site at, cptx_tiled_mma *mma, const cptx_tiled_mma_opt *opt);
-/** Checks a product and computes, in front of all loops, what does not depend on a stage: some ten instructions. */
+/** Checks a product and computes, in front of all loops, what does not depend on a stage: two to six instructions, by
+ * mma.sync some twenty. */
 #define cptx_tiled_mma_new(...) cptx_tiled_mma_new_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_tiled_mma_new_x_(k, mma, ...)                                                                                  \
 	cptx_tiled_mma_new_((k), CPTX_HERE, (mma), CPTX_OPT(cptx_tiled_mma_opt, __VA_ARGS__))
@@ -178,12 +179,13 @@ typedef struct cptx_acc {
 } cptx_acc;
 
 CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);
-/** Registers for D, unset, and the thread's first row and column in it. */
+/** Registers for D, unset, and the thread's first row and column in it: three to seven instructions, in tensor memory none.
+ */
 #define cptx_acc_new(k, mma, acc) cptx_acc_new_((k), CPTX_HERE, (mma), (acc), CPTX_NONE_)
 /** By tcgen05: D lies at that address of tensor memory (.u32), `n` columns of 128 lanes. */
 #define cptx_acc_in_tmem(k, mma, acc, address) cptx_acc_new_((k), CPTX_HERE, (mma), (acc), (address))
 CPTX_API void cptx_acc_clear_(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
-/** Sets all elements to 0. */
+/** Sets all elements to 0: acc.count mov. */
 #define cptx_acc_clear(k, acc) cptx_acc_clear_((k), CPTX_HERE, (acc))
 
 /** One element that a thread has. */
@@ -210,7 +212,7 @@ CPTX_API cptx_val cptx_acc_coordinate_(cptx_kernel *k, cptx_site at, cptx_val fi
 /* ---- Row vectors: an array of acc.rows registers, one for each row that the thread has elements of ------------------- */
 
 CPTX_API cptx_val cptx_acc_row_vector_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val init);
-/** A row vector with that value in all rows. */
+/** A row vector with that value in all rows: acc.rows mov. */
 #define cptx_acc_row_vector(k, acc, init) cptx_acc_row_vector_((k), CPTX_HERE, (acc), CPTX_V(init))
 CPTX_API void cptx_acc_row_reduce_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, enum cptx_reduce_op op, cptx_val rows);
 /** Combines the thread's own elements of each row into `rows`: acc.count instructions, no shuffle. */
@@ -223,7 +225,7 @@ CPTX_API void cptx_acc_row_combine_(cptx_kernel *k, cptx_site at, const cptx_acc
  */
 #define cptx_acc_row_combine(k, acc, op, rows) cptx_acc_row_combine_((k), CPTX_HERE, (acc), (op), (rows))
 CPTX_API void cptx_acc_scale_rows_(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_val rows);
-/** Multiplies each row by its element of `rows`; of integers the lower 32 bits. */
+/** Multiplies each row by its element of `rows`; of integers the lower 32 bits.  acc.count mul. */
 #define cptx_acc_scale_rows(k, acc, rows) cptx_acc_scale_rows_((k), CPTX_HERE, (acc), (rows))
 
 /* ---- Products ------------------------------------------------------------------------------------------------------- */
@@ -284,6 +286,10 @@ CPTX_API void cptx_mma_tile_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
  * as cptx_tile_align() says; a: by A_REGS the registers, by A_TMEM the address in tensor memory.  tcgen05: in place of an
  * address the descriptor of the tile, .u64 (cptx_tile_word), which spares four instructions; that of a stage is one mad.
  *
+ * It emits for each step along K: mma.sync: an ldmatrix for 16 rows of A and for 16 (or 8) of B, and m / 16 * n / 8
+ * mma.sync; wgmma: m / 64 of them, with an add for each and one for B; tcgen05: one, with an add for each operand.  In front
+ * addresses become descriptors (not mma.sync), three or four instructions for each operand.
+ *
  * mma.sync: all lanes of the warp, complete behind the call.  wgmma: all threads of the warpgroup; fence and commit are
  * part of it, D and A's registers must not be touched until cptx_mma_wait.  tcgen05: one thread; an mbarrier tells, by
  * cptx_mma_commit.  Tiles that threads wrote themselves need fence.proxy.async in front of the barrier, by wgmma and
@@ -305,8 +311,8 @@ CPTX_API void cptx_mma_wait_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma 
 CPTX_API void cptx_mma_commit_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val mbarrier, cptx_val mask);
 /** tcgen05: one arrival at that mbarrier (.u32) when all that this thread has started is complete. */
 #define cptx_mma_commit(k, mma, mbarrier) cptx_mma_commit_((k), CPTX_HERE, (mma), (mbarrier), CPTX_NONE_)
-/** The same at the mbarriers with that offset in the CTAs of the cluster whose bits are 1 (.u16 or .b16): both of a pair, or
- * all whose operands are multicast.  NONE: as cptx_mma_commit. */
+/** cptx_mma_commit at the mbarriers with that offset in the CTAs of the cluster whose bits are 1 (.u16 or .b16): both of a
+ * pair, or all whose operands are multicast.  NONE: as cptx_mma_commit. */
 #define cptx_mma_commit_to(k, mma, mbarrier, mask) cptx_mma_commit_((k), CPTX_HERE, (mma), (mbarrier), (mask))
 
 CPTX_API void cptx_mma_copy_a_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_val to, cptx_val from);

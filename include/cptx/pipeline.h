@@ -62,6 +62,14 @@
  * producer that calls the one in front of the copies and the other behind them suits all kinds.  Where wgmma or tcgen05
  * reads what cp.async wrote, fence.proxy.async must stand between.
  *
+ * What calls emit, with mbarriers: producer and consumer four mov; next add, setp, mov, mad and xor, of one stage xor alone;
+ * ahead three mov and a next, go three mov; a wait a loop of try_wait; expect, filled, release and is_full one instruction,
+ * release to another CTA and full_of a mapa besides; prepare 2 * stages mbarrier.init, a fence and a branch; drain a wait
+ * and a next for each stage.
+ *
+ * Who waits is told by the place: a producer's for empty stages, a consumer's for full ones.  The places of one pipeline are
+ * not those of another, also of as many stages.
+ *
  * Nothing here does more than the calls of <cptx/insn.h>.  Errors are those of the kernel's module.
  */
 #ifndef CPTX_PIPELINE_H
@@ -121,7 +129,7 @@ CPTX_API void cptx_pipe_prepare_(cptx_kernel *k, cptx_site at, const cptx_pipe *
  * must follow, which what is set up besides, such as tensor memory, may need as well. */
 #define cptx_pipe_prepare(k, p, first) cptx_pipe_prepare_((k), CPTX_HERE, (p), (first))
 CPTX_API void cptx_pipe_init_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, cptx_val first);
-/** The same with that barrier.  All threads of the CTA (the cluster) pass here.  GROUPS: nothing. */
+/** cptx_pipe_prepare with that barrier.  All threads of the CTA (the cluster) pass here.  GROUPS: nothing. */
 #define cptx_pipe_init(k, p, first) cptx_pipe_init_((k), CPTX_HERE, (p), (first))
 
 /** Where a producer or consumer stands. */
@@ -140,9 +148,9 @@ typedef struct cptx_pipe_at {
 } cptx_pipe_at;
 
 CPTX_API cptx_pipe_at cptx_pipe_begin_(cptx_kernel *k, cptx_site at, const cptx_pipe *p, bool producer, cptx_val cta);
-/** At stage 0.  The first turn of a producer does not wait. */
+/** A producer at stage 0, whose first turn does not wait. */
 #define cptx_pipe_producer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), true, CPTX_NONE_)
-/** The same of a consumer, whose first turn waits for data. */
+/** A consumer at stage 0, whose first turn waits for data. */
 #define cptx_pipe_consumer(k, p) cptx_pipe_begin_((k), CPTX_HERE, (p), false, CPTX_NONE_)
 /** With multicast: this thread releases to the CTA of that rank in the cluster.  For each consumer, one thread for each CTA
  * of opt.multicast releases: lanes 0 to multicast - 1 of a warp, say, each with a rank of its own. */

@@ -136,7 +136,7 @@ CPTX_API int cptx_tiles_end_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, 
 /* ---- the parts of it, for loops of one's own ---- */
 
 CPTX_API void cptx_tiles_first_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t);
-/** PERSISTENT and STREAM_K: sets t.at, t.end and t.step for CPTX_FOR (k, t.at, t.end, t.step). */
+/** PERSISTENT and STREAM_K, others are refused: sets t.at, t.end and t.step for CPTX_FOR (k, t.at, t.end, t.step). */
 #define cptx_tiles_first(k, s, t) cptx_tiles_first_((k), CPTX_HERE, (s), (t))
 CPTX_API void cptx_tiles_take_(cptx_kernel *k, cptx_site at, const cptx_tiles *s, cptx_tiles_at *t);
 /** The tile that t.at says: t.id, t.k_first, t.k_end, and with STREAM_K t.step. */

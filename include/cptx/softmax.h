@@ -40,7 +40,8 @@ typedef struct cptx_softmax {
 } cptx_softmax;
 
 CPTX_API void cptx_softmax_new_(cptx_kernel *k, cptx_site at, cptx_softmax *soft, uint32_t rows, cptx_val scale);
-/** Starts a softmax that has seen no columns yet; rows: acc.rows of the score accumulators (1 for tcgen05). */
+/** Starts a softmax that has seen no columns yet; rows: acc.rows of the score accumulators (1 for tcgen05).  Two mov a row.
+ */
 #define cptx_softmax_new(k, soft, rows, scale) cptx_softmax_new_((k), CPTX_HERE, (soft), (rows), CPTX_V(scale))
 
 /** Which scores count. */
@@ -65,11 +66,12 @@ CPTX_API cptx_val cptx_softmax_step_(cptx_kernel *k, cptx_site at, const cptx_so
 #define cptx_softmax_step(k, soft, scores) cptx_softmax_step_((k), CPTX_HERE, (soft), (scores))
 
 CPTX_API cptx_val cptx_softmax_end_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
-/** Sums over the lanes of a row, behind the last step.  Gives the row vector 1 / sum, 0 where nothing counted. */
+/** Sums over the lanes of a row, behind the last step.  Gives the row vector 1 / sum, 0 where nothing counted.  Three
+ * instructions a row behind its two shuffles and adds (none by tcgen05). */
 #define cptx_softmax_end(k, soft, scores) cptx_softmax_end_((k), CPTX_HERE, (soft), (scores))
 CPTX_API cptx_val cptx_softmax_lse_(cptx_kernel *k, cptx_site at, const cptx_softmax *soft, const cptx_acc *scores);
 /** Behind cptx_softmax_end: the row vector of the natural logarithm of the sum of exp(score * scale / log2(e)), minus
- * infinity where nothing counted. */
+ * infinity where nothing counted.  Five instructions a row. */
 #define cptx_softmax_lse(k, soft, scores) cptx_softmax_lse_((k), CPTX_HERE, (soft), (scores))
 
 #ifdef __cplusplus

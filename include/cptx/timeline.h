@@ -50,7 +50,8 @@ typedef struct cptx_timeline {
 } cptx_timeline;
 
 CPTX_API void cptx_timeline_begin_(cptx_kernel *k, cptx_site at, cptx_timeline *t, const cptx_timeline_opt *opt);
-/** Emits the addresses of this warp's stamps; all threads run it: cptx_timeline_begin(k, &t, .buffer = param, ...). */
+/** Computes the addresses of this warp's stamps, in 14 instructions; all threads run it, also of a timeline that is off:
+ * cptx_timeline_begin(k, &t, .buffer = param, ...). */
 #define cptx_timeline_begin(...) cptx_timeline_begin_x_(__VA_ARGS__, .z_ = 0)
 #define cptx_timeline_begin_x_(k, t, ...) cptx_timeline_begin_((k), CPTX_HERE, (t), CPTX_OPT(cptx_timeline_opt, __VA_ARGS__))
 CPTX_API void cptx_timeline_stamp_(cptx_kernel *k, cptx_site at, const cptx_timeline *t, int phase, cptx_val when);

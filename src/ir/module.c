@@ -488,8 +488,8 @@ bool cptx_module_kernel_(const cptx_module *m, const char *name, cptx_kernel_inf
 		                         .params = found->param,
 		                         .dyn_smem = found->dyn_smem,
 		                         .static_smem = found->reached_smem,
-		                         .bounds = found->opt,
-		                         .grid_of_clusters = ir_grid_of_clusters(found) };
+		                         .grid_of_clusters = ir_grid_of_clusters(found),
+		                         .bounds = found->opt };
 	RESULT_FILL(info, size, &x);
 	return true;
 }

@@ -313,8 +313,8 @@ cptx_operand_src operand_source_of_threads(cptx_kernel *k, cptx_site at, const c
 	const cptx_val along = mn_major ? row : col, other = mn_major ? col : row;
 	const cptx_val all = mn_major ? o->rows : o->cols, lines = mn_major ? o->cols : o->rows;
 	cptx_operand_src src = { .made = kit_made(k, KIT_cptx_operand_src),
-		                     .of = op->smem,
-		                     .from = plus_pitches(k, at, op->from, other, o->pitch) };
+		                     .from = plus_pitches(k, at, op->from, other, o->pitch),
+		                     .of = op->smem };
 	cptx_val bytes = bytes_of(k, at, op, along);
 
 	if (!is_constant(bytes))

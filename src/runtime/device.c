@@ -97,23 +97,23 @@ void *cptx_device_symbol(const cptx_device *dev, const char *name)
 	return dev && name ? dev->ops->symbol(dev, name) : NULL;
 }
 
-/* Whether a call on `object` (a device, stream, ...) may go on: false if an error is set already, or, with an error, if it
- * is NULL. */
-static bool given(const void *object, const char *what, cptx_error *err)
+/* Whether the call of that name on `object` (a device, stream, ...) may go on: false if an error is set already, or, with an
+ * error, if the object is NULL. */
+static bool given(const char *function, const void *object, const char *what, cptx_error *err)
 {
 	if (!may_go(err))
 		return false;
-	return object || error_set(err, CPTX_E_ARG, NOWHERE, "the %s is NULL", what);
+	return object || error_null(function, what, NOWHERE, err);
 }
 
 bool cptx_device_make_current(cptx_device *dev, cptx_error *err)
 {
-	return given(dev, "device", err) && dev->ops->make_current(dev, err);
+	return given(__func__, dev, "device", err) && dev->ops->make_current(dev, err);
 }
 
 bool cptx_device_synchronize(cptx_device *dev, cptx_error *err)
 {
-	return given(dev, "device", err) && dev->ops->synchronize(dev, err);
+	return given(__func__, dev, "device", err) && dev->ops->synchronize(dev, err);
 }
 
 /* ---- streams ---- */
@@ -127,7 +127,7 @@ static bool same_device(const cptx_device *dev, const cptx_stream *s, cptx_error
 
 static cptx_stream *stream_make(cptx_device *dev, bool adopt, void *handle, cptx_error *err)
 {
-	cptx_stream *s = given(dev, "device", err) ? NEW_UNSET(cptx_stream, 1) : NULL;
+	cptx_stream *s = given(__func__, dev, "device", err) ? NEW_UNSET(cptx_stream, 1) : NULL;
 
 	if (!s) {
 		no_memory(err, NOWHERE);
@@ -163,13 +163,13 @@ void *cptx_stream_handle(const cptx_stream *s) { return s ? s->handle : NULL; }
 
 bool cptx_stream_synchronize(cptx_device *dev, cptx_stream *s, cptx_error *err)
 {
-	return given(dev, "device", err) && same_device(dev, s, err) &&
+	return given(__func__, dev, "device", err) && same_device(dev, s, err) &&
 	       dev->ops->stream_synchronize(dev, cptx_stream_handle(s), err);
 }
 
 bool cptx_stream_wait(cptx_stream *s, cptx_event *e, cptx_error *err)
 {
-	return given(e, "event", err) && same_device(e->dev, s, err) &&
+	return given(__func__, e, "event", err) && same_device(e->dev, s, err) &&
 	       e->dev->ops->stream_wait(e->dev, cptx_stream_handle(s), e->handle, err);
 }
 
@@ -177,7 +177,7 @@ bool cptx_stream_wait(cptx_stream *s, cptx_event *e, cptx_error *err)
 
 cptx_event *cptx_event_new(cptx_device *dev, cptx_error *err)
 {
-	cptx_event *e = given(dev, "device", err) ? NEW_UNSET(cptx_event, 1) : NULL;
+	cptx_event *e = given(__func__, dev, "device", err) ? NEW_UNSET(cptx_event, 1) : NULL;
 
 	if (!e) {
 		no_memory(err, NOWHERE);
@@ -203,18 +203,19 @@ void cptx_event_destroy(cptx_event *e)
 
 bool cptx_event_record(cptx_event *e, cptx_stream *s, cptx_error *err)
 {
-	return given(e, "event", err) && same_device(e->dev, s, err) &&
+	return given(__func__, e, "event", err) && same_device(e->dev, s, err) &&
 	       e->dev->ops->event_record(e->dev, e->handle, cptx_stream_handle(s), err);
 }
 
 bool cptx_event_synchronize(cptx_event *e, cptx_error *err)
 {
-	return given(e, "event", err) && e->dev->ops->event_synchronize(e->dev, e->handle, err);
+	return given(__func__, e, "event", err) && e->dev->ops->event_synchronize(e->dev, e->handle, err);
 }
 
 bool cptx_event_elapsed(cptx_event *start, cptx_event *end, float *ms, cptx_error *err)
 {
-	return given(start, "start event", err) && given(end, "end event", err) && given(ms, "result", err) &&
+	return given(__func__, start, "start event", err) && given(__func__, end, "end event", err) &&
+	       given(__func__, ms, "result", err) &&
 	       start->dev->ops->event_elapsed(start->dev, start->handle, end->handle, ms, err);
 }
 
@@ -222,7 +223,7 @@ bool cptx_event_elapsed(cptx_event *start, cptx_event *end, float *ms, cptx_erro
 
 uint64_t cptx_mem_alloc(cptx_device *dev, size_t size, cptx_error *err)
 {
-	if (!given(dev, "device", err))
+	if (!given(__func__, dev, "device", err))
 		return 0;
 	if (!size) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "an allocation of 0 bytes of device memory");
@@ -239,7 +240,7 @@ void cptx_mem_free(cptx_device *dev, uint64_t ptr)
 
 uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err)
 {
-	if (!given(dev, "device", err) || !given(host, "memory to map", err))
+	if (!given(__func__, dev, "device", err) || !given(__func__, host, "memory to map", err))
 		return 0;
 	if (!dev->ops->map) {
 		error_set(err, CPTX_E_ARG, NOWHERE, "%s is no emulator: it cannot use memory of the host as its own",
@@ -255,7 +256,7 @@ uint64_t cptx_emu_map(cptx_device *dev, void *host, size_t size, cptx_error *err
 
 void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err)
 {
-	if (!given(dev, "device", err))
+	if (!given(__func__, dev, "device", err))
 		return NULL;
 	if (dev->ops->host)
 		return dev->ops->host(dev, ptr, size, err);
@@ -263,14 +264,14 @@ void *cptx_emu_host(cptx_device *dev, uint64_t ptr, size_t size, cptx_error *err
 	return NULL;
 }
 
-static bool move(cptx_device *dev, transfer t, cptx_stream *s, cptx_error *err)
+static bool move(const char *function, cptx_device *dev, transfer t, cptx_stream *s, cptx_error *err)
 {
-	if (!given(dev, "device", err) || !same_device(dev, s, err))
+	if (!given(function, dev, "device", err) || !same_device(dev, s, err))
 		return false;
 	if (!t.n)
 		return true;
-	if ((t.kind == TRANSFER_WRITE && !given(t.host_src, "memory of the host to read from", err)) ||
-	    (t.kind == TRANSFER_READ && !given(t.host_dst, "memory of the host to write to", err)))
+	if ((t.kind == TRANSFER_WRITE && !given(function, t.host_src, "memory of the host to read from", err)) ||
+	    (t.kind == TRANSFER_READ && !given(function, t.host_dst, "memory of the host to write to", err)))
 		return false;
 	if (t.kind == TRANSFER_FILL32 && t.dst % 4)
 		return error_set(err, CPTX_E_ARG, NOWHERE, "filling 32-bit words at address 0x%llx, which is no multiple of 4",
@@ -283,50 +284,55 @@ static bool move(cptx_device *dev, transfer t, cptx_stream *s, cptx_error *err)
 
 bool cptx_mem_write(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_WRITE, .dst = dst, .host_src = src, .n = size, .wait = true }, NULL, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_WRITE, .dst = dst, .host_src = src, .n = size, .wait = true },
+	            NULL, err);
 }
 
 bool cptx_mem_write_async(cptx_device *dev, uint64_t dst, const void *src, size_t size, cptx_stream *s, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_WRITE, .dst = dst, .host_src = src, .n = size }, s, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_WRITE, .dst = dst, .host_src = src, .n = size }, s, err);
 }
 
 bool cptx_mem_read(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_READ, .host_dst = dst, .src = src, .n = size, .wait = true }, NULL, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_READ, .host_dst = dst, .src = src, .n = size, .wait = true },
+	            NULL, err);
 }
 
 bool cptx_mem_read_async(cptx_device *dev, void *dst, uint64_t src, size_t size, cptx_stream *s, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_READ, .host_dst = dst, .src = src, .n = size }, s, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_READ, .host_dst = dst, .src = src, .n = size }, s, err);
 }
 
 bool cptx_mem_copy(cptx_device *dev, uint64_t dst, uint64_t src, size_t size, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_COPY, .dst = dst, .src = src, .n = size, .wait = true }, NULL, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_COPY, .dst = dst, .src = src, .n = size, .wait = true }, NULL,
+	            err);
 }
 
 bool cptx_mem_copy_async(cptx_device *dev, uint64_t dst, uint64_t src, size_t size, cptx_stream *s, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_COPY, .dst = dst, .src = src, .n = size }, s, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_COPY, .dst = dst, .src = src, .n = size }, s, err);
 }
 
 bool cptx_mem_fill8(cptx_device *dev, uint64_t dst, uint8_t value, size_t size, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_FILL8, .dst = dst, .value = value, .n = size, .wait = true }, NULL, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_FILL8, .dst = dst, .value = value, .n = size, .wait = true },
+	            NULL, err);
 }
 
 bool cptx_mem_fill8_async(cptx_device *dev, uint64_t dst, uint8_t value, size_t size, cptx_stream *s, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_FILL8, .dst = dst, .value = value, .n = size }, s, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_FILL8, .dst = dst, .value = value, .n = size }, s, err);
 }
 
 bool cptx_mem_fill32(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_FILL32, .dst = dst, .value = value, .n = count, .wait = true }, NULL, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_FILL32, .dst = dst, .value = value, .n = count, .wait = true },
+	            NULL, err);
 }
 
 bool cptx_mem_fill32_async(cptx_device *dev, uint64_t dst, uint32_t value, size_t count, cptx_stream *s, cptx_error *err)
 {
-	return move(dev, (transfer){ .kind = TRANSFER_FILL32, .dst = dst, .value = value, .n = count }, s, err);
+	return move(__func__, dev, (transfer){ .kind = TRANSFER_FILL32, .dst = dst, .value = value, .n = count }, s, err);
 }

@@ -365,16 +365,16 @@ void cptx_launch_destroy(cptx_launch *l)
 	free(l);
 }
 
-static bool given(const cptx_launch *l, cptx_site at, cptx_error *err)
+static bool given(const char *function, const cptx_launch *l, cptx_site at, cptx_error *err)
 {
 	if (!may_go(err))
 		return false;
-	return l || error_set(err, CPTX_E_ARG, at, "the launch is NULL");
+	return l || error_null(function, "launch", at, err);
 }
 
 bool cptx_launch_set_(cptx_site at, cptx_launch *l, size_t i, cptx_arg arg, cptx_error *err)
 {
-	if (!given(l, at, err))
+	if (!given(__func__, l, at, err))
 		return false;
 	if (i >= l->nargs)
 		return reject(&l->k, CPTX_E_ARG, at, err, "there is no argument %zu; it has %zu, counted from 0", i, l->nargs);
@@ -392,7 +392,7 @@ bool cptx_launch_grid_(cptx_site at, cptx_launch *l, uint32_t x, uint32_t y, uin
 	const uint32_t grid[3] = { x, y, z };
 	uint32_t before[3];
 
-	if (!given(l, at, err))
+	if (!given(__func__, l, at, err))
 		return false;
 	memcpy(before, l->grid, sizeof before);
 	if (set_grid(l, grid, at, err) && cooperates(l, at, err))
@@ -403,7 +403,7 @@ bool cptx_launch_grid_(cptx_site at, cptx_launch *l, uint32_t x, uint32_t y, uin
 
 bool cptx_launch_run(cptx_launch *l, cptx_stream *s, cptx_error *err)
 {
-	if (!given(l, NOWHERE, err))
+	if (!given(__func__, l, NOWHERE, err))
 		return false;
 	if (s && s->dev != l->program->dev)
 		return reject(&l->k, CPTX_E_ARG, l->at, err, "the stream belongs to another device than the program");
@@ -428,8 +428,8 @@ bool cptx_program_resources_(const cptx_program *p, const char *name, uint32_t t
 
 	if (!may_go(err))
 		return false;
-	if (!p || !out)
-		return error_set(err, CPTX_E_ARG, NOWHERE, "the %s is NULL", !p ? "program" : "result");
+	if (!IS_GIVEN(p, "program", NOWHERE, err) || !IS_GIVEN(out, "result", NOWHERE, err))
+		return false;
 	if (!program_find(p, name, &k, NOWHERE, err))
 		return false;
 	bool ok = p->dev->ops->find(p, &k, NOWHERE, err) && p->dev->ops->resources(p, &k, threads, dyn_smem, &x, err);
@@ -443,10 +443,10 @@ bool cptx_launch_resources_(const cptx_launch *l, cptx_resources *out, size_t si
 {
 	cptx_resources x = { .regs = 0 };
 
-	if (!given(l, NOWHERE, err))
+	if (!given(__func__, l, NOWHERE, err))
 		return false;
-	if (!out)
-		return error_set(err, CPTX_E_ARG, l->at, "the result is NULL");
+	if (!IS_GIVEN(out, "result", l->at, err))
+		return false;
 	const cptx_program *p = l->program;
 	if (!p->dev->ops->resources(p, &l->k, (uint32_t)volume(l->block), l->dyn_smem, &x, err))
 		return false;

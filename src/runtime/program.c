@@ -138,9 +138,7 @@ cptx_program *cptx_device_load_(cptx_site at, cptx_device *dev, cptx_module *m, 
 		return NULL;
 	if (built && err)
 		*err = *built;
-	else if (!dev)
-		error_set(err, CPTX_E_ARG, at, "the device is NULL");
-	return built || !dev ? NULL : program_load(dev, &q, opt, err);
+	return built || !IS_GIVEN(dev, "device", at, err) ? NULL : program_load(dev, &q, opt, err);
 }
 
 cptx_program *cptx_device_load_text_(cptx_site at, cptx_device *dev, const void *image, size_t size,
@@ -150,8 +148,10 @@ cptx_program *cptx_device_load_text_(cptx_site at, cptx_device *dev, const void 
 
 	if (!may_go(err))
 		return NULL;
-	if (!dev || !image || !size) {
-		error_set(err, CPTX_E_ARG, at, "the %s", !dev ? "device is NULL" : !image ? "image is NULL" : "image has no bytes");
+	if (!IS_GIVEN(dev, "device", at, err) || !IS_GIVEN(image, "image", at, err))
+		return NULL;
+	if (!size) {
+		error_set(err, CPTX_E_ARG, at, "the image has no bytes");
 		return NULL;
 	}
 	return program_load(dev, &q, opt, err);
@@ -164,8 +164,10 @@ cptx_program *cptx_device_link_(cptx_site at, cptx_device *dev, const cptx_link_
 
 	if (!may_go(err))
 		return NULL;
-	if (!dev || !inputs || !n) {
-		error_set(err, CPTX_E_ARG, at, "%s", !dev ? "the device is NULL" : "there is nothing to link");
+	if (!IS_GIVEN(dev, "device", at, err))
+		return NULL;
+	if (!inputs || !n) {
+		error_set(err, CPTX_E_ARG, at, "there is nothing to link");
 		return NULL;
 	}
 	return program_load(dev, &q, opt, err);
@@ -202,9 +204,7 @@ uint64_t cptx_program_global(const cptx_program *p, const char *name, size_t *si
 {
 	if (!may_go(err))
 		return 0;
-	if (!p || !name) {
-		error_set(err, CPTX_E_ARG, NOWHERE, "the %s is NULL", p ? "name of the variable" : "program");
+	if (!IS_GIVEN(p, "program", NOWHERE, err) || !IS_GIVEN(name, "name of the variable", NOWHERE, err))
 		return 0;
-	}
 	return p->dev->ops->global(p, name, size, err);
 }

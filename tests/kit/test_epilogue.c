@@ -409,10 +409,8 @@ static cptx_error err;
 static void make_map(cptx_device *dev, const trial *t, uint64_t to, cptx_tensor_map *map)
 {
 	const cptx_operand_opt o = { .type = t->out, .tile = piece(t) };
-	const cptx_operand_matrix d = { .address = to,
-		                            .rows = twice(t) ? 2 * FURTHER : t->M,
-		                            .cols = out_cols(t),
-		                            .pitch = (uint64_t)t->pitch * cptx_type_bits(t->out) / 8 };
+	const uint64_t rows = twice(t) ? 2 * FURTHER : t->M, pitch = (uint64_t)t->pitch * cptx_type_bits(t->out) / 8;
+	const cptx_operand_matrix d = { .address = to, .rows = rows, .cols = out_cols(t), .pitch = pitch };
 	cptx_tensor_map_opt of;
 	bool ok = cptx_operand_tensor_map(&o, &d, &of, &err) && cptx_tensor_map_make(dev, &of, map, &err);
 

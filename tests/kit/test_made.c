@@ -177,12 +177,14 @@ typedef struct one_call {
 
 /* Whether call number c->n is this one; then x->noun is wrong. */
 #define CALL_WITH(noun_, ...)                                                                                               \
-	if (c->at++ == c->n) {                                                                                                  \
-		x->noun_ = c->wrong->noun_;                                                                                         \
-		c->noun = #noun_, c->line = __LINE__;                                                                               \
-		__VA_ARGS__;                                                                                                        \
-		return true;                                                                                                        \
-	}
+	do                                                                                                                      \
+		if (c->at++ == c->n) {                                                                                              \
+			x->noun_ = c->wrong->noun_;                                                                                     \
+			c->noun = #noun_, c->line = __LINE__;                                                                           \
+			__VA_ARGS__;                                                                                                    \
+			return true;                                                                                                    \
+		}                                                                                                                   \
+	while (0)
 
 static bool call_mma(one_call *c)
 {
@@ -191,19 +193,19 @@ static bool call_mma(one_call *c)
 	cptx_acc fresh;
 	cptx_mma_frags frags;
 
-	CALL_WITH(mma, cptx_acc_new(k, &x->mma, &fresh))
-	CALL_WITH(mma, cptx_mma_tile(k, &x->mma, &x->acc, x->u32, x->u32))
-	CALL_WITH(mma, cptx_mma_stage(k, &x->mma, &x->acc, x->u32))
-	CALL_WITH(mma, cptx_mma_wait(k, &x->mma, 0))
-	CALL_WITH(mma, cptx_acc_as_a(k, &x->acc, &x->mma))
-	CALL_WITH(sync, cptx_mma_frags_new(k, &x->sync, &frags, false))
-	CALL_WITH(sync, cptx_mma_fetch(k, &x->sync, &x->frags, x->u32, x->u32))
-	CALL_WITH(tcgen05, cptx_mma_commit(k, &x->tcgen05, x->u32))
-	CALL_WITH(tcgen05, cptx_mma_copy_a(k, &x->tcgen05, x->u32, x->u32))
-	CALL_WITH(tcgen05, cptx_mma_copy_scale_b(k, &x->tcgen05, x->u32, x->u32))
-	CALL_WITH(tcgen05, cptx_acc_in_tmem(k, &x->tcgen05, &fresh, x->u32))
-	CALL_WITH(frags, cptx_mma_fetch(k, &x->sync, &x->frags, x->u32, x->u32))
-	CALL_WITH(frags, cptx_mma_tile(k, &x->sync, &x->of_sync, x->u32, x->u32, .frags = &x->frags))
+	CALL_WITH(mma, cptx_acc_new(k, &x->mma, &fresh));
+	CALL_WITH(mma, cptx_mma_tile(k, &x->mma, &x->acc, x->u32, x->u32));
+	CALL_WITH(mma, cptx_mma_stage(k, &x->mma, &x->acc, x->u32));
+	CALL_WITH(mma, cptx_mma_wait(k, &x->mma, 0));
+	CALL_WITH(mma, cptx_acc_as_a(k, &x->acc, &x->mma));
+	CALL_WITH(sync, cptx_mma_frags_new(k, &x->sync, &frags, false));
+	CALL_WITH(sync, cptx_mma_fetch(k, &x->sync, &x->frags, x->u32, x->u32));
+	CALL_WITH(tcgen05, cptx_mma_commit(k, &x->tcgen05, x->u32));
+	CALL_WITH(tcgen05, cptx_mma_copy_a(k, &x->tcgen05, x->u32, x->u32));
+	CALL_WITH(tcgen05, cptx_mma_copy_scale_b(k, &x->tcgen05, x->u32, x->u32));
+	CALL_WITH(tcgen05, cptx_acc_in_tmem(k, &x->tcgen05, &fresh, x->u32));
+	CALL_WITH(frags, cptx_mma_fetch(k, &x->sync, &x->frags, x->u32, x->u32));
+	CALL_WITH(frags, cptx_mma_tile(k, &x->sync, &x->of_sync, x->u32, x->u32, .frags = &x->frags));
 	return false;
 }
 
@@ -214,34 +216,34 @@ static bool call_acc(one_call *c)
 	cptx_acc fresh;
 	cptx_val v;
 
-	CALL_WITH(acc, cptx_mma_tile(k, &x->mma, &x->acc, x->u32, x->u32))
-	CALL_WITH(acc, cptx_acc_clear(k, &x->acc))
-	CALL_WITH(acc, cptx_acc_row_vector(k, &x->acc, 0.0f))
-	CALL_WITH(acc, v = cptx_regs(k, CPTX_F32, 2); cptx_acc_row_reduce(k, &x->acc, CPTX_REDUCE_MAX, v))
-	CALL_WITH(acc, v = cptx_regs(k, CPTX_F32, 2); cptx_acc_row_combine(k, &x->acc, CPTX_REDUCE_MAX, v))
-	CALL_WITH(acc, v = cptx_regs(k, CPTX_F32, 2); cptx_acc_scale_rows(k, &x->acc, v))
-	CALL_WITH(acc, cptx_acc_narrow(k, &x->acc, CPTX_BF16))
-	CALL_WITH(acc, cptx_acc_as_a(k, &x->acc, &x->mma))
-	CALL_WITH(acc, cptx_acc_store(k, &x->acc, &(cptx_acc_matrix){ .address = x->u64, .type = CPTX_F32 }))
-	CALL_WITH(acc, cptx_softmax_mask(k, &x->acc, .cols = x->u32))
-	CALL_WITH(acc, cptx_softmax_step(k, &x->softmax, &x->acc))
-	CALL_WITH(acc, cptx_softmax_end(k, &x->softmax, &x->acc))
-	CALL_WITH(acc, cptx_softmax_lse(k, &x->softmax, &x->acc))
-	CALL_WITH(acc, cptx_epilogue_run(k, &x->epilogue, &x->acc, .row = x->u32))
-	CALL_WITH(acc, cptx_epilogue_ring_drain(k, &x->ring, &x->acc))
-	CALL_WITH(in_tmem, cptx_acc_load(k, &x->in_tmem, 0, 32, &fresh))
-	CALL_WITH(in_tmem, cptx_acc_save(k, &x->in_tmem, 0, &x->part))
-	CALL_WITH(part, cptx_acc_save(k, &x->in_tmem, 0, &x->part))
-	CALL_WITH(part, cptx_acc_put_a(k, &x->part, CPTX_BF16, x->u32, 0))
-	CALL_WITH(softmax, cptx_softmax_step(k, &x->softmax, &x->acc))
-	CALL_WITH(softmax, cptx_softmax_end(k, &x->softmax, &x->acc))
-	CALL_WITH(softmax, cptx_softmax_lse(k, &x->softmax, &x->acc))
-	CALL_WITH(epilogue, cptx_epilogue_add(k, &x->epilogue, CPTX_VISIT_RELU, .type = CPTX_F32))
-	CALL_WITH(epilogue, cptx_epilogue_run(k, &x->epilogue, &x->acc, .row = x->u32))
-	CALL_WITH(epilogue, cptx_epilogue_store(k, &x->epilogue, .address = x->u64, .type = CPTX_F32, .pitch = cptx_imm(64)))
-	CALL_WITH(epilogue, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring, ((cptx_val){ 0 })))
-	CALL_WITH(ring, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring, ((cptx_val){ 0 })))
-	CALL_WITH(ring, cptx_epilogue_ring_drain(k, &x->ring, &x->acc))
+	CALL_WITH(acc, cptx_mma_tile(k, &x->mma, &x->acc, x->u32, x->u32));
+	CALL_WITH(acc, cptx_acc_clear(k, &x->acc));
+	CALL_WITH(acc, cptx_acc_row_vector(k, &x->acc, 0.0f));
+	CALL_WITH(acc, v = cptx_regs(k, CPTX_F32, 2); cptx_acc_row_reduce(k, &x->acc, CPTX_REDUCE_MAX, v));
+	CALL_WITH(acc, v = cptx_regs(k, CPTX_F32, 2); cptx_acc_row_combine(k, &x->acc, CPTX_REDUCE_MAX, v));
+	CALL_WITH(acc, v = cptx_regs(k, CPTX_F32, 2); cptx_acc_scale_rows(k, &x->acc, v));
+	CALL_WITH(acc, cptx_acc_narrow(k, &x->acc, CPTX_BF16));
+	CALL_WITH(acc, cptx_acc_as_a(k, &x->acc, &x->mma));
+	CALL_WITH(acc, cptx_acc_store(k, &x->acc, &(cptx_acc_matrix){ .address = x->u64, .type = CPTX_F32 }));
+	CALL_WITH(acc, cptx_softmax_mask(k, &x->acc, .cols = x->u32));
+	CALL_WITH(acc, cptx_softmax_step(k, &x->softmax, &x->acc));
+	CALL_WITH(acc, cptx_softmax_end(k, &x->softmax, &x->acc));
+	CALL_WITH(acc, cptx_softmax_lse(k, &x->softmax, &x->acc));
+	CALL_WITH(acc, cptx_epilogue_run(k, &x->epilogue, &x->acc, .row = x->u32));
+	CALL_WITH(acc, cptx_epilogue_ring_drain(k, &x->ring, &x->acc));
+	CALL_WITH(in_tmem, cptx_acc_load(k, &x->in_tmem, 0, 32, &fresh));
+	CALL_WITH(in_tmem, cptx_acc_save(k, &x->in_tmem, 0, &x->part));
+	CALL_WITH(part, cptx_acc_save(k, &x->in_tmem, 0, &x->part));
+	CALL_WITH(part, cptx_acc_put_a(k, &x->part, CPTX_BF16, x->u32, 0));
+	CALL_WITH(softmax, cptx_softmax_step(k, &x->softmax, &x->acc));
+	CALL_WITH(softmax, cptx_softmax_end(k, &x->softmax, &x->acc));
+	CALL_WITH(softmax, cptx_softmax_lse(k, &x->softmax, &x->acc));
+	CALL_WITH(epilogue, cptx_epilogue_add(k, &x->epilogue, CPTX_VISIT_RELU, .type = CPTX_F32));
+	CALL_WITH(epilogue, cptx_epilogue_run(k, &x->epilogue, &x->acc, .row = x->u32));
+	CALL_WITH(epilogue, cptx_epilogue_store(k, &x->epilogue, .address = x->u64, .type = CPTX_F32, .pitch = cptx_imm(64)));
+	CALL_WITH(epilogue, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring, ((cptx_val){ 0 })));
+	CALL_WITH(ring, cptx_epilogue_store_tma(k, &x->epilogue, &x->ring, ((cptx_val){ 0 })));
+	CALL_WITH(ring, cptx_epilogue_ring_drain(k, &x->ring, &x->acc));
 	return false;
 }
 
@@ -250,37 +252,37 @@ static bool call_copies(one_call *c)
 	things *x = c->x;
 	cptx_kernel *k = x->k;
 
-	CALL_WITH(by_threads, cptx_operand_rebase(k, &x->by_threads, x->u64))
-	CALL_WITH(operand, cptx_operand_at(k, &x->operand, x->u32))
-	CALL_WITH(operand, cptx_operand_source(k, &x->operand, x->u32, x->u32))
-	CALL_WITH(operand, cptx_operand_seek(k, &x->operand, &x->src, x->u32, x->u32))
-	CALL_WITH(operand, cptx_operand_advance(k, &x->operand, &x->src, 64, 0))
-	CALL_WITH(operand, cptx_operand_load_from(k, &x->operand, 0, &x->src, .barrier = x->u32))
-	CALL_WITH(operand, cptx_operand_load(k, &x->operand, 0, 0, 0, .barrier = x->u32))
-	CALL_WITH(by_threads, cptx_operand_load(k, &x->by_threads, 0, 0, 0, .first = 0))
-	CALL_WITH(src, cptx_operand_seek(k, &x->operand, &x->src, x->u32, x->u32))
-	CALL_WITH(src, cptx_operand_advance(k, &x->operand, &x->src, 64, 0))
-	CALL_WITH(src, cptx_operand_load_from(k, &x->operand, 0, &x->src, .barrier = x->u32))
-	CALL_WITH(pipe, cptx_pipe_prepare(k, &x->pipe, x->pred))
-	CALL_WITH(pipe, cptx_pipe_init(k, &x->pipe, x->pred))
-	CALL_WITH(pipe, cptx_pipe_producer(k, &x->pipe))
-	CALL_WITH(pipe, cptx_pipe_consumer_of(k, &x->pipe, x->u32))
-	CALL_WITH(pipe, cptx_pipe_next(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe, cptx_pipe_ahead(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe, cptx_pipe_wait_full(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe, cptx_pipe_release(k, &x->pipe, &x->pipe_at, x->pred))
-	CALL_WITH(pipe, cptx_pipe_drain(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_next(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_ahead(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_at ahead = x->pipe_at; cptx_pipe_go(k, &x->pipe_at, &ahead))
-	CALL_WITH(pipe_at, cptx_pipe_full_of(k, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_is_full(k, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_wait_empty(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_expect(k, &x->pipe, &x->pipe_at, 16))
-	CALL_WITH(pipe_at, cptx_pipe_filled(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_copied(k, &x->pipe, &x->pipe_at))
-	CALL_WITH(pipe_at, cptx_pipe_release(k, &x->pipe, &x->pipe_at, x->pred))
-	CALL_WITH(pipe_at, cptx_pipe_drain(k, &x->pipe, &x->pipe_at))
+	CALL_WITH(by_threads, cptx_operand_rebase(k, &x->by_threads, x->u64));
+	CALL_WITH(operand, cptx_operand_at(k, &x->operand, x->u32));
+	CALL_WITH(operand, cptx_operand_source(k, &x->operand, x->u32, x->u32));
+	CALL_WITH(operand, cptx_operand_seek(k, &x->operand, &x->src, x->u32, x->u32));
+	CALL_WITH(operand, cptx_operand_advance(k, &x->operand, &x->src, 64, 0));
+	CALL_WITH(operand, cptx_operand_load_from(k, &x->operand, 0, &x->src, .barrier = x->u32));
+	CALL_WITH(operand, cptx_operand_load(k, &x->operand, 0, 0, 0, .barrier = x->u32));
+	CALL_WITH(by_threads, cptx_operand_load(k, &x->by_threads, 0, 0, 0, .first = 0));
+	CALL_WITH(src, cptx_operand_seek(k, &x->operand, &x->src, x->u32, x->u32));
+	CALL_WITH(src, cptx_operand_advance(k, &x->operand, &x->src, 64, 0));
+	CALL_WITH(src, cptx_operand_load_from(k, &x->operand, 0, &x->src, .barrier = x->u32));
+	CALL_WITH(pipe, cptx_pipe_prepare(k, &x->pipe, x->pred));
+	CALL_WITH(pipe, cptx_pipe_init(k, &x->pipe, x->pred));
+	CALL_WITH(pipe, cptx_pipe_producer(k, &x->pipe));
+	CALL_WITH(pipe, cptx_pipe_consumer_of(k, &x->pipe, x->u32));
+	CALL_WITH(pipe, cptx_pipe_next(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe, cptx_pipe_ahead(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe, cptx_pipe_wait_full(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe, cptx_pipe_release(k, &x->pipe, &x->pipe_at, x->pred));
+	CALL_WITH(pipe, cptx_pipe_drain(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_next(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_ahead(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_at ahead = x->pipe_at; cptx_pipe_go(k, &x->pipe_at, &ahead));
+	CALL_WITH(pipe_at, cptx_pipe_full_of(k, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_is_full(k, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_wait_empty(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_expect(k, &x->pipe, &x->pipe_at, 16));
+	CALL_WITH(pipe_at, cptx_pipe_filled(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_copied(k, &x->pipe, &x->pipe_at));
+	CALL_WITH(pipe_at, cptx_pipe_release(k, &x->pipe, &x->pipe_at, x->pred));
+	CALL_WITH(pipe_at, cptx_pipe_drain(k, &x->pipe, &x->pipe_at));
 	return false;
 }
 
@@ -290,40 +292,40 @@ static bool call_rest(one_call *c)
 	cptx_kernel *k = x->k;
 	cptx_row fresh;
 
-	CALL_WITH(params, cptx_params_declare(k, &x->params, rows, 1))
-	CALL_WITH(params, cptx_params_get(k, &x->params, "n"))
-	CALL_WITH(params, cptx_params_prefetch(k, &x->params, x->pred))
-	CALL_WITH(reduce, cptx_reduce_cta(k, &x->reduce, x->f32, CPTX_REDUCE_SUM))
-	CALL_WITH(reduce, cptx_reduce_cluster(k, &x->reduce, x->f32, CPTX_REDUCE_SUM))
-	CALL_WITH(reduce, cptx_reduce_grid(k, &x->reduce, x->f32, CPTX_REDUCE_SUM, x->u64))
-	CALL_WITH(reduce, cptx_scan_cta(k, &x->reduce, x->f32, CPTX_REDUCE_SUM, false))
-	CALL_WITH(roles, CPTX_ROLE(k, &x->roles, .warps = 1) cptx_nanosleep(k, 1))
-	CALL_WITH(roles, cptx_role_end_(k, CPTX_HERE, &x->roles))
-	CALL_WITH(roles, cptx_role_warp(k, &x->roles))
-	CALL_WITH(roles, cptx_role_thread(k, &x->roles))
-	CALL_WITH(row, cptx_row_like(k, &x->row, &fresh))
-	CALL_WITH(row, cptx_row_begin(k, &x->row, x->u64))
-	CALL_WITH(row, cptx_row_load(k, &x->row, x->u64, .fill = 0))
-	CALL_WITH(row, cptx_row_store(k, &x->row, x->u64, .cop = CPTX_CS))
-	CALL_WITH(row, CPTX_ROW_EACH(k, &x->row, &x->row_at) cptx_nanosleep(k, 1))
-	CALL_WITH(row, cptx_row_column(k, &x->row, &x->row_at))
-	CALL_WITH(row_at, cptx_row_each_(k, CPTX_HERE, &x->row, &x->row_at, true))
-	CALL_WITH(row_at, cptx_row_column(k, &x->row, &x->row_at))
-	CALL_WITH(tiles, cptx_tiles_prepare(k, &x->tiles, x->pred))
-	CALL_WITH(tiles, CPTX_TILES(k, &x->tiles, &x->tiles_at) cptx_nanosleep(k, x->tiles_at.m))
-	CALL_WITH(tiles, cptx_tiles_first(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles, cptx_tiles_take(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles, cptx_tiles_matrix(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles, cptx_tiles_locate(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles_at, cptx_tiles_end_(k, CPTX_HERE, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles_at, cptx_tiles_take(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles_at, cptx_tiles_matrix(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles_at, cptx_tiles_locate(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles_at, cptx_tiles_is_whole(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles_at, cptx_tiles_finishes(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(tiles_at, cptx_tiles_share_end(k, &x->tiles, &x->tiles_at))
-	CALL_WITH(timeline, cptx_timeline_stamp(k, &x->timeline, 0))
-	CALL_WITH(tmem, cptx_tmem_end_(k, CPTX_HERE, &x->tmem))
+	CALL_WITH(params, cptx_params_declare(k, &x->params, rows, 1));
+	CALL_WITH(params, cptx_params_get(k, &x->params, "n"));
+	CALL_WITH(params, cptx_params_prefetch(k, &x->params, x->pred));
+	CALL_WITH(reduce, cptx_reduce_cta(k, &x->reduce, x->f32, CPTX_REDUCE_SUM));
+	CALL_WITH(reduce, cptx_reduce_cluster(k, &x->reduce, x->f32, CPTX_REDUCE_SUM));
+	CALL_WITH(reduce, cptx_reduce_grid(k, &x->reduce, x->f32, CPTX_REDUCE_SUM, x->u64));
+	CALL_WITH(reduce, cptx_scan_cta(k, &x->reduce, x->f32, CPTX_REDUCE_SUM, false));
+	CALL_WITH(roles, CPTX_ROLE(k, &x->roles, .warps = 1) cptx_nanosleep(k, 1));
+	CALL_WITH(roles, cptx_role_end_(k, CPTX_HERE, &x->roles));
+	CALL_WITH(roles, cptx_role_warp(k, &x->roles));
+	CALL_WITH(roles, cptx_role_thread(k, &x->roles));
+	CALL_WITH(row, cptx_row_like(k, &x->row, &fresh));
+	CALL_WITH(row, cptx_row_begin(k, &x->row, x->u64));
+	CALL_WITH(row, cptx_row_load(k, &x->row, x->u64, .fill = 0));
+	CALL_WITH(row, cptx_row_store(k, &x->row, x->u64, .cop = CPTX_CS));
+	CALL_WITH(row, CPTX_ROW_EACH(k, &x->row, &x->row_at) cptx_nanosleep(k, 1));
+	CALL_WITH(row, cptx_row_column(k, &x->row, &x->row_at));
+	CALL_WITH(row_at, cptx_row_each_(k, CPTX_HERE, &x->row, &x->row_at, true));
+	CALL_WITH(row_at, cptx_row_column(k, &x->row, &x->row_at));
+	CALL_WITH(tiles, cptx_tiles_prepare(k, &x->tiles, x->pred));
+	CALL_WITH(tiles, CPTX_TILES(k, &x->tiles, &x->tiles_at) cptx_nanosleep(k, x->tiles_at.m));
+	CALL_WITH(tiles, cptx_tiles_first(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles, cptx_tiles_take(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles, cptx_tiles_matrix(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles, cptx_tiles_locate(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles_at, cptx_tiles_end_(k, CPTX_HERE, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles_at, cptx_tiles_take(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles_at, cptx_tiles_matrix(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles_at, cptx_tiles_locate(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles_at, cptx_tiles_is_whole(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles_at, cptx_tiles_finishes(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(tiles_at, cptx_tiles_share_end(k, &x->tiles, &x->tiles_at));
+	CALL_WITH(timeline, cptx_timeline_stamp(k, &x->timeline, 0));
+	CALL_WITH(tmem, cptx_tmem_end_(k, CPTX_HERE, &x->tmem));
 	return false;
 }
 

@@ -253,6 +253,59 @@ START_TEST(of_another_kind)
 }
 END_TEST
 
+/* What only a launch shows: the emulator tells it, with the line of the call of the kit. */
+static void launch_case(int i, cptx_kernel *x)
+{
+	const cptx_val tid = cptx_tid_x(x), first = cptx_setp(x, tid, 0, .cmp = CPTX_EQ);
+	cptx_tiled_mma mma;
+	cptx_pipe pipe;
+	cptx_acc a;
+
+	if (i == 0) { /* no cptx_pipe_init */
+		cptx_pipe_new(x, &pipe, .stages = 2);
+		cptx_pipe_at at = cptx_pipe_consumer(x, &pipe);
+		cptx_pipe_wait_full(x, &pipe, &at);
+	} else if (i == 1) { /* a rank that is not there */
+		cptx_pipe_new(x, &pipe, .stages = 2, .multicast = 2);
+		cptx_pipe_init(x, &pipe, first);
+		cptx_pipe_at at = cptx_pipe_consumer_of(x, &pipe, cptx_imm(7));
+		cptx_pipe_release(x, &pipe, &at, first);
+	} else if (i == 2) { /* nobody produces */
+		cptx_pipe_new(x, &pipe, .stages = 2);
+		cptx_pipe_init(x, &pipe, first);
+		cptx_pipe_at at = cptx_pipe_consumer(x, &pipe);
+		cptx_pipe_wait_full(x, &pipe, &at);
+	} else { /* a thread's number in place of its unit's */
+		cptx_val s = cptx_mov(x, cptx_shared_dyn(x, 16384, 1024, "tiles"), .type = CPTX_U32);
+		cptx_tiled_mma_new(x, &mma, .a = CPTX_BF16, .b = CPTX_BF16, .m = 32, .n = 64, .units_m = 2, .unit = tid,
+		                   .a_tile = TILE(64, 64), .b_tile = TILE(64, 64));
+		cptx_acc_new(x, &mma, &a);
+		cptx_mma_tile(x, &mma, &a, s, cptx_offset(s, 8192), .fresh = true);
+	}
+}
+
+START_TEST(launches)
+{
+	static const char *const says[] = { "there is no mbarrier; mbarrier.init must come first", "CTA 7 of a cluster of 2",
+		                                "deadlock: no thread of the cluster can go on",
+		                                "behind the start of dynamic shared" };
+	const uint32_t ctas = _i == 1 ? 2 : 1;
+	cptx_error e = { .code = CPTX_OK };
+	cptx_module *x = cptx_module_new(NULL);
+	cptx_device *dev = cptx_device_open("emu:sm_90a", &e);
+
+	launch_case(_i, cptx_kernel_begin(x, "k", .block = { 128 }, .cluster = { ctas, 1, 1 }));
+	cptx_program *program = cptx_device_load(dev, x, NULL, &e);
+	SURE(!e.code, "%s", e.text);
+	cptx_launch_once(program, "k", CPTX_LAUNCH(.grid = { ctas }), NULL, &e);
+	cptx_device_synchronize(dev, &e);
+	SURE(strstr(e.text, says[_i]) && strstr(e.text, "test_values.c:"), "%s\nlacks: %s", e.text, says[_i]);
+	cptx_program_destroy(program);
+	cptx_device_close(dev);
+	cptx_module_destroy(x);
+}
+END_TEST
+
 START_TEST(tensor_memory)
 {
 	const char *const words = "an accumulator in tensor memory; cptx_acc_load brings a part of it";
@@ -324,6 +377,7 @@ int main(void)
 	tcase_add_test(c, wrong_constants);
 	tcase_add_test(c, of_another);
 	tcase_add_test(c, of_another_kind);
+	tcase_add_loop_test(c, launches, 0, 4);
 	tcase_add_test(c, tensor_memory);
 	tcase_add_test(c, threads);
 	tcase_add_test(c, scale_of_bf16);
