@@ -15,7 +15,7 @@
 /* What reading and checking a text gave.  Freed by outcome_free. */
 typedef struct outcome {
 	size_t nerror;
-	char *said;    /* all messages, each with a newline; "" */
+	char *message; /* all messages, each with a newline; "" */
 	char *printed; /* NULL if there were errors */
 } outcome;
 

@@ -84,5 +84,5 @@ int main(void)
 	tcase_set_timeout(c, 60);
 	tcase_add_loop_test(c, grows_with_the_number, 0, (int)(sizeof cases / sizeof *cases));
 	suite_add_tcase(s, c);
-	return test_main("toc_many", s);
+	return test_main("to_c_many", s);
 }

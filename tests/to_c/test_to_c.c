@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PTX as C: the text that is kept in tests/toc/NAME.c.txt (CPTX_BLESS=1 writes it), and the corpus, of which each file's C
+ * PTX as C: the text that is kept in tests/to_c/NAME.c.txt (CPTX_BLESS=1 writes it), and the corpus, of which each file's C
  * is compiled, run, and its PTX assembled and held against the machine code of the file.
  */
 #include "../test.h"
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 4096, EVERY = 14 /* one of so many compiled files, if not all */, SAID = 2000 };
+enum { MOST_FILES = 4096, EVERY = 14 /* one of so many compiled files, if not all */, OUTPUT_SIZE = 2000 };
 
 static char *files[MOST_FILES];
 static int nfile;
@@ -50,13 +50,13 @@ static void write_all(const char *path, const char *text)
 }
 
 /* Runs a command of the shell; what it says, both ways, is in `said`. */
-static int run(char said[SAID], const char *command)
+static int run(char message[OUTPUT_SIZE], const char *command)
 {
 	FILE *p = popen(command, "r");
-	size_t n = p ? fread(said, 1, SAID - 1, p) : 0;
+	size_t n = p ? fread(message, 1, OUTPUT_SIZE - 1, p) : 0;
 	char rest[512];
 
-	said[n] = 0;
+	message[n] = 0;
 	while (p && fread(rest, 1, sizeof rest, p))
 		;
 	return p ? pclose(p) : -1;
@@ -94,10 +94,10 @@ START_TEST(as_kept)
 	size_t size;
 	bool debug;
 
-	snprintf(path, sizeof path, "%s/%s.ptx", TOC_DIR, golden[_i]);
+	snprintf(path, sizeof path, "%s/%s.ptx", TO_C_DIR, golden[_i]);
 	cptx_ptx *c = to_c(path, false, &debug);
 	ck_assert_msg(c != NULL, "%s is not parsed", path);
-	snprintf(path, sizeof path, "%s/%s.c.txt", TOC_DIR, golden[_i]);
+	snprintf(path, sizeof path, "%s/%s.c.txt", TO_C_DIR, golden[_i]);
 	if (bless && *bless == '1')
 		write_all(path, cptx_ptx_text(c));
 	char *want = read_all(path, &size);
@@ -159,17 +159,17 @@ static void options_of(const char *path, char options[256])
 
 static void assemble(const char *options, const char *from, const char *to)
 {
-	char command[16384], said[SAID];
+	char command[16384], message[OUTPUT_SIZE];
 
 	ck_assert_int_lt(snprintf(command, sizeof command, "'%s' %s '%s' -o '%s' 2>&1", ptxas, options, from, to),
 	                 sizeof command);
-	ck_assert_msg(run(said, command) == 0, "ptxas rejects %s: %s", from, said);
+	ck_assert_msg(run(message, command) == 0, "ptxas rejects %s: %s", from, message);
 }
 
 START_TEST(same_machine_code)
 {
 	const char *path = files[_i];
-	char command[16384], said[SAID], options[256], a[512], b[512], ptx[512];
+	char command[16384], message[OUTPUT_SIZE], options[256], a[512], b[512], ptx[512];
 	bool debug;
 
 	cptx_ptx *c = to_c(path, true, &debug);
@@ -181,11 +181,11 @@ START_TEST(same_machine_code)
 	write_all(a, cptx_ptx_text(c));
 	cptx_ptx_destroy(c);
 	snprintf(command, sizeof command,
-	         "%s -O0 -Wall -Wextra -Werror %s '%s' -o '%s/a' '%s' -Wl,-rpath,\"$(dirname '%s')\" 2>&1", TOC_CC, TOC_INCLUDE,
-	         a, folder, TOC_LIBRARY, TOC_LIBRARY);
-	ck_assert_msg(run(said, command) == 0, "%s: its C does not compile: %s", path, said);
+	         "%s -O0 -Wall -Wextra -Werror %s '%s' -o '%s/a' '%s' -Wl,-rpath,\"$(dirname '%s')\" 2>&1", TO_C_CC,
+	         TO_C_INCLUDE, a, folder, TO_C_LIBRARY, TO_C_LIBRARY);
+	ck_assert_msg(run(message, command) == 0, "%s: its C does not compile: %s", path, message);
 	snprintf(command, sizeof command, "'%s/a' 2>&1 >'%s/a.ptx'", folder, folder);
-	ck_assert_msg(run(said, command) == 0, "%s: its C fails: %s", path, said);
+	ck_assert_msg(run(message, command) == 0, "%s: its C fails: %s", path, message);
 	if (!have_ptxas)
 		return;
 	options_of(path, options);
@@ -238,19 +238,19 @@ int main(int argc, char **argv)
 {
 	const char *whole = getenv("CPTX_WHOLE"), *tmp = getenv("TMPDIR");
 	int part = argc > 2 ? atoi(argv[1]) : 0, parts = argc > 2 ? atoi(argv[2]) : 1, kept = 0;
-	Suite *s = suite_create("toc");
+	Suite *s = suite_create("to_c");
 	TCase *code = tcase_create("code");
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	snprintf(folder, sizeof folder, "%.200s/cptx-toc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	snprintf(folder, sizeof folder, "%.200s/cptx-to_c-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(folder))
 		return 1;
 	have_ptxas = ptxas_find(ptxas, sizeof ptxas);
 	if (!have_ptxas)
 		printf("no ptxas: the machine code is not compared\n");
-	add_folder(TOC_DIR, 1);
-	add_folder(TOC_CORPUS "/hand", 1);
-	add_folder(TOC_CORPUS "/ptx", whole && *whole == '1' ? 1 : EVERY);
+	add_folder(TO_C_DIR, 1);
+	add_folder(TO_C_CORPUS "/hand", 1);
+	add_folder(TO_C_CORPUS "/ptx", whole && *whole == '1' ? 1 : EVERY);
 	for (int i = 0; i < nfile; i++) {
 		if (i % parts == part)
 			files[kept++] = files[i];
@@ -265,11 +265,11 @@ int main(int argc, char **argv)
 	}
 	tcase_add_loop_test(code, same_machine_code, 0, nfile);
 	suite_add_tcase(s, code);
-	int failed = test_main("toc", s);
+	int failed = test_main("to_c", s);
 	for (int i = 0; i < nfile; i++)
 		free(files[i]);
-	char command[512], said[SAID];
+	char command[512], message[OUTPUT_SIZE];
 	snprintf(command, sizeof command, "rm -r '%s' 2>&1", folder);
-	run(said, command);
+	run(message, command);
 	return failed;
 }

@@ -187,7 +187,7 @@ START_TEST(memory_runs_out)
 	cptx_error err;
 	bool done = false;
 
-	FILE *f = fopen(TOC_DIR "/calls.ptx", "rb");
+	FILE *f = fopen(TO_C_DIR "/calls.ptx", "rb");
 	ck_assert(f != NULL);
 	size_t n = fread(text, 1, sizeof text, f);
 	fclose(f);
