@@ -94,7 +94,8 @@ static void same_as_ptxas(const cptx_cubin_view *c, const cptx_verdict *v, const
 	compared++;
 }
 
-/* The same of cuobjdump, where there is one: "Function k:\n  REG:8 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:368 ...". */
+/* The resource usage that cuobjdump tells, where there is one, is ours: "Function k:\n  REG:8 STACK:0 SHARED:0 LOCAL:0
+ * CONSTANT[0]:368 ...". */
 static void same_as_cuobjdump(const cptx_cubin_view *c, const char *code, size_t n, const char *what)
 {
 	char path[4096], file[4096], *message = malloc(OUTPUT_SIZE);

@@ -134,7 +134,7 @@ static bool same_as_text(const trial *t, const cptx_target *target, outcome *by_
 	return o.ok && !strcmp(o.line, by_call->line);
 }
 
-/* The same with all operands that may be left out, if the builder takes it. */
+/* Tries the spelling with all optional operands, if the builder takes it. */
 static void try_full(inquiry *q, const spelling *s)
 {
 	outcome o;

@@ -186,7 +186,7 @@ static bool build_with(unsigned form, unsigned group, uint16_t value, spelling *
 	return found;
 }
 
-/* The same with an operand of another kind, which no other form takes: forms may differ in nothing else. */
+/* Builds the spelling with an operand of another kind, which no other form takes: forms may differ in nothing else. */
 static bool build_own(unsigned form, const spelling *s, char line[LINE])
 {
 	const cptx_val kinds[] = { cptx_sink(), pool_symbol(CPTX_SHARED), pool_symbol(CPTX_GLOBAL), pool_symbol(CPTX_TEXREF),
