@@ -21,13 +21,13 @@ static inline unsigned test_ptxas_version(void)
 {
 	static const char text[] = ".version 99.9\n.target sm_90\n";
 	static unsigned version;
-	char said[1024] = "";
+	char message[1024] = "";
 	unsigned major, minor;
 
 	if (version || !test_ptxas())
 		return version;
-	ptxas_run(test_ptxas(), "sm_90", text, sizeof text - 1, said, sizeof said);
-	const char *at = strstr(said, "current version is '");
+	ptxas_run(test_ptxas(), "sm_90", text, sizeof text - 1, message, sizeof message);
+	const char *at = strstr(message, "current version is '");
 	if (at && sscanf(at, "current version is '%u.%u'", &major, &minor) == 2)
 		version = major * 10 + minor;
 	return version;

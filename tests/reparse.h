@@ -39,7 +39,7 @@ static inline bool test_reparses(const char *text)
 	return same;
 }
 
-/* The same where it would take long: only with CPTX_TEST_REPARSE=1, else true. */
+/* test_reparses where it would take long: only with CPTX_TEST_REPARSE=1, else true. */
 static inline bool test_reparses_slowly(const char *text)
 {
 	const char *wanted = getenv("CPTX_TEST_REPARSE");

@@ -3,8 +3,8 @@
 
 A busy machine changes no verdict.  The command and all that it starts may use --cpu
 seconds of processor time in all, and may go --idle seconds without using any (a deadlock, or a wait for something that
-never comes).  What is left of it is killed then, the reason goes to standard error, and the exit status is 124.
-Otherwise the exit status is the command's own.  Without /proc, and with CPTX_WHOLE set, it only runs the command.
+never comes).  Then the reason goes to standard error, and the exit status is 124.  Otherwise the exit status is the
+command's own.  Nothing that the command started outlives it or this program, not even where SIGKILL ends this program.  Without /proc, and with CPTX_WHOLE set, it only runs the command.
 CPTX_TEST_TIMES names a file to which it adds a line for each command: seconds of processor time, of the clock, the command.
 """
 import os
@@ -42,27 +42,57 @@ def below(root, table):
     return found
 
 
-def adopt_orphans():
-    """Processes whose parent ends become children of this one, and so are seen and killed."""
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+STOPS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]
+
+
+def prctl(option, value):
     try:
         import ctypes
 
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
     except (ImportError, OSError, AttributeError):
         pass
 
 
-def kill_all(root):
-    for _ in range(3):  # a process may start another one meanwhile
-        for pid in below(os.getpid(), processes())[1:]:
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def kill_all():
+    """Kills all that descends from this process.  A process may start another one meanwhile, so this looks again."""
+    for _ in range(200):
+        tree = below(os.getpid(), processes())[1:]
+        if not tree:
+            return
+        for pid in tree:
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
-    try:
-        os.waitpid(root, 0)
-    except ChildProcessError:
-        pass  # it ended by itself, and was waited for
+        time.sleep(0.01)
+        reap()
+
+
+def handle(stop):
+    """Handles the signals that are not ignored already, and lets those come that waited."""
+    for number in STOPS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+
+
+def end_as(status):
+    """Ends as a process did whose wait status this is: who started this program sees the same."""
+    if os.WIFSIGNALED(status):
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def watch(child, most_cpu, most_idle):
@@ -88,6 +118,31 @@ def watch(child, most_cpu, most_idle):
             return None, f"nothing of it used the processor for {most_idle} s: it waits for something that does not come"
 
 
+def run(arguments, most):
+    """Runs and watches the command.  All of its orphans become children of this process, and so are seen and killed."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+    def stop(number, _frame):
+        kill_all()
+        sys.exit(128 + number)
+
+    handle(stop)
+    begin = time.monotonic()
+    status, why = watch(subprocess.Popen(arguments), most["--cpu"], most["--idle"])
+    if os.environ.get("CPTX_TEST_TIMES"):
+        used = os.times()
+        with open(os.environ["CPTX_TEST_TIMES"], "a", encoding="utf-8") as file:
+            took = used.children_user + used.children_system, time.monotonic() - begin
+            file.write(f"{took[0]:.2f} {took[1]:.2f} {' '.join(arguments)}\n")
+    kill_all()
+    if why is None:
+        end_as(status)
+    print(f"watch.py: ended {' '.join(arguments)}: {why}.\n"
+          "This is no matter of how busy the machine is: run the command alone under a debugger, or, if it is right and only "
+          "long, move what is long behind CPTX_WHOLE.", file=sys.stderr)
+    sys.exit(124)
+
+
 def main():
     arguments, most = sys.argv[1:], {"--cpu": MOST_CPU, "--idle": MOST_IDLE}
     while len(arguments) > 2 and arguments[0] in most:
@@ -97,32 +152,17 @@ def main():
         sys.exit(__doc__)
     if not os.path.exists("/proc/self/stat") or os.environ.get("CPTX_WHOLE"):
         os.execvp(arguments[0], arguments)
-    adopt_orphans()
-    child = subprocess.Popen(arguments)
-
-    def stop(number, _frame):
-        kill_all(child.pid)
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    begin = time.monotonic()
-    status, why = watch(child, most["--cpu"], most["--idle"])
-    if os.environ.get("CPTX_TEST_TIMES"):
-        used = os.times()
-        with open(os.environ["CPTX_TEST_TIMES"], "a", encoding="utf-8") as file:
-            took = used.children_user + used.children_system, time.monotonic() - begin
-            file.write(f"{took[0]:.2f} {took[1]:.2f} {' '.join(arguments)}\n")
-    if why is None:
-        if os.WIFSIGNALED(status):  # end as it did, so that who started this program sees the same
-            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
-            os.kill(os.getpid(), os.WTERMSIG(status))
-        sys.exit(os.waitstatus_to_exitcode(status))
-    kill_all(child.pid)
-    print(f"watch.py: ended {' '.join(arguments)}: {why}.\n"
-          "This is no matter of how busy the machine is: run the command alone under a debugger, or, if it is right and only "
-          "long, move what is long behind CPTX_WHOLE.", file=sys.stderr)
-    sys.exit(124)
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # none may come before there is somebody to stop
+    parent = os.getpid()
+    watcher = os.fork()
+    if not watcher:
+        os.setpgid(0, 0)  # what kills the group of this program leaves time to end the command
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() == parent:
+            run(arguments, most)
+        sys.exit(1)
+    handle(lambda number, _frame: os.kill(watcher, signal.SIGTERM))
+    end_as(os.waitpid(watcher, 0)[1])
 
 
 if __name__ == "__main__":

@@ -119,14 +119,14 @@ static bool as_c(void)
 
 static bool inspected(void)
 {
-	static const char said[] = "ptxas info    : Compiling entry function 'add' for 'sm_90a'\n"
-							   "ptxas info    : Function properties for add\n"
-							   "    8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\n"
-							   "ptxas info    : Used 12 registers, 256 bytes smem\n";
+	static const char message[] = "ptxas info    : Compiling entry function 'add' for 'sm_90a'\n"
+								  "ptxas info    : Function properties for add\n"
+								  "    8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\n"
+								  "ptxas info    : Used 12 registers, 256 bytes smem\n";
 	cptx_module *m = parsed();
 	bool ok = whole(m);
 	cptx_flow *f = ok ? cptx_flow_of(cptx_module_body(m, "add"), &err) : NULL;
-	cptx_verdict *v = cptx_verdict_read(said, sizeof said - 1, &(cptx_verdict_opt){ .ptx = text });
+	cptx_verdict *v = cptx_verdict_read(message, sizeof message - 1, &(cptx_verdict_opt){ .ptx = text });
 	size_t n;
 
 	if (ok && !v)

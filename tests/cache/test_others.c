@@ -96,7 +96,7 @@ START_TEST(whose_folder_it_is)
 	static const struct {
 		mode_t mode;
 		bool used;
-		const char *said;
+		const char *message;
 	} cases[] = { { 0700, true, NULL },
 		          { 0755, true, NULL },
 		          { 0770, true, "all of group" },
@@ -112,9 +112,9 @@ START_TEST(whose_folder_it_is)
 		SURE(cptx_cache_can_read(c) == cases[i].used && cptx_cache_can_write(c) == cases[i].used, "%o",
 		     (unsigned)cases[i].mode);
 		SURE(put(c, 1, 10) == cases[i].used, "%o", (unsigned)cases[i].mode);
-		ck_assert_int_eq(warnings, cases[i].said != NULL);
-		if (cases[i].said)
-			SURE(strstr(warned, cases[i].said) && strstr(warned, place), "%s", warned);
+		ck_assert_int_eq(warnings, cases[i].message != NULL);
+		if (cases[i].message)
+			SURE(strstr(warned, cases[i].message) && strstr(warned, place), "%s", warned);
 		cptx_cache_close(c);
 	}
 	if (geteuid()) /* only root can give a folder away */

@@ -23,6 +23,9 @@ done
 usage "there is no command 'gem'" gem
 usage "there is no command '--frob'" --frob
 usage "there is no command ''" ""
+usage "there is no command 'ins'; did you mean insn?" help ins
+usage "there is no command 'frobnicate'" help frobnicate
+usage "help takes one command" help insn arch
 
 # ---- --help of each, and the options it must name ----
 help_names() {
@@ -33,6 +36,10 @@ help_names() {
 		says "usage: cptx $command "
 		silent "$err"
 	done
+	cp "$out" "$dir/help"
+	status 0 help "$command"
+	silent "$err"
+	holds cmp "$out" "$dir/help"
 	for option; do says "--$option"; done
 	# none is forgotten: the completion knows all
 	"$cptx" completion bash | sed -n "/^	$command)/,/;;\$/p" | grep -oE -e ' --[a-z-]+' | sort -u >"$dir/options"
@@ -254,6 +261,23 @@ fails "wrong.ptx: stopped after 1000 errors" fmt "$dir/wrong.ptx"
 fails ": error: " check --errors 2000 "$dir/wrong.ptx"
 holds test "$(grep -c ' error: ' "$err")" -eq 1500
 if grep -qF stopped "$err"; then bad "$what: it did not stop"; else ok; fi
+# Errors of reading and of the target count together, and are printed by their places
+{ printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n'
+  printf 'bra;\nbra;\nret; }\n'; } >"$dir/both.ptx"
+grep -v '^bra;' "$dir/both.ptx" >"$dir/lacks.ptx"
+for n in 1 2 3; do
+	fails "both.ptx:5:1: error: " check -e $n "$dir/both.ptx"
+	holds test "$(grep -c ' error: ' "$err")" -eq $n
+	holds test "$(grep -c 'stopped after' "$err")" -eq 1
+done
+fails "both.ptx:8:" check -e 4 "$dir/both.ptx"
+holds test "$(grep -c ' error: ' "$err")" -eq 4
+fails "lacks.ptx: stopped after 1 errors" check -e 1 "$dir/lacks.ptx"
+holds test "$(grep -c ' error: ' "$err")" -eq 1
+fails "lacks.ptx:6:1: error: " check -e 2 "$dir/lacks.ptx"
+if grep -qF stopped "$err"; then bad "$what: nothing was left out"; else ok; fi
+fails "lacks.ptx: stopped after 1 errors" check -e 1 -a sm_80 -a sm_86 "$dir/lacks.ptx"
+holds test "$(grep -c ' error: ' "$err")" -eq 1
 usage "--errors 0: a number from 1 on" check --errors 0 "$dir/good.ptx"
 
 # ---- what is no PTX, and streams that are not there ----
@@ -654,47 +678,5 @@ usage "dims= must stand before box=" run -a "tmap:0,box=7" "$dir/box.ptx"
 usage "CHANNELSxPIXELS:LOWER:UPPER" run -a "tmap:0,type=bf16,dims=64x8x8x2,im2col=64x32:-1:1" "$dir/box.ptx"
 usage "it is at most 64 bytes (32 elements)" run -a "tmap:0,$map,swizzle=64" "$dir/box.ptx"
 usage "K being the number of a buffer argument" run -a "tmap:,$map" "$dir/box.ptx"
-
-# ---- completion ----
-usage "name the shell: bash" completion
-usage "name the shell: bash" completion zsh
-usage "name the shell: bash" completion bash bash
-status 0 completion bash
-cp "$out" "$dir/completion.bash"
-# completes EXPECTED-WORD WORD...: with the cursor on the last word
-completes() {
-	expected=$1
-	shift
-	what="completion of: $*"
-	bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _cptx; printf "%s\n" "${COMPREPLY[@]}"' - \
-		"$dir/completion.bash" "$@" >"$out" 2>"$err"
-	if grep -qxF -e "$expected" "$out"; then ok; else bad "$what: no '$expected'"; fi
-	silent "$err"
-}
-if command -v bash >/dev/null 2>&1; then
-	what="bash -n"
-	holds bash -n "$dir/completion.bash"
-	completes gemm cptx ""
-	completes completion cptx com
-	completes --version cptx --v
-	completes --stages cptx gemm --st
-	completes --help cptx gemm --
-	completes sm_90a cptx gemm --arch sm_9
-	completes sm_120a cptx gemm -a sm_12
-	completes f16 cptx gemm --in ""
-	completes 128x256x64 cptx gemm --tile 128
-	completes "$dir/completion.bash" cptx gemm -o "$dir/comp"
-	completes ldmatrix cptx insn ldm
-	completes sm_75 cptx insn --arch sm_7
-	completes sm_103a cptx arch sm_103
-	completes bash cptx completion b
-	completes nvjitlink cptx compile --compiler nv
-	completes verify cptx cache ver
-	completes cuda:0 cptx gemm --device ""
-	completes "" cptx gemm --group z
-	completes "" cptx nonsense x
-else
-	skip "bash, to complete with"
-fi
 
 summary

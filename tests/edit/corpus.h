@@ -21,7 +21,7 @@ void corpus_free(corpus_file *f);
 cptx_module *corpus_parse(const char *name, const char *text, size_t size);
 /* Prints, as it stood or in normal form; the caller frees the text. */
 char *print_module(cptx_module *m, const char *target, bool keep);
-/* The same without lines that hold a comment alone. */
+/* Prints the module without lines that hold a comment alone. */
 char *print_code(cptx_module *m);
 
 #endif

@@ -211,12 +211,12 @@ START_TEST(names_make_no_difference)
 			char *text = print_module(m, NULL, true);
 			size_t size;
 			int status = assemble(options, folder, "after", text);
-			char *said = read_whole(folder, "said", &size);
-			ck_assert_msg(!status, "%s: %s", f.path, said);
+			char *message = read_whole(folder, "said", &size);
+			ck_assert_msg(!status, "%s: %s", f.path, message);
 			char *before = read_whole(folder, "before.cubin", &size), *after = read_whole(folder, "after.cubin", &size);
 			ck_assert_msg(same_code(before, after) || !strstr(before, ".text."), "%s has other code", f.path);
 			compared++;
-			free(text), free(before), free(after), free(said);
+			free(text), free(before), free(after), free(message);
 		}
 		cptx_module_destroy(m);
 		corpus_free(&f);
@@ -249,15 +249,15 @@ START_TEST(stamps_are_assembled)
 		const cptx_error *e = m ? cptx_module_error(m) : NULL;
 		ck_assert_msg(!e, "%s: %s", f.path, e ? e->text : "");
 		if (n && options_of(&f, options)) {
-			char *text = print_module(m, NULL, true), *said;
+			char *text = print_module(m, NULL, true), *message;
 			size_t size, stamps = 0;
 			int status = assemble(options, folder, "stamped", text);
-			said = read_whole(folder, "said", &size);
-			ck_assert_msg(!status, "%s: %s", f.path, said);
+			message = read_whole(folder, "said", &size);
+			ck_assert_msg(!status, "%s: %s", f.path, message);
 			for (const char *p = text; (p = strstr(p, "%globaltimer;")); p++)
 				stamps++;
 			ck_assert_uint_ge(stamps, 2 * n);
-			free(text), free(said);
+			free(text), free(message);
 			files++;
 			waits += n;
 		}

@@ -17,9 +17,9 @@ static void check(const char *lacking, const char *part, const cptx_error *err, 
 	bool all = !strcmp(lacking, "all") && strcmp(part, "printing") != 0;
 	bool needs = !strcmp(lacking, "parser") && (!strcmp(part, "emulator") || !strcmp(part, "kernels"));
 	bool absent = all || needs || !strcmp(lacking, part);
-	bool said = err->code == CPTX_E_ABSENT && strstr(err->text, "configure it without -D") && strstr(err->text, part);
+	bool message = err->code == CPTX_E_ABSENT && strstr(err->text, "configure it without -D") && strstr(err->text, part);
 
-	if (absent ? said && !worked : worked && err->code == CPTX_OK) {
+	if (absent ? message && !worked : worked && err->code == CPTX_OK) {
 		passed++;
 		return;
 	}

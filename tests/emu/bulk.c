@@ -19,7 +19,7 @@ void bulk_fine(trial *t)
 		trial copy = *t;
 		memcpy(data, first, t->size);
 		one(&copy, seed);
-		ck_assert_msg(copy.ok, "%s\nseed %u: %s%s", t->body, (unsigned)seed, copy.err.text, copy.said);
+		ck_assert_msg(copy.ok, "%s\nseed %u: %s%s", t->body, (unsigned)seed, copy.err.text, copy.message);
 		if (seed + 1 == SEEDS)
 			*t = copy;
 	}
@@ -37,8 +37,8 @@ void bulk_found(const trial *t, enum cptx_finding_code code, const char *text)
 		copy.data = data;
 		one(&copy, seed);
 		ck_assert_msg(!copy.ok && trial_found(&copy, code), "%s\nseed %u, not found: %s; but: %s%s", t->body, (unsigned)seed,
-		              text, copy.err.text, copy.said);
-		ck_assert_msg(strstr(copy.said, text) != NULL, "seed %u, not \"%s\" but\n%s", (unsigned)seed, text, copy.said);
+		              text, copy.err.text, copy.message);
+		ck_assert_msg(strstr(copy.message, text) != NULL, "seed %u, not \"%s\" but\n%s", (unsigned)seed, text, copy.message);
 	}
 	free(data);
 }

@@ -35,7 +35,7 @@ typedef struct form_case {
 
 /* Reads a spelling; false if it is none that this file knows. */
 bool form_parse(form *f, const char *opcode);
-/* The same without fragments, for wgmma: C may be left out. */
+/* Reads the types of a spelling of wgmma, without fragments: C may be left out. */
 bool form_parse_types(form *f, const char *opcode);
 /* The kernel "k(p)": a warp in each block of 32 threads; of a lane there are FORM_IN words that it reads, FORM_OUT that it
  * writes. */

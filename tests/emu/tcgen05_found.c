@@ -127,9 +127,9 @@ static void run(const struct found *f, bool bad, uint64_t seed)
 	trial_run(&t);
 	if (bad)
 		ck_assert_msg(trial_found(&t, f->code), "%s, seed %u: not found; %s\n%s", f->what, (unsigned)seed, t.err.text,
-		              t.said);
+		              t.message);
 	else
-		ck_assert_msg(t.ok && !t.found[0], "%s, repaired, seed %u: %s\n%s", f->what, (unsigned)seed, t.err.text, t.said);
+		ck_assert_msg(t.ok && !t.found[0], "%s, repaired, seed %u: %s\n%s", f->what, (unsigned)seed, t.err.text, t.message);
 }
 
 /* Who is not pedantic is warned, and gets what the repaired twin gives. */
@@ -146,7 +146,7 @@ static void warned(const struct found *f, uint64_t seed)
 			        .opt.seed = seed };
 		trial_run(&t);
 		ck_assert_msg(t.ok && good == !trial_found(&t, f->code), "%s, seed %u: %s\n%s", f->what, (unsigned)seed, t.err.text,
-		              t.said);
+		              t.message);
 	}
 	ck_assert_mem_eq(data[0], data[1], sizeof *data);
 }

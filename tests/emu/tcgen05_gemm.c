@@ -62,7 +62,7 @@ void tcgen05_gemm(uint64_t seed)
 		.target = "sm_100a", .block = { 128 }, .grid = { 4, 4 }, .body = gemm, .data = x, .size = sizeof *x, .opt.seed = seed
 	};
 	trial_run(&t);
-	ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.said);
+	ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.message);
 	ck_assert_uint_eq(t.counters.tensor_flops, 2ull * SIZE * SIZE * SIZE);
 	for (unsigned i = 0; i < SIZE; i += 7)
 		for (unsigned j = 0; j < SIZE; j += 5) {
@@ -146,7 +146,7 @@ void tcgen05_copies(void)
 			.target = "sm_100a", .block = { 128 }, .body = c->body, .data = data, .size = sizeof data, .opt.seed = i
 		};
 		trial_run(&t);
-		ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.said);
+		ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.message);
 		for (unsigned word = 0; word < 8; word++)
 			for (unsigned lane = 0; lane < 128; lane++) {
 				unsigned row = c->quarter[lane / 32] * 32u + lane % 32;
@@ -168,7 +168,7 @@ void tcgen05_shift(void)
 	t.body = COPY_HEAD "tcgen05.cp.cta_group::1.128x256b [%r1], %rd3; add.u32 %r3, %r1, 0x200000;"
 					   "tcgen05.shift.cta_group::1.down [%r3];" COPY_TAIL;
 	trial_run(&t);
-	ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.said);
+	ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.message);
 	for (unsigned word = 0; word < 8; word++)
 		for (unsigned lane = 0; lane < 128; lane++) {
 			unsigned row = lane > 32 && lane < 64 ? lane - 1 : lane;
@@ -196,7 +196,7 @@ void tcgen05_reductions(void)
 			 "tcgen05.wait::ld.sync.aligned; st.global.f32 [%rd1+128], %f8; st.global.f32 [%rd1+256], %f14;"
 			 "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;";
 	trial_run(&t);
-	ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.said);
+	ck_assert_msg(t.ok && !t.found[0], "%s\n%s", t.err.text, t.message);
 	for (int l = 0; l < 32; l++) {
 		float v = (float)l - 10, four[4] = { v, v + 2, -2 * v, 1 }, most = v, least = 1;
 		for (unsigned i = 0; i < 4; i++) {

@@ -407,7 +407,7 @@ void mma_check(const mma_case *c, uint64_t seed)
 		        .opt.seed = seed };
 	trial_run(&t);
 	ck_assert_msg(t.ok && !t.found[0], "kind %s m%un%u, %u CTAs: %s\n%s\n%s", cptx_tcgen05_kind_name(c->kind), c->m, c->n,
-	              c->ctas, t.err.text, t.said, body);
+	              c->ctas, t.err.text, t.message, body);
 	compare(o, c, o->out);
 	free(body);
 	free(o);

@@ -50,10 +50,10 @@ void tensor_runner_free(tensor_runner *r);
  * The mbarrier of a load expects tensor_bytes(c).
  */
 bool tensor_run(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, cptx_error *err);
-/* The same on a GPU, where the mbarrier counts what a load completes, in bytes. */
+/* Runs the copy on a GPU, where the mbarrier counts what a load completes, in bytes. */
 bool tensor_measure(tensor_runner *r, const tensor_case *c, uint8_t *buffer, uint8_t *smem, uint32_t *bytes,
                     cptx_error *err);
-/* The same from the rules. */
+/* Changes the buffer and shared memory as the rules of the manual say. */
 void tensor_reference(const tensor_case *c, uint8_t *buffer, uint8_t *smem);
 
 #endif

@@ -22,7 +22,7 @@ static void fine(const char *target, unsigned threads, const char *body, uint32_
 		for (unsigned i = 0; i < 256; i++)
 			x[i] = i * 3 + 1;
 		run(&t, target, threads, body, x, sizeof x);
-		ck_assert_msg(t.ok, "%s\nseed %u: %s%s", body, (unsigned)seed, t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s\nseed %u: %s%s", body, (unsigned)seed, t.err.text, t.message);
 		for (unsigned i = 0; i < threads; i++)
 			ck_assert_msg(x[128 + i] == right(x, i), "%s\nseed %u: word %u is %u, not %u", body, (unsigned)seed, i,
 			              x[128 + i], right(x, i));
@@ -38,8 +38,8 @@ static void found(const char *target, unsigned threads, const char *body, enum c
 		run(&t, target, threads, body, x, sizeof x);
 		ck_assert_msg(!t.ok && t.err.code == CPTX_E_FINDING &&
 		                  (trial_found(&t, code) || (code == CPTX_FIND_ASYNC_WAIT && trial_found(&t, CPTX_FIND_RACE))),
-		              "%s\nseed %u: %s%s", body, (unsigned)seed, t.err.text, t.said);
-		ck_assert_msg(strstr(t.said, text) != NULL, "%s\nnot \"%s\" but\n%s", body, text, t.said);
+		              "%s\nseed %u: %s%s", body, (unsigned)seed, t.err.text, t.message);
+		ck_assert_msg(strstr(t.message, text) != NULL, "%s\nnot \"%s\" but\n%s", body, text, t.message);
 	}
 }
 
@@ -202,7 +202,7 @@ static void pair(const char *body, uint32_t (*right)(unsigned i))
 		uint32_t x[64] = { 0 };
 		trial t = { .grid = { 2 }, .cluster = { 2 }, .opt = { .seed = seed, .schedule = seed % 3 } };
 		run(&t, "sm_100a", 32, body, x, sizeof x);
-		ck_assert_msg(t.ok, "%s\n%s%s", body, t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s\n%s%s", body, t.err.text, t.message);
 		for (unsigned i = 0; i < 64; i++)
 			ck_assert_msg(x[i] == right(i), "%s\nword %u is %u, not %u", body, i, x[i], right(i));
 	}
@@ -273,8 +273,8 @@ START_TEST(wrong_stores)
 			uint32_t x[64] = { 0 };
 			trial t = { .grid = { 2 }, .cluster = { 2 }, .opt = { .seed = seed, .schedule = seed % 3 } };
 			run(&t, "sm_100a", 32, all[i].body, x, sizeof x);
-			ck_assert_msg(!t.ok && trial_found(&t, all[i].code) && strstr(t.said, all[i].text), "%s\n%s", all[i].body,
-			              t.said);
+			ck_assert_msg(!t.ok && trial_found(&t, all[i].code) && strstr(t.message, all[i].text), "%s\n%s", all[i].body,
+			              t.message);
 		}
 	/* Read before they have come: */
 	for (uint64_t seed = 0; seed < 10; seed++) {
@@ -285,7 +285,7 @@ START_TEST(wrong_stores)
 				"128") "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r61], %r4, [%r62];"
 		               "ld.shared.u32 %r9, [%r1]; st.global.u32 [%rd1], %r9; barrier.cluster.arrive; barrier.cluster.wait;",
 		    x, sizeof x);
-		ck_assert_msg(!t.ok && (trial_found(&t, CPTX_FIND_ASYNC_WAIT) || trial_found(&t, CPTX_FIND_RACE)), "%s", t.said);
+		ck_assert_msg(!t.ok && (trial_found(&t, CPTX_FIND_ASYNC_WAIT) || trial_found(&t, CPTX_FIND_RACE)), "%s", t.message);
 	}
 }
 END_TEST

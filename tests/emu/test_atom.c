@@ -159,7 +159,7 @@ START_TEST(nothing_is_lost)
 					 "%rd1, %rd0;"
 					 "st.global.u32 [%rd1+4], 1; add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 3; @%p1 bra loop;";
 			trial_run(&t);
-			ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+			ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 			ck_assert_uint_eq(x[0], 1152);
 			for (unsigned i = 1; i <= 1152; i++)
 				ck_assert_uint_eq(x[i], 1);
@@ -180,7 +180,7 @@ START_TEST(locks)
 		uint32_t x[2] = { 0 };
 		trial t = { .target = "sm_90", .grid = { 40 }, .data = x, .size = sizeof x, .body = body, .opt = { .seed = seed } };
 		trial_run(&t);
-		ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 		ck_assert_uint_eq(x[0], 0);
 		ck_assert_uint_eq(x[1], 40);
 	}
@@ -210,7 +210,7 @@ START_TEST(a_flag_between_clusters)
 			        .body = body,
 			        .opt = { .seed = seed } };
 		trial_run(&t);
-		ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 		ck_assert_uint_eq(x[0], 0);
 		ck_assert_uint_eq(x[1], 300);
 	}
@@ -225,7 +225,7 @@ static void found(const char *body, enum cptx_finding_code code, const char *tex
 	trial t = { .target = "sm_90", .data = x, .size = sizeof x, .body = body };
 
 	trial_run(&t);
-	ck_assert_msg(!t.ok && t.found[0] == code && strstr(t.said, text), "%s\n%s%s", body, t.err.text, t.said);
+	ck_assert_msg(!t.ok && t.found[0] == code && strstr(t.message, text), "%s\n%s%s", body, t.err.text, t.message);
 }
 
 START_TEST(wrong_places)

@@ -23,12 +23,12 @@ START_TEST(out_of_bounds)
 
 	trial_run(&t);
 	ck_assert(!t.ok && t.err.code == CPTX_E_FINDING && t.found[0] == CPTX_FIND_BOUNDS);
-	ck_assert_ptr_nonnull(strstr(t.said, "128 bytes behind the start of an allocation of 128 bytes"));
+	ck_assert_ptr_nonnull(strstr(t.message, "128 bytes behind the start of an allocation of 128 bytes"));
 	t = (trial){
 		.target = "sm_75", .data = x, .size = sizeof x, .body = ".shared .b32 tile[16]; st.shared.u32 [tile+72], 1;"
 	};
 	trial_run(&t);
-	ck_assert_ptr_nonnull(strstr(t.said, "72 bytes behind the start of tile of 64 bytes"));
+	ck_assert_ptr_nonnull(strstr(t.message, "72 bytes behind the start of tile of 64 bytes"));
 }
 END_TEST
 

@@ -371,7 +371,7 @@ START_TEST(freed_under_a_copy)
 			"{ .param .b64 q; st.param.b64 [q], %%rd1; call.uni free, (q); } %s",
 			copies[i], waits[i]);
 		trial_run(&t);
-		ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_USE_AFTER_FREE, "%s%s", t.err.text, t.said);
+		ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_USE_AFTER_FREE, "%s%s", t.err.text, t.message);
 	}
 }
 END_TEST

@@ -53,7 +53,7 @@ START_TEST(instructions)
 		at += put_fact(at, &facts[i], i);
 	trial t = { .target = "sm_90a", .block = { 1 }, .data = got, .size = FACTS * SLOT, .body = body };
 	trial_run(&t);
-	ck_assert_msg(t.ok, "%s\n%s", t.err.text, t.said);
+	ck_assert_msg(t.ok, "%s\n%s", t.err.text, t.message);
 	for (unsigned i = 0; i < FACTS; i++) {
 		unsigned bytes = bits_of(facts[i].out) / 8;
 		for (unsigned j = 0; j < bytes; j++)

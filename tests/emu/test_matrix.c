@@ -156,7 +156,7 @@ START_TEST(undefined)
 		trial t = { .target = "sm_90a", .data = x, .size = sizeof x, .body = body };
 		snprintf(body, sizeof body, "%s%s%s%s", head, cases[i].at, tail, cases[i].rest);
 		trial_run(&t);
-		ck_assert_msg(t.found[0] == cases[i].code, "case %zu: %s\n%s", i, t.err.text, t.said);
+		ck_assert_msg(t.found[0] == cases[i].code, "case %zu: %s\n%s", i, t.err.text, t.message);
 	}
 }
 END_TEST

@@ -28,7 +28,7 @@ static void fine(const char *target, unsigned threads, const char *body, uint32_
 		uint32_t x[4] = { 0 };
 		trial t = { .opt = { .seed = seed, .schedule = seed % 3 } };
 		run(&t, target, threads, body, x, sizeof x);
-		ck_assert_msg(t.ok, "%s\nseed %u: %s%s", body, (unsigned)seed, t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s\nseed %u: %s%s", body, (unsigned)seed, t.err.text, t.message);
 		ck_assert_msg(x[0] == right, "%s\nseed %u: %u, not %u", body, (unsigned)seed, x[0], right);
 	}
 }
@@ -40,8 +40,8 @@ static void found(const char *target, unsigned threads, const char *body, enum c
 		trial t = { .opt = { .seed = seed, .schedule = seed % 3 } };
 		run(&t, target, threads, body, x, sizeof x);
 		ck_assert_msg(!t.ok && t.err.code == CPTX_E_FINDING && trial_found(&t, code), "%s\nseed %u: %s%s", body,
-		              (unsigned)seed, t.err.text, t.said);
-		ck_assert_msg(strstr(t.said, text) != NULL, "%s\nnot \"%s\" but\n%s", body, text, t.said);
+		              (unsigned)seed, t.err.text, t.message);
+		ck_assert_msg(strstr(t.message, text) != NULL, "%s\nnot \"%s\" but\n%s", body, text, t.message);
 	}
 }
 
@@ -140,7 +140,7 @@ START_TEST(layouts)
 	    "%p2, [%r60];"
 	    "selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 2, 0, %p2; add.u32 %r1, %r1, %r2; st.global.u32 [%rd0], %r1;",
 	    x, sizeof x);
-	ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+	ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 	ck_assert_uint_eq(x[0], 1);
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(remote_arrivals)
 		           "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r62];")
 				WAIT("w", "0") "@%p15 atom.global.add.u32 %r1, [%rd0], 5; barrier.cluster.arrive; barrier.cluster.wait;",
 			seed, x);
-		ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 		ck_assert_uint_eq(x[0], 10);
 	}
 }
@@ -184,9 +184,9 @@ START_TEST(remote_wait)
 	cluster_of_two(&t, REMOTE("mapa.shared::cluster.u32 %r60, %r60, 1;") WAIT("w", "0"), 0, x);
 	ck_assert(!t.ok && t.found[0] == CPTX_FIND_MBARRIER);
 	ck_assert_msg(
-		strstr(t.said, "the mbarrier is in CTA 1 of the cluster; a thread can wait only for those of its own CTA, 0") ||
-			strstr(t.said, "test_wait"),
-		"%s", t.said);
+		strstr(t.message, "the mbarrier is in CTA 1 of the cluster; a thread can wait only for those of its own CTA, 0") ||
+			strstr(t.message, "test_wait"),
+		"%s", t.message);
 }
 END_TEST
 
@@ -208,11 +208,11 @@ START_TEST(init_unknown_elsewhere)
 			snprintf(body, sizeof body, "%s%s%s", head, fenced ? fence : "", tail);
 			cluster_of_two(&t, body, seed, x);
 			if (fenced)
-				ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+				ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 			else
 				ck_assert_msg(t.ok && trial_found(&t, CPTX_FIND_INIT_ORDER) &&
-				                  strstr(t.said, "without fence.mbarrier_init.release.cluster"),
-				              "%s", t.said);
+				                  strstr(t.message, "without fence.mbarrier_init.release.cluster"),
+				              "%s", t.message);
 		}
 	/* Within the CTA a barrier lacks: it is not there yet, or nothing says so. */
 	for (uint64_t seed = 0; seed < 20; seed++) {
@@ -223,7 +223,7 @@ START_TEST(init_unknown_elsewhere)
 		    "[%r60], 64;"
 		    "mbarrier.arrive.shared.b64 _, [%r60];",
 		    x, sizeof x);
-		ck_assert_msg(trial_found(&t, CPTX_FIND_MBARRIER) || trial_found(&t, CPTX_FIND_RACE), "%s", t.said);
+		ck_assert_msg(trial_found(&t, CPTX_FIND_MBARRIER) || trial_found(&t, CPTX_FIND_RACE), "%s", t.message);
 	}
 }
 END_TEST
@@ -358,7 +358,7 @@ START_TEST(overtaken)
 		run(&t, "sm_90", 64, body, x, sizeof x);
 		if (t.found[0] == CPTX_FIND_PARITY) {
 			n++;
-			ck_assert_ptr_nonnull(strstr(t.said, "has gone on to phase 2 meanwhile"));
+			ck_assert_ptr_nonnull(strstr(t.message, "has gone on to phase 2 meanwhile"));
 		}
 	}
 	ck_assert_uint_gt(n, 0);

@@ -179,8 +179,8 @@ static void find(const char *target, const char *body, enum cptx_finding_code co
 	trial t = { .target = target, .data = x, .size = sizeof x, .body = body };
 
 	trial_run(&t);
-	ck_assert_msg(code ? t.found[0] == code : t.ok, "%s\n%s", t.err.text, t.said);
-	ck_assert_msg(strstr(t.said, text), "no \"%s\" in: %s", text, t.said);
+	ck_assert_msg(code ? t.found[0] == code : t.ok, "%s\n%s", t.err.text, t.message);
+	ck_assert_msg(strstr(t.message, text), "no \"%s\" in: %s", text, t.message);
 }
 
 #define AT "shl.b32 %r20, %r0, 2; mov.b64 %rd1, {%r20, 0}; add.u64 %rd1, %rd0, %rd1;"

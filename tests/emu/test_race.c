@@ -15,13 +15,13 @@ static void run(trial *t, const char *body, unsigned block)
 	trial_run(t);
 }
 
-static void races(const char *body, unsigned block, const char *said)
+static void races(const char *body, unsigned block, const char *message)
 {
 	trial t;
 
 	run(&t, body, block);
-	ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_RACE, "%s", t.said);
-	ck_assert_msg(strstr(t.said, said), "no \"%s\" in: %s", said, t.said);
+	ck_assert_msg(!t.ok && t.found[0] == CPTX_FIND_RACE, "%s", t.message);
+	ck_assert_msg(strstr(t.message, message), "no \"%s\" in: %s", message, t.message);
 }
 
 static void is_fine(const char *body, unsigned block)
@@ -29,7 +29,7 @@ static void is_fine(const char *body, unsigned block)
 	trial t;
 
 	run(&t, body, block);
-	ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+	ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 }
 
 START_TEST(between_warps)

@@ -40,12 +40,12 @@ START_TEST(threads_change_nothing)
 
 	for (uint64_t seed = 1; seed < 6; seed++) {
 		run_busy(&a, x, 1, seed);
-		ck_assert_msg(a.found[0] == CPTX_FIND_RACE && strstr(a.said, "ld.shared") &&
-		                  strstr(a.said, "nothing orders these blocks"),
-		              "%s%s", a.err.text, a.said);
+		ck_assert_msg(a.found[0] == CPTX_FIND_RACE && strstr(a.message, "ld.shared") &&
+		                  strstr(a.message, "nothing orders these blocks"),
+		              "%s%s", a.err.text, a.message);
 		for (unsigned i = 0; i < 3; i++) {
 			run_busy(&b, y, threads[i], seed);
-			ck_assert_msg(!strcmp(a.said, b.said), "%u threads found\n%snot\n%s", threads[i], b.said, a.said);
+			ck_assert_msg(!strcmp(a.message, b.message), "%u threads found\n%snot\n%s", threads[i], b.message, a.message);
 			ck_assert(!memcmp(&a.counters, &b.counters, sizeof a.counters));
 			ck_assert(!memcmp(x, y, sizeof x));
 		}
@@ -77,14 +77,14 @@ START_TEST(races_change_nothing_either)
 	a.data = x;
 	a.opt.threads = 1;
 	trial_run(&a);
-	ck_assert_msg(a.found[0] == CPTX_FIND_RACE, "%s%s", a.err.text, a.said);
+	ck_assert_msg(a.found[0] == CPTX_FIND_RACE, "%s%s", a.err.text, a.message);
 	for (unsigned i = 0; i < 3; i++) {
 		memset(y, 0, sizeof y);
 		trial c = b;
 		c.data = y;
 		c.opt.threads = threads[i];
 		trial_run(&c);
-		ck_assert_msg(!strcmp(a.said, c.said), "%u threads found\n%snot\n%s", threads[i], c.said, a.said);
+		ck_assert_msg(!strcmp(a.message, c.message), "%u threads found\n%snot\n%s", threads[i], c.message, a.message);
 		ck_assert(!memcmp(&a.counters, &c.counters, sizeof a.counters));
 		ck_assert(!memcmp(x, y, sizeof x));
 	}
@@ -118,7 +118,7 @@ START_TEST(endless_loops_end)
 
 	trial_run(&t);
 	ck_assert(!t.ok && t.found[0] == CPTX_FIND_STEP_LIMIT && !t.found[1]);
-	ck_assert_msg(strstr(t.said, "50000 instructions of warps, its limit"), "%s", t.said);
+	ck_assert_msg(strstr(t.message, "50000 instructions of warps, its limit"), "%s", t.message);
 	ck_assert_uint_eq(t.counters.warp_instructions, 50000);
 }
 END_TEST
@@ -149,7 +149,7 @@ static cptx_emu_counters count(const char *decls, const char *body, uint32_t gri
 	trial t = { .target = "sm_90a", .decls = decls, .body = body, .data = x, .size = sizeof x, .grid = { grid } };
 
 	trial_run(&t);
-	ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+	ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 	return t.counters;
 }
 

@@ -45,7 +45,7 @@ static void try_lanes(const char *insn, enum result kind, const row *rows, unsig
 		.target = "sm_120a", .version = "9.3", .block = { lanes }, .data = x, .size = lanes * sizeof *x, .body = body
 	};
 	trial_run(&t);
-	ck_assert_msg(t.ok, "%s: %s\n%s", insn, t.err.text, t.said);
+	ck_assert_msg(t.ok, "%s: %s\n%s", insn, t.err.text, t.message);
 	for (unsigned i = 0; i < lanes; i++)
 		ck_assert_msg(x[i].d == rows[i % n].d, "%s of 0x%llx 0x%llx 0x%llx: 0x%llx, not 0x%llx (lane %u of %u)", insn,
 		              (unsigned long long)x[i].a, (unsigned long long)x[i].b, (unsigned long long)x[i].c,
@@ -377,7 +377,7 @@ START_TEST(rows)
 	t.body = "mad.wide.u32 %rd1, %r0, 8, %rd0; ld.global.b64 %rd2, [%rd1];";
 	trial_run(&t);
 	ck_assert(!t.ok && t.found[0] == CPTX_FIND_BOUNDS);
-	ck_assert_ptr_nonnull(strstr(t.said, "thread (31, 0, 0)"));
+	ck_assert_ptr_nonnull(strstr(t.message, "thread (31, 0, 0)"));
 
 	t = (trial){ .target = "sm_75", .data = x, .size = sizeof x };
 	t.body = "mad.wide.u32 %rd1, %r0, 8, %rd0; st.global.b64 [%rd1+4], %rd1;";
@@ -396,7 +396,7 @@ START_TEST(rows)
 			 "bar.warp.sync -1; ld.shared.u32 %r2, [%r1]; mad.wide.u32 %rd1, %r0, 4, %rd0; st.global.u32 [%rd1], %r2; }";
 	trial_run(&t);
 	ck_assert(!t.ok && t.found[0] == CPTX_FIND_UNDEFINED);
-	ck_assert_ptr_nonnull(strstr(t.said, "thread (9, 0, 0)"));
+	ck_assert_ptr_nonnull(strstr(t.message, "thread (9, 0, 0)"));
 }
 END_TEST
 

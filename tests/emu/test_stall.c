@@ -23,7 +23,7 @@ static void fine(const char *body, uint32_t blocks, uint32_t threads)
 {
 	for (uint64_t seed = 0; seed < 2; seed++) {
 		trial t = run(body, blocks, threads, seed);
-		ck_assert_msg(t.ok, "%s", t.said);
+		ck_assert_msg(t.ok, "%s", t.message);
 	}
 }
 
@@ -32,7 +32,7 @@ static void stuck(const char *body, uint32_t blocks, uint32_t threads)
 	for (uint64_t seed = 0; seed < 2; seed++) {
 		trial t = run(body, blocks, threads, seed);
 		ck_assert(!t.ok);
-		ck_assert_msg(t.found[0] == CPTX_FIND_DEADLOCK, "%s", t.said);
+		ck_assert_msg(t.found[0] == CPTX_FIND_DEADLOCK, "%s", t.message);
 	}
 }
 
@@ -107,7 +107,7 @@ START_TEST(locks_that_nobody_opens)
 			 "setp.eq.u32 %p1, %r2, 0; @%p1 bra poll;";
 	t.opt.no_races = true;
 	trial_run(&t);
-	ck_assert_msg(t.found[0] == CPTX_FIND_DEADLOCK, "%s", t.said);
+	ck_assert_msg(t.found[0] == CPTX_FIND_DEADLOCK, "%s", t.message);
 }
 END_TEST
 
@@ -118,14 +118,14 @@ START_TEST(limits_are_exact)
 							   "bar.sync 0; st.global.u32 [%rd0], 1;";
 	trial free_run = run(body, 1, 96, 1);
 
-	ck_assert_msg(free_run.ok || free_run.found[0] == CPTX_FIND_RACE, "%s", free_run.said);
+	ck_assert_msg(free_run.ok || free_run.found[0] == CPTX_FIND_RACE, "%s", free_run.message);
 	for (uint32_t blocks = 1; blocks <= 50; blocks += 49) {
 		static uint32_t x[WORDS];
 		trial t = { .target = "sm_90", .body = body, .data = x, .size = sizeof x, .grid = { blocks }, .block = { 96 } };
 		t.opt.no_races = true;
 		t.opt.step_limit = free_run.counters.warp_instructions * blocks;
 		trial_run(&t);
-		ck_assert_msg(t.ok, "%s", t.said);
+		ck_assert_msg(t.ok, "%s", t.message);
 		ck_assert_uint_eq(t.counters.warp_instructions, t.opt.step_limit);
 		t.opt.step_limit--;
 		trial_run(&t);

@@ -21,7 +21,7 @@ static void try_words(const char *target, const char *version, const char *body,
 		trial t = { .target = target, .version = version, .body = all, .data = x, .size = sizeof x, .opt.seed = seed };
 		memcpy(x, was, sizeof x);
 		trial_run(&t);
-		ck_assert_msg(t.ok, "%s\n%s%s", body, t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s\n%s%s", body, t.err.text, t.message);
 		for (unsigned i = 0; i < 32; i++)
 			ck_assert_msg(x[i] == right(was, i), "%s\nlane %u: 0x%x, not 0x%x", body, i, x[i], right(was, i));
 	}
@@ -261,7 +261,7 @@ START_TEST(a_value_of_nobody)
 
 	trial_run(&t);
 	ck_assert(!t.ok && t.found[0] == CPTX_FIND_UNDEFINED);
-	ck_assert_ptr_nonnull(strstr(t.said, "thread (19, 0, 0)"));
+	ck_assert_ptr_nonnull(strstr(t.message, "thread (19, 0, 0)"));
 }
 END_TEST
 
@@ -299,8 +299,8 @@ static void found(const char *body, enum cptx_finding_code code, const char *tex
 	for (uint64_t seed = 0; seed < 5; seed++) {
 		trial t = { .target = "sm_90", .data = x, .size = sizeof x, .body = body, .opt.seed = seed };
 		trial_run(&t);
-		ck_assert_msg(!t.ok && t.err.code == CPTX_E_FINDING && t.found[0] == code, "%s\n%s%s", body, t.err.text, t.said);
-		ck_assert_msg(strstr(t.said, text) != NULL, "%s\n%s", body, t.said);
+		ck_assert_msg(!t.ok && t.err.code == CPTX_E_FINDING && t.found[0] == code, "%s\n%s%s", body, t.err.text, t.message);
+		ck_assert_msg(strstr(t.message, text) != NULL, "%s\n%s", body, t.message);
 	}
 }
 

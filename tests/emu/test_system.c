@@ -50,7 +50,7 @@ static void printed(const char *format, const char *stores, const char *right, u
 		        .size = sizeof x,
 		        .opt = { .print = keep, .user = &o } };
 	trial_run(&t);
-	ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+	ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 	ck_assert_str_eq(o.text, right);
 	ck_assert_uint_eq(x[0], count);
 }
@@ -191,7 +191,7 @@ START_TEST(in_order)
 			                "fmt; cvta.global.u64 %rd10, %rd10;"
 			                "mov.u32 %r1, %ctaid.x; st.local.v2.u32 [%rd12], {%r1, %r0};" CALL_VPRINTF };
 		trial_run(&t);
-		ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 		for (unsigned i = 0; i < 18; i++) {
 			char line[20];
 			snprintf(line, sizeof line, "%u.%u\n", i / 3, i % 3);
@@ -212,7 +212,7 @@ START_TEST(nobody_listens)
 		        .body = "mov.u64 %rd11, 0; mov.u64 %rd10, fmt; cvta.global.u64 %rd10, %rd10;" CALL_VPRINTF };
 
 	trial_run(&t);
-	ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+	ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 	t.body = "mov.u64 %rd11, 0; mov.u64 %rd10, 64;" CALL_VPRINTF;
 	trial_run(&t);
 	ck_assert(!t.ok && trial_found(&t, CPTX_FIND_BOUNDS));
@@ -239,8 +239,8 @@ START_TEST(assertions)
 
 	trial_run(&t);
 	ck_assert(!t.ok && t.found[0] == CPTX_FIND_ASSERT);
-	ck_assert_msg(strstr(t.said, "thread (2, 0, 0)") && strstr(t.said, "a.cu:12: f(): assertion failed: i>0 x"), "%s",
-	              t.said);
+	ck_assert_msg(strstr(t.message, "thread (2, 0, 0)") && strstr(t.message, "a.cu:12: f(): assertion failed: i>0 x"), "%s",
+	              t.message);
 }
 END_TEST
 
@@ -266,10 +266,10 @@ static void heap(const char *body, uint32_t grid, enum cptx_finding_code code, u
 			        .opt.seed = seed };
 		trial_run(&t);
 		if (code) {
-			ck_assert_msg(!t.ok && trial_found(&t, code), "%s", t.said);
+			ck_assert_msg(!t.ok && trial_found(&t, code), "%s", t.message);
 			continue;
 		}
-		ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+		ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 		ck_assert_uint_eq(x[0], right);
 	}
 }
@@ -318,7 +318,7 @@ START_TEST(clusters_cancelled)
 				        .body = CANCEL_LOOP,
 				        .opt = { .seed = seed, .threads = threads, .schedule = seed % 3, .sms = seed % 2 } };
 			trial_run(&t);
-			ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+			ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 			for (unsigned i = 0; i < 100; i++)
 				ck_assert_uint_eq(x[i], 1);
 			ck_assert_uint_lt(t.counters.ctas, seed % 2 ? 2 : 100); /* with one multiprocessor the first does all */
@@ -340,7 +340,7 @@ START_TEST(asked_once_too_often)
 
 	trial_run(&t);
 	ck_assert(!t.ok && trial_found(&t, CPTX_FIND_OPERAND));
-	ck_assert_ptr_nonnull(strstr(t.said, "has seen a request fail"));
+	ck_assert_ptr_nonnull(strstr(t.message, "has seen a request fail"));
 }
 END_TEST
 
@@ -360,9 +360,9 @@ static void registers(const char *body, uint32_t block, enum cptx_finding_code c
 		trial t = { .target = "sm_90a", .block = { block }, .text = all, .data = x, .size = sizeof x, .opt.seed = seed };
 		trial_run(&t);
 		if (!code)
-			ck_assert_msg(t.ok, "%s%s", t.err.text, t.said);
+			ck_assert_msg(t.ok, "%s%s", t.err.text, t.message);
 		else
-			ck_assert_msg(!t.ok && trial_found(&t, code) && strstr(t.said, text), "%s\n%s", body, t.said);
+			ck_assert_msg(!t.ok && trial_found(&t, code) && strstr(t.message, text), "%s\n%s", body, t.message);
 	}
 }
 

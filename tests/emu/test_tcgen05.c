@@ -71,7 +71,7 @@ static void run_ok(const char *target, unsigned block, unsigned cluster, void *d
 		        .opt.seed = seed };
 
 	trial_run(&t);
-	ck_assert_msg(t.ok && !t.found[0], "%s\n%s\n%.3000s", t.err.text, t.said, body);
+	ck_assert_msg(t.ok && !t.found[0], "%s\n%s\n%.3000s", t.err.text, t.message, body);
 }
 
 /* ---- ld and st ---- */

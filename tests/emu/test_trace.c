@@ -55,7 +55,7 @@ static void make(timeline *t, uint32_t threads, uint64_t seed, uint32_t grid, cp
 	memset(t, 0, sizeof *t);
 	k.opt = (cptx_emu_opt){ .seed = seed, .threads = threads, .trace = keep, .progress = note, .user = t };
 	trial_run(&k);
-	ck_assert_msg(k.ok, "%s%s", k.err.text, k.said);
+	ck_assert_msg(k.ok, "%s%s", k.err.text, k.message);
 	*counters = k.counters;
 }
 

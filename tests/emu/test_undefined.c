@@ -141,7 +141,7 @@ START_TEST(undefined_bits)
 	snprintf(body, sizeof body, ".local .align 16 .b8 l[16]; %s%s%s", head, p->body, tail);
 	trial t = run(body, data, sizeof data);
 	ck_assert_msg(t.ok == !p->undefined && (t.ok || t.found[0] == CPTX_FIND_UNDEFINED), "%s: %s%s", p->body, t.err.text,
-	              t.said);
+	              t.message);
 }
 END_TEST
 
@@ -172,7 +172,7 @@ START_TEST(padding)
 		uint32_t data[32] = { 0 };
 		snprintf(body, sizeof body, "%s%s", head, outputs[i].body);
 		trial t = run(body, data, sizeof data);
-		ck_assert_msg(t.ok == !outputs[i].undefined, "%s: %s%s", outputs[i].body, t.err.text, t.said);
+		ck_assert_msg(t.ok == !outputs[i].undefined, "%s: %s%s", outputs[i].body, t.err.text, t.message);
 	}
 }
 END_TEST

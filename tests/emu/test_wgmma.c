@@ -80,7 +80,7 @@ static void on_all_seeds(const char *body, enum cptx_finding_code code, float va
 		t.opt.schedule = (enum cptx_emu_schedule)(i % 3);
 		trial_run(&t);
 		ck_assert_msg(code ? trial_found(&t, code) && !t.found[1] : t.ok, "seed %u, schedule %u: %s\n%s", i / 3, i % 3,
-		              t.err.text, t.said);
+		              t.err.text, t.message);
 		for (unsigned j = 0; !code && j < 128; j++)
 			ck_assert_msg(x[j] == value, "seed %u, schedule %u: thread %u has %g, expected %g", i / 3, i % 3, j, x[j],
 			              value);

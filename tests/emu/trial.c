@@ -25,8 +25,8 @@ static void collect(trial *t, const cptx_device *dev)
 	for (size_t i = 0; (f = cptx_emu_finding_at(dev, i)); i++) {
 		if (i < sizeof t->found / sizeof *t->found)
 			t->found[i] = f->code;
-		n += (size_t)snprintf(t->said + n, sizeof t->said - n, "%s\n", f->text);
-		n = n < sizeof t->said ? n : sizeof t->said - 1;
+		n += (size_t)snprintf(t->message + n, sizeof t->message - n, "%s\n", f->text);
+		n = n < sizeof t->message ? n : sizeof t->message - 1;
 	}
 	cptx_emu_get_counters(dev, &t->counters);
 }

@@ -23,7 +23,7 @@ typedef struct trial {
 	cptx_error err;
 	cptx_emu_counters counters;
 	enum cptx_finding_code found[8]; /* codes of the first findings; NONE behind the last */
-	char said[4096];                 /* their texts, a line each */
+	char message[4096];              /* their texts, a line each */
 } trial;
 
 /*
@@ -38,7 +38,7 @@ bool trial_found(const trial *t, enum cptx_finding_code code);
 	do {                                                                                                                    \
 		trial t_ = { .target = (target_), .block = { (block_) }, .data = (data_), .size = (size_), .body = (body_) };       \
 		trial_run(&t_);                                                                                                     \
-		ck_assert_msg(t_.ok, "%s\n%s", t_.err.text, t_.said);                                                               \
+		ck_assert_msg(t_.ok, "%s\n%s", t_.err.text, t_.message);                                                            \
 	} while (0)
 
 int trial_tests(const char *name, const TTest *const *tests, size_t n);

@@ -202,7 +202,7 @@ START_TEST(assembled)
 {
 	const struct limit *l = &limits[_i];
 	hgemm_opt o = hgemm_default(l->rung, l->bk, _i % 2 ? CPTX_F16 : CPTX_BF16, cptx_target_find(l->target));
-	char said[4096];
+	char message[4096];
 
 	if (!test_ptxas()) {
 		skip("no ptxas");
@@ -212,14 +212,14 @@ START_TEST(assembled)
 	hgemm_build(m, l->rung, &o);
 	cptx_ptx *ptx = cptx_emit(m, l->target, NULL, &err);
 	ck_assert_msg(ptx != NULL, "%s", err.text);
-	int status = ptxas_run(test_ptxas(), l->target, cptx_ptx_text(ptx), cptx_ptx_size(ptx), said, sizeof said);
-	ck_assert_msg(status == 0, "%s", said);
-	ck_assert_msg(!number_before(said, " bytes stack frame") && !number_before(said, " bytes spill stores") &&
-	                  !strstr(said, "C75"),
-	              "%s %s %u: %s", hgemm_name(l->rung), l->target, l->bk, said);
-	const char *used = strstr(said, "Used ");
+	int status = ptxas_run(test_ptxas(), l->target, cptx_ptx_text(ptx), cptx_ptx_size(ptx), message, sizeof message);
+	ck_assert_msg(status == 0, "%s", message);
+	ck_assert_msg(!number_before(message, " bytes stack frame") && !number_before(message, " bytes spill stores") &&
+	                  !strstr(message, "C75"),
+	              "%s %s %u: %s", hgemm_name(l->rung), l->target, l->bk, message);
+	const char *used = strstr(message, "Used ");
 	ck_assert_msg(used && number_before(used, " registers") <= l->regs, "%s %s %u, at most %u: %s", hgemm_name(l->rung),
-	              l->target, l->bk, l->regs, said);
+	              l->target, l->bk, l->regs, message);
 	cptx_ptx_destroy(ptx);
 	cptx_module_destroy(m);
 }

@@ -192,7 +192,7 @@ START_TEST(launch)
 }
 END_TEST
 
-/* The same from the builder; the arguments are known by kind. */
+/* A kernel of the builder is launched; its arguments are known by kind. */
 START_TEST(launch_built)
 {
 	NEED_GPU;

@@ -12,7 +12,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-enum { SAID = 1 << 20, SAMPLE = 24 };
+enum { OUTPUT_SIZE = 1 << 20, SAMPLE = 24 };
 static const char *corpus;
 
 static char *read_file(const char *path, size_t *size)
@@ -29,7 +29,7 @@ static char *read_file(const char *path, size_t *size)
 }
 
 /* The machine code of a text; NULL: ptxas does not take it. */
-static char *assemble(const char *ptx, size_t size, const char *target, const char *option, char *said, size_t *n)
+static char *assemble(const char *ptx, size_t size, const char *target, const char *option, char *message, size_t *n)
 {
 	char cubin[4096];
 	int fd;
@@ -38,7 +38,7 @@ static char *assemble(const char *ptx, size_t size, const char *target, const ch
 	close(fd);
 	int status = ptxas_job_run(
 		&(ptxas_job){ .path = test_ptxas(), .target = target, .ptx = ptx, .size = size, .option = option, .output = cubin },
-		said, SAID);
+		message, OUTPUT_SIZE);
 	char *code = status ? NULL : read_file(cubin, n);
 	unlink(cubin);
 	return code;
@@ -94,10 +94,11 @@ static void same_as_ptxas(const cptx_cubin_view *c, const cptx_verdict *v, const
 	compared++;
 }
 
-/* The same of cuobjdump, where there is one: "Function k:\n  REG:8 STACK:0 SHARED:0 LOCAL:0 CONSTANT[0]:368 ...". */
+/* The resource usage that cuobjdump tells, where there is one, is ours: "Function k:\n  REG:8 STACK:0 SHARED:0 LOCAL:0
+ * CONSTANT[0]:368 ...". */
 static void same_as_cuobjdump(const cptx_cubin_view *c, const char *code, size_t n, const char *what)
 {
-	char path[4096], file[4096], *said = malloc(SAID);
+	char path[4096], file[4096], *message = malloc(OUTPUT_SIZE);
 	cptx_cubin_kernel k;
 	FILE *f = NULL;
 	int fd;
@@ -105,33 +106,33 @@ static void same_as_cuobjdump(const cptx_cubin_view *c, const char *code, size_t
 	if (tool_find("cuobjdump", "CPTX_CUOBJDUMP", path, sizeof path)) {
 		must(tool_temporary(file, sizeof file, &fd) && (f = fdopen(fd, "wb")), "temporary file");
 		must(fwrite(code, 1, n, f) == n && !fclose(f), file);
-		ck_assert_int_eq(tool_run((char *[]){ path, "--dump-resource-usage", file, NULL }, said, SAID), 0);
+		ck_assert_int_eq(tool_run((char *[]){ path, "--dump-resource-usage", file, NULL }, message, OUTPUT_SIZE), 0);
 		unlink(file);
 		for (size_t i = 0; cptx_cubin_view_kernel(c, i, &k); i++) {
 			char head[4096];
 			unsigned registers, stack, shared;
 			snprintf(head, sizeof head, "Function %s:", k.name);
-			const char *at = strstr(said, head);
+			const char *at = strstr(message, head);
 			ck_assert_msg(at && sscanf(at + strlen(head), " REG:%u STACK:%u SHARED:%u", &registers, &stack, &shared) == 3,
-			              "%s: %s", what, said);
+			              "%s: %s", what, message);
 			ck_assert_msg(registers == k.registers && shared == k.static_smem + k.reserved_smem,
 			              "%s, %s: cuobjdump has REG:%u SHARED:%u", what, k.name, registers, shared);
 		}
 		beside_cuobjdump++;
 	}
-	free(said);
+	free(message);
 }
 
 static void compare(const char *what, const char *ptx, size_t size, const char *target, const char *option)
 {
-	char *said = malloc(SAID);
+	char *message = malloc(OUTPUT_SIZE);
 	size_t n;
-	char *code = assemble(ptx, size, target, option, said, &n);
+	char *code = assemble(ptx, size, target, option, message, &n);
 	cptx_error err = { 0 };
 
-	ck_assert_msg(code, "%s for %s: %s", what, target, said);
+	ck_assert_msg(code, "%s for %s: %s", what, target, message);
 	cptx_cubin_view *c = cptx_cubin_view_of(code, n, what, &err);
-	cptx_verdict *v = cptx_verdict_read(said, strlen(said), NULL);
+	cptx_verdict *v = cptx_verdict_read(message, strlen(message), NULL);
 	ck_assert_msg(c, "%s", err.text);
 	const cptx_target *t = cptx_cubin_view_target(c);
 	ck_assert_msg(t && (!strcmp(t->name, target) || !strncmp(target, "sm_101", 6)), "%s: for %s, not %s", what,
@@ -140,7 +141,7 @@ static void compare(const char *what, const char *ptx, size_t size, const char *
 	same_as_cuobjdump(c, code, n, what);
 	cptx_verdict_destroy(v);
 	cptx_cubin_view_destroy(c);
-	free(code), free(said);
+	free(code), free(message);
 }
 
 static int is_ptx(const struct dirent *e) { return strstr(e->d_name, ".ptx") != NULL; }
@@ -227,9 +228,9 @@ START_TEST(lines)
 		skip("ptxas");
 		return;
 	}
-	char *said = malloc(SAID);
-	char *code = assemble(lined, sizeof lined - 1, "sm_80", "-lineinfo", said, &n);
-	ck_assert_msg(code, "%s", said);
+	char *message = malloc(OUTPUT_SIZE);
+	char *code = assemble(lined, sizeof lined - 1, "sm_80", "-lineinfo", message, &n);
+	ck_assert_msg(code, "%s", message);
 	cptx_cubin_view *c = cptx_cubin_view_of(code, n, NULL, &err);
 	ck_assert_msg(c, "%s", err.text);
 	const cptx_cubin_line *line = cptx_cubin_view_lines(c, 0, &nline);
@@ -243,7 +244,7 @@ START_TEST(lines)
 	ck_assert(load && store && multiply);
 	ck_assert(ptx && strstr(ptx, "mul.lo.u32 %r2, %r1, %r1;"));
 	cptx_cubin_view_destroy(c);
-	free(code), free(said);
+	free(code), free(message);
 }
 END_TEST
 
@@ -280,9 +281,9 @@ START_TEST(hostile)
 		skip("ptxas");
 		return;
 	}
-	char *said = malloc(SAID);
-	char *code = assemble(lined, sizeof lined - 1, "sm_80", "-lineinfo", said, &n);
-	ck_assert_msg(code, "%s", said);
+	char *message = malloc(OUTPUT_SIZE);
+	char *code = assemble(lined, sizeof lined - 1, "sm_80", "-lineinfo", message, &n);
+	ck_assert_msg(code, "%s", message);
 	for (size_t i = 0; i < n; i++) {
 		cptx_error err = { 0 };
 		SURE(!cptx_cubin_view_of(code, i, "bad.cubin", &err) && err.code == CPTX_E_PARSE, "cut to %zu of %zu", i, n);
@@ -296,7 +297,7 @@ START_TEST(hostile)
 			                                                                         : 0); /* heads are last */
 		survives(bad, n);
 	}
-	free(bad), free(code), free(said);
+	free(bad), free(code), free(message);
 }
 END_TEST
 

@@ -13,9 +13,9 @@
 
 #include <dirent.h>
 
-enum { MOST = 1 << 14, SAID = 1 << 23, PATH = 4096 };
+enum { MOST = 1 << 14, OUTPUT_SIZE = 1 << 23, PATH = 4096 };
 static const char *folder;
-static char *said;
+static char *message;
 
 typedef struct kernel {
 	char file[256], name[64];
@@ -61,7 +61,7 @@ static bool disassemble(const char *path)
 
 	if (!tool_find("nvdisasm", "CPTX_NVDISASM", tool, sizeof tool))
 		return false;
-	ck_assert_int_eq(tool_run((char *[]){ tool, "-c", "-lrm", "count", (char *)path, NULL }, said, SAID), 0);
+	ck_assert_int_eq(tool_run((char *[]){ tool, "-c", "-lrm", "count", (char *)path, NULL }, message, OUTPUT_SIZE), 0);
 	return true;
 }
 
@@ -71,7 +71,7 @@ static bool calls(const kernel *k)
 	char head[128];
 
 	snprintf(head, sizeof head, "\n.text.%s:", k->name);
-	const char *at = strstr(said, head), *end = at ? strstr(at + 1, "\n//-----") : NULL,
+	const char *at = strstr(message, head), *end = at ? strstr(at + 1, "\n//-----") : NULL,
 			   *call = at ? strstr(at, " CALL.") : NULL;
 	return call && (!end || call < end);
 }
@@ -82,7 +82,7 @@ static void same_as_nvdisasm(const kernel *k)
 {
 	static uint16_t live[MOST];
 
-	uint32_t n = counts_of(said, k, live);
+	uint32_t n = counts_of(message, k, live);
 	ck_assert_msg(n, "%s, %s: nvdisasm does not know it", k->file, k->name);
 	for (uint32_t i = 0; i < k->n; i++)
 		ck_assert_msg((i < n && live[i] == k->live[i]) || !k->live[i], "%s, %s at 0x%x: %u alive, nvdisasm %u", k->file,
@@ -240,13 +240,13 @@ int main(int argc, char **argv)
 
 	must(argc == 2 && (end = strrchr(argv[1], '/')), "usage: inspect_live CUBINS/expected.txt");
 	*end = 0, folder = argv[1];
-	must((said = malloc(SAID)) != NULL, "malloc");
+	must((message = malloc(OUTPUT_SIZE)) != NULL, "malloc");
 	tcase_set_timeout(t, 600);
 	tcase_add_test(t, alive);
 	tcase_add_test(t, behind_a_call);
 	tcase_add_test(t, hostile);
 	suite_add_tcase(s, t);
 	int status = test_main("inspect_live", s);
-	free(said);
+	free(message);
 	return status;
 }

@@ -80,11 +80,11 @@ static planted ask(cptx_module *m, const char *target, bool by_loc)
 	ck_assert_msg(p.ptx, "%s", err.text);
 	cptx_cubin *c = cptx_compile_ptx(p.ptx, &(cptx_compile_opt){ .compiler = CPTX_COMPILER_PTXAS, .verbose = true }, &err);
 	ck_assert_msg(c, "%s", err.text);
-	const char *said = cptx_cubin_log(c);
+	const char *message = cptx_cubin_log(c);
 	cptx_verdict_opt opt = { .printed = by_loc ? NULL : p.ptx,
 		                     .ptx = cptx_ptx_text(p.ptx),
 		                     .ptx_size = cptx_ptx_size(p.ptx) };
-	p.v = cptx_verdict_read(said, strlen(said), &opt);
+	p.v = cptx_verdict_read(message, strlen(message), &opt);
 	cptx_cubin_destroy(c);
 	return p;
 }
@@ -192,8 +192,8 @@ START_TEST(lines_of_loc)
 	cptx_cubin *c = cptx_compile(foreign, sizeof foreign - 1,
 	                             &(cptx_compile_opt){ .compiler = CPTX_COMPILER_PTXAS, .verbose = true }, &err);
 	ck_assert_msg(c, "%s", err.text);
-	const char *said = cptx_cubin_log(c);
-	planted p = { .v = cptx_verdict_read(said, strlen(said),
+	const char *message = cptx_cubin_log(c);
+	planted p = { .v = cptx_verdict_read(message, strlen(message),
 		                                 &(cptx_verdict_opt){ .ptx = foreign, .ptx_size = sizeof foreign - 1 }) };
 	for (size_t i = 0; i < 3; i++) {
 		const cptx_remark *r = remark(&p, rows[i].topic);
@@ -208,7 +208,7 @@ END_TEST
 /* What is not there is told, not followed. */
 START_TEST(nothing_given)
 {
-	static const char said[] = "ptxas /tmp/a, line 77; b.ptx, line 4; warning : odd\n";
+	static const char message[] = "ptxas /tmp/a, line 77; b.ptx, line 4; warning : odd\n";
 	cptx_verdict *v = cptx_verdict_read(NULL, 5, NULL);
 	cptx_occupancy o;
 
@@ -219,7 +219,7 @@ START_TEST(nothing_given)
 	ck_assert(!cptx_occupancy_of(cptx_target_find("sm_90"), 32, 0, 32, NULL));
 	ck_assert(!cptx_occupancy_of(NULL, 32, 0, 32, &o));
 	/* A file may be called like a line. */
-	v = cptx_verdict_read(said, sizeof said - 1, NULL);
+	v = cptx_verdict_read(message, sizeof message - 1, NULL);
 	ck_assert(cptx_verdict_remark(v, 0));
 	ck_assert_uint_eq(cptx_verdict_remark(v, 0)->ptx_line, 4);
 	ck_assert_str_eq(cptx_verdict_remark(v, 0)->text, "odd");

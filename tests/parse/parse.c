@@ -3,14 +3,14 @@
 
 #include "../ask.h"
 
-typedef struct said {
+typedef struct message {
 	char *text;
 	size_t n, count;
-} said;
+} message;
 
 static void collect(void *user, const cptx_error *e)
 {
-	said *s = user;
+	message *s = user;
 	size_t n = strlen(e->text);
 
 	s->text = realloc(s->text, s->n + n + 2);
@@ -23,7 +23,7 @@ static void collect(void *user, const cptx_error *e)
 
 outcome outcome_of(const char *text, size_t size, const char *arch)
 {
-	said s = { 0 };
+	message s = { 0 };
 	outcome o = { 0 };
 	cptx_error err = { 0 };
 	cptx_module *m = cptx_parse(text, size, &(cptx_parse_opt){ .name = "t", .report = collect, .user = &s });
@@ -45,13 +45,13 @@ outcome outcome_of(const char *text, size_t size, const char *arch)
 	}
 	cptx_module_destroy(m);
 	o.nerror = s.count;
-	o.said = s.text ? s.text : strdup("");
+	o.message = s.text ? s.text : strdup("");
 	return o;
 }
 
 void outcome_free(outcome *o)
 {
-	free(o->said);
+	free(o->message);
 	free(o->printed);
 	*o = (outcome){ 0 };
 }

@@ -15,7 +15,7 @@
 /* What reading and checking a text gave.  Freed by outcome_free. */
 typedef struct outcome {
 	size_t nerror;
-	char *said;    /* all messages, each with a newline; "" */
+	char *message; /* all messages, each with a newline; "" */
 	char *printed; /* NULL if there were errors */
 } outcome;
 
@@ -26,7 +26,7 @@ void outcome_free(outcome *o);
 char *with_head(const char *text);
 /* text as the statements of a kernel with some registers, parameters and variables; the caller frees it. */
 char *in_body(const char *text);
-/* The same for another target, with a .version that knows it. */
+/* Statements of a kernel, as in_body, for another target, with a .version that knows it. */
 char *in_body_on(const char *target, const char *text);
 /* Prints the text's module; the caller frees it.  It must have no errors. */
 char *print_text(const char *text, size_t size, bool keep);

@@ -87,8 +87,8 @@ START_TEST(ours_are_exact)
 
 	for (size_t i = 0; i < n; i++) {
 		outcome o = outcome_of(list[i].text, strlen(list[i].text), NULL);
-		bool named = strstr(o.said, rows[list[i].row].name);
-		ck_assert_msg(!o.nerror == list[i].good && (list[i].good || named), "%s\n%s", list[i].text, o.said);
+		bool named = strstr(o.message, rows[list[i].row].name);
+		ck_assert_msg(!o.nerror == list[i].good && (list[i].good || named), "%s\n%s", list[i].text, o.message);
 		outcome_free(&o);
 	}
 }

@@ -51,10 +51,10 @@ static void ends(text *t, const char *what)
 	outcome o = outcome_of(t->p, t->n, NULL);
 
 	if (*what)
-		ck_assert_msg(o.nerror && strstr(o.said, what), "no \"%s\" in: %.300s", what, o.said);
+		ck_assert_msg(o.nerror && strstr(o.message, what), "no \"%s\" in: %.300s", what, o.message);
 	else
-		ck_assert_msg(!o.nerror, "%.300s", o.said);
-	for (const char *s = o.said; *s; s = strchr(s, '\n') + 1)
+		ck_assert_msg(!o.nerror, "%.300s", o.message);
+	for (const char *s = o.message; *s; s = strchr(s, '\n') + 1)
 		ck_assert_msg(*s == ' ' || !strncmp(s, "t:", 2) || strstr(s, "t:"), "without a place: %.200s", s);
 	outcome_free(&o);
 	free(t->p);

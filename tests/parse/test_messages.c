@@ -13,7 +13,7 @@ static void compare(const row *rows, size_t n, bool messages)
 	for (size_t i = 0; i < n; i++) {
 		char *text = with_head(rows[i].text);
 		outcome o = outcome_of(text, strlen(text), NULL);
-		const char *got = messages || !o.printed ? o.said : strstr(o.printed, "_size 64\n") + 9;
+		const char *got = messages || !o.printed ? o.message : strstr(o.printed, "_size 64\n") + 9;
 		if (strcmp(got, rows[i].want)) {
 			printf("%s\n-- gives\n%s-- and not\n%s\n", rows[i].text, got, rows[i].want);
 			bad++;
@@ -125,21 +125,22 @@ START_TEST(what_is_lacking_too)
 		                                "t:13:1: error: griddepcontrol.wait is not available" };
 
 	for (int keep = 0; keep < 2; keep++) {
-		lines said = { .n = 0 };
+		lines message = { .n = 0 };
 		cptx_module *m = cptx_parse(text, sizeof text - 1, &(cptx_parse_opt){ .name = "t", .keep = keep });
 		ck_assert_ptr_nonnull(cptx_module_error(m));
-		ck_assert_uint_eq(cptx_check(m, NULL, keep_line, &said), ARRAY_LEN(want));
+		ck_assert_uint_eq(cptx_check(m, NULL, keep_line, &message), ARRAY_LEN(want));
 		for (size_t i = 0; i < ARRAY_LEN(want); i++)
-			ck_assert_msg(!strncmp(said.at[i], want[i], strlen(want[i])), "%zu: %s", i, said.at[i]);
-		said.n = 0;
-		ck_assert_uint_eq(cptx_check(m, "sm_90", keep_line, &said), 1 + 4); /* they are judged for the text's own target */
+			ck_assert_msg(!strncmp(message.at[i], want[i], strlen(want[i])), "%zu: %s", i, message.at[i]);
+		message.n = 0;
+		ck_assert_uint_eq(cptx_check(m, "sm_90", keep_line, &message),
+		                  1 + 4); /* they are judged for the text's own target */
 		cptx_module_destroy(m);
 	}
 	/* Where the head is wrong, nothing else would be true. */
 	static const char head[] = ".version 7.0\n.target sm_90\n.address_size 64\n.entry k() { griddepcontrol.wait; ret; }\n";
-	lines said = { .n = 0 };
+	lines message = { .n = 0 };
 	cptx_module *m = cptx_parse(head, sizeof head - 1, &(cptx_parse_opt){ .name = "t" });
-	ck_assert_uint_eq(cptx_check(m, NULL, keep_line, &said), 1);
+	ck_assert_uint_eq(cptx_check(m, NULL, keep_line, &message), 1);
 	cptx_module_destroy(m);
 }
 END_TEST

@@ -61,9 +61,9 @@ static bool they_take(size_t i)
 	return cases[i].turned && test_ptxas_version() >= cases[i].turned ? !takes : takes;
 }
 
-static unsigned wrong(size_t i, const char *what, const char *said)
+static unsigned wrong(size_t i, const char *what, const char *message)
 {
-	printf("verdicts.def:%d: %s\n    %s\n    %s\n", cases[i].line, what, cases[i].text, said);
+	printf("verdicts.def:%d: %s\n    %s\n    %s\n", cases[i].line, what, cases[i].text, message);
 	return 1;
 }
 
@@ -75,9 +75,9 @@ START_TEST(ours)
 		char *text = text_of(i);
 		outcome o = outcome_of(text, strlen(text), NULL);
 		if (!o.nerror != we_take(i))
-			bad += wrong(i, o.nerror ? "refused" : "taken", o.said);
-		else if (!strstr(o.nerror ? o.said : o.printed, cases[i].part))
-			bad += wrong(i, "the message or the text printed lacks its part", o.nerror ? o.said : o.printed);
+			bad += wrong(i, o.nerror ? "refused" : "taken", o.message);
+		else if (!strstr(o.nerror ? o.message : o.printed, cases[i].part))
+			bad += wrong(i, "the message or the text printed lacks its part", o.nerror ? o.message : o.printed);
 		outcome_free(&o);
 		free(text);
 	}

@@ -358,7 +358,7 @@ cu_result cuEventElapsedTime(float *ms, cu_event start, cu_event end)
 
 /* ---- modules ---- */
 
-static const char *said;
+static const char *message;
 
 static void log_to(uintptr_t buffer, const char *text)
 {
@@ -385,7 +385,7 @@ cu_result cuModuleLoadDataEx(cu_module *m, const void *image, unsigned n, unsign
 		return CU_INVALID_PTX;
 	fake_cuda.loads[elf]++;
 	fake_cuda.modules++;
-	*m = (cu_module)(void *)&said;
+	*m = (cu_module)(void *)&message;
 	return CU_OK;
 }
 

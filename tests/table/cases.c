@@ -414,7 +414,7 @@ char *pool_print(char *p, const cptx_val *v, bool brace, bool wide)
 	return p;
 }
 
-/* Those of different operands are different, as far as they go. */
+/* Prints a register of its declared type; those of different operands differ, as long as there are enough. */
 static char *print_declared(char *p, const token *k, unsigned operand)
 {
 	bool brace = k->v.count > 1 || k->brace;

@@ -465,7 +465,7 @@ static void file_ends(const char *dir, unsigned i, judged_file *f, int status)
 	snprintf(out, sizeof out, "%s/%u.txt", dir, i);
 	FILE *from = fopen(out, "r");
 	must(from != NULL, out);
-	f->said[fread(f->said, 1, sizeof f->said - 1, from)] = 0;
+	f->message[fread(f->message, 1, sizeof f->message - 1, from)] = 0;
 	fclose(from);
 	f->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	unlink(source);

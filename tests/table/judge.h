@@ -41,7 +41,7 @@ typedef struct judged_file {
 	const char *text;
 	const cptx_target *target;
 	int status;
-	char said[1500];
+	char message[1500];
 	int pid; /* of judge_files */
 } judged_file;
 void judge_files(judged_file *f, unsigned n);

@@ -134,7 +134,7 @@ static bool same_as_text(const trial *t, const cptx_target *target, outcome *by_
 	return o.ok && !strcmp(o.line, by_call->line);
 }
 
-/* The same with all operands that may be left out, if the builder takes it. */
+/* Tries the spelling with all optional operands, if the builder takes it. */
 static void try_full(inquiry *q, const spelling *s)
 {
 	outcome o;
@@ -480,7 +480,7 @@ START_TEST(modules_are_assembled)
 	judge_files(all.f, all.n);
 	for (unsigned i = 0; i < all.n; i++) {
 		if (all.f[i].status)
-			printf("%s: ptxas ends with %d: %s\n", all.f[i].target->name, all.f[i].status, all.f[i].said);
+			printf("%s: ptxas ends with %d: %s\n", all.f[i].target->name, all.f[i].status, all.f[i].message);
 		wrong += all.f[i].status != 0;
 		cptx_ptx_destroy(all.ptx[i]);
 	}

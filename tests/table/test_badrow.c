@@ -57,7 +57,7 @@ static void write_file(const char *path, const char *text)
 START_TEST(a_bad_row_stops_the_build)
 {
 	const char *cc = getenv("CPTX_CC"), *source = getenv("CPTX_SOURCE");
-	char dir[] = "/tmp/cptx_badrow_XXXXXX", path[256], command[2048], said[4096];
+	char dir[] = "/tmp/cptx_badrow_XXXXXX", path[256], command[2048], answer[4096];
 
 	if (!cc || !source) {
 		skip("CPTX_CC and CPTX_SOURCE are not set");
@@ -74,13 +74,13 @@ START_TEST(a_bad_row_stops_the_build)
 	         dir, cc, source, source);
 	FILE *p = popen(command, "r");
 	ck_assert_ptr_nonnull(p);
-	said[fread(said, 1, sizeof said - 1, p)] = 0;
+	answer[fread(answer, 1, sizeof answer - 1, p)] = 0;
 	int status = pclose(p);
 	snprintf(command, sizeof command, "rm -r '%s'", dir);
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_msg(status != 0, "%s: the generator took it", bad[_i].name);
-	ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: expected '%s', it said: %s", bad[_i].name, bad[_i].message,
-	              said);
+	ck_assert_msg(strstr(answer, bad[_i].message) != NULL, "%s: expected '%s', it said: %s", bad[_i].name, bad[_i].message,
+	              answer);
 }
 END_TEST
 

@@ -106,7 +106,7 @@ START_TEST(calls_make_the_examples)
 	}
 	judge_files(files, n);
 	for (unsigned i = 0; i < n; i++)
-		wrong += files[i].status ? wrong_example(number[i], files[i].said) : 0;
+		wrong += files[i].status ? wrong_example(number[i], files[i].message) : 0;
 	for (unsigned i = 0; i < NEXAMPLES; i++)
 		cptx_ptx_destroy(made[i]);
 	ck_assert_uint_eq(wrong, 0);

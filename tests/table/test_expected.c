@@ -186,7 +186,7 @@ static bool build_with(unsigned form, unsigned group, uint16_t value, spelling *
 	return found;
 }
 
-/* The same with an operand of another kind, which no other form takes: forms may differ in nothing else. */
+/* Builds the spelling with an operand of another kind, which no other form takes: forms may differ in nothing else. */
 static bool build_own(unsigned form, const spelling *s, char line[LINE])
 {
 	const cptx_val kinds[] = { cptx_sink(), pool_symbol(CPTX_SHARED), pool_symbol(CPTX_GLOBAL), pool_symbol(CPTX_TEXREF),
@@ -318,27 +318,27 @@ static const cptx_target *first_of(const char *heading, unsigned *version)
 /* ptxas's word on each line, on the first of its targets: 1 taken, 0 refused, -1 not asked, as it is too new. */
 static int *ask_ptxas(const lines *l, const bool *wanted)
 {
-	int *said = malloc((l->n + 1) * sizeof *said);
+	int *message = malloc((l->n + 1) * sizeof *message);
 	unsigned *number = malloc((l->n + 1) * sizeof *number), version = 0;
 	char line[SHAPED_LINE];
 	judge *j = judge_new();
 
-	must(said && number, "malloc");
+	must(message && number, "malloc");
 	for (unsigned i = 0; i < l->n; i++) {
 		const cptx_target *t = wanted[i] ? first_of(l->e[i].heading, &version) : NULL;
-		said[i] = t && judge_reads(version) ? 1 : -1;
-		if (said[i] < 0)
+		message[i] = t && judge_reads(version) ? 1 : -1;
+		if (message[i] < 0)
 			continue;
 		shape_to_line(l->e[i].text, line);
 		number[i] = judge_ask(j, t, version, line);
 	}
 	judge_run(j);
 	for (unsigned i = 0; i < l->n; i++)
-		if (said[i] > 0)
-			said[i] = judge_said(j, number[i])->ok;
+		if (message[i] > 0)
+			message[i] = judge_said(j, number[i])->ok;
 	judge_free(j);
 	free(number);
-	return said;
+	return message;
 }
 
 /* ---- tests ---- */
@@ -355,11 +355,11 @@ static void write_file(void)
 		add_line(&all, table.e[i].text, table.e[i].heading, 0, 0);
 	for (unsigned i = 0; i < file.n; i++)
 		lost[i] = !bsearch(&file.e[i], table.e, table.n, sizeof *table.e, by_text);
-	int *said = ask_ptxas(&file, lost);
+	int *message = ask_ptxas(&file, lost);
 	for (unsigned i = 0; i < file.n; i++) {
 		uint8_t version[ARCH_TARGETS] = { 0 };
 		char line[SHAPED_LINE], heading[HEADING], why[400];
-		if (!lost[i] || !said[i])
+		if (!lost[i] || !message[i])
 			continue;
 		shape_to_line(file.e[i].text, line);
 		if (versions_of(line, version, why))
@@ -378,7 +378,7 @@ static void write_file(void)
 		fprintf(f, "%s\n", all.e[i].text);
 	}
 	fclose(f);
-	free(lost), free(said);
+	free(lost), free(message);
 	free_lines(&all);
 }
 
@@ -477,13 +477,13 @@ START_TEST(ptxas_takes_them)
 	for (unsigned i = 0; i < file.n; i++)
 		wanted[i] = spell_whole() || i % SAMPLE == 0 ||
 		            (before.e && !bsearch(&file.e[i], before.e, before.n, sizeof *before.e, by_text));
-	int *said = ask_ptxas(&file, wanted);
+	int *message = ask_ptxas(&file, wanted);
 	for (unsigned i = 0; i < file.n; i++)
-		if (!said[i]) {
+		if (!message[i]) {
 			printf("expected.txt:%u: ptxas refuses %s (%s)\n", file.e[i].line, file.e[i].text, file.e[i].heading);
 			bad++;
 		}
-	free(wanted), free(said);
+	free(wanted), free(message);
 	ck_assert_uint_eq(bad, 0);
 }
 END_TEST

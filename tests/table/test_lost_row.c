@@ -96,7 +96,7 @@ static int run(const char *format, ...)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static const char *said(void)
+static const char *message(void)
 {
 	static char text[1024];
 	char path[64];
@@ -113,12 +113,12 @@ static void link_table(void)
 {
 	ck_assert_msg(!run("%s %s -D_DEFAULT_SOURCE -I. -I'%s/src' -o gen '%s'/tools/gen_insn/*.c && ./gen table insn_table.inc",
 	                   cc, flags, source, source),
-	              "%s", said());
+	              "%s", message());
 	ck_assert_msg(!run("%s %s -std=c11 -D_DEFAULT_SOURCE -I. -I'%s/src' -I'%s/include' -I'%s/include' -o expected "
 	                   "'%s/src/arch/table.c' *.o '%s/tests/table/libcptx_table.a' $(pkg-config --static --libs check) -lm "
 	                   "-ldl -lpthread",
 	                   cc, flags, source, source, build, source, build),
-	              "%s", said());
+	              "%s", message());
 }
 
 enum mistake { ROW_LOST, MODIFIER_ADDED, TARGETS_RAISED, NMISTAKES };
@@ -195,7 +195,7 @@ static void prepare(void)
 	         "-I'%s/tools/cptx' -c '%s/tools/cptx/cli/ptxas.c'",
 	         cc, flags, source, source, source, build, source, source, source, cc, flags, source, source, build, source,
 	         source),
-		"%s", said());
+		"%s", message());
 }
 
 START_TEST(a_lost_row_is_seen)
@@ -215,7 +215,7 @@ START_TEST(a_lost_row_is_seen)
 	uint64_t state = strtoull(seed, NULL, 10);
 	prepare();
 	link_table();
-	ck_assert_msg(!compare(), "with all rows: %s", said());
+	ck_assert_msg(!compare(), "with all rows: %s", message());
 	for (unsigned lost = 0; lost < LOST;) {
 		state = state * 6364136223846793005u + 1442695040888963407u;
 		const row *r = &rows[(state >> 33) % nrow];
@@ -226,7 +226,7 @@ START_TEST(a_lost_row_is_seen)
 		link_table();
 		printf("src/arch/insn/%s %s row %u, of %s\n", r->file, mistake_names[mistake], (unsigned)(r - rows), r->op);
 		ck_assert_msg(compare() == 1, "src/arch/insn/%s %s row %u of %s: %s", r->file, mistake_names[mistake],
-		              (unsigned)(r - rows), r->op, said());
+		              (unsigned)(r - rows), r->op, message());
 		ck_assert_int_eq(run("rm 'arch/insn/%s'", r->file), 0);
 	}
 	ck_assert_int_eq(run("rm -r '%s'", dir), 0);

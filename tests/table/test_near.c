@@ -107,13 +107,13 @@ static bool spoil_call(dice *d, trial *t, enum mistake kind)
 	return !any_fits(t);
 }
 
-static void message_of_call(const trial *t, char *said, size_t size)
+static void message_of_call(const trial *t, char *message, size_t size)
 {
 	pool p = pool_make(true);
 
 	cptx_insn_(p.k, (cptx_site){ "k.c", 7 }, (enum cptx_op)arch_forms[t->form].op, t->vals, t->mods);
 	const cptx_error *e = cptx_module_error(p.m);
-	snprintf(said, size, "%s", e ? e->text : "");
+	snprintf(message, size, "%s", e ? e->text : "");
 	cptx_module_destroy(p.m);
 }
 
@@ -180,21 +180,21 @@ static bool spoil_text(dice *d, trial *t, enum mistake kind)
 
 static void note_first(void *user, const cptx_error *e)
 {
-	char *said = user;
-	if (!*said)
-		snprintf(said, CPTX_ERROR_TEXT, "%s", e->text);
+	char *message = user;
+	if (!*message)
+		snprintf(message, CPTX_ERROR_TEXT, "%s", e->text);
 }
 
 /* "" where the text is right. */
-static void message_of_text(trial *t, char *said)
+static void message_of_text(trial *t, char *message)
 {
 	char line[LINE], *text;
 
 	declare(t);
 	trial_print(t, line);
 	text = judge_text(cptx_target_find("sm_100a"), ARCH_NEWEST, line);
-	*said = 0;
-	cptx_parse_opt opt = { .name = "k.ptx", .report = note_first, .user = said };
+	*message = 0;
+	cptx_parse_opt opt = { .name = "k.ptx", .report = note_first, .user = message };
 	cptx_module_destroy(cptx_parse(text, strlen(text), &opt));
 	free(text);
 }
@@ -213,10 +213,10 @@ static void form_text(unsigned form, char *text, size_t size)
 }
 
 /* The line below the first one is the form. */
-static bool names_first(const char *said, unsigned form)
+static bool names_first(const char *message, unsigned form)
 {
 	char text[4096];
-	const char *line = strstr(said, "\n    ");
+	const char *line = strstr(message, "\n    ");
 
 	form_text(form, text, sizeof text);
 	size_t n = strlen(text);
@@ -224,12 +224,12 @@ static bool names_first(const char *said, unsigned form)
 }
 
 /* The first line offers what was left out or changed: the value of the field, or the word. */
-static bool offers(const char *said, const trial *meant, const trial *t, bool by_text)
+static bool offers(const char *message, const trial *meant, const trial *t, bool by_text)
 {
 	const arch_op *op = &arch_ops[arch_forms[t->form].op];
 	char line[CPTX_ERROR_TEXT], word[OPCODE];
 
-	snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+	snprintf(line, sizeof line, "%.*s", (int)strcspn(message, "\n"), message);
 	const char *write = strstr(line, "write ");
 	for (unsigned i = 0; write && !by_text && i < op->nfield; i++) {
 		snprintf(word, sizeof word, "CPTX_%s", arch_mods[meant->mods[i]].id);
@@ -253,7 +253,7 @@ static bool offers(const char *said, const trial *meant, const trial *t, bool by
  */
 static unsigned right_of(uint64_t seed, bool by_text, unsigned *offered)
 {
-	char said[CPTX_ERROR_TEXT], line[LINE];
+	char message[CPTX_ERROR_TEXT], line[LINE];
 	unsigned n = 0, right = 0, tried = 0;
 	dice d = { seed };
 
@@ -269,20 +269,20 @@ static unsigned right_of(uint64_t seed, bool by_text, unsigned *offered)
 		if (by_text ? !spoil_text(&d, &t, kind) : !spoil_call(&d, &t, kind))
 			continue;
 		if (by_text)
-			message_of_text(&t, said);
+			message_of_text(&t, message);
 		else
-			message_of_call(&t, said, sizeof said);
-		if (by_text && !*said)
+			message_of_call(&t, message, sizeof message);
+		if (by_text && !*message)
 			continue;
 		n++;
-		bool first = names_first(said, t.form);
+		bool first = names_first(message, t.form);
 		right += first;
-		*offered += first || offers(said, &meant, &t, by_text);
+		*offered += first || offers(message, &meant, &t, by_text);
 		if (first)
 			continue;
 		trial_print(&meant, line);
 		printf("seed %u, %s: %s was meant\n    %s\n    but the message is %s\n\n", (unsigned)seed, kinds[kind], line + 1,
-		       arch_forms[t.form].text, said);
+		       arch_forms[t.form].text, message);
 	}
 	printf("seed %u, %s: of %u mistakes %u are answered with the form that was meant as the nearest, %u with what was "
 	       "meant in the first line\n",

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 4096, EVERY = 14 /* one of so many compiled files, if not all */, SAID = 2000 };
+enum { MOST_FILES = 4096, EVERY = 14 /* one of so many compiled files, if not all */, OUTPUT_SIZE = 2000 };
 
 static char *files[MOST_FILES];
 static int nfile;
@@ -50,13 +50,13 @@ static void write_all(const char *path, const char *text)
 }
 
 /* Runs a command of the shell; what it says, both ways, is in `said`. */
-static int run(char said[SAID], const char *command)
+static int run(char message[OUTPUT_SIZE], const char *command)
 {
 	FILE *p = popen(command, "r");
-	size_t n = p ? fread(said, 1, SAID - 1, p) : 0;
+	size_t n = p ? fread(message, 1, OUTPUT_SIZE - 1, p) : 0;
 	char rest[512];
 
-	said[n] = 0;
+	message[n] = 0;
 	while (p && fread(rest, 1, sizeof rest, p))
 		;
 	return p ? pclose(p) : -1;
@@ -159,17 +159,17 @@ static void options_of(const char *path, char options[256])
 
 static void assemble(const char *options, const char *from, const char *to)
 {
-	char command[16384], said[SAID];
+	char command[16384], message[OUTPUT_SIZE];
 
 	ck_assert_int_lt(snprintf(command, sizeof command, "'%s' %s '%s' -o '%s' 2>&1", ptxas, options, from, to),
 	                 sizeof command);
-	ck_assert_msg(run(said, command) == 0, "ptxas rejects %s: %s", from, said);
+	ck_assert_msg(run(message, command) == 0, "ptxas rejects %s: %s", from, message);
 }
 
 START_TEST(same_machine_code)
 {
 	const char *path = files[_i];
-	char command[16384], said[SAID], options[256], a[512], b[512], ptx[512];
+	char command[16384], message[OUTPUT_SIZE], options[256], a[512], b[512], ptx[512];
 	bool debug;
 
 	cptx_ptx *c = to_c(path, true, &debug);
@@ -183,9 +183,9 @@ START_TEST(same_machine_code)
 	snprintf(command, sizeof command,
 	         "%s -O0 -Wall -Wextra -Werror %s '%s' -o '%s/a' '%s' -Wl,-rpath,\"$(dirname '%s')\" 2>&1", TO_C_CC,
 	         TO_C_INCLUDE, a, folder, TO_C_LIBRARY, TO_C_LIBRARY);
-	ck_assert_msg(run(said, command) == 0, "%s: its C does not compile: %s", path, said);
+	ck_assert_msg(run(message, command) == 0, "%s: its C does not compile: %s", path, message);
 	snprintf(command, sizeof command, "'%s/a' 2>&1 >'%s/a.ptx'", folder, folder);
-	ck_assert_msg(run(said, command) == 0, "%s: its C fails: %s", path, said);
+	ck_assert_msg(run(message, command) == 0, "%s: its C fails: %s", path, message);
 	if (!have_ptxas)
 		return;
 	options_of(path, options);
@@ -268,8 +268,8 @@ int main(int argc, char **argv)
 	int failed = test_main("to_c", s);
 	for (int i = 0; i < nfile; i++)
 		free(files[i]);
-	char command[512], said[SAID];
+	char command[512], message[OUTPUT_SIZE];
 	snprintf(command, sizeof command, "rm -r '%s' 2>&1", folder);
-	run(said, command);
+	run(message, command);
 	return failed;
 }

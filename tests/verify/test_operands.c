@@ -322,13 +322,13 @@ START_TEST(all_forms_on_request)
 	setenv("CPTX_FORMS", "all", 1);
 	fresh();
 	cptx_add(s.k, s.ptr, s.a);
-	const char *said = cptx_module_error(s.m)->text;
-	ck_assert_ptr_nonnull(strstr(said, "b is .u32, not .u64; write"));
+	const char *message = cptx_module_error(s.m)->text;
+	ck_assert_ptr_nonnull(strstr(message, "b is .u32, not .u64; write"));
 	ck_assert(cptx_op_at(CPTX_OP_ADD, &op));
-	ck_assert_uint_eq(lines_of(said), 1 + op.nforms);
+	ck_assert_uint_eq(lines_of(message), 1 + op.nforms);
 	for (size_t i = 0; cptx_form_at(CPTX_OP_ADD, i, &form); i++) {
 		snprintf(line, sizeof line, "\n    %.*s", (int)strcspn(form.text, "<"), form.text);
-		ck_assert_ptr_nonnull(strstr(said, line));
+		ck_assert_ptr_nonnull(strstr(message, line));
 	}
 	fresh();
 	cptx_cvt(s.k, s.f, .dtype = CPTX_BF16); /* more than fit */
@@ -355,27 +355,27 @@ static bool is_form(const char *line, size_t n, size_t op, const cptx_op_info *i
 	return false;
 }
 
-static void check_message(size_t i, const cptx_op_info *op, const char *said)
+static void check_message(size_t i, const cptx_op_info *op, const char *message)
 {
-	size_t lines = lines_of(said), forms = op->nforms < 3 ? op->nforms : 3, n = strcspn(said, "\n");
-	const char *left = strstr(said, " more lines; `cptx insn` lists all forms");
+	size_t lines = lines_of(message), forms = op->nforms < 3 ? op->nforms : 3, n = strcspn(message, "\n");
+	const char *left = strstr(message, " more lines; `cptx insn` lists all forms");
 	char more[128];
 
 	snprintf(more, sizeof more, "\n    %zu more: `cptx insn %s`, or CPTX_FORMS=all in the environment", op->nforms - forms,
 	         op->name);
-	ck_assert_msg(left || (strstr(said, more) != NULL) == (op->nforms > 3), "%s: %s", op->name, said);
-	ck_assert_msg(left || lines == 1 + forms + (op->nforms > 3), "%s: %s", op->name, said);
-	const char *kernel = strstr(said, "kernel k: "), *colon = kernel ? strstr(kernel + 10, ": ") : NULL;
-	ck_assert_msg(colon && colon < said + n && colon[2] != '\n', "%s has no reason: %s", op->name, said);
-	for (size_t f = 0; f < forms && said[n]; f++) {
-		const char *line = said + n + 5, *end = line + strcspn(line, "\n"), *reason = strstr(line, "  -- ");
+	ck_assert_msg(left || (strstr(message, more) != NULL) == (op->nforms > 3), "%s: %s", op->name, message);
+	ck_assert_msg(left || lines == 1 + forms + (op->nforms > 3), "%s: %s", op->name, message);
+	const char *kernel = strstr(message, "kernel k: "), *colon = kernel ? strstr(kernel + 10, ": ") : NULL;
+	ck_assert_msg(colon && colon < message + n && colon[2] != '\n', "%s has no reason: %s", op->name, message);
+	for (size_t f = 0; f < forms && message[n]; f++) {
+		const char *line = message + n + 5, *end = line + strcspn(line, "\n"), *reason = strstr(line, "  -- ");
 		if (!strncmp(line, "and ", 4))
 			return;
 		bool reasoned = reason && reason + 5 < end;
-		ck_assert_msg(reasoned == (f > 0), "%s, form %zu: %s", op->name, f, said);
+		ck_assert_msg(reasoned == (f > 0), "%s, form %zu: %s", op->name, f, message);
 		ck_assert_msg(is_form(line, (size_t)((reasoned ? reason : end) - line), i, op), "%s, form %zu: %s", op->name, f,
-		              said);
-		n = (size_t)(end - said);
+		              message);
+		n = (size_t)(end - message);
 	}
 }
 

@@ -36,7 +36,7 @@ void drop(void);  /* frees it */
 		(void)(call);                                                                                                       \
 		refused((cptx_site){ __FILE__, CPTX_LINE_ }, size_, (code), (part));                                                \
 	} while (0)
-/* The same in a fresh scene. */
+/* The call is refused in a fresh scene. */
 #define REFUSES(code, part, call)                                                                                           \
 	do {                                                                                                                    \
 		fresh();                                                                                                            \

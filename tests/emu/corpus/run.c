@@ -5,7 +5,7 @@
 
 #include <dirent.h>
 
-enum { MOST_BYTES = 1 << 20, MOST_SAID = 1 << 13 };
+enum { MOST_BYTES = 1 << 20, MOST_WARNED = 1 << 13 };
 
 typedef struct job {
 	const corpus_case *c;
@@ -116,15 +116,15 @@ static void close_job(job *j)
 
 /* ---- one launch ---- */
 
-static void collect(const cptx_device *dev, char *said)
+static void collect(const cptx_device *dev, char *message)
 {
 	const cptx_emu_finding *f;
 	size_t n = 0;
 
-	*said = 0;
-	for (size_t i = 0; (f = cptx_emu_finding_at(dev, i)) && n < MOST_SAID - 1; i++)
-		n += (size_t)snprintf(said + n, MOST_SAID - n, "    %s:%u: %s\n", cptx_finding_name(f->code), (unsigned)f->at.line,
-		                      f->text);
+	*message = 0;
+	for (size_t i = 0; (f = cptx_emu_finding_at(dev, i)) && n < MOST_WARNED - 1; i++)
+		n += (size_t)snprintf(message + n, MOST_WARNED - n, "    %s:%u: %s\n", cptx_finding_name(f->code),
+		                      (unsigned)f->at.line, f->text);
 }
 
 static bool launch(job *j, cptx_device *dev, cptx_program *p, cptx_error *err)
@@ -219,17 +219,17 @@ static void compare(job *j, char *why, size_t size)
 static void judge(job *j, const cptx_device *dev, bool ok, const cptx_error *err, char *why, size_t size)
 {
 	const cptx_emu_finding *f = cptx_emu_finding_at(dev, 0);
-	static char said[MOST_SAID];
+	static char message[MOST_WARNED];
 
 	*why = 0;
-	collect(dev, said);
+	collect(dev, message);
 	if (j->c->refused)
 		snprintf(why, size, "%s",
 		         !ok && strstr(err->text, j->c->refused) ? ""
 		         : err->code                             ? err->text
 		                                                 : "it is not refused");
 	else if (j->c->finds ? !f || (f->code != j->c->finds && j->c->finds != CPTX_FIND_COUNT) : !ok || f)
-		snprintf(why, size, "%s\n%s", err->text, said);
+		snprintf(why, size, "%s\n%s", err->text, message);
 	else if (!j->c->any_result && !j->c->finds)
 		compare(j, why, size);
 }
@@ -237,7 +237,7 @@ static void judge(job *j, const cptx_device *dev, bool ok, const cptx_error *err
 static bool run_once(job *j, const char *path, const char *text, size_t size, const char *target, const cptx_emu_opt *opt)
 {
 	static const char *const how[] = { "random", "eager", "late" };
-	static char why[MOST_SAID + 600];
+	static char why[MOST_WARNED + 600];
 	cptx_error err = { 0 };
 	cptx_device *dev = cptx_emu_open(target, opt, &err);
 	ck_assert_msg(dev != NULL, "%s", err.text);
@@ -272,7 +272,7 @@ static bool runs_on(const char *target, unsigned capability)
 /* On a device that is no emulator. */
 static bool run_there(job *j, const char *path, const char *text, size_t size, cptx_device *dev)
 {
-	static char why[MOST_SAID + 600];
+	static char why[MOST_WARNED + 600];
 	cptx_error err = { 0 };
 	cptx_program *p = cptx_device_load_text(dev, text, size, &(cptx_load_opt){ .name = path }, &err);
 

@@ -52,7 +52,7 @@ extern const corpus_table corpus_floats, corpus_integers, corpus_matrices, corpu
 /* Runs a row for all its files of sm_80 and later, `seeds` random schedules, an eager and a late one each; false (told) if
  * anything is not as it should be. */
 bool corpus_run(const corpus_case *c, unsigned seeds); /* CPTX_SEEDS: another number of them */
-/* The same for those of its files that a GPU can run; nothing may be wrong with the kernel.  files: how many there were. */
+/* Runs the files of a row that a GPU can run; nothing may be wrong with the kernel.  files: how many there were. */
 bool corpus_run_on(cptx_device *dev, const corpus_case *c, unsigned *files);
 /* Calls it for each file of NAME, "ptx/warp" or "ptx/" for all, in the corpus with its text and target; false if there is
  * none. */

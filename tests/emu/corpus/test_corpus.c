@@ -40,7 +40,7 @@ static bool all_have_rows(void *user, const char *path, const char *text, size_t
 	return true;
 }
 
-/* Those of clang have no CUDA source. */
+/* Kernels that clang compiled have no CUDA source. */
 START_TEST(no_kernel_is_left_out)
 {
 	unsigned seen = 0;

@@ -41,7 +41,7 @@ extern const size_t cli_ncommand;
  */
 int cli_next(const cli_command *cmd, int argc, char **argv, const char **value, int *status);
 void cli_help(const cli_command *cmd, FILE *out);
-/* The same as a section of a manual page. */
+/* The help of a command as a section of the manual page. */
 void cli_man(const cli_command *cmd, FILE *out);
 /* "cptx gemm: text" on stderr; returns EXIT_USAGE or EXIT_FAILED as named. */
 int cli_usage(const cli_command *cmd, const char *format, ...) CPTX_PRINTF_(2, 3);
@@ -82,7 +82,7 @@ bool cli_clash(const cli_command *cmd, const char *what, const char *output, con
 const cptx_target *cli_target(const cli_command *cmd, const char *name);
 /* A whole file, or standard input for "-"; NULL, after a message, if it cannot be read.  To be freed. */
 char *cli_read(const cli_command *cmd, const char *path, size_t *size);
-enum { CLI_MOST_ERRORS = 1000 /* in a file, if nothing else is said */ };
+enum { CLI_MOST_ERRORS = 1000 /* in a file, without --errors */ };
 /* Reads and parses a PTX file, or standard input for "-"; NULL, after messages, on an error.  Options as cptx_parse_opt. */
 cptx_module *cli_parse(const cli_command *cmd, const char *path, bool keep, uint32_t most_errors);
 /* What stdout got has arrived (a full disk shows at the end); else prints and gives EXIT_FAILED. */

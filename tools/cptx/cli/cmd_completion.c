@@ -56,6 +56,12 @@ static void command(const cli_command *c)
 	fputs("' -- \"$cur\"));;\n", stdout);
 }
 
+static void names_of_commands(void)
+{
+	for (size_t i = 0; i < cli_ncommand; i++)
+		printf(" %s", cli_commands[i]->name);
+}
+
 static int run(const cli_command *cmd, int argc, char **argv)
 {
 	const char *value;
@@ -67,11 +73,13 @@ static int run(const cli_command *cmd, int argc, char **argv)
 		return cli_usage(cmd, "name the shell: bash");
 	fputs("# bash completion of cptx.  Install: cptx completion bash > ~/.local/share/bash-completion/completions/cptx\n"
 	      "_cptx()\n{\n\tlocal cur=\"${COMP_WORDS[COMP_CWORD]}\" prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
-	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '--help --version",
+	      "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\tCOMPREPLY=($(compgen -W '--help --version help",
 	      stdout);
-	for (size_t i = 0; i < cli_ncommand; i++)
-		printf(" %s", cli_commands[i]->name);
-	fputs("' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase \"${COMP_WORDS[1]}\" in\n", stdout);
+	names_of_commands();
+	fputs("' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase \"${COMP_WORDS[1]}\" in\n\thelp)\n\t\tCOMPREPLY=($(compgen -W '",
+	      stdout);
+	names_of_commands();
+	fputs("' -- \"$cur\"));;\n", stdout);
 	for (size_t i = 0; i < cli_ncommand; i++)
 		command(cli_commands[i]);
 	fputs("\tesac\n}\ncomplete -F _cptx cptx\n", stdout);

@@ -27,7 +27,8 @@ static void help(FILE *out)
 	      "  cptx inspect gemm.ptx                    registers, occupancy, hot loop, what ptxas remarks\n"
 	      "  cptx insn ldmatrix                       what an instruction looks like, and where it exists\n"
 	      "  cptx arch sm_120a                        facts of a target\n"
-	      "\nEvery command has --help. Exit status: 0 done, 1 failed or wrong result, 2 wrong usage.\n",
+	      "\n`cptx help COMMAND` and `cptx COMMAND --help` tell all of a command.\n"
+	      "Exit status: 0 done, 1 failed or wrong result, 2 wrong usage.\n",
 	      out);
 }
 
@@ -54,15 +55,46 @@ static void keep_streams(void)
 			_exit(EXIT_FAILED);
 }
 
+/* NULL, after a message that names the nearest, if there is none of that name. */
+static const cli_command *find_command(const char *name)
+{
+	cli_near near = { .word = name };
+
+	for (size_t i = 0; i < cli_ncommand; i++) {
+		if (!strcmp(cli_commands[i]->name, name))
+			return cli_commands[i];
+		cli_near_try(&near, cli_commands[i]->name);
+	}
+	if (near.best)
+		cli_usage(NULL, "there is no command '%s'; did you mean %s?", name, near.best);
+	else
+		cli_usage(NULL, "there is no command '%s'", name);
+	return NULL;
+}
+
+/* cptx help [COMMAND]: as cptx --help, or cptx COMMAND --help. */
+static int run_help(int argc, char **argv)
+{
+	const cli_command *cmd = NULL;
+
+	if (argc > 3)
+		return cli_usage(NULL, "%s takes one command", argv[1]);
+	if (argc == 3 && !(cmd = find_command(argv[2])))
+		return EXIT_USAGE;
+	if (cmd)
+		cli_help(cmd, stdout);
+	else
+		help(stdout);
+	return cli_flush(cmd, EXIT_OK);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
 	keep_streams();
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
-		help(stdout);
-		return cli_flush(NULL, EXIT_OK);
-	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
+		return run_help(argc, argv);
 	if (!strcmp(name, "--man")) {
 		man(stdout);
 		return cli_flush(NULL, EXIT_OK);
@@ -71,15 +103,10 @@ int main(int argc, char **argv)
 		printf("cptx %s\n", cptx_version());
 		return cli_flush(NULL, EXIT_OK);
 	}
-	for (size_t i = 0; i < cli_ncommand; i++)
-		if (!strcmp(cli_commands[i]->name, name))
-			return cli_commands[i]->run(cli_commands[i], argc - 1, argv + 1);
-	cli_near near = { .word = name };
-	for (size_t i = 0; i < cli_ncommand; i++)
-		cli_near_try(&near, cli_commands[i]->name);
-	if (argc > 1)
-		return near.best ? cli_usage(NULL, "there is no command '%s'; did you mean %s?", name, near.best)
-		                 : cli_usage(NULL, "there is no command '%s'", name);
-	help(stderr);
-	return EXIT_USAGE;
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	const cli_command *cmd = find_command(name);
+	return cmd ? cmd->run(cmd, argc - 1, argv + 1) : EXIT_USAGE;
 }

@@ -9,9 +9,9 @@
 /* Path of ptxas: $CPTX_PTXAS (this one or none), the PATH, /usr/local/cuda/bin; false if there is none. */
 bool ptxas_find(char *path, size_t size);
 
-/* The same of another tool: $VARIABLE, the PATH, /usr/local/cuda/bin. */
+/* Path of another tool: $VARIABLE, the PATH, /usr/local/cuda/bin. */
 bool tool_find(const char *name, const char *variable, char *path, size_t size);
-/* Runs a program: its exit status, -1 if it could not be run; what it said in `out`. */
+/* Runs a program: its exit status, -1 if it could not be run; its output in `out`. */
 int tool_run(char *const argv[], char *out, size_t most);
 /* Makes an empty file in $TMPDIR or /tmp, to be removed by the caller. */
 bool tool_temporary(char *name, size_t size, int *fd);

@@ -54,7 +54,7 @@ static int run_on(const gemm_request *q, cptx_device *dev, cptx_module *m, FILE 
 	return cli_flush(q->cmd, EXIT_OK);
 }
 
-/* Without a GPU: what can still be said. */
+/* What can be told of the kernel without a GPU. */
 static int judge_by_ptxas(const gemm_request *q, const cptx_ptx *ptx, const cptx_error *why, FILE *out)
 {
 	cptx_compile_opt opt = { .compiler = CPTX_COMPILER_PTXAS, .name = "the kernel", .verbose = true };

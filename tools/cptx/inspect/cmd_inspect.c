@@ -11,8 +11,8 @@ enum { OPTION_ARCH, OPTION_THREADS, OPTION_SMEM, OPTION_SOURCES, OPTION_JSON, OP
 static const cli_option options[] = {
 	[OPTION_ARCH] = { "arch", 'a', "NAME", "assemble PTX for that target; default: that of the text", "@arch" },
 	[OPTION_THREADS] = { "threads", 't', "N", "threads of a CTA, where the kernel does not say", NULL },
-	[OPTION_SMEM] = { "smem", 's', "BYTES", "dynamic shared memory of a launch; default: none is assumed, and that is said",
-	                  NULL },
+	[OPTION_SMEM] = { "smem", 's', "BYTES",
+	                  "dynamic shared memory of a launch; default: none is assumed, and the report says so", NULL },
 	[OPTION_SOURCES] = { "sources", 0, NULL,
 	                     "show the source files that the PTX names, wherever they are; default: only those "
 	                     "beside it",

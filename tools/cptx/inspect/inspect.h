@@ -48,7 +48,7 @@ typedef struct inspected {
 	cptx_module *m; /* NULL: there is no PTX */
 	const cptx_target *target;
 	cptx_verdict *verdict; /* NULL: ptxas was not asked */
-	char *said;
+	char *output;
 	char note[512]; /* why something is missing; "" */
 	inspect_kernel *kernel;
 	size_t nkernel;

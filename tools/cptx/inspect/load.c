@@ -38,7 +38,7 @@ static bool ask(inspected *in, const inspect_opt *o)
 {
 	cptx_error err = { 0 };
 	cptx_cubin *c = compile(in, o, &err);
-	const char *said = "";
+	const char *log = "";
 
 	if (!c && (err.code == CPTX_E_COMPILE || err.code == CPTX_E_MEMORY)) {
 		cli_failed(in->cmd, "%s", err.text);
@@ -47,7 +47,7 @@ static bool ask(inspected *in, const inspect_opt *o)
 	if (!c) {
 		snprintf(in->note, sizeof in->note, "%.400s: figures are estimates from the PTX", err.text);
 	} else {
-		said = cptx_cubin_log(c);
+		log = cptx_cubin_log(c);
 		in->ncode = cptx_cubin_size(c);
 		if (!(in->code = malloc(in->ncode + 1))) {
 			cptx_cubin_destroy(c);
@@ -56,7 +56,7 @@ static bool ask(inspected *in, const inspect_opt *o)
 		memcpy(in->code, cptx_cubin_data(c), in->ncode);
 	}
 	in->verdict =
-		cptx_verdict_read(said, strlen(said), &(cptx_verdict_opt){ .ptx = in->ptx, .ptx_size = in->size, .name = in->path });
+		cptx_verdict_read(log, strlen(log), &(cptx_verdict_opt){ .ptx = in->ptx, .ptx_size = in->size, .name = in->path });
 	cptx_cubin_destroy(c);
 	return in->verdict || cli_no_memory(in->cmd);
 }

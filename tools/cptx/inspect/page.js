@@ -218,16 +218,16 @@ function fillSmem() {
 		el(line, "span", "", v.name + ", " + (v.size || K.dynamic_smem || (end ? "at least " + end : "?")) + " B").title = "aligned to " + v.align;
 		const b = el(line, "div", "bar");
 		let at = 0;
-		const piece = (n, color, title, text) => {
+		const segment = (n, color, title, text) => {
 			const e = el(b, "i", "", text);
 			e.style.cssText = `width:${100 * n / end}%;background:${color}`;
 			e.title = title;
 		};
 		for (const p of parts) {
-			if (p.at > at) piece(p.at - at, "transparent", at + " to " + (p.at - 1));
-			if (p.at >= at) piece(p.n, p.color || colors[(p.what + 1) % 12], p.at + " to " + (p.at + p.n - 1) + ": " + (p.name || "copy " + (p.what + 1) + " of stage " + p.stage), p.name ? "" : String(p.stage)), at = p.at + p.n;
+			if (p.at > at) segment(p.at - at, "transparent", at + " to " + (p.at - 1));
+			if (p.at >= at) segment(p.n, p.color || colors[(p.what + 1) % 12], p.at + " to " + (p.at + p.n - 1) + ": " + (p.name || "copy " + (p.what + 1) + " of stage " + p.stage), p.name ? "" : String(p.stage)), at = p.at + p.n;
 		}
-		if (!parts.length && end) piece(end, colors[(i + 1) % 12], "0 to " + (end - 1));
+		if (!parts.length && end) segment(end, colors[(i + 1) % 12], "0 to " + (end - 1));
 	});
 	const rings = shared.some((v, i) => stageParts(v, i).length);
 	$("smemof").textContent = shared.length ? (rings ? "numbers: stages that copies fill, by the text" : "") : "none is named";

@@ -72,7 +72,7 @@ static const cli_option options[] = {
 	[RUN_FORMAT] = { "finding-format", 0, "FORMAT", "of findings on standard error: text or json", "text json" },
 };
 
-enum { MOST_SAID = 256 };
+enum { MOST_WARNINGS = 256 };
 
 typedef struct run_request {
 	const cli_command *cmd;
@@ -89,11 +89,11 @@ typedef struct run_request {
 	size_t nprint;
 	cptx_emu_opt emu;
 	uint64_t schedules;
-	struct said { /* warnings so far */
+	struct warning { /* printed already */
 		enum cptx_finding_code code;
 		unsigned line;
-	} said[MOST_SAID];
-	size_t nsaid;
+	} warning[MOST_WARNINGS];
+	size_t nwarning;
 	unsigned warned[CPTX_FIND_COUNT]; /* instructions, by code */
 	bool named;                       /* the kernel */
 	bool json, counters, no_progress;
@@ -254,7 +254,7 @@ static void print_finding(const cptx_emu_finding *f)
 	fputc('\n', stderr);
 }
 
-/* Findings shorten a long name; the whole one is said once. */
+/* Findings shorten a long name; the whole one is printed once. */
 static void print_kernel(run_request *q, const cptx_emu_finding *f)
 {
 	if (!q->named && !strstr(f->text, f->kernel))
@@ -262,23 +262,23 @@ static void print_kernel(run_request *q, const cptx_emu_finding *f)
 	q->named = true;
 }
 
-/* A warning that was made at the line before, by another seed. */
-static bool is_said(run_request *q, const cptx_emu_finding *f)
+/* Was the warning printed for its line already, in a run with another seed? */
+static bool is_printed(run_request *q, const cptx_emu_finding *f)
 {
-	for (size_t i = 0; i < q->nsaid; i++)
-		if (q->said[i].code == f->code && q->said[i].line == f->at.line)
+	for (size_t i = 0; i < q->nwarning; i++)
+		if (q->warning[i].code == f->code && q->warning[i].line == f->at.line)
 			return true;
-	if (q->nsaid < MOST_SAID)
-		q->said[q->nsaid++] = (struct said){ f->code, (unsigned)f->at.line };
+	if (q->nwarning < MOST_WARNINGS)
+		q->warning[q->nwarning++] = (struct warning){ f->code, (unsigned)f->at.line };
 	return false;
 }
 
-/* Unrolled code has the same warning at many lines: the first is said, the others are counted. */
-static void say(run_request *q, const cptx_emu_finding *f, uint64_t seed)
+/* Unrolled code has the same warning at many lines: the first is printed, the others are counted. */
+static void print_once(run_request *q, const cptx_emu_finding *f, uint64_t seed)
 {
 	bool warns = f->rank == CPTX_FIND_WARNING;
 
-	if (warns && is_said(q, f))
+	if (warns && is_printed(q, f))
 		return;
 	if (q->json) {
 		json_finding(f, seed);
@@ -288,21 +288,21 @@ static void say(run_request *q, const cptx_emu_finding *f, uint64_t seed)
 	}
 }
 
-/* How many errors there are. */
+/* Prints the findings; the number of errors among them. */
 static size_t report(run_request *q, const cptx_device *dev, uint64_t seed)
 {
 	const cptx_emu_finding *f;
 	size_t errors = 0;
 
 	for (size_t i = 0; (f = cptx_emu_finding_at(dev, i)); i++) {
-		say(q, f, seed);
+		print_once(q, f, seed);
 		errors += f->rank == CPTX_FIND_ERROR;
 	}
 	return errors;
 }
 
-/* Behind all runs. */
-static void sum_up_warnings(const run_request *q)
+/* After all runs: how often each kind of warning was made. */
+static void count_warnings(const run_request *q)
 {
 	unsigned kinds = 0;
 
@@ -612,7 +612,7 @@ static int run_traced(run_request *q)
 	if (q->trace_path && !run_trace_open(&q->trace, q->cmd, q->trace_path))
 		return EXIT_FAILED;
 	int status = q->compare ? run_both(q) : run_seeds(q);
-	sum_up_warnings(q);
+	count_warnings(q);
 	return run_trace_close(&q->trace, q->cmd) ? status : EXIT_FAILED;
 }
 

@@ -116,44 +116,43 @@ enum { CHECK_ARCH, CHECK_ERRORS };
 static const cli_option check_options[] = {
 	[CHECK_ARCH] = { "arch", 'a', "ARCH", "as ptxas -arch; may be given several times (default: the file's target)",
 	                 "@arch" },
-	[CHECK_ERRORS] = { "errors", 'e', "N", "read no further after so many errors in a file (default 1000)", NULL },
+	[CHECK_ERRORS] = { "errors", 'e', "N", "stop after so many errors of a file (default 1000)", NULL },
 };
 
-/* Errors of a file, to be told by their places: those of reading it and of what it lacks come one after the other. */
-typedef struct said {
+/* The errors of a file, in the order in which they were found. */
+typedef struct file_error {
 	char *text;
 	uint32_t line, column, order;
-} said;
-typedef struct heard {
-	uint32_t n; /* errors, the first member: see parse() */
-	said *at;
+} file_error;
+typedef struct error_list {
+	uint32_t n; /* the first member: see parse() */
+	file_error *at;
 	size_t cap;
 	bool no_memory;
-} heard;
+} error_list;
 
-static void hear(void *user, const cptx_error *e)
+static void collect(void *user, const cptx_error *e)
 {
-	heard *h = user;
+	error_list *list = user;
 
-	if (h->n == h->cap) {
-		size_t cap = h->cap ? 2 * h->cap : 64;
-		said *grown = realloc(h->at, cap * sizeof *grown);
-		h->no_memory |= !grown;
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? 2 * list->cap : 64;
+		file_error *grown = realloc(list->at, cap * sizeof *grown);
+		list->no_memory |= !grown;
 		if (!grown)
 			return;
-		h->at = grown, h->cap = cap;
+		list->at = grown, list->cap = cap;
 	}
-	for (uint32_t i = 0; i < h->n && i < 1; i++)
-		if (!strcmp(h->at[0].text, e->text)) /* cptx_check tells the first one again */
-			return;
-	h->at[h->n] = (said){ strdup(e->text), e->line, e->column, h->n };
-	h->no_memory |= !h->at[h->n].text;
-	h->n += h->at[h->n].text != NULL;
+	if (list->n && !strcmp(list->at[0].text, e->text)) /* cptx_check reports the first one again */
+		return;
+	list->at[list->n] = (file_error){ strdup(e->text), e->line, e->column, list->n };
+	list->no_memory |= !list->at[list->n].text;
+	list->n += list->at[list->n].text != NULL;
 }
 
 static int by_place(const void *a, const void *b)
 {
-	const said *x = a, *y = b;
+	const file_error *x = a, *y = b;
 
 	if (x->line != y->line)
 		return x->line < y->line ? -1 : 1;
@@ -162,26 +161,43 @@ static int by_place(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
+/* Prints the first `most` errors.  One that several targets have stands in the list several times. */
+static void print_errors(const cli_command *cmd, const char *path, const error_list *list, uint32_t most, bool told)
+{
+	uint32_t printed = 0;
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		if (i && !strcmp(list->at[i - 1].text, list->at[i].text))
+			continue;
+		if (printed == most) {
+			if (!told)
+				cli_failed(cmd, "%s: stopped after %u errors; `cptx check --errors N` goes on to the N-th", path,
+				           (unsigned)most);
+			return;
+		}
+		fprintf(stderr, "%s\n", list->at[i].text);
+		printed++;
+	}
+}
+
 static bool check_file(const cli_command *cmd, const char *path, const char **arch, int narch, uint32_t most)
 {
-	heard h = { 0 };
-	cptx_module *m = parse(cmd, path, false, most, hear, &h, &h.n);
-	bool misread = h.n != 0, good = m && !cptx_module_error(m);
+	error_list list = { 0 };
+	cptx_module *m = parse(cmd, path, false, most, collect, &list, &list.n);
+	uint32_t misread = list.n;
+	bool good = m && !cptx_module_error(m);
 
 	for (int a = 0; m && a < narch; a++)
-		good &= !cptx_check(m, arch[a], misread ? hear : report, &h);
-	if (misread)
-		qsort(h.at, h.n, sizeof *h.at, by_place);
-	for (uint32_t i = 0; misread && i < h.n; i++) {
-		if (!i || strcmp(h.at[i - 1].text, h.at[i].text) != 0) /* of several targets */
-			fprintf(stderr, "%s\n", h.at[i].text);
-		good = false;
-	}
-	if (h.no_memory)
+		good &= !cptx_check(m, arch[a], collect, &list);
+	if (misread) /* what the instructions lack was found behind all errors of reading */
+		qsort(list.at, list.n, sizeof *list.at, by_place);
+	print_errors(cmd, path, &list, most, misread == most);
+	good &= !list.n;
+	if (list.no_memory)
 		good = !cli_failed(cmd, "out of memory");
-	for (uint32_t i = 0; misread && i < h.n; i++)
-		free(h.at[i].text);
-	free(h.at);
+	for (uint32_t i = 0; i < list.n; i++)
+		free(list.at[i].text);
+	free(list.at);
 	cptx_module_destroy(m);
 	return good;
 }

@@ -15,7 +15,7 @@ typedef struct request {
 
 static bool is_off(void) { return getenv("CPTX_CACHE") && !strcmp(getenv("CPTX_CACHE"), "0"); }
 
-/* Where there is nothing to look at: the environment wants it so, or something is wrong. */
+/* Where there is no cache to list: the environment wants it so, or something is wrong. */
 static int nothing(const request *r)
 {
 	const char *path = cptx_cache_path(r->cache);

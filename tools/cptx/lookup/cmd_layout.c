@@ -315,7 +315,7 @@ static int unused_option(const request *q)
 	return EXIT_OK;
 }
 
-/* The same of --num and --trans, which only some fragments have. */
+/* Refuses --num and --trans where the fragment does not have them. */
 static int unused_modifier(const request *q)
 {
 	const cptx_frag *f = &q->frag;

@@ -25,7 +25,7 @@ static const cli_option options[] = {
 };
 
 enum { THREADS = 128, BATCH = 32 /* columns that are waited for at once, or one load if that is wider */, WIDTHS = 8 };
-enum { SAID = 1 << 24 /* bytes of disassembly */ };
+enum { OUTPUT_SIZE = 1 << 24 /* bytes of disassembly */ };
 
 typedef struct request {
 	const cli_command *cmd;
@@ -140,19 +140,19 @@ static void count_line(code *c, const char *line)
 		c->count[i] += strlen(counted[i]) == n && !strncmp(p, counted[i], n);
 }
 
-static bool disassemble(const char *tool, const char *cubin, char *said, code *c)
+static bool disassemble(const char *tool, const char *cubin, char *output, code *c)
 {
 	char *argv[] = { (char *)tool, "-c", (char *)cubin, NULL };
 
-	if (tool_run(argv, said, SAID))
+	if (tool_run(argv, output, OUTPUT_SIZE))
 		return false;
-	for (const char *line = said; *line; line += strcspn(line, "\n"), line += *line != 0)
+	for (const char *line = output; *line; line += strcspn(line, "\n"), line += *line != 0)
 		count_line(c, line);
 	return c->instructions > 0;
 }
 
 /* The machine code as a file, for the disassembler. */
-static bool count_code(const request *q, const char *tool, const cptx_cubin *cubin, char *said, code *c)
+static bool count_code(const request *q, const char *tool, const cptx_cubin *cubin, char *output, code *c)
 {
 	char path[4096];
 	int fd;
@@ -160,15 +160,16 @@ static bool count_code(const request *q, const char *tool, const cptx_cubin *cub
 	if (!tool_temporary(path, sizeof path, &fd))
 		return cli_failed(q->cmd, "no temporary file"), false;
 	bool ok = write(fd, cptx_cubin_data(cubin), cptx_cubin_size(cubin)) == (ssize_t)cptx_cubin_size(cubin) &&
-	          disassemble(tool, path, said, c);
+	          disassemble(tool, path, output, c);
 	close(fd);
 	unlink(path);
 	if (!ok)
-		cli_failed(q->cmd, "%s could not read what ptxas wrote: %.300s", tool, said);
+		cli_failed(q->cmd, "%s could not read what ptxas wrote: %.300s", tool, output);
 	return ok;
 }
 
-static bool look(const request *q, const char *nvdisasm, const char *arch, uint32_t width, bool checked, char *said, code *c)
+static bool look(const request *q, const char *nvdisasm, const char *arch, uint32_t width, bool checked, char *output,
+                 code *c)
 {
 	static const char *const check = "-g-tmem-access-check";
 	cptx_compile_opt opt = { .compiler = CPTX_COMPILER_PTXAS, .verbose = true, .flags = &check, .nflags = checked };
@@ -185,7 +186,7 @@ static bool look(const request *q, const char *nvdisasm, const char *arch, uint3
 		if (u)
 			c->regs = u->registers, c->spilled = u->spill_stores;
 		cptx_verdict_destroy(v);
-		ok = (v || cli_no_memory(q->cmd)) && (!nvdisasm || count_code(q, nvdisasm, cubin, said, c));
+		ok = (v || cli_no_memory(q->cmd)) && (!nvdisasm || count_code(q, nvdisasm, cubin, output, c));
 	} else {
 		cli_failed(q->cmd, "%s", err.text);
 	}
@@ -220,7 +221,7 @@ static uint32_t best(const code *c)
 	return 1u << found;
 }
 
-static bool report(const request *q, const char *nvdisasm, const char *arch, char *said)
+static bool report(const request *q, const char *nvdisasm, const char *arch, char *output)
 {
 	code c[2][WIDTHS];
 
@@ -231,7 +232,7 @@ static bool report(const request *q, const char *nvdisasm, const char *arch, cha
 	printf(" %9s %5s %6s\n", "code", "regs", "spills");
 	for (unsigned checked = 0; checked < 2; checked++)
 		for (unsigned i = 0; i < WIDTHS; i++) {
-			if (!look(q, nvdisasm, arch, 1u << i, checked, said, &c[checked][i]))
+			if (!look(q, nvdisasm, arch, 1u << i, checked, output, &c[checked][i]))
 				return false;
 			put(&c[checked][i], 1u << i, checked);
 		}
@@ -245,11 +246,11 @@ static int all_reports(const request *q)
 	static const char *const usual[] = { "sm_100a", "sm_103a" };
 	char why[1024], path[4096];
 	const char *nvdisasm = tool_find("nvdisasm", "CPTX_NVDISASM", path, sizeof path) ? path : NULL;
-	char *said = malloc(SAID);
-	bool ok = said || cli_no_memory(q->cmd);
+	char *output = malloc(OUTPUT_SIZE);
+	bool ok = output || cli_no_memory(q->cmd);
 
 	if (ok && !cptx_compiler_find(CPTX_COMPILER_PTXAS, why, sizeof why)) {
-		free(said);
+		free(output);
 		return cli_failed(q->cmd, "%s; --width prints the PTX of a width", why);
 	}
 	for (unsigned i = 0; ok && i < WIDTHS; i++)
@@ -257,11 +258,11 @@ static int all_reports(const request *q)
 	if (ok)
 		printf("all widths right on the emulated sm_100a\n"), fflush(stdout);
 	for (unsigned i = 0; ok && i < (q->arch ? 1 : 2); i++)
-		ok = report(q, nvdisasm, q->arch ? q->arch : usual[i], said);
+		ok = report(q, nvdisasm, q->arch ? q->arch : usual[i], output);
 	if (ok && !nvdisasm)
 		printf("no nvdisasm (CPTX_NVDISASM, CUDA_HOME, CUDA_PATH, PATH): instructions are not counted, and no width is "
 		       "named\n");
-	free(said);
+	free(output);
 	return cli_flush(q->cmd, ok ? EXIT_OK : EXIT_FAILED);
 }
 
