@@ -10,6 +10,8 @@
 #include "gemm/auto.h"
 #include "gemm/sm80/gemm.h"
 
+#include <cptx/inspect.h>
+
 /* Dense bf16 with f32 sums.  Of the H200 the rate and the clock are measured (bench/RESULTS.md), all others are of data
  * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200. */
 static const gemm_chip chips[] = {
@@ -46,18 +48,17 @@ enum { STAGES = 8 /* most that are tried */ };
 #define HINDRANCE 7.0      /* gemm_longer() */
 #define SHARING 5.0        /* times the accumulators of a shared tile: 4096 cubed lost 2.5 % by stream-K */
 
-/* CTAs of a multiprocessor, by shared memory and by registers, which come in units of 8 for each thread; 0: not one fits. */
+/* CTAs of a multiprocessor, by the estimate of registers, which setmaxnreg lets one CTA have in any case; 0: not one fits.
+ */
 static uint32_t resident(const cptx_gemm_opt *o, const cptx_target *t)
 {
 	cptx_gemm_plan plan;
+	cptx_occupancy fits = { 0 };
 
 	if (!cptx_gemm_check(o, t, &plan, NULL))
 		return 0;
-	const uint64_t smem = up(plan.smem + t->smem_reserved, t->smem_unit) * t->smem_unit;
-	const uint64_t regs = MIN(up(plan.regs, 8) * 8, 256u) * plan.threads;
-	const uint64_t most = MIN(t->smem_per_sm / smem, CPTX_REGS_PER_SM / regs);
-
-	return MAX((uint32_t)MIN(most, t->threads_per_sm / plan.threads), 1u);
+	cptx_occupancy_of(t, MIN(plan.regs, (uint32_t)CPTX_REGS_PER_THREAD), plan.smem, plan.threads, &fits);
+	return MAX(fits.ctas, 1u);
 }
 
 /* With another stage fewer CTAs would fit. */

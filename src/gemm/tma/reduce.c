@@ -118,20 +118,3 @@ void tma_gemm_add_others(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_
 		add_from(k, s, cluster, 0, acc);
 	}
 }
-
-tma_gemm_sums tma_gemm_sums_of_warps(const tma_gemm_work *w, uint32_t warps, uint32_t bytes, cptx_val warp, cptx_val lane)
-{
-	return (tma_gemm_sums){ .at = w->p.workspace,
-		                    .clusters = w->clusters,
-		                    .of_cluster = warps,
-		                    .bytes = bytes,
-		                    .threads = CPTX_WARP,
-		                    .mine = warp,
-		                    .lane = lane };
-}
-
-void tma_gemm_reduce(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, cptx_val acc, cptx_val first)
-{
-	CPTX_IF(k, cptx_setp(k, w->step, w->k_tiles, .cmp = CPTX_NE))
-		tma_gemm_add_others(k, w, s, acc, first);
-}

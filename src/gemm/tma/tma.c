@@ -34,12 +34,13 @@ static cptx_val call_epilogue(cptx_kernel *k, void *user, const cptx_visit *x, c
 	return o->epilogue(k, o->user, value, x->row, x->col);
 }
 
-/* The address of matrix z of those of M x N elements from an address on. */
-static cptx_val matrix_at(cptx_kernel *k, cptx_val first, const tma_gemm_params *p, cptx_val z, uint32_t bytes)
+cptx_val tma_gemm_matrix_at(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_val first)
 {
-	cptx_val each = cptx_mul_wide(k, p->M, p->N), number = cptx_cvt(k, cptx_as(z, CPTX_U32), .dtype = CPTX_U64);
+	if (!t->o->batched)
+		return first;
+	cptx_val each = cptx_mul_wide(k, w->p.M, w->p.N), z = cptx_cvt(k, cptx_as(w->z, CPTX_U32), .dtype = CPTX_U64);
 
-	return cptx_mad(k, cptx_mul(k, each, number, .mode = CPTX_LO), bytes, first, .mode = CPTX_LO);
+	return cptx_mad(k, cptx_mul(k, each, z, .mode = CPTX_LO), cptx_type_bits(t->o->out) / 8, first, .mode = CPTX_LO);
 }
 
 void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
@@ -52,21 +53,11 @@ void tma_gemm_chain(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, c
 	if (o->alpha)
 		cptx_epilogue_add(k, e, CPTX_VISIT_SCALE, .value = p->alpha);
 	if (o->beta) {
-		cptx_val c = o->batched ? matrix_at(k, p->C, p, w->z, cptx_type_bits(o->out) / 8) : p->C;
+		cptx_val c = tma_gemm_matrix_at(k, t, w, p->C);
 		cptx_epilogue_add(k, e, CPTX_VISIT_MATRIX, .value = p->beta, .address = c, .type = o->out, .pitch = p->N);
 	}
 	if (o->bias)
 		cptx_epilogue_add(k, e, CPTX_VISIT_BIAS_COL, .address = p->bias);
 	if (o->epilogue)
 		cptx_epilogue_add(k, e, CPTX_VISIT_CALL, .fn = call_epilogue, .user = (void *)o);
-}
-
-void tma_gemm_store(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, cptx_epilogue *e)
-{
-	const cptx_gemm_opt *o = t->o;
-	const uint32_t bytes = cptx_type_bits(o->out) / 8;
-	cptx_val d = w->p.map[CPTX_GEMM_MAP_D];
-
-	cptx_epilogue_store(k, e, .address = o->batched ? matrix_at(k, d, &w->p, w->z, bytes) : d, .type = o->out,
-	                    .pitch = w->p.N);
 }
