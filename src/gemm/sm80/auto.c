@@ -13,28 +13,14 @@
 #include <cptx/inspect.h>
 
 /* Dense bf16 with f32 sums.  Of the H200 the rate and the clock are measured (bench/RESULTS.md), all others are of data
- * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200. */
+ * sheets: 312, 71, 165 and 210 TFLOP/s.  Nothing is published of mma.sync on sm_100 and sm_103: they count as the H200.
+ * From target, GPU, multiprocessors, GHz, GB/s, products. */
 static const gemm_chip chips[] = {
-	{ .from = 80, .name = "A100, by its data sheet", .sms = 108, .ghz = 1.41, .memory_gbs = 1555, .products = 1024 },
-	{ .from = 86,
-	  .name = "GeForce RTX 3090, by its data sheet",
-	  .sms = 82,
-	  .ghz = 1.695,
-	  .memory_gbs = 936,
-	  .products = 256 },
-	{ .from = 89,
-	  .name = "GeForce RTX 4090, by its data sheet",
-	  .sms = 128,
-	  .ghz = 2.52,
-	  .memory_gbs = 1008,
-	  .products = 256 },
-	{ .from = 90, .name = "H200, by measured rates", .sms = 132, .ghz = 1.80, .memory_gbs = 4264, .products = 4096 / 3.0 },
-	{ .from = 120,
-	  .name = "GeForce RTX 5090, by its data sheet",
-	  .sms = 170,
-	  .ghz = 2.407,
-	  .memory_gbs = 1792,
-	  .products = 256 },
+	{ 80, "A100, by its data sheet", 108, 1.41, 1555, 1024 },
+	{ 86, "GeForce RTX 3090, by its data sheet", 82, 1.695, 936, 256 },
+	{ 89, "GeForce RTX 4090, by its data sheet", 128, 2.52, 1008, 256 },
+	{ 90, "H200, by measured rates", 132, 1.80, 4264, 4096 / 3.0 },
+	{ 120, "GeForce RTX 5090, by its data sheet", 170, 2.407, 1792, 256 },
 };
 
 enum { STAGES = 8 /* most that are tried */ };

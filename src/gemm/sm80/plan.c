@@ -138,17 +138,6 @@ static bool check_threads(const cptx_gemm_opt *o, const gemm80_shape *s, const c
 	return true;
 }
 
-static bool check_smem(const cptx_gemm_opt *o, const cptx_target *target, uint32_t smem, uint32_t stage, cptx_error *err)
-{
-	const uint32_t own = o->tma ? STATIC_SMEM : 0, most = (target ? target->smem_per_cta : (uint32_t)MOST_SMEM) - own;
-	const uint32_t other = smem - o->stages * stage;
-
-	RULE(smem <= most, "%u stages of %ux%ux%u need %u bytes of shared memory; a CTA of %s has at most %u (%u stages fit)",
-	     target_of(o), o->stages, o->bm, o->bn, o->bk, smem, target ? target->name : "any target", most,
-	     other < most ? (most - other) / stage : 0);
-	return true;
-}
-
 static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_plan *plan, cptx_error *err)
 {
 	if (target && target->number < (o->tma ? 90u : 80u))
@@ -158,10 +147,14 @@ static bool check(const cptx_gemm_opt *o, const cptx_target *target, cptx_gemm_p
 	if (!check_types(o, err) || !check_tile(o, err) || !tma_gemm_check_numbers(target_of(o), o, err))
 		return false;
 	const gemm80_shape s = gemm_sm80_shape(o);
-	const uint32_t smem = o->stages * s.stage + s.warps * s.slab_bytes;
-	if (!check_threads(o, &s, target, err) || !check_smem(o, target, smem, s.stage, err))
+	const gemm_smem smem = { .of = target ? target->name : "any target",
+		                     .most = (target ? target->smem_per_cta : (uint32_t)MOST_SMEM) - (o->tma ? STATIC_SMEM : 0),
+		                     .bk = o->bk,
+		                     .stage = s.stage,
+		                     .all = o->stages * s.stage + s.warps * s.slab_bytes };
+	if (!check_threads(o, &s, target, err) || !tma_gemm_check_smem(target_of(o), o, &smem, err))
 		return false;
-	*plan = (cptx_gemm_plan){ .threads = s.threads, .smem = smem, .bk = o->bk, .regs = s.estimate };
+	*plan = (cptx_gemm_plan){ .threads = s.threads, .smem = smem.all, .bk = o->bk, .regs = s.estimate };
 	return true;
 }
 

@@ -14,12 +14,19 @@ static void store_by_tma(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilog
 	cptx_epilogue_store_tma(k, e, &ring, .z = z, .map = c->w->p.map[CPTX_GEMM_MAP_D]);
 }
 
+/* The rows of one mma.sync after the other: addresses of all rows of D and C at once would take too many registers. */
 static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_epilogue *e, const cptx_acc *acc)
 {
 	cptx_val d = tma_gemm_matrix_at(k, c->t, c->w, c->w->p.map[CPTX_GEMM_MAP_D]);
+	cptx_acc rows = *acc;
 
-	cptx_epilogue_run(k, e, acc, .row = c->w->m0, .col = c->w->n0, .at_store = true);
-	cptx_epilogue_store(k, e, .address = d, .type = c->t->o->out, .pitch = c->w->p.N);
+	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows, rows.count = acc->count / acc->atoms_m;
+	for (uint32_t i = 0; i < acc->atoms_m; i++) {
+		rows.regs = cptx_slice(acc->regs, i * rows.count, rows.count);
+		cptx_val row = i ? cptx_add(k, c->w->m0, i * rows.m) : c->w->m0;
+		cptx_epilogue_run(k, e, &rows, .row = row, .col = c->w->n0, .at_store = true);
+		cptx_epilogue_store(k, e, .address = d, .type = c->t->o->out, .pitch = c->w->p.N);
+	}
 }
 
 /* The mainloop leaves no registers for what follows from the number of the lane, so it is computed here. */

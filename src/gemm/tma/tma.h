@@ -85,8 +85,15 @@ static inline uint64_t tma_gemm_address(const cptx_gemm_problem *p, uint32_t whi
 	return which == CPTX_GEMM_MAP_A ? p->a : which == CPTX_GEMM_MAP_B ? p->b : p->d;
 }
 
-/* Rules of all: of stages, group, timeline and lists; then of shared memory: a stage's and all. */
+/* Rules of all: of stages, group, timeline and lists; of shared memory; the same for what each of so many CTAs of the target
+ * can have. */
 bool tma_gemm_check_numbers(const char *target, const cptx_gemm_opt *o, cptx_error *err);
+/* Bytes of shared memory that a CTA of `of` can have, that a stage of `bk` elements along K takes, that all take. */
+typedef struct gemm_smem {
+	const char *of;
+	uint32_t most, bk, stage, all;
+} gemm_smem;
+bool tma_gemm_check_smem(const char *target, const cptx_gemm_opt *o, const gemm_smem *m, cptx_error *err);
 bool tma_gemm_check_room(const char *target, const cptx_gemm_opt *o, uint32_t bk, uint32_t per_sm, uint32_t stage,
                          uint32_t smem, cptx_error *err);
 /* Of the output, and of clusters of m x n tiles, `each` a number of CTAs; what: "tiles". */
