@@ -20,7 +20,8 @@ static void store_by_threads(cptx_kernel *k, const tma_gemm_consumer *c, cptx_ep
 	cptx_val d = tma_gemm_matrix_at(k, c->t, c->w, c->w->p.map[CPTX_GEMM_MAP_D]);
 	cptx_acc rows = *acc;
 
-	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows, rows.count = acc->count / acc->atoms_m;
+	rows.m = acc->map.rows, rows.atoms_m = 1, rows.rows = acc->atom_rows,
+	rows.count = acc->count / given(acc->atoms_m); /* none in a kernel with errors */
 	for (uint32_t i = 0; i < acc->atoms_m; i++) {
 		rows.regs = cptx_slice(acc->regs, i * rows.count, rows.count);
 		cptx_val row = i ? cptx_add(k, c->w->m0, i * rows.m) : c->w->m0;
