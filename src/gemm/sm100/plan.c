@@ -33,9 +33,7 @@ static void place_in_tmem(const cptx_gemm_opt *o, gemm100_shape *s)
 {
 	const uint32_t most = CPTX_TMEM_COLUMNS / s->per_sm;
 
-	s->at_sa = o->a_tmem ? SPAN_BYTES / 4 : 0;
-	s->at_sb = s->at_sa + s->blocks * CPTX_SCALE_COLUMNS;
-	s->slot = s->at_sb + s->blocks * s->b_blocks * CPTX_SCALE_COLUMNS;
+	s->slot = (o->a_tmem ? SPAN_BYTES / 4 : 0) + s->blocks * (1 + s->b_blocks) * CPTX_SCALE_COLUMNS;
 	s->accs = 2 * o->bn + s->slot <= most ? 2 : 1;
 	s->slots = s->accs * o->bn + s->slot * o->stages <= most ? o->stages : 1;
 	s->columns = s->accs * o->bn + s->slot * s->slots;
