@@ -22,65 +22,43 @@ typedef struct tile_out {
 	cptx_val sums_end; /* as tma_gemm_wait_for_partials gives it */
 } tile_out;
 
-static tma_gemm_sums sums_of(const gemm100 *g)
+/* All subtiles of the CTA's tile: to D, or as partial sums to the workspace. */
+static void store_tile(const gemm100 *g, tile_out *x, bool partial)
 {
 	cptx_kernel *k = g->k;
-
-	return (tma_gemm_sums){ .at = g->w.p.workspace,
-		                    .clusters = g->w.clusters,
-		                    .of_cluster = g->s.cluster * EPILOGUE_WARPS,
-		                    .bytes = g->s.sum_bytes,
-		                    .threads = CPTX_WARP,
-		                    .mine = g->s.cluster > 1 ? cptx_mad(k, g->w.rank, EPILOGUE_WARPS, g->roles.warp, .mode = CPTX_LO)
-		                                             : g->roles.warp,
-		                    .lane = g->roles.lane };
-}
-
-/* The next subtile, from column `col` on; the last one releases the accumulator. */
-static cptx_acc load_subtile(const gemm100 *g, const tile_out *x, uint32_t col, uint32_t n)
-{
-	cptx_acc part;
-
-	cptx_acc_load(g->k, &x->acc, col, n, &part);
-	if (col + n == g->o->bn)
-		cptx_pipe_release(g->k, &g->accs, &x->at, g->elected);
-	return part;
-}
-
-static void store_tile(const gemm100 *g, tile_out *x)
-{
-	cptx_kernel *k = g->k;
+	const bool swap = g->o->swap;
 	const uint32_t n = MIN(SUBTILE, g->s.d.cols);
 
 	for (uint32_t col = 0; col < g->o->bn; col += n) {
-		cptx_acc part = load_subtile(g, x, col, n);
+		cptx_acc part;
+		cptx_acc_load(k, &x->acc, col, n, &part);
+		if (col + n == g->o->bn)
+			cptx_pipe_release(k, &g->accs, &x->at, g->elected);
+		if (partial) {
+			tma_gemm_store_partials(k, &g->w, &x->sums, col, part.regs);
+			continue;
+		}
 		if (g->o->stream_k)
 			tma_gemm_add_partials(k, &g->w, &x->sums, x->sums_end, col, part.regs);
-		cptx_epilogue_run(k, &x->chain, &part, .row = g->o->swap ? g->w.n0 : g->w.m0, .col = g->o->swap ? g->w.m0 : g->w.n0);
+		cptx_epilogue_run(k, &x->chain, &part, .row = swap ? g->w.n0 : g->w.m0, .col = swap ? g->w.m0 : g->w.n0,
+		                  .at_store = true);
 		cptx_epilogue_store_tma(k, &x->chain, &x->ring, .z = g->w.z, .map = g->w.p.map[CPTX_GEMM_MAP_D]);
 	}
-}
-
-static void store_partials(const gemm100 *g, const tile_out *x)
-{
-	const uint32_t n = MIN(SUBTILE, g->s.d.cols);
-
-	for (uint32_t col = 0; col < g->o->bn; col += n)
-		tma_gemm_store_partials(g->k, &g->w, &x->sums, col, load_subtile(g, x, col, n).regs);
-	tma_gemm_flag_partials(g->k, &g->w, &x->sums, g->elected);
+	if (partial)
+		tma_gemm_flag_partials(k, &g->w, &x->sums, g->elected);
 }
 
 static void finish_or_store_partials(const gemm100 *g, tile_out *x)
 {
 	cptx_kernel *k = g->k;
 
-	x->sums = sums_of(g);
+	x->sums = tma_gemm_sums_of(k, &g->t, &g->w, EPILOGUE_WARPS, CPTX_WARP, g->roles.warp, g->roles.lane);
 	CPTX_IF(k, cptx_tiles_finishes(k, &g->w.sched, &g->w.here)) {
 		x->sums_end = tma_gemm_wait_for_partials(k, &g->w, &x->sums, g->elected);
-		store_tile(g, x);
+		store_tile(g, x, false);
 	}
 	CPTX_ELSE(k)
-		store_partials(g, x);
+		store_tile(g, x, true);
 }
 
 void gemm_sm100_epilogue(gemm100 *g)
@@ -101,7 +79,7 @@ void gemm_sm100_epilogue(gemm100 *g)
 		if (g->o->stream_k)
 			finish_or_store_partials(g, &x);
 		else
-			store_tile(g, &x);
+			store_tile(g, &x, false);
 		cptx_pipe_next(k, &g->accs, &x.at);
 	}
 	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->elected);

@@ -99,11 +99,9 @@ static cptx_val mask_of(const gemm100 *g, uint32_t bits, cptx_val first)
 /* The CTAs that get what this one loads of an operand that tiles share: those at its place in all tiles of the cluster. */
 static cptx_val sharers(const gemm100 *g)
 {
-	uint32_t mask = 0;
+	const uint32_t all = (1u << g->s.cluster) - 1;
 
-	for (uint32_t i = 0; i < g->s.tiles; i++)
-		mask |= 1u << i * g->s.ctas;
-	return g->s.ctas == 1 ? cptx_imm(mask) : mask_of(g, mask, g->w.in_pair);
+	return g->s.ctas == 1 ? cptx_imm(all) : mask_of(g, all & 0x5555, g->w.in_pair);
 }
 
 /* Copies a stage: A, B, scale factors.  mask: as sharers gives it. */
@@ -228,20 +226,13 @@ static void multiply(gemm100 *g)
 
 /* ---- roles ---- */
 
-static void cluster_barrier(const gemm100 *g)
-{
-	cptx_barrier_cluster_arrive(g->k, .aligned = true);
-	cptx_barrier_cluster_wait(g->k, .aligned = true);
-}
-
 static void roles(gemm100 *g)
 {
 	cptx_kernel *k = g->k;
-	bool alone = g->s.cluster > 1 && g->s.ctas == 1; /* the barriers of tensor memory are those of the CTA */
 
-	if (alone)
-		cluster_barrier(g); /* nobody signals an mbarrier that is not there yet */
-	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MMA_WARP)) {
+	/* the cluster begins together, for nobody signals an mbarrier that is not there yet, nor one of a CTA that has ended */
+	CPTX_TMEM(k, &g->tmem, .columns = g->s.columns, .ctas = g->s.ctas, .warp = is(g, g->roles.warp, MMA_WARP),
+	          .cluster = g->s.cluster > 1) {
 		CPTX_ROLE(k, &g->roles, .warps = EPILOGUE_WARPS)
 			gemm_sm100_epilogue(g);
 		CPTX_ROLE(k, &g->roles, .warps = 1, .elect = true)
@@ -253,8 +244,6 @@ static void roles(gemm100 *g)
 			else
 				multiply(g);
 		}
-		if (alone)
-			cluster_barrier(g); /* nor one of a CTA that has ended */
 	}
 }
 

@@ -8,7 +8,18 @@
  */
 #include "gemm/tma/tma.h"
 
-enum { FOUR = 16 /* bytes */ };
+enum { FOUR = 16 /* bytes */, FLAG = 4 };
+
+tma_gemm_sums tma_gemm_sums_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, uint32_t units, uint32_t threads,
+                               cptx_val unit, cptx_val lane)
+{
+	tma_gemm_sums s = { .at = w->p.workspace, .clusters = w->clusters, .threads = threads, .mine = unit, .lane = lane };
+
+	s.of_cluster = t->cluster * units, s.bytes = t->sums / units - FLAG;
+	if (t->cluster > 1)
+		s.mine = cptx_mad(k, w->rank, units, unit, .mode = CPTX_LO);
+	return s;
+}
 
 /* The number of the partial sums that those at this one's place in another cluster store. */
 static cptx_val number_of(cptx_kernel *k, const tma_gemm_sums *s, cptx_val cluster)
@@ -28,7 +39,7 @@ static cptx_val flag_at(cptx_kernel *k, const tma_gemm_sums *s, cptx_val number)
 {
 	cptx_val sums = cptx_mul_wide(k, s->clusters, s->of_cluster * s->bytes);
 
-	return cptx_add(k, cptx_add(k, s->at, sums), cptx_mul_wide(k, number, 4));
+	return cptx_add(k, cptx_add(k, s->at, sums), cptx_mul_wide(k, number, FLAG));
 }
 
 /* The next launch finds the flag as this one did. */

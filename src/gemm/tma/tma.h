@@ -214,6 +214,10 @@ typedef struct tma_gemm_sums {
 	cptx_val mine, lane; /* number of the partial sum in the cluster, of this thread in those that store it */
 	cptx_val barrier;    /* a named one of these; NONE: a warp */
 } tma_gemm_sums;
+/* Of a kernel whose CTAs have so many units, warps or warpgroups, that store partial sums of their own; unit, lane: numbers
+ * of the thread's in its CTA, and of the thread in its unit.  Without .barrier. */
+tma_gemm_sums tma_gemm_sums_of(cptx_kernel *k, const tma_gemm *t, const tma_gemm_work *w, uint32_t units, uint32_t threads,
+                               cptx_val unit, cptx_val lane);
 /* Of a part of a tile that another cluster finishes: stores registers of an accumulator (a multiple of four, from number
  * `first` of the thread's on); then, in all threads, tells that all are stored.  one: a predicate of one thread. */
 void tma_gemm_store_partials(cptx_kernel *k, const tma_gemm_work *w, const tma_gemm_sums *s, uint32_t first, cptx_val acc);
