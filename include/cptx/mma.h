@@ -172,6 +172,8 @@ typedef struct cptx_acc {
 	cptx_val unit_row, unit_col;      /**< .u32 or constants, of the unit's first element in it */
 	cptx_val thread;                  /**< .u32, of the thread in its unit */
 	cptx_val warp;                    /**< of the product's description */
+	bool fenced; /**< in tensor memory: tcgen05.fence is left to the user, where several loads stand between one wait and one
+	                arrival; cptx_acc_new: false */
 } cptx_acc;
 
 CPTX_API void cptx_acc_new_(cptx_kernel *k, cptx_site at, const cptx_tiled_mma *mma, cptx_acc *acc, cptx_val tmem);

@@ -32,8 +32,10 @@ static void store_tile(const gemm100 *g, tile_out *x, bool partial)
 	for (uint32_t col = 0; col < g->o->bn; col += n) {
 		cptx_acc part;
 		cptx_acc_load(k, &x->acc, col, n, &part);
-		if (col + n == g->o->bn)
+		if (col + n == g->o->bn) {
+			cptx_tcgen05_fence(k, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
 			cptx_pipe_release(k, &g->accs, &x->at, g->elected);
+		}
 		if (partial) {
 			tma_gemm_store_partials(k, &g->w, &x->sums, col, part.regs);
 			continue;
@@ -75,7 +77,8 @@ void gemm_sm100_epilogue(gemm100 *g)
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_SUMS, g->elected);
 		cptx_pipe_wait_full(k, &g->accs, &x.at);
 		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->elected);
-		x.acc = gemm_sm100_accumulator(g, &x.at);
+		cptx_tcgen05_fence(k, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
+		x.acc = gemm_sm100_accumulator(g, &x.at), x.acc.fenced = true;
 		if (g->o->stream_k)
 			finish_or_store_partials(g, &x);
 		else
