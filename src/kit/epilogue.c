@@ -79,18 +79,10 @@ cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, ui
 	return cptx_offset(CALL(mad_wide, .a = cptx_as(v, CPTX_U32), .b = cptx_imm(bytes), .c = base), behind);
 }
 
-/* The thread's first column is a constant of a part of tensor memory; that is added to each access, so that parts share
- * addresses. */
-static cptx_val first_col(const cptx_acc *acc) { return acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : acc->col; }
-static uint32_t col_from_first(const cptx_acc *acc, uint32_t col)
-{
-	return (acc->col.kind == CPTX_VAL_INT ? (uint32_t)acc->col.i : 0) + col;
-}
-
 void epi_find_rows_of(const epi *x, cptx_site at, cptx_val address, cptx_val pitch, uint32_t bytes, epi_matrix *m)
 {
 	cptx_kernel *k = x->k;
-	const cptx_val col = cptx_acc_coordinate_(k, at, first_col(x->acc), 0, x->n0);
+	const cptx_val col = cptx_acc_coordinate_(k, at, epi_first_col(x->acc), 0, x->n0);
 	const cptx_val by = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
 
 	m->bytes = bytes;
@@ -116,7 +108,7 @@ void epi_find_column_of(const epi *x, cptx_site at, uint32_t col, epi_matrix *m)
 	cptx_kernel *k = x->k;
 
 	m->column = m->rows;
-	col = col_from_first(x->acc, col);
+	col = epi_col_from_first(x->acc, col);
 	if (x->e->opt.transposed && col)
 		m->column = CALL(mad, .a = m->pitch, .b = cptx_imm(col), .c = m->rows, .mode = CPTX_LO);
 }
@@ -127,7 +119,7 @@ cptx_val epi_element_of(const epi *x, const epi_matrix *m, uint32_t row, uint32_
 
 	if (x->e->opt.transposed)
 		return cptx_offset(m->column, (int64_t)down * m->bytes);
-	return cptx_offset(cptx_elem(m->rows, row - x->row_first), (int64_t)col_from_first(x->acc, col) * m->bytes);
+	return cptx_offset(cptx_elem(m->rows, row - x->row_first), (int64_t)epi_col_from_first(x->acc, col) * m->bytes);
 }
 
 /* ---- making ---- */
@@ -430,10 +422,12 @@ static bool gate_pairs(cptx_kernel *k, cptx_epilogue *e, uint32_t visitor)
 	return true;
 }
 
-/* Integer sums as .f32, in registers of their own. */
-static void convert(cptx_kernel *k, cptx_site at, cptx_acc *acc)
+void epi_convert(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_acc *acc)
 {
 	cptx_val from = acc->regs;
+
+	if (acc->type != CPTX_S32 || e->opt.integers)
+		return;
 
 	acc->type = CPTX_F32, acc->regs = cptx_regs_(k, at, CPTX_F32, acc->count);
 	for (uint32_t i = 0; i < acc->count; i++)
@@ -442,18 +436,38 @@ static void convert(cptx_kernel *k, cptx_site at, cptx_acc *acc)
 
 static cptx_val or_zero(cptx_val v) { return v.kind == CPTX_VAL_NONE ? cptx_imm(0) : v; }
 
+/* Results from tensor memory come to registers, part after part, when they are stored. */
+static bool can_run(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const cptx_acc *acc,
+                    const cptx_epilogue_tile_at *tile)
+{
+	if (!tile->at_store || !kit_acc_is_made(k, at, acc) || acc->count)
+		return epi_is_acc(k, at, acc);
+	for (uint32_t i = 0; i < e->count; i++) {
+		const epi_kind *kind = epi_kind_get(e->kind[i]);
+		if (kind->needs & (EPI_ALONG_ROWS | EPI_ACC)) {
+			cptx_fail_(k, e->at[i], "%s: of an accumulator in tensor memory; cptx_acc_load brings a part of it to registers",
+			           kind->name);
+			return false;
+		}
+	}
+	return true;
+}
+
 void cptx_epilogue_run_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, const cptx_acc *acc,
                         const cptx_epilogue_tile_at *tile)
 {
 	const uint32_t place = KIT_U32 | KIT_WHOLE | KIT_NONE;
 
-	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !epi_is_acc(k, at, acc) ||
+	if (!is_made(k, at, e) || !IS_GIVEN_TO(k, at, tile, "tile") || !can_run(k, at, e, acc, tile) ||
 	    !KIT_OPTION("cptx_epilogue_run", tile, row, place) || !KIT_OPTION("cptx_epilogue_run", tile, col, place))
 		return;
 	e->acc = *acc, e->vec = e->opt.vec;
 	e->row = or_zero(tile->row), e->col = or_zero(tile->col), e->cols = e->opt.cols;
-	if (acc->type == CPTX_S32 && !e->opt.integers)
-		convert(k, at, &e->acc);
+	if (!acc->count) {
+		e->next = 0;
+		return;
+	}
+	epi_convert(k, at, e, &e->acc);
 	/* computed for each tile: registers that live through a mainloop are few */
 	if (e->count && e->acc.atom_rows > 1)
 		kit_acc_find_place(k, at, &e->acc);

@@ -56,6 +56,15 @@ bool epi_is_acc(cptx_kernel *k, cptx_site at, const cptx_acc *acc);
 uint32_t epi_row_of(const cptx_acc *acc, uint32_t r);
 /* The group that begins in that row and column from the thread's first on; false: the thread has none there. */
 bool epi_group_at(const cptx_acc *acc, uint32_t vec, uint32_t row, uint32_t col, epi_group *g);
+/* The thread's first column; of a part of tensor memory that is a constant, which is added to each access, so that parts
+ * share addresses. */
+static inline cptx_val epi_first_col(const cptx_acc *acc) { return acc->col.kind == CPTX_VAL_INT ? cptx_imm(0) : acc->col; }
+static inline uint32_t epi_col_from_first(const cptx_acc *acc, uint32_t col)
+{
+	return (acc->col.kind == CPTX_VAL_INT ? (uint32_t)acc->col.i : 0) + col;
+}
+/* Makes integer sums .f32, in registers of their own, but with .integers. */
+void epi_convert(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, cptx_acc *acc);
 cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q);
 /* A predicate: v < end; NONE: always. */
 cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end);

@@ -25,7 +25,13 @@ cptx_tile cptx_epilogue_tile(enum cptx_type type, uint32_t rows, uint32_t n)
 	return (cptx_tile){ .rows = 0 };
 }
 
-enum { MOST_STAGES = 16, MOST_ROWS = 256, RING_ALIGN = 1024, THREADS = 128 /* of a unit that is no warp */ };
+enum {
+	PART = 32 /* columns that are loaded at once */,
+	MOST_STAGES = 16,
+	MOST_ROWS = 256,
+	RING_ALIGN = 1024,
+	THREADS = 128 /* of a unit that is no warp */
+};
 
 static bool check_ring_values(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o)
 {
@@ -273,16 +279,15 @@ static subtile subtile_of(const sending *s, uint32_t i)
 		              .writer = &ring->writer[last] };
 }
 
-/* A part of one: `cols` columns of the results from column `col` on. */
-static subtile part_of(const sending *s, uint32_t col, uint32_t cols)
+/* All of a part, n columns from column `col` on, which is a subtile or a part of one. */
+static subtile part_of(const sending *s, uint32_t col, uint32_t n)
 {
 	cptx_epilogue_ring *ring = s->ring;
-	const uint32_t all = ring->opt.tile.cols, i = ring->done / all, stages = ring->opt.stages;
+	const uint32_t all = ring->opt.tile.cols, i = col / all, stages = ring->opt.stages;
 
-	return (subtile){ .col = col,
-		              .stage = i % stages,
-		              .first = ring->done % all,
-		              .cols = cols,
+	return (subtile){ .stage = i % stages,
+		              .first = col % all,
+		              .cols = n,
 		              .reused = i == 0 && ring->subtiles % stages,
 		              .tile = &ring->opt.tile,
 		              .writer = &ring->writer[0] };
@@ -435,7 +440,7 @@ static void copy_parts(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 	const bool rows = x->tile->elem.mn_major, three = s->z.kind != CPTX_VAL_NONE;
-	const uint32_t first = (uint32_t)s->acc->col.i + x->col - x->first;
+	const uint32_t first = (uint32_t)s->acc->col.i - x->first;
 	const cptx_val col = coordinate(k, at, cptx_imm(first), 0, s->n0), row = row_of_warp(s, at);
 	const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
 
@@ -491,21 +496,6 @@ static void send(const sending *s, cptx_site at, const subtile *x)
 
 /* ---- stores ---- */
 
-/* Parts of a row of subtiles, of which one is as wide as some of the other. */
-static bool check_parts(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_epilogue_ring *ring)
-{
-	const uint32_t n = acc->n, all = ring->opt.acc->n, tile = ring->opt.tile.cols;
-	const bool fits = acc->atom_rows == 1 && acc->col.kind == CPTX_VAL_INT && n <= all - MIN(ring->done, all) &&
-	                  MAX(n, tile) % MIN(n, tile) == 0 && ring->done % MIN(n, tile) == 0;
-
-	if (!fits)
-		cptx_fail_(k, at,
-		           "a part of %u columns behind %u of %u, in subtiles of %u; parts come from cptx_acc_load, one behind the "
-		           "other, and half a subtile, one, two ... at once",
-		           n, ring->done, all, tile);
-	return fits;
-}
-
 static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cptx_epilogue_ring *ring)
 {
 	const cptx_tile *t = &ring->opt.tile;
@@ -514,8 +504,16 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 		cptx_fail_(k, at, "a ring that cptx_epilogue_ring_new did not make");
 		return false;
 	}
+	if (has_parts(ring) != !acc->count || (has_parts(ring) && acc->n != ring->opt.acc->n)) {
+		cptx_fail_(
+			k, at,
+			"results of %u x %u in %s memory; with .acc in tensor memory a ring stores an accumulator there, as wide, "
+			"that cptx_epilogue_run took with .at_store, and no other does",
+			acc->m, acc->n, acc->count ? "registers, not in tensor" : "tensor");
+		return false;
+	}
 	if (has_parts(ring))
-		return check_parts(k, at, acc, ring);
+		return true;
 	const bool warps = by_warps(acc, t);
 	const uint32_t rows = is_warp(acc) ? t->rows : warps ? CPTX_WARP : acc->atom_rows == 1 ? acc->m : acc->map.rows;
 	const uint32_t across = (acc->n + t->cols - 1) / t->cols;
@@ -579,6 +577,29 @@ static void store_subtile(sending *s, cptx_site at, const subtile *x)
 		send(s, at, x);
 }
 
+/* Loads an accumulator from tensor memory, 32 columns or a subtile at once, and stores it. */
+static void store_parts(sending *s, cptx_site at, cptx_epilogue *e, const cptx_epilogue_dst *to)
+{
+	cptx_kernel *k = s->k;
+	cptx_acc whole = e->acc;
+	const uint32_t cols = s->ring->opt.tile.cols, n = MIN(cols & -cols, PART);
+
+	whole.fenced = true;
+	CALL(tcgen05_fence, .op = CPTX_FENCE_AFTER_THREAD_SYNC);
+	for (uint32_t col = 0; col < whole.n; col += n) {
+		cptx_acc_load_(k, at, &whole, col, n, &e->acc);
+		if (!e->acc.count)
+			return;
+		if (col + n == whole.n)
+			CALL(tcgen05_fence, .op = CPTX_FENCE_BEFORE_THREAD_SYNC);
+		if (to->loaded)
+			to->loaded(k, to->user, col, &e->acc);
+		epi_convert(k, at, e, &e->acc);
+		const subtile x = part_of(s, col, n);
+		store_subtile(s, at, &x);
+	}
+}
+
 void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_epilogue_ring *ring,
                               const cptx_epilogue_dst *to)
 {
@@ -589,12 +610,8 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 		return;
 	epi chain = epi_begin(k, e, e->next, e->count);
 	s.chain = &chain, s.m0 = chain.m0, s.n0 = chain.n0;
-	const uint32_t wide = MIN(e->acc.n, ring->opt.tile.cols);
-	for (uint32_t col = 0; has_parts(ring) && col < e->acc.n; col += wide) {
-		const subtile x = part_of(&s, col, wide);
-		store_subtile(&s, at, &x);
-		ring->done = (ring->done + wide) % ring->opt.acc->n;
-	}
+	if (has_parts(ring))
+		store_parts(&s, at, e, to);
 	for (uint32_t i = 0; !has_parts(ring) && i < ring->subtiles; i++) {
 		const subtile x = subtile_of(&s, i);
 		store_subtile(&s, at, &x);
@@ -605,7 +622,7 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 
 void cptx_epilogue_ring_drain_(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc)
 {
-	if (!IS_GIVEN_TO(k, at, ring, "ring") || !epi_is_acc(k, at, acc))
+	if (!IS_GIVEN_TO(k, at, ring, "ring") || (!ring->opt.acc && !epi_is_acc(k, at, acc)))
 		return;
 	cptx_if_begin_(k, at, ring->opt.acc ? ring->leads : leader(k, at, acc, &ring->opt.tile));
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(0), .read = CPTX_READ);

@@ -81,14 +81,16 @@ static void load_rows(epi *x, const epi_at *w)
 /* Where x[c] of the thread's first column is. */
 static void find_cols(epi *x, const epi_at *w)
 {
-	const cptx_val col = cptx_acc_coordinate_(x->k, w->at, x->acc->col, 0, x->n0);
+	const cptx_val col = cptx_acc_coordinate_(x->k, w->at, epi_first_col(x->acc), 0, x->n0);
 
 	w->s->at = epi_address(x->k, w->at, w->v->address, col, 0, size_of(w->v));
 }
 
 static void load_cols(epi *x, const epi_at *w, const epi_group *g)
 {
-	w->s->cols = epi_load(x->k, w->at, cptx_offset(w->s->at, (int64_t)g->col * size_of(w->v)), w->v->type, g->n, g->col_ok);
+	const int64_t behind = (int64_t)epi_col_from_first(x->acc, g->col) * size_of(w->v);
+
+	w->s->cols = epi_load(x->k, w->at, cptx_offset(w->s->at, behind), w->v->type, g->n, g->col_ok);
 }
 
 static void find_matrix(epi *x, const epi_at *w)
