@@ -197,9 +197,9 @@ typedef struct cptx_epilogue_ring_opt {
 	cptx_val smem;       /**< .u32 shared memory address, aligned to 1024; NONE: cptx_shared_dyn sets it aside */
 	cptx_tile last;      /**< the last subtile of rows, as .tile but with fewer columns; .cols 0: there is none */
 	cptx_val last_map;   /**< that of .last */
-	const cptx_acc
-		*acc; /**< the accumulator whose results are stored, without GATE_PAIRS: the thread's addresses are
-	               computed here, in front of loops, in one to eight registers.  NULL: by each store.  It must stay */
+	const cptx_acc *acc; /**< the accumulator whose results are stored, without GATE_PAIRS.  The thread's addresses in .tile
+	                        are computed here, in front of loops, in one to eight registers, those in .last by each store.
+	                        NULL: all by each store.  It must stay */
 	char z_;
 } cptx_epilogue_ring_opt;
 
@@ -218,7 +218,7 @@ typedef struct cptx_epilogue_ring {
 	cptx_val smem;                  /**< .u32, of the unit's first tile */
 	uint32_t bytes;                 /**< of a tile */
 	uint32_t subtiles;              /**< that a store sends; 0: there was none yet */
-	cptx_epilogue_writer writer[2]; /**< with .acc: of .tile, of .last */
+	cptx_epilogue_writer writer[2]; /**< with .acc: of .tile; with a deferred store too: of .last */
 	cptx_val leads;                 /**< with .acc: predicate, the thread starts the copies */
 } cptx_epilogue_ring;
 

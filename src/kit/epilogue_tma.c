@@ -156,19 +156,18 @@ static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const 
 	return CALL(setp, .a = number, .b = cptx_imm(0), .cmp = CPTX_EQ);
 }
 
-/* Computes what stores of the accumulator's results share. */
-static void begin_writers(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc)
+/* How threads write an accumulator's results to tiles of a ring. */
+static cptx_epilogue_writer writer_of(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem)
 {
-	ring->leads = leader(k, at, acc, &ring->opt.tile);
-	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++) {
-		const cptx_tile *t = i ? &ring->opt.last : &ring->opt.tile;
-		cptx_epilogue_writer *w = &ring->writer[i];
-		*w = (cptx_epilogue_writer){ .lane_bits = 0 };
-		w->by_lines = begin_lines(k, at, acc, t, ring->smem, w);
-		if (!w->by_lines)
-			begin_places(k, at, acc, t, ring->smem, w);
-	}
+	cptx_epilogue_writer w = { .lane_bits = 0 };
+
+	w.by_lines = begin_lines(k, at, acc, t, smem, &w);
+	if (!w.by_lines)
+		begin_places(k, at, acc, t, smem, &w);
+	return w;
 }
+
+static bool is_made(const cptx_epilogue_writer *w) { return w->by_lines || w->first.kind == CPTX_VAL_REG; }
 
 void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_epilogue_ring_opt *opt)
 {
@@ -188,8 +187,10 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 		ring->smem =
 			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
 	ring->bytes = bytes;
-	if (o->acc)
-		begin_writers(k, at, ring, o->acc);
+	if (o->acc) {
+		ring->leads = leader(k, at, o->acc, &o->tile);
+		ring->writer[0] = writer_of(k, at, o->acc, &o->tile, ring->smem);
+	}
 }
 
 /* ---- subtiles ---- */
@@ -199,9 +200,11 @@ typedef struct sending {
 	cptx_kernel *k;
 	cptx_epilogue_ring *ring;
 	const cptx_acc *acc;
-	epi *chain;          /* visitors that run where results are rounded */
-	cptx_val m0, n0;     /* of the CTA's tile, as the accumulator's rows and columns */
-	cptx_val z, map[2];  /* maps: of tiles, of the last */
+	epi *chain;         /* visitors that run where results are rounded */
+	cptx_val m0, n0;    /* of the CTA's tile, as the accumulator's rows and columns */
+	cptx_val z, map[2]; /* maps: of .tile, of .last */
+	cptx_val leads;     /* predicate: the thread starts the copies */
+	cptx_epilogue_writer writer[2];
 	cptx_val flipped[8]; /* by st.shared: writer.first exclusive-or 16 * the index, in the subtile at hand */
 } sending;
 
@@ -212,12 +215,11 @@ typedef struct subtile {
 	bool last;
 	bool reused; /* its stage has the latest subtile of the results before */
 	const cptx_tile *tile;
-	cptx_epilogue_writer *writer;
 } subtile;
 
 static subtile subtile_of(const sending *s, uint32_t i)
 {
-	cptx_epilogue_ring *ring = s->ring;
+	const cptx_epilogue_ring *ring = s->ring;
 	const cptx_tile *t = &ring->opt.tile;
 	const uint32_t across = (s->acc->n + t->cols - 1) / t->cols, row = i / across * t->rows, col = i % across * t->cols;
 	const bool last = s->acc->n - col < t->cols;
@@ -230,8 +232,7 @@ static subtile subtile_of(const sending *s, uint32_t i)
 		              .words = t->rows * MIN(t->cols, s->acc->n - col) / elements,
 		              .last = last,
 		              .reused = i == 0 && ring->subtiles % ring->opt.stages,
-		              .tile = last ? &ring->opt.last : t,
-		              .writer = &ring->writer[last] };
+		              .tile = last ? &ring->opt.last : t };
 }
 
 static void synchronize(const sending *s, cptx_site at)
@@ -281,7 +282,7 @@ static void round_fragment(const sending *s, cptx_site at, const cptx_frag_map *
 /* Rounds a subtile for stmatrix, fragment after fragment. */
 static cptx_val round_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
 {
-	const cptx_frag_map *map = &x->writer->lines.map;
+	const cptx_frag_map *map = &s->writer[x->last].lines.map;
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < x->tile->rows; r += map->rows)
@@ -290,9 +291,9 @@ static cptx_val round_lines(const sending *s, cptx_site at, const subtile *x, cp
 	return words;
 }
 
-static void write_lines(const sending *s, cptx_site at, const subtile *x, cptx_val words)
+static void write_lines(sending *s, cptx_site at, const subtile *x, cptx_val words)
 {
-	cptx_epilogue_writer *w = x->writer;
+	cptx_epilogue_writer *w = &s->writer[x->last];
 	uint32_t n = 0;
 
 	w->lane_lines.lines = &w->lines;
@@ -314,7 +315,7 @@ static void write_lines(const sending *s, cptx_site at, const subtile *x, cptx_v
 static cptx_val place_of(sending *s, cptx_site at, const subtile *x, uint32_t byte)
 {
 	cptx_kernel *k = s->k;
-	const cptx_epilogue_writer *w = x->writer;
+	const cptx_epilogue_writer *w = &s->writer[x->last];
 	const uint32_t swizzled = x->tile->swizzle ? cptx_swizzle_get(x->tile->swizzle)->span - 1 : 0;
 	const uint32_t flip = byte & w->lane_bits & swizzled, i = flip / 16;
 
@@ -382,7 +383,7 @@ static void acquire(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 
-	cptx_if_begin_(k, at, s->ring->leads);
+	cptx_if_begin_(k, at, s->leads);
 	CALL(cp_async_bulk_wait_group, .n = cptx_imm(x->reused ? 0 : s->ring->opt.stages - 1), .read = CPTX_READ);
 	cptx_block_end_(k, at);
 	synchronize(s, at);
@@ -395,7 +396,7 @@ static void send(const sending *s, cptx_site at, const subtile *x)
 
 	CALL(fence_proxy, .proxy = CPTX_ASYNC, .space = CPTX_SHARED_CTA);
 	synchronize(s, at);
-	cptx_if_begin_(k, at, s->ring->leads);
+	cptx_if_begin_(k, at, s->leads);
 	copy(s, at, x);
 	cptx_block_end_(k, at);
 }
@@ -438,6 +439,18 @@ static bool check_subtiles(cptx_kernel *k, cptx_site at, const cptx_acc *acc, cp
 	return true;
 }
 
+/* What stores of a ring's results share: of the ring, if it is there, or computed here. */
+static void take_writers(cptx_site at, sending *s)
+{
+	const cptx_epilogue_ring *ring = s->ring;
+
+	s->leads = ring->opt.acc ? ring->leads : leader(s->k, at, s->acc, &ring->opt.tile);
+	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++)
+		s->writer[i] = is_made(&ring->writer[i])
+		                   ? ring->writer[i]
+		                   : writer_of(s->k, at, s->acc, i ? &ring->opt.last : &ring->opt.tile, ring->smem);
+}
+
 /* What a store sends, and its maps: its own or the ring's. */
 static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring, const cptx_acc *acc,
                           const cptx_epilogue_dst *to, sending *s)
@@ -456,8 +469,7 @@ static bool begin_sending(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *ring
 		           s->map[0].kind == CPTX_VAL_NONE ? "map" : "last_map");
 		return false;
 	}
-	if (!ring->opt.acc)
-		begin_writers(k, at, ring, acc);
+	take_writers(at, s);
 	return true;
 }
 
@@ -468,12 +480,12 @@ void cptx_epilogue_store_tma_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cp
 
 	if (!epi_has_run(k, at, e) || !IS_GIVEN_TO(k, at, ring, "ring") || !begin_sending(k, at, ring, &e->acc, to, &s))
 		return;
-	epi chain = epi_begin(k, e, e->next, e->count);
+	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain, s.m0 = chain.m0, s.n0 = chain.n0;
 	for (uint32_t i = 0; i < ring->subtiles; i++) {
 		const subtile x = subtile_of(&s, i);
 		acquire(&s, at, &x);
-		if (x.writer->by_lines)
+		if (s.writer[x.last].by_lines)
 			write_lines(&s, at, &x, round_lines(&s, at, &x, cptx_regs_(k, at, CPTX_B32, x.words)));
 		else
 			write_groups(&s, at, &x);
@@ -499,8 +511,7 @@ enum { PARTS = 4 };
 static bool check_deferred(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferred_opt *o)
 {
 	const cptx_epilogue_ring *ring = o->ring;
-	const bool lines =
-		ring && ring->opt.acc && ring->writer[0].by_lines && (!ring->opt.last.cols || ring->writer[1].by_lines);
+	const bool lines = ring && ring->opt.acc && ring->writer[0].by_lines;
 
 	if (!lines)
 		cptx_fail_(k, at, "a deferred store without .ring, one of 16-bit results that stmatrix stores, made with .acc");
@@ -518,6 +529,8 @@ void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_def
 	    !check_deferred(k, at, &o) || !check_subtiles(k, at, o.ring->opt.acc, o.ring))
 		return;
 	d->opt = o;
+	if (o.ring->opt.last.cols)
+		o.ring->writer[1] = writer_of(k, at, o.ring->opt.acc, &o.ring->opt.last, o.ring->smem);
 	d->parts = MIN(o.ring->subtiles, o.parts ? o.parts : PARTS);
 	d->words = cptx_regs_(k, at, CPTX_B32, o.ring->opt.acc->count / 2);
 	d->stored = cptx_var_(k, at, CPTX_U32, cptx_imm(d->parts));
@@ -552,7 +565,7 @@ void cptx_epilogue_defer_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, cptx_e
 
 	if (!epi_has_run(k, at, e) || !is_deferred(k, at, d) || !begin_sending(k, at, d->opt.ring, &e->acc, to, &s))
 		return;
-	epi chain = epi_begin(k, e, e->next, e->count);
+	epi chain = epi_begin(k, at, e, e->next, e->count, 0);
 	s.chain = &chain;
 	for (uint32_t i = 0; i < d->opt.ring->subtiles; i++) {
 		const subtile x = subtile_of(&s, i);
@@ -573,6 +586,7 @@ static void store_part(cptx_kernel *k, cptx_site at, const cptx_epilogue_deferre
 	sending s = { .k = k, .ring = ring, .acc = ring->opt.acc, .m0 = d->row, .n0 = d->col, .z = d->to.z };
 
 	s.map[0] = d->opt.maps ? d->to.map : ring->opt.map, s.map[1] = d->opt.maps ? d->to.last_map : ring->opt.last_map;
+	take_writers(at, &s);
 	for (uint32_t i = part * ring->subtiles / d->parts; i < (part + 1) * ring->subtiles / d->parts; i++) {
 		const subtile x = subtile_of(&s, i);
 		acquire(&s, at, &x);

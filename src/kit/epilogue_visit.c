@@ -81,9 +81,7 @@ static void load_rows(epi *x, const epi_at *w)
 /* Where x[c] of the thread's first column is. */
 static void find_cols(epi *x, const epi_at *w)
 {
-	const cptx_val col = cptx_acc_coordinate_(x->k, w->at, x->acc->col, 0, x->n0);
-
-	w->s->at = epi_address(x->k, w->at, w->v->address, col, 0, size_of(w->v));
+	w->s->at = epi_address(x->k, w->at, w->v->address, x->col, 0, size_of(w->v));
 }
 
 static void load_cols(epi *x, const epi_at *w, const epi_group *g)
