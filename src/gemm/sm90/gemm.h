@@ -43,10 +43,9 @@ typedef struct gemm90 {
 	const cptx_gemm_opt *o; /* of the product that is computed: tma_gemm_inner; those of the caller are t.o */
 	gemm_shape s;           /* the same product */
 	tma_gemm t;
-	bool loads; /* what is built is for the loader */
 	cptx_pipe pipe;
 	cptx_timeline line;
-	cptx_val stages, stores; /* addresses in shared memory */
+	cptx_val stores; /* the ring of results in shared memory */
 	cptx_roles roles;
 	cptx_operand a, b; /* side by side in each stage */
 	tma_gemm_work w;
