@@ -80,7 +80,9 @@ typedef struct cptx_visitor {
 	cptx_val address;    /**< .u64, global: of x[0], X[0][0], or one .f32.  Aligned to .vec elements of its type */
 	enum cptx_type type; /**< of what is there: CPTX_F32, BF16, F16 (AMAX, ROW_SUM: F32); 0: F32 */
 	cptx_val pitch;      /**< elements from row to row, .u32 or constant, a multiple of .vec */
-	const cptx_acc *acc; /**< of the same product's shape as the one that is run; must stay until then */
+	cptx_val z; /**< MATRIX: its number in a batch, .u32, .s32 or constant: matrices of opt.rows * pitch elements behind
+	                 one another; NONE: there is one */
+	const cptx_acc *acc;             /**< of the same product's shape as the one that is run; must stay until then */
 	enum cptx_visit_kind activation; /**< GATE, GATE_PAIRS: RELU, GELU_TANH, GELU_SIGMOID, SILU; NONE: v itself */
 	uint32_t
 		apart;     /**< GATE_PAIRS, 0: 1.  A power of two; a thread has both columns: of mma.sync 1, of wgmma 1, 8, 16 ...,

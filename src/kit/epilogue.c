@@ -56,7 +56,7 @@ cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q)
 	return CALL(and, .a = p, .b = q, .type = CPTX_PRED);
 }
 
-static cptx_val in_register(cptx_kernel *k, cptx_site at, cptx_val v)
+cptx_val epi_in_register(cptx_kernel *k, cptx_site at, cptx_val v)
 {
 	return v.kind == CPTX_VAL_REG ? cptx_as(v, CPTX_U32) : CALL(mov, .a = v, .type = CPTX_U32);
 }
@@ -65,7 +65,7 @@ cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end)
 {
 	if (end.kind == CPTX_VAL_NONE)
 		return CPTX_NONE_;
-	return CALL(setp, .a = in_register(k, at, v), .b = end, .cmp = CPTX_LT, .type = CPTX_U32);
+	return CALL(setp, .a = epi_in_register(k, at, v), .b = end, .cmp = CPTX_LT, .type = CPTX_U32);
 }
 
 cptx_val epi_address(cptx_kernel *k, cptx_site at, cptx_val base, cptx_val v, uint32_t more, uint32_t bytes)
@@ -91,7 +91,7 @@ void epi_find_rows_of(const epi *x, cptx_site at, cptx_val address, cptx_val pit
 	m->pitch = pitch.kind == CPTX_VAL_REG ? cptx_as(pitch, CPTX_U32) : pitch;
 	m->rows = cptx_regs_(k, at, CPTX_U64, rows);
 	for (uint32_t r = x->row_first; r < x->row_first + rows; r++) {
-		cptx_val elements = CALL(mul_wide, .a = in_register(k, at, t ? x->col : x->row[r]), .b = m->pitch);
+		cptx_val elements = CALL(mul_wide, .a = epi_in_register(k, at, t ? x->col : x->row[r]), .b = m->pitch);
 		CALL(mad, .a = elements, .b = cptx_imm(bytes), .c = first, .mode = CPTX_LO,
 		     .into = cptx_elem(m->rows, r - x->row_first));
 	}
@@ -105,7 +105,8 @@ void epi_find_column_of(const epi *x, cptx_site at, uint32_t col, epi_matrix *m)
 	if (!x->e->opt.transposed || col == m->col)
 		return;
 	/* from column to column: of multiples of the pitch ptxas keeps those that the rows behind need again */
-	m->column = CALL(mad_wide, .a = in_register(k, at, m->pitch), .b = cptx_imm((col - m->col) * m->bytes), .c = m->column);
+	m->column =
+		CALL(mad_wide, .a = epi_in_register(k, at, m->pitch), .b = cptx_imm((col - m->col) * m->bytes), .c = m->column);
 	m->col = col;
 }
 
@@ -157,7 +158,7 @@ static bool is_made(cptx_kernel *k, cptx_site at, const cptx_epilogue *e)
 }
 
 /* What a visitor lacks; NULL: nothing. */
-static const char *lack_of(uint32_t needs, const cptx_visitor *v)
+static const char *lack_of(uint32_t needs, const cptx_visitor *v, bool rows)
 {
 	const bool value = v->value.kind != CPTX_VAL_NONE, address = v->address.kind != CPTX_VAL_NONE;
 
@@ -169,6 +170,8 @@ static const char *lack_of(uint32_t needs, const cptx_visitor *v)
 		return "either .rows or .address";
 	if (needs & EPI_PITCH && v->pitch.kind == CPTX_VAL_NONE)
 		return ".pitch, in elements";
+	if (needs & EPI_PITCH && v->z.kind != CPTX_VAL_NONE && !rows)
+		return ".rows in cptx_epilogue_new, of each matrix of the batch";
 	if (needs & EPI_ACC && !v->acc)
 		return ".acc, another accumulator";
 	return needs & EPI_FN && !v->fn ? ".fn" : NULL;
@@ -183,13 +186,15 @@ static bool check_values(cptx_kernel *k, cptx_site at, const char *where, const 
 	row.count = MIN(row.count, (uint16_t)1);
 	return KIT_OPTION(where, v, value, KIT_F32 | KIT_REAL | KIT_NONE) &&
 	       KIT_OPTION(where, v, address, KIT_U64 | KIT_VARIABLE | KIT_NONE) &&
+	       KIT_OPTION(where, v, z, KIT_U32 | KIT_SIGNED | KIT_NONE) &&
 	       KIT_OPTION(where, v, pitch, KIT_U32 | KIT_COUNT | KIT_NONE) &&
 	       kit_value(k, at, where, ".rows", row, KIT_F32 | KIT_NONE);
 }
 
-static bool check_visitor(cptx_kernel *k, cptx_site at, const epi_kind *kind, uint32_t vec, const cptx_visitor *v)
+static bool check_visitor(cptx_kernel *k, cptx_site at, const cptx_epilogue *e, const epi_kind *kind, const cptx_visitor *v)
 {
-	const char *lacks = lack_of(kind->needs, v);
+	const uint32_t vec = e->opt.vec;
+	const char *lacks = lack_of(kind->needs, v, e->opt.rows.kind != CPTX_VAL_NONE);
 	const epi_kind *activation = epi_kind_get(v->activation);
 
 	if (lacks)
@@ -236,7 +241,7 @@ void cptx_epilogue_add_(cptx_kernel *k, cptx_site at, cptx_epilogue *e, enum cpt
 		           what ? CPTX_EPILOGUE_VISITORS : (int)kind);
 		return;
 	}
-	if (!check_visitor(k, at, what, e->opt.vec, visitor))
+	if (!check_visitor(k, at, e, what, visitor))
 		return;
 	if (what->needs & EPI_ALONG_ROWS && e->opt.transposed) {
 		cptx_fail_(k, at, "%s: of accumulators of D^T (.transposed), which have elements of a column of D side by side",

@@ -59,6 +59,8 @@ uint32_t epi_row_of(const cptx_acc *acc, uint32_t r);
 /* The group that begins in that row and column from the thread's first on; false: the thread has none there. */
 bool epi_group_at(const cptx_acc *acc, uint32_t vec, uint32_t row, uint32_t col, epi_group *g);
 cptx_val epi_both(cptx_kernel *k, cptx_site at, cptx_val p, cptx_val q);
+/* v in a .u32 register. */
+cptx_val epi_in_register(cptx_kernel *k, cptx_site at, cptx_val v);
 /* A predicate: v < end; NONE: always. */
 cptx_val epi_is_below(cptx_kernel *k, cptx_site at, cptx_val v, cptx_val end);
 /* Begins with visitors that have no GATE_PAIRS among them; needs: of the caller. */

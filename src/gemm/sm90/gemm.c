@@ -64,33 +64,29 @@ typedef struct source {
  * So the residue rows have a map of their own, and what the stage has behind them stays as it was: it makes sums that are
  * not stored.
  */
-static void trim(const gemm90 *g, source *x, cptx_val residue, cptx_val end)
-{
-	cptx_kernel *k = g->k;
-	const uint32_t tile = x->op->opt.tile.rows, rows = tile / x->op->opt.parts;
-	cptx_val all = cptx_sub(k, end, x->row), left = all;
-
-	if (rows < tile)
-		left = cptx_sub(k, all, cptx_mul(k, cptx_as(g->w.rank, CPTX_S32), rows, .mode = CPTX_LO));
-	x->when = cptx_setp(k, left, 0, .cmp = CPTX_GT);
-	x->map = cptx_selp(k, x->map, residue, cptx_setp(k, left, rows, .cmp = CPTX_GE), .type = CPTX_U64);
-	all = cptx_max(k, cptx_min(k, all, tile), 0);
-	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
-	x->bytes = cptx_mul(k, even, SPAN, .mode = CPTX_LO);
-}
-
 static source source_of(const gemm90 *g, bool b)
 {
+	cptx_kernel *k = g->k;
 	const tma_gemm_params *in = &g->w.in;
 	const cptx_operand *op = b ? &g->b : &g->a;
+	const uint32_t tile = op->opt.tile.rows, rows = tile / op->opt.parts;
 	source x = { .op = op,
 		         .map = in->map[b ? CPTX_GEMM_MAP_B : CPTX_GEMM_MAP_A],
 		         .row = b ? g->w.n0 : g->w.m0,
 		         .bytes = cptx_imm(op->bytes),
 		         .sharers = b ? g->s.cluster_m : g->s.cluster_n };
 
-	if (g->t.maps & MAP(CPTX_GEMM_MAP_LAST_A))
-		trim(g, &x, in->map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A], cptx_as(b ? in->N : in->M, CPTX_S32));
+	if (!(g->t.maps & MAP(CPTX_GEMM_MAP_LAST_A)))
+		return x;
+	cptx_val all = cptx_sub(k, cptx_as(b ? in->N : in->M, CPTX_S32), x.row), left = all;
+	if (rows < tile)
+		left = cptx_sub(k, all, cptx_mul(k, cptx_as(g->w.rank, CPTX_S32), rows, .mode = CPTX_LO));
+	x.when = cptx_setp(k, left, 0, .cmp = CPTX_GT);
+	x.map = cptx_selp(k, x.map, in->map[b ? CPTX_GEMM_MAP_LAST_B : CPTX_GEMM_MAP_LAST_A],
+	                  cptx_setp(k, left, rows, .cmp = CPTX_GE), .type = CPTX_U64);
+	all = cptx_max(k, cptx_min(k, all, tile), 0);
+	cptx_val even = cptx_and(k, cptx_add(k, cptx_as(all, CPTX_U32), 1), ~1);
+	x.bytes = cptx_mul(k, even, SPAN, .mode = CPTX_LO);
 	return x;
 }
 
@@ -145,29 +141,22 @@ static void load(gemm90 *g)
 
 /* ---- the MMA warpgroups ---- */
 
-/* Where an MMA warpgroup is in the ring. */
-typedef struct consumer {
-	cptx_pipe_at at, old; /* this stage; the one whose wgmma may still be under way */
-	cptx_val releases;    /* predicate: this thread does */
-	cptx_val stamps;      /* predicate: this thread writes the stamps of the timeline, if there is one */
-} consumer;
-
-static void multiply_stage(gemm90 *g, consumer *c, bool fresh)
+static void multiply_stage(gemm90 *g, bool fresh)
 {
 	cptx_kernel *k = g->k;
 
-	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, c->stamps);
-	cptx_pipe_wait_full(k, &g->pipe, &c->at);
-	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, c->stamps);
-	cptx_mma_stage(k, &g->mma, &g->acc, c->at.stage, .fresh = fresh);
+	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_WAIT_DATA, g->stamps);
+	cptx_pipe_wait_full(k, &g->pipe, &g->at);
+	cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_MULTIPLY, g->stamps);
+	cptx_mma_stage(k, &g->mma, &g->acc, g->at.stage, .fresh = fresh);
 	if (g->s.later)
 		cptx_epilogue_deferred_store(k, &g->before, fresh ? 0 : 1, fresh ? 1 : g->before.parts);
 	if (!fresh) {
 		cptx_mma_wait(k, &g->mma, 1);
-		cptx_pipe_release(k, &g->pipe, &c->old, c->releases);
+		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
 	}
-	cptx_mov(k, c->at.barrier, .into = c->old.barrier);
-	cptx_pipe_next(k, &g->pipe, &c->at);
+	cptx_mov(k, g->at.barrier, .into = g->old.barrier);
+	cptx_pipe_next(k, &g->pipe, &g->at);
 }
 
 /* With stream_k, and a part of a tile in the accumulators: the predicate holds if these have the sum of all parts behind it.
@@ -217,23 +206,23 @@ static void finish_tile(gemm90 *g)
 	}
 }
 
-static void multiply_tiles(gemm90 *g, consumer *c)
+static void multiply_tiles(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	cptx_val i = cptx_reg(k, CPTX_U32);
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, MAPS_OF_D);
-		multiply_stage(g, c, true);
+		multiply_stage(g, true);
 		cptx_add(k, g->w.k_first, 1, .type = CPTX_U32, .into = i);
 		CPTX_FOR(k, i, g->w.k_end, 1)
-			multiply_stage(g, c, false);
+			multiply_stage(g, false);
 		cptx_mma_wait(k, &g->mma, 0);
-		cptx_pipe_release(k, &g->pipe, &c->old, c->releases);
-		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, c->stamps);
+		cptx_pipe_release(k, &g->pipe, &g->old, g->releases);
+		cptx_timeline_stamp_when(k, &g->line, CPTX_GEMM_BRING_OUT, g->stamps);
 		finish_tile(g);
 	}
-	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, c->stamps);
+	cptx_timeline_stamp_when(k, &g->line, CPTX_TIMELINE_END, g->stamps);
 	cptx_epilogue_ring_drain(k, &g->ring, &g->acc);
 }
 
@@ -245,19 +234,23 @@ static void multiply(gemm90 *g)
 	g->barrier = cptx_shr(k, g->roles.warp, 2);
 	g->wg = cptx_sub(k, g->barrier, 1);
 	g->lane = cptx_and(k, g->roles.tid, WARPGROUP - 1);
-	consumer c = { .releases = cptx_setp(k, g->lane, cluster, .cmp = CPTX_LT) };
-	c.at = cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, cluster - 1))
-	                   : cptx_pipe_consumer(k, &g->pipe);
-	c.old = c.at;
-	c.old.barrier = cptx_reg(k, CPTX_U32);
+	g->releases = cptx_setp(k, g->lane, cluster, .cmp = CPTX_LT);
+	g->at = cluster > 1 ? cptx_pipe_consumer_of(k, &g->pipe, cptx_and(k, g->lane, cluster - 1))
+	                    : cptx_pipe_consumer(k, &g->pipe);
+	g->old = g->at;
+	g->old.barrier = cptx_reg(k, CPTX_U32);
 	if (g->o->timeline)
-		c.stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
+		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
 	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
 	                   .thread = g->lane, .a_ring = g->a.smem, .b_ring = g->b.smem, .apart = g->a.apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
-	gemm_sm90_epilogue_begin(g);
-	multiply_tiles(g, &c);
+	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .last = g->s.rest, .stages = g->s.store_buffers,
+	                       .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier, .smem = g->stores, .acc = &g->acc,
+	                       .map = g->w.in.map[CPTX_GEMM_MAP_D], .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D]);
+	if (g->s.later)
+		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped);
+	multiply_tiles(g);
 }
 
 cptx_kernel *gemm_sm90_build(cptx_module *m, const cptx_gemm_opt *opt)
