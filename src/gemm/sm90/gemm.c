@@ -25,12 +25,10 @@ static void setup(gemm90 *g)
 {
 	cptx_kernel *k = g->k;
 	const gemm_shape *s = &g->s;
-	const uint32_t subtiles = s->consumers * s->store_buffers;
 
 	tma_gemm_declare(k, &g->t, &g->w);
 	const cptx_val ring =
 		cptx_mov(k, cptx_shared_dyn(k, g->o->stages * (s->a_bytes + s->b_bytes), 1024, "ring"), .type = CPTX_U32);
-	g->stores = cptx_mov(k, cptx_shared_dyn(k, subtiles * cptx_tile_bytes(&s->d), 1024, "stores"), .type = CPTX_U32);
 	cptx_operand_new(k, &g->a, .type = g->o->a, .tile = s->a, .stages = g->o->stages, .smem = ring,
 	                 .apart = s->a_bytes + s->b_bytes, .batched = g->o->batched, .parts = s->a_parts);
 	cptx_operand_new(k, &g->b, .type = g->o->b, .tile = s->b, .stages = g->o->stages, .smem = cptx_offset(ring, s->a_bytes),
@@ -116,10 +114,8 @@ static void load(gemm90 *g)
 
 	CPTX_FOR(k, g->w.at, g->w.end, g->w.step) {
 		tma_gemm_locate(k, &g->t, &g->w, ~MAPS_OF_D);
-		if (g->o->stream_k)
-			cptx_mul(k, cptx_as(g->w.k_first, CPTX_S32), g->s.bk, .mode = CPTX_LO, .into = k0);
-		else
-			cptx_mov(k, 0, .into = k0);
+		cptx_mov(k, g->o->stream_k ? cptx_mul(k, cptx_as(g->w.k_first, CPTX_S32), g->s.bk, .mode = CPTX_LO) : cptx_imm(0),
+		         .into = k0);
 		cptx_mul(k, cptx_as(g->w.k_end, CPTX_S32), g->s.bk, .mode = CPTX_LO, .into = end);
 		const source a = source_of(g, false), b = source_of(g, true);
 		const bool constant = a.bytes.kind == CPTX_VAL_INT;
@@ -243,10 +239,11 @@ static void multiply(gemm90 *g)
 		g->stamps = cptx_setp(k, cptx_and(k, g->lane, 31), 0, .cmp = CPTX_EQ);
 	cptx_tiled_mma_new(k, &g->mma, .by = CPTX_BY_WGMMA, .a = g->o->a, .b = g->o->b, .m = g->s.blocks * BLOCK_M,
 	                   .n = g->o->bn, .units_m = g->s.consumers, .a_tile = g->s.a, .b_tile = g->s.b, .unit = g->wg,
-	                   .thread = g->lane, .a_ring = g->a.smem, .b_ring = g->b.smem, .apart = g->a.apart);
+	                   .thread = g->lane, .a_ring = g->a.smem, .b_ring = cptx_offset(g->a.smem, g->s.a_bytes),
+	                   .apart = g->a.apart);
 	cptx_acc_new(k, &g->mma, &g->acc);
 	cptx_epilogue_ring_new(k, &g->ring, .type = g->o->out, .tile = g->s.d, .last = g->s.rest, .stages = g->s.store_buffers,
-	                       .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier, .smem = g->stores, .acc = &g->acc,
+	                       .units = g->s.consumers, .unit = g->wg, .barrier = g->barrier, .acc = &g->acc,
 	                       .map = g->w.in.map[CPTX_GEMM_MAP_D], .last_map = g->w.in.map[CPTX_GEMM_MAP_END_D]);
 	if (g->s.later)
 		cptx_epilogue_deferred_new(k, &g->before, .ring = &g->ring, .batched = g->o->batched, .maps = g->o->grouped);

@@ -44,7 +44,6 @@ typedef struct gemm90 {
 	tma_gemm t;
 	cptx_pipe pipe;
 	cptx_timeline line;
-	cptx_val stores; /* the ring of results in shared memory */
 	cptx_roles roles;
 	cptx_operand a, b; /* side by side in each stage */
 	tma_gemm_work w;
