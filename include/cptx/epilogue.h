@@ -217,7 +217,7 @@ typedef struct cptx_epilogue_writer {
 /** A ring of a kernel.  Plain data. */
 typedef struct cptx_epilogue_ring {
 	cptx_epilogue_ring_opt opt;     /**< as given, with what 0 stands for */
-	cptx_val smem;                  /**< .u32, of the unit's first tile */
+	cptx_val smem;                  /**< .u32, where the rings of all units begin */
 	uint32_t bytes;                 /**< of a tile */
 	uint32_t subtiles;              /**< that a store sends; 0: there was none yet */
 	cptx_epilogue_writer writer[2]; /**< with .acc: of .tile; with a deferred store too: of .last */

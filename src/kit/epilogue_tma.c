@@ -73,7 +73,7 @@ static bool check_ring(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_op
 	return false;
 }
 
-/* The .u32 address of the ring, without an offset. */
+/* The .u32 address of the rings of all units, without an offset. */
 static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring_opt *o, uint32_t bytes)
 {
 	char name[32];
@@ -84,6 +84,18 @@ static cptx_val set_aside(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring
 		base = cptx_shared_dyn_(k, at, bytes, RING_ALIGN, name);
 	}
 	return base.kind == CPTX_VAL_REG ? kit_plain(k, at, base) : CALL(mov, .a = base, .type = CPTX_U32);
+}
+
+/* The address of the unit's first tile: a mad where it is needed takes less than a register that lives through a mainloop.
+ */
+static cptx_val first_tile(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring)
+{
+	const cptx_epilogue_ring_opt *o = &ring->opt;
+	const cptx_val apart = cptx_imm(o->stages * ring->bytes);
+
+	if (o->units == 1)
+		return ring->smem;
+	return CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = apart, .c = ring->smem, .mode = CPTX_LO);
 }
 
 /* ---- places in a tile ---- */
@@ -157,8 +169,11 @@ static cptx_val leader(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const 
 }
 
 /* How threads write an accumulator's results to tiles of a ring. */
-static cptx_epilogue_writer writer_of(cptx_kernel *k, cptx_site at, const cptx_acc *acc, const cptx_tile *t, cptx_val smem)
+static cptx_epilogue_writer writer_of(cptx_kernel *k, cptx_site at, const cptx_epilogue_ring *ring, const cptx_acc *acc,
+                                      bool last)
 {
+	const cptx_tile *t = last ? &ring->opt.last : &ring->opt.tile;
+	const cptx_val smem = first_tile(k, at, ring);
 	cptx_epilogue_writer w = { .lane_bits = 0 };
 
 	w.by_lines = begin_lines(k, at, acc, t, smem, &w);
@@ -181,15 +196,11 @@ void cptx_epilogue_ring_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_ring *r
 	*o = given;
 	o->stages = o->stages ? o->stages : 2, o->units = o->units ? o->units : 1;
 	const uint32_t bytes = (cptx_tile_bytes(&o->tile) + RING_ALIGN - 1) / RING_ALIGN * RING_ALIGN;
-	const cptx_val smem = set_aside(k, at, o, o->units * o->stages * bytes);
-	ring->smem = smem;
-	if (o->units > 1)
-		ring->smem =
-			CALL(mad, .a = cptx_as(o->unit, CPTX_U32), .b = cptx_imm(o->stages * bytes), .c = smem, .mode = CPTX_LO);
+	ring->smem = set_aside(k, at, o, o->units * o->stages * bytes);
 	ring->bytes = bytes;
 	if (o->acc) {
 		ring->leads = leader(k, at, o->acc, &o->tile);
-		ring->writer[0] = writer_of(k, at, o->acc, &o->tile, ring->smem);
+		ring->writer[0] = writer_of(k, at, ring, o->acc, false);
 	}
 }
 
@@ -363,6 +374,7 @@ static void copy(const sending *s, cptx_site at, const subtile *x)
 {
 	cptx_kernel *k = s->k;
 	const bool rows = x->tile->elem.mn_major, warps = by_warps(s->acc, x->tile), three = s->z.kind != CPTX_VAL_NONE;
+	const cptx_val from = first_tile(k, at, s->ring);
 	cptx_tile_boxes boxes;
 
 	cptx_tile_get_boxes(x->tile, &boxes, NULL);
@@ -372,7 +384,7 @@ static void copy(const sending *s, cptx_site at, const subtile *x)
 		const cptx_val col = coordinate(k, at, warps ? s->acc->col : s->acc->unit_col, x->col + (rows ? 0 : along), s->n0);
 		const cptx_val c[3] = { rows ? row : col, rows ? col : row, s->z };
 		CALL(cp_async_bulk_tensor_store, .map = s->map[x->last], .coord = cptx_pack_(k, at, c, three ? 3 : 2),
-		     .s = cptx_offset(s->ring->smem, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
+		     .s = cptx_offset(from, (int64_t)x->stage * s->ring->bytes + i * boxes.bytes),
 		     .dim = three ? CPTX_DIM_3D : CPTX_DIM_2D);
 	}
 	CALL(cp_async_bulk_commit_group, .z_ = 0);
@@ -446,9 +458,7 @@ static void take_writers(cptx_site at, sending *s)
 
 	s->leads = ring->opt.acc ? ring->leads : leader(s->k, at, s->acc, &ring->opt.tile);
 	for (uint32_t i = 0; i < (ring->opt.last.cols ? 2 : 1); i++)
-		s->writer[i] = is_made(&ring->writer[i])
-		                   ? ring->writer[i]
-		                   : writer_of(s->k, at, s->acc, i ? &ring->opt.last : &ring->opt.tile, ring->smem);
+		s->writer[i] = is_made(&ring->writer[i]) ? ring->writer[i] : writer_of(s->k, at, ring, s->acc, i == 1);
 }
 
 /* What a store sends, and its maps: its own or the ring's. */
@@ -530,7 +540,7 @@ void cptx_epilogue_deferred_new_(cptx_kernel *k, cptx_site at, cptx_epilogue_def
 		return;
 	d->opt = o;
 	if (o.ring->opt.last.cols)
-		o.ring->writer[1] = writer_of(k, at, o.ring->opt.acc, &o.ring->opt.last, o.ring->smem);
+		o.ring->writer[1] = writer_of(k, at, o.ring, o.ring->opt.acc, true);
 	d->parts = MIN(o.ring->subtiles, o.parts ? o.parts : PARTS);
 	d->words = cptx_regs_(k, at, CPTX_B32, o.ring->opt.acc->count / 2);
 	d->stored = cptx_var_(k, at, CPTX_U32, cptx_imm(d->parts));
